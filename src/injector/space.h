@@ -8,31 +8,21 @@
  * in other namespaces, and its files may be deleted.
  */
 
-#include "base/arena.h"
 #include "base/err.h"
-#include "base/vec.h"
 #include "elf/image.h"
-
-#include <sys/types.h>
-
-struct mapping {
-	uint64_t start, end, offset, inode;
-	bool is_readable, is_writable, is_executable, is_shared;
-	const char *name; // "" for anonymous memory
-};
+#include "sys/smaps.h"
 
 struct process_space {
-	VEC(struct mapping) mappings;
-	uint64_t brk_start; // where the heap begins, or will; 0: unknown
+	struct smaps mappings; // what is mapped alone
+	uint64_t brk_start;    // where the heap begins, or will; 0: unknown
 	uint64_t stack_start;
-	struct arena arena;
 };
 
 /** Read it. If the process runs, it may be out of date at once. */
 bool process_space_read(struct process_space *s, pid_t pid, struct err *err);
 void process_space_finish(struct process_space *s);
 
-const struct mapping *process_space_at(const struct process_space *s, uint64_t address);
+const struct smaps_area *process_space_at(const struct process_space *s, uint64_t address);
 
 /** A file with code that is mapped in a process. */
 struct module_code {

@@ -23,9 +23,9 @@ static bool is_seen(const struct own_heaps *o, uint64_t inode) {
 /** A second C library is the same code of the same file mapped at two places. */
 static void look_for_second_libc(struct own_heaps *o, const struct process_space *space) {
 	for (size_t i = 0; i < space->mappings.n && !o->has_second_libc; i++) {
-		const struct mapping *a = &space->mappings.items[i];
+		const struct smaps_area *a = &space->mappings.items[i];
 		for (size_t k = 0; k < i && a->is_executable && find_is_libc(a->name); k++) {
-			const struct mapping *b = &space->mappings.items[k];
+			const struct smaps_area *b = &space->mappings.items[k];
 			o->has_second_libc |= b->is_executable && a->inode == b->inode &&
 					a->offset == b->offset && strcmp(a->name, b->name) == 0;
 		}
@@ -118,9 +118,7 @@ static void look_at_modules(struct own_heaps *o, const struct process_space *spa
 	}
 	for (size_t i = 0; i < modules.n && (recorder.n > 0 || !is_preloaded); i++) {
 		const struct module_code *m = &modules.items[i];
-		uint64_t *inode = is_seen(o, m->inode) ? NULL : vec_push(&o->seen);
-		if (inode) {
-			*inode = m->inode;
+		if (!is_seen(o, m->inode) && vec_add(&o->seen, m->inode)) {
 			look_at(o, m, &recorder);
 		}
 	}

@@ -76,11 +76,7 @@ static bool add_function(struct code_map *m, struct cursor *c, uint64_t at, stru
 	if (c->failed || size == 0 || bytes_at(m->image, address, size).size == 0) {
 		return true;
 	}
-	struct code_function *f = vec_push(&m->functions);
-	if (f) {
-		*f = (struct code_function){address, size};
-	}
-	return f != NULL;
+	return vec_add(&m->functions, (struct code_function){address, size});
 }
 
 static bool add_functions(struct code_map *m, const struct elf_section *section) {

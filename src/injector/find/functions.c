@@ -8,7 +8,6 @@
 #include "injector/find/functions.h"
 
 #include "injector/arch/code.h"
-#include "injector/find/names.h"
 
 #include <elf.h>
 

@@ -80,3 +80,14 @@ bool stripped_find(struct found_functions *out, const struct module_code *module
  * call functions that are hooked, and are left alone.
  */
 void operators_judge(struct found_functions *out, size_t first, const struct module_code *module);
+
+/**
+ * Which code of glibc frees a thread's cached blocks when the thread ends, in each C library; 0
+ * bytes: none was found.
+ *
+ * glibc keeps blocks that a thread has freed in a list of that thread (tcache). When the thread
+ * ends it frees them once more, and the list itself. The program freed the ones long ago and has
+ * never seen the other, so the recorder leaves out frees that come from there.
+ */
+void thread_cache_find(const struct modules_code *modules,
+		struct resident_range caches[RESIDENT_THREAD_CACHES]);

@@ -8,11 +8,13 @@
 #include "injector/find/known.h"
 
 #include "base/check.h"
+#include "base/path.h"
 #include "wire/allocators.h"
 #include "wire/resident.h"
 
+#include <elf.h>
 #include <pthread.h>
-#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { NONE = RESIDENT_NO_REGISTER };
@@ -68,7 +70,7 @@ enum { NONE = RESIDENT_NO_REGISTER };
 #define OPERATOR_DELETE(f, its_name, ...) \
 	ROW(f, FREES, 0, NONE, NONE, .is_operator = true, .shown = its_name),
 
-static const struct known_function known[] = {
+static const struct known_function allocators[] = {
 #include "wire/allocators.def"
 };
 #undef HOOK
@@ -155,13 +157,13 @@ static const struct known_function nim_numbered[] = {
 // ---- by name
 
 enum {
-	N_KNOWN = sizeof known / sizeof *known,
+	N_KNOWN = sizeof allocators / sizeof *allocators,
 	PLACES = 1024,
 	BEGINNINGS = 4096,
 	NAME_MAX_BYTES = 48
 };
 
-static uint16_t places[PLACES];              // index + 1 into `known`, with open addressing
+static uint16_t places[PLACES];              // index + 1 into `allocators`, with open addressing
 static uint64_t beginnings[BEGINNINGS / 64]; // a bit for each beginning_of() a known name
 static pthread_once_t is_filled = PTHREAD_ONCE_INIT;
 
@@ -198,13 +200,13 @@ static void fill(void) {
 	_Static_assert(N_KNOWN < PLACES / 2, "few collide");
 	for (uint16_t i = 0; i < N_KNOWN; i++) {
 		uint32_t at;
-		check(hash_of(known[i].name, &at));
+		check(hash_of(allocators[i].name, &at));
 		while (places[at % PLACES] != 0) {
 			at++;
 		}
 		places[at % PLACES] = (uint16_t)(i + 1);
 	}
-	note_beginnings(known, N_KNOWN);
+	note_beginnings(allocators, N_KNOWN);
 	note_beginnings(firefox, N_FIREFOX);
 	note_beginnings(nim, sizeof nim / sizeof *nim);
 	note_beginnings(nim_numbered, sizeof nim_numbered / sizeof *nim_numbered);
@@ -217,7 +219,7 @@ static const struct known_function *look_up(const char *name) {
 		return NULL;
 	}
 	for (; places[at % PLACES] != 0; at++) {
-		const struct known_function *f = &known[places[at % PLACES] - 1];
+		const struct known_function *f = &allocators[places[at % PLACES] - 1];
 		if (strcmp(f->name, name) == 0) {
 			return f;
 		}
@@ -278,4 +280,154 @@ bool known_may_be(const char *name) {
 	(void)pthread_once(&is_filled, fill);
 	unsigned at = beginning_of(name);
 	return (beginnings[at / 64] >> at % 64 & 1) != 0;
+}
+
+// ---- symbol tables, read by linear searches: a few times for each attach
+
+bool find_is_code(const struct elf_symbol *symbol) {
+	// The value of STT_GNU_IFUNC is not the function but what chooses it
+	return symbol->type == STT_FUNC && symbol->section != SHN_UNDEF && symbol->address != 0;
+}
+
+const struct known_function *find_known(const struct elf_symbol *symbol) {
+	return find_is_code(symbol) && known_may_be(symbol->name) ? known_function_of(symbol->name)
+															  : NULL;
+}
+
+bool find_code(const struct module_code *module, const char *name, struct elf_symbol *out) {
+	struct elf_symbols symbols = elf_symbols_all(&module->image);
+	while (elf_symbols_find(&symbols, name, out)) {
+		if (find_is_code(out)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** The address of an exported name; 0: it is not there. */
+static uint64_t exported(const struct module_code *module, const char *name) {
+	struct elf_symbols symbols;
+	struct elf_symbol symbol;
+	(void)elf_symbols_init(&symbols, &module->image, SHT_DYNSYM);
+	return elf_symbols_find(&symbols, name, &symbol) ? module->bias + symbol.address : 0;
+}
+
+bool find_has_free_of(const struct module_code *module, const char *family) {
+	struct elf_symbols symbols = elf_symbols_all(&module->image);
+	struct elf_symbol symbol;
+	char name[16];
+	(void)snprintf(name, sizeof name, "%sfree", family);
+	return elf_symbols_find(&symbols, name, &symbol);
+}
+
+bool find_is_libc(const char *path) {
+	const char *name = path_base_name(path);
+	return strncmp(name, "libc.so", 7) == 0 || strncmp(name, "libc-2.", 7) == 0;
+}
+
+bool find_is_loader(const struct module_code *module) {
+	const char *name = path_base_name(module->name);
+	return strncmp(name, "ld-linux", 8) == 0 || strncmp(name, "ld-2.", 5) == 0;
+}
+
+bool find_is_of_tool(const struct module_code *module) {
+	return strstr(module->name, "libheaptrack_") != NULL;
+}
+
+/** Of no language's runtime, which has another allocator behind it. */
+static const struct known_function *known_plain(const struct elf_symbol *symbol) {
+	const struct known_function *known = find_known(symbol);
+	return known && !known->is_operator && known->nim == KNOWN_NOT_NIM ? known : NULL;
+}
+
+bool find_defines_allocator(const struct elf_image *image, bool must_free) {
+	struct elf_symbols symbols = elf_symbols_all(image);
+	struct elf_symbol symbol;
+	bool allocates = false, frees = !must_free;
+	while (elf_symbols_next(&symbols, &symbol)) {
+		const struct known_function *known = known_plain(&symbol);
+		allocates |= known && known->what == RESIDENT_ALLOCATES;
+		frees |= known && known->what == RESIDENT_FREES;
+	}
+	return allocates && frees;
+}
+
+bool find_is_collector(const struct module_code *m) {
+	static const char variable[] = "GC_INITIAL_HEAP_SIZE"; // it reads this one when it starts
+	struct elf_symbol symbol;
+	struct elf_segment loader;
+	struct elf_section texts;
+	if (find_code(m, "GC_gcollect", &symbol)) {
+		return find_code(m, "GC_malloc", &symbol);
+	}
+	bool is_program = m->image.type == ET_EXEC || elf_segment_find(&m->image, PT_INTERP, &loader);
+	if (!is_program || elf_has_section(&m->image, ".symtab") ||
+			!elf_section_find(&m->image, ".rodata", &texts)) {
+		return false;
+	}
+	struct slice bytes = elf_section_bytes(&m->image, &texts);
+	return memmem(bytes.data, bytes.size, variable, sizeof variable) != NULL;
+}
+
+bool find_is_go(const struct module_code *m) {
+	return elf_has_section(&m->image, ".go.buildinfo");
+}
+
+/** Is an exported function of that name, or at that address, replaced by another module's? */
+static bool is_stood_in_for(const struct module_code *m, const struct elf_symbol *local,
+		bool (*is_hidden)(const void *user, const char *name), const void *user) {
+	struct elf_symbols symbols;
+	struct elf_symbol s;
+	(void)elf_symbols_init(&symbols, &m->image, SHT_DYNSYM);
+	while (elf_symbols_next(&symbols, &s)) {
+		if ((s.address == local->address || strcmp(s.name, local->name) == 0) && known_plain(&s) &&
+				!is_hidden(user, s.name)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+uint32_t find_own_allocator(const struct module_code *m,
+		bool (*is_hidden)(const void *user, const char *name), const void *user, char *names,
+		size_t size) {
+	struct elf_symbols symbols;
+	struct elf_symbol s;
+	bool allocates = false, frees = false;
+	uint32_t n = 0;
+	size_t used = 0;
+	if (find_is_loader(m) || find_is_of_tool(m) || exported(m, "__libc_malloc") != 0) {
+		return 0;
+	}
+	(void)(elf_symbols_init(&symbols, &m->image, SHT_SYMTAB) ||
+			elf_symbols_init(&symbols, &m->image, SHT_DYNSYM));
+	while (elf_symbols_next(&symbols, &s)) {
+		const struct known_function *known = known_plain(&s);
+		const char *family = known ? known_family(known) : NULL;
+		if (!known || (family && !find_has_free_of(m, family)) ||
+				is_stood_in_for(m, &s, is_hidden, user)) {
+			continue;
+		}
+		allocates |= known->what == RESIDENT_ALLOCATES;
+		frees |= known->what == RESIDENT_FREES;
+		if (used + strlen(s.name) + 3 < size) {
+			used += (size_t)snprintf(names + used, size - used, "%s%s", n > 0 ? ", " : "", s.name);
+			n++;
+		}
+	}
+	return allocates && frees ? n : 0;
+}
+
+uint64_t find_symbol(const struct modules_code *modules, const char *module, const char *name) {
+	for (size_t i = 0; i < modules->n; i++) {
+		const struct module_code *m = &modules->items[i];
+		if (module && strncmp(path_base_name(m->name), module, strlen(module)) != 0) {
+			continue;
+		}
+		uint64_t address = exported(m, name);
+		if (address != 0) {
+			return address;
+		}
+	}
+	return 0;
 }

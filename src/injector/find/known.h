@@ -6,8 +6,7 @@
  * thread.
  */
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "injector/find.h"
 
 /** Functions of Nim that its allocator's may be inlined into: they count only beside it. */
 enum known_nim {
@@ -44,3 +43,26 @@ const struct known_function *known_beside(const char *name);
 
 /** Cheap: false of most names. */
 bool known_may_be(const char *name);
+
+// ---- what names in symbol tables tell; no instruction is looked at
+
+/** Is it a function, and defined here? */
+bool find_is_code(const struct elf_symbol *symbol);
+
+/** What is known of a function by its name; NULL: nothing. */
+const struct known_function *find_known(const struct elf_symbol *symbol);
+
+/** The function of that name, exported or not. */
+bool find_code(const struct module_code *module, const char *name, struct elf_symbol *out);
+
+/** The address of an exported name; 0: none. `module`: how its file's name begins, or NULL. */
+uint64_t find_symbol(const struct modules_code *modules, const char *module, const char *name);
+
+/** Has it the `free` of an allocator whose other names begin like that? */
+bool find_has_free_of(const struct module_code *module, const char *family);
+
+/** Is it the loader, whose own small allocator serves itself before there is another? */
+bool find_is_loader(const struct module_code *module);
+
+/** Does it only stand in for the allocator behind it, which is the one that counts? */
+bool find_is_of_tool(const struct module_code *module);

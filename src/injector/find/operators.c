@@ -14,7 +14,6 @@
 
 #include "injector/arch/code.h"
 #include "injector/find/functions.h"
-#include "injector/find/names.h"
 
 #include <elf.h>
 

@@ -23,6 +23,7 @@
 #include "injector/find/code_map.h"
 #include "injector/find/functions.h"
 
+#include <elf.h>
 #include <sys/syscall.h>
 
 enum { MALLOC_ALIGNMENT = 16 };
@@ -238,4 +239,50 @@ bool stripped_find(struct found_functions *out, const struct module_code *module
 	}
 	code_map_finish(&map);
 	return ok;
+}
+
+// ---- the code that frees the cache of an ending thread
+
+/** Of programs that are not stripped; compilers inline the function into its only caller. */
+static struct resident_range cache_by_name(const struct module_code *module) {
+	struct elf_symbol symbol;
+	return find_code(module, "tcache_thread_shutdown", &symbol) ||
+					find_code(module, "__malloc_arena_thread_freeres", &symbol)
+			? (struct resident_range){module->bias + symbol.address, symbol.size}
+			: (struct resident_range){0};
+}
+
+/** By a message that no other function has, and that it has had since glibc 2.32. */
+static struct resident_range cache_by_sentence(const struct module_code *module) {
+	struct code_map map;
+	struct resident_range found = {0};
+	uint32_t id = code_map_init(&map, &module->image)
+			? only_user_of_text(&map, "tcache_thread_shutdown(): unaligned tcache chunk detected")
+			: CODE_NO_FUNCTION;
+	if (id != CODE_NO_FUNCTION) {
+		const struct code_function *f = &map.functions.items[id];
+		found = (struct resident_range){module->bias + f->address, f->size};
+	}
+	code_map_finish(&map);
+	return found;
+}
+
+void thread_cache_find(const struct modules_code *modules,
+		struct resident_range caches[RESIDENT_THREAD_CACHES]) {
+	memset(caches, 0, RESIDENT_THREAD_CACHES * sizeof *caches);
+	for (size_t i = 0, n = 0; i < modules->n && n < RESIDENT_THREAD_CACHES; i++) {
+		const struct module_code *module = &modules->items[i];
+		struct elf_symbols symbols;
+		if (n > 0 && !find_is_libc(module->name)) {
+			continue;
+		}
+		struct resident_range found = cache_by_name(module);
+		bool may_lack_names = find_is_libc(module->name) ||
+				(modules->n == 1 && !elf_symbols_init(&symbols, &module->image, SHT_SYMTAB));
+		if (found.bytes == 0 && may_lack_names) {
+			found = cache_by_sentence(module);
+		}
+		caches[n] = found;
+		n += found.bytes != 0;
+	}
 }

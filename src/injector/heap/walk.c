@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * Arenas and their heaps, chunk by chunk.
+ * Arenas and their heaps, chunk by chunk, and large blocks, each with a mapping of its own.
  *
  *   libc's data: main's arena ──next──► arena ──next──► ... back to main's
  *                  │ top                  │ top
@@ -16,6 +16,7 @@
 #include "base/sorted.h"
 #include "injector/heap/walker.h"
 #include "injector/heap_walk.h"
+#include "sys/file.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -30,6 +31,7 @@ enum {
 	HEAPS_MAX = 1 << 16,
 	HEAP_INFO = 48,     // bytes of it,
 	HEAP_INFO_OLD = 32, // before 2.35
+	ALIGN_MAX_LOG2 = 26,
 };
 
 static const uint64_t HEAP_MAX_BYTES = 64ull << 20;
@@ -86,7 +88,7 @@ static bool looks_like_arena(const struct arena_image *a, uint64_t at, uint64_t 
 }
 
 /** The library's writable data, or that of a static program. */
-static bool find_main_in(struct heap_walker *w, const struct mapping *m) {
+static bool find_main_in(struct heap_walker *w, const struct smaps_area *m) {
 	uint64_t bytes = m->end - m->start;
 	uint8_t *data = bytes <= DATA_MAX ? malloc(bytes) : NULL;
 	bool is_found = false;
@@ -102,11 +104,7 @@ static bool find_main_in(struct heap_walker *w, const struct mapping *m) {
 			continue;
 		}
 		memcpy(&arena.image, data + i, sizeof arena.image);
-		struct heap_arena *item = looks_like_arena(&arena.image, arena.at, arena.at)
-				? vec_push(&w->arenas)
-				: NULL;
-		if (item) {
-			*item = arena;
+		if (looks_like_arena(&arena.image, arena.at, arena.at) && vec_add(&w->arenas, arena)) {
 			w->data_at = m->start;
 			w->data_bytes = (uint64_t)got;
 			is_found = true;
@@ -118,7 +116,7 @@ static bool find_main_in(struct heap_walker *w, const struct mapping *m) {
 
 static bool find_main(struct heap_walker *w) {
 	for (size_t i = 0; i < w->space->mappings.n; i++) {
-		const struct mapping *m = &w->space->mappings.items[i];
+		const struct smaps_area *m = &w->space->mappings.items[i];
 		bool is_data = m->is_writable && m->is_readable && !m->is_shared && m->name[0] == '/';
 		if (is_data && find_main_in(w, m)) {
 			return true;
@@ -132,18 +130,65 @@ static void follow_arenas(struct heap_walker *w) {
 	uint64_t main_at = w->arenas.items[0].at;
 	for (uint64_t at = w->arenas.items[0].image.next; at != main_at;) {
 		struct heap_arena arena = {.at = at};
-		struct heap_arena *item = w->arenas.n < ARENAS_MAX &&
-						heap_read(w, at, &arena.image, sizeof arena.image) &&
-						looks_like_arena(&arena.image, at, main_at)
-				? vec_push(&w->arenas)
-				: NULL;
-		if (!item) {
+		if (w->arenas.n == ARENAS_MAX || !heap_read(w, at, &arena.image, sizeof arena.image) ||
+				!looks_like_arena(&arena.image, at, main_at) || !vec_add(&w->arenas, arena)) {
 			w->out->n_unsure++;
 			return;
 		}
-		*item = arena;
 		at = arena.image.next;
 	}
+}
+
+// ---- malloc's parameters
+
+/** How far writable memory without a file extends from there, over however many mappings. */
+static uint64_t run_end(const struct heap_walker *w, uint64_t at) {
+	uint64_t end = at;
+	for (size_t i = 0; i < w->space->mappings.n; i++) {
+		const struct smaps_area *m = &w->space->mappings.items[i];
+		bool has_file = m->name[0] != '\0' && strcmp(m->name, "[heap]") != 0;
+		if (m->start <= end && end < m->end && m->is_writable && !m->is_shared && !has_file) {
+			end = m->end;
+		}
+	}
+	return end;
+}
+
+/** Since 2.35 a fifth number stands before the four, and so there is a padding of 4 bytes. */
+static bool read_parameters(const uint8_t *at, unsigned padding, struct heap_parameters *out) {
+	memcpy(out, at, 16);
+	memcpy(&out->mapped_bytes, at + 16 + padding, 24);
+	return out->n_mapped >= 0 && out->n_mapped <= out->top_mapped &&
+			out->mapped_bytes % PAGE == 0 && out->mapped_bytes <= out->top_mapped_bytes &&
+			(out->is_fixed & ~1) == 0;
+}
+
+/** The heap begins at the break, or a little behind it in static programs. */
+static bool is_begin(const struct heap_walker *w, uint64_t address) {
+	return address >= w->space->brk_start && address < w->space->brk_start + 64 * PAGE &&
+			address <= w->arenas.items[0].image.top;
+}
+
+/**
+ * malloc's parameters, in the data in which main's arena was found. They are recognized by the
+ * beginning of the heap, which is one of them. False: they are not there.
+ */
+static bool find_parameters(struct heap_walker *w) {
+	struct heap_parameters *out = &w->parameters;
+	enum { BEFORE = 36 }; // bytes of them before heap_begin, padding included
+	uint8_t *data = malloc(w->data_bytes);
+	bool is_found = false;
+	bool ok = data && heap_read(w, w->data_at, data, w->data_bytes);
+	for (size_t i = 40; ok && !is_found && i + 8 <= w->data_bytes; i += 8) {
+		uint64_t begin;
+		memcpy(&begin, data + i, sizeof begin);
+		is_found = is_begin(w, begin) &&
+				(read_parameters(data + i - BEFORE, 4, out) ||
+						read_parameters(data + i - BEFORE + 4, 0, out));
+	}
+	free(data);
+	*out = is_found ? *out : (struct heap_parameters){0};
+	return is_found;
 }
 
 // ---- heaps
@@ -200,9 +245,9 @@ static void walk_main(struct heap_walker *w) {
 		return; // nothing was ever allocated
 	}
 	// Not from the top chunk's own header: a thread may be about to write it
-	uint64_t begin = heap_find_parameters(w) ? w->parameters.heap_begin : 0;
+	uint64_t begin = find_parameters(w) ? w->parameters.heap_begin : 0;
 	uint64_t end = begin + a->image.system_bytes;
-	if (begin == 0 || a->image.top < begin || a->image.top >= end || heap_run_end(w, begin) < end) {
+	if (begin == 0 || a->image.top < begin || a->image.top >= end || run_end(w, begin) < end) {
 		w->out->n_unsure++; // in pieces: somebody else moved the break
 		return;
 	}
@@ -229,6 +274,71 @@ static void walk_other(struct heap_walker *w, const struct heap_arena *a) {
 		walk_heap(w, begin, a->image.top, heap + info.bytes);
 		heap = info.prev;
 	}
+}
+
+// ---- large blocks, each with a mapping of its own
+
+/*
+ * A chunk's header is at the beginning of its mapping. If the block had to be aligned, the chunk's
+ * header lies further on and says how far. From outside, neighbouring mappings look like one. Any
+ * page could look like such a chunk by chance, so the chunks count only if there are as many as
+ * malloc itself counts.
+ */
+
+/** The size of a chunk at `at`, `lead` bytes into its mapping, that ends before `end`; 0: none. */
+static uint64_t mapped_chunk(const struct heap_walker *w, uint64_t at, uint64_t lead,
+		uint64_t end) {
+	uint64_t head[2]; // the lead and the size
+	if (end - at < CHUNK_MIN || !heap_read(w, at, head, sizeof head)) {
+		return 0;
+	}
+	uint64_t bytes = head[1] & ~(uint64_t)SIZE_FLAGS;
+	bool ok = (head[1] & SIZE_FLAGS) == IS_MAPPED && head[0] == lead && bytes >= CHUNK_MIN &&
+			(bytes + lead) % PAGE == 0 && bytes <= end - at;
+	return ok ? bytes : 0;
+}
+
+/** Add the chunk whose mapping begins at `at`. Returns its bytes, lead included; 0: none. */
+static uint64_t take_at(struct heap_walker *w, uint64_t at, uint64_t end) {
+	uint64_t all = mapped_chunk(w, at, 0, end), chunk = at;
+	for (unsigned log2 = 5; all && chunk == at && log2 <= ALIGN_MAX_LOG2; log2++) {
+		uint64_t align = 1ull << log2;
+		uint64_t aligned = ((at + CHUNK_MIN + CHUNK_HEAD + align - 1) & ~(align - 1)) - CHUNK_HEAD;
+		uint64_t lead = aligned - at;
+		if (lead < all && mapped_chunk(w, aligned, lead, at + all) == all - lead) {
+			chunk = aligned;
+		}
+	}
+	if (all) {
+		(void)heap_add(w, chunk, all - (chunk - at) - 8);
+	}
+	return all;
+}
+
+/** Returns where it ended: behind the last chunk, which may reach into further mappings. */
+static uint64_t scan_mapping(struct heap_walker *w, uint64_t at, uint64_t end) {
+	uint64_t end_of_all = run_end(w, at);
+	while (at < end && !w->has_failed) {
+		uint64_t bytes = take_at(w, at, end_of_all);
+		at += bytes ? bytes : PAGE;
+	}
+	return at;
+}
+
+/** Add chunks with a mapping of their own, if they are as many as malloc counts. */
+static void add_mapped(struct heap_walker *w) {
+	size_t n_wanted = (size_t)w->parameters.n_mapped, n_before = w->out->blocks.n;
+	uint64_t at = 0;
+	for (size_t i = 0; n_wanted > 0 && i < w->space->mappings.n; i++) {
+		const struct smaps_area *m = &w->space->mappings.items[i];
+		at = at > m->start ? at : m->start;
+		if (m->is_writable && m->is_readable && !m->is_shared && m->name[0] == '\0') {
+			at = scan_mapping(w, at, m->end);
+		}
+	}
+	size_t n_found = w->out->blocks.n - n_before;
+	w->out->n_unsure += n_found != n_wanted;
+	w->out->blocks.n = n_found > n_wanted ? n_before : w->out->blocks.n;
 }
 
 // ---- all of it
@@ -260,16 +370,14 @@ bool heap_walk(struct heap_walk *out, const struct process_space *space, pid_t p
 		}
 		sort_blocks(out);
 		heap_take_out_free(&w);
-		heap_add_mapped(&w);
+		add_mapped(&w);
 		sort_blocks(out);
 	}
 	for (size_t i = 0; i < out->blocks.n; i++) {
 		out->bytes += out->blocks.items[i].bytes;
 	}
 	free(w.reader.window);
-	if (w.reader.memory >= 0) {
-		(void)close(w.reader.memory);
-	}
+	file_close(w.reader.memory);
 	vec_finish(&w.arenas);
 	return is_found && !w.has_failed;
 }

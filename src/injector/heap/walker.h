@@ -69,25 +69,13 @@ static inline bool heap_read(const struct heap_walker *w, uint64_t at, void *to,
 	return pread(w->reader.memory, to, bytes, (off_t)at) == (ssize_t)bytes;
 }
 
-/** How far writable memory without a file extends from there, over however many mappings. */
-uint64_t heap_run_end(const struct heap_walker *w, uint64_t at);
-
 /** Add a block. False: no memory. */
 static inline bool heap_add(struct heap_walker *w, uint64_t chunk, uint64_t size) {
-	struct heap_block *block = vec_push(&w->out->blocks);
-	if (block) {
-		// The last word of a chunk in use is the first of the chunk behind it, but for a mapped one
-		*block = (struct heap_block){chunk + CHUNK_HEAD, size - 8};
-	}
-	w->has_failed |= !block;
-	return block != NULL;
+	// The last word of a chunk in use is the first of the chunk behind it, but for a mapped one
+	bool ok = vec_add(&w->out->blocks, (struct heap_block){chunk + CHUNK_HEAD, size - 8});
+	w->has_failed |= !ok;
+	return ok;
 }
-
-/** In the data in which main's arena was found. False: they are not there. */
-bool heap_find_parameters(struct heap_walker *w);
 
 /** Remove what lies in lists of free chunks. The blocks are in order. */
 void heap_take_out_free(struct heap_walker *w);
-
-/** Add chunks with a mapping of their own, if they are as many as malloc counts. */
-void heap_add_mapped(struct heap_walker *w);

@@ -4,7 +4,6 @@
 
 #include "injector/injector.h"
 
-#include "injector/find/thread_cache.h"
 #include "injector/hooks/patch.h"
 #include "injector/resident/resident.h"
 #include "injector/tracee/sandbox.h"
@@ -45,15 +44,12 @@ static bool ask_filters(struct injector *in, struct err *err) {
 
 static bool open_tracee(struct injector *in, enum injector_start start, struct err *err) {
 	bool is_running = start == INJECTOR_RUNNING;
-	struct who_is who_is;
 	// A process that starts cannot be looked at before its exec is done
 	bool ok = is_running ||
 			tracee_open_at_start(&in->tracee, in->pid, start == INJECTOR_AT_LOAD, err);
-	ok = ok && refuse_or_go_on(in->pid, is_running, &who_is, err);
-	in->pid_inside = ok ? who_is.pid_inside : 0;
-	ok = ok && (!is_running || tracee_open(&in->tracee, in->pid, err));
-	in->has_filter = ok && who_is.has_filter;
-	return ok && (!in->has_filter || in->only_looks || ask_filters(in, err));
+	return ok && injector_may_attach(in, is_running, err) &&
+			(!is_running || tracee_open(&in->tracee, in->pid, err)) &&
+			(!in->has_filter || in->only_looks || ask_filters(in, err));
 }
 
 /** One that an earlier attach has left is used again, or cleaned up and left alone. */
@@ -222,10 +218,9 @@ bool injector_rescan(struct injector *in, struct err *err) {
 		return false;
 	}
 	uint64_t sum = injector_sum_of_modules(&now);
-	bool has_any = now.mappings.n > 0;
 	process_space_finish(&now);
-	if (!has_any || sum == in->modules_sum) {
-		return has_any || err_set(err, ERR_NOT_FOUND, "process %d has ended", (int)in->pid);
+	if (sum == in->modules_sum) {
+		return true;
 	}
 	if (!patch_prepare(in, 0, NULL, err)) {
 		in->modules_sum = sum;

@@ -99,13 +99,10 @@ static struct resident_hook *known_hook(struct injector *in, const struct found_
 
 static bool add_known(struct injector *in, const struct found_function *f,
 		const struct resident_hook *hook) {
-	struct planned *planned = vec_push(&in->plan.hooks);
-	if (planned) {
-		planned->hook = (uint32_t)(hook - in->resident.hooks);
-		planned->function = f;
-		planned->is_reused = true;
-	}
-	return planned != NULL;
+	return vec_add(&in->plan.hooks,
+			(struct planned){.hook = (uint32_t)(hook - in->resident.hooks),
+					.function = f,
+					.is_reused = true});
 }
 
 /** The function's bytes, and some behind it. NULL: not readable. */
@@ -176,11 +173,10 @@ static bool add_new(struct injector *in, struct island *island, unsigned *n,
 }
 
 static bool take_place(struct process_space *s, const struct island *island) {
-	struct mapping *m = vec_push(&s->mappings);
-	if (!m) {
+	struct smaps_area taken = {.start = island->at, .end = island->at + island->bytes, .name = ""};
+	if (!vec_add(&s->mappings, taken)) {
 		return false;
 	}
-	struct mapping taken = {.start = island->at, .end = island->at + island->bytes, .name = ""};
 	size_t i = s->mappings.n - 1;
 	for (; i > 0 && s->mappings.items[i - 1].start > taken.start; i--) {
 		s->mappings.items[i] = s->mappings.items[i - 1];

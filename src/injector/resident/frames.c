@@ -198,16 +198,14 @@ static void add_begin(struct flow *f, uint64_t at) {
 		return;
 	}
 	mark(f, at, IS_BEGIN);
-	struct place *item = has_tables(f, at) ? NULL : vec_push(&f->begins);
-	if (item) {
-		*item = (struct place){.at = at, .row = entry_row};
+	if (!has_tables(f, at)) {
+		(void)vec_add(&f->begins, (struct place){.at = at, .row = entry_row});
 	}
 }
 
 static void add_place(struct flow *f, uint64_t at, const struct frame_row *row, bool is_forced) {
-	struct place *item = is_inside(f, at) ? vec_push(&f->places) : NULL;
-	if (item) {
-		*item = (struct place){at, *row, is_forced};
+	if (is_inside(f, at)) {
+		(void)vec_add(&f->places, (struct place){at, *row, is_forced});
 	}
 }
 

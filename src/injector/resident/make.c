@@ -2,10 +2,10 @@
 
 /* Makes a resident, a mapping with the recorder in it, and the memfd that it will share. */
 
-#include "injector/find/names.h"
-#include "injector/find/thread_cache.h"
+#include "injector/find/known.h"
 #include "injector/resident/frames.h"
 #include "injector/resident/resident.h"
+#include "sys/file.h"
 #include "wire/segment.h"
 
 #include <elf.h>
@@ -57,7 +57,7 @@ static void describe_tables(struct resident *r, const struct modules_code *modul
 static void describe_maps(struct resident *r, const struct process_space *space) {
 	size_t n = 0;
 	for (size_t i = 0; r->find_object == 0 && i < space->mappings.n; i++) {
-		const struct mapping *m = &space->mappings.items[i];
+		const struct smaps_area *m = &space->mappings.items[i];
 		bool has_code = m->name[0] == '/' || strcmp(m->name, "[vdso]") == 0;
 		size_t room = sizeof r->maps - n;
 		if (m->offset != 0 || !m->is_readable || !has_code) {
@@ -133,9 +133,7 @@ static int take_descriptor(pid_t pid, int64_t fd, struct err *err) {
 	if (ours < 0) {
 		(void)err_system(err, errno, "cannot take over the memory of process %d", (int)pid);
 	}
-	if (process >= 0) {
-		(void)close(process);
-	}
+	file_close(process);
 	return ours;
 }
 

@@ -194,7 +194,8 @@ static bool is_free_of_others(pid_t pid, struct err *err) {
 	return ok;
 }
 
-bool refuse_or_go_on(pid_t pid, bool is_running, struct who_is *who_is, struct err *err) {
+bool injector_may_attach(struct injector *in, bool is_running, struct err *err) {
+	pid_t pid = in->pid;
 	struct status s;
 	if (pid <= 0 || !read_status(&s, pid)) {
 		return refuse(err, "there is no process %d (in this pid namespace)", (int)pid);
@@ -204,11 +205,11 @@ bool refuse_or_go_on(pid_t pid, bool is_running, struct who_is *who_is, struct e
 	}
 	if (!is_a_process(pid, &s, err) || !is_not_traced(pid, &s, err) ||
 			!is_allowed(pid, &s, is_running, err) || !is_our_machine(pid, err) ||
-			!is_not_sandboxed(pid, &s, &who_is->has_filter, err) ||
+			!is_not_sandboxed(pid, &s, &in->has_filter, err) ||
 			(is_running && !is_free_of_others(pid, err))) {
 		return false;
 	}
 	pid_t inside = process_status_pid(s.text);
-	who_is->pid_inside = inside ? inside : pid;
+	in->pid_inside = inside ? inside : pid;
 	return true;
 }

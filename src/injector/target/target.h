@@ -5,7 +5,7 @@
  * All that is known of the process that is being attached to, and how it is stopped.
  *
  * struct injector belongs to the rooms target/, resident/ and hooks/ alone. The order in which they
- * come to it: refuse.c (may it be done at all?), look.c (what the process is made of), resident/
+ * come to it: refuse.c (may it be done at all?), target.c (what the process is made of), resident/
  * (the memory that is left in it), hooks/ (functions, islands and patches; the steps).
  */
 
@@ -56,22 +56,20 @@ struct injector {
 	bool is_fresh;            // the recorder's image has not been written yet
 	bool is_attached;
 	bool only_looks;      // injector_check
-	bool has_filter;      // which is not asked then
+	bool has_filter;      // it is in a sandbox, whose filters are to be asked (tracee/sandbox.h)
 	uint64_t modules_sum; // of the mapped files with code, to see a change
 	uint64_t stopped_ns;  // when the current stop began,
 	bool has_stopped_all; // and of whom
 	struct injector_report report;
 };
 
-struct who_is {
-	pid_t pid_inside; // as it calls itself
-	bool has_filter;  // it is in a sandbox, whose filters are to be asked (tracee/sandbox.h)
-};
+/**
+ * May its process be attached to? Then pid_inside and has_filter are known. False: `err` says why
+ * not and what helps. Touches nothing.
+ */
+bool injector_may_attach(struct injector *in, bool is_running, struct err *err);
 
-/** May `pid` be attached to? False: `err` says why not and what helps. Touches nothing. */
-bool refuse_or_go_on(pid_t pid, bool is_running, struct who_is *who_is, struct err *err);
-
-// ---- what it is made of (look.c)
+// ---- what it is made of
 
 /** Mappings, files and allocation functions as they are now. */
 bool injector_look(struct injector *in, struct err *err);
@@ -97,7 +95,7 @@ bool injector_find_vdso(struct injector *in, uint64_t *clock, struct err *err);
 /** False: there is nothing to hook; `err` says where was looked. */
 bool injector_has_allocator(const struct injector *in, struct err *err);
 
-// ---- stops and errands (stops.c), with the time taken
+// ---- stops and errands, with the time taken
 
 bool injector_stop_one(struct injector *in, struct err *err);
 bool injector_stop_all(struct injector *in, struct err *err);

@@ -17,30 +17,6 @@
 
 // ---- mappings
 
-static bool parse_line(struct process_space *s, const char *line) {
-	char access[5];
-	int name_at = 0;
-	struct mapping m = {0};
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %" SCNu64 " %n", &m.start, &m.end,
-				access, &m.offset, &m.inode, &name_at) != 5) {
-		return true;
-	}
-	struct slice name = slice_of_text(line + name_at);
-	while (name.size > 0 && name.data[name.size - 1] == '\n') {
-		name.size--;
-	}
-	m.is_readable = access[0] == 'r';
-	m.is_writable = access[1] == 'w';
-	m.is_executable = access[2] == 'x';
-	m.is_shared = access[3] == 's';
-	m.name = arena_text(&s->arena, name);
-	struct mapping *item = m.name ? vec_push(&s->mappings) : NULL;
-	if (item) {
-		*item = m;
-	}
-	return item != NULL;
-}
-
 static void read_stat(struct process_space *s, pid_t pid) {
 	enum { START_STACK = 28, START_BRK = 47 };
 	char text[2048] = "";
@@ -50,37 +26,24 @@ static void read_stat(struct process_space *s, pid_t pid) {
 }
 
 bool process_space_read(struct process_space *s, pid_t pid, struct err *err) {
-	char path[64];
-	char *line = NULL;
-	size_t room = 0;
 	*s = (struct process_space){0};
-	(void)snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
-	FILE *file = fopen(path, "re");
-	if (!file) {
-		return err_system(err, errno, "cannot read %s", path);
-	}
-	bool ok = true;
-	while (ok && getline(&line, &room, file) > 0) {
-		ok = parse_line(s, line);
-	}
-	free(line);
-	(void)fclose(file);
-	if (!ok) {
+	errno = 0;
+	if (!smaps_read_maps(&s->mappings, pid)) {
+		int why = errno != 0 ? errno : ESRCH; // a process that has ended has none
 		process_space_finish(s);
-		return err_memory(err);
+		return err_system(err, why, "cannot read the mappings of process %d", (int)pid);
 	}
 	read_stat(s, pid);
 	return true;
 }
 
 void process_space_finish(struct process_space *s) {
-	vec_finish(&s->mappings);
-	arena_finish(&s->arena);
+	smaps_finish(&s->mappings);
 }
 
-const struct mapping *process_space_at(const struct process_space *s, uint64_t address) {
+const struct smaps_area *process_space_at(const struct process_space *s, uint64_t address) {
 	for (size_t i = 0; i < s->mappings.n; i++) {
-		const struct mapping *m = &s->mappings.items[i];
+		const struct smaps_area *m = &s->mappings.items[i];
 		if (address >= m->start && address < m->end) {
 			return m;
 		}
@@ -90,7 +53,7 @@ const struct mapping *process_space_at(const struct process_space *s, uint64_t a
 
 // ---- modules
 
-static int open_as_mapped(const struct mapping *m, pid_t pid) {
+static int open_as_mapped(const struct smaps_area *m, pid_t pid) {
 	char path[4352];
 	struct stat st;
 	(void)snprintf(path, sizeof path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, m->start,
@@ -108,7 +71,7 @@ static int open_as_mapped(const struct mapping *m, pid_t pid) {
 }
 
 /** Is the mapping a segment of the file with the bias `wanted` (NULL: any)? `*bias`: its own. */
-static bool is_segment(const struct elf_image *image, const struct mapping *m, bool is_code,
+static bool is_segment(const struct elf_image *image, const struct smaps_area *m, bool is_code,
 		const uint64_t *wanted, uint64_t *bias) {
 	struct elf_segment segment;
 	for (uint32_t i = 0; elf_segment_at(image, i, &segment); i++) {
@@ -125,7 +88,7 @@ static bool is_segment(const struct elf_image *image, const struct mapping *m, b
 	return false;
 }
 
-static bool open_module(struct module_code *module, const struct mapping *code, pid_t pid) {
+static bool open_module(struct module_code *module, const struct smaps_area *code, pid_t pid) {
 	struct stat st;
 	int fd = open_as_mapped(code, pid);
 	if (fd < 0) {
@@ -148,12 +111,12 @@ static bool open_module(struct module_code *module, const struct mapping *code, 
 	return false;
 }
 
-static bool is_file_of(const struct module_code *module, const struct mapping *mapping) {
+static bool is_file_of(const struct module_code *module, const struct smaps_area *mapping) {
 	return module->inode == mapping->inode && strcmp(module->name, mapping->name) == 0;
 }
 
 /** Is it open already? A file may be mapped more than once, in other namespaces (dlmopen). */
-static bool is_known(const struct modules_code *m, const struct mapping *mapping) {
+static bool is_known(const struct modules_code *m, const struct smaps_area *mapping) {
 	for (size_t i = 0; i < m->n; i++) {
 		const struct module_code *module = &m->items[i];
 		uint64_t bias;
@@ -169,7 +132,7 @@ static bool is_known(const struct modules_code *m, const struct mapping *mapping
 /** From the first to the last mapping of its file, without those of the same file elsewhere. */
 static void set_bounds(struct module_code *module, const struct process_space *space) {
 	for (size_t i = 0; i < space->mappings.n; i++) {
-		const struct mapping *m = &space->mappings.items[i];
+		const struct smaps_area *m = &space->mappings.items[i];
 		uint64_t bias;
 		if (is_file_of(module, m) && is_segment(&module->image, m, false, &module->bias, &bias)) {
 			module->start = m->start < module->start ? m->start : module->start;
@@ -182,7 +145,7 @@ bool modules_code_open(struct modules_code *m, const struct process_space *space
 		struct err *err) {
 	*m = (struct modules_code){0};
 	for (size_t i = 0; i < space->mappings.n; i++) {
-		const struct mapping *mapping = &space->mappings.items[i];
+		const struct smaps_area *mapping = &space->mappings.items[i];
 		if (!mapping->is_executable || mapping->inode == 0 || mapping->name[0] != '/' ||
 				is_known(m, mapping)) {
 			continue;
@@ -194,13 +157,11 @@ bool modules_code_open(struct modules_code *m, const struct process_space *space
 		module.start = mapping->start;
 		module.end = mapping->end;
 		set_bounds(&module, space);
-		struct module_code *item = vec_push(m);
-		if (!item) {
+		if (!vec_add(m, module)) {
 			(void)munmap(module.file, module.file_bytes);
 			modules_code_close(m);
 			return err_memory(err);
 		}
-		*item = module;
 	}
 	return true;
 }

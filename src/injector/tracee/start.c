@@ -104,11 +104,9 @@ bool tracee_open_at_start(struct tracee *t, pid_t pid, bool has_loader, struct e
 	if (!is_there) {
 		return err_set(err, ERR_SYSTEM, "process %d has ended while it was being loaded", (int)pid);
 	}
-	struct tracee_thread *item = vec_push(&t->threads);
-	if (!item) {
+	if (!vec_add(&t->threads, thread)) {
 		return err_memory(err);
 	}
-	*item = thread;
 	t->is_held = true;
 	return true;
 }

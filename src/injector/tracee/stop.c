@@ -11,6 +11,7 @@
 #include "injector/tracee/tracee.h"
 #include "regs.h"
 #include "sys/clock.h"
+#include "sys/file.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -111,11 +112,7 @@ static bool ask(struct tracee *t, pid_t pid, pid_t tid, bool *is_refused) {
 		*is_refused |= errno == EPERM && !task_waits_for_vfork(t, &thread);
 		return true;
 	}
-	struct tracee_thread *item = vec_push(&t->threads);
-	if (item) {
-		*item = thread;
-	}
-	return item != NULL;
+	return vec_add(&t->threads, thread);
 }
 
 static bool ask_family(struct tracee *t, pid_t pid, pid_t tid, bool *is_refused);
@@ -146,13 +143,21 @@ static bool ask_family(struct tracee *t, pid_t pid, pid_t tid, bool *is_refused)
 											: ask(t, pid, tid, is_refused);
 }
 
-/** Seize all that are not held yet. */
-static bool ask_all(struct tracee *t, bool *is_refused, struct err *err) {
+static DIR *open_threads(const struct tracee *t, struct err *err) {
 	char path[64];
 	(void)snprintf(path, sizeof path, "/proc/%d/task", (int)t->pid);
 	DIR *folder = opendir(path);
 	if (!folder) {
-		return err_set(err, ERR_NOT_FOUND, "process %d has ended", (int)t->pid);
+		(void)err_set(err, ERR_NOT_FOUND, "process %d has ended", (int)t->pid);
+	}
+	return folder;
+}
+
+/** Seize all that are not held yet. */
+static bool ask_all(struct tracee *t, bool *is_refused, struct err *err) {
+	DIR *folder = open_threads(t, err);
+	if (!folder) {
+		return false;
 	}
 	bool ok = true;
 	for (struct dirent *entry; ok && (entry = readdir(folder));) {
@@ -188,7 +193,12 @@ static bool try_to_stop_all(struct tracee *t, bool *is_passing, struct err *err)
 }
 
 /** The first that can be. */
-static bool try_to_stop_one(struct tracee *t, DIR *folder, bool *is_passing, struct err *err) {
+static bool try_to_stop_one(struct tracee *t, bool *is_passing, struct err *err) {
+	DIR *folder = open_threads(t, err);
+	*is_passing = false;
+	if (!folder) {
+		return false;
+	}
 	bool is_refused = false, ok = true;
 	for (struct dirent *entry; ok && t->threads.n == 0 && (entry = readdir(folder));) {
 		const struct tracee_thread thread = {.tid = (pid_t)strtol(entry->d_name, NULL, 10),
@@ -205,6 +215,7 @@ static bool try_to_stop_one(struct tracee *t, DIR *folder, bool *is_passing, str
 			ok = is_in_vfork; // the next, then
 		}
 	}
+	(void)closedir(folder);
 	*is_passing = ok && t->threads.n == 0;
 	return !*is_passing ? ok
 						: err_set(err, ERR_SYSTEM,
@@ -213,13 +224,15 @@ static bool try_to_stop_one(struct tracee *t, DIR *folder, bool *is_passing, str
 								  (int)t->pid);
 }
 
-bool tracee_stop_all(struct tracee *t, struct err *err) {
+/** Until it succeeds, or what is in the way will not soon be over. */
+static bool stop(struct tracee *t, bool (*try_to)(struct tracee *, bool *is_passing, struct err *),
+		struct err *err) {
 	bool is_passing = true, ok = t->is_held;
 	for (unsigned i = 0; !ok && is_passing && i < STOP_TRIES; i++) {
 		if (i > 0) {
 			clock_sleep_ns(TRY_AGAIN_NS);
 		}
-		ok = try_to_stop_all(t, &is_passing, err);
+		ok = try_to(t, &is_passing, err);
 		if (!ok) {
 			tracee_resume(t);
 		}
@@ -227,22 +240,12 @@ bool tracee_stop_all(struct tracee *t, struct err *err) {
 	return ok;
 }
 
+bool tracee_stop_all(struct tracee *t, struct err *err) {
+	return stop(t, try_to_stop_all, err);
+}
+
 bool tracee_stop_one(struct tracee *t, struct err *err) {
-	char path[64];
-	bool is_passing = true, ok = t->is_held;
-	(void)snprintf(path, sizeof path, "/proc/%d/task", (int)t->pid);
-	for (unsigned i = 0; !ok && is_passing && i < STOP_TRIES; i++) {
-		if (i > 0) {
-			clock_sleep_ns(TRY_AGAIN_NS);
-		}
-		DIR *folder = opendir(path);
-		if (!folder) {
-			return err_set(err, ERR_NOT_FOUND, "process %d has ended", (int)t->pid);
-		}
-		ok = try_to_stop_one(t, folder, &is_passing, err);
-		(void)closedir(folder);
-	}
-	return ok;
+	return stop(t, try_to_stop_one, err);
 }
 
 static void resume_one(const struct tracee *t, const struct tracee_thread *thread) {
@@ -297,8 +300,6 @@ void tracee_let_go(struct tracee *t) {
 void tracee_close(struct tracee *t) {
 	tracee_let_go(t);
 	vec_finish(&t->threads);
-	if (t->memory >= 0) {
-		(void)close(t->memory);
-	}
+	file_close(t->memory);
 	t->memory = -1;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * What it is doing is read from /proc/PID/task/TID. Waiting is polling: waitpid has no time limit,
- * and a signal to break it off could be lost.
+ * Memory is that of /proc/PID/mem: also what the process itself cannot write to. What a thread is
+ * doing is read from /proc/PID/task/TID. Waiting is polling: waitpid has no time limit, and a
+ * signal to break it off could be lost.
  */
 
 #include "injector/tracee/task.h"
@@ -12,11 +13,43 @@
 #include "sys/file.h"
 #include "sys/process.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
+
+// ---- memory
+
+bool tracee_open(struct tracee *t, pid_t pid, struct err *err) {
+	char path[64];
+	*t = (struct tracee){.pid = pid};
+	(void)snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
+	t->memory = open(path, O_RDWR | O_CLOEXEC);
+	if (t->memory < 0) {
+		return err_system(err, errno, "cannot open the memory of process %d", (int)pid);
+	}
+	return true;
+}
+
+bool tracee_read(const struct tracee *t, uint64_t at, void *out, size_t bytes) {
+	return pread(t->memory, out, bytes, (off_t)at) == (ssize_t)bytes;
+}
+
+bool tracee_write(const struct tracee *t, uint64_t at, const void *from, size_t bytes,
+		struct err *err) {
+	ssize_t n = pwrite(t->memory, from, bytes, (off_t)at);
+	if (n == (ssize_t)bytes) {
+		return true;
+	}
+	return err_system(err, n < 0 ? errno : EIO, "cannot write to the memory of process %d",
+			(int)t->pid);
+}
+
+// ---- a thread
 
 bool task_read(const struct tracee_thread *thread, const char *name, char *out, size_t size) {
 	char path[96];
