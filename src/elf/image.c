@@ -8,6 +8,8 @@
 
 #include "elf/image.h"
 
+#include "elf/arch/code.h"
+
 #include <elf.h>
 
 static struct slice part(struct slice s, uint64_t offset, uint64_t size) {
@@ -312,4 +314,50 @@ bool elf_symbols_find(struct elf_symbols *s, const char *name, struct elf_symbol
 		}
 	}
 	return false;
+}
+
+// ---- the text where the address is that a function returns
+
+/** Bytes of a segment with these flags that cannot be written to. */
+static struct slice bytes_from(const struct elf_image *e, uint64_t address, uint32_t flags) {
+	struct elf_segment s;
+	struct slice bytes = elf_bytes_from(e, address, &s);
+	return bytes.size > 0 && (s.flags & (flags | PF_W)) == flags ? bytes : (struct slice){0};
+}
+
+static bool text_returned(const struct elf_image *e, uint64_t function, struct slice *out) {
+	enum { TEXT_MAX_BYTES = 1 << 20 };
+	uint64_t address;
+	struct slice code = bytes_from(e, function, PF_X);
+	if (!elf_returned_address(code, function, e->type == ET_EXEC, &address)) {
+		return false;
+	}
+	struct slice rest = bytes_from(e, address, PF_R);
+	size_t limit = rest.size < TEXT_MAX_BYTES ? rest.size : TEXT_MAX_BYTES;
+	const uint8_t *end = limit ? memchr(rest.data, 0, limit) : NULL;
+	*out = slice_of(rest.data, end ? (size_t)(end - rest.data) : 0);
+	return end != NULL;
+}
+
+static bool find_returned(const struct elf_image *e, uint32_t table, const char *function,
+		struct slice *out) {
+	struct elf_symbols symbols;
+	struct elf_symbol s;
+	// Most files do not even have the name: to look for that is quicker than symbol by symbol
+	if (!elf_symbols_init(&symbols, e, table) || symbols.names.size == 0 ||
+			!memmem(symbols.names.data, symbols.names.size, function, strlen(function) + 1)) {
+		return false;
+	}
+	while (elf_symbols_find(&symbols, function, &s)) {
+		if (s.type == STT_FUNC) {
+			return text_returned(e, s.address, out);
+		}
+	}
+	return false;
+}
+
+bool elf_returned_text(const struct elf_image *e, const char *function, struct slice *out) {
+	return e->machine == elf_machine &&
+			(find_returned(e, SHT_DYNSYM, function, out) ||
+					find_returned(e, SHT_SYMTAB, function, out));
 }

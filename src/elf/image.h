@@ -101,3 +101,11 @@ bool elf_symbols_next(struct elf_symbols *s, struct elf_symbol *out);
 
 /** The next with that name that is defined here. False: there is none. */
 bool elf_symbols_find(struct elf_symbols *s, const char *name, struct elf_symbol *out);
+
+/**
+ * The constant text that `function`, a name as in the symbol tables, returns, read from its
+ * instructions; nothing is called. It points into the image's bytes. False: no such function, or
+ * not of the machine that this is built for, or it does anything else, or the text can be written
+ * to.
+ */
+bool elf_returned_text(const struct elf_image *e, const char *function, struct slice *out);

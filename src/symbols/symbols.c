@@ -7,7 +7,7 @@
  */
 #include "symbols/symbols.h"
 
-#include "elf/returned_text.h"
+#include "elf/image.h"
 #include "symbols/dwarf/debug_data.h"
 
 #include <elf.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "elf/image.h"
-#include "elf/returned_text.h"
 
 #include <elf.h>
 

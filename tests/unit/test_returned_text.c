@@ -5,7 +5,7 @@
  * differ from them by one instruction.
  */
 
-#include "elf/returned_text.h"
+#include "elf/image.h"
 #include "own_bytes.h"
 
 #include <elf.h>
