@@ -5,11 +5,25 @@
 #include "recorder/core/switch.h"
 #include "recorder/core/sys.h"
 #include "recorder/preload/collector.h"
-#include "recorder/preload/initial_stack.h"
 #include "recorder/preload/lookup.h"
 
 #include <elf.h>
 #include <time.h>
+
+/**
+ * The environment as it was when the program began, with the auxiliary vector behind it. The kernel
+ * puts on the stack: argc, argv, NULL, the environment, NULL, that vector. NULL: not to be found
+ * (musl).
+ */
+static char **start_environment(void) {
+	enum { ARGUMENTS_MAX = 1 << 24 };
+	if (&__libc_stack_end == NULL) {
+		return NULL;
+	}
+	uintptr_t *stack = __libc_stack_end;
+	uintptr_t n = stack[0];
+	return n < ARGUMENTS_MAX && stack[1 + n] == 0 ? (char **)(stack + 2 + n) : NULL;
+}
 
 typedef int clock_function(clockid_t, struct timespec *);
 

@@ -3,10 +3,119 @@
 /*
  * The slow way into a hook, and the ends of those that leave the fast path.
  *
- * It is taken by a thread's first hook, a hook inside another one, and a hook without room.
+ * It is taken by a thread's first hook, a hook inside another one, and a hook without room. With a
+ * full ring, a thread waits for the collector as long as that lives, 50 ms at a time; docs/wire.md
+ * ("Waiting") says when recording ends instead.
  */
 
 #include "recorder/core/hook/hook.h"
+#include "recorder/core/switch.h"
+#include "recorder/core/sys.h"
+
+#include <linux/futex.h>
+#include <time.h>
+
+// ---- room in the ring
+
+/** What a wait for the collector has seen so far. */
+struct patience {
+	uint32_t heartbeat;      // last seen
+	uint64_t taken;          // last seen
+	uint64_t before_ns;      // when we last looked
+	uint64_t no_beat_ns;     // waited without a heartbeat
+	uint64_t no_progress_ns; // waited without a taken entry
+};
+
+/** Account for one more step of the wait. False: the collector does not answer any more. */
+static bool stays_patient(struct patience *p, const struct ring *r) {
+	const uint64_t step_max_ns = 100000000; // in a longer step this process was stopped itself
+	const uint64_t no_beat_max_ns = 5000000000;
+	const uint64_t no_progress_max_ns = 30000000000;
+
+	uint64_t now_ns = host_services.clock_ns();
+	uint64_t step_ns = now_ns - p->before_ns;
+	step_ns = step_ns > step_max_ns ? step_max_ns : step_ns;
+	p->before_ns = now_ns;
+
+	uint32_t heartbeat = atomic_load(&segment.common->heartbeat);
+	p->no_beat_ns = heartbeat != p->heartbeat ? 0 : p->no_beat_ns + step_ns;
+	p->heartbeat = heartbeat;
+
+	uint64_t taken = atomic_load(&r->shared->taken);
+	p->no_progress_ns = taken != p->taken ? 0 : p->no_progress_ns + step_ns;
+	p->taken = taken;
+	return p->no_beat_ns < no_beat_max_ns && p->no_progress_ns < no_progress_max_ns;
+}
+
+static void sleep_for_room(const struct ring *r, uint32_t room) {
+	const struct timespec at_most = {.tv_nsec = 50000000};
+	(void)syscall_4(__NR_futex, (long)&r->shared->room, FUTEX_WAIT, (long)room, (long)&at_most);
+}
+
+/** Wait until `n` entries fit. False: recording has ended. */
+static bool wait_for_room(struct ring *r, uint32_t n) {
+	struct patience patience = {.before_ns = host_services.clock_ns(),
+			.heartbeat = atomic_load(&segment.common->heartbeat)};
+	struct wire_ring *shared = r->shared;
+	while (switch_is_on_or_paused()) {
+		uint32_t room = atomic_load(&shared->room);
+		// Pairs with order_tell_taken(): it stores `taken`, then looks at `owner_waits`
+		atomic_store(&shared->owner_waits, 1);
+		if (ring_look_for_room(r, n)) {
+			break;
+		}
+		segment_ring_bell();
+		sleep_for_room(r, room);
+		switch_look_at_collector();
+		if (!stays_patient(&patience, r)) {
+			switch_turn_off(true);
+		}
+	}
+	atomic_store(&shared->owner_waits, 0);
+	return switch_is_on_or_paused();
+}
+
+/** The same without system calls: some milliseconds at most. */
+static bool spin_for_room(struct ring *r, uint32_t n) {
+	enum { N_SPINS = 200000 };
+	for (unsigned i = 0; i < N_SPINS; i++) {
+		if (ring_look_for_room(r, n)) {
+			return true;
+		}
+		machine_relax();
+	}
+	return false;
+}
+
+/**
+ * Make room for `n` entries. A thread that has filled its small ring once moves to the big one.
+ * `level` is the number of hooks in progress outside this one. False: there is no room.
+ */
+static bool make_room(struct thread_slot *slot, unsigned level, uint32_t n) {
+	struct ring *r = &thread_state_of(slot)->ring;
+	if (ring_has_room(r, n)) {
+		return true;
+	}
+	// Hooks in progress know their entries by index: the ring changes only when there are no others
+	if (level == 0 && atomic_load_explicit(&slot->ring, memory_order_relaxed) == RING_SMALL) {
+		if (thread_state_of(slot)->open_bytes == 0) {
+			(void)thread_grow(slot);
+		}
+		ring_open(r, slot, RING_BIG);
+		thread_state_of(slot)->hooks[0].reserved = 0;
+		atomic_store_explicit(&slot->ring, RING_BIG, memory_order_release);
+		return true;
+	}
+	if (ring_look_for_room(r, n)) {
+		return true;
+	}
+	if (level > 0 && ring_is_blocked_by_owner(r, n)) {
+		return false;
+	}
+	return segment_may_call_system() ? wait_for_room(r, n) : spin_for_room(r, n);
+}
+
+// ---- entering
 
 bool hook_capture_again(struct thread_slot *slot, unsigned level) {
 	if (level == 0 && thread_grow(slot)) {
@@ -16,8 +125,7 @@ bool hook_capture_again(struct thread_slot *slot, unsigned level) {
 	return false;
 }
 
-/** `is_inside`: NULL, or it also begins inside of a real function, and says whether it does. */
-static bool enter(struct hook *h, const struct capture_regs *caller, bool wants_stack,
+bool hook_enter_slowly(struct hook *h, const struct capture_regs *caller, bool wants_stack,
 		bool *is_inside) {
 	if (!switch_is_on_or_paused() && !switch_find_out()) {
 		return false;
@@ -51,21 +159,12 @@ static bool enter(struct hook *h, const struct capture_regs *caller, bool wants_
 	}
 	// With room for the hooks that this one has interrupted: they may have written nothing yet
 	uint32_t n = HOOK_ENTRIES * (level + 1) + (level == 0 ? HOOK_ENTRIES_FOR_HANDLERS : 0);
-	if (!room_make(slot, level, n)) {
+	if (!make_room(slot, level, n)) {
 		thread_count(&slot->lost, 1);
 		hook_forget(s, level);
 		return false;
 	}
 	return true;
-}
-
-bool hook_enter_slowly(struct hook *h, const struct capture_regs *caller, bool wants_stack) {
-	return enter(h, caller, wants_stack, NULL);
-}
-
-bool hook_enter_anywhere(struct hook *h, const struct capture_regs *caller, bool wants_stack,
-		bool *is_inside) {
-	return enter(h, caller, wants_stack, is_inside);
 }
 
 // ---- hooks that leave the fast path

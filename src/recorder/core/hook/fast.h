@@ -13,11 +13,11 @@
 #include "recorder/core/hook/progress.h"
 #include "recorder/core/unwind/modules.h"
 
-/** hook_enter for everything but a plain hook. */
-bool hook_enter_slowly(struct hook *h, const struct capture_regs *caller, bool wants_stack);
-
-/** The same for a hook that is recorded inside of another hook's real function as well. */
-bool hook_enter_anywhere(struct hook *h, const struct capture_regs *caller, bool wants_stack,
+/**
+ * hook_enter for everything but a plain hook. `is_inside`: NULL, or the hook is recorded inside of
+ * another hook's real function as well, and this says whether it is.
+ */
+bool hook_enter_slowly(struct hook *h, const struct capture_regs *caller, bool wants_stack,
 		bool *is_inside);
 
 /** Count a stack that is not complete. True: there is a larger context now, try again. */
@@ -92,7 +92,7 @@ HOOK_INLINE bool hook_enter_as(const struct thread_words *self, struct hook *h,
 		struct capture_regs caller, bool wants_stack) {
 	struct thread_slot *slot = hook_begin_plain(self, h, caller.sp);
 	if (unlikely(slot == NULL)) {
-		return !switch_is_off() && hook_enter_slowly(h, &caller, wants_stack);
+		return !switch_is_off() && hook_enter_slowly(h, &caller, wants_stack, NULL);
 	}
 	hook_keep_plain(h, slot, wants_stack ? hook_capture(slot, 0, &caller, 0).node : 0);
 	return true;

@@ -103,7 +103,7 @@ enum mapping_how mapping_enter(const struct thread_words *self, struct hook *h,
 	struct thread_slot *slot = hook_begin_plain(self, h, caller.sp);
 	if (likely(slot != NULL)) {
 		hook_keep_plain(h, slot, wants_stack ? hook_capture(slot, 0, &caller, 0).node : 0);
-	} else if (switch_is_off() || !hook_enter_anywhere(h, &caller, wants_stack, &is_inside)) {
+	} else if (switch_is_off() || !hook_enter_slowly(h, &caller, wants_stack, &is_inside)) {
 		return MAPPING_PASSES;
 	}
 	if (unlikely((segment.options & SEGMENT_NO_MAPPINGS) != 0)) {

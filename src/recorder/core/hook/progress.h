@@ -62,9 +62,3 @@ void hook_clean_up(struct thread_slot *slot, unsigned level);
 
 /** The number of hooks in progress on this thread, after cleaning up the abandoned ones. */
 unsigned hook_count(struct thread_slot *slot, uint64_t sp);
-
-/**
- * Make room for `n` entries. A thread that has filled its small ring once moves to the big one.
- * `level` is the number of hooks in progress outside this one. False: there is no room.
- */
-bool room_make(struct thread_slot *slot, unsigned level, uint32_t n);

@@ -28,7 +28,7 @@ enum rule_kind {
 	RULE_FRAME,  // no table covers this: frame pointers, if they make sense
 	RULE_JIT,    // likewise, and in no known module. May become known any time
 	RULE_END,    // outermost frame
-	RULE_SLOW,   // another form: needs all registers (slow.h)
+	RULE_SLOW,   // another form: needs all registers (walk.c)
 };
 
 /** The caller's bp is ours. Else it lies at CFA + bp (but see RULE_DEREF). */

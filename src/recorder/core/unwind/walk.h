@@ -49,9 +49,6 @@ bool walk_begin(struct walk *w, struct window *own, struct window *foreign);
 /** Grow the window so that the 8 bytes at `address` lie inside. False: they may not be read. */
 bool walk_reach(struct walk *w, uint64_t address);
 
-/** The stack continues at `sp`, on another stack. False: not readable, or too many hops. */
-bool walk_hop(struct walk *w, uint64_t sp);
-
 static inline bool walk_may_load(struct walk *w, uint64_t address) {
 	return window_has(&w->window, address) || walk_reach(w, address);
 }
@@ -70,9 +67,6 @@ enum walk_step {
 
 /** One step, by the step of a rule. Unless WALK_CALLER, tail_* say what was loaded. */
 enum walk_step walk_step(struct walk *w, uint64_t rule);
-
-/** Step by the tables with all registers, unwinding from right here to the state and on. */
-enum walk_step slow_step(struct walk *w);
 
 enum { WALK_PC_MIN = MACHINE_PAGE_LEAST }; // no code lies below
 
