@@ -1,10 +1,255 @@
 // SPDX-License-Identifier: MIT
 /*
- * Takes the events of one thread in order: first the small ring, then the big one.
+ * The rings of one thread: how far they are reserved and taken, and their events in order, which
+ * leave in batches.
  *
- * The big ring is read once the thread has moved on to it and the small one is drained.
+ * The big ring is read once the thread has moved on to it and the small one is drained. Of what is
+ * in an entry nothing is trusted.
  */
-#include "collector/order/entry.h"
+#include "collector/order/parts.h"
+#include "sys/futex.h"
+
+// ---- how far they are reserved, and how far the owner knows that they are taken
+
+/** Entries reserved in a ring: never less than taken, never more than it holds. */
+static uint64_t reserved(const struct reader *r, unsigned ring) {
+	// Pairs with machine_local_add() in ring_reserve()
+	uint64_t end = atomic_load_explicit(&r->slot->rings[ring].reserved, memory_order_acquire);
+	uint64_t at = r->at[ring];
+	if (end - at <= wire_ring_entries(ring)) {
+		return end;
+	}
+	return (int64_t)(end - at) < 0 ? at : at + wire_ring_entries(ring);
+}
+
+static void see_ends(struct reader *r) {
+	// The big ring first: a thread with entries there no longer writes to the small one
+	r->end[RING_BIG] = reserved(r, RING_BIG);
+	r->end[RING_SMALL] = reserved(r, RING_SMALL);
+}
+
+void order_look(struct order *o, struct reader *r) {
+	if (!r->is_gone) {
+		see_ends(r);
+	}
+	// The small ring may still fill: with the event of a hook that the moving one interrupted
+	if (r->end[RING_SMALL] != r->at[RING_SMALL]) {
+		r->ring = RING_SMALL;
+	}
+	uint64_t n_big = r->end[RING_BIG] - r->at[RING_BIG];
+	o->is_crowded |= n_big > RING_BIG_ENTRIES / 2;
+}
+
+void order_set_gone(struct reader *r) {
+	if (!r->is_gone) {
+		see_ends(r);
+		r->is_gone = true;
+	}
+}
+
+void order_tell_taken(struct reader *r) {
+	for (unsigned ring = 0; ring < N_RINGS; ring++) {
+		struct wire_ring *shared = &r->slot->rings[ring];
+		uint64_t taken = r->at[ring];
+		if (r->told[ring] == taken) {
+			continue;
+		}
+		r->told[ring] = taken;
+		// Pairs with wait_for_room(): the owner says that it waits, then checks `taken` once more
+		atomic_store(&shared->taken, taken);
+		if (atomic_load(&shared->owner_waits)) {
+			atomic_fetch_add(&shared->room, 1);
+			futex_wake(&shared->room, INT32_MAX);
+		}
+	}
+}
+
+// ---- what leaves
+
+void order_fail(struct order *o, const struct err *err) {
+	if (!o->has_failed) {
+		o->err = *err;
+		o->has_failed = true;
+	}
+}
+
+void order_flush(struct order *o) {
+	uint32_t n = o->n_batch;
+	o->n_batch = 0;
+	if (n == 0 || o->has_failed) {
+		return;
+	}
+	struct err err = {0};
+	if (!(o->is_late ? o->sink.late_events : o->sink.events)(o->sink.user, o->batch, n, &err)) {
+		order_fail(o, &err);
+		return;
+	}
+	o->counts.events += n;
+	o->n_round += n;
+}
+
+void order_hand_mapping(struct order *o, const struct trace_event *event) {
+	order_flush(o);
+	struct err err = {0};
+	if (!o->has_failed && !o->sink.mapping(o->sink.user, event, &err)) {
+		order_fail(o, &err);
+	}
+	o->counts.mappings++;
+	o->n_round++;
+}
+
+void order_set_late(struct order *o, bool is_late) {
+	if (o->is_late != is_late) {
+		order_flush(o);
+		o->is_late = is_late;
+	}
+}
+
+// ---- one entry (wire/event.h)
+
+static const unsigned ring_shift[N_RINGS] = {10, 14};
+_Static_assert(1 << 10 == RING_SMALL_ENTRIES && 1 << 14 == RING_BIG_ENTRIES, "ring_shift");
+
+/** wire_phase without its division. */
+static inline uint64_t phase_of(uint64_t index, unsigned shift) {
+	return (~(index >> shift) & 1) << 63;
+}
+
+static inline struct wire_event *entry_at(const struct reader *r, unsigned ring, uint64_t index) {
+	return &r->entries[ring][index & (wire_ring_entries(ring) - 1)];
+}
+
+enum entry_is {
+	ENTRY_UNPUBLISHED,
+	ENTRY_NOTHING, // void, or a time, a stamp or an epoch: the reader has taken it
+	ENTRY_OTHER,   // of a kind that nobody reads yet
+	ENTRY_BAD,     // makes no sense
+	ENTRY_EVENT,
+};
+
+struct entry {
+	uint32_t n;    // how many entries it takes
+	order_key key; // of an event
+	struct trace_event event;
+};
+
+static const uint64_t label_slack_ns = 100 * 1000 * 1000; // by which clocks may differ
+
+_Static_assert((int)KIND_ALLOC == (int)TRACE_ALLOC && (int)KIND_FREE == (int)TRACE_FREE &&
+				(int)KIND_REALLOC == (int)TRACE_REALLOC && (int)KIND_MOVED == (int)TRACE_MOVED &&
+				(int)KIND_STAYED == (int)TRACE_STAYED,
+		"kinds are passed on as they are");
+
+static inline bool is_published(uint64_t head, unsigned shift, uint64_t index) {
+	return head >> 63 != (index >> shift & 1);
+}
+
+static uint64_t stamp_of(const struct reader *r, uint64_t head, uint64_t body) {
+	return r->base == 0 ? 0 : wire_stamp(r->base, head, body);
+}
+
+static void fill_event(struct order *o, const struct reader *r, struct entry *out, uint64_t head,
+		uint64_t body, uint64_t ptr, uint64_t size) {
+	uint32_t kind = wire_head_kind(head);
+	out->key = order_key_of(r->epoch, stamp_of(r, head, body));
+	out->event = (struct trace_event){
+			.ptr = ptr,
+			.size = size,
+			.time_ns = r->label_ns,
+			.node = tries_node(o->tries, wire_body_node(body)),
+			.thread = r->thread & TRACE_THREAD_MAX,
+			.kind = kind & 0xf,
+	};
+}
+
+static inline bool is_other(const struct order *o, uint32_t kind) {
+	return kind == KIND_RATE || kind == KIND_FORK ||
+			(order_is_mapping(kind) && o->sink.mapping == NULL);
+}
+
+static inline bool is_event(uint32_t kind) {
+	return kind <= KIND_STAYED || order_is_mapping(kind);
+}
+
+/** The address of an event; of a mapping, its page, and what is said of it in the low bits. */
+static inline uint64_t address_of(uint64_t head, uint64_t ptr) {
+	return order_is_mapping(wire_head_kind(head))
+			? (ptr & -(uint64_t)WIRE_PAGE_LEAST) | wire_map_sort_of(wire_head_ptr(head))
+			: ptr;
+}
+
+/** A prefix and the event it belongs to. */
+static enum entry_is read_wide(struct order *o, const struct reader *r, unsigned ring,
+		uint64_t index, uint64_t wide_head, uint64_t wide_body, struct entry *out) {
+	struct wire_event *e = entry_at(r, ring, index + 1);
+	uint64_t head = atomic_load_explicit(&e->head, memory_order_acquire);
+	if (!is_published(head, ring_shift[ring], index + 1) ||
+			(r->is_gone && index + 1 >= r->end[ring])) {
+		// A prefix means nothing if its thread died before it published the event
+		return r->is_gone ? ENTRY_NOTHING : ENTRY_UNPUBLISHED;
+	}
+	enum wire_kind kind = wire_head_kind(head);
+	uint64_t body = e->body;
+	if (kind == KIND_VOID) {
+		out->n = 2;
+		return ENTRY_NOTHING;
+	}
+	if (is_other(o, kind)) {
+		out->n = 2;
+		return ENTRY_OTHER;
+	}
+	if (!is_event(kind) || wire_body_size(body) != WIRE_SIZE_WIDE) {
+		return ENTRY_BAD;
+	}
+	out->n = 2;
+	fill_event(o, r, out, head, body, address_of(head, wire_wide_ptr(wide_head, wide_body)),
+			wire_wide_size(wide_body));
+	return ENTRY_EVENT;
+}
+
+static void take_label(struct order *o, struct reader *r, uint64_t label_ns) {
+	o->counts.bad_entries += label_ns > o->label_now_ns + label_slack_ns;
+	r->label_ns = label_ns < o->label_now_ns ? label_ns : o->label_now_ns;
+}
+
+static void take_epoch(struct order *o, struct reader *r, uint64_t epoch) {
+	if (wire_epoch_number(epoch) > o->epoch_most) {
+		o->counts.bad_entries++;
+		return;
+	}
+	r->epoch = epoch;
+	r->base = 0;
+}
+
+static enum entry_is read_entry(struct order *o, struct reader *r, unsigned ring, uint64_t index,
+		struct entry *out) {
+	struct wire_event *e = entry_at(r, ring, index);
+	uint64_t head = atomic_load_explicit(&e->head, memory_order_acquire);
+	out->n = 1;
+	if (!is_published(head, ring_shift[ring], index)) {
+		return ENTRY_UNPUBLISHED;
+	}
+	uint64_t body = e->body;
+	enum wire_kind kind = wire_head_kind(head);
+	switch (kind) {
+	case KIND_VOID: return ENTRY_NOTHING;
+	case KIND_TIME: take_label(o, r, body); return ENTRY_NOTHING;
+	case KIND_STAMP: r->base = body; return ENTRY_NOTHING;
+	case KIND_EPOCH: take_epoch(o, r, body); return ENTRY_NOTHING;
+	case KIND_WIDE: return read_wide(o, r, ring, index, head, body, out);
+	default: break;
+	}
+	if (is_other(o, kind)) {
+		return ENTRY_OTHER;
+	}
+	if (!is_event(kind) || wire_body_size(body) == WIRE_SIZE_WIDE) {
+		return ENTRY_BAD; // of no known kind, or without its prefix
+	}
+	fill_event(o, r, out, head, body, address_of(head, wire_head_ptr(head)), wire_body_size(body));
+	return ENTRY_EVENT;
+}
+
+// ---- in order
 
 enum { AHEAD_NODE = 12 }; // an entry's node is prefetched so many entries before its turn
 
@@ -13,7 +258,7 @@ static void step(struct reader *r, unsigned ring, uint32_t n) {
 	r->at[ring] = r->at[ring] + n < r->end[ring] ? r->at[ring] + n : r->end[ring];
 }
 
-static enum order_next find(struct order *o, struct reader *r, struct order_entry *entry) {
+static enum order_next find(struct order *o, struct reader *r, struct entry *entry) {
 	for (;;) {
 		unsigned ring = r->ring;
 		if (r->at[ring] >= r->end[ring]) {
@@ -23,7 +268,7 @@ static enum order_next find(struct order *o, struct reader *r, struct order_entr
 			r->ring = RING_BIG;
 			continue;
 		}
-		switch (order_read_entry(o, r, ring, r->at[ring], entry)) {
+		switch (read_entry(o, r, ring, r->at[ring], entry)) {
 		case ENTRY_EVENT: r->key = entry->key; return NEXT_EVENT;
 		case ENTRY_UNPUBLISHED:
 			if (!r->is_gone) {
@@ -40,7 +285,7 @@ static enum order_next find(struct order *o, struct reader *r, struct order_entr
 }
 
 enum order_next order_peek(struct order *o, struct reader *r) {
-	struct order_entry entry;
+	struct entry entry;
 	return find(o, r, &entry);
 }
 
@@ -69,10 +314,10 @@ static ATTR_INLINE bool drain_plain(struct order *o, struct reader *r, uint64_t 
 	const uint64_t at = r->at[ring];
 	const uint64_t lap_end = (at | (wire_ring_entries(ring) - 1)) + 1; // so far the phase stays
 	const uint64_t n = (lap_end < r->end[ring] ? lap_end : r->end[ring]) - at;
-	const struct wire_event *const begin = order_entry_at(r, ring, at);
+	const struct wire_event *const begin = entry_at(r, ring, at);
 	const struct wire_event *const end = begin + n;
 	const struct wire_event *e = begin;
-	const uint64_t phase = order_phase(at, order_ring_shift[ring]);
+	const uint64_t phase = phase_of(at, ring_shift[ring]);
 	const uint64_t label_ns = r->label_ns;
 	const uint32_t thread = r->thread;
 	struct tries *const tries = o->tries;
@@ -137,7 +382,7 @@ enum order_next order_drain(struct order *o, struct reader *r, order_key limit) 
 		if (is_younger) {
 			return NEXT_EVENT;
 		}
-		struct order_entry entry;
+		struct entry entry;
 		enum order_next next = find(o, r, &entry);
 		if (next != NEXT_EVENT || entry.key > limit || o->has_failed) {
 			return next;
@@ -146,4 +391,52 @@ enum order_next order_drain(struct order *o, struct reader *r, order_key limit) 
 		o->reached = entry.key > o->reached ? entry.key : o->reached;
 		step(r, r->ring, entry.n);
 	}
+}
+
+// ---- from behind an entry that is not published
+
+/*
+ * An entry that is reserved and not published holds its ring up: its thread is between the two
+ * steps, or a signal handler has interrupted it there. What the handler publishes is behind it.
+ * Once the other threads no longer wait for the entry, the events behind it are taken, and
+ * overwritten as void: published entries are the collector's.
+ */
+
+static void make_void(const struct reader *r, unsigned ring, uint64_t index, uint32_t n) {
+	for (uint64_t i = index; i < index + n; i++) {
+		atomic_store_explicit(&entry_at(r, ring, i)->head,
+				wire_head(wire_phase(i, wire_ring_entries(ring)), KIND_VOID, 0, 0),
+				memory_order_relaxed);
+	}
+}
+
+/** What is no event may be the second half of one that is being published. */
+static void look_through(struct order *o, struct reader *r, unsigned ring) {
+	struct entry entry;
+	for (uint64_t i = r->at[ring]; i < r->end[ring]; i += entry.n) {
+		if (read_entry(o, r, ring, i, &entry) != ENTRY_EVENT) {
+			continue;
+		}
+		if (entry.key > o->horizon) {
+			return;
+		}
+		order_set_late(o, entry.key < o->reached);
+		order_emit(o, &entry.event);
+		o->counts.late += entry.key < o->reached;
+		o->reached = entry.key > o->reached ? entry.key : o->reached;
+		make_void(r, ring, i, entry.n);
+		o->counts.looked_behind++;
+	}
+}
+
+void order_look_behind(struct order *o, struct reader *r) {
+	uint64_t epoch = r->epoch, base = r->base, label_ns = r->label_ns;
+	look_through(o, r, r->ring);
+	if (r->ring == RING_SMALL) {
+		look_through(o, r, RING_BIG);
+	}
+	order_set_late(o, false);
+	r->epoch = epoch;
+	r->base = base;
+	r->label_ns = label_ns;
 }

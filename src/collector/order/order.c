@@ -4,50 +4,196 @@
  *
  * It takes a stamp, the horizon, and then looks how far each ring is reserved. Whoever has an older
  * stamp had reserved its entry before: so all older entries are there to be seen, and none can come
- * later. They leave in the order of their stamps (merge.c). Epochs stand above stamps (epoch.c):
- * the two together are the key of an event.
+ * later. They leave in the order of their stamps. Epochs stand above stamps (epoch.c): the two
+ * together are the key of an event.
+ *
+ * The reader with the lowest key is drained up to the key of the next one.
+ *
+ *                        horizon
+ *   ring A   1 4 5 7 9  |  12 13      handed over: 1 2 3 4 5 6 7 8 9; what is younger waits
+ *   ring B   2 3 8      |             for the next round
+ *   ring C   6 .  10    |             . is reserved and not published: had it stood before 10
+ *                                     since the last round, only 1 to 6 could leave
+ *
+ * A reader whose next entry is not published holds all others up, except for events older than any
+ * that it may still write: everything that was reserved when an earlier horizon was taken, and is
+ * published by now, was all there was before that horizon.
  */
 #include "collector/order/order.h"
 
 #include "collector/order/parts.h"
 
-struct order *order_create(struct segment *segment, struct tries *tries,
-		const struct order_sink *sink, const struct order_limits *limits, struct err *err) {
-	struct order *o = calloc(1, sizeof *o);
-	if (!o) {
-		(void)err_memory(err);
-		return NULL;
+enum { SPINS = 16 }; // a thread that runs publishes what it has reserved in some ns
+
+// ---- whose turn it is
+
+static void sift_down(struct order *o, uint32_t i, struct turn turn) {
+	struct turn *turns = o->turns;
+	for (uint32_t k = 2 * i + 1; k < o->n_turns; k = 2 * i + 1) {
+		k += k + 1 < o->n_turns && turns[k + 1].key < turns[k].key;
+		if (turns[k].key >= turn.key) {
+			break;
+		}
+		turns[i] = turns[k];
+		i = k;
 	}
-	o->segment = segment;
-	o->tries = tries;
-	o->sink = *sink;
-	o->limits = limits ? *limits : (struct order_limits){0};
-	o->limits.patience_ns = o->limits.patience_ns ? o->limits.patience_ns : 100000000u;
-	o->epoch_most = 2; // its first thread's, and what the second makes of it
-	o->limits.force_ns = o->limits.force_ns ? o->limits.force_ns : 10000000000u;
-	o->by_slot = calloc(segment->n_slots, sizeof(struct reader *));
-	o->readers = calloc(segment->n_slots, sizeof(struct reader *));
-	o->turns = calloc(segment->n_slots, sizeof *o->turns);
-	if (!o->by_slot || !o->readers || !o->turns) {
-		(void)err_memory(err);
-		order_destroy(o);
-		return NULL;
-	}
-	return o;
+	turns[i] = turn;
 }
 
-void order_destroy(struct order *o) {
-	if (!o) {
+static void add_turn(struct order *o, struct reader *r) {
+	uint32_t i = o->n_turns++;
+	for (; i > 0 && o->turns[(i - 1) / 2].key > r->key; i = (i - 1) / 2) {
+		o->turns[i] = o->turns[(i - 1) / 2];
+	}
+	o->turns[i] = (struct turn){r->key, r};
+}
+
+static void drop_turn(struct order *o) {
+	if (--o->n_turns > 0) {
+		sift_down(o, 0, o->turns[o->n_turns]);
+	}
+}
+
+/** The lowest key of all but the first. */
+static order_key next_key(const struct order *o) {
+	order_key a = o->n_turns > 1 ? o->turns[1].key : ORDER_KEY_MAX;
+	order_key b = o->n_turns > 2 ? o->turns[2].key : ORDER_KEY_MAX;
+	return a < b ? a : b;
+}
+
+// ---- who holds the others up
+
+/** True if it holds the others up for too long: they need room, or it does not run. */
+static bool is_out_of_patience(struct order *o, const struct reader *r) {
+	uint64_t held_ns = o->now_ns - r->held_since_ns;
+	return held_ns > o->limits.force_ns ||
+			(held_ns > o->limits.patience_ns && o->is_crowded &&
+					!o->sink.is_thread_running(o->sink.user, r->pid, r->tid));
+}
+
+static void hold_up(struct order *o, struct reader *r) {
+	if (r->held_since_ns == 0) {
+		r->held_since_ns = o->now_ns;
+	} else if (!r->is_passed && is_out_of_patience(o, r)) {
+		r->is_passed = true;
+		o->counts.forced++;
+	}
+	if (!r->is_passed) {
+		order_key until = order_key_of(r->epoch, 0); // it has named this one
+		until = r->key > until ? r->key : until;
+		until = r->through > until ? r->through : until;
+		o->limit = until < o->limit ? until : o->limit;
+	}
+	o->n_held++;
+}
+
+static void let_go(struct reader *r) {
+	r->held_since_ns = 0;
+	r->is_passed = false;
+}
+
+/** What to do with a reader that has come this far. */
+static void come_to(struct order *o, struct reader *r, enum order_next next) {
+	for (unsigned i = 0; next == NEXT_HELD && i < SPINS; i++) {
+		__builtin_ia32_pause();
+		next = order_peek(o, r);
+	}
+	if (next == NEXT_HELD && order_is_gone(o, r)) {
+		next = order_peek(o, r);
+	}
+	r->has_event = next == NEXT_EVENT;
+	if (next == NEXT_HELD) {
+		hold_up(o, r);
 		return;
 	}
-	for (uint32_t i = 0; i < o->n_readers; i++) {
-		free(o->readers[i]);
+	let_go(r);
+	if (next == NEXT_EVENT) {
+		add_turn(o, r);
 	}
-	free(o->by_slot);
-	free(o->readers);
-	free(o->turns);
-	free(o);
 }
+
+// ---- the steps of a round
+
+/** A key found in an earlier round cannot lie in the future: memory was overwritten. */
+static void check_key(struct order *o, struct reader *r, uint64_t newest) {
+	if (r->has_event && r->epoch > o->newest_epoch) {
+		o->counts.bad_entries++;
+		r->epoch = o->newest_epoch;
+	}
+	if (r->has_event && (uint64_t)r->key > newest) {
+		o->counts.bad_entries++;
+		r->base = newest - (1ull << WIRE_STAMP_BITS);
+	}
+}
+
+/** What is there, and who holds the others up. `newest` is what order_take_horizon returned. */
+static void look_at_all(struct order *o, uint64_t newest) {
+	o->n_turns = 0;
+	o->n_held = 0;
+	o->is_crowded = false;
+	for (uint32_t i = 0; i < o->n_readers; i++) {
+		struct reader *r = o->readers[i];
+		if (!r->is_held) {
+			check_key(o, r, newest);
+			order_look(o, r);
+		}
+	}
+	for (uint32_t i = 0; i < o->n_readers; i++) {
+		struct reader *r = o->readers[i];
+		if (!r->is_held && !order_is_drained(r)) {
+			come_to(o, r, order_peek(o, r));
+		}
+	}
+}
+
+/**
+ * An event that comes too late for its place, since the others no longer waited for its thread, is
+ * handed over alone.
+ */
+static order_key limit_of_late(struct order *o, order_key key, order_key limit) {
+	bool is_late = key < o->reached;
+	order_set_late(o, is_late);
+	o->counts.late += is_late;
+	return is_late ? key : limit;
+}
+
+/** Hand over the events of all readers up to the limit, in order. */
+static void merge(struct order *o) {
+	while (o->n_turns > 0 && o->turns[0].key <= o->limit && !o->has_failed) {
+		struct reader *r = o->turns[0].reader;
+		order_key limit = next_key(o);
+		limit = limit < o->limit ? limit : o->limit;
+		limit = limit_of_late(o, o->turns[0].key, limit);
+		order_note_busy(o, r);
+		enum order_next next = order_drain(o, r, limit);
+		if (next == NEXT_EVENT) {
+			sift_down(o, 0, (struct turn){r->key, r});
+		} else {
+			drop_turn(o);
+			come_to(o, r, next);
+		}
+	}
+	order_set_late(o, false);
+}
+
+/**
+ * Note how far each reader has come, and tell the threads of the room in their rings. All events
+ * before the horizon are taken, except those that an unpublished entry holds up.
+ */
+static void note_through(struct order *o) {
+	o->n_left = o->n_turns;
+	for (uint32_t i = 0; i < o->n_readers; i++) {
+		struct reader *r = o->readers[i];
+		if (r->held_since_ns == 0 && (!r->has_event || r->key > o->horizon)) {
+			r->through = o->horizon;
+		} else if (r->is_passed) {
+			order_look_behind(o, r);
+		}
+		order_tell_taken(r);
+	}
+}
+
+// ---- rounds
 
 static void note_progress(struct order *o) {
 	const struct order_counts *c = &o->counts;
@@ -63,9 +209,9 @@ bool order_round(struct order *o, uint64_t now_ns, size_t *n_events, struct err 
 
 	uint64_t newest = order_take_horizon(o);
 	order_find_threads(o);
-	order_look_at_all(o, newest);
-	order_merge(o);
-	order_note_through(o);
+	look_at_all(o, newest);
+	merge(o);
+	note_through(o);
 	order_see_epoch(o);
 	order_flush(o);
 	order_end_threads(o);
@@ -105,4 +251,44 @@ bool order_finish(struct order *o, uint64_t now_ns, struct err *err) {
 		}
 	}
 	return true;
+}
+
+// ---- begin and end
+
+struct order *order_create(struct segment *segment, struct tries *tries,
+		const struct order_sink *sink, const struct order_limits *limits, struct err *err) {
+	struct order *o = calloc(1, sizeof *o);
+	if (!o) {
+		(void)err_memory(err);
+		return NULL;
+	}
+	o->segment = segment;
+	o->tries = tries;
+	o->sink = *sink;
+	o->limits = limits ? *limits : (struct order_limits){0};
+	o->limits.patience_ns = o->limits.patience_ns ? o->limits.patience_ns : 100000000u;
+	o->epoch_most = 2; // its first thread's, and what the second makes of it
+	o->limits.force_ns = o->limits.force_ns ? o->limits.force_ns : 10000000000u;
+	o->by_slot = calloc(segment->n_slots, sizeof(struct reader *));
+	o->readers = calloc(segment->n_slots, sizeof(struct reader *));
+	o->turns = calloc(segment->n_slots, sizeof *o->turns);
+	if (!o->by_slot || !o->readers || !o->turns) {
+		(void)err_memory(err);
+		order_destroy(o);
+		return NULL;
+	}
+	return o;
+}
+
+void order_destroy(struct order *o) {
+	if (!o) {
+		return;
+	}
+	for (uint32_t i = 0; i < o->n_readers; i++) {
+		free(o->readers[i]);
+	}
+	free(o->by_slot);
+	free(o->readers);
+	free(o->turns);
+	free(o);
 }

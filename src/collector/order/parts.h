@@ -4,13 +4,10 @@
 /**
  * What the files of the order share: readers, the struct, and who calls whom, from above:
  *
- *   order.c     rounds
- *   merge.c     whose turn it is, and who holds the others up
+ *   order.c     rounds: whose turn it is, and who holds the others up
  *   threads.c   slots -> readers: which threads there are, and which are gone
- *   drain.c, behind.c   a reader's rings -> its events; entry.c reads one entry
+ *   drain.c     a reader's rings: how far they are reserved and taken; its events, in batches
  *   epoch.c     the horizon: which epochs are complete, and which thread may have the next
- *   rings.c     how far rings are reserved and taken
- *   out.c       the batch that leaves
  */
 
 #include "base/attr.h"
@@ -124,7 +121,7 @@ struct order {
 	struct err err;
 };
 
-// ---- out.c
+// ---- drain.c: what leaves
 
 /** Hand over what the batch holds. */
 void order_flush(struct order *o);
@@ -163,7 +160,7 @@ static inline void order_emit(struct order *o, const struct trace_event *event) 
 	order_commit(o, out + 1);
 }
 
-// ---- rings.c
+// ---- drain.c: how far rings are reserved and taken
 
 /** See how far the rings are reserved. */
 void order_look(struct order *o, struct reader *r);
@@ -213,7 +210,7 @@ void order_end_threads(struct order *o);
 /** True if `r` is known to be gone now. Checks at most every few ms. */
 bool order_is_gone(struct order *o, struct reader *r);
 
-// ---- drain.c, behind.c
+// ---- drain.c: events
 
 /** What comes next in a reader's rings. */
 enum order_next {
@@ -230,14 +227,3 @@ enum order_next order_drain(struct order *o, struct reader *r, order_key limit);
 
 /** Hand over what is published behind the entry that holds a reader up. */
 void order_look_behind(struct order *o, struct reader *r);
-
-// ---- merge.c: the steps of a round, in this order
-
-/** What is there, and who holds the others up. `newest` is what order_take_horizon returned. */
-void order_look_at_all(struct order *o, uint64_t newest);
-
-/** Hand over the events of all readers up to the limit, in order. */
-void order_merge(struct order *o);
-
-/** Note how far each reader has come, and tell the threads of the room in their rings. */
-void order_note_through(struct order *o);
