@@ -1,33 +1,93 @@
 // SPDX-License-Identifier: MIT
-/* Finds the control sockets of recordings, in the places that protocol.h names. */
+/* Where control sockets are: from the most private place on; the abstract name always works. */
 #include "base/vec.h"
 #include "collector/control/protocol.h"
 #include "sys/process.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool add(struct control_list *list, const struct control_found *found) {
-	struct control_found *item = vec_push(list);
-	if (item) {
-		*item = *found;
+// ---- where a socket may be
+
+#define FOLDER "/heaptrack"
+
+enum { FOLDERS = 3, WRITABLE_BY_OTHERS = S_IWGRP | S_IWOTH };
+
+static bool fits(int n) {
+	return n > 0 && n < UNIX_NAME_BYTES;
+}
+
+bool control_folder(struct control_place *folder, int which, uid_t uid, const char *runtime,
+		const char *root) {
+	char *out = folder->name;
+	switch (which) {
+	case 0:
+		return runtime && runtime[0] == '/' &&
+				fits(snprintf(out, UNIX_NAME_BYTES, "%s%s" FOLDER, root, runtime));
+	case 1:
+		return fits(snprintf(out, UNIX_NAME_BYTES, "%s/run/user/%u" FOLDER, root, (unsigned)uid));
+	case 2: return uid == 0 && fits(snprintf(out, UNIX_NAME_BYTES, "%s/run" FOLDER, root));
+	default: return false;
 	}
-	return item != NULL;
+}
+
+bool control_in_folder(struct control_place *place, const struct control_place *folder, pid_t pid) {
+	return fits(snprintf(place->name, sizeof place->name, "%s/%d.sock", folder->name, (int)pid));
+}
+
+static void abstract(struct control_place *place, uid_t uid, pid_t pid) {
+	(void)snprintf(place->name, sizeof place->name, "@heaptrack-ctl-%u-%d", (unsigned)uid,
+			(int)pid);
+}
+
+/** A folder, no link, of this user, where nobody else may write. */
+static bool is_own(const char *folder, uid_t uid) {
+	struct stat st;
+	return lstat(folder, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == uid &&
+			(st.st_mode & WRITABLE_BY_OTHERS) == 0;
+}
+
+/** The runtime folder may be reached by a link, but nobody else may replace what is in it. */
+static bool make_folder(const struct control_place *folder, uid_t uid) {
+	struct control_place parent = *folder;
+	struct stat st;
+	*strrchr(parent.name, '/') = '\0';
+	return stat(parent.name, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == uid &&
+			(st.st_mode & WRITABLE_BY_OTHERS) == 0 &&
+			(mkdir(folder->name, 0700) == 0 || errno == EEXIST) && is_own(folder->name, uid);
+}
+
+int control_listen(struct control_place *place, pid_t pid) {
+	uid_t uid = geteuid();
+	struct control_place folder;
+	for (int i = 0; i < FOLDERS; i++) {
+		if (control_folder(&folder, i, uid, getenv("XDG_RUNTIME_DIR"), "") &&
+				control_in_folder(place, &folder, pid) && make_folder(&folder, uid)) {
+			int fd = listen_on_unix(place->name, NULL);
+			if (fd >= 0) {
+				return fd;
+			}
+		}
+	}
+	abstract(place, uid, pid);
+	return listen_on_abstract(place->name + 1, NULL);
 }
 
 // ---- all of this user
 
 static bool look_into(struct control_list *list, const struct control_place *folder, uid_t uid) {
-	DIR *dir = control_is_own(folder->name, uid) ? opendir(folder->name) : NULL;
+	DIR *dir = is_own(folder->name, uid) ? opendir(folder->name) : NULL;
 	bool ok = true;
 	for (struct dirent *e; ok && dir && (e = readdir(dir));) {
 		struct control_found found = {.owner = uid, .is_own = true};
 		int n = 0;
 		if (sscanf(e->d_name, "%d.sock%n", &found.pid, &n) == 1 && n > 0 && !e->d_name[n] &&
 				control_in_folder(&found.place, folder, found.pid)) {
-			ok = add(list, &found);
+			ok = vec_add(list, found);
 		}
 	}
 	if (dir) {
@@ -47,12 +107,12 @@ static bool look_at_abstract(struct control_list *list, uid_t uid) {
 		const char *name = strstr(line, " @heaptrack-ctl-");
 		if (name && sscanf(name, " @heaptrack-ctl-%u-%d", &owner, &found.pid) == 2 &&
 				owner == uid) {
-			control_abstract(&found.place, uid, found.pid);
+			abstract(&found.place, uid, found.pid);
 			bool is_known = false; // a connection has its listener's name
 			for (size_t i = 0; i < list->n; i++) {
 				is_known |= strcmp(list->items[i].place.name, found.place.name) == 0;
 			}
-			ok = is_known || add(list, &found);
+			ok = is_known || vec_add(list, found);
 		}
 	}
 	free(line);
@@ -66,7 +126,7 @@ bool control_find_all(struct control_list *list) {
 	uid_t uid = geteuid();
 	struct control_place folder;
 	bool ok = true;
-	for (int i = 0; ok && i < CONTROL_FOLDERS; i++) {
+	for (int i = 0; ok && i < FOLDERS; i++) {
 		if (control_folder(&folder, i, uid, getenv("XDG_RUNTIME_DIR"), "")) {
 			ok = look_into(list, &folder, uid);
 		}
@@ -80,14 +140,14 @@ bool control_find_all(struct control_list *list) {
 static bool add_place(struct control_list *list, struct control_found found) {
 	struct stat st;
 	return found.place.name[0] != '@' && lstat(found.place.name, &st) != 0 ? true
-																		   : add(list, &found);
+																		   : vec_add(list, found);
 }
 
 static bool add_folders(struct control_list *list, struct control_found found, pid_t pid,
 		const char *runtime, const char *root) {
 	struct control_place folder;
 	bool ok = true;
-	for (int i = 0; ok && i < CONTROL_FOLDERS; i++) {
+	for (int i = 0; ok && i < FOLDERS; i++) {
 		if (control_folder(&folder, i, found.owner, runtime, root) &&
 				control_in_folder(&found.place, &folder, pid)) {
 			ok = add_place(list, found);
@@ -111,9 +171,9 @@ static bool look_where_it_is(struct control_list *list, struct control_found fou
 		ok = add_folders(list, found, inside, runtime, root);
 	}
 	free(environment);
-	control_abstract(&found.place, found.owner, found.pid);
+	abstract(&found.place, found.owner, found.pid);
 	ok = ok && add_place(list, found);
-	control_abstract(&found.place, found.owner, inside);
+	abstract(&found.place, found.owner, inside);
 	return ok && (inside == found.pid || add_place(list, found));
 }
 
@@ -123,7 +183,7 @@ bool control_find(struct control_list *list, pid_t pid) {
 	struct control_found found = {.pid = pid, .owner = geteuid(), .is_own = true};
 	bool ok = add_folders(list, found, pid, getenv("XDG_RUNTIME_DIR"), "");
 	found.is_own = false;
-	control_abstract(&found.place, found.owner, pid);
+	abstract(&found.place, found.owner, pid);
 	ok = ok && add_place(list, found);
 	(void)snprintf(path, sizeof path, "/proc/%d", (int)pid);
 	if (!ok || stat(path, &st) != 0) {

@@ -15,7 +15,6 @@ enum {
 	CONTROL_PROTOCOL = 1,             // the version, in the first line of every answer
 	CONTROL_LINE_BYTES = 64 << 10,    // of a request, without its end
 	CONTROL_ANSWER_BYTES = 256 << 10, // of an answer, all of its lines
-	CONTROL_FOLDERS = 3,
 };
 
 /** The error after which the same request may succeed. */
@@ -25,18 +24,14 @@ enum {
 #define CONTROL_TOO_LATE "{\"error\":\"the recording is being completed\"}"
 
 /**
- * One of the CONTROL_FOLDERS folders to try, for a user as `root` (a prefix; "" is ours) has it.
- * `runtime`: $XDG_RUNTIME_DIR, or NULL. False: this user has none there.
+ * One of the three folders to try, for a user as `root` (a prefix; "" is ours) has it. `runtime`:
+ * $XDG_RUNTIME_DIR, or NULL. False: this user has none there.
  */
 bool control_folder(struct control_place *folder, int which, uid_t uid, const char *runtime,
 		const char *root);
 
 /** False: the name would be too long. */
 bool control_in_folder(struct control_place *place, const struct control_place *folder, pid_t pid);
-void control_abstract(struct control_place *place, uid_t uid, pid_t pid);
-
-/** A folder, no link, of this user, where nobody else may write. */
-bool control_is_own(const char *folder, uid_t uid);
 
 /** Listen at the first place where that is possible, creating the folder. -1: nowhere. */
 int control_listen(struct control_place *place, pid_t pid);

@@ -7,10 +7,15 @@
 #include "collector/launch/elf.h"
 
 #include "base/path.h"
+#include "collector/launch/parts.h"
 #include "injector/find.h"
+#include "sys/process.h"
+#include "wire/segment.h"
 
 #include <elf.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -48,25 +53,24 @@ static bool has_name(struct slice names, const char *name) {
 }
 
 // An instrumented program calls its runtime's init function, be that linked in or a library
-static enum launch_sanitizer find_sanitizer(struct slice names) {
+static const char *find_sanitizer(struct slice names) {
 	static const struct {
-		const char *name;
-		enum launch_sanitizer which;
+		const char *function, *name;
 	} marks[] = {
-			{"__hwasan_init", SANITIZER_HWADDRESS},
-			{"__tsan_init", SANITIZER_THREAD},
-			{"__msan_init", SANITIZER_MEMORY},
+			{"__hwasan_init", "HWAddressSanitizer"},
+			{"__tsan_init", "ThreadSanitizer"},
+			{"__msan_init", "MemorySanitizer"},
 	};
 	// Some programs have megabytes of names, and hardly any has one of these
 	if (names.size == 0 || !has_name(names, "san_init")) {
-		return SANITIZER_NONE;
+		return NULL;
 	}
 	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
-		if (has_name(names, marks[i].name)) {
-			return marks[i].which;
+		if (has_name(names, marks[i].function)) {
+			return marks[i].name;
 		}
 	}
-	return SANITIZER_NONE;
+	return NULL;
 }
 
 static bool is_loader_name(int fd) {
@@ -118,16 +122,6 @@ void launch_elf_read(struct launch_elf *out, int fd) {
 	}
 }
 
-const char *launch_sanitizer_name(enum launch_sanitizer which) {
-	static const char *const names[] = {
-			[SANITIZER_NONE] = "no sanitizer",
-			[SANITIZER_THREAD] = "ThreadSanitizer",
-			[SANITIZER_MEMORY] = "MemorySanitizer",
-			[SANITIZER_HWADDRESS] = "HWAddressSanitizer",
-	};
-	return names[which];
-}
-
 const char *launch_machine_name(unsigned machine) {
 	switch (machine) {
 	case EM_386: return "32-bit x86";
@@ -141,4 +135,35 @@ const char *launch_machine_name(unsigned machine) {
 	case EM_LOONGARCH: return "LoongArch";
 	default: return "an unknown machine";
 	}
+}
+
+// ---- a program that a process has just executed
+
+/** Does its environment bring the preloaded recorder, and tell it where to write? */
+static bool is_preloaded(pid_t pid) {
+	size_t n;
+	char *block = process_environment(pid, &n);
+	const char *preload = block ? process_variable(block, n, "LD_PRELOAD") : NULL;
+	bool is_preloaded = preload && strstr(preload, "libheaptrack_preload.so") &&
+			process_variable(block, n, SEGMENT_ENV);
+	free(block);
+	return is_preloaded;
+}
+
+bool launch_exec_is_ours(pid_t pid, enum injector_start *start) {
+	char path[64];
+	struct launch_elf elf;
+	(void)snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		return false;
+	}
+	launch_elf_read(&elf, fd);
+	(void)close(fd);
+	if (!elf.is_ours || elf.is_torn || elf.is_loader || elf.sanitizer) {
+		return false;
+	}
+	bool has_glibc = elf.has_loader && strncmp(path_base_name(elf.loader), "ld-musl", 7) != 0;
+	*start = has_glibc ? INJECTOR_AT_LOAD : INJECTOR_AT_EXEC;
+	return !has_glibc || elf.has_allocator || !is_preloaded(pid);
 }

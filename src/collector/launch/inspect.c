@@ -132,7 +132,7 @@ static bool judge_elf(struct launch *l, const char *path, const struct launch_el
 		return say(l, arena, LAUNCH_UNRECORDED, 0,
 				"\"%s\" is built with %s, which heaptrack cannot record; build it with "
 				"-fsanitize=address, or without -fsanitize",
-				path, launch_sanitizer_name(elf->sanitizer));
+				path, elf->sanitizer);
 	}
 	if (strncmp(path_base_name(elf->loader), "ld-musl", 7) == 0) {
 		return note_image(l, path, LAUNCH_INJECTED, arena);

@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: MIT
-/* Turns what a look has read into rows of the recording, and decides which looks are kept. */
+/* Reads the process, turns that into rows of the recording, and decides which looks are kept. */
 #include "collector/looks/looks.h"
 
+#include "base/sorted.h"
+#include "elf/image.h"
 #include "sys/clock.h"
+#include "sys/file.h"
+#include "sys/process.h"
 
+#include <elf.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <unistd.h>
 
 enum {
@@ -13,6 +20,118 @@ enum {
 	COST = 100,              // a 100th of the time that the program has run
 	SHRINKING = 50,          // by such a part of RSS while it is looked at
 };
+
+// ---- what is read of the process
+
+enum { HEADER_BYTES = 4096, BSS_MOST_BYTES = 1 << 20 };
+
+static bool add_range(struct view *v, bool is_ours, uint64_t start, uint64_t end) {
+	const struct parts_range range = {start, end};
+	return is_ours ? vec_add(&v->ours, range) : vec_add(&v->modules, range);
+}
+
+/** The segment, and the recorder with its memory, by the names that they have. */
+static bool is_named_ours(const char *name) {
+	const char *base = strrchr(name, '/');
+	return strncmp(name, "/memfd:" SEGMENT_MAPPING_NAME, 7 + strlen(SEGMENT_MAPPING_NAME)) == 0 ||
+			strcmp(name, "[anon:" SEGMENT_MAPPING_NAME "]") == 0 ||
+			strcmp(name, "[anon_shmem:" SEGMENT_MAPPING_NAME "]") == 0 ||
+			(base && strncmp(base, "/libheaptrack_", 14) == 0);
+}
+
+/** Its bss has no name: it follows the file. */
+static bool find_ours(struct view *v) {
+	bool was_ours = false;
+	for (size_t i = 0; i < v->areas.n; i++) {
+		const struct smaps_area *a = &v->areas.items[i];
+		bool is_bss = was_ours && !*a->name && a[-1].end == a->start && a[-1].kind == SMAPS_FILE &&
+				a->end - a->start <= BSS_MOST_BYTES;
+		was_ours = is_named_ours(a->name) || is_bss;
+		if (was_ours && !add_range(v, true, a->start, a->end)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/** Called before find_ours; it is the program's memory: ranges may be anything. */
+static bool take_own(struct view *v, const struct wire_range own[WIRE_N_OWN]) {
+	for (unsigned i = 0; i < WIRE_N_OWN; i++) {
+		uint64_t at = atomic_load(&own[i].at), bytes = atomic_load(&own[i].bytes);
+		if (at != 0 && bytes != 0 && bytes < UINT64_MAX - at &&
+				!add_range(v, true, at, at + bytes)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/** By the header that lies in its first page. */
+static bool find_module(struct view *v, int memory, const struct smaps_area *a) {
+	uint8_t bytes[HEADER_BYTES];
+	struct elf_image elf;
+	struct elf_segment s;
+	struct err err;
+	uint64_t low = UINT64_MAX, high = 0;
+	ssize_t n = pread(memory, bytes, sizeof bytes, (off_t)a->start);
+	if (n <= 0 || !elf_image_init(&elf, slice_of(bytes, (size_t)n), &err)) {
+		return true;
+	}
+	for (uint32_t i = 0; elf_segment_at(&elf, i, &s); i++) {
+		if (s.type == PT_LOAD) {
+			uint64_t end = s.address + s.memory_bytes;
+			low = s.address < low ? s.address : low;
+			high = end > high && end >= s.address ? end : high;
+		}
+	}
+	low &= -(uint64_t)sysconf(_SC_PAGESIZE);
+	return low >= high || add_range(v, false, a->start, a->start + high - low);
+}
+
+static bool find_modules(struct view *v, pid_t pid) {
+	char path[64];
+	(void)snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
+	int memory = open(path, O_RDONLY | O_CLOEXEC);
+	bool ok = true;
+	for (size_t i = 0; memory >= 0 && ok && i < v->areas.n; i++) {
+		const struct smaps_area *a = &v->areas.items[i];
+		bool may_begin = a->kind == SMAPS_FILE && a->offset == 0 && a->rss_bytes > 0;
+		ok = !may_begin || find_module(v, memory, a);
+	}
+	file_close(memory);
+	return ok;
+}
+
+static uint64_t rss_of(pid_t pid) {
+	struct process_memory memory;
+	return process_memory(pid, &memory) ? memory.rss_bytes : 0;
+}
+
+bool view_read(struct view *v, pid_t pid, const struct wire_range own[WIRE_N_OWN]) {
+	uint64_t start_ns = clock_thread_cpu_ns();
+	v->rss_before_bytes = rss_of(pid);
+	bool ok = smaps_read(&v->areas, pid) && pagemap_look(&v->pages, pid, &v->areas, true);
+	v->rss_after_bytes = ok ? rss_of(pid) : 0;
+	ok = ok && take_own(v, own) && find_ours(v) && find_modules(v, pid);
+	if (v->ours.n > 1) {
+		qsort(v->ours.items, v->ours.n, sizeof *v->ours.items, by_number);
+	}
+	v->cost_ns = clock_thread_cpu_ns() - start_ns;
+	return ok;
+}
+
+void view_take_rss(struct view *v, pid_t pid) {
+	v->rss_after_bytes = rss_of(pid);
+}
+
+void view_finish(struct view *v) {
+	smaps_finish(&v->areas);
+	pagemap_finish(&v->pages);
+	vec_finish(&v->ours);
+	vec_finish(&v->modules);
+}
+
+// ---- which looks are kept
 
 bool looks_want(const struct looks *l, uint64_t rss_bytes, uint64_t now_ns) {
 	return rss_bytes >= l->peak_bytes + LEAST_BYTES &&
@@ -66,11 +185,7 @@ static bool is_shrinking(const struct view *v) {
 static bool take_parts(struct look *look, const struct parts *parts, struct texts *texts) {
 	for (size_t i = 0; i < parts->rows.n; i++) {
 		const struct parts_row *from = &parts->rows.items[i];
-		struct rec_part *to = vec_push(&look->parts);
-		if (!to) {
-			return false;
-		}
-		*to = (struct rec_part){
+		const struct rec_part to = {
 				.resident_bytes = from->resident_bytes,
 				.asked_bytes = from->asked_bytes,
 				.lazy_free_bytes = from->lazy_free_bytes,
@@ -78,19 +193,21 @@ static bool take_parts(struct look *look, const struct parts *parts, struct text
 				.name = texts_id_of(texts, from->name),
 				.part = from->part,
 		};
+		if (!vec_add(&look->parts, to)) {
+			return false;
+		}
 	}
 	for (size_t i = 0; i < parts->untouched.n; i++) {
 		const struct parts_untouched *from = &parts->untouched.items[i];
-		struct rec_untouched *to = vec_push(&look->untouched);
-		if (!to) {
-			return false;
-		}
-		*to = (struct rec_untouched){
+		const struct rec_untouched to = {
 				.asked_bytes = from->asked_bytes,
 				.resident_bytes = from->resident_bytes,
 				.stack = from->stack,
 				.blocks = from->blocks,
 		};
+		if (!vec_add(&look->untouched, to)) {
+			return false;
+		}
 	}
 	return true;
 }

@@ -25,9 +25,6 @@ struct jit_source {
 	bool is_dump; // of symbols/jit_dump.h; else of symbols/perf_map.h
 };
 
-/** `inside`: the program's pid in its own namespace. `wants_dump`: search for a jitdump, too. */
-struct jit_source jit_source_open(pid_t program, pid_t inside, bool wants_dump);
-
 /** A location of generated code. */
 struct jit_place {
 	uint64_t pc;       // within the instruction that is meant

@@ -149,11 +149,9 @@ uint32_t namer_text(struct namer *n, struct slice text) {
 }
 
 void namer_put(struct namer *n, struct rec_location *location, uint32_t name) {
-	struct rec_frame *frame = vec_push(&n->frames);
-	if (frame) {
+	if (vec_add(&n->frames, (struct rec_frame){.function = name})) {
 		location->first_frame = (uint32_t)(n->frames.n - 1);
 		location->n_frames = 1;
-		frame->function = name;
 	}
 }
 
@@ -209,14 +207,10 @@ static bool add_wanted(struct namer *n, const struct rec_location *location, uin
 	if (waiting->due_ns == 0) {
 		waiting->due_ns = now_ns + FIRST_WAIT_NS;
 	}
-	struct wanted *w = vec_push(waiting);
-	if (!w) {
-		return false;
-	}
 	uint64_t bias = n->modules->records.items[location->module].bias;
-	*w = (struct wanted){location->pc - bias, id, location->is_exact};
-	n->n_pending++;
-	return true;
+	bool ok = vec_add(waiting, (struct wanted){location->pc - bias, id, location->is_exact});
+	n->n_pending += ok;
+	return ok;
 }
 
 static void look_at_new(struct namer *n, const struct tries *t, uint64_t now_ns) {
@@ -252,12 +246,7 @@ static void fill_batch(struct namer *n, struct waiting *from, struct batch *b) {
 			from->items[kept++] = from->items[i];
 			continue;
 		}
-		struct wanted *again = vec_push(&rest);
-		if (again) {
-			*again = from->items[i];
-		} else {
-			n->n_pending--;
-		}
+		n->n_pending -= !vec_add(&rest, from->items[i]);
 	}
 	b->wanted = from->items;
 	b->n = kept;
