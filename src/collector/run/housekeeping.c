@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* What is done between two rounds of events, from samples to checkpoints. */
 #include "collector/run/parts.h"
-#include "engine/quality.h"
 #include "sys/clock.h"
-#include "sys/futex.h"
 
 enum {
 	CHECKPOINT_GAP_NS = 1000000000,
@@ -71,18 +69,6 @@ static void tell_failures(struct run *run) {
 	}
 }
 
-void run_take_old_blocks(struct run *run, bool waits) {
-	char line[QUALITY_OLD_MAX];
-	if (!old_heap_step(&run->old_heap, &run->guardian, run->aggregate, waits, line, sizeof line)) {
-		return;
-	}
-	if (line[0] == '\0') { // glibc's heap has at least its own blocks
-		run->meta.old_unknown = REC_OLD_NOT_FOUND;
-		(void)quality_why_old(&run->meta, line);
-	}
-	run_say(run, "%s", line);
-}
-
 /** If the kernel no longer trusts the clock that orders events, count stamps instead. */
 static void look_at_clock(struct run *run) {
 	_Atomic uint32_t *stamps = &run->segment.header->stamps;
@@ -101,17 +87,15 @@ static void look_at_clock(struct run *run) {
 void run_note_own_heap(void *user, const char *module, const char *functions, uint32_t n,
 		const char *why) {
 	struct run *run = user;
-	struct rec_allocator *a = vec_push(&run->allocators);
-	if (a) {
-		*a = (struct rec_allocator){
-				.module = texts_id_of(&run->texts, module),
-				.functions = texts_id_of(&run->texts, functions),
-				.why = texts_id_of(&run->texts, why),
-				.n_functions = n,
-		};
-		if (run->n_collectors < (unsigned)run->own_heaps.has_collector + run->own_heaps.has_go) {
-			run->collectors[run->n_collectors++] = *a; // it has just been met
-		}
+	const struct rec_allocator a = {
+			.module = texts_id_of(&run->texts, module),
+			.functions = texts_id_of(&run->texts, functions),
+			.why = texts_id_of(&run->texts, why),
+			.n_functions = n,
+	};
+	if (vec_add(&run->allocators, a) &&
+			run->n_collectors < (unsigned)run->own_heaps.has_collector + run->own_heaps.has_go) {
+		run->collectors[run->n_collectors++] = a; // it has just been met
 	}
 }
 
@@ -120,77 +104,6 @@ static void look_for_own_heaps(struct run *run) {
 	bool is_preloaded = run->recorder && exec != EXEC_SEIZED && exec != EXEC_INJECTED;
 	own_heaps_look(&run->own_heaps, run->program, is_preloaded, run->samples.code_bytes,
 			run->now_ns);
-}
-
-// ---- looks at the program's memory
-
-static bool has_all_blocks(const struct run *run) {
-	const struct segment_header *h = run->segment.header;
-	struct order_counts counts = order_counts(run->order);
-	bool has_old = run->meta.source != REC_ATTACHED ||
-			(run->meta.old_unknown == REC_OLD_KNOWN && run->old_heap.snapshot == 0);
-	return has_old && !run->has_failed && counts.lost + counts.bad_entries == 0 &&
-			atomic_load(&h->lost_no_slot) + atomic_load(&h->lost_early) == 0;
-}
-
-/** Where the stacks of threads are that have allocated. Their slots are the program's memory. */
-static struct parts_thread *find_stacks(const struct run *run) {
-	struct parts_thread *threads = calloc(run->threads.n + 1, sizeof *threads);
-	for (size_t i = 0; threads && i < run->threads.n; i++) {
-		const struct thread_slot *slot = segment_slot(&run->segment, run->threads.items[i].slot);
-		threads[i] = (struct parts_thread){.sp = slot->stack_at, .fs_base = slot->thread_area};
-	}
-	return threads;
-}
-
-static bool keep_look(struct run *run, const struct view *view, enum rec_look_at at, bool has_all) {
-	struct parts_thread *threads = find_stacks(run);
-	const struct looks_known known = {
-			.blocks = run->aggregate,
-			.mappings = run->mappings,
-			.before = run->before.n > 0 ? &run->before : NULL,
-			.threads = threads,
-			.n_threads = threads ? run->threads.n : 0,
-			.has_all_blocks = has_all && has_all_blocks(run),
-			.texts = &run->texts,
-	};
-	bool ok = looks_add(&run->looks, view, &known, run->program, at, run->now_ns);
-	free(threads);
-	return ok;
-}
-
-bool run_look(struct run *run, enum rec_look_at at, void (*drain)(struct run *run)) {
-	struct view view = {0};
-	bool ok = run->records_mappings && view_read(&view, run->program, run->segment.header->own);
-	if (ok) {
-		drain(run); // else nobody has mapped what came just before
-		view_take_rss(&view, run->program);
-		ok = keep_look(run, &view, at, true);
-	}
-	view_finish(&view);
-	return ok;
-}
-
-void run_answer_look(struct run *run, void (*drain)(struct run *run)) {
-	bool ok = run_look(run, REC_AT_REQUEST, drain);
-	control_answer(run->control, ok ? run_put_look : run_put_no_look, run);
-	run->last_events = 0; // it shall be in the file soon, also if nothing else happens
-	run->next_checkpoint_ns = 0;
-}
-
-/** The program waits no longer than until it has been read: what was read is joined later. */
-void run_look_at_end(struct run *run, bool has_all) {
-	_Atomic uint32_t *state = &run->segment.header->state;
-	struct view view = {0};
-	bool is_read = view_read(&view, run->program, run->segment.header->own);
-	uint32_t ending = SEGMENT_ENDING;
-	bool has_waited = atomic_compare_exchange_strong(state, &ending, SEGMENT_OPEN);
-	futex_wake(state, INT32_MAX);
-	if (is_read && has_waited) {
-		atomic_store(&run->segment.header->end_wait_ms, 0); // it is looked at once
-		(void)keep_look(run, &view, REC_AT_END, has_all);
-	}
-	view_finish(&view);
 }
 
 static void look_at_rss(struct run *run) {
@@ -206,8 +119,6 @@ static void look_at_rss(struct run *run) {
 	bool is_searched = run->old_heap.snapshot != 0; // old blocks will be known soon
 	run->wants_look = !is_searched && looks_want(&run->looks, rss_bytes, run->now_ns);
 }
-
-// ---- all of it
 
 void run_housekeep(struct run *run, bool is_idle) {
 	look_at_clock(run);

@@ -78,10 +78,7 @@ bool run_note_hooks(struct run *run, bool says_so, struct injector_report *repor
 		note_hooks(run, line, says_so);
 	}
 	for (unsigned i = 0; ok && i < run->n_collectors; i++) {
-		struct rec_allocator *a = vec_push(&run->allocators);
-		if (a) {
-			*a = run->collectors[i];
-		}
+		(void)vec_add(&run->allocators, run->collectors[i]);
 	}
 	free(text);
 	return ok;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The main loop of a recording: rounds of events, housekeeping, and how long to sleep in between.
+ * The main loop of a recording: rounds of events, housekeeping, and how long to sleep in between;
+ * then the missing names are looked up, the last state is written and the file is finished.
  *
  * One thread does all that must keep its order: rings -> order -> aggregate. Three others mostly
  * sleep: watch (signals, the program's end), namer (symbols), keeper (the file).
@@ -14,6 +15,9 @@
 #include "base/human.h"
 #include "collector/run/parts.h"
 #include "sys/clock.h"
+#include "sys/futex.h"
+
+#include <stdio.h>
 
 enum {
 	MANY_EVENTS = 4096, // a round with so many is followed by the next at once
@@ -26,6 +30,7 @@ enum {
 	JIT_SLEEP_MAX_NS = 50000000,       // so that events of code that moves get the name it had then
 	LAST_ROUNDS_NS = 20000000, // for events before the look at the end: other threads may go on
 	LAST_PAUSE_NS = 20000,
+	FINISH_PATIENCE_NS = 50000000, // for names that are missing at the end, at a time
 };
 
 static bool round_of_events(struct run *run, size_t *n) {
@@ -51,6 +56,79 @@ void run_drain(struct run *run) {
 	(void)round_of_events(run, &n);
 }
 
+// ---- looks at the program's memory
+
+static bool has_all_blocks(const struct run *run) {
+	bool has_old = run->meta.source != REC_ATTACHED ||
+			(run->meta.old_unknown == REC_OLD_KNOWN && run->old_heap.snapshot == 0);
+	return has_old && !run->has_failed && run_lost_events(run) == 0;
+}
+
+/** Where the stacks of threads are that have allocated. Their slots are the program's memory. */
+static struct parts_thread *find_stacks(const struct run *run) {
+	struct parts_thread *threads = calloc(run->threads.n + 1, sizeof *threads);
+	for (size_t i = 0; threads && i < run->threads.n; i++) {
+		const struct thread_slot *slot = segment_slot(&run->segment, run->threads.items[i].slot);
+		threads[i] = (struct parts_thread){.sp = slot->stack_at, .fs_base = slot->thread_area};
+	}
+	return threads;
+}
+
+static bool keep_look(struct run *run, const struct view *view, enum rec_look_at at, bool has_all) {
+	struct parts_thread *threads = find_stacks(run);
+	const struct looks_known known = {
+			.blocks = run->aggregate,
+			.mappings = run->mappings,
+			.before = run->before.n > 0 ? &run->before : NULL,
+			.threads = threads,
+			.n_threads = threads ? run->threads.n : 0,
+			.has_all_blocks = has_all && has_all_blocks(run),
+			.texts = &run->texts,
+	};
+	bool ok = looks_add(&run->looks, view, &known, run->program, at, run->now_ns);
+	free(threads);
+	return ok;
+}
+
+/** Look at the memory now. False: that is not recorded, or impossible. */
+static bool look(struct run *run, enum rec_look_at at) {
+	struct view view = {0};
+	bool ok = run->records_mappings && view_read(&view, run->program, run->segment.header->own);
+	if (ok) {
+		run_drain(run); // else nobody has mapped what came just before
+		view_take_rss(&view, run->program);
+		ok = keep_look(run, &view, at, true);
+	}
+	view_finish(&view);
+	return ok;
+}
+
+/** Look, and give the answer to who asked for it on the control socket. */
+static void answer_look(struct run *run) {
+	bool ok = look(run, REC_AT_REQUEST);
+	control_answer(run->control, ok ? run_put_look : run_put_no_look, run);
+	run->last_events = 0; // it shall be in the file soon, also if nothing else happens
+	run->next_checkpoint_ns = 0;
+}
+
+/**
+ * The program waits at its end, no longer than until it has been read: what was read is joined
+ * later. `has_all`: the rings are empty.
+ */
+static void look_at_end(struct run *run, bool has_all) {
+	_Atomic uint32_t *state = &run->segment.header->state;
+	struct view view = {0};
+	bool is_read = view_read(&view, run->program, run->segment.header->own);
+	uint32_t ending = SEGMENT_ENDING;
+	bool has_waited = atomic_compare_exchange_strong(state, &ending, SEGMENT_OPEN);
+	futex_wake(state, INT32_MAX);
+	if (is_read && has_waited) {
+		atomic_store(&run->segment.header->end_wait_ms, 0); // it is looked at once
+		(void)keep_look(run, &view, REC_AT_END, has_all);
+	}
+	view_finish(&view);
+}
+
 /** The program waits to be looked at: what it has done so far is taken before. */
 static void end_program(struct run *run) {
 	uint64_t until_ns = clock_now_ns() + LAST_ROUNDS_NS;
@@ -63,8 +141,10 @@ static void end_program(struct run *run) {
 			clock_sleep_ns(LAST_PAUSE_NS);
 		}
 	}
-	run_look_at_end(run, !is_behind);
+	look_at_end(run, !is_behind);
 }
+
+// ---- how long to sleep
 
 /** How fast events come: so many since the last nap began. */
 struct pace {
@@ -154,10 +234,10 @@ static size_t take_turn(struct run *run) {
 	run_housekeep(run, n == 0);
 	if (run->wants_look) {
 		run->wants_look = false;
-		(void)run_look(run, REC_AT_RSS_PEAK, run_drain);
+		(void)look(run, REC_AT_RSS_PEAK);
 	}
 	if (must_look(run)) {
-		run_answer_look(run, run_drain);
+		answer_look(run);
 	}
 	run_follow_exec(run);
 	return n;
@@ -188,7 +268,7 @@ void run_loop(struct run *run) {
 	}
 	if (run->leave) {
 		if (run->end.is_detached) {
-			(void)run_look(run, run->only_looks ? REC_AT_REQUEST : REC_AT_DETACH, run_drain);
+			(void)look(run, run->only_looks ? REC_AT_REQUEST : REC_AT_DETACH);
 		}
 		run->leave(run);
 	}
@@ -203,4 +283,66 @@ void run_loop(struct run *run) {
 	run_note_last_program(run);
 	children_take_last(&run->children, run->segment.header, run->now_ns);
 	control_settle(run->control, run_put_status, run);
+}
+
+// ---- the finished file
+
+static void finish_names(struct run *run) {
+	size_t n_all = namer_pending(run->names);
+	uint64_t start_ns = clock_now_ns();
+	jit_step(&run->jit, &run->tries, run->names, run->now_ns, true);
+	namer_step(run->names, &run->tries, run->now_ns, true);
+	while (namer_pending(run->names) > 0 && !watch_is_hurried(run->watch)) {
+		namer_wait(run->names, FINISH_PATIENCE_NS);
+		namer_step(run->names, &run->tries, run->now_ns, true);
+		if (clock_now_ns() - start_ns > 1000000000) {
+			run->options->progress(run->options->user, namer_pending(run->names), n_all);
+		}
+	}
+}
+
+static bool end(struct run *run, struct run_result *result, struct err *err) {
+	if (!run->options->lacks_names) {
+		finish_names(run);
+	}
+	keeper_wait(run->keeper); // two states at a time would take twice the memory
+	struct recording *r = run_state(run, true, err);
+	if (!r) {
+		return false;
+	}
+	// The last state is a copy of these; the memory that writing it takes is not added to theirs
+	aggregate_destroy(run->aggregate);
+	run->aggregate = NULL;
+	mappings_destroy(run->mappings);
+	run->mappings = NULL;
+	tries_finish(&run->tries);
+	result->file_is_whole = keeper_finish(run->keeper, r, err);
+	result->recording = *r;
+	free(r);
+	return result->file_is_whole;
+}
+
+void run_close(struct run *run, struct run_result *result) {
+	result->was_recorded = atomic_load(&run->segment.header->n_images) > 0;
+	result->why = run->exec_why;
+	result->was_too_narrow = atomic_load(&run->segment.header->n_too_narrow) > 0;
+	if (result->was_recorded) {
+		struct err why = {0};
+		if (!end(run, result, &why)) {
+			result->is_lost = !output_is_there(&run->output);
+			(void)err_add(&why,
+					result->is_lost ? "the recording is lost"
+									: "cannot finish the file; it holds the last saved state");
+			run_say(run, "%s", why.text);
+		}
+		run_tell_notes(run);
+		result->texts = run->texts.arena; // what the recording's texts point into
+		run->texts.arena = (struct arena){0};
+	}
+	(void)snprintf(result->path, sizeof result->path, "%s", run->output.path);
+}
+
+void run_result_finish(struct run_result *result) {
+	recording_finish(&result->recording);
+	arena_finish(&result->texts);
 }

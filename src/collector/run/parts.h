@@ -5,14 +5,13 @@
  * One recording in progress, as the files of run/ and start/ share it.
  *
  *   start/                 the four ways in which a recording begins
- *   loop.c                 rings -> order -> sink.c -> aggregate, until the program has ended
+ *   loop.c                 rings -> order -> sink.c -> aggregate, until the program has ended;
+ *                          then the last state and the finished file
  *   housekeeping.c         between rounds: what is looked at outside, and checkpoints (state.c)
- *   finish.c               the last state and the finished file
  */
 
 #include "collector/file/keeper.h"
 #include "collector/guardian/guardian.h"
-#include "collector/guardian/old_heap.h"
 #include "collector/looks/looks.h"
 #include "collector/names/jit.h"
 #include "collector/names/namer.h"
@@ -28,6 +27,8 @@
 #include "engine/mappings.h"
 #include "sys/spawn.h"
 
+#include <pthread.h>
+
 enum { RUN_END_WAIT_MS = 50 }; // how long the program's end waits to be looked at, at least
 
 /** A thread whose name is still looked at. */
@@ -36,6 +37,16 @@ struct live_thread {
 	uint32_t slot;
 	uint64_t look_ns; // when to look at its name again
 	uint32_t n_looks;
+};
+
+/** The search for blocks from before an attach. */
+struct old_heap {
+	pid_t snapshot; // 0: nothing is looked for
+	pthread_t worker;
+	_Atomic bool is_done; // release: pairs with the acquire of run_take_old_blocks
+	uint64_t *ptrs, *sizes;
+	size_t n;
+	uint64_t bytes, walk_ns; // of the blocks; what finding them took
 };
 
 struct run {
@@ -137,15 +148,6 @@ void run_drain(struct run *run);
 /** What is to be done between two rounds. `is_idle`: the last one brought nothing. */
 void run_housekeep(struct run *run, bool is_idle);
 
-/** Look at the memory now. False: that is not recorded, or impossible. `drain`: run_drain. */
-bool run_look(struct run *run, enum rec_look_at at, void (*drain)(struct run *run));
-
-/** Look, and give the answer to who asked for it on the control socket. */
-void run_answer_look(struct run *run, void (*drain)(struct run *run));
-
-/** The program waits at its end: look, and let it go on. `has_all`: the rings are empty. */
-void run_look_at_end(struct run *run, bool has_all);
-
 /** Take the modules that have been announced since. */
 void run_take_modules(struct run *run);
 
@@ -153,15 +155,26 @@ void run_take_modules(struct run *run);
 void run_note_own_heap(void *user, const char *module, const char *functions, uint32_t n,
 		const char *why);
 
-/** When the blocks from before an attach are found: give them to the aggregate, tell the user. */
+// ---- old_blocks.c
+
+/** The aggregate expects them since before the first event. `snapshot` 0: nothing will come. */
+void run_expect_old_blocks(struct run *run, pid_t snapshot);
+
+/**
+ * When those blocks are found: give them to the aggregate, release the copy, tell the user.
+ * `waits`: wait for it.
+ */
 void run_take_old_blocks(struct run *run, bool waits);
 
-// ---- finish.c
+// ---- loop.c, when it has run
 
 /** The recording has run: look up the missing names, write the last state, finish the file. */
 void run_close(struct run *run, struct run_result *result);
 
-// ---- state.c, status.c
+// ---- state.c
+
+/** Events that are missing in the recording. */
+uint64_t run_lost_events(const struct run *run);
 
 /** The state as of now, with memory of its own; NULL: out of memory. */
 struct recording *run_state(struct run *run, bool is_last, struct err *err);

@@ -2,6 +2,7 @@
 /* Sets up the parts of a recording, each with those before it, and destroys them. */
 #include "collector/run/parts.h"
 #include "sys/clock.h"
+#include "sys/file.h"
 #include "sys/listen.h"
 
 #include <signal.h>
@@ -165,7 +166,8 @@ bool run_create_parts(struct run *run, const char *image, struct err *err) {
 			(run->mappings = mappings_create(run->segment.header->page_bytes, err)) &&
 			(run->order = order_create(&run->segment, &run->tries, &sink, NULL, err)) &&
 			(run->names = namer_create(&run->modules, &run->texts, err)) &&
-			(run->keeper = keeper_create(&run->output, run->options->events_bytes, err));
+			(run->keeper = keeper_create(&run->output, run->options->events_bytes, err)) &&
+			segment_hold(&run->segment, err);
 }
 
 void run_open_door(struct run *run) {
@@ -213,12 +215,8 @@ void run_destroy(struct run *run, bool keep_file) {
 	looks_finish(&run->looks);
 	smaps_finish(&run->before);
 	segment_finish(&run->segment);
-	if (run->door_fd >= 0) {
-		(void)close(run->door_fd);
-	}
-	if (run->signals_fd >= 0) {
-		(void)close(run->signals_fd);
-	}
+	file_close(run->door_fd);
+	file_close(run->signals_fd);
 	arena_finish(&run->arena);
 	free(run);
 }

@@ -62,11 +62,17 @@ static bool put_marks(struct recording *r, struct run *run) {
 	return r->marks.items != NULL;
 }
 
+uint64_t run_lost_events(const struct run *run) {
+	struct order_counts counts = order_counts(run->order);
+	const struct segment_header *h = run->segment.header;
+	return counts.lost + counts.bad_entries + atomic_load(&h->lost_no_slot) +
+			atomic_load(&h->lost_early);
+}
+
 static void put_quality(struct rec_quality *q, const struct run *run) {
 	struct order_counts counts = order_counts(run->order);
 	const struct segment_header *h = run->segment.header;
-	q->lost_events = counts.lost + counts.bad_entries + atomic_load(&h->lost_no_slot) +
-			atomic_load(&h->lost_early);
+	q->lost_events = run_lost_events(run);
 	q->truncated_stacks = counts.truncated;
 	q->abandoned_hooks = counts.abandoned;
 	q->skipped_numbers = counts.unpublished;

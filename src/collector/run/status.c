@@ -37,16 +37,12 @@ static void put_file(struct json *j, const struct output *o) {
 
 static void put_figures(struct json *j, const struct run *run) {
 	struct aggregate_now now = aggregate_now(run->aggregate);
-	struct order_counts counts = order_counts(run->order);
-	const struct segment_header *h = run->segment.header;
 	json_number(j, "live_bytes", now.live_bytes);
 	json_number(j, "live_blocks", now.live_blocks);
 	json_number(j, "peak_bytes", now.peak_bytes);
 	json_number(j, "allocations", now.allocations);
-	json_number(j, "events", counts.events);
-	json_number(j, "lost_events",
-			counts.lost + counts.bad_entries + atomic_load(&h->lost_no_slot) +
-					atomic_load(&h->lost_early));
+	json_number(j, "events", order_counts(run->order).events);
+	json_number(j, "lost_events", run_lost_events(run));
 	json_number(j, "rss_bytes",
 			run->samples.n > 0 ? run->samples.items[run->samples.n - 1].rss_bytes : 0);
 }

@@ -62,7 +62,4 @@ bool guardian_start(struct guardian *g, const char *recorder, _Atomic uint32_t *
 
 void guardian_stop(struct guardian *g) {}
 
-bool old_heap_step(struct old_heap *o, struct guardian *g, struct aggregate *a, bool waits,
-		char *line, size_t size) {
-	return false;
-}
+void run_take_old_blocks(struct run *run, bool waits) {}

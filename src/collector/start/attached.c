@@ -92,7 +92,7 @@ static void say_attached(struct run *run, uint64_t max_pause_ns) {
 			"Ctrl+C detaches and leaves it running",
 			(int)run->program, r.n_functions, r.n_threads, r.n_threads == 1 ? "" : "s",
 			(double)r.longest_pause_ns / 1e6);
-	old_heap_start(&run->old_heap, r.snapshot, run->aggregate);
+	run_expect_old_blocks(run, r.snapshot);
 }
 
 static void say_detached(struct run *run) {

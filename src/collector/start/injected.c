@@ -59,7 +59,7 @@ static bool get_in_or_say_why(struct run *run, struct err *err) {
 
 static bool record(struct run *run, const struct launch *launch, struct err *err) {
 	if (!get_in_or_say_why(run, err) || !run_open_output(run, err) ||
-			!run_create_parts(run, launch->image, err) || !segment_hold(&run->segment, err)) {
+			!run_create_parts(run, launch->image, err)) {
 		return false;
 	}
 	run_watch_exec(run, false);

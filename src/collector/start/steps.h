@@ -5,7 +5,7 @@
 
 #include "collector/run/parts.h"
 
-// ---- child.c: a child of heaptrack, from fork to its end
+// ---- launched.c: a child of heaptrack, from fork to its end
 
 /** Fork the process that will execute the launch's program with this environment. */
 bool child_fork(struct run *run, const struct launch *launch, char **environment, struct err *err);
@@ -27,7 +27,7 @@ bool child_exec(struct run *run, const char *variable, int *exit_status, struct 
 /** Record it. `is_injected`: the recorder was, so note what it hooked in the end. */
 void child_record(struct run *run, bool is_injected, struct run_result *result);
 
-// ---- running.c: a program that ran before, and is no child of heaptrack
+// ---- beside.c: a program that ran before, and is no child of heaptrack
 
 /** As run_create, for a process; argv and environment in `options` are not used. */
 struct run *running_create(const struct run_options *options, pid_t pid, struct run_result *result,

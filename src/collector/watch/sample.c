@@ -59,12 +59,8 @@ bool samples_take(struct samples *s, pid_t pid, uint64_t now_ns, bool is_idle, u
 	if (s->n >= SAMPLES_MAX) {
 		thin_out(s);
 	}
-	struct rec_sample *sample = vec_push(s);
-	if (!sample) {
-		return true;
-	}
 	uint64_t ours = segment_bytes(segment_fd);
-	*sample = (struct rec_sample){
+	const struct rec_sample sample = {
 			.time_ns = now_ns,
 			.rss_bytes = memory.rss_bytes,
 			.rss_anon_bytes = memory.anon_bytes,
@@ -76,5 +72,6 @@ bool samples_take(struct samples *s, pid_t pid, uint64_t now_ns, bool is_idle, u
 			.major_faults = usage.major_faults,
 			.n_threads = memory.n_threads,
 	};
+	(void)vec_add(s, sample);
 	return true;
 }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * A thread walks the copy's heap (injector/heap_walk.h) into the two columns that the engine wants.
+ * The blocks that existed before the attach, found in a copy of the program's memory.
+ *
+ * A thread walks the copy's heap (injector/heap_walk.h) into the two columns that the engine wants,
+ * while events are already recorded. It has normal priority: ending the recording waits for it, and
+ * as long as the copy exists, the program pays for each page that it writes to.
  */
-#include "collector/guardian/old_heap.h"
-
+#include "collector/run/parts.h"
+#include "engine/quality.h"
 #include "injector/heap_walk.h"
 #include "sys/clock.h"
-
-#include <stdatomic.h>
-#include <stdio.h>
 
 static void take_blocks(struct old_heap *o, const struct heap_walk *w) {
 	o->ptrs = malloc((w->blocks.n + 1) * sizeof *o->ptrs);
@@ -38,32 +39,31 @@ static void *work(void *user) {
 	return NULL;
 }
 
-void old_heap_start(struct old_heap *o, pid_t snapshot, struct aggregate *a) {
+void run_expect_old_blocks(struct run *run, pid_t snapshot) {
+	struct old_heap *o = &run->old_heap;
 	*o = (struct old_heap){.snapshot = snapshot};
 	if (snapshot == 0 || pthread_create(&o->worker, NULL, work, o) != 0) {
-		aggregate_old_blocks(a, NULL, NULL, 0);
+		aggregate_old_blocks(run->aggregate, NULL, NULL, 0);
 		o->snapshot = 0; // the copy ends with the guardian
 	}
 }
 
-static void describe(const struct old_heap *o, char *line, size_t size) {
-	(void)snprintf(line, size,
-			"existing blocks: %zu, %.1f MB, found in %.1f ms while the program kept running", o->n,
-			(double)o->bytes / 1e6, (double)o->walk_ns / 1e6);
-}
-
-bool old_heap_step(struct old_heap *o, struct guardian *g, struct aggregate *a, bool waits,
-		char *line, size_t size) {
-	line[0] = '\0';
+void run_take_old_blocks(struct run *run, bool waits) {
+	struct old_heap *o = &run->old_heap;
+	char line[QUALITY_OLD_MAX];
 	if (o->snapshot == 0 || !(waits || atomic_load_explicit(&o->is_done, memory_order_acquire))) {
-		return false;
+		return;
 	}
 	(void)pthread_join(o->worker, NULL);
-	guardian_drop_snapshot(g);
-	aggregate_old_blocks(a, o->ptrs, o->sizes, o->n);
+	guardian_drop_snapshot(&run->guardian);
+	aggregate_old_blocks(run->aggregate, o->ptrs, o->sizes, o->n);
 	if (o->n > 0) {
-		describe(o, line, size);
+		run_say(run,
+				"existing blocks: %zu, %.1f MB, found in %.1f ms while the program kept running",
+				o->n, (double)o->bytes / 1e6, (double)o->walk_ns / 1e6);
+	} else { // glibc's heap has at least its own blocks
+		run->meta.old_unknown = REC_OLD_NOT_FOUND;
+		run_say(run, "%s", quality_why_old(&run->meta, line));
 	}
 	*o = (struct old_heap){0};
-	return true;
 }
