@@ -88,7 +88,7 @@ static bool take_image(void *user, uint32_t image, struct err *err) {
 
 static bool is_thread_alive(void *user, uint32_t pid, uint32_t tid) {
 	const struct run *run = user;
-	if (run->end.time_ns > 0) {
+	if (run->end.time_ns > 0 && !run->end.is_detached) { // after a detach its threads live on
 		return false;
 	}
 	if (run->program_inside != 0 && run->program_inside != run->program) {

@@ -112,7 +112,6 @@ static void leave(struct run *run) {
 	struct err err = {0};
 	(void)run_note_hooks(run, false, NULL); // includes libraries that were loaded later
 	if (run->end.is_detached) {
-		run->end.time_ns = 0; // its threads live until it is set again
 		if (!guardian_detach(&run->guardian, drain, run, &err)) {
 			run_say(run, "%s", err.text);
 		}
