@@ -150,7 +150,8 @@ def makers(referee, look):
 
 def made_by(of, label):
     """What a maker of that name may have mapped."""
-    begins = bare(label.split(" via ")[0].split(" ")[0])
+    is_whole = label.startswith("before the attach")
+    begins = bare("before the attach" if is_whole else label.split(" via ")[0].split(" ")[0])
     return {sums for name, sums in of.items() if (name[1] if isinstance(name, tuple) else name) == begins}
 
 
@@ -191,8 +192,8 @@ def judge_parts(referee, look, lines):
                 wrong.append(f"text: a line on memory that the referee does not know: {line}")
             continue
         label, number, share = form.groups()
-        if label.startswith("mapped by "):
-            mapped.append((label.removeprefix("mapped by "), number, share))
+        if label.startswith(("mapped by ", "mapped before the attach")):
+            mapped.append((label.removeprefix("mapped ").removeprefix("by "), number, share))
             continue
         if label == "smaller parts":
             smaller = number, share

@@ -5,6 +5,7 @@
  */
 #include "engine/memory.h"
 
+#include "base/text.h"
 #include "report/text/page.h"
 #include "report/view/viewer.h"
 
@@ -89,6 +90,12 @@ static struct memory_row *rows_of(struct writer *w, uint8_t part, uint32_t *n) {
 	return rows;
 }
 
+static void put_mapper(struct writer *w, struct buffer *out, const struct memory_row *row) {
+	bool is_by_nobody = !row->maker && starts_with(row->name, "before the attach");
+	buffer_text(out, is_by_nobody ? "  mapped " : "  mapped by ");
+	put_owner(w, out, row);
+}
+
 /** A row each for who mapped most, and one for the others. */
 static void put_mapped(struct writer *w, uint32_t most) {
 	uint32_t n;
@@ -96,20 +103,18 @@ static void put_mapped(struct writer *w, uint32_t most) {
 	uint64_t rest = w->m.bytes[REC_PART_MAPPED];
 	for (uint32_t i = 0; rows && i < n && (n <= most || i + 1 < most); i++) {
 		struct buffer label = {0};
-		buffer_text(&label, "  mapped by ");
-		put_owner(w, &label, &rows[i]);
+		put_mapper(w, &label, &rows[i]);
 		put_lazy_free(&label, rows[i].lazy_free);
 		put_row(w, &label, rows[i].bytes);
 		rest -= rows[i].bytes;
 	}
 	if (rest > 0) {
 		struct buffer label = {0};
-		buffer_text(&label, "  mapped by ");
 		if (most == 1 && rows) {
-			put_owner(w, &label, rows);
+			put_mapper(w, &label, rows);
 			buffer_text(&label, " and others");
 		} else {
-			buffer_text(&label, "others");
+			buffer_text(&label, "  mapped by others");
 		}
 		put_row(w, &label, rest);
 	}
