@@ -16,6 +16,7 @@ class Program:
     judged: str = ""
     more: str = ""  # what we record and KDE's does not: then only what is missing counts
     alone: str = ""  # why KDE's cannot judge: only status and output do
+    twice: int = 0  # addresses that may be handed out twice, as docs/recorder.md says of it
     status: int = 0
     same_output: bool = True  # what it writes to stdout is the same each time
     screen: bool = False  # needs an X server

@@ -130,4 +130,4 @@ def test_as_by_itself_and_as_kdes_counts(program, stage, note):
     differs = compared.missing() if program.more else compared.settle()
     note(compared.line() + (f"  DIFFERS: {', '.join(differs)}" if differs else ""))
     assert not differs, compared.line() + "\n" + sites.table(sites.differences(*compared.all_sites()))
-    assert ours.known["quality"]["double_allocations"] == 0
+    assert ours.known["quality"]["double_allocations"] <= program.twice
