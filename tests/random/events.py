@@ -1,11 +1,14 @@
 """A recording made with --events, read by docs/trace-format.md alone: blocks, their stacks, edges.
 
-It shares nothing with the program but that page. Everything is kept as it is written there, so it is
-slow; recordings of random programs are small.
+It shares nothing with the program but that page. Everything is kept as it is written there, but for the
+columns of events, of which there are millions: those are gone through in one loop.
 """
 
 import bisect
 import collections
+import gc
+import itertools
+import re
 import struct
 import subprocess
 
@@ -73,18 +76,25 @@ SHORT_LIVED_ALLOCATIONS, SHORT_LIVED_NS = 16, 1_000_000  # docs/findings.md
 # Who freed it: the number of a thread; None: nobody, or an exec took it
 Block = collections.namedtuple("Block", "stack size birth death is_temporary is_brief freed_by",
                                defaults=[False, None])
+new_block = tuple.__new__  # Block(...) takes twice as long
+
+
+class Numbers(dict):
+    """Of the bytes of a number: it."""
+
+    def __missing__(self, data):
+        value = sum((byte & 0x7f) << 7 * i for i, byte in enumerate(data)) & 0xffffffffffffffff
+        if len(data) < 4:
+            self[data] = value
+        return value
+
+
+NUMBERS, NUMBER = Numbers(), re.compile(rb"[\x80-\xff]*[\x00-\x7f]", re.S)
 
 
 def varints(data):
     """All numbers of a column."""
-    numbers, value, shift = [], 0, 0
-    for byte in data:
-        value |= (byte & 0x7f) << shift
-        shift += 7
-        if byte < 0x80:
-            numbers.append(value & 0xffffffffffffffff)
-            value = shift = 0
-    return numbers
+    return list(data) if data.isascii() else [NUMBERS[number] for number in NUMBER.findall(data)]
 
 
 def signed(number):
@@ -175,6 +185,8 @@ class Events:
         self.n_allocations, self.moment, self.label = 0, 0, 0  # numbers of blocks, not blocks
         self.counts = collections.Counter()  # what happened: by kind, and frees of unknown blocks
         self.is_whole = True  # no event was dropped by the budget
+        self.held = self.peak = self.peak_ns = 0  # bytes of the open ones, their most, and when first
+        self.threads_of = collections.defaultdict(dict)  # by node: its stack of each thread
         self.made_by, self.pending = collections.Counter(), collections.defaultdict(list)
         streams = []
         for kind, payload in payloads(path.read_bytes()):
@@ -182,10 +194,15 @@ class Events:
                 streams.append(payload)
             elif kind in (LOG, INFOS, STATE):  # others are skipped
                 self.read_tables(payload)
+        has_gc = gc.isenabled()
+        gc.disable()  # nothing of it refers to what refers to it
         for payload in streams:
             self.read_events(payload)
-        for number, (stack, size, birth, _, made) in self.open.items():
+        for stack, size, birth, _, _ in self.open.values():
             self.blocks.append(Block(stack, size, birth, None, False))
+        if has_gc:
+            gc.freeze()
+            gc.enable()
         self.names = {row["location"]: row for row in self.tables["names"]}
         self.edges = self.tables["edges"]
         self.threads = [self.strings[row["name"]] for row in self.tables["threads"]]
@@ -220,68 +237,54 @@ class Events:
                 self.read_event_table(n, columns, start["time_ns"])
 
     def read_event_table(self, n, columns, time_ns):
-        kinds = columns[1]
+        kinds = columns[1][:n]
+        self.counts.update(kinds)
         column = {name: varints(columns.get(i + 2, b"")) for i, name in enumerate(EVENT_COLUMNS)}
-        has_steps = {name: bool(column[name]) for name in ("info_step", "age_step")}
-        take = {name: iter(numbers) for name, numbers in column.items()}
-        info = age = run = thread = 0
-
-        def next_info():
-            nonlocal info
-            info = info + signed(next(take["info_step"])) + 1 if has_steps["info_step"] else \
-                next(take["info"])
-            if info:
-                row = self.tables["infos"][info - 1]
-                return row["node"], row["size"]
-            return next(take["node"]), next(take["size"])
-
-        def next_age():
-            nonlocal age
-            age = age + signed(next(take["age_step"])) if has_steps["age_step"] else \
-                next(take["age"])
-            return self.n_allocations + 1 - age if age else 0
-
-        for i in range(n):
-            kind, what, number = kinds[i], None, None
+        has_info_step, has_age_step = bool(column["info_step"]), bool(column["age_step"])
+        infos = [(row["node"], row["size"]) for row in self.tables["infos"]]
+        next_info, next_age = (iter(column[name + "_step"] or column[name]).__next__ for name in ("info", "age"))
+        next_node, next_size = iter(column["node"]).__next__, iter(column["size"]).__next__
+        runs = column["runs"]
+        threads = itertools.chain.from_iterable(map(itertools.repeat, runs[1::2], runs[::2]))
+        times = itertools.accumulate(map(signed, column["time"]), initial=time_ns)
+        next(times)
+        info = age = 0
+        for kind, thread, time_ns in zip(kinds, threads, times):
+            if kind == 7:
+                self.pending[thread].clear()
+                continue
+            self.label = max(self.label, time_ns)  # the clocks of threads may differ
+            self.moment += 1
+            if self.moment < self.label:
+                self.moment = self.label
+            self.moment += self.moment % PERIOD == 0
             if kind in (1, 4, 9, 12):
-                what = next_info()
+                info = info + signed(next_info()) + 1 if has_info_step else next_info()
+                node, size = infos[info - 1] if info else (next_node(), next_size())
             if kind in (2, 3, 5, 9, 12):
-                number = next_age()
-            time_ns += signed(next(take["time"]))
-            if run == 0:
-                run, thread = next(take["runs"]), next(take["runs"])
-            run -= 1
-            self.happen(kind, thread, what, number, time_ns)
-
-    def happen(self, kind, thread, what, number, time_ns):
-        self.counts[kind] += 1
-        if kind == 7:
-            self.pending[thread].clear()
-            return
-        self.label = max(self.label, time_ns)  # the clocks of threads may differ
-        self.moment = max(self.moment + 1, self.label)
-        self.moment += self.moment % PERIOD == 0
-        if kind == 2:
-            self.die(number, thread, True)
-        elif kind == 3:
-            self.pending[thread].append(number)
-        elif kind == 5:
-            self.pending[thread] and self.pending[thread].pop()
-        elif kind == 6:
-            self.replace_image()
-        elif kind in (1, 4, 9, 12):
-            self.start_block(kind, thread, what, number)
-
-    def start_block(self, kind, thread, what, number):
-        if kind in (4, 12):
-            self.die(self.pending[thread].pop() if self.pending[thread] else 0, thread, False)
-        self.n_allocations += 1
-        if kind in (9, 12):  # a free was missed; the new block goes on under the old number
-            self.die(number, thread, True)
-        self.made_by[thread] += 1
-        node, size = what
-        self.open[number if kind in (9, 12) else self.n_allocations] = (
-            (node, thread), size, self.moment, thread, self.made_by[thread])
+                age = age + signed(next_age()) if has_age_step else next_age()
+                number = self.n_allocations + 1 - age if age else 0
+            if kind == 2:
+                self.die(number, thread, True)
+            elif kind == 3:
+                self.pending[thread].append(number)
+            elif kind == 5:
+                self.pending[thread] and self.pending[thread].pop()
+            elif kind == 6:
+                self.replace_image()
+            elif kind in (1, 4, 9, 12):
+                if kind in (4, 12):
+                    self.die(self.pending[thread].pop() if self.pending[thread] else 0, thread, False)
+                self.n_allocations += 1
+                if kind in (9, 12):  # a free was missed; the new block goes on under the old number
+                    self.die(number, thread, True)
+                made = self.made_by[thread] = self.made_by[thread] + 1
+                stacks = self.threads_of[node]
+                stack = stacks.get(thread) or stacks.setdefault(thread, (node, thread))
+                self.open[number if kind in (9, 12) else self.n_allocations] = stack, size, self.moment, thread, made
+                self.held += size
+                if self.held > self.peak:
+                    self.peak, self.peak_ns = self.held, self.moment
 
     def replace_image(self):
         """By exec all blocks and threads are gone: neither freed nor left."""
@@ -289,16 +292,19 @@ class Events:
             self.blocks.append(Block(stack, size, birth, self.moment, False))
         self.open.clear()
         self.pending.clear()
+        self.held = 0
 
     def die(self, number, thread, may_be_temporary):
-        if number not in self.open:
+        known = self.open.pop(number, None)
+        if known is None:
             self.counts["unknown"] += 1
             return
-        stack, size, birth, owner, made = self.open.pop(number)
+        stack, size, birth, owner, made = known
+        self.held -= size
         further = self.made_by[owner] - made
         is_brief = further <= SHORT_LIVED_ALLOCATIONS or self.moment - birth <= SHORT_LIVED_NS
-        self.blocks.append(Block(stack, size, birth, self.moment, may_be_temporary and further == 0,
-                                 is_brief, thread))
+        self.blocks.append(new_block(Block, (stack, size, birth, self.moment, may_be_temporary and further == 0,
+                                             is_brief, thread)))
 
     # ---- names
 

@@ -3,11 +3,13 @@
 A number or a line that nothing here knows is an error. UNJUDGED lists what single events do not hold.
 """
 
+import bisect
 import collections
 import re
 
 from figures import (BYTES, COUNT, PERCENT, SPAN, TIME, in_bytes, in_kde_words, in_percent, in_span, in_table, in_time)
 from memory import judge_looks, judge_section, untouched_of
+from naming import chain
 from recorded import is_brief, is_left, lives
 
 # Numbers of --json that are not recomputed, and why
@@ -89,7 +91,7 @@ def judge_sites(referee):
     for name, table in referee.report["json"]["sites"].items():
         seen = collections.Counter()
         for site in table:
-            stack = tuple(int(f["address"], 16) for f in site["stack"] if not f["inlined"])
+            stack = chain(site["stack"])
             blocks = r.of_stack.get(stack, [])
             some = [b for b in blocks if counted[name](b)]
             truth = {"bytes": sum(b.size for b in some), "blocks": len(some), "allocations": len(blocks),
@@ -153,19 +155,14 @@ def judge_memory(referee):
 
 def judge_timeline(referee):
     r, wrong = referee.recorded, []
-    temporary = sorted(b.death for b in r.blocks if b.is_temporary)
-    changes = sorted([(b.birth, 1) for b in r.blocks] + [(b.death, -1) for b in r.blocks if b.death is not None])
-    n_live = made = gone = at = 0
+    births, deaths, temporary = (sorted(moments) for moments in (
+        (b.birth for b in r.blocks), (b.death for b in r.blocks if b.death is not None),
+        (b.death for b in r.blocks if b.is_temporary)))
     timeline = referee.report["json"]["timeline"]
     for point, held in zip(timeline, r.along(r.all, [point["time_ns"] for point in timeline])):
         now = point["time_ns"]
-        while at < len(changes) and changes[at][0] <= now:
-            n_live += changes[at][1]
-            made += changes[at][1] > 0
-            at += 1
-        while gone < len(temporary) and temporary[gone] <= now:
-            gone += 1
-        truth = {"time_ns": now, "bytes": held, "blocks": n_live, "allocations": made,
+        made, ended, gone = (bisect.bisect_right(moments, now) for moments in (births, deaths, temporary))
+        truth = {"time_ns": now, "bytes": held, "blocks": made - ended, "allocations": made,
                  "temporary": gone}
         if set(point) != {*truth, "min_bytes"}:
             wrong.append(f"--json: nothing judges {sorted(set(point) ^ set(truth))} of the timeline")

@@ -29,17 +29,19 @@ class Recorded:
         self.blocks = self.file.blocks
         self.of_stack = collections.defaultdict(list)
         self.chains = {0: ()}  # no node
+        of_node = {}
         for block in self.blocks:
-            self.of_stack[self.chain(block.stack[0])].append(block)
+            node = block.stack[0]
+            if node not in of_node:
+                of_node[node] = self.of_stack[self.chain(node)]
+            of_node[node].append(block)
         self.edges = [edge["time_ns"] for edge in self.tables["edges"]]
         self.end_ns = max([self.meta["duration_ns"], *self.edges])
         last = max(self.edges, default=0)  # a short idle end is no part of the run (docs/findings.md)
         self.run_ns = last + 1 if self.end_ns > last and self.end_ns - last <= self.end_ns // 4 else self.end_ns
         self.points = [*self.edges, self.run_ns]
         self.all = tuple(self.of_stack)
-        moments, held = self.curve(self.all)
-        self.peak = max(held, default=0)
-        self.peak_ns = moments[held.index(self.peak)] if self.peak else 0
+        self.peak, self.peak_ns = self.file.peak, self.file.peak_ns
 
     def text(self, number):
         return self.file.strings[number]
@@ -61,27 +63,12 @@ class Recorded:
     def some(self, stacks):
         return itertools.chain.from_iterable(self.of_stack[stack] for stack in stacks)
 
-    @functools.cache
-    def curve(self, stacks, only_kept=False):
-        """Moments at which what some stacks hold changes, and what they hold from then on."""
-        changes = collections.Counter()
-        for block in self.some(stacks):
-            if only_kept and block.death is not None:
-                continue
-            changes[block.birth] += block.size
-            if block.death is not None:
-                changes[block.death] -= block.size
-        moments = sorted(changes)
-        return moments, list(itertools.accumulate(changes[moment] for moment in moments))
-
     def live_at(self, stacks, moment, only_kept=False):
         return sum(b.size for b in self.some(stacks) if lives(b, moment) and not (only_kept and b.death is not None))
 
     def along(self, stacks, points, only_kept=False):
         """What they hold at each of some moments."""
-        moments, held = self.curve(stacks, only_kept)
-        before = (bisect.bisect_right(moments, point) for point in points)
-        return [held[at - 1] if at else 0 for at in before]
+        return summed(points, filter(is_left, self.some(stacks)) if only_kept else self.some(stacks))
 
     @functools.cache
     def at_points(self, stacks, only_kept=False):
@@ -98,6 +85,21 @@ class Recorded:
                 pair[0] += 1
                 pair[1] += block.size
         return counts
+
+
+def summed(points, blocks):
+    """The bytes of blocks that live at each of some moments."""
+    order = sorted(range(len(points)), key=points.__getitem__)
+    ordered = [points[i] for i in order]
+    find, changes = bisect.bisect_left, [0] * (len(points) + 1)  # by the first point at which they count
+    for _, size, birth, death, *_ in blocks:
+        changes[find(ordered, birth)] += size
+        if death is not None:
+            changes[find(ordered, death)] -= size
+    out = [0] * len(points)
+    for i, held in zip(order, itertools.accumulate(changes)):
+        out[i] = held
+    return out
 
 
 def is_left(block):

@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import documents
 import quality_lines
 import sentences
-from naming import Naming, ask
+from naming import Frames, Naming, ask
 from recorded import Recorded
 
 
@@ -128,7 +128,7 @@ def report_of(path, build):
         page = Path(folder) / "page.html"
         ask(build, path, "--html", page)
         facts = facts_of(page.read_text(encoding="utf-8"))
-    return {"json": json.loads(ask(build, path, "--json", "--limit", "0")), "text": ask(build, path),
+    return {"json": Frames(build, path).ask(), "text": ask(build, path),
             "full": ask(build, path, "--full"), "facts": facts}
 
 
