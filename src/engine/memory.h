@@ -41,7 +41,12 @@ struct memory_row {
 	uint64_t bytes, lazy_free;
 };
 
-/** Largest first; what has neither maker nor name is one row. NULL: no memory. */
+/** What neither has a maker nor a name: many small ones, and what nobody was seen to map. */
+static inline bool memory_row_is_rest(const struct memory_row *row) {
+	return !row->maker && row->name.size == 0;
+}
+
+/** Largest first; what has neither maker nor name is one row, the last. NULL: no memory. */
 struct memory_row *memory_rows(const struct memory_look *m, uint8_t part, const struct recording *r,
 		const struct names *n, struct arena *arena, uint32_t *n_rows);
 

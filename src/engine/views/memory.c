@@ -93,6 +93,9 @@ static bool is_same_maker(const struct name *a, const struct name *b) {
 
 static int largest_first(const void *x, const void *y) {
 	const struct memory_row *a = x, *b = y;
+	if (memory_row_is_rest(a) != memory_row_is_rest(b)) {
+		return memory_row_is_rest(a) ? 1 : -1;
+	}
 	int order = compare_u64(b->bytes, a->bytes);
 	return order ? order : slice_compare(a->name, b->name);
 }

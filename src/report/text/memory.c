@@ -102,6 +102,9 @@ static void put_mapped(struct writer *w, uint32_t most) {
 	const struct memory_row *rows = rows_of(w, REC_PART_MAPPED, &n);
 	uint64_t rest = w->m.bytes[REC_PART_MAPPED];
 	for (uint32_t i = 0; rows && i < n && (n <= most || i + 1 < most); i++) {
+		if (memory_row_is_rest(&rows[i])) {
+			break;
+		}
 		struct buffer label = {0};
 		put_mapper(w, &label, &rows[i]);
 		put_lazy_free(&label, rows[i].lazy_free);
@@ -110,7 +113,7 @@ static void put_mapped(struct writer *w, uint32_t most) {
 	}
 	if (rest > 0) {
 		struct buffer label = {0};
-		if (most == 1 && rows) {
+		if (most == 1 && rows && !memory_row_is_rest(rows)) {
 			put_mapper(w, &label, rows);
 			buffer_text(&label, " and others");
 		} else {
