@@ -86,12 +86,13 @@ static void knows_modules(void **state) {
 
 static void knows_allocation_functions(void **state) {
 	(void)state;
-	static const char *const wrappers[] = {"malloc", "operator new[](unsigned long)", "xmalloc",
-			"g_malloc0", "zmalloc", "my_malloc", "safe_calloc", "_PyObject_Malloc", "sqlite3Malloc",
-			"xstrdup", "__rust_alloc", "git__malloc", "je_malloc", "posix_memalign", "reallocarray",
-			"PyMem_RawMalloc", "xrealloc(void*, unsigned long)", "g_malloc0_n", "g_try_malloc",
-			"g_memdup2", "g_slice_alloc0", "g_object_new_with_properties", "GC_malloc_atomic",
-			"GC_malloc_kind", "GC_malloc_uncollectable", "GC_debug_malloc", "GC_strdup",
+	static const char *const wrappers[] = {"__GI___libc_malloc", "malloc",
+			"operator new[](unsigned long)", "xmalloc", "g_malloc0", "zmalloc", "my_malloc",
+			"safe_calloc", "_PyObject_Malloc", "sqlite3Malloc", "xstrdup", "__rust_alloc",
+			"git__malloc", "je_malloc", "posix_memalign", "reallocarray", "PyMem_RawMalloc",
+			"xrealloc(void*, unsigned long)", "g_malloc0_n", "g_try_malloc", "g_memdup2",
+			"g_slice_alloc0", "g_object_new_with_properties", "GC_malloc_atomic", "GC_malloc_kind",
+			"GC_malloc_uncollectable", "GC_debug_malloc", "GC_strdup",
 			"<app::Jemalloc as core::alloc::global::GlobalAlloc>::alloc"};
 	static const char *const work[] = {"main", "mallocator", "parse", "leaky_malloc",
 			"malloc_table", "app::malloc", "duplicate", "strdup_all", "allocate",

@@ -77,6 +77,7 @@ bool owner_is_allocation_function(struct slice f) {
 		return false;
 	}
 	f = before_first(f, '(');
+	(void)take_prefix(&f, "__GI_"); // as glibc's own debug data call __libc_malloc
 	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
 		size_t end, at = find_verb(f, verbs[i], &end);
 		if (at && is_wrapper_prefix(slice_of(f.data, at - 1)) &&
