@@ -47,7 +47,8 @@ bool cgroup_of_process(struct cgroup *c, pid_t pid) {
 	return file_read_small(path, text, sizeof text) > 0 && cgroup_parse(c, text, CGROUP_ROOT);
 }
 
-static uint64_t limit_in(const char *file) {
+/** Of a limit or a use. */
+static uint64_t bytes_in(const char *file) {
 	char text[64];
 	if (file_read_small(file, text, sizeof text) <= 0 || !isdigit((unsigned char)text[0])) {
 		return 0; // no such file, or "max"
@@ -65,20 +66,37 @@ static bool go_up(const struct cgroup *c, char *path) {
 	return slash != NULL;
 }
 
-uint64_t cgroup_memory_limit(const struct cgroup *c) {
+uint64_t cgroup_memory_limit(struct cgroup *c) {
 	char path[sizeof c->path];
 	memcpy(path, c->path, sizeof path);
 	uint64_t smallest = 0;
+	c->limiting = 0;
 	do {
 		char file[sizeof path + 32];
 		(void)snprintf(file, sizeof file, "%s/%s", path,
 				c->is_v2 ? "memory.max" : "memory.limit_in_bytes");
-		uint64_t bytes = limit_in(file);
+		uint64_t bytes = bytes_in(file);
 		if (bytes > 0 && (smallest == 0 || bytes < smallest)) {
 			smallest = bytes;
+			c->limiting = (uint32_t)strlen(path);
 		}
 	} while (go_up(c, path));
 	return smallest;
+}
+
+uint64_t cgroup_memory_used(const struct cgroup *c, uint64_t least_bytes) {
+	char file[sizeof c->path + 32], text[8192];
+	const char *inactive = c->is_v2 ? "\ninactive_file " : "\ntotal_inactive_file ";
+	(void)snprintf(file, sizeof file, "%.*s/%s", (int)c->limiting, c->path,
+			c->is_v2 ? "memory.current" : "memory.usage_in_bytes");
+	uint64_t used = c->limiting > 0 ? bytes_in(file) : 0;
+	if (used <= least_bytes) {
+		return 0;
+	}
+	(void)snprintf(file, sizeof file, "%.*s/memory.stat", (int)c->limiting, c->path);
+	const char *at = file_read_small(file, text, sizeof text) > 0 ? strstr(text, inactive) : NULL;
+	uint64_t droppable = at ? strtoull(at + strlen(inactive), NULL, 10) : 0;
+	return used > droppable ? used - droppable : 0;
 }
 
 // In a container the group's own folder may be the mounted one: the innermost that is there counts

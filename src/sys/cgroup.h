@@ -16,6 +16,7 @@
 struct cgroup {
 	char path[4096];     // of its folder
 	uint32_t root_bytes; // of that, the file system's own part
+	uint32_t limiting;   // bytes of the path of the group around it whose limit is the smallest
 	bool is_v2;
 };
 
@@ -27,8 +28,15 @@ bool cgroup_of_process(struct cgroup *c, pid_t pid);
  */
 bool cgroup_parse(struct cgroup *c, char *text, const char *root);
 
-/** The smallest memory limit of the group and the groups around it; 0: none. */
-uint64_t cgroup_memory_limit(const struct cgroup *c);
+/** The smallest memory limit of the group and the groups around it; 0: none. Sets c->limiting. */
+uint64_t cgroup_memory_limit(struct cgroup *c);
+
+/**
+ * What is used of that limit, after it was asked for: all memory that is charged to the group,
+ * without files that were read and can be dropped, if it is more than `least_bytes` with them. 0:
+ * less, or unknown.
+ */
+uint64_t cgroup_memory_used(const struct cgroup *c, uint64_t least_bytes);
 
 /**
  * The number of processes of the group that the kernel has killed because memory ran out. False:

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -127,6 +128,28 @@ bool process_usage(pid_t pid, struct process_usage *out) {
 			.state = state_in(text),
 	};
 	return out->state != 0;
+}
+
+/** PIDFD_GET_INFO of linux/pidfd.h, which Debian 12 lacks; the kernel keeps it after the wait. */
+static int wait_status_of_fd(int fd) {
+	struct {
+		uint64_t mask, cgroup;
+		uint32_t ids[11];
+		int32_t exit_code;
+	} info = {.mask = 1 << 3}; // PIDFD_INFO_EXIT
+	_Static_assert(sizeof info == 64, "the first version of struct pidfd_info");
+	bool ok = ioctl(fd, _IOC(_IOC_READ | _IOC_WRITE, 0xFF, 11, sizeof info), &info) == 0;
+	return ok && info.mask & 1 << 3 ? info.exit_code : -1;
+}
+
+int process_wait_status(int fd, pid_t pid) {
+	enum { EXIT_CODE = 52 };
+	char text[1024] = "";
+	int status = wait_status_of_fd(fd);
+	if (status < 0 && process_read(pid, "stat", text, sizeof text) > 0 && state_in(text) == 'Z') {
+		status = (int)process_stat_number(text, EXIT_CODE);
+	}
+	return status;
 }
 
 uint64_t process_start_ticks(pid_t pid) {

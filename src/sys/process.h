@@ -30,6 +30,12 @@ struct process_usage {
 };
 bool process_usage(pid_t pid, struct process_usage *out);
 
+/**
+ * How it ended, as waitpid gives it, of a process that need not be a child but may be traced. `fd`:
+ * a pidfd. -1: not to be known (a parent that has waited for it already, before Linux 6.15).
+ */
+int process_wait_status(int fd, pid_t pid);
+
 /** When it was started, since the Unix epoch, to a tick or so; 0: unknown. */
 uint64_t process_start_wall_ns(pid_t pid);
 

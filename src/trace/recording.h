@@ -15,10 +15,12 @@
 
 enum rec_ended {
 	REC_STILL_RUNNING = 0, // the recording goes on, or its collector died: see is_complete
-	REC_EXITED = 1,        // exit_status is the program's exit status
+	REC_EXITED = 1,        // exit_status is the program's exit status, if it is known
 	REC_SIGNALED = 2,      // exit_status is the signal's number
 	REC_DETACHED = 3,      // the program went on without us
 };
+
+enum { REC_STATUS_UNKNOWN = -1 }; // of a program that heaptrack attached to, before Linux 6.15
 
 /** Why it ended so, as far as that is known. */
 enum rec_end_reason {
@@ -73,7 +75,7 @@ struct rec_meta {
 	uint8_t ended;               // enum rec_ended
 	uint8_t is_complete;         // written by a collector that ended in order
 	uint8_t has_free_stacks;
-	int32_t exit_status;
+	int32_t exit_status; // REC_STATUS_UNKNOWN: of a program that is not heaptrack's child
 	uint32_t n_images;   // programs that this process was, one after the other
 	uint32_t version;    // string: of the heaptrack that wrote it
 	uint64_t rate_log2;  // sampled, one allocation in about 2^rate_log2 bytes. 0: exact

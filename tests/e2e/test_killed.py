@@ -2,15 +2,18 @@
 want of memory. And the first line of a report says whether the recording is whole.
 """
 
-import contextlib
 import os
 import re
 import shutil
 import signal
+import subprocess
 import time
 from pathlib import Path
 
 import pytest
+
+from conftest import wait_until
+from control_groups import control_group
 
 SECOND = 1_000_000_000
 perl = pytest.mark.skipif(not shutil.which("perl"), reason="perl is not installed")
@@ -78,37 +81,6 @@ def test_limits_that_are_not_reached_are_not_named(tools):
     assert recording.json()["program"]["end_reason"] is None
 
 
-@contextlib.contextmanager
-def control_group(limit_bytes):
-    """A group for memory below our own, in either version of control groups."""
-    lines = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
-    groups = {controllers: path for _, controllers, path in lines}
-    root = Path("/sys/fs/cgroup")
-    if "memory" in groups:
-        above, limit = root / "memory" / groups["memory"].lstrip("/"), "memory.limit_in_bytes"
-    else:
-        above, limit = root / groups.get("", "").lstrip("/"), "memory.max"
-    group = above / f"heaptrack-test-{os.getpid()}"
-    try:
-        group.mkdir()
-        (group / limit).write_text(str(limit_bytes))
-    except OSError as why:
-        with contextlib.suppress(OSError):
-            group.rmdir()
-        pytest.skip(f"no control group for memory can be made here: {why}")
-    swap = group / ("memory.memsw.limit_in_bytes" if "memory" in groups else "memory.swap.max")
-    with contextlib.suppress(OSError):
-        swap.write_text(str(limit_bytes) if "memory" in groups else "0")
-    try:
-        yield group
-    finally:
-        for _ in range(100):
-            with contextlib.suppress(OSError):
-                group.rmdir()
-                break
-            time.sleep(0.05)
-
-
 HUNGRY = 'push @x, "x" x 1e5 while 1'
 
 
@@ -130,9 +102,90 @@ def test_killed_by_the_kernel_for_memory(tools, how):
     sentence = killed(known)
     assert re.fullmatch(
         r"the kernel killed the program at [\d.]+ (ms|s) \(SIGKILL\), because its control group had used "
-        r"up its memory limit of 100\.7 MB; the heap was [\d.]+ MB then, the last RSS seen [\d.]+ MB",
+        r"up its memory limit of 100\.7 MB; the heap was [\d.]+ MB then; [\d.]+ m?s before, RSS was [\d.]+ MB: "
+        r"[\d.]+ MB live blocks(, [\d.]+ [kM]B [a-z, ]+){4}",
         sentence), sentence
     assert "the kernel killed the program" in recording.stderr
+
+
+EATER = r"""
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+static char *volatile last;
+__attribute__((noinline)) void map_more(size_t n) {
+	last = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	memset(last, 1, n);
+}
+__attribute__((noinline)) void take_more(size_t n) { last = malloc(n); memset(last, 1, n); }
+int main(int argc, char **argv) {
+	for (;;) {
+		for (int i = 0; i < 10; i++) { take_more(10000); }
+		map_more(100 * 1024);
+		usleep(atoi(argv[1]));
+	}
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def eater(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("eater")
+    (folder / "eater.c").write_text(EATER)
+    subprocess.run(["gcc", "-O1", "-g", "-w", "-fno-builtin", "-o", folder / "eater", folder / "eater.c"], check=True)
+    return folder / "eater"
+
+
+@pytest.mark.parametrize("attached", [False, pytest.param(True, marks=pytest.mark.attach)], ids=["launched", "attached"])
+def test_what_there_was_just_before_a_kill(tools, eater, attached, request):
+    """Of most kills a look is known that is at most 0.3 s older, and its parts are what the program did."""
+    limit, ages = 160 << 20, []
+    n = 20 if request.config.getoption("--long") else 3
+    for _ in range(n):
+        with control_group(limit) as group:
+            # 0.2 MB in some 2 ms: it takes a second or more
+            inside = ["sh", "-c", f"echo $$ > {group}/cgroup.procs; exec {eater} 2000"]
+            if attached:
+                victim = tools.start(*inside)
+                time.sleep(0.3)
+                recording = tools.record("-p", str(victim.process.pid), options=("--force",))
+            else:
+                recording = tools.record(*inside, options=("--force",))
+            known = recording.json("--limit", "0")
+        if attached and known["program"]["exit_status"] is None:
+            pytest.skip("this kernel does not tell how a program ended that is no child")
+        assert known["program"]["end_reason"] == "memory", known["quality"]
+        looks = [look for look in known["memory"]["looks"] if look["at"] == "trigger"]
+        ages.append(known["summary"]["duration_ns"] - looks[-1]["time_ns"] if looks else float("inf"))
+        if looks:
+            parts = {part["id"]: part["bytes"] for part in looks[-1]["parts"]}
+            assert 0.88 * limit < looks[-1]["rss_bytes"] < 1.02 * limit, parts
+            assert 0.9 < parts["heap_live"] / parts["mapped"] < 1.1, parts
+            assert re.search(r"; [\d.]+ m?s before, RSS was 1\d\d\.\d MB: [\d.]+ MB ", killed(known)), killed(known)
+    assert sum(age <= 0.3e9 for age in ages) >= 0.9 * n - 0.5, ages
+
+
+@pytest.mark.attach
+def test_the_end_of_a_program_that_is_attached_to(tools):
+    """As it was, or not known; never that all was well."""
+    for script, status in (("exit 3", 3), ("kill -TERM $$", 128 + signal.SIGTERM), ("exit 0", 0)):
+        victim = tools.start("sh", "-c", f"echo ready; read x; {script}", stdin=subprocess.PIPE)
+        running = tools.start_record("-p", str(victim.process.pid), options=("--force",))
+        wait_until(lambda: b"attached to process" in Path(running.outputs[1].name).read_bytes())
+        victim.process.stdin.close()
+        assert running.wait().status == 0
+        program = tools.json(running.file)["program"]
+        assert program["exit_status"] in (status, None), program
+        if [int(n) for n in re.findall(r"\d+", os.uname().release)[:2]] >= [6, 15]:
+            assert program["exit_status"] == status
+
+
+def test_a_group_whose_limit_is_far_is_left_alone(tools, eater):
+    with control_group(4 << 30) as group:
+        recording = tools.record("sh", "-c", f"echo $$ > {group}/cgroup.procs; exec timeout 1 {eater} 2000",
+                                 options=("--force",))
+    assert [look for look in recording.json()["memory"]["looks"] if look["at"] == "trigger"] == []
 
 
 @perl

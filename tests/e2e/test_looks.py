@@ -215,7 +215,7 @@ def test_who_asks_gets_a_look(tools, program, words):
         assert answer["pid"] == pid and answer["at"] == "request" and answer["file"] == str(running.file)
         assert_keeps(parts_of(answer))
     else:
-        assert re.fullmatch(rf" *{pid}  RSS \S+ MB after \S+ m?s: live blocks 3\S+ MB, free, kept by malloc 2\S+ MB, .*\n"
+        assert re.fullmatch(rf" *{pid}  RSS \S+ MB after \S+ m?s: 3\S+ MB live blocks, 2\S+ MB free, kept by malloc, .*\n"
                             rf'Who owns them: heaptrack_print --memory "{running.file}"\n', asked.stdout), asked.stdout
     # and it is in the file while the program runs
     conftest.wait_until(lambda: requested(tools, running.file), what="it is kept")

@@ -54,6 +54,23 @@ def shown(r):
     return max(looks_of(r), key=lambda k: (k.has_pages, k.rss, k.number), default=None)
 
 
+def judge_kill(r, text):
+    """What the kernel's kill left: the heap, and the last look with its four largest parts."""
+    heap = in_bytes(sum(block.size for block in r.blocks if is_left(block)))
+    said, wrong = re.search(r"; the heap was (.+?) then(.*)", text), []
+    if said[1] != heap:
+        wrong.append(f"killed: the heap was {heap}, not {said[1]}")
+    looks = looks_of(r)
+    if not looks:
+        return wrong if re.fullmatch(rf"(, the last RSS seen {BYTES})?", said[2]) else [*wrong, f"killed: no look: {text}"]
+    last = max(looks, key=lambda k: (k.row["time_ns"], k.number))
+    largest = sorted((n for n in PARTS if last.bytes[n]), key=lambda n: (-last.bytes[n], PARTS.index(n)))[:4]
+    rest = last.rss - sum(last.bytes[n] for n in largest)
+    truth = (f"; {in_time(r.meta['duration_ns'] - last.row['time_ns'])} before, RSS was {in_bytes(last.rss)}: " +
+             ", ".join([f"{in_bytes(last.bytes[n])} {WORDS[n]}" for n in largest] + [f"{in_bytes(rest)} others"] * (rest > 0)))
+    return wrong + ([f"killed: '{truth}', not '{said[2]}'"] if said[2] != truth else [])
+
+
 # ---- --json
 
 

@@ -3,7 +3,7 @@
 import re
 
 from figures import BYTES, COUNT, PERCENT, TIME, in_bytes, in_percent, in_time
-from memory import shown
+from memory import judge_kill, shown
 from recorded import ATTACHED
 
 TELLS = {"node": "JavaScript's objects itself; node --heap-prof tells of them",
@@ -111,6 +111,8 @@ def judge_quality(referee, line):
         if said["runtime"] and r.peak + summary["old_bytes"] >= rss // 2:
             wrong.append(f"outside-heap: blocks held as much: {line['text']}")
         n_children = rss - heap
+    if line["id"] == "killed" and line["text"].startswith("the kernel killed"):
+        wrong += judge_kill(r, line["text"])
     if line["id"] == "before-attach":
         hold("bytes", in_bytes(summary["old_bytes"]))
         hold("freed", f"{summary['old_freed_blocks']:,}")

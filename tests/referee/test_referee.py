@@ -14,6 +14,8 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1] / name) for name in ("re
 import judge_programs
 import referee
 
+from control_groups import control_group
+
 # Interpreters, a database, tools with and without names; judge_programs.py judges all, and random programs
 WILD = ("bash", "sqlite3", "git-log", "curl", "make", "jq", "dash", "tar")
 
@@ -331,6 +333,21 @@ def test_nothing_is_wrong_of_programs_that_others_wrote(build, tmp_path, name):
     record, program = judge_programs.cases()[name]
     record(program, tmp_path / "events.zst", tmp_path)
     assert referee.Referee(tmp_path / "events.zst", build).judge() == []
+
+
+def test_what_is_said_of_a_kill(build, tmp_path, recordings):
+    """It is right, and each of its figures is judged."""
+    with control_group(96 << 20) as group:
+        path = recordings.record("hungry", ["perl", "-e", f"open F, '>{group}/cgroup.procs'; print F $$; close F;"
+                                            "while (1) { push @x, 'x' x 1e5; select undef, undef, undef, 0.001 }"])
+    report, blocks = referee.report_of(path, build), referee.Recorded(path)
+    assert referee.Referee(path, build, copy.deepcopy(report), blocks).judge() == []
+    for pattern, other in ((r"the heap was [\d.]+", "the heap was 9.9"), (r"; [\d.]+ m?s before", "; 2 min 11 s before"),
+                           (r"RSS was [\d.]+", "RSS was 9.9"), (r"[\d.]+ MB live blocks", "9.9 MB live blocks"),
+                           (r"[\d.]+ .B others", "9.9 GB others"), ("live blocks", "mapped")):
+        changed = copy.deepcopy(report)
+        line("killed", pattern, other)(changed)
+        assert referee.Referee(path, build, changed, blocks).judge() != [], pattern
 
 
 def number(finding, name, change):

@@ -64,13 +64,17 @@ static void write_file(const char *folder, const char *name, const char *text) {
 static void control_groups_of_both_versions(void **state) {
 	(void)state;
 	static const struct {
-		const char *membership, *folder, *limit, *events, *text;
+		const char *membership, *folder, *limit, *events, *text, *current, *stat;
 		bool is_v2;
 	} versions[] = {
 			{"5:cpu:/x\n4:memory,other:/a/b\n0::/a\n", "/memory", "memory.limit_in_bytes",
-					"memory.oom_control", "oom_kill_disable 1\nunder_oom 0\noom_kill 3\n", false},
+					"memory.oom_control", "oom_kill_disable 1\nunder_oom 0\noom_kill 3\n",
+					"memory.usage_in_bytes",
+					"cache 1\ninactive_file 1\ntotal_cache 9\ntotal_inactive_file 2000000\n",
+					false},
 			{"5:cpu:/x\n0::/a/b\n", "", "memory.max", "memory.events",
-					"low 9\noom 8\noom_group_kill 7\noom_kill 3\n", true},
+					"low 9\noom 8\noom_group_kill 7\noom_kill 3\n", "memory.current",
+					"anon 1\nworkingset_inactive_file 9\ninactive_file 2000000\n", true},
 	};
 	for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
 		char root[] = "/tmp/test-cgroup-XXXXXX", folder[128], command[160], text[128];
@@ -93,10 +97,19 @@ static void control_groups_of_both_versions(void **state) {
 		assert_int_equal(cgroup_memory_limit(&group), 7000000);
 		assert_true(cgroup_memory_kills(&group, &kills));
 		assert_int_equal(kills, 3);
+		// Of the group whose limit it is
+		write_file(group.path, versions[i].current, "1000\n");
+		assert_int_equal(cgroup_memory_used(&group, 0), 0);
+		write_file(folder, versions[i].current, "6000000\n");
+		assert_int_equal(cgroup_memory_used(&group, 0), 6000000);
+		write_file(folder, "memory.stat", versions[i].stat);
+		assert_int_equal(cgroup_memory_used(&group, 5999999), 4000000);
+		assert_int_equal(cgroup_memory_used(&group, 6000000), 0);
 		(void)snprintf(command, sizeof command, "rm -r '%s'", root);
 		assert_int_equal(system(command), 0);
 		assert_int_equal(cgroup_memory_limit(&group), 0);
 		assert_false(cgroup_memory_kills(&group, &kills));
+		assert_int_equal(cgroup_memory_used(&group, 0), 0);
 	}
 	struct cgroup none;
 	char text[] = "3:cpu:/x\n";

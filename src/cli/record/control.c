@@ -171,8 +171,8 @@ static void put_look(struct status *s) {
 		if (s->parts[most] == 0) {
 			break;
 		}
-		say(stdout, "%s %s %s", n > 0 ? "," : ":", memory_part_texts[most].words,
-				human_bytes(bytes, s->parts[most]));
+		say(stdout, "%s %s %s", n > 0 ? "," : ":", human_bytes(bytes, s->parts[most]),
+				memory_part_texts[most].words);
 		s->parts[most] = 0;
 	}
 	say(stdout, "\nWho owns them: heaptrack_print --memory \"%.*s\"\n",

@@ -176,10 +176,17 @@ static bool is_glibcs(const struct smaps *areas) {
 	return true;
 }
 
-/** What is given back meanwhile has no owner any more: another look will do better. */
-static bool is_shrinking(const struct view *v) {
+/**
+ * What is given back meanwhile has no owner any more: another look will do better. Of a program
+ * that ends meanwhile only the looks from before are of use.
+ */
+static bool is_too_late(const struct view *v, enum rec_look_at at) {
 	uint64_t before = v->rss_before_bytes, after = v->rss_after_bytes;
-	return after != 0 && after < before - before / SHRINKING;
+	if (after == 0) { // gone, or not to be read
+		return at == REC_AT_REQUEST || at == REC_AT_TRIGGER;
+	}
+	bool is_automatic = at == REC_AT_RSS_PEAK || at == REC_AT_TRIGGER;
+	return is_automatic && after < before - before / SHRINKING;
 }
 
 static bool take_parts(struct look *look, const struct parts *parts, struct texts *texts) {
@@ -239,8 +246,7 @@ bool looks_add(struct looks *l, const struct view *v, const struct looks_known *
 		enum rec_look_at at, uint64_t now_ns) {
 	uint64_t start_ns = clock_thread_cpu_ns();
 	struct parts parts = {0};
-	bool ok = v->areas.n > 0 && !(at == REC_AT_RSS_PEAK && is_shrinking(v)) &&
-			join(v, known, &parts);
+	bool ok = v->areas.n > 0 && !is_too_late(v, at) && join(v, known, &parts);
 	if (ok) {
 		drop_older(l, at);
 	}

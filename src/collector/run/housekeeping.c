@@ -117,7 +117,9 @@ static void look_at_rss(struct run *run) {
 		atomic_store(most_ms, wait_ms < END_WAIT_MOST_MS ? (uint32_t)wait_ms : END_WAIT_MOST_MS);
 	}
 	bool is_searched = run->old_heap.snapshot != 0; // old blocks will be known soon
-	run->wants_look = !is_searched && looks_want(&run->looks, rss_bytes, run->now_ns);
+	if (!is_searched && looks_want(&run->looks, rss_bytes, run->now_ns)) {
+		run->wanted_look = REC_AT_RSS_PEAK;
+	}
 }
 
 void run_housekeep(struct run *run, bool is_idle) {
@@ -131,6 +133,9 @@ void run_housekeep(struct run *run, bool is_idle) {
 		run_look_at_first_image(run);
 		look_for_own_heaps(run);
 		look_at_rss(run);
+	}
+	if (run->records_mappings && ending_is_near(&run->ending, run->now_ns)) {
+		run->wanted_look = REC_AT_TRIGGER;
 	}
 	if (run->samples.seccomp_mode == 1) {
 		atomic_store(&run->segment.header->no_syscalls, 1);

@@ -27,6 +27,7 @@ enum {
 	NAPS = 20,            // rounds without events before the sleep gets longer
 	SLEEP_MAX_NS = 1000000000,
 	CHILDREN_SLEEP_MAX_NS = 250000000, // so that the last size of children is seen
+	LIMIT_SLEEP_MAX_NS = 20000000,     // so that the program is looked at before it is killed
 	JIT_SLEEP_MAX_NS = 50000000,       // so that events of code that moves get the name it had then
 	LAST_ROUNDS_NS = 20000000, // for events before the look at the end: other threads may go on
 	LAST_PAUSE_NS = 20000,
@@ -100,6 +101,10 @@ static bool look(struct run *run, enum rec_look_at at) {
 		ok = keep_look(run, &view, at, true);
 	}
 	view_finish(&view);
+	if (at == REC_AT_REQUEST || at == REC_AT_TRIGGER) {
+		run->last_events = 0; // it shall be in the file soon, also if nothing else happens
+		run->next_checkpoint_ns = 0;
+	}
 	return ok;
 }
 
@@ -107,8 +112,6 @@ static bool look(struct run *run, enum rec_look_at at) {
 static void answer_look(struct run *run) {
 	bool ok = look(run, REC_AT_REQUEST);
 	control_answer(run->control, ok ? run_put_look : run_put_no_look, run);
-	run->last_events = 0; // it shall be in the file soon, also if nothing else happens
-	run->next_checkpoint_ns = 0;
 }
 
 /**
@@ -206,6 +209,7 @@ static void rest(struct run *run, uint64_t *sleep_ns) {
 	bool is_waiting = most_ns < NAP_NS;
 	segment_wait(&run->segment, is_waiting ? most_ns : *sleep_ns);
 	uint64_t max_ns = run->jit.source.fd >= 0 ? JIT_SLEEP_MAX_NS : SLEEP_MAX_NS;
+	max_ns = run->ending.is_close ? LIMIT_SLEEP_MAX_NS : max_ns;
 	max_ns = run->children.n_living > 0 && max_ns > CHILDREN_SLEEP_MAX_NS ? CHILDREN_SLEEP_MAX_NS
 																		  : max_ns;
 	*sleep_ns = *sleep_ns * 2 > max_ns ? max_ns : *sleep_ns * 2;
@@ -232,9 +236,9 @@ static size_t take_turn(struct run *run) {
 		end_program(run);
 	}
 	run_housekeep(run, n == 0);
-	if (run->wants_look) {
-		run->wants_look = false;
-		(void)look(run, REC_AT_RSS_PEAK);
+	if (run->wanted_look != REC_ATS) {
+		(void)look(run, run->wanted_look);
+		run->wanted_look = REC_ATS;
 	}
 	if (must_look(run)) {
 		answer_look(run);

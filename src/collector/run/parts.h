@@ -69,8 +69,8 @@ struct run {
 	struct order *order;
 	struct aggregate *aggregate;
 	struct mappings *mappings;
-	bool records_mappings; // and looks at memory
-	bool wants_look;       // because of a new peak of RSS
+	bool records_mappings;        // and looks at memory
+	enum rec_look_at wanted_look; // REC_ATS: none
 	struct looks looks;
 	struct smaps before; // what was mapped at an attach
 	struct namer *names;

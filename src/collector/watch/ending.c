@@ -8,6 +8,15 @@
 
 static const uint64_t kill_to_end_ns = 3000000000u;
 
+enum {
+	CLOSE = 2,               // a half of the limit: from there on it is looked at often
+	NEAR_PERCENT = 90,       // of the limit
+	STEP = 1000,             // by such a part of the limit it must have risen
+	USE_GAP_NS = 250000000,  // between two looks at what is used,
+	CLOSE_GAP_NS = 20000000, // close to the limit,
+	NEAR_GAP_NS = 100000000, // and after it was said that it is near
+};
+
 void ending_look(struct ending *e, pid_t program, uint64_t now_ns) {
 	struct cgroup group;
 	uint64_t kills;
@@ -29,6 +38,19 @@ void ending_look(struct ending *e, pid_t program, uint64_t now_ns) {
 		e->kills = kills;
 		e->rose_ns = now_ns;
 	}
+}
+
+bool ending_is_near(struct ending *e, uint64_t now_ns) {
+	if (e->limit_bytes == 0 || now_ns < e->next_use_ns) {
+		return false;
+	}
+	uint64_t used = cgroup_memory_used(&e->group, e->limit_bytes / CLOSE);
+	e->is_close = used > 0;
+	bool is_near = used >= e->limit_bytes / 100 * NEAR_PERCENT &&
+			used > e->most_bytes + e->limit_bytes / STEP;
+	e->most_bytes = is_near ? used : e->most_bytes;
+	e->next_use_ns = now_ns + (is_near ? NEAR_GAP_NS : e->is_close ? CLOSE_GAP_NS : USE_GAP_NS);
+	return is_near;
 }
 
 static bool was_killed_for_memory(struct ending *e, uint64_t end_ns) {

@@ -52,7 +52,7 @@ struct watch_limits {
 struct watch_end {
 	bool is_detached; // the recording ends, the program goes on
 	bool is_signaled;
-	int status;                 // exit status, or the signal
+	int status;                 // exit status, or the signal; REC_STATUS_UNKNOWN
 	char name[16];              // of the main thread, at the end; empty: not known
 	uint64_t time_ns;           // CLOCK_MONOTONIC
 	struct process_usage usage; // CPU time is with that of its waited-for children

@@ -3,10 +3,13 @@
 /* Says how a recording ended: whether all of the program is in it, and what ended it. */
 
 #include "engine/lens/parts.h"
+#include "engine/memory.h"
 #include "engine/quality/parts.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+
+enum { PARTS_SAID = 4 }; // of resident memory
 
 // Signals as Linux numbers them, and a file says them
 enum { SIGNAL_KILL = 9, SIGNAL_CPU_TIME = 24, SIGNAL_FILE_SIZE = 25 };
@@ -97,18 +100,45 @@ static const char *signal_name(int signal, char out[16]) {
 	return out;
 }
 
+/** "; 80 ms before, RSS was 97.1 MB: 80.2 MB live blocks, 3.1 MB code and files, 9.9 MB others". */
+static void put_last_look(const struct recording *r, char *out, size_t size) {
+	struct memory_look m = memory_at_end(r);
+	char age[HUMAN_MAX], bytes[HUMAN_MAX];
+	uint64_t rest = m.look->rss_bytes;
+	size_t n = (size_t)snprintf(out, size,
+			"; %s before, RSS was %s:", human_duration(age, r->meta.duration_ns - m.look->time_ns),
+			human_bytes(bytes, rest));
+	for (int i = 0; i < PARTS_SAID && n < size; i++) {
+		uint8_t most = 0;
+		for (uint8_t part = 1; part < REC_PARTS; part++) {
+			most = m.bytes[part] > m.bytes[most] ? part : most;
+		}
+		if (m.bytes[most] > 0) {
+			n += (size_t)snprintf(out + n, size - n, "%s %s %s", i > 0 ? "," : "",
+					human_bytes(bytes, m.bytes[most]), memory_part_texts[most].words);
+		}
+		rest -= m.bytes[most];
+		m.bytes[most] = 0;
+	}
+	if (rest > 0 && n < size) {
+		(void)snprintf(out + n, size - n, ", %s others", human_bytes(bytes, rest));
+	}
+}
+
 static void say_killed_for_memory(struct quality_writer *w, const char *at) {
 	const struct recording *r = w->recording;
 	const struct rec_meta *m = &r->meta;
 	const struct rec_sample *last = r->samples.n ? &r->samples.items[r->samples.n - 1] : NULL;
-	char limit[HUMAN_MAX], heap[HUMAN_MAX], rss[HUMAN_MAX], why[128], seen[64] = "";
+	char limit[HUMAN_MAX], heap[HUMAN_MAX], rss[HUMAN_MAX], why[128], seen[256] = "";
 	if (m->end_limit > 0) {
 		(void)snprintf(why, sizeof why, "its control group had used up its memory limit of %s",
 				human_bytes(limit, m->end_limit));
 	} else {
 		(void)snprintf(why, sizeof why, "memory had run out");
 	}
-	if (last && last->rss_bytes > last->ours_bytes) {
+	if (r->looks.n > 0) {
+		put_last_look(r, seen, sizeof seen);
+	} else if (last && last->rss_bytes > last->ours_bytes) {
 		(void)snprintf(seen, sizeof seen, ", the last RSS seen %s",
 				human_bytes(rss, last->rss_bytes - last->ours_bytes));
 	}

@@ -37,7 +37,7 @@ static void put_program(struct document *d) {
 	put_id(d, "directory", m->cwd);
 	put_id(d, "host", m->host);
 	json_number(&d->j, "pid", m->pid);
-	if (m->ended == REC_EXITED) {
+	if (m->ended == REC_EXITED && m->exit_status != REC_STATUS_UNKNOWN) {
 		json_signed(&d->j, "exit_status", m->exit_status);
 	} else if (m->ended == REC_SIGNALED) {
 		json_signed(&d->j, "exit_status", 128 + m->exit_status);
