@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Every offset, size, index and count of the file is checked where it is used: `part` cuts bytes
  * out of bytes or yields nothing, and `texts` makes a table of names end with a zero, so that any
  * place inside it is a C string.
  */
-
 #include "elf/image.h"
 
 #include "elf/arch/code.h"

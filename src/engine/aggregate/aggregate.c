@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Runs events through the two loops, a batch at a time, and ends periods between batches. pair.c
  * follows what depends on the order of events and writes down what it means for stacks; changes.c
@@ -8,7 +7,6 @@
  * All memory that a batch may need is reserved before, or, for what depends on the event, before
  * the event changes anything. So an event is digested whole or not at all.
  */
-
 #include "engine/aggregate.h"
 
 #include "engine/aggregate/state.h"

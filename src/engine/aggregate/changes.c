@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Applies to each stack what the first loop, pair.c, wrote down. What an event means for
  * its stack does not depend on other stacks, so it can wait until the stack's cache lines, which
  * the first loop asked for, have come.
  */
-
 #include "engine/aggregate/state.h"
 
 static inline void count_birth(struct aggregate *a, struct stack *s, const struct change *c) {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Pairs frees with allocations, and writes down what each event means for its stack. This is the
  * first loop: it follows what depends on the order of events, addresses, blocks, threads, the total
@@ -9,7 +8,6 @@
  * address from a known stack, or the end of one of the thread's own. Those are digested in line,
  * all others by a function that knows every case. The rules are the same functions for both.
  */
-
 #include "engine/aggregate/ahead.h"
 
 static ATTR_INLINE void write_change(const struct aggregate *a, struct tally *t,

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Writes the aggregate's state as the tables of a recording. Nothing here changes the aggregate:
  * what must be merged first, the log of the running period and the live blocks, is merged in a
  * copy.
  */
-
 #include "base/sorted.h"
 #include "engine/aggregate/state.h"
 

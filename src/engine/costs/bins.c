@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* Closes periods, doubles them when there are too many, and merges intervals. */
-
 #include "engine/costs/bins.h"
 
 #include "base/index.h"

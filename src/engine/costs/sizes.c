@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* Counts sizes in a table of pairs of stack and size. */
-
 #include "engine/costs/sizes.h"
 
 #include "sys/pages.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* Finds the stack of a node and thread, and keeps its lifetimes. */
-
 #include "engine/costs/stacks.h"
 
 #include "sys/pages.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* Adds and merges threads, and counts frees by other threads. */
-
 #include "engine/costs/threads.h"
 
 #include "base/sorted.h"

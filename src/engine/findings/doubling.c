@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Recognizes a container that grew by doubling, from the sizes of its stacks. Such a container
  * leaves a chain of sizes: each about twice (or one and a half times) the one before, all about
@@ -7,7 +6,6 @@
  * line of its own, make a chain, too. What is said of it is the sum over that chain: all but its
  * last blocks are what one reservation would save.
  */
-
 #include "base/sorted.h"
 #include "engine/findings/parts.h"
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Runs the rules one after the other over the same sites and curves; each states what it is sure
  * of. Then what matters most is put first.
  */
-
 #include "engine/findings.h"
 
 #include "base/sorted.h"

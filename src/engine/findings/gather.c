@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Gathers the stacks by the name of their site, and makes the curves of those that matter. Curves
  * are made for the sites that a finding could be about: the largest by what they held at the peak,
  * never freed and allocated. One scan over the intervals fills all curves, as differences first,
  * then summed up.
  */
-
 #include "base/text.h"
 #include "engine/findings/parts.h"
 #include "engine/names/owner.h"

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Finds who holds the peak: the innermost named function of the user's own that, with what it
  * calls, holds three fifths of it. Where no function holds as much (threads, stacks without outer
  * callers), the largest site.
  */
-
 #include "engine/findings/parts.h"
 
 // Per function, while the stacks of the peak are walked

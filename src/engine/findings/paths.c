@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Compares the paths on which a site's blocks are freed with those on which they never are. The
  * stacks of both kinds are compared from the site outwards, to where they part.
  */
-
 #include "engine/findings/parts.h"
 
 // Frames of the user's own, from the site outwards

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* States a finding: its sentence, its numbers, its lens, and the function that it is about. */
-
 #include "engine/findings/parts.h"
 
 #include <ctype.h>

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Decides which stacks a lens leaves in, and what each of them costs. Over the whole recording
  * these are the stacks' own numbers, over a range what lens/scan.c finds.
  */
-
 #include "engine/lens.h"
 
 #include "engine/lens/parts.h"

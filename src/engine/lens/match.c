@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* Compares functions and modules with the texts of a lens. */
-
 #include "engine/lens_match.h"
 
 #include <ctype.h>

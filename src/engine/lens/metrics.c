@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* The table of metrics. */
-
 #include "engine/metrics.h"
 
 #include "trace/recording.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Sums up what the intervals of a range contribute to each stack, in one scan.
  *
@@ -20,7 +19,6 @@
  *
  * 65,536 rows are the most that these hold.
  */
-
 #include "base/parallel.h"
 #include "engine/lens/parts.h"
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* Reads and writes the text of a lens: words joined by '&', values percent-encoded. */
-
 #include "base/text.h"
 
 #include "base/buffer.h"

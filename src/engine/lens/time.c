@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* Reads and writes the ends of a lens's range of time. */
-
 #include "base/sorted.h"
 #include "base/text.h"
 #include "engine/lens/parts.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* Grows the pool of live blocks. */
-
 #include "engine/live/blocks.h"
 
 #include "sys/pages.h"

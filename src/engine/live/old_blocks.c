@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* Looks up frees of blocks that existed before the attach. */
-
 #include "engine/live/old_blocks.h"
 
 #include "base/sorted.h"

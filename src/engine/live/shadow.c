@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* Adds and drops leaves of the shadow. */
-
 #include "engine/live/shadow.h"
 
 #include "sys/pages.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Follows calls that map, one at a time: they are rare.
  *
@@ -7,7 +6,6 @@
  * thread may unmap a part of any of them. The part is logged with its bytes, and counts as a
  * mapping if it is the last one.
  */
-
 #include "engine/mappings.h"
 
 #include "base/index.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* Splits and joins trees of pieces. */
-
 #include "engine/mappings/pieces.h"
 
 #include "base/index.h"

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Tells from a function's name whether it allocates. A name is taken apart into words: what stands
  * before and behind the verb ("xmalloc", "my_calloc_array") decides.
  */
-
 #include "base/text.h"
 #include "engine/names/owner.h"
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* Makes the frames of a recording, with their names and whose code each is, and hands them out. */
-
 #include "engine/names.h"
 
 #include "base/path.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* Parses and matches the user's rules about whose code a frame is. */
-
 #include "engine/naming_rules.h"
 
 #include "base/text.h"

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Tells from the names of modules, files and functions whose code they are. All of it is tables:
  * lists of texts, and rules, which are a text, how it is compared and what it says; the first one
  * that matches decides.
  */
-
 #include "engine/names/owner.h"
 
 #include "base/path.h"

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Shortens demangled names. A name is read once from left to right. Brackets nest; those of
  * operators do not count. The name proper ends where the parameter list begins: at the last
  * top-level "(" that is no "(anonymous namespace)" or "operator()". A return type ends at the last
  * top-level space before.
  */
-
 #include "engine/names.h"
 
 #include <ctype.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Finds the frame that each stack is named after: its best one, the innermost of equals.
  *
@@ -14,7 +13,6 @@
  * v8::internal::Factory::New): the name is that of the module that asked for the memory. Parents
  * come before children, so each node takes its own frames' best or its caller's better.
  */
-
 #include "base/text.h"
 #include "engine/names/parts.h"
 

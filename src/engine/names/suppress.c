@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Parses suppression rules, and applies them to a recording. A rule is looked for once per string
  * of the recording, then once per location, then once per node, whose callers come before it.
  * Numbers of rules are + 1; 0 is none.
  */
-
 #include "engine/suppress.h"
 
 #include "base/sorted.h"

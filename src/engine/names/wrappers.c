@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Recognizes a project's own allocation functions, which name no site. A name (ngx_palloc,
  * AcquireAlignedMemory, llvm::User::operator new) alone does not tell them from functions that are
@@ -17,7 +16,6 @@
  * All whose names fit are candidates at first; those that do not meet the rest are refuted, which
  * may refute their callers, until nothing changes.
  */
-
 #include "engine/names/parts.h"
 
 enum { CALLERS = 3 };

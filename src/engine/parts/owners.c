@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Finds who owns which addresses.
  *
@@ -13,7 +12,6 @@
  *   stacks        |    |                        |###|
  *   line of smaps |----------------------------------|
  */
-
 #include "engine/parts/owners.h"
 
 #include "base/sorted.h"

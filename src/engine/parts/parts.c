@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Joins resident pages, live blocks and owners, all sorted by address, in one pass.
  *
@@ -10,7 +9,6 @@
  *   pages   |--------|------|--------|--------|--------|---|------|
  *   owner     group    page   group                      page group
  */
-
 #include "engine/parts.h"
 
 #include "base/index.h"

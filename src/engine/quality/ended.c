@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* Says how a recording ended: whether all of the program is in it, and what ended it. */
-
 #include "engine/lens/parts.h"
 #include "engine/memory.h"
 #include "engine/quality/parts.h"

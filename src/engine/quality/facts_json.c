@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* Writes findings, quality lines, marks and allocators as JSON. */
-
 #include "engine/facts_json.h"
 
 #include "engine/quality.h"

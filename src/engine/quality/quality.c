@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* Writes the quality lines, most important first. */
-
 #include "engine/quality.h"
 
 #include "engine/memory.h"

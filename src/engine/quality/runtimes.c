@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* What is known of the runtimes: options that name functions, tools that show own memory. */
-
 #include "base/text.h"
 #include "engine/quality.h"
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* Adds one quality line to those of a recording. */
-
 #include "engine/quality/parts.h"
 
 #include <stdarg.h>

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Says which processes were not recorded, why, and what records them. Advice is given only where it
  * works.
  */
-
 #include "engine/quality/parts.h"
 
 #include <stdio.h>

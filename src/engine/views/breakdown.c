@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* Distributes the costs of stacks over the parts of a breakdown. */
-
 #include "engine/breakdown.h"
 
 #include "base/human.h"

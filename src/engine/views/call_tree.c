@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Makes the call tree, outermost frames first, and adds costs to it. The recording's nodes come
  * parents first. Each is followed from where its caller ended: frame by frame, outermost first, a
  * child of that name is looked up or made. So the tree is made in one pass; then it is laid out in
  * pre-order.
  */
-
 #include "engine/call_tree.h"
 
 #include "base/index.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* Compares the parts of two breakdowns. */
-
 #include "engine/diff.h"
 
 #include "base/index.h"

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Reduces a function's name to what is the same in another build. A name is cut at brackets of
  * depth 0, from behind: "<", "(", "[" and "{" open, "->" closes nothing.
  */
-
 #include "base/text.h"
 #include "engine/diff.h"
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Lays the call trees of two recordings over each other.
  *
@@ -11,7 +10,6 @@
  *
  * Two ranges of one recording have one tree, which is laid over itself: once, not twice.
  */
-
 #include "base/index.h"
 #include "base/parallel.h"
 #include "engine/call_tree.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* Sums up the parts of a look, and what each maker, module and file has of them. */
-
 #include "engine/memory.h"
 
 #include "base/sorted.h"

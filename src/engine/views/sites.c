@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* Ranks the stacks and sites of a whole recording, and joins the stacks of one node. */
-
 #include "engine/sites.h"
 
 #include "base/sorted.h"

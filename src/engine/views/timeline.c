@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* Sums up the intervals of a lens at each edge. */
-
 #include "engine/timeline.h"
 
 /** Bytes and blocks hold what comes and goes at an edge, modulo 2^64, until they are summed up. */

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * The table of functions that prove what type a block is of. A frame proves a type only if all that
  * it asks for is of this type: a constructor that was inlined into it asks for something else. So
  * most rows are functions that construct nothing; for others there must be debug data, which name
  * what was inlined. Old names of Rust have the parameter ("T"), not what it is.
  */
-
 #include "engine/views/types.h"
 
 #include "base/buffer.h"

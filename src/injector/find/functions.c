@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Each module's symbols are looked up among the known names first. What was found is then judged
  * together: a short name, a function of Nim's or a C++ operator counts only beside certain others.
  */
-
 #include "injector/find/functions.h"
 
 #include "injector/arch/code.h"

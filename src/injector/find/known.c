@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * The rows of wire/allocators.def, with a call's registers in place of its parameters, in a hash
  * table; and some functions that only count in programs of their own.
  */
-
 #include "injector/find/known.h"
 
 #include "base/check.h"

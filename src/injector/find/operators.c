@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * An operator's instructions are read from the module's file, for what it calls or jumps to: a
  * function, or an entry of the PLT, which jumps by a word of the GOT that a relocation names.
@@ -11,7 +10,6 @@
  *   tcmalloc        _ZdlPvm: its fast path, and
  *                            jmp tc_free@plt       hooked; nested calls do not count
  */
-
 #include "injector/arch/code.h"
 #include "injector/find/functions.h"
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * The functions of glibc's malloc.c call each other, and some complain with a sentence that no
  * other has. Those are recognized by their sentences, the others by whom they call and who calls
@@ -19,7 +18,6 @@
  *
  * execve alone begins with its system call.
  */
-
 #include "injector/find/code_map.h"
 #include "injector/find/functions.h"
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Arenas and their heaps, chunk by chunk, and large blocks, each with a mapping of its own.
  *
@@ -12,7 +11,6 @@
  * An arena is recognized by its bins: an empty one points to itself. A heap counts only if its
  * chunks lead from its beginning exactly to its end.
  */
-
 #include "base/sorted.h"
 #include "injector/heap/walker.h"
 #include "injector/heap_walk.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Planning one island of code for each module, near enough for a jump. For each function it holds
  * the way into the recorder, and the beginning of the function, which had to make room for the
@@ -11,7 +10,6 @@
  * A function that an earlier attach has hooked, and that still has the same bytes, uses what lies
  * there.
  */
-
 #include "injector/hooks/patch.h"
 #include "machine.h"
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * From the beginning of each function all ways through it are followed, and what is known of the
  * frame is noted at each instruction. Functions begin where a symbol says so, where a call goes,
@@ -12,7 +11,6 @@
  * What was noted becomes DWARF's call frame instructions: only what differs from the row before is
  * written, and a record ends at the first gap.
  */
-
 #include "injector/resident/frames.h"
 
 #include "injector/arch/step.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* Makes a resident, a mapping with the recorder in it, and the memfd that it will share. */
-
 #include "injector/find/known.h"
 #include "injector/resident/frames.h"
 #include "injector/resident/resident.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * A resident is recognized by its magic number at the beginning of a private mapping.
  *
@@ -8,7 +7,6 @@
  * cleared. Calls that are still in progress then bypass the recorder, so the rest is done with one
  * thread stopped: what the recorder mapped is unmapped, and its data are reset.
  */
-
 #include "injector/resident/resident.h"
 
 #include "machine.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* May a process be attached to? Every reason against it has its message, with what helps. */
-
 #include "injector/target/target.h"
 #include "machine.h"
 #include "sys/file.h"

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * What the process is made of, read from outside: mappings, files, functions, the vdso.
  *
  * It may have begun another program, or ended, whenever it ran: so each stop asks first whether it
  * is still what was looked at.
  */
-
 #include "injector/target/target.h"
 
 #include "machine.h"

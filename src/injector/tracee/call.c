@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * System calls and errands of a stopped thread: its registers are changed, it makes a call or runs
  * an errand, and gets its registers back. Meanwhile signals are blocked, except those that a fault
@@ -12,7 +11,6 @@
  * for it. It is only used to map the resident. All other work is an errand (wire/errand.h): two
  * stops for any number of calls, by code that finds its way back if heaptrack is killed.
  */
-
 #include "base/check.h"
 #include "injector/tracee/task.h"
 #include "injector/tracee/tracee.h"

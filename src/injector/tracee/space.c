@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* Mappings from /proc/PID/maps; each file with code is opened once for each place it is at. */
-
 #include "injector/space.h"
 
 #include "sys/process.h"

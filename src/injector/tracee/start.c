@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Catching a process at its start: it is seized before it execs, and held when its new program is
  * there: at the exec itself or, where glibc's loader comes first, when that has mapped all
  * libraries. The loader's next system call tells (arch/x86_64/regs.h). Nothing has been relocated
  * by then, and no code of the program or of a library has run.
  */
-
 #include "injector/injector.h"
 #include "injector/tracee/task.h"
 #include "injector/tracee/tracee.h"

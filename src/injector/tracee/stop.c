@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Stops and resumes a process. All threads are seized before the first is asked to stop, and the
  * list of threads is read again until it has none that is not held: threads that are stopped can
  * make no more. A thread that waits for a child of vfork is left out, and the child stopped in its
  * place.
  */
-
 #include "injector/tracee/task.h"
 #include "injector/tracee/tracee.h"
 #include "regs.h"

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Memory is that of /proc/PID/mem: also what the process itself cannot write to. What a thread is
  * doing is read from /proc/PID/task/TID. Waiting is polling: waitpid has no time limit, and a
  * signal to break it off could be lost.
  */
-
 #include "injector/tracee/task.h"
 
 #include "machine.h"

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * memcpy and memset for clang, which calls them to copy and clear structs whatever it is told.
  *
  * The recorder calls nothing of the C library that the program could have replaced. Linked only if
  * clang builds it; hidden.
  */
-
 #include "recorder/core/sys.h"
 
 void *memcpy(void *restrict to, const void *restrict from, size_t n);

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 /*
  *      program                              collector
  *         │ SEGMENT_OPEN -> ENDING, bell ────► │ takes what is in the rings, reads the pages
@@ -9,7 +8,6 @@
  * The other threads go on and are recorded; this one sleeps. If the collector does not answer in
  * time, or dies, the program ends without having been looked at.
  */
-
 #include "recorder/core/ending.h"
 
 #include "recorder/core/segment.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* What a child says of itself is read from /proc/self. */
-
 #include "recorder/core/family.h"
 
 #include "recorder/core/sys.h"

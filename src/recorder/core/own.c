@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* Tells the collector which anonymous memory is the recorder's. What finds no room is not told. */
-
 #include "recorder/core/own.h"
 
 static _Atomic(struct wire_range *) known; // NULL: there is no segment yet

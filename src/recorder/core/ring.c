@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* The rare operations on a ring: opening it, looking for room, voiding entries. */
-
 #include "recorder/core/ring.h"
 
 void ring_open(struct ring *r, struct thread_slot *slot, unsigned which) {

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * The segment is mapped in three pieces: [header, marks, modules], the nodes, and the slots.
  *
  * Nodes and slots are reserved first and made accessible later, slots one by one. Before that, its
  * descriptor is opened by /proc or by the collector's socket.
  */
-
 #include "recorder/core/segment.h"
 
 #include "recorder/core/family.h"

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * The word has two owners: this process, and the kernel, which zeroes its page in forked children.
  *
  * `start` lies elsewhere and survives a fork. A child therefore finds an unknown word but a
  * finished start, announces itself and stays off.
  */
-
 #include "recorder/core/switch.h"
 
 #include "recorder/core/capture/capture.h"

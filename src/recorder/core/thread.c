@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* A thread claims its slot at its first event; its contexts are made when first needed. */
-
 #include "recorder/core/thread.h"
 
 #include "recorder/core/switch.h"

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * What a thread of the target does on an errand.
  *
  * It depends on no data of the recorder, which may be made anew at the same time.
  */
-
 #include "recorder/core/sys.h"
 #include "recorder/inject/inject.h"
 

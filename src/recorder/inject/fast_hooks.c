@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * The fast path of malloc and free, as in core/hook/fast.h.
  *
@@ -7,7 +6,6 @@
  * in the frame. A function here calls others only at its very end, or to find the stack, so
  * registers need not be saved twice.
  */
-
 #include "recorder/inject/inject.h"
 
 /** The slot of a thread, if everything is recorded. NULL: there is more to find out. */

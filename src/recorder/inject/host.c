@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* The resident, and the list of mappings in it that has to be undone when heaptrack detaches. */
-
 #include "host.h"
 
 #include "recorder/core/own.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * The hooks of patched functions.
  *
@@ -11,7 +10,6 @@
  * with every register as the caller and the real function have left it. malloc and free have
  * shorter stubs and shorter hooks, in fast_hooks.c.
  */
-
 #include "recorder/inject/inject.h"
 
 #include "recorder/core/ending.h"

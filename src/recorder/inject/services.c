@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* What the core needs of the process into which the recorder was put, and its table of threads. */
-
 #include "host.h"
 #include "recorder/core/segment.h"
 #include "recorder/core/switch.h"

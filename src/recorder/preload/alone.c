@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 /*
  *      program                         collector
  *         │ fork, fork, exec ───────────► │ makes the segment
@@ -11,7 +10,6 @@
  *
  * A program that ends otherwise (_exit, a signal) does not wait; its file appears a little later.
  */
-
 #include "recorder/preload/alone.h"
 
 #include "recorder/core/ending.h"

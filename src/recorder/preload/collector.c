@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * The collector is found next to this library and told which file to write.
  *
  * It is a grandchild that nobody waits for, in a session of its own. It answers through a pipe with
  * the entry of the environment by which the segment is found.
  */
-
 #include "recorder/preload/collector.h"
 
 #include "host.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* The thread-local words of the preloaded recorder, and its question to the loader. */
-
 #include "recorder/preload/host.h"
 
 _Thread_local struct thread_words thread_self;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* Walks the loaded objects by dl_iterate_phdr, and reads and changes their symbol tables. */
-
 #include "recorder/preload/lookup.h"
 
 #include "machine.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Takes the place of libc when the recorder is linked.
  *

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Pools and their blocks lie in two tables with open addressing.
  *
@@ -7,7 +6,6 @@
  * stay on it, live or not, until the pool ends, so nothing is removed from the middle. Keys are
  * claimed by compare-and-swap and become GONE, to be claimed again.
  */
-
 #include "recorder/preload/pools.h"
 
 #include "recorder/core/sys.h"

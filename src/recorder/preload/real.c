@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* Each real function is looked up when it is first called; its place in the table says how. */
-
 #include "recorder/preload/real.h"
 
 #include "machine.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* What the core needs of the process into which the recorder was preloaded. */
-
 #include "recorder/core/switch.h"
 #include "recorder/core/sys.h"
 #include "recorder/preload/collector.h"

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Asking for names. Places are sorted by module and address, and each module is asked about once.
  * Strings and frames grow in vectors and move into the recording at the end.
  */
-
 #include "base/sorted.h"
 #include "base/texts.h"
 #include "base/vec.h"

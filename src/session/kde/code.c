@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Strings, modules, places and stacks of a file. An id that the file does not define is "none", and
  * a line that makes no sense takes its number all the same, so that those behind it keep theirs.
  */
-
 #include "base/text.h"
 #include "session/kde/parts.h"
 

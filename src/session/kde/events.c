@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Events of a file. They go to the engine in batches, with the time of the last `c`. Those of
  * interpreted files only say which size and stack came or went: they are paired here.
  */
-
 #include "session/kde/parts.h"
 
 enum { KDE_AHEAD = 8 };

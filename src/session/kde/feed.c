@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * A ring of batches: the caller fills number n_passed, the thread digests number n_digested.
  *
@@ -11,7 +10,6 @@
  * to wait goes on when half the ring is there for it: to wake a thread costs as much as some
  * hundred events.
  */
-
 #include "session/kde/feed.h"
 
 #include "base/parallel.h"

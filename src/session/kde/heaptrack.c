@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Bytes come from the file's unpacker, records from formats/heaptrack.h. Here they part: code goes
  * to code.c, events go to events.c.
  */
-
 #include "session/import/importer.h"
 #include "session/kde/parts.h"
 

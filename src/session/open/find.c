@@ -5,7 +5,6 @@
  * A name is tried with each suffix before it is taken as it is: `-o NAME` writes NAME.zst, often
  * beside the program NAME.
  */
-
 #include "base/buffer.h"
 #include "base/sorted.h"
 #include "base/text.h"

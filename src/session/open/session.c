@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* Reading a recording, then naming its frames and applying suppressions. */
-
 #include "session/session.h"
 
 #include "base/visible.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* Reads a path only if a frame names it: a viewer in a browser cannot ask for other files. */
-
 #include "session/session.h"
 
 #include <stdio.h>

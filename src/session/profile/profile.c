@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * A profile has totals per stack; a recording requires all of its numbers, and that they agree.
  * What the profile does not know becomes the least that agrees (everything live was allocated, and
@@ -13,7 +12,6 @@
  *   profile    main <- spike <- make_row (inlined) <- operator new
  *   recording  main <- [make_row, spike] <- operator new
  */
-
 #include "session/profile/profile.h"
 
 #include "base/text.h"

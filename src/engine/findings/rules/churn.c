@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* Finds work for the allocator that holds nothing: short-lived blocks, many of one size. */
-
 #include "base/text.h"
 #include "engine/findings/parts.h"
 

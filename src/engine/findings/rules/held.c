@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Says what each site holds over time. A site is mentioned once: by what it never freed if that is
  * a good part of it, else by the shape of what it held.
  */
-
 #include "engine/findings/parts.h"
 #include "engine/lens/parts.h"
 

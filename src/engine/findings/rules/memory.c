@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Says what of resident memory is not in live blocks, and what of live blocks is not in memory, by
  * looks at the pages of the program. Without a look nothing is said.
  */
-
 #include "engine/memory.h"
 
 #include "base/text.h"

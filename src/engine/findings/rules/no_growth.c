@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Says how much the heap and the site that grew most grew, where no other rule reports growth.
  * Whether anything grows is asked of every recording. Measured is how much more they held near the
  * end than halfway. All sites are compared, not only those that have a curve.
  */
-
 #include "engine/findings/parts.h"
 
 // Two edges: the last one of the run's first half, and the last one before its last twentieth, in

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * States who holds the peak, among which functions that is split, and what is odd about it. It may
  * have lasted only a moment, consist of equal blocks, or be a container that grew by doubling.
  */
-
 #include "engine/findings/parts.h"
 
 static uint32_t edge_of_peak(const struct finder *f) {

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Says what a runtime holds for the scripts that it runs. How much, in which module, which of its
  * functions asked for it, and how the scripts' own functions get names.
  */
-
 #include "engine/findings/parts.h"
 #include "engine/quality.h"
 

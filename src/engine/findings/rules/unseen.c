@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Says what no table of sites shows. Blocks that change threads, memory that is not in the heap,
  * other processes, and that nothing is wrong.
  */
-
 #include "engine/findings/parts.h"
 #include "engine/quality.h"
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Takes apart the names that JIT compilers give to the code that they make. They stand in the map
  * that a compiler writes for perf:
@@ -11,7 +10,6 @@
  *
  * The place is a part of the name: here it becomes file and line. Everything borrows from the name.
  */
-
 #include "base/text.h"
 #include "engine/names/parts.h"
 

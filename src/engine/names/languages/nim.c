@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Corrects the places of functions in programs written in Nim. Nim writes C with #line directives,
  * and those of code that it expands in place (copies, iterators, templates) name the file of the
  * expanded code: a line of the user's function may then seem to be one of Nim's own library. The
  * linked name, "parse__app_12", tells the module it is really of.
  */
-
 #include "base/text.h"
 #include "engine/names/parts.h"
 

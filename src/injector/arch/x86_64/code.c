@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* A function is decoded from its beginning on: only so is it known where an instruction begins. */
-
 #include "injector/arch/code.h"
 
 #include "injector/arch/x86_64/decode.h"

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Moves the beginning of an x86-64 function. Instructions are copied until there is room for a jump
  * of five bytes. Jumps, calls and operands that are relative to their place get new distances; what
  * cannot have one is refused.
  */
-
 #include "injector/arch/relocate.h"
 
 #include "injector/arch/x86_64/decode.h"

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * The frame that the kernel makes for a signal handler. rt_sigreturn takes all registers from it,
  * so a thread on an errand finds its way back even if its tracer has been killed.
  */
-
 #include "regs.h"
 
 #include <elf.h>

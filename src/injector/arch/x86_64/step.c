@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * How an x86-64 instruction changes a frame. Only the stack pointer and %rbp are followed:
  *
@@ -9,7 +8,6 @@
  *
  * Whatever else changes the stack pointer makes it unknown.
  */
-
 #include "injector/arch/step.h"
 
 #include <Zydis/Zydis.h>

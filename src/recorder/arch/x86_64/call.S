@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* Calls of the process's own functions, and the beginning of errands. */
-
 	.text
 
 // inject_call(function, a, b): with the vector registers kept, which the loader's code may use

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * The stubs at which calls of patched functions arrive.
  *
@@ -12,7 +11,6 @@
  * Therefore the stub saves all registers that its own calls may change and restores all but those
  * in which the real function answers. What is called here is built for general registers only.
  */
-
 #include "recorder/inject/layout.h"
 
 #include <asm/unistd.h>

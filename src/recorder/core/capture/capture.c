@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Incremental and exact capture, which unwinds only what has changed since the last one.
  *
@@ -25,7 +24,6 @@
  *   capture_near     some inner frames are new, with plain rules and on the thread's own stack
  *   capture_in_full  all cases (full.c)
  */
-
 #include "recorder/core/capture/capture.h"
 
 #include "recorder/core/capture/context.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* The layout of a context, and the nodes of the stacks that it knows. */
-
 #include "recorder/core/capture/context.h"
 
 enum {

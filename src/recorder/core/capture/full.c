@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * The capture that handles all cases.
  *
@@ -10,7 +9,6 @@
  * another stack they are compared from the leaf outwards and only as far as they agree: that reads
  * no word that the unwinding itself would not read.
  */
-
 #include "recorder/core/capture/context.h"
 #include "regs.h"
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Nodes lie in the shared segment; private chains and hash tables find them.
  *
@@ -19,7 +18,6 @@
  * insert into different tables while the last one grows may make two nodes for one stack; readers
  * add them up.
  */
-
 #include "recorder/core/capture/trie.h"
 
 #include "recorder/core/attr.h"

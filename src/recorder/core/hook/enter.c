@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * The slow way into a hook, and the ends of those that leave the fast path.
  *
@@ -7,7 +6,6 @@
  * full ring, a thread waits for the collector as long as that lives, 50 ms at a time; docs/wire.md
  * ("Waiting") says when recording ends instead.
  */
-
 #include "recorder/core/hook/hook.h"
 #include "recorder/core/switch.h"
 #include "recorder/core/sys.h"

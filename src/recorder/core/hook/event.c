@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Events that take more than one entry, for an epoch, a stamp, a label or a large size.
  *
@@ -7,7 +6,6 @@
  * before they have an epoch and a stamp, they would be younger than what follows: they are voided
  * and reserved once more, and then state epoch and stamp again in any case.
  */
-
 #include "recorder/core/hook/event.h"
 
 #include "recorder/core/hook/hook.h"

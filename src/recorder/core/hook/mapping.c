@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * A range is recorded as released before the call that releases it, so that no other thread's
  * mapping of the same range overtakes it, and as mapped after the call. A call that fails after all
@@ -7,7 +6,6 @@
  *
  * Arguments that the kernel will refuse release nothing, and a smaller mapping only its end.
  */
-
 #include "recorder/core/hook/mapping.h"
 
 #include "recorder/core/hook/hook.h"

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * A hook is abandoned by siglongjmp out of a handler, by cancellation, or by an exception.
  *
  * Nobody tells the thread. Its next hook notices: it runs above the abandoned one on the same
  * stack, or the abandoned one's mark has been overwritten.
  */
-
 #include "recorder/core/hook/progress.h"
 
 #include "recorder/core/hook/event.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * .eh_frame is a sequence of records, each a CIE or an FDE.
  *
@@ -7,7 +6,6 @@
  * contains a small program, which, run up to a program counter, yields the row for it.
  * .eh_frame_hdr is a sorted table (function start, FDE) for binary search.
  */
-
 #include "recorder/core/unwind/eh.h"
 
 #include "recorder/core/sys.h"

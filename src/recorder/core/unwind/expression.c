@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * DWARF's stack machine, as far as unwind tables use it.
  *
  * Evaluation always ends: every operation costs fuel, also a jump backwards.
  */
-
 #include "recorder/core/unwind/eh.h"
 
 #include <dwarf.h>

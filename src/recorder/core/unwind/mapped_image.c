@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * ELF images are read without the loader's help, from memory and from /proc/self/maps.
  *
  * The ELF header and the program headers lie at the image's start; all that they point to lies in
  * readable segments of the image.
  */
-
 #include "recorder/core/unwind/mapped_image.h"
 
 #include "host.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Next to the segment's table of modules, a private list holds those met so far.
  *
@@ -8,7 +7,6 @@
  * same file at the same place keeps its id. The list only grows; an entry is complete once its id
  * is written.
  */
-
 #include "recorder/core/unwind/modules.h"
 
 #include "host.h"

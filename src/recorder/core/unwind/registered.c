@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * Unwind tables of generated code, in an array of places.
  *
  * Places are taken and given back by compare-and-swap on `frame`. Only tables that cover a program
  * counter on a stack are read: that code is still there, and so are its tables.
  */
-
 #include "recorder/core/segment.h"
 #include "recorder/core/sys.h"
 #include "recorder/core/unwind/modules.h"

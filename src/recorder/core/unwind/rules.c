@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * The shared table of rules uses open addressing.
  *
@@ -9,7 +8,6 @@
  * times as large replaces this one: rules are quickly made again, so nothing is moved. Old tables
  * stay mapped, for readers.
  */
-
 #include "recorder/core/unwind/rules.h"
 
 #include "recorder/core/segment.h"

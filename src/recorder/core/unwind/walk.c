@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * A step for each kind of rule. Each yields the caller's state, or notes what it has loaded in
  * vain. Windows grow page by page, and only after the kernel has been asked whether a page is
  * readable.
  */
-
 #include "recorder/core/unwind/walk.h"
 
 #include "recorder/core/attr.h"

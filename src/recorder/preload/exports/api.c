@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * The functions of heaptrack_api.h, and the others that KDE's recorder exports.
  *
  * Programs that were built with it continue to work.
  */
-
 #include "recorder/core/hook/hook.h"
 #include "recorder/core/sys.h"
 #include "recorder/preload/alone.h"

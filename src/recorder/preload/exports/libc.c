@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-
 /* The exported functions of the C library, made from hooks.def, and their start. */
-
 #include "recorder/preload/alone.h"
 #include "recorder/preload/exports/replace.h"
 #include "recorder/preload/lookup.h"

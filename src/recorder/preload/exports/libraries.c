@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 /* The exported functions of allocators and of other libraries, which are rarely called. */
 
 // Small rather than fast

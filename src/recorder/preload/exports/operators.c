@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 /*
  * operator new and operator delete.
  *
@@ -13,7 +12,6 @@
  *
  * A C program whose C++ libraries have a scope of their own calls theirs directly.
  */
-
 #include "recorder/preload/exports/replace.h"
 #include "recorder/preload/lookup.h"
 
