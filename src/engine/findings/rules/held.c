@@ -8,16 +8,6 @@
 
 enum { MIN_BYTES = 1000, MIN_GROWN_BYTES = 64000, MIN_RUNTIME_BYTES = 8000000 };
 
-static void put_bytes(struct buffer *out, uint64_t bytes) {
-	char text[HUMAN_MAX];
-	buffer_text(out, human_bytes(text, bytes));
-}
-
-static void put_duration(struct buffer *out, uint64_t ns) {
-	char text[HUMAN_MAX];
-	buffer_text(out, human_duration(text, ns));
-}
-
 /** " (12:03:05 to 12:13:07)", for runs that one remembers by the clock. */
 static void put_clock(struct buffer *out, const struct rec_meta *m, uint64_t from_ns,
 		uint64_t to_ns) {
@@ -47,10 +37,9 @@ static void put_time_to_limit(struct finder *f, struct buffer *out, struct findi
 	if (ns > 365 * 86400e9) {
 		return;
 	}
-	buffer_text(out, "; at this rate the limit of ");
-	put_bytes(out, limit);
-	buffer_text(out, " of its container is reached in ");
-	put_duration(out, (uint64_t)ns);
+	char most[HUMAN_MAX], left[HUMAN_MAX];
+	buffer_printf(out, "; at this rate the limit of %s of its container is reached in %s",
+			human_bytes(most, limit), human_duration(left, (uint64_t)ns));
 	finding_put(finding, "limit_in_ns", (uint64_t)ns);
 }
 
@@ -99,10 +88,8 @@ static void put_growth(struct finder *f, struct buffer *out, struct finding *fin
 	if (c->is_even && is_to_end && !has_rate) {
 		buffer_printf(out, " in %s", human_span(rate, c->to_ns - c->from_ns));
 	} else if (!c->is_even || !is_to_end) {
-		buffer_text(out, " from ");
-		put_duration(out, c->from_ns);
-		buffer_text(out, " to ");
-		put_duration(out, c->to_ns);
+		buffer_printf(out, " from %s to %s", human_duration(grown, c->from_ns),
+				human_duration(rate, c->to_ns));
 	}
 	put_clock(out, &f->r->meta, c->from_ns, c->to_ns);
 	put_window(finding, c);
@@ -120,7 +107,7 @@ static void put_kept(const struct finder *f, struct buffer *out, struct finding 
 		finding_put(finding, "blocks", p->live_blocks);
 		finding_put(finding, "allocations", p->allocations);
 	}
-	put_bytes(out, p->live_bytes);
+	buffer_text(out, human_bytes(text, p->live_bytes));
 	finding_put(finding, "bytes", p->live_bytes);
 }
 
@@ -148,18 +135,10 @@ static bool is_kept_early(const struct finder *f, const struct place *p) {
 	return most_kept_ns(f, p) <= f->r->meta.duration_ns / 10;
 }
 
-static void put_early(const struct finder *f, struct buffer *text, const struct place *p,
-		const struct curve_facts *c) {
-	if (c->shape == CURVE_OTHER && is_kept_early(f, p)) {
-		buffer_text(text, "most of it in the first ");
-		put_duration(text, most_kept_ns(f, p));
-		buffer_text(text, "; ");
-	}
-}
-
 /** How what is kept came to be there. */
 static void put_kept_shape(struct finder *f, struct buffer *text, struct finding *out,
 		const struct place *p, const struct curve_facts *c) {
+	char when[HUMAN_MAX];
 	switch (c->shape) {
 	case CURVE_GREW:
 		put_growth(f, text, out, c);
@@ -168,31 +147,29 @@ static void put_kept_shape(struct finder *f, struct buffer *text, struct finding
 		}
 		return;
 	case CURVE_AT_START:
-		buffer_text(text, "allocated once, in the first ");
-		put_duration(text, c->to_ns);
+		buffer_printf(text, "allocated once, in the first %s", human_duration(when, c->to_ns));
 		return;
 	case CURVE_ONCE:
-		buffer_text(text, "allocated once, at ");
-		put_duration(text, c->from_ns);
+		buffer_printf(text, "allocated once, at %s", human_duration(when, c->from_ns));
 		return;
 	case CURVE_STOPPED:
-		buffer_text(text, "stopped growing after ");
-		put_duration(text, c->to_ns);
+		buffer_printf(text, "stopped growing after %s", human_duration(when, c->to_ns));
 		finding_put(out, "stopped_ns", c->to_ns);
 		return;
 	case CURVE_AT_END:
-		buffer_text(text, "nearly all of it allocated after ");
-		put_duration(text, c->from_ns);
+		buffer_printf(text, "nearly all of it allocated after %s",
+				human_duration(when, c->from_ns));
 		return;
-	case CURVE_RENEWED:
-	default:
-		buffer_text(text,
-				c->shape == CURVE_RENEWED ? "most of it in place of what was freed; " : "");
-		put_early(f, text, p, c);
-		buffer_text(text, p->live_blocks == 1 ? "allocated by " : "the last of it allocated by ");
-		put_duration(text, last_kept_ns(f, p));
-		return;
+	default: break;
 	}
+	if (c->shape == CURVE_RENEWED) {
+		buffer_text(text, "most of it in place of what was freed; ");
+	} else if (c->shape == CURVE_OTHER && is_kept_early(f, p)) {
+		buffer_printf(text, "most of it in the first %s; ",
+				human_duration(when, most_kept_ns(f, p)));
+	}
+	buffer_printf(text, "%sallocated by %s", p->live_blocks == 1 ? "" : "the last of it ",
+			human_duration(when, last_kept_ns(f, p)));
 }
 
 static enum finding_severity severity_of_kept(const struct finder *f, const struct place *p,
@@ -250,18 +227,17 @@ static enum finding_severity severity_of_growth(const struct finder *f,
 
 static void say_growing(struct finder *f, struct finding *out, struct buffer *text,
 		const struct curve_facts *c) {
+	char number[HUMAN_MAX];
 	buffer_text(text, ": ");
 	put_growth(f, text, out, c);
-	buffer_text(text, ", to ");
-	put_bytes(text, c->top_bytes);
+	buffer_printf(text, ", to %s", human_bytes(number, c->top_bytes));
 	if (replaces_old(f, NULL, c)) {
 		put_freed_before(f, text, out);
 	}
 	if (c->is_freed && c->is_held_to_end) {
 		buffer_text(text, "; freed only at the end");
 	} else if (c->is_freed) {
-		buffer_text(text, "; held until ");
-		put_duration(text, c->held_until_ns);
+		buffer_printf(text, "; held until %s", human_duration(number, c->held_until_ns));
 	}
 	out->severity = severity_of_growth(f, c);
 }
@@ -297,10 +273,9 @@ static void put_turnover(struct buffer *text, struct finding *out, const struct 
 
 static void say_stopped(const struct finder *f, struct finding *out, struct buffer *text,
 		const struct place *p, const struct curve_facts *c) {
-	buffer_text(text, ": stopped growing at ");
-	put_bytes(text, c->top_bytes);
-	buffer_text(text, " after ");
-	put_duration(text, c->to_ns);
+	char bytes[HUMAN_MAX], when[HUMAN_MAX];
+	buffer_printf(text, ": stopped growing at %s after %s", human_bytes(bytes, c->top_bytes),
+			human_duration(when, c->to_ns));
 	if (makes_anew(f, p, c->to_ns, c->top_bytes)) {
 		put_turnover(text, out, p);
 	}
@@ -310,18 +285,17 @@ static void say_stopped(const struct finder *f, struct finding *out, struct buff
 
 static void say_once(const struct finder *f, struct finding *out, struct buffer *text,
 		const struct curve_facts *c) {
-	buffer_text(text, ": ");
-	put_bytes(text, c->top_bytes);
-	buffer_text(text, " were allocated once, ");
-	buffer_text(text, c->shape == CURVE_AT_START ? "in the first " : "at ");
-	put_duration(text, c->shape == CURVE_AT_START ? c->to_ns : c->from_ns);
+	char bytes[HUMAN_MAX], when[HUMAN_MAX];
+	bool is_start = c->shape == CURVE_AT_START;
+	buffer_printf(text, ": %s were allocated once, %s %s", human_bytes(bytes, c->top_bytes),
+			is_start ? "in the first" : "at",
+			human_duration(when, is_start ? c->to_ns : c->from_ns));
 	if (c->held_until_ns == f->times_ns[f->n_points - 1]) {
 		buffer_text(text, ", and held since");
 	} else if (c->is_freed && c->is_held_to_end) {
 		buffer_text(text, ", and held to the end");
 	} else {
-		buffer_text(text, ", and held until ");
-		put_duration(text, c->held_until_ns);
+		buffer_printf(text, ", and held until %s", human_duration(when, c->held_until_ns));
 	}
 	finding_put(out, "reached_ns", c->to_ns);
 	out->severity = FINDING_EXPLAINS;
@@ -329,12 +303,10 @@ static void say_once(const struct finder *f, struct finding *out, struct buffer 
 
 static void say_bursts(struct finder *f, struct finding *out, struct buffer *text,
 		const struct curve_facts *c) {
-	buffer_text(text, ": holds up to ");
-	put_bytes(text, c->top_bytes);
-	char each[HUMAN_MAX], period[HUMAN_MAX];
-	buffer_printf(text, ", in %u bursts of %s%s, one every %s", c->n_bursts,
-			c->burst_ns < 1000000 ? "" : "about ", human_span(each, c->burst_ns),
-			human_duration(period, c->period_ns));
+	char bytes[HUMAN_MAX], each[HUMAN_MAX], period[HUMAN_MAX];
+	buffer_printf(text, ": holds up to %s, in %u bursts of %s%s, one every %s",
+			human_bytes(bytes, c->top_bytes), c->n_bursts, c->burst_ns < 1000000 ? "" : "about ",
+			human_span(each, c->burst_ns), human_duration(period, c->period_ns));
 	finding_put(out, "bursts", c->n_bursts);
 	finding_put(out, "lasted_ns", c->burst_ns);
 	finding_put(out, "period_ns", c->period_ns);
@@ -439,15 +411,14 @@ static bool say_steady(struct finder *f, struct place *p, const struct curve *li
 	}
 	struct finding *out = finder_add_as(f, "steady", "steady");
 	struct buffer text = {0};
-	char low[HUMAN_MAX], high[HUMAN_MAX];
+	char low[HUMAN_MAX], high[HUMAN_MAX], from[HUMAN_MAX];
 	finder_about_place(f, out, p, BY_PEAK_BYTES, NULL);
 	put_place_name(f, &text, p, BY_PEAK_BYTES);
 	human_bytes(low, level.low_bytes);
 	human_bytes(high, level.high_bytes);
 	bool is_one = strcmp(low, high) == 0;
-	buffer_printf(&text, ": held %s%s%s from ", is_one ? "" : low, is_one ? "" : " to ", high);
-	put_duration(&text, level.from_ns);
-	buffer_text(&text, " on");
+	buffer_printf(&text, ": held %s%s%s from %s on", is_one ? "" : low, is_one ? "" : " to ", high,
+			human_duration(from, level.from_ns));
 	finding_put(out, "bytes", level.high_bytes);
 	finding_put(out, "low_bytes", level.low_bytes);
 	finding_put(out, "from_ns", level.from_ns);
