@@ -31,6 +31,10 @@ struct diff_costs {
  */
 struct slice diff_match(struct slice name);
 
+/** What a side costs by this metric instead of its lens's; *lens: with it. False: no memory. */
+bool diff_apply(const struct diff_input *in, enum lens_metric metric, struct arena *arena,
+		struct lens *lens, struct lens_result *out, struct err *err);
+
 /** The difference of what the metric weighs by: ours less the base's. */
 int64_t diff_delta(const struct lens *l, const struct diff_costs *c);
 enum diff_change diff_change_of(const struct lens *l, const struct diff_costs *c);

@@ -72,7 +72,7 @@ static int largest_first(const void *a, const void *b, void *user) {
 	return order ? order : slice_compare(x->label, y->label);
 }
 
-static bool apply(const struct diff_input *in, enum lens_metric metric, struct arena *arena,
+bool diff_apply(const struct diff_input *in, enum lens_metric metric, struct arena *arena,
 		struct lens *lens, struct lens_result *out, struct err *err) {
 	*lens = *in->lens;
 	lens->metric = metric;
@@ -88,7 +88,7 @@ bool diff_sites_make(const struct diff_input input[N_DIFF_SIDES], enum lens_metr
 	for (int side = 0; side < N_DIFF_SIDES; side++) {
 		const struct diff_input *in = &input[side];
 		struct lens_result result;
-		if (!apply(in, metric, arena, &lens, &result, err) ||
+		if (!diff_apply(in, metric, arena, &lens, &result, err) ||
 				!breakdown_make(BY_SITE, &lens, in->recording, in->names, &result, arena,
 						&parts[side], err)) {
 			return false;

@@ -297,11 +297,11 @@ bool diff_tree_make(const struct diff_input input[N_DIFF_SIDES], enum lens_metri
 	unsigned n_trees = have_same_tree(input) ? 1 : N_DIFF_SIDES;
 	for (unsigned side = 0; side < N_DIFF_SIDES; side++) {
 		const struct diff_input *in = &input[side];
-		struct lens lens = *in->lens;
-		lens.metric = metric;
-		if ((side < n_trees &&
-					!call_tree_make(&lens, in->recording, in->names, arena, &trees[side], err)) ||
-				!lens_apply(&lens, in->recording, in->names, arena, &results[side], err)) {
+		struct lens lens;
+		if (!diff_apply(in, metric, arena, &lens, &results[side], err) ||
+				(side < n_trees &&
+						!call_tree_make(&lens, in->recording, in->names, arena, &trees[side],
+								err))) {
 			return false;
 		}
 	}

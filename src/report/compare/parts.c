@@ -7,18 +7,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static bool ask(const struct diff_input *in, enum lens_metric metric, struct arena *arena,
-		struct lens_costs *out, struct err *err) {
-	struct lens lens = *in->lens;
-	struct lens_result result;
-	lens.metric = metric;
-	bool ok = lens_apply(&lens, in->recording, in->names, arena, &result, err);
-	if (ok) {
-		*out = result.total;
-	}
-	return ok;
-}
-
 bool totals_of(const struct compare_request *request, struct arena *arena,
 		struct total out[N_TOTALS], struct err *err) {
 	static const struct total rows[N_TOTALS] = {
@@ -35,13 +23,16 @@ bool totals_of(const struct compare_request *request, struct arena *arena,
 	memcpy(out, rows, sizeof rows);
 	for (int side = 0; side < (request->has_base ? 2 : 1); side++) {
 		const struct diff_input *in = &request->input[side];
-		struct lens_costs peak, live;
-		if (!ask(in, LENS_PEAK, arena, &peak, err) ||
-				!ask(in, LENS_NEVER_FREED, arena, &live, err)) {
+		struct lens lens;
+		struct lens_result peak, live;
+		if (!diff_apply(in, LENS_PEAK, arena, &lens, &peak, err) ||
+				!diff_apply(in, LENS_NEVER_FREED, arena, &lens, &live, err)) {
 			return false;
 		}
-		const uint64_t values[N_TOTALS] = {peak.bytes, live.bytes, live.blocks, peak.allocations,
-				peak.allocated_bytes, peak.temporary, in->recording->summary.peak_rss_bytes};
+		const struct lens_costs *c = &peak.total;
+		const uint64_t values[N_TOTALS] = {c->bytes, live.total.bytes, live.total.blocks,
+				c->allocations, c->allocated_bytes, c->temporary,
+				in->recording->summary.peak_rss_bytes};
 		for (int i = 0; i < N_TOTALS; i++) {
 			out[i].value[side] = values[i];
 			out[i].is_known[side] = !(in->recording->missing & numbers[i]);

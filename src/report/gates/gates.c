@@ -186,9 +186,8 @@ static bool value_of_run(const struct diff_input *run, enum gate_number number,
 	}
 	out->is_missing = (r->missing &
 							  (kinds[number].is_bytes ? m->bytes.number : m->blocks.number)) != 0;
-	struct lens lens = *run->lens;
-	lens.metric = kinds[number].metric;
-	bool ok = lens_apply(&lens, run->recording, run->names, &scratch, &result, err);
+	struct lens lens;
+	bool ok = diff_apply(run, kinds[number].metric, &scratch, &lens, &result, err);
 	if (ok) {
 		const struct lens_costs *c = &result.total;
 		out->value = (double)(kinds[number].is_bytes ? c->bytes : c->blocks);
@@ -258,11 +257,10 @@ static char *number_text(char out[HUMAN_MAX], enum gate_number number, double v)
 /** The site that weighs most, for limits without a base. */
 static bool say_heaviest(struct buffer *s, const struct diff_input *run, enum gate_number number,
 		struct checking *k) {
-	struct lens lens = *run->lens;
-	lens.metric = kinds[number].metric;
+	struct lens lens;
 	struct lens_result result;
 	struct breakdown parts;
-	if (!lens_apply(&lens, run->recording, run->names, k->arena, &result, k->err) ||
+	if (!diff_apply(run, kinds[number].metric, k->arena, &lens, &result, k->err) ||
 			!breakdown_make(BY_SITE, &lens, run->recording, run->names, &result, k->arena, &parts,
 					k->err)) {
 		return false;
