@@ -40,6 +40,12 @@ struct names *names_create(const struct recording *r, const struct naming_rules 
 		struct err *err);
 void names_destroy(struct names *n);
 
+/**
+ * What a module is called, with its `end` behind it: "libfoo.so.1"; "_json" and ".so" of
+ * "_json.cpython-311-x86_64-linux-gnu.so".
+ */
+struct slice names_title_stem(struct slice path, const char **end);
+
 /** The frames of a location, innermost first; *n_frames >= 1. */
 const struct name *names_of(const struct names *n, uint32_t location, uint32_t *n_frames);
 

@@ -28,8 +28,8 @@ struct report_options {
 bool report_drain(const struct report_options *options, struct buffer *out, struct err *err);
 
 /**
- * The default report: about 60 lines, the summary first, the six classic lines last. On a terminal
- * that is lower, what comes first and fits: no line of it scrolls away.
+ * The default report: about 60 lines and 13 on resident memory, the summary first, the six classic
+ * lines last. On a terminal that is lower, what comes first and fits: no line of it scrolls away.
  */
 bool report_text(struct buffer *out, const struct recording *r, const struct names *n,
 		const struct report_options *options, struct err *err);

@@ -95,9 +95,9 @@ def judge_quality(referee, line):
         if line["id"] == "mapped-before" and r.meta["source"] != ATTACHED:
             wrong.append("mapped-before: recorded from the start")
     if line["id"] == "outside-heap":
-        if shown(r) and shown(r).has_pages:
-            wrong.append("outside-heap: not told apart, beside a look that does")
         top = max(r.tables["samples"], key=lambda s: s["rss_bytes"] - s["ours_bytes"])
+        if shown(r) and shown(r).has_pages and shown(r).rss > top["rss_bytes"] // 2:
+            wrong.append("outside-heap: not told apart, beside a look that does")
         rss, heap = top["rss_bytes"] - top["ours_bytes"], top["heap_bytes"] + summary["old_bytes"]
         hold("all", in_bytes(rss))
         is_unknown = r.meta["source"] == ATTACHED and summary["old_blocks"] == 0

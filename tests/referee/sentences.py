@@ -669,7 +669,8 @@ class Sentence:
         own = {sums[0] for sums in memory.made_by(memory.makers(self.referee, look), self.said["who"])}
         held = self.numbers["bytes"]
         self.judge_of_look(look, held if held in own else 0)
-        if held < (look.own_rss - look.heap) // 2 or held < look.own_rss // 10:
+        least = 0 if "runtime" in self.said else (look.own_rss - look.heap) // 2  # of a runtime it is of interest in any case
+        if held < least or held < look.own_rss // 10:
             self.wrong("not most of it", look.own_rss - look.heap)
         self.text("runtime", self.recorded.program())
 

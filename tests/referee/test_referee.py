@@ -533,8 +533,8 @@ PLANTED_ELSEWHERE = {
     "runtime-who": ("perl", text("runtime", r"^\w+", "ruby")),
     "runtime-asked": ("perl", text("runtime", r"[\d.]+ .B of it asked", "9.9 GB of it asked")),
     "runtime-asker": ("perl", text("runtime", r"asked for by \w+", "asked for by Perl_nobody")),
-    "runtime-flag": ("python3", text("runtime", r"3\.12", "3.10")),
-    "runtime-language": ("python3", text("runtime", "the Python", "the Perl")),
+    "runtime-flag": ("python3", text("mapped", r"3\.12", "3.10")),
+    "runtime-language": ("python3", text("mapped", "the Python", "the Perl")),
     "runtime-no-flag": ("perl", text("runtime", r"; its own .+", "; to name the Perl functions behind it, start it as "
                                                                 "perl -X perf.")),
     "runtime-maps": ("python3 --no-memory", line("outside-heap", "small objects", "all objects")),

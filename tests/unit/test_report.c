@@ -237,7 +237,7 @@ static void says_it_in_twelve_lines(void **state) {
 	holds("  owner not known                                                                    50.0K");
 }
 
-/** A screen has it where it fits; a line about the outside of the heap is not needed then. */
+/** A line about the outside of the heap is not needed then, if the look saw most of RSS. */
 static void says_nothing_of_memory_without_a_look(void **state) {
 	(void)state;
 	static struct rec_sample sample = {.time_ns = 1, .rss_bytes = 90000000};
@@ -249,7 +249,12 @@ static void says_nothing_of_memory_without_a_look(void **state) {
 	buffer_clear(&out);
 	sample_add_looks(&r);
 	assert_true(report_text(&out, &r, names, &o, NULL));
+	holds(" were not in live blocks");
+	buffer_clear(&out);
+	r.looks.items[0].rss_bytes += sample.rss_bytes;
+	assert_true(report_text(&out, &r, names, &o, NULL));
 	assert_null(strstr(text(), "not in live blocks"));
+	r.looks.items[0].rss_bytes -= sample.rss_bytes;
 	r.looks.n = 0;
 }
 

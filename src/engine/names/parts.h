@@ -25,9 +25,7 @@ struct names {
 	uint32_t *site; // per node: the frame its stacks are named after, + 1
 };
 
-/**
- * What a module is called: "libfoo.so.1"; "_json.so" of "_json.cpython-311-x86_64-linux-gnu.so".
- */
+/** What a module is called, as names_title_stem. */
 struct slice names_title_of(struct names *n, struct slice path);
 
 /** Find the frame that each node's stacks are named after. False: no memory. */

@@ -83,21 +83,26 @@ struct slice names_module_path(const struct recording *r, uint32_t module) {
 	return is_program ? names_program(r) : path;
 }
 
-struct slice names_title_of(struct names *n, struct slice path) {
+struct slice names_title_stem(struct slice path, const char **end) {
 	static const char tag[] = ".cpython-";
 	struct slice base = path_base(path);
 	const uint8_t *at = base.size ? memmem(base.data, base.size, tag, sizeof tag - 1) : NULL;
 	size_t kept = at ? (size_t)(at - base.data) : 0;
-	if (!at || !ends_with(slice_of(at, base.size - kept), "-linux-gnu.so")) {
-		return base;
-	}
-	char *out = arena_alloc(&n->arena, kept + sizeof ".so", 1);
+	bool is_cut = at && ends_with(slice_of(at, base.size - kept), "-linux-gnu.so");
+	*end = is_cut ? ".so" : "";
+	return is_cut ? slice_of(base.data, kept) : base;
+}
+
+struct slice names_title_of(struct names *n, struct slice path) {
+	const char *end;
+	struct slice stem = names_title_stem(path, &end);
+	char *out = *end ? arena_alloc(&n->arena, stem.size + sizeof ".so", 1) : NULL;
 	if (!out) {
-		return base;
+		return path_base(path);
 	}
-	memcpy(out, base.data, kept);
-	memcpy(out + kept, ".so", sizeof ".so");
-	return slice_of(out, kept + sizeof ".so" - 1);
+	memcpy(out, stem.data, stem.size);
+	memcpy(out + stem.size, ".so", sizeof ".so");
+	return slice_of(out, stem.size + sizeof ".so" - 1);
 }
 
 /** "bc, no symbols": all code of a module that has no names. */

@@ -254,10 +254,7 @@ static void name_mapper(const struct quality_writer *w, uint64_t least_bytes,
 static void say_outside(struct quality_writer *w) {
 	enum { LARGE_BYTES = 64000000, OWN_BYTES = 16000000 };
 	const struct recording *r = w->recording;
-	const struct memory_look m = memory_at_peak(r); // its parts say it
-	if (m.look && (m.look->has & REC_HAS_PAGES)) {
-		return;
-	}
+	const struct memory_look m = memory_at_peak(r);
 	const struct rec_sample *top = NULL;
 	for (uint32_t i = 0; i < r->samples.n; i++) {
 		const struct rec_sample *s = &r->samples.items[i];
@@ -265,6 +262,9 @@ static void say_outside(struct quality_writer *w) {
 	}
 	if (!top || top->ours_bytes > top->rss_bytes) {
 		return;
+	}
+	if (m.look && (m.look->has & REC_HAS_PAGES) && m.look->rss_bytes > top->rss_bytes / 2) {
+		return; // its parts say it
 	}
 	uint64_t rss = top->rss_bytes - top->ours_bytes;
 	uint64_t heap_bytes = top->heap_bytes + r->summary.old_bytes;

@@ -80,7 +80,9 @@ void put_place(struct buffer *out, const struct name *f) {
 			buffer_printf(out, ":%" PRIu32, f->line);
 		}
 	} else if (f->has_name && !slice_equal(f->function, path_base(f->module))) {
-		buffer_slice(out, path_base(f->module));
+		const char *end;
+		buffer_slice(out, names_title_stem(f->module, &end));
+		buffer_text(out, end);
 	}
 }
 

@@ -327,7 +327,7 @@ static void put_nothing_seen(struct page *p) {
 	buffer_u8(p->out, '\n');
 }
 
-/** All of it: 60 lines or what little there is. */
+/** All of it: 60 lines, and those on resident memory; or what little there is. */
 static void put_page(struct page *p, const struct findings *findings) {
 	enum { LINES_AT_END = 8 };
 	put_title(p);
@@ -340,8 +340,8 @@ static void put_page(struct page *p, const struct findings *findings) {
 		put_hooked(p);
 		buffer_u8(p->out, '\n');
 		put_findings(p, findings, 0);
+		size_t used = page_lines(p) + LINES_AT_END; // the tables keep their room beside memory
 		page_put_memory(p);
-		size_t used = page_lines(p) + LINES_AT_END;
 		page_put_tables(p, used < PAGE_LINES ? PAGE_LINES - used : 0, SIZE_MAX);
 	}
 	buffer_text(p->out, "more: heaptrack_print --full | --html OUT | --tree | --help\n\n");

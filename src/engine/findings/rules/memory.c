@@ -162,12 +162,16 @@ void find_mapped(struct finder *f) {
 	for (uint8_t part = REC_PART_HEAP_LIVE; part <= REC_PART_ALLOCATOR_TABLES; part++) {
 		outside -= m.bytes[part];
 	}
-	if (top->bytes < MAPPED_BYTES || top->bytes < outside / 2 || top->bytes < own_rss(&m) / 10) {
+	char own[RUNTIME_FLAG_MAX] = ""; // what the runtime keeps there is of interest in any case
+	struct slice exe = f->r->strings.items[f->r->meta.exe];
+	bool is_told = (top->maker->is_runtime || slice_equal(top->maker->module, exe)) &&
+			runtime_own_memory(exe, own);
+	if (top->bytes < MAPPED_BYTES || top->bytes < own_rss(&m) / 10 ||
+			(top->bytes < outside / 2 && !is_told)) {
 		return;
 	}
 	struct finding *out = finder_add(f);
 	struct buffer text = {0};
-	char own[RUNTIME_FLAG_MAX];
 	put_name(f, &text, top->maker);
 	if (top->via && top->via->has_name) {
 		buffer_printf(&text, " via %.*s", SLICE_ARG(short_name_of(f, top->via)));
@@ -179,7 +183,8 @@ void find_mapped(struct finder *f) {
 	if (!top->maker->is_runtime) {
 		finder_about(f, out, top->maker, NULL);
 		out->lens = ""; // there is none of mappings
-	} else if (runtime_own_memory(f->r->strings.items[f->r->meta.exe], own)) {
+	}
+	if (is_told) {
 		buffer_printf(&text, "; %s", own);
 	}
 	put_numbers(out, &m, top->bytes);

@@ -76,7 +76,7 @@ static void say_more(struct finder *f, struct finding *out, const char *more, co
  */
 static bool is_about_runtime(const struct finder *f, const struct finding *out) {
 	const struct name *name = out->function;
-	return strcmp(out->id, "runtime") == 0 ||
+	return strcmp(out->id, "runtime") == 0 || (strcmp(out->id, "mapped") == 0 && !name) ||
 			(name &&
 					(name->is_runtime || (!name->has_name && name->owner == OWNER_LIBRARY) ||
 							(!f->runs_scripts && name->owner == OWNER_YOURS)));
