@@ -34,6 +34,10 @@
 #define vec_reserve(v, more) \
 	vec_grow((void **)&(v)->items, &(v)->capacity, (v)->n, (more), sizeof *(v)->items)
 
+/** Each item of an array, or row of a recording's table, which does not grow meanwhile. */
+#define EACH(item, v) \
+	for (const __typeof__(*(v).items) *item = (v).items; item && item < (v).items + (v).n; item++)
+
 #define vec_finish(v) (free((v)->items), (v)->items = NULL, (v)->n = 0, (v)->capacity = 0)
 
 #include <string.h>

@@ -6,8 +6,7 @@
 
 uint64_t profile_total(const struct profile *p, enum profile_value value, bool of_base) {
 	uint64_t total = 0;
-	for (uint32_t i = 0; i < p->samples.n; i++) {
-		const struct profile_sample *s = &p->samples.items[i];
+	EACH(s, p->samples) {
 		total += s->is_base == of_base ? s->values[value] : 0;
 	}
 	return total;

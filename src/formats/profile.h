@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "base/slice.h"
+#include "base/vec.h"
 
 /** What the numbers are. A profile has those it knows; what it lacks is missing, not zero. */
 enum profile_value {

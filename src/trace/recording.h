@@ -12,6 +12,7 @@
  */
 
 #include "base/arena.h"
+#include "base/vec.h"
 
 enum rec_ended {
 	REC_STILL_RUNNING = 0, // the recording goes on, or its collector died: see is_complete

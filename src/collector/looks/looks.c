@@ -42,8 +42,7 @@ static bool is_named_ours(const char *name) {
 /** Its bss has no name: it follows the file. */
 static bool find_ours(struct view *v) {
 	bool was_ours = false;
-	for (size_t i = 0; i < v->areas.n; i++) {
-		const struct smaps_area *a = &v->areas.items[i];
+	EACH(a, v->areas) {
 		bool is_bss = was_ours && !*a->name && a[-1].end == a->start && a[-1].kind == SMAPS_FILE &&
 				a->end - a->start <= BSS_MOST_BYTES;
 		was_ours = is_named_ours(a->name) || is_bss;
@@ -190,8 +189,7 @@ static bool is_too_late(const struct view *v, enum rec_look_at at) {
 }
 
 static bool take_parts(struct look *look, const struct parts *parts, struct texts *texts) {
-	for (size_t i = 0; i < parts->rows.n; i++) {
-		const struct parts_row *from = &parts->rows.items[i];
+	EACH(from, parts->rows) {
 		const struct rec_part to = {
 				.resident_bytes = from->resident_bytes,
 				.asked_bytes = from->asked_bytes,
@@ -204,8 +202,7 @@ static bool take_parts(struct look *look, const struct parts *parts, struct text
 			return false;
 		}
 	}
-	for (size_t i = 0; i < parts->untouched.n; i++) {
-		const struct parts_untouched *from = &parts->untouched.items[i];
+	EACH(from, parts->untouched) {
 		const struct rec_untouched to = {
 				.asked_bytes = from->asked_bytes,
 				.resident_bytes = from->resident_bytes,

@@ -179,8 +179,7 @@ static void drop_places(struct jit *j) {
 /** Where code of another name is now, the next stack gets another location. */
 static void retire(struct jit *j, struct tries *t, struct namer *names) {
 	VEC(uint32_t) gone = {0};
-	for (size_t i = 0; i < j->map.fresh.n; i++) {
-		const struct perf_map_entry *entry = &j->map.fresh.items[i];
+	EACH(entry, j->map.fresh) {
 		uint32_t name = 0;
 		for (size_t k = sorted_first_of(j->places.items, j->places.n, sizeof *j->places.items,
 					 entry->start);

@@ -22,8 +22,7 @@ static bool is_exact_of(const struct rec_size *s, const uint8_t *tags) {
 
 /** Is one of the tagged stacks' sizes worth speaking of? Most programs end here. */
 static bool has_large(const struct recording *r, const uint8_t *tags) {
-	for (uint32_t i = 0; i < r->sizes.n; i++) {
-		const struct rec_size *s = &r->sizes.items[i];
+	EACH(s, r->sizes) {
 		if (s->size >= r->summary.peak_bytes / 20 && is_exact_of(s, tags)) {
 			return true;
 		}

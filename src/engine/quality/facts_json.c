@@ -43,8 +43,7 @@ void quality_put_json(struct json *j, const char *key, const struct recording *r
 
 void marks_put_json(struct json *j, const struct recording *r) {
 	json_open(j, "marks", '[');
-	for (uint32_t i = 0; i < r->marks.n; i++) {
-		const struct rec_mark *m = &r->marks.items[i];
+	EACH(m, r->marks) {
 		json_open(j, NULL, '{');
 		json_string(j, "name", r->strings.items[m->name]);
 		json_number(j, "time_ns", m->time_ns);
@@ -67,8 +66,7 @@ static void put_names(struct json *j, const char *key, struct slice list) {
 
 void allocators_put_json(struct json *j, const struct recording *r, bool has_paths) {
 	json_open(j, "allocators", '[');
-	for (uint32_t i = 0; i < r->allocators.n; i++) {
-		const struct rec_allocator *a = &r->allocators.items[i];
+	EACH(a, r->allocators) {
 		json_open(j, NULL, '{');
 		struct slice module = r->strings.items[a->module];
 		json_string(j, "module", has_paths ? module : path_base(module));

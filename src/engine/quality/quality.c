@@ -193,8 +193,7 @@ static void say_unhooked(struct quality_writer *w) {
 	const struct recording *r = w->recording;
 	const struct rec_allocator *first = NULL;
 	uint64_t n = 0;
-	for (uint32_t i = 0; i < r->allocators.n; i++) {
-		const struct rec_allocator *a = &r->allocators.items[i];
+	EACH(a, r->allocators) {
 		first = !first && a->why ? a : first;
 		n += a->why ? a->n_functions : 0;
 	}
@@ -256,8 +255,7 @@ static void say_outside(struct quality_writer *w) {
 	const struct recording *r = w->recording;
 	const struct memory_look m = memory_at_peak(r);
 	const struct rec_sample *top = NULL;
-	for (uint32_t i = 0; i < r->samples.n; i++) {
-		const struct rec_sample *s = &r->samples.items[i];
+	EACH(s, r->samples) {
 		top = !top || s->rss_bytes - s->ours_bytes > top->rss_bytes - top->ours_bytes ? s : top;
 	}
 	if (!top || top->ours_bytes > top->rss_bytes) {
@@ -311,8 +309,7 @@ static void say_unnamed(struct quality_writer *w) {
 	const struct recording *r = w->recording;
 	uint64_t unnamed = 0, all = 0, heaviest = 0;
 	struct slice module = {0};
-	for (uint32_t i = 0; i < r->stacks.n; i++) {
-		const struct rec_stack *s = &r->stacks.items[i];
+	EACH(s, r->stacks) {
 		const struct name *name = s->peak_bytes ? names_site(w->names, s->node) : NULL;
 		all += s->peak_bytes;
 		if (!name || name->has_name) {

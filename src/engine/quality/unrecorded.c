@@ -145,8 +145,7 @@ static void put_largest(struct buffer *out, const struct recording *r, const str
 
 static const struct rec_child *largest_child(const struct recording *r) {
 	const struct rec_child *largest = NULL;
-	for (uint32_t i = 0; i < r->children.n; i++) {
-		const struct rec_child *c = &r->children.items[i];
+	EACH(c, r->children) {
 		if (c->name != 0 && (!largest || c->peak_rss_bytes > largest->peak_rss_bytes)) {
 			largest = c;
 		}

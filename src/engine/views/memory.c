@@ -38,8 +38,7 @@ struct memory_look memory_look(const struct recording *r, uint32_t number) {
 		return m;
 	}
 	m.look = &r->looks.items[number];
-	for (uint32_t i = 0; i < r->parts.n; i++) {
-		const struct rec_part *p = &r->parts.items[i];
+	EACH(p, r->parts) {
 		if (p->look == number) {
 			m.rows = m.n_rows++ ? m.rows : p;
 			m.bytes[p->part] += p->resident_bytes;
@@ -47,8 +46,7 @@ struct memory_look memory_look(const struct recording *r, uint32_t number) {
 			m.asked_bytes += p->asked_bytes;
 		}
 	}
-	for (uint32_t i = 0; i < r->untouched.n; i++) {
-		const struct rec_untouched *u = &r->untouched.items[i];
+	EACH(u, r->untouched) {
 		if (u->look == number) {
 			m.untouched = m.n_untouched++ ? m.untouched : u;
 			m.untouched_bytes += u->asked_bytes - u->resident_bytes;

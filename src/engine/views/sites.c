@@ -97,8 +97,7 @@ static bool suppressed_by_node(const struct recording *r, const uint32_t *row, s
 	if (!items) {
 		return false;
 	}
-	for (uint32_t i = 0; i < r->suppressed.n; i++) {
-		const struct rec_suppressed *v = &r->suppressed.items[i];
+	EACH(v, r->suppressed) {
 		uint32_t stack = row[r->stacks.items[v->stack].node] - 1;
 		items[stack].blocks += v->blocks;
 		items[stack].bytes += v->bytes;
@@ -121,8 +120,7 @@ bool recording_by_node(const struct recording *r, struct arena *arena, struct re
 		return err_memory(err);
 	}
 	uint32_t n = 0;
-	for (uint32_t i = 0; i < r->stacks.n; i++) {
-		const struct rec_stack *s = &r->stacks.items[i];
+	EACH(s, r->stacks) {
 		if (row[s->node]) {
 			add_stack(&stacks[row[s->node] - 1], s);
 		} else {

@@ -155,8 +155,7 @@ static void put_head(struct document *d) {
 
 static void put_costs(struct document *d) {
 	uint32_t function = 0;
-	for (size_t i = 0; i < d->costs.n; i++) {
-		const struct cost *c = &d->costs.items[i];
+	EACH(c, d->costs) {
 		if (c->function != function) {
 			buffer_text(d->out, function ? "\n" : "");
 			put_function(d, "fl", "fn", c->function);

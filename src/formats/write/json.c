@@ -61,8 +61,7 @@ static void put_stack(struct json *j, const struct profile *p, const struct prof
 
 static void put_moments(struct json *j, const struct profile *p) {
 	json_open(j, "timeline", '[');
-	for (uint32_t i = 0; i < p->moments.n; i++) {
-		const struct profile_moment *m = &p->moments.items[i];
+	EACH(m, p->moments) {
 		json_open(j, NULL, '{');
 		json_number(j, "time_ns", m->time_ns);
 		json_number(j, "bytes", m->bytes);

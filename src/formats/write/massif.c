@@ -191,8 +191,7 @@ static void take_values(struct snapshots *s, enum profile_value value, bool of_b
 /** What lived at a moment. */
 static void take_moment(struct snapshots *s, uint32_t moment) {
 	memset(s->live, 0, s->p->samples.n * sizeof *s->live);
-	for (uint32_t i = 0; i < s->p->lives.n; i++) {
-		const struct profile_life *l = &s->p->lives.items[i];
+	EACH(l, s->p->lives) {
 		if (l->from <= moment && moment < l->until) {
 			s->live[l->sample] += l->bytes;
 		}

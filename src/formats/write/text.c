@@ -68,8 +68,7 @@ bool sum_by_tree(const struct profile *p, const struct profile_tree *tree, enum 
 	if (!out->ours || !out->base) {
 		return false;
 	}
-	for (uint32_t i = 0; i < p->samples.n; i++) {
-		const struct profile_sample *s = &p->samples.items[i];
+	EACH(s, p->samples) {
 		(s->is_base ? out->base : out->ours)[tree->of_node[s->node]] += s->values[value];
 	}
 	return true;

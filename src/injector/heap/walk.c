@@ -113,8 +113,7 @@ static bool find_main_in(struct heap_walker *w, const struct smaps_area *m) {
 }
 
 static bool find_main(struct heap_walker *w) {
-	for (size_t i = 0; i < w->space->mappings.n; i++) {
-		const struct smaps_area *m = &w->space->mappings.items[i];
+	EACH(m, w->space->mappings) {
 		bool is_data = m->is_writable && m->is_readable && !m->is_shared && m->name[0] == '/';
 		if (is_data && find_main_in(w, m)) {
 			return true;
@@ -142,8 +141,7 @@ static void follow_arenas(struct heap_walker *w) {
 /** How far writable memory without a file extends from there, over however many mappings. */
 static uint64_t run_end(const struct heap_walker *w, uint64_t at) {
 	uint64_t end = at;
-	for (size_t i = 0; i < w->space->mappings.n; i++) {
-		const struct smaps_area *m = &w->space->mappings.items[i];
+	EACH(m, w->space->mappings) {
 		bool has_file = m->name[0] != '\0' && strcmp(m->name, "[heap]") != 0;
 		if (m->start <= end && end < m->end && m->is_writable && !m->is_shared && !has_file) {
 			end = m->end;

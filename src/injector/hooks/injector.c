@@ -12,8 +12,7 @@ static void count(struct injector *in) {
 	const uint32_t needed = 1u << RESIDENT_MAPS | 1u << RESIDENT_UNMAPS;
 	uint32_t patched = 0;
 	in->report.n_functions = in->report.n_modules = 0;
-	for (size_t i = 0; i < in->plan.hooks.n; i++) {
-		const struct planned *planned = &in->plan.hooks.items[i];
+	EACH(planned, in->plan.hooks) {
 		bool is_patched = injector_hook_of(in, planned)->is_patched;
 		if (found_is_beside(planned->function)) {
 			patched |= is_patched ? 1u << planned->function->what : 0;
@@ -275,8 +274,7 @@ struct injector_report injector_report(const struct injector *in) {
 
 void injector_describe(struct injector *in, struct buffer *out) {
 	const struct found_function *last = NULL;
-	for (size_t i = 0; i < in->plan.hooks.n; i++) {
-		const struct planned *planned = &in->plan.hooks.items[i];
+	EACH(planned, in->plan.hooks) {
 		const struct found_function *f = planned->function;
 		if (!injector_hook_of(in, planned)->is_patched || found_is_beside(f)) {
 			continue;

@@ -19,8 +19,7 @@ enum {
 
 /** The errand's calls: map the islands in their places. */
 static void add_islands(const struct injector *in, struct errand *e) {
-	for (size_t i = 0; i < in->plan.islands.n; i++) {
-		const struct island *island = &in->plan.islands.items[i];
+	EACH(island, in->plan.islands) {
 		struct errand_call *call = island->at == 0 ||
 						in->resident.n_islands + e->n_calls == RESIDENT_ISLANDS
 				? NULL
@@ -107,8 +106,7 @@ bool patch_prepare(struct injector *in, uint64_t function, int64_t *result, stru
 
 /** Move a thread that stands in a function's beginning to the same instruction of the moved one. */
 static void move_thread(struct injector *in, struct tracee_thread *thread) {
-	for (size_t i = 0; i < in->plan.hooks.n; i++) {
-		const struct planned *planned = &in->plan.hooks.items[i];
+	EACH(planned, in->plan.hooks) {
 		const struct resident_hook *hook = injector_hook_of(in, planned);
 		uint64_t into = regs_pc(&thread->regs) - hook->address;
 		if (planned->is_reused || hook->is_patched || into == 0 || into >= hook->n_bytes) {

@@ -190,8 +190,7 @@ static bool is_of_module(const struct found_function *f, const struct found_func
 /** An island for the functions of `of`'s module. NULL: none needs it, or no memory (*ok). */
 static struct island *add_island(struct injector *in, const struct found_function *of, bool *ok) {
 	unsigned n_new = 0;
-	for (size_t i = 0; i < in->functions.n; i++) {
-		const struct found_function *f = &in->functions.items[i];
+	EACH(f, in->functions) {
 		n_new += is_of_module(f, of) && !f->why_not && !known_hook(in, f);
 	}
 	struct island *island = n_new > 0 ? vec_push(&in->plan.islands) : NULL;
@@ -242,8 +241,7 @@ static bool is_first_of_module(const struct injector *in, size_t i) {
 
 /** What is called for `f`, which throws: its quiet twin, by its moved beginning if it is hooked. */
 static uint64_t quiet_entry(struct injector *in, const struct found_function *f) {
-	for (size_t i = 0; i < in->plan.hooks.n; i++) {
-		const struct planned *planned = &in->plan.hooks.items[i];
+	EACH(planned, in->plan.hooks) {
 		if (planned->function->address == f->quiet_at) {
 			return injector_hook_of(in, planned)->moved;
 		}
@@ -252,8 +250,7 @@ static uint64_t quiet_entry(struct injector *in, const struct found_function *f)
 }
 
 static void call_quiet_ones(struct injector *in) {
-	for (size_t i = 0; i < in->plan.hooks.n; i++) {
-		const struct planned *planned = &in->plan.hooks.items[i];
+	EACH(planned, in->plan.hooks) {
 		if (planned->function->quiet_at != 0) {
 			injector_hook_of(in, planned)->called = quiet_entry(in, planned->function);
 		}

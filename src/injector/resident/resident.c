@@ -108,8 +108,7 @@ static void add_if_pending(const struct injector *in, struct pending *p, uint64_
 
 static struct pending find_pending(const struct injector *in) {
 	struct pending p = {.n = 0};
-	for (size_t i = 0; i < in->space.mappings.n; i++) {
-		const struct smaps_area *m = &in->space.mappings.items[i];
+	EACH(m, in->space.mappings) {
 		if (!m->is_shared && m->inode == 0 && m->end - m->start >= RESIDENT_BYTES) {
 			add_if_pending(in, &p, m->start);
 			add_if_pending(in, &p, m->start + RESIDENT_AT); // as it was mapped

@@ -14,8 +14,7 @@
 
 uint64_t injector_sum_of_modules(const struct process_space *s) {
 	uint64_t sum = 14695981039346656037ull;
-	for (size_t i = 0; i < s->mappings.n; i++) {
-		const struct smaps_area *m = &s->mappings.items[i];
+	EACH(m, s->mappings) {
 		if (m->is_executable && m->inode != 0) {
 			sum = (sum ^ m->start ^ m->inode << 20) * 1099511628211ull;
 		}
@@ -77,8 +76,7 @@ bool injector_say_it_is_another(const struct injector *in, struct err *err) {
 }
 
 bool injector_find_vdso(struct injector *in, uint64_t *clock, struct err *err) {
-	for (size_t i = 0; i < in->space.mappings.n; i++) {
-		const struct smaps_area *m = &in->space.mappings.items[i];
+	EACH(m, in->space.mappings) {
 		size_t n = m->end - m->start;
 		uint8_t *bytes = strcmp(m->name, "[vdso]") == 0 ? malloc(n) : NULL;
 		struct elf_image image;

@@ -40,8 +40,7 @@ void process_space_finish(struct process_space *s) {
 }
 
 const struct smaps_area *process_space_at(const struct process_space *s, uint64_t address) {
-	for (size_t i = 0; i < s->mappings.n; i++) {
-		const struct smaps_area *m = &s->mappings.items[i];
+	EACH(m, s->mappings) {
 		if (address >= m->start && address < m->end) {
 			return m;
 		}
@@ -129,8 +128,7 @@ static bool is_known(const struct modules_code *m, const struct smaps_area *mapp
 
 /** From the first to the last mapping of its file, without those of the same file elsewhere. */
 static void set_bounds(struct module_code *module, const struct process_space *space) {
-	for (size_t i = 0; i < space->mappings.n; i++) {
-		const struct smaps_area *m = &space->mappings.items[i];
+	EACH(m, space->mappings) {
 		uint64_t bias;
 		if (is_file_of(module, m) && is_segment(&module->image, m, false, &module->bias, &bias)) {
 			module->start = m->start < module->start ? m->start : module->start;
@@ -142,8 +140,7 @@ static void set_bounds(struct module_code *module, const struct process_space *s
 bool modules_code_open(struct modules_code *m, const struct process_space *space, pid_t pid,
 		struct err *err) {
 	*m = (struct modules_code){0};
-	for (size_t i = 0; i < space->mappings.n; i++) {
-		const struct smaps_area *mapping = &space->mappings.items[i];
+	EACH(mapping, space->mappings) {
 		if (!mapping->is_executable || mapping->inode == 0 || mapping->name[0] != '/' ||
 				is_known(m, mapping)) {
 			continue;

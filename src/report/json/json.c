@@ -334,8 +334,7 @@ static void put_timeline(struct document *d) {
 
 static void put_children(struct document *d) {
 	json_open(&d->j, "children", '[');
-	for (uint32_t i = 0; i < d->r->children.n; i++) {
-		const struct rec_child *c = &d->r->children.items[i];
+	EACH(c, d->r->children) {
 		json_open(&d->j, NULL, '{');
 		json_number(&d->j, "pid", c->pid);
 		put_id(d, "name", c->name);

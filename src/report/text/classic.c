@@ -360,8 +360,7 @@ static void put_bytes(struct buffer *out, uint64_t bytes) {
 void report_suppressions(struct buffer *out, const struct suppressions *s) {
 	buffer_text(out, "Suppressions used:\n");
 	buffer_printf(out, "%16s %16s %s\n", "matches", "leaked", "pattern");
-	for (size_t i = 0; i < s->rules.n; i++) {
-		const struct suppression *rule = &s->rules.items[i];
+	EACH(rule, s->rules) {
 		if (rule->n_stacks) {
 			buffer_printf(out, "%16" PRIu64 " ", rule->n_stacks);
 			put_bytes(out, rule->bytes);

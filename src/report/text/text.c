@@ -175,8 +175,7 @@ static void put_hooked(struct page *p) {
 	const struct recording *r = p->r;
 	enum { MODULES = 4 };
 	uint32_t n = 0;
-	for (uint32_t i = 0; i < r->allocators.n; i++) {
-		const struct rec_allocator *a = &r->allocators.items[i];
+	EACH(a, r->allocators) {
 		struct slice path = r->strings.items[a->module];
 		const uint8_t *slash = memrchr(path.data, '/', path.size);
 		size_t skipped = slash ? (size_t)(slash + 1 - path.data) : 0;

@@ -128,8 +128,7 @@ static bool add_module(struct kde_import *k, const struct heaptrack_record *r) {
 }
 
 static uint32_t loaded_module(const struct kde_import *k, uint64_t ip) {
-	for (size_t i = 0; i < k->ranges.n; i++) {
-		const struct kde_range *r = &k->ranges.items[i];
+	EACH(r, k->ranges) {
 		if (ip >= r->start && ip < r->end) {
 			return r->module;
 		}

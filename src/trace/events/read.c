@@ -62,8 +62,7 @@ static bool is_known(const struct scan *scan, struct err *err) {
 }
 
 static bool read_infos(struct reading *reading, const struct scan *scan, struct err *err) {
-	for (size_t i = 0; i < scan->infos.n; i++) {
-		const struct scan_block *b = &scan->infos.items[i];
+	EACH(b, scan->infos) {
 		if (!scan_unpack(&reading->raw, reading->src, b->stored_at, b->header.stored_bytes,
 					b->header.raw_bytes, BLOCK_MAX_BYTES, err) ||
 				!infos_decode(&reading->infos, buffer_view(&reading->raw), err)) {

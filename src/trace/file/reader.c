@@ -45,8 +45,7 @@ static void add_candidate(struct candidates *list, struct candidate c) {
 
 static struct candidates find_candidates(const struct scan *s) {
 	struct candidates list = {.n = 0};
-	for (size_t i = 0; i < s->states.n; i++) {
-		const struct scan_block *b = &s->states.items[i];
+	EACH(b, s->states) {
 		add_candidate(&list,
 				(struct candidate){"state", b->at, b->stored_at, b->header.stored_bytes,
 						b->header.raw_bytes, b->header.sequence, s->log.n});
@@ -54,8 +53,7 @@ static struct candidates find_candidates(const struct scan *s) {
 	if (list.n) {
 		return list;
 	}
-	for (size_t i = 0; i < s->slots.n; i++) {
-		const struct scan_slot *slot = &s->slots.items[i];
+	EACH(slot, s->slots) {
 		const struct frame_slot *h = &slot->header;
 		add_candidate(&list,
 				(struct candidate){"checkpoint", slot->at, slot->stored_at, h->stored_bytes,

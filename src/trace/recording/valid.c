@@ -482,8 +482,7 @@ static bool looks_are_valid(const struct recording *r, struct err *why) {
 			return VIOLATION(why, "look %u: its parts do not add up to it", i);
 		}
 	}
-	for (uint32_t i = 0; i < r->untouched.n; i++) {
-		const struct rec_untouched *u = &r->untouched.items[i];
+	EACH(u, r->untouched) {
 		n_untouched += u->look < r->looks.n && u->stack < r->stacks.n &&
 				u->resident_bytes <= u->asked_bytes;
 	}

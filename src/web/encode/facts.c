@@ -65,8 +65,7 @@ static void put_summary(struct facts *f) {
 
 static void put_children(struct facts *f) {
 	json_open(&f->j, "children", '[');
-	for (uint32_t i = 0; i < f->r->children.n; i++) {
-		const struct rec_child *c = &f->r->children.items[i];
+	EACH(c, f->r->children) {
 		json_open(&f->j, NULL, '{');
 		json_number(&f->j, "pid", c->pid);
 		json_string(&f->j, "name", f->r->strings.items[c->name]);

@@ -27,8 +27,7 @@ static const uint64_t *weigh_nodes(struct columns *c) {
 	if (!weights) {
 		return NULL;
 	}
-	for (uint32_t i = 0; i < c->r->stacks.n; i++) {
-		const struct rec_stack *s = &c->r->stacks.items[i];
+	EACH(s, c->r->stacks) {
 		weights[c->frames->node_of[s->node]] += weight_of(c->r, s);
 	}
 	for (uint32_t i = c->frames->nodes.n; i-- > 1;) {

@@ -72,8 +72,7 @@ static struct usual_size usual_size_of(const struct finder *f, const struct plac
 		out.n += is_its && is_short_lived(s) ? s->allocations : 0;
 		out.left_out += is_its && !is_short_lived(s) ? s->short_lived : 0;
 	}
-	for (uint32_t i = 0; i < r->sizes.n; i++) {
-		const struct rec_size *s = &r->sizes.items[i];
+	EACH(s, r->sizes) {
 		if (f->place_of[s->stack] == p - f->places && !s->is_class && s->count > out.count &&
 				is_short_lived(&r->stacks.items[s->stack])) {
 			out.size = s->size;
@@ -171,8 +170,7 @@ void find_one_size(struct finder *f) {
 	enum { MANY = 10000 };
 	const struct recording *r = f->r;
 	const struct rec_size *best = NULL;
-	for (uint32_t i = 0; i < r->sizes.n; i++) {
-		const struct rec_size *s = &r->sizes.items[i];
+	EACH(s, r->sizes) {
 		const struct name *site = names_site(f->names, r->stacks.items[s->stack].node);
 		if (!s->is_class && site && !site->is_runtime && (!best || s->count > best->count)) {
 			best = s;

@@ -45,8 +45,7 @@ static bool is_runtimes_own(const struct finder *f, uint32_t thread) {
 void find_handed_over(struct finder *f) {
 	const struct recording *r = f->r;
 	const struct rec_handover *best = NULL;
-	for (uint32_t i = 0; i < r->handovers.n; i++) {
-		const struct rec_handover *h = &r->handovers.items[i];
+	EACH(h, r->handovers) {
 		best = h->from != h->to && (!best || h->blocks > best->blocks) ? h : best;
 	}
 	if (!best || best->blocks < 1000 || is_runtimes_own(f, best->from) ||
@@ -93,8 +92,7 @@ static void outside_of_heap(const struct recording *r, uint64_t *times, uint64_t
 /** How much the largest heap grew after a moment. */
 static uint64_t heap_growth(const struct recording *r, uint64_t from_ns) {
 	uint64_t before = 0, largest = 0;
-	for (uint32_t i = 0; i < r->samples.n; i++) {
-		const struct rec_sample *s = &r->samples.items[i];
+	EACH(s, r->samples) {
 		largest = s->heap_bytes > largest ? s->heap_bytes : largest;
 		before = s->time_ns <= from_ns ? largest : before;
 	}
