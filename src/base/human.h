@@ -4,7 +4,8 @@
 /**
  * Numbers formatted for people. Decimal units throughout (1 kB = 1000 bytes), as in KDE's tools.
  * The texts fit into HUMAN_MAX bytes, including the terminating zero. No locale. Each function
- * returns `out`, so that calls can be arguments.
+ * returns `out`, so that calls can be arguments; the macros do with room of their own, which lives
+ * until the block ends.
  */
 
 #include <stdint.h>
@@ -31,3 +32,13 @@ char *human_percent(char out[HUMAN_MAX], uint64_t part, uint64_t whole);
 
 /** KDE's heaptrack_print: "0B", "60B", "81.98K", "4.20M" (divides while above 1000). */
 char *human_classic(char out[HUMAN_MAX], uint64_t bytes);
+
+#define HUMAN_ROOM ((char[HUMAN_MAX]){0})
+
+#define HUMAN_BYTES(bytes)         human_bytes(HUMAN_ROOM, bytes)
+#define HUMAN_COMPACT(bytes)       human_compact(HUMAN_ROOM, bytes)
+#define HUMAN_COUNT(n)             human_count(HUMAN_ROOM, n)
+#define HUMAN_DURATION(ns)         human_duration(HUMAN_ROOM, ns)
+#define HUMAN_SPAN(ns)             human_span(HUMAN_ROOM, ns)
+#define HUMAN_PERCENT(part, whole) human_percent(HUMAN_ROOM, part, whole)
+#define HUMAN_CLASSIC(bytes)       human_classic(HUMAN_ROOM, bytes)

@@ -100,7 +100,6 @@ static void complain(const struct err *err) {
 }
 
 static void put_listed(const struct listed *one) {
-	char size[HUMAN_MAX];
 	char when[32] = "";
 	time_t seconds = (time_t)(one->written_ns / 1000000000);
 	struct tm tm;
@@ -108,7 +107,7 @@ static void put_listed(const struct listed *one) {
 		(void)strftime(when, sizeof when, "%Y-%m-%d %H:%M", &tm);
 	}
 	char name[NAME_SHOWN_MAX];
-	say(stdout, "  %s  %9s  %s\n", when, human_bytes(size, one->size_bytes),
+	say(stdout, "  %s  %9s  %s\n", when, HUMAN_BYTES(one->size_bytes),
 			visible_name(name, sizeof name, one->name));
 }
 

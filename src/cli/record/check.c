@@ -228,7 +228,7 @@ static int check_machine(struct check *c) {
 
 static void put_process(struct check *c, int pid, const char *exe) {
 	struct process_memory m;
-	char rss[HUMAN_MAX], name[64] = "?";
+	char name[64] = "?";
 	if (!process_memory(pid, &m)) {
 		return;
 	}
@@ -242,7 +242,7 @@ static void put_process(struct check *c, int pid, const char *exe) {
 	json_number(&c->j, "seccomp_filters", m.n_filters);
 	json_bool(&c->j, "other_pid_namespace", is_elsewhere);
 	head(c, "process %d (%s), %u thread%s, %s in memory, seccomp filters: %u%s\n", pid, name,
-			m.n_threads, m.n_threads == 1 ? "" : "s", human_bytes(rss, m.rss_bytes), m.n_filters,
+			m.n_threads, m.n_threads == 1 ? "" : "s", HUMAN_BYTES(m.rss_bytes), m.n_filters,
 			is_elsewhere ? ", in a pid namespace of its own (a container)" : "");
 	char own[RUNTIME_FLAG_MAX];
 	if (runtime_own_memory(slice_of_text(exe), own)) {

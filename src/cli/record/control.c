@@ -138,31 +138,26 @@ static void read_status(struct status *s, struct slice answer) {
 }
 
 static void put_status(const struct status *s) {
-	char time[HUMAN_MAX], live[HUMAN_MAX], blocks[HUMAN_MAX], events[HUMAN_MAX], lost[HUMAN_MAX],
-			rss[HUMAN_MAX], size[HUMAN_MAX];
 	struct buffer names[2] = {0};
 	visible_put(&names[0], slice_of_text((const char *)s->file.data));
 	visible_put(&names[1], buffer_view(&s->command)); // one line, whatever is in it
 	say(stdout,
 			"%7u  %.*s for %s, heap %s in %s blocks, RSS %s, %s events, %s lost, file %s \"%.*s\": "
 			"%.*s\n",
-			(unsigned)s->pid, SLICE_ARG(buffer_view(&s->state)),
-			human_duration(time, s->duration_ns), human_bytes(live, s->live_bytes),
-			human_count(blocks, s->live_blocks), human_bytes(rss, s->rss_bytes),
-			human_count(events, s->events), human_count(lost, s->lost_events),
-			human_bytes(size, s->file_bytes), SLICE_ARG(buffer_view(&names[0])),
-			SLICE_ARG(buffer_view(&names[1])));
+			(unsigned)s->pid, SLICE_ARG(buffer_view(&s->state)), HUMAN_DURATION(s->duration_ns),
+			HUMAN_BYTES(s->live_bytes), HUMAN_COUNT(s->live_blocks), HUMAN_BYTES(s->rss_bytes),
+			HUMAN_COUNT(s->events), HUMAN_COUNT(s->lost_events), HUMAN_BYTES(s->file_bytes),
+			SLICE_ARG(buffer_view(&names[0])), SLICE_ARG(buffer_view(&names[1])));
 	buffer_finish(&names[0]);
 	buffer_finish(&names[1]);
 }
 
 /** Its parts, largest first. */
 static void put_look(struct status *s) {
-	char time[HUMAN_MAX], bytes[HUMAN_MAX];
 	struct buffer name = {0};
 	visible_put(&name, slice_of_text((const char *)s->file.data));
-	say(stdout, "%7u  RSS %s after %s", (unsigned)s->pid, human_bytes(bytes, s->rss_bytes),
-			human_duration(time, s->time_ns));
+	say(stdout, "%7u  RSS %s after %s", (unsigned)s->pid, HUMAN_BYTES(s->rss_bytes),
+			HUMAN_DURATION(s->time_ns));
 	for (int n = 0; n < REC_PARTS; n++) {
 		size_t most = 0;
 		for (size_t i = 1; i < REC_PARTS; i++) {
@@ -171,7 +166,7 @@ static void put_look(struct status *s) {
 		if (s->parts[most] == 0) {
 			break;
 		}
-		say(stdout, "%s %s %s", n > 0 ? "," : ":", human_bytes(bytes, s->parts[most]),
+		say(stdout, "%s %s %s", n > 0 ? "," : ":", HUMAN_BYTES(s->parts[most]),
 				memory_part_texts[most].words);
 		s->parts[most] = 0;
 	}

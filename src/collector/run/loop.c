@@ -217,12 +217,11 @@ static void rest(struct run *run, uint64_t *sleep_ns) {
 
 /** The program found no room in its rings for so long that it gave us up (docs/wire.md). */
 static void note_given_up(struct run *run) {
-	char at[HUMAN_MAX];
 	if (!run->stopped_early) {
 		run_say(run,
 				"recording ended at %s while the program kept running: it had waited too long "
 				"for heaptrack, which was stopped or got no CPU time",
-				human_duration(at, run->last_event_ns));
+				HUMAN_DURATION(run->last_event_ns));
 	}
 	run->stopped_early = true;
 }

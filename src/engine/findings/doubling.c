@@ -129,11 +129,10 @@ bool say_doubling(struct finder *f, struct buffer *out, struct finding *finding,
 	if (c.n < LONG || c.bytes < all / 2 || most_on_one_stack(f, tags, steps, n) < c.n / STACKS) {
 		return false;
 	}
-	char a[HUMAN_MAX], b[HUMAN_MAX], count[HUMAN_MAX], saved[HUMAN_MAX];
 	buffer_printf(out,
 			"; it grew by doubling, from %s to %s: one reservation saves %s allocations and %s",
-			human_bytes(a, c.smallest), human_bytes(b, c.largest),
-			human_count(count, c.count - c.last_count), human_bytes(saved, c.bytes - c.last_bytes));
+			HUMAN_BYTES(c.smallest), HUMAN_BYTES(c.largest), HUMAN_COUNT(c.count - c.last_count),
+			HUMAN_BYTES(c.bytes - c.last_bytes));
 	finding_put(finding, "doubling_steps", c.n);
 	finding_put(finding, "saved_allocations", c.count - c.last_count);
 	finding_put(finding, "saved_bytes", c.bytes - c.last_bytes);

@@ -119,14 +119,12 @@ void put_name(struct finder *f, struct buffer *out, const struct name *name) {
 
 void put_freed_before(const struct finder *f, struct buffer *out, struct finding *finding) {
 	uint64_t freed = f->r->summary.old_freed_bytes;
-	char text[HUMAN_MAX];
 	if (freed > 0) {
-		buffer_printf(out, "; meanwhile %s from before the attach were freed",
-				human_bytes(text, freed));
+		buffer_printf(out, "; meanwhile %s from before the attach were freed", HUMAN_BYTES(freed));
 		finding_put(finding, "before_attach_freed_bytes", freed);
 	} else if (finder_unknown_frees(f) > 0) {
 		buffer_printf(out, "; meanwhile %s blocks from before the attach were freed",
-				human_count(text, finder_unknown_frees(f)));
+				HUMAN_COUNT(finder_unknown_frees(f)));
 		finding_put(finding, "before_attach_freed_blocks", finder_unknown_frees(f));
 	}
 }

@@ -62,7 +62,6 @@ static bool has_unhooked_allocator(const struct recording *r) {
 
 const char *quality_verdict(const struct recording *r, char out[QUALITY_VERDICT_MAX]) {
 	const struct rec_quality *q = &r->quality;
-	char a[HUMAN_MAX], b[HUMAN_MAX];
 	const char *fixed = NULL;
 	if (is_imported(r)) {
 		fixed = r->meta.is_complete ? "" : "incomplete: the file has no end";
@@ -70,15 +69,15 @@ const char *quality_verdict(const struct recording *r, char out[QUALITY_VERDICT_
 		fixed = "incomplete: the recording has no end";
 	} else if (q->recording_stopped_early) {
 		(void)snprintf(out, QUALITY_VERDICT_MAX, "incomplete: recorded to %s of %s",
-				human_duration(a, q->stopped_ns), human_duration(b, r->meta.duration_ns));
+				HUMAN_DURATION(q->stopped_ns), HUMAN_DURATION(r->meta.duration_ns));
 	} else if (has_unrecorded_image(r)) {
 		fixed = "incomplete: not recorded after an exec";
 	} else if (q->lost_events) {
 		(void)snprintf(out, QUALITY_VERDICT_MAX, "incomplete: %s event%s lost",
-				human_count(a, q->lost_events), q->lost_events == 1 ? "" : "s");
+				HUMAN_COUNT(q->lost_events), q->lost_events == 1 ? "" : "s");
 	} else if (q->detail_ends_ns) {
 		(void)snprintf(out, QUALITY_VERDICT_MAX, "incomplete: no detail after %s",
-				human_duration(a, q->detail_ends_ns));
+				HUMAN_DURATION(q->detail_ends_ns));
 	} else if (has_unhooked_allocator(r)) {
 		fixed = "incomplete: an allocator is not recorded";
 	} else {
@@ -101,11 +100,10 @@ static const char *signal_name(int signal, char out[16]) {
 /** "; 80 ms before, RSS was 97.1 MB: 80.2 MB live blocks, 3.1 MB code and files, 9.9 MB others". */
 static void put_last_look(const struct recording *r, char *out, size_t size) {
 	struct memory_look m = memory_at_end(r);
-	char age[HUMAN_MAX], bytes[HUMAN_MAX];
 	uint64_t rest = m.look->rss_bytes;
 	size_t n = (size_t)snprintf(out, size,
-			"; %s before, RSS was %s:", human_duration(age, r->meta.duration_ns - m.look->time_ns),
-			human_bytes(bytes, rest));
+			"; %s before, RSS was %s:", HUMAN_DURATION(r->meta.duration_ns - m.look->time_ns),
+			HUMAN_BYTES(rest));
 	for (int i = 0; i < PARTS_SAID && n < size; i++) {
 		uint8_t most = 0;
 		for (uint8_t part = 1; part < REC_PARTS; part++) {
@@ -113,13 +111,13 @@ static void put_last_look(const struct recording *r, char *out, size_t size) {
 		}
 		if (m.bytes[most] > 0) {
 			n += (size_t)snprintf(out + n, size - n, "%s %s %s", i > 0 ? "," : "",
-					human_bytes(bytes, m.bytes[most]), memory_part_texts[most].words);
+					HUMAN_BYTES(m.bytes[most]), memory_part_texts[most].words);
 		}
 		rest -= m.bytes[most];
 		m.bytes[most] = 0;
 	}
 	if (rest > 0 && n < size) {
-		(void)snprintf(out + n, size - n, ", %s others", human_bytes(bytes, rest));
+		(void)snprintf(out + n, size - n, ", %s others", HUMAN_BYTES(rest));
 	}
 }
 
@@ -127,10 +125,10 @@ static void say_killed_for_memory(struct quality_writer *w, const char *at) {
 	const struct recording *r = w->recording;
 	const struct rec_meta *m = &r->meta;
 	const struct rec_sample *last = r->samples.n ? &r->samples.items[r->samples.n - 1] : NULL;
-	char limit[HUMAN_MAX], heap[HUMAN_MAX], rss[HUMAN_MAX], why[128], seen[256] = "";
+	char why[128], seen[256] = "";
 	if (m->end_limit > 0) {
 		(void)snprintf(why, sizeof why, "its control group had used up its memory limit of %s",
-				human_bytes(limit, m->end_limit));
+				HUMAN_BYTES(m->end_limit));
 	} else {
 		(void)snprintf(why, sizeof why, "memory had run out");
 	}
@@ -138,11 +136,11 @@ static void say_killed_for_memory(struct quality_writer *w, const char *at) {
 		put_last_look(r, seen, sizeof seen);
 	} else if (last && last->rss_bytes > last->ours_bytes) {
 		(void)snprintf(seen, sizeof seen, ", the last RSS seen %s",
-				human_bytes(rss, last->rss_bytes - last->ours_bytes));
+				HUMAN_BYTES(last->rss_bytes - last->ours_bytes));
 	}
 	quality_say(w, "killed", m->end_limit,
 			"the kernel killed the program at %s (SIGKILL), because %s; the heap was %s then%s", at,
-			why, human_bytes(heap, r->summary.live_bytes), seen);
+			why, HUMAN_BYTES(r->summary.live_bytes), seen);
 }
 
 /** "was ended by SIGABRT", or "exited with status 1". */
@@ -157,7 +155,7 @@ static void put_end(const struct rec_meta *m, char *out, size_t size) {
 
 static void say_limit(struct quality_writer *w, const char *at) {
 	const struct rec_meta *m = &w->recording->meta;
-	char end[64], limit[HUMAN_MAX], n[HUMAN_MAX];
+	char end[64];
 	put_end(m, end, sizeof end);
 	bool is_signaled = m->ended == REC_SIGNALED;
 	if (is_signaled && (m->exit_status == SIGNAL_CPU_TIME || m->exit_status == SIGNAL_KILL)) {
@@ -168,14 +166,13 @@ static void say_limit(struct quality_writer *w, const char *at) {
 	} else if (is_signaled && m->exit_status == SIGNAL_FILE_SIZE) {
 		quality_say(w, "killed", m->end_limit,
 				"the program %s at %s: it had reached its limit of file size, %s (ulimit -f)", end,
-				at, human_bytes(limit, m->end_limit));
+				at, HUMAN_BYTES(m->end_limit));
 	} else {
 		uint64_t failed = w->recording->summary.failed;
 		quality_say(w, "killed", m->end_limit,
 				"the program %s at %s; %s allocation%s failed: its memory is limited to %s (ulimit "
 				"-v or -d)",
-				end, at, human_count(n, failed), failed == 1 ? "" : "s",
-				human_bytes(limit, m->end_limit));
+				end, at, HUMAN_COUNT(failed), failed == 1 ? "" : "s", HUMAN_BYTES(m->end_limit));
 	}
 }
 

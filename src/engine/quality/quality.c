@@ -35,11 +35,10 @@ static void say_missing(struct quality_writer *w) {
 
 static void say_sampled(struct quality_writer *w) {
 	uint64_t rate_log2 = w->recording->meta.rate_log2;
-	char text[HUMAN_MAX];
 	if (rate_log2) {
 		quality_say(w, "sampled", UINT64_C(1) << rate_log2,
 				"sampled: all figures are estimates, from one allocation in about %s",
-				human_bytes(text, UINT64_C(1) << rate_log2));
+				HUMAN_BYTES(UINT64_C(1) << rate_log2));
 	}
 }
 
@@ -65,7 +64,6 @@ static uint64_t count_cut_off(const struct quality_writer *w) {
 /** Says nothing of less than 1 % of the allocations; `--json` has their number. */
 static void say_truncated(struct quality_writer *w) {
 	uint64_t all = w->recording->summary.allocations, cut = 0;
-	char n[HUMAN_MAX], share[HUMAN_MAX];
 	if (w->recording->quality.truncated_stacks) {
 		cut = count_cut_off(w);
 	}
@@ -73,67 +71,63 @@ static void say_truncated(struct quality_writer *w) {
 		quality_say(w, "truncated-stacks", cut,
 				"%s allocations (%s) have stacks without their outer callers: their sizes count; "
 				"in the tree they begin at the outermost caller that is known",
-				human_count(n, cut), human_percent(share, cut, all));
+				HUMAN_COUNT(cut), HUMAN_PERCENT(cut, all));
 	}
 }
 
 static void say_peak_range(struct quality_writer *w) {
 	const struct rec_summary *s = &w->recording->summary;
-	char low[HUMAN_MAX], high[HUMAN_MAX];
 	if (s->peak_high_bytes > 0) {
 		quality_say(w, "peak-range", s->peak_high_bytes - s->peak_low_bytes,
 				"the peak is not exact: it lies between %s and %s. Some events arrived late, from "
 				"threads that stalled in the middle of a call",
-				human_bytes(low, s->peak_low_bytes), human_bytes(high, s->peak_high_bytes));
+				HUMAN_BYTES(s->peak_low_bytes), HUMAN_BYTES(s->peak_high_bytes));
 	}
 }
 
 static void say_losses(struct quality_writer *w) {
 	const struct rec_quality *q = &w->recording->quality;
-	char n[HUMAN_MAX];
 	// How many events came after the recording's end is unknown
 	if (q->lost_events && !q->recording_stopped_early) {
 		quality_say(w, "lost-events", q->lost_events,
 				"%s allocations or frees could not be recorded and are missing from the totals",
-				human_count(n, q->lost_events));
+				HUMAN_COUNT(q->lost_events));
 	}
 	if (q->skipped_numbers || q->abandoned_hooks) {
 		uint64_t sum = q->skipped_numbers + q->abandoned_hooks;
 		quality_say(w, "abandoned", sum,
 				"%s events were begun and never finished (threads killed or jumped out of in "
 				"the middle of a call)",
-				human_count(n, sum));
+				HUMAN_COUNT(sum));
 	}
 	say_peak_range(w);
 	say_truncated(w);
 	if (q->marks_dropped) {
 		quality_say(w, "marks-dropped", q->marks_dropped,
-				"too many marks: dropped %s, kept the first ones",
-				human_count(n, q->marks_dropped));
+				"too many marks: dropped %s, kept the first ones", HUMAN_COUNT(q->marks_dropped));
 	}
 	if (q->double_allocations > w->recording->summary.allocations / 10000) {
 		quality_say(w, "missed-frees", q->double_allocations,
 				"%s addresses were handed out twice: some frees of an allocator were missed, so "
 				"\"never freed\" was corrected when the address was allocated again",
-				human_count(n, q->double_allocations));
+				HUMAN_COUNT(q->double_allocations));
 	}
 	if (q->detail_ends_ns) {
 		quality_say(w, "detail-ends", q->detail_ends_ns,
 				"the disk was nearly full: from %s on there are totals, but no more detail over "
 				"time",
-				human_duration(n, q->detail_ends_ns));
+				HUMAN_DURATION(q->detail_ends_ns));
 	}
 }
 
 enum { FEW = 100 };
 
 const char *quality_why_old(const struct rec_meta *m, char out[QUALITY_OLD_MAX]) {
-	char most[HUMAN_MAX];
 	if (m->old_unknown == REC_OLD_LATE) {
 		(void)snprintf(out, QUALITY_OLD_MAX,
 				"blocks allocated before the attach are not known: copying the program's memory "
 				"takes longer than %s (--max-pause allows more)",
-				human_duration(most, m->max_pause_ns));
+				HUMAN_DURATION(m->max_pause_ns));
 		return out;
 	}
 	const char *why = "the kernel refused to copy the program's memory";
@@ -150,19 +144,18 @@ const char *quality_why_old(const struct rec_meta *m, char out[QUALITY_OLD_MAX])
 /** Blocks from before the attach, which do not count as never freed. */
 static void say_before(struct quality_writer *w) {
 	const struct rec_summary *s = &w->recording->summary;
-	char a[HUMAN_MAX], b[HUMAN_MAX], c[HUMAN_MAX], d[HUMAN_MAX];
 	if (s->old_blocks) {
 		char freed[2 * HUMAN_MAX + 32] = "none of them was freed";
 		if (s->old_freed_blocks > 0) {
 			(void)snprintf(freed, sizeof freed, "%s of them, %s, %s freed",
-					human_count(c, s->old_freed_blocks), human_bytes(d, s->old_freed_bytes),
+					HUMAN_COUNT(s->old_freed_blocks), HUMAN_BYTES(s->old_freed_bytes),
 					s->old_freed_blocks == 1 ? "was" : "were");
 		}
 		quality_say(w, "before-attach", s->old_blocks,
 				"allocated before the attach: %s block%s, %s; %s since. They are in no other "
 				"number here",
-				human_count(a, s->old_blocks), s->old_blocks == 1 ? "" : "s",
-				human_bytes(b, s->old_bytes), freed);
+				HUMAN_COUNT(s->old_blocks), s->old_blocks == 1 ? "" : "s",
+				HUMAN_BYTES(s->old_bytes), freed);
 	}
 	if (w->recording->meta.old_unknown) {
 		char text[QUALITY_OLD_MAX];
@@ -172,8 +165,8 @@ static void say_before(struct quality_writer *w) {
 	uint64_t n = w->recording->quality.unknown_frees;
 	if (w->recording->meta.source == REC_ATTACHED && n) {
 		quality_say(w, "unknown-frees", n,
-				"%s %s of%s %s from before the attach, of which nothing is known",
-				human_count(a, n), n == 1 ? "free was" : "frees were",
+				"%s %s of%s %s from before the attach, of which nothing is known", HUMAN_COUNT(n),
+				n == 1 ? "free was" : "frees were",
 				s->old_blocks    ? n == 1 ? " another" : " other"
 						: n == 1 ? " a"
 								 : "",
@@ -184,7 +177,7 @@ static void say_before(struct quality_writer *w) {
 		quality_say(w, "missed-allocations", n,
 				"%s frees were of blocks whose allocation was not seen: an allocator's allocations "
 				"are partly missing here%s",
-				human_count(a, n), names_is_of_nim(w->names) ? " (build with -d:useMalloc)" : "");
+				HUMAN_COUNT(n), names_is_of_nim(w->names) ? " (build with -d:useMalloc)" : "");
 	}
 }
 
@@ -239,9 +232,8 @@ static void name_mapper(const struct quality_writer *w, uint64_t least_bytes,
 		struct slice name = has_name ? best->function : path_base(best->module);
 		bool is_cut = name.size > NAME_MAX_BYTES;
 		name.size = is_cut ? NAME_MAX_BYTES - 1 : name.size;
-		char bytes[HUMAN_MAX];
 		(void)snprintf(out, MAPPER_MAX, "; %.*s%s had mapped most, %s of addresses",
-				SLICE_ARG(name), is_cut ? "…" : "", human_bytes(bytes, most));
+				SLICE_ARG(name), is_cut ? "…" : "", HUMAN_BYTES(most));
 	}
 }
 
@@ -270,7 +262,7 @@ static void say_outside(struct quality_writer *w) {
 	if (!is_large || heap_bytes > rss / 2) {
 		return;
 	}
-	char all[HUMAN_MAX], rest[HUMAN_MAX], more[MAPPER_MAX] = "", own[RUNTIME_FLAG_MAX];
+	char more[MAPPER_MAX] = "", own[RUNTIME_FLAG_MAX];
 	bool has_unknown = r->meta.source == REC_ATTACHED && r->summary.old_blocks == 0;
 	// If live blocks never reached half of it, the rest is not freed memory that is kept
 	bool is_own = r->summary.peak_bytes + r->summary.old_bytes < rss / 2 &&
@@ -286,8 +278,8 @@ static void say_outside(struct quality_writer *w) {
 				has_unknown ? "older blocks, " : "");
 	}
 	quality_say(w, "outside-heap", rss - heap_bytes,
-			"of %s resident memory at its peak, %s were not in %s blocks%s", human_bytes(all, rss),
-			human_bytes(rest, rss - heap_bytes), has_unknown ? "known" : "live", more);
+			"of %s resident memory at its peak, %s were not in %s blocks%s", HUMAN_BYTES(rss),
+			HUMAN_BYTES(rss - heap_bytes), has_unknown ? "known" : "live", more);
 }
 
 /** Silence would read as if nothing had been mapped. */

@@ -113,7 +113,6 @@ static bool is_program_itself(const struct recording *r, uint32_t exe) {
 
 /** "; the largest, NAME (pid, RSS), why: what records it". */
 static void put_largest(struct buffer *out, const struct recording *r, const struct rec_child *c) {
-	char size[HUMAN_MAX];
 	struct slice exe = r->strings.items[c->exe];
 	const struct reason *reason = &reasons[c->why < REC_WHYS ? c->why : REC_WHY_UNKNOWN];
 	// Starting a program again does not record the processes that it starts by itself
@@ -122,7 +121,7 @@ static void put_largest(struct buffer *out, const struct recording *r, const str
 	advice = advice == ADVICE_BY_ITSELF && (is_worker || exe.size == 0) ? ADVICE_ATTACH : advice;
 	buffer_printf(out, "; the largest, %.*s (pid %u", SLICE_ARG(r->strings.items[c->name]), c->pid);
 	if (c->peak_rss_bytes) {
-		buffer_printf(out, ", %s RSS", human_bytes(size, c->peak_rss_bytes));
+		buffer_printf(out, ", %s RSS", HUMAN_BYTES(c->peak_rss_bytes));
 	}
 	buffer_text(out, ")");
 	if (c->is_fork && c->why == REC_WHY_NONE) {
@@ -155,8 +154,7 @@ static const struct rec_child *largest_child(const struct recording *r) {
 
 static uint64_t put_children(struct buffer *text, const struct recording *r) {
 	uint64_t n = r->quality.children_forked + r->quality.children_executed;
-	char count[HUMAN_MAX];
-	buffer_printf(text, "%s child process%s not recorded", human_count(count, n),
+	buffer_printf(text, "%s child process%s not recorded", HUMAN_COUNT(n),
 			n == 1 ? " was" : "es were");
 	const struct rec_child *largest = largest_child(r);
 	if (largest) {

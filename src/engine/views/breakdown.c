@@ -224,13 +224,13 @@ static bool take_sizes(struct taker *t) {
 	}
 	bool ok = true;
 	for (unsigned i = 0; ok && i < SIZE_CLASSES; i++) {
-		char text[2 * HUMAN_MAX + 8], a[HUMAN_MAX], b[HUMAN_MAX];
+		char text[2 * HUMAN_MAX + 8];
 		uint64_t least = i ? (uint64_t)1 << (i - 1) : 0;
 		if (!is_anything(&classes[i].costs)) {
 			continue;
 		}
-		(void)snprintf(text, sizeof text, i < 2 ? "%s" : "%s to %s", human_bytes(a, least),
-				human_bytes(b, least * 2 - 1));
+		(void)snprintf(text, sizeof text, i < 2 ? "%s" : "%s to %s", HUMAN_BYTES(least),
+				HUMAN_BYTES(least * 2 - 1));
 		struct part *part = vec_push(&t->parts);
 		const char *label = arena_text(t->arena, slice_of_text(text));
 		ok = part && label;
@@ -250,13 +250,12 @@ static uint64_t lifetime_least_ns(unsigned class) {
 }
 
 static void put_life(char *out, size_t size, unsigned class) {
-	char time[HUMAN_MAX];
 	bool is_last = class == REC_LIFETIMES - 1;
 	uint64_t ns = lifetime_least_ns(is_last ? class : class + 1);
 	if (ns < 1000000) {
 		(void)snprintf(out, size, "below %u us", (unsigned)(ns / 1000));
 	} else {
-		(void)snprintf(out, size, "%s %s", is_last ? "from" : "below", human_duration(time, ns));
+		(void)snprintf(out, size, "%s %s", is_last ? "from" : "below", HUMAN_DURATION(ns));
 	}
 }
 

@@ -27,7 +27,6 @@ static void put_total(struct buffer *out, const struct compare_request *request,
 /** Programs that ran for different times are told apart by their rates. */
 static void put_rate(struct buffer *out, const struct compare_request *request,
 		const struct total *allocations) {
-	char text[HUMAN_MAX];
 	uint64_t shortest = request->input[DIFF_OURS].recording->meta.duration_ns;
 	if (request->has_base && request->input[DIFF_BASE].recording->meta.duration_ns < shortest) {
 		shortest = request->input[DIFF_BASE].recording->meta.duration_ns;
@@ -41,17 +40,15 @@ static void put_rate(struct buffer *out, const struct compare_request *request,
 		double seconds = (double)r->meta.duration_ns / 1e9;
 		bool is_known = seconds > 0 && allocations->is_known[side];
 		double rate = is_known ? (double)allocations->value[side] / seconds : 0;
-		put_right(out, is_known ? human_count(text, (uint64_t)rate) : "unknown", COLUMN);
+		put_right(out, is_known ? HUMAN_COUNT((uint64_t)rate) : "unknown", COLUMN);
 	}
 	buffer_u8(out, '\n');
 }
 
 static void put_durations(struct buffer *out, const struct compare_request *request) {
-	char text[HUMAN_MAX];
 	buffer_printf(out, "  %-12s", "ran for");
 	for (int side = request->has_base; side >= 0; side--) {
-		put_right(out, human_duration(text, request->input[side].recording->meta.duration_ns),
-				COLUMN);
+		put_right(out, HUMAN_DURATION(request->input[side].recording->meta.duration_ns), COLUMN);
 	}
 	buffer_text(out, "\n\n");
 }
@@ -96,10 +93,9 @@ static void put_sites(void *to, const struct compare_request *request,
 
 /** "-1.20K": a difference in the classic form. */
 static void put_classic(struct buffer *out, const char *what, const struct total *t) {
-	char text[HUMAN_MAX];
 	uint64_t ours = t->value[DIFF_OURS], base = t->value[DIFF_BASE];
 	buffer_printf(out, "%s: %s%s\n", what, ours < base ? "-" : "",
-			human_classic(text, ours < base ? base - ours : ours - base));
+			HUMAN_CLASSIC(ours < base ? base - ours : ours - base));
 }
 
 /** Per second stands the difference of the rates: that of the durations is no time that passed. */

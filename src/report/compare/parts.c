@@ -84,13 +84,12 @@ bool total_has_changed(const struct total *t) {
 }
 
 const char *change_text(char text[CHANGE_MAX], uint64_t ours, uint64_t base, bool is_bytes) {
-	char size[HUMAN_MAX];
 	uint64_t by = ours < base ? base - ours : ours - base;
 	(void)snprintf(text, CHANGE_MAX, "%s%s",
 			ours > base           ? "+"
 					: ours < base ? "-"
 								  : "",
-			is_bytes ? human_bytes(size, by) : human_count(size, by));
+			is_bytes ? HUMAN_BYTES(by) : HUMAN_COUNT(by));
 	return text;
 }
 

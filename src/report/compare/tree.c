@@ -64,8 +64,7 @@ static bool make(struct tree_writer *w, struct arena *arena, struct err *err) {
 // ---- text
 
 static void put_number(struct tree_writer *w, uint64_t number) {
-	char text[HUMAN_MAX];
-	put_right(w->out, w->is_bytes ? human_bytes(text, number) : human_count(text, number), COLUMN);
+	put_right(w->out, w->is_bytes ? HUMAN_BYTES(number) : HUMAN_COUNT(number), COLUMN);
 }
 
 static void put_row(struct tree_writer *w, uint32_t node, size_t indent) {

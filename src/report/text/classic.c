@@ -169,12 +169,10 @@ static void put_callers(struct classic *c, uint32_t node) {
 }
 
 static void put_line(struct classic *c, const struct rec_stack *s, enum what what, bool is_entry) {
-	char bytes[HUMAN_MAX];
 	const char *end = is_entry ? "from\n" : "from:\n";
 	if (what == CALLS) {
 		buffer_printf(c->out, "%" PRIu64 " calls%s with %s peak consumption %s", s->allocations,
-				is_entry ? " to allocation functions" : "", human_classic(bytes, s->peak_bytes),
-				end);
+				is_entry ? " to allocation functions" : "", HUMAN_CLASSIC(s->peak_bytes), end);
 	} else if (what == TEMPORARY) {
 		buffer_printf(c->out,
 				"%" PRIu64 " temporary allocations of %" PRIu64 " allocations in total (%.2f%%) %s",
@@ -184,8 +182,8 @@ static void put_line(struct classic *c, const struct rec_stack *s, enum what wha
 		const char *is_what = what == LEAKED ? "leaked"
 				: is_entry                   ? "peak memory consumed"
 											 : "consumed";
-		buffer_printf(c->out, "%s %s over %" PRIu64 " calls %s",
-				human_classic(bytes, of_stack(s, what)), is_what, s->allocations, end);
+		buffer_printf(c->out, "%s %s over %" PRIu64 " calls %s", HUMAN_CLASSIC(of_stack(s, what)),
+				is_what, s->allocations, end);
 	}
 }
 
@@ -214,11 +212,10 @@ static void put_rest(struct classic *c, const struct entry *e, uint32_t shown, e
 	for (uint32_t i = shown; i < e->n; i++) {
 		rest += of_stack(&c->r->stacks.items[c->order[e->first + i]], what);
 	}
-	char bytes[HUMAN_MAX];
 	if (what == CALLS || what == TEMPORARY) {
 		buffer_printf(c->out, "  and %" PRIu64, rest);
 	} else {
-		buffer_printf(c->out, "  and %s", human_classic(bytes, rest));
+		buffer_printf(c->out, "  and %s", HUMAN_CLASSIC(rest));
 	}
 	buffer_printf(c->out, " from %" PRIu32 " other places\n", e->n - c->options->sub_peak_limit);
 }
@@ -312,7 +309,6 @@ bool report_classic(struct buffer *out, const struct recording *r, const struct 
 /** What a file of another program does not say has no line: a script must not take it for zero. */
 void report_six_lines(struct buffer *out, const struct recording *r) {
 	const struct rec_summary *s = &r->summary;
-	char text[HUMAN_MAX];
 	if (!(r->missing & REC_TIME)) {
 		buffer_printf(out, "total runtime: %.2fs.\n", (double)r->meta.duration_ns / 1e9);
 	}
@@ -325,18 +321,17 @@ void report_six_lines(struct buffer *out, const struct recording *r) {
 				s->temporary, page_per_second(r, s->temporary));
 	}
 	if (!(r->missing & REC_PEAK_BYTES)) {
-		buffer_printf(out, "peak heap memory consumption: %s\n",
-				human_classic(text, s->peak_bytes));
+		buffer_printf(out, "peak heap memory consumption: %s\n", HUMAN_CLASSIC(s->peak_bytes));
 	}
 	if (r->meta.source != REC_IMPORTED) {
 		buffer_printf(out, "peak RSS (including heaptrack overhead): %s\n",
-				human_classic(text, s->peak_rss_bytes));
+				HUMAN_CLASSIC(s->peak_rss_bytes));
 	}
 	if (!(r->missing & REC_LIVE_BYTES)) {
-		buffer_printf(out, "total memory leaked: %s\n", human_classic(text, s->live_bytes));
+		buffer_printf(out, "total memory leaked: %s\n", HUMAN_CLASSIC(s->live_bytes));
 	}
 	if (s->suppressed_bytes) {
-		buffer_printf(out, "suppressed leaks: %s\n", human_classic(text, s->suppressed_bytes));
+		buffer_printf(out, "suppressed leaks: %s\n", HUMAN_CLASSIC(s->suppressed_bytes));
 	}
 }
 

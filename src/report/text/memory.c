@@ -39,16 +39,15 @@ static void put_row(struct writer *w, struct buffer *label, uint64_t bytes) {
 /** "MEMORY at 1.20 s: RSS 64.5 MB, 97 % of its peak". */
 static void put_title(struct writer *w) {
 	const struct rec_look *look = w->m.look;
-	char a[HUMAN_MAX], b[HUMAN_MAX];
 	uint64_t peak = w->r->summary.peak_rss_bytes;
 	struct buffer title = {0};
 	static const char *const at[REC_ATS] = {[REC_AT_END] = "the end, ",
 			[REC_AT_DETACH] = "the detach, ",
 			[REC_AT_REQUEST] = "a request, "};
 	buffer_printf(&title, "MEMORY at %s%s: RSS %s", at[look->at] ? at[look->at] : "",
-			human_duration(a, look->time_ns), human_bytes(b, look->rss_bytes));
+			HUMAN_DURATION(look->time_ns), HUMAN_BYTES(look->rss_bytes));
 	if (peak > look->rss_bytes) {
-		buffer_printf(&title, ", %s of its peak", human_percent(a, look->rss_bytes, peak));
+		buffer_printf(&title, ", %s of its peak", HUMAN_PERCENT(look->rss_bytes, peak));
 	}
 	put_cut_padded(w->out, buffer_view(&title), w->width - BYTES_COLUMN - SHARE_COLUMN);
 	put_right(w->out, "bytes", BYTES_COLUMN);
@@ -78,9 +77,8 @@ static void put_owner(struct writer *w, struct buffer *out, const struct memory_
 }
 
 static void put_lazy_free(struct buffer *out, uint64_t bytes) {
-	char text[HUMAN_MAX];
 	if (bytes > 0) {
-		buffer_printf(out, " (%s given back, not taken yet)", human_bytes(text, bytes));
+		buffer_printf(out, " (%s given back, not taken yet)", HUMAN_BYTES(bytes));
 	}
 }
 
@@ -126,12 +124,11 @@ static void put_mapped(struct writer *w, uint32_t most) {
 /** "data of modules (libLLVM.so.14 3.1 MB, app 10.2 kB)": the largest that have a name. */
 static void put_largest(struct writer *w, struct buffer *out, uint8_t part) {
 	uint32_t n, n_named = 0;
-	char bytes[HUMAN_MAX];
 	const struct memory_row *rows = rows_of(w, part, &n);
 	for (uint32_t i = 0; rows && i < n && n_named < NAMED; i++) {
 		if (rows[i].name.size > 0) {
 			buffer_printf(out, "%s%.*s %s", n_named++ ? ", " : " (",
-					SLICE_ARG(path_base(rows[i].name)), human_bytes(bytes, rows[i].bytes));
+					SLICE_ARG(path_base(rows[i].name)), HUMAN_BYTES(rows[i].bytes));
 		}
 	}
 	buffer_text(out, n_named ? ")" : "");
@@ -139,11 +136,10 @@ static void put_largest(struct writer *w, struct buffer *out, uint8_t part) {
 
 static void put_part(struct writer *w, uint8_t part, bool has_rows) {
 	struct buffer label = {0};
-	char text[HUMAN_MAX];
 	uint64_t bytes = w->m.bytes[part], lazy = w->m.lazy_free[part];
 	buffer_printf(&label, "  %s", memory_part_texts[part].words);
 	if (part == REC_PART_HEAP_LIVE && w->m.asked_bytes > bytes) {
-		buffer_printf(&label, " (of %s asked for)", human_bytes(text, w->m.asked_bytes));
+		buffer_printf(&label, " (of %s asked for)", HUMAN_BYTES(w->m.asked_bytes));
 	} else if (lazy > 0) {
 		put_lazy_free(&label, lazy);
 	} else if (!has_rows && part >= REC_PART_MODULES_WRITTEN) {
@@ -155,7 +151,6 @@ static void put_part(struct writer *w, uint8_t part, bool has_rows) {
 /** What else belongs to the figures; how many lines that takes. */
 static uint32_t put_remarks(struct writer *w, struct buffer *out, bool is_full) {
 	const struct rec_look *look = w->m.look;
-	char bytes[HUMAN_MAX];
 	uint32_t n = 0;
 	if (!(look->has & REC_HAS_PAGES)) {
 		buffer_text(out,
@@ -163,12 +158,12 @@ static uint32_t put_remarks(struct writer *w, struct buffer *out, bool is_full) 
 		n++;
 	}
 	if (look->swap_bytes > 0) {
-		buffer_printf(out, "  %s more are swapped out\n", human_bytes(bytes, look->swap_bytes));
+		buffer_printf(out, "  %s more are swapped out\n", HUMAN_BYTES(look->swap_bytes));
 		n++;
 	}
 	if (look->changed_bytes > (is_full ? 0 : look->rss_bytes / 100 * REMARK_PERCENT)) {
 		buffer_printf(out, "  about %s came or went while it was read\n",
-				human_bytes(bytes, look->changed_bytes));
+				HUMAN_BYTES(look->changed_bytes));
 		n++;
 	}
 	w->failed |= out->failed;
@@ -231,7 +226,6 @@ void page_put_memory(struct page *p) {
 
 /** What of live blocks was not in memory, by stack. */
 static void put_untouched(struct writer *w) {
-	char a[HUMAN_MAX], b[HUMAN_MAX], c[HUMAN_MAX];
 	for (uint32_t i = 0; i < w->m.n_untouched; i++) {
 		const struct rec_untouched *u = &w->m.untouched[i];
 		const uint32_t node = w->r->stacks.items[u->stack].node;
@@ -239,9 +233,9 @@ static void put_untouched(struct writer *w) {
 		const struct memory_row row = {.maker = site,
 				.via = site && site->is_runtime ? names_site_frame(w->names, node) : NULL};
 		buffer_text(w->out, i ? "" : "  of live blocks not in memory:\n");
-		buffer_printf(w->out, "      %s of %s in %s block%s: ",
-				human_bytes(a, u->asked_bytes - u->resident_bytes), human_bytes(b, u->asked_bytes),
-				human_count(c, u->blocks), u->blocks == 1 ? "" : "s");
+		buffer_printf(w->out,
+				"      %s of %s in %s block%s: ", HUMAN_BYTES(u->asked_bytes - u->resident_bytes),
+				HUMAN_BYTES(u->asked_bytes), HUMAN_COUNT(u->blocks), u->blocks == 1 ? "" : "s");
 		put_owner(w, w->out, &row);
 		buffer_u8(w->out, '\n');
 	}

@@ -16,10 +16,8 @@ enum { ROWS = 30, STACKS = 10 };
 
 /** A second column, in what the first is ranked by. */
 static void put_second(struct viewer *v, const struct lens_costs *c) {
-	char text[HUMAN_MAX];
 	bool is_by_number = lens_metrics[v->lens->metric].is_counted;
-	put_right(v->out, is_by_number ? human_count(text, c->blocks) : human_compact(text, c->bytes),
-			8);
+	put_right(v->out, is_by_number ? HUMAN_COUNT(c->blocks) : HUMAN_COMPACT(c->bytes), 8);
 	buffer_text(v->out, "  ");
 }
 

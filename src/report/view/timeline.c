@@ -37,14 +37,13 @@ static bool has_rates(const struct viewer *v) {
 }
 
 static void put_row(struct viewer *v, const struct stretch *s, uint64_t start_ns, uint64_t most) {
-	char text[HUMAN_MAX];
-	put_right(v->out, human_duration(text, s->end_ns), 12);
-	put_right(v->out, s->is_seen ? human_compact(text, s->bytes) : "", 8);
+	put_right(v->out, HUMAN_DURATION(s->end_ns), 12);
+	put_right(v->out, s->is_seen ? HUMAN_COMPACT(s->bytes) : "", 8);
 	buffer_text(v->out, "  ");
 	put_bar(v->out, s->bytes, most);
 	uint64_t length = has_rates(v) ? s->end_ns - start_ns : 1000000000;
-	put_right(v->out, human_count(text, rate(s->allocations, length)), 13);
-	put_right(v->out, human_count(text, rate(s->temporary, length)), 13);
+	put_right(v->out, HUMAN_COUNT(rate(s->allocations, length)), 13);
+	put_right(v->out, HUMAN_COUNT(rate(s->temporary, length)), 13);
 	buffer_text(v->out, s->bytes == most && most ? "  largest\n" : "\n");
 }
 
@@ -57,14 +56,13 @@ static bool put_mark(struct viewer *v, const struct rec_mark *m, uint64_t until_
 	if (!lens_apply(&between, v->r, v->names, &v->arena, &result, err)) {
 		return false;
 	}
-	char text[HUMAN_MAX];
 	buffer_text(v->out, "  ");
 	put_left(v->out, v->r->strings.items[m->name], MARK_NAME);
-	put_right(v->out, human_duration(text, m->time_ns), 12);
-	put_right(v->out, human_count(text, result.total.allocations), 15);
-	put_right(v->out, human_compact(text, result.total.allocated_bytes), 10);
-	put_right(v->out, human_compact(text, result.total.bytes), 10);
-	put_right(v->out, human_count(text, result.total.blocks), 13);
+	put_right(v->out, HUMAN_DURATION(m->time_ns), 12);
+	put_right(v->out, HUMAN_COUNT(result.total.allocations), 15);
+	put_right(v->out, HUMAN_COMPACT(result.total.allocated_bytes), 10);
+	put_right(v->out, HUMAN_COMPACT(result.total.bytes), 10);
+	put_right(v->out, HUMAN_COUNT(result.total.blocks), 13);
 	buffer_u8(v->out, '\n');
 	return true;
 }

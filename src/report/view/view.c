@@ -6,18 +6,16 @@
 #include "report/view/viewer.h"
 
 static void put_totals(struct viewer *v) {
-	char bytes[HUMAN_MAX], blocks[HUMAN_MAX], t[HUMAN_MAX];
 	const struct lens_costs *total = &v->result.total;
 	buffer_printf(v->out, "%s: %s in %s block%s", lens_metrics[v->lens->metric].title,
-			human_bytes(bytes, total->bytes), human_count(blocks, total->blocks),
-			total->blocks == 1 ? "" : "s");
+			HUMAN_BYTES(total->bytes), HUMAN_COUNT(total->blocks), total->blocks == 1 ? "" : "s");
 	if (lens_metrics[v->lens->metric].rule == METRIC_LIVE_AT_LARGEST) {
-		buffer_printf(v->out, ", at %s", human_duration(t, v->result.moment_ns));
+		buffer_printf(v->out, ", at %s", HUMAN_DURATION(v->result.moment_ns));
 	}
 	if (v->lens->has_range) {
 		buffer_printf(v->out, "; time range from %s to %s",
-				human_duration(t, lens_edge_ns(v->r, v->lens->from)),
-				human_duration(blocks, lens_edge_ns(v->r, v->lens->to)));
+				HUMAN_DURATION(lens_edge_ns(v->r, v->lens->from)),
+				HUMAN_DURATION(lens_edge_ns(v->r, v->lens->to)));
 	}
 	struct slice text = lens_text(v->lens, v->r, &v->arena);
 	if (text.size) {
@@ -28,8 +26,8 @@ static void put_totals(struct viewer *v) {
 		buffer_text(v->out, "Nothing matches this lens.\n");
 	} else if (v->lens->has_range) {
 		buffer_printf(v->out, "allocated in this range: %s allocations, %s, %s temporary\n",
-				human_count(blocks, total->allocations), human_bytes(bytes, total->allocated_bytes),
-				human_count(t, total->temporary));
+				HUMAN_COUNT(total->allocations), HUMAN_BYTES(total->allocated_bytes),
+				HUMAN_COUNT(total->temporary));
 	}
 }
 

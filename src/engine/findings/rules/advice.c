@@ -100,13 +100,12 @@ void find_wrapper(struct finder *f) {
 	}
 	struct finding *out = finder_add(f);
 	struct buffer text = {0};
-	char a[HUMAN_MAX], b[HUMAN_MAX];
 	struct slice name = short_name_of(f, p->name);
 	finder_about(f, out, p->name, "allocations");
 	put_name(f, &text, p->name);
 	buffer_printf(&text,
 			" makes %s of the allocations for %s callers; to see those instead: --fold '%.*s'",
-			human_percent(a, p->allocations, f->r->summary.allocations), human_count(b, n),
+			HUMAN_PERCENT(p->allocations, f->r->summary.allocations), HUMAN_COUNT(n),
 			SLICE_ARG(name));
 	finding_put(out, "callers", n);
 	finding_put(out, "allocations", p->allocations);

@@ -7,14 +7,13 @@
 static void put_pace(struct finder *f, struct buffer *text, struct finding *out,
 		const struct place *p) {
 	uint64_t run = f->r->meta.duration_ns, worked = p->last_ns - p->first_ns;
-	char number[HUMAN_MAX];
 	if (worked < run / 2 || worked < 1000000000) {
-		buffer_printf(text, worked < 1000000 ? "in %s" : "within %s", human_span(number, worked));
+		buffer_printf(text, worked < 1000000 ? "in %s" : "within %s", HUMAN_SPAN(worked));
 		finding_put(out, "within_ns", worked);
 		return;
 	}
 	uint64_t rate = run ? (uint64_t)((double)p->short_lived * 1e9 / (double)run) : 0;
-	buffer_printf(text, "%s/s", human_count(number, rate));
+	buffer_printf(text, "%s/s", HUMAN_COUNT(rate));
 	finding_put(out, "per_s", rate);
 }
 
@@ -89,14 +88,13 @@ static struct usual_size usual_size_of(const struct finder *f, const struct plac
 static void put_size(struct finder *f, struct buffer *text, struct finding *out,
 		const struct place *p) {
 	struct usual_size usual = usual_size_of(f, p);
-	char number[HUMAN_MAX];
 	if (usual.n < p->short_lived / 10 * 9 || usual.n == 0) {
 		return;
 	}
 	if (usual.count >= usual.n / 10 * 9 && usual.count > 0) {
 		bool is_always = usual.count == usual.n && usual.left_out == 0;
 		buffer_printf(text, ", %s %s bytes", is_always ? "always" : "usually",
-				human_count(number, usual.size));
+				HUMAN_COUNT(usual.size));
 		finding_put(out, "size", usual.size);
 	}
 	struct slice class = class_of(f, p);
@@ -124,13 +122,12 @@ static void say_churn(struct finder *f, struct place *p, const struct own_work *
 	const struct rec_summary *s = &f->r->summary;
 	struct finding *out = finder_add(f);
 	struct buffer text = {0};
-	char a[HUMAN_MAX], b[HUMAN_MAX];
 	finder_about_place(f, out, p, BY_SHORT_LIVED, "allocations");
 	put_place_name(f, &text, p, BY_SHORT_LIVED);
 	buffer_printf(&text,
 			" makes %s of the short-lived blocks (freed within 1 ms or 16 allocations): %s in all, "
 			"",
-			human_percent(a, p->short_lived, s->short_lived), human_count(b, p->short_lived));
+			HUMAN_PERCENT(p->short_lived, s->short_lived), HUMAN_COUNT(p->short_lived));
 	put_pace(f, &text, out, p);
 	put_size(f, &text, out, p);
 	finding_put(out, "short_lived", p->short_lived);
@@ -185,11 +182,10 @@ void find_one_size(struct finder *f) {
 	}
 	struct finding *out = finder_add(f);
 	struct buffer text = {0};
-	char a[HUMAN_MAX], b[HUMAN_MAX];
 	finder_about_place(f, out, p, BY_ALLOCATIONS, "allocations");
 	put_place_name(f, &text, p, BY_ALLOCATIONS);
 	buffer_printf(&text, " allocates %s blocks of %s bytes each on one path",
-			human_count(a, best->count), human_count(b, best->size));
+			HUMAN_COUNT(best->count), HUMAN_COUNT(best->size));
 	finding_put(out, "blocks", best->count);
 	finding_put(out, "size", best->size);
 	finder_say(f, out, &text, FINDING_EXPLAINS,

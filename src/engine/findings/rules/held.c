@@ -37,9 +37,8 @@ static void put_time_to_limit(struct finder *f, struct buffer *out, struct findi
 	if (ns > 365 * 86400e9) {
 		return;
 	}
-	char most[HUMAN_MAX], left[HUMAN_MAX];
 	buffer_printf(out, "; at this rate the limit of %s of its container is reached in %s",
-			human_bytes(most, limit), human_duration(left, (uint64_t)ns));
+			HUMAN_BYTES(limit), HUMAN_DURATION((uint64_t)ns));
 	finding_put(finding, "limit_in_ns", (uint64_t)ns);
 }
 
@@ -99,15 +98,14 @@ static void put_growth(struct finder *f, struct buffer *out, struct finding *fin
 /** "1,000 of 1,500 blocks, 542.0 kB". */
 static void put_kept(const struct finder *f, struct buffer *out, struct finding *finding,
 		const struct place *p) {
-	char text[HUMAN_MAX];
 	if (!(f->r->missing & (REC_LIVE_BLOCKS | REC_ALLOCATIONS))) {
-		buffer_printf(out, "%s of ", human_count(text, p->live_blocks));
-		buffer_printf(out, "%s block%s, ", human_count(text, p->allocations),
+		buffer_printf(out, "%s of ", HUMAN_COUNT(p->live_blocks));
+		buffer_printf(out, "%s block%s, ", HUMAN_COUNT(p->allocations),
 				p->allocations == 1 ? "" : "s");
 		finding_put(finding, "blocks", p->live_blocks);
 		finding_put(finding, "allocations", p->allocations);
 	}
-	buffer_text(out, human_bytes(text, p->live_bytes));
+	buffer_text(out, HUMAN_BYTES(p->live_bytes));
 	finding_put(finding, "bytes", p->live_bytes);
 }
 
@@ -138,7 +136,6 @@ static bool is_kept_early(const struct finder *f, const struct place *p) {
 /** How what is kept came to be there. */
 static void put_kept_shape(struct finder *f, struct buffer *text, struct finding *out,
 		const struct place *p, const struct curve_facts *c) {
-	char when[HUMAN_MAX];
 	switch (c->shape) {
 	case CURVE_GREW:
 		put_growth(f, text, out, c);
@@ -147,29 +144,27 @@ static void put_kept_shape(struct finder *f, struct buffer *text, struct finding
 		}
 		return;
 	case CURVE_AT_START:
-		buffer_printf(text, "allocated once, in the first %s", human_duration(when, c->to_ns));
+		buffer_printf(text, "allocated once, in the first %s", HUMAN_DURATION(c->to_ns));
 		return;
 	case CURVE_ONCE:
-		buffer_printf(text, "allocated once, at %s", human_duration(when, c->from_ns));
+		buffer_printf(text, "allocated once, at %s", HUMAN_DURATION(c->from_ns));
 		return;
 	case CURVE_STOPPED:
-		buffer_printf(text, "stopped growing after %s", human_duration(when, c->to_ns));
+		buffer_printf(text, "stopped growing after %s", HUMAN_DURATION(c->to_ns));
 		finding_put(out, "stopped_ns", c->to_ns);
 		return;
 	case CURVE_AT_END:
-		buffer_printf(text, "nearly all of it allocated after %s",
-				human_duration(when, c->from_ns));
+		buffer_printf(text, "nearly all of it allocated after %s", HUMAN_DURATION(c->from_ns));
 		return;
 	default: break;
 	}
 	if (c->shape == CURVE_RENEWED) {
 		buffer_text(text, "most of it in place of what was freed; ");
 	} else if (c->shape == CURVE_OTHER && is_kept_early(f, p)) {
-		buffer_printf(text, "most of it in the first %s; ",
-				human_duration(when, most_kept_ns(f, p)));
+		buffer_printf(text, "most of it in the first %s; ", HUMAN_DURATION(most_kept_ns(f, p)));
 	}
 	buffer_printf(text, "%sallocated by %s", p->live_blocks == 1 ? "" : "the last of it ",
-			human_duration(when, last_kept_ns(f, p)));
+			HUMAN_DURATION(last_kept_ns(f, p)));
 }
 
 static enum finding_severity severity_of_kept(const struct finder *f, const struct place *p,
@@ -227,17 +222,16 @@ static enum finding_severity severity_of_growth(const struct finder *f,
 
 static void say_growing(struct finder *f, struct finding *out, struct buffer *text,
 		const struct curve_facts *c) {
-	char number[HUMAN_MAX];
 	buffer_text(text, ": ");
 	put_growth(f, text, out, c);
-	buffer_printf(text, ", to %s", human_bytes(number, c->top_bytes));
+	buffer_printf(text, ", to %s", HUMAN_BYTES(c->top_bytes));
 	if (replaces_old(f, NULL, c)) {
 		put_freed_before(f, text, out);
 	}
 	if (c->is_freed && c->is_held_to_end) {
 		buffer_text(text, "; freed only at the end");
 	} else if (c->is_freed) {
-		buffer_printf(text, "; held until %s", human_duration(number, c->held_until_ns));
+		buffer_printf(text, "; held until %s", HUMAN_DURATION(c->held_until_ns));
 	}
 	out->severity = severity_of_growth(f, c);
 }
@@ -264,18 +258,16 @@ static bool makes_anew(const struct finder *f, const struct place *p, uint64_t f
 }
 
 static void put_turnover(struct buffer *text, struct finding *out, const struct place *p) {
-	char freed[HUMAN_MAX], all[HUMAN_MAX];
-	buffer_printf(text, "; blocks came and went: %s of %s were freed",
-			human_count(freed, freed_blocks(p)), human_count(all, p->allocations));
+	buffer_printf(text, "; blocks came and went: %s of %s were freed", HUMAN_COUNT(freed_blocks(p)),
+			HUMAN_COUNT(p->allocations));
 	finding_put(out, "freed_blocks", freed_blocks(p));
 	finding_put(out, "allocations", p->allocations);
 }
 
 static void say_stopped(const struct finder *f, struct finding *out, struct buffer *text,
 		const struct place *p, const struct curve_facts *c) {
-	char bytes[HUMAN_MAX], when[HUMAN_MAX];
-	buffer_printf(text, ": stopped growing at %s after %s", human_bytes(bytes, c->top_bytes),
-			human_duration(when, c->to_ns));
+	buffer_printf(text, ": stopped growing at %s after %s", HUMAN_BYTES(c->top_bytes),
+			HUMAN_DURATION(c->to_ns));
 	if (makes_anew(f, p, c->to_ns, c->top_bytes)) {
 		put_turnover(text, out, p);
 	}
@@ -285,17 +277,15 @@ static void say_stopped(const struct finder *f, struct finding *out, struct buff
 
 static void say_once(const struct finder *f, struct finding *out, struct buffer *text,
 		const struct curve_facts *c) {
-	char bytes[HUMAN_MAX], when[HUMAN_MAX];
 	bool is_start = c->shape == CURVE_AT_START;
-	buffer_printf(text, ": %s were allocated once, %s %s", human_bytes(bytes, c->top_bytes),
-			is_start ? "in the first" : "at",
-			human_duration(when, is_start ? c->to_ns : c->from_ns));
+	buffer_printf(text, ": %s were allocated once, %s %s", HUMAN_BYTES(c->top_bytes),
+			is_start ? "in the first" : "at", HUMAN_DURATION(is_start ? c->to_ns : c->from_ns));
 	if (c->held_until_ns == f->times_ns[f->n_points - 1]) {
 		buffer_text(text, ", and held since");
 	} else if (c->is_freed && c->is_held_to_end) {
 		buffer_text(text, ", and held to the end");
 	} else {
-		buffer_printf(text, ", and held until %s", human_duration(when, c->held_until_ns));
+		buffer_printf(text, ", and held until %s", HUMAN_DURATION(c->held_until_ns));
 	}
 	finding_put(out, "reached_ns", c->to_ns);
 	out->severity = FINDING_EXPLAINS;
@@ -303,10 +293,9 @@ static void say_once(const struct finder *f, struct finding *out, struct buffer 
 
 static void say_bursts(struct finder *f, struct finding *out, struct buffer *text,
 		const struct curve_facts *c) {
-	char bytes[HUMAN_MAX], each[HUMAN_MAX], period[HUMAN_MAX];
 	buffer_printf(text, ": holds up to %s, in %u bursts of %s%s, one every %s",
-			human_bytes(bytes, c->top_bytes), c->n_bursts, c->burst_ns < 1000000 ? "" : "about ",
-			human_span(each, c->burst_ns), human_duration(period, c->period_ns));
+			HUMAN_BYTES(c->top_bytes), c->n_bursts, c->burst_ns < 1000000 ? "" : "about ",
+			HUMAN_SPAN(c->burst_ns), HUMAN_DURATION(c->period_ns));
 	finding_put(out, "bursts", c->n_bursts);
 	finding_put(out, "lasted_ns", c->burst_ns);
 	finding_put(out, "period_ns", c->period_ns);
@@ -411,14 +400,14 @@ static bool say_steady(struct finder *f, struct place *p, const struct curve *li
 	}
 	struct finding *out = finder_add_as(f, "steady", "steady");
 	struct buffer text = {0};
-	char low[HUMAN_MAX], high[HUMAN_MAX], from[HUMAN_MAX];
+	char low[HUMAN_MAX], high[HUMAN_MAX];
 	finder_about_place(f, out, p, BY_PEAK_BYTES, NULL);
 	put_place_name(f, &text, p, BY_PEAK_BYTES);
 	human_bytes(low, level.low_bytes);
 	human_bytes(high, level.high_bytes);
 	bool is_one = strcmp(low, high) == 0;
 	buffer_printf(&text, ": held %s%s%s from %s on", is_one ? "" : low, is_one ? "" : " to ", high,
-			human_duration(from, level.from_ns));
+			HUMAN_DURATION(level.from_ns));
 	finding_put(out, "bytes", level.high_bytes);
 	finding_put(out, "low_bytes", level.low_bytes);
 	finding_put(out, "from_ns", level.from_ns);

@@ -25,15 +25,13 @@ static bool has_pages(const struct memory_look *m) {
 
 /** "42.0 MB (30 % of RSS)". */
 static void put_share(struct buffer *text, const struct memory_look *m, uint64_t bytes) {
-	char a[HUMAN_MAX], b[HUMAN_MAX];
-	buffer_printf(text, "%s (%s of RSS)", human_bytes(a, bytes),
-			human_percent(b, bytes, m->look->rss_bytes));
+	buffer_printf(text, "%s (%s of RSS)", HUMAN_BYTES(bytes),
+			HUMAN_PERCENT(bytes, m->look->rss_bytes));
 }
 
 static void put_when(struct buffer *text, const struct memory_look *m) {
-	char a[HUMAN_MAX];
 	buffer_printf(text, m->look->at == REC_AT_END ? " at the end" : " at %s",
-			human_duration(a, m->look->time_ns));
+			HUMAN_DURATION(m->look->time_ns));
 }
 
 static void put_numbers(struct finding *out, const struct memory_look *m, uint64_t bytes) {
@@ -127,14 +125,13 @@ void find_kept_by_malloc(struct finder *f) {
 	}
 	struct finding *out = finder_add(f);
 	struct buffer text = {0};
-	char a[HUMAN_MAX], b[HUMAN_MAX];
 	const char *words = best.m.look->has & REC_HAS_MAKERS ? remedy(f->r) : NULL;
 	buffer_text(&text, "malloc keeps ");
 	put_share(&text, &best.m, best.bytes);
 	put_when(&text, &best.m);
-	buffer_printf(&text, " that are free; blocks held at most %s", human_bytes(a, best.most_bytes));
+	buffer_printf(&text, " that are free; blocks held at most %s", HUMAN_BYTES(best.most_bytes));
 	if (best.since_ns > 0) {
-		buffer_printf(&text, " from %s on", human_duration(b, best.since_ns));
+		buffer_printf(&text, " from %s on", HUMAN_DURATION(best.since_ns));
 	}
 	if (words) {
 		buffer_printf(&text, "; %s", words);
@@ -236,11 +233,9 @@ static void say_untouched(struct finder *f, const struct memory_look *m, const s
 		const struct untouched *u) {
 	struct finding *out = finder_add(f);
 	struct buffer text = {0};
-	char a[HUMAN_MAX], b[HUMAN_MAX], c[HUMAN_MAX];
 	put_place_name(f, &text, p, BY_PEAK_BYTES);
-	buffer_printf(&text, ": %s of %s in %s live block%s were not in memory",
-			human_bytes(a, u->bytes), human_bytes(b, u->asked_bytes), human_count(c, u->blocks),
-			u->blocks == 1 ? "" : "s");
+	buffer_printf(&text, ": %s of %s in %s live block%s were not in memory", HUMAN_BYTES(u->bytes),
+			HUMAN_BYTES(u->asked_bytes), HUMAN_COUNT(u->blocks), u->blocks == 1 ? "" : "s");
 	put_when(&text, m);
 	buffer_text(&text, ", and are no part of RSS");
 	finder_about_place(f, out, p, BY_PEAK_BYTES, "peak");

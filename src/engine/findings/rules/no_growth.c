@@ -101,15 +101,14 @@ static bool held_before(struct finder *f, uint32_t place, const struct window *w
 /** "; parse() app.cpp:3 grew most, by 12.0 kB", and what it held at the end if that was much. */
 static void put_site(struct finder *f, struct buffer *text, const struct place *p,
 		const struct window *w, uint64_t bytes) {
-	char a[HUMAN_MAX];
 	buffer_text(text, "; ");
 	put_name(f, text, p->name);
-	buffer_printf(text, " grew most, by %s", human_bytes(a, bytes));
+	buffer_printf(text, " grew most, by %s", HUMAN_BYTES(bytes));
 	if (bytes >= f->r->summary.peak_bytes / 10) {
 		uint64_t left = held_at_end(p);
 		buffer_text(text,
 				held_before(f, (uint32_t)(p - f->places), w) ? ", to what it held before" : "");
-		buffer_printf(text, ", and held %s at the end", left ? human_bytes(a, left) : "nothing");
+		buffer_printf(text, ", and held %s at the end", left ? HUMAN_BYTES(left) : "nothing");
 	}
 }
 
@@ -124,11 +123,9 @@ static void say_most(struct finder *f, struct finding *out, struct buffer *text,
 	uint64_t after = w->to < r->edges.n ? r->edges.items[w->to].bytes
 										: r->summary.live_bytes + r->summary.suppressed_bytes;
 	bool is_most = r->summary.old_freed_bytes > 0 || finder_unknown_frees(f) > 0;
-	char a[HUMAN_MAX], b[HUMAN_MAX];
 	if (after > before) {
 		buffer_printf(text, " the heap grew by %s%s (%s of the peak)", is_most ? "at most " : "",
-				human_bytes(a, after - before),
-				human_percent(b, after - before, r->summary.peak_bytes));
+				HUMAN_BYTES(after - before), HUMAN_PERCENT(after - before, r->summary.peak_bytes));
 		finding_put(out, "heap_grown_bytes", after - before);
 	} else {
 		buffer_text(text, " the heap as a whole did not grow");
@@ -159,8 +156,7 @@ void find_no_growth(struct finder *f) {
 	uint64_t bytes = grown[most] > 0 ? (uint64_t)grown[most] : 0;
 	struct finding *out = finder_add(f);
 	struct buffer text = {0};
-	char a[HUMAN_MAX], b[HUMAN_MAX];
-	buffer_printf(&text, "from %s to %s", human_duration(a, from_ns), human_duration(b, to_ns));
+	buffer_printf(&text, "from %s to %s", HUMAN_DURATION(from_ns), HUMAN_DURATION(to_ns));
 	if (bytes > 0) {
 		say_most(f, out, &text, &w, most < f->n_places ? &f->places[most] : NULL, bytes);
 	} else {

@@ -71,7 +71,6 @@ static void put_what_if(struct finder *f, struct buffer *text, struct finding *o
 		const uint64_t *curve) {
 	const struct recording *r = f->r;
 	uint64_t most = 0, when = 0;
-	char a[HUMAN_MAX], b[HUMAN_MAX];
 	for (uint32_t i = 0; i < r->edges.n; i++) {
 		uint64_t rest = r->edges.items[i].bytes - curve[i];
 		if (rest > most) {
@@ -82,8 +81,8 @@ static void put_what_if(struct finder *f, struct buffer *text, struct finding *o
 	if (most == 0) {
 		return;
 	}
-	buffer_printf(text, "; without it the largest heap is %s at %s", human_bytes(a, most),
-			human_duration(b, when));
+	buffer_printf(text, "; without it the largest heap is %s at %s", HUMAN_BYTES(most),
+			HUMAN_DURATION(when));
 	finding_put(out, "without_bytes", most);
 	finding_put(out, "without_ns", when);
 }
@@ -110,16 +109,15 @@ static bool put_spike(struct finder *f, struct buffer *text, struct finding *out
 			break;
 		}
 	}
-	char a[HUMAN_MAX], b[HUMAN_MAX];
 	uint64_t base = before < s.first ? r->edges.items[before].bytes - curve[before] : 0;
 	uint64_t held = before < s.first && curve[before] > curve[at] / 20 ? curve[before] : 0;
-	buffer_printf(text, "; it lasted %s", human_span(a, s.ns));
+	buffer_printf(text, "; it lasted %s", HUMAN_SPAN(s.ns));
 	if (held > 0) {
-		buffer_printf(text, ", up from %s", human_bytes(b, held));
+		buffer_printf(text, ", up from %s", HUMAN_BYTES(held));
 		finding_put(out, "before_bytes", held);
 	}
 	if (base > 0) {
-		buffer_printf(text, ", on top of %s", human_bytes(b, base));
+		buffer_printf(text, ", on top of %s", HUMAN_BYTES(base));
 	}
 	finding_put(out, "lasted_ns", s.ns);
 	finding_put(out, "base_bytes", base);
@@ -132,10 +130,9 @@ static bool put_twins(struct buffer *text, struct finding *out, const struct fin
 	if (twins.blocks < 2 || twins.size * twins.blocks < f->r->summary.peak_bytes / 5) {
 		return false;
 	}
-	char size[HUMAN_MAX];
 	buffer_printf(text, ", %s%llu blocks of exactly %s each",
 			twins.size * twins.blocks == h->bytes ? "in " : "among it ",
-			(unsigned long long)twins.blocks, human_bytes(size, twins.size));
+			(unsigned long long)twins.blocks, HUMAN_BYTES(twins.size));
 	finding_put(out, "equal_blocks", twins.blocks);
 	finding_put(out, "equal_size", twins.size);
 	return true;
@@ -213,7 +210,6 @@ static void put_split(struct finder *f, struct buffer *text, const struct holder
 	uint8_t *alike = arena_new(&f->scratch, uint8_t, n + 1ul);
 	struct part best[NAMED + 1] = {0};
 	uint64_t rest = h->bytes, least = h->bytes / 20 + 1;
-	char number[HUMAN_MAX];
 	if (!parts || !alike) {
 		f->failed = true;
 		return;
@@ -238,13 +234,12 @@ static void put_split(struct finder *f, struct buffer *text, const struct holder
 	for (uint32_t i = 0; i < NAMED && best[i].bytes >= least; i++) {
 		bool is_itself = best[i].name->function_id == h->name->function_id;
 		struct slice name = is_itself ? slice_of_text("itself") : short_name_of(f, best[i].name);
-		buffer_printf(text, "%s%.*s %s", before, SLICE_ARG(name),
-				human_bytes(number, best[i].bytes));
+		buffer_printf(text, "%s%.*s %s", before, SLICE_ARG(name), HUMAN_BYTES(best[i].bytes));
 		before = ", ";
 		rest -= best[i].bytes;
 	}
 	if (rest > 0 && rest < h->bytes) {
-		buffer_printf(text, " and the rest %s", human_bytes(number, rest));
+		buffer_printf(text, " and the rest %s", HUMAN_BYTES(rest));
 	}
 }
 
@@ -254,7 +249,6 @@ static void say_peak(struct finder *f, const struct holder *h) {
 	const struct place *place = place_of_name(f, h->name);
 	struct finding *out = finder_add(f);
 	struct buffer text = {0};
-	char a[HUMAN_MAX], b[HUMAN_MAX];
 	bool is_alone = h->own >= h->bytes / 10 * 9;
 	if (is_alone && place) {
 		finder_about_place(f, out, place, BY_PEAK_BYTES, "peak");
@@ -265,7 +259,7 @@ static void say_peak(struct finder *f, const struct holder *h) {
 		buffer_text(&text, " and what it calls");
 	}
 	buffer_printf(&text, "%s %s (%s of the peak)", is_alone ? " holds" : " hold",
-			human_bytes(a, h->bytes), human_percent(b, h->bytes, s->peak_bytes));
+			HUMAN_BYTES(h->bytes), HUMAN_PERCENT(h->bytes, s->peak_bytes));
 	if (h->name->is_runtime) {
 		buffer_text(&text, " for itself");
 		out->lens = "m=peak&fold=0";

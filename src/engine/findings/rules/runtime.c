@@ -11,15 +11,14 @@
 /** ", 25.8 MB of it in libjvm.so, 9.0 MB asked for by Arena::grow()". */
 static void put_largest(struct finder *f, struct buffer *text, const struct place *p,
 		uint64_t bytes) {
-	char number[HUMAN_MAX];
 	struct asker a = runtime_largest_asker(f, p, BY_PEAK_BYTES);
 	bool is_program = slice_equal(p->name->module, names_program(f->r));
 	if (!is_program) {
-		buffer_printf(text, ", %s of it in %.*s", human_bytes(number, p->peak_bytes),
+		buffer_printf(text, ", %s of it in %.*s", HUMAN_BYTES(p->peak_bytes),
 				SLICE_ARG(p->name->function));
 	}
 	if (a.name && a.weight >= bytes / 10) {
-		buffer_printf(text, ", %s %sasked for by %.*s", human_bytes(number, a.weight),
+		buffer_printf(text, ", %s %sasked for by %.*s", HUMAN_BYTES(a.weight),
 				is_program ? "of it " : "", SLICE_ARG(short_name_of(f, a.name)));
 	}
 }
@@ -40,10 +39,9 @@ void find_runtime(struct finder *f) {
 	}
 	struct finding *out = finder_add(f);
 	struct buffer text = {0};
-	char a[HUMAN_MAX], b[HUMAN_MAX];
 	buffer_printf(&text, "%.*s holds %s (%s of the peak) for what it runs",
-			SLICE_ARG(path_base(names_program(r))), human_bytes(a, bytes),
-			human_percent(b, bytes, r->summary.peak_bytes));
+			SLICE_ARG(path_base(names_program(r))), HUMAN_BYTES(bytes),
+			HUMAN_PERCENT(bytes, r->summary.peak_bytes));
 	put_largest(f, &text, largest, bytes);
 	finding_put(out, "bytes", bytes);
 	out->lens = "m=peak&fold=0";

@@ -54,10 +54,9 @@ void find_handed_over(struct finder *f) {
 	}
 	struct finding *out = finder_add(f);
 	struct buffer text = {0};
-	char a[HUMAN_MAX], b[HUMAN_MAX];
 	const struct place *p = place_handed_over(f, best);
-	buffer_printf(&text, "%s blocks (%s) allocated by thread ", human_count(a, best->blocks),
-			human_bytes(b, best->bytes));
+	buffer_printf(&text, "%s blocks (%s) allocated by thread ", HUMAN_COUNT(best->blocks),
+			HUMAN_BYTES(best->bytes));
 	put_thread(f, &text, best->from);
 	buffer_text(&text, " were freed by thread ");
 	put_thread(f, &text, best->to);
@@ -65,8 +64,8 @@ void find_handed_over(struct finder *f) {
 		finder_about_place(f, out, p, BY_ALLOCATIONS, "allocations");
 		buffer_text(&text, "; ");
 		put_place_name(f, &text, p, BY_ALLOCATIONS);
-		buffer_printf(&text, " allocated %s blocks (%s)", human_count(a, p->allocations),
-				human_bytes(b, p->allocated_bytes));
+		buffer_printf(&text, " allocated %s blocks (%s)", HUMAN_COUNT(p->allocations),
+				HUMAN_BYTES(p->allocated_bytes));
 		finding_put(out, "allocated_blocks", p->allocations);
 		finding_put(out, "allocated_bytes", p->allocated_bytes);
 	}
@@ -124,13 +123,12 @@ void find_outside_growing(struct finder *f) {
 	}
 	struct finding *out = finder_add(f);
 	struct buffer text = {0};
-	char a[HUMAN_MAX], b[HUMAN_MAX], d[HUMAN_MAX], e[HUMAN_MAX];
 	buffer_printf(&text,
 			curve_has_rate(&c) ? "resident memory beyond the largest heap so far grew by %s (%s/s)"
 							   : "resident memory beyond the largest heap so far grew by %s",
-			human_bytes(a, grown), human_bytes(b, c.rate));
-	buffer_printf(&text, " from %s on; the heap by %s", human_duration(d, c.from_ns),
-			human_bytes(e, heap));
+			HUMAN_BYTES(grown), HUMAN_BYTES(c.rate));
+	buffer_printf(&text, " from %s on; the heap by %s", HUMAN_DURATION(c.from_ns),
+			HUMAN_BYTES(heap));
 	finding_put(out, "grown_bytes", grown);
 	finding_put(out, "from_ns", c.from_ns);
 	finding_put(out, "to_ns", c.to_ns);
@@ -182,7 +180,6 @@ void find_in_quality(struct finder *f) {
 /** "Nothing was left allocated except 320 B of the runtime": when it is so. */
 void find_all_freed(struct finder *f) {
 	const struct findings *o = f->out;
-	char a[HUMAN_MAX], b[HUMAN_MAX];
 	if (f->r->summary.allocations == 0 || f->r->summary.live_bytes > o->noise_bytes ||
 			o->noise_bytes > f->r->summary.peak_bytes / 4 || !f->r->meta.is_complete) {
 		return;
@@ -194,7 +191,7 @@ void find_all_freed(struct finder *f) {
 											  : "nothing was left allocated");
 	if (o->noise_blocks > 0) {
 		buffer_printf(&text, " except %s of the runtime itself, in %s block%s",
-				human_bytes(a, o->noise_bytes), human_count(b, o->noise_blocks),
+				HUMAN_BYTES(o->noise_bytes), HUMAN_COUNT(o->noise_blocks),
 				o->noise_blocks == 1 ? "" : "s");
 	}
 	finding_put(out, "runtime_bytes", o->noise_bytes);
