@@ -156,7 +156,7 @@ void smaps_finish(struct smaps *s) {
 
 enum {
 	RANGES_MAX = 4 << 20,
-	BATCH = 4096,     // ranges, or words, at a time
+	BATCH = 512,      // ranges, or words, at a time: the stack may be small
 	SPARSE = 1024,    // an area is not read of which less than one page in so many is there,
 	LARGE_SHIFT = 34, // if it has more than 16 GiB
 };
