@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /*
  * The cache lines that events to come will touch, asked for before their turn: of the block at each
  * address, and of the block and the stack that it leads to. Fetching changes nothing.

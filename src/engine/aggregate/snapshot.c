@@ -105,11 +105,7 @@ static bool log_live(const struct aggregate *a, struct bins *log) {
 		}
 	}
 	free(hints);
-	ok = ok && bins_compact_log(log);
-	for (size_t i = 0; i < log->n_log; i++) {
-		log->log[i].until = REC_NEVER;
-	}
-	return ok;
+	return ok && bins_end_live(log);
 }
 
 /** Append intervals to those of their stacks; next[stack] is where. */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** The aggregate's state, and what its sources call of each other. */
 
 #include "engine/aggregate.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Holds the counters that nearly every event changes for the duration of a batch. They are fields
  * of a small struct on the stack, to which nothing else stores, as the compiler can see.

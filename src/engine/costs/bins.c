@@ -118,7 +118,11 @@ static size_t merge_settled(struct bins *b) {
 	return intervals_merge(b->log, b->mark, b->scratch);
 }
 
-bool bins_compact_log(struct bins *b) {
+/**
+ * Label all items of the log as if the period ended now, and merge equal ones. False: out of
+ * memory, nothing changed.
+ */
+static bool compact_log(struct bins *b) {
 	if (b->n_log == 0) {
 		return true;
 	}
@@ -136,11 +140,19 @@ bool bins_compact_log(struct bins *b) {
 	return true;
 }
 
+bool bins_end_live(struct bins *b) {
+	bool ok = compact_log(b);
+	for (size_t i = 0; i < b->n_log; i++) {
+		b->log[i].until = REC_NEVER;
+	}
+	return ok;
+}
+
 bool bins_reserve(struct bins *b, size_t more) {
 	if (LIKELY(b->n_log + more <= b->log_capacity)) {
 		return true;
 	}
-	(void)bins_compact_log(b); // without memory for that, the log grows instead
+	(void)compact_log(b); // without memory for that, the log grows instead
 	// Merging again and again what is different would be slow: half the log shall be free
 	size_t need = (b->n_log + more) * 2;
 	if (need > UINT32_MAX) {
@@ -436,5 +448,5 @@ bool bins_copy_log(const struct bins *b, struct bins *log) {
 	}
 	log->n_log = b->n_log;
 	log->mark = b->mark;
-	return bins_compact_log(log);
+	return compact_log(log);
 }

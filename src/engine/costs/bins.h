@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The time axis in bounded memory. It consists of periods of one length, each with an edge at the
  * moment of its largest heap, and intervals of blocks between edges, in bounded memory.
@@ -112,11 +111,8 @@ static inline void bins_settle(struct bins *b) {
 	b->mark = b->n_log;
 }
 
-/**
- * Label all items of the log as if the period ended now, and merge equal ones. False: out of
- * memory, nothing changed.
- */
-bool bins_compact_log(struct bins *b);
+/** The log of what lives: no item of it ends. Merge equal ones. False: out of memory. */
+bool bins_end_live(struct bins *b);
 
 /** Copied field by field: a wide copy right after narrow stores would have to wait for them. */
 static inline void bins_set_edge(struct rec_edge *edge, const struct rec_edge *now) {

@@ -376,11 +376,7 @@ static bool log_live(const struct mappings *m, struct bins *log) {
 		}
 	}
 	free(hints);
-	ok = ok && bins_compact_log(log);
-	for (size_t i = 0; i < log->n_log; i++) {
-		log->log[i].until = REC_NEVER;
-	}
-	return ok;
+	return ok && bins_end_live(log);
 }
 
 static int compare_intervals(const void *x, const void *y) {

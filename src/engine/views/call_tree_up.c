@@ -67,15 +67,14 @@ static int heaviest_first(const void *a, const void *b, void *user) {
 	return order ? order : compare_u64(x->node, y->node);
 }
 
-/** The nodes of one level, from paths that stand in them. */
+/** The nodes of one level, from paths that stand in them; `scratch`, which holds them, ends. */
 static bool make_level(const struct call_tree *t, const struct tree_costs *costs,
 		const struct lens *l, const struct up_entry *entries, uint32_t n, bool is_inclusive,
-		struct arena *arena, struct up_nodes *out) {
+		struct arena *scratch, struct arena *arena, struct up_nodes *out, struct err *err) {
 	struct gathering g = {.tree = t, .entries = entries, .n = n};
-	struct arena scratch = {0};
-	g.group = arena_new(&scratch, uint32_t, n);
-	g.groups = arena_new(&scratch, struct up_node, n);
-	bool ok = g.group && g.groups && index_reserve(&g.keys, 1) &&
+	g.group = arena_new(scratch, uint32_t, n);
+	g.groups = arena_new(scratch, struct up_node, n);
+	bool ok = entries && g.group && g.groups && index_reserve(&g.keys, 1) &&
 			gather(&g, costs, is_inclusive, arena);
 	out->items = ok ? arena_new(arena, struct up_node, g.n_groups) : NULL;
 	if (out->items) {
@@ -85,8 +84,8 @@ static bool make_level(const struct call_tree *t, const struct tree_costs *costs
 		qsort_r(out->items, out->n, sizeof *out->items, heaviest_first, &lens);
 	}
 	index_finish(&g.keys);
-	arena_finish(&scratch);
-	return out->items != NULL;
+	arena_finish(scratch);
+	return out->items || err_memory(err);
 }
 
 bool call_tree_bottom_up(const struct call_tree *t, const struct tree_costs *costs,
@@ -103,9 +102,7 @@ bool call_tree_bottom_up(const struct call_tree *t, const struct tree_costs *cos
 			entries[n++] = (struct up_entry){t->of_stack[i], i};
 		}
 	}
-	bool ok = entries && make_level(t, costs, l, entries, n, false, arena, out);
-	arena_finish(&scratch);
-	return ok || err_memory(err);
+	return make_level(t, costs, l, entries, n, false, &scratch, arena, out, err);
 }
 
 bool call_tree_callers(const struct call_tree *t, const struct tree_costs *costs,
@@ -123,9 +120,7 @@ bool call_tree_callers(const struct call_tree *t, const struct tree_costs *costs
 		entries[n++] = (struct up_entry){i, i};
 		i = t->nodes[i].end; // what it calls is in its costs
 	}
-	bool ok = entries && make_level(t, costs, l, entries, n, true, arena, out);
-	arena_finish(&scratch);
-	return ok || err_memory(err);
+	return make_level(t, costs, l, entries, n, true, &scratch, arena, out, err);
 }
 
 bool up_node_open(const struct call_tree *t, const struct tree_costs *costs, const struct lens *l,
@@ -145,9 +140,7 @@ bool up_node_open(const struct call_tree *t, const struct tree_costs *costs, con
 			lens_costs_add(&out->outermost, &c);
 		}
 	}
-	bool ok = entries && make_level(t, costs, l, entries, n, is_inclusive, arena, out);
-	arena_finish(&scratch);
-	return ok || err_memory(err);
+	return make_level(t, costs, l, entries, n, is_inclusive, &scratch, arena, out, err);
 }
 
 /** Entries of all nodes that are called from a place; how many. `entries` may be NULL. */
@@ -180,7 +173,5 @@ bool up_node_callees(const struct call_tree *t, const struct tree_costs *costs,
 	if (entries) {
 		(void)put_callees(t, node, entries);
 	}
-	bool ok = entries && make_level(t, costs, l, entries, n, true, arena, out);
-	arena_finish(&scratch);
-	return ok || err_memory(err);
+	return make_level(t, costs, l, entries, n, true, &scratch, arena, out, err);
 }
