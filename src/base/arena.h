@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Allocations with a common lifetime, freed together. A zeroed struct is a valid, empty arena. Not
  * for use by several threads at once. Blocks are aligned to 16.

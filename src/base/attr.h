@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** Compiler extensions under names of our own. Only the recorder may also use them directly. */
 
 #define ATTR_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))

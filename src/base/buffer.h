@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * A growing byte buffer with a sticky error: if memory runs out, `failed` is set and further writes
  * do nothing, so encoders check once at the end. A zeroed struct is a valid, empty buffer.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Assertions about our own code. If check(cond) fails, the process prints where and aborts.
  * Never used on input. Enabled in all builds, so use it on rare paths, not in inner loops.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * A bounded reader over bytes with a sticky error: after reading past the end or a malformed
  * number, `failed` is set and all further reads return zero or nothing. Decoders therefore check

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * A run-time error, as one message that callers extend. A function that can fail returns false and
  * fills `err`; callers prepend what they know:

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Numbers formatted for people. Decimal units throughout (1 kB = 1000 bytes), as in KDE's tools.
  * The texts fit into HUMAN_MAX bytes, including the terminating zero. No locale. Each function

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * A hash index over items stored elsewhere: hash -> number of the item (from 0). The caller keeps
  * and compares the keys; a slot stores 32 bits of the hash with the number, so that nearly all

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * A streaming JSON writer: it adds commas and escapes, and the caller balances brackets. Text is
  * UTF-8; invalid bytes become U+FFFD, so the output always parses. Numbers are decimal integers. In

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Reads values from JSON in order, with a sticky error like that of a cursor: after a syntax error,
  * or a value of another kind than requested, `failed` is set, no more items follow, and numbers and

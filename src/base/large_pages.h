@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Memory for large tables, in pages of 2 MiB if the system has them: getting 4 KiB pages one by one
  * costs as much as filling a table that is filled once. Without large pages, this is ordinary

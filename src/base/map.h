@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * A hash map from numbers to numbers, u64 to u64.
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** The name that was probably meant by a mistyped word. */
 
 #include "base/slice.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * A parallel loop over the cores that this process may use, joined before the call returns. Parts
  * write only what no other part reads or writes, so the result is the same as if they ran one after

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** Paths as text, without asking the file system. */
 
 #include "base/arena.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** Sorts many items by a number, in a tenth of the time of qsort from 100,000 on. */
 
 #include <stddef.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** Bytes with their length, compared and hashed. */
 
 #include <stdbool.h>

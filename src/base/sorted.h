@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** Sorting and searching by a number, in an array of numbers or of structs that begin with one. */
 
 #include <stddef.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Takes lines, prefixes and numbers off the front of a text.
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** Checks and decodes UTF-8. */
 
 #include "base/slice.h"

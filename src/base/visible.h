@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Untrusted text for a terminal. Names of functions and files can contain anything: terminal
  * control sequences, marks that change the direction of text, invalid UTF-8. These become escapes

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Finds recordings in progress and asks them through their control sockets.
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Inspects a program before it is started: can it be executed, and can the recorder be loaded?
  *

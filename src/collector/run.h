@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Records a program that heaptrack starts: reads its events, keeps the file, returns the result.
  *

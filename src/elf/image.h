@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * An ELF file as bytes: sections, segments, symbols, build-id, and where its debug data are.
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Aggregates events while recording: exact values in bounded memory. It pairs frees with
  * allocations, and stores the figures of each stack, the composition of the peak, and intervals

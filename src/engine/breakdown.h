@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Breaks the total down by site, type, thread, size or lifetime instead of callers. Under any lens,
  * the parts add up to the result's total. Whatever a recording does not distinguish (sizes and

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The stacks of a recording as a call tree for display. Inlined frames are frames, calls of one
  * function from one caller are one node whatever their lines, hidden frames are omitted, a run of

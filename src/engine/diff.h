@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Compares two recordings, also of different builds. Functions are matched by name, without the
  * hashes and numbers that compilers add, regardless of parameters, files, lines, addresses and

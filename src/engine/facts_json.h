@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The parts that the page's JSON and --json have in common. The caller has opened an object or a
  * list.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Makes findings, the sentences about a recording. They are computed once, here, for the report,
  * the page, the terminal and JSON. A finding states what was measured, its figures, the function it

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The lens, the part of a recording that a query is about. Every query of the engine takes one, so
  * that text, page, JSON and exports cannot disagree. It has one textual form, for --lens and for

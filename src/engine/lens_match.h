@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Matches names against a lens. The result says which frames it selects, focuses on or hides. Each
  * function and each module is matched once per text.

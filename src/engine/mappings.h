@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * What the program has mapped: which range of addresses, by which stack, and how much at any time.
  * The counterpart of aggregate.h for calls that map. One thread. It uses no files, clocks or

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Where resident memory went, by the looks of a recording. The report, JSON, gates and findings
  * choose looks and sum up their parts here, so that they cannot disagree.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The metrics, by which a stack, a frame or a group can be weighed. Lens, reports, JSON, gates,
  * exports, manuals and the page ask these lists, and know no metric of their own. A new one takes a

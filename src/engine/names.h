@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The frames of a recording, ready to be shown. Every location has at least one, unnamed code is
  * called module+0xoffset, and each knows whose code it is. Made once per opened recording;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The user's rules about whose code a frame is: --fold and .heaptrackrc. A rule is a line
  *

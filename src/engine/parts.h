@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Gives each resident page of a process one owner, so that the parts of its resident size add up
  * to it. It joins what was read from outside at one moment with live blocks and mapped ranges. One

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Makes quality lines, which are shown above the figures because they affect them. They are one
  * sentence each, none if the recording is complete. Each says what was measured and what it means,

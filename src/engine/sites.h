@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Ranks the stacks of a whole recording by a metric, and groups them by the user's functions; or
  * joins those of all threads, for queries that do not distinguish threads. For every metric, the

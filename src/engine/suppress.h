@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Suppresses blocks that were never freed, by the user's rules. These are in the syntax of
  * LeakSanitizer, one per line:

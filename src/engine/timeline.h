@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The heap over time under a lens. It says what was live at each edge of the range, and what was
  * allocated before it.

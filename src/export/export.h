@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * All exports of an opened recording, as files for other tools. An exporter asks the engine,
  * fills a format of formats/ and hands out its bytes; it opens no file.

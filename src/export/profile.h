@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** A recording under a lens as a neutral profile, for the formats that take one. */
 
 #include "export/export.h"

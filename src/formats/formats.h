@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The encoders and decoders of this folder, but KDE's (heaptrack.h). Encoders append to `out` and
  * fail only for lack of memory or where a format cannot say what is asked. Decoders fill a profile

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The lines of KDE heaptrack's files, format 0 to 3, raw and interpreted: bytes <-> records. What a
  * record means is the business of who reads it; docs/kde.md tells it.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Builds a profile, for decoders and for export/: equal strings, mappings, frames and nodes become
  * one. Failure is sticky: once memory or the arena's limit is exhausted everything returns 0 and

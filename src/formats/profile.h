@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * A profile as most tools see one: a tree of frames, and numbers at some of its nodes. The encoders
  * of this folder turn it into a file's bytes, the decoders fill it from them; export/ makes it from

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** Protocol buffers, as far as profile.proto needs them. Private to formats/. */
 
 #include "base/buffer.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Which files and modules have an allocator of their own, by the names of their functions.
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The blocks that glibc's malloc has handed out in another process, found from outside.
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Puts the recorder into a running process, and takes it out again.
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The address space of another process, with the ELF files behind its mappings.
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * A recording compared with a base, and the verdicts of the gates. As text, as GitHub's markdown,
  * as JUnit's XML and as JSON. Without a base only the totals and the gates are shown. Every

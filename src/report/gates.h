@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Gates for CI: conditions that a recording must not meet. It is looked at by itself or compared
  * with a base. Several recordings on a side are repeated runs of one program.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * A recording as text and as JSON. Every function appends to `out` and fails only for lack of
  * memory (then `err` says so). Nothing here reads files or knows a terminal.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * One view of a recording under a lens, as text and as JSON. docs/lens.md says what the views show,
  * docs/json.md how they look for programs.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Lets in only who opened the page: only a browser that has the token, and that asks for this
  * machine. The token (128 bits from the kernel) is in the address that is printed or opened; the

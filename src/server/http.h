@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * As much of HTTP as one page for one person needs. Only http.c knows which library implements it.
  * A separate thread serves all connections; the handler runs there and must not block for long.

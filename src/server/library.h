@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The calls of libmicrohttpd that http.c makes. Whoever serves no page does not pay for the
  * library, and for the ten that it brings with it where it was built with TLS.

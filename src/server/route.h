@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** What the path of a request means. Exact names only: nothing is joined, decoded or normalised. */
 
 #include "base/slice.h"

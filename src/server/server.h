@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Serves one recording's page to the person who opened it, until the last tab is closed. The caller
  * supplies the content; this module defines the addresses, access control (server/guard.h), and

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Reads a file of another program into a recording, and names what a recording left unnamed.
  * Compressed files (gzip, zstd) are decompressed.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * An opened recording: found by the name that the user typed, read, and with display names.
  *

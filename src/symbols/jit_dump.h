@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Reads what a JIT compiler dumps for perf about generated code (perf's jitdump format, version 1):
  * a header, then records of code that was loaded or moved, with names, the code itself and more.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Which source package an installed file was built from: "ghostscript" for /usr/bin/gs and for
  * libgs.so.10. Programs and libraries of one source package are one product.

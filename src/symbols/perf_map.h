@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Reads a JIT compiler's description of generated code: lines "START SIZE NAME", with hexadecimal
  * numbers, appended to /tmp/perf-PID.map. Code is freed and its address range reused, so a later

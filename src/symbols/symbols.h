@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * From addresses in modules to names for people: function, file, line and the chain of inlined
  * calls. Built for many addresses of one module at once: sorted, each compile unit found by its

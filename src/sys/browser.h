@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** Opens pages in a browser on this machine's display. */
 
 #include "base/err.h"

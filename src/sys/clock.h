@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** Clocks that give the same time in the target and in the collector. */
 
 #include <stdbool.h>

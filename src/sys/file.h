@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** Files and folders. Paths may contain anything; descriptors are opened close-on-exec. */
 
 #include "base/arena.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** Sleeping until another thread or process changes a word, and telling that a thread has died. */
 
 #include "base/err.h"

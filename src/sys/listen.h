@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** Sockets that nobody outside this machine can reach. Close-on-exec, non-blocking. */
 
 #include "base/err.h"

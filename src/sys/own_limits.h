@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Resource limits of this process (ulimit -s, -n). They are raised if they are too low for
  * heaptrack; programs that it starts get the original ones.

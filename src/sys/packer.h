@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * A file that is written sequentially and compressed according to its name: .zst, .gz, or not at
  * all. It gets its name only when it is complete; until then it is a temporary file in the same

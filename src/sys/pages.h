@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Large tables in their own pages: zeroed, allocated by the system only when touched, and grown
  * without a copy. A table can therefore be reserved much larger than its contents.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Another process, examined through /proc. Every function can fail at any time because the process
  * may have ended: it then returns false and leaves its result zeroed.

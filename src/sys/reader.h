@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** A file open for reading at any offset. A zeroed struct with fd -1 is closed. */
 
 #include "base/err.h"

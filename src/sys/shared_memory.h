@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Memory that is shared with other processes through a descriptor: a sparse memfd, mapped whole.
  * Untouched pages take no memory in either process.

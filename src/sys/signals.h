@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Signals of a program that runs another program on a terminal: the original dispositions are kept
  * for the other program, and signals are read from a descriptor instead of handled.

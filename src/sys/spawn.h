@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Starts a program in two steps, with a moment between in which its pid is known.
  *

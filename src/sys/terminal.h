@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** Whether a descriptor is a terminal, and how wide it is. */
 
 #include <stdbool.h>

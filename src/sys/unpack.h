@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * A file that is read sequentially and decompressed: gzip and zstd are recognized by their first
  * bytes, whatever the file's name; anything else is read as it is. Several compressed members in a

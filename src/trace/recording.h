@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * A recording in memory: the tables that a trace file holds, that the engine's aggregate
  * fills while recording and that every answer is computed from. Plain columns and ids, no

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The recording file, from bytes to struct recording and back.
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** What the module's files know of each other, and what the page does for them. */
 
 #include "base/slice.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * A recording as the page reads it: docs/page-format.md. Served as /profile.bin, or kept in the
  * page's HTML. Two parts, each packed by itself: what the first picture needs, and the rest, which

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The page that shows a recording: one HTML document, styles and scripts in it. web/ has its
  * sources; the build bundles them into this library.

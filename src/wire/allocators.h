@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The table of all allocation functions (.def), and its column "what it does" as words.
  *

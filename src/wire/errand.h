@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * System calls that a stopped thread of the target makes for heaptrack, its *errand*.
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Events, and the rings that carry them from one thread of the target to the collector.
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The one mapping that heaptrack leaves in a process to which it attaches, the *resident*.
  *

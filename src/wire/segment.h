@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The memory in which recorder and collector tell each other everything, the *segment*.
  *

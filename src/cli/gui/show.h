@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** Serves the page of a recording, as the user asked heaptrack_gui for it. */
 
 #include "base/err.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Recordings compared and judged: -d BASE, --fail-if, --markdown, --junit.
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** Files that heaptrack_print writes: --export, and the classic -F, -M and -H. */
 
 #include "cli/options/table.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** One file that shows a recording in a browser: --html, or any recording: --viewer. */
 
 #include "cli/print/options.h"

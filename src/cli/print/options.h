@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** The parsed command line of heaptrack_print. Texts are those of argv. */
 
 #include "cli/print/compare.h"

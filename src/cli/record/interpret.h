@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** Symbolizes recordings made elsewhere. */
 
 #include "base/err.h"

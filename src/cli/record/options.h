@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** What the user asked heaptrack for. Used by record.c alone. */
 
 #include "base/err.h"

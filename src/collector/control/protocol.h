@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * What both ends of the control socket of a recording agree on, and where it is.
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The control socket of a recording, where one line is answered with lines of JSON.
  *

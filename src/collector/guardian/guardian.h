@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The process that runs the injector for heaptrack and undoes its work if heaptrack dies.
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** How an executable will be loaded, according to its ELF file. */
 
 #include "base/err.h"

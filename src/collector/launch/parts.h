@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** What a program is executed with, and where its recorder is. */
 
 #include "collector/launch.h"

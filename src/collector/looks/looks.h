@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The looks of a recording (trace/recording.h): the process at one moment, with an owner for each
  * resident page. One thread.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Symbolizes generated code, with the map that a JIT compiler writes for perf.
  *

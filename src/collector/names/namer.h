@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Symbolizes the locations of stacks, and reads suppressions, while the program runs.
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * What the files of the order share: readers, the struct, and who calls whom, from above:
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * One recording in progress, as the files of run/ and start/ share it.
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The collector's side of the shared segment (wire/segment.h).
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The stacks and modules that the target has announced, copied from the segment and checked.
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** The steps that the ways to record a program share. */
 
 #include "collector/run/parts.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Finds allocators that are not recorded (docs/recorder.md).
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** Why a process does not contain the recorder, determined from outside while it lives. */
 
 #include "collector/launch/elf.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Samples of resident memory, faults and threads of the process, taken from outside.
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Watches the recorded process, in a thread that sleeps until something happens.
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** What is to be known of instructions here; arch/MACHINE/code.c knows it. */
 
 #include "elf/image.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * How often a stack allocated each size. Most blocks have their stack's first size: those are not
  * counted here, but are what remains after the others. The first 64 sizes of a stack, and size 0,

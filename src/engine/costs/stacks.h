@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The figures of each stack that allocated, exact at every moment. A map leads from the caller's
  * node and thread to the stack. Two cache lines hold what nearly every event needs.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Counts what each thread allocated and freed. Each thread that ever existed has an id, with what
  * later frees of its blocks need, and a record of totals. A program can run a hundred thousand

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The shape of a site's live bytes over a run, as used by findings. Pure arithmetic over points
  * whose times rise; the last point is the end of the run.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * What the rules share. That is: sites with their exact sums, the curves of those that matter, and
  * the way to state a finding.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * What the files of the lens share: the range of time as text, and the sums over it; and the time
  * of day of a moment, which sentences say, too.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The live blocks, a pool of records that are found by number. Numbers start at 1; a number is
  * reused as soon as its block has ended, the newest first, because it is still in the cache. The

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Blocks that existed before the attach. They are found while events are already recorded, so
  * unknown addresses that are freed in the meantime are kept until then. Private to the aggregate.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Reallocs in progress. Between REALLOC and MOVED or STAYED, the block is live but has no address.
  * A thread can have several nested ones, because a signal handler may reallocate.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Finds the live block at an address. Programs use their address space with locality, which a hash
  * destroys and a shadow keeps: 4 bytes for each 16 bytes of address space, two levels.

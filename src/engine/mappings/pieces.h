@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Ranges of addresses that do not overlap, each a *piece* of a mapping.
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Whose code a module, file or function is, by what is known of names: the user's, a library's or a
  * runtime's. Each function judges by one property alone and returns CODE_UNSURE if that is not

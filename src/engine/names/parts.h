@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** What the files that make names share. */
 
 #include "base/index.h"

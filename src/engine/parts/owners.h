@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Who owns an address apart from live blocks: spans that follow each other by rising address.
  */

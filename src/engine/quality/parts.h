@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** What the files that write the lines of quality.h share. */
 
 #include "base/human.h"

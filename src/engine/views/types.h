@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Of what type an allocated block is, where its stack proves it: by the template arguments of the
  * function that asked for it, if that asks for nothing else (std::allocator<T>::allocate, Rust's

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** The records of a file of KDE's heaptrack, as the parts of this room write them. */
 
 #include "base/buffer.h"

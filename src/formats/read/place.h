@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** Reads a frame as valgrind's tools write it. */
 
 #include "formats/maker.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** What writers share: names and places of frames as text, paths, sums of a tree. */
 
 #include "base/buffer.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** What the instructions of a function do. Bytes in, answers out: nothing is run or written. */
 
 #include "base/slice.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Moving the beginning of a function elsewhere, so that a jump can stand in its place. Pure: bytes
  * in, bytes out.

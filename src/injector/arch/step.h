@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** What one instruction does to its function's frame, and where it leads. */
 
 #include <stdbool.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The functions of a file without symbols, as its unwind tables bound them, and who refers to whom.
  * Addresses are as the file counts. The file's bytes are borrowed.

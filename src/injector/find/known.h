@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The names of functions that allocate and free: those of wire/allocators.def, and Nim's. Any
  * thread.

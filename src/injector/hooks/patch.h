@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** Putting hooks into a process. */
 
 #include "injector/target/target.h"

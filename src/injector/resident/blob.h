@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The recorder's file (libheaptrack_inject.so), made ready to lie at some address.
  *

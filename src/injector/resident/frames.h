@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Unwind tables for code that has none, such as musl's and the hand-written start of a program.
  *

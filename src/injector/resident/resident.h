@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The memory that stays in a process, which is made, found again, restored and cleaned.
  *

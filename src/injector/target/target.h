@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * All that is known of the process that is being attached to, and how it is stopped.
  *

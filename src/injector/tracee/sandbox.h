@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Whether the filters of a sandbox (seccomp) let a process make the calls that recording needs.
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * A copy of a process that never runs: its memory at one moment, to be read while the process goes
  * on.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** What a thread is doing, and waiting for it to stop. */
 
 #include "injector/tracee/tracee.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Another process, stopped and resumed by ptrace, with its memory.
  *

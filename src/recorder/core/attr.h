@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** Hints and orders for the compiler. */
 
 /** The usual and the unusual outcome of a test: the fast path runs straight on. */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** The program's end, at which the collector may look at its memory (wire/segment.h). */
 
 #include <stdbool.h>

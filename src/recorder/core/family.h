@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * A child of the recorded program announces itself in the segment's table of children.
  *

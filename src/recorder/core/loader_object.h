@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** struct dl_find_object and struct link_map, by which glibc's loader describes an object. */
 
 #include <stdint.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Tells the collector which anonymous memory is the recorder's, so that it is not taken for the
  * program's. Any thread, any signal handler.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Whether this process is recorded, in a word that every hook tests first.
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The recorder's own tiny libc, for memory from the kernel, bytes and text.
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The state of a thread in the private part of its slot, with its hooks in progress.
  *

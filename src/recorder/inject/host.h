@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * How the core reaches its thread's data and the loader in the injected recorder.
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** What the stubs of arch/<machine>/stubs.S lay out and call. */
 
 #include "recorder/core/hook/hook.h"

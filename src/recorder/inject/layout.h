@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** Offsets of struct inject_frame for the assembler, which inject.c asserts. */
 
 #define INJECT_RDI  64

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The library alone, without `heaptrack` around it, as KDE's is used.
  *

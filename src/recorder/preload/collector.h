@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Starts a collector for a program that was not started by heaptrack.
  *

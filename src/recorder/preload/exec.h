@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * A recorded process becomes another program, and the collector is asked to follow.
  *

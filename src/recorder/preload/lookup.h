@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Functions of the loaded objects by their names, read from the objects' own tables.
  *

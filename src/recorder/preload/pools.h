@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Which blocks lie in which of the program's pools, and therefore end with them.
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The real functions behind the hooks: those that the program would have called without us.
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** What the forms of a comparison share: totals, sites that changed, and how both are said. */
 
 #include "base/human.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** The looks of a recording for programs, in --json and in the view of their own. */
 
 #include "base/json.h"

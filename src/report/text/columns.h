@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** Text that lines up: widths count characters, not bytes. Private to report/. */
 
 #include "base/buffer.h"

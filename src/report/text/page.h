@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** The page that the default report is written on, and what its parts share. */
 
 #include "base/human.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** What all views share: the answers of the engine, rows of figures, names. */
 
 #include "engine/call_tree.h"

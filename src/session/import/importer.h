@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * One kind of file of another program: how it is recognized and read.
  *

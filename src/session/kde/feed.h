@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Passes events to an aggregate. If there are several cores, a separate thread processes them while
  * the caller continues reading. The result is the same as without it: the order is that of the

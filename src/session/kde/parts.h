@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** A file of KDE's heaptrack on its way into a recording. */
 
 #include "base/index.h"

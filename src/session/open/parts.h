@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** What opening a recording takes: its path, or standard input. */
 
 #include "base/err.h"

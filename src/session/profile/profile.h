@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Files that hold a neutral profile: totals per stack, no single events.
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * DWARF of one module, through elfutils. The units and their ranges are listed
  * once, for a compressed file perhaps only those that were requested; a query then walks only the

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** The attributes that are wanted of one DIE, read in one pass. */
 
 #include "symbols/dwarf/split.h"

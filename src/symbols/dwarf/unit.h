@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** One compile unit at work. */
 
 #include "base/vec.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Puts debug sections into an ELF image in memory, for elfutils to read.
  *

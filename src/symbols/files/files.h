@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Finds the files with the symbols of a module: the file itself, its separate
  * debug file (by build-id, else by debug link and its checksum), and the shared debug data (dwz) of

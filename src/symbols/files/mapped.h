@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * An ELF file mapped for reading, its build-id checked before anything else
  * looks at it.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The compressed debug sections of a file as an ELF image for elfutils. Units
  * and lines, the largest two, are unpacked from their beginning only as far as they are asked for:

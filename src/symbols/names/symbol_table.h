@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The functions of a module by address, from any number of symbol tables.
  * Fill it with symbol_table_add, then symbol_table_sort, then ask.

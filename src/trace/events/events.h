@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Single events as columns: docs/trace-format.md, "Events". The encoder pairs frees with their
  * allocations, so that no address is kept; the decoder gets by without any memory of the past.

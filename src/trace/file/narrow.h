@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * A state that fits a file which may not grow any more: totals stay exact, detail goes.
  */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** zstd frames, one at a time, with content size and checksum. */
 
 #include "base/buffer.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** Lists the frames of a file, without unpacking any. */
 
 #include "base/buffer.h"

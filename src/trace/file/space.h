@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Places blocks in a growing file, so that every single write leaves it valid.
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * What blocks and slots unpack to, pieces of the log and states.
  *

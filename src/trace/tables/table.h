@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Tables as columns of numbers: docs/trace-format.md, "Tables". One description of a table drives
  * its encoder and its decoder.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The tables of a recording as they lie in a file: docs/trace-format.md.
  */

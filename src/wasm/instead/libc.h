@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** What glibc has and wasi-libc lacks. Included before every file of the module. */
 
 #include <regex.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The stacks of a recording as a tree of frames, the way the page shows them: inlined frames have
  * nodes of their own, and calls from the same line of the same caller share one. Written in

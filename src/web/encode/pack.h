@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** Packs bytes as browsers unpack them without help: raw deflate, and base64 for text. */
 
 #include "base/buffer.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** Instructions of a function one after the other, by Zydis. */
 
 #include "injector/arch/code.h"

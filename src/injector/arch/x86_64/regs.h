@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The registers of a stopped thread of 64-bit x86.
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** x86-64 for the hooks. arch/<machine>/machine.h define the same names. */
 
 #include <stdint.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The registers of x86-64 for the unwinder, by DWARF's numbers and in signal frames.
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * System calls without libc, which do not change errno, cannot be interposed and take no lock.
  *

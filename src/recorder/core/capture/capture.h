@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * From a thread's registers to the node of its stack in the shared trie.
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * What a capture context remembers of its last stack, and its caches of rules and nodes.
  *

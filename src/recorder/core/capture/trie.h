@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The trie of stacks in the segment (struct wire_node).
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Writes an event into the ring of its thread.
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The inlined part of a hook, which malloc and free execute millions of times per second.
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * What every replaced function does around the real one, which is called a hook.
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The hooks of functions that map (wire/mappings.def).
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The hooks in progress on a thread, innermost last, and those that a jump has abandoned.
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * From a program counter to the row of the unwind tables that describes its caller.
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** ELF images as they lie in memory, and the mappings of this process. */
 
 #include <stdbool.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Which module (executable, library, vdso) a program counter lies in, with its unwind tables.
  *

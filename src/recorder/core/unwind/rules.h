@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * Rows of the unwind tables, reduced to the few forms that code really has.
  *

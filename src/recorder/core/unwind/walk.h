@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * One step of unwinding, from a frame's state to its caller's.
  *

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /**
  * The bodies of the exported functions, by the words of the column "what it does".
  *

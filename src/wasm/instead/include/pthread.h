@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** Threads as session/kde/feed.c names them: there is one, and no other can be created. */
 
 #include <errno.h>

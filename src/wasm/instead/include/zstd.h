@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-
 /** Of libzstd what trace/file/pack.c calls: unpacking is done outside of the module (zstd.c). */
 
 #include <stddef.h>
