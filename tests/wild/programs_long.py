@@ -271,7 +271,7 @@ LONG = [
     P("import", "imagemagick", "import -window root out.png", screen=True),
     P("xterm", "xterm", "xterm -e true", screen=True),
     P("chromium-script", "chromium", "chromium --headless --no-sandbox --disable-gpu --dump-dom page.html",
-      alone="KDE's knows neither what the script becomes nor Chromium's own allocator", same_output=False, twice=20),
+      alone="KDE's knows neither what the script becomes nor Chromium's own allocator", same_output=False, twice=13),
     P("firefox", "firefox-esr", "/usr/lib/firefox-esr/firefox-esr --headless --no-remote "
       "--profile {here}/profile --screenshot {here}/out.png file://{here}/page.html", before="mkdir profile",
       same_output=False, env={"MOZ_CRASHREPORTER_DISABLE": "1"},
