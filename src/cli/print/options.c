@@ -259,7 +259,7 @@ const struct option_table print_option_table = {
 		.head = "Usage: heaptrack_print [options] FILE\n"
 				"\n"
 				"Shows where the memory of a recorded program went. Without options, a report of "
-				"about 60 lines:\ntotals, what held the peak, what was never freed, what was "
+				"about 70 lines:\ntotals, what held the peak, what was never freed, what was "
 				"temporary, what allocates most.\nFILE may be - (standard input).\n",
 		.sections = sections,
 		.n_sections = sizeof sections / sizeof *sections,

@@ -133,7 +133,9 @@ static const struct rec_interval_row *begin_of(const struct recording *r, unsign
 static void one_part(struct scan *s, const struct recording *r) {
 	const struct rec_interval_row *v = r->intervals.items;
 	s->n_parts = 1;
-	s->parts[0] = (struct scan_part){.begin = v, .end = v + r->intervals.n, .behind = UINT64_MAX};
+	s->parts[0] = (struct scan_part){.begin = v,
+			.end = v ? v + r->intervals.n : v,
+			.behind = UINT64_MAX};
 }
 
 static void make_parts(struct scan *s, const struct recording *r) {

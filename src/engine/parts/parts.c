@@ -181,10 +181,12 @@ static uint64_t add_pages(struct joining *j, uint64_t at, uint64_t end) {
 	const uint64_t mask = j->in->page_bytes - 1;
 	uint64_t rest = 0;
 	while (at < end) {
-		const struct live_block *b = j->blocks.items + j->next;
-		while (j->next < j->blocks.n && b->start + (b->bytes ? b->bytes : 1) <= at) {
-			j->next++;
-			b++;
+		const struct live_block *b = NULL;
+		for (; j->next < j->blocks.n; j->next++) {
+			b = &j->blocks.items[j->next];
+			if (b->start + (b->bytes ? b->bytes : 1) > at) {
+				break;
+			}
 		}
 		if (j->next == j->blocks.n || (b->start & ~mask) >= end) {
 			return rest + end - at;
