@@ -114,10 +114,11 @@ def record(build, tmp_path):
         if library:
             environment["LD_PRELOAD"] = str(LIBRARIES / library)
         out = tmp_path / "recording.zst"
-        for _ in range(5):  # on a busy machine a program does not wait long enough for the look at its end
+        for _ in range(10):  # on a busy machine a program does not wait long enough for the look at its end
             subprocess.run([build / "heaptrack", "-q", "-f", "--events", "-o", out, program, *words], check=True,
                            timeout=120, env={**os.environ, **environment})
-            if read(build, out)["memory"]["looks"][-1:] and read(build, out)["memory"]["looks"][-1]["at"] == "end":
+            last = read(build, out)["memory"]["looks"][-1:]
+            if last and last[0]["at"] == "end" and all(part["id"] != "heap" for part in last[0]["parts"]):
                 break
         return out
     return run
