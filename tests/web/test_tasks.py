@@ -216,7 +216,7 @@ def test_8_send_the_exact_view(see):
 def test_9_save_one_file_and_use_it_without_a_network(see):
     for seen in see("one_file"):
         assert not seen["wrongThere"] and seen["requestsThere"] == 1, seen
-        assert len(seen["seen"]) == 8 and all(n > 40 for n in seen["seen"].values()), seen
+        assert len(seen["seen"]) == 9 and all(n > 40 for n in seen["seen"].values()), seen
 
 
 def test_10_do_it_all_by_keyboard(see, truth, name):
