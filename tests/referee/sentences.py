@@ -12,7 +12,7 @@ from figures import BYTES, COUNT, PERCENT, SPAN, TIME, in_bytes, in_percent, in_
 from recorded import ATTACHED, bursts, is_brief, is_left, lives, rises, steady, straightness, stretch
 
 LIMIT = rf"(?:; at this rate the limit of (?P<limit>{BYTES}) of its container is reached in (?P<limit_in>{TIME}))?"
-GROWTH = (rf"(?:grew at an even (?P<even>{BYTES})/s(?: to the end)?|"
+GROWTH = (rf"(?:grew at an even (?P<even>{BYTES})/s(?P<to_end> to the end)?|"
           rf"grew evenly by (?P<evenly>{BYTES})(?: in (?P<window>{SPAN}))?|"
           rf"grew by (?P<grown>{BYTES})(?: \((?P<rate>{BYTES})/s\))?)"
           rf"(?: from (?P<from>{TIME}) to (?P<to>{TIME}))?(?: \(\d\d:\d\d.*?\))?" + LIMIT)
@@ -397,7 +397,7 @@ class Sentence:
             self.wrong("at the end it still held", curve[-1])
         if "since" in said and curve[-1] + noise < least:
             self.wrong("not since, at the end it held", curve[-1])
-        if "at_end" in said and until[1] < r.run_ns - r.run_ns // 20 - 1:
+        if "at_end" in said and until[1] < r.end_ns - r.end_ns // 20 - 1:
             self.wrong("not to the end, but until", until[1])
         self.text("until", *(in_time(point) for point in r.points if until[0] <= point <= until[1]))
 
@@ -428,6 +428,8 @@ class Sentence:
             self.wrong("in which time?")
         self.text("from", in_time(numbers["from_ns"]))
         self.text("to", in_time(numbers["to_ns"]))
+        if "to_end" in said and numbers["to_ns"] < r.end_ns * 98 // 100 - 100:
+            self.wrong("not to the end, but to", numbers["to_ns"])
         line = straightness(r.points, curve, numbers["from_ns"], numbers["to_ns"])
         if bool({"even", "evenly"} & set(said)) != (line > 0.95) and abs(line - 0.95) > 0.01:
             self.wrong("even, or not: a line explains", line)

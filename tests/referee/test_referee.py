@@ -178,6 +178,19 @@ int main(void) {
 	return 0;
 }
 """,
+    "rests": """
+#include <stdlib.h>
+#include <time.h>
+static void *volatile table, *volatile one;
+__attribute__((noinline)) static void prepare(void) { table = malloc(4000000); }
+int main(void) {
+	prepare();
+	for (int i = 0; i < 100; i++) { one = malloc(50); free(one); step(1000000); }
+	free(table);
+	step(15000000);
+	return 0;
+}
+""",
     "logs": """
 #include <stdio.h>
 #include <stdlib.h>
@@ -608,6 +621,7 @@ PLANTED_ELSEWHERE = {
     "held-until": ("gathers", text("growing", r"held until [\d.]+ ms", "held until 31 ms")),
     "held-not-to-the-end": ("gathers", text("growing", r"held until [\d.]+ ms", "freed only at the end")),
     "once-not-to-the-end": ("gathers", text("at-start", r"held until [\d.]+ ms", "held to the end")),
+    "once-not-to-the-idle-end": ("rests", text("at-start", r"held until [\d.]+ ms", "held to the end")),
     "since-before-it-went": ("ends-busy", text("at-start", r"held until [\d.]+ ms", "held since")),
     "after-later": ("ends-busy", text("never-freed", r"allocated after [\d.]+ ms", "allocated after 9.9 s")),
     "after-in-the-middle": ("ends-busy", text("never-freed", r"nearly all .+ms", "nearly all of it allocated after 12 ms")),

@@ -176,7 +176,6 @@ struct curve_facts curve_judge(const struct curve *c) {
 	uint64_t run = c->times_ns[c->n - 1];
 	none.is_freed = c->bytes[c->n - 1] < none.top_bytes / 10;
 	none.held_until_ns = c->times_ns[end];
-	none.is_held_to_end = none.held_until_ns >= run - run / 20;
 	uint32_t began = first_with(c, (double)none.top_bytes * 0.05);
 	uint64_t before_ns = began > 0 ? c->times_ns[began - 1] : 0;
 	if (c->times_ns[began] >= run - run / 100 && before_ns >= run - run / 10) {

@@ -36,7 +36,6 @@ struct curve_facts {
 	uint64_t rate;          // GREW: bytes per second over the window
 	bool is_even;           // GREW: along a straight line
 	bool is_freed;          // at the end less than a tenth of top_bytes is left
-	bool is_held_to_end;    // nine tenths of it were still there in the last twentieth of the run
 	uint64_t held_until_ns; // when nine tenths of it were there for the last time
 	uint32_t n_bursts;      // BURSTS
 	uint64_t burst_ns;      // BURSTS: how long one lasts, in the mean

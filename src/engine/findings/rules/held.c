@@ -42,6 +42,12 @@ static void put_time_to_limit(struct finder *f, struct buffer *out, struct findi
 	finding_put(finding, "limit_in_ns", (uint64_t)ns);
 }
 
+/** Nine tenths of it were still there in the last twentieth of the recording. */
+static bool is_held_to_end(const struct finder *f, const struct curve_facts *c) {
+	uint64_t run_ns = f->r->meta.duration_ns; // curves may end before, where nothing happens
+	return c->held_until_ns >= run_ns - run_ns / 20;
+}
+
 static void put_window(struct finding *out, const struct curve_facts *c) {
 	if (curve_has_rate(c)) {
 		finding_put(out, "rate_bytes_per_s", c->rate);
@@ -71,8 +77,7 @@ static bool replaces_old(const struct finder *f, const struct place *kept,
 /** "grew at an even 105 kB/s to the end", or by how much in which time. */
 static void put_growth(struct finder *f, struct buffer *out, struct finding *finding,
 		const struct curve_facts *c) {
-	bool is_to_end = c->to_ns >= f->times_ns[f->n_points - 1] / 100 * 98,
-		 has_rate = curve_has_rate(c);
+	bool is_to_end = c->to_ns >= f->r->meta.duration_ns / 100 * 98, has_rate = curve_has_rate(c);
 	char grown[HUMAN_MAX], rate[HUMAN_MAX];
 	human_bytes(grown, c->top_bytes - c->from_bytes);
 	human_bytes(rate, c->rate);
@@ -228,7 +233,7 @@ static void say_growing(struct finder *f, struct finding *out, struct buffer *te
 	if (replaces_old(f, NULL, c)) {
 		put_freed_before(f, text, out);
 	}
-	if (c->is_freed && c->is_held_to_end) {
+	if (c->is_freed && is_held_to_end(f, c)) {
 		buffer_text(text, "; freed only at the end");
 	} else if (c->is_freed) {
 		buffer_printf(text, "; held until %s", HUMAN_DURATION(c->held_until_ns));
@@ -282,7 +287,7 @@ static void say_once(const struct finder *f, struct finding *out, struct buffer 
 			is_start ? "in the first" : "at", HUMAN_DURATION(is_start ? c->to_ns : c->from_ns));
 	if (c->held_until_ns == f->times_ns[f->n_points - 1]) {
 		buffer_text(text, ", and held since");
-	} else if (c->is_freed && c->is_held_to_end) {
+	} else if (c->is_freed && is_held_to_end(f, c)) {
 		buffer_text(text, ", and held to the end");
 	} else {
 		buffer_printf(text, ", and held until %s", HUMAN_DURATION(c->held_until_ns));
