@@ -16,8 +16,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "random"))
 import conftest
 import events
 
-AT_END, AT_RSS_PEAK, AT_DETACH = 0, 1, 2
-HEAP_LIVE, UNKNOWN = 0, 11
+AT_END, AT_RSS_PEAK, AT_DETACH, AT_TIMER = 0, 1, 2, 4
+HEAP_LIVE, MAPPED, UNKNOWN = 0, 5, 11
 HEAD = r"""
 #define _GNU_SOURCE
 #include <errno.h>
@@ -140,6 +140,38 @@ def test_the_highest_rss_is_looked_at(tools, program):
     assert len(peaks) == 1
     assert peaks[0][HEAP_LIVE] >= 58 << 20  # it may still have risen by a 20th
     assert peaks[0][UNKNOWN] <= 64 << 10
+
+
+MOVES = """
+    char *blocks = hold(64 << 20);
+    usleep(2500000);
+    char *map = mmap(NULL, 32 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memset(map, 1, 32 << 20);
+    free(blocks);
+    usleep(2500000);
+    return 0;
+"""
+
+
+def test_the_parts_of_rss_are_followed(tools, program):
+    """What the peak consisted of, and what came after it, before anybody asked or the program ended."""
+    run = tools.record(program(MOVES, "-include", "sys/mman.h"))
+    looks = looks_of(run.file)
+    times = [look["time_ns"] for look, parts in looks]
+    assert times == sorted(times)
+    before = [parts for look, parts in looks if look["at"] in (AT_RSS_PEAK, AT_TIMER) and parts[HEAP_LIVE] > 60 << 20]
+    after = [parts for look, parts in looks if look["at"] == AT_TIMER and parts[MAPPED] >= 32 << 20]
+    assert before and after
+    assert after[-1][HEAP_LIVE] < 1 << 20
+
+
+def test_the_past_has_bounds(tools, program):
+    """RSS rises by more than 5 % each time that it is sampled; each of these looks is followed by a larger one."""
+    run = tools.record(program("for (int i = 0; i < 150; i++) { hold((4 << 20) + i * (1 << 16)); usleep(12000); } return 0;"))
+    looks = [look for look, parts in looks_of(run.file)]
+    assert sum(look["at"] == AT_RSS_PEAK for look in looks) == 1
+    assert sum(look["at"] == AT_TIMER for look in looks) <= 64
+    assert run.json()["summary"]["peak_rss_bytes"] >= max(look["rss_bytes"] for look in looks)
 
 
 def test_a_detach_is_looked_at(tools, program):

@@ -189,3 +189,25 @@ def test_without_looks_nothing_is_said(build, tmp_path):
     done = subprocess.run([build / "heaptrack_print", "--fail-if", "rss>1", out], capture_output=True, text=True, check=False,
                           timeout=60)
     assert done.returncode == 3 and "the file does not contain this figure" in " ".join(done.stdout.split())
+
+
+FILLS = r"""
+#include <stdlib.h>
+#include <string.h>
+static char *all[400000];
+int main(void) {
+	for (int i = 0; i < 400000; i++) { all[i] = malloc(1000); memset(all[i], 1, 1000); }
+	for (int i = 0; i < 400000; i++) { free(all[i]); }
+	return 0;
+}
+"""
+
+
+def test_what_is_filled_while_it_is_looked_at_is_not_untouched(build, record):
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(allowed)})  # it runs on while heaptrack waits for the processor
+    try:
+        for _ in range(3):
+            assert sentence(read(build, record(FILLS)), "untouched") is None
+    finally:
+        os.sched_setaffinity(0, allowed)

@@ -19,6 +19,11 @@ enum {
 	FREE_COST_NS = 20000000, // CPU time that looks may take, and
 	COST = 100,              // a 100th of the time that the program has run
 	SHRINKING = 50,          // by such a part of RSS while it is looked at
+	MOVED = 50,              // or RSS has moved by such a part, and by LEAST_BYTES,
+	GAP_NS = 1000000000,     // within no less than this
+	OLD = 16,                // or the last look is so many such gaps old
+	PAST_MOST = 64,          // looks of the past; each thinning doubles the gap
+	OWNERS = 5,              // that one of them names in each part
 };
 
 // ---- what is read of the process
@@ -132,10 +137,16 @@ void view_finish(struct view *v) {
 
 // ---- which looks are kept
 
-bool looks_want(const struct looks *l, uint64_t rss_bytes, uint64_t now_ns) {
-	return rss_bytes >= l->peak_bytes + LEAST_BYTES &&
-			rss_bytes >= l->peak_bytes + l->peak_bytes / GROWTH &&
-			l->cost_ns + l->last_cost_ns <= FREE_COST_NS + now_ns / COST;
+bool looks_want(const struct looks *l, uint64_t rss_bytes, uint64_t now_ns, enum rec_look_at *at) {
+	uint64_t cost_ns = l->cost_ns + l->last_cost_ns, free_ns = FREE_COST_NS + now_ns / COST;
+	uint64_t gap_ns = (uint64_t)GAP_NS << l->n_thinned, last = l->last_rss_bytes;
+	uint64_t moved = rss_bytes > last ? rss_bytes - last : last - rss_bytes;
+	bool has_risen = rss_bytes >= l->peak_bytes + LEAST_BYTES &&
+			rss_bytes >= l->peak_bytes + l->peak_bytes / GROWTH;
+	bool has_moved = moved >= LEAST_BYTES && moved >= last / MOVED && now_ns >= l->last_ns + gap_ns;
+	bool is_due = has_moved || now_ns >= l->last_ns + OLD * gap_ns;
+	*at = has_risen ? REC_AT_RSS_PEAK : REC_AT_TIMER;
+	return (has_risen && cost_ns <= free_ns) || (is_due && cost_ns <= free_ns / 2);
 }
 
 static void drop(struct looks *l, size_t i) {
@@ -145,14 +156,57 @@ static void drop(struct looks *l, size_t i) {
 	memmove(&l->items.items[i], &l->items.items[i + 1], (l->items.n - i) * sizeof *l->items.items);
 }
 
+/** What it tells from now on is how RSS moved: the largest owners of each part, and no blocks. */
+static void make_past(struct look *look) {
+	size_t kept = 0, n_owners = 0;
+	EACH(p, look->parts) {
+		struct rec_part *last = kept > 0 ? &look->parts.items[kept - 1] : NULL;
+		n_owners = last && last->part == p->part ? n_owners + 1 : 0;
+		if (n_owners <= OWNERS) { // the last of these rows is that of the others
+			look->parts.items[kept++] = *p;
+		} else {
+			last->mapping = last->name = 0;
+			last->resident_bytes += p->resident_bytes;
+			last->asked_bytes += p->asked_bytes;
+			last->lazy_free_bytes += p->lazy_free_bytes;
+		}
+	}
+	look->parts.n = kept;
+	look->untouched.n = 0;
+	look->row.at = REC_AT_TIMER;
+}
+
+static void thin_out_past(struct looks *l) {
+	size_t n = 0;
+	EACH(look, l->items) {
+		n += look->row.at == REC_AT_TIMER;
+	}
+	if (n < PAST_MOST) {
+		return;
+	}
+	for (size_t i = l->items.n; i-- > 0;) {
+		if (l->items.items[i].row.at == REC_AT_TIMER && n-- % 2 == 0) { // the first stays
+			drop(l, i);
+		}
+	}
+	l->n_thinned++;
+}
+
 /** Those that another one of the same sort replaces. */
 static void drop_older(struct looks *l, enum rec_look_at at) {
 	size_t most = at == REC_AT_REQUEST ? LOOKS_REQUESTED - 1 : 0, n = 0;
 	for (size_t i = l->items.n; i-- > 0;) {
-		if (l->items.items[i].row.at == at && n++ >= most) {
+		struct look *look = &l->items.items[i];
+		if (look->row.at != at || at == REC_AT_TIMER || n++ < most) {
+			continue;
+		}
+		if (at == REC_AT_RSS_PEAK) {
+			make_past(look);
+		} else {
 			drop(l, i);
 		}
 	}
+	thin_out_past(l);
 }
 
 /** "libc.so.6" for "/usr/lib/libc.so.6"; false for "". */
@@ -184,7 +238,7 @@ static bool is_too_late(const struct view *v, enum rec_look_at at) {
 	if (after == 0) { // gone, or not to be read
 		return at == REC_AT_REQUEST || at == REC_AT_TRIGGER;
 	}
-	bool is_automatic = at == REC_AT_RSS_PEAK || at == REC_AT_TRIGGER;
+	bool is_automatic = at == REC_AT_RSS_PEAK || at == REC_AT_TIMER || at == REC_AT_TRIGGER;
 	return is_automatic && after < before - before / SHRINKING;
 }
 
@@ -262,7 +316,15 @@ bool looks_add(struct looks *l, const struct view *v, const struct looks_known *
 				.at = (uint8_t)at,
 				.has = (uint8_t)parts.has,
 		};
-		l->peak_bytes = parts.rss_bytes > l->peak_bytes ? parts.rss_bytes : l->peak_bytes;
+		if (parts.rss_bytes > l->peak_bytes) {
+			l->peak_bytes = parts.rss_bytes;
+			l->peak_ns = now_ns;
+		}
+		l->last_rss_bytes = v->rss_after_bytes;
+		l->last_ns = now_ns;
+		if (at == REC_AT_TIMER) {
+			make_past(look);
+		}
 	} else if (look) {
 		drop(l, l->items.n - 1);
 	}

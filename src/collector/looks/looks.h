@@ -54,7 +54,9 @@ struct looks {
 	VEC(struct look) items; // in order of time
 	uint64_t cost_ns;       // CPU time of all, of the last one
 	uint64_t last_cost_ns;
-	uint64_t peak_bytes; // the largest RSS that was looked at
+	uint64_t peak_bytes, peak_ns;     // the largest RSS that was looked at
+	uint64_t last_rss_bytes, last_ns; // by the kernel's count, at the last look
+	uint32_t n_thinned;               // times that every other look of the past was dropped
 };
 
 /** What is known of the process besides. All of it is only read. */
@@ -68,8 +70,12 @@ struct looks_known {
 	struct texts *texts; // for the names of files
 };
 
-/** Has RSS grown so far above what was looked at last that a look is worth its time? */
-bool looks_want(const struct looks *l, uint64_t rss_bytes, uint64_t now_ns);
+/**
+ * Has RSS grown so far above what was looked at (REC_AT_RSS_PEAK), has it moved, or is the last
+ * look so old (REC_AT_TIMER), that a look is worth its time? Peaks that are exceeded later stay as
+ * looks of REC_AT_TIMER, so that the parts of RSS can be followed over time.
+ */
+bool looks_want(const struct looks *l, uint64_t rss_bytes, uint64_t now_ns, enum rec_look_at *at);
 
 /** Join what was read with what is known. False: out of memory, or nothing was read. */
 bool looks_add(struct looks *l, const struct view *v, const struct looks_known *known, pid_t pid,

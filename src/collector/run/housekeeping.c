@@ -117,8 +117,9 @@ static void look_at_rss(struct run *run) {
 		atomic_store(most_ms, wait_ms < END_WAIT_MOST_MS ? (uint32_t)wait_ms : END_WAIT_MOST_MS);
 	}
 	bool is_searched = run->old_heap.snapshot != 0; // old blocks will be known soon
-	if (!is_searched && looks_want(&run->looks, rss_bytes, run->now_ns)) {
-		run->wanted_look = REC_AT_RSS_PEAK;
+	enum rec_look_at at;
+	if (!is_searched && looks_want(&run->looks, rss_bytes, run->now_ns, &at)) {
+		run->wanted_look = at;
 	}
 }
 

@@ -88,7 +88,7 @@ static void put_quality(struct rec_quality *q, const struct run *run) {
 
 // Sampled high-water marks may miss the end of a run, and all of a short one. The kernel's account
 // survives exec, so it includes the copy of heaptrack that the program was forked as: it is the
-// program's if it is higher than that
+// program's if it is higher than that. All these counts lag behind the pages themselves
 static void put_peak_rss(struct rec_summary *summary, const struct run *run) {
 	uint64_t account = run->end.max_rss_bytes;
 	summary->peak_rss_bytes = run->samples.peak_rss_bytes;
@@ -96,6 +96,10 @@ static void put_peak_rss(struct rec_summary *summary, const struct run *run) {
 	if (account > run->rss_before_exec && account > summary->peak_rss_bytes) {
 		summary->peak_rss_bytes = account;
 		summary->peak_rss_time_ns = run->now_ns;
+	}
+	if (run->looks.peak_bytes > summary->peak_rss_bytes) {
+		summary->peak_rss_bytes = run->looks.peak_bytes;
+		summary->peak_rss_time_ns = run->looks.peak_ns;
 	}
 }
 

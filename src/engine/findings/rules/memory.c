@@ -263,10 +263,12 @@ void find_untouched(struct finder *f) {
 			sums[place].bytes += u->asked_bytes - u->resident_bytes;
 		}
 	}
+	// Blocks that came while pages were read are known, and their pages are not
+	const uint64_t came = m.look ? 2 * m.look->changed_bytes : 0;
 	for (uint32_t i = 0; i < f->n_places; i++) {
 		const struct untouched *u = &sums[i];
 		if (!f->places[i].name->is_runtime && u->bytes >= UNTOUCHED_BYTES &&
-				u->bytes >= m.asked_bytes / 10) {
+				u->bytes >= m.asked_bytes / 10 && came <= u->bytes / 50) {
 			say_untouched(f, &m, &f->places[i], u);
 		}
 	}
