@@ -16,10 +16,14 @@ const cells = (table) =>
 const looks = [];
 await show('v=memory');
 const pills = page.getByRole('group', { name: 'Look' }).getByRole('button');
+const list = page.getByRole('combobox', { name: 'Look' }); // instead, where there are many
 const shown = await page.locator('#memory-title').innerText();
-const n = await pills.count();
+const isList = (await list.count()) > 0;
+const n = isList ? await list.locator('option').count() : await pills.count();
 for (let i = 0; i < Math.max(n, 1); i++) {
-	if (n) {
+	if (isList) {
+		await list.selectOption({ index: i });
+	} else if (n) {
 		await pills.nth(i).click();
 	}
 	const owners = {};
@@ -36,7 +40,13 @@ for (let i = 0; i < Math.max(n, 1); i++) {
 		untouched: (await untouched.count()) ? await cells(untouched) : [],
 	});
 }
+const history = page.locator('section[aria-labelledby=memory-history]');
+const hasHistory = (await history.count()) > 0;
+if (hasHistory) {
+	await history.getByText('Show as table').click();
+}
+const overTime = hasHistory ? await cells(history.locator('table')) : [];
 await show('v=memory&t=0-0.005');
 const without = await page.locator('main').innerText();
 await browser.close();
-process.stdout.write(JSON.stringify({ shown, looks, without, wrong }));
+process.stdout.write(JSON.stringify({ shown, looks, overTime, without, wrong }));

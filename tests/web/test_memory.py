@@ -70,6 +70,12 @@ def test_every_look_is_the_reports(recording, browse, tools, tmp_path):
     looks = recording.json("--memory")["looks"]
     assert seen["wrong"] == [] and len(seen["looks"]) == len(looks) >= 2
     assert seen["shown"].startswith("RSS was") and "a peak of RSS" in seen["shown"]
+    layers = [{"heap_live"}, {"heap_rounding", "heap_free", "heap_partly_free", "allocator_tables"}, {"mapped", "shared"},
+              {"stacks", "modules_written", "files", "ours"}, {"unknown"}]
+    assert len(seen["overTime"]) == (len(looks) if len(looks) > 2 else 0)
+    for row, look in zip(seen["overTime"], looks):
+        exact = [sum(part["bytes"] for part in look["parts"] if part["id"] in layer) for layer in layers]
+        assert all(map(is_rounded, row[1:], [look["rss_bytes"], *exact])), (row, exact)
     for said, look in zip(seen["looks"], looks):
         assert is_rounded(re.match(r"RSS was (\S+ \S+) at ", said["title"])[1], look["rss_bytes"])
         assert [row[0] for row in said["parts"]] == [WORDS[part["id"]] for part in look["parts"]]

@@ -255,7 +255,7 @@ export function stacksWhere(p: Profile, isWanted: (stack: number) => boolean): U
 	return Uint32Array.from(found);
 }
 
-/** What is alive at each edge, of some stacks: the difference of births and deaths, summed up. */
+/** What is alive at each edge and at the end, of some stacks: births and deaths, summed up. */
 export function aliveOverTime(p: Profile, stacks: Iterable<number>): Float64Array {
 	const { first, from, until, bytes } = p.intervals;
 	const n = p.edges.n;
@@ -263,11 +263,11 @@ export function aliveOverTime(p: Profile, stacks: Iterable<number>): Float64Arra
 	for (const s of stacks) {
 		for (let i = first[s]!, end = first[s + 1]!; i < end; i++) {
 			change[from[i]!]! += bytes[i]!;
-			if (until[i]! < n) {
+			if (until[i]! <= n) {
 				change[until[i]!]! -= bytes[i]!;
 			}
 		}
 	}
 	let alive = 0;
-	return change.subarray(0, n).map((c) => (alive += c));
+	return change.map((c) => (alive += c));
 }

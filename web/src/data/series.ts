@@ -9,11 +9,29 @@ import { heaviestOf } from './rank.ts';
 export interface Series {
 	label: string;
 	symbol: number; // 0: several
-	values: Float64Array;
+	values: Float64Array; // at each edge, and at the end
 }
 
+/**
+ * When the period of each edge begins, and the moment of the last one's largest: from there on a
+ * curve is drawn at what it has at the end, for that period may be as long as a program idles.
+ */
 export function periodStarts(e: Edges): Float64Array {
-	return e.endNs.map((_, i) => (i === 0 ? 0 : e.endNs[i - 1]!));
+	const starts = new Float64Array(e.n + 1);
+	starts.set(e.endNs, 1);
+	if (e.n > 0) {
+		starts[e.n] = e.timeNs[e.n - 1]!;
+	}
+	return starts;
+}
+
+/** The heap at each edge, and at the end as far as that is known. */
+export function heapValues(p: Profile, e: Edges): Float64Array {
+	const values = new Float64Array(e.n + 1);
+	values.set(e.bytes);
+	const isOurs = p.facts.verdict !== ''; // others may not say what was left
+	values[e.n] = isOurs ? p.facts.summary.never_freed_bytes : (e.bytes[e.n - 1] ?? 0);
+	return values;
 }
 
 /** What stacks are named after: functions, or names of their own. */
@@ -64,7 +82,7 @@ export function sumsBySite(p: Profile, column: Float64Array): Float64Array {
 	return out;
 }
 
-/** What is alive over time of some groups of stacks, each with its key: one scan for all. */
+/** What is alive at each edge and at the end, of groups of stacks with a key: one scan. */
 export function curvesOfGroups(
 	p: Profile,
 	keys: ArrayLike<number>,
@@ -77,12 +95,14 @@ export function curvesOfGroups(
 		const row = rows.get(keys[s]!);
 		for (let i = row ? first[s]! : first[s + 1]!; i < first[s + 1]!; i++) {
 			row![from[i]!]! += bytes[i]!;
-			row![Math.min(until[i]!, n)]! -= bytes[i]!;
+			if (until[i]! <= n) {
+				row![until[i]!]! -= bytes[i]!;
+			}
 		}
 	}
 	return wanted.map((key) => {
 		let alive = 0;
-		return rows.get(key)!.subarray(0, n).map((change) => (alive += change));
+		return rows.get(key)!.map((change) => (alive += change));
 	});
 }
 
@@ -129,7 +149,7 @@ export function stackedSeries(
 			{
 				label: 'all functions (the file has no figures of each over time)',
 				symbol: 0,
-				values: p.edges.bytes,
+				values: heapValues(p, p.edges),
 			},
 		];
 	}
@@ -144,12 +164,14 @@ export function stackedSeries(
 		const end = first[s + 1]!;
 		for (let i = !kept || kept[s] ? first[s]! : end; i < end; i++) {
 			change[at + from[i]!]! += bytes[i]!;
-			change[at + Math.min(until[i]!, n)]! -= bytes[i]!;
+			if (until[i]! <= n) {
+				change[at + until[i]!]! -= bytes[i]!;
+			}
 		}
 	}
 	const curve = (row: number) => {
 		let sum = 0;
-		return change.subarray(row * width, row * width + n).map((c) => (sum += c));
+		return change.subarray(row * width, (row + 1) * width).map((c) => (sum += c));
 	};
 	const curves = found.map((key, row) => {
 		const values = curve(row);

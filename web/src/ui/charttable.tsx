@@ -13,7 +13,7 @@ interface FoldedTableProps {
 }
 
 /** The same as the chart above it, in words. */
-function FoldedTable({ label, columns, rows }: FoldedTableProps) {
+export function FoldedTable({ label, columns, rows }: FoldedTableProps) {
 	return (
 		<details class="as-table">
 			<summary>Show as table</summary>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import type { Profile } from '../data/profile.ts';
-import { periodStarts } from '../data/series.ts';
+import { heapValues, periodStarts } from '../data/series.ts';
 import type { Line } from './plot.ts';
 
 /** The heap as a whole. */
@@ -9,8 +9,19 @@ export function heapLine(p: Profile): Line {
 		label: 'heap',
 		colour: 'series-3',
 		times: periodStarts(p.curve),
-		values: p.curve.bytes,
+		values: heapValues(p, p.curve),
 		kind: 'area',
+	};
+}
+
+/** RSS as it was sampled. */
+export function rssLine(p: Profile): Line {
+	return {
+		label: 'RSS',
+		colour: 'dim',
+		times: p.samples.timeNs,
+		values: p.samples.rssBytes,
+		kind: 'dashed',
 	};
 }
 
@@ -24,7 +35,7 @@ export function stacked(
 	hasAll: boolean,
 ): Line[] {
 	const times = periodStarts(p.edges);
-	const sums = new Float64Array(p.edges.n);
+	const sums = new Float64Array(p.edges.n + 1);
 	const lines = series.map((s, i): Line => {
 		for (let k = 0; k < sums.length; k++) {
 			sums[k]! += s.values[k]!;

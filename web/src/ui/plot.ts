@@ -89,11 +89,14 @@ function drawAxes(c: CanvasRenderingContext2D, f: Frame, look: Look): void {
 	c.textAlign = 'right';
 	c.textBaseline = 'middle';
 	const rise = roundStep(f.most, f.height / Y_SPACE, look.isBinary);
+	let last = '';
 	for (let value = 0; value <= f.most; value += rise) {
 		const y = f.top + f.height * (1 - value / f.most);
 		c.moveTo(f.left, round(y));
 		c.lineTo(f.left + f.width, round(y));
-		c.fillText(look.value(value), f.left - 8, y);
+		const text = look.value(value);
+		c.fillText(text === last ? '' : text, f.left - 8, y);
+		last = text;
 	}
 	c.stroke();
 }

@@ -1,26 +1,23 @@
 // SPDX-License-Identifier: MIT
 import type { Profile } from '../data/profile.ts';
+import { periodStarts } from '../data/series.ts';
 import { profile } from '../state.ts';
 
 const POINTS = 48;
 const WIDTH = 96;
 const HEIGHT = 18;
 
-/**
- * The largest value in each of a few stretches of time: a spike is seen however short it is.
- * Value k holds from the end of edge k - 1 to that of edge k, one behind the last to the run's end.
- */
+/** The largest value in each of a few stretches of time: a spike is seen however short it is. */
 function thin(p: Profile, values: Float64Array): number[] {
 	const points = new Array<number>(POINTS).fill(0);
 	const width = Math.max(1, p.facts.summary.duration_ns / POINTS);
 	const at = (ns: number) => Math.min(POINTS - 1, Math.floor(ns / width));
-	let from = 0;
+	const starts = periodStarts(p.edges);
 	values.forEach((value, k) => {
-		const to = p.edges.endNs[k] ?? p.facts.summary.duration_ns;
-		for (let i = at(from); i <= at(to); i++) {
+		const to = starts[k + 1] ?? p.facts.summary.duration_ns;
+		for (let i = at(starts[k]!); i <= at(to); i++) {
 			points[i] = Math.max(points[i]!, value);
 		}
-		from = to;
 	});
 	return points;
 }

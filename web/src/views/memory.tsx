@@ -5,29 +5,21 @@ import * as state from '../state.ts';
 import { baseName, bytes, count, moment, percent, shortName } from '../ui/format.ts';
 import { Name } from '../ui/name.tsx';
 import { useValue } from '../ui/signals.ts';
+import { layerOf, MemoryChart } from './memorychart.tsx';
 
 const AT: Record<Look['at'], string> = {
 	end: 'the end',
 	'rss-peak': 'a peak of RSS',
 	detach: 'the detach',
 	request: 'a request',
-	timer: 'a timer',
+	timer: '',
 	trigger: 'a trigger',
 	sizes: 'a reading of sizes',
 };
 
-/** What is heap, what is mapped, and what every program has. */
-function colourOf(part: MemoryPart): string {
-	if (part.id === 'heap_live' || part.id === 'heap') {
-		return 'var(--series-0)';
-	}
-	if (part.id.startsWith('heap') || part.id === 'allocator_tables') {
-		return 'var(--series-1)';
-	}
-	if (part.id === 'mapped' || part.id === 'shared') {
-		return 'var(--series-2)';
-	}
-	return part.id === 'unknown' ? 'var(--series-4)' : 'var(--series-5)';
+/** "a peak of RSS, 1.20 s"; of the past the moment alone. */
+function nameOf(look: Look): string {
+	return `${AT[look.at]}${AT[look.at] && ', '}${moment(look.time_ns)}`;
 }
 
 /** As in the report: those of the lens's time. */
@@ -121,7 +113,7 @@ function Waterfall({
 									style={{
 										marginLeft: `${left}%`,
 										width: `${(100 * part.bytes) / look.rss_bytes}%`,
-										background: colourOf(part),
+										background: `var(--series-${layerOf(part)})`,
 									}}
 								/>
 							</td>
@@ -223,6 +215,50 @@ function Untouched({ look }: { look: Look }) {
 	);
 }
 
+const PILLS_MOST = 5;
+
+function LookChoice({
+	looks,
+	look,
+	onChoose,
+}: {
+	looks: Look[];
+	look: Look;
+	onChoose: (number: number) => void;
+}) {
+	if (looks.length > PILLS_MOST) {
+		return (
+			<select
+				class="pill"
+				aria-label="Look"
+				value={looks.indexOf(look)}
+				onChange={(e) => onChoose(Number(e.currentTarget.value))}
+			>
+				{looks.map((each, i) => (
+					<option key={i} value={i}>
+						{nameOf(each)}
+					</option>
+				))}
+			</select>
+		);
+	}
+	return (
+		<div role="group" aria-label="Look">
+			{looks.map((each, i) => (
+				<button
+					key={i}
+					type="button"
+					class={`pill${each === look ? ' on' : ''}`}
+					aria-pressed={each === look}
+					onClick={() => onChoose(i)}
+				>
+					{nameOf(each)}
+				</button>
+			))}
+		</div>
+	);
+}
+
 export function MemoryView() {
 	const p = useValue(() => state.profile.value);
 	const range = useValue(() => state.lens.value.range);
@@ -250,25 +286,14 @@ export function MemoryView() {
 		withRows[0];
 	return (
 		<>
+			{p.facts.looks.length > 2 && <MemoryChart chosen={look} />}
 			<section class="panel" aria-labelledby="memory-title">
 				<div class="panel-head">
 					<h2 id="memory-title">
-						RSS was {bytes(look.rss_bytes)} at {AT[look.at]}, {moment(look.time_ns)}
+						RSS was {bytes(look.rss_bytes)} at {nameOf(look)}
 					</h2>
 					{looks.length > 1 && (
-						<div role="group" aria-label="Look">
-							{looks.map((each, i) => (
-								<button
-									key={i}
-									type="button"
-									class={`pill${each === look ? ' on' : ''}`}
-									aria-pressed={each === look}
-									onClick={() => setNumber(i)}
-								>
-									{AT[each.at]}, {moment(each.time_ns)}
-								</button>
-							))}
-						</div>
+						<LookChoice looks={looks} look={look} onChoose={setNumber} />
 					)}
 				</div>
 				<Waterfall look={look} chosen={shown?.id ?? ''} onChoose={setPart} />

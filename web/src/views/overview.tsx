@@ -19,7 +19,7 @@ import { bytes, moment, shortName } from '../ui/format.ts';
 import { Metrics } from '../ui/chips.tsx';
 import { useResting, useValue } from '../ui/signals.ts';
 import { themeTurn } from '../ui/theme.ts';
-import { heapLine, stacked } from '../ui/lines.ts';
+import { heapLine, rssLine, stacked } from '../ui/lines.ts';
 import { TimeChart, type Line } from '../ui/timechart.tsx';
 import { metricName } from '../ui/labels.ts';
 import { Legend } from '../ui/legend.tsx';
@@ -48,13 +48,7 @@ function HeapChart() {
 	const lines = useMemo<Line[]>(() => {
 		const out = whole ? stacked(p, series, stacks === null) : [heapLine(p)];
 		if (p.samples.n > 0) {
-			out.push({
-				label: 'RSS',
-				colour: 'dim',
-				times: p.samples.timeNs,
-				values: p.samples.rssBytes,
-				kind: 'dashed',
-			});
+			out.push(rssLine(p));
 		}
 		return out;
 	}, [series]);

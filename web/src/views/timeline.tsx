@@ -12,7 +12,7 @@ import { Legend } from '../ui/legend.tsx';
 import { markLabel } from '../ui/marks.ts';
 import { useValue } from '../ui/signals.ts';
 import { themeTurn } from '../ui/theme.ts';
-import { stacked } from '../ui/lines.ts';
+import { rssLine, stacked } from '../ui/lines.ts';
 import { TimeChart, type Line } from '../ui/timechart.tsx';
 
 type Stacking = 'site' | 'module' | 'thread' | 'size';
@@ -216,13 +216,7 @@ export function TimelineView() {
 	const heap = useMemo<Line[]>(() => {
 		const lines = stacked(p, series, kept === null);
 		if (p.samples.n) {
-			lines.push({
-				label: 'RSS',
-				colour: 'dim',
-				times: p.samples.timeNs,
-				values: p.samples.rssBytes,
-				kind: 'dashed',
-			});
+			lines.push(rssLine(p));
 		}
 		return lines;
 	}, [series]);
