@@ -126,30 +126,19 @@ static void judge(struct names *n, const struct rec_frame *rec, struct name *f,
  * follows it.
  */
 static bool name_by_address(struct names *n, const struct rec_location *l, struct name *out) {
-	char number[32];
-	const char *what = "?";
-	struct slice base = {0};
 	if (l->is_mark) {
-		what = "(callers not recorded)";
-		number[0] = '\0';
-	} else if (l->module == 0) {
-		what = "generated code"; // all of it one name: addresses differ from run to run
-		number[0] = '\0';
+		out->function = slice_of_text("(callers not recorded)");
+	} else if (l->module == 0) { // all of it one name: addresses differ from run to run
+		out->function = slice_of_text("generated code");
 	} else {
 		const struct rec_module *m = &n->recording->modules.items[l->module];
-		base = names_title_of(n, names_module_path(n->recording, l->module));
-		what = "";
+		struct slice title = names_title_of(n, names_module_path(n->recording, l->module));
 		uint64_t address = l->pc - m->bias - (l->is_exact ? 0 : 1);
+		char number[32];
 		(void)snprintf(number, sizeof number, "+0x%" PRIx64, address);
+		out->function = names_join(n, "", title, number);
 	}
-	size_t size = base.size + strlen(what) + strlen(number);
-	char *buf = arena_alloc(&n->arena, size + 1, 1);
-	if (!buf) {
-		return false;
-	}
-	(void)snprintf(buf, size + 1, "%.*s%s%s", SLICE_ARG(base), what, number);
-	out->function = slice_of(buf, size);
-	return true;
+	return out->function.size > 0;
 }
 
 /**
@@ -163,13 +152,8 @@ static bool name_initializers(struct names *n, struct name *f) {
 			n->recording->meta.source == REC_FROM_KDE) {
 		return true;
 	}
-	struct slice file = path_base(f->file);
-	char *text = arena_alloc(&n->arena, file.size + 32, 1);
-	if (text) {
-		int size = sprintf(text, "static initializers of %.*s", SLICE_ARG(file));
-		f->function = slice_of(text, (size_t)size);
-	}
-	return text != NULL;
+	f->function = names_join(n, "static initializers of ", path_base(f->file), "");
+	return f->function.size > 0;
 }
 
 static bool name_location(struct names *n, uint32_t id) {

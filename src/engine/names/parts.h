@@ -24,6 +24,9 @@ struct names {
 	uint32_t *site; // per node: the frame its stacks are named after, + 1
 };
 
+/** All three as one, which lives as long as the names. Empty: no memory. */
+struct slice names_join(struct names *n, const char *before, struct slice text, const char *after);
+
 /** What a module is called, as names_title_stem. */
 struct slice names_title_of(struct names *n, struct slice path);
 

@@ -93,16 +93,21 @@ struct slice names_title_stem(struct slice path, const char **end) {
 	return is_cut ? slice_of(base.data, kept) : base;
 }
 
+struct slice names_join(struct names *n, const char *before, struct slice text, const char *after) {
+	size_t size = strlen(before) + text.size + strlen(after);
+	char *out = arena_alloc(&n->arena, size + 1, 1);
+	if (!out) {
+		return (struct slice){0};
+	}
+	(void)snprintf(out, size + 1, "%s%.*s%s", before, SLICE_ARG(text), after);
+	return slice_of(out, size);
+}
+
 struct slice names_title_of(struct names *n, struct slice path) {
 	const char *end;
 	struct slice stem = names_title_stem(path, &end);
-	char *out = *end ? arena_alloc(&n->arena, stem.size + sizeof ".so", 1) : NULL;
-	if (!out) {
-		return path_base(path);
-	}
-	memcpy(out, stem.data, stem.size);
-	memcpy(out + stem.size, ".so", sizeof ".so");
-	return slice_of(out, stem.size + sizeof ".so" - 1);
+	struct slice title = *end ? names_join(n, "", stem, end) : stem;
+	return title.size > 0 ? title : path_base(path);
 }
 
 /** "bc, no symbols": all code of a module that has no names. */
@@ -111,15 +116,13 @@ static bool name_unnamed(struct names *n) {
 	for (uint32_t i = 0; i < r->modules.n; i++) {
 		struct name *out = &n->frames[n->n_frames + r->modules.n + i];
 		const struct name *module = &n->frames[n->n_frames + i];
-		char *text = arena_alloc(&n->arena, module->function.size + sizeof ", no symbols", 1);
-		if (!text) {
-			return false;
-		}
-		int size = sprintf(text, "%.*s, no symbols", SLICE_ARG(module->function));
 		*out = (struct name){.module = module->module,
-				.function = slice_of(text, (size_t)size),
+				.function = names_join(n, "", module->function, ", no symbols"),
 				.owner = n->module_code[i] == CODE_YOURS ? OWNER_YOURS : OWNER_LIBRARY,
 				.function_id = n->n_functions++};
+		if (out->function.size == 0) {
+			return false;
+		}
 	}
 	return true;
 }
