@@ -341,14 +341,27 @@ def test_a_peak_that_is_split_names_who_shares_it(tools, tmp_path):
             "rest 1.0 MB") in peak["text"], peak
 
 
-def test_a_program_without_symbols_is_named_as_a_whole(tools, tmp_path):
-    program = build(tmp_path, OWN_ALLOCATOR, "-s")
-    recording = tools.record(program)
-    for found in recording.json()["findings"]:
-        assert "+0x" not in found["text"], found
+def functions_at(program, text):
+    """Addresses of a stripped program in a sentence, as functions of the same program with names."""
+    return re.sub(r"prog\+(0x[0-9a-f]+)", lambda m: subprocess.run(
+        ["addr2line", "-f", "-e", program, m[1]], capture_output=True, text=True,
+        check=True).stdout.split("\n")[0], text)
+
+
+@pytest.mark.parametrize("source, said", [
+    (OWN_ALLOCATOR, "(99 % at pool_alloc_raw; 90 % through load_users) holds 10.0 MB (100 % of the peak)."),
+    (SPLIT, "(38 % at first, 29 % at second, 19 % at third, 14 % elsewhere; 95 % through main) holds "),
+], ids=["one", "split"])
+def test_a_program_without_symbols_has_its_largest_addresses_named(tools, tmp_path, source, said):
+    (tmp_path / "named").mkdir()
+    named = build(tmp_path / "named", source)
+    recording = tools.record(build(tmp_path, source, "-s"))
     peak = finding(recording, "peak")
     assert peak["function"] == "prog, no symbols" and peak["place"] == "", peak
     assert peak["lens"] == "m=peak", peak
+    assert functions_at(named, peak["text"]).startswith(f"prog, no symbols {said}"), peak
+    for found in recording.json()["findings"]:
+        assert re.sub(r" \(.*?\)", "", found["text"]).count("+0x") == 0, found
 
 
 def test_a_compiler_names_a_function_of_its_libraries(tools, tmp_path):

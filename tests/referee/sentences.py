@@ -7,6 +7,7 @@ import itertools
 import re
 from bisect import bisect_left
 
+import addresses
 import memory
 from figures import BYTES, COUNT, PERCENT, SPAN, TIME, in_bytes, in_percent, in_span, in_time
 from recorded import ATTACHED, bursts, is_brief, is_left, lives, rises, steady, straightness, stretch
@@ -124,6 +125,7 @@ class Sentence:
             return self.wrong("no form that the referee knows")
         if self.flag:
             self.judge_flag()
+        addresses.judge(self)
         getattr(self, "judge_" + self.finding["id"].replace("-", "_"))()
         for name in self.left:
             self.wrong(f"nothing judges its number {name}", self.numbers[name])

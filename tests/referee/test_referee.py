@@ -245,6 +245,33 @@ int main(void) {
 	return sum == 7;
 }
 """,
+    # Built without symbols
+    "nameless": """
+#include <stdlib.h>
+#include <string.h>
+#define APART __attribute__((noinline))
+static void *kept[900], *volatile moment;
+APART static void *get(size_t n) { void *p = malloc(n); return memset(p, 1, n); }
+APART static void load(void) { for (int i = 0; i < 800; i++) { kept[i] = get(4000); } }
+APART static void prepare(void) { for (int i = 800; i < 900; i++) { kept[i] = get(7000); } }
+int main(void) {
+	load(); prepare(); kept[0] = malloc(90000);
+	for (int i = 0; i < 2000; i++) { moment = get(100); free(moment); }
+	for (int i = 1; i < 400; i++) { free(kept[i]); }
+	return 0;
+}
+""",
+    "nameless-split": """
+#include <stdlib.h>
+#define APART __attribute__((noinline))
+static void *volatile kept[4];
+APART static void one(void) { kept[0] = malloc(4000000); }
+APART static void two(void) { kept[1] = malloc(3000000); }
+APART static void three(void) { kept[2] = malloc(2000000); }
+APART static void four(void) { kept[3] = malloc(1000000); }
+APART static void load(void) { one(); two(); three(); four(); }
+int main(void) { load(); for (int i = 0; i < 4; i++) { free(kept[i]); } return 0; }
+""",
     "overloads.cpp": """
 #include <stdlib.h>
 struct Tree {
@@ -333,7 +360,8 @@ def recordings(build, tmp_path_factory):
         program = source.with_suffix("")
         if not source.exists():
             source.write_text(PACE * ("step(" in PROGRAMS[name]) + PROGRAMS[name])
-            subprocess.run(["gcc", "-g", "-O1", source, "-o", program, "-lstdc++"], check=True, timeout=60)
+            flags = ["-s"] if name.startswith("nameless") else ["-g"]
+            subprocess.run(["gcc", *flags, "-O1", source, "-o", program, "-lstdc++"], check=True, timeout=60)
         return record(name, [program])
 
     by_name.record = record
@@ -633,6 +661,16 @@ PLANTED_ELSEWHERE = {
     "grew-and-was-freed": ("ends-busy", text("no-growth", r"held [\d.]+ .B at the end", "held nothing at the end")),
     "grew-before": ("ends-busy", text("no-growth", ", and held", ", to what it held before, and held")),
     "page-heap-grew": ("ends-busy", page(r"heap grew +[\d.]+ .B", "heap grew      1.0 GB")),
+    "address-share": ("nameless", text("peak", r"\d+ % at", "61 % at")),
+    "address-of-another": ("nameless", text("peak", r"at nameless\+0x(..)", r"at nameless+0x7\1")),
+    "address-through": ("nameless", text("peak", r"\d+ % through", "66 % through")),
+    "address-caller": ("nameless", text("peak", r"; \d+ % through \S+\)", ")")),
+    "address-missing": ("nameless", text("peak", r" \(\d+ % at .*?\)", "")),
+    "address-of-the-left": ("nameless", text("never-freed", r"\d+ % at", "100 % at")),
+    "address-of-the-short-lived": ("nameless", text("churn", r"at nameless\S+\)", "at nameless+0x1)")),
+    "address-elsewhere": ("nameless-split", text("peak", r"\d+ % elsewhere", "50 % elsewhere")),
+    "address-of-two": ("nameless-split", text("peak", r", \d+ % at \S+, \d+ % elsewhere", ", 30 % elsewhere")),
+    "address-of-what": ("nameless-split", text("peak", r"\((?=\d+ % at)", "(at the end, ")),
     "split-by-overloads": ("overloads.cpp", text("peak", r"Tree::leaf\(\)", "Tree::build()")),
     "none-from-before": ("keeps", text("never-freed", r"(?=; what line|\.$)",
                                        "; meanwhile 5.0 MB from before the attach were freed")),

@@ -234,7 +234,7 @@ static uint64_t live_bytes_of(const struct finder *f, const uint8_t *tags) {
 	return bytes;
 }
 
-static bool make_curves(struct finder *f) {
+bool finder_make_curves(struct finder *f) {
 	uint32_t *tag_of_place = arena_new(&f->scratch, uint32_t, f->n_places + 1ul);
 	if (!tag_of_place) {
 		return false;
@@ -283,6 +283,5 @@ bool finder_gather(struct finder *f) {
 	for (uint32_t i = 0; i < r->edges.n && r->edges.items[i].bytes == 0; i++) {
 		f->start_ns = f->times_ns[i];
 	}
-	bool has_peak = r->summary.peak_bytes > 0 && !(r->missing & REC_PEAK_BYTES);
-	return gather_places(f) && (!has_peak || finder_find_holder(f)) && make_curves(f);
+	return gather_places(f);
 }

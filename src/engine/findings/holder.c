@@ -61,29 +61,41 @@ static uint32_t *stacks_of_peak(struct finder *f, uint32_t *n) {
 	return out;
 }
 
-static void add_stack(struct finder *f, struct inclusive *functions, uint32_t stack) {
+/** `nameless`: a place of whose code the addresses are weighed, instead of functions; or NULL. */
+static uint64_t add_frames(struct finder *f, struct inclusive *functions, uint32_t stack,
+		const struct place *nameless, enum weight by) {
 	const struct rec_stack *s = &f->r->stacks.items[stack];
 	const struct name *site = names_site(f->names, s->node), *frame;
+	const uint64_t weight = stack_weight(s, by);
 	struct stack_walk w = stack_walk_init(f->r, f->names, s->node);
 	for (uint64_t depth = 0; (frame = stack_walk_next(&w)); depth++) {
 		struct inclusive *in = &functions[frame->function_id];
-		if (!holder_may_be(frame, site) || in->seen_in == stack + 1) {
+		bool may_be = !nameless
+				? holder_may_be(frame, site)
+				: !frame->has_name && slice_equal(frame->module, nameless->name->module);
+		if (!may_be || in->seen_in == stack + 1) {
 			continue;
 		}
 		in->seen_in = stack + 1;
 		in->name = in->name ? in->name : frame;
-		in->bytes += s->peak_bytes;
-		in->depth += s->peak_bytes * depth;
-		in->own += frame == site ? s->peak_bytes : 0;
+		in->bytes += weight;
+		in->depth += weight * depth;
+		in->own += frame == site ? weight : 0;
 	}
+	return weight;
+}
+
+static void add_stack(struct finder *f, struct inclusive *functions, uint32_t stack) {
+	const uint64_t bytes = add_frames(f, functions, stack, NULL, BY_PEAK_BYTES);
+	const struct name *site = names_site(f->names, f->r->stacks.items[stack].node);
 	const struct name *unnamed = finder_site(f, stack);
 	// What no function of the user's asked for, as libstdc++ for exceptions; of scripts: runtime.c
 	bool is_runtimes_own = site && site->is_runtime && !f->runs_scripts;
 	if (site && (unnamed != site || is_runtimes_own)) {
 		struct inclusive *in = &functions[unnamed->function_id];
 		in->name = unnamed;
-		in->bytes += s->peak_bytes;
-		in->own += s->peak_bytes;
+		in->bytes += bytes;
+		in->own += bytes;
 	}
 }
 
@@ -100,9 +112,9 @@ static bool is_further_in(const struct inclusive *a, const struct inclusive *b) 
  * The innermost that holds three fifths: the smallest, or one that differs little from it. NULL if
  * there is none.
  */
-static const struct inclusive *innermost(const struct finder *f,
-		const struct inclusive *functions) {
-	uint64_t most = f->r->summary.peak_bytes / 5 * 3, smallest = UINT64_MAX;
+static const struct inclusive *innermost(const struct finder *f, const struct inclusive *functions,
+		uint64_t all) {
+	uint64_t most = all / 5 * 3, smallest = UINT64_MAX;
 	uint32_t n = names_n_functions(f->names);
 	const struct inclusive *best = NULL;
 	for (uint32_t i = 0; i < n; i++) {
@@ -118,7 +130,8 @@ static const struct inclusive *innermost(const struct finder *f,
 }
 
 static const struct inclusive *choose(const struct finder *f, const struct inclusive *functions) {
-	const struct inclusive *best = innermost(f, functions), *largest = NULL;
+	const struct inclusive *best = innermost(f, functions, f->r->summary.peak_bytes);
+	const struct inclusive *largest = NULL;
 	for (uint32_t i = 0; i < names_n_functions(f->names); i++) {
 		const struct inclusive *in = &functions[i];
 		bool may_be = in->name && !in->name->is_runtime;
@@ -163,6 +176,9 @@ static bool tag_stacks(struct finder *f, struct holder *h) {
 }
 
 bool finder_find_holder(struct finder *f) {
+	if (f->r->summary.peak_bytes == 0 || f->r->missing & REC_PEAK_BYTES) {
+		return true;
+	}
 	uint32_t n;
 	uint32_t *stacks = stacks_of_peak(f, &n);
 	struct inclusive *functions = arena_new(&f->scratch, struct inclusive,
@@ -179,4 +195,55 @@ bool finder_find_holder(struct finder *f) {
 	}
 	f->holder = (struct holder){.name = best->name, .own = best->own};
 	return tag_stacks(f, &f->holder);
+}
+
+// ---- where in code without names
+
+/** "38 % at prog+0x1136, 29 % at prog+0x1151, 33 % elsewhere"; one alone, if it is three fifths. */
+static void put_sites(const struct finder *f, struct buffer *text, struct inclusive *addresses,
+		uint64_t all) {
+	uint64_t rest = all;
+	bool is_most = all == 0;
+	for (int n = 0; n < 3 && !is_most; n++) {
+		struct inclusive *best = addresses;
+		for (uint32_t i = 1; i < names_n_functions(f->names); i++) {
+			best = addresses[i].own > best->own ? &addresses[i] : best;
+		}
+		if (best->own <= all / 20) {
+			break;
+		}
+		buffer_printf(text, "%s%s at %.*s", n ? ", " : "", HUMAN_PERCENT(best->own, all),
+				SLICE_ARG(best->name->function));
+		is_most = best->own > all / 5 * 3;
+		rest -= best->own;
+		best->own = 0;
+	}
+	if (rest > 0 && rest < all && !is_most) {
+		buffer_printf(text, ", %s elsewhere", HUMAN_PERCENT(rest, all));
+	}
+}
+
+void put_addresses(struct finder *f, struct buffer *out, const struct place *p, enum weight by,
+		const char *when) {
+	struct inclusive *addresses = arena_new(&f->scratch, struct inclusive,
+			names_n_functions(f->names) + 1ul);
+	struct buffer text = {0};
+	uint64_t all = 0;
+	f->failed |= !addresses;
+	for (uint32_t i = 0; addresses && i < f->r->stacks.n; i++) {
+		bool is_its = f->place_of[i] == p - f->places &&
+				!(by == BY_LIVE_BYTES && stack_is_noise(f->r, f->names, i));
+		all += is_its ? add_frames(f, addresses, i, p, by) : 0;
+	}
+	const struct inclusive *in = all ? innermost(f, addresses, all) : NULL;
+	bool is_caller = in && in->own < in->bytes;
+	put_sites(f, &text, addresses, all);
+	if (is_caller) {
+		buffer_printf(&text, "%s%s through %.*s", text.size ? "; " : "",
+				HUMAN_PERCENT(in->bytes, all), SLICE_ARG(in->name->function));
+	}
+	if (text.size > 0) {
+		buffer_printf(out, " (%s%.*s)", when, SLICE_ARG(buffer_view(&text)));
+	}
+	buffer_finish(&text);
 }

@@ -77,11 +77,14 @@ struct finder {
 	bool failed;       // no memory
 };
 
-/** Gather the stacks by site; curves for the sites that matter, and for the holder of the peak. */
+/** Gather the stacks by site. False, of each of these: no memory. */
 bool finder_gather(struct finder *f);
 
-/** Find f->holder, but for its curve. False: no memory. */
+/** Then find f->holder, but for its curve. */
 bool finder_find_holder(struct finder *f);
+
+/** Then make the curves of the sites that matter, and of the holder. */
+bool finder_make_curves(struct finder *f);
 
 /** A frame that a finding may name on its way down. */
 static inline bool holder_may_be(const struct name *frame, const struct name *site) {
@@ -112,12 +115,17 @@ void finder_about(struct finder *f, struct finding *out, const struct name *name
 /** "leakyParse() demo.cpp:44". */
 void put_name(struct finder *f, struct buffer *out, const struct name *name);
 
-/** A finding about a site: as finder_about, with the line that weighs most. */
-void finder_about_place(struct finder *f, struct finding *out, const struct place *p,
-		enum weight by, const char *metric);
+/**
+ * A finding about a site: finder_about and put_name, with the line that weighs most, "<- caller()"
+ * and, where a dependency allocates for it, "via NAME (package)". Where none of these has a name,
+ * addresses follow, with shares of what was there `when` ("at the peak, ", or ""); NULL: none do.
+ */
+void say_place(struct finder *f, struct buffer *text, struct finding *out, const struct place *p,
+		enum weight by, const char *metric, const char *when);
 
-/** put_name with "<- caller()" and, where a dependency allocates for it, "via NAME (package)". */
-void put_place_name(struct finder *f, struct buffer *out, const struct place *p, enum weight by);
+/** " (93 % at units+0x48db)": where in its code a place without names has its memory. */
+void put_addresses(struct finder *f, struct buffer *out, const struct place *p, enum weight by,
+		const char *when);
 
 /** Frees of blocks from before the attach whose sizes are not known. */
 static inline uint64_t finder_unknown_frees(const struct finder *f) {
@@ -130,13 +138,24 @@ static inline uint64_t finder_unknown_frees(const struct finder *f) {
  */
 void put_freed_before(const struct finder *f, struct buffer *out, struct finding *finding);
 
-/** The user's own function that called the site in this stack; NULL: none. */
-const struct name *caller_of_site(struct finder *f, uint32_t stack);
+/** The user's own function, named or not, that called the site in this stack; NULL: none. */
+const struct name *caller_of_site(const struct finder *f, uint32_t stack, bool has_name);
 
-uint64_t stack_weight(const struct rec_stack *s, enum weight by);
+static inline uint64_t stack_weight(const struct rec_stack *s, enum weight by) {
+	switch (by) {
+	case BY_ALLOCATIONS: return s->allocations;
+	case BY_PEAK_BYTES: return s->peak_bytes;
+	case BY_LIVE_BYTES: return s->live_bytes;
+	case BY_SHORT_LIVED: return s->short_lived;
+	default: return s->allocated_bytes;
+	}
+}
 
 /** Whom a sentence names for a stack: names_site, but a module where that has no name. */
-const struct name *finder_site(const struct finder *f, uint32_t stack);
+static inline const struct name *finder_site(const struct finder *f, uint32_t stack) {
+	const struct name *site = names_site(f->names, f->r->stacks.items[stack].node);
+	return site && !site->has_name ? names_without_symbols(f->names, site) : site;
+}
 
 struct slice short_name_of(struct finder *f, const struct name *name);
 
@@ -155,7 +174,7 @@ void put_paths(struct finder *f, struct buffer *out, const struct place *p);
 /** The runtime's function that asked for most of what a module holds. */
 struct asker {
 	const struct name *name; // NULL: none has a name
-	uint64_t weight;
+	uint64_t weight, all;    // its own, the module's
 };
 struct asker runtime_largest_asker(struct finder *f, const struct place *p, enum weight by);
 

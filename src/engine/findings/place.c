@@ -5,21 +5,6 @@
 #include "engine/findings/parts.h"
 #include "engine/names/owner.h"
 
-uint64_t stack_weight(const struct rec_stack *s, enum weight by) {
-	switch (by) {
-	case BY_ALLOCATIONS: return s->allocations;
-	case BY_PEAK_BYTES: return s->peak_bytes;
-	case BY_LIVE_BYTES: return s->live_bytes;
-	case BY_SHORT_LIVED: return s->short_lived;
-	default: return s->allocated_bytes;
-	}
-}
-
-const struct name *finder_site(const struct finder *f, uint32_t stack) {
-	const struct name *site = names_site(f->names, f->r->stacks.items[stack].node);
-	return site && !site->has_name ? names_without_symbols(f->names, site) : site;
-}
-
 /** What tells its reader nothing: the language's own library, insides of V8 and of Python. */
 static bool is_inside(struct slice function) {
 	static const char *const begins[] = {"std::", "void std::", "_"};
@@ -48,40 +33,28 @@ static const struct name *asker_of_stack(const struct finder *f, uint32_t stack)
 }
 
 struct asker runtime_largest_asker(struct finder *f, const struct place *p, enum weight by) {
-	struct asker *askers = arena_new(&f->scratch, struct asker, names_n_functions(f->names) + 1ul);
+	uint64_t *of_function = arena_new(&f->scratch, uint64_t, names_n_functions(f->names) + 1ul);
 	struct asker best = {0};
-	f->failed |= !askers;
-	for (uint32_t i = 0; askers && i < f->r->stacks.n; i++) {
-		uint64_t weight = stack_weight(&f->r->stacks.items[i], by);
-		bool is_of_place = weight > 0 && f->place_of[i] == p - f->places;
-		const struct name *name = is_of_place ? asker_of_stack(f, i) : NULL;
-		if (name) {
-			struct asker *a = &askers[name->function_id];
-			a->name = name;
-			a->weight += weight;
-			best = a->weight > best.weight ? *a : best;
-		}
+	f->failed |= !of_function;
+	for (uint32_t i = 0; of_function && i < f->r->stacks.n; i++) {
+		bool is_its = f->place_of[i] == p - f->places;
+		uint64_t weight = is_its ? stack_weight(&f->r->stacks.items[i], by) : 0;
+		const struct name *name = weight > 0 ? asker_of_stack(f, i) : NULL;
+		uint64_t sum = name ? of_function[name->function_id] += weight : 0;
+		best.name = sum > best.weight ? name : best.name;
+		best.weight = sum > best.weight ? sum : best.weight;
+		best.all += weight;
 	}
 	return best;
 }
 
-/** The runtime's function that asked for three fifths of a module's; NULL: none did. */
-static const struct name *runtime_asker(struct finder *f, const struct place *p, enum weight by) {
-	uint64_t all = 0;
-	for (uint32_t i = 0; i < f->r->stacks.n; i++) {
-		all += f->place_of[i] == p - f->places ? stack_weight(&f->r->stacks.items[i], by) : 0;
-	}
-	struct asker a = runtime_largest_asker(f, p, by);
-	return a.weight > all / 5 * 3 ? a.name : NULL;
-}
-
-const struct name *caller_of_site(struct finder *f, uint32_t stack) {
+const struct name *caller_of_site(const struct finder *f, uint32_t stack, bool has_name) {
 	uint32_t node = f->r->stacks.items[stack].node;
 	const struct name *site = names_site(f->names, node), *frame;
 	struct stack_walk w = stack_walk_init(f->r, f->names, node);
 	bool is_behind = false;
 	while ((frame = stack_walk_next(&w))) {
-		if (is_behind && frame->owner == OWNER_YOURS && frame->has_name &&
+		if (is_behind && frame->owner == OWNER_YOURS && frame->has_name == has_name &&
 				frame->function_id != site->function_id) {
 			return frame;
 		}
@@ -92,17 +65,9 @@ const struct name *caller_of_site(struct finder *f, uint32_t stack) {
 
 /** "ld, no symbols": whose code called an allocation function that nobody with a name calls. */
 static const struct name *module_behind(const struct finder *f, uint32_t stack) {
-	uint32_t node = f->r->stacks.items[stack].node;
-	const struct name *site = names_site(f->names, node), *frame;
-	struct stack_walk w = stack_walk_init(f->r, f->names, node);
-	bool is_behind = false;
-	while (site->is_wrapper && (frame = stack_walk_next(&w))) {
-		if (is_behind && frame->owner == OWNER_YOURS && !frame->has_name) {
-			return names_without_symbols(f->names, frame);
-		}
-		is_behind |= frame == site;
-	}
-	return NULL;
+	const struct name *site = names_site(f->names, f->r->stacks.items[stack].node);
+	const struct name *caller = site->is_wrapper ? caller_of_site(f, stack, false) : NULL;
+	return caller ? names_without_symbols(f->names, caller) : NULL;
 }
 
 // What a site called to have its memory
@@ -158,31 +123,27 @@ static struct called called_by_place(const struct finder *f, const struct place 
 	return out;
 }
 
-static const struct name *name_by(const struct finder *f, const struct place *p, enum weight by) {
-	return finder_site(f, p->heaviest[by]);
-}
-
-void finder_about_place(struct finder *f, struct finding *out, const struct place *p,
-		enum weight by, const char *metric) {
-	finder_about(f, out, name_by(f, p, by), metric);
-}
-
-void put_place_name(struct finder *f, struct buffer *out, const struct place *p, enum weight by) {
-	put_name(f, out, name_by(f, p, by));
-	const struct name *asker = p->name->is_runtime ? runtime_asker(f, p, by) : NULL;
-	if (asker) {
-		buffer_printf(out, " via %.*s", SLICE_ARG(short_name_of(f, asker)));
+void say_place(struct finder *f, struct buffer *text, struct finding *out, const struct place *p,
+		enum weight by, const char *metric, const char *when) {
+	const struct name *name = finder_site(f, p->heaviest[by]);
+	finder_about(f, out, name, metric);
+	put_name(f, text, name);
+	struct asker asker = p->name->is_runtime ? runtime_largest_asker(f, p, by) : (struct asker){0};
+	if (asker.weight > asker.all / 5 * 3) {
+		buffer_printf(text, " via %.*s", SLICE_ARG(short_name_of(f, asker.name)));
 	}
 	const struct called via = called_by_place(f, p, by);
-	const struct name *caller = caller_of_site(f, p->heaviest[by]);
+	const struct name *caller = caller_of_site(f, p->heaviest[by], true);
 	caller = caller ? caller : module_behind(f, p->heaviest[by]);
 	if (via.function) {
-		buffer_printf(out, " via %.*s (%.*s)", SLICE_ARG(short_name_of(f, via.function)),
+		buffer_printf(text, " via %.*s (%.*s)", SLICE_ARG(short_name_of(f, via.function)),
 				SLICE_ARG(names_package(via.function)));
 	} else if (via.module.size > 0) {
-		buffer_printf(out, " via %.*s", SLICE_ARG(path_base(via.module)));
+		buffer_printf(text, " via %.*s", SLICE_ARG(path_base(via.module)));
+	} else if (when && !caller && !name->has_name && name->owner == OWNER_YOURS) {
+		put_addresses(f, text, p, by, when);
 	}
 	if (caller) {
-		buffer_printf(out, " <- %.*s", SLICE_ARG(short_name_of(f, caller)));
+		buffer_printf(text, " <- %.*s", SLICE_ARG(short_name_of(f, caller)));
 	}
 }

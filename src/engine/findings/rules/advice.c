@@ -66,7 +66,7 @@ static uint32_t count_callers(struct finder *f, const struct place *p) {
 		if (f->place_of[i] != p - f->places) {
 			continue;
 		}
-		const struct name *caller = caller_of_site(f, i);
+		const struct name *caller = caller_of_site(f, i, true);
 		if (!only_forwards(f, i)) {
 			return 0;
 		}

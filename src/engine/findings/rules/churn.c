@@ -122,8 +122,7 @@ static void say_churn(struct finder *f, struct place *p, const struct own_work *
 	const struct rec_summary *s = &f->r->summary;
 	struct finding *out = finder_add(f);
 	struct buffer text = {0};
-	finder_about_place(f, out, p, BY_SHORT_LIVED, "allocations");
-	put_place_name(f, &text, p, BY_SHORT_LIVED);
+	say_place(f, &text, out, p, BY_SHORT_LIVED, "allocations", "");
 	buffer_printf(&text,
 			" makes %s of the short-lived blocks (freed within 1 ms or 16 allocations): %s in all, "
 			"",
@@ -182,8 +181,7 @@ void find_one_size(struct finder *f) {
 	}
 	struct finding *out = finder_add(f);
 	struct buffer text = {0};
-	finder_about_place(f, out, p, BY_ALLOCATIONS, "allocations");
-	put_place_name(f, &text, p, BY_ALLOCATIONS);
+	say_place(f, &text, out, p, BY_ALLOCATIONS, "allocations", NULL);
 	buffer_printf(&text, " allocates %s blocks of %s bytes each on one path",
 			HUMAN_COUNT(best->count), HUMAN_COUNT(best->size));
 	finding_put(out, "blocks", best->count);

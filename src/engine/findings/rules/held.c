@@ -202,8 +202,7 @@ static void say_never_freed(struct finder *f, struct place *p, const struct curv
 			: is_once              ? finder_add_as(f, "allocated-once", "allocated once")
 								   : finder_add(f);
 	struct buffer text = {0};
-	finder_about_place(f, out, p, BY_LIVE_BYTES, "never-freed");
-	put_place_name(f, &text, p, BY_LIVE_BYTES);
+	say_place(f, &text, out, p, BY_LIVE_BYTES, "never-freed", "");
 	buffer_text(&text, ": ");
 	put_kept(f, &text, out, p);
 	if (!(f->r->missing & REC_TIME)) {
@@ -319,11 +318,12 @@ static void say_shape(struct finder *f, struct place *p, const struct curve_fact
 	struct finding *out = finder_add_as(f, kinds[c->shape].id, kinds[c->shape].title);
 	struct buffer text = {0};
 	// What a site held over time is judged by its curve; the line by what it held at one moment
+	static const char *const when[N_WEIGHTS] =
+			{[BY_PEAK_BYTES] = "at the peak, ", [BY_LIVE_BYTES] = "at the end, "};
 	enum weight by = p->live_bytes > 0 ? BY_LIVE_BYTES
 			: p->peak_bytes            ? BY_PEAK_BYTES
 									   : BY_ALLOCATED_BYTES;
-	finder_about_place(f, out, p, by, NULL);
-	put_place_name(f, &text, p, by);
+	say_place(f, &text, out, p, by, NULL, when[by]);
 	buffer_text(&text, p->name->is_runtime ? ", for what it runs" : "");
 	finding_put(out, "bytes", c->top_bytes);
 	switch (c->shape) {
@@ -406,8 +406,7 @@ static bool say_steady(struct finder *f, struct place *p, const struct curve *li
 	struct finding *out = finder_add_as(f, "steady", "steady");
 	struct buffer text = {0};
 	char low[HUMAN_MAX], high[HUMAN_MAX];
-	finder_about_place(f, out, p, BY_PEAK_BYTES, NULL);
-	put_place_name(f, &text, p, BY_PEAK_BYTES);
+	say_place(f, &text, out, p, BY_PEAK_BYTES, NULL, "at the peak, ");
 	human_bytes(low, level.low_bytes);
 	human_bytes(high, level.high_bytes);
 	bool is_one = strcmp(low, high) == 0;

@@ -233,12 +233,11 @@ static void say_untouched(struct finder *f, const struct memory_look *m, const s
 		const struct untouched *u) {
 	struct finding *out = finder_add(f);
 	struct buffer text = {0};
-	put_place_name(f, &text, p, BY_PEAK_BYTES);
+	say_place(f, &text, out, p, BY_PEAK_BYTES, "peak", NULL);
 	buffer_printf(&text, ": %s of %s in %s live block%s were not in memory", HUMAN_BYTES(u->bytes),
 			HUMAN_BYTES(u->asked_bytes), HUMAN_COUNT(u->blocks), u->blocks == 1 ? "" : "s");
 	put_when(&text, m);
 	buffer_text(&text, ", and are no part of RSS");
-	finder_about_place(f, out, p, BY_PEAK_BYTES, "peak");
 	finding_put(out, "bytes", u->bytes);
 	finding_put(out, "asked_bytes", u->asked_bytes);
 	finding_put(out, "blocks", u->blocks);

@@ -251,8 +251,7 @@ static void say_peak(struct finder *f, const struct holder *h) {
 	struct buffer text = {0};
 	bool is_alone = h->own >= h->bytes / 10 * 9;
 	if (is_alone && place) {
-		finder_about_place(f, out, place, BY_PEAK_BYTES, "peak");
-		put_place_name(f, &text, place, BY_PEAK_BYTES);
+		say_place(f, &text, out, place, BY_PEAK_BYTES, "peak", "");
 	} else {
 		finder_about(f, out, h->name, "peak");
 		put_name(f, &text, h->name);

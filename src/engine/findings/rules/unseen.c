@@ -61,9 +61,8 @@ void find_handed_over(struct finder *f) {
 	buffer_text(&text, " were freed by thread ");
 	put_thread(f, &text, best->to);
 	if (p) {
-		finder_about_place(f, out, p, BY_ALLOCATIONS, "allocations");
 		buffer_text(&text, "; ");
-		put_place_name(f, &text, p, BY_ALLOCATIONS);
+		say_place(f, &text, out, p, BY_ALLOCATIONS, "allocations", "");
 		buffer_printf(&text, " allocated %s blocks (%s)", HUMAN_COUNT(p->allocations),
 				HUMAN_BYTES(p->allocated_bytes));
 		finding_put(out, "allocated_blocks", p->allocations);
