@@ -81,8 +81,8 @@ static uint64_t *field_of(struct smaps_area *a, const char *name, size_t n) {
 		const char *name;
 		uint64_t *field;
 	} fields[] = {{"Rss", &a->rss_bytes}, {"Pss", &a->pss_bytes},
-			{"Anonymous", &a->anonymous_bytes}, {"Shared_Clean", &a->shared_clean_bytes},
-			{"Shared_Dirty", &a->shared_dirty_bytes}, {"Swap", &a->swap_bytes},
+			{"Anonymous", &a->anonymous_bytes}, {"Shared_Clean", &a->shared_bytes},
+			{"Shared_Dirty", &a->shared_bytes}, {"Swap", &a->swap_bytes},
 			{"LazyFree", &a->lazy_free_bytes}, {"AnonHugePages", &a->huge_bytes}};
 	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
 		if (strlen(fields[i].name) == n && memcmp(fields[i].name, name, n) == 0) {
@@ -108,8 +108,9 @@ bool smaps_take_line(struct smaps *out, char *line) {
 	}
 	uint64_t *field = field_of(a, line, (size_t)(colon - line));
 	if (field) {
-		*field = strtoull(colon + 1, NULL, 10) * 1024;
-		out->rss_bytes += field == &a->rss_bytes ? *field : 0;
+		uint64_t bytes = strtoull(colon + 1, NULL, 10) * 1024;
+		*field += bytes; // what is shared is told in two fields
+		out->rss_bytes += field == &a->rss_bytes ? bytes : 0;
 	}
 	return true;
 }
@@ -174,8 +175,9 @@ struct scanned {
 #define SCAN_PRESENT (1ull << 3)
 #define SCAN_ZEROS   (1ull << 5)
 
-#define WORD_FILE    (1ull << 61)
-#define WORD_PRESENT (1ull << 63)
+#define WORD_EXCLUSIVE (1ull << 56)
+#define WORD_FILE      (1ull << 61)
+#define WORD_PRESENT   (1ull << 63)
 
 static bool add_pages(struct pagemap *out, uint64_t start, uint64_t end, bool is_file) {
 	struct pagemap_range *last = out->n > 0 ? &out->items[out->n - 1] : NULL;
@@ -222,6 +224,15 @@ bool pagemap_take(struct pagemap *out, uint64_t start, uint64_t page_bytes, cons
 	return true;
 }
 
+/** Pages of zeros are nobody's alone and no file's, as those shared with a fork, which stay. */
+static void drop_zeros(uint64_t *words, size_t n, uint64_t *n_shared) {
+	for (size_t i = 0; i < n; i++) {
+		bool may_be = (words[i] & (WORD_PRESENT | WORD_FILE | WORD_EXCLUSIVE)) == WORD_PRESENT;
+		words[i] = may_be && *n_shared == 0 ? 0 : words[i];
+		*n_shared -= may_be && *n_shared > 0;
+	}
+}
+
 /** False: no memory. What cannot be read is not there: it was unmapped meanwhile. */
 static bool read_words(struct pagemap *out, int fd, const struct smaps_area *a) {
 	uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE), words[BATCH];
@@ -230,6 +241,7 @@ static bool read_words(struct pagemap *out, int fd, const struct smaps_area *a) 
 		out->skipped_bytes += a->rss_bytes;
 		return true;
 	}
+	uint64_t n_shared = a->shared_bytes / page_bytes;
 	uint64_t known = out->n > 0 ? out->items[out->n - 1].end : 0; // if a scan has begun it
 	for (uint64_t at = known > a->start ? known : a->start; at < a->end;) {
 		size_t n = (size_t)((a->end - at) / page_bytes);
@@ -239,6 +251,7 @@ static bool read_words(struct pagemap *out, int fd, const struct smaps_area *a) 
 			return true;
 		}
 		n = (size_t)got / sizeof *words;
+		drop_zeros(words, n, &n_shared);
 		if (!pagemap_take(out, at, page_bytes, words, n)) {
 			return false;
 		}

@@ -27,7 +27,7 @@ enum smaps_kind {
 struct smaps_area {
 	uint64_t start, end;
 	uint64_t offset, inode; // in the file, of the file
-	uint64_t rss_bytes, pss_bytes, anonymous_bytes, shared_clean_bytes, shared_dirty_bytes;
+	uint64_t rss_bytes, pss_bytes, anonymous_bytes, shared_bytes;
 	uint64_t swap_bytes, lazy_free_bytes, huge_bytes;
 	const char *name; // as the kernel writes it, "" for none
 	enum smaps_kind kind;
@@ -64,7 +64,7 @@ struct pagemap_range {
 
 enum pagemap_how {
 	PAGEMAP_REFUSED, // nothing is known
-	PAGEMAP_READ,    // the page of zeros, which is in no resident size, looks as any
+	PAGEMAP_READ,    // beside pages shared with a fork, a page of zeros may be taken for one
 	PAGEMAP_SCANNED,
 };
 

@@ -20,7 +20,7 @@ import conftest
 from attaching import target  # noqa: F401
 from memory_truth import MIB, differences, last_look, slack_of, sums, truth_of
 
-WAYS = ["kept", "arenas", "pinned", "live", "cache", "raw", "called", "grown", "file", "copied", "shared",
+WAYS = ["kept", "arenas", "pinned", "live", "cache", "zeros", "raw", "called", "grown", "file", "copied", "shared",
         "memfd", "lazy", "huge", "stacks", "reserve", "untouched", "by_hand", "bss"]
 QUICK = {"kept", "pinned", "cache", "grown", "lazy", "stacks", "untouched", "by_hand"}
 # What depends on the allocator

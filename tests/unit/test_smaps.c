@@ -2,12 +2,14 @@
 #include "sys/smaps.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -31,7 +33,7 @@ static void lines_are_understood(void **state) {
 			"Anonymous:      4 kB\nTHPeligible: 0\nVmFlags: rd ex mr mw me\n"
 			"a000-b000 rw-p 00000000 00:00 0 \n"
 			"Rss: 4 kB\nPss_Dirty: 77 kB\nAnonymous: 4 kB\nLazyFree: 1 kB\nSwap: 12 kB\n"
-			"SwapPss: 7 kB\nAnonHugePages: 2048 kB\nShared_Dirty: 5 kB\n"
+			"SwapPss: 7 kB\nAnonHugePages: 2048 kB\nShared_Clean: 2 kB\nShared_Dirty: 5 kB\n"
 			"c000-d000 rw-p 00000000 00:00 0                          [heap]\n"
 			"d000-e000 rw-p 00000000 00:00 0                          [stack]\n"
 			"e000-f000 r--p 00000000 00:00 0                          [vvar]\n"
@@ -60,7 +62,7 @@ static void lines_are_understood(void **state) {
 	assert_true(a->is_executable && !a->is_writable && !a->is_shared && !a->is_hugetlb);
 	assert_int_equal(a->rss_bytes, 8192);
 	assert_int_equal(a->pss_bytes, 3072);
-	assert_int_equal(a->shared_clean_bytes, 4096);
+	assert_int_equal(a->shared_bytes, 4096);
 	assert_int_equal(a->anonymous_bytes, 4096);
 	a = &s.items[1];
 	assert_string_equal(a->name, "");
@@ -68,7 +70,7 @@ static void lines_are_understood(void **state) {
 	assert_int_equal(a->lazy_free_bytes, 1024);
 	assert_int_equal(a->swap_bytes, 12288);
 	assert_int_equal(a->huge_bytes, 2 << 20);
-	assert_int_equal(a->shared_dirty_bytes, 5 << 10);
+	assert_int_equal(a->shared_bytes, 7 << 10);
 	assert_true(s.items[6].is_shared);
 	assert_true(s.items[9].is_hugetlb);
 	assert_int_equal(s.rss_bytes, 12288);
@@ -139,7 +141,8 @@ static const struct smaps_area *area_at(const struct smaps *s, const void *at) {
 	return NULL;
 }
 
-static void check_own(bool can_scan, uint64_t page) {
+/** `is_forked`: another process has the same pages. */
+static void check_own(bool can_scan, bool is_forked, uint64_t page) {
 	const size_t pages = 5000;
 	uint8_t *some = mmap(NULL, pages * page, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -152,8 +155,16 @@ static void check_own(bool can_scan, uint64_t page) {
 	for (size_t i = 0; i < pages; i += 2) {
 		some[i * page] = 1; // more ranges than are asked for at a time
 	}
+	for (size_t i = 1; i < pages; i += 4) {
+		assert_int_equal(((volatile uint8_t *)some)[i * page], 0); // the page of zeros is no memory
+	}
 	reserve[1ull << 43] = 1;
 	memset(shared, 1, 3 * page);
+	pid_t other = is_forked ? fork() : 0;
+	if (is_forked && other == 0) {
+		(void)pause();
+		_exit(0);
+	}
 	struct smaps s = {0};
 	struct pagemap p = {0};
 	assert_true(smaps_read(&s, getpid()));
@@ -171,6 +182,10 @@ static void check_own(bool can_scan, uint64_t page) {
 		assert_true(p.skipped_bytes > 0);
 	}
 	assert_true(can_scan || p.how == PAGEMAP_READ);
+	if (is_forked) {
+		assert_int_equal(kill(other, SIGKILL), 0);
+		assert_int_equal(waitpid(other, NULL, 0), other);
+	}
 	pagemap_finish(&p);
 	smaps_finish(&s);
 	(void)munmap(some, pages * page);
@@ -180,8 +195,9 @@ static void check_own(bool can_scan, uint64_t page) {
 
 static void own_pages_are_found(void **state) {
 	(void)state;
-	check_own(true, (uint64_t)sysconf(_SC_PAGESIZE));
-	check_own(false, (uint64_t)sysconf(_SC_PAGESIZE));
+	for (int i = 0; i < 4; i++) {
+		check_own(i & 1, i & 2, (uint64_t)sysconf(_SC_PAGESIZE));
+	}
 }
 
 static void nobody_has_nothing(void **state) {

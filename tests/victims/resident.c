@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -255,6 +256,19 @@ static void live(void) {
 static void cache(void) {
 	touch(map_cache(48 * MIB), 40 * MIB);
 	say("mapped", 40 * MIB);
+	printf("\"maker\": \"map_cache\", ");
+}
+
+/** What was read only is the kernel's page of zeros, and takes no memory. */
+static void zeros(void) {
+	char *at = map_cache(60 * MIB);
+	uint64_t sum = 0;
+	(void)madvise(at, 60 * MIB, MADV_NOHUGEPAGE);
+	for (size_t i = 0; i < 60 * MIB; i += page) {
+		sum += (uint64_t)((volatile char *)at)[i];
+	}
+	touch(at + 10 * MIB, 20 * MIB);
+	say("mapped", sum + 20 * MIB);
 	printf("\"maker\": \"map_cache\", ");
 }
 
@@ -497,10 +511,11 @@ static const struct {
 	const char *name;
 	void (*make)(void);
 } ways[] = {{"kept", kept}, {"arenas", arenas}, {"pinned", pinned}, {"live", live},
-		{"cache", cache}, {"raw", raw}, {"called", called}, {"grown", grown}, {"file", file},
-		{"copied", copied}, {"shared", shared}, {"memfd", memfd}, {"lazy", lazy}, {"huge", huge},
-		{"stacks", stacks}, {"reserve", reserve}, {"untouched", untouched}, {"by_hand", by_hand},
-		{"bss", bss}, {"storm", storm}, {"regions", regions}, {"vast", vast}, {"device", device}};
+		{"cache", cache}, {"zeros", zeros}, {"raw", raw}, {"called", called}, {"grown", grown},
+		{"file", file}, {"copied", copied}, {"shared", shared}, {"memfd", memfd}, {"lazy", lazy},
+		{"huge", huge}, {"stacks", stacks}, {"reserve", reserve}, {"untouched", untouched},
+		{"by_hand", by_hand}, {"bss", bss}, {"storm", storm}, {"regions", regions}, {"vast", vast},
+		{"device", device}};
 
 static void on_term(int signal) {
 	(void)signal;
@@ -509,6 +524,8 @@ static void on_term(int signal) {
 
 int main(int argc, char **argv) {
 	page = (size_t)sysconf(_SC_PAGESIZE);
+	// Where huge pages are given unasked, more is resident than what was touched
+	(void)prctl(PR_SET_THP_DISABLE, argc > 1 && strcmp(argv[1], "huge") != 0, 0, 0, 0);
 	signal(SIGTERM, on_term);
 	setvbuf(stdout, output, _IOFBF, sizeof output);
 	for (size_t i = 0; argc > 1 && i < sizeof ways / sizeof *ways; i++) {
