@@ -8,8 +8,9 @@
 
 enum {
 	AREA_NONE = UINT32_MAX,
-	AREA_BEFORE = UINT32_MAX - 1
-}; // the latter: mapped before the attach
+	AREA_BEFORE = UINT32_MAX - 1, // mapped before the attach
+	AREA_UNREAD = UINT32_MAX - 2, // as struct pagemap's skipped_bytes
+};
 
 struct owner {
 	uint32_t mapping; // as in struct parts_row

@@ -35,24 +35,16 @@ struct joining {
 
 // ---- rows
 
-static uint64_t hash_name(const char *name) {
-	uint64_t hash = 0;
-	for (; name && *name; name++) {
-		hash = hash_u64(hash ^ (uint8_t)*name);
-	}
-	return hash;
-}
-
-static bool is_same_name(const char *a, const char *b) {
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 /** The row of an owner, by its number. INDEX_NONE: no memory. */
 static uint32_t row_of(struct joining *j, uint8_t part, uint32_t mapping, const char *name) {
-	uint64_t hash = hash_u64((uint64_t)mapping << 8 | part) ^ hash_name(name);
+	uint64_t hash = hash_u64((uint64_t)mapping << 8 | part);
+	for (const char *c = name; c && *c; c++) {
+		hash = hash_u64(hash ^ (uint8_t)*c);
+	}
 	const struct parts_row *rows = j->out->rows.items;
 	uint32_t found = INDEX_FIND(&j->rows, hash, i,
-			rows[i].part == part && rows[i].mapping == mapping && is_same_name(rows[i].name, name));
+			rows[i].part == part && rows[i].mapping == mapping &&
+					strcmp(rows[i].name ? rows[i].name : "", name ? name : "") == 0);
 	if (found != INDEX_NONE) {
 		return found;
 	}
@@ -71,6 +63,7 @@ static uint32_t row_of(struct joining *j, uint8_t part, uint32_t mapping, const 
 static uint32_t add(struct joining *j, struct owner owner, uint64_t bytes) {
 	const char *name = owner.area == AREA_NONE ? ""
 			: owner.area == AREA_BEFORE        ? "before the attach"
+			: owner.area == AREA_UNREAD        ? "large mappings that old kernels do not list"
 											   : j->in->areas->items[owner.area].name;
 	bool has_maker = owner.part == REC_PART_MAPPED || owner.part == REC_PART_STACKS ||
 			owner.part == REC_PART_SHARED;
@@ -217,6 +210,15 @@ static void add_lazy(struct joining *j, uint32_t area, uint32_t row) {
 	}
 }
 
+/** A large line of which no page was read is one caller's, if all of it is and it has no block. */
+static uint64_t skipped_bytes(const struct joining *j, const struct owner_span *s) {
+	const struct smaps_area *a = &j->in->areas->items[s->area];
+	size_t i = sorted_first_of(j->blocks.items, j->blocks.n, sizeof *j->blocks.items, s->start);
+	bool is_one = s->owner.part == REC_PART_MAPPED && s->start == a->start && s->end == a->end;
+	bool has_block = i < j->blocks.n && j->blocks.items[i].start < s->end;
+	return is_one && !has_block && j->in->pages->skipped_bytes >= a->rss_bytes ? a->rss_bytes : 0;
+}
+
 static void add_all_pages(struct joining *j) {
 	const struct pagemap *pages = j->in->pages;
 	uint64_t most = 0;
@@ -234,6 +236,7 @@ static void add_all_pages(struct joining *j) {
 			uint64_t rest = s->owner.part == REC_PART_OURS ? to - from : add_pages(j, from, to);
 			*(r->is_file && s->is_file ? &file : &own) += rest;
 		}
+		own = own + file == 0 ? skipped_bytes(j, s) : own;
 		uint32_t row = own ? add(j, s->owner, own) : INDEX_NONE;
 		(void)(file && add(j, owner_of_file(j->in, s->area, s->owner), file));
 		if (own > most) {
@@ -295,12 +298,6 @@ static int by_part_and_bytes(const void *x, const void *y) {
 	return order ? order : compare_u64(b->resident_bytes, a->resident_bytes);
 }
 
-static void join_rows(struct parts_row *sum, const struct parts_row *row) {
-	sum->resident_bytes += row->resident_bytes;
-	sum->lazy_free_bytes += row->lazy_free_bytes;
-	sum->asked_bytes += row->asked_bytes;
-}
-
 /** The heap in one row, and the smallest of many rows of a part as one without a name. */
 static void put_rows(struct parts *out) {
 	size_t n = 0, n_of_part = 0;
@@ -316,7 +313,9 @@ static void put_rows(struct parts *out) {
 				: row.part == REC_PART_HEAP       ? 1
 												  : PARTS_NAMES;
 		if (n_of_part == most) {
-			join_rows(last, &row);
+			last->resident_bytes += row.resident_bytes;
+			last->lazy_free_bytes += row.lazy_free_bytes;
+			last->asked_bytes += row.asked_bytes;
 			last->mapping = 0;
 			last->name = NULL;
 		} else if (row.resident_bytes > 0 || row.asked_bytes > 0) {
@@ -378,7 +377,8 @@ static void add_rest(struct joining *j) {
 		sum += j->out->rows.items[i].resident_bytes;
 	}
 	if (j->in->areas->rss_bytes > sum) {
-		const struct owner nobody = {.area = AREA_NONE, .part = REC_PART_UNKNOWN};
+		uint32_t area = j->in->pages->skipped_bytes > 0 ? AREA_UNREAD : AREA_NONE;
+		const struct owner nobody = {.area = area, .part = REC_PART_UNKNOWN};
 		(void)add(j, nobody, j->in->areas->rss_bytes - sum);
 	}
 }
