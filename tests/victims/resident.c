@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/if_packet.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
@@ -20,6 +21,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -465,6 +467,23 @@ static void storm(void) {
 	say("mapped", 20 * MIB);
 }
 
+static void *map_and_unmap(void *unused) {
+	pthread_barrier_wait(&all_done);
+	for (;;) {
+		char *at = map_cache(20 * MIB);
+		touch(at, 20 * MIB);
+		(void)munmap(at, 20 * MIB);
+	}
+	return unused;
+}
+
+/** Half of what is resident comes and goes. */
+static void churn(void) {
+	touch(map_cache(20 * MIB), 20 * MIB);
+	start_threads(1, map_and_unmap, 256 << 10);
+	say("mapped", 20 * MIB);
+}
+
 static void regions(void) {
 	touch(map_cache(20 * MIB), 20 * MIB);
 	char *at = map_cache(60000 * page);
@@ -493,6 +512,15 @@ static void vast(void) {
 	printf("\"reserved\": %" PRIu64 ", ", n << 40);
 }
 
+/** Bytes of the ring of a socket for packets, which count as resident, if it is permitted. */
+static size_t map_ring(void) {
+	const struct tpacket_req ring = {1 << 20, 4, 2048, 4 << 9};
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+	bool ok = fd >= 0 && setsockopt(fd, SOL_PACKET, PACKET_RX_RING, &ring, sizeof ring) == 0 &&
+			mmap(NULL, 4 * MIB, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) != MAP_FAILED;
+	return ok ? 4 * MIB : 0;
+}
+
 /** The ring of a perf event, if it is permitted, is a driver's memory. */
 static void device(void) {
 	static uint64_t event[16] = {1 | 128ull << 32, 0};
@@ -504,6 +532,7 @@ static void device(void) {
 	char *zeros = mmap(NULL, 20 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE,
 			open("/dev/zero", O_RDWR | O_CLOEXEC), 0);
 	touch(checked(zeros), 20 * MIB);
+	printf("\"ring\": %zu, ", map_ring());
 	say("mapped", 20 * MIB);
 }
 
@@ -514,8 +543,8 @@ static const struct {
 		{"cache", cache}, {"zeros", zeros}, {"raw", raw}, {"called", called}, {"grown", grown},
 		{"file", file}, {"copied", copied}, {"shared", shared}, {"memfd", memfd}, {"lazy", lazy},
 		{"huge", huge}, {"stacks", stacks}, {"reserve", reserve}, {"untouched", untouched},
-		{"by_hand", by_hand}, {"bss", bss}, {"storm", storm}, {"regions", regions}, {"vast", vast},
-		{"device", device}};
+		{"by_hand", by_hand}, {"bss", bss}, {"storm", storm}, {"churn", churn},
+		{"regions", regions}, {"vast", vast}, {"device", device}};
 
 static void on_term(int signal) {
 	(void)signal;
