@@ -31,6 +31,7 @@ enum {
 	JIT_SLEEP_MAX_NS = 50000000,       // so that events of code that moves get the name it had then
 	LAST_ROUNDS_NS = 20000000, // for events before the look at the end: other threads may go on
 	LAST_PAUSE_NS = 20000,
+	LOOK_ROUNDS = 10,              // for events before another look
 	FINISH_PATIENCE_NS = 50000000, // for names that are missing at the end, at a time
 };
 
@@ -95,8 +96,12 @@ static bool keep_look(struct run *run, const struct view *view, enum rec_look_at
 static bool look(struct run *run, enum rec_look_at at) {
 	struct view view = {0};
 	bool ok = run->records_mappings && view_read(&view, run->program, run->segment.header->own);
+	// Else nobody has mapped what came just before; events may have to wait for another round
+	for (int i = 0; ok && i < LOOK_ROUNDS && (i == 0 || order_is_behind(run->order)); i++) {
+		run_drain(run);
+		clock_sleep_ns(LAST_PAUSE_NS);
+	}
 	if (ok) {
-		run_drain(run); // else nobody has mapped what came just before
 		view_take_rss(&view, run->program);
 		ok = keep_look(run, &view, at, true);
 	}
