@@ -57,7 +57,56 @@ attach() {
 	done_with "$name" $status
 }
 
-# A group with 48 MB, in which heaptrack and a program that wants 400 are; $1: its folder, $2: the limit's file
+# Until its end was looked at, for which it waits 50 ms: on a busy machine that is missed now and then
+resident_end() {
+	for _ in 1 2 3 4 5 6 7 8 9 10 11 12; do
+		launch end /v/resident kept
+		grep -q '"at": *"end"' /results/end.json && break
+	done
+	heaptrack_print end.zst >/results/end.text 2>&1
+}
+
+# start_waiting NAME PROGRAM...: a resident that waits, perhaps below heaptrack; its pid is in $pid
+start_waiting() {
+	waiting=$1
+	shift
+	"$@" >"/results/$waiting.program" 2>"/results/$waiting.err" &
+	started=$!
+	until_in rss "/results/$waiting.program"
+	pid=$(pidof resident)
+}
+
+# resident WAY: looked at on request, and perhaps at its end
+resident() {
+	start_waiting "resident-$1" heaptrack -f -o "resident-$1" /v/resident "$1" wait
+	timeout 60 heaptrack --ctl "$pid" look --json >"/results/resident-$1.answer" 2>&1
+	kill "$pid" && wait $started
+	done_with "resident-$1" $?
+}
+
+# Looks on request: of a program that is recorded, of one that is attached to, of one that is not recorded
+requests() {
+	start_waiting request heaptrack -f -o request /v/resident kept wait
+	timeout 60 heaptrack --look "$pid" >/results/request.look 2>&1
+	timeout 60 heaptrack --ctl "$pid" look --json >/results/request.answer 2>&1
+	kill "$pid" && wait $started
+	done_with request $?
+
+	start_waiting attached /v/resident cache wait
+	timeout 60 heaptrack -f -o attached --max-pause 2s --duration 1s -p "$pid" >/results/attached.out 2>>/results/attached.err
+	done_with attached $?
+	kill "$pid" && wait $started
+
+	start_waiting plain /v/resident kept wait
+	timeout 60 heaptrack --look "$pid" --max-pause 2s >/results/plain.look 2>>/results/plain.err
+	status=$?
+	mv heaptrack.resident.*.zst plain.zst
+	kill "$pid" && wait $started
+	done_with plain $status
+}
+
+# A group with 48 MB; $1: its folder, $2: the limit's file. First heaptrack and a program that wants 400 are
+# in it, then programs alone that come near the limit slowly
 limited() {
 	mkdir -p "$1" && echo 50331648 >"$1/$2" || return
 	[ ! -e "$1/memory.swap.max" ] || echo 0 >"$1/memory.swap.max"
@@ -67,6 +116,9 @@ limited() {
 		echo $? >memory.status
 	)
 	done_with memory "$(cat memory.status)"
+	for name in nibble1 nibble2 nibble3 nibble4 nibble5; do
+		launch $name /v/guest nibble "$1/cgroup.procs"
+	done
 }
 
 memory_limit() {
@@ -95,6 +147,11 @@ for program in combinations combinations_static combinations_musl combinations_m
 done
 launch exec /v/processes exec /v/combinations threads
 launch peak /v/guest peak
+for way in kept pinned cache zeros lazy stacks file memfd reserve untouched vast; do
+	resident $way
+done
+resident_end
+requests
 memory_limit
 say "sending"
 stty -F /dev/ttyS1 raw

@@ -29,7 +29,7 @@ KERNELS = {
 BOOTS = [("5.10", "v1"), ("5.10", "v2"), ("6.1", "v1"), ("6.1", "v2"), ("6.12", "v2")]
 NEEDS = {"qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "cpio": "cpio"}
 PROGRAMS = ("combinations", "combinations_static", "combinations_musl", "combinations_musl_static")
-BOOT_SECONDS = 300
+BOOT_SECONDS = 600
 CPU = "max,cx16=off"  # qemu 7.2 emulates cmpxchg16b wrongly now and then: Linux 6.12 ends in its own allocator
 
 
@@ -112,7 +112,8 @@ def make_image(build, folder):
     programs = [build / "tests/attach" / name for name in PROGRAMS]
     for program in filter(Path.exists, programs):
         shutil.copy(program, root / "v")
-    shutil.copy(build / "tests/victims/processes", root / "v")
+    for victim in ("processes", "resident"):
+        shutil.copy(build / "tests/victims" / victim, root / "v")
     musl = [path for path in (Path("/lib/ld-musl-x86_64.so.1"),) if path.exists()]
     for path in [*loaded_by(root / "bin/busybox", *(root / "v").iterdir()), *musl]:
         (root / path.relative_to("/")).parent.mkdir(parents=True, exist_ok=True)
