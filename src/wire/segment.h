@@ -364,16 +364,3 @@ static inline uint32_t wire_where_module(uint64_t where) {
 static inline uint64_t wire_where_pc(uint64_t where) {
 	return where & WIRE_PC_MASK;
 }
-
-/** In a virtual module. Neither may be above its maximum. */
-static inline uint64_t wire_where_virtual(uint32_t module, uint32_t unit, uint32_t position) {
-	return (uint64_t)module << WIRE_MODULE_SHIFT | (uint64_t)unit << WIRE_UNIT_SHIFT | position;
-}
-
-static inline uint32_t wire_where_unit(uint64_t where) {
-	return (uint32_t)(wire_where_pc(where) >> WIRE_UNIT_SHIFT);
-}
-
-static inline uint32_t wire_where_position(uint64_t where) {
-	return (uint32_t)where & WIRE_POSITION_MAX;
-}
