@@ -364,6 +364,40 @@ def test_a_program_without_symbols_has_its_largest_addresses_named(tools, tmp_pa
         assert re.sub(r" \(.*?\)", "", found["text"]).count("+0x") == 0, found
 
 
+# One line holds nearly all until the end, another leaves a little
+HOLDS_AND_LEAVES = """
+#include <stdlib.h>
+#include <time.h>
+static void *held[60], *volatile left;
+__attribute__((noinline)) static void load(int i) {
+	held[i] = malloc(50000);
+	if (i == 30) left = malloc(20000);
+}
+int main(void) {
+	for (int i = 0; i < 60; i++) load(i);
+	for (int i = 0; i < 100; i++) nanosleep(&(struct timespec){0, 2000000}, NULL);
+	for (int i = 0; i < 60; i++) free(held[i]);
+	return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("how", ["-g", "-s"])
+def test_what_was_held_is_where_it_was_held_not_where_a_little_is_left(tools, tmp_path, how):
+    (tmp_path / "named").mkdir()
+    named = build(tmp_path / "named", HOLDS_AND_LEAVES)
+    recording = tools.record(build(tmp_path, HOLDS_AND_LEAVES, "-g", *([how] if how == "-s" else [])))
+    text = finding(recording, "at-start")["text"]
+    line = 1 + next(i for i, line in enumerate(HOLDS_AND_LEAVES.splitlines()) if "held[i] =" in line)
+    if how == "-g":
+        assert text.startswith(f"load prog.c:{line} "), text
+    else:
+        where = re.match(r"prog, no symbols \(at the peak, 99 % at prog\+(0x\w+)\): 3\.0 MB were allocated once", text)
+        assert where, text
+        place = subprocess.run(["addr2line", "-e", named, where[1]], capture_output=True, text=True, check=True).stdout
+        assert place.split()[0].endswith(f"prog.c:{line}"), place
+
+
 def test_a_compiler_names_a_function_of_its_libraries(tools, tmp_path):
     clang = shutil.which("clang")
     if clang is None:

@@ -317,12 +317,12 @@ static void say_shape(struct finder *f, struct place *p, const struct curve_fact
 			[CURVE_BURSTS] = {"bursts", "bursts"}};
 	struct finding *out = finder_add_as(f, kinds[c->shape].id, kinds[c->shape].title);
 	struct buffer text = {0};
-	// What a site held over time is judged by its curve; the line by what it held at one moment
+	// Its curve tells what it held over time; the line is of the peak or the end, when it held more
 	static const char *const when[N_WEIGHTS] =
 			{[BY_PEAK_BYTES] = "at the peak, ", [BY_LIVE_BYTES] = "at the end, "};
-	enum weight by = p->live_bytes > 0 ? BY_LIVE_BYTES
-			: p->peak_bytes            ? BY_PEAK_BYTES
-									   : BY_ALLOCATED_BYTES;
+	enum weight by = p->live_bytes > p->peak_bytes ? BY_LIVE_BYTES
+			: p->peak_bytes                        ? BY_PEAK_BYTES
+												   : BY_ALLOCATED_BYTES;
 	say_place(f, &text, out, p, by, NULL, when[by]);
 	buffer_text(&text, p->name->is_runtime ? ", for what it runs" : "");
 	finding_put(out, "bytes", c->top_bytes);
