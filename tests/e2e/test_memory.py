@@ -55,6 +55,20 @@ __attribute__((noinline)) static char *map_table(void) {
 }
 int main(void) { free(malloc(50)); return *map_table() != 1; }
 """, r"map_table program\.c:6 has mapped 40\.0 MB \(9\d % of RSS\), which are in memory at the end\.", "mapped"),
+    "mapped-growing": (r"""
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+__attribute__((noinline)) static void map_more(void) {
+	memset(mmap(NULL, 2 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1, 2 << 20);
+}
+int main(void) {
+	for (int i = 0; i < 40; i++) { map_more(); nanosleep(&(struct timespec){0, 50000000}, NULL); }
+	return 0;
+}
+""", r"what map_more program\.c:7 has mapped grew by \d\d\.\d MB \(\d\d\.\d MB/s\) from \d+ ms on, "
+     r"to 8[34]\.\d MB \(9\d % of RSS\) at the end\.", "mapped"),
     "lazy-free": (r"""
 #include <stdlib.h>
 #include <string.h>

@@ -52,6 +52,8 @@ FORMS = {
                        rf"from (?P<from>{TIME}) on; the heap by (?P<heap>{BYTES})\.",
     "kept-by-malloc": rf"malloc keeps {OF_RSS} at (?P<when>the end|{TIME}) that are free; blocks held at most "
                       rf"(?P<most>{BYTES})(?: from (?P<since>{TIME}) on)?(?:; (?P<remedy>.+))?\.",
+    "mapped-growing": rf"what (?P<who>.+) has mapped grew by (?P<grown>{BYTES}) \((?P<rate>{BYTES})/s\) "
+                      rf"from (?P<from>{TIME}) on, to {OF_RSS} at (?P<when>the end|{TIME})\.",
     "mapped": rf"(?P<who>.+) has mapped {OF_RSS}, which are in memory at (?P<when>the end|{TIME})(?:; (?P<runtime>\S+) maps (?P<tells>.+))?\.",
     "thread-stacks": rf"stacks of threads hold {OF_RSS} at (?P<when>the end|{TIME})\.",
     "lazy-free": rf"{OF_RSS} were given back \(MADV_FREE\) at (?P<when>the end|{TIME}): they count until the kernel needs "
@@ -667,6 +669,33 @@ class Sentence:
         self.text("since", in_time(since))
         if self.said.get("remedy") != memory.remedy(self.recorded, look):
             self.wrong("its remedy", memory.remedy(self.recorded, look))
+
+    def judge_mapped_growing(self):
+        looks = memory.looks_of(self.recorded)
+        last, begin = looks[-1], next((i for i, look in enumerate(looks) if look.row["time_ns"] == self.numbers["from_ns"]), None)
+        self.left.discard("from_ns")
+        if begin is None:
+            return self.wrong("nobody looked at", self.numbers["from_ns"])
+        of = [{sums[0] for sums in memory.made_by(memory.makers(self.referee, look), self.said["who"])} for look in looks]
+        held, grown = self.numbers["bytes"], self.numbers["grown_bytes"]
+        self.judge_of_look(last, held if held in of[-1] else 0)
+        self.number("grown_bytes", *(held - before for before in of[begin]))
+        self.number("to_ns", last.row["time_ns"])
+        self.text("grown", in_bytes(grown))
+        self.text("from", in_time(self.numbers["from_ns"]))
+        window = last.row["time_ns"] - self.numbers["from_ns"]
+        rate = int(grown * 1e9 / max(1, window))
+        self.number("rate_bytes_per_s", rate, rate + 1, max(0, rate - 1))
+        self.text("rate", in_bytes(self.numbers["rate_bytes_per_s"]))
+        if window < 1e9:
+            self.wrong("too short for a rate", window)
+        rises = of[begin:]
+        if len(rises) < 4 or any(max(a) >= max(b) for a, b in zip(rises, rises[1:])):
+            self.wrong("it did not rise each time", rises)
+        if begin > 0 and of[begin - 1] and 0 < max(of[begin - 1]) < held - grown:
+            self.wrong("it rose before", of[begin - 1])
+        if self.numbers["from_ns"] > last.row["time_ns"] // 2 or grown < max(8_000_000, last.own_rss // 10):
+            self.wrong("not by much, or not for long", grown)
 
     def judge_mapped(self):
         look = memory.shown(self.recorded)

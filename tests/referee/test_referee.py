@@ -105,6 +105,19 @@ __attribute__((noinline)) static void *map_table_of_numbers_that_are_known(void)
 }
 int main(void) { char *p = map_table_of_numbers_that_are_known(), *volatile q = malloc(5000); *q = *p; return 0; }
 """,
+    "maps-more": """
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+__attribute__((noinline)) static void map_more(void) {
+	memset(mmap(NULL, 2 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1, 2 << 20);
+}
+int main(void) {
+	for (int i = 0; i < 50; i++) { char *volatile p = malloc(60); free(p); map_more(); step(50000000); }
+	return 0;
+}
+""",
     "reloads": """
 #include <stdlib.h>
 #include <string.h>
@@ -596,6 +609,11 @@ PLANTED_ELSEWHERE = {
     "memory-not-told-apart": ("maps", doubt("outside-heap", "of 69.0 MB resident memory at its peak, 68.0 MB were not in "
                                                             "live blocks (freed memory, mappings, stacks, code: not told "
                                                             "apart)")),
+    "mapped-growing-by": ("maps-more", number("mapped-growing", "grown_bytes", lambda n: n + 4096)),
+    "mapped-growing-since": ("maps-more", number("mapped-growing", "from_ns", lambda n: n + 1000)),
+    "mapped-growing-rate": ("maps-more", text("mapped-growing", r"[\d.]+ MB/s", "99.0 MB/s")),
+    "mapped-growing-to": ("maps-more", text("mapped-growing", r"to [\d.]+ MB", "to 9.9 MB")),
+    "mapped-growing-who": ("maps-more", text("mapped-growing", "what map_more", "what main")),
     "mapped-bytes": ("maps", number("mapped", "bytes", lambda n: n - 4096)),
     "mapped-text": ("maps", text("mapped", r"[\d.]+ MB", "9.9 MB")),
     "mapped-who": ("maps", text("mapped", "^map_table_of_numbers_that_are_known", "main_table")),

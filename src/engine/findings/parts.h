@@ -104,6 +104,9 @@ struct finding *finder_add_as(struct finder *f, const char *id, const char *titl
 
 void finding_put(struct finding *out, const char *name, uint64_t value);
 
+/** One of that id is there already; about this function, unless it is NULL. */
+bool finder_has_said(const struct finder *f, const char *id, const struct name *about);
+
 /** The sentence so far becomes the finding's text; the buffer is finished. */
 void finder_say(struct finder *f, struct finding *out, struct buffer *sentence,
 		enum finding_severity severity, uint64_t weight);

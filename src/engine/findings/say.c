@@ -86,6 +86,17 @@ static void put_encoded(struct buffer *out, struct slice s) {
 	}
 }
 
+bool finder_has_said(const struct finder *f, const char *id, const struct name *about) {
+	for (uint32_t i = 0; i < f->n; i++) {
+		const struct name *function = f->items[i].function;
+		bool is_about = !about || (function && function->function_id == about->function_id);
+		if (is_about && strcmp(f->items[i].id, id) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
 void finder_about(struct finder *f, struct finding *out, const struct name *name,
 		const char *metric) {
 	struct buffer lens = {0};

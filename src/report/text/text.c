@@ -4,6 +4,7 @@
  * resident memory went, four tables, ways to go on, the six classic lines. Lines are counted as
  * they are written: the tables get what is left.
  */
+#include "engine/memory.h"
 #include "engine/quality.h"
 #include "report/text/page.h"
 
@@ -314,16 +315,22 @@ static void put_findings(struct page *p, const struct findings *findings, size_t
 	buffer_u8(p->out, '\n');
 }
 
-static void put_nothing_seen(struct page *p) {
+/** False: what it mapped explains why, and findings may tell of that. */
+static bool put_nothing_seen(struct page *p) {
+	enum { MAPPED_BYTES = 4000000 };
 	bool was_attached = p->r->meta.source == REC_ATTACHED;
-	put_wrapped(p->out, "  ", 2,
-			was_attached
-					? "The program allocated nothing while heaptrack was attached."
-					: "The recorder saw no allocation. The program ended before its first one, "
-					  "or it maps memory itself, as Go and some runtimes do; or it "
-					  "executed or started the programs named above.",
-			p->width);
+	bool maps = memory_at_peak(p->r).bytes[REC_PART_MAPPED] >= MAPPED_BYTES;
+	const char *text = "The recorder saw no allocation. The program ended before its first one, "
+					   "or it maps memory itself, as Go and some runtimes do; or it "
+					   "executed or started the programs named above.";
+	if (was_attached) {
+		text = "The program allocated nothing while heaptrack was attached.";
+	} else if (maps) {
+		text = "The recorder saw no allocation: the program maps its memory itself.";
+	}
+	put_wrapped(p->out, "  ", 2, text, p->width);
 	buffer_u8(p->out, '\n');
+	return !maps;
 }
 
 /** All of it: 60 lines, and those on resident memory; or what little there is. */
@@ -332,7 +339,9 @@ static void put_page(struct page *p, const struct findings *findings) {
 	put_title(p);
 	put_quality(p);
 	if (p->r->summary.allocations == 0) {
-		put_nothing_seen(p);
+		if (!put_nothing_seen(p) && findings->n > 0) {
+			put_findings(p, findings, 0);
+		}
 		page_put_memory(p);
 	} else {
 		put_totals(p, findings);
@@ -393,7 +402,7 @@ bool report_summary(struct buffer *out, const struct recording *r, const struct 
 	}
 	put_quality(&p);
 	if (r->summary.allocations == 0) {
-		put_nothing_seen(&p);
+		(void)put_nothing_seen(&p);
 	} else {
 		put_totals(&p, &findings);
 		put_hooked(&p);

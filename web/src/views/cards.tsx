@@ -98,7 +98,7 @@ const CARDS: CardKind[] = [
 		id: 'growing',
 		title: 'Growing',
 		tone: 'growing',
-		ids: /^(growing|stopped-growing|steady|outside-growing|no-growth)$/,
+		ids: /^(growing|stopped-growing|steady|outside-growing|mapped-growing|no-growth)$/,
 		lens: 'm=never-freed',
 		view: 'never-freed',
 		action: 'Growth',

@@ -12,6 +12,8 @@
 #include <stdio.h>
 
 enum { LARGE_BYTES = 8000000, MAPPED_BYTES = 4000000, UNTOUCHED_BYTES = 1000000 };
+// Makers; rises from look to look, in no less than so long
+enum { GROWING_MOST = 3, RISES = 3, LEAST_NS = 1000000000 };
 
 /** Resident, without heaptrack's own: what rules compare with. */
 static uint64_t own_rss(const struct memory_look *m) {
@@ -164,7 +166,8 @@ void find_mapped(struct finder *f) {
 	bool is_told = (top->maker->is_runtime || slice_equal(top->maker->module, exe)) &&
 			runtime_own_memory(exe, own);
 	if (top->bytes < MAPPED_BYTES || top->bytes < own_rss(&m) / 10 ||
-			(top->bytes < outside / 2 && !is_told)) {
+			(top->bytes < outside / 2 && !is_told) ||
+			finder_has_said(f, "mapped-growing", top->maker)) {
 		return;
 	}
 	struct finding *out = finder_add(f);
@@ -186,6 +189,78 @@ void find_mapped(struct finder *f) {
 	}
 	put_numbers(out, &m, top->bytes);
 	finder_say(f, out, &text, FINDING_EXPLAINS, millionths(top->bytes, own_rss(&m)));
+}
+
+/** What a maker has mapped at a look that is in memory. */
+static uint64_t mapped_at(struct finder *f, uint32_t look, const struct name *maker) {
+	const struct memory_look m = memory_look(f->r, look);
+	uint32_t n = 0;
+	const struct memory_row *rows = memory_rows(&m, REC_PART_MAPPED, f->r, f->names, &f->scratch,
+			&n);
+	f->failed |= !rows;
+	for (uint32_t i = 0; i < n; i++) {
+		if (rows[i].maker && rows[i].maker->function_id == maker->function_id) {
+			return rows[i].bytes;
+		}
+	}
+	return 0;
+}
+
+/** Since which look it has risen, from each to the next: the last: it has not. */
+static uint32_t rising_since(struct finder *f, const struct name *maker, uint64_t *from_bytes) {
+	uint32_t i = f->r->looks.n - 1;
+	uint64_t next = mapped_at(f, i, maker);
+	*from_bytes = next;
+	for (; i > 0 && (next = mapped_at(f, i - 1, maker)) > 0 && next < *from_bytes; i--) {
+		*from_bytes = next;
+	}
+	return i;
+}
+
+static void say_mapped_growing(struct finder *f, const struct memory_look *m,
+		const struct memory_row *row, uint64_t grown, uint64_t from_ns) {
+	struct finding *out = finder_add(f);
+	struct buffer text = {0};
+	const uint64_t to_ns = m->look->time_ns;
+	const uint64_t rate = (uint64_t)((double)grown * 1e9 / (double)(to_ns - from_ns));
+	buffer_text(&text, "what ");
+	put_name(f, &text, row->maker);
+	buffer_printf(&text, " has mapped grew by %s", HUMAN_BYTES(grown));
+	buffer_printf(&text, " (%s/s)", HUMAN_BYTES(rate));
+	finding_put(out, "rate_bytes_per_s", rate);
+	buffer_printf(&text, " from %s on, to ", HUMAN_DURATION(from_ns));
+	put_share(&text, m, row->bytes);
+	put_when(&text, m);
+	if (!row->maker->is_runtime) {
+		finder_about(f, out, row->maker, NULL);
+		out->lens = ""; // there is none of mappings
+	}
+	put_numbers(out, m, row->bytes);
+	finding_put(out, "grown_bytes", grown);
+	finding_put(out, "from_ns", from_ns);
+	finding_put(out, "to_ns", to_ns);
+	finder_say(f, out, &text, FINDING_LOOK_FIRST, millionths(row->bytes, own_rss(m)));
+}
+
+/** Who maps more from look to look until the last, over half of the run. */
+void find_mapped_growing(struct finder *f) {
+	const struct memory_look m = memory_at_end(f->r);
+	uint32_t n = 0;
+	const struct memory_row *rows = m.look
+			? memory_rows(&m, REC_PART_MAPPED, f->r, f->names, &f->scratch, &n)
+			: NULL;
+	f->failed |= m.look && !rows;
+	for (uint32_t i = 0; has_pages(&m) && i < n && i < GROWING_MOST && rows[i].maker; i++) {
+		uint64_t from_bytes, bytes = rows[i].bytes;
+		const uint32_t since = rising_since(f, rows[i].maker, &from_bytes);
+		const uint64_t from_ns = f->r->looks.items[since].time_ns;
+		if (m.number < since + RISES || bytes - from_bytes < LARGE_BYTES ||
+				bytes - from_bytes < own_rss(&m) / 10 || from_ns > m.look->time_ns / 2 ||
+				m.look->time_ns - from_ns < LEAST_NS) {
+			continue;
+		}
+		say_mapped_growing(f, &m, &rows[i], bytes - from_bytes, from_ns);
+	}
 }
 
 void find_thread_stacks(struct finder *f) {

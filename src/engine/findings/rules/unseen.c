@@ -107,7 +107,7 @@ void find_outside_growing(struct finder *f) {
 		f->failed = true;
 		return;
 	}
-	if (r->samples.n < MIN_SAMPLES) {
+	if (r->samples.n < MIN_SAMPLES || finder_has_said(f, "mapped-growing", NULL)) {
 		return;
 	}
 	outside_of_heap(r, times, bytes);
