@@ -321,8 +321,8 @@ static bool put_nothing_seen(struct page *p) {
 	bool was_attached = p->r->meta.source == REC_ATTACHED;
 	bool maps = memory_at_peak(p->r).bytes[REC_PART_MAPPED] >= MAPPED_BYTES;
 	const char *text = "The recorder saw no allocation. The program ended before its first one, "
-					   "or it maps memory itself, as Go and some runtimes do; or it "
-					   "executed or started the programs named above.";
+					   "or it maps memory itself, as Go and some runtimes do; or it left "
+					   "the work to programs that it executed or started.";
 	if (was_attached) {
 		text = "The program allocated nothing while heaptrack was attached.";
 	} else if (maps) {

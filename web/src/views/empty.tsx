@@ -3,17 +3,31 @@ import { change, lens, profile, resetLens } from '../state.ts';
 import { metricName } from '../ui/labels.ts';
 import { rangeWords } from '../ui/timechart.tsx';
 import { useValue } from '../ui/signals.ts';
+import { MemoryView } from './memory.tsx';
 
-/** A recording without an allocation. */
+/** A recording without an allocation, and what is known of the program's memory all the same. */
 export function Empty() {
+	const { looks, findings } = useValue(() => profile.value).facts;
+	const hasLooks = looks.some((look) => look.parts.some((part) => part.id === 'mapped'));
 	return (
-		<section class="panel empty">
-			<h2>The recorder saw no allocation</h2>
-			<p>
-				The program ended before its first, or it maps memory itself, as Go and some
-				runtimes do; or it became, or started, what the lines above name.
-			</p>
-		</section>
+		<>
+			<section class="panel empty">
+				<h2>The recorder saw no allocation</h2>
+				<p>
+					The program ended before its first, or it maps memory itself, as Go and some
+					runtimes do; or it left the work to programs that it executed or started.
+				</p>
+				{hasLooks &&
+					findings
+						.filter((f) => !f.is_quality)
+						.map((f) => (
+							<p key={f.text}>
+								<strong>{f.title}</strong> {f.text}
+							</p>
+						))}
+			</section>
+			{looks.length > 0 && <MemoryView />}
+		</>
 	);
 }
 
