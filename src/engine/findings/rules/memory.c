@@ -146,6 +146,14 @@ void find_kept_by_malloc(struct finder *f) {
 
 // ---- other owners
 
+static uint64_t outside_of_heap(const struct memory_look *m) {
+	uint64_t bytes = own_rss(m) - m->bytes[REC_PART_HEAP];
+	for (uint8_t part = REC_PART_HEAP_LIVE; part <= REC_PART_ALLOCATOR_TABLES; part++) {
+		bytes -= m->bytes[part];
+	}
+	return bytes;
+}
+
 /** Who mapped most of what is not in the heap. */
 void find_mapped(struct finder *f) {
 	const struct memory_look m = memory_at_peak(f->r);
@@ -157,16 +165,12 @@ void find_mapped(struct finder *f) {
 		f->failed |= m.look && !top;
 		return;
 	}
-	uint64_t outside = own_rss(&m) - m.bytes[REC_PART_HEAP];
-	for (uint8_t part = REC_PART_HEAP_LIVE; part <= REC_PART_ALLOCATOR_TABLES; part++) {
-		outside -= m.bytes[part];
-	}
 	char own[RUNTIME_FLAG_MAX] = ""; // what the runtime keeps there is of interest in any case
 	struct slice exe = f->r->strings.items[f->r->meta.exe];
 	bool is_told = (top->maker->is_runtime || slice_equal(top->maker->module, exe)) &&
 			runtime_own_memory(exe, own);
 	if (top->bytes < MAPPED_BYTES || top->bytes < own_rss(&m) / 10 ||
-			(top->bytes < outside / 2 && !is_told) ||
+			(top->bytes < outside_of_heap(&m) / 2 && !is_told) ||
 			finder_has_said(f, "mapped-growing", top->maker)) {
 		return;
 	}
