@@ -123,7 +123,8 @@ bool owner_is_called_like_allocating(struct slice function) {
 	is_one |= find_verb(name, "memory", &end) && end == name.size &&
 			(has_word(name, "alloc") || has_word(name, "acquire"));
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-		is_one |= find_verb(name, ends[i], &end) && end == name.size;
+		is_one |= find_verb(name, ends[i], &end) &&
+				(end == name.size || (i < 3 && name.data[end] == '_')); // png_malloc_warn
 	}
 	return is_one;
 }
