@@ -2,6 +2,7 @@
 /* The programs that the process executes, one after the other, as seen from outside. */
 #include "base/path.h"
 #include "collector/run/parts.h"
+#include "sys/clock.h"
 #include "sys/process.h"
 
 #include <stdio.h>
@@ -95,6 +96,8 @@ void run_look_at_program(struct run *run) {
 	enum exec_news news = exec_watch_look(&run->exec_watch, run->program, n_images, run->now_ns);
 	if (run->exec_watch.since_ns != since_ns) {
 		run->exec_presence = REASON_UNKNOWN;
+		// Its exec may be later than now_ns, when the round began, but not than the look
+		run->exec_watch.since_ns = clock_now_ns() - run->segment.start_ns;
 	}
 	look_into_program(run);
 	switch (news) {
