@@ -13,10 +13,23 @@
 
 enum { N_NODES = 1 << 20, N_THREADS = 4, N_STACKS = 20000, DEPTH = 6 };
 
+/** The process has had a stack, of one frame, before it executed this program. */
 static int setup(void **state) {
 	(void)state;
 	fake_segment(N_NODES, 4);
+	atomic_store(&segment.nodes[1].where, 0x9000);
+	atomic_store(&segment.nodes[0].first_child, 1);
+	atomic_store(&segment.header->n_nodes, 2);
 	return trie_setup() ? 0 : 1;
+}
+
+// First, for it is the first nodes that make the memory for links
+static void test_one_root_after_an_exec(void **state) {
+	(void)state;
+	uint32_t root = trie_child(0, 0xa000);
+	uint32_t leaf = trie_child(root, 0xb000);
+	assert_int_equal(trie_child(0, 0xa000), root);
+	assert_int_equal(trie_child(root, 0xb000), leaf);
 }
 
 static void test_same_stack_same_node(void **state) {
@@ -131,6 +144,7 @@ static void test_budget(void **state) {
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
+			cmocka_unit_test(test_one_root_after_an_exec),
 			cmocka_unit_test(test_same_stack_same_node),
 			cmocka_unit_test(test_program_counters_of_48_bits),
 			cmocka_unit_test(test_threads_agree),

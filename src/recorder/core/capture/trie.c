@@ -77,7 +77,12 @@ static bool grow(uint32_t n) {
 }
 
 bool trie_setup(void) {
-	return atomic_load(&n_tables) > 0 || grow(0);
+	if (atomic_load(&n_tables) > 0) {
+		return true;
+	}
+	// Before an exec, the process had a chain here, whose links are gone
+	atomic_store_explicit(&segment.nodes[0].first_child, 0, memory_order_relaxed);
+	return grow(0);
 }
 
 static uint64_t hash_of(uint32_t parent, uint64_t where) {
