@@ -113,13 +113,15 @@ struct slice names_title_of(struct names *n, struct slice path) {
 /** "bc, no symbols": all code of a module that has no names. */
 static bool name_unnamed(struct names *n) {
 	const struct recording *r = n->recording;
+	uint32_t n_ids = n->n_functions - n->frames[n->n_frames].function_id; // of modules
+	n->n_functions += n_ids;
 	for (uint32_t i = 0; i < r->modules.n; i++) {
 		struct name *out = &n->frames[n->n_frames + r->modules.n + i];
 		const struct name *module = &n->frames[n->n_frames + i];
 		*out = (struct name){.module = module->module,
 				.function = names_join(n, "", module->function, ", no symbols"),
 				.owner = n->module_code[i] == CODE_YOURS ? OWNER_YOURS : OWNER_LIBRARY,
-				.function_id = n->n_functions++};
+				.function_id = module->function_id + n_ids};
 		if (out->function.size == 0) {
 			return false;
 		}
@@ -127,11 +129,13 @@ static bool name_unnamed(struct names *n) {
 	return true;
 }
 
-/** The names of modules stand behind those of the frames. */
-static void name_modules(struct names *n) {
+/** The names of modules stand behind those of the frames. A file that is loaded twice is one. */
+static bool name_modules(struct names *n, struct arena *scratch) {
 	const struct recording *r = n->recording;
-	for (uint32_t i = 0; i < r->modules.n; i++) {
+	uint32_t *ids = arena_new(scratch, uint32_t, (size_t)r->strings.n + 1); // by path: id + 1
+	for (uint32_t i = 0; ids && i < r->modules.n; i++) {
 		struct name *out = &n->frames[n->n_frames + i];
+		uint32_t *id = &ids[r->modules.items[i].path];
 		out->module = names_module_path(r, i);
 		out->function = names_title_of(n, out->module);
 		if (i == 0 || out->function.size == 0) {
@@ -140,8 +144,10 @@ static void name_modules(struct names *n) {
 		}
 		out->owner = OWNER_LIBRARY;
 		out->has_name = out->is_runtime = true;
-		out->function_id = n->n_functions++;
+		*id = *id ? *id : ++n->n_functions;
+		out->function_id = *id - 1;
 	}
+	return ids != NULL;
 }
 
 // ---- code without a name that libraries call back only to have memory: allocator hooks
@@ -294,11 +300,8 @@ bool names_find_sites(struct names *n) {
 	const struct place *places = find_places(n, &scratch);
 	struct best *best = arena_new(&scratch, struct best, r->nodes.n);
 	n->site = arena_new(&n->arena, uint32_t, r->nodes.n);
-	bool ok = places && best && n->site && r->modules.n < MODULES_MOST;
-	if (ok) {
-		name_modules(n);
-		ok = name_unnamed(n);
-	}
+	bool ok = places && best && n->site && r->modules.n < MODULES_MOST &&
+			name_modules(n, &scratch) && name_unnamed(n);
 	for (uint32_t i = 1; ok && i < r->nodes.n; i++) {
 		find_site(n, i, places, best);
 	}
