@@ -335,6 +335,8 @@ int main(void) { reserve(); return madvise(map_pages(), 12 << 20, MADV_FREE); }
 """,
 }
 DEBIAN = [["/usr/bin/python3", "-c", PYTHON], ["/usr/bin/perl", "-e", "@a = (1..9999)"],
+          ["/bin/sh", "-c", "exec perl -e '@a = (1..9999)'"],
+          ["/usr/bin/env", "perl", "-e", "exec 'perl', '-e', '$h{$_} = [1..3] for 1..500'"],
           ["/usr/bin/git", "--help"], ["/bin/bash", "-c", "for i in {1..300}; do a[i]=$i; done"]]
 
 
