@@ -173,7 +173,8 @@ def by_function(lens, recorded, by_stack):
 
 
 def ask(build, path, *options):
-    done = subprocess.run([build / "heaptrack_print", "--json", "--limit", "0", *options, path],
+    done = subprocess.run([build / "heaptrack_print", "--json", "--limit", "0", "--disable-builtin-suppressions",
+                           "--disable-embedded-suppressions", *options, path],
                           capture_output=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(done.stderr.decode(errors="replace"))
