@@ -98,7 +98,6 @@ def problems_of_requests(results):
         truth = truth_of(results.text(name, "program"))
         yield from ((name, what) for what in parts_of(results, name, "request", truth))
     truth = truth_of(results.text("request", "program"))
-    yield from (("request", what) for what in parts_of(results, "request", "end", truth))
     answer = json.loads(results.text("request", "answer"))
     parts = {part["id"]: part["bytes"] for part in answer["parts"]}
     if sum(parts.values()) != answer["rss_bytes"] or not set(parts) <= set(PARTS):
