@@ -4,6 +4,8 @@ names the right function and kind, none is false, and a healthy server is accuse
 judge_server.py tries any of them by hand. Short form: a handful; --long: all, with several seeds.
 """
 
+import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import judge_server as judge
+import referee
 import server_programs as programs
 
 BRIEFLY = ("warm_cache", "bounded_cache", "reloaded", "renewed_slowly", "mixed", "leak_beside_renewal")
@@ -32,3 +35,19 @@ def test_says_what_is_true(build, tmp_path, is_long, name, way):
             if not judged.wrong:
                 break
         assert judged.wrong == [], judged.page
+
+
+@pytest.mark.parametrize("name", programs.SERVERS)
+def test_says_where_in_a_server_without_symbols(build, tmp_path, is_long, name):
+    if not is_long and name not in ("leak", "long_runner"):
+        pytest.skip("with --long")
+    server = programs.make(name, 5)
+    program = judge.build(server, tmp_path)
+    subprocess.run(["strip", program], check=True, timeout=60)
+    for way in judge.WAYS:
+        recording = (judge.launch if way == "launched" else judge.attach)(program, tmp_path, build)
+        report = referee.report_of(recording, build)
+        assert referee.Referee(recording, build, report).judge() == [], report["text"]
+        first = report["json"]["findings"][0]
+        if first["function"] == "server, no symbols":
+            assert re.search(r"^server, no symbols \((?:at the \w+, )?\d+ % at server\+0x", first["text"]), first
