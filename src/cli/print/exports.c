@@ -140,12 +140,7 @@ bool export_all(const struct export_options *o, const struct export_subject *sub
 			.options.massif = {o->massif_threshold, o->massif_detailed_every},
 	};
 	(void)find_cost_type(o->cost_type, &request.options.shown);
-	for (uint32_t i = 0; i < o->n; i++) {
-		if (!export_file(&o->jobs[i], &request, err)) {
-			return false;
-		}
-	}
-	return true;
+	return ALL(i, o->n, export_file(&o->jobs[i], &request, err));
 }
 
 // ---- the files that a call of heaptrack_print writes

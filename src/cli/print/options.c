@@ -293,12 +293,8 @@ static bool find_files(int n, char **words, struct print_options *o, struct err 
 }
 
 static bool gather_outputs(struct print_options *o, struct err *err) {
-	for (uint32_t i = 0; i < o->exports.n; i++) {
-		if (!outputs_add(&o->outputs, o->exports.jobs[i].path, err)) {
-			return false;
-		}
-	}
-	return outputs_add(&o->outputs, o->html, err) &&
+	return ALL(i, o->exports.n, outputs_add(&o->outputs, o->exports.jobs[i].path, err)) &&
+			outputs_add(&o->outputs, o->html, err) &&
 			outputs_add(&o->outputs, o->compare.junit, err);
 }
 
