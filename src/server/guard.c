@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Checks token, cookie, Host and Origin, and says what each answer forbids the browser. */
+/* Checks token, cookie, Host and Origin, and compares the path with each of the names there are. */
 #include "server/guard.h"
 
 #include "base/text.h"
@@ -86,4 +86,38 @@ enum guard_says guard_check(const struct guard *g, const struct http_request *q)
 
 void guard_cookie(const struct guard *g, char out[128]) {
 	(void)snprintf(out, 128, "%s=%s; HttpOnly; SameSite=Strict; Path=/", g->name, g->token);
+}
+
+// ---- what its path means
+
+/** A plain decimal number that fits, without sign, space or leading zeros. */
+static bool parse_id(struct slice s, uint32_t *out) {
+	uint64_t id = 0;
+	bool ok = s.size > 0 && is_digit(s.data[0]) && (s.size == 1 || s.data[0] != '0') &&
+			take_decimal(&s, &id) && s.size == 0 && id <= UINT32_MAX;
+	*out = (uint32_t)id;
+	return ok;
+}
+
+struct route route_of(struct slice path) {
+	static const struct {
+		const char *path;
+		enum route_to to;
+	} exact[] = {
+			{"/", ROUTE_PAGE},
+			{"/profile.bin", ROUTE_PROFILE},
+			{"/base.bin", ROUTE_BASE},
+			{"/save.html", ROUTE_WHOLE},
+			{"/alive", ROUTE_ALIVE},
+	};
+	for (size_t i = 0; i < sizeof exact / sizeof *exact; i++) {
+		if (slice_equal(path, slice_of_text(exact[i].path))) {
+			return (struct route){.to = exact[i].to};
+		}
+	}
+	uint32_t id;
+	if (take_prefix(&path, "/source/") && parse_id(path, &id)) {
+		return (struct route){ROUTE_SOURCE, id};
+	}
+	return (struct route){.to = ROUTE_NOWHERE};
 }

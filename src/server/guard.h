@@ -39,3 +39,22 @@ enum guard_says guard_check(const struct guard *g, const struct http_request *q)
 
 /** The Set-Cookie line for a newcomer. */
 void guard_cookie(const struct guard *g, char out[128]);
+
+// ---- what its path means: exact names only, nothing is joined, decoded or normalised
+
+enum route_to {
+	ROUTE_NOWHERE,
+	ROUTE_PAGE,
+	ROUTE_PROFILE,
+	ROUTE_BASE,
+	ROUTE_SOURCE, // `id` is the file's
+	ROUTE_WHOLE,
+	ROUTE_ALIVE,
+};
+
+struct route {
+	enum route_to to;
+	uint32_t id;
+};
+
+struct route route_of(struct slice path);

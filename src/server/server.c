@@ -4,7 +4,6 @@
 
 #include "server/guard.h"
 #include "server/http.h"
-#include "server/route.h"
 #include "sys/clock.h"
 #include "sys/signals.h"
 
