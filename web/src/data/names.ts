@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/** What a function is matched by in another recording: as src/engine/views/diff_match.c has it. */
+/** What a function is matched by in another recording: as src/engine/views/diff.c has it. */
 
 const isOpening = (c: string) => '([{<'.includes(c);
 
