@@ -14,3 +14,23 @@
 #define ATTR_INLINE       __attribute__((always_inline)) inline
 #define LIKELY(x)         __builtin_expect(!!(x), 1)
 #define UNLIKELY(x)       __builtin_expect(!!(x), 0)
+
+// ---- questions that are one expression
+
+/** Is it so for any, or for all, i below n? Once that is clear the others are not looked at. */
+#define ANY(i, n, is_so)                    \
+	({                                      \
+		__typeof__((n) + 0) i = 0;          \
+		for (; i < (n) && !(is_so); i++) {} \
+		i < (n);                            \
+	})
+#define ALL(i, n, is_so) (!ANY(i, (n), !(is_so)))
+
+/** The first of n items, which may be at NULL if there are none, for which it is so; else NULL. */
+#define FIND(item, items, n, is_so)                       \
+	({                                                    \
+		__typeof__(&*(items)) item = (items);             \
+		size_t left_ = (n);                               \
+		for (; left_ > 0 && !(is_so); left_--, item++) {} \
+		left_ > 0 ? item : NULL;                          \
+	})

@@ -2,6 +2,8 @@
 #pragma once
 /** Bytes with their length, compared and hashed. */
 
+#include "base/attr.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -45,12 +45,7 @@ static inline bool starts_with(struct slice s, const char *prefix) {
 }
 
 static inline bool starts_with_any(struct slice s, const char *const *prefixes, size_t n) {
-	for (size_t i = 0; i < n; i++) {
-		if (starts_with(s, prefixes[i])) {
-			return true;
-		}
-	}
-	return false;
+	return ANY(i, n, starts_with(s, prefixes[i]));
 }
 /** The same of an array of texts. */
 #define STARTS_WITH_ANY(s, texts) starts_with_any((s), (texts), sizeof(texts) / sizeof *(texts))
@@ -59,12 +54,7 @@ static inline bool starts_with_any(struct slice s, const char *const *prefixes, 
 #define IS_ANY(s, texts) is_any((s), (texts), sizeof(texts) / sizeof *(texts))
 
 static inline bool is_any(struct slice s, const char *const *texts, size_t n) {
-	for (size_t i = 0; i < n; i++) {
-		if (slice_equal(s, slice_of_text(texts[i]))) {
-			return true;
-		}
-	}
-	return false;
+	return ANY(i, n, slice_equal(s, slice_of_text(texts[i])));
 }
 
 static inline bool ends_with(struct slice s, const char *end) {

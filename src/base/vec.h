@@ -37,6 +37,9 @@
 #define EACH(item, v) \
 	for (const __typeof__(*(v).items) *item = (v).items; item && item < (v).items + (v).n; item++)
 
+/** The first item for which it is so; NULL: there is none. */
+#define FIND_IN(item, v, is_so) FIND(item, (v).items, (v).n, is_so)
+
 #define vec_finish(v) (free((v)->items), (v)->items = NULL, (v)->n = 0, (v)->capacity = 0)
 
 #include <string.h>

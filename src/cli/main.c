@@ -21,12 +21,7 @@ enum { LINKS_MAX = 40 };
 
 static const struct command *find_command(const char *path) {
 	const char *name = path_base_name(path);
-	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-		if (strcmp(name, commands[i].name) == 0) {
-			return &commands[i];
-		}
-	}
-	return NULL;
+	return FIND(item, commands, sizeof commands / sizeof *commands, strcmp(name, item->name) == 0);
 }
 
 /** A link of another name is the command that it leads to. `path`: what was executed. */

@@ -38,12 +38,9 @@ struct making {
 static enum profile_value heaviest_known(const struct profile *p) {
 	static const enum profile_value order[] = {PROFILE_PEAK_BYTES, PROFILE_LIVE_BYTES,
 			PROFILE_ALLOC_BYTES, PROFILE_ALLOC_OBJECTS};
-	for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
-		if (profile_knows(p, order[i])) {
-			return order[i];
-		}
-	}
-	return PROFILE_PEAK_BYTES;
+	const enum profile_value *known = FIND(v, order, sizeof order / sizeof *order,
+			profile_knows(p, *v));
+	return known ? *known : PROFILE_PEAK_BYTES;
 }
 
 enum profile_value profile_value_shown(const struct lens *lens, const struct profile *p) {

@@ -136,12 +136,8 @@ static bool add_headers(struct MHD_Response *r, const struct http_answer *a) {
 			{"Content-Disposition", a->save_as ? disposition : NULL},
 			{"Allow", a->status == MHD_HTTP_METHOD_NOT_ALLOWED ? "GET" : NULL},
 	};
-	for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
-		if (headers[i][1] && mhd.add_response_header(r, headers[i][0], headers[i][1]) == MHD_NO) {
-			return false;
-		}
-	}
-	return true;
+	return ALL(i, sizeof headers / sizeof *headers,
+			!headers[i][1] || mhd.add_response_header(r, headers[i][0], headers[i][1]) != MHD_NO);
 }
 
 static struct MHD_Response *new_response(struct http *h, struct MHD_Connection *connection,

@@ -10,9 +10,9 @@
 bool library_load(struct library *library, struct err *err) {
 	void *loaded = dlopen(LIBRARY_NAME, RTLD_NOW | RTLD_LOCAL);
 	bool ok = loaded != NULL;
-#define FIND(name) ok = ok && (*(void **)&library->name = dlsym(loaded, "MHD_" #name));
-	LIBRARY_CALLS(FIND)
-#undef FIND
+#define TAKE(name) ok = ok && (*(void **)&library->name = dlsym(loaded, "MHD_" #name));
+	LIBRARY_CALLS(TAKE)
+#undef TAKE
 	return ok ||
 			err_set(err, ERR_UNSUPPORTED,
 					"the page is served by libmicrohttpd, which cannot be loaded (%s); without it, "

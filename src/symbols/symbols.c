@@ -195,12 +195,7 @@ static bool resolve(struct module *m, const struct debug_question *q) {
 	if (m->debug && !debug_data_ask(m->debug, q)) {
 		return false;
 	}
-	for (size_t i = 0; i < q->n; i++) {
-		if (!name_by_table(m, q->pcs[i], &q->answers[i], q->pool)) {
-			return false;
-		}
-	}
-	return true;
+	return ALL(i, q->n, name_by_table(m, q->pcs[i], &q->answers[i], q->pool));
 }
 
 bool symbols_resolve(struct symbols *s, const struct symbols_module *module,

@@ -84,12 +84,9 @@ static uint64_t *field_of(struct smaps_area *a, const char *name, size_t n) {
 			{"Anonymous", &a->anonymous_bytes}, {"Shared_Clean", &a->shared_bytes},
 			{"Shared_Dirty", &a->shared_bytes}, {"Swap", &a->swap_bytes},
 			{"LazyFree", &a->lazy_free_bytes}, {"AnonHugePages", &a->huge_bytes}};
-	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-		if (strlen(fields[i].name) == n && memcmp(fields[i].name, name, n) == 0) {
-			return fields[i].field;
-		}
-	}
-	return NULL;
+	__auto_type field = FIND(f, fields, sizeof fields / sizeof *fields,
+			strlen(f->name) == n && memcmp(f->name, name, n) == 0);
+	return field ? field->field : NULL;
 }
 
 bool smaps_take_line(struct smaps *out, char *line) {

@@ -33,12 +33,9 @@ static enum completes what_completes(const struct option_row *row) {
 	if (row->words) {
 		return COMPLETES_WORDS;
 	}
-	for (size_t i = 0; row->value_name && i < sizeof names / sizeof *names; i++) {
-		if (strcmp(row->value_name, names[i].name) == 0) {
-			return names[i].what;
-		}
-	}
-	return COMPLETES_NOTHING;
+	const size_t n = row->value_name ? sizeof names / sizeof *names : 0;
+	__auto_type known = FIND(item, names, n, strcmp(row->value_name, item->name) == 0);
+	return known ? known->what : COMPLETES_NOTHING;
 }
 
 /** Call `put` for each option of a table that the help mentions. */

@@ -18,12 +18,7 @@ enum control_command control_command(struct slice name) {
 
 /** No control characters; whoever knows a word checks the rest of its bytes. */
 static bool is_text(struct slice line) {
-	for (size_t i = 0; i < line.size; i++) {
-		if (line.data[i] < ' ' && line.data[i] != '\t') {
-			return false;
-		}
-	}
-	return true;
+	return ALL(i, line.size, line.data[i] >= ' ' || line.data[i] == '\t');
 }
 
 static struct slice next_word(struct slice *line) {

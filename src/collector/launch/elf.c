@@ -65,12 +65,8 @@ static const char *find_sanitizer(struct slice names) {
 	if (names.size == 0 || !has_name(names, "san_init")) {
 		return NULL;
 	}
-	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
-		if (has_name(names, marks[i].function)) {
-			return marks[i].name;
-		}
-	}
-	return NULL;
+	__auto_type mark = FIND(m, marks, sizeof marks / sizeof *marks, has_name(names, m->function));
+	return mark ? mark->name : NULL;
 }
 
 static bool is_loader_name(int fd) {

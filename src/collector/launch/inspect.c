@@ -83,12 +83,7 @@ static bool gains_rights(int fd, const struct stat *s, const char **how) {
 
 static bool starts_others(const char *path) {
 	static const char *const names[] = {"su", "sudo", "doas", "pkexec", "runuser", "newgrp", "sg"};
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		if (strcmp(path_base_name(path), names[i]) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return ANY(i, sizeof names / sizeof *names, strcmp(path_base_name(path), names[i]) == 0);
 }
 
 static bool note_image(struct launch *l, const char *path, enum launch_verdict verdict,

@@ -87,10 +87,7 @@ static int find_program(const struct wrapper *w, char *const *argv) {
 
 int launch_wrapped(char *const *argv) {
 	const char *name = path_base_name(argv[0]);
-	for (size_t i = 0; i < sizeof wrappers / sizeof *wrappers; i++) {
-		if (strcmp(name, wrappers[i].name) == 0) {
-			return find_program(&wrappers[i], argv);
-		}
-	}
-	return 0;
+	const struct wrapper *w = FIND(item, wrappers, sizeof wrappers / sizeof *wrappers,
+			strcmp(name, item->name) == 0);
+	return w ? find_program(w, argv) : 0;
 }

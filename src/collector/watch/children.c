@@ -30,12 +30,7 @@ void children_init(struct children *c, pid_t program, struct reason_context reas
 }
 
 static struct child *find(struct children *c, uint32_t pid, uint64_t start_ticks) {
-	for (size_t i = 0; i < c->n; i++) {
-		if (c->items[i].pid == pid && c->items[i].start_ticks == start_ticks) {
-			return &c->items[i];
-		}
-	}
-	return NULL;
+	return FIND_IN(item, *c, item->pid == pid && item->start_ticks == start_ticks);
 }
 
 static struct child *add(struct children *c) {
@@ -92,14 +87,9 @@ static bool is_same_space(uint32_t a, uint32_t b) {
 }
 
 static struct child *find_announced(struct children *c, const struct wire_child *entry) {
-	for (size_t i = 0; i < c->n; i++) {
-		struct child *child = &c->items[i];
-		if (child->pid_inside == entry->pid && child->start_ticks == entry->start_ticks &&
-				is_same_space(child->pid_space, entry->pid_space)) {
-			return child;
-		}
-	}
-	return NULL;
+	return FIND_IN(child, *c,
+			child->pid_inside == entry->pid && child->start_ticks == entry->start_ticks &&
+					is_same_space(child->pid_space, entry->pid_space));
 }
 
 /** The entry is the program's memory: texts may be unterminated. */

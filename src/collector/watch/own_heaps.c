@@ -12,12 +12,7 @@
 enum { LOOK_COST = 100 }; // checks take at most 1 % of a CPU
 
 static bool is_seen(const struct own_heaps *o, uint64_t inode) {
-	for (size_t i = 0; i < o->seen.n; i++) {
-		if (o->seen.items[i] == inode) {
-			return true;
-		}
-	}
-	return false;
+	return ANY(i, o->seen.n, o->seen.items[i] == inode);
 }
 
 /** A second C library is the same code of the same file mapped at two places. */

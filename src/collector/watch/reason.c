@@ -65,12 +65,9 @@ enum reason_presence reason_presence(struct reason_context *c, pid_t pid) {
 static bool gained_rights(pid_t pid) {
 	Elf64_auxv_t entries[64];
 	long n = process_read(pid, "auxv", (char *)entries, sizeof entries);
-	for (long i = 0; i < n / (long)sizeof *entries; i++) {
-		if (entries[i].a_type == AT_SECURE) {
-			return entries[i].a_un.a_val != 0;
-		}
-	}
-	return false;
+	return n > 0 &&
+			ANY(i, (size_t)n / sizeof *entries,
+					entries[i].a_type == AT_SECURE && entries[i].a_un.a_val != 0);
 }
 
 static bool has_other_root(pid_t pid, const char *recorder) {

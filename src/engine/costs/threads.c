@@ -37,13 +37,8 @@ uint64_t threads_bytes(const struct threads *t) {
 }
 
 static struct thread_record *find_group(const struct threads *t, uint32_t name, uint32_t image) {
-	for (size_t i = 0; i < t->records.n; i++) {
-		struct thread_record *r = &t->records.items[i];
-		if (r->is_used && r->n_merged > 0 && r->name == name && r->image == image) {
-			return r;
-		}
-	}
-	return NULL;
+	return FIND_IN(r, t->records,
+			r->is_used && r->n_merged > 0 && r->name == name && r->image == image);
 }
 
 /** The group that takes threads like this one, which becomes that group if there is none. */

@@ -22,12 +22,8 @@ static bool is_exact_of(const struct rec_size *s, const uint8_t *tags) {
 
 /** Is one of the tagged stacks' sizes worth speaking of? Most programs end here. */
 static bool has_large(const struct recording *r, const uint8_t *tags) {
-	EACH(s, r->sizes) {
-		if (s->size >= r->summary.peak_bytes / 20 && is_exact_of(s, tags)) {
-			return true;
-		}
-	}
-	return false;
+	return FIND_IN(s, r->sizes, s->size >= r->summary.peak_bytes / 20 && is_exact_of(s, tags)) !=
+			NULL;
 }
 
 /** The exact sizes of the tagged stacks, ascending, equal ones joined. */

@@ -17,12 +17,9 @@ static const struct rule rules[] = {
 };
 
 uint64_t finding_number(const struct finding *f, const char *name) {
-	for (uint32_t i = 0; i < f->n_numbers; i++) {
-		if (strcmp(f->numbers[i].name, name) == 0) {
-			return f->numbers[i].value;
-		}
-	}
-	return 0;
+	const struct finding_number *number = FIND(item, f->numbers, f->n_numbers,
+			strcmp(item->name, name) == 0);
+	return number ? number->value : 0;
 }
 
 /**

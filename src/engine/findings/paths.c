@@ -53,12 +53,8 @@ static bool find_paths(const struct finder *f, const struct place *p, uint32_t *
 static bool passes(struct finder *f, uint32_t stack, const struct name *frame) {
 	struct own_frames own;
 	collect_own(f, stack, &own);
-	for (uint32_t i = 0; i < own.n; i++) {
-		if (own.items[i]->function_id == frame->function_id && own.items[i]->line == frame->line) {
-			return true;
-		}
-	}
-	return false;
+	return ANY(i, own.n,
+			own.items[i]->function_id == frame->function_id && own.items[i]->line == frame->line);
 }
 
 /** Whatever passes `freed` is freed, whatever passes `kept` is not, and that is nearly all. */

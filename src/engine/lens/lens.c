@@ -26,12 +26,7 @@ enum { HAS_FOCUS = (uint32_t)1 << 31 };
 static uint32_t focus_of(const struct lens_match *match, const struct names *n, uint32_t location) {
 	uint32_t count;
 	const struct name *frames = names_of(n, location, &count);
-	for (uint32_t i = 0; i < count; i++) {
-		if (lens_frame_of(match, &frames[i]) & LENS_IS_FOCUS) {
-			return HAS_FOCUS;
-		}
-	}
-	return 0;
+	return ANY(i, count, lens_frame_of(match, &frames[i]) & LENS_IS_FOCUS) ? HAS_FOCUS : 0;
 }
 
 /** Per node: which texts its stack holds, and whether it goes through the focus. */

@@ -262,12 +262,7 @@ bool lens_is_named(struct slice function, struct slice name) {
 }
 
 static bool is_one_of(struct slice function, const struct slice *names, uint32_t n) {
-	for (uint32_t i = 0; i < n; i++) {
-		if (lens_is_named(function, names[i])) {
-			return true;
-		}
-	}
-	return false;
+	return ANY(i, n, lens_is_named(function, names[i]));
 }
 
 /** By function, once each: equal functions have equal ids. */

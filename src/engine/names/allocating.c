@@ -22,13 +22,8 @@ static bool is_wrapper_prefix(struct slice s) {
 	if (s.size <= 3) {
 		return true;
 	}
-	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-		if (s.size == strlen(known[i]) &&
-				strncasecmp((const char *)s.data, known[i], s.size) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return ANY(i, sizeof known / sizeof *known,
+			s.size == strlen(known[i]) && strncasecmp((const char *)s.data, known[i], s.size) == 0);
 }
 
 static bool is_wrapper_suffix(struct slice s) {

@@ -76,12 +76,11 @@ bool naming_rules_parse(struct naming_rules *rules, struct slice text, const cha
 
 const struct naming_rule *naming_rules_find(const struct naming_rules *rules, struct slice function,
 		struct slice file, struct slice module) {
-	for (const struct naming_rule *r = rules ? rules->first : NULL; r; r = r->next) {
-		if (has_parts(function, r->pattern, false, false) ||
-				has_parts(file, r->pattern, false, false) ||
-				has_parts(module, r->pattern, false, false)) {
-			return r;
-		}
+	const struct naming_rule *r = rules ? rules->first : NULL;
+	while (r && !has_parts(function, r->pattern, false, false) &&
+			!has_parts(file, r->pattern, false, false) &&
+			!has_parts(module, r->pattern, false, false)) {
+		r = r->next;
 	}
-	return NULL;
+	return r;
 }

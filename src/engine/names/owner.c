@@ -22,13 +22,9 @@ struct rule {
 #define FIRST(rules, s) first((rules), sizeof(rules) / sizeof *(rules), (s))
 
 static enum code first(const struct rule *rules, size_t n, struct slice s) {
-	for (size_t i = 0; i < n; i++) {
-		const struct rule *r = &rules[i];
-		if (r->how == BEGINS ? starts_with(s, r->text) : contains(s, r->text)) {
-			return r->code;
-		}
-	}
-	return CODE_UNSURE;
+	const struct rule *found = FIND(r, rules, n,
+			r->how == BEGINS ? starts_with(s, r->text) : contains(s, r->text));
+	return found ? found->code : CODE_UNSURE;
 }
 
 static struct slice behind(struct slice s, size_t n) {
@@ -253,12 +249,7 @@ bool owner_is_rust_symbol(struct slice s) {
 	if (!starts_with(s, "_ZN") || !end || end - s.data < 22 || memcmp(end - 19, "17h", 3) != 0) {
 		return false;
 	}
-	for (const uint8_t *c = end - 16; c < end; c++) {
-		if (!isxdigit(*c)) {
-			return false;
-		}
-	}
-	return true;
+	return ALL(i, 16, isxdigit(end[-1 - i]));
 }
 
 struct slice owner_nim_module_of(struct slice s) {

@@ -62,12 +62,8 @@ static uint32_t best_of_location(const struct names *n, uint32_t location, enum 
 
 /** All of its frames only hand memory out. */
 static bool is_of_allocator(const struct names *n, uint32_t location) {
-	for (uint32_t i = n->first[location]; i < n->first[location + 1]; i++) {
-		if (!n->frames[i].is_wrapper) {
-			return false;
-		}
-	}
-	return true;
+	const uint32_t first = n->first[location];
+	return ALL(i, n->first[location + 1] - first, n->frames[first + i].is_wrapper);
 }
 
 struct slice names_program(const struct recording *r) {

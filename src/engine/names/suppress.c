@@ -73,12 +73,8 @@ void suppressions_finish(struct suppressions *s) {
 // ---- applying
 
 static uint32_t rule_of_text(const struct suppressions *s, struct slice text) {
-	for (size_t i = 0; i < s->rules.n; i++) {
-		if (suppression_matches(s->rules.items[i].pattern, text)) {
-			return (uint32_t)i + 1;
-		}
-	}
-	return 0;
+	const struct suppression *rule = FIND_IN(r, s->rules, suppression_matches(r->pattern, text));
+	return rule ? (uint32_t)(rule - s->rules.items) + 1 : 0;
 }
 
 /** The first of two rules. */

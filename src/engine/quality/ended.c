@@ -43,21 +43,11 @@ static void say_recording(struct quality_writer *w) {
 }
 
 static bool has_unrecorded_image(const struct recording *r) {
-	for (uint32_t i = 0; i < r->images.n; i++) {
-		if (r->images.items[i].is_unrecorded) {
-			return true;
-		}
-	}
-	return false;
+	return ANY(i, r->images.n, r->images.items[i].is_unrecorded);
 }
 
 static bool has_unhooked_allocator(const struct recording *r) {
-	for (uint32_t i = 0; i < r->allocators.n; i++) {
-		if (r->allocators.items[i].why) {
-			return true;
-		}
-	}
-	return false;
+	return ANY(i, r->allocators.n, r->allocators.items[i].why);
 }
 
 const char *quality_verdict(const struct recording *r, char out[QUALITY_VERDICT_MAX]) {

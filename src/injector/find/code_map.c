@@ -136,12 +136,7 @@ struct function_code code_map_code(const struct code_map *m, uint32_t function) 
 }
 
 bool code_users_have(const struct code_users *users, uint32_t function) {
-	for (size_t i = 0; i < users->n; i++) {
-		if (users->items[i] == function) {
-			return true;
-		}
-	}
-	return false;
+	return ANY(i, users->n, users->items[i] == function);
 }
 
 static void add_user(const struct code_map *m, uint32_t function, uint64_t address,

@@ -98,12 +98,8 @@ static const struct known_function beside[] = {
 #undef HOOK
 
 const struct known_function *known_beside(const char *name) {
-	for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
-		if (*name == *beside[i].name && strcmp(name, beside[i].name) == 0) {
-			return &beside[i];
-		}
-	}
-	return NULL;
+	return FIND(item, beside, sizeof beside / sizeof *beside,
+			*name == *item->name && strcmp(name, item->name) == 0);
 }
 
 // ---- Firefox
@@ -266,12 +262,9 @@ const char *known_family(const struct known_function *f) {
 	if (f >= firefox && f < firefox + N_FIREFOX) {
 		return "moz_arena_";
 	}
-	for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
-		if (strncmp(f->name, families[i], strlen(families[i])) == 0) {
-			return families[i];
-		}
-	}
-	return NULL;
+	const char *const *family = FIND(begin, families, sizeof families / sizeof *families,
+			strncmp(f->name, *begin, strlen(*begin)) == 0);
+	return family ? *family : NULL;
 }
 
 bool known_may_be(const char *name) {

@@ -73,12 +73,7 @@ static const char *name_of_entry(const struct module_code *module, uint64_t addr
 
 static const struct found_function *found_at(const struct found_functions *all, size_t first,
 		uint64_t address) {
-	for (size_t i = first; i < all->n; i++) {
-		if (all->items[i].address == address) {
-			return &all->items[i];
-		}
-	}
-	return NULL;
+	return FIND(f, all->items + first, all->n - first, f->address == address);
 }
 
 /** Where a way goes, if it is to one that allocates or frees; NULL otherwise. */

@@ -113,13 +113,9 @@ static bool find_main_in(struct heap_walker *w, const struct smaps_area *m) {
 }
 
 static bool find_main(struct heap_walker *w) {
-	EACH(m, w->space->mappings) {
-		bool is_data = m->is_writable && m->is_readable && !m->is_shared && m->name[0] == '/';
-		if (is_data && find_main_in(w, m)) {
-			return true;
-		}
-	}
-	return false;
+	return FIND_IN(m, w->space->mappings,
+				   m->is_writable && m->is_readable && !m->is_shared && m->name[0] == '/' &&
+						   find_main_in(w, m)) != NULL;
 }
 
 /** The ring of arenas, from main's. A broken one ends there, and is told. */

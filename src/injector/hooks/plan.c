@@ -231,22 +231,14 @@ static bool plan_module(struct injector *in, size_t first, struct err *err) {
 }
 
 static bool is_first_of_module(const struct injector *in, size_t i) {
-	for (size_t k = 0; k < i; k++) {
-		if (is_of_module(&in->functions.items[k], &in->functions.items[i])) {
-			return false;
-		}
-	}
-	return true;
+	return !ANY(k, i, is_of_module(&in->functions.items[k], &in->functions.items[i]));
 }
 
 /** What is called for `f`, which throws: its quiet twin, by its moved beginning if it is hooked. */
 static uint64_t quiet_entry(struct injector *in, const struct found_function *f) {
-	EACH(planned, in->plan.hooks) {
-		if (planned->function->address == f->quiet_at) {
-			return injector_hook_of(in, planned)->moved;
-		}
-	}
-	return f->quiet_at;
+	struct planned *planned = FIND_IN(p, in->plan.hooks,
+			p->function->address == f->quiet_at);
+	return planned ? injector_hook_of(in, planned)->moved : f->quiet_at;
 }
 
 static void call_quiet_ones(struct injector *in) {

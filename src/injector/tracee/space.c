@@ -40,12 +40,7 @@ void process_space_finish(struct process_space *s) {
 }
 
 const struct smaps_area *process_space_at(const struct process_space *s, uint64_t address) {
-	EACH(m, s->mappings) {
-		if (address >= m->start && address < m->end) {
-			return m;
-		}
-	}
-	return NULL;
+	return FIND_IN(m, s->mappings, address >= m->start && address < m->end);
 }
 
 // ---- modules

@@ -95,10 +95,5 @@ bool tracee_write(const struct tracee *t, uint64_t at, const void *from, size_t 
 
 /** Is it one of the threads that are stopped? */
 static inline bool tracee_holds(const struct tracee *t, pid_t tid) {
-	for (size_t i = 0; i < t->threads.n; i++) {
-		if (t->threads.items[i].tid == tid) {
-			return true;
-		}
-	}
-	return false;
+	return ANY(i, t->threads.n, t->threads.items[i].tid == tid);
 }

@@ -27,12 +27,7 @@ enum { N_IMPORTERS = sizeof importers / sizeof *importers };
 #define DEFAULT_MEMORY (sizeof(size_t) > 4 ? (size_t)(8ull << 30) : SIZE_MAX)
 
 const struct importer *importer_for(struct slice head) {
-	for (size_t i = 0; i < N_IMPORTERS; i++) {
-		if (importers[i].knows(head)) {
-			return &importers[i];
-		}
-	}
-	return NULL;
+	return FIND(item, importers, N_IMPORTERS, item->knows(head));
 }
 
 /** Say what is wrong with a file that no row recognizes. */

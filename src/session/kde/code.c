@@ -85,13 +85,9 @@ static bool add_ip(struct kde_import *k, const struct heaptrack_record *r) {
 
 /** A module listed anew, at the same place: it keeps its id. */
 static uint32_t same_module(const struct kde_import *k, struct slice path, uint64_t bias) {
-	for (size_t i = 1; i < k->modules.n; i++) {
-		const struct rec_module *m = &k->modules.items[i];
-		if (m->bias == bias && slice_equal(k->strings.items[m->path], path)) {
-			return (uint32_t)i;
-		}
-	}
-	return 0;
+	const struct rec_module *known = FIND_IN(m, k->modules,
+			m->path && m->bias == bias && slice_equal(k->strings.items[m->path], path));
+	return known ? (uint32_t)(known - k->modules.items) : 0;
 }
 
 /** m: a path, where it is loaded, and pairs of address and size. */
@@ -128,12 +124,8 @@ static bool add_module(struct kde_import *k, const struct heaptrack_record *r) {
 }
 
 static uint32_t loaded_module(const struct kde_import *k, uint64_t ip) {
-	EACH(r, k->ranges) {
-		if (ip >= r->start && ip < r->end) {
-			return r->module;
-		}
-	}
-	return 0;
+	const struct kde_range *range = FIND_IN(r, k->ranges, ip >= r->start && ip < r->end);
+	return range ? range->module : 0;
 }
 
 /** The location of a raw address; 0: no memory. */

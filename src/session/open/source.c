@@ -11,12 +11,7 @@ static bool is_named_by_a_frame(const struct recording *r, uint32_t file) {
 	if (file == 0 || file >= r->strings.n) {
 		return false;
 	}
-	for (uint32_t i = 0; i < r->frames.n; i++) {
-		if (r->frames.items[i].file == file) {
-			return true;
-		}
-	}
-	return false;
+	return ANY(i, r->frames.n, r->frames.items[i].file == file);
 }
 
 static bool read_all(const struct file_reader *f, struct buffer *out, struct err *err) {

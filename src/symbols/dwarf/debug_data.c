@@ -312,12 +312,7 @@ size_t debug_data_n_missing_splits(const struct debug_data *d) {
 
 static bool entry_is_wanted(const struct debug_data *d, const struct unit_entry *e,
 		const struct walk *w) {
-	for (size_t i = 0; i < e->n_ranges; i++) {
-		if (walk_wants(w, d->ranges.items[e->first_range + i])) {
-			return true;
-		}
-	}
-	return false;
+	return ANY(i, e->n_ranges, walk_wants(w, d->ranges.items[e->first_range + i]));
 }
 
 static bool ask_unit(struct asking *a, struct debug_data *d, const struct unit_entry *e) {

@@ -16,12 +16,7 @@
 enum { MANGLED_BYTES_MAX = 16 << 10, DEMANGLED_BYTES_MAX = 64 << 10 };
 
 static bool is_number(struct slice s) {
-	for (size_t i = 0; i < s.size; i++) {
-		if (!isdigit(s.data[i])) {
-			return false;
-		}
-	}
-	return s.size > 0;
+	return s.size > 0 && ALL(i, s.size, isdigit(s.data[i]));
 }
 
 static struct slice after_last_dot(struct slice s) {

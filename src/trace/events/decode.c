@@ -144,21 +144,11 @@ static struct trace_event next_event(struct decoder *d, bool has_free_nodes) {
 }
 
 static bool is_sound(const struct decoder *d) {
-	for (size_t i = 1; i <= N_EVENTS_COLUMNS; i++) {
-		if (d->columns[i].failed) {
-			return false;
-		}
-	}
-	return !d->is_wrong;
+	return !d->is_wrong && !ANY(i, N_EVENTS_COLUMNS, d->columns[i + 1].failed);
 }
 
 static bool is_used_up(const struct decoder *d) {
-	for (size_t i = 1; i <= N_EVENTS_COLUMNS; i++) {
-		if (cursor_left(&d->columns[i])) {
-			return false;
-		}
-	}
-	return d->run == 0;
+	return d->run == 0 && !ANY(i, N_EVENTS_COLUMNS, cursor_left(&d->columns[i + 1]));
 }
 
 static bool decode_table(const struct table_raw *raw, struct decoder *d, trace_each_events *each,

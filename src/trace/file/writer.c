@@ -151,12 +151,7 @@ static bool make_slots(struct trace_writer *w, uint64_t bytes, struct place *old
 }
 
 static bool drop_slots(struct trace_writer *w, const struct place *old, struct err *err) {
-	for (size_t i = 0; i < N_SLOTS; i++) {
-		if (old[i].bytes && !space_drop(&w->space, old[i], err)) {
-			return false;
-		}
-	}
-	return true;
+	return ALL(i, N_SLOTS, old[i].bytes == 0 || space_drop(&w->space, old[i], err));
 }
 
 static bool pack_state(struct trace_writer *w, const struct recording *r, struct err *err) {

@@ -7,12 +7,11 @@
 
 static uint32_t edge_of_peak(const struct finder *f) {
 	const struct recording *r = f->r;
-	for (uint32_t i = 0; i < r->edges.n; i++) {
-		if (r->edges.items[i].time_ns == r->summary.peak_time_ns) {
-			return i;
-		}
+	uint32_t i = 0;
+	while (i < r->edges.n && r->edges.items[i].time_ns != r->summary.peak_time_ns) {
+		i++;
 	}
-	return r->edges.n;
+	return i;
 }
 
 // Blocks of one exact size at the peak
@@ -22,13 +21,9 @@ struct twins {
 };
 
 static bool has_size(const struct recording *r, uint32_t stack, uint64_t size) {
-	for (uint32_t i = 0; i < r->sizes.n; i++) {
-		if (r->sizes.items[i].stack == stack && r->sizes.items[i].size == size &&
-				!r->sizes.items[i].is_class) {
-			return true;
-		}
-	}
-	return false;
+	return ANY(i, r->sizes.n,
+			r->sizes.items[i].stack == stack && r->sizes.items[i].size == size &&
+					!r->sizes.items[i].is_class);
 }
 
 /** Large blocks of equal size from different places, alive at once: as a copy makes them. */
@@ -139,12 +134,7 @@ static bool put_twins(struct buffer *text, struct finding *out, const struct fin
 }
 
 static const struct place *place_of_name(const struct finder *f, const struct name *name) {
-	for (uint32_t i = 0; i < f->n_places; i++) {
-		if (f->places[i].name->function_id == name->function_id) {
-			return &f->places[i];
-		}
-	}
-	return NULL;
+	return FIND(item, f->places, f->n_places, item->name->function_id == name->function_id);
 }
 
 /** Most of what it holds is of a site that another rule has explained. */

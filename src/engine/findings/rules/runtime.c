@@ -51,14 +51,10 @@ void find_runtime(struct finder *f) {
 /** Whether any function of the scripts has a name here. */
 static bool has_script_names(const struct finder *f) {
 	const struct recording *r = f->r;
-	for (uint32_t i = 0; i < r->locations.n; i++) {
-		const struct rec_location *l = &r->locations.items[i];
-		uint32_t n;
-		if (l->module == 0 && !l->is_mark && names_of(f->names, i, &n)->has_name) {
-			return true;
-		}
-	}
-	return false;
+	uint32_t n;
+	return ANY(i, r->locations.n,
+			r->locations.items[i].module == 0 && !r->locations.items[i].is_mark &&
+					names_of(f->names, i, &n)->has_name);
 }
 
 /** "and so on." with more before the stop. */

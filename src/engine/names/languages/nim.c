@@ -11,14 +11,8 @@
 #include <ctype.h>
 
 bool names_nim_is_program(const struct recording *r) {
-	for (uint32_t i = 0; i < r->frames.n; i++) {
-		// NimMain, or what is left of it where it was inlined
-		struct slice function = r->strings.items[r->frames.items[i].function];
-		if (starts_with(function, "NimMain")) {
-			return true;
-		}
-	}
-	return false;
+	// NimMain, or what is left of it where it was inlined
+	return FIND_IN(f, r->frames, starts_with(r->strings.items[f->function], "NimMain")) != NULL;
 }
 
 /**
