@@ -15,6 +15,7 @@
 #include "base/attr.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 enum err_code {
 	ERR_NONE = 0,
@@ -38,5 +39,9 @@ bool err_add(struct err *err, const char *fmt, ...) ATTR_PRINTF(2, 3);
 /** Like err_set with ERR_SYSTEM; ": " and the text of `errnum` are appended. */
 bool err_system(struct err *err, int errnum, const char *fmt, ...) ATTR_PRINTF(3, 4);
 
-/** ERR_MEMORY, "out of memory". */
+/** ERR_MEMORY, "out of memory"; and where there is a pointer to return. */
 bool err_memory(struct err *err);
+static inline void *err_memory_null(struct err *err) {
+	(void)err_memory(err);
+	return NULL;
+}

@@ -125,8 +125,7 @@ static void handle(void *user, const struct http_request *q, struct http_answer 
 struct server *server_start(int fd, const struct server_content *content, struct err *err) {
 	struct server *s = calloc(1, sizeof *s);
 	if (!s) {
-		(void)err_memory(err);
-		return NULL;
+		return err_memory_null(err);
 	}
 	s->content = *content;
 	if (!guard_init(&s->guard, err)) {

@@ -120,8 +120,7 @@ static bool start_packing(struct packer *p, const char *path, struct err *err) {
 struct packer *packer_open(const char *path, bool is_plain, struct err *err) {
 	struct packer *p = calloc(1, sizeof *p);
 	if (!p) {
-		(void)err_memory(err);
-		return NULL;
+		return err_memory_null(err);
 	}
 	p->fd = STDOUT_FILENO;
 	bool is_stdout = strcmp(path, "-") == 0;

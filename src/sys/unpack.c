@@ -243,8 +243,7 @@ bool unpack_is_torn(const struct unpack *u) {
 struct unpack *unpack_create(struct unpack_source source, uint64_t max_bytes, struct err *err) {
 	struct unpack *u = calloc(1, sizeof *u);
 	if (!u) {
-		(void)err_memory(err);
-		return NULL;
+		return err_memory_null(err);
 	}
 	u->source = source;
 	u->fd = -1;

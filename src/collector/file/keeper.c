@@ -83,8 +83,7 @@ static void *run(void *user) {
 struct keeper *keeper_create(struct output *output, uint64_t events_budget, struct err *err) {
 	struct keeper *k = calloc(1, sizeof *k);
 	if (!k) {
-		(void)err_memory(err);
-		return NULL;
+		return err_memory_null(err);
 	}
 	k->output = output;
 	k->events_budget = events_budget;

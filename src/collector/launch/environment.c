@@ -135,8 +135,7 @@ const char *launch_find_injected(struct arena *arena, struct err *err) {
 	size_t folder = (size_t)(path_base_name(preload) - preload);
 	char *path = arena_new(arena, char, folder + sizeof INJECTED_NAME);
 	if (!path) {
-		(void)err_memory(err);
-		return NULL;
+		return err_memory_null(err);
 	}
 	(void)sprintf(path, "%.*s" INJECTED_NAME, (int)folder, preload);
 	if (access(path, R_OK) != 0) {

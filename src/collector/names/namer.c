@@ -309,8 +309,7 @@ const struct namer_frames *namer_frames(const struct namer *n) {
 struct namer *namer_create(struct modules *modules, struct texts *texts, struct err *err) {
 	struct namer *n = calloc(1, sizeof *n);
 	if (!n) {
-		(void)err_memory(err);
-		return NULL;
+		return err_memory_null(err);
 	}
 	n->modules = modules;
 	n->texts = texts;

@@ -259,8 +259,7 @@ struct order *order_create(struct segment *segment, struct tries *tries,
 		const struct order_sink *sink, const struct order_limits *limits, struct err *err) {
 	struct order *o = calloc(1, sizeof *o);
 	if (!o) {
-		(void)err_memory(err);
-		return NULL;
+		return err_memory_null(err);
 	}
 	o->segment = segment;
 	o->tries = tries;

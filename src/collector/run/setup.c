@@ -18,8 +18,7 @@ struct run *run_create(const struct run_options *options, struct run_result *res
 	result->exit_status = 1;
 	struct run *run = calloc(1, sizeof *run);
 	if (!run) {
-		(void)err_memory(err);
-		return NULL;
+		return err_memory_null(err);
 	}
 	run->options = options;
 	run->output.fd = run->signals_fd = run->door_fd = run->guardian.socket = -1;

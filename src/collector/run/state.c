@@ -146,8 +146,7 @@ static void put_meta(struct rec_meta *meta, struct run *run, bool is_last) {
 struct recording *run_state(struct run *run, bool is_last, struct err *err) {
 	struct recording *r = keeper_take(run->keeper);
 	if (!r) {
-		(void)err_memory(err);
-		return NULL;
+		return err_memory_null(err);
 	}
 	if (!aggregate_snapshot(run->aggregate, run->now_ns, r, err) ||
 			(run->records_mappings && !mappings_snapshot(run->mappings, run->now_ns, r, err))) {

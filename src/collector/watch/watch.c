@@ -283,8 +283,7 @@ static void *run(void *user) {
 struct watch *watch_start(const struct watch_params *params, struct err *err) {
 	struct watch *w = calloc(1, sizeof *w);
 	if (!w) {
-		(void)err_memory(err);
-		return NULL;
+		return err_memory_null(err);
 	}
 	w->params = *params;
 	w->stop_fd = eventfd(0, EFD_CLOEXEC);

@@ -36,8 +36,7 @@ static uint32_t *find_held(const struct lens *l, const struct recording *r, cons
 	uint32_t *held = arena_new(scratch, uint32_t, r->nodes.n);
 	uint32_t *places = arena_new(scratch, uint32_t, r->locations.n);
 	if (!held || !places) {
-		(void)err_memory(err);
-		return NULL;
+		return err_memory_null(err);
 	}
 	if (!lens_match_names(l, r, n, scratch, &match, err)) {
 		return NULL;

@@ -55,8 +55,7 @@ struct mappings *mappings_create(uint64_t page_bytes, struct err *err) {
 	const struct aggregate_limits limits = aggregate_default_limits();
 	if (!m || !bins_init(&m->bins, limits.min_bins, limits.max_entries)) {
 		mappings_destroy(m);
-		(void)err_memory(err);
-		return NULL;
+		return err_memory_null(err);
 	}
 	m->page_mask = page_bytes - 1;
 	m->unused = MAPPING_NONE;

@@ -291,8 +291,7 @@ struct names *names_create(const struct recording *r, const struct naming_rules 
 		struct err *err) {
 	struct names *n = calloc(1, sizeof *n);
 	if (!n) {
-		(void)err_memory(err);
-		return NULL;
+		return err_memory_null(err);
 	}
 	n->recording = r;
 	n->rules = rules;

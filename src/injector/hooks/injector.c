@@ -93,8 +93,7 @@ static struct injector *create(pid_t pid, enum injector_start start, const char 
 		bool only_looks, struct err *err) {
 	struct injector *in = calloc(1, sizeof *in);
 	if (!in) {
-		(void)err_memory(err);
-		return NULL;
+		return err_memory_null(err);
 	}
 	in->pid = pid;
 	in->only_looks = only_looks;

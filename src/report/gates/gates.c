@@ -206,8 +206,7 @@ static struct run_value *values_of(struct gate_runs runs, enum gate_number numbe
 		struct arena *arena, struct err *err) {
 	struct run_value *values = arena_new(arena, struct run_value, runs.n);
 	if (!values) {
-		(void)err_memory(err);
-		return NULL;
+		return err_memory_null(err);
 	}
 	for (uint32_t i = 0; i < runs.n; i++) {
 		values[i].run = i;

@@ -126,8 +126,7 @@ char *find_recording(const char *name, struct err *err) {
 	for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
 		char *path = with_suffix(name, suffixes[i]);
 		if (!path) {
-			(void)err_memory(err);
-			return NULL;
+			return err_memory_null(err);
 		}
 		if (*suffixes[i] ? is_meant(name, path) : access(path, F_OK) == 0) {
 			return path;

@@ -102,8 +102,7 @@ struct trace_writer {
 struct trace_writer *trace_writer_create(struct trace_sink sink, struct err *err) {
 	struct trace_writer *w = calloc(1, sizeof *w);
 	if (!w) {
-		(void)err_memory(err);
-		return NULL;
+		return err_memory_null(err);
 	}
 	w->event_budget = UINT64_MAX;
 	if (!space_init(&w->space, sink, err)) {
