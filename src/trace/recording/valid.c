@@ -97,15 +97,10 @@ static bool frames_are_valid(const struct recording *r, struct err *why) {
 }
 
 static bool nodes_are_valid(const struct recording *r, struct err *why) {
-	for (uint32_t i = 1; i < r->nodes.n; i++) {
-		const struct rec_node *n = &r->nodes.items[i];
-		if (n->parent >= i) {
-			return VIOLATION(why, "node %u: its parent %u does not come before it", i, n->parent);
-		}
-		if (n->location >= r->locations.n) {
-			return VIOLATION(why, "node %u: location %u is undefined", i, n->location);
-		}
-	}
+	REFUSE_ROWS(r->nodes, 1, row->parent >= i, "node %u: its parent %u does not come before it", i,
+			row->parent)
+	REFUSE_ROWS(r->nodes, 1, row->location >= r->locations.n, "node %u: location %u is undefined",
+			i, row->location)
 	return true;
 }
 
@@ -118,17 +113,6 @@ static bool stack_is_sound(const struct rec_stack *s) {
 			s->short_lived <= s->allocations - s->live_blocks &&
 			s->temporary_bytes <= s->allocated_bytes && s->reallocs <= s->allocations &&
 			s->first_ns <= s->last_ns;
-}
-
-static bool stack_points_into_tables(const struct recording *r, uint32_t i, struct err *why) {
-	const struct rec_stack *s = &r->stacks.items[i];
-	if (s->node >= r->nodes.n) {
-		return VIOLATION(why, "stack %u: node %u is undefined", i, s->node);
-	}
-	if (s->thread >= r->threads.n) {
-		return VIOLATION(why, "stack %u: thread %u is undefined", i, s->thread);
-	}
-	return true;
 }
 
 // What all stacks must add up to
@@ -167,14 +151,12 @@ static bool sums_are_valid(const struct rec_summary *t, const struct stack_sums 
 
 static bool stacks_are_valid(const struct recording *r, struct err *why) {
 	struct stack_sums sums = {0};
-	for (uint32_t i = 0; i < r->stacks.n; i++) {
-		const struct rec_stack *s = &r->stacks.items[i];
-		if (!stack_points_into_tables(r, i, why)) {
-			return false;
-		}
-		if (!stack_is_sound(s)) {
-			return VIOLATION(why, "stack %u: more of a part than of the whole", i);
-		}
+	REFUSE_ROWS(r->stacks, 0, row->node >= r->nodes.n, "stack %u: node %u is undefined", i,
+			row->node)
+	REFUSE_ROWS(r->stacks, 0, row->thread >= r->threads.n, "stack %u: thread %u is undefined", i,
+			row->thread)
+	REFUSE_ROWS(r->stacks, 0, !stack_is_sound(row), "stack %u: more of a part than of the whole", i)
+	EACH(s, r->stacks) {
 		add_stack(&sums, s);
 	}
 	return sums_are_valid(&r->summary, &sums, why);
@@ -334,13 +316,12 @@ static bool sizes_are_valid(const struct recording *r, struct err *why) {
 
 static bool threads_are_valid(const struct recording *r, struct err *why) {
 	struct sum allocations = {0}, bytes = {0}, frees = {0};
-	for (uint32_t i = 0; i < r->threads.n; i++) {
-		const struct rec_thread *t = &r->threads.items[i];
-		if (!is_string(r, t->name) || !is_image(r, t->image) || t->first_ns > t->last_ns ||
-				t->temporary > t->allocations || t->live_bytes > t->allocated_bytes ||
-				t->peak_bytes > t->allocated_bytes || t->foreign_frees > t->allocations) {
-			return VIOLATION(why, "thread %u is out of range", i);
-		}
+	REFUSE_ROWS(r->threads, 0,
+			!is_string(r, row->name) || !is_image(r, row->image) || row->first_ns > row->last_ns ||
+					row->temporary > row->allocations || row->live_bytes > row->allocated_bytes ||
+					row->peak_bytes > row->allocated_bytes || row->foreign_frees > row->allocations,
+			"thread %u is out of range", i)
+	EACH(t, r->threads) {
 		sum_add(&allocations, t->allocations);
 		sum_add(&bytes, t->allocated_bytes);
 		sum_add(&frees, t->frees);
@@ -355,11 +336,9 @@ static bool threads_are_valid(const struct recording *r, struct err *why) {
 
 static bool handovers_are_valid(const struct recording *r, struct err *why) {
 	struct sum blocks = {0}, bytes = {0};
-	for (uint32_t i = 0; i < r->handovers.n; i++) {
-		const struct rec_handover *h = &r->handovers.items[i];
-		if (h->from >= r->threads.n || h->to >= r->threads.n) {
-			return VIOLATION(why, "handover %u: a thread is undefined", i);
-		}
+	REFUSE_ROWS(r->handovers, 0, row->from >= r->threads.n || row->to >= r->threads.n,
+			"handover %u: a thread is undefined", i)
+	EACH(h, r->handovers) {
 		sum_add(&blocks, h->blocks);
 		sum_add(&bytes, h->bytes);
 	}
