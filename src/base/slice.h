@@ -30,8 +30,7 @@ static inline bool slice_equal(struct slice a, struct slice b) {
 /** For sorting: byte by byte, a beginning before what goes on. */
 static inline int slice_compare(struct slice a, struct slice b) {
 	size_t n = a.size < b.size ? a.size : b.size;
-	int order = n ? memcmp(a.data, b.data, n) : 0;
-	return order ? order : (a.size > b.size) - (a.size < b.size);
+	return (n ? memcmp(a.data, b.data, n) : 0) ?: (a.size > b.size) - (a.size < b.size);
 }
 
 enum { SLICE_HASH = 0 }; // where hashes begin

@@ -19,8 +19,7 @@ struct rank {
 /** For qsort: the heaviest first, of equal ones the lowest index. */
 static inline int rank_heaviest_first(const void *a, const void *b) {
 	const struct rank *x = a, *y = b;
-	int order = compare_u64(y->weight, x->weight);
-	return order ? order : compare_u64(x->index, y->index);
+	return compare_u64(y->weight, x->weight) ?: compare_u64(x->index, y->index);
 }
 
 /** For qsort: by the number, rising. */

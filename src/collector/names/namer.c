@@ -231,8 +231,7 @@ static void look_at_new(struct namer *n, const struct tries *t, uint64_t now_ns)
 
 static int compare_wanted(const void *a, const void *b) {
 	const struct wanted *x = a, *y = b;
-	int order = compare_u64(x->address, y->address);
-	return order ? order : x->is_exact - y->is_exact;
+	return compare_u64(x->address, y->address) ?: x->is_exact - y->is_exact;
 }
 
 // All that wait, except the second of two that differ in is_exact alone: that waits on

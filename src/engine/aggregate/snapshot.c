@@ -181,8 +181,7 @@ static void count_live_sizes(const struct aggregate *a, uint64_t *live) {
 
 static int compare_sizes(const void *x, const void *y) {
 	const struct rec_size *a = x, *b = y;
-	int order = compare_u64(a->size, b->size);
-	return order ? order : (int)a->is_class - (int)b->is_class;
+	return compare_u64(a->size, b->size) ?: (int)a->is_class - (int)b->is_class;
 }
 
 /** What the other sizes of a stack leave over has its usual size. */

@@ -38,8 +38,7 @@ static uint64_t rank_of(const struct finding *f) {
 
 static int most_important_first(const void *a, const void *b) {
 	const struct finding *x = a, *y = b;
-	int order = compare_u64(rank_of(y), rank_of(x));
-	return order ? order : compare_u64(x->number, y->number);
+	return compare_u64(rank_of(y), rank_of(x)) ?: compare_u64(x->number, y->number);
 }
 
 /** A run so short is all start: who holds the peak comes first, and then what grew or was kept. */

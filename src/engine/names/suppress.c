@@ -148,8 +148,7 @@ static void free_stack(struct recording *r, uint32_t stack, struct suppression *
 
 int suppressed_heaviest_first(const void *a, const void *b) {
 	const struct rec_suppressed *x = a, *y = b;
-	int order = compare_u64(y->bytes, x->bytes);
-	return order ? order : compare_u64(x->stack, y->stack);
+	return compare_u64(y->bytes, x->bytes) ?: compare_u64(x->stack, y->stack);
 }
 
 /**

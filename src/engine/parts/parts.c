@@ -294,8 +294,7 @@ static void add_heap(struct joining *j) {
 
 static int by_part_and_bytes(const void *x, const void *y) {
 	const struct parts_row *a = x, *b = y;
-	int order = compare_u64(a->part, b->part);
-	return order ? order : compare_u64(b->resident_bytes, a->resident_bytes);
+	return compare_u64(a->part, b->part) ?: compare_u64(b->resident_bytes, a->resident_bytes);
 }
 
 /** The heap in one row, and the smallest of many rows of a part as one without a name. */

@@ -296,8 +296,8 @@ static bool take_lifetimes(struct taker *t) {
 
 static int heaviest_first(const void *a, const void *b, void *user) {
 	const struct part *x = a, *y = b;
-	int order = compare_u64(lens_weight(user, &y->costs), lens_weight(user, &x->costs));
-	return order ? order : compare_u64(x->heaviest, y->heaviest);
+	return compare_u64(lens_weight(user, &y->costs), lens_weight(user, &x->costs))
+			?: compare_u64(x->heaviest, y->heaviest);
 }
 
 bool breakdown_is_ranked(enum breakdown_by by) {

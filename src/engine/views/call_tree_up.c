@@ -63,8 +63,8 @@ static bool gather(struct gathering *g, const struct tree_costs *costs, bool is_
 
 static int heaviest_first(const void *a, const void *b, void *user) {
 	const struct up_node *x = a, *y = b;
-	int order = compare_u64(lens_weight(user, &y->costs), lens_weight(user, &x->costs));
-	return order ? order : compare_u64(x->node, y->node);
+	return compare_u64(lens_weight(user, &y->costs), lens_weight(user, &x->costs))
+			?: compare_u64(x->node, y->node);
 }
 
 /** The nodes of one level, from paths that stand in them; `scratch`, which holds them, ends. */

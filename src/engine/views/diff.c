@@ -139,8 +139,8 @@ static uint64_t size_of(int64_t delta) {
 static int largest_first(const void *a, const void *b, void *user) {
 	const struct lens *l = user;
 	const struct diff_site *x = a, *y = b;
-	int order = compare_u64(size_of(diff_delta(l, &y->costs)), size_of(diff_delta(l, &x->costs)));
-	return order ? order : slice_compare(x->label, y->label);
+	return compare_u64(size_of(diff_delta(l, &y->costs)), size_of(diff_delta(l, &x->costs)))
+			?: slice_compare(x->label, y->label);
 }
 
 bool diff_apply(const struct diff_input *in, enum lens_metric metric, struct arena *arena,

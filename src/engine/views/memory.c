@@ -92,8 +92,7 @@ static int largest_first(const void *x, const void *y) {
 	if (memory_row_is_rest(a) != memory_row_is_rest(b)) {
 		return memory_row_is_rest(a) ? 1 : -1;
 	}
-	int order = compare_u64(b->bytes, a->bytes);
-	return order ? order : slice_compare(a->name, b->name);
+	return compare_u64(b->bytes, a->bytes) ?: slice_compare(a->name, b->name);
 }
 
 struct memory_row *memory_rows(const struct memory_look *m, uint8_t part, const struct recording *r,

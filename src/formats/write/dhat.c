@@ -82,8 +82,7 @@ struct change {
 
 static int by_node_and_moment(const void *a, const void *b) {
 	const struct change *x = a, *y = b;
-	int order = compare_u64(x->node, y->node);
-	return order ? order : compare_u64(x->moment, y->moment);
+	return compare_u64(x->node, y->node) ?: compare_u64(x->moment, y->moment);
 }
 
 /** The largest that each point was at any moment, from what came and went at each. */

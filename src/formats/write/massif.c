@@ -53,8 +53,7 @@ struct group {
 
 static int heaviest_group(const void *a, const void *b) {
 	const struct group *x = a, *y = b;
-	int order = compare_u64(y->bytes, x->bytes);
-	return order ? order : compare_u64(x->first, y->first);
+	return compare_u64(y->bytes, x->bytes) ?: compare_u64(x->first, y->first);
 }
 
 /** Stacks that end here come first, then the rest group by group. Gives the number of groups. */

@@ -237,8 +237,7 @@ static bool put_sites(struct document *d, enum lens_metric metric, struct err *e
 static int compare_mappings(const void *x, const void *y) {
 	const struct rec_mapping *a = *(const struct rec_mapping *const *)x,
 							 *b = *(const struct rec_mapping *const *)y;
-	int order = compare_u64(b->peak_bytes, a->peak_bytes);
-	return order ? order : compare_u64(a->node, b->node);
+	return compare_u64(b->peak_bytes, a->peak_bytes) ?: compare_u64(a->node, b->node);
 }
 
 /** Stacks that mapped, by what they had mapped at the peak of all. */

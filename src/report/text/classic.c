@@ -196,15 +196,15 @@ static int compare_stacks(const void *a, const void *b, void *user) {
 	const struct by *by = user;
 	uint32_t s = *(const uint32_t *)a, t = *(const uint32_t *)b;
 	const struct rec_stack *stacks = by->c->r->stacks.items;
-	int order = compare_u64(of_stack(&stacks[t], by->what), of_stack(&stacks[s], by->what));
-	return order ? order : compare_u64(s, t);
+	return compare_u64(of_stack(&stacks[t], by->what), of_stack(&stacks[s], by->what))
+			?: compare_u64(s, t);
 }
 
 static int compare_entries(const void *a, const void *b, void *user) {
 	const struct by *by = user;
 	const struct entry *e = a, *f = b;
-	int order = compare_u64(of_stack(&f->sum, by->what), of_stack(&e->sum, by->what));
-	return order ? order : compare_u64(e->first, f->first);
+	return compare_u64(of_stack(&f->sum, by->what), of_stack(&e->sum, by->what))
+			?: compare_u64(e->first, f->first);
 }
 
 static void put_rest(struct classic *c, const struct entry *e, uint32_t shown, enum what what) {

@@ -217,8 +217,8 @@ static bool add_alike(struct gathering *g, uint32_t stack) {
 
 static int heaviest_look_first(const void *a, const void *b, void *user) {
 	const struct alike *x = a, *y = b;
-	int order = compare_u64(lens_weight(user, &y->costs), lens_weight(user, &x->costs));
-	return order ? order : compare_u64(x->heaviest, y->heaviest);
+	return compare_u64(lens_weight(user, &y->costs), lens_weight(user, &x->costs))
+			?: compare_u64(x->heaviest, y->heaviest);
 }
 
 /** Stacks, heaviest first, by what they look like. NULL: no memory. */

@@ -169,8 +169,7 @@ static bool look_at(int folder, const char *name, struct listed *out) {
 
 static int by_age(const void *a, const void *b) {
 	const struct listed *x = a, *y = b;
-	int order = compare_u64(y->written_ns, x->written_ns);
-	return order ? order : strcmp(x->name, y->name);
+	return compare_u64(y->written_ns, x->written_ns) ?: strcmp(x->name, y->name);
 }
 
 static bool collect(DIR *dir, struct arena *arena, struct listing *out) {

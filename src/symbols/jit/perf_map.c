@@ -45,8 +45,7 @@ size_t perf_map_feed(struct perf_map *m, struct slice bytes, uint64_t at) {
 
 static int by_start(const void *a, const void *b) {
 	const struct perf_map_entry *x = a, *y = b;
-	int order = compare_u64(x->start, y->start);
-	return order ? order : compare_u64(x->number, y->number);
+	return compare_u64(x->start, y->start) ?: compare_u64(x->number, y->number);
 }
 
 void perf_map_sort(struct perf_map *m) {

@@ -128,8 +128,7 @@ static int compare_from(const void *x, const void *y, void *user) {
 	const struct rec_interval_row *intervals = user;
 	const struct rec_interval_row *a = &intervals[*(const uint32_t *)x];
 	const struct rec_interval_row *b = &intervals[*(const uint32_t *)y];
-	int order = compare_u64(a->from, b->from);
-	return order ? order : compare_u64(a->until, b->until);
+	return compare_u64(a->from, b->from) ?: compare_u64(a->until, b->until);
 }
 
 /** Within a stack they begin one after the other: only the differences are written. */

@@ -15,14 +15,12 @@ struct place {
 
 static int by_place(const void *x, const void *y) {
 	const struct place *a = x, *b = y;
-	int order = compare_u64(a->file, b->file);
-	return order ? order : compare_u64(a->line, b->line);
+	return compare_u64(a->file, b->file) ?: compare_u64(a->line, b->line);
 }
 
 static int by_weight(const void *x, const void *y) {
 	const struct place *a = x, *b = y;
-	int order = compare_u64(b->weight, a->weight);
-	return order ? order : by_place(x, y);
+	return compare_u64(b->weight, a->weight) ?: by_place(x, y);
 }
 
 /** The places of all sites, heaviest first, each once. NULL: no memory. */
