@@ -317,8 +317,7 @@ struct children_counts children_counts(const struct children *c,
 		const struct segment_header *header) {
 	struct children_counts n = {.forked = atomic_load(&header->n_children_forked),
 			.executed = atomic_load(&header->n_children_executed)};
-	for (size_t i = 0; i < c->n; i++) {
-		const struct child *child = &c->items[i];
+	EACH(child, *c) {
 		bool is_counted_as_fork = child->is_announced && child->was_announced_as_fork;
 		n.forked += !child->is_announced && child->is_fork;
 		n.executed += (!child->is_announced || is_counted_as_fork) && !child->is_fork;

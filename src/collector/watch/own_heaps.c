@@ -46,8 +46,7 @@ void own_heaps_meet(struct own_heaps *o, const char *path) {
 /** The recorder's symbol table as it is in the program: the symbols that it hides are 0 there. */
 static struct elf_symbols symbols_of_recorder(const struct modules_code *modules, pid_t program,
 		void **memory) {
-	for (size_t i = 0; i < modules->n; i++) {
-		const struct module_code *m = &modules->items[i];
+	EACH(m, *modules) {
 		struct elf_symbols s;
 		struct elf_segment segment;
 		if (!strstr(m->name, "libheaptrack_preload.so") ||

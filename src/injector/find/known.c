@@ -410,8 +410,7 @@ uint32_t find_own_allocator(const struct module_code *m,
 }
 
 uint64_t find_symbol(const struct modules_code *modules, const char *module, const char *name) {
-	for (size_t i = 0; i < modules->n; i++) {
-		const struct module_code *m = &modules->items[i];
+	EACH(m, *modules) {
 		if (module && strncmp(path_base_name(m->name), module, strlen(module)) != 0) {
 			continue;
 		}

@@ -109,8 +109,7 @@ static bool is_file_of(const struct module_code *module, const struct smaps_area
 
 /** Is it open already? A file may be mapped more than once, in other namespaces (dlmopen). */
 static bool is_known(const struct modules_code *m, const struct smaps_area *mapping) {
-	for (size_t i = 0; i < m->n; i++) {
-		const struct module_code *module = &m->items[i];
+	EACH(module, *m) {
 		uint64_t bias;
 		if (is_file_of(module, mapping) &&
 				(!is_segment(&module->image, mapping, true, NULL, &bias) ||

@@ -117,8 +117,7 @@ static const char *growth_words(struct page *p, const struct findings *all,
 	char a[HUMAN_MAX], b[HUMAN_MAX];
 	bool has_time = !(p->r->missing & (REC_TIME | REC_LIVE_BYTES));
 	(void)snprintf(number, HUMAN_MAX, "%s", has_time ? "not measured" : "unknown");
-	for (uint32_t i = 0; i < all->n; i++) {
-		const struct finding *f = &all->items[i];
+	EACH(f, *all) {
 		uint64_t rate = finding_number(f, "rate_bytes_per_s");
 		uint64_t from_ns = finding_number(f, "from_ns"), to_ns = finding_number(f, "to_ns");
 		uint64_t grown = finding_number(f, "grown_bytes");
@@ -274,8 +273,7 @@ static bool put_if_room(struct page *p, const struct finding *f, size_t end, boo
 /** What holds the peak comes second on a screen. NULL: it comes first, or not. */
 static const struct finding *second_on_screen(const struct findings *findings) {
 	uint32_t n = 0;
-	for (uint32_t i = 0; i < findings->n; i++) {
-		const struct finding *f = &findings->items[i];
+	EACH(f, *findings) {
 		if (strcmp(f->id, "peak") == 0) {
 			return n > 0 ? f : NULL;
 		}

@@ -122,8 +122,7 @@ static bool put_tree(struct writer *w) {
 
 static bool put_level(struct writer *w, const struct up_nodes *level, enum view_way way,
 		uint32_t parent, uint32_t depth) {
-	for (uint32_t i = 0; i < level->n; i++) {
-		const struct up_node *node = &level->items[i];
+	EACH(node, *level) {
 		struct up_nodes below = {0};
 		uint32_t id = open_item(w, parent);
 		put_label(w, node->node);

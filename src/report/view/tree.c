@@ -29,8 +29,7 @@ static bool put_level(struct viewer *v, const struct up_nodes *level, enum view_
 		uint32_t depth, struct err *err) {
 	struct lens_costs more = {0};
 	uint32_t n_more = 0;
-	for (uint32_t i = 0; i < level->n; i++) {
-		const struct up_node *node = &level->items[i];
+	EACH(node, *level) {
 		if (!is_shown(v, &node->costs)) {
 			n_more += node->costs.blocks > 0;
 			lens_costs_add(&more, &node->costs);

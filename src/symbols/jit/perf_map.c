@@ -77,8 +77,7 @@ bool perf_map_merge(struct perf_map *m) {
 		return false;
 	}
 	size_t k = 0;
-	for (size_t i = 0; i < fresh->n; i++) {
-		const struct perf_map_entry *entry = &fresh->items[i];
+	EACH(entry, *fresh) {
 		while (k < old->n && old->items[k].end <= entry->start) {
 			merged.items[merged.n++] = old->items[k++];
 		}
