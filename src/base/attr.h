@@ -26,6 +26,16 @@
 	})
 #define ALL(i, n, is_so) (!ANY(i, (n), !(is_so)))
 
+/** The sum of a number over all i below n. */
+#define SUM(i, n, number)                               \
+	({                                                  \
+		uint64_t sum_ = 0;                              \
+		for (__typeof__((n) + 0) i = 0; i < (n); i++) { \
+			sum_ += (number);                           \
+		}                                               \
+		sum_;                                           \
+	})
+
 /** The first of n items, which may be at NULL if there are none, for which it is so; else NULL. */
 #define FIND(item, items, n, is_so)                       \
 	({                                                    \

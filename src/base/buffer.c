@@ -72,6 +72,14 @@ void buffer_printf(struct buffer *b, const char *fmt, ...) {
 	va_end(again);
 }
 
+const char *format_text(char *out, size_t size, const char *fmt, ...) {
+	va_list args;
+	va_start(args, fmt);
+	(void)vsnprintf(out, size, fmt, args);
+	va_end(args);
+	return out;
+}
+
 void buffer_u8(struct buffer *b, uint8_t v) {
 	buffer_bytes(b, &v, 1);
 }

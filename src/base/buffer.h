@@ -26,6 +26,10 @@ void buffer_varint(struct buffer *b, uint64_t v);
 void buffer_signed(struct buffer *b, int64_t v);     // zigzag
 void buffer_sized(struct buffer *b, struct slice s); // varint length, then the bytes
 
+/** A text of less than `size` bytes, or as much of it as fits; it lasts as long as its block. */
+#define FORMAT(size, ...) format_text((char[size]){0}, (size), __VA_ARGS__)
+const char *format_text(char *out, size_t size, const char *fmt, ...) ATTR_PRINTF(3, 4);
+
 enum { VARINT_MAX = 10 }; // bytes
 
 /** LEB128, at a place with room for VARINT_MAX bytes. Gives the place behind it. */

@@ -3,6 +3,7 @@
 #include "sys/cgroup.h"
 
 #include "sys/file.h"
+#include "sys/process.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -41,10 +42,9 @@ bool cgroup_parse(struct cgroup *c, char *text, const char *root) {
 }
 
 bool cgroup_of_process(struct cgroup *c, pid_t pid) {
-	char path[64], text[8192];
+	char text[8192];
 	*c = (struct cgroup){0};
-	(void)snprintf(path, sizeof path, "/proc/%d/cgroup", (int)pid);
-	return file_read_small(path, text, sizeof text) > 0 && cgroup_parse(c, text, CGROUP_ROOT);
+	return process_read(pid, "cgroup", text, sizeof text) > 0 && cgroup_parse(c, text, CGROUP_ROOT);
 }
 
 /** Of a limit or a use. */

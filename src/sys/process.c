@@ -6,6 +6,7 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -13,11 +14,18 @@
 #include <time.h>
 #include <unistd.h>
 
+const char *process_path(char out[PROCESS_PATH_MAX], pid_t pid, const char *fmt, ...) {
+	int n = pid ? snprintf(out, PROCESS_PATH_MAX, "/proc/%d/", (int)pid)
+				: snprintf(out, PROCESS_PATH_MAX, "/proc/self/");
+	va_list args;
+	va_start(args, fmt);
+	(void)vsnprintf(out + n, PROCESS_PATH_MAX - (size_t)n, fmt, args);
+	va_end(args);
+	return out;
+}
+
 long process_read(pid_t pid, const char *name, char *out, size_t size) {
-	char who[16] = "self", path[64];
-	(void)(pid != 0 && snprintf(who, sizeof who, "%d", (int)pid) > 0);
-	(void)snprintf(path, sizeof path, "/proc/%s/%s", who, name);
-	return file_read_small(path, out, size);
+	return file_read_small(PROCESS_PATH(pid, "%s", name), out, size);
 }
 
 char *process_environment(pid_t pid, size_t *n) {
@@ -178,12 +186,8 @@ pid_t process_pid_inside(pid_t pid) {
 }
 
 uint32_t process_pid_space(pid_t pid) {
-	char path[64] = "/proc/self/ns/pid";
 	struct stat s;
-	if (pid != 0) {
-		(void)snprintf(path, sizeof path, "/proc/%d/ns/pid", (int)pid);
-	}
-	return stat(path, &s) == 0 ? (uint32_t)s.st_ino : 0;
+	return stat(PROCESS_PATH(pid, "ns/pid"), &s) == 0 ? (uint32_t)s.st_ino : 0;
 }
 
 size_t process_all(pid_t *out, size_t max) {
@@ -217,15 +221,13 @@ bool process_has_thread_inside(pid_t pid, pid_t tid) {
 }
 
 bool process_thread_is_running(pid_t pid, pid_t tid) {
-	char path[64], text[1024];
-	(void)snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)pid, (int)tid);
-	return file_read_small(path, text, sizeof text) > 0 && state_in(text) == 'R';
+	char text[1024];
+	return file_read_small(PROCESS_PATH(pid, "task/%d/stat", (int)tid), text, sizeof text) > 0 &&
+			state_in(text) == 'R';
 }
 
 bool process_thread_name(pid_t pid, pid_t tid, char *out, size_t size) {
-	char path[64];
-	(void)snprintf(path, sizeof path, "/proc/%d/task/%d/comm", (int)pid, (int)tid);
-	long n = file_read_small(path, out, size);
+	long n = file_read_small(PROCESS_PATH(pid, "task/%d/comm", (int)tid), out, size);
 	if (n <= 0) {
 		out[0] = 0;
 		return false;
@@ -274,9 +276,7 @@ bool process_exe_file(const char *path, struct process_exe *out) {
 }
 
 bool process_link(pid_t pid, const char *link, char *out, size_t size) {
-	char path[64];
-	(void)snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, link);
-	ssize_t n = readlink(path, out, size - 1);
+	ssize_t n = readlink(PROCESS_PATH(pid, "%s", link), out, size - 1);
 	out[n > 0 ? n : 0] = 0;
 	return n > 0;
 }

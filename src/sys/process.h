@@ -5,6 +5,8 @@
  * may have ended: it then returns false and leaves its result zeroed.
  */
 
+#include "base/attr.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -50,7 +52,13 @@ bool process_thread_is_running(pid_t pid, pid_t tid);
 /** The name of a thread (tid == pid: of the process), zero terminated. */
 bool process_thread_name(pid_t pid, pid_t tid, char *out, size_t size);
 
-/** A file in /proc/PID, as file_read_small reads it. `pid` 0: our own. */
+/** The path of a file in /proc/PID, as long as its block lasts. `pid` 0: our own. */
+enum { PROCESS_PATH_MAX = 64 };
+#define PROCESS_PATH(pid, ...) process_path((char[PROCESS_PATH_MAX]){0}, (pid), __VA_ARGS__)
+const char *process_path(char out[PROCESS_PATH_MAX], pid_t pid, const char *fmt, ...)
+		ATTR_PRINTF(3, 4);
+
+/** Such a file, as file_read_small reads it. */
 long process_read(pid_t pid, const char *name, char *out, size_t size);
 
 /** What such a text, a "status", has behind "name:" and blanks. NULL: there is no such line. */

@@ -3,6 +3,7 @@
 #include "sys/smaps.h"
 
 #include "sys/file.h"
+#include "sys/process.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -113,9 +114,7 @@ bool smaps_take_line(struct smaps *out, char *line) {
 }
 
 static bool read_file(struct smaps *out, pid_t pid, const char *name) {
-	char path[64];
-	(void)snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
-	FILE *file = fopen(path, "re");
+	FILE *file = fopen(PROCESS_PATH(pid, "%s", name), "re");
 	char *line = NULL;
 	size_t room = 0;
 	bool ok = file != NULL;
@@ -258,9 +257,7 @@ static bool read_words(struct pagemap *out, int fd, const struct smaps_area *a) 
 }
 
 bool pagemap_look(struct pagemap *out, pid_t pid, const struct smaps *areas, bool can_scan) {
-	char path[64];
-	(void)snprintf(path, sizeof path, "/proc/%d/pagemap", (int)pid);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = open(PROCESS_PATH(pid, "pagemap"), O_RDONLY | O_CLOEXEC);
 	bool ok = true;
 	out->how = fd < 0 ? PAGEMAP_REFUSED : can_scan ? PAGEMAP_SCANNED : PAGEMAP_READ;
 	for (size_t i = 0; fd >= 0 && ok && i < areas->n; i++) {

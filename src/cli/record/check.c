@@ -176,13 +176,12 @@ static void limit_in_words(struct check *c, char out[HUMAN_MAX], pid_t pid, unsi
 }
 
 static void put_limits(struct check *c, pid_t pid) {
-	char text[256], files[HUMAN_MAX], space[HUMAN_MAX], size[HUMAN_MAX];
+	char files[HUMAN_MAX], space[HUMAN_MAX], size[HUMAN_MAX];
 	limit_in_words(c, files, pid, RLIMIT_NOFILE, "open_files");
 	limit_in_words(c, space, pid, RLIMIT_AS, "address_space_bytes");
 	limit_in_words(c, size, pid, RLIMIT_FSIZE, "file_size_bytes");
-	(void)snprintf(text, sizeof text, "open files: %s; address space: %s; file size: %s", files,
-			space, size);
-	fact(c, "limits", text);
+	fact(c, "limits",
+			FORMAT(256, "open files: %s; address space: %s; file size: %s", files, space, size));
 }
 
 static void put_rights(struct check *c) {

@@ -163,11 +163,7 @@ static bool put_at(void *user, uint64_t offset, const void *data, size_t n, stru
 }
 
 static uint64_t count_names(const struct recording *r) {
-	uint64_t n = 0;
-	for (uint32_t i = 0; i < r->locations.n; i++) {
-		n += r->locations.items[i].n_frames > 0;
-	}
-	return n;
+	return SUM(i, r->locations.n, r->locations.items[i].n_frames > 0);
 }
 
 /** A recording of ours, with the names that could be found, beside itself and then in its place. */
@@ -196,9 +192,7 @@ static bool name_ours(struct session *s, const struct symbols_options *symbols, 
 	if (ok && rename(temporary, path) != 0) {
 		ok = err_system(err, errno, "cannot write %s", path);
 	}
-	if (fd >= 0) {
-		(void)close(fd);
-	}
+	file_close(fd);
 	if (!ok) {
 		(void)unlink(temporary);
 	} else {

@@ -11,6 +11,7 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "sys/file.h"
+#include "sys/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -344,9 +345,7 @@ struct trace_source output_source(struct output *o) {
  */
 static void find_moved(struct output *o) {
 	struct arena arena = {0};
-	char link[64];
-	(void)snprintf(link, sizeof link, "/proc/self/fd/%d", o->fd);
-	const char *now = file_link_target(link, &arena);
+	const char *now = file_link_target(PROCESS_PATH(0, "fd/%d", o->fd), &arena);
 	if (now && strlen(now) < sizeof o->path && file_is_same(o->fd, now)) {
 		note(o, "\"%s\" was moved to \"%s\" while recording", o->path, now);
 		strcpy(o->path, now);

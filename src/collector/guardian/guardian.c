@@ -11,6 +11,7 @@
 #include "sys/file.h"
 #include "sys/futex.h"
 #include "sys/listen.h"
+#include "sys/process.h"
 #include "wire/segment.h"
 
 #include <errno.h>
@@ -80,9 +81,7 @@ static void describe(struct work *w, struct answer *a) {
 }
 
 static bool share(const struct work *w, int fd, struct err *err) {
-	char path[64];
-	(void)snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)w->heaptrack, fd);
-	int ours = injector_memory(w->injector, path, err);
+	int ours = injector_memory(w->injector, PROCESS_PATH(w->heaptrack, "fd/%d", fd), err);
 	file_close(ours);
 	return ours >= 0;
 }

@@ -70,10 +70,8 @@ static const char *find_sanitizer(struct slice names) {
 }
 
 static bool is_loader_name(int fd) {
-	char link[64], path[4096];
-	(void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-	ssize_t n = readlink(link, path, sizeof path - 1);
-	path[n > 0 ? n : 0] = 0;
+	char path[4096];
+	(void)process_link(0, FORMAT(16, "fd/%d", fd), path, sizeof path);
 	const char *name = path_base_name(path);
 	return strncmp(name, "ld-", 3) == 0 || strncmp(name, "ld.so", 5) == 0;
 }
@@ -147,10 +145,8 @@ static bool is_preloaded(pid_t pid) {
 }
 
 bool launch_exec_is_ours(pid_t pid, enum injector_start *start) {
-	char path[64];
 	struct launch_elf elf;
-	(void)snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = open(PROCESS_PATH(pid, "exe"), O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
 		return false;
 	}

@@ -93,9 +93,7 @@ static bool find_module(struct view *v, int memory, const struct smaps_area *a) 
 }
 
 static bool find_modules(struct view *v, pid_t pid) {
-	char path[64];
-	(void)snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
-	int memory = open(path, O_RDONLY | O_CLOEXEC);
+	int memory = open(PROCESS_PATH(pid, "mem"), O_RDONLY | O_CLOEXEC);
 	bool ok = true;
 	for (size_t i = 0; memory >= 0 && ok && i < v->areas.n; i++) {
 		const struct smaps_area *a = &v->areas.items[i];

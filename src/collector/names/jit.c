@@ -34,9 +34,8 @@ static const uint64_t MAP_MAX_BYTES = 1ull << 30;
 /** False for the file of an earlier process with that number, or of another user. */
 static bool is_of_program(pid_t program, int fd) {
 	struct stat file, process;
-	char path[64];
-	(void)snprintf(path, sizeof path, "/proc/%d", (int)program);
-	if (fstat(fd, &file) != 0 || !S_ISREG(file.st_mode) || stat(path, &process) != 0) {
+	if (fstat(fd, &file) != 0 || !S_ISREG(file.st_mode) ||
+			stat(FORMAT(32, "/proc/%d", (int)program), &process) != 0) {
 		return false;
 	}
 	uint64_t written_ns = (uint64_t)file.st_mtim.tv_sec * 1000000000u +
@@ -79,10 +78,9 @@ static int open_if_dump(pid_t program, pid_t inside, const char *path) {
 }
 
 static int open_mapped_dump(pid_t program, pid_t inside) {
-	char path[64], name[64];
-	(void)snprintf(path, sizeof path, "/proc/%d/maps", (int)program);
+	char name[64];
 	(void)snprintf(name, sizeof name, "/jit-%d.dump\n", (int)inside);
-	FILE *maps = fopen(path, "re");
+	FILE *maps = fopen(PROCESS_PATH(program, "maps"), "re");
 	char *line = NULL;
 	size_t capacity = 0;
 	int fd = -1;

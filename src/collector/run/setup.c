@@ -171,8 +171,8 @@ bool run_create_parts(struct run *run, const char *image, struct err *err) {
 }
 
 void run_open_door(struct run *run) {
-	char name[sizeof SEGMENT_SOCKET_PREFIX + sizeof run->segment.token];
-	(void)snprintf(name, sizeof name, SEGMENT_SOCKET_PREFIX "%s", run->segment.token);
+	enum { NAME = sizeof SEGMENT_SOCKET_PREFIX + sizeof run->segment.token };
+	const char *name = FORMAT(NAME, SEGMENT_SOCKET_PREFIX "%s", run->segment.token);
 	run->door_fd = listen_on_abstract(name, NULL); // few programs need it
 }
 

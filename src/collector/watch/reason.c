@@ -36,9 +36,7 @@ static const struct launch_elf *read_elf(struct reason_context *c, pid_t pid) {
 
 // The loader maps what is preloaded before the C library: once that is mapped, preloading is done
 enum reason_presence reason_presence(struct reason_context *c, pid_t pid) {
-	char path[64];
-	(void)snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
-	FILE *maps = fopen(path, "re");
+	FILE *maps = fopen(PROCESS_PATH(pid, "maps"), "re");
 	if (!maps) {
 		return errno == EACCES ? REASON_ABSENT : REASON_UNKNOWN;
 	}

@@ -179,11 +179,8 @@ static uint32_t events_of_samples(const struct profile *p, bool of_base, struct 
 static void put_times(struct document *d, const struct event *events, uint32_t n) {
 	json_open(&d->j, "time", '[');
 	for (uint32_t i = 0; i < n; i++) {
-		char text[32];
-		(void)snprintf(text, sizeof text, "%llu.%06llu",
-				(unsigned long long)(events[i].time_ns / 1000000),
-				(unsigned long long)(events[i].time_ns % 1000000));
-		json_raw(&d->j, slice_of_text(text));
+		const unsigned long long ns = events[i].time_ns;
+		json_raw(&d->j, slice_of_text(FORMAT(32, "%llu.%06llu", ns / 1000000, ns % 1000000)));
 	}
 	json_close(&d->j);
 }
@@ -238,8 +235,6 @@ static void put_strings(struct document *d) {
 }
 
 static void put_thread(struct document *d, bool of_base) {
-	char pid[16];
-	(void)snprintf(pid, sizeof pid, "%u", d->p->pid);
 	json_open(&d->j, NULL, '{');
 	json_text(&d->j, "processType", "default");
 	json_number(&d->j, "processStartupTime", 0);
@@ -250,7 +245,7 @@ static void put_thread(struct document *d, bool of_base) {
 	json_close(&d->j);
 	json_text(&d->j, "name", of_base ? "base" : "heap");
 	json_bool(&d->j, "isMainThread", !of_base);
-	json_text(&d->j, "pid", pid);
+	json_text(&d->j, "pid", FORMAT(16, "%u", d->p->pid));
 	json_number(&d->j, "tid", of_base);
 	put_empty_tables(d);
 	put_tables(d);

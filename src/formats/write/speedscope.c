@@ -78,11 +78,9 @@ static void put_samples(struct document *d, enum profile_value value, bool of_ba
 }
 
 static void put_profile(struct document *d, size_t view, bool of_base) {
-	char name[64];
-	(void)snprintf(name, sizeof name, "%s%s", of_base ? "base: " : "", views[view].name);
 	json_open(&d->j, NULL, '{');
 	json_text(&d->j, "type", "sampled");
-	json_text(&d->j, "name", name);
+	json_text(&d->j, "name", FORMAT(64, "%s%s", of_base ? "base: " : "", views[view].name));
 	json_text(&d->j, "unit", views[view].unit);
 	json_number(&d->j, "startValue", 0);
 	json_number(&d->j, "endValue", profile_total(d->p, views[view].value, of_base));

@@ -5,6 +5,7 @@
  */
 #include "injector/find/known.h"
 
+#include "base/buffer.h"
 #include "base/check.h"
 #include "base/path.h"
 #include "wire/allocators.h"
@@ -306,9 +307,7 @@ static uint64_t exported(const struct module_code *module, const char *name) {
 bool find_has_free_of(const struct module_code *module, const char *family) {
 	struct elf_symbols symbols = elf_symbols_all(&module->image);
 	struct elf_symbol symbol;
-	char name[16];
-	(void)snprintf(name, sizeof name, "%sfree", family);
-	return elf_symbols_find(&symbols, name, &symbol);
+	return elf_symbols_find(&symbols, FORMAT(16, "%sfree", family), &symbol);
 }
 
 bool find_is_libc(const char *path) {

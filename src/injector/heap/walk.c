@@ -15,6 +15,7 @@
 #include "injector/heap/walker.h"
 #include "injector/heap_walk.h"
 #include "sys/file.h"
+#include "sys/process.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -346,11 +347,9 @@ static void sort_blocks(struct heap_walk *out) {
 }
 
 bool heap_walk(struct heap_walk *out, const struct process_space *space, pid_t pid) {
-	char path[64];
-	(void)snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
 	*out = (struct heap_walk){0};
 	struct heap_walker w = {.out = out, .space = space};
-	w.reader.memory = open(path, O_RDONLY | O_CLOEXEC);
+	w.reader.memory = open(PROCESS_PATH(pid, "mem"), O_RDONLY | O_CLOEXEC);
 	// Copying to 16 bytes off a page takes twice the time
 	w.reader.window = aligned_alloc(PAGE, WINDOW);
 	bool is_found = w.reader.memory >= 0 && w.reader.window && find_main(&w);

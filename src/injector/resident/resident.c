@@ -264,10 +264,8 @@ bool threads_touch(struct injector *in, const struct resident_range *ranges, siz
 
 /** A forked child has its parent's notes of threads that it lacks itself. */
 static bool has_thread(const struct injector *in, uint32_t tid) {
-	char path[64];
-	(void)snprintf(path, sizeof path, "/proc/%d/task/%u", (int)in->pid, tid);
 	// Ids are those of the process's namespace: they can be looked up only if it is ours as well
-	return in->pid != in->pid_inside || access(path, F_OK) == 0;
+	return in->pid != in->pid_inside || access(PROCESS_PATH(in->pid, "task/%u", tid), F_OK) == 0;
 }
 
 static bool is_inside(const struct injector *in, const struct resident_thread *thread) {
@@ -347,13 +345,11 @@ static bool forget_resident(struct injector *in) {
 /** The descriptor of the segment, if an attach was broken off before the recorder closed it. */
 static void add_descriptor(struct injector *in, struct errand *e) {
 	static const char ours[] = "/memfd:" SEGMENT_MAPPING_NAME;
-	char path[64], target[64];
+	char target[64];
 	if (in->resident.fd < 0 || in->resident.pid != in->pid_inside) {
 		return;
 	}
-	(void)snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)in->pid, (int)in->resident.fd);
-	ssize_t n = readlink(path, target, sizeof target - 1);
-	target[n > 0 ? n : 0] = '\0';
+	(void)process_link(in->pid, FORMAT(16, "fd/%d", (int)in->resident.fd), target, sizeof target);
 	if (strncmp(target, ours, sizeof ours - 1) == 0) {
 		(void)errand_add(e, SYS_close, (uint64_t)in->resident.fd, 0, 0);
 	}

@@ -123,7 +123,6 @@ bool injector_check_machine(bool is_running, struct err *err) {
 
 /** One that starts is traced by us already, as yama lets a parent do. */
 static bool is_allowed(pid_t pid, const struct status *s, bool is_running, struct err *err) {
-	char path[64];
 	unsigned long uid = number(s, "Uid");
 	bool is_mighty = process_may_trace_all();
 	if (uid != geteuid() && !is_mighty) {
@@ -135,8 +134,7 @@ static bool is_allowed(pid_t pid, const struct status *s, bool is_running, struc
 	if (is_running && !explain_yama(pid, err)) {
 		return false;
 	}
-	(void)snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
-	if (access(path, R_OK | W_OK) == 0) {
+	if (access(PROCESS_PATH(pid, "mem"), R_OK | W_OK) == 0) {
 		return true;
 	}
 	if (!is_mighty) {
@@ -154,10 +152,9 @@ static bool is_allowed(pid_t pid, const struct status *s, bool is_running, struc
 // ---- the program
 
 static bool is_our_machine(pid_t pid, struct err *err) {
-	char path[64], head[sizeof(Elf64_Ehdr) + 1] = "";
+	char head[sizeof(Elf64_Ehdr) + 1] = "";
 	Elf64_Ehdr header;
-	(void)snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
-	if (file_read_small(path, head, sizeof head) != sizeof header) {
+	if (process_read(pid, "exe", head, sizeof head) != sizeof header) {
 		return true; // later checks say more
 	}
 	memcpy(&header, head, sizeof header);

@@ -10,6 +10,7 @@
 #include "regs.h"
 #include "sys/clock.h"
 #include "sys/file.h"
+#include "sys/process.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -51,10 +52,6 @@ static enum tracee_wait wait_for_stop(struct tracee_thread *thread, uint64_t unt
 		thread->is_changed = true;
 	}
 	return WAIT_STOPPED;
-}
-
-static bool seize(const struct tracee_thread *thread) {
-	return ptrace(PTRACE_SEIZE, thread->tid, 0, PTRACE_O_TRACESYSGOOD) == 0;
 }
 
 /** Ask seized threads, from the `first` on, to stop. One that is gone is noticed later. */
@@ -106,7 +103,7 @@ static bool wait_for_all(struct tracee *t, size_t first, uint64_t until_ns, bool
 /** Seize a thread. False: out of memory. One that is gone, or cannot be stopped, is left out. */
 static bool ask(struct tracee *t, pid_t pid, pid_t tid, bool *is_refused) {
 	struct tracee_thread thread = {.tid = tid, .pid = pid};
-	if (!seize(&thread)) {
+	if (ptrace(PTRACE_SEIZE, thread.tid, 0, PTRACE_O_TRACESYSGOOD) != 0) {
 		*is_refused |= errno == EPERM && !task_waits_for_vfork(t, &thread);
 		return true;
 	}
@@ -142,9 +139,7 @@ static bool ask_family(struct tracee *t, pid_t pid, pid_t tid, bool *is_refused)
 }
 
 static DIR *open_threads(const struct tracee *t, struct err *err) {
-	char path[64];
-	(void)snprintf(path, sizeof path, "/proc/%d/task", (int)t->pid);
-	DIR *folder = opendir(path);
+	DIR *folder = opendir(PROCESS_PATH(t->pid, "task"));
 	if (!folder) {
 		(void)err_set(err, ERR_NOT_FOUND, "process %d has ended", (int)t->pid);
 	}

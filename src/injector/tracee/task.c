@@ -23,10 +23,8 @@
 // ---- memory
 
 bool tracee_open(struct tracee *t, pid_t pid, struct err *err) {
-	char path[64];
 	*t = (struct tracee){.pid = pid};
-	(void)snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
-	t->memory = open(path, O_RDWR | O_CLOEXEC);
+	t->memory = open(PROCESS_PATH(pid, "mem"), O_RDWR | O_CLOEXEC);
 	if (t->memory < 0) {
 		return err_system(err, errno, "cannot open the memory of process %d", (int)pid);
 	}
@@ -50,10 +48,8 @@ bool tracee_write(const struct tracee *t, uint64_t at, const void *from, size_t 
 // ---- a thread
 
 bool task_read(const struct tracee_thread *thread, const char *name, char *out, size_t size) {
-	char path[96];
-	(void)snprintf(path, sizeof path, "/proc/%d/task/%d/%s", (int)thread->pid, (int)thread->tid,
-			name);
-	return file_read_small(path, out, size) > 0;
+	return process_read(thread->pid, FORMAT(32, "task/%d/%s", (int)thread->tid, name), out, size) >
+			0;
 }
 
 bool task_waits_for_vfork(const struct tracee *t, const struct tracee_thread *thread) {

@@ -110,10 +110,8 @@ void compare_put_share(struct buffer *out, uint64_t ours, uint64_t base) {
 void compare_put_gates(struct buffer *out, const struct compare_request *request) {
 	for (uint32_t i = 0; i < request->n_gates; i++) {
 		const struct gate_result *g = &request->gates[i];
-		char first[128];
-		(void)snprintf(first, sizeof first, "%s  %.100s: ", g->is_failed ? "FAIL" : "pass",
-				g->gate->text);
-		put_wrapped(out, first, 6, g->sentence, request->width);
+		put_wrapped(out, FORMAT(128, "%s  %.100s: ", g->is_failed ? "FAIL" : "pass", g->gate->text),
+				6, g->sentence, request->width);
 	}
 }
 

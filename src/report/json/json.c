@@ -122,15 +122,13 @@ static void put_quality(struct document *d) {
 }
 
 static void put_frame(struct json *j, const struct name *f, const struct rec_location *at) {
-	char address[24];
-	(void)snprintf(address, sizeof address, "0x%" PRIx64, at->pc);
 	json_open(j, NULL, '{');
 	json_string(j, "function", f->function);
 	json_string_if(j, "symbol", f->symbol);
 	json_string_if(j, "file", f->file);
 	json_number_if(j, "line", f->line, f->line);
 	json_string_if(j, "module", f->module);
-	json_text(j, "address", address);
+	json_text(j, "address", FORMAT(24, "0x%" PRIx64, at->pc));
 	json_bool(j, "inlined", f->is_inlined);
 	json_text(j, "owner",
 			f->owner == OWNER_YOURS             ? "yours"

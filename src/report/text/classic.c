@@ -208,10 +208,8 @@ static int compare_entries(const void *a, const void *b, void *user) {
 }
 
 static void put_rest(struct classic *c, const struct entry *e, uint32_t shown, enum what what) {
-	uint64_t rest = 0;
-	for (uint32_t i = shown; i < e->n; i++) {
-		rest += of_stack(&c->r->stacks.items[c->order[e->first + i]], what);
-	}
+	const uint32_t *stacks = &c->order[e->first + shown];
+	uint64_t rest = SUM(i, e->n - shown, of_stack(&c->r->stacks.items[stacks[i]], what));
 	if (what == CALLS || what == TEMPORARY) {
 		buffer_printf(c->out, "  and %" PRIu64, rest);
 	} else {
@@ -347,9 +345,7 @@ static void put_bytes(struct buffer *out, uint64_t bytes) {
 		value /= 1000;
 		unit++;
 	}
-	char text[32];
-	(void)snprintf(text, sizeof text, unit ? "%.2f%s" : "%.0f%s", value, units[unit]);
-	buffer_printf(out, "%16s", text);
+	buffer_printf(out, "%16s", FORMAT(32, unit ? "%.2f%s" : "%.0f%s", value, units[unit]));
 }
 
 void report_suppressions(struct buffer *out, const struct suppressions *s) {

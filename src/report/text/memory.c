@@ -25,12 +25,10 @@ struct writer {
 
 /** The label is cut to its column and finished. */
 static void put_row(struct writer *w, struct buffer *label, uint64_t bytes) {
-	char text[HUMAN_MAX], percent[16];
 	double all = (double)w->m.look->rss_bytes;
 	put_cut_padded(w->out, buffer_view(label), w->width - BYTES_COLUMN - SHARE_COLUMN);
-	put_right(w->out, human_compact(text, bytes), BYTES_COLUMN);
-	(void)snprintf(percent, sizeof percent, "%.1f", all > 0 ? 100.0 * (double)bytes / all : 0);
-	put_right(w->out, percent, SHARE_COLUMN);
+	put_right(w->out, HUMAN_COMPACT(bytes), BYTES_COLUMN);
+	put_right(w->out, FORMAT(16, "%.1f", all > 0 ? 100.0 * (double)bytes / all : 0), SHARE_COLUMN);
 	buffer_u8(w->out, '\n');
 	w->failed |= label->failed;
 	buffer_finish(label);

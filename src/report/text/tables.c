@@ -7,7 +7,6 @@
 #include "report/text/page.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 // The sites of a table: the user's and the dependencies', and the sum of the runtimes'
 struct rows {
@@ -56,14 +55,12 @@ static struct columns share_out(const struct page *p, size_t widest_name) {
 
 static void put_numbers(struct page *p, const struct lens_costs *costs,
 		const struct lens_costs *total, enum lens_metric metric) {
-	char bytes[HUMAN_MAX], percent[8], blocks[HUMAN_MAX];
 	uint64_t whole = lens_metric_weight(metric, total), part = lens_metric_weight(metric, costs);
 	double share = whole ? 100.0 * (double)part / (double)whole : 0;
-	(void)snprintf(percent, sizeof percent, "%.0f", share);
-	put_right(p->out, human_compact(bytes, costs->bytes), BYTES_COLUMN);
-	put_right(p->out, percent, PERCENT_COLUMN);
+	put_right(p->out, HUMAN_COMPACT(costs->bytes), BYTES_COLUMN);
+	put_right(p->out, FORMAT(8, "%.0f", share), PERCENT_COLUMN);
 	bool is_known = !(p->r->missing & lens_metrics[metric].blocks.number);
-	put_right(p->out, is_known ? human_count(blocks, costs->blocks) : "", BLOCKS_COLUMN);
+	put_right(p->out, is_known ? HUMAN_COUNT(costs->blocks) : "", BLOCKS_COLUMN);
 	buffer_u8(p->out, '\n');
 }
 
@@ -111,8 +108,7 @@ static void put_more(struct page *p, const struct rows *rows, enum lens_metric m
 	for (uint32_t i = rows->shown; i < rows->n; i++) {
 		lens_costs_add(&rest, &rows->sites[i].costs);
 	}
-	char text[64];
-	(void)snprintf(text, sizeof text, "  … %" PRIu32 " more", rows->n - rows->shown);
+	const char *text = FORMAT(64, "  … %" PRIu32 " more", rows->n - rows->shown);
 	put_left(p->out, slice_of_text(text), names_width(p));
 	put_numbers(p, &rest, &rows->total, metric);
 }
@@ -161,9 +157,8 @@ static void put_table(struct page *p, enum lens_metric metric, uint32_t max_rows
 	put_left(p->out, slice_of_text(m->report.title), names_width(p));
 	put_right(p->out, "bytes", BYTES_COLUMN);
 	// What the shares are of: the column that ranks.
-	char title[32];
-	(void)snprintf(title, sizeof title, "%% of %s", m->is_counted ? m->report.unit : "bytes");
-	put_right(p->out, title, PERCENT_COLUMN);
+	put_right(p->out, FORMAT(32, "%% of %s", m->is_counted ? m->report.unit : "bytes"),
+			PERCENT_COLUMN);
 	put_right(p->out, m->report.unit, BLOCKS_COLUMN);
 	buffer_u8(p->out, '\n');
 	size_t widest = 12;

@@ -221,9 +221,7 @@ static void put_totals(struct page *p, const struct findings *findings) {
 }
 
 static void put_finding(struct page *p, const struct finding *f) {
-	char first[64];
-	(void)snprintf(first, sizeof first, "  %s  ", f->title);
-	put_wrapped(p->out, first, 4, f->text, p->width);
+	put_wrapped(p->out, FORMAT(64, "  %s  ", f->title), 4, f->text, p->width);
 }
 
 /** Only what comes before some words: it stands among few lines. */
@@ -244,11 +242,7 @@ static void put_before(struct page *p, const struct finding *f, const char *word
 /** Enough of one kind was said. */
 static bool is_one_of_many(const struct findings *findings, uint32_t i) {
 	enum { OF_A_KIND = 3 };
-	uint32_t n = 0;
-	for (uint32_t k = 0; k < i; k++) {
-		n += strcmp(findings->items[k].id, findings->items[i].id) == 0;
-	}
-	return n >= OF_A_KIND;
+	return SUM(k, i, strcmp(findings->items[k].id, findings->items[i].id) == 0) >= OF_A_KIND;
 }
 
 /** One that begins above `end`; where the screen ends there, ends above it, cut if need be. */

@@ -27,12 +27,11 @@ bool view_put_functions(struct viewer *v, struct err *err) {
 		return false;
 	}
 	bool is_grouped = v->lens->group != LENS_BY_FUNCTION;
-	char title[64];
-	(void)snprintf(title, sizeof title,
-			is_grouped ? "   total  %s: its own, and the total with what it calls"
-					   : "     own  %s, with what it calls, and its own",
-			lens_group_names[v->lens->group]);
-	viewer_put_head(v, title);
+	viewer_put_head(v,
+			FORMAT(64,
+					is_grouped ? "   total  %s: its own, and the total with what it calls"
+							   : "     own  %s, with what it calls, and its own",
+					lens_group_names[v->lens->group]));
 	uint32_t n = 0;
 	while (n < f.n && f.items[n].all.blocks) {
 		n++; // what weighs nothing stands last
@@ -66,10 +65,8 @@ bool view_put_parts(struct viewer *v, struct err *err) {
 	if (!breakdown_make(v->request->by, v->lens, v->r, v->names, &v->result, &v->arena, &b, err)) {
 		return false;
 	}
-	char title[32];
 	bool is_ranked = breakdown_is_ranked(v->request->by);
-	(void)snprintf(title, sizeof title, "by %s", breakdown_names[v->request->by]);
-	viewer_put_head(v, title);
+	viewer_put_head(v, FORMAT(32, "by %s", breakdown_names[v->request->by]));
 	struct lens_costs more = {0};
 	uint32_t n_more = 0;
 	for (uint32_t i = 0; i < b.n; i++) {

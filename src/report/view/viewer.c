@@ -6,7 +6,6 @@
 #include "report/text/columns.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 enum { WIDTH_MIN = 60, WIDTH_MAX = 200 };
 enum { BYTES_COLUMN = 8, BLOCKS_COLUMN = 12 };
@@ -74,13 +73,12 @@ void viewer_put_head(struct viewer *v, const char *what) {
 }
 
 void viewer_put_costs(struct viewer *v, const struct lens_costs *c) {
-	char bytes[HUMAN_MAX], blocks[HUMAN_MAX], percent[16];
 	uint64_t all = lens_weight(v->lens, &v->result.total);
 	double share = all ? 100.0 * (double)lens_weight(v->lens, c) / (double)all : 0;
-	(void)snprintf(percent, sizeof percent, "%.*f", share > 0 && share < 9.95 ? 1 : 0, share);
-	put_right(v->out, human_compact(bytes, c->bytes), BYTES_COLUMN);
+	const char *percent = FORMAT(16, "%.*f", share > 0 && share < 9.95 ? 1 : 0, share);
+	put_right(v->out, HUMAN_COMPACT(c->bytes), BYTES_COLUMN);
 	put_right(v->out, percent, share_width(v->lens));
-	put_right(v->out, human_count(blocks, c->blocks), BLOCKS_COLUMN);
+	put_right(v->out, HUMAN_COUNT(c->blocks), BLOCKS_COLUMN);
 	buffer_text(v->out, "  ");
 }
 

@@ -243,9 +243,7 @@ static int open_input(struct err *err) {
 	int fd = make_file();
 	if (fd < 0 || !fill(fd)) {
 		(void)err_system(err, errno, "cannot store standard input in %s", temporary_folder());
-		if (fd >= 0) {
-			(void)close(fd);
-		}
+		file_close(fd);
 		return -1;
 	}
 	return fd;
