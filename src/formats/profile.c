@@ -5,11 +5,8 @@
 #include "base/index.h"
 
 uint64_t profile_total(const struct profile *p, enum profile_value value, bool of_base) {
-	uint64_t total = 0;
-	EACH(s, p->samples) {
-		total += s->is_base == of_base ? s->values[value] : 0;
-	}
-	return total;
+	const struct profile_sample *s = p->samples.items;
+	return SUM(i, p->samples.n, s[i].is_base == of_base ? s[i].values[value] : 0);
 }
 
 const char *profile_value_name(enum profile_value value) {

@@ -123,16 +123,12 @@ static struct module *module_create(struct symbols *s, const struct symbols_modu
 	return m;
 }
 
-static bool is_same(const struct module *m, const struct symbols_module *asked) {
-	return strcmp(m->path, asked->path ? asked->path : "") == 0 &&
-			slice_equal(m->build_id, asked->build_id);
-}
-
 /** The module, opened before or now. Without a build-id the file must be the same, unchanged. */
 static struct module *module_of(struct symbols *s, const struct symbols_module *asked) {
 	for (struct module **at = &s->modules; *at; at = &(*at)->next) {
 		struct module *m = *at;
-		if (is_same(m, asked)) {
+		if (strcmp(m->path, asked->path ? asked->path : "") == 0 &&
+				slice_equal(m->build_id, asked->build_id)) {
 			if (m->is_found &&
 					(m->build_id.size || mapped_file_is_current(&m->files.image, asked->fd))) {
 				return m;

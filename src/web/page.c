@@ -79,10 +79,6 @@ static struct slice engine(void) {
 	return slice_of(page_engine, (size_t)(page_engine_end - page_engine));
 }
 
-static void put_engine(struct page *p) {
-	buffer_slice(p->out, p->is_viewer ? engine() : slice_of(NULL, 0));
-}
-
 /** If a mark begins here, what stands for it is written; the number of bytes to step over. */
 static size_t put_mark(struct page *p, struct slice rest) {
 	size_t which = 0;
@@ -102,7 +98,7 @@ static size_t put_mark(struct page *p, struct slice rest) {
 	case MARK_CONNECT: buffer_text(p->out, p->is_viewer ? "'none'" : "'self'"); break;
 	case MARK_VIEWER: return p->is_viewer ? strlen(marks[which]) : viewer_size(rest);
 	case MARK_END: break;
-	case MARK_ENGINE: put_engine(p); break;
+	case MARK_ENGINE: buffer_slice(p->out, p->is_viewer ? engine() : slice_of(NULL, 0)); break;
 	default: return 0;
 	}
 	return strlen(marks[which]);

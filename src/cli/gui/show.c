@@ -69,15 +69,11 @@ static void forget_opened(void *user) {
 
 // ---- what the user reads
 
-static const char *host_name(char out[256]) {
-	return gethostname(out, 255) == 0 ? out : "HOST";
-}
-
 static void tell_forwarding(const char *there, unsigned port, const char *entrance) {
 	char host[256] = "";
 	(void)printf("On your own machine, run:\n  ssh -L %u:%s %s\nand open:\n"
 				 "  http://127.0.0.1:%u%s\n",
-			port, there, host_name(host), port, entrance);
+			port, there, gethostname(host, sizeof host - 1) == 0 ? host : "HOST", port, entrance);
 }
 
 static void tell(struct show *show, struct server *server, unsigned port) {

@@ -16,11 +16,6 @@ enum control_command control_command(struct slice name) {
 	return (enum control_command)i;
 }
 
-/** No control characters; whoever knows a word checks the rest of its bytes. */
-static bool is_text(struct slice line) {
-	return ALL(i, line.size, line.data[i] >= ' ' || line.data[i] == '\t');
-}
-
 static struct slice next_word(struct slice *line) {
 	size_t from = 0, to;
 	while (from < line->size && (line->data[from] == ' ' || line->data[from] == '\t')) {
@@ -52,7 +47,7 @@ bool control_request(struct slice line, enum control_command *command, struct er
 	if (line.size > 0 && line.data[line.size - 1] == '\r') {
 		line.size--;
 	}
-	if (!is_text(line)) {
+	if (!ALL(i, line.size, line.data[i] >= ' ' || line.data[i] == '\t')) {
 		return err_set(err, ERR_FORMAT, "the line contains control characters");
 	}
 	struct slice word = next_word(&line);

@@ -275,10 +275,7 @@ static void look_at_living(struct children *c) {
 
 /** One has announced itself since the last look. */
 static bool has_news(struct children *c, const struct segment_header *header) {
-	uint64_t n = 0;
-	for (uint32_t i = 0, in_use = wire_children_in_use(header); i < in_use; i++) {
-		n += header->children[i].n_announced;
-	}
+	uint64_t n = SUM(i, wire_children_in_use(header), header->children[i].n_announced);
 	bool is_new = n != c->n_seen;
 	c->n_seen = n;
 	return is_new;

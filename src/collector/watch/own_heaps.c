@@ -11,10 +11,6 @@
 
 enum { LOOK_COST = 100 }; // checks take at most 1 % of a CPU
 
-static bool is_seen(const struct own_heaps *o, uint64_t inode) {
-	return ANY(i, o->seen.n, o->seen.items[i] == inode);
-}
-
 /** A second C library is the same code of the same file mapped at two places. */
 static void look_for_second_libc(struct own_heaps *o, const struct process_space *space) {
 	for (size_t i = 0; i < space->mappings.n && !o->has_second_libc; i++) {
@@ -112,7 +108,7 @@ static void look_at_modules(struct own_heaps *o, const struct process_space *spa
 	}
 	for (size_t i = 0; i < modules.n && (recorder.n > 0 || !is_preloaded); i++) {
 		const struct module_code *m = &modules.items[i];
-		if (!is_seen(o, m->inode) && vec_add(&o->seen, m->inode)) {
+		if (!ANY(k, o->seen.n, o->seen.items[k] == m->inode) && vec_add(&o->seen, m->inode)) {
 			look_at(o, m, &recorder);
 		}
 	}

@@ -118,10 +118,7 @@ bool say_doubling(struct finder *f, struct buffer *out, struct finding *finding,
 		return false;
 	}
 	struct chain c = find_chain(steps, n);
-	uint64_t all = 0;
-	for (uint32_t i = 0; i < f->r->stacks.n; i++) {
-		all += tags[i] ? f->r->stacks.items[i].allocated_bytes : 0;
-	}
+	uint64_t all = SUM(i, f->r->stacks.n, tags[i] ? f->r->stacks.items[i].allocated_bytes : 0);
 	if (c.n < LONG || c.bytes < all / 2 || most_on_one_stack(f, tags, steps, n) < c.n / STACKS) {
 		return false;
 	}

@@ -226,14 +226,6 @@ static const uint64_t *sum_up(uint64_t *come, const uint64_t *gone, size_t strid
 	return come;
 }
 
-static uint64_t live_bytes_of(const struct finder *f, const uint8_t *tags) {
-	uint64_t bytes = 0;
-	for (uint32_t i = 0; i < f->r->stacks.n; i++) {
-		bytes += tags[i] ? f->r->stacks.items[i].live_bytes : 0;
-	}
-	return bytes;
-}
-
 bool finder_make_curves(struct finder *f) {
 	uint32_t *tag_of_place = arena_new(&f->scratch, uint32_t, f->n_places + 1ul);
 	if (!tag_of_place) {
@@ -249,7 +241,7 @@ bool finder_make_curves(struct finder *f) {
 	join_classes(&c);
 	if (f->holder.tags) {
 		f->holder.curve = sum_up(row_of(&c, 1, COME), row_of(&c, 1, GONE), c.stride,
-				live_bytes_of(f, f->holder.tags));
+				SUM(i, f->r->stacks.n, f->holder.tags[i] ? f->r->stacks.items[i].live_bytes : 0));
 	}
 	for (uint32_t i = 0; i < f->n_places; i++) {
 		struct place *p = &f->places[i];

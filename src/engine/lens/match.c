@@ -104,11 +104,7 @@ static uint64_t expanded_size(struct slice p) {
 		}
 		total[depth] += last;
 	}
-	uint64_t all = 0;
-	for (unsigned d = 0; d <= depth; d++) {
-		all += total[d];
-	}
-	return all;
+	return SUM(d, depth + 1, total[d]);
 }
 
 static bool compile(struct slice pattern, regex_t *regex, struct err *err) {

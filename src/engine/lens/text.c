@@ -154,11 +154,7 @@ static bool read_word(struct reader *rd, struct slice key, struct slice value) {
 }
 
 static size_t count(struct slice s, uint8_t c) {
-	size_t n = 0;
-	for (size_t i = 0; i < s.size; i++) {
-		n += s.data[i] == c;
-	}
-	return n;
+	return SUM(i, s.size, s.data[i] == c);
 }
 
 static bool reader_init(struct reader *rd, struct slice text) {

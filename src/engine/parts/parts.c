@@ -371,10 +371,7 @@ static bool put_untouched(struct joining *j) {
 
 /** What was resident in a line but in none of the pages that were read has no owner. */
 static void add_rest(struct joining *j) {
-	uint64_t sum = 0;
-	for (size_t i = 0; i < j->out->rows.n; i++) {
-		sum += j->out->rows.items[i].resident_bytes;
-	}
+	uint64_t sum = SUM(i, j->out->rows.n, j->out->rows.items[i].resident_bytes);
 	if (j->in->areas->rss_bytes > sum) {
 		uint32_t area = j->in->pages->skipped_bytes > 0 ? AREA_UNREAD : AREA_NONE;
 		const struct owner nobody = {.area = area, .part = REC_PART_UNKNOWN};

@@ -42,14 +42,6 @@ static void say_recording(struct quality_writer *w) {
 	}
 }
 
-static bool has_unrecorded_image(const struct recording *r) {
-	return ANY(i, r->images.n, r->images.items[i].is_unrecorded);
-}
-
-static bool has_unhooked_allocator(const struct recording *r) {
-	return ANY(i, r->allocators.n, r->allocators.items[i].why);
-}
-
 const char *quality_verdict(const struct recording *r, char out[QUALITY_VERDICT_MAX]) {
 	const struct rec_quality *q = &r->quality;
 	const char *fixed = NULL;
@@ -60,7 +52,7 @@ const char *quality_verdict(const struct recording *r, char out[QUALITY_VERDICT_
 	} else if (q->recording_stopped_early) {
 		(void)snprintf(out, QUALITY_VERDICT_MAX, "incomplete: recorded to %s of %s",
 				HUMAN_DURATION(q->stopped_ns), HUMAN_DURATION(r->meta.duration_ns));
-	} else if (has_unrecorded_image(r)) {
+	} else if (ANY(i, r->images.n, r->images.items[i].is_unrecorded)) {
 		fixed = "incomplete: not recorded after an exec";
 	} else if (q->lost_events) {
 		(void)snprintf(out, QUALITY_VERDICT_MAX, "incomplete: %s event%s lost",
@@ -68,7 +60,7 @@ const char *quality_verdict(const struct recording *r, char out[QUALITY_VERDICT_
 	} else if (q->detail_ends_ns) {
 		(void)snprintf(out, QUALITY_VERDICT_MAX, "incomplete: no detail after %s",
 				HUMAN_DURATION(q->detail_ends_ns));
-	} else if (has_unhooked_allocator(r)) {
+	} else if (ANY(i, r->allocators.n, r->allocators.items[i].why)) {
 		fixed = "incomplete: an allocator is not recorded";
 	} else {
 		fixed = "recording whole";

@@ -136,10 +136,7 @@ static bool put_children(struct snapshots *s, struct weight *w, uint32_t n, uint
 	for (uint32_t i = 0; ok && i < n_large; i++) {
 		ok = put_place(s, w, &groups[i], least, depth);
 	}
-	uint64_t rest = 0;
-	for (uint32_t i = n_large; i < n_groups; i++) {
-		rest += groups[i].bytes;
-	}
+	uint64_t rest = SUM(i, n_groups - n_large, groups[n_large + i].bytes);
 	if (n_large < n_groups) {
 		indent(s->out, depth);
 		unsigned percent = (unsigned)(s->options->threshold_percent * 100 + 0.5);

@@ -71,15 +71,11 @@ static const char *name_of_entry(const struct module_code *module, uint64_t addr
 
 // ---- judging
 
-static const struct found_function *found_at(const struct found_functions *all, size_t first,
-		uint64_t address) {
-	return FIND(f, all->items + first, all->n - first, f->address == address);
-}
-
 /** Where a way goes, if it is to one that allocates or frees; NULL otherwise. */
 static const struct known_function *known_way(const struct module_code *module,
 		const struct found_functions *all, size_t first, uint64_t way) {
-	const struct found_function *found = found_at(all, first, way);
+	const struct found_function *found = FIND(known, all->items + first, all->n - first,
+			known->address == way);
 	const char *name = found ? NULL : name_of_entry(module, way);
 	return found ? found->known : name ? known_function_of(name) : NULL;
 }

@@ -230,14 +230,9 @@ static bool plan_module(struct injector *in, size_t first, struct err *err) {
 	return ok || err_memory(err);
 }
 
-static bool is_first_of_module(const struct injector *in, size_t i) {
-	return !ANY(k, i, is_of_module(&in->functions.items[k], &in->functions.items[i]));
-}
-
 /** What is called for `f`, which throws: its quiet twin, by its moved beginning if it is hooked. */
 static uint64_t quiet_entry(struct injector *in, const struct found_function *f) {
-	struct planned *planned = FIND_IN(p, in->plan.hooks,
-			p->function->address == f->quiet_at);
+	struct planned *planned = FIND_IN(p, in->plan.hooks, p->function->address == f->quiet_at);
 	return planned ? injector_hook_of(in, planned)->moved : f->quiet_at;
 }
 
@@ -251,7 +246,8 @@ static void call_quiet_ones(struct injector *in) {
 
 bool plan_make(struct injector *in, struct err *err) {
 	for (size_t i = 0; i < in->functions.n; i++) {
-		if (is_first_of_module(in, i) && !plan_module(in, i, err)) {
+		if (!ANY(k, i, is_of_module(&in->functions.items[k], &in->functions.items[i])) &&
+				!plan_module(in, i, err)) {
 			return false;
 		}
 	}

@@ -20,13 +20,10 @@ static void put_escaped(struct buffer *out, const char *text) {
 }
 
 bool report_junit(struct buffer *out, const struct compare_request *request, struct err *err) {
-	uint32_t n_failed = 0;
-	for (uint32_t i = 0; i < request->n_gates; i++) {
-		n_failed += request->gates[i].is_failed;
-	}
+	uint64_t n_failed = SUM(i, request->n_gates, request->gates[i].is_failed);
 	buffer_text(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
 	buffer_printf(out,
-			"<testsuite name=\"heaptrack\" tests=\"%" PRIu32 "\" failures=\"%" PRIu32
+			"<testsuite name=\"heaptrack\" tests=\"%" PRIu32 "\" failures=\"%" PRIu64
 			"\" errors=\"0\" skipped=\"0\">\n",
 			request->n_gates, n_failed);
 	for (uint32_t i = 0; i < request->n_gates; i++) {

@@ -11,11 +11,7 @@ static bool is_continuation(uint8_t c) {
 }
 
 size_t columns_of(struct slice s) {
-	size_t n = 0;
-	for (size_t i = 0; i < s.size; i++) {
-		n += !is_continuation(s.data[i]);
-	}
-	return n;
+	return SUM(i, s.size, !is_continuation(s.data[i]));
 }
 
 /** The byte at which column `column` begins. */

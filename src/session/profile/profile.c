@@ -55,10 +55,7 @@ static bool find_places(struct filling *k) {
 
 static bool make_locations(struct filling *k) {
 	struct recording *r = k->out;
-	size_t n_frames = 0;
-	for (uint32_t i = 1; i < k->places.n; i++) {
-		n_frames += k->places.items[i].n_frames;
-	}
+	size_t n_frames = SUM(i, k->places.n, k->places.items[i].n_frames);
 	r->locations.items = arena_new(&r->arena, struct rec_location, k->places.n);
 	r->frames.items = n_frames < UINT32_MAX ? arena_new(&r->arena, struct rec_frame, n_frames + 1)
 											: NULL;

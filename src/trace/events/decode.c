@@ -143,10 +143,6 @@ static struct trace_event next_event(struct decoder *d, bool has_free_nodes) {
 	return event;
 }
 
-static bool is_sound(const struct decoder *d) {
-	return !d->is_wrong && !ANY(i, N_EVENTS_COLUMNS, d->columns[i + 1].failed);
-}
-
 static bool is_used_up(const struct decoder *d) {
 	return d->run == 0 && !ANY(i, N_EVENTS_COLUMNS, cursor_left(&d->columns[i + 1]));
 }
@@ -165,7 +161,7 @@ static bool decode_table(const struct table_raw *raw, struct decoder *d, trace_e
 		for (size_t i = 0; i < n; i++) {
 			batch[i] = next_event(d, has_free_nodes);
 		}
-		if (!is_sound(d)) {
+		if (d->is_wrong || ANY(i, N_EVENTS_COLUMNS, d->columns[i + 1].failed)) {
 			return err_set(err, ERR_FORMAT,
 					"the events make no sense from number %" PRIu64 " of the block on",
 					raw->n - left);

@@ -149,10 +149,6 @@ static bool make_slots(struct trace_writer *w, uint64_t bytes, struct place *old
 	return true;
 }
 
-static bool drop_slots(struct trace_writer *w, const struct place *old, struct err *err) {
-	return ALL(i, N_SLOTS, old[i].bytes == 0 || space_drop(&w->space, old[i], err));
-}
-
 static bool pack_state(struct trace_writer *w, const struct recording *r, struct err *err) {
 	buffer_clear(&w->raw);
 	state_encode(&w->raw, r);
@@ -182,7 +178,9 @@ static bool write_state(struct trace_writer *w, const struct recording *r, struc
 	if (is_larger && !make_slots(w, w->stored.size, old, err)) {
 		return false;
 	}
-	return fill_slot(w, err) && (!is_larger || drop_slots(w, old, err));
+	return fill_slot(w, err) &&
+			(!is_larger ||
+					ALL(i, N_SLOTS, old[i].bytes == 0 || space_drop(&w->space, old[i], err)));
 }
 
 // ---- events

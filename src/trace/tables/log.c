@@ -185,11 +185,6 @@ static bool decode_names(struct log_reader *l, const struct table_raw *raw, stru
 	return ok;
 }
 
-// The rows of a table must go on where they ended, and fit the room
-static bool is_next(const struct table_raw *raw, uint32_t have, uint32_t want) {
-	return raw->first == have && raw->n <= want - have;
-}
-
 static bool decode_rows(struct log_reader *l, const struct table_raw *raw, struct err *err) {
 	struct recording *r = l->out;
 	struct log_table {
@@ -204,7 +199,7 @@ static bool decode_rows(struct log_reader *l, const struct table_raw *raw, struc
 			[3] = {&table_nodes, &l->have.nodes, l->want.nodes, r->nodes.items},
 	};
 	const struct log_table *t = &tables[raw->id - TABLE_STRINGS];
-	if (!is_next(raw, *t->have, t->want)) {
+	if (raw->first != *t->have || raw->n > t->want - *t->have) {
 		return err_set(err, ERR_FORMAT,
 				"table %u: rows %" PRIu64 " to %" PRIu64 " do not follow %u", raw->id, raw->first,
 				raw->first + raw->n, *t->have);

@@ -285,10 +285,7 @@ void find_thread_stacks(struct finder *f) {
 /** Counted in RSS until the kernel needs memory. */
 void find_lazy_free(struct finder *f) {
 	const struct memory_look m = memory_at_peak(f->r);
-	uint64_t bytes = 0;
-	for (uint8_t part = 0; part < REC_PARTS; part++) {
-		bytes += m.lazy_free[part];
-	}
+	uint64_t bytes = SUM(part, REC_PARTS, m.lazy_free[part]);
 	if (!m.look || bytes < LARGE_BYTES || bytes < own_rss(&m) / 4) {
 		return;
 	}

@@ -133,10 +133,6 @@ static bool put_twins(struct buffer *text, struct finding *out, const struct fin
 	return true;
 }
 
-static const struct place *place_of_name(const struct finder *f, const struct name *name) {
-	return FIND(item, f->places, f->n_places, item->name->function_id == name->function_id);
-}
-
 /** Most of what it holds is of a site that another rule has explained. */
 static bool is_explained(const struct finder *f, const struct holder *h) {
 	uint64_t explained = 0;
@@ -236,7 +232,8 @@ static void put_split(struct finder *f, struct buffer *text, const struct holder
 static void say_peak(struct finder *f, const struct holder *h) {
 	enum { LARGE_BYTES = 1000000 };
 	const struct rec_summary *s = &f->r->summary;
-	const struct place *place = place_of_name(f, h->name);
+	const struct place *place = FIND(p, f->places, f->n_places,
+			p->name->function_id == h->name->function_id);
 	struct finding *out = finder_add(f);
 	struct buffer text = {0};
 	bool is_alone = h->own >= h->bytes / 10 * 9;
