@@ -19,5 +19,9 @@ void visible_put(struct buffer *out, struct slice text);
 /** Append `text`, our own lines with names in them: '\n' is kept. */
 void visible_put_lines(struct buffer *out, struct slice text);
 
-/** A path or another name, cut to `size` - 1 bytes. Returns `out`. */
+/** A path or another name, as long as its block lasts; cut to two of the longest paths. */
+enum { VISIBLE_NAME_MAX = 2 * 4640 };
+#define VISIBLE_NAME(name) visible_name((char[VISIBLE_NAME_MAX]){0}, VISIBLE_NAME_MAX, (name))
+
+/** The same, cut to `size` - 1 bytes. Returns `out`. */
 const char *visible_name(char *out, size_t size, const char *name);

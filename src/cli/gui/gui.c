@@ -100,8 +100,6 @@ static bool parse(struct gui_options *o, int argc, char **argv, struct err *err)
 
 // ---- the command
 
-enum { NAME_SHOWN_MAX = 1024 };
-
 static void complain(const struct err *err) {
 	say_problem("heaptrack_gui", "%s", err->text);
 }
@@ -113,9 +111,7 @@ static void put_listed(const struct listed *one) {
 	if (localtime_r(&seconds, &tm)) {
 		(void)strftime(when, sizeof when, "%Y-%m-%d %H:%M", &tm);
 	}
-	char name[NAME_SHOWN_MAX];
-	say(stdout, "  %s  %9s  %s\n", when, HUMAN_BYTES(one->size_bytes),
-			visible_name(name, sizeof name, one->name));
+	say(stdout, "  %s  %9s  %s\n", when, HUMAN_BYTES(one->size_bytes), VISIBLE_NAME(one->name));
 }
 
 static int list(void) {
@@ -133,9 +129,8 @@ static int list(void) {
 		for (size_t i = 0; i < found.n; i++) {
 			put_listed(&found.items[i]);
 		}
-		char name[NAME_SHOWN_MAX];
 		say(stdout, "To view the newest: heaptrack_gui \"%s\"\n",
-				visible_name(name, sizeof name, found.items[0].name));
+				VISIBLE_NAME(found.items[0].name));
 	}
 	vec_finish(&found);
 	arena_finish(&arena);
@@ -208,13 +203,12 @@ static int page(struct asked *a) {
 
 /** How this file becomes a page in front of whoever reads this. */
 static void put_ways(const char *path) {
-	char file[2 * 4096];
+	const char *file = VISIBLE_NAME(path);
 	char folder[4096];
 	char host[256] = "HOST";
 	const char *user = getenv("USER");
 	(void)gethostname(host, sizeof host - 1);
 	bool is_relative = path[0] != '/';
-	(void)visible_name(file, sizeof file, path);
 	say(stdout, "\nas a page:  heaptrack_print --html page.html \"%s\"\n", file);
 	if (browser_is_remote()) {
 		say(stdout, "            scp \"%s%s%s:%s/page.html\" .\n", user ? user : "",

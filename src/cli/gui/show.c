@@ -15,8 +15,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { NAME_SHOWN_MAX = 2 * 4096 };
-
 struct show {
 	const struct gui_options *options;
 	struct session session, base;
@@ -88,9 +86,7 @@ static void tell(struct show *show, struct server *server, unsigned port) {
 	} else if (browser_is_remote() && !browser_is_likely()) {
 		tell_forwarding(there, port, server_entrance(server));
 	} else {
-		char name[NAME_SHOWN_MAX];
-		say(stdout, "%s is shown at\n  %s\n", visible_name(name, sizeof name, show->session.path),
-				address);
+		say(stdout, "%s is shown at\n  %s\n", VISIBLE_NAME(show->session.path), address);
 		if (!o->has_no_browser && browser_is_likely() &&
 				!browser_open(address, show->opened, &err)) {
 			say(stdout, "(cannot open a browser: %s)\n", err.text);

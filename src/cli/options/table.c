@@ -59,12 +59,9 @@ static const struct option_row *find_row(const struct prepared *p, int c) {
 	if (c >= FIRST_ROW && c < FIRST_ROW + p->n) {
 		return p->rows[c - FIRST_ROW];
 	}
-	for (int i = 0; i < p->n; i++) {
-		if (p->rows[i]->letter && p->rows[i]->letter == c) {
-			return p->rows[i];
-		}
-	}
-	return NULL;
+	const struct option_row *const *row = FIND(r, p->rows, (size_t)p->n,
+			(*r)->letter && (*r)->letter == c);
+	return row ? *row : NULL;
 }
 
 // ---- what is wrong

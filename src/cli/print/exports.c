@@ -70,13 +70,9 @@ bool export_take_classic(void *options, const struct option_row *row, const char
 }
 
 static bool find_cost_type(const char *text, enum profile_value *value) {
-	for (size_t i = 0; i < N_COST_TYPES; i++) {
-		if (strcmp(cost_types[i].name, text) == 0) {
-			*value = cost_types[i].value;
-			return true;
-		}
-	}
-	return false;
+	__auto_type cost = FIND(c, cost_types, N_COST_TYPES, strcmp(c->name, text) == 0);
+	*value = cost ? cost->value : *value;
+	return cost != NULL;
 }
 
 bool export_take_cost_type(void *options, const struct option_row *row, const char *text,

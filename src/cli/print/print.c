@@ -96,10 +96,7 @@ static bool print_viewer(const char *path, struct err *err) {
 
 // ---- reports
 
-enum {
-	SITES_COMPARED = 12, // per list, so that all of it fits a screen or two
-	TITLE_MAX = 2 * 4096,
-};
+enum { SITES_COMPARED = 12 }; // per list, so that all of it fits a screen or two
 
 /** Write it all to stdout. A reader that went away (a closed pipe) is no failure of ours. */
 static bool put_json(void *user, struct buffer *out, struct err *err) {
@@ -150,10 +147,8 @@ static bool put_view(struct buffer *out, const struct session *s, const struct p
 
 static bool put_report(struct buffer *out, const struct session *s, const struct print_options *o,
 		struct err *err) {
-	char title[TITLE_MAX];
 	struct report_options report = {
-			.file = o->is_json ? session_title(s)
-							   : visible_name(title, sizeof title, session_title(s)),
+			.file = o->is_json ? session_title(s) : VISIBLE_NAME(session_title(s)),
 			.width = terminal_columns_behind(STDOUT_FILENO, REPORT_WIDTH),
 			.height = terminal_lines(STDOUT_FILENO),
 			.limit = o->limit,

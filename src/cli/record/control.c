@@ -102,13 +102,12 @@ static bool take_number(struct json_reader *j, struct status *s) {
 			{"lost_events", &s->lost_events}, {"rss_bytes", &s->rss_bytes},
 			{"file_bytes", &s->file_bytes}, {"duration_ns", &s->duration_ns},
 			{"time_ns", &s->time_ns}};
-	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-		if (json_key_is(j, numbers[i].name)) {
-			*numbers[i].to = json_take_number(j);
-			return true;
-		}
+	__auto_type number = FIND(n, numbers, sizeof numbers / sizeof *numbers,
+			json_key_is(j, n->name));
+	if (number) {
+		*number->to = json_take_number(j);
 	}
-	return false;
+	return number != NULL;
 }
 
 static void read_status(struct status *s, struct slice answer) {

@@ -230,11 +230,10 @@ static bool interpret_file(const struct interpret_options *o, const char *file, 
 		ok = export_to(&s, "heaptrack", own, err);
 	}
 	if (ok) {
-		char name[2 * 4096];
 		say(stderr,
 				"Now run the following to investigate the data:\n"
 				"  heaptrack --analyze \"%s\"\n",
-				visible_name(name, sizeof name, own));
+				VISIBLE_NAME(own));
 	}
 	free(own);
 	session_close(&s);

@@ -22,8 +22,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { NAME_SHOWN_MAX = 2 * 4640 };
-
 #define complain(...) say_problem("heaptrack", __VA_ARGS__)
 
 // ---- what the collector tells
@@ -57,9 +55,7 @@ static void tell_start(void *user, const char *path) {
 		path = raw;
 	}
 	if (!screen->is_quiet) {
-		char name[NAME_SHOWN_MAX];
-		say(stderr, "heaptrack output will be written to \"%s\"\n",
-				visible_name(name, sizeof name, path));
+		say(stderr, "heaptrack output will be written to \"%s\"\n", VISIBLE_NAME(path));
 	}
 }
 
@@ -106,8 +102,7 @@ static void put_way_on(const struct run_result *result) {
 	char folder[4096];
 	char host[256] = "HOST";
 	const char *user = getenv("USER");
-	char path[NAME_SHOWN_MAX];
-	(void)visible_name(path, sizeof path, result->path);
+	const char *path = VISIBLE_NAME(result->path);
 	say(stderr, "Look at it here:\n  heaptrack --analyze \"%s\"\n", path);
 	if (getenv("SSH_CONNECTION") && gethostname(host, sizeof host - 1) == 0) {
 		bool is_relative = result->path[0] != '/';
@@ -132,11 +127,10 @@ static bool write_raw(const struct heaptrack_options *o, const struct run_result
 		return false;
 	}
 	if (!o->is_quiet) {
-		char name[NAME_SHOWN_MAX];
 		say(stderr,
 				"Symbolize it here, or on the machine that has the binaries:\n"
 				"  heaptrack --interpret \"%s\"\n",
-				visible_name(name, sizeof name, raw));
+				VISIBLE_NAME(raw));
 	}
 	return true;
 }
@@ -300,18 +294,11 @@ static int record_wrapped(const struct heaptrack_options *o, char *const *own, i
 		status = launch.exit_status;
 		goto done;
 	}
-	int n = 0;
-	for (int i = 0; i < at; i++) {
-		argv[n++] = o->rest[i];
-	}
-	argv[n++] = (char *)self;
-	for (int i = 0; i < n_own; i++) {
-		argv[n++] = own[i];
-	}
-	argv[n++] = (char *)"--";
-	for (int i = at; i < o->n_rest; i++) {
-		argv[n++] = o->rest[i];
-	}
+	memcpy(argv, o->rest, (size_t)at * sizeof *argv);
+	argv[at] = (char *)self;
+	memcpy(&argv[at + 1], own, (size_t)n_own * sizeof *argv);
+	argv[at + 1 + n_own] = (char *)"--";
+	memcpy(&argv[at + n_own + 2], &o->rest[at], (size_t)(o->n_rest - at) * sizeof *argv);
 	status = become(&launch, argv);
 done:
 	arena_finish(&arena);
