@@ -44,6 +44,12 @@ static inline bool starts_with(struct slice s, const char *prefix) {
 	return n == 0 || (s.size >= n && memcmp(s.data, prefix, n) == 0);
 }
 
+/** Is it `name`, or that with a version or another word behind it? "python3.11", "node_debug" */
+static inline bool is_called_after(struct slice s, const char *name) {
+	size_t n = strlen(name);
+	return starts_with(s, name) && (s.size == n || strchr("0123456789._-", s.data[n]));
+}
+
 static inline bool starts_with_any(struct slice s, const char *const *prefixes, size_t n) {
 	return ANY(i, n, starts_with(s, prefixes[i]));
 }

@@ -71,14 +71,11 @@ static void look_closer(struct child *child) {
 static uint32_t find_outside(const struct wire_child *entry) {
 	pid_t pids[SEARCH_MAX];
 	size_t n = process_all(pids, SEARCH_MAX);
-	for (size_t i = 0; i < n; i++) {
-		if (process_start_ticks(pids[i]) == entry->start_ticks &&
-				process_pid_inside(pids[i]) == (pid_t)entry->pid &&
-				process_pid_space(pids[i]) == entry->pid_space) {
-			return (uint32_t)pids[i];
-		}
-	}
-	return 0;
+	const pid_t *found = FIND(pid, pids, n,
+			process_start_ticks(*pid) == entry->start_ticks &&
+					process_pid_inside(*pid) == (pid_t)entry->pid &&
+					process_pid_space(*pid) == entry->pid_space);
+	return found ? (uint32_t)*found : 0;
 }
 
 /** The same pid at the same time is that of another process in another namespace. 0: unknown. */

@@ -371,12 +371,8 @@ const struct name *names_site_frame(const struct names *n, uint32_t node) {
 const struct name *names_without_symbols(const struct names *n, const struct name *unnamed) {
 	uint32_t n_modules = n->recording->modules.n;
 	const struct name *modules = &n->frames[n->n_frames + n_modules];
-	for (uint32_t i = 1; i < n_modules; i++) {
-		if (slice_equal(modules[i].module, unnamed->module)) {
-			return &modules[i];
-		}
-	}
-	return unnamed;
+	return FIND(m, modules + 1, n_modules - 1ul, slice_equal(m->module, unnamed->module))
+			?: unnamed;
 }
 
 struct slice names_package(const struct name *name) {

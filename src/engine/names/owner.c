@@ -180,15 +180,8 @@ bool owner_is_runtime(struct slice exe) {
 	static const char *const runtimes[] = {"node", "nodejs", "python", "java", "ruby", "perl",
 			"mono"};
 	struct slice name = path_base(exe);
-	for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes; i++) {
-		size_t n = strlen(runtimes[i]);
-		// python3.11, node_debug, ruby2.7, perl5.36.0
-		if (starts_with(name, runtimes[i]) &&
-				(name.size == n || strchr("0123456789._-", name.data[n]))) {
-			return true;
-		}
-	}
-	return false;
+	// python3.11, node_debug, ruby2.7, perl5.36.0
+	return ANY(i, sizeof runtimes / sizeof *runtimes, is_called_after(name, runtimes[i]));
 }
 
 /**

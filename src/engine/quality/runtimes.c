@@ -27,14 +27,7 @@ static const struct runtime {
 };
 
 static const struct runtime *find(struct slice name) {
-	for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes; i++) {
-		size_t n = strlen(runtimes[i].name);
-		if (starts_with(name, runtimes[i].name) &&
-				(name.size == n || strchr("0123456789._-", name.data[n]))) {
-			return &runtimes[i];
-		}
-	}
-	return NULL;
+	return FIND(r, runtimes, sizeof runtimes / sizeof *runtimes, is_called_after(name, r->name));
 }
 
 /** The 11 of "python3.11"; 0: the name does not say. */

@@ -296,12 +296,7 @@ static bool never_returns(const char *name) {
 			"pthread_exit", "__pthread_exit", "thrd_exit", "malloc_printerr", "__libc_fatal",
 			"__fortify_fail", "__chk_fail", "_Unwind_Resume", "_dl_signal_error",
 			"__assert_fail_base"};
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		if (strcmp(name, names[i]) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return ANY(i, sizeof names / sizeof *names, strcmp(name, names[i]) == 0);
 }
 
 static void add_symbols(struct flow *f) {

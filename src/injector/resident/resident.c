@@ -217,12 +217,7 @@ bool resident_restore(struct injector *in, struct err *err) {
 // ---- where threads stand, and return to
 
 static bool is_in(uint64_t word, const struct resident_range *ranges, size_t n) {
-	for (size_t i = 0; i < n; i++) {
-		if (word - ranges[i].at < ranges[i].bytes) {
-			return true;
-		}
-	}
-	return false;
+	return ANY(i, n, word - ranges[i].at < ranges[i].bytes);
 }
 
 static bool stack_touches(const struct injector *in, uint64_t from, uint64_t to,

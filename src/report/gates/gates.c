@@ -248,6 +248,8 @@ static bool are_apart(const struct gate *g, const struct run_value *ours, uint32
 
 // ---- sentences
 
+#define NUMBER_TEXT(number, v) number_text((char[HUMAN_MAX]){0}, number, v)
+
 static char *number_text(char out[HUMAN_MAX], enum gate_number number, double v) {
 	uint64_t n = v > 0 ? (uint64_t)v : 0;
 	return kinds[number].is_bytes ? human_bytes(out, n) : human_count(out, n);
@@ -265,12 +267,11 @@ static bool say_heaviest(struct buffer *s, const struct diff_input *run, enum ga
 		return false;
 	}
 	if (parts.n > 0) {
-		char text[HUMAN_MAX];
 		const struct lens_costs *c = &parts.parts[0].costs;
 		buffer_text(s, "; the largest part is ");
 		put_site(s, parts.parts[0].name, parts.parts[0].label, k->arena);
 		buffer_printf(s, " with %s",
-				number_text(text, number, (double)(kinds[number].is_bytes ? c->bytes : c->blocks)));
+				NUMBER_TEXT(number, (double)(kinds[number].is_bytes ? c->bytes : c->blocks)));
 	}
 	return true;
 }
@@ -287,11 +288,10 @@ static bool say_grown(struct buffer *s, const struct diff_input input[N_DIFF_SID
 	for (uint32_t i = 0; i < sites.n; i++) {
 		int64_t delta = diff_delta(&lens, &sites.items[i].costs);
 		if (delta > 0) {
-			char text[HUMAN_MAX];
 			bool is_new = diff_change_of(&lens, &sites.items[i].costs) == DIFF_NEW;
 			buffer_printf(s, "; most of it is %s", is_new ? "new: " : "");
 			put_site(s, sites.items[i].name, sites.items[i].label, k->arena);
-			buffer_printf(s, ", +%s", number_text(text, number, (double)delta));
+			buffer_printf(s, ", +%s", NUMBER_TEXT(number, (double)delta));
 			break;
 		}
 	}
@@ -306,11 +306,10 @@ static void say_runs(struct buffer *s, struct gate_runs runs) {
 
 static void say_against(struct buffer *s, const struct gate *g, double ours, double base,
 		struct gate_runs runs) {
-	char text[HUMAN_MAX];
 	double change = base > 0 ? (ours - base) / base * 100 : 0;
 	if (base > 0) {
 		buffer_printf(s, ", %.1f %% %s than the base's %s", change < 0 ? -change : change,
-				change < 0 ? "less" : "more", number_text(text, g->number, base));
+				change < 0 ? "less" : "more", NUMBER_TEXT(g->number, base));
 	} else {
 		buffer_text(s, ", the base had none");
 	}
@@ -327,13 +326,12 @@ static bool check_alone(struct checking *k, const struct gate *g, struct buffer 
 	}
 	const struct run_value *middle = median(ours, k->ours.n);
 	double value = middle->value;
-	char text[HUMAN_MAX];
 	if (middle->is_missing) {
 		*is_failed = true;
 		buffer_text(s, "the file does not contain this figure");
 		return true;
 	}
-	buffer_printf(s, "%s %s", kinds[g->number].what, number_text(text, g->number, value));
+	buffer_printf(s, "%s %s", kinds[g->number].what, NUMBER_TEXT(g->number, value));
 	say_runs(s, k->ours);
 	if (g->limit == GATE_SHARE) {
 		const struct diff_input *run = &k->ours.runs[middle->run];
@@ -359,7 +357,6 @@ static bool check_against(struct checking *k, const struct gate *g, struct buffe
 		return false;
 	}
 	const struct run_value *our = median(ours, k->ours.n), *theirs = median(base, k->base.n);
-	char text[HUMAN_MAX];
 	if (our->is_missing || theirs->is_missing) {
 		*is_failed = true;
 		buffer_printf(s, "%s does not contain this figure",
@@ -372,7 +369,7 @@ static bool check_against(struct checking *k, const struct gate *g, struct buffe
 	bool is_noise = is_far && k->ours.n + k->base.n > 2 &&
 			!are_apart(g, ours, k->ours.n, base, k->base.n);
 	*is_failed = is_far && !is_noise;
-	buffer_printf(s, "%s %s", kinds[g->number].what, number_text(text, g->number, our->value));
+	buffer_printf(s, "%s %s", kinds[g->number].what, NUMBER_TEXT(g->number, our->value));
 	say_against(s, g, our->value, theirs->value, k->ours);
 	if (is_noise) {
 		buffer_text(s, "; within the variation between runs, so not a failure");
