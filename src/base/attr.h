@@ -44,3 +44,35 @@
 		for (; left_ > 0 && !(is_so); left_--, item++) {} \
 		left_ > 0 ? item : NULL;                          \
 	})
+
+// ---- the same with several fields of two structs, at pointers: up to ten, each named once
+
+#define FOR_1(f, x, y, a)                                   f(x, y, a)
+#define FOR_2(f, x, y, a, ...)                              f(x, y, a), FOR_1(f, x, y, __VA_ARGS__)
+#define FOR_3(f, x, y, a, ...)                              f(x, y, a), FOR_2(f, x, y, __VA_ARGS__)
+#define FOR_4(f, x, y, a, ...)                              f(x, y, a), FOR_3(f, x, y, __VA_ARGS__)
+#define FOR_5(f, x, y, a, ...)                              f(x, y, a), FOR_4(f, x, y, __VA_ARGS__)
+#define FOR_6(f, x, y, a, ...)                              f(x, y, a), FOR_5(f, x, y, __VA_ARGS__)
+#define FOR_7(f, x, y, a, ...)                              f(x, y, a), FOR_6(f, x, y, __VA_ARGS__)
+#define FOR_8(f, x, y, a, ...)                              f(x, y, a), FOR_7(f, x, y, __VA_ARGS__)
+#define FOR_9(f, x, y, a, ...)                              f(x, y, a), FOR_8(f, x, y, __VA_ARGS__)
+#define FOR_10(f, x, y, a, ...)                             f(x, y, a), FOR_9(f, x, y, __VA_ARGS__)
+#define FOR_WHICH(a, b, c, d, e, f, g, h, i, j, which, ...) which
+#define FOR_LIST(f, x, y, ...)                                                             \
+	FOR_WHICH(__VA_ARGS__, FOR_10, FOR_9, FOR_8, FOR_7, FOR_6, FOR_5, FOR_4, FOR_3, FOR_2, \
+			FOR_1, )                                                                       \
+	(f, x, y, __VA_ARGS__)
+#define FOR_FIELDS(f, x, y, ...) (FOR_LIST(f, x, y, __VA_ARGS__))
+
+#define ADD_FIELD(to, from, field)  (to)->field += (from)->field
+#define COPY_FIELD(to, from, field) (to)->field = (from)->field
+#define ADD_FIELDS(to, from, ...)   FOR_FIELDS(ADD_FIELD, to, from, __VA_ARGS__)
+#define COPY_FIELDS(to, from, ...)  FOR_FIELDS(COPY_FIELD, to, from, __VA_ARGS__)
+
+/** In an initializer: those of another struct, at a pointer. */
+#define FIELD_OF(of, _, field) .field = (of)->field
+#define FIELDS_OF(of, ...)     FOR_LIST(FIELD_OF, of, _, __VA_ARGS__)
+
+/** Call something for each of some fields: CALL_FOR(vec_finish, maker, frames, nodes). */
+#define CALL_FIELD(call, of, field) call(&(of)->field)
+#define CALL_FOR(call, of, ...)     FOR_FIELDS(CALL_FIELD, call, of, __VA_ARGS__)

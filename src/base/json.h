@@ -26,6 +26,9 @@ void json_open(struct json *j, const char *key, char kind);
 void json_close(struct json *j);
 
 void json_number(struct json *j, const char *key, uint64_t v);
+/** Fields that are numbers, under their own names: JSON_FIELDS(j, costs, bytes, blocks). */
+#define JSON_FIELD(j, of, field) json_number((j), #field, (of)->field)
+#define JSON_FIELDS(j, of, ...)  FOR_FIELDS(JSON_FIELD, j, of, __VA_ARGS__)
 void json_signed(struct json *j, const char *key, int64_t v);
 void json_bool(struct json *j, const char *key, bool v);
 void json_null(struct json *j, const char *key);

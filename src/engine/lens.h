@@ -109,11 +109,7 @@ struct lens_costs {
 };
 
 static inline void lens_costs_add(struct lens_costs *to, const struct lens_costs *c) {
-	to->bytes += c->bytes;
-	to->blocks += c->blocks;
-	to->allocations += c->allocations;
-	to->allocated_bytes += c->allocated_bytes;
-	to->temporary += c->temporary;
+	ADD_FIELDS(to, c, bytes, blocks, allocations, allocated_bytes, temporary);
 }
 
 /** What one sum has more than a smaller one. */

@@ -309,9 +309,7 @@ static void make_head(struct making *k, const struct answers *a) {
 	k->m->failed |= command.failed;
 	head->command = profile_maker_string(k->m, buffer_view(&command));
 	buffer_finish(&command);
-	head->pid = meta->pid;
-	head->wall_start_ns = meta->wall_start_ns;
-	head->duration_ns = meta->duration_ns;
+	COPY_FIELDS(head, meta, pid, wall_start_ns, duration_ns);
 	head->peak_time_ns = a->peak.moment_ns;
 }
 

@@ -16,18 +16,8 @@ void profile_maker_init(struct profile_maker *m, struct arena *arena) {
 }
 
 void profile_maker_finish(struct profile_maker *m) {
-	vec_finish(&m->strings);
-	vec_finish(&m->mappings);
-	vec_finish(&m->frames);
-	vec_finish(&m->nodes);
-	vec_finish(&m->samples);
-	vec_finish(&m->moments);
-	vec_finish(&m->lives);
-	index_finish(&m->string_ids);
-	index_finish(&m->mapping_ids);
-	index_finish(&m->frame_ids);
-	index_finish(&m->node_ids);
-	index_finish(&m->sample_ids);
+	CALL_FOR(vec_finish, m, strings, mappings, frames, nodes, samples, moments, lives);
+	CALL_FOR(index_finish, m, string_ids, mapping_ids, frame_ids, node_ids, sample_ids);
 }
 
 /** Remember item n of a table under its hash; 0 if anything failed. */

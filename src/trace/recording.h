@@ -490,12 +490,7 @@ static inline void rec_lifetimes_add(struct rec_lifetimes *a, const struct rec_l
 static inline struct rec_interval rec_interval_of(const struct rec_interval_row *row,
 		const struct rec_wide *wide) {
 	struct rec_interval v = {
-			.stack = row->stack,
-			.from = row->from,
-			.until = row->until,
-			.count = row->count,
-			.temporary = row->temporary,
-			.bytes = row->bytes,
+			FIELDS_OF(row, stack, from, until, count, temporary, bytes),
 	};
 	if (UNLIKELY(row->count == REC_WIDE)) {
 		const struct rec_wide *w = &wide[row->bytes];
@@ -513,9 +508,7 @@ static inline bool rec_interval_is_narrow(const struct rec_interval *v) {
 /** The row of an interval that fits. */
 static inline struct rec_interval_row rec_interval_narrow(const struct rec_interval *v) {
 	return (struct rec_interval_row){
-			.stack = v->stack,
-			.from = v->from,
-			.until = v->until,
+			FIELDS_OF(v, stack, from, until),
 			.count = (uint16_t)v->count,
 			.temporary = (uint16_t)v->temporary,
 			.bytes = (uint32_t)v->bytes,

@@ -13,6 +13,7 @@ WRITERS = ["src/report/json/json.c", "src/report/json/looks.c", "src/report/view
            "src/engine/quality/facts_json.c"]
 CALL = r'\b(?:json|put|marks|quality|allocators)_\w+\(\s*&?[\w.>-]+,\s*"(\w+)"'
 FIELD = r'\.key = "(\w+)"'
+FIELDS = r'\bJSON_FIELDS\(&?[\w.>-]+,\s*&?[\w.>-]+,([\w,\s]+)\)'
 
 
 def written():
@@ -20,7 +21,8 @@ def written():
     metrics = re.findall(r'METRIC\(\w+, "([\w-]+)"\)', (SOURCE / "src/engine/metrics.h").read_text())
     assert len(metrics) >= 6
     # Lists of sites and groups go by the name of their metric or group
-    return set(re.findall(CALL, text) + re.findall(FIELD, text)) | {"peak", "never_freed", "package"}
+    fields = re.findall(r"\w+", " ".join(re.findall(FIELDS, text)))
+    return set(re.findall(CALL, text) + re.findall(FIELD, text) + fields) | {"peak", "never_freed", "package"}
 
 
 def test_every_key_is_described():

@@ -155,9 +155,7 @@ bool show(const struct gui_options *o, struct err *err) {
 	if (signals >= 0) {
 		(void)close(signals);
 	}
-	buffer_finish(&show->profile);
-	buffer_finish(&show->before);
-	buffer_finish(&show->text);
+	CALL_FOR(buffer_finish, show, profile, before, text);
 	session_close(&show->base);
 	session_close(&show->session);
 	free(show);

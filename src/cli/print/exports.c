@@ -129,10 +129,7 @@ bool export_file(const struct export_job *job, struct export_request *request, s
 bool export_all(const struct export_options *o, const struct export_subject *subject,
 		struct err *err) {
 	struct export_request request = {
-			.session = subject->session,
-			.lens = subject->lens,
-			.base = subject->base,
-			.base_lens = subject->base_lens,
+			FIELDS_OF(subject, session, lens, base, base_lens),
 			.options.massif = {o->massif_threshold, o->massif_detailed_every},
 	};
 	(void)find_cost_type(o->cost_type, &request.options.shown);

@@ -199,10 +199,7 @@ static bool print_comparison(const struct print_options *o, bool *is_broken, str
 			.exports = &o->exports,
 			.outputs = &o->outputs,
 			.session = &o->session,
-			.files = o->files,
-			.n_files = o->n_files,
-			.lens = o->lens,
-			.is_json = o->is_json,
+			FIELDS_OF(o, files, n_files, lens, is_json),
 			.width = terminal_columns(STDOUT_FILENO),
 			.is_tree = o->layout == LAYOUT_VIEW && o->view == VIEW_TREE,
 			.limit = !o->has_limit ? SITES_COMPARED

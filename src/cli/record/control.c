@@ -202,10 +202,7 @@ static void show(struct asked *a, struct slice answer) {
 			put_status(&s);
 		}
 	}
-	buffer_finish(&s.command);
-	buffer_finish(&s.file);
-	buffer_finish(&s.state);
-	buffer_finish(&s.error);
+	CALL_FOR(buffer_finish, &s, command, file, state, error);
 }
 
 /** False: nobody listens there. */

@@ -245,9 +245,7 @@ static int say_and_finish(struct interpret_options *o, const char *who, bool ok,
 	if (!ok) {
 		say_problem(who, "%s", err->text);
 	}
-	vec_finish(&o->debug_paths);
-	vec_finish(&o->extra_paths);
-	vec_finish(&o->files);
+	CALL_FOR(vec_finish, o, debug_paths, extra_paths, files);
 	return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 

@@ -309,9 +309,6 @@ void control_close(struct control *c) {
 	for (size_t i = 0; i < sizeof fds / sizeof *fds; i++) {
 		file_close(fds[i]);
 	}
-	buffer_finish(&c->in);
-	buffer_finish(&c->out);
-	buffer_finish(&c->answer);
-	buffer_finish(&c->last);
+	CALL_FOR(buffer_finish, c, in, out, answer, last);
 	free(c);
 }

@@ -243,10 +243,7 @@ static bool is_too_late(const struct view *v, enum rec_look_at at) {
 static bool take_parts(struct look *look, const struct parts *parts, struct texts *texts) {
 	EACH(from, parts->rows) {
 		const struct rec_part to = {
-				.resident_bytes = from->resident_bytes,
-				.asked_bytes = from->asked_bytes,
-				.lazy_free_bytes = from->lazy_free_bytes,
-				.mapping = from->mapping,
+				FIELDS_OF(from, resident_bytes, asked_bytes, lazy_free_bytes, mapping),
 				.name = texts_id_of(texts, from->name),
 				.part = from->part,
 		};
@@ -256,10 +253,7 @@ static bool take_parts(struct look *look, const struct parts *parts, struct text
 	}
 	EACH(from, parts->untouched) {
 		const struct rec_untouched to = {
-				.asked_bytes = from->asked_bytes,
-				.resident_bytes = from->resident_bytes,
-				.stack = from->stack,
-				.blocks = from->blocks,
+				FIELDS_OF(from, asked_bytes, resident_bytes, stack, blocks),
 		};
 		if (!vec_add(&look->untouched, to)) {
 			return false;
@@ -273,11 +267,7 @@ static bool join(const struct view *v, const struct looks_known *known, struct p
 			.page_bytes = (uint64_t)sysconf(_SC_PAGESIZE),
 			.areas = &v->areas,
 			.pages = &v->pages,
-			.blocks = known->blocks,
-			.mappings = known->mappings,
-			.before = known->before,
-			.threads = known->threads,
-			.n_threads = known->n_threads,
+			FIELDS_OF(known, blocks, mappings, before, threads, n_threads),
 			.ours = v->ours.items,
 			.n_ours = v->ours.n,
 			.modules = v->modules.items,
@@ -306,9 +296,7 @@ bool looks_add(struct looks *l, const struct view *v, const struct looks_known *
 	if (ok) {
 		look->row = (struct rec_look){
 				.time_ns = now_ns,
-				.rss_bytes = parts.rss_bytes,
-				.swap_bytes = parts.swap_bytes,
-				.changed_bytes = parts.changed_bytes,
+				FIELDS_OF(&parts, rss_bytes, swap_bytes, changed_bytes),
 				.cost_ns = l->last_cost_ns,
 				.pid = (uint32_t)pid,
 				.at = (uint8_t)at,

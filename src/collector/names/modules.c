@@ -182,9 +182,7 @@ bool modules_add(struct modules *m, uint32_t id, const struct wire_module *annou
 
 	struct rec_module *record = &m->records.items[id];
 	*record = (struct rec_module){
-			.start = announced->start,
-			.end = announced->end,
-			.bias = announced->bias,
+			FIELDS_OF(announced, start, end, bias),
 			.path = texts_id_of(m->texts, file->path),
 			.image = announced->image,
 			.build_id_bytes = (uint8_t)build_id_of(announced).size,

@@ -206,11 +206,7 @@ void run_destroy(struct run *run, bool keep_file) {
 	mappings_destroy(run->mappings);
 	modules_finish(&run->modules);
 	texts_finish(&run->texts);
-	vec_finish(&run->samples);
-	vec_finish(&run->children);
-	vec_finish(&run->threads);
-	vec_finish(&run->images);
-	vec_finish(&run->allocators);
+	CALL_FOR(vec_finish, run, samples, children, threads, images, allocators);
 	vec_finish(&run->own_heaps.seen);
 	looks_finish(&run->looks);
 	smaps_finish(&run->before);

@@ -37,10 +37,7 @@ static void put_file(struct json *j, const struct output *o) {
 
 static void put_figures(struct json *j, const struct run *run) {
 	struct aggregate_now now = aggregate_now(run->aggregate);
-	json_number(j, "live_bytes", now.live_bytes);
-	json_number(j, "live_blocks", now.live_blocks);
-	json_number(j, "peak_bytes", now.peak_bytes);
-	json_number(j, "allocations", now.allocations);
+	JSON_FIELDS(j, &now, live_bytes, live_blocks, peak_bytes, allocations);
 	json_number(j, "events", order_counts(run->order).events);
 	json_number(j, "lost_events", run_lost_events(run));
 	json_number(j, "rss_bytes",
@@ -59,10 +56,7 @@ void run_put_look(void *user, struct buffer *out) {
 	json_number(&j, "pid", look->row.pid);
 	put_file(&j, &run->output);
 	json_text(&j, "at", memory_at_ids[look->row.at]);
-	json_number(&j, "time_ns", look->row.time_ns);
-	json_number(&j, "rss_bytes", look->row.rss_bytes);
-	json_number(&j, "swap_bytes", look->row.swap_bytes);
-	json_number(&j, "cost_ns", look->row.cost_ns);
+	JSON_FIELDS(&j, &look->row, time_ns, rss_bytes, swap_bytes, cost_ns);
 	json_open(&j, "parts", '[');
 	for (size_t i = 0; i < REC_PARTS; i++) {
 		if (bytes[i] > 0) {

@@ -143,12 +143,7 @@ bool segment_init(struct segment *s, const struct segment_params *params, struct
 	put_hexadecimal(s->token, h->token, sizeof h->token);
 	h->segment_bytes = plan.bytes;
 	memcpy(h->tables, plan.tables, sizeof h->tables);
-	h->page_bytes = s->page_bytes;
-	h->slot_bytes = s->slot_bytes;
-	h->n_slots = s->n_slots;
-	h->module_capacity = s->module_capacity;
-	h->node_capacity = s->node_capacity;
-	h->start_ns = s->start_ns;
+	COPY_FIELDS(h, s, page_bytes, slot_bytes, n_slots, module_capacity, node_capacity, start_ns);
 	atomic_store(&h->mapped_slots, s->n_slots);
 	atomic_store(&h->mapped_nodes, s->node_capacity);
 	atomic_store(&h->n_nodes, 1);

@@ -76,9 +76,7 @@ static bool reach(struct aggregate *a, uint64_t moment) {
 		struct rec_edge now = {
 				.bytes = a->sum.live_bytes,
 				.blocks = a->sum.live_blocks,
-				.allocations = a->sum.allocations,
-				.allocated_bytes = a->sum.allocated_bytes,
-				.temporary = a->sum.temporary,
+				FIELDS_OF(&a->sum, allocations, allocated_bytes, temporary),
 		};
 		if (!bins_advance(&a->bins, &now, a->stacks.n)) {
 			return false;
@@ -172,10 +170,7 @@ void aggregate_old_blocks(struct aggregate *a, uint64_t *ptrs, uint64_t *sizes, 
 
 struct aggregate_now aggregate_now(const struct aggregate *a) {
 	return (struct aggregate_now){
-			.live_bytes = a->sum.live_bytes,
-			.live_blocks = a->sum.live_blocks,
-			.peak_bytes = a->sum.peak_bytes,
-			.allocations = a->sum.allocations,
+			FIELDS_OF(&a->sum, live_bytes, live_blocks, peak_bytes, allocations),
 			.events = a->n_events,
 			.n_stacks = a->stacks.n,
 			.n_edges = a->bins.n + 1,

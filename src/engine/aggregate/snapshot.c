@@ -20,22 +20,13 @@ static void put_summary(const struct aggregate *a, struct recording *out) {
 	for (uint32_t i = 0; i < a->stacks.n; i++) {
 		s->reallocs += a->stacks.items[i].reallocs;
 	}
-	s->temporary = a->sum.temporary;
-	s->short_lived = a->sum.short_lived;
-	s->peak_bytes = a->sum.peak_bytes;
-	s->peak_blocks = a->sum.peak_blocks;
-	s->peak_time_ns = a->sum.peak_time_ns;
-	s->live_bytes = a->sum.live_bytes;
-	s->live_blocks = a->sum.live_blocks;
-	s->gone_at_exec = a->sum.gone_at_exec;
-	s->gone_at_exec_bytes = a->sum.gone_at_exec_bytes;
+	COPY_FIELDS(s, &a->sum, temporary, short_lived, peak_bytes, peak_blocks, peak_time_ns,
+			live_bytes, live_blocks, gone_at_exec, gone_at_exec_bytes);
 	s->old_blocks = a->old.n;
 	s->old_bytes = a->old.all_bytes;
 	s->old_freed_blocks = a->old.n_freed;
 	s->old_freed_bytes = a->old.freed_bytes;
-	out->quality.unknown_frees = a->quality.unknown_frees;
-	out->quality.double_allocations = a->quality.double_allocations;
-	out->quality.time_corrections = a->quality.time_corrections;
+	COPY_FIELDS(&out->quality, &a->quality, unknown_frees, double_allocations, time_corrections);
 }
 
 static void put_stack(const struct aggregate *a, uint32_t i, struct rec_stack *out) {
@@ -44,17 +35,11 @@ static void put_stack(const struct aggregate *a, uint32_t i, struct rec_stack *o
 	*out = (struct rec_stack){
 			.node = s->node,
 			.thread = s->thread, // an id: put_threads makes it a number
-			.usual_size = s->usual_size,
-			.allocations = s->allocations,
-			.allocated_bytes = s->allocated_bytes,
-			.temporary = s->temporary,
-			.temporary_bytes = s->temporary_bytes,
-			.short_lived = s->short_lived,
+			FIELDS_OF(s, usual_size, allocations, allocated_bytes, temporary, temporary_bytes,
+					short_lived),
 			.peak_blocks = has_kept ? s->peak_blocks : s->live_blocks,
 			.peak_bytes = has_kept ? s->peak_bytes : s->live_bytes,
-			.live_blocks = s->live_blocks,
-			.live_bytes = s->live_bytes,
-			.reallocs = s->reallocs,
+			FIELDS_OF(s, live_blocks, live_bytes, reallocs),
 			.first_ns = s->first,
 			.last_ns = s->last,
 	};
@@ -237,11 +222,7 @@ static void put_counted_sizes(const struct aggregate *a, const uint64_t *live, u
 	for (uint32_t i = 0; i < a->sizes.n; i++) {
 		const struct size_count *c = &a->sizes.items[i];
 		all[next[c->stack]++] = (struct rec_size){
-				.stack = c->stack,
-				.is_class = c->is_class,
-				.size = c->size,
-				.count = c->count,
-				.bytes = c->bytes,
+				FIELDS_OF(c, stack, is_class, size, count, bytes),
 				.live = live[i],
 		};
 	}
@@ -268,17 +249,10 @@ static struct rec_thread thread_of(const struct aggregate *a, const struct threa
 		uint64_t now_ns) {
 	bool is_over = r->has_ended || r->id == THREAD_NONE;
 	return (struct rec_thread){
-			.tid = r->tid,
-			.image = r->image,
-			.name = r->name,
-			.n_merged = r->n_merged,
-			.first_ns = r->first_ns,
+			FIELDS_OF(r, tid, image, name, n_merged, first_ns),
 			.last_ns = is_over ? r->last_ns : max_u64(now_ns, r->first_ns),
 			.allocations = thread_allocations(&a->threads, r),
-			.allocated_bytes = r->allocated_bytes,
-			.frees = r->frees,
-			.temporary = r->temporary,
-			.live_bytes = r->live_bytes,
+			FIELDS_OF(r, allocated_bytes, frees, temporary, live_bytes),
 			.peak_bytes = thread_peak_bytes(r, a->epoch),
 			.foreign_frees = r->foreign_frees,
 	};

@@ -25,9 +25,7 @@ bool threads_init(struct threads *t) {
 }
 
 void threads_finish(struct threads *t) {
-	vec_finish(&t->ids);
-	vec_finish(&t->records);
-	vec_finish(&t->handovers);
+	CALL_FOR(vec_finish, t, ids, records, handovers);
 	index_finish(&t->handover_index);
 }
 
@@ -66,10 +64,7 @@ static void add_record(const struct threads *t, struct thread_record *group,
 	group->epoch = epoch;
 	group->live_bytes += r->live_bytes;
 	group->merged_allocations += t->ids.items[r->id].allocations;
-	group->allocated_bytes += r->allocated_bytes;
-	group->frees += r->frees;
-	group->temporary += r->temporary;
-	group->foreign_frees += r->foreign_frees;
+	ADD_FIELDS(group, r, allocated_bytes, frees, temporary, foreign_frees);
 	group->first_ns = r->first_ns < group->first_ns ? r->first_ns : group->first_ns;
 	group->last_ns = r->last_ns > group->last_ns ? r->last_ns : group->last_ns;
 	group->n_merged++;
@@ -117,8 +112,7 @@ static void renumber_handovers(struct threads *t, const uint32_t *new_record_of)
 		// Reading stays ahead of writing
 		struct rec_handover old = t->handovers.items[i];
 		struct rec_handover *h = handover_of(t, new_record_of[old.from], new_record_of[old.to]);
-		h->blocks += old.blocks;
-		h->bytes += old.bytes;
+		ADD_FIELDS(h, &old, blocks, bytes);
 	}
 }
 

@@ -45,8 +45,7 @@ static struct step *sizes_of(struct finder *f, const uint8_t *tags, uint32_t *n)
 	uint32_t kept = 0;
 	for (uint32_t i = 1; i < *n; i++) {
 		if (steps[i].size == steps[kept].size) {
-			steps[kept].count += steps[i].count;
-			steps[kept].bytes += steps[i].bytes;
+			ADD_FIELDS(&steps[kept], &steps[i], count, bytes);
 		} else {
 			steps[++kept] = steps[i];
 		}
@@ -84,8 +83,7 @@ static struct chain find_chain(struct step *steps, uint32_t n) {
 			at = &steps[i];
 			at->is_in_chain = true;
 			c.n++;
-			c.count += at->count;
-			c.bytes += at->bytes;
+			ADD_FIELDS(&c, at, count, bytes);
 			c.smallest = at->size;
 		}
 	}

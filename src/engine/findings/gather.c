@@ -56,11 +56,7 @@ static void add_stack(struct finder *f, struct place *p, uint32_t stack) {
 	}
 	p->n_stacks++;
 	p->name = finder_site(f, p->heaviest[BY_ALLOCATED_BYTES]);
-	p->allocations += s->allocations;
-	p->allocated_bytes += s->allocated_bytes;
-	p->short_lived += s->short_lived;
-	p->peak_bytes += s->peak_bytes;
-	p->peak_blocks += s->peak_blocks;
+	ADD_FIELDS(p, s, allocations, allocated_bytes, short_lived, peak_bytes, peak_blocks);
 	p->first_ns = s->first_ns < p->first_ns ? s->first_ns : p->first_ns;
 	p->last_ns = s->last_ns > p->last_ns ? s->last_ns : p->last_ns;
 	if (s->live_blocks > 0 && stack_is_noise(f->r, f->names, stack)) {
@@ -70,8 +66,7 @@ static void add_stack(struct finder *f, struct place *p, uint32_t stack) {
 		p->noise_blocks += s->live_blocks;
 		return;
 	}
-	p->live_bytes += s->live_bytes;
-	p->live_blocks += s->live_blocks;
+	ADD_FIELDS(p, s, live_bytes, live_blocks);
 }
 
 static bool gather_places(struct finder *f) {

@@ -116,9 +116,7 @@ struct lens_costs lens_stack_costs(enum lens_metric metric, const struct rec_sta
 	return (struct lens_costs){
 			.bytes = field_of(s, &lens_metrics[metric].bytes),
 			.blocks = field_of(s, &lens_metrics[metric].blocks),
-			.allocations = s->allocations,
-			.allocated_bytes = s->allocated_bytes,
-			.temporary = s->temporary,
+			FIELDS_OF(s, allocations, allocated_bytes, temporary),
 	};
 }
 

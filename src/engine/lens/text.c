@@ -190,10 +190,7 @@ bool lens_parse(struct lens *l, struct slice text, const struct recording *r, st
 	if (!reader_init(&rd, text)) {
 		return err_memory(err);
 	}
-	l->texts = rd.texts;
-	l->focus = rd.focus;
-	l->hide = rd.hide;
-	l->threads = rd.threads;
+	COPY_FIELDS(l, &rd, texts, focus, hide, threads);
 	return read_words(&rd, text);
 }
 

@@ -307,9 +307,7 @@ void mappings_each(const struct mappings *m,
 
 struct mappings_now mappings_now(const struct mappings *m) {
 	return (struct mappings_now){
-			.live_bytes = m->live_bytes,
-			.peak_bytes = m->peak_bytes,
-			.maps = m->maps,
+			FIELDS_OF(m, live_bytes, peak_bytes, maps),
 			.memory_bytes = m->pieces.capacity * sizeof *m->pieces.items +
 					m->mappings.capacity * sizeof *m->mappings.items +
 					m->stacks.capacity * sizeof *m->stacks.items + index_bytes(&m->by_node) +
@@ -348,9 +346,7 @@ static bool put_range(void *user, const struct mapped_range *range) {
 		return true;
 	}
 	out->ranges.items[out->ranges.n++] = (struct rec_range){.start = range->start,
-			.end = range->end,
-			.mapping = range->mapping,
-			.born_ns = range->born_ns,
+			FIELDS_OF(range, end, mapping, born_ns),
 			.sort = (uint8_t)range->sort};
 	return true;
 }

@@ -200,8 +200,7 @@ static void add_up(const struct merging *m) {
 			struct diff_node *parent = &nodes[node->parent];
 			parent->weight[DIFF_OURS] += node->weight[DIFF_OURS];
 			parent->weight[DIFF_BASE] += node->weight[DIFF_BASE];
-			parent->grown += node->grown;
-			parent->shrunk += node->shrunk;
+			ADD_FIELDS(parent, node, grown, shrunk);
 		}
 	}
 }

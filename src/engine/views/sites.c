@@ -99,8 +99,7 @@ static bool suppressed_by_node(const struct recording *r, const uint32_t *row, s
 	}
 	EACH(v, r->suppressed) {
 		uint32_t stack = row[r->stacks.items[v->stack].node] - 1;
-		items[stack].blocks += v->blocks;
-		items[stack].bytes += v->bytes;
+		ADD_FIELDS(&items[stack], v, blocks, bytes);
 	}
 	for (uint32_t i = 0; i < out->stacks.n; i++) {
 		if (items[i].blocks) {

@@ -25,9 +25,7 @@ static void add_intervals(const struct recording *r, const struct lens_result *r
 
 static struct timeline_point point_of(const struct rec_edge *e, const struct rec_edge *before) {
 	return (struct timeline_point){
-			.time_ns = e->time_ns,
-			.bytes = e->bytes,
-			.blocks = e->blocks,
+			FIELDS_OF(e, time_ns, bytes, blocks),
 			.allocations = e->allocations - before->allocations,
 			.allocated_bytes = e->allocated_bytes - before->allocated_bytes,
 			.temporary = e->temporary - before->temporary,
@@ -40,9 +38,7 @@ static struct rec_edge end_of(const struct recording *r) {
 			.time_ns = r->meta.duration_ns,
 			.bytes = r->summary.live_bytes,
 			.blocks = r->summary.live_blocks,
-			.allocations = r->summary.allocations,
-			.allocated_bytes = r->summary.allocated_bytes,
-			.temporary = r->summary.temporary,
+			FIELDS_OF(&r->summary, allocations, allocated_bytes, temporary),
 	};
 }
 

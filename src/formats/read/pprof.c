@@ -294,14 +294,7 @@ bool pprof_decode(struct profile *out, struct slice in, struct arena *arena, str
 		sort_tables(&r);
 		ok = take_samples(&r, err) && profile_maker_take(&r.m, out, err);
 	}
-	vec_finish(&r.functions);
-	vec_finish(&r.locations);
-	vec_finish(&r.mappings);
-	vec_finish(&r.strings);
-	vec_finish(&r.samples);
-	vec_finish(&r.types);
-	vec_finish(&r.ids);
-	vec_finish(&r.numbers);
+	CALL_FOR(vec_finish, &r, functions, locations, mappings, strings, samples, types, ids, numbers);
 	profile_maker_finish(&r.m);
 	return ok;
 }

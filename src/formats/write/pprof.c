@@ -215,9 +215,7 @@ bool pprof_encode(struct buffer *out, const struct profile *p, const struct writ
 	}
 	ok = ok && !w.failed && !out->failed;
 	vec_finish(&w.texts);
-	buffer_finish(&w.message);
-	buffer_finish(&w.part);
-	buffer_finish(&w.packed);
+	CALL_FOR(buffer_finish, &w, message, part, packed);
 	arena_finish(&w.scratch);
 	return ok || err_memory(err);
 }

@@ -15,10 +15,7 @@ static void put_totals(struct json *j, const char *key, const struct total total
 
 static void put_side(struct json *j, const char *key, const struct lens_costs *c) {
 	json_open(j, key, '{');
-	json_number(j, "bytes", c->bytes);
-	json_number(j, "blocks", c->blocks);
-	json_number(j, "allocations", c->allocations);
-	json_number(j, "temporary", c->temporary);
+	JSON_FIELDS(j, c, bytes, blocks, allocations, temporary);
 	json_close(j);
 }
 

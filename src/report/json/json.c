@@ -105,16 +105,9 @@ static void put_quality(struct document *d) {
 	const struct rec_quality *q = &d->r->quality;
 	struct json *j = &d->j;
 	json_open(j, "quality", '{');
-	json_number(j, "abandoned_hooks", q->abandoned_hooks);
-	json_number(j, "skipped_numbers", q->skipped_numbers);
-	json_number(j, "unknown_frees", q->unknown_frees);
-	json_number(j, "double_allocations", q->double_allocations);
-	json_number(j, "time_corrections", q->time_corrections);
-	json_number(j, "children_forked", q->children_forked);
-	json_number(j, "children_executed", q->children_executed);
-	json_number(j, "detail_ends_ns", q->detail_ends_ns);
-	json_number(j, "events_dropped", q->events_dropped);
-	json_number(j, "marks_dropped", q->marks_dropped);
+	JSON_FIELDS(j, q, abandoned_hooks, skipped_numbers, unknown_frees, double_allocations,
+			time_corrections, children_forked, children_executed, detail_ends_ns, events_dropped,
+			marks_dropped);
 	char verdict[QUALITY_VERDICT_MAX];
 	json_text(j, "verdict", quality_verdict(d->r, verdict));
 	quality_put_json(j, "sentences", d->r, d->names, &d->arena);
@@ -254,9 +247,7 @@ static bool put_mappings(struct document *d, struct err *err) {
 	for (uint32_t i = 0; i < limited(d, r->mappings.n); i++) {
 		const struct rec_mapping *m = sorted[i];
 		json_open(&d->j, NULL, '{');
-		json_number(&d->j, "maps", m->maps);
-		json_number(&d->j, "mapped_bytes", m->mapped_bytes);
-		json_number(&d->j, "peak_bytes", m->peak_bytes);
+		JSON_FIELDS(&d->j, m, maps, mapped_bytes, peak_bytes);
 		json_number(&d->j, "never_unmapped", m->live_maps);
 		json_number(&d->j, "never_unmapped_bytes", m->live_bytes);
 		json_bool(&d->j, "by_allocator", m->is_inside);
@@ -309,12 +300,7 @@ static void gather_untouched(struct document *d) {
 
 static void put_moment(struct document *d, const struct rec_edge *e) {
 	json_open(&d->j, NULL, '{');
-	json_number(&d->j, "time_ns", e->time_ns);
-	json_number(&d->j, "bytes", e->bytes);
-	json_number(&d->j, "blocks", e->blocks);
-	json_number(&d->j, "min_bytes", e->min_bytes);
-	json_number(&d->j, "allocations", e->allocations);
-	json_number(&d->j, "temporary", e->temporary);
+	JSON_FIELDS(&d->j, e, time_ns, bytes, blocks, min_bytes, allocations, temporary);
 	json_close(&d->j);
 }
 

@@ -38,9 +38,7 @@ static void put_part(const struct looks_writer *w, const struct memory_look *m, 
 static void put_untouched(const struct looks_writer *w, const struct rec_untouched *u) {
 	struct json *j = w->j;
 	json_open(j, NULL, '{');
-	json_number(j, "blocks", u->blocks);
-	json_number(j, "asked_bytes", u->asked_bytes);
-	json_number(j, "resident_bytes", u->resident_bytes);
+	JSON_FIELDS(j, u, blocks, asked_bytes, resident_bytes);
 	w->put_stack(w->user, w->r->stacks.items[u->stack].node);
 	json_close(j);
 }
@@ -52,10 +50,7 @@ void looks_put_one(const struct looks_writer *w, uint32_t look) {
 	json_number(j, "look", look);
 	json_number(j, "pid", m.look->pid);
 	json_text(j, "at", memory_at_ids[m.look->at]);
-	json_number(j, "time_ns", m.look->time_ns);
-	json_number(j, "rss_bytes", m.look->rss_bytes);
-	json_number(j, "swap_bytes", m.look->swap_bytes);
-	json_number(j, "changed_bytes", m.look->changed_bytes);
+	JSON_FIELDS(j, m.look, time_ns, rss_bytes, swap_bytes, changed_bytes);
 	json_bool(j, "has_pages", m.look->has & REC_HAS_PAGES);
 	json_bool(j, "has_makers", m.look->has & REC_HAS_MAKERS);
 	json_open(j, "parts", '[');

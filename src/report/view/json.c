@@ -22,11 +22,7 @@ static bool drain(struct writer *w) {
 }
 
 static void put_costs(struct json *j, const struct lens_costs *c) {
-	json_number(j, "bytes", c->bytes);
-	json_number(j, "blocks", c->blocks);
-	json_number(j, "allocations", c->allocations);
-	json_number(j, "allocated_bytes", c->allocated_bytes);
-	json_number(j, "temporary", c->temporary);
+	JSON_FIELDS(j, c, bytes, blocks, allocations, allocated_bytes, temporary);
 }
 
 static void put_frame(struct json *j, const struct name *f) {
@@ -315,13 +311,8 @@ static bool put_timeline(struct writer *w) {
 	for (uint32_t i = 0; i < t.n; i++) {
 		const struct timeline_point *p = &t.points[i];
 		json_open(&w->j, NULL, '{');
-		json_number(&w->j, "edge", p->edge);
-		json_number(&w->j, "time_ns", p->time_ns);
-		json_number(&w->j, "bytes", p->bytes);
-		json_number(&w->j, "blocks", p->blocks);
-		json_number(&w->j, "allocations", p->allocations);
-		json_number(&w->j, "allocated_bytes", p->allocated_bytes);
-		json_number(&w->j, "temporary", p->temporary);
+		JSON_FIELDS(&w->j, p, edge, time_ns, bytes, blocks, allocations, allocated_bytes,
+				temporary);
 		json_close(&w->j);
 	}
 	json_close(&w->j);

@@ -118,8 +118,7 @@ bool view_put_timeline(struct viewer *v, struct err *err) {
 		s->end_ns = i + 1 == rows ? end : s->end_ns;
 		for (; at < t.n && t.points[at].time_ns <= s->end_ns; at++) {
 			s->bytes = t.points[at].bytes > s->bytes ? t.points[at].bytes : s->bytes;
-			s->allocations += t.points[at].allocations;
-			s->temporary += t.points[at].temporary;
+			ADD_FIELDS(s, &t.points[at], allocations, temporary);
 			s->is_seen = true;
 		}
 		most = s->bytes > most ? s->bytes : most;

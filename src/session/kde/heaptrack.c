@@ -86,15 +86,8 @@ static void finish(struct kde_import *k) {
 	feed_finish(&k->feed);
 	aggregate_destroy(aggregate);
 	index_finish(&k->location_index);
-	vec_finish(&k->strings);
-	vec_finish(&k->modules);
-	vec_finish(&k->locations);
-	vec_finish(&k->frames);
-	vec_finish(&k->nodes);
-	vec_finish(&k->samples);
-	vec_finish(&k->module_of_string);
-	vec_finish(&k->ranges);
-	vec_finish(&k->infos);
+	CALL_FOR(vec_finish, k, strings, modules, locations, frames, nodes, samples, module_of_string,
+			ranges, infos);
 	index_finish(&k->info_index);
 	vec_finish(&k->next_block);
 	free(k);

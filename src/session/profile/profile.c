@@ -236,13 +236,8 @@ static void complete_stack(const struct profile *p, struct rec_stack *t) {
 }
 
 static void add_to_summary(struct rec_summary *s, const struct rec_stack *t) {
-	s->allocations += t->allocations;
-	s->allocated_bytes += t->allocated_bytes;
-	s->temporary += t->temporary;
-	s->peak_blocks += t->peak_blocks;
-	s->peak_bytes += t->peak_bytes;
-	s->live_blocks += t->live_blocks;
-	s->live_bytes += t->live_bytes;
+	ADD_FIELDS(s, t, allocations, allocated_bytes, temporary, peak_blocks, peak_bytes, live_blocks,
+			live_bytes);
 }
 
 static bool fill_stacks(struct filling *k) {
@@ -316,9 +311,7 @@ static bool fill_strings(struct filling *k) {
 bool recording_of_profile(struct recording *out, const struct profile *p, struct err *err) {
 	struct filling k = {.out = out, .p = p};
 	out->missing = missing_of(p);
-	out->meta.pid = p->pid;
-	out->meta.wall_start_ns = p->wall_start_ns;
-	out->meta.duration_ns = p->duration_ns;
+	COPY_FIELDS(&out->meta, p, pid, wall_start_ns, duration_ns);
 	out->meta.source = REC_IMPORTED;
 	out->meta.is_complete = 1;
 	k.node_of = arena_new(&k.scratch, uint32_t, p->nodes.n);

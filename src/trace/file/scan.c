@@ -215,11 +215,7 @@ bool scan_file(struct scan *out, const struct trace_source *src, uint64_t max_by
 }
 
 void scan_finish(struct scan *s) {
-	vec_finish(&s->log);
-	vec_finish(&s->infos);
-	vec_finish(&s->events);
-	vec_finish(&s->states);
-	vec_finish(&s->slots);
+	CALL_FOR(vec_finish, s, log, infos, events, states, slots);
 }
 
 // ---- contents

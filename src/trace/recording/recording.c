@@ -34,9 +34,7 @@ bool recording_set_interval(struct recording *r, uint32_t i, const struct rec_in
 		return false;
 	}
 	*wide = (struct rec_wide){v->bytes, v->count, v->temporary};
-	row->stack = v->stack;
-	row->from = v->from;
-	row->until = v->until;
+	COPY_FIELDS(row, v, stack, from, until);
 	row->count = REC_WIDE;
 	row->temporary = 0;
 	return true;
@@ -44,16 +42,8 @@ bool recording_set_interval(struct recording *r, uint32_t i, const struct rec_in
 
 void rec_stack_add(struct rec_stack *sum, const struct rec_stack *s) {
 	bool is_first = sum->allocations == 0;
-	sum->allocations += s->allocations;
-	sum->allocated_bytes += s->allocated_bytes;
-	sum->temporary += s->temporary;
-	sum->temporary_bytes += s->temporary_bytes;
-	sum->short_lived += s->short_lived;
-	sum->peak_blocks += s->peak_blocks;
-	sum->peak_bytes += s->peak_bytes;
-	sum->live_blocks += s->live_blocks;
-	sum->live_bytes += s->live_bytes;
-	sum->reallocs += s->reallocs;
+	ADD_FIELDS(sum, s, allocations, allocated_bytes, temporary, temporary_bytes, short_lived,
+			peak_blocks, peak_bytes, live_blocks, live_bytes, reallocs);
 	sum->first_ns = is_first || s->first_ns < sum->first_ns ? s->first_ns : sum->first_ns;
 	sum->last_ns = s->last_ns > sum->last_ns ? s->last_ns : sum->last_ns;
 }

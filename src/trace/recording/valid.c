@@ -117,25 +117,21 @@ static bool stack_is_sound(const struct rec_stack *s) {
 
 // What all stacks must add up to
 struct stack_sums {
-	struct sum allocations, bytes, temporary, short_lived, reallocs;
+	struct sum allocations, allocated_bytes, temporary, short_lived, reallocs;
 	struct sum peak_blocks, peak_bytes, live_blocks, live_bytes;
 };
 
+#define SUM_FIELD(sums, s, field) sum_add(&(sums)->field, (s)->field)
+
 static void add_stack(struct stack_sums *sums, const struct rec_stack *s) {
-	sum_add(&sums->allocations, s->allocations);
-	sum_add(&sums->bytes, s->allocated_bytes);
-	sum_add(&sums->temporary, s->temporary);
-	sum_add(&sums->short_lived, s->short_lived);
-	sum_add(&sums->reallocs, s->reallocs);
-	sum_add(&sums->peak_blocks, s->peak_blocks);
-	sum_add(&sums->peak_bytes, s->peak_bytes);
-	sum_add(&sums->live_blocks, s->live_blocks);
-	sum_add(&sums->live_bytes, s->live_bytes);
+	FOR_FIELDS(SUM_FIELD, sums, s, allocations, allocated_bytes, temporary, short_lived, reallocs,
+			peak_blocks, peak_bytes, live_blocks, live_bytes);
 }
 
 static bool sums_are_valid(const struct rec_summary *t, const struct stack_sums *sums,
 		struct err *why) {
-	if (!sum_is(&sums->allocations, t->allocations) || !sum_is(&sums->bytes, t->allocated_bytes) ||
+	if (!sum_is(&sums->allocations, t->allocations) ||
+			!sum_is(&sums->allocated_bytes, t->allocated_bytes) ||
 			!sum_is(&sums->temporary, t->temporary) ||
 			!sum_is(&sums->short_lived, t->short_lived) || !sum_is(&sums->reallocs, t->reallocs)) {
 		return VIOLATION(why, "the stacks' allocations do not add up to the summary");

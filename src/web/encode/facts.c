@@ -46,16 +46,9 @@ static void put_summary(struct facts *f) {
 	struct json *j = &f->j;
 	json_open(j, "summary", '{');
 	json_number(j, "duration_ns", f->r->meta.duration_ns);
-	json_number(j, "allocations", s->allocations);
-	json_number(j, "failed", s->failed);
-	json_number(j, "allocated_bytes", s->allocated_bytes);
-	json_number(j, "frees", s->frees);
+	JSON_FIELDS(j, s, allocations, failed, allocated_bytes, frees);
 	json_number(j, "reallocations", s->reallocs);
-	json_number(j, "temporary", s->temporary);
-	json_number(j, "short_lived", s->short_lived);
-	json_number(j, "peak_bytes", s->peak_bytes);
-	json_number(j, "peak_blocks", s->peak_blocks);
-	json_number(j, "peak_time_ns", s->peak_time_ns);
+	JSON_FIELDS(j, s, temporary, short_lived, peak_bytes, peak_blocks, peak_time_ns);
 	json_number(j, "never_freed_blocks", s->live_blocks);
 	json_number(j, "never_freed_bytes", s->live_bytes);
 	json_number(j, "peak_rss_bytes", s->peak_rss_bytes);
@@ -143,9 +136,7 @@ static void put_untouched(struct facts *f, const struct rec_untouched *u) {
 	if (site) {
 		json_open(&f->j, NULL, '{');
 		put_place(f, site);
-		json_number(&f->j, "blocks", u->blocks);
-		json_number(&f->j, "asked_bytes", u->asked_bytes);
-		json_number(&f->j, "resident_bytes", u->resident_bytes);
+		JSON_FIELDS(&f->j, u, blocks, asked_bytes, resident_bytes);
 		json_close(&f->j);
 	}
 }
@@ -156,10 +147,7 @@ static bool put_look(struct facts *f, uint32_t look) {
 	bool ok = true;
 	json_open(j, NULL, '{');
 	json_text(j, "at", memory_at_ids[m.look->at]);
-	json_number(j, "time_ns", m.look->time_ns);
-	json_number(j, "rss_bytes", m.look->rss_bytes);
-	json_number(j, "swap_bytes", m.look->swap_bytes);
-	json_number(j, "changed_bytes", m.look->changed_bytes);
+	JSON_FIELDS(j, m.look, time_ns, rss_bytes, swap_bytes, changed_bytes);
 	json_number(j, "asked_bytes", m.asked_bytes);
 	json_bool(j, "has_pages", m.look->has & REC_HAS_PAGES);
 	json_open(j, "parts", '[');

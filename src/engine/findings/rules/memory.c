@@ -333,8 +333,7 @@ void find_untouched(struct finder *f) {
 		const struct rec_untouched *u = &m.untouched[i];
 		uint32_t place = f->place_of[u->stack];
 		if (place < f->n_places) {
-			sums[place].blocks += u->blocks;
-			sums[place].asked_bytes += u->asked_bytes;
+			ADD_FIELDS(&sums[place], u, blocks, asked_bytes);
 			sums[place].bytes += u->asked_bytes - u->resident_bytes;
 		}
 	}
