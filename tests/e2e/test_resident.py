@@ -71,7 +71,7 @@ def test_parts_with_other_allocators(tools, way, allocator, is_long):
     assert not found, "\n".join(found)
 
 
-@pytest.mark.parametrize("way", ["storm", "churn", "regions", "vast", "device"])
+@pytest.mark.parametrize("way", ["storm", "flood", "churn", "regions", "vast", "device"])
 def test_hostile_ones(tools, way, is_long):
     """Looked at all the time, it ends in time, whole; nobody has what is another's; and heaptrack stays small."""
     if not is_long and way not in ("churn", "vast"):

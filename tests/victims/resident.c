@@ -467,6 +467,29 @@ static void storm(void) {
 	say("mapped", 20 * MIB);
 }
 
+static volatile uint64_t n_calls[2];
+
+static void *flood_of_calls(void *number) {
+	uint64_t i = (uintptr_t)number;
+	char *at = map_cache(1000 * page);
+	pthread_barrier_wait(&all_done);
+	for (uint64_t n = 0;; n++) {
+		(void)mprotect(at + n % 1000 * page, page, PROT_READ | PROT_WRITE);
+		n_calls[i] = n;
+	}
+	return number;
+}
+
+/** A million calls per second, or what the machine can do: the kernel has nothing to do for them. */
+static void flood(void) {
+	touch(map_cache(20 * MIB), 20 * MIB);
+	start_threads(2, flood_of_calls, 256 << 10);
+	uint64_t before = n_calls[0] + n_calls[1];
+	(void)sleep(1);
+	printf("\"calls\": %" PRIu64 ", ", n_calls[0] + n_calls[1] - before);
+	say("mapped", 20 * MIB);
+}
+
 static void *map_and_unmap(void *unused) {
 	pthread_barrier_wait(&all_done);
 	for (;;) {
@@ -543,7 +566,7 @@ static const struct {
 		{"cache", cache}, {"zeros", zeros}, {"raw", raw}, {"called", called}, {"grown", grown},
 		{"file", file}, {"copied", copied}, {"shared", shared}, {"memfd", memfd}, {"lazy", lazy},
 		{"huge", huge}, {"stacks", stacks}, {"reserve", reserve}, {"untouched", untouched},
-		{"by_hand", by_hand}, {"bss", bss}, {"storm", storm}, {"churn", churn},
+		{"by_hand", by_hand}, {"bss", bss}, {"storm", storm}, {"flood", flood}, {"churn", churn},
 		{"regions", regions}, {"vast", vast}, {"device", device}};
 
 static void on_term(int signal) {
