@@ -5,6 +5,7 @@ largest and the rest, and the deepest address through which three fifths of it c
 """
 
 import collections
+import itertools
 import re
 
 from figures import PERCENT, in_percent
@@ -17,6 +18,17 @@ WHERE = re.compile(rf"(?P<who>\S[^;]*?), no symbols(?: \((?P<when>at the (?:peak
 # What the sentence of a rule counts, where it does not say "at the peak" or "at the end"
 COUNTED = {"peak": "at the peak, ", "never-freed": "at the end, ", "at-start": "at the end, ",
            "allocated-once": "at the end, ", "churn": "short-lived", "handed-over": "allocated"}
+
+
+# Functions of the C library and the loader that keep what they allocate for themselves (docs/findings.md)
+KEEPS = re.compile(r"(__GI_)?(_IO_|_dl_|__nss|__gconv|_nl_|setlocale|tzset|__tz|__new_exitfn|allocate_dtv|allocate_stack|"
+                   r"__cxa_thread_atexit|__cxa_get_globals|_dlerror|__libc_alloc_buffer|call_init)")
+
+
+def is_kept_by_libc(frames):
+    """One of these stands before the first frame of the user's own."""
+    libc = itertools.takewhile(lambda frame: frame["owner"] != "yours", frames)
+    return any(KEEPS.match(frame["function"] or "") or (frame["module"] or "").rpartition("/")[2].startswith("ld-") for frame in libc)
 
 
 def weigh(recorded, stacks, what):
@@ -75,7 +87,10 @@ def judge(sentence):
         stacks = naming.not_suppressed(stacks)
         noise = min(size, sentence.referee.report["facts"]["noise_bytes"])
         if "blocks" in finding["numbers"]:
-            stacks = sentence.but_noise(stacks, n - finding["numbers"]["blocks"], size - finding["numbers"]["bytes"])
+            few = sentence.but_noise(stacks, n - finding["numbers"]["blocks"], size - finding["numbers"]["bytes"])
+            if len(few) == len(stacks):  # more than a few
+                few = tuple(stack for stack in stacks if not is_kept_by_libc(naming.frames[stack]))
+            stacks = few
             noise = sentence.left_of(stacks)[1] - finding["numbers"]["bytes"]
     is_own = any(f["owner"] == "yours" and f["function"].startswith(module + "+0x") for s in stacks for f in naming.frames[s])
     parts = re.findall(rf"({PERCENT}) (at|through|elsewhere) ?([^\s,;()]*)", found["parts"] or "")

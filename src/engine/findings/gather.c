@@ -17,7 +17,10 @@ static bool is_noisy_function(const struct name *f) {
 			"__cxa_thread_atexit", "__cxa_get_globals", "_dlerror", "__libc_alloc_buffer",
 			"std::locale", "std::io::stdio", "std::rt::", "std::thread::", "std::sys",
 			"<std::io::stdio", "call_init"};
-	return STARTS_WITH_ANY(f->function, noisy) || starts_with(path_base(f->module), "ld-");
+	const bool is_internal = starts_with(f->function, "__GI_"); // the C library's own entrance
+	const size_t skipped = is_internal ? sizeof "__GI_" - 1 : 0;
+	const struct slice name = slice_of(f->function.data + skipped, f->function.size - skipped);
+	return STARTS_WITH_ANY(name, noisy) || starts_with(path_base(f->module), "ld-");
 }
 
 bool stack_is_noise(const struct recording *r, const struct names *n, uint32_t stack) {
