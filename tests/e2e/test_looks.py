@@ -266,6 +266,32 @@ def test_who_asks_gets_a_look(tools, program, words):
     assert_keeps(parts_of(look))
 
 
+AGAIN = """
+    static char *all[40000];
+    for (int i = 0; i < 40000; i++) { all[i] = hold(1000); }
+    char *last = hold(1000);
+    for (int i = 0; i < 40000; i++) { free(all[i]); }
+    usleep(300000);
+    puts("ready");
+    fflush(stdout);
+    getchar();
+    for (int i = 0; i < 40000; i++) { all[i] = hold(1000); }
+    usleep(200000);
+    return *last != 1;
+"""
+
+
+def test_what_is_used_again_is_not_kept_by_malloc(tools, program):
+    running = tools.start_record(program(AGAIN), stdin=subprocess.PIPE)
+    keeps_ready(running)
+    asked = tools.run(tools.heaptrack, "--ctl", str(running.program()), "look", "--json", timeout=60)
+    assert parts_of(json.loads(asked.stdout))["heap_free"] > 38 << 20
+    running.process.stdin.write(b"\n")
+    running.process.stdin.close()
+    running.wait()
+    assert "kept-by-malloc" not in {finding["id"] for finding in tools.json(running.file)["findings"]}
+
+
 def test_the_last_looks_are_kept(tools, program):
     running = tools.start_record(program(KEEPS))
     keeps_ready(running)

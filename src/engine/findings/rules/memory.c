@@ -83,21 +83,19 @@ struct kept {
 	uint64_t most_bytes, since_ns; // what blocks held at most, since when
 };
 
-/** The largest heap from some moment on, until the look. */
+/** The largest heap from some moment on, to the end: what is used again later was not kept idly. */
 static uint64_t heap_since(const struct recording *r, const struct memory_look *m, uint64_t from) {
-	uint64_t most = m->asked_bytes, begin = 0;
-	for (uint32_t i = 0; i < r->edges.n && begin <= m->look->time_ns; i++) {
-		const struct rec_edge *e = &r->edges.items[i];
+	uint64_t most = m->asked_bytes;
+	EACH(e, r->edges) {
 		uint64_t heap = e->bytes + r->summary.old_bytes;
 		most = e->end_ns > from && heap > most ? heap : most;
-		begin = e->end_ns;
 	}
 	return most;
 }
 
 /**
- * Most of RSS is free, and blocks held less than half of it for a tenth of the time: what was freed
- * just before the look may be needed again just after it.
+ * Most of RSS is free, and blocks held less than half of it for a tenth of the time before the
+ * look, and until the end.
  */
 static bool is_kept(const struct recording *r, struct kept *k) {
 	const struct memory_look *m = &k->m;
