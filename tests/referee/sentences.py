@@ -690,8 +690,9 @@ class Sentence:
         if window < 1e9:
             self.wrong("too short for a rate", window)
         rises = of[begin:]
-        if len(rises) < 4 or any(max(a) >= max(b) for a, b in zip(rises, rises[1:])):
-            self.wrong("it did not rise each time", rises)
+        steps = [max(b) - max(a) for a, b in zip(rises, rises[1:])]
+        if min(steps, default=-1) < 0 or sum(step > 0 for step in steps) < 3 or steps[0] == 0:
+            self.wrong("it fell, or did not rise three times", rises)
         if begin > 0 and of[begin - 1] and 0 < max(of[begin - 1]) < held - grown:
             self.wrong("it rose before", of[begin - 1])
         if self.numbers["from_ns"] > last.row["time_ns"] // 2 or grown < max(8_000_000, last.own_rss // 10):

@@ -114,7 +114,7 @@ __attribute__((noinline)) static void map_more(void) {
 	memset(mmap(NULL, 2 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1, 2 << 20);
 }
 int main(void) {
-	for (int i = 0; i < 50; i++) { char *volatile p = malloc(60); free(p); map_more(); step(50000000); }
+	for (int i = 0; i < 2500; i++) { char *volatile p = malloc(60); free(p); if (i % 50 == 0) { map_more(); } step(1000000); }
 	return 0;
 }
 """,

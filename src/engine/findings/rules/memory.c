@@ -208,15 +208,24 @@ static uint64_t mapped_at(struct finder *f, uint32_t look, const struct name *ma
 	return 0;
 }
 
-/** Since which look it has risen, from each to the next: the last: it has not. */
-static uint32_t rising_since(struct finder *f, const struct name *maker, uint64_t *from_bytes) {
-	uint32_t i = f->r->looks.n - 1;
-	uint64_t next = mapped_at(f, i, maker);
-	*from_bytes = next;
-	for (; i > 0 && (next = mapped_at(f, i - 1, maker)) > 0 && next < *from_bytes; i--) {
-		*from_bytes = next;
+/** The look since which it never fell, and has risen; how often. */
+static uint32_t rising_since(struct finder *f, const struct name *maker, uint64_t *from_bytes,
+		uint32_t *rises) {
+	uint32_t since = f->r->looks.n - 1;
+	*from_bytes = mapped_at(f, since, maker);
+	*rises = 0;
+	for (uint32_t i = since; i-- > 0;) {
+		const uint64_t bytes = mapped_at(f, i, maker);
+		if (bytes == 0 || bytes > *from_bytes) {
+			break;
+		}
+		if (bytes < *from_bytes) {
+			*from_bytes = bytes;
+			since = i;
+			++*rises;
+		}
 	}
-	return i;
+	return since;
 }
 
 static void say_mapped_growing(struct finder *f, const struct memory_look *m,
@@ -254,9 +263,10 @@ void find_mapped_growing(struct finder *f) {
 	f->failed |= m.look && !rows;
 	for (uint32_t i = 0; has_pages(&m) && i < n && i < GROWING_MOST && rows[i].maker; i++) {
 		uint64_t from_bytes, bytes = rows[i].bytes;
-		const uint32_t since = rising_since(f, rows[i].maker, &from_bytes);
+		uint32_t rises;
+		const uint32_t since = rising_since(f, rows[i].maker, &from_bytes, &rises);
 		const uint64_t from_ns = f->r->looks.items[since].time_ns;
-		if (m.number < since + RISES || bytes - from_bytes < LARGE_BYTES ||
+		if (rises < RISES || bytes - from_bytes < LARGE_BYTES ||
 				bytes - from_bytes < own_rss(&m) / 10 || from_ns > m.look->time_ns / 2 ||
 				m.look->time_ns - from_ns < LEAST_NS) {
 			continue;
