@@ -115,7 +115,8 @@ void run_note_last_program(struct run *run) {
 	const struct segment_header *h = run->segment.header;
 	struct exec_watch *w = &run->exec_watch;
 	uint64_t exec_ns = atomic_load(&h->exec_ns);
-	bool is_unseen = w->since_ns < exec_ns; // it ended, or we do, before anybody looked
+	// It ended, or we do, before anybody looked; or as somebody did, and it has no file any more
+	bool is_unseen = w->since_ns < exec_ns || (exec_ns > 0 && !w->path[0]);
 	if (is_unseen) {
 		const char *name = run->end.name[0] ? run->end.name : "another program";
 		(void)snprintf(w->path, sizeof w->path, "%s", name);
