@@ -280,12 +280,12 @@ def at_words(look):
 
 
 def kept(r, look):
-    """What is free, what blocks held at most from the last tenth of the time before on, since when they held no more."""
+    """What is free, what blocks held at most from the last quarter of the time before on, since when they held no more."""
     free = look.bytes["heap_free"] - look.lazy["heap_free"]
     now = look.row["time_ns"]
     held = [(edge["end_ns"], edge["bytes"] + r.summary["old_bytes"]) for edge in r.tables["edges"]]  # until when at most
-    most = max([look.asked, *(size for end, size in held if end > now - now // 10)])
-    since = max([0, *(end for end, size in held if end <= now - now // 10 and size > most)])
+    most = max([look.asked, *(size for end, size in held if end > now - now // 4)])
+    since = max([0, *(end for end, size in held if end <= now - now // 4 and size > most)])
     return free, most, since, look.has_pages and free >= look.own_rss // 2 and most <= look.asked + free // 2
 
 

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 enum { LARGE_BYTES = 8000000, MAPPED_BYTES = 4000000, UNTOUCHED_BYTES = 1000000 };
+enum { LONG = 4 }; // such a part of the time until a look
 // Makers; rises from look to look, in no less than so long
 enum { GROWING_MOST = 3, RISES = 3, LEAST_NS = 1000000000 };
 
@@ -94,8 +95,8 @@ static uint64_t heap_since(const struct recording *r, const struct memory_look *
 }
 
 /**
- * Most of RSS is free, and blocks held less than half of it for a tenth of the time before the
- * look, and until the end.
+ * Most of RSS is free, and blocks held less than half of it for a quarter of the time before the
+ * look, and until the end: what a program frees before it ends is no matter.
  */
 static bool is_kept(const struct recording *r, struct kept *k) {
 	const struct memory_look *m = &k->m;
@@ -104,9 +105,10 @@ static bool is_kept(const struct recording *r, struct kept *k) {
 		return false;
 	}
 	const uint64_t now = m->look->time_ns;
-	k->most_bytes = heap_since(r, m, now - now / 10);
+	const uint64_t before = now - now / LONG;
+	k->most_bytes = heap_since(r, m, before);
 	k->since_ns = 0;
-	for (uint32_t i = 0; i < r->edges.n && r->edges.items[i].end_ns <= now - now / 10; i++) {
+	for (uint32_t i = 0; i < r->edges.n && r->edges.items[i].end_ns <= before; i++) {
 		const struct rec_edge *e = &r->edges.items[i];
 		bool is_more = e->bytes + r->summary.old_bytes > k->most_bytes;
 		k->since_ns = is_more ? e->end_ns : k->since_ns;
