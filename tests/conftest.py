@@ -118,6 +118,12 @@ class Running:
             return None
         return wait_until(find, what="the program's start")
 
+    def wait_for_attach(self):
+        """Until a heaptrack -p has attached; one that ends instead has said why."""
+        wait_until(lambda: "attached to process" in self.finished(0).stderr or self.process.poll() is not None,
+                   what="the attach")
+        assert "attached to process" in self.finished(0).stderr, repr(self.finished(self.process.poll()))
+
     def wait(self, timeout=PATIENCE):
         """Wait for its end. Ends it, and fails the test, when the time is up."""
         try:

@@ -258,6 +258,20 @@ def test_exec_ends_what_is_recorded(build, target, tmp_path):
     assert victim.end() == 0, repr(victim)
 
 
+def test_a_program_whose_loader_has_only_begun(build, tools):
+    """A machine at work leaves it there for a while; a preload that is a pipe keeps it there."""
+    pipe = tools.folder / "preload.so"
+    os.mkfifo(pipe)
+    victim = tools.start("sh", "-c", "read x; exit 3", stdin=subprocess.PIPE, env={**os.environ, "LD_PRELOAD": pipe})
+    recording = tools.start_record("-p", str(victim.process.pid), options=("--force",))
+    time.sleep(0.5)
+    assert "libc" not in Path(f"/proc/{victim.process.pid}/maps").read_text()
+    open(pipe, "wb").close()
+    recording.wait_for_attach()
+    victim.process.stdin.close()
+    assert recording.wait().status == 0 and victim.wait().status == 3
+
+
 def test_stopped_program_stays_stopped(build, target, tmp_path):
     victim = target([build / "tests/attach/pattern", "2"])
     victim.process.send_signal(signal.SIGSTOP)

@@ -182,7 +182,7 @@ def test_an_attached_program(asker, target, helpers):  # noqa: F811
     program = target(WAITS)
     file = asker.tools.folder / "attached.zst"
     running = asker.tools.start(*attach_command(asker.tools.build, program.pid, file), env=asker.env)
-    helpers.wait_until(lambda: b"attached to process" in Path(running.outputs[1].name).read_bytes())
+    running.wait_for_attach()
     status, = asker.status(program.pid)
     assert status["attached"] and status["pid"] == program.pid and status["command"] == WAITS
     running.process.send_signal(signal.SIGINT)

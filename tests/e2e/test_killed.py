@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from conftest import wait_until
 from control_groups import control_group
 
 SECOND = 1_000_000_000
@@ -172,7 +171,7 @@ def test_the_end_of_a_program_that_is_attached_to(tools):
     for script, status in (("exit 3", 3), ("kill -TERM $$", 128 + signal.SIGTERM), ("exit 0", 0)):
         victim = tools.start("sh", "-c", f"echo ready; read x; {script}", stdin=subprocess.PIPE)
         running = tools.start_record("-p", str(victim.process.pid), options=("--force",))
-        wait_until(lambda: b"attached to process" in Path(running.outputs[1].name).read_bytes())
+        running.wait_for_attach()
         victim.process.stdin.close()
         assert running.wait().status == 0
         program = tools.json(running.file)["program"]

@@ -321,7 +321,7 @@ def test_a_running_program_is_looked_at(tools, program, way):
     running = None
     if way == "recorded":
         running = tools.start_record("-p", str(pid))
-        conftest.wait_until(lambda: b"attached to process" in Path(running.outputs[1].name).read_bytes(), what="attached")
+        running.wait_for_attach()
     begin = time.monotonic()
     asked = tools.run(tools.heaptrack, "--look", pid, timeout=60, cwd=tools.folder)
     assert asked.status == 0 and time.monotonic() - begin < 20, repr(asked)

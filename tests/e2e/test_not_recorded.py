@@ -413,7 +413,7 @@ def fixture_becomes(tools, child, tmp_path, helpers):
                               stdout=subprocess.PIPE) as program:
             assert program.stdout.readline() == b"ready\n"
             attached = tools.start(*attach_command(tools.build, program.pid, tmp_path / "became.zst"))
-            helpers.wait_until(lambda: "attached to process" in attached.finished(0).stderr, what="the attach")
+            attached.wait_for_attach()
             program.communicate(b"\n", timeout=60)
         assert attached.wait().status == 0
         return tools.json(tmp_path / "became.zst")

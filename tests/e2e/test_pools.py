@@ -121,7 +121,7 @@ def test_boehms_collector_attached_to(tools, tmp_path, helpers, library):
     os.close(ours)
     helpers.wait_until(lambda: "ready" in program.finished(0).stdout, what="its start")
     heaptrack = tools.start(*attach_command(tools.build, program.pid, tmp_path / "attached"))
-    helpers.wait_until(lambda: "attached to process" in heaptrack.finished(0).stderr, what="the attach")
+    heaptrack.wait_for_attach()
     os.write(programs, b"\n\n")
     assert program.wait().status == 0 and heaptrack.wait().status == 0
     os.close(programs)
@@ -180,7 +180,7 @@ def assert_go_is_said(tools, folder, helpers, is_attached, n_calls):
         os.close(ours)
         helpers.wait_until(lambda: "ready" in program.finished(0).stdout, what="its start")
         heaptrack = tools.start(*attach_command(tools.build, program.pid, folder / "go"))
-        helpers.wait_until(lambda: "attached to process" in heaptrack.finished(0).stderr, what="the attach")
+        heaptrack.wait_for_attach()
         os.write(programs, b"\n")
         assert program.wait().status == 0 and heaptrack.wait().status == 0
         os.close(programs)

@@ -150,7 +150,7 @@ def test_the_list_is_whole_for_an_attached_program(tools, build, target, helpers
     file = tools.folder / "attached.zst"
     running = tools.start(*attach_command(build, program.process.pid, file))
     running.file = file
-    helpers.wait_until(lambda: b"attached to process" in Path(running.outputs[1].name).read_bytes())
+    running.wait_for_attach()
     found = all_doors(running)
     assert found <= DOORS, found - DOORS
     assert {"segment", "control-socket", "guardian", "recording", "attach"} <= found

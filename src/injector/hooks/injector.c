@@ -7,6 +7,8 @@
 #include "injector/tracee/sandbox.h"
 #include "sys/clock.h"
 
+#include <elf.h>
+
 static void count(struct injector *in) {
 	const struct found_function *last = NULL;
 	const uint32_t needed = 1u << RESIDENT_MAPS | 1u << RESIDENT_UNMAPS;
@@ -72,19 +74,28 @@ static bool deal_with_resident(struct injector *in, struct err *err) {
 	return true;
 }
 
+/** Its loader has mapped none of its libraries yet. */
+static bool has_only_its_loader(const struct injector *in) {
+	struct elf_segment loader;
+	return in->modules.n <= 2 &&
+			ANY(i, in->modules.n,
+					elf_segment_find(&in->modules.items[i].image, PT_INTERP, &loader));
+}
+
 /** Look; a process that is still being loaded gets a moment until it has its functions. */
 static bool look_when_loaded(struct injector *in, enum injector_start start, struct err *err) {
-	enum { LOOKS = 10 };
-	const struct process_exe opened = in->exe; // of which program the memory is
-	for (int i = 0; i < LOOKS && injector_look(in, err); i++) {
+	enum { MOMENT_MS = 20, LOADER_MS = 2000, PAUSE_MS = 2 }; // a loader may wait for a busy machine
+	const struct process_exe opened = in->exe;               // of which program the memory is
+	for (int ms = 0; injector_look(in, err); ms += PAUSE_MS) {
 		if (start == INJECTOR_RUNNING && memcmp(&opened, &in->exe, sizeof opened) != 0) {
 			return injector_say_it_is_another(in, err);
 		}
 		bool is_loaded = in->exe.stack != 0 && in->functions.n > 0;
-		if (start != INJECTOR_RUNNING || is_loaded || i == LOOKS - 1) {
+		if (start != INJECTOR_RUNNING || is_loaded ||
+				ms >= (has_only_its_loader(in) ? LOADER_MS : MOMENT_MS)) {
 			return true;
 		}
-		clock_sleep_ns(2000000);
+		clock_sleep_ns(PAUSE_MS * 1000000);
 	}
 	return false;
 }
