@@ -5,6 +5,7 @@
  * choose looks and sum up their parts here, so that they cannot disagree.
  */
 
+#include "base/buffer.h"
 #include "engine/lens.h"
 
 /** A look with its parts. Borrowed from the recording. */
@@ -13,6 +14,7 @@ struct memory_look {
 	uint32_t number;             // row of recording.looks
 	const struct rec_part *rows; // of all parts, those of one part behind each other
 	uint32_t n_rows;
+	const struct rec_group *group;         // NULL: no control group limits it
 	const struct rec_untouched *untouched; // largest difference first
 	uint32_t n_untouched;
 	uint64_t bytes[REC_PARTS];     // resident; together look->rss_bytes
@@ -28,6 +30,17 @@ struct memory_look memory_at_peak(const struct recording *r);
 
 /** The newest. */
 struct memory_look memory_at_end(const struct recording *r);
+
+/** What other processes of the group hold, in anonymous memory. */
+static inline uint64_t memory_others_bytes(const struct rec_group *g) {
+	return g->anonymous_bytes > g->own_bytes ? g->anonymous_bytes - g->own_bytes : 0;
+}
+
+/**
+ * "97.1 MB of 100.0 MB, of that 12.0 MB other processes, 2.0 MB page cache": what is used of the
+ * limit, and by whom but the process itself, if it is a hundredth of the limit or more.
+ */
+void memory_put_group(struct buffer *out, const struct rec_group *g);
 
 /** A look was taken in the lens's time. */
 bool memory_has_look(const struct lens *l, const struct recording *r, uint32_t look);

@@ -47,72 +47,116 @@ bool cgroup_of_process(struct cgroup *c, pid_t pid) {
 	return process_read(pid, "cgroup", text, sizeof text) > 0 && cgroup_parse(c, text, CGROUP_ROOT);
 }
 
-/** Of a limit or a use. */
-static uint64_t bytes_in(const char *file) {
-	char text[64];
-	if (file_read_small(file, text, sizeof text) <= 0 || !isdigit((unsigned char)text[0])) {
-		return 0; // no such file, or "max"
-	}
-	uint64_t bytes = strtoull(text, NULL, 10);
-	return bytes >= UINT64_C(1) << 60 ? 0 : bytes; // version 1 says "none" by a huge number
+// ---- its files
+
+/** A file of the group whose path is the first `bytes` of c->path: a line break, and its text. */
+static bool read_of(const struct cgroup *c, size_t bytes, const char *name_v2, const char *name_v1,
+		char *text, size_t size) {
+	char file[sizeof c->path + 32];
+	(void)snprintf(file, sizeof file, "%.*s/%s", (int)bytes, c->path, c->is_v2 ? name_v2 : name_v1);
+	text[0] = '\n';
+	text[1] = 0;
+	return file_read_small(file, text + 1, size - 1) > 0;
 }
 
-/** Go to the group around it. False: it was the outermost. */
-static bool go_up(const struct cgroup *c, char *path) {
-	char *slash = strrchr(path + c->root_bytes, '/');
-	if (slash) {
-		*slash = 0;
+/** Of a limit or a use. */
+static uint64_t bytes_of(const struct cgroup *c, size_t bytes, const char *name_v2,
+		const char *name_v1) {
+	char text[64];
+	if (!read_of(c, bytes, name_v2, name_v1, text, sizeof text) ||
+			!isdigit((unsigned char)text[1])) {
+		return 0; // no such file, or "max"
 	}
-	return slash != NULL;
+	uint64_t value = strtoull(text + 1, NULL, 10);
+	return value >= UINT64_C(1) << 60 ? 0 : value; // version 1 says "none" by a huge number
+}
+
+/** What such a text has behind a line break, `name` and a blank. False: there is no such line. */
+static bool take_field(const char *text, const char *name, uint64_t *out) {
+	const size_t n = strlen(name);
+	*out = 0;
+	for (const char *at = text; (at = strchr(at, '\n')); at++) {
+		if (strncmp(at + 1, name, n) == 0 && at[n + 1] == ' ') {
+			*out = strtoull(at + n + 2, NULL, 10);
+			return true;
+		}
+	}
+	return false;
+}
+
+/** Of the path of the group around it. 0: it was the outermost. */
+static size_t outer(const struct cgroup *c, size_t bytes) {
+	const char *root = c->path + c->root_bytes;
+	const char *slash = bytes > c->root_bytes ? memrchr(root, '/', bytes - c->root_bytes) : NULL;
+	return slash ? (size_t)(slash - c->path) : 0;
 }
 
 uint64_t cgroup_memory_limit(struct cgroup *c) {
-	char path[sizeof c->path];
-	memcpy(path, c->path, sizeof path);
 	uint64_t smallest = 0;
 	c->limiting = 0;
-	do {
-		char file[sizeof path + 32];
-		(void)snprintf(file, sizeof file, "%s/%s", path,
-				c->is_v2 ? "memory.max" : "memory.limit_in_bytes");
-		uint64_t bytes = bytes_in(file);
+	for (size_t n = strlen(c->path); n > 0; n = outer(c, n)) {
+		uint64_t bytes = bytes_of(c, n, "memory.max", "memory.limit_in_bytes");
 		if (bytes > 0 && (smallest == 0 || bytes < smallest)) {
 			smallest = bytes;
-			c->limiting = (uint32_t)strlen(path);
+			c->limiting = (uint32_t)n;
 		}
-	} while (go_up(c, path));
+	}
 	return smallest;
 }
 
+bool cgroup_memory(const struct cgroup *c, struct cgroup_memory *out) {
+	const size_t n = c->limiting;
+	char text[8192];
+	*out = (struct cgroup_memory){0};
+	out->used_bytes = n > 0 ? bytes_of(c, n, "memory.current", "memory.usage_in_bytes") : 0;
+	if (out->used_bytes == 0 || !read_of(c, n, "memory.stat", "memory.stat", text, sizeof text)) {
+		return out->used_bytes > 0;
+	}
+	(void)take_field(text, c->is_v2 ? "anon" : "total_rss", &out->anonymous_bytes);
+	(void)take_field(text, c->is_v2 ? "file" : "total_cache", &out->file_bytes);
+	(void)take_field(text, c->is_v2 ? "shmem" : "total_shmem", &out->shared_bytes);
+	if (out->shared_bytes > out->file_bytes) { // they are counted one after the other
+		out->shared_bytes = out->file_bytes;
+	}
+	(void)take_field(text, c->is_v2 ? "inactive_file" : "total_inactive_file",
+			&out->inactive_bytes);
+	if (!c->is_v2) {
+		out->kernel_bytes = bytes_of(c, n, "", "memory.kmem.usage_in_bytes");
+	} else if (!take_field(text, "kernel", &out->kernel_bytes)) { // before Linux 5.18
+		static const char *const parts[] = {"slab", "kernel_stack", "pagetables", "percpu", "sock"};
+		uint64_t bytes;
+		for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+			out->kernel_bytes += take_field(text, parts[i], &bytes) ? bytes : 0;
+		}
+	}
+	out->swap_bytes = c->is_v2 ? bytes_of(c, n, "memory.swap.current", "") : 0;
+	(void)(!c->is_v2 && take_field(text, "total_swap", &out->swap_bytes));
+	out->limit_hits = bytes_of(c, n, "", "memory.failcnt");
+	if (c->is_v2 && read_of(c, n, "memory.events", "", text, sizeof text)) {
+		(void)take_field(text, "max", &out->limit_hits);
+	}
+	return true;
+}
+
 uint64_t cgroup_memory_used(const struct cgroup *c, uint64_t least_bytes) {
-	char file[sizeof c->path + 32], text[8192];
-	const char *inactive = c->is_v2 ? "\ninactive_file " : "\ntotal_inactive_file ";
-	(void)snprintf(file, sizeof file, "%.*s/%s", (int)c->limiting, c->path,
-			c->is_v2 ? "memory.current" : "memory.usage_in_bytes");
-	uint64_t used = c->limiting > 0 ? bytes_in(file) : 0;
-	if (used <= least_bytes) {
+	struct cgroup_memory m;
+	uint64_t used = c->limiting > 0
+			? bytes_of(c, c->limiting, "memory.current", "memory.usage_in_bytes")
+			: 0;
+	if (used <= least_bytes || !cgroup_memory(c, &m)) {
 		return 0;
 	}
-	(void)snprintf(file, sizeof file, "%.*s/memory.stat", (int)c->limiting, c->path);
-	const char *at = file_read_small(file, text, sizeof text) > 0 ? strstr(text, inactive) : NULL;
-	uint64_t droppable = at ? strtoull(at + strlen(inactive), NULL, 10) : 0;
-	return used > droppable ? used - droppable : 0;
+	return used > m.inactive_bytes ? used - m.inactive_bytes : 0;
 }
 
 // In a container the group's own folder may be the mounted one: the innermost that is there counts
 bool cgroup_memory_kills(const struct cgroup *c, uint64_t *kills) {
-	char path[sizeof c->path];
-	memcpy(path, c->path, sizeof path);
+	char text[1024];
 	*kills = 0;
-	do {
-		char file[sizeof path + 32], text[1024];
-		(void)snprintf(file, sizeof file, "%s/%s", path,
-				c->is_v2 ? "memory.events" : "memory.oom_control");
-		if (file_read_small(file, text, sizeof text) > 0) {
-			const char *at = strstr(text, "oom_kill ");
-			*kills = at ? strtoull(at + strlen("oom_kill "), NULL, 10) : 0;
-			return at != NULL;
+	for (size_t n = strlen(c->path); n > 0; n = outer(c, n)) {
+		if (read_of(c, n, "memory.events", "memory.oom_control", text, sizeof text)) {
+			return take_field(text, "oom_kill", kills);
 		}
-	} while (go_up(c, path));
+	}
 	return false;
 }

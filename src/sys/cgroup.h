@@ -30,6 +30,19 @@ bool cgroup_parse(struct cgroup *c, char *text, const char *root);
 /** The smallest memory limit of the group and the groups around it; 0: none. Sets c->limiting. */
 uint64_t cgroup_memory_limit(struct cgroup *c);
 
+/** Of the group whose limit that is, with all groups in it: what is charged to it. */
+struct cgroup_memory {
+	uint64_t used_bytes, anonymous_bytes, swap_bytes;
+	uint64_t file_bytes;     // page cache, with shared memory
+	uint64_t shared_bytes;   // of that, shared memory
+	uint64_t inactive_bytes; // of file_bytes: the kernel can take them back
+	uint64_t kernel_bytes;
+	uint64_t limit_hits; // times that the limit was reached
+};
+
+/** After the limit was asked for. False: there is none, or nothing is known of its use. */
+bool cgroup_memory(const struct cgroup *c, struct cgroup_memory *out);
+
 /**
  * What is used of that limit, after it was asked for: all memory that is charged to the group,
  * without files that were read and can be dropped, if it is more than `least_bytes` with them. 0:

@@ -329,6 +329,17 @@ struct rec_untouched {
 	uint32_t blocks;
 };
 
+/** At a look, the control group whose memory limit is the smallest for the process. */
+struct rec_group {
+	uint64_t time_ns; // of the look
+	uint64_t limit_bytes, used_bytes;
+	uint64_t anonymous_bytes, file_bytes;  // file: page cache, with shared memory
+	uint64_t shared_bytes, inactive_bytes; // of file_bytes; inactive: can be taken back
+	uint64_t kernel_bytes, swap_bytes;
+	uint64_t limit_hits; // times that the limit was reached
+	uint64_t own_bytes;  // anonymous memory of the process itself
+};
+
 /** How many allocations of a stack had a size. Ordered by stack, then size. */
 struct rec_size {
 	uint32_t stack;
@@ -461,6 +472,7 @@ struct recording {
 	REC_TABLE(struct rec_look) looks;                 // in order of time
 	REC_TABLE(struct rec_part) parts;
 	REC_TABLE(struct rec_untouched) untouched;
+	REC_TABLE(struct rec_group) groups;          // of looks that have one, in order of time
 	REC_TABLE(struct rec_suppressed) suppressed; // heaviest first
 };
 

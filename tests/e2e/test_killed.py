@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import wait_until
 from control_groups import control_group
 
 SECOND = 1_000_000_000
@@ -102,7 +103,8 @@ def test_killed_by_the_kernel_for_memory(tools, how):
     assert re.fullmatch(
         r"the kernel killed the program at [\d.]+ (ms|s) \(SIGKILL\), because its control group had used "
         r"up its memory limit of 100\.7 MB; the heap was [\d.]+ MB then(; [\d.]+ m?s before, RSS was [\d.]+ MB: "
-        r"[\d.]+ [kM]B [a-z, ]+(, [\d.]+ [kM]B [a-z, ]+){2,4}|, the last RSS seen [\d.]+ MB)",  # it takes 0.1 s
+        r"[\d.]+ [kM]B [a-z, ]+(, [\d.]+ [kM]B [a-z, ]+){2,4}(; its control group used [\d.]+ MB of 100\.7 MB(, of that .*)?)?|"
+        r", the last RSS seen [\d.]+ MB)",  # it takes 0.1 s
         sentence), sentence
     assert "the kernel killed the program" in recording.stderr
 
@@ -119,6 +121,10 @@ __attribute__((noinline)) void map_more(size_t n) {
 }
 __attribute__((noinline)) void take_more(size_t n) { last = malloc(n); memset(last, 1, n); }
 int main(int argc, char **argv) {
+	if (argc > 2) {
+		take_more(atoi(argv[2]) << 20);
+		pause();
+	}
 	for (;;) {
 		for (int i = 0; i < 10; i++) { take_more(10000); }
 		map_more(100 * 1024);
@@ -163,6 +169,56 @@ def test_what_there_was_just_before_a_kill(tools, eater, attached, request):
             assert 0.9 < parts["heap_live"] / parts["mapped"] < 1.1, parts
             assert re.search(r"; [\d.]+ m?s before, RSS was 1\d\d\.\d MB: [\d.]+ MB ", killed(known)), killed(known)
     assert sum(age <= 0.3e9 for age in ages) >= 0.9 * n - 0.5, ages
+
+
+def use_of(group):
+    """What the files of a control group say, in either version."""
+    def number(name):
+        return int((group / name).read_text())
+    stat = {name: int(value) for name, value in (line.split() for line in (group / "memory.stat").read_text().splitlines())}
+    if "total_rss" in stat:
+        return {"used_bytes": number("memory.usage_in_bytes"), "limit_bytes": number("memory.limit_in_bytes"),
+                "anonymous_bytes": stat["total_rss"], "file_bytes": stat["total_cache"], "shared_bytes": stat["total_shmem"],
+                "inactive_bytes": stat["total_inactive_file"], "kernel_bytes": number("memory.kmem.usage_in_bytes")}
+    return {"used_bytes": number("memory.current"), "limit_bytes": number("memory.max"), "anonymous_bytes": stat["anon"],
+            "file_bytes": stat["file"], "shared_bytes": stat["shmem"], "inactive_bytes": stat["inactive_file"],
+            **({"kernel_bytes": stat["kernel"]} if "kernel" in stat else {})}
+
+
+def test_what_else_is_in_the_control_group(tools, eater):
+    """Another process of 40 MB, and 20 MB of page cache: as its files say, and in the sentence after the kill."""
+    limit, mb = 160 << 20, 1 << 20
+    file = Path(f"/var/tmp/heaptrack-page-cache-{os.getpid()}")  # on a disk
+    with control_group(limit) as group:
+        inside = f"echo $$ > {group}/cgroup.procs;"
+        try:
+            other = tools.start("sh", "-c", f"{inside} dd if=/dev/zero of={file} bs=1M count=20; exec {eater} 0 40")
+            wait_until(lambda: use_of(group)["anonymous_bytes"] >= 40 * mb, what="the other process")
+            running = tools.start_record("sh", "-c", f"{inside} exec {eater} 0 30", options=("--force",))
+            wait_until(lambda: use_of(group)["anonymous_bytes"] >= 70 * mb, what="the program")
+            program = running.program()
+            wait_until(lambda: os.readlink(f"/proc/{program}/exe") == str(eater), what="the program")
+            time.sleep(0.5)
+            assert tools.run(tools.heaptrack, "--ctl", str(program), "look").status == 0
+            truth = use_of(group)
+            os.kill(program, signal.SIGTERM)
+            running.wait()
+            look, = [look for look in tools.json(running.file)["memory"]["looks"] if look["at"] == "request"]
+            said = look["control_group"]
+            wrong = {key: (said[key], value) for key, value in truth.items() if abs(said[key] - value) > truth["used_bytes"] / 100}
+            assert not wrong and truth["file_bytes"] - truth["shared_bytes"] > 19 * mb, (truth, said)
+            assert 39.5 * mb < said["other_processes_bytes"] < 41 * mb, said
+            assert "  its control group used " in tools.print(running.file, "--memory").stdout
+
+            recording = tools.record("sh", "-c", f"{inside} exec {eater} 2000", options=("--force",))
+            known = recording.json()
+            assert known["program"]["end_reason"] == "memory", known["quality"]
+            assert re.search(r"; its control group used 1[45678]\d\.\d MB of 167\.8 MB, of that 4[123]\.\d MB other processes",
+                             killed(known)), killed(known)
+            assert other.process.poll() is None
+        finally:
+            other.end()
+            file.unlink(missing_ok=True)
 
 
 @pytest.mark.attach

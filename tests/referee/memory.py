@@ -39,6 +39,7 @@ class Look:
         self.own_rss = self.rss - self.bytes["ours"]
         self.heap = sum(self.bytes[name] for name in (*PARTS[:5], "heap"))
         self.has_pages = bool(self.row["has"] & PAGES)
+        self.group = next((g for g in r.tables["groups"] if g["time_ns"] == self.row["time_ns"]), None)
 
     def named(self, name):
         """What each maker (a chain of addresses), module or file has of a part; () and "": nobody in particular."""
@@ -54,6 +55,22 @@ def shown(r):
     return max(looks_of(r), key=lambda k: (k.has_pages, k.rss, k.number), default=None)
 
 
+def others_of(group):
+    """What other processes of it hold."""
+    return max(0, group["anonymous_bytes"] - group["own_bytes"])
+
+
+def use_of(group):
+    """What is used of its limit, in words."""
+    least, back = group["limit_bytes"] // 100, group["inactive_bytes"]
+    parts = [(others_of(group), "other processes"),
+             (group["file_bytes"] - group["shared_bytes"],
+              "page cache" + (f" ({in_bytes(back)} can be taken back)" if back >= least else "")),
+             (group["shared_bytes"], "shared memory"), (group["kernel_bytes"], "the kernel")]
+    said = ", ".join(f"{in_bytes(size)} {words}" for size, words in parts if size >= least)
+    return f"{in_bytes(group['used_bytes'])} of {in_bytes(group['limit_bytes'])}" + (f", of that {said}" if said else "")
+
+
 def judge_kill(r, text):
     """What the kernel's kill left: the heap, and the last look with its four largest parts."""
     heap = in_bytes(sum(block.size for block in r.blocks if is_left(block)))
@@ -67,7 +84,8 @@ def judge_kill(r, text):
     largest = sorted((n for n in PARTS if last.bytes[n]), key=lambda n: (-last.bytes[n], PARTS.index(n)))[:4]
     rest = last.rss - sum(last.bytes[n] for n in largest)
     truth = (f"; {in_time(r.meta['duration_ns'] - last.row['time_ns'])} before, RSS was {in_bytes(last.rss)}: " +
-             ", ".join([f"{in_bytes(last.bytes[n])} {WORDS[n]}" for n in largest] + [f"{in_bytes(rest)} others"] * (rest > 0)))
+             ", ".join([f"{in_bytes(last.bytes[n])} {WORDS[n]}" for n in largest] + [f"{in_bytes(rest)} others"] * (rest > 0)) +
+             (f"; its control group used {use_of(last.group)}" if last.group else ""))
     return wrong + ([f"killed: '{truth}', not '{said[2]}'"] if said[2] != truth else [])
 
 
@@ -91,7 +109,10 @@ def judge_looks(referee):
         row = look.row
         truth = {"look": look.number, "pid": row["pid"], "at": AT[row["at"]], "time_ns": row["time_ns"],
                  "rss_bytes": look.rss, "swap_bytes": row["swap_bytes"], "changed_bytes": row["changed_bytes"],
-                 "has_pages": look.has_pages, "has_makers": bool(row["has"] & MAKERS)}
+                 "has_pages": look.has_pages, "has_makers": bool(row["has"] & MAKERS),
+                 "control_group": look.group and {
+                     **{key: value for key, value in look.group.items() if key not in ("time_ns", "own_bytes")},
+                     "other_processes_bytes": others_of(look.group)}}
         truth["parts"] = [
             {"id": name, "bytes": look.bytes[name],
              **({"asked_bytes": look.asked} if name in ("heap_live", "heap") else {}),
@@ -201,7 +222,8 @@ def judge_parts(referee, look, lines):
     rest, mapped, smaller = look.bytes["mapped"], [], None
     remarks = [f"  {in_bytes(look.row['swap_bytes'])} more are swapped out",
                f"  about {in_bytes(look.row['changed_bytes'])} came or went while it was read",
-               "  resident pages could not be read: what has several owners is not known"]
+               "  resident pages could not be read: what has several owners is not known",
+               f"  its control group used {use_of(look.group)}" if look.group else None]
     for line in lines:
         form = re.fullmatch(r"  (.+?)…? +([\d.]+[KMGT]?) +([\d.]+)", line)
         if not form:

@@ -12,10 +12,11 @@ enum { S = 1000000000, MB = 1000000, LOOKS = 1000 };
 
 static void add(struct looks *l, struct aggregate *blocks, enum rec_look_at at, uint64_t now_ns) {
 	static const struct wire_range own[WIRE_N_OWN];
+	static const struct cgroup group;
 	struct texts texts = {0};
 	struct view v = {0};
 	const struct looks_known known = {.blocks = blocks, .texts = &texts};
-	assert_true(view_read(&v, getpid(), own));
+	assert_true(view_read(&v, getpid(), &group, own));
 	assert_true(looks_add(l, &v, &known, getpid(), at, now_ns));
 	view_finish(&v);
 	texts_finish(&texts);

@@ -52,6 +52,7 @@ static int set_up(void **state) {
 	(void)state;
 	r = sample_recording();
 	r.looks.items = looks, r.looks.n = 0;
+	r.groups.n = 0;
 	r.parts.items = parts, r.parts.n = 0;
 	r.mappings.items = mappings, r.mappings.n = 2;
 	r.summary.peak_bytes = 90 * MB;
@@ -260,6 +261,38 @@ static void tells_what_was_asked_for_and_is_not_in_memory(void **state) {
 	assert_null(find("untouched"));
 }
 
+static void says_what_is_used_of_a_limit(void **state) {
+	(void)state;
+	static struct rec_group group = {.time_ns = 1000ull * MS,
+			.limit_bytes = 100 * MB,
+			.used_bytes = 99 * MB,
+			.anonymous_bytes = 83 * MB,
+			.own_bytes = 71 * MB,
+			.file_bytes = 14 * MB,
+			.shared_bytes = 5 * MB,
+			.inactive_bytes = 2 * MB,
+			.kernel_bytes = 999999};
+	struct buffer text = {0};
+	look_at(900, REC_AT_RSS_PEAK);
+	look_at(1000, REC_AT_TRIGGER);
+	part(REC_PART_HEAP_LIVE, 70);
+	part(REC_PART_FILES, 2);
+	r.groups.items = &group, r.groups.n = 1;
+	assert_null(memory_look(&r, 0).group);
+	assert_ptr_equal(memory_look(&r, 1).group, &group);
+	memory_put_group(&text, &group);
+	assert_true(slice_equal(buffer_view(&text),
+			slice_of_text("99.0 MB of 100.0 MB, of that 12.0 MB other processes, 9.0 MB page cache "
+						  "(2.0 MB can be taken back), 5.0 MB shared memory")));
+	buffer_clear(&text);
+	group.anonymous_bytes = 60 * MB, group.inactive_bytes = 0, group.file_bytes = 5 * MB;
+	group.kernel_bytes = MB;
+	memory_put_group(&text, &group);
+	assert_true(slice_equal(buffer_view(&text),
+			slice_of_text("99.0 MB of 100.0 MB, of that 5.0 MB shared memory, 1.0 MB the kernel")));
+	buffer_finish(&text);
+}
+
 #define TEST(t) cmocka_unit_test_setup_teardown(t, set_up, tear_down)
 
 int main(void) {
@@ -273,6 +306,7 @@ int main(void) {
 			TEST(names_who_mapped_most),
 			TEST(tells_of_stacks_and_of_what_was_given_back),
 			TEST(tells_what_was_asked_for_and_is_not_in_memory),
+			TEST(says_what_is_used_of_a_limit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,6 +61,65 @@ static void write_file(const char *folder, const char *name, const char *text) {
 	(void)fclose(f);
 }
 
+static struct cgroup_memory group_memory_of(const struct cgroup *group) {
+	struct cgroup_memory m;
+	assert_true(cgroup_memory(group, &m));
+	return m;
+}
+
+/** As version 1 writes them, and version 2 before Linux 5.18 and since. */
+static void uses_of_both_versions(void **state) {
+	(void)state;
+	static const struct {
+		const char *membership, *folder, *limit, *files[12];
+		struct cgroup_memory m;
+	} groups[] = {
+			{"4:memory:/a\n", "/memory", "memory.limit_in_bytes",
+					{"memory.usage_in_bytes", "101650432\n", "memory.failcnt", "217\n",
+							"memory.kmem.usage_in_bytes", "1052672\n", "memory.stat",
+							"cache 0\nrss 0\nshmem 0\ninactive_file 0\ntotal_cache 10223616\n"
+							"total_rss 90226688\ntotal_rss_huge 0\ntotal_shmem 9142272\n"
+							"total_swap 4096\ntotal_inactive_file 565248\n"},
+					{101650432, 90226688, 4096, 10223616, 9142272, 565248, 1052672, 217}},
+			{"0::/a\n", "", "memory.max",
+					{"memory.current", "100663296\n", "memory.swap.current", "8192\n",
+							"memory.events", "low 0\nhigh 0\nmax 31\noom 1\noom_kill 1\n",
+							"memory.stat",
+							"anon 81977344\nfile 17977344\nkernel_stack 49152\npercpu 0\nsock 4096\n"
+							"shmem 0\nfile_mapped 0\ninactive_file 17842176\nslab 421376\n"},
+					{100663296, 81977344, 8192, 17977344, 0, 17842176, 474624, 31}},
+			{"0::/a\n", "", "memory.max",
+					{"memory.current", "100663296\n", "memory.events", "low 0\nmax 2\n",
+							"memory.stat",
+							"anon 81977344\nfile 17977344\nkernel 675840\nkernel_stack 49152\n"
+							"shmem 135168\ninactive_file 17842176\nslab 421376\n"},
+					{100663296, 81977344, 0, 17977344, 135168, 17842176, 675840, 2}},
+	};
+	for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
+		char root[] = "/tmp/test-cgroup-XXXXXX", folder[128], command[160], text[128];
+		assert_non_null(mkdtemp(root));
+		(void)snprintf(folder, sizeof folder, "%s%s/a", root, groups[i].folder);
+		(void)snprintf(command, sizeof command, "mkdir -p '%s'", folder);
+		assert_int_equal(system(command), 0);
+		struct cgroup group;
+		strcpy(text, groups[i].membership);
+		assert_true(cgroup_parse(&group, text, root));
+		struct cgroup_memory m;
+		assert_int_equal(cgroup_memory_limit(&group), 0);
+		assert_false(cgroup_memory(&group, &m)); // nothing limits it
+		write_file(folder, groups[i].limit, "104857600\n");
+		for (size_t k = 0; groups[i].files[k]; k += 2) {
+			write_file(folder, groups[i].files[k], groups[i].files[k + 1]);
+		}
+		assert_int_equal(cgroup_memory_limit(&group), 104857600);
+		m = group_memory_of(&group);
+		assert_memory_equal(&m, &groups[i].m, sizeof m);
+		(void)snprintf(command, sizeof command, "rm -r '%s'", root);
+		assert_int_equal(system(command), 0);
+		assert_false(cgroup_memory(&group, &m));
+	}
+}
+
 static void control_groups_of_both_versions(void **state) {
 	(void)state;
 	static const struct {
@@ -105,6 +164,7 @@ static void control_groups_of_both_versions(void **state) {
 		write_file(folder, "memory.stat", versions[i].stat);
 		assert_int_equal(cgroup_memory_used(&group, 5999999), 4000000);
 		assert_int_equal(cgroup_memory_used(&group, 6000000), 0);
+		assert_int_equal(group_memory_of(&group).limit_hits, 0);
 		(void)snprintf(command, sizeof command, "rm -r '%s'", root);
 		assert_int_equal(system(command), 0);
 		assert_int_equal(cgroup_memory_limit(&group), 0);
@@ -376,6 +436,7 @@ static void a_socket_makes_way_only_when_nobody_listens(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(parents_are_made),
+			cmocka_unit_test(uses_of_both_versions),
 			cmocka_unit_test(control_groups_of_both_versions),
 			cmocka_unit_test(small_files),
 			cmocka_unit_test(ourselves_as_a_process),

@@ -109,10 +109,13 @@ static uint64_t rss_of(pid_t pid) {
 	return process_memory(pid, &memory) ? memory.rss_bytes : 0;
 }
 
-bool view_read(struct view *v, pid_t pid, const struct wire_range own[WIRE_N_OWN]) {
+bool view_read(struct view *v, pid_t pid, const struct cgroup *group,
+		const struct wire_range own[WIRE_N_OWN]) {
 	uint64_t start_ns = clock_thread_cpu_ns();
 	v->rss_before_bytes = rss_of(pid);
-	bool ok = smaps_read(&v->areas, pid) && pagemap_look(&v->pages, pid, &v->areas, true);
+	bool ok = smaps_read(&v->areas, pid);
+	(void)cgroup_memory(group, &v->group); // as near to what smaps says as can be
+	ok = ok && pagemap_look(&v->pages, pid, &v->areas, true);
 	v->rss_after_bytes = ok ? rss_of(pid) : 0;
 	ok = ok && take_own(v, own) && find_ours(v) && find_modules(v, pid);
 	if (v->ours.n > 1) {
@@ -262,6 +265,16 @@ static bool take_parts(struct look *look, const struct parts *parts, struct text
 	return true;
 }
 
+static struct rec_group group_of(const struct view *v, uint64_t limit_bytes, uint64_t now_ns) {
+	return (struct rec_group){
+			.time_ns = now_ns,
+			.limit_bytes = limit_bytes,
+			.own_bytes = SUM(i, v->areas.n, v->areas.items[i].anonymous_bytes),
+			FIELDS_OF(&v->group, used_bytes, anonymous_bytes, file_bytes, shared_bytes,
+					inactive_bytes, kernel_bytes, swap_bytes, limit_hits),
+	};
+}
+
 static bool join(const struct view *v, const struct looks_known *known, struct parts *out) {
 	const struct parts_input in = {
 			.page_bytes = (uint64_t)sysconf(_SC_PAGESIZE),
@@ -302,6 +315,7 @@ bool looks_add(struct looks *l, const struct view *v, const struct looks_known *
 				.at = (uint8_t)at,
 				.has = (uint8_t)parts.has,
 		};
+		look->group = group_of(v, known->limit_bytes, now_ns);
 		if (parts.rss_bytes > l->peak_bytes) {
 			l->peak_bytes = parts.rss_bytes;
 			l->peak_ns = now_ns;
@@ -327,12 +341,16 @@ bool looks_put(const struct looks *l, struct recording *r) {
 	r->looks.items = arena_new(&r->arena, struct rec_look, l->items.n + 1);
 	r->parts.items = arena_new(&r->arena, struct rec_part, n_parts + 1);
 	r->untouched.items = arena_new(&r->arena, struct rec_untouched, n_untouched + 1);
-	if (!r->looks.items || !r->parts.items || !r->untouched.items) {
+	r->groups.items = arena_new(&r->arena, struct rec_group, l->items.n + 1);
+	if (!r->groups.items || !r->looks.items || !r->parts.items || !r->untouched.items) {
 		return false;
 	}
 	for (uint32_t i = 0; i < l->items.n; i++) {
 		const struct look *look = &l->items.items[i];
 		r->looks.items[r->looks.n++] = look->row;
+		if (look->group.used_bytes > 0) {
+			r->groups.items[r->groups.n++] = look->group;
+		}
 		for (size_t k = 0; k < look->parts.n; k++) {
 			struct rec_part *part = &r->parts.items[r->parts.n++];
 			*part = look->parts.items[k];

@@ -10,6 +10,7 @@
 
 #include "base/texts.h"
 #include "engine/parts.h"
+#include "sys/cgroup.h"
 #include "trace/recording.h"
 #include "wire/segment.h"
 
@@ -26,15 +27,18 @@ struct view {
 	struct pagemap pages;
 	VEC(struct parts_range) ours;    // of heaptrack, by rising address
 	VEC(struct parts_range) modules; // with their bss, by rising address
+	struct cgroup_memory group;      // used_bytes 0: it has none with a limit
 	uint64_t rss_before_bytes, rss_after_bytes;
 	uint64_t cost_ns; // CPU time of reading
 };
 
 /**
- * `own`: what the recorder says that it has mapped. False: the process is gone or may not be read,
+ * `own`: what the recorder says that it has mapped. `group`: its control group, after its limit was
+ * asked for. False: the process is gone or may not be read,
  * or out of memory. Finish `v` in any case.
  */
-bool view_read(struct view *v, pid_t pid, const struct wire_range own[WIRE_N_OWN]);
+bool view_read(struct view *v, pid_t pid, const struct cgroup *group,
+		const struct wire_range own[WIRE_N_OWN]);
 
 /** Once more how much is resident now, after other things are known, too. */
 void view_take_rss(struct view *v, pid_t pid);
@@ -45,6 +49,7 @@ enum { LOOKS_REQUESTED = 16 };
 
 struct look {
 	struct rec_look row;
+	struct rec_group group;     // used_bytes 0: there is none
 	VEC(struct rec_part) parts; // their `look` is set by looks_put
 	VEC(struct rec_untouched) untouched;
 };
@@ -66,8 +71,9 @@ struct looks_known {
 	const struct smaps *before;      // as in struct parts_input
 	const struct parts_thread *threads;
 	size_t n_threads;
-	bool has_all_blocks; // false: some that are live are not among `blocks`
-	struct texts *texts; // for the names of files
+	uint64_t limit_bytes; // of the control group
+	bool has_all_blocks;  // false: some that are live are not among `blocks`
+	struct texts *texts;  // for the names of files
 };
 
 /**

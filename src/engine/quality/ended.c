@@ -80,26 +80,30 @@ static const char *signal_name(int signal, char out[16]) {
 }
 
 /** "; 80 ms before, RSS was 97.1 MB: 80.2 MB live blocks, 3.1 MB code and files, 9.9 MB others". */
-static void put_last_look(const struct recording *r, char *out, size_t size) {
+static void put_last_look(const struct recording *r, struct buffer *out) {
 	struct memory_look m = memory_at_end(r);
 	uint64_t rest = m.look->rss_bytes;
-	size_t n = (size_t)snprintf(out, size,
+	buffer_printf(out,
 			"; %s before, RSS was %s:", HUMAN_DURATION(r->meta.duration_ns - m.look->time_ns),
 			HUMAN_BYTES(rest));
-	for (int i = 0; i < PARTS_SAID && n < size; i++) {
+	for (int i = 0; i < PARTS_SAID; i++) {
 		uint8_t most = 0;
 		for (uint8_t part = 1; part < REC_PARTS; part++) {
 			most = m.bytes[part] > m.bytes[most] ? part : most;
 		}
 		if (m.bytes[most] > 0) {
-			n += (size_t)snprintf(out + n, size - n, "%s %s %s", i > 0 ? "," : "",
-					HUMAN_BYTES(m.bytes[most]), memory_part_texts[most].words);
+			buffer_printf(out, "%s %s %s", i > 0 ? "," : "", HUMAN_BYTES(m.bytes[most]),
+					memory_part_texts[most].words);
 		}
 		rest -= m.bytes[most];
 		m.bytes[most] = 0;
 	}
-	if (rest > 0 && n < size) {
-		(void)snprintf(out + n, size - n, ", %s others", HUMAN_BYTES(rest));
+	if (rest > 0) {
+		buffer_printf(out, ", %s others", HUMAN_BYTES(rest));
+	}
+	if (m.group) {
+		buffer_text(out, "; its control group used ");
+		memory_put_group(out, m.group);
 	}
 }
 
@@ -107,7 +111,8 @@ static void say_killed_for_memory(struct quality_writer *w, const char *at) {
 	const struct recording *r = w->recording;
 	const struct rec_meta *m = &r->meta;
 	const struct rec_sample *last = r->samples.n ? &r->samples.items[r->samples.n - 1] : NULL;
-	char why[128], seen[256] = "";
+	struct buffer seen = {0};
+	char why[128];
 	if (m->end_limit > 0) {
 		(void)snprintf(why, sizeof why, "its control group had used up its memory limit of %s",
 				HUMAN_BYTES(m->end_limit));
@@ -115,14 +120,15 @@ static void say_killed_for_memory(struct quality_writer *w, const char *at) {
 		(void)snprintf(why, sizeof why, "memory had run out");
 	}
 	if (r->looks.n > 0) {
-		put_last_look(r, seen, sizeof seen);
+		put_last_look(r, &seen);
 	} else if (last && last->rss_bytes > last->ours_bytes) {
-		(void)snprintf(seen, sizeof seen, ", the last RSS seen %s",
+		buffer_printf(&seen, ", the last RSS seen %s",
 				HUMAN_BYTES(last->rss_bytes - last->ours_bytes));
 	}
 	quality_say(w, "killed", m->end_limit,
-			"the kernel killed the program at %s (SIGKILL), because %s; the heap was %s then%s", at,
-			why, HUMAN_BYTES(r->summary.live_bytes), seen);
+			"the kernel killed the program at %s (SIGKILL), because %s; the heap was %s then%.*s",
+			at, why, HUMAN_BYTES(r->summary.live_bytes), SLICE_ARG(buffer_view(&seen)));
+	buffer_finish(&seen);
 }
 
 /** "was ended by SIGABRT", or "exited with status 1". */

@@ -2,9 +2,12 @@
 /* Sums up the parts of a look, and what each maker, module and file has of them. */
 #include "engine/memory.h"
 
+#include "base/human.h"
 #include "base/sorted.h"
 
 #include <stdlib.h>
+
+enum { LEAST_OF_GROUP = 100, PAGE_CACHE = 1 };
 
 const struct memory_part_text memory_part_texts[REC_PARTS] = {
 		[REC_PART_HEAP_LIVE] = {"heap_live", "live blocks"},
@@ -38,6 +41,9 @@ struct memory_look memory_look(const struct recording *r, uint32_t number) {
 		return m;
 	}
 	m.look = &r->looks.items[number];
+	EACH(g, r->groups) {
+		m.group = g->time_ns == m.look->time_ns ? g : m.group;
+	}
 	EACH(p, r->parts) {
 		if (p->look == number) {
 			m.rows = m.n_rows++ ? m.rows : p;
@@ -76,6 +82,29 @@ bool memory_has_look(const struct lens *l, const struct recording *r, uint32_t l
 	bool has_begun = !l->has_range || l->from < 0 || edges[l->from].time_ns < now;
 	bool has_ended = l->has_range && l->to < (int32_t)r->edges.n && edges[l->to].time_ns < now;
 	return has_begun && !has_ended;
+}
+
+void memory_put_group(struct buffer *out, const struct rec_group *g) {
+	const struct {
+		uint64_t bytes;
+		const char *words;
+	} parts[] = {
+			{memory_others_bytes(g), "other processes"},
+			[PAGE_CACHE] = {g->file_bytes - g->shared_bytes, "page cache"},
+			{g->shared_bytes, "shared memory"},
+			{g->kernel_bytes, "the kernel"},
+	};
+	const char *before = ", of that ";
+	buffer_printf(out, "%s of %s", HUMAN_BYTES(g->used_bytes), HUMAN_BYTES(g->limit_bytes));
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+		if (parts[i].bytes >= g->limit_bytes / LEAST_OF_GROUP) {
+			buffer_printf(out, "%s%s %s", before, HUMAN_BYTES(parts[i].bytes), parts[i].words);
+			before = ", ";
+		}
+		if (i == PAGE_CACHE && g->inactive_bytes >= g->limit_bytes / LEAST_OF_GROUP) {
+			buffer_printf(out, " (%s can be taken back)", HUMAN_BYTES(g->inactive_bytes));
+		}
+	}
 }
 
 /** Code without a name is that of its module. */

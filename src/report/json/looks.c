@@ -43,6 +43,19 @@ static void put_untouched(const struct looks_writer *w, const struct rec_untouch
 	json_close(j);
 }
 
+/** Null: no limit of a control group is known. */
+static void put_group(struct json *j, const struct rec_group *g) {
+	if (!g) {
+		json_null(j, "control_group");
+		return;
+	}
+	json_open(j, "control_group", '{');
+	JSON_FIELDS(j, g, limit_bytes, used_bytes, anonymous_bytes, file_bytes, shared_bytes,
+			inactive_bytes, kernel_bytes, swap_bytes, limit_hits);
+	json_number(j, "other_processes_bytes", memory_others_bytes(g));
+	json_close(j);
+}
+
 void looks_put_one(const struct looks_writer *w, uint32_t look) {
 	const struct memory_look m = memory_look(w->r, look);
 	struct json *j = w->j;
@@ -53,6 +66,7 @@ void looks_put_one(const struct looks_writer *w, uint32_t look) {
 	JSON_FIELDS(j, m.look, time_ns, rss_bytes, swap_bytes, changed_bytes);
 	json_bool(j, "has_pages", m.look->has & REC_HAS_PAGES);
 	json_bool(j, "has_makers", m.look->has & REC_HAS_MAKERS);
+	put_group(j, m.group);
 	json_open(j, "parts", '[');
 	for (uint8_t i = 0; i < REC_PARTS; i++) {
 		if (m.bytes[i] > 0) {

@@ -159,6 +159,12 @@ static uint32_t put_remarks(struct writer *w, struct buffer *out, bool is_full) 
 		buffer_printf(out, "  %s more are swapped out\n", HUMAN_BYTES(look->swap_bytes));
 		n++;
 	}
+	if (w->m.group) {
+		buffer_text(out, "  its control group used ");
+		memory_put_group(out, w->m.group);
+		buffer_u8(out, '\n');
+		n++;
+	}
 	if (look->changed_bytes > (is_full ? 0 : look->rss_bytes / 100 * REMARK_PERCENT)) {
 		buffer_printf(out, "  about %s came or went while it was read\n",
 				HUMAN_BYTES(look->changed_bytes));

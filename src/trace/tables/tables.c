@@ -30,6 +30,7 @@ _Static_assert(sizeof(struct rec_range) == 32, "columns");
 _Static_assert(sizeof(struct rec_look) == 56, "columns");
 _Static_assert(sizeof(struct rec_part) == 40, "columns");
 _Static_assert(sizeof(struct rec_untouched) == 32, "columns");
+_Static_assert(sizeof(struct rec_group) == 11 * 8, "columns");
 
 // ---- columns, as registry.def has them
 
@@ -187,5 +188,6 @@ const struct state_table state_tables[] = {
 		STATE(looks),
 		STATE(parts),
 		STATE(untouched),
+		STATE(groups),
 };
 const size_t n_state_tables = sizeof state_tables / sizeof *state_tables;

@@ -150,6 +150,12 @@ static bool put_look(struct facts *f, uint32_t look) {
 	JSON_FIELDS(j, m.look, time_ns, rss_bytes, swap_bytes, changed_bytes);
 	json_number(j, "asked_bytes", m.asked_bytes);
 	json_bool(j, "has_pages", m.look->has & REC_HAS_PAGES);
+	struct buffer group = {0};
+	if (m.group) {
+		memory_put_group(&group, m.group);
+	}
+	json_string(j, "control_group", buffer_view(&group));
+	buffer_finish(&group);
 	json_open(j, "parts", '[');
 	for (uint8_t i = 0; ok && i < REC_PARTS; i++) {
 		ok = m.bytes[i] == 0 || put_part(f, &m, i);

@@ -66,6 +66,7 @@ export interface Look {
 	swap_bytes: number; // beside it
 	changed_bytes: number; // while it was read
 	asked_bytes: number; // of all live blocks
+	control_group: string; // what is used of its limit, in words; '': it has none
 	has_pages: boolean; // else what has several owners is not known
 	parts: MemoryPart[];
 	untouched: (Place & { blocks: number; asked_bytes: number; resident_bytes: number })[];

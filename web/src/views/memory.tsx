@@ -138,6 +138,7 @@ function Remarks({ look }: { look: Look }) {
 		lazy > 0
 			? `${bytes(lazy)} were given back (MADV_FREE), and the kernel has not taken them yet.`
 			: '',
+		look.control_group ? `The control group used ${look.control_group}.` : '',
 		look.swap_bytes > 0 ? `${bytes(look.swap_bytes)} more are swapped out.` : '',
 		look.has_pages
 			? ''
