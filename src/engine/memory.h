@@ -36,6 +36,11 @@ static inline uint64_t memory_others_bytes(const struct rec_group *g) {
 	return g->anonymous_bytes > g->own_bytes ? g->anonymous_bytes - g->own_bytes : 0;
 }
 
+/** A row of memory_look.untouched tells of blocks that were not in memory, not of pages alone. */
+static inline bool memory_is_absent(const struct rec_untouched *u) {
+	return u->asked_bytes - u->resident_bytes >= 4096;
+}
+
 /**
  * "97.1 MB of 100.0 MB, of that 12.0 MB other processes, 2.0 MB page cache": what is used of the
  * limit, and by whom but the process itself, if it is a hundredth of the limit or more.

@@ -63,24 +63,28 @@ struct parts_row {
 	uint8_t part;             // enum rec_part_id
 };
 
-/** Of the live blocks of one stack, what was never in memory. */
+/** Of the live blocks of one stack, what was never in memory, and what they keep there. */
 struct parts_untouched {
 	uint64_t asked_bytes, resident_bytes;
-	uint32_t stack; // row of recording.stacks
+	uint64_t pinned_bytes; // free: up to the next block on the same pages, before the first of them
+	uint32_t stack;        // row of recording.stacks
 	uint32_t blocks;
 };
 
 /** Zeroed: empty. Rows of one part follow each other, the largest first. */
 struct parts {
 	VEC(struct parts_row) rows;
-	VEC(struct parts_untouched) untouched; // largest difference first, of 4 KiB or more
+	VEC(struct parts_untouched) untouched; // what weighs most first, see PARTS_PINNED
 	uint64_t rss_bytes;                    // the sum of all rows
-	uint64_t changed_bytes; // half of what the size changed by while it was read, at least
-	uint64_t swap_bytes;    // beside it
-	uint32_t has;           // enum rec_look_has
+	uint64_t changed_bytes;   // half of what the size changed by while it was read, at least
+	uint64_t swap_bytes;      // beside it
+	uint64_t huge_bytes;      // in huge pages, of which at most
+	uint64_t huge_free_bytes; // are of the heap and of no block
+	uint32_t has;             // enum rec_look_has
 };
 
 enum { PARTS_NAMES = 12, PARTS_MAKERS = 40, PARTS_UNTOUCHED = 64 }; // rows that are told apart
+enum { PARTS_ABSENT = 4096, PARTS_PINNED = 65536 }; // bytes not in memory, or pinned: no row below
 
 /** `out` is zeroed, and to be finished in any case. False: no memory. */
 bool parts_join(const struct parts_input *in, struct parts *out, struct err *err);

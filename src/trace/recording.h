@@ -284,10 +284,11 @@ enum rec_look_has {
 /** The process seen from outside at one moment, with an owner for each resident page. */
 struct rec_look {
 	uint64_t time_ns;
-	uint64_t rss_bytes;     // the sum of its parts
-	uint64_t swap_bytes;    // beside it
-	uint64_t changed_bytes; // about as much came or went while it was read
-	uint64_t cost_ns;       // CPU time of the reader
+	uint64_t rss_bytes;                   // the sum of its parts
+	uint64_t swap_bytes;                  // beside it
+	uint64_t changed_bytes;               // about as much came or went while it was read
+	uint64_t cost_ns;                     // CPU time of the reader
+	uint64_t huge_bytes, huge_free_bytes; // in huge pages; of them at most, of the heap and free
 	uint32_t pid;
 	uint32_t n_inside; // threads that were inside an allocation function
 	uint8_t at;        // enum rec_look_at
@@ -325,7 +326,8 @@ struct rec_part {
 /** Of the live blocks of a stack, what was never in memory at a look. Ordered by look. */
 struct rec_untouched {
 	uint64_t asked_bytes, resident_bytes;
-	uint32_t look, stack; // index into stacks
+	uint64_t pinned_bytes; // free beside these blocks, on the pages on which they lie
+	uint32_t look, stack;  // index into stacks
 	uint32_t blocks;
 };
 

@@ -109,6 +109,7 @@ def judge_looks(referee):
         row = look.row
         truth = {"look": look.number, "pid": row["pid"], "at": AT[row["at"]], "time_ns": row["time_ns"],
                  "rss_bytes": look.rss, "swap_bytes": row["swap_bytes"], "changed_bytes": row["changed_bytes"],
+                 "huge_bytes": row["huge_bytes"], "huge_free_bytes": row["huge_free_bytes"],
                  "has_pages": look.has_pages, "has_makers": bool(row["has"] & MAKERS),
                  "control_group": look.group and {
                      **{key: value for key, value in look.group.items() if key not in ("time_ns", "own_bytes")},
@@ -120,7 +121,7 @@ def judge_looks(referee):
                        "name": r.text(p["name"]) or None, "stack": maker(p)} for p in look.named(name)]}
             for name in PARTS if look.bytes[name]]
         truth["untouched"] = [{"blocks": u["blocks"], "asked_bytes": u["asked_bytes"],
-                               "resident_bytes": u["resident_bytes"],
+                               "resident_bytes": u["resident_bytes"], "pinned_bytes": u["pinned_bytes"],
                                "stack": r.chain(r.tables["stacks"][u["stack"]]["node"])} for u in look.untouched]
         found = {**one, "parts": [{**part, "rows": [{**p, "stack": chain(p["stack"])} for p in part["rows"]]}
                                   for part in one["parts"]],
@@ -140,6 +141,10 @@ def contradictions(r, look):
         wrong.append(f"look {look.number}: {look.bytes['heap_live']} B of {look.asked} B of live blocks are resident")
     if look.bytes["heap"] and any(look.bytes[name] for name in PARTS[:4]):
         wrong.append(f"look {look.number}: the heap is told apart, and is not")
+    if sum(u["pinned_bytes"] for u in look.untouched) > look.bytes["heap_partly_free"]:
+        wrong.append(f"look {look.number}: more is free beside blocks than on all their pages")
+    if look.row["huge_free_bytes"] > min(look.row["huge_bytes"], look.heap):
+        wrong.append(f"look {look.number}: more of huge pages is free than there is")
     if any(u["resident_bytes"] > u["asked_bytes"] for u in look.untouched):
         wrong.append(f"look {look.number}: more is resident than was asked for")
     if AT[look.row["at"]] != "end" or not look.row["has"] & BLOCKS:
@@ -299,6 +304,16 @@ def judge_mapped(referee, look, rows, whole):
 
 def at_words(look):
     return "the end" if AT[look.row["at"]] == "end" else in_time(look.row["time_ns"])
+
+
+def heap_since(r, look, since):
+    """What blocks held at most from then on."""
+    return max([look.asked, *(edge["bytes"] + r.summary["old_bytes"] for edge in r.tables["edges"] if edge["end_ns"] > since)])
+
+
+def free_and_freed(r, look):
+    """What of the heap's pages no block has, and by how much blocks held more before."""
+    return look.bytes["heap_free"] + look.bytes["heap_partly_free"], heap_since(r, look, 0) - look.asked
 
 
 def kept(r, look):

@@ -60,6 +60,11 @@ FORMS = {
                  r"memory, and then are gone\.",
     "untouched": rf"(?P<who>.+): (?P<bytes>{BYTES}) of (?P<of>{BYTES}) in (?P<n>{COUNT}) live blocks? were not in memory at "
                  rf"(?P<when>the end|{TIME}), and are no part of RSS\.",
+    "pins": rf"(?P<who>.+): (?P<of>{BYTES}) in (?P<n>{COUNT}) live blocks? keep {OF_RSS} in memory that are free on the same "
+            rf"pages at (?P<when>the end|{TIME})\.",
+    "huge-pages": rf"about {OF_RSS} of the heap are in memory at (?P<when>the end|{TIME}) without ever having been used, because they "
+                  r"are parts of huge pages; prctl\(PR_SET_THP_DISABLE\) makes pages small\.",
+    "swap": rf"beside RSS, {OF_RSS} are swapped out at (?P<when>the end|{TIME})\.",
     "runtime": rf"(?P<who>.+) holds (?P<bytes>{BYTES}) \((?P<share>{PERCENT}) of the peak\) for what it runs"
                rf"(?:, (?P<part>{BYTES}) of it in (?P<module>.+?))?"
                rf"(?:, (?P<asked>{BYTES}) (?:of it )?asked for by (?P<asker>.+?))?"
@@ -716,17 +721,40 @@ class Sentence:
         look = memory.shown(self.recorded)
         self.judge_of_look(look, sum(look.lazy.values()))
 
+    def judge_swap(self):
+        look = memory.shown(self.recorded)
+        self.judge_of_look(look, look.row["swap_bytes"])
+
+    def judge_huge_pages(self):
+        look = memory.looks_of(self.recorded)[-1]
+        free, freed = memory.free_and_freed(self.recorded, look)
+        held = min(look.row["huge_free_bytes"], free - freed)
+        self.judge_of_look(look, held)
+        if held < max(8_000_000, look.own_rss // 10):
+            self.wrong("not much", held)
+
+    def judge_pins(self):
+        look = memory.looks_of(self.recorded)[-1]
+        held, asked = self.judge_presence(look, lambda u: u["pinned_bytes"])
+        self.number("rss_bytes", look.rss)
+        self.text("share", in_percent(held, look.rss))
+        most = memory.heap_since(self.recorded, look, look.row["time_ns"] - look.row["time_ns"] // 4)
+        if held < max(4_000_000, 4 * asked, look.own_rss // 10) or most > look.asked + held // 2:
+            self.wrong("not much, or not for long", held, asked, most)
+
     def judge_untouched(self):
-        look, of = memory.shown(self.recorded), memory.untouched_of(self.recorded)
+        self.judge_presence(memory.shown(self.recorded), lambda u: u["asked_bytes"] - u["resident_bytes"])
+
+    def judge_presence(self, look, measure):
+        """What table 43 says of a site, by one of its measures, which is what the sentence is about."""
         tables, sums = self.recorded.tables, {}
         for u in look.untouched:
-            sum_of = sums.setdefault(self.recorded.chain(tables["stacks"][u["stack"]]["node"]), [0, 0])
-            sum_of[0] += u["blocks"]
-            sum_of[1] += u["asked_bytes"]
+            sum_of = sums.setdefault(self.recorded.chain(tables["stacks"][u["stack"]]["node"]), [0, 0, 0])
+            for i, value in enumerate((measure(u), u["asked_bytes"], u["blocks"])):
+                sum_of[i] += value
 
         def figures(stacks):
-            return (sum(of[s] for s in stacks), sum(sums.get(s, (0, 0))[1] for s in stacks),
-                    sum(sums.get(s, (0, 0))[0] for s in stacks))
+            return tuple(sum(sums.get(s, (0, 0, 0))[i] for s in stacks) for i in range(3))
         wanted = tuple(self.numbers[name] for name in ("bytes", "asked_bytes", "blocks"))
         found = figures(self.stacks(lambda s: figures(s) == wanted))
         for name, value in zip(("bytes", "asked_bytes", "blocks"), found):
@@ -736,6 +764,7 @@ class Sentence:
         self.text("of", in_bytes(found[1]))
         self.text("n", f"{found[2]:,}")
         self.text("when", memory.at_words(look))
+        return found[:2]
 
     def judge_runtime(self):
         peak = self.recorded.peak

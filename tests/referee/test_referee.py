@@ -324,6 +324,20 @@ int main(void) {
 	return 0;
 }
 """,
+    "interns": """
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+static char *all[100000];
+__attribute__((noinline)) static char *intern(void) { return memset(malloc(120), 1, 120); }
+__attribute__((noinline)) static char *load(void) { return memset(malloc(120), 1, 120); }
+int main(void) {
+	for (int i = 0; i < 100000; i++) { all[i] = i % 64 ? load() : intern(); }
+	for (int i = 0; i < 100000; i++) { if (i % 64) { free(all[i]); } }
+	nanosleep(&(struct timespec){0, 400000000}, NULL);
+	return 0;
+}
+""",
     "reserves": """
 #include <stdlib.h>
 #include <string.h>
@@ -340,7 +354,7 @@ DEBIAN = [["/usr/bin/python3", "-c", PYTHON], ["/usr/bin/perl", "-e", "@a = (1..
           ["/usr/bin/git", "--help"], ["/bin/bash", "-c", "for i in {1..300}; do a[i]=$i; done"]]
 
 
-LOOKED_AT = ("retains", "reserves")
+LOOKED_AT = ("retains", "reserves", "interns")
 
 
 def tells_the_end_apart(path):
@@ -626,6 +640,16 @@ PLANTED_ELSEWHERE = {
     "kept-remedy": ("retains", text("kept-by-malloc", "malloc_trim", "mallopt")),
     "kept-elsewhere": ("reserves", anew({"id": "kept-by-malloc", "text": "malloc keeps 60.5 MB (96 % of RSS) at the end that "
                                          "are free; blocks held at most 1.0 kB."})),
+    "pins-bytes": ("interns", number("pins", "bytes", lambda n: n + 4096)),
+    "pins-text": ("interns", text("pins", r"keep [\d.]+ MB", "keep 9.9 MB")),
+    "pins-share": ("interns", text("pins", r"\(\d+ %", "(11 %")),
+    "pins-blocks": ("interns", number("pins", "blocks", lambda n: n + 1)),
+    "pins-who": ("interns", text("pins", r"^intern", "load")),
+    "pins-elsewhere": ("reserves", anew({"id": "huge-pages", "text": "about 9.5 MB (16 % of RSS) of the heap are in memory at the "
+                                         "end without ever having been used, because they are parts of huge pages; "
+                                         "prctl(PR_SET_THP_DISABLE) makes pages small."})),
+    "look-pinned": ("interns", counter("memory", "looks", -1, "untouched", 0, "pinned_bytes")),
+    "look-huge": ("interns", counter("memory", "looks", -1, "huge_bytes")),
     "untouched-bytes": ("reserves", number("untouched", "bytes", lambda n: n + 4096)),
     "untouched-text": ("reserves", text("untouched", r"of [\d.]+ MB", "of 99.9 MB")),
     "untouched-blocks": ("reserves", number("untouched", "blocks", lambda n: n + 1)),

@@ -192,6 +192,7 @@ static void put_areas(struct world *w) {
 		struct smaps_area *a = &w->areas.items[i];
 		bool has_more = w->in.pages->how != PAGEMAP_REFUSED && below(12) == 0;
 		a->rss_bytes += has_more && !a->is_hugetlb ? below(3) * w->in.page_bytes : 0;
+		a->huge_bytes = below(3) ? 0 : a->anonymous_bytes / (1 + below(2));
 		a->swap_bytes = below(100) ? 0 : w->in.page_bytes;
 		w->areas.rss_bytes += a->rss_bytes;
 	}

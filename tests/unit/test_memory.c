@@ -261,6 +261,58 @@ static void tells_what_was_asked_for_and_is_not_in_memory(void **state) {
 	assert_null(find("untouched"));
 }
 
+/** 40 blocks on pages that are free otherwise; what was just freed is accused of nothing. */
+static void tells_who_keeps_pages(void **state) {
+	(void)state;
+	static struct rec_untouched untouched[] = {{.asked_bytes = 2 * MB,
+			.resident_bytes = 2 * MB,
+			.pinned_bytes = 8 * MB,
+			.stack = 0,
+			.blocks = 40}};
+	r.untouched.items = untouched, r.untouched.n = 1;
+	look_at(1000, REC_AT_END);
+	part(REC_PART_HEAP_LIVE, 3);
+	part(REC_PART_HEAP_PARTLY_FREE, 9);
+	part(REC_PART_FILES, 8);
+	heap_was((const uint64_t[]){2, 30, 62, 62, 50, 3, 3, 3, 3, 3});
+	says("pins",
+			"make_row() app.cpp:12 <- spike(): 2.0 MB in 40 live blocks keep 8.0 MB (40 % of RSS) in "
+			"memory that are free on the same pages at the end.");
+	assert_null(find("untouched"));
+	assert_int_equal(finding_number(find("pins"), "bytes"), 8 * MB);
+	heap_was((const uint64_t[]){2, 30, 62, 62, 50, 3, 3, 3, 8, 3});
+	assert_null(find("pins"));
+	heap_was((const uint64_t[]){2, 30, 62, 62, 50, 3, 3, 3, 3, 3});
+	untouched[0].pinned_bytes--;
+	assert_null(find("pins"));
+	untouched[0].pinned_bytes++;
+	looks[0].changed_bytes = MB;
+	assert_null(find("pins"));
+}
+
+/** Only what blocks never held, and the kernel has in huge pages. */
+static void tells_of_huge_pages_and_of_swap(void **state) {
+	(void)state;
+	look_at(1000, REC_AT_END);
+	part(REC_PART_HEAP_LIVE, 10);
+	part(REC_PART_HEAP_PARTLY_FREE, 10);
+	part(REC_PART_HEAP_FREE, 30);
+	looks[0].huge_bytes = 48 * MB, looks[0].huge_free_bytes = 38 * MB;
+	heap_was((const uint64_t[]){2, 4, 6, 8, 12, 10, 10, 10, 10, 10});
+	says("huge-pages",
+			"about 38.0 MB (76 % of RSS) of the heap are in memory at the end without ever having been "
+			"used, because they are parts of huge pages; prctl(PR_SET_THP_DISABLE) makes pages small.");
+	heap_was((const uint64_t[]){2, 4, 6, 38, 12, 10, 10, 10, 10, 10});
+	assert_int_equal(finding_number(find("huge-pages"), "bytes"), 12 * MB);
+	heap_was((const uint64_t[]){2, 4, 6, 48, 12, 10, 10, 10, 10, 10});
+	assert_null(find("huge-pages"));
+	assert_null(find("swap"));
+	looks[0].swap_bytes = 9 * MB;
+	says("swap", "beside RSS, 9.0 MB (18 % of RSS) are swapped out at the end.");
+	looks[0].swap_bytes = 5 * MB;
+	assert_null(find("swap"));
+}
+
 static void says_what_is_used_of_a_limit(void **state) {
 	(void)state;
 	static struct rec_group group = {.time_ns = 1000ull * MS,
@@ -306,6 +358,8 @@ int main(void) {
 			TEST(names_who_mapped_most),
 			TEST(tells_of_stacks_and_of_what_was_given_back),
 			TEST(tells_what_was_asked_for_and_is_not_in_memory),
+			TEST(tells_who_keeps_pages),
+			TEST(tells_of_huge_pages_and_of_swap),
 			TEST(says_what_is_used_of_a_limit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

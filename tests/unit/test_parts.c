@@ -27,6 +27,7 @@ static struct {
 	size_t n;
 	uint64_t asked[STACKS], resident[STACKS];
 	uint32_t blocks[STACKS];
+	uint64_t pinned[STACKS + 1], free_of_area, huge_free;
 } slow;
 
 static struct slow_row *slow_add(uint8_t part, uint32_t mapping, const char *name, uint64_t bytes) {
@@ -87,6 +88,23 @@ static void paint(uint64_t page, uint64_t bytes, uint64_t from, uint64_t to, uin
 	}
 }
 
+/** What is free of a page is kept by the block before it there, else by the first. */
+static void slow_pins(const struct world *w, uint64_t page) {
+	const struct block *owner = NULL, *next = w->laid, *end = w->laid + w->n_laid;
+	while (end_of(next) <= page) {
+		next++;
+	}
+	for (uint64_t i = 0; i < w->in.page_bytes; i++) {
+		while (next < end && (!owner || next->start <= page + i)) {
+			owner = next++;
+		}
+		if (bytes_of_page[i] == NOTHING) {
+			slow.free_of_area++;
+			slow.pinned[owner->stack == UINT32_MAX ? STACKS : owner->stack]++;
+		}
+	}
+}
+
 /** True if the page has blocks: its bytes are theirs. */
 static bool slow_blocks(const struct world *w, uint64_t page) {
 	uint64_t size = w->in.page_bytes, count[3] = {0};
@@ -112,6 +130,7 @@ static bool slow_blocks(const struct world *w, uint64_t page) {
 	for (uint64_t i = 0; i < size; i++) {
 		count[bytes_of_page[i]]++;
 	}
+	slow_pins(w, page);
 	slow_add(REC_PART_HEAP_LIVE, 0, NULL, count[ASKED]);
 	slow_add(REC_PART_HEAP_ROUNDING, 0, NULL, count[ROUNDED]);
 	slow_add(REC_PART_HEAP_PARTLY_FREE, 0, NULL, count[NOTHING]);
@@ -278,6 +297,12 @@ static void slow_pages(const struct world *w) {
 		struct slow_owner o = slow_owner(w, p->area, p->at, p->is_file);
 		if (o.part == REC_PART_OURS || !slow_blocks(w, p->at)) {
 			slow_add(o.part, o.mapping, o.name, w->in.page_bytes);
+			slow.free_of_area += o.part == REC_PART_HEAP_FREE ? w->in.page_bytes : 0;
+		}
+		if (i + 1 == w->n_resident || p[1].area != p->area) {
+			uint64_t huge = w->areas.items[p->area].huge_bytes;
+			slow.huge_free += huge < slow.free_of_area ? huge : slow.free_of_area;
+			slow.free_of_area = 0;
 		}
 	}
 }
@@ -377,13 +402,14 @@ static void compare_untouched(const struct world *w, const struct parts *p) {
 			w->in.pages->skipped_bytes == 0 && p->swap_bytes == 0;
 	size_t n = 0;
 	for (uint32_t i = 0; i < STACKS && can_tell; i++) {
-		n += slow.asked[i] - slow.resident[i] >= 4096;
+		n += slow.asked[i] - slow.resident[i] >= PARTS_ABSENT || slow.pinned[i] >= PARTS_PINNED;
 	}
 	assert_int_equal(p->untouched.n, n);
 	for (size_t i = 0; i < n; i++) {
 		const struct parts_untouched *u = &p->untouched.items[i];
 		assert_int_equal(u->asked_bytes, slow.asked[u->stack]);
 		assert_int_equal(u->resident_bytes, slow.resident[u->stack]);
+		assert_int_equal(u->pinned_bytes, slow.pinned[u->stack]);
 		assert_int_equal(u->blocks, slow.blocks[u->stack]);
 	}
 }
@@ -415,6 +441,7 @@ static void compare(const struct world *w) {
 	assert_int_equal(asked, w->asked_bytes);
 	assert_true(p.rss_bytes >= w->areas.rss_bytes);
 	compare_untouched(w, &p);
+	assert_int_equal(p.huge_free_bytes, slow.huge_free);
 	parts_finish(&p);
 }
 

@@ -256,7 +256,7 @@ static bool take_parts(struct look *look, const struct parts *parts, struct text
 	}
 	EACH(from, parts->untouched) {
 		const struct rec_untouched to = {
-				FIELDS_OF(from, asked_bytes, resident_bytes, stack, blocks),
+				FIELDS_OF(from, asked_bytes, resident_bytes, pinned_bytes, stack, blocks),
 		};
 		if (!vec_add(&look->untouched, to)) {
 			return false;
@@ -309,7 +309,8 @@ bool looks_add(struct looks *l, const struct view *v, const struct looks_known *
 	if (ok) {
 		look->row = (struct rec_look){
 				.time_ns = now_ns,
-				FIELDS_OF(&parts, rss_bytes, swap_bytes, changed_bytes),
+				FIELDS_OF(&parts, rss_bytes, swap_bytes, changed_bytes, huge_bytes,
+						huge_free_bytes),
 				.cost_ns = l->last_cost_ns,
 				.pid = (uint32_t)pid,
 				.at = (uint8_t)at,

@@ -71,7 +71,7 @@ struct run {
 	bool records_mappings;        // and looks at memory
 	enum rec_look_at wanted_look; // REC_ATS: none
 	struct looks looks;
-	struct smaps before; // what was mapped at an attach
+	struct smaps before;    // what was mapped at an attach
 	struct namer *names;
 	struct jit jit;
 	struct keeper *keeper;

@@ -18,7 +18,6 @@
 #include "trace/recording.h"
 
 enum { GLIBC_HEAD = 8, GLIBC_LEAST = 32, ALIGNMENT = 16, SMALL = 128 };
-enum { UNTOUCHED_LEAST = 4096 };
 
 struct joining {
 	const struct parts_input *in;
@@ -160,7 +159,11 @@ static void add_group(struct joining *j, uint64_t start, uint64_t *end) {
 		live += here;
 		rounding += overlap(b_end, class_end, start, last < to ? last : to);
 		if (j->by_stack && b->stack != STACK_NONE) {
-			j->by_stack[b->stack].resident_bytes += here;
+			bool is_last = i + 1 == j->blocks.n || (b[1].start & ~mask) >= to;
+			uint64_t before = i == j->next && b->start > start ? b->start - start : 0;
+			struct parts_untouched *u = &j->by_stack[b->stack];
+			u->resident_bytes += here;
+			u->pinned_bytes += before + overlap(class_end, is_last ? to : b[1].start, start, to);
 		}
 	}
 	j->heap[REC_PART_HEAP_LIVE] += live;
@@ -221,11 +224,12 @@ static uint64_t skipped_bytes(const struct joining *j, const struct owner_span *
 
 static void add_all_pages(struct joining *j) {
 	const struct pagemap *pages = j->in->pages;
-	uint64_t most = 0;
+	uint64_t most = 0, free = 0;
 	uint32_t row_of_most = INDEX_NONE;
 	for (size_t i = 0, at = 0; j->ok && i < j->owners.spans.n; i++) {
 		const struct owner_span *s = &j->owners.spans.items[i];
 		uint64_t own = 0, file = 0;
+		free -= j->heap[REC_PART_HEAP_PARTLY_FREE];
 		while (at < pages->n && pages->items[at].end <= s->start) {
 			at++;
 		}
@@ -236,6 +240,8 @@ static void add_all_pages(struct joining *j) {
 			uint64_t rest = s->owner.part == REC_PART_OURS ? to - from : add_pages(j, from, to);
 			*(r->is_file && s->is_file ? &file : &own) += rest;
 		}
+		free += j->heap[REC_PART_HEAP_PARTLY_FREE];
+		free += s->owner.part == REC_PART_HEAP_FREE ? own : 0;
 		own = own + file == 0 ? skipped_bytes(j, s) : own;
 		uint32_t row = own ? add(j, s->owner, own) : INDEX_NONE;
 		(void)(file && add(j, owner_of_file(j->in, s->area, s->owner), file));
@@ -244,8 +250,11 @@ static void add_all_pages(struct joining *j) {
 			row_of_most = row;
 		}
 		if (i + 1 == j->owners.spans.n || s[1].area != s->area) {
+			const uint64_t huge = j->in->areas->items[s->area].huge_bytes;
+			j->out->huge_bytes += huge;
+			j->out->huge_free_bytes += huge < free ? huge : free;
 			add_lazy(j, s->area, row_of_most);
-			most = 0;
+			most = free = 0;
 			row_of_most = INDEX_NONE;
 		}
 	}
@@ -325,9 +334,16 @@ static void put_rows(struct parts *out) {
 	out->rows.n = n;
 }
 
-static int by_difference(const void *x, const void *y) {
-	const struct parts_untouched *a = x, *b = y;
-	return compare_u64(b->asked_bytes - b->resident_bytes, a->asked_bytes - a->resident_bytes);
+/** 0: not worth a row. */
+static uint64_t weight_of(const struct parts_untouched *u) {
+	uint64_t absent = u->asked_bytes - u->resident_bytes;
+	uint64_t pinned = u->pinned_bytes < PARTS_PINNED ? 0 : u->pinned_bytes;
+	absent = absent < PARTS_ABSENT ? 0 : absent;
+	return absent > pinned ? absent : pinned;
+}
+
+static int by_weight(const void *x, const void *y) {
+	return compare_u64(weight_of(y), weight_of(x));
 }
 
 /** What is asked for: only where all that is not resident was never touched. */
@@ -351,7 +367,7 @@ static bool start_untouched(struct joining *j) {
 static bool put_untouched(struct joining *j) {
 	for (uint32_t i = 0; j->by_stack && i < j->n_stacks; i++) {
 		const struct parts_untouched *u = &j->by_stack[i];
-		if (u->asked_bytes >= u->resident_bytes + UNTOUCHED_LEAST) {
+		if (weight_of(u) > 0) {
 			struct parts_untouched *row = vec_push(&j->out->untouched);
 			if (!row) {
 				return false;
@@ -361,7 +377,7 @@ static bool put_untouched(struct joining *j) {
 	}
 	if (j->out->untouched.n > 1) {
 		qsort(j->out->untouched.items, j->out->untouched.n, sizeof *j->out->untouched.items,
-				by_difference);
+				by_weight);
 	}
 	if (j->out->untouched.n > PARTS_UNTOUCHED) {
 		j->out->untouched.n = PARTS_UNTOUCHED;

@@ -38,7 +38,7 @@ static void put_part(const struct looks_writer *w, const struct memory_look *m, 
 static void put_untouched(const struct looks_writer *w, const struct rec_untouched *u) {
 	struct json *j = w->j;
 	json_open(j, NULL, '{');
-	JSON_FIELDS(j, u, blocks, asked_bytes, resident_bytes);
+	JSON_FIELDS(j, u, blocks, asked_bytes, resident_bytes, pinned_bytes);
 	w->put_stack(w->user, w->r->stacks.items[u->stack].node);
 	json_close(j);
 }
@@ -63,7 +63,8 @@ void looks_put_one(const struct looks_writer *w, uint32_t look) {
 	json_number(j, "look", look);
 	json_number(j, "pid", m.look->pid);
 	json_text(j, "at", memory_at_ids[m.look->at]);
-	JSON_FIELDS(j, m.look, time_ns, rss_bytes, swap_bytes, changed_bytes);
+	JSON_FIELDS(j, m.look, time_ns, rss_bytes, swap_bytes, changed_bytes, huge_bytes,
+			huge_free_bytes);
 	json_bool(j, "has_pages", m.look->has & REC_HAS_PAGES);
 	json_bool(j, "has_makers", m.look->has & REC_HAS_MAKERS);
 	put_group(j, m.group);

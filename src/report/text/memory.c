@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 enum { ROWS = 11, MAKERS = 3, NAMED = 2, REMARK_PERCENT = 2, SHARE_COLUMN = 10 };
+enum { PINNED_BYTES = 65536 }; // as of a row that is kept for them
 
 struct writer {
 	struct buffer *out;
@@ -228,18 +229,24 @@ void page_put_memory(struct page *p) {
 
 // ---- in full
 
-/** What of live blocks was not in memory, by stack. */
-static void put_untouched(struct writer *w) {
+/** By stack, what of live blocks was not in memory, or is free on the pages of these. */
+static void put_untouched(struct writer *w, bool is_pinned) {
+	const char *title = is_pinned ? "  free on the pages of live blocks:\n"
+								  : "  of live blocks not in memory:\n";
 	for (uint32_t i = 0; i < w->m.n_untouched; i++) {
 		const struct rec_untouched *u = &w->m.untouched[i];
 		const uint32_t node = w->r->stacks.items[u->stack].node;
 		const struct name *site = names_site(w->names, node);
+		if (is_pinned ? u->pinned_bytes < PINNED_BYTES : !memory_is_absent(u)) {
+			continue;
+		}
 		const struct memory_row row = {.maker = site,
 				.via = site && site->is_runtime ? names_site_frame(w->names, node) : NULL};
-		buffer_text(w->out, i ? "" : "  of live blocks not in memory:\n");
-		buffer_printf(w->out,
-				"      %s of %s in %s block%s: ", HUMAN_BYTES(u->asked_bytes - u->resident_bytes),
-				HUMAN_BYTES(u->asked_bytes), HUMAN_COUNT(u->blocks), u->blocks == 1 ? "" : "s");
+		buffer_printf(w->out, "%s      %s %s %s in %s block%s: ", title,
+				HUMAN_BYTES(is_pinned ? u->pinned_bytes : u->asked_bytes - u->resident_bytes),
+				is_pinned ? "beside" : "of", HUMAN_BYTES(u->asked_bytes), HUMAN_COUNT(u->blocks),
+				u->blocks == 1 ? "" : "s");
+		title = "";
 		put_owner(w, w->out, &row);
 		buffer_u8(w->out, '\n');
 	}
@@ -263,7 +270,8 @@ static void put_in_full(struct writer *w) {
 		}
 	}
 	(void)put_remarks(w, w->out, true);
-	put_untouched(w);
+	put_untouched(w, false);
+	put_untouched(w, true);
 }
 
 bool view_put_memory(struct viewer *v, struct err *err) {

@@ -27,9 +27,9 @@ _Static_assert(sizeof(struct rec_mark) == 16, "columns");
 _Static_assert(sizeof(struct rec_allocator) == 16, "columns");
 _Static_assert(sizeof(struct rec_mapping) == 72, "columns");
 _Static_assert(sizeof(struct rec_range) == 32, "columns");
-_Static_assert(sizeof(struct rec_look) == 56, "columns");
+_Static_assert(sizeof(struct rec_look) == 72, "columns");
 _Static_assert(sizeof(struct rec_part) == 40, "columns");
-_Static_assert(sizeof(struct rec_untouched) == 32, "columns");
+_Static_assert(sizeof(struct rec_untouched) == 40, "columns");
 _Static_assert(sizeof(struct rec_group) == 11 * 8, "columns");
 
 // ---- columns, as registry.def has them

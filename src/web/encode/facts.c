@@ -133,7 +133,7 @@ static bool put_part(struct facts *f, const struct memory_look *m, uint8_t part)
 
 static void put_untouched(struct facts *f, const struct rec_untouched *u) {
 	const struct name *site = names_site(f->names, f->r->stacks.items[u->stack].node);
-	if (site) {
+	if (site && memory_is_absent(u)) {
 		json_open(&f->j, NULL, '{');
 		put_place(f, site);
 		JSON_FIELDS(&f->j, u, blocks, asked_bytes, resident_bytes);

@@ -12,7 +12,8 @@
 #include <stdio.h>
 
 enum { LARGE_BYTES = 8000000, MAPPED_BYTES = 4000000, UNTOUCHED_BYTES = 1000000 };
-enum { LONG = 4 }; // such a part of the time until a look
+enum { PINNED_BYTES = 4000000, FEW = 4 }; // free bytes on pages, times what the blocks there hold
+enum { LONG = 4 };                        // such a part of the time until a look
 // Makers; rises from look to look, in no less than so long
 enum { GROWING_MOST = 3, RISES = 3, LEAST_NS = 1000000000 };
 
@@ -277,83 +278,145 @@ void find_mapped_growing(struct finder *f) {
 	}
 }
 
+/** States what some of RSS is, around its share and the moment of the look. */
+static void say_bytes(struct finder *f, const struct memory_look *m, uint64_t bytes,
+		const char *begin, const char *middle, const char *end) {
+	struct finding *out = finder_add(f);
+	struct buffer text = {0};
+	buffer_text(&text, begin);
+	put_share(&text, m, bytes);
+	buffer_text(&text, middle);
+	put_when(&text, m);
+	buffer_text(&text, end);
+	put_numbers(out, m, bytes);
+	finder_say(f, out, &text, FINDING_EXPLAINS, millionths(bytes, own_rss(m)));
+}
+
 void find_thread_stacks(struct finder *f) {
 	const struct memory_look m = memory_at_peak(f->r);
 	uint64_t bytes = m.bytes[REC_PART_STACKS];
-	if (!has_pages(&m) || bytes < LARGE_BYTES || bytes < own_rss(&m) / 10) {
-		return;
+	if (has_pages(&m) && bytes >= LARGE_BYTES && bytes >= own_rss(&m) / 10) {
+		say_bytes(f, &m, bytes, "stacks of threads hold ", "", "");
 	}
-	struct finding *out = finder_add(f);
-	struct buffer text = {0};
-	buffer_text(&text, "stacks of threads hold ");
-	put_share(&text, &m, bytes);
-	put_when(&text, &m);
-	put_numbers(out, &m, bytes);
-	finder_say(f, out, &text, FINDING_EXPLAINS, millionths(bytes, own_rss(&m)));
 }
 
 /** Counted in RSS until the kernel needs memory. */
 void find_lazy_free(struct finder *f) {
 	const struct memory_look m = memory_at_peak(f->r);
 	uint64_t bytes = SUM(part, REC_PARTS, m.lazy_free[part]);
-	if (!m.look || bytes < LARGE_BYTES || bytes < own_rss(&m) / 4) {
+	if (m.look && bytes >= LARGE_BYTES && bytes >= own_rss(&m) / 4) {
+		say_bytes(f, &m, bytes, "", " were given back (MADV_FREE)",
+				": they count until the kernel needs memory, and then are gone");
+	}
+}
+
+void find_swap(struct finder *f) {
+	const struct memory_look m = memory_at_peak(f->r);
+	uint64_t bytes = m.look ? m.look->swap_bytes : 0;
+	if (bytes >= LARGE_BYTES && bytes >= (own_rss(&m) + bytes) / 10) {
+		say_bytes(f, &m, bytes, "beside RSS, ", " are swapped out", "");
+	}
+}
+
+/**
+ * More of the heap is free and in memory than blocks have ever given back: in a huge page, what was
+ * never touched is there, too.
+ */
+void find_huge_pages(struct finder *f) {
+	const struct memory_look m = memory_at_end(f->r);
+	if (!has_pages(&m)) {
 		return;
 	}
-	struct finding *out = finder_add(f);
-	struct buffer text = {0};
-	put_share(&text, &m, bytes);
-	buffer_text(&text, " were given back (MADV_FREE)");
-	put_when(&text, &m);
-	buffer_text(&text, ": they count until the kernel needs memory, and then are gone");
-	put_numbers(out, &m, bytes);
-	finder_say(f, out, &text, FINDING_EXPLAINS, millionths(bytes, own_rss(&m)));
+	uint64_t free = m.bytes[REC_PART_HEAP_FREE] + m.bytes[REC_PART_HEAP_PARTLY_FREE];
+	uint64_t freed = heap_since(f->r, &m, 0) - m.asked_bytes;
+	uint64_t bytes = free > freed ? free - freed : 0;
+	bytes = bytes < m.look->huge_free_bytes ? bytes : m.look->huge_free_bytes;
+	if (bytes >= LARGE_BYTES && bytes >= own_rss(&m) / 10) {
+		say_bytes(f, &m, bytes, "about ", " of the heap are in memory",
+				" without ever having been used, because they are parts of huge pages; "
+				"prctl(PR_SET_THP_DISABLE) makes pages small");
+	}
 }
 
 // ---- asked for, and not in memory
 
-struct untouched {
-	uint64_t blocks, asked_bytes, bytes;
+/** What a site's live blocks say of pages. */
+struct presence {
+	uint64_t blocks, asked_bytes, resident_bytes, pinned_bytes;
 };
 
-static void say_untouched(struct finder *f, const struct memory_look *m, const struct place *p,
-		const struct untouched *u) {
+/** By site, as of a look. NULL: no memory. */
+static struct presence *presences(struct finder *f, const struct memory_look *m) {
+	struct presence *sums = arena_new(&f->scratch, struct presence, f->n_places + 1ul);
+	f->failed |= !sums;
+	for (uint32_t i = 0; sums && i < m->n_untouched; i++) {
+		const struct rec_untouched *u = &m->untouched[i];
+		uint32_t place = f->place_of[u->stack];
+		if (place < f->n_places) {
+			ADD_FIELDS(&sums[place], u, blocks, asked_bytes, resident_bytes, pinned_bytes);
+		}
+	}
+	return sums;
+}
+
+/** Blocks that came while pages were read are known, and their pages are not. */
+static bool is_sure(const struct memory_look *m, uint64_t bytes) {
+	return 2 * m->look->changed_bytes <= bytes / 50;
+}
+
+static void say_presence(struct finder *f, const struct memory_look *m, const struct place *p,
+		const struct presence *u, bool is_pinned) {
 	struct finding *out = finder_add(f);
 	struct buffer text = {0};
+	const uint64_t bytes = is_pinned ? u->pinned_bytes : u->asked_bytes - u->resident_bytes;
 	say_place(f, &text, out, p, BY_PEAK_BYTES, "peak", NULL);
-	buffer_printf(&text, ": %s of %s in %s live block%s were not in memory", HUMAN_BYTES(u->bytes),
-			HUMAN_BYTES(u->asked_bytes), HUMAN_COUNT(u->blocks), u->blocks == 1 ? "" : "s");
-	put_when(&text, m);
-	buffer_text(&text, ", and are no part of RSS");
-	finding_put(out, "bytes", u->bytes);
+	if (is_pinned) {
+		buffer_printf(&text, ": %s in %s live block%s keep ", HUMAN_BYTES(u->asked_bytes),
+				HUMAN_COUNT(u->blocks), u->blocks == 1 ? "" : "s");
+		put_share(&text, m, bytes);
+		buffer_text(&text, " in memory that are free on the same pages");
+		put_when(&text, m);
+		finding_put(out, "rss_bytes", m->look->rss_bytes);
+	} else {
+		buffer_printf(&text, ": %s of %s in %s live block%s were not in memory", HUMAN_BYTES(bytes),
+				HUMAN_BYTES(u->asked_bytes), HUMAN_COUNT(u->blocks), u->blocks == 1 ? "" : "s");
+		put_when(&text, m);
+		buffer_text(&text, ", and are no part of RSS");
+	}
+	finding_put(out, "bytes", bytes);
 	finding_put(out, "asked_bytes", u->asked_bytes);
 	finding_put(out, "blocks", u->blocks);
 	finding_put(out, "time_ns", m->look->time_ns);
-	finder_say(f, out, &text, FINDING_EXPLAINS, millionths(u->bytes, m->asked_bytes));
+	finder_say(f, out, &text, is_pinned ? FINDING_WORTH_IT : FINDING_EXPLAINS,
+			millionths(bytes, is_pinned ? own_rss(m) : m->asked_bytes));
 }
 
 /** Sites of which a tenth of all that is live was never touched, or given back. */
 void find_untouched(struct finder *f) {
 	const struct memory_look m = memory_at_peak(f->r);
-	struct untouched *sums = arena_new(&f->scratch, struct untouched, f->n_places + 1ul);
-	if (!sums) {
-		f->failed = true;
-		return;
-	}
-	for (uint32_t i = 0; i < m.n_untouched; i++) {
-		const struct rec_untouched *u = &m.untouched[i];
-		uint32_t place = f->place_of[u->stack];
-		if (place < f->n_places) {
-			ADD_FIELDS(&sums[place], u, blocks, asked_bytes);
-			sums[place].bytes += u->asked_bytes - u->resident_bytes;
+	const struct presence *sums = presences(f, &m);
+	for (uint32_t i = 0; sums && m.n_untouched && i < f->n_places; i++) {
+		const uint64_t bytes = sums[i].asked_bytes - sums[i].resident_bytes;
+		if (!f->places[i].name->is_runtime && bytes >= UNTOUCHED_BYTES &&
+				bytes >= m.asked_bytes / 10 && is_sure(&m, bytes)) {
+			say_presence(f, &m, &f->places[i], &sums[i], false);
 		}
 	}
-	// Blocks that came while pages were read are known, and their pages are not
-	const uint64_t came = m.look ? 2 * m.look->changed_bytes : 0;
-	for (uint32_t i = 0; i < f->n_places; i++) {
-		const struct untouched *u = &sums[i];
-		if (!f->places[i].name->is_runtime && u->bytes >= UNTOUCHED_BYTES &&
-				u->bytes >= m.asked_bytes / 10 && came <= u->bytes / 50) {
-			say_untouched(f, &m, &f->places[i], u);
+}
+
+/**
+ * Sites with few live blocks on many pages. As for what malloc keeps: since a quarter of the time,
+ * and until the end.
+ */
+void find_pins(struct finder *f) {
+	const struct memory_look m = memory_at_end(f->r);
+	const struct presence *sums = presences(f, &m);
+	for (uint32_t i = 0; sums && m.n_untouched && i < f->n_places; i++) {
+		const uint64_t bytes = sums[i].pinned_bytes, now = m.look->time_ns;
+		if (!f->places[i].name->is_runtime && bytes >= PINNED_BYTES && bytes >= own_rss(&m) / 10 &&
+				bytes / FEW >= sums[i].asked_bytes && is_sure(&m, bytes) &&
+				heap_since(f->r, &m, now - now / LONG) <= m.asked_bytes + bytes / 2) {
+			say_presence(f, &m, &f->places[i], &sums[i], true);
 		}
 	}
 }
