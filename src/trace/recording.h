@@ -125,6 +125,7 @@ struct rec_quality {
 	uint64_t children_forked, children_executed; // processes that were not recorded
 	uint64_t detail_ends_ns; // > 0: from here on, only totals (disk or memory limit)
 	uint64_t events_dropped; // --events: single events dropped by the budget
+	uint64_t looks_refused;  // looks at memory that the kernel did not permit
 	uint64_t marks_dropped;  // named moments that found no room
 	uint8_t clock_is_not_tsc;
 	uint8_t recording_stopped_early; // the collector or a limit ended it before the program

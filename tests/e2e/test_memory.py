@@ -3,8 +3,10 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ import referee
 
 LIBRARIES = Path("/usr/lib/x86_64-linux-gnu")
 MB = 1_000_000
+NOBODY = 65534
 # 60 MB in small blocks, all freed but the last one; asks the allocator to give it back, if there is a second word
 KEEPS = r"""
 #define _GNU_SOURCE
@@ -290,3 +293,28 @@ def test_what_is_filled_while_it_is_looked_at_is_not_untouched(build, record):
             assert sentence(read(build, record(FILLS)), "untouched") is None
     finally:
         os.sched_setaffinity(0, allowed)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs another user")
+def test_a_program_whose_pages_may_not_be_read(build, tmp_path):
+    """Not dumpable, and not root's: one sentence instead of the section; root reads it all the same."""
+    folder = Path(tempfile.mkdtemp(prefix="ht", dir="/tmp"))
+    try:
+        os.chown(folder, NOBODY, NOBODY)
+        source = KEEPS.replace("int main(int argc, char **argv) {", "int main(int argc, char **argv) {\n\tprctl(PR_SET_DUMPABLE, 0);")
+        (folder / "program.c").write_text("#include <sys/prctl.h>\n" + source)
+        subprocess.run(["gcc", "-g", "-O1", "program.c", "-o", "program"], cwd=folder, check=True, timeout=60)
+        for user in NOBODY, 0:
+            file = folder / f"{user}.zst"
+            subprocess.run([build / "heaptrack", "-q", "-o", file, folder / "program"], check=True, timeout=120, cwd=folder,
+                           user=user, group=user, extra_groups=[])
+            document = read(build, file)
+            lines = [line["text"] for line in document["quality"]["sentences"] if line["id"] == "no-looks"]
+            report = subprocess.run([build / "heaptrack_print", file], check=True, capture_output=True, text=True, timeout=120).stdout
+            assert len(document["memory"]["looks"]) == 0 if user else document["memory"]["looks"], document["quality"]
+            assert (document["quality"]["looks_refused"] > 0) == (user != 0)
+            assert lines == (["what resident memory holds is not known: the kernel does not let this user read which pages the "
+                              "program has; root may"] if user else []), document["quality"]
+            assert ("which pages the program has" in " ".join(report.split())) == (user != 0), report
+    finally:
+        shutil.rmtree(folder)

@@ -31,7 +31,8 @@ OF_TABLES = {
     "summary.lost_events": ("quality", "lost_events"), "summary.truncated_stacks": ("quality", "truncated_stacks"),
     **{f"quality.{name}": ("quality", name) for name in (
         "abandoned_hooks", "skipped_numbers", "unknown_frees", "double_allocations", "time_corrections",
-        "children_forked", "children_executed", "detail_ends_ns", "events_dropped", "marks_dropped")},
+        "children_forked", "children_executed", "detail_ends_ns", "events_dropped", "marks_dropped",
+        "looks_refused")},
 }
 # Lists, each as a whole by a judge of its own. Not judged in them: the line of a frame, which is of the debug
 # data (a sentence's place is held against it), and the timeline's min_bytes, of a period that --json does not say

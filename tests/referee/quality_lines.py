@@ -41,6 +41,8 @@ QUALITY = {
     "children": rf"(?P<n>{COUNT}) child process(?: was|es were) not recorded"
                 rf"(?:; the largest, (?P<name>.+?) \(pid (?P<pid>\d+)(?:, (?P<rss>{BYTES}) RSS)?\).*)?",
     "no-mappings": "calls that map memory, such as mmap, were not recorded: what they mapped is not known",
+    "no-looks": "what resident memory holds is not known: the kernel does not let this user read which pages the program "
+                "has; root may",
     "mapped-before": "what was mapped before the attach is not among the mappings",
     "outside-heap": rf"of (?P<all>{BYTES}) resident memory at its peak, (?P<rest>{BYTES}) were not in (?P<kind>live|known) blocks"
                     rf"(?: \((?P<older>older blocks, )?freed memory, mappings, stacks, code: not told apart\)"
@@ -140,7 +142,7 @@ def judge_quality(referee, line):
               "children": n_children, "outside-heap": n_children,
               "peak-range": summary["peak_high_bytes"] - summary["peak_low_bytes"],
               "marks-dropped": quality["marks_dropped"], "missed-frees": quality["double_allocations"],
-              "detail-ends": quality["detail_ends_ns"], "no-mappings": 0, "mapped-before": 0, "unknown-frees": quality["unknown_frees"],
+              "detail-ends": quality["detail_ends_ns"], "no-mappings": 0, "mapped-before": 0, "no-looks": quality["looks_refused"], "unknown-frees": quality["unknown_frees"],
               "missed-allocations": quality["unknown_frees"], "stopped-early": quality["stopped_ns"],
               "before-attach-unknown": r.meta["max_pause_ns"], "truncated-stacks": line["value"]}
     truth = values.get(line["id"], line["value"])

@@ -9,6 +9,7 @@
 #include "sys/process.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -113,7 +114,9 @@ bool view_read(struct view *v, pid_t pid, const struct cgroup *group,
 		const struct wire_range own[WIRE_N_OWN]) {
 	uint64_t start_ns = clock_thread_cpu_ns();
 	v->rss_before_bytes = rss_of(pid);
+	errno = 0;
 	bool ok = smaps_read(&v->areas, pid);
+	v->is_refused = !ok && (errno == EACCES || errno == EPERM);
 	(void)cgroup_memory(group, &v->group); // as near to what smaps says as can be
 	ok = ok && pagemap_look(&v->pages, pid, &v->areas, true);
 	v->rss_after_bytes = ok ? rss_of(pid) : 0;

@@ -30,6 +30,7 @@ struct view {
 	struct cgroup_memory group;      // used_bytes 0: it has none with a limit
 	uint64_t rss_before_bytes, rss_after_bytes;
 	uint64_t cost_ns; // CPU time of reading
+	bool is_refused;  // it may not be read
 };
 
 /**

@@ -93,11 +93,16 @@ static bool keep_look(struct run *run, const struct view *view, enum rec_look_at
 	return ok;
 }
 
+static bool read_view(struct run *run, struct view *view) {
+	bool ok = view_read(view, run->program, &run->ending.group, run->segment.header->own);
+	run->looks_refused += view->is_refused;
+	return ok;
+}
+
 /** Look at the memory now. False: that is not recorded, or impossible. */
 static bool look(struct run *run, enum rec_look_at at) {
 	struct view view = {0};
-	bool ok = run->records_mappings &&
-			view_read(&view, run->program, &run->ending.group, run->segment.header->own);
+	bool ok = run->records_mappings && read_view(run, &view);
 	// Else nobody has mapped what came just before; events may have to wait for another round
 	for (int i = 0; ok && i < LOOK_ROUNDS && (i == 0 || order_is_behind(run->order)); i++) {
 		run_drain(run);
@@ -128,7 +133,7 @@ static void answer_look(struct run *run) {
 static void look_at_end(struct run *run, bool has_all) {
 	_Atomic uint32_t *state = &run->segment.header->state;
 	struct view view = {0};
-	bool is_read = view_read(&view, run->program, &run->ending.group, run->segment.header->own);
+	bool is_read = read_view(run, &view);
 	uint32_t ending = SEGMENT_ENDING;
 	bool has_waited = atomic_compare_exchange_strong(state, &ending, SEGMENT_OPEN);
 	futex_wake(state, INT32_MAX);

@@ -71,6 +71,7 @@ struct run {
 	bool records_mappings;        // and looks at memory
 	enum rec_look_at wanted_look; // REC_ATS: none
 	struct looks looks;
+	uint64_t looks_refused; // by the kernel
 	struct smaps before;    // what was mapped at an attach
 	struct namer *names;
 	struct jit jit;

@@ -81,6 +81,7 @@ static void put_quality(struct rec_quality *q, const struct run *run) {
 	q->children_executed = children.executed;
 	uint32_t n_marks = atomic_load(&h->n_marks);
 	q->marks_dropped = n_marks > WIRE_N_MARKS ? n_marks - WIRE_N_MARKS : 0;
+	q->looks_refused = run->looks.items.n == 0 ? run->looks_refused : 0;
 	q->detail_ends_ns = run->detail_ends_ns;
 	q->recording_stopped_early = run->stopped_early;
 	q->stopped_ns = run->stopped_early ? run->last_event_ns : 0;

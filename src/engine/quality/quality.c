@@ -294,6 +294,11 @@ static void say_unmapped(struct quality_writer *w) {
 		quality_say(w, "mapped-before", 0,
 				"what was mapped before the attach is not among the mappings");
 	}
+	if (r->quality.looks_refused) {
+		quality_say(w, "no-looks", r->quality.looks_refused,
+				"what resident memory holds is not known: the kernel does not let this user read "
+				"which pages the program has; root may");
+	}
 }
 
 /** The share of the bytes at the peak that are named after code without a name. */
