@@ -36,6 +36,8 @@ typedef bool export_fn(const struct export_request *request, const struct export
 	OWN(heaptrack, "heaptrack", ".heaptrack", "for KDE's heaptrack_print and heaptrack_gui")     \
 	OWN(heaptrack_raw, "heaptrack-raw", ".raw", "the raw stream, for KDE's heaptrack_interpret") \
 	PROFILE_WRITERS(WRITER)                                                                      \
+	OWN(massif_pages, "massif-pages", ".massif",                                                 \
+			"massif of what calls that map have mapped, for ms_print")                           \
 	OWN(histogram, "histogram", ".txt", "sizes of blocks and how many were allocated")
 
 #define EXPORT_DECLARE(id, ...) export_fn export_##id;

@@ -13,6 +13,7 @@
 
 struct massif_options {
 	double threshold_percent; // smaller branches are gathered
+	bool is_of_pages;         // what lives are mappings, not blocks
 	uint32_t detailed_every;  // every so many snapshots have a tree; 0: the peak alone
 };
 

@@ -85,7 +85,7 @@ def test_commands_run(tools, folder, tmp_path, document, block):
     done = bash(tools, block, copy, PPROF_TMPDIR=str(tmp_path))
     assert done.status == 0, repr(done)
     for line in block.splitlines():
-        for out in re.findall(r"--(?:export [a-z]+=|junit )(\S+)", line):
+        for out in re.findall(r"--(?:export [a-z-]+=|junit )(\S+)", line):
             assert out == "-" or (copy / out).stat().st_size > 0, line
 
 
@@ -96,7 +96,7 @@ def test_every_export_has_its_row(tools, tmp_path):
     for name in names:
         assert f"**{name}**" in text, name
     table = text.split("## The formats")[0]
-    rows = re.findall(r"^\| `([a-z]+)` \|", table, re.MULTILINE)
+    rows = re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE)
     assert set(rows) == set(names) - {"heaptrack-raw"}
 
 

@@ -129,6 +129,56 @@ def test_ms_print_accepts_massif(made, tmp_path):
                      judge.stdout)
 
 
+PAGES = r"""
+#include <string.h>
+#include <sys/mman.h>
+static void *map(size_t n) { return mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }
+__attribute__((noinline)) void *map_table(void) { void *p = map(24 << 20); memset(p, 1, 4096); return p; }
+__attribute__((noinline)) void *map_buffer(void) { void *p = map(60 << 20); memset(p, 1, 4096); return p; }
+int main(void) {
+	char *table = map_table();
+	munmap(table + (20 << 20), 4 << 20); // a part
+	munmap(map_buffer(), 60 << 20);
+	return map_table() == NULL;
+}
+"""
+
+
+def places_of_peak(ms_print):
+    """{function: bytes} of the innermost places of the tree of the peak."""
+    number = re.search(r"(\d+) \(peak\)", ms_print)[1]
+    tree = re.split(rf"(?m)^ +{number} +[\d,]+ +[\d,]+ .*\n", ms_print)[1].split("\n\n")[0]
+    return {name: int(size.replace(",", "")) for size, name in
+            re.findall(r"->[\d.]+% \(([\d,]+)B\) 0x[0-9A-F]+: (?:map \(.*\n[ |]*->.*: )?(map_\w+) ", tree)}
+
+
+def test_pages_are_as_massif_has_them(tools, tmp_path):
+    """The same places, to the byte, as valgrind's massif with --pages-as-heap=yes; the heap is another export."""
+    (tmp_path / "pages.c").write_text(PAGES)
+    program = tmp_path / "pages"
+    subprocess.run(["gcc", "-g", "-O1", "-o", program, tmp_path / "pages.c"], check=True, timeout=60)
+    recording = tools.record(program)
+    path = export(tools, recording.file, tmp_path, **{"massif-pages": 1})["massif-pages"]
+    ours = subprocess.run(["ms_print", path], capture_output=True, text=True, timeout=60, check=True).stdout
+    assert "(page allocation syscalls) mmap/mremap/brk, --alloc-fns, etc." in ours
+    assert places_of_peak(ours) == {"map_table": 20 << 20, "map_buffer": 60 << 20}, ours
+    mapped = recording.json()["memory"]["mapped_peak_bytes"]
+    assert re.search(rf"mem_heap_B={mapped}\n.*\n.*\nheap_tree=peak", path.read_text()), mapped
+    for words, options in (("a range", ["--lens", "t=0-50%"]), ("a comparison", ["-d", recording.file])):
+        refused = tools.run(tools.heaptrack_print, "--export", f"massif-pages={tmp_path / 'x'}", *options, recording.file)
+        assert refused.status != 0 and words in refused.stderr, repr(refused)
+    bare = tools.record(program, options=("--no-memory",), name="bare")
+    refused = tools.run(tools.heaptrack_print, "--export", f"massif-pages={tmp_path / 'x'}", bare.file)
+    assert refused.status != 0 and "calls that map memory were not recorded" in refused.stderr
+    if not shutil.which("valgrind"):
+        pytest.skip("valgrind is not installed")
+    theirs = tmp_path / "theirs"
+    subprocess.run(["valgrind", "-q", "--tool=massif", "--pages-as-heap=yes", f"--massif-out-file={theirs}", program], check=True,
+                   capture_output=True, timeout=120)
+    theirs = subprocess.run(["ms_print", theirs], capture_output=True, text=True, timeout=60, check=True).stdout
+    assert places_of_peak(theirs) == places_of_peak(ours), theirs
+
+
 def test_classic_switches(made, tmp_path):
     tools, recording = made
     totals_of = recording.json()["summary"]

@@ -161,9 +161,9 @@ static bool put_tree(struct snapshots *s, uint64_t total) {
 	uint32_t n_children = 0;
 	uint64_t least = (uint64_t)((double)total * s->options->threshold_percent / 100);
 	bool ok = put_below(s, s->weights, s->n_weights, least ? least : 1, 1, &below, &n_children);
-	buffer_printf(s->out,
-			"n%u: %" PRIu64 " (heap allocation functions) malloc/new/new[], --alloc-fns, etc.\n",
-			n_children, total);
+	buffer_printf(s->out, "n%u: %" PRIu64 " %s, --alloc-fns, etc.\n", n_children, total,
+			s->options->is_of_pages ? "(page allocation syscalls) mmap/mremap/brk"
+									: "(heap allocation functions) malloc/new/new[]");
 	put_behind(s->out, &below);
 	return ok;
 }
