@@ -92,11 +92,7 @@ static bool list_blocks(struct joining *j) {
 		return false;
 	}
 	struct live_block *all = j->blocks.items;
-	bool is_sorted = true;
-	for (size_t i = 1; i < j->blocks.n && is_sorted; i++) {
-		is_sorted = all[i - 1].start <= all[i].start;
-	}
-	if (!is_sorted) {
+	if (ANY(i, j->blocks.n, i > 0 && all[i - 1].start > all[i].start)) {
 		qsort(all, j->blocks.n, sizeof *all, by_number);
 	}
 	size_t n = 0;
@@ -402,9 +398,7 @@ bool parts_join(const struct parts_input *in, struct parts *out, struct err *err
 			(in->knows_all_blocks ? REC_HAS_BLOCKS : 0) | (in->mappings ? REC_HAS_MAKERS : 0);
 	uint64_t before = in->rss_before_bytes, after = in->rss_after_bytes;
 	out->changed_bytes = (before > after ? before - after : after - before) / 2;
-	for (size_t i = 0; i < in->areas->n; i++) {
-		out->swap_bytes += in->areas->items[i].swap_bytes;
-	}
+	out->swap_bytes = SUM(i, in->areas->n, in->areas->items[i].swap_bytes);
 	j.ok = list_blocks(&j) && start_untouched(&j) &&
 			owners_find(in, j.blocks.items, j.blocks.n, &j.owners);
 	if (j.ok && has_pages) {

@@ -70,11 +70,7 @@ static const char *remedy(const struct recording *r) {
 	}
 	for (uint32_t i = 0; i < r->allocators.n; i++) {
 		struct slice name = path_base(r->strings.items[r->allocators.items[i].module]);
-		bool is_known = false;
-		for (size_t k = 0; k < ALLOCATORS; k++) {
-			is_known |= starts_with(name, allocators[k].library);
-		}
-		best = is_known ? best : ALLOCATORS;
+		best = ANY(k, ALLOCATORS, starts_with(name, allocators[k].library)) ? best : ALLOCATORS;
 	}
 	return best < ALLOCATORS ? allocators[best].words : NULL;
 }
