@@ -36,6 +36,7 @@ for (let i = 0; i < Math.max(n, 1); i++) {
 	looks.push({
 		title: await page.locator('#memory-title').innerText(),
 		parts: await cells(page.locator('table.waterfall')),
+		remarks: (await page.locator('section[aria-labelledby=memory-title] p.dim').allInnerTexts()).join(' '),
 		owners,
 		untouched: (await untouched.count()) ? await cells(untouched) : [],
 	});

@@ -7,6 +7,8 @@ import zlib
 
 import pytest
 
+from control_groups import control_group
+
 WORDS = {"heap_live": "live blocks", "heap_rounding": "rounded up by malloc", "heap_free": "free, kept by malloc",
          "heap_partly_free": "free between live blocks", "mapped": "mapped", "stacks": "stacks", "shared": "shared memory",
          "modules_written": "data of modules", "files": "code and files", "ours": "heaptrack itself",
@@ -60,7 +62,21 @@ def fixture_recording(tools, tmp_path):
         recording = tools.record(program, options=("--force",))
         if recording.json("--memory")["looks"][-1]["at"] == "end":
             break
+    recording.program = program
     return recording
+
+
+def test_a_control_group_with_a_limit_is_told(recording, browse, tools, tmp_path):
+    page = tmp_path / "page.html"
+    with control_group(512 << 20) as group:
+        limited = tools.record("sh", "-c", f"echo $$ > {group}/cgroup.procs; exec {recording.program}", options=("--force",))
+    looks = limited.json("--memory")["looks"]
+    assert any(look["control_group"] for look in looks), looks
+    tools.run(tools.heaptrack_print, "--html", page, limited.file)
+    for seen, look in zip(browse("memory.mjs", page.as_uri())["looks"], looks, strict=True):
+        said = re.search(r"The control group used ([\d.]+ .?B) of 536\.9 MB", seen["remarks"])
+        assert bool(said) == bool(look["control_group"]), (seen, look)
+        assert not said or is_rounded(said[1], look["control_group"]["used_bytes"])
 
 
 def test_every_look_is_the_reports(recording, browse, tools, tmp_path):
