@@ -4,8 +4,6 @@
 
 #include "base/large_pages.h"
 
-#include <stdlib.h>
-
 struct arena_chunk {
 	struct arena_chunk *next;
 	size_t size;  // of data

@@ -2,6 +2,8 @@
 #pragma once
 /** Compiler extensions under names of our own. Only the recorder may also use them directly. */
 
+#include <stdlib.h>
+
 #define ATTR_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define ATTR_NODISCARD         __attribute__((warn_unused_result))
 #define ATTR_NORETURN          __attribute__((noreturn))
@@ -14,6 +16,18 @@
 #define ATTR_INLINE       __attribute__((always_inline)) inline
 #define LIKELY(x)         __builtin_expect(!!(x), 1)
 #define UNLIKELY(x)       __builtin_expect(!!(x), 0)
+
+// ---- what is released where its block ends, however it is left
+
+/** SCOPED(buffer) text = {0}; with buffer_finish(), or another function of a pointer to it. */
+#define SCOPED(type)      SCOPED_BY(type##_finish) struct type
+#define SCOPED_BY(finish) __attribute__((cleanup(finish)))
+
+/** A pointer to what free() takes, or NULL. */
+#define FREED SCOPED_BY(free_at)
+static inline void free_at(void *pointer) {
+	free(*(void **)pointer);
+}
 
 // ---- questions that are one expression
 

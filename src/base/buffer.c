@@ -6,7 +6,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 /** Grown from nothing at once to something large: where large pages begin. */
 static uint8_t *take_large(size_t bytes) {

@@ -3,7 +3,6 @@
 #include "base/check.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 void check_failed(const char *cond, const char *file, int line) {
 	fprintf(stderr, "heaptrack: internal error: %s:%d: check failed: %s; please report it\n", file,

@@ -2,7 +2,6 @@
 /* Linear probing, with gaps closed when a key is removed. */
 #include "base/map.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { MIN_CAPACITY = 1024 };

@@ -14,7 +14,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdlib.h>
 
 #define VEC(type)           \
 	struct {                \
@@ -43,6 +42,12 @@
 #define vec_finish(v) (free((v)->items), (v)->items = NULL, (v)->n = 0, (v)->capacity = 0)
 
 #include <string.h>
+
+/** For SCOPED_BY: of any VEC. */
+static inline void vec_release(void *vec) {
+	VEC(void) *v = vec;
+	free(v->items);
+}
 
 static inline bool vec_grow(void **items, size_t *capacity, size_t n, size_t more,
 		size_t item_bytes) {

@@ -71,13 +71,12 @@ void visible_put_lines(struct buffer *out, struct slice text) {
 }
 
 const char *visible_name(char *out, size_t size, const char *name) {
-	struct buffer text = {0};
+	SCOPED(buffer) text = {0};
 	visible_put(&text, slice_of_text(name));
 	size_t n = text.size < size ? text.size : size - 1;
 	if (n) {
 		memcpy(out, text.data, n);
 	}
 	out[n] = '\0';
-	buffer_finish(&text);
 	return out;
 }

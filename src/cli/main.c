@@ -26,12 +26,11 @@ static const struct command *find_command(const char *path) {
 
 /** A link of another name is the command that it leads to. `path`: what was executed. */
 static const struct command *follow_links(const char *path) {
-	struct arena arena = {0};
+	SCOPED(arena) arena = {0};
 	const struct command *found = NULL;
 	for (int i = 0; i < LINKS_MAX && path && !(found = find_command(path)); i++) {
 		path = file_link_next(path, &arena);
 	}
-	arena_finish(&arena);
 	return found ? found : &commands[0];
 }
 

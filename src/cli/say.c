@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <stdarg.h>
-#include <stdlib.h>
 
 bool say_text(FILE *to, struct slice text) {
 	struct buffer shown = {0};
@@ -42,11 +41,10 @@ void say_problem(const char *who, const char *fmt, ...) {
 		(void)fprintf(stderr, "%s: out of memory\n", who);
 		return;
 	}
-	struct buffer line = {0};
+	SCOPED(buffer) line = {0};
 	buffer_printf(&line, "%s: ", who);
 	visible_put(&line, slice_of(text, (size_t)n));
 	buffer_u8(&line, '\n');
 	(void)fwrite(line.data, 1, line.size, stderr); // at once: others write to this terminal too
-	buffer_finish(&line);
 	free(text);
 }

@@ -12,17 +12,15 @@ static const struct exporter exporters[] = {EXPORTS(ROW, WRITER_ROW)};
 
 const struct exporter *exporter_find(const char *name, struct err *err) {
 	enum { N = sizeof exporters / sizeof *exporters };
-	struct buffer names = {0};
+	SCOPED(buffer) names = {0};
 	for (size_t i = 0; i < N; i++) {
 		if (strcmp(exporters[i].name, name) == 0) {
-			buffer_finish(&names);
 			return &exporters[i];
 		}
 		buffer_printf(&names, "%s%s", i ? ", " : "", exporters[i].name);
 	}
 	(void)err_set(err, ERR_USAGE, "unknown export \"%s\"; use one of: %.*s", name,
 			SLICE_ARG(buffer_view(&names)));
-	buffer_finish(&names);
 	return NULL;
 }
 
@@ -36,7 +34,7 @@ bool exporter_write(const struct exporter *e, const struct export_request *reque
 	if (e->write) {
 		return e->write(request, sink, err);
 	}
-	struct arena arena = {0};
+	SCOPED(arena) arena = {0};
 	struct buffer plain = {0}, packed = {0};
 	struct profile p;
 	bool ok = profile_of_request(&p, request, &arena, err);
@@ -50,6 +48,5 @@ bool exporter_write(const struct exporter *e, const struct export_request *reque
 			sink->write(sink->user, buffer_view(is_packed ? &packed : &plain), err);
 	buffer_finish(&plain);
 	buffer_finish(&packed);
-	arena_finish(&arena);
 	return ok;
 }

@@ -36,8 +36,8 @@ bool export_histogram(const struct export_request *request, const struct export_
 	if (r->sizes.n == 0 && r->summary.allocations) {
 		return err_set(err, ERR_UNSUPPORTED, "the input does not contain block sizes");
 	}
-	struct arena scratch = {0};
-	struct buffer out = {0};
+	SCOPED(arena) scratch = {0};
+	SCOPED(buffer) out = {0};
 	struct lens_result costs;
 	struct size_count *sizes = arena_new(&scratch, struct size_count, r->sizes.n);
 	bool ok = (sizes || err_memory(err)) &&
@@ -53,7 +53,5 @@ bool export_histogram(const struct export_request *request, const struct export_
 		put_sizes(&out, sizes, n);
 		ok = (!out.failed || err_memory(err)) && sink->write(sink->user, buffer_view(&out), err);
 	}
-	buffer_finish(&out);
-	arena_finish(&scratch);
 	return ok;
 }

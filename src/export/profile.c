@@ -105,7 +105,7 @@ static struct slice group_of(const struct making *k, const struct name *name) {
 
 /** Of another build, unnamed code is at other addresses: all of a module is one. */
 static uint32_t make_plain_frame(struct making *k, const struct name *name) {
-	struct buffer text = {0};
+	SCOPED(buffer) text = {0};
 	struct slice group = group_of(k, name);
 	group = k->is_plain ? diff_match(group) : group;
 	if (!name->has_name && name->module.size) {
@@ -115,7 +115,6 @@ static uint32_t make_plain_frame(struct making *k, const struct name *name) {
 	buffer_slice(&text, group);
 	struct profile_frame f = {.function = profile_maker_string(k->m, buffer_view(&text))};
 	k->m->failed |= text.failed;
-	buffer_finish(&text);
 	return profile_maker_frame(k->m, &f);
 }
 
@@ -303,12 +302,11 @@ static void put_command(struct buffer *out, const struct recording *r) {
 static void make_head(struct making *k, const struct answers *a) {
 	const struct rec_meta *meta = &k->r->meta;
 	struct profile *head = &k->m->head;
-	struct buffer command = {0};
+	SCOPED(buffer) command = {0};
 	head->program = text_of(k, meta->exe);
 	put_command(&command, k->r);
 	k->m->failed |= command.failed;
 	head->command = profile_maker_string(k->m, buffer_view(&command));
-	buffer_finish(&command);
 	COPY_FIELDS(head, meta, pid, wall_start_ns, duration_ns);
 	head->peak_time_ns = a->peak.moment_ns;
 }
@@ -365,7 +363,7 @@ static void drop_unknown(struct profile *p) {
 
 bool profile_of_request(struct profile *out, const struct export_request *request,
 		struct arena *arena, struct err *err) {
-	struct profile_maker m;
+	SCOPED(profile_maker) m;
 	struct side ours = {request->session, request->lens, false};
 	struct side base = {request->base, request->base_lens, true};
 	profile_maker_init(&m, arena);
@@ -378,6 +376,5 @@ bool profile_of_request(struct profile *out, const struct export_request *reques
 	if (ok) {
 		drop_unknown(out);
 	}
-	profile_maker_finish(&m);
 	return ok;
 }

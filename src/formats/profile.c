@@ -34,7 +34,7 @@ static uint32_t child(struct profile_tree *t, struct index *table, uint32_t pare
 
 bool profile_gather(const struct profile *p, const uint32_t *key_of_frame, struct arena *arena,
 		struct profile_tree *out) {
-	struct index table = {0};
+	SCOPED(index) table = {0};
 	*out = (struct profile_tree){
 			.n = 1,
 			.nodes = arena_new(arena, struct profile_node, p->nodes.n),
@@ -47,7 +47,6 @@ bool profile_gather(const struct profile *p, const uint32_t *key_of_frame, struc
 		out->of_node[i] = child(out, &table, parent, key_of_frame[n->frame]);
 		ok = out->of_node[i] != INDEX_NONE;
 	}
-	index_finish(&table);
 	return ok;
 }
 
@@ -69,7 +68,7 @@ static bool is_same(const struct profile_frame *a, const struct profile_frame *b
 
 bool profile_find_functions(const struct profile *p, unsigned told_by, struct arena *arena,
 		struct profile_functions *out) {
-	struct index ids = {0};
+	SCOPED(index) ids = {0};
 	*out = (struct profile_functions){
 			.n = 1,
 			.of_frame = arena_new(arena, uint32_t, p->frames.n),
@@ -86,7 +85,6 @@ bool profile_find_functions(const struct profile *p, unsigned told_by, struct ar
 		out->of_frame[i] = id;
 		ok = id != INDEX_NONE;
 	}
-	index_finish(&ids);
 	return ok;
 }
 
@@ -104,7 +102,7 @@ static uint32_t find_place(struct profile_places *places, struct index *ids, uin
 
 bool profile_find_places(const struct profile *p, uint32_t most, struct arena *arena,
 		struct profile_places *out) {
-	struct index ids = {0};
+	SCOPED(index) ids = {0};
 	*out = (struct profile_places){
 			.items = arena_new(arena, struct profile_place, p->nodes.n + 1ul),
 			.n = 1,
@@ -118,7 +116,6 @@ bool profile_find_places(const struct profile *p, uint32_t most, struct arena *a
 		out->of_node[i] = find_place(out, &ids, n->frame, is_inlined ? outer : 0);
 		ok = out->of_node[i] != INDEX_NONE;
 	}
-	index_finish(&ids);
 	return ok;
 }
 

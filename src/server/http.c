@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 enum {
@@ -60,7 +59,7 @@ static ssize_t give_life(void *user, uint64_t position, char *out, size_t size) 
 }
 
 static void end_stream(void *user) {
-	struct stream *s = user;
+	FREED struct stream *s = user;
 	pthread_mutex_lock(&s->http->lock);
 	struct stream **at = &s->http->streams;
 	while (*at && *at != s) {
@@ -70,7 +69,6 @@ static void end_stream(void *user) {
 		*at = s->next;
 	}
 	pthread_mutex_unlock(&s->http->lock);
-	free(s);
 }
 
 static struct MHD_Response *new_stream(struct http *h, struct MHD_Connection *connection) {

@@ -10,7 +10,6 @@
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum {
 	TICK_MS = 2000,

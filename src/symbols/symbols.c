@@ -200,9 +200,9 @@ bool symbols_resolve(struct symbols *s, const struct symbols_module *module,
 	if (n) {
 		memset(answers, 0, n * sizeof *answers);
 	}
-	uint64_t *pcs = malloc((n + 1) * sizeof *pcs);
+	FREED uint64_t *pcs = malloc((n + 1) * sizeof *pcs);
 	struct module *m = pcs ? module_of(s, module) : NULL;
-	struct name_pool pool = {.arena = arena};
+	SCOPED(name_pool) pool = {.arena = arena};
 	bool ok = m != NULL;
 	if (ok) {
 		// A return address may already belong to the next line, or the next function
@@ -213,13 +213,11 @@ bool symbols_resolve(struct symbols *s, const struct symbols_module *module,
 		ok = resolve(m, &q);
 		set_facts(facts, m);
 	}
-	name_pool_finish(&pool);
-	free(pcs);
 	return ok ? ok : err_memory(err);
 }
 
 struct slice symbols_suppressions(const struct symbols_module *module, struct arena *arena) {
-	struct mapped_file file;
+	SCOPED_BY(mapped_file_close) struct mapped_file file = {0};
 	struct slice text = {0};
 	if (module->fd < 0 ||
 			!mapped_file_open(&file, module->fd, module->path, (struct slice){0}, NULL)) {
@@ -229,6 +227,5 @@ struct slice symbols_suppressions(const struct symbols_module *module, struct ar
 	if (elf_returned_text(&file.elf, "__lsan_default_suppressions", &text)) {
 		copy = arena_text(arena, text);
 	}
-	mapped_file_close(&file);
 	return slice_of(copy, copy ? text.size : 0);
 }

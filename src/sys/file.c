@@ -53,13 +53,11 @@ static bool read_whole(int fd, const char *path, struct buffer *out, size_t max_
 }
 
 bool file_read_whole(const char *path, struct buffer *out, size_t max_bytes, struct err *err) {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	CLOSED int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (fd < 0) {
 		return err_system(err, errno, "cannot open %s", path);
 	}
-	bool ok = read_whole(fd, path, out, max_bytes, err);
-	(void)close(fd);
-	return ok;
+	return read_whole(fd, path, out, max_bytes, err);
 }
 
 /** Those who may write it anyway may also say what is in it. */
@@ -76,7 +74,8 @@ static bool is_to_be_trusted(int fd, const char *path, const char *beside, struc
 bool file_read_found(const char *path, const char *beside, struct buffer *out, size_t max_bytes,
 		struct err *err) {
 	// O_NONBLOCK: the open of a fifo would wait for its writer
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (beside ? O_NOFOLLOW : 0));
+	CLOSED int fd = open(path,
+			O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (beside ? O_NOFOLLOW : 0));
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
 		return true;
 	}
@@ -84,9 +83,7 @@ bool file_read_found(const char *path, const char *beside, struct buffer *out, s
 		return beside && errno == ELOOP ? err_set(err, ERR_USAGE, "%s: a symbolic link", path)
 										: err_system(err, errno, "%s", path);
 	}
-	bool ok = is_to_be_trusted(fd, path, beside, err) && read_whole(fd, path, out, max_bytes, err);
-	(void)close(fd);
-	return ok;
+	return is_to_be_trusted(fd, path, beside, err) && read_whole(fd, path, out, max_bytes, err);
 }
 
 void file_close(int fd) {

@@ -24,8 +24,12 @@ bool file_read_whole(const char *path, struct buffer *out, size_t max_bytes, str
 bool file_read_found(const char *path, const char *beside, struct buffer *out, size_t max_bytes,
 		struct err *err);
 
-/** Close it, unless it is negative. */
+/** Close it, unless it is negative; CLOSED int fd: at the end of its block. */
 void file_close(int fd);
+#define CLOSED SCOPED_BY(file_close_at)
+static inline void file_close_at(const int *fd) {
+	file_close(*fd);
+}
 
 /** Write all `n` bytes at `offset`, with as many calls as needed. */
 bool file_write_at(int fd, uint64_t offset, const void *data, size_t n, struct err *err);

@@ -115,7 +115,7 @@ bool smaps_take_line(struct smaps *out, char *line) {
 
 static bool read_file(struct smaps *out, pid_t pid, const char *name) {
 	FILE *file = fopen(PROCESS_PATH(pid, "%s", name), "re");
-	char *line = NULL;
+	FREED char *line = NULL;
 	size_t room = 0;
 	bool ok = file != NULL;
 	for (ssize_t n; ok && (n = getline(&line, &room, file)) > 0;) {
@@ -123,7 +123,6 @@ static bool read_file(struct smaps *out, pid_t pid, const char *name) {
 		ok = smaps_take_line(out, line);
 	}
 	ok = ok && !ferror(file) && out->n > 0;
-	free(line);
 	if (file) {
 		(void)fclose(file);
 	}
@@ -257,7 +256,7 @@ static bool read_words(struct pagemap *out, int fd, const struct smaps_area *a) 
 }
 
 bool pagemap_look(struct pagemap *out, pid_t pid, const struct smaps *areas, bool can_scan) {
-	int fd = open(PROCESS_PATH(pid, "pagemap"), O_RDONLY | O_CLOEXEC);
+	CLOSED int fd = open(PROCESS_PATH(pid, "pagemap"), O_RDONLY | O_CLOEXEC);
 	bool ok = true;
 	out->how = fd < 0 ? PAGEMAP_REFUSED : can_scan ? PAGEMAP_SCANNED : PAGEMAP_READ;
 	for (size_t i = 0; fd >= 0 && ok && i < areas->n; i++) {
@@ -271,7 +270,6 @@ bool pagemap_look(struct pagemap *out, pid_t pid, const struct smaps *areas, boo
 		}
 		ok = scanned < 0 ? read_words(out, fd, a) : scanned > 0;
 	}
-	file_close(fd);
 	return ok;
 }
 

@@ -2,6 +2,8 @@
 /* Asks the kernel about terminals. */
 #include "sys/terminal.h"
 
+#include "sys/file.h"
+
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -29,11 +31,10 @@ unsigned terminal_lines(int fd) {
 }
 
 bool terminal_controls_us(bool in_foreground) {
-	int tty = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	CLOSED int tty = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (tty < 0) {
 		return false;
 	}
 	bool is_foreground = tcgetpgrp(tty) == getpgrp();
-	(void)close(tty);
 	return !in_foreground || is_foreground;
 }

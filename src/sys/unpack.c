@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>

@@ -15,7 +15,6 @@
 #include "web/page.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -115,8 +114,8 @@ static void put_listed(const struct listed *one) {
 }
 
 static int list(void) {
-	struct arena arena = {0};
-	struct listing found;
+	SCOPED(arena) arena = {0};
+	SCOPED_BY(vec_release) struct listing found;
 	struct err err = {0};
 	int status = EXIT_SUCCESS;
 	if (!list_recordings(".", &arena, &found, &err)) {
@@ -132,8 +131,6 @@ static int list(void) {
 		say(stdout, "To view the newest: heaptrack_gui \"%s\"\n",
 				VISIBLE_NAME(found.items[0].name));
 	}
-	vec_finish(&found);
-	arena_finish(&arena);
 	return status;
 }
 

@@ -145,7 +145,7 @@ static bool prepare(struct show *show, struct err *err) {
 }
 
 bool show(const struct gui_options *o, struct err *err) {
-	struct show *show = calloc(1, sizeof *show);
+	FREED struct show *show = calloc(1, sizeof *show);
 	if (!show) {
 		return err_memory(err);
 	}
@@ -158,6 +158,5 @@ bool show(const struct gui_options *o, struct err *err) {
 	CALL_FOR(buffer_finish, show, profile, before, text);
 	session_close(&show->base);
 	session_close(&show->session);
-	free(show);
 	return ok;
 }

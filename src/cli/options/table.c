@@ -8,7 +8,6 @@
 
 #include <ctype.h>
 #include <getopt.h>
-#include <stdlib.h>
 
 enum {
 	ROWS_MAX = 96,

@@ -75,10 +75,8 @@ static void close_side(struct side *s) {
 // ---- what is written
 
 static bool write_junit(const char *path, const struct compare_request *request, struct err *err) {
-	struct buffer out = {0};
-	bool ok = report_junit(&out, request, err) && packer_put(path, false, buffer_view(&out), err);
-	buffer_finish(&out);
-	return ok;
+	SCOPED(buffer) out = {0};
+	return report_junit(&out, request, err) && packer_put(path, false, buffer_view(&out), err);
 }
 
 static bool write_all(const struct compare_task *t, const struct side sides[2],
@@ -126,10 +124,9 @@ static const char *title(const struct compare_task *t, const struct session *s, 
 	if (!t->options->base_lens) {
 		return name;
 	}
-	struct buffer text = {0};
+	SCOPED(buffer) text = {0};
 	buffer_printf(&text, "%s (%s)", name, lens ? lens : "all of it");
 	const char *copy = arena_text(arena, buffer_view(&text));
-	buffer_finish(&text);
 	return copy ? copy : name;
 }
 
@@ -173,7 +170,7 @@ static bool judge(const struct compare_task *t, const struct side sides[2], stru
 bool compare_run(const struct compare_task *task, struct buffer *out, bool *is_broken,
 		struct err *err) {
 	const struct compare_options *o = task->options;
-	struct arena arena = {0};
+	SCOPED(arena) arena = {0};
 	struct side sides[2] = {{0}};
 	*is_broken = false;
 	const char *base_lens = o->base_lens ? o->base_lens : task->lens;
@@ -182,6 +179,5 @@ bool compare_run(const struct compare_task *task, struct buffer *out, bool *is_b
 			judge(task, sides, &arena, out, is_broken, err);
 	close_side(&sides[0]);
 	close_side(&sides[1]);
-	arena_finish(&arena);
 	return ok;
 }

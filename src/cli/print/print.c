@@ -44,8 +44,8 @@ static bool redact(struct recording *r, struct arena *arena, struct err *err) {
 
 static bool make_page(const struct session *s, const struct session *before,
 		const struct print_options *options, struct buffer *page, struct err *err) {
-	struct buffer text = {0};
-	struct arena arena = {0};
+	SCOPED(buffer) text = {0};
+	SCOPED(arena) arena = {0};
 	struct report_options report = {.file = options->is_redacted ? NULL : session_title(s)};
 	struct recording shown = s->recording, shown_base = before->recording; // share their tables
 	bool ok = !options->is_redacted ||
@@ -63,10 +63,7 @@ static bool make_page(const struct session *s, const struct session *before,
 			.user = (void *)(uintptr_t)s, // given back to read_source, which does not change it
 			.base = before->path ? &base : NULL,
 	};
-	ok = ok && page_whole(page, &shown, s->names, &o, err);
-	arena_finish(&arena);
-	buffer_finish(&text);
-	return ok;
+	return ok && page_whole(page, &shown, s->names, &o, err);
 }
 
 /**
@@ -75,23 +72,18 @@ static bool make_page(const struct session *s, const struct session *before,
  */
 static bool print_html(const struct session *s, const struct print_options *options,
 		struct err *err) {
-	struct buffer page = {0};
-	struct session before = {0};
+	SCOPED(buffer) page = {0};
+	SCOPED_BY(session_close) struct session before = {0};
 	const struct compare_options *c = &options->compare;
 	bool ok = c->n_bases == 0 || session_open_with(&before, c->bases[0], &options->session, err);
-	ok = ok && make_page(s, &before, options, &page, err) &&
+	return ok && make_page(s, &before, options, &page, err) &&
 			packer_put(options->html, true, buffer_view(&page), err);
-	buffer_finish(&page);
-	session_close(&before);
-	return ok;
 }
 
 /** Write the page that opens any recording to `path`. */
 static bool print_viewer(const char *path, struct err *err) {
-	struct buffer page = {0};
-	bool ok = page_viewer(&page, err) && packer_put(path, true, buffer_view(&page), err);
-	buffer_finish(&page);
-	return ok;
+	SCOPED(buffer) page = {0};
+	return page_viewer(&page, err) && packer_put(path, true, buffer_view(&page), err);
 }
 
 // ---- reports
@@ -125,7 +117,7 @@ static bool put_out(const struct print_options *o, struct buffer *out, struct er
 
 static bool put_view(struct buffer *out, const struct session *s, const struct print_options *o,
 		const struct report_options *report, struct err *err) {
-	struct arena arena = {0};
+	SCOPED(arena) arena = {0};
 	struct lens lens = lens_whole();
 	bool ok = !o->lens || lens_parse(&lens, slice_of_text(o->lens), &s->recording, &arena, err);
 	if (o->group >= 0) {
@@ -138,11 +130,9 @@ static bool put_view(struct buffer *out, const struct session *s, const struct p
 			.by = o->by,
 			.depth = o->depth,
 	};
-	ok = ok &&
+	return ok &&
 			(o->is_json ? report_view_json : report_view)(out, &s->recording, s->names, report,
 					&request, err);
-	arena_finish(&arena);
-	return ok;
 }
 
 static bool put_report(struct buffer *out, const struct session *s, const struct print_options *o,
@@ -168,14 +158,12 @@ static bool put_report(struct buffer *out, const struct session *s, const struct
 
 /** --html and the exports, under the lens. */
 static bool put_files(struct session *s, const struct print_options *o, struct err *err) {
-	struct arena arena = {0};
+	SCOPED(arena) arena = {0};
 	struct lens lens = lens_whole();
 	struct export_subject subject = {.session = s, .lens = &lens};
-	bool ok = (!o->html || print_html(s, o, err)) &&
+	return (!o->html || print_html(s, o, err)) &&
 			(!o->lens || lens_parse(&lens, slice_of_text(o->lens), &s->recording, &arena, err)) &&
 			export_all(&o->exports, &subject, err);
-	arena_finish(&arena);
-	return ok;
 }
 
 static bool flush_out(struct err *err) {
@@ -184,16 +172,13 @@ static bool flush_out(struct err *err) {
 }
 
 static bool print_page(const struct print_options *o, struct err *err) {
-	struct session s;
-	bool ok = session_open_with(&s, o->file, &o->session, err);
-	ok = ok && print_html(&s, o, err);
-	session_close(&s);
-	return ok;
+	SCOPED_BY(session_close) struct session s;
+	return session_open_with(&s, o->file, &o->session, err) && print_html(&s, o, err);
 }
 
 /** Recordings compared or judged: *is_broken, a gate failed. */
 static bool print_comparison(const struct print_options *o, bool *is_broken, struct err *err) {
-	struct buffer out = {0};
+	SCOPED(buffer) out = {0};
 	struct compare_task task = {
 			.options = &o->compare,
 			.exports = &o->exports,
@@ -206,14 +191,12 @@ static bool print_comparison(const struct print_options *o, bool *is_broken, str
 					: o->limit     ? o->limit
 								   : UINT32_MAX,
 	};
-	bool ok = compare_run(&task, &out, is_broken, err) && (!o->html || print_page(o, err)) &&
+	return compare_run(&task, &out, is_broken, err) && (!o->html || print_page(o, err)) &&
 			put_out(o, &out, err) && flush_out(err);
-	buffer_finish(&out);
-	return ok;
 }
 
 static bool print(const struct print_options *o, struct err *err) {
-	struct session s;
+	SCOPED_BY(session_close) struct session s;
 	if (!session_open_with(&s, o->file, &o->session, err)) {
 		return false;
 	}
@@ -222,20 +205,15 @@ static bool print(const struct print_options *o, struct err *err) {
 		bool is_written = outputs_spare(&o->outputs, &s, 1, err) && put_files(&s, o, err);
 		bool is_all = o->html || o->exports.has_new;
 		if (!is_written || is_all) {
-			session_close(&s);
 			return is_written;
 		}
 	}
-	struct buffer out = {0};
+	SCOPED(buffer) out = {0};
 	bool ok = put_report(&out, &s, o, err);
 	if (ok && o->shows_suppressions && !o->is_json) {
 		report_suppressions(&out, &s.suppressions);
 	}
-	ok = ok && put_out(o, &out, err);
-	ok = ok && flush_out(err);
-	buffer_finish(&out);
-	session_close(&s);
-	return ok;
+	return ok && put_out(o, &out, err) && flush_out(err);
 }
 
 int cli_print(int argc, char **argv) {

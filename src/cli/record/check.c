@@ -13,7 +13,6 @@
 
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -86,7 +85,7 @@ static enum check_libc check_libc(pid_t pid, char *text, size_t size) {
 	char name[PATH_MAX], path[PATH_MAX + 64];
 	bool is_readable;
 	bool is_shared = find_libc(pid, name, &is_readable);
-	struct buffer file = {0};
+	SCOPED(buffer) file = {0};
 	struct err err = {0};
 	enum check_libc kind = CHECK_UNKNOWN_LIBC;
 	(void)snprintf(path, sizeof path, is_shared ? "/proc/%d/root%s" : "/proc/%d/exe", (int)pid,
@@ -98,7 +97,6 @@ static enum check_libc check_libc(pid_t pid, char *text, size_t size) {
 	} else {
 		kind = judge_static(buffer_view(&file), text, size);
 	}
-	buffer_finish(&file);
 	return kind;
 }
 
@@ -250,7 +248,7 @@ static void put_process(struct check *c, int pid, const char *exe) {
 }
 
 static void put_launch(struct check *c, const char *exe) {
-	struct arena arena = {0};
+	SCOPED(arena) arena = {0};
 	struct launch launch;
 	struct err err = {0};
 	if (!*exe) {
@@ -265,7 +263,6 @@ static void put_launch(struct check *c, const char *exe) {
 												  : "the recorder is preloaded",
 				&err);
 	}
-	arena_finish(&arena);
 }
 
 /** How many would be hooked, and the first file that they are in. */
@@ -338,7 +335,7 @@ static int check_process(struct check *out, int pid, uint64_t max_pause_ns) {
 }
 
 int cli_check(int pid, uint64_t max_pause_ns, bool is_json) {
-	struct buffer text = {0};
+	SCOPED(buffer) text = {0};
 	struct check c = {.is_json = is_json, .j = json_init(&text)};
 	json_open(&c.j, NULL, '{');
 	json_number(&c.j, "version", 1);
@@ -349,6 +346,5 @@ int cli_check(int pid, uint64_t max_pause_ns, bool is_json) {
 		buffer_slice(&text, slice_of_text("\n"));
 		status = say_text(stdout, buffer_view(&text)) ? status : 1;
 	}
-	buffer_finish(&text);
 	return status;
 }

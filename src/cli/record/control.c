@@ -153,7 +153,7 @@ static void put_status(const struct status *s) {
 
 /** Its parts, largest first. */
 static void put_look(struct status *s) {
-	struct buffer name = {0};
+	SCOPED(buffer) name = {0};
 	visible_put(&name, slice_of_text((const char *)s->file.data));
 	say(stdout, "%7u  RSS %s after %s", (unsigned)s->pid, HUMAN_BYTES(s->rss_bytes),
 			HUMAN_DURATION(s->time_ns));
@@ -171,7 +171,6 @@ static void put_look(struct status *s) {
 	}
 	say(stdout, "\nWho owns them: heaptrack_print --memory \"%.*s\"\n",
 			SLICE_ARG(buffer_view(&name)));
-	buffer_finish(&name);
 }
 
 // ---- asking
@@ -207,17 +206,16 @@ static void show(struct asked *a, struct slice answer) {
 
 /** False: nobody listens there. */
 static bool ask_one(struct asked *a, const struct control_found *at, struct err *err) {
-	struct buffer answer = {0};
+	SCOPED(buffer) answer = {0};
 	bool ok = control_ask(at, a->line, &answer, err);
 	if (ok) {
 		show(a, buffer_view(&answer));
 	}
-	buffer_finish(&answer);
 	return ok;
 }
 
 static bool ask_all(struct asked *a, struct err *err) {
-	struct control_list list = {0};
+	SCOPED_BY(vec_release) struct control_list list = {0};
 	bool ok = control_find_all(&list) || err_memory(err);
 	for (size_t i = 0; ok && i < list.n; i++) {
 		struct err why = {0};
@@ -226,12 +224,11 @@ static bool ask_all(struct asked *a, struct err *err) {
 			a->n_failed += why.code != ERR_NOT_FOUND;
 		}
 	}
-	vec_finish(&list);
 	return ok;
 }
 
 static bool ask_process(struct asked *a, pid_t pid, struct err *err) {
-	struct control_list list = {0};
+	SCOPED_BY(vec_release) struct control_list list = {0};
 	struct err why = {0}; // that nobody listens at a name that was only guessed says nothing
 	bool ok = control_find(&list, pid) || err_memory(err);
 	for (size_t i = 0; ok && i < list.n && a->n_shown + a->n_failed == 0; i++) {
@@ -247,7 +244,6 @@ static bool ask_process(struct asked *a, pid_t pid, struct err *err) {
 				? err_set(err, ERR_NOT_FOUND, "process %d is not being recorded", (int)pid)
 				: err_set(err, why.code, "process %d: %s", (int)pid, why.text);
 	}
-	vec_finish(&list);
 	return ok;
 }
 
@@ -289,7 +285,7 @@ int cli_control(int argc, char **argv) {
 	struct control_options o = {0};
 	struct err err = {0};
 	struct asked a = {0};
-	struct buffer line = {0};
+	SCOPED(buffer) line = {0};
 	pid_t pid = 0;
 	int at;
 	if (!options_parse(&table, &o, argc, argv, &at, &err)) {
@@ -312,7 +308,6 @@ int cli_control(int argc, char **argv) {
 	} else if (a.n_shown + a.n_failed == 0 && !a.is_json) {
 		say(stdout, "No recordings in progress.\n");
 	}
-	buffer_finish(&line);
 	return ok && a.n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 

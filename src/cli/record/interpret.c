@@ -105,12 +105,9 @@ static bool export_to(struct session *s, const char *format, const char *path, s
 
 bool interpret_to_raw(const char *path, const char *raw_path, struct err *err) {
 	const struct session_options options = {.no_embedded = true, .no_built_in = true};
-	struct session s;
-	if (!session_open_with(&s, path, &options, err)) {
-		return false;
-	}
-	bool ok = export_to(&s, "heaptrack-raw", raw_path, err);
-	session_close(&s);
+	SCOPED_BY(session_close) struct session s;
+	bool ok = session_open_with(&s, path, &options, err) &&
+			export_to(&s, "heaptrack-raw", raw_path, err);
 	if (ok && strcmp(path, raw_path) != 0) {
 		(void)unlink(path);
 	}
@@ -173,11 +170,11 @@ static bool name_ours(struct session *s, const struct symbols_options *symbols, 
 	if (!resolve_names(&s->recording, symbols, err)) {
 		return false;
 	}
-	char *temporary;
+	FREED char *temporary = NULL;
 	if (asprintf(&temporary, "%s.XXXXXX", path) < 0) {
 		return err_memory(err);
 	}
-	int fd = mkostemp(temporary, O_CLOEXEC);
+	CLOSED int fd = mkostemp(temporary, O_CLOEXEC);
 	struct trace_source old;
 	bool has_events = session_source(s, &old);
 	bool ok = fd >= 0 || err_system(err, errno, "cannot write %s", path);
@@ -192,7 +189,6 @@ static bool name_ours(struct session *s, const struct symbols_options *symbols, 
 	if (ok && rename(temporary, path) != 0) {
 		ok = err_system(err, errno, "cannot write %s", path);
 	}
-	file_close(fd);
 	if (!ok) {
 		(void)unlink(temporary);
 	} else {
@@ -200,7 +196,6 @@ static bool name_ours(struct session *s, const struct symbols_options *symbols, 
 				"heaptrack: symbolized %" PRIu64 " addresses; %" PRIu64 " had names before\n",
 				count_names(&s->recording), before);
 	}
-	free(temporary);
 	return ok;
 }
 
@@ -214,11 +209,13 @@ static bool open_to_name(struct session *s, const char *file, const struct inter
 }
 
 static bool interpret_file(const struct interpret_options *o, const char *file, struct err *err) {
-	struct session s;
+	SCOPED_BY(session_close) struct session s;
 	if (!open_to_name(&s, file, o, err)) {
 		return false;
 	}
-	char *own = o->output ? strdup(o->output) : s.is_ours ? strdup(s.path) : named_path(s.path);
+	FREED char *own = o->output ? strdup(o->output)
+			: s.is_ours         ? strdup(s.path)
+								: named_path(s.path);
 	bool ok = own || err_memory(err);
 	if (ok && s.is_ours) {
 		ok = name_ours(&s, &o->symbols, own, err);
@@ -235,8 +232,6 @@ static bool interpret_file(const struct interpret_options *o, const char *file, 
 				"  heaptrack --analyze \"%s\"\n",
 				VISIBLE_NAME(own));
 	}
-	free(own);
-	session_close(&s);
 	return ok;
 }
 
@@ -285,14 +280,10 @@ static void put_stats(const struct rec_summary *s) {
 }
 
 static bool filter(const struct interpret_options *o, struct err *err) {
-	struct session s;
-	bool ok = open_to_name(&s, "-", o, err);
+	SCOPED_BY(session_close) struct session s;
+	bool ok = open_to_name(&s, "-", o, err) && export_to(&s, "heaptrack", "-", err);
 	if (ok) {
-		ok = export_to(&s, "heaptrack", "-", err);
-		if (ok) {
-			put_stats(&s.recording.summary);
-		}
-		session_close(&s);
+		put_stats(&s.recording.summary);
 	}
 	return ok;
 }

@@ -81,21 +81,16 @@ static void tell_progress(void *user, size_t n_left, size_t n_all) {
 /** What a report on the file would say first. */
 static void put_figures(struct run_result *result) {
 	struct err err = {0};
-	struct buffer out = {0};
-	struct session s;
+	SCOPED(buffer) out = {0};
+	SCOPED_BY(session_close) struct session s;
 	struct report_options options = {.file = result->path,
 			.width = terminal_columns(STDERR_FILENO)};
-	bool ok = session_of_recording(&s, &result->recording, result->path, &err);
-	if (ok) {
-		ok = report_summary(&out, &s.recording, s.names, &options, &err);
-		session_close(&s);
-	}
-	if (ok) {
+	if (session_of_recording(&s, &result->recording, result->path, &err) &&
+			report_summary(&out, &s.recording, s.names, &options, &err)) {
 		(void)say_text(stderr, buffer_view(&out));
 	} else {
 		complain("cannot print a summary: %s", err.text);
 	}
-	buffer_finish(&out);
 }
 
 static void put_way_on(const struct run_result *result) {
@@ -302,7 +297,7 @@ done:
 }
 
 static int inspect_and_record(const struct heaptrack_options *o) {
-	struct arena arena = {0};
+	SCOPED(arena) arena = {0};
 	struct launch launch;
 	struct err err = {0};
 	int status = 1;
@@ -316,7 +311,6 @@ static int inspect_and_record(const struct heaptrack_options *o) {
 	} else {
 		status = record(o, &launch);
 	}
-	arena_finish(&arena);
 	return status;
 }
 

@@ -161,7 +161,7 @@ static bool ask_once(struct call *c, struct slice line, struct slice *rest, stru
 bool control_ask(const struct control_found *at, const char *line, struct buffer *answer,
 		struct err *err) {
 	struct call c = {.at = at, .until_ns = clock_now_ns() + patience_ns};
-	struct buffer sent = {0};
+	SCOPED(buffer) sent = {0};
 	struct slice rest = {0};
 	buffer_printf(&sent, "%s\n", line);
 	bool ok;
@@ -176,6 +176,5 @@ bool control_ask(const struct control_found *at, const char *line, struct buffer
 		buffer_slice(answer, rest);
 	}
 	buffer_finish(&c.in);
-	buffer_finish(&sent);
 	return ok;
 }

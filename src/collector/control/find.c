@@ -7,7 +7,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -98,7 +97,7 @@ static bool look_into(struct control_list *list, const struct control_place *fol
 
 static bool look_at_abstract(struct control_list *list, uid_t uid) {
 	FILE *file = fopen("/proc/net/unix", "re");
-	char *line = NULL;
+	FREED char *line = NULL;
 	size_t size = 0;
 	bool ok = true;
 	while (ok && file && getline(&line, &size, file) > 0) {
@@ -115,7 +114,6 @@ static bool look_at_abstract(struct control_list *list, uid_t uid) {
 			ok = is_known || vec_add(list, found);
 		}
 	}
-	free(line);
 	if (file) {
 		(void)fclose(file);
 	}
@@ -162,7 +160,7 @@ static bool look_where_it_is(struct control_list *list, struct control_found fou
 	struct process_usage usage = {0};
 	pid_t inside = process_pid_inside(found.pid);
 	size_t n;
-	char *environment = process_environment(found.pid, &n);
+	FREED char *environment = process_environment(found.pid, &n);
 	const char *runtime = environment ? process_variable(environment, n, "XDG_RUNTIME_DIR") : NULL;
 	bool ok = add_folders(list, found, found.pid, runtime, "");
 	pid_t owners[] = {found.pid, process_usage(found.pid, &usage) ? usage.parent : 0};
@@ -170,7 +168,6 @@ static bool look_where_it_is(struct control_list *list, struct control_found fou
 		(void)snprintf(root, sizeof root, "/proc/%d/root", (int)owners[i]);
 		ok = add_folders(list, found, inside, runtime, root);
 	}
-	free(environment);
 	abstract(&found.place, found.owner, found.pid);
 	ok = ok && add_place(list, found);
 	abstract(&found.place, found.owner, inside);

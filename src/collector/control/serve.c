@@ -21,7 +21,6 @@
 #include "sys/futex.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 

@@ -5,7 +5,6 @@
 #include "sys/clock.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 
 enum { STATE_GROWTH = 4 }; // the next state may be so many times larger, and still find its memory
 

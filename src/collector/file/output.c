@@ -18,7 +18,6 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -344,13 +343,12 @@ struct trace_source output_source(struct output *o) {
  * it was removed, or its place is unknown, the finished one gets a name of its own.
  */
 static void find_moved(struct output *o) {
-	struct arena arena = {0};
+	SCOPED(arena) arena = {0};
 	const char *now = file_link_target(PROCESS_PATH(0, "fd/%d", o->fd), &arena);
 	if (now && strlen(now) < sizeof o->path && file_is_same(o->fd, now)) {
 		note(o, "\"%s\" was moved to \"%s\" while recording", o->path, now);
 		strcpy(o->path, now);
 	}
-	arena_finish(&arena);
 }
 
 /** Give the finished file a name when the growing one no longer has its own. */

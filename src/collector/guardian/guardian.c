@@ -72,17 +72,15 @@ struct work {
 };
 
 static void describe(struct work *w, struct answer *a) {
-	struct buffer text = {0};
+	SCOPED(buffer) text = {0};
 	a->report = injector_report(w->injector);
 	injector_describe(w->injector, &text);
 	(void)snprintf(a->text, sizeof a->text, "%.*s", text.failed ? 0 : (int)text.size,
 			text.data ? (const char *)text.data : "");
-	buffer_finish(&text);
 }
 
 static bool share(const struct work *w, int fd, struct err *err) {
-	int ours = injector_memory(w->injector, PROCESS_PATH(w->heaptrack, "fd/%d", fd), err);
-	file_close(ours);
+	CLOSED int ours = injector_memory(w->injector, PROCESS_PATH(w->heaptrack, "fd/%d", fd), err);
 	return ours >= 0;
 }
 
@@ -147,7 +145,7 @@ static void follow(struct work *w, pid_t target, struct answer *a) {
 }
 
 static bool obey(struct work *w, const struct request *r, struct answer *a) {
-	int fd = -1;
+	CLOSED int fd = -1;
 	*a = (struct answer){0};
 	if (r->order == ORDER_CATCH) {
 		a->ok = injector_catch(r->target, &a->err);
@@ -160,9 +158,7 @@ static bool obey(struct work *w, const struct request *r, struct answer *a) {
 	} else if (w->injector) {
 		step(w, r, a, &fd);
 	}
-	bool is_sent = fd_send(w->socket, a, sizeof *a, fd, 0);
-	file_close(fd);
-	return is_sent;
+	return fd_send(w->socket, a, sizeof *a, fd, 0);
 }
 
 /** The guardian has heaptrack's arguments, so that a kill by name may hit it instead. */

@@ -15,7 +15,6 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -136,12 +135,10 @@ const char *launch_machine_name(unsigned machine) {
 /** Does its environment bring the preloaded recorder, and tell it where to write? */
 static bool is_preloaded(pid_t pid) {
 	size_t n;
-	char *block = process_environment(pid, &n);
+	FREED char *block = process_environment(pid, &n);
 	const char *preload = block ? process_variable(block, n, "LD_PRELOAD") : NULL;
-	bool is_preloaded = preload && strstr(preload, "libheaptrack_preload.so") &&
+	return preload && strstr(preload, "libheaptrack_preload.so") &&
 			process_variable(block, n, SEGMENT_ENV);
-	free(block);
-	return is_preloaded;
 }
 
 bool launch_exec_is_ours(pid_t pid, enum injector_start *start) {

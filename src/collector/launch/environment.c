@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 static bool names_variable(const char *entry, const char *name) {
@@ -31,14 +30,12 @@ static char *join_lists(const struct list_variable *v, struct arena *arena) {
 	bool has_theirs = v->theirs && *v->theirs;
 	const char *first = v->is_in_front || !has_theirs ? v->added : v->theirs;
 	const char *second = v->is_in_front ? v->theirs : v->added;
-	struct buffer entry = {0};
+	SCOPED(buffer) entry = {0};
 	buffer_printf(&entry, "%s=%s", v->name, first);
 	if (has_theirs) {
 		buffer_printf(&entry, ":%s", second);
 	}
-	char *text = entry.failed ? NULL : arena_text(arena, buffer_view(&entry));
-	buffer_finish(&entry);
-	return text;
+	return entry.failed ? NULL : arena_text(arena, buffer_view(&entry));
 }
 
 char **launch_environment(const char *recorder, char *const *environment, struct arena *arena) {

@@ -15,7 +15,6 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -242,14 +241,12 @@ static bool judge_file(struct launch *l, const char *path, int depth, struct are
 		return say(l, arena, LAUNCH_REFUSED, 126,
 				"\"%s\" is not executable; if it is a program, run: chmod +x \"%s\"", path, path);
 	}
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	CLOSED int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
 		l->verdict = LAUNCH_RECORDED; // it may be executed but not read: assume the best
 		return true;
 	}
-	bool ok = judge_open_file(l, path, fd, depth, arena);
-	(void)close(fd);
-	return ok;
+	return judge_open_file(l, path, fd, depth, arena);
 }
 
 bool launch_inspect(struct launch *out, const char *program, struct arena *arena, struct err *err) {

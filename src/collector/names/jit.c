@@ -15,7 +15,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -81,7 +80,7 @@ static int open_mapped_dump(pid_t program, pid_t inside) {
 	char name[64];
 	(void)snprintf(name, sizeof name, "/jit-%d.dump\n", (int)inside);
 	FILE *maps = fopen(PROCESS_PATH(program, "maps"), "re");
-	char *line = NULL;
+	FREED char *line = NULL;
 	size_t capacity = 0;
 	int fd = -1;
 	for (ssize_t n; maps && fd < 0 && (n = getline(&line, &capacity, maps)) > 0;) {
@@ -95,7 +94,6 @@ static int open_mapped_dump(pid_t program, pid_t inside) {
 		(void)snprintf(whole, sizeof whole, "/proc/%d/root%s", (int)program, at);
 		fd = open_if_dump(program, inside, whole);
 	}
-	free(line);
 	if (maps) {
 		(void)fclose(maps);
 	}

@@ -60,7 +60,7 @@ static bool is_right_file(int fd, const struct wire_module *module) {
 	if (wanted.size == 0) {
 		return true;
 	}
-	uint8_t *head = malloc(HEAD_BYTES);
+	FREED uint8_t *head = malloc(HEAD_BYTES);
 	size_t got;
 	bool is_right = true;
 	struct elf_image image;
@@ -72,7 +72,6 @@ static bool is_right_file(int fd, const struct wire_module *module) {
 									found.size < wanted.size ? found.size : wanted.size),
 						wanted);
 	}
-	free(head);
 	return is_right;
 }
 

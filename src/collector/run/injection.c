@@ -63,7 +63,7 @@ static void note_mappings(struct run *run, bool are_hooked, bool says_so) {
 
 bool run_note_hooks(struct run *run, bool says_so, struct injector_report *report) {
 	struct injector_report r;
-	char *text = malloc(REPORT_BYTES);
+	FREED char *text = malloc(REPORT_BYTES);
 	bool ok = text && guardian_report(&run->guardian, &r, text, REPORT_BYTES);
 	if (ok) {
 		tries_pass_by(&run->tries, r.code_at, r.code_bytes);
@@ -80,7 +80,6 @@ bool run_note_hooks(struct run *run, bool says_so, struct injector_report *repor
 	for (unsigned i = 0; ok && i < run->n_collectors; i++) {
 		(void)vec_add(&run->allocators, run->collectors[i]);
 	}
-	free(text);
 	return ok;
 }
 

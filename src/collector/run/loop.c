@@ -77,7 +77,7 @@ static struct parts_thread *find_stacks(const struct run *run) {
 }
 
 static bool keep_look(struct run *run, const struct view *view, enum rec_look_at at, bool has_all) {
-	struct parts_thread *threads = find_stacks(run);
+	FREED struct parts_thread *threads = find_stacks(run);
 	const struct looks_known known = {
 			.blocks = run->aggregate,
 			.mappings = run->mappings,
@@ -88,9 +88,7 @@ static bool keep_look(struct run *run, const struct view *view, enum rec_look_at
 			.has_all_blocks = has_all && has_all_blocks(run),
 			.texts = &run->texts,
 	};
-	bool ok = looks_add(&run->looks, view, &known, run->program, at, run->now_ns);
-	free(threads);
-	return ok;
+	return looks_add(&run->looks, view, &known, run->program, at, run->now_ns);
 }
 
 static bool read_view(struct run *run, struct view *view) {
@@ -132,7 +130,7 @@ static void answer_look(struct run *run) {
  */
 static void look_at_end(struct run *run, bool has_all) {
 	_Atomic uint32_t *state = &run->segment.header->state;
-	struct view view = {0};
+	SCOPED(view) view = {0};
 	bool is_read = read_view(run, &view);
 	uint32_t ending = SEGMENT_ENDING;
 	bool has_waited = atomic_compare_exchange_strong(state, &ending, SEGMENT_OPEN);
@@ -141,7 +139,6 @@ static void look_at_end(struct run *run, bool has_all) {
 		atomic_store(&run->segment.header->end_wait_ms, 0); // it is looked at once
 		(void)keep_look(run, &view, REC_AT_END, has_all);
 	}
-	view_finish(&view);
 }
 
 /** The program waits to be looked at: what it has done so far is taken before. */
@@ -321,7 +318,7 @@ static bool end(struct run *run, struct run_result *result, struct err *err) {
 		finish_names(run);
 	}
 	keeper_wait(run->keeper); // two states at a time would take twice the memory
-	struct recording *r = run_state(run, true, err);
+	FREED struct recording *r = run_state(run, true, err);
 	if (!r) {
 		return false;
 	}
@@ -333,7 +330,6 @@ static bool end(struct run *run, struct run_result *result, struct err *err) {
 	tries_finish(&run->tries);
 	result->file_is_whole = keeper_finish(run->keeper, r, err);
 	result->recording = *r;
-	free(r);
 	return result->file_is_whole;
 }
 

@@ -24,14 +24,13 @@ static void put_command(struct json *j, char *const *argv) {
 /** Of the recording, from any folder. */
 static void put_file(struct json *j, const struct output *o) {
 	char folder[4096];
-	struct buffer path = {0};
+	SCOPED(buffer) path = {0};
 	struct stat st;
 	if (o->path[0] != '/' && getcwd(folder, sizeof folder)) {
 		buffer_printf(&path, "%s/", folder);
 	}
 	buffer_text(&path, o->path);
 	json_string(j, "file", buffer_view(&path));
-	buffer_finish(&path);
 	json_number(j, "file_bytes", fstat(o->fd, &st) == 0 ? (uint64_t)st.st_size : 0);
 }
 

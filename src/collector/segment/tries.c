@@ -128,7 +128,7 @@ void tries_pass_by(struct tries *t, uint64_t at, uint64_t bytes) {
 }
 
 void tries_retire(struct tries *t, const uint32_t *locations, size_t n) {
-	uint8_t *is_gone = calloc(t->n_nodes, sizeof *is_gone);
+	FREED uint8_t *is_gone = calloc(t->n_nodes, sizeof *is_gone);
 	if (!is_gone) {
 		return; // the names stay those of the older code
 	}
@@ -141,7 +141,6 @@ void tries_retire(struct tries *t, const uint32_t *locations, size_t n) {
 	for (uint32_t id = 1; id < t->n_dense; id++) {
 		t->dense[id] = is_gone[t->dense[id]] ? 0 : t->dense[id];
 	}
-	free(is_gone);
 }
 
 static void *map_lazily(size_t bytes) {

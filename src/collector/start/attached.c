@@ -144,7 +144,7 @@ bool attach_program(const struct run_options *options, const struct attach_optio
 }
 
 bool attach_check(const struct attach_options *attach, struct attach_check *out, struct err *err) {
-	struct arena arena = {0};
+	SCOPED(arena) arena = {0};
 	struct injector_check c;
 	*out = (struct attach_check){0};
 	const char *recorder = launch_find_injected(&arena, err);
@@ -157,7 +157,6 @@ bool attach_check(const struct attach_options *attach, struct attach_check *out,
 		out->copies = ok && c.report.no_copy == INJECTOR_COPIED;
 		out->copy_ns = ok ? c.report.snapshot_ns : 0;
 	}
-	arena_finish(&arena);
 	return ok;
 }
 

@@ -97,11 +97,11 @@ static void look_at(struct own_heaps *o, const struct module_code *m,
 
 static void look_at_modules(struct own_heaps *o, const struct process_space *space, pid_t program,
 		bool is_preloaded) {
-	struct modules_code modules;
+	SCOPED_BY(modules_code_close) struct modules_code modules;
 	if (!modules_code_open(&modules, space, program, NULL)) {
 		return;
 	}
-	void *memory = NULL;
+	FREED void *memory = NULL;
 	struct elf_symbols recorder = {0};
 	if (is_preloaded) {
 		recorder = symbols_of_recorder(&modules, program, &memory);
@@ -112,16 +112,14 @@ static void look_at_modules(struct own_heaps *o, const struct process_space *spa
 			look_at(o, m, &recorder);
 		}
 	}
-	free(memory);
-	modules_code_close(&modules);
 }
 
 void own_heaps_look(struct own_heaps *o, pid_t program, bool is_preloaded, uint64_t code_bytes,
 		uint64_t now_ns) {
-	struct process_space space;
 	if (code_bytes == o->code_bytes || now_ns < o->next_ns) {
 		return;
 	}
+	SCOPED(process_space) space;
 	uint64_t start_ns = clock_thread_cpu_ns(); // a wait for a CPU costs nobody anything
 	if (!process_space_read(&space, program, NULL)) {
 		return;
@@ -131,6 +129,5 @@ void own_heaps_look(struct own_heaps *o, pid_t program, bool is_preloaded, uint6
 		look_for_second_libc(o, &space);
 	}
 	look_at_modules(o, &space, program, is_preloaded);
-	process_space_finish(&space);
 	o->next_ns = now_ns + (clock_thread_cpu_ns() - start_ns) * LOOK_COST;
 }

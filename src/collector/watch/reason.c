@@ -3,13 +3,13 @@
 #include "collector/watch/reason.h"
 
 #include "base/path.h"
+#include "sys/file.h"
 #include "wire/segment.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,7 +21,7 @@ static const struct launch_elf *read_elf(struct reason_context *c, pid_t pid) {
 		return &c->elf;
 	}
 	(void)snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	CLOSED int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct stat s;
 	if (fd < 0) {
 		return NULL;
@@ -30,7 +30,6 @@ static const struct launch_elf *read_elf(struct reason_context *c, pid_t pid) {
 	c->file = is_known ? (struct process_exe){.device = s.st_dev, .inode = s.st_ino}
 					   : (struct process_exe){0};
 	launch_elf_read(&c->elf, fd);
-	(void)close(fd);
 	return &c->elf;
 }
 
@@ -41,7 +40,7 @@ enum reason_presence reason_presence(struct reason_context *c, pid_t pid) {
 		return errno == EACCES ? REASON_ABSENT : REASON_UNKNOWN;
 	}
 	enum reason_presence presence = REASON_UNKNOWN;
-	char *line = NULL;
+	FREED char *line = NULL;
 	size_t size = 0;
 	while (presence != REASON_PRESENT && getline(&line, &size, maps) > 0) {
 		if (strstr(line, "/libheaptrack_")) {
@@ -51,7 +50,6 @@ enum reason_presence reason_presence(struct reason_context *c, pid_t pid) {
 			presence = REASON_ABSENT;
 		}
 	}
-	free(line);
 	(void)fclose(maps);
 	const struct launch_elf *elf = presence == REASON_UNKNOWN ? read_elf(c, pid) : NULL;
 	bool loads_nothing = elf && elf->is_elf &&
@@ -81,16 +79,14 @@ static bool has_other_root(pid_t pid, const char *recorder) {
 
 bool reason_was_started_by(struct reason_context *c, pid_t pid) {
 	size_t n;
-	char *block = process_environment(pid, &n);
+	FREED char *block = process_environment(pid, &n);
 	const char *segment = block ? process_variable(block, n, SEGMENT_ENV) : NULL;
-	bool is_ours = segment && strcmp(segment, c->segment + sizeof SEGMENT_ENV) == 0;
-	free(block);
-	return is_ours;
+	return segment && strcmp(segment, c->segment + sizeof SEGMENT_ENV) == 0;
 }
 
 static enum rec_why look_at_environment(struct reason_context *c, pid_t pid) {
 	size_t n;
-	char *block = process_environment(pid, &n);
+	FREED char *block = process_environment(pid, &n);
 	enum rec_why why = REC_WHY_UNKNOWN;
 	if (block) {
 		const char *segment = process_variable(block, n, SEGMENT_ENV);
@@ -101,7 +97,6 @@ static enum rec_why look_at_environment(struct reason_context *c, pid_t pid) {
 			why = REC_WHY_ENVIRONMENT;
 		}
 	}
-	free(block);
 	return why;
 }
 

@@ -44,7 +44,7 @@ bool aggregate_live(const struct aggregate *a,
 		bool (*visit)(void *user, uint64_t ptr, uint64_t bytes, uint32_t stack), void *user) {
 	const struct listing l = {a, visit, user};
 	size_t n = a->shadow.leaves.n;
-	struct shadow_leaf **leaves = malloc((n + 1) * sizeof *leaves);
+	FREED struct shadow_leaf **leaves = malloc((n + 1) * sizeof *leaves);
 	bool ok = leaves != NULL;
 	if (ok && n > 0) {
 		memcpy(leaves, a->shadow.leaves.items, n * sizeof *leaves);
@@ -53,7 +53,6 @@ bool aggregate_live(const struct aggregate *a,
 	for (size_t i = 0; ok && i < n; i++) {
 		ok = list_leaf(&l, leaves[i]);
 	}
-	free(leaves);
 	const struct map *odd = &a->shadow.odd;
 	for (size_t i = 0; ok && i < odd->capacity; i++) {
 		const struct map_entry *e = &odd->entries[i];

@@ -77,7 +77,7 @@ static bool put_edges(const struct aggregate *a, uint64_t now_ns, struct recordi
 /** The blocks that live as intervals without end: in `log`, which the caller finishes. */
 static bool log_live(const struct aggregate *a, struct bins *log) {
 	*log = (struct bins){0};
-	uint32_t *hints = calloc((size_t)a->stacks.n + 1, sizeof *hints);
+	FREED uint32_t *hints = calloc((size_t)a->stacks.n + 1, sizeof *hints);
 	bool ok = hints != NULL;
 	for (uint32_t i = 1; ok && i < a->blocks.n; i++) {
 		const struct block *b = &a->blocks.items[i];
@@ -89,7 +89,6 @@ static bool log_live(const struct aggregate *a, struct bins *log) {
 			}
 		}
 	}
-	free(hints);
 	return ok && bins_end_live(log);
 }
 
@@ -124,7 +123,7 @@ static bool sort_intervals(const struct aggregate *a, const struct bins *log,
 		const struct bins *live, struct recording *out) {
 	const struct bins *b = &a->bins;
 	size_t n = b->n_intervals + log->n_log + live->n_log;
-	uint32_t *next = calloc((size_t)a->stacks.n + 1, sizeof *next);
+	FREED uint32_t *next = calloc((size_t)a->stacks.n + 1, sizeof *next);
 	out->intervals.items = arena_new(&out->arena, struct rec_interval_row, n);
 	bool ok = next && out->intervals.items && n < UINT32_MAX;
 	if (ok) {
@@ -137,18 +136,14 @@ static bool sort_intervals(const struct aggregate *a, const struct bins *log,
 				put_by_stack(out, next, log->log, log->n_log) &&
 				put_by_stack(out, next, live->log, live->n_log);
 	}
-	free(next);
 	return ok;
 }
 
 static bool put_intervals(const struct aggregate *a, struct recording *out) {
-	struct bins log = {0};
-	struct bins live = {0};
-	bool ok = bins_copy_log(&a->bins, &log) && log_live(a, &live) &&
+	SCOPED(bins) log = {0};
+	SCOPED(bins) live = {0};
+	return bins_copy_log(&a->bins, &log) && log_live(a, &live) &&
 			sort_intervals(a, &log, &live, out);
-	bins_finish(&live);
-	bins_finish(&log);
-	return ok;
 }
 
 /** live[i]: how many blocks counted in sizes.items[i] live. */
@@ -230,8 +225,8 @@ static void put_counted_sizes(const struct aggregate *a, const uint64_t *live, u
 
 static bool put_sizes(const struct aggregate *a, struct recording *out) {
 	size_t n = (size_t)a->sizes.n + a->stacks.n;
-	uint32_t *next = calloc((size_t)a->stacks.n + 1, sizeof *next);
-	uint64_t *live = calloc((size_t)a->sizes.n + 1, sizeof *live);
+	FREED uint32_t *next = calloc((size_t)a->stacks.n + 1, sizeof *next);
+	FREED uint64_t *live = calloc((size_t)a->sizes.n + 1, sizeof *live);
 	struct rec_size *all = arena_new(&out->arena, struct rec_size, n);
 	bool ok = next && live && all && n < UINT32_MAX;
 	if (ok) {
@@ -240,8 +235,6 @@ static bool put_sizes(const struct aggregate *a, struct recording *out) {
 		put_counted_sizes(a, live, next, all);
 		finish_sizes(a, next, all, out);
 	}
-	free(live);
-	free(next);
 	return ok;
 }
 
@@ -260,11 +253,10 @@ static struct rec_thread thread_of(const struct aggregate *a, const struct threa
 
 static bool put_threads(const struct aggregate *a, uint64_t now_ns, struct recording *out) {
 	const struct threads *t = &a->threads;
-	uint32_t *number = calloc(t->records.n, sizeof *number);
+	FREED uint32_t *number = calloc(t->records.n, sizeof *number);
 	out->threads.items = arena_new(&out->arena, struct rec_thread, t->n_used);
 	out->handovers.items = arena_new(&out->arena, struct rec_handover, t->handovers.n);
 	if (!number || !out->threads.items || !out->handovers.items) {
-		free(number);
 		return false;
 	}
 	out->threads.n = 0;
@@ -285,7 +277,6 @@ static bool put_threads(const struct aggregate *a, uint64_t now_ns, struct recor
 		h->from = number[h->from];
 		h->to = number[h->to];
 	}
-	free(number);
 	return true;
 }
 

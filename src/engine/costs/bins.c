@@ -326,9 +326,8 @@ static unsigned levels_wanted(struct bins *b, uint64_t allowed) {
 	for (size_t i = 0; i < b->n_intervals; i++) {
 		n += is_sampled(b->intervals[i].stack);
 	}
-	struct rec_interval *sample = calloc(n + 1, sizeof *sample);
+	FREED struct rec_interval *sample = calloc(n + 1, sizeof *sample);
 	if (!sample || !reserve_scratch(b, n)) {
-		free(sample);
 		return 1;
 	}
 	n = 0;
@@ -341,7 +340,6 @@ static unsigned levels_wanted(struct bins *b, uint64_t allowed) {
 			count_left(sample, n, levels, b->scratch) > allowed) {
 		levels++;
 	}
-	free(sample);
 	return levels;
 }
 

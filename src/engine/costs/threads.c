@@ -157,8 +157,8 @@ static void merge_records(struct threads *t, uint64_t kept_bytes, uint32_t *new_
 
 /** Out of memory: nothing is merged, until there is. */
 static void merge_ended(struct threads *t, uint32_t epoch) {
-	uint64_t *scratch = malloc(t->records.n * sizeof *scratch);
-	uint32_t *new_record_of = malloc(t->records.n * sizeof *new_record_of);
+	FREED uint64_t *scratch = malloc(t->records.n * sizeof *scratch);
+	FREED uint32_t *new_record_of = malloc(t->records.n * sizeof *new_record_of);
 	if (scratch && new_record_of) {
 		merge_records(t, bytes_to_be_kept(t, scratch), new_record_of, epoch);
 		if (t->handovers.n) {
@@ -167,8 +167,6 @@ static void merge_ended(struct threads *t, uint32_t epoch) {
 		// Most are alive: look again when there are many more
 		t->merge_at = t->n_used * 2 > THREADS_MANY ? t->n_used * 2 : THREADS_MANY;
 	}
-	free(new_record_of);
-	free(scratch);
 }
 
 uint32_t threads_add(struct threads *t, uint32_t tid, uint32_t image, uint64_t now_ns,

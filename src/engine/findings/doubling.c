@@ -9,8 +9,6 @@
 #include "base/sorted.h"
 #include "engine/findings/parts.h"
 
-#include <stdlib.h>
-
 struct step {
 	uint64_t size, count, bytes;
 	bool is_in_chain;

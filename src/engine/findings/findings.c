@@ -8,8 +8,6 @@
 #include "base/sorted.h"
 #include "engine/findings/parts.h"
 
-#include <stdlib.h>
-
 static const struct rule rules[] = {
 #define RULE(find, needs, id, title) {find, needs, id, title},
 #include "engine/findings/rules.def"

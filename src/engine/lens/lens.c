@@ -163,7 +163,7 @@ static uint64_t moment_of(const struct lens *l, const struct recording *r) {
 
 bool lens_apply(const struct lens *l, const struct recording *r, const struct names *n,
 		struct arena *arena, struct lens_result *out, struct err *err) {
-	struct arena scratch = {0};
+	SCOPED(arena) scratch = {0};
 	*out = (struct lens_result){.moment_ns = moment_of(l, r)};
 	out->stacks = arena_new(arena, struct lens_costs, r->stacks.n);
 	bool ok = (out->stacks || err_memory(err)) &&
@@ -176,6 +176,5 @@ bool lens_apply(const struct lens *l, const struct recording *r, const struct na
 	} else if (ok) {
 		whole_costs(l, r, out);
 	}
-	arena_finish(&scratch);
 	return ok;
 }

@@ -4,7 +4,6 @@
 
 #include <ctype.h>
 #include <regex.h>
-#include <stdlib.h>
 
 /**
  * A text to look for. Plain texts are compared without regard to case. Most regular expressions
@@ -108,12 +107,11 @@ static uint64_t expanded_size(struct slice p) {
 }
 
 static bool compile(struct slice pattern, regex_t *regex, struct err *err) {
-	char *text = strndup((const char *)pattern.data, pattern.size);
+	FREED char *text = strndup((const char *)pattern.data, pattern.size);
 	if (!text) {
 		return err_memory(err);
 	}
 	int wrong = regcomp(regex, text, REG_EXTENDED | REG_NOSUB);
-	free(text);
 	if (wrong) {
 		char why[128];
 		(void)regerror(wrong, regex, why, sizeof why);
@@ -221,7 +219,7 @@ static void match_locations(const struct pattern *p, uint32_t bit, const struct 
 
 static bool match_text(const struct lens_text *text, uint32_t bit, const struct recording *r,
 		const struct names *n, uint32_t *locations, struct err *err) {
-	struct arena scratch = {0};
+	SCOPED(arena) scratch = {0};
 	struct found found = {
 			.functions = arena_new(&scratch, uint8_t, names_n_functions(n)),
 			.modules = arena_new(&scratch, uint8_t, r->modules.n),
@@ -235,7 +233,6 @@ static bool match_text(const struct lens_text *text, uint32_t bit, const struct 
 			regfree(&p.regex);
 		}
 	}
-	arena_finish(&scratch);
 	return ok;
 }
 

@@ -46,17 +46,15 @@ static bool decode(struct reader *rd, struct slice value, struct slice *out) {
 
 static bool read_choice(struct slice value, const char *const *names, unsigned n, unsigned *out,
 		struct err *err) {
-	struct buffer list = {0};
+	SCOPED(buffer) list = {0};
 	for (unsigned i = 0; i < n; i++) {
 		if (slice_equal(value, slice_of_text(names[i]))) {
 			*out = i;
-			buffer_finish(&list);
 			return true;
 		}
 		buffer_printf(&list, "%s%s", i ? ", " : "", names[i]);
 	}
 	(void)err_set(err, ERR_USAGE, "use one of: %.*s", SLICE_ARG(buffer_view(&list)));
-	buffer_finish(&list);
 	return false;
 }
 
@@ -241,7 +239,7 @@ static void put_names(struct buffer *out, const char *key, const struct slice *n
 }
 
 struct slice lens_text(const struct lens *l, const struct recording *r, struct arena *arena) {
-	struct buffer out = {0};
+	SCOPED(buffer) out = {0};
 	if (l->metric != LENS_PEAK) {
 		put_key(&out, "m");
 		buffer_text(&out, lens_metric_names[l->metric]);
@@ -272,7 +270,5 @@ struct slice lens_text(const struct lens *l, const struct recording *r, struct a
 		buffer_text(&out, lens_group_names[l->group]);
 	}
 	const char *text = out.failed ? NULL : arena_text(arena, buffer_view(&out));
-	struct slice result = text ? slice_of(text, out.size) : slice_of(NULL, 0);
-	buffer_finish(&out);
-	return result;
+	return text ? slice_of(text, out.size) : slice_of(NULL, 0);
 }

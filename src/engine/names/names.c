@@ -193,7 +193,7 @@ static bool name_location(struct names *n, uint32_t id) {
 
 /** Number the functions: frames of equal function and file get equal ids. */
 static bool number_functions(struct names *n) {
-	struct index known = {0};
+	SCOPED(index) known = {0};
 	uint32_t *sample = malloc((n->n_frames + 1ul) * sizeof *sample); // per function: a frame of it
 	bool ok = sample != NULL;
 	for (uint32_t i = 0; ok && i < n->n_frames; i++) {
@@ -209,7 +209,6 @@ static bool number_functions(struct names *n) {
 		}
 		f->function_id = id;
 	}
-	index_finish(&known);
 	free(sample);
 	return ok;
 }

@@ -292,7 +292,7 @@ static void find_site(struct names *n, uint32_t node, const struct place *places
 
 bool names_find_sites(struct names *n) {
 	const struct recording *r = n->recording;
-	struct arena scratch = {0};
+	SCOPED(arena) scratch = {0};
 	const struct place *places = find_places(n, &scratch);
 	struct best *best = arena_new(&scratch, struct best, r->nodes.n);
 	n->site = arena_new(&n->arena, uint32_t, r->nodes.n);
@@ -301,6 +301,5 @@ bool names_find_sites(struct names *n) {
 	for (uint32_t i = 1; ok && i < r->nodes.n; i++) {
 		find_site(n, i, places, best);
 	}
-	arena_finish(&scratch);
 	return ok;
 }

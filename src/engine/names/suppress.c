@@ -168,7 +168,7 @@ static void free_details(struct recording *r, const uint32_t *of_node) {
 }
 
 bool suppressions_apply(struct suppressions *s, struct recording *r, struct err *err) {
-	struct arena scratch = {0};
+	SCOPED(arena) scratch = {0};
 	uint32_t *of_node;
 	bool is_any = false;
 	bool ok = find_rules(s, r, &scratch, &of_node);
@@ -188,6 +188,5 @@ bool suppressions_apply(struct suppressions *s, struct recording *r, struct err 
 				suppressed_heaviest_first);
 		free_details(r, of_node);
 	}
-	arena_finish(&scratch);
 	return ok || err_memory(err);
 }

@@ -175,14 +175,13 @@ static bool are_minor(const struct recording *r) {
 
 static void say_children(struct quality_writer *w) {
 	const struct recording *r = w->recording;
-	struct buffer text = {0};
+	SCOPED(buffer) text = {0};
 	if (r->quality.children_forked + r->quality.children_executed == 0 || are_minor(r)) {
 		return;
 	}
 	uint64_t n = put_children(&text, r);
 	buffer_u8(&text, 0);
 	quality_say(w, "children", n, "%s", text.failed ? "(out of memory)" : (const char *)text.data);
-	buffer_finish(&text);
 }
 
 uint64_t quality_minor_children(const struct recording *r, struct buffer *text) {

@@ -105,7 +105,7 @@ static struct part *part_of_type(struct taker *t, struct index *known, struct sl
 }
 
 static bool take_types(struct taker *t) {
-	struct index known = {0};
+	SCOPED(index) known = {0};
 	uint32_t *part_of = calloc(names_n_functions(t->names) + 1ul, sizeof *part_of); // part + 1
 	bool ok = part_of != NULL;
 	for (uint32_t i = 0; ok && i < t->recording->stacks.n; i++) {
@@ -123,7 +123,6 @@ static bool take_types(struct taker *t) {
 		}
 	}
 	t->rest.label = slice_of_text("(type not known)");
-	index_finish(&known);
 	free(part_of);
 	return ok;
 }
@@ -133,7 +132,7 @@ static bool take_threads(struct taker *t) {
 	const struct recording *r = t->recording;
 	struct sorting s = {.n = t->by == BY_TID ? r->threads.n : r->strings.n};
 	s.part_of = calloc(s.n + 1ul, sizeof *s.part_of);
-	bool *is_counted = calloc(r->threads.n + 1ul, sizeof *is_counted);
+	FREED bool *is_counted = calloc(r->threads.n + 1ul, sizeof *is_counted);
 	bool ok = s.part_of && is_counted;
 	for (uint32_t i = 0; ok && i < r->stacks.n; i++) {
 		uint32_t thread = r->stacks.items[i].thread;
@@ -159,7 +158,6 @@ static bool take_threads(struct taker *t) {
 		}
 	}
 	t->rest.label = slice_of_text("(threads not told apart)");
-	free(is_counted);
 	free(s.part_of);
 	return ok;
 }
@@ -208,7 +206,7 @@ static void add_sizes(struct taker *t, struct part *classes, uint32_t stack,
 
 static bool take_sizes(struct taker *t) {
 	const struct recording *r = t->recording;
-	struct part *classes = calloc(SIZE_CLASSES, sizeof *classes);
+	FREED struct part *classes = calloc(SIZE_CLASSES, sizeof *classes);
 	if (!classes) {
 		return false;
 	}
@@ -241,7 +239,6 @@ static bool take_sizes(struct taker *t) {
 		}
 	}
 	t->rest.label = slice_of_text("(sizes not told apart)");
-	free(classes);
 	return ok;
 }
 

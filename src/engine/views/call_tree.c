@@ -120,7 +120,7 @@ static uint32_t intern(struct index *ix, struct call_tree *t, struct slice label
 
 static bool find_groups(struct maker *m, struct arena *arena, struct arena *scratch,
 		struct call_tree *t) {
-	struct index ix = {0};
+	SCOPED(index) ix = {0};
 	uint32_t n = names_n_frames(m->names);
 	t->labels = arena_new(arena, struct slice, n);
 	m->groups = arena_new(scratch, uint32_t, n);
@@ -134,7 +134,6 @@ static bool find_groups(struct maker *m, struct arena *arena, struct arena *scra
 			ok = group != INDEX_NONE;
 		}
 	}
-	index_finish(&ix);
 	return ok;
 }
 
@@ -146,8 +145,8 @@ static bool lay_out(const struct maker *m, struct arena *arena, uint32_t *new_of
 	uint32_t n = (uint32_t)m->nodes.n;
 	const struct call_node *old = m->nodes.items;
 	t->nodes = arena_new(arena, struct call_node, n);
-	uint32_t *sizes = calloc(n, sizeof *sizes);
-	uint32_t *next = calloc(n, sizeof *next); // where a node's next child goes
+	FREED uint32_t *sizes = calloc(n, sizeof *sizes);
+	FREED uint32_t *next = calloc(n, sizeof *next); // where a node's next child goes
 	bool ok = t->nodes && sizes && next;
 	for (uint32_t i = n; ok && i-- > 1;) {
 		sizes[i]++;
@@ -167,8 +166,6 @@ static bool lay_out(const struct maker *m, struct arena *arena, uint32_t *new_of
 		t->nodes[new_of[i]].parent = new_of[parent];
 		t->nodes[new_of[i]].end = new_of[i] + sizes[i];
 	}
-	free(next);
-	free(sizes);
 	t->n = n;
 	return ok;
 }
@@ -253,7 +250,7 @@ static bool make(struct maker *m, struct arena *arena, struct arena *scratch, st
 
 bool call_tree_make(const struct lens *l, const struct recording *r, const struct names *n,
 		struct arena *arena, struct call_tree *out, struct err *err) {
-	struct arena scratch = {0};
+	SCOPED(arena) scratch = {0};
 	struct maker m = {.lens = l, .recording = r, .names = n};
 	*out = (struct call_tree){.n_keys = names_n_functions(n)};
 	struct lens names_only = *l;
@@ -266,7 +263,6 @@ bool call_tree_make(const struct lens *l, const struct recording *r, const struc
 	ok = ok && (make(&m, arena, &scratch, out) || err_memory(err));
 	index_finish(&m.children);
 	vec_finish(&m.nodes);
-	arena_finish(&scratch);
 	return ok;
 }
 
@@ -383,7 +379,7 @@ static bool rank_functions(const struct call_function *by_key, uint32_t n_keys,
 
 bool call_tree_functions(const struct call_tree *t, const struct tree_costs *costs,
 		const struct lens *l, struct arena *arena, struct call_functions *out, struct err *err) {
-	struct arena scratch = {0};
+	SCOPED(arena) scratch = {0};
 	*out = (struct call_functions){0};
 	// One more: the root, for stacks without any frame
 	struct call_function *by_key = arena_new(&scratch, struct call_function, t->n_keys + 1ul);
@@ -408,6 +404,5 @@ bool call_tree_functions(const struct call_tree *t, const struct tree_costs *cos
 		by_key[t->n_keys].all = by_key[t->n_keys].own;
 	}
 	ok = ok && rank_functions(by_key, t->n_keys + 1, l, arena, out);
-	arena_finish(&scratch);
 	return ok || err_memory(err);
 }

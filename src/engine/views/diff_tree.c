@@ -269,7 +269,7 @@ static bool merge_all(struct merging *m, struct arena *arena, struct arena *scra
 bool diff_tree_merge(const struct call_tree *const trees[N_DIFF_SIDES],
 		const struct lens_result *const results[N_DIFF_SIDES], enum lens_metric metric,
 		struct arena *arena, struct diff_tree *out, struct err *err) {
-	struct arena scratch = {0};
+	SCOPED(arena) scratch = {0};
 	struct merging m = {.out = out, .metric = metric};
 	m.n_trees = trees[DIFF_OURS] == trees[DIFF_BASE] ? 1 : N_DIFF_SIDES;
 	*out = (struct diff_tree){0};
@@ -278,7 +278,6 @@ bool diff_tree_merge(const struct call_tree *const trees[N_DIFF_SIDES],
 	}
 	bool ok = merge_all(&m, arena, &scratch);
 	index_finish(&m.label_ids);
-	arena_finish(&scratch);
 	return ok || err_memory(err);
 }
 

@@ -5,7 +5,6 @@
 #include "base/human.h"
 #include "base/sorted.h"
 
-#include <stdlib.h>
 
 enum { LEAST_OF_GROUP = 100, PAGE_CACHE = 1 };
 

@@ -6,15 +6,12 @@
 #include "engine/findings.h"
 #include "engine/suppress.h"
 
-#include <stdlib.h>
-
 bool rank_stacks(const struct recording *r, enum lens_metric metric, struct arena *arena,
 		struct stack_ranking *out) {
 	*out = (struct stack_ranking){0};
-	struct rank *ranks = malloc((r->stacks.n + 1ul) * sizeof *ranks);
+	FREED struct rank *ranks = malloc((r->stacks.n + 1ul) * sizeof *ranks);
 	out->stacks = arena_new(arena, uint32_t, r->stacks.n);
 	if (!ranks || !out->stacks) {
-		free(ranks);
 		return false;
 	}
 	for (uint32_t i = 0; i < r->stacks.n; i++) {
@@ -29,7 +26,6 @@ bool rank_stacks(const struct recording *r, enum lens_metric metric, struct aren
 	for (uint32_t i = 0; i < out->n; i++) {
 		out->stacks[i] = ranks[i].index;
 	}
-	free(ranks);
 	return true;
 }
 
@@ -56,7 +52,7 @@ static void leave_out(const struct recording *r, const struct names *n, enum len
 bool rank_sites(const struct recording *r, const struct names *n, enum lens_metric metric,
 		struct arena *arena, struct site_ranking *out) {
 	static const struct name nowhere = {.function = {(const uint8_t *)"(no stack)", 10}};
-	struct arena scratch = {0};
+	SCOPED(arena) scratch = {0};
 	struct lens lens = lens_whole();
 	struct lens_result result;
 	struct breakdown sites;
@@ -76,7 +72,6 @@ bool rank_sites(const struct recording *r, const struct names *n, enum lens_metr
 		const struct name *name = names_site(n, r->stacks.items[out->sites[i].heaviest].node);
 		out->sites[i].name = name ? name : &nowhere;
 	}
-	arena_finish(&scratch);
 	return ok;
 }
 

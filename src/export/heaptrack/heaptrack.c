@@ -15,7 +15,7 @@ enum { VERSION_WRITTEN = 0x10300 }; // the first that wrote format 3, with ips a
 
 static void put_command(struct kde_out *o) {
 	const struct rec_meta *m = &o->r->meta;
-	struct buffer text = {0};
+	SCOPED(buffer) text = {0};
 	for (uint32_t i = 0; i < m->n_argv; i++) {
 		buffer_printf(&text, "%s%.*s", i ? " " : "",
 				SLICE_ARG(o->r->strings.items[m->argv_first + i]));
@@ -24,7 +24,6 @@ static void put_command(struct kde_out *o) {
 		buffer_slice(&text, o->r->strings.items[m->exe]);
 	}
 	kde_out_line(o, 'X', buffer_view(&text), NULL, 0);
-	buffer_finish(&text);
 }
 
 /** Lines of LSan's kind that the program brought. */
@@ -143,7 +142,7 @@ static bool write_file(const struct export_request *request, const struct export
 	if (!can_be_written(request, err)) {
 		return false;
 	}
-	struct arena arena = {0};
+	SCOPED(arena) arena = {0};
 	struct kde_out o = {
 			.request = request,
 			.sink = sink,
@@ -159,7 +158,6 @@ static bool write_file(const struct export_request *request, const struct export
 	vec_finish(&o.path);
 	vec_finish(&o.infos);
 	index_finish(&o.info_index);
-	arena_finish(&arena);
 	return !o.failed || err_set(err, o.err.code, "%s", o.err.text);
 }
 
@@ -170,15 +168,13 @@ static bool write_unsuppressed(const struct export_request *request, const struc
 		return write_file(request, sink, is_raw, err);
 	}
 	const struct session_options options = {.no_embedded = true, .no_built_in = true};
-	struct session plain;
+	SCOPED_BY(session_close) struct session plain;
 	if (!session_open_with(&plain, request->session->path, &options, err)) {
 		return false;
 	}
 	struct export_request same = *request;
 	same.session = &plain;
-	bool ok = write_file(&same, sink, is_raw, err);
-	session_close(&plain);
-	return ok;
+	return write_file(&same, sink, is_raw, err);
 }
 
 bool export_heaptrack(const struct export_request *request, const struct export_sink *sink,

@@ -311,7 +311,7 @@ static void put_steps(struct steps *s) {
 
 void kde_out_intervals(struct kde_out *o) {
 	const struct recording *r = o->r;
-	struct arena arena = {0};
+	SCOPED(arena) arena = {0};
 	struct steps s = {
 			.o = o,
 			.n_steps = r->edges.n + 1,
@@ -330,5 +330,4 @@ void kde_out_intervals(struct kde_out *o) {
 	} else {
 		kde_out_fail_memory(o);
 	}
-	arena_finish(&arena);
 }

@@ -101,7 +101,7 @@ static uint32_t location_of(struct kde_out *o, uint32_t id) {
 	const struct recording *r = o->r;
 	const struct rec_location *l = &r->locations.items[id];
 	uint32_t n_frames = l->is_mark ? 1 : l->n_frames;
-	uint64_t *numbers = calloc(2 + 3 * (size_t)n_frames, sizeof *numbers);
+	FREED uint64_t *numbers = calloc(2 + 3 * (size_t)n_frames, sizeof *numbers);
 	if (!numbers) {
 		kde_out_fail_memory(o);
 		return 0;
@@ -123,7 +123,6 @@ static uint32_t location_of(struct kde_out *o, uint32_t id) {
 		n = numbers[2] ? 3 : 2; // no file: only the function, if there is one
 	}
 	kde_out_numbers(o, 'i', numbers, n);
-	free(numbers);
 	return o->locations[id] = ++o->n_locations;
 }
 

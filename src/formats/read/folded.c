@@ -49,7 +49,7 @@ static uint32_t add_frames(struct profile_maker *m, struct slice frames) {
 
 bool folded_decode(struct profile *out, struct slice in, enum profile_value value,
 		struct arena *arena, struct err *err) {
-	struct profile_maker m;
+	SCOPED(profile_maker) m;
 	struct slice line, frames;
 	uint64_t n;
 	size_t number = 0;
@@ -72,7 +72,5 @@ bool folded_decode(struct profile *out, struct slice in, enum profile_value valu
 			ok = err_set(err, ERR_FORMAT, "line %zu: the numbers are too large", number);
 		}
 	}
-	ok = ok && profile_maker_take(&m, out, err);
-	profile_maker_finish(&m);
-	return ok;
+	return ok && profile_maker_take(&m, out, err);
 }

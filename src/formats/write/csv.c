@@ -73,7 +73,7 @@ static uint32_t depth_that_fits(const struct profile *p) {
 
 static void put_stack(struct buffer *out, const struct profile *p, const struct path *path,
 		uint32_t depth) {
-	struct buffer text = {0};
+	SCOPED(buffer) text = {0};
 	uint32_t first = path->n > depth ? path->n - depth : 0;
 	if (first) {
 		buffer_printf(&text, "(%u frames left out);", first);
@@ -86,7 +86,6 @@ static void put_stack(struct buffer *out, const struct profile *p, const struct 
 	}
 	put_field(out, buffer_view(&text));
 	out->failed |= text.failed;
-	buffer_finish(&text);
 }
 
 static void put_site(struct buffer *out, const struct profile *p, uint32_t frame) {
@@ -116,7 +115,7 @@ static void put_row(struct buffer *out, const struct profile *p, const struct pr
 
 static bool put_rows(struct buffer *out, const struct profile *p,
 		const struct profile_sample **base_of) {
-	struct path path = {0};
+	SCOPED(path) path = {0};
 	uint32_t depth = depth_that_fits(p);
 	bool ok = true;
 	for (int pass = 0; pass < 2; pass++) {
@@ -131,14 +130,13 @@ static bool put_rows(struct buffer *out, const struct profile *p,
 			base_of[s->node] = NULL; // stands in a row now
 		}
 	}
-	path_finish(&path);
 	return ok;
 }
 
 bool csv_encode(struct buffer *out, const struct profile *p, const struct write_options *options,
 		struct err *err) {
 	(void)options;
-	struct arena scratch = {0};
+	SCOPED(arena) scratch = {0};
 	const struct profile_sample **base_of = arena_new(&scratch, const struct profile_sample *,
 			p->nodes.n);
 	bool ok = base_of != NULL;
@@ -149,6 +147,5 @@ bool csv_encode(struct buffer *out, const struct profile *p, const struct write_
 	}
 	put_columns(out, p);
 	ok = ok && put_rows(out, p, base_of);
-	arena_finish(&scratch);
 	return (ok && !out->failed) || err_memory(err);
 }

@@ -38,8 +38,8 @@ struct document {
 /** Write every frame as a text; equal texts are one line of ftbl. */
 static bool make_lines(struct document *d) {
 	const struct profile *p = d->p;
-	struct index table = {0};
-	struct buffer text = {0};
+	SCOPED(index) table = {0};
+	SCOPED(buffer) text = {0};
 	bool ok = true;
 	for (uint32_t i = 1; ok && i < p->frames.n; i++) {
 		buffer_clear(&text);
@@ -55,8 +55,6 @@ static bool make_lines(struct document *d) {
 		}
 		d->line_of_frame[i] = id + 1;
 	}
-	index_finish(&table);
-	buffer_finish(&text);
 	return ok;
 }
 

@@ -14,7 +14,6 @@
 #include "formats/write/text.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 struct document {
 	struct json j;

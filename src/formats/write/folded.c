@@ -27,8 +27,8 @@ bool folded_encode(struct buffer *out, const struct profile *p, const struct wri
 		return err_set(err, ERR_UNSUPPORTED, "the input does not contain %s",
 				profile_value_name(value));
 	}
-	struct arena scratch = {0};
-	struct path path = {0};
+	SCOPED(arena) scratch = {0};
+	SCOPED(path) path = {0};
 	struct profile_tree tree;
 	struct tree_sums sums;
 	bool ok = profile_gather(p, profile_keys_by_function(p, &scratch), &scratch, &tree) &&
@@ -47,7 +47,5 @@ bool folded_encode(struct buffer *out, const struct profile *p, const struct wri
 		}
 		buffer_printf(out, " %" PRIu64 "\n", sums.ours[i]);
 	}
-	path_finish(&path);
-	arena_finish(&scratch);
 	return (ok && !out->failed) || err_memory(err);
 }

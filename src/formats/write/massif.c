@@ -16,7 +16,6 @@
 #include "formats/write/text.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 enum { SNAPSHOTS = 100, DEEPEST = 500 }; // places in a tree, one below the other
 
@@ -123,7 +122,7 @@ static bool put_place(struct snapshots *s, struct weight *w, const struct group 
 
 static bool put_children(struct snapshots *s, struct weight *w, uint32_t n, uint64_t least,
 		unsigned depth, uint32_t *n_children) {
-	struct group *groups = malloc(sizeof *groups * (n + 1ul));
+	FREED struct group *groups = malloc(sizeof *groups * (n + 1ul));
 	if (!groups) {
 		return false;
 	}
@@ -146,7 +145,6 @@ static bool put_children(struct snapshots *s, struct weight *w, uint32_t n, uint
 				percent % 100);
 	}
 	*n_children = n_large + (n_large < n_groups);
-	free(groups);
 	return ok;
 }
 

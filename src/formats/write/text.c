@@ -2,8 +2,6 @@
 /* Frames as text, and the values of a tree, as several writers need them. */
 #include "formats/write/text.h"
 
-#include <stdlib.h>
-
 void put_plain(struct buffer *out, struct slice text, const char *forbidden) {
 	uint8_t *at = buffer_room(out, text.size);
 	if (!at) {

@@ -221,7 +221,7 @@ static bool add(struct found_functions *out, const struct module_code *module,
 }
 
 bool stripped_find(struct found_functions *out, const struct module_code *module) {
-	struct code_map map;
+	SCOPED(code_map) map;
 	struct malloc_parts p;
 	bool ok = true;
 	if (code_map_init(&map, &module->image) && recognize(&map, &p)) {
@@ -235,7 +235,6 @@ bool stripped_find(struct found_functions *out, const struct module_code *module
 			ok = add(out, module, known_beside("execve"), &map, execve);
 		}
 	}
-	code_map_finish(&map);
 	return ok;
 }
 
@@ -252,7 +251,7 @@ static struct resident_range cache_by_name(const struct module_code *module) {
 
 /** By a message that no other function has, and that it has had since glibc 2.32. */
 static struct resident_range cache_by_sentence(const struct module_code *module) {
-	struct code_map map;
+	SCOPED(code_map) map;
 	struct resident_range found = {0};
 	uint32_t id = code_map_init(&map, &module->image)
 			? only_user_of_text(&map, "tcache_thread_shutdown(): unaligned tcache chunk detected")
@@ -261,7 +260,6 @@ static struct resident_range cache_by_sentence(const struct module_code *module)
 		const struct code_function *f = &map.functions.items[id];
 		found = (struct resident_range){module->bias + f->address, f->size};
 	}
-	code_map_finish(&map);
 	return found;
 }
 

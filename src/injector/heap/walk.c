@@ -89,7 +89,7 @@ static bool looks_like_arena(const struct arena_image *a, uint64_t at, uint64_t 
 /** The library's writable data, or that of a static program. */
 static bool find_main_in(struct heap_walker *w, const struct smaps_area *m) {
 	uint64_t bytes = m->end - m->start;
-	uint8_t *data = bytes <= DATA_MAX ? malloc(bytes) : NULL;
+	FREED uint8_t *data = bytes <= DATA_MAX ? malloc(bytes) : NULL;
 	bool is_found = false;
 	ssize_t got = data ? pread(w->reader.memory, data, bytes, (off_t)m->start) : -1;
 	for (size_t i = 0; !is_found && got > 0 && i + sizeof(struct arena_image) <= (size_t)got;
@@ -109,7 +109,6 @@ static bool find_main_in(struct heap_walker *w, const struct smaps_area *m) {
 			is_found = true;
 		}
 	}
-	free(data);
 	return is_found;
 }
 
@@ -169,7 +168,7 @@ static bool is_begin(const struct heap_walker *w, uint64_t address) {
 static bool find_parameters(struct heap_walker *w) {
 	struct heap_parameters *out = &w->parameters;
 	enum { BEFORE = 36 }; // bytes of them before heap_begin, padding included
-	uint8_t *data = malloc(w->data_bytes);
+	FREED uint8_t *data = malloc(w->data_bytes);
 	bool is_found = false;
 	bool ok = data && heap_read(w, w->data_at, data, w->data_bytes);
 	for (size_t i = 40; ok && !is_found && i + 8 <= w->data_bytes; i += 8) {
@@ -179,7 +178,6 @@ static bool find_parameters(struct heap_walker *w) {
 				(read_parameters(data + i - BEFORE, 4, out) ||
 						read_parameters(data + i - BEFORE + 4, 0, out));
 	}
-	free(data);
 	*out = is_found ? *out : (struct heap_parameters){0};
 	return is_found;
 }

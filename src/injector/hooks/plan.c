@@ -137,11 +137,10 @@ static bool add_new(struct injector *in, struct island *island, unsigned *n,
 	struct err why = {0};
 	struct relocated moved;
 	uint64_t at = island->at + *n * PLACE_BYTES;
-	uint8_t *bytes = read_function(in, f, &code);
+	FREED uint8_t *bytes = read_function(in, f, &code);
 	bool ok = bytes && relocate(&moved, &code, at + RELOCATE_RELAY_BYTES, &why);
 	if (!ok || in->resident.n_hooks == RESIDENT_HOOKS) {
 		note_refusal(p, f, !bytes ? "it cannot be read" : !ok ? why.text : "too many functions");
-		free(bytes);
 		return true;
 	}
 	struct planned *planned = vec_push(&p->hooks);
@@ -166,7 +165,6 @@ static bool add_new(struct injector *in, struct island *island, unsigned *n,
 		*planned = (struct planned){index, moved, f, false};
 		++*n;
 	}
-	free(bytes);
 	return planned != NULL;
 }
 

@@ -6,7 +6,6 @@
 #include "sys/reader.h"
 
 #include <elf.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 
 enum { PAGE = 4096, IMAGE_MAX = 64 << 20 };

@@ -126,12 +126,11 @@ static bool write_image(struct injector *in, struct err *err) {
 }
 
 static int take_descriptor(pid_t pid, int64_t fd, struct err *err) {
-	int process = (int)syscall(SYS_pidfd_open, pid, 0);
+	CLOSED int process = (int)syscall(SYS_pidfd_open, pid, 0);
 	int ours = process < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, process, (int)fd, 0);
 	if (ours < 0) {
 		(void)err_system(err, errno, "cannot take over the memory of process %d", (int)pid);
 	}
-	file_close(process);
 	return ours;
 }
 

@@ -57,7 +57,7 @@ static int rank(const struct injector *in, const struct resident *r) {
 }
 
 bool resident_find(struct injector *in, struct err *err) {
-	struct resident *r = malloc(sizeof *r);
+	FREED struct resident *r = malloc(sizeof *r);
 	if (!r) {
 		return err_memory(err);
 	}
@@ -83,7 +83,6 @@ bool resident_find(struct injector *in, struct err *err) {
 			resident_use_for_errands(in);
 		}
 	}
-	free(r);
 	return ok;
 }
 
@@ -239,7 +238,7 @@ static bool stack_touches(const struct injector *in, uint64_t from, uint64_t to,
 }
 
 bool threads_touch(struct injector *in, const struct resident_range *ranges, size_t n) {
-	struct process_space space;
+	SCOPED(process_space) space;
 	if (!process_space_read(&space, in->pid, NULL)) {
 		return true;
 	}
@@ -251,7 +250,6 @@ bool threads_touch(struct injector *in, const struct resident_range *ranges, siz
 		touches = is_in(regs_pc(regs), ranges, n) || !stack ||
 				stack_touches(in, low > stack->start ? low : stack->start, stack->end, ranges, n);
 	}
-	process_space_finish(&space);
 	return touches;
 }
 
@@ -270,12 +268,11 @@ static bool is_inside(const struct injector *in, const struct resident_thread *t
 static bool any_is_inside(const struct injector *in) {
 	const struct resident *r = &in->resident;
 	size_t bytes = r->n_threads * sizeof(struct resident_thread);
-	struct resident_thread *threads = malloc(bytes);
+	FREED struct resident_thread *threads = malloc(bytes);
 	bool any = !threads || !tracee_read(&in->tracee, r->threads_at, threads, bytes);
 	for (size_t i = 0; !any && i < r->n_threads; i++) {
 		any = is_inside(in, &threads[i]);
 	}
-	free(threads);
 	return any;
 }
 

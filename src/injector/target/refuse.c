@@ -173,7 +173,7 @@ static bool is_free_of_others(pid_t pid, struct err *err) {
 			{"/libheaptrack_preload.so", "was started under heaptrack, which already records it"},
 			{"/vgpreload_", "runs under valgrind"},
 	};
-	struct process_space space;
+	SCOPED(process_space) space;
 	if (!process_space_read(&space, pid, err)) {
 		return false;
 	}
@@ -185,7 +185,6 @@ static bool is_free_of_others(pid_t pid, struct err *err) {
 			}
 		}
 	}
-	process_space_finish(&space);
 	return ok;
 }
 

@@ -118,7 +118,7 @@ bool injector_has_allocator(const struct injector *in, struct err *err) {
 				"what is needed)",
 				(int)in->pid, in->modules.items[0].name);
 	}
-	struct buffer names = {0};
+	SCOPED(buffer) names = {0};
 	for (size_t i = 0; i < in->modules.n; i++) {
 		buffer_printf(&names, "%s%s", i > 0 ? ", " : "", in->modules.items[i].name);
 	}
@@ -127,7 +127,6 @@ bool injector_has_allocator(const struct injector *in, struct err *err) {
 			"no allocation functions found in process %d (%.300s); if the program is stripped, "
 			"run a build with symbols",
 			(int)in->pid, names.failed ? "" : (const char *)names.data);
-	buffer_finish(&names);
 	return ok;
 }
 

@@ -55,7 +55,7 @@ static void put_durations(struct buffer *out, const struct compare_request *requ
 
 static void put_site_row(struct buffer *out, const struct compare_request *request,
 		const struct diff_site *site, const struct changes *changes, struct arena *arena) {
-	struct buffer place = {0};
+	SCOPED(buffer) place = {0};
 	char text[CHANGE_MAX];
 	uint64_t ours = lens_weight(&changes->lens, &site->costs.side[DIFF_OURS]);
 	uint64_t base = lens_weight(&changes->lens, &site->costs.side[DIFF_BASE]);
@@ -67,7 +67,6 @@ static void put_site_row(struct buffer *out, const struct compare_request *reque
 	put_site(&place, site->name, site->label, arena);
 	put_left(out, buffer_view(&place), request->width > 30 ? request->width - 26 : 4);
 	trim_spaces(out);
-	buffer_finish(&place);
 	buffer_u8(out, '\n');
 }
 
@@ -126,7 +125,7 @@ static void put_six_lines(struct buffer *out, const struct compare_request *requ
 }
 
 bool report_compare(struct buffer *out, const struct compare_request *request, struct err *err) {
-	struct arena arena = {0};
+	SCOPED(arena) arena = {0};
 	struct total totals[N_TOTALS];
 	bool ok = totals_of(request, &arena, totals, err);
 	if (ok) {
@@ -150,6 +149,5 @@ bool report_compare(struct buffer *out, const struct compare_request *request, s
 	if (ok && request->has_base) {
 		put_six_lines(out, request, totals);
 	}
-	arena_finish(&arena);
 	return ok && (!out->failed || err_memory(err));
 }

@@ -49,7 +49,7 @@ static void put_sites(void *to, const struct compare_request *request,
 bool report_compare_json(struct buffer *out, const struct compare_request *request,
 		struct err *err) {
 	struct json j = json_init(out);
-	struct arena arena = {0};
+	SCOPED(arena) arena = {0};
 	struct total totals[N_TOTALS];
 	bool ok = totals_of(request, &arena, totals, err);
 	if (ok) {
@@ -66,6 +66,5 @@ bool report_compare_json(struct buffer *out, const struct compare_request *reque
 		json_close(&j);
 		buffer_u8(out, '\n');
 	}
-	arena_finish(&arena);
 	return ok && (!out->failed || err_memory(err));
 }

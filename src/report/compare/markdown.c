@@ -90,11 +90,10 @@ static void put_sites(void *to, const struct compare_request *request,
 		uint64_t ours = lens_weight(lens, &site->costs.side[DIFF_OURS]);
 		uint64_t base = lens_weight(lens, &site->costs.side[DIFF_BASE]);
 		char text[CHANGE_MAX];
-		struct buffer place = {0};
+		SCOPED(buffer) place = {0};
 		put_site(&place, site->name, site->label, arena);
 		buffer_text(out, "| ");
 		put_code(out, buffer_view(&place));
-		buffer_finish(&place);
 		buffer_printf(out, " | %s | ", change_text(text, ours, base, changes->is_bytes));
 		compare_put_share(out, ours, base);
 		buffer_text(out, " |\n");
@@ -104,7 +103,7 @@ static void put_sites(void *to, const struct compare_request *request,
 
 bool report_compare_markdown(struct buffer *out, const struct compare_request *request,
 		struct err *err) {
-	struct arena arena = {0};
+	SCOPED(arena) arena = {0};
 	struct total totals[N_TOTALS];
 	bool ok = totals_of(request, &arena, totals, err);
 	if (ok) {
@@ -119,6 +118,5 @@ bool report_compare_markdown(struct buffer *out, const struct compare_request *r
 		put_totals(out, request, totals);
 	}
 	ok = ok && each_compared_metric(request, put_sites, out, &arena, err);
-	arena_finish(&arena);
 	return ok && (!out->failed || err_memory(err));
 }

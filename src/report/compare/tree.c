@@ -71,7 +71,7 @@ static void put_row(struct tree_writer *w, uint32_t node, size_t indent) {
 	const struct diff_node *n = &w->tree.nodes[node];
 	uint64_t ours = n->weight[DIFF_OURS], base = n->weight[DIFF_BASE];
 	struct slice label = w->tree.labels[n->label];
-	struct buffer share = {0};
+	SCOPED(buffer) share = {0};
 	char text[CHANGE_MAX];
 	put_number(w, base);
 	put_number(w, ours);
@@ -79,7 +79,6 @@ static void put_row(struct tree_writer *w, uint32_t node, size_t indent) {
 	compare_put_share(&share, ours, base);
 	buffer_text(w->out, "  ");
 	put_cut_padded(w->out, buffer_view(&share), COLUMN - 2);
-	buffer_finish(&share);
 	size_t used = 4 * COLUMN + indent;
 	put_spaces(w->out, indent);
 	put_left(w->out, label, w->request->width > used + 20 ? w->request->width - used : 20);
@@ -106,7 +105,7 @@ static void put_below(struct tree_writer *w, uint32_t node, uint32_t depth) {
 
 bool report_compare_tree(struct buffer *out, const struct compare_request *request,
 		struct err *err) {
-	struct arena arena = {0};
+	SCOPED(arena) arena = {0};
 	struct tree_writer w = {.out = out, .request = request};
 	bool ok = make(&w, &arena, err);
 	if (ok) {
@@ -121,7 +120,6 @@ bool report_compare_tree(struct buffer *out, const struct compare_request *reque
 		}
 		compare_put_gates(out, request);
 	}
-	arena_finish(&arena);
 	return ok && (!out->failed || err_memory(err));
 }
 
@@ -141,7 +139,7 @@ static void put_node(struct json *j, const struct tree_writer *w, uint32_t node)
 
 bool report_compare_tree_json(struct buffer *out, const struct compare_request *request,
 		struct err *err) {
-	struct arena arena = {0};
+	SCOPED(arena) arena = {0};
 	struct tree_writer w = {.out = out, .request = request};
 	bool ok = make(&w, &arena, err);
 	if (ok) {
@@ -158,6 +156,5 @@ bool report_compare_tree_json(struct buffer *out, const struct compare_request *
 		json_close(&j);
 		buffer_u8(out, '\n');
 	}
-	arena_finish(&arena);
 	return ok && (!out->failed || err_memory(err));
 }

@@ -10,7 +10,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 // What the numbers are, where they come from
 static const struct {
@@ -169,7 +168,7 @@ static void value_of_look(const struct memory_look *m, enum gate_number number,
 
 static bool value_of_run(const struct diff_input *run, enum gate_number number,
 		struct run_value *out, struct err *err) {
-	struct arena scratch = {0};
+	SCOPED(arena) scratch = {0};
 	struct lens_result result;
 	const struct recording *r = run->recording;
 	const struct metric *m = &lens_metrics[kinds[number].metric];
@@ -192,7 +191,6 @@ static bool value_of_run(const struct diff_input *run, enum gate_number number,
 		const struct lens_costs *c = &result.total;
 		out->value = (double)(kinds[number].is_bytes ? c->bytes : c->blocks);
 	}
-	arena_finish(&scratch);
 	return ok;
 }
 
@@ -390,7 +388,7 @@ bool gates_check(const struct gate *gates, uint32_t n, struct gate_runs ours, st
 	for (uint32_t i = 0; i < n; i++) {
 		const struct gate *g = &gates[i];
 		struct gate_result *result = &(*out)[i];
-		struct buffer s = {0};
+		SCOPED(buffer) s = {0};
 		bool needs_base = g->limit == GATE_MORE || g->limit == GATE_MORE_SHARE;
 		if (needs_base && base.n == 0) {
 			return err_set(err, ERR_USAGE, "--fail-if \"%s\" needs a base to compare with: -d BASE",
@@ -400,7 +398,6 @@ bool gates_check(const struct gate *gates, uint32_t n, struct gate_runs ours, st
 							 : check_alone(&k, g, &s, &result->is_failed);
 		result->gate = g;
 		result->sentence = ok && !s.failed ? arena_text(arena, buffer_view(&s)) : NULL;
-		buffer_finish(&s);
 		if (!result->sentence) {
 			return ok ? err_memory(err) : false;
 		}

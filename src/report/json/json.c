@@ -9,7 +9,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 struct document {
 	struct json j;
@@ -135,7 +134,7 @@ static void put_frame(struct json *j, const struct name *f, const struct rec_loc
 static struct slice frames_of(struct document *d, uint32_t location) {
 	struct slice *written = &d->written[location];
 	if (written->size == 0) {
-		struct buffer text = {0};
+		SCOPED(buffer) text = {0};
 		struct json j = json_init(&text);
 		uint32_t n;
 		const struct name *frames = names_of(d->names, location, &n);
@@ -148,7 +147,6 @@ static struct slice frames_of(struct document *d, uint32_t location) {
 		const char *kept = text.failed ? NULL : arena_text(&d->arena, buffer_view(&text));
 		*written = slice_of(kept, kept ? text.size : 0);
 		d->j.out->failed |= !kept;
-		buffer_finish(&text);
 	}
 	return *written;
 }

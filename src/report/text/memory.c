@@ -39,7 +39,7 @@ static void put_row(struct writer *w, struct buffer *label, uint64_t bytes) {
 static void put_title(struct writer *w) {
 	const struct rec_look *look = w->m.look;
 	uint64_t peak = w->r->summary.peak_rss_bytes;
-	struct buffer title = {0};
+	SCOPED(buffer) title = {0};
 	static const char *const at[REC_ATS] = {[REC_AT_END] = "the end, ",
 			[REC_AT_DETACH] = "the detach, ",
 			[REC_AT_REQUEST] = "a request, "};
@@ -53,7 +53,6 @@ static void put_title(struct writer *w) {
 	put_right(w->out, "% of RSS", SHARE_COLUMN);
 	buffer_u8(w->out, '\n');
 	w->failed |= title.failed;
-	buffer_finish(&title);
 }
 
 /** "load_table() app.c:12"; of a runtime "node via Allocate()"; of what has no maker its name. */
@@ -190,7 +189,7 @@ static uint32_t joined_parts(const struct memory_look *m, uint32_t n_rows, uint3
 }
 
 static void put_parts(struct writer *w) {
-	struct buffer remarks = {0};
+	SCOPED(buffer) remarks = {0};
 	uint32_t n = 0, most = ROWS - put_remarks(w, &remarks, false);
 	uint64_t rest = 0;
 	for (uint8_t i = 0; i < REC_PARTS; i++) {
@@ -216,7 +215,6 @@ static void put_parts(struct writer *w) {
 	}
 	buffer_slice(w->out, buffer_view(&remarks));
 	buffer_u8(w->out, '\n');
-	buffer_finish(&remarks);
 }
 
 void page_put_memory(struct page *p) {

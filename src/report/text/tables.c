@@ -89,14 +89,13 @@ static void put_runtime(struct page *p, const struct rows *rows, enum lens_metri
 	if (rows->runtime.blocks == 0) {
 		return;
 	}
-	struct buffer text = {0};
+	SCOPED(buffer) text = {0};
 	buffer_text(&text, rows->n_runtimes ? "  (the runtime itself: " : "  (the runtime itself");
 	for (uint32_t i = 0; i < rows->n_runtimes && i < 3; i++) {
 		buffer_printf(&text, "%s%.*s", i ? ", " : "", SLICE_ARG(rows->runtimes[i]->function));
 	}
 	buffer_text(&text, rows->n_runtimes > 3 ? ", …)" : ")");
 	put_cut_padded(p->out, buffer_view(&text), names_width(p));
-	buffer_finish(&text);
 	put_numbers(p, &rows->runtime, &rows->total, metric);
 }
 

@@ -148,7 +148,7 @@ static void put_never_freed(struct page *p, const struct findings *all) {
 	enum { LEFT = 47, RIGHT = 23, ALONE = 26 };
 	const struct rec_summary *s = &p->r->summary;
 	char a[HUMAN_MAX], t[HUMAN_MAX], remark[64] = "", number[HUMAN_MAX + 2];
-	struct buffer grows = {0};
+	SCOPED(buffer) grows = {0};
 	if (s->live_blocks && !(p->r->missing & REC_LIVE_BLOCKS)) {
 		(void)snprintf(remark, sizeof remark, "in %s block%s", human_count(t, s->live_blocks),
 				s->live_blocks == 1 ? "" : "s");
@@ -167,7 +167,6 @@ static void put_never_freed(struct page *p, const struct findings *all) {
 	}
 	buffer_u8(p->out, '\n');
 	p->failed |= grows.failed;
-	buffer_finish(&grows);
 }
 
 /** Which allocators these numbers are of, where that is not a matter of course. */
@@ -227,7 +226,7 @@ static void put_finding(struct page *p, const struct finding *f) {
 /** Only what comes before some words: it stands among few lines. */
 static void put_before(struct page *p, const struct finding *f, const char *words) {
 	const char *end = strstr(f->text, words);
-	struct buffer clause = {0};
+	SCOPED(buffer) clause = {0};
 	if (end) {
 		buffer_printf(&clause, "%.*s.", (int)(end - f->text), f->text);
 	}
@@ -236,7 +235,6 @@ static void put_before(struct page *p, const struct finding *f, const char *word
 	struct finding brief = *f;
 	brief.text = end && !clause.failed ? (const char *)clause.data : f->text;
 	put_finding(p, &brief);
-	buffer_finish(&clause);
 }
 
 /** Enough of one kind was said. */

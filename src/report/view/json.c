@@ -342,7 +342,7 @@ bool report_view_json(struct buffer *out, const struct recording *r, const struc
 			VIEWS(PUT)
 #undef PUT
 	};
-	struct viewer v;
+	SCOPED(viewer) v;
 	struct writer w = {.j = json_init(out), .v = &v, .err = err};
 	bool ok = viewer_init(&v, out, r, n, options, request, err);
 	if (ok) {
@@ -354,6 +354,5 @@ bool report_view_json(struct buffer *out, const struct recording *r, const struc
 		buffer_u8(out, '\n');
 		ok = ok && (!out->failed || err_memory(err));
 	}
-	viewer_finish(&v);
 	return ok;
 }

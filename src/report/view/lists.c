@@ -119,12 +119,11 @@ static bool no_such_site(struct viewer *v, struct err *err) {
 
 bool view_find_stacks(struct viewer *v, uint32_t **stacks, uint32_t *n, struct lens_costs *total,
 		struct err *err) {
-	struct rank *ranks = malloc((v->r->stacks.n + 1ul) * sizeof *ranks);
+	FREED struct rank *ranks = malloc((v->r->stacks.n + 1ul) * sizeof *ranks);
 	*stacks = arena_new(&v->arena, uint32_t, v->r->stacks.n);
 	*total = (struct lens_costs){0};
 	*n = 0;
 	if (!ranks || !*stacks) {
-		free(ranks);
 		return err_memory(err);
 	}
 	for (uint32_t i = 0; i < v->r->stacks.n; i++) {
@@ -137,7 +136,6 @@ bool view_find_stacks(struct viewer *v, uint32_t **stacks, uint32_t *n, struct l
 	for (uint32_t i = 0; i < *n; i++) {
 		(*stacks)[i] = ranks[i].index;
 	}
-	free(ranks);
 	return *n > 0 || v->request->of.size == 0 || no_such_site(v, err);
 }
 

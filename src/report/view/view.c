@@ -38,7 +38,7 @@ bool report_view(struct buffer *out, const struct recording *r, const struct nam
 			VIEWS(PUT)
 #undef PUT
 	};
-	struct viewer v;
+	SCOPED(viewer) v;
 	bool ok = viewer_init(&v, out, r, n, options, request, err);
 	if (ok) {
 		bool is_of_blocks = request->view != VIEW_MEMORY;
@@ -52,6 +52,5 @@ bool report_view(struct buffer *out, const struct recording *r, const struct nam
 		}
 		ok = ok && (!out->failed || err_memory(err));
 	}
-	viewer_finish(&v);
 	return ok;
 }

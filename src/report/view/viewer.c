@@ -101,7 +101,7 @@ static void put_rest(struct viewer *v, struct slice text, put_cut *put) {
 
 bool viewer_put_frame(struct viewer *v, const struct name *frame, uint32_t n_folded) {
 	const char *name = function_short(frame->function, &v->arena);
-	struct buffer line = {0};
+	SCOPED(buffer) line = {0};
 	buffer_text(&line, name ? name : "");
 	if (n_folded) {
 		buffer_printf(&line, " +%" PRIu32, n_folded);
@@ -110,9 +110,7 @@ bool viewer_put_frame(struct viewer *v, const struct name *frame, uint32_t n_fol
 		put_place(&line, frame); // what ends with spaces is trimmed
 	}
 	put_rest(v, buffer_view(&line), put_cut_padded);
-	bool ok = name && !line.failed;
-	buffer_finish(&line);
-	return ok;
+	return name && !line.failed;
 }
 
 bool viewer_put_label(struct viewer *v, uint32_t node) {

@@ -156,7 +156,7 @@ static bool put_back(struct resolver *v) {
 bool resolve_names(struct recording *r, const struct symbols_options *options, struct err *err) {
 	struct resolver v = {.r = r, .options = options, .texts.arena = r->arena};
 	size_t n;
-	uint32_t *places = places_without_names(r, &n);
+	FREED uint32_t *places = places_without_names(r, &n);
 	bool ok = places != NULL;
 	if (ok && n > 0) {
 		ok = take_tables(&v) && resolve_places(&v, places, n);
@@ -164,7 +164,6 @@ bool resolve_names(struct recording *r, const struct symbols_options *options, s
 	r->arena = v.texts.arena;
 	v.texts.arena = (struct arena){0};
 	ok = ok && (n == 0 || put_back(&v));
-	free(places);
 	texts_finish(&v.texts);
 	vec_finish(&v.frames);
 	arena_finish(&v.scratch);

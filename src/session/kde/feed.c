@@ -15,7 +15,6 @@
 #include "base/parallel.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 
 enum { N_BATCHES = 8, HALF = N_BATCHES / 2 };
 
@@ -139,7 +138,7 @@ bool feed_init(struct feed *f, struct aggregate *aggregate, struct err *err) {
 }
 
 void feed_finish(struct feed *f) {
-	struct feed_worker *w = f ? f->worker : NULL;
+	FREED struct feed_worker *w = f ? f->worker : NULL;
 	if (!w) {
 		return;
 	}
@@ -152,7 +151,6 @@ void feed_finish(struct feed *f) {
 	}
 	pthread_cond_destroy(&w->changed);
 	pthread_mutex_destroy(&w->lock);
-	free(w);
 	*f = (struct feed){0};
 }
 

@@ -73,7 +73,7 @@ static void consider(struct near near[NEAR_MAX], const char *base, const char *f
 static void say_what_is_near(const char *name, struct err *err) {
 	const char *slash = strrchr(name, '/');
 	const char *base = slash ? slash + 1 : name;
-	char *folder = slash ? strndup(name, (size_t)(slash - name) + 1) : strdup(".");
+	FREED char *folder = slash ? strndup(name, (size_t)(slash - name) + 1) : strdup(".");
 	struct near near[NEAR_MAX] = {0};
 	DIR *dir = folder ? opendir(folder) : NULL;
 	for (struct dirent *e; dir && (e = readdir(dir));) {
@@ -81,7 +81,7 @@ static void say_what_is_near(const char *name, struct err *err) {
 			consider(near, base, e->d_name);
 		}
 	}
-	struct buffer list = {0};
+	SCOPED(buffer) list = {0};
 	for (int i = 0; i < NEAR_MAX && near[i].file; i++) {
 		buffer_printf(&list, "%s%s", i ? ", " : "", near[i].file);
 		free(near[i].file);
@@ -92,8 +92,6 @@ static void say_what_is_near(const char *name, struct err *err) {
 	} else {
 		err_set(err, ERR_NOT_FOUND, "no such file, and no recording in that folder");
 	}
-	buffer_finish(&list);
-	free(folder);
 	if (dir) {
 		(void)closedir(dir);
 	}
@@ -101,14 +99,13 @@ static void say_what_is_near(const char *name, struct err *err) {
 
 bool session_knows(const char *path) {
 	uint8_t head[64];
-	struct file_reader file;
+	SCOPED_BY(file_reader_close) struct file_reader file;
 	size_t got = 0;
 	if (!file_reader_open(&file, path, NULL)) {
 		return false; // a fifo as well, whose open would wait
 	}
 	bool is_known = file_reader_read(&file, 0, head, sizeof head, &got, NULL) &&
 			trace_is_ours(slice_of(head, got));
-	file_reader_close(&file);
 	struct unpack *in = is_known ? NULL : unpack_open(path, 0, NULL);
 	struct slice unpacked;
 	is_known |= in && unpack_peek(in, IMPORT_HEAD_BYTES, &unpacked, NULL) && importer_for(unpacked);
@@ -156,12 +153,11 @@ static bool is_recording(int fd, const char *name) {
 /** True: `out` is filled. */
 static bool look_at(int folder, const char *name, struct listed *out) {
 	struct stat st;
-	int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	CLOSED int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0) {
 		return false;
 	}
 	bool ok = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && is_recording(fd, name);
-	(void)close(fd);
 	*out = (struct listed){.size_bytes = (uint64_t)st.st_size,
 			.written_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec};
 	return ok;

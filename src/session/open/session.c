@@ -24,14 +24,13 @@ static struct trace_source source_of(struct session *s) {
 /** All rules that apply: the user's before those of the program before ours. */
 static bool suppress(struct session *s, const struct session_options *o, struct err *err) {
 	struct suppressions *rules = &s->suppressions;
-	struct buffer text = {0};
+	SCOPED(buffer) text = {0};
 	bool ok = !o->suppressions || file_read_whole(o->suppressions, &text, RULES_MAX_BYTES, err);
 	ok = ok && suppressions_add(rules, buffer_view(&text), SUPPRESSION_FROM_FILE, err);
 	ok = ok &&
 			(o->no_embedded ||
 					suppressions_add(rules, buffer_view(&s->embedded), SUPPRESSION_EMBEDDED, err));
 	ok = ok && (o->no_built_in || suppressions_add_built_in(rules, err));
-	buffer_finish(&text);
 	buffer_slice(&s->complaints, buffer_view(&rules->complaints));
 	return ok && suppressions_apply(rules, &s->recording, err);
 }
@@ -80,7 +79,7 @@ static bool add_file(struct naming_rules *rules, const char *folder, const char 
 	if (asprintf(&path, "%s/%s", folder, name) < 0) {
 		return err_memory(err);
 	}
-	struct buffer text = {0};
+	SCOPED(buffer) text = {0};
 	struct err why = {0};
 	bool ok = true;
 	if (!file_read_found(path, beside, &text, RC_MAX_BYTES, &why)) {
@@ -89,7 +88,6 @@ static bool add_file(struct naming_rules *rules, const char *folder, const char 
 	} else {
 		ok = naming_rules_parse(rules, buffer_view(&text), path, arena, complaints, err);
 	}
-	buffer_finish(&text);
 	free(path);
 	return ok;
 }
@@ -97,11 +95,9 @@ static bool add_file(struct naming_rules *rules, const char *folder, const char 
 static bool add_folder_of(struct naming_rules *rules, const char *recording, struct arena *arena,
 		struct buffer *complaints, struct err *err) {
 	const char *slash = strrchr(recording, '/');
-	char *folder = slash ? strndup(recording, (size_t)(slash - recording)) : strdup(".");
-	bool ok = folder ? add_file(rules, folder, ".heaptrackrc", recording, arena, complaints, err)
-					 : err_memory(err);
-	free(folder);
-	return ok;
+	FREED char *folder = slash ? strndup(recording, (size_t)(slash - recording)) : strdup(".");
+	return folder ? add_file(rules, folder, ".heaptrackrc", recording, arena, complaints, err)
+				  : err_memory(err);
 }
 
 /**
@@ -129,18 +125,16 @@ static bool add_rules(struct naming_rules *rules, const char *recording, const c
 }
 
 static bool name_frames(struct session *s, const struct session_options *options, struct err *err) {
-	struct arena scratch = {0};
+	SCOPED(arena) scratch = {0};
 	struct naming_rules rules = {0};
-	bool ok = add_rules(&rules, s->is_stdin ? NULL : s->path, options->folds, options->n_folds,
-					  &scratch, &s->complaints, err) &&
+	return add_rules(&rules, s->is_stdin ? NULL : s->path, options->folds, options->n_folds,
+				   &scratch, &s->complaints, err) &&
 			(s->names = names_create(&s->recording, &rules, err));
-	arena_finish(&scratch);
-	return ok;
 }
 
 /** Names as they may stand on a terminal: before they are measured and cut. */
 static bool make_visible(struct recording *r, struct err *err) {
-	struct buffer shown = {0};
+	SCOPED(buffer) shown = {0};
 	bool ok = true;
 	for (uint32_t i = 0; ok && i < r->strings.n; i++) {
 		struct slice *s = &r->strings.items[i];
@@ -152,7 +146,6 @@ static bool make_visible(struct recording *r, struct err *err) {
 			*s = ok ? slice_of(copy, shown.size) : *s;
 		}
 	}
-	buffer_finish(&shown);
 	return ok;
 }
 

@@ -3,7 +3,6 @@
 #include "session/session.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { SOURCE_BYTES_MAX = 4 << 20 };
 
@@ -34,26 +33,19 @@ static bool read_all(const struct file_reader *f, struct buffer *out, struct err
 }
 
 static bool read_path(const char *path, struct buffer *out, struct err *err) {
-	struct file_reader f;
-	if (!file_reader_open(&f, path, err)) {
-		return err_add(err, "%s", path);
-	}
-	bool ok = read_all(&f, out, err) || err_add(err, "%s", path);
-	file_reader_close(&f);
-	return ok;
+	SCOPED_BY(file_reader_close) struct file_reader f;
+	return (file_reader_open(&f, path, err) && read_all(&f, out, err)) || err_add(err, "%s", path);
 }
 
 /** Below `root`, with fewer and fewer of the folders that the path begins with. */
 static bool read_below(const char *root, const char *path, struct buffer *out) {
 	for (const char *rest = path; rest; rest = strchr(rest, '/')) {
 		rest += *rest == '/';
-		char *full = NULL;
+		FREED char *full = NULL;
 		if (*rest == 0 || asprintf(&full, "%s/%s", root, rest) < 0) {
 			return false;
 		}
-		bool ok = read_path(full, out, NULL);
-		free(full);
-		if (ok) {
+		if (read_path(full, out, NULL)) {
 			return true;
 		}
 	}
@@ -66,7 +58,7 @@ bool source_read(const struct recording *r, uint32_t file, const char *root, str
 		return err_set(err, ERR_NOT_FOUND, "the recording has no source file %u", file);
 	}
 	struct slice name = r->strings.items[file];
-	char *path = strndup((const char *)name.data, name.size);
+	FREED char *path = strndup((const char *)name.data, name.size);
 	if (!path) {
 		return err_memory(err);
 	}
@@ -74,6 +66,5 @@ bool source_read(const struct recording *r, uint32_t file, const char *root, str
 			(path[0] == '/' ? read_path(path, out, err)
 							: err_set(err, ERR_NOT_FOUND,
 									  "%s: relative path; use --source-root DIR", path));
-	free(path);
 	return ok;
 }

@@ -124,14 +124,13 @@ static uint64_t bias_of(const struct profile *p, const struct profile_mapping *m
 		struct arena *scratch) {
 	uint64_t bias = m->start - m->file_offset;
 	const char *path = arena_text(scratch, profile_text(p, m->path));
-	struct file_reader file = {.fd = -1};
+	SCOPED_BY(file_reader_close) struct file_reader file = {.fd = -1};
 	uint8_t head[ELF_HEAD_BYTES];
 	size_t got;
 	if (path && *path == '/' && m->start && file_reader_open(&file, path, NULL) &&
 			file_reader_read(&file, 0, head, sizeof head, &got, NULL)) {
 		(void)bias_of_elf(m, slice_of(head, got), &bias);
 	}
-	file_reader_close(&file);
 	return bias;
 }
 
@@ -341,11 +340,10 @@ static bool read_whole(struct import *import, struct buffer *out, struct err *er
 }
 
 bool import_profile(struct import *import, decode_fn *decode, struct err *err) {
-	struct buffer bytes = {0};
+	SCOPED(buffer) bytes = {0};
 	struct profile p;
 	bool ok = read_whole(import, &bytes, err) &&
 			decode(&p, buffer_view(&bytes), &import->out->arena, err);
-	buffer_finish(&bytes);
 	ok = ok && recording_of_profile(import->out, &p, err);
 	if (ok && unpack_is_torn(import->in)) {
 		import->out->meta.is_complete = 0;

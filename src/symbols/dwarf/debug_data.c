@@ -228,7 +228,7 @@ static bool add_units(struct debug_data *d, uint64_t *at, size_t n) {
 
 /** Have the units of a question code at all of its addresses? */
 static bool have_all_code(const struct debug_data *d, const struct debug_question *q) {
-	struct walk w;
+	SCOPED(walk) w;
 	if (!walk_init(&w, q->pcs, q->n)) {
 		return false;
 	}
@@ -243,18 +243,15 @@ static bool have_all_code(const struct debug_data *d, const struct debug_questio
 	for (size_t k = 0; k < q->n; k++) {
 		has_all &= w.owners[k] != 0;
 	}
-	walk_finish(&w);
 	return has_all;
 }
 
 /** List the units of the question's addresses alone. False: that cannot be. */
 static bool list_wanted_units(struct debug_data *d, const struct debug_question *q) {
 	bool is_worth_it = d->aranges.size && d->n_questions++ < QUESTIONS_MAX;
-	uint64_t *units = is_worth_it ? malloc((q->n + 1) * sizeof *units) : NULL;
-	bool ok = units && ahead_units(d->aranges, q->pcs, q->n, units) && add_units(d, units, q->n) &&
+	FREED uint64_t *units = is_worth_it ? malloc((q->n + 1) * sizeof *units) : NULL;
+	return units && ahead_units(d->aranges, q->pcs, q->n, units) && add_units(d, units, q->n) &&
 			have_all_code(d, q);
-	free(units);
-	return ok;
 }
 
 // ----
@@ -365,7 +362,7 @@ static bool open_and_ask(struct debug_data *d, const struct debug_question *q, s
 	if (!d->handle || !dwarf_offdie(d->handle, e->offset, &unit.lines_die)) {
 		return true;
 	}
-	struct split split = {0};
+	SCOPED_BY(split_close) struct split split = {0};
 	unit.tree_die = unit.lines_die;
 	if (split_is_skeleton(&unit.lines_die)) {
 		if (split_open(&split, &d->splits, &unit.lines_die)) {
@@ -380,7 +377,6 @@ static bool open_and_ask(struct debug_data *d, const struct debug_question *q, s
 	bool ok = ask_unit(&a, d, e);
 	d->handle_bytes += e->bytes + split.arena.bytes + line_bytes(&unit);
 	count_unit(d);
-	split_close(&split);
 	arena_finish(&a.scratch);
 	return ok;
 }
@@ -389,7 +385,7 @@ bool debug_data_ask(struct debug_data *d, const struct debug_question *q) {
 	if (!d->has_all_units && !list_wanted_units(d, q) && !list_units(d)) {
 		return false;
 	}
-	struct walk w;
+	SCOPED(walk) w;
 	if (!walk_init(&w, q->pcs, q->n)) {
 		return false;
 	}
@@ -400,7 +396,6 @@ bool debug_data_ask(struct debug_data *d, const struct debug_question *q) {
 			ok = open_and_ask(d, q, &w, &d->units.items[i]);
 		}
 	}
-	walk_finish(&w);
 	(void)renew_handle(d);
 	return ok;
 }

@@ -5,10 +5,9 @@
  * Loaded by name and only here: without the user's wish the library is not even in the process.
  */
 #include "symbols/files/files.h"
+#include "sys/file.h"
 
 #include <dlfcn.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 struct client_calls {
 	void *(*begin)(void);
@@ -39,14 +38,11 @@ bool debuginfod_open(struct mapped_file *out, struct slice build_id, struct err 
 	if (!client) {
 		return err_set(err, ERR_SYSTEM, "cannot start debuginfod");
 	}
-	char *path = NULL;
-	int fd = calls.find_debuginfo(client, build_id.data, (int)build_id.size, &path);
+	FREED char *path = NULL;
+	CLOSED int fd = calls.find_debuginfo(client, build_id.data, (int)build_id.size, &path);
 	calls.end(client);
 	if (fd < 0) {
 		return err_system(err, -fd, "debuginfod");
 	}
-	bool ok = mapped_file_open(out, fd, path ? path : "debuginfod", build_id, err);
-	close(fd);
-	free(path);
-	return ok;
+	return mapped_file_open(out, fd, path ? path : "debuginfod", build_id, err);
 }

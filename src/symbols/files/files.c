@@ -11,7 +11,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 struct search {
 	struct mapped_file *out;
@@ -21,7 +20,7 @@ struct search {
 
 ATTR_PRINTF(2, 3)
 static bool try_path(struct search *s, const char *fmt, ...) {
-	char *path = NULL;
+	FREED char *path = NULL;
 	va_list args;
 	va_start(args, fmt);
 	int n = vasprintf(&path, fmt, args);
@@ -35,7 +34,6 @@ static bool try_path(struct search *s, const char *fmt, ...) {
 	if (!ok && (!s->err.code || !is_absent)) {
 		s->err = err;
 	}
-	free(path);
 	return ok;
 }
 

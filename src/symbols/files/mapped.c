@@ -13,12 +13,13 @@
  */
 #include "symbols/files/mapped.h"
 
+#include "sys/file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -132,14 +133,12 @@ static bool map(struct mapped_file *m, int fd, const char *path, struct err *err
 
 static bool map_path(struct mapped_file *m, const char *path, struct err *err) {
 	// O_NONBLOCK: a fifo of that name must not hold us up
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	CLOSED int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0) {
 		enum err_code code = errno == ENOENT || errno == ENOTDIR ? ERR_NOT_FOUND : ERR_SYSTEM;
 		return err_set(err, code, "%s: %s", path, strerror(errno));
 	}
-	bool ok = map(m, fd, path, err);
-	close(fd);
-	return ok;
+	return map(m, fd, path, err);
 }
 
 bool mapped_file_open(struct mapped_file *m, int fd, const char *path, struct slice build_id,

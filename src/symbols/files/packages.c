@@ -77,7 +77,7 @@ static void add_dpkg_entry(struct packages *p, const struct dpkg_entry *e) {
 	}
 	// "Source: name (version)", where it differs from the package's
 	struct slice source = before_first(e->source.size ? e->source : e->package, ' ');
-	struct buffer list = {0};
+	SCOPED(buffer) list = {0};
 	(void)snprintf(path, sizeof path, "/var/lib/dpkg/info/%.*s%s%.*s.list", SLICE_ARG(e->package),
 			e->is_multi_arch ? ":" : "", e->is_multi_arch ? (int)e->architecture.size : 0,
 			(const char *)e->architecture.data);
@@ -88,11 +88,10 @@ static void add_dpkg_entry(struct packages *p, const struct dpkg_entry *e) {
 			add_file(p, line, name);
 		}
 	}
-	buffer_finish(&list);
 }
 
 static void read_dpkg(struct packages *p) {
-	struct buffer status = {0};
+	SCOPED(buffer) status = {0};
 	struct dpkg_entry e = {0};
 	struct slice line, value;
 	if (read_below_root(p, "/var/lib/dpkg/status", &status)) {
@@ -113,13 +112,12 @@ static void read_dpkg(struct packages *p) {
 		}
 		add_dpkg_entry(p, &e);
 	}
-	buffer_finish(&status);
 }
 
 // ---- apk: P: package, o: origin, F: a folder, R: a file in it
 
 static void read_apk(struct packages *p) {
-	struct buffer installed = {0};
+	SCOPED(buffer) installed = {0};
 	struct slice line, value, folder = {0};
 	const char *source = NULL;
 	if (read_below_root(p, "/lib/apk/db/installed", &installed)) {
@@ -137,7 +135,6 @@ static void read_apk(struct packages *p) {
 			}
 		}
 	}
-	buffer_finish(&installed);
 }
 
 // ---- both
@@ -146,13 +143,12 @@ static void read_all(struct packages *p) {
 	p->is_read = true;
 	read_dpkg(p);
 	read_apk(p);
-	struct radix_item *scratch = calloc(p->files.n + 1, sizeof *scratch);
+	FREED struct radix_item *scratch = calloc(p->files.n + 1, sizeof *scratch);
 	if (scratch) {
 		radix_sort(p->files.items, scratch, p->files.n);
 	} else {
 		p->files.n = 0;
 	}
-	free(scratch);
 }
 
 bool packages_may_hold(const char *path) {

@@ -12,7 +12,6 @@
 #include "sys/pages.h"
 
 #include <elf.h>
-#include <stdlib.h>
 #include <zlib.h>
 
 enum {

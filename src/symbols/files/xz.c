@@ -3,7 +3,6 @@
 #include "symbols/files/files.h"
 
 #include <lzma.h>
-#include <stdlib.h>
 
 enum { UNPACKED_MAX = 64 << 20, MEMORY_MAX = 128 << 20 };
 

@@ -145,7 +145,7 @@ static char *name_initializers(const char *name, struct arena *arena) {
 			continue;
 		}
 		const char *after = name + strlen(named[i]);
-		char *demangled = demangle_bounded(after);
+		FREED char *demangled = demangle_bounded(after);
 		const char *shown = demangled ? demangled : after;
 		char *text = arena_alloc(arena, strlen(shown) + 64, 1);
 		if (text) {
@@ -153,7 +153,6 @@ static char *name_initializers(const char *name, struct arena *arena) {
 			(void)sprintf(text, "static initializers of %s%s", is_file ? "" : "the file with ",
 					shown);
 		}
-		free(demangled);
 		return text;
 	}
 	return NULL;
@@ -170,7 +169,7 @@ const char *names_demangle(const char *linkage_name, enum names_scheme scheme,
 	if (initializers) {
 		return initializers;
 	}
-	char *demangled = demangle_bounded(text);
+	FREED char *demangled = demangle_bounded(text);
 	if (demangled) {
 		// What the demangler says of a suffix that we do not know: "f(int) [clone .avx2]".
 		char *clone = strstr(demangled, " [clone ");
@@ -181,6 +180,5 @@ const char *names_demangle(const char *linkage_name, enum names_scheme scheme,
 	} else if (!demangled && scheme == NAMES_NIM) {
 		text = (char *)nim_name(name, arena);
 	}
-	free(demangled);
 	return text;
 }

@@ -65,10 +65,9 @@ static bool is_better(const struct symbol_entry *a, const struct symbol_entry *b
 
 /** Entries by address; of several at one address, the one that is shown. NULL: out of memory. */
 static struct symbol_entry *in_order(const struct symbol_table *t, size_t *n) {
-	struct radix_item *order = calloc(t->n, 2 * sizeof *order);
+	FREED struct radix_item *order = calloc(t->n, 2 * sizeof *order);
 	struct symbol_entry *sorted = calloc(t->n, sizeof *sorted);
 	if (!order || !sorted) {
-		free(order);
 		free(sorted);
 		return NULL;
 	}
@@ -85,7 +84,6 @@ static struct symbol_entry *in_order(const struct symbol_table *t, size_t *n) {
 			sorted[*n - 1] = *e;
 		}
 	}
-	free(order);
 	return sorted;
 }
 

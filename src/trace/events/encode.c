@@ -242,10 +242,9 @@ static uint64_t packed_bytes(const struct buffer *column, struct buffer *scratch
 /** Of two ways to say the same, the longer one is left out. */
 static void drop_longer(struct events_encoder *e, enum events_column plain,
 		enum events_column steps) {
-	struct buffer scratch = {0};
+	SCOPED(buffer) scratch = {0};
 	uint64_t plain_bytes = packed_bytes(&e->columns[plain], &scratch);
 	uint64_t steps_bytes = packed_bytes(&e->columns[steps], &scratch);
-	buffer_finish(&scratch);
 	buffer_clear(&e->columns[steps_bytes < plain_bytes ? plain : steps]);
 }
 

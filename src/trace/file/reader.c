@@ -11,7 +11,6 @@
 #include "trace/tables/payload.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 // ---- sampled recordings: docs/trace-format.md, "What reader 2 knows"
 
@@ -52,7 +51,7 @@ static void round_stacks(struct recording *r) {
 static bool round_intervals(struct recording *r) {
 	// What begins and ends at each edge; numbers that make no sense are found later
 	enum { PLACES = REC_NEVER + 1 };
-	uint64_t *change = r->intervals.n ? calloc(PLACES, sizeof *change) : NULL;
+	FREED uint64_t *change = r->intervals.n ? calloc(PLACES, sizeof *change) : NULL;
 	if (!change) {
 		return r->intervals.n == 0;
 	}
@@ -63,7 +62,6 @@ static bool round_intervals(struct recording *r) {
 		change[v.from] += v.count;
 		change[v.until] -= v.count;
 		if (!recording_set_interval(r, i, &v)) {
-			free(change);
 			return false;
 		}
 	}
@@ -72,7 +70,6 @@ static bool round_intervals(struct recording *r) {
 		live += change[i];
 		r->edges.items[i].blocks = live;
 	}
-	free(change);
 	return true;
 }
 

@@ -260,13 +260,11 @@ static bool may_unpack(uint64_t stored_bytes, uint64_t raw_bytes, uint64_t max_b
 /** `out` may be NULL: there was no memory for it. */
 static bool unpack_to(uint8_t *out, const struct trace_source *src, uint64_t at,
 		uint64_t stored_bytes, uint64_t raw_bytes, struct err *err) {
-	struct buffer stored = {0};
+	SCOPED(buffer) stored = {0};
 	uint8_t *in = buffer_room(&stored, stored_bytes ? stored_bytes : 1);
-	bool ok = in && out ? scan_read(src, at, in, stored_bytes, err) &&
+	return in && out ? scan_read(src, at, in, stored_bytes, err) &&
 					unpack(out, raw_bytes, slice_of(in, stored_bytes), err)
-						: err_memory(err);
-	buffer_finish(&stored);
-	return ok;
+					 : err_memory(err);
 }
 
 bool scan_unpack(struct buffer *raw, const struct trace_source *src, uint64_t at,

@@ -120,12 +120,10 @@ bool space_put_block(struct space *s, const struct frame_block *block, struct sl
 	if (!room) {
 		return false;
 	}
-	struct buffer thing = {0};
+	SCOPED(buffer) thing = {0};
 	buffer_bytes(&thing, header, header_bytes);
 	buffer_slice(&thing, stored);
-	bool ok = put(s, room, FRAME_BLOCK, FRAME_TAG_BYTES + header_bytes, &thing, out, err);
-	buffer_finish(&thing);
-	return ok;
+	return put(s, room, FRAME_BLOCK, FRAME_TAG_BYTES + header_bytes, &thing, out, err);
 }
 
 bool space_put_slots(struct space *s, size_t n, uint64_t capacity, struct place *at,

@@ -380,7 +380,7 @@ static bool copy_block(struct whole *w, const struct trace_source *old,
 }
 
 static bool copy_events(struct whole *w, const struct trace_source *old, struct err *err) {
-	struct scan scan;
+	SCOPED(scan) scan;
 	if (!scan_file(&scan, old, UINT64_MAX, err)) {
 		return err_add(err, "the growing file");
 	}
@@ -392,7 +392,6 @@ static bool copy_events(struct whole *w, const struct trace_source *old, struct 
 	for (size_t i = 0; ok && i < scan.events.n; i++) {
 		ok = copy_block(w, old, &scan.events.items[i], err);
 	}
-	scan_finish(&scan);
 	return ok;
 }
 

@@ -8,8 +8,6 @@
 #include "base/err.h"
 #include "trace/recording.h"
 
-#include <stdlib.h>
-
 #define VIOLATION(why, ...) err_set((why), ERR_FORMAT, __VA_ARGS__)
 
 /** Refuse row `i` of a table, from the `first` on, if what is asked of `row` is true. */
@@ -258,14 +256,12 @@ static bool intervals_are_valid(const struct recording *r, struct err *why) {
 		return true; // no detail, as in imported files
 	}
 	enum { PLACES = REC_NEVER + 1 };
-	struct change *begin = calloc(2ul * PLACES, sizeof *begin);
+	FREED struct change *begin = calloc(2ul * PLACES, sizeof *begin);
 	if (!begin) {
 		return err_memory(why);
 	}
 	struct change *end = begin + PLACES;
-	bool ok = add_intervals(r, begin, end, why) && edges_agree(r, begin, end, why);
-	free(begin);
-	return ok;
+	return add_intervals(r, begin, end, why) && edges_agree(r, begin, end, why);
 }
 
 // ---- sizes

@@ -167,7 +167,7 @@ static bool decode_strings(struct log_reader *l, const struct table_raw *raw, st
 
 // Names are a table on their way: their rows end in the locations
 static bool decode_names(struct log_reader *l, const struct table_raw *raw, struct err *err) {
-	struct arena scratch = {.max_bytes = l->out->arena.max_bytes};
+	SCOPED(arena) scratch = {.max_bytes = l->out->arena.max_bytes};
 	struct name_row *names = arena_new(&scratch, struct name_row, raw->n);
 	bool ok = names ? table_decode(raw, &table_names, names, NULL, err)
 					: err_set(err, ERR_LIMIT, "names take too much memory");
@@ -181,7 +181,6 @@ static bool decode_names(struct log_reader *l, const struct table_raw *raw, stru
 		location->first_frame = names[i].first_frame;
 		location->n_frames = names[i].n_frames;
 	}
-	arena_finish(&scratch);
 	return ok;
 }
 

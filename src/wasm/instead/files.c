@@ -9,7 +9,6 @@
 #include "sys/unpack.h"
 #include "wasm/module.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 ATTR_STAND_INS

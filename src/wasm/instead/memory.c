@@ -6,7 +6,6 @@
 #include "sys/pages.h"
 
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 ATTR_STAND_INS

@@ -28,7 +28,7 @@ static bool put_words(struct columns *c, struct buffer *body) {
 
 /** What the first picture needs: who is there, what each cost over the whole run, and when. */
 static bool put_first(struct columns *c, struct buffer *body, struct err *err) {
-	struct buffer s = {0};
+	SCOPED(buffer) s = {0};
 	bool ok = facts_write(&s, c, err);
 	put_section(body, BLOB_FACTS, &s);
 	ok = ok && (put_words(c, body) || err_memory(err));
@@ -44,55 +44,48 @@ static bool put_first(struct columns *c, struct buffer *body, struct err *err) {
 	put_section(body, BLOB_SAMPLES, &s);
 	columns_handovers(c, &s);
 	put_section(body, BLOB_HANDOVERS, &s);
-	buffer_finish(&s);
 	return ok && (!body->failed || err_memory(err));
 }
 
 static bool put_rest(struct columns *c, struct buffer *body, struct err *err) {
-	struct buffer s = {0};
+	SCOPED(buffer) s = {0};
 	bool ok = columns_intervals(c, &s);
 	put_section(body, BLOB_INTERVALS, &s);
 	ok = ok && columns_sizes(c, &s);
 	put_section(body, BLOB_SIZES, &s);
 	ok = ok && sources_write(c, &s);
 	put_section(body, BLOB_SOURCES, &s);
-	buffer_finish(&s);
 	return (ok && !body->failed) || err_memory(err);
 }
 
 static bool pack_part(struct buffer *out, const struct buffer *body, enum blob_packing packing,
 		struct err *err) {
 	static const int levels[] = {[BLOB_SMALL] = 7, [BLOB_QUICKLY] = 1, [BLOB_AS_IS] = 0};
-	struct buffer packed = {0};
+	SCOPED(buffer) packed = {0};
 	bool ok = pack_deflate(&packed, buffer_view(body), levels[packing], err);
 	buffer_u64(out, body->size);
 	buffer_u64(out, packed.size);
 	buffer_slice(out, buffer_view(&packed));
-	buffer_finish(&packed);
 	return ok && (!out->failed || err_memory(err));
 }
 
 static bool write_parts(struct columns *c, struct buffer *out, struct err *err) {
 	enum blob_packing packing = c->options->packing;
-	struct buffer body = {0};
+	SCOPED(buffer) body = {0};
 	bool ok = put_first(c, &body, err) && pack_part(out, &body, packing, err);
 	buffer_clear(&body);
-	ok = ok && put_rest(c, &body, err) && pack_part(out, &body, packing, err);
-	buffer_finish(&body);
-	return ok;
+	return ok && put_rest(c, &body, err) && pack_part(out, &body, packing, err);
 }
 
 bool blob_write(struct buffer *out, const struct recording *r, const struct names *n,
 		const struct blob_options *options, struct err *err) {
-	struct arena arena = {0};
+	SCOPED(arena) arena = {0};
 	struct frames frames;
 	struct columns c = {r, n, &frames, options, &arena, {0}};
 	buffer_text(out, BLOB_MAGIC);
 	buffer_u32(out, BLOB_VERSION);
 	bool ok = (frames_build(r, n, &arena, &frames) && columns_find_stacks(&c)) || err_memory(err);
-	ok = ok && write_parts(&c, out, err);
-	arena_finish(&arena);
-	return ok;
+	return ok && write_parts(&c, out, err);
 }
 
 size_t blob_first_size(struct slice blob) {

@@ -8,8 +8,6 @@
 #include "base/sorted.h"
 #include "base/texts.h"
 
-#include <stdlib.h>
-
 /** A column for each field of a table's rows, of those from the `first` on. */
 #define EACH_ROW(table, first, put)                                \
 	for (uint32_t i = (first); i < (table).n; i++) {               \

@@ -218,7 +218,7 @@ static void put_page(struct facts *f, const struct blob_options *options, uint32
 
 bool facts_write(struct buffer *out, const struct columns *c, struct err *err) {
 	const struct recording *r = c->r;
-	struct arena arena = {0};
+	SCOPED(arena) arena = {0};
 	struct facts f = {json_init(out), r, c->names, &arena, c->options->is_redacted};
 	json_open(&f.j, NULL, '{');
 	put_program(&f);
@@ -233,6 +233,5 @@ bool facts_write(struct buffer *out, const struct columns *c, struct err *err) {
 	put_metrics(&f.j);
 	put_page(&f, c->options, c->stacks.n_merged);
 	json_close(&f.j);
-	arena_finish(&arena);
 	return ok && (!out->failed || err_memory(err));
 }

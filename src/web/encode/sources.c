@@ -3,8 +3,6 @@
 #include "base/sorted.h"
 #include "web/encode/columns.h"
 
-#include <stdlib.h>
-
 enum { SITES_MAX = 200, LINES_AROUND = 8 };
 
 /** A place in the source, and what the stacks that are named after it cost. */
@@ -67,7 +65,7 @@ static struct slice cut_lines(struct slice text, uint32_t first, uint32_t last) 
 
 /** One row: the file, the number of the first line, the lines. */
 static uint32_t put_place(const struct columns *c, const struct place *p, struct buffer *rows) {
-	struct buffer text = {0};
+	SCOPED(buffer) text = {0};
 	uint32_t first = p->line > LINES_AROUND ? p->line - LINES_AROUND : 1;
 	struct slice lines = {0};
 	if (c->options->source(c->options->user, p->file, &text)) {
@@ -79,12 +77,11 @@ static uint32_t put_place(const struct columns *c, const struct place *p, struct
 		buffer_sized(rows, lines);
 	}
 	rows->failed |= text.failed;
-	buffer_finish(&text);
 	return lines.size > 0;
 }
 
 bool sources_write(const struct columns *c, struct buffer *out) {
-	struct buffer rows = {0};
+	SCOPED(buffer) rows = {0};
 	uint32_t n_places = 0, n = 0;
 	struct place *places = c->options->source ? find_places(c, &n_places) : NULL;
 	for (uint32_t i = 0; i < n_places && i < SITES_MAX; i++) {
@@ -92,7 +89,5 @@ bool sources_write(const struct columns *c, struct buffer *out) {
 	}
 	buffer_varint(out, n);
 	buffer_slice(out, buffer_view(&rows));
-	bool ok = !rows.failed && (places || !c->options->source);
-	buffer_finish(&rows);
-	return ok;
+	return !rows.failed && (places || !c->options->source);
 }

@@ -7,8 +7,6 @@
 #include "base/sorted.h"
 #include "web/encode/columns.h"
 
-#include <stdlib.h>
-
 static uint64_t max_u64(uint64_t a, uint64_t b) {
 	return a > b ? a : b;
 }

@@ -69,7 +69,7 @@ static const struct name *find_symbol(const struct names *n, const struct index 
 }
 
 bool names_nim_correct_places(struct names *n) {
-	struct index known = {0};
+	SCOPED(index) known = {0};
 	bool ok = true;
 	for (uint32_t i = 0; ok && i < n->n_frames; i++) {
 		const struct name *f = &n->frames[i];
@@ -89,6 +89,5 @@ bool names_nim_correct_places(struct names *n) {
 			f->is_runtime = false;
 		}
 	}
-	index_finish(&known);
 	return ok;
 }
