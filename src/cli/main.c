@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Runs one of the four commands, depending on the name that the program was called by. */
-#include "base/path.h"
 #include "cli/cli.h"
 #include "sys/file.h"
 #include "sys/own_limits.h"

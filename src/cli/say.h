@@ -7,10 +7,7 @@
  * control sequences (base/visible.h). Help texts and figures need not.
  */
 
-#include "base/attr.h"
-#include "base/buffer.h"
-
-#include <stdio.h>
+#include "base/base.h"
 
 /** Our own lines with names in them. */
 void say(FILE *to, const char *fmt, ...) ATTR_PRINTF(2, 3);

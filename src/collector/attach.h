@@ -7,7 +7,6 @@
  * is up. Afterwards the program continues as before.
  */
 
-#include "base/buffer.h"
 #include "collector/run.h"
 
 struct attach_options {

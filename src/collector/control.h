@@ -7,8 +7,6 @@
  * lines of JSON.
  */
 
-#include "base/buffer.h"
-#include "base/err.h"
 #include "sys/listen.h"
 
 #include <sys/types.h>

@@ -6,8 +6,7 @@
  * Nothing is executed for this.
  */
 
-#include "base/arena.h"
-#include "base/err.h"
+#include "base/base.h"
 
 enum launch_verdict {
 	LAUNCH_RECORDED,   // the recorder will be loaded

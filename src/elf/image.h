@@ -8,8 +8,7 @@
  * Any thread; an image is not changed after its init.
  */
 
-#include "base/err.h"
-#include "base/slice.h"
+#include "base/base.h"
 
 /** The EM_ value of the machine that this is built for, whose programs are recorded. */
 extern const uint16_t elf_machine;

@@ -36,7 +36,6 @@
  *   kept                allocated in it, and interval.until > to
  */
 
-#include "base/err.h"
 #include "engine/metrics.h"
 #include "engine/names.h"
 

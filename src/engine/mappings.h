@@ -19,7 +19,6 @@
  *    known: unmapping it changes nothing.
  */
 
-#include "base/err.h"
 #include "trace/recording.h"
 #include "trace/trace.h"
 

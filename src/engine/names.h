@@ -6,8 +6,6 @@
  * everything borrowed lives as long as it and the recording.
  */
 
-#include "base/err.h"
-#include "base/path.h"
 #include "engine/naming_rules.h"
 #include "trace/recording.h"
 

@@ -11,9 +11,7 @@
  * the pattern; '*' stands for anything in between. The first rule that matches decides.
  */
 
-#include "base/arena.h"
-#include "base/buffer.h"
-#include "base/err.h"
+#include "base/base.h"
 
 enum naming_kind { NAMING_YOURS, NAMING_LIBRARY, NAMING_FOLD };
 

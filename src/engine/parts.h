@@ -17,7 +17,6 @@
  * Neighbouring mappings may stand in one line of smaps; the owners are those of addresses.
  */
 
-#include "base/err.h"
 #include "engine/aggregate.h"
 #include "engine/mappings.h"
 #include "sys/smaps.h"

@@ -6,7 +6,6 @@
  * with the number.
  */
 
-#include "base/buffer.h"
 #include "engine/names.h"
 
 struct quality_line {

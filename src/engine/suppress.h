@@ -14,9 +14,6 @@
  * and their sum is kept separately.
  */
 
-#include "base/buffer.h"
-#include "base/err.h"
-#include "base/vec.h"
 #include "trace/recording.h"
 
 enum suppression_source {

@@ -5,11 +5,7 @@
  * exact and bytes nearly so. Stacks that the lens leaves out are left out. Sizes have no time, so a
  * lens with a range is refused.
  */
-#include "base/buffer.h"
-#include "base/sorted.h"
 #include "export/export.h"
-
-#include <inttypes.h>
 
 struct size_count {
 	uint64_t size, count;

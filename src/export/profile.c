@@ -8,7 +8,6 @@
  */
 #include "export/profile.h"
 
-#include "base/text.h"
 #include "engine/diff.h"
 #include "engine/lens_match.h"
 #include "formats/maker.h"

@@ -7,8 +7,6 @@
  * docs/exports.md has a table of what each format keeps.
  */
 
-#include "base/buffer.h"
-#include "base/err.h"
 #include "formats/profile.h"
 
 struct massif_options {

@@ -2,8 +2,6 @@
 /* The lines of KDE heaptrack's files, parsed and written by one table of letters. */
 #include "formats/heaptrack.h"
 
-#include <inttypes.h>
-
 /** What a line of each letter has. */
 enum text_kind { TEXT_NONE, TEXT_LINE, TEXT_SIZED, TEXT_WORD };
 
@@ -44,7 +42,7 @@ static const uint8_t digits[256] =
 		{['0'] = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ['a'] = 11, 12, 13, 14, 15, 16};
 
 /** Negative: it is none. */
-static inline int hex_digit(uint8_t c) {
+static inline int digit_of(uint8_t c) {
 	return digits[c] - 1;
 }
 
@@ -53,7 +51,7 @@ static inline bool read_number(const uint8_t **at, const uint8_t *end, uint64_t 
 	const uint8_t *p = *at;
 	uint64_t v = 0;
 	int digit;
-	while (p < end && (digit = hex_digit(*p)) >= 0) {
+	while (p < end && (digit = digit_of(*p)) >= 0) {
 		v = v << 4 | (uint64_t)digit;
 		p++;
 	}
@@ -227,7 +225,7 @@ static inline size_t read_event(const uint8_t *p, struct heaptrack_event *out) {
 	}
 	uint64_t v = 0;
 	size_t at = DIGITS_AT;
-	for (int digit; at < DIGITS_AT + DIGITS_MOST && (digit = hex_digit(p[at])) >= 0; at++) {
+	for (int digit; at < DIGITS_AT + DIGITS_MOST && (digit = digit_of(p[at])) >= 0; at++) {
 		v = v << 4 | (uint64_t)digit;
 	}
 	*out = (struct heaptrack_event){v, p[0] == '-'};

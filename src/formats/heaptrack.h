@@ -9,9 +9,7 @@
  * length; the reader takes them without as well, because there are writers that forget it.
  */
 
-#include "base/buffer.h"
-#include "base/err.h"
-#include "base/vec.h"
+#include "base/base.h"
 
 enum {
 	HEAPTRACK_FORMAT = 3,        // the newest that is known, and what is written

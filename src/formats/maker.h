@@ -6,9 +6,6 @@
  * profile_maker_take fails. Whoever feeds it from a file sets arena->max_bytes.
  */
 
-#include "base/err.h"
-#include "base/index.h"
-#include "base/vec.h"
 #include "formats/profile.h"
 
 #define PROFILE_GROWING(type) \

@@ -2,8 +2,6 @@
 /* Sums over a profile; its tree gathered by a key; its functions and places in code. */
 #include "formats/profile.h"
 
-#include "base/index.h"
-
 uint64_t profile_total(const struct profile *p, enum profile_value value, bool of_base) {
 	const struct profile_sample *s = p->samples.items;
 	return SUM(i, p->samples.n, s[i].is_base == of_base ? s[i].values[value] : 0);

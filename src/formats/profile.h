@@ -8,9 +8,7 @@
  * and is always there (node 0 is the root, the empty stack).
  */
 
-#include "base/arena.h"
-#include "base/slice.h"
-#include "base/vec.h"
+#include "base/base.h"
 
 /** What the numbers are. A profile has those it knows; what it lacks is missing, not zero. */
 enum profile_value {

@@ -2,8 +2,7 @@
 #pragma once
 /** Protocol buffers, as far as profile.proto needs them. Private to formats/. */
 
-#include "base/buffer.h"
-#include "base/cursor.h"
+#include "base/base.h"
 
 enum { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
 

@@ -19,8 +19,7 @@
  * process that only SIGKILL can end (tracee/tracee.h says why).
  */
 
-#include "base/buffer.h"
-#include "base/err.h"
+#include "base/base.h"
 
 #include <sys/types.h>
 

@@ -7,7 +7,6 @@
  * in other namespaces, and its files may be deleted.
  */
 
-#include "base/err.h"
 #include "elf/image.h"
 #include "sys/smaps.h"
 

@@ -6,7 +6,6 @@
  * function appends to `out`.
  */
 
-#include "base/buffer.h"
 #include "report/gates.h"
 #include "report/report.h"
 

@@ -5,7 +5,6 @@
  * memory (then `err` says so). Nothing here reads files or knows a terminal.
  */
 
-#include "base/buffer.h"
 #include "engine/names.h"
 #include "engine/suppress.h"
 

@@ -2,10 +2,7 @@
 /* Checks token, cookie, Host and Origin, and compares the path with each of the names there are. */
 #include "server/guard.h"
 
-#include "base/text.h"
-
 #include <errno.h>
-#include <stdio.h>
 #include <sys/random.h>
 
 bool guard_random(char *out, size_t digits, struct err *err) {

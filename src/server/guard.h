@@ -11,7 +11,6 @@
  * point here (DNS rebinding: the Host line must name the loopback), anything but GET.
  */
 
-#include "base/err.h"
 #include "server/http.h"
 
 enum { GUARD_TOKEN_DIGITS = 32 };

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <unistd.h>
 
 enum {

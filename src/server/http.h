@@ -8,8 +8,7 @@
  * Request bodies are never read.
  */
 
-#include "base/err.h"
-#include "base/slice.h"
+#include "base/base.h"
 
 struct http_request {
 	struct slice method, path; // path: as sent, not unescaped, without the query

@@ -5,7 +5,7 @@
  * library, and for the ten that it brings with it where it was built with TLS.
  */
 
-#include "base/err.h"
+#include "base/base.h"
 
 #include <microhttpd.h>
 

@@ -9,7 +9,6 @@
 
 #include <poll.h>
 #include <stdatomic.h>
-#include <stdio.h>
 
 enum {
 	TICK_MS = 2000,

@@ -13,8 +13,7 @@
  *   /alive            stays open as long as a tab does
  */
 
-#include "base/buffer.h"
-#include "base/err.h"
+#include "base/base.h"
 
 /** Where the answers come from. They are called in the server's thread, one at a time. */
 struct server_content {

@@ -5,7 +5,6 @@
  * Compressed files (gzip, zstd) are decompressed.
  */
 
-#include "base/buffer.h"
 #include "formats/profile.h"
 #include "symbols/symbols.h"
 #include "trace/recording.h"

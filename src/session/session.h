@@ -7,8 +7,6 @@
  * session_close. It must not be copied.
  */
 
-#include "base/buffer.h"
-#include "base/vec.h"
 #include "engine/names.h"
 #include "engine/suppress.h"
 #include "session/import.h"

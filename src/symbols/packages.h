@@ -8,7 +8,7 @@
  * (apk-package(5)). Other systems have no answer. One thread at a time.
  */
 
-#include "base/slice.h"
+#include "base/base.h"
 
 struct packages;
 

@@ -8,7 +8,7 @@
  * Pure: bytes go in as they are read. One thread.
  */
 
-#include "base/slice.h"
+#include "base/base.h"
 
 struct perf_map_entry {
 	uint64_t start, end; // of the code; start < end

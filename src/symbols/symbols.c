@@ -11,7 +11,6 @@
 #include "symbols/dwarf/debug_data.h"
 
 #include <elf.h>
-#include <stdio.h>
 
 struct module {
 	struct module *next;

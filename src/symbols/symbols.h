@@ -10,8 +10,7 @@
  * is taken, so that a file that shrinks meanwhile is no danger.
  */
 
-#include "base/arena.h"
-#include "base/err.h"
+#include "base/base.h"
 
 struct symbols_options {
 	const char *sysroot;            // tried before the file system's root, or NULL

@@ -2,7 +2,7 @@
 #pragma once
 /** Opens pages in a browser on this machine's display. */
 
-#include "base/err.h"
+#include "base/base.h"
 
 /** True if there is a display that a window could open on. */
 bool browser_is_likely(void);

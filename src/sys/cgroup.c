@@ -6,7 +6,6 @@
 #include "sys/process.h"
 
 #include <ctype.h>
-#include <stdio.h>
 
 /** Version 1 has a hierarchy for memory alone; where there is none, memory is version 2's. */
 static char *find_group(char *text, bool *is_v2) {

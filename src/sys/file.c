@@ -2,12 +2,9 @@
 /* Reads, writes, compares and locks files. */
 #include "sys/file.h"
 
-#include "base/path.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>

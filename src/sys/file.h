@@ -2,9 +2,7 @@
 #pragma once
 /** Files and folders. Paths may contain anything; descriptors are opened close-on-exec. */
 
-#include "base/arena.h"
-#include "base/buffer.h"
-#include "base/err.h"
+#include "base/base.h"
 
 /**
  * Up to `size` - 1 bytes of a small file (such as those of /proc) and a zero byte. Returns the

@@ -2,10 +2,9 @@
 #pragma once
 /** Sleeping until another thread or process changes a word, and telling that a thread has died. */
 
-#include "base/err.h"
+#include "base/base.h"
 
 #include <stdatomic.h>
-#include <stdint.h>
 
 /**
  * Sleep while *word == expected, at most `timeout_ns`. Returns on a wake, a change, a signal or the

@@ -7,8 +7,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
-#include <stddef.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>

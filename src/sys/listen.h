@@ -2,9 +2,8 @@
 #pragma once
 /** Sockets that nobody outside this machine can reach. Close-on-exec, non-blocking. */
 
-#include "base/err.h"
+#include "base/base.h"
 
-#include <stdint.h>
 #include <sys/socket.h>
 
 /** What a unix socket's name may have, the zero byte included. */

@@ -2,11 +2,8 @@
 /* Compresses into a temporary file, which is renamed when it is complete. */
 #include "sys/packer.h"
 
-#include "base/text.h"
-
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>

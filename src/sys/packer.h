@@ -6,8 +6,7 @@
  * folder.
  */
 
-#include "base/err.h"
-#include "base/slice.h"
+#include "base/base.h"
 
 struct packer;
 

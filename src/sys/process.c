@@ -7,7 +7,6 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>

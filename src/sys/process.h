@@ -5,11 +5,8 @@
  * may have ended: it then returns false and leaves its result zeroed.
  */
 
-#include "base/attr.h"
+#include "base/base.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 struct process_memory {

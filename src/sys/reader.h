@@ -2,10 +2,7 @@
 #pragma once
 /** A file open for reading at any offset. A zeroed struct with fd -1 is closed. */
 
-#include "base/err.h"
-
-#include <stddef.h>
-#include <stdint.h>
+#include "base/base.h"
 
 struct file_reader {
 	int fd;

@@ -5,9 +5,7 @@
  * Untouched pages take no memory in either process.
  */
 
-#include "base/err.h"
-
-#include <stdint.h>
+#include "base/base.h"
 
 struct shared_memory {
 	int fd; // close-on-exec

@@ -5,11 +5,10 @@
  * for the other program, and signals are read from a descriptor instead of handled.
  */
 
-#include "base/err.h"
+#include "base/base.h"
 
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 /** Dispositions (ignored or not) and mask that this process was started with. */

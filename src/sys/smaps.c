@@ -6,8 +6,6 @@
 #include "sys/process.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 

@@ -8,10 +8,8 @@
  * meanwhile.
  */
 
-#include "base/arena.h"
-#include "base/vec.h"
+#include "base/base.h"
 
-#include <stdint.h>
 #include <sys/types.h>
 
 enum smaps_kind {

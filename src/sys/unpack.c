@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>

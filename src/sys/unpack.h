@@ -8,8 +8,7 @@
  * yields its complete part and is reported as torn.
  */
 
-#include "base/err.h"
-#include "base/slice.h"
+#include "base/base.h"
 
 /** Where the packed bytes come from: up to `n` of them; *got 0 at the end. */
 struct unpack_source {

@@ -10,8 +10,7 @@
  * is always there. Times are ns since the start of the recording.
  */
 
-#include "base/arena.h"
-#include "base/vec.h"
+#include "base/base.h"
 
 enum rec_ended {
 	REC_STILL_RUNNING = 0, // the recording goes on, or its collector died: see is_complete

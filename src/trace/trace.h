@@ -12,8 +12,6 @@
  * takes the newest whole state that the log can carry.
  */
 
-#include "base/arena.h"
-#include "base/err.h"
 #include "trace/recording.h"
 
 /** Where bytes come from. `read` gives up to `n` bytes at `offset`; short only at the end. */

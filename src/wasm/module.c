@@ -8,8 +8,6 @@
 #include "session/session.h"
 #include "web/blob.h"
 
-#include <string.h>
-
 // Of a file of another tool: its tables, for a module has 4 GiB in all; and what it unpacks to
 #define MEMORY_MAX   (3ull << 30)
 #define UNPACKED_MAX (16ull << 30)

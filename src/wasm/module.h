@@ -2,9 +2,7 @@
 #pragma once
 /** What the module's files know of each other, and what the page does for them. */
 
-#include "base/slice.h"
-
-#include <stdbool.h>
+#include "base/base.h"
 
 /** The file that was handed over, as it is. */
 struct module_file {

@@ -6,7 +6,6 @@
  * is the larger and is read while that picture is looked at.
  */
 
-#include "base/buffer.h"
 #include "engine/names.h"
 
 #define BLOB_MAGIC "heappage"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Stands for the page in a build without it (meson -Dweb=disabled). */
-#include "base/attr.h"
 #include "web/page.h"
 
 ATTR_STAND_INS

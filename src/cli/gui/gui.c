@@ -3,7 +3,6 @@
  * The command heaptrack_gui: serves the page of a recording, or lists the recordings that exist.
  * And heaptrack --analyze, which chooses between the page and the text report.
  */
-#include "base/human.h"
 #include "base/visible.h"
 #include "cli/cli.h"
 #include "cli/gui/show.h"
@@ -14,7 +13,6 @@
 #include "sys/terminal.h"
 #include "web/page.h"
 
-#include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 

@@ -12,7 +12,6 @@
 #include "sys/signals.h"
 #include "web/page.h"
 
-#include <stdio.h>
 #include <unistd.h>
 
 struct show {

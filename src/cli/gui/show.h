@@ -2,9 +2,7 @@
 #pragma once
 /** Serves the page of a recording, as the user asked heaptrack_gui for it. */
 
-#include "base/err.h"
-
-#include <stdint.h>
+#include "base/base.h"
 
 struct gui_options {
 	const char *file; // NULL: list what there is

@@ -6,8 +6,6 @@
  */
 #include "cli/options/table.h"
 
-#include <string.h>
-
 static const struct option_table *const tables[] = {&heaptrack_option_table, &print_option_table,
 		&gui_option_table, &interpret_option_table};
 enum { N_TABLES = sizeof tables / sizeof *tables };

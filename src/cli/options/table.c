@@ -4,7 +4,6 @@
 
 #include "base/check.h"
 #include "base/nearest.h"
-#include "base/text.h"
 
 #include <ctype.h>
 #include <getopt.h>

@@ -8,11 +8,7 @@
  * page (tools/manual/options.c).
  */
 
-#include "base/err.h"
-
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
+#include "base/base.h"
 
 enum option_value {
 	VALUE_NONE,

@@ -6,7 +6,6 @@
 #include "cli/print/exports.h"
 
 #include "base/check.h"
-#include "base/text.h"
 #include "export/export.h"
 #include "sys/file.h"
 #include "sys/packer.h"

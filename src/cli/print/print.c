@@ -11,7 +11,6 @@
 #include "web/page.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <unistd.h>
 
 // ---- the page: --html and --viewer

@@ -5,14 +5,12 @@
  * The recording is made beside the file that was asked for, as one of ours, so that what a kill of
  * everything leaves is a recording. In the end it becomes the raw stream.
  */
-#include "base/buffer.h"
 #include "cli/cli.h"
 #include "cli/record/interpret.h"
 #include "cli/say.h"
 #include "collector/attach.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

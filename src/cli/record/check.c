@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The command heaptrack --check: facts, then answers, one line each; or one JSON object. */
-#include "base/buffer.h"
-#include "base/human.h"
 #include "base/json.h"
-#include "base/path.h"
 #include "cli/cli.h"
 #include "cli/say.h"
 #include "collector/attach.h"
@@ -12,7 +9,6 @@
 #include "sys/process.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>

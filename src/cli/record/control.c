@@ -2,9 +2,7 @@
 /* The commands heaptrack --ctl and --look: recordings in progress, one line each on stdout. */
 #include "collector/control.h"
 
-#include "base/human.h"
 #include "base/json_reader.h"
-#include "base/vec.h"
 #include "base/visible.h"
 #include "cli/cli.h"
 #include "cli/options/table.h"
@@ -62,7 +60,7 @@ static void take_command(struct json_reader *j, struct buffer *out) {
 }
 
 /** One of {"id": "mapped", "bytes": 1}. */
-static void take_part(struct json_reader *j, struct status *s) {
+static void take_one_part(struct json_reader *j, struct status *s) {
 	size_t part = REC_PARTS;
 	uint64_t bytes = 0;
 	json_enter(j, '{');
@@ -89,7 +87,7 @@ static void take_parts(struct json_reader *j, struct status *s) {
 	s->is_look = true;
 	json_enter(j, '[');
 	while (json_next(j)) {
-		take_part(j, s);
+		take_one_part(j, s);
 	}
 }
 

@@ -7,7 +7,6 @@
  */
 #include "cli/record/interpret.h"
 
-#include "base/text.h"
 #include "base/visible.h"
 #include "cli/cli.h"
 #include "cli/options/table.h"
@@ -19,8 +18,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

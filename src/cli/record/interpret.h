@@ -2,7 +2,7 @@
 #pragma once
 /** Symbolizes recordings made elsewhere. */
 
-#include "base/err.h"
+#include "base/base.h"
 
 /**
  * `heaptrack -i FILE [--sysroot D] [--debug-paths D...] [--extra-paths D...] [-o OUT]`: symbolizes

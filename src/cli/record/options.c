@@ -4,8 +4,6 @@
 
 #include "cli/options/table.h"
 
-#include <string.h>
-
 enum {
 	EVENTS_BUDGET = 256000000, // bytes of --events without a size
 	EVENTS_LEAST = 1000000,

@@ -2,9 +2,7 @@
 #pragma once
 /** What the user asked heaptrack for. Used by record.c alone. */
 
-#include "base/err.h"
-
-#include <stdint.h>
+#include "base/base.h"
 
 enum asked {
 	ASKED_RECORD,

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* The command heaptrack. Its messages go to stderr: stdout belongs to the program. */
-#include "base/path.h"
-#include "base/text.h"
 #include "base/visible.h"
 #include "cli/cli.h"
 #include "cli/options/table.h"
@@ -19,7 +17,6 @@
 
 #include <errno.h>
 #include <getopt.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #define complain(...) say_problem("heaptrack", __VA_ARGS__)

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* Where control sockets are: from the most private place on; the abstract name always works. */
-#include "base/vec.h"
 #include "collector/control/protocol.h"
 #include "sys/process.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -8,8 +8,6 @@
  */
 #include "collector/file/output.h"
 
-#include "base/path.h"
-#include "base/text.h"
 #include "sys/file.h"
 #include "sys/process.h"
 
@@ -17,7 +15,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -7,7 +7,6 @@
  * finished file replaces the growing one.
  */
 
-#include "base/err.h"
 #include "trace/trace.h"
 
 #include <sys/types.h>

@@ -6,7 +6,6 @@
  */
 #include "collector/launch/elf.h"
 
-#include "base/path.h"
 #include "collector/launch/parts.h"
 #include "injector/find.h"
 #include "sys/process.h"
@@ -14,7 +13,6 @@
 
 #include <elf.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>

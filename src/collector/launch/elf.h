@@ -2,7 +2,7 @@
 #pragma once
 /** How an executable will be loaded, according to its ELF file. */
 
-#include "base/err.h"
+#include "base/base.h"
 
 struct launch_elf {
 	bool is_elf;

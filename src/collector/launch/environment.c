@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* What a program is executed with: environment and arguments; and where the recorder is. */
-#include "base/buffer.h"
-#include "base/path.h"
 #include "collector/launch/parts.h"
 #include "sys/file.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 #include <unistd.h>
 
 static bool names_variable(const char *entry, const char *name) {

@@ -5,7 +5,6 @@
  * A script is judged by its interpreter, which may be a script again. What is executed first
  * decides whether the recorder can be injected; what env(1) then executes must preload it.
  */
-#include "base/path.h"
 #include "collector/launch.h"
 #include "collector/launch/elf.h"
 #include "sys/file.h"
@@ -14,7 +13,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>

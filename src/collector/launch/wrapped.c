@@ -4,7 +4,6 @@
  *
  * Those that become it, such as env, nice or stdbuf, are not in the table: exec is followed.
  */
-#include "base/path.h"
 #include "collector/launch.h"
 
 struct wrapper {

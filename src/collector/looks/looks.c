@@ -2,7 +2,6 @@
 /* Reads the process, turns that into rows of the recording, and decides which looks are kept. */
 #include "collector/looks/looks.h"
 
-#include "base/sorted.h"
 #include "elf/image.h"
 #include "sys/clock.h"
 #include "sys/file.h"
@@ -11,7 +10,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <unistd.h>
 
 enum {

@@ -7,14 +7,12 @@
  */
 #include "collector/names/jit.h"
 
-#include "base/sorted.h"
 #include "symbols/jit_dump.h"
 #include "sys/file.h"
 #include "sys/process.h"
 
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

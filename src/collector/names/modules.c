@@ -13,9 +13,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
-#include <stdio.h>
 #include <unistd.h>
 
 enum { HEAD_BYTES = 16 << 10 }; // segments and notes stand at the start of a file

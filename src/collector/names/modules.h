@@ -9,7 +9,6 @@
  */
 
 #include "base/texts.h"
-#include "base/vec.h"
 #include "symbols/symbols.h"
 #include "trace/recording.h"
 #include "wire/segment.h"

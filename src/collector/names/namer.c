@@ -7,8 +7,6 @@
  */
 #include "collector/names/namer.h"
 
-#include "base/path.h"
-#include "base/sorted.h"
 #include "symbols/packages.h"
 #include "sys/clock.h"
 #include "sys/process.h"

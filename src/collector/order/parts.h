@@ -9,7 +9,6 @@
  *   epoch.c     the horizon: which epochs are complete, and which thread may have the next
  */
 
-#include "base/attr.h"
 #include "collector/order/order.h"
 
 enum {

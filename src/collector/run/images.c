@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* The programs that the process executes, one after the other, as seen from outside. */
-#include "base/path.h"
 #include "collector/run/parts.h"
 #include "sys/clock.h"
 #include "sys/process.h"
 
-#include <stdio.h>
 #include <unistd.h>
 
 /**

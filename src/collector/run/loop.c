@@ -12,12 +12,9 @@
  * come steadily and fast it need not ring, which would cost a system call: the nap then ends before
  * half a ring can be full.
  */
-#include "base/human.h"
 #include "collector/run/parts.h"
 #include "sys/clock.h"
 #include "sys/futex.h"
-
-#include <stdio.h>
 
 enum {
 	MANY_EVENTS = 4096, // a round with so many is followed by the next at once

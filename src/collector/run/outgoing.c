@@ -3,7 +3,6 @@
 #include "collector/run/parts.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 
 void run_say(struct run *run, const char *fmt, ...) {
 	char text[1024];

@@ -6,7 +6,6 @@
 #include "sys/listen.h"
 
 #include <signal.h>
-#include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
 

@@ -5,7 +5,6 @@
  * Every table is copied, so that the keeper's thread can encode it while the run's thread goes on.
  * The copies cost a few ms for 800,000 nodes.
  */
-#include "base/sorted.h"
 #include "collector/run/parts.h"
 #include "sys/process.h"
 

@@ -7,13 +7,9 @@
 #include "collector/segment/segment.h"
 
 #include "base/check.h"
-#include "base/text.h"
 #include "sys/futex.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <unistd.h>

@@ -10,8 +10,6 @@
  * are never looked at. Module ids are the target's.
  */
 
-#include "base/index.h"
-#include "base/vec.h"
 #include "collector/segment/segment.h"
 #include "trace/recording.h"
 

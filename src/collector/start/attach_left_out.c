@@ -4,7 +4,6 @@
  *
  * What needs it is refused with that sentence; nothing here ever looks into another process.
  */
-#include "base/attr.h"
 #include "collector/attach.h"
 #include "collector/run/parts.h"
 

@@ -7,8 +7,6 @@
  */
 #include "collector/watch/children.h"
 
-#include "base/path.h"
-#include "base/vec.h"
 #include "sys/clock.h"
 
 enum {

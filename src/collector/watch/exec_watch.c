@@ -2,10 +2,6 @@
 /* Checks become rarer with the program's age: it is replaced early in its life or hardly ever. */
 #include "collector/watch/exec_watch.h"
 
-#include "base/path.h"
-
-#include <stdio.h>
-
 static const uint64_t look_gap_ns = 1000000, look_gap_max_ns = 20000000;
 enum { LOOKS_PER_AGE = 50 };
 static const uint64_t load_patience_ns = 10000000000u;

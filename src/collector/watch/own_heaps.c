@@ -2,7 +2,6 @@
 /* Compares what libraries define and hide with what the recorder hides (injector/find.h). */
 #include "collector/watch/own_heaps.h"
 
-#include "base/path.h"
 #include "injector/find.h"
 #include "sys/clock.h"
 

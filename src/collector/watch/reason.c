@@ -2,14 +2,12 @@
 /* Judges a process by its mappings, its file, the kernel's auxiliary vector and its environment. */
 #include "collector/watch/reason.h"
 
-#include "base/path.h"
 #include "sys/file.h"
 #include "wire/segment.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -2,7 +2,6 @@
 /* The gap between samples grows with the run; of too many samples the higher ones stay. */
 #include "collector/watch/sample.h"
 
-#include "base/vec.h"
 #include "sys/process.h"
 
 #include <sys/stat.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Lists the live blocks with their addresses, which only the shadow knows. */
-#include "base/sorted.h"
 #include "engine/aggregate/state.h"
 
 static int by_region(const void *x, const void *y) {

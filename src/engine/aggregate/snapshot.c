@@ -4,7 +4,6 @@
  * what must be merged first, the log of the running period and the live blocks, is merged in a
  * copy.
  */
-#include "base/sorted.h"
 #include "engine/aggregate/state.h"
 
 static uint64_t max_u64(uint64_t x, uint64_t y) {

@@ -2,7 +2,6 @@
 /* Closes periods, doubles them when there are too many, and merges intervals. */
 #include "engine/costs/bins.h"
 
-#include "base/index.h"
 #include "sys/pages.h"
 
 size_t intervals_merge_scratch(size_t n) {

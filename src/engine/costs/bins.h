@@ -36,7 +36,6 @@
  * curve stays fine even if the intervals had to become coarse.
  */
 
-#include "base/attr.h"
 #include "trace/recording.h"
 
 enum {

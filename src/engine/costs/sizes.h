@@ -6,7 +6,6 @@
  * are counted exactly, all later ones in the class of their highest bit.
  */
 
-#include "base/index.h"
 #include "engine/costs/stacks.h"
 
 struct size_count {

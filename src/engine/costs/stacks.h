@@ -15,7 +15,6 @@
  * it copied in this epoch, or, if it did not change since, what it holds now.
  */
 
-#include "base/index.h"
 #include "trace/recording.h"
 
 enum { STACK_NONE = UINT32_MAX, STACK_LIFETIMES = REC_LIFETIMES };

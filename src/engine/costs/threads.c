@@ -2,8 +2,6 @@
 /* Adds and merges threads, and counts frees by other threads. */
 #include "engine/costs/threads.h"
 
-#include "base/sorted.h"
-
 static uint32_t new_record(struct threads *t) {
 	for (; t->unused_hint < t->records.n; t->unused_hint++) {
 		if (!t->records.items[t->unused_hint].is_used) {

@@ -8,8 +8,6 @@
  * per pair of records.
  */
 
-#include "base/index.h"
-#include "base/vec.h"
 #include "trace/recording.h"
 
 enum {

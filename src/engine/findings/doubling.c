@@ -6,7 +6,6 @@
  * line of its own, make a chain, too. What is said of it is the sum over that chain: all but its
  * last blocks are what one reservation would save.
  */
-#include "base/sorted.h"
 #include "engine/findings/parts.h"
 
 struct step {

@@ -5,7 +5,6 @@
  */
 #include "engine/findings.h"
 
-#include "base/sorted.h"
 #include "engine/findings/parts.h"
 
 static const struct rule rules[] = {

@@ -5,7 +5,6 @@
  * never freed and allocated. One scan over the intervals fills all curves, as differences first,
  * then summed up.
  */
-#include "base/text.h"
 #include "engine/findings/parts.h"
 #include "engine/names/owner.h"
 

@@ -5,9 +5,6 @@
  * the way to state a finding.
  */
 
-#include "base/attr.h"
-#include "base/buffer.h"
-#include "base/human.h"
 #include "engine/findings.h"
 #include "engine/findings/curve.h"
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Names a place in a sentence: its site, who called it, and through whom it has its memory. */
-#include "base/path.h"
-#include "base/text.h"
 #include "engine/findings/parts.h"
 #include "engine/names/owner.h"
 

@@ -3,7 +3,6 @@
 #include "engine/findings/parts.h"
 
 #include <ctype.h>
-#include <inttypes.h>
 
 struct finding *finder_add_as(struct finder *f, const char *id, const char *title) {
 	static struct finding nobody_sees_it;

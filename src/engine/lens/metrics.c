@@ -4,8 +4,6 @@
 
 #include "trace/recording.h"
 
-#include <stdio.h>
-
 #define OF_STACK(field, NUMBER) \
 	{ #field, offsetof(struct rec_stack, field), REC_##NUMBER }
 

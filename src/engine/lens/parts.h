@@ -5,7 +5,6 @@
  * of day of a moment, which sentences say, too.
  */
 
-#include "base/buffer.h"
 #include "engine/lens.h"
 
 /** The largest edge after l->from up to l->to; edges.n, the end, if none is between. */

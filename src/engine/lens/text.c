@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Reads and writes the text of a lens: words joined by '&', values percent-encoded. */
-#include "base/text.h"
 
-#include "base/buffer.h"
 #include "engine/lens.h"
 #include "engine/lens/parts.h"
 #include "engine/lens_match.h"

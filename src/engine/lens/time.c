@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Reads and writes the ends of a lens's range of time. */
-#include "base/sorted.h"
-#include "base/text.h"
 #include "engine/lens/parts.h"
-
-#include <inttypes.h>
-#include <stdio.h>
 
 enum { SECONDS_DIGITS = 9, DAY_SECONDS = 86400 };
 static const uint64_t second_ns = 1000000000;

@@ -2,8 +2,6 @@
 /* Looks up frees of blocks that existed before the attach. */
 #include "engine/live/old_blocks.h"
 
-#include "base/sorted.h"
-
 enum { UNKNOWN_MAX = 1 << 22 };
 
 bool old_blocks_free(struct old_blocks *o, uint64_t ptr) {

@@ -5,9 +5,7 @@
  * unknown addresses that are freed in the meantime are kept until then. Private to the aggregate.
  */
 
-#include "base/vec.h"
-
-#include <stdint.h>
+#include "base/base.h"
 
 struct old_blocks {
 	bool is_waiting; // they are being looked for

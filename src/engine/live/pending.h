@@ -5,9 +5,7 @@
  * A thread can have several nested ones, because a signal handler may reallocate.
  */
 
-#include "base/vec.h"
-
-#include <stdint.h>
+#include "base/base.h"
 
 struct pending {
 	uint64_t ptr;   // where the block was

@@ -16,8 +16,8 @@
  * that putting it back needs no memory.
  */
 
+#include "base/base.h"
 #include "base/map.h"
-#include "base/vec.h"
 #include "engine/live/blocks.h"
 
 enum {

@@ -8,9 +8,6 @@
  */
 #include "engine/mappings.h"
 
-#include "base/index.h"
-#include "base/sorted.h"
-#include "base/vec.h"
 #include "engine/aggregate/state.h"
 #include "engine/mappings/pieces.h"
 #include "wire/event.h"

@@ -2,8 +2,7 @@
 /* Splits and joins trees of pieces. */
 #include "engine/mappings/pieces.h"
 
-#include "base/index.h"
-#include "base/vec.h"
+#include "base/base.h"
 
 bool pieces_reserve(struct pieces *p, size_t more) {
 	bool is_new = p->n == 0;

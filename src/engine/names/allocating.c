@@ -3,7 +3,6 @@
  * Tells from a function's name whether it allocates. A name is taken apart into words: what stands
  * before and behind the verb ("xmalloc", "my_calloc_array") decides.
  */
-#include "base/text.h"
 #include "engine/names/owner.h"
 
 // What the innermost words of an allocation function are; "0", "_n", "_array" and the like may

@@ -2,12 +2,7 @@
 /* Makes the frames of a recording, with their names and whose code each is, and hands them out. */
 #include "engine/names.h"
 
-#include "base/path.h"
-#include "base/text.h"
 #include "engine/names/parts.h"
-
-#include <inttypes.h>
-#include <stdio.h>
 
 static struct slice text(const struct recording *r, uint32_t id) {
 	return r->strings.items[id];

@@ -2,8 +2,6 @@
 /* Parses and matches the user's rules about whose code a frame is. */
 #include "engine/naming_rules.h"
 
-#include "base/text.h"
-
 #include <ctype.h>
 
 enum { COMPLAINTS_MAX = 3, LINE_SHOWN_MAX = 80 };

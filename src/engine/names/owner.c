@@ -6,9 +6,6 @@
  */
 #include "engine/names/owner.h"
 
-#include "base/path.h"
-#include "base/text.h"
-
 #include <ctype.h>
 
 enum how { BEGINS, CONTAINS };

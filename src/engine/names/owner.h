@@ -6,7 +6,7 @@
  * enough; names.c combines them. Private to the engine.
  */
 
-#include "base/slice.h"
+#include "base/base.h"
 
 enum code {
 	CODE_UNSURE,

@@ -2,7 +2,6 @@
 #pragma once
 /** What the files that make names share. */
 
-#include "base/index.h"
 #include "engine/names.h"
 #include "engine/names/owner.h"
 

@@ -13,10 +13,7 @@
  * v8::internal::Factory::New): the name is that of the module that asked for the memory. Parents
  * come before children, so each node takes its own frames' best or its caller's better.
  */
-#include "base/text.h"
 #include "engine/names/parts.h"
-
-#include <stdio.h>
 
 enum fitness {
 	FIT_NOT,

@@ -6,9 +6,6 @@
  */
 #include "engine/suppress.h"
 
-#include "base/sorted.h"
-#include "base/text.h"
-
 static const char built_in[] =
 		// caches and registries that live as long as the process
 		"leak:^__nss_module_allocate$\n"

@@ -14,7 +14,6 @@
  */
 #include "engine/parts/owners.h"
 
-#include "base/sorted.h"
 #include "trace/recording.h"
 #include "wire/event.h"
 

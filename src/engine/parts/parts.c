@@ -11,8 +11,6 @@
  */
 #include "engine/parts.h"
 
-#include "base/index.h"
-#include "base/sorted.h"
 #include "engine/costs/stacks.h"
 #include "engine/parts/owners.h"
 #include "trace/recording.h"

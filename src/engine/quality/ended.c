@@ -4,9 +4,6 @@
 #include "engine/memory.h"
 #include "engine/quality/parts.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 enum { PARTS_SAID = 4 }; // of resident memory
 
 // Signals as Linux numbers them, and a file says them

@@ -2,7 +2,6 @@
 #pragma once
 /** What the files that write the lines of quality.h share. */
 
-#include "base/human.h"
 #include "engine/quality.h"
 
 struct quality_writer {

@@ -5,9 +5,6 @@
 #include "engine/memory.h"
 #include "engine/quality/parts.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 /** A file of another program that lacks numbers: they are nowhere shown as zero. */
 static void say_missing(struct quality_writer *w) {
 	static const struct {

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* What is known of the runtimes: options that name functions, tools that show own memory. */
-#include "base/text.h"
 #include "engine/quality.h"
 
 #include <ctype.h>
-#include <stdio.h>
 
 static const struct runtime {
 	const char *name; // of the program; a version may follow

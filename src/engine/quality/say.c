@@ -3,7 +3,6 @@
 #include "engine/quality/parts.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 
 void quality_say(struct quality_writer *w, const char *id, uint64_t value, const char *fmt, ...) {
 	char text[QUALITY_TEXT_MAX];

@@ -5,8 +5,6 @@
  */
 #include "engine/quality/parts.h"
 
-#include <stdio.h>
-
 /** What can be done about a process that was not recorded. */
 enum advice { ADVICE_NONE, ADVICE_BY_ITSELF, ADVICE_ATTACH };
 

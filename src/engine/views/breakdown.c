@@ -2,13 +2,7 @@
 /* Distributes the costs of stacks over the parts of a breakdown. */
 #include "engine/breakdown.h"
 
-#include "base/human.h"
-#include "base/index.h"
-#include "base/sorted.h"
-#include "base/vec.h"
 #include "engine/views/types.h"
-
-#include <stdio.h>
 
 const char *const breakdown_names[N_BREAKDOWNS] = {
 		[BY_SITE] = "site",

@@ -7,10 +7,7 @@
  */
 #include "engine/call_tree.h"
 
-#include "base/index.h"
 #include "base/parallel.h"
-#include "base/sorted.h"
-#include "base/vec.h"
 #include "engine/lens_match.h"
 
 enum { NODE_NONE = UINT32_MAX };

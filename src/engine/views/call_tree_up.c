@@ -4,8 +4,6 @@
  * of paths: where each began, and how far up it was followed. To open a node is to follow each path
  * by one call and to gather the paths by the function they then stand in.
  */
-#include "base/index.h"
-#include "base/sorted.h"
 #include "engine/call_tree.h"
 #include "engine/lens_match.h"
 

@@ -2,9 +2,6 @@
 /* Compares the parts of two breakdowns, and reduces names to what is the same in another build. */
 #include "engine/diff.h"
 
-#include "base/index.h"
-#include "base/sorted.h"
-#include "base/text.h"
 #include "engine/breakdown.h"
 
 // ---- what of a name is the same in another build: it is cut at brackets of depth 0, from behind

@@ -10,7 +10,6 @@
  *
  * Two ranges of one recording have one tree, which is laid over itself: once, not twice.
  */
-#include "base/index.h"
 #include "base/parallel.h"
 #include "engine/call_tree.h"
 #include "engine/diff.h"

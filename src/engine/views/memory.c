@@ -2,10 +2,6 @@
 /* Sums up the parts of a look, and what each maker, module and file has of them. */
 #include "engine/memory.h"
 
-#include "base/human.h"
-#include "base/sorted.h"
-
-
 enum { LEAST_OF_GROUP = 100, PAGE_CACHE = 1 };
 
 const struct memory_part_text memory_part_texts[REC_PARTS] = {

@@ -2,7 +2,6 @@
 /* Ranks the stacks and sites of a whole recording, and joins the stacks of one node. */
 #include "engine/sites.h"
 
-#include "base/sorted.h"
 #include "engine/findings.h"
 #include "engine/suppress.h"
 

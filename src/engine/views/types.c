@@ -7,8 +7,6 @@
  */
 #include "engine/views/types.h"
 
-#include "base/buffer.h"
-#include "base/text.h"
 #include "engine/names/owner.h"
 
 enum where {

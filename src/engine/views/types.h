@@ -6,7 +6,6 @@
  * RawVec<T>). Private to the engine.
  */
 
-#include "base/arena.h"
 #include "engine/names.h"
 
 enum type_proof {

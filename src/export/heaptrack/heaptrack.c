@@ -6,7 +6,6 @@
  */
 #include "formats/heaptrack.h"
 
-#include "base/text.h"
 #include "export/heaptrack/records.h"
 
 enum { VERSION_WRITTEN = 0x10300 }; // the first that wrote format 3, with ips as they are here

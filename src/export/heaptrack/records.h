@@ -2,8 +2,6 @@
 #pragma once
 /** The records of a file of KDE's heaptrack, as the parts of this room write them. */
 
-#include "base/buffer.h"
-#include "base/index.h"
 #include "export/export.h"
 
 /** An `a` record: a size at a trace. The second of two alike is the twin (intervals.c). */

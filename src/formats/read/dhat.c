@@ -4,7 +4,6 @@
  * stand behind the program points that use them, so the file is read twice.
  */
 #include "base/json_reader.h"
-#include "base/text.h"
 #include "formats/formats.h"
 #include "formats/read/place.h"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Reads collapsed stacks, "main;parse;operator new 4096" on a line each. */
-#include "base/text.h"
 #include "formats/formats.h"
 #include "formats/maker.h"
 

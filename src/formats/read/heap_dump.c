@@ -17,7 +17,6 @@
  * Each record is divided by that, with S its mean size: the writers put numbers into the file that
  * are right after just this, done once, record by record. Behind it all stand the mappings.
  */
-#include "base/text.h"
 #include "formats/formats.h"
 #include "formats/maker.h"
 

@@ -4,7 +4,6 @@
  * place itself, some stacks begin: it is their outermost frame. So a sample is made at every place,
  * with what its children leave; its stack is the way from there down to the root of the tree.
  */
-#include "base/text.h"
 #include "formats/formats.h"
 #include "formats/read/place.h"
 

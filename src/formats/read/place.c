@@ -2,8 +2,6 @@
 /* Takes a frame apart from its end: place, address, name. */
 #include "formats/read/place.h"
 
-#include "base/text.h"
-
 /** ":12" off the end. */
 static bool take_last_number(struct slice *s, uint32_t *out) {
 	const uint8_t *colon = s->size ? memrchr(s->data, ':', s->size) : NULL;

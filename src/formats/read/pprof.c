@@ -4,8 +4,6 @@
  * collected first and sorted by id; then the samples are read. A Location's lines are innermost
  * first, the last is the function that the others were inlined into.
  */
-#include "base/sorted.h"
-#include "base/text.h"
 #include "formats/formats.h"
 #include "formats/maker.h"
 #include "formats/protobuf.h"

@@ -7,7 +7,6 @@
  *   {"head":{"callFrame":{...},"selfSize":0,"id":1,"children":[...]},"samples":[...]}
  */
 #include "base/json_reader.h"
-#include "base/text.h"
 #include "formats/formats.h"
 #include "formats/maker.h"
 

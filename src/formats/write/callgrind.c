@@ -5,13 +5,8 @@
  * function, and once to each different call on it: what recursion repeats is not counted again. The
  * base of a comparison has events of its own.
  */
-#include "base/index.h"
-#include "base/sorted.h"
-#include "base/vec.h"
 #include "formats/formats.h"
 #include "formats/write/text.h"
-
-#include <inttypes.h>
 
 static const struct {
 	enum profile_value value;

@@ -11,8 +11,6 @@
 #include "formats/formats.h"
 #include "formats/write/text.h"
 
-#include <inttypes.h>
-
 enum {
 	STACKS_MAX_BYTES = 32 << 20,
 	DEPTH_MOST = 1 << 20,

@@ -10,9 +10,7 @@
  * moments of the recording alone: the largest of them, and differences between them. The base of a
  * comparison stands under a frame "(base)", what is compared with it under "(new)".
  */
-#include "base/index.h"
 #include "base/json.h"
-#include "base/sorted.h"
 #include "formats/formats.h"
 #include "formats/write/text.h"
 

@@ -9,11 +9,8 @@
  * Times are ms. Libraries, functions and native symbols are columns of ids, -1 or null for none.
  */
 #include "base/json.h"
-#include "base/sorted.h"
 #include "formats/formats.h"
 #include "formats/write/text.h"
-
-#include <stdio.h>
 
 struct document {
 	struct json j;

@@ -7,8 +7,6 @@
 #include "formats/formats.h"
 #include "formats/write/text.h"
 
-#include <inttypes.h>
-
 static void put_line(struct buffer *out, const struct profile *p, const struct profile_tree *tree,
 		const struct path *path) {
 	for (uint32_t i = 0; i < path->n; i++) {

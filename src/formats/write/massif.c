@@ -11,11 +11,8 @@
  *
  * A comparison has two snapshots, the peak of the base and ours.
  */
-#include "base/sorted.h"
 #include "formats/formats.h"
 #include "formats/write/text.h"
-
-#include <inttypes.h>
 
 enum { SNAPSHOTS = 100, DEEPEST = 500 }; // places in a tree, one below the other
 

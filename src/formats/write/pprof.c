@@ -6,7 +6,6 @@
  *   nodes      main <- spike <- (make_row, inlined into spike) <- operator new
  *   locations  [main]  [make_row, spike]  [operator new]            lines innermost first
  */
-#include "base/vec.h"
 #include "formats/formats.h"
 #include "formats/protobuf.h"
 

@@ -7,8 +7,6 @@
 #include "formats/formats.h"
 #include "formats/write/text.h"
 
-#include <stdio.h>
-
 static const struct {
 	enum profile_value value;
 	const char *name, *unit;

@@ -2,7 +2,6 @@
 #pragma once
 /** What writers share: names and places of frames as text, paths, sums of a tree. */
 
-#include "base/buffer.h"
 #include "formats/profile.h"
 
 /** The text without line ends and other control characters; bytes of `forbidden` become ':'. */

@@ -2,7 +2,7 @@
 #pragma once
 /** What the instructions of a function do. Bytes in, answers out: nothing is run or written. */
 
-#include "base/slice.h"
+#include "base/base.h"
 
 struct function_code {
 	const uint8_t *bytes; // as the process or the file has them

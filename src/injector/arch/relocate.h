@@ -5,7 +5,6 @@
  * in, bytes out.
  */
 
-#include "base/err.h"
 #include "injector/arch/code.h"
 
 enum {

@@ -6,9 +6,6 @@
  */
 #include "injector/find/code_map.h"
 
-#include "base/cursor.h"
-#include "base/sorted.h"
-
 #include <dwarf.h>
 #include <elf.h>
 

@@ -5,7 +5,6 @@
  * Addresses are as the file counts. The file's bytes are borrowed.
  */
 
-#include "base/vec.h"
 #include "elf/image.h"
 #include "injector/arch/code.h"
 

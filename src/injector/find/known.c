@@ -5,16 +5,12 @@
  */
 #include "injector/find/known.h"
 
-#include "base/buffer.h"
 #include "base/check.h"
-#include "base/path.h"
 #include "wire/allocators.h"
 #include "wire/resident.h"
 
 #include <elf.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 
 enum { NONE = RESIDENT_NO_REGISTER };
 

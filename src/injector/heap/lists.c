@@ -6,7 +6,6 @@
  * A thread's lists lie in a block of their own, which its size tells, in the heap of its arena.
  * Since 2.32 a link is stored xored with the address of its place.
  */
-#include "base/sorted.h"
 #include "injector/heap/walker.h"
 
 enum {

@@ -11,14 +11,12 @@
  * An arena is recognized by its bins: an empty one points to itself. A heap counts only if its
  * chunks lead from its beginning exactly to its end.
  */
-#include "base/sorted.h"
 #include "injector/heap/walker.h"
 #include "injector/heap_walk.h"
 #include "sys/file.h"
 #include "sys/process.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <unistd.h>
 
 enum {

@@ -6,7 +6,6 @@
  * It has no undefined names, so that placing it only takes adding the address to some words.
  */
 
-#include "base/err.h"
 #include "elf/image.h"
 
 struct blob_part {

@@ -6,7 +6,6 @@
  * They are made from the code itself, so that the recorder can follow stacks through it.
  */
 
-#include "base/buffer.h"
 #include "injector/find/functions.h"
 #include "injector/space.h"
 

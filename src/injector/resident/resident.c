@@ -14,7 +14,6 @@
 #include "sys/clock.h"
 #include "wire/segment.h"
 
-#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>

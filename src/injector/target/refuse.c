@@ -6,7 +6,6 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <stdio.h>
 #include <unistd.h>
 
 struct status {

@@ -15,7 +15,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <linux/kcmp.h>
-#include <stdio.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>

@@ -18,11 +18,9 @@
  * can end (collector/guardian.h).
  */
 
-#include "base/err.h"
-#include "base/vec.h"
+#include "base/base.h"
 #include "wire/errand.h"
 
-#include <stdint.h>
 #include <sys/types.h>
 #include <sys/user.h>
 

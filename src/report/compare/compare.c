@@ -5,8 +5,6 @@
 #include "report/compare/parts.h"
 #include "report/text/columns.h"
 
-#include <inttypes.h>
-
 enum { COLUMN = 14 };
 
 static void put_total(struct buffer *out, const struct compare_request *request,

@@ -4,8 +4,6 @@
  */
 #include "report/compare.h"
 
-#include <inttypes.h>
-
 static void put_escaped(struct buffer *out, const char *text) {
 	for (; *text; text++) {
 		switch (*text) {

@@ -7,8 +7,6 @@
 #include "report/compare/parts.h"
 #include "report/text/columns.h"
 
-#include <inttypes.h>
-
 static void put_code(struct buffer *out, struct slice text) {
 	buffer_u8(out, '`');
 	for (size_t i = 0; i < text.size; i++) {

@@ -4,9 +4,6 @@
 
 #include "report/text/columns.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 bool totals_of(const struct compare_request *request, struct arena *arena,
 		struct total out[N_TOTALS], struct err *err) {
 	static const struct total rows[N_TOTALS] = {

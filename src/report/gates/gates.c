@@ -2,14 +2,9 @@
 /* Parses gates such as "never-freed>+1M", decides each, and says what was found. */
 #include "report/gates.h"
 
-#include "base/human.h"
-#include "base/text.h"
 #include "engine/breakdown.h"
 #include "engine/memory.h"
 #include "report/text/columns.h"
-
-#include <inttypes.h>
-#include <stdio.h>
 
 // What the numbers are, where they come from
 static const struct {

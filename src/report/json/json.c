@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* Everything that a recording has, for programs. */
-#include "base/sorted.h"
 #include "engine/facts_json.h"
 #include "engine/quality.h"
 #include "engine/sites.h"
 #include "report/json/looks.h"
 #include "report/report.h"
-
-#include <inttypes.h>
-#include <stdio.h>
 
 struct document {
 	struct json j;

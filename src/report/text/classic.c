@@ -4,13 +4,8 @@
  * lines, and the table of suppressions, in its wording and number format. An entry is an innermost
  * frame (allocation functions of C++ skipped) with the backtraces that lead to it.
  */
-#include "base/sorted.h"
-#include "base/text.h"
 #include "engine/sites.h"
 #include "report/text/page.h"
-
-#include <inttypes.h>
-#include <stdio.h>
 
 struct entry {
 	uint32_t first, n; // its stacks, in `order`

@@ -4,8 +4,6 @@
 
 #include "base/visible.h"
 
-#include <inttypes.h>
-
 static bool is_continuation(uint8_t c) {
 	return (c & 0xc0) == 0x80;
 }

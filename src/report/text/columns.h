@@ -2,7 +2,6 @@
 #pragma once
 /** Text that lines up: widths count characters, not bytes. Private to report/. */
 
-#include "base/buffer.h"
 #include "engine/names.h"
 
 /** How many columns a text takes (UTF-8, one column per character). */

@@ -5,11 +5,8 @@
  */
 #include "engine/memory.h"
 
-#include "base/text.h"
 #include "report/text/page.h"
 #include "report/view/viewer.h"
-
-#include <stdio.h>
 
 enum { ROWS = 11, MAKERS = 3, NAMED = 2, REMARK_PERCENT = 2, SHARE_COLUMN = 10 };
 enum { PINNED_BYTES = 65536 }; // as of a row that is kept for them

@@ -2,7 +2,6 @@
 #pragma once
 /** The page that the default report is written on, and what its parts share. */
 
-#include "base/human.h"
 #include "engine/findings.h"
 #include "engine/sites.h"
 #include "report/report.h"

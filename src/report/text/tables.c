@@ -6,8 +6,6 @@
  */
 #include "report/text/page.h"
 
-#include <inttypes.h>
-
 // The sites of a table: the user's and the dependencies', and the sum of the runtimes'
 struct rows {
 	struct part *sites;

@@ -9,8 +9,6 @@
 #include "report/text/page.h"
 
 #include <ctype.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <time.h>
 
 static struct slice text(const struct page *p, uint32_t id) {

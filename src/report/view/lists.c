@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* The views that are flat lists, as text: functions, parts and the stacks of a site. */
-#include "base/human.h"
-#include "base/index.h"
-#include "base/sorted.h"
 #include "engine/lens_match.h"
 #include "report/text/columns.h"
 #include "report/view/viewer.h"
-
-#include <inttypes.h>
-#include <stdio.h>
 
 enum { ROWS = 30, STACKS = 10 };
 
@@ -145,7 +139,7 @@ struct line {
 	uint32_t n_folded;
 };
 
-static struct line next_line(const struct viewer *v, struct stack_walk *w,
+static struct line next_shown(const struct viewer *v, struct stack_walk *w,
 		const struct name **next) {
 	struct line line = {.frame = *next};
 	*next = line.frame ? stack_walk_next(w) : NULL;
@@ -193,7 +187,7 @@ static bool add_alike(struct gathering *g, uint32_t stack) {
 	struct stack_walk w = stack_walk_init(v->r, v->names, v->r->stacks.items[stack].node);
 	const struct name *next = stack_walk_next(&w);
 	uint64_t look = 0;
-	for (struct line line; (line = next_line(v, &w, &next)).frame;) {
+	for (struct line line; (line = next_shown(v, &w, &next)).frame;) {
 		look = hash_line(g, &line, look);
 	}
 	uint32_t i = INDEX_FIND(&g->by_look, look, k, g->items[k].look == look);
@@ -242,7 +236,7 @@ static const struct alike *gather_alike(struct viewer *v, const uint32_t *stacks
 static bool put_frames(struct viewer *v, uint32_t stack) {
 	struct stack_walk w = stack_walk_init(v->r, v->names, v->r->stacks.items[stack].node);
 	const struct name *next = stack_walk_next(&w);
-	for (struct line line; (line = next_line(v, &w, &next)).frame;) {
+	for (struct line line; (line = next_shown(v, &w, &next)).frame;) {
 		put_spaces(v->out, 14);
 		if (!viewer_put_frame(v, line.frame, line.n_folded)) {
 			return false;

@@ -5,7 +5,6 @@
  */
 #include "engine/timeline.h"
 
-#include "base/human.h"
 #include "report/text/columns.h"
 #include "report/view/viewer.h"
 

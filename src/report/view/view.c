@@ -2,7 +2,6 @@
 /* A view as text: the totals of the lens above, then the view's own function. */
 #include "report/view.h"
 
-#include "base/human.h"
 #include "report/view/viewer.h"
 
 static void put_totals(struct viewer *v) {

@@ -2,10 +2,7 @@
 /* What all views have in common: rows of figures in front of names, and the engine's answers. */
 #include "report/view/viewer.h"
 
-#include "base/human.h"
 #include "report/text/columns.h"
-
-#include <inttypes.h>
 
 enum { WIDTH_MIN = 60, WIDTH_MAX = 200 };
 enum { BYTES_COLUMN = 8, BLOCKS_COLUMN = 12 };

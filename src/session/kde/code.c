@@ -3,7 +3,6 @@
  * Strings, modules, places and stacks of a file. An id that the file does not define is "none", and
  * a line that makes no sense takes its number all the same, so that those behind it keep theirs.
  */
-#include "base/text.h"
 #include "session/kde/parts.h"
 
 enum { ADDRESS_OF_CALL = 0x10300 }; // since 1.3.0 an ip is the return address less one

@@ -2,7 +2,6 @@
 #pragma once
 /** A file of KDE's heaptrack on its way into a recording. */
 
-#include "base/index.h"
 #include "formats/heaptrack.h"
 #include "session/import/importer.h"
 #include "session/kde/feed.h"

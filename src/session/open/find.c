@@ -5,9 +5,6 @@
  * A name is tried with each suffix before it is taken as it is: `-o NAME` writes NAME.zst, often
  * beside the program NAME.
  */
-#include "base/buffer.h"
-#include "base/sorted.h"
-#include "base/text.h"
 #include "session/import/importer.h"
 #include "session/open/parts.h"
 #include "session/session.h"
@@ -18,7 +15,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -2,7 +2,7 @@
 #pragma once
 /** What opening a recording takes: its path, or standard input. */
 
-#include "base/err.h"
+#include "base/base.h"
 
 /**
  * The path of the recording that `name` means (malloc'ed, the caller frees it): `name` itself if

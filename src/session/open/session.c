@@ -8,8 +8,6 @@
 #include "sys/clock.h"
 #include "sys/file.h"
 
-#include <stdio.h>
-
 enum { RULES_MAX_BYTES = 4 << 20, RC_MAX_BYTES = 1 << 20 };
 
 static bool read_file(void *user, uint64_t offset, void *out, size_t n, size_t *got,

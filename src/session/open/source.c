@@ -2,8 +2,6 @@
 /* Reads a path only if a frame names it: a viewer in a browser cannot ask for other files. */
 #include "session/session.h"
 
-#include <stdio.h>
-
 enum { SOURCE_BYTES_MAX = 4 << 20 };
 
 static bool is_named_by_a_frame(const struct recording *r, uint32_t file) {

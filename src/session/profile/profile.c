@@ -14,7 +14,6 @@
  */
 #include "session/profile/profile.h"
 
-#include "base/text.h"
 #include "elf/image.h"
 #include "session/import.h"
 #include "sys/reader.h"

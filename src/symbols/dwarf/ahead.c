@@ -2,9 +2,6 @@
 /* Reads address tables and unit headers without elfutils. */
 #include "symbols/dwarf/ahead.h"
 
-#include "base/cursor.h"
-#include "base/sorted.h"
-
 #include <dwarf.h>
 
 enum { WIDE_LENGTH = UINT32_MAX, RANGES_VERSION = 2, ADDRESS_BYTES = 8 };

@@ -7,7 +7,7 @@
  * beginning. DWARF 5, sections 6.1.2 and 7.5.3. Bytes of any file are fine.
  */
 
-#include "base/slice.h"
+#include "base/base.h"
 
 #define AHEAD_NONE UINT64_MAX
 

@@ -3,7 +3,6 @@
 #include "symbols/dwarf/unit.h"
 
 #include <dwarf.h>
-#include <stdio.h>
 
 static bool is_c(int language) {
 	switch (language) {

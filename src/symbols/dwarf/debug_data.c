@@ -14,7 +14,6 @@
  */
 #include "symbols/dwarf/debug_data.h"
 
-#include "base/sorted.h"
 #include "symbols/dwarf/ahead.h"
 #include "symbols/dwarf/unit.h"
 #include "symbols/files/compose.h"

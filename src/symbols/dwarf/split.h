@@ -7,7 +7,6 @@
  * are in a .dwo file, or all of them in one .dwp package.
  */
 
-#include "base/cursor.h"
 #include "symbols/files/files.h"
 
 #include <elfutils/libdw.h>

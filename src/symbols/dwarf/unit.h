@@ -2,7 +2,6 @@
 #pragma once
 /** One compile unit at work. */
 
-#include "base/vec.h"
 #include "symbols/dwarf/debug_data.h"
 #include "symbols/dwarf/die.h"
 #include "symbols/dwarf/split.h"

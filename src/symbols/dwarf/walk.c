@@ -13,7 +13,6 @@
  * before inner: each new link of a pc goes in front, so that its chain begins with the innermost
  * call.
  */
-#include "base/sorted.h"
 #include "symbols/dwarf/unit.h"
 
 #include <dwarf.h>

@@ -7,7 +7,6 @@
  * that belongs to another file, what elfutils cannot decompress.
  */
 
-#include "base/arena.h"
 #include "elf/image.h"
 
 struct compose_section {

@@ -7,10 +7,7 @@
  */
 #include "symbols/files/files.h"
 
-#include "base/path.h"
-
 #include <stdarg.h>
-#include <stdio.h>
 
 struct search {
 	struct mapped_file *out;

@@ -7,16 +7,10 @@
  */
 #include "symbols/packages.h"
 
-#include "base/arena.h"
-#include "base/buffer.h"
 #include "base/radix.h"
-#include "base/sorted.h"
-#include "base/text.h"
-#include "base/vec.h"
 #include "sys/file.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <unistd.h>
 
 enum { DATABASE_MAX_BYTES = 1 << 28 };

@@ -2,9 +2,6 @@
 /* Reads the records of a jitdump file. */
 #include "symbols/jit_dump.h"
 
-#include "base/cursor.h"
-#include "base/vec.h"
-
 enum {
 	MAGIC = 0x4a695444, // "JiTD"
 	VERSION = 1,

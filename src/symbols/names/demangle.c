@@ -5,12 +5,10 @@
  * Each scheme marks its names by a prefix, and only a name with a mark is translated: C++ and old
  * Rust "_Z", new Rust "_R", D "_D". What compilers append to the name of a copy is cut first.
  */
-#include "base/text.h"
 #include "symbols/names/names.h"
 
 #include <ctype.h>
 #include <libiberty/demangle.h>
-#include <stdio.h>
 
 // Longer ones are shown as they are: translating may take time and memory out of proportion
 enum { MANGLED_BYTES_MAX = 16 << 10, DEMANGLED_BYTES_MAX = 64 << 10 };

@@ -2,9 +2,6 @@
 /* Translates each distinct name and path once. */
 #include "symbols/names/names.h"
 
-#include "base/path.h"
-#include "base/vec.h"
-
 enum { KIND_PATH = 100, KIND_TEXT };
 
 struct name_item {

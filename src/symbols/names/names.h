@@ -7,8 +7,7 @@
  * the arena of the answer.
  */
 
-#include "base/arena.h"
-#include "base/index.h"
+#include "base/base.h"
 
 enum names_scheme {
 	NAMES_MARKED, // demangled if the name bears the mark of C++, Rust or D

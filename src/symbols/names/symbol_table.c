@@ -3,8 +3,6 @@
 #include "symbols/names/symbol_table.h"
 
 #include "base/radix.h"
-#include "base/sorted.h"
-#include "base/vec.h"
 
 #include <elf.h>
 

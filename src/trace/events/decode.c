@@ -2,8 +2,6 @@
 /* Decodes the columns of a block of events, batch by batch. */
 #include "trace/events/events.h"
 
-#include <inttypes.h>
-
 bool infos_decode(struct info_table *infos, struct slice payload, struct err *err) {
 	struct cursor c = cursor_init(payload);
 	struct table_raw raw;

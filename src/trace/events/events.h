@@ -6,7 +6,6 @@
  */
 
 #include "base/map.h"
-#include "base/vec.h"
 #include "trace/tables/tables.h"
 #include "trace/trace.h"
 

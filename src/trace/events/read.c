@@ -8,8 +8,6 @@
 #include "trace/events/events.h"
 #include "trace/file/scan.h"
 
-#include <inttypes.h>
-
 enum { BLOCK_MAX_BYTES = 1 << 30 };
 
 struct reading {

@@ -7,7 +7,7 @@
  * of the size named, decoders change nothing when they fail.
  */
 
-#include "base/slice.h"
+#include "base/base.h"
 
 enum {
 	FRAME_HEAD = 0x184D2A50,

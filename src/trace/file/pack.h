@@ -2,8 +2,7 @@
 #pragma once
 /** zstd frames, one at a time, with content size and checksum. */
 
-#include "base/buffer.h"
-#include "base/err.h"
+#include "base/base.h"
 
 enum {
 	PACK_FAST = 1,    // while recording

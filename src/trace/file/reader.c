@@ -10,8 +10,6 @@
 #include "trace/recording.h"
 #include "trace/tables/payload.h"
 
-#include <inttypes.h>
-
 // ---- sampled recordings: docs/trace-format.md, "What reader 2 knows"
 
 /*

@@ -2,11 +2,7 @@
 /* Walks from frame to frame, and lists those that are ours. */
 #include "trace/file/scan.h"
 
-#include "base/cursor.h"
-#include "base/sorted.h"
 #include "trace/file/pack.h"
-
-#include <inttypes.h>
 
 // A small window over the source: hops are short where frames are small
 struct window {

@@ -2,8 +2,6 @@
 #pragma once
 /** Lists the frames of a file, without unpacking any. */
 
-#include "base/buffer.h"
-#include "base/vec.h"
 #include "trace/file/frame.h"
 #include "trace/trace.h"
 

@@ -13,7 +13,6 @@
  */
 #include "trace/file/space.h"
 
-#include "base/buffer.h"
 #include "base/check.h"
 
 enum { GROW_PAGES = 16 };

@@ -8,7 +8,6 @@
  * holes.
  */
 
-#include "base/vec.h"
 #include "trace/file/frame.h"
 #include "trace/trace.h"
 

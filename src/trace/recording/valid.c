@@ -5,7 +5,6 @@
  * Later code indexes and adds up without looking: what passes here cannot lead it out of a table
  * or past an overflow.
  */
-#include "base/err.h"
 #include "trace/recording.h"
 
 #define VIOLATION(why, ...) err_set((why), ERR_FORMAT, __VA_ARGS__)

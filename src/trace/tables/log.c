@@ -9,8 +9,6 @@
 #include "base/check.h"
 #include "trace/tables/payload.h"
 
-#include <inttypes.h>
-
 enum { PIECE_ROWS = 256 << 10, PIECE_TEXT = 4 << 20 };
 
 // ---- writing

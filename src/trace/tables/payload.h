@@ -6,7 +6,6 @@
  * Encoders and decoders are side by side in log.c and state.c.
  */
 
-#include "base/vec.h"
 #include "trace/tables/tables.h"
 
 /** How far the log has been written, and which locations have been given names there. */

@@ -5,10 +5,7 @@
  * its encoder and its decoder.
  */
 
-#include "base/arena.h"
-#include "base/buffer.h"
-#include "base/cursor.h"
-#include "base/err.h"
+#include "base/base.h"
 
 /** How a column stores the field v of a row. The letters are those of the specification. */
 enum column_way {

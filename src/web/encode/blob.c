@@ -2,7 +2,6 @@
 /* Puts the sections of a blob together and packs them. */
 #include "web/blob.h"
 
-#include "base/cursor.h"
 #include "web/encode/columns.h"
 #include "web/encode/pack.h"
 

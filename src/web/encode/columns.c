@@ -5,7 +5,6 @@
  */
 #include "web/encode/columns.h"
 
-#include "base/sorted.h"
 #include "base/texts.h"
 
 /** A column for each field of a table's rows, of those from the `first` on. */

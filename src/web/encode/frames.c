@@ -6,8 +6,6 @@
  */
 #include "web/encode/frames.h"
 
-#include "base/index.h"
-
 struct builder {
 	const struct recording *r;
 	const struct names *names;

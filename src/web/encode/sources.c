@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Finds the sites that cost most, and reads the lines around them. */
-#include "base/sorted.h"
 #include "web/encode/columns.h"
 
 enum { SITES_MAX = 200, LINES_AROUND = 8 };

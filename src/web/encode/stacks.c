@@ -4,7 +4,6 @@
  * frames are one. Those that are too small to matter, if a limit asks for it, end at the nearest
  * caller that stays: so each number stays in the sum of everything above it.
  */
-#include "base/sorted.h"
 #include "web/encode/columns.h"
 
 static uint64_t max_u64(uint64_t a, uint64_t b) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Advises what would tell more than this recording does. */
-#include "base/text.h"
 #include "engine/findings/parts.h"
 #include "engine/names/owner.h"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Finds work for the allocator that holds nothing: short-lived blocks, many of one size. */
-#include "base/text.h"
 #include "engine/findings/parts.h"
 
 /** "228,686/s"; of a site that worked for less than a second or half of the run, "within 25 ms". */

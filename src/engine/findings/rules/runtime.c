@@ -6,8 +6,6 @@
 #include "engine/findings/parts.h"
 #include "engine/quality.h"
 
-#include <stdio.h>
-
 /** ", 25.8 MB of it in libjvm.so, 9.0 MB asked for by Arena::grow()". */
 static void put_largest(struct finder *f, struct buffer *text, const struct place *p,
 		uint64_t bytes) {

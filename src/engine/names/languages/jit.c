@@ -10,7 +10,6 @@
  *
  * The place is a part of the name: here it becomes file and line. Everything borrows from the name.
  */
-#include "base/text.h"
 #include "engine/names/parts.h"
 
 /** ":12" at the end of a text; 0: it has none. */

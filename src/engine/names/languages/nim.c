@@ -5,7 +5,6 @@
  * expanded code: a line of the user's function may then seem to be one of Nim's own library. The
  * linked name, "parse__app_12", tells the module it is really of.
  */
-#include "base/text.h"
 #include "engine/names/parts.h"
 
 #include <ctype.h>

@@ -8,8 +8,6 @@
 
 #include "injector/arch/x86_64/decode.h"
 
-#include <inttypes.h>
-
 enum { JUMP_BYTES = 5, INSTRUCTION_MAX = 15 };
 
 // ---- writing

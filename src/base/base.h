@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+/**
+ * The vocabulary of all other folders.
+ *
+ * It is texts and bytes, growing arrays and indexes, arenas, errors, human-readable numbers, and
+ * the C library's headers that go with them. Headers include it where they need any of it; sources
+ * have it from the headers that they include.
+ */
+
+#include "base/arena.h"
+#include "base/buffer.h"
+#include "base/cursor.h"
+#include "base/err.h"
+#include "base/human.h"
+#include "base/index.h"
+#include "base/path.h"
+#include "base/slice.h"
+#include "base/sorted.h"
+#include "base/text.h"
+#include "base/vec.h"
+
+#include <inttypes.h>
+#include <stdio.h>
