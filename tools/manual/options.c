@@ -6,12 +6,21 @@
  */
 #include "cli/options/table.h"
 #include "engine/metrics.h"
+#include "export/export.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { LINE_MAX_COLUMNS = 96 };
+
+static const struct {
+	const char *command, *option, *text;
+} manuals[] = {
+#define MANUAL(command, option, text) {#command, option, text},
+#include "options.def"
+#undef MANUAL
+};
 
 static void put_char(char c) {
 	switch (c) {
@@ -76,7 +85,9 @@ static void put_text(const char *text, bool is_sentence, const char *value_name)
 	(void)puts(is_sentence ? "" : ".");
 }
 
-static void put_row(const struct option_row *row) {
+static void put_row(const char *command, const struct option_row *row) {
+	__auto_type manual = FIND(m, manuals, sizeof manuals / sizeof *manuals,
+			strcmp(m->command, command) == 0 && strcmp(m->option, row->name) == 0);
 	(void)puts(".TP");
 	if (row->letter) {
 		(void)printf("\\fB\\-%c\\fR, ", row->letter);
@@ -93,7 +104,7 @@ static void put_row(const struct option_row *row) {
 				stdout);
 	}
 	(void)putchar('\n');
-	put_text(row->manual ? row->manual : row->help, row->manual != NULL, row->value_name);
+	put_text(manual ? manual->text : row->help, manual != NULL, row->value_name);
 }
 
 static void put_metrics(void) {
@@ -125,7 +136,7 @@ int main(int argc, char **argv) {
 			}
 			for (size_t n = 0; n < section->n_rows; n++) {
 				if (section->rows[n].help) {
-					put_row(&section->rows[n]);
+					put_row(tables[i]->command, &section->rows[n]);
 				}
 			}
 		}

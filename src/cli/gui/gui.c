@@ -34,17 +34,12 @@ static bool take_port(void *options, const struct option_row *row, const char *v
 
 static const struct option_row rows[] = {
 		{"diff", 'd', VALUE_NEEDED, .value_name = "BASE", .take = option_take_text, AT(base),
-				.help = "compare with BASE, an earlier recording; same as BASE FILE",
-				.manual =
-						"Compare with BASE, an earlier recording: totals, functions, and both call "
-						"trees as one flame graph coloured by change. Same as BASE FILE."},
+				.help = "compare with BASE, an earlier recording; same as BASE FILE"},
 		{"no-browser", 0, FLAG(has_no_browser), .help = "print the address, do not open a browser"},
 		{"port", 0, VALUE_NEEDED, .value_name = "N", .take = take_port,
 				.help = "listen on port N of 127.0.0.1 (default: any free port)"},
 		{"socket", 0, VALUE_NEEDED, .value_name = "PATH", .take = option_take_text, AT(socket),
-				.help = "listen on a unix socket that only you can connect to",
-				.manual = "Listen on a unix socket that only you can connect to; "
-						  "ssh -L 8899:PATH HOST forwards it."},
+				.help = "listen on a unix socket that only you can connect to"},
 		{"keep", 0, FLAG(stays), .help = "keep serving until Ctrl+C"},
 		{"source-root", 0, VALUE_NEEDED, .value_name = "DIR", .take = option_take_text,
 				AT(source_root), .help = "look for source files below DIR first"},

@@ -5,7 +5,7 @@
  *
  * Each option is a row, from which everything else is generated: the parser (based on getopt_long,
  * so names can be abbreviated), the help, shell completions, and the list of options in the manual
- * page (tools/manual/options.c).
+ * page (tools/manual/options.c, which has longer texts for some in options.def).
  */
 
 #include "base/base.h"
@@ -32,7 +32,6 @@ struct option_row {
 	const char *value_name; // "FILE", "DIR", "PID" are completed as such
 	const char *words;      // values to complete, separated by spaces; NULL: none
 	const char *help;       // NULL: accepted, but not mentioned
-	const char *manual;     // for the manual page, where the help is too short for it; else NULL
 
 	option_taker *take;
 	size_t at; // of the field that it fills

@@ -97,11 +97,8 @@ static bool take_csv(void *options, const struct option_row *row, const char *va
 
 static const struct option_row general[] = {
 		{"file", 'f', TEXT("FILE", file), .help = "the recording, if it is not the last argument"},
-		{"json", 0, FLAG(is_json), .help = "print JSON, with more detail",
-				.manual = "Print JSON, with everything the report has and more. docs/json.md "
-						  "describes the fields."},
-		{"csv", 0, .take = take_csv, AT(exports), .help = "print one line per call stack, as CSV",
-				.manual = "Print one line per call stack, as CSV: short for --export csv=-."},
+		{"json", 0, FLAG(is_json), .help = "print JSON, with more detail"},
+		{"csv", 0, .take = take_csv, AT(exports), .help = "print one line per call stack, as CSV"},
 		{"limit", 0, VALUE_NEEDED, .value_name = "N", .take = take_limit, AT(limit),
 				.help = "sites per list in --json (default: 100) and with -d (12); 0 for all"},
 		{"full", 0, .take = option_take_choice, AT(layout), .arg = LAYOUT_CLASSIC,
@@ -115,22 +112,12 @@ static const struct option_row general[] = {
 static const struct option_row page[] = {
 		{"html", 0, TEXT("OUT", html),
 				.help = "write all views as one HTML file that opens in any browser, offline; "
-						"with -d, including what changed",
-				.manual =
-						"Write all views of the web page as one HTML file: findings, flame graphs, "
-						"trees, timeline, sizes, what was never freed, threads, and a comparison "
-						"with another such file that is dropped on it. It works offline. Where "
-						"scripts are disabled it shows the text report."},
+						"with -d, including what changed"},
 		{"viewer", 0, TEXT("OUT", viewer),
-				.help = "write one HTML file that opens any recording dropped on it, offline",
-				.manual = "Write one HTML file that opens any recording that is dropped on it: of "
-						  "heaptrack, or any other file that this program reads. The recording "
-						  "stays in the browser; the file works offline, on any system. "
-						  "No recording is given."},
+				.help = "write one HTML file that opens any recording dropped on it, offline"},
 		{"html-limit", 0, VALUE_NEEDED, .value_name = "SIZE", .take = option_take_size,
-				AT(html_limit), .help = "limit the file to SIZE (e.g. 30M) by merging small stacks",
-				.manual = "Limit the file to SIZE (e.g. 30M): small stacks are merged into their "
-						  "callers. Totals do not change, and the page says how many were merged."},
+				AT(html_limit),
+				.help = "limit the file to SIZE (e.g. 30M) by merging small stacks"},
 		{"redact", 0, FLAG(is_redacted),
 				.help = "leave out folders, arguments, the host name and linkage names"},
 		{"with-source", 0, FLAG(with_source),
@@ -141,15 +128,7 @@ static const struct option_row views[] = {
 		{"lens", 0, TEXT("LENS", lens),
 				.help = "select a part, as in the page's address: t=1.5-2.2&q=parse, t=peak, "
 						"m=kept&t=10%-end, focus=main&threads=worker. Metrics "
-						"(m=):" METRIC_NAMES_TEXT,
-				.manual =
-						"Select a part of the recording, for the views and for --json: terms "
-						"joined by &, as in the address of the page. t=1.5-2.2 (seconds), "
-						"t=12%-end, t=-5s-end, t=12:03:07-12:04 or t=peak is a range of time; m= "
-						"the metric:" METRIC_NAMES_TEXT "; "
-						"q=TEXT, q=/EXPRESSION/ and q=!TEXT select stacks with or without a frame; "
-						"focus=FUNCTION, hide=FUNCTION, threads=NAME,NAME, group=package, fold=0. "
-						"docs/lens.md describes all of it. Without a view, shows --tree."},
+						"(m=):" METRIC_NAMES_TEXT},
 		{"tree", 0, SHOWS(VIEW_TREE), .help = "callees, from main down"},
 		{"bottom-up", 0, SHOWS(VIEW_BOTTOM_UP), .help = "allocating functions and their callers"},
 		{"callers", 0, VALUE_NEEDED, .value_name = "FUNCTION", SHOWS(VIEW_CALLERS),
@@ -166,21 +145,14 @@ static const struct option_row views[] = {
 		{"depth", 0, VALUE_NEEDED, .value_name = "N", .take = option_take_number, AT(depth),
 				.help = "levels of callers in --json (default: 3)"},
 		{"fold", 0, VALUE_NEEDED, .value_name = "PATTERN", .take = take_fold,
-				.help = "functions, files or modules that are never named as a site; repeatable",
-				.manual = "Functions, files or modules that are never named as a site; "
-						  "repeatable. A .heaptrackrc file beside the recording holds such rules "
-						  "for good: yours, library or fold PATTERN, one per line."},
+				.help = "functions, files or modules that are never named as a site; repeatable"},
 };
 
 static const struct option_row exports[] = {
 		{"export", 0, VALUE_NEEDED, .value_name = "NAME=OUT", .take = export_take, AT(exports),
 				.words = EXPORT_WORDS,
 				.help = "write another tool's format:" EXPORT_NAMES_TEXT
-						"; repeatable; OUT may be - (standard output)",
-				.manual = "Write the recording, or the part selected by --lens, or the comparison "
-						  "with -d, in another tool's format. Repeatable; OUT may be - (standard "
-						  "output). docs/exports.md says what each format carries. NAME is one of "
-						  "these:" EXPORT_ABOUT_TEXT},
+						"; repeatable; OUT may be - (standard output)"},
 		{"print-flamegraph", 'F', EXPORT_TO, .help = "write collapsed stacks"},
 		{"flamegraph-cost-type", 0, VALUE_NEEDED, .value_name = "TYPE",
 				.take = export_take_cost_type, AT(exports),
@@ -198,11 +170,7 @@ static const struct option_row exports[] = {
 
 static const struct option_row comparing[] = {
 		{"diff", 'd', VALUE_NEEDED, .value_name = "BASE", .take = compare_take_base, AT(compare),
-				.help = "show what changed since BASE, which may be of another build",
-				.manual =
-						"Show what changed since BASE, which may be of another build: totals and "
-						"sites, the 12 of each list that changed most (see --limit). With --tree: "
-						"where in the calls."},
+				.help = "show what changed since BASE, which may be of another build"},
 		{"base-lens", 0, TEXT("LENS", compare.base_lens),
 				.help = "the part of BASE, if not the same as --lens; without -d, of FILE itself: "
 						"--base-lens t=mark:a-mark:b --lens t=mark:b-mark:c"},

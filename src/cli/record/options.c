@@ -95,20 +95,7 @@ static const struct option_row rows[] = {
 		{"output", 'o', VALUE_NEEDED, .value_name = "FILE", .take = option_take_text, AT(output),
 				.help = "record to FILE; %h is replaced by the host name, %p by the program's "
 						"process ID (default: heaptrack.PROGRAM.PID.zst in the current folder). An "
-						"existing recording is renamed NAME.1.zst",
-				.manual =
-						"Record to FILE. %h is replaced by the host name, %p by the program's "
-						"process ID (1 if heaptrack itself is process 1 of a container), %% by a "
-						"percent sign. The suffix .zst is added if there is none, and replaces "
-						"another compression suffix. Missing folders are created. The default is "
-						"heaptrack.PROGRAM.PID.zst in the current folder, or in $TMPDIR (/tmp if "
-						"that is not a folder) if the current folder is not writable.\n"
-						"An existing recording of that name is renamed NAME.1.zst, NAME.2.zst and "
-						"so on; if it is still being written it keeps its name, and the new "
-						"recording gets the number. A file that is not a recording is never "
-						"touched: heaptrack refuses to start. A recording that is removed or "
-						"replaced while it grows is written anew at the end, with a warning. "
-						"Under sudo(8) the file belongs to the calling user."},
+						"existing recording is renamed NAME.1.zst"},
 		{"output-file", 0, VALUE_NEEDED, .value_name = "FILE", .take = option_take_text,
 				AT(output)},
 		{"force", 'f', .take = option_take_flag, AT(overwrite),
@@ -116,72 +103,41 @@ static const struct option_row rows[] = {
 		{"quiet", 'q', .take = option_take_flag, AT(is_quiet), .help = "print errors only"},
 		{"events", 0, VALUE_OPTIONAL, .value_name = "SIZE", .take = take_events, AT(events_bytes),
 				.help = "also keep individual events, the newest SIZE bytes of them (default: "
-						"256M); totals are exact without",
-				.manual = "Also keep individual events, the newest SIZE bytes of them (default: "
-						  "256M; k, M, G are thousands, millions, ...). All totals are exact "
-						  "without."},
+						"256M); totals are exact without"},
 		{"free-stacks", 0, .take = option_take_flag, AT(free_stacks),
 				.help = "also record the call stack of every free"},
 		{"exact-time", 0, .take = option_take_flag, AT(exact_time),
 				.help = "timestamp every event instead of about once per millisecond"},
 		{"no-memory", 0, .take = option_take_flag, AT(no_memory),
-				.help = "do not record calls that map memory (mmap, munmap, mremap, mprotect)",
-				.manual = "Do not record calls that map memory (mmap, munmap, mremap, mprotect). "
-						  "They are recorded where the recorder is preloaded, not where it is "
-						  "injected: with -p, and in programs with allocators of their own."},
+				.help = "do not record calls that map memory (mmap, munmap, mremap, mprotect)"},
 		{"record-only", 0, .take = take_nothing,
 				.help = "accepted for compatibility: no viewer is ever opened"},
 		{"pid", 'p', VALUE_NEEDED, .value_name = "PID", .take = take_pid, .arg = ASKED_ATTACH,
-				.help = "attach to a running program and record until Ctrl+C; it keeps running",
-				.manual = "Attach to a running program and record until Ctrl+C, SIGTERM, or its "
-						  "end; see ATTACHING."},
+				.help = "attach to a running program and record until Ctrl+C; it keeps running"},
 		{"duration", 0, VALUE_NEEDED, .value_name = "TIME", .take = option_take_time,
 				AT(duration_ns), .help = "with -p: stop after TIME (e.g. 90s, 5m, 2h)"},
 		{"max-pause", 0, VALUE_NEEDED, .value_name = "TIME", .take = take_max_pause,
 				AT(max_pause_ns),
 				.help = "with -p: stop the program for at most TIME to copy its memory (default: "
-						"20ms; 0: never)",
-				.manual = "With -p: the longest time for which the program may be stopped to copy "
-						  "its memory, in which the blocks allocated before the attach are found "
-						  "(default: 20ms). If that takes longer the program goes on, and these "
-						  "blocks are not known. 0: its memory is not copied."},
+						"20ms; 0: never)"},
 		{"look", 0, VALUE_NEEDED, .value_name = "PID", .take = take_pid, .arg = ASKED_LOOK,
-				.help = "show now what the memory of a running program consists of",
-				.manual = "Show what the resident memory of a running program consists of. If it "
-						  "is being recorded this look becomes part of its recording. Else "
-						  "heaptrack attaches to it, finds the blocks that exist, looks, and "
-						  "detaches, most often within half a second; see ATTACHING. The look is "
-						  "kept in a file as of a recording."},
+				.help = "show now what the memory of a running program consists of"},
 		{"detach", 0, VALUE_NEEDED, .value_name = "PID", .take = take_pid, .arg = ASKED_DETACH,
-				.ends = true, .help = "undo an interrupted attach",
-				.manual = "Undo an interrupted attach: remove what a killed heaptrack -p, whose "
-						  "helper process was killed as well, left in a program."},
+				.ends = true, .help = "undo an interrupted attach"},
 		{"raw", 'r', .take = option_take_flag, AT(is_raw),
 				.help = "write the raw format of KDE's heaptrack, without symbol names"},
 		{"interpret", 'i', ASKS(ASKED_INTERPRET), .value_name = "FILE",
 				.help = "symbolize a recording from another machine, using the binaries found "
-						"here",
-				.manual =
-						"Symbolize the recordings that follow, made on another machine, using the "
-						"binaries found here. Takes the options of heaptrack_interpret: "
-						"--sysroot, --debug-paths, --extra-paths and --output."},
+						"here"},
 		{"analyze", 'a', ASKS(ASKED_ANALYZE), .value_name = "FILE",
-				.help = "print the report of a recording",
-				.manual = "Print the report of the recording that follows. Further options are "
-						  "passed on to heaptrack_print(1)."},
+				.help = "print the report of a recording"},
 		{"ctl", 0, ASKS(ASKED_CONTROL), .value_name = "[PID|FILE] [status|look]",
 				.words = "status look --json",
-				.help = "show recordings in progress: of a program, to a file, or all of this user",
-				.manual = "Show the recording in progress of the program with this process ID, or "
-						  "to this file; without either, all recordings of this user, one line "
-						  "each. With \"look\", what its resident memory consists of. See QUERYING "
-						  "A RECORDING."},
+				.help = "show recordings in progress: of a program, to a file, or all of this "
+						"user"},
 		{"check", 0, ASKS(ASKED_CHECK), .value_name = "[PID] [--json]", .words = "--json",
 				.help = "say whether programs can be recorded here, or whether that one can be "
-						"attached to, and what it would cost; changes nothing",
-				.manual = "Say whether programs can be started and attached to on this machine, or "
-						  "whether this process can be, and if not, why and what to do; see "
-						  "CHECKING. Nothing is stopped or changed."},
+						"attached to, and what it would cost; changes nothing"},
 		{"completion", 0, VALUE_NEEDED, .value_name = "SHELL", .take = take_completion,
 				.arg = ASKED_COMPLETION, .ends = true, .words = "bash zsh fish",
 				.help = "print completions for bash, zsh or fish"},
