@@ -7,6 +7,8 @@
  *
  *   struct json j = json_init(&out);
  *   json_open(&j, NULL, '{');  json_number(&j, "bytes", 12);  json_close(&j);
+ *
+ * JSON_OBJECT(&j, "totals") and JSON_LIST are closed where the block ends that they stand in.
  */
 
 #include "base/buffer.h"
@@ -24,6 +26,17 @@ struct json json_init(struct buffer *out);
 /** `kind`: '{' or '['. */
 void json_open(struct json *j, const char *key, char kind);
 void json_close(struct json *j);
+
+#define JSON_OBJECT(j, key)             JSON_OPENED((j), (key), '{', __LINE__)
+#define JSON_LIST(j, key)               JSON_OPENED((j), (key), '[', __LINE__)
+#define JSON_OPENED(j, key, kind, line) JSON_SCOPE(j, key, kind, line)
+#define JSON_SCOPE(j, key, kind, line)    \
+	SCOPED_BY(json_close_at)              \
+	struct json *const json_##line = (j); \
+	json_open(json_##line, key, kind)
+static inline void json_close_at(struct json *const *j) {
+	json_close(*j);
+}
 
 void json_number(struct json *j, const char *key, uint64_t v);
 /** Fields that are numbers, under their own names: JSON_FIELDS(j, costs, bytes, blocks). */

@@ -132,10 +132,9 @@ static void row(struct check *c, const char *what, const char *said, const char 
 	for (char *at = key; (at = strchr(at, ' '));) {
 		*at = '_';
 	}
-	json_open(&c->j, key, '{');
+	JSON_OBJECT(&c->j, key);
 	json_text(&c->j, "answer", said);
 	json_text(&c->j, "text", text);
-	json_close(&c->j);
 }
 
 static bool answer(struct check *c, const char *what, bool ok, const char *yes,

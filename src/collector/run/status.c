@@ -59,10 +59,9 @@ void run_put_look(void *user, struct buffer *out) {
 	json_open(&j, "parts", '[');
 	for (size_t i = 0; i < REC_PARTS; i++) {
 		if (bytes[i] > 0) {
-			json_open(&j, NULL, '{');
+			JSON_OBJECT(&j, NULL);
 			json_text(&j, "id", memory_part_texts[i].id);
 			json_number(&j, "bytes", bytes[i]);
-			json_close(&j);
 		}
 	}
 	json_close(&j);

@@ -108,7 +108,7 @@ static void say_killed_for_memory(struct quality_writer *w, const char *at) {
 	const struct recording *r = w->recording;
 	const struct rec_meta *m = &r->meta;
 	const struct rec_sample *last = r->samples.n ? &r->samples.items[r->samples.n - 1] : NULL;
-	struct buffer seen = {0};
+	SCOPED(buffer) seen = {0};
 	char why[128];
 	if (m->end_limit > 0) {
 		(void)snprintf(why, sizeof why, "its control group had used up its memory limit of %s",
@@ -125,7 +125,6 @@ static void say_killed_for_memory(struct quality_writer *w, const char *at) {
 	quality_say(w, "killed", m->end_limit,
 			"the kernel killed the program at %s (SIGKILL), because %s; the heap was %s then%.*s",
 			at, why, HUMAN_BYTES(r->summary.live_bytes), SLICE_ARG(buffer_view(&seen)));
-	buffer_finish(&seen);
 }
 
 /** "was ended by SIGABRT", or "exited with status 1". */

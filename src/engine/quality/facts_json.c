@@ -19,61 +19,53 @@ void finding_put_json(struct json *j, const struct finding *f) {
 	} else {
 		json_null(j, "function");
 	}
-	json_open(j, "numbers", '{');
+	JSON_OBJECT(j, "numbers");
 	for (uint32_t i = 0; i < f->n_numbers; i++) {
 		json_number(j, f->numbers[i].name, f->numbers[i].value);
 	}
-	json_close(j);
 }
 
 void quality_put_json(struct json *j, const char *key, const struct recording *r,
 		const struct names *n, struct arena *arena) {
 	struct quality_line lines[QUALITY_LINES_MAX];
 	size_t n_lines = quality_lines(r, n, arena, lines);
-	json_open(j, key, '[');
+	JSON_LIST(j, key);
 	for (size_t i = 0; i < n_lines; i++) {
-		json_open(j, NULL, '{');
+		JSON_OBJECT(j, NULL);
 		json_text(j, "id", lines[i].id);
 		json_number(j, "value", lines[i].value);
 		json_text(j, "text", lines[i].text);
-		json_close(j);
 	}
-	json_close(j);
 }
 
 void marks_put_json(struct json *j, const struct recording *r) {
-	json_open(j, "marks", '[');
+	JSON_LIST(j, "marks");
 	EACH(m, r->marks) {
-		json_open(j, NULL, '{');
+		JSON_OBJECT(j, NULL);
 		json_string(j, "name", r->strings.items[m->name]);
 		json_number(j, "time_ns", m->time_ns);
-		json_close(j);
 	}
-	json_close(j);
 }
 
 /** `list`: names with ", " between them. */
 static void put_names(struct json *j, const char *key, struct slice list) {
-	json_open(j, key, '[');
+	JSON_LIST(j, key);
 	while (list.size > 0) {
 		const uint8_t *end = memmem(list.data, list.size, ", ", 2);
 		size_t n = end ? (size_t)(end - list.data) : list.size;
 		json_string(j, NULL, slice_of(list.data, n));
 		list = slice_of(list.data + n + (end ? 2 : 0), list.size - n - (end ? 2 : 0));
 	}
-	json_close(j);
 }
 
 void allocators_put_json(struct json *j, const struct recording *r, bool has_paths) {
-	json_open(j, "allocators", '[');
+	JSON_LIST(j, "allocators");
 	EACH(a, r->allocators) {
-		json_open(j, NULL, '{');
+		JSON_OBJECT(j, NULL);
 		struct slice module = r->strings.items[a->module];
 		json_string(j, "module", has_paths ? module : path_base(module));
 		put_names(j, "functions", r->strings.items[a->functions]);
 		json_bool(j, "hooked", a->why == 0);
 		json_string_if(j, "why", r->strings.items[a->why]);
-		json_close(j);
 	}
-	json_close(j);
 }

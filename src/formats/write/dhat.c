@@ -131,7 +131,7 @@ static void put_most(struct json *j, const struct point *point) {
 }
 
 static void put_frames(struct document *d, uint32_t node, int side) {
-	json_open(&d->j, "fs", '[');
+	JSON_LIST(&d->j, "fs");
 	if (node == 0 && !d->p->is_diff) {
 		json_number(&d->j, NULL, d->n_lines + 1);
 	}
@@ -141,13 +141,12 @@ static void put_frames(struct document *d, uint32_t node, int side) {
 	if (d->p->is_diff) {
 		json_number(&d->j, NULL, d->n_lines + 1 + (uint32_t)side);
 	}
-	json_close(&d->j);
 }
 
 static void put_point(struct document *d, uint32_t node, int side) {
 	const struct point *point = &d->sides[side][node];
 	struct json *j = &d->j;
-	json_open(j, NULL, '{');
+	JSON_OBJECT(j, NULL);
 	json_number(j, "tb", point->values[PROFILE_ALLOC_BYTES]);
 	json_number(j, "tbk", point->values[PROFILE_ALLOC_OBJECTS]);
 	if (d->has_lifetimes) {
@@ -159,7 +158,6 @@ static void put_point(struct document *d, uint32_t node, int side) {
 		json_number(j, "ebk", point->values[PROFILE_LIVE_OBJECTS]);
 	}
 	put_frames(d, node, side);
-	json_close(j);
 }
 
 static void put_head(struct document *d) {
@@ -191,14 +189,13 @@ static void put_points(struct document *d) {
 		}
 	}
 	json_close(&d->j);
-	json_open(&d->j, "ftbl", '[');
+	JSON_LIST(&d->j, "ftbl");
 	json_text(&d->j, NULL, "[root]");
 	for (uint32_t i = 0; i < d->n_lines; i++) {
 		json_string(&d->j, NULL, d->lines[i]);
 	}
 	json_text(&d->j, NULL, d->p->is_diff ? "(new)" : "(no stack)");
 	json_text(&d->j, NULL, "(base)");
-	json_close(&d->j);
 }
 
 static bool collect(struct document *d) {

@@ -35,15 +35,14 @@ struct column {
 };
 
 static void put_same(struct document *d, const char *key, uint32_t n, const char *item) {
-	json_open(&d->j, key, '[');
+	JSON_LIST(&d->j, key);
 	for (uint32_t i = 0; i < n; i++) {
 		json_raw(&d->j, slice_of_text(item));
 	}
-	json_close(&d->j);
 }
 
 static void put_column(struct document *d, const struct column *c, uint32_t first, uint32_t n) {
-	json_open(&d->j, c->key, '[');
+	JSON_LIST(&d->j, c->key);
 	for (uint32_t i = first; i < n; i++) {
 		int64_t v = c->get(d, i);
 		if (v < 0 && !c->is_signed) {
@@ -52,13 +51,12 @@ static void put_column(struct document *d, const struct column *c, uint32_t firs
 			json_signed(&d->j, NULL, v);
 		}
 	}
-	json_close(&d->j);
 }
 
 /** Rows first .. n - 1. The last column has no key. */
 static void put_table(struct document *d, const char *key, uint32_t first, uint32_t n,
 		const struct column *columns) {
-	json_open(&d->j, key, '{');
+	JSON_OBJECT(&d->j, key);
 	json_number(&d->j, "length", n - first);
 	for (const struct column *c = columns; c->key; c++) {
 		if (c->get) {
@@ -67,7 +65,6 @@ static void put_table(struct document *d, const char *key, uint32_t first, uint3
 			put_same(d, c->key, n - first, c->same);
 		}
 	}
-	json_close(&d->j);
 }
 
 static const struct profile_frame *of_function(const struct document *d, uint32_t i) {
@@ -173,12 +170,11 @@ static uint32_t events_of_samples(const struct profile *p, bool of_base, struct 
 }
 
 static void put_times(struct document *d, const struct event *events, uint32_t n) {
-	json_open(&d->j, "time", '[');
+	JSON_LIST(&d->j, "time");
 	for (uint32_t i = 0; i < n; i++) {
 		const unsigned long long ns = events[i].time_ns;
 		json_raw(&d->j, slice_of_text(FORMAT(32, "%llu.%06llu", ns / 1000000, ns % 1000000)));
 	}
-	json_close(&d->j);
 }
 
 static void put_event_columns(struct document *d, const struct event *events, uint32_t n,
@@ -214,24 +210,22 @@ static void put_allocations(struct document *d, bool of_base) {
 	bool is_balanced = p->lives.n > 0 && !p->is_diff;
 	uint32_t n = is_balanced ? events_of_lives(p, events) : events_of_samples(p, of_base, events);
 	qsort(events, n, sizeof *events, by_time);
-	json_open(&d->j, "nativeAllocations", '{');
+	JSON_OBJECT(&d->j, "nativeAllocations");
 	json_number(&d->j, "length", n);
 	json_text(&d->j, "weightType", "bytes");
 	put_times(d, events, n);
 	put_event_columns(d, events, n, is_balanced);
-	json_close(&d->j);
 }
 
 static void put_strings(struct document *d) {
-	json_open(&d->j, "stringArray", '[');
+	JSON_LIST(&d->j, "stringArray");
 	for (uint32_t i = 0; i < d->p->strings.n; i++) {
 		json_string(&d->j, NULL, d->p->strings.items[i]);
 	}
-	json_close(&d->j);
 }
 
 static void put_thread(struct document *d, bool of_base) {
-	json_open(&d->j, NULL, '{');
+	JSON_OBJECT(&d->j, NULL);
 	json_text(&d->j, "processType", "default");
 	json_number(&d->j, "processStartupTime", 0);
 	json_null(&d->j, "processShutdownTime");
@@ -247,7 +241,6 @@ static void put_thread(struct document *d, bool of_base) {
 	put_tables(d);
 	put_strings(d);
 	put_allocations(d, of_base);
-	json_close(&d->j);
 }
 
 static void put_meta(struct document *d) {
@@ -259,20 +252,19 @@ static void put_meta(struct document *d) {
 					 "\"preprocessedProfileVersion\":48,\"symbolicated\":true,\"debug\":false,"
 					 "\"importedFrom\":\"heaptrack\"";
 	const struct profile *p = d->p;
-	json_open(&d->j, "meta", '{');
+	JSON_OBJECT(&d->j, "meta");
 	json_number(&d->j, "interval", 1);
 	json_number(&d->j, "startTime", p->wall_start_ns / 1000000);
 	json_string(&d->j, "product", profile_text(p, p->program));
 	json_raw(&d->j, slice_of_text(rest));
-	json_close(&d->j);
 }
 
 static void put_libs(struct document *d) {
 	const struct profile *p = d->p;
-	json_open(&d->j, "libs", '[');
+	JSON_LIST(&d->j, "libs");
 	for (uint32_t i = 1; i < p->mappings.n; i++) {
 		struct slice path = profile_text(p, p->mappings.items[i].path);
-		json_open(&d->j, NULL, '{');
+		JSON_OBJECT(&d->j, NULL);
 		json_text(&d->j, "arch", "");
 		json_string(&d->j, "name", path);
 		json_string(&d->j, "path", path);
@@ -280,9 +272,7 @@ static void put_libs(struct document *d) {
 		json_string(&d->j, "debugPath", path);
 		json_text(&d->j, "breakpadId", "");
 		json_string(&d->j, "codeId", profile_text(p, p->mappings.items[i].build_id));
-		json_close(&d->j);
 	}
-	json_close(&d->j);
 }
 
 bool firefox_encode(struct buffer *out, const struct profile *p,
@@ -292,17 +282,15 @@ bool firefox_encode(struct buffer *out, const struct profile *p,
 	d.failed = !profile_find_functions(p, PROFILE_BY_FILE | PROFILE_BY_MAPPING, &d.scratch,
 			&d.functions);
 	if (!d.failed) {
-		json_open(&d.j, NULL, '{');
+		JSON_OBJECT(&d.j, NULL);
 		put_meta(&d);
 		put_libs(&d);
 		json_raw(&d.j, slice_of_text("\"pages\":[]"));
-		json_open(&d.j, "threads", '[');
+		JSON_LIST(&d.j, "threads");
 		put_thread(&d, false);
 		if (p->is_diff) {
 			put_thread(&d, true);
 		}
-		json_close(&d.j);
-		json_close(&d.j);
 	}
 	arena_finish(&d.scratch);
 	return (!d.failed && !out->failed) || err_memory(err);

@@ -9,20 +9,19 @@
 #include "formats/write/text.h"
 
 static void put_totals(struct json *j, const char *key, const struct profile *p, bool of_base) {
-	json_open(j, key, '{');
+	JSON_OBJECT(j, key);
 	for (int v = 0; v < N_PROFILE_VALUES; v++) {
 		enum profile_value value = (enum profile_value)v;
 		json_number_if(j, profile_value_name(value), profile_knows(p, value),
 				profile_total(p, value, of_base));
 	}
-	json_close(j);
 }
 
 static void put_frames(struct json *j, const struct profile *p) {
-	json_open(j, "frames", '[');
+	JSON_LIST(j, "frames");
 	for (uint32_t i = 1; i < p->frames.n; i++) {
 		const struct profile_frame *f = &p->frames.items[i];
-		json_open(j, NULL, '{');
+		JSON_OBJECT(j, NULL);
 		json_string(j, "function", frame_function(p, i));
 		json_string_if(j, "symbol", profile_text(p, f->symbol));
 		json_string_if(j, "file", profile_text(p, f->file));
@@ -30,13 +29,11 @@ static void put_frames(struct json *j, const struct profile *p) {
 		json_string_if(j, "module", profile_text(p, p->mappings.items[f->mapping].path));
 		json_number(j, "address", f->address);
 		json_bool(j, "inlined", f->is_inlined);
-		json_close(j);
 	}
-	json_close(j);
 }
 
 static void put_stack(struct json *j, const struct profile *p, const struct profile_sample *s) {
-	json_open(j, NULL, '{');
+	JSON_OBJECT(j, NULL);
 	if (p->is_diff) {
 		json_bool(j, "base", s->is_base);
 	}
@@ -51,26 +48,22 @@ static void put_stack(struct json *j, const struct profile *p, const struct prof
 			json_number(j, profile_value_name((enum profile_value)v), s->values[v]);
 		}
 	}
-	json_open(j, "frames", '[');
+	JSON_LIST(j, "frames");
 	for (uint32_t node = s->node; node; node = p->nodes.items[node].parent) {
 		json_number(j, NULL, p->nodes.items[node].frame - 1);
 	}
-	json_close(j);
-	json_close(j);
 }
 
 static void put_moments(struct json *j, const struct profile *p) {
-	json_open(j, "timeline", '[');
+	JSON_LIST(j, "timeline");
 	EACH(m, p->moments) {
-		json_open(j, NULL, '{');
+		JSON_OBJECT(j, NULL);
 		json_number(j, "time_ns", m->time_ns);
 		json_number(j, "bytes", m->bytes);
 		if (profile_knows(p, PROFILE_PEAK_OBJECTS)) {
 			json_number(j, "blocks", m->blocks);
 		}
-		json_close(j);
 	}
-	json_close(j);
 }
 
 bool json_profile_encode(struct buffer *out, const struct profile *p,

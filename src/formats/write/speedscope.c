@@ -28,11 +28,11 @@ struct document {
 
 static void put_frames(struct document *d) {
 	const struct profile *p = d->p;
-	json_open(&d->j, "shared", '{');
-	json_open(&d->j, "frames", '[');
+	JSON_OBJECT(&d->j, "shared");
+	JSON_LIST(&d->j, "frames");
 	for (uint32_t i = 1; i < p->frames.n; i++) {
 		const struct profile_frame *f = &p->frames.items[i];
-		json_open(&d->j, NULL, '{');
+		JSON_OBJECT(&d->j, NULL);
 		json_string(&d->j, "name", frame_function(p, i));
 		if (f->file) {
 			json_string(&d->j, "file", profile_text(p, f->file));
@@ -40,10 +40,7 @@ static void put_frames(struct document *d) {
 		if (f->line) {
 			json_number(&d->j, "line", f->line);
 		}
-		json_close(&d->j);
 	}
-	json_close(&d->j);
-	json_close(&d->j);
 }
 
 static bool is_shown(const struct profile_sample *s, enum profile_value value, bool of_base) {
@@ -59,35 +56,32 @@ static void put_samples(struct document *d, enum profile_value value, bool of_ba
 			continue;
 		}
 		d->failed |= !path_of(&d->path, p->nodes.items, s->node);
-		json_open(&d->j, NULL, '[');
+		JSON_LIST(&d->j, NULL);
 		for (uint32_t k = 0; !d->failed && k < d->path.n; k++) {
 			json_number(&d->j, NULL, p->nodes.items[d->path.nodes[k]].frame - 1);
 		}
-		json_close(&d->j);
 	}
 	json_close(&d->j);
-	json_open(&d->j, "weights", '[');
+	JSON_LIST(&d->j, "weights");
 	for (uint32_t i = 0; i < p->samples.n; i++) {
 		if (is_shown(&p->samples.items[i], value, of_base)) {
 			json_number(&d->j, NULL, p->samples.items[i].values[value]);
 		}
 	}
-	json_close(&d->j);
 }
 
 static void put_profile(struct document *d, size_t view, bool of_base) {
-	json_open(&d->j, NULL, '{');
+	JSON_OBJECT(&d->j, NULL);
 	json_text(&d->j, "type", "sampled");
 	json_text(&d->j, "name", FORMAT(64, "%s%s", of_base ? "base: " : "", views[view].name));
 	json_text(&d->j, "unit", views[view].unit);
 	json_number(&d->j, "startValue", 0);
 	json_number(&d->j, "endValue", profile_total(d->p, views[view].value, of_base));
 	put_samples(d, views[view].value, of_base);
-	json_close(&d->j);
 }
 
 static void put_profiles(struct document *d, enum profile_value shown) {
-	json_open(&d->j, "profiles", '[');
+	JSON_LIST(&d->j, "profiles");
 	for (int pass = 0; pass < 2; pass++) {
 		for (size_t i = 0; i < N_VIEWS; i++) {
 			bool is_first = views[i].value == shown;
@@ -99,7 +93,6 @@ static void put_profiles(struct document *d, enum profile_value shown) {
 			}
 		}
 	}
-	json_close(&d->j);
 }
 
 bool speedscope_encode(struct buffer *out, const struct profile *p,

@@ -6,22 +6,20 @@
 
 static void put_totals(struct json *j, const char *key, const struct total totals[N_TOTALS],
 		int side) {
-	json_open(j, key, '{');
+	JSON_OBJECT(j, key);
 	for (int i = 0; i < N_TOTALS; i++) {
 		json_number_if(j, totals[i].key, totals[i].is_known[side], totals[i].value[side]);
 	}
-	json_close(j);
 }
 
 static void put_side(struct json *j, const char *key, const struct lens_costs *c) {
-	json_open(j, key, '{');
+	JSON_OBJECT(j, key);
 	JSON_FIELDS(j, c, bytes, blocks, allocations, temporary);
-	json_close(j);
 }
 
 static void put_one_site(struct json *j, const struct diff_site *site, const struct lens *lens) {
 	const struct name *name = site->name;
-	json_open(j, NULL, '{');
+	JSON_OBJECT(j, NULL);
 	json_string(j, "function", site->label);
 	bool has_file = name && name->file.size;
 	json_string_if(j, "file", has_file ? name->file : (struct slice){0});
@@ -31,7 +29,6 @@ static void put_one_site(struct json *j, const struct diff_site *site, const str
 	json_signed(j, "delta", diff_delta(lens, &site->costs));
 	put_side(j, "this", &site->costs.side[DIFF_OURS]);
 	put_side(j, "base", &site->costs.side[DIFF_BASE]);
-	json_close(j);
 }
 
 static void put_sites(void *to, const struct compare_request *request,
@@ -39,11 +36,10 @@ static void put_sites(void *to, const struct compare_request *request,
 	(void)request, (void)arena;
 	struct json *j = to;
 	char key[METRIC_KEY_MAX];
-	json_open(j, metric_json_key(key, changes->lens.metric), '[');
+	JSON_LIST(j, metric_json_key(key, changes->lens.metric));
 	for (uint32_t i = 0; i < changes->n; i++) {
 		put_one_site(j, &changes->sites.items[i], &changes->lens);
 	}
-	json_close(j);
 }
 
 bool report_compare_json(struct buffer *out, const struct compare_request *request,

@@ -113,16 +113,14 @@ void compare_put_gates(struct buffer *out, const struct compare_request *request
 }
 
 void compare_put_gates_json(struct json *j, const struct compare_request *request) {
-	json_open(j, "gates", '[');
+	JSON_LIST(j, "gates");
 	for (uint32_t i = 0; i < request->n_gates; i++) {
 		const struct gate_result *g = &request->gates[i];
-		json_open(j, NULL, '{');
+		JSON_OBJECT(j, NULL);
 		json_text(j, "gate", g->gate->text);
 		json_bool(j, "failed", g->is_failed);
 		json_text(j, "text", g->sentence);
-		json_close(j);
 	}
-	json_close(j);
 }
 
 /** Mistaken files are a common reason for surprising differences. */

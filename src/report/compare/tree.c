@@ -123,14 +123,13 @@ bool report_compare_tree(struct buffer *out, const struct compare_request *reque
 
 static void put_node(struct json *j, const struct tree_writer *w, uint32_t node) {
 	const struct diff_node *n = &w->tree.nodes[node];
-	json_open(j, NULL, '{');
+	JSON_OBJECT(j, NULL);
 	json_number_if(j, "parent", node, n->parent);
 	json_string_if(j, "function", node ? w->tree.labels[n->label] : (struct slice){0});
 	json_number(j, "base", n->weight[DIFF_BASE]);
 	json_number(j, "this", n->weight[DIFF_OURS]);
 	json_number(j, "grown", n->grown);
 	json_number(j, "shrunk", n->shrunk);
-	json_close(j);
 }
 
 bool report_compare_tree_json(struct buffer *out, const struct compare_request *request,

@@ -22,7 +22,7 @@ static void put_id(struct document *d, const char *key, uint32_t string) {
 
 static void put_program(struct document *d) {
 	const struct rec_meta *m = &d->r->meta;
-	json_open(&d->j, "program", '{');
+	JSON_OBJECT(&d->j, "program");
 	json_open(&d->j, "command", '[');
 	for (uint32_t i = 0; i < m->n_argv; i++) {
 		json_string(&d->j, NULL, d->r->strings.items[m->argv_first + i]);
@@ -46,7 +46,6 @@ static void put_program(struct document *d) {
 	json_number(&d->j, "images", m->n_images);
 	json_bool(&d->j, "attached", m->source == REC_ATTACHED || m->was_attached);
 	put_id(d, "heaptrack_version", m->version);
-	json_close(&d->j);
 }
 
 /** A number, or null where an imported file does not say it. */
@@ -63,7 +62,7 @@ static void put_summary(struct document *d) {
 	const struct recording *r = d->r;
 	const struct rec_summary *s = &r->summary;
 	struct json *j = &d->j;
-	json_open(j, "summary", '{');
+	JSON_OBJECT(j, "summary");
 	put_known(d, "duration_ns", r->meta.duration_ns, REC_TIME);
 	put_known(d, "allocations", s->allocations, REC_ALLOCATIONS);
 	json_number(j, "failed", s->failed);
@@ -93,13 +92,12 @@ static void put_summary(struct document *d) {
 	json_number(j, "lost_events", r->quality.lost_events);
 	json_number(j, "truncated_stacks", r->quality.truncated_stacks);
 	json_bool(j, "complete", r->meta.is_complete && !r->quality.recording_stopped_early);
-	json_close(j);
 }
 
 static void put_quality(struct document *d) {
 	const struct rec_quality *q = &d->r->quality;
 	struct json *j = &d->j;
-	json_open(j, "quality", '{');
+	JSON_OBJECT(j, "quality");
 	JSON_FIELDS(j, q, abandoned_hooks, skipped_numbers, unknown_frees, double_allocations,
 			time_corrections, children_forked, children_executed, detail_ends_ns, events_dropped,
 			marks_dropped);
@@ -107,11 +105,10 @@ static void put_quality(struct document *d) {
 	char verdict[QUALITY_VERDICT_MAX];
 	json_text(j, "verdict", quality_verdict(d->r, verdict));
 	quality_put_json(j, "sentences", d->r, d->names, &d->arena);
-	json_close(j);
 }
 
 static void put_frame(struct json *j, const struct name *f, const struct rec_location *at) {
-	json_open(j, NULL, '{');
+	JSON_OBJECT(j, NULL);
 	json_string(j, "function", f->function);
 	json_string_if(j, "symbol", f->symbol);
 	json_string_if(j, "file", f->file);
@@ -123,7 +120,6 @@ static void put_frame(struct json *j, const struct name *f, const struct rec_loc
 			f->owner == OWNER_YOURS             ? "yours"
 					: f->owner == OWNER_LIBRARY ? "library"
 												: NULL);
-	json_close(j);
 }
 
 /** A location's frames as JSON items. Stacks share locations: each is written once and copied. */
@@ -148,11 +144,10 @@ static struct slice frames_of(struct document *d, uint32_t location) {
 }
 
 static void put_stack(struct document *d, uint32_t node) {
-	json_open(&d->j, "stack", '[');
+	JSON_LIST(&d->j, "stack");
 	for (; node != 0; node = d->r->nodes.items[node].parent) {
 		json_raw(&d->j, frames_of(d, d->r->nodes.items[node].location));
 	}
-	json_close(&d->j);
 }
 
 enum { DRAIN_BYTES = 1 << 20 };
@@ -208,7 +203,7 @@ static bool put_sites(struct document *d, enum lens_metric metric, struct err *e
 	uint32_t n_suppressed = lens_metrics[metric].rule == METRIC_NEVER_FREED
 			? limited(d, ranking.n + (uint64_t)d->r->suppressed.n) - n
 			: 0;
-	json_open(&d->j, metric_json_key(key, metric), '[');
+	JSON_LIST(&d->j, metric_json_key(key, metric));
 	bool ok = true;
 	for (uint32_t i = 0; ok && i < n; i++) {
 		const struct rec_stack *s = &d->r->stacks.items[ranking.stacks[i]];
@@ -216,7 +211,6 @@ static bool put_sites(struct document *d, enum lens_metric metric, struct err *e
 		ok = put_item(d, c.bytes, c.blocks, lens_metrics[metric].blocks.number, s, false, err);
 	}
 	ok = ok && put_suppressed(d, n_suppressed, err);
-	json_close(&d->j);
 	return ok;
 }
 
@@ -269,18 +263,16 @@ static bool put_memory(struct document *d, const struct recording *r, struct err
 		json_null(&d->j, "memory");
 		return true;
 	}
-	json_open(&d->j, "memory", '{');
+	JSON_OBJECT(&d->j, "memory");
 	json_number_if(&d->j, "mapped_peak_bytes", has_mappings, s->mapped_peak_bytes);
 	json_number_if(&d->j, "mapped_peak_time_ns", has_mappings, s->mapped_peak_time_ns);
 	json_number_if(&d->j, "never_unmapped_bytes", has_mappings, s->never_unmapped_bytes);
 	bool ok = put_mappings(d, err);
-	json_open(&d->j, "looks", '[');
+	JSON_LIST(&d->j, "looks");
 	for (uint32_t i = 0; ok && i < r->looks.n; i++) {
 		looks_put_one(&looks, i);
 		ok = report_drain(d->options, d->j.out, err);
 	}
-	json_close(&d->j);
-	json_close(&d->j);
 	return ok;
 }
 
@@ -294,35 +286,31 @@ static void gather_untouched(struct document *d) {
 }
 
 static void put_moment(struct document *d, const struct rec_edge *e) {
-	json_open(&d->j, NULL, '{');
+	JSON_OBJECT(&d->j, NULL);
 	JSON_FIELDS(&d->j, e, time_ns, bytes, blocks, min_bytes, allocations, temporary);
-	json_close(&d->j);
 }
 
 static void put_timeline(struct document *d) {
-	json_open(&d->j, "timeline", '[');
+	JSON_LIST(&d->j, "timeline");
 	for (uint32_t i = 0; i < d->r->curve.n; i++) {
 		put_moment(d, &d->r->curve.items[i]);
 	}
 	for (uint32_t i = 0; d->r->curve.n == 0 && i < d->r->edges.n; i++) {
 		put_moment(d, &d->r->edges.items[i]);
 	}
-	json_close(&d->j);
 }
 
 static void put_children(struct document *d) {
-	json_open(&d->j, "children", '[');
+	JSON_LIST(&d->j, "children");
 	EACH(c, d->r->children) {
-		json_open(&d->j, NULL, '{');
+		JSON_OBJECT(&d->j, NULL);
 		json_number(&d->j, "pid", c->pid);
 		put_id(d, "name", c->name);
 		put_id(d, "executable", c->exe);
 		json_bool(&d->j, "forked", c->is_fork);
 		json_text(&d->j, "why", quality_why_id(c->why));
 		json_number(&d->j, "peak_rss_bytes", c->peak_rss_bytes);
-		json_close(&d->j);
 	}
-	json_close(&d->j);
 }
 
 static void put_finding(struct json *j, const struct finding *f) {
@@ -330,22 +318,20 @@ static void put_finding(struct json *j, const struct finding *f) {
 			[FINDING_EXPLAINS] = "explains",
 			[FINDING_WORTH_IT] = "worth-it",
 			[FINDING_LOOK_FIRST] = "look-first"};
-	json_open(j, NULL, '{');
+	JSON_OBJECT(j, NULL);
 	finding_put_json(j, f);
 	json_text(j, "severity", severities[f->severity]);
 	if (f->function) {
 		json_text(j, "place", f->place);
 		json_string(j, "package", names_package(f->function));
 	}
-	json_close(j);
 }
 
 static void put_findings(struct json *j, const struct findings *findings) {
-	json_open(j, "findings", '[');
+	JSON_LIST(j, "findings");
 	for (uint32_t i = 0; i < findings->n; i++) {
 		put_finding(j, &findings->items[i]);
 	}
-	json_close(j);
 }
 
 bool report_json(struct buffer *out, const struct recording *r, const struct names *n,

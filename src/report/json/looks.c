@@ -4,7 +4,7 @@
 
 static void put_row(const struct looks_writer *w, const struct rec_part *p) {
 	struct json *j = w->j;
-	json_open(j, NULL, '{');
+	JSON_OBJECT(j, NULL);
 	json_number(j, "bytes", p->resident_bytes);
 	json_number(j, "lazy_free_bytes", p->lazy_free_bytes);
 	json_string_if(j, "name", w->r->strings.items[p->name]);
@@ -13,34 +13,30 @@ static void put_row(const struct looks_writer *w, const struct rec_part *p) {
 	} else {
 		json_null(j, "stack");
 	}
-	json_close(j);
 }
 
 static void put_part(const struct looks_writer *w, const struct memory_look *m, uint8_t part) {
 	struct json *j = w->j;
-	json_open(j, NULL, '{');
+	JSON_OBJECT(j, NULL);
 	json_text(j, "id", memory_part_texts[part].id);
 	json_number(j, "bytes", m->bytes[part]);
 	if (part == REC_PART_HEAP_LIVE || part == REC_PART_HEAP) {
 		json_number(j, "asked_bytes", m->asked_bytes);
 	}
-	json_open(j, "rows", '[');
+	JSON_LIST(j, "rows");
 	for (uint32_t i = 0; i < m->n_rows; i++) {
 		if (m->rows[i].part == part && m->rows[i].resident_bytes > 0) {
 			put_row(w, &m->rows[i]);
 		}
 	}
-	json_close(j);
-	json_close(j);
 }
 
 /** What of the live blocks of a stack was not in memory. */
 static void put_untouched(const struct looks_writer *w, const struct rec_untouched *u) {
 	struct json *j = w->j;
-	json_open(j, NULL, '{');
+	JSON_OBJECT(j, NULL);
 	JSON_FIELDS(j, u, blocks, asked_bytes, resident_bytes, pinned_bytes);
 	w->put_stack(w->user, w->r->stacks.items[u->stack].node);
-	json_close(j);
 }
 
 /** Null: no limit of a control group is known. */
@@ -49,17 +45,16 @@ static void put_group(struct json *j, const struct rec_group *g) {
 		json_null(j, "control_group");
 		return;
 	}
-	json_open(j, "control_group", '{');
+	JSON_OBJECT(j, "control_group");
 	JSON_FIELDS(j, g, limit_bytes, used_bytes, anonymous_bytes, file_bytes, shared_bytes,
 			inactive_bytes, kernel_bytes, swap_bytes, limit_hits);
 	json_number(j, "other_processes_bytes", memory_others_bytes(g));
-	json_close(j);
 }
 
 void looks_put_one(const struct looks_writer *w, uint32_t look) {
 	const struct memory_look m = memory_look(w->r, look);
 	struct json *j = w->j;
-	json_open(j, NULL, '{');
+	JSON_OBJECT(j, NULL);
 	json_number(j, "look", look);
 	json_number(j, "pid", m.look->pid);
 	json_text(j, "at", memory_at_ids[m.look->at]);
@@ -75,10 +70,8 @@ void looks_put_one(const struct looks_writer *w, uint32_t look) {
 		}
 	}
 	json_close(j);
-	json_open(j, "untouched", '[');
+	JSON_LIST(j, "untouched");
 	for (uint32_t i = 0; i < m.n_untouched; i++) {
 		put_untouched(w, &m.untouched[i]);
 	}
-	json_close(j);
-	json_close(j);
 }

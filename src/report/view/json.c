@@ -71,9 +71,8 @@ static void put_lens(struct writer *w) {
 	json_number(j, "to_ns", l->has_range ? lens_edge_ns(r, l->to) : r->meta.duration_ns);
 	json_number(j, "moment_ns", w->v->result.moment_ns);
 	json_close(j);
-	json_open(j, "totals", '{');
+	JSON_OBJECT(j, "totals");
 	put_costs(j, &w->v->result.total);
-	json_close(j);
 }
 
 // ---- trees
@@ -148,9 +147,8 @@ static bool put_bottom_up(struct writer *w) {
 	if (!call_tree_bottom_up(&v->tree, &v->costs, v->lens, &v->arena, &level, w->err)) {
 		return false;
 	}
-	json_open(&w->j, "bottom_up", '[');
+	JSON_LIST(&w->j, "bottom_up");
 	bool ok = put_level(w, &level, VIEW_CALLERS_OF_ENDS, UINT32_MAX, depth_of(w));
-	json_close(&w->j);
 	return ok;
 }
 
@@ -164,9 +162,8 @@ static bool put_callers(struct writer *w) {
 	bool ok = put_level(w, &level, VIEW_CALLERS_OF_ONE, UINT32_MAX, depth_of(w) + 1);
 	json_close(&w->j);
 	w->n_items = 0;
-	json_open(&w->j, "callees", '[');
+	JSON_LIST(&w->j, "callees");
 	ok = ok && put_level(w, &level, VIEW_CALLEES, UINT32_MAX, depth_of(w) + 1);
-	json_close(&w->j);
 	return ok;
 }
 
@@ -178,10 +175,9 @@ static uint32_t limit_of(const struct writer *w, uint32_t n) {
 }
 
 static void put_rest(struct writer *w, uint32_t n_left_out, const struct lens_costs *c) {
-	json_open(&w->j, "rest", '{');
+	JSON_OBJECT(&w->j, "rest");
 	json_number(&w->j, "items", n_left_out);
 	put_costs(&w->j, c);
-	json_close(&w->j);
 }
 
 /** Own costs of all functions sum to the total: so `rest` holds own costs. */
@@ -232,7 +228,7 @@ static bool put_parts(struct writer *w) {
 			lens_costs_add(&rest, &p->costs);
 			continue;
 		}
-		json_open(&w->j, NULL, '{');
+		JSON_OBJECT(&w->j, NULL);
 		json_string(&w->j, "label", p->label);
 		if (p->name) {
 			put_frame(&w->j, p->name);
@@ -248,7 +244,6 @@ static bool put_parts(struct writer *w) {
 		}
 		json_bool(&w->j, "is_rest", p->is_rest);
 		put_costs(&w->j, &p->costs);
-		json_close(&w->j);
 	}
 	json_close(&w->j);
 	put_rest(w, b.n - limit, &rest);
@@ -259,24 +254,21 @@ static bool put_parts(struct writer *w) {
 static void put_frames(void *user, uint32_t node) {
 	struct writer *w = user;
 	struct stack_walk walk = stack_walk_init(w->v->r, w->v->names, node);
-	json_open(&w->j, "stack", '[');
+	JSON_LIST(&w->j, "stack");
 	for (const struct name *f; (f = stack_walk_next(&walk));) {
-		json_open(&w->j, NULL, '{');
+		JSON_OBJECT(&w->j, NULL);
 		put_frame(&w->j, f);
 		json_bool(&w->j, "inlined", f->is_inlined);
-		json_close(&w->j);
 	}
-	json_close(&w->j);
 }
 
 static void put_stack(struct writer *w, uint32_t stack) {
 	const struct viewer *v = w->v;
 	const struct rec_stack *s = &v->r->stacks.items[stack];
-	json_open(&w->j, NULL, '{');
+	JSON_OBJECT(&w->j, NULL);
 	put_costs(&w->j, &v->result.stacks[stack]);
 	json_string_if(&w->j, "thread", v->r->strings.items[v->r->threads.items[s->thread].name]);
 	put_frames(w, s->node);
-	json_close(&w->j);
 }
 
 static bool put_stacks(struct writer *w) {
@@ -310,10 +302,9 @@ static bool put_timeline(struct writer *w) {
 	json_open(&w->j, "timeline", '[');
 	for (uint32_t i = 0; i < t.n; i++) {
 		const struct timeline_point *p = &t.points[i];
-		json_open(&w->j, NULL, '{');
+		JSON_OBJECT(&w->j, NULL);
 		JSON_FIELDS(&w->j, p, edge, time_ns, bytes, blocks, allocations, allocated_bytes,
 				temporary);
-		json_close(&w->j);
 	}
 	json_close(&w->j);
 	marks_put_json(&w->j, w->v->r);

@@ -22,7 +22,7 @@ static void put_path(struct facts *f, const char *key, uint32_t string) {
 static void put_program(struct facts *f) {
 	const struct rec_meta *m = &f->r->meta;
 	struct json *j = &f->j;
-	json_open(j, "program", '{');
+	JSON_OBJECT(j, "program");
 	json_string(j, "name", path_base(f->r->strings.items[m->exe]));
 	put_path(f, "executable", m->exe);
 	json_open(j, "command", '[');
@@ -38,13 +38,12 @@ static void put_program(struct facts *f) {
 	json_number(j, "started_ns", m->wall_start_ns);
 	json_bool(j, "complete", m->is_complete && !f->r->quality.recording_stopped_early);
 	json_number(j, "memory_limit_bytes", m->memory_limit_bytes);
-	json_close(j);
 }
 
 static void put_summary(struct facts *f) {
 	const struct rec_summary *s = &f->r->summary;
 	struct json *j = &f->j;
-	json_open(j, "summary", '{');
+	JSON_OBJECT(j, "summary");
 	json_number(j, "duration_ns", f->r->meta.duration_ns);
 	JSON_FIELDS(j, s, allocations, failed, allocated_bytes, frees);
 	json_number(j, "reallocations", s->reallocs);
@@ -53,28 +52,24 @@ static void put_summary(struct facts *f) {
 	json_number(j, "never_freed_bytes", s->live_bytes);
 	json_number(j, "peak_rss_bytes", s->peak_rss_bytes);
 	json_number(j, "peak_rss_time_ns", s->peak_rss_time_ns);
-	json_close(j);
 }
 
 static void put_children(struct facts *f) {
-	json_open(&f->j, "children", '[');
+	JSON_LIST(&f->j, "children");
 	EACH(c, f->r->children) {
-		json_open(&f->j, NULL, '{');
+		JSON_OBJECT(&f->j, NULL);
 		json_number(&f->j, "pid", c->pid);
 		json_string(&f->j, "name", f->r->strings.items[c->name]);
 		json_number(&f->j, "peak_rss_bytes", c->peak_rss_bytes);
-		json_close(&f->j);
 	}
-	json_close(&f->j);
 }
 
 static void put_finding(struct json *j, const struct finding *f) {
-	json_open(j, NULL, '{');
+	JSON_OBJECT(j, NULL);
 	finding_put_json(j, f);
 	json_text(j, "place", f->place);
 	json_number(j, "severity", f->severity);
 	json_bool(j, "is_quality", f->is_quality);
-	json_close(j);
 }
 
 static bool put_findings(struct facts *f, struct err *err) {
@@ -102,7 +97,7 @@ static void put_place(struct facts *f, const struct name *name) {
 
 /** Whoever mapped it, the last part of a file's name, or nothing. */
 static void put_memory_row(struct facts *f, const struct memory_row *row) {
-	json_open(&f->j, NULL, '{');
+	JSON_OBJECT(&f->j, NULL);
 	if (row->maker) {
 		put_place(f, row->maker);
 		json_string(&f->j, "via", row->via ? row->via->function : slice_of(NULL, 0));
@@ -111,7 +106,6 @@ static void put_memory_row(struct facts *f, const struct memory_row *row) {
 	}
 	json_number(&f->j, "bytes", row->bytes);
 	json_number(&f->j, "lazy_free_bytes", row->lazy_free);
-	json_close(&f->j);
 }
 
 static bool put_part(struct facts *f, const struct memory_look *m, uint8_t part) {
@@ -134,10 +128,9 @@ static bool put_part(struct facts *f, const struct memory_look *m, uint8_t part)
 static void put_untouched(struct facts *f, const struct rec_untouched *u) {
 	const struct name *site = names_site(f->names, f->r->stacks.items[u->stack].node);
 	if (site && memory_is_absent(u)) {
-		json_open(&f->j, NULL, '{');
+		JSON_OBJECT(&f->j, NULL);
 		put_place(f, site);
 		JSON_FIELDS(&f->j, u, blocks, asked_bytes, resident_bytes);
-		json_close(&f->j);
 	}
 }
 
@@ -145,38 +138,34 @@ static bool put_look(struct facts *f, uint32_t look) {
 	const struct memory_look m = memory_look(f->r, look);
 	struct json *j = &f->j;
 	bool ok = true;
-	json_open(j, NULL, '{');
+	JSON_OBJECT(j, NULL);
 	json_text(j, "at", memory_at_ids[m.look->at]);
 	JSON_FIELDS(j, m.look, time_ns, rss_bytes, swap_bytes, changed_bytes);
 	json_number(j, "asked_bytes", m.asked_bytes);
 	json_bool(j, "has_pages", m.look->has & REC_HAS_PAGES);
-	struct buffer group = {0};
+	SCOPED(buffer) group = {0};
 	if (m.group) {
 		memory_put_group(&group, m.group);
 	}
 	json_string(j, "control_group", buffer_view(&group));
-	buffer_finish(&group);
 	json_open(j, "parts", '[');
 	for (uint8_t i = 0; ok && i < REC_PARTS; i++) {
 		ok = m.bytes[i] == 0 || put_part(f, &m, i);
 	}
 	json_close(j);
-	json_open(j, "untouched", '[');
+	JSON_LIST(j, "untouched");
 	for (uint32_t i = 0; i < m.n_untouched; i++) {
 		put_untouched(f, &m.untouched[i]);
 	}
-	json_close(j);
-	json_close(j);
 	return ok;
 }
 
 static bool put_looks(struct facts *f, struct err *err) {
 	bool ok = true;
-	json_open(&f->j, "looks", '[');
+	JSON_LIST(&f->j, "looks");
 	for (uint32_t i = 0; ok && i < f->r->looks.n; i++) {
 		ok = put_look(f, i) || err_memory(err);
 	}
-	json_close(&f->j);
 	return ok;
 }
 
@@ -184,10 +173,10 @@ static bool put_looks(struct facts *f, struct err *err) {
 
 /** What the page knows of metrics: all that it shows of them, and how they count. */
 static void put_metrics(struct json *j) {
-	json_open(j, "metrics", '[');
+	JSON_LIST(j, "metrics");
 	for (enum lens_metric i = 0; i < N_LENS_METRICS; i++) {
 		const struct metric *m = &lens_metrics[i];
-		json_open(j, NULL, '{');
+		JSON_OBJECT(j, NULL);
 		json_text(j, "name", lens_metric_names[i]);
 		json_text(j, "title", m->title);
 		json_text(j, "share", m->share);
@@ -201,19 +190,16 @@ static void put_metrics(struct json *j) {
 		json_text(j, "blocks", m->blocks.name);
 		json_number(j, "place", m->page.table ? m->report.place : 0);
 		json_text(j, "table", m->page.table);
-		json_close(j);
 	}
-	json_close(j);
 }
 
 /** What this page leaves out of the recording. */
 static void put_page(struct facts *f, const struct blob_options *options, uint32_t n_merged) {
-	json_open(&f->j, "page", '{');
+	JSON_OBJECT(&f->j, "page");
 	json_text(&f->j, "heaptrack_version", HEAPTRACK_VERSION);
 	json_number(&f->j, "merged_stacks", n_merged);
 	json_number(&f->j, "merged_below_bytes", options->least_bytes);
 	json_bool(&f->j, "redacted", options->is_redacted);
-	json_close(&f->j);
 }
 
 bool facts_write(struct buffer *out, const struct columns *c, struct err *err) {
