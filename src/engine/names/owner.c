@@ -11,16 +11,23 @@
 enum how { BEGINS, CONTAINS };
 
 struct rule {
-	const char *text;
-	uint8_t how;  // enum how
+	uint8_t how;  // enum how, one of the texts
 	uint8_t code; // enum code
+	const char *const *texts;
+	size_t n;
 };
 
+#define RULE(how, code, ...)                                           \
+	{                                                                  \
+		how, CODE_##code, (const char *const[]){__VA_ARGS__},          \
+				sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *) \
+	}
 #define FIRST(rules, s) first((rules), sizeof(rules) / sizeof *(rules), (s))
 
 static enum code first(const struct rule *rules, size_t n, struct slice s) {
 	const struct rule *found = FIND(r, rules, n,
-			r->how == BEGINS ? starts_with(s, r->text) : contains(s, r->text));
+			r->how == BEGINS ? starts_with_any(s, r->texts, r->n)
+							 : ANY(i, r->n, contains(s, r->texts[i])));
 	return found ? found->code : CODE_UNSURE;
 }
 
@@ -30,45 +37,19 @@ static struct slice behind(struct slice s, size_t n) {
 
 // Where the system, the language distributions and the package managers keep sources
 static const struct rule files[] = {
-		{"/.cargo/registry/", CONTAINS, CODE_LIBRARY},
-		{"/.cargo/git/", CONTAINS, CODE_LIBRARY},
-		{"/node_modules/", CONTAINS, CODE_LIBRARY},
-		{"/.nimble/", CONTAINS, CODE_LIBRARY},
-		{"/site-packages/", CONTAINS, CODE_LIBRARY},
-		{"/dist-packages/", CONTAINS, CODE_LIBRARY},
-		{"/rustc/", BEGINS, CODE_RUNTIME},
-		{"/rust/deps/", CONTAINS, CODE_RUNTIME},
-		{"library/std/", CONTAINS, CODE_RUNTIME},
-		{"library/core/", CONTAINS, CODE_RUNTIME},
-		{"library/alloc/", CONTAINS, CODE_RUNTIME},
-		{"node:", BEGINS, CODE_RUNTIME},
-		{"/usr/include/c++/", BEGINS, CODE_RUNTIME},
-		{"/usr/lib/gcc/", BEGINS, CODE_RUNTIME},
-		{"/usr/lib/nim/", BEGINS, CODE_RUNTIME},
-		{"/nim/lib/", CONTAINS, CODE_RUNTIME},
-		{"/lib/system/", CONTAINS, CODE_RUNTIME}, // Nim's own modules, in any installation
-		{"/lib/system.nim", CONTAINS, CODE_RUNTIME},
-		{"/libstdc++-v3/", CONTAINS, CODE_RUNTIME},
-		{"/_deps/", CONTAINS, CODE_LIBRARY},
-		{"/.conan", CONTAINS, CODE_LIBRARY},
-		{"/vcpkg/", CONTAINS, CODE_LIBRARY},
-		{"/usr/", BEGINS, CODE_LIBRARY},
-		{"/lib/", BEGINS, CODE_LIBRARY},
+		RULE(CONTAINS, LIBRARY, "/.cargo/registry/", "/.cargo/git/", "/node_modules/", "/.nimble/",
+				"/site-packages/", "/dist-packages/"),
+		RULE(BEGINS, RUNTIME, "/rustc/", "node:", "/usr/include/c++/", "/usr/lib/gcc/",
+				"/usr/lib/nim/"),
+		RULE(CONTAINS, RUNTIME, "/rust/deps/", "library/std/", "library/core/", "library/alloc/",
+				"/nim/lib/", "/lib/system/", "/lib/system.nim", // Nim's modules, anywhere
+				"/libstdc++-v3/"),
+		RULE(CONTAINS, LIBRARY, "/_deps/", "/.conan", "/vcpkg/"),
+		RULE(BEGINS, LIBRARY, "/usr/", "/lib/"),
 		// The C library, as its packages were built
-		{"./csu/", BEGINS, CODE_RUNTIME},
-		{"./elf/", BEGINS, CODE_RUNTIME},
-		{"./malloc/", BEGINS, CODE_RUNTIME},
-		{"./libio/", BEGINS, CODE_RUNTIME},
-		{"./nptl/", BEGINS, CODE_RUNTIME},
-		{"./stdlib/", BEGINS, CODE_RUNTIME},
-		{"./string/", BEGINS, CODE_RUNTIME},
-		{"./posix/", BEGINS, CODE_RUNTIME},
-		{"./iconv/", BEGINS, CODE_RUNTIME},
-		{"./intl/", BEGINS, CODE_RUNTIME},
-		{"./misc/", BEGINS, CODE_RUNTIME},
-		{"./sysdeps/", BEGINS, CODE_RUNTIME},
-		{"../sysdeps/", BEGINS, CODE_RUNTIME},
-		{"./build-tree/", BEGINS, CODE_RUNTIME},
+		RULE(BEGINS, RUNTIME, "./csu/", "./elf/", "./malloc/", "./libio/", "./nptl/", "./stdlib/",
+				"./string/", "./posix/", "./iconv/", "./intl/", "./misc/", "./sysdeps/",
+				"../sysdeps/", "./build-tree/"),
 };
 
 enum code owner_of_file(struct slice file) {
@@ -105,16 +86,10 @@ static const char *const runtime_modules[] = {"libc.so", "libc-2.", "libc.musl",
 		"libmimalloc.so", "libtcmalloc", "libheaptrack_preload.so", "linux-vdso", "["};
 
 static const struct rule module_paths[] = {
-		{"/lib-dynload/", CONTAINS, CODE_RUNTIME}, // Python's own extension modules
-		{"/node_modules/", CONTAINS, CODE_LIBRARY},
-		{"/site-packages/", CONTAINS, CODE_LIBRARY},
-		{"/dist-packages/", CONTAINS, CODE_LIBRARY},
-		{"/_deps/", CONTAINS, CODE_LIBRARY},
-		{"/.conan", CONTAINS, CODE_LIBRARY},
-		{"/vcpkg/", CONTAINS, CODE_LIBRARY},
-		{"/usr/lib", BEGINS, CODE_LIBRARY},
-		{"/usr/local/lib", BEGINS, CODE_LIBRARY},
-		{"/lib", BEGINS, CODE_LIBRARY},
+		RULE(CONTAINS, RUNTIME, "/lib-dynload/"), // Python's own extension modules
+		RULE(CONTAINS, LIBRARY, "/node_modules/", "/site-packages/", "/dist-packages/", "/_deps/",
+				"/.conan", "/vcpkg/"),
+		RULE(BEGINS, LIBRARY, "/usr/lib", "/usr/local/lib", "/lib"),
 };
 
 enum code owner_of_module(struct slice path) {
