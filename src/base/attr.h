@@ -2,6 +2,7 @@
 #pragma once
 /** Compiler extensions under names of our own. Only the recorder may also use them directly. */
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 #define ATTR_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
@@ -39,6 +40,17 @@ static inline void free_at(void *pointer) {
 		i < (n);                            \
 	})
 #define ALL(i, n, is_so) (!ANY(i, (n), !(is_so)))
+
+/** The same of what an iterator gives: `next` is asked for one more as long as that can matter. */
+#define SOME(next, is_so)        \
+	({                           \
+		bool so_ = false;        \
+		while (!so_ && (next)) { \
+			so_ = (is_so);       \
+		}                        \
+		so_;                     \
+	})
+#define EVERY(next, is_so) (!SOME((next), !(is_so)))
 
 /** The sum of a number over all i below n. */
 #define SUM(i, n, number)                               \

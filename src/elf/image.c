@@ -306,12 +306,8 @@ bool elf_symbols_next(struct elf_symbols *s, struct elf_symbol *out) {
 }
 
 bool elf_symbols_find(struct elf_symbols *s, const char *name, struct elf_symbol *out) {
-	while (elf_symbols_next(s, out)) {
-		if (out->section != SHN_UNDEF && strcmp(out->name, name) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return SOME(elf_symbols_next(s, out),
+			out->section != SHN_UNDEF && strcmp(out->name, name) == 0);
 }
 
 // ---- the text where the address is that a function returns

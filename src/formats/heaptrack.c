@@ -178,12 +178,7 @@ bool heaptrack_is_head(struct slice head) {
 		return false;
 	}
 	uint64_t number;
-	while (at < end) {
-		if (!read_number(&at, end, &number)) {
-			return false;
-		}
-	}
-	return true;
+	return EVERY(at < end, read_number(&at, end, &number));
 }
 
 /**

@@ -51,12 +51,7 @@ static bool fill(struct unpack *u, struct err *err) {
 
 /** Enough to know a member by its head, if there is so much. */
 static bool fill_head(struct unpack *u, struct err *err) {
-	while (u->in_end - u->in_at < HEAD_BYTES && !u->in_is_over) {
-		if (!fill(u, err)) {
-			return false;
-		}
-	}
-	return true;
+	return EVERY(u->in_end - u->in_at < HEAD_BYTES && !u->in_is_over, fill(u, err));
 }
 
 static enum packing packing_of(const uint8_t *at, size_t n) {

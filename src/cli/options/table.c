@@ -140,15 +140,9 @@ static const char *switch_value(char **argv) {
 static bool take_row(const struct option_row *row, void *options, int argc, char **argv,
 		struct err *err) {
 	const char *value = row->value == VALUE_SWITCH ? switch_value(argv) : optarg;
-	if (!row->take(options, row, value, err)) {
-		return false;
-	}
-	while (row->value == VALUE_SEVERAL && optind < argc && argv[optind][0] != '-') {
-		if (!row->take(options, row, argv[optind++], err)) {
-			return false;
-		}
-	}
-	return true;
+	return row->take(options, row, value, err) &&
+			EVERY(row->value == VALUE_SEVERAL && optind < argc && argv[optind][0] != '-',
+					row->take(options, row, argv[optind++], err));
 }
 
 bool options_parse(const struct option_table *table, void *options, int argc, char **argv,

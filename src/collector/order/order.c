@@ -244,13 +244,9 @@ bool order_finish(struct order *o, uint64_t now_ns, struct err *err) {
 	enum { IDLE_ROUNDS = 4, IDLE_MAX = 64 };
 	o->is_last = true;
 	o->n_idle = 0;
-	while (o->n_idle < IDLE_ROUNDS || (o->n_readers > 0 && o->n_idle < IDLE_MAX)) {
-		size_t n;
-		if (!order_round(o, now_ns, &n, err)) {
-			return false;
-		}
-	}
-	return true;
+	size_t n;
+	return EVERY(o->n_idle < IDLE_ROUNDS || (o->n_readers > 0 && o->n_idle < IDLE_MAX),
+			order_round(o, now_ns, &n, err));
 }
 
 // ---- begin and end

@@ -53,12 +53,8 @@ static bool has_name(const struct module_code *module, const char *beginning) {
 	struct elf_symbols symbols;
 	struct elf_symbol symbol;
 	(void)elf_symbols_init(&symbols, &module->image, SHT_SYMTAB);
-	while (elf_symbols_next(&symbols, &symbol)) {
-		if (find_is_code(&symbol) && strncmp(symbol.name, beginning, strlen(beginning)) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return SOME(elf_symbols_next(&symbols, &symbol),
+			find_is_code(&symbol) && strncmp(symbol.name, beginning, strlen(beginning)) == 0);
 }
 
 /** How many bytes before what it gives, or is given, the block begins. */

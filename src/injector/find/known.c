@@ -284,12 +284,7 @@ const struct known_function *find_known(const struct elf_symbol *symbol) {
 
 bool find_code(const struct module_code *module, const char *name, struct elf_symbol *out) {
 	struct elf_symbols symbols = elf_symbols_all(&module->image);
-	while (elf_symbols_find(&symbols, name, out)) {
-		if (find_is_code(out)) {
-			return true;
-		}
-	}
-	return false;
+	return SOME(elf_symbols_find(&symbols, name, out), find_is_code(out));
 }
 
 /** The address of an exported name; 0: it is not there. */
@@ -365,13 +360,9 @@ static bool is_stood_in_for(const struct module_code *m, const struct elf_symbol
 	struct elf_symbols symbols;
 	struct elf_symbol s;
 	(void)elf_symbols_init(&symbols, &m->image, SHT_DYNSYM);
-	while (elf_symbols_next(&symbols, &s)) {
-		if ((s.address == local->address || strcmp(s.name, local->name) == 0) && known_plain(&s) &&
-				!is_hidden(user, s.name)) {
-			return true;
-		}
-	}
-	return false;
+	return SOME(elf_symbols_next(&symbols, &s),
+			(s.address == local->address || strcmp(s.name, local->name) == 0) && known_plain(&s) &&
+					!is_hidden(user, s.name));
 }
 
 uint32_t find_own_allocator(const struct module_code *m,

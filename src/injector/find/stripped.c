@@ -172,17 +172,8 @@ static uint32_t find_execve(const struct code_map *m) {
 static bool is_whole(const struct malloc_parts *p) {
 	const uint32_t all[] = {p->int_free, p->munmap_chunk, p->int_malloc, p->int_realloc, p->malloc,
 			p->free, p->calloc, p->realloc};
-	for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
-		for (unsigned k = 0; k < i; k++) {
-			if (all[k] == all[i]) {
-				return false;
-			}
-		}
-		if (all[i] == CODE_NO_FUNCTION) {
-			return false;
-		}
-	}
-	return true;
+	return ALL(i, sizeof all / sizeof *all,
+			all[i] != CODE_NO_FUNCTION && ALL(k, i, all[k] != all[i]));
 }
 
 static bool recognize(const struct code_map *m, struct malloc_parts *p) {

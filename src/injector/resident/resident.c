@@ -118,15 +118,10 @@ static struct pending find_pending(const struct injector *in) {
 /** Is a thread there? Not if heaptrack was killed before it sent one, or in a forked child. */
 static bool is_on_errand(const struct injector *in, const struct pending *p) {
 	enum { BYTES = RESIDENT_ERRAND_AT + ERRAND_BYTES - RESIDENT_STACK_AT };
-	for (size_t i = 0; i < in->tracee.threads.n; i++) {
-		for (size_t k = 0; k < p->n; k++) {
-			if (regs_sp(&in->tracee.threads.items[i].regs) - (p->at[k] + RESIDENT_STACK_AT) <
-					BYTES) {
-				return true;
-			}
-		}
-	}
-	return false;
+	return ANY(i, in->tracee.threads.n,
+			ANY(k, p->n,
+					regs_sp(&in->tracee.threads.items[i].regs) - (p->at[k] + RESIDENT_STACK_AT) <
+							BYTES));
 }
 
 bool resident_await_errands(struct injector *in, struct err *err) {

@@ -43,12 +43,7 @@ static bool is_symbol_of(const struct symbol_entry *entry, const struct unit *un
 	struct die_ranges ranges;
 	struct die_range r;
 	die_ranges_init(&ranges, unit, die, facts);
-	while (entry && die_ranges_next(&ranges, &r)) {
-		if (r.start == entry->start) {
-			return true;
-		}
-	}
-	return false;
+	return SOME(entry && die_ranges_next(&ranges, &r), r.start == entry->start);
 }
 
 static bool has_mark(const char *symbol) {

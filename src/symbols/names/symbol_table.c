@@ -45,15 +45,11 @@ bool symbol_table_add(struct symbol_table *t, const struct elf_image *image,
 	if (!elf_symbols_init(&symbols, image, section_type)) {
 		return true;
 	}
-	while (elf_symbols_next(&symbols, &s)) {
-		if (s.name[0] && is_function(&s) && s.section != SHN_UNDEF &&
-				elf_section_at(image, s.section, &section) && section.flags & SHF_EXECINSTR &&
-				s.address - section.address < section.size &&
-				!add(t, &s, section.address + section.size)) {
-			return false;
-		}
-	}
-	return true;
+	return !SOME(elf_symbols_next(&symbols, &s),
+			s.name[0] && is_function(&s) && s.section != SHN_UNDEF &&
+					elf_section_at(image, s.section, &section) && section.flags & SHF_EXECINSTR &&
+					s.address - section.address < section.size &&
+					!add(t, &s, section.address + section.size));
 }
 
 /** Of two at one address, is `a` the one to be shown? */

@@ -204,12 +204,8 @@ static bool drop_oldest(struct trace_writer *w, struct err *err) {
 }
 
 static bool drop_over_budget(struct trace_writer *w, uint64_t more, struct err *err) {
-	while (w->first_kept < w->blocks.n && w->event_bytes + more > w->event_budget) {
-		if (!drop_oldest(w, err)) {
-			return false;
-		}
-	}
-	return true;
+	return EVERY(w->first_kept < w->blocks.n && w->event_bytes + more > w->event_budget,
+			drop_oldest(w, err));
 }
 
 static bool write_infos(struct trace_writer *w, struct err *err) {

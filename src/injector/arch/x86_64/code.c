@@ -44,12 +44,7 @@ static uint64_t place_meant(const struct instructions *d, bool is_call_only) {
 bool code_refers(struct function_code f, uint64_t address, bool is_call_only) {
 	struct instructions d;
 	instructions_begin(&d, &f, 0);
-	while (instructions_next(&d)) {
-		if (place_meant(&d, is_call_only) == address) {
-			return true;
-		}
-	}
-	return false;
+	return SOME(instructions_next(&d), place_meant(&d, is_call_only) == address);
 }
 
 /** Four bytes: a distance from what is behind them, or an address. */
@@ -119,14 +114,10 @@ bool code_reads_second(struct function_code f) {
 bool code_multiplies(struct function_code f) {
 	struct instructions d;
 	instructions_begin(&d, &f, 0);
-	while (instructions_next(&d)) {
-		bool has_constant = d.i.operand_count_visible == 3;
-		if (d.i.mnemonic == ZYDIS_MNEMONIC_MUL ||
-				(d.i.mnemonic == ZYDIS_MNEMONIC_IMUL && !has_constant)) {
-			return true;
-		}
-	}
-	return false;
+	return SOME(instructions_next(&d),
+			d.i.mnemonic == ZYDIS_MNEMONIC_MUL ||
+					(d.i.mnemonic == ZYDIS_MNEMONIC_IMUL &&
+							d.i.operand_count_visible != 3)); // without a constant
 }
 
 bool code_compares_first(struct function_code f, int64_t value) {

@@ -6,10 +6,10 @@
  * A system call's number and result are in rax; orig_rax is the number while the call is made.
  */
 
+#include "base/base.h"
 #include "wire/errand.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
@@ -75,12 +75,8 @@ static inline bool regs_is_interrupted(const struct user_regs_struct *regs) {
 			SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg, SYS_sendto, SYS_sendmsg, SYS_epoll_wait,
 			SYS_epoll_pwait, SYS_epoll_pwait2, SYS_rt_sigtimedwait, SYS_semop, SYS_semtimedop,
 			SYS_msgsnd, SYS_msgrcv, SYS_io_getevents, SYS_io_pgetevents, SYS_io_uring_enter};
-	for (size_t i = 0; i < sizeof repeatable / sizeof *repeatable; i++) {
-		if ((int64_t)regs->rax == -EINTR && regs->orig_rax == repeatable[i]) {
-			return true;
-		}
-	}
-	return false;
+	return (int64_t)regs->rax == -EINTR &&
+			ANY(i, sizeof repeatable / sizeof *repeatable, regs->orig_rax == repeatable[i]);
 }
 
 static inline void regs_repeat_call(struct user_regs_struct *regs) {

@@ -96,13 +96,9 @@ static bool is_padding(const uint8_t *bytes, size_t n) {
 	const struct function_code f = {bytes, n + INSTRUCTION_MAX, n, 0};
 	struct instructions d;
 	instructions_begin(&d, &f, 0);
-	while (d.at < n) {
-		if (!instructions_read(&d) ||
-				(d.i.mnemonic != ZYDIS_MNEMONIC_NOP && d.i.mnemonic != ZYDIS_MNEMONIC_INT3)) {
-			return false;
-		}
-	}
-	return true;
+	return EVERY(d.at < n,
+			instructions_read(&d) &&
+					(d.i.mnemonic == ZYDIS_MNEMONIC_NOP || d.i.mnemonic == ZYDIS_MNEMONIC_INT3));
 }
 
 /** Does the rest of the function jump into what is moved? */
@@ -110,13 +106,9 @@ static bool is_jumped_into(const struct function_code *f, size_t from, size_t to
 	uint64_t low = f->address + from, high = f->address + to;
 	struct instructions d;
 	instructions_begin(&d, f, 0);
-	while (d.at < f->size) {
-		uint64_t target;
-		if (!instructions_read(&d) || (is_branch(&d, &target) && target > low && target < high)) {
-			return true;
-		}
-	}
-	return false;
+	uint64_t target;
+	return SOME(d.at < f->size,
+			!instructions_read(&d) || (is_branch(&d, &target) && target > low && target < high));
 }
 
 /** Instructions from `start` on, until a jump fits or the function ends. NULL, or why not. */
