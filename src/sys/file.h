@@ -4,6 +4,8 @@
 
 #include "base/base.h"
 
+#include <dirent.h>
+
 /**
  * Up to `size` - 1 bytes of a small file (such as those of /proc) and a zero byte. Returns the
  * number of bytes, or -1 with errno set.
@@ -27,6 +29,16 @@ void file_close(int fd);
 #define CLOSED SCOPED_BY(file_close_at)
 static inline void file_close_at(const int *fd) {
 	file_close(*fd);
+}
+
+/** The same of a FILE or a DIR, or NULL. */
+#define CLOSED_FILE   SCOPED_BY(file_close_stream) FILE
+#define CLOSED_FOLDER SCOPED_BY(file_close_folder) DIR
+static inline void file_close_stream(FILE *const *stream) {
+	(void)(*stream ? fclose(*stream) : 0);
+}
+static inline void file_close_folder(DIR *const *folder) {
+	(void)(*folder ? closedir(*folder) : 0);
 }
 
 /** Write all `n` bytes at `offset`, with as many calls as needed. */

@@ -5,7 +5,6 @@
 #include "sys/file.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <stdarg.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -189,7 +188,7 @@ uint32_t process_pid_space(pid_t pid) {
 }
 
 size_t process_all(pid_t *out, size_t max) {
-	DIR *folder = opendir("/proc");
+	CLOSED_FOLDER *folder = opendir("/proc");
 	size_t n = 0;
 	struct dirent *entry;
 	while (folder && n < max && (entry = readdir(folder))) {
@@ -197,23 +196,17 @@ size_t process_all(pid_t *out, size_t max) {
 			out[n++] = (pid_t)strtol(entry->d_name, NULL, 10);
 		}
 	}
-	if (folder) {
-		(void)closedir(folder);
-	}
 	return n;
 }
 
 bool process_has_thread_inside(pid_t pid, pid_t tid) {
 	char path[64 + 256], text[4096];
 	(void)snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-	DIR *folder = opendir(path);
+	CLOSED_FOLDER *folder = opendir(path);
 	bool has_it = folder == NULL && access(path, F_OK) == 0;
 	for (struct dirent *entry; folder && !has_it && (entry = readdir(folder));) {
 		(void)snprintf(path, sizeof path, "/proc/%d/task/%.200s/status", (int)pid, entry->d_name);
 		has_it = file_read_small(path, text, sizeof text) > 0 && process_status_pid(text) == tid;
-	}
-	if (folder) {
-		(void)closedir(folder);
 	}
 	return has_it;
 }
@@ -282,7 +275,7 @@ bool process_link(pid_t pid, const char *link, char *out, size_t size) {
 size_t process_children(pid_t pid, pid_t *out, size_t max) {
 	char path[320], text[8192];
 	(void)snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-	DIR *tasks = opendir(path);
+	CLOSED_FOLDER *tasks = opendir(path);
 	if (!tasks) {
 		return 0;
 	}
@@ -301,6 +294,5 @@ size_t process_children(pid_t pid, pid_t *out, size_t max) {
 			out[n++] = (pid_t)child;
 		}
 	}
-	(void)closedir(tasks);
 	return n;
 }

@@ -112,7 +112,7 @@ bool smaps_take_line(struct smaps *out, char *line) {
 }
 
 static bool read_file(struct smaps *out, pid_t pid, const char *name) {
-	FILE *file = fopen(PROCESS_PATH(pid, "%s", name), "re");
+	CLOSED_FILE *file = fopen(PROCESS_PATH(pid, "%s", name), "re");
 	FREED char *line = NULL;
 	size_t room = 0;
 	bool ok = file != NULL;
@@ -120,11 +120,7 @@ static bool read_file(struct smaps *out, pid_t pid, const char *name) {
 		line[n - (line[n - 1] == '\n')] = '\0';
 		ok = smaps_take_line(out, line);
 	}
-	ok = ok && !ferror(file) && out->n > 0;
-	if (file) {
-		(void)fclose(file);
-	}
-	return ok;
+	return ok && !ferror(file) && out->n > 0;
 }
 
 bool smaps_read(struct smaps *out, pid_t pid) {

@@ -23,7 +23,7 @@ enum check_libc { CHECK_GLIBC, CHECK_MUSL, CHECK_OTHER_LIBC, CHECK_UNKNOWN_LIBC 
 static bool find_libc(pid_t pid, char out[PATH_MAX], bool *is_readable) {
 	char path[64], line[PATH_MAX + 128];
 	(void)snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
-	FILE *maps = fopen(path, "re");
+	CLOSED_FILE *maps = fopen(path, "re");
 	*is_readable = false;
 	*out = 0;
 	while (maps && !*out && fgets(line, sizeof line, maps)) {
@@ -34,9 +34,6 @@ static bool find_libc(pid_t pid, char out[PATH_MAX], bool *is_readable) {
 				strncmp(base, "libc.musl", 9) == 0 || strncmp(base, "ld-musl", 7) == 0) {
 			(void)snprintf(out, PATH_MAX, "%.*s", (int)strcspn(name, "\n"), name);
 		}
-	}
-	if (maps) {
-		(void)fclose(maps);
 	}
 	return *out != 0;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* Where control sockets are: from the most private place on; the abstract name always works. */
 #include "collector/control/protocol.h"
+#include "sys/file.h"
 #include "sys/process.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -77,7 +77,7 @@ int control_listen(struct control_place *place, pid_t pid) {
 // ---- all of this user
 
 static bool look_into(struct control_list *list, const struct control_place *folder, uid_t uid) {
-	DIR *dir = is_own(folder->name, uid) ? opendir(folder->name) : NULL;
+	CLOSED_FOLDER *dir = is_own(folder->name, uid) ? opendir(folder->name) : NULL;
 	bool ok = true;
 	for (struct dirent *e; ok && dir && (e = readdir(dir));) {
 		struct control_found found = {.owner = uid, .is_own = true};
@@ -87,14 +87,11 @@ static bool look_into(struct control_list *list, const struct control_place *fol
 			ok = vec_add(list, found);
 		}
 	}
-	if (dir) {
-		(void)closedir(dir);
-	}
 	return ok;
 }
 
 static bool look_at_abstract(struct control_list *list, uid_t uid) {
-	FILE *file = fopen("/proc/net/unix", "re");
+	CLOSED_FILE *file = fopen("/proc/net/unix", "re");
 	FREED char *line = NULL;
 	size_t size = 0;
 	bool ok = true;
@@ -105,15 +102,10 @@ static bool look_at_abstract(struct control_list *list, uid_t uid) {
 		if (name && sscanf(name, " @heaptrack-ctl-%u-%d", &owner, &found.pid) == 2 &&
 				owner == uid) {
 			abstract(&found.place, uid, found.pid);
-			bool is_known = false; // a connection has its listener's name
-			for (size_t i = 0; i < list->n; i++) {
-				is_known |= strcmp(list->items[i].place.name, found.place.name) == 0;
-			}
-			ok = is_known || vec_add(list, found);
+			// A connection has its listener's name
+			ok = ANY(i, list->n, strcmp(list->items[i].place.name, found.place.name) == 0) ||
+					vec_add(list, found);
 		}
-	}
-	if (file) {
-		(void)fclose(file);
 	}
 	return ok;
 }

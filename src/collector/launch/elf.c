@@ -8,6 +8,7 @@
 
 #include "collector/launch/parts.h"
 #include "injector/find.h"
+#include "sys/file.h"
 #include "sys/process.h"
 #include "wire/segment.h"
 
@@ -141,12 +142,11 @@ static bool is_preloaded(pid_t pid) {
 
 bool launch_exec_is_ours(pid_t pid, enum injector_start *start) {
 	struct launch_elf elf;
-	int fd = open(PROCESS_PATH(pid, "exe"), O_RDONLY | O_CLOEXEC);
+	CLOSED int fd = open(PROCESS_PATH(pid, "exe"), O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
 		return false;
 	}
 	launch_elf_read(&elf, fd);
-	(void)close(fd);
 	if (!elf.is_ours || elf.is_torn || elf.is_loader || elf.sanitizer) {
 		return false;
 	}

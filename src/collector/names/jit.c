@@ -77,7 +77,7 @@ static int open_if_dump(pid_t program, pid_t inside, const char *path) {
 static int open_mapped_dump(pid_t program, pid_t inside) {
 	char name[64];
 	(void)snprintf(name, sizeof name, "/jit-%d.dump\n", (int)inside);
-	FILE *maps = fopen(PROCESS_PATH(program, "maps"), "re");
+	CLOSED_FILE *maps = fopen(PROCESS_PATH(program, "maps"), "re");
 	FREED char *line = NULL;
 	size_t capacity = 0;
 	int fd = -1;
@@ -91,9 +91,6 @@ static int open_mapped_dump(pid_t program, pid_t inside) {
 		line[n - 1] = '\0';
 		(void)snprintf(whole, sizeof whole, "/proc/%d/root%s", (int)program, at);
 		fd = open_if_dump(program, inside, whole);
-	}
-	if (maps) {
-		(void)fclose(maps);
 	}
 	return fd;
 }

@@ -11,7 +11,6 @@
 #include "sys/file.h"
 #include "sys/process.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <unistd.h>
@@ -87,7 +86,7 @@ static int open_if_right(const char *path, const struct wire_module *module) {
 static int open_mapped(pid_t pid, const struct wire_module *module) {
 	char path[PATH_MAX];
 	(void)snprintf(path, sizeof path, "/proc/%d/map_files", (int)pid);
-	DIR *folder = opendir(path);
+	CLOSED_FOLDER *folder = opendir(path);
 	if (!folder) {
 		return -1;
 	}
@@ -101,7 +100,6 @@ static int open_mapped(pid_t pid, const struct wire_module *module) {
 			fd = open_if_right(path, module);
 		}
 	}
-	(void)closedir(folder);
 	return fd;
 }
 

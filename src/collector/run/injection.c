@@ -10,6 +10,7 @@
  *      │ ◄─────────────────────────── │ share, attach, let go ──►│ injected
  */
 #include "collector/run/parts.h"
+#include "sys/file.h"
 #include "sys/futex.h"
 
 #include <limits.h>
@@ -84,12 +85,11 @@ bool run_note_hooks(struct run *run, bool says_so, struct injector_report *repor
 }
 
 bool run_make_injected_segment(struct run *run, struct err *err) {
-	int fd = guardian_memory(&run->guardian, err);
+	CLOSED int fd = guardian_memory(&run->guardian, err);
 	if (fd < 0) {
 		return false;
 	}
 	bool ok = run_make_segment(run, 0, fd, err);
-	(void)close(fd);
 	if (ok) {
 		run->segment.header->program_pid = (uint32_t)run->program_inside;
 	}

@@ -96,7 +96,7 @@ static bool read_view(struct run *run, struct view *view) {
 
 /** Look at the memory now. False: that is not recorded, or impossible. */
 static bool look(struct run *run, enum rec_look_at at) {
-	struct view view = {0};
+	SCOPED(view) view = {0};
 	bool ok = run->records_mappings && read_view(run, &view);
 	// Else nobody has mapped what came just before; events may have to wait for another round
 	for (int i = 0; ok && i < LOOK_ROUNDS && (i == 0 || order_is_behind(run->order)); i++) {
@@ -107,7 +107,6 @@ static bool look(struct run *run, enum rec_look_at at) {
 		view_take_rss(&view, run->program);
 		ok = keep_look(run, &view, at, true);
 	}
-	view_finish(&view);
 	if (at == REC_AT_REQUEST || at == REC_AT_TRIGGER) {
 		run->last_events = 0; // it shall be in the file soon, also if nothing else happens
 		run->next_checkpoint_ns = 0;

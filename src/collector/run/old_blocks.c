@@ -24,16 +24,12 @@ static void take_blocks(struct old_heap *o, const struct heap_walk *w) {
 
 static void *work(void *user) {
 	struct old_heap *o = user;
-	struct process_space space;
-	struct heap_walk walk = {0};
+	SCOPED(process_space) space = {0};
+	SCOPED(heap_walk) walk = {0};
 	uint64_t start_ns = clock_now_ns();
-	if (process_space_read(&space, o->snapshot, NULL)) {
-		if (heap_walk(&walk, &space, o->snapshot)) {
-			take_blocks(o, &walk);
-		}
-		process_space_finish(&space);
+	if (process_space_read(&space, o->snapshot, NULL) && heap_walk(&walk, &space, o->snapshot)) {
+		take_blocks(o, &walk);
 	}
-	heap_walk_finish(&walk);
 	o->walk_ns = clock_now_ns() - start_ns;
 	atomic_store_explicit(&o->is_done, true, memory_order_release);
 	return NULL;

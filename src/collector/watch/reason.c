@@ -33,7 +33,7 @@ static const struct launch_elf *read_elf(struct reason_context *c, pid_t pid) {
 
 // The loader maps what is preloaded before the C library: once that is mapped, preloading is done
 enum reason_presence reason_presence(struct reason_context *c, pid_t pid) {
-	FILE *maps = fopen(PROCESS_PATH(pid, "maps"), "re");
+	CLOSED_FILE *maps = fopen(PROCESS_PATH(pid, "maps"), "re");
 	if (!maps) {
 		return errno == EACCES ? REASON_ABSENT : REASON_UNKNOWN;
 	}
@@ -48,7 +48,6 @@ enum reason_presence reason_presence(struct reason_context *c, pid_t pid) {
 			presence = REASON_ABSENT;
 		}
 	}
-	(void)fclose(maps);
 	const struct launch_elf *elf = presence == REASON_UNKNOWN ? read_elf(c, pid) : NULL;
 	bool loads_nothing = elf && elf->is_elf &&
 			(!elf->is_ours || (!elf->has_loader && !elf->is_loader));

@@ -213,7 +213,7 @@ static void tell_thread_caches(struct injector *in) {
 }
 
 bool injector_rescan(struct injector *in, struct err *err) {
-	struct process_space now;
+	SCOPED(process_space) now = {0};
 	if (!in->is_attached) {
 		return true;
 	}
@@ -225,7 +225,6 @@ bool injector_rescan(struct injector *in, struct err *err) {
 		return false;
 	}
 	uint64_t sum = injector_sum_of_modules(&now);
-	process_space_finish(&now);
 	if (sum == in->modules_sum) {
 		return true;
 	}

@@ -123,7 +123,7 @@ static bool check_relocations(const struct blob *b, const struct elf_image *imag
 
 bool blob_open(struct blob *b, const char *path, struct err *err) {
 	*b = (struct blob){0};
-	struct file_reader file;
+	SCOPED_BY(file_reader_close) struct file_reader file;
 	struct elf_image image;
 	size_t got;
 	uint8_t *bytes = NULL;
@@ -142,7 +142,6 @@ bool blob_open(struct blob *b, const char *path, struct err *err) {
 		free(bytes);
 		blob_close(b);
 	}
-	file_reader_close(&file);
 	return ok;
 }
 

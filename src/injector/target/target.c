@@ -78,10 +78,9 @@ bool injector_say_it_is_another(const struct injector *in, struct err *err) {
 bool injector_find_vdso(struct injector *in, uint64_t *clock, struct err *err) {
 	EACH(m, in->space.mappings) {
 		size_t n = m->end - m->start;
-		uint8_t *bytes = strcmp(m->name, "[vdso]") == 0 ? malloc(n) : NULL;
+		FREED uint8_t *bytes = strcmp(m->name, "[vdso]") == 0 ? malloc(n) : NULL;
 		struct elf_image image;
 		if (!bytes || !tracee_read(&in->tracee, m->start, bytes, n)) {
-			free(bytes);
 			continue;
 		}
 		const uint8_t *call = memmem(bytes, n, MACHINE_SYSTEM_CALL, sizeof MACHINE_SYSTEM_CALL);
@@ -93,7 +92,6 @@ bool injector_find_vdso(struct injector *in, uint64_t *clock, struct err *err) {
 				elf_symbols_find(&symbols, "__vdso_clock_gettime", &symbol)) {
 			*clock = m->start + symbol.address;
 		}
-		free(bytes);
 	}
 	if (!injector_runs_what_we_saw(in)) {
 		return injector_say_it_is_another(in, err);

@@ -2,6 +2,7 @@
 /* Mappings from /proc/PID/maps; each file with code is opened once for each place it is at. */
 #include "injector/space.h"
 
+#include "sys/file.h"
 #include "sys/process.h"
 
 #include <elf.h>
@@ -80,7 +81,7 @@ static bool is_segment(const struct elf_image *image, const struct smaps_area *m
 
 static bool open_module(struct module_code *module, const struct smaps_area *code, pid_t pid) {
 	struct stat st;
-	int fd = open_as_mapped(code, pid);
+	CLOSED int fd = open_as_mapped(code, pid);
 	if (fd < 0) {
 		return false;
 	}
@@ -90,7 +91,6 @@ static bool open_module(struct module_code *module, const struct smaps_area *cod
 		module->file = mmap(NULL, module->file_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
 		ok = module->file != MAP_FAILED;
 	}
-	(void)close(fd);
 	if (ok && elf_image_init(&module->image, slice_of(module->file, module->file_bytes), NULL) &&
 			is_segment(&module->image, code, true, NULL, &module->bias)) {
 		return true;

@@ -12,7 +12,6 @@
 #include "sys/file.h"
 #include "sys/process.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <linux/kcmp.h>
 #include <sys/ptrace.h>
@@ -147,7 +146,7 @@ static DIR *open_threads(const struct tracee *t, struct err *err) {
 
 /** Seize all that are not held yet. */
 static bool ask_all(struct tracee *t, bool *is_refused, struct err *err) {
-	DIR *folder = open_threads(t, err);
+	CLOSED_FOLDER *folder = open_threads(t, err);
 	if (!folder) {
 		return false;
 	}
@@ -156,7 +155,6 @@ static bool ask_all(struct tracee *t, bool *is_refused, struct err *err) {
 		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
 		ok = tid <= 0 || ask_family(t, t->pid, tid, is_refused);
 	}
-	(void)closedir(folder);
 	return ok || err_memory(err);
 }
 

@@ -12,7 +12,6 @@
 #include "sys/reader.h"
 #include "trace/trace.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -71,7 +70,7 @@ static void say_what_is_near(const char *name, struct err *err) {
 	const char *base = slash ? slash + 1 : name;
 	FREED char *folder = slash ? strndup(name, (size_t)(slash - name) + 1) : strdup(".");
 	struct near near[NEAR_MAX] = {0};
-	DIR *dir = folder ? opendir(folder) : NULL;
+	CLOSED_FOLDER *dir = folder ? opendir(folder) : NULL;
 	for (struct dirent *e; dir && (e = readdir(dir));) {
 		if (looks_like_recording(e->d_name)) {
 			consider(near, base, e->d_name);
@@ -87,9 +86,6 @@ static void say_what_is_near(const char *name, struct err *err) {
 				SLICE_ARG(buffer_view(&list)));
 	} else {
 		err_set(err, ERR_NOT_FOUND, "no such file, and no recording in that folder");
-	}
-	if (dir) {
-		(void)closedir(dir);
 	}
 }
 
@@ -181,12 +177,11 @@ static bool collect(DIR *dir, struct arena *arena, struct listing *out) {
 bool list_recordings(const char *folder, struct arena *arena, struct listing *out,
 		struct err *err) {
 	*out = (struct listing){0};
-	DIR *dir = opendir(folder);
+	CLOSED_FOLDER *dir = opendir(folder);
 	if (!dir) {
 		return err_system(err, errno, "%s", folder);
 	}
 	bool ok = collect(dir, arena, out) || err_memory(err);
-	(void)closedir(dir);
 	if (ok && out->n) {
 		qsort(out->items, out->n, sizeof *out->items, by_age);
 	}
@@ -202,7 +197,7 @@ static const char *temporary_folder(void) {
 
 /** A file without a name; -1: errno says why. */
 static int make_file(void) {
-	char *path;
+	FREED char *path = NULL;
 	if (asprintf(&path, "%s/heaptrack-stdin.XXXXXX", temporary_folder()) < 0) {
 		return -1;
 	}
@@ -210,7 +205,6 @@ static int make_file(void) {
 	if (fd >= 0) {
 		(void)unlink(path);
 	}
-	free(path);
 	return fd;
 }
 

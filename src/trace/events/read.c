@@ -107,7 +107,7 @@ static bool read_blocks(struct reading *reading, struct scan *scan, struct err *
 bool trace_read_events(const struct trace_source *src, const struct recording *r,
 		trace_each_events *each, void *user, struct err *err) {
 	struct reading reading = {.src = src, .r = r, .each = each, .user = user};
-	struct scan scan;
+	SCOPED(scan) scan;
 	if (!scan_file(&scan, src, BLOCK_MAX_BYTES, err)) {
 		return false;
 	}
@@ -116,6 +116,5 @@ bool trace_read_events(const struct trace_source *src, const struct recording *r
 			read_blocks(&reading, &scan, err);
 	buffer_finish(&reading.raw);
 	vec_finish(&reading.infos);
-	scan_finish(&scan);
 	return ok;
 }

@@ -279,7 +279,7 @@ bool trace_read(struct recording *out, struct trace_facts *facts, const struct t
 	bool ok = false;
 	bool may_change = true;
 	for (int looks = 0; !ok && may_change && looks < MAX_LOOKS; looks++) {
-		struct scan scan;
+		SCOPED(scan) scan;
 		if (!scan_file(&scan, src, l.max_bytes, err)) {
 			break;
 		}
@@ -289,7 +289,6 @@ bool trace_read(struct recording *out, struct trace_facts *facts, const struct t
 			tell_facts(facts, &scan);
 		}
 		may_change = scan.head.finished_bytes == 0 && scan.slots.n > 0;
-		scan_finish(&scan);
 	}
 	arena_finish(&l.memory);
 	buffer_finish(&l.piece);
