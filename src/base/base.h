@@ -21,4 +21,3 @@
 #include "base/vec.h"
 
 #include <inttypes.h>
-#include <stdio.h>

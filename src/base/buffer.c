@@ -4,7 +4,6 @@
 
 #include "base/large_pages.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 
 /** Grown from nothing at once to something large: where large pages begin. */
@@ -72,10 +71,7 @@ void buffer_printf(struct buffer *b, const char *fmt, ...) {
 }
 
 const char *format_text(char *out, size_t size, const char *fmt, ...) {
-	va_list args;
-	va_start(args, fmt);
-	(void)vsnprintf(out, size, fmt, args);
-	va_end(args);
+	(void)FORMAT_ARGS(out, size, fmt);
 	return out;
 }
 

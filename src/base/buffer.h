@@ -8,6 +8,9 @@
 #include "base/attr.h"
 #include "base/slice.h"
 
+#include <stdarg.h>
+#include <stdio.h>
+
 struct buffer {
 	uint8_t *data;
 	size_t size;
@@ -29,6 +32,16 @@ void buffer_sized(struct buffer *b, struct slice s); // varint length, then the 
 /** A text of less than `size` bytes, or as much of it as fits; it lasts as long as its block. */
 #define FORMAT(size, ...) format_text((char[size]){0}, (size), __VA_ARGS__)
 const char *format_text(char *out, size_t size, const char *fmt, ...) ATTR_PRINTF(3, 4);
+
+/** In a function of fmt and "...": put the text there, as snprintf does; its whole length. */
+#define FORMAT_ARGS(out, size, fmt)                      \
+	({                                                   \
+		va_list args_;                                   \
+		va_start(args_, fmt);                            \
+		int n_ = vsnprintf((out), (size), (fmt), args_); \
+		va_end(args_);                                   \
+		n_;                                              \
+	})
 
 enum { VARINT_MAX = 10 }; // bytes
 

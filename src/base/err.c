@@ -2,7 +2,8 @@
 /* Formats the message of an error, and what callers put in front of it. */
 #include "base/err.h"
 
-#include <stdarg.h>
+#include "base/buffer.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -11,10 +12,7 @@ bool err_set(struct err *err, enum err_code code, const char *fmt, ...) {
 		return false;
 	}
 	err->code = code;
-	va_list args;
-	va_start(args, fmt);
-	(void)vsnprintf(err->text, sizeof err->text, fmt, args);
-	va_end(args);
+	(void)FORMAT_ARGS(err->text, sizeof err->text, fmt);
 	return false;
 }
 
@@ -24,10 +22,7 @@ bool err_add(struct err *err, const char *fmt, ...) {
 	}
 	char old[sizeof err->text];
 	memcpy(old, err->text, sizeof old);
-	va_list args;
-	va_start(args, fmt);
-	int n = vsnprintf(err->text, sizeof err->text, fmt, args);
-	va_end(args);
+	int n = FORMAT_ARGS(err->text, sizeof err->text, fmt);
 	int left = (int)sizeof err->text - n - 3; // ": " and the zero
 	if (n >= 0 && left > 0) {
 		(void)snprintf(err->text + n, sizeof err->text - (size_t)n, ": %.*s", left, old);
@@ -40,10 +35,7 @@ bool err_system(struct err *err, int errnum, const char *fmt, ...) {
 		return false;
 	}
 	err->code = ERR_SYSTEM;
-	va_list args;
-	va_start(args, fmt);
-	int n = vsnprintf(err->text, sizeof err->text, fmt, args);
-	va_end(args);
+	int n = FORMAT_ARGS(err->text, sizeof err->text, fmt);
 	if (n >= 0 && (size_t)n < sizeof err->text) {
 		char text[128];
 		(void)snprintf(err->text + n, sizeof err->text - (size_t)n, ": %s",

@@ -5,7 +5,6 @@
 #include "base/visible.h"
 
 #include <errno.h>
-#include <stdarg.h>
 
 bool say_text(FILE *to, struct slice text) {
 	struct buffer shown = {0};

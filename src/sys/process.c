@@ -5,7 +5,6 @@
 #include "sys/file.h"
 
 #include <ctype.h>
-#include <stdarg.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -14,10 +13,7 @@
 const char *process_path(char out[PROCESS_PATH_MAX], pid_t pid, const char *fmt, ...) {
 	int n = pid ? snprintf(out, PROCESS_PATH_MAX, "/proc/%d/", (int)pid)
 				: snprintf(out, PROCESS_PATH_MAX, "/proc/self/");
-	va_list args;
-	va_start(args, fmt);
-	(void)vsnprintf(out + n, PROCESS_PATH_MAX - (size_t)n, fmt, args);
-	va_end(args);
+	(void)FORMAT_ARGS(out + n, PROCESS_PATH_MAX - (size_t)n, fmt);
 	return out;
 }
 

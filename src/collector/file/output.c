@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,10 +28,7 @@ enum {
 ATTR_PRINTF(2, 3)
 static void note(struct output *o, const char *fmt, ...) {
 	if (o->n_notes < OUTPUT_NOTES) {
-		va_list args;
-		va_start(args, fmt);
-		(void)vsnprintf(o->notes[o->n_notes++], sizeof o->notes[0], fmt, args);
-		va_end(args);
+		(void)FORMAT_ARGS(o->notes[o->n_notes++], sizeof o->notes[0], fmt);
 	}
 }
 

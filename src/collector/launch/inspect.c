@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -23,10 +22,7 @@ ATTR_PRINTF(5, 6)
 static bool say(struct launch *l, struct arena *arena, enum launch_verdict verdict, int status,
 		const char *fmt, ...) {
 	char text[PATH_MAX + 512];
-	va_list args;
-	va_start(args, fmt);
-	(void)vsnprintf(text, sizeof text, fmt, args);
-	va_end(args);
+	(void)FORMAT_ARGS(text, sizeof text, fmt);
 	l->verdict = verdict;
 	l->exit_status = status;
 	l->why = arena_text(arena, slice_of_text(text));

@@ -2,14 +2,9 @@
 /* Messages to the user, and single events on their way to the file. */
 #include "collector/run/parts.h"
 
-#include <stdarg.h>
-
 void run_say(struct run *run, const char *fmt, ...) {
 	char text[1024];
-	va_list args;
-	va_start(args, fmt);
-	(void)vsnprintf(text, sizeof text, fmt, args);
-	va_end(args);
+	(void)FORMAT_ARGS(text, sizeof text, fmt);
 	run->options->say(run->options->user, text);
 }
 

@@ -7,8 +7,6 @@
  */
 #include "symbols/files/files.h"
 
-#include <stdarg.h>
-
 struct search {
 	struct mapped_file *out;
 	struct slice build_id;
@@ -104,10 +102,7 @@ static bool find_by_build_id(struct search *s, const struct symbols_options *o) 
 ATTR_PRINTF(3, 4)
 static bool try_link(struct search *s, uint32_t crc, const char *fmt, ...) {
 	char path[4096];
-	va_list args;
-	va_start(args, fmt);
-	int n = vsnprintf(path, sizeof path, fmt, args);
-	va_end(args);
+	int n = FORMAT_ARGS(path, sizeof path, fmt);
 	if (n < 0 || (size_t)n >= sizeof path || !try_path(s, "%s", path)) {
 		return false;
 	}
