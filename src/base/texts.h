@@ -9,10 +9,10 @@
 
 #include "base/arena.h"
 #include "base/index.h"
+#include "base/vec.h"
 
 struct texts {
-	struct slice *items;
-	size_t n, capacity;
+	VEC(struct slice);
 	struct arena arena; // of the copies
 	struct index ids;
 	bool borrows; // set by the owner: texts outlive the struct, and no copies are made

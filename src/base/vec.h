@@ -7,7 +7,8 @@
  *   struct edge *e = vec_push(&edges);     // zeroed, or NULL if there is no memory
  *   bool ok = vec_add(&edges, (struct edge){1, 2});
  *
- * Pointers into items are valid until the next push.
+ * A VEC without a name in a struct makes that one a growing array. Pointers into items are valid
+ * until the next push.
  */
 
 #include "base/attr.h"

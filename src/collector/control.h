@@ -24,8 +24,7 @@ struct control_found {
 };
 
 struct control_list {
-	struct control_found *items;
-	size_t n, capacity;
+	VEC(struct control_found);
 };
 
 /** All sockets of this user. False: out of memory. vec_finish releases the list. */

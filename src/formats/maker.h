@@ -8,22 +8,16 @@
 
 #include "formats/profile.h"
 
-#define PROFILE_GROWING(type) \
-	struct {                  \
-		type *items;          \
-		size_t n, capacity;   \
-	}
-
 struct profile_maker {
 	struct arena *arena; // texts go here at once, tables when the profile is taken
 	struct profile head; // known, command, times: the caller's to fill; its tables stay empty
-	PROFILE_GROWING(struct slice) strings;
-	PROFILE_GROWING(struct profile_mapping) mappings;
-	PROFILE_GROWING(struct profile_frame) frames;
-	PROFILE_GROWING(struct profile_node) nodes;
-	PROFILE_GROWING(struct profile_sample) samples;
-	PROFILE_GROWING(struct profile_moment) moments;
-	PROFILE_GROWING(struct profile_life) lives;
+	VEC(struct slice) strings;
+	VEC(struct profile_mapping) mappings;
+	VEC(struct profile_frame) frames;
+	VEC(struct profile_node) nodes;
+	VEC(struct profile_sample) samples;
+	VEC(struct profile_moment) moments;
+	VEC(struct profile_life) lives;
 	struct index string_ids, mapping_ids, frame_ids, node_ids, sample_ids;
 	size_t most_items; // of each table; follows from the arena's limit
 	bool failed;

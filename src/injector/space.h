@@ -34,8 +34,7 @@ struct module_code {
 };
 
 struct modules_code {
-	struct module_code *items;
-	size_t n, capacity;
+	VEC(struct module_code);
 };
 
 /** Open all of `space`. What cannot be opened, or is no ELF file, is left out. */

@@ -74,8 +74,7 @@ struct listed {
 };
 
 struct listing {
-	struct listed *items;
-	size_t n, capacity;
+	VEC(struct listed);
 };
 
 /**

@@ -18,8 +18,7 @@ struct perf_map_entry {
 };
 
 struct perf_map_entries {
-	struct perf_map_entry *items;
-	size_t n, capacity;
+	VEC(struct perf_map_entry);
 };
 
 struct perf_map {

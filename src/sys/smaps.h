@@ -35,8 +35,7 @@ struct smaps_area {
 
 /** By rising address. A zeroed struct is empty. */
 struct smaps {
-	struct smaps_area *items;
-	size_t n, capacity;
+	VEC(struct smaps_area);
 	uint64_t rss_bytes; // of all of them
 	struct arena names;
 };
@@ -68,8 +67,7 @@ enum pagemap_how {
 
 /** By rising address, neighbours of one sort joined. A zeroed struct is empty. */
 struct pagemap {
-	struct pagemap_range *items;
-	size_t n, capacity;
+	VEC(struct pagemap_range);
 	enum pagemap_how how;
 	uint64_t skipped_bytes; // resident bytes of areas that were too large to read
 };

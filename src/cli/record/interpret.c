@@ -22,8 +22,7 @@
 #include <unistd.h>
 
 struct words {
-	const char **items;
-	size_t n, capacity;
+	VEC(const char *);
 };
 
 struct interpret_options {

@@ -33,8 +33,7 @@ struct wanted {
 };
 
 struct waiting {
-	struct wanted *items;
-	size_t n, capacity;
+	VEC(struct wanted);
 	uint64_t due_ns;
 	bool had_batch;
 };

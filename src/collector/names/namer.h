@@ -17,8 +17,7 @@
 struct namer;
 
 struct namer_frames {
-	struct rec_frame *items;
-	size_t n, capacity;
+	VEC(struct rec_frame);
 };
 
 struct namer *namer_create(struct modules *modules, struct texts *texts, struct err *err);

@@ -37,8 +37,7 @@ struct child {
 struct children {
 	pid_t program;
 	struct reason_context reason;
-	struct child *items;
-	size_t n, capacity;
+	VEC(struct child);
 	uint64_t last_ns, next_ns, next_search_ns;
 	uint64_t n_seen;   // announced, as of the last check
 	uint32_t n_living; // as of the last check

@@ -12,8 +12,7 @@
 #include <sys/types.h>
 
 struct samples {
-	struct rec_sample *items;
-	size_t n, capacity;
+	VEC(struct rec_sample);
 	uint64_t next_ns;                          // of the recording's time: when to take the next
 	uint64_t min_gap_ns;                       // doubles whenever the samples are thinned out
 	uint64_t peak_rss_bytes, peak_rss_time_ns; // by the kernel's high-water mark

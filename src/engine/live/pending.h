@@ -15,8 +15,7 @@ struct pending {
 };
 
 struct pendings {
-	struct pending *items; // from 1; items[0] is none
-	size_t n, capacity;
+	VEC(struct pending); // from 1; items[0] is none
 	uint32_t unused;
 };
 

@@ -15,8 +15,7 @@ struct entry { // of a table: an id, and the message it stands in
 };
 
 struct table {
-	struct entry *items;
-	size_t n, capacity;
+	VEC(struct entry);
 };
 
 struct reading {

@@ -72,15 +72,15 @@ static uint32_t depth_that_fits(const struct profile *p) {
 static void put_stack(struct buffer *out, const struct profile *p, const struct path *path,
 		uint32_t depth) {
 	SCOPED(buffer) text = {0};
-	uint32_t first = path->n > depth ? path->n - depth : 0;
+	size_t first = path->n > depth ? path->n - depth : 0;
 	if (first) {
-		buffer_printf(&text, "(%u frames left out);", first);
+		buffer_printf(&text, "(%zu frames left out);", first);
 	}
-	for (uint32_t i = first; i < path->n; i++) {
+	for (size_t i = first; i < path->n; i++) {
 		if (i > first) {
 			buffer_u8(&text, ';');
 		}
-		put_plain(&text, frame_function(p, p->nodes.items[path->nodes[i]].frame), ";");
+		put_plain(&text, frame_function(p, p->nodes.items[path->items[i]].frame), ";");
 	}
 	put_field(out, buffer_view(&text));
 	out->failed |= text.failed;
@@ -113,7 +113,7 @@ static void put_row(struct buffer *out, const struct profile *p, const struct pr
 
 static bool put_rows(struct buffer *out, const struct profile *p,
 		const struct profile_sample **base_of) {
-	SCOPED(path) path = {0};
+	SCOPED_BY(vec_release) struct path path = {0};
 	uint32_t depth = depth_that_fits(p);
 	bool ok = true;
 	for (int pass = 0; pass < 2; pass++) {

@@ -13,7 +13,7 @@ static void put_line(struct buffer *out, const struct profile *p, const struct p
 		if (i > 0) {
 			buffer_u8(out, ';');
 		}
-		struct slice name = profile_text(p, tree->nodes[path->nodes[i]].frame);
+		struct slice name = profile_text(p, tree->nodes[path->items[i]].frame);
 		put_plain(out, name.size ? name : slice_of_text("???"), ";");
 	}
 }
@@ -26,7 +26,7 @@ bool folded_encode(struct buffer *out, const struct profile *p, const struct wri
 				profile_value_name(value));
 	}
 	SCOPED(arena) scratch = {0};
-	SCOPED(path) path = {0};
+	SCOPED_BY(vec_release) struct path path = {0};
 	struct profile_tree tree;
 	struct tree_sums sums;
 	bool ok = profile_gather(p, profile_keys_by_function(p, &scratch), &scratch, &tree) &&

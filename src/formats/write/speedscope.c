@@ -58,7 +58,7 @@ static void put_samples(struct document *d, enum profile_value value, bool of_ba
 		d->failed |= !path_of(&d->path, p->nodes.items, s->node);
 		JSON_LIST(&d->j, NULL);
 		for (uint32_t k = 0; !d->failed && k < d->path.n; k++) {
-			json_number(&d->j, NULL, p->nodes.items[d->path.nodes[k]].frame - 1);
+			json_number(&d->j, NULL, p->nodes.items[d->path.items[k]].frame - 1);
 		}
 	}
 	json_close(&d->j);
@@ -106,6 +106,6 @@ bool speedscope_encode(struct buffer *out, const struct profile *p,
 	put_frames(&d);
 	put_profiles(&d, options->shown);
 	json_close(&d.j);
-	path_finish(&d.path);
+	vec_finish(&d.path);
 	return (!d.failed && !out->failed) || err_memory(err);
 }

@@ -35,28 +35,19 @@ void put_frame_place(struct buffer *out, const struct profile *p, uint32_t frame
 }
 
 bool path_of(struct path *path, const struct profile_node *nodes, uint32_t node) {
-	uint32_t n = 0;
+	size_t n = 0;
 	for (uint32_t at = node; at; at = nodes[at].parent) {
 		n++;
 	}
-	if (n > path->capacity) {
-		uint32_t *grown = realloc(path->nodes, sizeof *grown * n * 2);
-		if (!grown) {
-			return false;
-		}
-		path->nodes = grown;
-		path->capacity = n * 2;
+	path->n = 0;
+	if (!vec_reserve(path, n)) {
+		return false;
 	}
 	path->n = n;
 	for (uint32_t at = node; at; at = nodes[at].parent) {
-		path->nodes[--n] = at;
+		path->items[--n] = at;
 	}
 	return true;
-}
-
-void path_finish(struct path *path) {
-	free(path->nodes);
-	*path = (struct path){0};
 }
 
 bool sum_by_tree(const struct profile *p, const struct profile_tree *tree, enum profile_value value,

@@ -16,14 +16,11 @@ void put_frame_place(struct buffer *out, const struct profile *p, uint32_t frame
 
 /** The nodes of a stack, outermost first. */
 struct path {
-	uint32_t *nodes;
-	uint32_t n;
-	uint32_t capacity;
+	VEC(uint32_t);
 };
 
 /** Node 0 ends the walk. False: no memory. */
 bool path_of(struct path *path, const struct profile_node *nodes, uint32_t node);
-void path_finish(struct path *path);
 
 /** Sums of one value per gathered node and side. */
 struct tree_sums {

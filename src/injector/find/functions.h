@@ -25,8 +25,7 @@ struct found_function {
 
 /** One entry per address. */
 struct found_functions {
-	struct found_function *items;
-	size_t n, capacity;
+	VEC(struct found_function);
 };
 
 /** Does it allocate nothing, and is hooked for another reason? */

@@ -32,8 +32,7 @@ struct name {
 
 struct name_pool {
 	struct arena *arena; // of the answer
-	struct name_item *items;
-	size_t n, capacity;
+	VEC(struct name_item);
 	struct index index; // of (kind, text as it came)
 };
 

@@ -16,8 +16,7 @@ struct symbol_entry {
 };
 
 struct symbol_table {
-	struct symbol_entry *items;
-	size_t n, capacity;
+	VEC(struct symbol_entry);
 	bool is_nim; // there is a NimMain
 };
 

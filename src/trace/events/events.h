@@ -82,8 +82,7 @@ void events_finish(struct events_encoder *e);
 
 /** The table of infos that a file has, as far as read. */
 struct info_table {
-	struct info_row *items;
-	size_t n, capacity;
+	VEC(struct info_row);
 };
 
 bool infos_decode(struct info_table *infos, struct slice payload, struct err *err);

@@ -18,8 +18,7 @@ struct scan_slot {
 };
 
 struct scan_blocks {
-	struct scan_block *items;
-	size_t n, capacity;
+	VEC(struct scan_block);
 };
 
 struct scan {
