@@ -14,11 +14,11 @@ enum { N_TABLES = sizeof tables / sizeof *tables, ROWS_MAX = 128, WORDS_MAX = 16
 
 static size_t gather(const struct option_table *table, const struct option_row *rows[ROWS_MAX]) {
 	size_t n = 0;
-	for (size_t i = 0; i < table->n_sections; i++) {
-		for (size_t k = 0; k < table->sections[i].n_rows; k++) {
-			assert_true(n < ROWS_MAX);
-			rows[n++] = &table->sections[i].rows[k];
-		}
+	for (size_t i = 0; i < table->n_rows; i++) {
+		assert_true(n < ROWS_MAX);
+		assert_true(!table->rows[i].name != !table->rows[i].section);
+		rows[n] = &table->rows[i];
+		n += table->rows[i].name != NULL;
 	}
 	return n;
 }

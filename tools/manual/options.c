@@ -127,17 +127,14 @@ int main(int argc, char **argv) {
 		if (strcmp(argv[1], tables[i]->command) != 0) {
 			continue;
 		}
-		for (size_t k = 0; k < tables[i]->n_sections; k++) {
-			const struct option_section *section = &tables[i]->sections[k];
-			if (section->title) {
+		for (size_t k = 0; k < tables[i]->n_rows; k++) {
+			const struct option_row *row = &tables[i]->rows[k];
+			if (row->section) {
 				(void)fputs(".SS ", stdout);
-				put_chars(section->title, strlen(section->title) - 1); // without its ':'
+				put_chars(row->section, strlen(row->section) - 1); // without its ':'
 				(void)putchar('\n');
-			}
-			for (size_t n = 0; n < section->n_rows; n++) {
-				if (section->rows[n].help) {
-					put_row(tables[i]->command, &section->rows[n]);
-				}
+			} else if (row->help) {
+				put_row(tables[i]->command, row);
 			}
 		}
 		return EXIT_SUCCESS;

@@ -48,10 +48,6 @@ static const struct option_row rows[] = {
 		{"version", 'v', FLAG(wants_version), .help = "print the version"},
 };
 
-static const struct option_section sections[] = {OPTION_SECTION(NULL, rows,
-		.foot = "heaptrack_print --html OUT FILE writes the same page as one file that opens "
-				"anywhere.\n")};
-
 const struct option_table gui_option_table = {
 		.command = "heaptrack_gui",
 		.head = "Usage: heaptrack_gui [options] FILE\n"
@@ -60,8 +56,10 @@ const struct option_table gui_option_table = {
 				"\n"
 				"Shows a recording in the browser. Over ssh it prints the command that makes the "
 				"page reachable\nfrom your own machine. Ends when the last tab is closed.\n",
-		.sections = sections,
-		.n_sections = sizeof sections / sizeof *sections,
+		.rows = rows,
+		.n_rows = sizeof rows / sizeof *rows,
+		.foot = "heaptrack_print --html OUT FILE writes the same page as one file that opens "
+				"anywhere.\n",
 };
 
 /** False: `err` says what is wrong, with the word that is. */

@@ -39,12 +39,9 @@ static enum completes what_completes(const struct option_row *row) {
 /** Call `put` for each option of a table that the help mentions. */
 static void each_row(const struct option_table *table, FILE *to,
 		void (*put)(const struct option_table *, const struct option_row *, FILE *)) {
-	for (size_t i = 0; i < table->n_sections; i++) {
-		for (size_t k = 0; k < table->sections[i].n_rows; k++) {
-			const struct option_row *row = &table->sections[i].rows[k];
-			if (row->help) {
-				put(table, row, to);
-			}
+	for (size_t i = 0; i < table->n_rows; i++) {
+		if (table->rows[i].help) {
+			put(table, &table->rows[i], to);
 		}
 	}
 }

@@ -34,18 +34,19 @@ static void prepare(struct prepared *p, const struct option_table *table) {
 	}
 	*letter++ = ':'; // values that are missing are told apart from options that are unknown
 	p->n = 0;
-	for (size_t i = 0; i < table->n_sections; i++) {
-		for (size_t k = 0; k < table->sections[i].n_rows; k++) {
-			const struct option_row *row = &table->sections[i].rows[k];
-			check(p->n < ROWS_MAX);
-			int kind = getopt_kind(row->value);
-			p->names[p->n] = (struct option){row->name, kind, NULL, FIRST_ROW + p->n};
-			p->rows[p->n++] = row;
-			if (row->letter) {
-				*letter++ = row->letter;
-				for (int n = kind; n > 0; n--) { // required ':', optional '::'
-					*letter++ = ':';
-				}
+	for (size_t i = 0; i < table->n_rows; i++) {
+		const struct option_row *row = &table->rows[i];
+		if (!row->name) {
+			continue;
+		}
+		check(p->n < ROWS_MAX);
+		int kind = getopt_kind(row->value);
+		p->names[p->n] = (struct option){row->name, kind, NULL, FIRST_ROW + p->n};
+		p->rows[p->n++] = row;
+		if (row->letter) {
+			*letter++ = row->letter;
+			for (int n = kind; n > 0; n--) { // required ':', optional '::'
+				*letter++ = ':';
 			}
 		}
 	}
@@ -308,18 +309,16 @@ static void put_text(const char *text, int column, int at, FILE *to) {
 
 void options_put_help(const struct option_table *table, FILE *to) {
 	(void)fputs(table->head, to);
-	for (size_t i = 0; i < table->n_sections; i++) {
-		const struct option_section *section = &table->sections[i];
-		(void)fprintf(to, "\n%s%s", section->title ? section->title : "",
-				section->title ? "\n" : "");
-		for (size_t k = 0; k < section->n_rows; k++) {
-			const struct option_row *row = &section->rows[k];
-			if (row->help) {
-				put_text(row->help, TEXT_AT, put_names(row, to), to);
-			}
+	(void)fputs(table->rows[0].section ? "" : "\n", to);
+	for (size_t i = 0; i < table->n_rows; i++) {
+		const struct option_row *row = &table->rows[i];
+		if (row->section) {
+			(void)fprintf(to, "\n%s\n", row->section);
+		} else if (row->help) {
+			put_text(row->help, TEXT_AT, put_names(row, to), to);
 		}
-		if (section->foot) {
-			(void)fprintf(to, "\n%s", section->foot);
-		}
+	}
+	if (table->foot) {
+		(void)fprintf(to, "\n%s", table->foot);
 	}
 }

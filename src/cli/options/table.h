@@ -25,7 +25,7 @@ typedef bool option_taker(void *options, const struct option_row *row, const cha
 		struct err *err);
 
 struct option_row {
-	const char *name; // without the dashes
+	const char *name; // without the dashes; NULL: no option, but a section of the help begins
 	char letter;      // 0: none
 	enum option_value value;
 	bool ends;              // what follows is another command's
@@ -36,13 +36,8 @@ struct option_row {
 	option_taker *take;
 	size_t at; // of the field that it fills
 	int arg;   // for those of the command
-};
 
-struct option_section {
-	const char *title; // NULL: none. Ends with ':'
-	const struct option_row *rows;
-	size_t n_rows;
-	const char *foot; // NULL: none
+	const char *section; // title, ends with ':'
 };
 
 enum option_operands { OPERANDS_FILES, OPERANDS_PROGRAM, OPERANDS_NONE };
@@ -50,13 +45,11 @@ enum option_operands { OPERANDS_FILES, OPERANDS_PROGRAM, OPERANDS_NONE };
 struct option_table {
 	const char *command;
 	const char *head; // of the help: usage, and what it does
-	const struct option_section *sections;
-	size_t n_sections;
+	const struct option_row *rows;
+	size_t n_rows;
+	const char *foot;              // of the help; NULL: none
 	enum option_operands operands; // PROGRAM: what follows its name is the program's own
 };
-
-#define OPTION_SECTION(title_, rows_, ...) \
-	{ .title = (title_), .rows = (rows_), .n_rows = sizeof(rows_) / sizeof *(rows_), __VA_ARGS__ }
 
 extern const struct option_table heaptrack_option_table, print_option_table, gui_option_table,
 		interpret_option_table;

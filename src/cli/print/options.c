@@ -2,7 +2,7 @@
 /*
  * The options of heaptrack_print.
  *
- * A new option is a row of the table and a field in the header.
+ * A new option is a row of options.def and a field in the header.
  */
 #include "cli/print/options.h"
 
@@ -95,131 +95,10 @@ static bool take_csv(void *options, const struct option_row *row, const char *va
 #define EXPORT_TO   VALUE_NEEDED, .value_name = "OUT", .take = export_take_classic, AT(exports)
 #define SHOWS(what) .take = take_view, .arg = (what)
 
-static const struct option_row general[] = {
-		{"file", 'f', TEXT("FILE", file), .help = "the recording, if it is not the last argument"},
-		{"json", 0, FLAG(is_json), .help = "print JSON, with more detail"},
-		{"csv", 0, .take = take_csv, AT(exports), .help = "print one line per call stack, as CSV"},
-		{"limit", 0, VALUE_NEEDED, .value_name = "N", .take = take_limit, AT(limit),
-				.help = "sites per list in --json (default: 100) and with -d (12); 0 for all"},
-		{"full", 0, .take = option_take_choice, AT(layout), .arg = LAYOUT_CLASSIC,
-				.help = "print the long classic layout, with backtraces"},
-		{"help", 'h', .take = option_take_choice, AT(asked), .arg = PRINT_HELP, .ends = true,
-				.help = "print this help"},
-		{"version", 'v', .take = option_take_choice, AT(asked), .arg = PRINT_VERSION, .ends = true,
-				.help = "print the version"},
-};
-
-static const struct option_row page[] = {
-		{"html", 0, TEXT("OUT", html),
-				.help = "write all views as one HTML file that opens in any browser, offline; "
-						"with -d, including what changed"},
-		{"viewer", 0, TEXT("OUT", viewer),
-				.help = "write one HTML file that opens any recording dropped on it, offline"},
-		{"html-limit", 0, VALUE_NEEDED, .value_name = "SIZE", .take = option_take_size,
-				AT(html_limit),
-				.help = "limit the file to SIZE (e.g. 30M) by merging small stacks"},
-		{"redact", 0, FLAG(is_redacted),
-				.help = "leave out folders, arguments, the host name and linkage names"},
-		{"with-source", 0, FLAG(with_source),
-				.help = "include the source lines around the most expensive sites"},
-};
-
-static const struct option_row views[] = {
-		{"lens", 0, TEXT("LENS", lens),
-				.help = "select a part, as in the page's address: t=1.5-2.2&q=parse, t=peak, "
-						"m=kept&t=10%-end, focus=main&threads=worker. Metrics "
-						"(m=):" METRIC_NAMES_TEXT},
-		{"tree", 0, SHOWS(VIEW_TREE), .help = "callees, from main down"},
-		{"bottom-up", 0, SHOWS(VIEW_BOTTOM_UP), .help = "allocating functions and their callers"},
-		{"callers", 0, VALUE_NEEDED, .value_name = "FUNCTION", SHOWS(VIEW_CALLERS),
-				.help = "callers and callees of a function"},
-		{"stacks", 0, VALUE_NEEDED, .value_name = "SITE", SHOWS(VIEW_STACKS),
-				.help = "all call stacks attributed to a function"},
-		{"by", 0, VALUE_NEEDED, .value_name = "WHAT", .take = take_by,
-				.words = "function package module file site type thread tid size lifetime",
-				.help = "a list by function, package, module, file, site, type, thread, tid, "
-						"size or lifetime"},
-		{"timeline", 0, SHOWS(VIEW_TIMELINE), .help = "the heap over time"},
-		{"memory", 0, SHOWS(VIEW_MEMORY),
-				.help = "the parts of resident memory whenever they were looked at"},
-		{"depth", 0, VALUE_NEEDED, .value_name = "N", .take = option_take_number, AT(depth),
-				.help = "levels of callers in --json (default: 3)"},
-		{"fold", 0, VALUE_NEEDED, .value_name = "PATTERN", .take = take_fold,
-				.help = "functions, files or modules that are never named as a site; repeatable"},
-};
-
-static const struct option_row exports[] = {
-		{"export", 0, VALUE_NEEDED, .value_name = "NAME=OUT", .take = export_take, AT(exports),
-				.words = EXPORT_WORDS,
-				.help = "write another tool's format:" EXPORT_NAMES_TEXT
-						"; repeatable; OUT may be - (standard output)"},
-		{"print-flamegraph", 'F', EXPORT_TO, .help = "write collapsed stacks"},
-		{"flamegraph-cost-type", 0, VALUE_NEEDED, .value_name = "TYPE",
-				.take = export_take_cost_type, AT(exports),
-				.words = "allocations temporary leaked peak",
-				.help = "their cost: allocations (default), temporary, leaked or peak"},
-		{"print-massif", 'M', EXPORT_TO, .help = "write a file for ms_print"},
-		{"massif-threshold", 0, VALUE_NEEDED, .value_name = "PERCENT",
-				.take = export_take_threshold, AT(exports),
-				.help = "merge its branches below PERCENT (default: 1)"},
-		{"massif-detailed-freq", 0, VALUE_NEEDED, .value_name = "N", .take = option_take_number,
-				AT(exports.massif_detailed_every),
-				.help = "write a tree for every Nth snapshot (default: 2; 0: at the peak only)"},
-		{"print-histogram", 'H', EXPORT_TO, .help = "write allocation sizes and their counts"},
-};
-
-static const struct option_row comparing[] = {
-		{"diff", 'd', VALUE_NEEDED, .value_name = "BASE", .take = compare_take_base, AT(compare),
-				.help = "show what changed since BASE, which may be of another build"},
-		{"base-lens", 0, TEXT("LENS", compare.base_lens),
-				.help = "the part of BASE, if not the same as --lens; without -d, of FILE itself: "
-						"--base-lens t=mark:a-mark:b --lens t=mark:b-mark:c"},
-		{"fail-if", 0, VALUE_NEEDED, .value_name = "GATE", .take = compare_take_gate, AT(compare),
-				.help = "exit with status 3 if GATE holds; repeatable: 'peak>500M' 'never-freed>0' "
-						"'temporary>30%', and with -d 'allocations>+5%' 'peak>+10M'. "
-						"Numbers:" GATE_NAMES_TEXT
-						" peak-rss lost rss heap-free untouched unknown"},
-		{"markdown", 0, FLAG(compare.is_markdown), .help = "format for a pull request"},
-		{"junit", 0, TEXT("OUT", compare.junit), .help = "write the gates as JUnit XML"},
-};
-
-static const struct option_row classic[] = {
-		{"print-allocators", 'a', SECTION_OF(allocators),
-				.help = "most calls to allocation functions (1)"},
-		{"print-peaks", 'p', SECTION_OF(peaks), .help = "peak memory consumers (1)"},
-		{"print-leaks", 'l', SECTION_OF(leaks), .help = "memory that was never freed (0)"},
-		{"print-temporary", 'T', SECTION_OF(temporary), .help = "most temporary allocations (1)"},
-		{"merge-backtraces", 'm', SECTION_OF(merge_backtraces),
-				.help = "one entry per innermost function instead of per backtrace (1)"},
-		{"shorten-templates", 't', SECTION_OF(shorten_templates),
-				.help = "print template arguments as <> (1)"},
-		{"peak-limit", 'n', LENGTH_OF(peak_limit), .help = "entries per section (default: 10)"},
-		{"sub-peak-limit", 's', LENGTH_OF(sub_peak_limit),
-				.help = "backtraces per entry (default: 5)"},
-};
-
-static const struct option_row suppressing[] = {
-		{"suppressions", 0, TEXT("FILE", session.suppressions),
-				.help = "read further rules from FILE"},
-		{"disable-embedded-suppressions", 0, SWITCH(session.no_embedded),
-				.help = "ignore the rules built into the program"},
-		{"disable-builtin-suppressions", 0, SWITCH(session.no_built_in),
-				.help = "ignore heaptrack's own rules for system libraries"},
-		{"print-suppressions", 0, SWITCH(shows_suppressions),
-				.help = "print what each rule suppressed"},
-};
-
-static const struct option_section sections[] = {
-		OPTION_SECTION("General:", general),
-		OPTION_SECTION("Views, of everything or of a part (all available as --json):", views),
-		OPTION_SECTION("The web page:", page),
-		OPTION_SECTION("Other tools' formats (--lens selects a part, -d compares):", exports),
-		OPTION_SECTION("Comparing and judging (several FILEs or several -d are repeated runs, "
-					   "compared by their medians):",
-				comparing),
-		OPTION_SECTION("The classic layout, section by section (each takes 0 or 1):", classic),
-		OPTION_SECTION("Suppressing leaks (lines leak:PATTERN, as for LeakSanitizer):",
-				suppressing),
+#define SECTION(title) {.section = (title)},
+#define OPTION(...)    {__VA_ARGS__},
+static const struct option_row rows[] = {
+#include "cli/print/options.def"
 };
 
 const struct option_table print_option_table = {
@@ -229,8 +108,8 @@ const struct option_table print_option_table = {
 				"Shows where the memory of a recorded program went. Without options, a report of "
 				"about 70 lines:\ntotals, what held the peak, what was never freed, what was "
 				"temporary, what allocates most.\nFILE may be - (standard input).\n",
-		.sections = sections,
-		.n_sections = sizeof sections / sizeof *sections,
+		.rows = rows,
+		.n_rows = sizeof rows / sizeof *rows,
 };
 
 /** The recording, and with something to compare further ones. */

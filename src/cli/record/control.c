@@ -25,7 +25,6 @@ static const struct option_row rows[] = {
 				.help = "print the answers as lines of JSON"},
 		{"help", 'h', .take = option_take_flag, AT(wants_help), .help = "print this help"},
 };
-static const struct option_section sections[] = {OPTION_SECTION(NULL, rows)};
 static const struct option_table table = {
 		.command = "heaptrack --ctl",
 		.head = "Usage: heaptrack --ctl [PID|FILE] [status|look] [--json]\n"
@@ -33,8 +32,8 @@ static const struct option_table table = {
 				"Shows the recording in progress of the program with this PID, or to FILE; without "
 				"either, all\nrecordings of this user. \"look\" looks at the program's memory and "
 				"shows what RSS consists\nof; the look becomes part of the recording.\n",
-		.sections = sections,
-		.n_sections = sizeof sections / sizeof *sections,
+		.rows = rows,
+		.n_rows = sizeof rows / sizeof *rows,
 		.operands = OPERANDS_FILES,
 };
 

@@ -59,16 +59,14 @@ static const struct option_row rows[] = {
 		{"version", 'v', .take = option_take_flag, AT(wants_version), .help = "print the version"},
 };
 
-static const struct option_section sections[] = {OPTION_SECTION(NULL, rows)};
-
 const struct option_table interpret_option_table = {
 		.command = "heaptrack_interpret",
 		.head = "Usage: heaptrack_interpret [options] < RAW > INTERPRETED\n"
 				"       heaptrack --interpret FILE [options]\n"
 				"\n"
 				"Adds functions, files and lines to a recording that has addresses only.\n",
-		.sections = sections,
-		.n_sections = 1,
+		.rows = rows,
+		.n_rows = sizeof rows / sizeof *rows,
 };
 
 /** argv[0] is the command. */
