@@ -3,8 +3,8 @@
 /**
  * The metrics, by which a stack, a frame or a group can be weighed. Lens, reports, JSON, gates,
  * exports, manuals and the page ask these lists, and know no metric of their own. A new one takes a
- * line here and a row in lens/metrics.c; one that counts in a new way also its rule, in lens/scan.c
- * or lens.c and in web/src/data/query.ts.
+ * line here and a row in lens/metrics.def; one that counts in a new way also its rule, in
+ * lens/scan.c or lens.c and in web/src/data/query.ts.
  */
 
 #include <stdbool.h>
