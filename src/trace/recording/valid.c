@@ -67,33 +67,21 @@ static bool is_image(const struct recording *r, uint32_t image) {
 	return r->images.n == 0 || image <= r->images.n;
 }
 
-static bool modules_are_valid(const struct recording *r, struct err *why) {
+static bool code_is_valid(const struct recording *r, struct err *why) {
 	REFUSE_ROWS(r->modules, 0,
 			row->start > row->end || !is_string(r, row->path) || !is_string(r, row->package) ||
 					!is_string(r, row->suppressions) ||
 					row->build_id_bytes > sizeof row->build_id || !is_image(r, row->image) ||
 					row->has_symbols > 1 || row->has_lines > 1 || row->is_unresolved > 1,
 			"module %u is out of range", i)
-	return true;
-}
-
-static bool locations_are_valid(const struct recording *r, struct err *why) {
 	REFUSE_ROWS(r->locations, 0,
 			row->module >= r->modules.n || row->first_frame > r->frames.n ||
 					row->n_frames > r->frames.n - row->first_frame || row->is_exact > 1 ||
 					row->is_mark > 1,
 			"location %u is out of range", i)
-	return true;
-}
-
-static bool frames_are_valid(const struct recording *r, struct err *why) {
 	REFUSE_ROWS(r->frames, 0,
 			!is_string(r, row->function) || !is_string(r, row->symbol) || !is_string(r, row->file),
 			"frame %u: a string is out of range", i)
-	return true;
-}
-
-static bool nodes_are_valid(const struct recording *r, struct err *why) {
 	REFUSE_ROWS(r->nodes, 1, row->parent >= i, "node %u: its parent %u does not come before it", i,
 			row->parent)
 	REFUSE_ROWS(r->nodes, 1, row->location >= r->locations.n, "node %u: location %u is undefined",
@@ -336,12 +324,8 @@ static bool handovers_are_valid(const struct recording *r, struct err *why) {
 	return (!blocks.is_over && !bytes.is_over) || VIOLATION(why, "the handovers are too large");
 }
 
-static bool samples_are_valid(const struct recording *r, struct err *why) {
+static bool others_are_valid(const struct recording *r, struct err *why) {
 	REFUSE_ROWS(r->samples, 1, row->time_ns < row[-1].time_ns, "sample %u: time does not rise", i)
-	return true;
-}
-
-static bool processes_are_valid(const struct recording *r, struct err *why) {
 	REFUSE_ROWS(r->children, 0,
 			!is_string(r, row->name) || !is_string(r, row->exe) || row->is_fork > 1 ||
 					row->why >= REC_WHYS,
@@ -350,16 +334,8 @@ static bool processes_are_valid(const struct recording *r, struct err *why) {
 			!is_string(r, row->exe) || row->is_unrecorded > 1 || row->is_too_narrow > 1 ||
 					row->why >= REC_WHYS || (i && row->time_ns < row[-1].time_ns),
 			"image %u is out of range", i)
-	return true;
-}
-
-static bool marks_are_valid(const struct recording *r, struct err *why) {
 	REFUSE_ROWS(r->marks, 0, !is_string(r, row->name) || (i && row->time_ns < row[-1].time_ns),
 			"mark %u is out of range", i)
-	return true;
-}
-
-static bool allocators_are_valid(const struct recording *r, struct err *why) {
 	REFUSE_ROWS(r->allocators, 0,
 			!is_string(r, row->module) || !is_string(r, row->functions) || !is_string(r, row->why),
 			"allocator %u is out of range", i)
@@ -402,31 +378,31 @@ static bool ranges_are_valid(const struct recording *r, struct err *why) {
 
 static bool mapping_intervals_are_valid(const struct recording *r, struct err *why) {
 	uint32_t n = r->mapping_edges.n;
-	struct change *live = calloc(n + 2ul, sizeof *live); // what each edge changes
-	bool ok = live || err_memory(why);
-	for (uint32_t i = 0; ok && i < r->mapping_intervals.n; i++) {
-		const struct rec_interval *v = &r->mapping_intervals.items[i];
+	FREED struct change *live = calloc(n + 2ul, sizeof *live); // what each edge changes
+	if (!live) {
+		return err_memory(why);
+	}
+	EACH(v, r->mapping_intervals) {
 		uint32_t until = v->until == REC_NEVER ? n + 1 : v->until;
 		if (v->stack >= r->mappings.n || v->from > n || until < v->from || until > n + 1) {
-			ok = VIOLATION(why, "mapping interval %u is out of range", i);
-			break;
+			return VIOLATION(why, "mapping interval %td is out of range",
+					v - r->mapping_intervals.items);
 		}
 		live[v->from].bytes += v->bytes;
 		live[until].bytes -= v->bytes;
 		live[v->from].blocks += v->count;
 		live[until].blocks -= v->count;
 	}
-	for (uint32_t i = 0; ok && r->mapping_intervals.n > 0 && i < n; i++) {
+	for (uint32_t i = 0; r->mapping_intervals.n > 0 && i < n; i++) {
 		live[i + 1].bytes += live[i].bytes;
 		live[i + 1].blocks += live[i].blocks;
 		const struct rec_edge *e = &r->mapping_edges.items[i];
 		if (live[i].bytes != e->bytes || live[i].blocks != e->blocks ||
 				e->bytes > r->summary.mapped_peak_bytes) {
-			ok = VIOLATION(why, "mapping edge %u: the intervals do not add up to it", i);
+			return VIOLATION(why, "mapping edge %u: the intervals do not add up to it", i);
 		}
 	}
-	free(live);
-	return ok;
+	return true;
 }
 
 static bool mappings_are_valid(const struct recording *r, struct err *why) {
@@ -461,11 +437,9 @@ static bool looks_are_valid(const struct recording *r, struct err *why) {
 }
 
 bool recording_is_valid(const struct recording *r, struct err *why) {
-	return has_nones(r, why) && meta_is_valid(r, why) && modules_are_valid(r, why) &&
-			locations_are_valid(r, why) && frames_are_valid(r, why) && nodes_are_valid(r, why) &&
+	return has_nones(r, why) && meta_is_valid(r, why) && code_is_valid(r, why) &&
 			stacks_are_valid(r, why) && summary_is_valid(r, why) && edges_are_valid(r, why) &&
 			intervals_are_valid(r, why) && sizes_are_valid(r, why) && threads_are_valid(r, why) &&
-			handovers_are_valid(r, why) && samples_are_valid(r, why) &&
-			processes_are_valid(r, why) && marks_are_valid(r, why) &&
-			allocators_are_valid(r, why) && mappings_are_valid(r, why) && looks_are_valid(r, why);
+			handovers_are_valid(r, why) && others_are_valid(r, why) && mappings_are_valid(r, why) &&
+			looks_are_valid(r, why);
 }
