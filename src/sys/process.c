@@ -196,13 +196,12 @@ size_t process_all(pid_t *out, size_t max) {
 }
 
 bool process_has_thread_inside(pid_t pid, pid_t tid) {
-	char path[64 + 256], text[4096];
-	(void)snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-	CLOSED_FOLDER *folder = opendir(path);
-	bool has_it = folder == NULL && access(path, F_OK) == 0;
+	char text[4096];
+	CLOSED_FOLDER *folder = opendir(PROCESS_PATH(pid, "task"));
+	bool has_it = folder == NULL && access(PROCESS_PATH(pid, "task"), F_OK) == 0;
 	for (struct dirent *entry; folder && !has_it && (entry = readdir(folder));) {
-		(void)snprintf(path, sizeof path, "/proc/%d/task/%.200s/status", (int)pid, entry->d_name);
-		has_it = file_read_small(path, text, sizeof text) > 0 && process_status_pid(text) == tid;
+		const char *name = FORMAT(64, "task/%s/status", entry->d_name);
+		has_it = process_read(pid, name, text, sizeof text) > 0 && process_status_pid(text) == tid;
 	}
 	return has_it;
 }
@@ -236,9 +235,8 @@ static uint64_t stack_start(pid_t pid) {
 
 bool process_exe(pid_t pid, struct process_exe *out) {
 	enum { TRIES = 3 };
-	char path[64];
+	const char *path = PROCESS_PATH(pid, "exe");
 	struct process_exe after;
-	(void)snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
 	for (int i = 0; i < TRIES && process_exe_file(path, out); i++) {
 		uint64_t stack = stack_start(pid);
 		if (!process_exe_file(path, &after)) {
@@ -269,9 +267,8 @@ bool process_link(pid_t pid, const char *link, char *out, size_t size) {
 }
 
 size_t process_children(pid_t pid, pid_t *out, size_t max) {
-	char path[320], text[8192];
-	(void)snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-	CLOSED_FOLDER *tasks = opendir(path);
+	char text[8192];
+	CLOSED_FOLDER *tasks = opendir(PROCESS_PATH(pid, "task"));
 	if (!tasks) {
 		return 0;
 	}
@@ -281,8 +278,8 @@ size_t process_children(pid_t pid, pid_t *out, size_t max) {
 		if (!isdigit((unsigned char)task->d_name[0])) {
 			continue;
 		}
-		(void)snprintf(path, sizeof path, "/proc/%d/task/%s/children", (int)pid, task->d_name);
-		if (file_read_small(path, text, sizeof text) <= 0) {
+		const char *name = FORMAT(64, "task/%s/children", task->d_name);
+		if (process_read(pid, name, text, sizeof text) <= 0) {
 			continue;
 		}
 		char *at = text, *end;

@@ -21,9 +21,8 @@ enum check_libc { CHECK_GLIBC, CHECK_MUSL, CHECK_OTHER_LIBC, CHECK_UNKNOWN_LIBC 
 
 /** The file of the C library that is mapped in the process. False: `out` is "": there is none. */
 static bool find_libc(pid_t pid, char out[PATH_MAX], bool *is_readable) {
-	char path[64], line[PATH_MAX + 128];
-	(void)snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
-	CLOSED_FILE *maps = fopen(path, "re");
+	char line[PATH_MAX + 128];
+	CLOSED_FILE *maps = fopen(PROCESS_PATH(pid, "maps"), "re");
 	*is_readable = false;
 	*out = 0;
 	while (maps && !*out && fgets(line, sizeof line, maps)) {

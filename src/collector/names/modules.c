@@ -19,10 +19,8 @@ enum { HEAD_BYTES = 16 << 10 }; // segments and notes stand at the start of a fi
 
 void modules_init(struct modules *m, struct texts *texts, pid_t pid, const char *exe,
 		uint32_t max_open) {
-	char root[32];
 	*m = (struct modules){.texts = texts, .pid = pid, .exe = exe, .max_open = max_open};
-	(void)snprintf(root, sizeof root, "/proc/%d/root", (int)pid);
-	m->root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	m->root_fd = open(PROCESS_PATH(pid, "root"), O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
 static void give_up(struct modules *m, struct module_file *file) {
@@ -84,9 +82,7 @@ static int open_if_right(const char *path, const struct wire_module *module) {
 
 // What is mapped in that range, even if it was deleted or replaced since. Needs root's rights
 static int open_mapped(pid_t pid, const struct wire_module *module) {
-	char path[PATH_MAX];
-	(void)snprintf(path, sizeof path, "/proc/%d/map_files", (int)pid);
-	CLOSED_FOLDER *folder = opendir(path);
+	CLOSED_FOLDER *folder = opendir(PROCESS_PATH(pid, "map_files"));
 	if (!folder) {
 		return -1;
 	}
@@ -96,8 +92,7 @@ static int open_mapped(pid_t pid, const struct wire_module *module) {
 		uint64_t start, end;
 		if (sscanf(entry->d_name, "%" SCNx64 "-%" SCNx64, &start, &end) == 2 &&
 				start >= module->start && end <= module->end) {
-			(void)snprintf(path, sizeof path, "/proc/%d/map_files/%s", (int)pid, entry->d_name);
-			fd = open_if_right(path, module);
+			fd = open_if_right(PROCESS_PATH(pid, "map_files/%s", entry->d_name), module);
 		}
 	}
 	return fd;

@@ -13,13 +13,11 @@
 
 /** The file that the process runs. NULL: it is gone, or (errno is EACCES) of another user. */
 static const struct launch_elf *read_elf(struct reason_context *c, pid_t pid) {
-	char path[64];
 	struct process_exe file;
 	if (process_exe(pid, &file) && process_is_same_file(&c->file, &file)) {
 		return &c->elf;
 	}
-	(void)snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
-	CLOSED int fd = open(path, O_RDONLY | O_CLOEXEC);
+	CLOSED int fd = open(PROCESS_PATH(pid, "exe"), O_RDONLY | O_CLOEXEC);
 	struct stat s;
 	if (fd < 0) {
 		return NULL;

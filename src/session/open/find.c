@@ -14,19 +14,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/** NULL: no memory. Not by asprintf, where gcc 12 with sanitizers warns of a null pointer. */
-static char *with_suffix(const char *name, const char *suffix) {
-	size_t n = strlen(name), n_suffix = strlen(suffix);
-	char *path = malloc(n + n_suffix + 1);
-	if (path) {
-		memcpy(path, name, n);
-		memcpy(path + n, suffix, n_suffix + 1);
-	}
-	return path;
-}
 
 static bool looks_like_recording(const char *file) {
 	struct slice name = slice_of_text(file);
@@ -113,14 +103,10 @@ static bool is_meant(const char *name, const char *with_suffix) {
 char *find_recording(const char *name, struct err *err) {
 	static const char *const suffixes[] = {".zst", ".gz", ""};
 	for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-		char *path = with_suffix(name, suffixes[i]);
-		if (!path) {
-			return err_memory_null(err);
-		}
+		const char *path = FORMAT(PATH_MAX + 1, "%s%s", name, suffixes[i]);
 		if (*suffixes[i] ? is_meant(name, path) : access(path, F_OK) == 0) {
-			return path;
+			return strdup(path) ?: err_memory_null(err);
 		}
-		free(path);
 	}
 	say_what_is_near(name, err);
 	(void)err_add(err, "%s", name);
