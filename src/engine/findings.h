@@ -50,6 +50,3 @@ bool findings_make(struct findings *out, const struct recording *r, const struct
 
 /** The number of that name, or 0. */
 uint64_t finding_number(const struct finding *f, const char *name);
-
-/** A block that a runtime keeps for itself (stdio's buffers, the loader's tables). */
-bool stack_is_noise(const struct recording *r, const struct names *n, uint32_t stack);

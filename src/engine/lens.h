@@ -135,6 +135,13 @@ static inline uint64_t lens_weight(const struct lens *l, const struct lens_costs
 	return lens_metric_weight(l->metric, c);
 }
 
+/** Whom a stack is listed under: by what was never freed, who keeps it. */
+static inline const struct name *lens_site(const struct lens *l, const struct names *n,
+		uint32_t node) {
+	bool is_kept = lens_metrics[l->metric].rule == METRIC_NEVER_FREED;
+	return is_kept ? names_keeper(n, node) : names_site(n, node);
+}
+
 struct lens_result {
 	struct lens_costs *stacks; // one per rec_stack; zero where the lens leaves it out
 	struct lens_costs total;   // of them

@@ -63,11 +63,17 @@ bool names_is_of_nim(const struct names *n);
 const struct name *names_site(const struct names *n, uint32_t node);
 
 /**
- * The frame that a stack's costs are its own of, in lists by function, package, module or file: the
- * one it is named after; where that is a module, the innermost of its frames. NULL for the empty
- * stack.
+ * Who has the blocks of a stack that are never freed: its site, or the module of a runtime's
+ * function that keeps what it allocates, whoever called it (stdio's buffers, the loader's tables).
  */
-const struct name *names_site_frame(const struct names *n, uint32_t node);
+const struct name *names_keeper(const struct names *n, uint32_t node);
+
+/**
+ * The frame that a stack's costs are its own of, in lists by function, package, module or file:
+ * `site`, one of the two above; where that is a module, the innermost of its frames. NULL for the
+ * empty stack.
+ */
+const struct name *names_site_frame(const struct names *n, uint32_t node, const struct name *site);
 
 /**
  * What stands in a sentence for a frame without a name, whose address says nothing to its reader:

@@ -21,8 +21,6 @@ bool rank_stacks(const struct recording *r, enum lens_metric metric, struct aren
 struct site_ranking {
 	struct part *sites; // heaviest first
 	uint32_t n;
-	struct lens_costs noise; // LENS_NEVER_FREED: what runtimes keep for themselves, whoever called
-							 // them (stack_is_noise); in no site, but in the total
 	struct lens_costs total;
 };
 

@@ -326,7 +326,7 @@ def judge_tables(referee, tables):
                 continue
             total += int(form[4].replace(",", ""))
             is_site = not form[1].startswith(("…", "(the runtime"))
-            if is_site and metric != "never-freed" and (form[2], form[4]) not in parts:
+            if is_site and (form[2], form[4]) not in parts:
                 wrong.append(f"text: no site of {metric} has {form[2]} in {form[4]}: {row}")
         if total != n:
             wrong.append(f"text: the rows of {metric} sum to {total:,}, counted {n:,}")
@@ -379,6 +379,25 @@ def judge_page(referee):
     noise = facts["noise_bytes"]
     if noise > counted["never_freed_bytes"]:
         wrong.append(f"page: the runtime keeps {noise} B of {counted['never_freed_bytes']} B")
+    return wrong
+
+
+def judge_lists(referee):
+    """The page lists what --by site does, which is held against the rows of the text; and of all blocks."""
+    r, counted, wrong = referee.recorded, referee.totals, []
+    n_left = counted["never_freed_blocks"] - counted["suppressed_blocks"]
+    all_blocks = {"peak": counted["peak_blocks"], "never-freed": n_left, "temporary": counted["temporary"],
+                  "allocations": len(r.blocks)}
+    for metric, listed in referee.report["listed"].items():
+        said = collections.defaultdict(lambda: [0, 0])
+        for part in referee.naming.parts(metric):
+            if part["blocks"]:
+                label = "" if part["label"] == "(no stack)" else part["label"]
+                said[label] = [said[label][0] + part["bytes"], said[label][1] + part["blocks"]]
+        differ = sorted(name for name in {*said, *listed} if said.get(name) != listed.get(name))
+        wrong += [f"page: by {metric}, {name} has {listed.get(name)}, and by the text {said.get(name)}" for name in differ[:3]]
+        if sum(blocks for _, blocks in listed.values()) != all_blocks[metric]:
+            wrong.append(f"page: the rows of {metric} do not sum to {all_blocks[metric]:,}")
     return wrong
 
 

@@ -9,15 +9,11 @@ its figures must be; documents.py every number of --json, every line of the text
 a number that they do not know is an error. Prints what is wrong; exit status 0: nothing is.
 """
 
-import base64
 import bisect
-import json
 import os
 import re
-import struct
 import sys
 import tempfile
-import zlib
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -26,6 +22,7 @@ import documents
 import quality_lines
 import sentences
 from naming import Frames, Naming, ask
+from pages import LISTED, Page
 from recorded import Recorded
 
 
@@ -52,7 +49,8 @@ class Referee:
             self.judge_place(finding)
         for line in self.report["json"]["quality"]["sentences"]:
             self.wrong += quality_lines.judge_quality(self, line)
-        for judge in (documents.judge_json, documents.judge_text, documents.judge_page, documents.judge_first_screen):
+        for judge in (documents.judge_json, documents.judge_text, documents.judge_page,
+                      documents.judge_lists, documents.judge_first_screen):
             self.wrong += judge(self)
         self.judge_agreement()
         return self.wrong
@@ -103,33 +101,13 @@ class Referee:
                 self.wrong.append(f"says what was not measured: {finding['text']}")
 
 
-def facts_of(page):
-    """The facts that a page has within it: docs/page-format.md."""
-    data = base64.b64decode(re.search(r'id="profile"[^>]*>([^<]*)<', page)[1])
-    size, packed = struct.unpack_from("<QQ", data, 12)
-    part = zlib.decompress(data[28:28 + packed], -15)
-    assert len(part) == size
-    at = 0
-    while at < len(part):
-        number, at, length, shift = part[at], at + 1, 0, 0
-        while True:
-            byte, at = part[at], at + 1
-            length, shift = length | (byte & 0x7f) << shift, shift + 7
-            if byte < 0x80:
-                break
-        if number == 1:
-            return json.loads(part[at:at + length])
-        at += length
-    raise ValueError("the page has no facts")
-
-
 def report_of(path, build):
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "page.html"
         ask(build, path, "--html", page)
-        facts = facts_of(page.read_text(encoding="utf-8"))
-    return {"json": Frames(build, path).ask(), "text": ask(build, path),
-            "full": ask(build, path, "--full"), "facts": facts}
+        page = Page(page.read_text(encoding="utf-8"))
+    return {"json": Frames(build, path).ask(), "text": ask(build, path), "full": ask(build, path, "--full"),
+            "facts": page.facts, "listed": {metric: page.listed(metric) for metric in LISTED}}
 
 
 def main():

@@ -585,6 +585,8 @@ PLANTED = {
     "json-point-count": counter("timeline", 5, "allocations"),
     "json-pid": counter("program", "pid"),
     "losses": lost,
+    "facts-list": lambda report: report["listed"]["never-freed"].update(main=[864, 1]),
+    "facts-list-bytes": lambda report: report["listed"]["peak"].update(remember=[864, 1]),
     "facts-verdict": fact("verdict", "incomplete: 1 event lost"),
     "facts-noise": fact("noise_bytes", 1 << 40),
     "facts-findings": fact("findings", []),

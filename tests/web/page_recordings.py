@@ -77,6 +77,25 @@ int main(void) {
 }
 """
 
+KEEPING = r"""
+#include <locale.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+static void *volatile kept[10];
+__attribute__((noinline)) static void keep(int i) { kept[i] = malloc(100); }
+static void *work(void *none) { return none; }
+__attribute__((noinline)) static void start(pthread_t *t) { (void)!pthread_create(t, NULL, work, NULL); puts("started"); }
+int main(void) {
+	pthread_t t;
+	setlocale(LC_ALL, "C.UTF-8");
+	start(&t);
+	pthread_join(t, NULL);
+	for (int i = 0; i < 10; i++) { keep(i); }
+	return 0;
+}
+"""
+
 GROWING = r"""
 #include <stdlib.h>
 #include <unistd.h>
@@ -167,6 +186,7 @@ class Recordings:
             "started": lambda: ["sh", "-c", f"{self.compiled('program', PROGRAM, '-g')} more; true"],
             "before": lambda: [self.compiled("program", PROGRAM, "-g")],
             "marked": lambda: [self.compiled("marked", MARKED, "-g", f"-I{INCLUDE}")],
+            "keeping": lambda: [self.compiled("keeping", KEEPING, "-g", "-pthread")],
             "recursive": lambda: [self.compiled("recursive", RECURSIVE, "-g", "-O0")],
             "threads": lambda: [self.build / "tests/victims/many_threads", "exchange", "2000"],
             "events": lambda: ["--events", self.build / "tests/victims/many_threads", "exchange", "500"],

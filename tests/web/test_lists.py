@@ -13,7 +13,9 @@ GROUPS = ["function", "package", "module", "file"]
 
 
 def ask_list(build, file, lens, *options):
-    said = subprocess.run([build / "heaptrack_print", "--lens", lens, *options, file],
+    """Without a lens: the report."""
+    about = ("--lens", lens) if lens else ()
+    said = subprocess.run([build / "heaptrack_print", *about, *options, file],
                           capture_output=True, text=True, timeout=300, check=True).stdout
     return said
 
@@ -47,3 +49,53 @@ def test_threads_and_sizes(build, pages, modules):
         said = json.loads(ask_list(build, recording, "m=bytes", "--by", what, "--json", "--limit", "0"))
         parts = sorted([p[key], p["blocks"], p["bytes"]] for p in said["parts"] if p.get(key) and p["blocks"])
         assert sorted(row for row in mine[what] if row[0] and row[1]) == parts and parts, what
+
+
+TITLES = {"PEAK": "peak", "NEVER FREED": "never-freed", "TEMPORARY": "temporary", "ALLOCATIONS": "allocations"}
+
+
+def tables_of(text):
+    """{metric: (rows of (name, bytes, share, blocks), of how many)}, as the report prints them."""
+    found, rows = {}, []
+    for line in text.splitlines():
+        title = re.match("|".join(TITLES), line)
+        form = re.fullmatch(r"  (.*?)(?:  .*)? +([\d.]+[KMGT]?) +(\d+) +([\d,]+)", line)
+        if title:
+            found[TITLES[title[0]]] = rows = []
+        elif form:
+            rows.append(form.groups())
+    return found
+
+
+def is_same(mine, theirs):
+    """A row of the report, whose name may be cut and whose "1.2K" is "1.2 kB", and one of the page."""
+    function, first, _, second = theirs[:4]
+    size, number = (first, second) if first.endswith("B") else (second, first)
+    names = [re.sub(r"<[^<>]*>", "", name) for name in (function, mine[0])]
+    is_named = re.fullmatch(re.escape(names[1]).replace("…", ".*"), names[0].replace("…", ""))
+    return is_named and number == mine[3] and \
+        size.removesuffix("B").replace(" ", "").upper() == mine[1].upper()
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", [*EIGHT, "threads", "keeping"])
+def test_the_tables_of_the_overview_are_those_of_the_report(name, build, pages, browse):
+    if name == "empty":
+        pytest.skip("nothing was allocated")
+    seen = browse("tables.mjs", pages.page(name).as_uri())
+    assert not seen["wrong"], seen["wrong"]
+    report = tables_of(ask_list(build, pages.recording(name), ""))
+    assert {"peak"} <= set(report) <= set(seen["tables"])
+    for metric, mine in report.items():
+        theirs, below = seen["tables"][metric]["rows"], seen["tables"][metric]["below"]
+        functions, runtime = ([row for row in mine if row[0].startswith("(the runtime") is is_so] for is_so in (False, True))
+        more = [int(row[0].split()[1]) for row in functions if row[0].startswith("… ")]
+        shown = [row for row in functions if not row[0].startswith("… ")]
+        own = [row for row in theirs if row[0].startswith("(the runtime")]
+        also = re.match(r"… ([\d,]+) more", below)
+        assert len(theirs) - len(own) + int(also[1].replace(",", "") if also else 0) == len(shown) + sum(more), (metric, mine, theirs)
+        assert len(own) == len(runtime) and all(map(is_same, runtime, own)), (metric, runtime, own)
+        lost = [row for row in shown[:10] if not any(is_same(row, other) for other in theirs)]
+        assert not lost, (metric, lost, theirs)
+    if name == "keeping":
+        assert "start" not in str(report["never-freed"]) and "keep" in str(report["never-freed"]), report

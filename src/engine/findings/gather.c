@@ -10,34 +10,6 @@
 
 enum { LARGEST = 16 }; // per order
 
-static bool is_noisy_function(const struct name *f) {
-	static const char *const noisy[] = {"_IO_", "_dl_", "__nss", "__gconv", "_nl_", "setlocale",
-			"tzset", "__tz", "__new_exitfn", "allocate_dtv", "allocate_stack",
-			"__cxa_thread_atexit", "__cxa_get_globals", "_dlerror", "__libc_alloc_buffer",
-			"std::locale", "std::io::stdio", "std::rt::", "std::thread::", "std::sys",
-			"<std::io::stdio", "call_init"};
-	const bool is_internal = starts_with(f->function, "__GI_"); // the C library's own entrance
-	const size_t skipped = is_internal ? sizeof "__GI_" - 1 : 0;
-	const struct slice name = slice_of(f->function.data + skipped, f->function.size - skipped);
-	return STARTS_WITH_ANY(name, noisy) || starts_with(path_base(f->module), "ld-");
-}
-
-bool stack_is_noise(const struct recording *r, const struct names *n, uint32_t stack) {
-	uint32_t node = r->stacks.items[stack].node;
-	const struct name *site = names_site(n, node);
-	if (!site || site->is_runtime) {
-		return true;
-	}
-	struct stack_walk w = stack_walk_init(r, n, node);
-	const struct name *f;
-	while ((f = stack_walk_next(&w)) && f != site) {
-		if (f->is_runtime && !f->is_wrapper && is_noisy_function(f)) {
-			return true;
-		}
-	}
-	return false;
-}
-
 static struct place *place_for(struct finder *f, uint32_t *place_of_function,
 		const struct name *name) {
 	uint32_t *at = &place_of_function[name->function_id];
@@ -61,7 +33,7 @@ static void add_stack(struct finder *f, struct place *p, uint32_t stack) {
 	ADD_FIELDS(p, s, allocations, allocated_bytes, short_lived, peak_bytes, peak_blocks);
 	p->first_ns = s->first_ns < p->first_ns ? s->first_ns : p->first_ns;
 	p->last_ns = s->last_ns > p->last_ns ? s->last_ns : p->last_ns;
-	if (s->live_blocks > 0 && stack_is_noise(f->r, f->names, stack)) {
+	if (s->live_blocks > 0 && finder_is_noise(f, stack)) {
 		f->out->noise_bytes += s->live_bytes;
 		f->out->noise_blocks += s->live_blocks;
 		p->noise_bytes += s->live_bytes;
@@ -160,8 +132,7 @@ static const struct rec_interval_row *add_changes(const struct finder *f, struct
 	uint64_t *kept = row_of(c, class, KEPT);
 	const uint32_t stack = row->stack;
 	// As live_bytes has it: what is suppressed or a runtime's own is not what a place has kept
-	bool is_kept = f->r->stacks.items[stack].live_blocks > 0 &&
-			!stack_is_noise(f->r, f->names, stack);
+	bool is_kept = f->r->stacks.items[stack].live_blocks > 0 && !finder_is_noise(f, stack);
 	for (; row < end && row->stack == stack; row++) {
 		const struct rec_interval v = rec_interval_of(row, f->r->wide.items);
 		come[v.from] += v.bytes;

@@ -232,7 +232,7 @@ void put_addresses(struct finder *f, struct buffer *out, const struct place *p, 
 	f->failed |= !addresses;
 	for (uint32_t i = 0; addresses && i < f->r->stacks.n; i++) {
 		bool is_its = f->place_of[i] == p - f->places &&
-				!(by == BY_LIVE_BYTES && stack_is_noise(f->r, f->names, i));
+				!(by == BY_LIVE_BYTES && finder_is_noise(f, i));
 		all += is_its ? add_frames(f, addresses, i, p, by) : 0;
 	}
 	const struct inclusive *in = all ? innermost(f, addresses, all) : NULL;

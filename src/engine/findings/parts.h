@@ -157,6 +157,12 @@ static inline const struct name *finder_site(const struct finder *f, uint32_t st
 	return site && !site->has_name ? names_without_symbols(f->names, site) : site;
 }
 
+/** What is never freed of it a runtime keeps for itself. */
+static inline bool finder_is_noise(const struct finder *f, uint32_t stack) {
+	const struct name *keeper = names_keeper(f->names, f->r->stacks.items[stack].node);
+	return !keeper || keeper->is_runtime;
+}
+
 struct slice short_name_of(struct finder *f, const struct name *name);
 
 /** What of a whole, in millionths. */

@@ -351,8 +351,7 @@ const struct name *names_site(const struct names *n, uint32_t node) {
 	return site ? &n->frames[site - 1] : NULL;
 }
 
-const struct name *names_site_frame(const struct names *n, uint32_t node) {
-	const struct name *site = names_site(n, node);
+const struct name *names_site_frame(const struct names *n, uint32_t node, const struct name *site) {
 	if (!site || site < n->frames + n->n_frames) {
 		return site;
 	}

@@ -69,7 +69,7 @@ static bool take_sites(struct taker *t) {
 		if (!is_anything(&t->result->stacks[i])) {
 			continue;
 		}
-		const struct name *name = names_site(t->names, t->recording->stacks.items[i].node);
+		const struct name *name = lens_site(t->lens, t->names, t->recording->stacks.items[i].node);
 		uint32_t number = name ? name->function_id : s.n - 1;
 		struct part fresh = {
 				.name = name,

@@ -196,7 +196,8 @@ static bool put_stacks(struct arena *arena, struct call_tree *t) {
  */
 static uint32_t find_site(const struct maker *m, const struct call_tree *t, uint32_t rec_node,
 		uint32_t end) {
-	const struct name *site = names_site_frame(m->names, rec_node);
+	const struct name *named = lens_site(m->lens, m->names, rec_node);
+	const struct name *site = names_site_frame(m->names, rec_node, named);
 	uint32_t key = UINT32_MAX, node = end;
 	if (site) {
 		key = m->groups ? m->groups[names_number(m->names, site)] : site->function_id;

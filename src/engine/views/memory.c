@@ -137,7 +137,8 @@ struct memory_row *memory_rows(const struct memory_look *m, uint8_t part, const 
 			k++;
 		}
 		if (k == *n_rows) { // rows come largest first: so does the function of a runtime
-			const struct name *via = maker && maker->is_runtime ? names_site_frame(n, node) : NULL;
+			const struct name *via = maker && maker->is_runtime ? names_site_frame(n, node, maker)
+																: NULL;
 			rows[(*n_rows)++] = (struct memory_row){maker, via, name, 0, 0};
 		}
 		rows[k].bytes += p->resident_bytes;

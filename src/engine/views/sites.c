@@ -2,7 +2,6 @@
 /* Ranks the stacks and sites of a whole recording, and joins the stacks of one node. */
 #include "engine/sites.h"
 
-#include "engine/findings.h"
 #include "engine/suppress.h"
 
 bool rank_stacks(const struct recording *r, enum lens_metric metric, struct arena *arena,
@@ -28,26 +27,6 @@ bool rank_stacks(const struct recording *r, enum lens_metric metric, struct aren
 	return true;
 }
 
-/**
- * In no site is a stack without a block, nor what a runtime keeps for itself, whoever called it:
- * the latter is *noise.
- */
-static void leave_out(const struct recording *r, const struct names *n, enum lens_metric metric,
-		struct lens_costs *stacks, struct lens_costs *noise) {
-	bool has_noise = lens_metrics[metric].rule == METRIC_NEVER_FREED;
-	for (uint32_t i = 0; i < r->stacks.n; i++) {
-		const struct name *name = has_noise ? names_site(n, r->stacks.items[i].node) : NULL;
-		bool is_noise = stacks[i].blocks > 0 && name && !name->is_runtime &&
-				stack_is_noise(r, n, i);
-		if (is_noise) {
-			lens_costs_add(noise, &stacks[i]);
-		}
-		if (is_noise || stacks[i].blocks == 0) {
-			stacks[i] = (struct lens_costs){0};
-		}
-	}
-}
-
 bool rank_sites(const struct recording *r, const struct names *n, enum lens_metric metric,
 		struct arena *arena, struct site_ranking *out) {
 	static const struct name nowhere = {.function = {(const uint8_t *)"(no stack)", 10}};
@@ -60,7 +39,11 @@ bool rank_sites(const struct recording *r, const struct names *n, enum lens_metr
 	bool ok = lens_apply(&lens, r, n, &scratch, &result, NULL);
 	if (ok) {
 		out->total = result.total;
-		leave_out(r, n, metric, result.stacks, &out->noise);
+		for (uint32_t i = 0; i < r->stacks.n; i++) { // a stack without a block is in no site
+			if (result.stacks[i].blocks == 0) {
+				result.stacks[i] = (struct lens_costs){0};
+			}
+		}
 		ok = breakdown_make(BY_SITE, &lens, r, n, &result, arena, &sites, NULL);
 	}
 	if (ok) {
@@ -68,7 +51,7 @@ bool rank_sites(const struct recording *r, const struct names *n, enum lens_metr
 		out->n = sites.n;
 	}
 	for (uint32_t i = 0; i < out->n; i++) {
-		const struct name *name = names_site(n, r->stacks.items[out->sites[i].heaviest].node);
+		const struct name *name = lens_site(&lens, n, r->stacks.items[out->sites[i].heaviest].node);
 		out->sites[i].name = name ? name : &nowhere;
 	}
 	return ok;

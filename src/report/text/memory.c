@@ -236,7 +236,7 @@ static void put_untouched(struct writer *w, bool is_pinned) {
 			continue;
 		}
 		const struct memory_row row = {.maker = site,
-				.via = site && site->is_runtime ? names_site_frame(w->names, node) : NULL};
+				.via = site && site->is_runtime ? names_site_frame(w->names, node, site) : NULL};
 		buffer_printf(w->out, "%s      %s %s %s in %s block%s: ", title,
 				HUMAN_BYTES(is_pinned ? u->pinned_bytes : u->asked_bytes - u->resident_bytes),
 				is_pinned ? "beside" : "of", HUMAN_BYTES(u->asked_bytes), HUMAN_COUNT(u->blocks),

@@ -94,7 +94,7 @@ bool view_put_parts(struct viewer *v, struct err *err) {
 
 static bool is_of_site(const struct viewer *v, uint32_t stack) {
 	const struct lens_costs *c = &v->result.stacks[stack];
-	const struct name *site = names_site(v->names, v->r->stacks.items[stack].node);
+	const struct name *site = lens_site(v->lens, v->names, v->r->stacks.items[stack].node);
 	return (c->blocks || c->allocations) && site &&
 			(v->request->of.size == 0 || lens_is_named(site->function, v->request->of));
 }

@@ -43,8 +43,10 @@ void columns_stacks(const struct columns *c, struct buffer *out) {
 	struct buffer column = {0};
 	buffer_varint(out, c->stacks.n);
 	RISING(out, c->stacks, node)
-	STACK_COLUMN(row->node - row->site)
-	STACK_COLUMN(row->site_word)
+	STACK_COLUMN(row->node - row->site.node)
+	STACK_COLUMN(row->site.word)
+	STACK_COLUMN(row->node - row->keeper.node)
+	STACK_COLUMN(row->keeper.word)
 	STACK_COLUMN(row->thread)
 	STACK_COLUMN(row->sum.allocations)
 	STACK_COLUMN(row->sum.allocated_bytes)
@@ -315,7 +317,9 @@ bool columns_symbols(struct columns *c, struct buffer *strings, struct buffer *s
 	put_symbols(c, &words, symbols);
 	put_threads(c, &words, threads);
 	for (uint32_t i = 0; i < c->stacks.n; i++) {
-		c->stacks.items[i].site_word = texts_id(&words, c->stacks.items[i].site_name);
+		struct page_stack *s = &c->stacks.items[i];
+		s->site.word = texts_id(&words, s->site.module);
+		s->keeper.word = texts_id(&words, s->keeper.module);
 	}
 	put_strings(&words, strings);
 	bool ok = !words.failed;

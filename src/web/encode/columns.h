@@ -9,13 +9,18 @@
 #include "web/blob.h"
 #include "web/encode/frames.h"
 
+/** Whom a stack is listed under. */
+struct page_site {
+	uint32_t node; // that names it, or the innermost of the module that does
+	struct slice module;
+	uint32_t word; // of the module; known once the words are written
+};
+
 /** What the page shows as one stack: all of a thread's that end in the same node. */
 struct page_stack {
 	uint32_t node;
-	uint32_t thread; // 0: not told apart
-	uint32_t site;   // the node it is named after; 0: site_name is its name
-	struct slice site_name;
-	uint32_t site_word; // of site_name; known once the words are written
+	uint32_t thread;               // 0: not told apart
+	struct page_site site, keeper; // names_site, names_keeper
 	struct rec_stack sum;
 	struct rec_lifetimes lifetimes;
 };

@@ -26,7 +26,7 @@ static struct place *find_places(const struct columns *c, uint32_t *n) {
 	*n = 0;
 	for (uint32_t i = 0; places && i < c->stacks.n; i++) {
 		const struct page_stack *s = &c->stacks.items[i];
-		const struct frame_node *node = &c->frames->nodes.items[s->site];
+		const struct frame_node *node = &c->frames->nodes.items[s->site.node];
 		uint32_t file = c->frames->symbols.items[node->symbol].file;
 		if (file && node->line) {
 			uint64_t weight = s->sum.peak_bytes + s->sum.live_bytes + s->sum.allocations;

@@ -44,13 +44,14 @@ static uint32_t find_frame(const struct columns *c, uint32_t rec_node, const str
 	return f ? node : 0;
 }
 
-static void name_stack(const struct columns *c, struct page_stack *stack, uint32_t rec_node) {
-	const struct name *site = names_site(c->names, rec_node);
-	const struct name *frame = names_site_frame(c->names, rec_node);
-	stack->site = frame ? find_frame(c, rec_node, frame) : 0;
+static struct page_site site_of(const struct columns *c, uint32_t rec_node,
+		const struct name *site) {
+	const struct name *frame = names_site_frame(c->names, rec_node, site);
+	struct page_site out = {.node = frame ? find_frame(c, rec_node, frame) : 0};
 	if (site != frame) {
-		stack->site_name = site->function;
+		out.module = site->function;
 	}
+	return out;
 }
 
 /** Where a stack ends in the page. */
@@ -107,10 +108,11 @@ bool columns_find_stacks(struct columns *c) {
 		}
 		struct page_stack *stack = &p->items[p->n - 1];
 		if (at->node != c->frames->node_of[s->node]) {
-			stack->site = at->node;
+			stack->site = stack->keeper = (struct page_site){.node = at->node};
 			p->n_merged++;
 		} else {
-			name_stack(c, stack, s->node);
+			stack->site = site_of(c, s->node, names_site(c->names, s->node));
+			stack->keeper = site_of(c, s->node, names_keeper(c->names, s->node));
 		}
 		p->of[at->stack] = p->n - 1;
 		rec_stack_add(&stack->sum, s);

@@ -68,7 +68,7 @@ export function changeOf(d: Difference): Change {
 
 function addSites(found: Map<string, Difference>, side: Side, isNow: boolean): void {
 	const { profile: p, answer: a } = side;
-	const sites = sitesOf(p);
+	const sites = sitesOf(p, a.lens.metric);
 	const labels = sites.symbol.map((symbol, key) =>
 		symbol ? labelOf(p.symbols, symbol) : sites.name[key]!,
 	);

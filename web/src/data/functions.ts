@@ -16,10 +16,10 @@ export interface FunctionCosts {
 	temporary: number;
 }
 
-/** What the stacks cost that are named after each node, as findings are. */
-function siteCosts(t: Tree, ofStacks: Float64Array): Float64Array {
+/** What the stacks cost that are listed under each node. */
+function siteCosts(t: Tree, a: Answer): Float64Array {
 	const out = new Float64Array(t.n);
-	t.ofSite().forEach((node, s) => (out[node]! += ofStacks[s]!));
+	t.ofSite(a.lens.metric).forEach((node, s) => (out[node]! += a.weights[s]!));
 	return out;
 }
 
@@ -29,7 +29,7 @@ function siteCosts(t: Tree, ofStacks: Float64Array): Float64Array {
  * src/engine/views/call_tree.c has it.
  */
 export function functionsOf(t: Tree, a: Answer): FunctionCosts[] {
-	const own = siteCosts(t, a.weights);
+	const own = siteCosts(t, a);
 	const total = totalCosts(t, selfCosts(t, a.weights));
 	const allocations = totalCosts(t, selfCosts(t, a.allocations));
 	const temporary = totalCosts(t, selfCosts(t, a.temporary));

@@ -150,6 +150,8 @@ export interface Stacks {
 	node: Uint32Array;
 	site: Uint32Array; // the node it is named after, or of a module it is named after
 	siteName: string[]; // of that module; '': the node has the name
+	keeper: Uint32Array; // the same of what is never freed, which a runtime may keep
+	keeperName: string[];
 	thread: Uint32Array; // 0: not told apart
 	allocations: Float64Array;
 	allocatedBytes: Float64Array;

@@ -162,6 +162,14 @@ function rangeRanked(
 	}
 }
 
+/** Whom stacks are listed under: a node each, or the name of the module that it is of. */
+export function listedUnder(p: Profile, metric: Metric): { node: Uint32Array; name: string[] } {
+	const { site, siteName, keeper, keeperName } = p.stacks;
+	return metricOf(metric).rule === 'never-freed'
+		? { node: keeper, name: keeperName }
+		: { node: site, name: siteName };
+}
+
 export function sum(column: Float64Array): number {
 	let total = 0;
 	for (let i = 0; i < column.length; i++) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
+import type { Metric } from './metrics.ts';
 import type { Edges, Profile } from './profile.ts';
+import { listedUnder } from './query.ts';
 import { heaviestOf } from './rank.ts';
 
 /**
@@ -34,37 +36,41 @@ export function heapValues(p: Profile, e: Edges): Float64Array {
 	return values;
 }
 
-/** What stacks are named after: functions, or names of their own. */
+/** What stacks are listed under: functions, or the modules of runtimes. */
 export interface Sites {
+	node: Uint32Array; // by stack: that names it
 	keys: Uint32Array; // by stack: a row of what follows
 	name: string[];
 	symbol: number[]; // 0: it is no function
 }
 
-const known = new WeakMap<Profile, Sites>();
+const NO_STACK = '(no stack)';
+const known = new WeakMap<Uint32Array, Sites>(); // by their nodes
 
-export function sitesOf(p: Profile): Sites {
-	let sites = known.get(p);
+export function sitesOf(p: Profile, metric: Metric = 'peak'): Sites {
+	const under = listedUnder(p, metric);
+	let sites = known.get(under.node);
 	if (!sites) {
-		sites = findSites(p);
-		known.set(p, sites);
+		sites = findSites(p, under);
+		known.set(under.node, sites);
 	}
 	return sites;
 }
 
-function findSites(p: Profile): Sites {
-	const sites: Sites = { keys: new Uint32Array(p.stacks.n), name: [], symbol: [] };
+function findSites(p: Profile, under: { node: Uint32Array; name: string[] }): Sites {
+	const { node } = under;
+	const sites: Sites = { node, keys: new Uint32Array(p.stacks.n), name: [], symbol: [] };
 	const ofFunction = new Map<number, number>();
 	const ofText = new Map<string, number>();
 	const add = (name: string, symbol: number) =>
 		sites.symbol.push(symbol) && sites.name.push(name) - 1;
 	for (let s = 0; s < p.stacks.n; s++) {
-		const text = p.stacks.siteName[s]!;
-		const symbol = p.nodes.symbol[p.stacks.site[s]!]!;
+		const text = under.name[s]!;
+		const symbol = p.nodes.symbol[node[s]!]!;
 		const own = p.symbols.function[symbol]!;
 		let key = text ? ofText.get(text) : ofFunction.get(own);
 		if (key === undefined) {
-			key = text ? add(text, 0) : add(p.symbols.name[symbol] ?? '', symbol);
+			key = text ? add(text, 0) : add(p.symbols.name[symbol] || NO_STACK, symbol);
 			void (text ? ofText.set(text, key) : ofFunction.set(own, key));
 		}
 		sites.keys[s] = key;
@@ -72,9 +78,13 @@ function findSites(p: Profile): Sites {
 	return sites;
 }
 
+/** It is a runtime's module: what it has of its own. */
+export function isRuntime(sites: Sites, key: number): boolean {
+	return sites.symbol[key] === 0 && sites.name[key] !== NO_STACK;
+}
+
 /** What the stacks of each site have of a column. */
-export function sumsBySite(p: Profile, column: Float64Array): Float64Array {
-	const { keys, name } = sitesOf(p);
+export function sumsBySite({ keys, name }: Sites, column: Float64Array): Float64Array {
 	const out = new Float64Array(name.length);
 	for (let s = 0; s < keys.length; s++) {
 		out[keys[s]!]! += column[s]!;

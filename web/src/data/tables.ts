@@ -92,12 +92,21 @@ function stacks(r: Reader, texts: string[]): Stacks {
 		const at = r.sized();
 		return () => at.column32(n);
 	};
-	const [site, siteName] = [column32(), column32()];
+	const nodes = () => {
+		const ups = column32();
+		return () => ups().map((up, i) => node[i]! - up);
+	};
+	const words = () => {
+		const ids = column32();
+		return () => Array.from(ids(), (id) => texts[id] ?? '');
+	};
 	const fields = {
 		n: () => n,
 		node: () => node,
-		site: () => site().map((up, i) => node[i]! - up),
-		siteName: () => Array.from(siteName(), (id) => texts[id] ?? ''),
+		site: nodes(),
+		siteName: words(),
+		keeper: nodes(),
+		keeperName: words(),
 		thread: column32(),
 		allocations: column(),
 		allocatedBytes: column(),

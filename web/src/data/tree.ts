@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 import type { Group } from './lens.ts';
 import { symbolsNamed } from './match.ts';
+import type { Metric } from './metrics.ts';
 import { FLAG_LIBRARY, FLAG_YOURS, type Profile } from './profile.ts';
+import { listedUnder } from './query.ts';
 
 /**
  * The stacks as a tree to look at: lines of one function are one node, library frames are folded,
@@ -23,8 +25,8 @@ export interface Tree {
 	base: Uint32Array; // a node of the profile that is in it
 	ofStack: Uint32Array; // per stack: where it ends
 	ofBase: Uint32Array; // per node of the profile: where it is
-	// Per stack: the node it is named after; else, and unfolded, where it ends
-	ofSite: () => Uint32Array;
+	// Per stack: the node it is listed under; else, and unfolded, where it ends
+	ofSite: (metric: Metric) => Uint32Array;
 	group: Group;
 }
 
@@ -159,10 +161,15 @@ class Builder {
 	}
 }
 
-/** Per stack: the innermost node that is the frame it is named after; else where it ends. */
-function findSites(p: Profile, b: Builder, keys: Int32Array, ofBase: Uint32Array): Uint32Array {
-	const { node, site } = p.stacks;
-	return node.map((end, s) => {
+/** Per stack: the innermost node that is the frame it is listed under; else where it ends. */
+function findSites(
+	p: Profile,
+	b: Builder,
+	keys: Int32Array,
+	ofBase: Uint32Array,
+	site: Uint32Array,
+): Uint32Array {
+	return p.stacks.node.map((end, s) => {
 		const key = keys[p.nodes.symbol[site[s]!]!]!;
 		let at = ofBase[end]!;
 		while (at > 0 && b.key[at] !== key) {
@@ -241,9 +248,16 @@ export function buildTree(p: Profile, shape: Shape): Tree {
 	}
 	const cut = b.n;
 	const ofStack = p.stacks.node.map((node) => ofBase[node]!);
-	let sites: Uint32Array | null = null;
+	const sites = new Map<Uint32Array, Uint32Array>();
 	return {
-		ofSite: () => (sites ??= shape.isUnfolded ? ofStack : findSites(p, b, keys, ofBase)),
+		ofSite: (metric) => {
+			const { node } = listedUnder(p, metric);
+			const known = sites.get(node);
+			const found =
+				known ?? (shape.isUnfolded ? ofStack : findSites(p, b, keys, ofBase, node));
+			sites.set(node, found);
+			return found;
+		},
 		n: cut,
 		parent: b.parent.subarray(0, cut),
 		key: b.key.subarray(0, cut),

@@ -2,7 +2,7 @@
 import { useMemo } from 'preact/hooks';
 import type { Finding, Profile } from '../data/profile.ts';
 import { NEVER } from '../data/profile.ts';
-import { sitesOf as namesOf } from '../data/series.ts';
+import { isRuntime, sitesOf as namesOf } from '../data/series.ts';
 import * as state from '../state.ts';
 import { copyText } from '../ui/copy.ts';
 import { bytes, count, duration, percent, shortName } from '../ui/format.ts';
@@ -27,7 +27,7 @@ interface Site {
 }
 
 function sitesOf(p: Profile, kept: Uint8Array | null): Site[] {
-	const sites = namesOf(p);
+	const sites = namesOf(p, 'never-freed');
 	const found = new Map<number, Site>();
 	const s = p.stacks;
 	const told = p.facts.findings.filter((f) => /never-freed|growing|start|once/.test(f.id));
@@ -96,9 +96,9 @@ export function GrowthView() {
 	const p = useValue(() => state.profile.value);
 	const kept = useValue(() => state.kept.value);
 	const hidden = useValue(() => state.suppressed.value);
-	const keys = useMemo(() => namesOf(p).keys, [p]);
+	const sites = namesOf(p, 'never-freed');
 	const all = useMemo(() => sitesOf(p, kept), [p, kept]);
-	const lines = useMemo(() => curves(p, all.slice(0, 200), keys), [all]);
+	const lines = useMemo(() => curves(p, all.slice(0, 200), sites.keys), [all]);
 	const shown = all.filter((site) => !hidden.includes(site.name));
 	const total = all.reduce((sum, site) => sum + site.bytes, 0);
 	const suppressed = all.filter((site) => hidden.includes(site.name));
@@ -111,7 +111,7 @@ export function GrowthView() {
 	}
 	const select = (site: Site) => {
 		state.change({ metric: 'never-freed' });
-		const node = p.stacks.site[site.stack]! || p.stacks.node[site.stack]!;
+		const node = sites.node[site.stack]! || p.stacks.node[site.stack]!;
 		state.selected.value = { symbol: site.symbol || p.nodes.symbol[node]!, base: node };
 		state.isDetailsOpen.value = true;
 	};
@@ -153,12 +153,13 @@ export function GrowthView() {
 									<Name text={shortName(site.name)} />
 								</button>{' '}
 								<span class="dim place">
-									{site.symbol > 0 &&
-										placeOf(
-											p,
-											site.symbol,
-											p.nodes.line[p.stacks.site[site.stack]!]!,
-										)}
+									{site.symbol > 0
+										? placeOf(
+												p,
+												site.symbol,
+												p.nodes.line[sites.node[site.stack]!]!,
+											)
+										: isRuntime(sites, site.key) && 'the runtime itself'}
 								</span>
 							</td>
 							<td class="num">{bytes(site.bytes)}</td>

@@ -103,7 +103,7 @@ function Between({ p, from, to, name }: { p: Profile; from: number; to: number; 
 	const base = { ...state.lens.value, range };
 	const made = ask(p, { ...base, metric: 'kept' }, kept);
 	const sites = sitesOf(p);
-	const sums = sumsBySite(p, made.weights);
+	const sums = sumsBySite(sites, made.weights);
 	const top = heaviestOf(null, sums, 3).ids;
 	const at = (edge: number) =>
 		edge < 0 ? 0 : edge < p.edges.n ? p.edges.bytes[edge]! : p.facts.summary.never_freed_bytes;

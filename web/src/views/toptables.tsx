@@ -4,7 +4,7 @@ import { metrics, type MetricRow } from '../data/metrics.ts';
 import type { Profile } from '../data/profile.ts';
 import { sum, wholeRanked } from '../data/query.ts';
 import { heaviestOf } from '../data/rank.ts';
-import { curvesOfGroups, sitesOf, sumsBySite } from '../data/series.ts';
+import { curvesOfGroups, isRuntime, sitesOf, sumsBySite, type Sites } from '../data/series.ts';
 import { change, profile, selected, view } from '../state.ts';
 import { bytes, count, duration, percent, shortName } from '../ui/format.ts';
 import { placeOf, weight } from '../ui/labels.ts';
@@ -15,7 +15,7 @@ import { useValue } from '../ui/signals.ts';
 const ROWS = 10;
 
 interface Site {
-	key: number;
+	key: number; // -1: the runtime itself
 	name: string;
 	symbol: number;
 	stack: number; // its heaviest
@@ -23,55 +23,73 @@ interface Site {
 	blocks: number;
 }
 
-/** The heaviest sites; and how many weigh anything. */
+/**
+ * The heaviest of your functions and the dependencies'; how many weigh anything; and what runtimes
+ * have for themselves, as one, if they have anything.
+ */
 function rankSites(
 	p: Profile,
+	sites: Sites,
 	weights: Float64Array,
 	blocks: Float64Array,
-): { n: number; rows: Site[] } {
-	const { keys, name, symbol } = sitesOf(p);
-	const sums = sumsBySite(p, weights);
-	const ofBlocks = sumsBySite(p, blocks);
-	const { n, ids } = heaviestOf(null, sums, ROWS);
+): { n: number; rows: Site[]; runtime: Site | null } {
+	const sums = sumsBySite(sites, weights);
+	const ofBlocks = sumsBySite(sites, blocks);
+	const of = (isWanted: boolean) =>
+		[...sums.keys()].filter((key) => isRuntime(sites, key) === isWanted);
+	const { n, ids } = heaviestOf(of(false), sums, ROWS);
 	const rows = ids.map((key) => ({
 		key,
-		name: name[key]!,
-		symbol: symbol[key]!,
+		name: sites.name[key]!,
+		symbol: sites.symbol[key]!,
 		stack: -1,
 		weight: sums[key]!,
 		blocks: ofBlocks[key]!,
 	}));
 	const rowOf = new Map(rows.map((site) => [site.key, site]));
 	for (let s = 0; s < p.stacks.n; s++) {
-		const site = weights[s] ? rowOf.get(keys[s]!) : undefined;
+		const site = weights[s] ? rowOf.get(sites.keys[s]!) : undefined;
 		if (site && (site.stack < 0 || weights[s]! > weights[site.stack]!)) {
 			site.stack = s;
 		}
 	}
-	return { n, rows };
+	const own = heaviestOf(of(true), sums, sums.length).ids;
+	const names = own.slice(0, 3).map((key) => sites.name[key]!);
+	const runtime = {
+		key: -1,
+		name: `the runtime itself: ${names.join(', ')}${own.length > 3 ? ', …' : ''}`,
+		symbol: 0,
+		stack: -1,
+		weight: own.reduce((sum, key) => sum + sums[key]!, 0),
+		blocks: own.reduce((sum, key) => sum + ofBlocks[key]!, 0),
+	};
+	return { n, rows, runtime: own.length ? runtime : null };
 }
 
 /** What ranks, and the other of bytes and blocks beside it. */
 function TopTable({ profile: p, kind }: { profile: Profile; kind: MetricRow }) {
 	const { counted, share } = kind;
 	const whole = wholeRanked(p, kind.name);
+	const sites = sitesOf(p, kind.name);
 	const [weights, blocks] = counted ? [whole.blocks, whole.bytes] : [whole.bytes, whole.blocks];
-	const { n, rows } = useMemo(() => rankSites(p, weights, blocks), [p]);
+	const { n, rows, runtime } = useMemo(() => rankSites(p, sites, weights, blocks), [p]);
 	const total = sum(weights);
-	const curves = useMemo(
-		() =>
-			curvesOfGroups(
-				p,
-				sitesOf(p).keys,
-				rows.map((site) => site.key),
-			),
-		[p],
-	);
-	const rest = total - rows.reduce((sum, s) => sum + s.weight, 0);
+	const curves = useMemo(() => {
+		const rowOf = sites.name.map((_, key) => (isRuntime(sites, key) ? -1 : key));
+		const keys = Int32Array.from(sites.keys, (key) => rowOf[key]!);
+		return curvesOfGroups(p, keys, [...rows.map((site) => site.key), -1]);
+	}, [p]);
+	const rest = total - [...rows, runtime].reduce((sum, s) => sum + (s?.weight ?? 0), 0);
+	const select = (site: Site) => {
+		const node = sites.node[site.stack]! || p.stacks.node[site.stack]!;
+		change({ metric: kind.name });
+		selected.value = { symbol: site.symbol || p.nodes.symbol[node]!, base: node };
+		view.value = 'tree';
+	};
 	return (
 		<section class="panel top" aria-labelledby={`top-${kind.name}`}>
 			<h2 id={`top-${kind.name}`}>{kind.table}</h2>
-			{rows.length === 0 ? (
+			{rows.length === 0 && !runtime ? (
 				<p class="dim">None.</p>
 			) : (
 				<table class="data">
@@ -85,44 +103,46 @@ function TopTable({ profile: p, kind }: { profile: Profile; kind: MetricRow }) {
 						</tr>
 					</thead>
 					<tbody>
-						{rows.map((site, i) => {
-							const node = p.stacks.site[site.stack]!;
-							return (
-								<tr key={site.key}>
-									<td>
+						{[...rows, ...(runtime ? [runtime] : [])].map((site) => (
+							<tr key={site.key}>
+								<td>
+									{site === runtime ? (
+										<span class="dim">({site.name})</span>
+									) : (
 										<button
 											type="button"
 											class="link name"
 											title={site.name}
-											onClick={() => {
-												change({ metric: kind.name });
-												selected.value = {
-													symbol:
-														site.symbol ||
-														p.nodes.symbol[p.stacks.node[site.stack]!]!,
-													base: node || p.stacks.node[site.stack]!,
-												};
-												view.value = 'tree';
-											}}
+											onClick={() => select(site)}
 										>
 											<Name text={shortName(site.name)} />
-										</button>{' '}
-										<span class="dim place">
-											{site.symbol > 0 &&
-												placeOf(p, site.symbol, p.nodes.line[node]!)}
-										</span>
-									</td>
-									<td class="num">{weight(kind.name, site.weight)}</td>
-									<td class="num">{percent(site.weight, total)}</td>
-									<td class="num">
-										{counted ? bytes(site.blocks) : count(site.blocks)}
-									</td>
-									<td>
-										<Sparkline values={curves[i]!} />
-									</td>
-								</tr>
-							);
-						})}
+										</button>
+									)}{' '}
+									<span class="dim place">
+										{site.symbol > 0 &&
+											placeOf(
+												p,
+												site.symbol,
+												p.nodes.line[sites.node[site.stack]!]!,
+											)}
+									</span>
+								</td>
+								<td class="num">{weight(kind.name, site.weight)}</td>
+								<td class="num">{percent(site.weight, total)}</td>
+								<td class="num">
+									{counted ? bytes(site.blocks) : count(site.blocks)}
+								</td>
+								<td>
+									<Sparkline
+										values={
+											curves[
+												site === runtime ? rows.length : rows.indexOf(site)
+											]!
+										}
+									/>
+								</td>
+							</tr>
+						))}
 					</tbody>
 				</table>
 			)}

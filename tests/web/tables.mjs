@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// The tables of the overview as a person reads them: node tables.mjs MODULES ADDRESS. Prints, by metric, the cells
+// of each row, and what stands below them.
+
+import { launch, open } from './browser.mjs';
+
+const [modules, address] = process.argv.slice(2);
+const browser = await launch(modules);
+const { page, wrong } = await open(browser, address);
+await page.locator('section.top').first().waitFor();
+const tables = await page.evaluate(() => {
+	const read = (table) => ({
+		rows: [...table.querySelectorAll('tbody tr')].map((row) =>
+			[...row.cells].map((cell) => (cell.querySelector('.name') ?? cell).innerText.trim()),
+		),
+		below: [...table.querySelectorAll('p')].map((p) => p.innerText).join(' '),
+	});
+	const all = [...document.querySelectorAll('section.top')];
+	return Object.fromEntries(all.map((table) => [table.querySelector('h2').id.replace('top-', ''), read(table)]));
+});
+await browser.close();
+process.stdout.write(JSON.stringify({ tables, wrong }));
