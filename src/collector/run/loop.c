@@ -129,6 +129,7 @@ static void look_at_end(struct run *run, bool has_all) {
 	SCOPED(view) view = {0};
 	bool is_read = read_view(run, &view);
 	uint32_t ending = SEGMENT_ENDING;
+	segment_tick(&run->segment, clock_now_ns()); // what it still does is later than the look
 	bool has_waited = atomic_compare_exchange_strong(state, &ending, SEGMENT_OPEN);
 	futex_wake(state, INT32_MAX);
 	if (is_read && has_waited) {
