@@ -42,6 +42,12 @@ function briefOf(p: Profile): number {
 	return knowsLives(p) ? p.facts.summary.short_lived : p.facts.summary.temporary;
 }
 
+function inNoFinding({ summary, noise_bytes, noise_blocks }: Profile['facts']): string {
+	const blocks = plural(summary.never_freed_blocks - noise_blocks, 'block');
+	const own = `${bytes(summary.never_freed_bytes - noise_bytes)} in ${blocks}, in no finding`;
+	return noise_bytes ? `${own}; the rest is the runtime's own.` : `${own}.`;
+}
+
 const CARDS: CardKind[] = [
 	{
 		id: 'peak',
@@ -69,7 +75,7 @@ const CARDS: CardKind[] = [
 			lacks(p, LACKS_LIVE)
 				? NOT_IN_FILE
 				: p.facts.summary.never_freed_bytes > p.facts.noise_bytes
-					? `${plural(p.facts.summary.never_freed_blocks, 'block')} in no finding.`
+					? inNoFinding(p.facts)
 					: p.facts.summary.never_freed_bytes > 0
 						? `Nothing was left allocated except ${bytes(p.facts.noise_bytes)} ` +
 							`of the runtime.`
