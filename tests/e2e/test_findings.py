@@ -189,6 +189,29 @@ def test_says_the_right_thing_first(tools, tmp_path, is_long, language, name):
             check_case(case, again)
 
 
+EVERY_CPP = """
+#include <map>
+#include <string>
+using Known = std::map<int, std::string>;
+__attribute__((noinline)) static void fill(Known &known) { for (int i = 0; i < 100; i++) { known[i] = std::string(100, 'x'); } }
+int main() { Known known; fill(known); return known.size() != 100; }
+"""
+
+
+@pytest.mark.parametrize("options", [["-g"], ["-static-libstdc++"], ["-static"]], ids=lambda options: options[0])
+def test_what_every_program_in_cpp_has_is_no_finding_about_one(tools, tmp_path, options):
+    """libstdc++ allocates 72,704 bytes for exceptions before main: first comes what the program does."""
+    source = tmp_path / "fills.cpp"
+    source.write_text(EVERY_CPP)
+    run("g++", "-O1", *options, source, "-o", tmp_path / "fills")
+    found = tools.record(tmp_path / "fills").json()["findings"]
+    about = [finding for finding in found if finding["function"]]
+    assert about and all("fill(" in finding["function"] or "main" in finding["function"] for finding in about), found
+    first = about[0]
+    assert first["id"] == "peak" and 10000 < first["numbers"]["bytes"] < 30000 and \
+        first["numbers"]["start_up_bytes"] >= 72704 and " for itself before the program allocated anything" in first["text"], first
+
+
 def test_what_a_runtime_holds_to_the_end_is_not_freed(tools):
     script = "import os, time\nkept = []\nfor i in range(600):\n" \
         "    kept.append(bytearray(20000)); time.sleep(0.002)\nos._exit(0)"

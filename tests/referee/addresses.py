@@ -8,16 +8,18 @@ import collections
 import itertools
 import re
 
+import memory
 from figures import PERCENT, in_percent
 from recorded import is_brief, is_left, lives
 
 PART = rf"{PERCENT} (?:at|through) [^\s,;()]+"
 WHERE = re.compile(rf"(?P<who>\S[^;]*?), no symbols(?: \((?P<when>at the (?:peak|end), )?"
                    rf"(?P<parts>{PART}(?:[,;] {PART})*(?:, {PERCENT} elsewhere(?:; {PART})?)?)\))?"
-                   r"(?=: | holds? | makes | allocated )")
+                   r"(?=: | holds? | makes | allocated | grew most)")
 # What the sentence of a rule counts, where it does not say "at the peak" or "at the end"
 COUNTED = {"peak": "at the peak, ", "never-freed": "at the end, ", "at-start": "at the end, ",
-           "allocated-once": "at the end, ", "churn": "short-lived", "handed-over": "allocated"}
+           "allocated-once": "at the end, ", "churn": "short-lived", "handed-over": "allocated", "no-growth": "grown",
+          "untouched": "not in memory", "pins": "kept around it"}
 
 
 # Functions of the C library and the loader that keep what they allocate for themselves (docs/findings.md)
@@ -31,8 +33,20 @@ def is_kept_by_libc(frames):
     return any(KEEPS.match(frame["function"] or "") or (frame["module"] or "").rpartition("/")[2].startswith("ld-") for frame in libc)
 
 
-def weigh(recorded, stacks, what):
+def weigh(recorded, stacks, what, numbers):
     """What each stack counts for."""
+    if what in ("not in memory", "kept around it"):
+        look = memory.shown(recorded) if what == "not in memory" else memory.looks_of(recorded)[-1]
+        of = collections.Counter()
+        for u in look.untouched:
+            of[recorded.chain(recorded.tables["stacks"][u["stack"]]["node"])] += \
+                u["pinned_bytes"] if what == "kept around it" else u["asked_bytes"] - u["resident_bytes"]
+        return {stack: of[stack] for stack in stacks if of[stack]}
+    if what == "grown":  # of the stacks that did
+        grown = {stack: recorded.live_at([stack], numbers["to_ns"]) - recorded.live_at([stack], numbers["from_ns"])
+                 for stack in stacks}
+        return {stack: more for stack, more in grown.items() if more > 0}
+
     def of(block):
         return {"at the peak, ": block.size * lives(block, recorded.peak_ns), "at the end, ": block.size * is_left(block),
                 "short-lived": is_brief(block), "allocated": 1}[what]
@@ -98,7 +112,7 @@ def judge(sentence):
         if parts:
             sentence.wrong("of what are these shares?")
         return
-    truth, through, everything = expected(weigh(recorded, stacks, what), naming.frames, module)
+    truth, through, everything = expected(weigh(recorded, stacks, what, finding["numbers"]), naming.frames, module)
     if not is_own or not everything:
         truth = []
     if [how for _, how, _ in parts] != [how for _, how, _ in truth]:

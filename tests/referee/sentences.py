@@ -24,11 +24,13 @@ KEPT = (rf"(?P<who>.+): (?:(?P<blocks>{COUNT}) of (?P<of>{COUNT}) blocks?, )(?P<
         rf"stopped growing after (?P<stopped>{TIME})|nearly all of it allocated after (?P<after>{TIME})|"
         rf"(?P<anew>most of it in place of what was freed; )?(?:most of it in the first (?P<most>{TIME}); )?(?:the last of it )?allocated by (?P<last>{TIME}))(?:, and never freed)?(?:; (?:freed when|what line) .+)?\.")
 PEAK = (rf"(?P<who>.+?)(?: and what it calls)? holds? (?P<bytes>{BYTES}) \((?P<share>{PERCENT}) of the peak\)"
-        rf"(?P<itself> for itself)?(?:, of it (?P<split>.+?))?(?:, (?P<among>in|among it) (?P<twins>{COUNT}) blocks of exactly (?P<size>{BYTES}) each)?"
+        rf"(?P<itself> for itself(?P<alone>: the program's own code holds nothing)?)?(?:, of it (?P<split>.+?))?(?:, (?P<among>in|among it) (?P<twins>{COUNT}) blocks of exactly (?P<size>{BYTES}) each)?"
         rf"(?:; it grew by doubling, from (?P<small>{BYTES}) to (?P<large>{BYTES}): one reservation saves "
         rf"(?P<saved>{COUNT}) allocations and (?P<saved_bytes>{BYTES}))?"
         rf"(?:; it lasted (?P<lasted>{SPAN})(?:, up from (?P<before>{BYTES}))?(?:, on top of (?P<base>{BYTES}))?)?"
-        rf"(?:; without it the largest heap is (?P<without>{BYTES}) at (?P<when>{TIME}))?\.")
+        rf"(?:; without it the largest heap is (?P<without>{BYTES}) at (?P<when>{TIME}))?"
+        rf"(?:; (?P<start_who>its runtime|\S+) allocated (?P<start_up>{BYTES}) \((?P<start_share>{PERCENT}) of the peak\) for itself before "
+        r"the program allocated anything)?\.")
 OF_RSS = rf"(?P<bytes>{BYTES}) \((?P<share>{PERCENT}) of RSS\)"
 FORMS = {
     "peak": PEAK, "never-freed": KEPT,
@@ -192,6 +194,11 @@ class Sentence:
                             self.referee.naming.frames.values() for frame in frames)
         if ("itself" in said) == (of_a_function or "no symbols" in said["who"]):
             self.wrong("for itself, or for a function's work?")
+        if ("alone" in said) != ("itself" in said and held == peak):
+            self.wrong("is there anything else at the peak?", peak - held)
+        if "itself" in said and held < peak and self.is_of_start_up(stacks):
+            self.wrong("every such program has it before it does anything")
+        self.judge_start_up()
         curve = r.at_points(stacks)
         self.judge_spike(curve)
         most, when = max((a - b, -t) for a, b, t in zip(r.at_points(r.all), curve, r.edges))
@@ -211,6 +218,24 @@ class Sentence:
         self.judge_doubling(stacks)
         if "split" in said:
             self.judge_split(said["split"], held, stacks)
+
+    def is_of_start_up(self, stacks):
+        """All of it was allocated before anything that the user's own code asked for."""
+        own = [stack for stack, frames in self.referee.naming.frames.items() if any(f["owner"] == "yours" for f in frames)]
+        begin = min((b.birth for b in self.recorded.some(own)), default=0)
+        return all(b.birth < begin for b in self.recorded.some(stacks))
+
+    def judge_start_up(self):
+        r, said = self.recorded, self.said
+        if ("start_up" in said) != ("start_up_bytes" in self.numbers):
+            self.wrong("what the runtime had before, or not?")
+        if "start_up" in said:
+            who = said["start_who"]
+            sets = self.referee.naming.candidates(r.program() if who == "its runtime" else who)
+            of = [r.live_at(stacks, r.peak_ns) for stacks in sets if self.is_of_start_up(stacks)]
+            self.number("start_up_bytes", *of)
+            self.text("start_up", *map(in_bytes, of))
+            self.text("start_share", *(in_percent(bytes_, r.peak) for bytes_ in of))
 
     def judge_spike(self, curve):
         r = self.recorded
@@ -516,7 +541,12 @@ class Sentence:
             as_large = next(t for t in heap if heap[t] >= heap[last])
             since = [t for t in heap if t > as_large and t + run // 5 >= until]
             return min([last, *since], key=lambda t: (heap[t], -t))
+        own = [s for s, frames in self.referee.naming.frames.items() if any(f["owner"] == "yours" for f in frames)]
+        begin = min((b.birth for b in r.some(own)), default=0)
         halfway, near_end = edge_at(run // 2), edge_at(run - run // 20)
+        before = {next((t for t in r.edges if t >= b.birth), 0) for b in r.blocks if b.birth <= begin}
+        if numbers["from_ns"] in before:  # the first with what the runtime had before
+            halfway = max(halfway, numbers["from_ns"])
         near_end = near_end if near_end >= halfway + run // 10 else run  # it did nothing later
         self.number("from_ns", halfway)
         self.number("to_ns", near_end)

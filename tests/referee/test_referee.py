@@ -285,6 +285,31 @@ APART static void four(void) { kept[3] = malloc(1000000); }
 APART static void load(void) { one(); two(); three(); four(); }
 int main(void) { load(); for (int i = 0; i < 4; i++) { free(kept[i]); } return 0; }
 """,
+    "nameless-grows": """
+#include <stdlib.h>
+#define APART __attribute__((noinline))
+static void *volatile kept[300];
+static int n;
+APART static void load(void) { kept[n++] = malloc(4000); }
+APART static void more(void) { kept[n++] = malloc(100); }
+APART static void less(void) { kept[n++] = malloc(40); }
+int main(void) {
+	for (int i = 0; i < 40; i++) { load(); step(1000000); }
+	for (int i = 0; i < 60; i++) { more(); less(); step(1000000); }
+	while (n--) { free(kept[n]); }
+	return 0;
+}
+""",
+    "nameless-reserves": """
+#include <stdlib.h>
+#include <string.h>
+#define APART __attribute__((noinline))
+static char *volatile kept[3];
+APART static void one(void) { kept[0] = malloc(20000000); }
+APART static void two(void) { kept[1] = malloc(9000000); }
+APART static void three(void) { kept[2] = malloc(5000000); memset(kept[2], 1, 5000000); }
+int main(void) { one(); two(); three(); return 0; }
+""",
     "overloads.cpp": """
 #include <stdlib.h>
 struct Tree {
@@ -297,6 +322,7 @@ struct Tree {
 };
 int main() { return Tree::build(7) == nullptr; }
 """,
+    "idles.cpp": "#include <exception>\nint main() { return std::uncaught_exceptions(); }\n",
     "nothrow.cpp": """
 #include <new>
 __attribute__((noinline)) static char *one(void) { return new (std::nothrow) char[100]; }
@@ -354,7 +380,7 @@ DEBIAN = [["/usr/bin/python3", "-c", PYTHON], ["/usr/bin/perl", "-e", "@a = (1..
           ["/usr/bin/git", "--help"], ["/bin/bash", "-c", "for i in {1..300}; do a[i]=$i; done"]]
 
 
-LOOKED_AT = ("retains", "reserves", "interns")
+LOOKED_AT = ("retains", "reserves", "interns", "nameless-reserves")
 
 
 def tells_the_end_apart(path):
@@ -689,7 +715,15 @@ PLANTED_ELSEWHERE = {
     "churn-within": ("settles", number("churn", "within_ns", lambda n: n * 3)),
     "churn-within-text": ("settles", text("churn", r"(?:within|in) (?:less than )?[\d.]+ ms\.", "within 9.99 s.")),
     "churn-all-along": ("settles", text("churn", r"(?:within|in) (?:less than )?[\d.]+ ms\.", "3,307/s.")),
-    "peak-not-its-own": ("nothrow.cpp", text("peak", " for itself", "")),
+    "peak-not-its-own": ("idles.cpp", text("peak", " for itself: the program's own code holds nothing", "")),
+    "peak-not-alone": ("idles.cpp", text("peak", ": the program's own code holds nothing", "")),
+    "start-up": ("nothrow.cpp", text("peak", r"allocated [\d.]+ kB", "allocated 9.9 kB")),
+    "start-up-bytes": ("nothrow.cpp", number("peak", "start_up_bytes", lambda n: n + 8)),
+    "start-up-share": ("nothrow.cpp", text("peak", r"\(\d+ % of the peak\) for itself", "(9 % of the peak) for itself")),
+    "start-up-missing": ("nothrow.cpp", text("peak", r"; libstdc.*?anything", "")),
+    "address-of-the-grown": ("nameless-grows", text("no-growth", r"\d+ % at", "33 % at")),
+    "address-of-what-did-not-grow": ("nameless-grows", text("no-growth", r" \(\d+ % at [^)]*\)(?= grew most)", "")),
+    "address-of-the-untouched": ("nameless-reserves", text("untouched", r"\d+ % at", "33 % at")),
     "peak-its-own": ("reloads", text("peak", r"(?<=of the peak\))", " for itself")),
     "not-attached": ("clean", text("all-freed", "nothing was left allocated", "nothing allocated since the attach was left")),
     "held-until": ("gathers", text("growing", r"held until [\d.]+ ms", "held until 31 ms")),

@@ -198,9 +198,17 @@ static void names_the_library_that_holds_the_peak_for_itself(void **state) {
 	add(3, 0, REC_NEVER, 1, 72704);
 	add(1, 0, REC_NEVER, 200, 101);
 	fill_edges();
+	struct findings first = make();
+	s[3].last_ns = r.meta.duration_ns; // it is no start
 	struct findings all = make();
 	s[0] = before[0], s[1] = before[1], s[3] = before[2];
-	const struct finding *peak = find(&all, "peak");
+	const struct finding *peak = find(&first, "peak");
+	assert_non_null(peak);
+	assert_string_equal(peak->text,
+			"parse() app.cpp:33 <- main holds 20.2 kB (22 % of the peak); without it the largest heap "
+			"is 72.7 kB at 5.0 ms; libc.so.6 allocated 72.7 kB (78 % of the peak) for itself before "
+			"the program allocated anything.");
+	peak = find(&all, "peak");
 	assert_non_null(peak);
 	assert_string_equal(peak->text,
 			"libc.so.6 holds 72.7 kB (78 % of the peak) for itself; without it the largest heap is "

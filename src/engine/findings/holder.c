@@ -62,12 +62,11 @@ static uint32_t *stacks_of_peak(struct finder *f, uint32_t *n) {
 }
 
 /** `nameless`: a place of whose code the addresses are weighed, instead of functions; or NULL. */
-static uint64_t add_frames(struct finder *f, struct inclusive *functions, uint32_t stack,
-		const struct place *nameless, enum weight by) {
-	const struct rec_stack *s = &f->r->stacks.items[stack];
-	const struct name *site = names_site(f->names, s->node), *frame;
-	const uint64_t weight = stack_weight(s, by);
-	struct stack_walk w = stack_walk_init(f->r, f->names, s->node);
+static void add_frames(struct finder *f, struct inclusive *functions, uint32_t stack,
+		const struct place *nameless, uint64_t weight) {
+	const uint32_t node = f->r->stacks.items[stack].node;
+	const struct name *site = names_site(f->names, node), *frame;
+	struct stack_walk w = stack_walk_init(f->r, f->names, node);
 	for (uint64_t depth = 0; (frame = stack_walk_next(&w)); depth++) {
 		struct inclusive *in = &functions[frame->function_id];
 		bool may_be = !nameless
@@ -82,15 +81,16 @@ static uint64_t add_frames(struct finder *f, struct inclusive *functions, uint32
 		in->depth += weight * depth;
 		in->own += frame == site ? weight : 0;
 	}
-	return weight;
 }
 
 static void add_stack(struct finder *f, struct inclusive *functions, uint32_t stack) {
-	const uint64_t bytes = add_frames(f, functions, stack, NULL, BY_PEAK_BYTES);
+	const uint64_t bytes = f->r->stacks.items[stack].peak_bytes;
+	add_frames(f, functions, stack, NULL, bytes);
 	const struct name *site = names_site(f->names, f->r->stacks.items[stack].node);
 	const struct name *unnamed = finder_site(f, stack);
 	// What no function of the user's asked for, as libstdc++ for exceptions; of scripts: runtime.c
-	bool is_runtimes_own = site && site->is_runtime && !f->runs_scripts;
+	bool is_start_up = f->start_up && f->place_of[stack] == f->start_up - f->places;
+	bool is_runtimes_own = site && site->is_runtime && !f->runs_scripts && !is_start_up;
 	if (site && (unnamed != site || is_runtimes_own)) {
 		struct inclusive *in = &functions[unnamed->function_id];
 		in->name = unnamed;
@@ -130,7 +130,7 @@ static const struct inclusive *innermost(const struct finder *f, const struct in
 }
 
 static const struct inclusive *choose(const struct finder *f, const struct inclusive *functions) {
-	const struct inclusive *best = innermost(f, functions, f->r->summary.peak_bytes);
+	const struct inclusive *best = innermost(f, functions, finder_own_peak(f));
 	const struct inclusive *largest = NULL;
 	for (uint32_t i = 0; i < names_n_functions(f->names); i++) {
 		const struct inclusive *in = &functions[i];
@@ -175,10 +175,31 @@ static bool tag_stacks(struct finder *f, struct holder *h) {
 	return true;
 }
 
+/**
+ * What a language's runtime has before the program does anything, all such programs have: it is no
+ * finding about this one, unless that is all there is.
+ */
+static void find_start_up(struct finder *f) {
+	uint64_t begin_ns = UINT64_MAX;
+	for (uint32_t i = 0; i < f->n_places; i++) {
+		const struct place *p = &f->places[i];
+		begin_ns = p->name->is_runtime || p->first_ns > begin_ns ? begin_ns : p->first_ns;
+	}
+	bool has_seen_it = f->r->meta.source == REC_LAUNCHED && !f->runs_scripts;
+	for (uint32_t i = 0; i < f->n_places && has_seen_it; i++) {
+		const struct place *p = &f->places[i];
+		bool is_largest = p->peak_bytes > (f->start_up ? f->start_up->peak_bytes : 0);
+		if (p->name->is_runtime && p->last_ns < begin_ns && is_largest) {
+			f->start_up = p->peak_bytes < f->r->summary.peak_bytes ? p : NULL;
+		}
+	}
+}
+
 bool finder_find_holder(struct finder *f) {
 	if (f->r->summary.peak_bytes == 0 || f->r->missing & REC_PEAK_BYTES) {
 		return true;
 	}
+	find_start_up(f);
 	uint32_t n;
 	uint32_t *stacks = stacks_of_peak(f, &n);
 	struct inclusive *functions = arena_new(&f->scratch, struct inclusive,
@@ -223,17 +244,21 @@ static void put_sites(const struct finder *f, struct buffer *text, struct inclus
 	}
 }
 
-void put_addresses(struct finder *f, struct buffer *out, const struct place *p, enum weight by,
-		const char *when) {
+void put_addresses(struct finder *f, struct buffer *out, const struct place *p,
+		const uint64_t *weights, const char *when) {
+	if (!weights || p->name->has_name || p->name->owner != OWNER_YOURS) {
+		return;
+	}
 	struct inclusive *addresses = arena_new(&f->scratch, struct inclusive,
 			names_n_functions(f->names) + 1ul);
 	struct buffer text = {0};
 	uint64_t all = 0;
 	f->failed |= !addresses;
 	for (uint32_t i = 0; addresses && i < f->r->stacks.n; i++) {
-		bool is_its = f->place_of[i] == p - f->places &&
-				!(by == BY_LIVE_BYTES && finder_is_noise(f, i));
-		all += is_its ? add_frames(f, addresses, i, p, by) : 0;
+		if (f->place_of[i] == p - f->places && weights[i] > 0) {
+			add_frames(f, addresses, i, p, weights[i]);
+			all += weights[i];
+		}
 	}
 	const struct inclusive *in = all ? innermost(f, addresses, all) : NULL;
 	bool is_caller = in && in->own < in->bytes;

@@ -65,7 +65,8 @@ struct finder {
 	uint32_t n, capacity;
 	struct place *places;
 	uint32_t n_places;
-	uint32_t *place_of; // per stack
+	const struct place *start_up; // of the runtime: it held most at the peak of what came before
+	uint32_t *place_of;           // per stack
 	struct holder holder;
 	uint64_t *times_ns; // of the points of all curves: the edges, and the end of what happened
 	uint32_t n_points;
@@ -82,6 +83,11 @@ bool finder_find_holder(struct finder *f);
 
 /** Then make the curves of the sites that matter, and of the holder. */
 bool finder_make_curves(struct finder *f);
+
+/** The peak but for what the runtime had made before. */
+static inline uint64_t finder_own_peak(const struct finder *f) {
+	return f->r->summary.peak_bytes - (f->start_up ? f->start_up->peak_bytes : 0);
+}
 
 /** A frame that a finding may name on its way down. */
 static inline bool holder_may_be(const struct name *frame, const struct name *site) {
@@ -119,13 +125,17 @@ void put_name(struct finder *f, struct buffer *out, const struct name *name);
  * A finding about a site: finder_about and put_name, with the line that weighs most, "<- caller()"
  * and, where a dependency allocates for it, "via NAME (package)". Where none of these has a name,
  * addresses follow, with shares of what was there `when` ("at the peak, ", or ""); NULL: none do.
+ * `weights`: of what else the shares are, per stack; NULL: of `by`.
  */
 void say_place(struct finder *f, struct buffer *text, struct finding *out, const struct place *p,
-		enum weight by, const char *metric, const char *when);
+		enum weight by, const char *metric, const char *when, const uint64_t *weights);
 
-/** " (93 % at units+0x48db)": where in its code a place without names has its memory. */
-void put_addresses(struct finder *f, struct buffer *out, const struct place *p, enum weight by,
-		const char *when);
+/**
+ * " (93 % at units+0x48db)": where in its code a place of the user's without names has what
+ * `weights` says per stack.
+ */
+void put_addresses(struct finder *f, struct buffer *out, const struct place *p,
+		const uint64_t *weights, const char *when);
 
 /** Frees of blocks from before the attach whose sizes are not known. */
 static inline uint64_t finder_unknown_frees(const struct finder *f) {

@@ -121,8 +121,19 @@ static struct called called_by_place(const struct finder *f, const struct place 
 	return out;
 }
 
+/** What each stack weighs, without what a runtime keeps. NULL: no memory. */
+static const uint64_t *weights_by(struct finder *f, enum weight by) {
+	uint64_t *weights = arena_new(&f->scratch, uint64_t, f->r->stacks.n + 1ul);
+	f->failed |= !weights;
+	for (uint32_t i = 0; weights && i < f->r->stacks.n; i++) {
+		bool is_noise = by == BY_LIVE_BYTES && finder_is_noise(f, i);
+		weights[i] = is_noise ? 0 : stack_weight(&f->r->stacks.items[i], by);
+	}
+	return weights;
+}
+
 void say_place(struct finder *f, struct buffer *text, struct finding *out, const struct place *p,
-		enum weight by, const char *metric, const char *when) {
+		enum weight by, const char *metric, const char *when, const uint64_t *weights) {
 	const struct name *name = finder_site(f, p->heaviest[by]);
 	finder_about(f, out, name, metric);
 	put_name(f, text, name);
@@ -138,8 +149,8 @@ void say_place(struct finder *f, struct buffer *text, struct finding *out, const
 				SLICE_ARG(names_package(via.function)));
 	} else if (via.module.size > 0) {
 		buffer_printf(text, " via %.*s", SLICE_ARG(path_base(via.module)));
-	} else if (when && !caller && !name->has_name && name->owner == OWNER_YOURS) {
-		put_addresses(f, text, p, by, when);
+	} else if (when && !caller && !name->has_name) {
+		put_addresses(f, text, p, weights ? weights : weights_by(f, by), when);
 	}
 	if (caller) {
 		buffer_printf(text, " <- %.*s", SLICE_ARG(short_name_of(f, caller)));

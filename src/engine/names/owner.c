@@ -58,7 +58,7 @@ enum code owner_of_file(struct slice file) {
 
 // Namespaces and families whose owner the name tells, where no file does
 static const char *const runtime_families[] = {"std::", "void std::", "__gnu_cxx::", "__cxxabiv1::",
-		"__cxa_", "operator new", "operator delete",
+		"__cxa_", "operator new", "operator delete", "static initializers of eh_alloc.cc",
 		"core::", "alloc::", "<alloc::", "<core::", "<std::", "__rust_", "__rdl_", "__rg_",
 		"__asan", "__lsan", "__ubsan", "__sanitizer", "__intercept", "v8::", "node::", "Builtins_",
 		"__libc_", "__GI_", "_dl_", "_IO_"};

@@ -121,7 +121,7 @@ static void say_churn(struct finder *f, struct place *p, const struct own_work *
 	const struct rec_summary *s = &f->r->summary;
 	struct finding *out = finder_add(f);
 	struct buffer text = {0};
-	say_place(f, &text, out, p, BY_SHORT_LIVED, "allocations", "");
+	say_place(f, &text, out, p, BY_SHORT_LIVED, "allocations", "", NULL);
 	buffer_printf(&text,
 			" makes %s of the short-lived blocks (freed within 1 ms or 16 allocations): %s in all, "
 			"",
@@ -180,7 +180,7 @@ void find_one_size(struct finder *f) {
 	}
 	struct finding *out = finder_add(f);
 	struct buffer text = {0};
-	say_place(f, &text, out, p, BY_ALLOCATIONS, "allocations", NULL);
+	say_place(f, &text, out, p, BY_ALLOCATIONS, "allocations", NULL, NULL);
 	buffer_printf(&text, " allocates %s blocks of %s bytes each on one path",
 			HUMAN_COUNT(best->count), HUMAN_COUNT(best->size));
 	finding_put(out, "blocks", best->count);

@@ -202,7 +202,7 @@ static void say_never_freed(struct finder *f, struct place *p, const struct curv
 			: is_once              ? finder_add_as(f, "allocated-once", "allocated once")
 								   : finder_add(f);
 	struct buffer text = {0};
-	say_place(f, &text, out, p, BY_LIVE_BYTES, "never-freed", "");
+	say_place(f, &text, out, p, BY_LIVE_BYTES, "never-freed", "", NULL);
 	buffer_text(&text, ": ");
 	put_kept(f, &text, out, p);
 	if (!(f->r->missing & REC_TIME)) {
@@ -323,7 +323,7 @@ static void say_shape(struct finder *f, struct place *p, const struct curve_fact
 	enum weight by = p->live_bytes > p->peak_bytes ? BY_LIVE_BYTES
 			: p->peak_bytes                        ? BY_PEAK_BYTES
 												   : BY_ALLOCATED_BYTES;
-	say_place(f, &text, out, p, by, NULL, when[by]);
+	say_place(f, &text, out, p, by, NULL, when[by], NULL);
 	buffer_text(&text, p->name->is_runtime ? ", for what it runs" : "");
 	finding_put(out, "bytes", c->top_bytes);
 	switch (c->shape) {
@@ -406,7 +406,7 @@ static bool say_steady(struct finder *f, struct place *p, const struct curve *li
 	struct finding *out = finder_add_as(f, "steady", "steady");
 	struct buffer text = {0};
 	char low[HUMAN_MAX], high[HUMAN_MAX];
-	say_place(f, &text, out, p, BY_PEAK_BYTES, NULL, "at the peak, ");
+	say_place(f, &text, out, p, BY_PEAK_BYTES, NULL, "at the peak, ", NULL);
 	human_bytes(low, level.low_bytes);
 	human_bytes(high, level.high_bytes);
 	bool is_one = strcmp(low, high) == 0;

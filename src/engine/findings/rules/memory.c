@@ -362,7 +362,13 @@ static void say_presence(struct finder *f, const struct memory_look *m, const st
 	struct finding *out = finder_add(f);
 	struct buffer text = {0};
 	const uint64_t bytes = is_pinned ? u->pinned_bytes : u->asked_bytes - u->resident_bytes;
-	say_place(f, &text, out, p, BY_PEAK_BYTES, "peak", NULL);
+	uint64_t *of_stack = arena_new(&f->scratch, uint64_t, f->r->stacks.n + 1ul);
+	f->failed |= !of_stack;
+	for (uint32_t i = 0; of_stack && i < m->n_untouched; i++) {
+		const struct rec_untouched *s = &m->untouched[i];
+		of_stack[s->stack] += is_pinned ? s->pinned_bytes : s->asked_bytes - s->resident_bytes;
+	}
+	say_place(f, &text, out, p, BY_PEAK_BYTES, "peak", of_stack ? "" : NULL, of_stack);
 	if (is_pinned) {
 		buffer_printf(&text, ": %s in %s live block%s keep ", HUMAN_BYTES(u->asked_bytes),
 				HUMAN_COUNT(u->blocks), u->blocks == 1 ? "" : "s");

@@ -6,13 +6,14 @@
  */
 #include "engine/findings/parts.h"
 
-// Two edges: the last one of the run's first half, and the last one before its last twentieth, in
-// which programs give back what they have. Where the heap had been as large before, something comes
-// and goes: then instead the one at which it was smallest since, within a fifth of the run. If
-// hardly any time is between them, the program did nothing later, and the second moment is the end:
-// the number of edges
+// Two edges: the last one of the run's first half (or the first with what the runtime had before
+// the program), and the last one before its last twentieth, in which programs give back what they
+// have. Where the heap had been as large before, something comes and goes: then instead the one at
+// which it was smallest since, within a fifth of the run. If hardly any time is between them, the
+// program did nothing later, and the second moment is the end: the number of edges
 struct window {
 	uint32_t from, to;
+	int64_t *grown; // by how much, per stack
 };
 
 static uint32_t edge_at(const struct recording *r, uint64_t ns) {
@@ -31,13 +32,19 @@ static uint32_t edge_at(const struct recording *r, uint64_t ns) {
 	return at;
 }
 
-static bool find_window(const struct recording *r, struct window *out) {
+static bool find_window(const struct finder *f, struct window *out) {
+	const struct recording *r = f->r;
+	const struct rec_edge *edges = r->edges.items;
 	uint64_t run = r->meta.duration_ns;
-	if (r->edges.n == 0 || r->edges.items[0].time_ns > run / 2) {
+	if (r->edges.n == 0 || edges[0].time_ns > run / 2) {
 		return false;
 	}
-	*out = (struct window){edge_at(r, run / 2), edge_at(r, run - run / 20)};
-	if (r->edges.items[out->to].time_ns < r->edges.items[out->from].time_ns + run / 10) {
+	*out = (struct window){.from = edge_at(r, run / 2), .to = edge_at(r, run - run / 20)};
+	const uint64_t begin_ns = f->start_up ? f->start_up->last_ns : 0;
+	while (out->from + 1 < r->edges.n && edges[out->from].time_ns < begin_ns) {
+		out->from++;
+	}
+	if (out->to < out->from || edges[out->to].time_ns < edges[out->from].time_ns + run / 10) {
 		out->to = r->edges.n;
 	}
 	return true;
@@ -47,22 +54,34 @@ static uint64_t held_at_end(const struct place *p) {
 	return p->live_bytes + p->noise_bytes;
 }
 
-/** By how many bytes each place held more at the second moment; one more for what has no place. */
-static int64_t *growth_of_places(struct finder *f, const struct window *w) {
-	int64_t *grown = arena_new(&f->scratch, int64_t, f->n_places + 1ul);
-	const struct rec_interval_row *rows = f->r->intervals.items;
-	for (uint32_t i = 0; grown && w->to == f->r->edges.n && i < f->n_places; i++) {
-		grown[i] = (int64_t)held_at_end(&f->places[i]);
+/** By how many bytes each stack held more at the second moment. */
+static int64_t *growth_of_stacks(struct finder *f, const struct window *w) {
+	const struct recording *r = f->r;
+	int64_t *grown = arena_new(&f->scratch, int64_t, r->stacks.n + 1ul);
+	bool is_to_end = w->to == r->edges.n;
+	for (uint32_t i = 0; grown && is_to_end && i < r->stacks.n; i++) {
+		grown[i] = (int64_t)r->stacks.items[i].live_bytes;
 	}
-	for (uint32_t i = 0; grown && i < f->r->intervals.n; i++) {
-		const struct rec_interval v = rec_interval_of(&rows[i], f->r->wide.items);
+	for (uint32_t i = 0; grown && is_to_end && i < r->suppressed.n; i++) {
+		grown[r->suppressed.items[i].stack] += (int64_t)r->suppressed.items[i].bytes;
+	}
+	for (uint32_t i = 0; grown && i < r->intervals.n; i++) {
+		const struct rec_interval v = rec_interval_of(&r->intervals.items[i], r->wide.items);
 		bool is_first = v.from <= w->from && w->from < v.until;
-		bool is_second = v.from <= w->to && w->to < v.until && w->to < f->r->edges.n;
-		uint32_t place = f->place_of[v.stack];
-		place = place == UINT32_MAX ? f->n_places : place;
-		grown[place] += (int64_t)v.bytes * ((int)is_second - (int)is_first);
+		bool is_second = v.from <= w->to && w->to < v.until && !is_to_end;
+		grown[v.stack] += (int64_t)v.bytes * ((int)is_second - (int)is_first);
 	}
-	f->failed |= !grown;
+	return grown;
+}
+
+/** The same of each place, and one more for what has none. */
+static int64_t *growth_of_places(struct finder *f, const int64_t *of_stacks) {
+	int64_t *grown = arena_new(&f->scratch, int64_t, f->n_places + 1ul);
+	for (uint32_t i = 0; grown && of_stacks && i < f->r->stacks.n; i++) {
+		uint32_t place = f->place_of[i];
+		grown[place == UINT32_MAX ? f->n_places : place] += of_stacks[i];
+	}
+	f->failed |= !grown || !of_stacks;
 	return grown;
 }
 
@@ -103,6 +122,10 @@ static void put_site(struct finder *f, struct buffer *text, const struct place *
 		const struct window *w, uint64_t bytes) {
 	buffer_text(text, "; ");
 	put_name(f, text, p->name);
+	for (uint32_t i = 0; i < f->r->stacks.n; i++) { // addresses are those of stacks that grew
+		w->grown[i] = w->grown[i] > 0 ? w->grown[i] : 0;
+	}
+	put_addresses(f, text, p, (const uint64_t *)w->grown, "");
 	buffer_printf(text, " grew most, by %s", HUMAN_BYTES(bytes));
 	if (bytes >= f->r->summary.peak_bytes / 10) {
 		uint64_t left = held_at_end(p);
@@ -140,15 +163,16 @@ static void say_most(struct finder *f, struct finding *out, struct buffer *text,
 void find_no_growth(struct finder *f) {
 	const struct recording *r = f->r;
 	struct window w;
-	if (is_growth_told(f) || !find_window(r, &w)) {
+	if (is_growth_told(f) || !find_window(f, &w)) {
 		return;
 	}
-	const int64_t *grown = growth_of_places(f, &w);
+	w.grown = growth_of_stacks(f, &w);
+	const int64_t *grown = growth_of_places(f, w.grown);
 	uint32_t most = f->n_places;
 	for (uint32_t i = 0; grown && i < f->n_places; i++) {
 		most = grown[i] > grown[most] ? i : most;
 	}
-	if (!grown) {
+	if (f->failed) {
 		return;
 	}
 	uint64_t from_ns = r->edges.items[w.from].time_ns;

@@ -229,6 +229,20 @@ static void put_split(struct finder *f, struct buffer *text, const struct holder
 	}
 }
 
+static void put_start_up(const struct finder *f, struct buffer *text, struct finding *out) {
+	const uint64_t all = f->r->summary.peak_bytes, own = f->start_up ? f->start_up->peak_bytes : 0;
+	if (own > all / 10) {
+		const struct name *who = f->start_up->name;
+		bool is_linked_in = slice_equal(who->module, names_program(f->r));
+		buffer_printf(text,
+				"; %.*s allocated %s (%s of the peak) for itself before the program allocated "
+				"anything",
+				SLICE_ARG(is_linked_in ? slice_of_text("its runtime") : who->function),
+				HUMAN_BYTES(own), HUMAN_PERCENT(own, all));
+		finding_put(out, "start_up_bytes", own);
+	}
+}
+
 static void say_peak(struct finder *f, const struct holder *h) {
 	enum { LARGE_BYTES = 1000000 };
 	const struct rec_summary *s = &f->r->summary;
@@ -238,7 +252,7 @@ static void say_peak(struct finder *f, const struct holder *h) {
 	struct buffer text = {0};
 	bool is_alone = h->own >= h->bytes / 10 * 9;
 	if (is_alone && place) {
-		say_place(f, &text, out, place, BY_PEAK_BYTES, "peak", "");
+		say_place(f, &text, out, place, BY_PEAK_BYTES, "peak", "", NULL);
 	} else {
 		finder_about(f, out, h->name, "peak");
 		put_name(f, &text, h->name);
@@ -247,7 +261,8 @@ static void say_peak(struct finder *f, const struct holder *h) {
 	buffer_printf(&text, "%s %s (%s of the peak)", is_alone ? " holds" : " hold",
 			HUMAN_BYTES(h->bytes), HUMAN_PERCENT(h->bytes, s->peak_bytes));
 	if (h->name->is_runtime) {
-		buffer_text(&text, " for itself");
+		buffer_printf(&text, " for itself%s",
+				h->bytes == s->peak_bytes ? ": the program's own code holds nothing" : "");
 		out->lens = "m=peak&fold=0";
 	} else if (!is_alone) {
 		put_split(f, &text, h);
@@ -262,6 +277,7 @@ static void say_peak(struct finder *f, const struct holder *h) {
 	if (has_time) {
 		put_what_if(f, &text, out, h->curve);
 	}
+	put_start_up(f, &text, out);
 	bool is_large = h->bytes >= s->peak_bytes / 4 && h->bytes >= LARGE_BYTES;
 	bool has_pattern = is_copied || has_doubled || (is_spike && !is_explained(f, h));
 	finder_say(f, out, &text, has_pattern && is_large ? FINDING_LOOK_FIRST : FINDING_EXPLAINS,
@@ -269,7 +285,7 @@ static void say_peak(struct finder *f, const struct holder *h) {
 }
 
 void find_peak(struct finder *f) {
-	if (f->holder.name && f->holder.bytes >= f->r->summary.peak_bytes / 10) {
+	if (f->holder.name && f->holder.bytes >= finder_own_peak(f) / 10) {
 		say_peak(f, &f->holder);
 	}
 }

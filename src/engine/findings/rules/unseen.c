@@ -62,7 +62,7 @@ void find_handed_over(struct finder *f) {
 	put_thread(f, &text, best->to);
 	if (p) {
 		buffer_text(&text, "; ");
-		say_place(f, &text, out, p, BY_ALLOCATIONS, "allocations", "");
+		say_place(f, &text, out, p, BY_ALLOCATIONS, "allocations", "", NULL);
 		buffer_printf(&text, " allocated %s blocks (%s)", HUMAN_COUNT(p->allocations),
 				HUMAN_BYTES(p->allocated_bytes));
 		finding_put(out, "allocated_blocks", p->allocations);
