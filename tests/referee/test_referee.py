@@ -474,7 +474,7 @@ def text(finding, pattern, replacement):
     """Change the sentence of a finding, on the page and in --json."""
     def plant(report):
         for f in report["json"]["findings"]:
-            if f["id"] == finding and re.search(pattern, f["text"]):
+            if re.fullmatch(finding, f["id"]) and re.search(pattern, f["text"]):
                 new = re.sub(pattern, replacement, f["text"], count=1)
                 page = " ".join(report["text"].split())
                 report["text"] = report["text"] + "\n" + page.replace(f["text"], new)
@@ -746,7 +746,7 @@ PLANTED_ELSEWHERE = {
     "address-through": ("nameless", text("peak", r"\d+ % through", "66 % through")),
     "address-caller": ("nameless", text("peak", r"; \d+ % through \S+\)", ")")),
     "address-missing": ("nameless", text("peak", r" \(\d+ % at .*?\)", "")),
-    "address-of-the-left": ("nameless", text("never-freed", r"\d+ % at", "100 % at")),
+    "address-of-the-left": ("nameless", text("never-freed|at-start|allocated-once", r"\d+ % at", "100 % at")),
     "address-of-the-short-lived": ("nameless", text("churn", r"at nameless\S+\)", "at nameless+0x1)")),
     "address-elsewhere": ("nameless-split", text("peak", r"\d+ % elsewhere", "50 % elsewhere")),
     "address-of-two": ("nameless-split", text("peak", r", \d+ % at \S+, \d+ % elsewhere", ", 30 % elsewhere")),
