@@ -147,7 +147,7 @@ int main(void) {
 def places_of_peak(ms_print):
     """{function: bytes} of the innermost places of the tree of the peak."""
     number = re.search(r"(\d+) \(peak\)", ms_print)[1]
-    tree = re.split(rf"(?m)^ +{number} +[\d,]+ +[\d,]+ .*\n", ms_print)[1].split("\n\n")[0]
+    tree = re.split(rf"(?m)^ +{number} +[\d,]+ +[\d,]+ .*\n", ms_print)[1].split("\n-----")[0]
     return {name: int(size.replace(",", "")) for size, name in
             re.findall(r"->[\d.]+% \(([\d,]+)B\) 0x[0-9A-F]+: (?:map \(.*\n[ |]*->.*: )?(map_\w+) ", tree)}
 
@@ -193,6 +193,9 @@ def test_classic_switches(made, tmp_path):
                 "--massif-detailed-freq", "0", "-H", tmp_path / "h")
     massif = (tmp_path / "m").read_text()
     assert "heap_tree=detailed" not in massif.rsplit("snapshot=", 1)[0]
+    assert "(heap allocation functions)" in massif and "page allocation" not in massif
+    tools.print(recording.file, "-M", tmp_path / "every", "--massif-detailed-freq", "1")
+    assert "heap_tree=empty" not in (tmp_path / "every").read_text()
     assert "all below massif's threshold (10.00%)" in massif
     rows = [tuple(map(int, line.split("\t"))) for line in (tmp_path / "h").read_text().splitlines()]
     assert rows == sorted(rows) and sum(n for _, n in rows) == totals_of["allocations"]

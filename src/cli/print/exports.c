@@ -129,7 +129,8 @@ bool export_all(const struct export_options *o, const struct export_subject *sub
 		struct err *err) {
 	struct export_request request = {
 			FIELDS_OF(subject, session, lens, base, base_lens),
-			.options.massif = {o->massif_threshold, o->massif_detailed_every},
+			.options.massif = {.threshold_percent = o->massif_threshold,
+					.detailed_every = o->massif_detailed_every},
 	};
 	(void)find_cost_type(o->cost_type, &request.options.shown);
 	return ALL(i, o->n, export_file(&o->jobs[i], &request, err));
