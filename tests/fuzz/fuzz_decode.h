@@ -38,7 +38,7 @@ static inline void fuzz_decode(struct slice bytes, fuzz_decode_fn *decode) {
 	if (decode(&p, bytes, &r.arena, &err)) {
 		fuzz_check_profile(&p);
 		struct buffer out = {0};
-		static const struct write_options options = {PROFILE_LIVE_BYTES, {1, 1}};
+		static const struct write_options options = {PROFILE_LIVE_BYTES, {1, false, 1}};
 		check(pprof_encode(&out, &p, &options, NULL) || out.failed);
 		buffer_clear(&out);
 		struct err refused = {0};
