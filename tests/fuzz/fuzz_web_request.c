@@ -4,7 +4,7 @@
 // A request is cut at its line ends: method, host, cookies, token, path. Nobody gets in who does
 // not hold the token, whatever the lines say.
 
-static struct slice next_line(struct slice *rest) {
+static struct slice take_line(struct slice *rest) {
 	const uint8_t *end = rest->size ? memchr(rest->data, '\n', rest->size) : NULL;
 	size_t n = end ? (size_t)(end - rest->data) : rest->size;
 	struct slice line = slice_of(rest->data, n);
@@ -21,10 +21,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	static const struct guard guard = {.token = "0123456789abcdef0123456789abcdef",
 			.name = "heaptrack-01234567"};
 	struct slice rest = slice_of(data, size);
-	struct http_request q = {.method = next_line(&rest),
-			.host = next_line(&rest),
-			.cookies = next_line(&rest),
-			.token = next_line(&rest)};
+	struct http_request q = {.method = take_line(&rest),
+			.host = take_line(&rest),
+			.cookies = take_line(&rest),
+			.token = take_line(&rest)};
 	q.path = rest;
 	enum guard_says says = guard_check(&guard, &q);
 	if (says == GUARD_WELCOME && !holds(q.cookies, guard.token)) {
