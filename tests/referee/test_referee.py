@@ -747,7 +747,7 @@ PLANTED_ELSEWHERE = {
     "address-caller": ("nameless", text("peak", r"; \d+ % through \S+\)", ")")),
     "address-missing": ("nameless", text("peak", r" \(\d+ % at .*?\)", "")),
     "address-of-the-left": ("nameless", text("never-freed|at-start|allocated-once", r"\d+ % at", "100 % at")),
-    "address-of-the-short-lived": ("nameless", text("churn", r"at nameless\S+\)", "at nameless+0x1)")),
+    "address-of-the-short-lived": ("nameless", text("churn", r"at nameless\+0x[0-9a-f]+", "at nameless+0x1")),
     "address-elsewhere": ("nameless-split", text("peak", r"\d+ % elsewhere", "50 % elsewhere")),
     "address-of-two": ("nameless-split", text("peak", r", \d+ % at \S+, \d+ % elsewhere", ", 30 % elsewhere")),
     "address-of-what": ("nameless-split", text("peak", r"\((?=\d+ % at)", "(at the end, ")),
