@@ -246,3 +246,31 @@ def test_what_is_said_at_the_end_is_what_the_report_says(tools, tmp_path):
     assert said.split()[:7] == "never freed 20.0 kB in 1 block".split(), done.stderr
     assert said in page, page
     assert any("forgotten" in line for line in page), page
+
+
+FLICKERS = """
+#include <stdlib.h>
+#include <string.h>
+static volatile unsigned sum;
+__attribute__((noinline)) static char *surface(void) { return memset(malloc(480000), 1, 480000); }
+int main(void) {
+	char *document = memset(malloc(900000), 1, 900000);
+	for (int i = 0; i < 400; i++) {
+		char *drawn = surface();
+		for (int k = 0; k < 60000; k++) { sum += drawn[k * 7]; }
+		free(drawn);
+		for (int k = 0; k < 90000; k++) { sum += document[k * 3]; }
+	}
+	free(document);
+	return 0;
+}
+"""
+
+
+def test_many_short_ones_are_not_a_few_bursts(tools, tmp_path):
+    """Edges meet some of 400 surfaces, which looked like three to six bursts."""
+    (tmp_path / "flickers.c").write_text(FLICKERS)
+    subprocess.run(["gcc", "-g", "-O1", "-o", tmp_path / "flickers", tmp_path / "flickers.c"], check=True, timeout=60)
+    for i in range(6):
+        recording = tools.record(tmp_path / "flickers", name=f"flickers{i}")
+        assert "bursts" not in [finding["id"] for finding in recording.json()["findings"]], recording.json()["findings"]

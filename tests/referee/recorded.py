@@ -163,6 +163,14 @@ def stretch(times, values, at):
     return first, last, end - begin
 
 
+def times_above(blocks):
+    """How often what is live rises above half of its top with less than a fifth of it before, by each event."""
+    events = sorted((when, change) for b in blocks for when, change in ((b.birth, b.size), (b.death, -b.size))
+                    if when is not None)
+    values = list(itertools.accumulate(change for _, change in events))
+    return bursts([when for when, _ in events], values)[0]
+
+
 def bursts(times, values):
     """How often above half of its top with less than a fifth in between, how long, how far apart."""
     top, is_up, begins, lasted = max(values), False, [], 0

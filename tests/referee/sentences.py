@@ -10,7 +10,7 @@ from bisect import bisect_left
 import addresses
 import memory
 from figures import BYTES, COUNT, PERCENT, SPAN, TIME, in_bytes, in_percent, in_span, in_time
-from recorded import ATTACHED, bursts, is_brief, is_left, lives, rises, steady, straightness, stretch
+from recorded import ATTACHED, bursts, is_brief, is_left, lives, rises, steady, straightness, stretch, times_above
 
 LIMIT = rf"(?:; at this rate the limit of (?P<limit>{BYTES}) of its container is reached in (?P<limit_in>{TIME}))?"
 GROWTH = (rf"(?:grew at an even (?P<even>{BYTES})/s(?P<to_end> to the end)?|"
@@ -500,6 +500,8 @@ class Sentence:
         self.judge_held(curve)
         if "bursts" in numbers:
             n, each, period = bursts(r.points, curve)
+            if n != times_above([b for b in r.blocks if b.stack in stacks]):
+                self.wrong("other bursts than those", times_above([b for b in r.blocks if b.stack in stacks]))
             self.number("bursts", n)
             self.number("lasted_ns", each)
             self.number("period_ns", period)

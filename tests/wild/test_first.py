@@ -24,6 +24,7 @@ WITHOUT_NAME = re.compile(r"\+0x[0-9a-f]|^0x|, no symbols|generated code|<unknow
 DEVIATE = {
     "gdb": "Python's library, which it calls, has names", "gdb-python": "as gdb",
     "cwebp": "what grew was gone at the peak, and is in no list",
+    "aspell": "the list counts what libstdc++ has first, without it Language holds more than 60 %",
     "msgfmt": "message_alloc, called from one place, is work by docs/findings.md (in some runs first)",
     "llvm-dwarfdump": "constructors without names hold a third of its peak, no function as much",
 }

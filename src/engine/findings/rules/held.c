@@ -344,6 +344,14 @@ static bool is_allocated_once(const struct finder *f, const struct place *p,
 	return came_since(f, p, c->to_ns + soon) <= c->top_bytes / 10;
 }
 
+/**
+ * Edges meet some of many short ones, which look like few long ones then. What was allocated tells
+ * them apart.
+ */
+static bool are_all_bursts(const struct place *p, const struct curve_facts *c) {
+	return p->allocated_bytes / 2 <= c->n_bursts * c->top_bytes;
+}
+
 static bool is_worth_saying(const struct finder *f, const struct place *p,
 		const struct curve_facts *c) {
 	uint64_t peak = f->r->summary.peak_bytes;
@@ -353,7 +361,9 @@ static bool is_worth_saying(const struct finder *f, const struct place *p,
 	switch (c->shape) {
 	case CURVE_GREW: return c->top_bytes >= MIN_GROWN_BYTES && c->top_bytes >= peak / 100;
 	case CURVE_STOPPED:
-	case CURVE_BURSTS: return c->top_bytes >= MIN_GROWN_BYTES && c->top_bytes >= peak / 20;
+	case CURVE_BURSTS:
+		return c->top_bytes >= MIN_GROWN_BYTES && c->top_bytes >= peak / 20 &&
+				(c->shape == CURVE_STOPPED || are_all_bursts(p, c));
 	case CURVE_AT_START:
 	case CURVE_ONCE:
 		return c->top_bytes >= MIN_GROWN_BYTES && c->top_bytes >= peak / 5 &&
