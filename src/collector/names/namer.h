@@ -32,8 +32,8 @@ const struct namer_frames *namer_frames(const struct namer *n);
  */
 void namer_step(struct namer *n, struct tries *t, uint64_t now_ns, bool is_last);
 
-/** Name a location of generated code or of a runtime: texts are ids, from namer_text. */
-void namer_put(struct namer *n, struct rec_location *location, struct rec_frame frame);
+/** Name a location of generated code: `name` is a text's id, from namer_text. */
+void namer_put(struct namer *n, struct rec_location *location, uint32_t name);
 uint32_t namer_text(struct namer *n, struct slice text);
 
 /** Locations that still wait for their names. */

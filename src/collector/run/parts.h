@@ -14,7 +14,6 @@
 #include "collector/looks/looks.h"
 #include "collector/names/jit.h"
 #include "collector/names/namer.h"
-#include "collector/names/units.h"
 #include "collector/order/order.h"
 #include "collector/run.h"
 #include "collector/watch/children.h"
@@ -76,7 +75,6 @@ struct run {
 	struct smaps before;    // what was mapped at an attach
 	struct namer *names;
 	struct jit jit;
-	struct units units;
 	struct keeper *keeper;
 
 	uint64_t rss_before_exec; // what the kernel's account of max_rss begins with

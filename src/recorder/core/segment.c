@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The segment is mapped in pieces: [header, marks, modules], the nodes, the slots, and at last
- * [layouts, units, excerpts].
+ * The segment is mapped in three pieces: [header, marks, modules], the nodes, and the slots.
  *
- * All but the first are reserved first and made accessible later, slots one by one. Before that,
- * its descriptor is opened by /proc or by the collector's socket.
+ * Nodes and slots are reserved first and made accessible later, slots one by one. Before that, its
+ * descriptor is opened by /proc or by the collector's socket.
  */
 #include "recorder/core/segment.h"
 
@@ -229,58 +228,6 @@ static uint32_t map_table(int fd, const struct segment_header *h, unsigned which
 	return 0;
 }
 
-/** Where the piece of runtimes begins and ends; both 0: there is none. */
-static struct wire_table runtimes_piece(const struct segment_header *h) {
-	const struct wire_table *last = &h->tables[TABLE_EXCERPTS];
-	bool is_there = table_is_valid(h, TABLE_LAYOUTS, WIRE_N_LAYOUTS, sizeof(struct wire_layout)) &&
-			table_is_valid(h, TABLE_UNITS, WIRE_N_UNITS, sizeof(struct wire_unit)) &&
-			table_is_valid(h, TABLE_EXCERPTS, WIRE_EXCERPTS_BYTES, 1) &&
-			h->tables[TABLE_LAYOUTS].at < h->tables[TABLE_UNITS].at &&
-			h->tables[TABLE_UNITS].at < last->at;
-	uint64_t at = h->tables[TABLE_LAYOUTS].at;
-	return is_there ? (struct wire_table){at, last->at + last->bytes - at}
-					: (struct wire_table){0, 0};
-}
-
-/** Runtimes are worth no more than the rest of an allowance. Without them, frames stay as they are.
- */
-static void map_runtimes(int fd, const struct segment_header *h, uint64_t allowance) {
-	struct wire_table piece = runtimes_piece(h);
-	unsigned char *at = piece.bytes == 0 || piece.bytes > allowance
-			? NULL
-			: map_piece(fd, piece.at, piece.bytes, SYS_PROT_NONE);
-	if (at == NULL || !sys_mprotect(at, h->tables[TABLE_LAYOUTS].bytes, SYS_PROT_READ)) {
-		return;
-	}
-	segment.layouts = (const struct wire_layout *)at;
-	segment.units = (struct wire_unit *)(at + (h->tables[TABLE_UNITS].at - piece.at));
-	segment.excerpts = at + (h->tables[TABLE_EXCERPTS].at - piece.at);
-}
-
-/** Open the units and excerpts that are in use, or may be soon, or all. */
-static bool open_units(bool opens_all) {
-	enum { UNITS_MARGIN = 1 << 10, EXCERPTS_MARGIN = 1 << 20 };
-	const struct segment_header *h = segment.header;
-	uint64_t n = opens_all ? WIRE_N_UNITS : atomic_load(&h->n_units) + UNITS_MARGIN;
-	uint64_t bytes = atomic_load(&h->excerpt_used) + EXCERPTS_MARGIN;
-	segment.n_units_open = n < WIRE_N_UNITS ? (uint32_t)n : WIRE_N_UNITS;
-	segment.excerpts_open = opens_all || bytes > WIRE_EXCERPTS_BYTES ? WIRE_EXCERPTS_BYTES : bytes;
-	uint64_t units_end = in_pages(segment.n_units_open * sizeof(struct wire_unit),
-			segment.page_bytes);
-	uint64_t open = in_pages(segment.excerpts_open, segment.page_bytes);
-	unsigned char *units = (unsigned char *)segment.units;
-	uint64_t units_bytes = (uint64_t)(segment.excerpts - units);
-	if (opens_all) {
-		return sys_mprotect(units, units_bytes + open, SYS_PROT_READ | SYS_PROT_WRITE);
-	}
-	return sys_mprotect(units + units_end, units_bytes - units_end, SYS_PROT_NONE) &&
-			sys_mprotect(segment.excerpts + open, WIRE_EXCERPTS_BYTES - open, SYS_PROT_NONE);
-}
-
-bool segment_open_units(void) {
-	return open_units(true);
-}
-
 static void say_what_is_mapped(struct segment_header *h) {
 	// Of several images the narrowest counts: 0 means that none has said anything yet
 	atomic_store_explicit(&h->mapped_slots, segment.n_slots, memory_order_relaxed);
@@ -354,7 +301,6 @@ static bool map_program(int fd, struct segment_header *h) {
 			.options = h->options,
 			.image = 1 + atomic_fetch_add(&header->n_images, 1),
 	};
-	map_runtimes(fd, h, allowance / 4);
 	say_what_is_mapped(header);
 	atomic_store(&header->exec_ns, 0); // what the program became is seen
 	return true;
@@ -459,9 +405,6 @@ void segment_close_unused(bool closes) {
 	(void)sys_mprotect((unsigned char *)segment.nodes + nodes_bytes(n),
 			nodes_bytes(segment.n_nodes) - nodes_bytes(n),
 			closes ? SYS_PROT_NONE : SYS_PROT_READ | SYS_PROT_WRITE);
-	if (segment.n_units_open > 0) {
-		(void)open_units(!closes);
-	}
 }
 
 void segment_ring_bell(void) {

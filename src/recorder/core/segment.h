@@ -10,11 +10,10 @@
 #include "recorder/core/attr.h"
 #include "syscall.h"
 #include "wire/event.h"
-#include "wire/runtime.h"
 
 #include <stdbool.h>
 
-/** What is mapped. After segment_open only n_slots, n_nodes*, *_open and has_no_clock change. */
+/** What is mapped. After segment_open only n_slots, n_nodes* and has_no_clock change. */
 struct segment {
 	struct segment_header *header;
 	struct wire_common *common; // the header's own
@@ -22,11 +21,6 @@ struct segment {
 	struct wire_module *modules;
 	struct wire_node *nodes;
 	unsigned char *slots;
-	const struct wire_layout *layouts; // NULL: there are none, nor units and excerpts
-	struct wire_unit *units;           // not open yet, as the excerpts
-	unsigned char *excerpts;
-	uint64_t excerpts_open;
-	uint32_t n_units_open; // 0: not yet, no runtime is known
 	uint64_t slot_bytes;
 	uint32_t n_slots;      // mapped
 	uint32_t n_nodes;      // mapped
@@ -72,9 +66,6 @@ enum {
 	SEGMENT_CAPTURES_AT = SEGMENT_HANDLERS_AT + 2 * SEGMENT_HANDLER_BYTES,
 	SEGMENT_OPEN_BYTES = SEGMENT_CAPTURES_AT + (160 << 10), // of a slot, from its start
 };
-
-/** Open units and excerpts, once a runtime is known. False: the system refuses. */
-bool segment_open_units(void);
 
 /** How many slots may be touched: they are opened one by one. */
 uint32_t segment_open_slots(void);

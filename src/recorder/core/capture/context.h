@@ -10,16 +10,14 @@
 #include "recorder/core/attr.h"
 #include "recorder/core/capture/capture.h"
 #include "recorder/core/capture/trie.h"
-#include "recorder/core/runtime/guard.h"
 #include "recorder/core/unwind/modules.h"
 #include "recorder/core/unwind/walk.h"
 
 // struct frame.checks: the number of checks from the root to this frame, and flags
 enum {
-	FRAME_CHECKS = (1u << 28) - 1,
-	FRAME_OF_RUNTIME = 1u << 28, // this frame, or one further out (rules.h: RULE_OF_RUNTIME)
-	FRAME_FOLDED = 1u << 29,     // the node is an ancestor's: the node budget is exhausted
-	FRAME_TRUNCATED = 1u << 30,  // the root is missing, or the stack is folded
+	FRAME_CHECKS = (1u << 29) - 1,
+	FRAME_FOLDED = 1u << 29,    // the node is an ancestor's: the node budget is exhausted
+	FRAME_TRUNCATED = 1u << 30, // the root is missing, or the stack is folded
 };
 #define FRAME_BP_LIVE (1u << 31) // a step from here outwards uses the frame pointer
 
@@ -52,8 +50,6 @@ struct capture {
 	uint64_t *check_at, *check_value;
 	struct rule *rules;
 	struct known_stack *known;
-	struct guard guard;
-	uint64_t python_thread; // what Python keeps of this thread; 0: not known
 };
 
 /** Unwind to the root or to a remembered frame that holds, whatever lies between: all cases. */
@@ -109,14 +105,8 @@ static inline uint32_t frame_checks(const struct frame *f) {
 
 /** The flags that a frame hands on to those that it calls. */
 static inline uint32_t frame_flags(const struct frame *f) {
-	return f->checks & (FRAME_FOLDED | FRAME_TRUNCATED | FRAME_OF_RUNTIME);
+	return f->checks & (FRAME_FOLDED | FRAME_TRUNCATED);
 }
-
-/** Of a new frame: what its rule says of it. */
-static inline uint32_t frame_of_rule(uint64_t step) {
-	return (uint32_t)(step >> 4) & FRAME_OF_RUNTIME;
-}
-_Static_assert((uint32_t)(RULE_OF_RUNTIME >> 4) == FRAME_OF_RUNTIME, "moved, not tested");
 
 static inline bool is_state(const struct frame *f, uint64_t key, uint64_t sp, uint64_t bp) {
 	return f->sp == sp && ((f->where ^ key) & RULE_KEY_MASK) == 0 &&
@@ -171,16 +161,6 @@ void capture_drop_changed(struct capture *c);
 
 static inline struct frame *new_frame(struct capture *c, uint32_t i) {
 	return &c->frames[c->n_max - 1 - i];
-}
-
-/** A signal handler may interrupt this, or jump out: no node is ever found by another path. */
-static inline void known_set(struct known_stack *k, uint64_t path, uint64_t where, uint32_t node) {
-	k->path = 0;
-	atomic_signal_fence(memory_order_seq_cst);
-	k->where = (uint32_t)where;
-	k->node = node;
-	atomic_signal_fence(memory_order_seq_cst);
-	k->path = path;
 }
 
 /** The result for the leaf `where`, whose callers are what is remembered now. */

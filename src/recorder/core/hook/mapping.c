@@ -94,21 +94,9 @@ static void write_break(struct hook *h, enum mapping_how how, uint64_t before) {
 	}
 }
 
-/** What was found to be readable may not be so any more. */
-static void note_unmapping(enum mapping_does does, const uint64_t *arguments) {
-	bool may_replace = does == MAPPING_MAPS && (arguments[3] & MAP_FIXED) != 0;
-	if (may_replace || does == MAPPING_UNMAPS || does == MAPPING_REMAPS ||
-			does == MAPPING_PROTECTS) {
-		if (!switch_is_off()) {
-			atomic_fetch_add(&segment.header->unmap_epoch, 1);
-		}
-	}
-}
-
 enum mapping_how mapping_enter(const struct thread_words *self, struct hook *h,
 		struct capture_regs caller, enum mapping_does does,
 		const uint64_t arguments[MAPPING_ARGUMENTS]) {
-	note_unmapping(does, arguments);
 	bool wants_stack = does != MAPPING_UNMAPS && does != MAPPING_PROTECTS, is_inside = false;
 	struct thread_slot *slot = hook_begin_plain(self, h, caller.sp);
 	if (likely(slot != NULL)) {
