@@ -29,9 +29,6 @@ void buffer_varint(struct buffer *b, uint64_t v);
 void buffer_signed(struct buffer *b, int64_t v);     // zigzag
 void buffer_sized(struct buffer *b, struct slice s); // varint length, then the bytes
 
-/** A character as UTF-8; it is below 0x110000. */
-void buffer_utf8(struct buffer *b, uint32_t c);
-
 /** A text of less than `size` bytes, or as much of it as fits; it lasts as long as its block. */
 #define FORMAT(size, ...) format_text((char[size]){0}, (size), __VA_ARGS__)
 const char *format_text(char *out, size_t size, const char *fmt, ...) ATTR_PRINTF(3, 4);
