@@ -500,8 +500,8 @@ class Sentence:
         self.judge_held(curve)
         if "bursts" in numbers:
             n, each, period = bursts(r.points, curve)
-            if n != times_above([b for b in r.blocks if b.stack in stacks]):
-                self.wrong("other bursts than those", times_above([b for b in r.blocks if b.stack in stacks]))
+            if n != (by_events := times_above([block for stack in stacks for block in r.of_stack[stack]])):
+                self.wrong("other bursts than those by single events", by_events)
             self.number("bursts", n)
             self.number("lasted_ns", each)
             self.number("period_ns", period)

@@ -1,5 +1,6 @@
 """The referee finds nothing wrong in what is said of programs, and finds what is made wrong on purpose."""
 
+import json
 import copy
 import functools
 import re
@@ -258,6 +259,22 @@ int main(void) {
 	return sum == 7;
 }
 """,
+    "bursts": """
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static void *volatile small;
+__attribute__((noinline)) static char *page(void) { return memset(malloc(100000), 1, 100000); }
+int main(void) {
+	char *pages[8];
+	for (int i = 0; i < 5; i++) {
+		for (int k = 0; k < 8; k++) { pages[k] = page(); usleep(1000); }
+		for (int k = 0; k < 8; k++) { free(pages[k]); }
+		for (int k = 0; k < 20; k++) { small = malloc(300); usleep(1000); }
+	}
+	return 0;
+}
+""",
     # Built without symbols
     "nameless": """
 #include <stdlib.h>
@@ -346,7 +363,7 @@ int main(void) {
 	load();
 	last = malloc(1000);
 	for (int i = 0; i < 30000; i++) { free(all[i]); }
-	nanosleep(&(struct timespec){0, 400000000}, NULL);
+	nanosleep(&(struct timespec){0, 900000000}, NULL);
 	return 0;
 }
 """,
@@ -389,6 +406,15 @@ def tells_the_end_apart(path):
     return look and memory.AT[look[0].row["at"]] == "end" and not look[0].bytes["heap"]
 
 
+# What a busy machine may keep a recording from saying; one that never says it fails the tests of it
+SAYS = {"retains": "kept-by-malloc"}
+
+
+def says(build, path, finding):
+    done = subprocess.run([build / "heaptrack_print", "--json", path], capture_output=True, check=True, timeout=60)
+    return finding in [None, *(one["id"] for one in json.loads(done.stdout)["findings"])]
+
+
 @pytest.fixture(scope="module")
 def recordings(build, tmp_path_factory):
     """recordings(name): a file with events, made once."""
@@ -400,7 +426,7 @@ def recordings(build, tmp_path_factory):
             for _ in range(10):
                 subprocess.run([build / "heaptrack", "-q", "--force", "--events", *options, "-o", out, *command],
                                check=False, capture_output=True, timeout=120)
-                if name not in LOOKED_AT or tells_the_end_apart(out):
+                if name not in LOOKED_AT or tells_the_end_apart(out) and says(build, out, SAYS.get(name)):
                     break
             made[name] = out
         return made[name]
@@ -741,6 +767,8 @@ PLANTED_ELSEWHERE = {
     "grew-and-was-freed": ("ends-busy", text("no-growth", r"held [\d.]+ .B at the end", "held nothing at the end")),
     "grew-before": ("ends-busy", text("no-growth", ", and held", ", to what it held before, and held")),
     "page-heap-grew": ("ends-busy", page(r"heap grew +[\d.]+ .B", "heap grew      1.0 GB")),
+    "bursts-number": ("bursts", number("bursts", "bursts", lambda n: n + 1)),
+    "bursts-text": ("bursts", text("bursts", r"in \d+ bursts", "in 6 bursts")),
     "address-share": ("nameless", text("peak", r"\d+ % at", "61 % at")),
     "address-of-another": ("nameless", text("peak", r"at nameless\+0x(..)", r"at nameless+0x7\1")),
     "address-through": ("nameless", text("peak", r"\d+ % through", "66 % through")),
