@@ -150,7 +150,9 @@ def test_mono_is_a_runtime(tools, tmp_path):
         pytest.skip("no mcs here")
     page, data = said(tools, tmp_path, CSHARP, "mono", compiler, suffix="cs")
     assert all("monoeg_" not in f["text"] for f in data["findings"]) and "monoeg_" not in page.split("MEMORY")[0], page
-    assert re.match(r"Mono_CSharp_|IKVM_|mono-sgen holds ", first(data)["text"]), data["findings"]
+    # Whether what Mono maps grew up to the end depends on how fast the machine is
+    of_blocks = [f for f in data["findings"] if f["id"] != "mapped-growing"]
+    assert re.match(r"Mono_CSharp_|IKVM_|mono-sgen holds ", of_blocks[0]["text"]), data["findings"]
 
 
 LUA = "kept = {} for i = 1, 60000 do kept[i] = {id = i, name = 'x' .. i} end print(#kept)\n"
