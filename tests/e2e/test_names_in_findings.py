@@ -231,6 +231,36 @@ def test_a_library_that_calls_back_is_not_accused(tools, tmp_path):
     assert "inflateBackInit_" in tools.print(recording.file).stdout, owners
 
 
+# Code without names holds two thirds, a half of it where a library called it back; `drawn` of it a library
+TWO_WAYS = """
+#include <stdlib.h>
+void *draw(size_t n);
+void parse(void (*hook)(void));
+void *kept[2];
+static void start(void) { kept[1] = malloc(3000000); __asm__ volatile(""); }
+int main(void) {
+	kept[0] = malloc(3500000);
+	parse(start);
+	return !draw(DRAWN);
+}
+"""
+DRAWS = """
+#include <stdlib.h>
+void *draw(size_t n) { void *p = malloc(n); __asm__ volatile(""); return p; }
+void parse(void (*hook)(void)) { hook(); __asm__ volatile(""); }
+"""
+
+
+@pytest.mark.parametrize("drawn, named", [(2500000, "draw"), (1000000, "prog, no symbols")])
+def test_who_has_a_name_goes_before_code_without_that_holds_no_three_fifths_itself(tools, tmp_path, drawn, named):
+    folder = tmp_path / "_deps" / "drawing"
+    folder.mkdir(parents=True)
+    library = build(folder, DRAWS, "-shared", "-fPIC", name="libdraw.so")
+    program = build(tmp_path, TWO_WAYS, f"-DDRAWN={drawn}", library, f"-Wl,-rpath,{folder}", "-s")
+    peak = finding(tools.record(program), "peak")
+    assert peak["function"] == named, peak
+
+
 # One stack of the library's is the heaviest; most is allocated by the function itself
 MOSTLY_ITSELF = """
 #include <stdlib.h>

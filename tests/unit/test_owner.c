@@ -227,9 +227,10 @@ static void knows_names_that_only_memory_has(void **state) {
 	(void)state;
 	static const char *const sure[] = {"_MagickReallocateResourceLimitedMemory", "apr_palloc",
 			"my_pool_calloc", "BigAlloc", "CRYPTO_strndup", "pool::realloc(void*, unsigned long)",
-			"png_malloc_warn", "table_realloc_array"};
+			"png_malloc_warn", "table_realloc_array", "_objalloc_alloc", "my_arena_alloc",
+			"MemPoolAlloc", "arena::Arena::arena_alloc(unsigned long)"};
 	static const char *const unsure[] = {"allocate_users", "session_alloc", "load_from_memory",
-			"Rf_allocVector3", "ggc_internal_alloc(unsigned long)", ""};
+			"Rf_allocVector3", "ggc_internal_alloc(unsigned long)", "item_alloc", ""};
 	for (size_t i = 0; i < sizeof sure / sizeof *sure; i++) {
 		assert_true(owner_is_called_like_allocating(slice_of_text(sure[i])));
 	}

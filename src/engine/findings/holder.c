@@ -2,7 +2,9 @@
 /*
  * Finds who holds the peak: the innermost named function of the user's own that, with what it
  * calls, holds three fifths of it. Where no function holds as much (threads, stacks without outer
- * callers), the largest site.
+ * callers), the largest site. Code without names counts as one function. If it holds three fifths
+ * only with what named functions of libraries called back, a function that holds a fifth goes
+ * before it.
  */
 #include "engine/findings/parts.h"
 
@@ -83,6 +85,19 @@ static void add_frames(struct finder *f, struct inclusive *functions, uint32_t s
 	}
 }
 
+/** A library's function that has a name called the site in this stack. */
+static bool is_called_back(const struct finder *f, uint32_t stack, const struct name *site) {
+	struct stack_walk w = stack_walk_init(f->r, f->names, f->r->stacks.items[stack].node);
+	bool is_behind = false;
+	for (const struct name *frame; (frame = stack_walk_next(&w)); is_behind |= frame == site) {
+		bool is_work = frame->owner == OWNER_LIBRARY && !frame->is_runtime && !frame->is_wrapper;
+		if (is_behind && is_work && frame->has_name) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static void add_stack(struct finder *f, struct inclusive *functions, uint32_t stack) {
 	const uint64_t bytes = f->r->stacks.items[stack].peak_bytes;
 	add_frames(f, functions, stack, NULL, bytes);
@@ -94,7 +109,7 @@ static void add_stack(struct finder *f, struct inclusive *functions, uint32_t st
 	if (site && (unnamed != site || is_runtimes_own)) {
 		struct inclusive *in = &functions[unnamed->function_id];
 		in->name = unnamed;
-		in->bytes += bytes;
+		in->bytes += unnamed != site && is_called_back(f, stack, site) ? 0 : bytes;
 		in->own += bytes;
 	}
 }
@@ -131,13 +146,17 @@ static const struct inclusive *innermost(const struct finder *f, const struct in
 
 static const struct inclusive *choose(const struct finder *f, const struct inclusive *functions) {
 	const struct inclusive *best = innermost(f, functions, finder_own_peak(f));
-	const struct inclusive *largest = NULL;
+	const struct inclusive *largest = NULL, *named = NULL;
 	for (uint32_t i = 0; i < names_n_functions(f->names); i++) {
 		const struct inclusive *in = &functions[i];
 		bool may_be = in->name && !in->name->is_runtime;
 		largest = may_be && (!largest || in->own > largest->own) ? in : largest;
+		bool is_more = may_be && in->name->has_name && in->own > (named ? named->own : 0);
+		named = is_more ? in : named;
 	}
-	return best ? best : largest;
+	const uint64_t fifth = finder_own_peak(f) / 5;
+	bool is_by_calls = largest && largest->own > fifth * 3 && named && named->own > fifth;
+	return best ? best : is_by_calls ? named : largest;
 }
 
 /** Per location: does it have a frame of this function, as the user's own? */

@@ -10,14 +10,19 @@
 static const char *const verbs[] = {"malloc", "calloc", "realloc", "zalloc", "memalign", "valloc",
 		"allocarray", "strdup", "strndup", "memdup", "alloc_or_die", "malloc_or_die"};
 
+static struct slice without_underscores(struct slice s) {
+	while (s.size > 0 && s.data[s.size - 1] == '_') {
+		s.size--;
+	}
+	return s;
+}
+
 /** "x", "g", "my", "sqlite3": the words that projects put before. Longer ones are names of work. */
 static bool is_wrapper_prefix(struct slice s) {
 	static const char *const known[] = {"safe", "checked", "must", "sqlite3", "zend", "pymem",
 			"pymem_raw", "pyobject", "_pyobject", "_pymem_raw", "git", "curl", "curlx", "emacs",
 			"util", "mem", "__libc", "__rust", "libc", "array", "g_try", "gc_debug"};
-	while (s.size > 0 && s.data[s.size - 1] == '_') {
-		s.size--;
-	}
+	s = without_underscores(s);
 	if (s.size <= 3) {
 		return true;
 	}
@@ -108,12 +113,22 @@ bool owner_speaks_of_allocating(struct slice function) {
 			has_word(name, "strdup") || has_word(name, "strndup") || has_word(name, "memdup");
 }
 
+/** "_objalloc_", "apr_pool": what hands out parts of what it allocates. */
+static bool is_pool(struct slice s) {
+	static const char *const pools[] = {"alloc", "allocator", "arena", "mem", "obstack", "pool",
+			"slab"};
+	s = without_underscores(s);
+	size_t end;
+	return ANY(i, sizeof pools / sizeof *pools, find_verb(s, pools[i], &end) && end == s.size);
+}
+
 bool owner_is_called_like_allocating(struct slice function) {
 	static const char *const ends[] = {"malloc", "calloc", "realloc", "zalloc", "palloc", "mallocz",
 			"strdup", "strndup", "memdup"};
 	struct slice name = last_part(function);
 	size_t end, at = find_verb(name, "alloc", &end);
-	bool is_one = at && end == name.size && is_wrapper_prefix(slice_of(name.data, at - 1));
+	struct slice before = slice_of(name.data, at ? at - 1 : 0);
+	bool is_one = at && end == name.size && (is_wrapper_prefix(before) || is_pool(before));
 	is_one |= find_verb(name, "memory", &end) && end == name.size &&
 			(has_word(name, "alloc") || has_word(name, "acquire"));
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
