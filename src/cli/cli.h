@@ -7,8 +7,7 @@
  * and returns the exit status. Only this folder prints.
  */
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "base/base.h"
 
 /** Behind the command's name in what --version prints; KDE's heaptrack ends with its number. */
 #define CLI_VERSION HEAPTRACK_VERSION " (heaptrack-c)"
@@ -42,3 +41,17 @@ int cli_beside(int pid, int fd);
  * started unless the user asked for it or can see it.
  */
 int cli_analyze(int n, char **words);
+
+// ---- all output for people
+//
+// It goes through these functions, so that names of functions and files cannot contain terminal
+// control sequences (base/visible.h). Help texts and figures need not.
+
+/** Our own lines with names in them. */
+void say(FILE *to, const char *fmt, ...) ATTR_PRINTF(2, 3);
+
+/** "WHO: SENTENCE", one line on stderr whatever is in it. */
+void say_problem(const char *who, const char *fmt, ...) ATTR_PRINTF(2, 3);
+
+/** A text of many lines. False: it could not be written, errno says why. */
+bool say_text(FILE *to, struct slice text);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Prints text with its control characters replaced. */
-#include "cli/say.h"
-
+/* Prints for people: text with its control characters replaced. */
 #include "base/visible.h"
+#include "cli/cli.h"
 
 #include <errno.h>
 

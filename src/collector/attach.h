@@ -43,7 +43,7 @@ bool attach_check(const struct attach_options *attach, struct attach_check *out,
  */
 bool attach_repair(pid_t pid, bool *was_attached, struct err *err);
 
-// ---- a program whose recorder library started this collector (recorder/preload/alone.h)
+// ---- a program whose recorder library started this collector (recorder/preload/collector.h)
 
 /** It waits before its first allocation for a message on `fd`. */
 struct beside_options {

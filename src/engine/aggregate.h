@@ -28,7 +28,6 @@
  * docs/engine.md says how it works and what it costs.
  */
 
-#include "trace/recording.h"
 #include "trace/trace.h"
 
 struct aggregate_limits {

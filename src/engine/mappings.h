@@ -19,7 +19,6 @@
  *    known: unmapping it changes nothing.
  */
 
-#include "trace/recording.h"
 #include "trace/trace.h"
 
 /** `page_bytes`: of the machine. NULL: no memory. */

@@ -4,7 +4,6 @@
  * writes it into memory, and the whole is handed out: the largest are some hundred bytes per stack.
  */
 #include "export/export.h"
-#include "export/profile.h"
 
 #define ROW(id, name, suffix, about)        {name, suffix, .write = export_##id},
 #define WRITER_ROW(id, name, suffix, about) {name, suffix, .encode = id##_encode},

@@ -3,7 +3,7 @@
  * Writes what calls that map have mapped, as valgrind's massif does with --pages-as-heap=yes: the
  * recording with mappings in place of blocks is exported like any other.
  */
-#include "export/profile.h"
+#include "export/export.h"
 
 /** Its tables live in out->arena, all else is r's. False: no memory. */
 static bool with_mappings(const struct recording *r, struct recording *out) {

@@ -7,7 +7,7 @@
  * recognized by what must hold in them (glibc 2.27 to 2.41, 64 bits). What does not hold is left
  * out and counted. docs/attach.md tells what is looked at.
  *
- * The memory must not change meanwhile: that of a snapshot (injector/tracee/snapshot.h) or of a
+ * The memory must not change meanwhile: that of a snapshot (injector/tracee/tracee.h) or of a
  * process whose threads are all stopped.
  */
 

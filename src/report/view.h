@@ -6,7 +6,6 @@
  */
 
 #include "engine/breakdown.h"
-#include "engine/lens.h"
 #include "report/report.h"
 
 /**

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Checks token, cookie, Host and Origin, and compares the path with each of the names there are. */
-#include "server/guard.h"
+/*
+ * Lets in only who opened the page: checks token, cookie, Host and Origin, and compares the path
+ * with each of the names there are.
+ */
+#include "server/http.h"
 
 #include <errno.h>
 #include <sys/random.h>

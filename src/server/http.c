@@ -2,8 +2,6 @@
 /* HTTP by libmicrohttpd: answers to requests, and connections that are kept open. */
 #include "server/http.h"
 
-#include "server/library.h"
-
 #include <errno.h>
 #include <pthread.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The library of a program that is linked statically (packaging/), which can load nothing. */
-#include "server/library.h"
+#include "server/http.h"
 
 bool library_load(struct library *library, struct err *err) {
 	(void)err;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The library, loaded when a page is served. */
-#include "server/library.h"
+#include "server/http.h"
 
 #include <dlfcn.h>
 

@@ -2,7 +2,6 @@
 /* Answers each address, and ends when no tab is open any more. */
 #include "server/server.h"
 
-#include "server/guard.h"
 #include "server/http.h"
 #include "sys/clock.h"
 #include "sys/signals.h"

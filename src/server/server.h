@@ -2,7 +2,7 @@
 #pragma once
 /**
  * Serves one recording's page to the person who opened it, until the last tab is closed. The caller
- * supplies the content; this module defines the addresses, access control (server/guard.h), and
+ * supplies the content; this module defines the addresses, access control (server/http.h), and
  * when the server ends.
  *
  *   /                 the page

@@ -8,7 +8,7 @@
 #include "symbols/symbols.h"
 
 #include "elf/image.h"
-#include "symbols/dwarf/debug_data.h"
+#include "symbols/dwarf/unit.h"
 
 #include <elf.h>
 

@@ -10,8 +10,6 @@
 
 #include "sys/signals.h"
 
-#include <sys/types.h>
-
 struct spawn {
 	pid_t pid;  // 0: none
 	int order;  // pipe to the child

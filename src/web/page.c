@@ -5,7 +5,7 @@
  */
 #include "web/page.h"
 
-#include "web/encode/pack.h"
+#include "web/encode/columns.h"
 
 // What the build made of web/; empty if it was told to make nothing
 extern const char page_bundle[], page_bundle_end[];

@@ -19,8 +19,6 @@
 
 #include "wire/errand.h"
 
-#include <stdint.h>
-
 #define RESIDENT_MAGIC   0x3153455250414548ull // "HEAPRES1", little endian
 #define RESIDENT_VERSION 6u
 

@@ -10,7 +10,7 @@
 
 #include "base/buffer.h"
 #include "base/cursor.h"
-#include "trace/file/frame.h"
+#include "trace/file/scan.h"
 
 static void repair_head(uint8_t *payload) {
 	struct cursor c = cursor_init(slice_of(payload, FRAME_HEAD_BYTES));

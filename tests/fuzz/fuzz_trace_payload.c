@@ -8,8 +8,7 @@
 #include "base/buffer.h"
 #include "base/cursor.h"
 #include "fuzz_trace.h"
-#include "trace/file/frame.h"
-#include "trace/file/pack.h"
+#include "trace/file/scan.h"
 
 enum { N_PIECES = 4 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/guard.h"
+#include "server/http.h"
 
 // A request is cut at its line ends: method, host, cookies, token, path. Nobody gets in who does
 // not hold the token, whatever the lines say.

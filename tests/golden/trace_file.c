@@ -9,7 +9,7 @@
  */
 
 #include "trace/events/events.h"
-#include "trace/tables/payload.h"
+#include "trace/tables/tables.h"
 #include "trace_samples.h"
 
 #include <inttypes.h>

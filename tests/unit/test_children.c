@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The children are real processes; what they announce is written here. */
 #include "base/vec.h"
-#include "collector/watch/children.h"
+#include "collector/watch/watch.h"
 
 #include <setjmp.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "collector/control/protocol.h"
+#include "collector/control/serve.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

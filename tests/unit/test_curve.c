@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "engine/findings/curve.h"
+#include "engine/findings/parts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "base/path.h"
-#include "collector/watch/exec_watch.h"
+#include "collector/watch/watch.h"
 #include "sys/file.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "one_core.h"
-#include "session/kde/feed.h"
+#include "session/kde/parts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

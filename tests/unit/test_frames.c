@@ -5,7 +5,7 @@
  * they do, wherever both say something.
  */
 
-#include "injector/resident/frames.h"
+#include "injector/resident/blob.h"
 #include "recorder/core/unwind/eh.h"
 
 #include <elf.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Who is let in, and where to: guard and route are all that looks at a request
-#include "server/guard.h"
+#include "server/http.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "injector/find/known.h"
+#include "injector/find/functions.h"
 #include "wire/resident.h"
 
 #include <setjmp.h>

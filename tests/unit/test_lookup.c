@@ -2,7 +2,7 @@
 
 /* Functions found in the tables of loaded objects are those that dlsym finds. */
 
-#include "recorder/preload/lookup.h"
+#include "recorder/preload/real.h"
 
 #include <dlfcn.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "engine/live/old_blocks.h"
+#include "engine/live/blocks.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,8 +3,6 @@
 #include "engine/names.h"
 #include "web/blob.h"
 #include "web/encode/columns.h"
-#include "web/encode/frames.h"
-#include "web/encode/pack.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

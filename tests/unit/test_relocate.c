@@ -2,7 +2,7 @@
 
 // Moved beginnings are run: the processor says whether they do what the originals do.
 
-#include "injector/arch/relocate.h"
+#include "injector/arch/code.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

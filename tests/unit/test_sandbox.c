@@ -2,7 +2,7 @@
 
 // Filters made at random are run by us and by the kernel, in a child that they hold for one call.
 
-#include "injector/tracee/sandbox.h"
+#include "injector/tracee/tracee.h"
 
 #include <errno.h>
 #include <linux/audit.h>

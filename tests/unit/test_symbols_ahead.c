@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "base/buffer.h"
-#include "symbols/dwarf/ahead.h"
+#include "symbols/dwarf/unit.h"
 
 #include <dwarf.h>
 #include <setjmp.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "symbols/files/compose.h"
-#include "symbols/files/unpacked.h"
+#include "symbols/files/files.h"
 
 #include <elf.h>
 #include <setjmp.h>

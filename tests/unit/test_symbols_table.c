@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "symbols/names/symbol_table.h"
+#include "symbols/names/names.h"
 
 #include <elf.h>
 #include <setjmp.h>

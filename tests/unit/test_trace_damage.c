@@ -6,7 +6,6 @@
  * else.
  */
 
-#include "trace/file/pack.h"
 #include "trace/file/scan.h"
 #include "trace_samples.h"
 

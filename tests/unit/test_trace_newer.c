@@ -2,9 +2,8 @@
 
 // Files of later versions: what is new is skipped and changes no answer, reader 2 is read, 3 is refused
 
-#include "trace/file/pack.h"
 #include "trace/file/scan.h"
-#include "trace/tables/payload.h"
+#include "trace/tables/tables.h"
 #include "trace_samples.h"
 
 #include <setjmp.h>

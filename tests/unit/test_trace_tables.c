@@ -3,7 +3,7 @@
 // Tables as columns: any numbers come back, and what newer versions add is stepped over
 
 #include "trace/events/events.h"
-#include "trace/tables/payload.h"
+#include "trace/tables/tables.h"
 #include "trace_samples.h"
 
 #include <setjmp.h>

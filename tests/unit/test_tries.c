@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "collector/segment/tries.h"
+#include "collector/segment/segment.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

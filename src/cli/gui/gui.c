@@ -7,7 +7,6 @@
 #include "cli/cli.h"
 #include "cli/gui/show.h"
 #include "cli/options/table.h"
-#include "cli/say.h"
 #include "session/session.h"
 #include "sys/browser.h"
 #include "sys/terminal.h"

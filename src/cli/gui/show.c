@@ -3,7 +3,7 @@
 #include "cli/gui/show.h"
 
 #include "base/visible.h"
-#include "cli/say.h"
+#include "cli/cli.h"
 #include "report/report.h"
 #include "server/server.h"
 #include "session/session.h"

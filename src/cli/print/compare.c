@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* Compares recordings, and judges them by gates. */
-#include "cli/print/compare.h"
-
-#include "cli/say.h"
 #include "report/compare.h"
+
+#include "cli/cli.h"
+#include "cli/print/options.h"
 #include "sys/packer.h"
 
 bool compare_take_base(void *options, const struct option_row *row, const char *path,

@@ -3,9 +3,8 @@
  * Collects the exports that were asked for, and writes them. Refuses outputs that would overwrite
  * an input or each other.
  */
-#include "cli/print/exports.h"
-
 #include "base/check.h"
+#include "cli/print/options.h"
 #include "export/export.h"
 #include "sys/file.h"
 #include "sys/packer.h"

@@ -6,8 +6,6 @@
  */
 #include "cli/print/options.h"
 
-#include "export/export.h"
-
 enum { SITES_IN_JSON = 100 };
 
 // ---- taking values

@@ -2,8 +2,110 @@
 #pragma once
 /** The parsed command line of heaptrack_print. Texts are those of argv. */
 
-#include "cli/print/compare.h"
+#include "cli/options/table.h"
+#include "export/export.h"
+#include "report/gates.h"
 #include "report/view.h"
+
+// ---- files that heaptrack_print writes: --export, and the classic -F, -M and -H
+
+enum { EXPORTS_MAX = 32 };
+
+struct export_job {
+	const char *format; // of the table of exporters
+	const char *path;   // "-": stdout
+	bool is_flamegraph; // -F: folded by cost_type, whatever the lens
+};
+
+struct export_options {
+	struct export_job jobs[EXPORTS_MAX];
+	uint32_t n;
+	bool has_new; // --export: then no report is printed, unless something else asks for one
+	const char *cost_type;
+	double massif_threshold;
+	uint32_t massif_detailed_every;
+};
+
+struct export_options export_options_default(void);
+
+/** --export NAME=OUT; a name that there is not is found out here. Fields: struct export_options. */
+option_taker export_take;
+option_taker export_take_classic; // -F, -M, -H
+option_taker export_take_cost_type, export_take_threshold;
+
+/** What is exported: a session under a lens, compared with another or (base NULL) not. */
+struct export_subject {
+	struct session *session;
+	const struct session *base;
+	const struct lens *lens, *base_lens;
+};
+
+/** One file. */
+bool export_file(const struct export_job *job, struct export_request *request, struct err *err);
+
+/** All that the options ask for. */
+bool export_all(const struct export_options *o, const struct export_subject *subject,
+		struct err *err);
+
+enum { OUTPUTS_MAX = EXPORTS_MAX + 2 };
+
+/**
+ * All files that a call of heaptrack_print writes. None of them may be an input file, so that a
+ * recording is never overwritten, and no two may be the same.
+ */
+struct outputs {
+	const char *paths[OUTPUTS_MAX]; // borrowed; "-" is stdout
+	uint32_t n;
+};
+
+/** NULL is no output. At most OUTPUTS_MAX. False: `err` says which file is asked for twice. */
+bool outputs_add(struct outputs *o, const char *path, struct err *err);
+
+/** False: `err` names the output that is the file of one of these sessions. */
+bool outputs_spare(const struct outputs *o, const struct session *sessions, uint32_t n,
+		struct err *err);
+
+// ---- recordings compared and judged: -d BASE, --fail-if, --markdown, --junit
+//
+// Several recordings, and several bases, are repeated runs.
+
+enum { BASES_MAX = 64, GATES_MAX = 64, EXIT_GATE = 3 };
+
+struct compare_options {
+	const char *bases[BASES_MAX];
+	struct gate gates[GATES_MAX];
+	uint32_t n_bases, n_gates;
+	bool is_markdown;
+	const char *junit;     // where to; NULL: nowhere
+	const char *base_lens; // of the bases; NULL: the same as of the others
+};
+
+option_taker compare_take_base, compare_take_gate; // fields: struct compare_options
+
+/** Anything of this file was asked for. */
+bool compare_is_asked(const struct compare_options *o);
+
+struct compare_task {
+	const struct compare_options *options;
+	const struct export_options *exports;
+	const struct outputs *outputs; // of exports and JUnit
+	const char *const *files;
+	uint32_t n_files;
+	const struct session_options *session;
+	const char *lens; // NULL: everything
+	bool is_json;
+	bool is_tree; // call trees instead of sites
+	uint32_t width, limit;
+};
+
+/**
+ * Append what is to be printed to `out`, write the other files. *is_broken: a gate failed. False:
+ * `err` says what could not be done.
+ */
+bool compare_run(const struct compare_task *task, struct buffer *out, bool *is_broken,
+		struct err *err);
+
+// ---- the parsed command line of heaptrack_print
 
 enum print_asked { PRINT_REPORT, PRINT_HELP, PRINT_VERSION };
 

@@ -4,7 +4,6 @@
 #include "cli/cli.h"
 #include "cli/options/table.h"
 #include "cli/print/options.h"
-#include "cli/say.h"
 #include "session/session.h"
 #include "sys/packer.h"
 #include "sys/terminal.h"

@@ -6,8 +6,7 @@
  * everything leaves is a recording. In the end it becomes the raw stream.
  */
 #include "cli/cli.h"
-#include "cli/record/interpret.h"
-#include "cli/say.h"
+#include "cli/record/options.h"
 #include "collector/attach.h"
 
 #include <fcntl.h>

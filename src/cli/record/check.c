@@ -2,7 +2,6 @@
 /* The command heaptrack --check: facts, then answers, one line each; or one JSON object. */
 #include "base/json.h"
 #include "cli/cli.h"
-#include "cli/say.h"
 #include "collector/attach.h"
 #include "engine/quality.h"
 #include "sys/file.h"

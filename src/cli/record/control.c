@@ -6,7 +6,6 @@
 #include "base/visible.h"
 #include "cli/cli.h"
 #include "cli/options/table.h"
-#include "cli/say.h"
 #include "engine/memory.h"
 #include "sys/file.h"
 

@@ -5,13 +5,11 @@
  * Both open the recording as a session, which puts in the names, and write it by the export of that
  * name.
  */
-#include "cli/record/interpret.h"
-
 #include "base/visible.h"
 #include "cli/cli.h"
 #include "cli/options/table.h"
-#include "cli/print/exports.h"
-#include "cli/say.h"
+#include "cli/print/options.h"
+#include "cli/record/options.h"
 #include "export/export.h"
 #include "session/import.h"
 #include "sys/file.h"

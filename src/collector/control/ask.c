@@ -2,7 +2,7 @@
 /* Sends a line to a control socket and reads the answer. */
 #include "base/json_reader.h"
 #include "collector/control.h"
-#include "collector/control/protocol.h"
+#include "collector/control/serve.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/process.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Where control sockets are: from the most private place on; the abstract name always works. */
-#include "collector/control/protocol.h"
+#include "collector/control/serve.h"
 #include "sys/file.h"
 #include "sys/process.h"
 

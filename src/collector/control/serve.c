@@ -15,7 +15,6 @@
 #include "collector/control/serve.h"
 
 #include "base/json.h"
-#include "collector/control/protocol.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/futex.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Two threads and two locks: `writing` around the writer, `lock` around what they hand over. */
-#include "collector/file/keeper.h"
-
+/* Keeps the file up to date: `writing` locks the writer, `lock` what two threads hand over. */
+#include "collector/file/output.h"
 #include "sys/clock.h"
 
 #include <pthread.h>

@@ -4,8 +4,6 @@
  *
  * Programs are large and little of them is needed, so the file is mapped, not read.
  */
-#include "collector/launch/elf.h"
-
 #include "collector/launch/parts.h"
 #include "injector/find.h"
 #include "sys/file.h"

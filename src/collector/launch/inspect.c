@@ -6,7 +6,7 @@
  * decides whether the recorder can be injected; what env(1) then executes must preload it.
  */
 #include "collector/launch.h"
-#include "collector/launch/elf.h"
+#include "collector/launch/parts.h"
 #include "sys/file.h"
 
 #include <errno.h>

@@ -29,3 +29,24 @@ const char *launch_find_injected(struct arena *arena, struct err *err);
  * not into all of it, but it can be injected, at the moment `*start`.
  */
 bool launch_exec_is_ours(pid_t pid, enum injector_start *start);
+
+// ---- how an executable will be loaded, according to its ELF file
+
+struct launch_elf {
+	bool is_elf;
+	bool is_torn; // cut short: not even its header is complete
+	bool is_64_bit;
+	unsigned machine;      // EM_*
+	bool is_ours;          // of the machine and width that we record
+	bool has_loader;       // names an interpreter (PT_INTERP): dynamically linked
+	bool is_loader;        // is one itself, run as a program
+	char loader[256];      // that interpreter
+	bool has_allocator;    // defines functions that allocate (and free, if dynamic)
+	bool is_go;            // static, of Go alone: nothing in it calls malloc
+	const char *sanitizer; // one that cannot be combined with the recorder; NULL: none of these
+};
+
+/** Look at an open file. Nothing is trusted; a file that is not ELF is is_elf == false. */
+void launch_elf_read(struct launch_elf *out, int fd);
+
+const char *launch_machine_name(unsigned machine);

@@ -11,10 +11,7 @@
 #include "base/texts.h"
 #include "engine/parts.h"
 #include "sys/cgroup.h"
-#include "trace/recording.h"
 #include "wire/segment.h"
-
-#include <sys/types.h>
 
 /**
  * What a look reads: mappings, which pages are resident, and whose some are. Zeroed: empty.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Places are the locations of generated code, sorted by address; entries of the map name them.
+ * Symbolizes generated code. Places are the locations of generated code, sorted by address; entries
+ * of the map name them.
  *
  * What the file says since the last step is compared with the places first: where other code was
  * named before, the location is retired. Then places without a name are looked up in the whole map.
  */
-#include "collector/names/jit.h"
-
+#include "collector/names/namer.h"
 #include "symbols/jit_dump.h"
 #include "sys/file.h"
 #include "sys/process.h"

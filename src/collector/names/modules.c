@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * A module's file is tried under every name it may have, until one has the right build-id.
+ * Keeps the files of the program's code open. A module's file is tried under every name it may
+ * have, until one has the right build-id.
  *
  * First as the process sees it, then what is mapped at its addresses, then below the root that the
  * process had, then as heaptrack sees it.
  */
-#include "collector/names/modules.h"
-
+#include "collector/names/namer.h"
 #include "elf/image.h"
 #include "sys/file.h"
 #include "sys/process.h"

@@ -11,8 +11,50 @@
  * All functions: one thread, that of the caller.
  */
 
-#include "collector/names/modules.h"
-#include "collector/segment/tries.h"
+#include "base/texts.h"
+#include "collector/segment/segment.h"
+#include "symbols/perf_map.h"
+#include "symbols/symbols.h"
+
+#include <sys/types.h>
+
+// ---- the files behind the program's code, held open
+//
+// Each is opened as soon as the target announces it, because later it may be unloaded, replaced or
+// deleted, or the process gone with its view of the file system. One thread; a descriptor may be
+// lent to another.
+
+struct module_file {
+	int fd;       // -1: none
+	bool is_lent; // another thread uses the descriptor
+	const char *path;
+	const struct wire_module *announced; // NULL: not yet
+};
+
+struct modules {
+	VEC(struct rec_module) records; // by module id, 0 unused; facts are filled in by namer.c
+	VEC(struct module_file) files;
+	struct texts *texts;
+	pid_t pid;
+	int root_fd;     // O_PATH: what the process sees as its root, also when it is gone; -1: unknown
+	const char *exe; // of the first image, should the process be gone before it was asked
+	uint32_t n_open, max_open; // descriptors
+};
+
+/**
+ * `exe` (borrowed, or NULL) is what the program was started from; `max_open` descriptors are kept.
+ */
+void modules_init(struct modules *m, struct texts *texts, pid_t pid, const char *exe,
+		uint32_t max_open);
+void modules_finish(struct modules *m);
+
+/** A module appeared. `announced` stays valid. False: out of memory. */
+bool modules_add(struct modules *m, uint32_t id, const struct wire_module *announced);
+
+/** What the symbols need; opens the file again by its path if its descriptor was given up. */
+struct symbols_module modules_lend(struct modules *m, uint32_t id);
+
+// ---- symbolizes the locations of stacks, and reads suppressions, while the program runs
 
 struct namer;
 
@@ -41,3 +83,50 @@ size_t namer_pending(const struct namer *n);
 
 /** Sleep until there is something to take, at most `timeout_ns`. */
 void namer_wait(struct namer *n, uint64_t timeout_ns);
+
+// ---- generated code, symbolized with the map that a JIT compiler writes for perf
+//
+// That is /tmp/perf-PID.map, as the program sees it, or else its jitdump. The file is read as it
+// grows, because code moves: an address gets the name of the code that was there at its first
+// stack, and becomes another location when other code takes its place (tries_retire). Nothing is
+// opened unless generated code is on a stack. Code that is not in the file has no name; nothing
+// here fails.
+//
+// One thread, that of the tries.
+
+/** The file: /tmp/perf-PID.map, or a jitdump, jit-PID.dump, which the program has mapped. */
+struct jit_source {
+	int fd;       // -1: there is none, or none yet
+	bool is_dump; // of symbols/jit_dump.h; else of symbols/perf_map.h
+};
+
+/** A location of generated code. */
+struct jit_place {
+	uint64_t pc;       // within the instruction that is meant
+	uint32_t location; // of the tries
+	uint32_t name;     // text; 0: waits for it
+};
+
+struct jit {
+	pid_t program, program_inside; // as we call it, and as it calls itself
+	struct jit_source source;
+	uint64_t n_read; // bytes of it
+	uint64_t next_open_ns;
+	unsigned n_looks; // for a file
+	struct perf_map map;
+	VEC(struct jit_place) places; // ascending by pc up to n_sorted
+	size_t n_sorted;
+	size_t n_waiting; // places without a name
+	uint32_t n_seen;  // locations looked at
+	char *buffer;
+};
+
+/** `program_inside`: 0 if it is the same. */
+void jit_init(struct jit *j, pid_t program, pid_t program_inside);
+void jit_finish(struct jit *j);
+
+/**
+ * See what locations and what code are new. `is_last`: read all that is left, however much. Call it
+ * after the events that are there were taken: they are of the code that was there before.
+ */
+void jit_step(struct jit *j, struct tries *t, struct namer *names, uint64_t now_ns, bool is_last);

@@ -21,7 +21,7 @@
  * without it after `patience_ns`, in any case after `force_ns`; its event then arrives late.
  */
 
-#include "collector/segment/tries.h"
+#include "collector/segment/segment.h"
 #include "trace/trace.h"
 
 struct order_thread {

@@ -2,7 +2,6 @@
 /* The programs that the process executes, one after the other, as seen from outside. */
 #include "collector/run/parts.h"
 #include "sys/clock.h"
-#include "sys/process.h"
 
 #include <unistd.h>
 

@@ -9,21 +9,13 @@
  *   housekeeping.c         between rounds: what is looked at outside, and checkpoints (state.c)
  */
 
-#include "collector/file/keeper.h"
+#include "collector/file/output.h"
 #include "collector/guardian/guardian.h"
 #include "collector/looks/looks.h"
-#include "collector/names/jit.h"
 #include "collector/names/namer.h"
 #include "collector/order/order.h"
 #include "collector/run.h"
-#include "collector/watch/children.h"
-#include "collector/watch/ending.h"
-#include "collector/watch/exec_watch.h"
-#include "collector/watch/own_heaps.h"
-#include "collector/watch/sample.h"
 #include "collector/watch/watch.h"
-#include "engine/aggregate.h"
-#include "engine/mappings.h"
 #include "sys/spawn.h"
 
 #include <pthread.h>

@@ -3,9 +3,7 @@
 #include "collector/run/parts.h"
 #include "sys/clock.h"
 #include "sys/file.h"
-#include "sys/listen.h"
 
-#include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 

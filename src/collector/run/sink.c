@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Passes what the order delivers on to the aggregate and the file. */
 #include "collector/run/parts.h"
-#include "sys/process.h"
 
 #include <errno.h>
 #include <sys/syscall.h>

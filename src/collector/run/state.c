@@ -6,7 +6,6 @@
  * The copies cost a few ms for 800,000 nodes.
  */
 #include "collector/run/parts.h"
-#include "sys/process.h"
 
 static bool copy_tables(struct recording *r, const struct run *run) {
 	const struct namer_frames *frames = namer_frames(run->names);

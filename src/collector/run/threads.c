@@ -6,7 +6,6 @@
  * then what the recorder or the watching thread noted before the thread or the program ended.
  */
 #include "collector/run/parts.h"
-#include "sys/process.h"
 
 enum { THREAD_LOOKS = 64 }; // names of threads looked up per round, at most
 

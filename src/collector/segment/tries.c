@@ -6,7 +6,7 @@
  * callers are looked up. An event's node is copied by walking up to the first caller that is known,
  * and down again. Overwritten memory can make the way up a circle, which ON_PATH ends.
  */
-#include "collector/segment/tries.h"
+#include "collector/segment/segment.h"
 
 #include <sys/mman.h>
 

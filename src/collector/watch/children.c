@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Three sources: the segment's table, the descendants of the program, and all processes.
+ * Finds the processes that the program started, and that are not recorded. Three sources: the
+ * segment's table, the descendants of the program, and all processes.
  *
  * A process is identified by its pid and its start time. Daemons have left the family, so they are
  * recognized by the environment that they were started with.
  */
-#include "collector/watch/children.h"
-
+#include "collector/watch/watch.h"
 #include "sys/clock.h"
 
 enum {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* A kill is counted at once; then the process takes some time to give its memory back. */
-#include "collector/watch/ending.h"
-
-#include "sys/process.h"
-
-#include <signal.h>
+/*
+ * Why the program ended. A kill is counted at once; then the process takes some time to give its
+ * memory back.
+ */
+#include "collector/watch/watch.h"
 
 static const uint64_t kill_to_end_ns = 3000000000u;
 

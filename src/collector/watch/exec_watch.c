@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Checks become rarer with the program's age: it is replaced early in its life or hardly ever. */
-#include "collector/watch/exec_watch.h"
+/*
+ * Notices another program. Checks become rarer with its age: it is replaced early in its life or
+ * hardly ever.
+ */
+#include "collector/watch/watch.h"
 
 static const uint64_t look_gap_ns = 1000000, look_gap_max_ns = 20000000;
 enum { LOOKS_PER_AGE = 50 };

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Compares what libraries define and hide with what the recorder hides (injector/find.h). */
-#include "collector/watch/own_heaps.h"
-
+/*
+ * Finds allocators that are not recorded, by what libraries define and hide and the recorder does
+ * not (injector/find.h).
+ */
+#include "collector/watch/watch.h"
 #include "injector/find.h"
 #include "sys/clock.h"
 

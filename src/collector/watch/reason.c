@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Judges a process by its mappings, its file, the kernel's auxiliary vector and its environment. */
-#include "collector/watch/reason.h"
-
+/*
+ * Why a process is not recorded, by its mappings, its file, the kernel's auxiliary vector and its
+ * environment.
+ */
+#include "collector/watch/watch.h"
 #include "sys/file.h"
-#include "wire/segment.h"
 
 #include <elf.h>
 #include <errno.h>

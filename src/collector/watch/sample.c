@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* The gap between samples grows with the run; of too many samples the higher ones stay. */
-#include "collector/watch/sample.h"
-
-#include "sys/process.h"
+/*
+ * Samples resident memory. The gap between samples grows with the run; of too many the higher ones
+ * stay.
+ */
+#include "collector/watch/watch.h"
 
 #include <sys/stat.h>
 

@@ -5,14 +5,9 @@
 #include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/futex.h"
-#include "sys/listen.h"
-#include "sys/process.h"
-#include "sys/signals.h"
 #include "sys/terminal.h"
-#include "trace/recording.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>

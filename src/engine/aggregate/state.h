@@ -5,12 +5,8 @@
 #include "engine/aggregate.h"
 #include "engine/costs/bins.h"
 #include "engine/costs/sizes.h"
-#include "engine/costs/stacks.h"
 #include "engine/costs/threads.h"
 #include "engine/live/blocks.h"
-#include "engine/live/old_blocks.h"
-#include "engine/live/pending.h"
-#include "engine/live/shadow.h"
 
 enum {
 	BATCH = 256,         // events

@@ -3,7 +3,7 @@
  * Judges the shape of a curve, trying the most certain shapes first. Points are unevenly spaced:
  * what is fitted is first sampled evenly, each sample taking the value of the last point before it.
  */
-#include "engine/findings/curve.h"
+#include "engine/findings/parts.h"
 
 enum { N_SAMPLES = 64 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Looks up frees of blocks that existed before the attach. */
-#include "engine/live/old_blocks.h"
+#include "engine/live/blocks.h"
 
 enum { UNKNOWN_MAX = 1 << 22 };
 

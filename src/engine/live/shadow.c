@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Adds and drops leaves of the shadow. */
-#include "engine/live/shadow.h"
-
+#include "engine/live/blocks.h"
 #include "sys/pages.h"
 
 enum { PAGE_BYTES = 4096 };

@@ -14,7 +14,6 @@
  */
 #include "engine/parts/owners.h"
 
-#include "trace/recording.h"
 #include "wire/event.h"
 
 enum { LAYER_OURS, LAYER_CALLS, LAYER_ARENAS, LAYER_STACKS, LAYERS };

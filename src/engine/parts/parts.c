@@ -13,7 +13,6 @@
 
 #include "engine/costs/stacks.h"
 #include "engine/parts/owners.h"
-#include "trace/recording.h"
 
 enum { GLIBC_HEAD = 8, GLIBC_LEAST = 32, ALIGNMENT = 16, SMALL = 128 };
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Every byte of the code is first looked at as if a distance or an address stood there, which is
- * quick. What fits is then decoded from the beginning of its function on: only an instruction
- * counts.
+ * Bounds the functions of a file without symbols. Every byte of the code is first looked at as if a
+ * distance or an address stood there, which is quick. What fits is then decoded from the beginning
+ * of its function on: only an instruction counts.
  */
-#include "injector/find/code_map.h"
+#include "injector/find/functions.h"
 
 #include <dwarf.h>
 #include <elf.h>

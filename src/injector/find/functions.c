@@ -5,8 +5,6 @@
  */
 #include "injector/find/functions.h"
 
-#include "injector/arch/code.h"
-
 #include <elf.h>
 
 // Before an object of Nim's lies a head: its count; with orc also a place among the roots; with

@@ -8,9 +8,74 @@
  * like (stripped.h).
  */
 
-#include "injector/find/known.h"
-#include "injector/space.h"
+#include "injector/arch/code.h"
+#include "injector/find.h"
 #include "wire/resident.h"
+
+// ---- the names of functions that allocate and free: those of wire/allocators.def, and Nim's
+//
+// Any thread.
+
+/** Functions of Nim that its allocator's may be inlined into: they count only beside it. */
+enum known_nim {
+	KNOWN_NOT_NIM = 0,
+	KNOWN_NIM_BLOCK,    // takes or gives a block, which in programs with refc has a head before it
+	KNOWN_NIM_DISPOSES, // frees objects of arc or orc, whose heads differ
+	KNOWN_NIM_OBJECT,   // makes objects of refc, which have a head
+};
+
+struct known_function {
+	const char *name;               // of Nim's, what stands before "__system"
+	uint8_t what, ptr, size, times; // as struct resident_hook has them
+	enum known_nim nim;
+	bool is_operator;  // of C++: counts only where it reaches blocks by itself
+	const char *shown; // for people, where the name is not; else NULL
+	const char *quiet; // of one that throws: the same, but it returns NULL
+};
+
+/** NULL: none of them. */
+const struct known_function *known_function_of(const char *name);
+
+/**
+ * The prefix of an allocator whose names are so short that others use them, too: they count only
+ * where that allocator's `free` is. NULL: the name is unmistakable.
+ */
+const char *known_family(const struct known_function *f);
+
+/**
+ * A function that allocates nothing, but is hooked where an allocator is: those of
+ * wire/mappings.def, and prctl, which may forbid the program the clock that the recorder reads.
+ * NULL: none of them.
+ */
+const struct known_function *known_beside(const char *name);
+
+/** Cheap: false of most names. */
+bool known_may_be(const char *name);
+
+// ---- what names in symbol tables tell; no instruction is looked at
+
+/** Is it a function, and defined here? */
+bool find_is_code(const struct elf_symbol *symbol);
+
+/** What is known of a function by its name; NULL: nothing. */
+const struct known_function *find_known(const struct elf_symbol *symbol);
+
+/** The function of that name, exported or not. */
+bool find_code(const struct module_code *module, const char *name, struct elf_symbol *out);
+
+/** The address of an exported name; 0: none. `module`: how its file's name begins, or NULL. */
+uint64_t find_symbol(const struct modules_code *modules, const char *module, const char *name);
+
+/** Has it the `free` of an allocator whose other names begin like that? */
+bool find_has_free_of(const struct module_code *module, const char *family);
+
+/** Is it the loader, whose own small allocator serves itself before there is another? */
+bool find_is_loader(const struct module_code *module);
+
+/** Does it only stand in for the allocator behind it, which is the one that counts? */
+bool find_is_of_tool(const struct module_code *module);
+
+// ---- which functions of a process allocate and free memory
 
 struct found_function {
 	const char *name;   // for people; lives as long as the modules
@@ -89,3 +154,54 @@ void operators_judge(struct found_functions *out, size_t first, const struct mod
  */
 void thread_cache_find(const struct modules_code *modules,
 		struct resident_range caches[RESIDENT_THREAD_CACHES]);
+
+// ---- the functions of a file without symbols, bounded by unwind tables, and who refers to whom
+//
+// Addresses are as the file counts. The file's bytes are borrowed.
+
+struct code_function {
+	uint64_t address, size;
+};
+
+struct code_map {
+	const struct elf_image *image;
+	VEC(struct code_function) functions; // ascending
+};
+
+#define CODE_NO_FUNCTION UINT32_MAX
+
+enum { CODE_USERS_MAX = 64 };
+
+/** Functions of a map, by their indexes, each once. */
+struct code_users {
+	uint32_t items[CODE_USERS_MAX];
+	size_t n;
+	bool is_whole; // false: there were more
+};
+
+/** False: there are no unwind tables that can be read, or no memory. */
+bool code_map_init(struct code_map *m, const struct elf_image *image);
+void code_map_finish(struct code_map *m);
+
+/** The index of the function that `address` lies in, or CODE_NO_FUNCTION. */
+uint32_t code_map_function_at(const struct code_map *m, uint64_t address);
+
+/** Its instructions, of no bytes if they are not in the file. */
+struct function_code code_map_code(const struct code_map *m, uint32_t function);
+
+/**
+ * Adds who refers to `address`: calls it or jumps there, or makes a pointer to it (relative to the
+ * instruction, or as a constant).
+ */
+void code_map_users(const struct code_map *m, uint64_t address, struct code_users *out);
+
+/** Adds who refers to a text in read-only data, its terminating 0 included. */
+void code_map_users_of_text(const struct code_map *m, const char *text, struct code_users *out);
+
+bool code_users_have(const struct code_users *users, uint32_t function);
+
+/** Does another function call it, or jump to it? */
+bool code_map_is_called(const struct code_map *m, uint32_t function);
+
+/** Does a function call, jump to or name the beginning of another? */
+bool code_map_refers(const struct code_map *m, uint32_t user, uint32_t used);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The rows of wire/allocators.def, with a call's registers in place of its parameters, in a hash
- * table; and some functions that only count in programs of their own.
+ * Knows the names of functions that allocate and free. The rows of wire/allocators.def, with a
+ * call's registers in place of its parameters, in a hash table; and some functions that only count
+ * in programs of their own.
  */
-#include "injector/find/known.h"
-
 #include "base/check.h"
+#include "injector/find/functions.h"
 #include "wire/allocators.h"
 #include "wire/resident.h"
 

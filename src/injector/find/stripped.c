@@ -18,7 +18,6 @@
  *
  * execve alone begins with its system call.
  */
-#include "injector/find/code_map.h"
 #include "injector/find/functions.h"
 
 #include <elf.h>

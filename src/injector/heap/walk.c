@@ -12,12 +12,10 @@
  * chunks lead from its beginning exactly to its end.
  */
 #include "injector/heap/walker.h"
-#include "injector/heap_walk.h"
 #include "sys/file.h"
 #include "sys/process.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 enum {
 	PAGE = 4096,

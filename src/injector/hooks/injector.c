@@ -4,7 +4,7 @@
 
 #include "injector/hooks/patch.h"
 #include "injector/resident/resident.h"
-#include "injector/tracee/sandbox.h"
+#include "injector/tracee/tracee.h"
 #include "sys/clock.h"
 
 #include <elf.h>

@@ -6,7 +6,7 @@
  * It has no undefined names, so that placing it only takes adding the address to some words.
  */
 
-#include "elf/image.h"
+#include "injector/find/functions.h"
 
 struct blob_part {
 	uint64_t at, bytes; // from the image's start, whole pages
@@ -35,3 +35,15 @@ bool blob_open(struct blob *b, const char *path, struct err *err);
 void blob_place(struct blob *b, uint64_t address);
 
 void blob_close(struct blob *b);
+
+// ---- unwind tables for code that has none, such as musl's and the hand-written start of a program
+//
+// They are made from the code itself, so that the recorder can follow stacks through it.
+
+/**
+ * Add records like those of a section .eh_frame, for modules whose allocation functions, or whose
+ * beginning of the program, are not covered by tables. They end with a record of length 0. Where
+ * there is no such code, nothing is added.
+ */
+void frames_make(struct buffer *out, const struct modules_code *modules,
+		const struct found_functions *functions);

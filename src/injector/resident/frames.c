@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * From the beginning of each function all ways through it are followed, and what is known of the
- * frame is noted at each instruction. Functions begin where a symbol says so, where a call goes,
- * and where a pointer to code is made; a jump by a table goes to what the table says.
+ * Makes unwind tables for code that has none. From the beginning of each function all ways through
+ * it are followed, and what is known of the frame is noted at each instruction. Functions begin
+ * where a symbol says so, where a call goes, and where a pointer to code is made; a jump by a table
+ * goes to what the table says.
  *
  * Functions that do not return are recognized by their names. After a call of one that is not
  * recognized, the code behind the call is followed by mistake; therefore the beginning of a
@@ -11,10 +12,9 @@
  * What was noted becomes DWARF's call frame instructions: only what differs from the row before is
  * written, and a record ends at the first gap.
  */
-#include "injector/resident/frames.h"
-
-#include "injector/arch/step.h"
-#include "injector/find/code_map.h"
+#include "injector/arch/code.h"
+#include "injector/find/functions.h"
+#include "injector/resident/blob.h"
 #include "machine.h"
 
 #include <dwarf.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Makes a resident, a mapping with the recorder in it, and the memfd that it will share. */
-#include "injector/find/known.h"
-#include "injector/resident/frames.h"
+#include "injector/find/functions.h"
+#include "injector/resident/blob.h"
 #include "injector/resident/resident.h"
 #include "sys/file.h"
 #include "wire/segment.h"

@@ -8,14 +8,9 @@
  * (the memory that is left in it), hooks/ (functions, islands and patches; the steps).
  */
 
-#include "injector/arch/relocate.h"
-#include "injector/find/functions.h"
-#include "injector/injector.h"
 #include "injector/resident/blob.h"
-#include "injector/tracee/snapshot.h"
 #include "injector/tracee/tracee.h"
 #include "sys/process.h"
-#include "wire/resident.h"
 
 /** A hook that is to be patched. */
 struct planned {
@@ -55,7 +50,7 @@ struct injector {
 	bool is_fresh;            // the recorder's image has not been written yet
 	bool is_attached;
 	bool only_looks;      // injector_check
-	bool has_filter;      // it is in a sandbox, whose filters are to be asked (tracee/sandbox.h)
+	bool has_filter;      // it is in a sandbox, whose filters are to be asked (tracee/tracee.h)
 	uint64_t modules_sum; // of the mapped files with code, to see a change
 	uint64_t stopped_ns;  // when the current stop began,
 	bool has_stopped_all; // and of whom

@@ -12,7 +12,6 @@
  * stops for any number of calls, by code that finds its way back if heaptrack is killed.
  */
 #include "base/check.h"
-#include "injector/tracee/task.h"
 #include "injector/tracee/tracee.h"
 #include "regs.h"
 #include "sys/clock.h"

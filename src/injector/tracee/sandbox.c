@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * A filter is a small program of classic BPF, which the kernel hands out to a tracer. It reads the
- * call's number, machine and arguments, and returns an action. Of several filters the strictest
- * counts, so each of them must agree.
+ * Asks the filters of a sandbox. A filter is a small program of classic BPF, which the kernel hands
+ * out to a tracer. It reads the call's number, machine and arguments, and returns an action. Of
+ * several filters the strictest counts, so each of them must agree.
  */
-#include "injector/tracee/sandbox.h"
-
-#include "injector/tracee/task.h"
+#include "injector/tracee/tracee.h"
 #include "machine.h"
 #include "regs.h"
 #include "sys/process.h"

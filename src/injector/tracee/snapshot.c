@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The thread that makes the copy returns only when the kernel has copied the page tables, and every
- * other thread that writes meanwhile waits for that. So it is estimated first, from a copy of some
- * pages of our own, and all but that thread are let go when the time is up.
+ * Makes a copy of a process that never runs. The thread that makes the copy returns only when the
+ * kernel has copied the page tables, and every other thread that writes meanwhile waits for that.
+ * So it is estimated first, from a copy of some pages of our own, and all but that thread are let
+ * go when the time is up.
  */
-#include "injector/tracee/snapshot.h"
-
-#include "injector/tracee/task.h"
+#include "injector/tracee/tracee.h"
 #include "sys/clock.h"
 #include "sys/process.h"
 

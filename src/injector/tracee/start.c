@@ -6,7 +6,6 @@
  * by then, and no code of the program or of a library has run.
  */
 #include "injector/injector.h"
-#include "injector/tracee/task.h"
 #include "injector/tracee/tracee.h"
 #include "regs.h"
 #include "sys/clock.h"

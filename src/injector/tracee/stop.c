@@ -5,7 +5,6 @@
  * make no more. A thread that waits for a child of vfork is left out, and the child stopped in its
  * place.
  */
-#include "injector/tracee/task.h"
 #include "injector/tracee/tracee.h"
 #include "regs.h"
 #include "sys/clock.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory is that of /proc/PID/mem: also what the process itself cannot write to. What a thread is
- * doing is read from /proc/PID/task/TID. Waiting is polling: waitpid has no time limit, and a
- * signal to break it off could be lost.
+ * Reads the memory of a process and what its threads are doing, and waits for them to stop. Memory
+ * is that of /proc/PID/mem: also what the process itself cannot write to. What a thread is doing is
+ * read from /proc/PID/task/TID. Waiting is polling: waitpid has no time limit, and a signal to
+ * break it off could be lost.
  */
-#include "injector/tracee/task.h"
-
+#include "injector/tracee/tracee.h"
 #include "machine.h"
 #include "sys/clock.h"
 #include "sys/file.h"

@@ -18,10 +18,11 @@
  * can end (collector/guardian.h).
  */
 
-#include "base/base.h"
+#include "injector/injector.h"
 #include "wire/errand.h"
 
-#include <sys/types.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/user.h>
 
 struct tracee_thread {
@@ -95,3 +96,74 @@ bool tracee_write(const struct tracee *t, uint64_t at, const void *from, size_t 
 static inline bool tracee_holds(const struct tracee *t, pid_t tid) {
 	return ANY(i, t->threads.n, t->threads.items[i].tid == tid);
 }
+
+// ---- what a thread is doing, and waiting for it to stop
+
+/** Does it wait for a child that runs in its memory? Then it can neither be stopped nor let go. */
+bool task_waits_for_vfork(const struct tracee *t, const struct tracee_thread *thread);
+
+/** A file of /proc/PID/task/TID, as text. False: it is empty, or the thread is gone. */
+bool task_read(const struct tracee_thread *thread, const char *name, char *out, size_t size);
+
+/** As /proc has it: R, S, D ...; '?': it is gone. */
+char task_state(const struct tracee_thread *thread);
+
+/** Is a signal pending that it would take now, and notice? */
+bool task_has_signal(const struct tracee_thread *thread);
+
+/** Say of a thread why it does not stop. False, always. */
+bool task_complain(const struct tracee_thread *thread, struct err *err);
+
+enum tracee_wait {
+	WAIT_STOPPED,
+	WAIT_GONE, // the thread has ended
+	WAIT_LATE,
+};
+
+/** Wait for a change of a traced thread, until `until_ns` of the monotonic clock. */
+enum tracee_wait tracee_wait_for(pid_t tid, int *status, uint64_t until_ns);
+
+/** Pause between two looks at what is about to change; longer from some `n`, their count, on. */
+void tracee_pause(unsigned n);
+
+// ---- a copy of a process that never runs: its memory at one moment, to be read while the process
+// goes on
+//
+// It is a child of the process, made by a system call of a stopped thread and traced from its
+// birth. It shares the table of open files, so that it keeps none open, and its end raises no
+// signal. The kernel copies only page tables, some 30 ms for each GB. It ends with the tracer at
+// the latest.
+
+struct snapshot {
+	pid_t pid;        // 0: there is none
+	pid_t pid_inside; // as the process calls it
+	uint64_t cost_ns; // that all threads were stopped for it
+};
+
+/**
+ * Is a copy likely to be made within that time? Asked while the process runs. `*takes_ns`: what it
+ * takes at most, as far as had to be found out for the answer.
+ */
+bool snapshot_fits(pid_t pid, uint64_t within_ns, uint64_t *takes_ns);
+
+/**
+ * Make a copy. All threads are stopped; all but the first are let go when it is there, or when the
+ * time is up: LATE. FAILED: the kernel refused, for lack of memory or of processes.
+ */
+enum injector_no_copy snapshot_take(struct snapshot *s, struct tracee *t, uint64_t within_ns);
+
+/** End it. One thread must be stopped, to reap it for the process; NULL: the process is gone. */
+void snapshot_drop(struct snapshot *s, struct tracee *t);
+
+// ---- whether the filters of a sandbox (seccomp) let a process make the calls that recording needs
+//
+// A filter may answer a call by killing the process, which must not happen.
+
+/** What a filter answers to a call; one that cannot be understood: that it kills. */
+uint32_t sandbox_answer(const struct sock_filter *code, size_t n, const struct seccomp_data *call);
+
+/**
+ * All threads are stopped: run the filters of each on every call that recording may make in it.
+ * True: each is allowed, or refused with an error, which is harmless. Needs CAP_SYS_ADMIN.
+ */
+bool sandbox_lets_us(const struct tracee *t, struct err *err);

@@ -13,11 +13,9 @@
 #include "recorder/inject/inject.h"
 
 #include "recorder/core/ending.h"
-#include "recorder/core/hook/hook.h"
 #include "recorder/core/hook/mapping.h"
 #include "recorder/core/own.h"
 #include "recorder/core/sys.h"
-#include "recorder/core/unwind/modules.h"
 
 struct resident_range inject_thread_caches[RESIDENT_THREAD_CACHES];
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
+ * Records without `heaptrack` around it.
+ *
  *      program                         collector
  *         │ fork, fork, exec ───────────► │ makes the segment
  *         │ ◄───────── "HEAPTRACK_SEGMENT=..." through a pipe
@@ -10,8 +12,6 @@
  *
  * A program that ends otherwise (_exit, a signal) does not wait; its file appears a little later.
  */
-#include "recorder/preload/alone.h"
-
 #include "recorder/core/ending.h"
 #include "recorder/core/switch.h"
 #include "recorder/core/sys.h"

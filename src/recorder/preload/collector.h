@@ -17,3 +17,35 @@ enum segment_role collector_open(char **environment);
 
 /** Start a collector for `file`, named as in that variable, and open its segment. Once. */
 enum segment_role collector_open_for(const char *file);
+
+// ---- the library alone, without `heaptrack` around it, as KDE's is used
+//
+// LD_PRELOAD=.../libheaptrack_preload.so DUMP_HEAPTRACK_OUTPUT=FILE PROGRAM
+//
+// or heaptrack_start(FILE) in the program starts a collector, which writes KDE's raw stream to FILE
+// at the end.
+
+/** Record from here on, into `file`. False: this process is, was, or cannot be recorded. */
+bool alone_start(const char *file);
+
+/** The recording is over: wait until such a collector, if there is one, has written its file. */
+void alone_wait(void);
+
+/**
+ * Have the program's exit wait until its collector has looked at it, and one that the library has
+ * started has written its file. Once, at the start.
+ */
+void alone_begin(void);
+
+// ---- a recorded process becomes another program, and the collector is asked to follow
+//
+// It looks at the new program before that runs, and injects the recorder into those that cannot
+// load it (docs/attach.md). Any thread, any signal handler, children of fork and vfork: only the
+// main thread of the recorded process asks.
+
+/** Before the call. Waits for the collector, some seconds at most. True: it follows. */
+bool exec_begin(const char *path, bool search);
+bool exec_begin_file(int fd);
+
+/** The call has returned: there was no exec. */
+void exec_failed(bool is_followed);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * The collector is asked to trace the new program as it begins, which it can refuse.
+ * A recorded process becomes another program. The collector is asked to trace the new program as it
+ * begins, which it can refuse.
  *
  * It is not asked for a file that gives rights (set-uid): the kernel would withhold them from a
  * traced program, which would then differ from one that runs without heaptrack.
  */
-#include "recorder/preload/exec.h"
-
 #include "recorder/core/segment.h"
 #include "recorder/core/switch.h"
 #include "recorder/core/sys.h"
+#include "recorder/preload/collector.h"
 #include "recorder/preload/exports/replace.h"
 
 #include <fcntl.h>

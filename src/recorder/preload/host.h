@@ -12,8 +12,6 @@
 #include "recorder/core/own.h"
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 struct thread_slot;
 

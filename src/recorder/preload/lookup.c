@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Walks the loaded objects by dl_iterate_phdr, and reads and changes their symbol tables. */
-#include "recorder/preload/lookup.h"
-
+/*
+ * Finds functions by their names: walks the loaded objects by dl_iterate_phdr, and reads and
+ * changes their symbol tables.
+ */
 #include "machine.h"
+#include "recorder/preload/real.h"
 #include "syscall.h"
 
 #include <link.h>

@@ -4,7 +4,6 @@
 
 #include "machine.h"
 #include "recorder/core/sys.h"
-#include "recorder/preload/lookup.h"
 
 /** Functions that only we define, and those whose real ones may be loaded later. */
 static bool stays(const char *name) {

@@ -3,7 +3,7 @@
 #include "recorder/core/switch.h"
 #include "recorder/core/sys.h"
 #include "recorder/preload/collector.h"
-#include "recorder/preload/lookup.h"
+#include "recorder/preload/real.h"
 
 #include <elf.h>
 #include <time.h>

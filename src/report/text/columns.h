@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-/** Text that lines up: widths count characters, not bytes. Private to report/. */
+/** Text that lines up: widths count characters, not bytes.  */
 
 #include "engine/names.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A ring of batches: the caller fills number n_passed, the thread digests number n_digested.
+ * Passes events to an aggregate by a thread of its own. A ring of batches: the caller fills number
+ * n_passed, the thread digests number n_digested.
  *
  *      | free | queued | queued | being filled | free |
  *             ^ n_digested      ^ n_passed
@@ -10,9 +11,8 @@
  * to wait goes on when half the ring is there for it: to wake a thread costs as much as some
  * hundred events.
  */
-#include "session/kde/feed.h"
-
 #include "base/parallel.h"
+#include "session/kde/parts.h"
 
 #include <pthread.h>
 

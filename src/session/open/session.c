@@ -3,7 +3,6 @@
 #include "session/session.h"
 
 #include "base/visible.h"
-#include "engine/naming_rules.h"
 #include "session/open/parts.h"
 #include "sys/clock.h"
 #include "sys/file.h"

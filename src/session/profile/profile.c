@@ -15,7 +15,6 @@
 #include "session/profile/profile.h"
 
 #include "elf/image.h"
-#include "session/import.h"
 #include "sys/reader.h"
 
 #include <elf.h>

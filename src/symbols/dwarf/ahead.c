@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Reads address tables and unit headers without elfutils. */
-#include "symbols/dwarf/ahead.h"
+/* Determines which units must be read: from address tables and unit headers, without elfutils. */
+#include "symbols/dwarf/unit.h"
 
 #include <dwarf.h>
 

@@ -12,12 +12,7 @@
  * unpacked, that .debug_aranges says are wanted: most programs ask a C library of nothing but the
  * call of main. Where it does not know an address, or a unit refers to others, all are.
  */
-#include "symbols/dwarf/debug_data.h"
-
-#include "symbols/dwarf/ahead.h"
 #include "symbols/dwarf/unit.h"
-#include "symbols/files/compose.h"
-#include "symbols/files/unpacked.h"
 
 #include <dwarf.h>
 

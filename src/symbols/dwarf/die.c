@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Reads the attributes of a debugging information entry in one pass. */
-#include "symbols/dwarf/die.h"
-
 #include "symbols/dwarf/unit.h"
 
 #include <dwarf.h>

@@ -8,9 +8,7 @@
  * follow, and are read here: strings (kept out of the image, for a package has them all in one
  * section) and range lists, whose base is the skeleton's.
  */
-#include "symbols/dwarf/split.h"
-
-#include "symbols/files/compose.h"
+#include "symbols/dwarf/unit.h"
 
 #include <dwarf.h>
 

@@ -2,9 +2,181 @@
 #pragma once
 /** One compile unit at work. */
 
-#include "symbols/dwarf/debug_data.h"
-#include "symbols/dwarf/die.h"
-#include "symbols/dwarf/split.h"
+#include "symbols/files/files.h"
+#include "symbols/names/names.h"
+
+#include <elfutils/libdw.h>
+
+// ---- which units must be read for some addresses
+//
+// And how much of a file that takes: elfutils, which is not used here, reads a file from its
+// beginning. DWARF 5, sections 6.1.2 and 7.5.3. Bytes of any file are fine.
+
+#define AHEAD_NONE UINT64_MAX
+
+/**
+ * units[i]: where in .debug_info the unit begins that holds pcs[i], by .debug_aranges; the first,
+ * if there are several. AHEAD_NONE: the table, which need not be complete, knows of none. `pcs` are
+ * not descending. False: ranges lie upon each other beyond reason.
+ */
+bool ahead_units(struct slice aranges, const uint64_t *pcs, size_t n, uint64_t *units);
+
+/**
+ * Is a unit read alone whose abbreviations are the table at `at` of .debug_abbrev? False: it may
+ * refer to others, or the table is damaged.
+ */
+bool ahead_is_alone(struct slice abbrev, uint64_t at);
+
+// ---- split DWARF, of which the program has only one half
+//
+// The program keeps a skeleton of each unit, with its line table and its addresses; the functions
+// are in a .dwo file, or all of them in one .dwp package.
+
+struct die_range {
+	uint64_t start, end;
+};
+
+/** Sections that a unit has a part of, as the columns of a package's index are numbered. */
+enum split_part {
+	SPLIT_INFO = 1,
+	SPLIT_ABBREV = 3,
+	SPLIT_STR_OFFSETS = 6,
+	SPLIT_RNGLISTS = 8,
+	SPLIT_N_PARTS,
+};
+
+/** What all split units of a module share. Zeroed but for its first four. */
+struct split_source {
+	const struct module_files *files;
+	const struct mapped_file *program; // with the skeletons
+	const struct symbols_options *options;
+	const char *module_path;
+	struct mapped_file package; // .dwp, if there is one
+	bool is_ready;
+	struct slice addresses, ranges; // .debug_addr and .debug_ranges of the program
+	struct slice index, strings;    // of the package
+	struct slice parts[SPLIT_N_PARTS];
+	struct arena arena;
+};
+
+void split_source_finish(struct split_source *s);
+
+/** The other half of one unit. A zeroed struct: not a split unit. */
+struct split {
+	unsigned version;
+	uint64_t base;          // the unit's low pc
+	struct slice addresses; // from the unit's base on
+	struct slice ranges; // version 4: of the program, from the base on; 5: the unit's range lists
+	struct slice strings, string_offsets;
+	struct mapped_file file; // its .dwo
+	Elf *elf;
+	Dwarf *handle;
+	Dwarf_Die root;
+	struct arena arena;
+};
+
+/** True if `unit_die` is a skeleton. */
+bool split_is_skeleton(Dwarf_Die *unit_die);
+
+/** Find and open the other half of a skeleton, which must have its id. False: there is none. */
+bool split_open(struct split *s, struct split_source *source, Dwarf_Die *skeleton);
+void split_close(struct split *s);
+
+/** The text of an attribute of a split unit; NULL: there is none. */
+const char *split_text(const struct split *s, Dwarf_Attribute *attribute);
+
+/** A range list of a split unit, and where in it we are. */
+struct split_ranges {
+	struct cursor at;
+	uint64_t base;
+};
+
+/** `attribute` is a DW_AT_ranges. */
+void split_ranges_init(struct split_ranges *r, const struct split *s, Dwarf_Attribute *attribute);
+bool split_ranges_next(struct split_ranges *r, const struct split *s, struct die_range *out);
+
+// ---- the attributes that are wanted of one DIE, read in one pass
+
+struct unit;
+
+struct die_facts {
+	Dwarf_Attribute low, high, ranges; // .form 0: not there, as for all below
+	Dwarf_Attribute origin;            // abstract origin or specification
+	Dwarf_Attribute linkage_name, name;
+	Dwarf_Attribute call_file, call_line;
+};
+
+void die_facts(struct die_facts *out, Dwarf_Die *die);
+
+/** The value of a constant attribute; 0 if it is not there. */
+uint64_t die_number(Dwarf_Attribute *attribute);
+
+/** The text of an attribute, or NULL. */
+const char *die_text(const struct unit *unit, Dwarf_Attribute *attribute);
+
+/**
+ * An iterator over the code of a DIE. Ranges of code that the linker threw away (they start at 0
+ * or 1, or before all code) are passed over.
+ */
+struct die_ranges {
+	const struct unit *unit;
+	Dwarf_Die *die;
+	ptrdiff_t next; // elfutils' place
+	Dwarf_Addr base;
+	struct die_range only;     // of low and high pc
+	struct split_ranges split; // of a split unit
+	bool is_list, is_done;
+};
+
+void die_ranges_init(struct die_ranges *r, const struct unit *unit, Dwarf_Die *die,
+		struct die_facts *facts);
+bool die_ranges_next(struct die_ranges *r, struct die_range *out);
+
+/** Names of a function, along its abstract origin and specification, also in other units. */
+struct die_name {
+	const char *linkage; // NULL: none
+	const char *plain;   // NULL: none
+	Dwarf_Die declared;  // the end of the way: its place says the scopes
+};
+void die_name(struct die_name *out, const struct unit *unit, Dwarf_Die *die,
+		struct die_facts *facts);
+
+/** "ns::Class::plain", by the scopes around `declared`. NULL: no memory. */
+const char *die_qualified(const struct die_name *name, const struct unit *unit,
+		struct arena *scratch);
+
+// ---- DWARF of one module, through elfutils
+//
+// The units and their ranges are listed once, for a compressed file perhaps only those that were
+// requested; a query then walks only the units that contain a requested address, and the memory
+// that elfutils takes for them is released every few units.
+
+struct debug_data;
+
+/** Open the DWARF of the files; they are borrowed and must outlive it. NULL: there is none. */
+struct debug_data *debug_data_create(const struct module_files *files,
+		const struct symbols_options *options, const char *module_path);
+void debug_data_destroy(struct debug_data *d);
+
+/** What is asked, and where the answers go. */
+struct debug_question {
+	const uint64_t *pcs; // not descending
+	size_t n;
+	const struct symbol_table *table; // names what DWARF has no linkage name for
+	struct name_pool *pool;
+	struct symbols_answer *answers; // those without an answer are left alone
+};
+
+/**
+ * Answer from DWARF: the chain of inlined calls, or, if no function is known, one frame with file
+ * and line but no name. False: no memory.
+ */
+bool debug_data_ask(struct debug_data *d, const struct debug_question *q);
+
+/** Split units of the last question whose other half was not found. */
+size_t debug_data_n_missing_splits(const struct debug_data *d);
+
+// ---- one compile unit at work
 
 struct unit {
 	Dwarf_Die lines_die; // of the unit with the line table

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Lays out an ELF image in memory. */
-#include "symbols/files/compose.h"
+#include "symbols/files/files.h"
 
 #include <elf.h>
 #include <libdeflate.h>

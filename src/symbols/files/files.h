@@ -7,8 +7,39 @@
  * build-id is not used.
  */
 
-#include "symbols/files/mapped.h"
+#include "elf/image.h"
 #include "symbols/symbols.h"
+
+#include <sys/types.h>
+
+// ---- an ELF file mapped for reading, its build-id checked before anything else looks at it
+
+struct mapped_file {
+	struct slice bytes;
+	struct elf_image elf;
+	char *path;                         // where it was found, or what the program called it
+	uint64_t device, inode, changed_ns; // which file that was, and of when
+};
+
+/**
+ * Map a regular file. `fd` -1: open `path`, else `path` is only its name. Not empty `build_id`:
+ * a file with another one, or with none, is refused (ERR_NOT_FOUND).
+ */
+bool mapped_file_open(struct mapped_file *m, int fd, const char *path, struct slice build_id,
+		struct err *err);
+
+/** Would mapping it again (`fd` -1: by its path) give the same file, unchanged? */
+bool mapped_file_is_current(const struct mapped_file *m, int fd);
+
+/** Give back the memory that reading took; what is read again comes from the file. */
+void mapped_file_relax(const struct mapped_file *m);
+
+/** The CRC-32 of the whole file, as .gnu_debuglink has it. */
+uint32_t mapped_file_crc(const struct mapped_file *m);
+
+void mapped_file_close(struct mapped_file *m);
+
+// ---- finds the files with the symbols of a module
 
 struct module_files {
 	struct mapped_file image; // without it there may still be `debug`
@@ -52,3 +83,72 @@ bool xz_unpack(struct slice packed, struct slice *out);
  * user wants it.
  */
 bool debuginfod_open(struct mapped_file *out, struct slice build_id, struct err *err);
+
+// ---- debug sections put into an ELF image in memory, for elfutils to read
+//
+// They are sections that are not in a file of their own: one unit of a package, an address table
+// that belongs to another file, what elfutils cannot decompress.
+
+struct compose_section {
+	const char *name;
+	struct slice bytes;   // as they lie in the file
+	uint64_t plain_bytes; // decompressed; as many as `bytes` if they are not compressed
+	uint32_t packing;     // 0: none, else an ELFCOMPRESS_ value
+};
+
+/** A section that is not compressed. */
+static inline struct compose_section compose_plain(const char *name, struct slice bytes) {
+	return (struct compose_section){name, bytes, bytes.size, 0};
+}
+
+/**
+ * An ELF image in `arena` with these sections, decompressed (zlib, zstd). What is damaged becomes
+ * zeros. Empty: no memory, or sizes beyond reason.
+ */
+struct slice compose_image(const struct compose_section *sections, size_t n, struct arena *arena);
+
+/**
+ * The same in two steps, for who unpacks some of it later: how long the image is (0: sizes beyond
+ * reason), all of it but the sections' bytes, in zeroed memory, with places[i] where those of
+ * section i go; and a section to its place. False: it is damaged, what is there is not to be used.
+ */
+size_t compose_bytes(const struct compose_section *sections, size_t n);
+void compose_lay_out(uint8_t *image, const struct compose_section *sections, size_t n,
+		size_t *places);
+bool compose_unpack(uint8_t *to, const struct compose_section *s);
+
+/** As it lies in the image, by its name or the old one (".zdebug_x"). False: no bytes. */
+bool compose_find(struct compose_section *out, const struct elf_image *image, const char *name);
+
+/** Does elfutils need help: are debug sections compressed? */
+bool compose_is_packed(const struct elf_image *image);
+
+/**
+ * The bytes of a section, decompressed into `arena` if they are compressed, else as they lie in
+ * the image. Empty: not there, damaged, or no memory.
+ */
+struct slice compose_section_bytes(const struct elf_image *image, const char *name,
+		struct arena *arena);
+
+// ---- the compressed debug sections of a file as an ELF image for elfutils
+//
+// Units and lines, the largest two, are unpacked from their beginning only as far as they are asked
+// for: what is asked of a C library is where main was called from, which takes a hundredth of them.
+// What was not asked for, and what is damaged, reads as zeros.
+
+struct unpacked;
+
+enum unpacked_section { UNPACKED_INFO, UNPACKED_LINE, UNPACKED_ABBREV, N_UNPACKED };
+
+/** The file's bytes are borrowed. NULL: no memory, or sizes beyond reason. */
+struct unpacked *unpacked_create(const struct elf_image *file);
+void unpacked_destroy(struct unpacked *u);
+
+/** As long as `u` lives. */
+struct slice unpacked_image(const struct unpacked *u);
+
+/**
+ * The first `end` bytes of a section are to be there; UINT64_MAX: all. Those that are. (All
+ * abbreviations always are: elfutils looks at those of each unit that it passes.)
+ */
+struct slice unpacked_reach(struct unpacked *u, enum unpacked_section section, uint64_t end);

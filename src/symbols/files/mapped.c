@@ -11,8 +11,7 @@
  * is written last when a range is added and cleared first when it goes, and the handler reads it
  * first (release in add, acquire in the handler).
  */
-#include "symbols/files/mapped.h"
-
+#include "symbols/files/files.h"
 #include "sys/file.h"
 
 #include <errno.h>

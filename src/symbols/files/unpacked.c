@@ -6,9 +6,7 @@
  * Where much is wanted of one section, much will be of the others. Bytes that are not unpacked are
  * pages never touched.
  */
-#include "symbols/files/unpacked.h"
-
-#include "symbols/files/compose.h"
+#include "symbols/files/files.h"
 #include "sys/pages.h"
 
 #include <elf.h>

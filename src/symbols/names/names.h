@@ -7,7 +7,7 @@
  * the arena of the answer.
  */
 
-#include "base/base.h"
+#include "elf/image.h"
 
 enum names_scheme {
 	NAMES_MARKED, // demangled if the name bears the mark of C++, Rust or D
@@ -43,3 +43,36 @@ const char *name_pool_path(struct name_pool *pool, const char *path);
 const char *name_pool_text(struct name_pool *pool, const char *text);
 
 void name_pool_finish(struct name_pool *pool);
+
+// ---- the functions of a module by address, from any number of symbol tables
+//
+// Fill it with symbol_table_add, then symbol_table_sort, then ask.
+
+struct symbol_entry {
+	uint64_t start, end;
+	uint64_t reach;   // the largest end of this and all entries before
+	const char *name; // in the bytes of its image
+	uint8_t rank;     // among several at one address the lowest is shown
+	bool is_sized;
+};
+
+struct symbol_table {
+	VEC(struct symbol_entry);
+	bool is_nim; // there is a NimMain
+};
+
+/**
+ * The functions of one table (SHT_SYMTAB, SHT_DYNSYM); names stay in the image. False: no memory.
+ */
+bool symbol_table_add(struct symbol_table *t, const struct elf_image *image, uint32_t section_type);
+
+/** False: out of memory. */
+bool symbol_table_sort(struct symbol_table *t);
+
+/**
+ * The innermost function that holds the address: one with a size if there is one, else one without
+ * that reaches to the next. NULL: none; a gap between functions is not the function before it.
+ */
+const struct symbol_entry *symbol_table_find(const struct symbol_table *t, uint64_t address);
+
+void symbol_table_finish(struct symbol_table *t);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Sorts functions by address, and chooses among those at the same one. */
-#include "symbols/names/symbol_table.h"
-
 #include "base/radix.h"
+#include "symbols/names/names.h"
 
 #include <elf.h>
 

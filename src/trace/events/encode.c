@@ -16,7 +16,7 @@
  */
 #include "base/check.h"
 #include "trace/events/events.h"
-#include "trace/file/pack.h"
+#include "trace/file/scan.h"
 
 static uint64_t age_of(const struct events_encoder *e, uint64_t number) {
 	return number ? e->allocations + 1 - number : 0;

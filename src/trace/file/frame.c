@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Encodes, decodes and checks the headers of frames. */
-#include "trace/file/frame.h"
-
-#include "trace/trace.h"
+#include "trace/file/scan.h"
 
 static const uint8_t magic[8] = {'h', 'e', 'a', 'p', 't', 'r', 'k', 1};
 

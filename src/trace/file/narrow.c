@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Leaves out what a file that may not grow has no room for. */
-#include "trace/file/narrow.h"
+#include "trace/file/scan.h"
 
 static void cut_string(uint32_t *id, const struct recording *r) {
 	*id = *id < r->strings.n ? *id : 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Packs and unpacks single zstd frames. */
-#include "trace/file/pack.h"
+#include "trace/file/scan.h"
 
 #include <zstd.h>
 

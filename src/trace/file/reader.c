@@ -7,8 +7,6 @@
  * While a file grows, slots are written under the reader's eyes: if none was whole, look again.
  */
 #include "trace/file/scan.h"
-#include "trace/recording.h"
-#include "trace/tables/payload.h"
 
 // ---- sampled recordings: docs/trace-format.md, "What reader 2 knows"
 

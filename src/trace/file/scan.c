@@ -2,8 +2,6 @@
 /* Walks from frame to frame, and lists those that are ours. */
 #include "trace/file/scan.h"
 
-#include "trace/file/pack.h"
-
 // A small window over the source: hops are short where frames are small
 struct window {
 	const struct trace_source *src;

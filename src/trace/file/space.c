@@ -11,9 +11,8 @@
  * The new frame appears atomically, since a tag lies within 8 aligned bytes. The
  * file gets longer by whole pages for the same reason: the kernel moves a file's end once per page.
  */
-#include "trace/file/space.h"
-
 #include "base/check.h"
+#include "trace/file/scan.h"
 
 enum { GROW_PAGES = 16 };
 

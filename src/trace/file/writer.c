@@ -16,11 +16,7 @@
  * no slots.
  */
 #include "trace/events/events.h"
-#include "trace/file/narrow.h"
-#include "trace/file/pack.h"
 #include "trace/file/scan.h"
-#include "trace/file/space.h"
-#include "trace/tables/payload.h"
 
 enum { N_SLOTS = 3, SLOW_SLOT = 2, SLOW_TURNS = 8, SLOT_MIN_BYTES = 16 << 10 };
 

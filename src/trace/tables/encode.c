@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Encodes rows as a table of columns. */
 #include "base/check.h"
-#include "trace/tables/column.h"
+#include "trace/tables/tables.h"
 
 // Rows that are kept in another form, while columns are made of them
 struct loose_rows {

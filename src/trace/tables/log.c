@@ -7,7 +7,7 @@
  * without its frames; the names table gives them to it, in the same piece or a later one.
  */
 #include "base/check.h"
-#include "trace/tables/payload.h"
+#include "trace/tables/tables.h"
 
 enum { PIECE_ROWS = 256 << 10, PIECE_TEXT = 4 << 20 };
 

@@ -5,7 +5,7 @@
  * They lie one after the other, behind one row that says how much of the log belongs to them.
  * state_tables says where each lies in memory.
  */
-#include "trace/tables/payload.h"
+#include "trace/tables/tables.h"
 
 // The head of every REC_TABLE, whatever its rows
 struct any_table {

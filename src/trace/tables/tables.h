@@ -5,7 +5,109 @@
  */
 
 #include "trace/recording.h"
-#include "trace/tables/table.h"
+
+// ---- tables as columns of numbers: docs/trace-format.md, "Tables"
+//
+// One description of a table drives its encoder and its decoder.
+
+/** How a column stores the field v of a row. The letters are those of the specification. */
+enum column_way {
+	COLUMN_PLAIN,   // P
+	COLUMN_DELTA,   // D
+	COLUMN_AFTER,   // A(by)
+	COLUMN_BACK,    // B
+	COLUMN_PRODUCT, // X(by)
+	COLUMN_UNTIL,   // U(by)
+	COLUMN_HIGH,    // H
+	COLUMN_LOW,     // L
+	COLUMN_ID,      // I; `by` is the length's field, one byte
+};
+
+/** A difference as an unsigned number: 0, -1, 1, -2 ... become 0, 1, 2, 3 ... */
+static inline uint64_t zigzag(uint64_t difference) {
+	return difference << 1 ^ -(difference >> 63);
+}
+
+static inline uint64_t unzigzag(uint64_t stored) {
+	return stored >> 1 ^ -(stored & 1);
+}
+
+struct table_raw;
+
+struct column {
+	uint8_t id; // rises within a table
+	uint8_t way;
+	uint8_t width; // of the field: 1, 2, 4 or 8 bytes; COLUMN_ID: its capacity
+	uint16_t offset;
+	uint16_t by; // offset of another field
+	uint8_t by_width;
+};
+
+struct table {
+	uint32_t id;
+	const char *name;
+	size_t row_bytes;
+	const struct column *columns;
+	size_t n_columns;
+	/** For COLUMN_PRODUCT: of n rows. `user` is what encode or decode was given. */
+	void (*units)(uint64_t *out, const void *user, const void *rows, size_t n);
+	/**
+	 * For rows that are kept in another form than is described here; else NULL. get: n of them from
+	 * number `first` on. decode: as table_decode, to where user keeps them.
+	 */
+	void (*get)(void *rows, const void *user, uint64_t first, size_t n);
+	bool (*decode)(const struct table_raw *raw, const struct table *t, void *user, struct err *err);
+	size_t kept_bytes; // of a row as it is kept; 0: row_bytes
+};
+
+static inline size_t table_kept_bytes(const struct table *t) {
+	return t->kept_bytes ? t->kept_bytes : t->row_bytes;
+}
+
+/**
+ * Append n rows as one table; the first of them, at `rows`, has the number `first`. (With t->get,
+ * `rows` is not used.)
+ */
+void table_encode(struct buffer *out, const struct table *t, const void *rows, uint64_t first,
+		uint64_t n, const void *user);
+
+/** A table as it lies in a payload. Its slices are borrowed from there. */
+struct table_raw {
+	uint32_t id;
+	uint64_t first, n;
+	struct slice columns;
+};
+
+/**
+ * The next table of a payload. False with `err` untouched at the end; with err->code set if torn.
+ */
+bool table_next(struct table_raw *out, struct cursor *payload, struct err *err);
+
+/**
+ * Decode all rows into `rows` (raw->n zeroed rows; the memory of row raw->first is first), or by
+ * t->decode. Never writes beyond them whatever the bytes are.
+ */
+bool table_decode(const struct table_raw *raw, const struct table *t, void *rows, void *user,
+		struct err *err);
+
+/** Where each column of t begins and ends: out[t->n_columns]. Empty: it is missing, all zeros. */
+bool table_columns(struct cursor *out, const struct table_raw *raw, const struct table *t,
+		struct err *err);
+
+/** True if the announced rows can be in there at all: ask before taking memory for them. */
+bool table_count_is_possible(const struct table_raw *raw);
+
+// For tables with columns of other kinds (strings, events)
+
+/** Marks for the two lengths that are known only afterwards. */
+size_t table_begin(struct buffer *out, uint32_t id, uint64_t first, uint64_t n);
+size_t table_column_begin(struct buffer *out, uint8_t id);
+void table_end(struct buffer *out, size_t mark); // of the table or of the column
+
+/** A column by its id; an empty slice if it is missing. Torn ones are empty too. */
+struct slice table_column(const struct table_raw *raw, uint32_t id);
+
+// ---- the tables of a recording as they lie in a file
 
 /** Tables of their own kinds; the numbers of all others are in registry.def alone. */
 enum {
@@ -51,3 +153,113 @@ struct state_table {
 };
 extern const struct state_table state_tables[];
 extern const size_t n_state_tables;
+
+// ---- what blocks and slots unpack to, pieces of the log and states
+//
+// Encoders and decoders are side by side in log.c and state.c.
+
+/** How far the log has been written, and which locations have been given names there. */
+struct log_marks {
+	struct counts_row counts;
+	uint8_t *named; // a bit per location
+	size_t named_bytes;
+};
+
+/** A piece of the log on its way out: it counts once log_piece_done says so. */
+struct log_piece {
+	struct counts_row counts; // after it
+	VEC(struct name_row) names;
+};
+
+/**
+ * Encode the next piece of what `r` has and the log has not (bounded; call again until nothing is
+ * left). True with an empty `out`: nothing new. False: no memory.
+ */
+bool log_encode(struct buffer *out, struct log_piece *piece, const struct log_marks *marks,
+		const struct recording *r);
+
+/** Room for the marks that `piece` will leave. False: no memory. */
+bool log_piece_reserve(struct log_marks *marks, const struct log_piece *piece);
+
+/** The piece is in the file: mark it. There must be room. */
+void log_piece_done(struct log_marks *marks, const struct log_piece *piece);
+
+void log_piece_finish(struct log_piece *piece);
+void log_marks_finish(struct log_marks *marks);
+
+/** Reading the log into `out`, whose log tables have room for `want` rows. */
+struct log_reader {
+	struct recording *out;
+	struct counts_row want, have;
+};
+
+/**
+ * Take room for want's rows in r's arena and begin. `log_bytes`: all bytes that the log unpacks to.
+ */
+bool log_reader_init(struct log_reader *l, struct recording *out, struct counts_row want,
+		uint64_t log_bytes, struct err *err);
+bool log_decode(struct log_reader *l, struct slice payload, struct err *err);
+
+/** After the last piece: does the log hold all that was wanted? */
+bool log_reader_is_done(const struct log_reader *l, struct err *err);
+
+void state_encode(struct buffer *out, const struct recording *r);
+
+/** The state's first table. */
+bool state_counts(struct counts_row *out, struct slice payload, struct err *err);
+
+/** The other tables, into r's arena. */
+bool state_decode(struct recording *out, struct slice payload, struct err *err);
+
+// ---- what encoding and decoding a column of a table have in common
+//
+// Rows are gone through a few at a time, so that they stay in the cache. Of a column: fields of
+// rows to numbers, then numbers to what the column stores, then bytes; and back. Each step is a
+// plain loop: what is the same for all rows is decided before it.
+
+enum { ROWS_AT_ONCE = 256, BYTES_AT_ONCE = 16 << 10, COLUMNS_MAX = 32 };
+
+static inline size_t rows_at_once(const struct table *t) {
+	size_t n = BYTES_AT_ONCE / t->row_bytes;
+	return n < ROWS_AT_ONCE ? n : ROWS_AT_ONCE;
+}
+
+static inline uint64_t low_bits(unsigned width) {
+	return width == 8 ? UINT64_MAX : (1ull << 8 * width) - 1;
+}
+
+/** A column on its way through the rows. */
+struct walk {
+	const struct table *t;
+	const struct column *column;
+	const void *user;
+	uint64_t previous;
+};
+
+#define LOAD_EACH(type)                                \
+	for (size_t i = 0; i < n; i++, row += row_bytes) { \
+		out[i] = *(const type *)(const void *)row;     \
+	}
+
+/** The fields of n rows. */
+static inline void load_all(uint64_t *out, const uint8_t *row, size_t row_bytes, unsigned width,
+		size_t n) {
+	switch (width) {
+	case 1: LOAD_EACH(uint8_t) break;
+	case 2: LOAD_EACH(uint16_t) break;
+	case 4: LOAD_EACH(uint32_t) break;
+	default: LOAD_EACH(uint64_t) break;
+	}
+}
+
+/** What the numbers of a column are relative to: another field, times the rows' units. */
+static inline void load_others(const struct walk *w, uint64_t *out, const uint8_t *row, size_t n) {
+	load_all(out, row + w->column->by, w->t->row_bytes, w->column->by_width, n);
+	if (w->column->way == COLUMN_PRODUCT) {
+		uint64_t units[ROWS_AT_ONCE];
+		w->t->units(units, w->user, row, n);
+		for (size_t i = 0; i < n; i++) {
+			out[i] *= units[i];
+		}
+	}
+}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Deflate that packs nothing (stored blocks): the profile goes no further than the page. */
-#include "web/encode/pack.h"
+#include "web/encode/columns.h"
 
 enum { BLOCK_BYTES = 65535 };
 

@@ -3,7 +3,6 @@
 #include "web/blob.h"
 
 #include "web/encode/columns.h"
-#include "web/encode/pack.h"
 
 /** Append a section to the body: its kind, its length, its bytes; and clear it. */
 static void put_section(struct buffer *body, enum blob_section kind, struct buffer *section) {

@@ -7,7 +7,6 @@
  */
 
 #include "web/blob.h"
-#include "web/encode/frames.h"
 
 /** Whom a stack is listed under. */
 struct page_site {
@@ -60,3 +59,38 @@ bool sources_write(const struct columns *c, struct buffer *out);
 
 /** What the page says besides its tables, as one JSON object. False: `err` says why. */
 bool facts_write(struct buffer *out, const struct columns *c, struct err *err);
+
+// ---- the stacks of a recording as a tree of frames, the way the page shows them: inlined frames
+// have nodes of their own, and calls from the same line of the same caller share one
+//
+// Written in pre-order, so that the nodes below one are those that follow it.
+
+/** A function of one module, and one of its frames to describe it. */
+struct frame_symbol {
+	const struct name *name;
+	uint32_t module;
+	uint32_t file; // string id in the recording: what a source file is asked for by
+};
+
+struct frame_node {
+	uint32_t parent; // smaller than the node's own index; node 0 is the program
+	uint32_t symbol; // index into symbols; 0: none, of node 0 alone
+	uint32_t line;   // 0: unknown
+};
+
+struct frames {
+	REC_TABLE(struct frame_symbol) symbols; // [0] is empty
+	REC_TABLE(struct frame_node) nodes;
+	uint32_t *node_of; // per rec_node: the node of its innermost frame
+};
+
+/** All of it lives in `arena`. False: no memory. */
+bool frames_build(const struct recording *r, const struct names *n, struct arena *arena,
+		struct frames *out);
+
+// ---- packs bytes as browsers unpack them without help: raw deflate, and base64 for text
+
+/** Append `raw`, deflated without header or checksum: level 0 (as it is) to 9 (slow and small). */
+bool pack_deflate(struct buffer *out, struct slice raw, int level, struct err *err);
+
+void pack_base64(struct buffer *out, struct slice raw);

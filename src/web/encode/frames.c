@@ -4,7 +4,7 @@
  * (parent, function, line), in the order in which the recording has them; then the same nodes in
  * pre-order.
  */
-#include "web/encode/frames.h"
+#include "web/encode/columns.h"
 
 struct builder {
 	const struct recording *r;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Deflate by zlib, and base64. */
-#include "web/encode/pack.h"
+/* Packs by zlib's deflate, and in base64. */
+#include "web/encode/columns.h"
 
 #include <zlib.h>
 

@@ -4,8 +4,7 @@
  * of five bytes. Jumps, calls and operands that are relative to their place get new distances; what
  * cannot have one is refused.
  */
-#include "injector/arch/relocate.h"
-
+#include "injector/arch/code.h"
 #include "injector/arch/x86_64/decode.h"
 
 enum { JUMP_BYTES = 5, INSTRUCTION_MAX = 15 };

@@ -8,7 +8,7 @@
  *
  * Whatever else changes the stack pointer makes it unknown.
  */
-#include "injector/arch/step.h"
+#include "injector/arch/code.h"
 
 #include <Zydis/Zydis.h>
 

@@ -6,7 +6,7 @@
  */
 #include "recorder/core/hook/hook.h"
 #include "recorder/core/sys.h"
-#include "recorder/preload/alone.h"
+#include "recorder/preload/collector.h"
 #include "recorder/preload/pools.h"
 
 #include <stdio.h>

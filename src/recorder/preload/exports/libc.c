@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* The exported functions of the C library, made from hooks.def, and their start. */
-#include "recorder/preload/alone.h"
+#include "recorder/preload/collector.h"
 #include "recorder/preload/exports/replace.h"
-#include "recorder/preload/lookup.h"
+#include "recorder/preload/real.h"
 
 #define HOOK(result, name, parameters, arguments, what, without) \
 	REPLACEMENT(result, name, parameters, arguments, what)

@@ -13,7 +13,6 @@
  * A C program whose C++ libraries have a scope of their own calls theirs directly.
  */
 #include "recorder/preload/exports/replace.h"
-#include "recorder/preload/lookup.h"
 
 /** Operators are asked for at least a byte: each block has an address of its own. */
 static inline size_t some(size_t size) {

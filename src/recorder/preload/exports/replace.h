@@ -10,8 +10,7 @@
 #include "recorder/core/hook/hook.h"
 #include "recorder/core/hook/mapping.h"
 #include "recorder/core/sys.h"
-#include "recorder/core/unwind/modules.h"
-#include "recorder/preload/exec.h"
+#include "recorder/preload/collector.h"
 #include "recorder/preload/real.h"
 #include "wire/allocators.h"
 
