@@ -13,7 +13,7 @@
  * are at most 69 deep. All figures agree with each other as in a real recording.
  */
 
-#include "base/check.h"
+#include "base/err.h"
 #include "trace/trace.h"
 #include "web/page.h"
 

@@ -5,7 +5,6 @@
  * for use by several threads at once. Blocks are aligned to 16.
  */
 
-#include "base/attr.h"
 #include "base/slice.h"
 
 struct arena {

@@ -8,16 +8,10 @@
  * have it from the headers that they include.
  */
 
-#include "base/arena.h"
 #include "base/buffer.h"
-#include "base/cursor.h"
 #include "base/err.h"
-#include "base/human.h"
 #include "base/index.h"
-#include "base/path.h"
-#include "base/slice.h"
 #include "base/sorted.h"
 #include "base/text.h"
-#include "base/vec.h"
 
 #include <inttypes.h>

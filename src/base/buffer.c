@@ -4,8 +4,6 @@
 
 #include "base/large_pages.h"
 
-#include <stdio.h>
-
 /** Grown from nothing at once to something large: where large pages begin. */
 static uint8_t *take_large(size_t bytes) {
 	size_t whole = large_pages_round(bytes);

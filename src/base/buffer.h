@@ -5,7 +5,6 @@
  * do nothing, so encoders check once at the end. A zeroed struct is a valid, empty buffer.
  */
 
-#include "base/attr.h"
 #include "base/slice.h"
 
 #include <stdarg.h>

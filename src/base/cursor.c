@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Reads numbers and bytes up to the end of a slice, never beyond. */
-#include "base/cursor.h"
+#include "base/slice.h"
 
 static void fail(struct cursor *c) {
 	c->failed = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Formats the message of an error, and what callers put in front of it. */
+/* Formats the message of an error, and what callers put in front of it; aborts for our own. */
 #include "base/err.h"
 
 #include "base/buffer.h"
@@ -46,4 +46,10 @@ bool err_system(struct err *err, int errnum, const char *fmt, ...) {
 
 bool err_memory(struct err *err) {
 	return err_set(err, ERR_MEMORY, "out of memory");
+}
+
+void check_failed(const char *cond, const char *file, int line) {
+	fprintf(stderr, "heaptrack: internal error: %s:%d: check failed: %s; please report it\n", file,
+			line, cond);
+	abort();
 }

@@ -14,7 +14,6 @@
 
 #include "base/attr.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 
 enum err_code {
@@ -45,3 +44,12 @@ static inline void *err_memory_null(struct err *err) {
 	(void)err_memory(err);
 	return NULL;
 }
+
+// ---- assertions about our own code
+//
+// If check(cond) fails, the process prints where and aborts. Never used on input. Enabled in all
+// builds, so use it on rare paths, not in inner loops.
+
+#define check(cond) ((cond) ? (void)0 : check_failed(#cond, __FILE__, __LINE__))
+
+ATTR_NORETURN ATTR_COLD void check_failed(const char *cond, const char *file, int line);

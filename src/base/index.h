@@ -12,10 +12,8 @@
  * Not for keys that an attacker can choose freely: callers limit what they add.
  */
 
-#include "base/attr.h"
-
-#include <stdbool.h>
-#include <stdint.h>
+#include "base/arena.h"
+#include "base/vec.h"
 
 enum { INDEX_NONE = UINT32_MAX };
 
@@ -128,3 +126,58 @@ static inline void index_finish(struct index *ix) {
 static inline uint64_t index_bytes(const struct index *ix) {
 	return ix->slots ? ((uint64_t)ix->mask + 1) * sizeof *ix->slots : 0;
 }
+
+// ---- a hash map from numbers to numbers, u64 to u64
+//
+// Open addressing with linear probing; grows by load alone (at most half full), so no order of keys
+// can make it larger than its contents. A zeroed struct is empty. Key 0 is fine.
+
+struct map_entry {
+	uint64_t key;
+	uint64_t value; // 0: free
+};
+
+struct map {
+	struct map_entry *entries;
+	size_t n, capacity; // capacity: 0 or a power of two
+};
+
+/** The value (never 0), or 0. */
+uint64_t map_get(const struct map *m, uint64_t key);
+
+/** Set or replace; `value` is not 0. False: out of memory, unchanged. */
+bool map_put(struct map *m, uint64_t key, uint64_t value) ATTR_NODISCARD;
+
+/** Room for `more` further keys. False: out of memory, unchanged. */
+bool map_reserve(struct map *m, size_t more) ATTR_NODISCARD;
+
+/** The same as map_put once there is room; returns what was there, or 0. */
+uint64_t map_set(struct map *m, uint64_t key, uint64_t value);
+
+/** Remove; returns what was there, or 0. */
+uint64_t map_take(struct map *m, uint64_t key);
+
+/** The key will soon be asked for: its place is on its way to the cache. */
+void map_fetch(const struct map *m, uint64_t key);
+
+void map_clear(struct map *m);
+void map_finish(struct map *m);
+
+// ---- texts that are stored once and identified by a number
+//
+// Id 0 is the empty text. Texts never move, and `items` only grows (and may move as an array). A
+// zeroed struct is empty. One thread.
+
+struct texts {
+	VEC(struct slice);
+	struct arena arena; // of the copies
+	struct index ids;
+	bool borrows; // set by the owner: texts outlive the struct, and no copies are made
+	bool failed;  // a text was lost: out of memory
+};
+
+/** The id of a text, new or known. 0 for an empty text, and when out of memory. */
+uint32_t texts_id(struct texts *s, struct slice text);
+uint32_t texts_id_of(struct texts *s, const char *text); // NULL: 0
+
+void texts_finish(struct texts *s);

@@ -2,8 +2,8 @@
 /* Escapes text and places commas. */
 #include "base/json.h"
 
-#include "base/check.h"
-#include "base/utf8.h"
+#include "base/err.h"
+#include "base/visible.h"
 
 #include <inttypes.h>
 

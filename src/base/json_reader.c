@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Reads JSON value by value, checking its syntax on the way. */
-#include "base/json_reader.h"
-
+#include "base/json.h"
 #include "base/text.h"
 
 static void fail(struct json_reader *j) {

@@ -2,7 +2,7 @@
 /* Runs the parts of a loop in threads, the first in the calling one. */
 #include "base/parallel.h"
 
-#include "base/check.h"
+#include "base/err.h"
 
 #include <pthread.h>
 #include <sched.h>

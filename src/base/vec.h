@@ -13,7 +13,6 @@
 
 #include "base/attr.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #define VEC(type)           \

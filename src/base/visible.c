@@ -2,10 +2,6 @@
 /* Replaces the characters that a terminal would obey by escapes. */
 #include "base/visible.h"
 
-#include "base/utf8.h"
-
-#include <string.h>
-
 /** Turns of direction, and ends of lines that are no '\n'. */
 static bool is_obeyed(uint32_t c) {
 	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || c == 0x200e || c == 0x200f ||

@@ -8,8 +8,6 @@
 
 #include "base/buffer.h"
 
-#include <stdbool.h>
-
 /** Would visible_put change this? */
 bool visible_differs(struct slice text);
 
@@ -25,3 +23,38 @@ enum { VISIBLE_NAME_MAX = 2 * 4640 };
 
 /** The same, cut to `size` - 1 bytes. Returns `out`. */
 const char *visible_name(char *out, size_t size, const char *name);
+
+// ---- UTF-8, checked and decoded
+
+/**
+ * The length of the UTF-8 sequence at the start of `s` (not empty); 0 if it is invalid (RFC 3629).
+ */
+static inline size_t utf8_length(struct slice s) {
+	uint8_t a = s.data[0];
+	size_t n = a < 0x80             ? 1
+			: a >= 0xc2 && a < 0xe0 ? 2
+			: (a & 0xf0) == 0xe0    ? 3
+			: a >= 0xf0 && a < 0xf5 ? 4
+									: 0;
+	if (n == 0 || n > s.size) {
+		return 0;
+	}
+	for (size_t i = 1; i < n; i++) {
+		if ((s.data[i] & 0xc0) != 0x80) {
+			return 0;
+		}
+	}
+	uint8_t b = n > 1 ? s.data[1] : 0;
+	bool is_overlong = (a == 0xe0 && b < 0xa0) || (a == 0xf0 && b < 0x90);
+	bool is_outside = (a == 0xed && b >= 0xa0) || (a == 0xf4 && b >= 0x90);
+	return is_overlong || is_outside ? 0 : n;
+}
+
+/** The character that a sequence of utf8_length() bytes stands for. */
+static inline uint32_t utf8_character(const uint8_t *s, size_t n) {
+	uint32_t c = n == 1 ? s[0] : s[0] & (0x7fu >> n);
+	for (size_t i = 1; i < n; i++) {
+		c = c << 6 | (s[i] & 0x3f);
+	}
+	return c;
+}

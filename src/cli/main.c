@@ -2,7 +2,7 @@
 /* Runs one of the four commands, depending on the name that the program was called by. */
 #include "cli/cli.h"
 #include "sys/file.h"
-#include "sys/own_limits.h"
+#include "sys/spawn.h"
 
 #include <sys/auxv.h>
 

@@ -6,10 +6,11 @@
  * screens: all other frames are written. A sample is a stack that costs anything under the lens;
  * what it held at the peak and what it never freed are two questions to the lens.
  */
+#include "formats/profile.h"
+
 #include "engine/diff.h"
-#include "engine/lens_match.h"
+#include "engine/lens.h"
 #include "export/export.h"
-#include "formats/maker.h"
 #include "session/import.h"
 
 struct side {

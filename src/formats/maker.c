@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Tables of a profile that find what is in them already. */
-#include "formats/maker.h"
+#include "formats/profile.h"
 
 enum {
 	MOST_ITEMS = 1 << 30, // ids are 32 bits wide

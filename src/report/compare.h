@@ -6,8 +6,75 @@
  * function appends to `out`.
  */
 
-#include "report/gates.h"
+#include "engine/diff.h"
 #include "report/report.h"
+
+// ---- gates for CI: conditions that a recording must not meet
+//
+// It is looked at by itself or compared with a base. Several recordings on a side are repeated runs
+// of one program.
+//
+//   peak>500M             the number itself, in decimal units (500MiB: in binary ones)
+//   temporary>30%         its share of the allocations
+//   allocations>+5%       more than the base's by this share
+//   never-freed>+1M       more than the base's by this much
+//
+//   heap-free>50%         its share of RSS
+//
+// Numbers: those of the metrics (METRIC_GATES), peak-rss, lost, and those of looks at memory: rss
+// is that of the newest one, heap-free, untouched and unknown are of the one that the report shows.
+// Repeated runs are compared by their medians; and a gate against a base fails only if the runs are
+// clearly separate: none of ours is as small as the base's median, none of the base's as large as
+// our median. Variation between runs alone does not fail a gate.
+
+enum gate_number {
+#define GATE_NUMBER(id, ...) GATE_##id,
+	METRIC_GATES(GATE_NUMBER)
+#undef GATE_NUMBER
+			GATE_PEAK_RSS,
+	GATE_LOST,
+	GATE_RSS, // from here on: of a look
+	GATE_HEAP_FREE,
+	GATE_UNTOUCHED,
+	GATE_UNKNOWN,
+	N_GATE_NUMBERS,
+};
+
+enum gate_limit { GATE_ABSOLUTE, GATE_SHARE, GATE_MORE, GATE_MORE_SHARE };
+
+struct gate {
+	const char *text; // as typed; borrowed
+	enum gate_number number;
+	bool is_below; // "<": it must not be smaller; else ">": it must not be larger
+	bool or_equal; // ">=", "<="
+	enum gate_limit limit;
+	double value; // shares: 1 is all
+};
+
+/** False: `err` shows how gates are written. */
+bool gate_parse(struct gate *g, const char *text, struct err *err);
+
+/** Runs of one side. */
+struct gate_runs {
+	const struct diff_input *runs;
+	uint32_t n;
+};
+
+struct gate_result {
+	const struct gate *gate;
+	bool is_failed;
+	const char *sentence; // what was found, of which site it is; ends with no stop
+};
+
+/** False: no memory, or a gate that asks for a base that there is not. Results in the arena. */
+bool gates_check(const struct gate *gates, uint32_t n, struct gate_runs ours, struct gate_runs base,
+		struct arena *arena, struct gate_result **out, struct err *err);
+
+/** The run whose number of this kind is the median: the one to show. */
+uint32_t gate_median_run(struct gate_runs runs, enum gate_number number, struct arena *arena,
+		struct err *err);
+
+// ---- a recording compared with a base, and the verdicts of the gates
 
 struct compare_request {
 	const struct diff_input *input; // [DIFF_OURS], and with a base [DIFF_BASE]

@@ -10,7 +10,7 @@
 #include "engine/names.h"
 #include "engine/suppress.h"
 #include "session/import.h"
-#include "sys/reader.h"
+#include "sys/file.h"
 #include "trace/trace.h"
 
 struct session {

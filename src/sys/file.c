@@ -2,13 +2,9 @@
 /* Reads, writes, compares and locks files. */
 #include "sys/file.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 long file_read_small(const char *path, char *out, size_t size) {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -198,4 +194,51 @@ char *file_link_next(const char *path, struct arena *arena) {
 	int folder = target[0] == '/' ? 0 : (int)(path_base_name(path) - path);
 	int size = snprintf(next, sizeof next, "%.*s%.*s", folder, path, (int)n, target);
 	return size < (int)sizeof next ? arena_text(arena, slice_of_text(next)) : NULL;
+}
+
+// ---- regular files, open for reading at any offset; everything else is refused by name
+
+static bool is_regular(struct file_reader *f, struct err *err) {
+	struct stat st;
+	if (fstat(f->fd, &st) != 0) {
+		return err_system(err, errno, "cannot determine its size");
+	}
+	if (S_ISDIR(st.st_mode)) {
+		return err_set(err, ERR_USAGE, "it is a folder");
+	}
+	if (!S_ISREG(st.st_mode)) {
+		return err_set(err, ERR_USAGE, "it is not a regular file");
+	}
+	f->size_bytes = (uint64_t)st.st_size;
+	return true;
+}
+
+bool file_reader_open(struct file_reader *f, const char *path, struct err *err) {
+	// O_NONBLOCK: the open of a fifo would wait for its writer
+	*f = (struct file_reader){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+	if (f->fd < 0) {
+		int e = errno;
+		err_system(err, e, "cannot be opened");
+		if (err && e == ENOENT) {
+			err->code = ERR_NOT_FOUND;
+		}
+		return false;
+	}
+	if (!is_regular(f, err)) {
+		file_reader_close(f);
+		return false;
+	}
+	return true;
+}
+
+bool file_reader_read(const struct file_reader *f, uint64_t offset, void *out, size_t n,
+		size_t *got, struct err *err) {
+	return file_read_at(f->fd, offset, out, n, got, err);
+}
+
+void file_reader_close(struct file_reader *f) {
+	if (f && f->fd >= 0) {
+		(void)close(f->fd);
+		f->fd = -1;
+	}
 }

@@ -5,6 +5,10 @@
 #include "base/base.h"
 
 #include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /**
  * Up to `size` - 1 bytes of a small file (such as those of /proc) and a zero byte. Returns the
@@ -73,3 +77,21 @@ char *file_link_next(const char *path, struct arena *arena);
 
 /** Where a link such as /proc/self/exe points to, in `arena`; NULL with errno set. */
 char *file_link_target(const char *path, struct arena *arena);
+
+// ---- a file open for reading at any offset
+//
+// A zeroed struct with fd -1 is closed.
+
+struct file_reader {
+	int fd;
+	uint64_t size_bytes; // when opened
+};
+
+/** Opens a regular file; anything else (folder, fifo, device) is refused by name. */
+bool file_reader_open(struct file_reader *f, const char *path, struct err *err);
+
+/** Up to `n` bytes at `offset`; `*got` is short only at the end of the file. */
+bool file_reader_read(const struct file_reader *f, uint64_t offset, void *out, size_t n,
+		size_t *got, struct err *err);
+
+void file_reader_close(struct file_reader *f);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Compresses into a temporary file, which is renamed when it is complete. */
-#include "sys/packer.h"
+#include "sys/unpack.h"
 
 #include <errno.h>
 #include <fcntl.h>

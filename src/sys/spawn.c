@@ -1,14 +1,65 @@
 // SPDX-License-Identifier: MIT
-/* Starts a child that waits for its environment before it executes the program. */
+/* Starts a child that waits for its environment, and has the limits that we were started with. */
 #include "sys/spawn.h"
-
-#include "sys/own_limits.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+// ---- the limits of the start, remembered and given back to children
+
+enum {
+	STACK_BYTES = 8 << 20, // elfutils and the demangler go deep
+	FILES_LEAST = 1024,
+};
+
+static const unsigned kept[] = {RLIMIT_STACK, RLIMIT_NOFILE, RLIMIT_FSIZE, RLIMIT_AS};
+enum { N_KEPT = sizeof kept / sizeof *kept };
+
+static struct rlimit started_with[N_KEPT];
+static bool is_known[N_KEPT];
+
+static void raise_to(unsigned which, rlim_t least) {
+	struct rlimit limit;
+	if (getrlimit(which, &limit) != 0 || limit.rlim_cur >= least) {
+		return;
+	}
+	rlim_t most = limit.rlim_max;
+	struct rlimit wanted = {least, most < least ? least : most};
+	if (setrlimit(which, &wanted) != 0) { // only root moves the hard one
+		wanted = (struct rlimit){most, most};
+		(void)setrlimit(which, &wanted);
+	}
+}
+
+void own_limits_raise(void) {
+	for (size_t i = 0; i < N_KEPT; i++) {
+		is_known[i] = getrlimit(kept[i], &started_with[i]) == 0;
+	}
+	raise_to(RLIMIT_STACK, STACK_BYTES);
+	raise_to(RLIMIT_NOFILE, FILES_LEAST);
+	pthread_attr_t attr;
+	if (pthread_attr_init(&attr) == 0) {
+		if (pthread_attr_setstacksize(&attr, STACK_BYTES) == 0) {
+			(void)pthread_setattr_default_np(&attr);
+		}
+		(void)pthread_attr_destroy(&attr);
+	}
+}
+
+void own_limits_restore(void) {
+	for (size_t i = 0; i < N_KEPT; i++) {
+		if (is_known[i]) {
+			(void)setrlimit(kept[i], &started_with[i]);
+		}
+	}
+}
+
+// ---- the child
 
 enum { VARIABLE_MAX = 256 };
 

@@ -5,7 +5,7 @@
  *
  * spawn_fork creates the process, which waits; spawn_exec makes it execute the program, with its
  * pid in its environment if that is wanted. spawn_fork is called before this process has a second
- * thread. The program has the limits that this process was started with (own_limits.h).
+ * thread. The program has the limits that this process was started with (own_limits_restore).
  */
 
 #include "sys/signals.h"
@@ -35,3 +35,13 @@ bool spawn_exec(struct spawn *s, const char *variable, int *errnum);
 
 /** End the waiting process without executing anything. */
 void spawn_cancel(struct spawn *s);
+
+// ---- resource limits of this process (ulimit -s, -n)
+//
+// They are raised if they are too low for heaptrack; programs that it starts get the original ones.
+
+/** First of all in main. Threads made from then on have a stack of a size of our own. */
+void own_limits_raise(void);
+
+/** As they were when own_limits_raise was called. Also between fork and exec. */
+void own_limits_restore(void);

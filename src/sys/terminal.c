@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Asks the kernel about terminals. */
+/* Asks the kernel about terminals, and opens pages in a browser. */
 #include "sys/terminal.h"
 
 #include "sys/file.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -37,4 +39,66 @@ bool terminal_controls_us(bool in_foreground) {
 	}
 	bool is_foreground = tcgetpgrp(tty) == getpgrp();
 	return !in_foreground || is_foreground;
+}
+
+// ---- a page opened in a browser, by way of a private file
+
+static bool is_set(const char *name) {
+	const char *value = getenv(name);
+	return value && *value;
+}
+
+bool browser_is_likely(void) {
+	return is_set("WAYLAND_DISPLAY") || is_set("DISPLAY");
+}
+
+bool browser_is_remote(void) {
+	return is_set("SSH_CONNECTION") || is_set("SSH_CLIENT") || is_set("SSH_TTY");
+}
+
+static bool write_page(const char *address, char file[4096], struct err *err) {
+	const char *folder = is_set("XDG_RUNTIME_DIR") ? getenv("XDG_RUNTIME_DIR")
+			: is_set("TMPDIR")                     ? getenv("TMPDIR")
+												   : "/tmp";
+	int n = snprintf(file, 4096, "%s/heaptrack-XXXXXX.html", folder);
+	int fd = n < 4096 ? mkostemps(file, 5, O_CLOEXEC) : -1; // 0600
+	if (fd < 0) {
+		return err_system(err, errno, "%s", folder);
+	}
+	bool ok = dprintf(fd,
+					  "<!doctype html><meta charset=\"utf-8\"><meta name=\"referrer\" "
+					  "content=\"no-referrer\"><meta http-equiv=\"refresh\" content=\"0;url=%s\">"
+					  "<title>heaptrack</title><a href=\"%s\">Open the recording</a>\n",
+					  address, address) > 0;
+	ok = close(fd) == 0 && ok;
+	return ok || err_system(err, errno, "%s", file);
+}
+
+/** The child: its words go nowhere, its signals are as a program expects them. */
+static _Noreturn void become(const char *program, char *file) {
+	int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int fd = 0; fd <= STDERR_FILENO && nowhere >= 0; fd++) {
+		(void)dup2(nowhere, fd);
+	}
+	sigset_t none;
+	sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	(void)execlp(program, program, file, (char *)NULL);
+	_exit(127);
+}
+
+bool browser_open(const char *address, char file[4096], struct err *err) {
+	if (!write_page(address, file, err)) {
+		return false;
+	}
+	pid_t pid = fork();
+	if (pid == 0) {
+		become(is_set("BROWSER") ? getenv("BROWSER") : "xdg-open", file);
+	}
+	if (pid < 0) {
+		int e = errno;
+		(void)unlink(file);
+		return err_system(err, e, "cannot start a process");
+	}
+	return true;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-/** Whether a descriptor is a terminal, and how wide it is. */
+/** The user's terminal and display: whether a descriptor is one, how wide it is, and a browser. */
 
-#include <stdbool.h>
+#include "base/base.h"
 
 /** True if `fd` is a terminal: progress is shown there, and nowhere else. */
 bool terminal_is(int fd);
@@ -24,3 +24,19 @@ unsigned terminal_lines(int fd);
  * `in_foreground`, belongs to its foreground process group.
  */
 bool terminal_controls_us(bool in_foreground);
+
+// ---- a browser on this machine's display
+
+/** True if there is a display that a window could open on. */
+bool browser_is_likely(void);
+
+/** True in an ssh session. */
+bool browser_is_remote(void);
+
+/**
+ * Opens a page that redirects the browser to `address`, through a file that only this user can
+ * read: all users can see the command line. `file` gets the path of the file, which the caller
+ * unlinks once the page has been requested. False: `err` says why. Whether a browser really started
+ * cannot be determined.
+ */
+bool browser_open(const char *address, char file[4096], struct err *err);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Opens files in a browser: bytes go in, a profile as the page reads it comes out (web/blob.h).
+ * Opens files in a browser: bytes go in, a profile as the page reads it comes out (web/page.h).
  * The page calls, in this order: module_room, module_open, then module_blob or module_said.
  */
 #include "wasm/module.h"
 
 #include "session/session.h"
-#include "web/blob.h"
+#include "web/page.h"
 
 // Of a file of another tool: its tables, for a module has 4 GiB in all; and what it unpacks to
 #define MEMORY_MAX   (3ull << 30)

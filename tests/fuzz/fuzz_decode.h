@@ -4,7 +4,7 @@
 // What every fuzzer of a foreign file does with one: decode it within bounds, hold the decoder to its
 // word, make a recording of it, and write what was read as another format does
 
-#include "base/check.h"
+#include "base/err.h"
 #include "formats/formats.h"
 #include "session/profile/profile.h"
 

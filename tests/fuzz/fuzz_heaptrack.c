@@ -3,7 +3,7 @@
 // Files of KDE's heaptrack, raw and interpreted, through the importer that opens them: whatever comes
 // in, what comes out is a valid recording within bounds, or an error with a sentence
 
-#include "base/check.h"
+#include "base/err.h"
 #include "session/import/importer.h"
 
 #include <string.h>

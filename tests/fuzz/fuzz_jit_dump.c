@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "symbols/jit_dump.h"
+#include "symbols/perf_map.h"
 
 #include <stdlib.h>
 

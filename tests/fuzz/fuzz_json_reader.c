@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "base/check.h"
-#include "base/json_reader.h"
+#include "base/err.h"
+#include "base/json.h"
 
 // Walks any value two ways: by skipping it, and by taking everything. Both must agree on whether it
 // is JSON.

@@ -9,7 +9,7 @@
 #include "fuzz_trace.h"
 
 #include "base/buffer.h"
-#include "base/cursor.h"
+#include "base/slice.h"
 #include "trace/file/scan.h"
 
 static void repair_head(uint8_t *payload) {

@@ -3,7 +3,7 @@
 
 // What both fuzzers of the trace file do with one: read all of it, and hold the reader to its word
 
-#include "base/check.h"
+#include "base/err.h"
 #include "trace/trace.h"
 
 static inline bool fuzz_source_read(void *user, uint64_t at, void *out, size_t n, size_t *got,

@@ -6,7 +6,7 @@
  */
 
 #include "base/buffer.h"
-#include "base/cursor.h"
+#include "base/slice.h"
 #include "fuzz_trace.h"
 #include "trace/file/scan.h"
 

@@ -3,8 +3,8 @@
 // The segment is the target's memory: whatever stands there, the collector reads it to its end, does no harm
 // to itself, and hands over what its consumers can stand
 
-#include "base/check.h"
-#include "base/cursor.h"
+#include "base/err.h"
+#include "base/slice.h"
 #include "collector/order/order.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 
 /** The parts of replay_agrees(), which compares a recording with the replay figure by figure. */
 
-#include "base/check.h"
+#include "base/err.h"
 #include "replay/replay.h"
 
 #include <inttypes.h>

@@ -6,10 +6,10 @@
  * intervals, and stack by stack. Then every view must sum to the same total. Exit status 0: all do.
  */
 
-#include "base/check.h"
+#include "base/err.h"
 #include "engine/breakdown.h"
 #include "engine/call_tree.h"
-#include "engine/lens_match.h"
+#include "engine/lens.h"
 #include "engine/timeline.h"
 #include "replay/files.h"
 #include "replay/replay.h"

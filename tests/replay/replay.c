@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "replay/replay.h"
 
-#include "base/check.h"
+#include "base/err.h"
 #include "base/vec.h"
 
 struct replay *replay_create(uint32_t max_sizes_per_stack) {

@@ -7,7 +7,6 @@
  * ones std::f0, ...; some are inlined; some locations have no name.
  */
 
-#include "base/check.h"
 #include "base/err.h"
 #include "trace/recording.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Buffer and cursor are neighbours: what one writes the other reads
 #include "base/buffer.h"
-#include "base/cursor.h"
+#include "base/slice.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

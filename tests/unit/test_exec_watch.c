@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "base/path.h"
+#include "base/text.h"
 #include "collector/watch/watch.h"
 #include "sys/file.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "base/json_reader.h"
+#include "base/json.h"
 #include "formats/formats.h"
-#include "formats/maker.h"
+#include "formats/profile.h"
 
 #include <inttypes.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "injector/heap_walk.h"
+#include "injector/space.h"
 
 #include <fcntl.h>
 #include <malloc.h>

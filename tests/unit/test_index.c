@@ -3,7 +3,6 @@
 /** The hash tables of the engine with keys as programs and adversaries make them. */
 
 #include "base/index.h"
-#include "base/map.h"
 #include "engine/costs/bins.h"
 #include "engine/live/blocks.h"
 

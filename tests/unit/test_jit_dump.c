@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "base/buffer.h"
-#include "symbols/jit_dump.h"
+#include "symbols/perf_map.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

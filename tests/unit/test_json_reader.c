@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "base/json.h"
-#include "base/json_reader.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

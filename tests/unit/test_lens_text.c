@@ -3,7 +3,6 @@
 /* The textual form of a lens: what is read, what is refused, and that it comes back as it was. */
 
 #include "engine/lens.h"
-#include "engine/lens_match.h"
 #include "random_recording.h"
 
 #include <setjmp.h>

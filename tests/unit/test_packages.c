@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "symbols/packages.h"
+#include "symbols/symbols.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

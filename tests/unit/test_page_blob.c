@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "base/cursor.h"
+#include "base/slice.h"
 #include "engine/names.h"
-#include "web/blob.h"
 #include "web/encode/columns.h"
+#include "web/page.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -83,7 +83,7 @@ static size_t make_text(char *text, struct oracle *o) {
 	return n;
 }
 
-static void check(const struct perf_map *m, const struct oracle *o, const char *text) {
+static void check_map(const struct perf_map *m, const struct oracle *o, const char *text) {
 	for (unsigned a = 0; a < ADDRESSES; a++) {
 		const struct perf_map_entry *e = perf_map_find(&m->current, a);
 		assert_int_equal(e != NULL, o->line[a] >= 0);
@@ -110,7 +110,7 @@ static void later_code_takes_the_place(void **state) {
 		perf_map_sort(&m);
 		assert_true(perf_map_merge(&m));
 	}
-	check(&m, &o, text);
+	check_map(&m, &o, text);
 	perf_map_finish(&m);
 }
 

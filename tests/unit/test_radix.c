@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "base/radix.h"
+#include "base/sorted.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "report/gates.h"
-#include "report/view.h"
+#include "report/compare.h"
+#include "report/report.h"
 #include "sample_recording.h"
 
 #include <setjmp.h>

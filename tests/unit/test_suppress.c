@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "engine/sites.h"
+#include "engine/breakdown.h"
 #include "engine/suppress.h"
 #include "sample_recording.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "base/path.h"
+#include "base/text.h"
 #include "sys/cgroup.h"
 #include "sys/file.h"
 #include "sys/listen.h"

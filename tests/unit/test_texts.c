@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "base/texts.h"
+#include "base/index.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -7,7 +7,6 @@
  */
 
 #include "base/buffer.h"
-#include "base/check.h"
 #include "base/err.h"
 #include "trace/trace.h"
 

@@ -8,7 +8,6 @@
 #include "cli/gui/show.h"
 #include "cli/options/table.h"
 #include "session/session.h"
-#include "sys/browser.h"
 #include "sys/terminal.h"
 #include "web/page.h"
 

@@ -7,9 +7,9 @@
 #include "report/report.h"
 #include "server/server.h"
 #include "session/session.h"
-#include "sys/browser.h"
 #include "sys/listen.h"
 #include "sys/signals.h"
+#include "sys/terminal.h"
 #include "web/page.h"
 
 #include <unistd.h>

@@ -2,9 +2,6 @@
 /* Parses a command line with getopt, by a table of options, and prints the help from it. */
 #include "cli/options/table.h"
 
-#include "base/check.h"
-#include "base/nearest.h"
-
 #include <ctype.h>
 #include <getopt.h>
 

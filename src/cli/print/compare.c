@@ -4,7 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/print/options.h"
-#include "sys/packer.h"
+#include "sys/unpack.h"
 
 bool compare_take_base(void *options, const struct option_row *row, const char *path,
 		struct err *err) {

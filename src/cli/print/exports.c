@@ -3,11 +3,11 @@
  * Collects the exports that were asked for, and writes them. Refuses outputs that would overwrite
  * an input or each other.
  */
-#include "base/check.h"
+#include "base/err.h"
 #include "cli/print/options.h"
 #include "export/export.h"
 #include "sys/file.h"
-#include "sys/packer.h"
+#include "sys/unpack.h"
 
 static const struct {
 	const char *name;

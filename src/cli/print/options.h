@@ -4,8 +4,7 @@
 
 #include "cli/options/table.h"
 #include "export/export.h"
-#include "report/gates.h"
-#include "report/view.h"
+#include "report/compare.h"
 
 // ---- files that heaptrack_print writes: --export, and the classic -F, -M and -H
 

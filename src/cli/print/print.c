@@ -5,8 +5,8 @@
 #include "cli/options/table.h"
 #include "cli/print/options.h"
 #include "session/session.h"
-#include "sys/packer.h"
 #include "sys/terminal.h"
+#include "sys/unpack.h"
 #include "web/page.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
  */
 #include "cli/cli.h"
 #include "cli/record/options.h"
-#include "collector/attach.h"
+#include "collector/run.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -2,7 +2,7 @@
 /* The command heaptrack --check: facts, then answers, one line each; or one JSON object. */
 #include "base/json.h"
 #include "cli/cli.h"
-#include "collector/attach.h"
+#include "collector/run.h"
 #include "engine/quality.h"
 #include "sys/file.h"
 #include "sys/process.h"

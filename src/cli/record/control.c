@@ -2,7 +2,7 @@
 /* The commands heaptrack --ctl and --look: recordings in progress, one line each on stdout. */
 #include "collector/control.h"
 
-#include "base/json_reader.h"
+#include "base/json.h"
 #include "base/visible.h"
 #include "cli/cli.h"
 #include "cli/options/table.h"

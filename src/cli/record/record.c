@@ -4,13 +4,12 @@
 #include "cli/cli.h"
 #include "cli/options/table.h"
 #include "cli/record/options.h"
-#include "collector/attach.h"
 #include "collector/run.h"
 #include "engine/quality.h"
 #include "report/report.h"
 #include "session/session.h"
 #include "sys/file.h"
-#include "sys/own_limits.h"
+#include "sys/spawn.h"
 #include "sys/terminal.h"
 
 #include <errno.h>

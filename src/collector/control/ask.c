@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Sends a line to a control socket and reads the answer. */
-#include "base/json_reader.h"
+#include "base/json.h"
 #include "collector/control.h"
 #include "collector/control/serve.h"
 #include "sys/clock.h"

@@ -5,7 +5,7 @@
  * Programs are large and little of them is needed, so the file is mapped, not read.
  */
 #include "collector/launch/parts.h"
-#include "injector/find.h"
+#include "injector/space.h"
 #include "sys/file.h"
 #include "sys/process.h"
 #include "wire/segment.h"

@@ -5,7 +5,6 @@
  * A script is judged by its interpreter, which may be a script again. What is executed first
  * decides whether the recorder can be injected; what env(1) then executes must preload it.
  */
-#include "collector/launch.h"
 #include "collector/launch/parts.h"
 #include "sys/file.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 /** What a program is executed with, and where its recorder is. */
 
-#include "collector/launch.h"
+#include "collector/run.h"
 #include "injector/injector.h"
 
 /**

@@ -4,7 +4,7 @@
  *
  * Those that become it, such as env, nice or stdbuf, are not in the table: exec is followed.
  */
-#include "collector/launch.h"
+#include "collector/run.h"
 
 struct wrapper {
 	const char *name;

@@ -8,7 +8,6 @@
  * last LOOKS_REQUESTED.
  */
 
-#include "base/texts.h"
 #include "engine/parts.h"
 #include "sys/cgroup.h"
 #include "wire/segment.h"

@@ -7,7 +7,6 @@
  * named before, the location is retired. Then places without a name are looked up in the whole map.
  */
 #include "collector/names/namer.h"
-#include "symbols/jit_dump.h"
 #include "sys/file.h"
 #include "sys/process.h"
 

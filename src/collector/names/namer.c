@@ -7,7 +7,6 @@
  */
 #include "collector/names/namer.h"
 
-#include "symbols/packages.h"
 #include "sys/clock.h"
 #include "sys/process.h"
 

@@ -11,7 +11,6 @@
  * All functions: one thread, that of the caller.
  */
 
-#include "base/texts.h"
 #include "collector/segment/segment.h"
 #include "symbols/perf_map.h"
 #include "symbols/symbols.h"
@@ -97,7 +96,7 @@ void namer_wait(struct namer *n, uint64_t timeout_ns);
 /** The file: /tmp/perf-PID.map, or a jitdump, jit-PID.dump, which the program has mapped. */
 struct jit_source {
 	int fd;       // -1: there is none, or none yet
-	bool is_dump; // of symbols/jit_dump.h; else of symbols/perf_map.h
+	bool is_dump; // a jitdump; else a map
 };
 
 /** A location of generated code. */

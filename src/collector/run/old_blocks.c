@@ -2,13 +2,12 @@
 /*
  * The blocks that existed before the attach, found in a copy of the program's memory.
  *
- * A thread walks the copy's heap (injector/heap_walk.h) into the two columns that the engine wants,
+ * A thread walks the copy's heap (injector/space.h) into the two columns that the engine wants,
  * while events are already recorded. It has normal priority: ending the recording waits for it, and
  * as long as the copy exists, the program pays for each page that it writes to.
  */
 #include "collector/run/parts.h"
 #include "engine/quality.h"
-#include "injector/heap_walk.h"
 #include "sys/clock.h"
 
 static void take_blocks(struct old_heap *o, const struct heap_walk *w) {

@@ -14,7 +14,6 @@
 #include "collector/looks/looks.h"
 #include "collector/names/namer.h"
 #include "collector/order/order.h"
-#include "collector/run.h"
 #include "collector/watch/watch.h"
 #include "sys/spawn.h"
 

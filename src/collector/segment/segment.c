@@ -6,7 +6,6 @@
  */
 #include "collector/segment/segment.h"
 
-#include "base/check.h"
 #include "sys/futex.h"
 
 #include <errno.h>

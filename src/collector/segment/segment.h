@@ -16,7 +16,7 @@
  * and are never read back.
  */
 
-#include "sys/shared_memory.h"
+#include "sys/pages.h"
 #include "trace/recording.h"
 #include "wire/event.h"
 

@@ -4,7 +4,7 @@
  *
  * What needs it is refused with that sentence; nothing here ever looks into another process.
  */
-#include "collector/attach.h"
+#include "collector/run.h"
 #include "collector/run/parts.h"
 
 ATTR_STAND_INS

@@ -11,11 +11,9 @@
  *      │ detach ─────────────────►│ stops all ──────────────►│ is as it was
  *      │ takes the rest, writes   │                          │
  */
-#include "collector/attach.h"
 #include "collector/launch/parts.h"
 #include "collector/start/steps.h"
 #include "engine/quality.h"
-#include "injector/injector.h"
 #include "sys/clock.h"
 #include "sys/process.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Records a program that waits, in its recorder's initialization, for the segment's address. */
-#include "collector/attach.h"
+#include "collector/run.h"
 #include "collector/start/steps.h"
 #include "sys/process.h"
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Finds allocators that are not recorded, by what libraries define and hide and the recorder does
- * not (injector/find.h).
+ * not (injector/space.h).
  */
 #include "collector/watch/watch.h"
-#include "injector/find.h"
 #include "sys/clock.h"
 
 #include <elf.h>

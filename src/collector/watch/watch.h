@@ -26,7 +26,6 @@
 #include "sys/cgroup.h"
 #include "sys/process.h"
 #include "sys/signals.h"
-#include "trace/recording.h"
 #include "wire/segment.h"
 
 struct watch_params {

@@ -6,7 +6,6 @@
 #include "engine/lens.h"
 
 #include "engine/lens/parts.h"
-#include "engine/lens_match.h"
 
 const char *const lens_group_names[N_LENS_GROUPS] = {
 		[LENS_BY_FUNCTION] = "function",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Compares functions and modules with the texts of a lens. */
-#include "engine/lens_match.h"
+#include "engine/lens.h"
 
 #include <ctype.h>
 #include <regex.h>

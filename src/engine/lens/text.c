@@ -3,7 +3,6 @@
 
 #include "engine/lens.h"
 #include "engine/lens/parts.h"
-#include "engine/lens_match.h"
 
 // ---- reading
 

@@ -8,7 +8,6 @@
  */
 
 #include "base/base.h"
-#include "base/map.h"
 
 enum { BLOCK_NONE = 0, BLOCK_UNUSED = UINT32_MAX, BLOCKS_AHEAD = 8 };
 

@@ -8,7 +8,6 @@
 #include "engine/call_tree.h"
 
 #include "base/parallel.h"
-#include "engine/lens_match.h"
 
 enum { NODE_NONE = UINT32_MAX };
 

@@ -5,7 +5,6 @@
  * by one call and to gather the paths by the function they then stand in.
  */
 #include "engine/call_tree.h"
-#include "engine/lens_match.h"
 
 static struct lens_costs cost_of(const struct call_tree *t, const struct tree_costs *costs,
 		bool is_inclusive, uint32_t source) {

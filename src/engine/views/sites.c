@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Ranks the stacks and sites of a whole recording, and joins the stacks of one node. */
-#include "engine/sites.h"
-
+#include "engine/breakdown.h"
 #include "engine/suppress.h"
 
 bool rank_stacks(const struct recording *r, enum lens_metric metric, struct arena *arena,

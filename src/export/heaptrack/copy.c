@@ -3,7 +3,7 @@
  * Copies the events of another file of KDE's heaptrack, which is read a second time. The
  * recording made of it in the first pass has the names, this pass has the order.
  */
-#include "base/map.h"
+#include "base/index.h"
 #include "export/heaptrack/records.h"
 #include "formats/heaptrack.h"
 #include "sys/unpack.h"

@@ -3,7 +3,7 @@
  * Writes the events of a recording that kept them. A realloc is a free and an allocation at the
  * moment of its second half. The format knows no exec: what one ended is freed there.
  */
-#include "base/map.h"
+#include "base/index.h"
 #include "export/heaptrack/records.h"
 
 /** A realloc between its halves. */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Reads collapsed stacks, "main;parse;operator new 4096" on a line each. */
 #include "formats/formats.h"
-#include "formats/maker.h"
 
 /** "frames N": the number behind the last space. False: it is no such line. */
 static bool split_line(struct slice line, struct slice *frames, uint64_t *n) {

@@ -18,7 +18,6 @@
  * are right after just this, done once, record by record. Behind it all stand the mappings.
  */
 #include "formats/formats.h"
-#include "formats/maker.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
 #pragma once
 /** Reads a frame as valgrind's tools write it. */
 
-#include "formats/maker.h"
+#include "formats/profile.h"
 
 /** "0x1234: function (file:12)", "… (file:12:5)", "… (in /usr/lib/libx.so)", "function". */
 struct profile_frame place_parse(struct profile_maker *m, struct slice text);

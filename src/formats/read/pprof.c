@@ -5,7 +5,6 @@
  * first, the last is the function that the others were inlined into.
  */
 #include "formats/formats.h"
-#include "formats/maker.h"
 #include "formats/protobuf.h"
 
 struct entry { // of a table: an id, and the message it stands in

@@ -6,9 +6,9 @@
  *
  *   {"head":{"callFrame":{...},"selfSize":0,"id":1,"children":[...]},"samples":[...]}
  */
-#include "base/json_reader.h"
+#include "base/json.h"
 #include "formats/formats.h"
-#include "formats/maker.h"
+#include "formats/profile.h"
 
 struct reading {
 	struct profile_maker m;

@@ -9,7 +9,7 @@
  */
 
 #include "injector/arch/code.h"
-#include "injector/find.h"
+#include "injector/space.h"
 #include "wire/resident.h"
 
 // ---- the names of functions that allocate and free: those of wire/allocators.def, and Nim's

@@ -4,7 +4,7 @@
  * call's registers in place of its parameters, in a hash table; and some functions that only count
  * in programs of their own.
  */
-#include "base/check.h"
+#include "base/err.h"
 #include "injector/find/functions.h"
 #include "wire/allocators.h"
 #include "wire/resident.h"

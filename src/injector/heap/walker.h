@@ -7,7 +7,7 @@
  * and its own size with three flags. Whether it is in use is told by a flag of the chunk behind it.
  */
 
-#include "injector/heap_walk.h"
+#include "injector/space.h"
 
 #include <unistd.h>
 

@@ -3,7 +3,7 @@
 #include "injector/resident/blob.h"
 
 #include "machine.h"
-#include "sys/reader.h"
+#include "sys/file.h"
 
 #include <elf.h>
 #include <sys/mman.h>

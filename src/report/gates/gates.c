@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* Parses gates such as "never-freed>+1M", decides each, and says what was found. */
-#include "report/gates.h"
-
 #include "engine/breakdown.h"
 #include "engine/memory.h"
+#include "report/compare.h"
 #include "report/text/columns.h"
 
 // What the numbers are, where they come from

@@ -4,7 +4,7 @@
  * lines, and the table of suppressions, in its wording and number format. An entry is an innermost
  * frame (allocation functions of C++ skipped) with the backtraces that lead to it.
  */
-#include "engine/sites.h"
+#include "engine/breakdown.h"
 #include "report/text/page.h"
 
 struct entry {

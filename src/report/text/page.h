@@ -3,7 +3,6 @@
 /** The page that the default report is written on, and what its parts share. */
 
 #include "engine/findings.h"
-#include "engine/sites.h"
 #include "report/report.h"
 #include "report/text/columns.h"
 

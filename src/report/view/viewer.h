@@ -3,7 +3,7 @@
 /** What all views share: the answers of the engine, rows of figures, names. */
 
 #include "engine/call_tree.h"
-#include "report/view.h"
+#include "report/report.h"
 
 struct viewer {
 	struct buffer *out;

@@ -9,7 +9,6 @@
 #include "session/open/parts.h"
 #include "session/session.h"
 #include "sys/file.h"
-#include "sys/reader.h"
 #include "trace/trace.h"
 
 #include <errno.h>

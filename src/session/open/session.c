@@ -5,7 +5,6 @@
 #include "base/visible.h"
 #include "session/open/parts.h"
 #include "sys/clock.h"
-#include "sys/file.h"
 
 enum { RULES_MAX_BYTES = 4 << 20, RC_MAX_BYTES = 1 << 20 };
 

@@ -15,7 +15,7 @@
 #include "session/profile/profile.h"
 
 #include "elf/image.h"
-#include "sys/reader.h"
+#include "sys/file.h"
 
 #include <elf.h>
 

@@ -5,9 +5,8 @@
  * The databases are read once, into one sorted array of (hash of the path, source package). Only
  * folders with code are kept. Two paths with equal 64-bit hashes are taken for each other.
  */
-#include "symbols/packages.h"
-
-#include "base/radix.h"
+#include "base/sorted.h"
+#include "symbols/symbols.h"
 #include "sys/file.h"
 
 #include <limits.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Reads the records of a jitdump file. */
-#include "symbols/jit_dump.h"
+#include "symbols/perf_map.h"
 
 enum {
 	MAGIC = 0x4a695444, // "JiTD"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Sorts functions by address, and chooses among those at the same one. */
-#include "base/radix.h"
+#include "base/sorted.h"
 #include "symbols/names/names.h"
 
 #include <elf.h>

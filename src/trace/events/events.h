@@ -5,7 +5,6 @@
  * allocations, so that no address is kept; the decoder gets by without any memory of the past.
  */
 
-#include "base/map.h"
 #include "trace/tables/tables.h"
 #include "trace/trace.h"
 

@@ -11,7 +11,7 @@
  * The new frame appears atomically, since a tag lies within 8 aligned bytes. The
  * file gets longer by whole pages for the same reason: the kernel moves a file's end once per page.
  */
-#include "base/check.h"
+#include "base/err.h"
 #include "trace/file/scan.h"
 
 enum { GROW_PAGES = 16 };

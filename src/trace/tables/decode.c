@@ -2,7 +2,7 @@
 /*
  * Decodes the columns of a table into rows. Any bytes will do: nothing is written beyond the rows.
  */
-#include "base/check.h"
+#include "base/err.h"
 #include "trace/tables/tables.h"
 
 bool table_next(struct table_raw *out, struct cursor *payload, struct err *err) {

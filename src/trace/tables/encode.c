@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Encodes rows as a table of columns. */
-#include "base/check.h"
+#include "base/err.h"
 #include "trace/tables/tables.h"
 
 // Rows that are kept in another form, while columns are made of them

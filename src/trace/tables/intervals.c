@@ -6,7 +6,7 @@
  * columns, straight into the form in which they are kept. What the loop does to each number is what
  * decode.c does to a column of its kind.
  */
-#include "base/check.h"
+#include "base/err.h"
 #include "trace/tables/tables.h"
 
 enum { STACK, FROM, UNTIL, COUNT, BYTES, TEMPORARY, N_COLUMNS };

@@ -5,7 +5,6 @@
 #include "session/open/parts.h"
 #include "sys/clock.h"
 #include "sys/file.h"
-#include "sys/reader.h"
 #include "sys/unpack.h"
 #include "wasm/module.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Finds the end of a zstd frame here (RFC 8878), and has it unpacked outside of the module. */
-#include "base/cursor.h"
+#include "base/slice.h"
 #include "wasm/module.h"
 
 #include <zstd.h>

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Puts the sections of a blob together and packs them. */
-#include "web/blob.h"
-
 #include "web/encode/columns.h"
 
 /** Append a section to the body: its kind, its length, its bytes; and clear it. */

@@ -5,8 +5,6 @@
  */
 #include "web/encode/columns.h"
 
-#include "base/texts.h"
-
 /** A column for each field of a table's rows, of those from the `first` on. */
 #define EACH_ROW(table, first, put)                                \
 	for (uint32_t i = (first); i < (table).n; i++) {               \

@@ -6,7 +6,7 @@
  * is sticky; false: no memory.
  */
 
-#include "web/blob.h"
+#include "web/page.h"
 
 /** Whom a stack is listed under. */
 struct page_site {

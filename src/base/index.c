@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Linear probing, with gaps closed when a key is removed. */
-#include "base/map.h"
-
-#include <string.h>
+/* Maps by linear probing, with gaps closed when a key is removed; and texts by their hash. */
+#include "base/index.h"
 
 enum { MIN_CAPACITY = 1024 };
 
@@ -104,4 +102,35 @@ void map_clear(struct map *m) {
 void map_finish(struct map *m) {
 	free(m->entries);
 	*m = (struct map){0};
+}
+
+// ---- texts: copies live in an arena, and ids in a table by hash
+
+uint32_t texts_id(struct texts *s, struct slice text) {
+	s->failed |= s->n == 0 && !vec_push(s); // id 0
+	if (s->n == 0 || text.size == 0) {
+		return 0;
+	}
+	const uint32_t hash = (uint32_t)slice_hash(SLICE_HASH, text);
+	uint32_t id = INDEX_FIND(&s->ids, hash, i, slice_equal(s->items[i], text));
+	if (id != INDEX_NONE) {
+		return id;
+	}
+	const void *kept = s->borrows ? text.data : (const void *)arena_text(&s->arena, text);
+	if (!kept || !vec_reserve(s, 1) || !index_add(&s->ids, hash, (uint32_t)s->n)) {
+		s->failed = true;
+		return 0;
+	}
+	s->items[s->n] = slice_of(kept, text.size);
+	return (uint32_t)s->n++;
+}
+
+uint32_t texts_id_of(struct texts *s, const char *text) {
+	return text ? texts_id(s, slice_of_text(text)) : 0;
+}
+
+void texts_finish(struct texts *s) {
+	vec_finish(s);
+	arena_finish(&s->arena);
+	index_finish(&s->ids);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Distributes items by one byte of their key after the other, from the lowest. */
-#include "base/radix.h"
+#include "base/sorted.h"
 
 #include <string.h>
 

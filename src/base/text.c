@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Scales and rounds numbers so that a person reads few digits. */
-#include "base/human.h"
+/* Numbers scaled and rounded so that a person reads few digits, paths, and mistyped words. */
+#include "base/text.h"
 
 #include <stdio.h>
-#include <string.h>
 
 static const char units[] = " kMGTPE";
 
@@ -104,4 +103,104 @@ char *human_classic(char out[HUMAN_MAX], uint64_t bytes) {
 		(void)snprintf(out, HUMAN_MAX, "%.2f%c", d, classic[unit]);
 	}
 	return out;
+}
+
+// ---- paths, taken apart at their slashes
+
+struct slice path_base(struct slice path) {
+	const uint8_t *slash = path.size ? memrchr(path.data, '/', path.size) : NULL;
+	return slash ? slice_of(slash + 1, (size_t)(path.data + path.size - (slash + 1))) : path;
+}
+
+const char *path_base_name(const char *path) {
+	const char *slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
+/** Drop the last part of the path in [start, to), unless there is none or it is "..". */
+static char *drop_last(char *start, char *to) {
+	char *last = to;
+	while (last > start && last[-1] != '/') {
+		last--;
+	}
+	if (to == last || (to - last == 2 && memcmp(last, "..", 2) == 0)) {
+		return NULL;
+	}
+	return last > start ? last - 1 : last;
+}
+
+const char *path_normal(const char *path, struct arena *arena) {
+	char *text = arena_alloc(arena, strlen(path) + 2, 1);
+	if (!text) {
+		return NULL;
+	}
+	bool is_absolute = *path == '/';
+	char *start = text + is_absolute; // the parts go here, with single slashes between them
+	char *to = start;
+	while (*path) {
+		size_t n = strcspn(path, "/");
+		bool is_up = n == 2 && memcmp(path, "..", 2) == 0;
+		char *cut = is_up ? drop_last(start, to) : NULL;
+		if (cut) {
+			to = cut;
+		} else if (n && !(n == 1 && *path == '.') && !(is_up && is_absolute)) {
+			if (to > start) {
+				*to++ = '/';
+			}
+			memcpy(to, path, n);
+			to += n;
+		}
+		path += n;
+		path += strspn(path, "/");
+	}
+	if (is_absolute) {
+		*text = '/';
+	} else if (to == start) {
+		*to++ = '.';
+	}
+	*to = 0;
+	return text;
+}
+
+// ---- words, compared by the number of typing errors between them
+
+enum { NAME_MAX_BYTES = 64 };
+
+/** How many letters have to be changed, left out, put in, or exchanged with their neighbour. */
+static unsigned distance(struct slice a, struct slice b) {
+	unsigned rows[3][NAME_MAX_BYTES + 1];
+	for (size_t k = 0; k <= b.size; k++) {
+		rows[0][k] = (unsigned)k;
+	}
+	for (size_t i = 1; i <= a.size; i++) {
+		unsigned *row = rows[i % 3], *above = rows[(i + 2) % 3], *two_above = rows[(i + 1) % 3];
+		row[0] = (unsigned)i;
+		for (size_t k = 1; k <= b.size; k++) {
+			unsigned least = above[k - 1] + (a.data[i - 1] != b.data[k - 1]);
+			least = above[k] + 1 < least ? above[k] + 1 : least;
+			least = row[k - 1] + 1 < least ? row[k - 1] + 1 : least;
+			if (i > 1 && k > 1 && a.data[i - 1] == b.data[k - 2] &&
+					a.data[i - 2] == b.data[k - 1] && two_above[k - 2] + 1 < least) {
+				least = two_above[k - 2] + 1;
+			}
+			row[k] = least;
+		}
+	}
+	return rows[a.size % 3][b.size];
+}
+
+struct nearest nearest_init(struct slice word) {
+	return (struct nearest){.word = word, .least = (unsigned)(word.size / 3) + 1};
+}
+
+void nearest_try(struct nearest *n, const char *name) {
+	struct slice text = slice_of_text(name);
+	if (n->word.size > NAME_MAX_BYTES || text.size > NAME_MAX_BYTES) {
+		return;
+	}
+	unsigned d = distance(n->word, text);
+	if (d < n->least) {
+		n->least = d;
+		n->name = name;
+	}
 }
