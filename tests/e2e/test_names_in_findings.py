@@ -371,6 +371,28 @@ def test_a_peak_that_is_split_names_who_shares_it(tools, tmp_path):
             "rest 1.0 MB") in peak["text"], peak
 
 
+# Three hold the same, one after the other, the third a little more
+IN_TURN = """
+#include <stdlib.h>
+#include <time.h>
+#define APART __attribute__((noinline))
+APART void *get_surface(size_t n) { void *p = malloc(n); __asm__ volatile(""); return p; }
+APART void *get_copy(size_t n) { void *p = malloc(n); __asm__ volatile(""); return p; }
+#define PAUSE nanosleep(&(struct timespec){0, 30000000}, NULL)
+#define WORK(more) void *a = get_surface(4000000 + more), *b = get_copy(4000000 + more); PAUSE; free(a); free(b); PAUSE
+APART void first(void) { WORK(0); }
+APART void second(void) { WORK(0); }
+APART void third(void) { WORK(MORE); }
+int main(void) { first(); second(); third(); return 0; }
+"""
+
+
+@pytest.mark.parametrize("more, named", [(100, "get_surface"), (2000000, "third")])
+def test_whoever_has_the_peak_by_little_is_not_named_for_what_others_do_too(tools, tmp_path, more, named):
+    peak = finding(tools.record(build(tmp_path, IN_TURN, f"-DMORE={more}")), "peak")
+    assert peak["function"] == named, peak
+
+
 def functions_at(program, text):
     """Addresses of a stripped program in a sentence, as functions of the same program with names."""
     return re.sub(r"prog\+(0x[0-9a-f]+)", lambda m: subprocess.run(

@@ -55,7 +55,10 @@ bool findings_make(struct findings *out, const struct recording *r, const struct
 		struct arena *arena, struct err *err) {
 	*out = (struct findings){0};
 	struct finder f = {.r = r, .names = n, .arena = arena, .out = out};
-	f.failed = !finder_gather(&f) || !finder_find_holder(&f) || !finder_make_curves(&f);
+	f.failed = !finder_gather(&f) || !finder_find_holder(&f, false) || !finder_make_curves(&f);
+	if (!f.failed && holder_is_replaced(&f)) {
+		f.failed = !finder_find_holder(&f, true) || !finder_make_curves(&f);
+	}
 	for (size_t i = 0; !f.failed && i < sizeof rules / sizeof *rules; i++) {
 		f.rule = &rules[i];
 		if (!(r->missing & f.rule->needs)) {

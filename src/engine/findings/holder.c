@@ -4,7 +4,8 @@
  * calls, holds three fifths of it. Where no function holds as much (threads, stacks without outer
  * callers), the largest site. Code without names counts as one function. If it holds three fifths
  * only with what named functions of libraries called back, a function that holds a fifth goes
- * before it.
+ * before it. If the heap is nearly as large without a holder (others come to the same at other
+ * times), the largest site is what makes it so large.
  */
 #include "engine/findings/parts.h"
 
@@ -144,8 +145,9 @@ static const struct inclusive *innermost(const struct finder *f, const struct in
 	return best;
 }
 
-static const struct inclusive *choose(const struct finder *f, const struct inclusive *functions) {
-	const struct inclusive *best = innermost(f, functions, finder_own_peak(f));
+static const struct inclusive *choose(const struct finder *f, const struct inclusive *functions,
+		bool is_site) {
+	const struct inclusive *best = is_site ? NULL : innermost(f, functions, finder_own_peak(f));
 	const struct inclusive *largest = NULL, *named = NULL;
 	for (uint32_t i = 0; i < names_n_functions(f->names); i++) {
 		const struct inclusive *in = &functions[i];
@@ -214,7 +216,26 @@ static void find_start_up(struct finder *f) {
 	}
 }
 
-bool finder_find_holder(struct finder *f) {
+uint64_t holder_what_if(const struct finder *f, uint64_t *when_ns) {
+	const struct recording *r = f->r;
+	uint64_t most = 0;
+	for (uint32_t i = 0; f->holder.curve && i < r->edges.n; i++) {
+		uint64_t rest = r->edges.items[i].bytes - f->holder.curve[i];
+		if (rest > most) {
+			most = rest;
+			*when_ns = r->edges.items[i].time_ns;
+		}
+	}
+	return most;
+}
+
+bool holder_is_replaced(const struct finder *f) {
+	uint64_t when_ns;
+	return f->holder.own < f->holder.bytes / 10 * 9 &&
+			holder_what_if(f, &when_ns) > f->r->summary.peak_bytes / 20 * 19;
+}
+
+bool finder_find_holder(struct finder *f, bool is_site) {
 	if (f->r->summary.peak_bytes == 0 || f->r->missing & REC_PEAK_BYTES) {
 		return true;
 	}
@@ -229,7 +250,7 @@ bool finder_find_holder(struct finder *f) {
 	for (uint32_t i = 0; i < n; i++) {
 		add_stack(f, functions, stacks[i]);
 	}
-	const struct inclusive *best = choose(f, functions);
+	const struct inclusive *best = choose(f, functions, is_site);
 	if (!best) {
 		return true;
 	}

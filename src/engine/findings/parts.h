@@ -144,11 +144,17 @@ struct finder {
 /** Gather the stacks by site. False, of each of these: no memory. */
 bool finder_gather(struct finder *f);
 
-/** Then find f->holder, but for its curve. */
-bool finder_find_holder(struct finder *f);
+/** Then find f->holder, but for its curve. `is_site`: only who allocates it. */
+bool finder_find_holder(struct finder *f, bool is_site);
 
 /** Then make the curves of the sites that matter, and of the holder. */
 bool finder_make_curves(struct finder *f);
+
+/** The largest heap without the holder, at the edges, and when it was; 0: there is none. */
+uint64_t holder_what_if(const struct finder *f, uint64_t *when_ns);
+
+/** The heap is nearly as large without what the holder calls: others do the same. */
+bool holder_is_replaced(const struct finder *f);
 
 /** The peak but for what the runtime had made before. */
 static inline uint64_t finder_own_peak(const struct finder *f) {

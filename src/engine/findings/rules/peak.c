@@ -61,18 +61,8 @@ static struct twins find_twins(const struct finder *f, const struct holder *h) {
 	return best;
 }
 
-/** The largest heap without what the holder holds, at the edges. */
-static void put_what_if(struct finder *f, struct buffer *text, struct finding *out,
-		const uint64_t *curve) {
-	const struct recording *r = f->r;
-	uint64_t most = 0, when = 0;
-	for (uint32_t i = 0; i < r->edges.n; i++) {
-		uint64_t rest = r->edges.items[i].bytes - curve[i];
-		if (rest > most) {
-			most = rest;
-			when = r->edges.items[i].time_ns;
-		}
-	}
+static void put_what_if(struct finder *f, struct buffer *text, struct finding *out) {
+	uint64_t when, most = holder_what_if(f, &when);
 	if (most == 0) {
 		return;
 	}
@@ -275,7 +265,7 @@ static void say_peak(struct finder *f, const struct holder *h) {
 	bool has_time = !(f->r->missing & REC_TIME);
 	bool is_spike = has_time && put_spike(f, &text, out, h->curve);
 	if (has_time) {
-		put_what_if(f, &text, out, h->curve);
+		put_what_if(f, &text, out);
 	}
 	put_start_up(f, &text, out);
 	bool is_large = h->bytes >= s->peak_bytes / 4 && h->bytes >= LARGE_BYTES;
