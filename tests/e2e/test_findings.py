@@ -212,6 +212,42 @@ def test_what_every_program_in_cpp_has_is_no_finding_about_one(tools, tmp_path, 
         first["numbers"]["start_up_bytes"] >= 72704 and " for itself before the program allocated anything" in first["text"], first
 
 
+@pytest.mark.parametrize("options", [["-static-libstdc++"], ["-static"]], ids=lambda options: options[0])
+def test_a_program_without_symbols_is_not_accused_of_what_libstdcpp_has(tools, tmp_path, options):
+    source = tmp_path / "fills.cpp"
+    source.write_text(EVERY_CPP)
+    run("g++", "-O1", *options, "-s", source, "-o", tmp_path / "fills")
+    found = tools.record(tmp_path / "fills").json()
+    assert found["summary"]["peak_bytes"] > 72704 + 10000 and found["findings"], found
+    about = [finding for finding in found["findings"] if finding["function"]]
+    assert about and any("runtime" in finding["text"] for finding in about), found["findings"]
+    for finding in about:
+        if finding["function"] == "fills, no symbols":
+            assert finding["numbers"].get("bytes", 0) < 72704, finding
+        else:
+            assert "the runtime in fills " in finding["text"], finding
+
+
+# The same size, once, from main: nothing of the C++ library's
+SAME_SIZE = """
+#include <stdlib.h>
+void *kept[4];
+int main(void) {
+	kept[0] = malloc(72704);
+	for (int i = 1; i < 4; i++) kept[i] = malloc(i * 1000);
+	return kept[0] == 0;
+}
+"""
+
+
+def test_a_block_of_that_size_that_main_allocated_is_the_programs(tools, tmp_path):
+    source = tmp_path / "same.c"
+    source.write_text(SAME_SIZE)
+    run("gcc", "-O1", "-s", source, "-o", tmp_path / "same")
+    peak = [f for f in tools.record(tmp_path / "same").json()["findings"] if f["id"] == "peak"]
+    assert [f["numbers"]["bytes"] for f in peak] == [78704], peak
+
+
 def test_what_a_runtime_holds_to_the_end_is_not_freed(tools):
     script = "import os, time\nkept = []\nfor i in range(600):\n" \
         "    kept.append(bytearray(20000)); time.sleep(0.002)\nos._exit(0)"

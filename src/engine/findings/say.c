@@ -118,7 +118,10 @@ void put_name(struct finder *f, struct buffer *out, const struct name *name) {
 	// A library that is its own package stands there already
 	bool has_package = is_of_others &&
 			(name->has_name || !slice_equal(package, path_base(name->module)));
-	buffer_printf(out, "%.*s", SLICE_ARG(short_name_of(f, name)));
+	bool is_in_program = name->is_runtime && !f->runs_scripts &&
+			slice_equal(name->module, names_program(f->r));
+	buffer_printf(out, "%s%.*s", is_in_program ? "the runtime in " : "",
+			SLICE_ARG(short_name_of(f, name)));
 	if (*place && !slice_equal(package, slice_of_text(place))) {
 		buffer_printf(out, " %s", place);
 	}

@@ -47,6 +47,12 @@ void names_jit_read(struct name *out);
 /** A script is its own package; the runtime's are "node". Empty: there is no file. */
 struct slice names_jit_package(const struct name *f);
 
+/**
+ * Mark what libstdc++ has for itself from the start where neither it nor the program has names.
+ * False: no memory.
+ */
+bool names_cpp_find_start_up(struct names *n);
+
 /** By its file and its name; `otherwise` if they tell nothing. */
 enum code names_jit_code(const struct name *f, enum code otherwise);
 
