@@ -11,7 +11,6 @@
 #include "engine/breakdown.h"
 #include "engine/call_tree.h"
 #include "engine/diff.h"
-#include "engine/timeline.h"
 
 #include <inttypes.h>
 #include <time.h>

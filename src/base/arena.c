@@ -2,8 +2,6 @@
 /* Takes blocks from chunks of growing size, and keeps chunks for reuse when it is reset. */
 #include "base/arena.h"
 
-#include "base/large_pages.h"
-
 struct arena_chunk {
 	struct arena_chunk *next;
 	size_t size;  // of data

@@ -8,10 +8,10 @@
  * have it from the headers that they include.
  */
 
-#include "base/buffer.h"
 #include "base/err.h"
 #include "base/index.h"
-#include "base/sorted.h"
 #include "base/text.h"
 
+#include <ctype.h>
 #include <inttypes.h>
+#include <limits.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Grows by doubling; what is large from the start gets large pages. */
-#include "base/buffer.h"
-
-#include "base/large_pages.h"
+#include "base/arena.h"
 
 /** Grown from nothing at once to something large: where large pages begin. */
 static uint8_t *take_large(size_t bytes) {

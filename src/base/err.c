@@ -2,7 +2,7 @@
 /* Formats the message of an error, and what callers put in front of it; aborts for our own. */
 #include "base/err.h"
 
-#include "base/buffer.h"
+#include "base/slice.h"
 
 #include <stdio.h>
 #include <string.h>

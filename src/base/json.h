@@ -11,7 +11,7 @@
  * JSON_OBJECT(&j, "totals") and JSON_LIST are closed where the block ends that they stand in.
  */
 
-#include "base/buffer.h"
+#include "base/slice.h"
 
 enum { JSON_DEPTH = 32 };
 struct json {

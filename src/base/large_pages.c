@@ -5,11 +5,9 @@
  * A mapping begins at any small page: one that is larger by a large page holds what is wanted, and
  * what lies before and behind goes back.
  */
-#include "base/large_pages.h"
+#include "base/arena.h"
 
 #include <pthread.h>
-#include <stdint.h>
-#include <string.h>
 #include <sys/mman.h>
 
 static void unmap(uint8_t *from, const uint8_t *to) {

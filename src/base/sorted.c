@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Distributes items by one byte of their key after the other, from the lowest. */
-#include "base/sorted.h"
-
-#include <string.h>
+#include "base/vec.h"
 
 enum { DIGIT_BITS = 8, N_DIGITS = 64 / DIGIT_BITS, N_VALUES = 1 << DIGIT_BITS };
 

@@ -2,8 +2,6 @@
 /* Numbers scaled and rounded so that a person reads few digits, paths, and mistyped words. */
 #include "base/text.h"
 
-#include <stdio.h>
-
 static const char units[] = " kMGTPE";
 
 /** Scale to below 1000; `*unit` indexes units. Rounding never shows "1000.0". */

@@ -6,7 +6,7 @@
  * such as \x1b, \n, \u202e and \xff; everything else is unchanged, including backslashes.
  */
 
-#include "base/buffer.h"
+#include "base/slice.h"
 
 /** Would visible_put change this? */
 bool visible_differs(struct slice text);

@@ -8,6 +8,7 @@
  */
 
 #include "base/base.h"
+#include "base/visible.h"
 
 /** Behind the command's name in what --version prints; KDE's heaptrack ends with its number. */
 #define CLI_VERSION HEAPTRACK_VERSION " (heaptrack-c)"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Prints for people: text with its control characters replaced. */
-#include "base/visible.h"
 #include "cli/cli.h"
 
 #include <errno.h>

@@ -8,8 +8,6 @@
 
 #include "elf/arch/code.h"
 
-#include <elf.h>
-
 static struct slice part(struct slice s, uint64_t offset, uint64_t size) {
 	if (offset > s.size || size > s.size - offset) {
 		return (struct slice){0};
@@ -113,12 +111,8 @@ bool elf_section_at(const struct elf_image *e, uint32_t index, struct elf_sectio
 }
 
 bool elf_section_find(const struct elf_image *e, const char *name, struct elf_section *out) {
-	for (uint32_t i = 1; elf_section_at(e, i, out); i++) {
-		if (strcmp(out->name, name) == 0) {
-			return true;
-		}
-	}
-	return false;
+	uint32_t i = 1;
+	return SOME(elf_section_at(e, i++, out), strcmp(out->name, name) == 0);
 }
 
 struct slice elf_section_bytes(const struct elf_image *e, const struct elf_section *section) {
@@ -338,16 +332,10 @@ static bool find_returned(const struct elf_image *e, uint32_t table, const char 
 	struct elf_symbols symbols;
 	struct elf_symbol s;
 	// Most files do not even have the name: to look for that is quicker than symbol by symbol
-	if (!elf_symbols_init(&symbols, e, table) || symbols.names.size == 0 ||
-			!memmem(symbols.names.data, symbols.names.size, function, strlen(function) + 1)) {
-		return false;
-	}
-	while (elf_symbols_find(&symbols, function, &s)) {
-		if (s.type == STT_FUNC) {
-			return text_returned(e, s.address, out);
-		}
-	}
-	return false;
+	return elf_symbols_init(&symbols, e, table) && symbols.names.size > 0 &&
+			memmem(symbols.names.data, symbols.names.size, function, strlen(function) + 1) &&
+			SOME(elf_symbols_find(&symbols, function, &s), s.type == STT_FUNC) &&
+			text_returned(e, s.address, out);
 }
 
 bool elf_returned_text(const struct elf_image *e, const char *function, struct slice *out) {

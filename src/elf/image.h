@@ -10,6 +10,8 @@
 
 #include "base/base.h"
 
+#include <elf.h>
+
 /** The EM_ value of the machine that this is built for, whose programs are recorded. */
 extern const uint16_t elf_machine;
 

@@ -10,8 +10,6 @@
 #include "elf/image.h"
 #include "symbols/dwarf/unit.h"
 
-#include <elf.h>
-
 struct module {
 	struct module *next;
 	const char *path; // this and the build-id live as long as struct symbols

@@ -5,8 +5,6 @@
 #include "sys/file.h"
 #include "sys/process.h"
 
-#include <ctype.h>
-
 /** Version 1 has a hierarchy for memory alone; where there is none, memory is version 2's. */
 static char *find_group(char *text, bool *is_v2) {
 	char *group_v1 = NULL, *group_v2 = NULL, *line;

@@ -2,7 +2,6 @@
 /* Reads, writes, compares and locks files. */
 #include "sys/file.h"
 
-#include <limits.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 
@@ -142,10 +141,7 @@ bool file_make_parents(const char *path, unsigned uid, unsigned gid, struct err 
 
 uint64_t file_free_bytes(int fd) {
 	struct statvfs vfs;
-	if (fstatvfs(fd, &vfs) != 0) {
-		return UINT64_MAX;
-	}
-	return (uint64_t)vfs.f_bavail * vfs.f_frsize;
+	return fstatvfs(fd, &vfs) != 0 ? UINT64_MAX : (uint64_t)vfs.f_bavail * vfs.f_frsize;
 }
 
 bool file_move(const char *from, const char *to) {
@@ -179,10 +175,7 @@ bool file_lock(int fd) {
 char *file_link_target(const char *path, struct arena *arena) {
 	char target[PATH_MAX];
 	ssize_t n = readlink(path, target, sizeof target);
-	if (n < 0) {
-		return NULL;
-	}
-	return arena_text(arena, slice_of(target, (size_t)n));
+	return n < 0 ? NULL : arena_text(arena, slice_of(target, (size_t)n));
 }
 
 char *file_link_next(const char *path, struct arena *arena) {

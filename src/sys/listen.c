@@ -5,11 +5,8 @@
 #include "sys/file.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/in.h>
-#include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 enum { BACKLOG = 64 };
 

@@ -4,11 +4,8 @@
 
 #include "sys/file.h"
 
-#include <ctype.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 const char *process_path(char out[PROCESS_PATH_MAX], pid_t pid, const char *fmt, ...) {
 	int n = pid ? snprintf(out, PROCESS_PATH_MAX, "/proc/%d/", (int)pid)

@@ -7,7 +7,9 @@
 
 #include "base/base.h"
 
+#include <signal.h>
 #include <sys/types.h>
+#include <sys/wait.h>
 
 struct process_memory {
 	uint64_t rss_bytes, peak_rss_bytes;

@@ -5,9 +5,7 @@
 #include "sys/file.h"
 #include "sys/process.h"
 
-#include <fcntl.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
 
 /** A number in the base, and the byte behind it is skipped. */
 static uint64_t take_number(char **at, int base) {

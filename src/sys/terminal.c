@@ -4,12 +4,8 @@
 
 #include "sys/file.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 bool terminal_is(int fd) {
 	return isatty(fd) == 1;

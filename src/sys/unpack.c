@@ -218,10 +218,8 @@ bool unpack_peek(struct unpack *u, size_t n, struct slice *out, struct err *err)
 	if (u->packing == PACKING_UNKNOWN && !start(u, err)) {
 		return false;
 	}
-	while (u->out_end < n && !u->has_ended) {
-		if (!advance(u, err)) {
-			return false;
-		}
+	if (!EVERY(u->out_end < n && !u->has_ended, advance(u, err))) {
+		return false;
 	}
 	*out = slice_of(u->out, u->out_end);
 	return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "base/buffer.h"
+#include "base/slice.h"
 #include "symbols/dwarf/unit.h"
 
 #include <stdlib.h>

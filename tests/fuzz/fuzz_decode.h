@@ -6,7 +6,7 @@
 
 #include "base/err.h"
 #include "formats/formats.h"
-#include "session/profile/profile.h"
+#include "session/import/importer.h"
 
 enum { FUZZ_MAX_BYTES = 64 << 20 };
 

@@ -8,7 +8,6 @@
 
 #include "fuzz_trace.h"
 
-#include "base/buffer.h"
 #include "base/slice.h"
 #include "trace/file/scan.h"
 

@@ -5,7 +5,6 @@
  * file is built where all else is right. Four u16 lengths, then log, infos, events and state.
  */
 
-#include "base/buffer.h"
 #include "base/slice.h"
 #include "fuzz_trace.h"
 #include "trace/file/scan.h"

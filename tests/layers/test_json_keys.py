@@ -47,7 +47,7 @@ def test_keys_are_only_added_and_with_a_new_schema():
     known = [key for keys in lists.values() for key in keys]
     assert len(known) == len(set(known))
     assert list(lists) == list(range(1, len(lists) + 1))
-    header = (SOURCE / "src/engine/facts_json.h").read_text()
+    header = (SOURCE / "src/engine/findings.h").read_text()
     assert f"DOCUMENT_SCHEMA = {max(lists)} " in header, "the schema of json_keys.txt is another"
     assert not set(known) - written(), "keys are for ever"
     assert not written() - set(known), \

@@ -10,7 +10,6 @@
 #include "engine/breakdown.h"
 #include "engine/call_tree.h"
 #include "engine/lens.h"
-#include "engine/timeline.h"
 #include "replay/files.h"
 #include "replay/replay.h"
 

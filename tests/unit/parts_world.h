@@ -3,7 +3,7 @@
 
 /** For tests of the parts: random processes, as they look from outside. */
 
-#include "base/sorted.h"
+#include "base/vec.h"
 #include "engine/parts.h"
 #include "trace/recording.h"
 #include "wire/event.h"

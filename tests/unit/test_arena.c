@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "base/arena.h"
 #include "base/err.h"
-#include "base/large_pages.h"
 #include "base/vec.h"
 
 #include <setjmp.h>

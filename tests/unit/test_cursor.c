@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Buffer and cursor are neighbours: what one writes the other reads
-#include "base/buffer.h"
 #include "base/slice.h"
 
 #include <setjmp.h>

@@ -5,7 +5,6 @@
 #include "engine/breakdown.h"
 #include "engine/call_tree.h"
 #include "engine/lens.h"
-#include "engine/timeline.h"
 #include "random_recording.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "base/sorted.h"
+#include "base/vec.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "engine/breakdown.h"
-#include "engine/quality.h"
+#include "engine/findings.h"
 #include "sample_recording.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "engine/timeline.h"
+#include "engine/breakdown.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

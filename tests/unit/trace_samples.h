@@ -6,8 +6,8 @@
  * can stop taking bytes at any moment, and comparison of recordings.
  */
 
-#include "base/buffer.h"
 #include "base/err.h"
+#include "base/slice.h"
 #include "trace/trace.h"
 
 #include <stdio.h>

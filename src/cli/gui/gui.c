@@ -3,8 +3,6 @@
  * The command heaptrack_gui: serves the page of a recording, or lists the recordings that exist.
  * And heaptrack --analyze, which chooses between the page and the text report.
  */
-#include "base/visible.h"
-#include "cli/cli.h"
 #include "cli/gui/show.h"
 #include "cli/options/table.h"
 #include "session/session.h"

@@ -2,7 +2,6 @@
 /* Gives the server the page and the profiles that it asks for. */
 #include "cli/gui/show.h"
 
-#include "base/visible.h"
 #include "cli/cli.h"
 #include "report/report.h"
 #include "server/server.h"

@@ -2,7 +2,6 @@
 /* Parses a command line with getopt, by a table of options, and prints the help from it. */
 #include "cli/options/table.h"
 
-#include <ctype.h>
 #include <getopt.h>
 
 enum {

@@ -8,7 +8,7 @@
  * page (tools/manual/options.c, which has longer texts for some in options.def).
  */
 
-#include "base/base.h"
+#include "cli/cli.h"
 
 enum option_value {
 	VALUE_NONE,

@@ -2,7 +2,6 @@
 /* Compares recordings, and judges them by gates. */
 #include "report/compare.h"
 
-#include "cli/cli.h"
 #include "cli/print/options.h"
 #include "sys/unpack.h"
 

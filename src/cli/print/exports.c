@@ -3,10 +3,7 @@
  * Collects the exports that were asked for, and writes them. Refuses outputs that would overwrite
  * an input or each other.
  */
-#include "base/err.h"
 #include "cli/print/options.h"
-#include "export/export.h"
-#include "sys/file.h"
 #include "sys/unpack.h"
 
 static const struct {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* The command heaptrack_print: opens recordings, and prints one report or writes one page. */
-#include "base/visible.h"
-#include "cli/cli.h"
 #include "cli/options/table.h"
 #include "cli/print/options.h"
 #include "session/session.h"

@@ -3,14 +3,11 @@
 #include "base/json.h"
 #include "cli/cli.h"
 #include "collector/run.h"
-#include "engine/quality.h"
-#include "sys/file.h"
-#include "sys/process.h"
+#include "engine/findings.h"
+#include "sys/sys.h"
 
-#include <limits.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 enum { LIBC_BYTES_MAX = 64 << 20, OLDEST_MINOR = 28 }; // glibc 2.28
 

@@ -3,13 +3,9 @@
 #include "collector/control.h"
 
 #include "base/json.h"
-#include "base/visible.h"
-#include "cli/cli.h"
 #include "cli/options/table.h"
 #include "engine/memory.h"
 #include "sys/file.h"
-
-#include <unistd.h>
 
 #define complain(...) say_problem("heaptrack", __VA_ARGS__)
 

@@ -5,19 +5,12 @@
  * Both open the recording as a session, which puts in the names, and write it by the export of that
  * name.
  */
-#include "base/visible.h"
-#include "cli/cli.h"
 #include "cli/options/table.h"
 #include "cli/print/options.h"
 #include "cli/record/options.h"
 #include "export/export.h"
 #include "session/import.h"
 #include "sys/file.h"
-
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 struct words {
 	VEC(const char *);

@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: MIT
 /* The command heaptrack. Its messages go to stderr: stdout belongs to the program. */
-#include "base/visible.h"
-#include "cli/cli.h"
 #include "cli/options/table.h"
 #include "cli/record/options.h"
 #include "collector/run.h"
-#include "engine/quality.h"
+#include "engine/findings.h"
 #include "report/report.h"
 #include "session/session.h"
 #include "sys/file.h"
 #include "sys/spawn.h"
 #include "sys/terminal.h"
 
-#include <errno.h>
 #include <getopt.h>
-#include <unistd.h>
 
 #define complain(...) say_problem("heaptrack", __VA_ARGS__)
 

@@ -3,13 +3,9 @@
 #include "base/json.h"
 #include "collector/control.h"
 #include "collector/control/serve.h"
-#include "sys/clock.h"
-#include "sys/file.h"
-#include "sys/process.h"
+#include "sys/sys.h"
 
-#include <errno.h>
 #include <poll.h>
-#include <unistd.h>
 
 enum {
 	RETRY_NS = 20000000,

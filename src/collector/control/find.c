@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Where control sockets are: from the most private place on; the abstract name always works. */
 #include "collector/control/serve.h"
-#include "sys/file.h"
-#include "sys/process.h"
-
-#include <errno.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "sys/sys.h"
 
 // ---- where a socket may be
 

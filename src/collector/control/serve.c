@@ -15,13 +15,10 @@
 #include "collector/control/serve.h"
 
 #include "base/json.h"
-#include "sys/clock.h"
-#include "sys/file.h"
 #include "sys/futex.h"
+#include "sys/sys.h"
 
-#include <errno.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 enum {
 	PATIENCE_NS = 500000000, // for a line; for the answer; until it has been taken

@@ -8,14 +8,7 @@
  */
 #include "collector/file/output.h"
 
-#include "sys/file.h"
-#include "sys/process.h"
-
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "sys/sys.h"
 
 enum {
 	RESERVE_MAX = 1 << 30, // kept free: 1 GB or 5 % of the free space, whichever is smaller

@@ -8,22 +8,15 @@
 #include "collector/guardian/guardian.h"
 
 #include "collector/launch/parts.h"
-#include "sys/file.h"
 #include "sys/futex.h"
 #include "sys/listen.h"
-#include "sys/process.h"
+#include "sys/sys.h"
 #include "wire/segment.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 enum {
 	RESCAN_MS = 1000,

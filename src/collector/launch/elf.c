@@ -6,15 +6,8 @@
  */
 #include "collector/launch/parts.h"
 #include "injector/space.h"
-#include "sys/file.h"
-#include "sys/process.h"
+#include "sys/sys.h"
 #include "wire/segment.h"
-
-#include <elf.h>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 static struct slice map_file(int fd) {
 	struct stat s;

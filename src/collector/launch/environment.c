@@ -3,10 +3,6 @@
 #include "collector/launch/parts.h"
 #include "sys/file.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <unistd.h>
-
 static bool names_variable(const char *entry, const char *name) {
 	size_t n = strlen(name);
 	return strncmp(entry, name, n) == 0 && entry[n] == '=';

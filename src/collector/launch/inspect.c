@@ -8,12 +8,7 @@
 #include "collector/launch/parts.h"
 #include "sys/file.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <sys/stat.h>
 #include <sys/xattr.h>
-#include <unistd.h>
 
 enum { MAX_SCRIPTS = 5 }; // as the kernel: a script of a script of ...
 

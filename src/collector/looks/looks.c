@@ -3,14 +3,7 @@
 #include "collector/looks/looks.h"
 
 #include "elf/image.h"
-#include "sys/clock.h"
-#include "sys/file.h"
-#include "sys/process.h"
-
-#include <elf.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <unistd.h>
+#include "sys/sys.h"
 
 enum {
 	LEAST_BYTES = 4 << 20,   // by so much RSS has grown
@@ -221,14 +214,8 @@ static bool is_library(const char *name, const char *with) {
 static bool is_glibcs(const struct smaps *areas) {
 	static const char *const others[] = {"ld-musl", "libc.musl", "libjemalloc", "libtcmalloc",
 			"libmimalloc"};
-	for (size_t i = 0; i < areas->n; i++) {
-		for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
-			if (is_library(areas->items[i].name, others[k])) {
-				return false;
-			}
-		}
-	}
-	return true;
+	return !ANY(i, areas->n,
+			ANY(k, sizeof others / sizeof *others, is_library(areas->items[i].name, others[k])));
 }
 
 /**

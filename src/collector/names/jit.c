@@ -7,13 +7,7 @@
  * named before, the location is retired. Then places without a name are looked up in the whole map.
  */
 #include "collector/names/namer.h"
-#include "sys/file.h"
-#include "sys/process.h"
-
-#include <fcntl.h>
-#include <limits.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "sys/sys.h"
 
 enum {
 	OPEN_GAP_NS = 100000000, // between two searches for a map,

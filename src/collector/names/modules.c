@@ -8,12 +8,7 @@
  */
 #include "collector/names/namer.h"
 #include "elf/image.h"
-#include "sys/file.h"
-#include "sys/process.h"
-
-#include <fcntl.h>
-#include <limits.h>
-#include <unistd.h>
+#include "sys/sys.h"
 
 enum { HEAD_BYTES = 16 << 10 }; // segments and notes stand at the start of a file
 
@@ -158,10 +153,8 @@ bool modules_add(struct modules *m, uint32_t id, const struct wire_module *annou
 		}
 		file->fd = -1;
 	}
-	while (m->records.n <= id) {
-		if (!vec_push(&m->records)) {
-			return false;
-		}
+	if (!EVERY(m->records.n <= id, vec_push(&m->records))) {
+		return false;
 	}
 	struct module_file *file = &m->files.items[id];
 	make_room_for_descriptor(m);

@@ -7,16 +7,10 @@
  */
 #include "collector/names/namer.h"
 
-#include "sys/clock.h"
-#include "sys/process.h"
+#include "sys/sys.h"
 
-#include <fcntl.h>
-#include <limits.h>
 #include <pthread.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 enum {
 	NICE = 10,
@@ -194,10 +188,8 @@ static bool is_known_module(const struct namer *n, uint32_t id) {
 // False: out of memory; the location stays without a name
 static bool add_wanted(struct namer *n, const struct rec_location *location, uint32_t id,
 		uint64_t now_ns) {
-	while (n->waiting.n <= location->module) {
-		if (!vec_push(&n->waiting)) {
-			return false;
-		}
+	if (!EVERY(n->waiting.n <= location->module, vec_push(&n->waiting))) {
+		return false;
 	}
 	struct waiting *waiting = &n->waiting.items[location->module];
 	if (waiting->due_ns == 0) {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The programs that the process executes, one after the other, as seen from outside. */
 #include "collector/run/parts.h"
-#include "sys/clock.h"
-
-#include <unistd.h>
+#include "sys/sys.h"
 
 /**
  * The link beside the executable by which it was started: redis-server of redis-check-rdb. 0: none,
@@ -35,7 +33,8 @@ void run_note_image(struct run *run) {
 	}
 }
 
-void run_note_unrecorded(struct run *run) {
+/** The process became a program without the recorder: what was live before is gone. */
+static void run_note_unrecorded(struct run *run) {
 	struct err err;
 	if (run->has_failed || !run_begin_program(run, &err)) {
 		return;

@@ -13,9 +13,6 @@
 #include "sys/file.h"
 #include "sys/futex.h"
 
-#include <limits.h>
-#include <unistd.h>
-
 enum { REPORT_BYTES = 16 << 10 };
 
 // ---- the recorder

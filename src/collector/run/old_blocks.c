@@ -7,7 +7,7 @@
  * as long as the copy exists, the program pays for each page that it writes to.
  */
 #include "collector/run/parts.h"
-#include "engine/quality.h"
+#include "engine/findings.h"
 #include "sys/clock.h"
 
 static void take_blocks(struct old_heap *o, const struct heap_walk *w) {

@@ -206,9 +206,6 @@ void run_take_labels(struct run *run);
 /** The program has become what /proc/PID/exe says now. */
 void run_note_image(struct run *run);
 
-/** The process became a program without the recorder: what was live before is gone. */
-void run_note_unrecorded(struct run *run);
-
 /** The recording ends: the same, if that was never seen, or not for long enough to be certain. */
 void run_note_last_program(struct run *run);
 

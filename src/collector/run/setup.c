@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* Sets up the parts of a recording, each with those before it, and destroys them. */
 #include "collector/run/parts.h"
-#include "sys/clock.h"
-#include "sys/file.h"
+#include "sys/sys.h"
 
 #include <sys/resource.h>
-#include <unistd.h>
 
 enum { MODULES_OPEN_MAX = 4096 };
 

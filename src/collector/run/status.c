@@ -3,10 +3,7 @@
 #include "base/json.h"
 #include "collector/run/parts.h"
 #include "engine/memory.h"
-#include "sys/clock.h"
-
-#include <sys/stat.h>
-#include <unistd.h>
+#include "sys/sys.h"
 
 enum { COMMAND_BYTES = 16 << 10 }; // longer ones are cut
 

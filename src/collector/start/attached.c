@@ -13,11 +13,8 @@
  */
 #include "collector/launch/parts.h"
 #include "collector/start/steps.h"
-#include "engine/quality.h"
-#include "sys/clock.h"
-#include "sys/process.h"
-
-#include <signal.h>
+#include "engine/findings.h"
+#include "sys/sys.h"
 
 static void put_meta(struct run *run) {
 	char text[4096];

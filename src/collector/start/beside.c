@@ -2,11 +2,7 @@
 /* Records a program that waits, in its recorder's initialization, for the segment's address. */
 #include "collector/run.h"
 #include "collector/start/steps.h"
-#include "sys/process.h"
-
-#include <errno.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include "sys/sys.h"
 
 // ---- the steps that attached.c shares
 

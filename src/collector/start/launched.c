@@ -2,12 +2,9 @@
 /* Launches a program with the recorder preloaded. */
 #include "collector/launch/parts.h"
 #include "collector/start/steps.h"
-#include "sys/process.h"
+#include "sys/sys.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 // ---- the steps that injected.c shares
 

@@ -6,7 +6,6 @@
 #include "collector/watch/watch.h"
 #include "sys/clock.h"
 
-#include <elf.h>
 #include <sys/uio.h>
 
 enum { LOOK_COST = 100 }; // checks take at most 1 % of a CPU

@@ -6,12 +6,6 @@
 #include "collector/watch/watch.h"
 #include "sys/file.h"
 
-#include <elf.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 /** The file that the process runs. NULL: it is gone, or (errno is EACCES) of another user. */
 static const struct launch_elf *read_elf(struct reason_context *c, pid_t pid) {
 	struct process_exe file;

@@ -2,18 +2,13 @@
 /* One poll over signals, the socket for the segment, the program's pidfd and the control socket. */
 #include "collector/watch/watch.h"
 
-#include "sys/clock.h"
-#include "sys/file.h"
 #include "sys/futex.h"
+#include "sys/sys.h"
 #include "sys/terminal.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 enum {
 	VISITORS = 64,

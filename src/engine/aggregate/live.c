@@ -66,10 +66,6 @@ bool aggregate_live(const struct aggregate *a,
 bool aggregate_ever_had(const struct aggregate *a, uint64_t start, uint64_t end) {
 	uint64_t to = end - 1;
 	to = to < ((uint64_t)1 << 47) ? to : ((uint64_t)1 << 47) - 1;
-	for (uint64_t i = start >> SHADOW_LEAF_SHIFT; i <= to >> SHADOW_LEAF_SHIFT; i++) {
-		if (a->shadow.ever[i]) {
-			return true;
-		}
-	}
-	return false;
+	uint64_t first = start >> SHADOW_LEAF_SHIFT, behind = (to >> SHADOW_LEAF_SHIFT) + 1;
+	return first < behind && ANY(i, behind - first, a->shadow.ever[first + i]);
 }

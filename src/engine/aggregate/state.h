@@ -4,7 +4,7 @@
 
 #include "engine/aggregate.h"
 #include "engine/costs/bins.h"
-#include "engine/costs/sizes.h"
+#include "engine/costs/stacks.h"
 #include "engine/costs/threads.h"
 #include "engine/live/blocks.h"
 

@@ -154,11 +154,9 @@ bool bins_reserve(struct bins *b, size_t more) {
 	(void)compact_log(b); // without memory for that, the log grows instead
 	// Merging again and again what is different would be slow: half the log shall be free
 	size_t need = (b->n_log + more) * 2;
-	if (need > UINT32_MAX) {
-		return false;
-	}
-	return pages_reserve((void **)&b->log, &b->log_capacity, need, sizeof *b->log) ||
-			b->n_log + more <= b->log_capacity;
+	return need <= UINT32_MAX &&
+			(pages_reserve((void **)&b->log, &b->log_capacity, need, sizeof *b->log) ||
+					b->n_log + more <= b->log_capacity);
 }
 
 /** Append the settled part of the log to the intervals; the rest is settled from now on. */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Counts sizes in a table of pairs of stack and size. */
-#include "engine/costs/sizes.h"
-
+#include "engine/costs/stacks.h"
 #include "sys/pages.h"
 
 static uint64_t hash_of(uint32_t stack, uint64_t size, uint32_t is_class) {

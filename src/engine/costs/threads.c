@@ -3,10 +3,8 @@
 #include "engine/costs/threads.h"
 
 static uint32_t new_record(struct threads *t) {
-	for (; t->unused_hint < t->records.n; t->unused_hint++) {
-		if (!t->records.items[t->unused_hint].is_used) {
-			break;
-		}
+	while (t->unused_hint < t->records.n && t->records.items[t->unused_hint].is_used) {
+		t->unused_hint++;
 	}
 	if (t->unused_hint == t->records.n && !vec_push(&t->records)) {
 		return UINT32_MAX;

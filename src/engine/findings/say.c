@@ -2,8 +2,6 @@
 /* States a finding: its sentence, its numbers, its lens, and the function that it is about. */
 #include "engine/findings/parts.h"
 
-#include <ctype.h>
-
 struct finding *finder_add_as(struct finder *f, const char *id, const char *title) {
 	static struct finding nobody_sees_it;
 	if (f->n == f->capacity) {

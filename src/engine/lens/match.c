@@ -2,7 +2,6 @@
 /* Compares functions and modules with the texts of a lens. */
 #include "engine/lens.h"
 
-#include <ctype.h>
 #include <regex.h>
 
 /**
@@ -285,10 +284,9 @@ bool lens_match_names(const struct lens *l, const struct recording *r, const str
 		if (!out->locations) {
 			return err_memory(err);
 		}
-		for (uint32_t i = 0; i < l->n_texts; i++) {
-			if (!match_text(&l->texts[i], (uint32_t)1 << i, r, n, out->locations, err)) {
-				return false;
-			}
+		if (!ALL(i, l->n_texts,
+					match_text(&l->texts[i], (uint32_t)1 << i, r, n, out->locations, err))) {
+			return false;
 		}
 	}
 	if (l->n_focus || l->n_hide) {

@@ -90,10 +90,8 @@ static bool read_text(struct reader *rd, struct slice value) {
 }
 
 static bool read_name(struct reader *rd, struct slice value, struct slice *names, uint32_t *n) {
-	if (!decode(rd, value, &names[*n])) {
-		return false;
-	}
-	return names[(*n)++].size > 0 || err_set(rd->err, ERR_USAGE, "a function's name");
+	return decode(rd, value, &names[*n]) &&
+			(names[(*n)++].size > 0 || err_set(rd->err, ERR_USAGE, "a function's name"));
 }
 
 static bool read_threads(struct reader *rd, struct slice value) {

@@ -2,8 +2,6 @@
 /* Parses and matches the user's rules about whose code a frame is. */
 #include "engine/naming_rules.h"
 
-#include <ctype.h>
-
 enum { COMPLAINTS_MAX = 3, LINE_SHOWN_MAX = 80 };
 
 bool naming_rules_add(struct naming_rules *rules, enum naming_kind kind, struct slice pattern,

@@ -6,8 +6,6 @@
  */
 #include "engine/names/owner.h"
 
-#include <ctype.h>
-
 enum how { BEGINS, CONTAINS };
 
 struct rule {

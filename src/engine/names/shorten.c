@@ -7,8 +7,6 @@
  */
 #include "engine/names.h"
 
-#include <ctype.h>
-
 static bool at_word(struct slice s, size_t i, const char *word) {
 	size_t n = strlen(word);
 	return s.size - i >= n && memcmp(s.data + i, word, n) == 0;

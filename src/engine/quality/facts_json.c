@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Writes findings, quality lines, marks and allocators as JSON. */
-#include "engine/facts_json.h"
-
-#include "engine/quality.h"
+#include "engine/findings.h"
 
 void document_put_version(struct json *j) {
 	json_number(j, "version", 1);

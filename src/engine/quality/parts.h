@@ -2,7 +2,7 @@
 #pragma once
 /** What the files that write the lines of quality.h share. */
 
-#include "engine/quality.h"
+#include "engine/findings.h"
 
 struct quality_writer {
 	const struct recording *recording;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Writes the quality lines, most important first. */
-#include "engine/quality.h"
-
+#include "engine/findings.h"
 #include "engine/memory.h"
 #include "engine/quality/parts.h"
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What is known of the runtimes: options that name functions, tools that show own memory. */
-#include "engine/quality.h"
-
-#include <ctype.h>
+#include "engine/findings.h"
 
 static const struct runtime {
 	const char *name; // of the program; a version may follow

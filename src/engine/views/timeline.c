@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Sums up the intervals of a lens at each edge. */
-#include "engine/timeline.h"
+#include "engine/breakdown.h"
 
 /** Bytes and blocks hold what comes and goes at an edge, modulo 2^64, until they are summed up. */
 static void add_intervals(const struct recording *r, const struct lens_result *result,

@@ -7,6 +7,215 @@
 #include "formats/heaptrack.h"
 
 #include "export/heaptrack/records.h"
+#include "sys/unpack.h"
+
+// ---- the events of another file of KDE's heaptrack, which is read a second time
+//
+// The recording made of it in the first pass has the names, this pass has the order.
+
+struct copy {
+	struct kde_out *o;
+	struct heaptrack_reader reader;
+	bool from_raw;
+	VEC(struct kde_out_info) infos; // of the file, interpreted
+	struct map live;                // of raw ones: address -> info, or 1
+};
+
+static uint32_t known_node(const struct copy *c, uint64_t node) {
+	return node < c->o->r->nodes.n ? (uint32_t)node : 0;
+}
+
+static void put_alloc(struct copy *c, uint64_t size, uint32_t node, uint64_t ptr) {
+	uint64_t value = kde_out_alloc(c->o, size, node, ptr, false);
+	if (c->from_raw && value && !map_put(&c->live, ptr, value)) {
+		kde_out_fail_memory(c->o);
+	}
+}
+
+/** Other blocks were there before. */
+static void on_raw_free(struct copy *c, uint64_t ptr) {
+	kde_out_free(c->o, ptr, map_take(&c->live, ptr));
+}
+
+static void on_info(struct copy *c, const struct heaptrack_record *r) {
+	struct kde_out_info info = {.size = r->numbers[0], .node = known_node(c, r->numbers[1])};
+	if (!vec_add(&c->infos, info)) {
+		kde_out_fail_memory(c->o);
+	}
+}
+
+static bool take(void *user, const struct heaptrack_record *r, struct err *err) {
+	struct copy *c = user;
+	struct kde_out *o = c->o;
+	(void)err;
+	if (r->is_bad) {
+		return true;
+	}
+	const struct kde_out_info *info = r->n && r->numbers[0] < c->infos.n
+			? &c->infos.items[r->numbers[0]]
+			: NULL;
+	switch (r->kind) {
+	case 'm':
+	case 'x': c->from_raw = true; break;
+	case 'a': on_info(c, r); break;
+	case '+':
+		if (r->n == 3) {
+			on_raw_free(c, r->numbers[2]); // its free was missed
+			put_alloc(c, r->numbers[0], known_node(c, r->numbers[1]), r->numbers[2]);
+		} else if (info) {
+			put_alloc(c, info->size, info->node, 0);
+		}
+		break;
+	case '-':
+		if (c->from_raw || c->reader.format == 0) {
+			on_raw_free(c, r->numbers[0]);
+		} else if (info) {
+			kde_out_block(o, '-', kde_out_info(o, info->node, info->size, false));
+		}
+		break;
+	case 'c':
+	case 'R': kde_out_numbers(o, r->kind, r->numbers, 1); break;
+	default: break;
+	}
+	return !o->failed;
+}
+
+static void kde_out_copy(struct kde_out *o) {
+	struct copy c = {.o = o};
+	struct err err = {0};
+	struct unpack *in = unpack_open(o->request->session->path, 0, &err);
+	bool ok = in != NULL;
+	for (struct slice bytes = {0}; ok;) {
+		ok = unpack_next(in, &bytes, &err) && heaptrack_read(&c.reader, bytes, take, &c, &err);
+		if (bytes.size == 0) {
+			break;
+		}
+	}
+	if (!ok) {
+		kde_out_fail(o, &err);
+	}
+	unpack_close(in);
+	heaptrack_reader_finish(&c.reader);
+	map_finish(&c.live);
+	vec_finish(&c.infos);
+}
+
+// ---- the events of a recording that kept them
+//
+// A realloc is a free and an allocation at the moment of its second half. The format knows no exec:
+// what one ended is freed there.
+
+/** A realloc between its halves. */
+struct pending {
+	uint64_t ptr, value;
+	uint32_t thread;
+};
+
+struct replay {
+	struct kde_out *o;
+	struct map live; // ptr -> info, or in raw files 1
+	VEC(struct pending) pending;
+	bool has_no_memory;
+};
+
+static void on_alloc(struct replay *p, const struct trace_event *e) {
+	kde_out_free(p->o, e->ptr, map_take(&p->live, e->ptr)); // its free was missed
+	// A free of number 0 behind another free counts as temporary: it is the first block's alone
+	bool is_first = kde_out_find(p->o, e->node, e->size, false) == KDE_OUT_FIRST;
+	uint64_t value = kde_out_alloc(p->o, e->size, e->node, e->ptr, is_first);
+	p->has_no_memory |= value && !map_put(&p->live, e->ptr, value);
+}
+
+/** The newest pending realloc of a thread, taken out. */
+static bool take_pending(struct replay *p, uint32_t thread, struct pending *out) {
+	for (size_t i = p->pending.n; i-- > 0;) {
+		if (p->pending.items[i].thread == thread) {
+			*out = p->pending.items[i];
+			p->pending.n--;
+			memmove(&p->pending.items[i], &p->pending.items[i + 1],
+					(p->pending.n - i) * sizeof *out);
+			return true;
+		}
+	}
+	return false;
+}
+
+static void on_realloc(struct replay *p, const struct trace_event *e) {
+	struct pending pending = {e->ptr, map_take(&p->live, e->ptr), e->thread};
+	p->has_no_memory |= !vec_add(&p->pending, pending);
+}
+
+static void on_moved(struct replay *p, const struct trace_event *e) {
+	struct pending old;
+	if (take_pending(p, e->thread, &old)) {
+		kde_out_free(p->o, old.ptr, old.value);
+	}
+	on_alloc(p, e);
+}
+
+/** A realloc that did not happen: the block is where it was, or its address is another's by now. */
+static bool on_stayed(struct replay *p, uint32_t thread) {
+	struct pending old;
+	if (!take_pending(p, thread, &old)) {
+		return false;
+	}
+	if (old.value && map_get(&p->live, old.ptr)) {
+		kde_out_free(p->o, old.ptr, old.value);
+	} else if (old.value) {
+		p->has_no_memory |= !map_put(&p->live, old.ptr, old.value);
+	}
+	return true;
+}
+
+static void on_exec(struct replay *p) {
+	for (size_t i = 0; i < p->live.capacity; i++) {
+		const struct map_entry *e = &p->live.entries[i];
+		kde_out_free(p->o, e->key, e->value);
+	}
+	for (size_t i = 0; i < p->pending.n; i++) {
+		kde_out_free(p->o, p->pending.items[i].ptr, p->pending.items[i].value);
+	}
+	map_clear(&p->live);
+	p->pending.n = 0;
+}
+
+static bool each(void *user, const struct trace_event *events, size_t n) {
+	struct replay *p = user;
+	for (size_t i = 0; i < n && !p->has_no_memory && !p->o->failed; i++) {
+		const struct trace_event *e = &events[i];
+		kde_out_time(p->o, e->time_ns);
+		switch (e->kind) {
+		case TRACE_ALLOC: on_alloc(p, e); break;
+		case TRACE_FREE: kde_out_free(p->o, e->ptr, map_take(&p->live, e->ptr)); break;
+		case TRACE_REALLOC: on_realloc(p, e); break;
+		case TRACE_MOVED: on_moved(p, e); break;
+		case TRACE_STAYED: (void)on_stayed(p, e->thread); break;
+		case TRACE_EXEC: on_exec(p); break;
+		case TRACE_THREAD_ENDED:
+			while (on_stayed(p, e->thread)) {}
+			break;
+		default: break;
+		}
+	}
+	return !p->has_no_memory && !p->o->failed;
+}
+
+/** The events: of the recording itself, of the file of KDE's that it was, or from its intervals. */
+static void kde_out_events(struct kde_out *o, const struct trace_source *source) {
+	struct replay p = {.o = o};
+	struct err err = {0};
+	bool ok = trace_read_events(source, o->r, each, &p, &err);
+	if (ok && p.has_no_memory) {
+		ok = err_memory(&err);
+	}
+	if (!ok) {
+		kde_out_fail(o, &err);
+	}
+	map_finish(&p.live);
+	vec_finish(&p.pending);
+}
+
+// ---- the file
 
 enum { VERSION_WRITTEN = 0x10300 }; // the first that wrote format 3, with ips as they are here
 

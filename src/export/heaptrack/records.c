@@ -140,7 +140,8 @@ static void put_trace(struct kde_out *o, uint32_t node) {
 	o->nodes[node] = ++o->n_nodes;
 }
 
-uint32_t kde_out_trace(struct kde_out *o, uint32_t node) {
+/** The ordinal of a stack, written with all that it needs. */
+static uint32_t kde_out_trace(struct kde_out *o, uint32_t node) {
 	o->path.n = 0;
 	for (uint32_t i = node; i && !o->nodes[i]; i = o->r->nodes.items[i].parent) {
 		if (!vec_add(&o->path, i)) {

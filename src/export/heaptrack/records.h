@@ -57,9 +57,6 @@ void kde_out_resident(struct kde_out *o, uint64_t bytes);
 void kde_out_samples(struct kde_out *o, uint64_t time_ns);
 void kde_out_time(struct kde_out *o, uint64_t time_ns);
 
-/** The ordinal of a stack, written with all that it needs. */
-uint32_t kde_out_trace(struct kde_out *o, uint32_t node);
-
 /**
  * The number of a size at a stack, or of its twin; interpreted files alone. A number that is new
  * must be that of a `+` at once. kde_out_find: one that was given out, or KDE_OUT_NO_INFO.
@@ -83,7 +80,4 @@ void kde_out_raw_free(struct kde_out *o, uint64_t ptr);
 /** A block goes in either kind of file. `info`: 0: it did not come; in raw files any other. */
 void kde_out_free(struct kde_out *o, uint64_t ptr, uint64_t info);
 
-/** The events: of the recording itself, of the file of KDE's that it was, or from its intervals. */
-void kde_out_events(struct kde_out *o, const struct trace_source *source);
-void kde_out_copy(struct kde_out *o);
 void kde_out_intervals(struct kde_out *o);

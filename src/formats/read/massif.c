@@ -99,10 +99,7 @@ static bool take_tree(struct reading *r, enum profile_value value, struct err *e
 			r->levels.n--;
 		}
 	} while (r->levels.n && !r->m.failed);
-	if (r->visits > MOST_VISITS) {
-		return err_set(err, ERR_LIMIT, "the tree is too deep");
-	}
-	return true;
+	return r->visits <= MOST_VISITS || err_set(err, ERR_LIMIT, "the tree is too deep");
 }
 
 static bool take_field(struct reading *r, const char *name, uint64_t *out, struct err *err) {

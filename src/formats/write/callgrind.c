@@ -5,7 +5,6 @@
  * function, and once to each different call on it: what recursion repeats is not counted again. The
  * base of a comparison has events of its own.
  */
-#include "formats/formats.h"
 #include "formats/write/text.h"
 
 static const struct {

@@ -8,7 +8,6 @@
  * If all of them would take more than STACKS_MAX_BYTES, each is cut to its innermost frames, to as
  * many as fit, and says how many are left out. The numbers are all there.
  */
-#include "formats/formats.h"
 #include "formats/write/text.h"
 
 enum {

@@ -11,7 +11,6 @@
  * comparison stands under a frame "(base)", what is compared with it under "(new)".
  */
 #include "base/json.h"
-#include "formats/formats.h"
 #include "formats/write/text.h"
 
 struct point {

@@ -4,7 +4,6 @@
  * leaf, joined by ';', a space, a number. There is no escape for ';' within a name, so it becomes
  * ':'. A comparison has two numbers, base first, as difffolded.pl writes it.
  */
-#include "formats/formats.h"
 #include "formats/write/text.h"
 
 static void put_line(struct buffer *out, const struct profile *p, const struct profile_tree *tree,

@@ -2,7 +2,6 @@
 /* Packs bytes as one member of gzip. */
 #include "formats/formats.h"
 
-#include <limits.h>
 #include <zlib.h>
 
 enum { GZIP_WINDOW = 15 + 16 }; // 32 kB, with gzip's header

@@ -5,7 +5,6 @@
  */
 #include "base/json.h"
 
-#include "formats/formats.h"
 #include "formats/write/text.h"
 
 static void put_totals(struct json *j, const char *key, const struct profile *p, bool of_base) {

@@ -11,7 +11,6 @@
  *
  * A comparison has two snapshots, the peak of the base and ours.
  */
-#include "formats/formats.h"
 #include "formats/write/text.h"
 
 enum { SNAPSHOTS = 100, DEEPEST = 500 }; // places in a tree, one below the other

@@ -4,7 +4,6 @@
  * shown first. The base of a comparison has profiles of its own.
  */
 #include "base/json.h"
-#include "formats/formats.h"
 #include "formats/write/text.h"
 
 static const struct {

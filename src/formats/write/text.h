@@ -2,6 +2,7 @@
 #pragma once
 /** What writers share: names and places of frames as text, paths, sums of a tree. */
 
+#include "formats/formats.h"
 #include "formats/profile.h"
 
 /** The text without line ends and other control characters; bytes of `forbidden` become ':'. */

@@ -7,7 +7,6 @@
 #include "injector/find/functions.h"
 
 #include <dwarf.h>
-#include <elf.h>
 
 /** The file's `n` bytes from `address` on; empty if it does not have them all. */
 static struct slice bytes_at(const struct elf_image *e, uint64_t address, size_t n) {

@@ -138,13 +138,6 @@ bool find_is_stripped_static(const struct module_code *module);
 bool stripped_find(struct found_functions *out, const struct module_code *module);
 
 /**
- * Of those found in `module`, from `first` on, drop C++ operators that are not to be hooked. Those
- * of jemalloc, tcmalloc and mimalloc allocate by themselves. Others, as those of a C++ library,
- * call functions that are hooked, and are left alone.
- */
-void operators_judge(struct found_functions *out, size_t first, const struct module_code *module);
-
-/**
  * Which code of glibc frees a thread's cached blocks when the thread ends, in each C library; 0
  * bytes: none was found.
  *

@@ -9,7 +9,6 @@
 #include "wire/allocators.h"
 #include "wire/resident.h"
 
-#include <elf.h>
 #include <pthread.h>
 
 enum { NONE = RESIDENT_NO_REGISTER };
@@ -94,9 +93,13 @@ static const struct known_function beside[] = {
 };
 #undef HOOK
 
+/** The row of that name in a table, or NULL. */
+#define NAMED(its_name, table)                      \
+	FIND(item, table, sizeof table / sizeof *table, \
+			*(its_name) == *item->name && strcmp((its_name), item->name) == 0)
+
 const struct known_function *known_beside(const char *name) {
-	return FIND(item, beside, sizeof beside / sizeof *beside,
-			*name == *item->name && strcmp(name, item->name) == 0);
+	return NAMED(name, beside);
 }
 
 // ---- Firefox
@@ -230,28 +233,18 @@ static const struct known_function *look_up_nim(const char *name) {
 	}
 	const char *rest = at + sizeof middle - 1;
 	rest += *rest == 'u';
-	size_t n_digits = strspn(rest, "0123456789");
-	for (size_t i = 0; n_digits > 0 && i < sizeof nim_numbered / sizeof *nim_numbered; i++) {
-		const struct known_function *f = &nim_numbered[i];
-		bool is_it = strlen(f->name) == (size_t)(at - name) &&
-				strncmp(name, f->name, (size_t)(at - name)) == 0;
-		bool is_clone = strncmp(rest + n_digits, clone, sizeof clone - 1) == 0;
-		if (is_it && (rest[n_digits] == '\0' || (is_clone && f->nim == KNOWN_NIM_OBJECT))) {
-			return f;
-		}
-	}
-	return NULL;
+	size_t n = (size_t)(at - name), n_digits = strspn(rest, "0123456789");
+	bool is_clone = strncmp(rest + n_digits, clone, sizeof clone - 1) == 0;
+	const struct known_function *found = FIND(f, nim_numbered,
+			sizeof nim_numbered / sizeof *nim_numbered,
+			strlen(f->name) == n && strncmp(name, f->name, n) == 0);
+	bool is_it = n_digits > 0 && found &&
+			(rest[n_digits] == '\0' || (is_clone && found->nim == KNOWN_NIM_OBJECT));
+	return is_it ? found : NULL;
 }
 
 const struct known_function *known_function_of(const char *name) {
-	const struct known_function *found = look_up(name);
-	for (size_t i = 0; !found && i < N_FIREFOX; i++) {
-		found = strcmp(firefox[i].name, name) == 0 ? &firefox[i] : NULL;
-	}
-	for (size_t i = 0; !found && i < sizeof nim / sizeof *nim; i++) {
-		found = strcmp(nim[i].name, name) == 0 ? &nim[i] : NULL;
-	}
-	return found ? found : look_up_nim(name);
+	return look_up(name) ?: NAMED(name, firefox) ?: NAMED(name, nim) ?: look_up_nim(name);
 }
 
 const char *known_family(const struct known_function *f) {

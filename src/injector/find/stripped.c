@@ -20,7 +20,6 @@
  */
 #include "injector/find/functions.h"
 
-#include <elf.h>
 #include <sys/syscall.h>
 
 enum { MALLOC_ALIGNMENT = 16 };

@@ -12,10 +12,7 @@
  * chunks lead from its beginning exactly to its end.
  */
 #include "injector/heap/walker.h"
-#include "sys/file.h"
-#include "sys/process.h"
-
-#include <fcntl.h>
+#include "sys/sys.h"
 
 enum {
 	PAGE = 4096,

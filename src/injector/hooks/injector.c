@@ -7,8 +7,6 @@
 #include "injector/tracee/tracee.h"
 #include "sys/clock.h"
 
-#include <elf.h>
-
 static void count(struct injector *in) {
 	const struct found_function *last = NULL;
 	const uint32_t needed = 1u << RESIDENT_MAPS | 1u << RESIDENT_UNMAPS;

@@ -4,11 +4,7 @@
 
 #include "injector/resident/resident.h"
 #include "regs.h"
-#include "sys/clock.h"
-
-#include <errno.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
+#include "sys/sys.h"
 
 enum {
 	PLAN_TRIES = 6,   // the process may map something where we wanted to

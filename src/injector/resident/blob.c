@@ -3,10 +3,7 @@
 #include "injector/resident/blob.h"
 
 #include "machine.h"
-#include "sys/file.h"
-
-#include <elf.h>
-#include <sys/mman.h>
+#include "sys/sys.h"
 
 enum { PAGE = 4096, IMAGE_MAX = 64 << 20 };
 

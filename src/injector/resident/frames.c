@@ -18,7 +18,6 @@
 #include "machine.h"
 
 #include <dwarf.h>
-#include <elf.h>
 
 enum {
 	PAGE = 4096,

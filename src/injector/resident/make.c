@@ -3,27 +3,16 @@
 #include "injector/find/functions.h"
 #include "injector/resident/blob.h"
 #include "injector/resident/resident.h"
-#include "sys/file.h"
+#include "sys/sys.h"
 #include "wire/segment.h"
-
-#include <elf.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 /** Where a module's unwind tables lie, if only its sections say so, as in many static programs. */
 static uint64_t hidden_tables(const struct module_code *module) {
 	struct elf_segment segment;
 	struct elf_section section;
 	uint32_t end;
-	for (uint32_t i = 0; elf_segment_at(&module->image, i, &segment); i++) {
-		if (segment.type == PT_GNU_EH_FRAME) {
-			return 0;
-		}
-	}
-	if (!elf_section_find(&module->image, ".eh_frame", &section)) {
+	if (elf_segment_find(&module->image, PT_GNU_EH_FRAME, &segment) ||
+			!elf_section_find(&module->image, ".eh_frame", &section)) {
 		return 0;
 	}
 	// A record of length 0 must end them: nothing else does

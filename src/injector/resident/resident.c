@@ -11,12 +11,8 @@
 
 #include "machine.h"
 #include "regs.h"
-#include "sys/clock.h"
+#include "sys/sys.h"
 #include "wire/segment.h"
-
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 enum {
 	RESIDENTS_MAX = 64,
@@ -197,10 +193,8 @@ static bool restore_hook(struct injector *in, uint32_t i, struct err *err) {
 }
 
 bool resident_restore(struct injector *in, struct err *err) {
-	for (uint32_t i = 0; i < in->resident.n_hooks && i < RESIDENT_HOOKS; i++) {
-		if (!restore_hook(in, i, err)) {
-			return false;
-		}
+	if (!ALL(i, (uint32_t)RESIDENT_HOOKS, i >= in->resident.n_hooks || restore_hook(in, i, err))) {
+		return false;
 	}
 	in->resident.state = RESIDENT_USED;
 	return tracee_write(&in->tracee, in->resident_at + offsetof(struct resident, state),
@@ -222,10 +216,8 @@ static bool stack_touches(const struct injector *in, uint64_t from, uint64_t to,
 		if (!tracee_read(&in->tracee, at, words, bytes)) {
 			return true; // unknown
 		}
-		for (size_t i = 0; i < bytes / 8; i++) {
-			if (is_in(words[i], ranges, n)) {
-				return true;
-			}
+		if (ANY(i, bytes / 8, is_in(words[i], ranges, n))) {
+			return true;
 		}
 	}
 	return false;

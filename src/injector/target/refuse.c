@@ -4,10 +4,6 @@
 #include "machine.h"
 #include "sys/file.h"
 
-#include <elf.h>
-#include <errno.h>
-#include <unistd.h>
-
 struct status {
 	char text[4096];
 };
@@ -36,10 +32,7 @@ static bool is_a_process(pid_t pid, const struct status *s, struct err *err) {
 	if (strstr(s->text, "\nState:\tZ")) {
 		return refuse(err, "process %d has ended and is a zombie", (int)pid);
 	}
-	if (!strstr(s->text, "\nVmSize:")) {
-		return refuse(err, "%d is a kernel thread", (int)pid);
-	}
-	return true;
+	return strstr(s->text, "\nVmSize:") || refuse(err, "%d is a kernel thread", (int)pid);
 }
 
 /** The name of a process; "?": there is none any more. */

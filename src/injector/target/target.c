@@ -10,8 +10,6 @@
 #include "machine.h"
 #include "sys/clock.h"
 
-#include <elf.h>
-
 uint64_t injector_sum_of_modules(const struct process_space *s) {
 	uint64_t sum = 14695981039346656037ull;
 	EACH(m, s->mappings) {

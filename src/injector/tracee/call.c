@@ -8,20 +8,13 @@
  * knows how to continue the system call that the thread was found in.
  *
  * A single system call runs at an instruction of the vdso, and the thread is stopped three times
- * for it. It is only used to map the resident. All other work is an errand (wire/errand.h): two
+ * for it. It is only used to map the resident. All other work is an errand (wire/resident.h): two
  * stops for any number of calls, by code that finds its way back if heaptrack is killed.
  */
 #include "base/err.h"
 #include "injector/tracee/tracee.h"
 #include "regs.h"
-#include "sys/clock.h"
-
-#include <errno.h>
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/ptrace.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
+#include "sys/sys.h"
 
 enum { SIGNALS_BYTES = 8 };
 

@@ -7,13 +7,7 @@
 #include "injector/tracee/tracee.h"
 #include "machine.h"
 #include "regs.h"
-#include "sys/process.h"
-
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/ptrace.h>
-#include <sys/syscall.h>
+#include "sys/sys.h"
 
 enum { INSTRUCTIONS_MAX = 4096, FILTERS_MAX = 64 };
 

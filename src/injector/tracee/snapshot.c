@@ -6,16 +6,9 @@
  * go when the time is up.
  */
 #include "injector/tracee/tracee.h"
-#include "sys/clock.h"
-#include "sys/process.h"
+#include "sys/sys.h"
 
 #include <sched.h>
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/ptrace.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 static const uint64_t BIRTH_PATIENCE_NS = 2000000000;
 static const uint64_t PATIENCE_NS = 600000000000; // one thread alone has to wait

@@ -2,15 +2,7 @@
 /* Mappings from /proc/PID/maps; each file with code is opened once for each place it is at. */
 #include "injector/space.h"
 
-#include "sys/file.h"
-#include "sys/process.h"
-
-#include <elf.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "sys/sys.h"
 
 // ---- mappings
 

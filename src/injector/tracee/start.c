@@ -8,12 +8,7 @@
 #include "injector/injector.h"
 #include "injector/tracee/tracee.h"
 #include "regs.h"
-#include "sys/clock.h"
-
-#include <errno.h>
-#include <signal.h>
-#include <sys/ptrace.h>
-#include <sys/wait.h>
+#include "sys/sys.h"
 
 enum {
 	AT_EXEC = SIGTRAP | PTRACE_EVENT_EXEC << 8,

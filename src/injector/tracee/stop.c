@@ -7,16 +7,9 @@
  */
 #include "injector/tracee/tracee.h"
 #include "regs.h"
-#include "sys/clock.h"
-#include "sys/file.h"
-#include "sys/process.h"
+#include "sys/sys.h"
 
-#include <errno.h>
 #include <linux/kcmp.h>
-#include <sys/ptrace.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 enum { STOP_TRIES = 50 };
 

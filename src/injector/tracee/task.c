@@ -7,27 +7,17 @@
  */
 #include "injector/tracee/tracee.h"
 #include "machine.h"
-#include "sys/clock.h"
-#include "sys/file.h"
-#include "sys/process.h"
+#include "sys/sys.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
-#include <signal.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 // ---- memory
 
 bool tracee_open(struct tracee *t, pid_t pid, struct err *err) {
 	*t = (struct tracee){.pid = pid};
 	t->memory = open(PROCESS_PATH(pid, "mem"), O_RDWR | O_CLOEXEC);
-	if (t->memory < 0) {
-		return err_system(err, errno, "cannot open the memory of process %d", (int)pid);
-	}
-	return true;
+	return t->memory >= 0 ||
+			err_system(err, errno, "cannot open the memory of process %d", (int)pid);
 }
 
 bool tracee_read(const struct tracee *t, uint64_t at, void *out, size_t bytes) {
@@ -37,11 +27,9 @@ bool tracee_read(const struct tracee *t, uint64_t at, void *out, size_t bytes) {
 bool tracee_write(const struct tracee *t, uint64_t at, const void *from, size_t bytes,
 		struct err *err) {
 	ssize_t n = pwrite(t->memory, from, bytes, (off_t)at);
-	if (n == (ssize_t)bytes) {
-		return true;
-	}
-	return err_system(err, n < 0 ? errno : EIO, "cannot write to the memory of process %d",
-			(int)t->pid);
+	return n == (ssize_t)bytes ||
+			err_system(err, n < 0 ? errno : EIO, "cannot write to the memory of process %d",
+					(int)t->pid);
 }
 
 // ---- a thread

@@ -19,10 +19,11 @@
  */
 
 #include "injector/injector.h"
-#include "wire/errand.h"
+#include "wire/resident.h"
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sys/ptrace.h>
 #include <sys/user.h>
 
 struct tracee_thread {
@@ -75,9 +76,9 @@ bool tracee_map(struct tracee *t, uint64_t bytes, int protection, int flags, uin
 		struct err *err);
 
 /**
- * Send the first stopped thread on an errand (wire/errand.h). `first`, which may be NULL, is called
- * before anything is written in the process; if it fails, that is a fault. False: it could not be
- * sent, or did not come back. The results of calls are in `errand`.
+ * Send the first stopped thread on an errand (wire/resident.h). `first`, which may be NULL, is
+ * called before anything is written in the process; if it fails, that is a fault. False: it could
+ * not be sent, or did not come back. The results of calls are in `errand`.
  */
 bool tracee_errand(struct tracee *t, const struct errand_call *first, struct errand *errand,
 		struct err *err);

@@ -80,7 +80,7 @@ void inject_leave_free(struct inject_frame *f);
 long inject_begin(struct resident *resident);
 
 /**
- * Where errands begin (wire/errand.h): at a system call, which is made with the registers as they
+ * Where errands begin (wire/resident.h): at a system call, which is made with the registers as they
  * are and makes the resident's memory writable. %rbx: the errand.
  */
 void inject_errand(void);

@@ -3,7 +3,7 @@
 #include "report/compare.h"
 
 #include "report/compare/parts.h"
-#include "report/text/columns.h"
+#include "report/text/page.h"
 
 enum { COLUMN = 14 };
 

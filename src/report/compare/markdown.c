@@ -5,7 +5,7 @@
  */
 #include "report/compare.h"
 #include "report/compare/parts.h"
-#include "report/text/columns.h"
+#include "report/text/page.h"
 
 static void put_code(struct buffer *out, struct slice text) {
 	buffer_u8(out, '`');

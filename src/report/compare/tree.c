@@ -5,10 +5,10 @@
  * than a hundredth of all change is summed up; for programs, all nodes are listed, parents first.
  */
 #include "base/json.h"
-#include "engine/facts_json.h"
+#include "engine/findings.h"
 #include "report/compare.h"
 #include "report/compare/parts.h"
-#include "report/text/columns.h"
+#include "report/text/page.h"
 
 enum { SMALLEST_SHARE = 100, INDENT = 2, DEEPEST = 200, INDENT_MAX = 60, COLUMN = 12 };
 

@@ -3,7 +3,7 @@
 #include "engine/breakdown.h"
 #include "engine/memory.h"
 #include "report/compare.h"
-#include "report/text/columns.h"
+#include "report/text/page.h"
 
 // What the numbers are, where they come from
 static const struct {

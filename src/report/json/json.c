@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Everything that a recording has, for programs. */
 #include "engine/breakdown.h"
-#include "engine/facts_json.h"
-#include "engine/quality.h"
+#include "engine/findings.h"
 #include "report/json/looks.h"
 #include "report/report.h"
 

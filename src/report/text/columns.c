@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Cuts, pads and wraps text by its columns. */
-#include "report/text/columns.h"
-
 #include "base/visible.h"
+#include "report/text/page.h"
 
 static bool is_continuation(uint8_t c) {
 	return (c & 0xc0) == 0x80;

@@ -5,7 +5,6 @@
  */
 #include "engine/memory.h"
 
-#include "report/text/page.h"
 #include "report/view/viewer.h"
 
 enum { ROWS = 11, MAKERS = 3, NAMED = 2, REMARK_PERCENT = 2, SHARE_COLUMN = 10 };

@@ -4,11 +4,10 @@
  * resident memory went, four tables, ways to go on, the six classic lines. Lines are counted as
  * they are written: the tables get what is left.
  */
+#include "engine/findings.h"
 #include "engine/memory.h"
-#include "engine/quality.h"
 #include "report/text/page.h"
 
-#include <ctype.h>
 #include <time.h>
 
 static struct slice text(const struct page *p, uint32_t id) {

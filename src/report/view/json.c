@@ -3,8 +3,8 @@
  * The views for programs. Trees are lists in pre-order whose items name their parents: nesting
  * would have no bound.
  */
-#include "engine/facts_json.h"
-#include "engine/timeline.h"
+#include "engine/breakdown.h"
+#include "engine/findings.h"
 #include "report/json/looks.h"
 #include "report/view/viewer.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The views that are flat lists, as text: functions, parts and the stacks of a site. */
 #include "engine/lens.h"
-#include "report/text/columns.h"
 #include "report/view/viewer.h"
 
 enum { ROWS = 30, STACKS = 10 };

@@ -2,7 +2,6 @@
 /*
  * The views that are trees, as text. What is below one part in a hundred is summed up in one line.
  */
-#include "report/text/columns.h"
 #include "report/view/viewer.h"
 
 enum { SMALLEST_SHARE = 100, INDENT = 2, DEEPEST = 200, INDENT_MAX = 60 };

@@ -2,10 +2,8 @@
 /* What all views have in common: rows of figures in front of names, and the engine's answers. */
 #include "report/view/viewer.h"
 
-#include "report/text/columns.h"
-
 enum { WIDTH_MIN = 60, WIDTH_MAX = 200 };
-enum { BYTES_COLUMN = 8, BLOCKS_COLUMN = 12 };
+enum { ROW_BYTES = 8, ROW_BLOCKS = 12 };
 
 static const bool has_tree[N_VIEWS] = {
 #define HAS_TREE(id, name, has_tree) [VIEW_##id] = has_tree,
@@ -63,9 +61,9 @@ static size_t share_width(const struct lens *l) {
 }
 
 void viewer_put_head(struct viewer *v, const char *what) {
-	put_right(v->out, "bytes", BYTES_COLUMN);
+	put_right(v->out, "bytes", ROW_BYTES);
 	buffer_printf(v->out, "  %% of %s", share_of(v->lens));
-	put_right(v->out, lens_metrics[v->lens->metric].unit, BLOCKS_COLUMN);
+	put_right(v->out, lens_metrics[v->lens->metric].unit, ROW_BLOCKS);
 	buffer_printf(v->out, "  %s\n", what);
 }
 
@@ -73,9 +71,9 @@ void viewer_put_costs(struct viewer *v, const struct lens_costs *c) {
 	uint64_t all = lens_weight(v->lens, &v->result.total);
 	double share = all ? 100.0 * (double)lens_weight(v->lens, c) / (double)all : 0;
 	const char *percent = FORMAT(16, "%.*f", share > 0 && share < 9.95 ? 1 : 0, share);
-	put_right(v->out, HUMAN_COMPACT(c->bytes), BYTES_COLUMN);
+	put_right(v->out, HUMAN_COMPACT(c->bytes), ROW_BYTES);
 	put_right(v->out, percent, share_width(v->lens));
-	put_right(v->out, HUMAN_COUNT(c->blocks), BLOCKS_COLUMN);
+	put_right(v->out, HUMAN_COUNT(c->blocks), ROW_BLOCKS);
 	buffer_text(v->out, "  ");
 }
 
@@ -91,7 +89,7 @@ typedef void put_cut(struct buffer *out, struct slice s, size_t width);
 
 /** What fits into the rest of the line. */
 static void put_rest(struct viewer *v, struct slice text, put_cut *put) {
-	size_t used = BYTES_COLUMN + share_width(v->lens) + BLOCKS_COLUMN + 2;
+	size_t used = ROW_BYTES + share_width(v->lens) + ROW_BLOCKS + 2;
 	put(v->out, text, v->width > used ? v->width - used : 0);
 	trim_spaces(v->out);
 }

@@ -4,6 +4,7 @@
 
 #include "engine/call_tree.h"
 #include "report/report.h"
+#include "report/text/page.h"
 
 struct viewer {
 	struct buffer *out;

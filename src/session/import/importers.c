@@ -3,7 +3,6 @@
 #include "formats/heaptrack.h"
 #include "session/import.h"
 #include "session/import/importer.h"
-#include "session/profile/profile.h"
 
 /** The file does not say what it counts: bytes at the peak are taken for it. */
 static bool decode_folded(struct profile *out, struct slice in, struct arena *arena,

@@ -11,12 +11,6 @@
 #include "sys/file.h"
 #include "trace/trace.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 static bool looks_like_recording(const char *file) {
 	struct slice name = slice_of_text(file);
 	return ends_with(name, ".zst") || ends_with(name, ".gz") || starts_with(name, "heaptrack.");

@@ -107,13 +107,10 @@ static bool add_folder_of(struct naming_rules *rules, const char *recording, str
  */
 static bool add_rules(struct naming_rules *rules, const char *recording, const char *const *folds,
 		uint32_t n_folds, struct arena *arena, struct buffer *complaints, struct err *err) {
-	for (uint32_t i = 0; i < n_folds; i++) {
-		if (!naming_rules_add(rules, NAMING_FOLD, slice_of_text(folds[i]), arena, err)) {
-			return false;
-		}
-	}
 	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-	return (!recording || add_folder_of(rules, recording, arena, complaints, err)) &&
+	return ALL(i, n_folds,
+				   naming_rules_add(rules, NAMING_FOLD, slice_of_text(folds[i]), arena, err)) &&
+			(!recording || add_folder_of(rules, recording, arena, complaints, err)) &&
 			(!config || !*config ||
 					add_file(rules, config, "heaptrackrc", NULL, arena, complaints, err)) &&
 			(!home || !*home ||

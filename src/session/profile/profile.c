@@ -12,12 +12,9 @@
  *   profile    main <- spike <- make_row (inlined) <- operator new
  *   recording  main <- [make_row, spike] <- operator new
  */
-#include "session/profile/profile.h"
-
 #include "elf/image.h"
+#include "session/import/importer.h"
 #include "sys/file.h"
-
-#include <elf.h>
 
 struct filling {
 	struct recording *out;

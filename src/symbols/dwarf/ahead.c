@@ -2,8 +2,6 @@
 /* Determines which units must be read: from address tables and unit headers, without elfutils. */
 #include "symbols/dwarf/unit.h"
 
-#include <dwarf.h>
-
 enum { WIDE_LENGTH = UINT32_MAX, RANGES_VERSION = 2, ADDRESS_BYTES = 8 };
 
 struct wanted {

@@ -2,8 +2,6 @@
 /* Names the functions that a walk found, with the lines of their calls. */
 #include "symbols/dwarf/unit.h"
 
-#include <dwarf.h>
-
 static bool is_c(int language) {
 	switch (language) {
 	case DW_LANG_C:

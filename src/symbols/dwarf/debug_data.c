@@ -14,8 +14,6 @@
  */
 #include "symbols/dwarf/unit.h"
 
-#include <dwarf.h>
-
 enum {
 	HANDLE_BYTES_MAX = 40 << 20,
 	UNITS_TO_RELAX = 64,
@@ -107,10 +105,8 @@ static bool add_unit(struct debug_data *d, Dwarf_Die *die) {
 	struct die_range r;
 	die_facts(&facts, die);
 	die_ranges_init(&ranges, &unit, die, &facts);
-	while (die_ranges_next(&ranges, &r)) {
-		if (!vec_add(&d->ranges, r)) {
-			return false;
-		}
+	if (!EVERY(die_ranges_next(&ranges, &r), vec_add(&d->ranges, r))) {
+		return false;
 	}
 	entry->n_ranges = d->ranges.n - entry->first_range;
 	return true;

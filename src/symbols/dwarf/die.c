@@ -2,8 +2,6 @@
 /* Reads the attributes of a debugging information entry in one pass. */
 #include "symbols/dwarf/unit.h"
 
-#include <dwarf.h>
-
 static int keep_attribute(Dwarf_Attribute *attribute, void *arg) {
 	struct die_facts *f = arg;
 	switch (dwarf_whatattr(attribute)) {

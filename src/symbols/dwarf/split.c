@@ -10,8 +10,6 @@
  */
 #include "symbols/dwarf/unit.h"
 
-#include <dwarf.h>
-
 static const char *const part_names[SPLIT_N_PARTS] = {
 		[SPLIT_INFO] = ".debug_info.dwo",
 		[SPLIT_ABBREV] = ".debug_abbrev.dwo",

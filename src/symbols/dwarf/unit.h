@@ -5,6 +5,7 @@
 #include "symbols/files/files.h"
 #include "symbols/names/names.h"
 
+#include <dwarf.h>
 #include <elfutils/libdw.h>
 
 // ---- which units must be read for some addresses

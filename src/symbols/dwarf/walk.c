@@ -15,8 +15,6 @@
  */
 #include "symbols/dwarf/unit.h"
 
-#include <dwarf.h>
-
 enum { DEPTH_MAX = 1000 }; // damaged data could nest without end
 
 bool walk_init(struct walk *w, const uint64_t *pcs, size_t n) {

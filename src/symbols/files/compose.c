@@ -2,7 +2,6 @@
 /* Lays out an ELF image in memory. */
 #include "symbols/files/files.h"
 
-#include <elf.h>
 #include <libdeflate.h>
 #include <zstd.h>
 

@@ -7,6 +7,41 @@
  */
 #include "symbols/files/files.h"
 
+#include <lzma.h>
+
+// ---- an xz file, unpacked into a buffer that doubles until it fits
+
+enum { UNPACKED_MAX = 64 << 20, MEMORY_MAX = 128 << 20 };
+
+/**
+ * Unpack an xz file, such as .gnu_debugdata is. `out` is the caller's to free.
+ * False: damaged, larger than a symbol table would be, or no memory.
+ */
+static bool xz_unpack(struct slice packed, struct slice *out) {
+	// The size is not known before: double until it fits
+	for (size_t room = 1 << 20; packed.size && room <= UNPACKED_MAX; room *= 2) {
+		uint8_t *data = malloc(room);
+		if (!data) {
+			return false;
+		}
+		uint64_t memory = MEMORY_MAX;
+		size_t from = 0, to = 0;
+		lzma_ret ret = lzma_stream_buffer_decode(&memory, 0, NULL, packed.data, &from, packed.size,
+				data, &to, room);
+		if (ret == LZMA_OK && to > 0) {
+			*out = slice_of(data, to);
+			return true;
+		}
+		free(data);
+		if (ret != LZMA_BUF_ERROR || from == packed.size) {
+			return false;
+		}
+	}
+	return false;
+}
+
+// ---- the places where the files of a module may be, tried one by one
+
 struct search {
 	struct mapped_file *out;
 	struct slice build_id;
@@ -46,12 +81,8 @@ static const char *const *list_or_empty(const char *const *list) {
 /** A name in each of some folders, or none; `fmt` is of a folder and the name. */
 static bool try_each(struct search *s, const char *const *folders, const char *fmt,
 		const char *name) {
-	for (const char *const *p = list_or_empty(folders); *p; p++) {
-		if (try_path(s, fmt, *p, name)) {
-			return true;
-		}
-	}
-	return false;
+	const char *const *p = list_or_empty(folders);
+	return SOME(*p, try_path(s, fmt, *p++, name));
 }
 
 /** Where the file system's root may be: the sysroot, then extra paths, then the real one. */
@@ -66,10 +97,8 @@ static bool find_image(struct search *s, const struct symbols_options *o,
 	if (m->fd >= 0 && mapped_file_open(s->out, m->fd, path, s->build_id, &s->err)) {
 		return true;
 	}
-	if (!*path) {
-		return false;
-	}
-	return try_each(s, o->extra_paths, "%s/%s", path_base_name(path)) || try_roots(s, o, path);
+	return *path &&
+			(try_each(s, o->extra_paths, "%s/%s", path_base_name(path)) || try_roots(s, o, path));
 }
 
 enum { BUILD_ID_BYTES_MAX = 64 };
@@ -131,13 +160,11 @@ static bool find_by_link(struct search *s, const struct symbols_options *o,
 	}
 	// Beside the file that was found, which is below the sysroot if the module was
 	struct slice here = folder_of(image->path);
-	if (try_link(s, crc, "%.*s/%s", SLICE_ARG(here), name) ||
-			try_link(s, crc, "%.*s/.debug/%s", SLICE_ARG(here), name)) {
-		return true;
-	}
-	return (o->sysroot &&
-				   try_link(s, crc, "%s/usr/lib/debug/%.*s/%s", o->sysroot, SLICE_ARG(folder),
-						   name)) ||
+	return try_link(s, crc, "%.*s/%s", SLICE_ARG(here), name) ||
+			try_link(s, crc, "%.*s/.debug/%s", SLICE_ARG(here), name) ||
+			(o->sysroot &&
+					try_link(s, crc, "%s/usr/lib/debug/%.*s/%s", o->sysroot, SLICE_ARG(folder),
+							name)) ||
 			try_link(s, crc, "/usr/lib/debug/%.*s/%s", SLICE_ARG(folder), name);
 }
 
@@ -241,12 +268,8 @@ bool module_files_open_package(struct mapped_file *out, const struct module_file
 		const struct symbols_options *options, const char *module_path) {
 	struct search s = {.out = out};
 	const char *const beside[] = {f->image.path, f->debug.path};
-	for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
-		if (beside[i] && try_path(&s, "%s.dwp", beside[i])) {
-			return true;
-		}
-	}
-	return try_each(&s, options->debug_paths, "%s/%s.dwp", path_base_name(module_path));
+	return ANY(i, sizeof beside / sizeof *beside, beside[i] && try_path(&s, "%s.dwp", beside[i])) ||
+			try_each(&s, options->debug_paths, "%s/%s.dwp", path_base_name(module_path));
 }
 
 void module_files_close(struct module_files *f) {

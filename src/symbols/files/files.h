@@ -73,12 +73,6 @@ void module_files_close(struct module_files *f);
 // ---- what the libraries behind it do; their files are the only ones that know them
 
 /**
- * Unpack an xz file, such as .gnu_debugdata is. `out` is the caller's to free.
- * False: damaged, larger than a symbol table would be, or no memory.
- */
-bool xz_unpack(struct slice packed, struct slice *out);
-
-/**
  * Fetch the debug file of a build-id through libdebuginfod, which heeds DEBUGINFOD_URLS: when the
  * user wants it.
  */

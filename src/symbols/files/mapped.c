@@ -12,16 +12,10 @@
  * first (release in add, acquire in the handler).
  */
 #include "symbols/files/files.h"
-#include "sys/file.h"
+#include "sys/sys.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
 
 // ---- files that shrink
@@ -37,14 +31,9 @@ static struct sigaction before;
 static uintptr_t page_bytes;
 
 static bool is_guarded(uintptr_t address) {
-	for (size_t i = 0; i < RANGES_MAX; i++) {
-		uintptr_t end = atomic_load_explicit(&ranges[i].end, memory_order_acquire);
-		if (address < end &&
-				address >= atomic_load_explicit(&ranges[i].start, memory_order_relaxed)) {
-			return true;
-		}
-	}
-	return false;
+	return ANY(i, RANGES_MAX,
+			address < atomic_load_explicit(&ranges[i].end, memory_order_acquire) &&
+					address >= atomic_load_explicit(&ranges[i].start, memory_order_relaxed));
 }
 
 static void on_sigbus(int signal, siginfo_t *info, void *context) {

@@ -9,7 +9,6 @@
 #include "symbols/files/files.h"
 #include "sys/pages.h"
 
-#include <elf.h>
 #include <zlib.h>
 
 enum {

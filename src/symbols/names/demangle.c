@@ -7,7 +7,6 @@
  */
 #include "symbols/names/names.h"
 
-#include <ctype.h>
 #include <libiberty/demangle.h>
 
 // Longer ones are shown as they are: translating may take time and memory out of proportion

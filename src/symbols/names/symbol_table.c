@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Sorts functions by address, and chooses among those at the same one. */
-#include "base/sorted.h"
+#include "base/vec.h"
 #include "symbols/names/names.h"
-
-#include <elf.h>
 
 static bool is_function(const struct elf_symbol *s) {
 	return s->type == STT_FUNC || s->type == STT_GNU_IFUNC ||

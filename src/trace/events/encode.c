@@ -37,10 +37,8 @@ static void put_age(struct events_encoder *e, uint64_t age) {
 static bool begin_block(struct events_encoder *e) {
 	// At most two numbers of ten bytes per event and column, and the last run
 	enum { ROOM = (EVENTS_PER_BLOCK + 1) * 2 * 10 };
-	for (size_t i = 1; i <= N_EVENTS_COLUMNS; i++) {
-		if (!buffer_room(&e->columns[i], ROOM)) {
-			return false;
-		}
+	if (!ALL(i, N_EVENTS_COLUMNS, buffer_room(&e->columns[i + 1], ROOM))) {
+		return false;
 	}
 	e->start = (struct start_row){e->allocations, e->time_ns};
 	return true;

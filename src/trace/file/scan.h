@@ -102,13 +102,6 @@ void frame_put_slot(uint8_t out[FRAME_SLOT_BYTES], const struct frame_slot *slot
  */
 void frame_put_note(uint8_t out[FRAME_NOTE_BYTES]);
 
-/** False: too short, or not ours at all. `is_whole`: the checksum agrees. */
-bool frame_get_head(struct frame_head *out, bool *is_whole, struct slice payload);
-
-/** False: too short, or the checksum does not agree. */
-bool frame_get_block(struct frame_block *out, struct slice payload);
-bool frame_get_slot(struct frame_slot *out, struct slice payload);
-
 // ---- zstd frames, one at a time, with content size and checksum
 
 enum {

@@ -71,12 +71,8 @@ static bool grow_tail(struct space *s, uint64_t bytes, struct err *err) {
 
 // Where `bytes` go: a hole or the tail
 static struct place *find_room(struct space *s, uint64_t bytes, bool in_hole, struct err *err) {
-	for (size_t i = 0; in_hole && i < s->holes.n; i++) {
-		if (s->holes.items[i].bytes >= bytes) {
-			return &s->holes.items[i];
-		}
-	}
-	return grow_tail(s, bytes, err) ? &s->tail : NULL;
+	struct place *hole = in_hole ? FIND_IN(h, s->holes, h->bytes >= bytes) : NULL;
+	return hole ? hole : grow_tail(s, bytes, err) ? &s->tail : NULL;
 }
 
 static void take(struct space *s, struct place *room, uint64_t bytes) {

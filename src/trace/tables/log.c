@@ -233,8 +233,6 @@ bool log_decode(struct log_reader *l, struct slice payload, struct err *err) {
 }
 
 bool log_reader_is_done(const struct log_reader *l, struct err *err) {
-	if (memcmp(&l->have, &l->want, sizeof l->have) != 0) {
-		return err_set(err, ERR_FORMAT, "the log holds less than the state needs");
-	}
-	return true;
+	return memcmp(&l->have, &l->want, sizeof l->have) == 0 ||
+			err_set(err, ERR_FORMAT, "the log holds less than the state needs");
 }

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* base/large_pages, base/parallel and sys/pages, where there are neither pages nor threads. */
-#include "base/attr.h"
-#include "base/large_pages.h"
+#include "base/arena.h"
 #include "base/parallel.h"
 #include "sys/pages.h"
-
-#include <stdint.h>
-#include <string.h>
 
 ATTR_STAND_INS
 

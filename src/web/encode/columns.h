@@ -54,9 +54,6 @@ bool columns_sizes(struct columns *c, struct buffer *out);
 void columns_handovers(const struct columns *c, struct buffer *out);
 bool columns_samples(const struct columns *c, struct buffer *out);
 
-/** The table of lines of source around the sites that cost most. False: no memory. */
-bool sources_write(const struct columns *c, struct buffer *out);
-
 /** What the page says besides its tables, as one JSON object. False: `err` says why. */
 bool facts_write(struct buffer *out, const struct columns *c, struct err *err);
 

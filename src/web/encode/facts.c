@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* Program, totals, findings and metrics as one JSON object. */
-#include "engine/facts_json.h"
+#include "engine/findings.h"
 #include "engine/memory.h"
 #include "engine/metrics.h"
-#include "engine/quality.h"
 #include "web/encode/columns.h"
 
 struct facts {

@@ -10,8 +10,6 @@
  */
 #include "elf/arch/code.h"
 
-#include <elf.h>
-
 const uint16_t elf_machine = EM_X86_64;
 
 static void step(struct slice *code, size_t n) {

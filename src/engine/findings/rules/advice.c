@@ -50,12 +50,7 @@ static bool only_forwards(struct finder *f, uint32_t stack) {
 	uint32_t node = f->r->stacks.items[stack].node;
 	const struct name *site = names_site(f->names, node), *frame;
 	struct stack_walk w = stack_walk_init(f->r, f->names, node);
-	while ((frame = stack_walk_next(&w)) && frame != site) {
-		if (!frame->is_wrapper) {
-			return false;
-		}
-	}
-	return true;
+	return EVERY((frame = stack_walk_next(&w)) && frame != site, frame->is_wrapper);
 }
 
 static uint32_t count_callers(struct finder *f, const struct place *p) {

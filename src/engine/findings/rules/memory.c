@@ -5,8 +5,8 @@
  */
 #include "engine/memory.h"
 
+#include "engine/findings.h"
 #include "engine/findings/parts.h"
-#include "engine/quality.h"
 
 enum { LARGE_BYTES = 8000000, MAPPED_BYTES = 4000000, UNTOUCHED_BYTES = 1000000 };
 enum { PINNED_BYTES = 4000000, FEW = 4 }; // free bytes on pages, times what the blocks there hold

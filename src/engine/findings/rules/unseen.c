@@ -3,8 +3,8 @@
  * Says what no table of sites shows. Blocks that change threads, memory that is not in the heap,
  * other processes, and that nothing is wrong.
  */
+#include "engine/findings.h"
 #include "engine/findings/parts.h"
-#include "engine/quality.h"
 
 /** The one site that allocated nine tenths of what was handed over, and no more; NULL: unsure. */
 static const struct place *place_handed_over(const struct finder *f, const struct rec_handover *h) {

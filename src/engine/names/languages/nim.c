@@ -7,8 +7,6 @@
  */
 #include "engine/names/parts.h"
 
-#include <ctype.h>
-
 bool names_nim_is_program(const struct recording *r) {
 	// NimMain, or what is left of it where it was inlined
 	return FIND_IN(f, r->frames, starts_with(r->strings.items[f->function], "NimMain")) != NULL;

@@ -7,7 +7,7 @@
  */
 
 #include "base/base.h"
-#include "wire/errand.h"
+#include "wire/resident.h"
 
 #include <errno.h>
 #include <sys/ptrace.h>
