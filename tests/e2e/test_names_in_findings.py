@@ -393,6 +393,32 @@ def test_whoever_has_the_peak_by_little_is_not_named_for_what_others_do_too(tool
     assert peak["function"] == named, peak
 
 
+# The largest holds its block for a moment; what lived before its rise is gone by then
+GONE_BEFORE = """
+#include <stdlib.h>
+#include <time.h>
+#define PAUSE nanosleep(&(struct timespec){0, 30000000}, NULL)
+__attribute__((noinline)) void spike(void) { void *volatile p = malloc(9000000); PAUSE; free(p); }
+int main(void) {
+	void *volatile rest = malloc(1000000), *volatile before = malloc(7000000);
+	PAUSE;
+	free(before);
+	spike();
+	PAUSE;
+	PAUSE;
+	PAUSE;
+	free(rest);
+	return 0;
+}
+"""
+
+
+def test_what_a_peak_is_on_top_of_lives_at_the_peak(tools, tmp_path):
+    peak = finding(tools.record(build(tmp_path, GONE_BEFORE)), "peak")
+    assert peak["function"] == "spike" and "on top of 1.0 MB" in peak["text"], peak
+    assert peak["numbers"]["bytes"] + peak["numbers"]["base_bytes"] == peak["numbers"]["peak_bytes"], peak
+
+
 def functions_at(program, text):
     """Addresses of a stripped program in a sentence, as functions of the same program with names."""
     return re.sub(r"prog\+(0x[0-9a-f]+)", lambda m: subprocess.run(

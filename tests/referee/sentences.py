@@ -247,7 +247,7 @@ class Sentence:
                 if curve[i] > at // 2 or curve[low] <= at // 20:
                     break
                 low = i if curve[i] < curve[low] else low
-            base = r.at_points(r.all)[low] - curve[low] if low < first else 0
+            base = r.peak - at
             before = curve[low] if low < first and curve[low] > at // 20 else 0
             self.number("before_bytes", before)
             for name, value in (("before", before), ("base", base)):

@@ -88,11 +88,11 @@ static void explains_the_peak(void **state) {
 	assert_ptr_equal(peak, &all.items[0]);
 	assert_string_equal(peak->text,
 			"make_row() app.cpp:12 <- spike() holds 16.0 MB (99 % of the peak); it lasted 100 ms, on "
-			"top of 49.6 kB; without it the largest heap is 101.1 kB at 995 ms.");
+			"top of 50.6 kB; without it the largest heap is 101.1 kB at 995 ms.");
 	assert_string_equal(peak->lens, "m=peak&focus=make_row(int)");
 	assert_string_equal(peak->place, "app.cpp:12");
 	assert_int_equal(finding_number(peak, "bytes"), 16000000);
-	assert_int_equal(finding_number(peak, "base_bytes"), 49 * 1010 + 100);
+	assert_int_equal(finding_number(peak, "base_bytes"), 50 * 1010 + 100);
 	assert_int_equal(finding_number(peak, "without_bytes"), 101100);
 }
 

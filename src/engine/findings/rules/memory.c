@@ -186,7 +186,10 @@ void find_mapped(struct finder *f) {
 		buffer_printf(&text, "; %s", own);
 	}
 	put_numbers(out, &m, top->bytes);
-	finder_say(f, out, &text, FINDING_EXPLAINS, millionths(top->bytes, own_rss(&m)));
+	// Who looks at a heap of kilobytes beside it looks at the wrong place
+	bool is_most = top->bytes / 10 > f->r->summary.peak_bytes;
+	finder_say(f, out, &text, is_most ? FINDING_WORTH_IT : FINDING_EXPLAINS,
+			millionths(top->bytes, own_rss(&m)));
 }
 
 /** What a maker has mapped at a look that is in memory. */

@@ -72,7 +72,7 @@ static void put_what_if(struct finder *f, struct buffer *text, struct finding *o
 	finding_put(out, "without_ns", when);
 }
 
-/** How long it lasted and what was there before; nothing if it was there most of the time. */
+/** How long it lasted and what else was live; nothing if it was there most of the time. */
 static bool put_spike(struct finder *f, struct buffer *text, struct finding *out,
 		const uint64_t *curve) {
 	const struct recording *r = f->r;
@@ -94,7 +94,7 @@ static bool put_spike(struct finder *f, struct buffer *text, struct finding *out
 			break;
 		}
 	}
-	uint64_t base = before < s.first ? r->edges.items[before].bytes - curve[before] : 0;
+	uint64_t base = r->edges.items[at].bytes - curve[at];
 	uint64_t held = before < s.first && curve[before] > curve[at] / 20 ? curve[before] : 0;
 	buffer_printf(text, "; it lasted %s", HUMAN_SPAN(s.ns));
 	if (held > 0) {
