@@ -393,6 +393,41 @@ def test_whoever_has_the_peak_by_little_is_not_named_for_what_others_do_too(tool
     assert peak["function"] == named, peak
 
 
+# One thread frees what another allocates in the same stack: it grew by nothing, main by its block
+IN_BOTH = """
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+#define PAUSE(ms) nanosleep(&(struct timespec){0, ms * 1000000}, NULL)
+static const volatile int times[2][3] = {{0, 250, 150}, {230, 170, 0}};
+static void *work(void *is_late) {
+	const volatile int *ms = times[is_late != NULL];
+	PAUSE(ms[0]);
+	void *volatile p = malloc(50000);
+	PAUSE(ms[1]);
+	free(p);
+	PAUSE(ms[2]);
+	return NULL;
+}
+int main(void) {
+	pthread_t early, late;
+	pthread_create(&early, NULL, work, NULL);
+	pthread_create(&late, NULL, work, &late);
+	PAUSE(270);
+	void *volatile own = malloc(40000);
+	pthread_join(early, NULL);
+	pthread_join(late, NULL);
+	return own == NULL;
+}
+"""
+
+
+def test_a_stack_of_two_threads_grew_by_the_sum_of_both(tools, tmp_path):
+    found = finding(tools.record(build(tmp_path, IN_BOTH, "-s", "-pthread")), "no-growth")
+    assert found["function"] == "prog, no symbols" and found["numbers"]["grown_bytes"] == 40000, found
+    assert re.search(r"no symbols \(100 % at prog\+0x\w+\) grew most", found["text"]), found
+
+
 # The largest holds its block for a moment; what lived before its rise is gone by then
 GONE_BEFORE = """
 #include <stdlib.h>

@@ -76,7 +76,7 @@ FORMS = {
                r"instead: --fold '.+'\.",
     "all-freed": rf"(?P<what>nothing was left allocated|nothing allocated since the attach was left)(?: except (?P<bytes>{BYTES}) of the runtime itself, in (?P<n>{COUNT}) "
                  r"blocks?)?\.",
-    "no-growth": rf"from (?P<from>{TIME}) to (?P<to>{TIME}) (?:nothing grew|"
+    "no-growth": rf"from (?P<from>{TIME}) to (?P<to>{TIME}) (?:nothing (?:that was recorded )?grew|"
                  rf"the heap (?:as a whole did not grow|grew by (?P<bound>at most )?(?P<heap>{BYTES}) \((?P<share>{PERCENT}) of the peak\))"
                  rf"(?:; (?P<who>.+?) grew most, by (?P<much>{BYTES})(?P<again>, to what it held before)?"
                  rf"(?:, and held (?P<at_end>nothing|{BYTES}) at the end)?)?{OLD_FREED})\.",
@@ -578,7 +578,7 @@ class Sentence:
             self.wrong("did the heap grow?", grown)
         self.text("heap", in_bytes(grown))
         self.text("share", in_percent(grown, self.recorded.peak))
-        self.judge_old_freed("nothing grew" not in self.finding["text"])
+        self.judge_old_freed(not re.search("nothing (that was recorded )?grew", self.finding["text"]))
 
     def judge_site_that_grew(self, stacks, halfway, near_end):
         """If that was much, whether it had held as much before, and what was left of it."""

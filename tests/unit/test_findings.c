@@ -71,6 +71,16 @@ static struct findings make(void) {
 	return out;
 }
 
+/** As if one had been seen that could not be hooked. */
+static struct findings make_without_an_allocator(void) {
+	static struct rec_allocator missed = {.why = 1};
+	r.allocators.items = &missed;
+	r.allocators.n = 1;
+	struct findings out = make();
+	r.allocators.n = 0;
+	return out;
+}
+
 static const struct finding *find(const struct findings *all, const char *id) {
 	for (uint32_t i = 0; i < all->n; i++) {
 		if (strcmp(all->items[i].id, id) == 0) {
@@ -242,8 +252,10 @@ static void says_that_all_was_freed(void **state) {
 	r.summary.live_bytes = 100, r.summary.live_blocks = 1;
 	fill_edges();
 	struct findings all = make();
+	struct findings unsure = make_without_an_allocator();
 	*leaky = before;
 	assert_null(find(&all, "never-freed"));
+	assert_null(find(&unsure, "all-freed"));
 	assert_string_equal(find(&all, "all-freed")->text,
 			"nothing was left allocated except 100 B of the runtime itself, in 1 block.");
 }
@@ -288,6 +300,7 @@ static void says_what_grew_most_where_nothing_grows(void **state) {
 	r.intervals.n = 1;
 	fill_edges();
 	struct findings none = make();
+	struct findings unsure = make_without_an_allocator();
 	*held = before[0], *leaky = before[1];
 	assert_string_equal(find(&some, "no-growth")->text,
 			"from 495 ms to 945 ms the heap grew by 5.0 kB (< 0.1 % of the peak); parse() app.cpp:33 "
@@ -295,6 +308,8 @@ static void says_what_grew_most_where_nothing_grows(void **state) {
 	assert_int_equal(finding_number(find(&some, "no-growth"), "heap_grown_bytes"), 5000);
 	assert_int_equal(finding_number(find(&some, "no-growth"), "grown_bytes"), 5000);
 	assert_string_equal(find(&none, "no-growth")->text, "from 495 ms to 945 ms nothing grew.");
+	assert_string_equal(find(&unsure, "no-growth")->text,
+			"from 495 ms to 945 ms nothing that was recorded grew.");
 }
 
 /** A program that has done its work and waits: its last edge is compared with its end. */

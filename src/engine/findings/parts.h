@@ -245,6 +245,11 @@ static inline bool finder_is_noise(const struct finder *f, uint32_t stack) {
 	return !keeper || keeper->is_runtime;
 }
 
+/** An allocator was seen that could not be hooked: what it did is in no number. */
+static inline bool finder_misses_allocator(const struct finder *f) {
+	return ANY(i, f->r->allocators.n, f->r->allocators.items[i].why);
+}
+
 struct slice short_name_of(struct finder *f, const struct name *name);
 
 /** What of a whole, in millionths. */

@@ -12,7 +12,7 @@ function hookedWords(allocators: Allocator[]): string {
 		return `${i ? count(n) : plural(n, 'function')} of ${baseName(a.module)}`;
 	});
 	const more = parts.length > MODULES ? [`${count(parts.length - MODULES)} more modules`] : [];
-	return [...parts.slice(0, MODULES), ...more].join(', ') || 'none';
+	return [...parts.slice(0, MODULES), ...more].join(', ') || 'the C library alone';
 }
 
 const MODULES = 4;

@@ -33,6 +33,11 @@ function lacks(p: Profile, bit: number): boolean {
 	return ((line?.value ?? 0) & bit) !== 0;
 }
 
+/** What an allocator did that could not be hooked is in no number. */
+function missesAllocator(p: Profile): boolean {
+	return p.facts.quality.some((q) => q.id === 'not-hooked');
+}
+
 /** Files of others tell what was temporary in their sense, not how long blocks lived. */
 function knowsLives(p: Profile): boolean {
 	return p.facts.program.source === 0 || p.facts.program.source === 1;
@@ -77,9 +82,11 @@ const CARDS: CardKind[] = [
 				: p.facts.summary.never_freed_bytes > p.facts.noise_bytes
 					? inNoFinding(p.facts)
 					: p.facts.summary.never_freed_bytes > 0
-						? `Nothing was left allocated except ${bytes(p.facts.noise_bytes)} ` +
-							`of the runtime.`
-						: 'Every block was freed.',
+						? `Nothing ${missesAllocator(p) ? 'that was recorded ' : ''}was left ` +
+							`allocated except ${bytes(p.facts.noise_bytes)} of the runtime.`
+						: missesAllocator(p)
+							? 'Every block that was recorded was freed.'
+							: 'Every block was freed.',
 	},
 	{
 		id: 'temporary',
@@ -177,7 +184,7 @@ export function Sentence({ text: given, name }: { text: string; name: string | n
 
 /** What a finding says: its first part stands out, what explains it below. */
 function Said({ finding }: { finding: Finding }) {
-	const at = finding.text.indexOf('; ');
+	const at = finding.text.search(/; (?![^()]*\))/); // not within parentheses
 	const [first, more] =
 		at < 0 ? [finding.text, ''] : [`${finding.text.slice(0, at)}.`, finding.text.slice(at + 2)];
 	return (

@@ -117,14 +117,27 @@ static bool held_before(struct finder *f, uint32_t place, const struct window *w
 	return most >= last;
 }
 
+/** Addresses are those of stacks that grew, in all of their threads together. */
+static void keep_what_grew(struct finder *f, int64_t *grown) {
+	const struct rec_stack *stacks = f->r->stacks.items;
+	int64_t *of_nodes = arena_new(&f->scratch, int64_t, f->r->nodes.n + 1ul);
+	f->failed |= !of_nodes;
+	for (uint32_t i = 0; of_nodes && i < f->r->stacks.n; i++) {
+		of_nodes[stacks[i].node] += grown[i];
+	}
+	for (uint32_t i = 0; of_nodes && i < f->r->stacks.n; i++) {
+		int64_t *of_node = &of_nodes[stacks[i].node];
+		grown[i] = *of_node > 0 ? *of_node : 0;
+		*of_node = 0;
+	}
+}
+
 /** "; parse() app.cpp:3 grew most, by 12.0 kB", and what it held at the end if that was much. */
 static void put_site(struct finder *f, struct buffer *text, const struct place *p,
 		const struct window *w, uint64_t bytes) {
 	buffer_text(text, "; ");
 	put_name(f, text, p->name);
-	for (uint32_t i = 0; i < f->r->stacks.n; i++) { // addresses are those of stacks that grew
-		w->grown[i] = w->grown[i] > 0 ? w->grown[i] : 0;
-	}
+	keep_what_grew(f, w->grown);
 	put_addresses(f, text, p, (const uint64_t *)w->grown, "");
 	buffer_printf(text, " grew most, by %s", HUMAN_BYTES(bytes));
 	if (bytes >= f->r->summary.peak_bytes / 10) {
@@ -184,7 +197,8 @@ void find_no_growth(struct finder *f) {
 	if (bytes > 0) {
 		say_most(f, out, &text, &w, most < f->n_places ? &f->places[most] : NULL, bytes);
 	} else {
-		buffer_text(&text, " nothing grew");
+		buffer_text(&text,
+				finder_misses_allocator(f) ? " nothing that was recorded grew" : " nothing grew");
 	}
 	finding_put(out, "grown_bytes", bytes);
 	finding_put(out, "from_ns", from_ns);

@@ -180,7 +180,8 @@ void find_in_quality(struct finder *f) {
 void find_all_freed(struct finder *f) {
 	const struct findings *o = f->out;
 	if (f->r->summary.allocations == 0 || f->r->summary.live_bytes > o->noise_bytes ||
-			o->noise_bytes > f->r->summary.peak_bytes / 4 || !f->r->meta.is_complete) {
+			o->noise_bytes > f->r->summary.peak_bytes / 4 || !f->r->meta.is_complete ||
+			finder_misses_allocator(f)) {
 		return;
 	}
 	struct finding *out = finder_add(f);
