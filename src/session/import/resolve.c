@@ -38,9 +38,8 @@ static int compare_places(const void *a, const void *b, void *user) {
 	const struct recording *r = user;
 	const struct rec_location *x = &r->locations.items[*(const uint32_t *)a];
 	const struct rec_location *y = &r->locations.items[*(const uint32_t *)b];
-	int order = compare_u64(x->module, y->module);
-	order = order ? order : compare_u64(x->pc, y->pc);
-	return order ? order : x->is_exact - y->is_exact;
+	return compare_u64(x->module, y->module)
+			?: compare_u64(x->pc, y->pc) ?: x->is_exact - y->is_exact;
 }
 
 static const char *module_path(struct resolver *v, const struct rec_module *m) {

@@ -132,18 +132,12 @@ static uint32_t location_of(struct kde_import *k, uint64_t ip) {
 	uint32_t module = loaded_module(k, ip);
 	uint64_t pc = pc_of(k, ip);
 	uint64_t hash = hash_u64(pc + module * 0x9e3779b97f4a7c15u);
-	uint32_t found = INDEX_FIND(&k->location_index, hash, i,
-			k->locations.items[i].pc == pc && k->locations.items[i].module == module);
-	if (found != INDEX_NONE) {
-		return found;
-	}
-	if (!index_reserve(&k->location_index, 1) ||
-			!vec_add(&k->locations, (struct rec_location){.pc = pc, .module = module})) {
-		return 0;
-	}
-	uint32_t id = (uint32_t)k->locations.n - 1;
-	index_put(&k->location_index, hash, id);
-	return id;
+	uint32_t n = (uint32_t)k->locations.n;
+	uint32_t id = INDEX_FIND_OR_ADD(&k->location_index, hash, i,
+			k->locations.items[i].pc == pc && k->locations.items[i].module == module, n);
+	bool ok = id < n ||
+			(id == n && vec_add(&k->locations, (struct rec_location){.pc = pc, .module = module}));
+	return ok ? id : 0;
 }
 
 /** t: a place, called from the stack of an earlier trace. */
@@ -172,10 +166,7 @@ bool kde_code(struct kde_import *k, const struct heaptrack_record *r, struct err
 			k->frames.n * sizeof *k->frames.items + k->locations.n * sizeof *k->locations.items +
 			k->nodes.n * sizeof *k->nodes.items;
 	uint64_t most = k->out->arena.max_bytes;
-	if (ok && bytes + k->out->arena.bytes > most) {
-		ok = false;
-	}
-	return ok ||
+	return (ok && bytes + k->out->arena.bytes <= most) ||
 			err_set(err, ERR_LIMIT, "symbols and stacks need more than %llu MB of memory",
 					(unsigned long long)most / 1000000);
 }

@@ -99,17 +99,10 @@ static bool add_info(struct kde_import *k, const struct heaptrack_record *r, str
 		info.node = known_node(k, r->numbers[1]);
 	}
 	uint64_t hash = hash_u64(info.size ^ (uint64_t)info.node << 33);
-	uint32_t known = INDEX_FIND(&k->info_index, hash, i,
-			k->infos.items[i].size == info.size && k->infos.items[i].node == info.node);
-	info.same = known == INDEX_NONE ? info.same : known;
-	if (k->infos.n == UINT32_MAX || !vec_add(&k->infos, info) ||
-			!index_reserve(&k->info_index, 1)) {
-		return err_memory(err);
-	}
-	if (info.same == k->infos.n - 1) {
-		index_put(&k->info_index, hash, info.same);
-	}
-	return true;
+	info.same = INDEX_FIND_OR_ADD(&k->info_index, hash, i,
+			k->infos.items[i].size == info.size && k->infos.items[i].node == info.node, info.same);
+	return (k->infos.n < UINT32_MAX && info.same != INDEX_NONE && vec_add(&k->infos, info)) ||
+			err_memory(err);
 }
 
 /** Drop half of the samples, the smaller of each two. */
@@ -190,10 +183,6 @@ static bool on_address(struct kde_import *k, const struct heaptrack_event *e, st
 	return !e->is_free || add_event(k, TRACE_FREE, e->number, is_temporary && !k->is_raw, 0, err);
 }
 
-static ATTR_INLINE void fetch_info(const struct kde_import *k, uint64_t number) {
-	__builtin_prefetch(&k->infos.items[number < k->infos.n ? number : 0], 1);
-}
-
 /** Does the next event free what this one allocates? */
 static ATTR_INLINE bool is_blink(const struct heaptrack_event *e) {
 	return !e[0].is_free && e[1].is_free && e[0].number == e[1].number;
@@ -208,7 +197,8 @@ bool kde_events(struct kde_import *k, const struct heaptrack_event *events, size
 	for (size_t i = 0; ok && i < n; i++) {
 		uint64_t number = events[i].number;
 		if (i + KDE_AHEAD < n) {
-			fetch_info(k, events[i + KDE_AHEAD].number);
+			uint64_t soon = events[i + KDE_AHEAD].number;
+			__builtin_prefetch(&k->infos.items[soon < k->infos.n ? soon : 0], 1);
 		}
 		if (by_address) {
 			ok = on_address(k, &events[i], err);

@@ -214,11 +214,11 @@ static int open_input(struct err *err) {
 	return fd;
 }
 
-const char *spool_stdin(struct err *err) {
+char *spool_stdin(struct err *err) {
 	static char path[32]; // there is one standard input, and it can be read once
 	int fd = *path ? -1 : open_input(err);
 	if (fd >= 0) {
 		(void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
 	}
-	return *path ? path : NULL;
+	return *path ? strdup(path) ?: err_memory_null(err) : NULL;
 }

@@ -14,6 +14,6 @@ char *find_recording(const char *name, struct err *err);
 /**
  * A path from which all of standard input can be read repeatedly: the redirected file itself, or an
  * unnamed file in $TMPDIR that disappears with the process. The first call waits for the input; all
- * calls return the same path. NULL: `err` says why.
+ * calls give the same path (malloc'ed, the caller frees it). NULL: `err` says why.
  */
-const char *spool_stdin(struct err *err);
+char *spool_stdin(struct err *err);

@@ -71,7 +71,7 @@ static bool read_recording(struct session *s, const struct import_options *optio
 /** What is wrong with a file, or with a line of it, is a complaint: the rest holds. */
 static bool add_file(struct naming_rules *rules, const char *folder, const char *name,
 		const char *beside, struct arena *arena, struct buffer *complaints, struct err *err) {
-	char *path;
+	FREED char *path = NULL;
 	if (asprintf(&path, "%s/%s", folder, name) < 0) {
 		return err_memory(err);
 	}
@@ -84,7 +84,6 @@ static bool add_file(struct naming_rules *rules, const char *folder, const char 
 	} else {
 		ok = naming_rules_parse(rules, buffer_view(&text), path, arena, complaints, err);
 	}
-	free(path);
 	return ok;
 }
 
@@ -156,14 +155,6 @@ static bool prepare(struct session *s, const struct session_options *options, st
 static const struct session_options defaults;
 static const struct session_options shown = {.is_shown = true};
 
-static char *copy_of(const char *path, struct err *err) {
-	char *copy = path ? strdup(path) : NULL;
-	if (path && !copy) {
-		(void)err_memory(err);
-	}
-	return copy;
-}
-
 const char *session_title(const struct session *s) {
 	return s->is_stdin ? "standard input" : s->path;
 }
@@ -172,7 +163,7 @@ bool session_open_with(struct session *s, const char *name, const struct session
 		struct err *err) {
 	options = options ? options : &defaults;
 	*s = (struct session){.file.fd = -1, .is_stdin = strcmp(name, "-") == 0};
-	s->path = s->is_stdin ? copy_of(spool_stdin(err), err) : find_recording(name, err);
+	s->path = s->is_stdin ? spool_stdin(err) : find_recording(name, err);
 	if (!s->path) {
 		return false;
 	}

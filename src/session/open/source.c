@@ -5,10 +5,7 @@
 enum { SOURCE_BYTES_MAX = 4 << 20 };
 
 static bool is_named_by_a_frame(const struct recording *r, uint32_t file) {
-	if (file == 0 || file >= r->strings.n) {
-		return false;
-	}
-	return ANY(i, r->frames.n, r->frames.items[i].file == file);
+	return file != 0 && file < r->strings.n && ANY(i, r->frames.n, r->frames.items[i].file == file);
 }
 
 static bool read_all(const struct file_reader *f, struct buffer *out, struct err *err) {
@@ -60,9 +57,8 @@ bool source_read(const struct recording *r, uint32_t file, const char *root, str
 	if (!path) {
 		return err_memory(err);
 	}
-	bool ok = (root && read_below(root, path, out)) ||
+	return (root && read_below(root, path, out)) ||
 			(path[0] == '/' ? read_path(path, out, err)
 							: err_set(err, ERR_NOT_FOUND,
 									  "%s: relative path; use --source-root DIR", path));
-	return ok;
 }

@@ -229,11 +229,6 @@ static void complete_stack(const struct profile *p, struct rec_stack *t) {
 	t->usual_size = mean < UINT32_MAX ? (uint32_t)mean : UINT32_MAX;
 }
 
-static void add_to_summary(struct rec_summary *s, const struct rec_stack *t) {
-	ADD_FIELDS(s, t, allocations, allocated_bytes, temporary, peak_blocks, peak_bytes, live_blocks,
-			live_bytes);
-}
-
 static bool fill_stacks(struct filling *k) {
 	struct recording *r = k->out;
 	r->stacks.items = arena_new(&r->arena, struct rec_stack, k->p->samples.n + 1ul);
@@ -247,8 +242,10 @@ static bool fill_stacks(struct filling *k) {
 		}
 	}
 	for (uint32_t i = 0; i < r->stacks.n; i++) {
-		complete_stack(k->p, &r->stacks.items[i]);
-		add_to_summary(&r->summary, &r->stacks.items[i]);
+		struct rec_stack *t = &r->stacks.items[i];
+		complete_stack(k->p, t);
+		ADD_FIELDS(&r->summary, t, allocations, allocated_bytes, temporary, peak_blocks, peak_bytes,
+				live_blocks, live_bytes);
 	}
 	r->summary.frees = r->summary.allocations - r->summary.live_blocks;
 	r->summary.peak_time_ns = k->p->peak_time_ns;

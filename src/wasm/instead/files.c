@@ -18,7 +18,7 @@ char *find_recording(const char *name, struct err *err) {
 	return copy;
 }
 
-const char *spool_stdin(struct err *err) {
+char *spool_stdin(struct err *err) {
 	(void)err_set(err, ERR_UNSUPPORTED, "a page has no standard input");
 	return NULL;
 }
