@@ -30,6 +30,9 @@ struct diff_costs {
  */
 struct slice diff_match(struct slice name);
 
+/** The same of a function. One without a name, at other addresses there, is known by its module. */
+struct slice diff_label(const struct name *name);
+
 /** What a side costs by this metric instead of its lens's; *lens: with it. False: no memory. */
 bool diff_apply(const struct diff_input *in, enum lens_metric metric, struct arena *arena,
 		struct lens *lens, struct lens_result *out, struct err *err);

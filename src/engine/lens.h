@@ -107,6 +107,11 @@ struct lens_costs {
 	uint64_t temporary;                    // of these
 };
 
+/** Is there any block or allocation among them? */
+static inline bool lens_costs_any(const struct lens_costs *c) {
+	return c->blocks || c->allocations;
+}
+
 static inline void lens_costs_add(struct lens_costs *to, const struct lens_costs *c) {
 	ADD_FIELDS(to, c, bytes, blocks, allocations, allocated_bytes, temporary);
 }
@@ -148,6 +153,10 @@ struct lens_result {
 	uint64_t moment_ns;        // of LENS_PEAK: when; else the end of the range
 	uint8_t *is_left_out;      // per stack: by texts, focus or threads; NULL: none is
 };
+
+static inline bool lens_leaves_out(const struct lens_result *result, uint32_t stack) {
+	return result->is_left_out && result->is_left_out[stack];
+}
 
 /** Costs of every stack under the lens: one scan over the intervals. False: no memory. */
 bool lens_apply(const struct lens *l, const struct recording *r, const struct names *n,

@@ -119,13 +119,9 @@ struct lens_costs lens_stack_costs(enum lens_metric metric, const struct rec_sta
 	};
 }
 
-static bool is_left_out(const struct lens_result *out, uint32_t stack) {
-	return out->is_left_out && out->is_left_out[stack];
-}
-
 static void whole_costs(const struct lens *l, const struct recording *r, struct lens_result *out) {
 	for (uint32_t i = 0; i < r->stacks.n; i++) {
-		if (!is_left_out(out, i)) {
+		if (!lens_leaves_out(out, i)) {
 			out->stacks[i] = lens_stack_costs(l->metric, &r->stacks.items[i]);
 			lens_costs_add(&out->total, &out->stacks[i]);
 		}
@@ -144,7 +140,7 @@ static void temporary_costs(const struct lens *l, const struct recording *r,
 	for (uint32_t i = 0; i < r->intervals.n; i++) {
 		const struct rec_interval v = recording_interval(r, i);
 		if (v.temporary && (int32_t)v.from > l->from && (int32_t)v.from <= l->to &&
-				!is_left_out(out, v.stack)) {
+				!lens_leaves_out(out, v.stack)) {
 			unsigned __int128 share = (unsigned __int128)v.bytes * v.temporary / v.count;
 			out->stacks[v.stack].bytes += (uint64_t)share;
 			out->total.bytes += (uint64_t)share;

@@ -209,9 +209,7 @@ static void match_locations(const struct pattern *p, uint32_t bit, const struct 
 		uint32_t count;
 		const struct name *frames = names_of(n, i, &count);
 		bool is_found = module_holds(p, frames[0].module, r->locations.items[i].module, found);
-		for (uint32_t k = 0; !is_found && k < count; k++) {
-			is_found = frame_holds(p, &frames[k], found);
-		}
+		is_found = is_found || ANY(k, count, frame_holds(p, &frames[k], found));
 		locations[i] |= is_found ? bit : 0;
 	}
 }
@@ -246,11 +244,9 @@ bool lens_is_named(struct slice function, struct slice name) {
 			memcmp(function.data, name.data, name.size) != 0) {
 		return false;
 	}
-	if (memchr(name.data, '(', name.size) || memchr(name.data, '<', name.size)) {
-		return function.size == name.size;
-	}
-	return function.size == name.size || function.data[name.size] == '(' ||
-			function.data[name.size] == '<';
+	bool is_all = memchr(name.data, '(', name.size) || memchr(name.data, '<', name.size);
+	return function.size == name.size ||
+			(!is_all && (function.data[name.size] == '(' || function.data[name.size] == '<'));
 }
 
 static bool is_one_of(struct slice function, const struct slice *names, uint32_t n) {

@@ -98,10 +98,6 @@ static bool make_masks(struct masks *out, const struct lens *l, const struct rec
 	return true;
 }
 
-static bool is_left_out(const struct lens_result *out, uint32_t stack) {
-	return out->is_left_out && out->is_left_out[stack];
-}
-
 /**
  * A scan in parts. The stacks of one are smaller than those of the next: no two add to the same
  * one.
@@ -212,7 +208,7 @@ static void scan_part(void *user, unsigned number) {
 		}
 		struct lens_costs c;
 		row = add_up_stack(s, row, part->end, &c);
-		if (!is_left_out(s->out, stack)) {
+		if (!lens_leaves_out(s->out, stack)) {
 			lens_costs_add(&s->out->stacks[stack], &c);
 			lens_costs_add(&total, &c);
 		}

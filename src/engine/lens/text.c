@@ -59,10 +59,9 @@ static bool read_choice(struct slice value, const char *const *names, unsigned n
 static bool read_time(struct reader *rd, struct slice value) {
 	static const char mark[] = "mark:";
 	struct slice text = value;
-	if (memmem(value.data, value.size, mark, sizeof mark - 1) && !decode(rd, value, &text)) {
-		return false;
-	}
-	return lens_time_parse(rd->lens, text, rd->recording, rd->err);
+	bool has_mark = memmem(value.data, value.size, mark, sizeof mark - 1);
+	return (!has_mark || decode(rd, value, &text)) &&
+			lens_time_parse(rd->lens, text, rd->recording, rd->err);
 }
 
 static bool read_text(struct reader *rd, struct slice value) {
@@ -112,14 +111,10 @@ static bool read_word(struct reader *rd, struct slice key, struct slice value) {
 	struct lens *l = rd->lens;
 	unsigned choice = 0;
 	if (slice_equal(key, slice_of_text("m"))) {
-		bool ok = read_choice(value, lens_metric_names, N_LENS_METRICS, &choice, rd->err);
-		l->metric = (enum lens_metric)choice;
-		return ok;
+		return read_choice(value, lens_metric_names, N_LENS_METRICS, &l->metric, rd->err);
 	}
 	if (slice_equal(key, slice_of_text("group"))) {
-		bool ok = read_choice(value, lens_group_names, N_LENS_GROUPS, &choice, rd->err);
-		l->group = (enum lens_group)choice;
-		return ok;
+		return read_choice(value, lens_group_names, N_LENS_GROUPS, &l->group, rd->err);
 	}
 	if (slice_equal(key, slice_of_text("fold"))) {
 		static const char *const answers[] = {"0", "1"};

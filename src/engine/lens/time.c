@@ -26,20 +26,13 @@ static int32_t mark_edge(const struct recording *r, uint64_t moment) {
 	return edge_after(r, moment) - 1;
 }
 
-static int32_t peak_edge(const struct recording *r) {
-	uint32_t best = 0;
-	for (uint32_t i = 1; i < r->edges.n; i++) {
-		best = r->edges.items[i].bytes > r->edges.items[best].bytes ? i : best;
-	}
-	return (int32_t)best;
-}
-
 /**
  * From the valley before the peak until what came with it is gone: lens.h says how they are found.
  */
 static void find_peak(struct lens *l, const struct recording *r) {
 	const struct rec_edge *e = r->edges.items;
-	int32_t peak = peak_edge(r);
+	const struct lens all = {.from = LENS_START, .to = (int32_t)r->edges.n};
+	int32_t peak = (int32_t)lens_largest_edge(&all, r);
 	int32_t valley = peak - 1;
 	while (valley >= 0 && e[valley].bytes > e[peak].bytes / 2) {
 		valley--;
@@ -183,12 +176,9 @@ static bool take_mark(struct slice *s, const struct recording *r, struct end *ou
 static bool take_end(struct slice *s, const struct recording *r, struct end *out) {
 	uint64_t nanos, minutes, hours;
 	*out = (struct end){0};
-	if (take_prefix(s, "start")) {
-		out->is_start = true;
-		return true;
-	}
-	if (take_prefix(s, "end")) {
-		out->is_end = true;
+	out->is_start = take_prefix(s, "start");
+	out->is_end = !out->is_start && take_prefix(s, "end");
+	if (out->is_start || out->is_end) {
 		return true;
 	}
 	if (take_prefix(s, "peak")) {

@@ -24,10 +24,6 @@ struct taker {
 	struct part rest;
 };
 
-static bool is_anything(const struct lens_costs *c) {
-	return c->blocks || c->allocations;
-}
-
 static void add_stack(const struct taker *t, struct part *part, uint32_t stack) {
 	const struct lens_costs *c = &t->result->stacks[stack];
 	if (part->n_stacks++ == 0 ||
@@ -39,45 +35,34 @@ static void add_stack(const struct taker *t, struct part *part, uint32_t stack) 
 
 // ---- by what a stack is: its site, its thread
 
-/** What stacks of one part share, as a number below `n`; n - 1 is "none of them". */
-struct sorting {
-	uint32_t *part_of; // per number: part + 1
-	uint32_t n;
-};
-
-/** The part. NULL: no memory. */
-static struct part *add_to_part(struct taker *t, struct sorting *s, uint32_t number, uint32_t stack,
+/** The part whose number + 1 is at `which`; 0: a fresh one. NULL: no memory. */
+static struct part *add_to_part(struct taker *t, uint32_t *which, uint32_t stack,
 		struct part fresh) {
-	if (!s->part_of[number]) {
-		struct part *part = vec_push(&t->parts);
-		if (!part) {
-			return NULL;
-		}
-		*part = fresh;
-		s->part_of[number] = (uint32_t)t->parts.n;
+	if (!*which && !vec_add(&t->parts, fresh)) {
+		return NULL;
 	}
-	struct part *part = &t->parts.items[s->part_of[number] - 1];
+	*which = *which ? *which : (uint32_t)t->parts.n;
+	struct part *part = &t->parts.items[*which - 1];
 	add_stack(t, part, stack);
 	return part;
 }
 
 static bool take_sites(struct taker *t) {
-	struct sorting s = {.n = names_n_functions(t->names) + 1};
-	s.part_of = calloc(s.n, sizeof *s.part_of);
-	bool ok = s.part_of != NULL;
+	uint32_t n_functions = names_n_functions(t->names);
+	FREED uint32_t *part_of = calloc(n_functions + 1ul, sizeof *part_of); // the last: of none
+	bool ok = part_of != NULL;
 	for (uint32_t i = 0; ok && i < t->recording->stacks.n; i++) {
-		if (!is_anything(&t->result->stacks[i])) {
+		if (!lens_costs_any(&t->result->stacks[i])) {
 			continue;
 		}
 		const struct name *name = lens_site(t->lens, t->names, t->recording->stacks.items[i].node);
-		uint32_t number = name ? name->function_id : s.n - 1;
+		uint32_t number = name ? name->function_id : n_functions;
 		struct part fresh = {
 				.name = name,
 				.label = name ? name->function : slice_of_text("(no stack)"),
 		};
-		ok = add_to_part(t, &s, number, i, fresh) != NULL;
+		ok = add_to_part(t, &part_of[number], i, fresh) != NULL;
 	}
-	free(s.part_of);
 	return ok;
 }
 
@@ -100,11 +85,11 @@ static struct part *part_of_type(struct taker *t, struct index *known, struct sl
 
 static bool take_types(struct taker *t) {
 	SCOPED(index) known = {0};
-	uint32_t *part_of = calloc(names_n_functions(t->names) + 1ul, sizeof *part_of); // part + 1
+	FREED uint32_t *part_of = calloc(names_n_functions(t->names) + 1ul, sizeof *part_of);
 	bool ok = part_of != NULL;
 	for (uint32_t i = 0; ok && i < t->recording->stacks.n; i++) {
 		struct slice type;
-		const struct name *f = is_anything(&t->result->stacks[i])
+		const struct name *f = lens_costs_any(&t->result->stacks[i])
 				? type_of_stack(t->recording, t->names, t->recording->stacks.items[i].node, &type)
 				: NULL;
 		if (f && !part_of[f->function_id]) {
@@ -112,25 +97,24 @@ static bool take_types(struct taker *t) {
 			ok = part != NULL;
 			part_of[f->function_id] = ok ? (uint32_t)(part - t->parts.items) + 1 : 0;
 		}
-		if (ok && is_anything(&t->result->stacks[i])) {
+		if (ok && lens_costs_any(&t->result->stacks[i])) {
 			add_stack(t, f ? &t->parts.items[part_of[f->function_id] - 1] : &t->rest, i);
 		}
 	}
 	t->rest.label = slice_of_text("(type not known)");
-	free(part_of);
 	return ok;
 }
 
 /** By name, as the lens knows them, or each apart. */
 static bool take_threads(struct taker *t) {
 	const struct recording *r = t->recording;
-	struct sorting s = {.n = t->by == BY_TID ? r->threads.n : r->strings.n};
-	s.part_of = calloc(s.n + 1ul, sizeof *s.part_of);
+	uint32_t n = t->by == BY_TID ? r->threads.n : r->strings.n;
+	FREED uint32_t *part_of = calloc(n + 1ul, sizeof *part_of);
 	FREED bool *is_counted = calloc(r->threads.n + 1ul, sizeof *is_counted);
-	bool ok = s.part_of && is_counted;
+	bool ok = part_of && is_counted;
 	for (uint32_t i = 0; ok && i < r->stacks.n; i++) {
 		uint32_t thread = r->stacks.items[i].thread;
-		if (!is_anything(&t->result->stacks[i])) {
+		if (!lens_costs_any(&t->result->stacks[i])) {
 			continue;
 		}
 		if (thread == 0) {
@@ -144,7 +128,7 @@ static bool take_threads(struct taker *t) {
 				.tid = t->by == BY_TID && !who->n_merged ? who->tid : 0,
 		};
 		uint32_t number = t->by == BY_TID ? thread : who->name;
-		struct part *part = add_to_part(t, &s, number, i, fresh);
+		struct part *part = add_to_part(t, &part_of[number], i, fresh);
 		ok = part != NULL;
 		if (ok && !is_counted[thread]) {
 			is_counted[thread] = true;
@@ -152,11 +136,17 @@ static bool take_threads(struct taker *t) {
 		}
 	}
 	t->rest.label = slice_of_text("(threads not told apart)");
-	free(s.part_of);
 	return ok;
 }
 
 // ---- by class: sizes and lifetimes
+
+/** A part of its own, with a copy of its label. False: no memory. */
+static bool add_class(struct taker *t, const char *label, struct part part) {
+	const char *copy = arena_text(t->arena, slice_of_text(label));
+	part.label = slice_of_text(copy ? copy : "");
+	return copy && vec_add(&t->parts, part);
+}
 
 enum { SIZE_CLASSES = 65 }; // 0, 1, 2 .. 3, 4 .. 7 ...
 
@@ -210,7 +200,7 @@ static bool take_sizes(struct taker *t) {
 		while (at < r->sizes.n && r->sizes.items[at].stack == i) {
 			at++;
 		}
-		if (is_anything(&t->result->stacks[i])) {
+		if (lens_costs_any(&t->result->stacks[i])) {
 			add_sizes(t, classes, i, r->sizes.items + first, at - first);
 		}
 	}
@@ -218,19 +208,10 @@ static bool take_sizes(struct taker *t) {
 	for (unsigned i = 0; ok && i < SIZE_CLASSES; i++) {
 		char text[2 * HUMAN_MAX + 8];
 		uint64_t least = i ? (uint64_t)1 << (i - 1) : 0;
-		if (!is_anything(&classes[i].costs)) {
-			continue;
-		}
+		classes[i].least = least;
 		(void)snprintf(text, sizeof text, i < 2 ? "%s" : "%s to %s", HUMAN_BYTES(least),
 				HUMAN_BYTES(least * 2 - 1));
-		struct part *part = vec_push(&t->parts);
-		const char *label = arena_text(t->arena, slice_of_text(text));
-		ok = part && label;
-		if (ok) {
-			*part = classes[i];
-			part->label = slice_of_text(label);
-			part->least = least;
-		}
+		ok = !lens_costs_any(&classes[i].costs) || add_class(t, text, classes[i]);
 	}
 	t->rest.label = slice_of_text("(sizes not told apart)");
 	return ok;
@@ -259,7 +240,7 @@ static bool take_lifetimes(struct taker *t) {
 	bool is_counted = lens_metrics[t->lens->metric].rule == METRIC_MADE;
 	t->rest.costs = t->result->total;
 	for (uint32_t i = 0; i < r->lifetimes.n && !t->lens->has_range; i++) {
-		for (int k = 0; k < REC_LIFETIMES && is_anything(&t->result->stacks[i]); k++) {
+		for (int k = 0; k < REC_LIFETIMES && lens_costs_any(&t->result->stacks[i]); k++) {
 			blocks[k] += r->lifetimes.items[i].blocks[k];
 		}
 	}
@@ -269,15 +250,14 @@ static bool take_lifetimes(struct taker *t) {
 			continue;
 		}
 		put_life(text, sizeof text, k);
-		struct part *part = vec_push(&t->parts);
-		const char *label = arena_text(t->arena, slice_of_text(text));
-		if (!part || !label) {
+		struct part part = {
+				.least = lifetime_least_ns(k),
+				.costs = {.allocations = blocks[k], .blocks = is_counted ? blocks[k] : 0},
+		};
+		if (!add_class(t, text, part)) {
 			return false;
 		}
-		*part = (struct part){.label = slice_of_text(label), .least = lifetime_least_ns(k)};
-		part->costs.allocations = blocks[k];
-		part->costs.blocks = is_counted ? blocks[k] : 0;
-		t->rest.costs = lens_costs_between(&part->costs, &t->rest.costs);
+		t->rest.costs = lens_costs_between(&part.costs, &t->rest.costs);
 	}
 	t->rest.label = slice_of_text("(never freed, or lifetimes not told apart)");
 	return true;
@@ -293,10 +273,6 @@ static int heaviest_first(const void *a, const void *b, void *user) {
 
 bool breakdown_is_ranked(enum breakdown_by by) {
 	return by == BY_SITE || by == BY_TYPE || by == BY_THREAD || by == BY_TID;
-}
-
-static bool is_rest_needed(const struct lens_costs *c) {
-	return c->bytes || c->blocks || c->allocations || c->allocated_bytes || c->temporary;
 }
 
 static bool take(struct taker *t) {
@@ -321,15 +297,12 @@ bool breakdown_make(enum breakdown_by by, const struct lens *l, const struct rec
 		struct lens lens = *l;
 		qsort_r(t.parts.items, t.parts.n, sizeof *t.parts.items, heaviest_first, &lens);
 	}
-	*out = (struct breakdown){.parts = ok ? arena_new(arena, struct part, t.parts.n + 1) : NULL};
-	if (out->parts) {
-		for (size_t i = 0; i < t.parts.n; i++) {
-			out->parts[out->n++] = t.parts.items[i];
-		}
-		if (is_rest_needed(&t.rest.costs)) {
-			out->parts[out->n++] = t.rest;
-		}
+	const struct lens_costs *c = &t.rest.costs;
+	if (c->bytes || c->blocks || c->allocations || c->allocated_bytes || c->temporary) {
+		ok = ok && vec_add(&t.parts, t.rest);
 	}
+	*out = (struct breakdown){.n = (uint32_t)t.parts.n};
+	out->parts = ok ? arena_copy(arena, t.parts.items, t.parts.n, sizeof *t.parts.items) : NULL;
 	vec_finish(&t.parts);
 	return out->parts || err_memory(err);
 }

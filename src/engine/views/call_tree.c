@@ -9,7 +9,7 @@
 
 #include "base/parallel.h"
 
-enum { NODE_NONE = UINT32_MAX };
+enum { NODE_NONE = INDEX_NONE };
 
 /** A tree under construction: nodes as they come, children as lists. */
 struct maker {
@@ -32,21 +32,11 @@ struct end {
 /** NODE_NONE: no memory. */
 static uint32_t child_of(struct maker *m, uint32_t parent, uint32_t key, const struct name *name) {
 	uint64_t hash = hash_u64((uint64_t)parent << 32 | key);
-	uint32_t found = INDEX_FIND(&m->children, hash, i,
-			m->nodes.items[i].parent == parent && m->nodes.items[i].key == key);
-	if (found != INDEX_NONE) {
-		return found;
-	}
-	if (!index_reserve(&m->children, 1)) {
-		return NODE_NONE;
-	}
-	struct call_node *node = vec_push(&m->nodes);
-	if (!node) {
-		return NODE_NONE;
-	}
-	*node = (struct call_node){.name = name, .parent = parent, .key = key};
-	index_put(&m->children, hash, (uint32_t)m->nodes.n - 1);
-	return (uint32_t)m->nodes.n - 1;
+	struct call_node fresh = {.name = name, .parent = parent, .key = key};
+	uint32_t n = (uint32_t)m->nodes.n;
+	uint32_t node = INDEX_FIND_OR_ADD(&m->children, hash, i,
+			m->nodes.items[i].parent == parent && m->nodes.items[i].key == key, n);
+	return node != n || vec_add(&m->nodes, fresh) ? node : NODE_NONE;
 }
 
 /** One frame further in. False: no memory. */
@@ -197,10 +187,10 @@ static uint32_t find_site(const struct maker *m, const struct call_tree *t, uint
 		uint32_t end) {
 	const struct name *named = lens_site(m->lens, m->names, rec_node);
 	const struct name *site = names_site_frame(m->names, rec_node, named);
-	uint32_t key = UINT32_MAX, node = end;
-	if (site) {
-		key = m->groups ? m->groups[names_number(m->names, site)] : site->function_id;
-	}
+	uint32_t node = end,
+			 key = !site ? UINT32_MAX
+			: m->groups  ? m->groups[names_number(m->names, site)]
+						 : site->function_id;
 	while (node && t->nodes[node].key != key) {
 		node = t->nodes[node].parent;
 	}
@@ -265,11 +255,7 @@ bool call_tree_make(const struct lens *l, const struct recording *r, const struc
 
 static bool are_same_names(const struct slice *a, uint32_t n_a, const struct slice *b,
 		uint32_t n_b) {
-	bool are_same = n_a == n_b;
-	for (uint32_t i = 0; are_same && i < n_a; i++) {
-		are_same = slice_equal(a[i], b[i]);
-	}
-	return are_same;
+	return n_a == n_b && ALL(i, n_a, slice_equal(a[i], b[i]));
 }
 
 bool call_tree_is_same(const struct lens *a, const struct lens *b) {
@@ -344,10 +330,6 @@ bool call_tree_costs(const struct call_tree *t, const struct lens_result *result
 	return true;
 }
 
-static bool is_anything(const struct lens_costs *c) {
-	return c->blocks || c->allocations;
-}
-
 static int heaviest_first(const void *a, const void *b, void *user) {
 	const struct lens *l = user;
 	const struct call_function *x = a, *y = b;
@@ -363,7 +345,7 @@ static bool rank_functions(const struct call_function *by_key, uint32_t n_keys,
 		const struct lens *l, struct arena *arena, struct call_functions *out) {
 	out->items = arena_new(arena, struct call_function, n_keys);
 	for (uint32_t i = 0; out->items && i < n_keys; i++) {
-		if (is_anything(&by_key[i].all)) {
+		if (lens_costs_any(&by_key[i].all)) {
 			out->items[out->n++] = by_key[i];
 		}
 	}

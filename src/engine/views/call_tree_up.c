@@ -95,7 +95,7 @@ bool call_tree_bottom_up(const struct call_tree *t, const struct tree_costs *cos
 		const struct lens_costs *c = &costs->stacks[i];
 		if (t->of_stack[i] == 0) {
 			lens_costs_add(&out->outermost, c);
-		} else if (c->blocks || c->allocations) {
+		} else if (lens_costs_any(c)) {
 			entries[n++] = (struct up_entry){t->of_stack[i], i};
 		}
 	}

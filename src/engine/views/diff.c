@@ -57,14 +57,17 @@ static struct slice without_return_type(struct slice s) {
 	for (size_t i = s.size; i-- > 0;) {
 		depth += is_closing(s, i);
 		depth -= is_opening(s.data[i]);
-		if (depth == 0 && s.data[i] == ' ') {
-			if (!ends_with(slice_of(s.data, i), operator)) {
-				first = i + 1;
-				break;
-			}
+		if (depth == 0 && s.data[i] == ' ' && !ends_with(slice_of(s.data, i), operator)) {
+			first = i + 1;
+			break;
 		}
 	}
 	return first < s.size ? slice_of(s.data + first, s.size - first) : s;
+}
+
+struct slice diff_label(const struct name *name) {
+	bool is_unnamed = !name->has_name && name->module.size;
+	return is_unnamed ? path_base(name->module) : diff_match(name->function);
 }
 
 struct slice diff_match(struct slice name) {
@@ -107,16 +110,8 @@ static struct diff_site *find_site(struct gathering *g, struct slice label) {
 	return id != INDEX_NONE ? &g->items[id] : NULL;
 }
 
-/** Unnamed code of another build is at other addresses: its module is what is left. */
-static struct slice label_of(const struct part *part) {
-	bool is_unnamed = part->name && !part->name->has_name && part->name->module.size;
-	return is_unnamed    ? path_base(part->name->module)
-			: part->name ? diff_match(part->name->function)
-						 : part->label;
-}
-
 static bool add_part(struct gathering *g, const struct part *part, enum diff_side side) {
-	struct diff_site *site = find_site(g, label_of(part));
+	struct diff_site *site = find_site(g, part->name ? diff_label(part->name) : part->label);
 	if (!site) {
 		return false;
 	}

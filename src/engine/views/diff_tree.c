@@ -58,12 +58,6 @@ struct merging {
 
 // ---- labels
 
-/** Code without a name is known by its module. */
-static struct slice label_of(const struct name *name) {
-	bool is_unnamed = !name->has_name && name->module.size;
-	return is_unnamed ? path_base(name->module) : diff_match(name->function);
-}
-
 /** Of some keys of each tree. */
 static void find_texts(void *user, unsigned part) {
 	const struct merging *m = user;
@@ -74,7 +68,7 @@ static void find_texts(void *user, unsigned part) {
 		for (uint32_t key = (uint32_t)parallel_begin(t->n_keys, m->n_parts, part); key < end;
 				key++) {
 			if (t->names[key]) {
-				struct slice text = t->labels ? t->labels[key] : label_of(t->names[key]);
+				struct slice text = t->labels ? t->labels[key] : diff_label(t->names[key]);
 				s->texts[key] = (struct text){text, (uint32_t)slice_hash(SLICE_HASH, text)};
 			}
 		}

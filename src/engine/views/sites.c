@@ -58,12 +58,6 @@ bool rank_sites(const struct recording *r, const struct names *n, enum lens_metr
 
 // ---- by node
 
-static void add_stack(struct rec_stack *to, const struct rec_stack *s) {
-	to->usual_size = s->first_ns < to->first_ns ? s->usual_size : to->usual_size;
-	to->thread = 0;
-	rec_stack_add(to, s);
-}
-
 /** What is suppressed, by its new rows. `row`: per node, its stack + 1. */
 static bool suppressed_by_node(const struct recording *r, const uint32_t *row, struct arena *arena,
 		struct recording *out) {
@@ -97,7 +91,10 @@ bool recording_by_node(const struct recording *r, struct arena *arena, struct re
 	uint32_t n = 0;
 	EACH(s, r->stacks) {
 		if (row[s->node]) {
-			add_stack(&stacks[row[s->node] - 1], s);
+			struct rec_stack *to = &stacks[row[s->node] - 1];
+			to->usual_size = s->first_ns < to->first_ns ? s->usual_size : to->usual_size;
+			to->thread = 0;
+			rec_stack_add(to, s);
 		} else {
 			stacks[n++] = *s;
 			row[s->node] = n;

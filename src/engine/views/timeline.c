@@ -7,7 +7,7 @@ static void add_intervals(const struct recording *r, const struct lens_result *r
 		struct timeline_point *points) {
 	for (uint32_t i = 0; i < r->intervals.n; i++) {
 		const struct rec_interval v = recording_interval(r, i);
-		if (result->is_left_out && result->is_left_out[v.stack]) {
+		if (lens_leaves_out(result, v.stack)) {
 			continue;
 		}
 		struct timeline_point *from = &points[v.from];

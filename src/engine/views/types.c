@@ -196,16 +196,14 @@ static bool split(struct slice f, struct template *class, struct template *metho
 	}
 	size_t at = last_part_at(f);
 	if (at > 2 && at < f.size && f.data[at] == '<') { // "alloc::boxed::box_new::<T>"
-		size_t before = last_part_at(part(f, 0, at - 2));
-		at = before;
+		at = last_part_at(part(f, 0, at - 2));
 	}
 	if (at < 2) {
 		return false;
 	}
 	*class = template_of(part(f, 0, at - 2));
 	*method = template_of(part(f, at, f.size));
-	size_t abi = find_outside(method->name, "["); // allocate[abi:v15006]
-	method->name.size = abi;
+	method->name.size = find_outside(method->name, "["); // allocate[abi:v15006]
 	return true;
 }
 
@@ -305,30 +303,20 @@ static void put_plain(struct buffer *out, struct slice s) {
 
 /** Once more, for allocators of libc++ are the default's only without its version. */
 static const char *plain(struct slice s, struct arena *arena) {
-	struct buffer once = {0}, twice = {0};
+	SCOPED(buffer) once = {0}, twice = {0};
 	put_plain(&once, s);
 	put_plain(&twice, buffer_view(&once));
-	bool ok = !once.failed && !twice.failed;
-	const char *text = ok ? arena_text(arena, buffer_view(&twice)) : NULL;
-	buffer_finish(&once);
-	buffer_finish(&twice);
-	return text;
+	return once.failed || twice.failed ? NULL : arena_text(arena, buffer_view(&twice));
 }
 
 const char *type_shown(struct slice type, struct arena *arena) {
 	struct template t = template_of(type);
 	bool is_whole = t.arguments.size > 0 &&
 			(t.arguments.data + t.arguments.size + 1) == type.data + type.size;
-	const char *before = "", *behind = "";
-	for (size_t i = 0; is_whole && i < sizeof holders / sizeof *holders; i++) {
-		if (is_class(t.name, holders[i].class)) {
-			before = holders[i].before;
-			behind = holders[i].behind;
-			type = first_argument(t.arguments);
-			break;
-		}
-	}
-	const char *text = plain(type, arena);
+	__auto_type holder = FIND(h, holders, is_whole ? sizeof holders / sizeof *holders : 0,
+			is_class(t.name, h->class));
+	const char *before = holder ? holder->before : "", *behind = holder ? holder->behind : "";
+	const char *text = plain(holder ? first_argument(t.arguments) : type, arena);
 	char *out = text ? arena_alloc(arena, strlen(before) + strlen(text) + strlen(behind) + 1, 1)
 					 : NULL;
 	if (out) {
