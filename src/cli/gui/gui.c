@@ -78,17 +78,11 @@ static bool parse(struct gui_options *o, int argc, char **argv, struct err *err)
 	if (o->base && !o->file) {
 		return err_set(err, ERR_USAGE, "no recording to compare with %s", o->base);
 	}
-	if (o->port && o->socket) {
-		return err_set(err, ERR_USAGE, "--port and --socket exclude each other");
-	}
-	return true;
+	return !o->port || !o->socket ||
+			err_set(err, ERR_USAGE, "--port and --socket exclude each other");
 }
 
 // ---- the command
-
-static void complain(const struct err *err) {
-	say_problem("heaptrack_gui", "%s", err->text);
-}
 
 static void put_listed(const struct listed *one) {
 	char when[32] = "";
@@ -100,53 +94,41 @@ static void put_listed(const struct listed *one) {
 	say(stdout, "  %s  %9s  %s\n", when, HUMAN_BYTES(one->size_bytes), VISIBLE_NAME(one->name));
 }
 
-static int list(void) {
+static bool list(struct err *err) {
 	SCOPED(arena) arena = {0};
 	SCOPED_BY(vec_release) struct listing found;
-	struct err err = {0};
-	int status = EXIT_SUCCESS;
-	if (!list_recordings(".", &arena, &found, &err)) {
-		complain(&err);
-		status = EXIT_FAILURE;
-	} else if (found.n == 0) {
+	bool ok = list_recordings(".", &arena, &found, err);
+	if (ok && found.n == 0) {
 		(void)puts("No recordings in this folder. To make one: heaptrack PROGRAM");
-	} else {
+	} else if (ok) {
 		(void)puts("Recordings in this folder, newest first:");
-		for (size_t i = 0; i < found.n; i++) {
-			put_listed(&found.items[i]);
+		EACH(one, found) {
+			put_listed(one);
 		}
 		say(stdout, "To view the newest: heaptrack_gui \"%s\"\n",
 				VISIBLE_NAME(found.items[0].name));
 	}
-	return status;
+	return ok;
 }
 
 int cli_gui(int argc, char **argv) {
 	struct gui_options o;
 	struct err err = {0};
-	if (!parse(&o, argc, argv, &err)) {
-		say_problem("heaptrack_gui", "%s", err.text);
-		return EXIT_FAILURE;
-	}
-	if (o.wants_help) {
+	bool ok = parse(&o, argc, argv, &err);
+	if (ok && o.wants_help) {
 		options_put_help(&gui_option_table, stdout);
-		return EXIT_SUCCESS;
-	}
-	if (o.wants_version) {
+	} else if (ok && o.wants_version) {
 		(void)puts("heaptrack_gui " CLI_VERSION);
 		if (page_is_there()) {
 			(void)printf("the web page includes:\n%s", page_licences());
 		}
-		return EXIT_SUCCESS;
+	} else {
+		ok = ok && (o.file ? show(&o, &err) : list(&err));
 	}
-	if (!o.file) {
-		return list();
+	if (!ok) {
+		say_problem("heaptrack_gui", "%s", err.text);
 	}
-	if (!show(&o, &err)) {
-		complain(&err);
-		return EXIT_FAILURE;
-	}
-	return EXIT_SUCCESS;
+	return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 // ---- heaptrack --analyze
@@ -212,20 +194,18 @@ int cli_analyze(int n, char **words) {
 		say_problem("heaptrack", "out of memory");
 		return 1;
 	}
-	bool is_seen = terminal_is(STDOUT_FILENO);
+	bool suits_page = terminal_is(STDOUT_FILENO) && !a.wants_text && !a.has_options &&
+			page_is_there();
 	int status;
 	if (!a.file && !a.has_options) {
 		say_problem("heaptrack", "no recording given; usage: heaptrack --analyze FILE");
 		status = 1;
-	} else if (a.wants_web) {
-		status = page(&a);
-	} else if (is_seen && !a.wants_text && !a.has_options && page_is_there() &&
-			browser_is_likely()) {
+	} else if (a.wants_web || (suits_page && browser_is_likely())) {
 		status = page(&a);
 	} else {
 		a.argv[0] = (char *)"heaptrack_print";
 		status = cli_print(a.argc, a.argv);
-		if (status == 0 && is_seen && !a.wants_text && !a.has_options && page_is_there()) {
+		if (status == 0 && suits_page) {
 			put_ways(a.file);
 		}
 	}

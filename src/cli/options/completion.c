@@ -224,12 +224,12 @@ bool options_put_completion(const char *shell, FILE *to, struct err *err) {
 		const char *name;
 		void (*put)(FILE *to);
 	} shells[] = {{"bash", put_bash}, {"zsh", put_zsh}, {"fish", put_fish}};
-	for (size_t i = 0; i < sizeof shells / sizeof *shells; i++) {
-		if (strcmp(shells[i].name, shell) == 0) {
-			shells[i].put(to);
-			return true;
-		}
+	__auto_type known = FIND(s, shells, sizeof shells / sizeof *shells,
+			strcmp(s->name, shell) == 0);
+	if (known) {
+		known->put(to);
 	}
-	return err_set(err, ERR_USAGE, "--completion: unknown shell \"%s\"; use bash, zsh or fish",
-			shell);
+	return known ||
+			err_set(err, ERR_USAGE, "--completion: unknown shell \"%s\"; use bash, zsh or fish",
+					shell);
 }

@@ -19,7 +19,7 @@ enum { N_COST_TYPES = sizeof cost_types / sizeof *cost_types };
 
 struct export_options export_options_default(void) {
 	return (struct export_options){
-			.cost_type = cost_types[0].name,
+			.shown = cost_types[0].value,
 			.massif_threshold = 1,
 			.massif_detailed_every = 2,
 	};
@@ -64,18 +64,12 @@ bool export_take_classic(void *options, const struct option_row *row, const char
 	return job;
 }
 
-static bool find_cost_type(const char *text, enum profile_value *value) {
-	__auto_type cost = FIND(c, cost_types, N_COST_TYPES, strcmp(c->name, text) == 0);
-	*value = cost ? cost->value : *value;
-	return cost != NULL;
-}
-
 bool export_take_cost_type(void *options, const struct option_row *row, const char *text,
 		struct err *err) {
 	struct export_options *o = option_field(options, row);
-	enum profile_value value;
-	o->cost_type = text;
-	return find_cost_type(text, &value) ||
+	__auto_type cost = FIND(c, cost_types, N_COST_TYPES, strcmp(c->name, text) == 0);
+	o->shown = cost ? cost->value : o->shown;
+	return cost ||
 			err_set(err, ERR_USAGE,
 					"--flamegraph-cost-type: unknown cost \"%s\"; use allocations, temporary, "
 					"leaked or peak",
@@ -127,8 +121,8 @@ bool export_all(const struct export_options *o, const struct export_subject *sub
 			FIELDS_OF(subject, session, lens, base, base_lens),
 			.options.massif = {.threshold_percent = o->massif_threshold,
 					.detailed_every = o->massif_detailed_every},
+			.options.shown = o->shown,
 	};
-	(void)find_cost_type(o->cost_type, &request.options.shown);
 	return ALL(i, o->n, export_file(&o->jobs[i], &request, err));
 }
 

@@ -20,7 +20,7 @@ struct export_options {
 	struct export_job jobs[EXPORTS_MAX];
 	uint32_t n;
 	bool has_new; // --export: then no report is printed, unless something else asks for one
-	const char *cost_type;
+	enum profile_value shown; // by a flame graph
 	double massif_threshold;
 	uint32_t massif_detailed_every;
 };

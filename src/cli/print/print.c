@@ -27,13 +27,11 @@ static bool redact(struct recording *r, struct arena *arena, struct err *err) {
 	r->strings.items = strings;
 	r->meta.n_argv = 0;
 	strings[r->meta.exe] = path_base(strings[r->meta.exe]);
-	for (uint32_t i = 0; i < r->images.n; i++) {
-		uint32_t exe = r->images.items[i].exe;
-		strings[exe] = path_base(strings[exe]);
+	EACH(image, r->images) {
+		strings[image->exe] = path_base(strings[image->exe]);
 	}
-	for (uint32_t i = 0; i < r->children.n; i++) {
-		uint32_t exe = r->children.items[i].exe;
-		strings[exe] = path_base(strings[exe]);
+	EACH(child, r->children) {
+		strings[child->exe] = path_base(strings[child->exe]);
 	}
 	return true;
 }
@@ -86,29 +84,17 @@ static bool print_viewer(const char *path, struct err *err) {
 
 enum { SITES_COMPARED = 12 }; // per list, so that all of it fits a screen or two
 
-/** Write it all to stdout. A reader that went away (a closed pipe) is no failure of ours. */
-static bool put_json(void *user, struct buffer *out, struct err *err) {
-	(void)user;
-	size_t n = out->size ? fwrite(out->data, 1, out->size, stdout) : 0;
-	if (n < out->size && errno != EPIPE) {
-		return err_system(err, errno, "cannot write to standard output");
-	}
+/**
+ * Write it all to stdout: JSON as it is, text so that a terminal obeys nothing of it. A reader that
+ * went away (a closed pipe) is no failure of ours. `user`: the print_options.
+ */
+static bool put_out(void *user, struct buffer *out, struct err *err) {
+	bool is_json = ((const struct print_options *)user)->is_json;
+	bool ok = !is_json      ? say_text(stdout, buffer_view(out))
+			: out->size > 0 ? fwrite(out->data, 1, out->size, stdout) == out->size
+							: true;
 	buffer_clear(out);
-	return true;
-}
-
-/** The same for text, of which a terminal obeys nothing. */
-static bool put_text(void *user, struct buffer *out, struct err *err) {
-	(void)user;
-	if (!say_text(stdout, buffer_view(out)) && errno != EPIPE) {
-		return err_system(err, errno, "cannot write to standard output");
-	}
-	buffer_clear(out);
-	return true;
-}
-
-static bool put_out(const struct print_options *o, struct buffer *out, struct err *err) {
-	return (o->is_json ? put_json : put_text)(NULL, out, err);
+	return ok || errno == EPIPE || err_system(err, errno, "cannot write to standard output");
 }
 
 static bool put_view(struct buffer *out, const struct session *s, const struct print_options *o,
@@ -138,7 +124,8 @@ static bool put_report(struct buffer *out, const struct session *s, const struct
 			.width = terminal_columns_behind(STDOUT_FILENO, REPORT_WIDTH),
 			.height = terminal_lines(STDOUT_FILENO),
 			.limit = o->limit,
-			.drain = o->is_json ? put_json : put_text,
+			.drain = put_out,
+			.user = (void *)(uintptr_t)o, // put_out does not change it
 	};
 	if (o->layout == LAYOUT_VIEW) {
 		return put_view(out, s, o, &report, err);
@@ -146,10 +133,9 @@ static bool put_report(struct buffer *out, const struct session *s, const struct
 	if (o->is_json) {
 		return report_json(out, &s->recording, s->names, &report, err);
 	}
-	if (o->layout == LAYOUT_CLASSIC) {
-		return report_classic(out, &s->recording, s->names, &report, &o->classic, err);
-	}
-	return report_text(out, &s->recording, s->names, &report, err);
+	return o->layout == LAYOUT_CLASSIC
+			? report_classic(out, &s->recording, s->names, &report, &o->classic, err)
+			: report_text(out, &s->recording, s->names, &report, err);
 }
 
 /** --html and the exports, under the lens. */
@@ -188,10 +174,10 @@ static bool print_comparison(const struct print_options *o, bool *is_broken, str
 								   : UINT32_MAX,
 	};
 	return compare_run(&task, &out, is_broken, err) && (!o->html || print_page(o, err)) &&
-			put_out(o, &out, err) && flush_out(err);
+			put_out((void *)(uintptr_t)o, &out, err) && flush_out(err);
 }
 
-static bool print(const struct print_options *o, struct err *err) {
+static bool print(struct print_options *o, struct err *err) {
 	SCOPED_BY(session_close) struct session s;
 	if (!session_open_with(&s, o->file, &o->session, err)) {
 		return false;

@@ -23,10 +23,6 @@ struct beside_target {
 	bool has_failed;
 };
 
-static void complain(const char *text) {
-	say_problem("heaptrack", "%s", text);
-}
-
 /** "$$" is the program's pid, as it always was. */
 static void put_path(struct buffer *out, const char *name, int pid) {
 	for (const char *at = name; *at; at++) {
@@ -117,14 +113,14 @@ static void write_stream(void *user, const struct run_result *result) {
 				result->path);
 	}
 	if (!ok) {
-		complain(err.text);
+		say_problem("heaptrack", "%s", err.text);
 	}
 	target->has_failed = !ok;
 }
 
 static void tell(void *user, const char *text) {
 	(void)user;
-	complain(text);
+	say_problem("heaptrack", "%s", text);
 }
 
 /** The program's descriptors are not ours: whoever waits for their end shall not wait for us. */

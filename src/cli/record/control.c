@@ -61,10 +61,10 @@ static void take_one_part(struct json_reader *j, struct status *s) {
 	while (json_next(j)) {
 		if (json_key_is(j, "id")) {
 			struct slice id = json_take_text(j);
-			for (part = 0; part < REC_PARTS; part++) {
-				if (slice_equal(id, slice_of_text(memory_part_texts[part].id))) {
-					break;
-				}
+			part = 0;
+			while (part < REC_PARTS &&
+					!slice_equal(id, slice_of_text(memory_part_texts[part].id))) {
+				part++;
 			}
 		} else if (json_key_is(j, "bytes")) {
 			bytes = json_take_number(j);
@@ -129,24 +129,19 @@ static void read_status(struct status *s, struct slice answer) {
 }
 
 static void put_status(const struct status *s) {
-	struct buffer names[2] = {0};
-	visible_put(&names[0], slice_of_text((const char *)s->file.data));
-	visible_put(&names[1], buffer_view(&s->command)); // one line, whatever is in it
+	SCOPED(buffer) command = {0};
+	visible_put(&command, buffer_view(&s->command)); // one line, whatever is in it
 	say(stdout,
-			"%7u  %.*s for %s, heap %s in %s blocks, RSS %s, %s events, %s lost, file %s \"%.*s\": "
+			"%7u  %.*s for %s, heap %s in %s blocks, RSS %s, %s events, %s lost, file %s \"%s\": "
 			"%.*s\n",
 			(unsigned)s->pid, SLICE_ARG(buffer_view(&s->state)), HUMAN_DURATION(s->duration_ns),
 			HUMAN_BYTES(s->live_bytes), HUMAN_COUNT(s->live_blocks), HUMAN_BYTES(s->rss_bytes),
 			HUMAN_COUNT(s->events), HUMAN_COUNT(s->lost_events), HUMAN_BYTES(s->file_bytes),
-			SLICE_ARG(buffer_view(&names[0])), SLICE_ARG(buffer_view(&names[1])));
-	buffer_finish(&names[0]);
-	buffer_finish(&names[1]);
+			VISIBLE_NAME((const char *)s->file.data), SLICE_ARG(buffer_view(&command)));
 }
 
 /** Its parts, largest first. */
 static void put_look(struct status *s) {
-	SCOPED(buffer) name = {0};
-	visible_put(&name, slice_of_text((const char *)s->file.data));
 	say(stdout, "%7u  RSS %s after %s", (unsigned)s->pid, HUMAN_BYTES(s->rss_bytes),
 			HUMAN_DURATION(s->time_ns));
 	for (int n = 0; n < REC_PARTS; n++) {
@@ -161,8 +156,8 @@ static void put_look(struct status *s) {
 				memory_part_texts[most].words);
 		s->parts[most] = 0;
 	}
-	say(stdout, "\nWho owns them: heaptrack_print --memory \"%.*s\"\n",
-			SLICE_ARG(buffer_view(&name)));
+	say(stdout, "\nWho owns them: heaptrack_print --memory \"%s\"\n",
+			VISIBLE_NAME((const char *)s->file.data));
 }
 
 // ---- asking

@@ -63,21 +63,15 @@ const struct option_table interpret_option_table = {
 /** argv[0] is the command. */
 static bool parse(struct interpret_options *o, int argc, char **argv, struct err *err) {
 	*o = (struct interpret_options){0};
-	int operands;
-	if (!options_parse(&interpret_option_table, o, argc, argv, &operands, err)) {
-		return false;
+	int operands = argc;
+	bool ok = options_parse(&interpret_option_table, o, argc, argv, &operands, err);
+	for (int i = operands; ok && i < argc; i++) {
+		ok = add_word(&o->files, argv[i], err);
 	}
-	for (int i = operands; i < argc; i++) {
-		if (!add_word(&o->files, argv[i], err)) {
-			return false;
-		}
-	}
-	if (!add_word(&o->debug_paths, NULL, err) || !add_word(&o->extra_paths, NULL, err)) {
-		return false;
-	}
+	ok = ok && add_word(&o->debug_paths, NULL, err) && add_word(&o->extra_paths, NULL, err);
 	o->symbols.debug_paths = o->debug_paths.items;
 	o->symbols.extra_paths = o->extra_paths.items;
-	return true;
+	return ok;
 }
 
 // ---- one recording
@@ -102,18 +96,12 @@ bool interpret_to_raw(const char *path, const char *raw_path, struct err *err) {
 /** "x.raw.zst", "x.raw", "x.raw.gz": "x.zst". NULL: no memory. */
 static char *named_path(const char *path) {
 	static const char *const suffixes[] = {".zst", ".gz", ".raw"};
-	size_t n = strlen(path);
-	char *base = malloc(n + sizeof ".zst");
-	if (!base) {
-		return NULL;
-	}
-	memcpy(base, path, n + 1);
+	struct slice base = slice_of_text(path);
 	for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-		if (ends_with(slice_of_text(base), suffixes[i])) {
-			base[strlen(base) - strlen(suffixes[i])] = '\0';
-		}
+		base.size -= ends_with(base, suffixes[i]) ? strlen(suffixes[i]) : 0;
 	}
-	return strcat(base, ".zst");
+	char *named;
+	return asprintf(&named, "%.*s.zst", SLICE_ARG(base)) < 0 ? NULL : named;
 }
 
 /** What has this name gets another: "x.zst" becomes "x.1.zst", or the next number that is free. */

@@ -14,14 +14,11 @@ static bool take_events(void *options, const struct option_row *row, const char 
 		struct err *err) {
 	struct heaptrack_options *o = options;
 	o->events_bytes = EVENTS_BUDGET;
-	if (!value) {
-		return true;
-	}
-	if (!option_take_size(options, row, value, err)) {
-		return false;
-	}
-	return o->events_bytes >= EVENTS_LEAST ||
-			err_set(err, ERR_USAGE, "--events: \"%s\" is too small; use at least 1M", value);
+	return !value ||
+			(option_take_size(options, row, value, err) &&
+					(o->events_bytes >= EVENTS_LEAST ||
+							err_set(err, ERR_USAGE,
+									"--events: \"%s\" is too small; use at least 1M", value)));
 }
 
 static bool take_max_pause(void *options, const struct option_row *row, const char *value,
@@ -136,8 +133,5 @@ bool heaptrack_options_parse(struct heaptrack_options *o, int argc, char **argv,
 	if (o->what == ASKED_CHECK) {
 		return take_checked(o, err);
 	}
-	if (o->output && !*o->output) {
-		return err_set(err, ERR_USAGE, "--output needs the name of a file");
-	}
-	return true;
+	return !o->output || *o->output || err_set(err, ERR_USAGE, "--output needs the name of a file");
 }

@@ -240,11 +240,6 @@ static int record(const struct heaptrack_options *o, const struct launch *launch
 	return status;
 }
 
-static int look(const struct heaptrack_options *o) {
-	int status;
-	return cli_look(o->pid, &status) ? status : record(o, NULL);
-}
-
 static int detach(int pid) {
 	struct err err = {0};
 	bool was_attached;
@@ -260,30 +255,25 @@ static int detach(int pid) {
 
 // What `timeout 5 PROGRAM` means is PROGRAM: heaptrack goes in between, as timeout's child
 static int record_wrapped(const struct heaptrack_options *o, char *const *own, int n_own, int at) {
-	struct arena arena = {0};
+	SCOPED(arena) arena = {0};
 	struct err err = {0};
 	struct launch launch;
-	int status = 1;
 	const char *self = file_link_target("/proc/self/exe", &arena);
 	char **argv = arena_new(&arena, char *, (size_t)(n_own + o->n_rest) + 4);
 	if (!self || !argv || !launch_inspect(&launch, o->rest[0], &arena, &err)) {
 		complain("cannot run \"%s\"", o->rest[0]);
-		goto done;
+		return 1;
 	}
 	if (launch.verdict == LAUNCH_REFUSED && !launch.gains_rights) {
 		complain("%s", launch.why);
-		status = launch.exit_status;
-		goto done;
+		return launch.exit_status;
 	}
 	memcpy(argv, o->rest, (size_t)at * sizeof *argv);
 	argv[at] = (char *)self;
 	memcpy(&argv[at + 1], own, (size_t)n_own * sizeof *argv);
 	argv[at + 1 + n_own] = (char *)"--";
 	memcpy(&argv[at + n_own + 2], &o->rest[at], (size_t)(o->n_rest - at) * sizeof *argv);
-	status = become(&launch, argv);
-done:
-	arena_finish(&arena);
-	return status;
+	return become(&launch, argv);
 }
 
 static int inspect_and_record(const struct heaptrack_options *o) {
@@ -308,15 +298,14 @@ static int inspect_and_record(const struct heaptrack_options *o) {
 
 // `heaptrack FILE` opens a recording, as it always did
 static bool is_recording(const char *name) {
-	if (access(name, F_OK) != 0 || access(name, X_OK) == 0) {
-		return false;
-	}
-	return strstr(path_base_name(name), "heaptrack.") || session_knows(name);
+	return access(name, F_OK) == 0 && access(name, X_OK) != 0 &&
+			(strstr(path_base_name(name), "heaptrack.") || session_knows(name));
 }
 
 int cli_heaptrack(int argc, char **argv) {
 	struct heaptrack_options o;
 	struct err err = {0};
+	int status;
 	if (!heaptrack_options_parse(&o, argc, argv, &err)) {
 		complain("%s", err.text);
 		return 1;
@@ -327,7 +316,7 @@ int cli_heaptrack(int argc, char **argv) {
 	case ASKED_ANALYZE: return cli_analyze(o.n_rest, o.rest);
 	case ASKED_ATTACH: return record(&o, NULL);
 	case ASKED_DETACH: return detach(o.pid);
-	case ASKED_LOOK: return look(&o);
+	case ASKED_LOOK: return cli_look(o.pid, &status) ? status : record(&o, NULL);
 	case ASKED_CONTROL: return cli_control(o.n_rest + 1, o.rest - 1);
 	case ASKED_CHECK: return cli_check(o.pid, o.max_pause_ns, o.is_json);
 	case ASKED_BESIDE: return cli_beside(o.pid, o.fd);
