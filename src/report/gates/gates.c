@@ -232,10 +232,8 @@ static bool is_beyond(const struct gate *g, double value, double limit) {
 static bool are_apart(const struct gate *g, const struct run_value *ours, uint32_t n_ours,
 		const struct run_value *base, uint32_t n_base) {
 	double our_median = median(ours, n_ours)->value, base_median = median(base, n_base)->value;
-	if (g->is_below) {
-		return ours[n_ours - 1].value < base_median && base[0].value > our_median;
-	}
-	return ours[0].value > base_median && base[n_base - 1].value < our_median;
+	return g->is_below ? ours[n_ours - 1].value < base_median && base[0].value > our_median
+					   : ours[0].value > base_median && base[n_base - 1].value < our_median;
 }
 
 // ---- sentences

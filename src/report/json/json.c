@@ -10,7 +10,7 @@ struct document {
 	const struct recording *r;
 	const struct names *names;
 	const struct report_options *options;
-	struct arena arena;
+	struct arena *arena;
 	struct slice *written; // per location: its frames as JSON; empty: not yet
 	uint64_t *untouched;   // per node: bytes of its live blocks that were not in memory
 };
@@ -103,7 +103,7 @@ static void put_quality(struct document *d) {
 	json_number(&d->j, "looks_refused", d->r->quality.looks_refused);
 	char verdict[QUALITY_VERDICT_MAX];
 	json_text(j, "verdict", quality_verdict(d->r, verdict));
-	quality_put_json(j, "sentences", d->r, d->names, &d->arena);
+	quality_put_json(j, "sentences", d->r, d->names, d->arena);
 }
 
 static void put_frame(struct json *j, const struct name *f, const struct rec_location *at) {
@@ -135,7 +135,7 @@ static struct slice frames_of(struct document *d, uint32_t location) {
 			}
 			put_frame(&j, &frames[i], &d->r->locations.items[location]);
 		}
-		const char *kept = text.failed ? NULL : arena_text(&d->arena, buffer_view(&text));
+		const char *kept = text.failed ? NULL : arena_text(d->arena, buffer_view(&text));
 		*written = slice_of(kept, kept ? text.size : 0);
 		d->j.out->failed |= !kept;
 	}
@@ -181,21 +181,10 @@ static bool put_item(struct document *d, uint64_t bytes, uint64_t blocks, uint32
 	return report_drain(d->options, d->j.out, err);
 }
 
-/** Behind the others that were never freed: together they are the summary's. */
-static bool put_suppressed(struct document *d, uint32_t n, struct err *err) {
-	bool ok = true;
-	for (uint32_t i = 0; ok && i < n; i++) {
-		const struct rec_suppressed *v = &d->r->suppressed.items[i];
-		ok = put_item(d, v->bytes, v->blocks, REC_LIVE_BLOCKS, &d->r->stacks.items[v->stack], true,
-				err);
-	}
-	return ok;
-}
-
 static bool put_sites(struct document *d, enum lens_metric metric, struct err *err) {
 	struct stack_ranking ranking;
 	char key[METRIC_KEY_MAX];
-	if (!rank_stacks(d->r, metric, &d->arena, &ranking)) {
+	if (!rank_stacks(d->r, metric, d->arena, &ranking)) {
 		return err_memory(err);
 	}
 	uint32_t n = limited(d, ranking.n);
@@ -209,7 +198,12 @@ static bool put_sites(struct document *d, enum lens_metric metric, struct err *e
 		struct lens_costs c = lens_stack_costs(metric, s);
 		ok = put_item(d, c.bytes, c.blocks, lens_metrics[metric].blocks.number, s, false, err);
 	}
-	ok = ok && put_suppressed(d, n_suppressed, err);
+	// Behind the others that were never freed: together they are the summary's
+	for (uint32_t i = 0; ok && i < n_suppressed; i++) {
+		const struct rec_suppressed *v = &d->r->suppressed.items[i];
+		ok = put_item(d, v->bytes, v->blocks, REC_LIVE_BLOCKS, &d->r->stacks.items[v->stack], true,
+				err);
+	}
 	return ok;
 }
 
@@ -222,7 +216,7 @@ static int compare_mappings(const void *x, const void *y) {
 /** Stacks that mapped, by what they had mapped at the peak of all. */
 static bool put_mappings(struct document *d, struct err *err) {
 	const struct recording *r = d->r;
-	const struct rec_mapping **sorted = arena_new(&d->arena, const struct rec_mapping *,
+	const struct rec_mapping **sorted = arena_new(d->arena, const struct rec_mapping *,
 			r->mappings.n + 1ul);
 	if (!sorted) {
 		return err_memory(err);
@@ -328,19 +322,19 @@ static void put_finding(struct json *j, const struct finding *f) {
 
 static void put_findings(struct json *j, const struct findings *findings) {
 	JSON_LIST(j, "findings");
-	for (uint32_t i = 0; i < findings->n; i++) {
-		put_finding(j, &findings->items[i]);
+	EACH(f, *findings) {
+		put_finding(j, f);
 	}
 }
 
 bool report_json(struct buffer *out, const struct recording *r, const struct names *n,
 		const struct report_options *options, struct err *err) {
-	struct document d = {json_init(out), r, n, options, {0}, NULL, NULL};
-	d.written = arena_new(&d.arena, struct slice, r->locations.n);
-	d.untouched = arena_new(&d.arena, uint64_t, r->nodes.n);
+	SCOPED(arena) arena = {0};
+	struct document d = {json_init(out), r, n, options, &arena,
+			arena_new(&arena, struct slice, r->locations.n),
+			arena_new(&arena, uint64_t, r->nodes.n)};
 	struct recording by_node;
 	if (!d.written || !d.untouched) {
-		arena_finish(&d.arena);
 		return err_memory(err);
 	}
 	gather_untouched(&d);
@@ -350,13 +344,12 @@ bool report_json(struct buffer *out, const struct recording *r, const struct nam
 	put_summary(&d);
 	put_quality(&d);
 	struct findings findings;
-	if (!findings_make(&findings, r, n, &d.arena, err)) {
-		arena_finish(&d.arena);
+	if (!findings_make(&findings, r, n, &arena, err)) {
 		return false;
 	}
 	put_findings(&d.j, &findings);
 	json_open(&d.j, "sites", '{');
-	bool ok = recording_by_node(r, &d.arena, &by_node, err);
+	bool ok = recording_by_node(r, &arena, &by_node, err);
 	d.r = &by_node;
 	enum lens_metric metrics[N_LENS_METRICS];
 	const size_t n_metrics = metrics_of_report(metrics);
@@ -371,6 +364,5 @@ bool report_json(struct buffer *out, const struct recording *r, const struct nam
 	put_children(&d);
 	json_close(&d.j);
 	buffer_u8(out, '\n');
-	arena_finish(&d.arena);
 	return ok && (!out->failed || err_memory(err));
 }

@@ -33,26 +33,16 @@ static uint64_t of_stack(const struct rec_stack *s, enum what what) {
 							 : s->temporary;
 }
 
-static bool is_plain_operator_new(struct slice f) {
-	static const char *const names[] = {"operator new(unsigned long)",
-			"operator new[](unsigned long)", "operator new(unsigned int)",
-			"operator new[](unsigned int)"};
-	return IS_ANY(f, names);
-}
-
-static bool is_stop(struct slice f) {
-	static const char *const names[] = {"main", "__libc_start_main",
-			"__static_initialization_and_destruction_0"};
-	return IS_ANY(f, names);
-}
-
 static const struct name *frames_of(const struct classic *c, uint32_t node, uint32_t *n) {
 	return names_of(c->names, c->r->nodes.items[node].location, n);
 }
 
 static uint32_t skip_operator_new(const struct classic *c, uint32_t node) {
+	static const char *const plain[] = {"operator new(unsigned long)",
+			"operator new[](unsigned long)", "operator new(unsigned int)",
+			"operator new[](unsigned int)"};
 	uint32_t n;
-	while (node && is_plain_operator_new(frames_of(c, node, &n)[0].function)) {
+	while (node && IS_ANY(frames_of(c, node, &n)[0].function, plain)) {
 		node = c->r->nodes.items[node].parent;
 	}
 	return node;
@@ -64,22 +54,17 @@ static struct slice known_function(const struct name *f) {
 }
 
 /** By what the merged view compares: module, function, file, line of the innermost frame. */
-static int compare_leaves(const void *a, const void *b, void *user) {
-	const struct classic *c = user;
-	uint32_t n, s = *(const uint32_t *)a, t = *(const uint32_t *)b;
-	const struct name *x = frames_of(c, c->leaf[s], &n), *y = frames_of(c, c->leaf[t], &n);
-	int order = slice_compare(known_function(x), known_function(y));
-	order = order ? order : slice_compare(x->file, y->file);
-	order = order ? order : slice_compare(x->module, y->module);
-	order = order ? order : compare_u64(x->line, y->line);
-	return order ? order : compare_u64(s, t);
-}
-
-static bool is_same_leaf(const struct classic *c, uint32_t s, uint32_t t) {
+static int compare_leaves(const struct classic *c, uint32_t s, uint32_t t) {
 	uint32_t n;
 	const struct name *x = frames_of(c, c->leaf[s], &n), *y = frames_of(c, c->leaf[t], &n);
-	return x->line == y->line && slice_equal(known_function(x), known_function(y)) &&
-			slice_equal(x->file, y->file) && slice_equal(x->module, y->module);
+	return slice_compare(known_function(x), known_function(y))
+			?: slice_compare(x->file, y->file)
+			?: slice_compare(x->module, y->module) ?: compare_u64(x->line, y->line);
+}
+
+static int by_leaf(const void *a, const void *b, void *user) {
+	uint32_t s = *(const uint32_t *)a, t = *(const uint32_t *)b;
+	return compare_leaves(user, s, t) ?: compare_u64(s, t);
 }
 
 static bool gather(struct classic *c) {
@@ -95,12 +80,12 @@ static bool gather(struct classic *c) {
 		c->leaf[i] = skip_operator_new(c, c->r->stacks.items[i].node);
 	}
 	if (c->options->merge_backtraces) {
-		qsort_r(c->order, n, sizeof *c->order, compare_leaves, c);
+		qsort_r(c->order, n, sizeof *c->order, by_leaf, c);
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		const struct rec_stack *s = &c->r->stacks.items[c->order[i]];
 		bool is_new = i == 0 || !c->options->merge_backtraces ||
-				!is_same_leaf(c, c->order[i - 1], c->order[i]);
+				compare_leaves(c, c->order[i - 1], c->order[i]) != 0;
 		if (is_new) {
 			c->entries[c->n_entries++] = (struct entry){.first = i};
 		}
@@ -145,8 +130,10 @@ static void put_node(struct classic *c, uint32_t node, int indent) {
 }
 
 static bool is_stop_node(const struct classic *c, uint32_t node) {
+	static const char *const stops[] = {"main", "__libc_start_main",
+			"__static_initialization_and_destruction_0"};
 	uint32_t n;
-	return is_stop(frames_of(c, node, &n)[0].function);
+	return IS_ANY(frames_of(c, node, &n)[0].function, stops);
 }
 
 /** From a node that no operator new is, outwards. */
@@ -154,12 +141,6 @@ static void put_backtrace(struct classic *c, uint32_t node, int indent) {
 	while (node && c->r->nodes.items[node].location) {
 		put_node(c, node, indent);
 		node = is_stop_node(c, node) ? 0 : skip_operator_new(c, c->r->nodes.items[node].parent);
-	}
-}
-
-static void put_callers(struct classic *c, uint32_t node) {
-	if (!is_stop_node(c, node)) {
-		put_backtrace(c, skip_operator_new(c, c->r->nodes.items[node].parent), 4);
 	}
 }
 
@@ -235,7 +216,10 @@ static void put_entry(struct classic *c, const struct entry *e, enum what what) 
 			break;
 		}
 		put_line(c, s, what, false);
-		put_callers(c, c->leaf[stacks[shown]]);
+		uint32_t leaf = c->leaf[stacks[shown]];
+		if (!is_stop_node(c, leaf)) {
+			put_backtrace(c, skip_operator_new(c, c->r->nodes.items[leaf].parent), 4);
+		}
 	}
 	if (e->n > c->options->sub_peak_limit) {
 		put_rest(c, e, shown, what);

@@ -9,10 +9,8 @@ static size_t page_width(const struct report_options *o) {
 	return w < WIDTH_MIN ? WIDTH_MIN : w > WIDTH_MAX ? WIDTH_MAX : w;
 }
 
-bool page_finish(struct page *p, struct err *err) {
-	bool ok = !p->failed && !p->out->failed;
+void page_finish(struct page *p) {
 	arena_finish(&p->arena);
-	return ok || err_memory(err);
 }
 
 struct page page_init(struct buffer *out, const struct recording *r, const struct names *n,

@@ -54,8 +54,7 @@ struct page {
 struct page page_init(struct buffer *out, const struct recording *r, const struct names *n,
 		const struct report_options *options);
 
-/** False: no memory. */
-bool page_finish(struct page *p, struct err *err);
+void page_finish(struct page *p);
 
 struct slice page_short_name(struct page *p, const struct name *name);
 

@@ -67,14 +67,12 @@ static void put_row(struct page *p, const struct part *site, enum lens_metric me
 	buffer_text(p->out, "  ");
 	put_left(p->out, page_short_name(p, site->name), columns->name);
 	buffer_text(p->out, "  ");
-	struct buffer place = {0}, callers = {0};
+	SCOPED(buffer) place = {0}, callers = {0};
 	put_place(&place, site->name);
 	put_left(p->out, buffer_view(&place), columns->place);
-	buffer_finish(&place);
 	buffer_text(p->out, "  ");
 	put_callers(p, site, &callers);
 	put_cut_padded(p->out, buffer_view(&callers), columns->callers);
-	buffer_finish(&callers);
 	put_numbers(p, &site->costs, total, metric);
 }
 

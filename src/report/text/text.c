@@ -363,10 +363,9 @@ static void put_screen(struct page *p, const struct findings *findings, size_t l
 bool report_text(struct buffer *out, const struct recording *r, const struct names *n,
 		const struct report_options *options, struct err *err) {
 	enum { LINES_MIN = 20 };
-	struct page p = page_init(out, r, n, options);
+	SCOPED(page) p = page_init(out, r, n, options);
 	struct findings findings;
 	if (!findings_make(&findings, r, n, &p.arena, err)) {
-		arena_finish(&p.arena);
 		return false;
 	}
 	size_t before = out->size, prompt = 1;
@@ -376,15 +375,14 @@ bool report_text(struct buffer *out, const struct recording *r, const struct nam
 		out->size = before;
 		put_screen(&p, &findings, lines);
 	}
-	return page_finish(&p, err);
+	return (!p.failed && !out->failed) || err_memory(err);
 }
 
 bool report_summary(struct buffer *out, const struct recording *r, const struct names *n,
 		const struct report_options *options, struct err *err) {
-	struct page p = page_init(out, r, n, options);
+	SCOPED(page) p = page_init(out, r, n, options);
 	struct findings findings;
 	if (!findings_make(&findings, r, n, &p.arena, err)) {
-		arena_finish(&p.arena);
 		return false;
 	}
 	put_quality(&p);
@@ -400,5 +398,5 @@ bool report_summary(struct buffer *out, const struct recording *r, const struct 
 		}
 		buffer_u8(p.out, '\n');
 	}
-	return page_finish(&p, err);
+	return (!p.failed && !out->failed) || err_memory(err);
 }

@@ -148,8 +148,7 @@ static bool put_bottom_up(struct writer *w) {
 		return false;
 	}
 	JSON_LIST(&w->j, "bottom_up");
-	bool ok = put_level(w, &level, VIEW_CALLERS_OF_ENDS, UINT32_MAX, depth_of(w));
-	return ok;
+	return put_level(w, &level, VIEW_CALLERS_OF_ENDS, UINT32_MAX, depth_of(w));
 }
 
 static bool put_callers(struct writer *w) {
@@ -163,8 +162,7 @@ static bool put_callers(struct writer *w) {
 	json_close(&w->j);
 	w->n_items = 0;
 	JSON_LIST(&w->j, "callees");
-	ok = ok && put_level(w, &level, VIEW_CALLEES, UINT32_MAX, depth_of(w) + 1);
-	return ok;
+	return ok && put_level(w, &level, VIEW_CALLEES, UINT32_MAX, depth_of(w) + 1);
 }
 
 // ---- lists

@@ -189,14 +189,12 @@ static bool add_alike(struct gathering *g, uint32_t stack) {
 	for (struct line line; (line = next_shown(v, &w, &next)).frame;) {
 		look = hash_line(g, &line, look);
 	}
-	uint32_t i = INDEX_FIND(&g->by_look, look, k, g->items[k].look == look);
+	uint32_t i = INDEX_FIND_OR_ADD(&g->by_look, look, k, g->items[k].look == look, g->n);
 	if (i == INDEX_NONE) {
-		if (!index_reserve(&g->by_look, 1)) {
-			return false;
-		}
-		i = g->n++;
-		index_put(&g->by_look, look, i);
-		g->items[i] = (struct alike){.heaviest = stack, .look = look};
+		return false;
+	}
+	if (i == g->n) {
+		g->items[g->n++] = (struct alike){.heaviest = stack, .look = look};
 	}
 	g->items[i].n++;
 	lens_costs_add(&g->items[i].costs, &v->result.stacks[stack]);

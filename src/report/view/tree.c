@@ -71,11 +71,9 @@ bool view_put_bottom_up(struct viewer *v, struct err *err) {
 
 bool view_find_function(struct viewer *v, struct up_nodes *out, struct err *err) {
 	struct call_functions functions;
-	if (!call_tree_callers(&v->tree, &v->costs, v->lens, v->request->of, &v->arena, out, err)) {
-		return false;
-	}
-	if (out->n) {
-		return true;
+	bool ok = call_tree_callers(&v->tree, &v->costs, v->lens, v->request->of, &v->arena, out, err);
+	if (!ok || out->n) {
+		return ok;
 	}
 	if (!call_tree_functions(&v->tree, &v->costs, v->lens, &v->arena, &functions, err)) {
 		return false;
