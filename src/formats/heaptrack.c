@@ -156,20 +156,13 @@ static bool read_line(struct heaptrack_reader *r, const uint8_t *line, size_t si
 		record.numbers = r->numbers.items;
 		record.n = r->numbers.n;
 	}
-	if (record.kind == 'v' && is_good && !take_version(r, err)) {
-		return false;
-	}
-	return each(user, &record, err);
-}
-
-/** All that KDE's interpreter writes if nothing came in: of programs that end by _exit, for one. */
-static bool is_nothing(struct slice head) {
-	static const char text[] = "\n# strings: 0\n# ips: 0\n";
-	return slice_equal(head, slice_of_text(text));
+	return (record.kind != 'v' || !is_good || take_version(r, err)) && each(user, &record, err);
 }
 
 bool heaptrack_is_head(struct slice head) {
-	if (is_nothing(head)) {
+	// All that KDE's interpreter writes if nothing came in: of programs that end by _exit, for one
+	static const char nothing[] = "\n# strings: 0\n# ips: 0\n";
+	if (slice_equal(head, slice_of_text(nothing))) {
 		return true;
 	}
 	const uint8_t *end = head.size ? memchr(head.data, '\n', head.size) : NULL;

@@ -27,6 +27,17 @@ static uint32_t added(struct profile_maker *m, struct index *ids, uint32_t hash,
 	return m->failed ? 0 : (uint32_t)n;
 }
 
+/** The id of an item: that of the same one, or of a new one; 0 if anything failed. */
+#define ID_OF(m, table, ids, hash, i, is_it, ...)                               \
+	({                                                                          \
+		uint32_t id_ = INDEX_FIND(&(m)->ids, (hash), i, is_it);                 \
+		if (id_ == INDEX_NONE) {                                                \
+			bool is_there_ = !(m)->failed && vec_add(&(m)->table, __VA_ARGS__); \
+			id_ = added((m), &(m)->ids, (hash), is_there_, (m)->table.n - 1);   \
+		}                                                                       \
+		id_;                                                                    \
+	})
+
 uint32_t profile_maker_string(struct profile_maker *m, struct slice text) {
 	const uint32_t hash = (uint32_t)slice_hash(SLICE_HASH, text);
 	uint32_t id = INDEX_FIND(&m->string_ids, hash, i, slice_equal(m->strings.items[i], text));
@@ -41,15 +52,11 @@ uint32_t profile_maker_string(struct profile_maker *m, struct slice text) {
 uint32_t profile_maker_mapping(struct profile_maker *m, const struct profile_mapping *mapping) {
 	uint32_t range = hash_pair((uint32_t)mapping->start, (uint32_t)mapping->end);
 	const uint32_t hash = hash_pair(mapping->path, range);
-	uint32_t id = INDEX_FIND(&m->mapping_ids, hash, i,
+	return ID_OF(m, mappings, mapping_ids, hash, i,
 			m->mappings.items[i].start == mapping->start &&
 					m->mappings.items[i].end == mapping->end &&
-					m->mappings.items[i].path == mapping->path);
-	if (id != INDEX_NONE) {
-		return id;
-	}
-	bool ok = !m->failed && vec_add(&m->mappings, *mapping);
-	return added(m, &m->mapping_ids, hash, ok, m->mappings.n - 1);
+					m->mappings.items[i].path == mapping->path,
+			*mapping);
 }
 
 static bool is_same_frame(const struct profile_frame *a, const struct profile_frame *b) {
@@ -61,38 +68,25 @@ static bool is_same_frame(const struct profile_frame *a, const struct profile_fr
 uint32_t profile_maker_frame(struct profile_maker *m, const struct profile_frame *frame) {
 	uint32_t place = hash_pair((uint32_t)frame->address, (uint32_t)(frame->address >> 32));
 	uint32_t hash = hash_pair(hash_pair(frame->function, frame->line), place ^ frame->is_inlined);
-	uint32_t id = INDEX_FIND(&m->frame_ids, hash, i, is_same_frame(&m->frames.items[i], frame));
-	if (id != INDEX_NONE) {
-		return id;
-	}
-	bool ok = !m->failed && vec_add(&m->frames, *frame);
-	return added(m, &m->frame_ids, hash, ok, m->frames.n - 1);
+	return ID_OF(m, frames, frame_ids, hash, i, is_same_frame(&m->frames.items[i], frame), *frame);
 }
 
 uint32_t profile_maker_node(struct profile_maker *m, uint32_t parent, uint32_t frame) {
 	const uint32_t hash = hash_pair(parent, frame);
-	uint32_t id = INDEX_FIND(&m->node_ids, hash, i,
-			m->nodes.items[i].parent == parent && m->nodes.items[i].frame == frame);
-	if (id != INDEX_NONE) {
-		return id;
-	}
-	bool ok = !m->failed && vec_add(&m->nodes, (struct profile_node){parent, frame});
-	return added(m, &m->node_ids, hash, ok, m->nodes.n - 1);
+	return ID_OF(m, nodes, node_ids, hash, i,
+			m->nodes.items[i].parent == parent && m->nodes.items[i].frame == frame,
+			(struct profile_node){parent, frame});
 }
 
 struct profile_sample *profile_maker_sample(struct profile_maker *m, uint32_t node, uint64_t size,
 		bool is_base) {
 	uint32_t hash = hash_pair(node * 2 + is_base,
 			hash_pair((uint32_t)size, (uint32_t)(size >> 32)));
-	uint32_t id = INDEX_FIND(&m->sample_ids, hash, i,
-			m->samples.items[i].node == node && m->samples.items[i].size == size &&
-					m->samples.items[i].is_base == is_base);
-	if (id != INDEX_NONE) {
-		return &m->samples.items[id];
-	}
 	struct profile_sample made = {.node = node, .is_base = is_base, .size = size};
-	bool ok = !m->failed && vec_add(&m->samples, made);
-	id = added(m, &m->sample_ids, hash, ok, m->samples.n - 1);
+	uint32_t id = ID_OF(m, samples, sample_ids, hash, i,
+			m->samples.items[i].node == node && m->samples.items[i].size == size &&
+					m->samples.items[i].is_base == is_base,
+			made);
 	return m->failed ? NULL : &m->samples.items[id];
 }
 

@@ -26,12 +26,6 @@ static void take_table(struct reading *r) {
 	}
 }
 
-static void take_command(struct reading *r) {
-	struct slice text = json_take_text(&r->j);
-	r->m.head.command = profile_maker_string(&r->m, text);
-	r->m.head.program = profile_maker_string(&r->m, before_first(text, ' '));
-}
-
 static void take_head(struct reading *r) {
 	struct json_reader *j = &r->j;
 	json_enter(j, '{');
@@ -41,7 +35,9 @@ static void take_head(struct reading *r) {
 		} else if (json_key_is(j, "bklt")) {
 			r->has_lifetimes = json_take_bool(j);
 		} else if (json_key_is(j, "cmd")) {
-			take_command(r);
+			struct slice text = json_take_text(j);
+			r->m.head.command = profile_maker_string(&r->m, text);
+			r->m.head.program = profile_maker_string(&r->m, before_first(text, ' '));
 		} else if (json_key_is(j, "pid")) {
 			r->m.head.pid = (uint32_t)json_take_number(j);
 		} else if (json_key_is(j, "tu")) {
@@ -98,12 +94,10 @@ static void take_point(struct reading *r) {
 	r->stack.n = 0;
 	json_enter(&r->j, '{');
 	while (json_next(&r->j)) {
-		size_t i = 0;
-		while (i < sizeof fields / sizeof *fields && !json_key_is(&r->j, fields[i].key)) {
-			i++;
-		}
-		if (i < sizeof fields / sizeof *fields) {
-			values[fields[i].value] = json_take_number(&r->j);
+		__auto_type field = FIND(f, fields, sizeof fields / sizeof *fields,
+				json_key_is(&r->j, f->key));
+		if (field) {
+			values[field->value] = json_take_number(&r->j);
 		} else if (json_key_is(&r->j, "fs")) {
 			take_stack(r);
 		} else {

@@ -117,13 +117,9 @@ static void take_mapping(struct dump *d, struct slice line) {
 static void find_mappings(struct dump *d) {
 	for (size_t i = 1; i < d->m.frames.n; i++) {
 		struct profile_frame *f = &d->m.frames.items[i];
-		for (uint32_t k = 1; k < d->m.mappings.n; k++) {
-			const struct profile_mapping *m = &d->m.mappings.items[k];
-			if (m->start <= f->address && f->address < m->end) {
-				f->mapping = k;
-				break;
-			}
-		}
+		const struct profile_mapping *it = FIND_IN(m, d->m.mappings,
+				m->start <= f->address && f->address < m->end);
+		f->mapping = it ? (uint32_t)(it - d->m.mappings.items) : 0;
 	}
 }
 

@@ -104,10 +104,8 @@ static bool take_tree(struct reading *r, enum profile_value value, struct err *e
 
 static bool take_field(struct reading *r, const char *name, uint64_t *out, struct err *err) {
 	struct slice line;
-	if (!take_line(r, &line) || !take_prefix(&line, name) || !take_decimal(&line, out)) {
-		return err_set(err, ERR_FORMAT, "\"%s\" is missing", name);
-	}
-	return true;
+	return (take_line(r, &line) && take_prefix(&line, name) && take_decimal(&line, out)) ||
+			err_set(err, ERR_FORMAT, "\"%s\" is missing", name);
 }
 
 static void skip_tree(struct reading *r) {

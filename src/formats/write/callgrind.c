@@ -54,18 +54,14 @@ static struct cost *find_cost(struct document *d, uint32_t frame, uint32_t calle
 	uint32_t function = d->functions.of_frame[frame];
 	uint32_t line = d->p->frames.items[frame].line;
 	const uint32_t hash = hash_pair(hash_pair(function, line), callee);
-	uint32_t id = INDEX_FIND(&d->cost_ids, hash, i,
+	struct cost fresh = {.function = function, .line = line, .callee = callee};
+	uint32_t n = (uint32_t)d->costs.n;
+	uint32_t id = INDEX_FIND_OR_ADD(&d->cost_ids, hash, i,
 			d->costs.items[i].function == function && d->costs.items[i].line == line &&
-					d->costs.items[i].callee == callee);
-	if (id != INDEX_NONE) {
-		return &d->costs.items[id];
-	}
-	struct cost *made = vec_push(&d->costs);
-	d->failed |= !made || !index_add(&d->cost_ids, hash, (uint32_t)(d->costs.n - 1));
-	if (made) {
-		*made = (struct cost){.function = function, .line = line, .callee = callee};
-	}
-	return made;
+					d->costs.items[i].callee == callee,
+			n);
+	d->failed |= id == INDEX_NONE || (id == n && !vec_add(&d->costs, fresh));
+	return d->failed ? NULL : &d->costs.items[id];
 }
 
 static void add(struct document *d, struct cost *c, uint32_t sample) {
@@ -96,9 +92,8 @@ static void add_stack(struct document *d, uint32_t sample) {
 
 static int by_function(const void *a, const void *b) {
 	const struct cost *x = a, *y = b;
-	int order = compare_u64(x->function, y->function);
-	order = order ? order : compare_u64(x->callee, y->callee);
-	return order ? order : compare_u64(x->line, y->line);
+	return compare_u64(x->function, y->function)
+			?: compare_u64(x->callee, y->callee) ?: compare_u64(x->line, y->line);
 }
 
 /** Names are written once: "fn=(3) main", later "fn=(3)". A function has its file's number too. */

@@ -63,13 +63,6 @@ static void add_sample(struct document *d, const struct profile_sample *s) {
 	}
 }
 
-static void add_life(struct document *d, const struct profile_life *l) {
-	const struct profile *p = d->p;
-	uint64_t ns = profile_moment_ns(p, l->until) - profile_moment_ns(p, l->from);
-	uint32_t node = d->tree.of_node[p->samples.items[l->sample].node];
-	d->sides[0][node].lifetimes_us += ns / 1000 * l->blocks;
-}
-
 struct change {
 	uint32_t node, moment;
 	int64_t bytes, blocks;
@@ -213,8 +206,10 @@ static bool collect(struct document *d) {
 	for (uint32_t i = 0; i < p->samples.n; i++) {
 		add_sample(d, &p->samples.items[i]);
 	}
-	for (uint32_t i = 0; i < p->lives.n; i++) {
-		add_life(d, &p->lives.items[i]);
+	EACH(l, p->lives) {
+		uint64_t ns = profile_moment_ns(p, l->until) - profile_moment_ns(p, l->from);
+		uint32_t node = d->tree.of_node[p->samples.items[l->sample].node];
+		d->sides[0][node].lifetimes_us += ns / 1000 * l->blocks;
 	}
 	return find_most(d);
 }

@@ -121,22 +121,20 @@ static void put_tables(struct document *d) {
 }
 
 static void put_empty_tables(struct document *d) {
-	static const char markers[] = "\"markers\":{\"length\":0,\"category\":[],\"data\":[],"
-								  "\"endTime\":[],\"name\":[],\"phase\":[],\"startTime\":[]}";
-	static const char samples[] = "\"samples\":{\"length\":0,\"stack\":[],\"time\":[],"
-								  "\"weight\":null,\"weightType\":\"samples\",\"eventDelay\":[]}";
-	static const char symbols[] = "\"nativeSymbols\":{\"length\":0,\"libIndex\":[],\"address\":[],"
-								  "\"name\":[],\"functionSize\":[]}";
-	json_raw(&d->j, slice_of_text(markers));
-	json_raw(&d->j, slice_of_text(samples));
-	json_raw(&d->j, slice_of_text(symbols));
+	json_raw(&d->j,
+			slice_of_text("\"markers\":{\"length\":0,\"category\":[],\"data\":[],"
+						  "\"endTime\":[],\"name\":[],\"phase\":[],\"startTime\":[]},"
+						  "\"samples\":{\"length\":0,\"stack\":[],\"time\":[],"
+						  "\"weight\":null,\"weightType\":\"samples\",\"eventDelay\":[]},"
+						  "\"nativeSymbols\":{\"length\":0,\"libIndex\":[],\"address\":[],"
+						  "\"name\":[],\"functionSize\":[]}"));
 }
 
 static int by_time(const void *a, const void *b) {
 	const struct event *x = a, *y = b;
-	int order = compare_u64(x->time_ns, y->time_ns);
-	order = order ? order : compare_u64(x->address, y->address);
-	return order ? order : x->bytes > y->bytes ? -1 : x->bytes < y->bytes;
+	return compare_u64(x->time_ns, y->time_ns)
+			?: compare_u64(x->address, y->address)
+			?: (x->bytes < y->bytes) - (x->bytes > y->bytes);
 }
 
 static uint32_t events_of_lives(const struct profile *p, struct event *events) {
