@@ -72,7 +72,7 @@ LONG = [
       "(display (string-length (number->string (expt 7 900))))(newline)\n"}),
     P("ecl", "ecl", "ecl --norc --load work.lisp", files={"work.lisp":
       "(dotimes (i 100000) (make-string 100))\n(print (expt 7 90))\n(quit)\n"}),
-    P("csc", "chicken-bin", "csc -o out work.scm", files={"work.scm":
+    P("csc", "chicken-bin", "csc -:hi4m -o out work.scm", files={"work.scm":
       "(define (f n) (if (< n 2) n (+ (f (- n 1)) (f (- n 2)))))(display (f 20))(newline)\n"}),
     P("doveconf", "dovecot-core", "doveconf -n -c work.conf", files={"work.conf": "protocols = imap\nssl = no\n"}),
     P("gawk", "gawk", "gawk '{for (i = 1; i <= NF; i++) n[$i]++} END {print asorti(n), n[\"heap\"]}' words.txt"),
