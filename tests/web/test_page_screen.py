@@ -59,3 +59,23 @@ def test_a_function_keeps_its_name_at_the_begin_of_a_part(browse, tools, tmp_pat
     tools.run(tools.heaptrack_print, "--html", page, recording.file)
     said = browse("first_screen.mjs", page.as_uri())["growing"]
     assert "make parts.c:3 grew most" in said, said
+
+
+ONE_PLACE = """
+#include <stdlib.h>
+#define APART __attribute__((noinline))
+APART static void *make(void) { void *volatile p = malloc(500000); return p; }
+APART static void *load(void) { void *volatile all[18]; for (int i = 0; i < 18; i++) all[i] = make(); return all[17]; }
+APART static void *store(void) { void *volatile one[2] = {make(), make()}; return one[1]; }
+int main(void) { return load() == store(); }
+"""
+
+
+def test_a_sentence_is_not_parted_within_parentheses(browse, tools, tmp_path):
+    source, page = tmp_path / "place.c", tmp_path / "page.html"
+    source.write_text(ONE_PLACE)
+    assert tools.run("gcc", "-O1", "-s", "-o", tmp_path / "place", source).status == 0
+    recording = tools.record(tmp_path / "place")
+    tools.run(tools.heaptrack_print, "--html", page, recording.file)
+    said = browse("first_screen.mjs", page.as_uri())["peak"]
+    assert re.search(r"\(100 % at place\+\w+; 90 % through place\+\w+\) holds 10\.0 MB", said), said
