@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+/** The functions of runtimes, in the segment's table of units. Any thread, any signal handler. */
+
+#include "recorder/core/runtime/guard.h"
+#include "recorder/core/unwind/runtimes.h"
+
+/** Of wire_unit: what identifies a function, and where it lies now. */
+struct unit_key {
+	uint64_t identity[3];
+	uint64_t object, array; // V8: the bytecode
+	uint32_t thread;
+};
+
+/** The unit of a function, made if it is new, with its excerpt. 0: there is no room. */
+uint32_t units_find(const struct runtime *runtime, struct guard *guard, const struct unit_key *key);
