@@ -106,24 +106,6 @@ void buffer_signed(struct buffer *b, int64_t v) {
 	buffer_varint(b, (uint64_t)v << 1 ^ (uint64_t)(v >> 63));
 }
 
-void buffer_utf8(struct buffer *b, uint32_t c) {
-	if (c < 0x80) {
-		buffer_u8(b, (uint8_t)c);
-	} else if (c < 0x800) {
-		buffer_u8(b, (uint8_t)(0xc0 | c >> 6));
-		buffer_u8(b, (uint8_t)(0x80 | (c & 63)));
-	} else if (c < 0x10000) {
-		buffer_u8(b, (uint8_t)(0xe0 | c >> 12));
-		buffer_u8(b, (uint8_t)(0x80 | (c >> 6 & 63)));
-		buffer_u8(b, (uint8_t)(0x80 | (c & 63)));
-	} else {
-		buffer_u8(b, (uint8_t)(0xf0 | c >> 18));
-		buffer_u8(b, (uint8_t)(0x80 | (c >> 12 & 63)));
-		buffer_u8(b, (uint8_t)(0x80 | (c >> 6 & 63)));
-		buffer_u8(b, (uint8_t)(0x80 | (c & 63)));
-	}
-}
-
 void buffer_sized(struct buffer *b, struct slice s) {
 	buffer_varint(b, s.size);
 	buffer_slice(b, s);

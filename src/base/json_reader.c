@@ -61,6 +61,24 @@ static bool take_hex(struct json_reader *j, uint32_t *out) {
 	return true;
 }
 
+static void put_utf8(struct buffer *out, uint32_t c) {
+	if (c < 0x80) {
+		buffer_u8(out, (uint8_t)c);
+	} else if (c < 0x800) {
+		buffer_u8(out, (uint8_t)(0xc0 | c >> 6));
+		buffer_u8(out, (uint8_t)(0x80 | (c & 63)));
+	} else if (c < 0x10000) {
+		buffer_u8(out, (uint8_t)(0xe0 | c >> 12));
+		buffer_u8(out, (uint8_t)(0x80 | (c >> 6 & 63)));
+		buffer_u8(out, (uint8_t)(0x80 | (c & 63)));
+	} else {
+		buffer_u8(out, (uint8_t)(0xf0 | c >> 18));
+		buffer_u8(out, (uint8_t)(0x80 | (c >> 12 & 63)));
+		buffer_u8(out, (uint8_t)(0x80 | (c >> 6 & 63)));
+		buffer_u8(out, (uint8_t)(0x80 | (c & 63)));
+	}
+}
+
 /** Behind "\u". A half of a pair without its other half becomes U+FFFD. */
 static bool take_unicode(struct json_reader *j, struct buffer *out) {
 	uint32_t c, low;
@@ -79,7 +97,7 @@ static bool take_unicode(struct json_reader *j, struct buffer *out) {
 			j->at = before;
 		}
 	}
-	buffer_utf8(out, c >= 0xd800 && c < 0xe000 ? 0xfffd : c);
+	put_utf8(out, c >= 0xd800 && c < 0xe000 ? 0xfffd : c);
 	return true;
 }
 

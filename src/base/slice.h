@@ -112,9 +112,6 @@ void buffer_slice(struct buffer *b, struct slice s);
 void buffer_text(struct buffer *b, const char *text);
 void buffer_printf(struct buffer *b, const char *fmt, ...) ATTR_PRINTF(2, 3);
 void buffer_u8(struct buffer *b, uint8_t v);
-
-/** A character as UTF-8; it is below 0x110000. */
-void buffer_utf8(struct buffer *b, uint32_t c);
 void buffer_u32(struct buffer *b, uint32_t v); // little endian, as are all
 void buffer_u64(struct buffer *b, uint64_t v);
 void buffer_varint(struct buffer *b, uint64_t v);

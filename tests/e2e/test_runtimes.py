@@ -63,22 +63,28 @@ def first(data):
 
 
 def test_node_whose_buffers_grow(tools, tmp_path):
-    page, data = said(tools, tmp_path, BUFFERS, "node", suffix="js")
-    assert re.match(r"[^:;]*script\.js:\d+", first(data)["text"]), data["findings"]
-    assert "--perf-basic-prof" not in page, page
+    _, data = said(tools, tmp_path, BUFFERS, "node", suffix="js")
+    # Whether that is growth, is judged by its curve: a machine that stalls bends it
+    assert re.match(r"(node|libnode\S*)( via v8::\S+.*, for what it runs: grew | holds .+ asked for by v8::)",
+                    first(data)["text"]), data["findings"]
+    assert first(data)["text"].endswith("; to name the JavaScript functions behind it, start it as node "
+                                        "--perf-basic-prof --interpreted-frames-native-stack.")
+    held = next(f for f in data["findings"] if f["id"] == "runtime")["text"]
+    assert re.match(r"node holds [\d.]+ MB \(\d+ % of the peak\) for what it runs, .* asked for by v8::", held), held
 
 
 def test_node_whose_objects_are_in_no_block(tools, tmp_path):
     page, data = said(tools, tmp_path, OBJECTS, "node", suffix="js")
     assert "node maps JavaScript's objects itself; node --heap-prof tells of them" in page, page
     assert first(data)["id"] != "handed-over", data["findings"]  # between V8's own threads
-    assert "--perf-basic-prof" not in page, page
+    assert "--perf-basic-prof" in first(data)["text"], data["findings"]
 
 
 def test_python_whose_objects_are_in_no_block(tools, tmp_path):
     page, data = said(tools, tmp_path, GROWING_LIST, "/usr/bin/python3", suffix="py")
     assert re.search(r"python3\S* maps small objects itself; PYTHONMALLOC=malloc records them", page), page
-    assert "script.py:1" in first(data)["text"] and "-X perf" not in page, data["findings"]
+    assert re.search(r"to name the Python functions behind it, start it (as python3\.\d+|with Python 3\.12 or "
+                     r"later and) -X perf", first(data)["text"]), data["findings"]
 
 
 def test_python_does_as_it_was_told(tools, tmp_path):
@@ -96,9 +102,12 @@ def test_numpy_is_named_with_its_package(tools, tmp_path):
 
 
 def test_memory_of_a_library_is_not_the_programs(tools, tmp_path):
-    """ctypes: libffi calls malloc for the script's own line."""
+    """ctypes: libffi calls malloc. That it holds it all, python's own too, would be false."""
     _, data = said(tools, tmp_path, CTYPES, "/usr/bin/python3", suffix="py")
-    assert first(data)["text"].startswith("<module> script.py:6"), data["findings"]
+    held = next(f for f in data["findings"] if f["id"] == "runtime")
+    match = re.match(r"python3\S* holds ([\d.]+) MB \(\d+ % of the peak\) for what it runs, ([\d.]+) MB of it in "
+                     r"libffi\.so", held["text"])
+    assert match and float(match[2]) < float(match[1]), held
 
 
 def test_php_whose_values_are_in_no_block(tools, tmp_path):

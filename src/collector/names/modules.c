@@ -10,8 +10,6 @@
 #include "elf/image.h"
 #include "sys/sys.h"
 
-#include <sys/uio.h>
-
 enum { HEAD_BYTES = 16 << 10 }; // segments and notes stand at the start of a file
 
 void modules_init(struct modules *m, struct texts *texts, pid_t pid, const char *exe,
@@ -99,8 +97,7 @@ static int open_module(const struct modules *m, const struct wire_module *module
 	char path[PATH_MAX];
 	const char *name = module->path;
 	pid_t pid = m->pid;
-	if (module->kind != MODULE_FILE || name[0] == '[' ||
-			(!strchr(name, '/') && strstr(name, "vdso"))) {
+	if (name[0] == '[' || (!strchr(name, '/') && strstr(name, "vdso"))) {
 		return -1;
 	}
 	bool is_program = !name[0] ||
@@ -140,11 +137,6 @@ static void make_room_for_descriptor(struct modules *m) {
 
 static const char *path_of(struct modules *m, const struct wire_module *announced) {
 	char path[PATH_MAX];
-	if (announced->kind != MODULE_FILE) {
-		return announced->kind == MODULE_PYTHON ? "[python]"
-				: announced->kind == MODULE_V8  ? "[v8]"
-												: "[generated]";
-	}
 	if (announced->path[0]) {
 		return announced->path;
 	}
@@ -177,8 +169,7 @@ bool modules_add(struct modules *m, uint32_t id, const struct wire_module *annou
 			.path = texts_id_of(m->texts, file->path),
 			.image = announced->image,
 			.build_id_bytes = (uint8_t)build_id_of(announced).size,
-			.kind = announced->kind,
-			.is_unresolved = announced->kind == MODULE_FILE && file->fd < 0,
+			.is_unresolved = file->fd < 0,
 	};
 	memcpy(record->build_id, announced->build_id, record->build_id_bytes);
 	return true;
@@ -195,10 +186,4 @@ struct symbols_module modules_lend(struct modules *m, uint32_t id) {
 	return (struct symbols_module){.fd = file->fd,
 			.path = file->path,
 			.build_id = build_id_of(file->announced)};
-}
-
-bool modules_read(void *user, uint64_t address, void *out, size_t bytes) {
-	const struct modules *m = user;
-	struct iovec here = {out, bytes}, there = {(void *)(uintptr_t)address, bytes};
-	return process_vm_readv(m->pid, &here, 1, &there, 1, 0) == (ssize_t)bytes;
 }

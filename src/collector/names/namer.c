@@ -138,14 +138,10 @@ uint32_t namer_text(struct namer *n, struct slice text) {
 	return texts_id(n->texts, text);
 }
 
-void namer_put(struct namer *n, struct rec_location *location, const struct rec_frame *frames,
-		uint32_t n_frames) {
-	if (vec_reserve(&n->frames, n_frames)) {
-		location->first_frame = (uint32_t)n->frames.n;
-		location->n_frames = (uint16_t)n_frames;
-		for (uint32_t i = 0; i < n_frames; i++) {
-			n->frames.items[n->frames.n++] = frames[i];
-		}
+void namer_put(struct namer *n, struct rec_location *location, uint32_t name) {
+	if (vec_add(&n->frames, (struct rec_frame){.function = name})) {
+		location->first_frame = (uint32_t)(n->frames.n - 1);
+		location->n_frames = 1;
 	}
 }
 
@@ -216,9 +212,6 @@ static void look_at_new(struct namer *n, const struct tries *t, uint64_t now_ns)
 		}
 		if (!is_known_module(n, location->module)) {
 			return; // it will be announced by the next tries_poll_modules
-		}
-		if (n->modules->records.items[location->module].kind != MODULE_FILE) {
-			continue; // its runtime names it
 		}
 		(void)add_wanted(n, location, n->n_seen, now_ns);
 	}

@@ -12,8 +12,6 @@
  */
 
 #include "collector/segment/segment.h"
-#include "runtimes/python.h"
-#include "runtimes/v8.h"
 #include "symbols/perf_map.h"
 #include "symbols/symbols.h"
 
@@ -52,9 +50,6 @@ void modules_finish(struct modules *m);
 /** A module appeared. `announced` stays valid. False: out of memory. */
 bool modules_add(struct modules *m, uint32_t id, const struct wire_module *announced);
 
-/** Read memory of the program, whose modules `user` is. False: it is not there. */
-bool modules_read(void *user, uint64_t address, void *out, size_t bytes);
-
 /** What the symbols need; opens the file again by its path if its descriptor was given up. */
 struct symbols_module modules_lend(struct modules *m, uint32_t id);
 
@@ -78,12 +73,8 @@ const struct namer_frames *namer_frames(const struct namer *n);
  */
 void namer_step(struct namer *n, struct tries *t, uint64_t now_ns, bool is_last);
 
-/**
- * Name a location of generated code or of a runtime: `frames` with the innermost first, whose texts
- * are ids, from namer_text.
- */
-void namer_put(struct namer *n, struct rec_location *location, const struct rec_frame *frames,
-		uint32_t n_frames);
+/** Name a location of generated code: `name` is a text's id, from namer_text. */
+void namer_put(struct namer *n, struct rec_location *location, uint32_t name);
 uint32_t namer_text(struct namer *n, struct slice text);
 
 /** Locations that still wait for their names. */
@@ -138,64 +129,3 @@ void jit_finish(struct jit *j);
  * after the events that are there were taken: they are of the code that was there before.
  */
 void jit_step(struct jit *j, struct tries *t, struct namer *names, uint64_t now_ns, bool is_last);
-
-// ---- functions of runtimes (wire/runtime.h)
-//
-// Tells the recorder where a runtime keeps its frames, once that is proved in the program, and
-// names the functions that the recorder finds there. One thread, that of the tries.
-
-/** A function that was decoded. */
-struct unit_code {
-	struct python_code code;
-	uint32_t function, file; // texts; 0: it could not be
-	bool is_read;
-};
-
-/** A unit of V8's, and how it went. */
-struct unit_read {
-	const struct v8_unit *unit; // NULL: its object was not at `object`
-	uint64_t object;
-	uint32_t n_tries;
-};
-
-/** V8, of which there is one in a program. */
-struct units_v8 {
-	struct v8_layout layout; // major 0: none was seen
-	struct v8_heap heap;
-	struct err why;             // it is not known, or not as it seemed
-	uint32_t row;               // of the table of layouts
-	VEC(struct unit_read) read; // by number - 1
-	VEC(uint32_t) moving;       // of these, what may be read another time
-	uint32_t thread;            // whose isolate's copies of builtins are known
-	uint32_t n_met, n_proofs;   // units
-};
-
-struct units {
-	struct segment *segment;
-	struct modules *modules;
-	struct wire_layout candidate; // of the runtime that was met last; without ranges if not known
-	VEC(struct unit_code) codes;  // by number
-	VEC(uint32_t) waiting;        // locations
-	uint32_t n_seen;              // locations looked at
-	const char *why;              // why it is not in force. NULL: it is, or there is none
-	uint64_t next_ns;             // to prove it
-	struct arena arena;
-	struct units_v8 v8;
-};
-
-void units_init(struct units *u, struct segment *segment, struct modules *modules);
-void units_finish(struct units *u);
-
-/** A module was announced, and added to the modules. */
-void units_meet(struct units *u, uint32_t id, const struct wire_module *module);
-
-/** Prove what can be proved, and name new locations. */
-void units_step(struct units *u, struct tries *t, struct namer *names, uint64_t now_ns);
-
-// ---- for units_v8.c
-
-void units_v8_meet(struct units *u, const struct elf_image *image,
-		const struct wire_module *module);
-void units_v8_step(struct units *u);
-bool units_v8_name(struct units *u, struct rec_location *location, struct namer *names);
-void units_v8_finish(struct units_v8 *v);

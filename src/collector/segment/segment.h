@@ -19,7 +19,6 @@
 #include "sys/pages.h"
 #include "trace/recording.h"
 #include "wire/event.h"
-#include "wire/runtime.h"
 
 struct segment_params {
 	uint32_t n_slots;         // 0: WIRE_MAX_SLOTS. These four are halved until all fits
@@ -41,11 +40,6 @@ struct segment {
 	struct wire_module *modules;
 	struct wire_node *nodes;
 	uint8_t *slots;
-	uint32_t n_layouts; // in force
-	bool has_runtimes;  // else the address space is too small for these
-	struct wire_layout *layouts;
-	struct wire_unit *units;
-	const uint8_t *excerpts;
 	uint32_t n_slots, node_capacity, module_capacity;
 	uint32_t page_bytes;
 	uint64_t slot_bytes, slots_at;
@@ -94,12 +88,6 @@ bool segment_is_closed(const struct segment *s);
 
 /** True if the target waits at its end to be looked at. */
 bool segment_is_ending(const struct segment *s);
-
-/** Put a runtime's layout in force, if there is room. */
-void segment_add_layout(struct segment *s, const struct wire_layout *layout);
-
-/** A copy of a unit. False: it is not whole. */
-bool segment_unit(const struct segment *s, uint32_t id, struct wire_unit *out);
 
 static inline struct thread_slot *segment_slot(const struct segment *s, uint32_t index) {
 	return (struct thread_slot *)(void *)(s->slots + (uint64_t)index * s->slot_bytes);
