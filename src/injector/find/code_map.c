@@ -67,10 +67,8 @@ static bool add_function(struct code_map *m, struct cursor *c, uint64_t at, stru
 	} else {
 		return true; // another way: one that we shall not find
 	}
-	if (c->failed || size == 0 || bytes_at(m->image, address, size).size == 0) {
-		return true;
-	}
-	return vec_add(&m->functions, (struct code_function){address, size});
+	return c->failed || size == 0 || bytes_at(m->image, address, size).size == 0 ||
+			vec_add(&m->functions, (struct code_function){address, size});
 }
 
 static bool add_functions(struct code_map *m, const struct elf_section *section) {

@@ -165,15 +165,11 @@ enum { NIM_HEAD_ARC = 8, NIM_HEAD_ORC = 16, NIM_HEAD_REFC = 16 };
 
 /** Is it there already, by another name? The name without a prefix is the one to show. */
 static bool is_found(struct found_functions *out, uint64_t address, const char *name) {
-	for (size_t i = 0; i < out->n; i++) {
-		if (out->items[i].address == address) {
-			if (out->items[i].name[0] == '_' && name[0] != '_') {
-				out->items[i].name = name;
-			}
-			return true;
-		}
+	struct found_function *found = FIND_IN(f, *out, f->address == address);
+	if (found && found->name[0] == '_' && name[0] != '_') {
+		found->name = name;
 	}
-	return false;
+	return found;
 }
 
 static bool look_through(struct found_functions *out, const struct module_code *module) {

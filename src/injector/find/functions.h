@@ -105,16 +105,13 @@ static inline struct found_function *found_add(struct found_functions *out,
 	struct found_function *item = vec_push(out);
 	if (item) {
 		*item = (struct found_function){
-				.name = known->name,
+				FIELDS_OF(known, name, what, ptr, times),
 				.module = module->name,
 				.address = address,
 				.size = size,
 				.module_start = module->start,
 				.module_end = module->end,
-				.what = known->what,
-				.ptr = known->ptr,
 				.size_register = known->size,
-				.times = known->times,
 				.known = known,
 		};
 	}

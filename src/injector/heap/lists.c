@@ -48,12 +48,8 @@ static bool follow(struct heap_walker *w, const struct list *l, bool is_hidden, 
 }
 
 static bool take_list(struct heap_walker *w, const struct list *l) {
-	for (int is_hidden = 1; is_hidden >= 0; is_hidden--) {
-		if (follow(w, l, is_hidden, false)) {
-			return follow(w, l, is_hidden, true);
-		}
-	}
-	return false;
+	bool is_hidden = follow(w, l, true, false);
+	return (is_hidden || follow(w, l, false, false)) && follow(w, l, is_hidden, true);
 }
 
 static void take_fast_bins(struct heap_walker *w, const struct heap_arena *a) {

@@ -355,9 +355,7 @@ bool heap_walk(struct heap_walk *out, const struct process_space *space, pid_t p
 		add_mapped(&w);
 		sort_blocks(out);
 	}
-	for (size_t i = 0; i < out->blocks.n; i++) {
-		out->bytes += out->blocks.items[i].bytes;
-	}
+	out->bytes = SUM(i, out->blocks.n, out->blocks.items[i].bytes);
 	free(w.reader.window);
 	file_close(w.reader.memory);
 	vec_finish(&w.arenas);

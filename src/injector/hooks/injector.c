@@ -202,14 +202,6 @@ void injector_drop_snapshot(struct injector *in) {
 	}
 }
 
-/** A second C library may have come: the recorder must know its code before it is patched. */
-static void tell_thread_caches(struct injector *in) {
-	struct resident_range *caches = in->resident.thread_caches;
-	uint64_t at = in->resident.at + RESIDENT_IMAGE_AT + in->blob.thread_caches_at;
-	thread_cache_find(&in->modules, caches);
-	(void)tracee_write(&in->tracee, at, caches, sizeof in->resident.thread_caches, NULL);
-}
-
 bool injector_rescan(struct injector *in, struct err *err) {
 	SCOPED(process_space) now = {0};
 	if (!in->is_attached) {
@@ -234,8 +226,11 @@ bool injector_rescan(struct injector *in, struct err *err) {
 	for (size_t i = 0; i < in->plan.hooks.n; i++) {
 		has_new |= !injector_hook_of(in, &in->plan.hooks.items[i])->is_patched;
 	}
-	if (has_new) {
-		tell_thread_caches(in);
+	if (has_new) { // perhaps in a second C library, whose code the recorder must know before
+		struct resident_range *caches = in->resident.thread_caches;
+		uint64_t at = in->resident.at + RESIDENT_IMAGE_AT + in->blob.thread_caches_at;
+		thread_cache_find(&in->modules, caches);
+		(void)tracee_write(&in->tracee, at, caches, sizeof in->resident.thread_caches, NULL);
 		(void)patch_all(in, err);
 	}
 	count(in);

@@ -23,17 +23,6 @@ enum {
 
 // ---- gaps
 
-/** Does the heap begin at the low end of the gap behind mapping `i`, or will it? */
-static bool heap_grows_into(const struct process_space *s, size_t i, uint64_t low, uint64_t high) {
-	return strcmp(s->mappings.items[i].name, "[heap]") == 0 ||
-			(s->brk_start >= low && s->brk_start <= high);
-}
-
-/** Does a stack grow down from the high end of the gap before mapping `i`? */
-static bool stack_grows_into(const struct process_space *s, size_t i) {
-	return i < s->mappings.n && strcmp(s->mappings.items[i].name, "[stack]") == 0;
-}
-
 static bool reaches(uint64_t at, uint64_t bytes, uint64_t low, uint64_t high) {
 	uint64_t from = at < low ? at : low;
 	uint64_t to = at + bytes > high ? at + bytes : high;
@@ -51,8 +40,12 @@ static uint64_t gap_near(const struct process_space *s, uint64_t low, uint64_t h
 	for (size_t i = 0; i <= s->mappings.n; i++) {
 		uint64_t gap_high = i < s->mappings.n ? s->mappings.items[i].start : MACHINE_ADDRESS_END;
 		bool is_usable = gap_high > gap_low && gap_high - gap_low >= bytes + 2 * GAP_MARGIN;
-		bool may_use[] = {is_usable && !(i > 0 && heap_grows_into(s, i - 1, gap_low, gap_high)),
-				is_usable && !stack_grows_into(s, i)};
+		// From its low end the heap grows, or will; down from its high end a stack
+		bool has_heap = i > 0 &&
+				(strcmp(s->mappings.items[i - 1].name, "[heap]") == 0 ||
+						(s->brk_start >= gap_low && s->brk_start <= gap_high));
+		bool has_stack = i < s->mappings.n && strcmp(s->mappings.items[i].name, "[stack]") == 0;
+		bool may_use[] = {is_usable && !has_heap, is_usable && !has_stack};
 		uint64_t ends[] = {gap_low + GAP_MARGIN, gap_high - GAP_MARGIN - bytes};
 		for (unsigned e = 0; e < 2; e++) {
 			uint64_t at = ends[e] & ~(uint64_t)(PAGE - 1);
@@ -93,14 +86,6 @@ static struct resident_hook *known_hook(struct injector *in, const struct found_
 		}
 	}
 	return NULL;
-}
-
-static bool add_known(struct injector *in, const struct found_function *f,
-		const struct resident_hook *hook) {
-	return vec_add(&in->plan.hooks,
-			(struct planned){.hook = (uint32_t)(hook - in->resident.hooks),
-					.function = f,
-					.is_reused = true});
 }
 
 /** The function's bytes, and some behind it. NULL: not readable. */
@@ -151,11 +136,8 @@ static bool add_new(struct injector *in, struct island *island, unsigned *n,
 				.moved = at + RELOCATE_RELAY_BYTES,
 				.called = at + RELOCATE_RELAY_BYTES,
 				.address = moved.patch_at,
-				.what = f->what,
-				.ptr = f->ptr,
+				FIELDS_OF(f, what, ptr, times, behind),
 				.size = f->size_register,
-				.times = f->times,
-				.behind = f->behind,
 		};
 		hook->n_bytes = relocate_put_jump(hook->patch, hook->address, at);
 		memcpy(hook->original, bytes + (moved.patch_at - f->address), hook->n_bytes);
@@ -218,7 +200,9 @@ static bool plan_module(struct injector *in, size_t first, struct err *err) {
 		if (f->why_not) {
 			note_refusal(&in->plan, f, f->why_not);
 		} else if ((known = known_hook(in, f))) {
-			ok = add_known(in, f, known);
+			uint32_t hook = (uint32_t)(known - in->resident.hooks);
+			ok = vec_add(&in->plan.hooks,
+					(struct planned){.hook = hook, .function = f, .is_reused = true});
 		} else if (!island->at) {
 			note_refusal(&in->plan, f, "no free memory within reach of a jump");
 		} else {
@@ -228,16 +212,13 @@ static bool plan_module(struct injector *in, size_t first, struct err *err) {
 	return ok || err_memory(err);
 }
 
-/** What is called for `f`, which throws: its quiet twin, by its moved beginning if it is hooked. */
-static uint64_t quiet_entry(struct injector *in, const struct found_function *f) {
-	struct planned *planned = FIND_IN(p, in->plan.hooks, p->function->address == f->quiet_at);
-	return planned ? injector_hook_of(in, planned)->moved : f->quiet_at;
-}
-
+/** Of one that throws, its quiet twin is called, by its moved beginning if it is hooked. */
 static void call_quiet_ones(struct injector *in) {
 	EACH(planned, in->plan.hooks) {
-		if (planned->function->quiet_at != 0) {
-			injector_hook_of(in, planned)->called = quiet_entry(in, planned->function);
+		uint64_t at = planned->function->quiet_at;
+		if (at != 0) {
+			const struct planned *twin = FIND_IN(p, in->plan.hooks, p->function->address == at);
+			injector_hook_of(in, planned)->called = twin ? injector_hook_of(in, twin)->moved : at;
 		}
 	}
 }

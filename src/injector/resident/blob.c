@@ -7,10 +7,6 @@
 
 enum { PAGE = 4096, IMAGE_MAX = 64 << 20 };
 
-static bool bad(struct err *err, const char *what) {
-	return err_set(err, ERR_FORMAT, "%s", what);
-}
-
 static bool add_part(struct blob *b, const struct elf_segment *segment) {
 	if (b->n_parts == sizeof b->parts / sizeof *b->parts) {
 		return false;
@@ -36,7 +32,7 @@ static bool copy_segments(struct blob *b, const struct elf_image *image, struct 
 	struct elf_segment segment;
 	for (uint32_t i = 0; elf_segment_at(image, i, &segment); i++) {
 		if (segment.type == PT_LOAD && !add_part(b, &segment)) {
-			return bad(err, "too many or too large segments");
+			return err_set(err, ERR_FORMAT, "too many or too large segments");
 		}
 	}
 	b->bytes = calloc(1, b->n_bytes ? b->n_bytes : 1);
@@ -49,7 +45,7 @@ static bool copy_segments(struct blob *b, const struct elf_image *image, struct 
 		}
 		if (segment.offset + segment.file_bytes > image->bytes.size ||
 				segment.address + segment.file_bytes > b->n_bytes) {
-			return bad(err, "a segment lies outside of the file");
+			return err_set(err, ERR_FORMAT, "a segment lies outside of the file");
 		}
 		memcpy(b->bytes + segment.address, image->bytes.data + segment.offset, segment.file_bytes);
 	}
@@ -61,7 +57,7 @@ static bool find_names(struct blob *b, const struct elf_image *image, struct err
 	struct elf_symbol symbol;
 	struct elf_section section;
 	if (!elf_symbols_init(&symbols, image, SHT_DYNSYM)) {
-		return bad(err, "no symbols");
+		return err_set(err, ERR_FORMAT, "no symbols");
 	}
 	const struct {
 		const char *name;
@@ -94,7 +90,7 @@ static bool find_names(struct blob *b, const struct elf_image *image, struct err
 	struct slice id = elf_build_id(image);
 	memcpy(b->id, id.data, id.size < sizeof b->id ? id.size : sizeof b->id);
 	return (n_found == N_NAMES && b->frames_at && b->text_bytes && b->data_bytes && id.size > 0) ||
-			bad(err, "names are missing");
+			err_set(err, ERR_FORMAT, "names are missing");
 }
 
 /** Every relocation must be one that blob_place knows: then there is nothing to link. */
@@ -104,14 +100,14 @@ static bool check_relocations(const struct blob *b, const struct elf_image *imag
 	for (uint32_t i = 0; elf_section_at(image, i, &section); i++) {
 		struct slice bytes = elf_section_bytes(image, &section);
 		if (section.type == SHT_REL) {
-			return bad(err, "unknown relocations");
+			return err_set(err, ERR_FORMAT, "unknown relocations");
 		}
 		for (size_t at = 0; section.type == SHT_RELA && at + sizeof(Elf64_Rela) <= bytes.size;
 				at += sizeof(Elf64_Rela)) {
 			Elf64_Rela rela;
 			memcpy(&rela, bytes.data + at, sizeof rela);
 			if (ELF64_R_TYPE(rela.r_info) != MACHINE_RELATIVE || rela.r_offset + 8 > b->n_bytes) {
-				return bad(err, "unknown relocations");
+				return err_set(err, ERR_FORMAT, "unknown relocations");
 			}
 		}
 	}

@@ -63,13 +63,6 @@ static bool is_same(const struct frame_row *a, const struct frame_row *b) {
 
 // ---- records
 
-static void put_uleb(struct buffer *out, uint64_t value) {
-	do {
-		buffer_u8(out, (uint8_t)((value & 0x7f) | (value > 0x7f ? 0x80 : 0)));
-		value >>= 7;
-	} while (value != 0);
-}
-
 /** The length of the record that begins at `at`, and zeros up to a multiple of 8. */
 static void end_record(struct buffer *out, size_t at) {
 	while (!out->failed && (out->size - at) % STEP_WORD != 4) {
@@ -110,19 +103,19 @@ static void put_row(struct buffer *out, const struct frame_row *before,
 		const struct frame_row *row) {
 	if (row->sp != before->sp || (row->sp == 0 && row->bp != before->bp)) {
 		buffer_u8(out, DW_CFA_def_cfa);
-		put_uleb(out, row->sp != 0 ? MACHINE_DWARF_SP : MACHINE_DWARF_BP);
-		put_uleb(out, (uint64_t)STEP_WORD * (row->sp != 0 ? row->sp : row->bp));
+		buffer_varint(out, row->sp != 0 ? MACHINE_DWARF_SP : MACHINE_DWARF_BP);
+		buffer_varint(out, (uint64_t)STEP_WORD * (row->sp != 0 ? row->sp : row->bp));
 	}
 	if (row->bp_at != before->bp_at) {
 		buffer_u8(out,
 				(uint8_t)((row->bp_at != 0 ? DW_CFA_offset : DW_CFA_restore) | MACHINE_DWARF_BP));
 		if (row->bp_at != 0) {
-			put_uleb(out, row->bp_at);
+			buffer_varint(out, row->bp_at);
 		}
 	}
 	if (row->is_end) {
 		buffer_u8(out, DW_CFA_undefined);
-		put_uleb(out, MACHINE_DWARF_RA);
+		buffer_varint(out, MACHINE_DWARF_RA);
 	}
 }
 
@@ -317,14 +310,11 @@ static void add_symbols(struct flow *f) {
 /** Is there an allocation function of that module, or its beginning, that no table covers? */
 static bool needs_frames(const struct flow *f, const struct found_functions *functions,
 		bool is_program) {
-	bool needs = is_program && f->module->image.entry != 0 &&
-			!has_tables(f, f->module->image.entry);
-	for (size_t i = 0; i < functions->n && !needs; i++) {
-		const struct found_function *function = &functions->items[i];
-		needs = function->module_start == f->module->start &&
-				!has_tables(f, function->address - f->module->bias);
-	}
-	return needs;
+	const struct module_code *m = f->module;
+	return (is_program && m->image.entry != 0 && !has_tables(f, m->image.entry)) ||
+			FIND_IN(function, *functions,
+					function->module_start == m->start &&
+							!has_tables(f, function->address - m->bias));
 }
 
 static void follow_segment(struct buffer *out, struct flow *f, const struct elf_segment *s) {

@@ -121,13 +121,6 @@ static int take_descriptor(pid_t pid, int64_t fd, struct err *err) {
 	return ours;
 }
 
-/** The first call of the errand, which makes the part writable that the errand itself writes to. */
-static struct errand_call open_head(uint64_t at) {
-	return (struct errand_call){.number = SYS_mprotect,
-			.arguments = {at + RESIDENT_AT, RESIDENT_IMAGE_AT - RESIDENT_AT,
-					PROT_READ | PROT_WRITE}};
-}
-
 /** Give each part its protection: all of it was mapped as code. */
 static void protect_parts(const struct injector *in, struct errand *e) {
 	uint64_t at = in->resident.at;
@@ -162,7 +155,10 @@ static bool make(struct injector *in, struct errand *e, const char *path, int64_
 		struct err *err) {
 	const char *name = path ? path : SEGMENT_MAPPING_NAME;
 	uint64_t at = in->resident.at;
-	const struct errand_call first = open_head(at);
+	// Makes the part writable that the errand itself writes to
+	const struct errand_call first = {.number = SYS_mprotect,
+			.arguments = {at + RESIDENT_AT, RESIDENT_IMAGE_AT - RESIDENT_AT,
+					PROT_READ | PROT_WRITE}};
 	if (in->is_fresh) {
 		protect_parts(in, e);
 	}

@@ -242,24 +242,19 @@ bool threads_touch(struct injector *in, const struct resident_range *ranges, siz
 // ---- is anybody inside?
 
 /** A forked child has its parent's notes of threads that it lacks itself. */
-static bool has_thread(const struct injector *in, uint32_t tid) {
-	// Ids are those of the process's namespace: they can be looked up only if it is ours as well
-	return in->pid != in->pid_inside || access(PROCESS_PATH(in->pid, "task/%u", tid), F_OK) == 0;
-}
-
 static bool is_inside(const struct injector *in, const struct resident_thread *thread) {
-	return thread->inside != 0 && has_thread(in, thread->tid);
+	// Ids are those of the process's namespace: they can be looked up only if it is ours as well
+	return thread->inside != 0 &&
+			(in->pid != in->pid_inside ||
+					access(PROCESS_PATH(in->pid, "task/%u", thread->tid), F_OK) == 0);
 }
 
 static bool any_is_inside(const struct injector *in) {
 	const struct resident *r = &in->resident;
 	size_t bytes = r->n_threads * sizeof(struct resident_thread);
 	FREED struct resident_thread *threads = malloc(bytes);
-	bool any = !threads || !tracee_read(&in->tracee, r->threads_at, threads, bytes);
-	for (size_t i = 0; !any && i < r->n_threads; i++) {
-		any = is_inside(in, &threads[i]);
-	}
-	return any;
+	return !threads || !tracee_read(&in->tracee, r->threads_at, threads, bytes) ||
+			ANY(i, r->n_threads, is_inside(in, &threads[i]));
 }
 
 /** The thread that the recorder knows by that key. */
@@ -281,11 +276,8 @@ static bool that_is_inside(const struct injector *in, uint64_t key) {
 
 static bool stands_in_code(const struct injector *in, uint64_t pc) {
 	const struct resident *r = &in->resident;
-	bool is_there = pc - r->text_at < r->text_bytes;
-	for (uint32_t k = 0; k < r->n_islands && k < RESIDENT_ISLANDS; k++) {
-		is_there |= pc - r->islands[k].at < r->islands[k].bytes;
-	}
-	return is_there;
+	uint32_t n = r->n_islands < RESIDENT_ISLANDS ? r->n_islands : RESIDENT_ISLANDS;
+	return pc - r->text_at < r->text_bytes || is_in(pc, r->islands, n);
 }
 
 /**

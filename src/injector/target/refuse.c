@@ -35,27 +35,20 @@ static bool is_a_process(pid_t pid, const struct status *s, struct err *err) {
 	return strstr(s->text, "\nVmSize:") || refuse(err, "%d is a kernel thread", (int)pid);
 }
 
-/** The name of a process; "?": there is none any more. */
-static void name_of(pid_t pid, char name[32]) {
-	if (!process_thread_name(pid, pid, name, 32)) {
-		(void)snprintf(name, 32, "?");
-	}
-}
-
 /**
  * A killed heaptrack is the tracer until the kernel is done with it, which takes some time on a
  * busy machine and is waited for.
  */
 static bool is_not_traced(pid_t pid, struct status *s, struct err *err) {
 	enum { NAP_US = 20000, NAPS = 100 };
-	char name[32];
 	for (unsigned n_naps = 0;; n_naps++) {
+		char name[32] = "?"; // there is none any more
 		unsigned long tracer = number(s, "TracerPid");
 		if (tracer == 0 || tracer == (unsigned long)getpid()) {
 			return true;
 		}
-		name_of((pid_t)tracer, name);
-		bool may_be_dying = strcmp(name, "heaptrack") == 0 || strcmp(name, "?") == 0;
+		bool may_be_dying = !process_thread_name((pid_t)tracer, (pid_t)tracer, name, sizeof name) ||
+				strcmp(name, "heaptrack") == 0;
 		if (n_naps == NAPS || !may_be_dying || !read_status(s, pid)) {
 			return refuse(err,
 					"process %d is already traced by process %lu (%s); stop that one first",
@@ -150,11 +143,9 @@ static bool is_our_machine(pid_t pid, struct err *err) {
 		return true; // later checks say more
 	}
 	memcpy(&header, head, sizeof header);
-	if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != MACHINE_ELF) {
-		return refuse(err, "process %d is not a %s program; heaptrack cannot record it", (int)pid,
-				MACHINE_NAME);
-	}
-	return true;
+	return (header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_machine == MACHINE_ELF) ||
+			refuse(err, "process %d is not a %s program; heaptrack cannot record it", (int)pid,
+					MACHINE_NAME);
 }
 
 static bool is_free_of_others(pid_t pid, struct err *err) {

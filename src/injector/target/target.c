@@ -119,11 +119,10 @@ bool injector_has_allocator(const struct injector *in, struct err *err) {
 		buffer_printf(&names, "%s%s", i > 0 ? ", " : "", in->modules.items[i].name);
 	}
 	buffer_u8(&names, 0);
-	bool ok = err_set(err, ERR_NOT_FOUND,
+	return err_set(err, ERR_NOT_FOUND,
 			"no allocation functions found in process %d (%.300s); if the program is stripped, "
 			"run a build with symbols",
 			(int)in->pid, names.failed ? "" : (const char *)names.data);
-	return ok;
 }
 
 // ---- stops and errands, with the time taken

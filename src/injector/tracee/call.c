@@ -127,11 +127,9 @@ static bool make_system_call(struct tracee *t, long number, const uint64_t argum
 		return give_up(&w, true, fault, err);
 	}
 	*result = regs_result(&regs);
-	if (!fetch(w.thread->tid, true) || !regs_set(w.thread->tid, &w.thread->regs) ||
-			!unblock_signals(&w)) {
-		return err_set(err, ERR_SYSTEM, "thread %d is gone", (int)w.thread->tid);
-	}
-	return true;
+	return (fetch(w.thread->tid, true) && regs_set(w.thread->tid, &w.thread->regs) &&
+				   unblock_signals(&w)) ||
+			err_set(err, ERR_SYSTEM, "thread %d is gone", (int)w.thread->tid);
 }
 
 bool tracee_map(struct tracee *t, uint64_t bytes, int protection, int flags, uint64_t *address,
@@ -252,10 +250,8 @@ bool tracee_errand_end(struct tracee *t, struct errand *errand, struct err *err)
 	if (!wait_until_done(t, w.thread->tid, &is_stopped, &fault)) {
 		return give_up(&w, is_stopped, fault, err);
 	}
-	if (!come_back(t, &w) || !tracee_read(t, t->errands.errand, errand, bytes_of(errand))) {
-		return err_set(err, ERR_SYSTEM, "thread %d is gone", (int)w.thread->tid);
-	}
-	return true;
+	return (come_back(t, &w) && tracee_read(t, t->errands.errand, errand, bytes_of(errand))) ||
+			err_set(err, ERR_SYSTEM, "thread %d is gone", (int)w.thread->tid);
 }
 
 bool tracee_errand(struct tracee *t, const struct errand_call *first, struct errand *errand,

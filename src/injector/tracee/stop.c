@@ -176,7 +176,7 @@ static bool try_to_stop_all(struct tracee *t, bool *is_passing, struct err *err)
 
 /** The first that can be. */
 static bool try_to_stop_one(struct tracee *t, bool *is_passing, struct err *err) {
-	DIR *folder = open_threads(t, err);
+	CLOSED_FOLDER *folder = open_threads(t, err);
 	*is_passing = false;
 	if (!folder) {
 		return false;
@@ -197,7 +197,6 @@ static bool try_to_stop_one(struct tracee *t, bool *is_passing, struct err *err)
 			ok = is_in_vfork; // the next, then
 		}
 	}
-	(void)closedir(folder);
 	*is_passing = ok && t->threads.n == 0;
 	return !*is_passing ? ok
 						: err_set(err, ERR_SYSTEM,

@@ -51,13 +51,6 @@ static void restart(struct user_regs_struct *regs) {
 	}
 }
 
-static void put_registers(ucontext_t *to, const struct user_regs_struct *r) {
-	const uint64_t values[] = {r->r8, r->r9, r->r10, r->r11, r->r12, r->r13, r->r14, r->r15, r->rdi,
-			r->rsi, r->rbp, r->rbx, r->rdx, r->rax, r->rcx, r->rsp, r->rip, r->eflags,
-			r->cs | r->ss << 48};
-	memcpy(to->uc_mcontext.gregs, values, sizeof values);
-}
-
 bool regs_put_frame(struct signal_frame *out, pid_t tid, const struct user_regs_struct *regs,
 		uint64_t mask, uint64_t at) {
 	enum { HAS_VECTORS = 1, HAS_SS = 2, TAKE_SS = 4, NO_SUCH_MODE = 7 };
@@ -68,9 +61,11 @@ bool regs_put_frame(struct signal_frame *out, pid_t tid, const struct user_regs_
 	if (ptrace(PTRACE_GETREGSET, tid, NT_X86_XSTATE, &part) != 0) {
 		return false;
 	}
-	struct user_regs_struct restarted = *regs;
-	restart(&restarted);
-	put_registers(context, &restarted);
+	struct user_regs_struct r = *regs;
+	restart(&r);
+	const uint64_t values[] = {r.r8, r.r9, r.r10, r.r11, r.r12, r.r13, r.r14, r.r15, r.rdi, r.rsi,
+			r.rbp, r.rbx, r.rdx, r.rax, r.rcx, r.rsp, r.rip, r.eflags, r.cs | r.ss << 48};
+	memcpy(context->uc_mcontext.gregs, values, sizeof values);
 	context->uc_flags = HAS_VECTORS | HAS_SS | TAKE_SS;
 	context->uc_stack.ss_flags = NO_SUCH_MODE; // refused, so the thread's own stays
 	context->uc_mcontext.fpregs = (fpregset_t)(at + VECTORS_AT);
