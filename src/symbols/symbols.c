@@ -50,8 +50,7 @@ static bool copy_list(const char *const **list, struct arena *arena) {
 struct symbols *symbols_create(const struct symbols_options *options, struct err *err) {
 	struct symbols *s = calloc(1, sizeof *s);
 	if (!s) {
-		err_memory(err);
-		return NULL;
+		return err_memory_null(err);
 	}
 	if (options) {
 		s->options = *options;
@@ -59,9 +58,8 @@ struct symbols *symbols_create(const struct symbols_options *options, struct err
 	if (!copy_list(&s->options.debug_paths, &s->arena) ||
 			!copy_list(&s->options.extra_paths, &s->arena) ||
 			(s->options.sysroot && !copy_text(&s->options.sysroot, &s->arena))) {
-		err_memory(err);
 		symbols_destroy(s);
-		return NULL;
+		return err_memory_null(err);
 	}
 	return s;
 }
@@ -184,13 +182,6 @@ static bool name_by_table(const struct module *m, uint64_t pc, struct symbols_an
 	return true;
 }
 
-static bool resolve(struct module *m, const struct debug_question *q) {
-	if (m->debug && !debug_data_ask(m->debug, q)) {
-		return false;
-	}
-	return ALL(i, q->n, name_by_table(m, q->pcs[i], &q->answers[i], q->pool));
-}
-
 bool symbols_resolve(struct symbols *s, const struct symbols_module *module,
 		const uint64_t *addresses, const bool *is_exact, size_t n, struct symbols_answer *answers,
 		struct symbols_facts *facts, struct arena *arena, struct err *err) {
@@ -207,10 +198,11 @@ bool symbols_resolve(struct symbols *s, const struct symbols_module *module,
 			pcs[i] = addresses[i] - (!is_exact[i] && addresses[i]);
 		}
 		struct debug_question q = {pcs, n, &m->table, &pool, answers};
-		ok = resolve(m, &q);
+		ok = (!m->debug || debug_data_ask(m->debug, &q)) &&
+				ALL(i, n, name_by_table(m, pcs[i], &answers[i], &pool));
 		set_facts(facts, m);
 	}
-	return ok ? ok : err_memory(err);
+	return ok || err_memory(err);
 }
 
 struct slice symbols_suppressions(const struct symbols_module *module, struct arena *arena) {

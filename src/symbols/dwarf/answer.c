@@ -80,10 +80,8 @@ static bool name_frame(struct asking *a, struct symbols_frame *frame, struct cha
 	struct die_name name;
 	die_name(&name, a->unit, &link->die, facts);
 	if (!name.linkage) {
-		if (name.plain) {
-			return name_plain(a, frame, &name, entry);
-		}
-		return !entry || set_name(frame, pool, entry->name, a->unit->scheme);
+		return name.plain ? name_plain(a, frame, &name, entry)
+						  : !entry || set_name(frame, pool, entry->name, a->unit->scheme);
 	}
 	// A copy's symbol says which copy it is: foo.part.0
 	bool is_same = entry &&
@@ -178,15 +176,12 @@ bool answer_lines(struct asking *a, struct die_range range) {
 			return false;
 		}
 		struct symbols_frame *kept = frame.file
-				? arena_new(a->question->pool->arena, struct symbols_frame, 1)
+				? arena_copy(a->question->pool->arena, &frame, 1, sizeof frame)
 				: NULL;
 		if (frame.file && !kept) {
 			return false;
 		}
-		if (kept) {
-			*kept = frame;
-			*answer = (struct symbols_answer){.n_frames = 1, .frames = kept};
-		}
+		*answer = (struct symbols_answer){.n_frames = kept != NULL, .frames = kept};
 	}
 	return true;
 }

@@ -229,11 +229,7 @@ static bool have_all_code(const struct debug_data *d, const struct debug_questio
 			w.owners[k] = 1;
 		}
 	}
-	bool has_all = true;
-	for (size_t k = 0; k < q->n; k++) {
-		has_all &= w.owners[k] != 0;
-	}
-	return has_all;
+	return ALL(k, q->n, w.owners[k] != 0);
 }
 
 /** List the units of the question's addresses alone. False: that cannot be. */

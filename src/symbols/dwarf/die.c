@@ -35,10 +35,9 @@ uint64_t die_number(Dwarf_Attribute *attribute) {
 }
 
 const char *die_text(const struct unit *unit, Dwarf_Attribute *attribute) {
-	if (!attribute->form) {
-		return NULL;
-	}
-	return unit->split ? split_text(unit->split, attribute) : dwarf_formstring(attribute);
+	return !attribute->form ? NULL
+			: unit->split   ? split_text(unit->split, attribute)
+							: dwarf_formstring(attribute);
 }
 
 static bool is_code(const struct unit *unit, struct die_range r) {
@@ -174,10 +173,7 @@ static const char *add_scope(const char *scopes, const struct unit *unit, Dwarf_
 	} else {
 		scope = scope_name(unit, die, plain);
 	}
-	if (!scope) {
-		return scopes;
-	}
-	return *scopes ? join(scopes, scope, scratch) : scope;
+	return !scope ? scopes : *scopes ? join(scopes, scope, scratch) : scope;
 }
 
 static const char *qualify(const struct die_name *name, const struct unit *unit,

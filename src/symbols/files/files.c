@@ -120,12 +120,8 @@ static bool find_by_build_id(struct search *s, const struct symbols_options *o) 
 	if (!build_id_path(id, s->build_id)) {
 		return false;
 	}
-	if (try_each(s, o->debug_paths, "%s/.build-id/%s.debug", id)) {
-		return true;
-	}
-	char below[sizeof id + 40];
-	snprintf(below, sizeof below, "/usr/lib/debug/.build-id/%s.debug", id);
-	return try_roots(s, o, below);
+	return try_each(s, o->debug_paths, "%s/.build-id/%s.debug", id) ||
+			try_roots(s, o, FORMAT(sizeof id + 40, "/usr/lib/debug/.build-id/%s.debug", id));
 }
 
 ATTR_PRINTF(3, 4)
@@ -200,13 +196,10 @@ static void find_debug(struct module_files *f, const struct symbols_options *o,
 		const struct symbols_module *module, struct slice build_id) {
 	struct search s = {.out = &f->debug, .build_id = build_id};
 	const char *path = module->path ? module->path : "";
-	if (find_by_build_id(&s, o) || (f->image.bytes.size && find_by_link(&s, o, &f->image, path))) {
-		return;
-	}
-	if (o->use_debuginfod && debuginfod_open(s.out, build_id, &s.err)) {
-		return;
-	}
-	if (s.err.code && strstr(s.err.text, "another")) {
+	bool is_found = find_by_build_id(&s, o) ||
+			(f->image.bytes.size && find_by_link(&s, o, &f->image, path)) ||
+			(o->use_debuginfod && debuginfod_open(s.out, build_id, &s.err));
+	if (!is_found && s.err.code && strstr(s.err.text, "another")) {
 		snprintf(f->note, sizeof f->note, "debug file not used: %.*s", (int)sizeof f->note - 32,
 				s.err.text);
 	}
@@ -252,14 +245,12 @@ bool module_files_find(struct module_files *f, const struct symbols_options *opt
 bool module_files_open_split(struct mapped_file *out, const struct symbols_options *options,
 		const char *module_path, const char *folder, const char *name) {
 	struct search s = {.out = out};
-	if (*name == '/' ? try_roots(&s, options, name)
-					 : (options->sysroot &&
-							   try_path(&s, "%s/%s/%s", options->sysroot, folder, name)) ||
-							try_path(&s, "%s/%s", folder, name)) {
-		return true;
-	}
 	struct slice beside = folder_of(module_path);
-	return try_path(&s, "%.*s/%s", SLICE_ARG(beside), name) ||
+	bool is_there = *name == '/'
+			? try_roots(&s, options, name)
+			: (options->sysroot && try_path(&s, "%s/%s/%s", options->sysroot, folder, name)) ||
+					try_path(&s, "%s/%s", folder, name);
+	return is_there || try_path(&s, "%.*s/%s", SLICE_ARG(beside), name) ||
 			try_path(&s, "%.*s/%s", SLICE_ARG(beside), path_base_name(name)) ||
 			try_each(&s, options->debug_paths, "%s/%s", path_base_name(name));
 }

@@ -136,23 +136,15 @@ bool mapped_file_open(struct mapped_file *m, int fd, const char *path, struct sl
 		return false;
 	}
 	m->path = strdup(path);
-	if (!m->path) {
-		err_memory(err);
-		goto failed;
+	bool ok = m->path || err_memory(err);
+	ok = ok && (elf_image_init(&m->elf, m->bytes, err) || err_add(err, "%s", path));
+	ok = ok &&
+			(!build_id.size || slice_equal(build_id, elf_build_id(&m->elf)) ||
+					err_set(err, ERR_NOT_FOUND, "another build-id: %s", path));
+	if (!ok) {
+		mapped_file_close(m);
 	}
-	if (!elf_image_init(&m->elf, m->bytes, err)) {
-		err_add(err, "%s", path);
-		goto failed;
-	}
-	if (build_id.size && !slice_equal(build_id, elf_build_id(&m->elf))) {
-		err_set(err, ERR_NOT_FOUND, "another build-id: %s", path);
-		goto failed;
-	}
-	return true;
-
-failed:
-	mapped_file_close(m);
-	return false;
+	return ok;
 }
 
 static void relax(const uint8_t *from, const uint8_t *to) {

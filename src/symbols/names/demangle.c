@@ -12,16 +12,10 @@
 // Longer ones are shown as they are: translating may take time and memory out of proportion
 enum { MANGLED_BYTES_MAX = 16 << 10, DEMANGLED_BYTES_MAX = 64 << 10 };
 
-static bool is_number(struct slice s) {
-	return s.size > 0 && ALL(i, s.size, isdigit(s.data[i]));
-}
-
 static struct slice after_last_dot(struct slice s) {
 	const uint8_t *dot = s.size ? memrchr(s.data, '.', s.size) : NULL;
-	if (!dot || dot == s.data) {
-		return (struct slice){0};
-	}
-	return slice_of(dot + 1, (size_t)(s.data + s.size - dot - 1));
+	return dot > s.data ? slice_of(dot + 1, (size_t)(s.data + s.size - dot - 1))
+						: (struct slice){0};
 }
 
 /** Drop one ".word" or ".word.number" of a copy. False: there is none. */
@@ -35,10 +29,8 @@ static bool cut_suffix(struct slice *name) {
 		name->size -= cut;
 		return true;
 	}
-	if (!is_number(last)) {
-		return false;
-	}
-	struct slice word = after_last_dot(slice_of(name->data, name->size - cut));
+	bool is_number = last.size > 0 && ALL(i, last.size, isdigit(last.data[i]));
+	struct slice word = after_last_dot(slice_of(name->data, is_number ? name->size - cut : 0));
 	if (!IS_ANY(word, numbered)) {
 		return false;
 	}
@@ -69,10 +61,9 @@ static char *demangle(const char *name) {
 	}
 	case 'R': return rust_demangle(name, OPTIONS);
 	case 'D':
-		if (!isdigit((unsigned char)name[2]) && strcmp(name, "_Dmain") != 0) {
-			return NULL;
-		}
-		return dlang_demangle(name, OPTIONS);
+		return isdigit((unsigned char)name[2]) || strcmp(name, "_Dmain") == 0
+				? dlang_demangle(name, OPTIONS)
+				: NULL;
 	default: return NULL;
 	}
 }

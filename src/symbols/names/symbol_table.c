@@ -49,11 +49,6 @@ bool symbol_table_add(struct symbol_table *t, const struct elf_image *image,
 					!add(t, &s, section.address + section.size));
 }
 
-/** Of two at one address, is `a` the one to be shown? */
-static bool is_better(const struct symbol_entry *a, const struct symbol_entry *b) {
-	return a->rank != b->rank ? a->rank < b->rank : strcmp(a->name, b->name) < 0;
-}
-
 /** Entries by address; of several at one address, the one that is shown. NULL: out of memory. */
 static struct symbol_entry *in_order(const struct symbol_table *t, size_t *n) {
 	FREED struct radix_item *order = calloc(t->n, 2 * sizeof *order);
@@ -69,10 +64,12 @@ static struct symbol_entry *in_order(const struct symbol_table *t, size_t *n) {
 	*n = 0;
 	for (size_t i = 0; i < t->n; i++) {
 		const struct symbol_entry *e = &t->items[order[i].value];
-		if (i == 0 || sorted[*n - 1].start != e->start) {
+		struct symbol_entry *last = i > 0 ? &sorted[*n - 1] : NULL;
+		if (!last || last->start != e->start) {
 			sorted[(*n)++] = *e;
-		} else if (is_better(e, &sorted[*n - 1])) {
-			sorted[*n - 1] = *e;
+		} else if (e->rank < last->rank ||
+				(e->rank == last->rank && strcmp(e->name, last->name) < 0)) {
+			*last = *e;
 		}
 	}
 	return sorted;
