@@ -70,11 +70,9 @@ static bool reach(struct call *c, struct err *err) {
 		}
 		clock_sleep_ns(RETRY_NS);
 	}
-	if (!unix_peer(c->fd, &c->who) || (c->who.uid != c->at->owner && c->who.uid != 0)) {
-		return err_set(err, ERR_UNSUPPORTED, "the socket %s belongs to another user (uid %u)",
-				c->at->place.name, (unsigned)c->who.uid);
-	}
-	return true;
+	return (unix_peer(c->fd, &c->who) && (c->who.uid == c->at->owner || c->who.uid == 0)) ||
+			err_set(err, ERR_UNSUPPORTED, "the socket %s belongs to another user (uid %u)",
+					c->at->place.name, (unsigned)c->who.uid);
 }
 
 /** Send all, or what the other end takes: its answer says why it took no more. */

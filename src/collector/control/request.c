@@ -17,16 +17,12 @@ enum control_command control_command(struct slice name) {
 }
 
 static struct slice next_word(struct slice *line) {
-	size_t from = 0, to;
-	while (from < line->size && (line->data[from] == ' ' || line->data[from] == '\t')) {
-		from++;
+	struct slice word = skip_spaces(*line), rest = word;
+	while (rest.size > 0 && *rest.data != ' ' && *rest.data != '\t') {
+		rest = slice_of(rest.data + 1, rest.size - 1);
 	}
-	for (to = from; to < line->size && line->data[to] != ' ' && line->data[to] != '\t';) {
-		to++;
-	}
-	struct slice word = slice_of(line->data + from, to - from);
-	*line = slice_of(line->data + to, line->size - to);
-	return word;
+	*line = rest;
+	return slice_of(word.data, word.size - rest.size);
 }
 
 static bool say_unknown(struct slice word, struct err *err) {

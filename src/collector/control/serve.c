@@ -189,10 +189,7 @@ static void write_answer(struct control *c) {
 }
 
 struct pollfd control_awaited(const struct control *c) {
-	if (!c) {
-		return (struct pollfd){.fd = -1};
-	}
-	switch (c->phase) {
+	switch (c ? c->phase : RESTING) {
 	case WAITING: return (struct pollfd){.fd = c->listener, .events = POLLIN};
 	case READING: return (struct pollfd){.fd = c->visitor, .events = POLLIN};
 	case ASKING: return (struct pollfd){.fd = c->answered, .events = POLLIN};

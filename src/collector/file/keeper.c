@@ -89,23 +89,16 @@ struct keeper *keeper_create(struct output *output, uint64_t events_budget, stru
 	(void)pthread_mutex_init(&k->lock, NULL);
 	(void)pthread_cond_init(&k->changed, NULL);
 	k->writer = trace_writer_create(output_sink(output), err);
-	if (!k->writer) {
-		goto fail;
-	}
-	if (events_budget > 0) {
+	if (k->writer && events_budget > 0) {
 		trace_writer_set_event_budget(k->writer, events_budget);
 	}
-	int why = pthread_create(&k->thread, NULL, run, k);
-	if (why != 0) {
-		(void)err_system(err, why, "cannot start a thread");
-		goto fail;
+	int why = k->writer ? pthread_create(&k->thread, NULL, run, k) : 0;
+	bool ok = k->writer && (why == 0 || err_system(err, why, "cannot start a thread"));
+	if (!ok) {
+		trace_writer_destroy(k->writer);
+		free(k);
 	}
-	return k;
-
-fail:
-	trace_writer_destroy(k->writer);
-	free(k);
-	return NULL;
+	return ok ? k : NULL;
 }
 
 static void end_thread(struct keeper *k) {

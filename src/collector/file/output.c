@@ -87,11 +87,8 @@ static enum existing kind_of(int fd, const char *path) {
 	if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode)) {
 		return EXISTS_OTHER;
 	}
-	if (!file_lock(fd)) {
+	if (!file_lock(fd) || !file_is_same(fd, path)) { // or another has just taken it away
 		return EXISTS_IN_USE;
-	}
-	if (!file_is_same(fd, path)) {
-		return EXISTS_IN_USE; // another process has just taken it away
 	}
 	return !file_read_at(fd, 0, head, sizeof head, &got, NULL) ? EXISTS_OTHER
 			: got == 0                                         ? EXISTS_EMPTY
@@ -290,11 +287,9 @@ void output_close(struct output *o, bool keep) {
 // Others write to the disk as well, so its free space is read each time
 static bool may_grow(const struct output *o, uint64_t growth, struct err *err) {
 	uint64_t free_bytes = file_free_bytes(o->fd);
-	if (free_bytes < o->reserve_bytes || free_bytes - o->reserve_bytes < growth) {
-		return err_set(err, ERR_LIMIT, "the disk of \"%s\" is nearly full (%llu MB free)", o->path,
-				(unsigned long long)(free_bytes >> 20));
-	}
-	return true;
+	return (free_bytes >= o->reserve_bytes && free_bytes - o->reserve_bytes >= growth) ||
+			err_set(err, ERR_LIMIT, "the disk of \"%s\" is nearly full (%llu MB free)", o->path,
+					(unsigned long long)(free_bytes >> 20));
 }
 
 static bool sink_write(void *user, uint64_t offset, const void *data, size_t n, struct err *err) {
@@ -366,22 +361,20 @@ bool output_replace(struct output *o,
 		find_moved(o);
 	}
 	bool is_there = file_is_same(o->fd, o->path);
-	struct output *beside = calloc(1, sizeof *beside);
+	FREED struct output *beside = calloc(1, sizeof *beside);
 	if (!beside) {
 		return err_memory(err);
 	}
-	bool ok = false;
 	(void)snprintf(beside->path, sizeof beside->path, "%.*s.%d.part", (int)sizeof o->path - 32,
 			o->path, (int)getpid());
 	beside->reserve_bytes = o->reserve_bytes;
 	beside->fd = open(beside->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	if (beside->fd < 0) {
-		(void)err_system(err, errno, "cannot write \"%s\"", beside->path);
-		goto done;
+		return err_system(err, errno, "cannot write \"%s\"", beside->path);
 	}
 	(void)file_lock(beside->fd);
 	give_to_caller(beside->fd);
-	ok = write(user, output_sink(beside), err);
+	bool ok = write(user, output_sink(beside), err);
 	if (ok && !is_there) {
 		ok = place_anew(o, beside->path, err);
 	} else if (ok && rename(beside->path, o->path) != 0) {
@@ -390,14 +383,11 @@ bool output_replace(struct output *o,
 	if (!ok) {
 		(void)unlink(beside->path);
 		(void)close(beside->fd);
-		goto done;
+		return false;
 	}
 	(void)close(o->fd);
-	o->fd = beside->fd;
-	o->size = beside->size;
-done:
-	free(beside);
-	return ok;
+	COPY_FIELDS(o, beside, fd, size);
+	return true;
 }
 
 bool output_is_there(const struct output *o) {

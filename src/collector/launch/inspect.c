@@ -23,11 +23,6 @@ static bool say(struct launch *l, struct arena *arena, enum launch_verdict verdi
 	return l->why != NULL;
 }
 
-static bool is_file_to_run(const char *path) {
-	struct stat s;
-	return stat(path, &s) == 0 && S_ISREG(s.st_mode) && access(path, X_OK) == 0;
-}
-
 // The first folder of PATH that has an executable of this name; else the first with any file
 static bool find_in_path(const char *name, char *out) {
 	const char *path = getenv("PATH");
@@ -55,17 +50,12 @@ static bool find_in_path(const char *name, char *out) {
 
 static bool gains_rights(int fd, const struct stat *s, const char **how) {
 	char capabilities[64];
-	if ((s->st_mode & S_ISUID) && s->st_uid != getuid()) { // root gains nothing from root's
-		*how = "set-uid";
-	} else if ((s->st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) && s->st_gid != getgid()) {
-		*how = "set-gid";
-	} else if (geteuid() != 0 &&
-			fgetxattr(fd, "security.capability", capabilities, sizeof capabilities) > 0) {
-		*how = "given file capabilities";
-	} else {
-		return false;
-	}
-	return true;
+	bool is_set_uid = (s->st_mode & S_ISUID) && s->st_uid != getuid(); // root gains none of root's
+	bool is_set_gid = (s->st_mode & S_ISGID) && (s->st_mode & S_IXGRP) && s->st_gid != getgid();
+	bool is_given_more = geteuid() != 0 &&
+			fgetxattr(fd, "security.capability", capabilities, sizeof capabilities) > 0;
+	*how = is_set_uid ? "set-uid" : is_set_gid ? "set-gid" : "given file capabilities";
+	return is_set_uid || is_set_gid || is_given_more;
 }
 
 static bool starts_others(const char *path) {
@@ -225,7 +215,7 @@ static bool judge_file(struct launch *l, const char *path, int depth, struct are
 	if (S_ISDIR(s.st_mode)) {
 		return say(l, arena, LAUNCH_REFUSED, 126, "\"%s\" is a folder, not a program", path);
 	}
-	if (!is_file_to_run(path)) {
+	if (!S_ISREG(s.st_mode) || access(path, X_OK) != 0) {
 		return say(l, arena, LAUNCH_REFUSED, 126,
 				"\"%s\" is not executable; if it is a program, run: chmod +x \"%s\"", path, path);
 	}

@@ -34,17 +34,13 @@ static const struct wrapper wrappers[] = {
 // True if the value of this option is the next word
 static bool takes_next_word(const struct wrapper *w, const char *option) {
 	if (option[1] == '-') {
-		for (const char *const *o = w->long_options; *o; o++) {
-			if (strcmp(option, *o) == 0) {
-				return true;
-			}
+		const char *const *o = w->long_options;
+		while (*o && strcmp(option, *o) != 0) {
+			o++;
 		}
-		return false;
+		return *o;
 	}
-	const char *letter = option + 1;
-	while (*letter && !strchr(w->letters, *letter)) {
-		letter++;
-	}
+	const char *letter = option + 1 + strcspn(option + 1, w->letters);
 	return *letter && !letter[1];
 }
 
@@ -53,12 +49,7 @@ static bool names_no_program(const struct wrapper *w, const char *option) {
 	if (option[1] == '-') {
 		return w->stops && (strcmp(option, "--login") == 0 || strcmp(option, "--shell") == 0);
 	}
-	for (const char *c = option + 1; w->stops && *c && !strchr(w->letters, *c); c++) {
-		if (strchr(w->stops, *c)) {
-			return true;
-		}
-	}
-	return false;
+	return w->stops && strcspn(option + 1, w->stops) < strcspn(option + 1, w->letters);
 }
 
 static int find_program(const struct wrapper *w, char *const *argv) {

@@ -85,14 +85,13 @@ static bool find_module(struct view *v, int memory, const struct smaps_area *a) 
 }
 
 static bool find_modules(struct view *v, pid_t pid) {
-	int memory = open(PROCESS_PATH(pid, "mem"), O_RDONLY | O_CLOEXEC);
+	CLOSED int memory = open(PROCESS_PATH(pid, "mem"), O_RDONLY | O_CLOEXEC);
 	bool ok = true;
 	for (size_t i = 0; memory >= 0 && ok && i < v->areas.n; i++) {
 		const struct smaps_area *a = &v->areas.items[i];
 		bool may_begin = a->kind == SMAPS_FILE && a->offset == 0 && a->rss_bytes > 0;
 		ok = !may_begin || find_module(v, memory, a);
 	}
-	file_close(memory);
 	return ok;
 }
 
@@ -161,9 +160,7 @@ static void make_past(struct look *look) {
 			look->parts.items[kept++] = *p;
 		} else {
 			last->mapping = last->name = 0;
-			last->resident_bytes += p->resident_bytes;
-			last->asked_bytes += p->asked_bytes;
-			last->lazy_free_bytes += p->lazy_free_bytes;
+			ADD_FIELDS(last, p, resident_bytes, asked_bytes, lazy_free_bytes);
 		}
 	}
 	look->parts.n = kept;

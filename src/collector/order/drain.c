@@ -16,10 +16,9 @@ static uint64_t reserved(const struct reader *r, unsigned ring) {
 	// Pairs with machine_local_add() in ring_reserve()
 	uint64_t end = atomic_load_explicit(&r->slot->rings[ring].reserved, memory_order_acquire);
 	uint64_t at = r->at[ring];
-	if (end - at <= wire_ring_entries(ring)) {
-		return end;
-	}
-	return (int64_t)(end - at) < 0 ? at : at + wire_ring_entries(ring);
+	return end - at <= wire_ring_entries(ring) ? end
+			: (int64_t)(end - at) < 0          ? at
+											   : at + wire_ring_entries(ring);
 }
 
 static void see_ends(struct reader *r) {
@@ -368,17 +367,13 @@ static ATTR_INLINE bool drain_plain(struct order *o, struct reader *r, uint64_t 
 	return is_younger;
 }
 
-static void tell_in_time(struct reader *r) {
-	if (r->at[r->ring] - r->told[r->ring] >= wire_ring_entries(r->ring) / 8) {
-		order_tell_taken(r);
-	}
-}
-
 enum order_next order_drain(struct order *o, struct reader *r, order_key limit) {
 	for (;;) {
 		uint64_t stamp;
 		bool is_younger = reaches(r, limit, &stamp) && drain_plain(o, r, stamp);
-		tell_in_time(r);
+		if (r->at[r->ring] - r->told[r->ring] >= wire_ring_entries(r->ring) / 8) {
+			order_tell_taken(r);
+		}
 		if (is_younger) {
 			return NEXT_EVENT;
 		}

@@ -30,12 +30,6 @@ static bool is_seen_by_all(struct order *o, uint64_t stamp) {
 			(o->next.later_round_ns != 0 && o->now_ns - o->next.later_round_ns >= slack_ns);
 }
 
-static void complete_epochs(struct order *o, uint64_t stamp) {
-	if (o->next.epoch != o->epoch && is_seen_by_all(o, stamp)) {
-		o->epoch = o->next.epoch;
-	}
-}
-
 /** A clock that went back, as over a suspension, cannot order events. */
 static void give_up_clock_that_went_back(struct order *o) {
 	struct segment_header *h = o->segment->header;
@@ -64,7 +58,9 @@ uint64_t order_take_horizon(struct order *o) {
 		newest = atomic_load(&h->stamp);
 		o->settled = newest - 1;
 	}
-	complete_epochs(o, clock);
+	if (o->next.epoch != o->epoch && is_seen_by_all(o, clock)) {
+		o->epoch = o->next.epoch;
+	}
 	bool is_of_all = wire_epoch_owner(o->epoch) == 0;
 	o->horizon = order_key_of(o->epoch, is_of_all ? o->settled : UINT64_MAX);
 	o->limit = o->horizon;

@@ -48,12 +48,6 @@ static void add_turn(struct order *o, struct reader *r) {
 	o->turns[i] = (struct turn){r->key, r};
 }
 
-static void drop_turn(struct order *o) {
-	if (--o->n_turns > 0) {
-		sift_down(o, 0, o->turns[o->n_turns]);
-	}
-}
-
 /** The lowest key of all but the first. */
 static order_key next_key(const struct order *o) {
 	order_key a = o->n_turns > 1 ? o->turns[1].key : ORDER_KEY_MAX;
@@ -87,11 +81,6 @@ static void hold_up(struct order *o, struct reader *r) {
 	o->n_held++;
 }
 
-static void let_go(struct reader *r) {
-	r->held_since_ns = 0;
-	r->is_passed = false;
-}
-
 /** What to do with a reader that has come this far. */
 static void come_to(struct order *o, struct reader *r, enum order_next next) {
 	for (unsigned i = 0; next == NEXT_HELD && i < SPINS; i++) {
@@ -106,7 +95,8 @@ static void come_to(struct order *o, struct reader *r, enum order_next next) {
 		hold_up(o, r);
 		return;
 	}
-	let_go(r);
+	r->held_since_ns = 0;
+	r->is_passed = false;
 	if (next == NEXT_EVENT) {
 		add_turn(o, r);
 	}
@@ -169,7 +159,9 @@ static void merge(struct order *o) {
 		if (next == NEXT_EVENT) {
 			sift_down(o, 0, (struct turn){r->key, r});
 		} else {
-			drop_turn(o);
+			if (--o->n_turns > 0) {
+				sift_down(o, 0, o->turns[o->n_turns]);
+			}
 			come_to(o, r, next);
 		}
 	}
@@ -195,13 +187,6 @@ static void note_through(struct order *o) {
 
 // ---- rounds
 
-static void note_progress(struct order *o) {
-	const struct order_counts *c = &o->counts;
-	uint64_t progress = c->events + c->unpublished;
-	o->n_idle = progress == o->progress ? o->n_idle + 1 : 0;
-	o->progress = progress;
-}
-
 bool order_round(struct order *o, uint64_t now_ns, size_t *n_events, struct err *err) {
 	o->n_round = 0;
 	o->now_ns = now_ns;
@@ -215,7 +200,9 @@ bool order_round(struct order *o, uint64_t now_ns, size_t *n_events, struct err 
 	order_see_epoch(o);
 	order_flush(o);
 	order_end_threads(o);
-	note_progress(o);
+	uint64_t progress = o->counts.events + o->counts.unpublished;
+	o->n_idle = progress == o->progress ? o->n_idle + 1 : 0;
+	o->progress = progress;
 
 	*n_events = o->n_round;
 	if (o->has_failed) {
@@ -228,11 +215,8 @@ bool order_round(struct order *o, uint64_t now_ns, size_t *n_events, struct err 
 }
 
 bool order_is_behind(const struct order *o) {
-	bool waits = o->n_held > 0 || o->n_left > 0 || o->next.epoch != o->epoch;
-	for (uint32_t i = 0; i < o->n_readers && !waits; i++) {
-		waits = o->readers[i]->is_held;
-	}
-	return waits;
+	return o->n_held > 0 || o->n_left > 0 || o->next.epoch != o->epoch ||
+			ANY(i, o->n_readers, o->readers[i]->is_held);
 }
 
 uint64_t order_rest_ns(const struct order *o) {
@@ -268,9 +252,8 @@ struct order *order_create(struct segment *segment, struct tries *tries,
 	o->readers = calloc(segment->n_slots, sizeof(struct reader *));
 	o->turns = calloc(segment->n_slots, sizeof *o->turns);
 	if (!o->by_slot || !o->readers || !o->turns) {
-		(void)err_memory(err);
 		order_destroy(o);
-		return NULL;
+		return err_memory_null(err);
 	}
 	return o;
 }

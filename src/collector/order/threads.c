@@ -29,9 +29,7 @@ static void end_namesake(struct order *o, const struct reader *r) {
 
 static void introduce(struct order *o, struct reader *r) {
 	const struct order_thread thread = {
-			.tid = r->tid,
-			.pid = r->pid,
-			.image = r->image,
+			FIELDS_OF(r, tid, pid, image),
 			.slot = r->slot_index,
 			.time_ns = o->label_now_ns,
 	};
@@ -54,9 +52,7 @@ static void add_reader(struct order *o, uint32_t index) {
 		r->entries[ring] = (struct wire_event *)(void *)((uint8_t *)r->slot + wire_ring_at(ring));
 	}
 	r->slot_index = index;
-	r->tid = r->slot->tid;
-	r->pid = r->slot->pid;
-	r->image = r->slot->image;
+	COPY_FIELDS(r, r->slot, tid, pid, image);
 	r->alive_at_ns = o->now_ns;
 	r->index = o->n_readers;
 	o->readers[o->n_readers++] = r;

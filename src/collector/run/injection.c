@@ -51,21 +51,17 @@ static void note_hooks(struct run *run, char *line, bool says_so) {
 	}
 }
 
-/** Without its functions that map, a program would seem to map nothing. */
-static void note_mappings(struct run *run, bool are_hooked, bool says_so) {
-	run->records_mappings = are_hooked && !run->options->no_memory;
-	if (says_so && !are_hooked && !run->options->no_memory) {
-		run_say(run, "mmap, munmap or mremap cannot be hooked: what is mapped is not recorded");
-	}
-}
-
 bool run_note_hooks(struct run *run, bool says_so, struct injector_report *report) {
 	struct injector_report r;
 	FREED char *text = malloc(REPORT_BYTES);
 	bool ok = text && guardian_report(&run->guardian, &r, text, REPORT_BYTES);
 	if (ok) {
 		tries_pass_by(&run->tries, r.code_at, r.code_bytes);
-		note_mappings(run, r.maps_are_hooked, says_so);
+		// Without its functions that map, a program would seem to map nothing
+		run->records_mappings = r.maps_are_hooked && !run->options->no_memory;
+		if (says_so && !r.maps_are_hooked && !run->options->no_memory) {
+			run_say(run, "mmap, munmap or mremap cannot be hooked: what is mapped is not recorded");
+		}
 	}
 	if (ok && report) {
 		*report = r;

@@ -114,12 +114,6 @@ static bool look(struct run *run, enum rec_look_at at) {
 	return ok;
 }
 
-/** Look, and give the answer to who asked for it on the control socket. */
-static void answer_look(struct run *run) {
-	bool ok = look(run, REC_AT_REQUEST);
-	control_answer(run->control, ok ? run_put_look : run_put_no_look, run);
-}
-
 /**
  * The program waits at its end, no longer than until it has been read: what was read is joined
  * later. `has_all`: the rings are empty.
@@ -246,7 +240,8 @@ static size_t take_turn(struct run *run) {
 		run->wanted_look = REC_ATS;
 	}
 	if (must_look(run)) {
-		answer_look(run);
+		bool ok = look(run, REC_AT_REQUEST);
+		control_answer(run->control, ok ? run_put_look : run_put_no_look, run);
 	}
 	run_follow_exec(run);
 	return n;

@@ -147,15 +147,17 @@ struct recording *run_state(struct run *run, bool is_last, struct err *err) {
 	if (!r) {
 		return err_memory_null(err);
 	}
-	if (!aggregate_snapshot(run->aggregate, run->now_ns, r, err) ||
-			(run->records_mappings && !mappings_snapshot(run->mappings, run->now_ns, r, err))) {
-		goto fail;
-	}
+	bool ok = aggregate_snapshot(run->aggregate, run->now_ns, r, err) &&
+			(!run->records_mappings || mappings_snapshot(run->mappings, run->now_ns, r, err));
 	// The names of children and marks may be new texts: before the texts are copied
-	if (!put_children(r, run) || !put_marks(r, run) || !copy_tables(r, run) ||
-			!looks_put(&run->looks, r)) {
-		(void)err_memory(err);
-		goto fail;
+	ok = ok &&
+			((put_children(r, run) && put_marks(r, run) && copy_tables(r, run) &&
+					 looks_put(&run->looks, r)) ||
+					err_memory(err));
+	if (!ok) {
+		recording_finish(r);
+		free(r);
+		return NULL;
 	}
 	// A module may be announced before the first event of its image is taken.
 	for (uint32_t i = 0; i < r->modules.n; i++) {
@@ -167,9 +169,4 @@ struct recording *run_state(struct run *run, bool is_last, struct err *err) {
 	put_peak_range(&r->summary, run);
 	put_meta(&r->meta, run, is_last);
 	return r;
-
-fail:
-	recording_finish(r);
-	free(r);
-	return NULL;
 }

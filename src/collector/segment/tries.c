@@ -106,17 +106,15 @@ static uint32_t walk_up(struct tries *t, uint32_t id) {
 	}
 }
 
-static bool is_own(const struct tries *t, uint64_t where) {
-	return wire_where_module(where) == 0 && wire_where_pc(where) - t->own_at < t->own_bytes;
-}
-
 uint32_t tries_copy(struct tries *t, uint32_t id) {
 	t->path.n = 0;
 	uint32_t dense = walk_up(t, id);
 	while (t->path.n > 0) {
 		uint32_t at = t->path.items[--t->path.n];
 		uint64_t where = where_of(t, at);
-		dense = is_own(t, where) ? dense : add_node(t, dense, where);
+		bool is_own = wire_where_module(where) == 0 &&
+				wire_where_pc(where) - t->own_at < t->own_bytes;
+		dense = is_own ? dense : add_node(t, dense, where);
 		t->dense[at] = dense;
 	}
 	return dense;

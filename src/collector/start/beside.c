@@ -38,10 +38,7 @@ static char **arguments_of(pid_t pid, struct arena *arena) {
 		n = (long)strlen(text) + 1;
 	}
 	n = end_of_title(text, n);
-	size_t count = 0;
-	for (long i = 0; i < n; i++) {
-		count += text[i] == '\0';
-	}
+	size_t count = SUM(i, n, text[i] == '\0');
 	char **argv = arena_new(arena, char *, count + 2);
 	size_t k = 0;
 	for (long i = 0; argv && i < n && k <= count; i += (long)strlen(text + i) + 1) {

@@ -32,11 +32,7 @@ static struct child *find(struct children *c, uint32_t pid, uint64_t start_ticks
 }
 
 static struct child *add(struct children *c) {
-	struct child *child = c->n < CHILDREN_MAX ? vec_push(c) : NULL;
-	if (child) {
-		*child = (struct child){0};
-	}
-	return child;
+	return c->n < CHILDREN_MAX ? vec_push(c) : NULL;
 }
 
 // Programs that start themselves again by /proc/self/exe are called "exe" by the kernel
@@ -76,15 +72,12 @@ static uint32_t find_outside(const struct wire_child *entry) {
 	return found ? (uint32_t)*found : 0;
 }
 
-/** The same pid at the same time is that of another process in another namespace. 0: unknown. */
-static bool is_same_space(uint32_t a, uint32_t b) {
-	return a == b || a == 0 || b == 0;
-}
-
 static struct child *find_announced(struct children *c, const struct wire_child *entry) {
+	// The same pid at the same time is that of another process in another namespace. 0: unknown
 	return FIND_IN(child, *c,
 			child->pid_inside == entry->pid && child->start_ticks == entry->start_ticks &&
-					is_same_space(child->pid_space, entry->pid_space));
+					(child->pid_space == entry->pid_space || child->pid_space == 0 ||
+							entry->pid_space == 0));
 }
 
 /** The entry is the program's memory: texts may be unterminated. */

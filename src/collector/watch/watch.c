@@ -287,13 +287,11 @@ struct watch *watch_start(const struct watch_params *params, struct err *err) {
 }
 
 bool watch_has_ended(const struct watch *w, struct watch_end *out) {
-	if (!atomic_load_explicit(&w->has_ended, memory_order_acquire)) {
-		return false;
-	}
-	if (out) {
+	bool has_ended = atomic_load_explicit(&w->has_ended, memory_order_acquire);
+	if (has_ended && out) {
 		*out = w->end;
 	}
-	return true;
+	return has_ended;
 }
 
 bool watch_is_hurried(const struct watch *w) {
