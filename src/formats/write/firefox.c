@@ -16,6 +16,7 @@ struct document {
 	const struct profile *p;
 	struct arena scratch;
 	struct profile_functions functions;
+	const struct event *events; // of the thread that is being written
 	bool failed;
 };
 
@@ -88,6 +89,9 @@ COLUMN(function_file, of_function(d, i)->file ? (int64_t)of_function(d, i)->file
 COLUMN(function_resource, (int64_t)of_function(d, i)->mapping - 1)
 COLUMN(resource_lib, (int64_t)i - 1)
 COLUMN(resource_name, d->p->mappings.items[i].path)
+COLUMN(event_bytes, d->events[i].bytes)
+COLUMN(event_stack, (int64_t)d->events[i].node - 1)
+COLUMN(event_address, d->events[i].address)
 
 static int64_t frame_address(const struct document *d, uint32_t i) {
 	const struct profile_frame *f = &d->p->frames.items[i];
@@ -174,28 +178,6 @@ static void put_times(struct document *d, const struct event *events, uint32_t n
 	}
 }
 
-static void put_event_columns(struct document *d, const struct event *events, uint32_t n,
-		bool is_balanced) {
-	json_open(&d->j, "weight", '[');
-	for (uint32_t i = 0; i < n; i++) {
-		json_signed(&d->j, NULL, events[i].bytes);
-	}
-	json_close(&d->j);
-	json_open(&d->j, "stack", '[');
-	for (uint32_t i = 0; i < n; i++) {
-		json_number_if(&d->j, NULL, events[i].node, events[i].node - 1);
-	}
-	json_close(&d->j);
-	if (is_balanced) {
-		json_open(&d->j, "memoryAddress", '[');
-		for (uint32_t i = 0; i < n; i++) {
-			json_number(&d->j, NULL, events[i].address);
-		}
-		json_close(&d->j);
-		put_same(d, "threadId", n, "0");
-	}
-}
-
 static void put_allocations(struct document *d, bool of_base) {
 	const struct profile *p = d->p;
 	size_t most = p->lives.n * 2ul > p->samples.n ? p->lives.n * 2ul : p->samples.n;
@@ -211,7 +193,13 @@ static void put_allocations(struct document *d, bool of_base) {
 	json_number(&d->j, "length", n);
 	json_text(&d->j, "weightType", "bytes");
 	put_times(d, events, n);
-	put_event_columns(d, events, n, is_balanced);
+	d->events = events;
+	put_column(d, &(struct column){"weight", .get = event_bytes, .is_signed = true}, 0, n);
+	put_column(d, &(struct column){"stack", .get = event_stack}, 0, n);
+	if (is_balanced) {
+		put_column(d, &(struct column){"memoryAddress", .get = event_address}, 0, n);
+		put_same(d, "threadId", n, "0");
+	}
 }
 
 static void put_strings(struct document *d) {

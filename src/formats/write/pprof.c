@@ -72,6 +72,15 @@ static void end_part(struct writer *w, unsigned field) {
 	buffer_clear(&w->part);
 }
 
+/** Numbers of the fields from 1 on. */
+#define PUT_NUMBERS(out, ...)                                               \
+	do {                                                                    \
+		const uint64_t numbers_[] = {__VA_ARGS__};                          \
+		for (unsigned i = 0; i < sizeof numbers_ / sizeof *numbers_; i++) { \
+			proto_varint(out, i + 1, numbers_[i]);                          \
+		}                                                                   \
+	} while (0)
+
 static void put_types(struct writer *w) {
 	for (size_t i = 0; i < N_TYPES; i++) {
 		if (profile_knows(w->p, types[i].value)) {
@@ -128,28 +137,17 @@ static void put_sample(struct writer *w, const struct profile_sample *s) {
 
 static void put_mapping(struct writer *w, uint32_t id) {
 	const struct profile_mapping *m = &w->p->mappings.items[id];
-	proto_varint(&w->message, 1, id);
-	proto_varint(&w->message, 2, m->start);
-	proto_varint(&w->message, 3, m->end);
-	proto_varint(&w->message, 4, m->file_offset);
-	proto_varint(&w->message, 5, m->path);
-	proto_varint(&w->message, 6, m->build_id);
-	proto_varint(&w->message, 7, m->has_functions);
-	proto_varint(&w->message, 8, m->has_lines);
-	proto_varint(&w->message, 9, m->has_lines);
-	proto_varint(&w->message, 10, m->has_lines);
+	PUT_NUMBERS(&w->message, id, m->start, m->end, m->file_offset, m->path, m->build_id,
+			m->has_functions, m->has_lines, m->has_lines, m->has_lines);
 	end_message(w, PROFILE_MAPPING);
 }
 
 static void put_location(struct writer *w, uint32_t id) {
 	const struct profile_frame *first = &w->p->frames.items[w->places.items[id].frame];
-	proto_varint(&w->message, 1, id);
-	proto_varint(&w->message, 2, first->mapping);
-	proto_varint(&w->message, 3, first->address);
+	PUT_NUMBERS(&w->message, id, first->mapping, first->address);
 	for (uint32_t at = id; at; at = w->places.items[at].outer) {
 		uint32_t frame = w->places.items[at].frame;
-		proto_varint(&w->part, 1, w->functions.of_frame[frame]);
-		proto_varint(&w->part, 2, w->p->frames.items[frame].line);
+		PUT_NUMBERS(&w->part, w->functions.of_frame[frame], w->p->frames.items[frame].line);
 		end_part(w, 4);
 	}
 	end_message(w, PROFILE_LOCATION);
@@ -157,10 +155,7 @@ static void put_location(struct writer *w, uint32_t id) {
 
 static void put_function(struct writer *w, uint32_t id) {
 	const struct profile_frame *f = &w->p->frames.items[w->functions.frame[id]];
-	proto_varint(&w->message, 1, id);
-	proto_varint(&w->message, 2, f->function);
-	proto_varint(&w->message, 3, f->symbol ? f->symbol : f->function);
-	proto_varint(&w->message, 4, f->file);
+	PUT_NUMBERS(&w->message, id, f->function, f->symbol ? f->symbol : f->function, f->file);
 	end_message(w, PROFILE_FUNCTION);
 }
 
