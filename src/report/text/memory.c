@@ -142,32 +142,26 @@ static void put_part(struct writer *w, uint8_t part, bool has_rows) {
 	put_row(w, &label, bytes);
 }
 
-/** What else belongs to the figures; how many lines that takes. */
-static uint32_t put_remarks(struct writer *w, struct buffer *out, bool is_full) {
+/** What else belongs to the figures. */
+static void put_remarks(struct writer *w, struct buffer *out, bool is_full) {
 	const struct rec_look *look = w->m.look;
-	uint32_t n = 0;
 	if (!(look->has & REC_HAS_PAGES)) {
 		buffer_text(out,
 				"  resident pages could not be read: what has several owners is not known\n");
-		n++;
 	}
 	if (look->swap_bytes > 0) {
 		buffer_printf(out, "  %s more are swapped out\n", HUMAN_BYTES(look->swap_bytes));
-		n++;
 	}
 	if (w->m.group) {
 		buffer_text(out, "  its control group used ");
 		memory_put_group(out, w->m.group);
 		buffer_u8(out, '\n');
-		n++;
 	}
 	if (look->changed_bytes > (is_full ? 0 : look->rss_bytes / 100 * REMARK_PERCENT)) {
 		buffer_printf(out, "  about %s came or went while it was read\n",
 				HUMAN_BYTES(look->changed_bytes));
-		n++;
 	}
 	w->failed |= out->failed;
-	return n;
 }
 
 /** The parts whose rows are joined where not all have room: the smallest, never what is unknown. */
@@ -186,7 +180,8 @@ static uint32_t joined_parts(const struct memory_look *m, uint32_t n_rows, uint3
 
 static void put_parts(struct writer *w) {
 	SCOPED(buffer) remarks = {0};
-	uint32_t n = 0, most = ROWS - put_remarks(w, &remarks, false);
+	put_remarks(w, &remarks, false);
+	uint32_t n = 0, most = ROWS - (uint32_t)SUM(i, remarks.size, remarks.data[i] == '\n');
 	uint64_t rest = 0;
 	for (uint8_t i = 0; i < REC_PARTS; i++) {
 		n += w->m.bytes[i] > 0;
@@ -263,7 +258,7 @@ static void put_in_full(struct writer *w) {
 			put_row(w, &label, rows[k].bytes);
 		}
 	}
-	(void)put_remarks(w, w->out, true);
+	put_remarks(w, w->out, true);
 	put_untouched(w, false);
 	put_untouched(w, true);
 }

@@ -103,7 +103,7 @@ static bool no_such_site(struct viewer *v, struct err *err) {
 	if (!breakdown_make(BY_SITE, v->lens, v->r, v->names, &v->result, &v->arena, &b, err)) {
 		return false;
 	}
-	struct buffer list = {0};
+	SCOPED(buffer) list = {0};
 	for (uint32_t i = 0; i < b.n && i < 5; i++) {
 		buffer_printf(&list, "%s%.*s", i ? ", " : "", SLICE_ARG(b.parts[i].label));
 	}

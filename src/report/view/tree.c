@@ -78,7 +78,7 @@ bool view_find_function(struct viewer *v, struct up_nodes *out, struct err *err)
 	if (!call_tree_functions(&v->tree, &v->costs, v->lens, &v->arena, &functions, err)) {
 		return false;
 	}
-	struct buffer list = {0};
+	SCOPED(buffer) list = {0};
 	for (uint32_t i = 0; i < functions.n && i < 5; i++) {
 		if (functions.items[i].node) {
 			buffer_printf(&list, "%s%.*s", list.size ? ", " : "",

@@ -38,13 +38,11 @@ void viewer_finish(struct viewer *v) {
 	arena_finish(&v->arena);
 }
 
-bool viewer_lacks(const struct viewer *v, const char *what, struct buffer *candidates,
+bool viewer_lacks(const struct viewer *v, const char *what, const struct buffer *candidates,
 		struct err *err) {
-	(void)err_set(err, ERR_NOT_FOUND, "no %s %.*s under this lens%s%.*s", what,
+	return err_set(err, ERR_NOT_FOUND, "no %s %.*s under this lens%s%.*s", what,
 			SLICE_ARG(v->request->of), candidates->size ? "; candidates: " : "",
 			SLICE_ARG(buffer_view(candidates)));
-	buffer_finish(candidates);
-	return false;
 }
 
 // ---- rows

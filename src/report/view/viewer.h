@@ -26,8 +26,8 @@ bool viewer_init(struct viewer *v, struct buffer *out, const struct recording *r
 		const struct view_request *request, struct err *err);
 void viewer_finish(struct viewer *v);
 
-/** "no function parse under this lens; candidates: ...", which are finished. False. */
-bool viewer_lacks(const struct viewer *v, const char *what, struct buffer *candidates,
+/** "no function parse under this lens; candidates: ...". False. */
+bool viewer_lacks(const struct viewer *v, const char *what, const struct buffer *candidates,
 		struct err *err);
 
 // ---- text
