@@ -42,12 +42,6 @@ static int compare_places(const void *a, const void *b, void *user) {
 			?: compare_u64(x->pc, y->pc) ?: x->is_exact - y->is_exact;
 }
 
-static const char *module_path(struct resolver *v, const struct rec_module *m) {
-	const struct recording *r = v->r;
-	struct slice path = r->strings.items[m->path];
-	return arena_text(&v->scratch, path.size ? path : r->strings.items[r->meta.exe]);
-}
-
 /** Each address once: two places at one get the same answer. Returns how many there are. */
 static size_t list_addresses(const struct recording *r, uint64_t bias, const uint32_t *places,
 		size_t n, uint64_t *addresses, bool *is_exact) {
@@ -70,9 +64,10 @@ static bool resolve_module(struct resolver *v, struct symbols *symbols, const ui
 	uint64_t *addresses = arena_new(&v->scratch, uint64_t, n);
 	bool *is_exact = arena_new(&v->scratch, bool, n);
 	struct symbols_answer *answers = arena_new(&v->scratch, struct symbols_answer, n);
+	struct slice path = r->strings.items[m->path];
 	struct symbols_module file = {
 			.fd = -1,
-			.path = module_path(v, m),
+			.path = arena_text(&v->scratch, path.size ? path : r->strings.items[r->meta.exe]),
 			.build_id = slice_of(m->build_id, m->build_id_bytes),
 	};
 	struct symbols_facts facts = {0};

@@ -23,24 +23,17 @@ static bool add_string(struct kde_import *k, struct slice text, uint32_t *id) {
 	return true;
 }
 
-/** The module whose path is this string; 0: none, or no memory (*ok). */
-static uint32_t module_of(struct kde_import *k, uint32_t path, bool *ok) {
-	while (k->module_of_string.n <= path) {
-		if (!vec_push(&k->module_of_string)) {
-			*ok = false;
-			return 0;
-		}
+/** `*out`: the module whose path is this string; 0: none. False: no memory. */
+static bool module_of(struct kde_import *k, uint32_t path, uint32_t *out) {
+	if (!EVERY(k->module_of_string.n <= path, vec_push(&k->module_of_string))) {
+		return false;
 	}
 	uint32_t *id = &k->module_of_string.items[path];
-	if (path && !*id) {
-		struct rec_module m = {.path = path, .image = 1, .has_symbols = 1};
-		if (!vec_add(&k->modules, m)) {
-			*ok = false;
-			return 0;
-		}
-		*id = (uint32_t)k->modules.n - 1;
-	}
-	return *id;
+	struct rec_module m = {.path = path, .image = 1, .has_symbols = 1};
+	bool ok = !path || *id || vec_add(&k->modules, m);
+	*id = path && !*id ? (uint32_t)k->modules.n - 1 : *id;
+	*out = *id;
+	return ok;
 }
 
 static uint64_t pc_of(const struct kde_import *k, uint64_t ip) {
@@ -49,8 +42,8 @@ static uint64_t pc_of(const struct kde_import *k, uint64_t ip) {
 
 /** i: an address, its module, and triples of function, file and line, innermost first. */
 static bool add_ip(struct kde_import *k, const struct heaptrack_record *r) {
-	bool ok = true;
-	uint32_t module = r->n > 1 ? module_of(k, known_string(k, r->numbers[1]), &ok) : 0;
+	uint32_t module = 0;
+	bool ok = r->n <= 1 || module_of(k, known_string(k, r->numbers[1]), &module);
 	struct rec_location *l = ok && k->locations.n < UINT32_MAX ? vec_push(&k->locations) : NULL;
 	if (!l || r->is_bad) {
 		return l != NULL;

@@ -6,13 +6,6 @@
 #include "session/import/importer.h"
 #include "session/kde/parts.h"
 
-/** A line of what __lsan_default_suppressions() gave. */
-static bool take_suppression(struct kde_import *k, struct slice text, struct err *err) {
-	buffer_slice(&k->import->suppressions, text);
-	buffer_u8(&k->import->suppressions, '\n');
-	return !k->import->suppressions.failed || err_memory(err);
-}
-
 static bool take_text(struct kde_import *k, struct slice text, struct slice *out, struct err *err) {
 	char *copy = arena_text(&k->out->arena, text);
 	*out = slice_of(copy, copy ? text.size : 0);
@@ -34,7 +27,10 @@ static bool take_record(void *user, const struct heaptrack_record *r, struct err
 	case 't': return kde_code(k, r, err);
 	case 'X': return take_text(k, r->text, &k->command, err);
 	case 'x': k->is_raw = true; return take_text(k, r->text, &k->exe, err);
-	case 'S': return take_suppression(k, r->text, err);
+	case 'S': // a line of what __lsan_default_suppressions() gave
+		buffer_slice(&k->import->suppressions, r->text);
+		buffer_u8(&k->import->suppressions, '\n');
+		return !k->import->suppressions.failed || err_memory(err);
 	case 'I':
 		if (!r->is_bad) {
 			k->out->meta.page_bytes = (uint32_t)r->numbers[0];

@@ -88,16 +88,13 @@ bool session_knows(const char *path) {
 	return is_known;
 }
 
-/** Does NAME mean the file with the suffix? If NAME exists, too, only if that is no recording. */
-static bool is_meant(const char *name, const char *with_suffix) {
-	return access(with_suffix, F_OK) == 0 && (access(name, F_OK) != 0 || !session_knows(name));
-}
-
 char *find_recording(const char *name, struct err *err) {
 	static const char *const suffixes[] = {".zst", ".gz", ""};
 	for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
 		const char *path = FORMAT(PATH_MAX + 1, "%s%s", name, suffixes[i]);
-		if (*suffixes[i] ? is_meant(name, path) : access(path, F_OK) == 0) {
+		// NAME means the file with a suffix, but not if NAME exists, too, and is a recording
+		if (access(path, F_OK) == 0 &&
+				(!*suffixes[i] || access(name, F_OK) != 0 || !session_knows(name))) {
 			return strdup(path) ?: err_memory_null(err);
 		}
 	}
