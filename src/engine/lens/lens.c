@@ -73,14 +73,13 @@ static bool leave_out_by_names(const struct lens *l, const struct recording *r,
 
 static bool leave_out_by_threads(const struct lens *l, const struct recording *r,
 		struct arena *scratch, uint8_t *is_out, struct err *err) {
-	uint8_t *is_asked = arena_new(scratch, uint8_t, r->threads.n);
+	bool *is_asked = arena_new(scratch, bool, r->threads.n);
 	if (!is_asked) {
 		return err_memory(err);
 	}
 	for (uint32_t i = 1; i < r->threads.n; i++) {
-		for (uint32_t k = 0; k < l->n_threads; k++) {
-			is_asked[i] |= slice_equal(r->strings.items[r->threads.items[i].name], l->threads[k]);
-		}
+		struct slice name = r->strings.items[r->threads.items[i].name];
+		is_asked[i] = ANY(k, l->n_threads, slice_equal(name, l->threads[k]));
 	}
 	for (uint32_t i = 0; i < r->stacks.n; i++) {
 		is_out[i] |= !is_asked[r->stacks.items[i].thread];

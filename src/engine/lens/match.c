@@ -186,20 +186,8 @@ struct found {
 	uint8_t *functions, *modules; // 0: not asked yet, 1: no, 2: yes
 };
 
-static bool frame_holds(const struct pattern *p, const struct name *f, struct found *found) {
-	uint8_t *known = &found->functions[f->function_id];
-	if (*known == 0) {
-		*known = holds(p, f->function) || holds(p, f->file) ? 2 : 1;
-	}
-	return *known == 2;
-}
-
-static bool module_holds(const struct pattern *p, struct slice module, uint32_t id,
-		struct found *found) {
-	uint8_t *known = &found->modules[id];
-	if (*known == 0) {
-		*known = holds(p, module) ? 2 : 1;
-	}
+static bool any_holds(const struct pattern *p, struct slice a, struct slice b, uint8_t *known) {
+	*known = *known ? *known : holds(p, a) || holds(p, b) ? 2 : 1;
 	return *known == 2;
 }
 
@@ -208,8 +196,12 @@ static void match_locations(const struct pattern *p, uint32_t bit, const struct 
 	for (uint32_t i = 1; i < r->locations.n; i++) {
 		uint32_t count;
 		const struct name *frames = names_of(n, i, &count);
-		bool is_found = module_holds(p, frames[0].module, r->locations.items[i].module, found);
-		is_found = is_found || ANY(k, count, frame_holds(p, &frames[k], found));
+		struct slice module = frames[0].module;
+		bool is_found = any_holds(p, module, module, &found->modules[r->locations.items[i].module]);
+		is_found = is_found ||
+				ANY(k, count,
+						any_holds(p, frames[k].function, frames[k].file,
+								&found->functions[frames[k].function_id]));
 		locations[i] |= is_found ? bit : 0;
 	}
 }

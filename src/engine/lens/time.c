@@ -85,17 +85,9 @@ char *clock_time_text(char out[CLOCK_TIME_MAX], const struct rec_meta *m, uint64
 
 // ---- reading
 
+/** Fewer seconds than three hundred years have, without spaces before. */
 static bool take_digits(struct slice *s, uint64_t *out) {
-	size_t n = 0;
-	*out = 0;
-	for (; n < s->size && is_digit(s->data[n]); n++) {
-		if (n == 10) {
-			return false; // three hundred years
-		}
-		*out = *out * 10 + (uint64_t)(s->data[n] - '0');
-	}
-	*s = slice_of(s->data + n, s->size - n);
-	return n > 0;
+	return s->size && is_digit(*s->data) && take_decimal(s, out) && *out < 10 * second_ns;
 }
 
 /** "1", "1.66": in thousand-millionths. Digits beyond the ninth are dropped. */

@@ -221,17 +221,14 @@ static struct slice argument_of(const struct row *row, const struct template *cl
 													  : (struct slice){0};
 }
 
-/** "_ZN5alloc7raw_vec19RawVec$LT$T$C$A$GT$": the parameter's name. */
-static bool has_no_arguments(const struct name *f) {
-	return starts_with(f->symbol, "_ZN") && owner_is_rust_symbol(f->symbol);
-}
-
 enum type_proof type_of_frame(const struct name *frame, struct slice *type) {
 	struct template class, method;
 	if (!frame->has_name) {
 		return TYPE_UNKNOWN;
 	}
-	if (!has_no_arguments(frame) && split(frame->function, &class, &method)) {
+	// "_ZN5alloc7raw_vec19RawVec$LT$T$C$A$GT$" has the parameter's name, and no argument
+	bool has_arguments = !starts_with(frame->symbol, "_ZN") || !owner_is_rust_symbol(frame->symbol);
+	if (has_arguments && split(frame->function, &class, &method)) {
 		for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 			if (is_class(class.name, rows[i].class) && is_method(method.name, rows[i].methods) &&
 					(!rows[i].needs_lines || frame->file.size > 0)) {
