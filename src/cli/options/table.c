@@ -17,12 +17,6 @@ struct prepared {
 	int n;
 };
 
-static int getopt_kind(enum option_value value) {
-	return value == VALUE_NONE                                 ? no_argument
-			: value == VALUE_OPTIONAL || value == VALUE_SWITCH ? optional_argument
-															   : required_argument;
-}
-
 static void prepare(struct prepared *p, const struct option_table *table) {
 	char *letter = p->letters;
 	if (table->operands == OPERANDS_PROGRAM) {
@@ -36,7 +30,10 @@ static void prepare(struct prepared *p, const struct option_table *table) {
 			continue;
 		}
 		check(p->n < ROWS_MAX);
-		int kind = getopt_kind(row->value);
+		bool is_optional = row->value == VALUE_OPTIONAL || row->value == VALUE_SWITCH;
+		int kind = row->value == VALUE_NONE ? no_argument
+				: is_optional               ? optional_argument
+											: required_argument;
 		p->names[p->n] = (struct option){row->name, kind, NULL, FIRST_ROW + p->n};
 		p->rows[p->n++] = row;
 		if (row->letter) {
@@ -60,17 +57,6 @@ static const struct option_row *find_row(const struct prepared *p, int c) {
 }
 
 // ---- what is wrong
-
-/** The name that was probably meant; NULL: none is near. */
-static const char *nearest_name(const struct prepared *p, const char *name, size_t n) {
-	struct nearest nearest = nearest_init(slice_of(name, n));
-	for (int i = 0; i < p->n; i++) {
-		if (p->rows[i]->help) {
-			nearest_try(&nearest, p->rows[i]->name);
-		}
-	}
-	return nearest.name;
-}
 
 /** An abbreviation of several. */
 static bool say_ambiguous(const struct prepared *p, const char *word, size_t n, struct err *err) {
@@ -104,10 +90,15 @@ static bool say_unknown(const struct prepared *p, const struct option_table *tab
 	if (say_ambiguous(p, word, n, err)) {
 		return false;
 	}
-	const char *nearest = nearest_name(p, word + 2, n);
-	if (nearest) {
+	struct nearest nearest = nearest_init(slice_of(word + 2, n));
+	for (int i = 0; i < p->n; i++) {
+		if (p->rows[i]->help) {
+			nearest_try(&nearest, p->rows[i]->name);
+		}
+	}
+	if (nearest.name) {
 		return err_set(err, ERR_USAGE, "unknown option \"%.*s\"; did you mean \"--%s\"?",
-				(int)n + 2, word, nearest);
+				(int)n + 2, word, nearest.name);
 	}
 	return err_set(err, ERR_USAGE, "unknown option \"%.*s\"; see %s --help", (int)n + 2, word,
 			table->command);

@@ -106,11 +106,9 @@ static bool put_view(struct buffer *out, const struct session *s, const struct p
 		lens.group = (enum lens_group)o->group;
 	}
 	struct view_request request = {
-			.view = o->view,
+			FIELDS_OF(o, view, by, depth),
 			.lens = &lens,
 			.of = slice_of_text(o->of ? o->of : ""),
-			.by = o->by,
-			.depth = o->depth,
 	};
 	return ok &&
 			(o->is_json ? report_view_json : report_view)(out, &s->recording, s->names, report,

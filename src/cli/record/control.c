@@ -236,18 +236,13 @@ static bool ask_process(struct asked *a, pid_t pid, struct err *err) {
 
 // ---- the words
 
-/** 0: it is none. */
-static pid_t pid_of(const char *word) {
-	uint64_t n;
-	return option_number(word, INT32_MAX, &n) ? (pid_t)n : 0;
-}
-
 /** All words but the first, which may be the recording, are one line. */
 static bool take_words(struct asked *a, pid_t *pid, int n, char **words, struct buffer *line,
 		struct err *err) {
 	enum control_command command;
 	if (n > 0 && control_command(slice_of_text(words[0])) == CONTROL_COMMANDS) {
-		*pid = pid_of(words[0]);
+		uint64_t number;
+		*pid = option_number(words[0], INT32_MAX, &number) ? (pid_t)number : 0;
 		bool is_file = *pid == 0 && access(words[0], F_OK) == 0;
 		a->file = is_file ? words[0] : NULL;
 		if (*pid == 0 && !is_file && n > 1) {
