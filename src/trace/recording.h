@@ -122,10 +122,11 @@ struct rec_quality {
 	uint64_t double_allocations; // an address handed out twice: a free was missed
 	uint64_t time_corrections;   // labels pushed forward to keep time rising
 	uint64_t children_forked, children_executed; // processes that were not recorded
-	uint64_t detail_ends_ns; // > 0: from here on, only totals (disk or memory limit)
-	uint64_t events_dropped; // --events: single events dropped by the budget
-	uint64_t looks_refused;  // looks at memory that the kernel did not permit
-	uint64_t marks_dropped;  // named moments that found no room
+	uint64_t detail_ends_ns;     // > 0: from here on, only totals (disk or memory limit)
+	uint64_t events_dropped;     // --events: single events dropped by the budget
+	uint64_t looks_refused;      // looks at memory that the kernel did not permit
+	uint64_t marks_dropped;      // named moments that found no room
+	uint64_t runtime_mismatches; // stacks that keep native frames in place of a runtime's own
 	uint8_t clock_is_not_tsc;
 	uint8_t recording_stopped_early; // the collector or a limit ended it before the program
 	uint64_t stopped_ns;             // then: the time of the last event
@@ -142,6 +143,7 @@ struct rec_module {
 	uint8_t has_symbols;   // any name was found in it
 	uint8_t has_lines;     // any line was found in it
 	uint8_t is_unresolved; // its file could not be opened, or has another build id
+	uint8_t kind; // 0: a file. Functions of a runtime: 1 a compiler, 2 V8, 3 Python, 4 Ruby
 	uint32_t suppressions; // string: the rules that it brings (engine/suppress.h); 0: none
 };
 

@@ -10,6 +10,9 @@
  *   TABLE_MARKS     named moments    WIRE_N_MARKS x struct wire_mark
  *   TABLE_MODULES   module table     module_capacity x struct wire_module
  *   TABLE_NODES     stack trie       node_capacity x struct wire_node
+ *   TABLE_LAYOUTS   runtimes, their functions, and excerpts of their memory: wire/runtime.h
+ *   TABLE_UNITS
+ *   TABLE_EXCERPTS
  *   TABLE_SLOTS     thread slots     n_slots x slot_bytes, each begins with struct thread_slot
  *
  * Tables and slots begin at multiples of WIRE_PAGE_MOST, so each is whole pages on any machine. The
@@ -25,7 +28,7 @@
 #include <stdint.h>
 
 #define SEGMENT_MAGIC   0x3147455350414548ull // "HEAPSEG1", little endian
-#define SEGMENT_VERSION 12u                   // bump on any change of layout or meaning
+#define SEGMENT_VERSION 13u                   // bump on any change of layout or meaning
 
 /**
  * The target finds the segment by an environment variable (docs/wire.md):
@@ -153,10 +156,10 @@ enum {
 	TABLE_MODULES = 1,
 	TABLE_NODES = 2,
 	TABLE_SLOTS = 3,
-	// Not there yet
-	TABLE_UNITS = 4, // of virtual modules, their source texts, and how a run-time lays things out
+	TABLE_UNITS = 4, // of virtual modules
 	TABLE_EXCERPTS = 5,
 	TABLE_LAYOUTS = 6,
+	// Not there yet
 	TABLE_SAMPLE_BITS = 7, // which blocks are sampled, coarse to fine, and how many
 	TABLE_SAMPLE_COUNTS = 8,
 	TABLE_SAMPLE_SETS = 9,
@@ -206,9 +209,8 @@ struct segment_header {
 	// 1: the target is in a sandbox of its own, so T makes no system call that programs can do
 	// without
 	_Atomic uint32_t has_filter;
-	// (reserved: log2 of the sampling rate, the generation of what is known of run-times)
-	_Atomic uint32_t rate_log2;
-	_Atomic uint32_t runtime_generation;
+	_Atomic uint32_t rate_log2;          // (reserved: of sampling)
+	_Atomic uint32_t runtime_generation; // raised after a layout has come into force
 	_Atomic uint32_t end_wait_ms; // how long the program waits at its end at most. 0: not at all
 
 	// ---- written by T, atomically, rarely
@@ -237,16 +239,17 @@ struct segment_header {
 	_Alignas(64) _Atomic uint64_t epoch;
 	_Atomic uint32_t stamps; // STAMPS_CLOCK ...
 
-	// ---- written by T (reserved: raised with each unmapping)
+	// ---- written by T: raised before each call that may take memory away from the program
 	_Alignas(64) _Atomic uint64_t unmap_epoch;
 
-	// ---- written by T, atomically (reserved: units and bytes of excerpts given out, units that
-	// found no room, forks)
+	// ---- written by T, atomically: units and bytes of excerpts given out, also those that found
+	// no room; functions that have no unit. (fork_number is reserved)
 	_Alignas(64) _Atomic uint32_t n_units;
 	_Atomic uint32_t fork_number;
 	_Atomic uint64_t excerpt_used;
 	_Atomic uint64_t units_lost;
 	_Atomic uint64_t exec_ns; // of the last exec, unless an image has announced itself since
+	_Atomic uint64_t runtime_mismatches; // stacks whose frames of a runtime were not found
 
 	_Alignas(64) struct wire_child children[WIRE_N_CHILDREN];
 

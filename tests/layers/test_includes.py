@@ -16,7 +16,7 @@ LEVELS = [
     ["wire", "base"],
     ["sys", "trace", "elf", "formats", "recorder"],
     ["engine"],
-    ["symbols", "injector"],
+    ["symbols", "injector", "runtimes"],
     ["collector", "session"],
     ["report", "export", "server", "web"],
     ["cli", "wasm"],

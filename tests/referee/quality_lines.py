@@ -18,6 +18,7 @@ QUALITY = {
     "incomplete": rf"still recording, state at .+, {TIME} after the start \(or the collector was killed then\)",
     "killed": r"the (?:kernel killed the program|program (?:was ended by|exited with)) .+",
     "lost-events": rf"(?P<n>{COUNT}) allocations or frees could not be recorded and are missing from the totals",
+    "runtime": rf"(?P<n>{COUNT}) stacks? without the names of scripts: what the interpreter says of them does not fit",
     "abandoned": rf"(?P<n>{COUNT}) events were begun and never finished \(.+\)",
     "peak-range": rf"the peak is not exact: it lies between (?P<low>{BYTES}) and (?P<high>{BYTES})\. Some events arrived "
                   r"late, from threads that stalled in the middle of a call",
@@ -138,6 +139,7 @@ def judge_quality(referee, line):
         if line["value"] > unnamed:
             wrong.append(f"unnamed: at most {unnamed} B, not {line['value']}")
     values = {"lost-events": quality["lost_events"], "before-attach": summary["old_blocks"],
+              "runtime": quality.get("runtime_mismatches", 0),
               "abandoned": quality["skipped_numbers"] + quality["abandoned_hooks"],
               "children": n_children, "outside-heap": n_children,
               "peak-range": summary["peak_high_bytes"] - summary["peak_low_bytes"],

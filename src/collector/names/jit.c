@@ -190,7 +190,8 @@ static void name_waiting(struct jit *j, struct tries *t, struct namer *names) {
 				: NULL;
 		place->name = entry ? name_of(j, names, entry) : place->name;
 		if (entry && place->name != 0) {
-			namer_put(names, &t->locations[place->location], place->name);
+			namer_put(names, &t->locations[place->location],
+					(struct rec_frame){.function = place->name});
 			j->n_waiting--;
 		}
 	}

@@ -97,7 +97,8 @@ static int open_module(const struct modules *m, const struct wire_module *module
 	char path[PATH_MAX];
 	const char *name = module->path;
 	pid_t pid = m->pid;
-	if (name[0] == '[' || (!strchr(name, '/') && strstr(name, "vdso"))) {
+	if (module->kind != MODULE_FILE || name[0] == '[' ||
+			(!strchr(name, '/') && strstr(name, "vdso"))) {
 		return -1;
 	}
 	bool is_program = !name[0] ||
@@ -137,6 +138,9 @@ static void make_room_for_descriptor(struct modules *m) {
 
 static const char *path_of(struct modules *m, const struct wire_module *announced) {
 	char path[PATH_MAX];
+	if (announced->kind != MODULE_FILE) {
+		return announced->kind == MODULE_PYTHON ? "[python]" : "[generated]";
+	}
 	if (announced->path[0]) {
 		return announced->path;
 	}
@@ -169,7 +173,8 @@ bool modules_add(struct modules *m, uint32_t id, const struct wire_module *annou
 			.path = texts_id_of(m->texts, file->path),
 			.image = announced->image,
 			.build_id_bytes = (uint8_t)build_id_of(announced).size,
-			.is_unresolved = file->fd < 0,
+			.kind = announced->kind,
+			.is_unresolved = announced->kind == MODULE_FILE && file->fd < 0,
 	};
 	memcpy(record->build_id, announced->build_id, record->build_id_bytes);
 	return true;

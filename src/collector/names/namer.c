@@ -138,8 +138,8 @@ uint32_t namer_text(struct namer *n, struct slice text) {
 	return texts_id(n->texts, text);
 }
 
-void namer_put(struct namer *n, struct rec_location *location, uint32_t name) {
-	if (vec_add(&n->frames, (struct rec_frame){.function = name})) {
+void namer_put(struct namer *n, struct rec_location *location, struct rec_frame frame) {
+	if (vec_add(&n->frames, frame)) {
 		location->first_frame = (uint32_t)(n->frames.n - 1);
 		location->n_frames = 1;
 	}
@@ -212,6 +212,9 @@ static void look_at_new(struct namer *n, const struct tries *t, uint64_t now_ns)
 		}
 		if (!is_known_module(n, location->module)) {
 			return; // it will be announced by the next tries_poll_modules
+		}
+		if (n->modules->records.items[location->module].kind != MODULE_FILE) {
+			continue; // its runtime names it
 		}
 		(void)add_wanted(n, location, n->n_seen, now_ns);
 	}

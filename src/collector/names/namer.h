@@ -12,6 +12,7 @@
  */
 
 #include "collector/segment/segment.h"
+#include "runtimes/python.h"
 #include "symbols/perf_map.h"
 #include "symbols/symbols.h"
 
@@ -73,8 +74,8 @@ const struct namer_frames *namer_frames(const struct namer *n);
  */
 void namer_step(struct namer *n, struct tries *t, uint64_t now_ns, bool is_last);
 
-/** Name a location of generated code: `name` is a text's id, from namer_text. */
-void namer_put(struct namer *n, struct rec_location *location, uint32_t name);
+/** Name a location of generated code or of a runtime: texts are ids, from namer_text. */
+void namer_put(struct namer *n, struct rec_location *location, struct rec_frame frame);
 uint32_t namer_text(struct namer *n, struct slice text);
 
 /** Locations that still wait for their names. */
@@ -129,3 +130,37 @@ void jit_finish(struct jit *j);
  * after the events that are there were taken: they are of the code that was there before.
  */
 void jit_step(struct jit *j, struct tries *t, struct namer *names, uint64_t now_ns, bool is_last);
+
+// ---- functions of runtimes (wire/runtime.h)
+//
+// Tells the recorder where a runtime keeps its frames, once that is proved in the program, and
+// names the functions that the recorder finds there. One thread, that of the tries.
+
+/** A function that was decoded. */
+struct unit_code {
+	struct python_code code;
+	uint32_t function, file; // texts; 0: it could not be
+	bool is_read;
+};
+
+struct units {
+	struct segment *segment;
+	struct modules *modules;
+	struct wire_layout candidate; // of the runtime that was met last; without ranges if not known
+	VEC(struct unit_code) codes;  // by number
+	VEC(uint32_t) waiting;        // locations
+	uint32_t n_seen;              // locations looked at
+	uint32_t n_layouts;           // in force
+	const char *why;              // why it is not in force. NULL: it is, or there is none
+	uint64_t next_ns;             // to prove it
+	struct arena arena;
+};
+
+void units_init(struct units *u, struct segment *segment, struct modules *modules);
+void units_finish(struct units *u);
+
+/** A module was announced, and added to the modules. */
+void units_meet(struct units *u, uint32_t id, const struct wire_module *module);
+
+/** Prove what can be proved, and name new locations. */
+void units_step(struct units *u, struct tries *t, struct namer *names, uint64_t now_ns);

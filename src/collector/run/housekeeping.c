@@ -18,8 +18,10 @@ enum {
 
 static void announce(void *user, uint32_t id, const struct wire_module *module) {
 	struct run *run = user;
-	(void)modules_add(&run->modules, id, module);
-	own_heaps_meet(&run->own_heaps, module->path);
+	if (modules_add(&run->modules, id, module) && module->kind == MODULE_FILE) {
+		own_heaps_meet(&run->own_heaps, module->path);
+		units_meet(&run->units, id, module);
+	}
 }
 
 void run_take_modules(struct run *run) {
@@ -150,6 +152,7 @@ void run_housekeep(struct run *run, bool is_idle) {
 	children_take(&run->children, run->segment.header, !run->exec_watch.is_told, run->now_ns);
 	namer_step(run->names, &run->tries, run->now_ns, false);
 	jit_step(&run->jit, &run->tries, run->names, run->now_ns, false);
+	units_step(&run->units, &run->tries, run->names, run->now_ns);
 	run_take_old_blocks(run, false);
 	keep(run);
 	tell_failures(run);

@@ -291,10 +291,21 @@ void run_loop(struct run *run) {
 
 // ---- the finished file
 
+/** Of a Python that has run for a while. */
+static void tell_runtimes(struct run *run) {
+	const struct units *u = &run->units;
+	if (u->why && run->now_ns > 1000000000) {
+		run_say(run, "the functions of Python %u.%u have no names: %s", u->candidate.version >> 8,
+				u->candidate.version & 255u, u->candidate.n_ranges ? u->why : "it is not known");
+	}
+}
+
 static void finish_names(struct run *run) {
 	size_t n_all = namer_pending(run->names);
 	uint64_t start_ns = clock_now_ns();
 	jit_step(&run->jit, &run->tries, run->names, run->now_ns, true);
+	units_step(&run->units, &run->tries, run->names, run->now_ns);
+	tell_runtimes(run);
 	namer_step(run->names, &run->tries, run->now_ns, true);
 	while (namer_pending(run->names) > 0 && !watch_is_hurried(run->watch)) {
 		namer_wait(run->names, FINISH_PATIENCE_NS);

@@ -66,6 +66,7 @@ struct run {
 	struct smaps before;    // what was mapped at an attach
 	struct namer *names;
 	struct jit jit;
+	struct units units;
 	struct keeper *keeper;
 
 	uint64_t rss_before_exec; // what the kernel's account of max_rss begins with

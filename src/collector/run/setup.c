@@ -152,6 +152,7 @@ bool run_create_parts(struct run *run, const char *image, struct err *err) {
 	run->own_heaps.tell = run_note_own_heap;
 	run->own_heaps.user = run;
 	jit_init(&run->jit, run->program, run->program_inside);
+	units_init(&run->units, &run->segment, &run->modules);
 	run->meta.exe = texts_id_of(&run->texts, image);
 	run->keeps_events = run->options->events_bytes > 0;
 	struct order_sink sink = run_sink;
@@ -190,6 +191,7 @@ void run_destroy(struct run *run, bool keep_file) {
 	keeper_destroy(run->keeper);
 	namer_destroy(run->names);
 	jit_finish(&run->jit);
+	units_finish(&run->units);
 	watch_stop(run->watch);
 	control_close(run->control);
 	witness_stop(&run->witness);

@@ -73,6 +73,7 @@ static void put_quality(struct rec_quality *q, const struct run *run) {
 	q->lost_events = run_lost_events(run);
 	q->truncated_stacks = counts.truncated;
 	q->abandoned_hooks = counts.abandoned;
+	q->runtime_mismatches = atomic_load(&run->segment.header->runtime_mismatches);
 	q->skipped_numbers = counts.unpublished;
 	struct children_counts children = children_counts(&run->children, h);
 	q->children_forked = children.forked;

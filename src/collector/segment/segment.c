@@ -49,12 +49,19 @@ static void lay_out(const struct segment *s, struct plan *p) {
 	place(p, TABLE_MARKS, WIRE_N_MARKS * sizeof(struct wire_mark), WIRE_PAGE_MOST);
 	place(p, TABLE_MODULES, s->module_capacity * sizeof(struct wire_module), WIRE_PAGE_MOST);
 	place(p, TABLE_NODES, (uint64_t)s->node_capacity * sizeof(struct wire_node), WIRE_PAGE_MOST);
+	if (s->has_runtimes) {
+		place(p, TABLE_LAYOUTS, WIRE_N_LAYOUTS * sizeof(struct wire_layout), WIRE_PAGE_MOST);
+		place(p, TABLE_UNITS, WIRE_N_UNITS * sizeof(struct wire_unit), WIRE_PAGE_MOST);
+		place(p, TABLE_EXCERPTS, WIRE_EXCERPTS_BYTES, WIRE_PAGE_MOST);
+	}
 	place(p, TABLE_SLOTS, s->n_slots * s->slot_bytes, SLOTS_ALIGN);
 }
 
 /** Halve what there is most of. False: everything is as small as it can be. */
 static bool shrink(struct segment *s) {
-	if (s->n_slots / 2 >= LEAST_SLOTS) {
+	if (s->has_runtimes) {
+		s->has_runtimes = false;
+	} else if (s->n_slots / 2 >= LEAST_SLOTS) {
 		s->n_slots /= 2;
 	} else if (s->slot_bytes / 2 >= LEAST_SLOT_BYTES) {
 		s->slot_bytes /= 2;
@@ -109,6 +116,7 @@ bool segment_init(struct segment *s, const struct segment_params *params, struct
 			.module_capacity = (uint32_t)or_default(params->module_capacity, WIRE_MODULE_MAX + 1),
 			.page_bytes = (uint32_t)or_default(params->page_bytes, (uint64_t)sysconf(_SC_PAGESIZE)),
 			.start_ns = params->start_ns,
+			.has_runtimes = true,
 	};
 	check(s->page_bytes >= WIRE_PAGE_LEAST && s->page_bytes <= WIRE_PAGE_MOST);
 	check(s->slot_bytes % WIRE_PAGE_MOST == 0 && s->slot_bytes > SLOT_PRIVATE_AT);
@@ -124,6 +132,11 @@ bool segment_init(struct segment *s, const struct segment_params *params, struct
 	s->marks = (struct wire_mark *)(void *)(base + plan.tables[TABLE_MARKS].at);
 	s->modules = (struct wire_module *)(void *)(base + plan.tables[TABLE_MODULES].at);
 	s->nodes = (struct wire_node *)(void *)(base + plan.tables[TABLE_NODES].at);
+	if (s->has_runtimes) {
+		s->layouts = (struct wire_layout *)(void *)(base + plan.tables[TABLE_LAYOUTS].at);
+		s->units = (struct wire_unit *)(void *)(base + plan.tables[TABLE_UNITS].at);
+		s->excerpts = base + plan.tables[TABLE_EXCERPTS].at;
+	}
 	s->slots_at = plan.tables[TABLE_SLOTS].at;
 	s->slots = base + s->slots_at;
 

@@ -19,6 +19,7 @@
 #include "sys/pages.h"
 #include "trace/recording.h"
 #include "wire/event.h"
+#include "wire/runtime.h"
 
 struct segment_params {
 	uint32_t n_slots;         // 0: WIRE_MAX_SLOTS. These four are halved until all fits
@@ -40,6 +41,10 @@ struct segment {
 	struct wire_module *modules;
 	struct wire_node *nodes;
 	uint8_t *slots;
+	bool has_runtimes; // else the address space is too small for these
+	struct wire_layout *layouts;
+	struct wire_unit *units;
+	const uint8_t *excerpts;
 	uint32_t n_slots, node_capacity, module_capacity;
 	uint32_t page_bytes;
 	uint64_t slot_bytes, slots_at;

@@ -15,6 +15,9 @@ static enum code code_of_module(struct names *n, uint32_t id) {
 		// What an interpreter generates is of its scripts; else nobody knows
 		return n->is_runtime ? CODE_YOURS : CODE_UNSURE;
 	}
+	if (r->modules.items[id].kind != 0) {
+		return CODE_YOURS; // whatever the program is: scripts in it are its own
+	}
 	struct slice path = text(r, r->modules.items[id].path);
 	if (path.size == 0 || slice_equal(path, text(r, r->meta.exe))) {
 		return n->is_runtime ? CODE_RUNTIME : CODE_YOURS;
@@ -74,7 +77,8 @@ static enum code code_of_rust(const struct names *n, const struct name *f) {
 static enum code code_of(struct names *n, const struct rec_frame *rec, const struct name *f,
 		const struct rec_location *l) {
 	enum code by_module = n->module_code[l->module];
-	if (l->module == 0 && !l->is_mark) {
+	bool is_virtual = l->module == 0 || n->recording->modules.items[l->module].kind != 0;
+	if (is_virtual && !l->is_mark) {
 		// Without a name it counts as a runtime's: its owner is unknown and its address of no use
 		return f->has_name ? names_jit_code(f, by_module) : CODE_RUNTIME;
 	}

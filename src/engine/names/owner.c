@@ -36,7 +36,7 @@ static struct slice behind(struct slice s, size_t n) {
 // Where the system, the language distributions and the package managers keep sources
 static const struct rule files[] = {
 		RULE(CONTAINS, LIBRARY, "/.cargo/registry/", "/.cargo/git/", "/node_modules/", "/.nimble/",
-				"/site-packages/", "/dist-packages/"),
+				"/site-packages/", "/dist-packages/", "/lib/python2.", "/lib/python3."),
 		RULE(BEGINS, RUNTIME, "/rustc/", "node:", "/usr/include/c++/", "/usr/lib/gcc/",
 				"/usr/lib/nim/"),
 		RULE(CONTAINS, RUNTIME, "/rust/deps/", "library/std/", "library/core/", "library/alloc/",

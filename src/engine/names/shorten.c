@@ -102,8 +102,10 @@ static struct shape shape_of(struct slice s) {
 }
 
 static bool is_kept_bracket(struct slice s, size_t i) {
-	// Rust's "<T as Trait>::f" begins with one; "<lambda" and "<impl" say who it is
-	return i == 0 || s.data[i - 1] == ' ' || at_word(s, i, "<lambda") || at_word(s, i, "<impl");
+	// Rust's "<T as Trait>::f" begins with one; "<lambda" and "<impl" say who it is, as Python's
+	// "f.<locals>.<listcomp>"
+	return i == 0 || s.data[i - 1] == ' ' || s.data[i - 1] == '.' || at_word(s, i, "<lambda") ||
+			at_word(s, i, "<impl");
 }
 
 /** Copy s[begin, end), with template arguments elided; the bytes written. */

@@ -68,7 +68,7 @@ struct slice names_program(const struct recording *r) {
 }
 
 struct slice names_module_path(const struct recording *r, uint32_t module) {
-	if (module == 0) {
+	if (module == 0 || r->modules.items[module].kind != 0) {
 		return (struct slice){0};
 	}
 	struct slice path = r->strings.items[r->modules.items[module].path];

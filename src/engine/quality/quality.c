@@ -89,6 +89,12 @@ static void say_losses(struct quality_writer *w) {
 				"%s allocations or frees could not be recorded and are missing from the totals",
 				HUMAN_COUNT(q->lost_events));
 	}
+	if (q->runtime_mismatches > w->recording->summary.allocations / 100) {
+		quality_say(w, "runtime", q->runtime_mismatches,
+				"%s stack%s without the names of scripts: what the interpreter says of them does "
+				"not fit",
+				HUMAN_COUNT(q->runtime_mismatches), q->runtime_mismatches == 1 ? "" : "s");
+	}
 	if (q->skipped_numbers || q->abandoned_hooks) {
 		uint64_t sum = q->skipped_numbers + q->abandoned_hooks;
 		quality_say(w, "abandoned", sum,

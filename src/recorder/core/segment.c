@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The segment is mapped in three pieces: [header, marks, modules], the nodes, and the slots.
+ * The segment is mapped in pieces: [header, marks, modules], the nodes, the slots, and at last
+ * [layouts, units, excerpts].
  *
- * Nodes and slots are reserved first and made accessible later, slots one by one. Before that, its
- * descriptor is opened by /proc or by the collector's socket.
+ * All but the first are reserved first and made accessible later, slots one by one. Before that,
+ * its descriptor is opened by /proc or by the collector's socket.
  */
 #include "recorder/core/segment.h"
 
@@ -228,6 +229,46 @@ static uint32_t map_table(int fd, const struct segment_header *h, unsigned which
 	return 0;
 }
 
+/** They are worth no more than the rest of an allowance. Without them frames stay as they are. */
+static void map_runtimes(int fd, const struct segment_header *h, uint64_t allowance) {
+	const struct wire_table *units = &h->tables[TABLE_UNITS], *last = &h->tables[TABLE_EXCERPTS];
+	uint64_t bytes = last->at + last->bytes - units->at;
+	if (!table_is_valid(h, TABLE_LAYOUTS, WIRE_N_LAYOUTS, sizeof(struct wire_layout)) ||
+			!table_is_valid(h, TABLE_UNITS, WIRE_N_UNITS, sizeof(struct wire_unit)) ||
+			!table_is_valid(h, TABLE_EXCERPTS, WIRE_EXCERPTS_BYTES, 1) || last->at < units->at ||
+			bytes > allowance) {
+		return;
+	}
+	void *layouts = map_piece(fd, h->tables[TABLE_LAYOUTS].at, h->tables[TABLE_LAYOUTS].bytes,
+			SYS_PROT_READ);
+	unsigned char *at = layouts != NULL ? map_piece(fd, units->at, bytes, SYS_PROT_NONE) : NULL;
+	segment.layouts = at != NULL ? layouts : NULL;
+	segment.units = (struct wire_unit *)at;
+	segment.excerpts = at + (last->at - units->at);
+}
+
+/** Open what comes after `from`, or close it. */
+static bool open_table(void *table, uint64_t from, uint64_t bytes, bool opens) {
+	from = in_pages(from < bytes ? from : bytes, segment.page_bytes);
+	return from >= bytes ||
+			sys_mprotect((unsigned char *)table + from, bytes - from,
+					opens ? SYS_PROT_READ | SYS_PROT_WRITE : SYS_PROT_NONE);
+}
+
+bool segment_open_units(bool opens) {
+	uint64_t n = atomic_load(&segment.header->n_units) + 1ull;
+	uint64_t bytes = atomic_load(&segment.header->excerpt_used);
+	if (segment.unit_hash == NULL) {
+		segment.unit_hash = sys_map(sizeof *segment.unit_hash << SEGMENT_UNIT_HASH_BITS);
+	}
+	segment.n_units_open = opens || n > WIRE_N_UNITS ? WIRE_N_UNITS : (uint32_t)n;
+	segment.excerpts_open = opens || bytes > WIRE_EXCERPTS_BYTES ? WIRE_EXCERPTS_BYTES : bytes;
+	return segment.unit_hash != NULL &&
+			open_table(segment.units, opens ? 0 : n * sizeof(struct wire_unit),
+					WIRE_N_UNITS * sizeof(struct wire_unit), opens) &&
+			open_table(segment.excerpts, opens ? 0 : bytes, WIRE_EXCERPTS_BYTES, opens);
+}
+
 static void say_what_is_mapped(struct segment_header *h) {
 	// Of several images the narrowest counts: 0 means that none has said anything yet
 	atomic_store_explicit(&h->mapped_slots, segment.n_slots, memory_order_relaxed);
@@ -301,6 +342,7 @@ static bool map_program(int fd, struct segment_header *h) {
 			.options = h->options,
 			.image = 1 + atomic_fetch_add(&header->n_images, 1),
 	};
+	map_runtimes(fd, h, allowance / 4);
 	say_what_is_mapped(header);
 	atomic_store(&header->exec_ns, 0); // what the program became is seen
 	return true;
@@ -405,6 +447,9 @@ void segment_close_unused(bool closes) {
 	(void)sys_mprotect((unsigned char *)segment.nodes + nodes_bytes(n),
 			nodes_bytes(segment.n_nodes) - nodes_bytes(n),
 			closes ? SYS_PROT_NONE : SYS_PROT_READ | SYS_PROT_WRITE);
+	if (segment.n_units_open > 0) {
+		(void)segment_open_units(!closes);
+	}
 }
 
 void segment_ring_bell(void) {

@@ -10,10 +10,11 @@
 #include "recorder/core/attr.h"
 #include "syscall.h"
 #include "wire/event.h"
+#include "wire/runtime.h"
 
 #include <stdbool.h>
 
-/** What is mapped. After segment_open only n_slots, n_nodes* and has_no_clock change. */
+/** What is mapped. After segment_open only n_slots, n_nodes*, *_open and has_no_clock change. */
 struct segment {
 	struct segment_header *header;
 	struct wire_common *common; // the header's own
@@ -21,6 +22,12 @@ struct segment {
 	struct wire_module *modules;
 	struct wire_node *nodes;
 	unsigned char *slots;
+	const struct wire_layout *layouts; // NULL: there are none, nor units and excerpts
+	struct wire_unit *units;           // not open yet, as the excerpts
+	unsigned char *excerpts;
+	_Atomic uint32_t *unit_hash; // numbers of units, half empty; private to this process
+	uint64_t excerpts_open;
+	uint32_t n_units_open; // 0: not yet, no runtime is known
 	uint64_t slot_bytes;
 	uint32_t n_slots;      // mapped
 	uint32_t n_nodes;      // mapped
@@ -64,8 +71,14 @@ enum {
 	SEGMENT_HANDLER_BYTES = 64 << 10,
 	SEGMENT_HANDLERS_AT = SLOT_PRIVATE_AT + 2 * WIRE_PAGE_LEAST,
 	SEGMENT_CAPTURES_AT = SEGMENT_HANDLERS_AT + 2 * SEGMENT_HANDLER_BYTES,
-	SEGMENT_OPEN_BYTES = SEGMENT_CAPTURES_AT + (160 << 10), // of a slot, from its start
+	SEGMENT_OPEN_BYTES = SEGMENT_CAPTURES_AT + (224 << 10), // of a slot, from its start
 };
+
+enum { SEGMENT_UNIT_HASH_BITS = 18 };
+_Static_assert(1 << SEGMENT_UNIT_HASH_BITS >= 2 * WIRE_N_UNITS, "half empty");
+
+/** Open all units and excerpts, once a runtime is known, or close the unused. False: refused. */
+bool segment_open_units(bool opens);
 
 /** How many slots may be touched: they are opened one by one. */
 uint32_t segment_open_slots(void);

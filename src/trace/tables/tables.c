@@ -7,7 +7,7 @@
 // A new field needs a column. Then its struct has another size
 _Static_assert(sizeof(struct rec_meta) == 144, "columns");       // two have none
 _Static_assert(sizeof(struct rec_summary) == 31 * 8, "columns"); // two have none
-_Static_assert(sizeof(struct rec_quality) == 15 * 8, "columns");
+_Static_assert(sizeof(struct rec_quality) == 16 * 8, "columns");
 _Static_assert(sizeof(struct rec_module) == 80, "columns");
 _Static_assert(sizeof(struct rec_location) == 24, "columns");
 _Static_assert(sizeof(struct rec_frame) == 16, "columns");

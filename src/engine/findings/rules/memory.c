@@ -161,7 +161,8 @@ void find_mapped(struct finder *f) {
 	}
 	char own[RUNTIME_FLAG_MAX] = ""; // what the runtime keeps there is of interest in any case
 	struct slice exe = f->r->strings.items[f->r->meta.exe];
-	bool is_told = (top->maker->is_runtime || slice_equal(top->maker->module, exe)) &&
+	bool is_script = f->runs_scripts && top->maker->module.size == 0;
+	bool is_told = (top->maker->is_runtime || is_script || slice_equal(top->maker->module, exe)) &&
 			runtime_own_memory(exe, own);
 	if (top->bytes < MAPPED_BYTES || top->bytes < own_rss(&m) / 10 ||
 			(top->bytes < outside_of_heap(&m) / 2 && !is_told) ||

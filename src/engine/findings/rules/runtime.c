@@ -51,8 +51,9 @@ static bool has_script_names(const struct finder *f) {
 	const struct recording *r = f->r;
 	uint32_t n;
 	return ANY(i, r->locations.n,
-			r->locations.items[i].module == 0 && !r->locations.items[i].is_mark &&
-					names_of(f->names, i, &n)->has_name);
+			(r->locations.items[i].module == 0 ||
+					r->modules.items[r->locations.items[i].module].kind != 0) &&
+					!r->locations.items[i].is_mark && names_of(f->names, i, &n)->has_name);
 }
 
 /** "and so on." with more before the stop. */

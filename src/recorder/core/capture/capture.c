@@ -73,6 +73,7 @@ INLINE void push_near(struct capture *c, struct outer *o, const struct frame *f,
 	if (step_kind(f->rule) != RULE_SP) {
 		o->checks |= FRAME_BP_LIVE;
 	}
+	o->checks |= frame_of_rule(f->rule);
 	o->path = path_step(o->path, f->where);
 	o->pc = wire_where_pc(f->where);
 	o->sp = f->sp;
@@ -215,6 +216,9 @@ static COLD struct capture_result capture_first(struct capture *c, const struct 
 	uint32_t generation = atomic_load_explicit(&code_generation, memory_order_acquire);
 	c->last = c->frames;
 	sys_fill(c->rules, 0, sizeof(*c->rules) << (64 - c->rule_shift));
+	if (atomic_load(&runtimes_n) > 0) { // what is known may be from before it was
+		sys_fill(c->known, 0, sizeof(*c->known) << (64 - c->known_shift));
+	}
 	atomic_signal_fence(memory_order_seq_cst);
 	c->generation = generation;
 	return capture_in_full(c, regs, stop_sp);

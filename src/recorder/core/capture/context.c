@@ -27,7 +27,12 @@ struct capture *capture_init(void *memory, size_t bytes, uint64_t stack_low, uin
 	c->known_shift = (uint8_t)(64 - known_bits);
 	c->rules = (struct rule *)(c + 1);
 	c->known = (struct known_stack *)(c->rules + (1u << rule_bits));
-	c->frames = (struct frame *)(c->known + (1u << known_bits));
+	uint32_t n_pages = is_small ? GUARD_SMALL_PAGES : GUARD_BUSY_PAGES;
+	c->guard = (struct guard){(uint64_t *)(c->known + (1u << known_bits)), n_pages - 1, 0, 0};
+	uint32_t n_python = (uint32_t)(bytes / (4 * sizeof(struct known_frame)));
+	uint64_t python_at = ((uint64_t)(c->guard.pages + n_pages) + 63) & ~63ull; // a cache line
+	c->python = (struct known_python){(struct known_frame *)python_at, 0, n_python, 0};
+	c->frames = (struct frame *)(c->python.frames + n_python);
 	size_t n_before = (size_t)((unsigned char *)c->frames - (unsigned char *)memory);
 	size_t n = (bytes - n_before - BYTES_BEFORE_CHECKS) / BYTES_PER_FRAME;
 	c->n_max = n < UINT32_MAX / 4 ? (uint32_t)n : UINT32_MAX / 4;
@@ -112,16 +117,6 @@ static bool has_crossed_signal(const struct capture *c, uint64_t stop_sp) {
 	return false;
 }
 
-/** A signal handler may interrupt this, or jump out: no node is ever found by another path. */
-static void known_set(struct known_stack *k, uint64_t path, uint64_t where, uint32_t node) {
-	k->path = 0;
-	atomic_signal_fence(memory_order_seq_cst);
-	k->where = (uint32_t)where;
-	k->node = node;
-	atomic_signal_fence(memory_order_seq_cst);
-	k->path = path;
-}
-
 /** The node of the leaf `where`, called by what is remembered, and its flags. */
 static uint32_t node_of_leaf(struct capture *c, uint64_t where, uint32_t *flags) {
 	uint64_t path = path_step(c->last->path, where);
@@ -139,9 +134,22 @@ static uint32_t node_of_leaf(struct capture *c, uint64_t where, uint32_t *flags)
 	return node;
 }
 
+/** The same for a stack with frames of a runtime. It is never known by its native path. */
+static COLD uint32_t node_in_runtime(struct capture *c, uint64_t where, uint32_t *flags) {
+	uint32_t node;
+	if (!runtime_stack_node(c, where, &node, flags)) {
+		uint32_t is_cut = *flags;
+		atomic_fetch_add(&segment.header->runtime_mismatches, 1);
+		find_nodes(c);
+		*flags = place(c->last, where, &node) | is_cut;
+	}
+	return node;
+}
+
 struct capture_result capture_result_of(struct capture *c, uint64_t where, uint64_t stop_sp) {
 	uint32_t flags;
-	uint32_t node = node_of_leaf(c, where, &flags);
+	uint32_t node = runtime_is_on_stack(c, where) ? node_in_runtime(c, where, &flags)
+												  : node_of_leaf(c, where, &flags);
 	return (struct capture_result){
 			.node = node,
 			.is_truncated = (flags & FRAME_TRUNCATED) != 0,

@@ -10,14 +10,16 @@
 #include "recorder/core/attr.h"
 #include "recorder/core/capture/capture.h"
 #include "recorder/core/capture/trie.h"
+#include "recorder/core/runtime/chain.h"
 #include "recorder/core/unwind/modules.h"
 #include "recorder/core/unwind/walk.h"
 
 // struct frame.checks: the number of checks from the root to this frame, and flags
 enum {
-	FRAME_CHECKS = (1u << 29) - 1,
-	FRAME_FOLDED = 1u << 29,    // the node is an ancestor's: the node budget is exhausted
-	FRAME_TRUNCATED = 1u << 30, // the root is missing, or the stack is folded
+	FRAME_CHECKS = (1u << 28) - 1,
+	FRAME_OF_RUNTIME = 1u << 28, // this frame, or one further out (rules.h: RULE_OF_RUNTIME)
+	FRAME_FOLDED = 1u << 29,     // the node is an ancestor's: the node budget is exhausted
+	FRAME_TRUNCATED = 1u << 30,  // the root is missing, or the stack is folded
 };
 #define FRAME_BP_LIVE (1u << 31) // a step from here outwards uses the frame pointer
 
@@ -50,6 +52,8 @@ struct capture {
 	uint64_t *check_at, *check_value;
 	struct rule *rules;
 	struct known_stack *known;
+	struct guard guard;
+	struct known_python python;
 };
 
 /** Unwind to the root or to a remembered frame that holds, whatever lies between: all cases. */
@@ -75,19 +79,7 @@ static inline bool rule_is_stale(const struct rule *r, uint64_t key) {
 	return step_kind(r->step) == RULE_JIT && module_covers(rule_lookup_pc(key));
 }
 
-// ---- paths
-
-/**
- * The path of a frame: the `where`s of all frames from the root to it, hashed to 64 bits. It finds
- * the node of a stack at once; nodes of the frames in between are looked up only if the stack is
- * new. Two stacks of one leaf are confused if their paths are equal by chance: among a million such
- * stacks, in one of 4 * 10^7 programs. `outer` is the caller's path, 0 at the root. The product
- * with the golden ratio separates values that differ little, the shift brings that to the low half.
- */
-static inline uint64_t path_step(uint64_t outer, uint64_t where) {
-	uint64_t h = (outer ^ where) * 0x9E3779B97F4A7C15ull;
-	return h ^ h >> 32;
-}
+// ---- known stacks
 
 static inline struct known_stack *known_place(const struct capture *c, uint64_t path) {
 	return &c->known[path >> c->known_shift];
@@ -105,8 +97,14 @@ static inline uint32_t frame_checks(const struct frame *f) {
 
 /** The flags that a frame hands on to those that it calls. */
 static inline uint32_t frame_flags(const struct frame *f) {
-	return f->checks & (FRAME_FOLDED | FRAME_TRUNCATED);
+	return f->checks & (FRAME_FOLDED | FRAME_TRUNCATED | FRAME_OF_RUNTIME);
 }
+
+/** Of a new frame: what its rule says of it. */
+static inline uint32_t frame_of_rule(uint64_t step) {
+	return (uint32_t)(step >> 4) & FRAME_OF_RUNTIME;
+}
+_Static_assert((uint32_t)(RULE_OF_RUNTIME >> 4) == FRAME_OF_RUNTIME, "moved, not tested");
 
 static inline bool is_state(const struct frame *f, uint64_t key, uint64_t sp, uint64_t bp) {
 	return f->sp == sp && ((f->where ^ key) & RULE_KEY_MASK) == 0 &&
@@ -163,5 +161,28 @@ static inline struct frame *new_frame(struct capture *c, uint32_t i) {
 	return &c->frames[c->n_max - 1 - i];
 }
 
+/** A signal handler may interrupt this, or jump out: no node is ever found by another path. */
+static inline void known_set(struct known_stack *k, uint64_t path, uint64_t where, uint32_t node) {
+	k->path = 0;
+	atomic_signal_fence(memory_order_seq_cst);
+	k->where = (uint32_t)where;
+	k->node = node;
+	atomic_signal_fence(memory_order_seq_cst);
+	k->path = path;
+}
+
 /** The result for the leaf `where`, whose callers are what is remembered now. */
 struct capture_result capture_result_of(struct capture *c, uint64_t where, uint64_t stop_sp);
+
+// ---- stacks with frames of a runtime: these stand where the runtime's own native frames were
+
+/** Is the leaf, or what is remembered now, of a runtime? */
+static inline bool runtime_is_on_stack(const struct capture *c, uint64_t where) {
+	return (c->last->checks & FRAME_OF_RUNTIME) != 0 || runtimes_cover(wire_where_pc(where));
+}
+
+/**
+ * The node of such a stack, and its flags. False: the frames of the runtime do not match; the
+ * native ones stay.
+ */
+bool runtime_stack_node(struct capture *c, uint64_t leaf, uint32_t *node, uint32_t *flags);

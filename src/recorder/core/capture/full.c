@@ -168,7 +168,7 @@ static void push(struct capture *c, struct unwinding *u, uint32_t i) {
 	for (unsigned t = 0; is_outermost && t < u->walk.n_tail; t++) {
 		check_add(&k, u->walk.tail_at[t], u->walk.tail_value[t]);
 	}
-	uint32_t flags = frame_flags(outer);
+	uint32_t flags = frame_flags(outer) | frame_of_rule(f.rule);
 	flags |= is_bp_live(&f, is_outermost ? NULL : outer) ? FRAME_BP_LIVE : 0;
 	u->walk.is_odd |= k.is_full;
 	remember(c, (struct frame){f.where, f.sp, f.bp, .checks = flags | k.n});

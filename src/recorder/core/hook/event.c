@@ -9,6 +9,7 @@
 #include "recorder/core/hook/event.h"
 
 #include "recorder/core/hook/hook.h"
+#include "recorder/core/unwind/runtimes.h"
 
 // ---- labels
 
@@ -16,6 +17,7 @@
 static bool take_label(struct thread_state *s) {
 	const uint64_t step_ns = 1 << 15; // of labels, while the collector sleeps
 	const struct segment_header *h = segment.header;
+	runtimes_look(); // often enough, and not each time
 	// Pairs with segment_tick() and segment_arm(), without order: a thread that sees the doorbell
 	// armed may still see an older tick. A label does not define order, and is late by a nap at
 	// most

@@ -94,9 +94,24 @@ static void write_break(struct hook *h, enum mapping_how how, uint64_t before) {
 	}
 }
 
+/**
+ * What was found to be readable may not be so any more: once before the call, once more behind it
+ * for what was found meanwhile.
+ */
+static void note_unmapping(enum mapping_does does, const uint64_t *arguments) {
+	bool may_replace = does == MAPPING_MAPS && (arguments[3] & MAP_FIXED) != 0;
+	if (may_replace || does == MAPPING_UNMAPS || does == MAPPING_REMAPS ||
+			does == MAPPING_PROTECTS) {
+		if (!switch_is_off()) {
+			atomic_fetch_add(&segment.header->unmap_epoch, 1);
+		}
+	}
+}
+
 enum mapping_how mapping_enter(const struct thread_words *self, struct hook *h,
 		struct capture_regs caller, enum mapping_does does,
 		const uint64_t arguments[MAPPING_ARGUMENTS]) {
+	note_unmapping(does, arguments);
 	bool wants_stack = does != MAPPING_UNMAPS && does != MAPPING_PROTECTS, is_inside = false;
 	struct thread_slot *slot = hook_begin_plain(self, h, caller.sp);
 	if (likely(slot != NULL)) {
@@ -117,6 +132,7 @@ void mapping_leave(struct hook *h, enum mapping_how how, enum mapping_does does,
 	bool returns_address = does != MAPPING_UNMAPS && does != MAPPING_PROTECTS;
 	bool has_failed = returns_address ? result == UINT64_MAX : (int)result != 0;
 	struct range given = released(does, arguments), whole = {arguments[0], arguments[1]};
+	note_unmapping(does, arguments);
 	if (!switch_is_still_on_or_paused()) {
 		return;
 	}

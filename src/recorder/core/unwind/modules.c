@@ -112,6 +112,18 @@ static uint32_t announce(const struct image *image) {
 	return id;
 }
 
+uint32_t modules_add_virtual(uint8_t kind, uint16_t layout) {
+	uint32_t id = take_id();
+	if (id != 0) {
+		struct wire_module *m = &segment.modules[id];
+		m->image = segment.image;
+		m->kind = kind;
+		m->runtime = layout;
+		atomic_store_explicit(&m->state, 1, memory_order_release);
+	}
+	return id;
+}
+
 static bool is_same(const struct wire_module *m, const struct image *image) {
 	return m->start == image->start && m->end == image->end && m->bias == image->bias &&
 			m->build_id_bytes == build_id_bytes(image) &&

@@ -21,6 +21,9 @@ struct module {
 /** Prepare the tables. False: no memory. */
 bool modules_setup(void);
 
+/** Announce the virtual module of a runtime. Its id; 0: the table is full. */
+uint32_t modules_add_virtual(uint8_t kind, uint16_t layout);
+
 /** The module that `pc` lies in. False: in none that is known (now). */
 bool module_find(uint64_t pc, struct module *module);
 

@@ -13,6 +13,7 @@
 #include "recorder/core/segment.h"
 #include "recorder/core/sys.h"
 #include "recorder/core/unwind/modules.h"
+#include "recorder/core/unwind/runtimes.h"
 #include "recorder/core/unwind/walk.h"
 
 #include <dwarf.h>
@@ -208,6 +209,7 @@ static void compile(struct rule *r, uint64_t key) {
 	} else {
 		r->step = step_of_row(&fde, &row, pc);
 	}
+	r->step |= runtimes_cover(pc) ? RULE_OF_RUNTIME : 0;
 }
 
 // ---- the shared table
@@ -279,6 +281,7 @@ void rule_get(struct rule *rule, uint64_t key, bool is_stale) {
 	if (!is_stale && find(probe_of(n - 1, key), rule, key, generation)) {
 		return;
 	}
+	runtimes_look();
 	compile(rule, key);
 	if (insert(probe_of(n - 1, key), rule, generation)) {
 		return;

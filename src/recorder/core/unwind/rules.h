@@ -38,15 +38,18 @@ struct rule {
 	uint64_t step;  // all there is to know of the step to the caller: rule_step()
 };
 _Static_assert(sizeof(struct rule) == 16, "four to a cache line");
-enum { RULE_CFA_MAX = (1 << 27) - 1 };
+enum { RULE_CFA_MAX = (1 << 26) - 1 };
+
+/** Of a step: the frame is one of a runtime, and stands for frames of its own. */
+#define RULE_OF_RUNTIME (1ull << 32)
 
 static inline bool rule_is_of(const struct rule *r, uint64_t key) {
 	return ((r->where ^ key) & RULE_KEY_MASK) == 0;
 }
 
-/** bits 0..31 bp | 32..59 cfa | 60..63 kind */
+/** bits 0..31 bp | 32 RULE_OF_RUNTIME | 33..59 cfa | 60..63 kind */
 static inline uint64_t rule_step(enum rule_kind kind, int32_t cfa, int32_t bp) {
-	return (uint64_t)kind << 60 | (uint64_t)(uint32_t)cfa << 36 >> 4 | (uint32_t)bp;
+	return (uint64_t)kind << 60 | (uint64_t)(uint32_t)cfa << 37 >> 4 | (uint32_t)bp;
 }
 
 static inline enum rule_kind step_kind(uint64_t step) {
@@ -54,7 +57,7 @@ static inline enum rule_kind step_kind(uint64_t step) {
 }
 
 static inline int64_t step_cfa(uint64_t step) {
-	return (int64_t)(step << 4) >> 36;
+	return (int64_t)(step << 4) >> 37;
 }
 
 static inline int32_t step_bp(uint64_t step) {

@@ -72,3 +72,15 @@ enum { WALK_PC_MIN = MACHINE_PAGE_LEAST }; // no code lies below
 static inline bool walk_is_pc(uint64_t pc) {
 	return pc >= WALK_PC_MIN && pc <= MACHINE_PC_MAX;
 }
+
+/**
+ * The path of a frame: the `where`s of all frames from the root to it, hashed to 64 bits. It finds
+ * the node of a stack at once; nodes of the frames in between are looked up only if the stack is
+ * new. Two stacks of one leaf are confused if their paths are equal by chance: among a million such
+ * stacks, in one of 4 * 10^7 programs. `outer` is the caller's path, 0 at the root. The product
+ * with the golden ratio separates values that differ little, the shift brings that to the low half.
+ */
+static inline uint64_t path_step(uint64_t outer, uint64_t where) {
+	uint64_t h = (outer ^ where) * 0x9E3779B97F4A7C15ull;
+	return h ^ h >> 32;
+}

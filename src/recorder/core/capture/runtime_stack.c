@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+/*
+ * If the frames that the runtime keeps are others than those of a stack that is known, the stack is
+ * gone through from the root: a native frame, or where that is the runtime's, the frames of the
+ * next piece.
+ *
+ *    native       main   eval       map_next   eval
+ *    pieces              |main a               |b c      (| begins a piece)
+ *    the stack    main   main a     map_next   b c
+ */
+#include "recorder/core/capture/context.h"
+
+/** That of the innermost frame that has one, and how many native frames are of a runtime. */
+static const struct runtime *find_runtime(const struct capture *c, uint64_t leaf, uint32_t *n) {
+	const struct runtime *found = runtimes_find(wire_where_pc(leaf));
+	*n = found != NULL;
+	for (const struct frame *f = c->last; (f->checks & FRAME_OF_RUNTIME) != 0; f--) {
+		const struct runtime *r = runtimes_find(wire_where_pc(f->where));
+		*n += r != NULL;
+		found = found != NULL ? found : r;
+	}
+	return found;
+}
+
+/** One more frame of a stack at `node`; 0: none. False: there is no room. */
+static bool go_on(uint32_t *node, uint64_t where) {
+	uint32_t child = where != 0 ? trie_child(*node, where) : *node;
+	*node = child != 0 ? child : *node;
+	return child != 0 || where == 0;
+}
+
+/** The same for the piece that begins at `k`; `native`, if it has no frames. */
+static bool go_through_piece(uint32_t *node, const struct known_frame **k,
+		const struct known_frame *end, uint64_t native) {
+	uint32_t before = *node;
+	bool ok = true;
+	do {
+		ok = ok && go_on(node, (*k)->where & ~PIECE_BEGINS);
+		++*k;
+	} while (*k < end && ((*k)->where & PIECE_BEGINS) == 0);
+	return ok && (*node != before || go_on(node, native));
+}
+
+/** The node of a stack with the frames of Python, and its flags. */
+static uint32_t node_of(const struct capture *c, uint64_t leaf, uint32_t *flags) {
+	uint32_t node = 0;
+	const struct known_frame *k = c->python.frames, *end = k + c->python.n;
+	for (const struct frame *f = c->frames + 1; f <= c->last + 1; f++) {
+		uint64_t native = f <= c->last ? f->where : leaf;
+		bool ok = k < end && runtimes_cover(wire_where_pc(native))
+				? go_through_piece(&node, &k, end, native)
+				: go_on(&node, native);
+		if (!ok) {
+			*flags |= FRAME_FOLDED | FRAME_TRUNCATED;
+			break;
+		}
+	}
+	return node;
+}
+
+/** Are there as many pieces as native frames of the runtime? */
+static bool is_match(const struct capture *c, uint64_t leaf) {
+	uint32_t n_native, n_pieces = 0;
+	(void)find_runtime(c, leaf, &n_native);
+	for (uint32_t i = 0; i < c->python.n; i++) {
+		n_pieces += (c->python.frames[i].where & PIECE_BEGINS) != 0;
+	}
+	return n_pieces == n_native && (c->python.frames[0].where & PIECE_BEGINS) != 0;
+}
+
+bool runtime_stack_node(struct capture *c, uint64_t leaf, uint32_t *node, uint32_t *flags) {
+	uint32_t n_native;
+	const struct runtime *runtime = runtimes_only();
+	uint64_t path = path_step(c->last->path, leaf);
+	*flags = c->last->checks & (FRAME_FOLDED | FRAME_TRUNCATED);
+	runtime = runtime != NULL ? runtime : find_runtime(c, leaf, &n_native);
+	if (runtime == NULL || !chain_of_python(&c->python, runtime, &c->guard, &path)) {
+		*flags |= c->python.n > c->python.n_max ? FRAME_TRUNCATED : 0;
+		return false;
+	}
+	struct known_stack *known = known_place(c, path);
+	if (known_is(known, path, leaf)) {
+		*node = known->node;
+		return true;
+	}
+	if (!is_match(c, leaf)) {
+		return false;
+	}
+	*node = node_of(c, leaf, flags);
+	if ((*flags & FRAME_FOLDED) == 0) {
+		known_set(known, path, leaf, *node);
+	}
+	return true;
+}

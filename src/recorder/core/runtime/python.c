@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: MIT
+/*
+ * CPython keeps its frames in a chain, from the innermost one outwards, for each thread. A call
+ * from Python to Python adds a frame and no C frame; a call from C enters the interpreter's loop
+ * anew:
+ *
+ *    C stack                      Python's chain          pieces
+ *    malloc                       d  is entry             d
+ *    _PyEval_EvalFrameDefault     c                       c b
+ *    map_next ...                 b  is entry
+ *    _PyEval_EvalFrameDefault     a                       a main
+ *    main                         main  is entry
+ *
+ * Up to 3.11 the outermost frame of a piece says so itself. Since then one that is nobody's follows
+ * it. Frames whose function has not begun are not Python's yet.
+ *
+ * A context remembers the frames by their depth, with all words that it has read for them. A frame
+ * for which these words are the same is what it was; nothing else of it is looked at.
+ */
+#include "recorder/core/runtime/chain.h"
+#include "recorder/core/runtime/units.h"
+
+enum {
+	FRAMES_MAX = 1 << 20,
+	INTERPRETERS_MAX = 256,
+	THREADS_MAX = 1 << 14,
+	THREADS_YOUNG = 8,
+	INSTRUCTION_BYTES = 2,
+	NAME_AFTER_FILE = 16, // of a code object's words, in every version
+	LINES_AFTER_FILE = 24,
+	LENGTH = 16, // of texts and bytes, in every version
+	BYTES_HEAD = 32,
+	LENGTH_MAX = 1 << 28,
+	FRAME_BYTES = 72, // of which fields are read
+};
+
+struct python {
+	const struct wire_layout *layout;
+	struct guard *guard;
+	const struct runtime *runtime;
+};
+
+static inline uint64_t at(const struct python *p, uint64_t object, enum wire_python_field field) {
+	return object + p->layout->fields[field];
+}
+
+static inline bool load(const struct python *p, uint64_t object, enum wire_python_field field,
+		uint64_t *value) {
+	return guard_load(p->guard, at(p, object, field), value);
+}
+
+static inline bool has(const struct python *p, enum wire_python_field field) {
+	return p->layout->fields[field] != WIRE_NO_FIELD;
+}
+
+// ---- the thread
+
+static bool is_this_thread(const struct python *p, uint64_t thread) {
+	uint64_t id;
+	return load(p, thread, PYTHON_THREAD_ID, &id) && id == host_stack_end();
+}
+
+/**
+ * Among the first `n_most` threads of each interpreter; 0: not there. They may come and go
+ * meanwhile.
+ */
+static OUTLINE uint64_t find_thread(const struct python *p, unsigned n_most) {
+	uint64_t interpreter, thread;
+	bool ok = load(p, p->layout->state, PYTHON_HEAD, &interpreter);
+	for (unsigned i = 0; ok && interpreter != 0 && i < INTERPRETERS_MAX; i++) {
+		ok = load(p, interpreter, PYTHON_THREADS, &thread);
+		for (unsigned k = 0; ok && thread != 0 && k < n_most; k++) {
+			if (is_this_thread(p, thread)) {
+				return thread;
+			}
+			ok = load(p, thread, PYTHON_THREAD, &thread);
+		}
+		ok = ok && load(p, interpreter, PYTHON_INTERPRETER, &interpreter);
+	}
+	return 0;
+}
+
+/** Certainly not released: the main thread's is a part of the runtime's state. */
+static inline bool is_kept(const struct python *p, uint64_t thread) {
+	uint64_t current;
+	return thread - p->layout->state < p->layout->fields[PYTHON_STATE_BYTES] ||
+			(has(p, PYTHON_CURRENT) && load(p, p->layout->state, PYTHON_CURRENT, &current) &&
+					current == thread);
+}
+
+/** The last one may be gone: a thread of C's that calls Python has a new one each time. */
+static inline bool renew_thread(const struct python *p, uint64_t *thread) {
+	if (likely(*thread != 0 && is_kept(p, *thread) && is_this_thread(p, *thread))) {
+		return true;
+	}
+	uint64_t young = find_thread(p, THREADS_YOUNG);
+	if (young == 0 && *thread != 0) {
+		guard_renew(p->guard, at(p, *thread, PYTHON_TOP));
+		guard_renew(p->guard, at(p, *thread, PYTHON_THREAD_ID));
+		young = is_this_thread(p, *thread) ? *thread : 0;
+	}
+	*thread = young != 0 ? young : find_thread(p, THREADS_MAX);
+	return *thread != 0;
+}
+
+static inline bool innermost_frame(const struct python *p, uint64_t thread, uint64_t *frame) {
+	return load(p, thread, PYTHON_TOP, frame) &&
+			(!has(p, PYTHON_TOP_FRAME) || load(p, *frame, PYTHON_TOP_FRAME, frame)) && *frame != 0;
+}
+
+// ---- a frame that is known
+
+/** A word, or a part of one, of what is known to be readable. */
+static inline uint64_t word(const struct python *p, uint64_t object, enum wire_python_field field) {
+	return walk_load(at(p, object, field));
+}
+
+static inline uint32_t part(const struct python *p, uint64_t object, enum wire_python_field field) {
+	return *(const uint32_t *)at(p, object, field);
+}
+
+static inline uint8_t mark_of(const struct python *p, uint64_t frame) {
+	return *(const uint8_t *)at(p, frame, PYTHON_MARK);
+}
+
+static inline uint64_t code_of(const struct known_frame *k) {
+	return k->code & ~7ull;
+}
+
+static inline uint64_t end_differs(uint64_t object, const struct known_end *end) {
+	uint64_t at = object + end->at;
+	return (walk_load(object + LENGTH) ^ end->bytes) | (walk_load(at) ^ end->words[0]) |
+			(walk_load(at + sizeof(uint64_t)) ^ end->words[1]);
+}
+
+/** In this order: what belongs to an object that lives may be read. */
+INLINE bool is_same(const struct python *p, const struct known_frame *k, uint64_t frame) {
+	if (k->frame != frame || k->round != p->guard->round ||
+			((word(p, frame, PYTHON_CODE) ^ k->code) |
+					(word(p, frame, PYTHON_PREVIOUS) ^ k->previous) |
+					(word(p, frame, PYTHON_INSTRUCTION) ^ k->instruction) |
+					(uint64_t)(mark_of(p, frame) ^ k->mark)) != 0) {
+		return false;
+	}
+	uint64_t code = code_of(k), names = at(p, code, PYTHON_FILE);
+	return !k->is_code ||
+			(((uint64_t)(part(p, code, PYTHON_FIRST_LINE) ^ k->first_line) |
+					 (walk_load(names) ^ k->file) |
+					 (walk_load(names + NAME_AFTER_FILE) ^ k->qualified_name) |
+					 (walk_load(names + LINES_AFTER_FILE) ^ k->line_table)) == 0 &&
+					(end_differs(k->file, &k->file_end) |
+							end_differs(k->line_table, &k->line_table_end)) == 0);
+}
+
+// ---- a frame that is new
+
+static bool read_end(const struct python *p, uint64_t object, uint32_t head,
+		struct known_end *end) {
+	if (!guard_covers(p->guard, object, BYTES_HEAD)) {
+		return false;
+	}
+	uint64_t length = walk_load(object + LENGTH);
+	end->bytes = (uint32_t)length;
+	end->at = ((head + end->bytes) & ~7u) - (uint32_t)sizeof(uint64_t);
+	if (length > LENGTH_MAX || !guard_covers(p->guard, object + end->at, sizeof end->words)) {
+		return false;
+	}
+	end->words[0] = walk_load(object + end->at);
+	end->words[1] = walk_load(object + end->at + sizeof(uint64_t));
+	return true;
+}
+
+static uint64_t mix_end(uint64_t mixed, const struct known_end *end) {
+	uint64_t behind = end->bytes % 8; // of the last word; then comes anything
+	mixed = path_step(mixed ^ end->bytes, end->words[0]);
+	return path_step(mixed, end->words[1] & ((1ull << behind * 8) - 1));
+}
+
+/**
+ * What is compiled again and again (exec, templates) lies at the addresses of what was compiled
+ * before, all of its objects do: their contents tell them apart.
+ */
+static bool read_code(const struct python *p, struct known_frame *k) {
+	uint64_t code = code_of(k), names = at(p, code, PYTHON_FILE);
+	if (code == 0 || !guard_covers(p->guard, code, p->layout->fields[PYTHON_INSTRUCTIONS])) {
+		return code == 0;
+	}
+	if (walk_load(code + sizeof(uint64_t)) != p->layout->code_type) {
+		return true;
+	}
+	k->is_code = true;
+	k->first_line = part(p, code, PYTHON_FIRST_LINE);
+	k->file = walk_load(names);
+	k->qualified_name = walk_load(names + NAME_AFTER_FILE);
+	k->line_table = walk_load(names + LINES_AFTER_FILE);
+	if (!read_end(p, k->file, p->layout->fields[PYTHON_TEXT], &k->file_end) ||
+			!read_end(p, k->line_table, BYTES_HEAD, &k->line_table_end)) {
+		return false;
+	}
+	int64_t offset = (int64_t)(k->instruction - at(p, code, PYTHON_INSTRUCTIONS)) /
+			INSTRUCTION_BYTES;
+	if (offset < (int32_t)part(p, code, PYTHON_FIRST_TRACEABLE)) {
+		return true;
+	}
+	const uint64_t identity[3] = {code,
+			mix_end(mix_end(k->qualified_name, &k->file_end), &k->line_table_end), k->first_line};
+	uint32_t unit = units_find(p->runtime, p->guard, identity, 0);
+	k->where = unit != 0 ? wire_where_of_unit(p->runtime->module, unit, (uint64_t)offset + 1) : 0;
+	return unit != 0;
+}
+
+/** False: it makes no sense. Then nothing is known. */
+static OUTLINE bool read_frame(const struct python *p, struct known_frame *k, uint64_t frame) {
+	k->frame = 0; // a handler may jump out of this
+	atomic_signal_fence(memory_order_seq_cst);
+	if (!guard_covers(p->guard, frame, FRAME_BYTES)) {
+		return false;
+	}
+	k->code = word(p, frame, PYTHON_CODE);
+	k->previous = word(p, frame, PYTHON_PREVIOUS);
+	k->instruction = word(p, frame, PYTHON_INSTRUCTION);
+	k->mark = mark_of(p, frame);
+	k->where = 0;
+	k->is_code = false;
+	bool is_end = k->mark == p->layout->fields[PYTHON_MARK_OF_END];
+	bool is_of_c = is_end && k->mark == PYTHON_OWNER_OF_C;
+	if (!is_of_c && !read_code(p, k)) {
+		return false;
+	}
+	k->where |= is_end ? PIECE_BEGINS : 0;
+	k->round = p->guard->round;
+	atomic_signal_fence(memory_order_seq_cst);
+	k->frame = frame;
+	return true;
+}
+
+// ---- the chain
+
+/** How deep its stack is. 0: that makes no sense. */
+static OUTLINE uint32_t count_frames(const struct python *p, uint64_t frame) {
+	uint32_t n = 0;
+	for (; frame != 0 && n < FRAMES_MAX && guard_covers(p->guard, frame, FRAME_BYTES); n++) {
+		frame = word(p, frame, PYTHON_PREVIOUS);
+	}
+	return frame == 0 ? n : 0;
+}
+
+/** How deep it was when it was seen, if the stack was about as deep the last time; else 0. */
+static inline uint32_t known_depth(const struct known_python *known, uint64_t frame) {
+	enum { NEAR = 3 };
+	const uint32_t last = known->n < known->n_max ? known->n : known->n_max;
+	for (uint32_t n = last; n > 0 && n + NEAR > last; n--) {
+		if (known->frames[n - 1].frame == frame) {
+			return n;
+		}
+	}
+	for (uint32_t n = last + 1; n <= last + NEAR && n <= known->n_max; n++) {
+		if (known->frames[n - 1].frame == frame) {
+			return n;
+		}
+	}
+	return 0;
+}
+
+/** As long as all is the same: how many are left of `n` frames from `*frame` on. */
+static OUTLINE uint32_t walk_same(const struct python *p, const struct known_frame *frames,
+		uint32_t n, uint64_t *frame, uint64_t *path) {
+	uint64_t f = *frame, mixed = *path;
+	for (const struct known_frame *k = frames + n - 1; n > 0 && is_same(p, k, f); n--, k--) {
+		mixed = path_step(mixed, k->where);
+		f = k->previous;
+	}
+	*frame = f;
+	*path = mixed;
+	return n;
+}
+
+/**
+ * From `frame`, at a depth of `n`, outwards. False: it is not so deep, which `is_counted` tells
+ * from a depth that was guessed, or it makes no sense.
+ */
+static bool walk(const struct python *p, struct known_frame *frames, uint64_t frame, uint32_t n,
+		bool is_counted, uint64_t *path) {
+	uint64_t mixed = *path;
+	while ((n = walk_same(p, frames, n, &frame, &mixed)) > 0 && frame != 0) {
+		struct known_frame *k = &frames[--n];
+		if ((k->frame != frame && !is_counted) || !read_frame(p, k, frame)) {
+			return false;
+		}
+		mixed = path_step(mixed, k->where);
+		frame = k->previous;
+	}
+	*path = mixed;
+	return n == 0 && frame == 0;
+}
+
+bool chain_of_python(struct known_python *known, const struct runtime *r, struct guard *guard,
+		uint64_t *path) {
+	const struct python p = {r->layout, guard, r};
+	uint64_t frame;
+	guard_begin(guard);
+	if (!renew_thread(&p, &known->thread) || !innermost_frame(&p, known->thread, &frame)) {
+		known->n = 0;
+		return false;
+	}
+	uint32_t n = known_depth(known, frame);
+	if (n > 0 && walk(&p, known->frames, frame, n, false, path)) {
+		known->n = n;
+		return true;
+	}
+	known->n = count_frames(&p, frame);
+	return known->n <= known->n_max && walk(&p, known->frames, frame, known->n, true, path);
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+/**
+ * The runtimes in this program that the collector has described (wire/runtime.h). Any thread, any
+ * signal handler, no lock.
+ */
+
+#include "recorder/core/attr.h"
+#include "recorder/core/segment.h"
+
+struct runtime {
+	const struct wire_layout *layout;
+	uint32_t row, module; // of the layout; the virtual one
+};
+
+/** Those in force. They only come. */
+extern LOCAL struct runtime runtimes[WIRE_N_LAYOUTS];
+extern LOCAL _Atomic uint32_t runtimes_n;
+
+/** The runtime, if there is but one; else NULL. */
+static inline const struct runtime *runtimes_only(void) {
+	// Pairs with the store of runtimes_take()
+	return atomic_load_explicit(&runtimes_n, memory_order_acquire) == 1 ? runtimes : NULL;
+}
+
+/** That of a frame whose program counter is `pc`. NULL: of none. */
+const struct runtime *runtimes_find(uint64_t pc);
+
+static inline bool runtimes_cover(uint64_t pc) {
+	// Pairs with the store of runtimes_take()
+	return atomic_load_explicit(&runtimes_n, memory_order_acquire) > 0 && runtimes_find(pc) != NULL;
+}
+
+extern LOCAL _Atomic uint32_t runtimes_seen;
+COLD void runtimes_take(void);
+
+/** See whether there is a new one. Then code_generation rises. */
+static inline void runtimes_look(void) {
+	if (unlikely(atomic_load_explicit(&segment.header->runtime_generation, memory_order_relaxed) !=
+				atomic_load_explicit(&runtimes_seen, memory_order_relaxed))) {
+		runtimes_take();
+	}
+}

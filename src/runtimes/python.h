@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+/**
+ * Where CPython keeps its threads, frames and functions, and what its functions are called.
+ *
+ * Works on bytes and on memory that is read through a function, and trusts neither. Any thread.
+ */
+
+#include "base/arena.h"
+#include "elf/image.h"
+#include "wire/runtime.h"
+
+/**
+ * Look for CPython in an executable or library whose address in the program is `bias` plus that in
+ * the file. `layout` gets all but its image, or the version alone if that is not known. False: it
+ * is no interpreter.
+ */
+bool python_find(const struct elf_image *e, uint64_t bias, struct wire_layout *layout);
+
+/** All of a version's layout but addresses. False: it is not known. */
+bool python_layout_of(uint16_t version, struct wire_layout *layout);
+
+/** Reads memory of the program. False: it is not there. */
+typedef bool (*python_read)(void *user, uint64_t address, void *out, size_t bytes);
+
+/**
+ * Prove a layout in the program: the thread whose pointer is one of `ids` is found, and its frames
+ * end, all of functions. NULL: proved; else what does not fit, which may do so a little later.
+ */
+const char *python_prove(const struct wire_layout *layout, python_read read, void *user,
+		const uint64_t *ids, size_t n_ids);
+
+/** A function. */
+struct python_code {
+	struct slice name, file; // UTF-8, in the arena
+	struct slice line_table; // PEP 657, in the excerpt
+	uint32_t first_line;
+};
+
+/** Decode an excerpt. False: it makes no sense. */
+bool python_decode(struct slice excerpt, const struct wire_layout *layout, struct python_code *out,
+		struct arena *arena);
+
+/** The line of a position of wire/segment.h, of which 0 is somewhere. 0: it has none. */
+uint32_t python_line(const struct python_code *code, uint32_t position);

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+/* The layouts of CPython's versions, and how one is found in a file. */
+#include "base/text.h"
+#include "runtimes/python.h"
+
+#define NONE WIRE_NO_FIELD
+static const uint16_t versions[] = {0x030b, 0x030c, 0x030d};
+static const uint32_t offsets[][sizeof versions / sizeof *versions] = {
+#define F(name, ...) {__VA_ARGS__},
+#include "wire/python.def"
+#undef F
+};
+
+static void put_steps(struct wire_layout *l) {
+	enum { NAME_BYTES = 1 << 10, FILE_BYTES = 2 << 10, LINES_BYTES = 4 << 10 };
+	enum { LENGTH_AT = 16, CHARACTER_MOST = 4, BYTES_HEAD = 32 };
+	const uint32_t file = l->fields[PYTHON_FILE], wide = l->fields[PYTHON_WIDE_TEXT];
+	const struct wire_step steps[] = {
+			{STEP_COPY, .bytes = l->fields[PYTHON_INSTRUCTIONS] + 8},
+			{STEP_LOAD, .offset = file + 16},
+			{STEP_COPY_COUNTED, CHARACTER_MOST, wide, NAME_BYTES, LENGTH_AT},
+			{STEP_LOAD, .offset = file},
+			{STEP_COPY_COUNTED, CHARACTER_MOST, wide, FILE_BYTES, LENGTH_AT},
+			{STEP_LOAD, .offset = file + 24},
+			{STEP_COPY_COUNTED, 1, BYTES_HEAD, LINES_BYTES, LENGTH_AT},
+	};
+	_Static_assert(sizeof steps <= sizeof l->steps, "fits");
+	memcpy(l->steps, steps, sizeof steps);
+}
+
+static bool find_symbol(const struct elf_image *e, const char *name, struct elf_symbol *out) {
+	struct elf_symbols s = elf_symbols_all(e);
+	return elf_symbols_find(&s, name, out);
+}
+
+/** The loop, and what the compiler has moved out of it, of which a stripped file says nothing. */
+static void find_ranges(const struct elf_image *e, uint64_t bias, struct wire_layout *l) {
+	struct elf_symbols s = elf_symbols_all(e);
+	struct elf_symbol symbol;
+	while (l->n_ranges < WIRE_N_RANGES && elf_symbols_next(&s, &symbol)) {
+		struct slice name = slice_of_text(symbol.name);
+		uint64_t start = bias + symbol.address;
+		bool is_new = l->n_ranges == 0 || l->ranges[0].start != start;
+		if (is_new && is_called_after(name, "_PyEval_EvalFrameDefault") && symbol.section != 0 &&
+				symbol.size > 0) {
+			l->ranges[l->n_ranges++] = (struct wire_code_range){start, start + symbol.size};
+		}
+	}
+}
+
+bool python_layout_of(uint16_t version, struct wire_layout *l) {
+	const uint16_t *row = FIND(v, versions, sizeof versions / sizeof *versions, *v == version);
+	*l = (struct wire_layout){.kind = MODULE_PYTHON, .version = version};
+	for (unsigned i = 0; row && i < N_PYTHON_OFFSETS; i++) {
+		l->fields[i] = offsets[i][row - versions];
+	}
+	put_steps(l);
+	return row != NULL;
+}
+
+bool python_find(const struct elf_image *e, uint64_t bias, struct wire_layout *l) {
+	struct elf_symbol state, version, code_type;
+	uint64_t hex = 0;
+	if (!find_symbol(e, "_PyRuntime", &state)) {
+		return false;
+	}
+	if (find_symbol(e, "Py_Version", &version)) {
+		struct slice bytes = elf_bytes_from(e, version.address, NULL);
+		memcpy(&hex, bytes.data, bytes.size < sizeof hex ? 0 : sizeof hex);
+	}
+	if (python_layout_of((uint16_t)(hex >> 16), l) && find_symbol(e, "PyCode_Type", &code_type)) {
+		find_ranges(e, bias, l);
+		l->state = bias + state.address;
+		l->fields[PYTHON_STATE_BYTES] = (uint32_t)state.size;
+		l->code_type = bias + code_type.address;
+	}
+	return true;
+}
+
+// ---- proof
+
+struct memory {
+	const struct wire_layout *layout;
+	python_read read;
+	void *user;
+};
+
+static bool load(const struct memory *m, uint64_t object, enum wire_python_field field,
+		uint64_t *value) {
+	return object % 8 == 0 &&
+			m->read(m->user, object + m->layout->fields[field], value, sizeof *value);
+}
+
+/** The thread with one of these ids; 0: there is none. */
+static uint64_t find_thread(const struct memory *m, uint64_t interpreter, const uint64_t *ids,
+		size_t n_ids) {
+	enum { THREADS_MOST = 1 << 14 };
+	uint64_t thread, id;
+	bool ok = load(m, interpreter, PYTHON_THREADS, &thread);
+	for (unsigned i = 0; ok && thread && i < THREADS_MOST; i++) {
+		ok = load(m, thread, PYTHON_THREAD_ID, &id);
+		if (ok && ANY(k, n_ids, ids[k] == id)) {
+			return thread;
+		}
+		ok = ok && load(m, thread, PYTHON_THREAD, &thread);
+	}
+	return 0;
+}
+
+/** Its frames end where C has called Python, and all others are of functions. */
+static bool has_frames(const struct memory *m, uint64_t thread) {
+	enum { FRAMES_MOST = 10000 };
+	const uint32_t *fields = m->layout->fields;
+	uint64_t frame, code, type;
+	unsigned n_functions = 0;
+	uint8_t mark = 0;
+	bool ok = load(m, thread, PYTHON_TOP, &frame) &&
+			(fields[PYTHON_TOP_FRAME] == WIRE_NO_FIELD || load(m, frame, PYTHON_TOP_FRAME, &frame));
+	for (unsigned i = 0; ok && frame && i < FRAMES_MOST; i++) {
+		ok = load(m, frame, PYTHON_CODE, &code) &&
+				m->read(m->user, frame + fields[PYTHON_MARK], &mark, 1);
+		if (ok && mark != PYTHON_OWNER_OF_C) {
+			ok = m->read(m->user, (code & ~7ull) + 8, &type, sizeof type) &&
+					type == m->layout->code_type;
+			n_functions++;
+		}
+		ok = ok && load(m, frame, PYTHON_PREVIOUS, &frame);
+	}
+	return ok && !frame && n_functions > 0 && mark == fields[PYTHON_MARK_OF_END];
+}
+
+const char *python_prove(const struct wire_layout *layout, python_read read, void *user,
+		const uint64_t *ids, size_t n_ids) {
+	const struct memory m = {layout, read, user};
+	char type[8] = "";
+	uint64_t name, interpreter;
+	enum { TYPE_NAME = 24 }; // of every version's type objects
+	if (!read(user, layout->code_type + TYPE_NAME, &name, sizeof name) ||
+			!read(user, name, type, sizeof type) || memcmp(type, "code", sizeof "code") != 0) {
+		return "its type of code objects is not where it should be";
+	}
+	if (!load(&m, layout->state, PYTHON_HEAD, &interpreter) || !interpreter) {
+		return "it has no interpreter yet";
+	}
+	uint64_t thread = find_thread(&m, interpreter, ids, n_ids);
+	return !thread                   ? "none of its threads is found"
+			: has_frames(&m, thread) ? NULL
+									 : "its frames make no sense";
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+/**
+ * What recorder and collector tell each other of runtimes: interpreters and compilers that have
+ * functions of their own, for which no program counter stands.
+ *
+ *   TABLE_LAYOUTS    WIRE_N_LAYOUTS x struct wire_layout   C: where the runtime has what
+ *   TABLE_UNITS      struct wire_unit                      T: its functions, from 1 on
+ *   TABLE_EXCERPTS   bytes                                 T: what of its memory names them
+ *
+ * The recorder understands none of it: it adds offsets and compares words. Whoever reads a unit or
+ * an excerpt trusts nothing: it is memory of the program. docs/wire.md describes both.
+ */
+
+#include "wire/segment.h"
+
+enum {
+	WIRE_N_LAYOUTS = 16,
+	WIRE_N_RANGES = 8,
+	WIRE_N_STEPS = 16,
+	WIRE_N_FIELDS = 24,
+	WIRE_EXCERPT_MAX = 8 << 10,
+};
+
+/** Where a runtime keeps what, as offsets in bytes. WIRE_NO_FIELD: it has no such thing. */
+#define WIRE_NO_FIELD UINT32_MAX
+enum wire_python_field {
+#define F(name, ...) PYTHON_##name,
+#include "wire/python.def"
+#undef F
+	N_PYTHON_OFFSETS,
+	PYTHON_STATE_BYTES = N_PYTHON_OFFSETS, // of the runtime's state
+	N_PYTHON_FIELDS,
+};
+enum { PYTHON_OWNER_OF_C = 3 }; // such a frame marks an end, and is nobody's
+_Static_assert((int)N_PYTHON_FIELDS <= (int)WIRE_N_FIELDS, "fits");
+
+/**
+ * How an excerpt is made of a function's object. Steps copy from the object that was loaded last,
+ * at first the function's own. Each copy is in the excerpt as a uint32_t of its bytes, the bytes,
+ * and zeros up to a multiple of 8. What cannot be read is copied as 0 bytes.
+ */
+enum wire_step_does {
+	STEP_END = 0,
+	STEP_LOAD = 1, // the word at `offset` of the function's own object is the next one's address
+	STEP_COPY = 2, // `bytes` from `offset` on
+	// `bytes` at most: `offset`, and `scale` times what stands as a word at `count_at`
+	STEP_COPY_COUNTED = 3,
+};
+
+struct wire_step {
+	uint16_t does; // STEP_END ...
+	uint16_t scale;
+	uint32_t offset, bytes, count_at;
+};
+_Static_assert(sizeof(struct wire_step) == 16, "layout");
+
+/** Code of the runtime whose frames stand for frames of its own. `end` is one past the last. */
+struct wire_code_range {
+	uint64_t start, end;
+};
+
+/** A runtime in the program, and where it keeps what. Never changed once it is in force. */
+struct wire_layout {
+	_Atomic uint32_t is_in_force; // C, written last (release)
+	uint32_t image;               // of which it is
+	uint16_t kind;                // MODULE_PYTHON ...
+	uint16_t version;             // 0x030b: 3.11
+	uint32_t n_ranges;
+	uint64_t state;     // address of what all else is found from
+	uint64_t code_type; // the first word but one of each function's object
+	struct wire_code_range ranges[WIRE_N_RANGES];
+	uint32_t fields[WIRE_N_FIELDS];
+	struct wire_step steps[WIRE_N_STEPS];
+	uint8_t reserved[1024 - 32 - WIRE_N_RANGES * 16 - WIRE_N_FIELDS * 4 - WIRE_N_STEPS * 16];
+};
+_Static_assert(sizeof(struct wire_layout) == 1024, "layout");
+
+/** A function of a runtime. Its number is its index; unit 0 is never used. */
+struct wire_unit {
+	// Python: code object; its qualified name's object, mixed with the ends of its file's name and
+	// of its line table; its first line. What replaces an object often lies at the same address
+	uint64_t identity[3];
+	uint64_t object;     // where it was at first sight
+	uint64_t excerpt_at; // in TABLE_EXCERPTS
+	uint32_t excerpt_bytes;
+	uint32_t slot; // of the thread that met it
+	uint16_t kind; // MODULE_PYTHON ...
+	uint16_t layout;
+	uint32_t module;           // the virtual one
+	_Atomic uint32_t is_whole; // T, written last (release)
+	uint32_t reserved;
+};
+_Static_assert(sizeof(struct wire_unit) == 64, "layout");
+
+enum { WIRE_N_UNITS = 1 << 17 };
+#define WIRE_EXCERPTS_BYTES (64ull << 20)
+
+/** `position` 0: somewhere in it. */
+static inline uint64_t wire_where_of_unit(uint32_t module, uint32_t unit, uint64_t position) {
+	return (uint64_t)module << WIRE_MODULE_SHIFT | (uint64_t)unit << WIRE_UNIT_SHIFT |
+			(position <= WIRE_POSITION_MAX ? position : 0);
+}
+
+static inline uint32_t wire_where_unit(uint64_t where) {
+	return (uint32_t)(wire_where_pc(where) >> WIRE_UNIT_SHIFT);
+}
+
+static inline uint32_t wire_where_position(uint64_t where) {
+	return (uint32_t)where & WIRE_POSITION_MAX;
+}

@@ -1,0 +1,287 @@
+"""Python's functions by name, without options: each stack against what sys._getframe says of it.
+
+The program allocates one block a time, on the line on which it asks for its frames. What was recorded of all its
+stacks (functions, files, lines; how often and how much) must be what it says.
+"""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from attaching import attach, known, target  # noqa: F401
+from conftest import through
+
+BASE = 300_000
+
+PROGRAM = r"""
+import asyncio, contextlib, ctypes, functools, gc, json, re, signal, sys, threading, time, weakref
+BASE, HEAD = 300_000, 33  # bytes(n) takes n and a head
+truth, lock, n_hits = {}, threading.Lock(), 0
+def hit(frame):
+    global n_hits
+    stack = []
+    while frame:
+        stack.append((frame.f_code.co_qualname, frame.f_code.co_filename, frame.f_lineno))
+        frame = frame.f_back
+    with lock:
+        n_hits += 1
+        size = BASE + n_hits % 1000
+        entry = truth.setdefault(json.dumps(stack), [0, 0])
+        entry[0] += 1
+        entry[1] += size
+    return size - HEAD
+F = sys._getframe
+class Base(type):
+    def __call__(cls, *a): bytes(hit(F())); return super().__call__(*a)
+class Node(metaclass=Base):
+    def __init__(self, n): self.n = n; bytes(hit(F()))
+    def __lt__(self, other): bytes(hit(F())); return self.n < other.n
+    def __del__(self): bytes(hit(F()))
+    def __getattr__(self, name): bytes(hit(F())); return 7
+    @property
+    def value(self): bytes(hit(F())); return self.n
+    @classmethod
+    def make(cls, n): bytes(hit(F())); return cls(n)
+    @staticmethod
+    def plain(): bytes(hit(F()))
+    def __enter__(self): bytes(hit(F())); return self
+    def __exit__(self, *a): bytes(hit(F()))
+def deep(n):
+    if n == 0: bytes(hit(F())); return
+    deep(n - 1)
+def through_c(n):
+    if n == 0: bytes(hit(F())); return 0
+    return max(map(through_c, [n - 1]))
+def closure(n):
+    def inner(): bytes(hit(F())); return lambda: bytes(hit(F()))
+    return inner
+def generate(n):
+    for i in range(n): bytes(hit(F())); yield i
+def delegate(n): yield from generate(n)
+async def leaf(): bytes(hit(F())); await asyncio.sleep(0); bytes(hit(F()))
+async def spread():
+    await asyncio.gather(*(leaf() for _ in range(3)))
+    async for x in several(): bytes(hit(F()))
+async def several():
+    for i in range(2): bytes(hit(F())); yield i
+def raising(n):
+    try:
+        if n: raising(n - 1)
+        raise ValueError
+    except ValueError: bytes(hit(F())); raise
+    finally: bytes(hit(F()))
+@contextlib.contextmanager
+def managed(): bytes(hit(F())); yield; bytes(hit(F()))
+def decorated(f):
+    @functools.wraps(f)
+    def wrapper(*a): bytes(hit(F())); return f(*a)
+    return wrapper
+@decorated
+def wrapped(): bytes(hit(F()))
+def größe(): bytes(hit(F()))
+def 大きさ(): bytes(hit(F()))
+def long_lines():
+    (1 +
+     len(bytes(hit(F()))) +
+     2)
+    for i in range(300):
+        if i % 100 == 99:
+
+            bytes(hit(F()))
+def many(a=1, b=2, *c, d=3, **e): bytes(hit(F()))
+source = "def made(n):\n    bytes(hit(F()))\n\n    if n: made(n - 1)\nmade(2)\n"
+def compiled(k):
+    for i in range(k):
+        exec(compile(source.replace("made", "made%d" % (i % 7)), "made-%d.py" % (i % 7), "exec"), globals())
+        eval("bytes(hit(F()))")
+        gc.collect()
+CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)
+def from_c(n): bytes(hit(F())); return n
+in_c = CALLBACK(from_c)
+def on_signal(*a): bytes(hit(F()))
+def everything():
+    sorted([Node(i) for i in (3, 1, 2)])
+    Node.make(1).value; Node.plain(); Node(2).other
+    with Node(3): bytes(hit(F()))
+    deep(40); deep(600); through_c(1); through_c(30)
+    closure(1)()()
+    list(generate(3)); list(delegate(3)); sum(x for x in generate(2) if bytes(hit(F())))
+    [bytes(hit(F())) for _ in range(2)]; {bytes(hit(F())): 1 for _ in range(2)}; {1 for _ in range(2) if bytes(hit(F()))}
+    asyncio.run(spread())
+    try: raising(3)
+    except ValueError: bytes(hit(F()))
+    with managed(): bytes(hit(F()))
+    wrapped(); größe(); 大きさ(); long_lines(); many(d=4)
+    re.sub("a", lambda m: str(bytes(hit(F()))[:0]), "banana")
+    functools.partial(many, 1)(2); functools.reduce(lambda a, b: len(bytes(hit(F()))), [1, 2, 3])
+    in_c(5); [in_c(i) for i in range(2)]
+    compiled(10)
+    signal.raise_signal(signal.SIGUSR1)
+    o = Node(9); weakref.finalize(o, lambda: bytes(hit(F()))); del o; gc.collect()
+def worker():
+    for _ in range(ROUNDS): everything_but_main()
+def everything_but_main():
+    deep(20); through_c(10); closure(2)()(); list(delegate(2)); wrapped(); sorted([Node(i) for i in (2, 1)])
+    [in_c(i) for i in range(2)]
+def churn():
+    for i in range(300):
+        t = threading.Thread(target=deep, args=(i % 5,)); t.start(); t.join()
+ROUNDS = int(sys.argv[2])
+sys.setrecursionlimit(5000)
+signal.signal(signal.SIGUSR1, on_signal)
+time.sleep(float(sys.argv[3]))
+threads = [threading.Thread(target=worker) for _ in range(4)]
+for t in threads: t.start()
+for _ in range(ROUNDS): everything()
+for t in threads: t.join()
+churn()
+json.dump([[json.loads(s), *n] for s, n in truth.items()], open(sys.argv[1], "w"))
+"""
+
+
+def pythons():
+    """Those of the machine from 3.11 on, by version."""
+    found = {}
+    for folder in (Path("/usr/bin"), *sorted(Path.home().glob(".pyenv/versions/3.*/bin"))):
+        for path in folder.glob("python3.1?"):
+            minor = int(path.name.removeprefix("python3."))
+            if 11 <= minor <= 13 and not path.is_symlink():
+                found.setdefault(f"{path.name}{'' if folder == Path('/usr/bin') else '-shared'}", path)
+    return [pytest.param(path, id=name) for name, path in sorted(found.items())]
+
+
+def recorded(tools, file):
+    """The stacks of blocks of the program's own sizes: functions, files and lines of Python, innermost first."""
+    out = Path(file).with_suffix(".json")
+    tools.print(file, "--export", f"json={out}")
+    data = json.loads(out.read_text())
+    found = {}
+    for stack in data["stacks"]:
+        frames = [data["frames"][i] for i in stack["frames"]]
+        chain = [(f["symbol"] or f["function"], f["file"], f["line"]) for f in frames if f["module"] == "[python]"]
+        key = json.dumps(chain)
+        is_own = chain and re.search(r"program\.py$|^made-|^<string>$", chain[0][1])
+        if is_own and stack["allocated_bytes"] >= BASE * stack["allocations"]:
+            entry = found.setdefault(key, [0, 0])
+            entry[0] += stack["allocations"]
+            entry[1] += stack["allocated_bytes"]
+    return found
+
+
+def check(truth, found):
+    wrong = {key: n for key, n in truth.items() if found.get(key) != n}
+    more = [key for key in found if key not in truth]
+    assert not wrong and not more, f"{len(wrong)} of {len(truth)} stacks are missing or not whole, {len(more)} are " \
+        f"not the program's: {[(k[:600], n, found.get(k)) for k, n in wrong.items()][:3]} {[k[:600] for k in more[:3]]}"
+
+
+@pytest.mark.parametrize("python", pythons())
+def test_every_stack_is_that_of_the_interpreter(tools, tmp_path, python):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    recording = tools.record(python, tmp_path / "program.py", tmp_path / "truth.json", "4", "0.5")
+    assert recording.status == 0, recording
+    truth = {json.dumps([tuple(f) for f in stack]): [n, size]
+             for stack, n, size in json.loads((tmp_path / "truth.json").read_text())}
+    assert sum(n for n, _ in truth.values()) > 1000
+    check(truth, recorded(tools, recording.file))
+
+
+# ---- findings
+
+GROWING = {
+    "list": ("collect", """
+kept = []
+def collect(n): kept.append(bytes(n))  # here
+def step(i): collect(20000 + i % 7)
+"""),
+    "cache": ("Cache.put", """
+class Cache:
+    def __init__(self): self.entries = {}
+    def put(self, key, n): self.entries[key] = bytearray(n)  # here
+cache = Cache()
+def step(i): cache.put("key%d" % i, 15000)
+"""),
+    "extension": ("leak", """
+import leaky
+def step(i): leaky.leak(18000)  # called
+"""),
+}
+LOOP = """
+import time
+for i in range(1500):
+    step(i)
+    time.sleep(0.001)
+"""
+EXTENSION = r"""
+#include <Python.h>
+#include <stdlib.h>
+static void *volatile last;
+static PyObject *leak(PyObject *self, PyObject *size) {
+	(void)self;
+	last = malloc(PyLong_AsSize_t(size));
+	Py_RETURN_NONE;
+}
+static PyMethodDef methods[] = {{"leak", leak, METH_O, ""}, {NULL, NULL, 0, NULL}};
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "leaky", NULL, -1, methods, NULL, NULL, NULL, NULL};
+PyMODINIT_FUNC PyInit_leaky(void) { return PyModule_Create(&module); }
+"""
+
+
+def build_extension(folder):
+    (folder / "leaky.c").write_text(EXTENSION)
+    flags = subprocess.run(["python3.11-config", "--includes"], capture_output=True, text=True, check=True).stdout.split()
+    subprocess.run(["cc", "-g", "-O1", "-shared", "-fPIC", *flags, "-o", folder / "leaky.so", folder / "leaky.c"], check=True)
+
+
+@pytest.mark.parametrize("what", GROWING)
+def test_first_finding_names_what_grows(tools, tmp_path, what):
+    function, program = GROWING[what]
+    if what == "extension":
+        build_extension(tmp_path)
+    (tmp_path / "program.py").write_text(program + LOOP)
+    recording = tools.record("/usr/bin/python3", tmp_path / "program.py")
+    assert recording.status == 0, recording
+    finding = recording.json()["findings"][0]
+    line = next(i for i, text in enumerate(program.split("\n"), 1) if "# " in text)
+    assert finding["id"] == ("never-freed" if what == "extension" else "growing"), finding
+    assert finding["text"].startswith(function), finding
+    sites = through(recording.json()["sites"]["peak"], function)
+    frames = [(f["function"], Path(f["file"] or "").name, f["line"]) for f in sites[0]["stack"]]
+    if what == "extension":
+        assert frames[0][:2] == ("leak", "leaky.c"), frames
+        assert ("step", "program.py", line) in frames, frames
+    else:
+        assert (function, "program.py", line) in frames and f"{function} program.py:{line}" in finding["text"], finding
+        assert ("step", "program.py", line + (1 if what == "list" else 2)) in frames, frames
+    assert "start it with" not in recording.report(), "names are there: no advice on how to get them"
+
+
+# ---- attach
+
+SERVER = """
+import sys, time
+cache = {}
+def remember(i): cache[i] = bytearray(9000)
+def handle(i): remember(i)
+i = 0
+print("ready", flush=True)
+while True:
+    handle(i)
+    i += 1
+    time.sleep(0.001)
+"""
+
+
+def test_attach_detach_attach(build, target, tmp_path):
+    (tmp_path / "server.py").write_text(SERVER)
+    victim = target(["/usr/bin/python3", tmp_path / "server.py"])
+    for k in range(4):
+        attach(build, victim.pid, tmp_path / f"at{k}.zst", duration="1s")
+        data = known(build, tmp_path / f"at{k}.zst")
+        sites = through(data["sites"]["allocations"], "remember")
+        assert sum(site["bytes"] for site in sites) > 0.9 * data["summary"]["allocated_bytes"], (k, sites)
+        assert [f["function"] for f in sites[0]["stack"] if f["file"] and f["file"].endswith("server.py")] == \
+            ["remember", "handle", "<module>"], sites[0]
