@@ -259,6 +259,14 @@ def test_first_finding_names_what_grows(tools, tmp_path, what):
     assert "start it with" not in recording.report(), "names are there: no advice on how to get them"
 
 
+def test_packages_are_distributions_and_the_library_of_python(tools, tmp_path):
+    (tmp_path / "program.py").write_text("import json, wsgiref.util\nkept = [bytearray(20000) for _ in range(9)]\n")
+    recording = tools.record("/usr/bin/python3", tmp_path / "program.py")
+    rows = [line.split()[-1] for line in recording.report("--by", "package").splitlines() if re.match(" +[\\d.]", line)]
+    assert {"program.py", "python"} <= set(rows), rows
+    assert not [row for row in rows if row.startswith("<frozen") or row in ("decoder.py", "util.py", "__init__.py")], rows
+
+
 # ---- attach
 
 SERVER = """

@@ -140,6 +140,9 @@ static void knows_crates_modules_and_packages(void **state) {
 					{"/a/node_modules/a/node_modules/b/x.cc", "b"},
 					{"/h/.nimble/pkgs2/chronos-4.0.3-abc/chronos.nim", "chronos"},
 					{"/rustc/59807616e/library/alloc/src/raw_vec.rs", "alloc"},
+					{"/usr/lib/python3.11/json/decoder.py", "python"},
+					{"<frozen importlib._bootstrap>", "python"}, {"<string>", ""},
+					{"/v/lib/python3.11/site-packages/yaml/loader.py", "yaml"},
 					{"/h/src/app.cpp", ""}};
 	for (size_t i = 0; i < sizeof packages / sizeof *packages; i++) {
 		assert_text(owner_package_of_file(slice_of_text(packages[i][0])), packages[i][1]);

@@ -288,5 +288,6 @@ struct slice owner_package_of_file(struct slice file) {
 	if (starts_with(file, "/rustc/") || contains(file, "/library/std/")) {
 		return part_behind(file, "/library/");
 	}
-	return (struct slice){0};
+	bool is_python = contains(file, "/lib/python3.") || starts_with(file, "<frozen ");
+	return is_python ? slice_of_text("python") : (struct slice){0};
 }
