@@ -49,6 +49,8 @@ def test_keys_are_only_added_and_with_a_new_schema():
     assert list(lists) == list(range(1, len(lists) + 1))
     header = (SOURCE / "src/engine/findings.h").read_text()
     assert f"DOCUMENT_SCHEMA = {max(lists)} " in header, "the schema of json_keys.txt is another"
+    page = (SOURCE / "docs/json.md").read_text()
+    assert set(re.findall(r"\| `version`, `schema` \| 1 and (\d+) \|", page)) == {str(max(lists))}, "docs/json.md"
     assert not set(known) - written(), "keys are for ever"
     assert not written() - set(known), \
         "new keys: give them a line of their own in json_keys.txt, and raise DOCUMENT_SCHEMA to its number"

@@ -32,7 +32,7 @@ OF_TABLES = {
     **{f"quality.{name}": ("quality", name) for name in (
         "abandoned_hooks", "skipped_numbers", "unknown_frees", "double_allocations", "time_corrections",
         "children_forked", "children_executed", "detail_ends_ns", "events_dropped", "marks_dropped",
-        "looks_refused")},
+        "looks_refused", "runtime_mismatches")},
 }
 # Lists, each as a whole by a judge of its own. Not judged in them: the line of a frame, which is of the debug
 # data (a sentence's place is held against it), and the timeline's min_bytes, of a period that --json does not say

@@ -98,9 +98,8 @@ static void put_quality(struct document *d) {
 	struct json *j = &d->j;
 	JSON_OBJECT(j, "quality");
 	JSON_FIELDS(j, q, abandoned_hooks, skipped_numbers, unknown_frees, double_allocations,
-			time_corrections, children_forked, children_executed, detail_ends_ns, events_dropped,
-			marks_dropped);
-	json_number(&d->j, "looks_refused", d->r->quality.looks_refused);
+			time_corrections, children_forked, children_executed, detail_ends_ns, events_dropped);
+	JSON_FIELDS(j, q, marks_dropped, looks_refused, runtime_mismatches);
 	char verdict[QUALITY_VERDICT_MAX];
 	json_text(j, "verdict", quality_verdict(d->r, verdict));
 	quality_put_json(j, "sentences", d->r, d->names, d->arena);
