@@ -38,7 +38,7 @@ TABLES = {
                      4: "skipped_numbers P", 5: "unknown_frees P", 6: "double_allocations P",
                      7: "time_corrections P", 8: "children_forked P", 9: "children_executed P",
                      10: "detail_ends_ns P", 11: "events_dropped P", 13: "recording_stopped_early P",
-                     14: "marks_dropped P", 20: "stopped_ns P", 21: "looks_refused P"}),
+                     14: "marks_dropped P", 17: "runtime_mismatches P", 20: "stopped_ns P", 21: "looks_refused P"}),
     20: ("modules", {4: "path D", 5: "image P"}),
     21: ("stacks", {1: "node D", 2: "usual_size P", 3: "allocations P", 4: "allocated_bytes X allocations",
                     5: "temporary P", 7: "peak_blocks P", 8: "peak_bytes X peak_blocks", 9: "live_blocks P",

@@ -394,6 +394,7 @@ int main(void) { reserve(); return madvise(map_pages(), 12 << 20, MADV_FREE); }
 DEBIAN = [["/usr/bin/python3", "-c", PYTHON], ["/usr/bin/perl", "-e", "@a = (1..9999)"],
           ["/bin/sh", "-c", "exec perl -e '@a = (1..9999)'"],
           ["/usr/bin/env", "perl", "-e", "exec 'perl', '-e', '$h{$_} = [1..3] for 1..500'"],
+          ["/usr/bin/node", "-e", "const a = []; for (let i = 0; i < 200000; i++) a.push({i})"],
           ["/usr/bin/git", "--help"], ["/bin/bash", "-c", "for i in {1..300}; do a[i]=$i; done"]]
 
 
@@ -670,8 +671,8 @@ PLANTED_ELSEWHERE = {
     "runtime-who": ("perl", text("runtime", r"^\w+", "ruby")),
     "runtime-asked": ("perl", text("runtime", r"[\d.]+ .B of it asked", "9.9 GB of it asked")),
     "runtime-asker": ("perl", text("runtime", r"asked for by \w+", "asked for by Perl_nobody")),
-    "runtime-flag": ("python3", text("mapped", r"3\.12", "3.10")),
-    "runtime-language": ("python3", text("mapped", "the Python", "the Perl")),
+    "runtime-flag": ("node", text("mapped", "--perf-basic-prof", "--perf-prof")),
+    "runtime-language": ("node", text("mapped", "the JavaScript", "the Perl")),
     "runtime-no-flag": ("perl", text("runtime", r"; its own .+", "; to name the Perl functions behind it, start it as "
                                                                 "perl -X perf.")),
     "runtime-maps": ("python3 --no-memory", line("outside-heap", "small objects", "all objects")),
