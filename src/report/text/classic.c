@@ -110,6 +110,15 @@ static void put_function(struct classic *c, uint32_t node, const struct name *f)
 	buffer_text(c->out, text ? text : "?");
 }
 
+/** Also of functions of scripts, which are in no file that is loaded: [python]. */
+static struct slice module_of(const struct classic *c, uint32_t node, const struct name *f) {
+	const uint32_t id = c->r->locations.items[c->r->nodes.items[node].location].module;
+	const bool is_virtual = id != 0 && c->r->modules.items[id].kind != 0;
+	struct slice module = is_virtual ? c->r->strings.items[c->r->modules.items[id].path]
+									 : f->module;
+	return module.size ? module : slice_of_text("??");
+}
+
 /** One node: its innermost frame with the module, then what that was inlined into. */
 static void put_node(struct classic *c, uint32_t node, int indent) {
 	uint32_t n;
@@ -122,8 +131,7 @@ static void put_node(struct classic *c, uint32_t node, int indent) {
 					f[i].line);
 		}
 		if (i == 0) {
-			buffer_printf(c->out, "\n%*s  in %.*s", indent, "",
-					SLICE_ARG(f[i].module.size ? f[i].module : slice_of_text("??")));
+			buffer_printf(c->out, "\n%*s  in %.*s", indent, "", SLICE_ARG(module_of(c, node, f)));
 		}
 		buffer_u8(c->out, '\n');
 	}
