@@ -60,4 +60,4 @@ def test_growing_file_is_whole_at_every_instant(tools, helpers, tmp_path, option
     assert finished.status == 0, repr(finished)
     assert n_whole > 5 and n_opened > 2, (n_whole, n_opened)
     subprocess.run(["zstd", "-q", "-t", running.file], check=True)
-    assert tools.json(running.file)["summary"]["complete"]
+    assert tools.json(running.file, "--limit", "1")["summary"]["complete"]
