@@ -165,13 +165,13 @@ class Running:
 
 
 def processes_of_session(session):
-    for stat in Path("/proc").glob("[0-9]*/stat"):
+    for pid in filter(str.isdecimal, os.listdir("/proc")):
         try:
-            fields = stat.read_bytes().rpartition(b")")[2].split()  # state, parent, group, session
-        except OSError:
+            fields = Path("/proc", pid, "stat").read_bytes().rpartition(b")")[2].split()  # state, parent, group, session
+        except OSError:  # it has ended meanwhile
             continue
         if int(fields[3]) == session and fields[0] not in b"ZX":
-            yield int(stat.parent.name)
+            yield int(pid)
 
 
 class Recording(Finished):
