@@ -2,7 +2,7 @@
 
 /* What the recorder may read of a runtime's memory, and when it asks anew. */
 
-#include "../fake_segment.h"
+#include "../fake_program.h"
 #include "recorder/core/hook/hook.h"
 #include "recorder/core/hook/mapping.h"
 #include "recorder/core/runtime/guard.h"
@@ -10,35 +10,12 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <unistd.h>
 #include <cmocka.h>
 
-enum { PAGE = 4096, SLOT_BYTES = 2 << 20 };
+enum { PAGE = 4096 };
 
 static uint64_t pages[GUARD_SMALL_PAGES];
 static struct guard guard = {.pages = pages, .mask = GUARD_SMALL_PAGES - 1};
-
-static enum segment_role open_segment(void) {
-	fake_segment(1024, 4);
-	fake_slots(2, SLOT_BYTES);
-	segment.header->program_pid = (uint32_t)getpid();
-	segment.header->state = SEGMENT_OPEN;
-	segment.header->common.tick_ns = 1;
-	segment.header->stamps = STAMPS_COUNTED;
-	return SEGMENT_ROLE_PROGRAM;
-}
-
-static uint64_t clock_ns(void) {
-	return 1;
-}
-
-static uint64_t stack_end(void) {
-	return 0;
-}
-
-const struct host_services host_services = {.open_segment = open_segment,
-		.clock_ns = clock_ns,
-		.stack_end = stack_end};
 
 static int setup(void **state) {
 	(void)state;
