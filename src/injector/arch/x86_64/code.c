@@ -86,7 +86,8 @@ static enum use use_of_second(const struct instructions *d) {
 	bool is_zeroing = d->i.mnemonic == ZYDIS_MNEMONIC_XOR &&
 			o[0].type == ZYDIS_OPERAND_TYPE_REGISTER && o[1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
 			o[0].reg.value == o[1].reg.value;
-	enum use use = is_last(d) || d->i.mnemonic == ZYDIS_MNEMONIC_CALL ? USE_LOST : USE_NONE;
+	bool is_end = is_last(d) || is_opaque(&d->i) || d->i.mnemonic == ZYDIS_MNEMONIC_CALL;
+	enum use use = is_end ? USE_LOST : USE_NONE;
 	for (unsigned i = 0; i < d->i.operand_count; i++, o++) {
 		bool is_address = o->type == ZYDIS_OPERAND_TYPE_MEMORY &&
 				(is_rsi(o->mem.base) || is_rsi(o->mem.index));

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-/** Instructions of a function one after the other, by Zydis. */
+/**
+ * Instructions of a function one after the other, by Zydis. Packages have it without AVX-512, whose
+ * tables are 11 kB of a download: of such an instruction the length is known. It neither branches
+ * nor changes the stack pointer.
+ */
 
 #include "injector/arch/code.h"
 
@@ -22,10 +26,27 @@ static inline void instructions_begin(struct instructions *d, const struct funct
 	(void)ZydisDecoderInit(&d->decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 }
 
+/** The length of an instruction that begins with an EVEX prefix; 0: there is none, or not all. */
+size_t evex_bytes(const uint8_t *bytes, size_t n);
+
+/** Is nothing known of it but its length? */
+static inline bool is_opaque(const ZydisDecodedInstruction *i) {
+	return i->mnemonic == ZYDIS_MNEMONIC_INVALID;
+}
+
+/** After Zydis failed: leaves the length in `*i`. */
+static inline bool decode_opaque(ZydisDecodedInstruction *i, const uint8_t *bytes, size_t n) {
+	size_t length = evex_bytes(bytes, n);
+	*i = (ZydisDecodedInstruction){.mnemonic = ZYDIS_MNEMONIC_INVALID, .length = (uint8_t)length};
+	return length != 0;
+}
+
 /** False: it cannot be decoded. The function's end is the caller's to see. */
 static inline bool instructions_read(struct instructions *d) {
-	if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&d->decoder, d->f->bytes + d->at,
-				d->f->n_bytes - d->at, &d->i, d->operands))) {
+	const uint8_t *bytes = d->f->bytes + d->at;
+	size_t n = d->f->n_bytes - d->at;
+	if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&d->decoder, bytes, n, &d->i, d->operands)) &&
+			!decode_opaque(&d->i, bytes, n)) {
 		return false;
 	}
 	d->address = d->f->address + d->at;

@@ -44,6 +44,9 @@ static bool put_branch(struct relocated *out, const ZydisDecodedInstruction *i, 
 }
 
 static bool put_instruction(struct relocated *out, const struct instructions *d, uint64_t target) {
+	if (is_opaque(&d->i)) {
+		return false; // it may be relative to its place
+	}
 	uint64_t to;
 	if (is_branch(d, &to)) {
 		return put_branch(out, &d->i, target, to);

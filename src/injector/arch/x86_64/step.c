@@ -9,8 +9,7 @@
  * Whatever else changes the stack pointer makes it unknown.
  */
 #include "injector/arch/code.h"
-
-#include <Zydis/Zydis.h>
+#include "injector/arch/x86_64/decode.h"
 
 enum {
 	RSP = 4,
@@ -168,7 +167,8 @@ bool step_over(struct step *out, struct frame_row *row, struct step_hints *hints
 	ZydisDecoder decoder;
 	ZydisDecodedInstruction i;
 	(void)ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-	if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, NULL, bytes, n_bytes, &i))) {
+	if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, NULL, bytes, n_bytes, &i)) &&
+			!decode_opaque(&i, bytes, n_bytes)) {
 		return false;
 	}
 	*out = (struct step){.n_bytes = i.length, .pointer = STEP_NO_PLACE};
