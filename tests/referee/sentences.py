@@ -45,8 +45,8 @@ FORMS = {
               rf"one every (?P<period>{TIME})\.",
     "churn": rf"(?P<who>.+) makes (?P<share>{PERCENT}) of the short-lived blocks \(freed within 1 ms or 16 "
              rf"allocations\): (?P<n>{COUNT}) in all, (?:(?P<per_s>{COUNT})/s|(?:within|in) (?P<pace>{SPAN}))(?:, (?P<how>always|usually) "
-             rf"(?P<size>{COUNT}) bytes)?(?: \(.+\))?\.",
-    "one-size": rf"(?P<who>.+) allocates (?P<n>{COUNT}) blocks of (?P<size>{COUNT}) bytes each on one path\.",
+             rf"(?P<size>{COUNT}) bytes?)?(?: \(.+\))?\.",
+    "one-size": rf"(?P<who>.+) allocates (?P<n>{COUNT}) blocks of (?P<size>{COUNT}) bytes? each on one path\.",
     "handed-over": rf"(?P<n>{COUNT}) blocks \((?P<bytes>{BYTES})\) allocated by thread (?P<from>.+) \((?P<from_tid>\d+)\) "
                    rf"were freed by thread (?P<to>.+) \((?P<to_tid>\d+)\)(?:; .+ allocated (?P<made>{COUNT}) blocks "
                    rf"\((?P<made_bytes>{BYTES})\))?\.",

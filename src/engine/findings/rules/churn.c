@@ -92,8 +92,8 @@ static void put_size(struct finder *f, struct buffer *text, struct finding *out,
 	}
 	if (usual.count >= usual.n / 10 * 9 && usual.count > 0) {
 		bool is_always = usual.count == usual.n && usual.left_out == 0;
-		buffer_printf(text, ", %s %s bytes", is_always ? "always" : "usually",
-				HUMAN_COUNT(usual.size));
+		buffer_printf(text, ", %s %s byte%s", is_always ? "always" : "usually",
+				HUMAN_COUNT(usual.size), usual.size == 1 ? "" : "s");
 		finding_put(out, "size", usual.size);
 	}
 	struct slice class = class_of(f, p);
@@ -181,8 +181,8 @@ void find_one_size(struct finder *f) {
 	struct finding *out = finder_add(f);
 	struct buffer text = {0};
 	say_place(f, &text, out, p, BY_ALLOCATIONS, "allocations", NULL, NULL);
-	buffer_printf(&text, " allocates %s blocks of %s bytes each on one path",
-			HUMAN_COUNT(best->count), HUMAN_COUNT(best->size));
+	buffer_printf(&text, " allocates %s blocks of %s byte%s each on one path",
+			HUMAN_COUNT(best->count), HUMAN_COUNT(best->size), best->size == 1 ? "" : "s");
 	finding_put(out, "blocks", best->count);
 	finding_put(out, "size", best->size);
 	finder_say(f, out, &text, FINDING_EXPLAINS,
