@@ -276,18 +276,26 @@ def judge_remark(r, look, name, remark, line):
             of[r.text(part["name"])] += part["resident_bytes"]
         of.pop("", None)
         top = sorted(of.items(), key=lambda item: (-item[1], item[0].encode()))[:2]
-        truth = f" ({', '.join(f'{n.rpartition(chr(47))[2]} {in_bytes(v)}' for n, v in top)})" if top else ""
+        entries = [f"{n.rpartition('/')[2]} {in_bytes(v)}" for n, v in top]
+        for n in range(len(entries)):  # what does not fit is left out
+            is_full = len(WORDS[name]) + len(remark) + len(entries[n]) > 70
+            if is_full and remark == (f" ({', '.join(entries[:n])})" if n else ""):
+                return []
+        truth = f" ({', '.join(entries)})" if entries else ""
     else:
         truth = ""
-    is_cut = "…" in line  # where a name is too long for its line
-    return [] if remark == truth or (is_cut and truth.startswith(remark)) else [f"text: {truth}, not {remark}: {line}"]
+    return [] if remark == truth else [f"text: {truth}, not {remark}: {line}"]
 
 
 def judge_mapped(referee, look, rows, whole):
     """Each is a maker's, and the others are what is left of all."""
     wrong, of, rest = [], makers(referee, look), whole
     for label, number, share in rows:
-        if label == "others" or label.endswith(" and others"):
+        others = re.fullmatch(r"others(?: \((.+)\))?|.+ and others", label)
+        if others:
+            wrong += [f"text: nobody of that name mapped {n}: {name}"
+                      for name, n in re.findall(rf"(.+?) ({BYTES})(?:, |$)", others[1] or "")
+                      if not any(in_bytes(sums[0]) == n for sums in made_by(of, name))]
             if (number, share) != figures_of(rest, look.rss) and rest <= whole:
                 # Makers whose figures are rounded alike may have been taken for each other
                 wrong.append(f"text: mapped by others is {rest}, not {number}")

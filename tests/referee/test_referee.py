@@ -390,6 +390,14 @@ __attribute__((noinline)) static void reserve(void) { table = malloc(64 << 20); 
 __attribute__((noinline)) static void *map_pages(void) { return memset(mmap(NULL, 20 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1, 20 << 20); }
 int main(void) { reserve(); return madvise(map_pages(), 12 << 20, MADV_FREE); }
 """,
+    "maps-in-many": """
+#include <string.h>
+#include <sys/mman.h>
+#define MAP(name, n) __attribute__((noinline)) static void *name(void) { return memset(mmap(NULL, n << 20, PROT_READ | PROT_WRITE, \\
+	MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1, n << 20); }
+MAP(first, 9) MAP(second, 7) MAP(third, 5) MAP(fourth, 3) MAP(fifth, 2)
+int main(void) { return !first() + !second() + !third() + !fourth() + !fifth(); }
+""",
 }
 DEBIAN = [["/usr/bin/python3", "-c", PYTHON], ["/usr/bin/perl", "-e", "@a = (1..9999)"],
           ["/bin/sh", "-c", "exec perl -e '@a = (1..9999)'"],
@@ -398,7 +406,7 @@ DEBIAN = [["/usr/bin/python3", "-c", PYTHON], ["/usr/bin/perl", "-e", "@a = (1..
           ["/usr/bin/git", "--help"], ["/bin/bash", "-c", "for i in {1..300}; do a[i]=$i; done"]]
 
 
-LOOKED_AT = ("retains", "reserves", "interns", "nameless-reserves")
+LOOKED_AT = ("maps-in-many", "retains", "reserves", "interns", "nameless-reserves")
 
 
 def tells_the_end_apart(path):
@@ -714,6 +722,8 @@ PLANTED_ELSEWHERE = {
     "memory-who": ("reserves", page(r"^  mapped by map_pages", "  mapped by reserve")),
     "memory-lazy": ("reserves", page(r"\([\d.]+ MB given back, not taken yet\)", "(1.0 MB given back, not taken yet)")),
     "memory-asked": ("reserves", page(r"\(of [\d.]+ MB asked for\)", "(of 1.0 GB asked for)")),
+    "memory-others": ("maps-in-many", page(r"^(  mapped by others \(\w+ \S+) \S+", r"\1 9.9")),
+    "memory-others-who": ("maps-in-many", page(r"^(  mapped by others) \(\w+", r"\1 (main")),
     "memory-missing": ("reserves", page(r"^  mapped by .*\n", "")),
     "memory-title": ("reserves", page(r"^MEMORY at the end", "MEMORY at the detach")),
     "memory-rss": ("reserves", page(r": RSS [\d.]+ MB", ": RSS 1.0 MB")),

@@ -209,7 +209,7 @@ static void says_where_memory_went(void **state) {
 	holds("    101.0 kB.\n\n"
 			HEAP_PARTS
 			"  mapped by parse() app.cpp:33                                                      900.0K       4.7\n"
-			"  mapped by others                                                                  300.0K       1.6\n"
+			"  mapped by others (libc.so.6 via __libc_start_main_impl 200.0 kB)                  300.0K       1.6\n"
 			"  stacks                                                                             80.0K       0.4\n"
 			"  data of modules (libx.so 120.0 kB)                                                120.0K       0.6\n"
 			"  code and files (app 2.0 MB, libc.so.6 500.0 kB)                                     2.5M      13.2\n"

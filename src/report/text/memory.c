@@ -88,12 +88,31 @@ static void put_mapper(struct writer *w, struct buffer *out, const struct memory
 	put_owner(w, out, row);
 }
 
+/** "data of modules (libLLVM.so.14 3.1 MB, app 10.2 kB)": the largest that have a name, if it fits. */
+static void put_largest(struct writer *w, struct buffer *out, const struct memory_row *rows,
+		uint32_t n) {
+	const size_t room = w->width - BYTES_COLUMN - SHARE_COLUMN - sizeof "()";
+	uint32_t n_named = 0;
+	for (uint32_t i = 0; i < n && n_named < NAMED && !memory_row_is_rest(&rows[i]); i++) {
+		SCOPED(buffer) name = {0};
+		put_owner(w, &name, &rows[i]);
+		buffer_printf(&name, " %s", HUMAN_BYTES(rows[i].bytes));
+		if (out->size + name.size >= room) {
+			break;
+		}
+		buffer_text(out, n_named++ ? ", " : " (");
+		buffer_slice(out, buffer_view(&name));
+	}
+	buffer_text(out, n_named ? ")" : "");
+}
+
 /** A row each for who mapped most, and one for the others. */
 static void put_mapped(struct writer *w, uint32_t most) {
 	uint32_t n;
 	const struct memory_row *rows = rows_of(w, REC_PART_MAPPED, &n);
 	uint64_t rest = w->m.bytes[REC_PART_MAPPED];
-	for (uint32_t i = 0; rows && i < n && (n <= most || i + 1 < most); i++) {
+	uint32_t i = 0;
+	for (; rows && i < n && (n <= most || i + 1 < most); i++) {
 		if (memory_row_is_rest(&rows[i])) {
 			break;
 		}
@@ -110,22 +129,10 @@ static void put_mapped(struct writer *w, uint32_t most) {
 			buffer_text(&label, " and others");
 		} else {
 			buffer_text(&label, "  mapped by others");
+			put_largest(w, &label, rows + i, rows ? n - i : 0);
 		}
 		put_row(w, &label, rest);
 	}
-}
-
-/** "data of modules (libLLVM.so.14 3.1 MB, app 10.2 kB)": the largest that have a name. */
-static void put_largest(struct writer *w, struct buffer *out, uint8_t part) {
-	uint32_t n, n_named = 0;
-	const struct memory_row *rows = rows_of(w, part, &n);
-	for (uint32_t i = 0; rows && i < n && n_named < NAMED; i++) {
-		if (rows[i].name.size > 0) {
-			buffer_printf(out, "%s%.*s %s", n_named++ ? ", " : " (",
-					SLICE_ARG(path_base(rows[i].name)), HUMAN_BYTES(rows[i].bytes));
-		}
-	}
-	buffer_text(out, n_named ? ")" : "");
 }
 
 static void put_part(struct writer *w, uint8_t part, bool has_rows) {
@@ -137,7 +144,9 @@ static void put_part(struct writer *w, uint8_t part, bool has_rows) {
 	} else if (lazy > 0) {
 		put_lazy_free(&label, lazy);
 	} else if (!has_rows && part >= REC_PART_MODULES_WRITTEN) {
-		put_largest(w, &label, part);
+		uint32_t n = 0;
+		const struct memory_row *rows = rows_of(w, part, &n);
+		put_largest(w, &label, rows, rows ? n : 0);
 	}
 	put_row(w, &label, bytes);
 }
