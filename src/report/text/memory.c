@@ -88,7 +88,7 @@ static void put_mapper(struct writer *w, struct buffer *out, const struct memory
 	put_owner(w, out, row);
 }
 
-/** "data of modules (libLLVM.so.14 3.1 MB, app 10.2 kB)": the largest that have a name, if it fits. */
+/** " (libLLVM.so.14 3.1 MB, app 10.2 kB)": the largest that have a name, while they fit. */
 static void put_largest(struct writer *w, struct buffer *out, const struct memory_row *rows,
 		uint32_t n) {
 	const size_t room = w->width - BYTES_COLUMN - SHARE_COLUMN - sizeof "()";
