@@ -30,6 +30,9 @@ typedef bool (*python_read)(void *user, uint64_t address, void *out, size_t byte
 const char *python_prove(const struct wire_layout *layout, python_read read, void *user,
 		const uint64_t *ids, size_t n_ids);
 
+/** What it says of an interpreter that has not begun, when all that can be proved is proved. */
+extern const char python_not_begun[];
+
 /** A function. */
 struct python_code {
 	struct slice name, file; // UTF-8, in the arena

@@ -129,6 +129,8 @@ static bool has_frames(const struct memory *m, uint64_t thread) {
 	return ok && !frame && n_functions > 0 && mark == fields[PYTHON_MARK_OF_END];
 }
 
+const char python_not_begun[] = "it has no interpreter yet";
+
 const char *python_prove(const struct wire_layout *layout, python_read read, void *user,
 		const uint64_t *ids, size_t n_ids) {
 	const struct memory m = {layout, read, user};
@@ -140,7 +142,7 @@ const char *python_prove(const struct wire_layout *layout, python_read read, voi
 		return "its type of code objects is not where it should be";
 	}
 	if (!load(&m, layout->state, PYTHON_HEAD, &interpreter) || !interpreter) {
-		return "it has no interpreter yet";
+		return python_not_begun;
 	}
 	uint64_t thread = find_thread(&m, interpreter, ids, n_ids);
 	return !thread                   ? "none of its threads is found"

@@ -189,6 +189,23 @@ def test_every_stack_is_that_of_the_interpreter(tools, tmp_path, python):
     check(truth, recorded(tools, recording.file))
 
 
+@pytest.mark.parametrize("python", pythons())
+def test_all_functions_are_named_from_the_first_one_on(tools, tmp_path, python):
+    """The import system's own come first, before the program's. So recordings of a program have the same stacks."""
+    program = "def leaf(n): return bytes(n)\nkept = [leaf(600 + i) for i in range(50)]\n"
+    (tmp_path / "early.py").write_text(program)
+    found = []
+    for i in range(3):
+        out = tmp_path / f"{i}.folded"
+        recording = tools.record(python, "-B", tmp_path / "early.py", env={"PYTHONHASHSEED": "0"})
+        tools.print(recording.file, "--export", f"folded={out}", "--lens", "m=allocations")
+        found.append({line.rpartition(" ")[0] for line in out.read_text().splitlines()})
+        loops = [stack for stack in found[-1] if "_PyEval_EvalFrameDefault" in stack]
+        assert not loops, f"{len(loops)} of {len(found[-1])} stacks have the interpreter's own: {loops[0]}"
+        assert any(stack.rpartition("leaf")[1] for stack in found[-1]), found[-1]
+    assert found[0] == found[1] == found[2], (found[0] ^ found[1], found[0] ^ found[2])
+
+
 # ---- findings
 
 GROWING = {

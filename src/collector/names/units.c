@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * A runtime is found by its symbols when its module is announced, which is before it has run any
- * function. Its layout is proved again and again until the interpreter is so far.
+ * A runtime is found by its symbols when its module is announced.
+ *
+ * If it has not begun, its layout is in force before its first function: the recorder compares each
+ * frame with the native ones, and there is nothing else yet to prove it by. Else it is proved again
+ * and again until the interpreter is so far.
  */
 #include "base/text.h"
 #include "collector/names/namer.h"
+#include "sys/futex.h"
 
 #include <stdio.h>
 #include <sys/mman.h>
@@ -44,6 +48,7 @@ void units_meet(struct units *u, uint32_t id, const struct wire_module *module) 
 		u->candidate = found;
 		u->candidate.image = module->image;
 		u->why = "it has not begun";
+		u->next_ns = 0;
 	}
 	(void)munmap(bytes, (size_t)st.st_size);
 }
@@ -69,7 +74,8 @@ static void prove(struct units *u, uint64_t now_ns) {
 	}
 	u->next_ns = now_ns + GAP_NS;
 	u->why = python_prove(&u->candidate, read_program, u->modules, ids, n);
-	if (!u->why) {
+	if (!u->why || u->why == python_not_begun) {
+		u->why = NULL;
 		struct wire_layout *to = &u->segment->layouts[u->n_layouts++];
 		memcpy(to, &u->candidate, sizeof *to);
 		atomic_store_explicit(&to->is_in_force, 1, memory_order_release);
@@ -108,8 +114,20 @@ static struct unit_code *code_of(struct units *u, struct namer *names, uint32_t 
 	return code;
 }
 
+/** The program waits until its runtime has been looked at, whatever came of it. */
+static void answer(struct units *u) {
+	struct segment_header *h = u->segment->header;
+	uint32_t awaited = atomic_load(&h->module_awaited);
+	if (awaited != 0 && awaited < u->modules->files.n) {
+		atomic_store(&h->module_awaited, 0);
+		atomic_fetch_add(&h->runtime_generation, 1);
+		futex_wake(&h->runtime_generation, INT32_MAX);
+	}
+}
+
 void units_step(struct units *u, struct tries *t, struct namer *names, uint64_t now_ns) {
 	prove(u, now_ns);
+	answer(u);
 	for (; u->n_seen < t->n_locations; u->n_seen++) {
 		struct rec_location *l = &t->locations[u->n_seen];
 		const struct wire_module *module = l->module ? tries_module(t, l->module) : NULL;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The exported functions of the C library, made from hooks.def, and their start. */
+#include "recorder/core/unwind/runtimes.h"
 #include "recorder/preload/collector.h"
 #include "recorder/preload/exports/replace.h"
 #include "recorder/preload/real.h"
@@ -27,10 +28,19 @@ static void redirect(void) {
 #include "wire/allocators.def"
 }
 
+/** An interpreter's layout is there before its first function is. */
+static void await_runtime(void) {
+	const void *loop = lookup_function("_PyEval_EvalFrameDefault", (const void *)redirect);
+	if (loop != NULL) {
+		runtimes_await((uint64_t)loop);
+	}
+}
+
 /** Before the program runs, so that one that first allocates after a fork is known as well. */
 __attribute__((constructor)) static void begin(void) {
 	if (switch_find_out()) {
 		redirect();
+		await_runtime();
 	}
 	real_find_early();
 	alone_begin();
