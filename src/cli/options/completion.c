@@ -10,41 +10,31 @@ static const struct option_table *const tables[] = {&heaptrack_option_table, &pr
 		&gui_option_table, &interpret_option_table};
 enum { N_TABLES = sizeof tables / sizeof *tables };
 
-enum completes {
-	COMPLETES_NOTHING,
-	COMPLETES_WORDS,
-	COMPLETES_FILES,
-	COMPLETES_FOLDERS,
-	COMPLETES_PROCESSES
-};
+#define FILES "compgen -f", "_files", " -r -F"
+
+/** How each shell completes a value, by its name in the help. */
+static const struct completer {
+	const char *name, *bash, *zsh, *fish;
+} completers[] = {{"FILE", FILES}, {"OUT", FILES}, {"BASE", FILES}, {"PATH", FILES},
+		{"DIR", "compgen -d", "_files -/", " -x -a '(__fish_complete_directories)'"},
+		{"PID", "compgen -W \"$(cd /proc && echo [0-9]*)\"", "_pids",
+				" -x -a '(__fish_complete_pids)'"}};
 
 static bool has_value(const struct option_row *row) {
 	return row->value != VALUE_NONE && row->value != VALUE_SWITCH;
 }
 
-static enum completes what_completes(const struct option_row *row) {
-	static const struct {
-		const char *name;
-		enum completes what;
-	} names[] = {{"FILE", COMPLETES_FILES}, {"OUT", COMPLETES_FILES}, {"BASE", COMPLETES_FILES},
-			{"PATH", COMPLETES_FILES}, {"DIR", COMPLETES_FOLDERS}, {"PID", COMPLETES_PROCESSES}};
-	if (row->words) {
-		return COMPLETES_WORDS;
-	}
-	const size_t n = row->value_name ? sizeof names / sizeof *names : 0;
-	__auto_type known = FIND(item, names, n, strcmp(row->value_name, item->name) == 0);
-	return known ? known->what : COMPLETES_NOTHING;
+/** NULL: not at all, or by its words. */
+static const struct completer *completer_of(const struct option_row *row) {
+	const size_t n = row->value_name && !row->words ? sizeof completers / sizeof *completers : 0;
+	return FIND(c, completers, n, strcmp(row->value_name, c->name) == 0);
 }
 
-/** Call `put` for each option of a table that the help mentions. */
-static void each_row(const struct option_table *table, FILE *to,
-		void (*put)(const struct option_table *, const struct option_row *, FILE *)) {
-	for (size_t i = 0; i < table->n_rows; i++) {
-		if (table->rows[i].help) {
-			put(table, &table->rows[i], to);
-		}
-	}
-}
+/** Each option of a table that the help mentions. */
+#define EACH_ROW(row, table)                                                                  \
+	for (const struct option_row *row = (table)->rows; row < (table)->rows + (table)->n_rows; \
+			row++)                                                                            \
+		if (row->help)
 
 /** The help's first words, without what would end a quoted text. */
 static void put_brief(const struct option_row *row, FILE *to) {
@@ -57,20 +47,7 @@ static void put_brief(const struct option_row *row, FILE *to) {
 
 // ---- bash
 
-static void put_bash_name(const struct option_table *table, const struct option_row *row,
-		FILE *to) {
-	(void)table;
-	(void)fprintf(to, " --%s%s", row->name, row->value == VALUE_OPTIONAL ? "=" : "");
-}
-
-static void put_bash_value(const struct option_table *table, const struct option_row *row,
-		FILE *to) {
-	(void)table;
-	static const char *const answers[] = {[COMPLETES_NOTHING] = "COMPREPLY=()",
-			[COMPLETES_FILES] = "COMPREPLY=($(compgen -f -- \"$cur\"))",
-			[COMPLETES_FOLDERS] = "COMPREPLY=($(compgen -d -- \"$cur\"))",
-			[COMPLETES_PROCESSES] =
-					"COMPREPLY=($(compgen -W \"$(cd /proc && echo [0-9]*)\" -- \"$cur\"))"};
+static void put_bash_value(const struct option_row *row, FILE *to) {
 	if ((!has_value(row) && !row->words) || row->value == VALUE_OPTIONAL) {
 		return;
 	}
@@ -78,14 +55,14 @@ static void put_bash_value(const struct option_table *table, const struct option
 	if (row->letter) {
 		(void)fprintf(to, "-%c|", row->letter);
 	}
-	(void)fprintf(to, "--%s) ", row->name);
-	enum completes what = what_completes(row);
-	if (what == COMPLETES_WORDS) {
-		(void)fprintf(to, "COMPREPLY=($(compgen -W \"%s\" -- \"$cur\"))", row->words);
-	} else {
-		(void)fputs(answers[what], to);
+	(void)fprintf(to, "--%s) COMPREPLY=(", row->name);
+	const struct completer *completer = completer_of(row);
+	if (row->words) {
+		(void)fprintf(to, "$(compgen -W \"%s\" -- \"$cur\")", row->words);
+	} else if (completer) {
+		(void)fprintf(to, "$(%s -- \"$cur\")", completer->bash);
 	}
-	(void)fputs("; return ;;\n", to);
+	(void)fputs("); return ;;\n", to);
 }
 
 /** What a word stands for that is no option. */
@@ -106,7 +83,9 @@ static void put_bash_operand(const struct option_table *table, FILE *to) {
 				to);
 	}
 	(void)fprintf(to, "\tif [[ $cur == -* ]]; then COMPREPLY=($(compgen -W \"");
-	each_row(table, to, put_bash_name);
+	EACH_ROW(row, table) {
+		(void)fprintf(to, " --%s%s", row->name, row->value == VALUE_OPTIONAL ? "=" : "");
+	}
 	(void)fputs("\" -- \"$cur\")); return; fi\n", to);
 	if (table->operands == OPERANDS_PROGRAM) {
 		(void)fputs("\tCOMPREPLY=($(compgen -c -f -- \"$cur\"))\n", to);
@@ -127,7 +106,9 @@ static void put_bash(FILE *to) {
 				"prev=${COMP_WORDS[COMP_CWORD - (2 - (${#cur} == 0))]}; fi\n"
 				"\tcase \"$prev\" in\n",
 				table->command);
-		each_row(table, to, put_bash_value);
+		EACH_ROW(row, table) {
+			put_bash_value(row, to);
+		}
 		(void)fputs("\tesac\n", to);
 		put_bash_operand(table, to);
 		(void)fprintf(to, "}\ncomplete -o filenames -F _complete_%s %s\n", table->command,
@@ -137,12 +118,7 @@ static void put_bash(FILE *to) {
 
 // ---- zsh
 
-static void put_zsh_row(const struct option_table *table, const struct option_row *row, FILE *to) {
-	(void)table;
-	static const char *const actions[] = {[COMPLETES_NOTHING] = " ",
-			[COMPLETES_FILES] = "_files",
-			[COMPLETES_FOLDERS] = "_files -/",
-			[COMPLETES_PROCESSES] = "_pids"};
+static void put_zsh_row(const struct option_row *row, FILE *to) {
 	const char *equals = row->value == VALUE_NEEDED || row->value == VALUE_SEVERAL ? "=" : "=-";
 	(void)fputs(" \\\n\t\t", to);
 	if (row->letter) {
@@ -153,14 +129,13 @@ static void put_zsh_row(const struct option_table *table, const struct option_ro
 	(void)fputs("'[", to);
 	put_brief(row, to);
 	(void)fputs("]", to);
-	enum completes what = what_completes(row);
+	const struct completer *completer = completer_of(row);
 	if (has_value(row)) {
 		(void)fprintf(to, "%s%s:", row->value == VALUE_OPTIONAL ? "::" : ":", row->value_name);
-		if (what == COMPLETES_WORDS) {
-			(void)fprintf(to, "(%s)", row->words);
-		} else {
-			(void)fputs(actions[what], to);
-		}
+		(void)fprintf(to, row->words ? "(%s)" : "%s",
+				row->words          ? row->words
+						: completer ? completer->zsh
+									: " ");
 	}
 	(void)fputs("'", to);
 }
@@ -176,7 +151,9 @@ static void put_zsh(FILE *to) {
 	(void)fputs("\ncase \"$service\" in\n", to);
 	for (size_t i = 0; i < N_TABLES; i++) {
 		(void)fprintf(to, "%s)\n\t_arguments -s -S", tables[i]->command);
-		each_row(tables[i], to, put_zsh_row);
+		EACH_ROW(row, tables[i]) {
+			put_zsh_row(row, to);
+		}
 		(void)fprintf(to, " \\\n\t\t%s\n\t;;\n", operands[tables[i]->operands]);
 	}
 	(void)fputs("esac\n", to);
@@ -185,10 +162,6 @@ static void put_zsh(FILE *to) {
 // ---- fish
 
 static void put_fish_row(const struct option_table *table, const struct option_row *row, FILE *to) {
-	static const char *const arguments[] = {[COMPLETES_NOTHING] = " -x",
-			[COMPLETES_FILES] = " -r -F",
-			[COMPLETES_FOLDERS] = " -x -a '(__fish_complete_directories)'",
-			[COMPLETES_PROCESSES] = " -x -a '(__fish_complete_pids)'"};
 	(void)fprintf(to, "complete -c %s", table->command);
 	if (table->operands == OPERANDS_PROGRAM) {
 		(void)fputs(" -n '__fish_is_first_token'", to); // behind the program stand its own
@@ -197,11 +170,11 @@ static void put_fish_row(const struct option_table *table, const struct option_r
 		(void)fprintf(to, " -s %c", row->letter);
 	}
 	(void)fprintf(to, " -l %s", row->name);
-	enum completes what = what_completes(row);
-	if (has_value(row) && what == COMPLETES_WORDS) {
+	const struct completer *completer = completer_of(row);
+	if (has_value(row) && row->words) {
 		(void)fprintf(to, " -x -a '%s'", row->words);
 	} else if (has_value(row) && row->value != VALUE_OPTIONAL) {
-		(void)fputs(arguments[what], to);
+		(void)fputs(completer ? completer->fish : " -x", to);
 	}
 	(void)fputs(" -d '", to);
 	put_brief(row, to);
@@ -215,7 +188,9 @@ static void put_fish(FILE *to) {
 			(void)fprintf(to, "complete -c %s -x -a '(__fish_complete_subcommand)'\n",
 					tables[i]->command);
 		}
-		each_row(tables[i], to, put_fish_row);
+		EACH_ROW(row, tables[i]) {
+			put_fish_row(tables[i], row, to);
+		}
 	}
 }
 
