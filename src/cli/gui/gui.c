@@ -14,14 +14,13 @@
 
 // ---- options
 
-static bool take_port(void *options, const struct option_row *row, const char *value,
-		struct err *err) {
+static bool take_port(const struct option_given *g) {
 	uint64_t port;
-	if (!option_number(value, 65535, &port) || port == 0) {
-		return err_set(err, ERR_USAGE, "--%s: invalid port \"%s\"; use 1 to 65535", row->name,
-				value);
+	if (!option_number(g->value, 65535, &port) || port == 0) {
+		return err_set(g->err, ERR_USAGE, "--%s: invalid port \"%s\"; use 1 to 65535", g->row->name,
+				g->value);
 	}
-	((struct gui_options *)options)->port = (uint16_t)port;
+	((struct gui_options *)g->options)->port = (uint16_t)port;
 	return true;
 }
 

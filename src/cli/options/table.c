@@ -125,12 +125,12 @@ static const char *switch_value(char **argv) {
 	return optarg;
 }
 
-static bool take_row(const struct option_row *row, void *options, int argc, char **argv,
-		struct err *err) {
-	const char *value = row->value == VALUE_SWITCH ? switch_value(argv) : optarg;
-	return row->take(options, row, value, err) &&
+static bool take_row(struct option_given *g, int argc, char **argv) {
+	const struct option_row *row = g->row;
+	g->value = row->value == VALUE_SWITCH ? switch_value(argv) : optarg;
+	return row->take(g) &&
 			EVERY(row->value == VALUE_SEVERAL && optind < argc && argv[optind][0] != '-',
-					row->take(options, row, argv[optind++], err));
+					(g->value = argv[optind++], row->take(g)));
 }
 
 bool options_parse(const struct option_table *table, void *options, int argc, char **argv,
@@ -142,14 +142,14 @@ bool options_parse(const struct option_table *table, void *options, int argc, ch
 	int c;
 	bool goes_on = true;
 	while (goes_on && (c = getopt_long(argc, argv, p.letters, p.names, NULL)) != -1) {
-		const struct option_row *row = find_row(&p, c);
-		if (!row) {
+		struct option_given given = {options, find_row(&p, c), NULL, err};
+		if (!given.row) {
 			return c == ':' ? say_missing(&p, err) : say_unknown(&p, table, argv[optind - 1], err);
 		}
-		if (!take_row(row, options, argc, argv, err)) {
+		if (!take_row(&given, argc, argv)) {
 			return false;
 		}
-		goes_on = !row->ends;
+		goes_on = !given.row->ends;
 	}
 	*operands = optind;
 	return true;
@@ -157,35 +157,27 @@ bool options_parse(const struct option_table *table, void *options, int argc, ch
 
 // ---- values
 
-bool option_take_flag(void *options, const struct option_row *row, const char *value,
-		struct err *err) {
-	(void)value;
-	(void)err;
-	*(bool *)option_field(options, row) = true;
+bool option_take_flag(const struct option_given *g) {
+	*(bool *)option_field(g) = true;
 	return true;
 }
 
-bool option_take_switch(void *options, const struct option_row *row, const char *value,
-		struct err *err) {
-	if (value && strcmp(value, "0") != 0 && strcmp(value, "1") != 0) {
-		return err_set(err, ERR_USAGE, "--%s: invalid value \"%s\"; use 0 or 1", row->name, value);
+bool option_take_switch(const struct option_given *g) {
+	if (g->value && strcmp(g->value, "0") != 0 && strcmp(g->value, "1") != 0) {
+		return err_set(g->err, ERR_USAGE, "--%s: invalid value \"%s\"; use 0 or 1", g->row->name,
+				g->value);
 	}
-	*(bool *)option_field(options, row) = !value || *value == '1';
+	*(bool *)option_field(g) = !g->value || *g->value == '1';
 	return true;
 }
 
-bool option_take_text(void *options, const struct option_row *row, const char *value,
-		struct err *err) {
-	(void)err;
-	*(const char **)option_field(options, row) = value;
+bool option_take_text(const struct option_given *g) {
+	*(const char **)option_field(g) = g->value;
 	return true;
 }
 
-bool option_take_choice(void *options, const struct option_row *row, const char *value,
-		struct err *err) {
-	(void)value;
-	(void)err;
-	*(int *)option_field(options, row) = row->arg;
+bool option_take_choice(const struct option_given *g) {
+	*(int *)option_field(g) = g->row->arg;
 	return true;
 }
 
@@ -194,20 +186,18 @@ bool option_number(const char *text, uint64_t most, uint64_t *out) {
 	return take_decimal(&rest, out) && rest.size == 0 && *out <= most;
 }
 
-bool option_take_number(void *options, const struct option_row *row, const char *value,
-		struct err *err) {
+bool option_take_number(const struct option_given *g) {
 	uint64_t n;
-	if (!option_number(value, UINT32_MAX, &n)) {
-		return err_set(err, ERR_USAGE, "--%s: invalid number \"%s\"", row->name, value);
+	if (!option_number(g->value, UINT32_MAX, &n)) {
+		return err_set(g->err, ERR_USAGE, "--%s: invalid number \"%s\"", g->row->name, g->value);
 	}
-	*(uint32_t *)option_field(options, row) = (uint32_t)n;
+	*(uint32_t *)option_field(g) = (uint32_t)n;
 	return true;
 }
 
-bool option_take_size(void *options, const struct option_row *row, const char *value,
-		struct err *err) {
+bool option_take_size(const struct option_given *g) {
 	static const char units[] = "kMGT";
-	struct slice rest = slice_of_text(value);
+	struct slice rest = slice_of_text(g->value);
 	uint64_t n;
 	bool ok = take_decimal(&rest, &n);
 	const char *unit = rest.size ? strchr(units, *rest.data == 'K' ? 'k' : *rest.data) : NULL;
@@ -217,29 +207,29 @@ bool option_take_size(void *options, const struct option_row *row, const char *v
 	rest = unit ? slice_of(rest.data + 1, rest.size - 1) : rest;
 	(void)take_prefix(&rest, "B");
 	if (!ok || rest.size > 0) {
-		return err_set(err, ERR_USAGE, "--%s: invalid size \"%s\"; use e.g. 256M or 2G", row->name,
-				value);
+		return err_set(g->err, ERR_USAGE, "--%s: invalid size \"%s\"; use e.g. 256M or 2G",
+				g->row->name, g->value);
 	}
-	*(uint64_t *)option_field(options, row) = n;
+	*(uint64_t *)option_field(g) = n;
 	return true;
 }
 
-bool option_take_time(void *options, const struct option_row *row, const char *value,
-		struct err *err) {
+bool option_take_time(const struct option_given *g) {
 	static const struct {
 		const char *name;
 		double seconds;
 	} units[] = {{"", 1}, {"s", 1}, {"ms", 0.001}, {"m", 60}, {"min", 60}, {"h", 3600}};
 	char *end;
-	double n = strtod(value, &end);
-	for (size_t i = 0; isdigit((unsigned char)value[0]) && i < sizeof units / sizeof *units; i++) {
+	double n = strtod(g->value, &end);
+	for (size_t i = 0; isdigit((unsigned char)g->value[0]) && i < sizeof units / sizeof *units;
+			i++) {
 		if (strcmp(end, units[i].name) == 0 && n * units[i].seconds < 1e9 && n > 0) {
-			*(uint64_t *)option_field(options, row) = (uint64_t)(n * units[i].seconds * 1e9);
+			*(uint64_t *)option_field(g) = (uint64_t)(n * units[i].seconds * 1e9);
 			return true;
 		}
 	}
-	return err_set(err, ERR_USAGE, "--%s: invalid time \"%s\"; use e.g. 90s or 5m", row->name,
-			value);
+	return err_set(g->err, ERR_USAGE, "--%s: invalid time \"%s\"; use e.g. 90s or 5m", g->row->name,
+			g->value);
 }
 
 // ---- the help: "  -o, --output FILE     text", the texts one below the other, broken

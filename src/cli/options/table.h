@@ -20,9 +20,16 @@ enum option_value {
 
 struct option_row;
 
-/** Take a value (NULL: there is none). False: `err` says what is wrong with it. */
-typedef bool option_taker(void *options, const struct option_row *row, const char *value,
-		struct err *err);
+/** An option as it was given: where what it says goes, its row, its value (NULL: none). */
+struct option_given {
+	void *options;
+	const struct option_row *row;
+	const char *value;
+	struct err *err;
+};
+
+/** Take a value. False: `err` says what is wrong with it. */
+typedef bool option_taker(const struct option_given *g);
 
 struct option_row {
 	const char *name; // without the dashes; NULL: no option, but a section of the help begins
@@ -70,8 +77,8 @@ bool options_put_completion(const char *shell, FILE *to, struct err *err);
 /** A decimal number of at most `most`, and nothing behind it. */
 bool option_number(const char *text, uint64_t most, uint64_t *out);
 
-static inline void *option_field(void *options, const struct option_row *row) {
-	return (char *)options + row->at;
+static inline void *option_field(const struct option_given *g) {
+	return (char *)g->options + g->row->at;
 }
 
 // ---- take: what is stored in the field

@@ -5,24 +5,22 @@
 #include "cli/print/options.h"
 #include "sys/unpack.h"
 
-bool compare_take_base(void *options, const struct option_row *row, const char *path,
-		struct err *err) {
-	struct compare_options *o = option_field(options, row);
+bool compare_take_base(const struct option_given *g) {
+	struct compare_options *o = option_field(g);
 	if (o->n_bases == BASES_MAX) {
-		return err_set(err, ERR_USAGE, "too many recordings to compare with; at most %d",
+		return err_set(g->err, ERR_USAGE, "too many recordings to compare with; at most %d",
 				BASES_MAX);
 	}
-	o->bases[o->n_bases++] = path;
+	o->bases[o->n_bases++] = g->value;
 	return true;
 }
 
-bool compare_take_gate(void *options, const struct option_row *row, const char *text,
-		struct err *err) {
-	struct compare_options *o = option_field(options, row);
+bool compare_take_gate(const struct option_given *g) {
+	struct compare_options *o = option_field(g);
 	if (o->n_gates == GATES_MAX) {
-		return err_set(err, ERR_USAGE, "too many gates; at most %d", GATES_MAX);
+		return err_set(g->err, ERR_USAGE, "too many gates; at most %d", GATES_MAX);
 	}
-	return gate_parse(&o->gates[o->n_gates++], text, err);
+	return gate_parse(&o->gates[o->n_gates++], g->value, g->err);
 }
 
 bool compare_is_asked(const struct compare_options *o) {

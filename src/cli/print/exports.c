@@ -34,18 +34,18 @@ static struct export_job *add_job(struct export_options *o, const char *path, st
 	return &o->jobs[o->n++];
 }
 
-bool export_take(void *options, const struct option_row *row, const char *text, struct err *err) {
-	struct export_options *o = option_field(options, row);
-	const char *equals = strchr(text, '=');
+bool export_take(const struct option_given *g) {
+	struct export_options *o = option_field(g);
+	const char *equals = strchr(g->value, '=');
 	char name[32];
-	if (!equals || equals == text || !equals[1] || (size_t)(equals - text) >= sizeof name) {
-		return err_set(err, ERR_USAGE,
-				"--export: invalid value \"%s\"; use NAME=OUT, e.g. pprof=app.pb.gz", text);
+	if (!equals || equals == g->value || !equals[1] || (size_t)(equals - g->value) >= sizeof name) {
+		return err_set(g->err, ERR_USAGE,
+				"--export: invalid value \"%s\"; use NAME=OUT, e.g. pprof=app.pb.gz", g->value);
 	}
-	memcpy(name, text, (size_t)(equals - text));
-	name[equals - text] = '\0';
-	const struct exporter *exporter = exporter_find(name, err);
-	struct export_job *job = exporter ? add_job(o, equals + 1, err) : NULL;
+	memcpy(name, g->value, (size_t)(equals - g->value));
+	name[equals - g->value] = '\0';
+	const struct exporter *exporter = exporter_find(name, g->err);
+	struct export_job *job = exporter ? add_job(o, equals + 1, g->err) : NULL;
 	if (!job) {
 		return false;
 	}
@@ -54,35 +54,34 @@ bool export_take(void *options, const struct option_row *row, const char *text, 
 	return true;
 }
 
-bool export_take_classic(void *options, const struct option_row *row, const char *path,
-		struct err *err) {
-	struct export_job *job = add_job(option_field(options, row), path, err);
+bool export_take_classic(const struct option_given *g) {
+	struct export_job *job = add_job(option_field(g), g->value, g->err);
 	if (job) {
-		job->format = row->letter == 'F' ? "folded" : row->letter == 'M' ? "massif" : "histogram";
-		job->is_flamegraph = row->letter == 'F';
+		job->format = g->row->letter == 'F' ? "folded"
+				: g->row->letter == 'M'     ? "massif"
+											: "histogram";
+		job->is_flamegraph = g->row->letter == 'F';
 	}
 	return job;
 }
 
-bool export_take_cost_type(void *options, const struct option_row *row, const char *text,
-		struct err *err) {
-	struct export_options *o = option_field(options, row);
-	__auto_type cost = FIND(c, cost_types, N_COST_TYPES, strcmp(c->name, text) == 0);
+bool export_take_cost_type(const struct option_given *g) {
+	struct export_options *o = option_field(g);
+	__auto_type cost = FIND(c, cost_types, N_COST_TYPES, strcmp(c->name, g->value) == 0);
 	o->shown = cost ? cost->value : o->shown;
 	return cost ||
-			err_set(err, ERR_USAGE,
+			err_set(g->err, ERR_USAGE,
 					"--flamegraph-cost-type: unknown cost \"%s\"; use allocations, temporary, "
 					"leaked or peak",
-					text);
+					g->value);
 }
 
-bool export_take_threshold(void *options, const struct option_row *row, const char *text,
-		struct err *err) {
-	struct export_options *o = option_field(options, row);
-	struct slice rest = slice_of_text(text);
+bool export_take_threshold(const struct option_given *g) {
+	struct export_options *o = option_field(g);
+	struct slice rest = slice_of_text(g->value);
 	return (take_fraction(&rest, &o->massif_threshold) && rest.size == 0 &&
 				   o->massif_threshold <= 100) ||
-			err_set(err, ERR_USAGE, "--massif-threshold: invalid percentage \"%s\"", text);
+			err_set(g->err, ERR_USAGE, "--massif-threshold: invalid percentage \"%s\"", g->value);
 }
 
 struct out {

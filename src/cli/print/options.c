@@ -11,74 +11,67 @@ enum { SITES_IN_JSON = 100 };
 // ---- taking values
 
 /** --html, --full, ...: a view, or a section of the classic layout, chooses the layout as well. */
-static bool take_view(void *options, const struct option_row *row, const char *value,
-		struct err *err) {
-	(void)err;
-	struct print_options *o = options;
+static bool take_view(const struct option_given *g) {
+	struct print_options *o = g->options;
 	o->layout = LAYOUT_VIEW;
-	o->view = (enum view)row->arg;
-	o->of = value;
+	o->view = (enum view)g->row->arg;
+	o->of = g->value;
 	return true;
 }
 
-static bool take_classic_switch(void *options, const struct option_row *row, const char *value,
-		struct err *err) {
-	((struct print_options *)options)->layout = LAYOUT_CLASSIC;
-	return option_take_switch(options, row, value, err);
+static bool take_classic_switch(const struct option_given *g) {
+	((struct print_options *)g->options)->layout = LAYOUT_CLASSIC;
+	return option_take_switch(g);
 }
 
-static bool take_classic_number(void *options, const struct option_row *row, const char *value,
-		struct err *err) {
-	((struct print_options *)options)->layout = LAYOUT_CLASSIC;
-	return option_take_number(options, row, value, err);
+static bool take_classic_number(const struct option_given *g) {
+	((struct print_options *)g->options)->layout = LAYOUT_CLASSIC;
+	return option_take_number(g);
 }
 
-static bool take_limit(void *options, const struct option_row *row, const char *value,
-		struct err *err) {
-	((struct print_options *)options)->has_limit = true;
-	return option_take_number(options, row, value, err);
+static bool take_limit(const struct option_given *g) {
+	((struct print_options *)g->options)->has_limit = true;
+	return option_take_number(g);
 }
 
-static bool take_fold(void *options, const struct option_row *row, const char *value,
-		struct err *err) {
-	(void)row;
-	struct session_options *s = &((struct print_options *)options)->session;
+static bool take_fold(const struct option_given *g) {
+	struct session_options *s = &((struct print_options *)g->options)->session;
 	if (s->n_folds == SESSION_FOLDS_MAX) {
-		return err_set(err, ERR_USAGE,
+		return err_set(g->err, ERR_USAGE,
 				"--fold: more than %d patterns; put them into a .heaptrackrc file",
 				SESSION_FOLDS_MAX);
 	}
-	s->folds[s->n_folds++] = value;
+	s->folds[s->n_folds++] = g->value;
 	return true;
 }
 
 /** A list of functions gathered in some way, or of parts. */
-static bool take_by(void *options, const struct option_row *row, const char *value,
-		struct err *err) {
-	struct print_options *o = options;
+static bool take_by(const struct option_given *g) {
+	struct print_options *o = g->options;
 	o->layout = LAYOUT_VIEW;
 	o->of = NULL;
 	for (int i = 0; i < N_LENS_GROUPS; i++) {
-		if (strcmp(value, lens_group_names[i]) == 0) {
+		if (strcmp(g->value, lens_group_names[i]) == 0) {
 			o->group = i;
 			o->view = VIEW_FUNCTIONS;
 			return true;
 		}
 	}
 	for (int i = 0; i < N_BREAKDOWNS; i++) {
-		if (strcmp(value, breakdown_names[i]) == 0) {
+		if (strcmp(g->value, breakdown_names[i]) == 0) {
 			o->by = (enum breakdown_by)i;
 			o->view = VIEW_PARTS;
 			return true;
 		}
 	}
-	return err_set(err, ERR_USAGE, "--by: unknown list \"%s\"; use one of: %s", value, row->words);
+	return err_set(g->err, ERR_USAGE, "--by: unknown list \"%s\"; use one of: %s", g->value,
+			g->row->words);
 }
 
-static bool take_csv(void *options, const struct option_row *row, const char *value,
-		struct err *err) {
-	(void)value;
-	return export_take(options, row, "csv=-", err);
+static bool take_csv(const struct option_given *g) {
+	struct option_given csv = *g;
+	csv.value = "csv=-";
+	return export_take(&csv);
 }
 
 // ---- the table

@@ -29,9 +29,8 @@ static bool add_word(struct words *w, const char *word, struct err *err) {
 	return vec_add(w, word) || err_memory(err);
 }
 
-static bool take_word(void *options, const struct option_row *row, const char *value,
-		struct err *err) {
-	return add_word((struct words *)((char *)options + row->at), value, err);
+static bool take_word(const struct option_given *g) {
+	return add_word(option_field(g), g->value, g->err);
 }
 
 #define AT(field) .at = offsetof(struct interpret_options, field)

@@ -10,34 +10,32 @@ enum {
 	MAX_PAUSE_NS = 20000000, // without --max-pause
 };
 
-static bool take_events(void *options, const struct option_row *row, const char *value,
-		struct err *err) {
-	struct heaptrack_options *o = options;
+static bool take_events(const struct option_given *g) {
+	struct heaptrack_options *o = g->options;
 	o->events_bytes = EVENTS_BUDGET;
-	return !value ||
-			(option_take_size(options, row, value, err) &&
+	return !g->value ||
+			(option_take_size(g) &&
 					(o->events_bytes >= EVENTS_LEAST ||
-							err_set(err, ERR_USAGE,
-									"--events: \"%s\" is too small; use at least 1M", value)));
+							err_set(g->err, ERR_USAGE,
+									"--events: \"%s\" is too small; use at least 1M", g->value)));
 }
 
-static bool take_max_pause(void *options, const struct option_row *row, const char *value,
-		struct err *err) {
-	struct heaptrack_options *o = options;
+static bool take_max_pause(const struct option_given *g) {
+	struct heaptrack_options *o = g->options;
 	o->has_max_pause = true;
 	o->max_pause_ns = 0;
-	return strcmp(value, "0") == 0 || option_take_time(options, row, value, err);
+	return strcmp(g->value, "0") == 0 || option_take_time(g);
 }
 
 /** -p, --detach: row->arg, and of which process. */
-static bool take_pid(void *options, const struct option_row *row, const char *value,
-		struct err *err) {
-	struct heaptrack_options *o = options;
+static bool take_pid(const struct option_given *g) {
+	struct heaptrack_options *o = g->options;
 	uint64_t pid;
-	if (!option_number(value, INT32_MAX, &pid) || pid == 0) {
-		return err_set(err, ERR_USAGE, "--%s: invalid process ID \"%s\"", row->name, value);
+	if (!option_number(g->value, INT32_MAX, &pid) || pid == 0) {
+		return err_set(g->err, ERR_USAGE, "--%s: invalid process ID \"%s\"", g->row->name,
+				g->value);
 	}
-	o->what = row->arg;
+	o->what = g->row->arg;
 	o->pid = (int)pid;
 	return true;
 }
@@ -56,32 +54,25 @@ static bool take_checked(struct heaptrack_options *o, struct err *err) {
 	return true;
 }
 
-static bool take_completion(void *options, const struct option_row *row, const char *value,
-		struct err *err) {
-	(void)err;
-	struct heaptrack_options *o = options;
-	o->what = row->arg;
-	o->shell = value;
+static bool take_completion(const struct option_given *g) {
+	struct heaptrack_options *o = g->options;
+	o->what = g->row->arg;
+	o->shell = g->value;
 	return true;
 }
 
 /** "PID:FD" */
-static bool take_beside(void *options, const struct option_row *row, const char *value,
-		struct err *err) {
-	struct heaptrack_options *o = options;
+static bool take_beside(const struct option_given *g) {
+	struct heaptrack_options *o = g->options;
 	char end;
-	o->what = row->arg;
-	return sscanf(value, "%d:%d%c", &o->pid, &o->fd, &end) == 2 ||
-			err_set(err, ERR_USAGE, "--beside is used by the recorder library only");
+	o->what = g->row->arg;
+	return sscanf(g->value, "%d:%d%c", &o->pid, &o->fd, &end) == 2 ||
+			err_set(g->err, ERR_USAGE, "--beside is used by the recorder library only");
 }
 
 /** What is the case anyway. */
-static bool take_nothing(void *options, const struct option_row *row, const char *value,
-		struct err *err) {
-	(void)options;
-	(void)row;
-	(void)value;
-	(void)err;
+static bool take_nothing(const struct option_given *g) {
+	(void)g;
 	return true;
 }
 
