@@ -62,20 +62,11 @@ static bool take_hex(struct json_reader *j, uint32_t *out) {
 }
 
 static void put_utf8(struct buffer *out, uint32_t c) {
-	if (c < 0x80) {
-		buffer_u8(out, (uint8_t)c);
-	} else if (c < 0x800) {
-		buffer_u8(out, (uint8_t)(0xc0 | c >> 6));
-		buffer_u8(out, (uint8_t)(0x80 | (c & 63)));
-	} else if (c < 0x10000) {
-		buffer_u8(out, (uint8_t)(0xe0 | c >> 12));
-		buffer_u8(out, (uint8_t)(0x80 | (c >> 6 & 63)));
-		buffer_u8(out, (uint8_t)(0x80 | (c & 63)));
-	} else {
-		buffer_u8(out, (uint8_t)(0xf0 | c >> 18));
-		buffer_u8(out, (uint8_t)(0x80 | (c >> 12 & 63)));
-		buffer_u8(out, (uint8_t)(0x80 | (c >> 6 & 63)));
-		buffer_u8(out, (uint8_t)(0x80 | (c & 63)));
+	static const uint8_t leads[] = {0, 0xc0, 0xe0, 0xf0};
+	unsigned n_more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+	buffer_u8(out, (uint8_t)(leads[n_more] | c >> 6 * n_more));
+	while (n_more-- > 0) {
+		buffer_u8(out, (uint8_t)(0x80 | (c >> 6 * n_more & 63)));
 	}
 }
 
