@@ -35,32 +35,24 @@ static bool is_token(const struct guard *g, struct slice text) {
 
 /** The cookie line is "name=value; name=value". */
 static bool has_cookie(const struct guard *g, struct slice cookies) {
-	for (struct slice one; take_part(&cookies, ';', &one); cookies = skip_spaces(cookies)) {
-		if (take_prefix(&one, g->name) && take_prefix(&one, "=") && is_token(g, one)) {
-			return true;
-		}
-	}
-	return false;
+	struct slice one;
+	return SOME(take_part(&cookies, ';', &one),
+			(one = skip_spaces(one), take_prefix(&one, g->name)) && take_prefix(&one, "=") &&
+					is_token(g, one));
 }
 
 static bool is_port(struct slice s) {
-	bool ok = s.size == 0 || (s.data[0] == ':' && s.size >= 2 && s.size <= 6);
-	for (size_t i = 1; ok && i < s.size; i++) {
-		ok = is_digit(s.data[i]);
-	}
-	return ok;
+	return s.size == 0 ||
+			(s.data[0] == ':' && s.size >= 2 && s.size <= 6 &&
+					ALL(i, s.size - 1, is_digit(s.data[i + 1])));
 }
 
 /** Any port: through `ssh -L` it is that of the other end. */
 static bool is_own_host(struct slice host) {
 	static const char *const names[] = {"127.0.0.1", "localhost", "[::1]"};
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		struct slice port = host;
-		if (take_prefix(&port, names[i]) && is_port(port)) {
-			return true;
-		}
-	}
-	return false;
+	struct slice port;
+	return ANY(i, sizeof names / sizeof *names,
+			(port = host, take_prefix(&port, names[i])) && is_port(port));
 }
 
 /** No other page asks: it says nothing of where it comes from, or that it is the page itself. */
@@ -110,14 +102,9 @@ struct route route_of(struct slice path) {
 			{"/save.html", ROUTE_WHOLE},
 			{"/alive", ROUTE_ALIVE},
 	};
-	for (size_t i = 0; i < sizeof exact / sizeof *exact; i++) {
-		if (slice_equal(path, slice_of_text(exact[i].path))) {
-			return (struct route){.to = exact[i].to};
-		}
-	}
-	uint32_t id;
-	if (take_prefix(&path, "/source/") && parse_id(path, &id)) {
-		return (struct route){ROUTE_SOURCE, id};
-	}
-	return (struct route){.to = ROUTE_NOWHERE};
+	__auto_type known = FIND(e, exact, sizeof exact / sizeof *exact,
+			slice_equal(path, slice_of_text(e->path)));
+	uint32_t id = 0;
+	bool is_source = take_prefix(&path, "/source/") && parse_id(path, &id);
+	return (struct route){known ? known->to : is_source ? ROUTE_SOURCE : ROUTE_NOWHERE, id};
 }
