@@ -40,6 +40,19 @@
 /** The first item for which it is so; NULL: there is none. */
 #define FIND_IN(item, v, is_so) FIND(item, (v).items, (v).n, is_so)
 
+/** Drop those items from `first` on for which it is not so; the others stay in their order. */
+#define vec_keep(v, first, item, is_so)                      \
+	do {                                                     \
+		size_t kept_ = (first);                              \
+		for (size_t i_ = kept_; i_ < (v)->n; i_++) {         \
+			__typeof__(&*(v)->items) item = &(v)->items[i_]; \
+			if (is_so) {                                     \
+				(v)->items[kept_++] = *item;                 \
+			}                                                \
+		}                                                    \
+		(v)->n = kept_;                                      \
+	} while (0)
+
 #define vec_finish(v) (free((v)->items), (v)->items = NULL, (v)->n = 0, (v)->capacity = 0)
 
 #include <string.h>

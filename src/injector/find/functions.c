@@ -19,8 +19,7 @@
 
 enum {
 	WAYS_MAX = 32,
-	WAY_BYTES_MAX = 16,   // of a function that only sets an argument and jumps
-	FUNCTIONS_MAX = 1024, // that a module has, by far
+	WAY_BYTES_MAX = 16, // of a function that only sets an argument and jumps
 	PLT_ENTRY_BYTES = 16,
 };
 
@@ -141,20 +140,11 @@ static void operators_judge(struct found_functions *out, size_t first,
 		has_allocator |= !out->items[i].known->is_operator;
 	}
 	// Each is judged by all, so nothing is dropped before the last is judged
-	bool is_dropped[FUNCTIONS_MAX] = {false};
-	for (size_t i = first; i < out->n && i - first < FUNCTIONS_MAX; i++) {
-		struct found_function *f = &out->items[i];
-		is_dropped[i - first] = f->known->is_operator &&
-				!(has_allocator && stays(module, out, first, f));
-	}
-	size_t n = first;
 	for (size_t i = first; i < out->n; i++) {
-		bool is_judged = i - first < FUNCTIONS_MAX;
-		if (is_judged ? !is_dropped[i - first] : !out->items[i].known->is_operator) {
-			out->items[n++] = out->items[i];
-		}
+		struct found_function *f = &out->items[i];
+		f->is_dropped = f->known->is_operator && !(has_allocator && stays(module, out, first, f));
 	}
-	out->n = n;
+	vec_keep(out, first, f, !f->is_dropped);
 }
 
 // ---- all functions
@@ -225,34 +215,20 @@ static void judge_nim(struct found_functions *out, size_t first, const struct mo
 	}
 	bool is_nim = has_any && has_name(module, "rawAlloc__system_");
 	bool is_orc = is_nim && !is_refc && has_name(module, "collectCycles");
-	size_t n = first;
 	for (size_t i = first; i < out->n; i++) {
-		struct found_function *f = &out->items[i];
-		f->behind = nim_head(f->known->nim, is_orc, is_refc);
-		if (f->known->nim == KNOWN_NOT_NIM || is_nim) {
-			out->items[n++] = *f;
-		}
+		out->items[i].behind = nim_head(out->items[i].known->nim, is_orc, is_refc);
 	}
-	out->n = n;
+	vec_keep(out, first, f, f->known->nim == KNOWN_NOT_NIM || is_nim);
 }
 
 /** Likewise, drop functions with a short name whose allocator's `free` is not there. */
 static void judge_families(struct found_functions *out, size_t first,
 		const struct module_code *module) {
-	const char *family = NULL;
-	bool is_there = false;
-	size_t n = first;
 	for (size_t i = first; i < out->n; i++) {
-		const char *its = known_family(out->items[i].known);
-		if (its && its != family) {
-			family = its;
-			is_there = find_has_free_of(module, family);
-		}
-		if (!its || is_there) {
-			out->items[n++] = out->items[i];
-		}
+		const char *family = known_family(out->items[i].known);
+		out->items[i].is_dropped = family && !find_has_free_of(module, family);
 	}
-	out->n = n;
+	vec_keep(out, first, f, !f->is_dropped);
 }
 
 /** What is hooked in a module because it has an allocator. False: out of memory. */

@@ -86,6 +86,7 @@ struct found_function {
 	uint64_t quiet_at; // of one that throws: the function that returns NULL instead
 	const struct known_function *known;
 	const char *why_not; // not NULL: it was found, but cannot be hooked
+	bool is_dropped;     // while functions are judged together
 };
 
 /** One entry per address. */

@@ -87,16 +87,6 @@ static bool take_cache(struct heap_walker *w, uint64_t block, bool has_wide_coun
 	return has_any;
 }
 
-static void drop_marked(struct heap_walk *out) {
-	size_t kept = 0;
-	for (size_t i = 0; i < out->blocks.n; i++) {
-		if (!(out->blocks.items[i].bytes & 1)) {
-			out->blocks.items[kept++] = out->blocks.items[i];
-		}
-	}
-	out->blocks.n = kept;
-}
-
 void heap_take_out_free(struct heap_walker *w) {
 	for (size_t i = 0; i < w->arenas.n; i++) {
 		take_fast_bins(w, &w->arenas.items[i]);
@@ -108,5 +98,5 @@ void heap_take_out_free(struct heap_walker *w) {
 			b->bytes |= 1; // malloc's own
 		}
 	}
-	drop_marked(w->out);
+	vec_keep(&w->out->blocks, 0, b, !(b->bytes & 1));
 }
