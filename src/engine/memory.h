@@ -53,6 +53,9 @@ bool memory_has_look(const struct lens *l, const struct recording *r, uint32_t l
 struct memory_row {
 	const struct name *maker; // the site that mapped it; NULL: not known
 	const struct name *via;   // of a runtime: its function that mapped most of it
+	// Of an interpreter that maps for its objects: what ran at half of that or more; or NULL
+	const struct name *running;
+	uint64_t running_bytes;
 	struct slice name; // as in smaps, of what has no maker: a path or "[anon:...]"; empty: none
 	uint64_t bytes, lazy_free;
 };

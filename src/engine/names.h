@@ -69,6 +69,12 @@ const struct name *names_site(const struct names *n, uint32_t node);
 const struct name *names_keeper(const struct names *n, uint32_t node);
 
 /**
+ * The site of a stack that maps memory; but the module of an interpreter that maps for objects of
+ * its own. Then `*running` is the site, which was only running when there was no room; else NULL.
+ */
+const struct name *names_mapper(const struct names *n, uint32_t node, const struct name **running);
+
+/**
  * The frame that a stack's costs are its own of, in lists by function, package, module or file:
  * `site`, one of the two above; where that is a module, the innermost of its frames. NULL for the
  * empty stack.

@@ -276,6 +276,43 @@ def test_first_finding_names_what_grows(tools, tmp_path, what):
     assert "start it with" not in recording.report(), "names are there: no advice on how to get them"
 
 
+ARENAS = """
+import mmap, time
+kept = []
+def grow():
+    for i in range(200000): kept.append({"id": i, "name": "x%d" % i})  # here
+def map_table():
+    table = mmap.mmap(-1, 90_000_000, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    for i in range(0, 90_000_000, 4096): table[i] = 1  # and here
+    return table
+grow()
+table = map_table() if MAPS else 0
+time.sleep(1.2)
+"""
+
+
+@pytest.mark.parametrize("python", pythons())
+def test_what_maps_for_objects_is_the_interpreter(tools, tmp_path, python):
+    """Arenas are the allocator's of all objects: whoever runs when there is no room in one has not mapped it."""
+    path = tmp_path / "arenas.py"
+    path.write_text(ARENAS.replace("MAPS", "False"))
+    recording = tools.record(python, path)
+    text = tools.print(recording.file).stdout
+    line = ARENAS[:ARENAS.index("# here")].count("\n") + 1
+    said = re.search(r"mapped (\S+) has mapped ([\d.]+) MB \(.*?\), which are in memory at [^;]*; ([\d.]+) MB of it "
+                     rf"while grow arenas\.py:{line} ran; python3\.\d+ maps small objects itself", " ".join(text.split()))
+    assert said and "python3" in said[1] and float(said[2]) * 0.8 < float(said[3]) <= float(said[2]), text
+    row = re.search(r"mapped by (\S+) \(([\d.]+) MB while grow ran\)", text)
+    assert row and row[1] == said[1], text
+    grow = "def grow%d():\n    for i in range(50000): kept.append({'id': i, 'name': 'x%%d' %% i})\ngrow%d()\n"
+    path.write_text("kept = []\n" + "".join(grow % (i, i) for i in range(4)))  # none of them is named for the others
+    text = tools.print(tools.record(python, path).file).stdout
+    assert re.search(r"mapped by \S*python3\S*( via \S+)?( and others)? +[\d.]+M", text), text
+    path.write_text(ARENAS.replace("MAPS", "True"))
+    text = tools.print(tools.record(python, path).file).stdout
+    assert re.search(r"mapped map_table arenas\.py:\d+ has mapped 90\.0 MB", " ".join(text.split())), text
+
+
 def test_packages_are_distributions_and_the_library_of_python(tools, tmp_path):
     (tmp_path / "program.py").write_text("import json, wsgiref.util\nkept = [bytearray(20000) for _ in range(9)]\n")
     recording = tools.record("/usr/bin/python3", tmp_path / "program.py")

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Finds who keeps what is never freed. A runtime keeps tables of its own, whoever called it. */
+/*
+ * Finds who keeps what is never freed, and who maps memory. A runtime has tables and objects of its
+ * own, whoever called it.
+ */
 #include "base/text.h"
 #include "engine/names/parts.h"
 
@@ -24,4 +27,23 @@ const struct name *names_keeper(const struct names *n, uint32_t node) {
 		}
 	}
 	return site;
+}
+
+/** Of those whose functions have names, and so stand for memory that they have not mapped. */
+static bool is_interpreter(const struct names *n, uint32_t module) {
+	const struct slice name = path_base(names_module_path(n->recording, module));
+	return is_called_after(name, "python") || is_called_after(name, "node") ||
+			starts_with(name, "libpython") || starts_with(name, "libnode.");
+}
+
+const struct name *names_mapper(const struct names *n, uint32_t node, const struct name **running) {
+	const struct name *site = names_site(n, node), *f;
+	struct stack_walk w = stack_walk_init(n->recording, n, node);
+	do {
+		f = stack_walk_next(&w);
+	} while (f && f->is_wrapper);
+	const uint32_t module = f ? n->recording->locations.items[w.location].module : 0;
+	bool is_own = site && !site->is_runtime && is_interpreter(n, module);
+	*running = is_own ? site : NULL;
+	return is_own ? &n->frames[n->n_frames + module] : site;
 }

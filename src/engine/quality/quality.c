@@ -223,7 +223,8 @@ static void name_mapper(const struct quality_writer *w, uint64_t least_bytes,
 	uint64_t most = 0;
 	for (uint32_t i = 0; bytes_of && i < r->mappings.n; i++) {
 		const struct rec_mapping *m = &r->mappings.items[i];
-		const struct name *name = m->is_inside ? NULL : names_site(w->names, m->node);
+		const struct name *running;
+		const struct name *name = m->is_inside ? NULL : names_mapper(w->names, m->node, &running);
 		name = name && !name->has_name ? names_without_symbols(w->names, name) : name;
 		uint64_t bytes = name ? bytes_of[name->function_id] += m->peak_bytes : 0;
 		best = bytes > most ? name : best;

@@ -129,7 +129,8 @@ struct memory_row *memory_rows(const struct memory_look *m, uint8_t part, const 
 			continue;
 		}
 		uint32_t node = p->mapping ? r->mappings.items[p->mapping - 1].node : 0;
-		const struct name *maker = node ? names_site(n, node) : NULL;
+		const struct name *running = NULL;
+		const struct name *maker = node ? names_mapper(n, node, &running) : NULL;
 		struct slice name = maker ? (struct slice){0} : r->strings.items[p->name];
 		uint32_t k = 0;
 		while (k < *n_rows &&
@@ -139,10 +140,18 @@ struct memory_row *memory_rows(const struct memory_look *m, uint8_t part, const 
 		if (k == *n_rows) { // rows come largest first: so does the function of a runtime
 			const struct name *via = maker && maker->is_runtime ? names_site_frame(n, node, maker)
 																: NULL;
-			rows[(*n_rows)++] = (struct memory_row){maker, via, name, 0, 0};
+			rows[(*n_rows)++] = (struct memory_row){.maker = maker, .via = via, .name = name};
 		}
+		rows[k].running = rows[k].running ?: running;
+		bool is_most = running && is_same_maker(rows[k].running, running) &&
+				slice_equal(rows[k].running->file, running->file); // many are "<module>"
+		rows[k].running_bytes += is_most ? p->resident_bytes : 0;
 		rows[k].bytes += p->resident_bytes;
 		rows[k].lazy_free += p->lazy_free_bytes;
+	}
+	for (uint32_t i = 0; rows && i < *n_rows; i++) {
+		bool is_most = rows[i].running_bytes >= rows[i].bytes / 2;
+		rows[i].running = is_most ? rows[i].running : NULL;
 	}
 	if (*n_rows > 1) {
 		qsort(rows, *n_rows, sizeof *rows, largest_first);

@@ -62,7 +62,11 @@ static void put_owner(struct writer *w, struct buffer *out, const struct memory_
 	const char *via = row->via && row->via->has_name ? function_short(row->via->function, w->arena)
 													 : NULL;
 	buffer_text(out, name ? name : "?");
-	if (via) {
+	if (row->running) {
+		const char *running = function_short(row->running->function, w->arena);
+		buffer_printf(out, " (%s while %s ran)", HUMAN_BYTES(row->running_bytes),
+				running ? running : "?");
+	} else if (via) {
 		buffer_printf(out, " via %s", via);
 	} else if (!f->is_runtime) {
 		buffer_u8(out, ' ');

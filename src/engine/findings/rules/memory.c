@@ -148,6 +148,15 @@ static uint64_t outside_of_heap(const struct memory_look *m) {
 	return bytes;
 }
 
+/** An interpreter's objects: the function did not ask for this memory, but for some of these. */
+static void put_running(struct finder *f, struct buffer *text, const struct memory_row *row) {
+	if (row->running) {
+		buffer_printf(text, "; %s of it while ", HUMAN_BYTES(row->running_bytes));
+		put_name(f, text, row->running);
+		buffer_text(text, " ran");
+	}
+}
+
 /** Who mapped most of what is not in the heap. */
 void find_mapped(struct finder *f) {
 	const struct memory_look m = memory_at_peak(f->r);
@@ -172,13 +181,14 @@ void find_mapped(struct finder *f) {
 	struct finding *out = finder_add(f);
 	struct buffer text = {0};
 	put_name(f, &text, top->maker);
-	if (top->via && top->via->has_name) {
+	if (!top->running && top->via && top->via->has_name) {
 		buffer_printf(&text, " via %.*s", SLICE_ARG(short_name_of(f, top->via)));
 	}
 	buffer_text(&text, " has mapped ");
 	put_share(&text, &m, top->bytes);
 	buffer_text(&text, ", which are in memory");
 	put_when(&text, &m);
+	put_running(f, &text, top);
 	if (!top->maker->is_runtime) {
 		finder_about(f, out, top->maker, NULL);
 		out->lens = ""; // there is none of mappings
@@ -242,6 +252,7 @@ static void say_mapped_growing(struct finder *f, const struct memory_look *m,
 	buffer_printf(&text, " from %s on, to ", HUMAN_DURATION(from_ns));
 	put_share(&text, m, row->bytes);
 	put_when(&text, m);
+	put_running(f, &text, row);
 	if (!row->maker->is_runtime) {
 		finder_about(f, out, row->maker, NULL);
 		out->lens = ""; // there is none of mappings
