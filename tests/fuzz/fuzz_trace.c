@@ -35,13 +35,13 @@ static void repair_block(uint8_t *payload) {
 }
 
 static void repair_slot(uint8_t *payload) {
-	struct cursor c = cursor_init(slice_of(payload, FRAME_SLOT_BYTES));
+	struct cursor c = cursor_init(slice_of(payload, FRAME_BLOCK_BYTES));
 	(void)cursor_u64(&c);
-	struct frame_slot s = {.sequence = cursor_u64(&c)};
+	struct frame_block s = {.sequence = cursor_u64(&c)};
 	s.stored_bytes = cursor_u64(&c);
 	s.raw_bytes = cursor_u64(&c);
 	s.n_log_blocks = cursor_u64(&c);
-	frame_put_slot(payload, &s);
+	frame_put_block(payload, &s);
 }
 
 static void repair(struct buffer *file) {

@@ -253,8 +253,7 @@ static int damage_blocks(const struct sample *s, const struct scan_blocks *block
 	struct buffer file = {0};
 	for (int i = 0; i < n_tries; i++) {
 		const struct scan_block *b = &blocks->items[sample_random(random) % blocks->n];
-		assert_true(scan_unpack(&raw, &src, b->stored_at, b->header.stored_bytes,
-				b->header.raw_bytes, MAX_BYTES, NULL));
+		assert_true(scan_unpack(&raw, &src, b, MAX_BYTES, NULL));
 		damage(&raw, random);
 		rebuild(s, b, &raw, &file);
 		struct recording r;

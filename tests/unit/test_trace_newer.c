@@ -47,8 +47,7 @@ static void change_blocks(const struct sample *s, const struct scan_blocks *bloc
 	struct buffer raw = {0};
 	for (size_t i = 0; i < blocks->n; i++) {
 		const struct scan_block *b = &blocks->items[i];
-		assert_true(scan_unpack(&raw, &src, b->stored_at, b->header.stored_bytes,
-				b->header.raw_bytes, MAX_BYTES, NULL));
+		assert_true(scan_unpack(&raw, &src, b, MAX_BYTES, NULL));
 		change(&raw, b->header.type, user);
 		put_block(out, b->header, buffer_view(&raw));
 	}

@@ -61,8 +61,7 @@ static bool is_known(const struct scan *scan, struct err *err) {
 
 static bool read_infos(struct reading *reading, const struct scan *scan, struct err *err) {
 	EACH(b, scan->infos) {
-		if (!scan_unpack(&reading->raw, reading->src, b->stored_at, b->header.stored_bytes,
-					b->header.raw_bytes, BLOCK_MAX_BYTES, err) ||
+		if (!scan_unpack(&reading->raw, reading->src, b, BLOCK_MAX_BYTES, err) ||
 				!infos_decode(&reading->infos, buffer_view(&reading->raw), err)) {
 			return err_add(err, "infos block at byte %" PRIu64, b->at);
 		}
@@ -72,19 +71,13 @@ static bool read_infos(struct reading *reading, const struct scan *scan, struct 
 
 static bool read_block(struct reading *reading, const struct scan_block *b, bool *is_stopped,
 		struct err *err) {
-	if (!scan_unpack(&reading->raw, reading->src, b->stored_at, b->header.stored_bytes,
-				b->header.raw_bytes, BLOCK_MAX_BYTES, err)) {
-		return false;
-	}
 	trace_each_events *each = reading->r ? check_nodes : reading->each;
 	void *user = reading->r ? reading : reading->user;
-	if (!events_decode(buffer_view(&reading->raw), &reading->infos, each, user, is_stopped, err)) {
-		return false;
-	}
-	if (reading->has_wrong_node && reading->is_finished) {
-		return err_set(err, ERR_FORMAT, "events of nodes that the recording lacks");
-	}
-	return true;
+	return scan_unpack(&reading->raw, reading->src, b, BLOCK_MAX_BYTES, err) &&
+			events_decode(buffer_view(&reading->raw), &reading->infos, each, user, is_stopped,
+					err) &&
+			(!reading->has_wrong_node || !reading->is_finished ||
+					err_set(err, ERR_FORMAT, "events of nodes that the recording lacks"));
 }
 
 static bool read_blocks(struct reading *reading, struct scan *scan, struct err *err) {

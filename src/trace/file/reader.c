@@ -106,22 +106,14 @@ static bool sampled_to_whole(struct recording *r) {
 
 enum { MAX_TRIES = 8, MAX_LOOKS = 3 };
 
-// Where a state lies, whichever shape the file has
-struct candidate {
-	const char *what;
-	uint64_t at; // of its frame: for messages
-	uint64_t stored_at, stored_bytes, raw_bytes;
-	uint64_t sequence, n_log_blocks;
-};
-
 struct candidates {
-	struct candidate items[MAX_TRIES]; // the newest first
+	const struct scan_block *items[MAX_TRIES]; // the newest first
 	size_t n;
 };
 
-static void add_candidate(struct candidates *list, struct candidate c) {
+static void add_candidate(struct candidates *list, const struct scan_block *c) {
 	size_t i = list->n;
-	while (i > 0 && list->items[i - 1].sequence < c.sequence) {
+	while (i > 0 && list->items[i - 1]->header.sequence < c->header.sequence) {
 		i--;
 	}
 	if (i == MAX_TRIES) {
@@ -135,19 +127,9 @@ static void add_candidate(struct candidates *list, struct candidate c) {
 
 static struct candidates find_candidates(const struct scan *s) {
 	struct candidates list = {.n = 0};
-	EACH(b, s->states) {
-		add_candidate(&list,
-				(struct candidate){"state", b->at, b->stored_at, b->header.stored_bytes,
-						b->header.raw_bytes, b->header.sequence, s->log.n});
-	}
-	if (list.n) {
-		return list;
-	}
-	EACH(slot, s->slots) {
-		const struct frame_slot *h = &slot->header;
-		add_candidate(&list,
-				(struct candidate){"checkpoint", slot->at, slot->stored_at, h->stored_bytes,
-						h->raw_bytes, h->sequence, h->n_log_blocks});
+	const struct scan_blocks *states = s->states.n ? &s->states : &s->slots;
+	EACH(b, *states) {
+		add_candidate(&list, b);
 	}
 	return list;
 }
@@ -169,15 +151,16 @@ static uint64_t left_bytes(const struct load *l, const struct recording *r) {
 	return used < l->max_bytes ? l->max_bytes - used : 0;
 }
 
-static bool load_log(struct load *l, const struct candidate *c, struct recording *out,
+static bool load_log(struct load *l, const struct scan_block *c, struct recording *out,
 		struct err *err) {
 	const struct scan_blocks *log = &l->scan->log;
-	if (c->n_log_blocks > log->n) {
+	const uint64_t n_blocks = l->scan->states.n ? log->n : c->header.n_log_blocks;
+	if (n_blocks > log->n) {
 		return err_set(err, ERR_FORMAT, "needs %" PRIu64 " blocks of the log, %zu are there",
-				c->n_log_blocks, log->n);
+				n_blocks, log->n);
 	}
 	uint64_t log_bytes = 0;
-	for (size_t i = 0; i < c->n_log_blocks; i++) {
+	for (size_t i = 0; i < n_blocks; i++) {
 		if (__builtin_add_overflow(log_bytes, log->items[i].header.raw_bytes, &log_bytes)) {
 			return err_set(err, ERR_FORMAT, "the log is too large");
 		}
@@ -188,27 +171,25 @@ static bool load_log(struct load *l, const struct candidate *c, struct recording
 			!log_reader_init(&reader, out, want, log_bytes, err)) {
 		return false;
 	}
-	for (size_t i = 0; i < c->n_log_blocks; i++) {
+	for (size_t i = 0; i < n_blocks; i++) {
 		const struct scan_block *b = &log->items[i];
 		if (b->header.sequence != i + 1) {
 			return err_set(err, ERR_FORMAT, "log block %zu is missing", i + 1);
 		}
-		bool ok = scan_unpack(&l->piece, l->src, b->stored_at, b->header.stored_bytes,
-				b->header.raw_bytes, left_bytes(l, out), err);
-		if (!ok || !log_decode(&reader, buffer_view(&l->piece), err)) {
+		if (!scan_unpack(&l->piece, l->src, b, left_bytes(l, out), err) ||
+				!log_decode(&reader, buffer_view(&l->piece), err)) {
 			return err_add(err, "log block %zu at byte %" PRIu64, i + 1, b->at);
 		}
 	}
 	return log_reader_is_done(&reader, err);
 }
 
-static bool load_candidate(struct load *l, const struct candidate *c, struct recording *out,
+static bool load_candidate(struct load *l, const struct scan_block *c, struct recording *out,
 		struct err *err) {
 	out->arena.max_bytes = l->max_bytes;
 	arena_finish(&l->memory);
-	bool ok = scan_unpack_in(&l->memory, &l->state, l->src, c->stored_at, c->stored_bytes,
-			c->raw_bytes, l->max_bytes, err);
-	if (ok && load_log(l, c, out, err)) {
+	if (scan_unpack_in(&l->memory, &l->state, l->src, c, l->max_bytes, err) &&
+			load_log(l, c, out, err)) {
 		uint64_t left = left_bytes(l, out) + out->arena.bytes;
 		out->arena.max_bytes = left ? left : 1;
 		if (state_decode(out, l->state, err) &&
@@ -218,7 +199,8 @@ static bool load_candidate(struct load *l, const struct candidate *c, struct rec
 		}
 	}
 	recording_finish(out);
-	return err_add(err, "%s %" PRIu64 " at byte %" PRIu64, c->what, c->sequence, c->at);
+	return err_add(err, "%s %" PRIu64 " at byte %" PRIu64,
+			l->scan->states.n ? "state" : "checkpoint", c->header.sequence, c->at);
 }
 
 // ---- the file
@@ -242,7 +224,7 @@ static bool load_best(struct load *l, struct recording *out, struct err *err) {
 	struct err first = {0};
 	for (size_t i = 0; i < list.n; i++) {
 		struct err why = {0};
-		if (load_candidate(l, &list.items[i], out, &why)) {
+		if (load_candidate(l, list.items[i], out, &why)) {
 			return true;
 		}
 		first = i == 0 ? why : first;

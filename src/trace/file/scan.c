@@ -10,7 +10,6 @@ static const uint8_t magic[8] = {'h', 'e', 'a', 'p', 't', 'r', 'k', 1};
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "structs are the layouts");
 _Static_assert(sizeof(struct frame_head) == FRAME_HEAD_BYTES, "layout");
 _Static_assert(sizeof(struct frame_block) == FRAME_BLOCK_BYTES, "layout");
-_Static_assert(sizeof(struct frame_slot) == FRAME_SLOT_BYTES, "layout");
 
 bool trace_is_ours(struct slice head) {
 	// The head frame's tag and the magic bytes, whatever the version and length
@@ -61,41 +60,19 @@ static bool frame_get_head(struct frame_head *out, bool *is_whole, struct slice 
 	return true;
 }
 
-/** Of blocks and slots, which begin with their checksum. */
-static void put_checked(uint8_t *out, const void *header, size_t n) {
-	memcpy(out, header, n);
-	const uint32_t crc = checksum(out, n, 0);
-	memcpy(out, &crc, sizeof crc);
-}
-
-static bool get_checked(void *out, size_t n, struct slice payload) {
-	uint32_t crc;
-	if (payload.size < n) {
-		return false;
-	}
-	memcpy(&crc, payload.data, sizeof crc);
-	if (crc != checksum(payload.data, n, 0)) {
-		return false;
-	}
-	memcpy(out, payload.data, n);
-	return true;
-}
-
 void frame_put_block(uint8_t out[FRAME_BLOCK_BYTES], const struct frame_block *block) {
-	put_checked(out, block, sizeof *block);
+	memcpy(out, block, sizeof *block);
+	const uint32_t crc = checksum(out, sizeof *block, 0);
+	memcpy(out, &crc, sizeof crc);
 }
 
 /** False: too short, or the checksum does not agree. */
 static bool frame_get_block(struct frame_block *out, struct slice payload) {
-	return get_checked(out, sizeof *out, payload);
-}
-
-void frame_put_slot(uint8_t out[FRAME_SLOT_BYTES], const struct frame_slot *slot) {
-	put_checked(out, slot, sizeof *slot);
-}
-
-static bool frame_get_slot(struct frame_slot *out, struct slice payload) {
-	return get_checked(out, sizeof *out, payload);
+	if (payload.size < sizeof *out) {
+		return false;
+	}
+	memcpy(out, payload.data, sizeof *out);
+	return out->crc == checksum(out, sizeof *out, 0);
 }
 
 void frame_put_note(uint8_t out[FRAME_NOTE_BYTES]) {
@@ -147,8 +124,7 @@ struct frame {
 	uint64_t at, end;
 	uint64_t contents_at; // of a block or slot
 	bool is_block, is_slot;
-	struct frame_block block;
-	struct frame_slot slot;
+	struct frame_block header;
 };
 
 // Is the byte before `end` there?
@@ -161,26 +137,21 @@ static bool reaches(struct window *w, uint64_t end, struct err *err) {
  * A frame that says it is a block, but whose header is not whole or not of the size that it
  * implies, is just a frame to be hopped over. So is a slot that is empty or being written.
  */
-static bool look_block(struct window *w, struct frame *f, uint64_t payload_bytes, struct err *err) {
+static bool look_header(struct window *w, struct frame *f, uint32_t kind, uint64_t payload_bytes,
+		struct err *err) {
 	struct slice payload;
 	if (!look(w, f->at + FRAME_TAG_BYTES, FRAME_BLOCK_BYTES, &payload, err)) {
 		return false;
 	}
-	f->is_block = frame_get_block(&f->block, payload) &&
-			payload_bytes == FRAME_BLOCK_BYTES + frame_block_gap(f->block.stored_bytes);
-	f->contents_at = f->end;
-	return !f->is_block || !__builtin_add_overflow(f->end, f->block.stored_bytes, &f->end);
-}
-
-static bool look_slot(struct window *w, struct frame *f, uint64_t payload_bytes, struct err *err) {
-	struct slice payload;
-	if (!look(w, f->at + FRAME_TAG_BYTES, FRAME_SLOT_BYTES, &payload, err)) {
-		return false;
-	}
-	f->contents_at = f->at + FRAME_TAG_BYTES + FRAME_SLOT_BYTES;
-	f->is_slot = payload_bytes >= FRAME_SLOT_BYTES && frame_get_slot(&f->slot, payload) &&
-			f->slot.sequence != 0 && f->slot.stored_bytes <= payload_bytes - FRAME_SLOT_BYTES;
-	return true;
+	const struct frame_block *h = &f->header;
+	bool is_whole = frame_get_block(&f->header, payload);
+	f->is_block = is_whole && kind == FRAME_BLOCK &&
+			payload_bytes == FRAME_BLOCK_BYTES + frame_block_gap(h->stored_bytes);
+	f->is_slot = is_whole && kind == FRAME_SLOT && h->sequence != 0 &&
+			payload_bytes >= FRAME_BLOCK_BYTES &&
+			h->stored_bytes <= payload_bytes - FRAME_BLOCK_BYTES;
+	f->contents_at = f->is_slot ? f->at + FRAME_TAG_BYTES + FRAME_BLOCK_BYTES : f->end;
+	return !f->is_block || !__builtin_add_overflow(f->end, h->stored_bytes, &f->end);
 }
 
 // False with err->code 0: no whole frame is there
@@ -196,11 +167,8 @@ static bool look_frame(struct window *w, uint64_t at, struct frame *f, struct er
 		return false;
 	}
 	*f = (struct frame){.at = at, .end = at + FRAME_TAG_BYTES + payload_bytes};
-	if ((kind == FRAME_BLOCK && !look_block(w, f, payload_bytes, err)) ||
-			(kind == FRAME_SLOT && !look_slot(w, f, payload_bytes, err))) {
-		return false;
-	}
-	return reaches(w, f->end, err);
+	bool is_plain = kind != FRAME_BLOCK && kind != FRAME_SLOT;
+	return (is_plain || look_header(w, f, kind, payload_bytes, err)) && reaches(w, f->end, err);
 }
 
 /*
@@ -240,10 +208,11 @@ static struct scan_blocks *list_of(struct scan *s, uint8_t type) {
 }
 
 static bool add_frame(struct scan *s, const struct frame *f, struct err *err) {
-	struct scan_blocks *list = f->is_block ? list_of(s, f->block.type) : NULL;
-	bool ok = (!list || vec_add(list, (struct scan_block){f->block, f->at, f->contents_at})) &&
-			(!f->is_slot || vec_add(&s->slots, (struct scan_slot){f->slot, f->at, f->contents_at}));
-	return ok || err_memory(err);
+	struct scan_blocks *list = f->is_slot ? &s->slots
+			: f->is_block                 ? list_of(s, f->header.type)
+										  : NULL;
+	return !list || vec_add(list, (struct scan_block){f->header, f->at, f->contents_at}) ||
+			err_memory(err);
 }
 
 static bool read_head(struct scan *s, struct window *w, struct err *err) {
@@ -276,9 +245,9 @@ static bool read_head(struct scan *s, struct window *w, struct err *err) {
 }
 
 static uint64_t list_bytes(const struct scan *s) {
-	return (s->log.capacity + s->infos.capacity + s->events.capacity + s->states.capacity) *
-			sizeof(struct scan_block) +
-			s->slots.capacity * sizeof(struct scan_slot);
+	return (s->log.capacity + s->infos.capacity + s->events.capacity + s->states.capacity +
+				   s->slots.capacity) *
+			sizeof(struct scan_block);
 }
 
 // All frames behind the head. What is none is stepped over; s->end is that of the last one
@@ -353,8 +322,8 @@ bool scan_read(const struct trace_source *src, uint64_t at, uint8_t *out, size_t
 	return true;
 }
 
-static bool may_unpack(uint64_t stored_bytes, uint64_t raw_bytes, uint64_t max_bytes,
-		struct err *err) {
+static bool may_unpack(const struct scan_block *b, uint64_t max_bytes, struct err *err) {
+	const uint64_t stored_bytes = b->header.stored_bytes, raw_bytes = b->header.raw_bytes;
 	if (stored_bytes > max_bytes || raw_bytes > max_bytes - stored_bytes) {
 		return err_set(err, ERR_LIMIT,
 				"%" PRIu64 " bytes unpacked are more than the limit of %" PRIu64, raw_bytes,
@@ -366,32 +335,31 @@ static bool may_unpack(uint64_t stored_bytes, uint64_t raw_bytes, uint64_t max_b
 }
 
 /** `out` may be NULL: there was no memory for it. */
-static bool unpack_to(uint8_t *out, const struct trace_source *src, uint64_t at,
-		uint64_t stored_bytes, uint64_t raw_bytes, struct err *err) {
+static bool unpack_to(uint8_t *out, const struct trace_source *src, const struct scan_block *b,
+		struct err *err) {
 	SCOPED(buffer) stored = {0};
-	uint8_t *in = buffer_room(&stored, stored_bytes ? stored_bytes : 1);
-	return in && out ? scan_read(src, at, in, stored_bytes, err) &&
-					unpack(out, raw_bytes, slice_of(in, stored_bytes), err)
+	const uint64_t n = b->header.stored_bytes;
+	uint8_t *in = buffer_room(&stored, n ? n : 1);
+	return in && out ? scan_read(src, b->stored_at, in, n, err) &&
+					unpack(out, b->header.raw_bytes, slice_of(in, n), err)
 					 : err_memory(err);
 }
 
-bool scan_unpack(struct buffer *raw, const struct trace_source *src, uint64_t at,
-		uint64_t stored_bytes, uint64_t raw_bytes, uint64_t max_bytes, struct err *err) {
+bool scan_unpack(struct buffer *raw, const struct trace_source *src, const struct scan_block *b,
+		uint64_t max_bytes, struct err *err) {
+	const uint64_t n = b->header.raw_bytes;
 	buffer_clear(raw);
-	bool ok = may_unpack(stored_bytes, raw_bytes, max_bytes, err) &&
-			unpack_to(buffer_room(raw, raw_bytes ? raw_bytes : 1), src, at, stored_bytes, raw_bytes,
-					err);
-	raw->size = ok ? raw_bytes : 0;
+	bool ok = may_unpack(b, max_bytes, err) && unpack_to(buffer_room(raw, n ? n : 1), src, b, err);
+	raw->size = ok ? n : 0;
 	return ok;
 }
 
 bool scan_unpack_in(struct arena *memory, struct slice *raw, const struct trace_source *src,
-		uint64_t at, uint64_t stored_bytes, uint64_t raw_bytes, uint64_t max_bytes,
-		struct err *err) {
-	if (!may_unpack(stored_bytes, raw_bytes, max_bytes, err)) {
+		const struct scan_block *b, uint64_t max_bytes, struct err *err) {
+	if (!may_unpack(b, max_bytes, err)) {
 		return false;
 	}
-	uint8_t *out = arena_new_unset(memory, uint8_t, raw_bytes);
-	*raw = slice_of(out, raw_bytes);
-	return unpack_to(out, src, at, stored_bytes, raw_bytes, err);
+	uint8_t *out = arena_new_unset(memory, uint8_t, b->header.raw_bytes);
+	*raw = slice_of(out, b->header.raw_bytes);
+	return unpack_to(out, src, b, err);
 }

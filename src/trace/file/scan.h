@@ -23,13 +23,12 @@ static inline bool frame_is_skippable(uint32_t magic) {
 }
 
 enum {
-	FRAME_TAG_BYTES = 8,   // magic and size, before every payload
-	FRAME_ALIGN = 8,       // so that a tag lies within one aligned 8
-	FRAME_PAGE = 4096,     // the growing file is a multiple of it
-	FRAME_HEAD_BYTES = 56, // payloads
-	FRAME_BLOCK_BYTES = 48,
-	FRAME_SLOT_BYTES = 48,
-	FRAME_NOTE_BYTES = 88, // the whole note: tag, payload, zstd frame
+	FRAME_TAG_BYTES = 8,    // magic and size, before every payload
+	FRAME_ALIGN = 8,        // so that a tag lies within one aligned 8
+	FRAME_PAGE = 4096,      // the growing file is a multiple of it
+	FRAME_HEAD_BYTES = 56,  // payloads
+	FRAME_BLOCK_BYTES = 48, // of slots as well
+	FRAME_NOTE_BYTES = 88,  // the whole note: tag, payload, zstd frame
 };
 
 enum {
@@ -58,28 +57,23 @@ struct frame_head {
 	uint8_t zero[32];
 };
 
+/** Of a block or, with type 0, of a slot; what the other does not have is zero. */
 struct frame_block {
 	uint32_t crc;
 	uint8_t type; // enum block_type, or one that we do not know
 	uint8_t zero[3];
-	uint64_t sequence;
+	uint64_t sequence; // 0: an empty slot
 	uint64_t stored_bytes;
 	uint64_t raw_bytes;
-	uint64_t first, n; // events
-};
-
-struct frame_slot {
-	uint32_t crc, zero;
-	uint64_t sequence; // 0: empty
-	uint64_t stored_bytes;
-	uint64_t raw_bytes;
-	uint64_t n_log_blocks;
-	uint64_t spare;
+	union {
+		uint64_t first; // event of the block
+		uint64_t n_log_blocks;
+	};
+	uint64_t n; // events
 };
 
 _Static_assert(FRAME_TAG_BYTES + FRAME_HEAD_BYTES == 64, "layout");
 _Static_assert((FRAME_TAG_BYTES + FRAME_BLOCK_BYTES) % FRAME_ALIGN == 0, "layout");
-_Static_assert((FRAME_TAG_BYTES + FRAME_SLOT_BYTES) % FRAME_ALIGN == 0, "layout");
 
 /** Zeros between a block's frame and its zstd frame, so that what follows is aligned. */
 static inline uint64_t frame_block_gap(uint64_t stored_bytes) {
@@ -94,7 +88,6 @@ static inline uint64_t frame_block_span(uint64_t stored_bytes) {
 void frame_put_tag(uint8_t out[FRAME_TAG_BYTES], uint32_t magic, uint32_t size);
 void frame_put_head(uint8_t out[FRAME_HEAD_BYTES], const struct frame_head *head);
 void frame_put_block(uint8_t out[FRAME_BLOCK_BYTES], const struct frame_block *block);
-void frame_put_slot(uint8_t out[FRAME_SLOT_BYTES], const struct frame_slot *slot);
 
 /**
  * The first block of every file. KDE's heaptrack takes any .zst file for its own and reports zeros
@@ -121,15 +114,9 @@ bool unpack(uint8_t *out, size_t n, struct slice stored, struct err *err);
 // ---- lists the frames of a file, without unpacking any
 
 struct scan_block {
-	struct frame_block header;
-	uint64_t at;        // of its frame: for messages
-	uint64_t stored_at; // of its zstd frame
-};
-
-struct scan_slot {
-	struct frame_slot header; // as it was when scanned
-	uint64_t at;
-	uint64_t stored_at;
+	struct frame_block header; // as it was when scanned
+	uint64_t at;               // of its frame: for messages
+	uint64_t stored_at;        // of its zstd frame
 };
 
 struct scan_blocks {
@@ -139,7 +126,7 @@ struct scan_blocks {
 struct scan {
 	struct frame_head head;
 	struct scan_blocks log, infos, events, states; // as they stand in the file
-	VEC(struct scan_slot) slots;                   // whole ones
+	struct scan_blocks slots;                      // whole ones
 	uint64_t end;                                  // of the last whole frame
 	bool is_torn;                                  // something follows
 	uint64_t damaged_bytes;                        // before it: no frames
@@ -161,16 +148,15 @@ bool scan_read(const struct trace_source *src, uint64_t at, uint8_t *out, size_t
 		struct err *err);
 
 /**
- * Read `stored` bytes at `at` and unpack them to `raw_bytes` in `raw`; both lengths come from the
- * file and are checked before memory is taken.
+ * Read a block or slot and unpack it to `raw`; its lengths come from the file and are checked
+ * before memory is taken.
  */
-bool scan_unpack(struct buffer *raw, const struct trace_source *src, uint64_t at,
-		uint64_t stored_bytes, uint64_t raw_bytes, uint64_t max_bytes, struct err *err);
+bool scan_unpack(struct buffer *raw, const struct trace_source *src, const struct scan_block *b,
+		uint64_t max_bytes, struct err *err);
 
 /** The same, in memory that large tables take again when it is done with. */
 bool scan_unpack_in(struct arena *memory, struct slice *raw, const struct trace_source *src,
-		uint64_t at, uint64_t stored_bytes, uint64_t raw_bytes, uint64_t max_bytes,
-		struct err *err);
+		const struct scan_block *b, uint64_t max_bytes, struct err *err);
 
 // ---- places of blocks in a growing file, so that every single write leaves it valid
 //
@@ -208,7 +194,7 @@ bool space_put_slots(struct space *s, size_t n, uint64_t capacity, struct place 
 		struct err *err);
 
 /** Write a checkpoint into a slot: the old one there is void as soon as this begins. */
-bool space_write_slot(struct space *s, struct place slot, const struct frame_slot *header,
+bool space_write_slot(struct space *s, struct place slot, const struct frame_block *header,
 		struct slice stored, struct err *err);
 
 /** A block or slot that is no longer used becomes a hole. */

@@ -122,9 +122,9 @@ bool space_put_block(struct space *s, const struct frame_block *block, struct sl
 
 bool space_put_slots(struct space *s, size_t n, uint64_t capacity, struct place *at,
 		struct err *err) {
-	static const uint8_t empty[FRAME_SLOT_BYTES];
+	static const uint8_t empty[FRAME_BLOCK_BYTES];
 	capacity += -capacity % FRAME_ALIGN;
-	uint64_t span = FRAME_TAG_BYTES + FRAME_SLOT_BYTES + capacity;
+	uint64_t span = FRAME_TAG_BYTES + FRAME_BLOCK_BYTES + capacity;
 	if (!grow_tail(s, n * span, err)) {
 		return false;
 	}
@@ -144,16 +144,16 @@ bool space_put_slots(struct space *s, size_t n, uint64_t capacity, struct place 
 	return true;
 }
 
-bool space_write_slot(struct space *s, struct place slot, const struct frame_slot *header,
+bool space_write_slot(struct space *s, struct place slot, const struct frame_block *header,
 		struct slice stored, struct err *err) {
-	uint8_t bytes[FRAME_SLOT_BYTES] = {0};
+	uint8_t bytes[FRAME_BLOCK_BYTES] = {0};
 	uint64_t header_at = slot.at + FRAME_TAG_BYTES;
-	check(stored.size <= slot.bytes - FRAME_TAG_BYTES - FRAME_SLOT_BYTES);
+	check(stored.size <= slot.bytes - FRAME_TAG_BYTES - FRAME_BLOCK_BYTES);
 	if (!write_at(s, header_at, bytes, sizeof bytes, err) ||
 			!write_at(s, header_at + sizeof bytes, stored.data, stored.size, err)) {
 		return false;
 	}
-	frame_put_slot(bytes, header);
+	frame_put_block(bytes, header);
 	return write_at(s, header_at, bytes, sizeof bytes, err);
 }
 

@@ -153,7 +153,7 @@ static bool pack_state(struct trace_writer *w, const struct recording *r, struct
 
 /** Put what is in `stored` into the slot whose turn it is. */
 static bool fill_slot(struct trace_writer *w, struct err *err) {
-	struct frame_slot header = {.sequence = w->n_checkpoints + 1,
+	struct frame_block header = {.sequence = w->n_checkpoints + 1,
 			.stored_bytes = w->stored.size,
 			.raw_bytes = w->raw.size,
 			.n_log_blocks = w->log.n_blocks};

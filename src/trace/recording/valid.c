@@ -100,47 +100,39 @@ static bool stack_is_sound(const struct rec_stack *s) {
 			s->first_ns <= s->last_ns;
 }
 
-// What all stacks must add up to
-struct stack_sums {
-	struct sum allocations, allocated_bytes, temporary, short_lived, reallocs;
-	struct sum peak_blocks, peak_bytes, live_blocks, live_bytes;
-};
+#define SUM_FIELD(sum, s, field) \
+	is_over |= __builtin_add_overflow((sum)->field, (s)->field, &(sum)->field)
+#define SEE_FIELD(sum, t, field) is_off |= (sum)->field != (t)->field
+#define ARE_OFF(...)                                           \
+	({                                                         \
+		bool is_off = is_over;                                 \
+		FOR_FIELDS(SEE_FIELD, &sum, &r->summary, __VA_ARGS__); \
+		is_off;                                                \
+	})
 
-#define SUM_FIELD(sums, s, field) sum_add(&(sums)->field, (s)->field)
-
-static void add_stack(struct stack_sums *sums, const struct rec_stack *s) {
-	FOR_FIELDS(SUM_FIELD, sums, s, allocations, allocated_bytes, temporary, short_lived, reallocs,
-			peak_blocks, peak_bytes, live_blocks, live_bytes);
-}
-
-static bool sums_are_valid(const struct rec_summary *t, const struct stack_sums *sums,
-		struct err *why) {
-	if (!sum_is(&sums->allocations, t->allocations) ||
-			!sum_is(&sums->allocated_bytes, t->allocated_bytes) ||
-			!sum_is(&sums->temporary, t->temporary) ||
-			!sum_is(&sums->short_lived, t->short_lived) || !sum_is(&sums->reallocs, t->reallocs)) {
-		return VIOLATION(why, "the stacks' allocations do not add up to the summary");
+/** The stacks add up to the summary. */
+static bool stack_sums_are_valid(const struct recording *r, struct err *why) {
+	struct rec_stack sum = {0};
+	bool is_over = false;
+	EACH(s, r->stacks) {
+		FOR_FIELDS(SUM_FIELD, &sum, s, allocations, allocated_bytes, temporary, short_lived,
+				reallocs, peak_blocks, peak_bytes, live_blocks, live_bytes);
 	}
-	if (!sum_is(&sums->peak_blocks, t->peak_blocks) || !sum_is(&sums->peak_bytes, t->peak_bytes)) {
-		return VIOLATION(why, "the stacks' parts of the peak do not add up to it");
-	}
-	if (!sum_is(&sums->live_blocks, t->live_blocks) || !sum_is(&sums->live_bytes, t->live_bytes)) {
-		return VIOLATION(why, "the stacks' live blocks do not add up to the summary");
-	}
-	return true;
+	const char *off = ARE_OFF(allocations, allocated_bytes, temporary, short_lived, reallocs)
+			? "allocations do not add up to the summary"
+			: ARE_OFF(peak_blocks, peak_bytes) ? "parts of the peak do not add up to it"
+			: ARE_OFF(live_blocks, live_bytes) ? "live blocks do not add up to the summary"
+											   : NULL;
+	return !off || VIOLATION(why, "the stacks' %s", off);
 }
 
 static bool stacks_are_valid(const struct recording *r, struct err *why) {
-	struct stack_sums sums = {0};
 	REFUSE_ROWS(r->stacks, 0, row->node >= r->nodes.n, "stack %u: node %u is undefined", i,
 			row->node)
 	REFUSE_ROWS(r->stacks, 0, row->thread >= r->threads.n, "stack %u: thread %u is undefined", i,
 			row->thread)
 	REFUSE_ROWS(r->stacks, 0, !stack_is_sound(row), "stack %u: more of a part than of the whole", i)
-	EACH(s, r->stacks) {
-		add_stack(&sums, s);
-	}
-	return sums_are_valid(&r->summary, &sums, why);
+	return stack_sums_are_valid(r, why);
 }
 
 static bool summary_is_valid(const struct recording *r, struct err *why) {
