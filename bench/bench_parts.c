@@ -66,7 +66,7 @@ static bool look(const struct parts_input *made, double ms[STEPS]) {
 	in.areas = &areas;
 	in.pages = &pages;
 	double at[STEPS] = {cpu_ms()};
-	bool ok = smaps_read(&areas, getpid());
+	bool ok = smaps_read(&areas, getpid(), "smaps");
 	at[1] = cpu_ms();
 	ok = ok && pagemap_look(&pages, getpid(), &areas, true);
 	at[2] = cpu_ms();
@@ -77,7 +77,7 @@ static bool look(const struct parts_input *made, double ms[STEPS]) {
 	}
 	ms[STEPS - 1] = at[3] - at[0];
 	parts_finish(&parts);
-	pagemap_finish(&pages);
+	vec_finish(&pages);
 	smaps_finish(&areas);
 	return ok;
 }

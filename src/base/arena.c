@@ -55,18 +55,14 @@ static void push(struct arena_chunk **list, struct arena_chunk *chunk) {
 
 static struct arena_chunk *new_chunk(struct arena *a, size_t need) {
 	size_t size = a->bytes / 4 > CHUNK_MIN ? a->bytes / 4 : CHUNK_MIN;
-	if (size < need) {
-		size = need;
-	}
+	RAISE_TO(size, need);
 	size_t wanted = size <= SIZE_MAX / 8 && a->growth ? size * a->growth : size;
 	size_t whole = large_pages_round(sizeof(struct arena_chunk) + wanted) -
 			sizeof(struct arena_chunk);
 	bool is_large = size > LARGE_PAGE / 2 && is_allowed(a, whole);
 	size = is_large ? whole : size;
 	struct arena_chunk *chunk = is_allowed(a, size) ? take_chunk(size, is_large) : NULL;
-	if (chunk) {
-		a->bytes += size;
-	}
+	a->bytes += chunk ? size : 0;
 	return chunk;
 }
 

@@ -52,6 +52,10 @@ static inline void free_at(void *pointer) {
 	})
 #define EVERY(next, is_so) (!SOME((next), !(is_so)))
 
+/** Raise it, or lower it, to a bound. */
+#define RAISE_TO(x, least) ((x) = (x) < (least) ? (least) : (x))
+#define LOWER_TO(x, most)  ((x) = (x) > (most) ? (most) : (x))
+
 /** The sum of a number over all i below n. */
 #define SUM(i, n, number)                               \
 	({                                                  \

@@ -53,6 +53,10 @@
 		(v)->n = kept_;                                      \
 	} while (0)
 
+/** qsort, which must not be given NULL even for nothing. */
+#define vec_sort(v, compare) \
+	((v)->n > 1 ? qsort((v)->items, (v)->n, sizeof *(v)->items, (compare)) : (void)0)
+
 #define vec_finish(v) (free((v)->items), (v)->items = NULL, (v)->n = 0, (v)->capacity = 0)
 
 #include <string.h>
@@ -73,9 +77,7 @@ static inline bool vec_grow(void **items, size_t *capacity, size_t n, size_t mor
 		return true;
 	}
 	size_t want = *capacity < 8 ? 16 : *capacity * 2;
-	if (want < need) {
-		want = need;
-	}
+	RAISE_TO(want, need);
 	size_t bytes;
 	if (__builtin_mul_overflow(want, item_bytes, &bytes)) {
 		return false;

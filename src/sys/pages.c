@@ -48,9 +48,7 @@ bool pages_reserve(void **items, size_t *capacity, size_t need, size_t item_byte
 		return true;
 	}
 	size_t wanted = *capacity ? *capacity * 2 : FIRST_BYTES / item_bytes;
-	if (wanted < need) {
-		wanted = need;
-	}
+	RAISE_TO(wanted, need);
 	size_t bytes;
 	if (__builtin_mul_overflow(wanted, item_bytes, &bytes)) {
 		return false;
@@ -66,7 +64,7 @@ bool pages_reserve(void **items, size_t *capacity, size_t need, size_t item_byte
 
 // ---- memory files, created and mapped
 
-static bool size_and_map(struct shared_memory *m, int fd, uint64_t bytes, struct err *err) {
+bool shared_memory_init(struct shared_memory *m, int fd, uint64_t bytes, struct err *err) {
 	*m = (struct shared_memory){.fd = fd, .bytes = bytes};
 	if (m->fd < 0) {
 		return err_system(err, errno, "cannot make shared memory");
@@ -89,15 +87,6 @@ static bool size_and_map(struct shared_memory *m, int fd, uint64_t bytes, struct
 fail:
 	shared_memory_finish(m);
 	return false;
-}
-
-bool shared_memory_init(struct shared_memory *m, const char *name, uint64_t bytes,
-		struct err *err) {
-	return size_and_map(m, memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING), bytes, err);
-}
-
-bool shared_memory_adopt(struct shared_memory *m, int fd, uint64_t bytes, struct err *err) {
-	return size_and_map(m, fcntl(fd, F_DUPFD_CLOEXEC, 3), bytes, err);
 }
 
 bool shared_memory_clear(struct shared_memory *m, uint64_t offset, uint64_t bytes) {

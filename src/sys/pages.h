@@ -32,14 +32,11 @@ struct shared_memory {
 	uint64_t bytes;
 };
 
-/** Zeroed memory of `bytes` (a multiple of the page). False: `err` says why, *m is finished. */
-bool shared_memory_init(struct shared_memory *m, const char *name, uint64_t bytes, struct err *err);
-
 /**
- * The same with an existing empty memfd; its descriptor is duplicated, and `fd` remains the
- * caller's.
+ * Zeroed memory of `bytes` (a multiple of the page) in an empty memfd, which becomes ours; -1:
+ * there is none, errno says why. False: `err` says why, *m is finished.
  */
-bool shared_memory_adopt(struct shared_memory *m, int fd, uint64_t bytes, struct err *err);
+bool shared_memory_init(struct shared_memory *m, int fd, uint64_t bytes, struct err *err);
 
 /** Give whole pages back to the system: they read as zeros afterwards, for all who map them. */
 bool shared_memory_clear(struct shared_memory *m, uint64_t offset, uint64_t bytes);

@@ -39,8 +39,8 @@ static void drop_from(struct smaps *out, uint64_t start) {
 	while (out->n > 0 && out->items[out->n - 1].start >= start) {
 		out->rss_bytes -= out->items[--out->n].rss_bytes;
 	}
-	if (out->n > 0 && out->items[out->n - 1].end > start) {
-		out->items[out->n - 1].end = start;
+	if (out->n > 0) {
+		LOWER_TO(out->items[out->n - 1].end, start);
 	}
 }
 
@@ -109,7 +109,7 @@ bool smaps_take_line(struct smaps *out, char *line) {
 	return true;
 }
 
-static bool read_file(struct smaps *out, pid_t pid, const char *name) {
+bool smaps_read(struct smaps *out, pid_t pid, const char *name) {
 	CLOSED_FILE *file = fopen(PROCESS_PATH(pid, "%s", name), "re");
 	FREED char *line = NULL;
 	size_t room = 0;
@@ -119,14 +119,6 @@ static bool read_file(struct smaps *out, pid_t pid, const char *name) {
 		ok = smaps_take_line(out, line);
 	}
 	return ok && !ferror(file) && out->n > 0;
-}
-
-bool smaps_read(struct smaps *out, pid_t pid) {
-	return read_file(out, pid, "smaps");
-}
-
-bool smaps_read_maps(struct smaps *out, pid_t pid) {
-	return read_file(out, pid, "maps");
 }
 
 void smaps_finish(struct smaps *s) {
@@ -263,8 +255,4 @@ bool pagemap_look(struct pagemap *out, pid_t pid, const struct smaps *areas, boo
 		ok = scanned < 0 ? read_words(out, fd, a) : scanned > 0;
 	}
 	return ok;
-}
-
-void pagemap_finish(struct pagemap *p) {
-	vec_finish(p);
 }

@@ -40,11 +40,11 @@ struct smaps {
 	struct arena names;
 };
 
-/** Adds to `out`. False: not permitted, the process is gone, or no memory. */
-bool smaps_read(struct smaps *out, pid_t pid);
-
-/** What is mapped alone, without sizes: no page is walked. 3 ms for 10,000 mappings. */
-bool smaps_read_maps(struct smaps *out, pid_t pid);
+/**
+ * Adds to `out` what "smaps" tells, or "maps": that has no sizes and walks no page, 3 ms for 10,000
+ * mappings. False: not permitted, the process is gone, or no memory.
+ */
+bool smaps_read(struct smaps *out, pid_t pid, const char *name);
 
 /** One line of it, without its end, after all lines before. False: no memory. */
 bool smaps_take_line(struct smaps *out, char *line);
@@ -83,5 +83,3 @@ bool pagemap_look(struct pagemap *out, pid_t pid, const struct smaps *areas, boo
 /** The words of /proc/PID/pagemap of the pages from `start` on. */
 bool pagemap_take(struct pagemap *out, uint64_t start, uint64_t page_bytes, const uint64_t *words,
 		size_t n);
-
-void pagemap_finish(struct pagemap *p);

@@ -7,10 +7,6 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 
-bool terminal_is(int fd) {
-	return isatty(fd) == 1;
-}
-
 unsigned terminal_columns(int fd) {
 	struct winsize size;
 	return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;

@@ -4,9 +4,6 @@
 
 #include "base/base.h"
 
-/** True if `fd` is a terminal: progress is shown there, and nowhere else. */
-bool terminal_is(int fd);
-
 /** Its width in columns; 0 if `fd` is no terminal or does not say. */
 unsigned terminal_columns(int fd);
 

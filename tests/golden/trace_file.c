@@ -122,7 +122,7 @@ static struct buffer payload_seed(const struct recording *r, uint32_t n_events) 
 	if (!ok || out.failed) {
 		die("seeds", "too large");
 	}
-	log_piece_finish(&piece);
+	vec_finish(&piece.names);
 	events_finish(&e);
 	return out;
 }

@@ -452,7 +452,7 @@ static inline void world_finish(struct world *w) {
 	aggregate_destroy(w->blocks);
 	smaps_finish(&w->areas);
 	smaps_finish(&w->before);
-	pagemap_finish(&w->pages);
+	vec_finish(&w->pages);
 }
 
 static inline void world_print(const struct world *w) {

@@ -116,7 +116,7 @@ static void words_become_ranges(void **state) {
 		assert_int_equal(p.items[i].end, expected[i].end);
 		assert_int_equal(p.items[i].is_file, expected[i].is_file);
 	}
-	pagemap_finish(&p);
+	vec_finish(&p);
 }
 
 /** Resident bytes of a range, by what was found. */
@@ -167,7 +167,7 @@ static void check_own(bool can_scan, bool is_forked, uint64_t page) {
 	}
 	struct smaps s = {0};
 	struct pagemap p = {0};
-	assert_true(smaps_read(&s, getpid()));
+	assert_true(smaps_read(&s, getpid(), "smaps"));
 	assert_true(pagemap_look(&p, getpid(), &s, can_scan));
 	assert_int_equal(resident(&p, some, pages * page), pages / 2 * page);
 	assert_int_equal(resident(&p, shared, 64 * page), 3 * page);
@@ -186,7 +186,7 @@ static void check_own(bool can_scan, bool is_forked, uint64_t page) {
 		assert_int_equal(kill(other, SIGKILL), 0);
 		assert_int_equal(waitpid(other, NULL, 0), other);
 	}
-	pagemap_finish(&p);
+	vec_finish(&p);
 	smaps_finish(&s);
 	(void)munmap(some, pages * page);
 	(void)munmap(reserve, 1ull << 44);
@@ -204,7 +204,7 @@ static void nobody_has_nothing(void **state) {
 	(void)state;
 	struct smaps s = {0};
 	struct pagemap p = {0};
-	assert_false(smaps_read(&s, 0x7fffffff));
+	assert_false(smaps_read(&s, 0x7fffffff, "smaps"));
 	assert_true(pagemap_look(&p, 0x7fffffff, &s, true));
 	assert_int_equal(p.how, PAGEMAP_REFUSED);
 	smaps_finish(&s);

@@ -144,7 +144,7 @@ static void test_log_of_any_numbers(void **state) {
 			fail_msg("seed %d: %s", (int)seed, err.text);
 		}
 		assert_null(sample_difference(&r, &got));
-		log_piece_finish(&piece);
+		vec_finish(&piece.names);
 		recording_finish(&r);
 		recording_finish(&got);
 		buffer_finish(&out);

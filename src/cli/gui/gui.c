@@ -193,8 +193,7 @@ int cli_analyze(int n, char **words) {
 		say_problem("heaptrack", "out of memory");
 		return 1;
 	}
-	bool suits_page = terminal_is(STDOUT_FILENO) && !a.wants_text && !a.has_options &&
-			page_is_there();
+	bool suits_page = isatty(STDOUT_FILENO) && !a.wants_text && !a.has_options && page_is_there();
 	int status;
 	if (!a.file && !a.has_options) {
 		say_problem("heaptrack", "no recording given; usage: heaptrack --analyze FILE");

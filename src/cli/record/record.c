@@ -57,7 +57,7 @@ static void tell(void *user, const char *text) {
 
 static void tell_progress(void *user, size_t n_left, size_t n_all) {
 	struct screen *screen = user;
-	if (screen->is_quiet || !terminal_is(STDERR_FILENO) || n_all == 0) {
+	if (screen->is_quiet || !isatty(STDERR_FILENO) || n_all == 0) {
 		return;
 	}
 	size_t done = n_all > n_left ? n_all - n_left : 0;

@@ -105,15 +105,13 @@ bool view_read(struct view *v, pid_t pid, const struct cgroup *group,
 	uint64_t start_ns = clock_thread_cpu_ns();
 	v->rss_before_bytes = rss_of(pid);
 	errno = 0;
-	bool ok = smaps_read(&v->areas, pid);
+	bool ok = smaps_read(&v->areas, pid, "smaps");
 	v->is_refused = !ok && (errno == EACCES || errno == EPERM);
 	(void)cgroup_memory(group, &v->group); // as near to what smaps says as can be
 	ok = ok && pagemap_look(&v->pages, pid, &v->areas, true);
 	v->rss_after_bytes = ok ? rss_of(pid) : 0;
 	ok = ok && take_own(v, own) && find_ours(v) && find_modules(v, pid);
-	if (v->ours.n > 1) {
-		qsort(v->ours.items, v->ours.n, sizeof *v->ours.items, by_number);
-	}
+	vec_sort(&v->ours, by_number);
 	v->cost_ns = clock_thread_cpu_ns() - start_ns;
 	return ok;
 }
@@ -124,7 +122,7 @@ void view_take_rss(struct view *v, pid_t pid) {
 
 void view_finish(struct view *v) {
 	smaps_finish(&v->areas);
-	pagemap_finish(&v->pages);
+	vec_finish(&v->pages);
 	vec_finish(&v->ours);
 	vec_finish(&v->modules);
 }

@@ -54,9 +54,7 @@ static bool put_marks(struct recording *r, struct run *run) {
 			};
 		}
 	}
-	if (r->marks.n > 1) {
-		qsort(r->marks.items, r->marks.n, sizeof *r->marks.items, by_number);
-	}
+	vec_sort(&r->marks, by_number);
 	return r->marks.items != NULL;
 }
 

@@ -9,6 +9,8 @@
 #include "sys/futex.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -97,10 +99,13 @@ static bool map(struct segment *s, const struct segment_params *params, struct p
 					" MB (ulimit -v), too little for heaptrack; limit only the program: "
 					"heaptrack sh -c 'ulimit -v N; exec PROGRAM'",
 					(uint64_t)limit_bytes / 1000000);
-		} else if (params->has_memory
-						? shared_memory_adopt(&s->memory, params->memory_fd, plan->bytes, err)
-						: shared_memory_init(&s->memory, SEGMENT_MAPPING_NAME, plan->bytes, err)) {
-			return true;
+		} else {
+			int fd = params->has_memory
+					? fcntl(params->memory_fd, F_DUPFD_CLOEXEC, 3) // that one is the caller's
+					: memfd_create(SEGMENT_MAPPING_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+			if (shared_memory_init(&s->memory, fd, plan->bytes, err)) {
+				return true;
+			}
 		}
 		if (!shrink(s)) {
 			return false;

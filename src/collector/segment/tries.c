@@ -61,9 +61,7 @@ static uint32_t location_of(struct tries *t, uint64_t where) {
 	t->n_locations++;
 	t->wheres[id] = where;
 	t->locations[id] = read_where(t, where);
-	if (t->locations[id].module > t->n_modules) {
-		t->n_modules = t->locations[id].module;
-	}
+	RAISE_TO(t->n_modules, t->locations[id].module);
 	return id;
 }
 
@@ -199,21 +197,15 @@ static struct wire_module *copy_module(const struct wire_module *module) {
 	if (copy->build_id_bytes > sizeof copy->build_id) {
 		copy->build_id_bytes = 0;
 	}
-	if (copy->end < copy->start) {
-		copy->end = copy->start;
-	}
+	RAISE_TO(copy->end, copy->start);
 	return copy;
 }
 
 void tries_poll_modules(struct tries *t,
 		void (*announce)(void *user, uint32_t id, const struct wire_module *module), void *user) {
 	uint32_t n = atomic_load_explicit(&t->segment->header->n_modules, memory_order_acquire);
-	if (n >= t->segment->module_capacity) {
-		n = t->segment->module_capacity - 1;
-	}
-	if (n > t->n_modules) {
-		t->n_modules = n;
-	}
+	LOWER_TO(n, t->segment->module_capacity - 1);
+	RAISE_TO(t->n_modules, n);
 	// They are completed in any order: check all from the first gap on
 	bool has_gap = false;
 	for (uint32_t id = t->first_unseen; id <= n; id++) {
@@ -223,9 +215,7 @@ void tries_poll_modules(struct tries *t,
 			announce(user, id, t->modules[id]);
 		}
 		has_gap |= !t->modules[id];
-		if (!has_gap) {
-			t->first_unseen = id + 1;
-		}
+		t->first_unseen = has_gap ? t->first_unseen : id + 1;
 	}
 }
 

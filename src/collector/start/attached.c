@@ -46,7 +46,7 @@ static bool start(struct run *run, const struct attach_options *attach, struct e
 		return false;
 	}
 	aggregate_expect_old_blocks(run->aggregate);
-	(void)smaps_read_maps(&run->before, run->program);
+	(void)smaps_read(&run->before, run->program, "maps");
 	if (!guardian_attach(&run->guardian, attach->max_pause_ns, drain, run, err)) {
 		return false;
 	}

@@ -255,9 +255,7 @@ static void look_at_living(struct children *c) {
 			child->peak_rss_bytes = 0;
 			look_closer(child);
 		}
-		if (memory.peak_rss_bytes > child->peak_rss_bytes) {
-			child->peak_rss_bytes = memory.peak_rss_bytes;
-		}
+		RAISE_TO(child->peak_rss_bytes, memory.peak_rss_bytes);
 	}
 }
 

@@ -68,9 +68,7 @@ bool findings_make(struct findings *out, const struct recording *r, const struct
 	if (!(r->missing & REC_TIME) && r->meta.duration_ns < 100000000) {
 		rank_of_short_run(&f);
 	}
-	if (f.n > 1) {
-		qsort(f.items, f.n, sizeof *f.items, most_important_first);
-	}
+	vec_sort(&f, most_important_first);
 	runtime_say_flag(&f);
 	out->items = f.items;
 	out->n = f.n;

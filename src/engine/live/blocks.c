@@ -154,10 +154,7 @@ enum { UNKNOWN_MAX = 1 << 22 };
 
 bool old_blocks_free(struct old_blocks *o, uint64_t ptr) {
 	if (o->is_waiting) {
-		uint64_t *item = o->unknown.n < UNKNOWN_MAX ? vec_push(&o->unknown) : NULL;
-		if (item) {
-			*item = ptr;
-		}
+		(void)(o->unknown.n < UNKNOWN_MAX && vec_add(&o->unknown, ptr));
 		return false;
 	}
 	size_t i = sorted_first(o->ptrs, o->n, ptr);

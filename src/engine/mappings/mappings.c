@@ -62,7 +62,7 @@ struct mappings *mappings_create(uint64_t page_bytes, struct err *err) {
 
 void mappings_destroy(struct mappings *m) {
 	if (m) {
-		pieces_finish(&m->pieces);
+		vec_finish(&m->pieces);
 		vec_finish(&m->mappings);
 		vec_finish(&m->stacks);
 		index_finish(&m->by_node);

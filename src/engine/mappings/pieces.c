@@ -15,11 +15,6 @@ bool pieces_reserve(struct pieces *p, size_t more) {
 	return true;
 }
 
-void pieces_finish(struct pieces *p) {
-	vec_finish(p);
-	*p = (struct pieces){0};
-}
-
 static uint64_t priority(uint32_t piece) {
 	return hash_u64(piece);
 }

@@ -30,7 +30,6 @@ struct pieces {
 
 /** Room for `more` further pieces. False: out of memory, as before. */
 bool pieces_reserve(struct pieces *p, size_t more);
-void pieces_finish(struct pieces *p);
 
 /** Put in a range that holds none. pieces_reserve made room. */
 void pieces_put(struct pieces *p, const struct piece *piece);

@@ -45,11 +45,7 @@ static void claim(struct finding *f, int layer, uint64_t start, uint64_t end, ui
 	struct layer *l = &f->layers[layer];
 	uint64_t before = l->n ? l->items[l->n - 1].end : 0;
 	start = start > before ? start : before;
-	struct claim *c = start < end ? vec_push(l) : NULL;
-	f->ok &= c || start >= end;
-	if (c) {
-		*c = (struct claim){start, end, {mapping, AREA_NONE, part}};
-	}
+	f->ok &= start >= end || vec_add(l, (struct claim){start, end, {mapping, AREA_NONE, part}});
 }
 
 static bool has_block(const struct finding *f, uint64_t start, uint64_t end) {
@@ -72,9 +68,7 @@ static void sort_sps(struct finding *f) {
 	for (size_t i = 0; f->ok && i < f->in->n_threads; i++) {
 		f->sps.items[f->sps.n++] = f->in->threads[i].sp;
 	}
-	if (f->sps.n > 1) {
-		qsort(f->sps.items, f->sps.n, sizeof *f->sps.items, by_number);
-	}
+	vec_sort(&f->sps, by_number);
 }
 
 static bool has_sp(const struct finding *f, const struct mapped_range *range) {
@@ -175,27 +169,21 @@ static void claim_stack(struct finding *f, const struct parts_thread *t, uint64_
 	bool is_whole = has_sp && has_area && t->sp < t->fs_base;
 	uint64_t start = bss_end(f->in, a);
 	uint64_t end = is_whole || (has_area && !has_sp) ? area + page : a->end;
-	if (has_area && !has_sp && t->sp != 0 && area - 2 * page > start) {
-		start = area - 2 * page;
+	if (has_area && !has_sp && t->sp != 0) {
+		RAISE_TO(start, area - 2 * page);
 	}
 	if ((has_sp || has_area) && start < end && (is_whole || end - start <= STACK_MOST_BYTES)) {
-		struct claim *c = vec_push(&f->layers[LAYER_STACKS]);
-		f->ok &= c != NULL;
-		if (c) {
-			*c = (struct claim){start, end, {0, AREA_NONE, REC_PART_STACKS}};
-		}
+		const struct claim c = {start, end, {0, AREA_NONE, REC_PART_STACKS}};
+		f->ok &= vec_add(&f->layers[LAYER_STACKS], c);
 	}
 }
 
 static void claim_stacks(struct finding *f) {
-	struct layer *l = &f->layers[LAYER_STACKS];
 	for (size_t i = 0; i < f->in->n_threads; i++) {
 		claim_stack(f, &f->in->threads[i], f->in->threads[i].sp);
 		claim_stack(f, &f->in->threads[i], f->in->threads[i].fs_base);
 	}
-	if (l->n > 1) {
-		qsort(l->items, l->n, sizeof *l->items, by_number);
-	}
+	vec_sort(&f->layers[LAYER_STACKS], by_number);
 }
 
 /** Was it mapped before the attach? *end: as far as that goes. */
@@ -280,10 +268,6 @@ static bool divide(struct finding *f, uint32_t i, struct owners *out) {
 	for (uint64_t at = a->start; at < a->end; at = end) {
 		end = a->end;
 		const struct claim *c = claim_at(f, LAYER_OURS, last, at, &end);
-		struct owner_span *span = vec_push(&out->spans);
-		if (!span) {
-			return false;
-		}
 		bool is_lines = is_own && !(c && c->owner.part == REC_PART_OURS);
 		struct owner owner = is_lines ? owner_of_line(a, i)
 				: c                   ? c->owner
@@ -291,7 +275,9 @@ static bool divide(struct finding *f, uint32_t i, struct owners *out) {
 		if (is_lines && c) {
 			owner.mapping = c->owner.mapping; // of shared memory: who mapped it
 		}
-		*span = (struct owner_span){at, end, owner, i, is_lines};
+		if (!vec_add(&out->spans, (struct owner_span){at, end, owner, i, is_lines})) {
+			return false;
+		}
 	}
 	return true;
 }
@@ -321,8 +307,4 @@ bool owners_find(const struct parts_input *in, const struct live_block *blocks, 
 	}
 	vec_finish(&f.sps);
 	return f.ok;
-}
-
-void owners_finish(struct owners *o) {
-	vec_finish(&o->spans);
 }

@@ -43,4 +43,3 @@ static inline bool glibc_has_mapped(const struct parts_input *in, const struct l
 /** `blocks` by rising address. False: no memory. `out` is to be finished in any case. */
 bool owners_find(const struct parts_input *in, const struct live_block *blocks, size_t n_blocks,
 		struct owners *out);
-void owners_finish(struct owners *o);

@@ -74,13 +74,9 @@ static uint32_t add(struct joining *j, struct owner owner, uint64_t bytes) {
 
 static bool keep_block(void *user, uint64_t ptr, uint64_t bytes, uint32_t stack) {
 	struct joining *j = user;
-	struct live_block *b = vec_push(&j->blocks);
-	if (b) {
-		*b = (struct live_block){ptr, bytes, stack};
-		j->asked_bytes += bytes;
-		j->n_stacks = stack != STACK_NONE && stack >= j->n_stacks ? stack + 1 : j->n_stacks;
-	}
-	return b != NULL;
+	j->asked_bytes += bytes;
+	j->n_stacks = stack != STACK_NONE && stack >= j->n_stacks ? stack + 1 : j->n_stacks;
+	return vec_add(&j->blocks, (struct live_block){ptr, bytes, stack});
 }
 
 /** The first of two blocks that overlap has the bytes: a pool's own block, or a missed free. */
@@ -143,8 +139,8 @@ static void add_group(struct joining *j, uint64_t start, uint64_t *end) {
 		}
 		uint64_t b_end = b->start + b->bytes, class_end = end_of_class(j->in, b);
 		uint64_t last = ((b->bytes ? b_end : b_end + 1) + mask) & ~mask;
-		if (i + 1 < j->blocks.n && class_end > b[1].start) {
-			class_end = b[1].start;
+		if (i + 1 < j->blocks.n) {
+			LOWER_TO(class_end, b[1].start);
 		}
 		to = last > to ? last : to;
 		to = to < *end ? to : *end;
@@ -302,9 +298,7 @@ static int by_part_and_bytes(const void *x, const void *y) {
 /** The heap in one row, and the smallest of many rows of a part as one without a name. */
 static void put_rows(struct parts *out) {
 	size_t n = 0, n_of_part = 0;
-	if (out->rows.n > 1) {
-		qsort(out->rows.items, out->rows.n, sizeof *out->rows.items, by_part_and_bytes);
-	}
+	vec_sort(&out->rows, by_part_and_bytes);
 	for (size_t i = 0; i < out->rows.n; i++) {
 		struct parts_row row = out->rows.items[i], *last = n ? &out->rows.items[n - 1] : NULL;
 		bool is_new = !last || last->part != row.part;
@@ -360,21 +354,12 @@ static bool start_untouched(struct joining *j) {
 static bool put_untouched(struct joining *j) {
 	for (uint32_t i = 0; j->by_stack && i < j->n_stacks; i++) {
 		const struct parts_untouched *u = &j->by_stack[i];
-		if (weight_of(u) > 0) {
-			struct parts_untouched *row = vec_push(&j->out->untouched);
-			if (!row) {
-				return false;
-			}
-			*row = *u;
+		if (weight_of(u) > 0 && !vec_add(&j->out->untouched, *u)) {
+			return false;
 		}
 	}
-	if (j->out->untouched.n > 1) {
-		qsort(j->out->untouched.items, j->out->untouched.n, sizeof *j->out->untouched.items,
-				by_weight);
-	}
-	if (j->out->untouched.n > PARTS_UNTOUCHED) {
-		j->out->untouched.n = PARTS_UNTOUCHED;
-	}
+	vec_sort(&j->out->untouched, by_weight);
+	LOWER_TO(j->out->untouched.n, PARTS_UNTOUCHED);
 	return true;
 }
 
@@ -411,7 +396,7 @@ bool parts_join(const struct parts_input *in, struct parts *out, struct err *err
 	}
 	free(j.by_stack);
 	index_finish(&j.rows);
-	owners_finish(&j.owners);
+	vec_finish(&j.owners.spans);
 	vec_finish(&j.blocks);
 	return j.ok || err_memory(err);
 }

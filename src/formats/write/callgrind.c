@@ -170,9 +170,7 @@ bool callgrind_encode(struct buffer *out, const struct profile *p,
 		add_stack(&d, i);
 	}
 	if (!d.failed) {
-		if (d.costs.n) {
-			qsort(d.costs.items, d.costs.n, sizeof *d.costs.items, by_function);
-		}
+		vec_sort(&d.costs, by_function);
 		put_head(&d);
 		put_costs(&d);
 	}

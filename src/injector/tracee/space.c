@@ -17,7 +17,7 @@ static void read_stat(struct process_space *s, pid_t pid) {
 bool process_space_read(struct process_space *s, pid_t pid, struct err *err) {
 	*s = (struct process_space){0};
 	errno = 0;
-	if (!smaps_read_maps(&s->mappings, pid)) {
+	if (!smaps_read(&s->mappings, pid, "maps")) {
 		int why = errno != 0 ? errno : ESRCH; // a process that has ended has none
 		process_space_finish(s);
 		return err_system(err, why, "cannot read the mappings of process %d", (int)pid);

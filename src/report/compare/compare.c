@@ -26,8 +26,8 @@ static void put_total(struct buffer *out, const struct compare_request *request,
 static void put_rate(struct buffer *out, const struct compare_request *request,
 		const struct total *allocations) {
 	uint64_t shortest = request->input[DIFF_OURS].recording->meta.duration_ns;
-	if (request->has_base && request->input[DIFF_BASE].recording->meta.duration_ns < shortest) {
-		shortest = request->input[DIFF_BASE].recording->meta.duration_ns;
+	if (request->has_base) {
+		LOWER_TO(shortest, request->input[DIFF_BASE].recording->meta.duration_ns);
 	}
 	if (shortest < 1000000000) { // too short to be projected
 		return;

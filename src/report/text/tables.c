@@ -42,9 +42,7 @@ static struct columns share_out(const struct page *p, size_t widest_name) {
 	size_t gaps = 6, numbers = BYTES_COLUMN + PERCENT_COLUMN + BLOCKS_COLUMN;
 	size_t left = p->width - gaps - numbers;
 	struct columns c = {.name = widest_name};
-	if (c.name > left * 55 / 100) {
-		c.name = left * 55 / 100;
-	}
+	LOWER_TO(c.name, left * 55 / 100);
 	left -= c.name;
 	c.place = left > 44 ? 22 : left / 2;
 	c.callers = left - c.place;

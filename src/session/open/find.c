@@ -158,9 +158,7 @@ bool list_recordings(const char *folder, struct arena *arena, struct listing *ou
 		return err_system(err, errno, "%s", folder);
 	}
 	bool ok = collect(dir, arena, out) || err_memory(err);
-	if (ok && out->n) {
-		qsort(out->items, out->n, sizeof *out->items, by_age);
-	}
+	vec_sort(out, by_age);
 	return ok;
 }
 

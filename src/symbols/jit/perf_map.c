@@ -46,9 +46,7 @@ static int by_start(const void *a, const void *b) {
 
 void perf_map_sort(struct perf_map *m) {
 	struct perf_map_entries *f = &m->fresh;
-	if (f->n > 0) {
-		qsort(f->items, f->n, sizeof *f->items, by_start);
-	}
+	vec_sort(f, by_start);
 	size_t kept = 0;
 	for (size_t i = 0; i < f->n; i++) {
 		const struct perf_map_entry entry = f->items[i];

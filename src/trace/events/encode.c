@@ -201,10 +201,6 @@ static bool add_by_kind(struct events_encoder *e, const struct trace_event *even
 	return false;
 }
 
-void events_fetch(const struct events_encoder *e, const struct trace_event *event) {
-	map_fetch(&e->blocks, event->ptr);
-}
-
 bool events_add(struct events_encoder *e, const struct trace_event *event) {
 	check(e->n < EVENTS_PER_BLOCK);
 	if (e->n == 0 && !begin_block(e)) {

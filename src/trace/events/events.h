@@ -64,9 +64,6 @@ struct events_encoder {
 	struct buffer columns[N_EVENTS_COLUMNS + 1]; // by enum events_column, with room for a block
 };
 
-/** The event will soon be added: what that looks up is on its way to the cache. */
-void events_fetch(const struct events_encoder *e, const struct trace_event *event);
-
 /** Add one event to the block in the making. False: out of memory; the block must be given up. */
 bool events_add(struct events_encoder *e, const struct trace_event *event);
 

@@ -4,9 +4,6 @@
 
 #include <zstd.h>
 
-// zstd's best: a block of 128 KiB of one byte takes four
-enum { BEST_RATIO = 32768, SLACK = 128 << 10 };
-
 bool pack(struct buffer *out, struct slice raw, int level, struct err *err) {
 	buffer_clear(out);
 	size_t bound = ZSTD_compressBound(raw.size);
@@ -25,10 +22,6 @@ bool pack(struct buffer *out, struct slice raw, int level, struct err *err) {
 	}
 	out->size = n;
 	return true;
-}
-
-bool unpack_is_possible(uint64_t raw_bytes, uint64_t stored_bytes) {
-	return raw_bytes <= SLACK || (raw_bytes - SLACK) / BEST_RATIO <= stored_bytes;
 }
 
 bool unpack(uint8_t *out, size_t n, struct slice stored, struct err *err) {

@@ -303,9 +303,7 @@ static int by_sequence(const void *a, const void *b) {
 }
 
 void scan_sort(struct scan_blocks *blocks) {
-	if (blocks->n) {
-		qsort(blocks->items, blocks->n, sizeof *blocks->items, by_sequence);
-	}
+	vec_sort(blocks, by_sequence);
 }
 
 bool scan_read(const struct trace_source *src, uint64_t at, uint8_t *out, size_t n,
@@ -322,14 +320,17 @@ bool scan_read(const struct trace_source *src, uint64_t at, uint8_t *out, size_t
 	return true;
 }
 
+/** Before memory is taken for it. */
 static bool may_unpack(const struct scan_block *b, uint64_t max_bytes, struct err *err) {
+	// zstd's best: a block of 128 KiB of one byte takes four
+	enum { BEST_RATIO = 32768, SLACK = 128 << 10 };
 	const uint64_t stored_bytes = b->header.stored_bytes, raw_bytes = b->header.raw_bytes;
 	if (stored_bytes > max_bytes || raw_bytes > max_bytes - stored_bytes) {
 		return err_set(err, ERR_LIMIT,
 				"%" PRIu64 " bytes unpacked are more than the limit of %" PRIu64, raw_bytes,
 				max_bytes);
 	}
-	return unpack_is_possible(raw_bytes, stored_bytes) ||
+	return raw_bytes <= SLACK || (raw_bytes - SLACK) / BEST_RATIO <= stored_bytes ||
 			err_set(err, ERR_FORMAT, "%" PRIu64 " bytes can't unpack to %" PRIu64, stored_bytes,
 					raw_bytes);
 }

@@ -105,9 +105,6 @@ enum {
 /** Replace `out`'s bytes with one zstd frame that unpacks to `raw`. */
 bool pack(struct buffer *out, struct slice raw, int level, struct err *err);
 
-/** False if `stored` can't unpack to that many bytes: ask before taking memory for them. */
-bool unpack_is_possible(uint64_t raw_bytes, uint64_t stored_bytes);
-
 /** Unpack exactly `n` bytes to `out`. */
 bool unpack(uint8_t *out, size_t n, struct slice stored, struct err *err);
 
@@ -177,7 +174,6 @@ struct space {
 
 /** Write the first page: head, note and tail. */
 bool space_init(struct space *s, struct trace_sink sink, struct err *err);
-void space_finish(struct space *s);
 
 /**
  * Put a block there. `in_hole`: it may take the place of what was dropped; else it goes to the

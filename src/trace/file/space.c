@@ -41,10 +41,6 @@ bool space_init(struct space *s, struct trace_sink sink, struct err *err) {
 	return write_at(s, 0, page, sizeof page, err);
 }
 
-void space_finish(struct space *s) {
-	vec_finish(&s->holes);
-}
-
 // Lengthen the file until the tail takes `bytes` and there is a frame left behind them
 static bool grow_tail(struct space *s, uint64_t bytes, struct err *err) {
 	uint64_t need = bytes + FRAME_TAG_BYTES;

@@ -44,8 +44,8 @@ struct log_out {
 };
 
 static void log_out_finish(struct log_out *l) {
-	log_marks_finish(&l->marks);
-	log_piece_finish(&l->piece);
+	free(l->marks.named);
+	vec_finish(&l->piece.names);
 }
 
 /** Put what is in `raw` into the file, as a block of this type and number. */
@@ -112,7 +112,7 @@ void trace_writer_destroy(struct trace_writer *w) {
 	if (!w) {
 		return;
 	}
-	space_finish(&w->space);
+	vec_finish(&w->space.holes);
 	buffer_finish(&w->raw);
 	buffer_finish(&w->stored);
 	log_out_finish(&w->log);
@@ -262,7 +262,7 @@ bool trace_writer_events(struct trace_writer *w, const struct trace_event *event
 	bool ok = true;
 	for (size_t i = 0; i < n; i++) {
 		if (i + AHEAD < n) {
-			events_fetch(&w->events, &events[i + AHEAD]);
+			map_fetch(&w->events.blocks, events[i + AHEAD].ptr);
 		}
 		if (!events_add(&w->events, &events[i])) {
 			w->n_dropped += w->events.n + 1;

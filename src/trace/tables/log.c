@@ -115,15 +115,6 @@ void log_piece_done(struct log_marks *marks, const struct log_piece *piece) {
 	marks->counts = piece->counts;
 }
 
-void log_piece_finish(struct log_piece *piece) {
-	vec_finish(&piece->names);
-}
-
-void log_marks_finish(struct log_marks *marks) {
-	free(marks->named);
-	*marks = (struct log_marks){0};
-}
-
 // ---- reading
 
 #define TAKE_ROOM(r, table, rows)                                                     \

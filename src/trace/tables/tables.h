@@ -161,7 +161,7 @@ extern const size_t n_state_tables;
 /** How far the log has been written, and which locations have been given names there. */
 struct log_marks {
 	struct counts_row counts;
-	uint8_t *named; // a bit per location
+	uint8_t *named; // a bit per location; of malloc
 	size_t named_bytes;
 };
 
@@ -183,9 +183,6 @@ bool log_piece_reserve(struct log_marks *marks, const struct log_piece *piece);
 
 /** The piece is in the file: mark it. There must be room. */
 void log_piece_done(struct log_marks *marks, const struct log_piece *piece);
-
-void log_piece_finish(struct log_piece *piece);
-void log_marks_finish(struct log_marks *marks);
 
 /** Reading the log into `out`, whose log tables have room for `want` rows. */
 struct log_reader {
