@@ -374,7 +374,7 @@ struct rec_handover {
 struct rec_sample {
 	uint64_t time_ns;
 	uint64_t rss_bytes, rss_anon_bytes, rss_file_bytes, rss_shmem_bytes;
-	uint64_t ours_bytes; // of rss_shmem: the recorder's own segment
+	uint64_t ours_bytes; // the recorder's: its segment, and private memory of its trie
 	uint64_t heap_bytes; // live at that moment, by our count
 	uint64_t minor_faults, major_faults;
 	uint32_t n_threads;

@@ -248,7 +248,8 @@ struct segment_header {
 	_Atomic uint32_t fork_number;
 	_Atomic uint64_t excerpt_used;
 	_Atomic uint64_t units_lost;
-	_Atomic uint64_t exec_ns; // of the last exec, unless an image has announced itself since
+	_Atomic uint64_t exec_ns;    // of the last exec, unless an image has announced itself since
+	_Atomic uint64_t hash_bytes; // of the trie's private tables, which fill quickly
 	_Atomic uint64_t runtime_mismatches; // stacks whose frames of a runtime were not found
 	// Of a runtime that has not begun: T waits until C has seen to it. C makes it 0 again
 	_Atomic uint32_t module_awaited;
@@ -339,6 +340,22 @@ struct wire_node {
 	_Atomic uint32_t first_child; // T only: where the search for a child begins
 };
 _Static_assert(sizeof(struct wire_node) == 16, "layout");
+
+/**
+ * T has a private link for each node, in pieces, each twice as large as the one before: few enough
+ * for wire_segment.own, and all but the last are in use whole.
+ */
+enum { WIRE_LINK_BYTES = 8, WIRE_FIRST_LINKS = 1 << 16, WIRE_LINK_PIECES = 10 };
+
+/** In which of them that of a node is. */
+static inline unsigned wire_link_piece(uint32_t node) {
+	return 31u - (unsigned)__builtin_clz(node / (uint32_t)WIRE_FIRST_LINKS + 1);
+}
+
+/** Links in the pieces before one, and of which node its first is. */
+static inline uint32_t wire_links_before(unsigned piece) {
+	return ((uint32_t)WIRE_FIRST_LINKS << piece) - (uint32_t)WIRE_FIRST_LINKS;
+}
 
 /**
  * where: bits 0..47 program counter, bit 48 WIRE_EXACT_PC, bits 49..63 module id (0: none known,

@@ -18,6 +18,7 @@ import pytest
 import attaching
 import conftest
 from attaching import target  # noqa: F401
+from control_groups import control_group
 from memory_truth import MIB, differences, last_look, slack_of, sums, truth_of
 
 WAYS = ["kept", "arenas", "pinned", "live", "cache", "zeros", "raw", "called", "grown", "file", "copied", "shared",
@@ -246,3 +247,27 @@ def wait_for(condition, seconds=60):
     while not condition():
         assert time.monotonic() < until, "it does not come"
         time.sleep(0.05)
+
+
+def test_what_finds_millions_of_stacks_is_not_the_programs(tools):
+    """Its private memory lies in few enough pieces to be told, and no finding takes it for growth."""
+    document = tools.record(tools.victim("diverse"), "250000").json("--limit", "1")
+    looks = [(look["rss_bytes"], {part["id"]: part["bytes"] for part in look["parts"]})
+             for look in document["memory"]["looks"]]
+    assert max(parts["ours"] for _, parts in looks) >= 80_000_000, looks
+    assert all(parts["unknown"] <= rss / 100 + 100_000 for rss, parts in looks), looks
+    assert not [finding for finding in document["findings"] if finding["id"] == "outside-growing"], document["findings"]
+
+
+def test_the_trie_leaves_room_in_a_control_group(tools):
+    """It would be three times as large as the limit."""
+    limit = 64 << 20
+    with control_group(limit) as group:
+        recording = tools.record("sh", "-c", 'exec "$0" 250000', tools.victim("diverse"),
+                                 preexec_fn=lambda: (group / "cgroup.procs").write_text("0"))
+        assert recording.status == 0, repr(recording)
+        document = recording.json("--limit", "1")
+        assert document["summary"]["truncated_stacks"] > 0
+        assert document["summary"]["allocations"] >= 250_000
+        ours = [part["bytes"] for look in document["memory"]["looks"] for part in look["parts"] if part["id"] == "ours"]
+        assert max(ours, default=0) <= limit / 4, document["memory"]

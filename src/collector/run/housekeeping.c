@@ -131,7 +131,7 @@ void run_housekeep(struct run *run, bool is_idle) {
 	run_look_at_threads(run);
 	run_look_at_program(run);
 	if (samples_take(&run->samples, run->program, run->now_ns, is_idle,
-				aggregate_now(run->aggregate).live_bytes, run->segment.memory.fd)) {
+				aggregate_now(run->aggregate).live_bytes, &run->segment)) {
 		ending_look(&run->ending, run->program, run->now_ns);
 		run_look_at_first_image(run);
 		look_for_own_heaps(run);

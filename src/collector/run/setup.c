@@ -37,12 +37,22 @@ static rlim_t raise_limit(unsigned which) {
 	return limit.rlim_cur;
 }
 
+/** Nodes, which are charged to the program's control group, may take that part of its limit. */
+static uint32_t node_capacity(pid_t program) {
+	enum { PART = 16, LEAST = 1 << 16 };
+	struct cgroup group;
+	uint64_t limit = cgroup_of_process(&group, program) ? cgroup_memory_limit(&group) : 0;
+	uint64_t n = limit / PART / sizeof(struct wire_node) / LEAST * LEAST;
+	return limit == 0 || n >= WIRE_MAX_NODES ? WIRE_MAX_NODES : n < LEAST ? LEAST : (uint32_t)n;
+}
+
 bool run_make_segment(struct run *run, uint32_t options, int memory_fd, struct err *err) {
 	const struct run_options *o = run->options;
 	const struct segment_params params = {
 			.options = options | (o->free_stacks ? SEGMENT_FREE_STACKS : 0u) |
 					(o->exact_time ? SEGMENT_EXACT_TIME : 0u) |
 					(o->no_memory ? SEGMENT_NO_MAPPINGS : 0u),
+			.node_capacity = node_capacity(run->program ? run->program : getpid()),
 			.start_ns = clock_now_ns(),
 			.has_stamps = clock_has_stamps(),
 			.has_memory = memory_fd >= 0,

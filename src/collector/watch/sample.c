@@ -32,13 +32,23 @@ static void thin_out(struct samples *s) {
 	s->min_gap_ns = s->min_gap_ns ? s->min_gap_ns * 2 : USUAL_GAP_NS * 2;
 }
 
-static uint64_t segment_bytes(int fd) {
+static uint64_t segment_bytes(const struct segment *s) {
 	struct stat st;
-	return fstat(fd, &st) == 0 ? (uint64_t)st.st_blocks * 512 : 0;
+	return fstat(s->memory.fd, &st) == 0 ? (uint64_t)st.st_blocks * 512 : 0;
+}
+
+/** Private memory by which the recorder finds nodes. The rest of it is small, and never grows. */
+static uint64_t trie_bytes(const struct segment *s) {
+	return atomic_load(&s->header->hash_bytes) +
+			(uint64_t)WIRE_LINK_BYTES * atomic_load(&s->header->n_nodes);
+}
+
+static uint64_t at_most(uint64_t bytes, uint64_t most) {
+	return bytes < most ? bytes : most;
 }
 
 bool samples_take(struct samples *s, pid_t pid, uint64_t now_ns, bool is_idle, uint64_t heap_bytes,
-		int segment_fd) {
+		const struct segment *segment) {
 	if (now_ns < s->next_ns) {
 		return false;
 	}
@@ -59,14 +69,14 @@ bool samples_take(struct samples *s, pid_t pid, uint64_t now_ns, bool is_idle, u
 	if (s->n >= SAMPLES_MAX) {
 		thin_out(s);
 	}
-	uint64_t ours = segment_bytes(segment_fd);
 	const struct rec_sample sample = {
 			.time_ns = now_ns,
 			.rss_bytes = memory.rss_bytes,
 			.rss_anon_bytes = memory.anon_bytes,
 			.rss_file_bytes = memory.file_bytes,
 			.rss_shmem_bytes = memory.shmem_bytes,
-			.ours_bytes = ours < memory.shmem_bytes ? ours : memory.shmem_bytes,
+			.ours_bytes = at_most(segment_bytes(segment), memory.shmem_bytes) +
+					at_most(trie_bytes(segment), memory.anon_bytes),
 			.heap_bytes = heap_bytes,
 			.minor_faults = usage.minor_faults,
 			.major_faults = usage.major_faults,

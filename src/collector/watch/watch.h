@@ -22,6 +22,7 @@
 
 #include "collector/control/serve.h"
 #include "collector/launch/parts.h"
+#include "collector/segment/segment.h"
 #include "injector/space.h"
 #include "sys/cgroup.h"
 #include "sys/process.h"
@@ -257,9 +258,9 @@ struct samples {
 	uint32_t seccomp_mode;
 };
 
-/** Take one if it is time: then true. `segment_fd` tells how much of the shared memory is ours. */
+/** Take one if it is time: then true. The segment tells how much of the memory is ours. */
 bool samples_take(struct samples *s, pid_t pid, uint64_t now_ns, bool is_idle, uint64_t heap_bytes,
-		int segment_fd);
+		const struct segment *segment);
 
 // ---- allocators that are not recorded (docs/recorder.md)
 //

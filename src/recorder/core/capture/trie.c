@@ -32,12 +32,10 @@ enum {
 	N_TABLES = 8, // 2^14 .. 2^28 slots
 	PROBES = 16,
 	CHAIN_MAX = 8,
-	LINK_BITS = 16,    // links per piece
-	N_PIECES = 1 << 9, // for 2^25 nodes
 };
 
 // A link: the node's next sibling in bits 0..31, the tag of the node itself above
-static _Atomic(_Atomic uint64_t *) links[N_PIECES];
+static _Atomic(_Atomic uint64_t *) links[WIRE_LINK_PIECES];
 
 static _Atomic(_Atomic uint64_t *) tables[N_TABLES];
 static _Atomic uint32_t first_id[N_TABLES]; // nodes from here on are younger than the table
@@ -66,7 +64,9 @@ static bool grow(uint32_t n) {
 		(void)sys_madvise(fresh, table_bytes(n), MADV_HUGEPAGE);
 	}
 	_Atomic uint64_t *none = NULL;
-	if (!atomic_compare_exchange_strong(&tables[n], &none, fresh)) {
+	if (atomic_compare_exchange_strong(&tables[n], &none, fresh)) {
+		atomic_fetch_add(&segment.header->hash_bytes, table_bytes(n));
+	} else {
 		sys_munmap(fresh, table_bytes(n));
 	}
 	atomic_store(&first_id[n], atomic_load(&segment.header->n_nodes));
@@ -212,22 +212,24 @@ static uint64_t tag_of(uint64_t where) {
 
 /** The link of a node. NULL: there is no memory for it. */
 static _Atomic uint64_t *link_of(uint32_t id) {
-	if (id >> LINK_BITS >= N_PIECES) {
+	if (id >= WIRE_MAX_NODES) {
 		return NULL;
 	}
 	// Acquire pairs with the exchange in make_links()
-	_Atomic uint64_t *piece = atomic_load_explicit(&links[id >> LINK_BITS], memory_order_acquire);
-	return piece == NULL ? NULL : &piece[id & ((1u << LINK_BITS) - 1)];
+	_Atomic uint64_t *piece = atomic_load_explicit(&links[wire_link_piece(id)],
+			memory_order_acquire);
+	return piece == NULL ? NULL : &piece[id - wire_links_before(wire_link_piece(id))];
 }
 
 static COLD void make_links(uint32_t id) {
-	const size_t bytes = sizeof(uint64_t) << LINK_BITS;
-	if (id >> LINK_BITS >= N_PIECES || !segment_may_call_system()) {
+	const unsigned piece = wire_link_piece(id);
+	const size_t bytes = WIRE_LINK_BYTES * (size_t)WIRE_FIRST_LINKS << piece;
+	if (id >= WIRE_MAX_NODES || !segment_may_call_system()) {
 		return;
 	}
 	_Atomic uint64_t *fresh = sys_map(bytes);
 	_Atomic uint64_t *none = NULL;
-	if (fresh != NULL && !atomic_compare_exchange_strong(&links[id >> LINK_BITS], &none, fresh)) {
+	if (fresh != NULL && !atomic_compare_exchange_strong(&links[piece], &none, fresh)) {
 		sys_munmap(fresh, bytes);
 	}
 }
