@@ -27,10 +27,8 @@ struct module_code {
 	const char *name;
 	uint64_t start, end; // of its mappings
 	uint64_t inode;
-	uint64_t bias; // address = bias + address in the file
-	struct elf_image image;
-	void *file; // mapped here
-	size_t file_bytes;
+	uint64_t bias;          // address = bias + address in the file
+	struct elf_image image; // of the file, which is mapped here
 };
 
 struct modules_code {

@@ -2,6 +2,7 @@
 /* Reads, writes, compares and locks files. */
 #include "sys/file.h"
 
+#include <sys/mman.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 
@@ -117,6 +118,20 @@ bool file_read_at(int fd, uint64_t offset, void *out, size_t n, size_t *got, str
 		*got += (size_t)done;
 	}
 	return true;
+}
+
+struct slice file_map(int fd) {
+	struct stat s;
+	bool may_be = fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && s.st_size > 0;
+	void *bytes = may_be ? mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_PRIVATE, fd, 0)
+						 : MAP_FAILED;
+	return bytes == MAP_FAILED ? (struct slice){0} : slice_of(bytes, (size_t)s.st_size);
+}
+
+void file_unmap(struct slice bytes) {
+	if (bytes.size > 0) {
+		(void)munmap((void *)bytes.data, bytes.size);
+	}
 }
 
 bool file_make_parents(const char *path, unsigned uid, unsigned gid, struct err *err) {

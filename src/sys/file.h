@@ -51,6 +51,10 @@ bool file_write_at(int fd, uint64_t offset, const void *data, size_t n, struct e
 /** Up to `n` bytes at `offset`; fewer only at the end. */
 bool file_read_at(int fd, uint64_t offset, void *out, size_t n, size_t *got, struct err *err);
 
+/** A regular file, mapped to be read; empty if that cannot be. */
+struct slice file_map(int fd);
+void file_unmap(struct slice bytes);
+
 /** Create the parent folders of `path` (not `path` itself). uid and gid: their owner, or -1. */
 bool file_make_parents(const char *path, unsigned uid, unsigned gid, struct err *err);
 

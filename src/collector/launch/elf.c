@@ -9,15 +9,6 @@
 #include "sys/sys.h"
 #include "wire/segment.h"
 
-static struct slice map_file(int fd) {
-	struct stat s;
-	if (fstat(fd, &s) != 0 || s.st_size <= 0) {
-		return (struct slice){0};
-	}
-	void *file = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	return file == MAP_FAILED ? (struct slice){0} : slice_of(file, (size_t)s.st_size);
-}
-
 /** The names of the dynamic symbol table and of the needed libraries. */
 static struct slice find_names(const struct elf_image *e) {
 	struct elf_segment s;
@@ -98,11 +89,9 @@ static void read_header(struct launch_elf *out, struct slice file, int fd) {
 
 void launch_elf_read(struct launch_elf *out, int fd) {
 	*out = (struct launch_elf){0};
-	struct slice file = map_file(fd);
-	if (file.size > 0) {
-		read_header(out, file, fd);
-		(void)munmap((void *)file.data, file.size);
-	}
+	struct slice file = file_map(fd);
+	read_header(out, file, fd);
+	file_unmap(file);
 }
 
 const char *launch_machine_name(unsigned machine) {

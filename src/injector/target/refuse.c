@@ -160,15 +160,14 @@ static bool is_free_of_others(pid_t pid, struct err *err) {
 	if (!process_space_read(&space, pid, err)) {
 		return false;
 	}
-	bool ok = true;
-	for (size_t i = 0; ok && i < space.mappings.n; i++) {
-		for (size_t k = 0; ok && k < sizeof others / sizeof *others; k++) {
-			if (strstr(space.mappings.items[i].name, others[k].mapped)) {
-				ok = refuse(err, "process %d %s", (int)pid, others[k].why);
-			}
+	EACH(m, space.mappings) {
+		__auto_type other = FIND(o, others, sizeof others / sizeof *others,
+				strstr(m->name, o->mapped));
+		if (other) {
+			return refuse(err, "process %d %s", (int)pid, other->why);
 		}
 	}
-	return ok;
+	return true;
 }
 
 bool injector_may_attach(struct injector *in, bool is_running, struct err *err) {

@@ -37,13 +37,8 @@ static bool work_begin(struct work *w, struct tracee *t, struct err *err) {
 			err_system(err, errno, "thread %d is gone", (int)w->thread->tid);
 }
 
-static bool block_signals(const struct work *w) {
-	uint64_t mask = ~FAULTS;
+static bool block_signals(const struct work *w, uint64_t mask) {
 	return ptrace(PTRACE_SETSIGMASK, w->thread->tid, SIGNALS_BYTES, &mask) == 0;
-}
-
-static bool unblock_signals(const struct work *w) {
-	return ptrace(PTRACE_SETSIGMASK, w->thread->tid, SIGNALS_BYTES, &w->mask) == 0;
 }
 
 /** Which signal an unexpected stop brings, or 0. `*fault`: that signal, if it is a fault's. */
@@ -77,7 +72,7 @@ static bool fetch(pid_t tid, bool is_stopped) {
  * between, it finds its way back from the errand. With its registers first it would keep our mask.
  */
 static bool give_back(const struct work *w) {
-	return unblock_signals(w) && regs_set(w->thread->tid, &w->thread->regs);
+	return block_signals(w, w->mask) && regs_set(w->thread->tid, &w->thread->regs);
 }
 
 static bool give_up(const struct work *w, bool is_stopped, int fault, struct err *err) {
@@ -122,13 +117,14 @@ static bool make_system_call(struct tracee *t, long number, const uint64_t argum
 	struct user_regs_struct regs = w.thread->regs;
 	regs_set_call(&regs, t->syscall_at, number, arguments);
 	// Signals are blocked first and unblocked last: no handler may run with these registers
-	if (!block_signals(&w) || !regs_set(w.thread->tid, &regs) || !run_to_system_call(&w, &fault) ||
-			!run_to_system_call(&w, &fault) || !regs_get(w.thread->tid, &regs)) {
+	if (!block_signals(&w, ~FAULTS) || !regs_set(w.thread->tid, &regs) ||
+			!run_to_system_call(&w, &fault) || !run_to_system_call(&w, &fault) ||
+			!regs_get(w.thread->tid, &regs)) {
 		return give_up(&w, true, fault, err);
 	}
 	*result = regs_result(&regs);
 	return (fetch(w.thread->tid, true) && regs_set(w.thread->tid, &w.thread->regs) &&
-				   unblock_signals(&w)) ||
+				   block_signals(&w, w.mask)) ||
 			err_set(err, ERR_SYSTEM, "thread %d is gone", (int)w.thread->tid);
 }
 
@@ -186,7 +182,7 @@ static bool send(struct tracee *t, const struct work *w, const struct errand_cal
 	struct user_regs_struct regs = w->thread->regs;
 	regs_set_call(&regs, t->errands.code, (long)first->number, first->arguments);
 	regs_set_errand(&regs, t->errands.errand, t->errands.stack_top);
-	return regs_set(w->thread->tid, &regs) && block_signals(w) &&
+	return regs_set(w->thread->tid, &regs) && block_signals(w, ~FAULTS) &&
 			ptrace(PTRACE_CONT, w->thread->tid, 0, 0) == 0;
 }
 

@@ -72,25 +72,14 @@ static bool is_segment(const struct elf_image *image, const struct smaps_area *m
 }
 
 static bool open_module(struct module_code *module, const struct smaps_area *code, pid_t pid) {
-	struct stat st;
 	CLOSED int fd = open_as_mapped(code, pid);
-	if (fd < 0) {
-		return false;
+	struct slice file = file_map(fd);
+	bool ok = elf_image_init(&module->image, file, NULL) &&
+			is_segment(&module->image, code, true, NULL, &module->bias);
+	if (!ok) {
+		file_unmap(file);
 	}
-	bool ok = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0;
-	if (ok) {
-		module->file_bytes = (size_t)st.st_size;
-		module->file = mmap(NULL, module->file_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
-		ok = module->file != MAP_FAILED;
-	}
-	if (ok && elf_image_init(&module->image, slice_of(module->file, module->file_bytes), NULL) &&
-			is_segment(&module->image, code, true, NULL, &module->bias)) {
-		return true;
-	}
-	if (ok) {
-		(void)munmap(module->file, module->file_bytes);
-	}
-	return false;
+	return ok;
 }
 
 static bool is_file_of(const struct module_code *module, const struct smaps_area *mapping) {
@@ -99,15 +88,11 @@ static bool is_file_of(const struct module_code *module, const struct smaps_area
 
 /** Is it open already? A file may be mapped more than once, in other namespaces (dlmopen). */
 static bool is_known(const struct modules_code *m, const struct smaps_area *mapping) {
-	EACH(module, *m) {
-		uint64_t bias;
-		if (is_file_of(module, mapping) &&
-				(!is_segment(&module->image, mapping, true, NULL, &bias) ||
-						is_segment(&module->image, mapping, true, &module->bias, &bias))) {
-			return true;
-		}
-	}
-	return false;
+	uint64_t bias;
+	return FIND_IN(module, *m,
+			is_file_of(module, mapping) &&
+					(!is_segment(&module->image, mapping, true, NULL, &bias) ||
+							is_segment(&module->image, mapping, true, &module->bias, &bias)));
 }
 
 /** From the first to the last mapping of its file, without those of the same file elsewhere. */
@@ -137,7 +122,7 @@ bool modules_code_open(struct modules_code *m, const struct process_space *space
 		module.end = mapping->end;
 		set_bounds(&module, space);
 		if (!vec_add(m, module)) {
-			(void)munmap(module.file, module.file_bytes);
+			file_unmap(module.image.bytes);
 			modules_code_close(m);
 			return err_memory(err);
 		}
@@ -147,7 +132,7 @@ bool modules_code_open(struct modules_code *m, const struct process_space *space
 
 void modules_code_close(struct modules_code *m) {
 	for (size_t i = 0; i < m->n; i++) {
-		(void)munmap(m->items[i].file, m->items[i].file_bytes);
+		file_unmap(m->items[i].image.bytes);
 	}
 	vec_finish(m);
 }
