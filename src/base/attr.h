@@ -22,7 +22,7 @@
 
 /** SCOPED(buffer) text = {0}; with buffer_finish(), or another function of a pointer to it. */
 #define SCOPED(type)      SCOPED_BY(type##_finish) struct type
-#define SCOPED_BY(finish) __attribute__((cleanup(finish)))
+#define SCOPED_BY(finish) __attribute__((cleanup(finish), unused))
 
 /** A pointer to what free() takes, or NULL. */
 #define FREED SCOPED_BY(free_at)

@@ -6,7 +6,18 @@
  * the other, which is what happens on a single core or if no thread can be created.
  */
 
+#include "base/attr.h"
+
+#include <pthread.h>
 #include <stdint.h>
+
+/** Hold a mutex until the block ends. */
+#define LOCKED(mutex)    \
+	SCOPED_BY(unlock_at) \
+	pthread_mutex_t *const locked_ = (pthread_mutex_lock(mutex), (mutex))
+static inline void unlock_at(pthread_mutex_t *const *mutex) {
+	(void)pthread_mutex_unlock(*mutex);
+}
 
 enum { PARALLEL_MOST = 8 };
 

@@ -2,8 +2,9 @@
 /* HTTP by libmicrohttpd: answers to requests, and connections that are kept open. */
 #include "server/http.h"
 
+#include "base/parallel.h"
+
 #include <errno.h>
-#include <pthread.h>
 #include <unistd.h>
 
 enum {
@@ -39,25 +40,23 @@ static ssize_t give_life(void *user, uint64_t position, char *out, size_t size) 
 	struct stream *s = user;
 	(void)position;
 	(void)size;
-	pthread_mutex_lock(&s->http->lock);
-	ssize_t n = 0;
+	LOCKED(&s->http->lock);
 	if (s->http->is_ending) {
-		n = MHD_CONTENT_READER_END_OF_STREAM;
-	} else if (s->is_due) {
-		n = sizeof comment - 1;
+		return MHD_CONTENT_READER_END_OF_STREAM;
+	}
+	if (s->is_due) {
 		memcpy(out, comment, sizeof comment - 1);
 		s->is_due = false;
-	} else {
-		mhd.suspend_connection(s->connection);
-		s->is_asleep = true;
+		return sizeof comment - 1;
 	}
-	pthread_mutex_unlock(&s->http->lock);
-	return n;
+	mhd.suspend_connection(s->connection);
+	s->is_asleep = true;
+	return 0;
 }
 
 static void end_stream(void *user) {
 	FREED struct stream *s = user;
-	pthread_mutex_lock(&s->http->lock);
+	LOCKED(&s->http->lock);
 	struct stream **at = &s->http->streams;
 	while (*at && *at != s) {
 		at = &(*at)->next;
@@ -65,7 +64,6 @@ static void end_stream(void *user) {
 	if (*at) {
 		*at = s->next;
 	}
-	pthread_mutex_unlock(&s->http->lock);
 }
 
 static struct MHD_Response *new_stream(struct http *h, struct MHD_Connection *connection) {
@@ -80,10 +78,9 @@ static struct MHD_Response *new_stream(struct http *h, struct MHD_Connection *co
 		free(s);
 		return NULL;
 	}
-	pthread_mutex_lock(&h->lock);
+	LOCKED(&h->lock);
 	s->next = h->streams;
 	h->streams = s;
-	pthread_mutex_unlock(&h->lock);
 	return r;
 }
 
@@ -101,10 +98,8 @@ static unsigned wake_streams(struct http *h) {
 }
 
 unsigned http_streams(struct http *h) {
-	pthread_mutex_lock(&h->lock);
-	unsigned n = wake_streams(h);
-	pthread_mutex_unlock(&h->lock);
-	return n;
+	LOCKED(&h->lock);
+	return wake_streams(h);
 }
 
 // ---- requests

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* Keeps the file up to date: `writing` locks the writer, `lock` what two threads hand over. */
+#include "base/parallel.h"
 #include "collector/file/output.h"
 #include "sys/clock.h"
-
-#include <pthread.h>
 
 enum { STATE_GROWTH = 4 }; // the next state may be so many times larger, and still find its memory
 
@@ -126,25 +125,20 @@ void keeper_destroy(struct keeper *k) {
 }
 
 bool keeper_is_ready(struct keeper *k) {
-	(void)pthread_mutex_lock(&k->lock);
-	bool is_ready = !k->is_busy;
-	(void)pthread_mutex_unlock(&k->lock);
-	return is_ready;
+	LOCKED(&k->lock);
+	return !k->is_busy;
 }
 
 void keeper_wait(struct keeper *k) {
-	(void)pthread_mutex_lock(&k->lock);
+	LOCKED(&k->lock);
 	while (k->is_busy) {
 		(void)pthread_cond_wait(&k->changed, &k->lock);
 	}
-	(void)pthread_mutex_unlock(&k->lock);
 }
 
 struct keeper_cost keeper_cost(struct keeper *k) {
-	(void)pthread_mutex_lock(&k->lock);
-	struct keeper_cost cost = k->cost;
-	(void)pthread_mutex_unlock(&k->lock);
-	return cost;
+	LOCKED(&k->lock);
+	return k->cost;
 }
 
 struct recording *keeper_take(struct keeper *k) {
@@ -161,28 +155,24 @@ struct recording *keeper_take(struct keeper *k) {
 }
 
 void keeper_give(struct keeper *k, struct recording *r) {
-	(void)pthread_mutex_lock(&k->lock);
+	LOCKED(&k->lock);
 	k->given = r;
 	k->is_busy = true;
 	(void)pthread_cond_broadcast(&k->changed);
-	(void)pthread_mutex_unlock(&k->lock);
 }
 
 bool keeper_events(struct keeper *k, const struct trace_event *events, size_t n, struct err *err) {
-	(void)pthread_mutex_lock(&k->writing);
-	bool ok = trace_writer_events(k->writer, events, n, err);
-	(void)pthread_mutex_unlock(&k->writing);
-	return ok;
+	LOCKED(&k->writing);
+	return trace_writer_events(k->writer, events, n, err);
 }
 
 bool keeper_failure(struct keeper *k, struct err *err) {
-	(void)pthread_mutex_lock(&k->lock);
+	LOCKED(&k->lock);
 	bool is_news = k->failure.code != ERR_NONE && !k->failure_is_told;
 	if (is_news) {
 		*err = k->failure;
 		k->failure_is_told = true;
 	}
-	(void)pthread_mutex_unlock(&k->lock);
 	return is_news;
 }
 

@@ -227,23 +227,21 @@ static bool is_too_late(const struct view *v, enum rec_look_at at) {
 }
 
 static bool take_parts(struct look *look, const struct parts *parts, struct texts *texts) {
+	if (!vec_reserve(&look->parts, parts->rows.n) ||
+			!vec_reserve(&look->untouched, parts->untouched.n)) {
+		return false;
+	}
 	EACH(from, parts->rows) {
-		const struct rec_part to = {
+		look->parts.items[look->parts.n++] = (struct rec_part){
 				FIELDS_OF(from, resident_bytes, asked_bytes, lazy_free_bytes, mapping),
 				.name = texts_id_of(texts, from->name),
 				.part = from->part,
 		};
-		if (!vec_add(&look->parts, to)) {
-			return false;
-		}
 	}
 	EACH(from, parts->untouched) {
-		const struct rec_untouched to = {
+		look->untouched.items[look->untouched.n++] = (struct rec_untouched){
 				FIELDS_OF(from, asked_bytes, resident_bytes, pinned_bytes, stack, blocks),
 		};
-		if (!vec_add(&look->untouched, to)) {
-			return false;
-		}
 	}
 	return true;
 }

@@ -14,8 +14,6 @@
 #include "base/parallel.h"
 #include "session/kde/parts.h"
 
-#include <pthread.h>
-
 enum { N_BATCHES = 8, HALF = N_BATCHES / 2 };
 
 struct batch {
@@ -55,18 +53,16 @@ static uint64_t n_queued(const struct feed_worker *w) {
 
 /** Wait for the next batch. NULL: it is over. */
 static struct batch *next_batch(struct feed_worker *w) {
-	pthread_mutex_lock(&w->lock);
+	LOCKED(&w->lock);
 	uint64_t enough = n_queued(w) ? 1 : HALF;
 	while (n_queued(w) < (w->is_urgent ? 1 : enough) && !w->is_over) {
 		pthread_cond_wait(&w->changed, &w->lock);
 	}
-	struct batch *batch = w->is_over ? NULL : batch_at(w, w->n_digested);
-	pthread_mutex_unlock(&w->lock);
-	return batch;
+	return w->is_over ? NULL : batch_at(w, w->n_digested);
 }
 
 static void note_digested(struct feed_worker *w, bool ok, const struct err *err) {
-	pthread_mutex_lock(&w->lock);
+	LOCKED(&w->lock);
 	if (!ok && !w->has_failed) {
 		w->has_failed = true;
 		w->err = *err;
@@ -75,7 +71,6 @@ static void note_digested(struct feed_worker *w, bool ok, const struct err *err)
 	if (w->is_urgent && n_queued(w) <= w->awaited) {
 		pthread_cond_signal(&w->changed);
 	}
-	pthread_mutex_unlock(&w->lock);
 }
 
 static void *work(void *user) {
@@ -92,7 +87,7 @@ static void *work(void *user) {
 
 /** Wait until at most `most` batches are queued. False: one has failed. */
 static bool wait_for(struct feed_worker *w, uint64_t most, struct err *err) {
-	pthread_mutex_lock(&w->lock);
+	LOCKED(&w->lock);
 	w->awaited = most;
 	w->is_urgent = n_queued(w) > most;
 	if (w->is_urgent) {
@@ -102,24 +97,20 @@ static bool wait_for(struct feed_worker *w, uint64_t most, struct err *err) {
 		pthread_cond_wait(&w->changed, &w->lock);
 	}
 	w->is_urgent = false;
-	bool ok = !w->has_failed;
-	if (!ok && err) {
+	if (w->has_failed && err) {
 		*err = w->err;
 	}
-	pthread_mutex_unlock(&w->lock);
-	return ok;
+	return !w->has_failed;
 }
 
 /** True: the ring is full. */
 static bool pass(struct feed_worker *w) {
-	pthread_mutex_lock(&w->lock);
+	LOCKED(&w->lock);
 	w->n_passed++;
-	bool is_full = n_queued(w) == N_BATCHES;
 	if (n_queued(w) == HALF) {
 		pthread_cond_signal(&w->changed);
 	}
-	pthread_mutex_unlock(&w->lock);
-	return is_full;
+	return n_queued(w) == N_BATCHES;
 }
 
 bool feed_init(struct feed *f, struct aggregate *aggregate, struct err *err) {

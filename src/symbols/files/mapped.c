@@ -11,10 +11,10 @@
  * is written last when a range is added and cleared first when it goes, and the handler reads it
  * first (release in add, acquire in the handler).
  */
+#include "base/parallel.h"
 #include "symbols/files/files.h"
 #include "sys/sys.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <zlib.h>
 
@@ -60,23 +60,21 @@ static void install(void) {
 
 /** False: too many ranges; this one stays unguarded. */
 static bool guard_add(const void *start, size_t bytes) {
-	bool ok = false;
-	pthread_mutex_lock(&lock);
+	LOCKED(&lock);
 	install();
-	for (size_t i = 0; !ok && i < RANGES_MAX; i++) {
+	for (size_t i = 0; i < RANGES_MAX; i++) {
 		if (!atomic_load_explicit(&ranges[i].end, memory_order_relaxed)) {
 			atomic_store_explicit(&ranges[i].start, (uintptr_t)start, memory_order_relaxed);
 			atomic_store_explicit(&ranges[i].end, (uintptr_t)start + bytes, memory_order_release);
-			ok = true;
+			return true;
 		}
 	}
-	pthread_mutex_unlock(&lock);
-	return ok;
+	return false;
 }
 
 /** Before the range is unmapped. */
 static void guard_remove(const void *start) {
-	pthread_mutex_lock(&lock);
+	LOCKED(&lock);
 	for (size_t i = 0; i < RANGES_MAX; i++) {
 		if (atomic_load_explicit(&ranges[i].end, memory_order_relaxed) &&
 				atomic_load_explicit(&ranges[i].start, memory_order_relaxed) == (uintptr_t)start) {
@@ -84,7 +82,6 @@ static void guard_remove(const void *start) {
 			break;
 		}
 	}
-	pthread_mutex_unlock(&lock);
 }
 
 // ---- files
