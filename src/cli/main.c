@@ -35,9 +35,7 @@ static const struct command *follow_links(const char *path) {
 
 int main(int argc, char **argv) {
 	own_limits_raise();
-	const struct command *command = argc > 0 ? find_command(argv[0]) : NULL;
-	if (!command) {
-		command = follow_links((const char *)(uintptr_t)getauxval(AT_EXECFN));
-	}
+	const struct command *command = (argc > 0 ? find_command(argv[0]) : NULL)
+			?: follow_links((const char *)(uintptr_t)getauxval(AT_EXECFN));
 	return command->run(argc, argv);
 }

@@ -212,9 +212,8 @@ struct slice symbols_suppressions(const struct symbols_module *module, struct ar
 			!mapped_file_open(&file, module->fd, module->path, (struct slice){0}, NULL)) {
 		return text;
 	}
-	const char *copy = NULL;
-	if (elf_returned_text(&file.elf, "__lsan_default_suppressions", &text)) {
-		copy = arena_text(arena, text);
-	}
+	const char *copy = elf_returned_text(&file.elf, "__lsan_default_suppressions", &text)
+			? arena_text(arena, text)
+			: NULL;
 	return slice_of(copy, copy ? text.size : 0);
 }

@@ -46,13 +46,11 @@ static bool is_stream(const char *name) {
 static void put_recording(struct buffer *out, const char *path, int pid) {
 	struct stat s;
 	const char *folder = getenv("TMPDIR");
-	char beside[64];
-	(void)snprintf(beside, sizeof beside, "/heaptrack.%d", pid);
 	bool is_file = !is_stream(path) && (stat(path, &s) != 0 || S_ISREG(s.st_mode));
 	const char *parts[] = {is_file      ? path
 					: folder && *folder ? folder
 										: "/tmp",
-			is_file ? "" : beside};
+			is_file ? "" : FORMAT(64, "/heaptrack.%d", pid)};
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
 		for (const char *at = parts[i]; *at; at++) {
 			buffer_printf(out, *at == '%' ? "%%%%" : "%c", *at);

@@ -255,12 +255,11 @@ static void put_launch(struct check *c, const char *exe) {
 /** How many would be hooked, and the first file that they are in. */
 static void put_allocators(struct check *out, const struct attach_check *c) {
 	const char *text = (const char *)c->hooked.data;
-	char line[256];
-	(void)snprintf(line, sizeof line, "%u functions in %u file%s: %.*s", c->n_functions,
-			c->n_modules, c->n_modules == 1 ? "" : "s", (int)strcspn(text, "\t"), text);
 	json_number(&out->j, "functions", c->n_functions);
 	json_number(&out->j, "modules", c->n_modules);
-	fact(out, "allocators", line);
+	fact(out, "allocators",
+			FORMAT(256, "%u functions in %u file%s: %.*s", c->n_functions, c->n_modules,
+					c->n_modules == 1 ? "" : "s", (int)strcspn(text, "\t"), text));
 }
 
 static void put_old_blocks(struct check *out, const struct attach_check *c, uint64_t max_pause_ns,

@@ -280,11 +280,10 @@ int cli_control(int argc, char **argv) {
 	}
 	a.is_json = o.is_json;
 	bool ok = take_words(&a, &pid, argc - at, argv + at, &line, &err) &&
-			(pid != 0 ? ask_process(&a, pid, &err) : ask_all(&a, &err));
-	if (ok && a.file && a.n_shown == 0) {
-		ok = err_set(&err, ERR_NOT_FOUND, "this user has no recording to \"%s\" in progress",
-				a.file);
-	}
+			(pid != 0 ? ask_process(&a, pid, &err) : ask_all(&a, &err)) &&
+			(!a.file || a.n_shown > 0 ||
+					err_set(&err, ERR_NOT_FOUND, "this user has no recording to \"%s\" in progress",
+							a.file));
 	if (!ok) {
 		complain("%s", err.text);
 	} else if (a.n_shown + a.n_failed == 0 && !a.is_json) {

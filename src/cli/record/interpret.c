@@ -157,10 +157,8 @@ static bool name_ours(struct session *s, const struct symbols_options *symbols, 
 	if (ok && stat(s->path, &was) == 0) {
 		(void)fchmod(fd, was.st_mode & 0777);
 	}
-	ok = ok && move_aside(path, err);
-	if (ok && rename(temporary, path) != 0) {
-		ok = err_system(err, errno, "cannot write %s", path);
-	}
+	ok = ok && move_aside(path, err) &&
+			(rename(temporary, path) == 0 || err_system(err, errno, "cannot write %s", path));
 	if (!ok) {
 		(void)unlink(temporary);
 	} else {
@@ -207,15 +205,6 @@ static bool interpret_file(const struct interpret_options *o, const char *file, 
 	return ok;
 }
 
-static int say_and_finish(struct interpret_options *o, const char *who, bool ok,
-		const struct err *err) {
-	if (!ok) {
-		say_problem(who, "%s", err->text);
-	}
-	CALL_FOR(vec_finish, o, debug_paths, extra_paths, files);
-	return ok ? EXIT_SUCCESS : EXIT_FAILURE;
-}
-
 /** True: that was all that was asked. */
 static bool tell_of_itself(const struct interpret_options *o) {
 	if (o->wants_help) {
@@ -226,47 +215,48 @@ static bool tell_of_itself(const struct interpret_options *o) {
 	return o->wants_help || o->wants_version;
 }
 
-int cli_interpret_files(int argc, char **argv) {
+/** All that the two commands have in common. */
+static int interpret(int argc, char **argv, const char *who,
+		bool (*run)(const struct interpret_options *o, struct err *err)) {
 	struct interpret_options o;
 	struct err err = {0};
-	bool ok = parse(&o, argc, argv, &err);
-	if (ok && !tell_of_itself(&o)) {
-		ok = o.files.n > 0 ||
-				err_set(&err, ERR_USAGE, "no recording given; usage: heaptrack --interpret FILE");
-		for (size_t i = 0; ok && i < o.files.n; i++) {
-			ok = interpret_file(&o, o.files.items[i], &err);
-		}
+	bool ok = parse(&o, argc, argv, &err) && (tell_of_itself(&o) || run(&o, &err));
+	if (!ok) {
+		say_problem(who, "%s", err.text);
 	}
-	return say_and_finish(&o, "heaptrack", ok, &err);
+	CALL_FOR(vec_finish, &o, debug_paths, extra_paths, files);
+	return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+static bool interpret_files(const struct interpret_options *o, struct err *err) {
+	return (o->files.n > 0 ||
+				   err_set(err, ERR_USAGE,
+						   "no recording given; usage: heaptrack --interpret FILE")) &&
+			ALL(i, o->files.n, interpret_file(o, o->files.items[i], err));
+}
+
+int cli_interpret_files(int argc, char **argv) {
+	return interpret(argc, argv, "heaptrack", interpret_files);
 }
 
 // ---- the filter
-
-static void put_stats(const struct rec_summary *s) {
-	(void)fprintf(stderr,
-			"heaptrack stats:\n"
-			"\tallocations:          \t%" PRIu64 "\n"
-			"\tleaked allocations:   \t%" PRIu64 "\n"
-			"\ttemporary allocations:\t%" PRIu64 "\n",
-			s->allocations, s->live_blocks, s->temporary);
-}
 
 static bool filter(const struct interpret_options *o, struct err *err) {
 	SCOPED_BY(session_close) struct session s;
 	bool ok = open_to_name(&s, "-", o, err) && export_to(&s, "heaptrack", "-", err);
 	if (ok) {
-		put_stats(&s.recording.summary);
+		const struct rec_summary *sums = &s.recording.summary;
+		(void)fprintf(stderr,
+				"heaptrack stats:\n"
+				"\tallocations:          \t%" PRIu64 "\n"
+				"\tleaked allocations:   \t%" PRIu64 "\n"
+				"\ttemporary allocations:\t%" PRIu64 "\n",
+				sums->allocations, sums->live_blocks, sums->temporary);
 	}
 	return ok;
 }
 
+// Words that are no options have always been passed over
 int cli_interpret(int argc, char **argv) {
-	struct interpret_options o;
-	struct err err = {0};
-	// Words that are no options have always been passed over
-	bool ok = parse(&o, argc, argv, &err);
-	if (ok && !tell_of_itself(&o)) {
-		ok = filter(&o, &err);
-	}
-	return say_and_finish(&o, "heaptrack_interpret", ok, &err);
+	return interpret(argc, argv, "heaptrack_interpret", filter);
 }

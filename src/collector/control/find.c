@@ -160,15 +160,13 @@ static bool look_where_it_is(struct control_list *list, struct control_found fou
 }
 
 bool control_find(struct control_list *list, pid_t pid) {
-	char path[32];
 	struct stat st;
 	struct control_found found = {.pid = pid, .owner = geteuid(), .is_own = true};
 	bool ok = add_folders(list, found, pid, getenv("XDG_RUNTIME_DIR"), "");
 	found.is_own = false;
 	abstract(&found.place, found.owner, pid);
 	ok = ok && add_place(list, found);
-	(void)snprintf(path, sizeof path, "/proc/%d", (int)pid);
-	if (!ok || stat(path, &st) != 0) {
+	if (!ok || stat(FORMAT(32, "/proc/%d", (int)pid), &st) != 0) {
 		return ok;
 	}
 	found.owner = found.owner == 0 ? st.st_uid : found.owner;

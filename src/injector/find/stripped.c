@@ -220,9 +220,9 @@ bool stripped_find(struct found_functions *out, const struct module_code *module
 				add(out, module, known_function_of("realloc"), &map, p.realloc) &&
 				add(out, module, known_function_of("memalign"), &map, p.memalign);
 		uint32_t execve = ok ? find_execve(&map) : CODE_NO_FUNCTION;
-		if (execve != CODE_NO_FUNCTION) {
-			ok = add(out, module, known_beside("execve"), &map, execve);
-		}
+		ok = ok &&
+				(execve == CODE_NO_FUNCTION ||
+						add(out, module, known_beside("execve"), &map, execve));
 	}
 	return ok;
 }

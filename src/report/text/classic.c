@@ -104,9 +104,7 @@ static void put_function(struct classic *c, uint32_t node, const struct name *f)
 		return;
 	}
 	char *text = c->options->shorten_templates ? NULL : arena_text(&c->arena, f->function);
-	if (!text) {
-		text = template_short(f->function, &c->arena);
-	}
+	text = text ? text : template_short(f->function, &c->arena);
 	buffer_text(c->out, text ? text : "?");
 }
 

@@ -149,10 +149,7 @@ bool resolve_names(struct recording *r, const struct symbols_options *options, s
 	struct resolver v = {.r = r, .options = options, .texts.arena = r->arena};
 	size_t n;
 	FREED uint32_t *places = places_without_names(r, &n);
-	bool ok = places != NULL;
-	if (ok && n > 0) {
-		ok = take_tables(&v) && resolve_places(&v, places, n);
-	}
+	bool ok = places && (n == 0 || (take_tables(&v) && resolve_places(&v, places, n)));
 	r->arena = v.texts.arena;
 	v.texts.arena = (struct arena){0};
 	ok = ok && (n == 0 || put_back(&v));

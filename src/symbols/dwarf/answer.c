@@ -74,9 +74,7 @@ static bool name_frame(struct asking *a, struct symbols_frame *frame, struct cha
 	struct name_pool *pool = a->question->pool;
 	const struct symbol_entry *entry = link->outer ? NULL
 												   : symbol_table_find(a->question->table, pc);
-	if (!is_symbol_of(entry, a->unit, &link->die, facts)) {
-		entry = NULL;
-	}
+	entry = is_symbol_of(entry, a->unit, &link->die, facts) ? entry : NULL;
 	struct die_name name;
 	die_name(&name, a->unit, &link->die, facts);
 	if (!name.linkage) {
