@@ -3,7 +3,12 @@
 #include "report/compare.h"
 
 #include "cli/print/options.h"
+#include "sys/terminal.h"
 #include "sys/unpack.h"
+
+#include <unistd.h>
+
+enum { SITES_COMPARED = 12 }; // per list, so that all of it fits a screen or two
 
 bool compare_take_base(const struct option_given *g) {
 	struct compare_options *o = option_field(g);
@@ -36,7 +41,7 @@ struct side {
 	uint32_t n;
 };
 
-static bool open_side(struct side *s, const struct compare_task *t, const char *const *files,
+static bool open_side(struct side *s, const struct print_options *o, const char *const *files,
 		uint32_t n, const char *lens, struct arena *arena, struct err *err) {
 	s->sessions = arena_new(arena, struct session, n + 1ul);
 	s->lenses = arena_new(arena, struct lens, n + 1ul);
@@ -46,7 +51,7 @@ static bool open_side(struct side *s, const struct compare_task *t, const char *
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		struct session *session = &s->sessions[i];
-		if (!session_open_with(session, files[i], t->session, err)) {
+		if (!session_open_with(session, files[i], &o->session, err)) {
 			return false;
 		}
 		s->n++;
@@ -76,33 +81,33 @@ static bool write_junit(const char *path, const struct compare_request *request,
 	return report_junit(&out, request, err) && packer_put(path, false, buffer_view(&out), err);
 }
 
-static bool write_all(const struct compare_task *t, const struct side sides[2],
+static bool write_all(const struct print_options *o, const struct side sides[2],
 		const uint32_t shown[2], const struct compare_request *request, struct buffer *out,
 		struct err *err) {
-	struct export_subject subject = {
+	struct export_request exported = {
 			.session = &sides[0].sessions[shown[0]],
 			.base = request->has_base ? &sides[1].sessions[shown[1]] : NULL,
 			.lens = &sides[0].lenses[shown[0]],
 			.base_lens = request->has_base ? &sides[1].lenses[shown[1]] : NULL,
 	};
-	if (!export_all(t->exports, &subject, err) ||
-			(t->options->junit && !write_junit(t->options->junit, request, err))) {
+	if (!export_all(&o->exports, &exported, err) ||
+			(o->compare.junit && !write_junit(o->compare.junit, request, err))) {
 		return false;
 	}
-	if (t->is_tree) {
-		return (t->is_json ? report_compare_tree_json : report_compare_tree)(out, request, err);
+	if (o->layout == LAYOUT_VIEW && o->view == VIEW_TREE) {
+		return (o->is_json ? report_compare_tree_json : report_compare_tree)(out, request, err);
 	}
-	return t->is_json                 ? report_compare_json(out, request, err)
-			: t->options->is_markdown ? report_compare_markdown(out, request, err)
-									  : report_compare(out, request, err);
+	return o->is_json                ? report_compare_json(out, request, err)
+			: o->compare.is_markdown ? report_compare_markdown(out, request, err)
+									 : report_compare(out, request, err);
 }
 
 /**
  * Of repeated runs the one in the middle is shown: by what the first gate is about, or the peak.
  */
-static bool choose_runs(const struct compare_task *t, const struct side sides[2],
+static bool choose_runs(const struct print_options *o, const struct side sides[2],
 		struct arena *arena, uint32_t shown[2], struct err *err) {
-	enum gate_number number = t->options->n_gates ? t->options->gates[0].number : GATE_PEAK;
+	enum gate_number number = o->compare.n_gates ? o->compare.gates[0].number : GATE_PEAK;
 	struct err why = {0};
 	for (int i = 0; i < 2; i++) {
 		struct gate_runs runs = {sides[i].runs, sides[i].n};
@@ -115,10 +120,10 @@ static bool choose_runs(const struct compare_task *t, const struct side sides[2]
 }
 
 /** How a side is called: if two parts are compared, with the part. */
-static const char *title(const struct compare_task *t, const struct session *s, const char *lens,
+static const char *title(const struct print_options *o, const struct session *s, const char *lens,
 		struct arena *arena) {
 	const char *name = session_title(s);
-	if (!t->options->base_lens) {
+	if (!o->compare.base_lens) {
 		return name;
 	}
 	SCOPED(buffer) text = {0};
@@ -127,19 +132,19 @@ static const char *title(const struct compare_task *t, const struct session *s, 
 	return copy ? copy : name;
 }
 
-static bool judge(const struct compare_task *t, const struct side sides[2], struct arena *arena,
+static bool judge(const struct print_options *o, const struct side sides[2], struct arena *arena,
 		struct buffer *out, bool *is_broken, struct err *err) {
-	const struct compare_options *o = t->options;
+	const struct compare_options *c = &o->compare;
 	struct gate_runs ours = {sides[0].runs, sides[0].n}, base = {sides[1].runs, sides[1].n};
 	struct gate_result *results;
 	uint32_t shown[2];
-	if (!outputs_spare(t->outputs, sides[0].sessions, sides[0].n, err) ||
-			!outputs_spare(t->outputs, sides[1].sessions, sides[1].n, err) ||
-			!gates_check(o->gates, o->n_gates, ours, base, arena, &results, err) ||
-			!choose_runs(t, sides, arena, shown, err)) {
+	if (!outputs_spare(&o->outputs, sides[0].sessions, sides[0].n, err) ||
+			!outputs_spare(&o->outputs, sides[1].sessions, sides[1].n, err) ||
+			!gates_check(c->gates, c->n_gates, ours, base, arena, &results, err) ||
+			!choose_runs(o, sides, arena, shown, err)) {
 		return false;
 	}
-	for (uint32_t i = 0; i < o->n_gates; i++) {
+	for (uint32_t i = 0; i < c->n_gates; i++) {
 		*is_broken |= results[i].is_failed;
 	}
 	struct diff_input input[N_DIFF_SIDES] = {sides[0].runs[shown[0]]};
@@ -149,29 +154,31 @@ static bool judge(const struct compare_task *t, const struct side sides[2], stru
 	struct compare_request request = {
 			.input = input,
 			.has_base = sides[1].n > 0,
-			.file = title(t, &sides[0].sessions[shown[0]], t->lens, arena),
-			.base_file = sides[1].n ? title(t, &sides[1].sessions[shown[1]], o->base_lens, arena)
+			.file = title(o, &sides[0].sessions[shown[0]], o->lens, arena),
+			.base_file = sides[1].n ? title(o, &sides[1].sessions[shown[1]], c->base_lens, arena)
 									: NULL,
 			.n_runs = sides[0].n,
 			.n_base_runs = sides[1].n,
 			.gates = results,
-			.n_gates = o->n_gates,
-			.width = t->width ? t->width : 100,
-			.limit = t->limit,
+			.n_gates = c->n_gates,
+			.width = terminal_columns(STDOUT_FILENO) ?: 100,
+			.limit = !o->has_limit ? SITES_COMPARED
+					: o->limit     ? o->limit
+								   : UINT32_MAX,
 	};
-	return write_all(t, sides, shown, &request, out, err);
+	return write_all(o, sides, shown, &request, out, err);
 }
 
-bool compare_run(const struct compare_task *task, struct buffer *out, bool *is_broken,
+bool compare_run(const struct print_options *o, struct buffer *out, bool *is_broken,
 		struct err *err) {
-	const struct compare_options *o = task->options;
+	const struct compare_options *c = &o->compare;
 	SCOPED(arena) arena = {0};
 	struct side sides[2] = {{0}};
 	*is_broken = false;
-	const char *base_lens = o->base_lens ? o->base_lens : task->lens;
-	bool ok = open_side(&sides[0], task, task->files, task->n_files, task->lens, &arena, err) &&
-			open_side(&sides[1], task, o->bases, o->n_bases, base_lens, &arena, err) &&
-			judge(task, sides, &arena, out, is_broken, err);
+	const char *base_lens = c->base_lens ? c->base_lens : o->lens;
+	bool ok = open_side(&sides[0], o, o->files, o->n_files, o->lens, &arena, err) &&
+			open_side(&sides[1], o, c->bases, c->n_bases, base_lens, &arena, err) &&
+			judge(o, sides, &arena, out, is_broken, err);
 	close_side(&sides[0]);
 	close_side(&sides[1]);
 	return ok;

@@ -19,9 +19,7 @@ enum { N_COST_TYPES = sizeof cost_types / sizeof *cost_types };
 
 struct export_options export_options_default(void) {
 	return (struct export_options){
-			.shown = cost_types[0].value,
-			.massif_threshold = 1,
-			.massif_detailed_every = 2,
+			.write = {cost_types[0].value, {.threshold_percent = 1, .detailed_every = 2}},
 	};
 }
 
@@ -68,7 +66,7 @@ bool export_take_classic(const struct option_given *g) {
 bool export_take_cost_type(const struct option_given *g) {
 	struct export_options *o = option_field(g);
 	__auto_type cost = FIND(c, cost_types, N_COST_TYPES, strcmp(c->name, g->value) == 0);
-	o->shown = cost ? cost->value : o->shown;
+	o->write.shown = cost ? cost->value : o->write.shown;
 	return cost ||
 			err_set(g->err, ERR_USAGE,
 					"--flamegraph-cost-type: unknown cost \"%s\"; use allocations, temporary, "
@@ -79,8 +77,8 @@ bool export_take_cost_type(const struct option_given *g) {
 bool export_take_threshold(const struct option_given *g) {
 	struct export_options *o = option_field(g);
 	struct slice rest = slice_of_text(g->value);
-	return (take_fraction(&rest, &o->massif_threshold) && rest.size == 0 &&
-				   o->massif_threshold <= 100) ||
+	return (take_fraction(&rest, &o->write.massif.threshold_percent) && rest.size == 0 &&
+				   o->write.massif.threshold_percent <= 100) ||
 			err_set(g->err, ERR_USAGE, "--massif-threshold: invalid percentage \"%s\"", g->value);
 }
 
@@ -114,15 +112,9 @@ bool export_file(const struct export_job *job, struct export_request *request, s
 	return packer_finish(out.packer, err);
 }
 
-bool export_all(const struct export_options *o, const struct export_subject *subject,
-		struct err *err) {
-	struct export_request request = {
-			FIELDS_OF(subject, session, lens, base, base_lens),
-			.options.massif = {.threshold_percent = o->massif_threshold,
-					.detailed_every = o->massif_detailed_every},
-			.options.shown = o->shown,
-	};
-	return ALL(i, o->n, export_file(&o->jobs[i], &request, err));
+bool export_all(const struct export_options *o, struct export_request *request, struct err *err) {
+	request->options = o->write;
+	return ALL(i, o->n, export_file(&o->jobs[i], request, err));
 }
 
 // ---- the files that a call of heaptrack_print writes

@@ -20,9 +20,7 @@ struct export_options {
 	struct export_job jobs[EXPORTS_MAX];
 	uint32_t n;
 	bool has_new; // --export: then no report is printed, unless something else asks for one
-	enum profile_value shown; // by a flame graph
-	double massif_threshold;
-	uint32_t massif_detailed_every;
+	struct write_options write; // its `shown`: by a flame graph
 };
 
 struct export_options export_options_default(void);
@@ -32,19 +30,11 @@ option_taker export_take;
 option_taker export_take_classic; // -F, -M, -H
 option_taker export_take_cost_type, export_take_threshold;
 
-/** What is exported: a session under a lens, compared with another or (base NULL) not. */
-struct export_subject {
-	struct session *session;
-	const struct session *base;
-	const struct lens *lens, *base_lens;
-};
-
 /** One file. */
 bool export_file(const struct export_job *job, struct export_request *request, struct err *err);
 
-/** All that the options ask for. */
-bool export_all(const struct export_options *o, const struct export_subject *subject,
-		struct err *err);
+/** All that the options ask for, of what the request says. */
+bool export_all(const struct export_options *o, struct export_request *request, struct err *err);
 
 enum { OUTPUTS_MAX = EXPORTS_MAX + 2 };
 
@@ -83,26 +73,6 @@ option_taker compare_take_base, compare_take_gate; // fields: struct compare_opt
 
 /** Anything of this file was asked for. */
 bool compare_is_asked(const struct compare_options *o);
-
-struct compare_task {
-	const struct compare_options *options;
-	const struct export_options *exports;
-	const struct outputs *outputs; // of exports and JUnit
-	const char *const *files;
-	uint32_t n_files;
-	const struct session_options *session;
-	const char *lens; // NULL: everything
-	bool is_json;
-	bool is_tree; // call trees instead of sites
-	uint32_t width, limit;
-};
-
-/**
- * Append what is to be printed to `out`, write the other files. *is_broken: a gate failed. False:
- * `err` says what could not be done.
- */
-bool compare_run(const struct compare_task *task, struct buffer *out, bool *is_broken,
-		struct err *err);
 
 // ---- the parsed command line of heaptrack_print
 
@@ -143,3 +113,10 @@ struct print_options {
 
 /** False: `err` says what is wrong. */
 bool print_options_parse(struct print_options *o, int argc, char **argv, struct err *err);
+
+/**
+ * Recordings compared and judged: append what is to be printed to `out`, write the other files.
+ * *is_broken: a gate failed. False: `err` says what could not be done.
+ */
+bool compare_run(const struct print_options *options, struct buffer *out, bool *is_broken,
+		struct err *err);

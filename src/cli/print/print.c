@@ -82,8 +82,6 @@ static bool print_viewer(const char *path, struct err *err) {
 
 // ---- reports
 
-enum { SITES_COMPARED = 12 }; // per list, so that all of it fits a screen or two
-
 /**
  * Write it all to stdout: JSON as it is, text so that a terminal obeys nothing of it. A reader that
  * went away (a closed pipe) is no failure of ours. `user`: the print_options.
@@ -140,10 +138,10 @@ static bool put_report(struct buffer *out, const struct session *s, const struct
 static bool put_files(struct session *s, const struct print_options *o, struct err *err) {
 	SCOPED(arena) arena = {0};
 	struct lens lens = lens_whole();
-	struct export_subject subject = {.session = s, .lens = &lens};
+	struct export_request request = {.session = s, .lens = &lens};
 	return (!o->html || print_html(s, o, err)) &&
 			(!o->lens || lens_parse(&lens, slice_of_text(o->lens), &s->recording, &arena, err)) &&
-			export_all(&o->exports, &subject, err);
+			export_all(&o->exports, &request, err);
 }
 
 static bool flush_out(struct err *err) {
@@ -159,19 +157,7 @@ static bool print_page(const struct print_options *o, struct err *err) {
 /** Recordings compared or judged: *is_broken, a gate failed. */
 static bool print_comparison(const struct print_options *o, bool *is_broken, struct err *err) {
 	SCOPED(buffer) out = {0};
-	struct compare_task task = {
-			.options = &o->compare,
-			.exports = &o->exports,
-			.outputs = &o->outputs,
-			.session = &o->session,
-			FIELDS_OF(o, files, n_files, lens, is_json),
-			.width = terminal_columns(STDOUT_FILENO),
-			.is_tree = o->layout == LAYOUT_VIEW && o->view == VIEW_TREE,
-			.limit = !o->has_limit ? SITES_COMPARED
-					: o->limit     ? o->limit
-								   : UINT32_MAX,
-	};
-	return compare_run(&task, &out, is_broken, err) && (!o->html || print_page(o, err)) &&
+	return compare_run(o, &out, is_broken, err) && (!o->html || print_page(o, err)) &&
 			put_out((void *)(uintptr_t)o, &out, err) && flush_out(err);
 }
 
