@@ -184,7 +184,7 @@ static void a_program_keeps_its_options(void **state) {
 		if (cases[i].first) {
 			assert_string_equal(o.rest[0], cases[i].first);
 		} else {
-			assert_int_equal(o.duration_ns, 90000000000);
+			assert_int_equal(o.attach.duration_ns, 90000000000);
 		}
 	}
 }

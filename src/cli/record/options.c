@@ -12,10 +12,10 @@ enum {
 
 static bool take_events(const struct option_given *g) {
 	struct heaptrack_options *o = g->options;
-	o->events_bytes = EVENTS_BUDGET;
+	o->run.events_bytes = EVENTS_BUDGET;
 	return !g->value ||
 			(option_take_size(g) &&
-					(o->events_bytes >= EVENTS_LEAST ||
+					(o->run.events_bytes >= EVENTS_LEAST ||
 							err_set(g->err, ERR_USAGE,
 									"--events: \"%s\" is too small; use at least 1M", g->value)));
 }
@@ -23,7 +23,7 @@ static bool take_events(const struct option_given *g) {
 static bool take_max_pause(const struct option_given *g) {
 	struct heaptrack_options *o = g->options;
 	o->has_max_pause = true;
-	o->max_pause_ns = 0;
+	o->attach.max_pause_ns = 0;
 	return strcmp(g->value, "0") == 0 || option_take_time(g);
 }
 
@@ -36,7 +36,7 @@ static bool take_pid(const struct option_given *g) {
 				g->value);
 	}
 	o->what = g->row->arg;
-	o->pid = (int)pid;
+	o->attach.pid = (int)pid;
 	return true;
 }
 
@@ -50,7 +50,7 @@ static bool take_checked(struct heaptrack_options *o, struct err *err) {
 			return err_set(err, ERR_USAGE, "--check: invalid process ID \"%s\"", o->rest[i]);
 		}
 	}
-	o->pid = (int)pid;
+	o->attach.pid = (int)pid;
 	return true;
 }
 
@@ -66,7 +66,7 @@ static bool take_beside(const struct option_given *g) {
 	struct heaptrack_options *o = g->options;
 	char end;
 	o->what = g->row->arg;
-	return sscanf(g->value, "%d:%d%c", &o->pid, &o->fd, &end) == 2 ||
+	return sscanf(g->value, "%d:%d%c", &o->attach.pid, &o->fd, &end) == 2 ||
 			err_set(g->err, ERR_USAGE, "--beside is used by the recorder library only");
 }
 
@@ -107,14 +107,15 @@ const struct option_table heaptrack_option_table = {
 };
 
 bool heaptrack_options_parse(struct heaptrack_options *o, int argc, char **argv, struct err *err) {
-	*o = (struct heaptrack_options){.max_pause_ns = MAX_PAUSE_NS};
+	*o = (struct heaptrack_options){.attach.max_pause_ns = MAX_PAUSE_NS};
 	int operands;
 	if (!options_parse(&heaptrack_option_table, o, argc, argv, &operands, err)) {
 		return false;
 	}
 	o->rest = argv + operands;
 	o->n_rest = argc - operands;
-	if (o->duration_ns != 0 && o->what != ASKED_ATTACH) {
+	o->attach.only_looks = o->what == ASKED_LOOK;
+	if (o->attach.duration_ns != 0 && o->what != ASKED_ATTACH) {
 		return err_set(err, ERR_USAGE, "--duration is for use with -p PID");
 	}
 	if (o->has_max_pause && o->what != ASKED_ATTACH && o->what != ASKED_CHECK &&
@@ -124,5 +125,6 @@ bool heaptrack_options_parse(struct heaptrack_options *o, int argc, char **argv,
 	if (o->what == ASKED_CHECK) {
 		return take_checked(o, err);
 	}
-	return !o->output || *o->output || err_set(err, ERR_USAGE, "--output needs the name of a file");
+	return !o->run.output || *o->run.output ||
+			err_set(err, ERR_USAGE, "--output needs the name of a file");
 }

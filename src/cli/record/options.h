@@ -2,7 +2,7 @@
 #pragma once
 /** What the user asked heaptrack for. Used by record.c alone. */
 
-#include "base/base.h"
+#include "collector/run.h"
 
 enum asked {
 	ASKED_RECORD,
@@ -21,19 +21,15 @@ enum asked {
 };
 
 struct heaptrack_options {
-	int what; // enum asked
-	const char *output;
-	const char *shell;    // of ASKED_COMPLETION
-	int pid;              // after -p, --detach, --look or --beside
-	int fd;               // after --beside
-	uint64_t duration_ns; // 0: until somebody ends it
-	uint64_t max_pause_ns;
+	int what;          // enum asked
+	const char *shell; // of ASKED_COMPLETION
+	struct run_options run;
+	struct attach_options attach; // its pid: after -p, --detach, --look or --beside, too
+	int fd;                       // after --beside
 	bool has_max_pause;
-	bool overwrite, is_quiet, free_stacks, exact_time, no_memory;
-	bool is_raw;           // --raw
-	bool is_json;          // after --check
-	uint64_t events_bytes; // 0: none
-	char **rest;           // the program and its arguments, or what follows -a or --ctl
+	bool is_raw;  // --raw
+	bool is_json; // after --check
+	char **rest;  // the program and its arguments, or what follows -a or --ctl
 	int n_rest;
 };
 

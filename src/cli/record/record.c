@@ -111,7 +111,7 @@ static bool write_raw(const struct heaptrack_options *o, const struct run_result
 		complain("cannot write the raw stream: %s", err.text);
 		return false;
 	}
-	if (!o->is_quiet) {
+	if (!o->run.is_quiet) {
 		say(stderr,
 				"Symbolize it here, or on the machine that has the binaries:\n"
 				"  heaptrack --interpret \"%s\"\n",
@@ -149,18 +149,16 @@ static int run_unrecorded(const struct launch *launch, const char *why, char **a
 }
 
 static struct run_options options_of(const struct heaptrack_options *o, struct screen *screen) {
-	return (struct run_options){
-			.argv = o->rest,
-			.environment = environ,
-			.output = o->output,
-			.version = HEAPTRACK_VERSION,
-			FIELDS_OF(o, overwrite, is_quiet, free_stacks, exact_time, no_memory),
-			.events_bytes = o->is_raw ? RECORD_ALL_EVENTS : o->events_bytes,
-			.user = screen,
-			.started = tell_start,
-			.say = tell,
-			.progress = tell_progress,
-	};
+	struct run_options options = o->run;
+	options.argv = o->rest;
+	options.environment = environ;
+	options.version = HEAPTRACK_VERSION;
+	options.events_bytes = o->is_raw ? RECORD_ALL_EVENTS : options.events_bytes;
+	options.user = screen;
+	options.started = tell_start;
+	options.say = tell;
+	options.progress = tell_progress;
+	return options;
 }
 
 /** Where the recorder cannot be put into it, it can perhaps be loaded by it. */
@@ -182,7 +180,7 @@ static int put_result(const struct heaptrack_options *o, struct run_result *resu
 	if (result->is_lost) {
 		return status ? status : 1;
 	}
-	if (!o->is_quiet) {
+	if (!o->run.is_quiet) {
 		put_figures(result);
 		put_way_on(result);
 	}
@@ -196,23 +194,19 @@ static void tell_quietly(void *user, const char *text) {
 
 /** `launch` NULL: attach to the program that runs. */
 static int record(const struct heaptrack_options *o, const struct launch *launch) {
-	struct screen screen = {.is_quiet = o->is_quiet, .is_raw = o->is_raw};
+	struct screen screen = {.is_quiet = o->run.is_quiet, .is_raw = o->is_raw};
 	struct run_options options = options_of(o, &screen);
-	const struct attach_options attached = {.pid = o->pid,
-			.duration_ns = o->duration_ns,
-			.max_pause_ns = o->max_pause_ns,
-			.only_looks = o->what == ASKED_LOOK};
 	struct run_result *result = calloc(1, sizeof *result);
 	if (!result) {
 		complain("out of memory");
 		return 1;
 	}
-	if (!launch && (o->is_quiet || o->what == ASKED_LOOK)) {
+	if (!launch && (o->run.is_quiet || o->what == ASKED_LOOK)) {
 		options.say = tell_quietly;
 	}
 	struct err err = {0};
 	bool has_run = launch ? run_in_some_way(&options, launch, result, &err)
-						  : attach_program(&options, &attached, result, &err);
+						  : attach_program(&options, &o->attach, result, &err);
 	end_progress(&screen);
 	int status = result->exit_status;
 	if (!has_run && result->is_untouched) {
@@ -224,7 +218,7 @@ static int record(const struct heaptrack_options *o, const struct launch *launch
 			put_nothing_recorded(o->rest[0], result);
 		}
 	} else if (o->is_raw && result->file_is_whole) {
-		if (!o->is_quiet) {
+		if (!o->run.is_quiet) {
 			put_figures(result);
 		}
 		status = write_raw(o, result) || status ? status : 1;
@@ -315,11 +309,11 @@ int cli_heaptrack(int argc, char **argv) {
 	case ASKED_VERSION: (void)puts("heaptrack " CLI_VERSION); return 0;
 	case ASKED_ANALYZE: return cli_analyze(o.n_rest, o.rest);
 	case ASKED_ATTACH: return record(&o, NULL);
-	case ASKED_DETACH: return detach(o.pid);
-	case ASKED_LOOK: return cli_look(o.pid, &status) ? status : record(&o, NULL);
+	case ASKED_DETACH: return detach(o.attach.pid);
+	case ASKED_LOOK: return cli_look(o.attach.pid, &status) ? status : record(&o, NULL);
 	case ASKED_CONTROL: return cli_control(o.n_rest + 1, o.rest - 1);
-	case ASKED_CHECK: return cli_check(o.pid, o.max_pause_ns, o.is_json);
-	case ASKED_BESIDE: return cli_beside(o.pid, o.fd);
+	case ASKED_CHECK: return cli_check(o.attach.pid, o.attach.max_pause_ns, o.is_json);
+	case ASKED_BESIDE: return cli_beside(o.attach.pid, o.fd);
 	case ASKED_INTERPRET: return cli_interpret_files(o.n_rest + 1, o.rest - 1);
 	case ASKED_DEBUG:
 		complain("-d (run in a debugger) is not supported; use: gdb --args heaptrack PROGRAM");
