@@ -136,15 +136,10 @@ static bool take_head(struct dump *d, struct slice line, struct err *err) {
 		line = skip_spaces(line);
 		is_sampled = take_prefix(&line, "heap_v2/") || take_prefix(&line, "heapz_v2/");
 	}
-	if (!is_sampled && take_prefix(&line, "heap/")) {
-		uint64_t rate;
-		is_sampled = true;
-		bool ok = take_decimal(&line, &rate);
-		d->rate = rate / 2;
-		return ok || err_set(err, ERR_FORMAT, "the sampling rate is missing");
-	}
-	return !is_sampled || take_decimal(&line, &d->rate) ||
-			err_set(err, ERR_FORMAT, "the sampling rate is missing");
+	bool is_twice = !is_sampled && take_prefix(&line, "heap/"); // as large as it should be
+	bool ok = (!is_sampled && !is_twice) || take_decimal(&line, &d->rate);
+	d->rate /= is_twice ? 2 : 1;
+	return ok || err_set(err, ERR_FORMAT, "the sampling rate is missing");
 }
 
 static bool take_line(struct dump *d, struct slice line, struct err *err) {

@@ -256,12 +256,9 @@ static bool take_sample(struct reading *r, struct slice message, struct err *err
 }
 
 static bool take_samples(struct reading *r, struct err *err) {
-	for (size_t i = 0; i < r->samples.n && !r->m.failed; i++) {
-		if (!take_sample(r, r->samples.items[i], err)) {
-			return false;
-		}
-	}
-	return r->budget || err_set(err, ERR_LIMIT, "its stacks are too deep for a file of its size");
+	return ALL(i, r->samples.n, r->m.failed || take_sample(r, r->samples.items[i], err)) &&
+			(r->budget ||
+					err_set(err, ERR_LIMIT, "its stacks are too deep for a file of its size"));
 }
 
 bool pprof_knows(struct slice head) {

@@ -21,12 +21,10 @@ static const struct importer importers[] = {
 		{"collapsed stacks", folded_knows, .decode = decode_folded},
 };
 
-enum { N_IMPORTERS = sizeof importers / sizeof *importers };
-
 #define DEFAULT_MEMORY (sizeof(size_t) > 4 ? (size_t)(8ull << 30) : SIZE_MAX)
 
 const struct importer *importer_for(struct slice head) {
-	return FIND(item, importers, N_IMPORTERS, item->knows(head));
+	return FIND(item, importers, sizeof importers / sizeof *importers, item->knows(head));
 }
 
 /** Say what is wrong with a file that no row recognizes. */

@@ -14,17 +14,11 @@ static bool read_all(const struct file_reader *f, struct buffer *out, struct err
 	}
 	size_t got = 0;
 	uint8_t *room = buffer_room(out, (size_t)f->size_bytes);
-	if (!room) {
-		return err_memory(err);
-	}
-	if (!file_reader_read(f, 0, room, (size_t)f->size_bytes, &got, err)) {
-		return false;
-	}
-	if (memchr(room, 0, got)) {
-		return err_set(err, ERR_FORMAT, "not a text file");
-	}
-	out->size += got;
-	return true;
+	bool ok = (room || err_memory(err)) &&
+			file_reader_read(f, 0, room, (size_t)f->size_bytes, &got, err) &&
+			(!memchr(room, 0, got) || err_set(err, ERR_FORMAT, "not a text file"));
+	out->size += ok ? got : 0;
+	return ok;
 }
 
 static bool read_path(const char *path, struct buffer *out, struct err *err) {

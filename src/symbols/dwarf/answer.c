@@ -104,6 +104,13 @@ static const char *full_path(struct asking *a, Dwarf_Files *files, const char *p
 	return name_pool_path(a->question->pool, joined);
 }
 
+/** The file with that number, if there is one. */
+static bool set_file(struct asking *a, struct symbols_frame *frame, Dwarf_Files *files, size_t i) {
+	const char *path = dwarf_filesrc(files, i, NULL, NULL);
+	frame->file = path ? full_path(a, files, path) : NULL;
+	return !path || frame->file;
+}
+
 static bool set_line(struct asking *a, struct symbols_frame *frame, uint64_t pc) {
 	Dwarf_Line *line = dwarf_getsrc_die(&a->unit->lines_die, pc);
 	Dwarf_Files *files;
@@ -111,29 +118,20 @@ static bool set_line(struct asking *a, struct symbols_frame *frame, uint64_t pc)
 	if (!line || dwarf_line_file(line, &files, &index) != 0) {
 		return true;
 	}
-	const char *path = dwarf_filesrc(files, index, NULL, NULL);
 	int number = 0;
-	if (!path) {
-		return true;
-	}
-	frame->file = full_path(a, files, path);
-	frame->line = dwarf_lineno(line, &number) == 0 && number > 0 ? (uint32_t)number : 0;
-	return frame->file != NULL;
+	bool ok = set_file(a, frame, files, index);
+	bool has_line = frame->file && dwarf_lineno(line, &number) == 0 && number > 0;
+	frame->line = has_line ? (uint32_t)number : 0;
+	return ok;
 }
 
 static bool set_call(struct asking *a, struct symbols_frame *frame, struct die_facts *facts) {
 	Dwarf_Files *files;
 	size_t n_files;
 	frame->line = (uint32_t)die_number(&facts->call_line);
-	if (!facts->call_file.form || dwarf_getsrcfiles(&a->unit->lines_die, &files, &n_files) != 0) {
-		return true;
-	}
-	const char *path = dwarf_filesrc(files, die_number(&facts->call_file), NULL, NULL);
-	if (!path) {
-		return true;
-	}
-	frame->file = full_path(a, files, path);
-	return frame->file != NULL;
+	return !facts->call_file.form ||
+			dwarf_getsrcfiles(&a->unit->lines_die, &files, &n_files) != 0 ||
+			set_file(a, frame, files, die_number(&facts->call_file));
 }
 
 bool answer_chain(struct asking *a, size_t i) {
