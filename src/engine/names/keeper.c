@@ -43,7 +43,8 @@ const struct name *names_mapper(const struct names *n, uint32_t node, const stru
 		f = stack_walk_next(&w);
 	} while (f && f->is_wrapper);
 	const uint32_t module = f ? n->recording->locations.items[w.location].module : 0;
-	bool is_own = site && !site->is_runtime && is_interpreter(n, module);
+	bool is_own = f && site && !site->is_runtime && !slice_equal(site->module, f->module) &&
+			is_interpreter(n, module);
 	*running = is_own ? site : NULL;
 	return is_own ? &n->frames[n->n_frames + module] : site;
 }
