@@ -109,7 +109,7 @@ def test_which_libc_it_has(build, target, tools, tmp_path, name):  # noqa: F811
 def test_which_runtime_it_has(build, target):  # noqa: F811
     for command, text in ((["node", "-e", "console.log('ready'); setTimeout(() => 0, 60000)"], "node maps "),
                           (["/usr/bin/python3", "-c", "import time; print('ready', flush=True); time.sleep(60)"],
-                           "PYTHONMALLOC=malloc")):
+                           "--python-objects")):
         if shutil.which(command[0]):
             said = json.loads(run(build / "heaptrack", "--check", target(command).pid, "--json").stdout)
             assert text in said["runtime"]["text"] and said["libc"]["text"].startswith("glibc ")

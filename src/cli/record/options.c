@@ -122,6 +122,11 @@ bool heaptrack_options_parse(struct heaptrack_options *o, int argc, char **argv,
 			o->what != ASKED_LOOK) {
 		return err_set(err, ERR_USAGE, "--max-pause is for use with -p PID");
 	}
+	if (o->python_objects && (o->what == ASKED_ATTACH || o->what == ASKED_LOOK)) {
+		return err_set(err, ERR_USAGE,
+				"--python-objects is for programs that heaptrack starts: one that runs has taken "
+				"its objects from arenas, and goes on doing so");
+	}
 	if (o->what == ASKED_CHECK) {
 		return take_checked(o, err);
 	}

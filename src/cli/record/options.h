@@ -27,6 +27,7 @@ struct heaptrack_options {
 	struct attach_options attach; // its pid: after -p, --detach, --look or --beside, too
 	int fd;                       // after --beside
 	bool has_max_pause;
+	bool python_objects;
 	bool is_raw;  // --raw
 	bool is_json; // after --check
 	char **rest;  // the program and its arguments, or what follows -a or --ctl

@@ -195,6 +195,10 @@ static void tell_quietly(void *user, const char *text) {
 /** `launch` NULL: attach to the program that runs. */
 static int record(const struct heaptrack_options *o, const struct launch *launch) {
 	struct screen screen = {.is_quiet = o->run.is_quiet, .is_raw = o->is_raw};
+	if (o->python_objects && setenv("PYTHONMALLOC", "malloc", 1) != 0) {
+		complain("out of memory");
+		return 1;
+	}
 	struct run_options options = options_of(o, &screen);
 	struct run_result *result = calloc(1, sizeof *result);
 	if (!result) {

@@ -14,7 +14,7 @@ static const struct runtime {
 				"JavaScript's objects", "node --heap-prof tells of them"},
 		{"nodejs", "JavaScript", "--perf-basic-prof --interpreted-frames-native-stack", 0,
 				"JavaScript's objects", "node --heap-prof tells of them"},
-		{"python", "Python", "-X perf", 12, "small objects", "PYTHONMALLOC=malloc records them"},
+		{"python", "Python", "-X perf", 12, "small objects", "--python-objects records them"},
 		{"php", "PHP", NULL, 0, "what scripts hold", "USE_ZEND_ALLOC=0 records it"},
 		{"java", "Java", NULL, 0, "Java's objects", "jcmd PID GC.class_histogram tells of them"},
 		{"mono", "C#", "--jitmap", 0, NULL, NULL},
