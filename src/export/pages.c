@@ -28,10 +28,9 @@ static bool with_mappings(const struct recording *r, struct recording *out) {
 				.live_blocks = m->live_maps,
 		};
 	}
-	for (uint32_t i = 0; ok && i < r->mapping_intervals.n; i++) {
-		ok = recording_set_interval(out, i, &r->mapping_intervals.items[i]);
-	}
-	return ok;
+	return ok &&
+			ALL(i, r->mapping_intervals.n,
+					recording_set_interval(out, i, &r->mapping_intervals.items[i]));
 }
 
 bool export_massif_pages(const struct export_request *request, const struct export_sink *sink,

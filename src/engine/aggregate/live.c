@@ -49,18 +49,16 @@ bool aggregate_live(const struct aggregate *a,
 		memcpy(leaves, a->shadow.leaves.items, n * sizeof *leaves);
 		qsort(leaves, n, sizeof *leaves, by_region);
 	}
-	for (size_t i = 0; ok && i < n; i++) {
-		ok = list_leaf(&l, leaves[i]);
-	}
+	ok = ok && ALL(i, n, list_leaf(&l, leaves[i]));
 	const struct map *odd = &a->shadow.odd;
 	for (size_t i = 0; ok && i < odd->capacity; i++) {
 		const struct map_entry *e = &odd->entries[i];
 		ok = e->value == BLOCK_NONE || list_block(&l, e->key, (uint32_t)e->value);
 	}
-	for (size_t i = 0; ok && i < a->old.n; i++) {
-		ok = a->old.sizes[i] == 0 || visit(user, a->old.ptrs[i], a->old.sizes[i], STACK_NONE);
-	}
-	return ok;
+	return ok &&
+			ALL(i, a->old.n,
+					a->old.sizes[i] == 0 ||
+							visit(user, a->old.ptrs[i], a->old.sizes[i], STACK_NONE));
 }
 
 bool aggregate_ever_had(const struct aggregate *a, uint64_t start, uint64_t end) {

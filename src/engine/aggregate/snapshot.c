@@ -94,11 +94,7 @@ static bool log_live(const struct aggregate *a, struct bins *log) {
 /** Append intervals to those of their stacks; next[stack] is where. */
 static bool put_by_stack(struct recording *out, uint32_t *next, const struct rec_interval *items,
 		size_t n) {
-	bool ok = true;
-	for (size_t i = 0; ok && i < n; i++) {
-		ok = recording_set_interval(out, next[items[i].stack]++, &items[i]);
-	}
-	return ok;
+	return ALL(i, n, recording_set_interval(out, next[items[i].stack]++, &items[i]));
 }
 
 static void count_by_stack(uint32_t *counts, const struct rec_interval *items, size_t n) {

@@ -161,9 +161,7 @@ bool diff_sites_make(const struct diff_input input[N_DIFF_SIDES], enum lens_metr
 	g.items = arena_new(arena, struct diff_site, parts[0].n + (size_t)parts[1].n);
 	bool ok = g.items;
 	for (int side = 0; side < N_DIFF_SIDES; side++) {
-		for (uint32_t i = 0; ok && i < parts[side].n; i++) {
-			ok = add_part(&g, &parts[side].parts[i], (enum diff_side)side);
-		}
+		ok = ok && ALL(i, parts[side].n, add_part(&g, &parts[side].parts[i], (enum diff_side)side));
 	}
 	index_finish(&g.ids);
 	if (!ok) {

@@ -244,9 +244,7 @@ static bool merge_all(struct merging *m, struct arena *arena, struct arena *scra
 		return false;
 	}
 	parallel_run(m->n_parts, find_texts, m);
-	for (unsigned i = 0; ok && i < m->n_trees; i++) {
-		ok = find_labels(m, &m->sides[i]);
-	}
+	ok = ok && ALL(i, m->n_trees, find_labels(m, &m->sides[i]));
 	if (ok) {
 		parallel_run(m->n_parts, lay, m);
 		merge(m);

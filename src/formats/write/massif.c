@@ -127,10 +127,7 @@ static bool put_children(struct snapshots *s, struct weight *w, uint32_t n, uint
 	while (n_large < n_groups && groups[n_large].bytes >= least) {
 		n_large++;
 	}
-	bool ok = true;
-	for (uint32_t i = 0; ok && i < n_large; i++) {
-		ok = put_place(s, w, &groups[i], least, depth);
-	}
+	bool ok = ALL(i, n_large, put_place(s, w, &groups[i], least, depth));
 	uint64_t rest = SUM(i, n_groups - n_large, groups[n_large + i].bytes);
 	if (n_large < n_groups) {
 		indent(s->out, depth);

@@ -200,10 +200,8 @@ bool patch_all(struct injector *in, struct err *err) {
 	}
 	in->resident.state = RESIDENT_ATTACHED;
 	bool ok = tracee_write(&in->tracee, in->resident_at + offsetof(struct resident, state),
-			&in->resident.state, sizeof in->resident.state, err);
-	for (size_t i = 0; ok && i < in->plan.hooks.n; i++) {
-		ok = patch_hook(in, in->plan.hooks.items[i].hook, err);
-	}
+					  &in->resident.state, sizeof in->resident.state, err) &&
+			ALL(i, in->plan.hooks.n, patch_hook(in, in->plan.hooks.items[i].hook, err));
 	if (!ok) {
 		(void)resident_restore(in, NULL);
 	} else if (copies) {

@@ -179,8 +179,5 @@ static bool thread_is_let(const struct tracee *t, const struct tracee_thread *th
 bool sandbox_lets_us(const struct tracee *t, struct err *err) {
 	FREED struct sock_filter *code = calloc(INSTRUCTIONS_MAX, sizeof *code);
 	bool ok = code || err_memory(err);
-	for (size_t i = 0; ok && i < t->threads.n; i++) {
-		ok = thread_is_let(t, &t->threads.items[i], code, err);
-	}
-	return ok;
+	return ok && ALL(i, t->threads.n, thread_is_let(t, &t->threads.items[i], code, err));
 }

@@ -352,9 +352,7 @@ bool report_json(struct buffer *out, const struct recording *r, const struct nam
 	d.r = &by_node;
 	enum lens_metric metrics[N_LENS_METRICS];
 	const size_t n_metrics = metrics_of_report(metrics);
-	for (size_t i = 0; ok && i < n_metrics; i++) {
-		ok = put_sites(&d, metrics[i], err);
-	}
+	ok = ok && ALL(i, n_metrics, put_sites(&d, metrics[i], err));
 	json_close(&d.j);
 	ok = ok && put_memory(&d, r, err);
 	put_timeline(&d);

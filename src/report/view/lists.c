@@ -215,10 +215,8 @@ static const struct alike *gather_alike(struct viewer *v, const uint32_t *stacks
 			.names = arena_new(&v->arena, uint64_t, names_n_functions(v->names)),
 			.items = arena_new(&v->arena, struct alike, n),
 	};
-	bool ok = g.names && g.items && index_reserve(&g.by_look, 1);
-	for (uint32_t i = 0; ok && i < n; i++) {
-		ok = add_alike(&g, stacks[i]);
-	}
+	bool ok = g.names && g.items && index_reserve(&g.by_look, 1) &&
+			ALL(i, n, add_alike(&g, stacks[i]));
 	index_finish(&g.by_look);
 	*n_looks = g.n;
 	if (!ok) {

@@ -305,10 +305,7 @@ static bool ask_unit(struct asking *a, struct debug_data *d, const struct unit_e
 	if (entry_is_wanted(d, e, w) && dwarf_srclang(&a->unit->tree_die) != DW_LANG_Mips_Assembler) {
 		walk_unit(w, a->unit, true);
 	}
-	bool ok = !w->failed;
-	for (size_t i = 0; ok && i < w->claimed.n; i++) {
-		ok = answer_chain(a, w->claimed.items[i]);
-	}
+	bool ok = !w->failed && ALL(i, w->claimed.n, answer_chain(a, w->claimed.items[i]));
 	for (size_t i = 0; ok && i < e->n_ranges; i++) {
 		ok = answer_lines(a, d->ranges.items[e->first_range + i]);
 	}

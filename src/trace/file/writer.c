@@ -376,15 +376,9 @@ static bool copy_events(struct whole *w, const struct trace_source *old, struct 
 	if (!scan_file(&scan, old, UINT64_MAX, err)) {
 		return err_add(err, "the growing file");
 	}
-	bool ok = true;
-	for (size_t i = 0; ok && i < scan.infos.n; i++) {
-		ok = copy_block(w, old, &scan.infos.items[i], err);
-	}
+	bool ok = ALL(i, scan.infos.n, copy_block(w, old, &scan.infos.items[i], err));
 	scan_sort(&scan.events);
-	for (size_t i = 0; ok && i < scan.events.n; i++) {
-		ok = copy_block(w, old, &scan.events.items[i], err);
-	}
-	return ok;
+	return ok && ALL(i, scan.events.n, copy_block(w, old, &scan.events.items[i], err));
 }
 
 static bool write_all(struct whole *w, const struct recording *r, const struct trace_source *old,

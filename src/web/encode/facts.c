@@ -148,9 +148,7 @@ static bool put_look(struct facts *f, uint32_t look) {
 	}
 	json_string(j, "control_group", buffer_view(&group));
 	json_open(j, "parts", '[');
-	for (uint8_t i = 0; ok && i < REC_PARTS; i++) {
-		ok = m.bytes[i] == 0 || put_part(f, &m, i);
-	}
+	ok = ok && ALL(i, REC_PARTS, m.bytes[i] == 0 || put_part(f, &m, (uint8_t)i));
 	json_close(j);
 	JSON_LIST(j, "untouched");
 	for (uint32_t i = 0; i < m.n_untouched; i++) {
@@ -162,10 +160,7 @@ static bool put_look(struct facts *f, uint32_t look) {
 static bool put_looks(struct facts *f, struct err *err) {
 	bool ok = true;
 	JSON_LIST(&f->j, "looks");
-	for (uint32_t i = 0; ok && i < f->r->looks.n; i++) {
-		ok = put_look(f, i) || err_memory(err);
-	}
-	return ok;
+	return ok && ALL(i, f->r->looks.n, put_look(f, i) || err_memory(err));
 }
 
 // ---- all of it

@@ -42,10 +42,7 @@ static size_t find_file(struct slice s) {
 static bool read_v8(struct slice s, struct name *out) {
 	static const char *const kinds[] = {"JS:", "LazyCompile:", "Function:", "Script:", "Eval:",
 			"Callback:"};
-	bool is_v8 = false;
-	for (size_t i = 0; !is_v8 && i < sizeof kinds / sizeof *kinds; i++) {
-		is_v8 = take_prefix(&s, kinds[i]);
-	}
+	bool is_v8 = ANY(i, sizeof kinds / sizeof *kinds, take_prefix(&s, kinds[i]));
 	if (!is_v8) {
 		return false;
 	}
