@@ -116,6 +116,23 @@ function Outline({ scene: s, box, kind }: { scene: Scene; box: number; kind: str
 	);
 }
 
+/**
+ * Does it if this click becomes a double click, wherever that lands: what the first click opens may
+ * have moved the picture by then. What is there is not clicked.
+ */
+function onSecondPress(run: () => void): void {
+	const stop = (event: Event) => event.stopPropagation();
+	const press = (event: MouseEvent) => {
+		if (event.detail === 2) {
+			addEventListener('click', stop, true);
+			const end = () => setTimeout(() => removeEventListener('click', stop, true));
+			addEventListener('mouseup', end, { once: true });
+			run();
+		}
+	};
+	addEventListener('mousedown', press, { capture: true, once: true });
+}
+
 /** A flame graph on a canvas, with a tree of one live element beside it for screen readers. */
 export function Flame(props: FlameProps) {
 	const { forest: f, skin } = props;
@@ -196,6 +213,7 @@ export function Flame(props: FlameProps) {
 		const node = find(event);
 		if (node >= 0) {
 			(event.altKey ? props.onHide : event.shiftKey ? props.onOpenRun : choose)?.(node);
+			onSecondPress(() => props.onZoom?.(node));
 		}
 	};
 	const levels = layout.levels * ROW;
@@ -225,12 +243,6 @@ export function Flame(props: FlameProps) {
 					<canvas
 						ref={canvas}
 						onClick={onClick}
-						onDblClick={(e) => {
-							const node = find(e);
-							if (node >= 0) {
-								props.onZoom?.(node);
-							}
-						}}
 						onMouseMove={(e) => {
 							const node = find(e);
 							setHover(node < 0 ? null : { node, x: e.clientX, y: e.clientY });

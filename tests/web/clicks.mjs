@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// What is clicked and typed is what happens: node clicks.mjs MODULES ADDRESS
+// Prints what a person sees then, as JSON.
+
+import { focusedBox, launch, open, settle } from './browser.mjs';
+
+const [modules, address] = process.argv.slice(2);
+const browser = await launch(modules);
+const { page, wrong } = await open(browser, address);
+const seen = {};
+
+const hash = () => page.evaluate(() => decodeURIComponent(location.hash.slice(1)));
+
+/** Two presses at one place, the second once all that the first opens is there. */
+async function doubleClick(x, y) {
+	await page.mouse.move(x, y);
+	for (const clickCount of [1, 2]) {
+		await page.mouse.down({ clickCount });
+		await page.mouse.up({ clickCount });
+		await settle(page);
+	}
+}
+
+// At the right of the row below the root: where the details come to stand
+await page.keyboard.press('2');
+await settle(page);
+seen.focusInFlame = await page.evaluate(() => document.activeElement.getAttribute('role'));
+const graph = await page.getByRole('tree').first().boundingBox();
+await doubleClick(graph.x + graph.width * 0.9, graph.y + 33);
+seen.hasDetails = await page.getByRole('complementary', { name: 'Details' }).isVisible();
+seen.selected = new URLSearchParams(await hash()).get('sel');
+seen.zoomedTo = (await page.locator('.crumbs button').allInnerTexts()).at(-1) ?? '';
+seen.box = await focusedBox(page);
+
+await page.keyboard.press('3');
+await settle(page);
+seen.focusInTree = await page.evaluate(() => document.activeElement.getAttribute('role'));
+await page.keyboard.press('7');
+await settle(page);
+seen.focusInThreads = await page.evaluate(() => document.activeElement.tagName);
+
+const thread = page.getByRole('region', { name: 'Threads' }).getByRole('rowheader').getByRole('button').first();
+if (await thread.count()) {
+	await thread.click();
+	await settle(page);
+}
+seen.withThread = new URLSearchParams(await hash()).get('threads');
+await page.goBack();
+await settle(page);
+seen.back = await hash();
+await page.goForward();
+await settle(page);
+seen.forward = new URLSearchParams(await hash()).get('threads');
+
+seen.tooWide = [];
+const phone = await open(browser, address, { width: 390, height: 800 });
+const tabs = phone.page.getByRole('navigation', { name: 'Views' }).getByRole('button');
+for (const view of await tabs.all()) {
+	await view.click();
+	await settle(phone.page);
+	if (await phone.page.evaluate(() => document.documentElement.scrollWidth > innerWidth)) {
+		seen.tooWide.push(await view.innerText());
+	}
+}
+wrong.push(...phone.wrong);
+
+await browser.close();
+process.stdout.write(JSON.stringify({ ...seen, wrong }));

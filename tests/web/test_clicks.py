@@ -1,0 +1,20 @@
+"""What is clicked or typed is what happens, and Back takes it away."""
+
+import re
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def seen(pages, browse):
+    found = browse("clicks.mjs", f"file://{pages.page('demo')}")
+    assert not found["wrong"], found["wrong"]
+    return found
+
+
+def test_a_double_click_zooms_the_box_of_its_first_click(seen):
+    assert seen["hasDetails"], "nothing has moved the graph"
+    assert seen["zoomedTo"], seen
+    name = re.match(r"\w+", seen["zoomedTo"])[0]
+    assert seen["selected"].startswith(name), seen
+    assert seen["box"].startswith(name), seen
