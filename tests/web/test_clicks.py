@@ -18,3 +18,9 @@ def test_a_double_click_zooms_the_box_of_its_first_click(seen):
     name = re.match(r"\w+", seen["zoomedTo"])[0]
     assert seen["selected"].startswith(name), seen
     assert seen["box"].startswith(name), seen
+
+
+def test_the_key_of_a_view_gives_it_the_focus(seen):
+    assert seen["focusInFlame"] == "tree"
+    assert seen["focusInTree"] == "treegrid"
+    assert seen["focusInThreads"] == "MAIN"

@@ -33,7 +33,7 @@ export function App() {
 	return (
 		<>
 			<Header />
-			<main class={view.isFull ? 'full' : ''}>
+			<main class={view.isFull ? 'full' : ''} tabIndex={-1}>
 				<Notices />
 				{isEmpty ? (
 					<Empty />

@@ -259,12 +259,22 @@ const others: Action[] = [
 	{ id: 'help', keys: ['?'], text: 'Keys and terms', run: () => (isHelpOpen.value = true) },
 ];
 
+/** The keys go to what the view is about: a graph or tree that takes arrows, or to all of it. */
+function focusView(): void {
+	const main = document.querySelector('main');
+	const part = main?.querySelector<HTMLElement>('[role=tree], [role=treegrid]') ?? main;
+	part?.focus({ preventScroll: true });
+}
+
 export function actions(): Action[] {
 	const goTo = state.views.value.map(({ id, name }, i) => ({
 		id: `view-${id}`,
 		keys: [String(i + 1)],
 		text: `Go to ${name}`,
-		run: () => (state.view.value = id),
+		run: () => {
+			state.view.value = id;
+			requestAnimationFrame(focusView);
+		},
 	}));
 	return [...goTo, ...others];
 }
