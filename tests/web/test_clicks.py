@@ -24,3 +24,10 @@ def test_the_key_of_a_view_gives_it_the_focus(seen):
     assert seen["focusInFlame"] == "tree"
     assert seen["focusInTree"] == "treegrid"
     assert seen["focusInThreads"] == "MAIN"
+
+
+def test_a_thread_is_chosen_by_a_click_and_back_takes_it_away(seen):
+    assert seen["withThread"]
+    assert "v=threads" in seen["back"]
+    assert "&threads=" not in seen["back"]
+    assert seen["forward"] == seen["withThread"]

@@ -145,7 +145,17 @@ function takeChanges(): void {
 	}
 }
 
-/** Keeps the address and the page at one. It has been read. */
+function withoutSelection(words: string): string {
+	return words.replace(/(^|&)sel=[^&]*/, '');
+}
+
+let isPressed = false;
+let isHeld = false; // and the step that this press makes has been taken
+
+/**
+ * Keeps the address and the page at one. It has been read. What is changed is a step that Back
+ * takes away, but for what is selected; a drag is one step.
+ */
 export function bindAddress(): void {
 	takeChanges();
 	let timer = 0;
@@ -156,11 +166,22 @@ export function bindAddress(): void {
 		}
 		clearTimeout(timer);
 		timer = setTimeout(() => {
+			const isStep = !isHeld && withoutSelection(now) !== withoutSelection(known);
 			known = now;
-			history.replaceState(null, '', now ? `#${now}` : location.pathname + location.search);
+			const to = now ? `#${now}` : location.pathname + location.search;
+			history[isStep ? 'pushState' : 'replaceState'](null, '', to);
+			isHeld = isPressed;
 		}, 50);
 	});
 	addEventListener('hashchange', takeChanges);
+	const press = (isDown: boolean) => () => {
+		isPressed = isDown;
+		isHeld = false;
+	};
+	addEventListener('pointerdown', press(true), true);
+	for (const end of ['pointerup', 'pointercancel']) {
+		addEventListener(end, () => setTimeout(press(false), 100), true);
+	}
 }
 
 export function currentLink(): string {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { useMemo } from 'preact/hooks';
 import type { Profile, Thread } from '../data/profile.ts';
-import { profile } from '../state.ts';
+import { change, lens, profile } from '../state.ts';
 import { bytes, count, duration, percent } from '../ui/format.ts';
 import { useValue } from '../ui/signals.ts';
 
@@ -12,6 +12,27 @@ function nameOf(t: Thread): string {
 		: t.tid
 			? `${name} (${t.tid})`
 			: name;
+}
+
+/** A thread's name: a click puts it into the lens, or takes it out; several may be in it. */
+function ThreadName({ t }: { t: Thread }) {
+	const chosen = useValue(() => lens.value.threads);
+	if (!t.name) {
+		return <>{nameOf(t)}</>;
+	}
+	const isOn = chosen.includes(t.name);
+	const next = isOn ? chosen.filter((name) => name !== t.name) : [...chosen, t.name];
+	return (
+		<button
+			type="button"
+			class="link"
+			aria-pressed={isOn}
+			title="Show only threads of this name, in every view that follows the lens"
+			onClick={() => change({ threads: next })}
+		>
+			{nameOf(t)}
+		</button>
+	);
 }
 
 const MATRIX_MAX = 12;
@@ -111,7 +132,9 @@ export function ThreadsView() {
 					<tbody>
 						{threads.slice(0, 500).map((t) => (
 							<tr key={t.id}>
-								<th scope="row">{nameOf(t)}</th>
+								<th scope="row">
+									<ThreadName t={t} />
+								</th>
 								<td class="num">{bytes(t.allocatedBytes)}</td>
 								<td class="num">{percent(t.allocatedBytes, total)}</td>
 								<td class="num">{count(t.allocations)}</td>
