@@ -31,3 +31,7 @@ def test_a_thread_is_chosen_by_a_click_and_back_takes_it_away(seen):
     assert "v=threads" in seen["back"]
     assert "&threads=" not in seen["back"]
     assert seen["forward"] == seen["withThread"]
+
+
+def test_no_view_scrolls_sideways_on_a_phone(seen):
+    assert seen["tooWide"] == []
