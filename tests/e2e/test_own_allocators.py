@@ -182,3 +182,32 @@ def test_what_is_not_recorded_is_said(tools, tmp_path, names, how, said):
     texts = {line["id"]: line["text"] for line in recording.json()["quality"]["sentences"]}
     assert ("not-hooked" in texts) == (said is not None), texts
     assert said is None or texts["not-hooked"].startswith(said), texts
+
+
+MIMALLOC = [f"mi_{name}" for name in (
+    "malloc", "free", "calloc", "realloc", "zalloc", "recalloc", "memalign", "valloc", "strdup", "mallocn", "reallocn",
+    "reallocf", "malloc_aligned", "malloc_small", "heap_malloc", "heap_calloc", "heap_zalloc", "heap_realloc", "free_size",
+    "free_aligned")]
+
+
+@pytest.mark.parametrize("is_used", [False, True], ids=["unused", "used"])
+def test_a_mimalloc_that_nobody_uses_lacks_nothing(tools, tmp_path, is_used):
+    """As that in Python 3.13, unless it is chosen: it has mapped no memory of its own."""
+    if not shutil.which("gcc"):
+        pytest.skip("no gcc here")
+    host, plugin = tmp_path / "stays", tmp_path / "plugin.so"
+    source = """#include <sys/mman.h>
+        __attribute__((noinline, used)) void *_mi_os_alloc(unsigned long n) {
+            return mmap(0, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }"""
+    source += "".join(f"void *{name}(unsigned long n) {{ char *p = _mi_os_alloc(n); return p ? p + 16 : p; }}\n"
+                      for name in MIMALLOC)
+    source += "int use(void) { if (%d) mi_heap_malloc(100000); return 100; }" % is_used
+    for target, text, options in ((host, STAYS, ["-ldl"]), (plugin, source, ["-shared", "-fPIC", "-Wl,-Bsymbolic"])):
+        file = tmp_path / f"{target.name}.c"
+        file.write_text(text)
+        subprocess.run(["gcc", "-g", "-O1", "-fno-builtin", "-w", "-o", target, file, *options], check=True, timeout=100)
+    document = tools.record(host, plugin, "open").json()
+    texts = {line["id"]: line["text"] for line in document["quality"]["sentences"]}
+    assert [one["hooked"] for one in document["allocators"] if one["module"].endswith("plugin.so")] == [False]
+    assert ("not-hooked" in texts) == is_used, texts
+    assert ("allocator" in document["quality"]["verdict"]) == is_used, document["quality"]

@@ -57,7 +57,7 @@ const char *quality_verdict(const struct recording *r, char out[QUALITY_VERDICT_
 	} else if (q->detail_ends_ns) {
 		(void)snprintf(out, QUALITY_VERDICT_MAX, "incomplete: no detail after %s",
 				HUMAN_DURATION(q->detail_ends_ns));
-	} else if (ANY(i, r->allocators.n, r->allocators.items[i].why)) {
+	} else if (ANY(i, r->allocators.n, quality_lacks(r, &r->allocators.items[i]))) {
 		fixed = "incomplete: an allocator is not recorded";
 	} else {
 		fixed = "recording whole";

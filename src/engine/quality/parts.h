@@ -25,3 +25,9 @@ void quality_say_launched(struct quality_writer *w);
 
 /** Images of the process, and processes that it started, into which the recorder did not get. */
 void quality_say_unrecorded(struct quality_writer *w);
+
+/**
+ * Did an allocator work that could not be hooked? mimalloc takes all its memory by mmap: one that
+ * never did, as that in Python 3.13 usually, has given none to anybody.
+ */
+bool quality_lacks(const struct recording *r, const struct rec_allocator *a);

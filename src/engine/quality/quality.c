@@ -189,8 +189,9 @@ static void say_unhooked(struct quality_writer *w) {
 	const struct rec_allocator *first = NULL;
 	uint64_t n = 0;
 	EACH(a, r->allocators) {
-		first = !first && a->why ? a : first;
-		n += a->why ? a->n_functions : 0;
+		bool is_one = quality_lacks(r, a);
+		first = !first && is_one ? a : first;
+		n += is_one ? a->n_functions : 0;
 	}
 	if (!first) {
 		return;

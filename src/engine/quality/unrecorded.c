@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Says which processes were not recorded, why, and what records them. Advice is given only where it
- * works.
+ * Says which processes were not recorded, why, and what records them, and whether an allocator was.
+ * Advice is given only where it works.
  */
 #include "engine/quality/parts.h"
 
@@ -209,4 +209,33 @@ void quality_say_unrecorded(struct quality_writer *w) {
 	if (!is_launcher(r)) {
 		say_children(w);
 	}
+}
+
+/** Does a stack that maps memory lead through functions of mimalloc in that module? */
+static bool is_through_mimalloc(const struct recording *r, uint32_t node, uint32_t module) {
+	for (; node != 0; node = r->nodes.items[node].parent) {
+		const struct rec_location *l = &r->locations.items[r->nodes.items[node].location];
+		const struct rec_frame *frames = &r->frames.items[l->first_frame];
+		if (r->modules.items[l->module].path == module &&
+				ANY(i, l->n_frames,
+						starts_with(r->strings.items[frames[i].function], "mi_") ||
+								starts_with(r->strings.items[frames[i].function], "_mi_"))) {
+			return true;
+		}
+	}
+	return false;
+}
+
+bool quality_lacks(const struct recording *r, const struct rec_allocator *a) {
+	enum { WHOLE = 16 }; // who only has some functions of these names may do anything
+	struct slice names = r->strings.items[a->functions], name;
+	bool may_be_unused = r->meta.source == REC_LAUNCHED && r->mapping_edges.n > 0 &&
+			a->n_functions >= WHOLE;
+	while (may_be_unused && take_part(&names, ' ', &name)) {
+		may_be_unused = starts_with(name, "mi_");
+	}
+	return a->why != 0 &&
+			(!may_be_unused ||
+					ANY(i, r->mappings.n,
+							is_through_mimalloc(r, r->mappings.items[i].node, a->module)));
 }
