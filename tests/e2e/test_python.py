@@ -249,7 +249,7 @@ PyMODINIT_FUNC PyInit_leaky(void) { return PyModule_Create(&module); }
 
 def build_extension(folder):
     (folder / "leaky.c").write_text(EXTENSION)
-    flags = subprocess.run(["python3.11-config", "--includes"], capture_output=True, text=True, check=True).stdout.split()
+    flags = subprocess.run(["/usr/bin/python3-config", "--includes"], capture_output=True, text=True, check=True).stdout.split()
     subprocess.run(["cc", "-g", "-O1", "-shared", "-fPIC", *flags, "-o", folder / "leaky.so", folder / "leaky.c"], check=True)
 
 
