@@ -361,6 +361,75 @@ def test_packages_are_distributions_and_the_library_of_python(tools, tmp_path):
     assert not [row for row in rows if row.startswith("<frozen") or row in ("decoder.py", "util.py", "__init__.py")], rows
 
 
+# ---- very many
+
+MANY = """
+import signal, sys, threading
+PER_ROUND = 1000
+stop_at = int(sys.argv[1]) // 4
+made = [0] * 4
+
+def leaf():
+    for _ in range(100):
+        bytes(600)
+
+def deep(k):
+    leaf() if k == 0 else deep(k - 1)
+
+def stepping():
+    for _ in range(2):
+        leaf()
+        yield
+
+def handle(number, frame):
+    bytes(700)
+
+def work(me):
+    i = 0
+    while made[me] < stop_at:
+        i += 1
+        leaf()
+        deep(i % 60)
+        for _ in stepping():
+            pass
+        [leaf() for _ in range(2)]
+        sorted([1, 2], key=lambda x: leaf() or x)
+        exec(compile("def made():\\n    leaf()\\n    leaf()\\nmade()", f"<made {i % 40}>", "exec"), {"leaf": leaf})
+        made[me] += PER_ROUND
+
+signal.signal(signal.SIGALRM, handle)
+signal.setitimer(signal.ITIMER_REAL, 0.002, 0.002)
+threads = [threading.Thread(target=work, args=(i,)) for i in range(1, 4)]
+[t.start() for t in threads]
+work(0)
+[t.join() for t in threads]
+signal.setitimer(signal.ITIMER_REAL, 0)
+"""
+
+
+@pytest.mark.parametrize("n", [500_000, pytest.param(100_000_000, marks=[pytest.mark.long, pytest.mark.timeout(3000)])])
+def test_very_many_captures(tools, tmp_path, n):
+    """Beside signals, threads that take turns, and code that is compiled again and again: no crash, no stack of nobody's."""
+    (tmp_path / "many.py").write_text(MANY)
+    recording = tools.record("/usr/bin/python3", tmp_path / "many.py", str(n), timeout=2800)
+    assert recording.status == 0, recording
+    tools.print(recording.file, "--export", f"json={tmp_path / 'all.json'}")
+    data = json.loads((tmp_path / "all.json").read_text())
+    known = recording.json("--limit", "1")
+    assert known["summary"]["allocations"] >= n, known["summary"]
+    assert known["summary"]["lost_events"] == 0
+    assert known["quality"]["runtime_mismatches"] <= n / 100_000, known["quality"]
+    innermost = {}
+    for stack in data["stacks"]:
+        frames = [data["frames"][i] for i in stack["frames"]]
+        own = next((f["function"] for f in frames if (f["file"] or "").endswith("many.py") or
+                    (f["file"] or "").startswith("<made")), None)
+        innermost[own] = innermost.get(own, 0) + stack["allocations"]
+    assert innermost["leaf"] >= 0.99 * n, innermost
+    assert set(innermost) - {None} <= {"leaf", "deep", "stepping", "handle", "work", "work.<locals>.<listcomp>",
+                                       "work.<locals>.<lambda>", "made", "<module>", "<listcomp>"}, innermost
+
+
 # ---- attach
 
 SERVER = """
