@@ -269,5 +269,7 @@ def test_the_trie_leaves_room_in_a_control_group(tools):
         document = recording.json("--limit", "1")
         assert document["summary"]["truncated_stacks"] > 0
         assert document["summary"]["allocations"] >= 250_000
+        lines = {line["id"]: line for line in document["quality"]["sentences"]}
+        assert 0.9 * 250_000 <= lines["folded-stacks"]["value"] <= document["summary"]["truncated_stacks"], lines
         ours = [part["bytes"] for look in document["memory"]["looks"] for part in look["parts"] if part["id"] == "ours"]
         assert max(ours, default=0) <= limit / 4, document["memory"]

@@ -25,6 +25,8 @@ QUALITY = {
     "sampled": rf"sampled: all figures are estimates, from one allocation in about {BYTES}",
     "truncated-stacks": rf"(?P<n>{COUNT}) allocations \((?P<share>{PERCENT})\) have stacks without their outer callers: "
                         r"their sizes count; in the tree they begin at the outermost caller that is known",
+    "folded-stacks": rf"at least (?P<n>{COUNT}) allocations \((?P<share>{PERCENT})\) have stacks without their inner callers, "
+                     r"for want of room for more stacks: they count for the innermost caller that is known",
     "marks-dropped": rf"too many marks: dropped (?P<n>{COUNT}), kept the first ones",
     "missed-frees": rf"(?P<n>{COUNT}) addresses were handed out twice: .+",
     "detail-ends": rf"the disk was nearly full: from (?P<at>{TIME}) on there are totals, but no more detail over time",
@@ -131,7 +133,7 @@ def judge_quality(referee, line):
         hold("run", in_time(r.meta["duration_ns"]))
     if line["id"] == "detail-ends":
         hold("at", in_time(quality["detail_ends_ns"]))
-    if line["id"] == "truncated-stacks":
+    if line["id"] in ("truncated-stacks", "folded-stacks"):
         hold("share", in_percent(line["value"], len(r.blocks)))
     if line["id"] == "unnamed":
         unnamed = r.live_at(referee.naming.unnamed(), r.peak_ns)

@@ -38,8 +38,11 @@ static void say_sampled(struct quality_writer *w) {
 	}
 }
 
-/** Allocations whose stacks are cut off before they reach main (or a thread's start). */
-static uint64_t count_cut_off(const struct quality_writer *w) {
+/**
+ * Allocations whose stacks are cut off before they reach main (or a thread's start). `is_strict`:
+ * those that reach it and are cut off behind as well.
+ */
+static uint64_t count_cut_off(const struct quality_writer *w, bool is_strict) {
 	const struct recording *r = w->recording;
 	uint8_t *is_cut = arena_new(w->arena, uint8_t, r->nodes.n);
 	uint64_t allocations = 0;
@@ -47,7 +50,8 @@ static uint64_t count_cut_off(const struct quality_writer *w) {
 		const struct rec_node *node = &r->nodes.items[i];
 		uint32_t n_frames;
 		const struct name *frames = names_of(w->names, node->location, &n_frames);
-		bool is_main = slice_equal(frames[n_frames - 1].function, slice_of_text("main"));
+		bool is_main = !is_strict &&
+				slice_equal(frames[n_frames - 1].function, slice_of_text("main"));
 		is_cut[i] = !is_main &&
 				(node->parent ? is_cut[node->parent] : r->locations.items[node->location].is_mark);
 	}
@@ -57,17 +61,25 @@ static uint64_t count_cut_off(const struct quality_writer *w) {
 	return allocations;
 }
 
-/** Says nothing of less than 1 % of the allocations; `--json` has their number. */
+/** Of less than 1 % of the allocations nothing is said; `--json` has their number. */
 static void say_truncated(struct quality_writer *w) {
-	uint64_t all = w->recording->summary.allocations, cut = 0;
-	if (w->recording->quality.truncated_stacks) {
-		cut = count_cut_off(w);
-	}
+	const struct recording *r = w->recording;
+	uint64_t all = r->summary.allocations, truncated = r->quality.truncated_stacks;
+	uint64_t cut = truncated ? count_cut_off(w, false) : 0;
 	if (cut > 0 && cut >= all / 100) {
 		quality_say(w, "truncated-stacks", cut,
 				"%s allocations (%s) have stacks without their outer callers: their sizes count; "
 				"in the tree they begin at the outermost caller that is known",
 				HUMAN_COUNT(cut), HUMAN_PERCENT(cut, all));
+	}
+	// The others found no room in the trie. Calls that map may be among them, and frees
+	uint64_t known = truncated ? count_cut_off(w, true) : 0;
+	known += SUM(i, r->mappings.n, 2 * r->mappings.items[i].maps);
+	if (truncated > known && truncated - known >= all / 100 + 1 && !r->meta.has_free_stacks) {
+		quality_say(w, "folded-stacks", truncated - known,
+				"at least %s allocations (%s) have stacks without their inner callers, for want of "
+				"room for more stacks: they count for the innermost caller that is known",
+				HUMAN_COUNT(truncated - known), HUMAN_PERCENT(truncated - known, all));
 	}
 }
 
