@@ -341,21 +341,8 @@ struct wire_node {
 };
 _Static_assert(sizeof(struct wire_node) == 16, "layout");
 
-/**
- * T has a private link for each node, in pieces, each twice as large as the one before: few enough
- * for wire_segment.own, and all but the last are in use whole.
- */
-enum { WIRE_LINK_BYTES = 8, WIRE_FIRST_LINKS = 1 << 16, WIRE_LINK_PIECES = 10 };
-
-/** In which of them that of a node is. */
-static inline unsigned wire_link_piece(uint32_t node) {
-	return 31u - (unsigned)__builtin_clz(node / (uint32_t)WIRE_FIRST_LINKS + 1);
-}
-
-/** Links in the pieces before one, and of which node its first is. */
-static inline uint32_t wire_links_before(unsigned piece) {
-	return ((uint32_t)WIRE_FIRST_LINKS << piece) - (uint32_t)WIRE_FIRST_LINKS;
-}
+/** T has so much private memory for each node, in their order. */
+enum { WIRE_LINK_BYTES = 8 };
 
 /**
  * where: bits 0..47 program counter, bit 48 WIRE_EXACT_PC, bits 49..63 module id (0: none known,

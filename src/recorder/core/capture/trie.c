@@ -32,10 +32,13 @@ enum {
 	N_TABLES = 8, // 2^14 .. 2^28 slots
 	PROBES = 16,
 	CHAIN_MAX = 8,
+	FIRST_LINKS = 1 << 16,
+	N_PIECES = 10, // for 2^25 nodes
 };
 
-// A link: the node's next sibling in bits 0..31, the tag of the node itself above
-static _Atomic(_Atomic uint64_t *) links[WIRE_LINK_PIECES];
+// A link: the node's next sibling in bits 0..31, the tag of the node itself above. They lie in
+// pieces, each twice as large as the one before: few enough to be told to the collector (own.h)
+static _Atomic(_Atomic uint64_t *) links[N_PIECES];
 
 static _Atomic(_Atomic uint64_t *) tables[N_TABLES];
 static _Atomic uint32_t first_id[N_TABLES]; // nodes from here on are younger than the table
@@ -210,20 +213,30 @@ static uint64_t tag_of(uint64_t where) {
 	return where << 32; // the low half of the program counter
 }
 
+/** In which piece the link of a node is. */
+static unsigned piece_of(uint32_t id) {
+	return 31u - (unsigned)__builtin_clz(id / (uint32_t)FIRST_LINKS + 1);
+}
+
+/** Links in the pieces before that one. */
+static uint32_t links_before(unsigned piece) {
+	return ((uint32_t)FIRST_LINKS << piece) - (uint32_t)FIRST_LINKS;
+}
+
 /** The link of a node. NULL: there is no memory for it. */
 static _Atomic uint64_t *link_of(uint32_t id) {
 	if (id >= WIRE_MAX_NODES) {
 		return NULL;
 	}
+	const unsigned piece = piece_of(id);
 	// Acquire pairs with the exchange in make_links()
-	_Atomic uint64_t *piece = atomic_load_explicit(&links[wire_link_piece(id)],
-			memory_order_acquire);
-	return piece == NULL ? NULL : &piece[id - wire_links_before(wire_link_piece(id))];
+	_Atomic uint64_t *first = atomic_load_explicit(&links[piece], memory_order_acquire);
+	return first == NULL ? NULL : &first[id - links_before(piece)];
 }
 
 static COLD void make_links(uint32_t id) {
-	const unsigned piece = wire_link_piece(id);
-	const size_t bytes = WIRE_LINK_BYTES * (size_t)WIRE_FIRST_LINKS << piece;
+	const unsigned piece = piece_of(id);
+	const size_t bytes = WIRE_LINK_BYTES * (size_t)FIRST_LINKS << piece;
 	if (id >= WIRE_MAX_NODES || !segment_may_call_system()) {
 		return;
 	}
