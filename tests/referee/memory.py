@@ -18,7 +18,7 @@ WORDS = dict(zip(PARTS, (
 NAMED = ("modules_written", "files", "shared", "unknown", "heap")
 PAGES, BLOCKS, MAKERS = 2, 16, 32
 ALLOCATORS = {"libjemalloc": "MALLOC_CONF=dirty_decay_ms:0,muzzy_decay_ms:0 makes jemalloc give it back",
-              "libtcmalloc": "MallocExtension_ReleaseFreeMemory() makes tcmalloc give it back",
+              "libtcmalloc": "MallocExtension_ReleaseFreeMemory() makes tcmalloc give back what its caches do not hold",
               "libmimalloc": "MIMALLOC_RESET_DELAY=0 makes mimalloc give it back",
               "libc.so.6": "malloc_trim(0) makes glibc give it back"}
 

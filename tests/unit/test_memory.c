@@ -191,7 +191,7 @@ static void names_the_remedy_of_the_allocator(void **state) {
 			{"/usr/lib/libjemalloc.so.2",
 					"; MALLOC_CONF=dirty_decay_ms:0,muzzy_decay_ms:0 makes jemalloc give it back."},
 			{"/usr/lib/libtcmalloc_minimal.so.4",
-					"; MallocExtension_ReleaseFreeMemory() makes tcmalloc give it back."},
+					"; MallocExtension_ReleaseFreeMemory() makes tcmalloc give back what its caches do not hold."},
 			{"/usr/lib/libmimalloc.so.2.0",
 					"; MIMALLOC_RESET_DELAY=0 makes mimalloc give it back."}};
 	static const uint64_t low[EDGES] = {2, 2, 2, 2, 2, 2, 2, 2, 2, 2};
