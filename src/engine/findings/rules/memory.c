@@ -49,7 +49,9 @@ static const struct {
 } allocators[] = {
 		{"libjemalloc",
 				"MALLOC_CONF=dirty_decay_ms:0,muzzy_decay_ms:0 makes jemalloc give it back"},
-		{"libtcmalloc", "MallocExtension_ReleaseFreeMemory() makes tcmalloc give back what its caches do not hold"},
+		{"libtcmalloc",
+				"MallocExtension_ReleaseFreeMemory() makes tcmalloc give back what its "
+				"caches do not hold"},
 		{"libmimalloc", "MIMALLOC_RESET_DELAY=0 makes mimalloc give it back"},
 		{"libc.so.6", "malloc_trim(0) makes glibc give it back"},
 };
