@@ -34,8 +34,11 @@
 	vec_grow((void **)&(v)->items, &(v)->capacity, (v)->n, (more), sizeof *(v)->items)
 
 /** Each item of an array, or row of a recording's table, which does not grow meanwhile. */
-#define EACH(item, v) \
-	for (const __typeof__(*(v).items) *item = (v).items; item && item < (v).items + (v).n; item++)
+#define EACH(item, v) EACH_OF(item, (v).items, (v).n)
+
+/** The same of a plain array, which may be at NULL if it has none. */
+#define EACH_OF(item, array, count) \
+	for (__typeof__(&*(array)) item = (array); item && item < (array) + (count); item++)
 
 /** The first item for which it is so; NULL: there is none. */
 #define FIND_IN(item, v, is_so) FIND(item, (v).items, (v).n, is_so)

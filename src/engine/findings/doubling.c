@@ -104,8 +104,7 @@ static uint32_t most_on_one_stack(struct finder *f, const uint8_t *tags, const s
 	return most;
 }
 
-bool say_doubling(struct finder *f, struct buffer *out, struct finding *finding,
-		const uint8_t *tags, const struct place *p) {
+bool say_doubling(struct finder *f, const uint8_t *tags, const struct place *p) {
 	enum { LONG = 6, STACKS = 3 };
 	uint32_t n;
 	struct step *steps = p && has_large(f->r, tags) ? sizes_of(f, tags, &n) : NULL;
@@ -117,12 +116,11 @@ bool say_doubling(struct finder *f, struct buffer *out, struct finding *finding,
 	if (c.n < LONG || c.bytes < all / 2 || most_on_one_stack(f, tags, steps, n) < c.n / STACKS) {
 		return false;
 	}
-	buffer_printf(out,
-			"; it grew by doubling, from %s to %s: one reservation saves %s allocations and %s",
+	SAY(f, "; it grew by doubling, from %s to %s: one reservation saves %s allocations and %s",
 			HUMAN_BYTES(c.smallest), HUMAN_BYTES(c.largest), HUMAN_COUNT(c.count - c.last_count),
 			HUMAN_BYTES(c.bytes - c.last_bytes));
-	finding_put(finding, "doubling_steps", c.n);
-	finding_put(finding, "saved_allocations", c.count - c.last_count);
-	finding_put(finding, "saved_bytes", c.bytes - c.last_bytes);
+	finder_put(f, "doubling_steps", c.n);
+	finder_put(f, "saved_allocations", c.count - c.last_count);
+	finder_put(f, "saved_bytes", c.bytes - c.last_bytes);
 	return true;
 }

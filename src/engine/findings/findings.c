@@ -40,8 +40,7 @@ static int most_important_first(const void *a, const void *b) {
 
 /** A run so short is all start: who holds the peak comes first, and then what grew or was kept. */
 static void rank_of_short_run(struct finder *f) {
-	for (uint32_t i = 0; i < f->n; i++) {
-		struct finding *out = &f->items[i];
+	EACH(out, f->found) {
 		bool is_most = out->weight >= 500000;
 		bool is_kept = strcmp(out->id, "never-freed") == 0 || strcmp(out->id, "growing") == 0;
 		if (is_kept && out->severity > FINDING_EXPLAINS) {
@@ -61,6 +60,7 @@ bool findings_make(struct findings *out, const struct recording *r, const struct
 	}
 	for (size_t i = 0; !f.failed && i < sizeof rules / sizeof *rules; i++) {
 		f.rule = &rules[i];
+		finder_begin(&f, f.rule->id, f.rule->title);
 		if (!(r->missing & f.rule->needs)) {
 			f.rule->find(&f);
 		}
@@ -68,10 +68,11 @@ bool findings_make(struct findings *out, const struct recording *r, const struct
 	if (!(r->missing & REC_TIME) && r->meta.duration_ns < 100000000) {
 		rank_of_short_run(&f);
 	}
-	vec_sort(&f, most_important_first);
+	vec_sort(&f.found, most_important_first);
 	runtime_say_flag(&f);
-	out->items = f.items;
-	out->n = f.n;
+	out->items = arena_copy(arena, f.found.items, f.found.n, sizeof *f.found.items);
+	out->n = (uint32_t)f.found.n;
+	vec_finish(&f.found);
 	arena_finish(&f.scratch);
-	return !f.failed || err_memory(err);
+	return (!f.failed && out->items) || err_memory(err);
 }

@@ -149,8 +149,7 @@ static const struct inclusive *choose(const struct finder *f, const struct inclu
 		bool is_site) {
 	const struct inclusive *best = is_site ? NULL : innermost(f, functions, finder_own_peak(f));
 	const struct inclusive *largest = NULL, *named = NULL;
-	for (uint32_t i = 0; i < names_n_functions(f->names); i++) {
-		const struct inclusive *in = &functions[i];
+	EACH_OF(in, functions, names_n_functions(f->names)) {
 		bool may_be = in->name && !in->name->is_runtime;
 		largest = may_be && (!largest || in->own > largest->own) ? in : largest;
 		bool is_more = may_be && in->name->has_name && in->own > (named ? named->own : 0);
@@ -202,8 +201,7 @@ static bool tag_stacks(struct finder *f, struct holder *h) {
  */
 static void find_start_up(struct finder *f) {
 	uint64_t begin_ns = UINT64_MAX;
-	for (uint32_t i = 0; i < f->n_places; i++) {
-		const struct place *p = &f->places[i];
+	EACH_OF(p, f->places, f->n_places) {
 		begin_ns = p->name->is_runtime || p->first_ns > begin_ns ? begin_ns : p->first_ns;
 	}
 	bool has_seen_it = f->r->meta.source == REC_LAUNCHED && !f->runs_scripts;
@@ -284,8 +282,8 @@ static void put_sites(const struct finder *f, struct buffer *text, struct inclus
 	}
 }
 
-void put_addresses(struct finder *f, struct buffer *out, const struct place *p,
-		const uint64_t *weights, const char *when) {
+void put_addresses(struct finder *f, const struct place *p, const uint64_t *weights,
+		const char *when) {
 	if (!weights || p->name->has_name || p->name->owner != OWNER_YOURS) {
 		return;
 	}
@@ -308,7 +306,7 @@ void put_addresses(struct finder *f, struct buffer *out, const struct place *p,
 				HUMAN_PERCENT(in->bytes, all), SLICE_ARG(in->name->function));
 	}
 	if (text.size > 0) {
-		buffer_printf(out, " (%s%.*s)", when, SLICE_ARG(buffer_view(&text)));
+		SAY(f, " (%s%.*s)", when, SLICE_ARG(buffer_view(&text)));
 	}
 	buffer_finish(&text);
 }

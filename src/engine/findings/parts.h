@@ -2,7 +2,7 @@
 #pragma once
 /**
  * What the rules share. That is: sites with their exact sums, the curves of those that matter, and
- * the way to state a finding.
+ * the way to state a finding: a draft, whose sentence grows while figures are put beside it.
  */
 
 #include "engine/findings.h"
@@ -127,8 +127,9 @@ struct finder {
 	struct arena scratch; // of the work
 	struct findings *out;
 	const struct rule *rule; // that runs
-	struct finding *items;
-	uint32_t n, capacity;
+	struct finding draft;    // about to be said; begun before the rule runs
+	struct buffer text;      // its sentence so far
+	VEC(struct finding) found;
 	struct place *places;
 	uint32_t n_places;
 	const struct place *start_up; // of the runtime: it held most at the peak of what came before
@@ -170,44 +171,45 @@ static inline struct curve finder_as_curve(const struct finder *f, const uint64_
 	return (struct curve){f->times_ns, bytes, f->n_points, f->start_ns};
 }
 
-/**
- * A new finding with the id and title of the running rule's row, or of its own; one that nobody
- * will see if memory ran out (f->failed).
- */
-struct finding *finder_add(struct finder *f);
-struct finding *finder_add_as(struct finder *f, const char *id, const char *title);
+/** Begin the draft anew, for a rule that states several kinds: else it is of the rule's own. */
+void finder_begin(struct finder *f, const char *id, const char *title);
 
-void finding_put(struct finding *out, const char *name, uint64_t value);
+/** A number of the draft. */
+void finder_put(struct finder *f, const char *name, uint64_t value);
+
+/** Further words of the draft's sentence, as for printf. */
+#define SAY(f, ...) buffer_printf(&(f)->text, __VA_ARGS__)
 
 /** One of that id is there already; about this function, unless it is NULL. */
 bool finder_has_said(const struct finder *f, const char *id, const struct name *about);
 
-/** The sentence so far becomes the finding's text; the buffer is finished. */
-void finder_say(struct finder *f, struct finding *out, struct buffer *sentence,
-		enum finding_severity severity, uint64_t weight);
+/** The draft with the sentence so far becomes a finding, and the rule's next one is begun. */
+void finder_say(struct finder *f, enum finding_severity severity, uint64_t weight);
 
-/** Whom it is about, and the lens "m=METRIC&focus=FUNCTION". `metric` NULL: focus alone. */
-void finder_about(struct finder *f, struct finding *out, const struct name *name,
-		const char *metric);
+/** The sentence so far with its stop; the next one is empty. */
+const char *finder_end_sentence(struct finder *f);
+
+/** Whom the draft is about, and the lens "m=METRIC&focus=FUNCTION". `metric` NULL: focus alone. */
+void finder_about(struct finder *f, const struct name *name, const char *metric);
 
 /** "leakyParse() demo.cpp:44". */
-void put_name(struct finder *f, struct buffer *out, const struct name *name);
+void put_name(struct finder *f, const struct name *name);
 
 /**
- * A finding about a site: finder_about and put_name, with the line that weighs most, "<- caller()"
- * and, where a dependency allocates for it, "via NAME (package)". Where none of these has a name,
- * addresses follow, with shares of what was there `when` ("at the peak, ", or ""); NULL: none do.
- * `weights`: of what else the shares are, per stack; NULL: of `by`.
+ * The draft is about a site: finder_about and put_name, with the line that weighs most, and
+ * "<- caller()"; where a dependency allocates for it, "via NAME (package)". Where none of these has
+ * a name, addresses follow, with shares of what was there `when` ("at the peak, ", or ""); NULL:
+ * none do. `weights`: of what else the shares are, per stack; NULL: of `by`.
  */
-void say_place(struct finder *f, struct buffer *text, struct finding *out, const struct place *p,
-		enum weight by, const char *metric, const char *when, const uint64_t *weights);
+void say_place(struct finder *f, const struct place *p, enum weight by, const char *metric,
+		const char *when, const uint64_t *weights);
 
 /**
  * " (93 % at units+0x48db)": where in its code a place of the user's without names has what
  * `weights` says per stack.
  */
-void put_addresses(struct finder *f, struct buffer *out, const struct place *p,
-		const uint64_t *weights, const char *when);
+void put_addresses(struct finder *f, const struct place *p, const uint64_t *weights,
+		const char *when);
 
 /** Frees of blocks from before the attach whose sizes are not known. */
 static inline uint64_t finder_unknown_frees(const struct finder *f) {
@@ -218,7 +220,7 @@ static inline uint64_t finder_unknown_frees(const struct finder *f) {
  * "; meanwhile 2.5 MB from before the attach were freed", if any were; blocks, if that is all one
  * knows.
  */
-void put_freed_before(const struct finder *f, struct buffer *out, struct finding *finding);
+void put_freed_before(struct finder *f);
 
 /** The user's own function, named or not, that called the site in this stack; NULL: none. */
 const struct name *caller_of_site(const struct finder *f, uint32_t stack, bool has_name);
@@ -258,7 +260,7 @@ static inline uint64_t millionths(uint64_t part, uint64_t whole) {
 }
 
 /** "; freed when called from A, not from B", if that is so for all of its stacks. */
-void put_paths(struct finder *f, struct buffer *out, const struct place *p);
+void put_paths(struct finder *f, const struct place *p);
 
 #define RULE(find, needs, id, title) void find(struct finder *f);
 #include "engine/findings/rules.def"
@@ -275,5 +277,4 @@ struct asker runtime_largest_asker(struct finder *f, const struct place *p, enum
 void runtime_say_flag(struct finder *f);
 
 /** Growth by doubling: "it grew by doubling: ..." appended to a sentence; false: it did not. */
-bool say_doubling(struct finder *f, struct buffer *out, struct finding *finding,
-		const uint8_t *tags, const struct place *p);
+bool say_doubling(struct finder *f, const uint8_t *tags, const struct place *p);

@@ -79,7 +79,7 @@ static bool is_so_for_all(struct finder *f, const struct place *p, const struct 
 }
 
 /** "freed when called from A, not from B": where the stacks of both kinds part. */
-void put_paths(struct finder *f, struct buffer *out, const struct place *p) {
+void put_paths(struct finder *f, const struct place *p) {
 	enum { STACKS_MAX = 200 }; // beyond, it is a function that all others call
 	uint32_t freed = 0, kept = 0, i = 0;
 	if (p->n_stacks > STACKS_MAX || !find_paths(f, p, &freed, &kept)) {
@@ -101,13 +101,12 @@ void put_paths(struct finder *f, struct buffer *out, const struct place *p) {
 		return;
 	}
 	if (i == 0) {
-		buffer_printf(out, "; what line %u allocates is freed, not what line %u does", x->line,
-				y->line);
+		SAY(f, "; what line %u allocates is freed, not what line %u does", x->line, y->line);
 	} else if (x->function_id == y->function_id) {
-		buffer_printf(out, "; freed when called from line %u of %.*s, not from line %u", x->line,
+		SAY(f, "; freed when called from line %u of %.*s, not from line %u", x->line,
 				SLICE_ARG(short_name_of(f, x)), y->line);
 	} else {
-		buffer_printf(out, "; freed when called from %.*s, not from %.*s",
-				SLICE_ARG(short_name_of(f, x)), SLICE_ARG(short_name_of(f, y)));
+		SAY(f, "; freed when called from %.*s, not from %.*s", SLICE_ARG(short_name_of(f, x)),
+				SLICE_ARG(short_name_of(f, y)));
 	}
 }

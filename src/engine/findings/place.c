@@ -132,27 +132,27 @@ static const uint64_t *weights_by(struct finder *f, enum weight by) {
 	return weights;
 }
 
-void say_place(struct finder *f, struct buffer *text, struct finding *out, const struct place *p,
-		enum weight by, const char *metric, const char *when, const uint64_t *weights) {
+void say_place(struct finder *f, const struct place *p, enum weight by, const char *metric,
+		const char *when, const uint64_t *weights) {
 	const struct name *name = finder_site(f, p->heaviest[by]);
-	finder_about(f, out, name, metric);
-	put_name(f, text, name);
+	finder_about(f, name, metric);
+	put_name(f, name);
 	struct asker asker = p->name->is_runtime ? runtime_largest_asker(f, p, by) : (struct asker){0};
 	if (asker.weight > asker.all / 5 * 3) {
-		buffer_printf(text, " via %.*s", SLICE_ARG(short_name_of(f, asker.name)));
+		SAY(f, " via %.*s", SLICE_ARG(short_name_of(f, asker.name)));
 	}
 	const struct called via = called_by_place(f, p, by);
 	const struct name *caller = caller_of_site(f, p->heaviest[by], true);
 	caller = caller ? caller : module_behind(f, p->heaviest[by]);
 	if (via.function) {
-		buffer_printf(text, " via %.*s (%.*s)", SLICE_ARG(short_name_of(f, via.function)),
+		SAY(f, " via %.*s (%.*s)", SLICE_ARG(short_name_of(f, via.function)),
 				SLICE_ARG(names_package(via.function)));
 	} else if (via.module.size > 0) {
-		buffer_printf(text, " via %.*s", SLICE_ARG(path_base(via.module)));
+		SAY(f, " via %.*s", SLICE_ARG(path_base(via.module)));
 	} else if (when && !caller && !name->has_name) {
-		put_addresses(f, text, p, weights ? weights : weights_by(f, by), when);
+		put_addresses(f, p, weights ? weights : weights_by(f, by), when);
 	}
 	if (caller) {
-		buffer_printf(text, " <- %.*s", SLICE_ARG(short_name_of(f, caller)));
+		SAY(f, " <- %.*s", SLICE_ARG(short_name_of(f, caller)));
 	}
 }

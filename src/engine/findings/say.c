@@ -2,38 +2,13 @@
 /* States a finding: its sentence, its numbers, its lens, and the function that it is about. */
 #include "engine/findings/parts.h"
 
-struct finding *finder_add_as(struct finder *f, const char *id, const char *title) {
-	static struct finding nobody_sees_it;
-	if (f->n == f->capacity) {
-		uint32_t capacity = f->capacity ? f->capacity * 2 : 32;
-		struct finding *items = arena_new(f->arena, struct finding, capacity);
-		if (!items) {
-			f->failed = true;
-			return &nobody_sees_it;
-		}
-		if (f->n) {
-			memcpy(items, f->items, f->n * sizeof *items);
-		}
-		f->items = items;
-		f->capacity = capacity;
-	}
-	struct finding *out = &f->items[f->n];
-	*out = (struct finding){.id = id,
-			.title = title,
-			.text = "",
-			.lens = "",
-			.place = "",
-			.number = f->n++};
-	return out;
+void finder_begin(struct finder *f, const char *id, const char *title) {
+	f->draft = (struct finding){.id = id, .title = title, .text = "", .lens = "", .place = ""};
 }
 
-struct finding *finder_add(struct finder *f) {
-	return finder_add_as(f, f->rule->id, f->rule->title);
-}
-
-void finding_put(struct finding *out, const char *name, uint64_t value) {
-	if (out->n_numbers < FINDING_NUMBERS_MAX) {
-		out->numbers[out->n_numbers++] = (struct finding_number){name, value};
+void finder_put(struct finder *f, const char *name, uint64_t value) {
+	if (f->draft.n_numbers < FINDING_NUMBERS_MAX) {
+		f->draft.numbers[f->draft.n_numbers++] = (struct finding_number){name, value};
 	}
 }
 
@@ -44,12 +19,18 @@ static const char *keep(struct finder *f, struct buffer *text) {
 	return kept ? kept : "";
 }
 
-void finder_say(struct finder *f, struct finding *out, struct buffer *sentence,
-		enum finding_severity severity, uint64_t weight) {
-	buffer_u8(sentence, '.');
-	out->text = keep(f, sentence);
-	out->severity = severity;
-	out->weight = weight;
+const char *finder_end_sentence(struct finder *f) {
+	SAY(f, ".");
+	return keep(f, &f->text);
+}
+
+void finder_say(struct finder *f, enum finding_severity severity, uint64_t weight) {
+	f->draft.text = finder_end_sentence(f);
+	f->draft.severity = severity;
+	f->draft.weight = weight;
+	f->draft.number = (uint32_t)f->found.n;
+	f->failed |= !vec_add(&f->found, f->draft);
+	finder_begin(f, f->rule->id, f->rule->title);
 }
 
 struct slice short_name_of(struct finder *f, const struct name *name) {
@@ -84,18 +65,15 @@ static void put_encoded(struct buffer *out, struct slice s) {
 }
 
 bool finder_has_said(const struct finder *f, const char *id, const struct name *about) {
-	for (uint32_t i = 0; i < f->n; i++) {
-		const struct name *function = f->items[i].function;
-		bool is_about = !about || (function && function->function_id == about->function_id);
-		if (is_about && strcmp(f->items[i].id, id) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return FIND_IN(said, f->found,
+				   strcmp(said->id, id) == 0 &&
+						   (!about ||
+								   (said->function &&
+										   said->function->function_id == about->function_id))) !=
+			NULL;
 }
 
-void finder_about(struct finder *f, struct finding *out, const struct name *name,
-		const char *metric) {
+void finder_about(struct finder *f, const struct name *name, const char *metric) {
 	struct buffer lens = {0};
 	if (metric) {
 		buffer_printf(&lens, "m=%s", metric);
@@ -104,12 +82,12 @@ void finder_about(struct finder *f, struct finding *out, const struct name *name
 		buffer_text(&lens, metric ? "&focus=" : "focus=");
 		put_encoded(&lens, name->function);
 	}
-	out->lens = keep(f, &lens);
-	out->function = name;
-	out->place = place_of_name(f, name);
+	f->draft.lens = keep(f, &lens);
+	f->draft.function = name;
+	f->draft.place = place_of_name(f, name);
 }
 
-void put_name(struct finder *f, struct buffer *out, const struct name *name) {
+void put_name(struct finder *f, const struct name *name) {
 	const char *place = place_of_name(f, name);
 	bool is_of_others = name->owner == OWNER_LIBRARY && !name->is_runtime;
 	struct slice package = is_of_others ? names_package(name) : (struct slice){0};
@@ -118,24 +96,23 @@ void put_name(struct finder *f, struct buffer *out, const struct name *name) {
 			(name->has_name || !slice_equal(package, path_base(name->module)));
 	bool is_in_program = name->is_runtime && !f->runs_scripts &&
 			slice_equal(name->module, names_program(f->r));
-	buffer_printf(out, "%s%.*s", is_in_program ? "the runtime in " : "",
-			SLICE_ARG(short_name_of(f, name)));
+	SAY(f, "%s%.*s", is_in_program ? "the runtime in " : "", SLICE_ARG(short_name_of(f, name)));
 	if (*place && !slice_equal(package, slice_of_text(place))) {
-		buffer_printf(out, " %s", place);
+		SAY(f, " %s", place);
 	}
 	if (has_package) {
-		buffer_printf(out, " (%.*s)", SLICE_ARG(package));
+		SAY(f, " (%.*s)", SLICE_ARG(package));
 	}
 }
 
-void put_freed_before(const struct finder *f, struct buffer *out, struct finding *finding) {
+void put_freed_before(struct finder *f) {
 	uint64_t freed = f->r->summary.old_freed_bytes;
 	if (freed > 0) {
-		buffer_printf(out, "; meanwhile %s from before the attach were freed", HUMAN_BYTES(freed));
-		finding_put(finding, "before_attach_freed_bytes", freed);
+		SAY(f, "; meanwhile %s from before the attach were freed", HUMAN_BYTES(freed));
+		finder_put(f, "before_attach_freed_bytes", freed);
 	} else if (finder_unknown_frees(f) > 0) {
-		buffer_printf(out, "; meanwhile %s blocks from before the attach were freed",
+		SAY(f, "; meanwhile %s blocks from before the attach were freed",
 				HUMAN_COUNT(finder_unknown_frees(f)));
-		finding_put(finding, "before_attach_freed_blocks", finder_unknown_frees(f));
+		finder_put(f, "before_attach_freed_blocks", finder_unknown_frees(f));
 	}
 }

@@ -22,8 +22,7 @@ void find_no_lines(struct finder *f) {
 	uint64_t without = 0, all = 0;
 	const struct name *some = NULL;
 	struct slice exe = f->r->strings.items[f->r->meta.exe];
-	for (uint32_t i = 0; i < f->n_places; i++) {
-		const struct place *p = &f->places[i];
+	EACH_OF(p, f->places, f->n_places) {
 		if (p->name->owner != OWNER_YOURS || !p->name->has_name ||
 				!slice_equal(p->name->module, exe)) {
 			continue;
@@ -37,12 +36,10 @@ void find_no_lines(struct finder *f) {
 	if (!some || without < all / 2) {
 		return;
 	}
-	struct finding *out = finder_add(f);
-	struct buffer text = {0};
-	buffer_printf(&text, "%.*s has no file and line information: build it with %s",
+	SAY(f, "%.*s has no file and line information: build it with %s",
 			SLICE_ARG(path_base(some->module)), how_to_have_lines(f));
-	finding_put(out, "bytes", without);
-	finder_say(f, out, &text, FINDING_FACT, 0);
+	finder_put(f, "bytes", without);
+	finder_say(f, FINDING_FACT, 0);
 }
 
 /** Only hands out memory: everything below its own frame is the allocator. */
@@ -80,8 +77,7 @@ void find_wrapper(struct finder *f) {
 	if (names_n_functions(f->names) <= CALLERS) {
 		return; // there are not as many
 	}
-	for (uint32_t i = 0; i < f->n_places; i++) {
-		struct place *other = &f->places[i];
+	EACH_OF(other, f->places, f->n_places) {
 		bool is_own = other->name->owner == OWNER_YOURS && other->n_stacks >= CALLERS;
 		p = is_own && (!p || other->allocations > p->allocations) ? other : p;
 	}
@@ -92,16 +88,13 @@ void find_wrapper(struct finder *f) {
 	if (n < CALLERS) {
 		return;
 	}
-	struct finding *out = finder_add(f);
-	struct buffer text = {0};
 	struct slice name = short_name_of(f, p->name);
-	finder_about(f, out, p->name, "allocations");
-	put_name(f, &text, p->name);
-	buffer_printf(&text,
-			" makes %s of the allocations for %s callers; to see those instead: --fold '%.*s'",
+	finder_about(f, p->name, "allocations");
+	put_name(f, p->name);
+	SAY(f, " makes %s of the allocations for %s callers; to see those instead: --fold '%.*s'",
 			HUMAN_PERCENT(p->allocations, f->r->summary.allocations), HUMAN_COUNT(n),
 			SLICE_ARG(name));
-	finding_put(out, "callers", n);
-	finding_put(out, "allocations", p->allocations);
-	finder_say(f, out, &text, FINDING_FACT, millionths(p->allocations, f->r->summary.allocations));
+	finder_put(f, "callers", n);
+	finder_put(f, "allocations", p->allocations);
+	finder_say(f, FINDING_FACT, millionths(p->allocations, f->r->summary.allocations));
 }

@@ -3,17 +3,16 @@
 #include "engine/findings/parts.h"
 
 /** "228,686/s"; of a site that worked for less than a second or half of the run, "within 25 ms". */
-static void put_pace(struct finder *f, struct buffer *text, struct finding *out,
-		const struct place *p) {
+static void put_pace(struct finder *f, const struct place *p) {
 	uint64_t run = f->r->meta.duration_ns, worked = p->last_ns - p->first_ns;
 	if (worked < run / 2 || worked < 1000000000) {
-		buffer_printf(text, worked < 1000000 ? "in %s" : "within %s", HUMAN_SPAN(worked));
-		finding_put(out, "within_ns", worked);
+		SAY(f, worked < 1000000 ? "in %s" : "within %s", HUMAN_SPAN(worked));
+		finder_put(f, "within_ns", worked);
 		return;
 	}
 	uint64_t rate = run ? (uint64_t)((double)p->short_lived * 1e9 / (double)run) : 0;
-	buffer_printf(text, "%s/s", HUMAN_COUNT(rate));
-	finding_put(out, "per_s", rate);
+	SAY(f, "%s/s", HUMAN_COUNT(rate));
+	finder_put(f, "per_s", rate);
 }
 
 /** The part before the last "::", without template arguments: "std::vector" of its push_back. */
@@ -84,21 +83,20 @@ static struct usual_size usual_size_of(const struct finder *f, const struct plac
  * ", always 101 bytes" if it is known of all, "usually" if nine of ten are. No mean: of a tenth
  * that lives long it could be anything.
  */
-static void put_size(struct finder *f, struct buffer *text, struct finding *out,
-		const struct place *p) {
+static void put_size(struct finder *f, const struct place *p) {
 	struct usual_size usual = usual_size_of(f, p);
 	if (usual.n < p->short_lived / 10 * 9 || usual.n == 0) {
 		return;
 	}
 	if (usual.count >= usual.n / 10 * 9 && usual.count > 0) {
 		bool is_always = usual.count == usual.n && usual.left_out == 0;
-		buffer_printf(text, ", %s %s byte%s", is_always ? "always" : "usually",
-				HUMAN_COUNT(usual.size), usual.size == 1 ? "" : "s");
-		finding_put(out, "size", usual.size);
+		SAY(f, ", %s %s byte%s", is_always ? "always" : "usually", HUMAN_COUNT(usual.size),
+				usual.size == 1 ? "" : "s");
+		finder_put(f, "size", usual.size);
 	}
 	struct slice class = class_of(f, p);
 	if (class.size > 0) {
-		buffer_printf(text, " (%.*s)", SLICE_ARG(class));
+		SAY(f, " (%.*s)", SLICE_ARG(class));
 	}
 }
 
@@ -109,8 +107,7 @@ struct own_work {
 
 static struct own_work own_work_of(const struct finder *f) {
 	struct own_work own = {0};
-	for (uint32_t i = 0; i < f->n_places; i++) {
-		const struct place *p = &f->places[i];
+	EACH_OF(p, f->places, f->n_places) {
 		own.allocations += p->name->is_runtime ? 0 : p->allocations;
 		own.short_lived += p->name->is_runtime ? 0 : p->short_lived;
 	}
@@ -119,28 +116,25 @@ static struct own_work own_work_of(const struct finder *f) {
 
 static void say_churn(struct finder *f, struct place *p, const struct own_work *own) {
 	const struct rec_summary *s = &f->r->summary;
-	struct finding *out = finder_add(f);
-	struct buffer text = {0};
-	say_place(f, &text, out, p, BY_SHORT_LIVED, "allocations", "", NULL);
-	buffer_printf(&text,
+	say_place(f, p, BY_SHORT_LIVED, "allocations", "", NULL);
+	SAY(f,
 			" makes %s of the short-lived blocks (freed within 1 ms or 16 allocations): %s in all, "
 			"",
 			HUMAN_PERCENT(p->short_lived, s->short_lived), HUMAN_COUNT(p->short_lived));
-	put_pace(f, &text, out, p);
-	put_size(f, &text, out, p);
-	finding_put(out, "short_lived", p->short_lived);
-	finding_put(out, "allocations", p->allocations);
+	put_pace(f, p);
+	put_size(f, p);
+	finder_put(f, "short_lived", p->short_lived);
+	finder_put(f, "allocations", p->allocations);
 	bool is_felt = p->short_lived >= 10000 && p->short_lived >= own->allocations / 2;
 	// Few are not felt: who holds the peak comes before them
-	finder_say(f, out, &text, is_felt ? FINDING_WORTH_IT : FINDING_EXPLAINS,
+	finder_say(f, is_felt ? FINDING_WORTH_IT : FINDING_EXPLAINS,
 			millionths(p->short_lived, s->allocations) / (is_felt ? 1 : 8));
 	p->has_churn_finding = true;
 }
 
 static struct place *most_short_lived(struct finder *f) {
 	struct place *best = NULL;
-	for (uint32_t i = 0; i < f->n_places; i++) {
-		struct place *p = &f->places[i];
+	EACH_OF(p, f->places, f->n_places) {
 		bool is_candidate = !p->has_churn_finding && !p->name->is_runtime;
 		best = is_candidate && (!best || p->short_lived > best->short_lived) ? p : best;
 	}
@@ -178,13 +172,10 @@ void find_one_size(struct finder *f) {
 	if (p->has_churn_finding) {
 		return;
 	}
-	struct finding *out = finder_add(f);
-	struct buffer text = {0};
-	say_place(f, &text, out, p, BY_ALLOCATIONS, "allocations", NULL, NULL);
-	buffer_printf(&text, " allocates %s blocks of %s byte%s each on one path",
-			HUMAN_COUNT(best->count), HUMAN_COUNT(best->size), best->size == 1 ? "" : "s");
-	finding_put(out, "blocks", best->count);
-	finding_put(out, "size", best->size);
-	finder_say(f, out, &text, FINDING_EXPLAINS,
-			millionths(best->count, r->summary.allocations) / 2);
+	say_place(f, p, BY_ALLOCATIONS, "allocations", NULL, NULL);
+	SAY(f, " allocates %s blocks of %s byte%s each on one path", HUMAN_COUNT(best->count),
+			HUMAN_COUNT(best->size), best->size == 1 ? "" : "s");
+	finder_put(f, "blocks", best->count);
+	finder_put(f, "size", best->size);
+	finder_say(f, FINDING_EXPLAINS, millionths(best->count, r->summary.allocations) / 2);
 }

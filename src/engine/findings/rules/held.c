@@ -9,20 +9,18 @@
 enum { MIN_BYTES = 1000, MIN_GROWN_BYTES = 64000, MIN_RUNTIME_BYTES = 8000000 };
 
 /** " (12:03:05 to 12:13:07)", for runs that one remembers by the clock. */
-static void put_clock(struct buffer *out, const struct rec_meta *m, uint64_t from_ns,
+static void put_clock(struct finder *f, const struct rec_meta *m, uint64_t from_ns,
 		uint64_t to_ns) {
 	enum { LONG_RUN_S = 60 };
 	char from[CLOCK_TIME_MAX], to[CLOCK_TIME_MAX];
 	if (!m->wall_start_ns || m->duration_ns < LONG_RUN_S * 1000000000ull) {
 		return;
 	}
-	buffer_printf(out, " (%s to %s)", clock_time_text(from, m, from_ns),
-			clock_time_text(to, m, to_ns));
+	SAY(f, " (%s to %s)", clock_time_text(from, m, from_ns), clock_time_text(to, m, to_ns));
 }
 
 /** The time to the limit of its control group, if it goes on like this. */
-static void put_time_to_limit(struct finder *f, struct buffer *out, struct finding *finding,
-		uint64_t rate) {
+static void put_time_to_limit(struct finder *f, uint64_t rate) {
 	const struct recording *r = f->r;
 	uint64_t limit = r->meta.memory_limit_bytes;
 	if (limit == 0 || r->samples.n == 0 || rate == 0) {
@@ -37,9 +35,9 @@ static void put_time_to_limit(struct finder *f, struct buffer *out, struct findi
 	if (ns > 365 * 86400e9) {
 		return;
 	}
-	buffer_printf(out, "; at this rate the limit of %s of its container is reached in %s",
-			HUMAN_BYTES(limit), HUMAN_DURATION((uint64_t)ns));
-	finding_put(finding, "limit_in_ns", (uint64_t)ns);
+	SAY(f, "; at this rate the limit of %s of its container is reached in %s", HUMAN_BYTES(limit),
+			HUMAN_DURATION((uint64_t)ns));
+	finder_put(f, "limit_in_ns", (uint64_t)ns);
 }
 
 /** Nine tenths of it were still there in the last twentieth of the recording. */
@@ -48,13 +46,13 @@ static bool is_held_to_end(const struct finder *f, const struct curve_facts *c) 
 	return c->held_until_ns >= run_ns - run_ns / 20;
 }
 
-static void put_window(struct finding *out, const struct curve_facts *c) {
+static void put_window(struct finder *f, const struct curve_facts *c) {
 	if (curve_has_rate(c)) {
-		finding_put(out, "rate_bytes_per_s", c->rate);
+		finder_put(f, "rate_bytes_per_s", c->rate);
 	}
-	finding_put(out, "from_ns", c->from_ns);
-	finding_put(out, "to_ns", c->to_ns);
-	finding_put(out, "grown_bytes", c->top_bytes - c->from_bytes);
+	finder_put(f, "from_ns", c->from_ns);
+	finder_put(f, "to_ns", c->to_ns);
+	finder_put(f, "grown_bytes", c->top_bytes - c->from_bytes);
 }
 
 /** So much came, of so much that is live at the end, while so much from before the attach went. */
@@ -75,43 +73,39 @@ static bool replaces_old(const struct finder *f, const struct place *kept,
 }
 
 /** "grew at an even 105 kB/s to the end", or by how much in which time. */
-static void put_growth(struct finder *f, struct buffer *out, struct finding *finding,
-		const struct curve_facts *c) {
+static void put_growth(struct finder *f, const struct curve_facts *c) {
 	bool is_to_end = c->to_ns >= f->r->meta.duration_ns / 100 * 98, has_rate = curve_has_rate(c);
 	char grown[HUMAN_MAX], rate[HUMAN_MAX];
 	human_bytes(grown, c->top_bytes - c->from_bytes);
 	human_bytes(rate, c->rate);
 	if (c->is_even && has_rate) {
-		buffer_printf(out, "grew at an even %s/s%s", rate, is_to_end ? " to the end" : "");
+		SAY(f, "grew at an even %s/s%s", rate, is_to_end ? " to the end" : "");
 	} else {
-		buffer_printf(out, "grew %sby %s", c->is_even ? "evenly " : "", grown);
+		SAY(f, "grew %sby %s", c->is_even ? "evenly " : "", grown);
 		if (has_rate) {
-			buffer_printf(out, " (%s/s)", rate);
+			SAY(f, " (%s/s)", rate);
 		}
 	}
 	if (c->is_even && is_to_end && !has_rate) {
-		buffer_printf(out, " in %s", human_span(rate, c->to_ns - c->from_ns));
+		SAY(f, " in %s", human_span(rate, c->to_ns - c->from_ns));
 	} else if (!c->is_even || !is_to_end) {
-		buffer_printf(out, " from %s to %s", human_duration(grown, c->from_ns),
-				human_duration(rate, c->to_ns));
+		SAY(f, " from %s to %s", human_duration(grown, c->from_ns), human_duration(rate, c->to_ns));
 	}
-	put_clock(out, &f->r->meta, c->from_ns, c->to_ns);
-	put_window(finding, c);
-	put_time_to_limit(f, out, finding, has_rate ? c->rate : 0);
+	put_clock(f, &f->r->meta, c->from_ns, c->to_ns);
+	put_window(f, c);
+	put_time_to_limit(f, has_rate ? c->rate : 0);
 }
 
 /** "1,000 of 1,500 blocks, 542.0 kB". */
-static void put_kept(const struct finder *f, struct buffer *out, struct finding *finding,
-		const struct place *p) {
+static void put_kept(struct finder *f, const struct place *p) {
 	if (!(f->r->missing & (REC_LIVE_BLOCKS | REC_ALLOCATIONS))) {
-		buffer_printf(out, "%s of ", HUMAN_COUNT(p->live_blocks));
-		buffer_printf(out, "%s block%s, ", HUMAN_COUNT(p->allocations),
-				p->allocations == 1 ? "" : "s");
-		finding_put(finding, "blocks", p->live_blocks);
-		finding_put(finding, "allocations", p->allocations);
+		SAY(f, "%s of ", HUMAN_COUNT(p->live_blocks));
+		SAY(f, "%s block%s, ", HUMAN_COUNT(p->allocations), p->allocations == 1 ? "" : "s");
+		finder_put(f, "blocks", p->live_blocks);
+		finder_put(f, "allocations", p->allocations);
 	}
-	buffer_text(out, HUMAN_BYTES(p->live_bytes));
-	finding_put(finding, "bytes", p->live_bytes);
+	SAY(f, "%s", HUMAN_BYTES(p->live_bytes));
+	finder_put(f, "bytes", p->live_bytes);
 }
 
 /**
@@ -139,36 +133,33 @@ static bool is_kept_early(const struct finder *f, const struct place *p) {
 }
 
 /** How what is kept came to be there. */
-static void put_kept_shape(struct finder *f, struct buffer *text, struct finding *out,
-		const struct place *p, const struct curve_facts *c) {
+static void put_kept_shape(struct finder *f, const struct place *p, const struct curve_facts *c) {
 	switch (c->shape) {
 	case CURVE_GREW:
-		put_growth(f, text, out, c);
+		put_growth(f, c);
 		if (replaces_old(f, p, c)) {
-			put_freed_before(f, text, out);
+			put_freed_before(f);
 		}
 		return;
 	case CURVE_AT_START:
-		buffer_printf(text, "allocated once, in the first %s", HUMAN_DURATION(c->to_ns));
+		SAY(f, "allocated once, in the first %s", HUMAN_DURATION(c->to_ns));
 		return;
-	case CURVE_ONCE:
-		buffer_printf(text, "allocated once, at %s", HUMAN_DURATION(c->from_ns));
-		return;
+	case CURVE_ONCE: SAY(f, "allocated once, at %s", HUMAN_DURATION(c->from_ns)); return;
 	case CURVE_STOPPED:
-		buffer_printf(text, "stopped growing after %s", HUMAN_DURATION(c->to_ns));
-		finding_put(out, "stopped_ns", c->to_ns);
+		SAY(f, "stopped growing after %s", HUMAN_DURATION(c->to_ns));
+		finder_put(f, "stopped_ns", c->to_ns);
 		return;
 	case CURVE_AT_END:
-		buffer_printf(text, "nearly all of it allocated after %s", HUMAN_DURATION(c->from_ns));
+		SAY(f, "nearly all of it allocated after %s", HUMAN_DURATION(c->from_ns));
 		return;
 	default: break;
 	}
 	if (c->shape == CURVE_RENEWED) {
-		buffer_text(text, "most of it in place of what was freed; ");
+		SAY(f, "most of it in place of what was freed; ");
 	} else if (c->shape == CURVE_OTHER && is_kept_early(f, p)) {
-		buffer_printf(text, "most of it in the first %s; ", HUMAN_DURATION(most_kept_ns(f, p)));
+		SAY(f, "most of it in the first %s; ", HUMAN_DURATION(most_kept_ns(f, p)));
 	}
-	buffer_printf(text, "%sallocated by %s", p->live_blocks == 1 ? "" : "the last of it ",
+	SAY(f, "%sallocated by %s", p->live_blocks == 1 ? "" : "the last of it ",
 			HUMAN_DURATION(last_kept_ns(f, p)));
 }
 
@@ -196,23 +187,33 @@ static enum finding_severity severity_of_kept(const struct finder *f, const stru
 	return is_little ? FINDING_EXPLAINS : is_worth_it ? FINDING_WORTH_IT : FINDING_LOOK_FIRST;
 }
 
+/** The kinds that are told by their shape, which the rule's row does not name. */
+static void begin_by_shape(struct finder *f, enum curve_shape shape) {
+	static const struct {
+		const char *id, *title;
+	} kinds[] = {[CURVE_AT_START] = {"at-start", "at start-up"},
+			[CURVE_ONCE] = {"allocated-once", "allocated once"},
+			[CURVE_GREW] = {"growing", "growing"},
+			[CURVE_STOPPED] = {"stopped-growing", "stopped growing"},
+			[CURVE_BURSTS] = {"bursts", "bursts"}};
+	finder_begin(f, kinds[shape].id, kinds[shape].title);
+}
+
 static void say_never_freed(struct finder *f, struct place *p, const struct curve_facts *c) {
-	bool is_start = c->shape == CURVE_AT_START, is_once = c->shape == CURVE_ONCE;
-	struct finding *out = is_start ? finder_add_as(f, "at-start", "at start-up")
-			: is_once              ? finder_add_as(f, "allocated-once", "allocated once")
-								   : finder_add(f);
-	struct buffer text = {0};
-	say_place(f, &text, out, p, BY_LIVE_BYTES, "never-freed", "", NULL);
-	buffer_text(&text, ": ");
-	put_kept(f, &text, out, p);
-	if (!(f->r->missing & REC_TIME)) {
-		buffer_text(&text, ", ");
-		put_kept_shape(f, &text, out, p, c);
+	bool is_at_once = c->shape == CURVE_AT_START || c->shape == CURVE_ONCE;
+	if (is_at_once) {
+		begin_by_shape(f, c->shape);
 	}
-	buffer_text(&text, is_start || is_once ? ", and never freed" : "");
-	put_paths(f, &text, p);
-	finder_say(f, out, &text, severity_of_kept(f, p, c),
-			millionths(p->live_bytes, f->r->summary.peak_bytes));
+	say_place(f, p, BY_LIVE_BYTES, "never-freed", "", NULL);
+	SAY(f, ": ");
+	put_kept(f, p);
+	if (!(f->r->missing & REC_TIME)) {
+		SAY(f, ", ");
+		put_kept_shape(f, p, c);
+	}
+	SAY(f, is_at_once ? ", and never freed" : "");
+	put_paths(f, p);
+	finder_say(f, severity_of_kept(f, p, c), millionths(p->live_bytes, f->r->summary.peak_bytes));
 	p->has_memory_finding = true;
 }
 
@@ -224,20 +225,19 @@ static enum finding_severity severity_of_growth(const struct finder *f,
 	return is_worth_it ? FINDING_WORTH_IT : FINDING_LOOK_FIRST;
 }
 
-static void say_growing(struct finder *f, struct finding *out, struct buffer *text,
-		const struct curve_facts *c) {
-	buffer_text(text, ": ");
-	put_growth(f, text, out, c);
-	buffer_printf(text, ", to %s", HUMAN_BYTES(c->top_bytes));
+static void say_growing(struct finder *f, const struct curve_facts *c) {
+	SAY(f, ": ");
+	put_growth(f, c);
+	SAY(f, ", to %s", HUMAN_BYTES(c->top_bytes));
 	if (replaces_old(f, NULL, c)) {
-		put_freed_before(f, text, out);
+		put_freed_before(f);
 	}
 	if (c->is_freed && is_held_to_end(f, c)) {
-		buffer_text(text, "; freed only at the end");
+		SAY(f, "; freed only at the end");
 	} else if (c->is_freed) {
-		buffer_printf(text, "; held until %s", HUMAN_DURATION(c->held_until_ns));
+		SAY(f, "; held until %s", HUMAN_DURATION(c->held_until_ns));
 	}
-	out->severity = severity_of_growth(f, c);
+	f->draft.severity = severity_of_growth(f, c);
 }
 
 static uint64_t freed_blocks(const struct place *p) {
@@ -261,79 +261,67 @@ static bool makes_anew(const struct finder *f, const struct place *p, uint64_t f
 			!(f->r->missing & REC_LIVE_BLOCKS);
 }
 
-static void put_turnover(struct buffer *text, struct finding *out, const struct place *p) {
-	buffer_printf(text, "; blocks came and went: %s of %s were freed", HUMAN_COUNT(freed_blocks(p)),
+static void put_turnover(struct finder *f, const struct place *p) {
+	SAY(f, "; blocks came and went: %s of %s were freed", HUMAN_COUNT(freed_blocks(p)),
 			HUMAN_COUNT(p->allocations));
-	finding_put(out, "freed_blocks", freed_blocks(p));
-	finding_put(out, "allocations", p->allocations);
+	finder_put(f, "freed_blocks", freed_blocks(p));
+	finder_put(f, "allocations", p->allocations);
 }
 
-static void say_stopped(const struct finder *f, struct finding *out, struct buffer *text,
-		const struct place *p, const struct curve_facts *c) {
-	buffer_printf(text, ": stopped growing at %s after %s", HUMAN_BYTES(c->top_bytes),
-			HUMAN_DURATION(c->to_ns));
+static void say_stopped(struct finder *f, const struct place *p, const struct curve_facts *c) {
+	SAY(f, ": stopped growing at %s after %s", HUMAN_BYTES(c->top_bytes), HUMAN_DURATION(c->to_ns));
 	if (makes_anew(f, p, c->to_ns, c->top_bytes)) {
-		put_turnover(text, out, p);
+		put_turnover(f, p);
 	}
-	finding_put(out, "stopped_ns", c->to_ns);
-	out->severity = FINDING_WORTH_IT;
+	finder_put(f, "stopped_ns", c->to_ns);
+	f->draft.severity = FINDING_WORTH_IT;
 }
 
-static void say_once(const struct finder *f, struct finding *out, struct buffer *text,
-		const struct curve_facts *c) {
+static void say_once(struct finder *f, const struct curve_facts *c) {
 	bool is_start = c->shape == CURVE_AT_START;
-	buffer_printf(text, ": %s were allocated once, %s %s", HUMAN_BYTES(c->top_bytes),
+	SAY(f, ": %s were allocated once, %s %s", HUMAN_BYTES(c->top_bytes),
 			is_start ? "in the first" : "at", HUMAN_DURATION(is_start ? c->to_ns : c->from_ns));
 	if (c->held_until_ns == f->times_ns[f->n_points - 1]) {
-		buffer_text(text, ", and held since");
+		SAY(f, ", and held since");
 	} else if (c->is_freed && is_held_to_end(f, c)) {
-		buffer_text(text, ", and held to the end");
+		SAY(f, ", and held to the end");
 	} else {
-		buffer_printf(text, ", and held until %s", HUMAN_DURATION(c->held_until_ns));
+		SAY(f, ", and held until %s", HUMAN_DURATION(c->held_until_ns));
 	}
-	finding_put(out, "reached_ns", c->to_ns);
-	out->severity = FINDING_EXPLAINS;
+	finder_put(f, "reached_ns", c->to_ns);
+	f->draft.severity = FINDING_EXPLAINS;
 }
 
-static void say_bursts(struct finder *f, struct finding *out, struct buffer *text,
-		const struct curve_facts *c) {
-	buffer_printf(text, ": holds up to %s, in %u bursts of %s%s, one every %s",
-			HUMAN_BYTES(c->top_bytes), c->n_bursts, c->burst_ns < 1000000 ? "" : "about ",
-			HUMAN_SPAN(c->burst_ns), HUMAN_DURATION(c->period_ns));
-	finding_put(out, "bursts", c->n_bursts);
-	finding_put(out, "lasted_ns", c->burst_ns);
-	finding_put(out, "period_ns", c->period_ns);
-	out->severity = c->top_bytes >= f->r->summary.peak_bytes / 2 ? FINDING_LOOK_FIRST
-																 : FINDING_WORTH_IT;
+static void say_bursts(struct finder *f, const struct curve_facts *c) {
+	SAY(f, ": holds up to %s, in %u bursts of %s%s, one every %s", HUMAN_BYTES(c->top_bytes),
+			c->n_bursts, c->burst_ns < 1000000 ? "" : "about ", HUMAN_SPAN(c->burst_ns),
+			HUMAN_DURATION(c->period_ns));
+	finder_put(f, "bursts", c->n_bursts);
+	finder_put(f, "lasted_ns", c->burst_ns);
+	finder_put(f, "period_ns", c->period_ns);
+	f->draft.severity = c->top_bytes >= f->r->summary.peak_bytes / 2 ? FINDING_LOOK_FIRST
+																	 : FINDING_WORTH_IT;
 }
 
 static void say_shape(struct finder *f, struct place *p, const struct curve_facts *c) {
-	static const struct {
-		const char *id, *title;
-	} kinds[] = {[CURVE_AT_START] = {"at-start", "at start-up"},
-			[CURVE_ONCE] = {"allocated-once", "allocated once"},
-			[CURVE_GREW] = {"growing", "growing"},
-			[CURVE_STOPPED] = {"stopped-growing", "stopped growing"},
-			[CURVE_BURSTS] = {"bursts", "bursts"}};
-	struct finding *out = finder_add_as(f, kinds[c->shape].id, kinds[c->shape].title);
-	struct buffer text = {0};
+	begin_by_shape(f, c->shape);
 	// Its curve tells what it held over time; the line is of the peak or the end, when it held more
 	static const char *const when[N_WEIGHTS] =
 			{[BY_PEAK_BYTES] = "at the peak, ", [BY_LIVE_BYTES] = "at the end, "};
 	enum weight by = p->live_bytes > p->peak_bytes ? BY_LIVE_BYTES
 			: p->peak_bytes                        ? BY_PEAK_BYTES
 												   : BY_ALLOCATED_BYTES;
-	say_place(f, &text, out, p, by, NULL, when[by], NULL);
-	buffer_text(&text, p->name->is_runtime ? ", for what it runs" : "");
-	finding_put(out, "bytes", c->top_bytes);
+	say_place(f, p, by, NULL, when[by], NULL);
+	SAY(f, p->name->is_runtime ? ", for what it runs" : "");
+	finder_put(f, "bytes", c->top_bytes);
 	switch (c->shape) {
-	case CURVE_GREW: say_growing(f, out, &text, c); break;
-	case CURVE_STOPPED: say_stopped(f, out, &text, p, c); break;
+	case CURVE_GREW: say_growing(f, c); break;
+	case CURVE_STOPPED: say_stopped(f, p, c); break;
 	case CURVE_AT_START:
-	case CURVE_ONCE: say_once(f, out, &text, c); break;
-	default: say_bursts(f, out, &text, c); break;
+	case CURVE_ONCE: say_once(f, c); break;
+	default: say_bursts(f, c); break;
 	}
-	finder_say(f, out, &text, out->severity, millionths(c->top_bytes, f->r->summary.peak_bytes));
+	finder_say(f, f->draft.severity, millionths(c->top_bytes, f->r->summary.peak_bytes));
 	p->has_memory_finding = true;
 }
 
@@ -413,20 +401,19 @@ static bool say_steady(struct finder *f, struct place *p, const struct curve *li
 			level.high_bytes < peak / 20) {
 		return false;
 	}
-	struct finding *out = finder_add_as(f, "steady", "steady");
-	struct buffer text = {0};
+	finder_begin(f, "steady", "steady");
 	char low[HUMAN_MAX], high[HUMAN_MAX];
-	say_place(f, &text, out, p, BY_PEAK_BYTES, NULL, "at the peak, ", NULL);
+	say_place(f, p, BY_PEAK_BYTES, NULL, "at the peak, ", NULL);
 	human_bytes(low, level.low_bytes);
 	human_bytes(high, level.high_bytes);
 	bool is_one = strcmp(low, high) == 0;
-	buffer_printf(&text, ": held %s%s%s from %s on", is_one ? "" : low, is_one ? "" : " to ", high,
+	SAY(f, ": held %s%s%s from %s on", is_one ? "" : low, is_one ? "" : " to ", high,
 			HUMAN_DURATION(level.from_ns));
-	finding_put(out, "bytes", level.high_bytes);
-	finding_put(out, "low_bytes", level.low_bytes);
-	finding_put(out, "from_ns", level.from_ns);
-	put_turnover(&text, out, p);
-	finder_say(f, out, &text, FINDING_EXPLAINS, millionths(level.high_bytes, peak));
+	finder_put(f, "bytes", level.high_bytes);
+	finder_put(f, "low_bytes", level.low_bytes);
+	finder_put(f, "from_ns", level.from_ns);
+	put_turnover(f, p);
+	finder_say(f, FINDING_EXPLAINS, millionths(level.high_bytes, peak));
 	p->has_memory_finding = true;
 	return true;
 }

@@ -25,20 +25,18 @@ static bool has_pages(const struct memory_look *m) {
 }
 
 /** "42.0 MB (30 % of RSS)". */
-static void put_share(struct buffer *text, const struct memory_look *m, uint64_t bytes) {
-	buffer_printf(text, "%s (%s of RSS)", HUMAN_BYTES(bytes),
-			HUMAN_PERCENT(bytes, m->look->rss_bytes));
+static void put_share(struct finder *f, const struct memory_look *m, uint64_t bytes) {
+	SAY(f, "%s (%s of RSS)", HUMAN_BYTES(bytes), HUMAN_PERCENT(bytes, m->look->rss_bytes));
 }
 
-static void put_when(struct buffer *text, const struct memory_look *m) {
-	buffer_printf(text, m->look->at == REC_AT_END ? " at the end" : " at %s",
-			HUMAN_DURATION(m->look->time_ns));
+static void put_when(struct finder *f, const struct memory_look *m) {
+	SAY(f, m->look->at == REC_AT_END ? " at the end" : " at %s", HUMAN_DURATION(m->look->time_ns));
 }
 
-static void put_numbers(struct finding *out, const struct memory_look *m, uint64_t bytes) {
-	finding_put(out, "bytes", bytes);
-	finding_put(out, "rss_bytes", m->look->rss_bytes);
-	finding_put(out, "time_ns", m->look->time_ns);
+static void put_numbers(struct finder *f, const struct memory_look *m, uint64_t bytes) {
+	finder_put(f, "bytes", bytes);
+	finder_put(f, "rss_bytes", m->look->rss_bytes);
+	finder_put(f, "time_ns", m->look->time_ns);
 }
 
 // ---- free, and kept by malloc
@@ -121,23 +119,21 @@ void find_kept_by_malloc(struct finder *f) {
 	if (best.bytes == 0) {
 		return;
 	}
-	struct finding *out = finder_add(f);
-	struct buffer text = {0};
 	const char *words = best.m.look->has & REC_HAS_MAKERS ? remedy(f->r) : NULL;
-	buffer_text(&text, "malloc keeps ");
-	put_share(&text, &best.m, best.bytes);
-	put_when(&text, &best.m);
-	buffer_printf(&text, " that are free; blocks held at most %s", HUMAN_BYTES(best.most_bytes));
+	SAY(f, "malloc keeps ");
+	put_share(f, &best.m, best.bytes);
+	put_when(f, &best.m);
+	SAY(f, " that are free; blocks held at most %s", HUMAN_BYTES(best.most_bytes));
 	if (best.since_ns > 0) {
-		buffer_printf(&text, " from %s on", HUMAN_DURATION(best.since_ns));
+		SAY(f, " from %s on", HUMAN_DURATION(best.since_ns));
 	}
 	if (words) {
-		buffer_printf(&text, "; %s", words);
+		SAY(f, "; %s", words);
 	}
-	put_numbers(out, &best.m, best.bytes);
-	finding_put(out, "most_bytes", best.most_bytes);
-	finding_put(out, "since_ns", best.since_ns);
-	finder_say(f, out, &text, FINDING_WORTH_IT, millionths(best.bytes, own_rss(&best.m)));
+	put_numbers(f, &best.m, best.bytes);
+	finder_put(f, "most_bytes", best.most_bytes);
+	finder_put(f, "since_ns", best.since_ns);
+	finder_say(f, FINDING_WORTH_IT, millionths(best.bytes, own_rss(&best.m)));
 }
 
 // ---- other owners
@@ -151,11 +147,11 @@ static uint64_t outside_of_heap(const struct memory_look *m) {
 }
 
 /** An interpreter's objects: the function did not ask for this memory, but for some of these. */
-static void put_running(struct finder *f, struct buffer *text, const struct memory_row *row) {
+static void put_running(struct finder *f, const struct memory_row *row) {
 	if (row->running) {
-		buffer_printf(text, "; %s of it while ", HUMAN_BYTES(row->running_bytes));
-		put_name(f, text, row->running);
-		buffer_text(text, " ran");
+		SAY(f, "; %s of it while ", HUMAN_BYTES(row->running_bytes));
+		put_name(f, row->running);
+		SAY(f, " ran");
 	}
 }
 
@@ -180,28 +176,26 @@ void find_mapped(struct finder *f) {
 			finder_has_said(f, "mapped-growing", top->maker)) {
 		return;
 	}
-	struct finding *out = finder_add(f);
-	struct buffer text = {0};
-	put_name(f, &text, top->maker);
+	put_name(f, top->maker);
 	if (!top->running && top->via && top->via->has_name) {
-		buffer_printf(&text, " via %.*s", SLICE_ARG(short_name_of(f, top->via)));
+		SAY(f, " via %.*s", SLICE_ARG(short_name_of(f, top->via)));
 	}
-	buffer_text(&text, " has mapped ");
-	put_share(&text, &m, top->bytes);
-	buffer_text(&text, ", which are in memory");
-	put_when(&text, &m);
-	put_running(f, &text, top);
+	SAY(f, " has mapped ");
+	put_share(f, &m, top->bytes);
+	SAY(f, ", which are in memory");
+	put_when(f, &m);
+	put_running(f, top);
 	if (!top->maker->is_runtime) {
-		finder_about(f, out, top->maker, NULL);
-		out->lens = ""; // there is none of mappings
+		finder_about(f, top->maker, NULL);
+		f->draft.lens = ""; // there is none of mappings
 	}
 	if (is_told) {
-		buffer_printf(&text, "; %s", own);
+		SAY(f, "; %s", own);
 	}
-	put_numbers(out, &m, top->bytes);
+	put_numbers(f, &m, top->bytes);
 	// Who looks at a heap of kilobytes beside it looks at the wrong place
 	bool is_most = top->bytes / 10 > f->r->summary.peak_bytes;
-	finder_say(f, out, &text, is_most ? FINDING_WORTH_IT : FINDING_EXPLAINS,
+	finder_say(f, is_most ? FINDING_WORTH_IT : FINDING_EXPLAINS,
 			millionths(top->bytes, own_rss(&m)));
 }
 
@@ -212,12 +206,9 @@ static uint64_t mapped_at(struct finder *f, uint32_t look, const struct name *ma
 	const struct memory_row *rows = memory_rows(&m, REC_PART_MAPPED, f->r, f->names, &f->scratch,
 			&n);
 	f->failed |= !rows;
-	for (uint32_t i = 0; i < n; i++) {
-		if (rows[i].maker && rows[i].maker->function_id == maker->function_id) {
-			return rows[i].bytes;
-		}
-	}
-	return 0;
+	const struct memory_row *its = FIND(row, rows, n,
+			row->maker && row->maker->function_id == maker->function_id);
+	return its ? its->bytes : 0;
 }
 
 /** The look since which it never fell, and has risen; how often. */
@@ -242,28 +233,26 @@ static uint32_t rising_since(struct finder *f, const struct name *maker, uint64_
 
 static void say_mapped_growing(struct finder *f, const struct memory_look *m,
 		const struct memory_row *row, uint64_t grown, uint64_t from_ns) {
-	struct finding *out = finder_add(f);
-	struct buffer text = {0};
 	const uint64_t to_ns = m->look->time_ns;
 	const uint64_t rate = (uint64_t)((double)grown * 1e9 / (double)(to_ns - from_ns));
-	buffer_text(&text, "what ");
-	put_name(f, &text, row->maker);
-	buffer_printf(&text, " has mapped grew by %s", HUMAN_BYTES(grown));
-	buffer_printf(&text, " (%s/s)", HUMAN_BYTES(rate));
-	finding_put(out, "rate_bytes_per_s", rate);
-	buffer_printf(&text, " from %s on, to ", HUMAN_DURATION(from_ns));
-	put_share(&text, m, row->bytes);
-	put_when(&text, m);
-	put_running(f, &text, row);
+	SAY(f, "what ");
+	put_name(f, row->maker);
+	SAY(f, " has mapped grew by %s", HUMAN_BYTES(grown));
+	SAY(f, " (%s/s)", HUMAN_BYTES(rate));
+	finder_put(f, "rate_bytes_per_s", rate);
+	SAY(f, " from %s on, to ", HUMAN_DURATION(from_ns));
+	put_share(f, m, row->bytes);
+	put_when(f, m);
+	put_running(f, row);
 	if (!row->maker->is_runtime) {
-		finder_about(f, out, row->maker, NULL);
-		out->lens = ""; // there is none of mappings
+		finder_about(f, row->maker, NULL);
+		f->draft.lens = ""; // there is none of mappings
 	}
-	put_numbers(out, m, row->bytes);
-	finding_put(out, "grown_bytes", grown);
-	finding_put(out, "from_ns", from_ns);
-	finding_put(out, "to_ns", to_ns);
-	finder_say(f, out, &text, FINDING_LOOK_FIRST, millionths(row->bytes, own_rss(m)));
+	put_numbers(f, m, row->bytes);
+	finder_put(f, "grown_bytes", grown);
+	finder_put(f, "from_ns", from_ns);
+	finder_put(f, "to_ns", to_ns);
+	finder_say(f, FINDING_LOOK_FIRST, millionths(row->bytes, own_rss(m)));
 }
 
 /** Who maps more from look to look until the last, over half of the run. */
@@ -291,15 +280,13 @@ void find_mapped_growing(struct finder *f) {
 /** States what some of RSS is, around its share and the moment of the look. */
 static void say_bytes(struct finder *f, const struct memory_look *m, uint64_t bytes,
 		const char *begin, const char *middle, const char *end) {
-	struct finding *out = finder_add(f);
-	struct buffer text = {0};
-	buffer_text(&text, begin);
-	put_share(&text, m, bytes);
-	buffer_text(&text, middle);
-	put_when(&text, m);
-	buffer_text(&text, end);
-	put_numbers(out, m, bytes);
-	finder_say(f, out, &text, FINDING_EXPLAINS, millionths(bytes, own_rss(m)));
+	SAY(f, "%s", begin);
+	put_share(f, m, bytes);
+	SAY(f, "%s", middle);
+	put_when(f, m);
+	SAY(f, "%s", end);
+	put_numbers(f, m, bytes);
+	finder_say(f, FINDING_EXPLAINS, millionths(bytes, own_rss(m)));
 }
 
 void find_thread_stacks(struct finder *f) {
@@ -376,8 +363,6 @@ static bool is_sure(const struct memory_look *m, uint64_t bytes) {
 
 static void say_presence(struct finder *f, const struct memory_look *m, const struct place *p,
 		const struct presence *u, bool is_pinned) {
-	struct finding *out = finder_add(f);
-	struct buffer text = {0};
 	const uint64_t bytes = is_pinned ? u->pinned_bytes : u->asked_bytes - u->resident_bytes;
 	uint64_t *of_stack = arena_new(&f->scratch, uint64_t, f->r->stacks.n + 1ul);
 	f->failed |= !of_stack;
@@ -385,25 +370,25 @@ static void say_presence(struct finder *f, const struct memory_look *m, const st
 		const struct rec_untouched *s = &m->untouched[i];
 		of_stack[s->stack] += is_pinned ? s->pinned_bytes : s->asked_bytes - s->resident_bytes;
 	}
-	say_place(f, &text, out, p, BY_PEAK_BYTES, "peak", of_stack ? "" : NULL, of_stack);
+	say_place(f, p, BY_PEAK_BYTES, "peak", of_stack ? "" : NULL, of_stack);
 	if (is_pinned) {
-		buffer_printf(&text, ": %s in %s live block%s keep ", HUMAN_BYTES(u->asked_bytes),
-				HUMAN_COUNT(u->blocks), u->blocks == 1 ? "" : "s");
-		put_share(&text, m, bytes);
-		buffer_text(&text, " in memory that are free on the same pages");
-		put_when(&text, m);
-		finding_put(out, "rss_bytes", m->look->rss_bytes);
+		SAY(f, ": %s in %s live block%s keep ", HUMAN_BYTES(u->asked_bytes), HUMAN_COUNT(u->blocks),
+				u->blocks == 1 ? "" : "s");
+		put_share(f, m, bytes);
+		SAY(f, " in memory that are free on the same pages");
+		put_when(f, m);
+		finder_put(f, "rss_bytes", m->look->rss_bytes);
 	} else {
-		buffer_printf(&text, ": %s of %s in %s live block%s were not in memory", HUMAN_BYTES(bytes),
+		SAY(f, ": %s of %s in %s live block%s were not in memory", HUMAN_BYTES(bytes),
 				HUMAN_BYTES(u->asked_bytes), HUMAN_COUNT(u->blocks), u->blocks == 1 ? "" : "s");
-		put_when(&text, m);
-		buffer_text(&text, ", and are no part of RSS");
+		put_when(f, m);
+		SAY(f, ", and are no part of RSS");
 	}
-	finding_put(out, "bytes", bytes);
-	finding_put(out, "asked_bytes", u->asked_bytes);
-	finding_put(out, "blocks", u->blocks);
-	finding_put(out, "time_ns", m->look->time_ns);
-	finder_say(f, out, &text, is_pinned ? FINDING_WORTH_IT : FINDING_EXPLAINS,
+	finder_put(f, "bytes", bytes);
+	finder_put(f, "asked_bytes", u->asked_bytes);
+	finder_put(f, "blocks", u->blocks);
+	finder_put(f, "time_ns", m->look->time_ns);
+	finder_say(f, is_pinned ? FINDING_WORTH_IT : FINDING_EXPLAINS,
 			millionths(bytes, is_pinned ? own_rss(m) : m->asked_bytes));
 }
 

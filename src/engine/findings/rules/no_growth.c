@@ -86,14 +86,9 @@ static int64_t *growth_of_places(struct finder *f, const int64_t *of_stacks) {
 }
 
 static bool is_growth_told(const struct finder *f) {
-	for (uint32_t i = 0; i < f->n; i++) {
-		for (uint32_t k = 0; k < f->items[i].n_numbers; k++) {
-			if (strcmp(f->items[i].numbers[k].name, "grown_bytes") == 0) {
-				return true;
-			}
-		}
-	}
-	return false;
+	return FIND_IN(said, f->found,
+				   ANY(k, said->n_numbers, strcmp(said->numbers[k].name, "grown_bytes") == 0)) !=
+			NULL;
 }
 
 /** That it grew by as much as it had lost: it had held as much before. */
@@ -133,18 +128,17 @@ static void keep_what_grew(struct finder *f, int64_t *grown) {
 }
 
 /** "; parse() app.cpp:3 grew most, by 12.0 kB", and what it held at the end if that was much. */
-static void put_site(struct finder *f, struct buffer *text, const struct place *p,
-		const struct window *w, uint64_t bytes) {
-	buffer_text(text, "; ");
-	put_name(f, text, p->name);
+static void put_site(struct finder *f, const struct place *p, const struct window *w,
+		uint64_t bytes) {
+	SAY(f, "; ");
+	put_name(f, p->name);
 	keep_what_grew(f, w->grown);
-	put_addresses(f, text, p, (const uint64_t *)w->grown, "");
-	buffer_printf(text, " grew most, by %s", HUMAN_BYTES(bytes));
+	put_addresses(f, p, (const uint64_t *)w->grown, "");
+	SAY(f, " grew most, by %s", HUMAN_BYTES(bytes));
 	if (bytes >= f->r->summary.peak_bytes / 10) {
 		uint64_t left = held_at_end(p);
-		buffer_text(text,
-				held_before(f, (uint32_t)(p - f->places), w) ? ", to what it held before" : "");
-		buffer_printf(text, ", and held %s at the end", left ? HUMAN_BYTES(left) : "nothing");
+		SAY(f, held_before(f, (uint32_t)(p - f->places), w) ? ", to what it held before" : "");
+		SAY(f, ", and held %s at the end", left ? HUMAN_BYTES(left) : "nothing");
 	}
 }
 
@@ -152,25 +146,25 @@ static void put_site(struct finder *f, struct buffer *text, const struct place *
  * "from 1.58 s to 3.00 s the heap grew by 14.0 kB (0.1 % of the peak); parse() app.cpp:3 grew most,
  * by 12.0 kB". What was there before an attach and went meanwhile is not in these figures.
  */
-static void say_most(struct finder *f, struct finding *out, struct buffer *text,
-		const struct window *w, const struct place *p, uint64_t bytes) {
+static void say_most(struct finder *f, const struct window *w, const struct place *p,
+		uint64_t bytes) {
 	const struct recording *r = f->r;
 	uint64_t before = r->edges.items[w->from].bytes;
 	uint64_t after = w->to < r->edges.n ? r->edges.items[w->to].bytes
 										: r->summary.live_bytes + r->summary.suppressed_bytes;
 	bool is_most = r->summary.old_freed_bytes > 0 || finder_unknown_frees(f) > 0;
 	if (after > before) {
-		buffer_printf(text, " the heap grew by %s%s (%s of the peak)", is_most ? "at most " : "",
+		SAY(f, " the heap grew by %s%s (%s of the peak)", is_most ? "at most " : "",
 				HUMAN_BYTES(after - before), HUMAN_PERCENT(after - before, r->summary.peak_bytes));
-		finding_put(out, "heap_grown_bytes", after - before);
+		finder_put(f, "heap_grown_bytes", after - before);
 	} else {
-		buffer_text(text, " the heap as a whole did not grow");
+		SAY(f, " the heap as a whole did not grow");
 	}
 	if (p) {
-		finder_about(f, out, p->name, NULL);
-		put_site(f, text, p, w, bytes);
+		finder_about(f, p->name, NULL);
+		put_site(f, p, w, bytes);
 	}
-	put_freed_before(f, text, out);
+	put_freed_before(f);
 }
 
 void find_no_growth(struct finder *f) {
@@ -191,17 +185,14 @@ void find_no_growth(struct finder *f) {
 	uint64_t from_ns = r->edges.items[w.from].time_ns;
 	uint64_t to_ns = w.to < r->edges.n ? r->edges.items[w.to].time_ns : r->meta.duration_ns;
 	uint64_t bytes = grown[most] > 0 ? (uint64_t)grown[most] : 0;
-	struct finding *out = finder_add(f);
-	struct buffer text = {0};
-	buffer_printf(&text, "from %s to %s", HUMAN_DURATION(from_ns), HUMAN_DURATION(to_ns));
+	SAY(f, "from %s to %s", HUMAN_DURATION(from_ns), HUMAN_DURATION(to_ns));
 	if (bytes > 0) {
-		say_most(f, out, &text, &w, most < f->n_places ? &f->places[most] : NULL, bytes);
+		say_most(f, &w, most < f->n_places ? &f->places[most] : NULL, bytes);
 	} else {
-		buffer_text(&text,
-				finder_misses_allocator(f) ? " nothing that was recorded grew" : " nothing grew");
+		SAY(f, finder_misses_allocator(f) ? " nothing that was recorded grew" : " nothing grew");
 	}
-	finding_put(out, "grown_bytes", bytes);
-	finding_put(out, "from_ns", from_ns);
-	finding_put(out, "to_ns", to_ns);
-	finder_say(f, out, &text, FINDING_FACT, millionths(bytes, r->summary.peak_bytes));
+	finder_put(f, "grown_bytes", bytes);
+	finder_put(f, "from_ns", from_ns);
+	finder_put(f, "to_ns", to_ns);
+	finder_say(f, FINDING_FACT, millionths(bytes, r->summary.peak_bytes));
 }

@@ -61,20 +61,18 @@ static struct twins find_twins(const struct finder *f, const struct holder *h) {
 	return best;
 }
 
-static void put_what_if(struct finder *f, struct buffer *text, struct finding *out) {
+static void put_what_if(struct finder *f) {
 	uint64_t when, most = holder_what_if(f, &when);
 	if (most == 0) {
 		return;
 	}
-	buffer_printf(text, "; without it the largest heap is %s at %s", HUMAN_BYTES(most),
-			HUMAN_DURATION(when));
-	finding_put(out, "without_bytes", most);
-	finding_put(out, "without_ns", when);
+	SAY(f, "; without it the largest heap is %s at %s", HUMAN_BYTES(most), HUMAN_DURATION(when));
+	finder_put(f, "without_bytes", most);
+	finder_put(f, "without_ns", when);
 }
 
 /** How long it lasted and what else was live; nothing if it was there most of the time. */
-static bool put_spike(struct finder *f, struct buffer *text, struct finding *out,
-		const uint64_t *curve) {
+static bool put_spike(struct finder *f, const uint64_t *curve) {
 	const struct recording *r = f->r;
 	struct curve c = finder_as_curve(f, curve);
 	uint32_t at = edge_of_peak(f);
@@ -96,30 +94,29 @@ static bool put_spike(struct finder *f, struct buffer *text, struct finding *out
 	}
 	uint64_t base = r->edges.items[at].bytes - curve[at];
 	uint64_t held = before < s.first && curve[before] > curve[at] / 20 ? curve[before] : 0;
-	buffer_printf(text, "; it lasted %s", HUMAN_SPAN(s.ns));
+	SAY(f, "; it lasted %s", HUMAN_SPAN(s.ns));
 	if (held > 0) {
-		buffer_printf(text, ", up from %s", HUMAN_BYTES(held));
-		finding_put(out, "before_bytes", held);
+		SAY(f, ", up from %s", HUMAN_BYTES(held));
+		finder_put(f, "before_bytes", held);
 	}
 	if (base > 0) {
-		buffer_printf(text, ", on top of %s", HUMAN_BYTES(base));
+		SAY(f, ", on top of %s", HUMAN_BYTES(base));
 	}
-	finding_put(out, "lasted_ns", s.ns);
-	finding_put(out, "base_bytes", base);
+	finder_put(f, "lasted_ns", s.ns);
+	finder_put(f, "base_bytes", base);
 	return true;
 }
 
-static bool put_twins(struct buffer *text, struct finding *out, const struct finder *f,
-		const struct holder *h) {
+static bool put_twins(struct finder *f, const struct holder *h) {
 	struct twins twins = find_twins(f, h);
 	if (twins.blocks < 2 || twins.size * twins.blocks < f->r->summary.peak_bytes / 5) {
 		return false;
 	}
-	buffer_printf(text, ", %s%llu blocks of exactly %s each",
+	SAY(f, ", %s%llu blocks of exactly %s each",
 			twins.size * twins.blocks == h->bytes ? "in " : "among it ",
 			(unsigned long long)twins.blocks, HUMAN_BYTES(twins.size));
-	finding_put(out, "equal_blocks", twins.blocks);
-	finding_put(out, "equal_size", twins.size);
+	finder_put(f, "equal_blocks", twins.blocks);
+	finder_put(f, "equal_size", twins.size);
 	return true;
 }
 
@@ -179,7 +176,7 @@ static void join_overloads(struct finder *f, struct part *parts, uint64_t least)
 }
 
 /** ", of it parse() 4.0 MB, build() 3.0 MB and the rest 1.0 MB": the three largest parts. */
-static void put_split(struct finder *f, struct buffer *text, const struct holder *h) {
+static void put_split(struct finder *f, const struct holder *h) {
 	enum { NAMED = 3 };
 	uint32_t n = names_n_functions(f->names);
 	struct part *parts = arena_new(&f->scratch, struct part, n + 1ul);
@@ -210,26 +207,26 @@ static void put_split(struct finder *f, struct buffer *text, const struct holder
 	for (uint32_t i = 0; i < NAMED && best[i].bytes >= least; i++) {
 		bool is_itself = best[i].name->function_id == h->name->function_id;
 		struct slice name = is_itself ? slice_of_text("itself") : short_name_of(f, best[i].name);
-		buffer_printf(text, "%s%.*s %s", before, SLICE_ARG(name), HUMAN_BYTES(best[i].bytes));
+		SAY(f, "%s%.*s %s", before, SLICE_ARG(name), HUMAN_BYTES(best[i].bytes));
 		before = ", ";
 		rest -= best[i].bytes;
 	}
 	if (rest > 0 && rest < h->bytes) {
-		buffer_printf(text, " and the rest %s", HUMAN_BYTES(rest));
+		SAY(f, " and the rest %s", HUMAN_BYTES(rest));
 	}
 }
 
-static void put_start_up(const struct finder *f, struct buffer *text, struct finding *out) {
+static void put_start_up(struct finder *f) {
 	const uint64_t all = f->r->summary.peak_bytes, own = f->start_up ? f->start_up->peak_bytes : 0;
 	if (own > all / 10) {
 		const struct name *who = f->start_up->name;
 		bool is_linked_in = slice_equal(who->module, names_program(f->r));
-		buffer_printf(text,
+		SAY(f,
 				"; %.*s allocated %s (%s of the peak) for itself before the program allocated "
 				"anything",
 				SLICE_ARG(is_linked_in ? slice_of_text("its runtime") : who->function),
 				HUMAN_BYTES(own), HUMAN_PERCENT(own, all));
-		finding_put(out, "start_up_bytes", own);
+		finder_put(f, "start_up_bytes", own);
 	}
 }
 
@@ -238,39 +235,37 @@ static void say_peak(struct finder *f, const struct holder *h) {
 	const struct rec_summary *s = &f->r->summary;
 	const struct place *place = FIND(p, f->places, f->n_places,
 			p->name->function_id == h->name->function_id);
-	struct finding *out = finder_add(f);
-	struct buffer text = {0};
 	bool is_alone = h->own >= h->bytes / 10 * 9;
 	if (is_alone && place) {
-		say_place(f, &text, out, place, BY_PEAK_BYTES, "peak", "", NULL);
+		say_place(f, place, BY_PEAK_BYTES, "peak", "", NULL);
 	} else {
-		finder_about(f, out, h->name, "peak");
-		put_name(f, &text, h->name);
-		buffer_text(&text, " and what it calls");
+		finder_about(f, h->name, "peak");
+		put_name(f, h->name);
+		SAY(f, " and what it calls");
 	}
-	buffer_printf(&text, "%s %s (%s of the peak)", is_alone ? " holds" : " hold",
-			HUMAN_BYTES(h->bytes), HUMAN_PERCENT(h->bytes, s->peak_bytes));
+	SAY(f, "%s %s (%s of the peak)", is_alone ? " holds" : " hold", HUMAN_BYTES(h->bytes),
+			HUMAN_PERCENT(h->bytes, s->peak_bytes));
 	if (h->name->is_runtime) {
-		buffer_printf(&text, " for itself%s",
+		SAY(f, " for itself%s",
 				h->bytes == s->peak_bytes ? ": the program's own code holds nothing" : "");
-		out->lens = "m=peak&fold=0";
+		f->draft.lens = "m=peak&fold=0";
 	} else if (!is_alone) {
-		put_split(f, &text, h);
+		put_split(f, h);
 	}
-	finding_put(out, "bytes", h->bytes);
-	finding_put(out, "peak_bytes", s->peak_bytes);
-	finding_put(out, "peak_ns", s->peak_time_ns);
-	bool is_copied = put_twins(&text, out, f, h);
-	bool has_doubled = say_doubling(f, &text, out, h->tags, place);
+	finder_put(f, "bytes", h->bytes);
+	finder_put(f, "peak_bytes", s->peak_bytes);
+	finder_put(f, "peak_ns", s->peak_time_ns);
+	bool is_copied = put_twins(f, h);
+	bool has_doubled = say_doubling(f, h->tags, place);
 	bool has_time = !(f->r->missing & REC_TIME);
-	bool is_spike = has_time && put_spike(f, &text, out, h->curve);
+	bool is_spike = has_time && put_spike(f, h->curve);
 	if (has_time) {
-		put_what_if(f, &text, out);
+		put_what_if(f);
 	}
-	put_start_up(f, &text, out);
+	put_start_up(f);
 	bool is_large = h->bytes >= s->peak_bytes / 4 && h->bytes >= LARGE_BYTES;
 	bool has_pattern = is_copied || has_doubled || (is_spike && !is_explained(f, h));
-	finder_say(f, out, &text, has_pattern && is_large ? FINDING_LOOK_FIRST : FINDING_EXPLAINS,
+	finder_say(f, has_pattern && is_large ? FINDING_LOOK_FIRST : FINDING_EXPLAINS,
 			millionths(h->bytes, s->peak_bytes));
 }
 

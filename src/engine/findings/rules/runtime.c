@@ -7,17 +7,15 @@
 #include "engine/findings/parts.h"
 
 /** ", 25.8 MB of it in libjvm.so, 9.0 MB asked for by Arena::grow()". */
-static void put_largest(struct finder *f, struct buffer *text, const struct place *p,
-		uint64_t bytes) {
+static void put_largest(struct finder *f, const struct place *p, uint64_t bytes) {
 	struct asker a = runtime_largest_asker(f, p, BY_PEAK_BYTES);
 	bool is_program = slice_equal(p->name->module, names_program(f->r));
 	if (!is_program) {
-		buffer_printf(text, ", %s of it in %.*s", HUMAN_BYTES(p->peak_bytes),
-				SLICE_ARG(p->name->function));
+		SAY(f, ", %s of it in %.*s", HUMAN_BYTES(p->peak_bytes), SLICE_ARG(p->name->function));
 	}
 	if (a.name && a.weight >= bytes / 10) {
-		buffer_printf(text, ", %s %sasked for by %.*s", HUMAN_BYTES(a.weight),
-				is_program ? "of it " : "", SLICE_ARG(short_name_of(f, a.name)));
+		SAY(f, ", %s %sasked for by %.*s", HUMAN_BYTES(a.weight), is_program ? "of it " : "",
+				SLICE_ARG(short_name_of(f, a.name)));
 	}
 }
 
@@ -25,8 +23,7 @@ void find_runtime(struct finder *f) {
 	const struct recording *r = f->r;
 	const struct place *largest = NULL;
 	uint64_t bytes = 0;
-	for (uint32_t i = 0; i < f->n_places; i++) {
-		const struct place *p = &f->places[i];
+	EACH_OF(p, f->places, f->n_places) {
 		if (p->name->is_runtime) {
 			bytes += p->peak_bytes;
 			largest = !largest || p->peak_bytes > largest->peak_bytes ? p : largest;
@@ -35,15 +32,13 @@ void find_runtime(struct finder *f) {
 	if (!f->runs_scripts || bytes < r->summary.peak_bytes / 4 || bytes == 0) {
 		return;
 	}
-	struct finding *out = finder_add(f);
-	struct buffer text = {0};
-	buffer_printf(&text, "%.*s holds %s (%s of the peak) for what it runs",
+	SAY(f, "%.*s holds %s (%s of the peak) for what it runs",
 			SLICE_ARG(path_base(names_program(r))), HUMAN_BYTES(bytes),
 			HUMAN_PERCENT(bytes, r->summary.peak_bytes));
-	put_largest(f, &text, largest, bytes);
-	finding_put(out, "bytes", bytes);
-	out->lens = "m=peak&fold=0";
-	finder_say(f, out, &text, FINDING_FACT, millionths(bytes, r->summary.peak_bytes));
+	put_largest(f, largest, bytes);
+	finder_put(f, "bytes", bytes);
+	f->draft.lens = "m=peak&fold=0";
+	finder_say(f, FINDING_FACT, millionths(bytes, r->summary.peak_bytes));
 }
 
 /** Whether any function of the scripts has a name here. */
@@ -58,9 +53,8 @@ static bool has_script_names(const struct finder *f) {
 
 /** "and so on." with more before the stop. */
 static void say_more(struct finder *f, struct finding *out, const char *more, const char *more2) {
-	struct buffer text = {0};
-	buffer_printf(&text, "%.*s; %s%s", (int)strlen(out->text) - 1, out->text, more, more2);
-	finder_say(f, out, &text, out->severity, out->weight);
+	SAY(f, "%.*s; %s%s", (int)strlen(out->text) - 1, out->text, more, more2);
+	out->text = finder_end_sentence(f);
 }
 
 /**
@@ -80,8 +74,7 @@ void runtime_say_flag(struct finder *f) {
 	const char *language;
 	bool is_told = has_script_names(f) ||
 			!runtime_naming_flag(f->r->strings.items[f->r->meta.exe], &language, flag);
-	for (uint32_t i = 0; i < f->n; i++) {
-		struct finding *out = &f->items[i];
+	EACH(out, f->found) {
 		if (!is_told && is_about_runtime(f, out)) {
 			(void)snprintf(who, sizeof who, "to name the %s functions behind it, ", language);
 			say_more(f, out, who, flag);

@@ -9,8 +9,7 @@
 /** The one site that allocated nine tenths of what was handed over, and no more; NULL: unsure. */
 static const struct place *place_handed_over(const struct finder *f, const struct rec_handover *h) {
 	const struct place *found = NULL;
-	for (uint32_t i = 0; i < f->n_places; i++) {
-		const struct place *p = &f->places[i];
+	EACH_OF(p, f->places, f->n_places) {
 		uint64_t blocks = p->allocations - p->live_blocks;
 		uint64_t bytes = p->allocated_bytes - p->live_bytes;
 		bool is_near = blocks <= h->blocks && blocks >= h->blocks / 10 * 9 && bytes <= h->bytes &&
@@ -25,9 +24,9 @@ static const struct place *place_handed_over(const struct finder *f, const struc
 	return found;
 }
 
-static void put_thread(const struct finder *f, struct buffer *text, uint32_t id) {
+static void put_thread(struct finder *f, uint32_t id) {
 	const struct rec_thread *t = &f->r->threads.items[id];
-	buffer_printf(text, "%.*s (%u)", SLICE_ARG(f->r->strings.items[t->name]), t->tid);
+	SAY(f, "%.*s (%u)", SLICE_ARG(f->r->strings.items[t->name]), t->tid);
 }
 
 /** An interpreter's own threads hand blocks to each other: nothing that its user's code does. */
@@ -52,27 +51,25 @@ void find_handed_over(struct finder *f) {
 			best->blocks < r->threads.items[best->from].allocations / 2) {
 		return;
 	}
-	struct finding *out = finder_add(f);
-	struct buffer text = {0};
 	const struct place *p = place_handed_over(f, best);
-	buffer_printf(&text, "%s blocks (%s) allocated by thread ", HUMAN_COUNT(best->blocks),
+	SAY(f, "%s blocks (%s) allocated by thread ", HUMAN_COUNT(best->blocks),
 			HUMAN_BYTES(best->bytes));
-	put_thread(f, &text, best->from);
-	buffer_text(&text, " were freed by thread ");
-	put_thread(f, &text, best->to);
+	put_thread(f, best->from);
+	SAY(f, " were freed by thread ");
+	put_thread(f, best->to);
 	if (p) {
-		buffer_text(&text, "; ");
-		say_place(f, &text, out, p, BY_ALLOCATIONS, "allocations", "", NULL);
-		buffer_printf(&text, " allocated %s blocks (%s)", HUMAN_COUNT(p->allocations),
+		SAY(f, "; ");
+		say_place(f, p, BY_ALLOCATIONS, "allocations", "", NULL);
+		SAY(f, " allocated %s blocks (%s)", HUMAN_COUNT(p->allocations),
 				HUMAN_BYTES(p->allocated_bytes));
-		finding_put(out, "allocated_blocks", p->allocations);
-		finding_put(out, "allocated_bytes", p->allocated_bytes);
+		finder_put(f, "allocated_blocks", p->allocations);
+		finder_put(f, "allocated_bytes", p->allocated_bytes);
 	}
-	finding_put(out, "blocks", best->blocks);
-	finding_put(out, "bytes", best->bytes);
-	finding_put(out, "from_tid", r->threads.items[best->from].tid);
-	finding_put(out, "to_tid", r->threads.items[best->to].tid);
-	finder_say(f, out, &text, FINDING_WORTH_IT, millionths(best->blocks, r->summary.allocations));
+	finder_put(f, "blocks", best->blocks);
+	finder_put(f, "bytes", best->bytes);
+	finder_put(f, "from_tid", r->threads.items[best->from].tid);
+	finder_put(f, "to_tid", r->threads.items[best->to].tid);
+	finder_say(f, FINDING_WORTH_IT, millionths(best->blocks, r->summary.allocations));
 }
 
 /** Resident memory beyond the largest heap so far, for what was freed may stay resident. */
@@ -120,21 +117,18 @@ void find_outside_growing(struct finder *f) {
 	if (c.shape != CURVE_GREW || c.is_freed || grown < MIN_BYTES || grown < heap / 2 || !is_late) {
 		return;
 	}
-	struct finding *out = finder_add(f);
-	struct buffer text = {0};
-	buffer_printf(&text,
+	SAY(f,
 			curve_has_rate(&c) ? "resident memory beyond the largest heap so far grew by %s (%s/s)"
 							   : "resident memory beyond the largest heap so far grew by %s",
 			HUMAN_BYTES(grown), HUMAN_BYTES(c.rate));
-	buffer_printf(&text, " from %s on; the heap by %s", HUMAN_DURATION(c.from_ns),
-			HUMAN_BYTES(heap));
-	finding_put(out, "grown_bytes", grown);
-	finding_put(out, "from_ns", c.from_ns);
-	finding_put(out, "to_ns", c.to_ns);
+	SAY(f, " from %s on; the heap by %s", HUMAN_DURATION(c.from_ns), HUMAN_BYTES(heap));
+	finder_put(f, "grown_bytes", grown);
+	finder_put(f, "from_ns", c.from_ns);
+	finder_put(f, "to_ns", c.to_ns);
 	if (curve_has_rate(&c)) {
-		finding_put(out, "rate_bytes_per_s", c.rate);
+		finder_put(f, "rate_bytes_per_s", c.rate);
 	}
-	finder_say(f, out, &text, FINDING_LOOK_FIRST, millionths(grown, r->summary.peak_rss_bytes));
+	finder_say(f, FINDING_LOOK_FIRST, millionths(grown, r->summary.peak_rss_bytes));
 }
 
 /** What stands among the quality lines and is a finding, too: children, allocators, the outside. */
@@ -148,12 +142,11 @@ static void repeat_quality(struct finder *f) {
 	for (size_t i = 0; i < n; i++) {
 		for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
 			if (strcmp(lines[i].id, kinds[k].id) == 0) {
-				struct finding *out = finder_add_as(f, kinds[k].id, kinds[k].title);
-				struct buffer text = {0};
-				buffer_text(&text, lines[i].text);
-				finding_put(out, "value", lines[i].value);
-				finder_say(f, out, &text, FINDING_EXPLAINS, 0);
-				out->is_quality = true;
+				finder_begin(f, kinds[k].id, kinds[k].title);
+				buffer_text(&f->text, lines[i].text);
+				f->draft.is_quality = true;
+				finder_put(f, "value", lines[i].value);
+				finder_say(f, FINDING_EXPLAINS, 0);
 			}
 		}
 	}
@@ -161,14 +154,12 @@ static void repeat_quality(struct finder *f) {
 
 /** Those of a launcher, which touch no number: behind all else. */
 static void find_minor_children(struct finder *f) {
-	struct buffer text = {0};
-	uint64_t n = quality_minor_children(f->r, &text);
+	uint64_t n = quality_minor_children(f->r, &f->text);
 	if (n == 0) {
 		return;
 	}
-	struct finding *out = finder_add(f);
-	finding_put(out, "value", n);
-	finder_say(f, out, &text, FINDING_FACT, 0);
+	finder_put(f, "value", n);
+	finder_say(f, FINDING_FACT, 0);
 }
 
 void find_in_quality(struct finder *f) {
@@ -184,17 +175,14 @@ void find_all_freed(struct finder *f) {
 			finder_misses_allocator(f)) {
 		return;
 	}
-	struct finding *out = finder_add(f);
-	struct buffer text = {0};
-	buffer_text(&text,
+	SAY(f,
 			f->r->meta.source == REC_ATTACHED ? "nothing allocated since the attach was left"
 											  : "nothing was left allocated");
 	if (o->noise_blocks > 0) {
-		buffer_printf(&text, " except %s of the runtime itself, in %s block%s",
-				HUMAN_BYTES(o->noise_bytes), HUMAN_COUNT(o->noise_blocks),
-				o->noise_blocks == 1 ? "" : "s");
+		SAY(f, " except %s of the runtime itself, in %s block%s", HUMAN_BYTES(o->noise_bytes),
+				HUMAN_COUNT(o->noise_blocks), o->noise_blocks == 1 ? "" : "s");
 	}
-	finding_put(out, "runtime_bytes", o->noise_bytes);
-	finding_put(out, "runtime_blocks", o->noise_blocks);
-	finder_say(f, out, &text, FINDING_FACT, 0);
+	finder_put(f, "runtime_bytes", o->noise_bytes);
+	finder_put(f, "runtime_blocks", o->noise_blocks);
+	finder_say(f, FINDING_FACT, 0);
 }
