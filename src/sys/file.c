@@ -7,24 +7,23 @@
 #include <sys/syscall.h>
 
 long file_read_small(const char *path, char *out, size_t size) {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0) {
-		return -1;
+	CLOSED int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : file_read_all(fd, out, size - 1);
+	if (n >= 0) {
+		out[n] = 0;
 	}
+	return n;
+}
+
+ssize_t file_read_all(int fd, void *out, size_t size) {
 	size_t n = 0;
-	ssize_t got;
-	while (n < size - 1 && (got = read(fd, out + n, size - 1 - n)) != 0) {
+	for (ssize_t got; n < size && (got = read(fd, (char *)out + n, size - n)) != 0;) {
 		if (got < 0 && errno != EINTR) {
-			int why = errno;
-			(void)close(fd);
-			errno = why;
 			return -1;
 		}
 		n += got > 0 ? (size_t)got : 0;
 	}
-	out[n] = 0;
-	(void)close(fd);
-	return (long)n;
+	return (ssize_t)n;
 }
 
 static bool read_whole(int fd, const char *path, struct buffer *out, size_t max_bytes,

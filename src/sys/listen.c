@@ -18,25 +18,33 @@ static int new_socket(int family, struct err *err) {
 	return fd;
 }
 
-int listen_on_loopback(uint16_t port, uint16_t *got, struct err *err) {
-	int fd = new_socket(AF_INET, err);
+/** A socket that listens at an address. -1: `err` has its `name`, and why not. */
+static int listen_at(const struct sockaddr *address, socklen_t size, const char *name,
+		struct err *err) {
+	int fd = new_socket(address->sa_family, err);
+	const int on = 1;
 	if (fd < 0) {
 		return -1;
 	}
+	// A port that an earlier server left a moment ago is free
+	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+	// The socket's own mode becomes the file's; umask is the whole process's
+	if (fchmod(fd, 0600) != 0 || bind(fd, address, size) != 0 || listen(fd, BACKLOG) != 0) {
+		(void)err_system(err, errno, "%s", name);
+		(void)close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+int listen_on_loopback(uint16_t port, uint16_t *got, struct err *err) {
 	struct sockaddr_in address = {.sin_family = AF_INET,
 			.sin_port = htons(port),
 			.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t size = sizeof address;
-	const int on = 1;
-	// A port that an earlier server left a moment ago is free
-	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-	if (bind(fd, (struct sockaddr *)&address, size) != 0 || listen(fd, BACKLOG) != 0 ||
-			getsockname(fd, (struct sockaddr *)&address, &size) != 0) {
-		(void)err_system(err, errno, "127.0.0.1:%u", port);
-		(void)close(fd);
-		return -1;
-	}
-	*got = ntohs(address.sin_port);
+	struct sockaddr *at = (struct sockaddr *)&address;
+	int fd = listen_at(at, size, FORMAT(32, "127.0.0.1:%u", port), err);
+	*got = fd >= 0 && getsockname(fd, at, &size) == 0 ? ntohs(address.sin_port) : port;
 	return fd;
 }
 
@@ -68,70 +76,49 @@ static bool make_way(const struct sockaddr_un *address, struct err *err) {
 	return unlink(address->sun_path) == 0 || err_system(err, errno, "%s", address->sun_path);
 }
 
+/** False: it is too long. The byte before an abstract name is zero. */
+static bool put_name(struct sockaddr_un *address, socklen_t *size, const char *name,
+		bool is_abstract) {
+	size_t n = strlen(name);
+	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
+	*size = is_abstract ? (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n)
+						: (socklen_t)sizeof *address;
+	if (n >= sizeof address->sun_path) {
+		return false;
+	}
+	memcpy(address->sun_path + is_abstract, name, n);
+	return true;
+}
+
 int listen_on_unix(const char *path, struct err *err) {
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	if (strlen(path) >= sizeof address.sun_path) {
+	struct sockaddr_un address;
+	socklen_t size;
+	if (!put_name(&address, &size, path, false)) {
 		(void)err_set(err, ERR_LIMIT, "%s: socket path too long (at most %zu bytes)", path,
 				sizeof address.sun_path - 1);
 		return -1;
 	}
-	memcpy(address.sun_path, path, strlen(path));
-	if (!make_way(&address, err)) {
-		return -1;
-	}
-	int fd = new_socket(AF_UNIX, err);
-	if (fd < 0) {
-		return -1;
-	}
-	// The socket's own mode becomes the file's; umask is the whole process's
-	if (fchmod(fd, 0600) != 0 || bind(fd, (struct sockaddr *)&address, sizeof address) != 0 ||
-			listen(fd, BACKLOG) != 0) {
-		(void)err_system(err, errno, "%s", path);
-		(void)close(fd);
-		return -1;
-	}
-	return fd;
-}
-
-/** False: it is too long. The byte before an abstract name is zero. */
-static bool put_abstract(struct sockaddr_un *address, socklen_t *size, const char *name) {
-	size_t n = strlen(name);
-	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
-	if (n + 1 > sizeof address->sun_path) {
-		return false;
-	}
-	memcpy(address->sun_path + 1, name, n);
-	*size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n);
-	return true;
+	return make_way(&address, err) ? listen_at((struct sockaddr *)&address, size, path, err) : -1;
 }
 
 int listen_on_abstract(const char *name, struct err *err) {
 	struct sockaddr_un address;
 	socklen_t size;
-	if (!put_abstract(&address, &size, name)) {
+	if (!put_name(&address, &size, name, true)) {
 		(void)err_set(err, ERR_LIMIT, "socket name too long");
 		return -1;
 	}
-	int fd = new_socket(AF_UNIX, err);
-	if (fd >= 0 && (bind(fd, (struct sockaddr *)&address, size) != 0 || listen(fd, BACKLOG) != 0)) {
-		(void)err_system(err, errno, "cannot listen at the socket \"@%s\"", name);
-		(void)close(fd);
-		return -1;
-	}
-	return fd;
+	return listen_at((struct sockaddr *)&address, size,
+			FORMAT(256, "cannot listen at the socket \"@%s\"", name), err);
 }
 
 int connect_to_unix(const char *name) {
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	socklen_t size = sizeof address;
+	struct sockaddr_un address;
+	socklen_t size;
 	bool is_abstract = name[0] == '@';
-	if (is_abstract ? !put_abstract(&address, &size, name + 1)
-					: strlen(name) >= sizeof address.sun_path) {
+	if (!put_name(&address, &size, name + is_abstract, is_abstract)) {
 		errno = ENAMETOOLONG;
 		return -1;
-	}
-	if (!is_abstract) {
-		memcpy(address.sun_path, name, strlen(name));
 	}
 	return connect_at(&address, size);
 }

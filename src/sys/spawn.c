@@ -2,13 +2,13 @@
 /* Starts a child that waits for its environment, and has the limits that we were started with. */
 #include "sys/spawn.h"
 
-#include <errno.h>
-#include <fcntl.h>
+#include "sys/file.h"
+
 #include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 // ---- the limits of the start, remembered and given back to children
 
@@ -65,27 +65,12 @@ enum { VARIABLE_MAX = 256 };
 
 static const char no_variable[] = "-";
 
-static ssize_t read_all(int fd, char *out, size_t size) {
-	size_t n = 0;
-	while (n < size) {
-		ssize_t got = read(fd, out + n, size - n);
-		if (got < 0 && errno == EINTR) {
-			continue;
-		}
-		if (got <= 0) {
-			break;
-		}
-		n += (size_t)got;
-	}
-	return (ssize_t)n;
-}
-
-static void child_run(const struct spawn_program *program, int order, int answer) {
+static void child_run(const struct spawn_program *program, int talk) {
 	static char variable[VARIABLE_MAX];
 	if (program->tracer > 0) {
 		(void)prctl(PR_SET_PTRACER, program->tracer);
 	}
-	if (read_all(order, variable, sizeof variable - 1) <= 0) {
+	if (file_read_all(talk, variable, sizeof variable - 1) <= 0) {
 		_exit(127); // cancelled, or the parent died
 	}
 	if (strcmp(variable, no_variable) != 0) {
@@ -95,41 +80,27 @@ static void child_run(const struct spawn_program *program, int order, int answer
 	own_limits_restore();
 	(void)execve(program->path, program->argv, program->envp);
 	int why = errno;
-	(void)!write(answer, &why, sizeof why);
+	(void)!write(talk, &why, sizeof why);
 	_exit(127);
 }
 
 bool spawn_fork(struct spawn *s, const struct spawn_program *program, struct err *err) {
-	int order[2], answer[2];
-	if (pipe2(order, O_CLOEXEC) != 0) {
-		return err_system(err, errno, "pipe");
-	}
-	if (pipe2(answer, O_CLOEXEC) != 0) {
-		(void)err_system(err, errno, "pipe");
-		goto fail_answer;
+	int ends[2];
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+		return err_system(err, errno, "socketpair");
 	}
 	pid_t pid = fork();
-	if (pid < 0) {
-		(void)err_system(err, errno, "cannot start a process");
-		goto fail_fork;
-	}
 	if (pid == 0) {
-		(void)close(order[1]);
-		(void)close(answer[0]);
-		child_run(program, order[0], answer[1]);
+		(void)close(ends[0]);
+		child_run(program, ends[1]);
 	}
-	(void)close(order[0]);
-	(void)close(answer[1]);
-	*s = (struct spawn){pid, order[1], answer[0]};
-	return true;
-
-fail_fork:
-	(void)close(answer[0]);
-	(void)close(answer[1]);
-fail_answer:
-	(void)close(order[0]);
-	(void)close(order[1]);
-	return false;
+	bool ok = pid > 0 || err_system(err, errno, "cannot start a process");
+	(void)close(ends[1]);
+	*s = (struct spawn){ok ? pid : 0, ends[0]};
+	if (!ok) {
+		(void)close(ends[0]);
+	}
+	return ok;
 }
 
 static void reap(struct spawn *s) {
@@ -139,11 +110,11 @@ static void reap(struct spawn *s) {
 
 bool spawn_exec(struct spawn *s, const char *variable, int *errnum) {
 	variable = variable ? variable : no_variable;
-	(void)!write(s->order, variable, strlen(variable));
-	(void)close(s->order);
+	(void)!write(s->talk, variable, strlen(variable));
+	(void)shutdown(s->talk, SHUT_WR);
 	int why;
-	bool failed = read_all(s->answer, (char *)&why, sizeof why) == (ssize_t)sizeof why;
-	(void)close(s->answer);
+	bool failed = file_read_all(s->talk, &why, sizeof why) == (ssize_t)sizeof why;
+	(void)close(s->talk);
 	if (failed) {
 		*errnum = why;
 		reap(s);
@@ -153,8 +124,7 @@ bool spawn_exec(struct spawn *s, const char *variable, int *errnum) {
 
 void spawn_cancel(struct spawn *s) {
 	if (s->pid > 0) {
-		(void)close(s->order);
-		(void)close(s->answer);
+		(void)close(s->talk);
 		reap(s);
 	}
 }

@@ -11,9 +11,8 @@
 #include "sys/signals.h"
 
 struct spawn {
-	pid_t pid;  // 0: none
-	int order;  // pipe to the child
-	int answer; // pipe from the child
+	pid_t pid; // 0: none
+	int talk;  // socket to the child and back
 };
 
 /** What the child will exec. Borrowed until spawn_exec or spawn_cancel. */

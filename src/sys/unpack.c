@@ -253,21 +253,18 @@ static bool read_fd(void *user, void *out, size_t n, size_t *got, struct err *er
 }
 
 struct unpack *unpack_open(const char *path, uint64_t max_bytes, struct err *err) {
-	bool is_stdin = strcmp(path, "-") == 0;
-	int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	if (fd < 0) {
-		(void)err_system(err, errno, "cannot be opened");
-		return NULL;
-	}
 	struct unpack *u = unpack_create((struct unpack_source){read_fd, NULL}, max_bytes, err);
 	if (!u) {
-		if (!is_stdin) {
-			(void)close(fd);
-		}
 		return NULL;
 	}
-	u->fd = fd;
+	bool is_stdin = strcmp(path, "-") == 0;
 	u->source.user = u;
+	u->fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (u->fd < 0) {
+		(void)err_system(err, errno, "cannot be opened");
+		unpack_close(u);
+		return NULL;
+	}
 	return u;
 }
 
