@@ -24,8 +24,7 @@ static void prepare(struct prepared *p, const struct option_table *table) {
 	}
 	*letter++ = ':'; // values that are missing are told apart from options that are unknown
 	p->n = 0;
-	for (size_t i = 0; i < table->n_rows; i++) {
-		const struct option_row *row = &table->rows[i];
+	EACH_OF(row, table->rows, table->n_rows) {
 		if (!row->name) {
 			continue;
 		}
@@ -287,8 +286,7 @@ static void put_text(const char *text, int column, int at, FILE *to) {
 void options_put_help(const struct option_table *table, FILE *to) {
 	(void)fputs(table->head, to);
 	(void)fputs(table->rows[0].section ? "" : "\n", to);
-	for (size_t i = 0; i < table->n_rows; i++) {
-		const struct option_row *row = &table->rows[i];
+	EACH_OF(row, table->rows, table->n_rows) {
 		if (row->section) {
 			(void)fprintf(to, "\n%s\n", row->section);
 		} else if (row->help) {

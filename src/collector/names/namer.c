@@ -122,8 +122,7 @@ static bool put_frames(struct namer *n, struct rec_location *location,
 	}
 	location->first_frame = (uint32_t)n->frames.n;
 	location->n_frames = (uint16_t)count;
-	for (uint32_t i = 0; i < count; i++) {
-		const struct symbols_frame *from = &answer->frames[i];
+	EACH_OF(from, answer->frames, count) {
 		n->frames.items[n->frames.n++] = (struct rec_frame){
 				.function = texts_id_of(n->texts, from->function),
 				.symbol = texts_id_of(n->texts, from->symbol),

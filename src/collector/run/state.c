@@ -159,8 +159,7 @@ struct recording *run_state(struct run *run, bool is_last, struct err *err) {
 		return NULL;
 	}
 	// A module may be announced before the first event of its image is taken.
-	for (uint32_t i = 0; i < r->modules.n; i++) {
-		struct rec_module *m = &r->modules.items[i];
+	EACH(m, r->modules) {
 		m->image = m->image < r->images.n ? m->image : r->images.n;
 	}
 	put_quality(&r->quality, run);

@@ -230,8 +230,7 @@ void children_note(struct children *c, pid_t pid) {
 
 static void look_at_living(struct children *c) {
 	c->n_living = 0;
-	for (size_t i = 0; i < c->n; i++) {
-		struct child *child = &c->items[i];
+	EACH(child, *c) {
 		pid_t pid = (pid_t)child->pid;
 		struct process_memory memory;
 		struct process_exe file;

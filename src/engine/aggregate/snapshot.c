@@ -261,8 +261,7 @@ static bool put_threads(const struct aggregate *a, uint64_t now_ns, struct recor
 			out->threads.items[out->threads.n++] = thread_of(a, &t->records.items[i], now_ns);
 		}
 	}
-	for (uint32_t i = 0; i < out->stacks.n; i++) {
-		struct rec_stack *s = &out->stacks.items[i];
+	EACH(s, out->stacks) {
 		s->thread = number[t->ids.items[s->thread].record];
 	}
 	out->handovers.n = (uint32_t)t->handovers.n;

@@ -109,8 +109,7 @@ uint64_t bins_bytes(const struct bins *b) {
 
 /** Settled items: label them, and merge them. Gives how many are left. */
 static size_t merge_settled(struct bins *b) {
-	for (size_t i = 0; i < b->mark; i++) {
-		struct rec_interval *item = &b->log[i];
+	EACH_OF(item, b->log, b->mark) {
 		item->until = (uint16_t)b->n;
 		item->from = item->from < b->n ? item->from : (uint16_t)b->n;
 	}
@@ -297,8 +296,7 @@ static size_t count_left(const struct rec_interval *sample, size_t n, unsigned l
 	size_t mask = intervals_merge_scratch(n) - 1;
 	size_t n_left = 0;
 	memset(scratch, 0, (mask + 1) * sizeof *scratch);
-	for (size_t i = 0; i < n; i++) {
-		const struct rec_interval *x = &sample[i];
+	EACH_OF(x, sample, n) {
 		uint64_t key = (uint64_t)x->stack << 32 | (uint32_t)(x->from >> levels) << 16 |
 				(uint32_t)(x->until >> levels);
 		// Part of the hash stands for the whole: this is an estimate

@@ -152,14 +152,12 @@ int suppressed_heaviest_first(const void *a, const void *b) {
  * What time and sizes say of them. The largest tables: gone through only if a rule covers a stack.
  */
 static void free_details(struct recording *r, const uint32_t *of_node) {
-	for (uint32_t i = 0; i < r->intervals.n; i++) {
-		struct rec_interval_row *v = &r->intervals.items[i];
+	EACH(v, r->intervals) {
 		if (v->until == REC_NEVER && of_node[r->stacks.items[v->stack].node]) {
 			v->until = (uint16_t)r->edges.n;
 		}
 	}
-	for (uint32_t i = 0; i < r->sizes.n; i++) {
-		struct rec_size *z = &r->sizes.items[i];
+	EACH(z, r->sizes) {
 		z->live = of_node[r->stacks.items[z->stack].node] ? 0 : z->live;
 	}
 }

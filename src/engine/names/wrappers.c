@@ -41,8 +41,7 @@ static bool is_allocating(const struct search *s, const struct name *f) {
 
 static bool find_candidates(struct search *s) {
 	bool has_any = false;
-	for (uint32_t i = 0; i < s->n->n_frames; i++) {
-		const struct name *f = &s->n->frames[i];
+	EACH_OF(f, s->n->frames, s->n->n_frames) {
 		if (f->has_name && !f->is_runtime && !f->is_wrapper &&
 				owner_speaks_of_allocating(f->function)) {
 			struct candidate *c = &s->functions[f->function_id];
@@ -94,8 +93,7 @@ static void look_at_calls(struct search *s) {
 }
 
 static void refute_those_with_few_callers(struct search *s) {
-	for (uint32_t i = 0; i < s->n->n_functions; i++) {
-		struct candidate *c = &s->functions[i];
+	EACH_OF(c, s->functions, s->n->n_functions) {
 		bool has_few = c->n_callers < CALLERS && (c->has_caller_outside || c->n_callers == 0);
 		if (c->is_one && has_few && !c->is_sure) {
 			c->is_one = false;

@@ -284,8 +284,7 @@ static void add_heap(struct joining *j) {
 	if (j->out->has & REC_HAS_BLOCKS && j->out->has & REC_HAS_PAGES) {
 		return;
 	}
-	for (size_t i = 0; i < j->out->rows.n; i++) {
-		struct parts_row *row = &j->out->rows.items[i];
+	EACH(row, j->out->rows) {
 		row->part = row->part <= REC_PART_HEAP_FREE ? REC_PART_HEAP : row->part;
 	}
 }

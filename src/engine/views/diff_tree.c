@@ -61,8 +61,7 @@ struct merging {
 /** Of some keys of each tree. */
 static void find_texts(void *user, unsigned part) {
 	const struct merging *m = user;
-	for (unsigned i = 0; i < m->n_trees; i++) {
-		const struct side *s = &m->sides[i];
+	EACH_OF(s, m->sides, m->n_trees) {
 		const struct call_tree *t = s->tree;
 		uint32_t end = (uint32_t)parallel_begin(t->n_keys, m->n_parts, part + 1);
 		for (uint32_t key = (uint32_t)parallel_begin(t->n_keys, m->n_parts, part); key < end;
@@ -104,8 +103,7 @@ static bool find_labels(struct merging *m, const struct side *s) {
 /** Some nodes of each tree, without all that merging does not ask. */
 static void lay(void *user, unsigned part) {
 	const struct merging *m = user;
-	for (unsigned i = 0; i < m->n_trees; i++) {
-		const struct side *s = &m->sides[i];
+	EACH_OF(s, m->sides, m->n_trees) {
 		const struct call_node *nodes = s->tree->nodes;
 		uint32_t end = (uint32_t)parallel_begin(s->tree->n, m->n_parts, part + 1);
 		for (uint32_t k = (uint32_t)parallel_begin(s->tree->n, m->n_parts, part); k < end; k++) {

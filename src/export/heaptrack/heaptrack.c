@@ -168,8 +168,7 @@ static bool on_stayed(struct replay *p, uint32_t thread) {
 }
 
 static void on_exec(struct replay *p) {
-	for (size_t i = 0; i < p->live.capacity; i++) {
-		const struct map_entry *e = &p->live.entries[i];
+	EACH_OF(e, p->live.entries, p->live.capacity) {
 		kde_out_free(p->o, e->key, e->value);
 	}
 	for (size_t i = 0; i < p->pending.n; i++) {

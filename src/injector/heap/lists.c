@@ -91,8 +91,7 @@ void heap_take_out_free(struct heap_walker *w) {
 	for (size_t i = 0; i < w->arenas.n; i++) {
 		take_fast_bins(w, &w->arenas.items[i]);
 	}
-	for (size_t i = 0; i < w->out->blocks.n; i++) {
-		struct heap_block *b = &w->out->blocks.items[i];
+	EACH(b, w->out->blocks) {
 		bool is_wide = b->bytes == CACHE_CHUNK - 8;
 		if ((is_wide || b->bytes == OLD_CACHE_CHUNK - 8) && take_cache(w, b->address, is_wide)) {
 			b->bytes |= 1; // malloc's own

@@ -58,8 +58,7 @@ static bool are_in_place(struct injector *in, const struct errand *e, bool *is_t
 	struct errand undo = {0};
 	bool ok = true;
 	*is_taken = false;
-	for (uint32_t i = 0; i < e->n_calls; i++) {
-		const struct errand_call *call = &e->calls[i];
+	EACH_OF(call, e->calls, e->n_calls) {
 		if (call->result >= 0 || call->result < -4095) {
 			(void)errand_add(&undo, SYS_munmap, (uint64_t)call->result, call->arguments[1], 0);
 			*is_taken |= (uint64_t)call->result != call->arguments[0];

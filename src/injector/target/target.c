@@ -151,8 +151,7 @@ bool injector_stop_all(struct injector *in, struct err *err) {
 	}
 	in->report.n_threads = (uint32_t)in->tracee.threads.n;
 	// A thread of the process itself works for us, not one of a child that borrows its memory
-	for (size_t i = 0; i < in->tracee.threads.n; i++) {
-		struct tracee_thread *thread = &in->tracee.threads.items[i];
+	EACH(thread, in->tracee.threads) {
 		if (thread->pid == in->pid) {
 			struct tracee_thread first = in->tracee.threads.items[0];
 			in->tracee.threads.items[0] = *thread;

@@ -87,8 +87,7 @@ bool report_junit(struct buffer *out, const struct compare_request *request, str
 			"<testsuite name=\"heaptrack\" tests=\"%" PRIu32 "\" failures=\"%" PRIu64
 			"\" errors=\"0\" skipped=\"0\">\n",
 			request->n_gates, n_failed);
-	for (uint32_t i = 0; i < request->n_gates; i++) {
-		const struct gate_result *g = &request->gates[i];
+	EACH_OF(g, request->gates, request->n_gates) {
 		buffer_text(out, "<testcase classname=\"");
 		put_escaped(out, request->file);
 		buffer_text(out, "\" name=\"");

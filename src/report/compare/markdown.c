@@ -34,8 +34,7 @@ static void put_gates(struct buffer *out, const struct compare_request *request)
 		return;
 	}
 	buffer_text(out, "| Gate | | |\n|---|---|---|\n");
-	for (uint32_t i = 0; i < request->n_gates; i++) {
-		const struct gate_result *g = &request->gates[i];
+	EACH_OF(g, request->gates, request->n_gates) {
 		buffer_text(out, "| ");
 		put_code(out, slice_of_text(g->gate->text));
 		buffer_printf(out, " | %s | ", g->is_failed ? "❌ **failed**" : "✅ passed");
@@ -50,8 +49,7 @@ static void put_totals(struct buffer *out, const struct compare_request *request
 	buffer_text(out,
 			request->has_base ? "| | Base | This | Change |\n|---|--:|--:|--:|\n"
 							  : "| | |\n|---|--:|\n");
-	for (int i = 0; i < N_TOTALS; i++) {
-		const struct total *t = &totals[i];
+	EACH_OF(t, totals, N_TOTALS) {
 		size_t indent = strspn(t->what, " "); // a part of the row above
 		buffer_printf(out, "| %s%s |", indent ? "&emsp;" : "", t->what + indent);
 		char text[CHANGE_MAX];

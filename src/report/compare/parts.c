@@ -105,8 +105,7 @@ void compare_put_share(struct buffer *out, uint64_t ours, uint64_t base) {
 }
 
 void compare_put_gates(struct buffer *out, const struct compare_request *request) {
-	for (uint32_t i = 0; i < request->n_gates; i++) {
-		const struct gate_result *g = &request->gates[i];
+	EACH_OF(g, request->gates, request->n_gates) {
 		put_wrapped(out, FORMAT(128, "%s  %.100s: ", g->is_failed ? "FAIL" : "pass", g->gate->text),
 				6, g->sentence, request->width);
 	}
@@ -114,8 +113,7 @@ void compare_put_gates(struct buffer *out, const struct compare_request *request
 
 void compare_put_gates_json(struct json *j, const struct compare_request *request) {
 	JSON_LIST(j, "gates");
-	for (uint32_t i = 0; i < request->n_gates; i++) {
-		const struct gate_result *g = &request->gates[i];
+	EACH_OF(g, request->gates, request->n_gates) {
 		JSON_OBJECT(j, NULL);
 		json_text(j, "gate", g->gate->text);
 		json_bool(j, "failed", g->is_failed);

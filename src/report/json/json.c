@@ -271,8 +271,7 @@ static bool put_memory(struct document *d, const struct recording *r, struct err
 /** As in the look that the report shows. */
 static void gather_untouched(struct document *d) {
 	const struct memory_look m = memory_at_peak(d->r);
-	for (uint32_t i = 0; i < m.n_untouched; i++) {
-		const struct rec_untouched *u = &m.untouched[i];
+	EACH_OF(u, m.untouched, m.n_untouched) {
 		d->untouched[d->r->stacks.items[u->stack].node] += u->asked_bytes - u->resident_bytes;
 	}
 }

@@ -109,8 +109,7 @@ static void put_more(struct page *p, const struct rows *rows, enum lens_metric m
 /** The sites of a ranking, whose place they take; runtimes' are summed up. */
 static struct rows rows_of(const struct site_ranking *ranking) {
 	struct rows rows = {.sites = ranking->sites, .total = ranking->total};
-	for (uint32_t i = 0; i < ranking->n; i++) {
-		const struct part *site = &ranking->sites[i];
+	EACH_OF(site, ranking->sites, ranking->n) {
 		if (!site->name->is_runtime) {
 			rows.sites[rows.n++] = *site;
 			continue;

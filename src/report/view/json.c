@@ -298,8 +298,7 @@ static bool put_timeline(struct writer *w) {
 		return false;
 	}
 	json_open(&w->j, "timeline", '[');
-	for (uint32_t i = 0; i < t.n; i++) {
-		const struct timeline_point *p = &t.points[i];
+	EACH_OF(p, t.points, t.n) {
 		JSON_OBJECT(&w->j, NULL);
 		JSON_FIELDS(&w->j, p, edge, time_ns, bytes, blocks, allocations, allocated_bytes,
 				temporary);

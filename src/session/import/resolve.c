@@ -22,8 +22,7 @@ static bool put_answer(struct resolver *v, struct rec_location *l,
 	}
 	l->first_frame = (uint32_t)v->frames.n;
 	l->n_frames = (uint16_t)n;
-	for (uint32_t i = 0; i < n; i++) {
-		const struct symbols_frame *f = &answer->frames[i];
+	EACH_OF(f, answer->frames, n) {
 		v->frames.items[v->frames.n++] = (struct rec_frame){
 				.function = texts_id_of(&v->texts, f->function),
 				.symbol = texts_id_of(&v->texts, f->symbol),

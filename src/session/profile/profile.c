@@ -241,8 +241,7 @@ static bool fill_stacks(struct filling *k) {
 			add_sample(k, &k->p->samples.items[i]);
 		}
 	}
-	for (uint32_t i = 0; i < r->stacks.n; i++) {
-		struct rec_stack *t = &r->stacks.items[i];
+	EACH(t, r->stacks) {
 		complete_stack(k->p, t);
 		ADD_FIELDS(&r->summary, t, allocations, allocated_bytes, temporary, peak_blocks, peak_bytes,
 				live_blocks, live_bytes);

@@ -23,8 +23,7 @@ static void round_stacks(struct recording *r) {
 	struct rec_summary *t = &r->summary;
 	t->allocations = t->temporary = t->short_lived = t->reallocs = 0;
 	t->peak_blocks = t->live_blocks = 0;
-	for (uint32_t i = 0; i < r->stacks.n; i++) {
-		struct rec_stack *s = &r->stacks.items[i];
+	EACH(s, r->stacks) {
 		s->allocations = s->allocations / PARTS + (s->allocations % PARTS != 0);
 		t->allocations += s->allocations;
 		t->temporary += s->temporary /= PARTS;
@@ -90,8 +89,7 @@ static bool sampled_to_whole(struct recording *r) {
 		r->sizes.items[i].count /= PARTS;
 		r->sizes.items[i].live /= PARTS;
 	}
-	for (uint32_t i = 0; i < r->threads.n; i++) {
-		struct rec_thread *t = &r->threads.items[i];
+	EACH(t, r->threads) {
 		t->allocations /= PARTS;
 		t->frees /= PARTS;
 		t->temporary /= PARTS;

@@ -294,8 +294,7 @@ bool table_decode(const struct table_raw *raw, const struct table *t, void *rows
 	struct piece p = {.row = rows, .row_bytes = t->row_bytes, .index = raw->first};
 	for (uint64_t left = raw->n; left > 0; left -= p.n) {
 		p.n = left < most ? (size_t)left : most;
-		for (size_t i = 0; i < n_readings; i++) {
-			struct reading *r = &readings[i];
+		EACH_OF(r, readings, n_readings) {
 			if (!decode_piece(r, &p, p.n == left)) {
 				return err_set(err, ERR_FORMAT, "table %s: bad column %u", t->name,
 						r->walk.column->id);

@@ -21,8 +21,7 @@ void state_encode(struct buffer *out, const struct recording *r) {
 			.nodes = r->nodes.n,
 	};
 	table_encode(out, &table_counts, &counts, 0, 1, NULL);
-	for (size_t i = 0; i < n_state_tables; i++) {
-		const struct state_table *s = &state_tables[i];
+	EACH_OF(s, state_tables, n_state_tables) {
 		const void *at = (const uint8_t *)r + s->offset;
 		struct any_table t = {NULL, 1};
 		if (!s->is_single) {

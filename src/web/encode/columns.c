@@ -314,8 +314,7 @@ bool columns_symbols(struct columns *c, struct buffer *strings, struct buffer *s
 	struct texts words = {.borrows = true};
 	put_symbols(c, &words, symbols);
 	put_threads(c, &words, threads);
-	for (uint32_t i = 0; i < c->stacks.n; i++) {
-		struct page_stack *s = &c->stacks.items[i];
+	EACH(s, c->stacks) {
 		s->site.word = texts_id(&words, s->site.module);
 		s->keeper.word = texts_id(&words, s->keeper.module);
 	}
