@@ -263,6 +263,53 @@ def test_gates_judge_looks(build, record):
                                      "rss>500M")] == [3, 3, 3, 0, 0, 0]
 
 
+STEPS = r"""
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+static char *all[40000];
+static void idle(int tens_of_ms) {
+	for (int i = 0; i < tens_of_ms; i++) {
+		char *volatile p = malloc(60);
+		free(p);
+		nanosleep(&(struct timespec){0, 10000000}, NULL);
+	}
+}
+__attribute__((noinline)) static void load_some(int from, int to) {
+	for (int i = from; i < to; i++) { all[i] = memset(malloc(1000), 1, 1000); }
+}
+__attribute__((noinline)) static void map_table(void) {
+	memset(mmap(NULL, 40000000, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1, 40000000);
+}
+int main(int argc, char **argv) {
+	load_some(0, 2000);
+	idle(*argv[1] == 's' ? 5 : 150);
+	switch (*argv[1]) {
+	case 'm': map_table(); break;
+	case 'e': for (int i = 0; i < 100; i++) { load_some(i * 400, i * 400 + 400); idle(2); } break;
+	default: load_some(2000, 40000);
+	}
+	idle(*argv[1] == 'e' ? 10 : 70);
+	for (int i = 0; i < 40000; i++) { free(all[i]); }
+	idle(80);
+	return argc < 1;
+}
+"""
+
+
+@pytest.mark.parametrize("what, says", [
+    ("mapped", r"RSS rose by (39|40)\.\d MB from 1\.\d+ s to [12]\.\d+ s, to 4\d\.\d MB; meanwhile map_table program\.c:18 mapped 40\.0 MB\."),
+    ("heap", r"RSS rose by (38|39|40)\.\d MB from 1\.\d+ s to [12]\.\d+ s, to 4\d\.\d MB; meanwhile load_some program\.c:15 grew by 38\.0 MB\."),
+    ("start", None), ("even", None)], ids=["mapped", "heap", "start", "even"])
+def test_a_step_of_rss_has_its_cause(build, record, what, says):
+    """Also that a start is none, nor growth at an even pace."""
+    file = record(STEPS, what)
+    said = sentence(read(build, file), "rss-step")
+    assert said is None if says is None else re.fullmatch(says, said or ""), said
+    assert referee.Referee(file, build).judge() == []
+
+
 def test_without_looks_nothing_is_said(build, tmp_path):
     out = tmp_path / "recording.zst"
     subprocess.run([build / "heaptrack", "-q", "--no-memory", "-o", out, "/bin/true"], check=True, timeout=60)

@@ -170,6 +170,23 @@ def untouched_of(r):
     return of
 
 
+def mapped_between(referee, function, since, until):
+    """When the calls were by which a function mapped, first and last, and how much more it had at the second moment."""
+    r, calls, grown = referee.recorded, [], 0
+    times = [edge["time_ns"] for edge in r.tables["mapping_edges"]] + [r.meta["duration_ns"]]
+
+    def lived(v, then):
+        return times[v["from"]] <= then and (v["until"] == 0xffff or then < times[v["until"]])
+    site = {tuple(int(f["address"], 16) for f in m["stack"] if not f["inlined"]): site_of(m["stack"])["function"]
+            for m in referee.report["json"]["memory"]["mappings"] if not m["by_allocator"]}
+    for v in r.tables["mapping_intervals"]:
+        row = r.tables["mappings"][v["stack"]]
+        if site.get(r.chain(row["node"])) == function:
+            calls += row["first_ns"], row["last_ns"]
+            grown += v["bytes"] * (lived(v, until) - lived(v, since))
+    return calls, grown
+
+
 # ---- the section of the report
 
 

@@ -52,6 +52,8 @@ FORMS = {
                    rf"\((?P<made_bytes>{BYTES})\))?\.",
     "outside-growing": rf"resident memory beyond the largest heap so far grew by (?P<grown>{BYTES})(?: \((?P<rate>{BYTES})/s\))? "
                        rf"from (?P<from>{TIME}) on; the heap by (?P<heap>{BYTES})\.",
+    "rss-step": rf"RSS rose by (?P<rose>{BYTES}) from (?P<from>{TIME}) to (?P<to>{TIME}), to (?P<rss>{BYTES}); meanwhile "
+                rf"(?P<who>.+) (?P<did>grew by|mapped) (?P<much>{BYTES})\.",
     "kept-by-malloc": rf"malloc keeps {OF_RSS} at (?P<when>the end|{TIME}) that are free; blocks held at most "
                       rf"(?P<most>{BYTES})(?: from (?P<since>{TIME}) on)?(?:; (?P<remedy>.+))?\.",
     "mapped-growing": rf"what (?P<who>.+) has mapped grew by (?P<grown>{BYTES}) \((?P<rate>{BYTES})/s\) "
@@ -706,6 +708,35 @@ class Sentence:
         self.text("since", in_time(since))
         if self.said.get("remedy") != memory.remedy(self.recorded, look):
             self.wrong("its remedy", memory.remedy(self.recorded, look))
+
+    def judge_rss_step(self):
+        r, numbers = self.recorded, self.numbers
+        rss = {s["time_ns"]: s["rss_bytes"] for s in r.tables["samples"]}
+        begin, end = (numbers[name] for name in ("from_ns", "to_ns"))
+        if begin not in rss or end not in rss or not 0 < end - begin <= 1e9 or begin <= r.meta["duration_ns"] // 10:
+            return self.wrong("nobody read it then", (begin, end))
+        rose = rss[end] - rss[begin]
+        for name, value in (("bytes", rose), ("rss_bytes", rss[end]), ("from_ns", begin), ("to_ns", end)):
+            self.number(name, value)
+        for name, words in (("rose", in_bytes(rose)), ("rss", in_bytes(rss[end])), ("from", in_time(begin)), ("to", in_time(end)),
+                            ("much", in_bytes(numbers["site_bytes"]))):
+            self.text(name, words)
+        since, until = numbers["since_ns"], numbers["until_ns"]
+        self.left -= {"since_ns", "until_ns"}
+        function = self.finding["function"]
+        if self.said["did"] == "mapped":
+            calls, grown = memory.mapped_between(self.referee, function, since, until)
+            self.number("site_bytes", grown)
+        else:
+            sets = self.referee.naming.candidates(function)
+            self.number("site_bytes", *(r.live_at(s, until) - r.live_at(s, since) for s in sets))
+            calls = [b.birth for s in sets for b in r.some(s)]
+        if not calls:
+            return self.wrong("it called nothing")
+        if max(since, min(calls)) < begin - 1e9 or min(until, max(calls)) > end + 1e9 or not since <= begin < end <= until:
+            self.wrong("not meanwhile", (since, until))
+        if not rose / 2 <= numbers["site_bytes"] + 1 or numbers["site_bytes"] / 2 > rose + 1:
+            self.wrong("it is not most of it", numbers["site_bytes"])
 
     def judge_mapped_growing(self):
         looks = memory.looks_of(self.recorded)

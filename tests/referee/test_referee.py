@@ -119,6 +119,19 @@ int main(void) {
 	return 0;
 }
 """,
+    "maps-late": """
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+__attribute__((noinline)) static void map_late(void) {
+	memset(mmap(NULL, 40 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1, 40 << 20);
+}
+int main(void) {
+	for (int i = 0; i < 1500; i++) { char *volatile p = malloc(60); free(p); if (i == 800) { map_late(); } step(1000000); }
+	return 0;
+}
+""",
     "reloads": """
 #include <stdlib.h>
 #include <string.h>
@@ -693,6 +706,14 @@ PLANTED_ELSEWHERE = {
     "mapped-growing-rate": ("maps-more", text("mapped-growing", r"[\d.]+ MB/s", "99.0 MB/s")),
     "mapped-growing-to": ("maps-more", text("mapped-growing", r"to [\d.]+ MB", "to 9.9 MB")),
     "mapped-growing-who": ("maps-more", text("mapped-growing", "what map_more", "what main")),
+    "step-bytes": ("maps-late", number("rss-step", "bytes", lambda n: n + 4096)),
+    "step-text": ("maps-late", text("rss-step", r"by [\d.]+ MB", "by 9.9 MB")),
+    "step-from": ("maps-late", number("rss-step", "from_ns", lambda n: n - 1000)),
+    "step-to": ("maps-late", text("rss-step", r"to [\d.]+ MB", "to 9.9 MB")),
+    "step-much": ("maps-late", number("rss-step", "site_bytes", lambda n: n - 4096)),
+    "step-much-text": ("maps-late", text("rss-step", r"mapped [\d.]+ MB", "mapped 9.9 MB")),
+    "step-since": ("maps-late", number("rss-step", "since_ns", lambda n: n + 2000000000)),
+    "step-how": ("maps-late", text("rss-step", "mapped ", "grew by ")),
     "mapped-bytes": ("maps", number("mapped", "bytes", lambda n: n - 4096)),
     "mapped-text": ("maps", text("mapped", r"[\d.]+ MB", "9.9 MB")),
     "mapped-who": ("maps", text("mapped", "^map_table_of_numbers_that_are_known", "main_table")),

@@ -276,5 +276,23 @@ struct asker runtime_largest_asker(struct finder *f, const struct place *p, enum
 /** Behind all, in their order: the first sentence about the runtime says how scripts get names. */
 void runtime_say_flag(struct finder *f);
 
+/** Two edges; the number of edges stands for the end. */
+struct window {
+	uint32_t from, to;
+	int64_t *grown; // by how much, per stack
+};
+
+/** By how many bytes more of an interval live at the second one. */
+static inline int64_t window_change(const struct window *w, const struct rec_interval *v) {
+	bool was_there = v->from <= w->from && w->from < v->until;
+	bool is_there = v->from <= w->to && w->to < v->until;
+	return (int64_t)v->bytes * ((int)is_there - (int)was_there);
+}
+
+/** By how many bytes each stack, and each place, holds more at the second one; what has no place
+ * is behind the last place. NULL, f->failed: no memory. */
+int64_t *growth_of_stacks(struct finder *f, const struct window *w);
+int64_t *growth_of_places(struct finder *f, const int64_t *of_stacks);
+
 /** Growth by doubling: "it grew by doubling: ..." appended to a sentence; false: it did not. */
 bool say_doubling(struct finder *f, const uint8_t *tags, const struct place *p);

@@ -6,16 +6,6 @@
  */
 #include "engine/findings/parts.h"
 
-// Two edges: the last one of the run's first half (or the first with what the runtime had before
-// the program), and the last one before its last twentieth, in which programs give back what they
-// have. Where the heap had been as large before, something comes and goes: then instead the one at
-// which it was smallest since, within a fifth of the run. If hardly any time is between them, the
-// program did nothing later, and the second moment is the end: the number of edges
-struct window {
-	uint32_t from, to;
-	int64_t *grown; // by how much, per stack
-};
-
 static uint32_t edge_at(const struct recording *r, uint64_t ns) {
 	const struct rec_edge *edges = r->edges.items;
 	uint32_t last = 0, first = 0;
@@ -32,6 +22,13 @@ static uint32_t edge_at(const struct recording *r, uint64_t ns) {
 	return at;
 }
 
+/**
+ * The last edge of the run's first half (or the first with what the runtime had before the
+ * program), and the last one before its last twentieth, in which programs give back what they have.
+ * Where the heap had been as large before, something comes and goes: then instead the one at which
+ * it was smallest since, within a fifth of the run. If hardly any time is between them, the program
+ * did nothing later, and the second moment is the end.
+ */
 static bool find_window(const struct finder *f, struct window *out) {
 	const struct recording *r = f->r;
 	const struct rec_edge *edges = r->edges.items;
@@ -54,8 +51,7 @@ static uint64_t held_at_end(const struct place *p) {
 	return p->live_bytes + p->noise_bytes;
 }
 
-/** By how many bytes each stack held more at the second moment. */
-static int64_t *growth_of_stacks(struct finder *f, const struct window *w) {
+int64_t *growth_of_stacks(struct finder *f, const struct window *w) {
 	const struct recording *r = f->r;
 	int64_t *grown = arena_new(&f->scratch, int64_t, r->stacks.n + 1ul);
 	bool is_to_end = w->to == r->edges.n;
@@ -67,15 +63,13 @@ static int64_t *growth_of_stacks(struct finder *f, const struct window *w) {
 	}
 	for (uint32_t i = 0; grown && i < r->intervals.n; i++) {
 		const struct rec_interval v = rec_interval_of(&r->intervals.items[i], r->wide.items);
-		bool is_first = v.from <= w->from && w->from < v.until;
-		bool is_second = v.from <= w->to && w->to < v.until && !is_to_end;
-		grown[v.stack] += (int64_t)v.bytes * ((int)is_second - (int)is_first);
+		const bool was_there = v.from <= w->from && w->from < v.until;
+		grown[v.stack] += is_to_end ? was_there ? -(int64_t)v.bytes : 0 : window_change(w, &v);
 	}
 	return grown;
 }
 
-/** The same of each place, and one more for what has none. */
-static int64_t *growth_of_places(struct finder *f, const int64_t *of_stacks) {
+int64_t *growth_of_places(struct finder *f, const int64_t *of_stacks) {
 	int64_t *grown = arena_new(&f->scratch, int64_t, f->n_places + 1ul);
 	for (uint32_t i = 0; grown && of_stacks && i < f->r->stacks.n; i++) {
 		uint32_t place = f->place_of[i];

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Says when resident memory rose steeply, and what was allocated or mapped meanwhile and stayed.
+ */
+#include "engine/findings/parts.h"
+
+enum { STEP_NS = 1000000000, STEP_BYTES = 8000000 };
+enum { STEEP = 3 }; // times as fast as if the largest RSS had come evenly over the run
+
+/** The samples before and behind the largest rise within a second, which is no start. */
+struct step {
+	const struct rec_sample *from, *to;
+	uint64_t bytes;
+};
+
+static struct step largest_step(const struct recording *r) {
+	struct step best = {0};
+	const struct rec_sample *from = r->samples.items;
+	EACH(to, r->samples) {
+		for (; to->time_ns - from->time_ns > STEP_NS; from++) {}
+		for (const struct rec_sample *s = from; s < to; s++) {
+			bool is_late = s->time_ns > r->meta.duration_ns / 10;
+			if (is_late && to->rss_bytes > s->rss_bytes + best.bytes) {
+				best = (struct step){s, to, to->rss_bytes - s->rss_bytes};
+			}
+		}
+	}
+	const uint64_t most = best.bytes / 10 * 9; // within the shortest time
+	for (; best.bytes && best.to->rss_bytes >= best.from[1].rss_bytes + most; best.from++) {}
+	for (; best.bytes && best.to[-1].rss_bytes >= best.from->rss_bytes + most; best.to--) {}
+	best.bytes = best.bytes ? best.to->rss_bytes - best.from->rss_bytes : 0;
+	return best;
+}
+
+/** What came meanwhile and stayed. */
+struct cause {
+	const struct name *name; // NULL: nobody
+	uint64_t bytes;
+	uint64_t since_ns, until_ns; // the edges around the step, between which it came
+	uint64_t first_ns, last_ns;  // its first and last call
+};
+
+/** The last edge before it, and the first one behind it. */
+static struct window window_around(const struct rec_edge *edges, uint32_t n, const struct step *s) {
+	struct window w = {.to = n};
+	for (uint32_t i = 0; i < n && edges[i].time_ns <= s->from->time_ns; i++) {
+		w.from = i;
+	}
+	for (uint32_t i = n; i-- > 0 && edges[i].time_ns >= s->to->time_ns;) {
+		w.to = i;
+	}
+	return w;
+}
+
+static uint64_t edge_ns(const struct finder *f, const struct rec_edge *edges, uint32_t n,
+		uint32_t at) {
+	return at < n ? edges[at].time_ns : f->r->meta.duration_ns;
+}
+
+/** The site that grew most. */
+static struct cause largest_site(struct finder *f, const struct step *s) {
+	const struct rec_edge *edges = f->r->edges.items;
+	const uint32_t n = f->r->edges.n;
+	const struct window w = window_around(edges, n, s);
+	const int64_t *grown = growth_of_places(f, growth_of_stacks(f, &w));
+	uint32_t most = 0;
+	for (uint32_t i = 0; !f->failed && i < f->n_places; i++) {
+		most = grown[i] > grown[most] ? i : most;
+	}
+	if (f->failed || f->n_places == 0 || grown[most] <= 0) {
+		return (struct cause){0};
+	}
+	const struct place *p = &f->places[most];
+	return (struct cause){p->name, (uint64_t)grown[most], edge_ns(f, edges, n, w.from),
+			edge_ns(f, edges, n, w.to), p->first_ns, p->last_ns};
+}
+
+/** Who mapped most, but for allocators. */
+static struct cause largest_maker(struct finder *f, const struct step *s) {
+	const struct recording *r = f->r;
+	const struct rec_edge *edges = r->mapping_edges.items;
+	const uint32_t n = r->mapping_edges.n;
+	const struct window w = window_around(edges, n, s);
+	struct cause best = {0},
+				 *of = arena_new(&f->scratch, struct cause, names_n_functions(f->names) + 1ul);
+	f->failed |= !of;
+	for (uint32_t i = 0; of && i < r->mapping_intervals.n; i++) {
+		const struct rec_interval *v = &r->mapping_intervals.items[i];
+		const struct rec_mapping *m = &r->mappings.items[v->stack];
+		const struct name *running, *maker = names_mapper(f->names, m->node, &running);
+		if (m->is_inside || !maker) {
+			continue;
+		}
+		struct cause *c = &of[maker->function_id];
+		if (!c->name) {
+			*c = (struct cause){maker, 0, edge_ns(f, edges, n, w.from), edge_ns(f, edges, n, w.to),
+					m->first_ns, m->last_ns};
+		}
+		c->bytes += (uint64_t)window_change(&w, v);
+		c->first_ns = m->first_ns < c->first_ns ? m->first_ns : c->first_ns;
+		c->last_ns = m->last_ns > c->last_ns ? m->last_ns : c->last_ns;
+	}
+	for (uint32_t i = 0; of && i < names_n_functions(f->names); i++) {
+		best = (int64_t)of[i].bytes > (int64_t)best.bytes ? of[i] : best;
+	}
+	return best;
+}
+
+static void say_step(struct finder *f, const struct step *s, const struct cause *c,
+		bool is_mapped) {
+	struct finding *out = finder_add(f);
+	struct buffer text = {0};
+	buffer_printf(&text, "RSS rose by %s from %s", HUMAN_BYTES(s->bytes),
+			HUMAN_DURATION(s->from->time_ns));
+	buffer_printf(&text, " to %s, to %s; meanwhile ", HUMAN_DURATION(s->to->time_ns),
+			HUMAN_BYTES(s->to->rss_bytes));
+	put_name(f, &text, c->name);
+	buffer_printf(&text, is_mapped ? " mapped %s" : " grew by %s", HUMAN_BYTES(c->bytes));
+	finder_about(f, out, c->name, NULL);
+	out->lens = is_mapped ? "" : out->lens; // there is none of mappings
+	finding_put(out, "bytes", s->bytes);
+	finding_put(out, "rss_bytes", s->to->rss_bytes);
+	finding_put(out, "from_ns", s->from->time_ns);
+	finding_put(out, "to_ns", s->to->time_ns);
+	finding_put(out, "site_bytes", c->bytes);
+	finding_put(out, "since_ns", c->since_ns);
+	finding_put(out, "until_ns", c->until_ns);
+	finder_say(f, out, &text, FINDING_EXPLAINS, millionths(s->bytes, f->r->summary.peak_rss_bytes));
+}
+
+/** It explains most of the step, and came in about the same time. */
+static bool is_cause(const struct step *s, const struct cause *c) {
+	const uint64_t since = c->since_ns > c->first_ns ? c->since_ns : c->first_ns;
+	const uint64_t until = c->until_ns < c->last_ns ? c->until_ns : c->last_ns;
+	return c->bytes >= s->bytes / 2 && c->bytes / 2 <= s->bytes &&
+			since + STEP_NS >= s->from->time_ns && until <= s->to->time_ns + STEP_NS;
+}
+
+void find_rss_step(struct finder *f) {
+	const struct recording *r = f->r;
+	const struct step s = largest_step(r);
+	const double even = (double)r->summary.peak_rss_bytes / (double)(r->meta.duration_ns + 1);
+	if (s.bytes < STEP_BYTES ||
+			(double)s.bytes < STEEP * even * (double)(s.to->time_ns - s.from->time_ns)) {
+		return;
+	}
+	const struct cause site = largest_site(f, &s), maker = largest_maker(f, &s);
+	if (maker.bytes > site.bytes && is_cause(&s, &maker)) {
+		say_step(f, &s, &maker, true);
+	} else if (is_cause(&s, &site) && !finder_has_said(f, "allocated-once", site.name)) {
+		say_step(f, &s, &site, false);
+	}
+}
