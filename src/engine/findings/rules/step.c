@@ -108,24 +108,21 @@ static struct cause largest_maker(struct finder *f, const struct step *s) {
 
 static void say_step(struct finder *f, const struct step *s, const struct cause *c,
 		bool is_mapped) {
-	struct finding *out = finder_add(f);
-	struct buffer text = {0};
-	buffer_printf(&text, "RSS rose by %s from %s", HUMAN_BYTES(s->bytes),
-			HUMAN_DURATION(s->from->time_ns));
-	buffer_printf(&text, " to %s, to %s; meanwhile ", HUMAN_DURATION(s->to->time_ns),
+	SAY(f, "RSS rose by %s from %s", HUMAN_BYTES(s->bytes), HUMAN_DURATION(s->from->time_ns));
+	SAY(f, " to %s, to %s; meanwhile ", HUMAN_DURATION(s->to->time_ns),
 			HUMAN_BYTES(s->to->rss_bytes));
-	put_name(f, &text, c->name);
-	buffer_printf(&text, is_mapped ? " mapped %s" : " grew by %s", HUMAN_BYTES(c->bytes));
-	finder_about(f, out, c->name, NULL);
-	out->lens = is_mapped ? "" : out->lens; // there is none of mappings
-	finding_put(out, "bytes", s->bytes);
-	finding_put(out, "rss_bytes", s->to->rss_bytes);
-	finding_put(out, "from_ns", s->from->time_ns);
-	finding_put(out, "to_ns", s->to->time_ns);
-	finding_put(out, "site_bytes", c->bytes);
-	finding_put(out, "since_ns", c->since_ns);
-	finding_put(out, "until_ns", c->until_ns);
-	finder_say(f, out, &text, FINDING_EXPLAINS, millionths(s->bytes, f->r->summary.peak_rss_bytes));
+	put_name(f, c->name);
+	SAY(f, is_mapped ? " mapped %s" : " grew by %s", HUMAN_BYTES(c->bytes));
+	finder_about(f, c->name, NULL);
+	f->draft.lens = is_mapped ? "" : f->draft.lens; // there is none of mappings
+	finder_put(f, "bytes", s->bytes);
+	finder_put(f, "rss_bytes", s->to->rss_bytes);
+	finder_put(f, "from_ns", s->from->time_ns);
+	finder_put(f, "to_ns", s->to->time_ns);
+	finder_put(f, "site_bytes", c->bytes);
+	finder_put(f, "since_ns", c->since_ns);
+	finder_put(f, "until_ns", c->until_ns);
+	finder_say(f, FINDING_EXPLAINS, millionths(s->bytes, f->r->summary.peak_rss_bytes));
 }
 
 /** It explains most of the step, and came in about the same time. */
