@@ -263,6 +263,23 @@ export function stacksWhere(p: Profile, isWanted: (stack: number) => boolean): U
 	return Uint32Array.from(found);
 }
 
+/** What had been made by each edge and the end, of the stacks that are kept. */
+export function madeOverTime(
+	p: Profile,
+	kept: Uint8Array,
+	column: 'count' | 'temporary',
+): Float64Array {
+	const { first, from, [column]: made } = p.intervals;
+	const out = new Float64Array(p.edges.n + 1);
+	for (let s = 0; s < p.stacks.n; s++) {
+		for (let i = kept[s] ? first[s]! : first[s + 1]!; i < first[s + 1]!; i++) {
+			out[from[i]!]! += made[i]!;
+		}
+	}
+	let sum = 0;
+	return out.map((n) => (sum += n));
+}
+
 /** What is alive at each edge and at the end, of some stacks: births and deaths, summed up. */
 export function aliveOverTime(p: Profile, stacks: Iterable<number>): Float64Array {
 	const { first, from, until, bytes } = p.intervals;

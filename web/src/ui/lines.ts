@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 import type { Profile } from '../data/profile.ts';
+import { aliveOverTime, stacksWhere } from '../data/query.ts';
 import { heapValues, periodStarts } from '../data/series.ts';
 import type { Line } from './plot.ts';
 
@@ -11,6 +12,18 @@ export function heapLine(p: Profile): Line {
 		times: periodStarts(p.curve),
 		values: heapValues(p, p.curve),
 		kind: 'area',
+	};
+}
+
+/** What is alive of the stacks that are kept, and its largest. */
+export function keptLine(p: Profile, kept: Uint8Array): { line: Line; top: number; ns: number } {
+	const times = periodStarts(p.edges);
+	const values = aliveOverTime(p, stacksWhere(p, (s) => kept[s] === 1));
+	const at = values.reduce((best, v, k) => (v > values[best]! ? k : best), 0);
+	return {
+		line: { label: 'under the lens', colour: 'series-3', times, values, kind: 'area' },
+		top: values[at]!,
+		ns: p.edges.timeNs[at] ?? p.facts.summary.duration_ns,
 	};
 }
 

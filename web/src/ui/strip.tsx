@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 import { useMemo } from 'preact/hooks';
-import { lens, marks, profile, setRange } from '../state.ts';
+import { isWhole, kept, lens, marks, profile, setRange } from '../state.ts';
 import { bytes, moment } from './format.ts';
-import { heapLine } from './lines.ts';
+import { heapLine, keptLine } from './lines.ts';
 import { useValue } from './signals.ts';
 import { themeTurn } from './theme.ts';
 import { TimeChart } from './timechart.tsx';
@@ -13,8 +13,17 @@ export function Strip() {
 	const range = useValue(() => lens.value.range);
 	const marked = useValue(() => marks.value);
 	const turn = useValue(() => themeTurn.value);
-	const lines = useMemo(() => [heapLine(p)], [p]);
+	const stacks = useValue(() => (isWhole.value ? kept.value : null));
 	const { peak_bytes, peak_time_ns, duration_ns } = p.facts.summary;
+	const { lines, top, ns, what } = useMemo(() => {
+		const whole = heapLine(p);
+		if (!stacks) {
+			return { lines: [whole], top: peak_bytes, ns: peak_time_ns, what: 'heap over time' };
+		}
+		const { line, ...largest } = keptLine(p, stacks);
+		const lines = [{ ...whole, colour: 'series-5' }, line];
+		return { lines, ...largest, what: 'heap over time under the lens, all of it in grey' };
+	}, [p, stacks]);
 	return (
 		<div class="strip">
 			<TimeChart
@@ -24,19 +33,18 @@ export function Strip() {
 				range={range}
 				onRange={setRange}
 				isBare
-				flag={{ ns: peak_time_ns, text: '' }}
+				flag={{ ns, text: '' }}
 				marks={marked}
 				theme={String(turn)}
 				label={
-					`Heap over time, largest ${bytes(peak_bytes)} at ${moment(peak_time_ns)}. ` +
+					`${what.replace('h', 'H')}, largest ${bytes(top)} at ${moment(ns)}. ` +
 					`Keys [ and ] move the range`
 				}
 			/>
 			<div class="strip-words dim" aria-hidden="true">
 				<span>{moment(0, duration_ns)}</span>
 				<span>
-					heap over time · peak {bytes(peak_bytes)} at {moment(peak_time_ns)} · drag to
-					select
+					{what} · peak {bytes(top)} at {moment(ns)} · drag to select
 				</span>
 				<span>{moment(duration_ns)}</span>
 			</div>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 import { useMemo } from 'preact/hooks';
+import type { Range } from '../data/lens.ts';
 import type { Finding, Profile } from '../data/profile.ts';
 import { NEVER } from '../data/profile.ts';
+import { ask, type Answer } from '../data/query.ts';
 import { isRuntime, sitesOf as namesOf } from '../data/series.ts';
 import * as state from '../state.ts';
 import { copyText } from '../ui/copy.ts';
@@ -10,6 +12,7 @@ import { placeOf } from '../ui/labels.ts';
 import { Name } from '../ui/name.tsx';
 import { useValue } from '../ui/signals.ts';
 import { Sparkline } from '../ui/sparkline.tsx';
+import { rangeWords } from '../ui/timechart.tsx';
 import { Sentence } from './cards.tsx';
 import { Nothing } from './empty.tsx';
 
@@ -26,16 +29,17 @@ interface Site {
 	findings: Finding[];
 }
 
-function sitesOf(p: Profile, kept: Uint8Array | null): Site[] {
+/** What is listed: of a range what was made in it, and was never freed. */
+function sitesOf(p: Profile, kept: Uint8Array | null, a: Answer): Site[] {
 	const sites = namesOf(p, 'never-freed');
 	const found = new Map<number, Site>();
 	const s = p.stacks;
 	const told = p.facts.findings.filter((f) => /never-freed|growing|start|once/.test(f.id));
-	const isTold = new Set(told.map((f) => f.function));
+	const isTold = new Set(a.lens.range ? [] : told.map((f) => f.function));
 	for (let i = 0; i < s.n; i++) {
 		const key = sites.keys[i]!;
 		const name = sites.name[key]!;
-		if ((kept && !kept[i]) || (!s.liveBlocks[i] && !isTold.has(name))) {
+		if ((kept && !kept[i]) || (!a.blocks[i] && !isTold.has(name))) {
 			continue;
 		}
 		const site = found.get(key) ?? {
@@ -50,11 +54,11 @@ function sitesOf(p: Profile, kept: Uint8Array | null): Site[] {
 			last: 0,
 			findings: told.filter((f) => f.function === name),
 		};
-		site.bytes += s.liveBytes[i]!;
-		site.blocks += s.liveBlocks[i]!;
+		site.bytes += a.bytes[i]!;
+		site.blocks += a.blocks[i]!;
 		site.first = Math.min(site.first, s.firstNs[i]!);
 		site.last = Math.max(site.last, s.lastNs[i]!);
-		if (s.liveBytes[i]! > s.liveBytes[site.stack]!) {
+		if (a.bytes[i]! > a.bytes[site.stack]!) {
 			site.stack = i;
 		}
 		found.set(key, site);
@@ -62,21 +66,27 @@ function sitesOf(p: Profile, kept: Uint8Array | null): Site[] {
 	for (let i = 0; i < s.n; i++) {
 		const site = found.get(sites.keys[i]!);
 		if (site && (!kept || kept[i])) {
-			site.allocations += s.allocations[i]!;
+			site.allocations += a.allocations[i]!;
 		}
 	}
 	return [...found.values()].sort((a, b) => b.bytes - a.bytes);
 }
 
 /** Over the run, what of the never freed was there already; and what is alive. */
-function curves(p: Profile, sites: Site[], keys: Uint32Array): Map<number, Float64Array> {
+function curves(
+	p: Profile,
+	sites: Site[],
+	keys: Uint32Array,
+	range: Range | null,
+): Map<number, Float64Array> {
 	const n = p.edges.n;
+	const [after, last] = range ? [range.from, range.to] : [-1, n];
 	const out = new Map(sites.map((site) => [site.key, new Float64Array(n + 1)]));
 	const { first, from, until, bytes: size } = p.intervals;
 	for (let s = 0; s < p.stacks.n; s++) {
 		const curve = out.get(keys[s]!);
 		for (let i = curve ? first[s]! : first[s + 1]!; i < first[s + 1]!; i++) {
-			if (until[i] === NEVER) {
+			if (until[i] === NEVER && from[i]! > after && from[i]! <= last) {
 				curve![from[i]!]! += size[i]!;
 			}
 		}
@@ -97,13 +107,18 @@ export function GrowthView() {
 	const kept = useValue(() => state.kept.value);
 	const hidden = useValue(() => state.suppressed.value);
 	const sites = namesOf(p, 'never-freed');
-	const all = useMemo(() => sitesOf(p, kept), [p, kept]);
-	const lines = useMemo(() => curves(p, all.slice(0, 200), sites.keys), [all]);
+	const lens = useValue(() => state.lens.value);
+	const { range } = lens;
+	const all = useMemo(
+		() => sitesOf(p, kept, ask(p, { ...lens, metric: 'never-freed' }, kept)),
+		[p, kept, range],
+	);
+	const lines = useMemo(() => curves(p, all.slice(0, 200), sites.keys, range), [all]);
 	const shown = all.filter((site) => !hidden.includes(site.name));
 	const total = all.reduce((sum, site) => sum + site.bytes, 0);
 	const suppressed = all.filter((site) => hidden.includes(site.name));
 	if (!all.length) {
-		return kept ? (
+		return kept || range ? (
 			<Nothing />
 		) : (
 			<p class="panel nothing">Every block was freed before the end of the recording.</p>
@@ -122,7 +137,11 @@ export function GrowthView() {
 					Never freed (leaks and what is still in use), by your functions
 				</h2>
 				<span class="dim hint">
-					the recorder cannot tell unreachable memory from memory in use at the end
+					{range
+						? `allocated in ${rangeWords(p, range)} and never freed; what was ` +
+							'measured, first and last allocation are of the whole run'
+						: 'the recorder cannot tell unreachable memory ' +
+							'from memory in use at the end'}
 				</span>
 			</div>
 			<table class="data growth">

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 import { useMemo } from 'preact/hooks';
+import type { Lens } from '../data/lens.ts';
+import { stacksUnder } from '../data/match.ts';
 import type { Profile, Thread } from '../data/profile.ts';
+import { ask } from '../data/query.ts';
 import { change, lens, profile } from '../state.ts';
 import { bytes, count, duration, percent } from '../ui/format.ts';
 import { useValue } from '../ui/signals.ts';
 
 function nameOf(t: Thread): string {
-	const name = t.name || 'thread';
+	const name = t.name || (t.id ? 'thread' : 'not told apart');
 	return t.merged > 0
 		? `${name} (${count(t.merged)} threads)`
 		: t.tid
@@ -97,14 +100,36 @@ function Matrix({ p }: { p: Profile }) {
 	);
 }
 
+/** What each thread has under a lens. Who frees is not known by stack. */
+function threadsUnder(p: Profile, l: Lens): Thread[] {
+	const kept = stacksUnder(p, l);
+	const peak = ask(p, { ...l, metric: 'peak' }, kept);
+	const left = ask(p, { ...l, metric: 'never-freed' }, kept);
+	const none = { allocations: 0, allocatedBytes: 0, temporary: 0, peakBytes: 0, liveBytes: 0 };
+	const rows = p.threads.map((t) => ({ ...t, ...none, frees: 0 }));
+	for (let s = 0; s < p.stacks.n; s++) {
+		const row = rows[p.stacks.thread[s]!]!;
+		row.allocations += peak.allocations[s]!;
+		row.allocatedBytes += peak.allocatedBytes[s]!;
+		row.temporary += peak.temporary[s]!;
+		row.peakBytes += peak.bytes[s]!;
+		row.liveBytes += left.bytes[s]!;
+	}
+	return rows.filter((t) => t.allocations || t.peakBytes);
+}
+
 export function ThreadsView() {
 	const p = useValue(() => profile.value);
+	const l = useValue(() => lens.value);
+	const { range, texts, focus } = l;
+	const isWhole = !range && !texts.length && !focus.length;
 	const threads = useMemo(
 		() =>
-			p.threads
-				.filter((t) => t.id > 0 && (t.allocations > 0 || t.frees > 0))
-				.sort((a, b) => b.allocatedBytes - a.allocatedBytes),
-		[p],
+			(isWhole
+				? p.threads.filter((t) => t.id > 0 && (t.allocations > 0 || t.frees > 0))
+				: threadsUnder(p, { ...l, threads: [] }) // those that are not chosen can be
+			).sort((a, b) => b.allocatedBytes - a.allocatedBytes),
+		[p, range, texts, focus],
 	);
 	const total = threads.reduce((sum, t) => sum + t.allocatedBytes, 0);
 	return (
@@ -112,7 +137,11 @@ export function ThreadsView() {
 			<section class="panel" aria-labelledby="threads-title">
 				<div class="panel-head">
 					<h2 id="threads-title">Threads</h2>
-					<span class="dim hint">of the whole run</span>
+					<span class="dim hint">
+						{isWhole
+							? 'of the whole run'
+							: 'under the lens; who frees is known of the whole run only'}
+					</span>
 				</div>
 				<table class="data">
 					<thead>
@@ -122,10 +151,10 @@ export function ThreadsView() {
 							<th class="num">% of allocated</th>
 							<th class="num">allocations</th>
 							<th class="num">temporary</th>
-							<th class="num">frees</th>
+							{isWhole && <th class="num">frees</th>}
 							<th class="num">at the peak</th>
 							<th class="num">never freed</th>
-							<th class="num">freed by others</th>
+							{isWhole && <th class="num">freed by others</th>}
 							<th>from – to</th>
 						</tr>
 					</thead>
@@ -139,10 +168,10 @@ export function ThreadsView() {
 								<td class="num">{percent(t.allocatedBytes, total)}</td>
 								<td class="num">{count(t.allocations)}</td>
 								<td class="num">{count(t.temporary)}</td>
-								<td class="num">{count(t.frees)}</td>
+								{isWhole && <td class="num">{count(t.frees)}</td>}
 								<td class="num">{bytes(t.peakBytes)}</td>
 								<td class="num">{bytes(t.liveBytes)}</td>
-								<td class="num">{count(t.foreignFrees)}</td>
+								{isWhole && <td class="num">{count(t.foreignFrees)}</td>}
 								<td class="dim">
 									{duration(t.firstNs)} – {duration(t.lastNs)}
 								</td>
@@ -152,7 +181,10 @@ export function ThreadsView() {
 				</table>
 			</section>
 			<section class="panel" aria-labelledby="matrix-title">
-				<h2 id="matrix-title">Allocated by one thread, freed by another</h2>
+				<div class="panel-head">
+					<h2 id="matrix-title">Allocated by one thread, freed by another</h2>
+					{!isWhole && <span class="dim hint">of the whole run</span>}
+				</div>
 				<Matrix p={p} />
 			</section>
 		</>

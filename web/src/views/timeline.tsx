@@ -2,7 +2,7 @@
 import { useMemo, useState } from 'preact/hooks';
 import { edgeAtOrAfter, type Range } from '../data/lens.ts';
 import type { Profile } from '../data/profile.ts';
-import { ask } from '../data/query.ts';
+import { ask, madeOverTime } from '../data/query.ts';
 import { heaviestOf } from '../data/rank.ts';
 import { sitesOf, stackedSeries, sumsBySite } from '../data/series.ts';
 import * as state from '../state.ts';
@@ -12,7 +12,7 @@ import { Legend } from '../ui/legend.tsx';
 import { markLabel } from '../ui/marks.ts';
 import { useValue } from '../ui/signals.ts';
 import { themeTurn } from '../ui/theme.ts';
-import { rssLine, stacked } from '../ui/lines.ts';
+import { keptLine, rssLine, stacked } from '../ui/lines.ts';
 import { TimeChart, type Line } from '../ui/timechart.tsx';
 
 type Stacking = 'site' | 'module' | 'thread' | 'size';
@@ -66,13 +66,17 @@ const BINS = 240;
  * be nanoseconds apart, and the rate between two of those says nothing. Between points it counts up
  * evenly.
  */
-function rates(p: Profile, column: Float64Array): { times: Float64Array; values: Float64Array } {
+function rates(
+	p: Profile,
+	timeNs: Float64Array,
+	column: Float64Array,
+): { times: Float64Array; values: Float64Array } {
 	const width = Math.max(1, p.facts.summary.duration_ns / BINS);
 	const values = new Float64Array(BINS);
 	let from = 0;
 	let before = 0;
 	for (let i = 0; i < column.length; i++) {
-		const to = Math.max(from, p.curve.timeNs[i]!);
+		const to = Math.max(from, timeNs[i] ?? p.facts.summary.duration_ns);
 		const made = column[i]! - before;
 		const last = Math.min(BINS - 1, Math.floor(to / width));
 		for (let bin = Math.min(BINS - 1, Math.floor(from / width)); bin <= last; bin++) {
@@ -220,12 +224,15 @@ export function TimelineView() {
 		}
 		return lines;
 	}, [series]);
-	const line = (column: Float64Array, colour: string): Line[] => {
-		const curve = isCumulative ? { times: p.curve.timeNs, values: column } : rates(p, column);
+	const line = (of: 'count' | 'temporary', colour: string): Line[] => {
+		const all = of === 'count' ? p.curve.allocations : p.curve.temporary;
+		const values = kept ? madeOverTime(p, kept, of) : all;
+		const times = kept ? p.edges.timeNs : p.curve.timeNs;
+		const curve = isCumulative ? { times, values } : rates(p, times, values);
 		return [{ label: colour, colour, kind: 'area', ...curve }];
 	};
-	const made = useMemo(() => line(p.curve.allocations, 'series-2'), [p, isCumulative]);
-	const short = useMemo(() => line(p.curve.temporary, 'temporary'), [p, isCumulative]);
+	const made = useMemo(() => line('count', 'series-2'), [p, kept, isCumulative]);
+	const short = useMemo(() => line('temporary', 'temporary'), [p, kept, isCumulative]);
 	const common = {
 		profile: p,
 		range,
@@ -240,6 +247,10 @@ export function TimelineView() {
 		},
 	};
 	const { peak_bytes, peak_time_ns, duration_ns } = p.facts.summary;
+	const { top, ns } = useMemo(
+		() => (kept ? keptLine(p, kept) : { top: peak_bytes, ns: peak_time_ns }),
+		[p, kept],
+	);
 	const pace = paceOf(p);
 	const unit = isCumulative ? shortCount : pace.unit;
 	return (
@@ -276,13 +287,10 @@ export function TimelineView() {
 					lines={heap}
 					height={260}
 					flag={{
-						ns: peak_time_ns,
-						text: `peak ${bytes(peak_bytes)} · ${moment(peak_time_ns, duration_ns)}`,
+						ns,
+						text: `peak ${bytes(top)} · ${moment(ns, duration_ns)}`,
 					}}
-					label={
-						`Heap over time: ` +
-						`largest ${bytes(peak_bytes)} at ${moment(peak_time_ns)}`
-					}
+					label={`Heap over time: largest ${bytes(top)} at ${moment(ns)}`}
 				/>
 				<ChartTable profile={p} series={series} />
 			</section>

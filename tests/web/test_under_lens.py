@@ -1,0 +1,68 @@
+"""Every view shows what is under the lens, with the numbers of the program, or says what it shows."""
+
+import json
+import re
+import subprocess
+
+import pytest
+
+RANGE = "t=0.5-2.1"
+
+
+def number(text):
+    return int(re.match(r"[\d,]+", text)[0].replace(",", ""))
+
+
+@pytest.fixture(scope="module")
+def see(pages, browse):
+    def run(name, *wanted):
+        seen = browse("under_lens.mjs", pages.page(name).as_uri(), *wanted)
+        assert not seen["wrong"], seen["wrong"]
+        return [dict(view, tables=dict(view["tables"])) for view in seen["views"]]
+    return run
+
+
+@pytest.fixture(scope="module")
+def by_thread(build, pages):
+    def run(lens):
+        said = subprocess.run(
+            [build / "heaptrack_print", "--json", "--limit", "0", "--by", "tid", "--lens", lens,
+             pages.recording("threads")], capture_output=True, timeout=300, check=True).stdout
+        return {part["tid"]: part["blocks"] for part in json.loads(said)["parts"] if part["blocks"]}
+    return run
+
+
+def test_threads(see, ask, by_thread, pages):
+    made = ask(pages.recording("threads"))
+    middle = made["summary"]["duration_ns"] / 2e9
+    text = next(site["stack"][0]["function"] for site in made["sites"]["allocations"] if site["stack"][0]["function"])
+    words = [f"t=start-{middle:.6f}", f"q={text}"]
+    views = see("threads", *(f"threads:{word}" for word in words))
+    for word, view in zip(words, views, strict=True):
+        rows = {int(re.search(r"\((\d+)\)$", row["thread"])[1]): number(row["allocations"])
+                for row in view["tables"]["Threads"] if re.search(r"\(\d+\)$", row["thread"])}
+        assert rows == by_thread(f"m=allocations&{word}") and rows, word
+        assert any("under the lens" in hint for hint in view["hints"]), view["hints"]
+        assert "frees" not in view["tables"]["Threads"][0], "not known under a lens"
+
+
+def test_never_freed(see, ask, pages):
+    view, = see("demo", f"never-freed:{RANGE}")
+    theirs = ask(pages.recording("demo"), f"m=never-freed&{RANGE}")["totals"]
+    rows = next(iter(view["tables"].values()))
+    assert sum(number(row["blocks never freed"]) for row in rows) == theirs["blocks"]
+    whole = ask(pages.recording("demo"))["summary"]["never_freed_blocks"]
+    assert 0 < theirs["blocks"] < whole, "the range makes a difference"
+    assert any("never freed;" in hint for hint in view["hints"]), view["hints"]
+
+
+def test_strip_and_timeline(see, ask, pages):
+    """All that leakyParse allocates is alive at the end, which is its largest."""
+    flame, timeline = see("demo", "flame:focus=leakyParse", "timeline:focus=leakyParse")
+    totals = ask(pages.recording("demo"), "m=never-freed&focus=leakyParse")["totals"]
+    largest = re.escape(f"{totals['bytes'] / 1000:.1f} kB")
+    assert re.search(rf"under the lens.*largest {largest} at", flame["charts"][0]), flame["charts"]
+    assert re.search(rf"largest {largest} at", timeline["charts"][0]), timeline["charts"]
+    made = ask(pages.recording("demo"), "m=allocations&focus=leakyParse")["totals"]["allocations"]
+    rows = timeline["tables"]["Allocations so far"]
+    assert number(rows[-1]["at most"]) == made
