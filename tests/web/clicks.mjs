@@ -32,6 +32,13 @@ seen.selected = new URLSearchParams(await hash()).get('sel');
 seen.zoomedTo = (await page.locator('.crumbs button').allInnerTexts()).at(-1) ?? '';
 seen.box = await focusedBox(page);
 
+// Two keys before the next picture
+seen.focusInSearch = await page.evaluate(async () => {
+	['3', '/'].forEach((key) => document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true })));
+	await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+	return document.activeElement.id;
+});
+await page.keyboard.press('Escape');
 await page.keyboard.press('3');
 await settle(page);
 seen.focusInTree = await page.evaluate(() => document.activeElement.getAttribute('role'));

@@ -23,6 +23,7 @@ def test_a_double_click_zooms_the_box_of_its_first_click(seen):
 def test_the_key_of_a_view_gives_it_the_focus(seen):
     assert seen["focusInFlame"] == "tree"
     assert seen["focusInTree"] == "treegrid"
+    assert seen["focusInSearch"] == "search", "what is typed at once goes to where it was meant"
     assert seen["focusInThreads"] == "MAIN"
 
 

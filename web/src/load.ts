@@ -9,6 +9,7 @@ import { bytesOfBase64 } from './base64.ts';
 import { decode, openBlob, type Chunks, type Opened } from './data/decode.ts';
 import type { Profile } from './data/profile.ts';
 import type { Base } from './state.ts';
+import { keepText } from './save.ts';
 import { hasEngine, readRecording } from './viewer/read.ts';
 
 const PROFILE = 'profile.bin';
@@ -21,6 +22,7 @@ const ALIVE = 'alive';
 function takeText(id: string): string {
 	const element = document.getElementById(id);
 	const text = element?.textContent ?? '';
+	keepText(id, text);
 	element?.remove();
 	return text;
 }

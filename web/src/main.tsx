@@ -7,6 +7,7 @@ import { bindAnnouncements } from './ui/announce.ts';
 import { bindDrop, takeBase } from './ui/drop.ts';
 import { bindKeys } from './ui/keys.ts';
 import { Loading, Failed } from './ui/loading.tsx';
+import { dropPlain } from './save.ts';
 import { bindAddress, readAddress } from './url.ts';
 import { hasEngine } from './viewer/read.ts';
 import { openChosen } from './viewer/start.tsx';
@@ -27,7 +28,7 @@ async function start(root: HTMLElement): Promise<void> {
 	await opened.rest();
 	isWhole.value = true;
 	root.removeAttribute('aria-busy');
-	document.getElementById('plain')?.remove();
+	dropPlain();
 	bindDrop();
 	void openBase();
 	if (isServed.value) {

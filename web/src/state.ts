@@ -39,6 +39,7 @@ export const shownView = computed(() => views.value.find(({ id }) => id === view
 export const direction = signal<Direction>('top-down');
 export const treeMode = signal<TreeMode>('top-down');
 export const isFlipped = signal(false);
+export const zoomed = signal<Zoom | null>(null); // what fills the flame graph; null: all
 export const foldsRecursion = signal(false);
 export const openedRuns = signal<ReadonlySet<number>>(new Set());
 export const colouring = signal<'owner' | 'module'>('owner');
@@ -70,6 +71,12 @@ export interface Selection {
 	base: number; // a node of the profile it stands for; 0: the function, wherever it is
 }
 export const selected = signal<Selection | null>(null);
+
+/** A box of the flame graph, by its name and the keys from the root to it. */
+export interface Zoom {
+	name: string;
+	path: readonly number[];
+}
 
 /** What a search in the flame graph or tree marks; not a part of the lens until Enter. */
 export const searched = signal('');

@@ -2,13 +2,14 @@
 import { batch, effect } from '@preact/signals-core';
 import { edgeAtOrAfter, lensWords, parseLens, parseRange, rangeText } from './data/lens.ts';
 import { isNamed } from './data/match.ts';
+import { savedView } from './save.ts';
 import * as state from './state.ts';
 import { programMarks } from './ui/marks.ts';
 
 /**
- * The address holds what is shown: the words of the lens (data/lens.ts), and v (view), dir (flame),
- * mode (tree), sel (function), marks (seconds), clock, cmp (what it is compared with: the name of a
- * recording, or @ and a range of this one).
+ * The address holds what is shown: the words of the lens (data/lens.ts), and v (view), dir, flip,
+ * rec, colour and zoom (flame graph), mode (tree), sel (function), marks (seconds), clock, cmp
+ * (what it is compared with: the name of a recording, or @ and a range of this one).
  */
 
 const SHORT: Record<string, string> = {
@@ -18,6 +19,13 @@ const SHORT: Record<string, string> = {
 	functions: 'fn',
 };
 const LONG = Object.fromEntries(Object.entries(SHORT).map(([long, short]) => [short, long]));
+
+/** What is so or not, and its word. */
+const FLAGS = [
+	['flip', state.isFlipped],
+	['rec', state.foldsRecursion],
+	['clock', state.isClock],
+] as const;
 
 export function address(): string {
 	const p = state.profile.value;
@@ -31,6 +39,14 @@ export function address(): string {
 	if (state.treeMode.value !== 'top-down') {
 		words.push(`mode=${SHORT[state.treeMode.value]}`);
 	}
+	words.push(...FLAGS.filter(([, flag]) => flag.value).map(([key]) => `${key}=1`));
+	if (state.colouring.value !== 'owner') {
+		words.push(`colour=${state.colouring.value}`);
+	}
+	const { name, path } = state.zoomed.value ?? {};
+	if (path) {
+		words.push(`zoom=${encodeURIComponent(`${name}@${path.join('.')}`)}`);
+	}
 	const selected = state.selected.value;
 	if (selected) {
 		const path = selected.base ? `@${selected.base}` : '';
@@ -39,9 +55,6 @@ export function address(): string {
 	if (String(state.marks.value) !== String(programMarks(p))) {
 		const seconds = state.marks.value.map((edge) => (p.edges.timeNs[edge] ?? 0) / 1e9);
 		words.push(`marks=${seconds.map((s) => +s.toFixed(9)).join(',')}`);
-	}
-	if (state.isClock.value) {
-		words.push('clock=1');
 	}
 	const other = state.compared.value;
 	if (other) {
@@ -70,6 +83,12 @@ function select(text: string): void {
 			base: is ? base : 0,
 		};
 	}
+}
+
+/** A box by its name and the keys to it: whether it is still there is seen where it is drawn. */
+function zoom(text: string): void {
+	const parts = /^(.*)@(\d+(?:\.\d+)*)$/s.exec(text);
+	state.zoomed.value = parts && { name: parts[1]!, path: parts[2]!.split('.').map(Number) };
 }
 
 /** A range is taken; a recording must be here already: an address does not bring it. */
@@ -107,23 +126,32 @@ function takeWord(key: string, value: string): void {
 		case 'cmp':
 			compareWith(value);
 			break;
-		case 'clock':
-			state.isClock.value = value === '1';
+		case 'zoom':
+			zoom(value);
 			break;
+		case 'colour':
+			state.colouring.value = value === 'module' ? value : 'owner';
+			break;
+	}
+	const flag = FLAGS.find(([word]) => word === key);
+	if (flag) {
+		flag[1].value = value === '1';
 	}
 }
 
 let known = ''; // what the address says as far as we know
 
 export function readAddress(): void {
-	known = location.hash.slice(1);
+	known = location.hash.slice(1) || savedView();
 	const { lens, rest } = parseLens(state.profile.value, known);
 	batch(() => {
 		state.lens.value = lens;
 		state.view.value = 'overview';
 		state.direction.value = 'top-down';
 		state.treeMode.value = 'top-down';
-		state.selected.value = null;
+		state.selected.value = state.zoomed.value = null;
+		state.colouring.value = 'owner';
+		FLAGS.forEach(([, flag]) => (flag.value = false));
 		state.marks.value = programMarks(state.profile.value);
 		state.compared.value = null;
 		rest.forEach(([key, value]) => takeWord(key, value));
@@ -136,11 +164,12 @@ export function follow(text: string, view: string): void {
 	batch(() => {
 		state.lens.value = lens;
 		state.view.value = view;
+		state.zoomed.value = null;
 	});
 }
 
 function takeChanges(): void {
-	if (location.hash.slice(1) !== known) {
+	if ((location.hash.slice(1) || savedView()) !== known) {
 		readAddress();
 	}
 }
@@ -168,7 +197,8 @@ export function bindAddress(): void {
 		timer = setTimeout(() => {
 			const isStep = !isHeld && withoutSelection(now) !== withoutSelection(known);
 			known = now;
-			const to = now ? `#${now}` : location.pathname + location.search;
+			const words = now || (savedView() && 'v=overview');
+			const to = words ? `#${words}` : location.pathname + location.search;
 			history[isStep ? 'pushState' : 'replaceState'](null, '', to);
 			isHeld = isPressed;
 		}, 50);

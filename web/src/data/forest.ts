@@ -50,6 +50,27 @@ export function heaviest(f: Boxes, node: number, minimum = 0): number[] {
 	return found.sort((a, b) => isRest[a]! - isRest[b]! || total[b]! - total[a]!);
 }
 
+/** The keys from the root to a node. */
+export function pathOf(f: Boxes, node: number): number[] {
+	const path: number[] = [];
+	for (let at = node; at > 0; at = f.parent[at]!) {
+		path.unshift(f.key[at]!);
+	}
+	return path;
+}
+
+/** The node at the end of a path; 0: there is none. */
+export function nodeAt(f: Boxes, path: readonly number[]): number {
+	let node = 0;
+	for (const key of path) {
+		node = heaviest(f, node).find((child) => f.key[child] === key) ?? 0;
+		if (!node) {
+			break;
+		}
+	}
+	return node;
+}
+
 export function hasChildren(f: Boxes, node: number): boolean {
 	const { first } = children(f);
 	return first[node + 1]! > first[node]!;

@@ -2,7 +2,8 @@
 import { batch } from '@preact/signals-core';
 import { GROUPS, peakRange, START } from '../data/lens.ts';
 import * as state from '../state.ts';
-import { currentLink } from '../url.ts';
+import { canSave, savePage } from '../save.ts';
+import { address, currentLink } from '../url.ts';
 import { copyText } from './copy.ts';
 import { heaviest, stacksOf, stackText } from './details.tsx';
 import { isHelpOpen } from './help.tsx';
@@ -239,8 +240,8 @@ const others: Action[] = [
 	{
 		id: 'copy-link',
 		keys: ['Y'],
-		text: 'Copy a link to this view',
-		run: () => void copyText(currentLink()),
+		text: 'Copy a link to this view; of a file: save it as one that opens with this view',
+		run: () => (canSave() ? savePage(address()) : void copyText(currentLink())),
 	},
 	{
 		id: 'clock',
@@ -261,6 +262,9 @@ const others: Action[] = [
 
 /** The keys go to what the view is about: a graph or tree that takes arrows, or to all of it. */
 function focusView(): void {
+	if (document.activeElement?.matches('input, textarea, select')) {
+		return; // the next key was quicker: /
+	}
 	const main = document.querySelector('main');
 	const part = main?.querySelector<HTMLElement>('[role=tree], [role=treegrid]') ?? main;
 	part?.focus({ preventScroll: true });

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 import { useRef, useState } from 'preact/hooks';
-import { change, isServed, lens, profile, searched, view, views } from '../state.ts';
+import { change, isServed, isWhole, lens, profile, searched, view, views } from '../state.ts';
 import { saveAddress } from '../load.ts';
 import { baseName, count, date, duration } from './format.ts';
 import { copyText } from './copy.ts';
-import { currentLink } from '../url.ts';
+import { canSave, savePage } from '../save.ts';
+import { address, currentLink } from '../url.ts';
 import { isHelpOpen } from './help.tsx';
 import { useValue } from './signals.ts';
 import { cycleTheme, theme } from './theme.ts';
@@ -88,6 +89,7 @@ export function Header() {
 	const group = useValue(() => lens.value.group);
 	const served = useValue(() => isServed.value);
 	const shade = useValue(() => theme.value);
+	const isRead = useValue(() => isWhole.value);
 	const [hasCopied, setCopied] = useState(false);
 	return (
 		<header>
@@ -114,18 +116,32 @@ export function Header() {
 				>
 					Library frames {isUnfolded ? 'shown' : 'folded'}
 				</button>
-				<button
-					class="pill"
-					type="button"
-					title="Copy a link to this view (Y)"
-					onClick={async () => {
-						await copyText(currentLink());
-						setCopied(true);
-						setTimeout(() => setCopied(false), 1500);
-					}}
-				>
-					{hasCopied ? 'Copied' : 'Copy link'}
-				</button>
+				{location.protocol === 'file:' ? (
+					isRead &&
+					canSave() && (
+						<button
+							class="pill"
+							type="button"
+							title="A page that opens with this view, to send or keep (Y)"
+							onClick={() => savePage(address())}
+						>
+							Save as one file
+						</button>
+					)
+				) : (
+					<button
+						class="pill"
+						type="button"
+						title="Copy a link to this view (Y)"
+						onClick={async () => {
+							await copyText(currentLink());
+							setCopied(true);
+							setTimeout(() => setCopied(false), 1500);
+						}}
+					>
+						{hasCopied ? 'Copied' : 'Copy link'}
+					</button>
+				)}
 				{served && (
 					<a class="pill" href={saveAddress} download>
 						Save as one file

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-import { signal } from '@preact/signals-core';
 import { useMemo } from 'preact/hooks';
-import { bottomUp, topDown, type Forest } from '../data/forest.ts';
+import { bottomUp, nodeAt, pathOf, topDown, type Forest } from '../data/forest.ts';
+import { groupName } from '../data/tree.ts';
 import * as state from '../state.ts';
 import { percent } from '../ui/format.ts';
 import { metricName, nodeName } from '../ui/labels.ts';
@@ -13,8 +13,23 @@ import { FoldHint } from './foldhint.tsx';
 import { Nothing } from './empty.tsx';
 import { useAround } from './nodes.ts';
 
-/** The node that fills the width; 0: all. Of the forest that is shown. */
-export const zoomed = signal(0);
+function boxName(f: Forest, node: number): string {
+	return groupName(state.profile.value, f.symbol[node]!, f.tree.group);
+}
+
+/** A node fills the width; 0: all do. */
+function zoomTo(f: Forest, node: number): void {
+	state.zoomed.value = node ? { name: boxName(f, node), path: pathOf(f, node) } : null;
+}
+
+/** The node that fills the width; 0: all, or what filled it is not there under this lens. */
+function useZoom(f: Forest): number {
+	const wanted = useValue(() => state.zoomed.value);
+	return useMemo(() => {
+		const node = wanted ? nodeAt(f, wanted.path) : 0;
+		return node && boxName(f, node) === wanted!.name ? node : 0;
+	}, [f, wanted]);
+}
 
 const DIRECTIONS: [state.Direction, string][] = [
 	['top-down', 'Top-down'],
@@ -74,7 +89,7 @@ function Toolbar({ forest, zoom }: { forest: Forest; zoom: number }) {
 			</select>
 			<FoldHint forest={forest} />
 			{zoom > 0 && (
-				<button type="button" class="pill" onClick={() => (zoomed.value = 0)}>
+				<button type="button" class="pill" onClick={() => zoomTo(forest, 0)}>
 					Zoom out ({percent(forest.total[zoom]!, forest.total[0]!)} shown)
 				</button>
 			)}
@@ -121,13 +136,13 @@ function Minimap({ forest, zoom }: { forest: Forest; zoom: number }) {
 			>
 				<i style={{ left: `${100 * from}%`, width: `${100 * (to - from)}%` }} />
 			</div>
-			<button type="button" class="link" onClick={() => (zoomed.value = 0)}>
+			<button type="button" class="link" onClick={() => zoomTo(forest, 0)}>
 				{p.facts.program.name}
 			</button>
 			{path.map((node) => (
 				<span key={node}>
 					{' › '}
-					<button type="button" class="link" onClick={() => (zoomed.value = node)}>
+					<button type="button" class="link" onClick={() => zoomTo(forest, node)}>
 						<code>{nodeName(p, forest, node)}</code>
 					</button>
 				</span>
@@ -141,12 +156,11 @@ export function FlameView() {
 	const a = useValue(() => state.answer.value);
 	const direction = useValue(() => state.direction.value);
 	const flipped = useValue(() => state.isFlipped.value);
-	const wanted = useValue(() => zoomed.value);
 	const forest = useMemo(
 		() => (direction === 'bottom-up' ? bottomUp(t, a) : topDown(t, a)),
 		[t, a, direction],
 	);
-	const zoom = wanted < forest.n && forest.total[wanted]! > 0 ? wanted : 0;
+	const zoom = useZoom(forest);
 	const title = `Flame graph, ${direction}, of ${metricName(a.lens.metric)}`;
 	return (
 		<section class="panel flame-panel" aria-label="Flame graph">
@@ -163,7 +177,7 @@ export function FlameView() {
 					height="fill"
 					zoom={zoom}
 					isFlipped={flipped}
-					onZoom={(node) => (zoomed.value = node)}
+					onZoom={(node) => zoomTo(forest, node)}
 				/>
 			)}
 		</section>
