@@ -310,6 +310,26 @@ def test_a_step_of_rss_has_its_cause(build, record, what, says):
     assert referee.Referee(file, build).judge() == []
 
 
+MAKERS = "#include <stdlib.h>\n#include <string.h>\n#include <sys/mman.h>\n#include <time.h>\n" + "".join(
+    f"__attribute__((noinline)) static void make{i}(void) {{\n\tmemset(mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, "
+    "MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1, 1 << 20);\n}\n" for i in range(20)) + (
+    "int main(void) {\n\tvoid (*makers[])(void) = {" + ", ".join(f"make{i}" for i in range(20)) + "};\n"
+    "\tfor (int i = 0; i < 3000; i++) {\n\t\tchar *volatile p = malloc(60);\n\t\tfree(p);\n"
+    "\t\tif (i % 50 == 0) { makers[i / 50 % 20](); }\n\t\tnanosleep(&(struct timespec){0, 1000000}, NULL);\n"
+    "\t}\n\treturn 0;\n}\n")
+
+
+def test_growth_by_many_makers_names_its_part(build, record):
+    """None of the twenty maps a tenth of RSS, so none is named for it."""
+    file = record(MAKERS)
+    document = read(build, file)
+    assert re.fullmatch(r"resident memory beyond the largest heap so far grew by [56]\d\.\d MB \([\d.]+ MB/s\) from [\d.]+ m?s on; "
+                        r'the heap by [\d.]+ k?B; of its parts, "mapped" grew most, by [3-6]\d\.\d MB from [\d.]+ m?s to [\d.]+ s\.',
+                        sentence(document, "outside-growing") or ""), document["findings"]
+    assert sentence(document, "mapped-growing") is None
+    assert referee.Referee(file, build).judge() == []
+
+
 def test_without_looks_nothing_is_said(build, tmp_path):
     out = tmp_path / "recording.zst"
     subprocess.run([build / "heaptrack", "-q", "--no-memory", "-o", out, "/bin/true"], check=True, timeout=60)

@@ -51,7 +51,8 @@ FORMS = {
                    rf"were freed by thread (?P<to>.+) \((?P<to_tid>\d+)\)(?:; .+ allocated (?P<made>{COUNT}) blocks "
                    rf"\((?P<made_bytes>{BYTES})\))?\.",
     "outside-growing": rf"resident memory beyond the largest heap so far grew by (?P<grown>{BYTES})(?: \((?P<rate>{BYTES})/s\))? "
-                       rf"from (?P<from>{TIME}) on; the heap by (?P<heap>{BYTES})\.",
+                       rf"from (?P<from>{TIME}) on; the heap by (?P<heap>{BYTES})"
+                       rf'(?:; of its parts, "(?P<part>.+)" grew most, by (?P<most>{BYTES}) from (?P<first>{TIME}) to (?P<last>{TIME}))?\.',
     "rss-step": rf"RSS rose by (?P<rose>{BYTES}) from (?P<from>{TIME}) to (?P<to>{TIME}), to (?P<rss>{BYTES}); meanwhile "
                 rf"(?P<who>.+) (?P<did>grew by|mapped) (?P<much>{BYTES})\.",
     "kept-by-malloc": rf"malloc keeps {OF_RSS} at (?P<when>the end|{TIME}) that are free; blocks held at most "
@@ -393,7 +394,7 @@ class Sentence:
         """What came later, of what lived at some edge."""
         r = self.recorded
         stacks = self.referee.naming.candidates(self.finding["function"])
-        return min(sum(b.size for b in r.some(s) if b.birth > moment and r.points[bisect_left(r.points, b.birth)] <
+        return min(sum(b.size for b in r.some(s) if b.birth > moment and self.referee.edge_behind(b.birth) <
                        (b.death or 1 << 63)) for s in stacks)
 
     def judge_shape(self, curve, top, noise=0):
@@ -683,6 +684,17 @@ class Sentence:
         self.text("grown", in_bytes(numbers["grown_bytes"]))
         self.text("rate", in_bytes(numbers.get("rate_bytes_per_s", 0)))
         self.text("heap", *(in_bytes(grown) for _, grown in fits))
+        since = [look for look in memory.looks_of(self.recorded) if look.has_pages and look.row["time_ns"] >= numbers["from_ns"]]
+        rose = {memory.WORDS[name]: since[-1].bytes[name] - since[0].bytes[name]
+                for name in memory.PARTS if since and name not in ("heap_live", "ours")}
+        part = max(rose, key=rose.get, default=None)
+        if part is None or rose[part] <= 0 or not memory.looks_of(self.recorded)[-1].has_pages:
+            return self.wrong("no part grew") if "part" in self.said else None
+        self.number("part_grown_bytes", rose[part])
+        for name, words in (("part", part), ("most", in_bytes(rose[part])), ("first", in_time(since[0].row["time_ns"])),
+                            ("last", in_time(since[-1].row["time_ns"]))):
+            self.text(name, words)
+        return None if "part" in self.said else self.wrong("which part grew?", part)
 
     def judge_of_look(self, look, held):
         """The figures that all sentences about a look have."""

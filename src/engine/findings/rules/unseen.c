@@ -5,6 +5,7 @@
  */
 #include "engine/findings.h"
 #include "engine/findings/parts.h"
+#include "engine/memory.h"
 
 /** The one site that allocated nine tenths of what was handed over, and no more; NULL: unsure. */
 static const struct place *place_handed_over(const struct finder *f, const struct rec_handover *h) {
@@ -94,6 +95,31 @@ static uint64_t heap_growth(const struct recording *r, uint64_t from_ns) {
 	return largest - before;
 }
 
+/** The part of RSS that grew most since a moment, as looks at memory show. */
+static void put_part_that_grew(struct finder *f, uint64_t from_ns) {
+	const struct memory_look to = memory_at_end(f->r);
+	struct memory_look from = to;
+	for (uint32_t i = f->r->looks.n; i-- > 0 && f->r->looks.items[i].time_ns >= from_ns;) {
+		from = f->r->looks.items[i].has & REC_HAS_PAGES ? memory_look(f->r, i) : from;
+	}
+	uint64_t most = 0;
+	uint8_t which = REC_PARTS;
+	for (uint8_t part = 0; to.look && (to.look->has & REC_HAS_PAGES) && part < REC_PARTS; part++) {
+		bool is_outside = part != REC_PART_HEAP_LIVE && part != REC_PART_OURS;
+		if (is_outside && to.bytes[part] > from.bytes[part] + most) {
+			most = to.bytes[part] - from.bytes[part];
+			which = part;
+		}
+	}
+	if (which < REC_PARTS) {
+		SAY(f, "; of its parts, \"%s\" grew most, by %s", memory_part_texts[which].words,
+				HUMAN_BYTES(most));
+		SAY(f, " from %s to %s", HUMAN_DURATION(from.look->time_ns),
+				HUMAN_DURATION(to.look->time_ns));
+		finder_put(f, "part_grown_bytes", most);
+	}
+}
+
 /** Resident memory that no block explains and that rises to the end while the run goes on. */
 void find_outside_growing(struct finder *f) {
 	enum { MIN_SAMPLES = 32, MIN_BYTES = 8000000 };
@@ -122,6 +148,7 @@ void find_outside_growing(struct finder *f) {
 							   : "resident memory beyond the largest heap so far grew by %s",
 			HUMAN_BYTES(grown), HUMAN_BYTES(c.rate));
 	SAY(f, " from %s on; the heap by %s", HUMAN_DURATION(c.from_ns), HUMAN_BYTES(heap));
+	put_part_that_grew(f, c.from_ns);
 	finder_put(f, "grown_bytes", grown);
 	finder_put(f, "from_ns", c.from_ns);
 	finder_put(f, "to_ns", c.to_ns);
