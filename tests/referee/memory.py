@@ -204,7 +204,6 @@ def makers(referee, look):
             names = {bare((row["name"] or "others").rpartition("/")[2])}
         else:
             names = {bare(f["function"]) for f in row["stack"]} | {("site", bare(site_of(row["stack"])["function"]))} | \
-                {("first", bare(next((f["function"] for f in row["stack"] if "+0x" not in f["function"]), "")))} | \
                 {bare((f["module"] or "").rpartition("/")[2]) for f in row["stack"]}
         for name in names:
             of[name] = of[name][0] + row["bytes"], of[name][1] + row["lazy_free_bytes"]
@@ -216,15 +215,6 @@ def made_by(of, label):
     is_whole = label.startswith("before the attach")
     begins = bare("before the attach" if is_whole else label.split(" via ")[0].split(" ")[0])
     return {sums for name, sums in of.items() if (name[1] if isinstance(name, tuple) else name) == begins}
-
-
-def is_between(of, label, number):
-    """No more than passes through it, no less than it is the first with a name of: who calls for others is not seen here."""
-    begins = bare(label.split(" ")[0])
-    least, most = of.get(("first", begins), (0,))[0], of.get(begins, (0,))[0]
-    amount, unit = number.split(" ")
-    value = float(amount) * 1000 ** ["B", "kB", "MB", "GB"].index(unit)
-    return number in (in_bytes(least), in_bytes(most)) or least < value < most
 
 
 def bare(function):
@@ -322,7 +312,7 @@ def judge_mapped(referee, look, rows, whole):
         if others:
             wrong += [f"text: nobody of that name mapped {n}: {name}"
                       for name, n in re.findall(rf"(.+?) ({BYTES})(?:, |$)", others[1] or "")
-                      if not any(in_bytes(sums[0]) == n for sums in made_by(of, name)) and not is_between(of, name, n)]
+                      if not any(in_bytes(sums[0]) == n for sums in made_by(of, name))]
             if (number, share) != figures_of(rest, look.rss) and rest <= whole:
                 # Makers whose figures are rounded alike may have been taken for each other
                 wrong.append(f"text: mapped by others is {rest}, not {number}")
