@@ -34,9 +34,9 @@ def by_thread(build, pages):
 
 def test_threads(see, ask, by_thread, pages):
     made = ask(pages.recording("threads"))
-    middle = made["summary"]["duration_ns"] / 2e9
+    middle = made["timeline"][len(made["timeline"]) // 2]["time_ns"] / 1e9
     text = next(site["stack"][0]["function"] for site in made["sites"]["allocations"] if site["stack"][0]["function"])
-    words = [f"t=start-{middle:.6f}", f"q={text}"]
+    words = [f"t=start-{middle:.9f}", f"q={text}"]
     views = see("threads", *(f"threads:{word}" for word in words))
     for word, view in zip(words, views, strict=True):
         rows = {int(re.search(r"\((\d+)\)$", row["thread"])[1]): number(row["allocations"])

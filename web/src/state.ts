@@ -43,6 +43,7 @@ export const zoomed = signal<Zoom | null>(null); // what fills the flame graph; 
 export const foldsRecursion = signal(false);
 export const openedRuns = signal<ReadonlySet<number>>(new Set());
 export const colouring = signal<'owner' | 'module'>('owner');
+export const orders = signal<ReadonlyMap<string, number>>(new Map()); // of tables: ui/table.tsx
 export const isDetailsOpen = signal(true);
 export const detailsWidth = signal(0); // px; 0: as the page likes
 export const isClock = signal(false);

@@ -8,8 +8,9 @@ import { programMarks } from './ui/marks.ts';
 
 /**
  * The address holds what is shown: the words of the lens (data/lens.ts), and v (view), dir, flip,
- * rec, colour and zoom (flame graph), mode (tree), sel (function), marks (seconds), clock, cmp
- * (what it is compared with: the name of a recording, or @ and a range of this one).
+ * rec, colour and zoom (flame graph), mode (tree), sel (function), sort (tables and the columns
+ * they are ordered by), marks (seconds), clock, cmp (what it is compared with: the name of a
+ * recording, or @ and a range of this one).
  */
 
 const SHORT: Record<string, string> = {
@@ -46,6 +47,10 @@ export function address(): string {
 	const { name, path } = state.zoomed.value ?? {};
 	if (path) {
 		words.push(`zoom=${encodeURIComponent(`${name}@${path.join('.')}`)}`);
+	}
+	const orders = [...state.orders.value].map(([table, column]) => `${table}:${column}`);
+	if (orders.length) {
+		words.push(`sort=${orders.join(',')}`);
 	}
 	const selected = state.selected.value;
 	if (selected) {
@@ -129,6 +134,11 @@ function takeWord(key: string, value: string): void {
 		case 'zoom':
 			zoom(value);
 			break;
+		case 'sort':
+			state.orders.value = new Map(
+				[...value.matchAll(/([\w-]+):(-?\d+)/g)].map((m) => [m[1]!, Number(m[2])]),
+			);
+			break;
 		case 'colour':
 			state.colouring.value = value === 'module' ? value : 'owner';
 			break;
@@ -151,6 +161,7 @@ export function readAddress(): void {
 		state.treeMode.value = 'top-down';
 		state.selected.value = state.zoomed.value = null;
 		state.colouring.value = 'owner';
+		state.orders.value = new Map();
 		FLAGS.forEach(([, flag]) => (flag.value = false));
 		state.marks.value = programMarks(state.profile.value);
 		state.compared.value = null;

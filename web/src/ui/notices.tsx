@@ -3,6 +3,7 @@ import { ENDED, type Allocator } from '../data/profile.ts';
 import { isServerGone, profile, view } from '../state.ts';
 import { baseName, bytes, count, duration, plural } from './format.ts';
 import { useValue } from './signals.ts';
+import { Table } from './table.tsx';
 
 /** "8 functions of libc.so.6, 12 of server". */
 function hookedWords(allocators: Allocator[]): string {
@@ -23,26 +24,22 @@ function Hooked({ allocators }: { allocators: Allocator[] }) {
 		<details class="as-table hooked">
 			<summary>Recorded: {hookedWords(allocators)}</summary>
 			<div class="scroll" tabIndex={0} role="region" aria-label="Allocators">
-				<table class="data">
-					<thead>
+				<Table
+					id="allocators"
+					heads={[['module'], ['allocates and frees with'], ['recorded']]}
+					rows={allocators}
+					values={(a) => [baseName(a.module), a.functions.join(), String(a.hooked)]}
+				>
+					{(a) => (
 						<tr>
-							<th>module</th>
-							<th>allocates and frees with</th>
-							<th>recorded</th>
+							<td title={a.module}>{baseName(a.module)}</td>
+							<td>
+								<code>{a.functions.join(', ')}</code>
+							</td>
+							<td>{a.hooked ? 'yes' : `no: ${a.why}`}</td>
 						</tr>
-					</thead>
-					<tbody>
-						{allocators.map((a, i) => (
-							<tr key={i}>
-								<td title={a.module}>{baseName(a.module)}</td>
-								<td>
-									<code>{a.functions.join(', ')}</code>
-								</td>
-								<td>{a.hooked ? 'yes' : `no: ${a.why}`}</td>
-							</tr>
-						))}
-					</tbody>
-				</table>
+					)}
+				</Table>
 			</div>
 		</details>
 	);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
+import { batch } from '@preact/signals-core';
 import { useMemo } from 'preact/hooks';
 import {
 	changeOf,
 	compareSites,
+	labelOf,
 	sidesAt,
 	sidesOf,
 	type Change,
@@ -11,6 +13,7 @@ import {
 } from '../data/compare.ts';
 import type { Metric } from '../data/metrics.ts';
 import type { Facts, Profile } from '../data/profile.ts';
+import { sitesOf, type Sites } from '../data/series.ts';
 import * as state from '../state.ts';
 import { Metrics } from '../ui/chips.tsx';
 import { compareWith } from '../ui/drop.ts';
@@ -19,6 +22,7 @@ import { metricName, signed, signedWeight, weight } from '../ui/labels.ts';
 import { markName } from '../ui/marks.ts';
 import { Name } from '../ui/name.tsx';
 import { useValue } from '../ui/signals.ts';
+import { Table } from '../ui/table.tsx';
 import { rangeWords } from '../ui/timechart.tsx';
 import { DiffFlame } from './diffflame.tsx';
 
@@ -172,10 +176,30 @@ function Totals({ rows }: { rows: Total[] }) {
 
 const ROWS = 200;
 
-function ChangedSites({ sites, metric }: { sites: Difference[]; metric: Metric }) {
-	const changed = sites.filter((d) => changeOf(d) !== 'same');
+/** A function of this recording, in the tree. */
+function openSite({ keys, node, symbol }: Sites, key: number): void {
+	batch(() => {
+		const base = node[keys.indexOf(key)]!;
+		state.selected.value = { symbol: symbol[key]!, base };
+		state.view.value = 'tree';
+	});
+}
+
+function ChangedSites({ all, metric }: { all: Difference[]; metric: Metric }) {
+	const p = state.profile.value;
+	const changed = useMemo(() => all.filter((d) => changeOf(d) !== 'same'), [all]);
+	const sites = sitesOf(p, metric);
+	const keys = useMemo(
+		() =>
+			new Map(
+				sites.symbol.flatMap((symbol, key) =>
+					symbol ? [[labelOf(p.symbols, symbol), key]] : [],
+				),
+			),
+		[sites],
+	);
 	const most = Math.max(1, ...changed.map((d) => Math.abs(d.now - d.before)));
-	const of = (kind: Change) => count(sites.filter((d) => changeOf(d) === kind).length);
+	const of = (kind: Change) => count(all.filter((d) => changeOf(d) === kind).length);
 	return (
 		<section class="panel" aria-labelledby="changed-title">
 			<div class="panel-head">
@@ -184,47 +208,65 @@ function ChangedSites({ sites, metric }: { sites: Difference[]; metric: Metric }
 					{of('new')} new, {of('gone')} gone, {of('changed')} changed
 				</span>
 			</div>
-			<table class="data compare">
-				<thead>
-					<tr>
-						<th>function</th>
-						<th>change</th>
-						<th class="num">before</th>
-						<th class="num">now</th>
-						<th class="num">difference in {metricName(metric).toLowerCase()}</th>
-						<th>
-							<span class="sr">as a bar</span>
-						</th>
-						<th class="num">blocks</th>
-					</tr>
-				</thead>
-				<tbody>
-					{changed.slice(0, ROWS).map((d) => {
-						const blocks = d.blocksNow - d.blocksBefore;
-						return (
-							<tr key={d.label}>
-								<td title={d.name}>
-									<Name text={shortName(d.name)} />{' '}
-									<span class="dim place">{baseName(d.file)}</span>
-								</td>
-								<td class={`kind ${changeOf(d)}`}>{changeOf(d)}</td>
-								<td class="num">{weight(metric, d.before)}</td>
-								<td class="num">{weight(metric, d.now)}</td>
-								<td class="num">{signedWeight(metric, d.now - d.before)}</td>
-								<td class="delta">
-									<i
-										class={d.now > d.before ? 'more' : 'less'}
-										style={{
-											width: `${(100 * Math.abs(d.now - d.before)) / most}%`,
-										}}
-									/>
-								</td>
-								<td class="num">{signed(count(Math.abs(blocks)), blocks)}</td>
-							</tr>
-						);
-					})}
-				</tbody>
-			</table>
+			<Table
+				id="changed"
+				class="data compare"
+				heads={[
+					['function'],
+					['change'],
+					['before', 'num'],
+					['now', 'num'],
+					[`difference in ${metricName(metric).toLowerCase()}`, 'num'],
+					[<span class="sr">as a bar</span>],
+					['blocks', 'num'],
+				]}
+				rows={changed}
+				values={(d) => [
+					shortName(d.name),
+					changeOf(d),
+					d.before,
+					d.now,
+					d.now - d.before,
+					undefined,
+					d.blocksNow - d.blocksBefore,
+				]}
+				most={ROWS}
+			>
+				{(d) => {
+					const blocks = d.blocksNow - d.blocksBefore;
+					return (
+						<tr key={d.label}>
+							<td title={d.name}>
+								{keys.has(d.label) ? (
+									<button
+										type="button"
+										class="link name"
+										onClick={() => openSite(sites, keys.get(d.label)!)}
+									>
+										<Name text={shortName(d.name)} />
+									</button>
+								) : (
+									<Name text={shortName(d.name)} />
+								)}{' '}
+								<span class="dim place">{baseName(d.file)}</span>
+							</td>
+							<td class={`kind ${changeOf(d)}`}>{changeOf(d)}</td>
+							<td class="num">{weight(metric, d.before)}</td>
+							<td class="num">{weight(metric, d.now)}</td>
+							<td class="num">{signedWeight(metric, d.now - d.before)}</td>
+							<td class="delta">
+								<i
+									class={d.now > d.before ? 'more' : 'less'}
+									style={{
+										width: `${(100 * Math.abs(d.now - d.before)) / most}%`,
+									}}
+								/>
+							</td>
+							<td class="num">{signed(count(Math.abs(blocks)), blocks)}</td>
+						</tr>
+					);
+				}}
+			</Table>
 			{changed.length === 0 && <p class="dim">No function costs more or less than before.</p>}
 			{changed.length > ROWS && (
 				<p class="dim">{count(changed.length - ROWS)} more with smaller differences.</p>
@@ -283,7 +325,7 @@ function Compared({ other }: { other: NonNullable<typeof state.compared.value> }
 				)}
 			</div>
 			<DiffFlame sides={sides} metric={lens.metric} />
-			<ChangedSites sites={sites} metric={lens.metric} />
+			<ChangedSites all={sites} metric={lens.metric} />
 		</>
 	);
 }

@@ -12,6 +12,7 @@ import { placeOf } from '../ui/labels.ts';
 import { Name } from '../ui/name.tsx';
 import { useValue } from '../ui/signals.ts';
 import { Sparkline } from '../ui/sparkline.tsx';
+import { Table } from '../ui/table.tsx';
 import { rangeWords } from '../ui/timechart.tsx';
 import { Sentence } from './cards.tsx';
 import { Nothing } from './empty.tsx';
@@ -114,7 +115,10 @@ export function GrowthView() {
 		[p, kept, range],
 	);
 	const lines = useMemo(() => curves(p, all.slice(0, 200), sites.keys, range), [all]);
-	const shown = all.filter((site) => !hidden.includes(site.name));
+	const shown = useMemo(
+		() => all.filter((site) => !hidden.includes(site.name)),
+		[all, hidden],
+	);
 	const total = all.reduce((sum, site) => sum + site.bytes, 0);
 	const suppressed = all.filter((site) => hidden.includes(site.name));
 	if (!all.length) {
@@ -144,76 +148,84 @@ export function GrowthView() {
 							'from memory in use at the end'}
 				</span>
 			</div>
-			<table class="data growth">
-				<thead>
-					<tr>
-						<th>function</th>
-						<th class="num">bytes</th>
-						<th class="num">% of never freed</th>
-						<th class="num">blocks never freed</th>
-						<th class="nowrap">never freed over time</th>
-						<th class="nowrap roomy">first, last allocation</th>
-						<th>what was measured</th>
-						<th>
-							<span class="sr">suppress</span>
-						</th>
+			<Table
+				id="never-freed"
+				class="data growth"
+				heads={[
+					['function'],
+					['bytes', 'num'],
+					['% of never freed', 'num'],
+					['blocks never freed', 'num'],
+					['never freed over time', 'nowrap'],
+					['first, last allocation', 'nowrap roomy'],
+					['what was measured'],
+					[<span class="sr">suppress</span>],
+				]}
+				rows={shown}
+				values={(site) => [
+					shortName(site.name),
+					site.bytes,
+					site.bytes,
+					site.blocks,
+					undefined,
+					site.first,
+					site.findings[0]?.text ?? null,
+				]}
+				most={200}
+			>
+				{(site) => (
+					<tr key={site.key}>
+						<td>
+							<button
+								type="button"
+								class="link name"
+								title={site.name}
+								onClick={() => select(site)}
+							>
+								<Name text={shortName(site.name)} />
+							</button>{' '}
+							<span class="dim place">
+								{site.symbol > 0
+									? placeOf(
+											p,
+											site.symbol,
+											p.nodes.line[sites.node[site.stack]!]!,
+										)
+									: isRuntime(sites, site.key) && 'the runtime itself'}
+							</span>
+						</td>
+						<td class="num">{bytes(site.bytes)}</td>
+						<td class="num">{percent(site.bytes, total)}</td>
+						<td class="num">
+							{count(site.blocks)} of {count(site.allocations)}
+						</td>
+						<td>
+							{lines.has(site.key) && <Sparkline values={lines.get(site.key)!} />}
+						</td>
+						<td class="dim nowrap roomy">
+							{duration(site.first)}, {duration(site.last)}
+						</td>
+						<td class="sentence">
+							{site.findings[0] && (
+								<Sentence text={site.findings[0].text} name={site.name} />
+							)}
+						</td>
+						<td>
+							<button
+								type="button"
+								class="link"
+								title="Hide it here, and copy the line for a suppressions file"
+								onClick={() => {
+									state.suppressed.value = [...hidden, site.name];
+									void copyText(suppression(site.name));
+								}}
+							>
+								Suppress…
+							</button>
+						</td>
 					</tr>
-				</thead>
-				<tbody>
-					{shown.slice(0, 200).map((site) => (
-						<tr key={site.key}>
-							<td>
-								<button
-									type="button"
-									class="link name"
-									title={site.name}
-									onClick={() => select(site)}
-								>
-									<Name text={shortName(site.name)} />
-								</button>{' '}
-								<span class="dim place">
-									{site.symbol > 0
-										? placeOf(
-												p,
-												site.symbol,
-												p.nodes.line[sites.node[site.stack]!]!,
-											)
-										: isRuntime(sites, site.key) && 'the runtime itself'}
-								</span>
-							</td>
-							<td class="num">{bytes(site.bytes)}</td>
-							<td class="num">{percent(site.bytes, total)}</td>
-							<td class="num">
-								{count(site.blocks)} of {count(site.allocations)}
-							</td>
-							<td>
-								{lines.has(site.key) && <Sparkline values={lines.get(site.key)!} />}
-							</td>
-							<td class="dim nowrap roomy">
-								{duration(site.first)}, {duration(site.last)}
-							</td>
-							<td class="sentence">
-								{site.findings[0] && (
-									<Sentence text={site.findings[0].text} name={site.name} />
-								)}
-							</td>
-							<td>
-								<button
-									type="button"
-									class="link"
-									title="Hide it here, and copy the line for a suppressions file"
-									onClick={() => {
-										state.suppressed.value = [...hidden, site.name];
-										void copyText(suppression(site.name));
-									}}
-								>
-									Suppress…
-								</button>
-							</td>
-						</tr>
-					))}
-				</tbody>
-			</table>
+				)}
+			</Table>
 			{suppressed.length > 0 && (
 				<div class="suppressed">
 					<h3>Suppressed here</h3>

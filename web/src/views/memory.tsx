@@ -5,6 +5,7 @@ import * as state from '../state.ts';
 import { baseName, bytes, count, moment, percent, shortName } from '../ui/format.ts';
 import { Name } from '../ui/name.tsx';
 import { useValue } from '../ui/signals.ts';
+import { Table } from '../ui/table.tsx';
 import { layerOf, MemoryChart } from './memorychart.tsx';
 
 const AT: Record<Look['at'], string> = {
@@ -154,28 +155,23 @@ function Rows({ part, look }: { part: MemoryPart; look: Look }) {
 	return (
 		<section class="panel" aria-labelledby="owners-title">
 			<h2 id="owners-title">Who owns: {part.words}</h2>
-			<table class="data">
-				<thead>
+			<Table
+				id="owners"
+				heads={[['owner'], ['place'], ['bytes', 'num'], ['% of RSS', 'num']]}
+				rows={part.rows}
+				values={(row) => [row.name ?? row.function!, placeOf(row), row.bytes, row.bytes]}
+			>
+				{(row) => (
 					<tr>
-						<th>owner</th>
-						<th>place</th>
-						<th class="num">bytes</th>
-						<th class="num">% of RSS</th>
+						<th scope="row">
+							<Owner row={row} />
+						</th>
+						<td class="dim">{placeOf(row)}</td>
+						<td class="num">{bytes(row.bytes)}</td>
+						<td class="num">{percent(row.bytes, look.rss_bytes)}</td>
 					</tr>
-				</thead>
-				<tbody>
-					{part.rows.map((row, i) => (
-						<tr key={i}>
-							<th scope="row">
-								<Owner row={row} />
-							</th>
-							<td class="dim">{placeOf(row)}</td>
-							<td class="num">{bytes(row.bytes)}</td>
-							<td class="num">{percent(row.bytes, look.rss_bytes)}</td>
-						</tr>
-					))}
-				</tbody>
-			</table>
+				)}
+			</Table>
 		</section>
 	);
 }
@@ -186,32 +182,40 @@ function Untouched({ look }: { look: Look }) {
 	return (
 		<section class="panel" aria-labelledby="untouched-title">
 			<h2 id="untouched-title">Live blocks that are not in memory</h2>
-			<table class="data">
-				<thead>
+			<Table
+				id="untouched"
+				heads={[
+					['function'],
+					['place'],
+					['blocks', 'num'],
+					['asked for', 'num'],
+					['in memory', 'num'],
+					['not in memory', 'num'],
+				]}
+				rows={look.untouched}
+				values={(site) => [
+					shortName(site.function),
+					placeOf(site),
+					site.blocks,
+					site.asked_bytes,
+					site.resident_bytes,
+					site.asked_bytes - site.resident_bytes,
+				]}
+				most={UNTOUCHED_MOST}
+			>
+				{(site) => (
 					<tr>
-						<th>function</th>
-						<th>place</th>
-						<th class="num">blocks</th>
-						<th class="num">asked for</th>
-						<th class="num">in memory</th>
-						<th class="num">not in memory</th>
+						<th scope="row">
+							<Name text={shortName(site.function)} />
+						</th>
+						<td class="dim">{placeOf(site)}</td>
+						<td class="num">{count(site.blocks)}</td>
+						<td class="num">{bytes(site.asked_bytes)}</td>
+						<td class="num">{bytes(site.resident_bytes)}</td>
+						<td class="num">{bytes(site.asked_bytes - site.resident_bytes)}</td>
 					</tr>
-				</thead>
-				<tbody>
-					{look.untouched.slice(0, UNTOUCHED_MOST).map((site, i) => (
-						<tr key={i}>
-							<th scope="row">
-								<Name text={shortName(site.function)} />
-							</th>
-							<td class="dim">{placeOf(site)}</td>
-							<td class="num">{count(site.blocks)}</td>
-							<td class="num">{bytes(site.asked_bytes)}</td>
-							<td class="num">{bytes(site.resident_bytes)}</td>
-							<td class="num">{bytes(site.asked_bytes - site.resident_bytes)}</td>
-						</tr>
-					))}
-				</tbody>
-			</table>
+				)}
+			</Table>
 		</section>
 	);
 }

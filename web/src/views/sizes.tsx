@@ -8,6 +8,7 @@ import { bytes, count, percent, shortName } from '../ui/format.ts';
 import { LIFETIMES } from '../ui/mix.tsx';
 import { Name } from '../ui/name.tsx';
 import { useValue } from '../ui/signals.ts';
+import { Table } from '../ui/table.tsx';
 
 function classLabel(power: number): string {
 	return power < 2 ? `${power} B` : `${bytes(2 ** (power - 1))} – ${bytes(2 ** power - 1)}`;
@@ -77,34 +78,35 @@ function Shares({
 	return (
 		<section class="panel" aria-label={title}>
 			<h2>{title}</h2>
-			<table class="data">
-				<thead>
-					<tr>
-						<th>function</th>
-						<th class="num">allocations</th>
-						<th class="num">total</th>
-						<th class="num">average</th>
+			<Table
+				id="shares"
+				heads={[
+					['function'],
+					['allocations', 'num'],
+					['total', 'num'],
+					['average', 'num'],
+				]}
+				rows={shares}
+				values={(s) => [shortName(names[s.key]!), s.count, s.bytes, s.bytes / s.count]}
+				most={MOST}
+			>
+				{(share) => (
+					<tr key={share.key}>
+						<td>
+							<button
+								type="button"
+								class="link name"
+								onClick={() => onPick(share.key)}
+							>
+								<Name text={shortName(names[share.key]!)} />
+							</button>
+						</td>
+						<td class="num">{count(share.count)}</td>
+						<td class="num">{bytes(share.bytes)}</td>
+						<td class="num">{bytes(share.bytes / share.count)}</td>
 					</tr>
-				</thead>
-				<tbody>
-					{shares.slice(0, MOST).map((share) => (
-						<tr key={share.key}>
-							<td>
-								<button
-									type="button"
-									class="link name"
-									onClick={() => onPick(share.key)}
-								>
-									<Name text={shortName(names[share.key]!)} />
-								</button>
-							</td>
-							<td class="num">{count(share.count)}</td>
-							<td class="num">{bytes(share.bytes)}</td>
-							<td class="num">{bytes(share.bytes / share.count)}</td>
-						</tr>
-					))}
-				</tbody>
-			</table>
+				)}
+			</Table>
 		</section>
 	);
 }
@@ -255,47 +257,54 @@ export function SizesView() {
 						<span class="dim hint">of the whole run: sizes are not kept by time</span>
 					)}
 				</div>
-				<table class="bars histogram">
-					<thead>
-						<tr>
-							<th>size</th>
-							<th>
-								<span class="sr">{byBytes ? 'bytes' : 'calls'} as a bar</span>
+				<Table
+					id="sizes"
+					class="bars histogram"
+					heads={[
+						['size'],
+						[<span class="sr">{byBytes ? 'bytes' : 'calls'} as a bar</span>],
+						['calls', 'num'],
+						['total', 'num'],
+						['average', 'num'],
+						[`% of ${byBytes ? 'bytes' : 'calls'}`, 'num'],
+						['never freed', 'num'],
+					]}
+					rows={classes}
+					values={(c) => [
+						c.power,
+						undefined,
+						c.count,
+						c.bytes,
+						c.bytes / c.count,
+						value(c),
+						c.live,
+					]}
+				>
+					{(c) => (
+						<tr key={c.power} class={c.power === chosen ? 'at' : ''}>
+							<th scope="row">
+								<button
+									type="button"
+									class="link"
+									aria-pressed={c.power === chosen}
+									onClick={() =>
+										setChosen(c.power === chosen ? null : c.power)
+									}
+								>
+									{classLabel(c.power)}
+								</button>
 							</th>
-							<th class="num">calls</th>
-							<th class="num">total</th>
-							<th class="num">average</th>
-							<th class="num">% of {byBytes ? 'bytes' : 'calls'}</th>
-							<th class="num">never freed</th>
+							<td>
+								<i style={{ width: `${(100 * value(c)) / most}%` }} />
+							</td>
+							<td class="num">{count(c.count)}</td>
+							<td class="num">{bytes(c.bytes)}</td>
+							<td class="num">{bytes(c.bytes / c.count)}</td>
+							<td class="num">{percent(value(c), total)}</td>
+							<td class="num">{count(c.live)}</td>
 						</tr>
-					</thead>
-					<tbody>
-						{classes.map((c) => (
-							<tr key={c.power} class={c.power === chosen ? 'at' : ''}>
-								<th scope="row">
-									<button
-										type="button"
-										class="link"
-										aria-pressed={c.power === chosen}
-										onClick={() =>
-											setChosen(c.power === chosen ? null : c.power)
-										}
-									>
-										{classLabel(c.power)}
-									</button>
-								</th>
-								<td>
-									<i style={{ width: `${(100 * value(c)) / most}%` }} />
-								</td>
-								<td class="num">{count(c.count)}</td>
-								<td class="num">{bytes(c.bytes)}</td>
-								<td class="num">{bytes(c.bytes / c.count)}</td>
-								<td class="num">{percent(value(c), total)}</td>
-								<td class="num">{count(c.live)}</td>
-							</tr>
-						))}
-					</tbody>
-				</table>
+					)}
+				</Table>
 			</section>
 			{own && (
 				<Shares
@@ -325,34 +334,39 @@ export function SizesView() {
 					<h2 id="pool-title">
 						Same stack, same size, more than {count(POOL_CALLS)} times
 					</h2>
-					<table class="data">
-						<thead>
-							<tr>
-								<th>function</th>
-								<th class="num">size</th>
-								<th class="num">allocations</th>
-								<th class="num">total</th>
+					<Table
+						id="pools"
+						heads={[
+							['function'],
+							['size', 'num'],
+							['allocations', 'num'],
+							['total', 'num'],
+						]}
+						rows={pools}
+						values={(pool) => [
+							shortName(sites.name[pool.key]!),
+							pool.size,
+							pool.count,
+							pool.bytes,
+						]}
+					>
+						{(pool) => (
+							<tr key={`${pool.stack} ${pool.size}`}>
+								<td>
+									<button
+										type="button"
+										class="link name"
+										onClick={() => pick(pool.key)}
+									>
+										<Name text={shortName(sites.name[pool.key]!)} />
+									</button>
+								</td>
+								<td class="num">{bytes(pool.size)}</td>
+								<td class="num">{count(pool.count)}</td>
+								<td class="num">{bytes(pool.bytes)}</td>
 							</tr>
-						</thead>
-						<tbody>
-							{pools.map((pool) => (
-								<tr key={`${pool.stack} ${pool.size}`}>
-									<td>
-										<button
-											type="button"
-											class="link name"
-											onClick={() => pick(pool.key)}
-										>
-											<Name text={shortName(sites.name[pool.key]!)} />
-										</button>
-									</td>
-									<td class="num">{bytes(pool.size)}</td>
-									<td class="num">{count(pool.count)}</td>
-									<td class="num">{bytes(pool.bytes)}</td>
-								</tr>
-							))}
-						</tbody>
-					</table>
+						)}
+					</Table>
 				</section>
 			)}
 		</>

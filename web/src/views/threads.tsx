@@ -7,6 +7,7 @@ import { ask } from '../data/query.ts';
 import { change, lens, profile } from '../state.ts';
 import { bytes, count, duration, percent } from '../ui/format.ts';
 import { useValue } from '../ui/signals.ts';
+import { Table } from '../ui/table.tsx';
 
 function nameOf(t: Thread): string {
 	const name = t.name || (t.id ? 'thread' : 'not told apart');
@@ -118,6 +119,11 @@ function threadsUnder(p: Profile, l: Lens): Thread[] {
 	return rows.filter((t) => t.allocations || t.peakBytes);
 }
 
+const FREES = [
+	['frees', 'num'],
+	['freed by others', 'num'],
+] as const;
+
 export function ThreadsView() {
 	const p = useValue(() => profile.value);
 	const l = useValue(() => lens.value);
@@ -143,42 +149,53 @@ export function ThreadsView() {
 							: 'under the lens; who frees is known of the whole run only'}
 					</span>
 				</div>
-				<table class="data">
-					<thead>
-						<tr>
-							<th>thread</th>
-							<th class="num">allocated</th>
-							<th class="num">% of allocated</th>
-							<th class="num">allocations</th>
-							<th class="num">temporary</th>
-							{isWhole && <th class="num">frees</th>}
-							<th class="num">at the peak</th>
-							<th class="num">never freed</th>
-							{isWhole && <th class="num">freed by others</th>}
-							<th>from – to</th>
+				<Table
+					id="threads"
+					heads={[
+						['thread'],
+						['allocated', 'num'],
+						['% of allocated', 'num'],
+						['allocations', 'num'],
+						['temporary', 'num'],
+						['at the peak', 'num'],
+						['never freed', 'num'],
+						['from – to'],
+						...(isWhole ? FREES : []),
+					]}
+					rows={threads}
+					values={(t) => [
+						nameOf(t),
+						t.allocatedBytes,
+						t.allocatedBytes,
+						t.allocations,
+						t.temporary,
+						t.peakBytes,
+						t.liveBytes,
+						t.firstNs,
+						t.frees,
+						t.foreignFrees,
+					]}
+					most={500}
+				>
+					{(t) => (
+						<tr key={t.id}>
+							<th scope="row">
+								<ThreadName t={t} />
+							</th>
+							<td class="num">{bytes(t.allocatedBytes)}</td>
+							<td class="num">{percent(t.allocatedBytes, total)}</td>
+							<td class="num">{count(t.allocations)}</td>
+							<td class="num">{count(t.temporary)}</td>
+							<td class="num">{bytes(t.peakBytes)}</td>
+							<td class="num">{bytes(t.liveBytes)}</td>
+							<td class="dim">
+								{duration(t.firstNs)} – {duration(t.lastNs)}
+							</td>
+							{isWhole && <td class="num">{count(t.frees)}</td>}
+							{isWhole && <td class="num">{count(t.foreignFrees)}</td>}
 						</tr>
-					</thead>
-					<tbody>
-						{threads.slice(0, 500).map((t) => (
-							<tr key={t.id}>
-								<th scope="row">
-									<ThreadName t={t} />
-								</th>
-								<td class="num">{bytes(t.allocatedBytes)}</td>
-								<td class="num">{percent(t.allocatedBytes, total)}</td>
-								<td class="num">{count(t.allocations)}</td>
-								<td class="num">{count(t.temporary)}</td>
-								{isWhole && <td class="num">{count(t.frees)}</td>}
-								<td class="num">{bytes(t.peakBytes)}</td>
-								<td class="num">{bytes(t.liveBytes)}</td>
-								{isWhole && <td class="num">{count(t.foreignFrees)}</td>}
-								<td class="dim">
-									{duration(t.firstNs)} – {duration(t.lastNs)}
-								</td>
-							</tr>
-						))}
-					</tbody>
-				</table>
+					)}
+				</Table>
 			</section>
 			<section class="panel" aria-labelledby="matrix-title">
 				<div class="panel-head">

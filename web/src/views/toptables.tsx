@@ -11,6 +11,7 @@ import { placeOf, weight } from '../ui/labels.ts';
 import { Name } from '../ui/name.tsx';
 import { Sparkline } from '../ui/sparkline.tsx';
 import { useValue } from '../ui/signals.ts';
+import { Table } from '../ui/table.tsx';
 
 const ROWS = 10;
 
@@ -73,6 +74,7 @@ function TopTable({ profile: p, kind }: { profile: Profile; kind: MetricRow }) {
 	const sites = sitesOf(p, kind.name);
 	const [weights, blocks] = counted ? [whole.blocks, whole.bytes] : [whole.bytes, whole.blocks];
 	const { n, rows, runtime } = useMemo(() => rankSites(p, sites, weights, blocks), [p]);
+	const listed = useMemo(() => (runtime ? [...rows, runtime] : rows), [rows]);
 	const total = sum(weights);
 	const curves = useMemo(() => {
 		const rowOf = sites.name.map((_, key) => (isRuntime(sites, key) ? -1 : key));
@@ -92,59 +94,64 @@ function TopTable({ profile: p, kind }: { profile: Profile; kind: MetricRow }) {
 			{rows.length === 0 && !runtime ? (
 				<p class="dim">None.</p>
 			) : (
-				<table class="data">
-					<thead>
-						<tr>
-							<th>function</th>
-							<th class="num">{counted ? 'calls' : 'bytes'}</th>
-							<th class="num">% of {share}</th>
-							<th class="num">{counted ? 'bytes' : 'blocks'}</th>
-							<th>alive over time</th>
+				<Table
+					id={`top-${kind.name}`}
+					heads={[
+						['function'],
+						[counted ? 'calls' : 'bytes', 'num'],
+						[`% of ${share}`, 'num'],
+						[counted ? 'bytes' : 'blocks', 'num'],
+						['alive over time'],
+					]}
+					rows={listed}
+					values={(site) => [
+						site === runtime ? null : shortName(site.name),
+						site.weight,
+						site.weight,
+						site.blocks,
+					]}
+				>
+					{(site) => (
+						<tr key={site.key}>
+							<td>
+								{site === runtime ? (
+									<span class="dim">({site.name})</span>
+								) : (
+									<button
+										type="button"
+										class="link name"
+										title={site.name}
+										onClick={() => select(site)}
+									>
+										<Name text={shortName(site.name)} />
+									</button>
+								)}{' '}
+								<span class="dim place">
+									{site.symbol > 0 &&
+										placeOf(
+											p,
+											site.symbol,
+											p.nodes.line[sites.node[site.stack]!]!,
+										)}
+								</span>
+							</td>
+							<td class="num">{weight(kind.name, site.weight)}</td>
+							<td class="num">{percent(site.weight, total)}</td>
+							<td class="num">
+								{counted ? bytes(site.blocks) : count(site.blocks)}
+							</td>
+							<td>
+								<Sparkline
+									values={
+										curves[
+											site === runtime ? rows.length : rows.indexOf(site)
+										]!
+									}
+								/>
+							</td>
 						</tr>
-					</thead>
-					<tbody>
-						{[...rows, ...(runtime ? [runtime] : [])].map((site) => (
-							<tr key={site.key}>
-								<td>
-									{site === runtime ? (
-										<span class="dim">({site.name})</span>
-									) : (
-										<button
-											type="button"
-											class="link name"
-											title={site.name}
-											onClick={() => select(site)}
-										>
-											<Name text={shortName(site.name)} />
-										</button>
-									)}{' '}
-									<span class="dim place">
-										{site.symbol > 0 &&
-											placeOf(
-												p,
-												site.symbol,
-												p.nodes.line[sites.node[site.stack]!]!,
-											)}
-									</span>
-								</td>
-								<td class="num">{weight(kind.name, site.weight)}</td>
-								<td class="num">{percent(site.weight, total)}</td>
-								<td class="num">
-									{counted ? bytes(site.blocks) : count(site.blocks)}
-								</td>
-								<td>
-									<Sparkline
-										values={
-											curves[
-												site === runtime ? rows.length : rows.indexOf(site)
-											]!
-										}
-									/>
-								</td>
-							</tr>
-						))}
-					</tbody>
-				</table>
+					)}
+				</Table>
 			)}
 			{n > ROWS && (
 				<p class="dim">

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { hasChildren, heaviest, type Forest } from '../data/forest.ts';
 import { isCounted, type Metric } from '../data/metrics.ts';
@@ -10,6 +11,7 @@ import { Name } from '../ui/name.tsx';
 import { matched } from '../ui/search.ts';
 import { useValue } from '../ui/signals.ts';
 import { Sparkline } from '../ui/sparkline.tsx';
+import { inOrder, useHead, useOrder, type Value } from '../ui/table.tsx';
 import { curveOf, medianLife } from './curves.ts';
 import { hideNode, openRun, selectNode } from './nodes.ts';
 
@@ -33,6 +35,8 @@ function extraColumns(size: keyof typeof EXTRA, metric: Metric, f: Forest): stri
 	const left = f.kind === 'up' ? OF_CALLS : [];
 	return EXTRA[size].filter((name) => !said.includes(name) && !left.includes(name));
 }
+// That rows can be ordered by; the order of these is in the address
+const COLUMNS = ['function', 'place', 'total', SELF, 'blocks', 'temporary', 'allocations'];
 const BRANCHES_BELOW = 0.7; // of a node's weight: then its heaviest child is one of several
 
 interface Row {
@@ -59,12 +63,33 @@ function heaviestPath(f: Forest, from: number): Set<number> {
 	}
 }
 
-function rowsOf(f: Forest, open: ReadonlySet<number>): Row[] {
+/** What a node is ordered by in each column that has a number or a name. */
+function valueOf(f: Forest, node: number, column: string): Value {
+	switch (column) {
+		case 'function':
+			return nodeName(state.profile.value, f, node);
+		case 'place':
+			return placeOf(state.profile.value, f.symbol[node]!, f.line[node]!) || null;
+		case SELF:
+			return f.self[node]!;
+		case 'blocks':
+		case 'temporary':
+		case 'allocations':
+			return f[column][node]!;
+		default:
+			return f.total[node]!;
+	}
+}
+
+function rowsOf(f: Forest, open: ReadonlySet<number>, order: number): Row[] {
 	const rows: Row[] = [];
+	const column = COLUMNS[Math.abs(order) - 1]!;
 	const walk = (node: number, level: number, position: number, siblings: number) => {
 		rows.push({ node, level, position, siblings });
 		if (open.has(node)) {
-			const own = heaviest(f, node);
+			const own = inOrder(heaviest(f, node), order && Math.sign(order), (child) => [
+				f.isRest[child] ? null : valueOf(f, child, column),
+			]);
 			own.forEach((child, i) => walk(child, level + 1, i + 1, own.length));
 		}
 	};
@@ -102,6 +127,7 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 		return given;
 	}, [given, rootSymbol]);
 	const [open, setOpen] = useState<ReadonlySet<number>>(() => heaviestPath(forest, 0));
+	const order = useOrder('tree');
 	const [at, setAt] = useState(0);
 	const [top, setTop] = useState(0);
 	const [height, setHeight] = useState(400);
@@ -128,7 +154,7 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 				}
 			}
 			setOpen(path);
-			const row = rowsOf(forest, path).findIndex((r) => r.node === node);
+			const row = rowsOf(forest, path, order).findIndex((r) => r.node === node);
 			if (row >= 0) {
 				setAt(row);
 				show(row);
@@ -144,7 +170,7 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 		return () => watch.disconnect();
 	}, []);
 
-	const rows = useMemo(() => rowsOf(forest, open), [forest, open]);
+	const rows = useMemo(() => rowsOf(forest, open, order), [forest, open, order]);
 	const show = (row: number) => {
 		const scroller = box.current;
 		if (!scroller) {
@@ -173,7 +199,8 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 		selectNode(forest, rows[to]!.node);
 	};
 	const onKey = (event: KeyboardEvent) => {
-		if (event.ctrlKey || event.metaKey || event.altKey) {
+		const isHead = (event.target as Element).matches('.sort') && /^( |Enter)$/.test(event.key);
+		if (isHead || event.ctrlKey || event.metaKey || event.altKey) {
 			return;
 		}
 		const row = rows[at]!;
@@ -260,18 +287,14 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 			onScroll={(e) => setTop((e.target as HTMLElement).scrollTop)}
 		>
 			<div class="tr th" role="row" aria-rowindex={1}>
-				<span role="columnheader">function</span>
-				<span role="columnheader">place</span>
-				<span role="columnheader" class="num" aria-sort="descending">
-					{metricName(metric).toLowerCase()}
-				</span>
+				<Head name="function" />
+				<Head name="place" />
+				<Head name="total">{metricName(metric).toLowerCase()}</Head>
 				<span role="columnheader" class="num">
 					% of all
 				</span>
 				{extra.map((name) => (
-					<span key={name} role="columnheader" class={name === CURVE ? '' : 'num'}>
-						{name}
-					</span>
+					<Head key={name} name={name} />
 				))}
 			</div>
 			<div
@@ -308,6 +331,25 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 				))}
 			</div>
 		</div>
+	);
+}
+
+function Head({ name, children }: { name: string; children?: ComponentChildren }) {
+	const column = COLUMNS.indexOf(name) + 1;
+	const isText = name === 'function' || name === 'place';
+	const head = useHead({
+		table: 'tree',
+		column,
+		isText,
+		isOwn: name === 'total',
+		children: children ?? name,
+	});
+	return (
+		<span
+			role="columnheader"
+			class={isText || name === CURVE ? '' : 'num'}
+			{...(column ? head : { children: name })}
+		/>
 	);
 }
 

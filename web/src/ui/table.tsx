@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+import type { ComponentChildren, VNode } from 'preact';
+import { useMemo } from 'preact/hooks';
+import { orders } from '../state.ts';
+import { useValue } from './signals.ts';
+
+/** What rows are ordered by; null: it says nothing, and stands last. undefined: no row does. */
+export type Value = string | number | null | undefined;
+
+/** A column's number, from 1; below 0: the smallest first. 0: as the rows come. */
+export function useOrder(table: string): number {
+	return useValue(() => orders.value.get(table) ?? 0);
+}
+
+/** Names begin with A, numbers with the largest; then the other way; then as they came. */
+function turn(table: string, column: number, isText: boolean): void {
+	const [first, second] = isText ? [-column, column] : [column, -column];
+	const now = orders.value.get(table) ?? 0;
+	const next = Math.abs(now) !== column ? first : now === first ? second : 0;
+	const all = new Map(orders.value).set(table, next);
+	if (!next) {
+		all.delete(table);
+	}
+	orders.value = all;
+}
+
+export function inOrder<T>(
+	rows: readonly T[],
+	order: number,
+	values: (row: T) => readonly Value[],
+): T[] {
+	if (!order) {
+		return [...rows];
+	}
+	const keyed = rows.map((row) => ({ row, key: values(row)[Math.abs(order) - 1] ?? null }));
+	const sign = order < 0 ? 1 : -1;
+	keyed.sort(({ key: a }, { key: b }) =>
+		a === b ? 0 : a === null ? 1 : b === null ? -1 : a < b ? -sign : sign,
+	);
+	return keyed.map(({ row }) => row);
+}
+
+interface HeadProps {
+	table: string;
+	column: number; // from 1
+	isText: boolean;
+	isOwn?: boolean; // rows come by it, the largest first
+	children: ComponentChildren;
+}
+
+/** What the head of a column is, and how it says so. */
+export function useHead({ table, column, isText, isOwn, children }: HeadProps) {
+	const order = useOrder(table);
+	const at = order || (isOwn ? column : 0);
+	const sort = Math.abs(at) !== column ? 'none' : at < 0 ? 'ascending' : 'descending';
+	const button = (
+		<button type="button" class="sort" onClick={() => turn(table, column, isText)}>
+			{children}
+		</button>
+	);
+	return { 'aria-sort': sort as 'none', children: button };
+}
+
+function Head({ class: name, ...props }: HeadProps & { class: string }) {
+	return <th scope="col" class={name} {...useHead(props)} />;
+}
+
+interface TableProps<T> {
+	id: string; // of all tables, in the address
+	class?: string;
+	heads: readonly (readonly [text: ComponentChildren, name?: string])[];
+	rows: readonly T[];
+	values: (row: T) => readonly Value[];
+	most?: number; // rows that are shown
+	children: (row: T) => VNode;
+}
+
+/** A table that is ordered by a click on a column's head. */
+export function Table<T>(props: TableProps<T>) {
+	const { id, rows, values, most } = props;
+	const order = useOrder(id);
+	const sorted = useMemo(() => inOrder(rows, order, values), [rows, order]);
+	const example = rows.length ? values(rows[0]!) : [];
+	return (
+		<table class={props.class ?? 'data'}>
+			<thead>
+				<tr>
+					{props.heads.map(([text, name = ''], i) =>
+						example[i] === undefined ? (
+							<th class={name}>{text}</th>
+						) : (
+							<Head
+								table={id}
+								column={i + 1}
+								class={name}
+								isText={rows.some((row) => typeof values(row)[i] === 'string')}
+							>
+								{text}
+							</Head>
+						),
+					)}
+				</tr>
+			</thead>
+			<tbody>{sorted.slice(0, most).map(props.children)}</tbody>
+		</table>
+	);
+}
