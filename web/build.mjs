@@ -21,8 +21,11 @@ async function bundle(entry) {
 		write: false,
 		format: 'iife',
 		target: ['chrome103', 'firefox113', 'safari16.4'],
-		jsx: 'automatic',
-		jsxImportSource: 'preact',
+		tsconfigRaw: '{}', // its jsx is for the types alone
+		jsx: 'transform',
+		jsxFactory: 'createElement',
+		jsxFragment: 'Fragment',
+		inject: /\.tsx$/.test(entry) ? ['src/jsx.ts'] : [],
 		legalComments: 'none',
 		define: { 'process.env.NODE_ENV': '"production"' },
 		logLevel: 'warning',
