@@ -1,8 +1,10 @@
 """The address and a saved file hold what is shown: Back, Forward, a reload and a copy show it again."""
 
+import re
 import shutil
 
 import pytest
+from test_lens import ask_page
 
 
 @pytest.mark.parametrize("browser", ["chromium", "firefox"])
@@ -30,3 +32,24 @@ def test_the_view_is_in_the_address_and_in_a_saved_file(browser, pages, browse, 
     assert seen["sameWhenSaved"] and seen["savedCrumbs"] == crumbs
     assert seen["isWholeFile"] == [True, True]
     assert "v=flame" not in seen["overview"] and seen["viewOfSecond"] == "Overview"
+
+
+@pytest.mark.parametrize("browser", ["chromium", "firefox"])
+def test_a_range_is_typed(browser, pages, browse, modules):
+    if browser == "firefox" and not shutil.which("firefox-esr"):
+        pytest.skip("firefox-esr is not installed")
+    texts = {"0.5 s - 2.1 s": "0.5-2.1", "500 ms – 2100ms": "0.5-2.1", "peak": "peak", "10 % - 50 %": "10%-50%",
+             "start-1s": "start-1", "-1s-end": "-1s-end"}
+    refused = ["soon", "3 s - 1 s", "2 s"]
+    page = pages.page("demo")
+    found = browse("typed.mjs", page.as_uri(), browser, *texts, *refused, "")
+    assert not found["wrong"], found["wrong"]
+    said = {seen["text"]: seen for seen in found["seen"]}
+    for answer, text in zip(ask_page(modules, [f"t={lens}" for lens in texts.values()], page), texts, strict=True):
+        assert answer["text"] == f"t={said[text]['range']}", text
+        assert said[text]["again"] == said[text]["range"] and not said[text]["isRefused"], said[text]
+        assert re.fullmatch(r"(start|[\d.]+ s) - (end|[\d.]+ s)", said[text]["shown"]), said[text]
+    last = said["-1s-end"]["range"]
+    for text in refused:
+        assert said[text]["isRefused"] and said[text]["range"] == last and said[text]["shown"] == text, said[text]
+    assert said[""]["range"] is None and not said[""]["isRefused"]

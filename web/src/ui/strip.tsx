@@ -3,6 +3,7 @@ import { useMemo } from 'preact/hooks';
 import { isWhole, kept, lens, marks, profile, setRange } from '../state.ts';
 import { bytes, moment } from './format.ts';
 import { heapLine, keptLine } from './lines.ts';
+import { RangeField } from './rangefield.tsx';
 import { useValue } from './signals.ts';
 import { themeTurn } from './theme.ts';
 import { TimeChart } from './timechart.tsx';
@@ -41,12 +42,15 @@ export function Strip() {
 					`Keys [ and ] move the range`
 				}
 			/>
-			<div class="strip-words dim" aria-hidden="true">
-				<span>{moment(0, duration_ns)}</span>
+			<div class="strip-words dim">
+				<span aria-hidden="true">{moment(0, duration_ns)}</span>
 				<span>
-					{what} · peak {bytes(top)} at {moment(ns)} · drag to select
+					<span aria-hidden="true">
+						{what} · peak {bytes(top)} at {moment(ns)} · drag to select, or type{' '}
+					</span>
+					<RangeField />
 				</span>
-				<span>{moment(duration_ns)}</span>
+				<span aria-hidden="true">{moment(duration_ns)}</span>
 			</div>
 		</div>
 	);

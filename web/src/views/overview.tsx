@@ -17,6 +17,7 @@ import {
 import { sitesOf, stackedSeries } from '../data/series.ts';
 import { bytes, moment, shortName } from '../ui/format.ts';
 import { Metrics } from '../ui/chips.tsx';
+import { RangeField } from '../ui/rangefield.tsx';
 import { useResting, useValue } from '../ui/signals.ts';
 import { themeTurn } from '../ui/theme.ts';
 import { heapLine, rssLine, stacked } from '../ui/lines.ts';
@@ -59,9 +60,13 @@ function HeapChart() {
 				<h2 id="heap-title">Heap over time</h2>
 				<Legend profile={p} series={series} />
 				<span class="dim hint">
-					{whole
-						? 'drag to select · [ ] move edges · Esc clear'
-						: 'reading what each function held…'}
+					{whole ? (
+						<>
+							drag to select, or type <RangeField />
+						</>
+					) : (
+						'reading what each function held…'
+					)}
 				</span>
 			</div>
 			<TimeChart

@@ -10,6 +10,7 @@ import { ChartTable, RateTable } from '../ui/charttable.tsx';
 import { baseName, bytes, count, duration, moment, shortCount, shortName } from '../ui/format.ts';
 import { Legend } from '../ui/legend.tsx';
 import { markLabel } from '../ui/marks.ts';
+import { RangeField } from '../ui/rangefield.tsx';
 import { useValue } from '../ui/signals.ts';
 import { themeTurn } from '../ui/theme.ts';
 import { keptLine, rssLine, stacked } from '../ui/lines.ts';
@@ -260,6 +261,7 @@ export function TimelineView() {
 					<h2 id="consumed">Consumed</h2>
 					<Legend profile={p} series={series} />
 					<div class="controls">
+						<RangeField />
 						<select
 							class="pill"
 							aria-label="Stacked by"

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// A range of time that is typed: node typed.mjs MODULES ADDRESS BROWSER TEXT...
+// Prints for each text what the address says of the range, what the field shows, and if it is refused, as JSON.
+
+import { launch, open, settle } from './browser.mjs';
+
+const [modules, address, name, ...texts] = process.argv.slice(2);
+const browser = await launch(modules, name);
+const { page, wrong } = await open(browser, `${address}#v=flame`);
+const field = () => page.getByRole('textbox', { name: 'Range of time' });
+const seen = [];
+
+async function type(text) {
+	await field().fill(text);
+	await page.keyboard.press('Enter');
+	await settle(page);
+	const words = new URLSearchParams(await page.evaluate(() => location.hash.slice(1)));
+	return {
+		range: words.get('t'),
+		shown: await field().inputValue(),
+		isRefused: (await field().getAttribute('aria-invalid')) === 'true',
+	};
+}
+
+for (const text of texts) {
+	const once = await type(text);
+	seen.push({ text, ...once, again: once.isRefused ? null : (await type(once.shown)).range });
+}
+for (const view of ['Overview', 'Timeline', 'Threads']) {
+	await page.getByRole('navigation', { name: 'Views' }).getByRole('button', { name: view }).click();
+	await field().waitFor();
+}
+await browser.close();
+process.stdout.write(JSON.stringify({ seen, wrong }));

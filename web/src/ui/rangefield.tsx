@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+import { useState } from 'preact/hooks';
+import { parseRange, rangeText, type Range } from '../data/lens.ts';
+import type { Profile } from '../data/profile.ts';
+import { announcement, lens, profile, setRange } from '../state.ts';
+import { useValue } from './signals.ts';
+
+const EXAMPLE = '1.2 s - 3 s';
+
+/** As it is typed: spaces, long dashes and milliseconds, too. null: it is no range. */
+function typedRange(p: Profile, text: string): Range | null {
+	const words = text
+		.trim()
+		.replace(/\s*[-–—]\s*/g, '-')
+		.replace(/([\d.]+) *ms\b/g, (_, ms: string) => (Number(ms) / 1e3).toFixed(9))
+		.replace(/(\d) +(?=s\b|%)/g, '$1');
+	return parseRange(p, words);
+}
+
+/** As it is read: in the unit of the axes. */
+function shownRange(p: Profile, range: Range): string {
+	const isShort = p.facts.summary.duration_ns < 1e9;
+	return rangeText(p.edges, range)
+		.replace(/[\d.]+/g, (s) => (isShort ? `${+(Number(s) * 1e3).toFixed(6)} ms` : `${s} s`))
+		.replace('-', ' - ');
+}
+
+/** The range of time as text, which can be typed. Enter takes it; nothing is the whole run. */
+export function RangeField() {
+	const p = useValue(() => profile.value);
+	const range = useValue(() => lens.value.range);
+	const [refused, refuse] = useState<{ text: string; range: Range | null } | null>(null);
+	const typed = refused?.range === range ? refused!.text : null;
+	const take = (text: string) => {
+		const next = text.trim() ? typedRange(p, text) : null;
+		if (next || !text.trim()) {
+			refuse(null);
+			setRange(next);
+		} else {
+			refuse({ text, range });
+			announcement.value = `Not a range of time: ${text}`;
+		}
+	};
+	return (
+		<input
+			class="range-field"
+			aria-label="Range of time"
+			title={`${EXAMPLE}, 10% - 50%, start - peak, or peak: what came and went with it`}
+			placeholder={EXAMPLE}
+			aria-invalid={typed !== null}
+			value={typed ?? (range ? shownRange(p, range) : '')}
+			onChange={(e) => take(e.currentTarget.value)}
+			onKeyDown={(e) => {
+				if (e.key === 'Escape') {
+					refuse(null);
+					e.currentTarget.value = range ? shownRange(p, range) : '';
+					e.currentTarget.blur();
+				}
+			}}
+		/>
+	);
+}
