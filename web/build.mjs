@@ -65,7 +65,7 @@ async function engine() {
 	if (!wasm) {
 		return '';
 	}
-	const packed = gzipSync(readFileSync(wasm), { level: 9 }).toString('base64');
+	const packed = gzipSync(readFileSync(wasm), { level: 9, memLevel: 7 }).toString('base64');
 	const known = '/usr/share/doc/wasi-libc/copyright';
 	const libraries = existsSync(known)
 		? readFileSync(known, 'utf8')
