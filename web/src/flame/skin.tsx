@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 import type { ComponentChildren } from 'preact';
 import type { Boxes, Forest } from '../data/forest.ts';
+import { ALLOCATIONS, lacks, TEMPORARY } from '../data/missing.ts';
 import { isCounted, type Metric } from '../data/metrics.ts';
 import type { Profile } from '../data/profile.ts';
 import { ownerOf } from '../data/tree.ts';
@@ -105,11 +106,17 @@ export function costSkin(p: Profile, f: Forest, metric: Metric, byModule = false
 					value: weight(metric, f.self[node]!),
 					share: percent(f.self[node]!, total),
 				},
-				{
-					name: 'allocations',
-					value: count(f.allocations[node]!),
-					share: `${count(f.temporary[node]!)} temporary`,
-				},
+				...(lacks(p, ALLOCATIONS)
+					? []
+					: [
+							{
+								name: 'allocations',
+								value: count(f.allocations[node]!),
+								share: lacks(p, TEMPORARY)
+									? ''
+									: `${count(f.temporary[node]!)} temporary`,
+							},
+						]),
 			]),
 	};
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { ruleText, type Lens } from '../data/lens.ts';
+import { lacksMetric } from '../data/missing.ts';
 import { metrics } from '../data/metrics.ts';
 import { change, lens, profile, resetLens, setMetric } from '../state.ts';
 import { metricName } from './labels.ts';
@@ -71,10 +72,14 @@ function chipsOf(l: Lens, range: string): ChipProps[] {
 export function Metrics() {
 	const now = useValue(() => lens.value.metric);
 	const hasRange = useValue(() => lens.value.range !== null);
+	const p = useValue(() => profile.value);
 	return (
 		<div class="metrics" role="group" aria-label="Cost">
 			{metrics()
-				.filter((m) => !m.of_ranges || hasRange || m.name === now)
+				.filter(
+					({ name, of_ranges }) =>
+						name === now || (of_ranges ? hasRange : !lacksMetric(p, name)),
+				)
 				.map(({ name, help }) => (
 					<button
 						key={name}

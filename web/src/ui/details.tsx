@@ -14,6 +14,16 @@ import {
 	selected,
 	type Selection,
 } from '../state.ts';
+import {
+	ALLOCATED,
+	ALLOCATIONS,
+	lacks,
+	LIVE,
+	NOT_IN_FILE,
+	PEAK,
+	TEMPORARY,
+	TIME,
+} from '../data/missing.ts';
 import { copyText } from './copy.ts';
 import { bytes, count, duration, percent, shortName } from './format.ts';
 import { metricName, placeOf, weight } from './labels.ts';
@@ -66,7 +76,11 @@ function costRows(p: Profile, stacks: Uint32Array, a: Answer): [string, string, 
 		column: Float64Array,
 		all: number,
 		words: (n: number) => string,
+		bit = 0,
 	): [string, string, string] => {
+		if (lacks(p, bit)) {
+			return [name, NOT_IN_FILE, ''];
+		}
 		const part = sumOf(column, stacks);
 		return [name, words(part), percent(part, all)];
 	};
@@ -79,11 +93,11 @@ function costRows(p: Profile, stacks: Uint32Array, a: Answer): [string, string, 
 		);
 	return [
 		...(isAll ? [] : [ofLens()]),
-		row('Peak', s.peakBytes, facts.summary.peak_bytes, bytes),
-		row('Never freed', s.liveBytes, facts.summary.never_freed_bytes, bytes),
-		row('Allocations', s.allocations, facts.summary.allocations, count),
-		row('Allocated', s.allocatedBytes, facts.summary.allocated_bytes, bytes),
-		row('Temporary', s.temporary, facts.summary.temporary, count),
+		row('Peak', s.peakBytes, facts.summary.peak_bytes, bytes, PEAK),
+		row('Never freed', s.liveBytes, facts.summary.never_freed_bytes, bytes, LIVE),
+		row('Allocations', s.allocations, facts.summary.allocations, count, ALLOCATIONS),
+		row('Allocated', s.allocatedBytes, facts.summary.allocated_bytes, bytes, ALLOCATED),
+		row('Temporary', s.temporary, facts.summary.temporary, count, TEMPORARY),
 	];
 }
 
@@ -142,6 +156,7 @@ export function Details() {
 	const curve = useMemo(() => (hasAll ? aliveOverTime(p, stacks) : null), [stacks, hasAll]);
 	const name = p.symbols.name[s.symbol]!;
 	const line = s.base ? p.nodes.line[s.base]! : 0;
+	const hasTime = !lacks(p, TIME);
 	return (
 		<aside class="panel details" aria-label="Details">
 			<div class="details-head">
@@ -191,7 +206,7 @@ export function Details() {
 				</button>
 			</p>
 			<Costs p={p} stacks={stacks} answer={a} />
-			{curve && (
+			{curve && hasTime && (
 				<>
 					<h3>Live over time</h3>
 					<div class="wide-spark">
@@ -199,13 +214,13 @@ export function Details() {
 					</div>
 				</>
 			)}
-			<Times p={p} stacks={stacks} />
+			{hasTime && <Times p={p} stacks={stacks} />}
 			{curve && <Source symbol={s.symbol} line={line} answer={a} />}
 			<Stacks p={p} stacks={stacks} answer={a} />
-			<h3>Lifetimes of freed blocks</h3>
-			<Lifetimes p={p} stacks={stacks} />
-			{curve && (
+			{curve && !lacks(p, ALLOCATIONS) && (
 				<>
+					<h3>Lifetimes of freed blocks</h3>
+					<Lifetimes p={p} stacks={stacks} />
 					<h3>Sizes</h3>
 					<SizeMix p={p} stacks={stacks} />
 					<WhatIf p={p} alive={curve} name={shortName(name)} />

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { useRef, useState } from 'preact/hooks';
 import { change, isServed, isWhole, lens, profile, searched, view, views } from '../state.ts';
+import { ALLOCATIONS, lacks, TIME } from '../data/missing.ts';
 import { saveAddress } from '../load.ts';
 import { baseName, count, date, duration } from './format.ts';
 import { copyText } from './copy.ts';
@@ -28,8 +29,8 @@ function Title() {
 				</span>
 			)}
 			<span class="dim facts" title={command}>
-				<span>{duration(summary.duration_ns)}</span>
-				<span>{count(summary.allocations)} allocations</span>
+				{!lacks(p, TIME) && <span>{duration(summary.duration_ns)}</span>}
+				{!lacks(p, ALLOCATIONS) && <span>{count(summary.allocations)} allocations</span>}
 				{program.started_ns > 0 && <span>recorded {date(program.started_ns)}</span>}
 				{command && command !== program.name && <span>{command}</span>}
 			</span>

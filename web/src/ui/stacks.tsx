@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { useMemo, useState } from 'preact/hooks';
+import { lacksMetric } from '../data/missing.ts';
 import { isCounted } from '../data/metrics.ts';
 import type { Profile } from '../data/profile.ts';
 import { sumOf, type Answer } from '../data/query.ts';
@@ -119,8 +120,9 @@ export function Stacks({
 						<p class="stack-head">
 							<strong>{weight(l.metric, sum)}</strong>{' '}
 							<span class="dim">
-								{percent(sum, total)} of these ·{' '}
-								{plural(blocks, isCounted(l.metric) ? 'call' : 'block')}
+								{percent(sum, total)} of these
+								{!lacksMetric(p, l.metric, 'blocks') &&
+									` · ${plural(blocks, isCounted(l.metric) ? 'call' : 'block')}`}
 								{alike > 1 && ` · ${count(alike)} stacks alike`}
 							</span>
 							<button

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+import { lacks, LIVE, NOT_IN_FILE, PEAK, TEMPORARY } from '../data/missing.ts';
 import type { Finding, Profile } from '../data/profile.ts';
 import { profile } from '../state.ts';
 import { bytes, count, percent, plural, shortName, span } from '../ui/format.ts';
@@ -20,17 +21,6 @@ interface CardKind {
 	// Behind the number: in which it is so
 	time?: (p: Profile, main: Finding | undefined) => string;
 	none: (p: Profile) => string;
-}
-
-// What a file of another program does not say: bits of the quality line "not-in-file"
-const LACKS_TEMPORARY = 4;
-const LACKS_PEAK = 16;
-const LACKS_LIVE = 64;
-const NOT_IN_FILE = 'The file does not contain this number.';
-
-function lacks(p: Profile, bit: number): boolean {
-	const line = p.facts.quality.find((q) => q.id === 'not-in-file');
-	return ((line?.value ?? 0) & bit) !== 0;
 }
 
 /** What an allocator did that could not be hooked is in no number. */
@@ -62,9 +52,9 @@ const CARDS: CardKind[] = [
 		lens: '',
 		view: 'flame',
 		action: 'Heap at the peak',
-		number: (p) => (lacks(p, LACKS_PEAK) ? 'unknown' : bytes(p.facts.summary.peak_bytes)),
+		number: (p) => (lacks(p, PEAK) ? 'unknown' : bytes(p.facts.summary.peak_bytes)),
 		none: (p) =>
-			lacks(p, LACKS_PEAK) ? NOT_IN_FILE : 'No single function holds a large part of it.',
+			lacks(p, PEAK) ? NOT_IN_FILE : 'No single function holds a large part of it.',
 	},
 	{
 		id: 'never-freed',
@@ -75,9 +65,9 @@ const CARDS: CardKind[] = [
 		view: 'never-freed',
 		action: 'Stacks',
 		number: (p) =>
-			lacks(p, LACKS_LIVE) ? 'unknown' : bytes(p.facts.summary.never_freed_bytes),
+			lacks(p, LIVE) ? 'unknown' : bytes(p.facts.summary.never_freed_bytes),
 		none: (p) =>
-			lacks(p, LACKS_LIVE)
+			lacks(p, LIVE)
 				? NOT_IN_FILE
 				: p.facts.summary.never_freed_bytes > p.facts.noise_bytes
 					? inNoFinding(p.facts)
@@ -96,9 +86,9 @@ const CARDS: CardKind[] = [
 		lens: 'm=allocations',
 		view: 'tree',
 		action: 'Allocations',
-		number: (p) => (lacks(p, LACKS_TEMPORARY) ? 'unknown' : count(briefOf(p))),
+		number: (p) => (lacks(p, TEMPORARY) ? 'unknown' : count(briefOf(p))),
 		none: (p) =>
-			lacks(p, LACKS_TEMPORARY)
+			lacks(p, TEMPORARY)
 				? NOT_IN_FILE
 				: `${percent(briefOf(p), p.facts.summary.allocations)} ` +
 					`of all allocations were freed ${

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { useMemo } from 'preact/hooks';
 import type { Range } from '../data/lens.ts';
+import { lacks, LIVE, NOT_IN_FILE } from '../data/missing.ts';
 import type { Finding, Profile } from '../data/profile.ts';
 import { NEVER } from '../data/profile.ts';
 import { ask, type Answer } from '../data/query.ts';
@@ -121,6 +122,9 @@ export function GrowthView() {
 	);
 	const total = all.reduce((sum, site) => sum + site.bytes, 0);
 	const suppressed = all.filter((site) => hidden.includes(site.name));
+	if (lacks(p, LIVE)) {
+		return <p class="panel nothing">What was never freed is {NOT_IN_FILE}.</p>;
+	}
 	if (!all.length) {
 		return kept || range ? (
 			<Nothing />

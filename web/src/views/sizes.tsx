@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { useMemo, useState } from 'preact/hooks';
+import { ALLOCATIONS, lacks, NOT_IN_FILE } from '../data/missing.ts';
 import type { Profile } from '../data/profile.ts';
 import { sitesOf } from '../data/series.ts';
 import { classesOf, classOf } from '../data/sizes.ts';
@@ -230,6 +231,9 @@ export function SizesView() {
 		? [...own.bySite].map(([key, [n, sum]]) => ({ key, count: n, bytes: sum }))
 		: [];
 	inClass.sort((a, b) => value(b) - value(a));
+	if (lacks(p, ALLOCATIONS)) {
+		return <p class="panel nothing">What sizes blocks had is {NOT_IN_FILE}.</p>;
+	}
 	return (
 		<>
 			<section class="panel" aria-labelledby="sizes-title">

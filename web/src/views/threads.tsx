@@ -2,6 +2,7 @@
 import { useMemo } from 'preact/hooks';
 import type { Lens } from '../data/lens.ts';
 import { stacksUnder } from '../data/match.ts';
+import { NOT_IN_FILE } from '../data/missing.ts';
 import type { Profile, Thread } from '../data/profile.ts';
 import { ask } from '../data/query.ts';
 import { change, lens, profile } from '../state.ts';
@@ -137,6 +138,9 @@ export function ThreadsView() {
 			).sort((a, b) => b.allocatedBytes - a.allocatedBytes),
 		[p, range, texts, focus],
 	);
+	if (!p.threads.some((t) => t.id > 0 && t.allocations + t.frees > 0)) {
+		return <p class="panel nothing">Which thread did what is {NOT_IN_FILE}.</p>;
+	}
 	const total = threads.reduce((sum, t) => sum + t.allocatedBytes, 0);
 	return (
 		<>

@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: MIT
 import { useMemo } from 'preact/hooks';
+import {
+	ALLOCATED,
+	ALLOCATIONS,
+	lacks,
+	lacksMetric,
+	NOT_IN_FILE,
+	TIME,
+} from '../data/missing.ts';
 import { metrics, type MetricRow } from '../data/metrics.ts';
 import type { Profile } from '../data/profile.ts';
 import { sum, wholeRanked } from '../data/query.ts';
@@ -91,8 +99,8 @@ function TopTable({ profile: p, kind }: { profile: Profile; kind: MetricRow }) {
 	return (
 		<section class="panel top" aria-labelledby={`top-${kind.name}`}>
 			<h2 id={`top-${kind.name}`}>{kind.table}</h2>
-			{rows.length === 0 && !runtime ? (
-				<p class="dim">None.</p>
+			{lacksMetric(p, kind.name) || (rows.length === 0 && !runtime) ? (
+				<p class="dim">{lacksMetric(p, kind.name) ? NOT_IN_FILE : 'None.'}</p>
 			) : (
 				<Table
 					id={`top-${kind.name}`}
@@ -138,7 +146,11 @@ function TopTable({ profile: p, kind }: { profile: Profile; kind: MetricRow }) {
 							<td class="num">{weight(kind.name, site.weight)}</td>
 							<td class="num">{percent(site.weight, total)}</td>
 							<td class="num">
-								{counted ? bytes(site.blocks) : count(site.blocks)}
+								{lacksMetric(p, kind.name, counted ? 'bytes' : 'blocks')
+									? NOT_IN_FILE
+									: counted
+										? bytes(site.blocks)
+										: count(site.blocks)}
 							</td>
 							<td>
 								<Sparkline
@@ -169,11 +181,11 @@ function RunFacts({ profile: p }: { profile: Profile }) {
 	const rate =
 		s.duration_ns >= 1e9 ? ` (${count(s.allocations / (s.duration_ns / 1e9))} per second)` : '';
 	const facts: [string, string][] = [
-		['runtime', duration(s.duration_ns)],
-		['allocations', count(s.allocations) + rate],
-		['allocated', bytes(s.allocated_bytes)],
-		['frees', count(s.frees)],
-		['reallocations', count(s.reallocations)],
+		['runtime', lacks(p, TIME) ? NOT_IN_FILE : duration(s.duration_ns)],
+		['allocations', lacks(p, ALLOCATIONS) ? NOT_IN_FILE : count(s.allocations) + rate],
+		['allocated', lacks(p, ALLOCATED) ? NOT_IN_FILE : bytes(s.allocated_bytes)],
+		['frees', lacks(p, ALLOCATIONS) ? NOT_IN_FILE : count(s.frees)],
+		['reallocations', lacks(p, ALLOCATIONS) ? NOT_IN_FILE : count(s.reallocations)],
 		['peak RSS', s.peak_rss_bytes ? bytes(s.peak_rss_bytes) : 'unknown'],
 		[
 			'process',

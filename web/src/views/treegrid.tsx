@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { hasChildren, heaviest, type Forest } from '../data/forest.ts';
+import { ALLOCATIONS, lacks, lacksMetric, TEMPORARY, TIME } from '../data/missing.ts';
 import { isCounted, type Metric } from '../data/metrics.ts';
 import * as state from '../state.ts';
 import { ownerOf } from '../data/tree.ts';
@@ -33,7 +34,15 @@ const OF_CALLS = [SELF, LIFE, CURVE];
 function extraColumns(size: keyof typeof EXTRA, metric: Metric, f: Forest): string[] {
 	const said = isCounted(metric) ? ['blocks', metric as string] : [];
 	const left = f.kind === 'up' ? OF_CALLS : [];
-	return EXTRA[size].filter((name) => !said.includes(name) && !left.includes(name));
+	const p = state.profile.value;
+	const isMissing = (name: string) =>
+		(name === 'blocks' && lacksMetric(p, metric, 'blocks')) ||
+		(name === 'temporary' && lacks(p, TEMPORARY)) ||
+		(name === 'allocations' && lacks(p, ALLOCATIONS)) ||
+		((name === LIFE || name === CURVE) && lacks(p, TIME));
+	return EXTRA[size].filter(
+		(name) => !said.includes(name) && !left.includes(name) && !isMissing(name),
+	);
 }
 // That rows can be ordered by; the order of these is in the address
 const COLUMNS = ['function', 'place', 'total', SELF, 'blocks', 'temporary', 'allocations'];

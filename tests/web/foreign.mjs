@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// What every view says of a recording, as a person reads it: node foreign.mjs MODULES ADDRESS...
+// Prints for each address the text of the head and of each view, as JSON.
+
+import { launch, open, settle } from './browser.mjs';
+
+const [modules, ...addresses] = process.argv.slice(2);
+const browser = await launch(modules);
+const all = [];
+const wrong = [];
+for (const address of addresses) {
+	const tab = await open(browser, address);
+	const seen = { head: await tab.page.getByRole('banner').innerText() };
+	for (const view of await tab.page.getByRole('navigation', { name: 'Views' }).getByRole('button').all()) {
+		await view.click();
+		await settle(tab.page);
+		seen[await view.innerText()] = await tab.page.locator('main').innerText();
+	}
+	wrong.push(...tab.wrong);
+	all.push(seen);
+	await tab.context.close();
+}
+await browser.close();
+process.stdout.write(JSON.stringify({ all, wrong }));

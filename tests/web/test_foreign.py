@@ -1,0 +1,57 @@
+"""What a file of another program does not contain is "not in this file" on the page, never 0."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+CORPUS = Path(__file__).resolve().parents[1] / "fuzz/corpus"
+ABSENT = "not in this file"
+
+
+@pytest.fixture(scope="module")
+def seen(build, browse, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("foreign")
+    pages = []
+    for name in ("massif/small", "folded/two"):
+        pages.append(folder / f"{name.replace('/', '-')}.html")
+        subprocess.run([build / "heaptrack_print", "--html", pages[-1], CORPUS / name], check=True, timeout=60)
+    found = browse("foreign.mjs", *(page.as_uri() for page in pages))
+    assert not found["wrong"], found["wrong"]
+    return dict(zip(("massif", "folded"), found["all"], strict=True))
+
+
+def run_of(overview):
+    """The facts of the run, by name."""
+    lines = overview.split("The run\n")[1].splitlines()
+    return dict(zip(lines[::2], lines[1::2]))
+
+
+def test_numbers_of_the_run(seen):
+    for kind in ("massif", "folded"):
+        assert not re.search(r"\b0 ns\b|\d allocations", seen[kind]["head"]), kind
+        assert "The recording ends at 0 ns" not in seen[kind]["Overview"], kind
+        run = run_of(seen[kind]["Overview"])
+        for fact in ("runtime", "allocations", "allocated", "frees", "reallocations"):
+            assert run[fact] == ABSENT, (kind, fact, run)
+
+
+def test_tables(seen):
+    for kind, absent in (("massif", ["Temporary allocations", "Allocations"]),
+                         ("folded", ["Never freed, by your functions", "Temporary allocations", "Allocations"])):
+        overview = seen[kind]["Overview"]
+        for title in absent:
+            assert f"{title}\n{ABSENT}" in re.sub(r"\n+", "\n", overview), (kind, title)
+        rows = re.findall(r"make_row\t5\.0 kB\t98 %\t(.*?)\t", overview)
+        assert rows == [ABSENT], (kind, rows)
+
+
+def test_views(seen):
+    assert ABSENT in seen["folded"]["Never freed & growth"]
+    assert "Every block was freed" in seen["massif"]["Never freed & growth"], "massif says how much is left"
+    for kind in ("massif", "folded"):
+        for view in ("Sizes & lifetimes", "Threads"):
+            assert ABSENT in seen[kind][view], (kind, view)
+        assert "Allocated bytes" not in seen[kind]["Flame graph"], "no metric that is not there"
+        assert "allocations" not in seen[kind]["Tree"].split("this file of another program")[1].split("\n", 1)[1]

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+import { metricOf, type Metric } from './metrics.ts';
+import type { Profile } from './profile.ts';
+
+/** What a file of another program may not say: bits of the quality line "not-in-file". */
+export const ALLOCATIONS = 1;
+export const ALLOCATED = 2;
+export const TEMPORARY = 4;
+export const PEAK_BLOCKS = 8;
+export const PEAK = 16;
+export const LIVE_BLOCKS = 32;
+export const LIVE = 64;
+export const TIME = 128;
+
+export const NOT_IN_FILE = 'not in this file';
+
+export function lacks(p: Profile, bit: number): boolean {
+	const line = p.facts.quality.find((q) => q.id === 'not-in-file');
+	return ((line?.value ?? 0) & bit) !== 0;
+}
+
+const COLUMNS: Record<string, number> = {
+	allocations: ALLOCATIONS,
+	allocated_bytes: ALLOCATED,
+	temporary: TEMPORARY,
+	temporary_bytes: TEMPORARY,
+	peak_blocks: PEAK_BLOCKS,
+	peak_bytes: PEAK,
+	live_blocks: LIVE_BLOCKS,
+	live_bytes: LIVE,
+};
+
+/** Whether the file has no bytes, or no blocks, of a metric; by default what it ranks by. */
+export function lacksMetric(
+	p: Profile,
+	metric: Metric,
+	what: 'bytes' | 'blocks' = metricOf(metric).counted ? 'blocks' : 'bytes',
+): boolean {
+	return lacks(p, COLUMNS[metricOf(metric)[what]] ?? 0);
+}
