@@ -109,6 +109,26 @@ export async function chunksOf(file: File): Promise<Chunks> {
 	return [bytesOfBase64(profile), bytesOfBase64(rest)];
 }
 
+const KINDS = {
+	'\x89PNG': 'a picture',
+	'\xff\xd8': 'a picture',
+	'%PDF': 'a PDF',
+	PK: 'an archive',
+	'\x7fELF': 'a program, a library or a core dump',
+	PERFILE: 'a recording of perf',
+	'(\xb5/\xfd': 'a recording: heaptrack_print --html makes a page of it',
+};
+
+/** Why a file could not be opened, and what it is. */
+export async function refusal(file: File, why: unknown): Promise<string> {
+	const words = why instanceof Error ? why.message : String(why);
+	const head = String.fromCharCode(...new Uint8Array(await file.slice(0, 8).arrayBuffer()));
+	const [, kind] = Object.entries(KINDS).find(([begin]) => head.startsWith(begin)) ?? [];
+	const named = words.startsWith(file.name) ? words : `${file.name}: ${words}`;
+	const isOurs = hasEngine() && kind?.includes('heaptrack');
+	return kind && !isOurs ? `${named}; it is ${kind}` : named;
+}
+
 /** A profile out of a file that somebody dropped. */
 export async function loadFile(file: File): Promise<Profile> {
 	return decode(await chunksOf(file));

@@ -65,6 +65,7 @@ export const suppressed = signal<readonly string[]>([]);
 export const isServed = signal(false);
 export const isServerGone = signal(false);
 export const announcement = signal('');
+export const refused = signal(''); // why a file could not be taken in
 
 /** What is looked at: something with a key in the tree; the path tells which of several. */
 export interface Selection {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 import { batch } from '@preact/signals-core';
 import type { Profile } from '../data/profile.ts';
-import { announcement, base, compared, missing, view } from '../state.ts';
-import { loadFile } from '../load.ts';
+import { announcement, base, compared, missing, refused, view } from '../state.ts';
+import { loadFile, refusal } from '../load.ts';
 
 /** Compares with a recording, in the view for it unless the address asks for another one. */
 export function takeBase(name: string, profile: Profile, wanted = 'compare'): void {
@@ -16,10 +16,11 @@ export function takeBase(name: string, profile: Profile, wanted = 'compare'): vo
 /** Takes in a second recording: a page or a profile of heaptrack. */
 export async function compareWith(file: File): Promise<void> {
 	try {
+		refused.value = '';
 		const profile = await loadFile(file);
 		takeBase(file.name, profile);
 	} catch (why) {
-		announcement.value = `${file.name}: ${why instanceof Error ? why.message : String(why)}`;
+		announcement.value = refused.value = await refusal(file, why);
 	}
 }
 

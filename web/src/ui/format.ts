@@ -150,10 +150,22 @@ const known = new Map<string, string>();
 export function shortName(name: string): string {
 	let short = known.get(name);
 	if (short === undefined) {
-		short = shorten(name);
+		short = harmless(shorten(name));
 		known.set(name, short);
 	}
 	return short;
+}
+
+const CONTROLS = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
+
+/** A name as it is, whatever is in it: what would turn or move its surroundings does not. */
+function harmless(name: string): string {
+	const seen = name.replace(
+		CONTROLS,
+		(c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
+	);
+	return RIGHT_TO_LEFT.test(seen) ? `\u2068${seen}\u2069` : seen;
 }
 
 function shorten(name: string): string {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
+import { lacks, TIME } from '../data/missing.ts';
 import { ENDED, type Allocator } from '../data/profile.ts';
-import { isServerGone, profile, view } from '../state.ts';
+import { isServerGone, refused, profile, view } from '../state.ts';
 import { baseName, bytes, count, duration, plural } from './format.ts';
 import { useValue } from './signals.ts';
 import { Table } from './table.tsx';
@@ -48,12 +49,14 @@ function Hooked({ allocators }: { allocators: Allocator[] }) {
 /** Notes on the figures stands above them. */
 export function Notices() {
 	const p = useValue(() => profile.value);
+	const wrongFile = useValue(() => refused.value);
 	const isGone = useValue(() => isServerGone.value);
 	const isFirst = useValue(() => view.value === 'overview');
 	const { program, quality, page, summary, allocators } = p.facts;
 	const lines = quality.map((line) => line.text);
 	const end = duration(summary.duration_ns);
-	if (program.ended === ENDED.running && !quality.some((q) => /end|incomplete|cut/.test(q.id))) {
+	const isOver = program.ended !== ENDED.running || lacks(p, TIME);
+	if (!isOver && !quality.some((q) => /end|incomplete|cut/.test(q.id))) {
 		lines.unshift(
 			`The recording ends at ${end}, before the program; ` +
 			`“never freed” means “live at ${end}”`,
@@ -68,6 +71,9 @@ export function Notices() {
 	}
 	if (page.redacted) {
 		lines.push('This file was written without paths, arguments and linkage names');
+	}
+	if (wrongFile) {
+		lines.unshift(wrongFile);
 	}
 	if (isGone) {
 		lines.unshift('heaptrack has quit; what is loaded can still be used');

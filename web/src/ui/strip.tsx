@@ -43,14 +43,18 @@ export function Strip() {
 				}
 			/>
 			<div class="strip-words dim">
-				<span aria-hidden="true">{moment(0, duration_ns)}</span>
+				<span class="nowrap" aria-hidden="true">
+					{moment(0, duration_ns)}
+				</span>
 				<span>
 					<span aria-hidden="true">
 						{what} · peak {bytes(top)} at {moment(ns)} · drag to select, or type{' '}
 					</span>
 					<RangeField />
 				</span>
-				<span aria-hidden="true">{moment(duration_ns)}</span>
+				<span class="nowrap" aria-hidden="true">
+					{moment(duration_ns)}
+				</span>
 			</div>
 		</div>
 	);

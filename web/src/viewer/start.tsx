@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { render } from 'preact';
 import { openBlob, type Opened } from '../data/decode.ts';
-import { chunksOf } from '../load.ts';
+import { chunksOf, refusal } from '../load.ts';
 import { Loading } from '../ui/loading.tsx';
 import { bytes } from '../ui/format.ts';
 
@@ -67,7 +67,7 @@ export async function openChosen(root: HTMLElement): Promise<Opened> {
 			document.title = `${file.name} · heaptrack`;
 			return opened;
 		} catch (reason) {
-			why = reason instanceof Error ? reason.message : String(reason);
+			why = await refusal(file, reason);
 		}
 	}
 }

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// For everyone, and whatever comes: node everyone.mjs MODULES PAGE NAMES
+// NAMES is a page of a recording with names that are very long or turn their surroundings. Prints what its tree and
+// boxes say, and how wide and high they make it; what PAGE says of wrong files; how it looks with forced colours; and
+// views that need more than a window of 200 %. As JSON.
+
+import { focusedBox, launch, open, settle } from './browser.mjs';
+
+const [modules, address, names] = process.argv.slice(2);
+const browser = await launch(modules);
+const seen = { tooWide: [] };
+const wrong = [];
+
+const isTooWide = (page) => page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
+const tabs = (page) => page.getByRole('navigation', { name: 'Views' }).getByRole('button').all();
+
+const named = await open(browser, names);
+seen.cardHeight = (await named.page.getByRole('region', { name: 'Peak', exact: true }).first().boundingBox()).height;
+for (const view of await tabs(named.page)) {
+	await view.click();
+	await settle(named.page);
+	if (await isTooWide(named.page)) {
+		seen.tooWide.push(`names: ${await view.innerText()}`);
+	}
+}
+await named.page.keyboard.press('3');
+await settle(named.page);
+seen.rows = await named.page.locator('.rows [role=row] .name').allTextContents();
+await named.page.keyboard.press('2');
+await named.page.getByRole('tree').focus();
+seen.boxes = [];
+for (const key of ['Home', 'ArrowDown', 'ArrowDown', 'ArrowRight', 'ArrowRight']) {
+	await named.page.keyboard.press(key);
+	seen.boxes.push(await focusedBox(named.page));
+}
+const box = await named.page.getByRole('tree').boundingBox();
+await named.page.mouse.move(box.x + 20, box.y + 2.5 * 22);
+seen.tipHeight = (await named.page.getByRole('tooltip').boundingBox()).height;
+wrong.push(...named.wrong);
+
+const { page, wrong: wrongHere } = await open(browser, `${address}#v=compare`);
+seen.refused = {};
+const files = { 'a.png': '\x89PNG\r\n\x1a\n', 'a.out': '\x7fELF\x02\x01', 'a.zst': '(\xb5/\xfd\x04', 'a.txt': 'hello, this is a note' };
+for (const [name, text] of Object.entries(files)) {
+	const buffer = Buffer.from(text, 'latin1');
+	await page.getByLabel('Page to compare with').setInputFiles({ name, mimeType: 'text/plain', buffer });
+	const notice = page.getByRole('list', { name: 'Notes on the figures' }).getByText(name);
+	await notice.waitFor();
+	seen.refused[name] = await notice.innerText();
+}
+wrong.push(...wrongHere);
+
+const forced = await open(browser, `${address}#v=tree`);
+await forced.page.emulateMedia({ forcedColors: 'active' });
+await settle(forced.page);
+seen.forced = await forced.page.evaluate(() => {
+	const style = (selector) => getComputedStyle(document.querySelector(selector));
+	return {
+		bar: style('.bar i').backgroundColor !== getComputedStyle(document.body).backgroundColor &&
+			style('.bar i').backgroundColor,
+		pill: style('.pill.on').outlineStyle,
+		tab: style('nav [aria-current=page]').outlineStyle,
+		other: style('nav button:not([aria-current])').outlineStyle,
+		row: style('.tr.at').outlineStyle,
+		ink: style(':root').getPropertyValue('--dim'),
+	};
+});
+wrong.push(...forced.wrong);
+
+const zoomed = await open(browser, address, { width: 720, height: 450 });
+for (const view of await tabs(zoomed.page)) {
+	await view.click();
+	await settle(zoomed.page);
+	if (await isTooWide(zoomed.page)) {
+		seen.tooWide.push(`200 %: ${await view.innerText()}`);
+	}
+}
+await browser.close();
+process.stdout.write(JSON.stringify({ ...seen, wrong }));

@@ -1,0 +1,49 @@
+"""Names of any kind, wrong files, forced colours and a window at 200 %."""
+
+import subprocess
+
+import pytest
+
+LONG = "ns::" + "a_very_long_template_parameter_" * 650 + "f"
+HEBREW = "\u05e9\u05dc\u05d5\u05dd_f"
+
+
+@pytest.fixture(scope="module")
+def seen(build, pages, browse, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("names")
+    stacks = folder / "names.folded"
+    stacks.write_text(f"main;{LONG} 5000\nmain;{HEBREW} 4000\nmain;evil\u202eexe\x1b[31m;leaf 3000\n", encoding="utf-8")
+    subprocess.run([build / "heaptrack_print", "--html", folder / "names.html", stacks], check=True, timeout=60)
+    found = browse("everyone.mjs", pages.page("demo").as_uri(), (folder / "names.html").as_uri())
+    assert not found["wrong"], found["wrong"]
+    return found
+
+
+def test_names_keep_to_themselves(seen):
+    for said in (seen["rows"], [box.split(",")[0] for box in seen["boxes"]]):
+        assert "evil\\u202eexe\\u001b[31m" in said, said
+        assert f"\u2068{HEBREW}\u2069" in said, said
+        assert not any("\u202e" in text or "\x1b" in text for text in said), said
+
+
+def test_long_names_leave_room(seen):
+    assert len(LONG) > 20_000
+    assert seen["cardHeight"] < 450 and seen["tipHeight"] < 450, seen
+
+
+def test_nothing_scrolls_sideways_at_200_percent_or_with_long_names(seen):
+    assert seen["tooWide"] == []
+
+
+def test_a_wrong_file_says_what_it_is(seen):
+    refused = seen["refused"]
+    assert "a picture" in refused["a.png"] and "a program" in refused["a.out"], refused
+    assert "heaptrack_print --html" in refused["a.zst"], refused
+    assert refused["a.txt"] == "a.txt: these bytes are no profile of heaptrack"
+
+
+def test_forced_colours(seen):
+    forced = seen["forced"]
+    assert forced["bar"], "a bar is seen"
+    assert [forced[part] for part in ("pill", "tab", "row", "other")] == ["solid", "solid", "solid", "none"], forced
+    assert forced["ink"] == "CanvasText", "charts are drawn in the colours that were chosen"
