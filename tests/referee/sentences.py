@@ -80,7 +80,7 @@ FORMS = {
     "all-freed": rf"(?P<what>nothing was left allocated|nothing allocated since the attach was left)(?: except (?P<bytes>{BYTES}) of the runtime itself, in (?P<n>{COUNT}) "
                  r"blocks?)?\.",
     "no-growth": rf"from (?P<from>{TIME}) to (?P<to>{TIME}) (?:nothing (?:that was recorded )?grew|"
-                 rf"the heap (?:as a whole did not grow|grew by (?P<bound>at most )?(?P<heap>{BYTES}) \((?P<share>{PERCENT}) of the peak\))"
+                 rf"the heap (?:(?P<none>did not grow, nor did any function by 0.1 % of the peak)|as a whole did not grow|grew by (?P<bound>at most )?(?P<heap>{BYTES}) \((?P<share>{PERCENT}) of the peak\))"
                  rf"(?:; (?P<who>.+?) grew most, by (?P<much>{BYTES})(?P<again>, to what it held before)?"
                  rf"(?:, and held (?P<at_end>nothing|{BYTES}) at the end)?)?{OLD_FREED})\.",
 }
@@ -564,8 +564,13 @@ class Sentence:
             stacks = self.stacks(lambda s: grown(s) == numbers["grown_bytes"])
             self.number("grown_bytes", grown(stacks))
             self.judge_site_that_grew(stacks, halfway, near_end)
+        elif "heap" in self.said or "none" in self.said:  # a site of which nothing is said
+            self.left.discard("grown_bytes")
         else:
             self.number("grown_bytes", max(0, grown(())))
+        is_little = 0 < numbers["grown_bytes"] < r.peak // 1000 and grown(r.all) <= 0
+        if ("none" in self.said) != is_little:
+            self.wrong("a thousandth of the peak, or not?")
         for function in self.referee.naming.heaviest(12):
             sets = self.referee.naming.candidates(function)
             if min(map(grown, sets)) > numbers["grown_bytes"]:

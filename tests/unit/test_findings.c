@@ -331,11 +331,16 @@ static void compares_with_the_end_what_is_idle_since(void **state) {
 	struct findings idle = make();
 	r.summary.live_bytes += 300, leaky->live_bytes += 300;
 	struct findings late = make();
+	edges[19].bytes += 300; // something else went meanwhile
+	struct findings little = make();
 	*held = before[0], *leaky = before[1];
 	assert_string_equal(find(&idle, "no-growth")->text, "from 195 ms to 1.00 s nothing grew.");
 	assert_string_equal(find(&late, "no-growth")->text,
 			"from 195 ms to 1.00 s the heap grew by 300 B (< 0.1 % of the peak); parse() app.cpp:33 "
 			"grew most, by 300 B.");
+	assert_string_equal(find(&little, "no-growth")->text,
+			"from 195 ms to 1.00 s the heap did not grow, nor did any function by 0.1 % of the peak.");
+	assert_null(find(&little, "no-growth")->function);
 }
 
 /** Work that is in progress near the end and was before is no growth. */

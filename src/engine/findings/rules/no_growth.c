@@ -147,14 +147,17 @@ static void say_most(struct finder *f, const struct window *w, const struct plac
 	uint64_t after = w->to < r->edges.n ? r->edges.items[w->to].bytes
 										: r->summary.live_bytes + r->summary.suppressed_bytes;
 	bool is_most = r->summary.old_freed_bytes > 0 || finder_unknown_frees(f) > 0;
-	if (after > before) {
+	bool is_growth = after > before, is_little = !is_growth && bytes < r->summary.peak_bytes / 1000;
+	if (is_growth) {
 		SAY(f, " the heap grew by %s%s (%s of the peak)", is_most ? "at most " : "",
 				HUMAN_BYTES(after - before), HUMAN_PERCENT(after - before, r->summary.peak_bytes));
 		finder_put(f, "heap_grown_bytes", after - before);
 	} else {
-		SAY(f, " the heap as a whole did not grow");
+		SAY(f,
+				is_little ? " the heap did not grow, nor did any function by 0.1 %% of the peak"
+						  : " the heap as a whole did not grow");
 	}
-	if (p) {
+	if (p && !is_little) {
 		finder_about(f, p->name, NULL);
 		put_site(f, p, w, bytes);
 	}
