@@ -15,7 +15,7 @@ static const struct runtime {
 		{"nodejs", "JavaScript", "--perf-basic-prof --interpreted-frames-native-stack", 0,
 				"JavaScript's objects", "node --heap-prof tells of them"},
 		{"python", "Python", "-X perf", 12, "small objects",
-				"--python-objects shows them, without -E"},
+				"--python-objects shows them without -E"},
 		{"php", "PHP", NULL, 0, "what scripts hold", "USE_ZEND_ALLOC=0 records it"},
 		{"java", "Java", NULL, 0, "Java's objects", "jcmd PID GC.class_histogram tells of them"},
 		{"mono", "C#", "--jitmap", 0, NULL, NULL},
