@@ -2,7 +2,8 @@
 // How the page does with a large profile: node page.mjs MODULES PAGE [ROUNDS]
 // MODULES is the folder with the page's npm packages (src/web/page in the build). Prints medians
 // and P95 in ms as JSON: opening to the first flame graph, to the overview and to the moment when
-// all can be asked for; a query of a range, a whole frame of dragging, drawing while zooming, a keystroke of a search; and the JS heap.
+// all can be asked for; a query of a range, a whole frame of dragging, drawing while zooming, a keystroke of a search;
+// a step of scrolling the tree; and the JS heap.
 // What ends in "CPU" is what the page's main thread took of a processor: other programs on the
 // machine do not stretch it. That of a zoom is all it takes, drawing the largest part of it.
 
@@ -27,15 +28,18 @@ async function meter(context, tab) {
 	};
 }
 
+const drawn = (tab) =>
+	tab.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+
 /** Runs something and notes what it took of the processor, with all that it leads to on the page. */
 async function noteCpu(what, run) {
 	const start = await cpu();
 	await run();
-	await tab.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+	await drawn(tab);
 	note(`${what} CPU`, (await cpu()) - start);
 }
 
-async function fresh(hash) {
+async function fresh(hash, first = 'draw') {
 	const context = await browser.newContext({ viewport: { width: 1600, height: 900 }, reducedMotion: 'reduce' });
 	const tab = await context.newPage();
 	await tab.addInitScript(() => {
@@ -44,8 +48,8 @@ async function fresh(hash) {
 	});
 	const spent = await meter(context, tab);
 	await tab.goto(`file://${page}${hash}`, { waitUntil: 'commit' });
-	await tab.waitForFunction(() => window.taken.some(([what]) => what === 'draw'), null, { timeout: 120_000 });
-	const opened = await tab.evaluate(() => window.taken.find(([what]) => what === 'draw')[2]);
+	await tab.waitForFunction((is) => window.taken.some(([what]) => what === is), first, { timeout: 120_000 });
+	const opened = await tab.evaluate((is) => window.taken.find(([what]) => what === is)[2], first);
 	const openedCpu = await spent();
 	const isWhole = () => !document.querySelector('#app[aria-busy=true]') && performance.now();
 	const whole = await (await tab.waitForFunction(isWhole, null, { timeout: 120_000 })).jsonValue();
@@ -99,6 +103,20 @@ before = await count();
 await tab.keyboard.press('/');
 await tab.keyboard.type('Component_12', { delay: 20 });
 (await since(before)).filter(([what]) => what === 'search').forEach(([, ms]) => note('search keystroke', ms));
+
+// The tree with 5,000 rows open, turned by a wheel: each step brings some ten new ones
+const scrolled = await fresh('#v=tree', 'tree');
+await scrolled.tab.getByRole('treegrid').focus();
+await scrolled.tab.keyboard.press('*');
+const grid = await scrolled.tab.getByRole('treegrid').boundingBox();
+await scrolled.tab.mouse.move(grid.x + 300, grid.y + 200);
+for (let i = 0; i < 60; i++) {
+	const start = await scrolled.spent();
+	await scrolled.tab.mouse.wheel(0, 240);
+	await drawn(scrolled.tab);
+	note('scroll step CPU', (await scrolled.spent()) - start);
+}
+await scrolled.context.close();
 
 /** The same queries in this process, which is told what they take of the processor. */
 async function queriesAlone() {

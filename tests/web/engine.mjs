@@ -19,6 +19,21 @@ function unevenNodes(f) {
 	return left.filter((v) => v !== 0).length;
 }
 
+/** Nodes that have other stacks below them than a walk up from each stack finds. */
+function misplacedNodes(tree, kept) {
+	const below = m.stacksBelow(tree, kept);
+	const found = Array.from({ length: tree.n }, () => []);
+	for (let s = 0; s < profile.stacks.n; s++) {
+		for (let at = tree.ofStack[s]; !kept || kept[s]; at = tree.parent[at]) {
+			found[at].push(s);
+			if (at === 0) {
+				break;
+			}
+		}
+	}
+	return found.filter((stacks, node) => String(stacks) !== String(below(node).toSorted())).length;
+}
+
 /** What the curves over time say of a lens's total, where they can. */
 function totalOfTimeline(lens, a) {
 	const e = profile.edges;
@@ -78,6 +93,7 @@ function answer(text) {
 		totals: Object.fromEntries(Object.entries(columns).map(([name, c]) => [name, m.sum(c)])),
 		moment_ns: a.momentNs,
 		tree: nodes,
+		misplaced: misplacedNodes(tree, m.stacksUnder(profile, lens)),
 		uneven: unevenNodes(m.topDown(tree, a)) + unevenNodes(up),
 		sums: {
 			timeline: totalOfTimeline(lens, a),

@@ -131,6 +131,7 @@ def test_page_and_program_agree(name, build, pages, modules, ask, is_long):
         assert mine_tree == their_tree, (lens, paths.words(mine_tree - their_tree),
                                          paths.words(their_tree - mine_tree))
         assert mine["uneven"] == 0, f"{lens}: nodes that are not the sum of what is below them"
+        assert mine["misplaced"] == 0, f"{lens}: nodes with the stacks of others below them"
         for way, total in mine["sums"].items():
             assert total == mine["sums"]["weight"], f"{lens}: {way}"
     assert answered >= len(lenses) * 3 // 4, f"only {answered} of {len(lenses)} were asked of both"

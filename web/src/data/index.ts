@@ -11,4 +11,4 @@ export { stacksUnder } from './match.ts';
 export { aliveOverTime, ask, stacksWhere, sum } from './query.ts';
 export { sitesOf } from './series.ts';
 export { classesOf } from './sizes.ts';
-export { buildTree, groupName, selfCosts, totalCosts } from './tree.ts';
+export { buildTree, groupName, selfCosts, stacksBelow, totalCosts } from './tree.ts';

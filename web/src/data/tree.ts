@@ -312,6 +312,39 @@ export function childrenOf(t: { n: number; parent: Uint32Array }): Children {
 	return { first: first.subarray(0, t.n + 1), list };
 }
 
+/**
+ * Gives the stacks that end at a node or below it, and are under the lens: in the order of a walk
+ * they stand side by side. Places are counted by stacks, those of a node before its children's.
+ */
+export function stacksBelow(
+	t: Tree,
+	filter: Uint8Array | null,
+): (node: number) => Uint32Array {
+	const ends = t.ofStack;
+	const sizes = new Uint32Array(t.n);
+	for (let s = 0; s < ends.length; s++) {
+		sizes[ends[s]!]! += filter ? filter[s]! : 1;
+	}
+	const next = sizes.slice();
+	for (let i = t.n - 1; i > 0; i--) {
+		sizes[t.parent[i]!]! += sizes[i]!;
+	}
+	const first = new Uint32Array(t.n);
+	for (let i = 1; i < t.n; i++) {
+		const parent = t.parent[i]!;
+		first[i] = first[parent]! + next[parent]!;
+		next[parent]! += sizes[i]!;
+	}
+	const stacks = new Uint32Array(sizes[0]!);
+	const place = first.slice();
+	for (let s = 0; s < ends.length; s++) {
+		if (!filter || filter[s]) {
+			stacks[place[ends[s]!]!++] = s;
+		}
+	}
+	return (node) => stacks.subarray(first[node]!, first[node]! + sizes[node]!);
+}
+
 export type Owner = 'yours' | 'library' | 'unknown';
 
 export function ownerOf(p: Profile, symbol: number): Owner {

@@ -22,18 +22,24 @@ function thin(p: Profile, values: Float64Array): number[] {
 	return points;
 }
 
+const known = new WeakMap<Float64Array, string>(); // a table that scrolls asks again and again
+
+function pathOf(values: Float64Array): string {
+	let path = known.get(values);
+	if (path === undefined) {
+		const points = thin(profile.value, values);
+		const most = Math.max(...points, 1);
+		const step = WIDTH / POINTS;
+		path = points
+			.map((v, i) => `L${+(i * step).toFixed(1)} ${y(v, most)}h${step}`)
+			.join('');
+		known.set(values, path);
+	}
+	return path;
+}
+
 /** What is alive over the run, very small. */
 export function Sparkline({ values }: { values: Float64Array }) {
-	const points = thin(profile.value, values);
-	const most = Math.max(...points, 1);
-	const step = WIDTH / Math.max(1, points.length);
-	const path = points
-		.map(
-			(v, i) =>
-				`L${(i * step).toFixed(1)} ${y(v, most)}` +
-				`L${((i + 1) * step).toFixed(1)} ${y(v, most)}`,
-		)
-		.join('');
 	return (
 		<svg
 			class="spark"
@@ -43,7 +49,7 @@ export function Sparkline({ values }: { values: Float64Array }) {
 			viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
 			aria-hidden="true"
 		>
-			<path d={`M0 ${HEIGHT}${path}L${WIDTH} ${HEIGHT}Z`} />
+			<path d={`M0 ${HEIGHT}${pathOf(values)}L${WIDTH} ${HEIGHT}Z`} />
 		</svg>
 	);
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 import type { Forest } from '../data/forest.ts';
 import type { Profile } from '../data/profile.ts';
-import { aliveOverTime, stacksWhere } from '../data/query.ts';
+import { aliveOverTime } from '../data/query.ts';
 import { kept } from '../state.ts';
 import { LIFETIMES, lifetimesOf } from '../ui/mix.tsx';
-import type { Tree } from '../data/tree.ts';
+import { stacksBelow, type Tree } from '../data/tree.ts';
 
 /**
  * What is costly to find out about a tree node: kept while the tree and the lens's texts are the
@@ -13,6 +13,7 @@ import type { Tree } from '../data/tree.ts';
 interface Known {
 	tree: Tree;
 	kept: Uint8Array | null;
+	below: (node: number) => Uint32Array;
 	curves: Map<number, Float64Array>;
 	lives: Map<number, string>;
 }
@@ -20,28 +21,17 @@ let known: Known | null = null;
 
 function knownOf(f: Forest): Known {
 	if (known?.tree !== f.tree || known.kept !== kept.value) {
-		known = { tree: f.tree, kept: kept.value, curves: new Map(), lives: new Map() };
+		const below = stacksBelow(f.tree, kept.value);
+		known = { tree: f.tree, kept: kept.value, below, curves: new Map(), lives: new Map() };
 	}
 	return known;
 }
 
-/** The stacks that end at a node or below it, and are under the lens. */
-function stacksBelow(p: Profile, f: Forest, node: number): Uint32Array {
-	const isBelow = new Uint8Array(f.n);
-	isBelow[node] = 1;
-	for (let i = node + 1; i < f.n; i++) {
-		isBelow[i]! |= isBelow[f.parent[i]!]!;
-	}
-	const ends = f.tree.ofStack;
-	const filter = kept.value;
-	return stacksWhere(p, (s) => isBelow[ends[s]!] === 1 && (!filter || filter[s] === 1));
-}
-
 export function curveOf(p: Profile, f: Forest, node: number): Float64Array {
-	const { curves } = knownOf(f);
+	const { curves, below } = knownOf(f);
 	let curve = curves.get(node);
 	if (!curve) {
-		curve = aliveOverTime(p, stacksBelow(p, f, node));
+		curve = aliveOverTime(p, below(node));
 		curves.set(node, curve);
 	}
 	return curve;
@@ -49,10 +39,10 @@ export function curveOf(p: Profile, f: Forest, node: number): Float64Array {
 
 /** The class of lifetimes in which half of the freed blocks are reached; '': none was freed. */
 export function medianLife(p: Profile, f: Forest, node: number): string {
-	const { lives } = knownOf(f);
+	const { lives, below } = knownOf(f);
 	let life = lives.get(node);
 	if (life === undefined) {
-		const sums = lifetimesOf(p, stacksBelow(p, f, node));
+		const sums = lifetimesOf(p, below(node));
 		let left = sums.reduce((sum, n) => sum + n, 0) / 2;
 		const at = left > 0 ? sums.findIndex((n) => (left -= n) <= 0) : -1;
 		life = LIFETIMES[at] ?? '';
