@@ -40,21 +40,25 @@ function inline(script) {
 
 const hash = (text) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
-/** One line for each package that is in the bundle, then their licences in full. */
+/** One line for each package that is in the bundle; whose it is; and the terms, each once. */
 function licences() {
 	const used = Object.keys(JSON.parse(readFileSync('package.json', 'utf8')).dependencies).sort();
-	const parts = used.map((name) => {
+	const [lines, owners, terms] = [[], [], new Map()];
+	for (const name of used) {
 		const at = join('node_modules', name);
 		const meta = JSON.parse(readFileSync(join(at, 'package.json'), 'utf8'));
 		const file = readdirSync(at).find((f) => /^licen[cs]e/i.test(f));
 		if (!file) {
 			throw new Error(`${name} has no licence file`);
 		}
-		const text = readFileSync(join(at, file), 'utf8').trim();
-		return { line: `${name} ${meta.version} (${meta.license})`, text };
-	});
-	const lines = parts.map((p) => p.line).join('\n');
-	return `${lines}\n\n${parts.map((p) => `${p.line}\n\n${p.text}`).join('\n\n')}`;
+		const text = readFileSync(join(at, file), 'utf8');
+		const [whose] = /^copyright .*$/im.exec(text);
+		const rest = text.slice(text.indexOf(whose) + whose.length).trim();
+		terms.set(rest.replace(/\s+/g, ' '), rest);
+		owners.push(`${name}: ${whose}`);
+		lines.push(`${name} ${meta.version} (${meta.license})`);
+	}
+	return [lines, owners, [...terms.values()]].map((part) => part.join('\n')).join('\n\n');
 }
 
 const style = await bundle('src/style/main.css');
