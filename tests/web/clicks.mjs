@@ -59,6 +59,16 @@ await page.goForward();
 await settle(page);
 seen.forward = new URLSearchParams(await hash()).get('threads');
 
+// A lens with a quote, as the command that asks for it
+await page.goto(`${address}#v=tree&m=allocations&q=!o%27b&t=0.5-2.1`);
+await settle(page);
+await page.keyboard.press('Control+k');
+await page.keyboard.type('heaptrack_print');
+await settle(page);
+await page.keyboard.press('Enter');
+await settle(page);
+seen.copied = await page.locator('[aria-live=polite]').textContent();
+
 seen.tooWide = [];
 const phone = await open(browser, address, { width: 390, height: 800 });
 const tabs = phone.page.getByRole('navigation', { name: 'Views' }).getByRole('button');

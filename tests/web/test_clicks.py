@@ -1,6 +1,9 @@
 """What is clicked or typed is what happens, and Back takes it away."""
 
+import json
 import re
+import shlex
+import subprocess
 
 import pytest
 
@@ -36,3 +39,10 @@ def test_a_thread_is_chosen_by_a_click_and_back_takes_it_away(seen):
 
 def test_no_view_scrolls_sideways_on_a_phone(seen):
     assert seen["tooWide"] == []
+
+
+def test_the_command_that_is_copied_prints_the_same(seen, build, ask, pages):
+    command = seen["copied"].removeprefix("Copied: ").replace("FILE", shlex.quote(str(pages.recording("demo"))))
+    said = subprocess.run(f"{build}/{command} --json --limit 0 --tree", shell=True, capture_output=True, timeout=60,
+                          check=True).stdout
+    assert json.loads(said)["totals"] == ask(pages.recording("demo"), "m=allocations&q=!o'b&t=0.5-2.1")["totals"]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { batch } from '@preact/signals-core';
-import { GROUPS, peakRange, START } from '../data/lens.ts';
+import { GROUPS, lensText, peakRange, START } from '../data/lens.ts';
 import * as state from '../state.ts';
 import { canSave, savePage } from '../save.ts';
 import { address, currentLink } from '../url.ts';
@@ -242,6 +242,15 @@ const others: Action[] = [
 		keys: ['Y'],
 		text: 'Copy a link to this view; of a file: save it as one that opens with this view',
 		run: () => (canSave() ? savePage(address()) : void copyText(currentLink())),
+	},
+	{
+		id: 'copy-command',
+		keys: [],
+		text: 'Copy the command that prints the same: heaptrack_print --lens',
+		run: () => {
+			const words = lensText(state.profile.value, state.lens.value).replace(/'/g, "'\\''");
+			void copyText(`heaptrack_print --lens '${words}' FILE`);
+		},
 	},
 	{
 		id: 'clock',

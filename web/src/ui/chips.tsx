@@ -18,7 +18,7 @@ function Chip({ what, text, onRemove }: ChipProps) {
 	return (
 		<span class="chip">
 			<span class="dim">{what}</span> {text}
-			<button type="button" aria-label={`Remove ${what} ${text}`} onClick={onRemove}>
+			<button aria-label={`Remove ${what} ${text}`} onClick={onRemove}>
 				×
 			</button>
 		</span>
@@ -83,7 +83,6 @@ export function Metrics() {
 				.map(({ name, help }) => (
 					<button
 						key={name}
-						type="button"
 						class={`pill${name === now ? ' on' : ''}`}
 						aria-pressed={name === now}
 						title={help}
@@ -109,7 +108,7 @@ export function Chips() {
 			{chips.map((chip) => (
 				<Chip key={`${chip.what} ${chip.text}`} {...chip} />
 			))}
-			<button type="button" class="link" title="Esc Esc" onClick={resetLens}>
+			<button class="link" title="Esc Esc" onClick={resetLens}>
 				reset
 			</button>
 		</div>

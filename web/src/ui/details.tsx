@@ -164,7 +164,6 @@ export function Details() {
 					<code>{shortName(name)}</code>
 				</h2>
 				<button
-					type="button"
 					class="pill round"
 					aria-label="Close details"
 					title="Close (d)"
@@ -181,7 +180,6 @@ export function Details() {
 			</p>
 			<p class="actions">
 				<button
-					type="button"
 					class="link"
 					title="Show only this function and its callees (f)"
 					onClick={() => focusOn(name)}
@@ -189,7 +187,6 @@ export function Details() {
 					focus
 				</button>
 				<button
-					type="button"
 					class="link"
 					title="Hide this function (x)"
 					onClick={() => hide(name)}
@@ -197,7 +194,6 @@ export function Details() {
 					hide
 				</button>
 				<button
-					type="button"
 					class="link"
 					title="Copy the heaviest stack (y)"
 					onClick={() => void copyText(stackText(p, s.base || heaviest(p, stacks)))}

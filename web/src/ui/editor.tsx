@@ -57,7 +57,6 @@ export function OpenInEditor({ file, line }: { file: string; line: number }) {
 				<a href={target}>Open in editor</a>
 			) : (
 				<button
-					type="button"
 					class="link"
 					title={target}
 					onClick={() => void copyText(target)}

@@ -69,13 +69,12 @@ function Search() {
 				<span class="matches" role="status">
 					<span>{info}</span>
 					<button
-						type="button"
 						aria-label="Previous match"
 						onClick={() => stepSearch(-1)}
 					>
 						↑
 					</button>
-					<button type="button" aria-label="Next match" onClick={() => stepSearch(1)}>
+					<button aria-label="Next match" onClick={() => stepSearch(1)}>
 						↓
 					</button>
 				</span>
@@ -110,7 +109,6 @@ export function Header() {
 				</select>
 				<button
 					class={`pill${isUnfolded ? '' : ' on'}`}
-					type="button"
 					aria-pressed={!isUnfolded}
 					title="Fold consecutive library frames into one box (l)"
 					onClick={() => change({ isUnfolded: !isUnfolded })}
@@ -122,7 +120,6 @@ export function Header() {
 					canSave() && (
 						<button
 							class="pill"
-							type="button"
 							title="A page that opens with this view, to send or keep (Y)"
 							onClick={() => savePage(address())}
 						>
@@ -132,7 +129,6 @@ export function Header() {
 				) : (
 					<button
 						class="pill"
-						type="button"
 						title="Copy a link to this view (Y)"
 						onClick={async () => {
 							await copyText(currentLink());
@@ -150,7 +146,6 @@ export function Header() {
 				)}
 				<button
 					class="pill round"
-					type="button"
 					aria-label={`Theme: ${shade}`}
 					title={`Theme: ${shade}`}
 					onClick={cycleTheme}
@@ -159,7 +154,6 @@ export function Header() {
 				</button>
 				<button
 					class="pill round"
-					type="button"
 					aria-label="Keys and terms"
 					title="Keys and terms (?)"
 					onClick={() => (isHelpOpen.value = true)}
@@ -171,7 +165,6 @@ export function Header() {
 				{views.value.map(({ id, name, hint }, i) => (
 					<button
 						key={id}
-						type="button"
 						title={`${hint} (${i + 1})`}
 						aria-current={now === id ? 'page' : undefined}
 						onClick={() => (view.value = id)}

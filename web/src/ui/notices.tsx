@@ -27,7 +27,7 @@ function Hooked({ allocators }: { allocators: Allocator[] }) {
 			<div class="scroll" tabIndex={0} role="region" aria-label="Allocators">
 				<Table
 					id="allocators"
-					heads={[['module'], ['allocates and frees with'], ['recorded']]}
+					heads={['module', 'allocates and frees with', 'recorded']}
 					rows={allocators}
 					values={(a) => [baseName(a.module), a.functions.join(), String(a.hooked)]}
 				>

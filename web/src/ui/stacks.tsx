@@ -126,7 +126,6 @@ export function Stacks({
 								{alike > 1 && ` · ${count(alike)} stacks alike`}
 							</span>
 							<button
-								type="button"
 								class="link"
 								onClick={() => void copyText(stackText(p, p.stacks.node[s]!))}
 							>
@@ -152,7 +151,7 @@ export function Stacks({
 				))}
 			</ol>
 			{left > 0 && (
-				<button type="button" class="link" onClick={() => setMost(most + 20)}>
+				<button class="link" onClick={() => setMost(most + 20)}>
 					{count(left)} more
 				</button>
 			)}

@@ -54,7 +54,7 @@ export function useHead({ table, column, isText, isOwn, children }: HeadProps) {
 	const at = order || (isOwn ? column : 0);
 	const sort = Math.abs(at) !== column ? 'none' : at < 0 ? 'ascending' : 'descending';
 	const button = (
-		<button type="button" class="sort" onClick={() => turn(table, column, isText)}>
+		<button class="sort" onClick={() => turn(table, column, isText)}>
 			{children}
 		</button>
 	);
@@ -68,7 +68,8 @@ function Head({ class: name, ...props }: HeadProps & { class: string }) {
 interface TableProps<T> {
 	id: string; // of all tables, in the address
 	class?: string;
-	heads: readonly (readonly [text: ComponentChildren, name?: string])[];
+	// With a class where it is neither a name's nor a number's
+	heads: readonly (string | readonly [text: ComponentChildren, name?: string])[];
 	rows: readonly T[];
 	values: (row: T) => readonly Value[];
 	most?: number; // rows that are shown
@@ -85,20 +86,23 @@ export function Table<T>(props: TableProps<T>) {
 		<table class={props.class ?? 'data'}>
 			<thead>
 				<tr>
-					{props.heads.map(([text, name = ''], i) =>
-						example[i] === undefined ? (
+					{props.heads.map((head, i) => {
+						const isText = rows.some((row) => typeof values(row)[i] === 'string');
+						const own = isText || !rows.length ? '' : 'num';
+						const [text, name = ''] = typeof head === 'string' ? [head, own] : head;
+						return example[i] === undefined ? (
 							<th class={name}>{text}</th>
 						) : (
 							<Head
 								table={id}
 								column={i + 1}
 								class={name}
-								isText={rows.some((row) => typeof values(row)[i] === 'string')}
+								isText={isText}
 							>
 								{text}
 							</Head>
-						),
-					)}
+						);
+					})}
 				</tr>
 			</thead>
 			<tbody>{sorted.slice(0, most).map(props.children)}</tbody>

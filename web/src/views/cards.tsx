@@ -214,7 +214,6 @@ function Card({ kind, findings }: { kind: CardKind; findings: Finding[] }) {
 			{(main || kind.id === 'peak') && (
 				<p class="actions">
 					<button
-						type="button"
 						class="link"
 						onClick={() => follow(hasRange ? without : lens, kind.view)}
 					>
@@ -222,7 +221,6 @@ function Card({ kind, findings }: { kind: CardKind; findings: Finding[] }) {
 					</button>
 					{(hasRange || kind.id === 'peak') && (
 						<button
-							type="button"
 							class="link"
 							onClick={() => follow(hasRange ? lens : 't=peak', 'timeline')}
 						>
@@ -268,7 +266,6 @@ export function Cards() {
 								<Sentence text={f.text} name={f.function} />{' '}
 								{f.lens && (
 									<button
-										type="button"
 										class="link"
 										onClick={() => follow(f.lens, 'flame')}
 									>

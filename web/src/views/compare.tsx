@@ -45,7 +45,6 @@ function ChooseMarks() {
 				ends.slice(i + 1).map((to) => (
 					<button
 						key={`${from} ${to}`}
-						type="button"
 						class="pill"
 						onClick={() => (state.compared.value = { from, to })}
 					>
@@ -66,7 +65,6 @@ function Choose() {
 			{base && (
 				<p>
 					<button
-						type="button"
 						class="pill"
 						onClick={() => (state.compared.value = base)}
 					>
@@ -212,13 +210,13 @@ function ChangedSites({ all, metric }: { all: Difference[]; metric: Metric }) {
 				id="changed"
 				class="data compare"
 				heads={[
-					['function'],
-					['change'],
-					['before', 'num'],
-					['now', 'num'],
-					[`difference in ${metricName(metric).toLowerCase()}`, 'num'],
+					'function',
+					'change',
+					'before',
+					'now',
+					`difference in ${metricName(metric).toLowerCase()}`,
 					[<span class="sr">as a bar</span>],
-					['blocks', 'num'],
+					'blocks',
 				]}
 				rows={changed}
 				values={(d) => [
@@ -239,7 +237,6 @@ function ChangedSites({ all, metric }: { all: Difference[]; metric: Metric }) {
 							<td title={d.name}>
 								{keys.has(d.label) ? (
 									<button
-										type="button"
 										class="link name"
 										onClick={() => openSite(sites, keys.get(d.label)!)}
 									>
@@ -295,7 +292,6 @@ function Compared({ other }: { other: NonNullable<typeof state.compared.value> }
 						Before ({names[0]}) and now ({names[1]})
 					</h2>
 					<button
-						type="button"
 						class="link"
 						onClick={() => (state.compared.value = null)}
 					>

@@ -123,7 +123,7 @@ export function DiffFlame({ sides, metric }: { sides: [Side, Side]; metric: Metr
 					<option value="size">as wide as the cost</option>
 				</select>
 				{zoom > 0 && (
-					<button type="button" class="pill" onClick={() => setZoom(0)}>
+					<button class="pill" onClick={() => setZoom(0)}>
 						Zoom out
 					</button>
 				)}

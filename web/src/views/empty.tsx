@@ -43,16 +43,16 @@ export function Nothing() {
 			{where}
 			{rules.length ? ` with ${rules.join(', ')}` : ''}:{' '}
 			{l.range && (
-				<button type="button" class="link" onClick={() => change({ range: null })}>
+				<button class="link" onClick={() => change({ range: null })}>
 					reset time
 				</button>
 			)}{' '}
 			{rules.length > 0 && (
-				<button type="button" class="link" onClick={() => change({ texts: [], focus: [] })}>
+				<button class="link" onClick={() => change({ texts: [], focus: [] })}>
 					reset filter
 				</button>
 			)}{' '}
-			<button type="button" class="link" onClick={resetLens}>
+			<button class="link" onClick={resetLens}>
 				reset all
 			</button>
 		</p>

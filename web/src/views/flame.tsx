@@ -49,7 +49,6 @@ function Toolbar({ forest, zoom }: { forest: Forest; zoom: number }) {
 				{DIRECTIONS.map(([id, name]) => (
 					<button
 						key={id}
-						type="button"
 						class={`pill${direction === id ? ' on' : ''}`}
 						aria-pressed={direction === id}
 						onClick={() => (state.direction.value = id)}
@@ -59,7 +58,6 @@ function Toolbar({ forest, zoom }: { forest: Forest; zoom: number }) {
 				))}
 			</div>
 			<button
-				type="button"
 				class={`pill${recursion ? ' on' : ''}`}
 				aria-pressed={recursion}
 				title="Fold recursive calls into one box (r)"
@@ -68,7 +66,6 @@ function Toolbar({ forest, zoom }: { forest: Forest; zoom: number }) {
 				Fold recursion
 			</button>
 			<button
-				type="button"
 				class={`pill${flipped ? ' on' : ''}`}
 				aria-pressed={flipped}
 				title="The root at the bottom (o)"
@@ -89,7 +86,7 @@ function Toolbar({ forest, zoom }: { forest: Forest; zoom: number }) {
 			</select>
 			<FoldHint forest={forest} />
 			{zoom > 0 && (
-				<button type="button" class="pill" onClick={() => zoomTo(forest, 0)}>
+				<button class="pill" onClick={() => zoomTo(forest, 0)}>
 					Zoom out ({percent(forest.total[zoom]!, forest.total[0]!)} shown)
 				</button>
 			)}
@@ -136,13 +133,13 @@ function Minimap({ forest, zoom }: { forest: Forest; zoom: number }) {
 			>
 				<i style={{ left: `${100 * from}%`, width: `${100 * (to - from)}%` }} />
 			</div>
-			<button type="button" class="link" onClick={() => zoomTo(forest, 0)}>
+			<button class="link" onClick={() => zoomTo(forest, 0)}>
 				{p.facts.program.name}
 			</button>
 			{path.map((node) => (
 				<span key={node}>
 					{' › '}
-					<button type="button" class="link" onClick={() => zoomTo(forest, node)}>
+					<button class="link" onClick={() => zoomTo(forest, node)}>
 						<code>{nodeName(p, forest, node)}</code>
 					</button>
 				</span>

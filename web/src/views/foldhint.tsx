@@ -40,7 +40,7 @@ export function FoldHint({ forest }: { forest: Forest }) {
 		return null;
 	}
 	return (
-		<button type="button" class="link" onClick={() => state.change({ isUnfolded: true })}>
+		<button class="link" onClick={() => state.change({ isUnfolded: true })}>
 			{percent(share, forest.total[0]!)} has no frame of yours: show the library's (l)
 		</button>
 	);

@@ -64,7 +64,7 @@ export function FunctionTable() {
 	const shown = rows.slice(first, Math.ceil((top + height) / ROW) + 4);
 	const header = (id: Order) => (
 		<span role="columnheader" class="num" aria-sort={order === id ? 'descending' : 'none'}>
-			<button type="button" class="link" onClick={() => setOrder(id)}>
+			<button class="link" onClick={() => setOrder(id)}>
 				{{ total: 'with callees', self: 'self' }[id]}
 				{order === id ? ' ▾' : ''}
 			</button>

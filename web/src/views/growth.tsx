@@ -156,13 +156,13 @@ export function GrowthView() {
 				id="never-freed"
 				class="data growth"
 				heads={[
-					['function'],
-					['bytes', 'num'],
-					['% of never freed', 'num'],
-					['blocks never freed', 'num'],
+					'function',
+					'bytes',
+					'% of never freed',
+					'blocks never freed',
 					['never freed over time', 'nowrap'],
 					['first, last allocation', 'nowrap roomy'],
-					['what was measured'],
+					'what was measured',
 					[<span class="sr">suppress</span>],
 				]}
 				rows={shown}
@@ -181,7 +181,6 @@ export function GrowthView() {
 					<tr key={site.key}>
 						<td>
 							<button
-								type="button"
 								class="link name"
 								title={site.name}
 								onClick={() => select(site)}
@@ -216,7 +215,6 @@ export function GrowthView() {
 						</td>
 						<td>
 							<button
-								type="button"
 								class="link"
 								title="Hide it here, and copy the line for a suppressions file"
 								onClick={() => {
@@ -238,7 +236,6 @@ export function GrowthView() {
 						{bytes(suppressed.reduce((sum, site) => sum + site.bytes, 0))} in{' '}
 						{count(suppressed.reduce((sum, site) => sum + site.blocks, 0))} blocks.{' '}
 						<button
-							type="button"
 							class="link"
 							onClick={() => (state.suppressed.value = [])}
 						>

@@ -98,7 +98,6 @@ function Waterfall({
 							<th scope="row">
 								{hasOwners(part) ? (
 									<button
-										type="button"
 										class="link"
 										aria-pressed={part.id === chosen}
 										onClick={() => onChoose(part.id)}
@@ -157,7 +156,7 @@ function Rows({ part, look }: { part: MemoryPart; look: Look }) {
 			<h2 id="owners-title">Who owns: {part.words}</h2>
 			<Table
 				id="owners"
-				heads={[['owner'], ['place'], ['bytes', 'num'], ['% of RSS', 'num']]}
+				heads={['owner', 'place', 'bytes', '% of RSS']}
 				rows={part.rows}
 				values={(row) => [row.name ?? row.function!, placeOf(row), row.bytes, row.bytes]}
 			>
@@ -185,12 +184,12 @@ function Untouched({ look }: { look: Look }) {
 			<Table
 				id="untouched"
 				heads={[
-					['function'],
-					['place'],
-					['blocks', 'num'],
-					['asked for', 'num'],
-					['in memory', 'num'],
-					['not in memory', 'num'],
+					'function',
+					'place',
+					'blocks',
+					'asked for',
+					'in memory',
+					'not in memory',
 				]}
 				rows={look.untouched}
 				values={(site) => [
@@ -252,7 +251,6 @@ function LookChoice({
 			{looks.map((each, i) => (
 				<button
 					key={i}
-					type="button"
 					class={`pill${each === look ? ' on' : ''}`}
 					aria-pressed={each === look}
 					onClick={() => onChoose(i)}

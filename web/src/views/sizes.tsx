@@ -82,10 +82,10 @@ function Shares({
 			<Table
 				id="shares"
 				heads={[
-					['function'],
-					['allocations', 'num'],
-					['total', 'num'],
-					['average', 'num'],
+					'function',
+					'allocations',
+					'total',
+					'average',
 				]}
 				rows={shares}
 				values={(s) => [shortName(names[s.key]!), s.count, s.bytes, s.bytes / s.count]}
@@ -95,7 +95,6 @@ function Shares({
 					<tr key={share.key}>
 						<td>
 							<button
-								type="button"
 								class="link name"
 								onClick={() => onPick(share.key)}
 							>
@@ -159,7 +158,6 @@ function Heat({ p, kept, chosen, onChoose }: HeatProps) {
 									>
 										{n > 0 && (
 											<button
-												type="button"
 												title="Show who allocated them"
 												onClick={() => onChoose({ power: w, life: k })}
 											>
@@ -241,7 +239,6 @@ export function SizesView() {
 					<h2 id="sizes-title">Sizes of allocations</h2>
 					<div role="group" aria-label="Weighed by">
 						<button
-							type="button"
 							class={`pill${byBytes ? '' : ' on'}`}
 							aria-pressed={!byBytes}
 							onClick={() => setByBytes(false)}
@@ -249,7 +246,6 @@ export function SizesView() {
 							Calls
 						</button>
 						<button
-							type="button"
 							class={`pill${byBytes ? ' on' : ''}`}
 							aria-pressed={byBytes}
 							onClick={() => setByBytes(true)}
@@ -267,11 +263,11 @@ export function SizesView() {
 					heads={[
 						['size'],
 						[<span class="sr">{byBytes ? 'bytes' : 'calls'} as a bar</span>],
-						['calls', 'num'],
-						['total', 'num'],
-						['average', 'num'],
-						[`% of ${byBytes ? 'bytes' : 'calls'}`, 'num'],
-						['never freed', 'num'],
+						'calls',
+						'total',
+						'average',
+						`% of ${byBytes ? 'bytes' : 'calls'}`,
+						'never freed',
 					]}
 					rows={classes}
 					values={(c) => [
@@ -288,7 +284,6 @@ export function SizesView() {
 						<tr key={c.power} class={c.power === chosen ? 'at' : ''}>
 							<th scope="row">
 								<button
-									type="button"
 									class="link"
 									aria-pressed={c.power === chosen}
 									onClick={() =>
@@ -341,10 +336,10 @@ export function SizesView() {
 					<Table
 						id="pools"
 						heads={[
-							['function'],
-							['size', 'num'],
-							['allocations', 'num'],
-							['total', 'num'],
+							'function',
+							'size',
+							'allocations',
+							'total',
 						]}
 						rows={pools}
 						values={(pool) => [
@@ -358,7 +353,6 @@ export function SizesView() {
 							<tr key={`${pool.stack} ${pool.size}`}>
 								<td>
 									<button
-										type="button"
 										class="link name"
 										onClick={() => pick(pool.key)}
 									>

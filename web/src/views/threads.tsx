@@ -29,7 +29,6 @@ function ThreadName({ t }: { t: Thread }) {
 	const next = isOn ? chosen.filter((name) => name !== t.name) : [...chosen, t.name];
 	return (
 		<button
-			type="button"
 			class="link"
 			aria-pressed={isOn}
 			title="Show only threads of this name, in every view that follows the lens"
@@ -121,8 +120,8 @@ function threadsUnder(p: Profile, l: Lens): Thread[] {
 }
 
 const FREES = [
-	['frees', 'num'],
-	['freed by others', 'num'],
+	'frees',
+	'freed by others',
 ] as const;
 
 export function ThreadsView() {
@@ -156,13 +155,13 @@ export function ThreadsView() {
 				<Table
 					id="threads"
 					heads={[
-						['thread'],
-						['allocated', 'num'],
-						['% of allocated', 'num'],
-						['allocations', 'num'],
-						['temporary', 'num'],
-						['at the peak', 'num'],
-						['never freed', 'num'],
+						'thread',
+						'allocated',
+						'% of allocated',
+						'allocations',
+						'temporary',
+						'at the peak',
+						'never freed',
 						['from – to'],
 						...(isWhole ? FREES : []),
 					]}

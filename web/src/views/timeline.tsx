@@ -119,7 +119,6 @@ function Between({ p, from, to, name }: { p: Profile; from: number; to: number; 
 		<tr>
 			<th scope="row" class="nowrap">
 				<button
-					type="button"
 					class="link"
 					onClick={() => state.change({ range, metric: 'kept' })}
 				>
@@ -134,7 +133,6 @@ function Between({ p, from, to, name }: { p: Profile; from: number; to: number; 
 			<td class="num">
 				{from >= 0 && (
 					<button
-						type="button"
 						class="link"
 						title="Flame graph and functions of the difference"
 						onClick={() => state.compareEdges(range)}
@@ -168,7 +166,7 @@ function Generations({ p }: { p: Profile }) {
 					M sets a mark at the pointer, or at the end of the range
 				</span>
 				{marks.length > 0 && (
-					<button type="button" class="link" onClick={() => (state.marks.value = [])}>
+					<button class="link" onClick={() => (state.marks.value = [])}>
 						remove all
 					</button>
 				)}
@@ -274,7 +272,6 @@ export function TimelineView() {
 							<option value="size">by size</option>
 						</select>
 						<button
-							type="button"
 							class={`pill${clock ? ' on' : ''}`}
 							aria-pressed={clock}
 							title="Time of day (w)"
@@ -300,7 +297,6 @@ export function TimelineView() {
 				<div class="panel-head">
 					<h2 id="rate">Allocations {isCumulative ? 'so far' : `per ${pace.name}`}</h2>
 					<button
-						type="button"
 						class={`pill${isCumulative ? ' on' : ''}`}
 						aria-pressed={isCumulative}
 						onClick={() => setCumulative(!isCumulative)}

@@ -105,10 +105,10 @@ function TopTable({ profile: p, kind }: { profile: Profile; kind: MetricRow }) {
 				<Table
 					id={`top-${kind.name}`}
 					heads={[
-						['function'],
-						[counted ? 'calls' : 'bytes', 'num'],
-						[`% of ${share}`, 'num'],
-						[counted ? 'bytes' : 'blocks', 'num'],
+						'function',
+						counted ? 'calls' : 'bytes',
+						`% of ${share}`,
+						counted ? 'bytes' : 'blocks',
 						['alive over time'],
 					]}
 					rows={listed}
@@ -126,7 +126,6 @@ function TopTable({ profile: p, kind }: { profile: Profile; kind: MetricRow }) {
 									<span class="dim">({site.name})</span>
 								) : (
 									<button
-										type="button"
 										class="link name"
 										title={site.name}
 										onClick={() => select(site)}

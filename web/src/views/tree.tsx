@@ -84,7 +84,6 @@ export function TreeView() {
 					{MODES.map(([id, name]) => (
 						<button
 							key={id}
-							type="button"
 							class={`pill${mode === id ? ' on' : ''}`}
 							aria-pressed={mode === id}
 							onClick={() => (state.treeMode.value = id)}
