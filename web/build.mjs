@@ -27,7 +27,7 @@ async function bundle(entry) {
 		jsxFragment: 'Fragment',
 		inject: /\.tsx$/.test(entry) ? ['src/jsx.ts'] : [],
 		legalComments: 'none',
-		define: { 'process.env.NODE_ENV': '"production"' },
+		define: { 'process.env.NODE_ENV': '"production"', VIEWER: String(Boolean(wasm)) },
 		logLevel: 'warning',
 	});
 	return result.outputFiles[0].text.trim();

@@ -99,7 +99,8 @@ function embeddedIn(html: string, id: string): string | null {
 export async function chunksOf(file: File): Promise<Chunks> {
 	const [head] = new Uint8Array(await file.slice(0, 1).arrayBuffer());
 	if (head !== 0x3c) {
-		return [hasEngine() ? await readRecording(file) : new Uint8Array(await file.arrayBuffer())];
+		const isAny = VIEWER && hasEngine();
+		return [isAny ? await readRecording(file) : new Uint8Array(await file.arrayBuffer())];
 	}
 	const html = await file.text();
 	const [profile, rest] = [embeddedIn(html, 'profile'), embeddedIn(html, 'rest')];
@@ -111,10 +112,9 @@ export async function chunksOf(file: File): Promise<Chunks> {
 
 const KINDS = {
 	'\x89PNG': 'a picture',
-	'\xff\xd8': 'a picture',
 	'%PDF': 'a PDF',
 	PK: 'an archive',
-	'\x7fELF': 'a program, a library or a core dump',
+	'\x7fELF': 'a program or core dump',
 	PERFILE: 'a recording of perf',
 	'(\xb5/\xfd': 'a recording: heaptrack_print --html makes a page of it',
 };
@@ -125,7 +125,7 @@ export async function refusal(file: File, why: unknown): Promise<string> {
 	const head = String.fromCharCode(...new Uint8Array(await file.slice(0, 8).arrayBuffer()));
 	const [, kind] = Object.entries(KINDS).find(([begin]) => head.startsWith(begin)) ?? [];
 	const named = words.startsWith(file.name) ? words : `${file.name}: ${words}`;
-	const isOurs = hasEngine() && kind?.includes('heaptrack');
+	const isOurs = VIEWER && hasEngine() && kind?.includes('heaptrack');
 	return kind && !isOurs ? `${named}; it is ${kind}` : named;
 }
 

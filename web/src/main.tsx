@@ -16,8 +16,9 @@ import { VIEWS } from './views/table.ts';
 async function start(root: HTMLElement): Promise<void> {
 	const title = document.title.split(' · ')[0]!;
 	render(<Loading title={title} what="opening" />, root);
-	isServed.value = !isEmbedded() && !hasEngine() && location.protocol.startsWith('http');
-	const opened = hasEngine()
+	const isViewer = VIEWER && hasEngine();
+	isServed.value = !isEmbedded() && !isViewer && location.protocol.startsWith('http');
+	const opened = VIEWER && isViewer
 		? await openChosen(root)
 		: await openProfile((what) => render(<Loading title={title} what={what} />, root));
 	profile.value = opened.profile;
