@@ -57,9 +57,20 @@ export function savePage(view: string): void {
 	const parts = unopened(view)
 		.split(starts)
 		.flatMap((part) => [part, kept.get(/id="(\w+)">$/.exec(part)?.[1] ?? '') ?? '']);
+	const name = decodeURIComponent(location.pathname.split('/').pop()!);
+	download(new Blob(parts, { type: 'text/html' }), name);
+}
+
+function download(blob: Blob, name: string): void {
 	const link = document.createElement('a');
-	link.href = URL.createObjectURL(new Blob(parts, { type: 'text/html' }));
-	link.download = decodeURIComponent(location.pathname.split('/').pop()!);
+	link.href = URL.createObjectURL(blob);
+	link.download = name;
 	link.click();
 	setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
+/** Saves the flame graph that is shown, as far as it is on the screen. */
+export function savePicture(): void {
+	const canvas = document.querySelector<HTMLCanvasElement>('.flame canvas');
+	canvas?.toBlob((blob) => download(blob!, 'flame-graph.png'));
 }

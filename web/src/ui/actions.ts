@@ -2,12 +2,13 @@
 import { batch } from '@preact/signals-core';
 import { GROUPS, lensText, peakRange, START } from '../data/lens.ts';
 import * as state from '../state.ts';
-import { canSave, savePage } from '../save.ts';
+import { canSave, savePage, savePicture } from '../save.ts';
 import { address, currentLink } from '../url.ts';
 import { copyText } from './copy.ts';
 import { heaviest, stacksOf, stackText } from './details.tsx';
 import { isHelpOpen } from './help.tsx';
 import { stepSearch } from './search.ts';
+import { shownTables } from './table.tsx';
 import { cycleTheme } from './theme.ts';
 import { ruleText } from '../data/lens.ts';
 
@@ -240,7 +241,7 @@ const others: Action[] = [
 	{
 		id: 'copy-link',
 		keys: ['Y'],
-		text: 'Copy a link to this view; of a file: save it as one that opens with this view',
+		text: 'Copy a link to this view, or save it as one file',
 		run: () => (canSave() ? savePage(address()) : void copyText(currentLink())),
 	},
 	{
@@ -251,6 +252,24 @@ const others: Action[] = [
 			const words = lensText(state.profile.value, state.lens.value).replace(/'/g, "'\\''");
 			void copyText(`heaptrack_print --lens '${words}' FILE`);
 		},
+	},
+	{
+		id: 'copy-csv',
+		keys: [],
+		text: 'Copy tables as CSV',
+		run: () => void copyText(shownTables(false)),
+	},
+	{
+		id: 'copy-markdown',
+		keys: [],
+		text: 'Copy tables as Markdown',
+		run: () => void copyText(shownTables(true)),
+	},
+	{
+		id: 'save-picture',
+		keys: [],
+		text: 'Save the flame graph as PNG',
+		run: savePicture,
 	},
 	{
 		id: 'clock',

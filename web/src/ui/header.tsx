@@ -120,7 +120,7 @@ export function Header() {
 					canSave() && (
 						<button
 							class="pill"
-							title="A page that opens with this view, to send or keep (Y)"
+							title="It opens with this view (Y)"
 							onClick={() => savePage(address())}
 						>
 							Save as one file

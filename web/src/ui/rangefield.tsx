@@ -45,7 +45,7 @@ export function RangeField() {
 		<input
 			class="range-field"
 			aria-label="Range of time"
-			title={`${EXAMPLE}, 10% - 50%, start - peak, or peak: what came and went with it`}
+			title={`${EXAMPLE}, 10% - 50%, start - peak, or peak`}
 			placeholder={EXAMPLE}
 			aria-invalid={typed !== null}
 			value={typed ?? (range ? shownRange(p, range) : '')}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import type { ComponentChildren, VNode } from 'preact';
-import { useMemo } from 'preact/hooks';
+import { useEffect, useMemo } from 'preact/hooks';
 import { orders } from '../state.ts';
 import { useValue } from './signals.ts';
 
@@ -65,6 +65,39 @@ function Head({ class: name, ...props }: HeadProps & { class: string }) {
 	return <th scope="col" class={name} {...useHead(props)} />;
 }
 
+/** Tables that are shown, by what makes their rows: the heads first, all figures exact. */
+const sheets = new Map<string, () => (readonly Value[])[]>();
+
+export function useSheet(id: string, make: () => (readonly Value[])[]): void {
+	useEffect(() => {
+		sheets.set(id, make);
+		return () => void sheets.delete(id);
+	});
+}
+
+/** All tables that are shown, as CSV or Markdown, in columns that have a value. */
+export function shownTables(isMarkdown: boolean): string {
+	const cell = (value: Value) => {
+		const text = String(value ?? '');
+		return isMarkdown
+			? text.replace(/\|/g, '\\|')
+			: /[",\n]/.test(text)
+				? `"${text.replace(/"/g, '""')}"`
+				: text;
+	};
+	const line = (cells: string[]) => (isMarkdown ? `| ${cells.join(' | ')} |` : cells.join(','));
+	const all = [...sheets.values()].map((make) => {
+		const [heads = [], ...rows] = make();
+		const has = (_: unknown, i: number) => rows.some((row) => row[i] !== undefined);
+		const lines = [heads, ...rows].map((row) => line(row.filter(has).map(cell)));
+		if (isMarkdown) {
+			lines.splice(1, 0, line(heads.filter(has).map(() => '---')));
+		}
+		return lines.join('\n');
+	});
+	return all.join('\n\n');
+}
+
 interface TableProps<T> {
 	id: string; // of all tables, in the address
 	class?: string;
@@ -81,6 +114,10 @@ export function Table<T>(props: TableProps<T>) {
 	const { id, rows, values, most } = props;
 	const order = useOrder(id);
 	const sorted = useMemo(() => inOrder(rows, order, values), [rows, order]);
+	useSheet(id, () => [
+		props.heads.map((head) => (typeof head === 'string' ? head : String(head[0]))),
+		...sorted.slice(0, most).map(values),
+	]);
 	const example = rows.length ? values(rows[0]!) : [];
 	return (
 		<table class={props.class ?? 'data'}>

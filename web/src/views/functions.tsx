@@ -6,6 +6,7 @@ import { percent } from '../ui/format.ts';
 import { metricName, shareTitle, symbolName, weight } from '../ui/labels.ts';
 import { Name } from '../ui/name.tsx';
 import { matched } from '../ui/search.ts';
+import { useSheet } from '../ui/table.tsx';
 import { useValue } from '../ui/signals.ts';
 
 const ROW = 24;
@@ -35,6 +36,10 @@ export function FunctionTable() {
 		return [...kept].sort((x, y) => y[order] - x[order]);
 	}, [all, order, marked]);
 	const metric = a.lens.metric;
+	useSheet('functions', () => [
+		[t.group, metricName(metric), 'self'],
+		...rows.map((f) => [symbolName(p, f.symbol, t.group), f.total, f.self]),
+	]);
 	const total = state.totalWeight.value;
 	const key = picked ? p.symbols.function[picked.symbol] : -1;
 	const at = rows.findIndex((f) =>

@@ -12,7 +12,7 @@ import { Name } from '../ui/name.tsx';
 import { matched } from '../ui/search.ts';
 import { useValue } from '../ui/signals.ts';
 import { Sparkline } from '../ui/sparkline.tsx';
-import { inOrder, useHead, useOrder, type Value } from '../ui/table.tsx';
+import { inOrder, useHead, useOrder, useSheet, type Value } from '../ui/table.tsx';
 import { curveOf, medianLife } from './curves.ts';
 import { hideNode, openRun, selectNode } from './nodes.ts';
 
@@ -179,7 +179,18 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 		return () => watch.disconnect();
 	}, []);
 
+	const size = isNarrow || width < 780 ? 'narrow' : width < 1040 ? 'medium' : 'wide';
+	const extra = extraColumns(size, metric, forest);
 	const rows = useMemo(() => rowsOf(forest, open, order), [forest, open, order]);
+	useSheet(label, () => [
+		['level', 'function', 'place', metricName(metric), ...extra],
+		...rows.map(({ node, level }) => [
+			level,
+			...['function', 'place', 'total', ...extra].map((name) =>
+				name === CURVE || name === LIFE ? undefined : valueOf(forest, node, name),
+			),
+		]),
+	]);
 	const show = (row: number) => {
 		const scroller = box.current;
 		if (!scroller) {
@@ -279,8 +290,6 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 	const last = Math.min(rows.length, Math.ceil((top + height) / ROW) + 4);
 	const shown = rows.slice(first, last);
 	const total = forest.total[0]!;
-	const size = isNarrow || width < 780 ? 'narrow' : width < 1040 ? 'medium' : 'wide';
-	const extra = extraColumns(size, metric, forest);
 	const columns = extra.map((name) => WIDTHS[name] ?? '84px').join(' ');
 	return (
 		<div
