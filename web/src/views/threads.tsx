@@ -138,7 +138,12 @@ export function ThreadsView() {
 		[p, range, texts, focus],
 	);
 	if (!p.threads.some((t) => t.id > 0 && t.allocations + t.frees > 0)) {
-		return <p class="panel nothing">Which thread did what is {NOT_IN_FILE}.</p>;
+		return (
+			<section class="panel">
+				<h2>Threads</h2>
+				<p class="dim">Which thread did what is {NOT_IN_FILE}.</p>
+			</section>
+		);
 	}
 	const total = threads.reduce((sum, t) => sum + t.allocatedBytes, 0);
 	return (
