@@ -101,6 +101,22 @@ static inline int compare_u64(uint64_t x, uint64_t y) {
 	return (x > y) - (x < y);
 }
 
+/**
+ * A function for qsort, and one of qsort_r's `user`: how *a and *b are ordered.
+ *
+ *   ORDER_OF(by_age, struct person, HIGHEST(age) ?: strcmp(a->name, b->name));
+ */
+#define ORDER_OF(name, type, order) ORDER_WITH(name, type, order, )
+#define ORDER_BY(name, type, order) ORDER_WITH(name, type, order, , void *user)
+#define LOWEST(field)               compare_u64(a->field, b->field)
+#define HIGHEST(field)              compare_u64(b->field, a->field)
+#define ORDER_WITH(name, type, order, ...)                            \
+	static int name(const void *at_a, const void *at_b __VA_ARGS__) { \
+		const typeof(type) *a = at_a, *b = at_b;                      \
+		return order;                                                 \
+	}                                                                 \
+	_Static_assert(true, "")
+
 /** What is sorted by weight without moving it, as it may be large. */
 struct rank {
 	uint64_t weight;

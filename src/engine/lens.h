@@ -140,6 +140,12 @@ static inline uint64_t lens_weight(const struct lens *l, const struct lens_costs
 	return lens_metric_weight(l->metric, c);
 }
 
+/** For qsort_r with a lens: what weighs most, of equal ones the lowest `then`. */
+#define HEAVIEST_FIRST(name, type, then)                                            \
+	ORDER_BY(name, type,                                                            \
+			compare_u64(lens_weight(user, &b->costs), lens_weight(user, &a->costs)) \
+					?: LOWEST(then))
+
 /** Whom a stack is listed under: by what was never freed, who keeps it. */
 static inline const struct name *lens_site(const struct lens *l, const struct names *n,
 		uint32_t node) {

@@ -219,10 +219,7 @@ static void look_at_new(struct namer *n, const struct tries *t, uint64_t now_ns)
 	}
 }
 
-static int compare_wanted(const void *a, const void *b) {
-	const struct wanted *x = a, *y = b;
-	return compare_u64(x->address, y->address) ?: x->is_exact - y->is_exact;
-}
+ORDER_OF(compare_wanted, struct wanted, LOWEST(address) ?: LOWEST(is_exact));
 
 // All that wait, except the second of two that differ in is_exact alone: that waits on
 static void fill_batch(struct namer *n, struct waiting *from, struct batch *b) {

@@ -2,10 +2,7 @@
 /* Lists the live blocks with their addresses, which only the shadow knows. */
 #include "engine/aggregate/state.h"
 
-static int by_region(const void *x, const void *y) {
-	const struct shadow_leaf *const *a = x, *const *b = y;
-	return compare_u64((*a)->region, (*b)->region);
-}
+ORDER_OF(by_region, struct shadow_leaf *const, compare_u64((*a)->region, (*b)->region));
 
 struct listing {
 	const struct aggregate *a;

@@ -154,10 +154,7 @@ static void count_live_sizes(const struct aggregate *a, uint64_t *live) {
 	}
 }
 
-static int compare_sizes(const void *x, const void *y) {
-	const struct rec_size *a = x, *b = y;
-	return compare_u64(a->size, b->size) ?: (int)a->is_class - (int)b->is_class;
-}
+ORDER_OF(compare_sizes, struct rec_size, LOWEST(size) ?: LOWEST(is_class));
 
 /** What the other sizes of a stack leave over has its usual size. */
 static struct rec_size usual_size(const struct stack *s, uint32_t stack,

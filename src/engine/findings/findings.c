@@ -33,10 +33,8 @@ static uint64_t rank_of(const struct finding *f) {
 	}
 }
 
-static int most_important_first(const void *a, const void *b) {
-	const struct finding *x = a, *y = b;
-	return compare_u64(rank_of(y), rank_of(x)) ?: compare_u64(x->number, y->number);
-}
+ORDER_OF(most_important_first, struct finding,
+		compare_u64(rank_of(b), rank_of(a)) ?: LOWEST(number));
 
 /** A run so short is all start: who holds the peak comes first, and then what grew or was kept. */
 static void rank_of_short_run(struct finder *f) {

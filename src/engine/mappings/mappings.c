@@ -371,12 +371,7 @@ static bool log_live(const struct mappings *m, struct bins *log) {
 	return ok && bins_end_live(log);
 }
 
-static int compare_intervals(const void *x, const void *y) {
-	const struct rec_interval *a = x, *b = y;
-	int order = compare_u64(a->stack, b->stack);
-	order = order ? order : compare_u64(a->until, b->until);
-	return order ? order : compare_u64(a->from, b->from);
-}
+ORDER_OF(compare_intervals, struct rec_interval, LOWEST(stack) ?: LOWEST(until) ?: LOWEST(from));
 
 static bool put_intervals(const struct mappings *m, struct recording *out) {
 	struct bins log = {0}, live = {0};

@@ -289,10 +289,7 @@ static void add_heap(struct joining *j) {
 	}
 }
 
-static int by_part_and_bytes(const void *x, const void *y) {
-	const struct parts_row *a = x, *b = y;
-	return compare_u64(a->part, b->part) ?: compare_u64(b->resident_bytes, a->resident_bytes);
-}
+ORDER_OF(by_part_and_bytes, struct parts_row, LOWEST(part) ?: HIGHEST(resident_bytes));
 
 /** The heap in one row, and the smallest of many rows of a part as one without a name. */
 static void put_rows(struct parts *out) {

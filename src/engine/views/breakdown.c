@@ -265,11 +265,7 @@ static bool take_lifetimes(struct taker *t) {
 
 // ---- all
 
-static int heaviest_first(const void *a, const void *b, void *user) {
-	const struct part *x = a, *y = b;
-	return compare_u64(lens_weight(user, &y->costs), lens_weight(user, &x->costs))
-			?: compare_u64(x->heaviest, y->heaviest);
-}
+HEAVIEST_FIRST(heaviest_first, struct part, heaviest);
 
 bool breakdown_is_ranked(enum breakdown_by by) {
 	return by == BY_SITE || by == BY_TYPE || by == BY_THREAD || by == BY_TID;

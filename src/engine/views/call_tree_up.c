@@ -58,11 +58,7 @@ static bool gather(struct gathering *g, const struct tree_costs *costs, bool is_
 	return true;
 }
 
-static int heaviest_first(const void *a, const void *b, void *user) {
-	const struct up_node *x = a, *y = b;
-	return compare_u64(lens_weight(user, &y->costs), lens_weight(user, &x->costs))
-			?: compare_u64(x->node, y->node);
-}
+HEAVIEST_FIRST(heaviest_first, struct up_node, node);
 
 /** The nodes of one level, from paths that stand in them; `scratch`, which holds them, ends. */
 static bool make_level(const struct call_tree *t, const struct tree_costs *costs,

@@ -128,12 +128,9 @@ static uint64_t size_of(int64_t delta) {
 	return delta < 0 ? -(uint64_t)delta : (uint64_t)delta;
 }
 
-static int largest_first(const void *a, const void *b, void *user) {
-	const struct lens *l = user;
-	const struct diff_site *x = a, *y = b;
-	return compare_u64(size_of(diff_delta(l, &y->costs)), size_of(diff_delta(l, &x->costs)))
-			?: slice_compare(x->label, y->label);
-}
+ORDER_BY(largest_first, struct diff_site,
+		compare_u64(size_of(diff_delta(user, &b->costs)), size_of(diff_delta(user, &a->costs)))
+				?: slice_compare(a->label, b->label));
 
 bool diff_apply(const struct diff_input *in, enum lens_metric metric, struct arena *arena,
 		struct lens *lens, struct lens_result *out, struct err *err) {

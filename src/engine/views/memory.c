@@ -111,13 +111,9 @@ static bool is_same_maker(const struct name *a, const struct name *b) {
 	return a->function_id == b->function_id || (are_unnamed && slice_equal(a->module, b->module));
 }
 
-static int largest_first(const void *x, const void *y) {
-	const struct memory_row *a = x, *b = y;
-	if (memory_row_is_rest(a) != memory_row_is_rest(b)) {
-		return memory_row_is_rest(a) ? 1 : -1;
-	}
-	return compare_u64(b->bytes, a->bytes) ?: slice_compare(a->name, b->name);
-}
+ORDER_OF(largest_first, struct memory_row,
+		compare_u64(memory_row_is_rest(a), memory_row_is_rest(b))
+				?: HIGHEST(bytes) ?: slice_compare(a->name, b->name));
 
 struct memory_row *memory_rows(const struct memory_look *m, uint8_t part, const struct recording *r,
 		const struct names *n, struct arena *arena, uint32_t *n_rows) {

@@ -90,11 +90,7 @@ static void add_stack(struct document *d, uint32_t sample) {
 	}
 }
 
-static int by_function(const void *a, const void *b) {
-	const struct cost *x = a, *y = b;
-	return compare_u64(x->function, y->function)
-			?: compare_u64(x->callee, y->callee) ?: compare_u64(x->line, y->line);
-}
+ORDER_OF(by_function, struct cost, LOWEST(function) ?: LOWEST(callee) ?: LOWEST(line));
 
 /** Names are written once: "fn=(3) main", later "fn=(3)". A function has its file's number too. */
 static void put_function(struct document *d, const char *file_key, const char *key, uint32_t id) {

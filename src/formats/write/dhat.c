@@ -68,10 +68,7 @@ struct change {
 	int64_t bytes, blocks;
 };
 
-static int by_node_and_moment(const void *a, const void *b) {
-	const struct change *x = a, *y = b;
-	return compare_u64(x->node, y->node) ?: compare_u64(x->moment, y->moment);
-}
+ORDER_OF(by_node_and_moment, struct change, LOWEST(node) ?: LOWEST(moment));
 
 /** The largest that each point was at any moment, from what came and went at each. */
 static bool find_most(struct document *d) {

@@ -134,12 +134,8 @@ static void put_empty_tables(struct document *d) {
 						  "\"name\":[],\"functionSize\":[]}"));
 }
 
-static int by_time(const void *a, const void *b) {
-	const struct event *x = a, *y = b;
-	return compare_u64(x->time_ns, y->time_ns)
-			?: compare_u64(x->address, y->address)
-			?: (x->bytes < y->bytes) - (x->bytes > y->bytes);
-}
+ORDER_OF(by_time, struct event,
+		LOWEST(time_ns) ?: LOWEST(address) ?: (a->bytes < b->bytes) - (a->bytes > b->bytes));
 
 static uint32_t events_of_lives(const struct profile *p, struct event *events) {
 	uint32_t n = 0;

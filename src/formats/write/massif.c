@@ -46,10 +46,7 @@ struct group {
 	uint64_t bytes;
 };
 
-static int heaviest_group(const void *a, const void *b) {
-	const struct group *x = a, *y = b;
-	return compare_u64(y->bytes, x->bytes) ?: compare_u64(x->first, y->first);
-}
+ORDER_OF(heaviest_group, struct group, HIGHEST(bytes) ?: LOWEST(first));
 
 /** Stacks that end here come first, then the rest group by group. Gives the number of groups. */
 static uint32_t make_groups(struct snapshots *s, struct weight *w, uint32_t n,

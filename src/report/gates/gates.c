@@ -188,10 +188,7 @@ static bool value_of_run(const struct diff_input *run, enum gate_number number,
 	return ok;
 }
 
-static int by_value(const void *a, const void *b) {
-	const struct run_value *x = a, *y = b;
-	return x->value < y->value ? -1 : x->value > y->value;
-}
+ORDER_OF(by_value, struct run_value, (a->value > b->value) - (a->value < b->value));
 
 /** Ascending. NULL: `err` says why. */
 static struct run_value *values_of(struct gate_runs runs, enum gate_number number,

@@ -206,11 +206,8 @@ static bool put_sites(struct document *d, enum lens_metric metric, struct err *e
 	return ok;
 }
 
-static int compare_mappings(const void *x, const void *y) {
-	const struct rec_mapping *a = *(const struct rec_mapping *const *)x,
-							 *b = *(const struct rec_mapping *const *)y;
-	return compare_u64(b->peak_bytes, a->peak_bytes) ?: compare_u64(a->node, b->node);
-}
+ORDER_OF(compare_mappings, struct rec_mapping *const,
+		compare_u64((*b)->peak_bytes, (*a)->peak_bytes) ?: compare_u64((*a)->node, (*b)->node));
 
 /** Stacks that mapped, by what they had mapped at the peak of all. */
 static bool put_mappings(struct document *d, struct err *err) {

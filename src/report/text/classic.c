@@ -62,10 +62,7 @@ static int compare_leaves(const struct classic *c, uint32_t s, uint32_t t) {
 			?: slice_compare(x->module, y->module) ?: compare_u64(x->line, y->line);
 }
 
-static int by_leaf(const void *a, const void *b, void *user) {
-	uint32_t s = *(const uint32_t *)a, t = *(const uint32_t *)b;
-	return compare_leaves(user, s, t) ?: compare_u64(s, t);
-}
+ORDER_BY(by_leaf, uint32_t, compare_leaves(user, *a, *b) ?: compare_u64(*a, *b));
 
 static bool gather(struct classic *c) {
 	uint32_t n = c->r->stacks.n;

@@ -201,11 +201,7 @@ static bool add_alike(struct gathering *g, uint32_t stack) {
 	return true;
 }
 
-static int heaviest_look_first(const void *a, const void *b, void *user) {
-	const struct alike *x = a, *y = b;
-	return compare_u64(lens_weight(user, &y->costs), lens_weight(user, &x->costs))
-			?: compare_u64(x->heaviest, y->heaviest);
-}
+HEAVIEST_FIRST(heaviest_look_first, struct alike, heaviest);
 
 /** Stacks, heaviest first, by what they look like. NULL: no memory. */
 static const struct alike *gather_alike(struct viewer *v, const uint32_t *stacks, uint32_t n,

@@ -131,10 +131,7 @@ static bool look_at(int folder, const char *name, struct listed *out) {
 	return ok;
 }
 
-static int by_age(const void *a, const void *b) {
-	const struct listed *x = a, *y = b;
-	return compare_u64(y->written_ns, x->written_ns) ?: strcmp(x->name, y->name);
-}
+ORDER_OF(by_age, struct listed, HIGHEST(written_ns) ?: strcmp(a->name, b->name));
 
 static bool collect(DIR *dir, struct arena *arena, struct listing *out) {
 	for (struct dirent *e; (e = readdir(dir));) {

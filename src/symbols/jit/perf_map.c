@@ -39,10 +39,7 @@ size_t perf_map_feed(struct perf_map *m, struct slice bytes, uint64_t at) {
 	return done;
 }
 
-static int by_start(const void *a, const void *b) {
-	const struct perf_map_entry *x = a, *y = b;
-	return compare_u64(x->start, y->start) ?: compare_u64(x->number, y->number);
-}
+ORDER_OF(by_start, struct perf_map_entry, LOWEST(start) ?: LOWEST(number));
 
 void perf_map_sort(struct perf_map *m) {
 	struct perf_map_entries *f = &m->fresh;

@@ -297,10 +297,7 @@ void scan_finish(struct scan *s) {
 
 // ---- contents
 
-static int by_sequence(const void *a, const void *b) {
-	const struct scan_block *x = a, *y = b;
-	return compare_u64(x->header.sequence, y->header.sequence);
-}
+ORDER_OF(by_sequence, struct scan_block, LOWEST(header.sequence));
 
 void scan_sort(struct scan_blocks *blocks) {
 	vec_sort(blocks, by_sequence);

@@ -12,15 +12,9 @@ struct place {
 	uint64_t weight;
 };
 
-static int by_place(const void *x, const void *y) {
-	const struct place *a = x, *b = y;
-	return compare_u64(a->file, b->file) ?: compare_u64(a->line, b->line);
-}
+ORDER_OF(by_place, struct place, LOWEST(file) ?: LOWEST(line));
 
-static int by_weight(const void *x, const void *y) {
-	const struct place *a = x, *b = y;
-	return compare_u64(b->weight, a->weight) ?: by_place(x, y);
-}
+ORDER_OF(by_weight, struct place, HIGHEST(weight) ?: by_place(a, b));
 
 /** The places of all sites, heaviest first, each once. NULL: no memory. */
 static struct place *find_places(const struct columns *c, uint32_t *n) {

@@ -69,12 +69,7 @@ struct place {
 	uint32_t node, thread;
 };
 
-static int compare_places(const void *x, const void *y) {
-	const struct place *a = x, *b = y;
-	int order = compare_u64(a->node, b->node);
-	order = order ? order : compare_u64(a->thread, b->thread);
-	return order ? order : compare_u64(a->stack, b->stack);
-}
+ORDER_OF(compare_places, struct place, LOWEST(node) ?: LOWEST(thread) ?: LOWEST(stack));
 
 /** All stacks, by where they end and whose they are. NULL: no memory. */
 static struct place *find_places(struct columns *c) {
