@@ -8,7 +8,8 @@
  *   struct json j = json_init(&out);
  *   json_open(&j, NULL, '{');  json_number(&j, "bytes", 12);  json_close(&j);
  *
- * JSON_OBJECT(&j, "totals") and JSON_LIST are closed where the block ends that they stand in.
+ * JSON_OBJECT(&j, "totals") and JSON_LIST are closed where the block ends that they stand in, as is
+ * JSON_DOCUMENT(&j), the object of a whole document, with a newline behind it.
  */
 
 #include "base/slice.h"
@@ -34,8 +35,16 @@ void json_close(struct json *j);
 	SCOPED_BY(json_close_at)              \
 	struct json *const json_##line = (j); \
 	json_open(json_##line, key, kind)
+#define JSON_DOCUMENT(j)                       \
+	SCOPED_BY(json_end_at)                     \
+	struct json *const json_document_at = (j); \
+	json_open(json_document_at, NULL, '{')
 static inline void json_close_at(struct json *const *j) {
 	json_close(*j);
+}
+static inline void json_end_at(struct json *const *j) {
+	json_close(*j);
+	buffer_u8((*j)->out, '\n');
 }
 
 void json_number(struct json *j, const char *key, uint64_t v);

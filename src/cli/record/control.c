@@ -103,7 +103,7 @@ static bool take_number(struct json_reader *j, struct status *s) {
 }
 
 static void read_status(struct status *s, struct slice answer) {
-	struct json_reader j;
+	SCOPED(json_reader) j;
 	json_reader_init(&j, answer);
 	json_enter(&j, '{');
 	while (json_next(&j)) {
@@ -125,7 +125,6 @@ static void read_status(struct status *s, struct slice answer) {
 		}
 	}
 	buffer_u8(&s->file, 0);
-	json_reader_finish(&j);
 }
 
 static void put_status(const struct status *s) {

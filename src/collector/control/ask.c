@@ -119,7 +119,7 @@ static bool take_first(const struct call *c, struct slice *rest, struct err *err
 	if (!end) {
 		return true;
 	}
-	struct json_reader j;
+	SCOPED(json_reader) j;
 	json_reader_init(&j, slice_of(c->in.data, (size_t)(end - c->in.data)));
 	json_enter(&j, '{');
 	while (json_next(&j)) {
@@ -129,7 +129,6 @@ static bool take_first(const struct call *c, struct slice *rest, struct err *err
 			json_skip(&j);
 		}
 	}
-	json_reader_finish(&j);
 	*rest = slice_of(end + 1, c->in.size - (size_t)(end + 1 - c->in.data));
 	return version == CONTROL_PROTOCOL ||
 			err_set(err, ERR_UNSUPPORTED,

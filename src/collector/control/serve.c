@@ -67,10 +67,8 @@ static void answer_line(struct control *c, struct slice line) {
 static void answer_error(struct control *c, const char *text) {
 	answer_line(c, (struct slice){0});
 	struct json j = json_init(&c->out);
-	json_open(&j, NULL, '{');
+	JSON_DOCUMENT(&j);
 	json_text(&j, "error", text);
-	json_close(&j);
-	buffer_u8(&c->out, '\n');
 }
 
 /** The first line of every answer. It fits into a new socket, so this never waits. */

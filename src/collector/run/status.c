@@ -48,12 +48,12 @@ void run_put_look(void *user, struct buffer *out) {
 	for (size_t i = 0; i < look->parts.n; i++) {
 		bytes[look->parts.items[i].part] += look->parts.items[i].resident_bytes;
 	}
-	json_open(&j, NULL, '{');
+	JSON_DOCUMENT(&j);
 	json_number(&j, "pid", look->row.pid);
 	put_file(&j, &run->output);
 	json_text(&j, "at", memory_at_ids[look->row.at]);
 	JSON_FIELDS(&j, &look->row, time_ns, rss_bytes, swap_bytes, cost_ns);
-	json_open(&j, "parts", '[');
+	JSON_LIST(&j, "parts");
 	for (size_t i = 0; i < REC_PARTS; i++) {
 		if (bytes[i] > 0) {
 			JSON_OBJECT(&j, NULL);
@@ -61,27 +61,22 @@ void run_put_look(void *user, struct buffer *out) {
 			json_number(&j, "bytes", bytes[i]);
 		}
 	}
-	json_close(&j);
-	json_close(&j);
-	buffer_u8(out, '\n');
 }
 
 void run_put_no_look(void *user, struct buffer *out) {
 	const struct run *run = user;
 	struct json j = json_init(out);
-	json_open(&j, NULL, '{');
+	JSON_DOCUMENT(&j);
 	json_text(&j, "error",
 			run->options->no_memory ? "looks at memory are off in this recording (--no-memory)"
 					: run->records_mappings ? "the program's memory cannot be read"
 											: "calls that map memory are not recorded here");
-	json_close(&j);
-	buffer_u8(out, '\n');
 }
 
 void run_put_status(void *user, struct buffer *out) {
 	const struct run *run = user;
 	struct json j = json_init(out);
-	json_open(&j, NULL, '{');
+	JSON_DOCUMENT(&j);
 	json_number(&j, "pid", (uint64_t)run->program);
 	json_number(&j, "collector_pid", (uint64_t)getpid());
 	json_text(&j, "state",
@@ -95,6 +90,4 @@ void run_put_status(void *user, struct buffer *out) {
 	json_number(&j, "duration_ns",
 			(run->end.time_ns > 0 ? run->end.time_ns : clock_now_ns()) - run->segment.start_ns);
 	put_figures(&j, run);
-	json_close(&j);
-	buffer_u8(out, '\n');
 }

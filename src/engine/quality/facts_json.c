@@ -1,10 +1,22 @@
 // SPDX-License-Identifier: MIT
-/* Writes findings, quality lines, marks and allocators as JSON. */
+/* Writes names, findings, quality lines, marks and allocators as JSON. */
 #include "engine/findings.h"
 
 void document_put_version(struct json *j) {
 	json_number(j, "version", 1);
 	json_number(j, "schema", DOCUMENT_SCHEMA);
+}
+
+void name_put_json(struct json *j, const struct name *f) {
+	json_string(j, "function", f->function);
+	json_string_if(j, "symbol", f->symbol);
+	json_string_if(j, "file", f->file);
+	json_number_if(j, "line", f->line, f->line);
+	json_string_if(j, "module", f->module);
+	json_text(j, "owner",
+			f->owner == OWNER_YOURS             ? "yours"
+					: f->owner == OWNER_LIBRARY ? "library"
+												: NULL);
 }
 
 void finding_put_json(struct json *j, const struct finding *f) {

@@ -227,11 +227,9 @@ bool dhat_encode(struct buffer *out, const struct profile *p, const struct write
 	struct document d = {.j = json_init(out), .p = p, .has_lifetimes = has_lifetimes(p)};
 	bool ok = collect(&d);
 	if (ok) {
-		json_open(&d.j, NULL, '{');
+		JSON_DOCUMENT(&d.j);
 		put_head(&d);
 		put_points(&d);
-		json_close(&d.j);
-		buffer_u8(out, '\n');
 	}
 	arena_finish(&d.scratch);
 	return (ok && !out->failed) || err_memory(err);

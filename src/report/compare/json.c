@@ -49,18 +49,15 @@ bool report_compare_json(struct buffer *out, const struct compare_request *reque
 	struct total totals[N_TOTALS];
 	bool ok = totals_of(request, &arena, totals, err);
 	if (ok) {
-		json_open(&j, NULL, '{');
+		JSON_DOCUMENT(&j);
 		document_put_version(&j);
 		put_totals(&j, "this", totals, DIFF_OURS);
 		if (request->has_base) {
 			put_totals(&j, "base", totals, DIFF_BASE);
 		}
 		compare_put_gates_json(&j, request);
-		json_open(&j, "changed", '{');
+		JSON_OBJECT(&j, "changed");
 		ok = each_compared_metric(request, put_sites, &j, &arena, err);
-		json_close(&j);
-		json_close(&j);
-		buffer_u8(out, '\n');
 	}
 	return ok && (!out->failed || err_memory(err));
 }

@@ -139,17 +139,14 @@ bool report_compare_tree_json(struct buffer *out, const struct compare_request *
 	bool ok = make(&w, &arena, err);
 	if (ok) {
 		struct json j = json_init(out);
-		json_open(&j, NULL, '{');
+		JSON_DOCUMENT(&j);
 		document_put_version(&j);
 		json_text(&j, "metric", lens_metric_names[w.lens.metric]);
 		compare_put_gates_json(&j, request);
-		json_open(&j, "nodes", '[');
+		JSON_LIST(&j, "nodes");
 		for (uint32_t i = 0; i < w.tree.n; i++) {
 			put_node(&j, &w, i);
 		}
-		json_close(&j);
-		json_close(&j);
-		buffer_u8(out, '\n');
 	}
 	return ok && (!out->failed || err_memory(err));
 }

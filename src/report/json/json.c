@@ -107,17 +107,9 @@ static void put_quality(struct document *d) {
 
 static void put_frame(struct json *j, const struct name *f, const struct rec_location *at) {
 	JSON_OBJECT(j, NULL);
-	json_string(j, "function", f->function);
-	json_string_if(j, "symbol", f->symbol);
-	json_string_if(j, "file", f->file);
-	json_number_if(j, "line", f->line, f->line);
-	json_string_if(j, "module", f->module);
+	name_put_json(j, f);
 	json_text(j, "address", FORMAT(24, "0x%" PRIx64, at->pc));
 	json_bool(j, "inlined", f->is_inlined);
-	json_text(j, "owner",
-			f->owner == OWNER_YOURS             ? "yours"
-					: f->owner == OWNER_LIBRARY ? "library"
-												: NULL);
 }
 
 /** A location's frames as JSON items. Stacks share locations: each is written once and copied. */
@@ -221,7 +213,7 @@ static bool put_mappings(struct document *d, struct err *err) {
 		sorted[i] = &r->mappings.items[i];
 	}
 	qsort(sorted, r->mappings.n, sizeof *sorted, compare_mappings);
-	json_open(&d->j, "mappings", '[');
+	JSON_LIST(&d->j, "mappings");
 	for (uint32_t i = 0; i < limited(d, r->mappings.n); i++) {
 		const struct rec_mapping *m = sorted[i];
 		json_open(&d->j, NULL, '{');
@@ -235,7 +227,6 @@ static bool put_mappings(struct document *d, struct err *err) {
 			return false;
 		}
 	}
-	json_close(&d->j);
 	return true;
 }
 

@@ -25,18 +25,6 @@ static void put_costs(struct json *j, const struct lens_costs *c) {
 	JSON_FIELDS(j, c, bytes, blocks, allocations, allocated_bytes, temporary);
 }
 
-static void put_frame(struct json *j, const struct name *f) {
-	json_string(j, "function", f->function);
-	json_string_if(j, "symbol", f->symbol);
-	json_string_if(j, "file", f->file);
-	json_number_if(j, "line", f->line, f->line);
-	json_string_if(j, "module", f->module);
-	json_text(j, "owner",
-			f->owner == OWNER_YOURS             ? "yours"
-					: f->owner == OWNER_LIBRARY ? "library"
-												: NULL);
-}
-
 /** What a node of the call tree is: a function, with its place, or a group. */
 static void put_label(struct writer *w, uint32_t node) {
 	const struct call_tree *t = &w->v->tree;
@@ -46,7 +34,7 @@ static void put_label(struct writer *w, uint32_t node) {
 	} else if (t->labels) {
 		json_string(&w->j, lens_group_names[w->v->lens->group], call_tree_label(t, node));
 	} else {
-		put_frame(&w->j, c->name);
+		name_put_json(&w->j, c->name);
 		json_number(&w->j, "folded", c->n_folded);
 	}
 }
@@ -92,7 +80,7 @@ static bool put_tree(struct writer *w) {
 	if (!ids) {
 		return err_memory(w->err);
 	}
-	json_open(&w->j, "tree", '[');
+	JSON_LIST(&w->j, "tree");
 	for (uint32_t i = 0; i < t->n;) {
 		struct lens_costs all = call_tree_all(t, costs, i);
 		if (i > 0 && !all.blocks && !all.allocations) {
@@ -111,7 +99,6 @@ static bool put_tree(struct writer *w) {
 		}
 		i++;
 	}
-	json_close(&w->j);
 	return true;
 }
 
@@ -229,7 +216,7 @@ static bool put_parts(struct writer *w) {
 		JSON_OBJECT(&w->j, NULL);
 		json_string(&w->j, "label", p->label);
 		if (p->name) {
-			put_frame(&w->j, p->name);
+			name_put_json(&w->j, p->name);
 		}
 		if (v->request->by == BY_SIZE || v->request->by == BY_LIFETIME) {
 			json_number(&w->j, "least", p->least);
@@ -255,7 +242,7 @@ static void put_frames(void *user, uint32_t node) {
 	JSON_LIST(&w->j, "stack");
 	for (const struct name *f; (f = stack_walk_next(&walk));) {
 		JSON_OBJECT(&w->j, NULL);
-		put_frame(&w->j, f);
+		name_put_json(&w->j, f);
 		json_bool(&w->j, "inlined", f->is_inlined);
 	}
 }
@@ -310,7 +297,7 @@ static bool put_timeline(struct writer *w) {
 
 static bool put_memory(struct writer *w) {
 	const struct looks_writer looks = {&w->j, w->v->r, put_frames, w};
-	json_open(&w->j, "looks", '[');
+	JSON_LIST(&w->j, "looks");
 	for (uint32_t i = 0; i < w->v->r->looks.n; i++) {
 		if (memory_has_look(w->v->lens, w->v->r, i)) {
 			looks_put_one(&looks, i);
@@ -319,7 +306,6 @@ static bool put_memory(struct writer *w) {
 			return false;
 		}
 	}
-	json_close(&w->j);
 	return true;
 }
 
@@ -334,13 +320,10 @@ bool report_view_json(struct buffer *out, const struct recording *r, const struc
 	struct writer w = {.j = json_init(out), .v = &v, .err = err};
 	bool ok = viewer_init(&v, out, r, n, options, request, err);
 	if (ok) {
-		json_open(&w.j, NULL, '{');
+		JSON_DOCUMENT(&w.j);
 		document_put_version(&w.j);
 		put_lens(&w);
 		ok = !put[request->view] || put[request->view](&w);
-		json_close(&w.j);
-		buffer_u8(out, '\n');
-		ok = ok && (!out->failed || err_memory(err));
 	}
-	return ok;
+	return ok && (!out->failed || err_memory(err));
 }

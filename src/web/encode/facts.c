@@ -110,17 +110,15 @@ static void put_memory_row(struct facts *f, const struct memory_row *row) {
 static bool put_part(struct facts *f, const struct memory_look *m, uint8_t part) {
 	uint32_t n;
 	const struct memory_row *rows = memory_rows(m, part, f->r, f->names, f->arena, &n);
-	json_open(&f->j, NULL, '{');
+	JSON_OBJECT(&f->j, NULL);
 	json_text(&f->j, "id", memory_part_texts[part].id);
 	json_text(&f->j, "words", memory_part_texts[part].words);
 	json_number(&f->j, "bytes", m->bytes[part]);
 	json_number(&f->j, "lazy_free_bytes", m->lazy_free[part]);
-	json_open(&f->j, "rows", '[');
+	JSON_LIST(&f->j, "rows");
 	for (uint32_t i = 0; rows && i < n; i++) {
 		put_memory_row(f, &rows[i]);
 	}
-	json_close(&f->j);
-	json_close(&f->j);
 	return rows;
 }
 
@@ -158,9 +156,8 @@ static bool put_look(struct facts *f, uint32_t look) {
 }
 
 static bool put_looks(struct facts *f, struct err *err) {
-	bool ok = true;
 	JSON_LIST(&f->j, "looks");
-	return ok && ALL(i, f->r->looks.n, put_look(f, i) || err_memory(err));
+	return ALL(i, f->r->looks.n, put_look(f, i) || err_memory(err));
 }
 
 // ---- all of it
