@@ -34,7 +34,7 @@ bool exporter_write(const struct exporter *e, const struct export_request *reque
 		return e->write(request, sink, err);
 	}
 	SCOPED(arena) arena = {0};
-	struct buffer plain = {0}, packed = {0};
+	SCOPED(buffer) plain = {0}, packed = {0};
 	struct profile p;
 	bool ok = profile_of_request(&p, request, &arena, err);
 	struct write_options options = request->options;
@@ -42,10 +42,7 @@ bool exporter_write(const struct exporter *e, const struct export_request *reque
 		options.shown = profile_value_shown(request->lens, &p);
 	}
 	bool is_packed = exporter_is_packed(e);
-	ok = ok && e->encode(&plain, &p, &options, err) &&
+	return ok && e->encode(&plain, &p, &options, err) &&
 			(!is_packed || gzip_encode(&packed, buffer_view(&plain), err)) &&
 			sink->write(sink->user, buffer_view(is_packed ? &packed : &plain), err);
-	buffer_finish(&plain);
-	buffer_finish(&packed);
-	return ok;
 }

@@ -48,15 +48,13 @@ bool export_massif_pages(const struct export_request *request, const struct expo
 	struct export_request mapped = *request;
 	mapped.session = &pages;
 	mapped.options.massif.is_of_pages = true;
-	struct arena arena = {0};
-	struct buffer out = {0};
+	SCOPED(arena) arena = {0};
+	SCOPED(buffer) out = {0};
 	struct profile p;
 	bool ok = (with_mappings(&request->session->recording, &pages.recording) || err_memory(err)) &&
 			profile_of_request(&p, &mapped, &arena, err) &&
 			massif_encode(&out, &p, &mapped.options, err) &&
 			sink->write(sink->user, buffer_view(&out), err);
-	buffer_finish(&out);
-	arena_finish(&arena);
 	arena_finish(&pages.recording.arena);
 	return ok;
 }

@@ -11,34 +11,14 @@
 extern const char page_bundle[], page_bundle_end[];
 extern const char page_engine[], page_engine_end[]; // of the viewer: the engine and its worker
 
-enum mark {
-	MARK_TITLE,
-	MARK_TEXT,
-	MARK_PROFILE,
-	MARK_REST,
-	MARK_NONCE,
-	MARK_BASE,
-	MARK_BASE_NAME,
-	MARK_CONNECT,
-	MARK_VIEWER, // from here to MARK_END: of the viewer alone
-	MARK_END,
-	MARK_ENGINE,
-	N_MARKS,
-};
-
-static const char *const marks[N_MARKS] = {
-		[MARK_TITLE] = "@@TITLE@@",
-		[MARK_TEXT] = "@@TEXT@@",
-		[MARK_PROFILE] = "@@PROFILE@@",
-		[MARK_REST] = "@@REST@@",
-		[MARK_NONCE] = "@@NONCE@@",
-		[MARK_BASE] = "@@BASE@@",
-		[MARK_BASE_NAME] = "@@BASE_NAME@@",
-		[MARK_CONNECT] = "@@CONNECT@@",
-		[MARK_VIEWER] = "@@VIEWER@@",
-		[MARK_END] = "@@END@@",
-		[MARK_ENGINE] = "@@ENGINE@@",
-};
+// From VIEWER to END: of the viewer alone
+#define MARKS(X) \
+	X(TITLE)     \
+	X(TEXT) X(PROFILE) X(REST) X(NONCE) X(BASE) X(BASE_NAME) X(CONNECT) X(VIEWER) X(END) X(ENGINE)
+#define MARK_ID(name)     MARK_##name,
+#define MARK_STRING(name) "@@" #name "@@",
+enum mark { MARKS(MARK_ID) N_MARKS };
+static const char *const marks[] = {MARKS(MARK_STRING)};
 
 struct page {
 	struct buffer *out;

@@ -148,11 +148,8 @@ bool show(const struct gui_options *o, struct err *err) {
 		return err_memory(err);
 	}
 	show->options = o;
-	int signals = -1;
+	CLOSED int signals = -1;
 	bool ok = prepare(show, err) && (signals = signals_open(err)) >= 0 && serve(show, signals, err);
-	if (signals >= 0) {
-		(void)close(signals);
-	}
 	CALL_FOR(buffer_finish, show, profile, before, text);
 	session_close(&show->base);
 	session_close(&show->session);

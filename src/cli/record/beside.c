@@ -139,7 +139,7 @@ int cli_beside(int pid, int fd) {
 	let_go(fd);
 	struct beside_target target = {0};
 	struct err err = {0};
-	struct run_result *result = calloc(1, sizeof *result);
+	FREED struct run_result *result = calloc(1, sizeof *result);
 	bool ok = (result || err_memory(&err)) && choose(&target, pid, &err);
 	const struct run_options run = {
 			.environment = environ,
@@ -157,8 +157,6 @@ int cli_beside(int pid, int fd) {
 	} else {
 		run_result_finish(result);
 	}
-	free(result);
-	buffer_finish(&target.path);
-	buffer_finish(&target.recording);
+	CALL_FOR(buffer_finish, &target, path, recording);
 	return ok && !target.has_failed ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -4,9 +4,9 @@
 
 enum { WIDTH_MIN = 60, WIDTH_MAX = 160 };
 
-static size_t page_width(const struct report_options *o) {
+size_t width_asked(const struct report_options *o, size_t most) {
 	size_t w = o->width ? o->width : REPORT_WIDTH;
-	return w < WIDTH_MIN ? WIDTH_MIN : w > WIDTH_MAX ? WIDTH_MAX : w;
+	return w < WIDTH_MIN ? WIDTH_MIN : w > most ? most : w;
 }
 
 void page_finish(struct page *p) {
@@ -19,7 +19,7 @@ struct page page_init(struct buffer *out, const struct recording *r, const struc
 			.r = r,
 			.names = n,
 			.options = options,
-			.width = page_width(options)};
+			.width = width_asked(options, WIDTH_MAX)};
 }
 
 struct slice page_short_name(struct page *p, const struct name *name) {
@@ -30,7 +30,7 @@ struct slice page_short_name(struct page *p, const struct name *name) {
 
 /** As many as a terminal makes of a line: it breaks what is wider, such as the name of a file. */
 static size_t rows_of(const struct page *p, struct slice line) {
-	size_t width = p->options->height > 0 ? page_width(p->options) : 0;
+	size_t width = p->options->height > 0 ? width_asked(p->options, WIDTH_MAX) : 0;
 	size_t columns = width > 0 ? columns_of(line) : 0;
 	return columns > width ? (columns + width - 1) / width : 1;
 }

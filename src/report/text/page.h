@@ -41,6 +41,9 @@ void put_wrapped(struct buffer *out, const char *first, size_t indent, const cha
 
 enum { PAGE_LINES = 60, BYTES_COLUMN = 10, PERCENT_COLUMN = 16, BLOCKS_COLUMN = 12 };
 
+/** Of the lines; `most`: of those that are read best. */
+size_t width_asked(const struct report_options *o, size_t most);
+
 struct page {
 	struct buffer *out;
 	const struct recording *r;

@@ -2,19 +2,13 @@
 /* What all views have in common: rows of figures in front of names, and the engine's answers. */
 #include "report/view/viewer.h"
 
-enum { WIDTH_MIN = 60, WIDTH_MAX = 200 };
-enum { ROW_BYTES = 8, ROW_BLOCKS = 12 };
+enum { ROW_BYTES = 8, ROW_BLOCKS = 12, WIDTH_MAX = 200 };
 
 static const bool has_tree[N_VIEWS] = {
 #define HAS_TREE(id, name, has_tree) [VIEW_##id] = has_tree,
 		VIEWS(HAS_TREE)
 #undef HAS_TREE
 };
-
-static size_t width_of(const struct report_options *o) {
-	size_t w = o->width ? o->width : REPORT_WIDTH;
-	return w < WIDTH_MIN ? WIDTH_MIN : w > WIDTH_MAX ? WIDTH_MAX : w;
-}
 
 bool viewer_init(struct viewer *v, struct buffer *out, const struct recording *r,
 		const struct names *n, const struct report_options *options,
@@ -26,7 +20,7 @@ bool viewer_init(struct viewer *v, struct buffer *out, const struct recording *r
 			.options = options,
 			.request = request,
 			.lens = request->lens,
-			.width = width_of(options),
+			.width = width_asked(options, WIDTH_MAX),
 	};
 	return lens_apply(v->lens, r, n, &v->arena, &v->result, err) &&
 			(!has_tree[request->view] ||
