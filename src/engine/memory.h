@@ -69,6 +69,14 @@ static inline bool memory_row_is_rest(const struct memory_row *row) {
 struct memory_row *memory_rows(const struct memory_look *m, uint8_t part, const struct recording *r,
 		const struct names *n, struct arena *arena, uint32_t *n_rows);
 
+/**
+ * A recording in which what a metric counts stands in place of blocks: mappings, or, as of the
+ * newest look until `until_ns` (UINT64_MAX: of that which is shown), what of blocks was not in
+ * memory. `r` and `arena` outlive it; it is not to be finished. False: `r` does not have that.
+ */
+bool memory_as_recording(const struct recording *r, enum lens_metric metric, uint64_t until_ns,
+		struct arena *arena, struct recording *out, struct err *err);
+
 /** A part for programs ("heap_live", "mapped") and for people ("live blocks"). */
 extern const struct memory_part_text { const char *id, *words; } memory_part_texts[REC_PARTS];
 

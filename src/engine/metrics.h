@@ -18,7 +18,10 @@
 	METRIC(KEPT, "kept")               \
 	METRIC(ALLOCATIONS, "allocations") \
 	METRIC(BYTES, "bytes")             \
-	METRIC(TEMPORARY, "temporary")
+	METRIC(TEMPORARY, "temporary")     \
+	METRIC(MAPPED, "mapped")           \
+	METRIC(UNMAPPED, "never-unmapped") \
+	METRIC(UNTOUCHED, "untouched")
 
 /**
  * GATE(ID, name, metric, is of bytes, may be a share of the allocations, how its sentence begins).
@@ -54,6 +57,9 @@ enum metric_rule {
 	N_METRIC_RULES,
 };
 
+/** What counts: of others than blocks, memory_as_recording() makes stacks. */
+enum metric_of { METRIC_OF_BLOCKS, METRIC_OF_MAPPINGS, METRIC_OF_ABSENT };
+
 /** A field of struct rec_stack, a uint64_t. */
 struct metric_field {
 	const char *name;
@@ -63,6 +69,7 @@ struct metric_field {
 
 struct metric {
 	bool is_counted;                   // blocks rank, not bytes
+	uint8_t of;                        // enum metric_of; views alone know those not of blocks
 	enum metric_rule rule;             // over a range
 	struct metric_field bytes, blocks; // over the whole recording
 	const char *help;                  // one sentence, without its stop

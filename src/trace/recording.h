@@ -450,6 +450,7 @@ struct recording {
 	struct rec_quality quality;
 	uint32_t missing; // enum rec_number: what an imported file does not say. Its fields hold the
 					  // least that agrees with the others, and nobody shows them. Never in ours
+	uint8_t of; // enum metric_of: whose numbers stacks, edges and intervals have. Never in a file
 	REC_TABLE(struct slice) strings;
 	REC_TABLE(struct rec_module) modules;
 	REC_TABLE(struct rec_location) locations;

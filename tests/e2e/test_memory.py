@@ -253,6 +253,63 @@ def test_a_program_that_frees_all_at_its_end_is_accused_of_nothing(build, record
                                                           "untouched", "pins", "huge-pages", "swap"}
 
 
+LENSES = r"""
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#define map_some(n) mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+__attribute__((noinline)) static void keep_table(void) { memset(map_some(3 << 20), 1, 3 << 20); }
+__attribute__((noinline)) static char *borrow_table(void) { return memset(map_some(5 << 20), 1, 5 << 20); }
+__attribute__((noinline)) static char *reserve(void) { char *p = malloc(40 << 20); return memset(p, 1, 8 << 20); }
+int main(void) {
+	char *volatile early = borrow_table();
+	keep_table();
+	nanosleep(&(struct timespec){1, 500000000}, NULL);
+	munmap(early, 5 << 20);
+	char *volatile late = reserve();
+	nanosleep(&(struct timespec){0, 700000000}, NULL);
+	_Exit(*late == 0);
+}
+"""
+
+
+def test_what_is_mapped_or_absent_is_seen_through_a_lens(build, record):
+    file = record(LENSES)
+
+    def parts(lens, by="site"):
+        said = read(build, file, "--by", by, "--lens", lens)
+        return {p["label"]: p["bytes"] for p in said["parts"]}, said["totals"]["bytes"]
+    mappings = read(build, file, "--limit", "0")["memory"]["mappings"]
+    (mapped, whole), (left, all_left) = parts("m=mapped"), parts("m=never-unmapped")
+    assert mapped["keep_table"] == left["keep_table"] == 3 << 20 and mapped["borrow_table"] == 5 << 20 and not left.get("borrow_table")
+    assert whole == sum(m["peak_bytes"] for m in mappings) and all_left == sum(m["never_unmapped_bytes"] for m in mappings)
+    assert parts("m=mapped&focus=borrow_table")[0] == {"borrow_table": 5 << 20}
+    later = parts("m=mapped&t=1.8-end")[0]
+    assert later["keep_table"] == 3 << 20 and not later.get("borrow_table"), later
+    absent, _ = parts("m=untouched")
+    assert {name: round(size / MB) for name, size in absent.items()} == {"reserve": 34}
+    assert parts("m=never-unmapped&q=keep_table")[1] == 3 << 20
+    text = subprocess.run([build / "heaptrack_print", "--by", "site", "--lens", "m=mapped", file], check=True, capture_output=True,
+                          text=True, timeout=60).stdout
+    assert re.search(r"^mapped: 8\.4 MB in 2 mappings, at \d", text) and re.search(r"3\.1M +\d+ +1  keep_table", text), text
+
+
+@pytest.mark.parametrize("words, says", [
+    (["--timeline", "--lens", "m=mapped"], "the timeline shows blocks alone"),
+    (["--export", "csv=x.csv", "--lens", "m=untouched"], "an export shows blocks alone"),
+    (["--tree", "--lens", "m=mapped", "-d", "again"], "a comparison shows blocks alone"),
+    (["--by", "site", "--lens", "m=untouched&t=0-0.001"], "nobody looked at that time"),
+])
+def test_who_does_not_know_mappings_says_so(build, record, tmp_path, words, says):
+    file = record(LENSES)
+    words = [str(file) if word == "again" else word for word in words]
+    done = subprocess.run([build / "heaptrack_print", *words, file], capture_output=True, text=True, check=False, timeout=60,
+                          cwd=tmp_path)
+    assert done.returncode == 1 and says in done.stderr, done
+    assert not (tmp_path / "x.csv").exists()
+
+
 def test_gates_judge_looks(build, record):
     file = record(KEEPS)
 

@@ -79,7 +79,7 @@ static void some_texts(struct world *w, struct lens *l, struct arena *arena) {
 static struct lens some_lens(struct world *w, struct arena *arena) {
 	const struct recording *r = w->r;
 	struct lens l = lens_whole();
-	l.metric = (enum lens_metric)some(w, N_LENS_METRICS);
+	l.metric = (enum lens_metric)some(w, LENS_MAPPED);
 	l.group = some(w, 2) ? LENS_BY_FUNCTION : (enum lens_group)some(w, N_LENS_GROUPS);
 	l.is_unfolded = some(w, 2);
 	if (some(w, 4) && r->edges.n) {

@@ -118,7 +118,7 @@ static void same(const struct lens_costs *a, const struct lens_costs *b) {
 static void some_lens(struct made *m, struct lens *l, struct arena *arena) {
 	char text[256];
 	size_t n = (size_t)snprintf(text, sizeof text, "m=%s&group=%s&fold=%d",
-			lens_metric_names[made_random(m, N_LENS_METRICS)],
+			lens_metric_names[made_random(m, LENS_MAPPED)],
 			lens_group_names[made_random(m, N_LENS_GROUPS)], (int)made_random(m, 2));
 	static const char *const parts[] = {"&q=f1", "&q=!F2", "&q=/^std::f3/", "&q=libmine",
 			"&focus=f1", "&focus=f4()&focus=f5", "&hide=f2", "&hide=std::f3", "&threads=worker0",

@@ -16,8 +16,10 @@ static void test_rows_are_whole(void **state) {
 		assert_true(m->rule < N_METRIC_RULES);
 		assert_true(m->bytes.name && m->bytes.at <= sizeof(struct rec_stack) - sizeof(uint64_t));
 		assert_true(m->blocks.name && m->blocks.at <= sizeof(struct rec_stack) - sizeof(uint64_t));
-		assert_true(m->bytes.number && m->blocks.number);
-		assert_true(m->help && m->title && m->share && m->unit && m->page.heading);
+		const bool is_of_blocks = m->of == METRIC_OF_BLOCKS; // the page and files of others have
+		assert_true(!m->bytes.number == !is_of_blocks && !m->blocks.number == !is_of_blocks);
+		assert_true(m->help && m->title && m->share && m->unit);
+		assert_true(!m->page.heading == !is_of_blocks);
 		assert_true(!m->report.place == !m->report.title && !m->report.title == !m->report.unit);
 		assert_true(strlen(lens_metric_names[i]) < METRIC_KEY_MAX);
 		for (enum lens_metric k = 0; k < i; k++) {

@@ -158,6 +158,11 @@ static uint64_t moment_of(const struct lens *l, const struct recording *r) {
 bool lens_apply(const struct lens *l, const struct recording *r, const struct names *n,
 		struct arena *arena, struct lens_result *out, struct err *err) {
 	SCOPED(arena) scratch = {0};
+	if (lens_metrics[l->metric].of != r->of) {
+		return err_set(err, ERR_USAGE,
+				"m=%s: a comparison shows blocks alone; ask --by, --tree or --stacks of one file",
+				lens_metric_names[l->metric]);
+	}
 	*out = (struct lens_result){.moment_ns = moment_of(l, r)};
 	out->stacks = arena_new(arena, struct lens_costs, r->stacks.n);
 	bool ok = (out->stacks || err_memory(err)) &&

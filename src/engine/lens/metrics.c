@@ -7,6 +7,8 @@
 #define OF_STACK(field, NUMBER) \
 	{ #field, offsetof(struct rec_stack, field), REC_##NUMBER }
 
+enum { REC_NONE = 0 }; // no file lacks it
+
 #define METRIC(id, ...) [LENS_##id] = {__VA_ARGS__},
 const struct metric lens_metrics[N_LENS_METRICS] = {
 #include "engine/lens/metrics.def"

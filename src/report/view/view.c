@@ -5,8 +5,10 @@
 
 static void put_totals(struct viewer *v) {
 	const struct lens_costs *total = &v->result.total;
-	buffer_printf(v->out, "%s: %s in %s block%s", lens_metrics[v->lens->metric].title,
-			HUMAN_BYTES(total->bytes), HUMAN_COUNT(total->blocks), total->blocks == 1 ? "" : "s");
+	const char *unit = v->r->of == METRIC_OF_MAPPINGS ? "mapping" : "block";
+	buffer_printf(v->out, "%s: %s in %s %s%s", lens_metrics[v->lens->metric].title,
+			HUMAN_BYTES(total->bytes), HUMAN_COUNT(total->blocks), unit,
+			total->blocks == 1 ? "" : "s");
 	if (lens_metrics[v->lens->metric].rule == METRIC_LIVE_AT_LARGEST) {
 		buffer_printf(v->out, ", at %s", HUMAN_DURATION(v->result.moment_ns));
 	}
@@ -22,7 +24,7 @@ static void put_totals(struct viewer *v) {
 	buffer_text(v->out, "\n");
 	if (v->result.total.blocks == 0) {
 		buffer_text(v->out, "Nothing matches this lens.\n");
-	} else if (v->lens->has_range) {
+	} else if (v->lens->has_range && v->r->of == METRIC_OF_BLOCKS) {
 		buffer_printf(v->out, "allocated in this range: %s allocations, %s, %s temporary\n",
 				HUMAN_COUNT(total->allocations), HUMAN_BYTES(total->allocated_bytes),
 				HUMAN_COUNT(total->temporary));

@@ -167,6 +167,9 @@ static void put_metrics(struct json *j) {
 	JSON_LIST(j, "metrics");
 	for (enum lens_metric i = 0; i < N_LENS_METRICS; i++) {
 		const struct metric *m = &lens_metrics[i];
+		if (m->of != METRIC_OF_BLOCKS) {
+			continue; // the page has blocks alone
+		}
 		JSON_OBJECT(j, NULL);
 		json_text(j, "name", lens_metric_names[i]);
 		json_text(j, "title", m->title);

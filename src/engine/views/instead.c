@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+/* Puts mappings, or what of blocks was not in memory, in the place of blocks. */
+#include "engine/memory.h"
+
+static bool put_mappings(const struct recording *r, struct arena *arena, struct recording *out) {
+	out->stacks.items = arena_new(arena, struct rec_stack, r->mappings.n);
+	out->intervals.items = arena_new(arena, struct rec_interval_row, r->mapping_intervals.n);
+	out->stacks.n = r->mappings.n;
+	out->intervals.n = r->mapping_intervals.n;
+	out->edges.items = r->mapping_edges.items;
+	out->edges.n = r->mapping_edges.n;
+	out->summary.peak_time_ns = r->summary.mapped_peak_time_ns;
+	bool ok = out->stacks.items && out->intervals.items;
+	for (uint32_t i = 0; ok && i < r->mappings.n; i++) {
+		const struct rec_mapping *m = &r->mappings.items[i];
+		out->stacks.items[i] = (struct rec_stack){
+				FIELDS_OF(m, node, peak_bytes, live_bytes, first_ns, last_ns),
+				.allocations = m->maps,
+				.allocated_bytes = m->mapped_bytes,
+				.peak_blocks = m->peak_maps,
+				.live_blocks = m->live_maps,
+		};
+	}
+	return ok &&
+			ALL(i, r->mapping_intervals.n,
+					recording_set_interval(out, i, &r->mapping_intervals.items[i]));
+}
+
+static bool put_absent(const struct recording *r, const struct memory_look *m, struct arena *arena,
+		struct recording *out) {
+	out->stacks.items = arena_new(arena, struct rec_stack, m->n_untouched);
+	out->stacks.n = out->edges.n = out->intervals.n = 0;
+	out->summary.peak_time_ns = m->look->time_ns;
+	for (uint32_t i = 0; out->stacks.items && i < m->n_untouched; i++) {
+		const struct rec_untouched *u = &m->untouched[i];
+		const struct rec_stack *s = &r->stacks.items[u->stack];
+		const uint64_t bytes = u->asked_bytes - u->resident_bytes;
+		if (memory_is_absent(u)) {
+			out->stacks.items[out->stacks.n++] = (struct rec_stack){
+					FIELDS_OF(s, node, thread, first_ns, last_ns),
+					.peak_bytes = bytes,
+					.peak_blocks = u->blocks,
+			};
+		}
+	}
+	return out->stacks.items;
+}
+
+bool memory_as_recording(const struct recording *r, enum lens_metric metric, uint64_t until_ns,
+		struct arena *arena, struct recording *out, struct err *err) {
+	const uint8_t of = lens_metrics[metric].of;
+	struct memory_look look = until_ns == UINT64_MAX ? memory_at_peak(r) : (struct memory_look){0};
+	*out = *r;
+	out->of = of;
+	out->wide.n = out->sizes.n = out->lifetimes.n = out->suppressed.n = 0;
+	if (of == METRIC_OF_MAPPINGS) {
+		return r->mapping_edges.n == 0
+				? err_set(err, ERR_UNSUPPORTED, "calls that map memory were not recorded")
+				: put_mappings(r, arena, out) || err_memory(err);
+	}
+	for (uint32_t i = 0; i < r->looks.n && until_ns != UINT64_MAX; i++) {
+		const struct rec_look *l = &r->looks.items[i];
+		look = (l->has & REC_HAS_PAGES) && l->time_ns <= until_ns ? memory_look(r, i) : look;
+	}
+	return !look.look || !(look.look->has & REC_HAS_PAGES)
+			? err_set(err, ERR_UNSUPPORTED,
+					  "nobody looked at that time at which pages were in memory")
+			: put_absent(r, &look, arena, out) || err_memory(err);
+}
