@@ -79,8 +79,7 @@ static void put_summary(struct document *d) {
 	put_known(d, "peak_time_ns", s->peak_time_ns, REC_PEAK_BYTES | REC_TIME);
 	put_known(d, "never_freed_blocks", s->live_blocks + s->suppressed_blocks, REC_LIVE_BLOCKS);
 	put_known(d, "never_freed_bytes", s->live_bytes + s->suppressed_bytes, REC_LIVE_BYTES);
-	json_number(j, "suppressed_blocks", s->suppressed_blocks);
-	json_number(j, "suppressed_bytes", s->suppressed_bytes);
+	JSON_FIELDS(j, s, suppressed_blocks, suppressed_bytes);
 	put_old(d, "before_attach_blocks", s->old_blocks);
 	put_old(d, "before_attach_bytes", s->old_bytes);
 	put_old(d, "before_attach_freed_blocks", s->old_freed_blocks);
@@ -292,24 +291,20 @@ static void put_children(struct document *d) {
 	}
 }
 
-static void put_finding(struct json *j, const struct finding *f) {
+static void put_findings(struct json *j, const struct findings *findings) {
 	static const char *const severities[] = {[FINDING_FACT] = "fact",
 			[FINDING_EXPLAINS] = "explains",
 			[FINDING_WORTH_IT] = "worth-it",
 			[FINDING_LOOK_FIRST] = "look-first"};
-	JSON_OBJECT(j, NULL);
-	finding_put_json(j, f);
-	json_text(j, "severity", severities[f->severity]);
-	if (f->function) {
-		json_text(j, "place", f->place);
-		json_string(j, "package", names_package(f->function));
-	}
-}
-
-static void put_findings(struct json *j, const struct findings *findings) {
 	JSON_LIST(j, "findings");
 	EACH(f, *findings) {
-		put_finding(j, f);
+		JSON_OBJECT(j, NULL);
+		finding_put_json(j, f);
+		json_text(j, "severity", severities[f->severity]);
+		if (f->function) {
+			json_text(j, "place", f->place);
+			json_string(j, "package", names_package(f->function));
+		}
 	}
 }
 

@@ -188,8 +188,8 @@ static ATTR_INLINE bool is_blink(const struct heaptrack_event *e) {
 	return !e[0].is_free && e[1].is_free && e[0].number == e[1].number;
 }
 
-bool kde_events(struct kde_import *k, const struct heaptrack_event *events, size_t n,
-		struct err *err) {
+bool kde_events(void *user, const struct heaptrack_event *events, size_t n, struct err *err) {
+	struct kde_import *k = user;
 	bool by_address = has_addresses(k), ok = true;
 	if (by_address || k->infos.n) {
 		begin_events(k);

@@ -41,14 +41,9 @@ static bool take_record(void *user, const struct heaptrack_record *r, struct err
 	}
 }
 
-static bool take_events(void *user, const struct heaptrack_event *events, size_t n,
-		struct err *err) {
-	return kde_events(user, events, n, err);
-}
-
 static bool read_all(struct kde_import *k, struct err *err) {
 	struct unpack *in = k->import->in;
-	k->reader.events = take_events;
+	k->reader.events = kde_events;
 	for (struct slice bytes;;) {
 		if (!unpack_next(in, &bytes, err)) {
 			return false;

@@ -107,8 +107,7 @@ bool kde_code(struct kde_import *k, const struct heaptrack_record *r, struct err
 
 /** Records of events: a + - c R A. False: no memory. */
 bool kde_event(struct kde_import *k, const struct heaptrack_record *r, struct err *err);
-bool kde_events(struct kde_import *k, const struct heaptrack_event *events, size_t n,
-		struct err *err);
+bool kde_events(void *user, const struct heaptrack_event *events, size_t n, struct err *err);
 
 /** For the events of a file: nearly every size is told apart, as the file does. NULL: no memory. */
 struct aggregate *kde_aggregate(struct err *err);

@@ -30,8 +30,7 @@ static void put_program(struct facts *f) {
 	}
 	json_close(j);
 	json_string(j, "host", f->is_redacted ? (struct slice){0} : f->r->strings.items[m->host]);
-	json_number(j, "pid", m->pid);
-	json_number(j, "ended", m->ended);
+	JSON_FIELDS(j, m, pid, ended);
 	json_signed(j, "exit_status", m->exit_status);
 	json_number(j, "source", m->source);
 	json_number(j, "started_ns", m->wall_start_ns);
@@ -49,8 +48,7 @@ static void put_summary(struct facts *f) {
 	JSON_FIELDS(j, s, temporary, short_lived, peak_bytes, peak_blocks, peak_time_ns);
 	json_number(j, "never_freed_blocks", s->live_blocks);
 	json_number(j, "never_freed_bytes", s->live_bytes);
-	json_number(j, "peak_rss_bytes", s->peak_rss_bytes);
-	json_number(j, "peak_rss_time_ns", s->peak_rss_time_ns);
+	JSON_FIELDS(j, s, peak_rss_bytes, peak_rss_time_ns);
 }
 
 static void put_children(struct facts *f) {
@@ -63,26 +61,21 @@ static void put_children(struct facts *f) {
 	}
 }
 
-static void put_finding(struct json *j, const struct finding *f) {
-	JSON_OBJECT(j, NULL);
-	finding_put_json(j, f);
-	json_text(j, "place", f->place);
-	json_number(j, "severity", f->severity);
-	json_bool(j, "is_quality", f->is_quality);
-}
-
 static bool put_findings(struct facts *f, struct err *err) {
 	struct findings findings;
+	struct json *j = &f->j;
 	if (!findings_make(&findings, f->r, f->names, f->arena, err)) {
 		return false;
 	}
-	json_open(&f->j, "findings", '[');
-	for (uint32_t i = 0; i < findings.n; i++) {
-		put_finding(&f->j, &findings.items[i]);
+	JSON_FIELDS(j, &findings, noise_bytes, noise_blocks);
+	JSON_LIST(j, "findings");
+	EACH(one, findings) {
+		JSON_OBJECT(j, NULL);
+		finding_put_json(j, one);
+		json_text(j, "place", one->place);
+		json_number(j, "severity", one->severity);
+		json_bool(j, "is_quality", one->is_quality);
 	}
-	json_close(&f->j);
-	json_number(&f->j, "noise_bytes", findings.noise_bytes);
-	json_number(&f->j, "noise_blocks", findings.noise_blocks);
 	return true;
 }
 
