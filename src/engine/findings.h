@@ -116,8 +116,8 @@ enum { DOCUMENT_SCHEMA = 5 };
 /** The first members of a document: version, which stays, and schema. */
 void document_put_version(struct json *j);
 
-/** Members of an object: function, symbol, file, line, module and owner. */
-void name_put_json(struct json *j, const struct name *f);
+/** Members of an object: function, symbol, file, line, module, of a place also address, owner. */
+void name_put_json(struct json *j, const struct name *f, const struct rec_location *at);
 
 /** Members of an object: id, title, text, lens, function (or null) and numbers. */
 void finding_put_json(struct json *j, const struct finding *f);

@@ -7,12 +7,16 @@ void document_put_version(struct json *j) {
 	json_number(j, "schema", DOCUMENT_SCHEMA);
 }
 
-void name_put_json(struct json *j, const struct name *f) {
+void name_put_json(struct json *j, const struct name *f, const struct rec_location *at) {
 	json_string(j, "function", f->function);
 	json_string_if(j, "symbol", f->symbol);
 	json_string_if(j, "file", f->file);
 	json_number_if(j, "line", f->line, f->line);
 	json_string_if(j, "module", f->module);
+	if (at) {
+		json_text(j, "address", FORMAT(24, "0x%" PRIx64, at->pc));
+		json_bool(j, "inlined", f->is_inlined);
+	}
 	json_text(j, "owner",
 			f->owner == OWNER_YOURS             ? "yours"
 					: f->owner == OWNER_LIBRARY ? "library"

@@ -104,13 +104,6 @@ static void put_quality(struct document *d) {
 	quality_put_json(j, "sentences", d->r, d->names, d->arena);
 }
 
-static void put_frame(struct json *j, const struct name *f, const struct rec_location *at) {
-	JSON_OBJECT(j, NULL);
-	name_put_json(j, f);
-	json_text(j, "address", FORMAT(24, "0x%" PRIx64, at->pc));
-	json_bool(j, "inlined", f->is_inlined);
-}
-
 /** A location's frames as JSON items. Stacks share locations: each is written once and copied. */
 static struct slice frames_of(struct document *d, uint32_t location) {
 	struct slice *written = &d->written[location];
@@ -123,7 +116,8 @@ static struct slice frames_of(struct document *d, uint32_t location) {
 			if (i > 0) {
 				buffer_u8(&text, ',');
 			}
-			put_frame(&j, &frames[i], &d->r->locations.items[location]);
+			JSON_OBJECT(&j, NULL);
+			name_put_json(&j, &frames[i], &d->r->locations.items[location]);
 		}
 		const char *kept = text.failed ? NULL : arena_text(d->arena, buffer_view(&text));
 		*written = slice_of(kept, kept ? text.size : 0);

@@ -34,7 +34,7 @@ static void put_label(struct writer *w, uint32_t node) {
 	} else if (t->labels) {
 		json_string(&w->j, lens_group_names[w->v->lens->group], call_tree_label(t, node));
 	} else {
-		name_put_json(&w->j, c->name);
+		name_put_json(&w->j, c->name, NULL);
 		json_number(&w->j, "folded", c->n_folded);
 	}
 }
@@ -216,7 +216,7 @@ static bool put_parts(struct writer *w) {
 		JSON_OBJECT(&w->j, NULL);
 		json_string(&w->j, "label", p->label);
 		if (p->name) {
-			name_put_json(&w->j, p->name);
+			name_put_json(&w->j, p->name, NULL);
 		}
 		if (v->request->by == BY_SIZE || v->request->by == BY_LIFETIME) {
 			json_number(&w->j, "least", p->least);
@@ -242,7 +242,7 @@ static void put_frames(void *user, uint32_t node) {
 	JSON_LIST(&w->j, "stack");
 	for (const struct name *f; (f = stack_walk_next(&walk));) {
 		JSON_OBJECT(&w->j, NULL);
-		name_put_json(&w->j, f);
+		name_put_json(&w->j, f, NULL);
 		json_bool(&w->j, "inlined", f->is_inlined);
 	}
 }
