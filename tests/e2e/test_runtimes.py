@@ -19,7 +19,7 @@ const timer = setInterval(() => {
 }, 10);
 """
 OBJECTS = "const kept = []; for (let i = 0; i < 300000; i++) kept.push({i, name: 'x' + i});\n" \
-    "setTimeout(() => kept.length, 200);\n"
+    "setTimeout(() => kept.length, 1500);\n"
 GROWING_LIST = "kept = [{'id': i, 'name': 'x%d' % i} for i in range(250000)]\n"
 NUMPY = """
 import time

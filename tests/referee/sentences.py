@@ -730,8 +730,10 @@ class Sentence:
         r, numbers = self.recorded, self.numbers
         rss = {s["time_ns"]: s["rss_bytes"] for s in r.tables["samples"]}
         begin, end = (numbers[name] for name in ("from_ns", "to_ns"))
-        if begin not in rss or end not in rss or not 0 < end - begin <= 1e9 or begin <= r.meta["duration_ns"] // 10:
+        if begin not in rss or end not in rss or not begin < end or begin <= r.meta["duration_ns"] // 10:
             return self.wrong("nobody read it then", (begin, end))
+        if end - begin > 1e9 and any(begin < moment < end for moment in rss):
+            self.wrong("it is no step", (begin, end))
         rose = rss[end] - rss[begin]
         for name, value in (("bytes", rose), ("rss_bytes", rss[end]), ("from_ns", begin), ("to_ns", end)):
             self.number(name, value)

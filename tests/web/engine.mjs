@@ -31,7 +31,7 @@ function misplacedNodes(tree, kept) {
 			}
 		}
 	}
-	return found.filter((stacks, node) => String(stacks) !== String(below(node).toSorted())).length;
+	return found.filter((stacks, node) => String(stacks) !== String([...below(node)].sort())).length;
 }
 
 /** What the curves over time say of a lens's total, where they can. */

@@ -34,7 +34,8 @@ def by_thread(build, pages):
 
 def test_threads(see, ask, by_thread, pages):
     made = ask(pages.recording("threads"))
-    middle = made["timeline"][len(made["timeline"]) // 2]["time_ns"] / 1e9
+    moments = made["timeline"]
+    middle = next(m["time_ns"] for m in moments if 2 * m["allocations"] >= moments[-1]["allocations"]) / 1e9
     text = next(site["stack"][0]["function"] for site in made["sites"]["allocations"] if site["stack"][0]["function"])
     words = [f"t=start-{middle:.9f}", f"q={text}"]
     views = see("threads", *(f"threads:{word}" for word in words))

@@ -118,6 +118,7 @@ static bool put_view(struct buffer *out, const struct session *s, const struct p
 	SCOPED(arena) arena = {0};
 	struct lens lens = lens_whole();
 	bool ok = !o->lens || lens_parse(&lens, slice_of_text(o->lens), &s->recording, &arena, err);
+	lens.metric = o->view == VIEW_MEMORY ? LENS_PEAK : lens.metric; // it has none
 	const struct recording *r = &s->recording;
 	struct recording others;
 	if (ok && lens_metrics[lens.metric].of != METRIC_OF_BLOCKS) {

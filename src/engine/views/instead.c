@@ -53,6 +53,7 @@ bool memory_as_recording(const struct recording *r, enum lens_metric metric, uin
 	*out = *r;
 	out->of = of;
 	out->wide.n = out->sizes.n = out->lifetimes.n = out->suppressed.n = 0;
+	out->untouched.n = out->looks.n = 0; // which name stacks by their rows
 	if (of == METRIC_OF_MAPPINGS) {
 		return r->mapping_edges.n == 0
 				? err_set(err, ERR_UNSUPPORTED, "calls that map memory were not recorded")

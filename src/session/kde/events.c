@@ -196,7 +196,7 @@ bool kde_events(void *user, const struct heaptrack_event *events, size_t n, stru
 	}
 	for (size_t i = 0; ok && i < n; i++) {
 		uint64_t number = events[i].number;
-		if (i + KDE_AHEAD < n) {
+		if (!by_address && i + KDE_AHEAD < n) {
 			uint64_t soon = events[i + KDE_AHEAD].number;
 			__builtin_prefetch(&k->infos.items[soon < k->infos.n ? soon : 0], 1);
 		}

@@ -7,7 +7,7 @@
 enum { STEP_NS = 1000000000, STEP_BYTES = 8000000 };
 enum { STEEP = 3 }; // times as fast as if the largest RSS had come evenly over the run
 
-/** The samples before and behind the largest rise within a second, which is no start. */
+/** The samples around the largest rise within a second, or between two samples; not the start. */
 struct step {
 	const struct rec_sample *from, *to;
 	uint64_t bytes;
@@ -17,7 +17,7 @@ static struct step largest_step(const struct recording *r) {
 	struct step best = {0};
 	const struct rec_sample *from = r->samples.items;
 	EACH(to, r->samples) {
-		for (; to->time_ns - from->time_ns > STEP_NS; from++) {}
+		for (; to - from > 1 && to->time_ns - from->time_ns > STEP_NS; from++) {}
 		for (const struct rec_sample *s = from; s < to; s++) {
 			bool is_late = s->time_ns > r->meta.duration_ns / 10;
 			if (is_late && to->rss_bytes > s->rss_bytes + best.bytes) {
@@ -122,7 +122,8 @@ static void say_step(struct finder *f, const struct step *s, const struct cause 
 	finder_put(f, "site_bytes", c->bytes);
 	finder_put(f, "since_ns", c->since_ns);
 	finder_put(f, "until_ns", c->until_ns);
-	finder_say(f, FINDING_EXPLAINS, millionths(s->bytes, f->r->summary.peak_rss_bytes));
+	// Who holds memory comes before when it came
+	finder_say(f, FINDING_EXPLAINS, millionths(s->bytes, f->r->summary.peak_rss_bytes) / 2);
 }
 
 /** It explains most of the step, and came in about the same time. */
