@@ -360,7 +360,7 @@ int main(int argc, char **argv) {
 
 @pytest.mark.parametrize("what, says", [
     ("mapped", r"RSS rose by (3\d|40)\.\d MB from [\d.]+ m?s to [\d.]+ s, to 4\d\.\d MB; meanwhile map_table program\.c:18 mapped 40\.0 MB\."),
-    ("heap", r"RSS rose by (3\d|40)\.\d MB from [\d.]+ m?s to [\d.]+ s, to 4\d\.\d MB; meanwhile load_some program\.c:15 grew by 38\.0 MB\."),
+    ("heap", r"RSS rose by (3\d|40)\.\d MB from [\d.]+ m?s to [\d.]+ s, to 4\d\.\d MB; meanwhile load_some program\.c:15 grew by 3\d\.\d MB\."),
     ("start", None), ("even", None)], ids=["mapped", "heap", "start", "even"])
 def test_a_step_of_rss_has_its_cause(build, record, what, says):
     """Also that a start is none, nor growth at an even pace."""

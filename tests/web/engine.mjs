@@ -31,7 +31,7 @@ function misplacedNodes(tree, kept) {
 			}
 		}
 	}
-	return found.filter((stacks, node) => String(stacks) !== String([...below(node)].sort())).length;
+	return found.filter((stacks, node) => String(stacks) !== String([...below(node)].sort((a, b) => a - b))).length;
 }
 
 /** What the curves over time say of a lens's total, where they can. */

@@ -126,11 +126,11 @@ static void say_step(struct finder *f, const struct step *s, const struct cause 
 	finder_say(f, FINDING_EXPLAINS, millionths(s->bytes, f->r->summary.peak_rss_bytes) / 2);
 }
 
-/** It explains most of the step, and came in about the same time. */
+/** It explains most of the step, came in about the same time, and is nothing of a runtime's own. */
 static bool is_cause(const struct step *s, const struct cause *c) {
 	const uint64_t since = c->since_ns > c->first_ns ? c->since_ns : c->first_ns;
 	const uint64_t until = c->until_ns < c->last_ns ? c->until_ns : c->last_ns;
-	return c->bytes >= s->bytes / 2 && c->bytes / 2 <= s->bytes &&
+	return c->bytes >= s->bytes / 2 && c->bytes / 2 <= s->bytes && !c->name->is_runtime &&
 			since + STEP_NS >= s->from->time_ns && until <= s->to->time_ns + STEP_NS;
 }
 
