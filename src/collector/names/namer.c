@@ -114,26 +114,33 @@ static void *work(void *user) {
 
 // ---- results
 
+static bool put_frames(struct namer *n, struct rec_location *location,
+		const struct symbols_answer *answer) {
+	uint32_t count = answer->n_frames < UINT16_MAX ? answer->n_frames : UINT16_MAX;
+	if (count == 0 || !vec_reserve(&n->frames, count)) {
+		return count == 0;
+	}
+	location->first_frame = (uint32_t)n->frames.n;
+	location->n_frames = (uint16_t)count;
+	EACH_OF(from, answer->frames, count) {
+		n->frames.items[n->frames.n++] = (struct rec_frame){
+				.function = texts_id_of(n->texts, from->function),
+				.symbol = texts_id_of(n->texts, from->symbol),
+				.file = texts_id_of(n->texts, from->file),
+				.line = from->line,
+		};
+	}
+	return true;
+}
+
 uint32_t namer_text(struct namer *n, struct slice text) {
 	return texts_id(n->texts, text);
 }
 
 void namer_put(struct namer *n, struct rec_location *location, struct rec_frame frame) {
-	if (location->n_frames < UINT16_MAX && vec_add(&n->frames, frame)) {
-		location->n_frames++;
-		location->first_frame = (uint32_t)n->frames.n - location->n_frames;
-	}
-}
-
-static void put_frames(struct namer *n, struct rec_location *location,
-		const struct symbols_answer *answer) {
-	for (uint32_t i = 0; i < answer->n_frames; i++) {
-		const struct symbols_frame *from = &answer->frames[i];
-		namer_put(n, location,
-				(struct rec_frame){.function = texts_id_of(n->texts, from->function),
-						.symbol = texts_id_of(n->texts, from->symbol),
-						.file = texts_id_of(n->texts, from->file),
-						.line = from->line});
+	if (vec_add(&n->frames, frame)) {
+		location->first_frame = (uint32_t)(n->frames.n - 1);
+		location->n_frames = 1;
 	}
 }
 
@@ -147,7 +154,7 @@ static bool take_result(struct namer *n, struct tries *t, uint64_t now_ns) {
 	}
 	struct batch *b = &n->batch;
 	for (size_t i = 0; b->is_answered && i < b->n; i++) {
-		put_frames(n, &t->locations[b->wanted[i].location], &b->answers[i]);
+		(void)put_frames(n, &t->locations[b->wanted[i].location], &b->answers[i]);
 	}
 	struct rec_module *module = &n->modules->records.items[b->module];
 	if (b->is_answered) {

@@ -41,8 +41,7 @@ struct segment {
 	struct wire_module *modules;
 	struct wire_node *nodes;
 	uint8_t *slots;
-	uint32_t n_layouts; // in force
-	bool has_runtimes;  // else the address space is too small for these
+	bool has_runtimes; // else the address space is too small for these
 	struct wire_layout *layouts;
 	struct wire_unit *units;
 	const uint8_t *excerpts;
@@ -94,12 +93,6 @@ bool segment_is_closed(const struct segment *s);
 
 /** True if the target waits at its end to be looked at. */
 bool segment_is_ending(const struct segment *s);
-
-/** Put a runtime's layout in force, if there is room. */
-void segment_add_layout(struct segment *s, const struct wire_layout *layout);
-
-/** A copy of a unit. False: it is not whole. */
-bool segment_unit(const struct segment *s, uint32_t id, struct wire_unit *out);
 
 static inline struct thread_slot *segment_slot(const struct segment *s, uint32_t index) {
 	return (struct thread_slot *)(void *)(s->slots + (uint64_t)index * s->slot_bytes);

@@ -27,7 +27,7 @@ static bool take_next(void) {
 		return false;
 	}
 	uint32_t n = atomic_load(&runtimes_n);
-	bool is_ours = l->image == segment.image && (l->kind == MODULE_PYTHON || l->kind == MODULE_V8);
+	bool is_ours = l->image == segment.image && l->kind == MODULE_PYTHON;
 	uint32_t module = is_ours && (n > 0 || segment_open_units(true))
 			? modules_add_virtual((uint8_t)l->kind, (uint16_t)row)
 			: 0;
@@ -68,16 +68,9 @@ void runtimes_await(uint64_t pc) {
 	runtimes_look();
 }
 
-const struct runtime *runtimes_find(uint64_t where) {
-	uint64_t pc = wire_where_pc(where);
+const struct runtime *runtimes_find(uint64_t pc) {
 	for (uint32_t i = 0; i < atomic_load_explicit(&runtimes_n, memory_order_acquire); i++) {
 		const struct wire_layout *l = runtimes[i].layout;
-		if (atomic_load_explicit(&l->is_in_force, memory_order_relaxed) == 0) {
-			continue; // any more
-		}
-		if (l->kind == MODULE_V8 && wire_where_module(where) == 0) {
-			return &runtimes[i];
-		}
 		for (uint32_t k = 0; k < l->n_ranges && k < WIRE_N_RANGES; k++) {
 			if (pc > l->ranges[k].start && pc <= l->ranges[k].end) { // return addresses
 				return &runtimes[i];
