@@ -187,7 +187,7 @@ void find_mapped(struct finder *f) {
 	put_running(f, top);
 	if (!top->maker->is_runtime) {
 		finder_about(f, top->maker, NULL);
-		f->draft.lens = ""; // there is none of mappings
+		f->draft.lens = ""; // the page has none of mappings
 	}
 	if (is_told) {
 		SAY(f, "; %s", own);
@@ -246,7 +246,7 @@ static void say_mapped_growing(struct finder *f, const struct memory_look *m,
 	put_running(f, row);
 	if (!row->maker->is_runtime) {
 		finder_about(f, row->maker, NULL);
-		f->draft.lens = ""; // there is none of mappings
+		f->draft.lens = ""; // the page has none of mappings
 	}
 	put_numbers(f, m, row->bytes);
 	finder_put(f, "grown_bytes", grown);
