@@ -210,7 +210,7 @@ struct segment_header {
 	// without
 	_Atomic uint32_t has_filter;
 	_Atomic uint32_t rate_log2;          // (reserved: of sampling)
-	_Atomic uint32_t runtime_generation; // raised after a layout has come into force. A futex
+	_Atomic uint32_t runtime_generation; // raised after a layout has come into force
 	_Atomic uint32_t end_wait_ms; // how long the program waits at its end at most. 0: not at all
 
 	// ---- written by T, atomically, rarely
@@ -251,7 +251,7 @@ struct segment_header {
 	_Atomic uint64_t exec_ns;    // of the last exec, unless an image has announced itself since
 	_Atomic uint64_t hash_bytes; // of the trie's private tables, which fill quickly
 	_Atomic uint64_t runtime_mismatches; // stacks whose frames of a runtime were not found
-	// Of a runtime that has not begun: T waits until C has seen to it. C makes it 0 again
+	// Of a runtime that has not begun: T waits until C has seen to it. C makes it 0 again. A futex
 	_Atomic uint32_t module_awaited;
 
 	_Alignas(64) struct wire_child children[WIRE_N_CHILDREN];

@@ -5,6 +5,7 @@ stacks (functions, files, lines; how often and how much) must be what it says.
 """
 
 import json
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -189,21 +190,45 @@ def test_every_stack_is_that_of_the_interpreter(tools, tmp_path, python):
     check(truth, recorded(tools, recording.file))
 
 
+def early_stacks(tools, python, folder, record):
+    """The stacks of a small program, which no function of the interpreter's own is in."""
+    file, out = folder / "early.zst", folder / "early.folded"
+    (folder / "early.py").write_text("def leaf(n): return bytes(n)\nkept = [leaf(600 + i) for i in range(50)]\n")
+    record([tools.heaptrack, "-f", "-o", file, python, "-B", folder / "early.py"], timeout=60, check=True,
+           stdout=subprocess.DEVNULL, env=os.environ | {"PYTHONHASHSEED": "0"})
+    tools.print(file, "--export", f"folded={out}", "--lens", "m=allocations")
+    found = {line.rpartition(" ")[0] for line in out.read_text().splitlines()}
+    loops = [stack for stack in found if "_PyEval_EvalFrameDefault" in stack]
+    assert not loops, f"{len(loops)} of {len(found)} stacks have the interpreter's own: {loops[0]}"
+    assert any(stack.rpartition("leaf")[1] for stack in found), found
+    return found
+
+
 @pytest.mark.parametrize("python", pythons())
 def test_all_functions_are_named_from_the_first_one_on(tools, tmp_path, python):
     """The import system's own come first, before the program's. So recordings of a program have the same stacks."""
-    program = "def leaf(n): return bytes(n)\nkept = [leaf(600 + i) for i in range(50)]\n"
-    (tmp_path / "early.py").write_text(program)
-    found = []
-    for i in range(3):
-        out = tmp_path / f"{i}.folded"
-        recording = tools.record(python, "-B", tmp_path / "early.py", env={"PYTHONHASHSEED": "0"})
-        tools.print(recording.file, "--export", f"folded={out}", "--lens", "m=allocations")
-        found.append({line.rpartition(" ")[0] for line in out.read_text().splitlines()})
-        loops = [stack for stack in found[-1] if "_PyEval_EvalFrameDefault" in stack]
-        assert not loops, f"{len(loops)} of {len(found[-1])} stacks have the interpreter's own: {loops[0]}"
-        assert any(stack.rpartition("leaf")[1] for stack in found[-1]), found[-1]
+    found = [early_stacks(tools, python, tmp_path, subprocess.run) for _ in range(3)]
     assert found[0] == found[1] == found[2], (found[0] ^ found[1], found[0] ^ found[2])
+
+
+def beside_loops(*arguments, **more):
+    """On one core with processes of the same session that never wait."""
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})
+    loops = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(6)]
+    try:
+        subprocess.run(*arguments, **more)
+    finally:
+        os.sched_setaffinity(0, cores)
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
+@pytest.mark.parametrize("python", pythons()[-1:])
+def test_all_functions_are_named_where_others_are_busy(tools, tmp_path, python):
+    for _ in range(2):
+        early_stacks(tools, python, tmp_path, beside_loops)
 
 
 # ---- findings

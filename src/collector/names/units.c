@@ -120,8 +120,7 @@ static void answer(struct units *u) {
 	uint32_t awaited = atomic_load(&h->module_awaited);
 	if (awaited != 0 && awaited < u->modules->files.n) {
 		atomic_store(&h->module_awaited, 0);
-		atomic_fetch_add(&h->runtime_generation, 1);
-		futex_wake(&h->runtime_generation, INT32_MAX);
+		futex_wake(&h->module_awaited, INT32_MAX);
 	}
 }
 

@@ -10,17 +10,10 @@
  */
 #include "recorder/core/ending.h"
 
+#include "recorder/core/awaiting.h"
 #include "recorder/core/segment.h"
 #include "recorder/core/switch.h"
 #include "recorder/core/sys.h"
-
-#include <linux/futex.h>
-#include <time.h>
-
-bool ending_has_collector(void) {
-	uint32_t owner = atomic_load(&segment.common->owner);
-	return owner != 0 && (owner & FUTEX_OWNER_DIED) == 0;
-}
 
 /** In a sandbox, no system call is made that the program could not be expected to make. */
 static bool may_wait(void) {
@@ -30,7 +23,6 @@ static bool may_wait(void) {
 }
 
 void ending_wait(void) {
-	enum { LOOK_AGAIN_NS = 20000000 }; // at whether the collector is alive
 	if (switch_is_off() || segment.header == NULL) {
 		return;
 	}
@@ -41,13 +33,7 @@ void ending_wait(void) {
 			!atomic_compare_exchange_strong(&h->state, &state, SEGMENT_ENDING)) {
 		return;
 	}
-	uint64_t until_ns = host_services.clock_ns() + most_ms * 1000000ull;
-	segment_ring_bell();
-	const struct timespec nap = {.tv_nsec = LOOK_AGAIN_NS};
-	while (atomic_load(&h->state) == SEGMENT_ENDING && ending_has_collector() &&
-			host_services.clock_ns() < until_ns) {
-		(void)syscall_4(__NR_futex, (long)&h->state, FUTEX_WAIT, SEGMENT_ENDING, (long)&nap);
-	}
+	awaiting_change(&h->state, SEGMENT_ENDING, most_ms);
 	state = SEGMENT_ENDING;
 	(void)atomic_compare_exchange_strong(&h->state, &state, SEGMENT_OPEN);
 }

@@ -2,11 +2,6 @@
 #pragma once
 /** The program's end, at which the collector may look at its memory (wire/segment.h). */
 
-#include <stdbool.h>
-
-/** False: there is no collector, or it is gone. Only while the switch is not off. */
-bool ending_has_collector(void);
-
 /**
  * The calling thread is about to end the program: wait until the collector has looked, for
  * `end_wait_ms` at most. Returns at once if it does not ask for that, in a child, and from the

@@ -12,6 +12,7 @@
  *
  * A program that ends otherwise (_exit, a signal) does not wait; its file appears a little later.
  */
+#include "recorder/core/awaiting.h"
 #include "recorder/core/ending.h"
 #include "recorder/core/switch.h"
 #include "recorder/core/sys.h"
@@ -45,7 +46,7 @@ void alone_wait(void) {
 	}
 	segment_ring_bell();
 	const struct timespec nap = {.tv_nsec = 1000000};
-	for (int i = 0; i < END_PATIENCE_MS && ending_has_collector(); i++) {
+	for (int i = 0; i < END_PATIENCE_MS && awaiting_has_collector(); i++) {
 		(void)syscall_2(__NR_nanosleep, (long)&nap, 0);
 	}
 }

@@ -6,6 +6,7 @@
  * It is not asked for a file that gives rights (set-uid): the kernel would withhold them from a
  * traced program, which would then differ from one that runs without heaptrack.
  */
+#include "recorder/core/awaiting.h"
 #include "recorder/core/segment.h"
 #include "recorder/core/switch.h"
 #include "recorder/core/sys.h"
@@ -13,12 +14,10 @@
 #include "recorder/preload/exports/replace.h"
 
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <stdarg.h>
 #include <sys/stat.h>
-#include <time.h>
 
-enum { PATH_BYTES = 4096, PATIENCE_S = 10 };
+enum { PATH_BYTES = 4096, PATIENCE_MS = 10000 };
 
 extern char **environ __attribute__((weak));
 
@@ -95,26 +94,14 @@ static bool may_ask(void) {
 	return pid == (long)segment.header->program_pid && syscall_0(__NR_gettid) == pid;
 }
 
-/** Wait until the word is another; not for ever. */
-static void wait_while(_Atomic uint32_t *word, uint32_t value) {
-	const struct timespec second = {.tv_sec = 1};
-	for (int i = 0; i < PATIENCE_S && atomic_load(word) == value; i++) {
-		(void)syscall_4(__NR_futex, (long)word, FUTEX_WAIT, value, (long)&second);
-		if ((atomic_load(&segment.common->owner) & FUTEX_OWNER_DIED) != 0) {
-			return;
-		}
-	}
-}
-
 static bool ask(void) {
 	_Atomic uint32_t *word = &segment.header->exec;
 	uint32_t seen = EXEC_READY;
-	wait_while(word, EXEC_FAILED); // it looks for its program here and there
+	awaiting_change(word, EXEC_FAILED, PATIENCE_MS); // it looks for its program here and there
 	if (!atomic_compare_exchange_strong(word, &seen, EXEC_ASKED)) {
 		return false;
 	}
-	segment_ring_bell();
-	wait_while(word, EXEC_ASKED);
+	awaiting_change(word, EXEC_ASKED, PATIENCE_MS);
 	seen = EXEC_ASKED;
 	return !atomic_compare_exchange_strong(word, &seen, EXEC_NONE) && seen == EXEC_SEIZED;
 }

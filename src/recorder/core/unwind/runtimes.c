@@ -5,11 +5,7 @@
  */
 #include "recorder/core/unwind/runtimes.h"
 
-#include "recorder/core/sys.h"
 #include "recorder/core/unwind/modules.h"
-
-#include <linux/futex.h>
-#include <time.h>
 
 #define BEING_TAKEN UINT32_MAX
 
@@ -49,23 +45,6 @@ void runtimes_take(void) {
 	while (segment.layouts != NULL && take_next()) {}
 	atomic_fetch_add_explicit(&code_generation, 1, memory_order_release);
 	atomic_store(&runtimes_seen, now);
-}
-
-void runtimes_await(uint64_t pc) {
-	enum { N_NAPS = 5, NAP_NS = 10000000 };
-	struct segment_header *h = segment.header;
-	struct module module;
-	const struct timespec nap = {.tv_nsec = NAP_NS};
-	if (segment.layouts == NULL || !segment_may_call_system() || !module_find(pc, &module)) {
-		return;
-	}
-	uint32_t before = atomic_load(&h->runtime_generation);
-	atomic_store(&h->module_awaited, module.id);
-	segment_ring_bell();
-	for (int i = 0; i < N_NAPS && atomic_load(&h->module_awaited) != 0; i++) {
-		(void)syscall_4(__NR_futex, (long)&h->runtime_generation, FUTEX_WAIT, before, (long)&nap);
-	}
-	runtimes_look();
 }
 
 const struct runtime *runtimes_find(uint64_t pc) {

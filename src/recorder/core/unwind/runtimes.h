@@ -34,12 +34,6 @@ static inline bool runtimes_cover(uint64_t pc) {
 extern LOCAL _Atomic uint32_t runtimes_seen;
 COLD void runtimes_take(void);
 
-/**
- * `pc` is in a runtime that has not begun: wait until the collector has looked at it, some ms at
- * most. Allocates nothing; not in a hook.
- */
-COLD void runtimes_await(uint64_t pc);
-
 /** See whether there is a new one. Then code_generation rises. */
 static inline void runtimes_look(void) {
 	if (unlikely(atomic_load_explicit(&segment.header->runtime_generation, memory_order_relaxed) !=

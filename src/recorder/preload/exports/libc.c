@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The exported functions of the C library, made from hooks.def, and their start. */
+#include "recorder/core/awaiting.h"
+#include "recorder/core/unwind/modules.h"
 #include "recorder/core/unwind/runtimes.h"
 #include "recorder/preload/collector.h"
 #include "recorder/preload/exports/replace.h"
@@ -28,11 +30,17 @@ static void redirect(void) {
 #include "wire/allocators.def"
 }
 
-/** An interpreter's layout is there before its first function is. */
+/** An interpreter's layout is there before its first function is: some ms, if others let us run. */
 static void await_runtime(void) {
+	enum { MOST_MS = 2000 };
 	const void *loop = lookup_function("_PyEval_EvalFrameDefault", (const void *)redirect);
-	if (loop != NULL) {
-		runtimes_await((uint64_t)loop);
+	struct module module;
+	if (loop != NULL && segment.layouts != NULL && segment_may_call_system() &&
+			module_find((uint64_t)loop, &module)) {
+		_Atomic uint32_t *awaited = &segment.header->module_awaited;
+		atomic_store(awaited, module.id);
+		awaiting_change(awaited, module.id, MOST_MS);
+		runtimes_look();
 	}
 }
 

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+/* The collector may be gone, or so slow among others that the program goes on without it. */
+#include "recorder/core/awaiting.h"
+
+#include "recorder/core/segment.h"
+#include "recorder/core/switch.h"
+#include "recorder/core/sys.h"
+
+#include <linux/futex.h>
+#include <time.h>
+
+bool awaiting_has_collector(void) {
+	uint32_t owner = atomic_load(&segment.common->owner);
+	return owner != 0 && (owner & FUTEX_OWNER_DIED) == 0;
+}
+
+void awaiting_change(_Atomic uint32_t *word, uint32_t value, uint32_t most_ms) {
+	enum { LOOK_AGAIN_NS = 20000000 }; // at whether the collector is alive
+	const struct timespec nap = {.tv_nsec = LOOK_AGAIN_NS};
+	uint64_t until_ns = host_services.clock_ns() + most_ms * 1000000ull;
+	segment_ring_bell();
+	while (atomic_load(word) == value && awaiting_has_collector() &&
+			host_services.clock_ns() < until_ns) {
+		(void)syscall_4(__NR_futex, (long)word, FUTEX_WAIT, value, (long)&nap);
+	}
+}
