@@ -107,9 +107,9 @@ struct lens_costs {
 	uint64_t temporary;                    // of these
 };
 
-/** Is there any block or allocation among them? */
+/** Is there any block or allocation among them, or of `resident` a mapping? */
 static inline bool lens_costs_any(const struct lens_costs *c) {
-	return c->blocks || c->allocations;
+	return c->blocks || c->allocations || c->bytes;
 }
 
 static inline void lens_costs_add(struct lens_costs *to, const struct lens_costs *c) {

@@ -14,9 +14,10 @@ struct memory_look {
 	const struct rec_part *rows; // of all parts, those of one part behind each other
 	uint32_t n_rows;
 	const struct rec_group *group;         // NULL: no control group limits it
-	const struct rec_untouched *untouched; // largest difference first
+	const struct rec_untouched *untouched; // by stack
 	uint32_t n_untouched;
-	uint64_t bytes[REC_PARTS];     // resident; together look->rss_bytes
+	uint32_t n_notable;        // the first of them: absent, or with much that is free beside them
+	uint64_t bytes[REC_PARTS]; // resident; together look->rss_bytes
 	uint64_t lazy_free[REC_PARTS]; // of them given back by MADV_FREE, and not taken yet
 	uint64_t asked_bytes;          // of all live blocks
 	uint64_t untouched_bytes;      // of those that `untouched` tells of: not in memory
@@ -71,8 +72,9 @@ struct memory_row *memory_rows(const struct memory_look *m, uint8_t part, const 
 
 /**
  * A recording in which what a metric counts stands in place of blocks: mappings, or, as of the
- * newest look until `until_ns` (UINT64_MAX: of that which is shown), what of blocks was not in
- * memory. `r` and `arena` outlive it; it is not to be finished. False: `r` does not have that.
+ * newest look until `until_ns` (UINT64_MAX: of that which is shown), what was in memory of blocks
+ * and mappings, or was not in memory of blocks. `r` and `arena` outlive it; it is not to be
+ * finished. False: `r` does not have that.
  */
 bool memory_as_recording(const struct recording *r, enum lens_metric metric, uint64_t until_ns,
 		struct arena *arena, struct recording *out, struct err *err);

@@ -21,6 +21,7 @@
 	METRIC(TEMPORARY, "temporary")     \
 	METRIC(MAPPED, "mapped")           \
 	METRIC(UNMAPPED, "never-unmapped") \
+	METRIC(RESIDENT, "resident")       \
 	METRIC(UNTOUCHED, "untouched")
 
 /**
@@ -58,7 +59,7 @@ enum metric_rule {
 };
 
 /** What counts: of others than blocks, memory_as_recording() makes stacks. */
-enum metric_of { METRIC_OF_BLOCKS, METRIC_OF_MAPPINGS, METRIC_OF_ABSENT };
+enum metric_of { METRIC_OF_BLOCKS, METRIC_OF_MAPPINGS, METRIC_OF_RESIDENT, METRIC_OF_ABSENT };
 
 /** A field of struct rec_stack, a uint64_t. */
 struct metric_field {

@@ -62,7 +62,7 @@ struct parts_row {
 	uint8_t part;             // enum rec_part_id
 };
 
-/** Of the live blocks of one stack, what was never in memory, and what they keep there. */
+/** Of the live blocks of one stack, what is in memory, and what they keep there beside them. */
 struct parts_untouched {
 	uint64_t asked_bytes, resident_bytes;
 	uint64_t pinned_bytes; // free: up to the next block on the same pages, before the first of them
@@ -73,7 +73,7 @@ struct parts_untouched {
 /** Zeroed: empty. Rows of one part follow each other, the largest first. */
 struct parts {
 	VEC(struct parts_row) rows;
-	VEC(struct parts_untouched) untouched; // what weighs most first, see PARTS_PINNED
+	VEC(struct parts_untouched) untouched; // most absent or pinned bytes first, then most resident
 	uint64_t rss_bytes;                    // the sum of all rows
 	uint64_t changed_bytes;   // half of what the size changed by while it was read, at least
 	uint64_t swap_bytes;      // beside it
@@ -82,8 +82,8 @@ struct parts {
 	uint32_t has;             // enum rec_look_has
 };
 
-enum { PARTS_NAMES = 12, PARTS_MAKERS = 40, PARTS_UNTOUCHED = 64 }; // rows that are told apart
-enum { PARTS_ABSENT = 4096, PARTS_PINNED = 65536 }; // bytes not in memory, or pinned: no row below
+enum { PARTS_NAMES = 12, PARTS_MAKERS = 40, PARTS_STACKS = 1024 }; // rows that are told apart
+enum { PARTS_ABSENT = 4096, PARTS_PINNED = 65536 };                // bytes: fewer weigh nothing
 
 /** `out` is zeroed, and to be finished in any case. False: no memory. */
 bool parts_join(const struct parts_input *in, struct parts *out, struct err *err);

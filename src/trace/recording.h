@@ -325,7 +325,7 @@ struct rec_part {
 	uint8_t part;     // enum rec_part_id
 };
 
-/** Of the live blocks of a stack, what was never in memory at a look. Ordered by look. */
+/** Of the live blocks of a stack, what was in memory at a look. Ordered by look. */
 struct rec_untouched {
 	uint64_t asked_bytes, resident_bytes;
 	uint64_t pinned_bytes; // free beside these blocks, on the pages on which they lie

@@ -287,6 +287,11 @@ def test_what_is_mapped_or_absent_is_seen_through_a_lens(build, record):
     assert parts("m=mapped&focus=borrow_table")[0] == {"borrow_table": 5 << 20}
     later = parts("m=mapped&t=-0.4s-end")[0]
     assert later["keep_table"] == 3 << 20 and not later.get("borrow_table"), later
+    look = max(read(build, file)["memory"]["looks"], key=lambda a: a["rss_bytes"])
+    of = {part["id"]: part["bytes"] for part in look["parts"]}
+    resident, all_resident = parts("m=resident")
+    assert all_resident == sum(resident.values()) == of["heap_live"] + of["mapped"], (resident, of)
+    assert resident["keep_table"] == 3 << 20 and list(resident)[:2] == ["reserve", "keep_table"], resident
     absent, _ = parts("m=untouched")
     assert list(absent) == ["reserve"] and 29 * MB < absent["reserve"] < 34 * MB, absent  # huge pages are in memory whole
     assert parts("m=never-unmapped&q=keep_table")[1] == 3 << 20
@@ -300,7 +305,7 @@ def test_what_is_mapped_or_absent_is_seen_through_a_lens(build, record):
 
 @pytest.mark.parametrize("words, says", [
     (["--timeline", "--lens", "m=mapped"], "the timeline shows blocks alone"),
-    (["--export", "csv=x.csv", "--lens", "m=untouched"], "an export shows blocks alone"),
+    (["--export", "csv=x.csv", "--lens", "m=resident"], "an export shows blocks alone"),
     (["--tree", "--lens", "m=mapped", "-d", "again"], "a comparison shows blocks alone"),
     (["--by", "site", "--lens", "m=untouched&t=0-0.001"], "nobody looked at that time"),
 ])

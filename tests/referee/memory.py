@@ -30,6 +30,8 @@ class Look:
         self.number, self.row = number, r.tables["looks"][number]
         self.parts = [p for p in r.tables["parts"] if p["look"] == number]
         self.untouched = [u for u in r.tables["untouched"] if u["look"] == number]
+        self.notable = [u for u in self.untouched if u["asked_bytes"] - u["resident_bytes"] >= 4096
+                        or u["pinned_bytes"] >= 65536][:64]
         self.bytes, self.lazy = collections.Counter(), collections.Counter()
         for part in self.parts:
             self.bytes[PARTS[part["part"]]] += part["resident_bytes"]
@@ -122,7 +124,7 @@ def judge_looks(referee):
             for name in PARTS if look.bytes[name]]
         truth["untouched"] = [{"blocks": u["blocks"], "asked_bytes": u["asked_bytes"],
                                "resident_bytes": u["resident_bytes"], "pinned_bytes": u["pinned_bytes"],
-                               "stack": r.chain(r.tables["stacks"][u["stack"]]["node"])} for u in look.untouched]
+                               "stack": r.chain(r.tables["stacks"][u["stack"]]["node"])} for u in look.notable]
         found = {**one, "parts": [{**part, "rows": [{**p, "stack": chain(p["stack"])} for p in part["rows"]]}
                                   for part in one["parts"]],
                  "untouched": [{**u, "stack": chain(u["stack"])} for u in one["untouched"]]}
@@ -154,11 +156,17 @@ def contradictions(r, look):
     left = sum(b.size for b in r.blocks if lives(b, then)) + r.summary["old_bytes"] - r.summary["old_freed_bytes"]
     if look.asked != left:
         wrong.append(f"look {look.number}, at the end: live blocks of {look.asked} B, counted {left}")
+    sizes = collections.defaultdict(list)
+    for b in r.blocks:
+        if lives(b, then):
+            sizes[b.stack].append(b.size)
     for u in look.untouched:
         stack = r.tables["stacks"][u["stack"]]
-        some = [b.size for b in r.blocks if lives(b, then) and b.stack == (stack["node"], stack["thread"])]
+        some = sizes[stack["node"], stack["thread"]]
         if (len(some), sum(some)) != (u["blocks"], u["asked_bytes"]):
             wrong.append(f"look {look.number}: a stack has {u}, counted {len(some)} blocks of {sum(some)} B")
+    if look.untouched != sorted(look.untouched, key=lambda u: u not in look.notable) and len(look.notable) < 64:
+        wrong.append(f"look {look.number}: stacks that were wholly in memory come before others")
     return wrong
 
 

@@ -317,7 +317,6 @@ static void put_rows(struct parts *out) {
 	out->rows.n = n;
 }
 
-/** 0: not worth a row. */
 static uint64_t weight_of(const struct parts_untouched *u) {
 	uint64_t absent = u->asked_bytes - u->resident_bytes;
 	uint64_t pinned = u->pinned_bytes < PARTS_PINNED ? 0 : u->pinned_bytes;
@@ -326,7 +325,9 @@ static uint64_t weight_of(const struct parts_untouched *u) {
 }
 
 static int by_weight(const void *x, const void *y) {
-	return compare_u64(weight_of(y), weight_of(x));
+	const struct parts_untouched *a = x, *b = y;
+	int by = compare_u64(weight_of(b), weight_of(a));
+	return by ? by : compare_u64(b->resident_bytes, a->resident_bytes);
 }
 
 /** What is asked for: only where all that is not resident was never touched. */
@@ -350,12 +351,12 @@ static bool start_untouched(struct joining *j) {
 static bool put_untouched(struct joining *j) {
 	for (uint32_t i = 0; j->by_stack && i < j->n_stacks; i++) {
 		const struct parts_untouched *u = &j->by_stack[i];
-		if (weight_of(u) > 0 && !vec_add(&j->out->untouched, *u)) {
+		if (weight_of(u) + u->resident_bytes > 0 && !vec_add(&j->out->untouched, *u)) {
 			return false;
 		}
 	}
 	vec_sort(&j->out->untouched, by_weight);
-	LOWER_TO(j->out->untouched.n, PARTS_UNTOUCHED);
+	LOWER_TO(j->out->untouched.n, PARTS_STACKS);
 	return true;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Puts mappings, or what of blocks was not in memory, in the place of blocks. */
+/* Puts mappings, or what of blocks was in memory or was not, in the place of blocks. */
 #include "engine/memory.h"
 
 static bool put_mappings(const struct recording *r, struct arena *arena, struct recording *out) {
@@ -26,22 +26,43 @@ static bool put_mappings(const struct recording *r, struct arena *arena, struct 
 					recording_set_interval(out, i, &r->mapping_intervals.items[i]));
 }
 
-static bool put_absent(const struct recording *r, const struct memory_look *m, struct arena *arena,
+/** What has no row of its own has no stack: node 0. */
+static void add_resident(const struct recording *r, const struct memory_look *m,
 		struct recording *out) {
-	out->stacks.items = arena_new(arena, struct rec_stack, m->n_untouched);
+	struct rec_stack *rest = &out->stacks.items[out->stacks.n++];
+	const uint64_t known = SUM(i, m->n_untouched, m->untouched[i].resident_bytes);
+	*rest = (struct rec_stack){.peak_bytes = m->bytes[REC_PART_HEAP_LIVE] - known};
+	EACH_OF(p, m->rows, m->n_rows) {
+		if (p->part == REC_PART_MAPPED && p->mapping == 0) {
+			rest->peak_bytes += p->resident_bytes;
+		} else if (p->part == REC_PART_MAPPED) {
+			out->stacks.items[out->stacks.n++] = (struct rec_stack){
+					FIELDS_OF(&r->mappings.items[p->mapping - 1], node, first_ns, last_ns),
+					.peak_bytes = p->resident_bytes,
+			};
+		}
+	}
+}
+
+static bool put_look(const struct recording *r, const struct memory_look *m, struct arena *arena,
+		struct recording *out) {
+	const bool is_resident = out->of == METRIC_OF_RESIDENT;
+	out->stacks.items = arena_new(arena, struct rec_stack, m->n_untouched + m->n_rows + 1ul);
 	out->stacks.n = out->edges.n = out->intervals.n = 0;
 	out->summary.peak_time_ns = m->look->time_ns;
 	for (uint32_t i = 0; out->stacks.items && i < m->n_untouched; i++) {
 		const struct rec_untouched *u = &m->untouched[i];
-		const struct rec_stack *s = &r->stacks.items[u->stack];
-		const uint64_t bytes = u->asked_bytes - u->resident_bytes;
-		if (memory_is_absent(u)) {
+		if (is_resident || memory_is_absent(u)) {
 			out->stacks.items[out->stacks.n++] = (struct rec_stack){
-					FIELDS_OF(s, node, thread, first_ns, last_ns),
-					.peak_bytes = bytes,
+					FIELDS_OF(&r->stacks.items[u->stack], node, thread, first_ns, last_ns),
+					.peak_bytes = is_resident ? u->resident_bytes
+											  : u->asked_bytes - u->resident_bytes,
 					.peak_blocks = u->blocks,
 			};
 		}
+	}
+	if (out->stacks.items && is_resident) {
+		add_resident(r, m, out);
 	}
 	return out->stacks.items;
 }
@@ -66,5 +87,5 @@ bool memory_as_recording(const struct recording *r, enum lens_metric metric, uin
 	return !look.look || !(look.look->has & REC_HAS_PAGES)
 			? err_set(err, ERR_UNSUPPORTED,
 					  "nobody looked at that time at which pages were in memory")
-			: put_absent(r, &look, arena, out) || err_memory(err);
+			: put_look(r, &look, arena, out) || err_memory(err);
 }

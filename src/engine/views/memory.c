@@ -2,7 +2,9 @@
 /* Sums up the parts of a look, and what each maker, module and file has of them. */
 #include "engine/memory.h"
 
-enum { LEAST_OF_GROUP = 100, PAGE_CACHE = 1 };
+#include "engine/parts.h"
+
+enum { LEAST_OF_GROUP = 100, PAGE_CACHE = 1, MOST_NOTABLE = 64 };
 
 const struct memory_part_text memory_part_texts[REC_PARTS] = {
 		[REC_PART_HEAP_LIVE] = {"heap_live", "live blocks"},
@@ -51,6 +53,8 @@ struct memory_look memory_look(const struct recording *r, uint32_t number) {
 		if (u->look == number) {
 			m.untouched = m.n_untouched++ ? m.untouched : u;
 			m.untouched_bytes += u->asked_bytes - u->resident_bytes;
+			m.n_notable += m.n_notable < MOST_NOTABLE &&
+					(memory_is_absent(u) || u->pinned_bytes >= PARTS_PINNED);
 		}
 	}
 	return m;

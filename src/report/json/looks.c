@@ -71,7 +71,7 @@ void looks_put_one(const struct looks_writer *w, uint32_t look) {
 	}
 	json_close(j);
 	JSON_LIST(j, "untouched");
-	for (uint32_t i = 0; i < m.n_untouched; i++) {
+	for (uint32_t i = 0; i < m.n_notable; i++) {
 		put_untouched(w, &m.untouched[i]);
 	}
 }

@@ -235,7 +235,7 @@ void page_put_memory(struct page *p) {
 static void put_untouched(struct writer *w, bool is_pinned) {
 	const char *title = is_pinned ? "  free on the pages of live blocks:\n"
 								  : "  of live blocks not in memory:\n";
-	EACH_OF(u, w->m.untouched, w->m.n_untouched) {
+	EACH_OF(u, w->m.untouched, w->m.n_notable) {
 		const uint32_t node = w->r->stacks.items[u->stack].node;
 		const struct name *site = names_site(w->names, node);
 		if (is_pinned ? u->pinned_bytes < PINNED_BYTES : !memory_is_absent(u)) {

@@ -64,7 +64,7 @@ bool view_put_parts(struct viewer *v, struct err *err) {
 	uint32_t n_more = 0;
 	for (uint32_t i = 0; i < b.n; i++) {
 		const struct part *p = &b.parts[i];
-		if (p->costs.blocks == 0) {
+		if (p->costs.blocks == 0 && p->costs.bytes == 0) {
 			continue;
 		}
 		if (is_ranked && i >= ROWS && !p->is_rest) {
@@ -94,7 +94,7 @@ bool view_put_parts(struct viewer *v, struct err *err) {
 static bool is_of_site(const struct viewer *v, uint32_t stack) {
 	const struct lens_costs *c = &v->result.stacks[stack];
 	const struct name *site = lens_site(v->lens, v->names, v->r->stacks.items[stack].node);
-	return (c->blocks || c->allocations) && site &&
+	return lens_costs_any(c) && site &&
 			(v->request->of.size == 0 || lens_is_named(site->function, v->request->of));
 }
 

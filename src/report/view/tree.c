@@ -30,7 +30,7 @@ static bool put_level(struct viewer *v, const struct up_nodes *level, enum view_
 	uint32_t n_more = 0;
 	EACH(node, *level) {
 		if (!is_shown(v, &node->costs)) {
-			n_more += node->costs.blocks > 0;
+			n_more += node->costs.blocks || node->costs.bytes;
 			lens_costs_add(&more, &node->costs);
 			continue;
 		}

@@ -6,9 +6,11 @@
 static void put_totals(struct viewer *v) {
 	const struct lens_costs *total = &v->result.total;
 	const char *unit = v->r->of == METRIC_OF_MAPPINGS ? "mapping" : "block";
-	buffer_printf(v->out, "%s: %s in %s %s%s", lens_metrics[v->lens->metric].title,
-			HUMAN_BYTES(total->bytes), HUMAN_COUNT(total->blocks), unit,
-			total->blocks == 1 ? "" : "s");
+	buffer_printf(v->out, "%s: %s", lens_metrics[v->lens->metric].title, HUMAN_BYTES(total->bytes));
+	if (v->r->of != METRIC_OF_RESIDENT) { // of blocks and mappings
+		buffer_printf(v->out, " in %s %s%s", HUMAN_COUNT(total->blocks), unit,
+				total->blocks == 1 ? "" : "s");
+	}
 	if (lens_metrics[v->lens->metric].rule == METRIC_LIVE_AT_LARGEST) {
 		buffer_printf(v->out, ", at %s", HUMAN_DURATION(v->result.moment_ns));
 	}
@@ -22,7 +24,7 @@ static void put_totals(struct viewer *v) {
 		buffer_printf(v->out, "\nlens: %.*s", SLICE_ARG(text));
 	}
 	buffer_text(v->out, "\n");
-	if (v->result.total.blocks == 0) {
+	if (total->blocks == 0 && total->bytes == 0) {
 		buffer_text(v->out, "Nothing matches this lens.\n");
 	} else if (v->lens->has_range && v->r->of == METRIC_OF_BLOCKS) {
 		buffer_printf(v->out, "allocated in this range: %s allocations, %s, %s temporary\n",

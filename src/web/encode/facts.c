@@ -142,7 +142,7 @@ static bool put_look(struct facts *f, uint32_t look) {
 	ok = ok && ALL(i, REC_PARTS, m.bytes[i] == 0 || put_part(f, &m, (uint8_t)i));
 	json_close(j);
 	JSON_LIST(j, "untouched");
-	for (uint32_t i = 0; i < m.n_untouched; i++) {
+	for (uint32_t i = 0; i < m.n_notable; i++) {
 		put_untouched(f, &m.untouched[i]);
 	}
 	return ok;
