@@ -14,8 +14,13 @@
 
 #define COLUMN(out, table, value) EACH_ROW(table, 0, buffer_varint((out), (value)))
 
+#define FIELD_COLUMN(out, table, field) ({COLUMN(out, table, row->field)})
+#define COLUMNS(out, table, ...)        FOR_FIELDS(FIELD_COLUMN, out, table, __VA_ARGS__);
+
 /** The same for what rises from row to row. */
-#define RISING(out, table, field) COLUMN(out, table, row->field - (i ? row[-1].field : 0))
+#define RISING_COLUMN(out, table, field) \
+	({COLUMN(out, table, row->field - (i ? row[-1].field : 0))})
+#define RISING(out, table, ...) FOR_FIELDS(RISING_COLUMN, out, table, __VA_ARGS__);
 
 #define NODE_COLUMN(value) EACH_ROW(c->frames->nodes, 1, buffer_varint(out, (value)))
 
@@ -36,6 +41,7 @@ static void put_sized(struct buffer *out, struct buffer *column) {
 #define STACK_COLUMN(value)             \
 	COLUMN(&column, c->stacks, (value)) \
 	put_sized(out, &column);
+#define SUM_COLUMN(of, _, field) ({STACK_COLUMN(row->of.field)})
 
 void columns_stacks(const struct columns *c, struct buffer *out) {
 	struct buffer column = {0};
@@ -46,16 +52,8 @@ void columns_stacks(const struct columns *c, struct buffer *out) {
 	STACK_COLUMN(row->node - row->keeper.node)
 	STACK_COLUMN(row->keeper.word)
 	STACK_COLUMN(row->thread)
-	STACK_COLUMN(row->sum.allocations)
-	STACK_COLUMN(row->sum.allocated_bytes)
-	STACK_COLUMN(row->sum.temporary)
-	STACK_COLUMN(row->sum.temporary_bytes)
-	STACK_COLUMN(row->sum.short_lived)
-	STACK_COLUMN(row->sum.peak_blocks)
-	STACK_COLUMN(row->sum.peak_bytes)
-	STACK_COLUMN(row->sum.live_blocks)
-	STACK_COLUMN(row->sum.live_bytes)
-	STACK_COLUMN(row->sum.reallocs)
+	FOR_FIELDS(SUM_COLUMN, sum, _, allocations, allocated_bytes, temporary, temporary_bytes,
+			short_lived, peak_blocks, peak_bytes, live_blocks, live_bytes, reallocs);
 	STACK_COLUMN(row->sum.first_ns)
 	STACK_COLUMN(row->sum.last_ns - row->sum.first_ns)
 	for (size_t k = 0; k < REC_LIFETIMES; k++) {
@@ -69,12 +67,8 @@ void columns_periods(const struct rec_edge *items, uint32_t n, struct buffer *ou
 	buffer_varint(out, p.n);
 	RISING(out, p, time_ns)
 	COLUMN(out, p, row->end_ns - row->time_ns)
-	COLUMN(out, p, row->bytes)
-	COLUMN(out, p, row->blocks)
-	COLUMN(out, p, row->min_bytes)
-	RISING(out, p, allocations)
-	RISING(out, p, allocated_bytes)
-	RISING(out, p, temporary)
+	COLUMNS(out, p, bytes, blocks, min_bytes)
+	RISING(out, p, allocations, allocated_bytes, temporary)
 }
 
 /** Row numbers of a table by the page's stacks: rows[starts[s]] .. rows[starts[s + 1]] are of s. */
@@ -120,6 +114,7 @@ static bool put_by_stack(struct columns *c, const void *rows, size_t row_bytes, 
 		const __typeof__(*(table).items) *row = &(table).items[(by).rows[i]]; \
 		buffer_varint((out), (value));                                        \
 	}
+#define SORTED_FIELD(by, table, field) ({SORTED_COLUMN(out, by, table, row->field)})
 
 static int compare_from(const void *x, const void *y, void *user) {
 	const struct rec_interval_row *intervals = user;
@@ -177,20 +172,13 @@ bool columns_sizes(struct columns *c, struct buffer *out) {
 	if (!put_by_stack(c, rows, sizeof *rows, c->r->sizes.n, &by, out)) {
 		return false;
 	}
-	SORTED_COLUMN(out, by, c->r->sizes, row->is_class)
-	SORTED_COLUMN(out, by, c->r->sizes, row->size)
-	SORTED_COLUMN(out, by, c->r->sizes, row->count)
-	SORTED_COLUMN(out, by, c->r->sizes, row->bytes)
-	SORTED_COLUMN(out, by, c->r->sizes, row->live)
+	FOR_FIELDS(SORTED_FIELD, by, c->r->sizes, is_class, size, count, bytes, live);
 	return true;
 }
 
 void columns_handovers(const struct columns *c, struct buffer *out) {
 	buffer_varint(out, c->r->handovers.n);
-	COLUMN(out, c->r->handovers, row->from)
-	COLUMN(out, c->r->handovers, row->to)
-	COLUMN(out, c->r->handovers, row->blocks)
-	COLUMN(out, c->r->handovers, row->bytes)
+	COLUMNS(out, c->r->handovers, from, to, blocks, bytes)
 }
 
 /**
@@ -233,10 +221,7 @@ bool columns_samples(const struct columns *c, struct buffer *out) {
 	put_peak_in(c->r, rows.items, &rows.n);
 	buffer_varint(out, rows.n);
 	RISING(out, rows, time_ns)
-	COLUMN(out, rows, row->rss_bytes)
-	COLUMN(out, rows, row->ours_bytes)
-	COLUMN(out, rows, row->heap_bytes)
-	COLUMN(out, rows, row->n_threads)
+	COLUMNS(out, rows, rss_bytes, ours_bytes, heap_bytes, n_threads)
 	return true;
 }
 
@@ -285,16 +270,10 @@ static void put_threads(const struct columns *c, struct texts *words, struct buf
 	buffer_varint(out, c->r->threads.n);
 	COLUMN(out, c->r->threads, row->tid)
 	COLUMN(out, c->r->threads, texts_id(words, c->r->strings.items[row->name]))
-	COLUMN(out, c->r->threads, row->n_merged)
-	COLUMN(out, c->r->threads, row->first_ns)
+	COLUMNS(out, c->r->threads, n_merged, first_ns)
 	COLUMN(out, c->r->threads, row->last_ns - row->first_ns)
-	COLUMN(out, c->r->threads, row->allocations)
-	COLUMN(out, c->r->threads, row->allocated_bytes)
-	COLUMN(out, c->r->threads, row->frees)
-	COLUMN(out, c->r->threads, row->temporary)
-	COLUMN(out, c->r->threads, row->live_bytes)
-	COLUMN(out, c->r->threads, row->peak_bytes)
-	COLUMN(out, c->r->threads, row->foreign_frees)
+	COLUMNS(out, c->r->threads, allocations, allocated_bytes, frees, temporary, live_bytes,
+			peak_bytes, foreign_frees)
 }
 
 /** How many, the length of each, then all of them without a gap. */
