@@ -18,19 +18,9 @@
 		}                                                          \
 	}
 
-// Adds up; the largest number and `is_over` on overflow
-struct sum {
-	uint64_t total;
-	bool is_over;
-};
-
-static void sum_add(struct sum *s, uint64_t v) {
-	s->is_over |= __builtin_add_overflow(s->total, v, &s->total);
-}
-
-static bool sum_is(const struct sum *s, uint64_t expected) {
-	return !s->is_over && s->total == expected;
-}
+/** Add a field to that of a sum; or `is_over`. */
+#define SUM_FIELD(sum, row, field) \
+	is_over |= __builtin_add_overflow((sum)->field, (row)->field, &(sum)->field)
 
 static bool is_string(const struct recording *r, uint32_t id) {
 	return id < r->strings.n;
@@ -100,8 +90,6 @@ static bool stack_is_sound(const struct rec_stack *s) {
 			s->first_ns <= s->last_ns;
 }
 
-#define SUM_FIELD(sum, s, field) \
-	is_over |= __builtin_add_overflow((sum)->field, (s)->field, &(sum)->field)
 #define SEE_FIELD(sum, t, field) is_off |= (sum)->field != (t)->field
 #define ARE_OFF(...)                                           \
 	({                                                         \
@@ -137,11 +125,9 @@ static bool stacks_are_valid(const struct recording *r, struct err *why) {
 
 static bool summary_is_valid(const struct recording *r, struct err *why) {
 	const struct rec_summary *t = &r->summary;
-	struct sum blocks = {0};
-	sum_add(&blocks, t->frees);
-	sum_add(&blocks, t->live_blocks);
-	sum_add(&blocks, t->gone_at_exec);
-	if (!sum_is(&blocks, t->allocations)) {
+	uint64_t ended = t->allocations - t->live_blocks;
+	if (t->live_blocks > t->allocations || t->gone_at_exec > ended ||
+			t->frees != ended - t->gone_at_exec) {
 		return VIOLATION(why, "summary: freed, live and gone blocks are not all allocations");
 	}
 	if (t->live_bytes > t->peak_bytes || t->gone_at_exec_bytes > t->allocated_bytes) {
@@ -195,22 +181,21 @@ static bool is_in_range(const struct recording *r, const struct rec_interval *v)
 // an edge of their own
 static bool add_intervals(const struct recording *r, struct change *begin, struct change *end,
 		struct err *why) {
-	uint64_t count = 0; // fewer than 2^32 numbers below 2^32
-	struct sum bytes = {0};
+	struct change sum = {0}; // its blocks: fewer than 2^32 numbers below 2^32
+	bool is_over = false;
 	for (uint32_t i = 0; i < r->intervals.n; i++) {
 		const struct rec_interval v = recording_interval(r, i);
 		if (!is_in_range(r, &v)) {
 			return VIOLATION(why, "interval %u is out of range", i);
 		}
-		count += v.count;
-		sum_add(&bytes, v.bytes);
+		sum.blocks += v.count;
+		SUM_FIELD(&sum, &v, bytes);
 		begin[v.from].bytes += v.bytes;
 		begin[v.from].blocks += v.count;
 		end[v.until].bytes += v.bytes;
 		end[v.until].blocks += v.count;
 	}
-	if (bytes.is_over || count > r->summary.allocations ||
-			bytes.total > r->summary.allocated_bytes) {
+	if (is_over || sum.blocks > r->summary.allocations || sum.bytes > r->summary.allocated_bytes) {
 		return VIOLATION(why, "the intervals hold more than was allocated");
 	}
 	return true;
@@ -259,61 +244,51 @@ static bool size_is_sound(const struct rec_size *s) {
 }
 
 static bool sizes_are_valid(const struct recording *r, struct err *why) {
-	const struct rec_size *before = NULL;
-	struct sum count = {0}, bytes = {0};
-	for (uint32_t i = 0; i < r->sizes.n; i++) {
-		const struct rec_size *s = &r->sizes.items[i];
-		if (s->stack >= r->stacks.n || s->live > s->count ||
-				!(r->meta.rate_log2 || size_is_sound(s))) { // estimates of both, each for itself
-			return VIOLATION(why, "size %u is out of range", i);
-		}
-		if (before &&
-				(s->stack < before->stack ||
-						(s->stack == before->stack && s->size < before->size))) {
-			return VIOLATION(why, "size %u is out of order", i);
-		}
-		sum_add(&count, s->count);
-		sum_add(&bytes, s->bytes);
-		before = s;
+	struct rec_size sum = {0};
+	bool is_over = false;
+	REFUSE_ROWS(r->sizes, 0,
+			row->stack >= r->stacks.n || row->live > row->count ||
+					!(r->meta.rate_log2 ||
+							size_is_sound(row)), // estimates of both, each for itself
+			"size %u is out of range", i)
+	REFUSE_ROWS(r->sizes, 1,
+			row->stack < row[-1].stack || (row->stack == row[-1].stack && row->size < row[-1].size),
+			"size %u is out of order", i)
+	EACH(s, r->sizes) {
+		FOR_FIELDS(SUM_FIELD, &sum, s, count, bytes);
 	}
-	if (count.is_over || bytes.is_over || count.total > r->summary.allocations ||
-			bytes.total > r->summary.allocated_bytes) {
-		return VIOLATION(why, "the sizes hold more than was allocated");
-	}
-	return true;
+	return (!is_over && sum.count <= r->summary.allocations &&
+				   sum.bytes <= r->summary.allocated_bytes) ||
+			VIOLATION(why, "the sizes hold more than was allocated");
 }
 
 // ---- threads and the rest
 
 static bool threads_are_valid(const struct recording *r, struct err *why) {
-	struct sum allocations = {0}, bytes = {0}, frees = {0};
+	struct rec_thread sum = {0};
+	bool is_over = false;
 	REFUSE_ROWS(r->threads, 0,
 			!is_string(r, row->name) || !is_image(r, row->image) || row->first_ns > row->last_ns ||
 					row->temporary > row->allocations || row->live_bytes > row->allocated_bytes ||
 					row->peak_bytes > row->allocated_bytes || row->foreign_frees > row->allocations,
 			"thread %u is out of range", i)
 	EACH(t, r->threads) {
-		sum_add(&allocations, t->allocations);
-		sum_add(&bytes, t->allocated_bytes);
-		sum_add(&frees, t->frees);
+		FOR_FIELDS(SUM_FIELD, &sum, t, allocations, allocated_bytes, frees);
 	}
-	if (allocations.is_over || bytes.is_over || frees.is_over ||
-			allocations.total > r->summary.allocations ||
-			bytes.total > r->summary.allocated_bytes) {
-		return VIOLATION(why, "the threads hold more than was allocated");
-	}
-	return true;
+	return (!is_over && sum.allocations <= r->summary.allocations &&
+				   sum.allocated_bytes <= r->summary.allocated_bytes) ||
+			VIOLATION(why, "the threads hold more than was allocated");
 }
 
 static bool handovers_are_valid(const struct recording *r, struct err *why) {
-	struct sum blocks = {0}, bytes = {0};
+	struct rec_handover sum = {0};
+	bool is_over = false;
 	REFUSE_ROWS(r->handovers, 0, row->from >= r->threads.n || row->to >= r->threads.n,
 			"handover %u: a thread is undefined", i)
 	EACH(h, r->handovers) {
-		sum_add(&blocks, h->blocks);
-		sum_add(&bytes, h->bytes);
+		FOR_FIELDS(SUM_FIELD, &sum, h, blocks, bytes);
 	}
-	return (!blocks.is_over && !bytes.is_over) || VIOLATION(why, "the handovers are too large");
+	return !is_over || VIOLATION(why, "the handovers are too large");
 }
 
 static bool others_are_valid(const struct recording *r, struct err *why) {
@@ -337,19 +312,19 @@ static bool others_are_valid(const struct recording *r, struct err *why) {
 // ---- mappings
 
 static bool mapping_sums_are_valid(const struct recording *r, struct err *why) {
-	uint64_t peak = 0, live = 0;
-	for (uint32_t i = 0; i < r->mappings.n; i++) {
-		const struct rec_mapping *m = &r->mappings.items[i];
-		if (m->node >= r->nodes.n || m->is_inside > 1 || m->first_ns > m->last_ns ||
-				m->live_maps > m->maps || m->peak_maps > m->maps ||
-				m->live_bytes > m->mapped_bytes || m->peak_bytes > m->mapped_bytes ||
-				__builtin_add_overflow(peak, m->peak_bytes, &peak) ||
-				__builtin_add_overflow(live, m->live_bytes, &live)) {
-			return VIOLATION(why, "mapping %u is out of range", i);
-		}
+	struct rec_mapping sum = {0};
+	bool is_over = false;
+	REFUSE_ROWS(r->mappings, 0,
+			row->node >= r->nodes.n || row->is_inside > 1 || row->first_ns > row->last_ns ||
+					row->live_maps > row->maps || row->peak_maps > row->maps ||
+					row->live_bytes > row->mapped_bytes || row->peak_bytes > row->mapped_bytes,
+			"mapping %u is out of range", i)
+	EACH(m, r->mappings) {
+		FOR_FIELDS(SUM_FIELD, &sum, m, peak_bytes, live_bytes);
 	}
 	return r->mappings.n == 0 ||
-			(peak == r->summary.mapped_peak_bytes && live == r->summary.never_unmapped_bytes) ||
+			(!is_over && sum.peak_bytes == r->summary.mapped_peak_bytes &&
+					sum.live_bytes == r->summary.never_unmapped_bytes) ||
 			VIOLATION(why, "the mappings do not add up to the summary");
 }
 
