@@ -12,15 +12,11 @@ static uint64_t max_u64(uint64_t x, uint64_t y) {
 
 static void put_summary(const struct aggregate *a, struct recording *out) {
 	struct rec_summary *s = &out->summary;
-	s->allocations = a->sum.allocations;
-	s->allocated_bytes = a->sum.allocated_bytes;
 	s->frees = a->sum.allocations - a->sum.live_blocks - a->sum.gone_at_exec;
-	s->reallocs = 0;
-	for (uint32_t i = 0; i < a->stacks.n; i++) {
-		s->reallocs += a->stacks.items[i].reallocs;
-	}
-	COPY_FIELDS(s, &a->sum, temporary, short_lived, peak_bytes, peak_blocks, peak_time_ns,
-			live_bytes, live_blocks, gone_at_exec, gone_at_exec_bytes);
+	s->reallocs = SUM(i, a->stacks.n, a->stacks.items[i].reallocs);
+	COPY_FIELDS(s, &a->sum, allocations, allocated_bytes, temporary, short_lived, peak_bytes,
+			peak_blocks, peak_time_ns, live_bytes, live_blocks);
+	COPY_FIELDS(s, &a->sum, gone_at_exec, gone_at_exec_bytes);
 	s->old_blocks = a->old.n;
 	s->old_bytes = a->old.all_bytes;
 	s->old_freed_blocks = a->old.n_freed;
@@ -80,12 +76,10 @@ static bool log_live(const struct aggregate *a, struct bins *log) {
 	bool ok = hints != NULL;
 	for (uint32_t i = 1; ok && i < a->blocks.n; i++) {
 		const struct block *b = &a->blocks.items[i];
-		if (b->stack != BLOCK_UNUSED) {
-			ok = bins_reserve(log, 1);
-			if (ok) {
-				bins_log(log, &hints[b->stack], b->stack, bins_edge_after(&a->bins, b->birth),
-						b->size, false);
-			}
+		ok = bins_reserve(log, 1);
+		if (ok && b->stack != BLOCK_UNUSED) {
+			bins_log(log, &hints[b->stack], b->stack, bins_edge_after(&a->bins, b->birth), b->size,
+					false);
 		}
 	}
 	return ok && bins_end_live(log);
@@ -120,18 +114,17 @@ static bool sort_intervals(const struct aggregate *a, const struct bins *log,
 	size_t n = b->n_intervals + log->n_log + live->n_log;
 	FREED uint32_t *next = calloc((size_t)a->stacks.n + 1, sizeof *next);
 	out->intervals.items = arena_new(&out->arena, struct rec_interval_row, n);
-	bool ok = next && out->intervals.items && n < UINT32_MAX;
-	if (ok) {
-		count_by_stack(next, b->intervals, b->n_intervals);
-		count_by_stack(next, log->log, log->n_log);
-		count_by_stack(next, live->log, live->n_log);
-		counts_to_starts(next, a->stacks.n);
-		out->intervals.n = (uint32_t)n;
-		ok = put_by_stack(out, next, b->intervals, b->n_intervals) &&
-				put_by_stack(out, next, log->log, log->n_log) &&
-				put_by_stack(out, next, live->log, live->n_log);
+	if (!next || !out->intervals.items || n >= UINT32_MAX) {
+		return false;
 	}
-	return ok;
+	count_by_stack(next, b->intervals, b->n_intervals);
+	count_by_stack(next, log->log, log->n_log);
+	count_by_stack(next, live->log, live->n_log);
+	counts_to_starts(next, a->stacks.n);
+	out->intervals.n = (uint32_t)n;
+	return put_by_stack(out, next, b->intervals, b->n_intervals) &&
+			put_by_stack(out, next, log->log, log->n_log) &&
+			put_by_stack(out, next, live->log, live->n_log);
 }
 
 static bool put_intervals(const struct aggregate *a, struct recording *out) {
@@ -220,14 +213,14 @@ static bool put_sizes(const struct aggregate *a, struct recording *out) {
 	FREED uint32_t *next = calloc((size_t)a->stacks.n + 1, sizeof *next);
 	FREED uint64_t *live = calloc((size_t)a->sizes.n + 1, sizeof *live);
 	struct rec_size *all = arena_new(&out->arena, struct rec_size, n);
-	bool ok = next && live && all && n < UINT32_MAX;
-	if (ok) {
-		count_live_sizes(a, live);
-		find_starts(a, next);
-		put_counted_sizes(a, live, next, all);
-		finish_sizes(a, next, all, out);
+	if (!next || !live || !all || n >= UINT32_MAX) {
+		return false;
 	}
-	return ok;
+	count_live_sizes(a, live);
+	find_starts(a, next);
+	put_counted_sizes(a, live, next, all);
+	finish_sizes(a, next, all, out);
+	return true;
 }
 
 static struct rec_thread thread_of(const struct aggregate *a, const struct thread_record *r,
@@ -274,9 +267,7 @@ static bool put_threads(const struct aggregate *a, uint64_t now_ns, struct recor
 bool aggregate_snapshot(const struct aggregate *a, uint64_t now_ns, struct recording *out,
 		struct err *err) {
 	put_summary(a, out);
-	if (!put_stacks(a, out) || !put_edges(a, now_ns, out) || !put_intervals(a, out) ||
-			!put_sizes(a, out) || !put_threads(a, now_ns, out)) {
-		return err_memory(err);
-	}
-	return true;
+	return (put_stacks(a, out) && put_edges(a, now_ns, out) && put_intervals(a, out) &&
+				   put_sizes(a, out) && put_threads(a, now_ns, out)) ||
+			err_memory(err);
 }

@@ -39,20 +39,12 @@ static ATTR_INLINE void tally_thread(struct aggregate *a, struct tally *t, uint3
 /** What the aggregate has now. `thread`: whose events come. */
 static ATTR_INLINE struct tally tally_take(struct aggregate *a, uint32_t thread) {
 	struct tally t = {
-			.label = a->label,
-			.moment = a->moment,
-			.live_bytes = a->sum.live_bytes,
-			.allocations = a->sum.allocations,
-			.allocated_bytes = a->sum.allocated_bytes,
-			.temporary = a->sum.temporary,
-			.short_lived = a->sum.short_lived,
-			.peak_bytes = a->sum.peak_bytes,
+			FIELDS_OF(a, label, moment, epoch, has_numbers, follows_kde),
+			FIELDS_OF(&a->sum, live_bytes, allocations, allocated_bytes, temporary, short_lived,
+					peak_bytes),
 			.point_bytes = a->bins.point.bytes,
 			.point_min_bytes = a->bins.point.min_bytes,
 			.next = &a->changes[a->n_changes],
-			.epoch = a->epoch,
-			.has_numbers = a->has_numbers,
-			.follows_kde = a->follows_kde,
 	};
 	tally_thread(a, &t, thread);
 	return t;
@@ -66,14 +58,9 @@ static ATTR_INLINE void tally_put(struct aggregate *a, struct tally *t) {
 	t->record->temporary += t->temporary - a->sum.temporary;
 	t->record->frees += t->frees;
 	t->id->allocations += n_new;
-	a->label = t->label;
-	a->moment = t->moment;
-	a->sum.live_bytes = t->live_bytes;
 	a->sum.live_blocks += n_new - t->ended;
-	a->sum.allocations = t->allocations;
-	a->sum.allocated_bytes = t->allocated_bytes;
-	a->sum.temporary = t->temporary;
-	a->sum.short_lived = t->short_lived;
+	COPY_FIELDS(a, t, label, moment);
+	COPY_FIELDS(&a->sum, t, live_bytes, allocations, allocated_bytes, temporary, short_lived);
 	a->bins.point.min_bytes = t->point_min_bytes;
 	a->n_changes = (size_t)(t->next - a->changes);
 	t->ended = t->frees = 0;
@@ -98,9 +85,7 @@ static ATTR_INLINE void settle_rise(struct aggregate *a, struct tally *t) {
 						.time_ns = t->moment,
 						.bytes = t->live_bytes,
 						.blocks = n_blocks,
-						.allocations = t->allocations,
-						.allocated_bytes = t->allocated_bytes,
-						.temporary = t->temporary,
+						FIELDS_OF(t, allocations, allocated_bytes, temporary),
 				})) {
 		return;
 	}

@@ -115,12 +115,7 @@ bool bins_end_live(struct bins *b);
 
 /** Copied field by field: a wide copy right after narrow stores would have to wait for them. */
 static inline void bins_set_edge(struct rec_edge *edge, const struct rec_edge *now) {
-	edge->time_ns = now->time_ns;
-	edge->bytes = now->bytes;
-	edge->blocks = now->blocks;
-	edge->allocations = now->allocations;
-	edge->allocated_bytes = now->allocated_bytes;
-	edge->temporary = now->temporary;
+	COPY_FIELDS(edge, now, time_ns, bytes, blocks, allocations, allocated_bytes, temporary);
 }
 
 /**
