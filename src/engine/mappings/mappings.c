@@ -44,7 +44,8 @@ struct mappings {
 	uint64_t page_mask;
 	uint64_t label, moment; // as in struct aggregate
 	uint64_t epoch;         // of the peak
-	uint64_t maps, mapped_bytes, live_maps, live_bytes, peak_bytes, peak_time_ns;
+	struct rec_edge now;    // the totals
+	uint64_t peak_bytes, peak_time_ns;
 };
 
 struct mappings *mappings_create(uint64_t page_bytes, struct err *err) {
@@ -69,14 +70,6 @@ void mappings_destroy(struct mappings *m) {
 		bins_finish(&m->bins);
 		free(m);
 	}
-}
-
-/** The totals of now. */
-static struct rec_edge edge_of_now(const struct mappings *m) {
-	return (struct rec_edge){.bytes = m->live_bytes,
-			.blocks = m->live_maps,
-			.allocations = m->maps,
-			.allocated_bytes = m->mapped_bytes};
 }
 
 /** Before the live values of a stack change: what it held at the peak. */
@@ -131,8 +124,8 @@ static bool end_piece(void *user, struct piece *piece) {
 	bool is_over = mapping->left_bytes == 0;
 	s->sum.live_bytes -= bytes;
 	s->sum.live_maps -= is_over;
-	m->live_bytes -= bytes;
-	m->live_maps -= is_over;
+	m->now.bytes -= bytes;
+	m->now.blocks -= is_over;
 	bins_log(&m->bins, &s->hint, mapping->stack, bins_edge_after(&m->bins, mapping->birth), bytes,
 			false);
 	m->bins.log[s->hint].count -= !is_over;
@@ -148,8 +141,7 @@ static bool unmap(struct mappings *m, uint64_t start, uint64_t end, uint32_t thr
 	uint32_t taken = pieces_take(&m->pieces, start, end);
 	bool ok = pieces_walk(&m->pieces, taken, end_piece, &ending);
 	pieces_give(&m->pieces, taken);
-	struct rec_edge *point = &m->bins.point;
-	point->min_bytes = m->live_bytes < point->min_bytes ? m->live_bytes : point->min_bytes;
+	LOWER_TO(m->bins.point.min_bytes, m->now.bytes);
 	return ok;
 }
 
@@ -170,13 +162,12 @@ static uint32_t new_mapping(struct mappings *m, struct mapping mapping) {
 
 /** The largest so far of its point: perhaps of the period, or of all. */
 static void rise(struct mappings *m) {
-	struct rec_edge now = edge_of_now(m);
-	now.time_ns = m->moment;
-	if (m->live_bytes > m->bins.point.bytes && bins_rise(&m->bins, &now)) {
+	m->now.time_ns = m->moment;
+	if (m->now.bytes > m->bins.point.bytes && bins_rise(&m->bins, &m->now)) {
 		bins_settle(&m->bins);
 	}
-	if (m->live_bytes > m->peak_bytes) {
-		m->peak_bytes = m->live_bytes;
+	if (m->now.bytes > m->peak_bytes) {
+		m->peak_bytes = m->now.bytes;
 		m->peak_time_ns = m->moment;
 		m->epoch++;
 	}
@@ -208,10 +199,10 @@ static bool map(struct mappings *m, const struct trace_event *e, struct piece pi
 	s->sum.mapped_bytes += bytes;
 	s->sum.live_maps++;
 	s->sum.live_bytes += bytes;
-	m->maps++;
-	m->mapped_bytes += bytes;
-	m->live_maps++;
-	m->live_bytes += bytes;
+	m->now.allocations++;
+	m->now.allocated_bytes += bytes;
+	m->now.blocks++;
+	m->now.bytes += bytes;
 	rise(m);
 	return true;
 }
@@ -241,8 +232,7 @@ static bool reach(struct mappings *m, uint64_t time_ns) {
 	m->label = time_ns > m->label ? time_ns : m->label;
 	m->moment = next_moment(m->moment, m->label);
 	while (m->moment >= m->bins.curve_end) {
-		struct rec_edge now = edge_of_now(m);
-		if (!bins_advance(&m->bins, &now, (uint32_t)m->stacks.n)) {
+		if (!bins_advance(&m->bins, &m->now, (uint32_t)m->stacks.n)) {
 			return false;
 		}
 	}
@@ -304,7 +294,9 @@ void mappings_each(const struct mappings *m,
 
 struct mappings_now mappings_now(const struct mappings *m) {
 	return (struct mappings_now){
-			FIELDS_OF(m, live_bytes, peak_bytes, maps),
+			.live_bytes = m->now.bytes,
+			.peak_bytes = m->peak_bytes,
+			.maps = m->now.allocations,
 			.memory_bytes = m->pieces.capacity * sizeof *m->pieces.items +
 					m->mappings.capacity * sizeof *m->mappings.items +
 					m->stacks.capacity * sizeof *m->stacks.items + index_bytes(&m->by_node) +
@@ -358,8 +350,8 @@ static bool put_ranges(const struct mappings *m, struct recording *out) {
 
 /** What is mapped as intervals without end, in `log`, which the caller finishes. */
 static bool log_live(const struct mappings *m, struct bins *log) {
-	uint32_t *hints = calloc(m->stacks.n + 1, sizeof *hints);
-	bool ok = hints && bins_reserve(log, m->live_maps + 1);
+	FREED uint32_t *hints = calloc(m->stacks.n + 1, sizeof *hints);
+	bool ok = hints && bins_reserve(log, m->now.blocks + 1);
 	for (size_t i = 0; ok && i < m->mappings.n; i++) {
 		const struct mapping *mapping = &m->mappings.items[i];
 		if (mapping->left_bytes > 0) {
@@ -367,14 +359,14 @@ static bool log_live(const struct mappings *m, struct bins *log) {
 					bins_edge_after(&m->bins, mapping->birth), mapping->left_bytes, false);
 		}
 	}
-	free(hints);
 	return ok && bins_end_live(log);
 }
 
 ORDER_OF(compare_intervals, struct rec_interval, LOWEST(stack) ?: LOWEST(until) ?: LOWEST(from));
 
 static bool put_intervals(const struct mappings *m, struct recording *out) {
-	struct bins log = {0}, live = {0};
+	SCOPED(bins) log = {0};
+	SCOPED(bins) live = {0};
 	bool ok = bins_copy_log(&m->bins, &log) && log_live(m, &live);
 	size_t n_ended = m->bins.n_intervals, n = n_ended + log.n_log + live.n_log;
 	struct rec_interval *all = ok ? arena_new(&out->arena, struct rec_interval, n + 1) : NULL;
@@ -386,8 +378,6 @@ static bool put_intervals(const struct mappings *m, struct recording *out) {
 		out->mapping_intervals.items = all;
 		out->mapping_intervals.n = (uint32_t)n;
 	}
-	bins_finish(&live);
-	bins_finish(&log);
 	return all != NULL;
 }
 
@@ -398,7 +388,7 @@ bool mappings_snapshot(const struct mappings *m, uint64_t now_ns, struct recordi
 	uint64_t end_ns = now_ns > last_ns ? now_ns : last_ns + 1;
 	out->summary.mapped_peak_bytes = m->peak_bytes;
 	out->summary.mapped_peak_time_ns = m->peak_time_ns;
-	out->summary.never_unmapped_bytes = m->live_bytes;
+	out->summary.never_unmapped_bytes = m->now.bytes;
 	out->mapping_edges.items = bins_copy_edges(&out->arena, b->edges, b->n,
 			bins_edge_at(b, end_ns));
 	out->mapping_edges.n = b->n + 1;
