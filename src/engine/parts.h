@@ -62,24 +62,11 @@ struct parts_row {
 	uint8_t part;             // enum rec_part_id
 };
 
-/** Of the live blocks of one stack, what is in memory, and what they keep there beside them. */
-struct parts_untouched {
-	uint64_t asked_bytes, resident_bytes;
-	uint64_t pinned_bytes; // free: up to the next block on the same pages, before the first of them
-	uint32_t stack;        // row of recording.stacks
-	uint32_t blocks;
-};
-
 /** Zeroed: empty. Rows of one part follow each other, the largest first. */
 struct parts {
 	VEC(struct parts_row) rows;
-	VEC(struct parts_untouched) untouched; // most absent or pinned bytes first, then most resident
-	uint64_t rss_bytes;                    // the sum of all rows
-	uint64_t changed_bytes;   // half of what the size changed by while it was read, at least
-	uint64_t swap_bytes;      // beside it
-	uint64_t huge_bytes;      // in huge pages, of which at most
-	uint64_t huge_free_bytes; // are of the heap and of no block
-	uint32_t has;             // enum rec_look_has
+	VEC(struct rec_untouched) untouched; // most absent or pinned bytes first, then most resident
+	struct rec_look look; // its bytes, and what it has; changed_bytes: half of the change, at least
 };
 
 enum { PARTS_NAMES = 12, PARTS_MAKERS = 40, PARTS_STACKS = 1024 }; // rows that are told apart

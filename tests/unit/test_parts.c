@@ -399,7 +399,7 @@ static void compare_rows(const struct parts *p, uint8_t part, size_t n_slow) {
 
 static void compare_untouched(const struct world *w, const struct parts *p) {
 	bool can_tell = w->in.pages->how != PAGEMAP_REFUSED && w->in.knows_all_blocks &&
-			w->in.pages->skipped_bytes == 0 && p->swap_bytes == 0;
+			w->in.pages->skipped_bytes == 0 && p->look.swap_bytes == 0;
 	size_t n = 0, n_notable = 0;
 	for (uint32_t i = 0; i < STACKS && can_tell; i++) {
 		bool is_notable = slow.asked[i] - slow.resident[i] >= PARTS_ABSENT ||
@@ -409,7 +409,7 @@ static void compare_untouched(const struct world *w, const struct parts *p) {
 	}
 	assert_int_equal(p->untouched.n, n);
 	for (size_t i = 0; i < n; i++) {
-		const struct parts_untouched *u = &p->untouched.items[i];
+		const struct rec_untouched *u = &p->untouched.items[i];
 		assert_int_equal(u->asked_bytes, slow.asked[u->stack]);
 		assert_int_equal(u->resident_bytes, slow.resident[u->stack]);
 		assert_int_equal(u->pinned_bytes, slow.pinned[u->stack]);
@@ -443,11 +443,11 @@ static void compare(const struct world *w) {
 	for (size_t i = 0; i < p.rows.n; i++) {
 		asked += p.rows.items[i].asked_bytes;
 	}
-	assert_int_equal(p.rss_bytes, sum);
+	assert_int_equal(p.look.rss_bytes, sum);
 	assert_int_equal(asked, w->asked_bytes);
-	assert_true(p.rss_bytes >= w->areas.rss_bytes);
+	assert_true(p.look.rss_bytes >= w->areas.rss_bytes);
 	compare_untouched(w, &p);
-	assert_int_equal(p.huge_free_bytes, slow.huge_free);
+	assert_int_equal(p.look.huge_free_bytes, slow.huge_free);
 	parts_finish(&p);
 }
 

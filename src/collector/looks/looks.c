@@ -239,9 +239,7 @@ static bool take_parts(struct look *look, const struct parts *parts, struct text
 		};
 	}
 	EACH(from, parts->untouched) {
-		look->untouched.items[look->untouched.n++] = (struct rec_untouched){
-				FIELDS_OF(from, asked_bytes, resident_bytes, pinned_bytes, stack, blocks),
-		};
+		look->untouched.items[look->untouched.n++] = *from;
 	}
 	return true;
 }
@@ -288,18 +286,14 @@ bool looks_add(struct looks *l, const struct view *v, const struct looks_known *
 	l->last_cost_ns = v->cost_ns + clock_thread_cpu_ns() - start_ns;
 	l->cost_ns += l->last_cost_ns;
 	if (ok) {
-		look->row = (struct rec_look){
-				.time_ns = now_ns,
-				FIELDS_OF(&parts, rss_bytes, swap_bytes, changed_bytes, huge_bytes,
-						huge_free_bytes),
-				.cost_ns = l->last_cost_ns,
-				.pid = (uint32_t)pid,
-				.at = (uint8_t)at,
-				.has = (uint8_t)parts.has,
-		};
+		look->row = parts.look;
+		look->row.time_ns = now_ns;
+		look->row.cost_ns = l->last_cost_ns;
+		look->row.pid = (uint32_t)pid;
+		look->row.at = (uint8_t)at;
 		look->group = group_of(v, known->limit_bytes, now_ns);
-		if (parts.rss_bytes > l->peak_bytes) {
-			l->peak_bytes = parts.rss_bytes;
+		if (look->row.rss_bytes > l->peak_bytes) {
+			l->peak_bytes = look->row.rss_bytes;
 			l->peak_ns = now_ns;
 		}
 		l->last_rss_bytes = v->rss_after_bytes;

@@ -22,8 +22,8 @@ struct joining {
 	VEC(struct live_block) blocks; // that do not overlap
 	size_t next;                   // the first that is not wholly before the page at hand
 	struct owners owners;
-	struct index rows;                // by part, mapping and name
-	struct parts_untouched *by_stack; // NULL: nothing can be told
+	struct index rows;              // by part, mapping and name
+	struct rec_untouched *by_stack; // NULL: nothing can be told
 	uint32_t n_stacks;
 	uint64_t asked_bytes, heap[REC_PART_HEAP_PARTLY_FREE + 1];
 	bool ok;
@@ -150,7 +150,7 @@ static void add_group(struct joining *j, uint64_t start, uint64_t *end) {
 		if (j->by_stack && b->stack != STACK_NONE) {
 			bool is_last = i + 1 == j->blocks.n || (b[1].start & ~mask) >= to;
 			uint64_t before = i == j->next && b->start > start ? b->start - start : 0;
-			struct parts_untouched *u = &j->by_stack[b->stack];
+			struct rec_untouched *u = &j->by_stack[b->stack];
 			u->resident_bytes += here;
 			u->pinned_bytes += before + overlap(class_end, is_last ? to : b[1].start, start, to);
 		}
@@ -240,8 +240,8 @@ static void add_all_pages(struct joining *j) {
 		}
 		if (i + 1 == j->owners.spans.n || s[1].area != s->area) {
 			const uint64_t huge = j->in->areas->items[s->area].huge_bytes;
-			j->out->huge_bytes += huge;
-			j->out->huge_free_bytes += huge < free ? huge : free;
+			j->out->look.huge_bytes += huge;
+			j->out->look.huge_free_bytes += huge < free ? huge : free;
 			add_lazy(j, s->area, row_of_most);
 			most = free = 0;
 			row_of_most = INDEX_NONE;
@@ -281,7 +281,7 @@ static void add_heap(struct joining *j) {
 			j->out->rows.items[row].asked_bytes = part ? 0 : j->asked_bytes;
 		}
 	}
-	if (j->out->has & REC_HAS_BLOCKS && j->out->has & REC_HAS_PAGES) {
+	if (j->out->look.has & REC_HAS_BLOCKS && j->out->look.has & REC_HAS_PAGES) {
 		return;
 	}
 	EACH(row, j->out->rows) {
@@ -299,14 +299,12 @@ static void put_rows(struct parts *out) {
 		struct parts_row row = out->rows.items[i], *last = n ? &out->rows.items[n - 1] : NULL;
 		bool is_new = !last || last->part != row.part;
 		n_of_part = is_new ? 0 : n_of_part;
-		out->rss_bytes += row.resident_bytes;
+		out->look.rss_bytes += row.resident_bytes;
 		size_t most = row.part == REC_PART_MAPPED ? PARTS_MAKERS
 				: row.part == REC_PART_HEAP       ? 1
 												  : PARTS_NAMES;
 		if (n_of_part == most) {
-			last->resident_bytes += row.resident_bytes;
-			last->lazy_free_bytes += row.lazy_free_bytes;
-			last->asked_bytes += row.asked_bytes;
+			ADD_FIELDS(last, &row, resident_bytes, lazy_free_bytes, asked_bytes);
 			last->mapping = 0;
 			last->name = NULL;
 		} else if (row.resident_bytes > 0 || row.asked_bytes > 0) {
@@ -317,7 +315,7 @@ static void put_rows(struct parts *out) {
 	out->rows.n = n;
 }
 
-static uint64_t weight_of(const struct parts_untouched *u) {
+static uint64_t weight_of(const struct rec_untouched *u) {
 	uint64_t absent = u->asked_bytes - u->resident_bytes;
 	uint64_t pinned = u->pinned_bytes < PARTS_PINNED ? 0 : u->pinned_bytes;
 	absent = absent < PARTS_ABSENT ? 0 : absent;
@@ -325,7 +323,7 @@ static uint64_t weight_of(const struct parts_untouched *u) {
 }
 
 static int by_weight(const void *x, const void *y) {
-	const struct parts_untouched *a = x, *b = y;
+	const struct rec_untouched *a = x, *b = y;
 	int by = compare_u64(weight_of(b), weight_of(a));
 	return by ? by : compare_u64(b->resident_bytes, a->resident_bytes);
 }
@@ -333,7 +331,7 @@ static int by_weight(const void *x, const void *y) {
 /** What is asked for: only where all that is not resident was never touched. */
 static bool start_untouched(struct joining *j) {
 	if (j->in->pages->how == PAGEMAP_REFUSED || j->in->pages->skipped_bytes > 0 ||
-			j->out->swap_bytes > 0 || !j->in->knows_all_blocks) {
+			j->out->look.swap_bytes > 0 || !j->in->knows_all_blocks) {
 		return true;
 	}
 	j->by_stack = calloc(j->n_stacks + 1ul, sizeof *j->by_stack);
@@ -350,7 +348,7 @@ static bool start_untouched(struct joining *j) {
 
 static bool put_untouched(struct joining *j) {
 	for (uint32_t i = 0; j->by_stack && i < j->n_stacks; i++) {
-		const struct parts_untouched *u = &j->by_stack[i];
+		const struct rec_untouched *u = &j->by_stack[i];
 		if (weight_of(u) + u->resident_bytes > 0 && !vec_add(&j->out->untouched, *u)) {
 			return false;
 		}
@@ -373,11 +371,11 @@ static void add_rest(struct joining *j) {
 bool parts_join(const struct parts_input *in, struct parts *out, struct err *err) {
 	struct joining j = {.in = in, .out = out, .ok = true};
 	bool has_pages = in->pages->how != PAGEMAP_REFUSED;
-	out->has = REC_HAS_SIZES | (has_pages ? REC_HAS_PAGES : 0) |
-			(in->knows_all_blocks ? REC_HAS_BLOCKS : 0) | (in->mappings ? REC_HAS_MAKERS : 0);
+	out->look.has = (uint8_t)(REC_HAS_SIZES | (has_pages ? REC_HAS_PAGES : 0) |
+			(in->knows_all_blocks ? REC_HAS_BLOCKS : 0) | (in->mappings ? REC_HAS_MAKERS : 0));
 	uint64_t before = in->rss_before_bytes, after = in->rss_after_bytes;
-	out->changed_bytes = (before > after ? before - after : after - before) / 2;
-	out->swap_bytes = SUM(i, in->areas->n, in->areas->items[i].swap_bytes);
+	out->look.changed_bytes = (before > after ? before - after : after - before) / 2;
+	out->look.swap_bytes = SUM(i, in->areas->n, in->areas->items[i].swap_bytes);
 	j.ok = list_blocks(&j) && start_untouched(&j) &&
 			owners_find(in, j.blocks.items, j.blocks.n, &j.owners);
 	if (j.ok && has_pages) {
