@@ -73,6 +73,18 @@ enum trace_event_kind {
 	TRACE_THREAD_ENDED = 7, // thread: its pending REALLOCs are undone.
 };
 
+/** A REALLOC until it ends, and what the block has with whom follows the events. */
+struct trace_pending {
+	uint32_t thread;
+	uint64_t ptr, value;
+};
+
+/** The thread's newest, taken off; all 0: there is none. */
+struct trace_pendings {
+	VEC(struct trace_pending);
+};
+struct trace_pending trace_take_pending(struct trace_pendings *pending, uint32_t thread);
+
 /** The `ptr` that a reader gets for a block whose allocation was not recorded: of no block. */
 #define TRACE_UNKNOWN_PTR 1
 

@@ -27,9 +27,7 @@ static uint32_t known_node(const struct copy *c, uint64_t node) {
 
 static void put_alloc(struct copy *c, uint64_t size, uint32_t node, uint64_t ptr) {
 	uint64_t value = kde_out_alloc(c->o, size, node, ptr, false);
-	if (c->from_raw && value && !map_put(&c->live, ptr, value)) {
-		kde_out_fail_memory(c->o);
-	}
+	kde_out_has_memory(c->o, !c->from_raw || !value || map_put(&c->live, ptr, value));
 }
 
 /** Other blocks were there before. */
@@ -39,9 +37,7 @@ static void on_raw_free(struct copy *c, uint64_t ptr) {
 
 static void on_info(struct copy *c, const struct heaptrack_record *r) {
 	struct kde_out_info info = {.size = r->numbers[0], .node = known_node(c, r->numbers[1])};
-	if (!vec_add(&c->infos, info)) {
-		kde_out_fail_memory(c->o);
-	}
+	kde_out_has_memory(c->o, vec_add(&c->infos, info));
 }
 
 static bool take(void *user, const struct heaptrack_record *r, struct err *err) {
@@ -82,18 +78,16 @@ static bool take(void *user, const struct heaptrack_record *r, struct err *err) 
 
 static void kde_out_copy(struct kde_out *o) {
 	struct copy c = {.o = o};
-	struct err err = {0};
-	struct unpack *in = unpack_open(o->request->session->path, 0, &err);
+	struct unpack *in = unpack_open(o->request->session->path, 0, &o->err);
 	bool ok = in != NULL;
 	for (struct slice bytes = {0}; ok;) {
-		ok = unpack_next(in, &bytes, &err) && heaptrack_read(&c.reader, bytes, take, &c, &err);
+		ok = unpack_next(in, &bytes, &o->err) &&
+				heaptrack_read(&c.reader, bytes, take, &c, &o->err);
 		if (bytes.size == 0) {
 			break;
 		}
 	}
-	if (!ok) {
-		kde_out_fail(o, &err);
-	}
+	o->failed |= !ok;
 	unpack_close(in);
 	heaptrack_reader_finish(&c.reader);
 	map_finish(&c.live);
@@ -105,17 +99,10 @@ static void kde_out_copy(struct kde_out *o) {
 // A realloc is a free and an allocation at the moment of its second half. The format knows no exec:
 // what one ended is freed there.
 
-/** A realloc between its halves. */
-struct pending {
-	uint64_t ptr, value;
-	uint32_t thread;
-};
-
 struct replay {
 	struct kde_out *o;
 	struct map live; // ptr -> info, or in raw files 1
-	VEC(struct pending) pending;
-	bool has_no_memory;
+	struct trace_pendings pending;
 };
 
 static void on_alloc(struct replay *p, const struct trace_event *e) {
@@ -123,56 +110,37 @@ static void on_alloc(struct replay *p, const struct trace_event *e) {
 	// A free of number 0 behind another free counts as temporary: it is the first block's alone
 	bool is_first = kde_out_find(p->o, e->node, e->size, false) == KDE_OUT_FIRST;
 	uint64_t value = kde_out_alloc(p->o, e->size, e->node, e->ptr, is_first);
-	p->has_no_memory |= value && !map_put(&p->live, e->ptr, value);
-}
-
-/** The newest pending realloc of a thread, taken out. */
-static bool take_pending(struct replay *p, uint32_t thread, struct pending *out) {
-	for (size_t i = p->pending.n; i-- > 0;) {
-		if (p->pending.items[i].thread == thread) {
-			*out = p->pending.items[i];
-			p->pending.n--;
-			memmove(&p->pending.items[i], &p->pending.items[i + 1],
-					(p->pending.n - i) * sizeof *out);
-			return true;
-		}
-	}
-	return false;
+	kde_out_has_memory(p->o, !value || map_put(&p->live, e->ptr, value));
 }
 
 static void on_realloc(struct replay *p, const struct trace_event *e) {
-	struct pending pending = {e->ptr, map_take(&p->live, e->ptr), e->thread};
-	p->has_no_memory |= !vec_add(&p->pending, pending);
+	struct trace_pending pending = {e->thread, e->ptr, map_take(&p->live, e->ptr)};
+	kde_out_has_memory(p->o, vec_add(&p->pending, pending));
 }
 
 static void on_moved(struct replay *p, const struct trace_event *e) {
-	struct pending old;
-	if (take_pending(p, e->thread, &old)) {
-		kde_out_free(p->o, old.ptr, old.value);
-	}
+	struct trace_pending old = trace_take_pending(&p->pending, e->thread);
+	kde_out_free(p->o, old.ptr, old.value);
 	on_alloc(p, e);
 }
 
 /** A realloc that did not happen: the block is where it was, or its address is another's by now. */
 static bool on_stayed(struct replay *p, uint32_t thread) {
-	struct pending old;
-	if (!take_pending(p, thread, &old)) {
-		return false;
-	}
+	struct trace_pending old = trace_take_pending(&p->pending, thread);
 	if (old.value && map_get(&p->live, old.ptr)) {
 		kde_out_free(p->o, old.ptr, old.value);
 	} else if (old.value) {
-		p->has_no_memory |= !map_put(&p->live, old.ptr, old.value);
+		kde_out_has_memory(p->o, map_put(&p->live, old.ptr, old.value));
 	}
-	return true;
+	return old.ptr != 0;
 }
 
 static void on_exec(struct replay *p) {
 	EACH_OF(e, p->live.entries, p->live.capacity) {
 		kde_out_free(p->o, e->key, e->value);
 	}
-	for (size_t i = 0; i < p->pending.n; i++) {
-		kde_out_free(p->o, p->pending.items[i].ptr, p->pending.items[i].value);
+	EACH(old, p->pending) {
+		kde_out_free(p->o, old->ptr, old->value);
 	}
 	map_clear(&p->live);
 	p->pending.n = 0;
@@ -180,7 +148,7 @@ static void on_exec(struct replay *p) {
 
 static bool each(void *user, const struct trace_event *events, size_t n) {
 	struct replay *p = user;
-	for (size_t i = 0; i < n && !p->has_no_memory && !p->o->failed; i++) {
+	for (size_t i = 0; i < n && !p->o->failed; i++) {
 		const struct trace_event *e = &events[i];
 		kde_out_time(p->o, e->time_ns);
 		switch (e->kind) {
@@ -196,20 +164,13 @@ static bool each(void *user, const struct trace_event *events, size_t n) {
 		default: break;
 		}
 	}
-	return !p->has_no_memory && !p->o->failed;
+	return !p->o->failed;
 }
 
 /** The events: of the recording itself, of the file of KDE's that it was, or from its intervals. */
 static void kde_out_events(struct kde_out *o, const struct trace_source *source) {
 	struct replay p = {.o = o};
-	struct err err = {0};
-	bool ok = trace_read_events(source, o->r, each, &p, &err);
-	if (ok && p.has_no_memory) {
-		ok = err_memory(&err);
-	}
-	if (!ok) {
-		kde_out_fail(o, &err);
-	}
+	o->failed |= !trace_read_events(source, o->r, each, &p, &o->err);
 	map_finish(&p.live);
 	vec_finish(&p.pending);
 }
@@ -356,10 +317,8 @@ static bool write_file(const struct export_request *request, const struct export
 			.r = &request->session->recording,
 			.is_raw = is_raw,
 	};
-	if (init(&o, &arena)) {
+	if (kde_out_has_memory(&o, init(&o, &arena))) {
 		put_file(&o);
-	} else {
-		kde_out_fail_memory(&o);
 	}
 	buffer_finish(&o.out);
 	vec_finish(&o.path);

@@ -6,25 +6,14 @@
 
 enum { FLUSH_BYTES = 256 << 10 };
 
-void kde_out_fail(struct kde_out *o, const struct err *err) {
-	if (!o->failed) {
-		o->err = *err;
-		o->failed = true;
-	}
-}
-
-void kde_out_fail_memory(struct kde_out *o) {
-	struct err err = {0};
-	(void)err_memory(&err);
-	kde_out_fail(o, &err);
+bool kde_out_has_memory(struct kde_out *o, bool ok) {
+	o->failed = o->failed || (!ok && !err_memory(&o->err));
+	return ok;
 }
 
 void kde_out_flush(struct kde_out *o) {
-	struct err err = {0};
-	if (o->out.failed) {
-		kde_out_fail_memory(o);
-	} else if (!o->failed && !o->sink->write(o->sink->user, buffer_view(&o->out), &err)) {
-		kde_out_fail(o, &err);
+	if (kde_out_has_memory(o, !o->out.failed) && !o->failed) {
+		o->failed = !o->sink->write(o->sink->user, buffer_view(&o->out), &o->err);
 	}
 	buffer_clear(&o->out);
 }
@@ -102,8 +91,7 @@ static uint32_t location_of(struct kde_out *o, uint32_t id) {
 	const struct rec_location *l = &r->locations.items[id];
 	uint32_t n_frames = l->is_mark ? 1 : l->n_frames;
 	FREED uint64_t *numbers = calloc(2 + 3 * (size_t)n_frames, sizeof *numbers);
-	if (!numbers) {
-		kde_out_fail_memory(o);
+	if (!kde_out_has_memory(o, numbers != NULL)) {
 		return 0;
 	}
 	size_t n = 0;
@@ -144,8 +132,7 @@ static void put_trace(struct kde_out *o, uint32_t node) {
 static uint32_t kde_out_trace(struct kde_out *o, uint32_t node) {
 	o->path.n = 0;
 	for (uint32_t i = node; i && !o->nodes[i]; i = o->r->nodes.items[i].parent) {
-		if (!vec_add(&o->path, i)) {
-			kde_out_fail_memory(o);
+		if (!kde_out_has_memory(o, vec_add(&o->path, i))) {
 			return 0;
 		}
 	}
@@ -174,9 +161,9 @@ uint32_t kde_out_info(struct kde_out *o, uint32_t node, uint64_t size, bool is_t
 	}
 	uint64_t hash = hash_info(node, size, is_twin);
 	uint64_t numbers[2] = {size, kde_out_trace(o, node)};
-	if (!index_reserve(&o->info_index, 1) ||
-			!vec_add(&o->infos, (struct kde_out_info){size, node, is_twin})) {
-		kde_out_fail_memory(o);
+	if (!kde_out_has_memory(o,
+				index_reserve(&o->info_index, 1) &&
+						vec_add(&o->infos, (struct kde_out_info){size, node, is_twin}))) {
 		return KDE_OUT_NO_INFO;
 	}
 	uint32_t id = (uint32_t)o->infos.n - 1;

@@ -38,8 +38,7 @@ enum {
 };
 
 /** `o` keeps the first failure; none of the functions below does anything after it. */
-void kde_out_fail(struct kde_out *o, const struct err *err);
-void kde_out_fail_memory(struct kde_out *o);
+bool kde_out_has_memory(struct kde_out *o, bool ok);
 
 /** A record; text or numbers may be none. Hand on what was written. */
 void kde_out_line(struct kde_out *o, char kind, struct slice text, const uint64_t *numbers,

@@ -119,22 +119,21 @@ static bool put_info(struct events_encoder *e, const struct trace_event *event) 
 	return true;
 }
 
-// The thread's newest pending realloc, taken off; number 0 if there is none
-static struct pending_realloc take_pending(struct events_encoder *e, uint32_t thread) {
-	for (size_t i = e->pending.n; i-- > 0;) {
-		struct pending_realloc p = e->pending.items[i];
+struct trace_pending trace_take_pending(struct trace_pendings *pending, uint32_t thread) {
+	for (size_t i = pending->n; i-- > 0;) {
+		struct trace_pending p = pending->items[i];
 		if (p.thread == thread) {
-			e->pending.n--;
-			memmove(&e->pending.items[i], &e->pending.items[i + 1], (e->pending.n - i) * sizeof p);
+			pending->n--;
+			memmove(&pending->items[i], &pending->items[i + 1], (pending->n - i) * sizeof p);
 			return p;
 		}
 	}
-	return (struct pending_realloc){0};
+	return (struct trace_pending){0};
 }
 
 static bool add_alloc(struct events_encoder *e, const struct trace_event *event, uint8_t *kind) {
 	if (event->kind == TRACE_MOVED) {
-		(void)take_pending(e, event->thread);
+		(void)trace_take_pending(&e->pending, event->thread);
 	}
 	if (!put_info(e, event)) {
 		return false;
@@ -157,30 +156,25 @@ static bool add_free(struct events_encoder *e, const struct trace_event *event) 
 	if (event->kind == TRACE_FREE) {
 		return true;
 	}
-	return vec_add(&e->pending, (struct pending_realloc){event->thread, event->ptr, number});
+	return vec_add(&e->pending, (struct trace_pending){event->thread, event->ptr, number});
 }
 
-static bool undo_realloc(struct events_encoder *e, struct pending_realloc p) {
-	return !p.number || map_put(&e->blocks, p.ptr, p.number);
+static bool undo_realloc(struct events_encoder *e, struct trace_pending p) {
+	return !p.value || map_put(&e->blocks, p.ptr, p.value);
 }
 
 static bool add_stayed(struct events_encoder *e, const struct trace_event *event) {
-	struct pending_realloc p = take_pending(e, event->thread);
-	put_age(e, age_of(e, p.number));
+	struct trace_pending p = trace_take_pending(&e->pending, event->thread);
+	put_age(e, age_of(e, p.value));
 	return undo_realloc(e, p);
 }
 
 static bool add_thread_ended(struct events_encoder *e, uint32_t thread) {
-	size_t kept = 0;
 	bool ok = true;
-	for (size_t i = 0; i < e->pending.n; i++) {
-		if (e->pending.items[i].thread == thread) {
-			ok &= undo_realloc(e, e->pending.items[i]);
-		} else {
-			e->pending.items[kept++] = e->pending.items[i];
-		}
+	EACH(p, e->pending) {
+		ok &= p->thread != thread || undo_realloc(e, *p);
 	}
-	e->pending.n = kept;
+	vec_keep(&e->pending, 0, p, p->thread != thread);
 	return ok;
 }
 

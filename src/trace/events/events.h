@@ -35,22 +35,16 @@ struct events_last {
 	uint64_t info, age;
 };
 
-/** A realloc that waits for its second half. */
-struct pending_realloc {
-	uint32_t thread;
-	uint64_t ptr, number;
-};
-
 /** The info that a node used last: most often the one that it needs next. */
 struct info_hint {
 	uint32_t size, info; // info: id + 1
 };
 
 struct events_encoder {
-	struct map blocks;           // address -> number of the block that lives there
-	struct map infos;            // node << 32 | size -> id + 1
-	VEC(struct info_hint) hints; // by node
-	VEC(struct pending_realloc) pending;
+	struct map blocks;              // address -> number of the block that lives there
+	struct map infos;               // node << 32 | size -> id + 1
+	VEC(struct info_hint) hints;    // by node
+	struct trace_pendings pending;  // value: the block's number
 	VEC(struct info_row) new_infos; // not in the file yet
 	uint64_t n_infos_written;
 	uint64_t allocations, time_ns; // now
