@@ -75,43 +75,36 @@ static void claim(struct walk *w, size_t i, const Dwarf_Die *die, uint32_t owner
 	add_link(w, i, die, 0);
 }
 
-/** The number of this subprogram as an owner; 0: it holds no pc that is still free. */
-static uint32_t enter_subprogram(struct walk *w, const struct unit *unit, Dwarf_Die *die) {
-	struct die_facts facts;
-	die_facts(&facts, die);
-	uint32_t owner = 0;
-	struct die_ranges ranges;
-	struct die_range r;
-	die_ranges_init(&ranges, unit, die, &facts);
-	while (die_ranges_next(&ranges, &r)) {
-		for (size_t i = walk_lower_bound(w, r.start); i < w->n && w->pcs[i] < r.end; i++) {
-			if (!w->owners[i] && !w->failed) {
-				owner = owner ? owner : ++w->n_subprograms;
-				claim(w, i, die, owner);
-			}
-		}
-	}
-	return owner;
-}
-
-static bool enter_inlined(struct walk *w, const struct unit *unit, Dwarf_Die *die, uint32_t owner,
+/**
+ * A subprogram's number as an owner, if it holds a pc that is still free; or `owner`, if this call
+ * in it holds one of its pcs. 0: none.
+ */
+static uint32_t enter(struct walk *w, const struct unit *unit, Dwarf_Die *die, uint32_t owner,
 		uint32_t depth) {
-	struct die_facts facts;
-	die_facts(&facts, die);
+	const uint32_t own = owner ? owner : w->n_subprograms + 1;
 	bool holds = false;
+	struct die_facts facts;
 	struct die_ranges ranges;
 	struct die_range r;
+	die_facts(&facts, die);
 	die_ranges_init(&ranges, unit, die, &facts);
 	while (die_ranges_next(&ranges, &r)) {
 		for (size_t i = walk_lower_bound(w, r.start); i < w->n && w->pcs[i] < r.end; i++) {
-			// Of two calls side by side that both claim a pc the first has it
-			if (w->owners[i] == owner && w->links.items[w->heads[i] - 1].depth < depth) {
+			if (w->owners[i] != owner || w->failed) {
+				continue;
+			}
+			if (!owner) {
+				claim(w, i, die, own);
+				holds = true;
+			} else if (w->links.items[w->heads[i] - 1].depth < depth) {
+				// Of two calls side by side that both claim a pc the first has it
 				add_link(w, i, die, depth);
 				holds = true;
 			}
 		}
 	}
-	return holds;
+	w->n_subprograms += !owner && holds;
+	return holds ? own : 0;
 }
 
 static void walk_children(struct walk *w, const struct unit *unit, Dwarf_Die *parent,
@@ -120,15 +113,14 @@ static void walk_children(struct walk *w, const struct unit *unit, Dwarf_Die *pa
 static void visit(struct walk *w, const struct unit *unit, Dwarf_Die *die, uint32_t owner,
 		uint32_t depth, bool is_full) {
 	switch (dwarf_tag(die)) {
-	case DW_TAG_subprogram: {
-		uint32_t own = enter_subprogram(w, unit, die);
-		if (own || is_full) {
-			walk_children(w, unit, die, own, depth, is_full);
+	case DW_TAG_subprogram:
+		owner = enter(w, unit, die, 0, depth);
+		if (owner || is_full) {
+			walk_children(w, unit, die, owner, depth, is_full);
 		}
 		break;
-	}
 	case DW_TAG_inlined_subroutine:
-		if (owner && enter_inlined(w, unit, die, owner, depth)) {
+		if (owner && enter(w, unit, die, owner, depth)) {
 			walk_children(w, unit, die, owner, depth, is_full);
 		}
 		break;
