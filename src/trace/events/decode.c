@@ -5,8 +5,7 @@
 bool infos_decode(struct info_table *infos, struct slice payload, struct err *err) {
 	struct cursor c = cursor_init(payload);
 	struct table_raw raw;
-	struct err torn = {0};
-	while (table_next(&raw, &c, &torn)) {
+	while (table_next(&raw, &c, err)) {
 		if (raw.id != table_infos.id) {
 			continue;
 		}
@@ -28,7 +27,7 @@ bool infos_decode(struct info_table *infos, struct slice payload, struct err *er
 		}
 		infos->n += raw.n;
 	}
-	return torn.code == ERR_NONE || err_set(err, torn.code, "%s", torn.text);
+	return !c.failed;
 }
 
 struct decoder {
@@ -177,10 +176,9 @@ bool events_decode(struct slice payload, const struct info_table *infos, trace_e
 		void *user, bool *is_stopped, struct err *err) {
 	struct cursor c = cursor_init(payload);
 	struct table_raw raw;
-	struct err torn = {0};
 	struct start_row start = {0};
 	bool has_start = false;
-	while (!*is_stopped && table_next(&raw, &c, &torn)) {
+	while (!*is_stopped && table_next(&raw, &c, err)) {
 		if (raw.id == table_start.id && raw.n == 1 && !has_start) {
 			if (!table_decode(&raw, &table_start, &start, NULL, err)) {
 				return false;
@@ -198,5 +196,5 @@ bool events_decode(struct slice payload, const struct info_table *infos, trace_e
 			}
 		}
 	}
-	return torn.code == ERR_NONE || err_set(err, torn.code, "%s", torn.text);
+	return !c.failed;
 }

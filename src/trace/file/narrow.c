@@ -6,33 +6,26 @@ static void cut_string(uint32_t *id, const struct recording *r) {
 	*id = *id < r->strings.n ? *id : 0;
 }
 
+#define CUT_FIELD(row, r, field) cut_string(&(row)->field, r)
+
 /** Of each row of a table. */
-#define CUT(table, field)                        \
-	for (uint32_t i = 0; i < r->table.n; i++) {  \
-		cut_string(&r->table.items[i].field, r); \
+#define CUT(table, ...)                             \
+	EACH(row, r->table) {                           \
+		FOR_FIELDS(CUT_FIELD, row, r, __VA_ARGS__); \
 	}
 
 static void cut_strings(struct recording *r) {
 	struct rec_meta *m = &r->meta;
-	cut_string(&m->exe, r);
-	cut_string(&m->cwd, r);
-	cut_string(&m->host, r);
-	cut_string(&m->version, r);
-	cut_string(&m->called, r);
+	FOR_FIELDS(CUT_FIELD, m, r, exe, cwd, host, version, called);
 	if ((uint64_t)m->argv_first + m->n_argv > r->strings.n) {
 		m->argv_first = m->n_argv = 0;
 	}
-	CUT(modules, path)
-	CUT(modules, package)
-	CUT(modules, suppressions)
+	CUT(modules, path, package, suppressions)
 	CUT(threads, name)
-	CUT(children, name)
-	CUT(children, exe)
+	CUT(children, name, exe)
 	CUT(images, exe)
 	CUT(marks, name)
-	CUT(allocators, module)
-	CUT(allocators, functions)
-	CUT(allocators, why)
+	CUT(allocators, module, functions, why)
 	CUT(parts, name)
 }
 
@@ -44,6 +37,8 @@ static uint32_t caller_in(const struct recording *r, uint32_t node, const struct
 	return node;
 }
 
+#define TO_COUNT(r, counts, table) (r)->table.n = (counts)->table
+
 static void to_log(struct recording *r, const struct counts_row *log) {
 	for (uint32_t i = 0; i < r->stacks.n; i++) {
 		r->stacks.items[i].node = caller_in(r, r->stacks.items[i].node, log);
@@ -51,10 +46,7 @@ static void to_log(struct recording *r, const struct counts_row *log) {
 	for (uint32_t i = 0; i < r->mappings.n; i++) {
 		r->mappings.items[i].node = caller_in(r, r->mappings.items[i].node, log);
 	}
-	r->nodes.n = log->nodes;
-	r->locations.n = log->locations;
-	r->frames.n = log->frames;
-	r->strings.n = log->strings;
+	FOR_FIELDS(TO_COUNT, r, log, strings, locations, frames, nodes);
 	cut_strings(r);
 }
 

@@ -14,7 +14,8 @@ bool table_next(struct table_raw *out, struct cursor *payload, struct err *err) 
 	out->n = cursor_varint(payload);
 	uint32_t length = cursor_u32(payload);
 	out->columns = cursor_bytes(payload, length);
-	if (payload->failed || id > UINT32_MAX) {
+	payload->failed |= id > UINT32_MAX;
+	if (payload->failed) {
 		return err_set(err, ERR_FORMAT, "a table is longer than the bytes that hold it");
 	}
 	out->id = (uint32_t)id;

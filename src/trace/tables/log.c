@@ -208,8 +208,7 @@ static bool decode_rows(struct log_reader *l, const struct table_raw *raw, struc
 bool log_decode(struct log_reader *l, struct slice payload, struct err *err) {
 	struct cursor c = cursor_init(payload);
 	struct table_raw raw;
-	struct err torn = {0};
-	while (table_next(&raw, &c, &torn)) {
+	while (table_next(&raw, &c, err)) {
 		if (raw.id < TABLE_STRINGS || raw.id > table_names.id) {
 			continue;
 		}
@@ -220,7 +219,7 @@ bool log_decode(struct log_reader *l, struct slice payload, struct err *err) {
 			return false;
 		}
 	}
-	return torn.code == ERR_NONE || err_set(err, torn.code, "%s", torn.text);
+	return !c.failed;
 }
 
 bool log_reader_is_done(const struct log_reader *l, struct err *err) {

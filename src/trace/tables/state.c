@@ -13,13 +13,10 @@ struct any_table {
 	uint32_t n;
 };
 
+#define COUNT_OF(r, _, table) .table = (r)->table.n
+
 void state_encode(struct buffer *out, const struct recording *r) {
-	struct counts_row counts = {
-			.strings = r->strings.n,
-			.locations = r->locations.n,
-			.frames = r->frames.n,
-			.nodes = r->nodes.n,
-	};
+	struct counts_row counts = {FOR_LIST(COUNT_OF, r, _, strings, locations, frames, nodes)};
 	table_encode(out, &table_counts, &counts, 0, 1, NULL);
 	EACH_OF(s, state_tables, n_state_tables) {
 		const void *at = (const uint8_t *)r + s->offset;
@@ -73,9 +70,8 @@ static size_t find_table(uint32_t id) {
 bool state_decode(struct recording *out, struct slice payload, struct err *err) {
 	struct cursor c = cursor_init(payload);
 	struct table_raw raw;
-	struct err torn = {0};
 	uint32_t seen = 0;
-	while (table_next(&raw, &c, &torn)) {
+	while (table_next(&raw, &c, err)) {
 		size_t i = find_table(raw.id);
 		if (i == n_state_tables) {
 			continue;
@@ -88,5 +84,5 @@ bool state_decode(struct recording *out, struct slice payload, struct err *err) 
 			return false;
 		}
 	}
-	return torn.code == ERR_NONE || err_set(err, torn.code, "%s", torn.text);
+	return !c.failed;
 }

@@ -78,9 +78,7 @@ struct table_raw {
 	struct slice columns;
 };
 
-/**
- * The next table of a payload. False with `err` untouched at the end; with err->code set if torn.
- */
+/** The next table of a payload. False: at the end, or payload->failed, with `err`: it is torn. */
 bool table_next(struct table_raw *out, struct cursor *payload, struct err *err);
 
 /**
