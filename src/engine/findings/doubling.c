@@ -26,7 +26,7 @@ static bool has_large(const struct recording *r, const uint8_t *tags) {
 /** The exact sizes of the tagged stacks, ascending, equal ones joined. */
 static struct step *sizes_of(struct finder *f, const uint8_t *tags, uint32_t *n) {
 	const struct recording *r = f->r;
-	struct step *steps = arena_new(&f->scratch, struct step, r->sizes.n + 1ul);
+	struct step *steps = FINDER_NEW(f, struct step, r->sizes.n);
 	*n = 0;
 	for (uint32_t i = 0; steps && i < r->sizes.n; i++) {
 		const struct rec_size *s = &r->sizes.items[i];
@@ -34,7 +34,6 @@ static struct step *sizes_of(struct finder *f, const uint8_t *tags, uint32_t *n)
 			steps[(*n)++] = (struct step){s->size, s->count, s->bytes, false};
 		}
 	}
-	f->failed |= !steps;
 	if (!steps || *n == 0) {
 		return NULL;
 	}
@@ -90,8 +89,7 @@ static struct chain find_chain(struct step *steps, uint32_t n) {
 /** How many steps of a chain the stack with most of them made. */
 static uint32_t most_on_one_stack(struct finder *f, const uint8_t *tags, const struct step *steps,
 		uint32_t n) {
-	uint32_t *of_stack = arena_new(&f->scratch, uint32_t, f->r->stacks.n + 1ul), most = 0;
-	f->failed |= !of_stack;
+	uint32_t *of_stack = FINDER_NEW(f, uint32_t, f->r->stacks.n), most = 0;
 	for (uint32_t i = 0; of_stack && i < f->r->sizes.n; i++) {
 		const struct rec_size *s = &f->r->sizes.items[i];
 		const struct step key = {.size = s->size};

@@ -287,11 +287,9 @@ void put_addresses(struct finder *f, const struct place *p, const uint64_t *weig
 	if (!weights || p->name->has_name || p->name->owner != OWNER_YOURS) {
 		return;
 	}
-	struct inclusive *addresses = arena_new(&f->scratch, struct inclusive,
-			names_n_functions(f->names) + 1ul);
+	struct inclusive *addresses = FINDER_NEW(f, struct inclusive, names_n_functions(f->names));
 	struct buffer text = {0};
 	uint64_t all = 0;
-	f->failed |= !addresses;
 	for (uint32_t i = 0; addresses && i < f->r->stacks.n; i++) {
 		if (f->place_of[i] == p - f->places && weights[i] > 0) {
 			add_frames(f, addresses, i, p, weights[i]);

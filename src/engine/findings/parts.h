@@ -142,6 +142,19 @@ struct finder {
 	bool failed;       // no memory
 };
 
+/** Zeroed, for the work: n of them, and one more. NULL, f->failed: no memory. */
+#define FINDER_NEW(f, type, n)                                  \
+	({                                                          \
+		type *new_ = arena_new(&(f)->scratch, type, (n) + 1ul); \
+		(f)->failed |= !new_;                                   \
+		new_;                                                   \
+	})
+
+/** The number of each stack of a place. */
+#define EACH_STACK_OF(i, f, place)                  \
+	for (uint32_t i = 0; i < (f)->r->stacks.n; i++) \
+		if ((f)->place_of[i] == (place) - (f)->places)
+
 /** Gather the stacks by site. False, of each of these: no memory. */
 bool finder_gather(struct finder *f);
 
@@ -174,8 +187,10 @@ static inline struct curve finder_as_curve(const struct finder *f, const uint64_
 /** Begin the draft anew, for a rule that states several kinds: else it is of the rule's own. */
 void finder_begin(struct finder *f, const char *id, const char *title);
 
-/** A number of the draft. */
+/** A number of the draft; some that are called like their fields. */
 void finder_put(struct finder *f, const char *name, uint64_t value);
+#define FINDER_PUT_FIELD(of, f, field) finder_put(f, #field, (of)->field)
+#define FINDER_PUT(f, of, ...)         FOR_FIELDS(FINDER_PUT_FIELD, of, f, __VA_ARGS__)
 
 /** Further words of the draft's sentence, as for printf. */
 #define SAY(f, ...) buffer_printf(&(f)->text, __VA_ARGS__)
@@ -191,6 +206,9 @@ const char *finder_end_sentence(struct finder *f);
 
 /** Whom the draft is about, and the lens "m=METRIC&focus=FUNCTION". `metric` NULL: focus alone. */
 void finder_about(struct finder *f, const struct name *name, const char *metric);
+
+/** Numbers of the window that was measured. */
+void put_window(struct finder *f, const struct curve_facts *c);
 
 /** "leakyParse() demo.cpp:44". */
 void put_name(struct finder *f, const struct name *name);

@@ -29,11 +29,8 @@ static void collect_own(struct finder *f, uint32_t stack, struct own_frames *out
 static bool find_paths(const struct finder *f, const struct place *p, uint32_t *freed,
 		uint32_t *kept) {
 	uint64_t n_freed = 0, n_kept = 0, n_mixed = 0, best_freed = 0, best_kept = 0;
-	for (uint32_t i = 0; i < f->r->stacks.n; i++) {
+	EACH_STACK_OF(i, f, p) {
 		const struct rec_stack *s = &f->r->stacks.items[i];
-		if (f->place_of[i] != p - f->places) {
-			continue;
-		}
 		if (s->live_blocks == 0) {
 			n_freed += s->allocations;
 			*freed = s->allocations > best_freed ? i : *freed;
@@ -61,11 +58,8 @@ static bool passes(struct finder *f, uint32_t stack, const struct name *frame) {
 static bool is_so_for_all(struct finder *f, const struct place *p, const struct name *freed,
 		const struct name *kept) {
 	uint64_t n_freed = 0, n_kept = 0;
-	for (uint32_t i = 0; i < f->r->stacks.n; i++) {
+	EACH_STACK_OF(i, f, p) {
 		const struct rec_stack *s = &f->r->stacks.items[i];
-		if (f->place_of[i] != p - f->places) {
-			continue;
-		}
 		bool is_freed = passes(f, i, freed), is_kept = passes(f, i, kept);
 		if (is_freed == is_kept    ? is_freed
 						: is_freed ? s->live_blocks > 0

@@ -31,13 +31,11 @@ static const struct name *asker_of_stack(const struct finder *f, uint32_t stack)
 }
 
 struct asker runtime_largest_asker(struct finder *f, const struct place *p, enum weight by) {
-	uint64_t *of_function = arena_new(&f->scratch, uint64_t, names_n_functions(f->names) + 1ul);
+	uint64_t *of_function = FINDER_NEW(f, uint64_t, names_n_functions(f->names));
 	struct asker best = {0};
-	f->failed |= !of_function;
-	for (uint32_t i = 0; of_function && i < f->r->stacks.n; i++) {
-		bool is_its = f->place_of[i] == p - f->places;
-		uint64_t weight = is_its ? stack_weight(&f->r->stacks.items[i], by) : 0;
-		const struct name *name = weight > 0 ? asker_of_stack(f, i) : NULL;
+	EACH_STACK_OF(i, f, p) {
+		uint64_t weight = stack_weight(&f->r->stacks.items[i], by);
+		const struct name *name = weight > 0 && of_function ? asker_of_stack(f, i) : NULL;
 		uint64_t sum = name ? of_function[name->function_id] += weight : 0;
 		best.name = sum > best.weight ? name : best.name;
 		best.weight = sum > best.weight ? sum : best.weight;
@@ -123,8 +121,7 @@ static struct called called_by_place(const struct finder *f, const struct place 
 
 /** What each stack weighs, without what a runtime keeps. NULL: no memory. */
 static const uint64_t *weights_by(struct finder *f, enum weight by) {
-	uint64_t *weights = arena_new(&f->scratch, uint64_t, f->r->stacks.n + 1ul);
-	f->failed |= !weights;
+	uint64_t *weights = FINDER_NEW(f, uint64_t, f->r->stacks.n);
 	for (uint32_t i = 0; weights && i < f->r->stacks.n; i++) {
 		bool is_noise = by == BY_LIVE_BYTES && finder_is_noise(f, i);
 		weights[i] = is_noise ? 0 : stack_weight(&f->r->stacks.items[i], by);

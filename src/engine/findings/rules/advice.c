@@ -51,22 +51,18 @@ static bool only_forwards(struct finder *f, uint32_t stack) {
 }
 
 static uint32_t count_callers(struct finder *f, const struct place *p) {
-	uint8_t *seen = arena_new(&f->scratch, uint8_t, names_n_functions(f->names) + 1ul);
+	uint8_t *seen = FINDER_NEW(f, uint8_t, names_n_functions(f->names));
 	uint32_t n = 0;
-	for (uint32_t i = 0; seen && i < f->r->stacks.n; i++) {
-		if (f->place_of[i] != p - f->places) {
-			continue;
-		}
+	EACH_STACK_OF(i, f, p) {
 		const struct name *caller = caller_of_site(f, i, true);
 		if (!only_forwards(f, i)) {
 			return 0;
 		}
-		if (caller && !seen[caller->function_id]) {
+		if (seen && caller && !seen[caller->function_id]) {
 			seen[caller->function_id] = 1;
 			n++;
 		}
 	}
-	f->failed |= !seen;
 	return n;
 }
 

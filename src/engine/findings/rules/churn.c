@@ -63,11 +63,10 @@ static bool is_short_lived(const struct rec_stack *s) {
 static struct usual_size usual_size_of(const struct finder *f, const struct place *p) {
 	const struct recording *r = f->r;
 	struct usual_size out = {0};
-	for (uint32_t i = 0; i < r->stacks.n; i++) {
+	EACH_STACK_OF(i, f, p) {
 		const struct rec_stack *s = &r->stacks.items[i];
-		bool is_its = f->place_of[i] == p - f->places;
-		out.n += is_its && is_short_lived(s) ? s->allocations : 0;
-		out.left_out += is_its && !is_short_lived(s) ? s->short_lived : 0;
+		out.n += is_short_lived(s) ? s->allocations : 0;
+		out.left_out += is_short_lived(s) ? 0 : s->short_lived;
 	}
 	EACH(s, r->sizes) {
 		if (f->place_of[s->stack] == p - f->places && !s->is_class && s->count > out.count &&
@@ -123,8 +122,7 @@ static void say_churn(struct finder *f, struct place *p, const struct own_work *
 			HUMAN_PERCENT(p->short_lived, s->short_lived), HUMAN_COUNT(p->short_lived));
 	put_pace(f, p);
 	put_size(f, p);
-	finder_put(f, "short_lived", p->short_lived);
-	finder_put(f, "allocations", p->allocations);
+	FINDER_PUT(f, p, short_lived, allocations);
 	bool is_felt = p->short_lived >= 10000 && p->short_lived >= own->allocations / 2;
 	// Few are not felt: who holds the peak comes before them
 	finder_say(f, is_felt ? FINDING_WORTH_IT : FINDING_EXPLAINS,

@@ -46,12 +46,11 @@ static bool is_held_to_end(const struct finder *f, const struct curve_facts *c) 
 	return c->held_until_ns >= run_ns - run_ns / 20;
 }
 
-static void put_window(struct finder *f, const struct curve_facts *c) {
+void put_window(struct finder *f, const struct curve_facts *c) {
 	if (curve_has_rate(c)) {
 		finder_put(f, "rate_bytes_per_s", c->rate);
 	}
-	finder_put(f, "from_ns", c->from_ns);
-	finder_put(f, "to_ns", c->to_ns);
+	FINDER_PUT(f, c, from_ns, to_ns);
 	finder_put(f, "grown_bytes", c->top_bytes - c->from_bytes);
 }
 
@@ -410,8 +409,7 @@ static bool say_steady(struct finder *f, struct place *p, const struct curve *li
 	SAY(f, ": held %s%s%s from %s on", is_one ? "" : low, is_one ? "" : " to ", high,
 			HUMAN_DURATION(level.from_ns));
 	finder_put(f, "bytes", level.high_bytes);
-	finder_put(f, "low_bytes", level.low_bytes);
-	finder_put(f, "from_ns", level.from_ns);
+	FINDER_PUT(f, &level, low_bytes, from_ns);
 	put_turnover(f, p);
 	finder_say(f, FINDING_EXPLAINS, millionths(level.high_bytes, peak));
 	p->has_memory_finding = true;

@@ -35,8 +35,7 @@ static void put_when(struct finder *f, const struct memory_look *m) {
 
 static void put_numbers(struct finder *f, const struct memory_look *m, uint64_t bytes) {
 	finder_put(f, "bytes", bytes);
-	finder_put(f, "rss_bytes", m->look->rss_bytes);
-	finder_put(f, "time_ns", m->look->time_ns);
+	FINDER_PUT(f, m->look, rss_bytes, time_ns);
 }
 
 // ---- free, and kept by malloc
@@ -131,8 +130,7 @@ void find_kept_by_malloc(struct finder *f) {
 		SAY(f, "; %s", words);
 	}
 	put_numbers(f, &best.m, best.bytes);
-	finder_put(f, "most_bytes", best.most_bytes);
-	finder_put(f, "since_ns", best.since_ns);
+	FINDER_PUT(f, &best, most_bytes, since_ns);
 	finder_say(f, FINDING_WORTH_IT, millionths(best.bytes, own_rss(&best.m)));
 }
 
@@ -146,12 +144,27 @@ static uint64_t outside_of_heap(const struct memory_look *m) {
 	return bytes;
 }
 
-/** An interpreter's objects: the function did not ask for this memory, but for some of these. */
-static void put_running(struct finder *f, const struct memory_row *row) {
+/** Who has mapped what of a look, the largest first; `n` 0: nobody, or there is no look. */
+static const struct memory_row *mapped_rows(struct finder *f, const struct memory_look *m,
+		uint32_t *n) {
+	const struct memory_row *rows = memory_rows(m, REC_PART_MAPPED, f->r, f->names, &f->scratch, n);
+	f->failed |= !rows;
+	return rows;
+}
+
+/**
+ * Whom the finding is about, unless it is a runtime. An interpreter's objects: the function did not
+ * ask for this memory, but for some of these.
+ */
+static void put_maker(struct finder *f, const struct memory_row *row) {
 	if (row->running) {
 		SAY(f, "; %s of it while ", HUMAN_BYTES(row->running_bytes));
 		put_name(f, row->running);
 		SAY(f, " ran");
+	}
+	if (!row->maker->is_runtime) {
+		finder_about(f, row->maker, NULL);
+		f->draft.lens = ""; // the page has none of mappings
 	}
 }
 
@@ -159,11 +172,8 @@ static void put_running(struct finder *f, const struct memory_row *row) {
 void find_mapped(struct finder *f) {
 	const struct memory_look m = memory_at_peak(f->r);
 	uint32_t n;
-	const struct memory_row *top = m.look
-			? memory_rows(&m, REC_PART_MAPPED, f->r, f->names, &f->scratch, &n)
-			: NULL;
-	if (!top || !has_pages(&m) || n == 0 || !top->maker) {
-		f->failed |= m.look && !top;
+	const struct memory_row *top = mapped_rows(f, &m, &n);
+	if (!has_pages(&m) || n == 0 || !top->maker) {
 		return;
 	}
 	char own[RUNTIME_FLAG_MAX] = ""; // what the runtime keeps there is of interest in any case
@@ -184,11 +194,7 @@ void find_mapped(struct finder *f) {
 	put_share(f, &m, top->bytes);
 	SAY(f, ", which are in memory");
 	put_when(f, &m);
-	put_running(f, top);
-	if (!top->maker->is_runtime) {
-		finder_about(f, top->maker, NULL);
-		f->draft.lens = ""; // the page has none of mappings
-	}
+	put_maker(f, top);
 	if (is_told) {
 		SAY(f, "; %s", own);
 	}
@@ -202,10 +208,8 @@ void find_mapped(struct finder *f) {
 /** What a maker has mapped at a look that is in memory. */
 static uint64_t mapped_at(struct finder *f, uint32_t look, const struct name *maker) {
 	const struct memory_look m = memory_look(f->r, look);
-	uint32_t n = 0;
-	const struct memory_row *rows = memory_rows(&m, REC_PART_MAPPED, f->r, f->names, &f->scratch,
-			&n);
-	f->failed |= !rows;
+	uint32_t n;
+	const struct memory_row *rows = mapped_rows(f, &m, &n);
 	const struct memory_row *its = FIND(row, rows, n,
 			row->maker && row->maker->function_id == maker->function_id);
 	return its ? its->bytes : 0;
@@ -243,11 +247,7 @@ static void say_mapped_growing(struct finder *f, const struct memory_look *m,
 	SAY(f, " from %s on, to ", HUMAN_DURATION(from_ns));
 	put_share(f, m, row->bytes);
 	put_when(f, m);
-	put_running(f, row);
-	if (!row->maker->is_runtime) {
-		finder_about(f, row->maker, NULL);
-		f->draft.lens = ""; // the page has none of mappings
-	}
+	put_maker(f, row);
 	put_numbers(f, m, row->bytes);
 	finder_put(f, "grown_bytes", grown);
 	finder_put(f, "from_ns", from_ns);
@@ -258,11 +258,8 @@ static void say_mapped_growing(struct finder *f, const struct memory_look *m,
 /** Who maps more from look to look until the last, over half of the run. */
 void find_mapped_growing(struct finder *f) {
 	const struct memory_look m = memory_at_end(f->r);
-	uint32_t n = 0;
-	const struct memory_row *rows = m.look
-			? memory_rows(&m, REC_PART_MAPPED, f->r, f->names, &f->scratch, &n)
-			: NULL;
-	f->failed |= m.look && !rows;
+	uint32_t n;
+	const struct memory_row *rows = mapped_rows(f, &m, &n);
 	for (uint32_t i = 0; has_pages(&m) && i < n && i < GROWING_MOST && rows[i].maker; i++) {
 		uint64_t from_bytes, bytes = rows[i].bytes;
 		uint32_t rises;
@@ -344,8 +341,7 @@ struct presence {
 
 /** By site, as of a look. NULL: no memory. */
 static struct presence *presences(struct finder *f, const struct memory_look *m) {
-	struct presence *sums = arena_new(&f->scratch, struct presence, f->n_places + 1ul);
-	f->failed |= !sums;
+	struct presence *sums = FINDER_NEW(f, struct presence, f->n_places);
 	for (uint32_t i = 0; sums && i < m->n_untouched; i++) {
 		const struct rec_untouched *u = &m->untouched[i];
 		uint32_t place = f->place_of[u->stack];
@@ -364,8 +360,7 @@ static bool is_sure(const struct memory_look *m, uint64_t bytes) {
 static void say_presence(struct finder *f, const struct memory_look *m, const struct place *p,
 		const struct presence *u, bool is_pinned) {
 	const uint64_t bytes = is_pinned ? u->pinned_bytes : u->asked_bytes - u->resident_bytes;
-	uint64_t *of_stack = arena_new(&f->scratch, uint64_t, f->r->stacks.n + 1ul);
-	f->failed |= !of_stack;
+	uint64_t *of_stack = FINDER_NEW(f, uint64_t, f->r->stacks.n);
 	for (uint32_t i = 0; of_stack && i < m->n_untouched; i++) {
 		const struct rec_untouched *s = &m->untouched[i];
 		of_stack[s->stack] += is_pinned ? s->pinned_bytes : s->asked_bytes - s->resident_bytes;
@@ -385,8 +380,7 @@ static void say_presence(struct finder *f, const struct memory_look *m, const st
 		SAY(f, ", and are no part of RSS");
 	}
 	finder_put(f, "bytes", bytes);
-	finder_put(f, "asked_bytes", u->asked_bytes);
-	finder_put(f, "blocks", u->blocks);
+	FINDER_PUT(f, u, asked_bytes, blocks);
 	finder_put(f, "time_ns", m->look->time_ns);
 	finder_say(f, is_pinned ? FINDING_WORTH_IT : FINDING_EXPLAINS,
 			millionths(bytes, is_pinned ? own_rss(m) : m->asked_bytes));

@@ -53,7 +53,7 @@ static uint64_t held_at_end(const struct place *p) {
 
 int64_t *growth_of_stacks(struct finder *f, const struct window *w) {
 	const struct recording *r = f->r;
-	int64_t *grown = arena_new(&f->scratch, int64_t, r->stacks.n + 1ul);
+	int64_t *grown = FINDER_NEW(f, int64_t, r->stacks.n);
 	bool is_to_end = w->to == r->edges.n;
 	for (uint32_t i = 0; grown && is_to_end && i < r->stacks.n; i++) {
 		grown[i] = (int64_t)r->stacks.items[i].live_bytes;
@@ -70,12 +70,11 @@ int64_t *growth_of_stacks(struct finder *f, const struct window *w) {
 }
 
 int64_t *growth_of_places(struct finder *f, const int64_t *of_stacks) {
-	int64_t *grown = arena_new(&f->scratch, int64_t, f->n_places + 1ul);
+	int64_t *grown = FINDER_NEW(f, int64_t, f->n_places);
 	for (uint32_t i = 0; grown && of_stacks && i < f->r->stacks.n; i++) {
 		uint32_t place = f->place_of[i];
 		grown[place == UINT32_MAX ? f->n_places : place] += of_stacks[i];
 	}
-	f->failed |= !grown || !of_stacks;
 	return grown;
 }
 
@@ -88,8 +87,7 @@ static bool is_growth_told(const struct finder *f) {
 /** That it grew by as much as it had lost: it had held as much before. */
 static bool held_before(struct finder *f, uint32_t place, const struct window *w) {
 	uint32_t n = f->r->edges.n;
-	int64_t *held = arena_new(&f->scratch, int64_t, n + 1ul);
-	f->failed |= !held;
+	int64_t *held = FINDER_NEW(f, int64_t, n);
 	for (uint32_t i = 0; held && i < f->r->intervals.n; i++) {
 		const struct rec_interval v = rec_interval_of(&f->r->intervals.items[i], f->r->wide.items);
 		if (f->place_of[v.stack] == place) {
@@ -109,8 +107,7 @@ static bool held_before(struct finder *f, uint32_t place, const struct window *w
 /** Addresses are those of stacks that grew, in all of their threads together. */
 static void keep_what_grew(struct finder *f, int64_t *grown) {
 	const struct rec_stack *stacks = f->r->stacks.items;
-	int64_t *of_nodes = arena_new(&f->scratch, int64_t, f->r->nodes.n + 1ul);
-	f->failed |= !of_nodes;
+	int64_t *of_nodes = FINDER_NEW(f, int64_t, f->r->nodes.n);
 	for (uint32_t i = 0; of_nodes && i < f->r->stacks.n; i++) {
 		of_nodes[stacks[i].node] += grown[i];
 	}

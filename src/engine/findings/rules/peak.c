@@ -179,12 +179,11 @@ static void join_overloads(struct finder *f, struct part *parts, uint64_t least)
 static void put_split(struct finder *f, const struct holder *h) {
 	enum { NAMED = 3 };
 	uint32_t n = names_n_functions(f->names);
-	struct part *parts = arena_new(&f->scratch, struct part, n + 1ul);
-	uint8_t *alike = arena_new(&f->scratch, uint8_t, n + 1ul);
+	struct part *parts = FINDER_NEW(f, struct part, n);
+	uint8_t *alike = FINDER_NEW(f, uint8_t, n);
 	struct part best[NAMED + 1] = {0};
 	uint64_t rest = h->bytes, least = h->bytes / 20 + 1;
 	if (!parts || !alike) {
-		f->failed = true;
 		return;
 	}
 	for (uint32_t i = 0; i < f->r->stacks.n; i++) {

@@ -81,9 +81,7 @@ static struct cause largest_maker(struct finder *f, const struct step *s) {
 	const struct rec_edge *edges = r->mapping_edges.items;
 	const uint32_t n = r->mapping_edges.n;
 	const struct window w = window_around(edges, n, s);
-	struct cause best = {0},
-				 *of = arena_new(&f->scratch, struct cause, names_n_functions(f->names) + 1ul);
-	f->failed |= !of;
+	struct cause best = {0}, *of = FINDER_NEW(f, struct cause, names_n_functions(f->names));
 	for (uint32_t i = 0; of && i < r->mapping_intervals.n; i++) {
 		const struct rec_interval *v = &r->mapping_intervals.items[i];
 		const struct rec_mapping *m = &r->mappings.items[v->stack];
@@ -120,8 +118,7 @@ static void say_step(struct finder *f, const struct step *s, const struct cause 
 	finder_put(f, "from_ns", s->from->time_ns);
 	finder_put(f, "to_ns", s->to->time_ns);
 	finder_put(f, "site_bytes", c->bytes);
-	finder_put(f, "since_ns", c->since_ns);
-	finder_put(f, "until_ns", c->until_ns);
+	FINDER_PUT(f, c, since_ns, until_ns);
 	// Who holds memory comes before when it came
 	finder_say(f, FINDING_EXPLAINS, millionths(s->bytes, f->r->summary.peak_rss_bytes) / 2);
 }

@@ -66,8 +66,7 @@ void find_handed_over(struct finder *f) {
 		finder_put(f, "allocated_blocks", p->allocations);
 		finder_put(f, "allocated_bytes", p->allocated_bytes);
 	}
-	finder_put(f, "blocks", best->blocks);
-	finder_put(f, "bytes", best->bytes);
+	FINDER_PUT(f, best, blocks, bytes);
 	finder_put(f, "from_tid", r->threads.items[best->from].tid);
 	finder_put(f, "to_tid", r->threads.items[best->to].tid);
 	finder_say(f, FINDING_WORTH_IT, millionths(best->blocks, r->summary.allocations));
@@ -124,13 +123,10 @@ static void put_part_that_grew(struct finder *f, uint64_t from_ns) {
 void find_outside_growing(struct finder *f) {
 	enum { MIN_SAMPLES = 32, MIN_BYTES = 8000000 };
 	const struct recording *r = f->r;
-	uint64_t *times = arena_new(&f->scratch, uint64_t, r->samples.n + 1ul);
-	uint64_t *bytes = arena_new(&f->scratch, uint64_t, r->samples.n + 1ul);
-	if (!times || !bytes) {
-		f->failed = true;
-		return;
-	}
-	if (r->samples.n < MIN_SAMPLES || finder_has_said(f, "mapped-growing", NULL)) {
+	uint64_t *times = FINDER_NEW(f, uint64_t, r->samples.n);
+	uint64_t *bytes = FINDER_NEW(f, uint64_t, r->samples.n);
+	if (!times || !bytes || r->samples.n < MIN_SAMPLES ||
+			finder_has_said(f, "mapped-growing", NULL)) {
 		return;
 	}
 	outside_of_heap(r, times, bytes);
@@ -149,12 +145,7 @@ void find_outside_growing(struct finder *f) {
 			HUMAN_BYTES(grown), HUMAN_BYTES(c.rate));
 	SAY(f, " from %s on; the heap by %s", HUMAN_DURATION(c.from_ns), HUMAN_BYTES(heap));
 	put_part_that_grew(f, c.from_ns);
-	finder_put(f, "grown_bytes", grown);
-	finder_put(f, "from_ns", c.from_ns);
-	finder_put(f, "to_ns", c.to_ns);
-	if (curve_has_rate(&c)) {
-		finder_put(f, "rate_bytes_per_s", c.rate);
-	}
+	put_window(f, &c);
 	finder_say(f, FINDING_LOOK_FIRST, millionths(grown, r->summary.peak_rss_bytes));
 }
 
