@@ -35,6 +35,7 @@ enum blob_section {
 	BLOB_SAMPLES,
 	BLOB_SOURCES,
 	BLOB_CURVE,
+	BLOB_OTHERS,
 };
 
 /** What is made small travels far; what is not is there sooner. */

@@ -215,7 +215,7 @@ static void names_who_mapped_most(void **state) {
 	says("mapped",
 			"parse() app.cpp:33 has mapped 30.0 MB (46 % of RSS), which are in memory at 1.00 s.");
 	assert_string_equal(find("mapped")->place, "app.cpp:33");
-	assert_string_equal(find("mapped")->lens, "");
+	assert_string_equal(find("mapped")->lens, "m=resident&focus=parse(char%20const%2A)");
 	parts[1].mapping = 2, parts[2].mapping = 1;
 	sample_strings[S_EXE] = slice_of_text("/usr/bin/python3.11");
 	says("mapped",
@@ -256,7 +256,7 @@ static void tells_what_was_asked_for_and_is_not_in_memory(void **state) {
 	says("untouched",
 			"make_row() app.cpp:12 <- spike(): 4.0 MB of 16.0 MB in 3 live blocks were not in memory at "
 			"1.00 s, and are no part of RSS.");
-	assert_string_equal(find("untouched")->lens, "m=peak&focus=make_row(int)");
+	assert_string_equal(find("untouched")->lens, "m=untouched&focus=make_row(int)");
 	untouched[0].resident_bytes = 14 * MB;
 	assert_null(find("untouched"));
 }

@@ -17,9 +17,10 @@ from page_recordings import EIGHT
 HERE = Path(__file__).parent
 SHORT, LONG = 8, 200
 ENGINE = HERE.parents[1] / "src/engine"
-OTHERS = re.findall(r"METRIC\((\w+),\s*\.of =", (ENGINE / "lens/metrics.def").read_text())  # the page has blocks alone
-METRICS = [name for word, name in re.findall(r'METRIC\((\w+), "([\w-]+)"\)', (ENGINE / "metrics.h").read_text())
-           if word not in OTHERS]
+ALL = re.findall(r'METRIC\((\w+), "([\w-]+)"\)', (ENGINE / "metrics.h").read_text())
+NOT_OF_BLOCKS = re.findall(r"METRIC\((\w+),\s*\.of =", (ENGINE / "lens/metrics.def").read_text())
+METRICS = [name for word, name in ALL if word not in NOT_OF_BLOCKS]
+OTHERS = [name for word, name in ALL if word in NOT_OF_BLOCKS]
 COSTS = ["bytes", "blocks", "allocations", "allocated_bytes", "temporary"]
 
 
@@ -89,6 +90,18 @@ class Paths:
         return said
 
 
+def check_trees(lens, mine, theirs):
+    group = theirs["lens"]["group"]
+    paths = Paths()
+    mine_tree = paths.bag(mine["tree"], lambda node: node["label"])
+    their_tree = paths.bag(theirs["tree"], lambda node: node.get(group))
+    assert mine_tree == their_tree, (lens, paths.words(mine_tree - their_tree), paths.words(their_tree - mine_tree))
+    assert mine["uneven"] == 0, f"{lens}: nodes that are not the sum of what is below them"
+    assert mine["misplaced"] == 0, f"{lens}: nodes with the stacks of others below them"
+    for way, total in mine["sums"].items():
+        assert total == mine["sums"]["weight"], f"{lens}: {way}"
+
+
 def ask_program(build, file, lens):
     asked = subprocess.run([build / "heaptrack_print", "--json", "--limit", "0", "--tree",
                             "--lens", lens, file], capture_output=True, timeout=300, check=False)
@@ -126,17 +139,28 @@ def test_page_and_program_agree(name, build, pages, modules, ask, is_long):
         assert not mine["rest"], f"the page does not understand {mine['rest']} of {lens!r}"
         assert mine["totals"] == theirs["totals"], lens
         assert mine["moment_ns"] == theirs["lens"]["moment_ns"], lens
-        group = theirs["lens"]["group"]
-        paths = Paths()
-        mine_tree = paths.bag(mine["tree"], lambda node: node["label"])
-        their_tree = paths.bag(theirs["tree"], lambda node, group=group: node.get(group))
-        assert mine_tree == their_tree, (lens, paths.words(mine_tree - their_tree),
-                                         paths.words(their_tree - mine_tree))
-        assert mine["uneven"] == 0, f"{lens}: nodes that are not the sum of what is below them"
-        assert mine["misplaced"] == 0, f"{lens}: nodes with the stacks of others below them"
-        for way, total in mine["sums"].items():
-            assert total == mine["sums"]["weight"], f"{lens}: {way}"
+        check_trees(lens, mine, theirs)
     assert answered >= len(lenses) * 3 // 4, f"only {answered} of {len(lenses)} were asked of both"
+
+
+@pytest.mark.parametrize("name", ["demo", "python3", "threads"])
+def test_page_and_program_agree_on_what_is_not_of_blocks(name, build, pages, modules):
+    """Mappings, and what a look at memory saw: without a range, which the page does not narrow them by."""
+    recording, page = pages.recording(name), pages.page(name)
+    lenses = [f"m={metric}{more}" for metric in OTHERS for more in ("", "&fold=0", "&q=a", "&group=module", "&focus=main")]
+    weighed = set()
+    for lens, mine in zip(lenses, ask_page(modules, lenses, page), strict=True):
+        theirs = ask_program(build, recording, lens)
+        assert not isinstance(theirs, str), theirs
+        for answer in mine, theirs:  # what was allocated is no part of the question
+            answer["tree"] = [node | dict.fromkeys(COSTS[2:], 0) for node in answer["tree"]
+                              if node["bytes"] or node["blocks"] or node["parent"] is None]
+        assert [mine["totals"][cost] for cost in COSTS[:2]] == [theirs["totals"][cost] for cost in COSTS[:2]], lens
+        assert mine["moment_ns"] == theirs["lens"]["moment_ns"], lens
+        check_trees(lens, mine, theirs)
+        weighed |= {lens.partition("&")[0]} if mine["totals"]["bytes"] else set()
+    # Not all of these programs map
+    assert weighed >= {f"m={metric}" for metric in (OTHERS if name == "python3" else ["resident"])}, weighed
 
 
 def test_a_lens_survives_its_own_text(build, pages, modules):

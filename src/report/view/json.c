@@ -83,7 +83,7 @@ static bool put_tree(struct writer *w) {
 	JSON_LIST(&w->j, "tree");
 	for (uint32_t i = 0; i < t->n;) {
 		struct lens_costs all = call_tree_all(t, costs, i);
-		if (i > 0 && !all.blocks && !all.allocations) {
+		if (i > 0 && !lens_costs_any(&all)) {
 			i = t->nodes[i].end; // nor has anything below it
 			continue;
 		}

@@ -120,6 +120,8 @@ static bool put_first(struct columns *c, struct buffer *body, struct err *err) {
 	put_section(body, BLOB_NODES, &s);
 	columns_stacks(c, &s);
 	put_section(body, BLOB_STACKS, &s);
+	columns_others(c, &s);
+	put_section(body, BLOB_OTHERS, &s);
 	columns_periods(c->r->edges.items, c->r->edges.n, &s);
 	put_section(body, BLOB_EDGES, &s);
 	columns_periods(c->r->curve.items, c->r->curve.n, &s);
@@ -165,7 +167,7 @@ bool blob_write(struct buffer *out, const struct recording *r, const struct name
 		const struct blob_options *options, struct err *err) {
 	SCOPED(arena) arena = {0};
 	struct frames frames;
-	struct columns c = {r, n, &frames, options, &arena, {0}};
+	struct columns c = {r, n, &frames, options, &arena, {0}, {0}};
 	buffer_text(out, BLOB_MAGIC);
 	buffer_u32(out, BLOB_VERSION);
 	bool ok = (frames_build(r, n, &arena, &frames) && columns_find_stacks(&c)) || err_memory(err);

@@ -62,6 +62,20 @@ void columns_stacks(const struct columns *c, struct buffer *out) {
 	buffer_finish(&column);
 }
 
+/** What is not of blocks: a metric's number and moment, then its columns. */
+void columns_others(const struct columns *c, struct buffer *out) {
+	struct buffer column = {0};
+	for (uint32_t m = 0; m < N_LENS_METRICS; m++) {
+		if (c->others[m]) {
+			buffer_varint(out, m);
+			buffer_varint(out, c->others[m]->summary.peak_time_ns);
+			STACK_COLUMN(row->others[m].bytes)
+			STACK_COLUMN(row->others[m].blocks)
+		}
+	}
+	buffer_finish(&column);
+}
+
 void columns_periods(const struct rec_edge *items, uint32_t n, struct buffer *out) {
 	const REC_TABLE(const struct rec_edge) p = {items, n};
 	buffer_varint(out, p.n);

@@ -6,6 +6,7 @@
  * is sticky; false: no memory.
  */
 
+#include "engine/memory.h"
 #include "web/page.h"
 
 /** Whom a stack is listed under. */
@@ -22,6 +23,7 @@ struct page_stack {
 	struct page_site site, keeper; // names_site, names_keeper
 	struct rec_stack sum;
 	struct rec_lifetimes lifetimes;
+	struct lens_costs others[N_LENS_METRICS]; // by what is not of blocks
 };
 
 struct page_stacks {
@@ -38,6 +40,7 @@ struct columns {
 	const struct blob_options *options;
 	struct arena *arena;
 	struct page_stacks stacks;
+	const struct recording *others[N_LENS_METRICS]; // memory_as_recording(). NULL: not recorded
 };
 
 /** Finds out which stacks the page has. */
@@ -48,6 +51,7 @@ bool columns_symbols(struct columns *c, struct buffer *strings, struct buffer *s
 		struct buffer *threads);
 void columns_nodes(const struct columns *c, struct buffer *out);
 void columns_stacks(const struct columns *c, struct buffer *out);
+void columns_others(const struct columns *c, struct buffer *out);
 void columns_periods(const struct rec_edge *items, uint32_t n, struct buffer *out);
 bool columns_intervals(struct columns *c, struct buffer *out);
 bool columns_sizes(struct columns *c, struct buffer *out);

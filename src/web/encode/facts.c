@@ -160,18 +160,17 @@ static void put_metrics(struct json *j) {
 	JSON_LIST(j, "metrics");
 	for (enum lens_metric i = 0; i < N_LENS_METRICS; i++) {
 		const struct metric *m = &lens_metrics[i];
-		if (m->of != METRIC_OF_BLOCKS) {
-			continue; // the page has blocks alone
-		}
 		JSON_OBJECT(j, NULL);
 		json_text(j, "name", lens_metric_names[i]);
 		json_text(j, "title", m->title);
 		json_text(j, "share", m->share);
+		json_text(j, "unit", m->unit);
 		json_text(j, "help", m->help);
 		json_text(j, "heading", m->page.heading);
 		json_string(j, "key", slice_of(&m->page.key, m->page.key ? 1 : 0));
 		json_bool(j, "counted", m->is_counted);
 		json_bool(j, "of_ranges", m->page.is_of_ranges);
+		json_bool(j, "of_blocks", m->of == METRIC_OF_BLOCKS);
 		json_text(j, "rule", metric_rule_texts[m->rule].name);
 		json_text(j, "bytes", m->bytes.name);
 		json_text(j, "blocks", m->blocks.name);

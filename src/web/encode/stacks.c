@@ -27,6 +27,12 @@ static const uint64_t *weigh_nodes(struct columns *c) {
 	EACH(s, c->r->stacks) {
 		weights[c->frames->node_of[s->node]] += weight_of(c->r, s);
 	}
+	for (uint32_t m = 0; m < N_LENS_METRICS; m++) {
+		for (uint32_t i = 0; c->others[m] && i < c->others[m]->stacks.n; i++) {
+			const struct rec_stack *s = &c->others[m]->stacks.items[i];
+			weights[c->frames->node_of[s->node]] += max_u64(s->peak_bytes, s->live_bytes);
+		}
+	}
 	for (uint32_t i = c->frames->nodes.n; i-- > 1;) {
 		weights[c->frames->nodes.items[i].parent] += weights[i];
 	}
@@ -63,57 +69,93 @@ static uint32_t end_of(const struct columns *c, const uint64_t *weights, uint32_
 	return node;
 }
 
-/** A stack of the recording, and what it is in the page. */
+/** A stack of a recording, and what it is in the page. */
 struct place {
-	uint32_t stack; // of the recording
+	uint32_t stack;
 	uint32_t node, thread;
+	uint32_t metric; // of c->others; LENS_PEAK: of the recording itself
 };
 
-ORDER_OF(compare_places, struct place, LOWEST(node) ?: LOWEST(thread) ?: LOWEST(stack));
+ORDER_OF(compare_places, struct place,
+		LOWEST(node) ?: LOWEST(thread) ?: LOWEST(metric) ?: LOWEST(stack));
+
+static const struct recording *recording_of(const struct columns *c, uint32_t metric) {
+	return metric == LENS_PEAK ? c->r : c->others[metric];
+}
+
+/** What is not of blocks; adds up how many stacks there are. False: no memory. */
+static bool find_others(struct columns *c, size_t *n) {
+	for (uint32_t m = 0; m < N_LENS_METRICS; m++) {
+		struct err err = {0};
+		struct recording *as = arena_new(c->arena, struct recording, 1);
+		if (lens_metrics[m].of != METRIC_OF_BLOCKS && as &&
+				memory_as_recording(c->r, m, UINT64_MAX, c->arena, as, &err)) {
+			c->others[m] = as;
+			*n += as->stacks.n;
+		} else if (!as || err.code == ERR_MEMORY) {
+			return false;
+		}
+	}
+	return true;
+}
 
 /** All stacks, by where they end and whose they are. NULL: no memory. */
-static struct place *find_places(struct columns *c) {
-	const uint64_t *weights = weigh_nodes(c);
-	struct place *places = arena_new(c->arena, struct place, (size_t)c->r->stacks.n + 1);
-	if (!weights || !places) {
-		return NULL;
+static struct place *find_places(struct columns *c, size_t *n) {
+	*n = c->r->stacks.n;
+	const uint64_t *weights = find_others(c, n) ? weigh_nodes(c) : NULL;
+	struct place *places = weights ? arena_new(c->arena, struct place, *n + 1) : NULL;
+	*n = 0;
+	for (uint32_t m = 0; places && m < N_LENS_METRICS; m++) {
+		const struct recording *r = recording_of(c, m);
+		for (uint32_t i = 0; r && i < r->stacks.n; i++) {
+			const struct rec_stack *s = &r->stacks.items[i];
+			places[(*n)++] = (struct place){i, end_of(c, weights, s->node), s->thread, m};
+		}
 	}
-	for (uint32_t i = 0; i < c->r->stacks.n; i++) {
-		const struct rec_stack *s = &c->r->stacks.items[i];
-		places[i] = (struct place){i, end_of(c, weights, s->node), s->thread};
+	if (places) {
+		qsort(places, *n, sizeof *places, compare_places);
 	}
-	qsort(places, c->r->stacks.n, sizeof *places, compare_places);
 	return places;
+}
+
+static void add_stack(struct columns *c, const struct place *at, const struct rec_stack *s) {
+	struct page_stack *stack = &c->stacks.items[c->stacks.n - 1];
+	if (at->metric != LENS_PEAK) {
+		struct lens_costs costs = lens_stack_costs(at->metric, s);
+		lens_costs_add(&stack->others[at->metric], &costs);
+		return;
+	}
+	c->stacks.of[at->stack] = c->stacks.n - 1;
+	rec_stack_add(&stack->sum, s);
+	if (c->r->lifetimes.n) {
+		rec_lifetimes_add(&stack->lifetimes, &c->r->lifetimes.items[at->stack]);
+	}
 }
 
 bool columns_find_stacks(struct columns *c) {
 	struct page_stacks *p = &c->stacks;
-	uint32_t n = c->r->stacks.n;
-	const struct place *places = find_places(c);
-	p->of = arena_new(c->arena, uint32_t, (size_t)n + 1);
-	p->items = arena_new(c->arena, struct page_stack, (size_t)n + 1);
+	size_t n = 0;
+	const struct place *places = find_places(c, &n);
+	p->of = arena_new(c->arena, uint32_t, (size_t)c->r->stacks.n + 1);
+	p->items = arena_new(c->arena, struct page_stack, n + 1);
 	if (!places || !p->of || !p->items) {
 		return false;
 	}
-	for (uint32_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		const struct place *at = &places[i];
-		const struct rec_stack *s = &c->r->stacks.items[at->stack];
+		const struct rec_stack *s = &recording_of(c, at->metric)->stacks.items[at->stack];
 		if (i == 0 || at->node != places[i - 1].node || at->thread != places[i - 1].thread) {
 			p->items[p->n++] = (struct page_stack){.node = at->node, .thread = at->thread};
 		}
 		struct page_stack *stack = &p->items[p->n - 1];
 		if (at->node != c->frames->node_of[s->node]) {
 			stack->site = stack->keeper = (struct page_site){.node = at->node};
-			p->n_merged++;
+			p->n_merged += at->metric == LENS_PEAK;
 		} else {
 			stack->site = site_of(c, s->node, names_site(c->names, s->node));
 			stack->keeper = site_of(c, s->node, names_keeper(c->names, s->node));
 		}
-		p->of[at->stack] = p->n - 1;
-		rec_stack_add(&stack->sum, s);
-		if (c->r->lifetimes.n) {
-			rec_lifetimes_add(&stack->lifetimes, &c->r->lifetimes.items[at->stack]);
-		}
+		add_stack(c, at, s);
 	}
 	return true;
 }

@@ -14,13 +14,15 @@ export interface MetricRow {
 	name: Metric;
 	title: string;
 	share: string; // "% of" what
+	unit: string; // what is counted: "blocks", "mappings"
 	help: string;
 	heading: string;
 	key: string; // behind m; '': none
 	counted: boolean; // weighed by number of blocks
 	of_ranges: boolean; // offered where a range is chosen
+	of_blocks: boolean; // else of mappings, or of what a look at memory saw: no range narrows it
 	rule: Rule;
-	bytes: string; // columns of stacks, over the whole recording
+	bytes: string; // columns of stacks, over the whole recording; if not of blocks, of `others`
 	blocks: string;
 	place: number; // of its table on the overview; 0: it has none
 	table: string | null;

@@ -36,5 +36,7 @@ export function lacksMetric(
 	metric: Metric,
 	what: 'bytes' | 'blocks' = metricOf(metric).counted ? 'blocks' : 'bytes',
 ): boolean {
-	return lacks(p, COLUMNS[metricOf(metric)[what]] ?? 0);
+	return metricOf(metric).of_blocks
+		? lacks(p, COLUMNS[metricOf(metric)[what]] ?? 0)
+		: !p.stacks.others[metric];
 }

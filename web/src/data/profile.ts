@@ -166,6 +166,13 @@ export interface Stacks {
 	firstNs: Float64Array;
 	lastNs: Float64Array;
 	lifetimes: Uint32Array[]; // 16 classes: < 1 us, < 4 us, ...
+	others: Record<string, OtherCosts>; // by metrics that are not of blocks, if recorded
+}
+
+export interface OtherCosts {
+	momentNs: number;
+	bytes: Float64Array;
+	blocks: Float64Array;
 }
 
 export interface Edges {

@@ -67,7 +67,12 @@ type Made = Pick<Costs, 'allocations' | 'allocatedBytes' | 'temporary'>;
 
 /** The whole recording: the exact columns. */
 export function wholeRanked(p: Profile, metric: Metric): Ranked {
-	const { bytes, blocks } = metricOf(metric);
+	const { bytes, blocks, of_blocks } = metricOf(metric);
+	if (!of_blocks) {
+		const none = () => new Float64Array(p.stacks.n);
+		const { bytes, blocks } = p.stacks.others[metric] ?? { bytes: none(), blocks: none() };
+		return { bytes, blocks };
+	}
 	const column = (name: string) => {
 		const key = name.replace(/_./g, (c) => c[1]!.toUpperCase()) as keyof Profile['stacks'];
 		return p.stacks[key] as Float64Array;
@@ -205,9 +210,10 @@ function without<T extends object>(costs: T, kept: Uint8Array | null): T {
 }
 
 /** `kept`: which stacks the lens's texts leave, if it has any; made once per set of texts. */
-export function ask(p: Profile, lens: Lens, kept = stacksUnder(p, lens)): Answer {
-	const { metric } = lens;
-	const { rule, counted } = metricOf(metric);
+export function ask(p: Profile, asked: Lens, kept = stacksUnder(p, asked)): Answer {
+	const { metric } = asked;
+	const { rule, counted, of_blocks } = metricOf(metric);
+	const lens = of_blocks ? asked : { ...asked, range: null };
 	const isLargest = rule === 'live-at-largest';
 	const n = p.edges.n;
 	const range = lens.range ?? { from: START, to: n };
@@ -224,7 +230,7 @@ export function ask(p: Profile, lens: Lens, kept = stacksUnder(p, lens)): Answer
 	const end = range.to < n ? p.edges.timeNs[range.to]! : p.facts.summary.duration_ns;
 	const peakNs = lens.range
 		? (p.edges.timeNs[moment] ?? p.facts.summary.duration_ns)
-		: p.facts.summary.peak_time_ns;
+		: (p.stacks.others[metric]?.momentNs ?? p.facts.summary.peak_time_ns);
 	const total = once(() => ({
 		bytes: sum(ranked.bytes),
 		blocks: sum(ranked.blocks),

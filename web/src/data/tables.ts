@@ -6,6 +6,7 @@ import {
 	type Handover,
 	type Intervals,
 	type Nodes,
+	type OtherCosts,
 	type Profile,
 	type Samples,
 	type Sizes,
@@ -14,7 +15,7 @@ import {
 	type Symbols,
 	type Thread,
 } from './profile.ts';
-import { learnMetrics } from './metrics.ts';
+import { learnMetrics, type MetricRow } from './metrics.ts';
 import { pause } from './pause.ts';
 import { Reader } from './reader.ts';
 
@@ -34,6 +35,7 @@ const enum Section {
 	Samples,
 	Sources,
 	Curve,
+	Others,
 }
 
 /** What the functions give, each called when its field is asked for the first time. */
@@ -81,7 +83,23 @@ function nodes(r: Reader): Nodes {
 	return { n, parent, symbol: r.column32From1(n), line: r.column32From1(n) };
 }
 
-function stacks(r: Reader, texts: string[]): Stacks {
+/** What is not of blocks, each by its number among the metrics. */
+function othersOf(r: Reader, n: number, metrics: readonly MetricRow[]): Stacks['others'] {
+	const out: Stacks['others'] = {};
+	while (!r.isDone) {
+		const { name } = metrics[r.varint()]!;
+		const momentNs = r.varint();
+		const [bytes, blocks] = [r.sized(), r.sized()];
+		out[name] = lazily<OtherCosts>({
+			momentNs: () => momentNs,
+			bytes: () => bytes.column(n),
+			blocks: () => blocks.column(n),
+		});
+	}
+	return out;
+}
+
+function stacks(r: Reader, texts: string[]): Omit<Stacks, 'others'> {
 	const n = r.varint();
 	const node = new Uint32Array(r.rising(n));
 	const column = () => {
@@ -122,7 +140,7 @@ function stacks(r: Reader, texts: string[]): Stacks {
 	};
 	const lived = column();
 	const lifetimes = Array.from({ length: 16 }, column32);
-	const out: Stacks = lazily({
+	const out: Omit<Stacks, 'others'> = lazily({
 		...fields,
 		lastNs: () => lived().map((ns, i) => out.firstNs[i]! + ns),
 		lifetimes: () => lifetimes.map((read) => read()),
@@ -323,7 +341,9 @@ export function readFirst(part: Uint8Array): Profile {
 		facts,
 		symbols: symbols(section(Section.Symbols), texts),
 		nodes: nodes(section(Section.Nodes)),
-		stacks: ends,
+		stacks: Object.assign(ends, {
+			others: othersOf(section(Section.Others), ends.n, facts.metrics),
+		}),
 		edges: known,
 		curve: curve.n ? curve : known,
 		threads: threads(section(Section.Threads), texts),

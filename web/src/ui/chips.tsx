@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { ruleText, type Lens } from '../data/lens.ts';
 import { lacksMetric } from '../data/missing.ts';
-import { metrics } from '../data/metrics.ts';
+import { metricOf, metrics } from '../data/metrics.ts';
 import { change, lens, profile, resetLens, setMetric } from '../state.ts';
 import { metricName } from './labels.ts';
 import { shortName } from './format.ts';
@@ -33,7 +33,9 @@ function without<T>(list: readonly T[], item: T): T[] {
 function chipsOf(l: Lens, range: string): ChipProps[] {
 	const chips: ChipProps[] = [];
 	if (l.range) {
-		chips.push({ what: 'time', text: range, onRemove: () => change({ range: null }) });
+		const { of_blocks, title } = metricOf(l.metric);
+		const text = of_blocks ? range : `${range} (${title}: of the whole recording)`;
+		chips.push({ what: 'time', text, onRemove: () => change({ range: null }) });
 	}
 	for (const name of l.focus) {
 		const onRemove = () => change({ focus: without(l.focus, name) });
@@ -77,8 +79,9 @@ export function Metrics() {
 		<div class="metrics" role="group" aria-label="Cost">
 			{metrics()
 				.filter(
-					({ name, of_ranges }) =>
-						name === now || (of_ranges ? hasRange : !lacksMetric(p, name)),
+					({ name, of_ranges, of_blocks }) =>
+						name === now ||
+						(of_ranges ? hasRange : !lacksMetric(p, name) && (of_blocks || !hasRange)),
 				)
 				.map(({ name, help }) => (
 					<button

@@ -98,6 +98,9 @@ function costRows(p: Profile, stacks: Uint32Array, a: Answer): [string, string, 
 		row('Allocations', s.allocations, facts.summary.allocations, count, ALLOCATIONS),
 		row('Allocated', s.allocatedBytes, facts.summary.allocated_bytes, bytes, ALLOCATED),
 		row('Temporary', s.temporary, facts.summary.temporary, count, TEMPORARY),
+		...Object.entries(s.others)
+			.filter(([, { bytes }]) => sumOf(bytes, stacks) > 0)
+			.map(([name, of]) => row(metricName(name), of.bytes, sum(of.bytes), bytes)),
 	];
 }
 
@@ -154,6 +157,7 @@ export function Details() {
 	const stacks = useMemo(() => stacksOf(p, s, filter), [p, s.symbol, filter]);
 	const hasAll = useValue(() => isWhole.value);
 	const curve = useMemo(() => (hasAll ? aliveOverTime(p, stacks) : null), [stacks, hasAll]);
+	const hasBlocks = lacks(p, ALLOCATIONS) || sumOf(p.stacks.allocations, stacks) > 0;
 	const name = p.symbols.name[s.symbol]!;
 	const line = s.base ? p.nodes.line[s.base]! : 0;
 	const hasTime = !lacks(p, TIME);
@@ -202,7 +206,7 @@ export function Details() {
 				</button>
 			</p>
 			<Costs p={p} stacks={stacks} answer={a} />
-			{curve && hasTime && (
+			{curve && hasTime && hasBlocks && (
 				<>
 					<h3>Live over time</h3>
 					<div class="wide-spark">
@@ -210,10 +214,10 @@ export function Details() {
 					</div>
 				</>
 			)}
-			{hasTime && <Times p={p} stacks={stacks} />}
+			{hasTime && hasBlocks && <Times p={p} stacks={stacks} />}
 			{curve && <Source symbol={s.symbol} line={line} answer={a} />}
 			<Stacks p={p} stacks={stacks} answer={a} />
-			{curve && !lacks(p, ALLOCATIONS) && (
+			{curve && hasBlocks && !lacks(p, ALLOCATIONS) && (
 				<>
 					<h3>Lifetimes of freed blocks</h3>
 					<Lifetimes p={p} stacks={stacks} />

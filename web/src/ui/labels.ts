@@ -11,6 +11,12 @@ export function metricName(metric: Metric): string {
 	return title.charAt(0).toUpperCase() + title.slice(1);
 }
 
+/** One of what a metric counts. */
+export function metricUnit(metric: Metric): string {
+	const { of_blocks, unit } = metricOf(metric);
+	return of_blocks ? (isCounted(metric) ? 'call' : 'block') : unit.replace(/s$/, '');
+}
+
 /** "% of peak": the head of a column of shares, of what the lens shows. */
 export function shareTitle(l: Lens): string {
 	const isAll = !l.texts.length && !l.focus.length && !l.threads.length;

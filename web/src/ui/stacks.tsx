@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { useMemo, useState } from 'preact/hooks';
 import { lacksMetric } from '../data/missing.ts';
-import { isCounted } from '../data/metrics.ts';
+import { metricOf } from '../data/metrics.ts';
 import type { Profile } from '../data/profile.ts';
 import { sumOf, type Answer } from '../data/query.ts';
 import { heaviestOf } from '../data/rank.ts';
@@ -9,7 +9,7 @@ import { ownerOf } from '../data/tree.ts';
 import { copyText } from './copy.ts';
 import { framesOf, stackText } from './details.tsx';
 import { count, percent, plural, shortName } from './format.ts';
-import { placeOf, weight } from './labels.ts';
+import { metricUnit, placeOf, weight } from './labels.ts';
 
 interface Row {
 	node: number; // 0: a run of library frames
@@ -122,7 +122,8 @@ export function Stacks({
 							<span class="dim">
 								{percent(sum, total)} of these
 								{!lacksMetric(p, l.metric, 'blocks') &&
-									` · ${plural(blocks, isCounted(l.metric) ? 'call' : 'block')}`}
+									(blocks > 0 || metricOf(l.metric).of_blocks) &&
+									` · ${plural(blocks, metricUnit(l.metric))}`}
 								{alike > 1 && ` · ${count(alike)} stacks alike`}
 							</span>
 							<button

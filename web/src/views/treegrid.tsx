@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { hasChildren, heaviest, type Forest } from '../data/forest.ts';
 import { ALLOCATIONS, lacks, lacksMetric, TEMPORARY, TIME } from '../data/missing.ts';
-import { isCounted, type Metric } from '../data/metrics.ts';
+import { isCounted, metricOf, type Metric } from '../data/metrics.ts';
 import * as state from '../state.ts';
 import { ownerOf } from '../data/tree.ts';
 import { count, percent } from '../ui/format.ts';
@@ -30,12 +30,13 @@ const WIDTHS: Record<string, string> = { [CURVE]: '100px', [LIFE]: '76px' };
 // A node of the bottom-up tree is a way out to callers: these are nothing that it has
 const OF_CALLS = [SELF, LIFE, CURVE];
 
-/** A count that is the weight already is not said twice. */
+/** A count that is the weight already is not said twice; beside mappings, nothing of blocks is. */
 function extraColumns(size: keyof typeof EXTRA, metric: Metric, f: Forest): string[] {
 	const said = isCounted(metric) ? ['blocks', metric as string] : [];
 	const left = f.kind === 'up' ? OF_CALLS : [];
 	const p = state.profile.value;
 	const isMissing = (name: string) =>
+		(name !== SELF && !metricOf(metric).of_blocks) ||
 		(name === 'blocks' && lacksMetric(p, metric, 'blocks')) ||
 		(name === 'temporary' && lacks(p, TEMPORARY)) ||
 		(name === 'allocations' && lacks(p, ALLOCATIONS)) ||

@@ -163,8 +163,7 @@ static void put_maker(struct finder *f, const struct memory_row *row) {
 		SAY(f, " ran");
 	}
 	if (!row->maker->is_runtime) {
-		finder_about(f, row->maker, NULL);
-		f->draft.lens = ""; // the page has none of mappings
+		finder_about(f, row->maker, "resident");
 	}
 }
 
@@ -365,7 +364,8 @@ static void say_presence(struct finder *f, const struct memory_look *m, const st
 		const struct rec_untouched *s = &m->untouched[i];
 		of_stack[s->stack] += is_pinned ? s->pinned_bytes : s->asked_bytes - s->resident_bytes;
 	}
-	say_place(f, p, BY_PEAK_BYTES, "peak", of_stack ? "" : NULL, of_stack);
+	const char *metric = is_pinned ? "peak" : "untouched";
+	say_place(f, p, BY_PEAK_BYTES, metric, of_stack ? "" : NULL, of_stack);
 	if (is_pinned) {
 		SAY(f, ": %s in %s live block%s keep ", HUMAN_BYTES(u->asked_bytes), HUMAN_COUNT(u->blocks),
 				u->blocks == 1 ? "" : "s");

@@ -112,7 +112,7 @@ static void say_step(struct finder *f, const struct step *s, const struct cause 
 	put_name(f, c->name);
 	SAY(f, is_mapped ? " mapped %s" : " grew by %s", HUMAN_BYTES(c->bytes));
 	finder_about(f, c->name, NULL);
-	f->draft.lens = is_mapped ? "" : f->draft.lens; // the page has none of mappings
+	f->draft.lens = is_mapped ? "" : f->draft.lens; // it may have unmapped that since
 	finder_put(f, "bytes", s->bytes);
 	finder_put(f, "rss_bytes", s->to->rss_bytes);
 	finder_put(f, "from_ns", s->from->time_ns);
