@@ -41,7 +41,7 @@ static bool make_lines(struct document *d) {
 	for (uint32_t i = 1; ok && i < p->frames.n; i++) {
 		buffer_clear(&text);
 		buffer_printf(&text, "0x%llX: ", (unsigned long long)p->frames.items[i].address);
-		put_frame_place(&text, p, i, "");
+		put_frame_place(&text, p, i);
 		const uint32_t hash = (uint32_t)slice_hash(SLICE_HASH, buffer_view(&text));
 		uint32_t id = INDEX_FIND(&table, hash, k, slice_equal(d->lines[k], buffer_view(&text)));
 		if (id == INDEX_NONE) {

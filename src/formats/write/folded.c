@@ -27,11 +27,15 @@ bool folded_encode(struct buffer *out, const struct profile *p, const struct wri
 	SCOPED(arena) scratch = {0};
 	SCOPED_BY(vec_release) struct path path = {0};
 	struct profile_tree tree;
-	struct tree_sums sums;
-	bool ok = profile_gather(p, profile_keys_by_function(p, &scratch), &scratch, &tree) &&
-			sum_by_tree(p, &tree, value, &scratch, &sums);
+	bool ok = profile_gather(p, profile_keys_by_function(p, &scratch), &scratch, &tree);
+	uint64_t(*sums)[2] = ok ? arena_alloc(&scratch, tree.n, sizeof *sums) : NULL; // ours, base
+	ok = sums != NULL;
+	for (size_t i = 0; ok && i < p->samples.n; i++) {
+		const struct profile_sample *s = &p->samples.items[i];
+		sums[tree.of_node[s->node]][s->is_base] += s->values[value];
+	}
 	for (uint32_t i = 0; ok && i < tree.n; i++) {
-		if (sums.ours[i] == 0 && sums.base[i] == 0) {
+		if (sums[i][0] == 0 && sums[i][1] == 0) {
 			continue;
 		}
 		ok = path_of(&path, tree.nodes, i);
@@ -40,9 +44,9 @@ bool folded_encode(struct buffer *out, const struct profile *p, const struct wri
 		}
 		put_line(out, p, &tree, &path);
 		if (p->is_diff) {
-			buffer_printf(out, " %" PRIu64, sums.base[i]);
+			buffer_printf(out, " %" PRIu64, sums[i][1]);
 		}
-		buffer_printf(out, " %" PRIu64 "\n", sums.ours[i]);
+		buffer_printf(out, " %" PRIu64 "\n", sums[i][0]);
 	}
 	return (ok && !out->failed) || err_memory(err);
 }

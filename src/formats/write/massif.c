@@ -107,7 +107,7 @@ static bool put_place(struct snapshots *s, struct weight *w, const struct group 
 	indent(s->out, depth);
 	buffer_printf(s->out, "n%u: %" PRIu64 " 0x%" PRIX64 ": ", n_children, g->bytes,
 			s->p->frames.items[frame].address);
-	put_frame_place(s->out, s->p, frame, "");
+	put_frame_place(s->out, s->p, frame);
 	buffer_u8(s->out, '\n');
 	put_behind(s->out, &below);
 	return ok;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Frames as text, and the values of a tree, as several writers need them. */
+/* Frames as text, as several writers need them. */
 #include "formats/write/text.h"
 
 void put_plain(struct buffer *out, struct slice text, const char *forbidden) {
@@ -19,17 +19,16 @@ struct slice frame_function(const struct profile *p, uint32_t frame) {
 	return name.size ? name : slice_of_text("???");
 }
 
-void put_frame_place(struct buffer *out, const struct profile *p, uint32_t frame,
-		const char *forbidden) {
+void put_frame_place(struct buffer *out, const struct profile *p, uint32_t frame) {
 	const struct profile_frame *f = &p->frames.items[frame];
-	put_plain(out, frame_function(p, frame), forbidden);
+	put_plain(out, frame_function(p, frame), "");
 	if (f->file) {
 		buffer_text(out, " (");
-		put_plain(out, profile_text(p, f->file), forbidden);
+		put_plain(out, profile_text(p, f->file), "");
 		buffer_printf(out, ":%u)", f->line);
 	} else if (f->mapping && p->mappings.items[f->mapping].path) {
 		buffer_text(out, " (in ");
-		put_plain(out, profile_text(p, p->mappings.items[f->mapping].path), forbidden);
+		put_plain(out, profile_text(p, p->mappings.items[f->mapping].path), "");
 		buffer_text(out, ")");
 	}
 }
@@ -46,19 +45,6 @@ bool path_of(struct path *path, const struct profile_node *nodes, uint32_t node)
 	path->n = n;
 	for (uint32_t at = node; at; at = nodes[at].parent) {
 		path->items[--n] = at;
-	}
-	return true;
-}
-
-bool sum_by_tree(const struct profile *p, const struct profile_tree *tree, enum profile_value value,
-		struct arena *arena, struct tree_sums *out) {
-	out->ours = arena_new(arena, uint64_t, tree->n);
-	out->base = arena_new(arena, uint64_t, tree->n);
-	if (!out->ours || !out->base) {
-		return false;
-	}
-	EACH(s, p->samples) {
-		(s->is_base ? out->base : out->ours)[tree->of_node[s->node]] += s->values[value];
 	}
 	return true;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-/** What writers share: names and places of frames as text, paths, sums of a tree. */
+/** What writers share: names and places of frames as text, and paths. */
 
 #include "formats/formats.h"
 #include "formats/profile.h"
@@ -12,8 +12,7 @@ void put_plain(struct buffer *out, struct slice text, const char *forbidden);
 struct slice frame_function(const struct profile *p, uint32_t frame);
 
 /** "function (file:line)", "function (in module)" or "function", as valgrind's tools write it. */
-void put_frame_place(struct buffer *out, const struct profile *p, uint32_t frame,
-		const char *forbidden);
+void put_frame_place(struct buffer *out, const struct profile *p, uint32_t frame);
 
 /** The nodes of a stack, outermost first. */
 struct path {
@@ -22,10 +21,3 @@ struct path {
 
 /** Node 0 ends the walk. False: no memory. */
 bool path_of(struct path *path, const struct profile_node *nodes, uint32_t node);
-
-/** Sums of one value per gathered node and side. */
-struct tree_sums {
-	uint64_t *ours, *base;
-};
-bool sum_by_tree(const struct profile *p, const struct profile_tree *tree, enum profile_value value,
-		struct arena *arena, struct tree_sums *out);
