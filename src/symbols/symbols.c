@@ -205,6 +205,25 @@ bool symbols_resolve(struct symbols *s, const struct symbols_module *module,
 	return ok || err_memory(err);
 }
 
+bool symbols_put(const struct symbols_answer *answer, struct rec_location *place,
+		struct symbols_rows *rows, struct texts *texts) {
+	uint32_t n = answer->n_frames < UINT16_MAX ? answer->n_frames : UINT16_MAX;
+	if (n == 0 || !vec_reserve(rows, n)) {
+		return n == 0;
+	}
+	place->first_frame = (uint32_t)rows->n;
+	place->n_frames = (uint16_t)n;
+	EACH_OF(f, answer->frames, n) {
+		rows->items[rows->n++] = (struct rec_frame){
+				.function = texts_id_of(texts, f->function),
+				.symbol = texts_id_of(texts, f->symbol),
+				.file = texts_id_of(texts, f->file),
+				.line = f->line,
+		};
+	}
+	return !texts->failed;
+}
+
 struct slice symbols_suppressions(const struct symbols_module *module, struct arena *arena) {
 	SCOPED_BY(mapped_file_close) struct mapped_file file = {0};
 	struct slice text = {0};

@@ -10,7 +10,7 @@
  * is taken, so that a file that shrinks meanwhile is no danger.
  */
 
-#include "base/base.h"
+#include "trace/recording.h"
 
 struct symbols_options {
 	const char *sysroot;            // tried before the file system's root, or NULL
@@ -58,6 +58,15 @@ struct symbols_facts {
 bool symbols_resolve(struct symbols *s, const struct symbols_module *module,
 		const uint64_t *addresses, const bool *is_exact, size_t n, struct symbols_answer *answers,
 		struct symbols_facts *facts, struct arena *arena, struct err *err);
+
+/** Frames of places, as a recording has them. */
+struct symbols_rows {
+	VEC(struct rec_frame);
+};
+
+/** Those of an answer become those of a place; a longer chain is cut. False: no memory. */
+bool symbols_put(const struct symbols_answer *answer, struct rec_location *place,
+		struct symbols_rows *rows, struct texts *texts);
 
 /**
  * The suppressions for LeakSanitizer that a module brings along: the text of its function

@@ -511,9 +511,7 @@ static inline struct rec_interval rec_interval_of(const struct rec_interval_row 
 	};
 	if (UNLIKELY(row->count == REC_WIDE)) {
 		const struct rec_wide *w = &wide[row->bytes];
-		v.count = w->count;
-		v.temporary = w->temporary;
-		v.bytes = w->bytes;
+		COPY_FIELDS(&v, w, count, temporary, bytes);
 	}
 	return v;
 }

@@ -49,7 +49,7 @@ struct batch {
 struct namer {
 	struct modules *modules;
 	struct texts *texts;
-	struct namer_frames frames;
+	struct symbols_rows frames;
 	VEC(struct waiting) waiting; // by module id
 	uint32_t n_seen;             // locations looked at
 	size_t n_pending;
@@ -114,25 +114,6 @@ static void *work(void *user) {
 
 // ---- results
 
-static bool put_frames(struct namer *n, struct rec_location *location,
-		const struct symbols_answer *answer) {
-	uint32_t count = answer->n_frames < UINT16_MAX ? answer->n_frames : UINT16_MAX;
-	if (count == 0 || !vec_reserve(&n->frames, count)) {
-		return count == 0;
-	}
-	location->first_frame = (uint32_t)n->frames.n;
-	location->n_frames = (uint16_t)count;
-	EACH_OF(from, answer->frames, count) {
-		n->frames.items[n->frames.n++] = (struct rec_frame){
-				.function = texts_id_of(n->texts, from->function),
-				.symbol = texts_id_of(n->texts, from->symbol),
-				.file = texts_id_of(n->texts, from->file),
-				.line = from->line,
-		};
-	}
-	return true;
-}
-
 uint32_t namer_text(struct namer *n, struct slice text) {
 	return texts_id(n->texts, text);
 }
@@ -154,7 +135,8 @@ static bool take_result(struct namer *n, struct tries *t, uint64_t now_ns) {
 	}
 	struct batch *b = &n->batch;
 	for (size_t i = 0; b->is_answered && i < b->n; i++) {
-		(void)put_frames(n, &t->locations[b->wanted[i].location], &b->answers[i]);
+		(void)symbols_put(&b->answers[i], &t->locations[b->wanted[i].location], &n->frames,
+				n->texts);
 	}
 	struct rec_module *module = &n->modules->records.items[b->module];
 	if (b->is_answered) {
@@ -286,7 +268,7 @@ void namer_wait(struct namer *n, uint64_t timeout_ns) {
 	(void)pthread_mutex_unlock(&n->lock);
 }
 
-const struct namer_frames *namer_frames(const struct namer *n) {
+const struct symbols_rows *namer_frames(const struct namer *n) {
 	return &n->frames;
 }
 

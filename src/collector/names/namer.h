@@ -58,15 +58,11 @@ struct symbols_module modules_lend(struct modules *m, uint32_t id);
 
 struct namer;
 
-struct namer_frames {
-	VEC(struct rec_frame);
-};
-
 struct namer *namer_create(struct modules *modules, struct texts *texts, struct err *err);
 void namer_destroy(struct namer *n);
 
 /** Frames that locations point into. The array moves when it grows. */
-const struct namer_frames *namer_frames(const struct namer *n);
+const struct symbols_rows *namer_frames(const struct namer *n);
 
 /**
  * Put the results into `t`'s locations, and start more work. Never waits. `is_last`: nothing more

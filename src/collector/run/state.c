@@ -8,7 +8,7 @@
 #include "collector/run/parts.h"
 
 static bool copy_tables(struct recording *r, const struct run *run) {
-	const struct namer_frames *frames = namer_frames(run->names);
+	const struct symbols_rows *frames = namer_frames(run->names);
 	return RECORDING_PUT(r, strings, run->texts.items, run->texts.n) &&
 			RECORDING_PUT(r, modules, run->modules.records.items, run->modules.records.n) &&
 			RECORDING_PUT(r, locations, run->tries.locations, run->tries.n_locations) &&

@@ -11,27 +11,8 @@ struct resolver {
 	const struct symbols_options *options;
 	struct arena scratch; // of one module
 	struct texts texts;   // with the recording's arena; only those that were added have ids to find
-	VEC(struct rec_frame) frames;
+	struct symbols_rows frames;
 };
-
-static bool put_answer(struct resolver *v, struct rec_location *l,
-		const struct symbols_answer *answer) {
-	uint32_t n = answer->n_frames < UINT16_MAX ? answer->n_frames : UINT16_MAX;
-	if (n == 0 || !vec_reserve(&v->frames, n)) {
-		return n == 0;
-	}
-	l->first_frame = (uint32_t)v->frames.n;
-	l->n_frames = (uint16_t)n;
-	EACH_OF(f, answer->frames, n) {
-		v->frames.items[v->frames.n++] = (struct rec_frame){
-				.function = texts_id_of(&v->texts, f->function),
-				.symbol = texts_id_of(&v->texts, f->symbol),
-				.file = texts_id_of(&v->texts, f->file),
-				.line = f->line,
-		};
-	}
-	return !v->texts.failed;
-}
 
 static int compare_places(const void *a, const void *b, void *user) {
 	const struct recording *r = user;
@@ -84,7 +65,7 @@ static bool resolve_module(struct resolver *v, struct symbols *symbols, const ui
 	for (size_t i = 0; i < n; i++) {
 		struct rec_location *l = &r->locations.items[places[i]];
 		at += l->pc - m->bias != addresses[at];
-		if (!put_answer(v, l, &answers[at])) {
+		if (!symbols_put(&answers[at], l, &v->frames, &v->texts)) {
 			return false;
 		}
 	}
