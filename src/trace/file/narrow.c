@@ -2,11 +2,7 @@
 /* Leaves out what a file that may not grow has no room for. */
 #include "trace/file/scan.h"
 
-static void cut_string(uint32_t *id, const struct recording *r) {
-	*id = *id < r->strings.n ? *id : 0;
-}
-
-#define CUT_FIELD(row, r, field) cut_string(&(row)->field, r)
+#define CUT_FIELD(row, r, field) (row)->field = (row)->field < (r)->strings.n ? (row)->field : 0
 
 /** Of each row of a table. */
 #define CUT(table, ...)                             \

@@ -166,9 +166,16 @@ static bool edges_are_valid(const struct recording *r, struct err *why) {
 			periods_are_valid(r, r->curve.items, r->curve.n, "point of the curve", why);
 }
 
+// Of REC_NEVER + 1 edges, modulo 2^64: they come and go
+enum { PLACES = REC_NEVER + 1 };
 struct change {
-	uint64_t bytes, blocks; // modulo 2^64: they come and go
+	uint64_t bytes, blocks;
 };
+
+static void change_by(struct change *c, const struct rec_interval *v) {
+	c->bytes += v->bytes;
+	c->blocks += v->count;
+}
 
 static bool is_in_range(const struct recording *r, const struct rec_interval *v) {
 	bool is_never = v->until == REC_NEVER;
@@ -190,10 +197,8 @@ static bool add_intervals(const struct recording *r, struct change *begin, struc
 		}
 		sum.blocks += v.count;
 		SUM_FIELD(&sum, &v, bytes);
-		begin[v.from].bytes += v.bytes;
-		begin[v.from].blocks += v.count;
-		end[v.until].bytes += v.bytes;
-		end[v.until].blocks += v.count;
+		change_by(&begin[v.from], &v);
+		change_by(&end[v.until], &v);
 	}
 	if (is_over || sum.blocks > r->summary.allocations || sum.bytes > r->summary.allocated_bytes) {
 		return VIOLATION(why, "the intervals hold more than was allocated");
@@ -202,14 +207,14 @@ static bool add_intervals(const struct recording *r, struct change *begin, struc
 }
 
 // What lives at each edge by the intervals is what the edge says
-static bool edges_agree(const struct recording *r, const struct change *begin,
-		const struct change *end, struct err *why) {
+static bool edges_agree(const struct rec_edge *edges, uint32_t n, const struct change *begin,
+		const struct change *end, const char *what, struct err *why) {
 	struct change live = {0};
-	for (uint32_t i = 0; i < r->edges.n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		live.bytes += begin[i].bytes - end[i].bytes;
 		live.blocks += begin[i].blocks - end[i].blocks;
-		if (live.bytes != r->edges.items[i].bytes || live.blocks != r->edges.items[i].blocks) {
-			return VIOLATION(why, "edge %u: the intervals do not add up to it", i);
+		if (live.bytes != edges[i].bytes || live.blocks != edges[i].blocks) {
+			return VIOLATION(why, "%s %u: the intervals do not add up to it", what, i);
 		}
 	}
 	return true;
@@ -219,13 +224,13 @@ static bool intervals_are_valid(const struct recording *r, struct err *why) {
 	if (r->intervals.n == 0) {
 		return true; // no detail, as in imported files
 	}
-	enum { PLACES = REC_NEVER + 1 };
 	FREED struct change *begin = calloc(2ul * PLACES, sizeof *begin);
 	if (!begin) {
 		return err_memory(why);
 	}
 	struct change *end = begin + PLACES;
-	return add_intervals(r, begin, end, why) && edges_agree(r, begin, end, why);
+	return add_intervals(r, begin, end, why) &&
+			edges_agree(r->edges.items, r->edges.n, begin, end, "edge", why);
 }
 
 // ---- sizes
@@ -345,31 +350,24 @@ static bool ranges_are_valid(const struct recording *r, struct err *why) {
 
 static bool mapping_intervals_are_valid(const struct recording *r, struct err *why) {
 	uint32_t n = r->mapping_edges.n;
-	FREED struct change *live = calloc(n + 2ul, sizeof *live); // what each edge changes
-	if (!live) {
+	if (r->mapping_intervals.n == 0) {
+		return true;
+	}
+	FREED struct change *begin = calloc(2ul * PLACES, sizeof *begin);
+	if (!begin) {
 		return err_memory(why);
 	}
+	REFUSE_ROWS(r->mapping_intervals, 0,
+			row->stack >= r->mappings.n || row->from > n || row->until < row->from ||
+					(row->until > n && row->until != REC_NEVER),
+			"mapping interval %u is out of range", i)
+	REFUSE_ROWS(r->mapping_edges, 0, row->bytes > r->summary.mapped_peak_bytes,
+			"mapping edge %u is larger than the peak", i)
 	EACH(v, r->mapping_intervals) {
-		uint32_t until = v->until == REC_NEVER ? n + 1 : v->until;
-		if (v->stack >= r->mappings.n || v->from > n || until < v->from || until > n + 1) {
-			return VIOLATION(why, "mapping interval %td is out of range",
-					v - r->mapping_intervals.items);
-		}
-		live[v->from].bytes += v->bytes;
-		live[until].bytes -= v->bytes;
-		live[v->from].blocks += v->count;
-		live[until].blocks -= v->count;
+		change_by(&begin[v->from], v);
+		change_by(&begin[PLACES + v->until], v);
 	}
-	for (uint32_t i = 0; r->mapping_intervals.n > 0 && i < n; i++) {
-		live[i + 1].bytes += live[i].bytes;
-		live[i + 1].blocks += live[i].blocks;
-		const struct rec_edge *e = &r->mapping_edges.items[i];
-		if (live[i].bytes != e->bytes || live[i].blocks != e->blocks ||
-				e->bytes > r->summary.mapped_peak_bytes) {
-			return VIOLATION(why, "mapping edge %u: the intervals do not add up to it", i);
-		}
-	}
-	return true;
+	return edges_agree(r->mapping_edges.items, n, begin, begin + PLACES, "mapping edge", why);
 }
 
 static bool mappings_are_valid(const struct recording *r, struct err *why) {

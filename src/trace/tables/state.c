@@ -59,28 +59,20 @@ static bool decode_rows(struct recording *r, const struct state_table *s,
 	return table_decode(raw, &s->table, t.items, r, err);
 }
 
-static size_t find_table(uint32_t id) {
-	size_t i = 0;
-	while (i < n_state_tables && state_tables[i].table.id != id) {
-		i++;
-	}
-	return i;
-}
-
 bool state_decode(struct recording *out, struct slice payload, struct err *err) {
 	struct cursor c = cursor_init(payload);
 	struct table_raw raw;
 	uint32_t seen = 0;
 	while (table_next(&raw, &c, err)) {
-		size_t i = find_table(raw.id);
-		if (i == n_state_tables) {
+		const struct state_table *s = FIND(t, state_tables, n_state_tables, t->table.id == raw.id);
+		if (!s) {
 			continue;
 		}
-		if (seen & 1u << i || raw.first != 0) {
-			return err_set(err, ERR_FORMAT, "table %s comes twice", state_tables[i].table.name);
+		if (seen & 1u << (s - state_tables) || raw.first != 0) {
+			return err_set(err, ERR_FORMAT, "table %s comes twice", s->table.name);
 		}
-		seen |= 1u << i;
-		if (!decode_rows(out, &state_tables[i], &raw, err)) {
+		seen |= 1u << (s - state_tables);
+		if (!decode_rows(out, s, &raw, err)) {
 			return false;
 		}
 	}
