@@ -78,12 +78,10 @@ static uint32_t put_place(const struct columns *c, const struct place *p, struct
 /** The table of lines of source around the sites that cost most. False: no memory. */
 static bool sources_write(const struct columns *c, struct buffer *out) {
 	SCOPED(buffer) rows = {0};
-	uint32_t n_places = 0, n = 0;
+	uint32_t n_places = 0;
 	struct place *places = c->options->source ? find_places(c, &n_places) : NULL;
-	for (uint32_t i = 0; i < n_places && i < SITES_MAX; i++) {
-		n += put_place(c, &places[i], &rows);
-	}
-	buffer_varint(out, n);
+	LOWER_TO(n_places, SITES_MAX);
+	buffer_varint(out, SUM(i, n_places, put_place(c, &places[i], &rows)));
 	buffer_slice(out, buffer_view(&rows));
 	return !rows.failed && (places || !c->options->source);
 }

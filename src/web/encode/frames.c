@@ -20,12 +20,11 @@ struct builder {
 static uint32_t symbol_add(struct builder *b, struct frame_symbol symbol) {
 	const struct frame_symbol *all = b->out->symbols.items;
 	uint64_t h = hash_u64((uint64_t)symbol.name->function_id << 32 | symbol.module);
-	uint32_t id = INDEX_FIND(&b->symbols, h, i,
-			all[i].module == symbol.module && all[i].name->function_id == symbol.name->function_id);
-	if (id == INDEX_NONE) {
-		id = b->out->symbols.n++;
-		b->out->symbols.items[id] = symbol;
-		index_put(&b->symbols, h, id);
+	uint32_t id = INDEX_FIND_OR_ADD(&b->symbols, h, i,
+			all[i].module == symbol.module && all[i].name->function_id == symbol.name->function_id,
+			b->out->symbols.n);
+	if (id == b->out->symbols.n) {
+		b->out->symbols.items[b->out->symbols.n++] = symbol;
 	}
 	return id;
 }
@@ -55,11 +54,10 @@ static bool find_symbols(struct builder *b) {
 static uint32_t node_add(struct builder *b, struct frame_node node) {
 	const struct frame_node *all = b->out->nodes.items;
 	uint64_t h = hash_u64(((uint64_t)node.parent << 32 | node.symbol) ^ hash_u64(node.line));
-	uint32_t id = INDEX_FIND(&b->nodes, h, i, memcmp(&all[i], &node, sizeof node) == 0);
-	if (id == INDEX_NONE) {
-		id = b->out->nodes.n++;
-		b->out->nodes.items[id] = node;
-		index_put(&b->nodes, h, id);
+	uint32_t id = INDEX_FIND_OR_ADD(&b->nodes, h, i, memcmp(&all[i], &node, sizeof node) == 0,
+			b->out->nodes.n);
+	if (id == b->out->nodes.n) {
+		b->out->nodes.items[b->out->nodes.n++] = node;
 	}
 	return id;
 }
