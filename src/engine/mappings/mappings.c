@@ -63,9 +63,7 @@ struct mappings *mappings_create(uint64_t page_bytes, struct err *err) {
 
 void mappings_destroy(struct mappings *m) {
 	if (m) {
-		vec_finish(&m->pieces);
-		vec_finish(&m->mappings);
-		vec_finish(&m->stacks);
+		CALL_FOR(vec_finish, m, pieces, mappings, stacks);
 		index_finish(&m->by_node);
 		bins_finish(&m->bins);
 		free(m);
@@ -82,20 +80,16 @@ static void keep_peak(const struct mappings *m, struct mapping_stack *s) {
 }
 
 static uint32_t stack_of(struct mappings *m, uint32_t node) {
-	uint64_t hash = hash_u64(node);
-	uint32_t found = INDEX_FIND(&m->by_node, hash, i, m->stacks.items[i].sum.node == node);
-	if (found != INDEX_NONE) {
-		return found;
-	}
-	uint32_t number = (uint32_t)m->stacks.n;
-	struct mapping_stack *s = vec_push(&m->stacks);
-	if (!s || !index_add(&m->by_node, hash, number)) {
-		m->stacks.n = number;
+	if (!vec_reserve(&m->stacks, 1)) {
 		return INDEX_NONE;
 	}
-	s->sum.node = node;
-	s->sum.first_ns = m->moment;
-	return number;
+	uint32_t found = INDEX_FIND_OR_ADD(&m->by_node, hash_u64(node), i,
+			m->stacks.items[i].sum.node == node, (uint32_t)m->stacks.n);
+	if (found == m->stacks.n) {
+		(void)vec_add(&m->stacks,
+				(struct mapping_stack){.sum = {.node = node, .first_ns = m->moment}});
+	}
+	return found;
 }
 
 // ---- pages that are unmapped
@@ -231,12 +225,8 @@ static void change(struct mappings *m, uint64_t start, uint64_t end, uint32_t pr
 static bool reach(struct mappings *m, uint64_t time_ns) {
 	m->label = time_ns > m->label ? time_ns : m->label;
 	m->moment = next_moment(m->moment, m->label);
-	while (m->moment >= m->bins.curve_end) {
-		if (!bins_advance(&m->bins, &m->now, (uint32_t)m->stacks.n)) {
-			return false;
-		}
-	}
-	return true;
+	return EVERY(m->moment >= m->bins.curve_end,
+			bins_advance(&m->bins, &m->now, (uint32_t)m->stacks.n));
 }
 
 bool mappings_event(struct mappings *m, const struct trace_event *e, struct err *err) {

@@ -37,22 +37,19 @@ static uint32_t row_of(struct joining *j, uint8_t part, uint32_t mapping, const 
 	for (const char *c = name; c && *c; c++) {
 		hash = hash_u64(hash ^ (uint8_t)*c);
 	}
+	j->ok &= vec_reserve(&j->out->rows, 1);
 	const struct parts_row *rows = j->out->rows.items;
-	uint32_t found = INDEX_FIND(&j->rows, hash, i,
-			rows[i].part == part && rows[i].mapping == mapping &&
-					strcmp(rows[i].name ? rows[i].name : "", name ? name : "") == 0);
-	if (found != INDEX_NONE) {
-		return found;
+	uint32_t found = !j->ok
+			? INDEX_NONE
+			: INDEX_FIND_OR_ADD(&j->rows, hash, i,
+					  rows[i].part == part && rows[i].mapping == mapping &&
+							  strcmp(rows[i].name ? rows[i].name : "", name ? name : "") == 0,
+					  (uint32_t)j->out->rows.n);
+	if (found == j->out->rows.n) {
+		(void)vec_add(&j->out->rows,
+				(struct parts_row){.name = name, .mapping = mapping, .part = part});
 	}
-	found = (uint32_t)j->out->rows.n;
-	struct parts_row *row = vec_push(&j->out->rows);
-	if (!row || !index_add(&j->rows, hash, found)) {
-		j->ok = false;
-		return INDEX_NONE;
-	}
-	row->part = part;
-	row->mapping = mapping;
-	row->name = name;
+	j->ok &= found != INDEX_NONE;
 	return found;
 }
 

@@ -71,16 +71,15 @@ static struct part *part_of_type(struct taker *t, struct index *known, struct sl
 	const char *label = type_shown(type, t->arena);
 	struct slice text = slice_of_text(label ? label : "");
 	uint64_t h = slice_hash(SLICE_HASH, text);
-	uint32_t id = INDEX_FIND(known, h, i, slice_equal(t->parts.items[i].label, text));
-	if (label && id != INDEX_NONE) {
-		return &t->parts.items[id];
+	if (!label || !vec_reserve(&t->parts, 1)) {
+		return NULL;
 	}
-	struct part *part = label && index_reserve(known, 1) ? vec_push(&t->parts) : NULL;
-	if (part) {
-		*part = (struct part){.label = text};
-		index_put(known, h, (uint32_t)t->parts.n - 1);
+	uint32_t id = INDEX_FIND_OR_ADD(known, h, i, slice_equal(t->parts.items[i].label, text),
+			(uint32_t)t->parts.n);
+	if (id == t->parts.n) {
+		(void)vec_add(&t->parts, (struct part){.label = text});
 	}
-	return part;
+	return id == INDEX_NONE ? NULL : &t->parts.items[id];
 }
 
 static bool take_types(struct taker *t) {
