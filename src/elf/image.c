@@ -166,10 +166,7 @@ struct slice elf_bytes_from(const struct elf_image *e, uint64_t address,
 
 bool elf_segment_find(const struct elf_image *e, uint32_t type, struct elf_segment *out) {
 	uint32_t i = 0;
-	while (elf_segment_at(e, i, out) && out->type != type) {
-		i++;
-	}
-	return i < e->n_segments;
+	return SOME(elf_segment_at(e, i++, out), out->type == type);
 }
 
 struct slice elf_segment_bytes(const struct elf_image *e, const struct elf_segment *segment) {

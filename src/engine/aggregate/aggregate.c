@@ -72,17 +72,12 @@ static bool reserve_batch(struct aggregate *a) {
 
 /** The periods that a moment is after have ended. False: out of memory. */
 static bool reach(struct aggregate *a, uint64_t moment) {
-	while (moment >= a->bins.curve_end) {
-		struct rec_edge now = {
-				.bytes = a->sum.live_bytes,
-				.blocks = a->sum.live_blocks,
-				FIELDS_OF(&a->sum, allocations, allocated_bytes, temporary),
-		};
-		if (!bins_advance(&a->bins, &now, a->stacks.n)) {
-			return false;
-		}
-	}
-	return true;
+	const struct rec_edge now = {
+			.bytes = a->sum.live_bytes,
+			.blocks = a->sum.live_blocks,
+			FIELDS_OF(&a->sum, allocations, allocated_bytes, temporary),
+	};
+	return EVERY(moment >= a->bins.curve_end, bins_advance(&a->bins, &now, a->stacks.n));
 }
 
 bool aggregate_events(struct aggregate *a, const struct trace_event *events, size_t n, size_t *done,

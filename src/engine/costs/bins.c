@@ -93,10 +93,7 @@ bool bins_init(struct bins *b, uint32_t min_bins, uint32_t max_intervals) {
 void bins_finish(struct bins *b) {
 	pages_give(b->log, b->log_capacity * sizeof *b->log);
 	pages_give(b->intervals, b->intervals_capacity * sizeof *b->intervals);
-	free(b->scratch);
-	free(b->edge_times);
-	free(b->edges);
-	free(b->curve);
+	CALL_FOR(free_at, b, scratch, edge_times, edges, curve);
 	*b = (struct bins){0};
 }
 
@@ -317,10 +314,7 @@ static size_t count_left(const struct rec_interval *sample, size_t n, unsigned l
  * periods, the first times bring nothing and cost as much as the last. 1 if there is no memory.
  */
 static unsigned levels_wanted(struct bins *b, uint64_t allowed) {
-	size_t n = 0;
-	for (size_t i = 0; i < b->n_intervals; i++) {
-		n += is_sampled(b->intervals[i].stack);
-	}
+	size_t n = SUM(i, b->n_intervals, is_sampled(b->intervals[i].stack));
 	FREED struct rec_interval *sample = calloc(n + 1, sizeof *sample);
 	if (!sample || !reserve_scratch(b, n)) {
 		return 1;

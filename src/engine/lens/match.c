@@ -154,19 +154,10 @@ static bool pattern_init(struct pattern *p, const struct lens_text *text, struct
 }
 
 static bool holds_plain(struct slice s, struct slice text) {
-	if (text.size == 0) {
-		return true;
-	}
-	for (size_t i = 0; i + text.size <= s.size; i++) {
-		size_t k = 0;
-		while (k < text.size && lower(s.data[i + k]) == text.data[k]) {
-			k++;
-		}
-		if (k == text.size) {
-			return true;
-		}
-	}
-	return false;
+	return text.size == 0 ||
+			(text.size <= s.size &&
+					ANY(i, s.size - text.size + 1,
+							ALL(k, text.size, lower(s.data[i + k]) == text.data[k])));
 }
 
 static bool holds(const struct pattern *p, struct slice s) {

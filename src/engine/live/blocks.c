@@ -168,17 +168,12 @@ bool old_blocks_free(struct old_blocks *o, uint64_t ptr) {
 }
 
 uint64_t old_blocks_take(struct old_blocks *o, uint64_t *ptrs, uint64_t *sizes, size_t n) {
-	uint64_t n_explained = 0;
 	o->is_waiting = false;
 	o->ptrs = ptrs;
 	o->sizes = sizes;
 	o->n = n;
-	for (size_t i = 0; i < n; i++) {
-		o->all_bytes += sizes[i];
-	}
-	for (size_t i = 0; i < o->unknown.n; i++) {
-		n_explained += old_blocks_free(o, o->unknown.items[i]);
-	}
+	o->all_bytes += SUM(i, n, sizes[i]);
+	uint64_t n_explained = SUM(i, o->unknown.n, old_blocks_free(o, o->unknown.items[i]));
 	vec_finish(&o->unknown);
 	return n_explained;
 }

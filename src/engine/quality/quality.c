@@ -45,7 +45,6 @@ static void say_sampled(struct quality_writer *w) {
 static uint64_t count_cut_off(const struct quality_writer *w, bool is_strict) {
 	const struct recording *r = w->recording;
 	uint8_t *is_cut = arena_new(w->arena, uint8_t, r->nodes.n);
-	uint64_t allocations = 0;
 	for (uint32_t i = 1; is_cut && i < r->nodes.n; i++) {
 		const struct rec_node *node = &r->nodes.items[i];
 		uint32_t n_frames;
@@ -55,10 +54,8 @@ static uint64_t count_cut_off(const struct quality_writer *w, bool is_strict) {
 		is_cut[i] = !is_main &&
 				(node->parent ? is_cut[node->parent] : r->locations.items[node->location].is_mark);
 	}
-	for (uint32_t i = 0; is_cut && i < r->stacks.n; i++) {
-		allocations += is_cut[r->stacks.items[i].node] ? r->stacks.items[i].allocations : 0;
-	}
-	return allocations;
+	return SUM(i, is_cut ? r->stacks.n : 0,
+			is_cut[r->stacks.items[i].node] ? r->stacks.items[i].allocations : 0);
 }
 
 /** Of less than 1 % of the allocations nothing is said; `--json` has their number. */

@@ -194,11 +194,9 @@ static uint32_t joined_parts(const struct memory_look *m, uint32_t n_rows, uint3
 static void put_parts(struct writer *w) {
 	SCOPED(buffer) remarks = {0};
 	put_remarks(w, &remarks, false);
-	uint32_t n = 0, most = ROWS - (uint32_t)SUM(i, remarks.size, remarks.data[i] == '\n');
+	const uint32_t n = (uint32_t)SUM(i, REC_PARTS, w->m.bytes[i] > 0);
+	const uint32_t most = ROWS - (uint32_t)SUM(i, remarks.size, remarks.data[i] == '\n');
 	uint64_t rest = 0;
-	for (uint8_t i = 0; i < REC_PARTS; i++) {
-		n += w->m.bytes[i] > 0;
-	}
 	const uint32_t joined = joined_parts(&w->m, n, most);
 	uint32_t makers = n < most ? 1 + most - n : 1;
 	put_title(w);

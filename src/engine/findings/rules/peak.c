@@ -5,15 +5,6 @@
  */
 #include "engine/findings/parts.h"
 
-static uint32_t edge_of_peak(const struct finder *f) {
-	const struct recording *r = f->r;
-	uint32_t i = 0;
-	while (i < r->edges.n && r->edges.items[i].time_ns != r->summary.peak_time_ns) {
-		i++;
-	}
-	return i;
-}
-
 // Blocks of one exact size at the peak
 struct twins {
 	uint64_t size, blocks;
@@ -75,10 +66,11 @@ static void put_what_if(struct finder *f) {
 static bool put_spike(struct finder *f, const uint64_t *curve) {
 	const struct recording *r = f->r;
 	struct curve c = finder_as_curve(f, curve);
-	uint32_t at = edge_of_peak(f);
-	if (at >= r->edges.n) {
+	const struct rec_edge *peak = FIND_IN(e, r->edges, e->time_ns == r->summary.peak_time_ns);
+	if (!peak) {
 		return false;
 	}
+	const uint32_t at = (uint32_t)(peak - r->edges.items);
 	struct curve_stretch s = curve_stretch_at(&c, at);
 	bool is_gone = s.last + 1 < r->edges.n;
 	if (s.ns > r->meta.duration_ns / 2 || !is_gone) {
