@@ -102,11 +102,8 @@ static void put_word(struct buffer *out, struct slice word) {
 
 static bool is_program_itself(const struct recording *r, uint32_t exe) {
 	struct slice name = r->strings.items[exe];
-	bool is_it = slice_equal(name, r->strings.items[r->meta.exe]);
-	for (uint32_t i = 0; i < r->images.n; i++) {
-		is_it |= slice_equal(name, r->strings.items[r->images.items[i].exe]);
-	}
-	return is_it;
+	return slice_equal(name, r->strings.items[r->meta.exe]) ||
+			ANY(i, r->images.n, slice_equal(name, r->strings.items[r->images.items[i].exe]));
 }
 
 /** "; the largest, NAME (pid, RSS), why: what records it". */

@@ -170,11 +170,7 @@ static struct lens_costs size_costs(const struct rec_size *z, const struct lens 
 /** A stack that made only one class of sizes: all its costs belong there. Else part by part. */
 static void add_sizes(struct taker *t, struct part *classes, uint32_t stack,
 		const struct rec_size *sizes, uint32_t n) {
-	bool is_one = n > 0;
-	for (uint32_t i = 1; i < n; i++) {
-		is_one &= size_class(sizes[i].size) == size_class(sizes[0].size);
-	}
-	if (is_one) {
+	if (n > 0 && ALL(i, n, size_class(sizes[i].size) == size_class(sizes[0].size))) {
 		add_stack(t, &classes[size_class(sizes[0].size)], stack);
 		return;
 	}

@@ -221,11 +221,8 @@ static void put_modules(struct kde_out *o) {
 
 /** From an interpreted file no raw one can be made by copying: it names no addresses. */
 static bool copies(const struct kde_out *o) {
-	bool has_addresses = false;
-	for (uint32_t i = 1; i < o->r->modules.n; i++) {
-		has_addresses |= o->r->modules.items[i].start < o->r->modules.items[i].end;
-	}
-	return o->r->meta.source == REC_FROM_KDE && (!o->is_raw || has_addresses);
+	return o->r->meta.source == REC_FROM_KDE &&
+			(!o->is_raw || FIND_IN(m, o->r->modules, m->start < m->end));
 }
 
 static void put_head(struct kde_out *o) {

@@ -269,11 +269,10 @@ bool pprof_knows(struct slice head) {
 		return false;
 	}
 	struct cursor inner = cursor_init(f.bytes);
-	bool is_type = f.bytes.size > 0;
-	while (proto_next(&inner, &type)) {
-		is_type &= (type.id == 1 || type.id == 2) && type.wire == WIRE_VARINT;
-	}
-	return is_type && !inner.failed;
+	return f.bytes.size > 0 &&
+			EVERY(proto_next(&inner, &type),
+					(type.id == 1 || type.id == 2) && type.wire == WIRE_VARINT) &&
+			!inner.failed;
 }
 
 bool pprof_decode(struct profile *out, struct slice in, struct arena *arena, struct err *err) {
