@@ -51,9 +51,9 @@ struct exporter {
 };
 
 /** NULL: `err` lists the names there are. */
-const struct exporter *exporter_find(const char *name, struct err *err);
+const struct exporter *exporter_find(struct slice name, struct err *err);
 
-/** Are its files packed, whatever they are called? */
+/** Are its files gzip's, whatever they are called? What exporter_write gives is not packed. */
 bool exporter_is_packed(const struct exporter *e);
 
 bool exporter_write(const struct exporter *e, const struct export_request *request,

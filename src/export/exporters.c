@@ -9,16 +9,16 @@
 #define WRITER_ROW(id, name, suffix, about) {name, suffix, .encode = id##_encode},
 static const struct exporter exporters[] = {EXPORTS(ROW, WRITER_ROW)};
 
-const struct exporter *exporter_find(const char *name, struct err *err) {
+const struct exporter *exporter_find(struct slice name, struct err *err) {
 	enum { N = sizeof exporters / sizeof *exporters };
 	SCOPED(buffer) names = {0};
 	for (size_t i = 0; i < N; i++) {
-		if (strcmp(exporters[i].name, name) == 0) {
+		if (slice_equal(name, slice_of_text(exporters[i].name))) {
 			return &exporters[i];
 		}
 		buffer_printf(&names, "%s%s", i ? ", " : "", exporters[i].name);
 	}
-	(void)err_set(err, ERR_USAGE, "unknown export \"%s\"; use one of: %.*s", name,
+	(void)err_set(err, ERR_USAGE, "unknown export \"%.*s\"; use one of: %.*s", SLICE_ARG(name),
 			SLICE_ARG(buffer_view(&names)));
 	return NULL;
 }
@@ -34,15 +34,13 @@ bool exporter_write(const struct exporter *e, const struct export_request *reque
 		return e->write(request, sink, err);
 	}
 	SCOPED(arena) arena = {0};
-	SCOPED(buffer) plain = {0}, packed = {0};
+	SCOPED(buffer) out = {0};
 	struct profile p;
 	bool ok = profile_of_request(&p, request, &arena, err);
 	struct write_options options = request->options;
 	if (ok && !request->has_shown) {
 		options.shown = profile_value_shown(request->lens, &p);
 	}
-	bool is_packed = exporter_is_packed(e);
-	return ok && e->encode(&plain, &p, &options, err) &&
-			(!is_packed || gzip_encode(&packed, buffer_view(&plain), err)) &&
-			sink->write(sink->user, buffer_view(is_packed ? &packed : &plain), err);
+	return ok && e->encode(&out, &p, &options, err) &&
+			sink->write(sink->user, buffer_view(&out), err);
 }

@@ -47,9 +47,6 @@ typedef bool profile_writer(struct buffer *out, const struct profile *p,
 PROFILE_WRITERS(DECLARE_WRITER)
 #undef DECLARE_WRITER
 
-/** A gzip member. */
-bool gzip_encode(struct buffer *out, struct slice in, struct err *err);
-
 /** Are these the first bytes (some kilobytes) of such a file, unpacked? */
 bool folded_knows(struct slice head);
 bool pprof_knows(struct slice head);

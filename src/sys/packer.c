@@ -101,26 +101,28 @@ static bool open_file(struct packer *p, const char *path, struct err *err) {
 	return p->fd >= 0 || err_system(err, errno, "cannot write %s", path);
 }
 
-static bool start_packing(struct packer *p, const char *path, struct err *err) {
-	if (ends_with(slice_of_text(path), ".zst")) {
+static bool start_packing(struct packer *p, const char *path, enum packer_how how,
+		struct err *err) {
+	if (how == PACKER_BY_NAME && ends_with(slice_of_text(path), ".zst")) {
 		p->zstd = ZSTD_createCStream();
 		return p->zstd || err_memory(err);
 	}
-	p->is_gzip = ends_with(slice_of_text(path), ".gz");
+	p->is_gzip = how == PACKER_GZIP ||
+			(how == PACKER_BY_NAME && ends_with(slice_of_text(path), ".gz"));
 	return !p->is_gzip ||
 			deflateInit2(&p->gzip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8,
 					Z_DEFAULT_STRATEGY) == Z_OK ||
 			err_memory(err);
 }
 
-struct packer *packer_open(const char *path, bool is_plain, struct err *err) {
+struct packer *packer_open(const char *path, enum packer_how how, struct err *err) {
 	struct packer *p = calloc(1, sizeof *p);
 	if (!p) {
 		return err_memory_null(err);
 	}
 	p->fd = STDOUT_FILENO;
 	bool is_stdout = strcmp(path, "-") == 0;
-	if (!is_stdout && (!open_file(p, path, err) || (!is_plain && !start_packing(p, path, err)))) {
+	if ((!is_stdout && !open_file(p, path, err)) || !start_packing(p, path, how, err)) {
 		packer_cancel(p);
 		return NULL;
 	}
@@ -165,8 +167,8 @@ void packer_cancel(struct packer *p) {
 	}
 }
 
-bool packer_put(const char *path, bool is_plain, struct slice bytes, struct err *err) {
-	struct packer *p = packer_open(path, is_plain, err);
+bool packer_put(const char *path, enum packer_how how, struct slice bytes, struct err *err) {
+	struct packer *p = packer_open(path, how, err);
 	if (p && packer_write(p, bytes, err)) {
 		return packer_finish(p, err);
 	}

@@ -46,13 +46,15 @@ bool unpack_is_torn(const struct unpack *u);
 
 // ---- a file that is written sequentially
 //
-// It is compressed according to its name: .zst, .gz, or not at all. It gets its name only when it
-// is complete; until then it is a temporary file in the same folder.
+// It gets its name only when it is complete; until then it is a temporary file in the same folder.
 
 struct packer;
 
-/** "-" is stdout, as it is. `is_plain`: whatever the name. NULL: `err` says what and why. */
-struct packer *packer_open(const char *path, bool is_plain, struct err *err);
+/** How it is compressed: as its name ends (.zst, .gz, else not at all), or whatever its name. */
+enum packer_how { PACKER_BY_NAME, PACKER_PLAIN, PACKER_GZIP };
+
+/** "-" is stdout. NULL: `err` says what and why. */
+struct packer *packer_open(const char *path, enum packer_how how, struct err *err);
 
 bool packer_write(struct packer *p, struct slice bytes, struct err *err);
 
@@ -63,4 +65,4 @@ bool packer_finish(struct packer *p, struct err *err);
 void packer_cancel(struct packer *p);
 
 /** All of it at once: a whole file, or none. */
-bool packer_put(const char *path, bool is_plain, struct slice bytes, struct err *err);
+bool packer_put(const char *path, enum packer_how how, struct slice bytes, struct err *err);

@@ -78,7 +78,8 @@ static void close_side(struct side *s) {
 
 static bool write_junit(const char *path, const struct compare_request *request, struct err *err) {
 	SCOPED(buffer) out = {0};
-	return report_junit(&out, request, err) && packer_put(path, false, buffer_view(&out), err);
+	return report_junit(&out, request, err) &&
+			packer_put(path, PACKER_BY_NAME, buffer_view(&out), err);
 }
 
 static bool write_all(const struct print_options *o, const struct side sides[2],

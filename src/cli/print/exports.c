@@ -35,19 +35,17 @@ static struct export_job *add_job(struct export_options *o, const char *path, st
 bool export_take(const struct option_given *g) {
 	struct export_options *o = option_field(g);
 	const char *equals = strchr(g->value, '=');
-	char name[32];
-	if (!equals || equals == g->value || !equals[1] || (size_t)(equals - g->value) >= sizeof name) {
+	if (!equals || equals == g->value || !equals[1]) {
 		return err_set(g->err, ERR_USAGE,
 				"--export: invalid value \"%s\"; use NAME=OUT, e.g. pprof=app.pb.gz", g->value);
 	}
-	memcpy(name, g->value, (size_t)(equals - g->value));
-	name[equals - g->value] = '\0';
+	struct slice name = slice_of(g->value, (size_t)(equals - g->value));
 	const struct exporter *exporter = exporter_find(name, g->err);
 	struct export_job *job = exporter ? add_job(o, equals + 1, g->err) : NULL;
 	if (!job) {
 		return false;
 	}
-	job->format = exporter->name;
+	job->exporter = exporter;
 	o->has_new = true;
 	return true;
 }
@@ -55,9 +53,10 @@ bool export_take(const struct option_given *g) {
 bool export_take_classic(const struct option_given *g) {
 	struct export_job *job = add_job(option_field(g), g->value, g->err);
 	if (job) {
-		job->format = g->row->letter == 'F' ? "folded"
-				: g->row->letter == 'M'     ? "massif"
-											: "histogram";
+		const char *name = g->row->letter == 'F' ? "folded"
+				: g->row->letter == 'M'          ? "massif"
+												 : "histogram";
+		job->exporter = exporter_find(slice_of_text(name), NULL);
 		job->is_flamegraph = g->row->letter == 'F';
 	}
 	return job;
@@ -94,15 +93,14 @@ static bool put_out(void *user, struct slice bytes, struct err *err) {
 }
 
 bool export_file(const struct export_job *job, struct export_request *request, struct err *err) {
-	const struct exporter *exporter = exporter_find(job->format, err);
-	struct out out = {0};
-	out.packer = exporter ? packer_open(job->path, exporter_is_packed(exporter), err) : NULL;
+	enum packer_how how = exporter_is_packed(job->exporter) ? PACKER_GZIP : PACKER_BY_NAME;
+	struct out out = {.packer = packer_open(job->path, how, err)};
 	if (!out.packer) {
 		return false;
 	}
 	struct export_sink sink = {put_out, &out};
 	request->has_shown = job->is_flamegraph;
-	if (!exporter_write(exporter, request, &sink, err)) {
+	if (!exporter_write(job->exporter, request, &sink, err)) {
 		packer_cancel(out.packer);
 		if (!out.is_broken) {
 			(void)err_add(err, "%s", job->path);

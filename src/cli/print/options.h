@@ -11,7 +11,7 @@
 enum { EXPORTS_MAX = 32 };
 
 struct export_job {
-	const char *format; // of the table of exporters
+	const struct exporter *exporter;
 	const char *path;   // "-": stdout
 	bool is_flamegraph; // -F: folded by cost_type, whatever the lens
 };

@@ -72,13 +72,13 @@ static bool print_html(const struct session *s, const struct print_options *opti
 	const struct compare_options *c = &options->compare;
 	bool ok = c->n_bases == 0 || session_open_with(&before, c->bases[0], &options->session, err);
 	return ok && make_page(s, &before, options, &page, err) &&
-			packer_put(options->html, true, buffer_view(&page), err);
+			packer_put(options->html, PACKER_PLAIN, buffer_view(&page), err);
 }
 
 /** Write the page that opens any recording to `path`. */
 static bool print_viewer(const char *path, struct err *err) {
 	SCOPED(buffer) page = {0};
-	return page_viewer(&page, err) && packer_put(path, true, buffer_view(&page), err);
+	return page_viewer(&page, err) && packer_put(path, PACKER_PLAIN, buffer_view(&page), err);
 }
 
 // ---- reports

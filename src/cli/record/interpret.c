@@ -78,7 +78,8 @@ static bool parse(struct interpret_options *o, int argc, char **argv, struct err
 static bool export_to(struct session *s, const char *format, const char *path, struct err *err) {
 	struct lens whole = lens_whole();
 	struct export_request request = {.session = s, .lens = &whole};
-	return export_file(&(struct export_job){.format = format, .path = path}, &request, err);
+	struct export_job job = {.exporter = exporter_find(slice_of_text(format), NULL), .path = path};
+	return export_file(&job, &request, err);
 }
 
 bool interpret_to_raw(const char *path, const char *raw_path, struct err *err) {
