@@ -51,6 +51,9 @@ int cli_analyze(int n, char **words);
 /** Our own lines with names in them. */
 void say(FILE *to, const char *fmt, ...) ATTR_PRINTF(2, 3);
 
+/** The command that copies a file of this machine to the one that the user came from. */
+void say_copy(FILE *to, const char *before, const char *path);
+
 /** "WHO: SENTENCE", one line on stderr whatever is in it. */
 void say_problem(const char *who, const char *fmt, ...) ATTR_PRINTF(2, 3);
 

@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 bool say_text(FILE *to, struct slice text) {
 	struct buffer shown = {0};
@@ -26,6 +27,15 @@ void say(FILE *to, const char *fmt, ...) {
 		(void)say_text(to, slice_of(text, (size_t)n));
 		free(text);
 	}
+}
+
+void say_copy(FILE *to, const char *before, const char *path) {
+	char folder[4096] = "", host[256] = "HOST";
+	const char *user = getenv("USER");
+	bool is_relative = path[0] != '/' && getcwd(folder, sizeof folder);
+	(void)gethostname(host, sizeof host - 1);
+	say(to, "%sscp \"%s%s%s:%s%s%s\" .\n", before, user ? user : "", user ? "@" : "", host, folder,
+			is_relative ? "/" : "", VISIBLE_NAME(path));
 }
 
 void say_problem(const char *who, const char *fmt, ...) {

@@ -39,8 +39,8 @@ static const struct option_row rows[] = {
 		{"source-root", 0, VALUE_NEEDED, .value_name = "DIR", .take = option_take_text,
 				AT(source_root), .help = "look for source files below DIR first"},
 		{"no-source", 0, FLAG(has_no_source), .help = "do not show source files"},
-		{"help", 'h', FLAG(wants_help), .help = "print this help"},
-		{"version", 'v', FLAG(wants_version), .help = "print the version"},
+		OPTION_HELP,
+		OPTION_VERSION,
 };
 
 const struct option_table gui_option_table = {
@@ -55,6 +55,7 @@ const struct option_table gui_option_table = {
 		.n_rows = sizeof rows / sizeof *rows,
 		.foot = "heaptrack_print --html OUT FILE writes the same page as one file that opens "
 				"anywhere.\n",
+		.shows_page = true,
 };
 
 /** False: `err` says what is wrong, with the word that is. */
@@ -113,17 +114,7 @@ static bool list(struct err *err) {
 int cli_gui(int argc, char **argv) {
 	struct gui_options o;
 	struct err err = {0};
-	bool ok = parse(&o, argc, argv, &err);
-	if (ok && o.wants_help) {
-		options_put_help(&gui_option_table, stdout);
-	} else if (ok && o.wants_version) {
-		(void)puts("heaptrack_gui " CLI_VERSION);
-		if (page_is_there()) {
-			(void)printf("the web page includes:\n%s", page_licences());
-		}
-	} else {
-		ok = ok && (o.file ? show(&o, &err) : list(&err));
-	}
+	bool ok = parse(&o, argc, argv, &err) && (o.file ? show(&o, &err) : list(&err));
 	if (!ok) {
 		say_problem("heaptrack_gui", "%s", err.text);
 	}
@@ -169,19 +160,12 @@ static int page(struct asked *a) {
 /** How this file becomes a page in front of whoever reads this. */
 static void put_ways(const char *path) {
 	const char *file = VISIBLE_NAME(path);
-	char folder[4096];
-	char host[256] = "HOST";
-	const char *user = getenv("USER");
-	(void)gethostname(host, sizeof host - 1);
-	bool is_relative = path[0] != '/';
 	say(stdout, "\nas a page:  heaptrack_print --html page.html \"%s\"\n", file);
 	if (browser_is_remote()) {
-		say(stdout, "            scp \"%s%s%s:%s/page.html\" .\n", user ? user : "",
-				user ? "@" : "", host, getcwd(folder, sizeof folder) ? folder : "");
+		say_copy(stdout, "            ", "page.html");
 		say(stdout, "or served:  heaptrack --analyze --web \"%s\"   (prints the ssh -L command)\n",
 				file);
-		say(stdout, "or copied:  scp \"%s%s%s:%s%s%s\" .\n", user ? user : "", user ? "@" : "",
-				host, is_relative ? folder : "", is_relative ? "/" : "", file);
+		say_copy(stdout, "or copied:  ", path);
 	} else {
 		say(stdout, "or served:  heaptrack --analyze --web \"%s\"\n", file);
 	}

@@ -10,7 +10,6 @@ struct gui_options {
 	const char *socket, *source_root;
 	uint16_t port; // 0: any
 	bool has_no_browser, has_no_source, stays;
-	bool wants_help, wants_version;
 };
 
 /** Serve it until nobody looks at it any more. */

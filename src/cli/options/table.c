@@ -2,6 +2,8 @@
 /* Parses a command line with getopt, by a table of options, and prints the help from it. */
 #include "cli/options/table.h"
 
+#include "web/page.h"
+
 #include <getopt.h>
 
 enum {
@@ -141,7 +143,7 @@ bool options_parse(const struct option_table *table, void *options, int argc, ch
 	int c;
 	bool goes_on = true;
 	while (goes_on && (c = getopt_long(argc, argv, p.letters, p.names, NULL)) != -1) {
-		struct option_given given = {options, find_row(&p, c), NULL, err};
+		struct option_given given = {table, options, find_row(&p, c), NULL, err};
 		if (!given.row) {
 			return c == ':' ? say_missing(&p, err) : say_unknown(&p, table, argv[optind - 1], err);
 		}
@@ -296,4 +298,19 @@ void options_put_help(const struct option_table *table, FILE *to) {
 	if (table->foot) {
 		(void)fprintf(to, "\n%s", table->foot);
 	}
+}
+
+// ---- what a command says of itself
+
+bool option_take_help(const struct option_given *g) {
+	options_put_help(g->table, stdout);
+	exit(EXIT_SUCCESS);
+}
+
+bool option_take_version(const struct option_given *g) {
+	(void)printf("%s " CLI_VERSION "\n", g->table->command);
+	if (g->table->shows_page && page_is_there()) {
+		(void)printf("the web page includes:\n%s", page_licences());
+	}
+	exit(EXIT_SUCCESS);
 }

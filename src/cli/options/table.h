@@ -19,9 +19,11 @@ enum option_value {
 };
 
 struct option_row;
+struct option_table;
 
 /** An option as it was given: where what it says goes, its row, its value (NULL: none). */
 struct option_given {
+	const struct option_table *table;
 	void *options;
 	const struct option_row *row;
 	const char *value;
@@ -55,6 +57,7 @@ struct option_table {
 	const struct option_row *rows;
 	size_t n_rows;
 	const char *foot;              // of the help; NULL: none
+	bool shows_page;               // --version tells what the web page includes
 	enum option_operands operands; // PROGRAM: what follows its name is the program's own
 };
 
@@ -64,7 +67,7 @@ extern const struct option_table heaptrack_option_table, print_option_table, gui
 /**
  * Take all options. *operands: the index of the first word that is none; they have been moved
  * behind the options unless the table says PROGRAM. False: `err` says what is wrong, with the word
- * that is.
+ * that is. --help and --version print and end the process.
  */
 bool options_parse(const struct option_table *table, void *options, int argc, char **argv,
 		int *operands, struct err *err);
@@ -90,3 +93,11 @@ option_taker option_take_number; // uint32_t
 option_taker option_take_size;   // uint64_t, bytes: "500M", "2G", "123k", "4096", decimal units
 option_taker option_take_time;   // uint64_t, ns: "90", "90s", "1.5m", "2h", "300ms"
 option_taker option_take_choice; // int: row->arg
+
+// ---- take: what ends the process, having printed what the table says
+
+option_taker option_take_help, option_take_version;
+#define OPTION_HELP \
+	{ "help", 'h', .take = option_take_help, .help = "print this help" }
+#define OPTION_VERSION \
+	{ "version", 'v', .take = option_take_version, .help = "print the version" }

@@ -101,6 +101,7 @@ const struct option_table print_option_table = {
 				"temporary, what allocates most.\nFILE may be - (standard input).\n",
 		.rows = rows,
 		.n_rows = sizeof rows / sizeof *rows,
+		.shows_page = true,
 };
 
 /** The recording, and with something to compare further ones. */
@@ -171,8 +172,8 @@ bool print_options_parse(struct print_options *o, int argc, char **argv, struct 
 		return false;
 	}
 	int n_words = argc - operands;
-	if (o->asked != PRINT_REPORT || o->viewer) {
-		return o->asked != PRINT_REPORT || (n_words == 0 && !o->file) ||
+	if (o->viewer) {
+		return (n_words == 0 && !o->file) ||
 				err_set(err, ERR_USAGE,
 						"--viewer takes no recording: its page opens any that is dropped on it");
 	}

@@ -76,8 +76,6 @@ bool compare_is_asked(const struct compare_options *o);
 
 // ---- the parsed command line of heaptrack_print
 
-enum print_asked { PRINT_REPORT, PRINT_HELP, PRINT_VERSION };
-
 enum print_layout {
 	LAYOUT_TEXT,    // the page
 	LAYOUT_CLASSIC, // --full, and the classic section switches
@@ -85,7 +83,6 @@ enum print_layout {
 };
 
 struct print_options {
-	enum print_asked asked;
 	const char *file;
 	const char *const *files; // the same and further ones: repeated runs, to be compared
 	uint32_t n_files;

@@ -214,14 +214,7 @@ int cli_print(int argc, char **argv) {
 	struct err err = {0};
 	bool is_broken = false;
 	bool ok = print_options_parse(&o, argc, argv, &err);
-	if (ok && o.asked == PRINT_HELP) {
-		options_put_help(&print_option_table, stdout);
-	} else if (ok && o.asked == PRINT_VERSION) {
-		(void)puts("heaptrack_print " CLI_VERSION);
-		if (page_is_there()) {
-			(void)printf("the web page includes:\n%s", page_licences());
-		}
-	} else if (ok && o.viewer) {
+	if (ok && o.viewer) {
 		ok = print_viewer(o.viewer, &err);
 	} else if (ok && compare_is_asked(&o.compare)) {
 		ok = print_comparison(&o, &is_broken, &err);

@@ -9,16 +9,17 @@
 
 #define complain(...) say_problem("heaptrack", __VA_ARGS__)
 
-struct control_options {
-	bool is_json, wants_help;
+struct asked {
+	const char *line;
+	const char *file; // only of the recording into this; NULL: of all
+	bool is_json;
+	unsigned n_shown, n_failed;
 };
 
-#define AT(field) .at = offsetof(struct control_options, field)
-
 static const struct option_row rows[] = {
-		{"json", 0, .take = option_take_flag, AT(is_json),
+		{"json", 0, .take = option_take_flag, .at = offsetof(struct asked, is_json),
 				.help = "print the answers as lines of JSON"},
-		{"help", 'h', .take = option_take_flag, AT(wants_help), .help = "print this help"},
+		OPTION_HELP,
 };
 static const struct option_table table = {
 		.command = "heaptrack --ctl",
@@ -161,13 +162,6 @@ static void put_look(struct status *s) {
 
 // ---- asking
 
-struct asked {
-	const char *line;
-	const char *file; // only of the recording into this; NULL: of all
-	bool is_json;
-	unsigned n_shown, n_failed;
-};
-
 static void show(struct asked *a, struct slice answer) {
 	struct status s = {0};
 	read_status(&s, answer);
@@ -263,21 +257,15 @@ static bool take_words(struct asked *a, pid_t *pid, int n, char **words, struct 
 }
 
 int cli_control(int argc, char **argv) {
-	struct control_options o = {0};
 	struct err err = {0};
 	struct asked a = {0};
 	SCOPED(buffer) line = {0};
 	pid_t pid = 0;
 	int at;
-	if (!options_parse(&table, &o, argc, argv, &at, &err)) {
+	if (!options_parse(&table, &a, argc, argv, &at, &err)) {
 		complain("%s", err.text);
 		return EXIT_FAILURE;
 	}
-	if (o.wants_help) {
-		options_put_help(&table, stdout);
-		return EXIT_SUCCESS;
-	}
-	a.is_json = o.is_json;
 	bool ok = take_words(&a, &pid, argc - at, argv + at, &line, &err) &&
 			(pid != 0 ? ask_process(&a, pid, &err) : ask_all(&a, &err)) &&
 			(!a.file || a.n_shown > 0 ||

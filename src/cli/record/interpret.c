@@ -20,7 +20,6 @@ struct interpret_options {
 	struct symbols_options symbols;
 	struct words debug_paths, extra_paths, files;
 	const char *output;
-	bool wants_help, wants_version;
 };
 
 // ---- options
@@ -45,8 +44,8 @@ static const struct option_row rows[] = {
 						"roots"},
 		{"output", 'o', VALUE_NEEDED, .value_name = "FILE", .take = option_take_text, AT(output),
 				.help = "with --interpret: write to FILE (default: the input's name without .raw)"},
-		{"help", 'h', .take = option_take_flag, AT(wants_help), .help = "print this help"},
-		{"version", 'v', .take = option_take_flag, AT(wants_version), .help = "print the version"},
+		OPTION_HELP,
+		OPTION_VERSION,
 };
 
 const struct option_table interpret_option_table = {
@@ -206,22 +205,12 @@ static bool interpret_file(const struct interpret_options *o, const char *file, 
 	return ok;
 }
 
-/** True: that was all that was asked. */
-static bool tell_of_itself(const struct interpret_options *o) {
-	if (o->wants_help) {
-		options_put_help(&interpret_option_table, stdout);
-	} else if (o->wants_version) {
-		(void)puts("heaptrack_interpret " CLI_VERSION);
-	}
-	return o->wants_help || o->wants_version;
-}
-
 /** All that the two commands have in common. */
 static int interpret(int argc, char **argv, const char *who,
 		bool (*run)(const struct interpret_options *o, struct err *err)) {
 	struct interpret_options o;
 	struct err err = {0};
-	bool ok = parse(&o, argc, argv, &err) && (tell_of_itself(&o) || run(&o, &err));
+	bool ok = parse(&o, argc, argv, &err) && run(&o, &err);
 	if (!ok) {
 		say_problem(who, "%s", err.text);
 	}

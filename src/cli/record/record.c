@@ -84,19 +84,10 @@ static void put_figures(struct run_result *result) {
 }
 
 static void put_way_on(const struct run_result *result) {
-	char folder[4096];
-	char host[256] = "HOST";
-	const char *user = getenv("USER");
-	const char *path = VISIBLE_NAME(result->path);
-	say(stderr, "Look at it here:\n  heaptrack --analyze \"%s\"\n", path);
-	if (getenv("SSH_CONNECTION") && gethostname(host, sizeof host - 1) == 0) {
-		bool is_relative = result->path[0] != '/';
-		say(stderr,
-				"or copy it to your own machine; the file contains all symbols:\n"
-				"  scp \"%s%s%s:%s%s%s\" .\n",
-				user ? user : "", user ? "@" : "", host,
-				is_relative && getcwd(folder, sizeof folder) ? folder : "", is_relative ? "/" : "",
-				path);
+	say(stderr, "Look at it here:\n  heaptrack --analyze \"%s\"\n", VISIBLE_NAME(result->path));
+	if (getenv("SSH_CONNECTION")) {
+		(void)fprintf(stderr, "or copy it to your own machine; the file contains all symbols:\n");
+		say_copy(stderr, "  ", result->path);
 	} else if (result->file_is_whole) {
 		(void)fprintf(stderr, "or copy it to any machine: the file contains all symbols\n");
 	}
@@ -309,8 +300,6 @@ int cli_heaptrack(int argc, char **argv) {
 		return 1;
 	}
 	switch (o.what) {
-	case ASKED_HELP: options_put_help(&heaptrack_option_table, stdout); return 0;
-	case ASKED_VERSION: (void)puts("heaptrack " CLI_VERSION); return 0;
 	case ASKED_ANALYZE: return cli_analyze(o.n_rest, o.rest);
 	case ASKED_ATTACH: return record(&o, NULL);
 	case ASKED_DETACH: return detach(o.attach.pid);
