@@ -158,7 +158,15 @@ uint64_t file_free_bytes(int fd) {
 	return fstatvfs(fd, &vfs) != 0 ? UINT64_MAX : (uint64_t)vfs.f_bavail * vfs.f_frsize;
 }
 
-bool file_move(const char *from, const char *to) {
+const char *file_numbered(char out[PATH_MAX], const char *path, int number) {
+	size_t n = strlen(path) - (ends_with(slice_of_text(path), ".zst") ? 4 : 0);
+	(void)snprintf(out, PATH_MAX, "%.*s%s%.0d%s", (int)n, path, number ? "." : "", number,
+			path + n);
+	return out;
+}
+
+/** False: errno, EEXIST if something has that name. */
+static bool move_to(const char *from, const char *to) {
 	if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) {
 		return true;
 	}
@@ -167,6 +175,18 @@ bool file_move(const char *from, const char *to) {
 	}
 	errno = EEXIST; // that file system cannot do both at once
 	return access(to, F_OK) != 0 && rename(from, to) == 0;
+}
+
+bool file_move(const char *from, const char *path, int number, char to[PATH_MAX], struct err *err) {
+	for (; number <= FILE_NUMBERS; number++) {
+		if (move_to(from, file_numbered(to, path, number))) {
+			return true;
+		}
+		if (errno != EEXIST) {
+			return err_system(err, errno, "cannot rename \"%s\" to \"%s\"", from, to);
+		}
+	}
+	return err_set(err, ERR_LIMIT, "\"%s\" has %d recordings beside it", path, FILE_NUMBERS);
 }
 
 bool file_is_same(int fd, const char *path) {

@@ -64,8 +64,15 @@ bool file_make_parents(const char *path, unsigned uid, unsigned gid, struct err 
 /** Bytes that this user may still write to the file system of `fd`; UINT64_MAX if unknown. */
 uint64_t file_free_bytes(int fd);
 
-/** Rename a file to a name that nothing has. False: errno, EEXIST if something has it. */
-bool file_move(const char *from, const char *to);
+enum { FILE_NUMBERS = 100000 }; // that are tried
+
+/** The name `path` or, if `number` is not 0, NAME.NUMBER or NAME.NUMBER.zst. Returns `out`. */
+const char *file_numbered(char out[PATH_MAX], const char *path, int number);
+
+/**
+ * Rename a file to the first of these names, from `number` on, that nothing has; `to` receives it.
+ */
+bool file_move(const char *from, const char *path, int number, char to[PATH_MAX], struct err *err);
 
 /** True if `path` leads to the very file that `fd` has open. */
 bool file_is_same(int fd, const char *path);

@@ -105,26 +105,16 @@ static char *named_path(const char *path) {
 
 /** What has this name gets another: "x.zst" becomes "x.1.zst", or the next number that is free. */
 static bool move_aside(const char *path, struct err *err) {
-	size_t n = strlen(path) - (ends_with(slice_of_text(path), ".zst") ? 4 : 0);
-	for (int i = 1; i < 10000; i++) {
-		char *aside;
-		if (asprintf(&aside, "%.*s.%d%s", (int)n, path, i, path + n) < 0) {
-			return err_memory(err);
-		}
-		bool is_done = file_move(path, aside);
-		int why = errno;
-		if (is_done) {
-			say_problem("heaptrack", "the existing \"%s\" was renamed \"%s\"", path, aside);
-		}
-		free(aside);
-		if (is_done || why == ENOENT) {
-			return true;
-		}
-		if (why != EEXIST) {
-			return err_system(err, why, "cannot rename %s", path);
-		}
+	struct stat s;
+	char aside[PATH_MAX];
+	if (lstat(path, &s) != 0) {
+		return true;
 	}
-	return err_set(err, ERR_LIMIT, "%s: too many older files of that name", path);
+	bool ok = file_move(path, path, 1, aside, err);
+	if (ok) {
+		say_problem("heaptrack", "the existing \"%s\" was renamed \"%s\"", path, aside);
+	}
+	return ok;
 }
 
 static bool put_at(void *user, uint64_t offset, const void *data, size_t n, struct err *err) {

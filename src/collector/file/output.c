@@ -13,7 +13,6 @@
 enum {
 	RESERVE_MAX = 1 << 30, // kept free: 1 GB or 5 % of the free space, whichever is smaller
 	RESERVE_PERCENT = 5,
-	MOVES_MAX = 100000,
 	TRIES_MAX = 1000, // to get a name that others take each time
 	HEAD_BYTES = 64,
 };
@@ -117,25 +116,13 @@ static bool look_at_existing(const char *path, enum existing *what, int *fd, str
 	return true;
 }
 
-/** "NAME.zst" -> "NAME.i.zst" */
-static void numbered_name(char *out, size_t size, const char *path, int i) {
-	(void)snprintf(out, size, "%.*s.%d.zst", (int)strlen(path) - 4, path, i);
-}
-
-// NAME.zst -> NAME.1.zst, or the first number that is free
 static bool move_aside(struct output *o, struct err *err) {
-	char to[PATH_MAX + 32];
-	for (int i = 1; i <= MOVES_MAX; i++) {
-		numbered_name(to, sizeof to, o->path, i);
-		if (file_move(o->path, to)) {
-			note(o, "the existing recording was renamed \"%s\"", to);
-			return true;
-		}
-		if (errno != EEXIST) {
-			return err_system(err, errno, "cannot move \"%s\" aside", o->path);
-		}
+	char to[PATH_MAX];
+	bool ok = file_move(o->path, o->path, 1, to, err);
+	if (ok) {
+		note(o, "the existing recording was renamed \"%s\"", to);
 	}
-	return err_set(err, ERR_LIMIT, "\"%s\" has %d recordings beside it", o->path, MOVES_MAX);
+	return ok;
 }
 
 /** *is_in_use: another heaptrack records to it. */
@@ -182,11 +169,10 @@ static bool create_new(struct output *o, const char *path, bool *is_taken, struc
 
 /** The first number whose name is free. */
 static bool create_numbered(struct output *o, struct err *err) {
-	char path[sizeof o->path];
-	for (int i = 1; i <= MOVES_MAX; i++) {
+	char path[PATH_MAX];
+	for (int i = 1; i <= FILE_NUMBERS; i++) {
 		bool is_taken;
-		numbered_name(path, sizeof path, o->path, i);
-		if (create_new(o, path, &is_taken, err)) {
+		if (create_new(o, file_numbered(path, o->path, i), &is_taken, err)) {
 			note(o, "\"%s\" is in use by another recording; writing to \"%s\" instead", o->path,
 					path);
 			strcpy(o->path, path);
@@ -196,7 +182,7 @@ static bool create_numbered(struct output *o, struct err *err) {
 			return false;
 		}
 	}
-	return err_set(err, ERR_LIMIT, "\"%s\" has %d recordings beside it", o->path, MOVES_MAX);
+	return err_set(err, ERR_LIMIT, "\"%s\" has %d recordings beside it", o->path, FILE_NUMBERS);
 }
 
 static bool create(struct output *o, bool overwrite, struct err *err) {
@@ -334,24 +320,14 @@ static void find_moved(struct output *o) {
 
 /** Give the finished file a name when the growing one no longer has its own. */
 static bool place_anew(struct output *o, const char *finished, struct err *err) {
-	char path[sizeof o->path];
-	for (int i = 0; i <= MOVES_MAX; i++) {
-		if (i == 0) {
-			strcpy(path, o->path);
-		} else {
-			numbered_name(path, sizeof path, o->path, i);
-		}
-		if (file_move(finished, path)) {
-			note(o, "\"%s\" was %s while recording; writing the recording to \"%s\"", o->path,
-					i > 0 ? "replaced" : "removed", path);
-			strcpy(o->path, path);
-			return true;
-		}
-		if (errno != EEXIST) {
-			return err_system(err, errno, "cannot write \"%s\"", path);
-		}
+	char path[PATH_MAX];
+	if (!file_move(finished, o->path, 0, path, err)) {
+		return false;
 	}
-	return err_set(err, ERR_LIMIT, "\"%s\" has %d recordings beside it", o->path, MOVES_MAX);
+	note(o, "\"%s\" was %s while recording; writing the recording to \"%s\"", o->path,
+			strcmp(path, o->path) == 0 ? "removed" : "replaced", path);
+	strcpy(o->path, path);
+	return true;
 }
 
 bool output_replace(struct output *o,
