@@ -20,14 +20,7 @@
 /** A process that waits to exec, and that the guardian has caught. */
 static bool prepare(struct run *run, const struct launch *launch, struct err *err) {
 	const char *recorder = launch_find_injected(&run->arena, err);
-	if (!recorder || !guardian_start(&run->guardian, recorder, NULL, err)) {
-		return false;
-	}
-	run->signals_fd = signals_open(err);
-	if (run->signals_fd >= 0) {
-		(void)witness_start(&run->witness, NULL);
-	}
-	return run->signals_fd >= 0 &&
+	return recorder && guardian_start(&run->guardian, recorder, NULL, err) &&
 			child_fork(run, launch, (char **)run->options->environment, err) &&
 			guardian_catch(&run->guardian, run->program, err);
 }

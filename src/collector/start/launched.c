@@ -21,6 +21,11 @@ bool child_fork(struct run *run, const struct launch *launch, char **environment
 			.start = &run->start_signals,
 			.tracer = run->guardian.pid,
 	};
+	run->signals_fd = signals_open(err);
+	if (run->signals_fd < 0) {
+		return false;
+	}
+	(void)witness_start(&run->witness, NULL); // without it, some signals arrive twice
 	if (!spawn_fork(&run->spawn, program, err)) {
 		return false;
 	}
@@ -110,11 +115,6 @@ static bool prepare_process(struct run *run, const struct launch *launch, struct
 		return false;
 	}
 	start_guardian(run);
-	run->signals_fd = signals_open(err);
-	if (run->signals_fd < 0) {
-		return false;
-	}
-	(void)witness_start(&run->witness, NULL); // without it, some signals arrive twice
 	return child_fork(run, launch,
 			launch_environment(run->recorder, run->options->environment, &run->arena), err);
 }

@@ -6,7 +6,10 @@
 
 // ---- launched.c: a child of heaptrack, from fork to its end
 
-/** Fork the process that will execute the launch's program with this environment. */
+/**
+ * Take over the signals, and fork the process that will execute the launch's program with this
+ * environment.
+ */
 bool child_fork(struct run *run, const struct launch *launch, char **environment, struct err *err);
 
 /** Instead: end it, and be as before. */
