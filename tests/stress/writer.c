@@ -135,7 +135,7 @@ bool writer_make_room(struct writer *w, uint32_t n, bool may_wait) {
 			atomic_store_explicit(&w->slot->ring, RING_BIG, memory_order_release);
 			continue;
 		}
-		if (!may_wait || segment_is_closed(w->segment)) {
+		if (!may_wait || segment_state(w->segment) == SEGMENT_CLOSED) {
 			return false;
 		}
 		uint32_t room = atomic_load(&ring->room);

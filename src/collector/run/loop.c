@@ -181,8 +181,9 @@ static bool has_ended(struct run *run) {
 	if (watch_has_ended(run->watch, &run->end)) {
 		return true;
 	}
-	bool is_over = run->only_looks ? run->old_heap.snapshot == 0
-								   : run->ends_when_closed && segment_is_closed(&run->segment);
+	bool is_over = run->only_looks
+			? run->old_heap.snapshot == 0
+			: run->ends_when_closed && segment_state(&run->segment) == SEGMENT_CLOSED;
 	if (!is_over) {
 		return false;
 	}
@@ -200,7 +201,8 @@ static void rest(struct run *run, uint64_t *sleep_ns) {
 	size_t n;
 	segment_arm(&run->segment);
 	// A ring from before the bell was armed does not end the wait: check everything once more
-	if (has_ended(run) || run_exec_is_announced(run) || segment_is_ending(&run->segment) ||
+	if (has_ended(run) || run_exec_is_announced(run) ||
+			segment_state(&run->segment) == SEGMENT_ENDING ||
 			control_asked(run->control) == CONTROL_STATUS || must_look(run) ||
 			(round_of_events(run, &n) && n > 0)) {
 		return;
@@ -231,7 +233,7 @@ static size_t take_turn(struct run *run) {
 	size_t n;
 	segment_tick(&run->segment, clock_now_ns());
 	(void)round_of_events(run, &n);
-	if (segment_is_ending(&run->segment)) {
+	if (segment_state(&run->segment) == SEGMENT_ENDING) {
 		end_program(run);
 	}
 	run_housekeep(run, n == 0);
@@ -267,7 +269,7 @@ void run_loop(struct run *run) {
 			rest(run, &sleep_ns);
 		}
 	}
-	if (!run->ends_when_closed && segment_is_closed(&run->segment)) {
+	if (!run->ends_when_closed && segment_state(&run->segment) == SEGMENT_CLOSED) {
 		note_given_up(run);
 	}
 	if (run->leave) {

@@ -31,10 +31,6 @@ static uint64_t align(uint64_t value, uint64_t to) {
 	return (value + to - 1) / to * to;
 }
 
-static uint64_t or_default(uint64_t value, uint64_t usual) {
-	return value ? value : usual;
-}
-
 /** What lies where. */
 struct plan {
 	struct wire_table tables[WIRE_N_TABLES];
@@ -115,11 +111,11 @@ static bool map(struct segment *s, const struct segment_params *params, struct p
 
 bool segment_init(struct segment *s, const struct segment_params *params, struct err *err) {
 	*s = (struct segment){
-			.n_slots = (uint32_t)or_default(params->n_slots, WIRE_MAX_SLOTS),
-			.slot_bytes = or_default(params->slot_bytes, DEFAULT_SLOT_BYTES),
-			.node_capacity = (uint32_t)or_default(params->node_capacity, WIRE_MAX_NODES),
-			.module_capacity = (uint32_t)or_default(params->module_capacity, WIRE_MODULE_MAX + 1),
-			.page_bytes = (uint32_t)or_default(params->page_bytes, (uint64_t)sysconf(_SC_PAGESIZE)),
+			.n_slots = params->n_slots ?: WIRE_MAX_SLOTS,
+			.slot_bytes = params->slot_bytes ?: DEFAULT_SLOT_BYTES,
+			.node_capacity = params->node_capacity ?: WIRE_MAX_NODES,
+			.module_capacity = params->module_capacity ?: WIRE_MODULE_MAX + 1,
+			.page_bytes = params->page_bytes ?: (uint32_t)sysconf(_SC_PAGESIZE),
 			.start_ns = params->start_ns,
 			.has_runtimes = true,
 	};
@@ -218,14 +214,6 @@ void segment_wait(struct segment *s, uint64_t timeout_ns) {
 
 void segment_close(struct segment *s) {
 	atomic_store(&s->header->state, SEGMENT_CLOSED);
-}
-
-bool segment_is_closed(const struct segment *s) {
-	return atomic_load(&s->header->state) == SEGMENT_CLOSED;
-}
-
-bool segment_is_ending(const struct segment *s) {
-	return atomic_load(&s->header->state) == SEGMENT_ENDING;
 }
 
 void segment_free_slot(struct segment *s, uint32_t index) {

@@ -88,11 +88,10 @@ void segment_wait(struct segment *s, uint64_t timeout_ns);
 /** Tell the target that nobody reads any more. */
 void segment_close(struct segment *s);
 
-/** True if the target closed the recording itself. */
-bool segment_is_closed(const struct segment *s);
-
-/** True if the target waits at its end to be looked at. */
-bool segment_is_ending(const struct segment *s);
+/** SEGMENT_CLOSED: the target closed the recording itself; SEGMENT_ENDING: it waits for a look. */
+static inline uint32_t segment_state(const struct segment *s) {
+	return atomic_load(&s->header->state);
+}
 
 static inline struct thread_slot *segment_slot(const struct segment *s, uint32_t index) {
 	return (struct thread_slot *)(void *)(s->slots + (uint64_t)index * s->slot_bytes);
@@ -126,7 +125,7 @@ struct tries {
 	uint64_t own_at, own_bytes;
 	uint32_t *dense;  // by the target's id
 	uint32_t n_dense; // ids from here on were never asked for
-	uint32_t node_room, location_room;
+	size_t node_room, location_room, where_room;
 	uint64_t *wheres;             // by location id; 0: retired
 	struct index by_where;        // ids of locations, those of retired ones too
 	struct wire_module **modules; // by id; NULL: not whole yet

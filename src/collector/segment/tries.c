@@ -8,31 +8,16 @@
  */
 #include "collector/segment/segment.h"
 
-#include <sys/mman.h>
+enum { ON_PATH = UINT32_MAX };
 
-enum {
-	ON_PATH = UINT32_MAX,
-	FIRST_NODES = 1 << 12,
-	FIRST_LOCATIONS = 1 << 10,
-};
-
-static bool grow(void **items, uint32_t *room, size_t item_bytes, struct err *err) {
-	if (*room > UINT32_MAX / 2) {
-		return err_set(err, ERR_LIMIT, "too many stack nodes");
-	}
-	void *grown = reallocarray(*items, *room * 2ul, item_bytes);
-	if (!grown) {
-		return err_memory(err);
-	}
-	*items = grown;
-	*room *= 2;
-	return true;
+static bool has_room_for_node(struct tries *t) {
+	return vec_grow((void **)&t->nodes, &t->node_room, t->n_nodes, 1, sizeof *t->nodes);
 }
 
-static bool grow_locations(struct tries *t) {
-	uint32_t room = t->location_room;
-	return grow((void **)&t->locations, &room, sizeof *t->locations, NULL) &&
-			grow((void **)&t->wheres, &t->location_room, sizeof *t->wheres, NULL);
+static bool has_room_for_location(struct tries *t) {
+	const uint32_t n = t->n_locations;
+	return vec_grow((void **)&t->locations, &t->location_room, n, 1, sizeof *t->locations) &&
+			vec_grow((void **)&t->wheres, &t->where_room, n, 1, sizeof *t->wheres);
 }
 
 static struct rec_location read_where(const struct tries *t, uint64_t where) {
@@ -55,7 +40,7 @@ static uint32_t location_of(struct tries *t, uint64_t where) {
 		return id;
 	}
 	id = t->n_locations;
-	if ((id == t->location_room && !grow_locations(t)) || !index_add(&t->by_where, hash, id)) {
+	if (!has_room_for_location(t) || !index_add(&t->by_where, hash, id)) {
 		return 0;
 	}
 	t->n_locations++;
@@ -68,9 +53,7 @@ static uint32_t location_of(struct tries *t, uint64_t where) {
 /** The new node's dense id, or `parent` if there is no room. */
 static uint32_t add_node(struct tries *t, uint32_t parent, uint64_t where) {
 	uint32_t location = location_of(t, where);
-	if (!location ||
-			(t->n_nodes == t->node_room &&
-					!grow((void **)&t->nodes, &t->node_room, sizeof *t->nodes, NULL))) {
+	if (!location || !has_room_for_node(t)) {
 		return parent;
 	}
 	t->nodes[t->n_nodes] = (struct rec_node){parent, location};
@@ -139,30 +122,17 @@ void tries_retire(struct tries *t, const uint32_t *locations, size_t n) {
 	}
 }
 
-static void *map_lazily(size_t bytes) {
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-			-1, 0);
-	return p == MAP_FAILED ? NULL : p;
-}
-
 bool tries_init(struct tries *t, const struct segment *segment, struct err *err) {
-	*t = (struct tries){
-			.segment = segment,
-			.n_nodes = 1,
-			.n_locations = 1,
-			.node_room = FIRST_NODES,
-			.location_room = FIRST_LOCATIONS,
-			.first_unseen = 1,
-	};
-	t->dense = map_lazily(segment->node_capacity * sizeof *t->dense);
-	t->nodes = calloc(t->node_room, sizeof *t->nodes);
-	t->locations = calloc(t->location_room, sizeof *t->locations);
-	t->wheres = calloc(t->location_room, sizeof *t->wheres);
-	t->modules = map_lazily(segment->module_capacity * sizeof(struct wire_module *));
-	if (!t->dense || !t->nodes || !t->locations || !t->wheres || !t->modules) {
+	*t = (struct tries){.segment = segment, .first_unseen = 1};
+	t->dense = pages_take(segment->node_capacity * sizeof *t->dense);
+	t->modules = pages_take(segment->module_capacity * sizeof(struct wire_module *));
+	if (!t->dense || !t->modules || !has_room_for_node(t) || !has_room_for_location(t)) {
 		tries_finish(t);
 		return err_memory(err);
 	}
+	t->nodes[t->n_nodes++] = (struct rec_node){0};
+	t->wheres[t->n_locations] = 0;
+	t->locations[t->n_locations++] = (struct rec_location){0};
 	return true;
 }
 
@@ -170,15 +140,11 @@ void tries_finish(struct tries *t) {
 	if (!t || !t->segment) {
 		return;
 	}
-	if (t->modules) {
-		for (uint32_t id = 1; id <= t->n_modules && id < t->segment->module_capacity; id++) {
-			free(t->modules[id]);
-		}
-		(void)munmap(t->modules, t->segment->module_capacity * sizeof(struct wire_module *));
+	for (uint32_t id = 1; id <= t->n_modules && id < t->segment->module_capacity; id++) {
+		free(t->modules[id]);
 	}
-	if (t->dense) {
-		(void)munmap(t->dense, t->segment->node_capacity * sizeof *t->dense);
-	}
+	pages_give(t->modules, t->segment->module_capacity * sizeof(struct wire_module *));
+	pages_give(t->dense, t->segment->node_capacity * sizeof *t->dense);
 	free(t->nodes);
 	free(t->locations);
 	free(t->wheres);
