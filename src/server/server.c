@@ -125,12 +125,10 @@ struct server *server_start(int fd, const struct server_content *content, struct
 		return err_memory_null(err);
 	}
 	s->content = *content;
-	if (!guard_init(&s->guard, err)) {
-		free(s);
-		return NULL;
+	if (guard_init(&s->guard, err)) {
+		(void)snprintf(s->entrance, sizeof s->entrance, "/?token=%s", s->guard.token);
+		s->http = http_start(fd, handle, s, err);
 	}
-	(void)snprintf(s->entrance, sizeof s->entrance, "/?token=%s", s->guard.token);
-	s->http = http_start(fd, handle, s, err);
 	if (!s->http) {
 		free(s);
 		return NULL;
