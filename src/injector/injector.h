@@ -35,6 +35,7 @@ enum injector_no_copy {
 
 /** What it cost and covers. */
 struct injector_report {
+	pid_t pid_inside;     // the pid in the process's own pid namespace
 	uint32_t n_functions; // patched
 	uint32_t n_modules;   // that they lie in
 	bool maps_are_hooked; // those functions of wire/mappings.def that the program has
@@ -92,9 +93,6 @@ bool injector_check_machine(bool is_running, struct err *err);
 
 void injector_let_go(struct injector *in);
 void injector_destroy(struct injector *in);
-
-/** The pid in the process's own pid namespace. */
-pid_t injector_pid_inside(const struct injector *in);
 
 /**
  * Open an empty memfd in the process, or the file `path`. Returns our descriptor of it; -1: failed.

@@ -47,7 +47,6 @@ struct request {
 
 struct answer {
 	bool ok, is_left;
-	pid_t pid_inside;
 	struct err err;
 	struct injector_report report;
 	char text[TEXT_BYTES];
@@ -78,6 +77,7 @@ static bool share(const struct work *w, int fd, struct err *err) {
 
 /** Orders that need an injector. */
 static void step(struct work *w, const struct request *r, struct answer *a, int *fd) {
+	a->ok = true;
 	switch (r->order) {
 	case ORDER_MEMORY:
 		*fd = injector_memory(w->injector, NULL, &a->err);
@@ -86,15 +86,9 @@ static void step(struct work *w, const struct request *r, struct answer *a, int 
 	case ORDER_SHARE: a->ok = share(w, r->fd, &a->err); break;
 	case ORDER_ATTACH: a->ok = injector_attach(w->injector, r->max_pause_ns, &a->err); break;
 	case ORDER_DETACH: a->ok = injector_detach(w->injector, &a->err); break;
-	case ORDER_DROP_SNAPSHOT:
-		injector_drop_snapshot(w->injector);
-		a->ok = true;
-		break;
-	case ORDER_LET_GO:
-		injector_let_go(w->injector);
-		a->ok = true;
-		break;
-	default: a->ok = true; break;
+	case ORDER_DROP_SNAPSHOT: injector_drop_snapshot(w->injector); break;
+	case ORDER_LET_GO: injector_let_go(w->injector); break;
+	default: break;
 	}
 	describe(w, a);
 }
@@ -103,7 +97,9 @@ static void create(struct work *w, pid_t target, enum injector_start start, stru
 	injector_destroy(w->injector); // that of an earlier program
 	w->injector = injector_create(target, start, w->recorder, &a->err);
 	a->ok = w->injector != NULL;
-	a->pid_inside = a->ok ? injector_pid_inside(w->injector) : 0;
+	if (a->ok) {
+		a->report = injector_report(w->injector);
+	}
 }
 
 static bool expects_exec(void *user) {
@@ -259,8 +255,9 @@ static bool take_answer(const struct guardian *g, struct answer *a, int *fd, str
 	int received = received_descriptor(&message);
 	if (fd) {
 		*fd = received;
-	} else
+	} else {
 		file_close(received);
+	}
 	if (!a->ok && err) {
 		*err = a->err;
 	}
@@ -317,7 +314,7 @@ void guardian_await(struct guardian *g, pid_t target, enum injector_start start)
 bool guardian_awaited(struct guardian *g, pid_t *pid_inside, struct err *err) {
 	struct answer a;
 	bool ok = take_answer(g, &a, NULL, err);
-	*pid_inside = ok ? a.pid_inside : *pid_inside;
+	*pid_inside = ok ? a.report.pid_inside : *pid_inside;
 	return ok;
 }
 
@@ -337,7 +334,7 @@ bool guardian_follow(struct guardian *g, pid_t target, pid_t *pid_inside, bool *
 	a.is_left = false; // as it stays if there is no answer
 	bool ok = ask(g, &(struct request){.order = ORDER_FOLLOW, .target = target}, &a, NULL, err);
 	*is_left = !ok && a.is_left;
-	*pid_inside = ok ? a.pid_inside : *pid_inside;
+	*pid_inside = ok ? a.report.pid_inside : *pid_inside;
 	return ok;
 }
 

@@ -153,10 +153,6 @@ void injector_destroy(struct injector *in) {
 	free(in);
 }
 
-pid_t injector_pid_inside(const struct injector *in) {
-	return in->pid_inside;
-}
-
 /** Say why a step failed, if the program is another one, or gone. False, always. */
 static bool explain(const struct injector *in, struct err *err) {
 	return !injector_runs_what_we_saw(in) && injector_say_it_is_another(in, err);
@@ -269,6 +265,7 @@ bool injector_repair(pid_t pid, bool *was_attached, struct err *err) {
 
 struct injector_report injector_report(const struct injector *in) {
 	struct injector_report report = in->report;
+	report.pid_inside = in->pid_inside;
 	report.code_at = in->resident.text_at;
 	report.code_bytes = in->resident.text_bytes;
 	return report;
