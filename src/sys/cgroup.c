@@ -45,14 +45,12 @@ bool cgroup_of_process(struct cgroup *c, pid_t pid) {
 
 // ---- its files
 
-/** A file of the group whose path is the first `bytes` of c->path: a line break, and its text. */
+/** A file of the group whose path is the first `bytes` of c->path. */
 static bool read_of(const struct cgroup *c, size_t bytes, const char *name_v2, const char *name_v1,
 		char *text, size_t size) {
 	char file[sizeof c->path + 32];
 	(void)snprintf(file, sizeof file, "%.*s/%s", (int)bytes, c->path, c->is_v2 ? name_v2 : name_v1);
-	text[0] = '\n';
-	text[1] = 0;
-	return file_read_small(file, text + 1, size - 1) > 0;
+	return file_read_small(file, text, size) > 0;
 }
 
 /** Of a limit or a use. */
@@ -60,24 +58,18 @@ static uint64_t bytes_of(const struct cgroup *c, size_t bytes, const char *name_
 		const char *name_v1) {
 	char text[64];
 	if (!read_of(c, bytes, name_v2, name_v1, text, sizeof text) ||
-			!isdigit((unsigned char)text[1])) {
+			!isdigit((unsigned char)text[0])) {
 		return 0; // no such file, or "max"
 	}
-	uint64_t value = strtoull(text + 1, NULL, 10);
+	uint64_t value = strtoull(text, NULL, 10);
 	return value >= UINT64_C(1) << 60 ? 0 : value; // version 1 says "none" by a huge number
 }
 
-/** What such a text has behind a line break, `name` and a blank. False: there is no such line. */
+/** The number in the line of that name. False: there is no such line. */
 static bool take_field(const char *text, const char *name, uint64_t *out) {
-	const size_t n = strlen(name);
-	*out = 0;
-	for (const char *at = text; (at = strchr(at, '\n')); at++) {
-		if (strncmp(at + 1, name, n) == 0 && at[n + 1] == ' ') {
-			*out = strtoull(at + n + 2, NULL, 10);
-			return true;
-		}
-	}
-	return false;
+	const char *value = process_line(text, name, ' ');
+	*out = value ? strtoull(value, NULL, 10) : 0;
+	return value != NULL;
 }
 
 /** Of the path of the group around it. 0: it was the outermost. */

@@ -40,10 +40,10 @@ const char *process_variable(const char *environment, size_t n, const char *name
 	return NULL;
 }
 
-const char *process_status(const char *status, const char *name) {
+const char *process_line(const char *text, const char *name, char sign) {
 	size_t n = strlen(name);
-	for (const char *at = strstr(status, name); at; at = strstr(at + n, name)) {
-		if ((at == status || at[-1] == '\n') && at[n] == ':') {
+	for (const char *at = strstr(text, name); at; at = strstr(at + n, name)) {
+		if ((at == text || at[-1] == '\n') && at[n] == sign) {
 			return at + n + 1 + strspn(at + n + 1, " \t");
 		}
 	}
@@ -51,14 +51,14 @@ const char *process_status(const char *status, const char *name) {
 }
 
 uint64_t process_status_number(const char *status, const char *name, int base) {
-	const char *value = process_status(status, name);
+	const char *value = process_line(status, name, ':');
 	return value ? strtoull(value, NULL, base) : 0;
 }
 
 pid_t process_status_pid(const char *status) {
 	long last = 0;
 	char *end;
-	for (const char *ids = process_status(status, "NSpid"); ids && *ids && *ids != '\n';
+	for (const char *ids = process_line(status, "NSpid", ':'); ids && *ids && *ids != '\n';
 			ids = end) {
 		last = strtol(ids, &end, 10);
 		end += strspn(end, " \t");

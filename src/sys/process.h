@@ -60,10 +60,13 @@ const char *process_path(char out[PROCESS_PATH_MAX], pid_t pid, const char *fmt,
 /** Such a file, as file_read_small reads it. */
 long process_read(pid_t pid, const char *name, char *out, size_t size);
 
-/** What such a text, a "status", has behind "name:" and blanks. NULL: there is no such line. */
-const char *process_status(const char *status, const char *name);
+/**
+ * What a text has in the line that begins with `name` and `sign`, behind that and blanks: of such a
+ * file, "status", the sign is ':'. NULL: there is no such line.
+ */
+const char *process_line(const char *text, const char *name, char sign);
 
-/** The same as a number. 0: there is none. */
+/** The same of a "status" as a number. 0: there is none. */
 uint64_t process_status_number(const char *status, const char *name, int base);
 
 /** The last, innermost pid that a "status" tells; 0: none. */

@@ -57,7 +57,7 @@ bool task_waits_for_vfork(const struct tracee *t, const struct tracee_thread *th
 char task_state(const struct tracee_thread *thread) {
 	char status[2048] = "";
 	(void)task_read(thread, "status", status, sizeof status);
-	const char *state = process_status(status, "State");
+	const char *state = process_line(status, "State", ':');
 	return state ? *state : '?';
 }
 
