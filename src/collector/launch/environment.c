@@ -122,15 +122,11 @@ const char *launch_find_injected(struct arena *arena, struct err *err) {
 	if (!preload) {
 		return NULL;
 	}
-	size_t folder = (size_t)(path_base_name(preload) - preload);
-	char *path = arena_new(arena, char, folder + sizeof INJECTED_NAME);
-	if (!path) {
-		return err_memory_null(err);
-	}
-	(void)sprintf(path, "%.*s" INJECTED_NAME, (int)folder, preload);
+	const char *path = FORMAT(PATH_MAX, "%.*s" INJECTED_NAME,
+			(int)(path_base_name(preload) - preload), preload);
 	if (access(path, R_OK) != 0) {
 		(void)err_system(err, errno, "cannot read the recorder \"%s\"", path);
 		return NULL;
 	}
-	return path;
+	return arena_text(arena, slice_of_text(path)) ?: err_memory_null(err);
 }
