@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Knows the names of functions that allocate and free. The rows of wire/allocators.def, with a
- * call's registers in place of its parameters, in a hash table; and some functions that only count
- * in programs of their own.
+ * Knows the names of functions that allocate and free: the rows of wire/allocators.def, with a
+ * call's registers in place of its parameters, and some functions that only count in programs of
+ * their own. Hardly any other name begins like one of these, so few are looked for in the tables.
  */
 #include "base/err.h"
 #include "injector/find/functions.h"
@@ -150,28 +150,10 @@ static const struct known_function nim_numbered[] = {
 
 // ---- by name
 
-enum {
-	N_KNOWN = sizeof allocators / sizeof *allocators,
-	PLACES = 1024,
-	BEGINNINGS = 4096,
-	NAME_MAX_BYTES = 48
-};
+enum { BEGINNINGS = 4096 };
 
-static uint16_t places[PLACES];              // index + 1 into `allocators`, with open addressing
 static uint64_t beginnings[BEGINNINGS / 64]; // a bit for each beginning_of() a known name
 static pthread_once_t is_filled = PTHREAD_ONCE_INIT;
-
-/** False: it is longer than all that are known. */
-static bool hash_of(const char *name, uint32_t *hash) {
-	*hash = 2166136261u;
-	for (size_t i = 0; name[i]; i++) {
-		if (i == NAME_MAX_BYTES) {
-			return false;
-		}
-		*hash = (*hash ^ (uint8_t)name[i]) * 16777619u;
-	}
-	return true;
-}
 
 /** A hash of the first three characters. */
 static unsigned beginning_of(const char *name) {
@@ -191,34 +173,10 @@ static void note_beginnings(const struct known_function *functions, size_t n) {
 }
 
 static void fill(void) {
-	_Static_assert(N_KNOWN < PLACES / 2, "few collide");
-	for (uint16_t i = 0; i < N_KNOWN; i++) {
-		uint32_t at;
-		check(hash_of(allocators[i].name, &at));
-		while (places[at % PLACES] != 0) {
-			at++;
-		}
-		places[at % PLACES] = (uint16_t)(i + 1);
-	}
-	note_beginnings(allocators, N_KNOWN);
+	note_beginnings(allocators, sizeof allocators / sizeof *allocators);
 	note_beginnings(firefox, N_FIREFOX);
 	note_beginnings(nim, sizeof nim / sizeof *nim);
 	note_beginnings(nim_numbered, sizeof nim_numbered / sizeof *nim_numbered);
-}
-
-static const struct known_function *look_up(const char *name) {
-	uint32_t at;
-	(void)pthread_once(&is_filled, fill);
-	if (!hash_of(name, &at)) {
-		return NULL;
-	}
-	for (; places[at % PLACES] != 0; at++) {
-		const struct known_function *f = &allocators[places[at % PLACES] - 1];
-		if (strcmp(f->name, name) == 0) {
-			return f;
-		}
-	}
-	return NULL;
 }
 
 /**
@@ -244,7 +202,7 @@ static const struct known_function *look_up_nim(const char *name) {
 }
 
 const struct known_function *known_function_of(const char *name) {
-	return look_up(name) ?: NAMED(name, firefox) ?: NAMED(name, nim) ?: look_up_nim(name);
+	return NAMED(name, allocators) ?: NAMED(name, firefox) ?: NAMED(name, nim) ?: look_up_nim(name);
 }
 
 const char *known_family(const struct known_function *f) {

@@ -93,22 +93,26 @@ static bool find_names(struct blob *b, const struct elf_image *image, struct err
 			err_set(err, ERR_FORMAT, "names are missing");
 }
 
-/** Every relocation must be one that blob_place knows: then there is nothing to link. */
-static bool check_relocations(const struct blob *b, const struct elf_image *image,
-		struct err *err) {
+/**
+ * Make the image one that lies at `address`. False: a relocation does more than add that, so there
+ * is something to link.
+ */
+static bool place(struct blob *b, const struct elf_image *image, uint64_t address) {
 	struct elf_section section;
 	for (uint32_t i = 0; elf_section_at(image, i, &section); i++) {
 		struct slice bytes = elf_section_bytes(image, &section);
 		if (section.type == SHT_REL) {
-			return err_set(err, ERR_FORMAT, "unknown relocations");
+			return false;
 		}
 		for (size_t at = 0; section.type == SHT_RELA && at + sizeof(Elf64_Rela) <= bytes.size;
 				at += sizeof(Elf64_Rela)) {
 			Elf64_Rela rela;
 			memcpy(&rela, bytes.data + at, sizeof rela);
+			uint64_t value = address + (uint64_t)rela.r_addend;
 			if (ELF64_R_TYPE(rela.r_info) != MACHINE_RELATIVE || rela.r_offset + 8 > b->n_bytes) {
-				return err_set(err, ERR_FORMAT, "unknown relocations");
+				return false;
 			}
+			memcpy(b->bytes + rela.r_offset, &value, sizeof value);
 		}
 	}
 	return true;
@@ -126,7 +130,8 @@ bool blob_open(struct blob *b, const char *path, struct err *err) {
 	bool ok = file.size_bytes < IMAGE_MAX && (bytes = malloc(file.size_bytes + 1)) != NULL;
 	ok = ok ? file_reader_read(&file, 0, bytes, file.size_bytes, &got, err) : err_memory(err);
 	ok = ok && elf_image_init(&image, slice_of(bytes, got), err) && copy_segments(b, &image, err) &&
-			find_names(b, &image, err) && check_relocations(b, &image, err);
+			find_names(b, &image, err) &&
+			(place(b, &image, 0) || err_set(err, ERR_FORMAT, "unknown relocations"));
 	if (ok) {
 		b->file = bytes;
 		b->image = image;
@@ -139,17 +144,7 @@ bool blob_open(struct blob *b, const char *path, struct err *err) {
 }
 
 void blob_place(struct blob *b, uint64_t address) {
-	struct elf_section section;
-	for (uint32_t i = 0; elf_section_at(&b->image, i, &section); i++) {
-		struct slice bytes = elf_section_bytes(&b->image, &section);
-		for (size_t at = 0; section.type == SHT_RELA && at + sizeof(Elf64_Rela) <= bytes.size;
-				at += sizeof(Elf64_Rela)) {
-			Elf64_Rela rela;
-			memcpy(&rela, bytes.data + at, sizeof rela);
-			uint64_t value = address + (uint64_t)rela.r_addend;
-			memcpy(b->bytes + rela.r_offset, &value, sizeof value);
-		}
-	}
+	(void)place(b, &b->image, address); // as in blob_open
 }
 
 void blob_close(struct blob *b) {
