@@ -20,8 +20,6 @@ struct process_space {
 bool process_space_read(struct process_space *s, pid_t pid, struct err *err);
 void process_space_finish(struct process_space *s);
 
-const struct smaps_area *process_space_at(const struct process_space *s, uint64_t address);
-
 /** A file with code that is mapped in a process. */
 struct module_code {
 	const char *name;

@@ -135,10 +135,7 @@ static bool stays(const struct module_code *module, const struct found_functions
  */
 static void operators_judge(struct found_functions *out, size_t first,
 		const struct module_code *module) {
-	bool has_allocator = false;
-	for (size_t i = first; i < out->n; i++) {
-		has_allocator |= !out->items[i].known->is_operator;
-	}
+	bool has_allocator = ANY(i, out->n - first, !out->items[first + i].known->is_operator);
 	// Each is judged by all, so nothing is dropped before the last is judged
 	for (size_t i = first; i < out->n; i++) {
 		struct found_function *f = &out->items[i];

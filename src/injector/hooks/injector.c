@@ -218,10 +218,8 @@ bool injector_rescan(struct injector *in, struct err *err) {
 		in->modules_sum = sum;
 		return true; // the new modules stay without hooks
 	}
-	bool has_new = in->plan.islands.n > 0;
-	for (size_t i = 0; i < in->plan.hooks.n; i++) {
-		has_new |= !injector_hook_of(in, &in->plan.hooks.items[i])->is_patched;
-	}
+	bool has_new = in->plan.islands.n > 0 ||
+			FIND_IN(planned, in->plan.hooks, !injector_hook_of(in, planned)->is_patched);
 	if (has_new) { // perhaps in a second C library, whose code the recorder must know before
 		struct resident_range *caches = in->resident.thread_caches;
 		uint64_t at = in->resident.at + RESIDENT_IMAGE_AT + in->blob.thread_caches_at;

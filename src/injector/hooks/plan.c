@@ -169,10 +169,9 @@ static bool is_of_module(const struct found_function *f, const struct found_func
 
 /** An island for the functions of `of`'s module. NULL: none needs it, or no memory (*ok). */
 static struct island *add_island(struct injector *in, const struct found_function *of, bool *ok) {
-	unsigned n_new = 0;
-	EACH(f, in->functions) {
-		n_new += is_of_module(f, of) && !f->why_not && !known_hook(in, f);
-	}
+	const struct found_function *f = in->functions.items;
+	uint64_t n_new = SUM(i, in->functions.n,
+			is_of_module(&f[i], of) && !f[i].why_not && !known_hook(in, &f[i]));
 	struct island *island = n_new > 0 ? vec_push(&in->plan.islands) : NULL;
 	*ok = island || n_new == 0;
 	if (!island) {

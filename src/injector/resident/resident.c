@@ -231,8 +231,8 @@ bool threads_touch(struct injector *in, const struct resident_range *ranges, siz
 	bool touches = false;
 	for (size_t i = 0; i < in->tracee.threads.n && !touches; i++) {
 		const struct user_regs_struct *regs = &in->tracee.threads.items[i].regs;
-		const struct smaps_area *stack = process_space_at(&space, regs_sp(regs));
-		uint64_t low = regs_sp(regs) - MACHINE_RED_ZONE;
+		uint64_t sp = regs_sp(regs), low = sp - MACHINE_RED_ZONE;
+		const struct smaps_area *stack = FIND_IN(m, space.mappings, sp >= m->start && sp < m->end);
 		touches = is_in(regs_pc(regs), ranges, n) || !stack ||
 				stack_touches(in, low > stack->start ? low : stack->start, stack->end, ranges, n);
 	}

@@ -21,9 +21,8 @@ enum { SIGNALS_BYTES = 8 };
 // A call that takes longer will not end: a busy machine may not run the thread for long
 static const uint64_t CALL_PATIENCE_NS = 10000000000;
 
-#define BIT(signal) (1ull << ((signal)-1))
-static const uint64_t FAULTS = BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGILL) | BIT(SIGFPE) |
-		BIT(SIGTRAP);
+static const uint64_t FAULTS = SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS) | SIGNAL_BIT(SIGILL) |
+		SIGNAL_BIT(SIGFPE) | SIGNAL_BIT(SIGTRAP);
 
 struct work {
 	struct tracee_thread *thread;
@@ -45,7 +44,7 @@ static bool block_signals(const struct work *w, uint64_t mask) {
 static long deal_with_stop(int status, int *fault) {
 	bool is_event = (unsigned)status >> 16 != 0;
 	int signal = is_event ? 0 : WSTOPSIG(status) & 0x7f;
-	*fault = signal > 0 && signal < 32 && (FAULTS & BIT(signal)) != 0 ? signal : 0;
+	*fault = signal > 0 && signal < 32 && (FAULTS & SIGNAL_BIT(signal)) != 0 ? signal : 0;
 	return signal;
 }
 

@@ -30,10 +30,6 @@ void process_space_finish(struct process_space *s) {
 	smaps_finish(&s->mappings);
 }
 
-const struct smaps_area *process_space_at(const struct process_space *s, uint64_t address) {
-	return FIND_IN(m, s->mappings, address >= m->start && address < m->end);
-}
-
 // ---- modules
 
 static int open_as_mapped(const struct smaps_area *m, pid_t pid) {

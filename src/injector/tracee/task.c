@@ -73,13 +73,9 @@ bool task_complain(const struct tracee_thread *thread, struct err *err) {
 			(int)thread->tid, state, where[0] ? ", in " : "", where);
 }
 
-static uint64_t bit_of(int signal) {
-	return 1ull << (signal - 1);
-}
-
 bool task_has_signal(const struct tracee_thread *thread) {
-	const uint64_t unnoticed = bit_of(SIGCHLD) | bit_of(SIGCONT) | bit_of(SIGURG) |
-			bit_of(SIGWINCH);
+	const uint64_t unnoticed = SIGNAL_BIT(SIGCHLD) | SIGNAL_BIT(SIGCONT) | SIGNAL_BIT(SIGURG) |
+			SIGNAL_BIT(SIGWINCH);
 	char text[4096];
 	if (!task_read(thread, "status", text, sizeof text)) {
 		return true;

@@ -26,6 +26,9 @@
 #include <sys/ptrace.h>
 #include <sys/user.h>
 
+/** In a mask of signals. */
+#define SIGNAL_BIT(signal) (1ull << ((signal)-1))
+
 struct tracee_thread {
 	pid_t tid;
 	pid_t pid; // of its process: the tracee's, or that of a child of vfork
