@@ -31,13 +31,14 @@ static _Atomic uint32_t n_open_slots;
 
 // ---- the descriptor that the environment variable SEGMENT_ENV describes
 
+enum { TOKEN_DIGITS = 2 * sizeof((struct segment_header *)0)->token };
+
 /** The parts of the variable's value. */
 struct address {
 	int32_t program_pid;
 	int32_t collector_pid;
 	int32_t fd;
-	uint8_t token[16];
-	char token_text[33];
+	const char *token; // in hexadecimal
 };
 
 /** A decimal number and the colon behind it. NULL: there is none. */
@@ -54,39 +55,15 @@ static const char *read_number(const char *text, int32_t *value) {
 	return p + 1;
 }
 
-static int hex_digit(char c) {
-	if (c >= '0' && c <= '9') {
-		return c - '0';
-	}
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-static bool read_token(const char *text, struct address *a) {
-	for (unsigned i = 0; i < sizeof a->token; i++) {
-		int high = hex_digit(text[2 * i]);
-		int low = high < 0 ? -1 : hex_digit(text[2 * i + 1]);
-		if (low < 0) {
-			return false;
-		}
-		a->token[i] = (uint8_t)(high << 4 | low);
-	}
-	sys_copy(a->token_text, text, sizeof a->token_text - 1);
-	a->token_text[sizeof a->token_text - 1] = '\0';
-	return text[sizeof a->token_text - 1] == '\0';
-}
-
 /** Find the variable and parse it. `environment` may be NULL. False: it is missing or invalid. */
 static bool find_address(struct address *a, char **environment) {
-	for (char **e = environment; e != NULL && *e != NULL; e++) {
-		const char *text = sys_after(*e, SEGMENT_ENV "=");
-		if (text != NULL) {
-			text = read_number(text, &a->program_pid);
-			text = text == NULL ? NULL : read_number(text, &a->collector_pid);
-			text = text == NULL ? NULL : read_number(text, &a->fd);
-			return text != NULL && read_token(text, a);
-		}
-	}
-	return false;
+	char **entry = sys_entry(environment, SEGMENT_ENV "=");
+	const char *text = entry == NULL ? NULL : *entry + sizeof SEGMENT_ENV;
+	text = text == NULL ? NULL : read_number(text, &a->program_pid);
+	text = text == NULL ? NULL : read_number(text, &a->collector_pid);
+	text = text == NULL ? NULL : read_number(text, &a->fd);
+	a->token = text;
+	return text != NULL && sys_text_length(text) == TOKEN_DIGITS;
 }
 
 /**
@@ -143,7 +120,7 @@ static int open_by_socket(const struct address *a) {
 	if (sys_failed(fd)) {
 		return -1;
 	}
-	int received = connect_to_collector(fd, a->token_text) ? receive_descriptor(fd) : -1;
+	int received = connect_to_collector(fd, a->token) ? receive_descriptor(fd) : -1;
 	(void)syscall_1(__NR_close, fd);
 	return received;
 }
@@ -170,11 +147,19 @@ static bool page_is_valid(uint32_t bytes) {
 	return bytes >= WIRE_PAGE_LEAST && bytes <= WIRE_PAGE_MOST && (bytes & (bytes - 1)) == 0;
 }
 
+static bool token_is(const struct segment_header *h, const char *token) {
+	for (unsigned i = 0; i < TOKEN_DIGITS; i++) {
+		if (token[i] != "0123456789abcdef"[h->token[i / 2] >> (i % 2 != 0 ? 0 : 4) & 15]) {
+			return false;
+		}
+	}
+	return true;
+}
+
 /** `token`: what it must say, or NULL: the descriptor itself says enough. */
-static bool header_is_valid(const struct segment_header *h, uint64_t bytes, const uint8_t *token) {
+static bool header_is_valid(const struct segment_header *h, uint64_t bytes, const char *token) {
 	return h->magic == SEGMENT_MAGIC && h->version == SEGMENT_VERSION &&
-			h->segment_bytes <= bytes &&
-			(token == NULL || sys_equal(h->token, token, sizeof h->token)) &&
+			h->segment_bytes <= bytes && (token == NULL || token_is(h, token)) &&
 			page_is_valid(h->page_bytes) && h->slot_bytes % WIRE_PAGE_MOST == 0 &&
 			h->slot_bytes >= SEGMENT_OPEN_BYTES && h->n_slots > 0 &&
 			table_is_valid(h, TABLE_MARKS, WIRE_N_MARKS, sizeof(struct wire_mark)) &&
@@ -349,7 +334,7 @@ static bool map_program(int fd, struct segment_header *h) {
 }
 
 /** Map the segment behind `fd`, if we are its program, and close that. */
-static enum segment_role open_behind(int fd, const uint8_t *token, int32_t program_pid) {
+static enum segment_role open_behind(int fd, const char *token, int32_t program_pid) {
 	enum segment_role role = SEGMENT_ROLE_NONE;
 	struct stat s;
 	uint64_t bytes = sys_failed(syscall_2(__NR_fstat, fd, (long)&s)) ? 0 : (uint64_t)s.st_size;

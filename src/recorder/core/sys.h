@@ -118,6 +118,17 @@ static inline const char *sys_after(const char *text, const char *prefix) {
 	return text;
 }
 
+/** The entry of an environment that begins so, and has a value; NULL: there is none. */
+static inline char **sys_entry(char **environment, const char *name) {
+	for (char **e = environment; e != NULL && *e != NULL; e++) {
+		const char *value = sys_after(*e, name);
+		if (value != NULL && *value != '\0') {
+			return e;
+		}
+	}
+	return NULL;
+}
+
 /** Write a text, or a decimal number that is not negative. Returns the zero at its end. */
 static inline char *sys_put_text(char *at, const char *text) {
 	size_t n = sys_text_length(text);

@@ -30,17 +30,6 @@ static const char *const places[] = {"heaptrack", "../heaptrack", "../../heaptra
 
 // ---- text
 
-/** Entry of the environment that begins so, and has a value; NULL: there is none. */
-static char **find_entry(char **environment, const char *name) {
-	size_t n = sys_text_length(name);
-	for (char **e = environment; e != NULL && *e != NULL; e++) {
-		if (sys_text_length(*e) > n && sys_after(*e, name) != NULL) {
-			return e;
-		}
-	}
-	return NULL;
-}
-
 static bool is_separator(char c) {
 	return c == ':' || c == ' ' || c == '\0';
 }
@@ -165,7 +154,7 @@ static char *start_as_planned(struct plan *plan) {
 /** Start it and put what it says in the place of `entry`. */
 static bool join_new_collector(char **environment, char **entry) {
 	struct plan plan = {.environment = environment, .asked = *entry};
-	char **preload = find_entry(environment, PRELOAD);
+	char **preload = sys_entry(environment, PRELOAD);
 	plan.folder = preload == NULL ? 0 : find_folder(*preload + sizeof PRELOAD - 1, plan.path);
 	char *variable = start_as_planned(&plan);
 	if (variable != NULL) {
@@ -175,8 +164,8 @@ static bool join_new_collector(char **environment, char **entry) {
 }
 
 enum segment_role collector_open(char **environment) {
-	char **entry = find_entry(environment, ASKED);
-	if (entry != NULL && find_entry(environment, SEGMENT_ENV "=") == NULL &&
+	char **entry = sys_entry(environment, ASKED);
+	if (entry != NULL && sys_entry(environment, SEGMENT_ENV "=") == NULL &&
 			!join_new_collector(environment, entry)) {
 		return SEGMENT_ROLE_NONE;
 	}
@@ -190,7 +179,7 @@ extern char **environ __attribute__((weak));
 /** The folder of this library, which may have come by LD_PRELOAD or be linked. */
 static void find_own_folder(struct plan *plan) {
 	struct host_object object;
-	char **preload = find_entry(plan->environment, PRELOAD);
+	char **preload = sys_entry(plan->environment, PRELOAD);
 	if (host_has_finder() && host_find_object((uint64_t)collector_open, &object)) {
 		const char *name = object.map->name;
 		size_t n = sys_text_length(name);

@@ -47,12 +47,8 @@ static bool has_slash(const char *name) {
 
 static const char *search_path(void) {
 	static const char name[] = "PATH=";
-	for (char **e = &environ == NULL ? NULL : environ; e != NULL && *e != NULL; e++) {
-		if (sys_equal(*e, name, sizeof name - 1)) {
-			return *e + sizeof name - 1;
-		}
-	}
-	return "/bin:/usr/bin";
+	char **entry = &environ == NULL ? NULL : sys_entry(environ, name);
+	return entry == NULL ? "/bin:/usr/bin" : *entry + sizeof name - 1;
 }
 
 /** Does the search find a plain one? Any that is not before it decides, as execvp's would. */
