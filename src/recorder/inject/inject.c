@@ -260,12 +260,10 @@ static void record_within(struct inject_frame *f) {
 static void record_answer(struct inject_frame *f) {
 	if (f->kind == INJECT_ALLOCATES_WITHIN) {
 		record_within(f);
-		machine_local_bump(&f->self->inside, UINT64_MAX);
 		return;
 	}
 	if (f->kind == INJECT_MAPS) {
 		leave_mapping(f);
-		machine_local_bump(&f->self->inside, UINT64_MAX);
 		return;
 	}
 	if (unlikely(f->kind != INJECT_FREES && inject_is_late(f))) {
@@ -283,12 +281,12 @@ static void record_answer(struct inject_frame *f) {
 	if (f->kind != INJECT_PASSES) {
 		hook_leave(&f->hook);
 	}
-	machine_local_bump(&f->self->inside, UINT64_MAX);
 }
 
 bool inject_leave(struct inject_frame *f) {
 	if (f->self != NULL) {
 		record_answer(f);
+		machine_local_bump(&f->self->inside, UINT64_MAX);
 	} else if (is_exec(f)) {
 		note_exec(inject_thread(), true);
 	}

@@ -132,15 +132,16 @@ static void *find_in_object(const struct dl_phdr_info *info, const char *name) {
 	return symbol != NULL ? (void *)(info->dlpi_addr + symbol->st_value) : NULL;
 }
 
-static bool is_of_object(const struct dl_phdr_info *info, const void *address) {
+/** The segment in which an address lies; NULL: it is of another object. */
+static const ElfW(Phdr) * segment_of(const struct dl_phdr_info *info, const void *address) {
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
 		if (p->p_type == PT_LOAD &&
 				(uint64_t)address - (info->dlpi_addr + p->p_vaddr) < p->p_memsz) {
-			return true;
+			return p;
 		}
 	}
-	return false;
+	return NULL;
 }
 
 static int count_object(struct dl_phdr_info *info, size_t bytes, void *n) {
@@ -170,7 +171,7 @@ static int search_object(struct dl_phdr_info *info, size_t bytes, void *arg) {
 	if (s->n_left-- == 0) {
 		return 1;
 	}
-	bool is_ours = is_of_object(info, s->ours);
+	bool is_ours = segment_of(info, s->ours) != NULL;
 	bool is_wanted = s->where == WITHIN ? is_ours
 										: !is_ours && (s->where == ELSEWHERE || s->is_past_ours);
 	s->is_past_ours = s->is_past_ours || is_ours;
@@ -206,14 +207,7 @@ struct redirection {
 /** Make the pages in which symbols lie writable, or as they were. */
 static bool protect(const struct dl_phdr_info *info, const ElfW(Sym) * symbols, uint32_t n,
 		bool is_writable) {
-	const ElfW(Phdr) *segment = NULL;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-		if (p->p_type == PT_LOAD &&
-				(uint64_t)symbols - (info->dlpi_addr + p->p_vaddr) < p->p_memsz) {
-			segment = p;
-		}
-	}
+	const ElfW(Phdr) *segment = segment_of(info, symbols);
 	// Keep its other rights: code may lie in that segment, and other threads may be running it
 	int flags = segment == NULL ? 0 : (int)segment->p_flags;
 	int protection = ((flags & PF_R) != 0 ? PROT_READ : 0) |
@@ -237,7 +231,7 @@ static void set_value(const ElfW(Sym) * symbol, uint64_t value) {
 static int redirect_in_object(struct dl_phdr_info *info, size_t bytes, void *arg) {
 	(void)bytes;
 	const struct redirection *r = arg;
-	if (!is_of_object(info, r->from)) {
+	if (segment_of(info, r->from) == NULL) {
 		return 0;
 	}
 	const ElfW(Sym) *symbol = find_symbol(info, r->name);
@@ -306,7 +300,7 @@ static int look_who_defines(struct dl_phdr_info *info, size_t bytes, void *arg) 
 	}
 	h->n_left--;
 	if (h->n == 0) {
-		if (is_of_object(info, h->ours)) {
+		if (segment_of(info, h->ours) != NULL) {
 			list_ours(h, info);
 		}
 	} else if (read_tables(&t, info)) {
