@@ -318,12 +318,6 @@ bool guardian_awaited(struct guardian *g, pid_t *pid_inside, struct err *err) {
 	return ok;
 }
 
-bool guardian_create(struct guardian *g, pid_t target, enum injector_start start, pid_t *pid_inside,
-		struct err *err) {
-	guardian_await(g, target, start);
-	return guardian_awaited(g, pid_inside, err);
-}
-
 void guardian_let_go(struct guardian *g) {
 	(void)ask_simply(g, &(struct request){.order = ORDER_LET_GO}, NULL, NULL);
 }

@@ -26,9 +26,7 @@ bool guardian_start(struct guardian *g, const char *recorder, _Atomic uint32_t *
 
 /** Steps of the injector (injector/injector.h). */
 bool guardian_catch(struct guardian *g, pid_t target, struct err *err);
-bool guardian_create(struct guardian *g, pid_t target, enum injector_start start, pid_t *pid_inside,
-		struct err *err);
-/** guardian_create in two steps, between which the program is told to exec. */
+/** injector_create in two steps, between which the program may be told to exec. */
 void guardian_await(struct guardian *g, pid_t target, enum injector_start start);
 bool guardian_awaited(struct guardian *g, pid_t *pid_inside, struct err *err);
 void guardian_let_go(struct guardian *g);

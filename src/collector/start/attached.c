@@ -26,9 +26,11 @@ static void put_meta(struct run *run) {
 
 static bool prepare(struct run *run, struct err *err) {
 	const char *recorder = launch_find_injected(&run->arena, err);
-	if (!recorder || !guardian_start(&run->guardian, recorder, NULL, err) ||
-			!guardian_create(&run->guardian, run->program, INJECTOR_RUNNING, &run->program_inside,
-					err) ||
+	if (!recorder || !guardian_start(&run->guardian, recorder, NULL, err)) {
+		return false;
+	}
+	guardian_await(&run->guardian, run->program, INJECTOR_RUNNING);
+	if (!guardian_awaited(&run->guardian, &run->program_inside, err) ||
 			!running_prepare(run, run_make_injected_segment, err)) {
 		return false;
 	}

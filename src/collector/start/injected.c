@@ -18,11 +18,14 @@
 #include <signal.h>
 
 /** A process that waits to exec, and that the guardian has caught. */
-static bool prepare(struct run *run, const struct launch *launch, struct err *err) {
+static bool prepare(struct run *run, const struct launch *launch, struct run_result *result,
+		struct err *err) {
 	const char *recorder = launch_find_injected(&run->arena, err);
-	return recorder && guardian_start(&run->guardian, recorder, NULL, err) &&
+	bool ok = recorder && guardian_start(&run->guardian, recorder, NULL, err) &&
 			child_fork(run, launch, (char **)run->options->environment, err) &&
 			guardian_catch(&run->guardian, run->program, err);
+	result->is_untouched = !ok; // it will be run in another way
+	return ok;
 }
 
 static bool go_on(struct run *run, const struct launch *launch, int *exit_status, struct err *err) {
@@ -68,7 +71,10 @@ static bool record(struct run *run, const struct launch *launch, struct err *err
 }
 
 /** The program has begun. False: it was killed, since nobody would see its end. */
-static bool start(struct run *run, const struct launch *launch, struct err *err) {
+static bool start(struct run *run, const struct launch *launch, int *exit_status, struct err *err) {
+	if (!go_on(run, launch, exit_status, err)) {
+		return false;
+	}
 	if (record(run, launch, err) && run_start_watch(run, (struct watch_params){0}, err)) {
 		if (run->guardian.pid > 0) {
 			guardian_let_go(&run->guardian);
@@ -81,28 +87,9 @@ static bool start(struct run *run, const struct launch *launch, struct err *err)
 
 bool run_injected_program(const struct run_options *options, const struct launch *launch,
 		struct run_result *result, struct err *err) {
-	struct run *run = run_create(options, result, err);
-	if (!run) {
-		return false;
-	}
-	result->is_untouched = !prepare(run, launch, err);
-	if (result->is_untouched) {
-		child_cancel(run); // it will be run in another way
-	}
-	bool has_run = !result->is_untouched && go_on(run, launch, &result->exit_status, err) &&
-			start(run, launch, err);
-	if (has_run) {
-		child_record(run, true, result);
-		result->is_explained = !result->was_recorded;
-	}
-	run_destroy(run, result->was_recorded);
-	return has_run;
+	return child_run(&(struct child_way){prepare, start, true}, options, launch, result, err);
 }
 
 bool run_check_injected(struct err *err) {
-	struct run_result result;
-	struct run *run = run_create(&child_check_options, &result, err);
-	bool ok = run && prepare(run, &child_check_launch, err) && injector_check_machine(false, err);
-	child_end_check(run);
-	return ok;
+	return child_check(prepare, err) && injector_check_machine(false, err);
 }

@@ -33,29 +33,6 @@ bool child_fork(struct run *run, const struct launch *launch, char **environment
 	return true;
 }
 
-void child_cancel(struct run *run) {
-	spawn_cancel(&run->spawn);
-	witness_stop(&run->witness);
-	signals_restore(&run->start_signals);
-}
-
-static char *const check_argv[] = {(char *)"heaptrack", NULL};
-static char *const check_environment[] = {NULL};
-const struct run_options child_check_options = {.argv = check_argv,
-		.environment = check_environment};
-const struct launch child_check_launch = {.path = "/proc/self/exe"};
-
-void child_end_check(struct run *run) {
-	if (run) {
-		if (run->spawn.pid > 0) {
-			(void)kill(run->spawn.pid, SIGKILL); // it has a copy of the guardian's socket
-		}
-		guardian_stop(&run->guardian); // which is told of the child's end before us
-		child_cancel(run);
-		run_destroy(run, false);
-	}
-}
-
 bool child_exec(struct run *run, const char *variable, int *exit_status, struct err *err) {
 	struct process_memory before = {0};
 	(void)process_memory(run->program, &before);
@@ -69,13 +46,53 @@ bool child_exec(struct run *run, const char *variable, int *exit_status, struct 
 	return true;
 }
 
-void child_record(struct run *run, bool is_injected, struct run_result *result) {
-	run_loop(run);
-	if (is_injected || atomic_load(&run->segment.header->exec) == EXEC_INJECTED) {
-		(void)run_note_hooks(run, false, NULL);
+/** Instead: end it, and be as before. */
+static void cancel(struct run *run) {
+	spawn_cancel(&run->spawn);
+	witness_stop(&run->witness);
+	signals_restore(&run->start_signals);
+}
+
+bool child_run(const struct child_way *way, const struct run_options *options,
+		const struct launch *launch, struct run_result *result, struct err *err) {
+	struct run *run = run_create(options, result, err);
+	if (!run) {
+		return false;
 	}
-	result->exit_status = run->end.is_signaled ? 128 + run->end.status : run->end.status;
-	run_close(run, result);
+	bool has_run = way->prepare(run, launch, result, err);
+	if (result->is_untouched) {
+		cancel(run);
+	}
+	has_run = has_run && way->start(run, launch, &result->exit_status, err);
+	if (has_run) {
+		run_loop(run);
+		if (way->is_injected || atomic_load(&run->segment.header->exec) == EXEC_INJECTED) {
+			(void)run_note_hooks(run, false, NULL);
+		}
+		result->exit_status = run->end.is_signaled ? 128 + run->end.status : run->end.status;
+		run_close(run, result);
+		result->is_explained = way->is_injected && !result->was_recorded;
+	}
+	run_destroy(run, result->was_recorded);
+	return has_run;
+}
+
+bool child_check(child_prepare *prepare, struct err *err) {
+	static char *const argv[] = {(char *)"heaptrack", NULL}, *const environment[] = {NULL};
+	const struct run_options options = {.argv = argv, .environment = environment};
+	const struct launch launch = {.path = "/proc/self/exe"};
+	struct run_result result;
+	struct run *run = run_create(&options, &result, err);
+	bool ok = run && prepare(run, &launch, &result, err);
+	if (run) {
+		if (run->spawn.pid > 0) {
+			(void)kill(run->spawn.pid, SIGKILL); // it has a copy of the guardian's socket
+		}
+		guardian_stop(&run->guardian); // which is told of the child's end before us
+		cancel(run);
+		run_destroy(run, false);
+	}
+	return ok;
 }
 
 // ---- those of its own
@@ -101,7 +118,6 @@ static void start_guardian(struct run *run) {
 	}
 }
 
-/** A process that waits to exec. While result->is_untouched is true, it can run without us. */
 static bool prepare_process(struct run *run, const struct launch *launch, struct run_result *result,
 		struct err *err) {
 	run->recorder = launch_find_recorder(&run->arena, err);
@@ -134,7 +150,8 @@ static bool prepare(struct run *run, const struct launch *launch, struct run_res
 	return true;
 }
 
-static bool start(struct run *run, int *exit_status, struct err *err) {
+static bool start(struct run *run, const struct launch *launch, int *exit_status, struct err *err) {
+	(void)launch;
 	char *variable = arena_new(&run->arena, char, SEGMENT_ENV_BYTES);
 	if (!variable) {
 		return err_memory(err);
@@ -156,26 +173,9 @@ static bool start(struct run *run, int *exit_status, struct err *err) {
 
 bool run_program(const struct run_options *options, const struct launch *launch,
 		struct run_result *result, struct err *err) {
-	struct run *run = run_create(options, result, err);
-	if (!run) {
-		return false;
-	}
-	bool is_prepared = prepare(run, launch, result, err);
-	if (result->is_untouched) {
-		child_cancel(run);
-	}
-	bool has_run = is_prepared && start(run, &result->exit_status, err);
-	if (has_run) {
-		child_record(run, false, result);
-	}
-	run_destroy(run, result->was_recorded);
-	return has_run;
+	return child_run(&(struct child_way){prepare, start, false}, options, launch, result, err);
 }
 
 bool run_check_program(struct err *err) {
-	struct run_result result;
-	struct run *run = run_create(&child_check_options, &result, err);
-	bool ok = run && prepare_process(run, &child_check_launch, &result, err);
-	child_end_check(run);
-	return ok;
+	return child_check(prepare_process, err);
 }

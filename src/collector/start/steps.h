@@ -12,22 +12,29 @@
  */
 bool child_fork(struct run *run, const struct launch *launch, char **environment, struct err *err);
 
-/** Instead: end it, and be as before. */
-void child_cancel(struct run *run);
-
-/** What run_check_program and run_check_injected prepare, and end. A NULL run is allowed. */
-extern const struct run_options child_check_options;
-extern const struct launch child_check_launch;
-void child_end_check(struct run *run);
-
 /**
  * Let it execute the program, with `variable` (may be NULL) as the first entry of its environment.
  * False: it could not, `*exit_status` is what shells give then.
  */
 bool child_exec(struct run *run, const char *variable, int *exit_status, struct err *err);
 
-/** Record it. `is_injected`: the recorder was, so note what it hooked in the end. */
-void child_record(struct run *run, bool is_injected, struct run_result *result);
+/** A process that waits to exec. While result->is_untouched is true, it can run without us. */
+typedef bool child_prepare(struct run *run, const struct launch *launch, struct run_result *result,
+		struct err *err);
+
+struct child_way {
+	child_prepare *prepare;
+	/** It executes the program, which is watched. False: as of child_exec. */
+	bool (*start)(struct run *run, const struct launch *launch, int *exit_status, struct err *err);
+	bool is_injected; // the recorder, so what it hooked in the end is noted
+};
+
+/** All of run_program, and of run_injected_program. */
+bool child_run(const struct child_way *way, const struct run_options *options,
+		const struct launch *launch, struct run_result *result, struct err *err);
+
+/** Prepare a program that could be any, and end that. */
+bool child_check(child_prepare *prepare, struct err *err);
 
 // ---- beside.c: a program that ran before, and is no child of heaptrack
 
