@@ -167,10 +167,7 @@ static void make_past(struct look *look) {
 }
 
 static void thin_out_past(struct looks *l) {
-	size_t n = 0;
-	EACH(look, l->items) {
-		n += look->row.at == REC_AT_TIMER;
-	}
+	size_t n = SUM(i, l->items.n, l->items.items[i].row.at == REC_AT_TIMER);
 	if (n < PAST_MOST) {
 		return;
 	}
@@ -309,11 +306,8 @@ bool looks_add(struct looks *l, const struct view *v, const struct looks_known *
 }
 
 bool looks_put(const struct looks *l, struct recording *r) {
-	size_t n_parts = 0, n_untouched = 0;
-	for (size_t i = 0; i < l->items.n; i++) {
-		n_parts += l->items.items[i].parts.n;
-		n_untouched += l->items.items[i].untouched.n;
-	}
+	size_t n_parts = SUM(i, l->items.n, l->items.items[i].parts.n);
+	size_t n_untouched = SUM(i, l->items.n, l->items.items[i].untouched.n);
 	r->looks.items = arena_new(&r->arena, struct rec_look, l->items.n + 1);
 	r->parts.items = arena_new(&r->arena, struct rec_part, n_parts + 1);
 	r->untouched.items = arena_new(&r->arena, struct rec_untouched, n_untouched + 1);

@@ -18,12 +18,10 @@ static const uint64_t search_pause_ns = 5 * 1000 * 1000;
 static const uint64_t ask_pause_ns = 10 * 1000 * 1000;
 
 static void end_namesake(struct order *o, const struct reader *r) {
-	for (uint32_t i = 0; i < o->n_readers; i++) {
-		struct reader *other = o->readers[i];
-		if (other != r && other->tid == r->tid && other->pid == r->pid && !other->is_gone) {
-			order_set_gone(other);
-			return;
-		}
+	struct reader **other = FIND(at, o->readers, o->n_readers,
+			*at != r && (*at)->tid == r->tid && (*at)->pid == r->pid && !(*at)->is_gone);
+	if (other) {
+		order_set_gone(*other);
 	}
 }
 

@@ -64,12 +64,10 @@ static void take_thread_end(void *user, uint32_t id) {
 	struct trace_event end = {.kind = TRACE_THREAD_ENDED, .time_ns = run->now_ns};
 	end.thread = id & TRACE_THREAD_MAX;
 	run_keep_events(run, &end, 1);
-	for (size_t i = 0; i < run->threads.n; i++) {
-		if (run->threads.items[i].id == id) {
-			run_take_label(run, &run->threads.items[i]);
-			run->threads.items[i] = run->threads.items[--run->threads.n];
-			return;
-		}
+	struct live_thread *thread = FIND_IN(t, run->threads, t->id == id);
+	if (thread) {
+		run_take_label(run, thread);
+		*thread = run->threads.items[--run->threads.n];
 	}
 }
 
