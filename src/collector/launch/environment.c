@@ -20,14 +20,10 @@ struct list_variable {
 };
 
 static char *join_lists(const struct list_variable *v, struct arena *arena) {
-	bool has_theirs = v->theirs && *v->theirs;
-	const char *first = v->is_in_front || !has_theirs ? v->added : v->theirs;
-	const char *second = v->is_in_front ? v->theirs : v->added;
+	const char *theirs = v->theirs ? v->theirs : "";
 	SCOPED(buffer) entry = {0};
-	buffer_printf(&entry, "%s=%s", v->name, first);
-	if (has_theirs) {
-		buffer_printf(&entry, ":%s", second);
-	}
+	buffer_printf(&entry, "%s=%s%s%s", v->name, v->is_in_front ? v->added : theirs,
+			*theirs ? ":" : "", v->is_in_front ? theirs : v->added);
 	return entry.failed ? NULL : arena_text(arena, buffer_view(&entry));
 }
 
