@@ -61,19 +61,17 @@ static const struct option_row *find_row(const struct prepared *p, int c) {
 
 /** An abbreviation of several. */
 static bool say_ambiguous(const struct prepared *p, const char *word, size_t n, struct err *err) {
-	char names[512];
-	size_t used = 0;
+	SCOPED(buffer) names = {0};
 	int n_found = 0;
 	for (int i = 0; i < p->n; i++) {
 		const struct option_row *row = p->rows[i];
 		if (row->help && strncmp(row->name, word + 2, n) == 0) {
-			int more = snprintf(names + used, sizeof names - used, "%s--%s", n_found++ ? ", " : "",
-					row->name);
-			used += (size_t)more < sizeof names - used ? (size_t)more : sizeof names - used - 1;
+			buffer_printf(&names, "%s--%s", n_found++ ? ", " : "", row->name);
 		}
 	}
 	if (n_found > 1) {
-		(void)err_set(err, ERR_USAGE, "option \"%s\" is ambiguous: %s", word, names);
+		(void)err_set(err, ERR_USAGE, "option \"%s\" is ambiguous: %.*s", word,
+				SLICE_ARG(buffer_view(&names)));
 	}
 	return n_found > 1;
 }

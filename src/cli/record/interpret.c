@@ -92,15 +92,14 @@ bool interpret_to_raw(const char *path, const char *raw_path, struct err *err) {
 	return ok;
 }
 
-/** "x.raw.zst", "x.raw", "x.raw.gz": "x.zst". NULL: no memory. */
-static char *named_path(const char *path) {
+const char *interpret_name(char out[PATH_MAX], const char *path, const char *end) {
 	static const char *const suffixes[] = {".zst", ".gz", ".raw"};
 	struct slice base = slice_of_text(path);
 	for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
 		base.size -= ends_with(base, suffixes[i]) ? strlen(suffixes[i]) : 0;
 	}
-	char *named;
-	return asprintf(&named, "%.*s.zst", SLICE_ARG(base)) < 0 ? NULL : named;
+	(void)snprintf(out, PATH_MAX, "%.*s%s", SLICE_ARG(base), end);
+	return out;
 }
 
 /** What has this name gets another: "x.zst" becomes "x.1.zst", or the next number that is free. */
@@ -173,17 +172,18 @@ static bool interpret_file(const struct interpret_options *o, const char *file, 
 	if (!open_to_name(&s, file, o, err)) {
 		return false;
 	}
-	FREED char *own = o->output ? strdup(o->output)
-			: s.is_ours         ? strdup(s.path)
-								: named_path(s.path);
-	bool ok = own || err_memory(err);
-	if (ok && s.is_ours) {
+	char named[PATH_MAX];
+	bool ok;
+	const char *own = o->output ? o->output
+			: s.is_ours         ? s.path
+								: interpret_name(named, s.path, ".zst");
+	if (s.is_ours) {
 		ok = name_ours(&s, &o->symbols, own, err);
-	} else if (ok && s.recording.meta.source != REC_FROM_KDE) {
+	} else if (s.recording.meta.source != REC_FROM_KDE) {
 		ok = err_set(err, ERR_USAGE, "%s: not a recording that can be symbolized", s.path);
-	} else if (ok && strcmp(own, s.path) == 0) {
+	} else if (strcmp(own, s.path) == 0) {
 		ok = err_set(err, ERR_USAGE, "%s: already symbolized", s.path);
-	} else if (ok) {
+	} else {
 		ok = export_to(&s, "heaptrack", own, err);
 	}
 	if (ok) {

@@ -45,6 +45,9 @@ bool heaptrack_options_parse(struct heaptrack_options *o, int argc, char **argv,
  */
 int cli_interpret_files(int argc, char **argv);
 
+/** The name of a recording in another form: "x.zst", "x.raw.gz" and the like become "xEND". */
+const char *interpret_name(char out[PATH_MAX], const char *path, const char *end);
+
 /** Bytes of single events to be kept for the raw stream: all of them. */
 #define RECORD_ALL_EVENTS ((uint64_t)1 << 60)
 

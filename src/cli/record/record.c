@@ -29,21 +29,10 @@ static void end_progress(struct screen *screen) {
 	}
 }
 
-/** What --raw makes of "x.zst" or "x.raw.zst": "x.raw.zst". */
-static void raw_name(char *out, size_t size, const char *path) {
-	struct slice base = slice_of_text(path);
-	base.size -= ends_with(base, ".zst") ? 4 : 0;
-	base.size -= ends_with(base, ".raw") ? 4 : 0;
-	(void)snprintf(out, size, "%.*s.raw.zst", SLICE_ARG(base));
-}
-
 static void tell_start(void *user, const char *path) {
 	const struct screen *screen = user;
-	char raw[4640];
-	if (screen->is_raw) {
-		raw_name(raw, sizeof raw, path);
-		path = raw;
-	}
+	char raw[PATH_MAX];
+	path = screen->is_raw ? interpret_name(raw, path, ".raw.zst") : path;
 	if (!screen->is_quiet) {
 		say(stderr, "heaptrack output will be written to \"%s\"\n", VISIBLE_NAME(path));
 	}
@@ -95,9 +84,9 @@ static void put_way_on(const struct run_result *result) {
 
 /** --raw: single events become the raw stream. */
 static bool write_raw(const struct heaptrack_options *o, const struct run_result *result) {
-	char raw[4640];
+	char raw[PATH_MAX];
 	struct err err = {0};
-	raw_name(raw, sizeof raw, result->path);
+	(void)interpret_name(raw, result->path, ".raw.zst");
 	if (!interpret_to_raw(result->path, raw, &err)) {
 		complain("cannot write the raw stream: %s", err.text);
 		return false;
