@@ -32,18 +32,14 @@ static struct arena_chunk *take_chunk(size_t size, bool is_large) {
 	return chunk;
 }
 
-static void give_chunk(struct arena_chunk *chunk) {
-	if (chunk->is_large) {
-		large_pages_give(chunk, sizeof *chunk + chunk->size);
-	} else {
-		free(chunk);
-	}
-}
-
 static void give_chunks(struct arena_chunk *chunk) {
 	while (chunk) {
 		struct arena_chunk *next = chunk->next;
-		give_chunk(chunk);
+		if (chunk->is_large) {
+			large_pages_give(chunk, sizeof *chunk + chunk->size);
+		} else {
+			free(chunk);
+		}
 		chunk = next;
 	}
 }

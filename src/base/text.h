@@ -57,11 +57,8 @@ static inline bool starts_with_any(struct slice s, const char *const *prefixes, 
 #define STARTS_WITH_ANY(s, texts) starts_with_any((s), (texts), sizeof(texts) / sizeof *(texts))
 
 /** Is it one of an array of texts? */
-#define IS_ANY(s, texts) is_any((s), (texts), sizeof(texts) / sizeof *(texts))
-
-static inline bool is_any(struct slice s, const char *const *texts, size_t n) {
-	return ANY(i, n, slice_equal(s, slice_of_text(texts[i])));
-}
+#define IS_ANY(s, texts) \
+	ANY(i_, sizeof(texts) / sizeof *(texts), slice_equal((s), slice_of_text((texts)[i_])))
 
 static inline bool ends_with(struct slice s, const char *end) {
 	size_t n = strlen(end);

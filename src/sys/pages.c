@@ -13,15 +13,6 @@ void *pages_take(size_t bytes) {
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/** Grown to `bytes`, perhaps elsewhere; the rest is zero. NULL: out of memory, all is as it was. */
-static void *grow(void *pages, size_t old_bytes, size_t bytes) {
-	if (!pages) {
-		return pages_take(bytes);
-	}
-	void *p = mremap(pages, old_bytes, bytes, MREMAP_MAYMOVE);
-	return p == MAP_FAILED ? NULL : p;
-}
-
 void pages_clear(void *from, size_t bytes) {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	uint8_t *at = from;
@@ -53,8 +44,9 @@ bool pages_reserve(void **items, size_t *capacity, size_t need, size_t item_byte
 	if (__builtin_mul_overflow(wanted, item_bytes, &bytes)) {
 		return false;
 	}
-	void *grown = grow(*items, *capacity * item_bytes, bytes);
-	if (!grown) {
+	void *grown = *items ? mremap(*items, *capacity * item_bytes, bytes, MREMAP_MAYMOVE)
+						 : pages_take(bytes);
+	if (!grown || grown == MAP_FAILED) {
 		return false;
 	}
 	*items = grown;
