@@ -106,6 +106,21 @@ void buffer_signed(struct buffer *b, int64_t v) {
 	buffer_varint(b, (uint64_t)v << 1 ^ (uint64_t)(v >> 63));
 }
 
+uint8_t *put_utf8(uint8_t *at, uint32_t c) {
+	static const uint8_t leads[] = {0, 0xc0, 0xe0, 0xf0};
+	unsigned n_more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+	*at++ = (uint8_t)(leads[n_more] | c >> 6 * n_more);
+	while (n_more-- > 0) {
+		*at++ = (uint8_t)(0x80 | (c >> 6 * n_more & 63));
+	}
+	return at;
+}
+
+void buffer_utf8(struct buffer *b, uint32_t c) {
+	uint8_t *room = buffer_room(b, 4);
+	b->size += room ? (size_t)(put_utf8(room, c) - room) : 0;
+}
+
 void buffer_sized(struct buffer *b, struct slice s) {
 	buffer_varint(b, s.size);
 	buffer_slice(b, s);

@@ -61,15 +61,6 @@ static bool take_hex(struct json_reader *j, uint32_t *out) {
 	return true;
 }
 
-static void put_utf8(struct buffer *out, uint32_t c) {
-	static const uint8_t leads[] = {0, 0xc0, 0xe0, 0xf0};
-	unsigned n_more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-	buffer_u8(out, (uint8_t)(leads[n_more] | c >> 6 * n_more));
-	while (n_more-- > 0) {
-		buffer_u8(out, (uint8_t)(0x80 | (c >> 6 * n_more & 63)));
-	}
-}
-
 /** Behind "\u". A half of a pair without its other half becomes U+FFFD. */
 static bool take_unicode(struct json_reader *j, struct buffer *out) {
 	uint32_t c, low;
@@ -88,7 +79,7 @@ static bool take_unicode(struct json_reader *j, struct buffer *out) {
 			j->at = before;
 		}
 	}
-	put_utf8(out, c >= 0xd800 && c < 0xe000 ? 0xfffd : c);
+	buffer_utf8(out, c >= 0xd800 && c < 0xe000 ? 0xfffd : c);
 	return true;
 }
 

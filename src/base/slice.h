@@ -112,7 +112,8 @@ void buffer_slice(struct buffer *b, struct slice s);
 void buffer_text(struct buffer *b, const char *text);
 void buffer_printf(struct buffer *b, const char *fmt, ...) ATTR_PRINTF(2, 3);
 void buffer_u8(struct buffer *b, uint8_t v);
-void buffer_u32(struct buffer *b, uint32_t v); // little endian, as are all
+void buffer_utf8(struct buffer *b, uint32_t c); // a character, below 0x110000
+void buffer_u32(struct buffer *b, uint32_t v);  // little endian, as are all
 void buffer_u64(struct buffer *b, uint64_t v);
 void buffer_varint(struct buffer *b, uint64_t v);
 void buffer_signed(struct buffer *b, int64_t v);     // zigzag
@@ -143,6 +144,9 @@ static inline uint8_t *put_varint(uint8_t *at, uint64_t v) {
 	*at++ = (uint8_t)v;
 	return at;
 }
+
+/** The same for a character, below 0x110000, as UTF-8 of at most 4 bytes. */
+uint8_t *put_utf8(uint8_t *at, uint32_t c);
 
 /** Room for n more bytes to be written by the caller at data + size, or NULL (failed is set). */
 uint8_t *buffer_room(struct buffer *b, size_t n);

@@ -21,19 +21,6 @@ static uint64_t number_at(struct slice s, size_t at, size_t bytes) {
 
 // ---- texts
 
-static size_t put_utf8(uint8_t *out, uint32_t c) {
-	if (c < 0x80) {
-		out[0] = (uint8_t)c;
-		return 1;
-	}
-	size_t n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-	for (size_t i = n; i-- > 1; c >>= 6) {
-		out[i] = (uint8_t)(0x80 | (c & 0x3f));
-	}
-	out[0] = (uint8_t)(0xf00u >> n | c);
-	return n;
-}
-
 /** What the characters stand for; half of a pair and what is no character becomes a mark. */
 static uint32_t character_at(struct slice s, size_t width, size_t i) {
 	enum { REPLACEMENT = 0xfffd };
@@ -56,7 +43,7 @@ static bool read_text(struct slice object, const struct wire_layout *l, struct s
 	size_t n = s.size / width < length ? s.size / width : (size_t)length;
 	uint8_t *text = arena_new_unset(arena, uint8_t, n * 4 + 1), *end = text;
 	for (size_t i = 0; text && i < n; i++) {
-		end += put_utf8(end, character_at(s, width, i));
+		end = put_utf8(end, character_at(s, width, i));
 	}
 	*out = slice_of(text, text ? (size_t)(end - text) : 0);
 	return text && out->size > 0;

@@ -96,8 +96,6 @@ enum wire_map_what {
 	WIRE_MAP_PLAIN = 0, // anonymous
 	WIRE_MAP_FILE = 1,
 	WIRE_MAP_BRK = 2,
-	WIRE_MAP_SHM = 3, // (these two have no hooks yet)
-	WIRE_MAP_MEMFD = 4,
 	WIRE_MAP_STACK = 5,
 	WIRE_MAP_HUGETLB = 6,
 	WIRE_MAP_INSIDE = 7, // anything that a hooked allocation function has mapped for itself
@@ -173,15 +171,7 @@ struct thread_slot {
 	// written by O: what the program calls this thread (heaptrack_thread_label)
 	_Alignas(64) _Atomic uint32_t label_version; // 0: nothing; odd: it is being written
 	char label[WIRE_LABEL];                      // zero terminated
-
-	// written by O (reserved: bytes that sampling has drawn and has left to draw, its rate, and all
-	// that the thread had allocated when it last looked)
-	_Alignas(64) _Atomic uint64_t drawn_bytes;
-	_Atomic uint64_t drawn_rest;
-	_Atomic uint64_t drawn_total;
-	_Atomic uint32_t drawn_rate_log2;
 };
-_Static_assert(offsetof(struct thread_slot, drawn_bytes) == 448, "layout");
 _Static_assert(sizeof(struct thread_slot) <= SLOT_SMALL_RING_AT, "layout");
 
 static inline uint32_t wire_ring_entries(unsigned ring) {

@@ -35,6 +35,14 @@ enum wire_python_field {
 enum { PYTHON_OWNER_OF_C = 3 }; // such a frame marks an end, and is nobody's
 _Static_assert((int)N_PYTHON_FIELDS <= (int)WIRE_N_FIELDS, "fits");
 
+enum wire_v8_field {
+#define F(name, value) V8_##name,
+#include "wire/v8.def"
+#undef F
+	N_V8_FIELDS,
+};
+_Static_assert((int)N_V8_FIELDS <= (int)WIRE_N_FIELDS, "fits");
+
 /**
  * How an excerpt is made of a function's object. Steps copy from the object that was loaded last,
  * at first the function's own. Each copy is in the excerpt as a uint32_t of its bytes, the bytes,
@@ -67,12 +75,13 @@ struct wire_layout {
 	uint16_t kind;                // MODULE_PYTHON ...
 	uint16_t version;             // 0x030b: 3.11
 	uint32_t n_ranges;
-	uint64_t state;     // address of what all else is found from
-	uint64_t code_type; // the first word but one of each function's object
+	// Python: where all else is found from, and the first word but one of each function's object
+	uint64_t state, code_type;
+	uint64_t returns[2]; // V8: where the interpreter's frames go on
 	struct wire_code_range ranges[WIRE_N_RANGES];
 	uint32_t fields[WIRE_N_FIELDS];
 	struct wire_step steps[WIRE_N_STEPS];
-	uint8_t reserved[1024 - 32 - WIRE_N_RANGES * 16 - WIRE_N_FIELDS * 4 - WIRE_N_STEPS * 16];
+	uint8_t reserved[1024 - 48 - WIRE_N_RANGES * 16 - WIRE_N_FIELDS * 4 - WIRE_N_STEPS * 16];
 };
 _Static_assert(sizeof(struct wire_layout) == 1024, "layout");
 
@@ -80,12 +89,15 @@ _Static_assert(sizeof(struct wire_layout) == 1024, "layout");
 struct wire_unit {
 	// Python: code object; its qualified name's object, mixed with the ends of its file's name and
 	// of its line table; its first line. What replaces an object often lies at the same address
+	// V8: numbers of script and function, or V8_UNIQUE_ID; of compiled code where it goes on, and
+	// the 8 bytes before; else 0
 	uint64_t identity[3];
-	uint64_t object;     // where it was at first sight
-	uint64_t excerpt_at; // in TABLE_EXCERPTS
+	uint64_t object; // where it was at first sight; V8: what functions share
+	// In TABLE_EXCERPTS. V8, which has none: bytecode, or the function of compiled code, likewise
+	uint64_t excerpt_at;
 	uint32_t excerpt_bytes;
-	uint32_t slot; // of the thread that met it
-	uint16_t kind; // MODULE_PYTHON ...
+	uint32_t thread; // V8: the id of the thread, of which each has an isolate; else 0
+	uint16_t kind;   // MODULE_PYTHON ...
 	uint16_t layout;
 	uint32_t module;           // the virtual one
 	_Atomic uint32_t is_whole; // T, written last (release)

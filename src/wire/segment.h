@@ -28,7 +28,7 @@
 #include <stdint.h>
 
 #define SEGMENT_MAGIC   0x3147455350414548ull // "HEAPSEG1", little endian
-#define SEGMENT_VERSION 14u                   // bump on any change of layout or meaning
+#define SEGMENT_VERSION 15u                   // bump on any change of layout or meaning
 
 /**
  * The target finds the segment by an environment variable (docs/wire.md):
@@ -159,10 +159,6 @@ enum {
 	TABLE_UNITS = 4, // of virtual modules
 	TABLE_EXCERPTS = 5,
 	TABLE_LAYOUTS = 6,
-	// Not there yet
-	TABLE_SAMPLE_BITS = 7, // which blocks are sampled, coarse to fine, and how many
-	TABLE_SAMPLE_COUNTS = 8,
-	TABLE_SAMPLE_SETS = 9,
 	WIRE_N_TABLES = 16,
 };
 
@@ -209,7 +205,6 @@ struct segment_header {
 	// 1: the target is in a sandbox of its own, so T makes no system call that programs can do
 	// without
 	_Atomic uint32_t has_filter;
-	_Atomic uint32_t rate_log2;          // (reserved: of sampling)
 	_Atomic uint32_t runtime_generation; // raised after a layout has come into force
 	_Atomic uint32_t end_wait_ms; // how long the program waits at its end at most. 0: not at all
 
@@ -303,7 +298,6 @@ enum {
 	MODULE_GENERATED = 1,
 	MODULE_V8 = 2,
 	MODULE_PYTHON = 3,
-	MODULE_RUBY = 4,
 };
 
 struct wire_module {

@@ -106,16 +106,16 @@ def test_node_names_its_functions(tools, node, tmp_path, flags):
     sites = sites_by(data, "onGossipBlock")
     assert total(sites, "allocations") > 2000
     frame = frame_of(sites[0], "onGossipBlock")
-    assert (Path(frame["file"]).name, frame["line"]) == ("srv.js", 3), frame
+    assert (Path(frame["file"]).name, frame["line"]) == ("srv.js", 4), frame
     assert not any("to name the" in finding["text"] for finding in data["findings"])
     report = recording.report()
-    assert "onGossipBlock srv.js:3" in " ".join(report.split()), report
+    assert "onGossipBlock srv.js:4" in " ".join(report.split()), report
 
 
-def test_node_without_names_is_told_how(tools, node, tmp_path):
+def test_node_needs_no_option(tools, node, tmp_path):
     recording = tools.record(node, "srv.js", cwd=tmp_path)
     report = " ".join(recording.report().split())
-    assert "node --perf-basic-prof --interpreted-frames-native-stack" in report, report
+    assert "onGossipBlock srv.js:4" in report and "--perf-basic-prof" not in report, report
     data = recording.json()
     names = {frame["function"] for site in data["sites"]["peak"]
              for frame in site["stack"]}
@@ -129,6 +129,6 @@ def test_node_that_is_attached_to(build, target, node, tmp_path, flags):
     data = known(build, tmp_path / "node.zst")
     sites = sites_by(data, "onGossipBlock")
     assert total(sites, "allocations") > 100, data["summary"]
-    assert frame_of(sites[0], "onGossipBlock")["line"] == 3
+    assert frame_of(sites[0], "onGossipBlock")["line"] == 4
     assert victim.is_alive()
     victim.end()

@@ -89,8 +89,7 @@ FORMS = {
 FLAG = r"; to name the (?P<language>\w+) functions behind it, (?P<how>.+)\."
 FLAGS = {
     "node": ("JavaScript", lambda exe: f"start it as {exe} --perf-basic-prof --interpreted-frames-native-stack"),
-    "python": ("Python", lambda exe: f"start it as {exe} -X perf" if int((re.findall(r"\.(\d+)$", exe) or [0])[0]) >= 12
-               else "start it with Python 3.12 or later and -X perf"),
+    "python": ("Python", lambda exe: "use Python 3.11 to 3.13"),
     "mono": ("C#", lambda exe: f"start it as {exe} --jitmap"),
     "R": ("R", lambda exe: "call Rprofmem() in the script"),
 }

@@ -478,19 +478,10 @@ static void says_how_scripts_get_names_once(void **state) {
 	assert_string_equal(all.items[0].id, "growing");
 	assert_non_null(strstr(all.items[0].text, "python3.11 via make_row(), for what it runs: grew"));
 	assert_non_null(strstr(all.items[0].text,
-			"; to name the Python functions behind it, start it with Python 3.12 or later and "
-			"-X perf."));
+			"; to name the Python functions behind it, use Python 3.11 to 3.13."));
 	for (uint32_t i = 1; i < all.n; i++) {
 		assert_null(strstr(all.items[i].text, "to name the"));
 	}
-}
-
-static void knows_which_python_has_names(void **state) {
-	(void)state;
-	become("/usr/bin/python3.12");
-	assert_non_null(strstr(said("runtime"), "start it as python3.12 -X perf."));
-	become("/usr/bin/python3.9");
-	assert_non_null(strstr(said("runtime"), "start it with Python 3.12 or later and -X perf."));
 }
 
 static void asks_for_no_names_that_are_there(void **state) {
@@ -603,7 +594,6 @@ int main(void) {
 			TEST(tells_which_of_a_runtimes_functions_asked),
 			TEST(takes_nobody_for_who_asked),
 			TEST(says_how_scripts_get_names_once),
-			TEST(knows_which_python_has_names),
 			TEST(asks_for_no_names_that_are_there),
 			TEST(tells_a_runtimes_library_from_its_program),
 			TEST(is_silent_about_what_runtimes_hand_over),

@@ -221,7 +221,7 @@ static void names_who_mapped_most(void **state) {
 	says("mapped",
 			"libc.so.6 via __libc_start_main_impl has mapped 30.0 MB (46 % of RSS), which are in memory "
 			"at 1.00 s; python3.11 maps small objects itself; --python-objects shows them without -E; to name "
-			"the Python functions behind it, start it with Python 3.12 or later and -X perf.");
+			"the Python functions behind it, use Python 3.11 to 3.13.");
 	parts[1].mapping = parts[2].mapping = 0;
 	assert_null(find("mapped"));
 	parts[1].mapping = 1, parts[3].resident_bytes = 70 * MB, looks[0].rss_bytes += 60 * MB;

@@ -149,17 +149,6 @@ static void look_at_new(struct jit *j, const struct tries *t) {
 	}
 }
 
-/** Forget the places whose location is 0. */
-static void drop_places(struct jit *j) {
-	size_t kept = 0;
-	for (size_t i = 0; i < j->places.n; i++) {
-		if (j->places.items[i].location != 0) {
-			j->places.items[kept++] = j->places.items[i];
-		}
-	}
-	j->places.n = j->n_sorted = kept;
-}
-
 /** Where code of another name is now, the next stack gets another location. */
 static void retire(struct jit *j, struct tries *t, struct namer *names) {
 	VEC(uint32_t) gone = {0};
@@ -177,7 +166,8 @@ static void retire(struct jit *j, struct tries *t, struct namer *names) {
 	}
 	if (gone.n > 0) {
 		tries_retire(t, gone.items, gone.n);
-		drop_places(j);
+		vec_keep(&j->places, 0, place, place->location != 0);
+		j->n_sorted = j->places.n;
 	}
 	vec_finish(&gone);
 }

@@ -10,6 +10,8 @@
 #include "elf/image.h"
 #include "sys/sys.h"
 
+#include <sys/uio.h>
+
 enum { HEAD_BYTES = 16 << 10 }; // segments and notes stand at the start of a file
 
 void modules_init(struct modules *m, struct texts *texts, pid_t pid, const char *exe,
@@ -139,7 +141,9 @@ static void make_room_for_descriptor(struct modules *m) {
 static const char *path_of(struct modules *m, const struct wire_module *announced) {
 	char path[PATH_MAX];
 	if (announced->kind != MODULE_FILE) {
-		return announced->kind == MODULE_PYTHON ? "[python]" : "[generated]";
+		return announced->kind == MODULE_PYTHON ? "[python]"
+				: announced->kind == MODULE_V8  ? "[v8]"
+												: "[generated]";
 	}
 	if (announced->path[0]) {
 		return announced->path;
@@ -191,4 +195,10 @@ struct symbols_module modules_lend(struct modules *m, uint32_t id) {
 	return (struct symbols_module){.fd = file->fd,
 			.path = file->path,
 			.build_id = build_id_of(file->announced)};
+}
+
+bool modules_read(void *user, uint64_t address, void *out, size_t bytes) {
+	const struct modules *m = user;
+	struct iovec here = {out, bytes}, there = {(void *)(uintptr_t)address, bytes};
+	return process_vm_readv(m->pid, &here, 1, &there, 1, 0) == (ssize_t)bytes;
 }

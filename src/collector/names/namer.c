@@ -119,9 +119,9 @@ uint32_t namer_text(struct namer *n, struct slice text) {
 }
 
 void namer_put(struct namer *n, struct rec_location *location, struct rec_frame frame) {
-	if (vec_add(&n->frames, frame)) {
-		location->first_frame = (uint32_t)(n->frames.n - 1);
-		location->n_frames = 1;
+	if (location->n_frames < UINT16_MAX && vec_add(&n->frames, frame)) {
+		location->n_frames++;
+		location->first_frame = (uint32_t)n->frames.n - location->n_frames;
 	}
 }
 

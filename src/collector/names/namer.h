@@ -13,6 +13,7 @@
 
 #include "collector/segment/segment.h"
 #include "runtimes/python.h"
+#include "runtimes/v8.h"
 #include "symbols/perf_map.h"
 #include "symbols/symbols.h"
 
@@ -51,6 +52,9 @@ void modules_finish(struct modules *m);
 /** A module appeared. `announced` stays valid. False: out of memory. */
 bool modules_add(struct modules *m, uint32_t id, const struct wire_module *announced);
 
+/** Read memory of the program, whose modules `user` is. False: it is not there. */
+bool modules_read(void *user, uint64_t address, void *out, size_t bytes);
+
 /** What the symbols need; opens the file again by its path if its descriptor was given up. */
 struct symbols_module modules_lend(struct modules *m, uint32_t id);
 
@@ -70,7 +74,10 @@ const struct symbols_rows *namer_frames(const struct namer *n);
  */
 void namer_step(struct namer *n, struct tries *t, uint64_t now_ns, bool is_last);
 
-/** Name a location of generated code or of a runtime: texts are ids, from namer_text. */
+/**
+ * Name a location of generated code or of a runtime, whose texts are ids, from namer_text: called
+ * once for each of its frames, the innermost first, and for no other location meanwhile.
+ */
 void namer_put(struct namer *n, struct rec_location *location, struct rec_frame frame);
 uint32_t namer_text(struct namer *n, struct slice text);
 
@@ -132,24 +139,34 @@ void jit_step(struct jit *j, struct tries *t, struct namer *names, uint64_t now_
 // Tells the recorder where a runtime keeps its frames, once that is proved in the program, and
 // names the functions that the recorder finds there. One thread, that of the tries.
 
-/** A function that was decoded. */
-struct unit_code {
-	struct python_code code;
-	uint32_t function, file; // texts; 0: it could not be
-	bool is_read;
+/** What a unit is called. Objects of V8's move and die later, so what was read of them is kept. */
+struct unit_name {
+	struct python_code python;
+	struct v8_unit v8;
+	uint64_t object;         // of V8's: where it was last
+	uint32_t n_tries;        // to read it there
+	bool is_read, is_judged; // V8's layout by it
 };
 
 struct units {
 	struct segment *segment;
 	struct modules *modules;
 	struct wire_layout candidate; // of the runtime that was met last; without ranges if not known
-	VEC(struct unit_code) codes;  // by number
+	VEC(struct unit_name) names;  // by number - 1
+	VEC(uint32_t) unread;         // numbers that may be read another time
 	VEC(uint32_t) waiting;        // locations
 	uint32_t n_seen;              // locations looked at
-	uint32_t n_layouts;           // in force
 	const char *why;              // why it is not in force. NULL: it is, or there is none
 	uint64_t next_ns;             // to prove it
 	struct arena arena;
+
+	// V8, of which there is one in a program
+	struct v8_layout v8_layout; // major 0: none was seen
+	struct v8_heap v8;
+	struct err v8_why;        // it is not known, or not as it seemed
+	uint32_t v8_row;          // of the table of layouts
+	uint32_t v8_thread;       // whose isolate's copies of builtins are known
+	uint32_t n_met, n_proofs; // units of V8's
 };
 
 void units_init(struct units *u, struct segment *segment, struct modules *modules);

@@ -4,66 +4,82 @@
  *
  * If it has not begun, its layout is in force before its first function: the recorder compares each
  * frame with the native ones, and there is nothing else yet to prove it by. Else it is proved again
- * and again until the interpreter is so far.
+ * and again until the interpreter is so far; V8's, by the first functions that are read with it.
  */
 #include "base/text.h"
 #include "collector/names/namer.h"
 #include "sys/futex.h"
+#include "sys/smaps.h"
+#include "sys/sys.h"
 
-#include <stdio.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/uio.h>
-
-enum { GAP_NS = 2000000, IDS_MOST = 256 }; // between two proofs; threads that are looked at
+enum {
+	GAP_NS = 2000000, // between two proofs
+	IDS_MOST = 256,   // threads that are looked at
+	V8_TO_PROVE = 64, // of so many units, or all before
+	V8_PROOFS_LEAST = 16,
+	V8_TRIES = 8, // to read a unit at one place
+};
 
 void units_init(struct units *u, struct segment *segment, struct modules *modules) {
 	*u = (struct units){.segment = segment, .modules = modules, .n_seen = 1};
 }
 
 void units_finish(struct units *u) {
-	vec_finish(&u->codes);
+	CALL_FOR(vec_finish, u, names, unread, waiting);
 	arena_finish(&u->arena);
+	v8_heap_finish(&u->v8);
 }
 
 // ---- layouts
 
+static void meet_v8(struct units *u, const struct elf_image *image,
+		const struct wire_module *module) {
+	struct err err = {0};
+	struct v8_layout layout;
+	struct wire_layout wire;
+	if (u->v8_layout.major != 0 || !v8_layout_of_image(image, &layout, &err)) {
+		u->v8_why = err.code != ERR_NOT_FOUND && u->v8_layout.major == 0 ? err : u->v8_why;
+		return;
+	}
+	u->v8.memory = (struct v8_memory){modules_read, u->modules};
+	v8_layout_place(&layout, module->bias, &u->v8.memory, &wire);
+	u->v8_layout = layout;
+	u->v8.layout = &u->v8_layout;
+	u->v8_row = u->segment->n_layouts;
+	wire.image = module->image;
+	segment_add_layout(u->segment, &wire);
+}
+
 void units_meet(struct units *u, uint32_t id, const struct wire_module *module) {
 	const struct module_file *file = &u->modules->files.items[id];
-	struct stat st;
 	struct elf_image image;
 	struct wire_layout found;
 	struct slice name = slice_of_text(path_base_name(file->path));
+	bool is_v8 = starts_with(name, "libnode") || is_called_after(name, "node");
 	bool may_be = module->path[0] == '\0' || starts_with(name, "libpython") ||
 			is_called_after(name, "python");
-	if (!may_be || !u->segment->has_runtimes || file->fd < 0 || fstat(file->fd, &st) != 0) {
+	if ((!may_be && !is_v8) || !u->segment->has_runtimes || file->fd < 0) {
 		return;
 	}
-	void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, file->fd, 0);
-	if (bytes == MAP_FAILED) {
-		return;
+	struct slice bytes = file_map(file->fd);
+	bool is_image = elf_image_init(&image, bytes, NULL);
+	if (is_image && is_v8) {
+		meet_v8(u, &image, module);
 	}
-	if (elf_image_init(&image, slice_of(bytes, (size_t)st.st_size), NULL) &&
-			python_find(&image, module->bias, &found)) {
+	if (is_image && python_find(&image, module->bias, &found)) {
 		u->candidate = found;
 		u->candidate.image = module->image;
 		u->why = "it has not begun";
 		u->next_ns = 0;
 	}
-	(void)munmap(bytes, (size_t)st.st_size);
-}
-
-static bool read_program(void *user, uint64_t address, void *out, size_t bytes) {
-	const struct modules *m = user;
-	struct iovec here = {out, bytes}, there = {(void *)(uintptr_t)address, bytes};
-	return process_vm_readv(m->pid, &here, 1, &there, 1, 0) == (ssize_t)bytes;
+	file_unmap(bytes);
 }
 
 static void prove(struct units *u, uint64_t now_ns) {
 	uint64_t ids[IDS_MOST]; // the pointers of threads that have allocated
 	size_t n = 0;
 	if (!u->why || u->candidate.n_ranges == 0 || now_ns < u->next_ns ||
-			u->n_layouts == WIRE_N_LAYOUTS) {
+			u->segment->n_layouts == WIRE_N_LAYOUTS) {
 		return;
 	}
 	for (uint32_t i = 0; i < u->segment->n_slots && i < IDS_MOST; i++) {
@@ -73,45 +89,135 @@ static void prove(struct units *u, uint64_t now_ns) {
 		}
 	}
 	u->next_ns = now_ns + GAP_NS;
-	u->why = python_prove(&u->candidate, read_program, u->modules, ids, n);
+	u->why = python_prove(&u->candidate, modules_read, u->modules, ids, n);
 	if (!u->why || u->why == python_not_begun) {
 		u->why = NULL;
-		struct wire_layout *to = &u->segment->layouts[u->n_layouts++];
-		memcpy(to, &u->candidate, sizeof *to);
-		atomic_store_explicit(&to->is_in_force, 1, memory_order_release);
-		atomic_fetch_add(&u->segment->header->runtime_generation, 1);
+		segment_add_layout(u->segment, &u->candidate);
+	}
+}
+
+// ---- V8's functions
+
+/** Each isolate may have a copy of the builtins' code: it begins with the same page. */
+static void find_copies(struct units *u) {
+	enum { PAGE_BYTES = 4096 };
+	uint8_t original[PAGE_BYTES], copy[PAGE_BYTES];
+	SCOPED(smaps) maps = {0};
+	uint64_t builtins = u->v8_layout.builtins;
+	bool ok = modules_read(u->modules, builtins, original, sizeof original) &&
+			smaps_read(&maps, u->modules->pid, "maps");
+	u->v8.copies.n = 0;
+	for (size_t i = 0; ok && i < maps.n; i++) {
+		const struct smaps_area *a = &maps.items[i];
+		if (a->is_executable && a->start != builtins &&
+				modules_read(u->modules, a->start, copy, sizeof copy) &&
+				memcmp(copy, original, sizeof copy) == 0) {
+			(void)vec_add(&u->v8.copies, a->start);
+		}
+	}
+}
+
+/** Of the first functions hardly one is where the layout says. Frames stay native from now on. */
+static void withdraw(struct units *u) {
+	const struct v8_layout *l = &u->v8_layout;
+	atomic_store(&u->segment->layouts[u->v8_row].is_in_force, 0);
+	atomic_fetch_add(&u->segment->header->runtime_generation, 1);
+	(void)err_set(&u->v8_why, ERR_UNSUPPORTED,
+			"V8 %d.%d does not have its functions where %d.%d has them", l->major, l->minor,
+			l->of_major, l->of_minor);
+}
+
+/** Read it where the recorder has just seen it. */
+static void read_v8(struct units *u, const struct wire_unit *unit, struct unit_name *name) {
+	bool has_moved = name->object != unit->object;
+	if (u->v8_layout.major == 0 || (!has_moved && name->n_tries == V8_TRIES)) {
+		return;
+	}
+	name->n_tries = has_moved ? 0 : name->n_tries + 1;
+	name->object = unit->object;
+	if (u->v8_thread != unit->thread) {
+		u->v8_thread = unit->thread;
+		find_copies(u);
+	}
+	name->is_read = v8_unit_read(&u->v8, unit, &u->arena, &name->v8);
+	u->n_proofs += name->is_read && name->v8.is_proof;
+	if (!name->is_judged && (name->is_read || name->n_tries == V8_TRIES)) {
+		name->is_judged = true;
+		if (++u->n_met == V8_TO_PROVE && u->n_proofs < V8_PROOFS_LEAST) {
+			withdraw(u);
+		}
 	}
 }
 
 // ---- names
 
-/** What the target says of a unit, checked and copied. NULL: no memory, or it makes no sense. */
-static struct unit_code *code_of(struct units *u, struct namer *names, uint32_t id) {
-	struct wire_unit unit;
-	while (id < WIRE_N_UNITS && u->codes.n <= id) {
-		if (!vec_push(&u->codes)) {
-			return NULL;
-		}
+/** What the target says of a function of Python's, checked and copied. */
+static void read_python(struct units *u, const struct wire_unit *unit, struct unit_name *name) {
+	name->is_read = true;
+	if (unit->layout >= u->segment->n_layouts || unit->excerpt_bytes > WIRE_EXCERPT_MAX ||
+			unit->excerpt_at > WIRE_EXCERPTS_BYTES - unit->excerpt_bytes) {
+		return;
 	}
-	if (id >= WIRE_N_UNITS || u->codes.items[id].is_read) {
-		return id < WIRE_N_UNITS ? &u->codes.items[id] : NULL;
-	}
-	struct unit_code *code = &u->codes.items[id];
-	code->is_read = true;
-	memcpy(&unit, &u->segment->units[id], sizeof unit); // whole before any stack has it
-	if (unit.layout >= u->n_layouts || unit.excerpt_bytes > WIRE_EXCERPT_MAX ||
-			unit.excerpt_at > WIRE_EXCERPTS_BYTES - unit.excerpt_bytes) {
-		return code;
-	}
-	const void *excerpt = arena_copy(&u->arena, u->segment->excerpts + unit.excerpt_at,
-			unit.excerpt_bytes, 1);
+	const void *excerpt = arena_copy(&u->arena, u->segment->excerpts + unit->excerpt_at,
+			unit->excerpt_bytes, 1);
+	struct python_code code;
 	if (excerpt &&
-			python_decode(slice_of(excerpt, unit.excerpt_bytes), &u->segment->layouts[unit.layout],
-					&code->code, &u->arena)) {
-		code->function = namer_text(names, code->code.name);
-		code->file = namer_text(names, code->code.file);
+			python_decode(slice_of(excerpt, unit->excerpt_bytes),
+					&u->segment->layouts[unit->layout], &code, &u->arena)) {
+		name->python = code;
 	}
-	return code;
+}
+
+/** False: it may be read another time. */
+static bool read_unit(struct units *u, uint32_t id) {
+	struct unit_name *name = &u->names.items[id - 1];
+	struct wire_unit unit;
+	if (segment_unit(u->segment, id, &unit)) {
+		(unit.kind == MODULE_V8 ? read_v8 : read_python)(u, &unit, name);
+	}
+	return name->is_read;
+}
+
+/** Read what may have moved, and what the recorder has met since. */
+static void read_units(struct units *u) {
+	uint32_t n = u->segment->has_runtimes ? atomic_load(&u->segment->header->n_units) : 0;
+	while (u->names.n < n && u->names.n + 1 < WIRE_N_UNITS && vec_push(&u->names)) {
+		(void)vec_add(&u->unread, (uint32_t)u->names.n);
+	}
+	vec_keep(&u->unread, 0, id, !read_unit(u, *id));
+}
+
+/** V8's own functions have no file, and eval's code has only lines. */
+static struct rec_frame v8_frame(const struct units *u, const struct v8_unit *unit, uint32_t i,
+		uint32_t position, struct namer *names) {
+	const struct v8_named *f = &unit->frames[i];
+	struct slice file = f->file.size ? f->file : slice_of_text(f->script < 0 ? "<V8>" : "<eval>");
+	(void)take_prefix(&file, "file://");
+	return (struct rec_frame){.file = namer_text(names, file),
+			.function = namer_text(names,
+					f->function.size          ? f->function
+							: f->is_top_level ? slice_of_text("(top level)")
+											  : slice_of_text("(anonymous)")),
+			.line = unit->positions.size ? v8_unit_line(&u->v8, unit, position) : f->line};
+}
+
+/** False: it is not known yet. */
+static bool name_location(const struct units *u, struct rec_location *l, struct namer *names) {
+	uint32_t id = wire_where_unit(l->pc), position = wire_where_position(l->pc);
+	const struct unit_name *name = id > 0 && id <= u->names.n ? &u->names.items[id - 1] : NULL;
+	if (!name || !name->is_read) {
+		return id == 0;
+	}
+	if (name->python.name.size) {
+		namer_put(names, l,
+				(struct rec_frame){.function = namer_text(names, name->python.name),
+						.file = namer_text(names, name->python.file),
+						.line = python_line(&name->python, position)});
+	}
+	for (uint32_t i = 0; i < name->v8.n; i++) {
+		namer_put(names, l, v8_frame(u, &name->v8, i, position, names));
+	}
+	return true;
 }
 
 /** The program waits until its runtime has been looked at, whatever came of it. */
@@ -127,19 +233,17 @@ static void answer(struct units *u) {
 void units_step(struct units *u, struct tries *t, struct namer *names, uint64_t now_ns) {
 	prove(u, now_ns);
 	answer(u);
+	read_units(u);
+	vec_keep(&u->waiting, 0, id, !name_location(u, &t->locations[*id], names));
 	for (; u->n_seen < t->n_locations; u->n_seen++) {
 		struct rec_location *l = &t->locations[u->n_seen];
 		const struct wire_module *module = l->module ? tries_module(t, l->module) : NULL;
 		if (l->module && !module) {
 			return; // it is not announced yet
 		}
-		bool is_unit = module && module->kind != MODULE_FILE && u->n_layouts > 0;
-		const struct unit_code *code = is_unit ? code_of(u, names, wire_where_unit(l->pc)) : NULL;
-		if (code && code->function) {
-			namer_put(names, l,
-					(struct rec_frame){.function = code->function,
-							.file = code->file,
-							.line = python_line(&code->code, wire_where_position(l->pc))});
+		bool is_unit = module && (module->kind == MODULE_PYTHON || module->kind == MODULE_V8);
+		if (is_unit && !name_location(u, l, names)) {
+			(void)vec_add(&u->waiting, u->n_seen);
 		}
 	}
 }

@@ -144,6 +144,7 @@ static void end_program(struct run *run) {
 			clock_sleep_ns(LAST_PAUSE_NS);
 		}
 	}
+	units_step(&run->units, &run->tries, run->names, run->now_ns); // they are read in its memory
 	look_at_end(run, !is_behind);
 }
 
@@ -296,6 +297,9 @@ void run_loop(struct run *run) {
 /** Of a Python that has run for a while. */
 static void tell_runtimes(struct run *run) {
 	const struct units *u = &run->units;
+	if (u->v8_why.code) {
+		run_say(run, "JavaScript functions have no names: %s", u->v8_why.text);
+	}
 	if (u->why && run->now_ns > 1000000000) {
 		run_say(run, "the functions of Python %u.%u have no names: %s", u->candidate.version >> 8,
 				u->candidate.version & 255u, u->candidate.n_ranges ? u->why : "it is not known");

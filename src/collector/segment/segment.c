@@ -241,3 +241,21 @@ void segment_free_slot(struct segment *s, uint32_t index) {
 		atomic_store_explicit(&s->header->slot_hint, index, memory_order_relaxed);
 	}
 }
+
+void segment_add_layout(struct segment *s, const struct wire_layout *layout) {
+	if (s->n_layouts < WIRE_N_LAYOUTS) {
+		struct wire_layout *to = &s->layouts[s->n_layouts++];
+		memcpy(to, layout, sizeof *to);
+		atomic_store_explicit(&to->is_in_force, 1, memory_order_release);
+		atomic_fetch_add(&s->header->runtime_generation, 1);
+	}
+}
+
+bool segment_unit(const struct segment *s, uint32_t id, struct wire_unit *out) {
+	bool is_whole = id != 0 && id < WIRE_N_UNITS && s->has_runtimes &&
+			atomic_load_explicit(&s->units[id].is_whole, memory_order_acquire) != 0;
+	if (is_whole) {
+		memcpy(out, &s->units[id], sizeof *out);
+	}
+	return is_whole;
+}

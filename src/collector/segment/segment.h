@@ -41,7 +41,8 @@ struct segment {
 	struct wire_module *modules;
 	struct wire_node *nodes;
 	uint8_t *slots;
-	bool has_runtimes; // else the address space is too small for these
+	uint32_t n_layouts; // in force
+	bool has_runtimes;  // else the address space is too small for these
 	struct wire_layout *layouts;
 	struct wire_unit *units;
 	const uint8_t *excerpts;
@@ -92,6 +93,12 @@ void segment_close(struct segment *s);
 static inline uint32_t segment_state(const struct segment *s) {
 	return atomic_load(&s->header->state);
 }
+
+/** Put a runtime's layout in force, if there is room. */
+void segment_add_layout(struct segment *s, const struct wire_layout *layout);
+
+/** A copy of a unit. False: it is not whole. */
+bool segment_unit(const struct segment *s, uint32_t id, struct wire_unit *out);
 
 static inline struct thread_slot *segment_slot(const struct segment *s, uint32_t index) {
 	return (struct thread_slot *)(void *)(s->slots + (uint64_t)index * s->slot_bytes);

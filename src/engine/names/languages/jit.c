@@ -12,75 +12,49 @@
  */
 #include "engine/names/parts.h"
 
-/** ":12" at the end of a text; 0: it has none. */
+/** Of ":12" at the end of a text; 0: it has none. */
 static uint32_t take_last_number(struct slice *s) {
-	size_t i = s->size;
-	uint64_t number = 0, digit = 1;
-	for (; i > 0 && s->data[i - 1] >= '0' && s->data[i - 1] <= '9' && digit < 10000000000; i--) {
-		number += (uint64_t)(s->data[i - 1] - '0') * digit;
-		digit *= 10;
-	}
-	if (i == 0 || i == s->size || s->data[i - 1] != ':' || number > UINT32_MAX) {
-		return 0;
-	}
-	s->size = i - 1;
-	return (uint32_t)number;
-}
-
-/** Where the file begins in "get size /srv/my app/a.js": functions and files may contain blanks. */
-static size_t find_file(struct slice s) {
-	static const char *const begins[] = {" /", " file://", " node:", " http", " wasm://"};
-	size_t best = s.size;
-	for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
-		const uint8_t *at = s.size ? memmem(s.data, s.size, begins[i], strlen(begins[i])) : NULL;
-		best = at && (size_t)(at - s.data) < best ? (size_t)(at - s.data) : best;
-	}
-	const uint8_t *blank = s.size && best == s.size ? memrchr(s.data, ' ', s.size) : NULL;
-	return blank ? (size_t)(blank - s.data) : best;
+	const uint8_t *colon = s->size ? memrchr(s->data, ':', s->size) : NULL;
+	size_t n = colon ? (size_t)(colon - s->data) : s->size;
+	struct slice digits = slice_of(s->data + n + !!colon, s->size - n - !!colon);
+	uint64_t number;
+	bool ok = take_decimal(&digits, &number) && digits.size == 0 && number <= UINT32_MAX;
+	s->size = ok ? n : s->size;
+	return ok ? (uint32_t)number : 0;
 }
 
 static bool read_v8(struct slice s, struct name *out) {
 	static const char *const kinds[] = {"JS:", "LazyCompile:", "Function:", "Script:", "Eval:",
 			"Callback:"};
-	bool is_v8 = ANY(i, sizeof kinds / sizeof *kinds, take_prefix(&s, kinds[i]));
-	if (!is_v8) {
+	if (!ANY(i, sizeof kinds / sizeof *kinds, take_prefix(&s, kinds[i])) || s.size == 0) {
 		return false;
 	}
-	if (s.size > 0 && memchr("~*^+-", s.data[0], 5)) {
-		s = slice_of(s.data + 1, s.size - 1);
+	size_t mark = memchr("~*^+-", s.data[0], 5) != NULL;
+	s = slice_of(s.data + mark, s.size - mark);
+	// "get size /srv/my app/a.js:3:23": functions and files may contain blanks
+	size_t n_before = before_first(s, '/').size;
+	const uint8_t *blank = n_before ? memrchr(s.data, ' ', n_before) : NULL;
+	size_t n = blank ? (size_t)(blank - s.data) : s.size;
+	struct slice file = blank ? slice_of(blank + 1, s.size - n - 1) : (struct slice){0};
+	uint32_t column = take_last_number(&file), line = column ? take_last_number(&file) : 0;
+	out->function = column ? slice_of(s.data, n) : s.size ? s : out->function;
+	if (column) {
+		bool is_whole_file = (line ?: column) == 1 && (line == 0 || column == 1);
+		(void)take_prefix(&file, "file://");
+		out->file = file;
+		out->line = !file.size ? 0 : line ?: column; // node 18 says the line alone
+		out->function = n ? out->function
+						  : slice_of_text(is_whole_file ? "(top level)" : "(anonymous)");
 	}
-	struct slice place = s;
-	uint32_t column = take_last_number(&place), line = column ? take_last_number(&place) : 0;
-	if (line == 0) { // node 18 says the line alone
-		line = column;
-		column = 0;
-	}
-	if (line == 0 || (column == 0 && find_file(place) == place.size)) {
-		out->function = s.size > 0 ? s : out->function;
-		return s.size > 0;
-	}
-	size_t at = find_file(place);
-	out->function = slice_of(place.data, at);
-	out->file = at < place.size ? slice_of(place.data + at + 1, place.size - at - 1)
-								: (struct slice){0};
-	(void)take_prefix(&out->file, "file://");
-	out->line = out->file.size ? line : 0;
-	if (out->function.size == 0) {
-		bool is_whole_file = line == 1 && column <= 1;
-		out->function = slice_of_text(is_whole_file ? "(top level)" : "(anonymous)");
-	}
-	return true;
+	return s.size > 0;
 }
 
 static bool read_python(struct slice s, struct name *out) {
-	const uint8_t *colon = take_prefix(&s, "py::") && s.size ? memchr(s.data, ':', s.size) : NULL;
-	if (!colon || colon == s.data) {
-		return false;
-	}
-	size_t n = (size_t)(colon - s.data);
-	out->function = slice_of(s.data, n);
-	out->file = slice_of(s.data + n + 1, s.size - n - 1);
-	return true;
+	struct slice function;
+	bool ok = take_prefix(&s, "py::") && take_part(&s, ':', &function) && function.size && s.size;
+	out->function = ok ? function : out->function;
+	out->file = ok ? s : out->file;
+	return ok;
 }
 
 void names_jit_read(struct name *out) {

@@ -75,6 +75,18 @@ enum { MACHINE_PAGE_LEAST = 4096, MACHINE_PAGE_MOST = 4096 };
 /** The highest address that code of a program has. */
 #define MACHINE_PC_MAX ((1ull << 47) - 1)
 
+/** Do these 8 bytes, the last one the highest, end with a call? */
+static inline _Bool machine_ends_with_call(uint64_t code) {
+	const unsigned forms = 1 << 2 | 1 << 3 | 1 << 4 | 1 << 6 | 1 << 7; // bytes of call *...
+	for (unsigned bytes = 2; bytes < 8; bytes++) {
+		uint64_t first = code >> (64 - 8 * bytes);
+		if ((forms >> bytes & 1) != 0 && (first & 0x38ff) == 0x10ff) {
+			return 1;
+		}
+	}
+	return (code >> 24 & 0xff) == 0xe8;
+}
+
 static inline void machine_relax(void) {
 	__builtin_ia32_pause();
 }

@@ -73,7 +73,7 @@ INLINE void push_near(struct capture *c, struct outer *o, const struct frame *f,
 	if (step_kind(f->rule) != RULE_SP) {
 		o->checks |= FRAME_BP_LIVE;
 	}
-	o->checks |= frame_of_rule(f->rule);
+	o->checks = (o->checks & ~(uint32_t)FRAME_IS_RUNTIMES) | frame_of_rule(f->rule);
 	o->path = path_step(o->path, f->where);
 	o->pc = wire_where_pc(f->where);
 	o->sp = f->sp;

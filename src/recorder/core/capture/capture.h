@@ -31,10 +31,11 @@ bool capture_setup(void);
  * It remembers one frame per 72 bytes; deeper stacks lose their outermost frames. [stack_low,
  * stack_high) is the thread's stack, all of it readable. `stack_low` 0: how much is readable below
  * `stack_high` is found out page by page. `stack_high` 0: not known; every stack is treated as a
- * coroutine's.
+ * coroutine's. `thread` is the thread's id.
  */
 struct capture;
-struct capture *capture_init(void *memory, size_t bytes, uint64_t stack_low, uint64_t stack_high);
+struct capture *capture_init(void *memory, size_t bytes, uint64_t stack_low, uint64_t stack_high,
+		uint32_t thread);
 
 enum {
 	CAPTURE_SMALL_BYTES = 6 << 10, // the minimum, for threads that rarely allocate

@@ -8,7 +8,8 @@ enum {
 	SMALL_BITS = 5, // and of one with little memory
 };
 
-struct capture *capture_init(void *memory, size_t bytes, uint64_t stack_low, uint64_t stack_high) {
+struct capture *capture_init(void *memory, size_t bytes, uint64_t stack_low, uint64_t stack_high,
+		uint32_t thread) {
 	enum {
 		BYTES_PER_FRAME = sizeof(struct frame) + 2 * 2 * sizeof(uint64_t),
 		BYTES_BEFORE_CHECKS = 2 * CHECKS_AT_ONCE * sizeof(uint64_t),
@@ -32,6 +33,7 @@ struct capture *capture_init(void *memory, size_t bytes, uint64_t stack_low, uin
 	uint32_t n_python = (uint32_t)(bytes / (4 * sizeof(struct known_frame)));
 	uint64_t python_at = ((uint64_t)(c->guard.pages + n_pages) + 63) & ~63ull; // a cache line
 	c->python = (struct known_python){(struct known_frame *)python_at, 0, n_python, 0};
+	c->thread = thread;
 	c->frames = (struct frame *)(c->python.frames + n_python);
 	size_t n_before = (size_t)((unsigned char *)c->frames - (unsigned char *)memory);
 	size_t n = (bytes - n_before - BYTES_BEFORE_CHECKS) / BYTES_PER_FRAME;

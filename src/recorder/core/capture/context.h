@@ -11,15 +11,17 @@
 #include "recorder/core/capture/capture.h"
 #include "recorder/core/capture/trie.h"
 #include "recorder/core/runtime/chain.h"
+#include "recorder/core/runtime/v8.h"
 #include "recorder/core/unwind/modules.h"
 #include "recorder/core/unwind/walk.h"
 
 // struct frame.checks: the number of checks from the root to this frame, and flags
 enum {
-	FRAME_CHECKS = (1u << 28) - 1,
-	FRAME_OF_RUNTIME = 1u << 28, // this frame, or one further out (rules.h: RULE_OF_RUNTIME)
-	FRAME_FOLDED = 1u << 29,     // the node is an ancestor's: the node budget is exhausted
-	FRAME_TRUNCATED = 1u << 30,  // the root is missing, or the stack is folded
+	FRAME_CHECKS = (1u << 27) - 1,
+	FRAME_IS_RUNTIMES = 1u << 27, // this very frame is of a runtime
+	FRAME_OF_RUNTIME = 1u << 28,  // this frame, or one further out (rules.h: RULE_OF_RUNTIME)
+	FRAME_FOLDED = 1u << 29,      // the node is an ancestor's: the node budget is exhausted
+	FRAME_TRUNCATED = 1u << 30,   // the root is missing, or the stack is folded
 };
 #define FRAME_BP_LIVE (1u << 31) // a step from here outwards uses the frame pointer
 
@@ -54,7 +56,20 @@ struct capture {
 	struct known_stack *known;
 	struct guard guard;
 	struct known_python python;
+	uint32_t thread; // its id
 };
+
+/**
+ * What is remembered of a frame of V8's, in the place of a frame of Python's: hardly any program
+ * has both, and one that has finds each of the two to be none of its own, as no code lies where a
+ * frame of Python's does.
+ */
+static inline struct v8_memo *memo_of(const struct capture *c, const struct frame *f) {
+	enum { N_SMALL = 8, N_BUSY = 64 };
+	size_t n = c->python.n_max < N_BUSY ? N_SMALL : N_BUSY;
+	return (struct v8_memo *)&c->python.frames[(size_t)(f - c->frames) & (n - 1)];
+}
+_Static_assert(sizeof(struct v8_memo) == sizeof(struct known_frame), "in its place");
 
 /** Unwind to the root or to a remembered frame that holds, whatever lies between: all cases. */
 struct capture_result capture_in_full(struct capture *c, const struct capture_regs *regs,
@@ -102,7 +117,7 @@ static inline uint32_t frame_flags(const struct frame *f) {
 
 /** Of a new frame: what its rule says of it. */
 static inline uint32_t frame_of_rule(uint64_t step) {
-	return (uint32_t)(step >> 4) & FRAME_OF_RUNTIME;
+	return ((uint32_t)(step >> 4) & FRAME_OF_RUNTIME) | ((uint32_t)(step >> 5) & FRAME_IS_RUNTIMES);
 }
 _Static_assert((uint32_t)(RULE_OF_RUNTIME >> 4) == FRAME_OF_RUNTIME, "moved, not tested");
 
@@ -178,7 +193,7 @@ struct capture_result capture_result_of(struct capture *c, uint64_t where, uint6
 
 /** Is the leaf, or what is remembered now, of a runtime? */
 static inline bool runtime_is_on_stack(const struct capture *c, uint64_t where) {
-	return (c->last->checks & FRAME_OF_RUNTIME) != 0 || runtimes_cover(wire_where_pc(where));
+	return (c->last->checks & FRAME_OF_RUNTIME) != 0 || runtimes_cover(where);
 }
 
 /**

@@ -12,10 +12,10 @@
 
 /** That of the innermost frame that has one, and how many native frames are of a runtime. */
 static const struct runtime *find_runtime(const struct capture *c, uint64_t leaf, uint32_t *n) {
-	const struct runtime *found = runtimes_find(wire_where_pc(leaf));
+	const struct runtime *found = runtimes_find(leaf);
 	*n = found != NULL;
 	for (const struct frame *f = c->last; (f->checks & FRAME_OF_RUNTIME) != 0; f--) {
-		const struct runtime *r = runtimes_find(wire_where_pc(f->where));
+		const struct runtime *r = runtimes_find(f->where);
 		*n += r != NULL;
 		found = found != NULL ? found : r;
 	}
@@ -47,9 +47,8 @@ static uint32_t node_of(const struct capture *c, uint64_t leaf, uint32_t *flags)
 	const struct known_frame *k = c->python.frames, *end = k + c->python.n;
 	for (const struct frame *f = c->frames + 1; f <= c->last + 1; f++) {
 		uint64_t native = f <= c->last ? f->where : leaf;
-		bool ok = k < end && runtimes_cover(wire_where_pc(native))
-				? go_through_piece(&node, &k, end, native)
-				: go_on(&node, native);
+		bool ok = k < end && runtimes_cover(native) ? go_through_piece(&node, &k, end, native)
+													: go_on(&node, native);
 		if (!ok) {
 			*flags |= FRAME_FOLDED | FRAME_TRUNCATED;
 			break;
@@ -68,14 +67,57 @@ static bool is_match(const struct capture *c, uint64_t leaf) {
 	return n_pieces == n_native && (c->python.frames[0].where & PIECE_BEGINS) != 0;
 }
 
+// ---- V8, whose frames are native ones
+
+/**
+ * The node of a stack whose frames of V8's stand for `wheres`, outermost last. 0: for themselves.
+ */
+static uint32_t node_of_wheres(const struct capture *c, uint64_t leaf, const uint64_t *wheres,
+		uint32_t n, uint32_t *flags) {
+	uint32_t node = 0;
+	bool ok = true;
+	for (const struct frame *f = c->frames + 1; ok && f <= c->last; f++) {
+		uint64_t where = (f->checks & FRAME_IS_RUNTIMES) != 0 && n > 0 ? wheres[--n] : 0;
+		ok = go_on(&node, where != 0 ? where : f->where);
+	}
+	*flags |= ok && go_on(&node, leaf) ? 0 : FRAME_FOLDED | FRAME_TRUNCATED;
+	return node;
+}
+
+/** Find them, as many as `*n`, and go on with `*path`. False: there is no room for them. */
+static bool wheres_of_v8(struct capture *c, const struct runtime *runtime, uint64_t *wheres,
+		uint32_t *n, uint64_t *path) {
+	const struct v8_reader reader = {runtime, &c->guard, &c->own, c->thread};
+	const uint32_t n_max = (uint32_t)((uint64_t *)&c->frames[c->n_max] - wheres);
+	guard_begin(&c->guard);
+	for (const struct frame *f = c->last; (f->checks & FRAME_OF_RUNTIME) != 0; f--) {
+		if ((f->checks & FRAME_IS_RUNTIMES) == 0) {
+			continue;
+		}
+		if (*n == n_max) {
+			return false;
+		}
+		bool is_exact = (f->where & WIRE_EXACT_PC) != 0; // its slots may not be filled in
+		uint64_t pc = wire_where_pc(f->where);
+		wheres[*n] = is_exact ? 0 : v8_where(&reader, pc, f->bp, memo_of(c, f));
+		*path = path_step(*path, wheres[(*n)++]);
+	}
+	return true;
+}
+
+// ---- either
+
 bool runtime_stack_node(struct capture *c, uint64_t leaf, uint32_t *node, uint32_t *flags) {
-	uint32_t n_native;
+	uint32_t n_native, n = 0;
 	const struct runtime *runtime = runtimes_only();
-	uint64_t path = path_step(c->last->path, leaf);
+	uint64_t path = path_step(c->last->path, leaf), *wheres = (uint64_t *)(c->last + 1);
 	*flags = c->last->checks & (FRAME_FOLDED | FRAME_TRUNCATED);
 	runtime = runtime != NULL ? runtime : find_runtime(c, leaf, &n_native);
-	if (runtime == NULL || !chain_of_python(&c->python, runtime, &c->guard, &path)) {
-		*flags |= c->python.n > c->python.n_max ? FRAME_TRUNCATED : 0;
+	bool is_v8 = runtime != NULL && runtime->layout->kind == MODULE_V8;
+	if (runtime == NULL ||
+			!(is_v8 ? wheres_of_v8(c, runtime, wheres, &n, &path)
+					: chain_of_python(&c->python, runtime, &c->guard, &path))) {
+		*flags |= is_v8 || c->python.n > c->python.n_max ? FRAME_TRUNCATED : 0;
 		return false;
 	}
 	struct known_stack *known = known_place(c, path);
@@ -83,10 +125,10 @@ bool runtime_stack_node(struct capture *c, uint64_t leaf, uint32_t *node, uint32
 		*node = known->node;
 		return true;
 	}
-	if (!is_match(c, leaf)) {
+	if (!is_v8 && !is_match(c, leaf)) {
 		return false;
 	}
-	*node = node_of(c, leaf, flags);
+	*node = is_v8 ? node_of_wheres(c, leaf, wheres, n, flags) : node_of(c, leaf, flags);
 	if ((*flags & FRAME_FOLDED) == 0) {
 		known_set(known, path, leaf, *node);
 	}

@@ -202,9 +202,11 @@ static bool read_code(const struct python *p, struct known_frame *k) {
 	if (offset < (int32_t)part(p, code, PYTHON_FIRST_TRACEABLE)) {
 		return true;
 	}
-	const uint64_t identity[3] = {code,
-			mix_end(mix_end(k->qualified_name, &k->file_end), &k->line_table_end), k->first_line};
-	uint32_t unit = units_find(p->runtime, p->guard, identity, 0);
+	const struct unit_key key = {.object = code,
+			.identity = {code,
+					mix_end(mix_end(k->qualified_name, &k->file_end), &k->line_table_end),
+					k->first_line}};
+	uint32_t unit = units_find(p->runtime, p->guard, &key);
 	k->where = unit != 0 ? wire_where_of_unit(p->runtime->module, unit, (uint64_t)offset + 1) : 0;
 	return unit != 0;
 }

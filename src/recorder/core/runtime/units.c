@@ -56,6 +56,9 @@ static uint32_t excerpt(unsigned char *to, const struct wire_layout *l, struct g
 }
 
 static void take_excerpt(struct wire_unit *u, const struct wire_layout *l, struct guard *g) {
+	if (l->steps[0].does == STEP_END) {
+		return;
+	}
 	uint64_t at = atomic_fetch_add(&segment.header->excerpt_used, WIRE_EXCERPT_MAX);
 	uint64_t end = at + WIRE_EXCERPT_MAX;
 	if (end <= segment.excerpts_open) {
@@ -69,8 +72,7 @@ static void take_excerpt(struct wire_unit *u, const struct wire_layout *l, struc
 
 // ---- units
 
-static uint32_t make(const struct runtime *r, struct guard *g, const uint64_t identity[3],
-		uint32_t slot) {
+static uint32_t make(const struct runtime *r, struct guard *g, const struct unit_key *key) {
 	uint32_t id = atomic_load(&segment.header->n_units);
 	do {
 		if (id + 1 >= segment.n_units_open) {
@@ -79,44 +81,50 @@ static uint32_t make(const struct runtime *r, struct guard *g, const uint64_t id
 	} while (!atomic_compare_exchange_weak(&segment.header->n_units, &id, id + 1));
 	struct wire_unit *u = &segment.units[++id];
 	for (unsigned i = 0; i < 3; i++) {
-		u->identity[i] = identity[i];
+		u->identity[i] = key->identity[i];
 	}
-	u->object = identity[0];
-	u->slot = slot;
+	u->object = key->object;
+	u->excerpt_at = key->array;
+	u->thread = key->thread;
 	u->kind = r->layout->kind;
 	u->layout = (uint16_t)r->row;
 	u->module = r->module;
 	take_excerpt(u, r->layout, g);
 	atomic_store_explicit(&u->is_whole, 1, memory_order_release);
+	segment_ring_bell(); // what is not in its excerpt may move
 	return id;
 }
 
-static bool is_of(uint32_t id, const struct runtime *r, const uint64_t identity[3]) {
+static bool is_of(uint32_t id, const struct runtime *r, const struct unit_key *key) {
 	const struct wire_unit *u = &segment.units[id];
-	return u->identity[0] == identity[0] && u->identity[1] == identity[1] &&
-			u->identity[2] == identity[2] && u->layout == r->row;
+	return u->identity[0] == key->identity[0] && u->identity[1] == key->identity[1] &&
+			u->identity[2] == key->identity[2] && u->thread == key->thread && u->layout == r->row;
 }
 
-uint32_t units_find(const struct runtime *r, struct guard *g, const uint64_t identity[3],
-		uint32_t slot) {
-	uint64_t hash = (identity[0] ^ identity[1] << 20 ^ identity[2] << 44) * 0x9E3779B97F4A7C15ull;
+uint32_t units_find(const struct runtime *r, struct guard *g, const struct unit_key *key) {
+	const uint64_t *id = key->identity;
+	uint64_t hash = (id[0] ^ id[1] << 20 ^ id[2] << 44 ^ key->thread) * 0x9E3779B97F4A7C15ull;
 	uint32_t fresh = 0;
 	for (uint32_t i = 0; i < PROBES; i++) {
 		_Atomic uint32_t *place = &segment.unit_hash[((hash >> (64 - TABLE_BITS)) + i) &
 				((1u << TABLE_BITS) - 1)];
 		// Acquire pairs with the exchange below
-		uint32_t id = atomic_load_explicit(place, memory_order_acquire);
-		if (id == 0) {
-			fresh = fresh != 0 ? fresh : make(r, g, identity, slot);
+		uint32_t unit = atomic_load_explicit(place, memory_order_acquire);
+		if (unit == 0) {
+			fresh = fresh != 0 ? fresh : make(r, g, key);
 			if (fresh == 0) {
 				break;
 			}
-			if (atomic_compare_exchange_strong(place, &id, fresh)) {
+			if (atomic_compare_exchange_strong(place, &unit, fresh)) {
 				return fresh;
 			}
 		}
-		if (is_of(id, r, identity)) {
-			return id;
+		if (is_of(unit, r, key)) {
+			if (key->array != 0) { // both may have moved before they were read
+				segment.units[unit].excerpt_at = key->array;
+				segment.units[unit].object = key->object;
+			}
+			return unit;
 		}
 	}
 	atomic_fetch_add(&segment.header->units_lost, 1);

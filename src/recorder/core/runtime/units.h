@@ -5,9 +5,12 @@
 #include "recorder/core/runtime/guard.h"
 #include "recorder/core/unwind/runtimes.h"
 
-/**
- * The unit of a function whose object lies at identity[0], made if it is new, with its excerpt. 0:
- * there is no room.
- */
-uint32_t units_find(const struct runtime *runtime, struct guard *guard, const uint64_t identity[3],
-		uint32_t slot);
+/** Of wire_unit: what identifies a function, and where it lies now. */
+struct unit_key {
+	uint64_t identity[3];
+	uint64_t object, array; // V8: the bytecode; of compiled code, the function
+	uint32_t thread;
+};
+
+/** The unit of a function, made if it is new, with its excerpt. 0: there is no room. */
+uint32_t units_find(const struct runtime *runtime, struct guard *guard, const struct unit_key *key);

@@ -209,7 +209,7 @@ static void compile(struct rule *r, uint64_t key) {
 	} else {
 		r->step = step_of_row(&fde, &row, pc);
 	}
-	r->step |= runtimes_cover(pc) ? RULE_OF_RUNTIME : 0;
+	r->step |= (module_id != 0 || !has_fde) && runtimes_cover(r->where) ? RULE_OF_RUNTIME : 0;
 }
 
 // ---- the shared table

@@ -23,7 +23,7 @@ static bool take_next(void) {
 		return false;
 	}
 	uint32_t n = atomic_load(&runtimes_n);
-	bool is_ours = l->image == segment.image && l->kind == MODULE_PYTHON;
+	bool is_ours = l->image == segment.image && (l->kind == MODULE_PYTHON || l->kind == MODULE_V8);
 	uint32_t module = is_ours && (n > 0 || segment_open_units(true))
 			? modules_add_virtual((uint8_t)l->kind, (uint16_t)row)
 			: 0;
@@ -47,9 +47,16 @@ void runtimes_take(void) {
 	atomic_store(&runtimes_seen, now);
 }
 
-const struct runtime *runtimes_find(uint64_t pc) {
+const struct runtime *runtimes_find(uint64_t where) {
+	uint64_t pc = wire_where_pc(where);
 	for (uint32_t i = 0; i < atomic_load_explicit(&runtimes_n, memory_order_acquire); i++) {
 		const struct wire_layout *l = runtimes[i].layout;
+		if (atomic_load_explicit(&l->is_in_force, memory_order_relaxed) == 0) {
+			continue; // any more
+		}
+		if (l->kind == MODULE_V8 && wire_where_module(where) == 0) {
+			return &runtimes[i];
+		}
 		for (uint32_t k = 0; k < l->n_ranges && k < WIRE_N_RANGES; k++) {
 			if (pc > l->ranges[k].start && pc <= l->ranges[k].end) { // return addresses
 				return &runtimes[i];

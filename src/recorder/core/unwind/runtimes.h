@@ -23,12 +23,13 @@ static inline const struct runtime *runtimes_only(void) {
 	return atomic_load_explicit(&runtimes_n, memory_order_acquire) == 1 ? runtimes : NULL;
 }
 
-/** That of a frame whose program counter is `pc`. NULL: of none. */
-const struct runtime *runtimes_find(uint64_t pc);
+/** That of a frame's `where`, which is code without unwind tables if it is in no module. */
+const struct runtime *runtimes_find(uint64_t where);
 
-static inline bool runtimes_cover(uint64_t pc) {
+static inline bool runtimes_cover(uint64_t where) {
 	// Pairs with the store of runtimes_take()
-	return atomic_load_explicit(&runtimes_n, memory_order_acquire) > 0 && runtimes_find(pc) != NULL;
+	return atomic_load_explicit(&runtimes_n, memory_order_acquire) > 0 &&
+			runtimes_find(where) != NULL;
 }
 
 extern LOCAL _Atomic uint32_t runtimes_seen;

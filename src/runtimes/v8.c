@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: MIT
+/*
+ * From what the recorder saw of a frame to the calls that it stands for, and their names.
+ *
+ * A SharedFunctionInfo, one for each function in the source, has a string, or a ScopeInfo, whose
+ * parts follow each other as its flags say:
+ *
+ *   flags, parameters, n, (start, end), (a module's number), n names or one table, n infos,
+ *   (class variable), (name, slot), (inferred name), (start, end), ...
+ *
+ * What has no name in these may have one in the source: `X.y = function`, `y: function`, `[x]()`.
+ */
+#include "runtimes/v8.h"
+
+#include "runtimes/v8_parts.h"
+
+#include <regex.h>
+
+enum {
+	MAX_NAME = 256,
+	MAX_FILE = 4096,
+	MAX_INLINE_NAMES = 75, // so many names of variables or more stand in a table of their own
+	FIRST_SLOT = 8,
+};
+
+// Flags of a ScopeInfo
+enum {
+	SCOPE_TYPE = 0xf,
+	HAS_CLASS_VARIABLE = 1 << 10,
+	HAS_NAME = 3 << 12,
+	HAS_INFERRED_NAME = 1 << 14,
+	KIND_SHIFT = 17,
+	KIND_MASK = 0x1f,
+};
+
+// Kinds of functions that are none in the source
+enum { INSTANCE_MEMBERS = 24, STATIC_MEMBERS = 25 };
+
+static bool scope_slot(struct v8_heap *h, uint64_t scope, int64_t slot, uint64_t *out) {
+	return v8_word(h, scope, FIRST_SLOT + 8 * slot, out);
+}
+
+static void scope_number(struct v8_heap *h, uint64_t scope, int64_t slot, int32_t *out) {
+	uint64_t word;
+	int32_t number;
+	if (scope_slot(h, scope, slot, &word) && v8_is_number(word, &number)) {
+		*out = number;
+	}
+}
+
+static void read_scope(struct v8_heap *h, uint64_t scope, struct v8_shared *out) {
+	const struct v8_layout *l = h->layout;
+	uint64_t word;
+	int32_t n = -1;
+	scope_number(h, scope, l->scope_n_locals, &n);
+	if (!scope_slot(h, scope, 0, &word) || n < 0) {
+		return;
+	}
+	// A number in a word, or 32 bits of one
+	uint32_t flags = (uint32_t)((word & UINT32_MAX) == 0 ? word >> 32 : word);
+	out->kind = flags >> KIND_SHIFT & KIND_MASK;
+	int64_t at = l->scope_first_names;
+	at += (int32_t)(flags & SCOPE_TYPE) == l->scope_module;
+	at += n < MAX_INLINE_NAMES ? n : 1;
+	at += n;
+	at += (flags & HAS_CLASS_VARIABLE) != 0;
+	if (flags & HAS_NAME) {
+		(void)scope_slot(h, scope, at, &out->name);
+		at += 2;
+	}
+	if (flags & HAS_INFERRED_NAME) {
+		(void)scope_slot(h, scope, at++, &out->inferred);
+	}
+	int64_t start = l->scope_start ?: at;
+	scope_number(h, scope, start, &out->start);
+	scope_number(h, scope, start + 1, &out->end);
+}
+
+bool v8_shared_of(struct v8_heap *h, uint64_t object, struct v8_shared *out) {
+	const struct v8_layout *l = h->layout;
+	uint64_t script, name;
+	*out = (struct v8_shared){.object = object, .start = -1, .end = -2};
+	if (!v8_is_type(h, &out->object, l->type_shared)) {
+		return false;
+	}
+	if (v8_word(h, out->object, l->shared_script, &script) &&
+			v8_is_type(h, &script, l->type_script)) {
+		out->script = script;
+	}
+	if (!v8_word(h, out->object, l->shared_name, &name)) {
+		return true;
+	}
+	if (v8_is_type(h, &name, l->type_scope)) {
+		read_scope(h, name, out);
+	} else {
+		out->name = name;
+	}
+	return true;
+}
+
+// ---- names from the source
+
+/** The characters of a script. */
+static bool source_of(struct v8_heap *h, uint64_t script, struct v8_chars *out) {
+	uint64_t source;
+	return v8_word(h, script, h->layout->script_source, &source) && v8_string_chars(h, source, out);
+}
+
+/** What a function is assigned to, or is an argument of, by what stands before its parameters. */
+static bool name_from_source(const char *before, struct buffer *out) {
+#define GAP "[[:space:]]*"
+	static const char *const forms[] = {
+			"(\\[[^][]*(\\[[^][]*\\][^][]*)*\\])" GAP "$", // [x]() {}
+			"([^][:space:]=:[(){}<>;,+*/!~^%\"'`?|&\\@-]+)" GAP "([?|&]*=|[:(])" GAP "(async)?" GAP
+			"(function)?" GAP "[*]?" GAP "$",
+	};
+	bool is_found = false;
+	for (unsigned i = 0; i < 2 && !is_found; i++) {
+		regex_t regex;
+		regmatch_t at[3];
+		if (regcomp(&regex, forms[i], REG_EXTENDED) != 0) {
+			return false;
+		}
+		is_found = regexec(&regex, before, 3, at, 0) == 0;
+		regfree(&regex);
+		if (is_found) {
+			buffer_printf(out,
+					i == 1 && before[at[2].rm_so] == '(' ? "(anonymous, in %.*s)" : "%.*s",
+					(int)(at[1].rm_eo - at[1].rm_so), before + at[1].rm_so);
+		}
+	}
+	return is_found;
+}
+
+static bool put_source_name(struct v8_heap *h, const struct v8_shared *s, struct buffer *out) {
+	SCOPED(buffer) before = {0};
+	uint16_t some[V8_CHARS];
+	struct v8_chars source;
+	if (s->start <= 0 || !s->script || !source_of(h, s->script, &source)) {
+		return false;
+	}
+	uint32_t from = s->start > V8_CHARS ? (uint32_t)s->start - V8_CHARS : 0;
+	uint32_t n = (uint32_t)s->start - from;
+	bool ok = v8_take_chars(h, &source, from, some) >= n;
+	for (uint32_t i = 0; ok && i < n; i++) {
+		buffer_utf8(&before, some[i] == 0 || some[i] >> 11 == 0x1b ? '?' : some[i]);
+	}
+	buffer_u8(&before, 0);
+	return ok && !before.failed && name_from_source((const char *)before.data, out);
+}
+
+// ---- names
+
+/** Code of eval or new Function: its script has no name. */
+static bool is_eval(struct v8_heap *h, const struct v8_shared *s) {
+	uint64_t name;
+	int32_t type;
+	return s->script && v8_word(h, s->script, h->layout->script_name, &name) &&
+			v8_type(h, &name, &type) && type >= h->layout->type_first_nonstring;
+}
+
+/** As UTF-8. True: it is from the source alone. */
+static bool function_name(struct v8_heap *h, const struct v8_shared *s, struct buffer *out) {
+	if (s->kind == INSTANCE_MEMBERS || s->kind == STATIC_MEMBERS) {
+		buffer_text(out,
+				s->kind == STATIC_MEMBERS ? "<static_initializer>"
+										  : "<instance_members_initializer>");
+		return false;
+	}
+	if (v8_string(h, s->name, MAX_NAME, out) || v8_string(h, s->inferred, MAX_NAME, out)) {
+		return false;
+	}
+	if (put_source_name(h, s, out)) {
+		return true;
+	}
+	buffer_text(out, is_eval(h, s) ? "eval" : "");
+	return false;
+}
+
+// ---- scripts
+
+/** The ends of the lines of a source, as far as it can be read. */
+static void read_lines(struct v8_heap *h, const struct v8_chars *source, struct v8_script *out) {
+	uint16_t some[V8_CHARS];
+	uint32_t n, last = 0;
+	while ((n = v8_take_chars(h, source, out->n_read, some)) > 0) {
+		for (uint32_t i = 0; i < n; i++, out->n_read++) {
+			uint32_t c = some[i];
+			out->ends.n -= c == '\n' && last == '\r' && out->ends.n > 0; // they are one
+			if ((c == '\n' || c == '\r' || c == 0x2028 || c == 0x2029) &&
+					!vec_add(&out->ends, out->n_read)) {
+				return;
+			}
+			last = c;
+		}
+	}
+}
+
+/**
+ * The number of a script among the heap's, of which the ends of its lines are known from then on.
+ * -1: it cannot be read.
+ */
+static int32_t script_of(struct v8_heap *h, uint64_t script) {
+	const struct v8_layout *l = h->layout;
+	struct v8_chars source;
+	int32_t id, first_line;
+	if (!v8_number(h, script, l->script_id, &id) ||
+			!v8_number(h, script, l->script_line_offset, &first_line)) {
+		return -1;
+	}
+	uint64_t key = (uint64_t)h->isolate << 32 | (uint32_t)id;
+	const struct v8_script *known = FIND_IN(s, h->scripts, s->id == key);
+	if (!known && source_of(h, script, &source)) {
+		struct v8_script fresh = {key, first_line, 0, {0}};
+		read_lines(h, &source, &fresh);
+		if (fresh.n_read == 0 || !vec_add(&h->scripts, fresh)) { // perhaps another time
+			vec_finish(&fresh.ends);
+			return -1;
+		}
+		known = &h->scripts.items[h->scripts.n - 1];
+	}
+	return known ? (int32_t)(known - h->scripts.items) : -1;
+}
+
+uint32_t v8_script_line(const struct v8_heap *h, int32_t script, int32_t position) {
+	const struct v8_script *s = script < 0 ? NULL : &h->scripts.items[script];
+	if (!s || position < 0 || (uint32_t)position > s->n_read) {
+		return 0; // behind what could be read there may be more lines
+	}
+	size_t line = sorted_first(s->ends.items, s->ends.n, (uint32_t)position);
+	return (uint32_t)line + (uint32_t)s->first_line + 1;
+}
+
+// ---- frames
+
+bool v8_fits(struct v8_heap *h, const struct v8_shared *s) {
+	const struct v8_layout *l = h->layout;
+	struct v8_chars source;
+	uint64_t name;
+	int32_t number, type;
+	return s->script && v8_number(h, s->script, l->script_id, &number) && number > 0 &&
+			v8_number(h, s->script, l->script_line_offset, &number) &&
+			v8_word(h, s->object, l->shared_name, &name) &&
+			(v8_is_number(name, &number) ||
+					(v8_type(h, &name, &type) &&
+							(type == l->type_scope || type < l->type_first_nonstring))) &&
+			source_of(h, s->script, &source) && s->start <= (int32_t)source.n;
+}
+
+static struct slice keep(struct arena *texts, const struct buffer *text) {
+	void *copy = arena_copy(texts, text->data, text->size, 1);
+	return slice_of(copy, copy ? text->size : 0);
+}
+
+static struct v8_named name_call(struct v8_heap *h, const struct v8_shared *s, int32_t position,
+		struct arena *texts) {
+	SCOPED(buffer) text = {0};
+	struct v8_named out = {.script = -1, .is_guess = function_name(h, s, &text)};
+	uint64_t file;
+	out.function = keep(texts, &text);
+	if (s->script) {
+		out.is_top_level = s->start == 0;
+		out.script = script_of(h, s->script);
+		out.line = v8_script_line(h, out.script, position);
+		if (v8_word(h, s->script, h->layout->script_name, &file) &&
+				v8_string(h, file, MAX_FILE, &text)) {
+			out.file = keep(texts, &text);
+		}
+	}
+	return out;
+}
+
+uint32_t v8_name_calls(struct v8_heap *h, const struct v8_shared *own, uint64_t pc,
+		uint64_t function, struct arena *texts, struct v8_named out[V8_MAX_FRAMES]) {
+	struct v8_call calls[V8_MAX_FRAMES] = {{.position = -1}};
+	uint32_t n = pc != 0 ? v8_code_calls(h, pc, function, calls) : 1, named = 0;
+	struct v8_shared outermost = *own;
+	if (n > 0 && calls[n - 1].shared != 0 &&
+			(!v8_shared_of(h, calls[n - 1].shared, &outermost) ||
+					outermost.object != own->object)) {
+		n = 0; // other code has come to lie there
+	}
+	if (n == 0) {
+		calls[0] = (struct v8_call){.position = -1};
+		n = 1;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		struct v8_shared shared = *own;
+		if (calls[i].shared == 0 || v8_shared_of(h, calls[i].shared, &shared)) {
+			out[named++] = name_call(h, &shared, calls[i].position, texts);
+		}
+	}
+	return own->script == 0 && out[0].function.size == 0 ? 0 : named;
+}
+
+// ---- units
+
+/** Most functions' parameters begin so. Of a wrong layout some 3 in 100 do. */
+static bool begins_as_function(struct v8_heap *h, const struct v8_shared *s) {
+	struct v8_chars source;
+	uint16_t some[V8_CHARS];
+	return s->script && s->start > 0 && source_of(h, s->script, &source) &&
+			v8_take_chars(h, &source, (uint32_t)s->start, some) > 0 && some[0] == '(';
+}
+
+/** Is it still what the recorder has seen there? */
+static bool is_same(struct v8_heap *h, const struct v8_shared *s, const struct wire_unit *u) {
+	const struct v8_layout *l = h->layout;
+	int32_t literal, id = 0;
+	if (u->identity[0] != 0 && l->shared_unique_id) {
+		return v8_int(h, s->object, l->shared_flags + l->shared_unique_id, &id) &&
+				(uint32_t)id == u->identity[0];
+	}
+	return v8_int(h, s->object, l->shared_flags + l->shared_literal_id, &literal) &&
+			(u->identity[0] == 0 ? literal == -1
+								 : v8_number(h, s->script, l->script_id, &id) &&
+									u->identity[0] ==
+											((uint64_t)(uint32_t)id << 32 | (uint32_t)literal));
+}
+
+/** The table of a function's bytecode. False: it is that of another one, or none. */
+static bool read_positions(struct v8_heap *h, const struct v8_shared *s, uint64_t bytecode,
+		struct arena *texts, struct slice *out) {
+	SCOPED(buffer) table = {0};
+	bool ok = v8_is_type(h, &bytecode, h->layout->type_bytecode_array) &&
+			v8_bytecode_table(h, bytecode, &table);
+	*out = keep(texts, &table);
+	int32_t first = v8_find_position(*out, 0);
+	return ok && (s->end < s->start || first < 0 || (first >= s->start && first <= s->end));
+}
+
+bool v8_unit_read(struct v8_heap *h, const struct wire_unit *u, struct arena *texts,
+		struct v8_unit *out) {
+	uint64_t pc = u->identity[1];
+	bool is_builtin = pc != 0 &&
+			(u->identity[2] == 0 ||
+					ANY(c, h->copies.n, pc - h->copies.items[c] < h->layout->builtins_bytes));
+	struct v8_shared own;
+	struct v8_named frames[V8_MAX_FRAMES];
+	h->steps = V8_STEPS;
+	h->code_map = h->isolate == u->thread ? h->code_map : 0;
+	h->isolate = u->thread;
+	h->has_failed = false;
+	*out = (struct v8_unit){0};
+	if (!v8_shared_of(h, u->object, &own) || !is_same(h, &own, u)) {
+		return false;
+	}
+	if (is_builtin && own.script != 0) {
+		return true; // a stub
+	}
+	if (!is_builtin &&
+			(!v8_fits(h, &own) ||
+					(pc == 0 && !read_positions(h, &own, u->excerpt_at, texts, &out->positions)))) {
+		return false;
+	}
+	uint32_t n = v8_name_calls(h, &own, is_builtin ? 0 : pc, u->excerpt_at, texts, frames);
+	out->is_proof = begins_as_function(h, &own);
+	out->frames = arena_copy(texts, frames, n, sizeof *frames);
+	out->n = out->frames ? n : 0;
+	return is_same(h, &own, u) && !h->has_failed;
+}
+
+uint32_t v8_unit_line(const struct v8_heap *h, const struct v8_unit *u, uint32_t position) {
+	return position > 0 ? v8_script_line(h, u->frames[0].script,
+								  v8_find_position(u->positions, (int64_t)position - 1))
+						: u->frames[0].line;
+}

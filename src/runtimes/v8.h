@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+/**
+ * Names functions of JavaScript in the memory of a program that embeds V8, such as node.
+ *
+ * Needs no V8, runs nothing in the program, and trusts nothing. One struct v8_heap per program; not
+ * for use by several threads at once.
+ */
+
+#include "base/arena.h"
+#include "elf/image.h"
+#include "wire/runtime.h"
+
+/**
+ * What must be known of a build of V8 to read its frames and objects. It comes from the build's own
+ * data for debuggers (symbols v8dbg_*), its version, and constants by version for what it does not
+ * tell (v8_layout.def). Whether it fits is only known when objects of the program have been read.
+ */
+struct v8_layout {
+#define FIELD(name, symbol, how) int32_t name;
+#include "runtimes/v8_layout.def"
+	int32_t of_major, of_minor; // the version whose constants are used: that, or an earlier one
+
+	// Code of the builtins, as addresses of the image until it is placed
+	uint64_t builtins, builtins_bytes;
+	uint64_t builtins_pointer; // 0, or where the address is once the image is loaded
+	uint64_t interpreter[2];   // where functions in bytecode return to; all to the same place
+
+	uint32_t n_bytecodes, n_opcodes;
+	uint8_t bytecode_bytes[3][256]; // with operands of 1, 2 and 4 bytes
+	uint8_t operands[64];           // of the opcodes of frame translations
+};
+
+/** The layout of the V8 in an executable or library. ERR_NOT_FOUND: there is none in it. */
+bool v8_layout_of_image(const struct elf_image *e, struct v8_layout *out, struct err *err);
+
+/** Where bytes come from: a process, or an image in a test. */
+struct v8_memory {
+	/** All `n` bytes, or false. */
+	bool (*read)(void *context, uint64_t address, void *out, size_t n);
+	void *context;
+};
+
+/**
+ * Make its addresses those of the program, where the image is loaded at `bias`. `out`: what the
+ * recorder must know of it.
+ */
+void v8_layout_place(struct v8_layout *l, uint64_t bias, const struct v8_memory *memory,
+		struct wire_layout *out);
+
+/** The ends of a script's lines, as far as its source could be read. */
+struct v8_script {
+	uint64_t id; // with the isolate's number
+	int32_t first_line;
+	uint32_t n_read; // characters of the source
+	VEC(uint64_t) ends;
+};
+
+/** To be finished. */
+struct v8_heap {
+	const struct v8_layout *layout;
+	struct v8_memory memory;
+	uint32_t steps;    // reads that are left
+	bool has_failed;   // a read has, since this was last cleared
+	uint32_t isolate;  // whose objects are read; numbers of scripts are its own
+	uint64_t code_map; // the first word of all Code objects, once one was found; else 0
+	VEC(struct v8_script) scripts;
+	VEC(uint64_t) copies; // where the code of builtins has been copied to
+};
+
+void v8_heap_finish(struct v8_heap *h);
+
+struct v8_named {
+	struct slice function, file; // may be empty
+	uint32_t line;               // 0: not known
+	int32_t script;              // of v8_script_line; -1: none
+	bool is_guess;               // the name, from what stands before the function in the source
+	bool is_top_level;           // of its script
+};
+
+enum { V8_MAX_FRAMES = 32, V8_STEPS = 100000 };
+
+/** A unit (wire/runtime.h) that was read: the functions it stands for, the innermost first. */
+struct v8_unit {
+	const struct v8_named *frames;
+	uint32_t n;             // more than 1 if some are inlined; 0: it is no frame of a function
+	struct slice positions; // of bytecode, whose one frame has a line by them
+	bool is_proof;          // its source begins as functions do: the layout fits
+};
+
+/**
+ * Read the objects of a unit, soon after it was made: they may move, and die. Texts and tables live
+ * in `texts`. False: they are no longer there.
+ */
+bool v8_unit_read(struct v8_heap *h, const struct wire_unit *u, struct arena *texts,
+		struct v8_unit *out);
+
+/** The line of a position of wire/segment.h in bytecode. 0: not known. */
+uint32_t v8_unit_line(const struct v8_heap *h, const struct v8_unit *u, uint32_t position);

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+/*
+ * V8's heap. A word is a number in its upper half, or the address of an object plus one (plus three
+ * for a weak reference). An object's first word is its map, which has the type of the object.
+ * While the heap is compacted, the first word of the old copy is the address of the new one, whose
+ * low bits are 0; all other words of the old copy still stand.
+ */
+#include "runtimes/v8_parts.h"
+
+enum { MAX_PIECES = 32, MAX_INDIRECT = 8, MAX_MOVED = 2, MAX_TABLE = 4 << 20 };
+
+bool v8_bytes(struct v8_heap *h, uint64_t address, void *out, size_t n) {
+	bool ok = h->steps > 0 && h->memory.read(h->memory.context, address, out, n);
+	h->steps -= h->steps > 0;
+	h->has_failed |= !ok;
+	return ok;
+}
+
+void v8_heap_finish(struct v8_heap *h) {
+	for (size_t i = 0; i < h->scripts.n; i++) {
+		vec_finish(&h->scripts.items[i].ends);
+	}
+	vec_finish(&h->scripts);
+	vec_finish(&h->copies);
+}
+
+// ---- words
+
+bool v8_is_object(uint64_t word) {
+	return (word & 1) == 1 && word >> 12 != 0 && word >> 47 == 0;
+}
+
+bool v8_is_number(uint64_t word, int32_t *number) {
+	*number = (int32_t)(word >> 32);
+	return (word & UINT32_MAX) == 0;
+}
+
+/** The address of a part of an object; a weak reference is one like any other. */
+static uint64_t part_of(uint64_t object, int64_t offset) {
+	return (object & ~(uint64_t)3) + (uint64_t)offset;
+}
+
+bool v8_word(struct v8_heap *h, uint64_t object, int64_t offset, uint64_t *out) {
+	return v8_is_object(object) && v8_bytes(h, part_of(object, offset), out, sizeof *out);
+}
+
+bool v8_int(struct v8_heap *h, uint64_t object, int64_t offset, int32_t *out) {
+	return v8_is_object(object) && v8_bytes(h, part_of(object, offset), out, sizeof *out);
+}
+
+bool v8_number(struct v8_heap *h, uint64_t object, int64_t offset, int32_t *out) {
+	uint64_t word;
+	return v8_word(h, object, offset, &word) && v8_is_number(word, out);
+}
+
+bool v8_element(struct v8_heap *h, uint64_t array, int64_t index, uint64_t *out) {
+	int32_t n;
+	return v8_number(h, array, h->layout->array_length, &n) && index >= 0 && index < n &&
+			v8_word(h, array, h->layout->array_data + 8 * index, out);
+}
+
+bool v8_append(struct v8_heap *h, uint64_t address, uint32_t n, struct buffer *out) {
+	uint8_t *room = buffer_room(out, n);
+	bool ok = room && (n == 0 || v8_bytes(h, address, room, n));
+	out->size += ok ? n : 0;
+	return ok;
+}
+
+bool v8_byte_array(struct v8_heap *h, uint64_t array, struct buffer *out) {
+	int32_t n;
+	return v8_number(h, array, h->layout->array_length, &n) && n >= 0 && n <= MAX_TABLE &&
+			v8_append(h, part_of(array, h->layout->array_data), (uint32_t)n, out);
+}
+
+// ---- objects
+
+bool v8_type(struct v8_heap *h, uint64_t *object, int32_t *type) {
+	uint64_t map;
+	for (int moved = 0; moved <= MAX_MOVED; moved++) {
+		if (!v8_word(h, *object, 0, &map)) {
+			return false;
+		}
+		if ((map & 3) != 0) {
+			uint16_t found;
+			bool ok = v8_is_object(map) &&
+					v8_bytes(h, part_of(map, h->layout->map_type), &found, sizeof found);
+			*type = ok ? found : 0;
+			return ok;
+		}
+		*object = map | 1;
+	}
+	return false;
+}
+
+bool v8_is_type(struct v8_heap *h, uint64_t *object, int32_t type) {
+	int32_t is;
+	return v8_type(h, object, &is) && is == type;
+}
+
+// ---- strings
+
+/** The string in which the characters of one that has none itself begin; 0: they are in pieces. */
+static uint64_t next_string(struct v8_heap *h, uint64_t string, int32_t form, uint32_t *from) {
+	const struct v8_layout *l = h->layout;
+	uint64_t next = 0, second;
+	int32_t n;
+	if (form == l->string_is_thin) {
+		(void)v8_word(h, string, l->string_actual, &next);
+	} else if (form == l->string_is_sliced && v8_number(h, string, l->string_offset, &n) &&
+			n >= 0) {
+		*from += (uint32_t)n;
+		(void)v8_word(h, string, l->string_parent, &next);
+	} else if (form == l->string_is_cons && v8_word(h, string, l->string_second, &second) &&
+			v8_int(h, second, l->string_length, &n) && n == 0) { // flat
+		(void)v8_word(h, string, l->string_first, &next);
+	}
+	return next;
+}
+
+bool v8_string_chars(struct v8_heap *h, uint64_t string, struct v8_chars *out) {
+	const struct v8_layout *l = h->layout;
+	uint32_t from = 0;
+	int32_t type, n = -1, of_all;
+	for (int i = 0; i < MAX_INDIRECT && v8_is_object(string); i++) {
+		if (!v8_type(h, &string, &type) || type >= l->type_first_nonstring ||
+				!v8_int(h, string, l->string_length, &of_all) || of_all < 0) {
+			return false;
+		}
+		n = n < 0 ? of_all : n;
+		int32_t form = type & l->string_form_mask;
+		uint32_t width = (type & l->string_width_mask) == l->string_is_one_byte ? 1 : 2;
+		*out = (struct v8_chars){(uint64_t)from * width, (uint32_t)n, width};
+		bool is_within = from <= (uint32_t)of_all && out->n <= (uint32_t)of_all - from;
+		uint64_t start = 0;
+		if (form == l->string_is_sequential) {
+			out->at += part_of(string, width == 1 ? l->string_chars : l->string_two_byte_chars);
+			return is_within;
+		}
+		if (form == l->string_is_external) {
+			bool ok = v8_word(h, string, l->string_resource + l->external_data, &start);
+			out->at += start;
+			return ok && is_within;
+		}
+		string = next_string(h, string, form, &from);
+	}
+	return false;
+}
+
+uint32_t v8_take_chars(struct v8_heap *h, const struct v8_chars *c, uint32_t from,
+		uint16_t out[V8_CHARS]) {
+	uint32_t n = from >= c->n ? 0 : c->n - from < V8_CHARS ? c->n - from : V8_CHARS;
+	if (n == 0 || !v8_bytes(h, c->at + (uint64_t)from * c->width, out, (size_t)n * c->width)) {
+		return 0;
+	}
+	for (uint32_t i = c->width == 1 ? n : 0; i-- > 0;) {
+		out[i] = ((const uint8_t *)out)[i];
+	}
+	return n;
+}
+
+static bool put_chars(struct v8_heap *h, const struct v8_chars *chars, size_t max,
+		struct buffer *out) {
+	uint16_t some[V8_CHARS];
+	for (uint32_t at = 0, n; at < chars->n && out->size < max; at += n) {
+		n = v8_take_chars(h, chars, at, some);
+		for (uint32_t i = 0; i < n; i++) {
+			uint32_t c = some[i], low = i + 1 < n ? some[i + 1] : 0;
+			if (c >> 11 == 0x1b) { // half of a pair, or one alone
+				bool is_pair = c < 0xdc00 && low >> 10 == 0x37;
+				c = is_pair ? 0x10000 + ((c & 0x3ff) << 10) + (low & 0x3ff) : 0xfffd;
+				i += is_pair;
+			}
+			buffer_utf8(out, c);
+		}
+		if (n == 0) {
+			return false;
+		}
+	}
+	return true;
+}
+
+bool v8_string(struct v8_heap *h, uint64_t string, size_t max, struct buffer *out) {
+	const struct v8_layout *l = h->layout;
+	uint64_t pieces[MAX_PIECES] = {string};
+	bool ok = true;
+	buffer_clear(out);
+	for (size_t n = 1; ok && n > 0 && out->size < max;) {
+		uint64_t piece = pieces[--n];
+		struct v8_chars chars;
+		int32_t type;
+		if (v8_string_chars(h, piece, &chars)) {
+			ok = put_chars(h, &chars, max, out);
+		} else {
+			ok = n + 2 <= MAX_PIECES && v8_type(h, &piece, &type) &&
+					type < l->type_first_nonstring &&
+					(type & l->string_form_mask) == l->string_is_cons &&
+					v8_word(h, piece, l->string_second, &pieces[n]) &&
+					v8_word(h, piece, l->string_first, &pieces[n + 1]);
+			n += 2;
+		}
+	}
+	out->size = ok ? out->size : 0;
+	return out->size > 0;
+}

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The layout of a build of V8. Symbols win over constants; of the constants the newest that is not
+ * newer than the build. What a newer version may have moved is refused only if it contradicts: the
+ * proof is in the program.
+ */
+#include "runtimes/v8_parts.h"
+
+enum how { SLOT = -4, WORD, SOME, MAYBE };
+
+static const struct {
+	const char *name, *symbol;
+	size_t offset;
+	int how;
+} fields[] = {
+#define FIELD(name, symbol, how) {#name, symbol, offsetof(struct v8_layout, name), how},
+#include "runtimes/v8_layout.def"
+};
+
+static const struct {
+	int32_t major, minor;
+	size_t offset;
+	int32_t value;
+} constants[] = {
+#define SINCE(major, minor, name, value) {major, minor, offsetof(struct v8_layout, name), value},
+#include "runtimes/v8_layout.def"
+};
+
+enum place {
+#define PLACE(name, symbol) name,
+#include "runtimes/v8_layout.def"
+	N_PLACES
+};
+
+static const char *const places[] = {
+#define PLACE(name, symbol) symbol,
+#include "runtimes/v8_layout.def"
+};
+
+enum {
+	N_FIELDS = sizeof fields / sizeof *fields,
+	N_CONSTANTS = sizeof constants / sizeof *constants
+};
+
+static int32_t *field_at(struct v8_layout *l, size_t offset) {
+	return (int32_t *)((char *)l + offset);
+}
+
+/** False, and what of it cannot be used. */
+static bool refuse(const struct v8_layout *l, struct err *err, const char *what, const char *how) {
+	return err_set(err, ERR_UNSUPPORTED, "V8 %d.%d: %s %s", l->major, l->minor, what, how);
+}
+
+// ---- from symbols
+
+/** Classes and types go on with what differs between versions. */
+static bool is_symbol_of(const char *name, const char *wanted) {
+	if (strncmp(wanted, "class_", 6) == 0 || strncmp(wanted, "type_", 5) == 0) {
+		return strncmp(name, wanted, strlen(wanted)) == 0;
+	}
+	return strcmp(name, wanted) == 0;
+}
+
+bool v8_symbols_add(struct v8_symbols *s, const char *symbol, int32_t value) {
+	static const char *const prefixes[] = {"v8dbg_", "_ZN2v88internal7"};
+	const char *const *prefix = FIND(p, prefixes, 2, strncmp(symbol, *p, strlen(*p)) == 0);
+	const char *name = prefix ? symbol + strlen(*prefix) : "";
+	bool is_used = false;
+	for (size_t i = 0; i < N_FIELDS; i++) {
+		if (!fields[i].symbol || !is_symbol_of(name, fields[i].symbol)) {
+			continue;
+		}
+		int32_t *field = field_at(&s->layout, fields[i].offset);
+		if (s->is_known[i] && *field != value) {
+			s->contradicted = fields[i].symbol;
+		}
+		*field = value;
+		s->is_known[i] = is_used = true;
+	}
+	return is_used;
+}
+
+/** Constants for what the build does not tell, in the order of versions. */
+static void add_constants(const struct v8_symbols *s, struct v8_layout *l) {
+	for (size_t i = 0; i < N_CONSTANTS; i++) {
+		if (constants[i].major > l->major ||
+				(constants[i].major == l->major && constants[i].minor > l->minor)) {
+			continue;
+		}
+		l->of_major = constants[i].major;
+		l->of_minor = constants[i].minor;
+		if (!ANY(f, (size_t)N_FIELDS, fields[f].offset == constants[i].offset && s->is_known[f])) {
+			*field_at(l, constants[i].offset) = constants[i].value;
+		}
+	}
+}
+
+static bool is_possible(int how, int32_t value) {
+	uint32_t n = how == SLOT ? 0 - (uint32_t)value : (uint32_t)value;
+	return how >= 0
+			? value == how
+			: how == MAYBE || (n > 0 && n < 1 << 14 && (how == SOME || n % sizeof(uint64_t) == 0));
+}
+
+bool v8_symbols_layout(const struct v8_symbols *s, struct v8_layout *out, struct err *err) {
+	struct v8_layout l = s->layout;
+	if (s->contradicted) {
+		return refuse(&l, err, s->contradicted, "contradicts itself");
+	}
+	add_constants(s, &l);
+	if (l.of_major == 0) {
+		return refuse(&l, err, "it", "is older than 10.2");
+	}
+	if (l.type_first_function == 0) {
+		// 17 types: one for each kind of constructor that is built in
+		l.type_first_function = l.type_function;
+		l.type_last_function = l.type_function + 16;
+	}
+	for (unsigned i = 0; i < N_FIELDS; i++) {
+		int32_t value = *field_at(&l, fields[i].offset);
+		if (!is_possible(fields[i].how, value)) {
+			return refuse(&l, err, fields[i].name, value == 0 ? "is not known" : "is impossible");
+		}
+	}
+	if (l.code_instructions <= 0 && l.code_start <= 0) {
+		return refuse(&l, err, "code_start", "is not known");
+	}
+	l.code_start = l.code_instructions > 0 ? 0 : l.code_start;
+	*out = l;
+	return true;
+}
+
+// ---- from an image
+
+static uint64_t number_at(const struct elf_image *e, uint64_t address, size_t bytes) {
+	uint64_t value = 0;
+	struct slice s = elf_bytes_from(e, address, NULL);
+	if (s.size >= bytes) { // else it begins as zero
+		memcpy(&value, s.data, bytes);
+	}
+	return value;
+}
+
+struct tables {
+	struct v8_symbols symbols;
+	struct elf_symbol at[N_PLACES]; // address 0: there is none
+};
+
+static void read_symbol(struct tables *t, const struct elf_image *e, const struct elf_symbol *s) {
+	if (s->section == 0 || (s->name[0] != 'v' && (s->name[0] != '_' || s->name[1] != 'Z'))) {
+		return;
+	}
+	for (size_t i = 0; i < N_PLACES; i++) {
+		if (strcmp(s->name, places[i]) == 0) {
+			t->at[i] = *s;
+		}
+	}
+	if (strncmp(s->name, "v8dbg_", 6) == 0 ||
+			strncmp(s->name, "_ZN2v88internal7Version", 23) == 0) {
+		(void)v8_symbols_add(&t->symbols, s->name, (int32_t)number_at(e, s->address, 4));
+	}
+}
+
+static bool read_tables(const struct tables *t, const struct elf_image *e, struct v8_layout *l,
+		struct err *err) {
+	struct slice sizes = elf_bytes_from(e, t->at[BYTECODES].address, NULL);
+	size_t n = (size_t)t->at[BYTECODES].size / 3, n_opcodes = (size_t)t->at[OPCODES].size / 4;
+	if (n == 0 || n > 256 || sizes.size < 3 * n) {
+		return refuse(l, err, "the sizes of its bytecodes", "are not known");
+	}
+	l->n_bytecodes = (uint32_t)n;
+	for (size_t i = 0; i < 3; i++) {
+		memcpy(l->bytecode_bytes[i], sizes.data + i * n, n);
+	}
+	l->n_opcodes = n_opcodes <= sizeof l->operands ? (uint32_t)n_opcodes : 0;
+	for (size_t i = 0; i < l->n_opcodes; i++) {
+		l->operands[i] = (uint8_t)number_at(e, t->at[OPCODES].address + 4 * i, 1);
+	}
+	return true;
+}
+
+/** mov rax, [rip + x], and lea rax, [rip + x]; mov rax, [rax]: the address of what they load. */
+static uint64_t loaded_by(const struct elf_image *e, const struct elf_symbol *function) {
+	struct slice s = elf_bytes_from(e, function->address, NULL);
+	size_t at = s.size > 16 && (s.data[0] & 0xf8) == 0x48 ? 1 : 0;
+	if (e->machine != elf_machine || s.size <= 16 || s.data[at + 1] != 0x05 ||
+			(s.data[at] != 0x8b && s.data[at] != 0x8d)) {
+		return 0;
+	}
+	int32_t displacement;
+	memcpy(&displacement, s.data + at + 2, sizeof displacement);
+	return function->address + at + 6 + (uint64_t)(int64_t)displacement;
+}
+
+static bool find_builtins(const struct tables *t, const struct elf_image *e, struct v8_layout *l,
+		struct err *err) {
+	uint64_t size = t->at[SIZE].address ?: loaded_by(e, &t->at[SIZE_FUNCTION]);
+	l->builtins = t->at[CODE_DATA].address ?: t->at[CODE].address;
+	l->builtins_bytes = number_at(e, size, 4);
+	l->builtins_pointer = l->builtins ? 0 : loaded_by(e, &t->at[CODE_FUNCTION]);
+	return (size != 0 && l->builtins_bytes != 0 && (l->builtins || l->builtins_pointer)) ||
+			refuse(l, err, "its builtins", "are not found");
+}
+
+/**
+ * Where the interpreter goes on after what it called: the only address that a frame of bytecode can
+ * have. There it takes bytecode array and offset from the frame. A second one is for profiling.
+ */
+static bool find_interpreter(const struct elf_image *e, struct v8_layout *l, struct err *err) {
+	// call *%rcx; mov -0x20(%rbp),%r12; mov -0x24(%rbp),%r9d
+	static const uint8_t code[] = {0xff, 0xd1, 0x4c, 0x8b, 0x65, 0xe0, 0x44, 0x8b, 0x4d, 0xdc};
+	size_t n = 0;
+	struct elf_segment s;
+	for (uint32_t i = 0; elf_segment_at(e, i, &s); i++) {
+		// Outside of the builtins, if it is known where they are, are copies in constant data
+		struct slice in = elf_segment_bytes(e, &s);
+		uint64_t from = l->builtins ? l->builtins - s.address : 0;
+		if (s.type != PT_LOAD || !(s.flags & PF_X) || from >= in.size) {
+			continue;
+		}
+		const uint8_t *at = in.data + from, *end = in.data + in.size;
+		end = l->builtins && l->builtins_bytes < in.size - from ? at + l->builtins_bytes : end;
+		for (; (at = memmem(at, (size_t)(end - at), code, sizeof code)) != NULL; at += 2, n++) {
+			if (n < 2) {
+				l->interpreter[n] = s.address + (uint64_t)(at + 2 - in.data);
+			}
+		}
+	}
+	return (n == 1 || n == 2) || refuse(l, err, "its interpreter", "is not found");
+}
+
+bool v8_layout_of_image(const struct elf_image *e, struct v8_layout *out, struct err *err) {
+	struct tables t = {0};
+	struct elf_symbols all = elf_symbols_all(e);
+	for (struct elf_symbol s; elf_symbols_next(&all, &s);) {
+		read_symbol(&t, e, &s);
+	}
+	if (t.symbols.layout.major == 0) {
+		return err_set(err, ERR_NOT_FOUND, "there is no V8 in it, or it does not tell its version");
+	}
+	return v8_symbols_layout(&t.symbols, out, err) && read_tables(&t, e, out, err) &&
+			find_builtins(&t, e, out, err) && find_interpreter(e, out, err);
+}
+
+// ---- in a program
+
+void v8_layout_place(struct v8_layout *l, uint64_t bias, const struct v8_memory *memory,
+		struct wire_layout *out) {
+	const int32_t of_wire[N_V8_FIELDS] = {
+#define F(name, value) value,
+#include "wire/v8.def"
+#undef F
+	};
+	l->builtins += bias;
+	if (l->builtins_pointer != 0 &&
+			!memory->read(memory->context, l->builtins_pointer + bias, &l->builtins,
+					sizeof l->builtins)) {
+		l->builtins = 0;
+	}
+	*out = (struct wire_layout){.kind = MODULE_V8,
+			.version = (uint16_t)(l->major << 8 | l->minor),
+			.n_ranges = 1,
+			.ranges = {{l->builtins, l->builtins + l->builtins_bytes}}};
+	for (unsigned i = 0; i < 2; i++) {
+		l->interpreter[i] += l->interpreter[i] ? bias : 0;
+		out->returns[i] = l->interpreter[i];
+	}
+	memcpy(out->fields, of_wire, sizeof of_wire);
+}

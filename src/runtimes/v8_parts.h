@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+/**
+ * What V8's files share: its heap's words, objects and strings, code, functions and scripts.
+ *
+ * Nothing that is read is trusted: it may have moved, or never have been what it seems. All readers
+ * are bounded and give up instead of going in circles: a heap spends at most `steps` reads.
+ */
+
+#include "runtimes/v8.h"
+
+// ---- layouts
+
+/** Collects what an image, or a test, tells of a build. A zeroed struct is valid and empty. */
+struct v8_symbols {
+	struct v8_layout layout;  // what is known so far
+	bool is_known[256];       // by field
+	const char *contradicted; // a symbol whose value differs from an earlier one's
+};
+
+/** A symbol, v8dbg_* or a part of the version, and its value. False: it is of no use. */
+bool v8_symbols_add(struct v8_symbols *s, const char *symbol, int32_t value);
+
+/** False: something is missing or contradicts the rest; `err` says what. */
+bool v8_symbols_layout(const struct v8_symbols *s, struct v8_layout *out, struct err *err);
+
+// ---- the heap
+
+/** `n` bytes at an address. False: they cannot be read, or the steps are used up. */
+bool v8_bytes(struct v8_heap *h, uint64_t address, void *out, size_t n);
+
+/** Does the word look like a pointer to an object, and not like a number? */
+bool v8_is_object(uint64_t word);
+
+/** The number that a word holds. False: it is a pointer. */
+bool v8_is_number(uint64_t word, int32_t *number);
+
+/** A field of an object: as a word, as a 32-bit number, as the number that a word holds. */
+bool v8_word(struct v8_heap *h, uint64_t object, int64_t offset, uint64_t *out);
+bool v8_int(struct v8_heap *h, uint64_t object, int64_t offset, int32_t *out);
+bool v8_number(struct v8_heap *h, uint64_t object, int64_t offset, int32_t *out);
+
+/** An element of an array, weak or not. False as well: beyond its length. */
+bool v8_element(struct v8_heap *h, uint64_t array, int64_t index, uint64_t *out);
+
+/** All `n` bytes at an address, and what an array of bytes holds. */
+bool v8_append(struct v8_heap *h, uint64_t address, uint32_t n, struct buffer *out);
+bool v8_byte_array(struct v8_heap *h, uint64_t array, struct buffer *out);
+
+/**
+ * The instance type of an object. One that was moved while its old copy is still looked at is
+ * followed: `*object` is then its new place.
+ */
+bool v8_type(struct v8_heap *h, uint64_t *object, int32_t *type);
+bool v8_is_type(struct v8_heap *h, uint64_t *object, int32_t type);
+
+/** Characters that stand in one piece. */
+struct v8_chars {
+	uint64_t at;
+	uint32_t n;
+	uint32_t width; // 1: Latin-1, 2: UTF-16
+};
+
+/** False: no string, or one in several pieces. */
+bool v8_string_chars(struct v8_heap *h, uint64_t string, struct v8_chars *out);
+
+/** How many there are from an index on, up to V8_CHARS; 0 as well if they cannot be read. */
+enum { V8_CHARS = 512 };
+uint32_t v8_take_chars(struct v8_heap *h, const struct v8_chars *c, uint32_t from,
+		uint16_t out[V8_CHARS]);
+
+/** A string as UTF-8, up to about `max` bytes. False: it is empty, or none. */
+bool v8_string(struct v8_heap *h, uint64_t string, size_t max, struct buffer *out);
+
+// ---- functions and scripts
+
+/** A SharedFunctionInfo. */
+struct v8_shared {
+	uint64_t object;
+	uint64_t script;         // 0: a function without source
+	uint64_t name, inferred; // words: its own name, or that of what it is assigned to
+	int32_t start;           // position of its parameters; -1: not known
+	int32_t end;             // of its body; less than the start: not known
+	uint32_t kind;
+};
+
+bool v8_shared_of(struct v8_heap *h, uint64_t object, struct v8_shared *out);
+
+/** The line, from 1, of a position in its source. 0: not known. */
+uint32_t v8_script_line(const struct v8_heap *h, int32_t script, int32_t position);
+
+// ---- code
+
+/** The position in the source of a place in code, by the code's table. -1: not known. */
+int32_t v8_find_position(struct slice table, int64_t offset);
+
+/** The table of bytecode, and the position of an offset in it. */
+bool v8_bytecode_table(struct v8_heap *h, uint64_t bytecode, struct buffer *out);
+int32_t v8_bytecode_position(struct v8_heap *h, uint64_t bytecode, int64_t offset);
+
+/** A Code object. */
+struct v8_code {
+	uint64_t object, start;
+	uint32_t bytes;
+	int32_t kind; // compared with layout.code_kind_baseline
+};
+
+/**
+ * The code around a return address. `function`, whose frame it is, may know it; else it is searched
+ * for before the address. False: not found.
+ */
+bool v8_code_at(struct v8_heap *h, uint64_t pc, uint64_t function, struct v8_code *out);
+
+/** A call that a frame stands for. */
+struct v8_call {
+	uint64_t shared;  // SharedFunctionInfo; 0: that of the frame
+	int32_t position; // or -1
+};
+
+/** The calls that a return address in compiled code stands for, the innermost first. 0: unknown. */
+uint32_t v8_code_calls(struct v8_heap *h, uint64_t pc, uint64_t function,
+		struct v8_call out[V8_MAX_FRAMES]);
+
+// ---- names
+
+/** Is what refers to a source as it should be? */
+bool v8_fits(struct v8_heap *h, const struct v8_shared *s);
+
+/** Name the calls of a frame of `own`'s: of compiled code that goes on at `pc`, or, 0, of one. */
+uint32_t v8_name_calls(struct v8_heap *h, const struct v8_shared *own, uint64_t pc,
+		uint64_t function, struct arena *texts, struct v8_named out[V8_MAX_FRAMES]);

@@ -1,0 +1,166 @@
+"""JavaScript's functions in recordings of node without options: each stack against what the program knows of it.
+
+The short form takes the node that is installed, the long one the official ones of npm.
+"""
+
+import json
+import re
+import shutil
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from attaching import attach, known, target  # noqa: F401
+from conftest import through
+from test_v8_frames import OFFICIAL, official, version_of  # noqa: F401
+
+RUNTIMES = Path(__file__).resolve().parents[1] / "runtimes"
+BASE = 1_000_000
+COLLECTIONS = ["--stress-compaction", "--gc-interval=5000"]
+
+
+@pytest.fixture
+def node():
+    path = shutil.which("node")
+    if not path or not version_of(path).startswith(("10.2.", "11.3.", "12.4.", "13.6.")):
+        pytest.skip("no node is installed whose V8 is known")
+    return path
+
+
+def stacks_of(tools, file, least):
+    """Functions, files and lines of JavaScript of blocks of so many bytes, innermost first, how often and how much."""
+    out = Path(file).with_suffix(".json")
+    tools.print(file, "--export", f"json={out}")
+    data = json.loads(out.read_text())
+    for stack in data["stacks"]:
+        if stack["allocated_bytes"] >= least * stack["allocations"]:
+            frames = [data["frames"][i] for i in stack["frames"]]
+            yield [(f["function"], f["file"], f["line"]) for f in frames if f["module"] == "[v8]"], \
+                stack["allocations"], stack["allocated_bytes"]
+
+
+def is_same(found, truth):
+    """What V8 does not name is named by the source. Computed names are known by their expression alone."""
+    return found[1:] == truth[1:] and \
+        (found[0] == truth[0] or not truth[0] or truth[0] == "computed" or truth[0][0] + found[0][0] == "[[")
+
+
+def is_part(found, truth):
+    """Frames whose functions were gone before they could be read are missing, but none is another one."""
+    left = iter(truth)
+    return all(any(is_same(f, t) for t in left) for f in found)
+
+
+def check_truth(tools, node, script, whole):
+    recording = tools.record(node, RUNTIMES / script, env={"ALLOCATE": str(BASE)})
+    assert recording.status == 0, recording
+    truth = defaultdict(lambda: [0, 0])
+    for stop in map(json.loads, re.findall(r"^{.*", recording.stdout, re.MULTILINE)):
+        key = tuple((name or "", (file or "<eval>").removeprefix("file://"), line) for name, file, line, _ in stop["stack"] if line)
+        truth[key][0] += 1
+        truth[key][1] += BASE + stop["stop"]
+    n_whole = n_all = 0
+    sums = {key: [0, 0] for key in truth}
+    for frames, n, size in stacks_of(tools, recording.file, BASE):
+        n_all += n
+        at = next((i for i, f in enumerate(frames) if f[0] == "stop"), None)
+        frames = [f for f in frames[at or 0:] if f[2]]
+        key = next((t for t in truth if len(t) == len(frames) and all(map(is_same, frames, t))), None)
+        if at is None or key is None:
+            assert any(is_part(frames, t) for t in truth), frames
+            continue
+        n_whole += n
+        sums[key][0] += n
+        sums[key][1] += size
+    assert n_all == sum(n for n, _ in truth.values()) > 10
+    wrong = {key: (n, sums[key]) for key, n in truth.items() if sums[key][0] > n[0] or (sums[key][0] == n[0] and sums[key] != n)}
+    assert not wrong, list(wrong.items())[:2]
+    assert n_whole >= whole * n_all, (n_whole, n_all)
+
+
+SCRIPTS = ["frames.js", "module.mjs", "workers.js"]
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_stacks_are_those_of_errors_stack(tools, node, script):
+    check_truth(tools, node, script, 0.9)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_stacks_of_official_nodes(tools, official, script):
+    check_truth(tools, official, script, 0.9)
+
+
+def check_chains(tools, tmp_path, node, words, rounds):
+    recording = tools.record(node, *words, RUNTIMES / "chains.js", rounds, tmp_path / "truth")
+    assert recording.status == 0, recording
+    truth = json.loads((tmp_path / "truth").read_text())
+    n_whole = n_all = 0
+    for frames, n, size in stacks_of(tools, recording.file, truth["base"]):
+        names = [f[0][1:] for f in frames if f[1] == "/made/functions.js"]
+        c = size // n - truth["base"]
+        if c < len(truth["chains"]):
+            chain = [str(k) for k in truth["chains"][c]][::-1]
+            left = iter(chain)
+            assert size % n == 0 and (names == chain or all(name in left for name in names)), (names, chain)
+            n_whole += n if names == chain else 0
+            n_all += n
+    assert n_all == rounds
+    return n_whole / n_all
+
+
+def test_no_function_is_taken_for_another(tools, tmp_path, node):
+    assert check_chains(tools, tmp_path, node, [], 20000) > 0.99
+
+
+@pytest.mark.long
+def test_no_function_is_taken_for_another_while_they_move(tools, tmp_path, official):
+    assert check_chains(tools, tmp_path, official, [], 100000) > 0.999
+    check_chains(tools, tmp_path, official, COLLECTIONS, 50000)
+
+
+GROWING = """'use strict';
+const cache = new (require('lru'))();
+function onRequest(i) { cache.set('k' + i, 20000); }
+let i = 0;
+const timer = setInterval(() => { for (let k = 0; k < 10; k++) { onRequest(i++); } if (i > 3000) { clearInterval(timer); } }, 2);
+"""
+PACKAGE = """class LRU { constructor() { this.m = new Map(); }
+	set(k, n) { this.m.set(k, Buffer.alloc(n)); } }
+module.exports = LRU;
+"""
+
+
+def test_first_finding_names_the_programs_own_function(tools, tmp_path, node):
+    (tmp_path / "node_modules/lru").mkdir(parents=True)
+    (tmp_path / "node_modules/lru/index.js").write_text(PACKAGE)
+    (tmp_path / "main.js").write_text(GROWING)
+    recording = tools.record(node, tmp_path / "main.js")
+    finding = recording.json()["findings"][0]
+    assert finding["id"] == "growing" and finding["text"].startswith("onRequest main.js:3 via set (lru)"), finding
+    assert "perf-basic-prof" not in recording.report(), "names are there: no advice on how to get them"
+
+
+SERVER = """'use strict';
+const cache = new Map();
+function remember(i) { cache.set(i, Buffer.allocUnsafeSlow(9000)); }
+function handle(i) { remember(i); }
+let i = 0;
+console.log('ready');
+setInterval(() => handle(i++), 1);
+"""
+
+
+def test_attach_detach_attach(build, target, tmp_path, node):
+    (tmp_path / "server.js").write_text(SERVER)
+    victim = target([node, tmp_path / "server.js"])
+    for k in range(3):
+        attach(build, victim.pid, tmp_path / f"at{k}.zst", duration="1s")
+        data = known(build, tmp_path / f"at{k}.zst")
+        sites = through(data["sites"]["peak"], "remember")
+        assert sum(site["bytes"] for site in sites) > 0.8 * data["summary"]["peak_bytes"], (k, sites)
+        for site in sites[:2]:
+            frames = [f["function"] for f in site["stack"] if re.search(r"server\.js$", f["file"] or "")]
+            assert frames[:2] == ["remember", "handle"], frames
