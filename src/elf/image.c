@@ -310,11 +310,18 @@ static struct slice bytes_from(const struct elf_image *e, uint64_t address, uint
 	return bytes.size > 0 && (s.flags & (flags | PF_W)) == flags ? bytes : (struct slice){0};
 }
 
+bool elf_returned(const struct elf_image *e, uint64_t function, uint64_t *address,
+		bool *is_loaded) {
+	return e->machine == elf_machine &&
+			elf_returned_address(bytes_from(e, function, PF_X), function, e->type == ET_EXEC,
+					address, is_loaded);
+}
+
 static bool text_returned(const struct elf_image *e, uint64_t function, struct slice *out) {
 	enum { TEXT_MAX_BYTES = 1 << 20 };
 	uint64_t address;
-	struct slice code = bytes_from(e, function, PF_X);
-	if (!elf_returned_address(code, function, e->type == ET_EXEC, &address)) {
+	bool is_loaded;
+	if (!elf_returned(e, function, &address, &is_loaded) || is_loaded) {
 		return false;
 	}
 	struct slice rest = bytes_from(e, address, PF_R);
@@ -336,7 +343,6 @@ static bool find_returned(const struct elf_image *e, uint32_t table, const char 
 }
 
 bool elf_returned_text(const struct elf_image *e, const char *function, struct slice *out) {
-	return e->machine == elf_machine &&
-			(find_returned(e, SHT_DYNSYM, function, out) ||
-					find_returned(e, SHT_SYMTAB, function, out));
+	return find_returned(e, SHT_DYNSYM, function, out) ||
+			find_returned(e, SHT_SYMTAB, function, out);
 }

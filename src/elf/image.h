@@ -103,6 +103,13 @@ bool elf_symbols_next(struct elf_symbols *s, struct elf_symbol *out);
 bool elf_symbols_find(struct elf_symbols *s, const char *name, struct elf_symbol *out);
 
 /**
+ * The address that the function at an address returns, or, `is_loaded`, from which it loads what it
+ * returns, read from its instructions. False: it does anything else, or is not of the machine that
+ * this is built for.
+ */
+bool elf_returned(const struct elf_image *e, uint64_t function, uint64_t *address, bool *is_loaded);
+
+/**
  * The constant text that `function`, a name as in the symbol tables, returns, read from its
  * instructions; nothing is called. It points into the image's bytes. False: no such function, or
  * not of the machine that this is built for, or it does anything else, or the text can be written

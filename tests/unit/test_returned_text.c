@@ -15,6 +15,7 @@ __asm__(".pushsection .rodata.returned, \"a\", @progbits\n"
 		".popsection\n"
 		".pushsection .data\n"
 		"changing_text: .asciz \"leak:changing\\n\"\n"
+		"the_address: .quad 0\n"
 		".popsection\n");
 
 // Never called
@@ -35,6 +36,11 @@ FUNCTION("keeps_its_frame", "push %rbp\nmov %rsp, %rbp\n" LOAD "ret");
 FUNCTION("returns_null", "xor %eax, %eax\nret");
 FUNCTION("returns_nowhere", "mov $1, %eax\nret");
 FUNCTION("returns_what_changes", "lea changing_text(%rip), %rax\nret");
+FUNCTION("loads", "mov the_address(%rip), %rax\nret");
+FUNCTION("loads_a_number", "mov the_address(%rip), %eax\nret");
+FUNCTION("loads_by_address", "lea the_address(%rip), %rax\nmov (%rax), %rax\nret");
+FUNCTION("loads_a_number_by_address", "lea the_address(%rip), %rax\nmov (%rax), %eax\nret");
+FUNCTION("loads_far", "lea the_address(%rip), %rax\nmov 8(%rax), %rax\nret");
 FUNCTION("returns_code", "lea returns_code(%rip), %rcx\nret");
 
 static void reads_what_compilers_write(void **state) {
@@ -55,13 +61,45 @@ static void refuses_all_else(void **state) {
 	(void)state;
 	static const char *const names[] = {"calls_first", "adds_one", "leaves_no_frame",
 			"keeps_its_frame", "returns_null", "returns_nowhere", "returns_what_changes",
-			"returns_code", "the_text", "main", "abort", "no_such_function", ""};
+			"returns_code", "loads", "loads_by_address", "the_text", "main", "abort",
+			"no_such_function", ""};
 	struct slice bytes = own_bytes(), text;
 	struct elf_image e;
 	assert_true(elf_image_init(&e, bytes, NULL));
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		assert_false(elf_returned_text(&e, names[i], &text));
 	}
+	free((void *)bytes.data);
+}
+
+/** Its address, and what it returns by elf_returned. False: unknown. */
+static bool returned_by(const struct elf_image *e, const char *name, struct elf_symbol *place,
+		uint64_t *address, bool *is_loaded) {
+	struct elf_symbols all = elf_symbols_all(e), again = elf_symbols_all(e);
+	struct elf_symbol function;
+	assert_true(elf_symbols_find(&all, name, &function));
+	assert_true(elf_symbols_find(&again, "the_address", place));
+	return elf_returned(e, function.address, address, is_loaded);
+}
+
+static void knows_what_is_loaded(void **state) {
+	(void)state;
+	static const char *const names[] = {"loads", "loads_a_number", "loads_by_address",
+			"loads_a_number_by_address"};
+	struct slice bytes = own_bytes();
+	struct elf_image e;
+	struct elf_symbol place;
+	uint64_t address;
+	bool is_loaded;
+	assert_true(elf_image_init(&e, bytes, NULL));
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		assert_true(returned_by(&e, names[i], &place, &address, &is_loaded));
+		assert_true(is_loaded);
+		assert_int_equal(address, place.address);
+	}
+	assert_true(returned_by(&e, "returns_plainly", &place, &address, &is_loaded));
+	assert_false(is_loaded);
+	assert_false(returned_by(&e, "loads_far", &place, &address, &is_loaded));
 	free((void *)bytes.data);
 }
 
@@ -128,6 +166,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(reads_what_compilers_write),
 			cmocka_unit_test(refuses_all_else),
+			cmocka_unit_test(knows_what_is_loaded),
 			cmocka_unit_test(reads_absolute_addresses),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,14 +35,23 @@ static bool take_number(struct slice *code, void *out, size_t n) {
 	return true;
 }
 
-/** lea near(%rip),%rax; `code` stands at address `at`. */
-static bool take_relative(struct slice *code, uint64_t at, uint64_t *address) {
+/**
+ * lea near(%rip),%rax, also if mov (%rax),%rax follows; or mov near(%rip),%rax. Loads are of %eax as
+ * well. `code` stands at address `at`.
+ */
+static bool take_relative(struct slice *code, uint64_t at, uint64_t *address, bool *is_loaded) {
+	const uint8_t *start = code->data;
+	uint8_t from = 0;
 	int32_t near;
-	if (!take(code, "\x48\x8d\x05") || !take_number(code, &near, sizeof near)) {
+	*is_loaded = take(code, "\x48\x8b\x05") || take(code, "\x8b\x05");
+	if ((!*is_loaded && !take(code, "\x48\x8d\x05")) || !take_number(code, &near, sizeof near)) {
 		return false;
 	}
-	*address = at + 7 + (uint64_t)(int64_t)near; // counted from the end of the instruction
-	return true;
+	// Counted from the end of the instruction
+	*address = at + (uint64_t)(code->data - start) + (uint64_t)(int64_t)near;
+	bool loads_from = !*is_loaded && (take(code, "\x48\x8b") || take(code, "\x8b"));
+	*is_loaded |= loads_from;
+	return !loads_from || (take_number(code, &from, sizeof from) && from == 0); // (%rax)
 }
 
 /** The address itself. Only in programs that are never moved. */
@@ -62,14 +71,15 @@ static bool take_absolute(struct slice *code, uint64_t *address) {
 	return take(code, "\x48\xb8") && take_number(code, address, sizeof *address); // movabs
 }
 
-bool elf_returned_address(struct slice code, uint64_t at, bool is_fixed, uint64_t *address) {
+bool elf_returned_address(struct slice code, uint64_t at, bool is_fixed, uint64_t *address,
+		bool *is_loaded) {
 	const uint8_t *start = code.data;
 	(void)take(&code, "\xf3\x0f\x1e\xfa"); // endbr64
 	bool has_frame = take(&code, "\x55");  // push %rbp, then mov %rsp,%rbp in one of two ways
 	if (has_frame && !take(&code, "\x48\x89\xe5") && !take(&code, "\x48\x8b\xec")) {
 		return false;
 	}
-	if (!take_relative(&code, at + (uint64_t)(code.data - start), address) &&
+	if (!take_relative(&code, at + (uint64_t)(code.data - start), address, is_loaded) &&
 			(!is_fixed || !take_absolute(&code, address))) {
 		return false;
 	}
