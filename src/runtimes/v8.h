@@ -24,7 +24,7 @@ struct v8_layout {
 	// Code of the builtins, as addresses of the image until it is placed
 	uint64_t builtins, builtins_bytes;
 	uint64_t builtins_pointer; // 0, or where the address is once the image is loaded
-	uint64_t interpreter[2];   // where functions in bytecode return to; all to the same place
+	uint64_t interpreter[2];   // likewise, once it is placed: where functions in bytecode return to
 
 	uint32_t n_bytecodes, n_opcodes;
 	uint8_t bytecode_bytes[3][256]; // with operands of 1, 2 and 4 bytes
@@ -42,11 +42,11 @@ struct v8_memory {
 };
 
 /**
- * Make its addresses those of the program, where the image is loaded at `bias`. `out`: what the
- * recorder must know of it.
+ * Find the builtins in the program, where the image is loaded at `bias`, and the interpreter in
+ * them. `out`: what the recorder must know of it.
  */
-void v8_layout_place(struct v8_layout *l, uint64_t bias, const struct v8_memory *memory,
-		struct wire_layout *out);
+bool v8_layout_place(struct v8_layout *l, const struct elf_image *e, uint64_t bias,
+		const struct v8_memory *memory, struct wire_layout *out, struct err *err);
 
 /** The ends of a script's lines, as far as its source could be read. */
 struct v8_script {

@@ -5,6 +5,7 @@
  * proof is in the program.
  */
 #include "runtimes/v8_parts.h"
+#include "v8_machine.h"
 
 enum how { SLOT = -4, WORD, SOME, MAYBE };
 
@@ -146,8 +147,16 @@ struct tables {
 	struct elf_symbol at[N_PLACES]; // address 0: there is none
 };
 
+/** A number, a table, or a few instructions: of what else there is not even the name is read. */
+static bool may_be_wanted(const struct elf_symbol *s) {
+	enum { FUNCTION_MOST = 16, NUMBER = sizeof(int32_t), TABLE_LEAST = 64 };
+	return s->section != 0 &&
+			(s->type == STT_FUNC ? s->size <= FUNCTION_MOST
+								 : s->size == 0 || s->size == NUMBER || s->size >= TABLE_LEAST);
+}
+
 static void read_symbol(struct tables *t, const struct elf_image *e, const struct elf_symbol *s) {
-	if (s->section == 0 || (s->name[0] != 'v' && (s->name[0] != '_' || s->name[1] != 'Z'))) {
+	if (!may_be_wanted(s) || (s->name[0] != 'v' && (s->name[0] != '_' || s->name[1] != 'Z'))) {
 		return;
 	}
 	for (size_t i = 0; i < N_PLACES; i++) {
@@ -179,91 +188,83 @@ static bool read_tables(const struct tables *t, const struct elf_image *e, struc
 	return true;
 }
 
-/** mov rax, [rip + x], and lea rax, [rip + x]; mov rax, [rax]: the address of what they load. */
-static uint64_t loaded_by(const struct elf_image *e, const struct elf_symbol *function) {
-	struct slice s = elf_bytes_from(e, function->address, NULL);
-	size_t at = s.size > 16 && (s.data[0] & 0xf8) == 0x48 ? 1 : 0;
-	if (e->machine != elf_machine || s.size <= 16 || s.data[at + 1] != 0x05 ||
-			(s.data[at] != 0x8b && s.data[at] != 0x8d)) {
-		return 0;
-	}
-	int32_t displacement;
-	memcpy(&displacement, s.data + at + 2, sizeof displacement);
-	return function->address + at + 6 + (uint64_t)(int64_t)displacement;
-}
-
 static bool find_builtins(const struct tables *t, const struct elf_image *e, struct v8_layout *l,
 		struct err *err) {
-	uint64_t size = t->at[SIZE].address ?: loaded_by(e, &t->at[SIZE_FUNCTION]);
+	uint64_t size = t->at[SIZE].address, code = 0;
+	bool is_loaded = size != 0, is_pointer = false;
 	l->builtins = t->at[CODE_DATA].address ?: t->at[CODE].address;
+	if ((size == 0 && !elf_returned(e, t->at[SIZE_FUNCTION].address, &size, &is_loaded)) ||
+			!is_loaded ||
+			(l->builtins == 0 &&
+					!elf_returned(e, t->at[CODE_FUNCTION].address, &code, &is_pointer))) {
+		return refuse(l, err, "its builtins", "are not found");
+	}
+	l->builtins = is_pointer ? 0 : l->builtins ?: code;
+	l->builtins_pointer = is_pointer ? code : 0;
 	l->builtins_bytes = number_at(e, size, 4);
-	l->builtins_pointer = l->builtins ? 0 : loaded_by(e, &t->at[CODE_FUNCTION]);
-	return (size != 0 && l->builtins_bytes != 0 && (l->builtins || l->builtins_pointer)) ||
-			refuse(l, err, "its builtins", "are not found");
+	return true;
 }
+
+bool v8_layout_of_image(const struct elf_image *e, struct v8_layout *out, struct err *err) {
+	// What is exported says all of most builds, and is in memory already: the program has been linked
+	static const uint32_t kinds[] = {SHT_DYNSYM, SHT_SYMTAB};
+	struct tables t = {0};
+	bool ok = false;
+	for (size_t i = 0; i < 2 && !ok; i++) {
+		struct elf_symbols all;
+		(void)elf_symbols_init(&all, e, kinds[i]);
+		for (struct elf_symbol s; elf_symbols_next(&all, &s);) {
+			read_symbol(&t, e, &s);
+		}
+		ok = t.symbols.layout.major != 0 && v8_symbols_layout(&t.symbols, out, err) &&
+				read_tables(&t, e, out, err) && find_builtins(&t, e, out, err);
+	}
+	return t.symbols.layout.major != 0
+			? ok
+			: err_set(err, ERR_NOT_FOUND, "there is no V8 in it, or it does not tell its version");
+}
+
+// ---- in a program
 
 /**
  * Where the interpreter goes on after what it called: the only address that a frame of bytecode can
  * have. There it takes bytecode array and offset from the frame. A second one is for profiling.
  */
-static bool find_interpreter(const struct elf_image *e, struct v8_layout *l, struct err *err) {
-	// call *%rcx; mov -0x20(%rbp),%r12; mov -0x24(%rbp),%r9d
-	static const uint8_t code[] = {0xff, 0xd1, 0x4c, 0x8b, 0x65, 0xe0, 0x44, 0x8b, 0x4d, 0xdc};
-	size_t n = 0;
-	struct elf_segment s;
-	for (uint32_t i = 0; elf_segment_at(e, i, &s); i++) {
-		// Outside of the builtins, if it is known where they are, are copies in constant data
-		struct slice in = elf_segment_bytes(e, &s);
-		uint64_t from = l->builtins ? l->builtins - s.address : 0;
-		if (s.type != PT_LOAD || !(s.flags & PF_X) || from >= in.size) {
-			continue;
-		}
-		const uint8_t *at = in.data + from, *end = in.data + in.size;
-		end = l->builtins && l->builtins_bytes < in.size - from ? at + l->builtins_bytes : end;
-		for (; (at = memmem(at, (size_t)(end - at), code, sizeof code)) != NULL; at += 2, n++) {
-			if (n < 2) {
-				l->interpreter[n] = s.address + (uint64_t)(at + 2 - in.data);
-			}
+static bool find_interpreter(const struct elf_image *e, uint64_t builtins, struct v8_layout *l) {
+	static const char code[] = V8_CALL V8_GOES_ON;
+	struct slice in = elf_bytes_from(e, builtins, NULL);
+	size_t n = 0, left = in.size < l->builtins_bytes ? in.size : (size_t)l->builtins_bytes;
+	const uint8_t *at = in.data, *end = at + left;
+	for (; (at = memmem(at, (size_t)(end - at), code, sizeof code - 1)) != NULL; n++) {
+		at += sizeof V8_CALL - 1;
+		if (n < 2) {
+			l->interpreter[n] = builtins + (uint64_t)(at - in.data);
 		}
 	}
-	return (n == 1 || n == 2) || refuse(l, err, "its interpreter", "is not found");
+	return n == 1 || n == 2;
 }
 
-bool v8_layout_of_image(const struct elf_image *e, struct v8_layout *out, struct err *err) {
-	struct tables t = {0};
-	struct elf_symbols all = elf_symbols_all(e);
-	for (struct elf_symbol s; elf_symbols_next(&all, &s);) {
-		read_symbol(&t, e, &s);
-	}
-	if (t.symbols.layout.major == 0) {
-		return err_set(err, ERR_NOT_FOUND, "there is no V8 in it, or it does not tell its version");
-	}
-	return v8_symbols_layout(&t.symbols, out, err) && read_tables(&t, e, out, err) &&
-			find_builtins(&t, e, out, err) && find_interpreter(e, out, err);
-}
-
-// ---- in a program
-
-void v8_layout_place(struct v8_layout *l, uint64_t bias, const struct v8_memory *memory,
-		struct wire_layout *out) {
+bool v8_layout_place(struct v8_layout *l, const struct elf_image *e, uint64_t bias,
+		const struct v8_memory *memory, struct wire_layout *out, struct err *err) {
 	const int32_t of_wire[N_V8_FIELDS] = {
 #define F(name, value) value,
 #include "wire/v8.def"
 #undef F
 	};
 	l->builtins += bias;
-	if (l->builtins_pointer != 0 &&
-			!memory->read(memory->context, l->builtins_pointer + bias, &l->builtins,
-					sizeof l->builtins)) {
-		l->builtins = 0;
+	if ((l->builtins_pointer != 0 &&
+				!memory->read(memory->context, l->builtins_pointer + bias, &l->builtins,
+						sizeof l->builtins)) ||
+			!find_interpreter(e, l->builtins - bias, l)) {
+		return refuse(l, err, "its interpreter", "is not found");
 	}
 	*out = (struct wire_layout){.kind = MODULE_V8,
 			.version = (uint16_t)(l->major << 8 | l->minor),
 			.n_ranges = 1,
 			.ranges = {{l->builtins, l->builtins + l->builtins_bytes}}};
 	for (unsigned i = 0; i < 2; i++) {
-		l->interpreter[i] += l->interpreter[i] ? bias : 0;
-		out->returns[i] = l->interpreter[i];
+		out->returns[i] = l->interpreter[i] ? l->interpreter[i] + bias : 0;
 	}
 	memcpy(out->fields, of_wire, sizeof of_wire);
+	return true;
 }

@@ -155,19 +155,21 @@ static void write_tables(const struct v8_layout *l) {
 
 /** The first mapped file with V8 in it. */
 static bool find_v8(struct v8_layout *l, uint64_t *bias) {
+	const struct v8_memory memory = {read_process, NULL};
 	for (const struct range *r = ranges; r < ranges + n_ranges; r++) {
 		int fd = r->offset == 0 && r->path[0] == '/' ? open(r->path, O_RDONLY | O_CLOEXEC) : -1;
 		struct stat stat;
 		struct elf_image e;
 		struct err err = {0};
+		struct wire_layout wire;
 		if (fd < 0 || fstat(fd, &stat) != 0 || stat.st_size == 0) {
 			continue;
 		}
 		void *bytes = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 		close(fd);
 		if (elf_image_init(&e, slice_of(bytes, (size_t)stat.st_size), &err) &&
-				v8_layout_of_image(&e, l, &err)) {
-			*bias = bias_of(&e, r);
+				v8_layout_of_image(&e, l, &err) &&
+				v8_layout_place(l, &e, *bias = bias_of(&e, r), &memory, &wire, &err)) {
 			if (image) {
 				write_symbols(&e);
 				write_tables(l);
@@ -189,7 +191,7 @@ struct builtins {
 
 static void find_builtins(struct builtins *b, const struct v8_layout *l, uint64_t bias) {
 	uint8_t original[4096], copy[4096];
-	b->start = l->builtins ? l->builtins + bias : word_at(l->builtins_pointer + bias);
+	b->start = l->builtins;
 	b->bytes = l->builtins_bytes;
 	b->bias = bias;
 	FILE *out = image;

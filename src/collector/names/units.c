@@ -37,12 +37,12 @@ static void meet_v8(struct units *u, const struct elf_image *image,
 	struct err err = {0};
 	struct v8_layout layout;
 	struct wire_layout wire;
-	if (u->v8_layout.major != 0 || !v8_layout_of_image(image, &layout, &err)) {
+	u->v8.memory = (struct v8_memory){modules_read, u->modules};
+	if (u->v8_layout.major != 0 || !v8_layout_of_image(image, &layout, &err) ||
+			!v8_layout_place(&layout, image, module->bias, &u->v8.memory, &wire, &err)) {
 		u->v8_why = err.code != ERR_NOT_FOUND && u->v8_layout.major == 0 ? err : u->v8_why;
 		return;
 	}
-	u->v8.memory = (struct v8_memory){modules_read, u->modules};
-	v8_layout_place(&layout, module->bias, &u->v8.memory, &wire);
 	u->v8_layout = layout;
 	u->v8.layout = &u->v8_layout;
 	u->v8_row = u->segment->n_layouts;
@@ -65,8 +65,7 @@ void units_meet(struct units *u, uint32_t id, const struct wire_module *module) 
 	bool is_image = elf_image_init(&image, bytes, NULL);
 	if (is_image && is_v8) {
 		meet_v8(u, &image, module);
-	}
-	if (is_image && python_find(&image, module->bias, &found)) {
+	} else if (is_image && python_find(&image, module->bias, &found)) {
 		u->candidate = found;
 		u->candidate.image = module->image;
 		u->why = "it has not begun";
