@@ -6,6 +6,7 @@ The short form takes the node that is installed, the long one the official ones 
 import json
 import re
 import shutil
+import subprocess
 from collections import defaultdict
 from pathlib import Path
 
@@ -119,6 +120,49 @@ def test_no_function_is_taken_for_another(tools, tmp_path, node):
 def test_no_function_is_taken_for_another_while_they_move(tools, tmp_path, official):
     assert check_chains(tools, tmp_path, official, [], 100000) > 0.999
     check_chains(tools, tmp_path, official, COLLECTIONS, 50000)
+
+
+SHORT = """'use strict';
+const kept = [];
+function grow(i) { kept.push(Buffer.allocUnsafeSlow(40000 + i % 7)); }
+function handle(i) { grow(i); }
+const until = Date.now() + 400;
+let i = 0;
+(function tick() {
+	for (let k = 0; k < 5; k++) { handle(i++); }
+	if (Date.now() < until) { setTimeout(tick, 4); } else { console.log(i); }
+})();
+"""
+
+
+@pytest.fixture
+def busy():
+    """As on a machine that has other work."""
+    loops = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(4)]
+    yield
+    for loop in loops:
+        loop.kill()
+        loop.wait()
+
+
+def check_short(tools, tmp_path, node, n_runs):
+    (tmp_path / "short.js").write_text(SHORT)
+    for k in range(n_runs):
+        recording = tools.record(node, tmp_path / "short.js")
+        data = recording.json()
+        sites = [site for site in through(data["sites"]["allocations"], "grow")
+                 if [f["line"] for f in site["stack"] if f["function"] in ("grow", "handle")] == [3, 4]]
+        named = sum(site["bytes"] for site in sites)
+        assert named >= 0.95 * 40000 * int(recording.stdout), (k, named, recording.stdout)
+
+
+def test_short_runs_have_names_on_a_busy_machine(tools, tmp_path, node, busy):
+    check_short(tools, tmp_path, node, 3)
+
+
+@pytest.mark.long
+def test_short_runs_of_official_nodes_have_names_on_a_busy_machine(tools, tmp_path, official, busy):
+    check_short(tools, tmp_path, official, 10)
 
 
 GROWING = """'use strict';

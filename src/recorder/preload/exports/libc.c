@@ -30,13 +30,14 @@ static void redirect(void) {
 #include "wire/allocators.def"
 }
 
-/** An interpreter's layout is there before its first function is: some ms, if others let us run. */
+/** A runtime's layout is there before its first function is: some ms, if others let us run. */
 static void await_runtime(void) {
 	enum { MOST_MS = 2000 };
-	const void *loop = lookup_function("_PyEval_EvalFrameDefault", (const void *)redirect);
+	const void *own = lookup_function("_PyEval_EvalFrameDefault", (const void *)redirect)
+			?: lookup_function("_ZN2v82V810GetVersionEv", (const void *)redirect);
 	struct module module;
-	if (loop != NULL && segment.layouts != NULL && segment_may_call_system() &&
-			module_find((uint64_t)loop, &module)) {
+	if (own != NULL && segment.layouts != NULL && segment_may_call_system() &&
+			module_find((uint64_t)own, &module)) {
 		_Atomic uint32_t *awaited = &segment.header->module_awaited;
 		atomic_store(awaited, module.id);
 		awaiting_change(awaited, module.id, MOST_MS);
