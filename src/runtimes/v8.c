@@ -36,24 +36,15 @@ enum {
 // Kinds of functions that are none in the source
 enum { INSTANCE_MEMBERS = 24, STATIC_MEMBERS = 25 };
 
-static bool scope_slot(struct v8_heap *h, uint64_t scope, int64_t slot, uint64_t *out) {
-	return v8_word(h, scope, FIRST_SLOT + 8 * slot, out);
-}
-
-static void scope_number(struct v8_heap *h, uint64_t scope, int64_t slot, int32_t *out) {
-	uint64_t word;
-	int32_t number;
-	if (scope_slot(h, scope, slot, &word) && v8_is_number(word, &number)) {
-		*out = number;
-	}
+static uint64_t scope_slot(struct v8_heap *h, uint64_t scope, int64_t slot) {
+	return v8_word(h, scope, FIRST_SLOT + 8 * slot);
 }
 
 static void read_scope(struct v8_heap *h, uint64_t scope, struct v8_shared *out) {
 	const struct v8_layout *l = h->layout;
-	uint64_t word;
-	int32_t n = -1;
-	scope_number(h, scope, l->scope_n_locals, &n);
-	if (!scope_slot(h, scope, 0, &word) || n < 0) {
+	uint64_t word = scope_slot(h, scope, 0);
+	int32_t n = v8_number_of(scope_slot(h, scope, l->scope_n_locals));
+	if (n < 0) {
 		return;
 	}
 	// A number in a word, or 32 bits of one
@@ -65,35 +56,28 @@ static void read_scope(struct v8_heap *h, uint64_t scope, struct v8_shared *out)
 	at += n;
 	at += (flags & HAS_CLASS_VARIABLE) != 0;
 	if (flags & HAS_NAME) {
-		(void)scope_slot(h, scope, at, &out->name);
+		out->name = scope_slot(h, scope, at);
 		at += 2;
 	}
 	if (flags & HAS_INFERRED_NAME) {
-		(void)scope_slot(h, scope, at++, &out->inferred);
+		out->inferred = scope_slot(h, scope, at++);
 	}
-	int64_t start = l->scope_start ?: at;
-	scope_number(h, scope, start, &out->start);
-	scope_number(h, scope, start + 1, &out->end);
+	at = l->scope_start ?: at;
+	out->start = v8_number_of(scope_slot(h, scope, at));
+	out->end = v8_number_of(scope_slot(h, scope, at + 1));
 }
 
 bool v8_shared_of(struct v8_heap *h, uint64_t object, struct v8_shared *out) {
 	const struct v8_layout *l = h->layout;
-	uint64_t script, name;
-	*out = (struct v8_shared){.object = object, .start = -1, .end = -2};
+	*out = (struct v8_shared){.object = object, .start = V8_NO_NUMBER, .end = V8_NO_NUMBER};
 	if (!v8_is_type(h, &out->object, l->type_shared)) {
 		return false;
 	}
-	if (v8_word(h, out->object, l->shared_script, &script) &&
-			v8_is_type(h, &script, l->type_script)) {
-		out->script = script;
-	}
-	if (!v8_word(h, out->object, l->shared_name, &name)) {
-		return true;
-	}
-	if (v8_is_type(h, &name, l->type_scope)) {
-		read_scope(h, name, out);
-	} else {
-		out->name = name;
+	uint64_t script = v8_word(h, out->object, l->shared_script);
+	out->script = v8_is_type(h, &script, l->type_script) ? script : 0;
+	out->name = v8_word(h, out->object, l->shared_name);
+	if (v8_is_type(h, &out->name, l->type_scope)) {
+		read_scope(h, out->name, out);
 	}
 	return true;
 }
@@ -102,8 +86,7 @@ bool v8_shared_of(struct v8_heap *h, uint64_t object, struct v8_shared *out) {
 
 /** The characters of a script. */
 static bool source_of(struct v8_heap *h, uint64_t script, struct v8_chars *out) {
-	uint64_t source;
-	return v8_word(h, script, h->layout->script_source, &source) && v8_string_chars(h, source, out);
+	return v8_string_chars(h, v8_word(h, script, h->layout->script_source), out);
 }
 
 /** What a function is assigned to, or is an argument of, by what stands before its parameters. */
@@ -136,7 +119,7 @@ static bool put_source_name(struct v8_heap *h, const struct v8_shared *s, struct
 	SCOPED(buffer) before = {0};
 	uint16_t some[V8_CHARS];
 	struct v8_chars source;
-	if (s->start <= 0 || !s->script || !source_of(h, s->script, &source)) {
+	if (s->start <= 0 || !source_of(h, s->script, &source)) {
 		return false;
 	}
 	uint32_t from = s->start > V8_CHARS ? (uint32_t)s->start - V8_CHARS : 0;
@@ -153,10 +136,8 @@ static bool put_source_name(struct v8_heap *h, const struct v8_shared *s, struct
 
 /** Code of eval or new Function: its script has no name. */
 static bool is_eval(struct v8_heap *h, const struct v8_shared *s) {
-	uint64_t name;
-	int32_t type;
-	return s->script && v8_word(h, s->script, h->layout->script_name, &name) &&
-			v8_type(h, &name, &type) && type >= h->layout->type_first_nonstring;
+	uint64_t name = v8_word(h, s->script, h->layout->script_name);
+	return v8_type(h, &name) >= h->layout->type_first_nonstring;
 }
 
 /** As UTF-8. True: it is from the source alone. */
@@ -203,9 +184,9 @@ static void read_lines(struct v8_heap *h, const struct v8_chars *source, struct 
 static int32_t script_of(struct v8_heap *h, uint64_t script) {
 	const struct v8_layout *l = h->layout;
 	struct v8_chars source;
-	int32_t id, first_line;
-	if (!v8_number(h, script, l->script_id, &id) ||
-			!v8_number(h, script, l->script_line_offset, &first_line)) {
+	int32_t id = v8_number(h, script, l->script_id);
+	int32_t first_line = v8_number(h, script, l->script_line_offset);
+	if (id == V8_NO_NUMBER || first_line == V8_NO_NUMBER) {
 		return -1;
 	}
 	uint64_t key = (uint64_t)h->isolate << 32 | (uint32_t)id;
@@ -236,14 +217,12 @@ uint32_t v8_script_line(const struct v8_heap *h, int32_t script, int32_t positio
 bool v8_fits(struct v8_heap *h, const struct v8_shared *s) {
 	const struct v8_layout *l = h->layout;
 	struct v8_chars source;
-	uint64_t name;
-	int32_t number, type;
-	return s->script && v8_number(h, s->script, l->script_id, &number) && number > 0 &&
-			v8_number(h, s->script, l->script_line_offset, &number) &&
-			v8_word(h, s->object, l->shared_name, &name) &&
-			(v8_is_number(name, &number) ||
-					(v8_type(h, &name, &type) &&
-							(type == l->type_scope || type < l->type_first_nonstring))) &&
+	uint64_t name = v8_word(h, s->object, l->shared_name);
+	int32_t type = v8_type(h, &name);
+	return v8_number(h, s->script, l->script_id) > 0 &&
+			v8_number(h, s->script, l->script_line_offset) != V8_NO_NUMBER &&
+			(v8_number_of(name) != V8_NO_NUMBER || type == l->type_scope ||
+					(type >= 0 && type < l->type_first_nonstring)) &&
 			source_of(h, s->script, &source) && s->start <= (int32_t)source.n;
 }
 
@@ -256,16 +235,13 @@ static struct v8_named name_call(struct v8_heap *h, const struct v8_shared *s, i
 		struct arena *texts) {
 	SCOPED(buffer) text = {0};
 	struct v8_named out = {.script = -1, .is_guess = function_name(h, s, &text)};
-	uint64_t file;
 	out.function = keep(texts, &text);
 	if (s->script) {
 		out.is_top_level = s->start == 0;
 		out.script = script_of(h, s->script);
 		out.line = v8_script_line(h, out.script, position);
-		if (v8_word(h, s->script, h->layout->script_name, &file) &&
-				v8_string(h, file, MAX_FILE, &text)) {
-			out.file = keep(texts, &text);
-		}
+		(void)v8_string(h, v8_word(h, s->script, h->layout->script_name), MAX_FILE, &text);
+		out.file = keep(texts, &text);
 	}
 	return out;
 }
@@ -299,23 +275,21 @@ uint32_t v8_name_calls(struct v8_heap *h, const struct v8_shared *own, uint64_t 
 static bool begins_as_function(struct v8_heap *h, const struct v8_shared *s) {
 	struct v8_chars source;
 	uint16_t some[V8_CHARS];
-	return s->script && s->start > 0 && source_of(h, s->script, &source) &&
+	return s->start > 0 && source_of(h, s->script, &source) &&
 			v8_take_chars(h, &source, (uint32_t)s->start, some) > 0 && some[0] == '(';
 }
 
 /** Is it still what the recorder has seen there? */
 static bool is_same(struct v8_heap *h, const struct v8_shared *s, const struct wire_unit *u) {
 	const struct v8_layout *l = h->layout;
-	int32_t literal, id = 0;
-	if (u->identity[0] != 0 && l->shared_unique_id) {
-		return v8_int(h, s->object, l->shared_flags + l->shared_unique_id, &id) &&
-				(uint32_t)id == u->identity[0];
+	int32_t literal = v8_int(h, s->object, l->shared_flags + l->shared_literal_id);
+	if (u->identity[0] == 0) {
+		return literal == -1;
 	}
-	return v8_int(h, s->object, l->shared_flags + l->shared_literal_id, &literal) &&
-			(u->identity[0] == 0 ? literal == -1
-								 : v8_number(h, s->script, l->script_id, &id) &&
-									u->identity[0] ==
-											((uint64_t)(uint32_t)id << 32 | (uint32_t)literal));
+	uint32_t id = (uint32_t)(l->shared_unique_id
+					? v8_int(h, s->object, l->shared_flags + l->shared_unique_id)
+					: v8_number(h, s->script, l->script_id));
+	return u->identity[0] == (l->shared_unique_id ? id : (uint64_t)id << 32 | (uint32_t)literal);
 }
 
 /** The table of a function's bytecode. False: it is that of another one, or none. */
@@ -326,7 +300,7 @@ static bool read_positions(struct v8_heap *h, const struct v8_shared *s, uint64_
 			v8_bytecode_table(h, bytecode, &table);
 	*out = keep(texts, &table);
 	int32_t first = v8_find_position(*out, 0);
-	return ok && (s->end < s->start || first < 0 || (first >= s->start && first <= s->end));
+	return ok && (s->end < 0 || first < 0 || (first >= s->start && first <= s->end));
 }
 
 bool v8_unit_read(struct v8_heap *h, const struct wire_unit *u, struct arena *texts,

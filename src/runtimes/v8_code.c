@@ -54,9 +54,7 @@ int32_t v8_find_position(struct slice table, int64_t offset) {
 }
 
 bool v8_bytecode_table(struct v8_heap *h, uint64_t bytecode, struct buffer *out) {
-	uint64_t table;
-	return v8_word(h, bytecode, h->layout->bytecode_positions, &table) &&
-			v8_byte_array(h, table, out);
+	return v8_byte_array(h, v8_word(h, bytecode, h->layout->bytecode_positions), out);
 }
 
 int32_t v8_bytecode_position(struct v8_heap *h, uint64_t bytecode, int64_t offset) {
@@ -69,37 +67,35 @@ int32_t v8_bytecode_position(struct v8_heap *h, uint64_t bytecode, int64_t offse
 
 static bool read_code(struct v8_heap *h, uint64_t object, uint64_t pc, struct v8_code *out) {
 	const struct v8_layout *l = h->layout;
-	int32_t flags, bytes;
 	*out = (struct v8_code){.object = object};
-	if (!v8_is_type(h, &out->object, l->type_code) ||
-			!v8_int(h, out->object, l->code_flags, &flags) ||
-			!v8_int(h, out->object, l->code_size, &bytes) || bytes <= 0) {
+	if (!v8_is_type(h, &out->object, l->type_code)) {
 		return false;
 	}
-	out->start = (out->object & ~(uint64_t)3) + (uint64_t)l->code_instructions;
-	if (l->code_start && !v8_word(h, out->object, l->code_start, &out->start)) {
-		return false;
-	}
+	int32_t bytes = v8_int(h, out->object, l->code_size);
+	out->start = l->code_start ? v8_word(h, out->object, l->code_start)
+							   : (out->object & ~(uint64_t)3) + (uint64_t)l->code_instructions;
 	out->bytes = (uint32_t)bytes;
-	out->kind = flags & l->code_kind_mask;
-	return pc > out->start && pc - out->start <= out->bytes; // a return address
+	out->kind = v8_int(h, out->object, l->code_flags) & l->code_kind_mask;
+	return bytes > 0 && pc > out->start && pc - out->start <= out->bytes; // a return address
 }
 
 /** Is this word of code the object around `pc`, or its reference to that? */
 static bool is_code_word(struct v8_heap *h, uint64_t address, uint64_t word, uint64_t pc,
 		struct v8_code *out) {
-	uint64_t object = h->layout->code_instructions ? address | 1 : word, map;
-	bool ok = (word & 7) == 1 && v8_is_object(word) &&
-			(!h->code_map || (v8_word(h, object, 0, &map) && map == h->code_map)) &&
-			read_code(h, object, pc, out) && v8_word(h, object, 0, &map);
+	if ((word & 7) != 1 || !v8_is_object(word)) {
+		return false;
+	}
+	uint64_t object = h->layout->code_instructions ? address | 1 : word;
+	uint64_t map = v8_word(h, object, 0);
+	bool ok = (!h->code_map || map == h->code_map) && read_code(h, object, pc, out);
 	h->code_map = ok ? map : h->code_map;
 	return ok;
 }
 
 bool v8_code_at(struct v8_heap *h, uint64_t pc, uint64_t function, struct v8_code *out) {
-	uint64_t code, block[BLOCK / 8];
-	if (h->layout->function_code && v8_word(h, function, h->layout->function_code, &code) &&
-			read_code(h, code, pc, out)) {
+	uint64_t block[BLOCK / 8];
+	if (h->layout->function_code &&
+			read_code(h, v8_word(h, function, h->layout->function_code), pc, out)) {
 		return true;
 	}
 	// From the address downwards, not beyond the piece of memory that it lies in
@@ -149,14 +145,13 @@ static int32_t baseline_position(struct v8_heap *h, const struct v8_code *c, uin
 	const struct v8_layout *l = h->layout;
 	SCOPED(buffer) table = {0};
 	SCOPED(buffer) code = {0};
-	uint64_t word, bytecode;
-	int32_t n;
-	bool ok = v8_word(h, c->object, l->code_positions, &word) && v8_byte_array(h, word, &table) &&
-			v8_word(h, c->object, l->code_deoptimization, &bytecode) &&
-			(v8_is_type(h, &bytecode, l->type_bytecode_array) ||
-					(v8_word(h, bytecode, l->interpreter_data_bytecode, &bytecode) &&
-							v8_is_type(h, &bytecode, l->type_bytecode_array))) &&
-			v8_number(h, bytecode, l->array_length, &n) && n > 0 && n <= MAX_BYTECODE &&
+	uint64_t bytecode = v8_word(h, c->object, l->code_deoptimization);
+	if (!v8_is_type(h, &bytecode, l->type_bytecode_array)) {
+		bytecode = v8_word(h, bytecode, l->interpreter_data_bytecode);
+	}
+	int32_t n = v8_number(h, bytecode, l->array_length);
+	bool ok = v8_byte_array(h, v8_word(h, c->object, l->code_positions), &table) &&
+			v8_is_type(h, &bytecode, l->type_bytecode_array) && n > 0 && n <= MAX_BYTECODE &&
 			v8_append(h, (bytecode & ~(uint64_t)3) + (uint64_t)l->bytecode_data, (uint32_t)n,
 					&code);
 	int64_t offset = ok ? find_bytecode(l, &table, &code, pc - c->start) : -1;
@@ -198,19 +193,17 @@ static bool is_exit(struct v8_heap *h, uint64_t data, struct slice s, uint32_t a
 	}
 	int64_t index = (int64_t)number_of(s.data + of_pc, of_index) - 1;
 	int64_t first = h->layout->first_exit + EXIT_WORDS * index;
-	uint64_t word, code;
-	int32_t pc;
-	return index >= 0 && v8_element(h, data, first + 2, &code) && v8_is_number(code, &pc) &&
-			pc > 0 && (uint32_t)pc + 1 == number_of(s.data + of_pc + of_index, of_pc) &&
-			v8_element(h, data, first + 1, &word) && v8_is_number(word, translation);
+	int32_t pc = v8_number_of(v8_element(h, data, first + 2));
+	*translation = v8_number_of(v8_element(h, data, first + 1));
+	return index >= 0 && *translation >= 0 && pc > 0 &&
+			(uint32_t)pc + 1 == number_of(s.data + of_pc + of_index, of_pc);
 }
 
 static bool find_exit(struct v8_heap *h, const struct v8_code *c, uint64_t data, uint32_t at,
 		int32_t *translation) {
 	SCOPED(buffer) metadata = {0};
-	int32_t bytes;
-	return v8_int(h, c->object, h->layout->code_size + 4, &bytes) && bytes > 0 &&
-			bytes <= MAX_METADATA &&
+	int32_t bytes = v8_int(h, c->object, h->layout->code_size + 4);
+	return bytes > 0 && bytes <= MAX_METADATA &&
 			v8_append(h, c->start + c->bytes, (uint32_t)bytes, &metadata) &&
 			ANY(i, metadata.size * 8,
 					is_exit(h, data, slice_of(metadata.data + i / 8, metadata.size - i / 8), at,
@@ -288,17 +281,12 @@ static bool translation_next(struct translation *t, struct operation *out) {
 /** A frame of the interpreter: offset in the bytecode, function, bytecode. */
 static bool call_of(struct v8_heap *h, uint64_t data, const struct operation *o,
 		struct v8_call *out) {
-	uint64_t literals, bytecode;
-	*out = (struct v8_call){.position = -1};
-	if (!v8_element(h, data, h->layout->inlined_literals, &literals) ||
-			!v8_element(h, literals, o->operands[1], &out->shared)) {
-		return false;
-	}
-	if (v8_element(h, data, h->layout->protected_literals, &literals) &&
-			v8_element(h, literals, o->operands[2], &bytecode)) {
-		out->position = v8_bytecode_position(h, bytecode, o->operands[0]);
-	}
-	return true;
+	uint64_t literals = v8_element(h, data, h->layout->inlined_literals);
+	uint64_t protected = v8_element(h, data, h->layout->protected_literals);
+	uint64_t bytecode = v8_element(h, protected, o->operands[2]);
+	*out = (struct v8_call){v8_element(h, literals, o->operands[1]),
+			v8_bytecode_position(h, bytecode, o->operands[0])};
+	return out->shared != V8_NOTHING;
 }
 
 static uint32_t exit_calls(struct v8_heap *h, const struct v8_code *c, uint64_t data, uint32_t at,
@@ -308,11 +296,10 @@ static uint32_t exit_calls(struct v8_heap *h, const struct v8_code *c, uint64_t 
 	struct translation t;
 	struct operation o;
 	struct v8_call call;
-	uint64_t array;
 	uint32_t n = 0;
 	int32_t start;
 	if (l->first_exit <= 0 || l->n_opcodes <= 2 || !find_exit(h, c, data, at, &start) ||
-			!v8_element(h, data, 0, &array) || !v8_byte_array(h, array, &all) ||
+			!v8_byte_array(h, v8_element(h, data, 0), &all) ||
 			!translation_open(&t, l, buffer_view(&all), (uint32_t)start)) {
 		return 0;
 	}
@@ -338,13 +325,11 @@ static uint32_t inlined_calls(struct v8_heap *h, uint64_t data, uint64_t positio
 		uint64_t position;
 		int32_t function, pad;
 	} inlined;
-	uint64_t literals = 0, array = 0;
 	SCOPED(buffer) table = {0};
 	uint32_t n = 0;
+	uint64_t literals = v8_element(h, data, h->layout->inlined_literals);
 	if (inlining_of(position) >= 0 &&
-			!(v8_element(h, data, h->layout->inlined_literals, &literals) &&
-					v8_element(h, data, h->layout->inlined_positions, &array) &&
-					v8_byte_array(h, array, &table))) {
+			!v8_byte_array(h, v8_element(h, data, h->layout->inlined_positions), &table)) {
 		return 0;
 	}
 	for (; inlining_of(position) >= 0 && n + 1 < V8_MAX_FRAMES; n++) {
@@ -354,7 +339,8 @@ static uint32_t inlined_calls(struct v8_heap *h, uint64_t data, uint64_t positio
 		}
 		memcpy(&inlined, table.data + at, sizeof inlined);
 		out[n] = (struct v8_call){.position = offset_of(position)};
-		if (inlined.function >= 0 && !v8_element(h, literals, inlined.function, &out[n].shared)) {
+		out[n].shared = inlined.function < 0 ? 0 : v8_element(h, literals, inlined.function);
+		if (out[n].shared == V8_NOTHING) {
 			return 0;
 		}
 		position = inlined.position;
@@ -368,21 +354,19 @@ uint32_t v8_code_calls(struct v8_heap *h, uint64_t pc, uint64_t function,
 	const struct v8_layout *l = h->layout;
 	SCOPED(buffer) table = {0};
 	struct v8_code c;
-	uint64_t array, data, position;
 	bool is_found = v8_code_at(h, pc, function, &c);
 	h->has_failed = false; // what only looks like an object was looked at, too
 	if (is_found && c.kind == l->code_kind_baseline) {
 		out[0] = (struct v8_call){.position = baseline_position(h, &c, pc)};
 		return 1;
 	}
-	if (!is_found || c.kind < l->code_kind_baseline ||
-			!v8_word(h, c.object, l->code_positions, &array) ||
-			!v8_word(h, c.object, l->code_deoptimization, &data)) {
+	if (!is_found || c.kind < l->code_kind_baseline) {
 		return 0;
 	}
+	uint64_t data = v8_word(h, c.object, l->code_deoptimization);
 	uint32_t n = exit_calls(h, &c, data, (uint32_t)(pc - c.start), out);
-	if (n == 0 && v8_byte_array(h, array, &table)) {
-		position = position_at(buffer_view(&table), (int64_t)(pc - c.start) - 1);
+	if (n == 0 && v8_byte_array(h, v8_word(h, c.object, l->code_positions), &table)) {
+		uint64_t position = position_at(buffer_view(&table), (int64_t)(pc - c.start) - 1);
 		n = position != 0 ? inlined_calls(h, data, position, out) : 0;
 	}
 	return n;

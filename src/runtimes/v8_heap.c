@@ -30,9 +30,8 @@ bool v8_is_object(uint64_t word) {
 	return (word & 1) == 1 && word >> 12 != 0 && word >> 47 == 0;
 }
 
-bool v8_is_number(uint64_t word, int32_t *number) {
-	*number = (int32_t)(word >> 32);
-	return (word & UINT32_MAX) == 0;
+int32_t v8_number_of(uint64_t word) {
+	return (word & UINT32_MAX) == 0 ? (int32_t)(word >> 32) : V8_NO_NUMBER;
 }
 
 /** The address of a part of an object; a weak reference is one like any other. */
@@ -40,23 +39,25 @@ static uint64_t part_of(uint64_t object, int64_t offset) {
 	return (object & ~(uint64_t)3) + (uint64_t)offset;
 }
 
-bool v8_word(struct v8_heap *h, uint64_t object, int64_t offset, uint64_t *out) {
-	return v8_is_object(object) && v8_bytes(h, part_of(object, offset), out, sizeof *out);
-}
-
-bool v8_int(struct v8_heap *h, uint64_t object, int64_t offset, int32_t *out) {
-	return v8_is_object(object) && v8_bytes(h, part_of(object, offset), out, sizeof *out);
-}
-
-bool v8_number(struct v8_heap *h, uint64_t object, int64_t offset, int32_t *out) {
+uint64_t v8_word(struct v8_heap *h, uint64_t object, int64_t offset) {
 	uint64_t word;
-	return v8_word(h, object, offset, &word) && v8_is_number(word, out);
+	bool ok = v8_is_object(object) && v8_bytes(h, part_of(object, offset), &word, sizeof word);
+	return ok ? word : V8_NOTHING;
 }
 
-bool v8_element(struct v8_heap *h, uint64_t array, int64_t index, uint64_t *out) {
+int32_t v8_int(struct v8_heap *h, uint64_t object, int64_t offset) {
 	int32_t n;
-	return v8_number(h, array, h->layout->array_length, &n) && index >= 0 && index < n &&
-			v8_word(h, array, h->layout->array_data + 8 * index, out);
+	bool ok = v8_is_object(object) && v8_bytes(h, part_of(object, offset), &n, sizeof n);
+	return ok ? n : V8_NO_NUMBER;
+}
+
+int32_t v8_number(struct v8_heap *h, uint64_t object, int64_t offset) {
+	return v8_number_of(v8_word(h, object, offset));
+}
+
+uint64_t v8_element(struct v8_heap *h, uint64_t array, int64_t index) {
+	bool is_there = index >= 0 && index < v8_number(h, array, h->layout->array_length);
+	return is_there ? v8_word(h, array, h->layout->array_data + 8 * index) : V8_NOTHING;
 }
 
 bool v8_append(struct v8_heap *h, uint64_t address, uint32_t n, struct buffer *out) {
@@ -67,63 +68,60 @@ bool v8_append(struct v8_heap *h, uint64_t address, uint32_t n, struct buffer *o
 }
 
 bool v8_byte_array(struct v8_heap *h, uint64_t array, struct buffer *out) {
-	int32_t n;
-	return v8_number(h, array, h->layout->array_length, &n) && n >= 0 && n <= MAX_TABLE &&
+	int32_t n = v8_number(h, array, h->layout->array_length);
+	return n >= 0 && n <= MAX_TABLE &&
 			v8_append(h, part_of(array, h->layout->array_data), (uint32_t)n, out);
 }
 
 // ---- objects
 
-bool v8_type(struct v8_heap *h, uint64_t *object, int32_t *type) {
-	uint64_t map;
-	for (int moved = 0; moved <= MAX_MOVED; moved++) {
-		if (!v8_word(h, *object, 0, &map)) {
-			return false;
-		}
-		if ((map & 3) != 0) {
-			uint16_t found;
-			bool ok = v8_is_object(map) &&
-					v8_bytes(h, part_of(map, h->layout->map_type), &found, sizeof found);
-			*type = ok ? found : 0;
-			return ok;
-		}
+int32_t v8_type(struct v8_heap *h, uint64_t *object) {
+	uint16_t type;
+	uint64_t map = v8_word(h, *object, 0);
+	for (int moved = 0; moved < MAX_MOVED && (map & 3) == 0; moved++) {
 		*object = map | 1;
+		map = v8_word(h, *object, 0);
 	}
-	return false;
+	bool ok = v8_is_object(map) &&
+			v8_bytes(h, part_of(map, h->layout->map_type), &type, sizeof type);
+	return ok ? type : -1;
 }
 
 bool v8_is_type(struct v8_heap *h, uint64_t *object, int32_t type) {
-	int32_t is;
-	return v8_type(h, object, &is) && is == type;
+	return v8_type(h, object) == type;
 }
 
 // ---- strings
 
-/** The string in which the characters of one that has none itself begin; 0: they are in pieces. */
+/** The type of a string. -1: it is none. */
+static int32_t string_type(struct v8_heap *h, uint64_t *object) {
+	int32_t type = v8_type(h, object);
+	return type < h->layout->type_first_nonstring ? type : -1;
+}
+
+/** The string in which the characters of one that has none itself begin, unless in pieces. */
 static uint64_t next_string(struct v8_heap *h, uint64_t string, int32_t form, uint32_t *from) {
 	const struct v8_layout *l = h->layout;
-	uint64_t next = 0, second;
-	int32_t n;
 	if (form == l->string_is_thin) {
-		(void)v8_word(h, string, l->string_actual, &next);
-	} else if (form == l->string_is_sliced && v8_number(h, string, l->string_offset, &n) &&
-			n >= 0) {
-		*from += (uint32_t)n;
-		(void)v8_word(h, string, l->string_parent, &next);
-	} else if (form == l->string_is_cons && v8_word(h, string, l->string_second, &second) &&
-			v8_int(h, second, l->string_length, &n) && n == 0) { // flat
-		(void)v8_word(h, string, l->string_first, &next);
+		return v8_word(h, string, l->string_actual);
 	}
-	return next;
+	if (form == l->string_is_sliced) {
+		int32_t n = v8_number(h, string, l->string_offset);
+		*from += (uint32_t)n;
+		return n < 0 ? V8_NOTHING : v8_word(h, string, l->string_parent);
+	}
+	bool is_flat = form == l->string_is_cons &&
+			v8_int(h, v8_word(h, string, l->string_second), l->string_length) == 0;
+	return is_flat ? v8_word(h, string, l->string_first) : V8_NOTHING;
 }
 
 bool v8_string_chars(struct v8_heap *h, uint64_t string, struct v8_chars *out) {
 	const struct v8_layout *l = h->layout;
 	uint32_t from = 0;
-	int32_t type, n = -1, of_all;
-	for (int i = 0; i < MAX_INDIRECT && v8_is_object(string); i++) {
-		if (!v8_type(h, &string, &type) || type >= l->type_first_nonstring ||
-				!v8_int(h, string, l->string_length, &of_all) || of_all < 0) {
+	int32_t n = -1;
+	for (int i = 0; i < MAX_INDIRECT; i++) {
+		int32_t type = string_type(h, &string), of_all = v8_int(h, string, l->string_length);
+		if (type < 0 || of_all < 0) {
 			return false;
 		}
 		n = n < 0 ? of_all : n;
@@ -131,15 +129,14 @@ bool v8_string_chars(struct v8_heap *h, uint64_t string, struct v8_chars *out) {
 		uint32_t width = (type & l->string_width_mask) == l->string_is_one_byte ? 1 : 2;
 		*out = (struct v8_chars){(uint64_t)from * width, (uint32_t)n, width};
 		bool is_within = from <= (uint32_t)of_all && out->n <= (uint32_t)of_all - from;
-		uint64_t start = 0;
 		if (form == l->string_is_sequential) {
 			out->at += part_of(string, width == 1 ? l->string_chars : l->string_two_byte_chars);
 			return is_within;
 		}
 		if (form == l->string_is_external) {
-			bool ok = v8_word(h, string, l->string_resource + l->external_data, &start);
+			uint64_t start = v8_word(h, string, l->string_resource + l->external_data);
 			out->at += start;
-			return ok && is_within;
+			return start != V8_NOTHING && is_within;
 		}
 		string = next_string(h, string, form, &from);
 	}
@@ -187,16 +184,16 @@ bool v8_string(struct v8_heap *h, uint64_t string, size_t max, struct buffer *ou
 	for (size_t n = 1; ok && n > 0 && out->size < max;) {
 		uint64_t piece = pieces[--n];
 		struct v8_chars chars;
-		int32_t type;
 		if (v8_string_chars(h, piece, &chars)) {
 			ok = put_chars(h, &chars, max, out);
 		} else {
-			ok = n + 2 <= MAX_PIECES && v8_type(h, &piece, &type) &&
-					type < l->type_first_nonstring &&
-					(type & l->string_form_mask) == l->string_is_cons &&
-					v8_word(h, piece, l->string_second, &pieces[n]) &&
-					v8_word(h, piece, l->string_first, &pieces[n + 1]);
-			n += 2;
+			int32_t type = string_type(h, &piece);
+			ok = n + 2 <= MAX_PIECES && type >= 0 &&
+					(type & l->string_form_mask) == l->string_is_cons;
+			if (ok) {
+				pieces[n++] = v8_word(h, piece, l->string_second);
+				pieces[n++] = v8_word(h, piece, l->string_first);
+			}
 		}
 	}
 	out->size = ok ? out->size : 0;

@@ -32,26 +32,29 @@ bool v8_bytes(struct v8_heap *h, uint64_t address, void *out, size_t n);
 /** Does the word look like a pointer to an object, and not like a number? */
 bool v8_is_object(uint64_t word);
 
-/** The number that a word holds. False: it is a pointer. */
-bool v8_is_number(uint64_t word, int32_t *number);
+/** What cannot be read, or is none: neither an object nor a number. */
+enum { V8_NOTHING = 1, V8_NO_NUMBER = INT32_MIN };
+
+/** The number that a word holds, unless it is a pointer. */
+int32_t v8_number_of(uint64_t word);
 
 /** A field of an object: as a word, as a 32-bit number, as the number that a word holds. */
-bool v8_word(struct v8_heap *h, uint64_t object, int64_t offset, uint64_t *out);
-bool v8_int(struct v8_heap *h, uint64_t object, int64_t offset, int32_t *out);
-bool v8_number(struct v8_heap *h, uint64_t object, int64_t offset, int32_t *out);
+uint64_t v8_word(struct v8_heap *h, uint64_t object, int64_t offset);
+int32_t v8_int(struct v8_heap *h, uint64_t object, int64_t offset);
+int32_t v8_number(struct v8_heap *h, uint64_t object, int64_t offset);
 
-/** An element of an array, weak or not. False as well: beyond its length. */
-bool v8_element(struct v8_heap *h, uint64_t array, int64_t index, uint64_t *out);
+/** An element of an array, weak or not, that is not beyond its length. */
+uint64_t v8_element(struct v8_heap *h, uint64_t array, int64_t index);
 
 /** All `n` bytes at an address, and what an array of bytes holds. */
 bool v8_append(struct v8_heap *h, uint64_t address, uint32_t n, struct buffer *out);
 bool v8_byte_array(struct v8_heap *h, uint64_t array, struct buffer *out);
 
 /**
- * The instance type of an object. One that was moved while its old copy is still looked at is
- * followed: `*object` is then its new place.
+ * The instance type of an object, or -1. One that was moved while its old copy is still looked at
+ * is followed: `*object` is then its new place.
  */
-bool v8_type(struct v8_heap *h, uint64_t *object, int32_t *type);
+int32_t v8_type(struct v8_heap *h, uint64_t *object);
 bool v8_is_type(struct v8_heap *h, uint64_t *object, int32_t type);
 
 /** Characters that stand in one piece. */
@@ -79,8 +82,7 @@ struct v8_shared {
 	uint64_t object;
 	uint64_t script;         // 0: a function without source
 	uint64_t name, inferred; // words: its own name, or that of what it is assigned to
-	int32_t start;           // position of its parameters; -1: not known
-	int32_t end;             // of its body; less than the start: not known
+	int32_t start, end;      // of its parameters and its body; V8_NO_NUMBER: not known
 	uint32_t kind;
 };
 

@@ -39,12 +39,9 @@ static inline enum v8_kind v8_frame_kind(const struct v8_layout *l, const struct
 
 static inline bool v8_shared_of_function(struct v8_heap *h, uint64_t function,
 		struct v8_shared *out) {
-	int32_t type;
-	uint64_t shared;
-	return v8_type(h, &function, &type) && type >= h->layout->type_first_function &&
-			type <= h->layout->type_last_function &&
-			v8_word(h, function, h->layout->function_shared, &shared) &&
-			v8_shared_of(h, shared, out);
+	int32_t type = v8_type(h, &function);
+	return type >= h->layout->type_first_function && type <= h->layout->type_last_function &&
+			v8_shared_of(h, v8_word(h, function, h->layout->function_shared), out);
 }
 
 /** The functions that it stands for, the innermost first. 0: it is no frame of a function. */
@@ -53,14 +50,14 @@ static inline uint32_t v8_name_frame(struct v8_heap *h, const struct v8_frame *f
 	struct v8_shared own;
 	enum v8_kind kind = v8_frame_kind(h->layout, f);
 	uint64_t bytecode = f->bytecode_array;
-	int32_t offset;
 	h->steps = V8_STEPS;
 	if (kind < V8_INTERPRETED || !v8_shared_of_function(h, f->function, &own) ||
 			(kind == V8_BUILTIN && own.script != 0)) { // a stub, whose slots hold anything
 		return 0;
 	}
 	uint32_t n = v8_name_calls(h, &own, kind == V8_COMPILED ? f->pc : 0, f->function, texts, out);
-	if (n > 0 && kind == V8_INTERPRETED && v8_is_number(f->bytecode_offset, &offset) &&
+	int32_t offset = v8_number_of(f->bytecode_offset);
+	if (n > 0 && kind == V8_INTERPRETED && offset != V8_NO_NUMBER &&
 			v8_is_type(h, &bytecode, h->layout->type_bytecode_array)) {
 		int64_t at = (int64_t)offset - (h->layout->bytecode_data - 1);
 		out[0].line = v8_script_line(h, out[0].script, v8_bytecode_position(h, bytecode, at));
