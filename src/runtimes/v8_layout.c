@@ -19,11 +19,12 @@ static const struct {
 };
 
 static const struct {
-	int32_t major, minor;
+	int32_t version; // in their order
 	size_t offset;
 	int32_t value;
 } constants[] = {
-#define SINCE(major, minor, name, value) {major, minor, offsetof(struct v8_layout, name), value},
+#define SINCE(major, minor, name, value) \
+	{major << 8 | minor, offsetof(struct v8_layout, name), value},
 #include "runtimes/v8_layout.def"
 };
 
@@ -68,29 +69,23 @@ bool v8_symbols_add(struct v8_symbols *s, const char *symbol, int32_t value) {
 	const char *name = prefix ? symbol + strlen(*prefix) : "";
 	bool is_used = false;
 	for (size_t i = 0; i < N_FIELDS; i++) {
-		if (!fields[i].symbol || !is_symbol_of(name, fields[i].symbol)) {
-			continue;
+		if (fields[i].symbol && is_symbol_of(name, fields[i].symbol)) {
+			int32_t *field = field_at(&s->layout, fields[i].offset);
+			s->contradicted = *field != 0 && *field != value ? fields[i].symbol : s->contradicted;
+			*field = value;
+			is_used = true;
 		}
-		int32_t *field = field_at(&s->layout, fields[i].offset);
-		if (s->is_known[i] && *field != value) {
-			s->contradicted = fields[i].symbol;
-		}
-		*field = value;
-		s->is_known[i] = is_used = true;
 	}
 	return is_used;
 }
 
 /** Constants for what the build does not tell, in the order of versions. */
-static void add_constants(const struct v8_symbols *s, struct v8_layout *l) {
-	for (size_t i = 0; i < N_CONSTANTS; i++) {
-		if (constants[i].major > l->major ||
-				(constants[i].major == l->major && constants[i].minor > l->minor)) {
-			continue;
-		}
-		l->of_major = constants[i].major;
-		l->of_minor = constants[i].minor;
-		if (!ANY(f, (size_t)N_FIELDS, fields[f].offset == constants[i].offset && s->is_known[f])) {
+static void add_constants(struct v8_layout *l) {
+	struct v8_layout told = *l;
+	for (size_t i = 0; i < N_CONSTANTS && constants[i].version <= (l->major << 8 | l->minor); i++) {
+		l->of_major = constants[i].version >> 8;
+		l->of_minor = constants[i].version & 0xff;
+		if (*field_at(&told, constants[i].offset) == 0) {
 			*field_at(l, constants[i].offset) = constants[i].value;
 		}
 	}
@@ -108,14 +103,9 @@ bool v8_symbols_layout(const struct v8_symbols *s, struct v8_layout *out, struct
 	if (s->contradicted) {
 		return refuse(&l, err, s->contradicted, "contradicts itself");
 	}
-	add_constants(s, &l);
+	add_constants(&l);
 	if (l.of_major == 0) {
 		return refuse(&l, err, "it", "is older than 10.2");
-	}
-	if (l.type_first_function == 0) {
-		// 17 types: one for each kind of constructor that is built in
-		l.type_first_function = l.type_function;
-		l.type_last_function = l.type_function + 16;
 	}
 	for (unsigned i = 0; i < N_FIELDS; i++) {
 		int32_t value = *field_at(&l, fields[i].offset);

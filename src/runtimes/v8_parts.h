@@ -14,7 +14,6 @@
 /** Collects what an image, or a test, tells of a build. A zeroed struct is valid and empty. */
 struct v8_symbols {
 	struct v8_layout layout;  // what is known so far
-	bool is_known[256];       // by field
 	const char *contradicted; // a symbol whose value differs from an earlier one's
 };
 

@@ -39,9 +39,9 @@ static inline enum v8_kind v8_frame_kind(const struct v8_layout *l, const struct
 
 static inline bool v8_shared_of_function(struct v8_heap *h, uint64_t function,
 		struct v8_shared *out) {
-	int32_t type = v8_type(h, &function);
-	return type >= h->layout->type_first_function && type <= h->layout->type_last_function &&
-			v8_shared_of(h, v8_word(h, function, h->layout->function_shared), out);
+	enum { N_TYPES = 17 }; // one for each kind of constructor that is built in
+	uint32_t type = (uint32_t)(v8_type(h, &function) - h->layout->type_function);
+	return type < N_TYPES && v8_shared_of(h, v8_word(h, function, h->layout->function_shared), out);
 }
 
 /** The functions that it stands for, the innermost first. 0: it is no frame of a function. */
