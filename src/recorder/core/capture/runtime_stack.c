@@ -41,19 +41,24 @@ static bool go_through_piece(uint32_t *node, const struct known_frame **k,
 	return ok && (*node != before || go_on(node, native));
 }
 
-/** The node of a stack with the frames of Python, and its flags. */
-static uint32_t node_of(const struct capture *c, uint64_t leaf, uint32_t *flags) {
+/**
+ * The node of a stack with `n_frames` of Python's, or with what frames of V8's stand for, `wheres`,
+ * the outermost last, of which 0 is itself; and its flags.
+ */
+static uint32_t node_of(const struct capture *c, uint64_t leaf, uint32_t n_frames,
+		const uint64_t *wheres, uint32_t n, uint32_t *flags) {
 	uint32_t node = 0;
-	const struct known_frame *k = c->python.frames, *end = k + c->python.n;
-	for (const struct frame *f = c->frames + 1; f <= c->last + 1; f++) {
-		uint64_t native = f <= c->last ? f->where : leaf;
-		bool ok = k < end && runtimes_cover(native) ? go_through_piece(&node, &k, end, native)
-													: go_on(&node, native);
-		if (!ok) {
-			*flags |= FRAME_FOLDED | FRAME_TRUNCATED;
-			break;
+	bool ok = true;
+	const struct known_frame *k = c->python.frames, *end = k + n_frames;
+	for (const struct frame *f = c->frames + 1; ok && f <= c->last + 1; f++) {
+		uint64_t native = f <= c->last ? f->where : leaf, where = 0;
+		if (n > 0 && (f->checks & FRAME_IS_RUNTIMES) != 0) {
+			where = wheres[--n];
 		}
+		ok = k < end && runtimes_cover(native) ? go_through_piece(&node, &k, end, native)
+											   : go_on(&node, where != 0 ? where : native);
 	}
+	*flags |= ok ? 0 : FRAME_FOLDED | FRAME_TRUNCATED;
 	return node;
 }
 
@@ -69,22 +74,7 @@ static bool is_match(const struct capture *c, uint64_t leaf) {
 
 // ---- V8, whose frames are native ones
 
-/**
- * The node of a stack whose frames of V8's stand for `wheres`, outermost last. 0: for themselves.
- */
-static uint32_t node_of_wheres(const struct capture *c, uint64_t leaf, const uint64_t *wheres,
-		uint32_t n, uint32_t *flags) {
-	uint32_t node = 0;
-	bool ok = true;
-	for (const struct frame *f = c->frames + 1; ok && f <= c->last; f++) {
-		uint64_t where = (f->checks & FRAME_IS_RUNTIMES) != 0 && n > 0 ? wheres[--n] : 0;
-		ok = go_on(&node, where != 0 ? where : f->where);
-	}
-	*flags |= ok && go_on(&node, leaf) ? 0 : FRAME_FOLDED | FRAME_TRUNCATED;
-	return node;
-}
-
-/** Find them, as many as `*n`, and go on with `*path`. False: there is no room for them. */
+/** Find what they stand for, as many as `*n`, and go on with `*path`. False: there is no room for them. */
 static bool wheres_of_v8(struct capture *c, const struct runtime *runtime, uint64_t *wheres,
 		uint32_t *n, uint64_t *path) {
 	const struct v8_reader reader = {runtime, &c->guard, &c->own, c->thread};
@@ -128,7 +118,7 @@ bool runtime_stack_node(struct capture *c, uint64_t leaf, uint32_t *node, uint32
 	if (!is_v8 && !is_match(c, leaf)) {
 		return false;
 	}
-	*node = is_v8 ? node_of_wheres(c, leaf, wheres, n, flags) : node_of(c, leaf, flags);
+	*node = node_of(c, leaf, is_v8 ? 0 : c->python.n, wheres, n, flags);
 	if ((*flags & FRAME_FOLDED) == 0) {
 		known_set(known, path, leaf, *node);
 	}
