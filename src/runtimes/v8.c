@@ -116,20 +116,16 @@ static bool name_from_source(const char *before, struct buffer *out) {
 }
 
 static bool put_source_name(struct v8_heap *h, const struct v8_shared *s, struct buffer *out) {
-	SCOPED(buffer) before = {0};
-	uint16_t some[V8_CHARS];
-	struct v8_chars source;
-	if (s->start <= 0 || !source_of(h, s->script, &source)) {
+	SCOPED(buffer) text = {0};
+	struct v8_chars before;
+	if (s->start <= 0 || !source_of(h, s->script, &before) || (uint32_t)s->start > before.n) {
 		return false;
 	}
-	uint32_t from = s->start > V8_CHARS ? (uint32_t)s->start - V8_CHARS : 0;
-	uint32_t n = (uint32_t)s->start - from;
-	bool ok = v8_take_chars(h, &source, from, some) >= n;
-	for (uint32_t i = 0; ok && i < n; i++) {
-		buffer_utf8(&before, some[i] == 0 || some[i] >> 11 == 0x1b ? '?' : some[i]);
-	}
-	buffer_u8(&before, 0);
-	return ok && !before.failed && name_from_source((const char *)before.data, out);
+	before.n = s->start < V8_CHARS ? (uint32_t)s->start : V8_CHARS;
+	before.at += ((uint64_t)s->start - before.n) * before.width;
+	bool ok = v8_put_chars(h, &before, SIZE_MAX, &text);
+	buffer_u8(&text, 0);
+	return ok && !text.failed && name_from_source((const char *)text.data, out);
 }
 
 // ---- names

@@ -155,8 +155,7 @@ uint32_t v8_take_chars(struct v8_heap *h, const struct v8_chars *c, uint32_t fro
 	return n;
 }
 
-static bool put_chars(struct v8_heap *h, const struct v8_chars *chars, size_t max,
-		struct buffer *out) {
+bool v8_put_chars(struct v8_heap *h, const struct v8_chars *chars, size_t max, struct buffer *out) {
 	uint16_t some[V8_CHARS];
 	for (uint32_t at = 0, n; at < chars->n && out->size < max; at += n) {
 		n = v8_take_chars(h, chars, at, some);
@@ -185,7 +184,7 @@ bool v8_string(struct v8_heap *h, uint64_t string, size_t max, struct buffer *ou
 		uint64_t piece = pieces[--n];
 		struct v8_chars chars;
 		if (v8_string_chars(h, piece, &chars)) {
-			ok = put_chars(h, &chars, max, out);
+			ok = v8_put_chars(h, &chars, max, out);
 		} else {
 			int32_t type = string_type(h, &piece);
 			ok = n + 2 <= MAX_PIECES && type >= 0 &&

@@ -71,6 +71,9 @@ enum { V8_CHARS = 512 };
 uint32_t v8_take_chars(struct v8_heap *h, const struct v8_chars *c, uint32_t from,
 		uint16_t out[V8_CHARS]);
 
+/** The same as UTF-8, up to about `max` bytes. False: they cannot be read. */
+bool v8_put_chars(struct v8_heap *h, const struct v8_chars *c, size_t max, struct buffer *out);
+
 /** A string as UTF-8, up to about `max` bytes. False: it is empty, or none. */
 bool v8_string(struct v8_heap *h, uint64_t string, size_t max, struct buffer *out);
 

@@ -4,6 +4,7 @@ The short form takes the node that is installed, the long one the official ones 
 """
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -163,6 +164,39 @@ def test_short_runs_have_names_on_a_busy_machine(tools, tmp_path, node, busy):
 @pytest.mark.long
 def test_short_runs_of_official_nodes_have_names_on_a_busy_machine(tools, tmp_path, official, busy):
     check_short(tools, tmp_path, official, 10)
+
+
+def said_by(*command):
+    return subprocess.run(command, check=True, timeout=60, text=True, stdout=subprocess.PIPE).stdout
+
+
+def with_wrong_layout(node, folder):
+    """A copy of node, or of its library, whose data for debuggers are wrong in one number: V8 itself uses none of these."""
+    library = re.search(r"(/\S*libnode\S*)", said_by("ldd", node))
+    copy = folder / Path(library[1] if library else node).name
+    shutil.copy(library[1] if library else node, copy)
+    address, _ = re.search(r"^(\w+) \w (v8dbg_class_Script__source__\w+)$", said_by("nm", "-D", copy), re.MULTILINE).groups()
+    for line in re.findall(r"LOAD +(\w+) (\w+) \w+ (\w+)", said_by("readelf", "-lW", copy)):
+        offset, start, size = (int(word, 16) for word in line)
+        if 0 <= int(address, 16) - start < size:
+            with copy.open("r+b") as file:
+                file.seek(offset + int(address, 16) - start)
+                value = int.from_bytes(file.read(4), "little")
+                file.seek(-4, os.SEEK_CUR)
+                file.write((value + 8).to_bytes(4, "little"))
+    return (node if library else copy), {"LD_LIBRARY_PATH": str(folder)}
+
+
+def test_a_layout_that_does_not_fit_is_withdrawn(tools, tmp_path, node):
+    wrong, env = with_wrong_layout(node, tmp_path)
+    (tmp_path / "short.js").write_text(SHORT)
+    recording = tools.record(wrong, tmp_path / "short.js", env=env)
+    assert recording.status == 0 and int(recording.stdout) > 50, recording
+    assert "JavaScript functions have no names: V8 " in recording.stderr, recording.stderr
+    data = recording.json()
+    frames = [f for site in data["sites"]["allocations"] for f in site["stack"] if f["module"] == "[v8]"]
+    assert not any(f["function"] in ("grow", "handle") or f["line"] for f in frames), frames[:3]
+    assert sum(s["bytes"] for s in data["sites"]["allocations"]) >= 40000 * int(recording.stdout), "nothing is lost but names"
 
 
 GROWING = """'use strict';

@@ -143,9 +143,9 @@ void jit_step(struct jit *j, struct tries *t, struct namer *names, uint64_t now_
 struct unit_name {
 	struct python_code python;
 	struct v8_unit v8;
-	uint64_t object;         // of V8's: where it was last
-	uint32_t n_tries;        // to read it there
-	bool is_read, is_judged; // V8's layout by it
+	uint64_t object;  // of V8's: where it was last
+	uint32_t n_tries; // to read it there
+	bool is_read;
 };
 
 struct units {
@@ -163,10 +163,11 @@ struct units {
 	// V8, of which there is one in a program
 	struct v8_layout v8_layout; // major 0: none was seen
 	struct v8_heap v8;
-	struct err v8_why;        // it is not known, or not as it seemed
-	uint32_t v8_row;          // of the table of layouts
-	uint32_t v8_thread;       // whose isolate's copies of builtins are known
-	uint32_t n_met, n_proofs; // units of V8's
+	struct err v8_why;  // it is not known, or not as it seemed
+	uint32_t v8_row;    // of the table of layouts
+	uint32_t v8_thread; // whose isolate's copies of builtins are known
+	uint32_t n_met,
+			n_proofs; // units of V8's that were read, or could not be; that prove the layout
 };
 
 void units_init(struct units *u, struct segment *segment, struct modules *modules);

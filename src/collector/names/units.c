@@ -140,11 +140,9 @@ static void read_v8(struct units *u, const struct wire_unit *unit, struct unit_n
 	}
 	name->is_read = v8_unit_read(&u->v8, unit, &u->arena, &name->v8);
 	u->n_proofs += name->is_read && name->v8.is_proof;
-	if (!name->is_judged && (name->is_read || name->n_tries == V8_TRIES)) {
-		name->is_judged = true;
-		if (++u->n_met == V8_TO_PROVE && u->n_proofs < V8_PROOFS_LEAST) {
-			withdraw(u);
-		}
+	bool is_over = name->is_read || name->n_tries == V8_TRIES;
+	if (is_over && ++u->n_met == V8_TO_PROVE && u->n_proofs < V8_PROOFS_LEAST) {
+		withdraw(u);
 	}
 }
 
