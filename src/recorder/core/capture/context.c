@@ -34,6 +34,7 @@ struct capture *capture_init(void *memory, size_t bytes, uint64_t stack_low, uin
 	uint64_t python_at = ((uint64_t)(c->guard.pages + n_pages) + 63) & ~63ull; // a cache line
 	c->python = (struct known_python){(struct known_frame *)python_at, 0, n_python, 0};
 	c->thread = thread;
+	c->memo_mask = UINT32_MAX >> 1 >> __builtin_clz(n_python); // as a power of two has room
 	c->frames = (struct frame *)(c->python.frames + n_python);
 	size_t n_before = (size_t)((unsigned char *)c->frames - (unsigned char *)memory);
 	size_t n = (bytes - n_before - BYTES_BEFORE_CHECKS) / BYTES_PER_FRAME;

@@ -57,6 +57,7 @@ struct capture {
 	struct guard guard;
 	struct known_python python;
 	uint32_t thread; // its id
+	uint32_t memo_mask;
 };
 
 /**
@@ -65,9 +66,7 @@ struct capture {
  * frame of Python's does.
  */
 static inline struct v8_memo *memo_of(const struct capture *c, const struct frame *f) {
-	enum { N_SMALL = 8, N_BUSY = 64 };
-	size_t n = c->python.n_max < N_BUSY ? N_SMALL : N_BUSY;
-	return (struct v8_memo *)&c->python.frames[(size_t)(f - c->frames) & (n - 1)];
+	return (struct v8_memo *)&c->python.frames[(size_t)(f - c->frames) & c->memo_mask];
 }
 _Static_assert(sizeof(struct v8_memo) == sizeof(struct known_frame), "in its place");
 
