@@ -63,20 +63,17 @@ static bool is_symbol_of(const char *name, const char *wanted) {
 	return strcmp(name, wanted) == 0;
 }
 
-bool v8_symbols_add(struct v8_symbols *s, const char *symbol, int32_t value) {
+void v8_symbols_add(struct v8_symbols *s, const char *symbol, int32_t value) {
 	static const char *const prefixes[] = {"v8dbg_", "_ZN2v88internal7"};
 	const char *const *prefix = FIND(p, prefixes, 2, strncmp(symbol, *p, strlen(*p)) == 0);
 	const char *name = prefix ? symbol + strlen(*prefix) : "";
-	bool is_used = false;
 	for (size_t i = 0; i < N_FIELDS; i++) {
 		if (fields[i].symbol && is_symbol_of(name, fields[i].symbol)) {
 			int32_t *field = field_at(&s->layout, fields[i].offset);
 			s->contradicted = *field != 0 && *field != value ? fields[i].symbol : s->contradicted;
 			*field = value;
-			is_used = true;
 		}
 	}
-	return is_used;
 }
 
 /** Constants for what the build does not tell, in the order of versions. */
@@ -156,7 +153,7 @@ static void read_symbol(struct tables *t, const struct elf_image *e, const struc
 	}
 	if (strncmp(s->name, "v8dbg_", 6) == 0 ||
 			strncmp(s->name, "_ZN2v88internal7Version", 23) == 0) {
-		(void)v8_symbols_add(&t->symbols, s->name, (int32_t)number_at(e, s->address, 4));
+		v8_symbols_add(&t->symbols, s->name, (int32_t)number_at(e, s->address, 4));
 	}
 }
 
@@ -196,7 +193,7 @@ static bool find_builtins(const struct tables *t, const struct elf_image *e, str
 }
 
 bool v8_layout_of_image(const struct elf_image *e, struct v8_layout *out, struct err *err) {
-	// What is exported says all of most builds, and is in memory already: the program has been linked
+	// What is exported says all of most builds, and is in memory already: it has been linked
 	static const uint32_t kinds[] = {SHT_DYNSYM, SHT_SYMTAB};
 	struct tables t = {0};
 	bool ok = false;

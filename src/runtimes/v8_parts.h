@@ -17,8 +17,8 @@ struct v8_symbols {
 	const char *contradicted; // a symbol whose value differs from an earlier one's
 };
 
-/** A symbol, v8dbg_* or a part of the version, and its value. False: it is of no use. */
-bool v8_symbols_add(struct v8_symbols *s, const char *symbol, int32_t value);
+/** A symbol, v8dbg_* or a part of the version, and its value. */
+void v8_symbols_add(struct v8_symbols *s, const char *symbol, int32_t value);
 
 /** False: something is missing or contradicts the rest; `err` says what. */
 bool v8_symbols_layout(const struct v8_symbols *s, struct v8_layout *out, struct err *err);

@@ -113,7 +113,7 @@ static bool image_line(struct image *m, const char *line) {
 	int place = 0, value;
 	uint8_t bytes[3 * 256];
 	if (sscanf(line, "s %159s %d", symbol, &value) == 2) {
-		(void)v8_symbols_add(&m->symbols, symbol, value);
+		v8_symbols_add(&m->symbols, symbol, value);
 	} else if (sscanf(line, "b %d %n", &value, &place) == 1 && place) {
 		m->layout.n_bytecodes = (uint32_t)value;
 		for (size_t i = 0, n = image_hex(line + place, bytes, sizeof bytes); i < n; i++) {

@@ -124,7 +124,6 @@ static uint64_t bias_of(const struct elf_image *e, const struct range *first) {
 
 static void write_symbols(const struct elf_image *e) {
 	struct elf_symbols all = elf_symbols_all(e);
-	struct v8_symbols known = {0};
 	for (struct elf_symbol s; elf_symbols_next(&all, &s);) {
 		if (strncmp(s.name, "v8dbg_", 6) != 0 && strstr(s.name, "7Version6") == NULL) {
 			continue;
@@ -134,7 +133,7 @@ static void write_symbols(const struct elf_image *e) {
 		if (bytes.size >= 4) {
 			memcpy(&value, bytes.data, 4);
 		}
-		if (s.section != 0 && v8_symbols_add(&known, s.name, value)) {
+		if (s.section != 0) {
 			fprintf(image, "s %s %d\n", s.name, value);
 		}
 	}

@@ -5,9 +5,8 @@
 #include "elf/image.h"
 
 /**
- * The address that the function at `at` returns, or, `is_loaded`, from which it loads what it
- * returns; `code` is what stands there. `is_fixed`: in a program that is never moved. False: it does
- * anything else.
+ * As elf_returned, of the function at `at`, where `code` stands. `is_fixed`: in a program that is
+ * never moved.
  */
 bool elf_returned_address(struct slice code, uint64_t at, bool is_fixed, uint64_t *address,
 		bool *is_loaded);

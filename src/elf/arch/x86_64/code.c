@@ -35,10 +35,7 @@ static bool take_number(struct slice *code, void *out, size_t n) {
 	return true;
 }
 
-/**
- * lea near(%rip),%rax, also if mov (%rax),%rax follows; or mov near(%rip),%rax. Loads are of %eax as
- * well. `code` stands at address `at`.
- */
+/** lea near(%rip),%rax, then perhaps mov (%rax),%rax; or mov near(%rip),%rax. Or to %eax. */
 static bool take_relative(struct slice *code, uint64_t at, uint64_t *address, bool *is_loaded) {
 	const uint8_t *start = code->data;
 	uint8_t from = 0;

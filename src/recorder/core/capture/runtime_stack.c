@@ -74,7 +74,7 @@ static bool is_match(const struct capture *c, uint64_t leaf) {
 
 // ---- V8, whose frames are native ones
 
-/** Find what they stand for, as many as `*n`, and go on with `*path`. False: there is no room for them. */
+/** Find what they stand for, `*n` of them, and go on with `*path`. False: there is no room. */
 static bool wheres_of_v8(struct capture *c, const struct runtime *runtime, uint64_t *wheres,
 		uint32_t *n, uint64_t *path) {
 	const struct v8_reader reader = {runtime, &c->guard, &c->own, c->thread};

@@ -36,13 +36,13 @@ static bool is_object(uint64_t word) {
 
 /** The word at `at`, if that is known to be readable. */
 static bool note(struct looked_at *l, uint64_t at, bool is_readable, uint64_t *out) {
-	*out = is_readable && l->n < V8_WORDS ? walk_load(at) : 0;
-	if (is_readable && l->n < V8_WORDS) {
+	bool ok = is_readable && l->n < V8_WORDS;
+	*out = ok ? walk_load(at) : 0;
+	if (ok) {
 		l->memo->at[l->n] = at;
 		l->memo->value[l->n++] = *out;
-		return true;
 	}
-	return false;
+	return ok;
 }
 
 /** A field of an object: from there on, what the word that it lies in still has. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-/** How V8's interpreter calls a handler, and takes bytecode array and offset from its frame after. */
+/** How V8's interpreter calls a handler, and takes bytecode and offset from its frame then. */
 
 // call *%rcx
 #define V8_CALL "\xff\xd1"
