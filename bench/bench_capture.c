@@ -156,8 +156,8 @@ int main(int argc, char **argv) {
 		return 1;
 	}
 	uint64_t end = (uint64_t)__libc_stack_end;
-	context = capture_init(fake_pages(CONTEXT_BYTES), CONTEXT_BYTES, 0, end, 1);
-	full_context = capture_init(fake_pages(CONTEXT_BYTES), CONTEXT_BYTES, 0, end, 1);
+	context = capture_init(fake_pages(CONTEXT_BYTES), CONTEXT_BYTES, end, 1);
+	full_context = capture_init(fake_pages(CONTEXT_BYTES), CONTEXT_BYTES, end, 1);
 	for (unsigned round = 0; round < rounds; round++) {
 		for (unsigned d = 0; d < N_DEPTHS; d++) {
 			level_0(depths[d] - 2, d);

@@ -19,6 +19,7 @@
 struct v8_layout {
 #define FIELD(name, symbol, how) int32_t name;
 #include "runtimes/v8_layout.def"
+	const char *contradicted;   // a symbol whose value differs from an earlier one's
 	int32_t of_major, of_minor; // the version whose constants are used: that, or an earlier one
 
 	// Code of the builtins, as addresses of the image until it is placed

@@ -63,14 +63,15 @@ static bool is_symbol_of(const char *name, const char *wanted) {
 	return strcmp(name, wanted) == 0;
 }
 
-void v8_symbols_add(struct v8_symbols *s, const char *symbol, int32_t value) {
+void v8_symbols_add(struct v8_layout *told, const char *symbol, int32_t value) {
 	static const char *const prefixes[] = {"v8dbg_", "_ZN2v88internal7"};
 	const char *const *prefix = FIND(p, prefixes, 2, strncmp(symbol, *p, strlen(*p)) == 0);
 	const char *name = prefix ? symbol + strlen(*prefix) : "";
 	for (size_t i = 0; i < N_FIELDS; i++) {
 		if (fields[i].symbol && is_symbol_of(name, fields[i].symbol)) {
-			int32_t *field = field_at(&s->layout, fields[i].offset);
-			s->contradicted = *field != 0 && *field != value ? fields[i].symbol : s->contradicted;
+			int32_t *field = field_at(told, fields[i].offset);
+			told->contradicted = *field != 0 && *field != value ? fields[i].symbol
+																: told->contradicted;
 			*field = value;
 		}
 	}
@@ -95,10 +96,10 @@ static bool is_possible(int how, int32_t value) {
 			: how == MAYBE || (n > 0 && n < 1 << 14 && (how == SOME || n % sizeof(uint64_t) == 0));
 }
 
-bool v8_symbols_layout(const struct v8_symbols *s, struct v8_layout *out, struct err *err) {
-	struct v8_layout l = s->layout;
-	if (s->contradicted) {
-		return refuse(&l, err, s->contradicted, "contradicts itself");
+bool v8_symbols_layout(const struct v8_layout *told, struct v8_layout *out, struct err *err) {
+	struct v8_layout l = *told;
+	if (l.contradicted) {
+		return refuse(&l, err, l.contradicted, "contradicts itself");
 	}
 	add_constants(&l);
 	if (l.of_major == 0) {
@@ -130,7 +131,7 @@ static uint64_t number_at(const struct elf_image *e, uint64_t address, size_t by
 }
 
 struct tables {
-	struct v8_symbols symbols;
+	struct v8_layout told;
 	struct elf_symbol at[N_PLACES]; // address 0: there is none
 };
 
@@ -153,7 +154,7 @@ static void read_symbol(struct tables *t, const struct elf_image *e, const struc
 	}
 	if (strncmp(s->name, "v8dbg_", 6) == 0 ||
 			strncmp(s->name, "_ZN2v88internal7Version", 23) == 0) {
-		v8_symbols_add(&t->symbols, s->name, (int32_t)number_at(e, s->address, 4));
+		v8_symbols_add(&t->told, s->name, (int32_t)number_at(e, s->address, 4));
 	}
 }
 
@@ -203,10 +204,10 @@ bool v8_layout_of_image(const struct elf_image *e, struct v8_layout *out, struct
 		for (struct elf_symbol s; elf_symbols_next(&all, &s);) {
 			read_symbol(&t, e, &s);
 		}
-		ok = t.symbols.layout.major != 0 && v8_symbols_layout(&t.symbols, out, err) &&
+		ok = t.told.major != 0 && v8_symbols_layout(&t.told, out, err) &&
 				read_tables(&t, e, out, err) && find_builtins(&t, e, out, err);
 	}
-	return t.symbols.layout.major != 0
+	return t.told.major != 0
 			? ok
 			: err_set(err, ERR_NOT_FOUND, "there is no V8 in it, or it does not tell its version");
 }

@@ -11,17 +11,11 @@
 
 // ---- layouts
 
-/** Collects what an image, or a test, tells of a build. A zeroed struct is valid and empty. */
-struct v8_symbols {
-	struct v8_layout layout;  // what is known so far
-	const char *contradicted; // a symbol whose value differs from an earlier one's
-};
-
-/** A symbol, v8dbg_* or a part of the version, and its value. */
-void v8_symbols_add(struct v8_symbols *s, const char *symbol, int32_t value);
+/** A symbol, v8dbg_* or a part of the version, and its value: for a layout, zeroed at first. */
+void v8_symbols_add(struct v8_layout *told, const char *symbol, int32_t value);
 
 /** False: something is missing or contradicts the rest; `err` says what. */
-bool v8_symbols_layout(const struct v8_symbols *s, struct v8_layout *out, struct err *err);
+bool v8_symbols_layout(const struct v8_layout *told, struct v8_layout *out, struct err *err);
 
 // ---- the heap
 

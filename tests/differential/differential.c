@@ -329,9 +329,9 @@ static bool set_up(void) {
 	fake_segment(256 << 20, 256);
 	extern void *__libc_stack_end;
 	for (unsigned i = 0; i < 2; i++) {
-		levels[i].incremental = capture_init(fake_pages(CONTEXT_BYTES), CONTEXT_BYTES, 0,
+		levels[i].incremental = capture_init(fake_pages(CONTEXT_BYTES), CONTEXT_BYTES,
 				(uint64_t)__libc_stack_end, 1);
-		levels[i].full = capture_init(fake_pages(CONTEXT_BYTES), CONTEXT_BYTES, 0,
+		levels[i].full = capture_init(fake_pages(CONTEXT_BYTES), CONTEXT_BYTES,
 				(uint64_t)__libc_stack_end, 1);
 	}
 	struct sigaction action = {.sa_handler = on_fault, .sa_flags = SA_NODEFER};

@@ -92,7 +92,7 @@ static bool is_same(uint32_t node, void **frames, int n) {
 static __attribute__((noinline)) void sample(const struct capture_regs *regs) {
 	void *frames[FRAMES_MAX];
 	if (context == NULL) {
-		context = capture_init(fake_pages(CONTEXT_BYTES), CONTEXT_BYTES, 0, stack_end(), 1);
+		context = capture_init(fake_pages(CONTEXT_BYTES), CONTEXT_BYTES, stack_end(), 1);
 	}
 	struct capture_result result = capture_stack(context, regs, 0);
 	n_cut += result.is_truncated;

@@ -33,9 +33,9 @@ static struct slice take(struct slice *s, size_t n) {
 
 /** A layout that is nearly right, so that decoders get far. */
 static void make_layout(struct v8_layout *l, struct slice *s) {
-	struct v8_symbols symbols = {.layout = {.major = 13, .minor = 6}};
+	struct v8_layout symbols = {.major = 13, .minor = 6};
 	int32_t *field;
-	*l = symbols.layout;
+	*l = symbols;
 	for (unsigned i = 0; (field = v8_layout_field(l, i)) != NULL; i++) {
 		struct slice byte = take(s, 1);
 		*field = byte.size ? (int8_t)*byte.data : 8;

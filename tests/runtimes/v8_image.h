@@ -37,7 +37,7 @@ struct image_granule {
 };
 
 struct image {
-	struct v8_symbols symbols;
+	struct v8_layout symbols;
 	struct v8_layout layout;        // the tables; the rest comes of the symbols
 	struct image_granule *granules; // sorted by address
 	size_t n_granules;

@@ -28,7 +28,7 @@ static uint64_t stack_end(void) {
 static int setup(void **state) {
 	(void)state;
 	fake_segment(4 << 20, 64);
-	context = capture_init(fake_pages(CONTEXT_BYTES), CONTEXT_BYTES, 0, stack_end(), 1);
+	context = capture_init(fake_pages(CONTEXT_BYTES), CONTEXT_BYTES, stack_end(), 1);
 	return context != NULL && capture_setup() ? 0 : 1;
 }
 
@@ -111,14 +111,14 @@ static void test_deep_recursion(void **state) {
 static void test_too_deep_for_the_context(void **state) {
 	(void)state;
 	enum { SMALL = 4 * CAPTURE_SMALL_BYTES };
-	struct capture *small = capture_init(fake_pages(SMALL), SMALL, 0, stack_end(), 1);
+	struct capture *small = capture_init(fake_pages(SMALL), SMALL, stack_end(), 1);
 	assert_non_null(small);
 	recurse(5000, small);
 	assert_cut();
 	assert_true(depth_of(result.node) > 200);
 	recurse(100, small);
 	assert_whole();
-	assert_null(capture_init(small, CAPTURE_SMALL_BYTES - 1, 0, stack_end(), 1));
+	assert_null(capture_init(small, CAPTURE_SMALL_BYTES - 1, stack_end(), 1));
 }
 
 // ---- signals
@@ -325,7 +325,7 @@ static void test_stack_that_shrinks(void **state) {
 
 static void test_unknown_thread_stack(void **state) {
 	(void)state;
-	struct capture *blind = capture_init(fake_pages(1 << 20), 1 << 20, 0, 0, 1);
+	struct capture *blind = capture_init(fake_pages(1 << 20), 1 << 20, 0, 1);
 	recurse(300, blind);
 	assert_whole();
 	unsigned depth = depth_of(result.node);

@@ -117,7 +117,7 @@ static void layouts_are_as_measured(void **state) {
 	}
 }
 
-static struct v8_symbols some_symbols; // of node 24
+static struct v8_layout some_symbols; // of node 24
 
 static void take_symbols(struct image *m, void *user) {
 	(void)user;
@@ -128,22 +128,22 @@ static void layouts_that_cannot_be_are_refused(void **state) {
 	(void)state;
 	struct v8_layout layout;
 	struct err err;
-	struct v8_symbols none = {0};
+	struct v8_layout none = {0};
 	assert_false(v8_symbols_layout(&none, &layout, &err));
 	assert_string_equal(err.text, "V8 0.0: it is older than 10.2");
 	for_stops("node-24", take_symbols, NULL);
 
-	struct v8_symbols s = some_symbols;
+	struct v8_layout s = some_symbols;
 	assert_true(v8_symbols_layout(&s, &layout, &err));
-	s.layout.tagged_size = 4;
+	s.tagged_size = 4;
 	assert_false(v8_symbols_layout(&s, &layout, &err));
 	assert_string_equal(err.text, "V8 13.6: tagged_size is impossible");
 	s = some_symbols;
-	s.layout.shared_script = 0;
+	s.shared_script = 0;
 	assert_false(v8_symbols_layout(&s, &layout, &err));
 	assert_string_equal(err.text, "V8 13.6: shared_script is not known");
 	s = some_symbols;
-	s.layout.script_source = 12;
+	s.script_source = 12;
 	assert_false(v8_symbols_layout(&s, &layout, &err));
 	assert_string_equal(err.text, "V8 13.6: script_source is impossible");
 	s = some_symbols;
@@ -151,7 +151,7 @@ static void layouts_that_cannot_be_are_refused(void **state) {
 	assert_false(v8_symbols_layout(&s, &layout, &err));
 	assert_non_null(strstr(err.text, "contradict"));
 	s = some_symbols;
-	s.layout.major = 9;
+	s.major = 9;
 	assert_false(v8_symbols_layout(&s, &layout, &err));
 	assert_string_equal(err.text, "V8 9.6: it is older than 10.2");
 }
@@ -161,8 +161,8 @@ static void newer_versions_use_the_newest_constants(void **state) {
 	struct v8_layout layout;
 	struct err err;
 	for_stops("node-24", take_symbols, NULL);
-	some_symbols.layout.major = 14;
-	some_symbols.layout.minor = 1;
+	some_symbols.major = 14;
+	some_symbols.minor = 1;
 	assert_true(v8_symbols_layout(&some_symbols, &layout, &err));
 	assert_int_equal(layout.of_major, 13);
 	assert_int_equal(layout.of_minor, 6);

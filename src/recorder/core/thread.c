@@ -164,7 +164,7 @@ struct capture *thread_capture(struct thread_slot *slot, unsigned level) {
 			bytes = SEGMENT_HANDLER_BYTES;
 			memory = (unsigned char *)slot + SEGMENT_HANDLERS_AT + (level - 1) * bytes;
 		}
-		s->captures[level] = capture_init(memory, bytes, 0, stack_end(slot), slot->tid);
+		s->captures[level] = capture_init(memory, bytes, stack_end(slot), slot->tid);
 	}
 	return s->captures[level];
 }
@@ -185,6 +185,6 @@ bool thread_grow(struct thread_slot *slot) {
 	s->captures[0] = NULL;
 	atomic_signal_fence(memory_order_seq_cst);
 	s->captures[0] = capture_init((unsigned char *)slot + SEGMENT_CAPTURES_AT,
-			open - SEGMENT_CAPTURES_AT, 0, stack_end(slot), slot->tid);
+			open - SEGMENT_CAPTURES_AT, stack_end(slot), slot->tid);
 	return true;
 }

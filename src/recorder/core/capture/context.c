@@ -8,8 +8,7 @@ enum {
 	SMALL_BITS = 5, // and of one with little memory
 };
 
-struct capture *capture_init(void *memory, size_t bytes, uint64_t stack_low, uint64_t stack_high,
-		uint32_t thread) {
+struct capture *capture_init(void *memory, size_t bytes, uint64_t stack_end, uint32_t thread) {
 	enum {
 		BYTES_PER_FRAME = sizeof(struct frame) + 2 * 2 * sizeof(uint64_t),
 		BYTES_BEFORE_CHECKS = 2 * CHECKS_AT_ONCE * sizeof(uint64_t),
@@ -21,7 +20,7 @@ struct capture *capture_init(void *memory, size_t bytes, uint64_t stack_low, uin
 	unsigned rule_bits = is_small ? SMALL_BITS : RULE_BITS;
 	unsigned known_bits = is_small ? SMALL_BITS : KNOWN_BITS;
 	struct capture *c = memory;
-	c->own = (struct window){stack_low != 0 ? stack_low : stack_high, stack_high};
+	c->own = (struct window){stack_end, stack_end};
 	c->foreign = (struct window){0, 0};
 	c->generation = 0;
 	c->rule_shift = (uint8_t)(64 - rule_bits);
