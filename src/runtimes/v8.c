@@ -247,12 +247,10 @@ uint32_t v8_name_calls(struct v8_heap *h, const struct v8_shared *own, uint64_t 
 	struct v8_call calls[V8_MAX_FRAMES] = {{.position = -1}};
 	uint32_t n = pc != 0 ? v8_code_calls(h, pc, function, calls) : 1, named = 0;
 	struct v8_shared outermost = *own;
-	if (n > 0 && calls[n - 1].shared != 0 &&
-			(!v8_shared_of(h, calls[n - 1].shared, &outermost) ||
-					outermost.object != own->object)) {
-		n = 0; // other code has come to lie there
-	}
-	if (n == 0) {
+	if (n == 0 || // or other code has come to lie there
+			(calls[n - 1].shared != 0 &&
+					(!v8_shared_of(h, calls[n - 1].shared, &outermost) ||
+							outermost.object != own->object))) {
 		calls[0] = (struct v8_call){.position = -1};
 		n = 1;
 	}

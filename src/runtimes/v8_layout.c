@@ -178,16 +178,13 @@ static bool read_tables(const struct tables *t, const struct elf_image *e, struc
 
 static bool find_builtins(const struct tables *t, const struct elf_image *e, struct v8_layout *l,
 		struct err *err) {
-	uint64_t size = t->at[SIZE].address, code = 0;
-	bool is_loaded = size != 0, is_pointer = false;
-	l->builtins = t->at[CODE_DATA].address ?: t->at[CODE].address;
-	if ((size == 0 && !elf_returned(e, t->at[SIZE_FUNCTION].address, &size, &is_loaded)) ||
-			!is_loaded ||
-			(l->builtins == 0 &&
-					!elf_returned(e, t->at[CODE_FUNCTION].address, &code, &is_pointer))) {
+	uint64_t size, code;
+	bool is_loaded, is_pointer;
+	if (!elf_returned(e, t->at[SIZE].address, &size, &is_loaded) || !is_loaded ||
+			!elf_returned(e, t->at[CODE].address, &code, &is_pointer)) {
 		return refuse(l, err, "its builtins", "are not found");
 	}
-	l->builtins = is_pointer ? 0 : l->builtins ?: code;
+	l->builtins = is_pointer ? 0 : code;
 	l->builtins_pointer = is_pointer ? code : 0;
 	l->builtins_bytes = number_at(e, size, 4);
 	return true;

@@ -116,14 +116,29 @@ static void find_copies(struct units *u) {
 	}
 }
 
-/** Of the first functions hardly one is where the layout says. Frames stay native from now on. */
-static void withdraw(struct units *u) {
-	const struct v8_layout *l = &u->v8_layout;
+static bool is_of_kind(const struct tries *t, const struct rec_location *l, uint16_t kind) {
+	const struct wire_module *module = l->module ? tries_module(t, l->module) : NULL;
+	return module && module->kind == kind;
+}
+
+/**
+ * Of the first functions hardly one is where the layout says. Frames stay native from now on, and
+ * those that did not have no names: they may be wrong.
+ */
+static void withdraw(struct units *u, struct tries *t) {
+	struct v8_layout *l = &u->v8_layout;
 	atomic_store(&u->segment->layouts[u->v8_row].is_in_force, 0);
 	atomic_fetch_add(&u->segment->header->runtime_generation, 1);
 	(void)err_set(&u->v8_why, ERR_UNSUPPORTED,
 			"V8 %d.%d does not have its functions where %d.%d has them", l->major, l->minor,
 			l->of_major, l->of_minor);
+	l->major = 0; // nothing is read any more
+	EACH_OF(name, u->names.items, u->names.n) {
+		name->v8.n = 0;
+	}
+	EACH_OF(location, t->locations, u->n_seen) {
+		location->n_frames = is_of_kind(t, location, MODULE_V8) ? 0 : location->n_frames;
+	}
 }
 
 /** Read it where the recorder has just seen it. */
@@ -140,10 +155,7 @@ static void read_v8(struct units *u, const struct wire_unit *unit, struct unit_n
 	}
 	name->is_read = v8_unit_read(&u->v8, unit, &u->arena, &name->v8);
 	u->n_proofs += name->is_read && name->v8.is_proof;
-	bool is_over = name->is_read || name->n_tries == V8_TRIES;
-	if (is_over && ++u->n_met == V8_TO_PROVE && u->n_proofs < V8_PROOFS_LEAST) {
-		withdraw(u);
-	}
+	u->n_met += name->is_read || name->n_tries == V8_TRIES;
 }
 
 // ---- names
@@ -230,15 +242,18 @@ static void answer(struct units *u) {
 void units_step(struct units *u, struct tries *t, struct namer *names, uint64_t now_ns) {
 	prove(u, now_ns);
 	answer(u);
+	bool is_judged = u->n_met >= V8_TO_PROVE;
 	read_units(u);
+	if (!is_judged && u->n_met >= V8_TO_PROVE && u->n_proofs < V8_PROOFS_LEAST) {
+		withdraw(u, t);
+	}
 	vec_keep(&u->waiting, 0, id, !name_location(u, &t->locations[*id], names));
 	for (; u->n_seen < t->n_locations; u->n_seen++) {
 		struct rec_location *l = &t->locations[u->n_seen];
-		const struct wire_module *module = l->module ? tries_module(t, l->module) : NULL;
-		if (l->module && !module) {
+		if (l->module && !tries_module(t, l->module)) {
 			return; // it is not announced yet
 		}
-		bool is_unit = module && (module->kind == MODULE_PYTHON || module->kind == MODULE_V8);
+		bool is_unit = is_of_kind(t, l, MODULE_PYTHON) || is_of_kind(t, l, MODULE_V8);
 		if (is_unit && !name_location(u, l, names)) {
 			(void)vec_add(&u->waiting, u->n_seen);
 		}
