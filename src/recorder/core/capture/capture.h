@@ -28,9 +28,9 @@ bool capture_setup(void);
 
 /**
  * Make a context in `bytes` of zeroed memory of the caller (the private part of a thread's slot).
- * It remembers one frame per 72 bytes; deeper stacks lose their outermost frames. The thread's stack
- * ends at `stack_end`; how much is readable below is found out page by page. 0: not known; every
- * stack is treated as a coroutine's. `thread` is the thread's id.
+ * It remembers one frame per 72 bytes; deeper stacks lose their outermost frames. `stack_end` is
+ * that of the thread's stack, which is found out page by page; 0: not known, and every stack is
+ * treated as a coroutine's. `thread` is the thread's id.
  */
 struct capture;
 struct capture *capture_init(void *memory, size_t bytes, uint64_t stack_end, uint32_t thread);
