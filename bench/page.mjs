@@ -2,8 +2,8 @@
 // How the page does with a large profile: node page.mjs MODULES PAGE [ROUNDS]
 // MODULES is the folder with the page's npm packages (src/web/page in the build). Prints medians
 // and P95 in ms as JSON: opening to the first flame graph, to the overview and to the moment when
-// all can be asked for; a query of a range, a whole frame of dragging, drawing while zooming, a keystroke of a search;
-// a step of scrolling the tree; and the JS heap.
+// all can be asked for; a query of a range, a whole frame of dragging, drawing while zooming, a search;
+// each step of page_steps.mjs; and the JS heap.
 // What ends in "CPU" is what the page's main thread took of a processor: other programs on the
 // machine do not stretch it. That of a zoom is all it takes, drawing the largest part of it.
 
@@ -12,6 +12,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { launch } from '../tests/web/browser.mjs';
 import { profileOf } from '../tests/web/profile.mjs';
+import { STEPS } from './page_steps.mjs';
 
 const [modules, page, rounds = '5'] = process.argv.slice(2);
 const browser = await launch(modules);
@@ -104,19 +105,19 @@ await tab.keyboard.press('/');
 await tab.keyboard.type('Component_12', { delay: 20 });
 (await since(before)).filter(([what]) => what === 'search').forEach(([, ms]) => note('search keystroke', ms));
 
-// The tree with 5,000 rows open, turned by a wheel: each step brings some ten new ones
-const scrolled = await fresh('#v=tree', 'tree');
-await scrolled.tab.getByRole('treegrid').focus();
-await scrolled.tab.keyboard.press('*');
-const grid = await scrolled.tab.getByRole('treegrid').boundingBox();
-await scrolled.tab.mouse.move(grid.x + 300, grid.y + 200);
-for (let i = 0; i < 60; i++) {
-	const start = await scrolled.spent();
-	await scrolled.tab.mouse.wheel(0, 240);
-	await drawn(scrolled.tab);
-	note('scroll step CPU', (await scrolled.spent()) - start);
+const tabs = new Map();
+for (const [what, { hash, first, n, prepare, step }] of Object.entries(STEPS)) {
+	const on = tabs.get(hash) ?? (await fresh(hash, first));
+	tabs.set(hash, on);
+	const place = await prepare(on.tab);
+	await drawn(on.tab);
+	for (let i = 0; i < n; i++) {
+		const start = await on.spent();
+		await step(on.tab, place, i);
+		await drawn(on.tab);
+		note(`${what} CPU`, (await on.spent()) - start);
+	}
 }
-await scrolled.context.close();
 
 /** The same queries in this process, which is told what they take of the processor. */
 async function queriesAlone() {
