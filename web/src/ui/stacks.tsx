@@ -28,13 +28,47 @@ interface Alike {
 
 const COMPARED = 2000; // the heaviest: a program's main has a hundred thousand
 
+/** What the stack that ends in a node looks like. */
+interface Look {
+	id: number; // equal where all rows say the same
+	before: number; // id of what is above the run that ends here
+	text: string; // of the run's row
+	n: number; // frames of the run
+}
+
+/** Gives the look of a node; each frame is looked at once, however many stacks it is in. */
+function lookFinder(p: Profile, folds: boolean): (node: number) => number {
+	const known = new Map<number, Look>([[0, { id: 0, before: 0, text: '', n: 0 }]]);
+	const ids = new Map<string, number>();
+	const idOf = (text: string) => {
+		const id = ids.get(text) ?? ids.size + 1;
+		ids.set(text, id);
+		return id;
+	};
+	const find = (node: number): Look => {
+		let look = known.get(node);
+		if (!look) {
+			const above = find(p.nodes.parent[node]!);
+			const symbol = p.nodes.symbol[node]!;
+			const isInRun = folds && ownerOf(p, symbol) === 'library';
+			const { before, n } = isInRun && above.n ? above : { before: above.id, n: 0 };
+			const name = shortName(p.symbols.name[symbol]!);
+			const text = n ? above.text : `${name}\t${placeOf(p, symbol, p.nodes.line[node]!)}`;
+			const id = idOf(`${before}\t${n + 1}\t${text}`);
+			look = { id, before, text, n: isInRun ? n + 1 : 0 };
+			known.set(node, look);
+		}
+		return look;
+	};
+	return (node) => find(node).id;
+}
+
 /** Stacks by what they look like, heaviest first. */
 function gatherAlike(p: Profile, stacks: readonly number[], a: Answer, folds: boolean): Alike[] {
-	const looks = new Map<string, Alike>();
+	const lookOf = lookFinder(p, folds);
+	const looks = new Map<number, Alike>();
 	for (const s of stacks) {
-		const look = rowsOf(p, p.stacks.node[s]!, folds)
-			.map((row) => `${row.text}\t${row.place}`)
-			.join('\n');
+		const look = lookOf(p.stacks.node[s]!);
 		const known = looks.get(look);
 		if (known) {
 			known.n++;
