@@ -80,6 +80,7 @@ async function rows(page, name) {
 async function findCallers(page) {
 	await page.keyboard.press('/');
 	await page.keyboard.type(options.of);
+	await page.getByRole('status').getByText(/^\d+ functions?, .*%/).waitFor();
 	await page.keyboard.press('Enter');
 	await page.keyboard.press('c');
 	await settle(page);

@@ -9,9 +9,10 @@ export function matchSymbols(p: Profile, rule: { text: string; isRegex: boolean 
 	const regex = rule.isRegex ? new RegExp(rule.text) : null;
 	const wanted = lower(rule.text);
 	const { texts, lowered, name, file, module } = textsOf(p);
-	const holds = Uint8Array.from(regex ? texts : lowered, (text) =>
-		+(regex ? regex.test(text) : text.includes(wanted)),
-	);
+	const holds = new Uint8Array(texts.length);
+	for (let i = 0; i < texts.length; i++) {
+		holds[i] = +(regex ? regex.test(texts[i]!) : lowered[i]!.includes(wanted));
+	}
 	for (let i = 1; i < s.n; i++) {
 		out[i] = holds[name[i]!]! | holds[file[i]!]! | holds[module[i]!]!;
 	}
@@ -29,7 +30,8 @@ interface Texts {
 
 const known = new WeakMap<Profile, Texts>();
 
-function textsOf(p: Profile): Texts {
+/** Also called before anything is looked for: the first letter need not wait for it then. */
+export function textsOf(p: Profile): Texts {
 	let found = known.get(p);
 	if (!found) {
 		const ids = new Map<string, number>();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { useRef, useState } from 'preact/hooks';
 import { change, isServed, isWhole, lens, profile, searched, view, views } from '../state.ts';
+import { textsOf } from '../data/match.ts';
 import { ALLOCATIONS, lacks, TIME } from '../data/missing.ts';
 import { saveAddress } from '../load.ts';
 import { baseName, count, date, duration } from './format.ts';
@@ -51,6 +52,7 @@ function Search() {
 				placeholder="Filter functions…  ( / )"
 				aria-label="Filter functions, files and modules"
 				value={text}
+				onFocus={() => setTimeout(() => textsOf(profile.value))}
 				onInput={(e) => (searched.value = e.currentTarget.value)}
 				onKeyDown={(e) => {
 					if (e.key === 'Enter') {

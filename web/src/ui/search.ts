@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { batch, computed, signal } from '@preact/signals-core';
+import { batch, computed, effect, signal } from '@preact/signals-core';
 import { parseRule } from '../data/lens.ts';
 import { matchSymbols, nodesBelow } from '../data/match.ts';
 import type { Profile } from '../data/profile.ts';
@@ -7,6 +7,7 @@ import { measured } from '../measure.ts';
 import * as state from '../state.ts';
 import { percent } from './format.ts';
 import { shortWeight } from './labels.ts';
+import { REST_MS } from './signals.ts';
 
 /** What is typed marks functions at once; Enter makes it a part of the lens. */
 
@@ -18,30 +19,54 @@ export function matchedIn(p: Profile): Uint8Array | null {
 
 export const matched = computed(() => matchedIn(state.profile.value));
 
-/** Nodes of the tree that are marked, heaviest first. */
-const hits = computed(() => {
+/** Of each function that is marked the heaviest node of the tree. */
+const found = computed(() => {
 	const marked = matched.value;
 	if (!marked) {
 		return [];
 	}
 	const t = state.tree.value;
 	const total = state.treeTotal.value;
-	const found = new Map<number, number>(); // function: its heaviest node
-	for (let i = 1; i < t.n; i++) {
-		if (marked[t.symbol[i]!] && total[i]! > 0) {
-			const before = found.get(t.key[i]!);
+	const { n, key, symbol } = t;
+	const heaviest: number[] = []; // by key
+	for (let i = 1; i < n; i++) {
+		if (marked[symbol[i]!] && total[i]! > 0) {
+			const before = heaviest[key[i]!];
 			if (before === undefined || total[before]! < total[i]!) {
-				found.set(t.key[i]!, i);
+				heaviest[key[i]!] = i;
 			}
 		}
 	}
-	return [...found.values()].sort((a, b) => total[b]! - total[a]!);
+	return heaviest.filter((node) => node > 0);
+});
+
+/** The same, heaviest first. */
+const hits = computed(() => {
+	const total = state.treeTotal.value;
+	return found.value.slice().sort((a, b) => total[b]! - total[a]!);
 });
 
 const at = signal(-1);
 
+/** What has been typed, once no letter followed for a moment. */
+const rested = signal('');
+let timer = 0;
+effect(() => {
+	const text = state.searched.value;
+	clearTimeout(timer);
+	timer = setTimeout(() => (rested.value = text), REST_MS);
+});
+
+let lastInfo = '';
+/** How many functions are marked, and what they weigh; while letters come, what it was. */
 export const searchInfo = computed(() => {
-	const marked = matched.value;
+	if (rested.value === state.searched.value) {
+		lastInfo = infoOf(matched.value);
+	}
+	return lastInfo;
+});
+
+function infoOf(marked: Uint8Array | null): string {
 	if (!marked) {
 		return '';
 	}
@@ -53,21 +78,21 @@ export const searchInfo = computed(() => {
 			sum += state.answer.value.weights[s]!;
 		}
 	}
-	const n = hits.value.length;
+	const n = found.value.length;
 	const weight = shortWeight(state.lens.value.metric, sum);
 	const place = at.value >= 0 && n ? `${(at.value % n) + 1} of ` : '';
 	return `${place}${n} function${n === 1 ? '' : 's'}, ` +
 		`${weight} (${percent(sum, state.totalWeight.value)})`;
-});
+}
 
 /** Selects the next function that was found. */
 export function stepSearch(by: number): void {
-	const found = hits.value;
-	if (!found.length) {
+	const nodes = hits.value;
+	if (!nodes.length) {
 		return;
 	}
-	at.value = (Math.max(at.value, by > 0 ? -1 : 0) + by + found.length) % found.length;
-	const node = found[at.value]!;
+	at.value = (Math.max(at.value, by > 0 ? -1 : 0) + by + nodes.length) % nodes.length;
+	const node = nodes[at.value]!;
 	const t = state.tree.value;
 	state.selected.value = { symbol: t.symbol[node]!, base: t.base[node]! };
 }
@@ -75,7 +100,7 @@ export function stepSearch(by: number): void {
 /** Who looks for a function that stands in folded boxes alone wants to see it. */
 function unfoldFor(marked: Uint8Array | null): void {
 	const p = state.profile.value;
-	if (!hits.value.length && marked && p.nodes.symbol.some((symbol) => marked[symbol] === 1)) {
+	if (!found.value.length && marked && p.nodes.symbol.some((symbol) => marked[symbol] === 1)) {
 		state.change({ isUnfolded: true });
 	}
 }
@@ -87,12 +112,12 @@ export function commitSearch(): void {
 		return;
 	}
 	unfoldFor(rule.isNegated ? null : matched.value);
-	const found = hits.value;
+	const [heaviest] = hits.value;
 	const t = state.tree.value;
 	batch(() => {
 		state.change({ texts: [...state.lens.value.texts, rule] });
-		if (!rule.isNegated && found.length) {
-			state.selected.value = { symbol: t.symbol[found[0]!]!, base: t.base[found[0]!]! };
+		if (!rule.isNegated && heaviest) {
+			state.selected.value = { symbol: t.symbol[heaviest]!, base: t.base[heaviest]! };
 		}
 		state.searched.value = '';
 		at.value = -1;

@@ -2,7 +2,7 @@
 import { effect } from '@preact/signals-core';
 import { useEffect, useState } from 'preact/hooks';
 
-const REST_MS = 60;
+export const REST_MS = 60;
 
 /** What a function of signals gives, once it has been the same for a moment: while a range is
  * dragged, what takes longer than a picture waits. */
