@@ -297,7 +297,7 @@ static uint32_t exit_calls(struct v8_heap *h, const struct v8_code *c, uint64_t 
 	struct operation o;
 	struct v8_call call;
 	uint32_t n = 0;
-	int32_t start;
+	int32_t start = 0;
 	if (l->first_exit <= 0 || l->n_opcodes <= 2 || !find_exit(h, c, data, at, &start) ||
 			!v8_byte_array(h, v8_element(h, data, 0), &all) ||
 			!translation_open(&t, l, buffer_view(&all), (uint32_t)start)) {

@@ -231,6 +231,39 @@ def test_all_functions_are_named_where_others_are_busy(tools, tmp_path, python):
         early_stacks(tools, python, tmp_path, beside_loops)
 
 
+# ---- whose they are
+
+INSTALLED = {
+    "tool/__init__.py": "",
+    "tool/main.py": "import helper\nkept = []\ndef run():\n    for i in range(50): kept.append(helper.made(40000 + i))\n",
+    "helper/__init__.py": "def made(n): return bytearray(n)\n",
+}
+CALLS = "import tool.main\ntool.main.run()\n"
+
+
+@pytest.mark.parametrize("way, own", [
+    ("bin/tool", {"<module>", "run"}),  # a script that pip made, or a distribution
+    ("run.py", {"<module>"}),  # one's own
+    ("-m", {"<module>", "run"}),
+    ("-c", set()),
+])
+def test_an_installed_command_is_its_package(tools, tmp_path, way, own):
+    for name, text in (INSTALLED | {"tool/__main__.py": CALLS}).items():
+        file = tmp_path / "lib/site-packages" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    words = {"-m": ["-m", "tool"], "-c": ["-c", CALLS]}.get(way)
+    if not words:
+        (tmp_path / way).parent.mkdir(exist_ok=True)
+        (tmp_path / way).write_text(CALLS)
+        words = [tmp_path / way]
+    recording = tools.record("python3", *words, env={"PYTHONPATH": str(tmp_path / "lib/site-packages")})
+    functions = json.loads(tools.print(recording.file, "--json", "--by", "function", "--lens", "fold=0").stdout_bytes)["functions"]
+    of = {(f["function"], f["owner"]) for f in functions if f["file"] and str(tmp_path) in f["file"]}
+    assert {name for name, owner in of if owner == "yours"} == own, of
+    assert {name for name, owner in of if owner == "library"} >= {"made", "run"} - own, of
+
+
 # ---- findings
 
 GROWING = {

@@ -330,7 +330,7 @@ def test_node_guide_attached_under_load(build, target, tmp_path):
     blocks = through(sites["allocations"], "onGossipBlock")
     assert total(blocks, "allocations") > 100
     frame = next(f for f in blocks[0]["stack"] if f["function"] == "onGossipBlock")
-    assert (Path(frame["file"]).name, frame["line"]) == ("lodestar.js", 4), frame
+    assert (Path(frame["file"]).name, frame["line"]) == ("lodestar.js", 5), frame
     ours = through(sites["allocations"], "verify_signature")
     assert total(ours, "allocations") > 20 and through(ours, "checkBlock"), "the addon's, by script"
     assert total(ours, "bytes") == 4321 * total(ours, "allocations")

@@ -13,7 +13,7 @@ import pytest
 
 RUNTIMES = Path(__file__).resolve().parents[1] / "runtimes"
 sys.path.insert(0, str(RUNTIMES))
-from recorded import frames_of, stops_of  # noqa: E402
+from stopped import frames_of, stops_of  # noqa: E402
 
 SCRIPTS = ["frames.js", "module.mjs"]
 OFFICIAL = ["18", "20", "22", "24"]

@@ -90,6 +90,7 @@ class OfMemory:
             self.wrong("it rose before", of[begin - 1])
         if self.numbers["from_ns"] > last.row["time_ns"] // 2 or grown < max(8_000_000, last.own_rss // 10):
             self.wrong("not by much, or not for long", grown)
+        self.text("runtime", self.recorded.program())
 
     def judge_mapped(self):
         look = memory.shown(self.recorded)
@@ -100,6 +101,9 @@ class OfMemory:
         if held < least or held < look.own_rss // 10:
             self.wrong("not most of it", look.own_rss - look.heap)
         self.text("runtime", self.recorded.program())
+        who = self.said["who"].split(" via ")[0]
+        if any(f["id"] == "mapped-growing" and f["text"].startswith(f"what {who} has") for f in self.referee.report["json"]["findings"]):
+            self.wrong("it is said already that this grew", who)
 
     def judge_thread_stacks(self):
         look = memory.shown(self.recorded)

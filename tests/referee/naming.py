@@ -114,7 +114,9 @@ class Naming:
         known = self.frames_of.ask("--stacks", function, "--lens", "m=allocations", may_fail=True)
         found = {}
         for item in known["stacks"] if known else []:
-            site = next((f for f in item["stack"] if f["function"] == function), {"file": None, "module": None})
+            # Top levels of files are called alike, and those of packages are further in
+            alike = [f for f in item["stack"] if f["function"] == function] or [{"file": None, "module": None}]
+            site = next((f for f in alike if f.get("owner") == "yours"), alike[0])
             found.setdefault((site["file"], site["module"]), set()).update(
                 self.of_lines.get(self.lines(item["stack"]), ()))
         return found

@@ -59,7 +59,7 @@ FORMS = {
     "kept-by-malloc": rf"malloc keeps {OF_RSS} at (?P<when>the end|{TIME}) that are free; blocks held at most "
                       rf"(?P<most>{BYTES})(?: from (?P<since>{TIME}) on)?(?:; (?P<remedy>.+))?\.",
     "mapped-growing": rf"what (?P<who>.+) has mapped grew by (?P<grown>{BYTES}) \((?P<rate>{BYTES})/s\) "
-                      rf"from (?P<from>{TIME}) on, to {OF_RSS} at (?P<when>the end|{TIME})\.",
+                      rf"from (?P<from>{TIME}) on, to {OF_RSS} at (?P<when>the end|{TIME})(?:; (?P<runtime>\S+) maps (?P<tells>.+))?\.",
     "mapped": rf"(?P<who>.+) has mapped {OF_RSS}, which are in memory at (?P<when>the end|{TIME})(?:; (?P<runtime>\S+) maps (?P<tells>.+))?\.",
     "thread-stacks": rf"stacks of threads hold {OF_RSS} at (?P<when>the end|{TIME})\.",
     "lazy-free": rf"{OF_RSS} were given back \(MADV_FREE\) at (?P<when>the end|{TIME}): they count until the kernel needs "

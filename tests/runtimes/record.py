@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from recorded import frames_of, stops_of
+from stopped import frames_of, stops_of
 
 
 def main(node, tool, out, *words):

@@ -68,9 +68,9 @@ bool finder_has_said(const struct finder *f, const char *id, const struct name *
 	return FIND_IN(said, f->found,
 				   strcmp(said->id, id) == 0 &&
 						   (!about ||
-								   (said->function &&
-										   said->function->function_id == about->function_id))) !=
-			NULL;
+								   (said->function ? said->function->function_id ==
+														   about->function_id
+												   : about->is_runtime))) != NULL;
 }
 
 void finder_about(struct finder *f, const struct name *name, const char *metric) {

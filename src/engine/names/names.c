@@ -282,7 +282,8 @@ static bool build(struct names *n) {
 		}
 	}
 	return (!n->is_nim || names_nim_correct_places(n)) && names_cpp_find_start_up(n) &&
-			number_functions(n) && names_find_wrappers(n) && names_find_sites(n);
+			names_find_command(n) && number_functions(n) && names_find_wrappers(n) &&
+			names_find_sites(n);
 }
 
 struct names *names_create(const struct recording *r, const struct naming_rules *rules,

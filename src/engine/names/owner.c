@@ -278,7 +278,8 @@ struct slice owner_package_of_file(struct slice file) {
 		return without_version(part_behind(behind(file, (size_t)(registry.data - file.data)), "/"));
 	}
 	static const char *const folders[] = {"/.cargo/git/checkouts/", "/.nimble/pkgs2/",
-			"/.nimble/pkgs/", "/rust/deps/", "/site-packages/", "/dist-packages/", "/_deps/"};
+			"/.nimble/pkgs/", "/rust/deps/", "/site-packages/", "/dist-packages/", "/_deps/",
+			"/share/nodejs/"};
 	for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
 		package = part_behind(file, folders[i]);
 		if (package.size > 0) {

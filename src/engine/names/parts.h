@@ -53,6 +53,9 @@ struct slice names_jit_package(const struct name *f);
  */
 bool names_cpp_find_start_up(struct names *n);
 
+/** Mark the functions of an installed command's package as the user's. False: no memory. */
+bool names_find_command(struct names *n);
+
 /** By its file and its name; `otherwise` if they tell nothing. */
 enum code names_jit_code(const struct name *f, enum code otherwise);
 

@@ -152,11 +152,21 @@ static const struct memory_row *mapped_rows(struct finder *f, const struct memor
 	return rows;
 }
 
+/** What the runtime keeps there is of interest in any case. */
+static bool is_own_memory(const struct finder *f, const struct name *maker,
+		char own[RUNTIME_FLAG_MAX]) {
+	struct slice exe = f->r->strings.items[f->r->meta.exe];
+	bool is_script = f->runs_scripts && maker->module.size == 0;
+	return (maker->is_runtime || is_script || slice_equal(maker->module, exe)) &&
+			runtime_own_memory(exe, own);
+}
+
 /**
  * Whom the finding is about, unless it is a runtime. An interpreter's objects: the function did not
  * ask for this memory, but for some of these.
  */
 static void put_maker(struct finder *f, const struct memory_row *row) {
+	char own[RUNTIME_FLAG_MAX];
 	if (row->running) {
 		SAY(f, "; %s of it while ", HUMAN_BYTES(row->running_bytes));
 		put_name(f, row->running);
@@ -164,6 +174,9 @@ static void put_maker(struct finder *f, const struct memory_row *row) {
 	}
 	if (!row->maker->is_runtime) {
 		finder_about(f, row->maker, "resident");
+	}
+	if (is_own_memory(f, row->maker, own)) {
+		SAY(f, "; %s", own);
 	}
 }
 
@@ -175,13 +188,9 @@ void find_mapped(struct finder *f) {
 	if (!has_pages(&m) || n == 0 || !top->maker) {
 		return;
 	}
-	char own[RUNTIME_FLAG_MAX] = ""; // what the runtime keeps there is of interest in any case
-	struct slice exe = f->r->strings.items[f->r->meta.exe];
-	bool is_script = f->runs_scripts && top->maker->module.size == 0;
-	bool is_told = (top->maker->is_runtime || is_script || slice_equal(top->maker->module, exe)) &&
-			runtime_own_memory(exe, own);
+	char own[RUNTIME_FLAG_MAX];
 	if (top->bytes < MAPPED_BYTES || top->bytes < own_rss(&m) / 10 ||
-			(top->bytes < outside_of_heap(&m) / 2 && !is_told) ||
+			(top->bytes < outside_of_heap(&m) / 2 && !is_own_memory(f, top->maker, own)) ||
 			finder_has_said(f, "mapped-growing", top->maker)) {
 		return;
 	}
@@ -194,9 +203,6 @@ void find_mapped(struct finder *f) {
 	SAY(f, ", which are in memory");
 	put_when(f, &m);
 	put_maker(f, top);
-	if (is_told) {
-		SAY(f, "; %s", own);
-	}
 	put_numbers(f, &m, top->bytes);
 	// Who looks at a heap of kilobytes beside it looks at the wrong place
 	bool is_most = top->bytes / 10 > f->r->summary.peak_bytes;

@@ -16,7 +16,7 @@
 static uint32_t take_last_number(struct slice *s) {
 	const uint8_t *colon = s->size ? memrchr(s->data, ':', s->size) : NULL;
 	size_t n = colon ? (size_t)(colon - s->data) : s->size;
-	struct slice digits = slice_of(s->data + n + !!colon, s->size - n - !!colon);
+	struct slice digits = slice_of(colon ? colon + 1 : s->data, s->size - n - !!colon);
 	uint64_t number;
 	bool ok = take_decimal(&digits, &number) && digits.size == 0 && number <= UINT32_MAX;
 	s->size = ok ? n : s->size;
