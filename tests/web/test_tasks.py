@@ -6,6 +6,7 @@ known beforehand, against that as well.
 """
 
 import base64
+import collections
 import fcntl
 import json
 import os
@@ -62,11 +63,15 @@ class Truth:
         return human(self.ask(self.recording, lens)["totals"]["bytes"])
 
     def function(self):
-        """A function to look for: of the user's own if there is one, and of some weight."""
+        """A function to look for: of the user's own if there is one, of some weight, and none other is called so."""
         if self.name == "demo":
             return "leakyParse(int)"
         frames = [frame for site in self.whole["sites"]["peak"] for frame in site["stack"]
                   if frame["function"] and "/" not in frame["function"]]
+        files = collections.defaultdict(set)
+        for frame in frames:
+            files[frame["function"]].add((frame["file"], frame["module"]))
+        frames = [frame for frame in frames if len(files[frame["function"]]) == 1]
         own = [frame for frame in frames if frame["owner"] == "yours"]
         return (own or frames)[0]["function"] if frames else ""
 

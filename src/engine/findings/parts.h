@@ -195,7 +195,7 @@ void finder_put(struct finder *f, const char *name, uint64_t value);
 /** Further words of the draft's sentence, as for printf. */
 #define SAY(f, ...) buffer_printf(&(f)->text, __VA_ARGS__)
 
-/** One of that id is there already; about `about`, if given. What has no function is of a runtime. */
+/** One of that id is there already, about `about` if given; without a function: of a runtime. */
 bool finder_has_said(const struct finder *f, const char *id, const struct name *about);
 
 /** The draft with the sentence so far becomes a finding, and the rule's next one is begun. */
