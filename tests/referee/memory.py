@@ -218,6 +218,13 @@ def makers(referee, look):
     return of
 
 
+def mapped_for(referee, look):
+    """Of each call that mapped what is in memory: whose work it was, and how much that is."""
+    rows = next(one for one in referee.report["json"]["memory"]["looks"] if one["look"] == look.number)["parts"]
+    return [(site_of(row["stack"]), row["bytes"]) for row in next((part["rows"] for part in rows if part["id"] == "mapped"), [])
+            if row["stack"]]
+
+
 def made_by(of, label):
     """What a maker of that name may have mapped."""
     is_whole = label.startswith("before the attach")

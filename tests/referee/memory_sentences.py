@@ -1,7 +1,11 @@
 """The sentences about resident memory: each figure held against looks, samples and mappings."""
 
+import collections
+import re
+
 import memory
 from figures import in_bytes, in_percent, in_time
+from quality_lines import TELLS
 
 
 class OfMemory:
@@ -63,6 +67,16 @@ class OfMemory:
         if not rose / 2 <= numbers["site_bytes"] + 1 or numbers["site_bytes"] / 2 > rose + 1:
             self.wrong("it is not most of it", numbers["site_bytes"])
 
+    def mapped_by_runtime(self, look, held):
+        """Of an interpreter: what it is, and whose work most of it was mapped for."""
+        self.text("runtime", self.recorded.program())
+        self.text("tells", TELLS.get(re.sub(r"[\d._-].*", "", self.recorded.program())))
+        of = collections.Counter()
+        for site, size in memory.mapped_for(self.referee, look):
+            of[site["function"], site["file"]] += size
+        self.text("running", *(in_bytes(size) for (function, _), size in of.items() if size >= held // 2 and
+                               memory.bare(self.said.get("runner", "").split(" ")[0]) == memory.bare(function)))
+
     def judge_mapped_growing(self):
         looks = memory.looks_of(self.recorded)
         last, begin = looks[-1], next((i for i, look in enumerate(looks) if look.row["time_ns"] == self.numbers["from_ns"]), None)
@@ -90,7 +104,7 @@ class OfMemory:
             self.wrong("it rose before", of[begin - 1])
         if self.numbers["from_ns"] > last.row["time_ns"] // 2 or grown < max(8_000_000, last.own_rss // 10):
             self.wrong("not by much, or not for long", grown)
-        self.text("runtime", self.recorded.program())
+        self.mapped_by_runtime(last, held)
 
     def judge_mapped(self):
         look = memory.shown(self.recorded)
@@ -100,7 +114,7 @@ class OfMemory:
         least = 0 if "runtime" in self.said else (look.own_rss - look.heap) // 2  # of a runtime it is of interest in any case
         if held < least or held < look.own_rss // 10:
             self.wrong("not most of it", look.own_rss - look.heap)
-        self.text("runtime", self.recorded.program())
+        self.mapped_by_runtime(look, held)
         who = self.said["who"].split(" via ")[0]
         if any(f["id"] == "mapped-growing" and f["text"].startswith(f"what {who} has") for f in self.referee.report["json"]["findings"]):
             self.wrong("it is said already that this grew", who)

@@ -33,6 +33,7 @@ PEAK = (rf"(?P<who>.+?)(?: and what it calls)? holds? (?P<bytes>{BYTES}) \((?P<s
         rf"(?:; (?P<start_who>its runtime|\S+) allocated (?P<start_up>{BYTES}) \((?P<start_share>{PERCENT}) of the peak\) for itself before "
         r"the program allocated anything)?\.")
 OF_RSS = rf"(?P<bytes>{BYTES}) \((?P<share>{PERCENT}) of RSS\)"
+RUNNING = rf"(?:; (?P<running>{BYTES}) of it while (?P<runner>.+?) ran)?"
 FORMS = {
     "peak": PEAK, "never-freed": KEPT,
     "at-start": rf"{KEPT}|(?P<who2>.+): (?P<top>{BYTES}) were allocated once, in the first (?P<reached>{TIME}), "
@@ -59,8 +60,8 @@ FORMS = {
     "kept-by-malloc": rf"malloc keeps {OF_RSS} at (?P<when>the end|{TIME}) that are free; blocks held at most "
                       rf"(?P<most>{BYTES})(?: from (?P<since>{TIME}) on)?(?:; (?P<remedy>.+))?\.",
     "mapped-growing": rf"what (?P<who>.+) has mapped grew by (?P<grown>{BYTES}) \((?P<rate>{BYTES})/s\) "
-                      rf"from (?P<from>{TIME}) on, to {OF_RSS} at (?P<when>the end|{TIME})(?:; (?P<runtime>\S+) maps (?P<tells>.+))?\.",
-    "mapped": rf"(?P<who>.+) has mapped {OF_RSS}, which are in memory at (?P<when>the end|{TIME})(?:; (?P<runtime>\S+) maps (?P<tells>.+))?\.",
+                      rf"from (?P<from>{TIME}) on, to {OF_RSS} at (?P<when>the end|{TIME}){RUNNING}(?:; (?P<runtime>\S+) maps (?P<tells>.+))?\.",
+    "mapped": rf"(?P<who>.+) has mapped {OF_RSS}, which are in memory at (?P<when>the end|{TIME}){RUNNING}(?:; (?P<runtime>\S+) maps (?P<tells>.+))?\.",
     "thread-stacks": rf"stacks of threads hold {OF_RSS} at (?P<when>the end|{TIME})\.",
     "lazy-free": rf"{OF_RSS} were given back \(MADV_FREE\) at (?P<when>the end|{TIME}): they count until the kernel needs "
                  r"memory, and then are gone\.",

@@ -693,8 +693,10 @@ PLANTED_ELSEWHERE = {
     "runtime-who": ("perl", text("runtime", r"^\w+", "ruby")),
     "runtime-asked": ("perl", text("runtime", r"[\d.]+ .B of it asked", "9.9 GB of it asked")),
     "runtime-asker": ("perl", text("runtime", r"asked for by \w+", "asked for by Perl_nobody")),
-    "runtime-flag": ("node", text("mapped", "--perf-basic-prof", "--perf-prof")),
-    "runtime-language": ("node", text("mapped", "the JavaScript", "the Perl")),
+    "runtime-flag": ("node", text("mapped", "--heap-prof", "--cpu-prof")),
+    "runtime-language": ("node", text("mapped", "JavaScript's", "Perl's")),
+    "runtime-running": ("node", text("mapped", r"; [\d.]+ .B of it while", "; 1.1 kB of it while")),
+    "runtime-runner": ("node", text("mapped", r"while .+? ran", "while nobody ran")),
     "runtime-no-flag": ("perl", text("runtime", r"; its own .+", "; to name the Perl functions behind it, start it as "
                                                                 "perl -X perf.")),
     "runtime-maps": ("python3 --no-memory", line("outside-heap", "small objects", "all objects")),
