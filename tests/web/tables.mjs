@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The tables of the overview as a person reads them: node tables.mjs MODULES ADDRESS. Prints, by metric, the cells
-// of each row, and what stands below them.
+// of each row, and what stands below them; and what the list of all that was never freed says of each function.
 
 import { launch, open } from './browser.mjs';
 
@@ -18,5 +18,11 @@ const tables = await page.evaluate(() => {
 	const all = [...document.querySelectorAll('section.top')];
 	return Object.fromEntries(all.map((table) => [table.querySelector('h2').id.replace('top-', ''), read(table)]));
 });
+await page.evaluate(() => (location.hash = 'v=never-freed&m=never-freed'));
+const list = page.locator('table.growth tbody tr');
+await list.or(page.locator('.empty')).first().waitFor();
+const told = await list.evaluateAll((rows) =>
+	rows.map((row) => ['.name', '.place', '.sentence'].map((part) => row.querySelector(part)?.innerText.trim() ?? '')),
+);
 await browser.close();
-process.stdout.write(JSON.stringify({ tables, wrong }));
+process.stdout.write(JSON.stringify({ tables, told, wrong }));

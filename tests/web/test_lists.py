@@ -99,3 +99,21 @@ def test_the_tables_of_the_overview_are_those_of_the_report(name, build, pages, 
         assert not lost, (metric, lost, theirs)
     if name == "keeping":
         assert "start" not in str(report["never-freed"]) and "keep" in str(report["never-freed"]), report
+
+
+FILES = {
+    "main.py": "import other, os\nkept = [bytearray(100000 + i) for i in range(30)]\nos._exit(0)  # all of it is kept\n",
+    "other.py": "kept = [bytearray(3000 + i) for i in range(30)]\n",
+}
+
+
+def test_what_is_said_of_a_file_stands_beside_it_alone(build, tmp_path, browse):
+    """The top levels of all files are called alike."""
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    subprocess.run([build / "heaptrack", "-q", "-o", tmp_path / "a.zst", "python3", tmp_path / "main.py"], check=True, timeout=60)
+    subprocess.run([build / "heaptrack_print", "--html", tmp_path / "a.html", tmp_path / "a.zst"], check=True, timeout=60)
+    seen = browse("tables.mjs", (tmp_path / "a.html").as_uri())
+    alike = [row for row in seen["told"] if row[0] == "<module>"]
+    assert len(alike) >= 2 and any(text for _, _, text in alike), seen["told"]
+    assert all(place in text for _, place, text in alike if text), alike

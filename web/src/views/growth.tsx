@@ -54,7 +54,7 @@ function sitesOf(p: Profile, kept: Uint8Array | null, a: Answer): Site[] {
 			allocations: 0,
 			first: Infinity,
 			last: 0,
-			findings: told.filter((f) => f.function === name),
+			findings: [],
 		};
 		site.bytes += a.bytes[i]!;
 		site.blocks += a.blocks[i]!;
@@ -71,7 +71,17 @@ function sitesOf(p: Profile, kept: Uint8Array | null, a: Answer): Site[] {
 			site.allocations += a.allocations[i]!;
 		}
 	}
-	return [...found.values()].sort((a, b) => b.bytes - a.bytes);
+	const all = [...found.values()];
+	for (const site of all) { // top levels of scripts are called alike
+		const isOnly = all.every((other) => other === site || other.name !== site.name);
+		const place = placeOf(p, site.symbol, p.nodes.line[sites.node[site.stack]!]!);
+		site.findings = told.filter(
+			(f) => f.function === site.name && (isOnly || f.place === place),
+		);
+	}
+	return all
+		.filter((site) => site.blocks > 0 || site.findings.length > 0)
+		.sort((a, b) => b.bytes - a.bytes);
 }
 
 /** Over the run, what of the never freed was there already; and what is alive. */
