@@ -15,8 +15,11 @@
 /** Of ":12" at the end of a text; 0: it has none. */
 static uint32_t take_last_number(struct slice *s) {
 	const uint8_t *colon = s->size ? memrchr(s->data, ':', s->size) : NULL;
-	size_t n = colon ? (size_t)(colon - s->data) : s->size;
-	struct slice digits = slice_of(colon ? colon + 1 : s->data, s->size - n - !!colon);
+	if (!colon) {
+		return 0;
+	}
+	size_t n = (size_t)(colon - s->data);
+	struct slice digits = slice_of(colon + 1, s->size - n - 1);
 	uint64_t number;
 	bool ok = take_decimal(&digits, &number) && digits.size == 0 && number <= UINT32_MAX;
 	s->size = ok ? n : s->size;
