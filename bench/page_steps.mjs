@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: MIT
 // What is done on the page again and again. Steps of one address share a tab, in this order.
 
+/** In the tree, open what is below the first row. */
+async function openRows(tab) {
+	await tab.getByRole('treegrid').focus();
+	await tab.keyboard.press('*');
+}
+
 /** Where to start, the measure that says that it is drawn; how often; and a step. */
 export const STEPS = {
 	hover: {
@@ -39,8 +45,7 @@ export const STEPS = {
 		n: 60,
 		// 5,000 rows open, turned by a wheel: each step brings some ten new ones
 		async prepare(tab) {
-			await tab.getByRole('treegrid').focus();
-			await tab.keyboard.press('*');
+			await openRows(tab);
 			const grid = await tab.getByRole('treegrid').boundingBox();
 			await tab.mouse.move(grid.x + 300, grid.y + 200);
 		},
@@ -51,8 +56,7 @@ export const STEPS = {
 		first: 'tree',
 		n: 30,
 		async prepare(tab) {
-			await tab.getByRole('treegrid').focus();
-			await tab.keyboard.press('*');
+			await openRows(tab);
 			await tab.keyboard.press('ArrowRight');
 		},
 		step: (tab, _, i) => tab.keyboard.press(i % 2 ? 'ArrowRight' : 'ArrowLeft'),
@@ -62,8 +66,7 @@ export const STEPS = {
 		first: 'tree',
 		n: 30,
 		async prepare(tab) {
-			await tab.getByRole('treegrid').focus();
-			await tab.keyboard.press('*');
+			await openRows(tab);
 			await tab.keyboard.press('ArrowDown');
 		},
 		step: (tab) => tab.keyboard.press('ArrowDown'),

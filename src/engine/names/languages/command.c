@@ -13,7 +13,7 @@ static bool is_of_script(const struct names *n, uint32_t location) {
 	return l->module != 0 && n->recording->modules.items[l->module].kind != 0 && !l->is_mark;
 }
 
-/** The frame itself is the command, or nothing at all: its folder is no package. */
+/** A function of the script that is the command, which may lie in a folder of the user's. */
 static bool is_command(const struct name *f) {
 	const size_t n = path_base(f->file).size;
 	return ends_with(slice_of(f->file.data, f->file.size - n), "/bin/");
@@ -25,7 +25,7 @@ static struct slice package_at(const struct names *n, uint32_t location) {
 	for (uint32_t i = n->first[location + 1]; i-- > n->first[location] && package.size == 0;) {
 		const struct name *f = &n->frames[i];
 		package = f->is_runtime ? package : owner_package_of_file(f->file);
-		package.size = IS_ANY(package, ((const char *const[]){"python"})) ? 0 : package.size;
+		package.size = slice_equal(package, slice_of_text("python")) ? 0 : package.size;
 	}
 	return package;
 }
