@@ -66,7 +66,8 @@ struct parts_row {
 struct parts {
 	VEC(struct parts_row) rows;
 	VEC(struct rec_untouched) untouched; // most absent or pinned bytes first, then most resident
-	struct rec_look look; // its bytes, and what it has; changed_bytes: half of the change, at least
+	// Its bytes, and what it has; changed_bytes: half of RSS's change, or what went while it was read
+	struct rec_look look;
 };
 
 enum { PARTS_NAMES = 12, PARTS_MAKERS = 40, PARTS_STACKS = 1024 }; // rows that are told apart

@@ -415,7 +415,7 @@ int main(void) { return !first() + !second() + !third() + !fourth() + !fifth(); 
 DEBIAN = [["/usr/bin/python3", "-c", PYTHON], ["/usr/bin/perl", "-e", "@a = (1..9999)"],
           ["/bin/sh", "-c", "exec perl -e '@a = (1..9999)'"],
           ["/usr/bin/env", "perl", "-e", "exec 'perl', '-e', '$h{$_} = [1..3] for 1..500'"],
-          ["/usr/bin/node", "-e", "const a = []; for (let i = 0; i < 200000; i++) a.push({i}); "
+          ["/usr/bin/node", "-e", "const a = []; for (let i = 0; i < 900000; i++) a.push({i}); "
            "setTimeout(() => a.length, 1500)"],
           ["/usr/bin/git", "--help"], ["/bin/bash", "-c", "for i in {1..300}; do a[i]=$i; done"]]
 

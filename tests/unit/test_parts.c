@@ -550,12 +550,39 @@ static void untouched_pages_are_counted_exactly(void **state) {
 	}
 }
 
+/** What its line has and no page of it that was read: it went meanwhile, whatever RSS says. */
+static void what_went_meanwhile_is_said(void **state) {
+	(void)state;
+	for (uint64_t went = 0; went <= 8; went++) {
+		struct world w;
+		world_begin(&w, 4096);
+		world_of_one(&w, 0x7f0000000010, 64 * 4096 - 32);
+		for (uint64_t i = 0; i < 16; i++) {
+			w.touched[i] = 0x7f0000000000 + i * 4096;
+		}
+		world_take_touched(&w, 16);
+		w.areas.rss_bytes += went * 4096;
+		w.in.rss_before_bytes = 64 * 4096;
+		for (uint64_t came = 0; came <= 8; came += 4) {
+			w.in.rss_after_bytes = (64 + came) * 4096;
+			struct parts p = {0};
+			assert_true(parts_join(&w.in, &p, NULL));
+			uint64_t half = came * 4096 / 2, all = went * 4096;
+			assert_int_equal(p.look.changed_bytes, came && all > half ? all : half);
+			assert_int_equal(sum_of(&p, REC_PART_UNKNOWN), all);
+			parts_finish(&p);
+		}
+		world_finish(&w);
+	}
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(random_processes_have_the_same_parts),
 			cmocka_unit_test(each_allocation_may_fail),
 			cmocka_unit_test(glibc_rounds_as_it_says),
 			cmocka_unit_test(untouched_pages_are_counted_exactly),
+			cmocka_unit_test(what_went_meanwhile_is_said),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -355,13 +355,21 @@ static bool put_untouched(struct joining *j) {
 	return true;
 }
 
-/** What was resident in a line but in none of the pages that were read has no owner. */
+/**
+ * What was resident in a line but in none of the pages that were read has no owner. If they were all
+ * read and the process runs, it went in between; RSS does not say so if as much came.
+ */
 static void add_rest(struct joining *j) {
 	uint64_t sum = SUM(i, j->out->rows.n, j->out->rows.items[i].resident_bytes);
 	if (j->in->areas->rss_bytes > sum) {
-		uint32_t area = j->in->pages->skipped_bytes > 0 ? AREA_UNREAD : AREA_NONE;
-		const struct owner nobody = {.area = area, .part = REC_PART_UNKNOWN};
-		(void)add(j, nobody, j->in->areas->rss_bytes - sum);
+		bool is_unread = j->in->pages->skipped_bytes > 0;
+		const struct owner nobody = {
+				.area = is_unread ? AREA_UNREAD : AREA_NONE, .part = REC_PART_UNKNOWN};
+		uint64_t rest = j->in->areas->rss_bytes - sum;
+		(void)add(j, nobody, rest);
+		if (!is_unread && j->out->look.changed_bytes > 0) {
+			RAISE_TO(j->out->look.changed_bytes, rest);
+		}
 	}
 }
 
