@@ -203,11 +203,11 @@ def site_of(stack):
     return owners.get("yours") or owners.get("library") or stack[0]
 
 
-def makers(referee, look):
+def makers(referee, look, of_part="mapped"):
     """{what a row may begin with: (bytes, those given back)}: by every function and module on the stacks that mapped."""
     of = collections.defaultdict(lambda: (0, 0))
     rows = next(one for one in referee.report["json"]["memory"]["looks"] if one["look"] == look.number)["parts"]
-    for row in next((part["rows"] for part in rows if part["id"] == "mapped"), []):
+    for row in next((part["rows"] for part in rows if part["id"] == of_part), []):
         if row["stack"] is None:
             names = {bare((row["name"] or "others").rpartition("/")[2])}
         else:
@@ -283,7 +283,7 @@ def judge_parts(referee, look, lines):
         value = left.pop(name)
         if (number, share) != figures_of(value, look.rss):
             wrong.append(f"text: {name} is {value} of {look.rss}: {line}")
-        wrong += judge_remark(r, look, name, label.removeprefix(WORDS[name]), line)
+        wrong += judge_remark(referee, look, name, label.removeprefix(WORDS[name]), line)
     wrong += judge_mapped(referee, look, mapped, rest)
     left.pop("mapped", None) if mapped else None
     missing = sum(left.values())
@@ -296,8 +296,13 @@ def figures_of(value, rss):
     return in_table(value), f"{100 * value / rss:.1f}" if rss else "0.0"
 
 
-def judge_remark(r, look, name, remark, line):
+def judge_remark(referee, look, name, remark, line):
     """What stands in brackets behind a part."""
+    r = referee.recorded
+    if name == "shared" and any(part["mapping"] for part in look.named(name)):
+        of = makers(referee, look, name)
+        return [f"text: nobody of that name shares {n}: {who}" for who, n in re.findall(rf"(.+?) ({BYTES})(?:, |$)", remark[2:-1])
+                if not any(in_bytes(sums[0]) == n for sums in made_by(of, who))]
     if name == "heap_live":
         truth = f" (of {in_bytes(look.asked)} asked for)" if look.asked > look.bytes[name] else ""
     elif look.lazy[name]:

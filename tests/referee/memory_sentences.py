@@ -119,6 +119,23 @@ class OfMemory:
         if any(f["id"] == "mapped-growing" and f["text"].startswith(f"what {who} has") for f in self.referee.report["json"]["findings"]):
             self.wrong("it is said already that this grew", who)
 
+    def judge_resident(self):
+        look, held, said = memory.shown(self.recorded), self.numbers["bytes"], self.said
+        part = {"shared memory": "shared", "pages of the file": "files", None: "unknown"}.get(said.get("part"), "modules_written")
+        part = "mapped" if said.get("before") == "before the attach" else part
+        if said.get("who"):
+            own = {sums[0] for sums in memory.made_by(memory.makers(self.referee, look, part), said["who"])}
+        else:
+            name = said.get("name") or ("before the attach" if part == "mapped" else "")
+            own = {sum(p["resident_bytes"] for p in look.named(part)
+                       if not p["mapping"] and self.recorded.text(p["name"]).rpartition("/")[2] == name)}
+        self.judge_of_look(look, held if held in own else 0)
+        if held < max(4_000_000, look.own_rss // 10, (look.own_rss - look.heap) // 2):
+            self.wrong("not most of it", look.own_rss - look.heap)
+        is_module = said.get("name") == self.recorded.text(self.recorded.meta["exe"]).rsplit("/", 1)[-1] or ".so" in (said.get("name") or "")
+        if part in ("files", "modules_written") and is_module != (said["part"] == "variables of"):
+            self.wrong("a module's, or not", said["name"])
+
     def judge_thread_stacks(self):
         look = memory.shown(self.recorded)
         self.judge_of_look(look, look.bytes["stacks"])

@@ -62,6 +62,8 @@ FORMS = {
     "mapped-growing": rf"what (?P<who>.+) has mapped grew by (?P<grown>{BYTES}) \((?P<rate>{BYTES})/s\) "
                       rf"from (?P<from>{TIME}) on, to {OF_RSS} at (?P<when>the end|{TIME}){RUNNING}(?:; (?P<runtime>\S+) maps (?P<tells>.+))?\.",
     "mapped": rf"(?P<who>.+) has mapped {OF_RSS}, which are in memory at (?P<when>the end|{TIME}){RUNNING}(?:; (?P<runtime>\S+) maps (?P<tells>.+))?\.",
+    "resident": rf"{OF_RSS} at (?P<when>the end|{TIME}) (?:are (?P<part>shared memory|pages of the file|variables of|written pages of)"
+                r"|were mapped (?P<before>before the attach|by no call that was recorded))(?: that (?P<who>.+) has mapped| (?P<name>.+))?\.",
     "thread-stacks": rf"stacks of threads hold {OF_RSS} at (?P<when>the end|{TIME})\.",
     "lazy-free": rf"{OF_RSS} were given back \(MADV_FREE\) at (?P<when>the end|{TIME}): they count until the kernel needs "
                  r"memory, and then are gone\.",

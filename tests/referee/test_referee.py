@@ -403,6 +403,20 @@ __attribute__((noinline)) static void reserve(void) { table = malloc(64 << 20); 
 __attribute__((noinline)) static void *map_pages(void) { return memset(mmap(NULL, 20 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1, 20 << 20); }
 int main(void) { reserve(); return madvise(map_pages(), 12 << 20, MADV_FREE); }
 """,
+    "shares": """
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+__attribute__((noinline)) static void *share(void) { free(malloc(9)); return mmap(NULL, 20 << 20, PROT_READ | PROT_WRITE,
+	MAP_SHARED | MAP_ANONYMOUS, -1, 0); }
+int main(void) { return !memset(share(), 1, 20 << 20); }
+""",
+    "variables": """
+#include <stdlib.h>
+#include <string.h>
+static char table[20 << 20];
+int main(void) { free(malloc(9)); memset(table, 1, sizeof table); __asm__ volatile("" :: "r"(table) : "memory"); return 0; }
+""",
     "maps-in-many": """
 #include <string.h>
 #include <sys/mman.h>
@@ -420,7 +434,7 @@ DEBIAN = [["/usr/bin/python3", "-c", PYTHON], ["/usr/bin/perl", "-e", "@a = (1..
           ["/usr/bin/git", "--help"], ["/bin/bash", "-c", "for i in {1..300}; do a[i]=$i; done"]]
 
 
-LOOKED_AT = ("maps-in-many", "retains", "reserves", "interns", "nameless-reserves")
+LOOKED_AT = ("maps-in-many", "shares", "variables", "retains", "reserves", "interns", "nameless-reserves")
 
 
 def tells_the_end_apart(path):
@@ -688,6 +702,13 @@ PLANTED_ELSEWHERE = {
     "left-no-rate": ("grows", text("never-freed", r"at an even .+ to the end", "evenly by 2.0 MB in 1.20 s")),
     "page-growing": ("grows", page(r"growing +[\d.]+ .B/s", "growing      1.0 GB/s")),
     "churn-rate": ("grows", number("churn", "per_s", lambda n: n * 2)),
+    "resident-bytes": ("shares", number("resident", "bytes", lambda n: n // 2)),
+    "resident-text": ("shares", text("resident", r"^[\d.]+ MB", "9.9 MB")),
+    "resident-who": ("shares", text("resident", "that share", "that main")),
+    "resident-what": ("variables", text("resident", "are variables of", "are written pages of")),
+    "resident-name": ("variables", text("resident", r"of \S+\.$", "of libc.so.6.")),
+    "resident-part": ("variables", text("resident", "are variables of", "are pages of the file")),
+    "resident-unseen": ("variables", text("resident", "are variables of.+", "were mapped by no call that was recorded.")),
     "runtime-bytes": ("perl", number("runtime", "bytes", lambda n: n * 3)),
     "runtime-text": ("perl", text("runtime", r"holds [\d.]+", "holds 9.9")),
     "runtime-who": ("perl", text("runtime", r"^\w+", "ruby")),

@@ -228,6 +228,52 @@ static void names_who_mapped_most(void **state) {
 	assert_null(find("mapped")); // less than half of what is outside of the heap
 }
 
+static void tells_what_else_is_in_memory(void **state) {
+	(void)state;
+	look_at(1000, REC_AT_END);
+	part(REC_PART_HEAP_LIVE, 60);
+	part(REC_PART_FILES, 19)->name = S_EXE; // code
+	struct rec_part *p = part(REC_PART_SHARED, 21);
+	p->mapping = 1;
+	says("resident",
+			"21.0 MB (21 % of RSS) at the end are shared memory that parse() app.cpp:33 has mapped.");
+	assert_string_equal(find("resident")->lens, "m=mapped&focus=parse(char%20const%2A)");
+	assert_int_equal(find("resident")->severity, FINDING_EXPLAINS);
+	p->mapping = 0;
+	assert_null(find("resident")); // of many, and of nobody in particular
+	p->name = S_LIBX;
+	static const struct {
+		uint8_t part;
+		const char *path, *says;
+	} all[] = {
+			{REC_PART_SHARED, "/dev/shm/pool", "are shared memory pool."},
+			{REC_PART_FILES, "/var/lib/table", "are pages of the file table."},
+			{REC_PART_MODULES_WRITTEN, "/var/lib/table", "are written pages of table."},
+			{REC_PART_MODULES_WRITTEN, "/lib/libx.so", "are variables of libx.so."},
+			{REC_PART_MAPPED, "before the attach", "were mapped before the attach."},
+			{REC_PART_UNKNOWN, "", "were mapped by no call that was recorded."},
+			{REC_PART_MODULES_WRITTEN, "/home/u/app", "are variables of app."},
+			{REC_PART_FILES, "/home/u/app", NULL},
+			{REC_PART_FILES, "/lib/libx.so.6", NULL},
+			{REC_PART_MAPPED, "[anon:pool]", NULL},
+			{REC_PART_UNKNOWN, "large mappings that old kernels do not list", NULL},
+	};
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		p->part = all[i].part;
+		sample_strings[S_LIBX] = slice_of_text(all[i].path);
+		const struct finding *found = find("resident");
+		assert_true(!found == !all[i].says && (!found || strstr(found->text, all[i].says)));
+	}
+	p->part = REC_PART_UNKNOWN, p->name = 0;
+	looks[0].has &= (uint8_t)~REC_HAS_MAKERS;
+	assert_null(find("resident")); // of a file without mappings
+	looks[0].has |= REC_HAS_MAKERS;
+	r.summary.peak_bytes = 2 * MB;
+	assert_int_equal(find("resident")->severity, FINDING_WORTH_IT);
+	p->resident_bytes = 18 * MB;
+	assert_null(find("resident")); // less than half of what is outside of the heap
+}
+
 static void tells_of_stacks_and_of_what_was_given_back(void **state) {
 	(void)state;
 	look_at(1000, REC_AT_END);
@@ -356,6 +402,7 @@ int main(void) {
 			TEST(needs_half_of_rss_to_say_that_malloc_keeps_it),
 			TEST(names_the_remedy_of_the_allocator),
 			TEST(names_who_mapped_most),
+			TEST(tells_what_else_is_in_memory),
 			TEST(tells_of_stacks_and_of_what_was_given_back),
 			TEST(tells_what_was_asked_for_and_is_not_in_memory),
 			TEST(tells_who_keeps_pages),

@@ -144,10 +144,10 @@ static uint64_t outside_of_heap(const struct memory_look *m) {
 	return bytes;
 }
 
-/** Who has mapped what of a look, the largest first; `n` 0: nobody, or there is no look. */
-static const struct memory_row *mapped_rows(struct finder *f, const struct memory_look *m,
+/** Who has what of a part, the largest first; `n` 0: nobody, or there is no look. */
+static const struct memory_row *rows_of(struct finder *f, const struct memory_look *m, uint8_t part,
 		uint32_t *n) {
-	const struct memory_row *rows = memory_rows(m, REC_PART_MAPPED, f->r, f->names, &f->scratch, n);
+	const struct memory_row *rows = memory_rows(m, part, f->r, f->names, &f->scratch, n);
 	f->failed |= !rows;
 	return rows;
 }
@@ -180,17 +180,30 @@ static void put_maker(struct finder *f, const struct memory_row *row) {
 	}
 }
 
+/** Worth a finding: so much of RSS, and of what is not in the heap. */
+static bool is_most_outside(const struct memory_look *m, uint64_t bytes) {
+	return bytes >= MAPPED_BYTES && bytes >= own_rss(m) / 10 && bytes >= outside_of_heap(m) / 2;
+}
+
+/** Who looks at a heap of kilobytes beside it looks at the wrong place. */
+static void say_share(struct finder *f, const struct memory_look *m, uint64_t bytes) {
+	put_numbers(f, m, bytes);
+	finder_say(f, bytes / 10 > f->r->summary.peak_bytes ? FINDING_WORTH_IT : FINDING_EXPLAINS,
+			millionths(bytes, own_rss(m)));
+}
+
 /** Who mapped most of what is not in the heap. */
 void find_mapped(struct finder *f) {
 	const struct memory_look m = memory_at_peak(f->r);
 	uint32_t n;
-	const struct memory_row *top = mapped_rows(f, &m, &n);
+	const struct memory_row *top = rows_of(f, &m, REC_PART_MAPPED, &n);
 	if (!has_pages(&m) || n == 0 || !top->maker) {
 		return;
 	}
 	char own[RUNTIME_FLAG_MAX];
-	if (top->bytes < MAPPED_BYTES || top->bytes < own_rss(&m) / 10 ||
-			(top->bytes < outside_of_heap(&m) / 2 && !is_own_memory(f, top->maker, own)) ||
+	bool is_own = top->bytes >= MAPPED_BYTES && top->bytes >= own_rss(&m) / 10 &&
+			is_own_memory(f, top->maker, own);
+	if ((!is_most_outside(&m, top->bytes) && !is_own) ||
 			finder_has_said(f, "mapped-growing", top->maker)) {
 		return;
 	}
@@ -203,18 +216,65 @@ void find_mapped(struct finder *f) {
 	SAY(f, ", which are in memory");
 	put_when(f, &m);
 	put_maker(f, top);
-	put_numbers(f, &m, top->bytes);
-	// Who looks at a heap of kilobytes beside it looks at the wrong place
-	bool is_most = top->bytes / 10 > f->r->summary.peak_bytes;
-	finder_say(f, is_most ? FINDING_WORTH_IT : FINDING_EXPLAINS,
-			millionths(top->bytes, own_rss(&m)));
+	say_share(f, &m, top->bytes);
+}
+
+/** What a row of these parts is, before its maker or name; NULL: its part tells of others. */
+static const char *other_words(struct finder *f, const struct memory_look *m, uint8_t part,
+		const struct memory_row *row) {
+	struct slice name = row->name, exe = f->r->strings.items[f->r->meta.exe];
+	bool has_name = name.size > 0,
+		 is_module = slice_equal(name, exe) || (has_name && memmem(name.data, name.size, ".so", 3));
+	switch (part) {
+	case REC_PART_SHARED: return row->maker || has_name ? "are shared memory" : NULL;
+	case REC_PART_FILES: return has_name && !is_module ? "are pages of the file" : NULL;
+	case REC_PART_MODULES_WRITTEN:
+		return is_module ? "are variables of" : has_name ? "are written pages of" : NULL;
+	case REC_PART_MAPPED: return starts_with(name, "before the") ? "were mapped" : NULL;
+	}
+	bool knows_makers = m->look->has & REC_HAS_MAKERS;
+	return knows_makers && !has_name ? "were mapped by no call that was recorded" : NULL;
+}
+
+/** Most of what is not in the heap, where no call that maps is its maker, or it is shared. */
+void find_resident(struct finder *f) {
+	static const uint8_t parts[] = {REC_PART_SHARED, REC_PART_FILES, REC_PART_MODULES_WRITTEN,
+			REC_PART_MAPPED, REC_PART_UNKNOWN};
+	const struct memory_look m = memory_at_peak(f->r);
+	struct memory_row best = {0};
+	const char *words = NULL;
+	for (size_t i = 0; has_pages(&m) && i < sizeof parts; i++) {
+		uint32_t n;
+		const struct memory_row *rows = rows_of(f, &m, parts[i], &n);
+		for (uint32_t k = 0; k < n; k++) {
+			const char *its = other_words(f, &m, parts[i], &rows[k]);
+			if (its && rows[k].bytes > best.bytes) {
+				words = its, best = rows[k];
+			}
+		}
+	}
+	if (!is_most_outside(&m, best.bytes)) {
+		return;
+	}
+	put_share(f, &m, best.bytes);
+	put_when(f, &m);
+	SAY(f, " %s", words);
+	if (best.maker) {
+		SAY(f, " that ");
+		put_name(f, best.maker);
+		SAY(f, " has mapped");
+		finder_about(f, best.maker, "mapped");
+	} else if (best.name.size > 0) {
+		SAY(f, " %.*s", SLICE_ARG(path_base(best.name)));
+	}
+	say_share(f, &m, best.bytes);
 }
 
 /** What a maker has mapped at a look that is in memory. */
 static uint64_t mapped_at(struct finder *f, uint32_t look, const struct name *maker) {
 	const struct memory_look m = memory_look(f->r, look);
 	uint32_t n;
-	const struct memory_row *rows = mapped_rows(f, &m, &n);
+	const struct memory_row *rows = rows_of(f, &m, REC_PART_MAPPED, &n);
 	const struct memory_row *its = FIND(row, rows, n,
 			row->maker && row->maker->function_id == maker->function_id);
 	return its ? its->bytes : 0;
@@ -264,7 +324,7 @@ static void say_mapped_growing(struct finder *f, const struct memory_look *m,
 void find_mapped_growing(struct finder *f) {
 	const struct memory_look m = memory_at_end(f->r);
 	uint32_t n;
-	const struct memory_row *rows = mapped_rows(f, &m, &n);
+	const struct memory_row *rows = rows_of(f, &m, REC_PART_MAPPED, &n);
 	for (uint32_t i = 0; has_pages(&m) && i < n && i < GROWING_MOST && rows[i].maker; i++) {
 		uint64_t from_bytes, bytes = rows[i].bytes;
 		uint32_t rises;
@@ -287,8 +347,7 @@ static void say_bytes(struct finder *f, const struct memory_look *m, uint64_t by
 	SAY(f, "%s", middle);
 	put_when(f, m);
 	SAY(f, "%s", end);
-	put_numbers(f, m, bytes);
-	finder_say(f, FINDING_EXPLAINS, millionths(bytes, own_rss(m)));
+	say_share(f, m, bytes);
 }
 
 void find_thread_stacks(struct finder *f) {
