@@ -66,7 +66,7 @@ struct parts_row {
 struct parts {
 	VEC(struct parts_row) rows;
 	VEC(struct rec_untouched) untouched; // most absent or pinned bytes first, then most resident
-	// Its bytes, and what it has; changed_bytes: half of RSS's change, or what went while it was read
+	// Its bytes, and what it has; changed_bytes: half of RSS's change, or what went meanwhile
 	struct rec_look look;
 };
 

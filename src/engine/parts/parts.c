@@ -356,8 +356,8 @@ static bool put_untouched(struct joining *j) {
 }
 
 /**
- * What was resident in a line but in none of the pages that were read has no owner. If they were all
- * read and the process runs, it went in between; RSS does not say so if as much came.
+ * What was resident in a line but in none of the pages that were read has no owner. If they were
+ * all read and the process runs, it went in between; RSS does not say so if as much came.
  */
 static void add_rest(struct joining *j) {
 	uint64_t sum = SUM(i, j->out->rows.n, j->out->rows.items[i].resident_bytes);
