@@ -363,8 +363,8 @@ static void add_rest(struct joining *j) {
 	uint64_t sum = SUM(i, j->out->rows.n, j->out->rows.items[i].resident_bytes);
 	if (j->in->areas->rss_bytes > sum) {
 		bool is_unread = j->in->pages->skipped_bytes > 0;
-		const struct owner nobody = {
-				.area = is_unread ? AREA_UNREAD : AREA_NONE, .part = REC_PART_UNKNOWN};
+		const struct owner nobody = {.area = is_unread ? AREA_UNREAD : AREA_NONE,
+				.part = REC_PART_UNKNOWN};
 		uint64_t rest = j->in->areas->rss_bytes - sum;
 		(void)add(j, nobody, rest);
 		if (!is_unread && j->out->look.changed_bytes > 0) {
