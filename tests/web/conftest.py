@@ -1,5 +1,6 @@
 """What the page's tests share: the page's tools, the recordings, and the page served."""
 
+import gc
 import json
 import os
 import re
@@ -13,6 +14,9 @@ from page_recordings import Recordings, wait_for
 
 SOURCE = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).parent
+
+# Trees of a hundred thousand nodes have no cycles, and the collector looks through them all again and again
+gc.disable()
 
 
 @pytest.fixture(scope="session")

@@ -31,7 +31,8 @@ function misplacedNodes(tree, kept) {
 			}
 		}
 	}
-	return found.filter((stacks, node) => String(stacks) !== String([...below(node)].sort((a, b) => a - b))).length;
+	const isAlike = (stacks, others) => stacks.length === others.length && stacks.every((s, i) => s === others[i]);
+	return found.filter((stacks, node) => !isAlike(stacks, below(node).slice().sort())).length;
 }
 
 /** What the curves over time say of a lens's total, where they can. */

@@ -2,47 +2,57 @@
 // Tables are ordered by their heads: node ordered.mjs MODULES ADDRESS BROWSER
 // Prints, for each table and column of each view, what the rows said in order, and what the address kept, as JSON.
 
-import { launch, open, settle } from './browser.mjs';
+import { drawn, launch, open, settle } from './browser.mjs';
 
 const [modules, address, name] = process.argv.slice(2);
 const browser = await launch(modules, name);
 const { page, wrong } = await open(browser, address);
-const seen = { tables: [], unordered: [] };
+const seen = { tables: [], unordered: [], byKey: [] };
 
-const HEADS = '[aria-sort]';
 const hash = () => page.evaluate(() => decodeURIComponent(location.hash.slice(1)));
 
-/** Each table of the view, each column that can be ordered by: how it says so, and its cells. */
+/** What a table is called; for each head what it says when it is pressed three times: its order, and its cells. */
+async function orderBy(table) {
+	const drawn = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+	const columns = () => [...table.querySelectorAll('[aria-sort]')];
+	const read = (column) => {
+		const place = [...column.parentElement.children].indexOf(column);
+		// Of a tree those that it opens down to: they are below one node
+		const rows = table.tBodies ? [...table.tBodies[0].rows] : [...table.querySelectorAll('.rows > [role=row]')];
+		const deepest = Math.max(...rows.map((row) => row.ariaLevel ?? 0));
+		const cells = rows.filter((row) => (row.ariaLevel ?? 0) == deepest).map((row) => row.children[place]);
+		const texts = cells.map((cell) => (cell.querySelector('.name') ?? cell).textContent.trim());
+		return [column.getAttribute('aria-sort'), texts];
+	};
+	const heads = [];
+	for (let k = 0; k < columns().length; k++) {
+		const said = [];
+		for (let turn = 0; turn < 3; turn++) {
+			columns()[k].querySelector('button').click();
+			await drawn();
+			said.push(read(columns()[k]));
+		}
+		heads.push({ head: columns()[k].textContent, said });
+	}
+	return { title: table.closest('section')?.querySelector('h2')?.textContent ?? table.ariaLabel, heads };
+}
+
+/** Each table of the view, by each column that it can be ordered by; by keyboard the first column of each. */
 async function orderAll(view) {
-	const tables = page.locator('table:visible, [role=treegrid]:visible');
-	for (let i = 0; i < (await tables.count()); i++) {
-		const table = tables.nth(i);
-		const title = await table.evaluate((t) => t.closest('section')?.querySelector('h2')?.textContent ?? t.ariaLabel);
-		const heads = table.locator(HEADS);
-		if (!(await heads.count())) {
+	for (const table of await page.locator('table:visible, [role=treegrid]:visible').elementHandles()) {
+		const { title, heads } = await table.evaluate(orderBy);
+		if (!heads.length) {
 			seen.unordered.push(`${view}: ${title}`);
+			continue;
 		}
-		for (let k = 0; k < (await heads.count()); k++) {
-			const head = heads.nth(k);
-			const said = [];
-			for (let turn = 0; turn < 3; turn++) {
-				await head.getByRole('button').focus();
-				await page.keyboard.press('Enter');
-				await settle(page);
-				said.push([
-					await head.getAttribute('aria-sort'),
-					await table.evaluate((t, at) => {
-						const column = [...t.querySelectorAll('[aria-sort]')][at];
-						const place = [...column.parentElement.children].indexOf(column);
-						// Of a tree those that it opens down to: they are below one node
-						const rows = t.tBodies ? [...t.tBodies[0].rows] : [...t.querySelectorAll('.rows > [role=row]')];
-						const deepest = Math.max(...rows.map((row) => row.ariaLevel ?? 0));
-						return rows.filter((row) => (row.ariaLevel ?? 0) == deepest).map((row) => (row.children[place].querySelector('.name') ?? row.children[place]).textContent.trim());
-					}, k),
-				]);
-			}
-			seen.tables.push({ view, title, head: await head.textContent(), said });
-		}
+		heads.forEach((column) => seen.tables.push({ view, title, ...column }));
+		const button = await table.$('[aria-sort] button');
+		const order = () => button.evaluate((of) => of.closest('[aria-sort]').getAttribute('aria-sort'));
+		await button.press('Enter');
+		await drawn(page);
+		seen.byKey.push([heads[0].said[0][0], await order()]);
+		await button.press('Enter');
+		await button.press('Enter');
 	}
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // "A person can ...": node tasks.mjs MODULES ADDRESS TASK,TASK... OPTIONS-AS-JSON
-// Does what a person would do, by words and roles alone; each task in a fresh profile of the
+// Does what a person would do, by words and roles alone; each task as if in a fresh profile of the
 // browser. Prints what they see: one JSON object, by task.
 //
 // Options: theme, width, height; folder (for files), of (a function of the recording, in full),
@@ -8,7 +8,7 @@
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { focusedBox, launch, looksSame, open, picture, settle } from './browser.mjs';
+import { focusedBox, launch, looksSame, open, picture, reopen, settle } from './browser.mjs';
 
 const [modules, address, names, given] = process.argv.slice(2);
 const options = JSON.parse(given ?? '{}');
@@ -216,16 +216,14 @@ const tasks = {
 		const other = await open(browser, address + new URL(page.url()).hash, options);
 		await other.page.mouse.move(2, 2);
 		const second = await picture(other.page);
+		const lens = await lensOf(other.page);
+		await other.context.close();
 		const isSame = await looksSame(browser, first, second);
 		if (!isSame) {
 			writeFileSync(join(options.folder, 'link-first.png'), first);
 			writeFileSync(join(options.folder, 'link-second.png'), second);
 		}
-		return {
-			lens: await lensOf(other.page),
-			isSame,
-			hasToken: page.url().includes('token'),
-		};
+		return { lens, isSame, hasToken: page.url().includes('token') };
 	},
 
 	async one_file({ page, browser }) {
@@ -332,8 +330,7 @@ async function ofEmpty({ page }) {
 }
 
 /** One task, and what went wrong on its way. */
-async function run(browser, task) {
-	const opened = await open(browser, address, options);
+async function run(browser, opened, task) {
 	const home = address.replace(/[^/]*$/, '');
 	let seen = {};
 	try {
@@ -344,9 +341,7 @@ async function run(browser, task) {
 		opened.wrong.push(`${error.stack}`);
 	}
 	const foreign = opened.requests.filter((url) => !url.startsWith(home));
-	const result = { ...seen, wrong: [...opened.wrong], foreign, requests: opened.requests.length };
-	await opened.context.close();
-	return result;
+	return { ...seen, wrong: [...opened.wrong], foreign, requests: opened.requests.length };
 }
 
 const AT_ONCE = 2; // half of a task is waiting
@@ -355,10 +350,14 @@ const browser = await launch(modules);
 const seen = {};
 const left = names.split(',');
 const work = async () => {
+	const opened = await open(browser, address, options);
 	for (let task = left.shift(); task; task = left.shift()) {
-		seen[task] = await run(browser, task);
+		seen[task] = await run(browser, opened, task);
+		if (left.length) {
+			await reopen(opened, address);
+		}
 	}
 };
-await Promise.all(Array.from({ length: AT_ONCE }, work));
+await Promise.all(Array.from({ length: Math.min(AT_ONCE, left.length) }, work));
 await browser.close();
 process.stdout.write(JSON.stringify(seen));

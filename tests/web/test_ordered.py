@@ -32,6 +32,7 @@ def test_every_table_is_ordered_by_its_heads(browser, pages, browse):
     assert [name for name in seen["unordered"] if not UNORDERED.search(name)] == []
     views = {table["view"] for table in seen["tables"]}
     assert {"Overview", "Tree", "Sizes & lifetimes", "Never freed & growth", "Threads", "Memory"} <= views, views
+    assert seen["byKey"] and all(click == key for click, key in seen["byKey"]), seen["byKey"]
     reordered = set()
     for table in seen["tables"]:
         (first, one), (second, other), (_, own) = table["said"]
