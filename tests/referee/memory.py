@@ -350,7 +350,7 @@ def judge_mapped(referee, look, rows, whole):
 
 
 def at_words(look):
-    return "the end" if AT[look.row["at"]] == "end" else in_time(look.row["time_ns"])
+    return {"end": "the end", "detach": "the detach"}.get(AT[look.row["at"]]) or in_time(look.row["time_ns"])
 
 
 def heap_since(r, look, since):

@@ -57,23 +57,23 @@ FORMS = {
                        rf'(?:; of its parts, "(?P<part>.+)" grew most, by (?P<most>{BYTES}) from (?P<first>{TIME}) to (?P<last>{TIME}))?\.',
     "rss-step": rf"RSS rose by (?P<rose>{BYTES}) from (?P<from>{TIME}) to (?P<to>{TIME}), to (?P<rss>{BYTES}); meanwhile "
                 rf"(?P<who>.+) (?P<did>grew by|mapped) (?P<much>{BYTES})\.",
-    "kept-by-malloc": rf"malloc keeps {OF_RSS} at (?P<when>the end|{TIME}) that are free; blocks held at most "
+    "kept-by-malloc": rf"malloc keeps {OF_RSS} at (?P<when>the end|the detach|{TIME}) that are free; blocks held at most "
                       rf"(?P<most>{BYTES})(?: from (?P<since>{TIME}) on)?(?:; (?P<remedy>.+))?\.",
     "mapped-growing": rf"what (?P<who>.+) has mapped grew by (?P<grown>{BYTES}) \((?P<rate>{BYTES})/s\) "
-                      rf"from (?P<from>{TIME}) on, to {OF_RSS} at (?P<when>the end|{TIME}){RUNNING}(?:; (?P<runtime>\S+) maps (?P<tells>.+))?\.",
-    "mapped": rf"(?P<who>.+) has mapped {OF_RSS}, which are in memory at (?P<when>the end|{TIME}){RUNNING}(?:; (?P<runtime>\S+) maps (?P<tells>.+))?\.",
-    "resident": rf"{OF_RSS} at (?P<when>the end|{TIME}) (?:are (?P<part>shared memory|pages of the file|variables of|written pages of)"
+                      rf"from (?P<from>{TIME}) on, to {OF_RSS} at (?P<when>the end|the detach|{TIME}){RUNNING}(?:; (?P<runtime>\S+) maps (?P<tells>.+))?\.",
+    "mapped": rf"(?P<who>.+) has mapped {OF_RSS}, which are in memory at (?P<when>the end|the detach|{TIME}){RUNNING}(?:; (?P<runtime>\S+) maps (?P<tells>.+))?\.",
+    "resident": rf"{OF_RSS} at (?P<when>the end|the detach|{TIME}) (?:are (?P<part>shared memory|pages of the file|variables of|written pages of)"
                 r"|were mapped (?P<before>before the attach|by no call that was recorded))(?: that (?P<who>.+) has mapped| (?P<name>.+))?\.",
-    "thread-stacks": rf"stacks of threads hold {OF_RSS} at (?P<when>the end|{TIME})\.",
-    "lazy-free": rf"{OF_RSS} were given back \(MADV_FREE\) at (?P<when>the end|{TIME}): they count until the kernel needs "
+    "thread-stacks": rf"stacks of threads hold {OF_RSS} at (?P<when>the end|the detach|{TIME})\.",
+    "lazy-free": rf"{OF_RSS} were given back \(MADV_FREE\) at (?P<when>the end|the detach|{TIME}): they count until the kernel needs "
                  r"memory, and then are gone\.",
     "untouched": rf"(?P<who>.+): (?P<bytes>{BYTES}) of (?P<of>{BYTES}) in (?P<n>{COUNT}) live blocks? were not in memory at "
-                 rf"(?P<when>the end|{TIME}), and are no part of RSS\.",
+                 rf"(?P<when>the end|the detach|{TIME}), and are no part of RSS\.",
     "pins": rf"(?P<who>.+): (?P<of>{BYTES}) in (?P<n>{COUNT}) live blocks? keep {OF_RSS} in memory that are free on the same "
-            rf"pages at (?P<when>the end|{TIME})\.",
-    "huge-pages": rf"about {OF_RSS} of the heap are in memory at (?P<when>the end|{TIME}) without ever having been used, because they "
+            rf"pages at (?P<when>the end|the detach|{TIME})\.",
+    "huge-pages": rf"about {OF_RSS} of the heap are in memory at (?P<when>the end|the detach|{TIME}) without ever having been used, because they "
                   r"are parts of huge pages; prctl\(PR_SET_THP_DISABLE\) makes pages small\.",
-    "swap": rf"beside RSS, {OF_RSS} are swapped out at (?P<when>the end|{TIME})\.",
+    "swap": rf"beside RSS, {OF_RSS} are swapped out at (?P<when>the end|the detach|{TIME})\.",
     "runtime": rf"(?P<who>.+) holds (?P<bytes>{BYTES}) \((?P<share>{PERCENT}) of the peak\) for what it runs"
                rf"(?:, (?P<part>{BYTES}) of it in (?P<module>.+?))?"
                rf"(?:, (?P<asked>{BYTES}) (?:of it )?asked for by (?P<asker>.+?))?"

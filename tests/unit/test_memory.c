@@ -239,6 +239,8 @@ static void tells_what_else_is_in_memory(void **state) {
 			"21.0 MB (21 % of RSS) at the end are shared memory that parse() app.cpp:33 has mapped.");
 	assert_string_equal(find("resident")->lens, "m=mapped&focus=parse(char%20const%2A)");
 	assert_int_equal(find("resident")->severity, FINDING_EXPLAINS);
+	looks[0].at = REC_AT_DETACH;
+	assert_non_null(strstr(find("resident")->text, "at the detach are shared"));
 	p->mapping = 0;
 	assert_null(find("resident")); // of many, and of nobody in particular
 	p->name = S_LIBX;

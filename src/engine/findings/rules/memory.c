@@ -30,7 +30,11 @@ static void put_share(struct finder *f, const struct memory_look *m, uint64_t by
 }
 
 static void put_when(struct finder *f, const struct memory_look *m) {
-	SAY(f, m->look->at == REC_AT_END ? " at the end" : " at %s", HUMAN_DURATION(m->look->time_ns));
+	SAY(f,
+			m->look->at == REC_AT_END              ? " at the end"
+					: m->look->at == REC_AT_DETACH ? " at the detach"
+												   : " at %s",
+			HUMAN_DURATION(m->look->time_ns));
 }
 
 static void put_numbers(struct finder *f, const struct memory_look *m, uint64_t bytes) {
