@@ -24,8 +24,9 @@ bool python_layout_of(uint16_t version, struct wire_layout *layout);
 typedef bool (*python_read)(void *user, uint64_t address, void *out, size_t bytes);
 
 /**
- * Prove a layout in the program: the thread whose pointer is one of `ids` is found, and its frames
- * end, all of functions. NULL: proved; else what does not fit, which may do so a little later.
+ * Prove a layout in the program: the thread whose pointer is one of `ids`, or, if there are none,
+ * any one is found, and its frames end, all of functions. NULL: proved; else what does not fit,
+ * which may do so a little later.
  */
 const char *python_prove(const struct wire_layout *layout, python_read read, void *user,
 		const uint64_t *ids, size_t n_ids);

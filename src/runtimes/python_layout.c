@@ -91,22 +91,6 @@ static bool load(const struct memory *m, uint64_t object, enum wire_python_field
 			m->read(m->user, object + m->layout->fields[field], value, sizeof *value);
 }
 
-/** The thread with one of these ids; 0: there is none. */
-static uint64_t find_thread(const struct memory *m, uint64_t interpreter, const uint64_t *ids,
-		size_t n_ids) {
-	enum { THREADS_MOST = 1 << 14 };
-	uint64_t thread, id;
-	bool ok = load(m, interpreter, PYTHON_THREADS, &thread);
-	for (unsigned i = 0; ok && thread && i < THREADS_MOST; i++) {
-		ok = load(m, thread, PYTHON_THREAD_ID, &id);
-		if (ok && ANY(k, n_ids, ids[k] == id)) {
-			return thread;
-		}
-		ok = ok && load(m, thread, PYTHON_THREAD, &thread);
-	}
-	return 0;
-}
-
 /** Its frames end where C has called Python, and all others are of functions. */
 static bool has_frames(const struct memory *m, uint64_t thread) {
 	enum { FRAMES_MOST = 10000 };
@@ -127,6 +111,22 @@ static bool has_frames(const struct memory *m, uint64_t thread) {
 		ok = ok && load(m, frame, PYTHON_PREVIOUS, &frame);
 	}
 	return ok && !frame && n_functions > 0 && mark == fields[PYTHON_MARK_OF_END];
+}
+
+/** A thread with one of these ids, or, if there are none, with frames; 0: there is none. */
+static uint64_t find_thread(const struct memory *m, uint64_t interpreter, const uint64_t *ids,
+		size_t n_ids) {
+	enum { THREADS_MOST = 1 << 14 };
+	uint64_t thread, id;
+	bool ok = load(m, interpreter, PYTHON_THREADS, &thread);
+	for (unsigned i = 0; ok && thread && i < THREADS_MOST; i++) {
+		ok = load(m, thread, PYTHON_THREAD_ID, &id);
+		if (ok && (n_ids == 0 ? has_frames(m, thread) : ANY(k, n_ids, ids[k] == id))) {
+			return thread;
+		}
+		ok = ok && load(m, thread, PYTHON_THREAD, &thread);
+	}
+	return 0;
 }
 
 const char python_not_begun[] = "it has no interpreter yet";

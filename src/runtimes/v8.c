@@ -323,6 +323,7 @@ bool v8_unit_read(struct v8_heap *h, const struct wire_unit *u, struct arena *te
 	}
 	uint32_t n = v8_name_calls(h, &own, is_builtin ? 0 : pc, u->excerpt_at, texts, frames);
 	out->is_proof = begins_as_function(h, &own);
+	out->is_vague = !is_builtin && pc != 0 && frames[0].line == 0;
 	out->frames = arena_copy(texts, frames, n, sizeof *frames);
 	out->n = out->frames ? n : 0;
 	return is_same(h, &own, u) && !h->has_failed;

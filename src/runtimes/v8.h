@@ -86,6 +86,7 @@ struct v8_unit {
 	const struct v8_named *frames;
 	uint32_t n;             // more than 1 if some are inlined; 0: it is no frame of a function
 	struct slice positions; // of bytecode, whose one frame has a line by them
+	bool is_vague;          // its code was not found there: that may be moving
 	bool is_proof;          // its source begins as functions do: the layout fits
 };
 

@@ -278,3 +278,34 @@ def test_attach_detach_attach(build, target, tmp_path, node):
         for site in sites[:2]:
             frames = [f["function"] for f in site["stack"] if re.search(r"server\.js$", f["file"] or "")]
             assert frames[:2] == ["remember", "handle"], frames
+
+
+def check_collecting(tools, target, tmp_path, node, n_times, whole):
+    """Attached at any time of a collection, and again and again: stacks are those of Error's stack from the first one on."""
+    truth, file = tmp_path / "truth", tmp_path / "at.zst"
+    victim = target([node, "--expose-gc", RUNTIMES / "collecting.js", BASE, truth])
+    n_all, n_whole, threads = 0, 0, set()
+    for k in range(n_times):
+        attach(tools.build, victim.pid, file, duration="400ms")
+        stacks = {stop["size"]: stop["stack"] for stop in map(json.loads, truth.read_text().splitlines())}
+        n_before = n_all
+        for frames, n, size in stacks_of(tools, file, BASE):
+            told = [(name or "", where or "<eval>", line) for name, where, line in stacks[size // n] if line]
+            found = [f for f in frames if f[2] and not (f[1] or "").startswith("node:internal/buffer") and f[1] != "node:buffer"]
+            assert size % n == 0 and is_part(found, told) and found, (k, found, told)
+            n_whole += n if len(found) == len(told) else 0
+            n_all += n
+            threads.add(size // n >= 2 * BASE)
+        assert n_all > n_before, k
+    inside = [int(part) for part in re.findall(r"(\d+) % in collections", victim.said())]
+    assert threads == {False, True} and max(inside) > 60 and victim.is_alive(), (threads, inside, victim)
+    assert n_whole >= whole * n_all, (n_whole, n_all)  # the others have functions that moved before they could be read
+
+
+def test_attached_again_and_again_during_collections(tools, target, tmp_path, node):
+    check_collecting(tools, target, tmp_path, node, 3, 0.95)
+
+
+@pytest.mark.long
+def test_official_nodes_attached_again_and_again_during_collections(tools, target, tmp_path, official):
+    check_collecting(tools, target, tmp_path, official, 50, 0.99)

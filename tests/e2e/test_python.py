@@ -512,5 +512,7 @@ def test_attach_detach_attach(build, target, tmp_path):
         data = known(build, tmp_path / f"at{k}.zst")
         sites = through(data["sites"]["allocations"], "remember")
         assert sum(site["bytes"] for site in sites) > 0.9 * data["summary"]["allocated_bytes"], (k, sites)
+        large = [site for site in data["sites"]["allocations"] if 9000 <= site["bytes"] / site["allocations"] < 9100]
+        assert large and all(site in sites for site in large), (k, "named from the first one on", large)
         assert [f["function"] for f in sites[0]["stack"] if f["file"] and f["file"].endswith("server.py")] == \
             ["remember", "handle", "<module>"], sites[0]

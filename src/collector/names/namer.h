@@ -16,6 +16,7 @@
 #include "runtimes/v8.h"
 #include "symbols/perf_map.h"
 #include "symbols/symbols.h"
+#include "sys/smaps.h"
 
 #include <sys/types.h>
 
@@ -158,6 +159,7 @@ struct units {
 	uint32_t n_seen;              // locations looked at
 	const char *why;              // why it is not in force. NULL: it is, or there is none
 	uint64_t next_ns;             // to prove it
+	bool is_last;                 // set: nothing is read another time
 	struct arena arena;
 
 	// V8, of which there is one in a program
@@ -173,8 +175,11 @@ struct units {
 void units_init(struct units *u, struct segment *segment, struct modules *modules);
 void units_finish(struct units *u);
 
-/** A module was announced, and added to the modules. */
-void units_meet(struct units *u, uint32_t id, const struct wire_module *module);
+/** A module was announced, whose file is open, or, -1, not. */
+void units_meet(struct units *u, int fd, const char *path, const struct wire_module *module);
+
+/** The same of what a program has mapped that runs already, before the recorder is in it. */
+void units_expect(struct units *u, const struct smaps *maps);
 
 /** Prove what can be proved, and name new locations. */
 void units_step(struct units *u, struct tries *t, struct namer *names, uint64_t now_ns);

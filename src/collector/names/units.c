@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "collector/names/namer.h"
 #include "sys/futex.h"
-#include "sys/smaps.h"
 #include "sys/sys.h"
 
 enum {
@@ -17,7 +16,8 @@ enum {
 	IDS_MOST = 256,   // threads that are looked at
 	V8_TO_PROVE = 64, // of so many units, or all before
 	V8_PROOFS_LEAST = 16,
-	V8_TRIES = 8, // to read a unit at one place
+	V8_TRIES = 64,         // rounds in which a unit is read at one place, ever more rarely,
+	V8_TRIES_TO_PROVE = 8, // after so many, what it said is a proof, or none
 };
 
 void units_init(struct units *u, struct segment *segment, struct modules *modules) {
@@ -32,40 +32,41 @@ void units_finish(struct units *u) {
 
 // ---- layouts
 
-static void meet_v8(struct units *u, const struct elf_image *image,
-		const struct wire_module *module) {
+static void meet_v8(struct units *u, const struct elf_image *image, uint64_t bias,
+		uint32_t number) {
 	struct err err = {0};
 	struct v8_layout layout;
 	struct wire_layout wire;
 	u->v8.memory = (struct v8_memory){modules_read, u->modules};
 	if (u->v8_layout.major != 0 || !v8_layout_of_image(image, &layout, &err) ||
-			!v8_layout_place(&layout, image, module->bias, &u->v8.memory, &wire, &err)) {
+			!v8_layout_place(&layout, image, bias, &u->v8.memory, &wire, &err)) {
 		u->v8_why = err.code != ERR_NOT_FOUND && u->v8_layout.major == 0 ? err : u->v8_why;
 		return;
 	}
 	u->v8_layout = layout;
 	u->v8.layout = &u->v8_layout;
 	u->v8_row = u->segment->n_layouts;
-	wire.image = module->image;
+	wire.image = number;
 	segment_add_layout(u->segment, &wire);
 }
 
-void units_meet(struct units *u, uint32_t id, const struct wire_module *module) {
-	const struct module_file *file = &u->modules->files.items[id];
+void units_meet(struct units *u, int fd, const char *path, const struct wire_module *module) {
 	struct elf_image image;
 	struct wire_layout found;
-	struct slice name = slice_of_text(path_base_name(file->path));
+	struct slice name = slice_of_text(path_base_name(path));
 	bool is_v8 = starts_with(name, "libnode") || is_called_after(name, "node");
 	bool may_be = module->path[0] == '\0' || starts_with(name, "libpython") ||
 			is_called_after(name, "python");
-	if ((!may_be && !is_v8) || !u->segment->has_runtimes || file->fd < 0) {
+	if ((!may_be && !is_v8) || !u->segment->has_runtimes || fd < 0) {
 		return;
 	}
-	struct slice bytes = file_map(file->fd);
+	struct slice bytes = file_map(fd);
 	bool is_image = elf_image_init(&image, bytes, NULL);
+	uint64_t bias = is_image && image.type == ET_EXEC ? 0 : module->bias;
 	if (is_image && is_v8) {
-		meet_v8(u, &image, module);
-	} else if (is_image && python_find(&image, module->bias, &found)) {
+		meet_v8(u, &image, bias, module->image);
+	} else if (is_image && python_find(&image, bias, &found) &&
+			(u->candidate.state != found.state || u->candidate.image != module->image)) {
 		u->candidate = found;
 		u->candidate.image = module->image;
 		u->why = "it has not begun";
@@ -93,6 +94,19 @@ static void prove(struct units *u, uint64_t now_ns) {
 		u->why = NULL;
 		segment_add_layout(u->segment, &u->candidate);
 	}
+}
+
+void units_expect(struct units *u, const struct smaps *maps) {
+	EACH(area, *maps) {
+		const struct wire_module module = {.bias = area->start, .image = 1, .path = "/"};
+		bool may_be = area->kind == SMAPS_FILE && area->offset == 0 &&
+				(strstr(area->name, "node") || strstr(area->name, "python"));
+		char path[PATH_MAX];
+		(void)snprintf(path, sizeof path, "/proc/%d/root%s", (int)u->modules->pid, area->name);
+		CLOSED int fd = may_be ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
+		units_meet(u, fd, area->name, &module);
+	}
+	prove(u, 0);
 }
 
 // ---- V8's functions
@@ -149,13 +163,21 @@ static void read_v8(struct units *u, const struct wire_unit *unit, struct unit_n
 	}
 	name->n_tries = has_moved ? 0 : name->n_tries + 1;
 	name->object = unit->object;
+	bool is_last = u->is_last || name->n_tries == V8_TRIES;
+	if ((name->n_tries & (name->n_tries - 1)) != 0 && !is_last) {
+		return;
+	}
 	if (u->v8_thread != unit->thread) {
 		u->v8_thread = unit->thread;
 		find_copies(u);
 	}
-	name->is_read = v8_unit_read(&u->v8, unit, &u->arena, &name->v8);
-	u->n_proofs += name->is_read && name->v8.is_proof;
-	u->n_met += name->is_read || name->n_tries == V8_TRIES;
+	struct v8_unit found;
+	bool is_there = v8_unit_read(&u->v8, unit, &u->arena, &found);
+	name->v8 = is_there ? found : name->v8;
+	name->is_read = is_last ? is_there || name->v8.n > 0 : is_there && !found.is_vague;
+	bool counts = name->is_read || name->n_tries == V8_TRIES_TO_PROVE;
+	u->n_met += counts;
+	u->n_proofs += counts && is_there && found.is_proof;
 }
 
 // ---- names

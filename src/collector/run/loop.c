@@ -144,6 +144,7 @@ static void end_program(struct run *run) {
 			clock_sleep_ns(LAST_PAUSE_NS);
 		}
 	}
+	run->units.is_last = true;
 	units_step(&run->units, &run->tries, run->names, run->now_ns); // they are read in its memory
 	look_at_end(run, !is_behind);
 }
@@ -310,6 +311,7 @@ static void finish_names(struct run *run) {
 	size_t n_all = namer_pending(run->names);
 	uint64_t start_ns = clock_now_ns();
 	jit_step(&run->jit, &run->tries, run->names, run->now_ns, true);
+	run->units.is_last = true;
 	units_step(&run->units, &run->tries, run->names, run->now_ns);
 	tell_runtimes(run);
 	namer_step(run->names, &run->tries, run->now_ns, true);

@@ -49,6 +49,7 @@ static bool start(struct run *run, const struct attach_options *attach, struct e
 	}
 	aggregate_expect_old_blocks(run->aggregate);
 	(void)smaps_read(&run->before, run->program, "maps");
+	units_expect(&run->units, &run->before);
 	if (!guardian_attach(&run->guardian, attach->max_pause_ns, drain, run, err)) {
 		return false;
 	}

@@ -16,6 +16,7 @@
 #include "recorder/core/hook/mapping.h"
 #include "recorder/core/own.h"
 #include "recorder/core/sys.h"
+#include "recorder/core/unwind/runtimes.h"
 
 struct resident_range inject_thread_caches[RESIDENT_THREAD_CACHES];
 
@@ -32,6 +33,7 @@ __attribute__((visibility("default"))) long inject_begin(struct resident *reside
 			registered_add((const void *)resident->tables[i]); // passes 0 by
 		}
 		resident->header_at = (uint64_t)segment.header;
+		runtimes_look(); // while no other thread runs
 	}
 	return is_open;
 }
