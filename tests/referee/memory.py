@@ -85,7 +85,7 @@ def judge_kill(r, text):
     last = max(looks, key=lambda k: (k.row["time_ns"], k.number))
     largest = sorted((n for n in PARTS if last.bytes[n]), key=lambda n: (-last.bytes[n], PARTS.index(n)))[:4]
     rest = last.rss - sum(last.bytes[n] for n in largest)
-    truth = (f"; {in_time(r.meta['duration_ns'] - last.row['time_ns'])} before, RSS was {in_bytes(last.rss)}: " +
+    truth = (f"; {in_time(max(0, r.meta['duration_ns'] - last.row['time_ns']))} before, RSS was {in_bytes(last.rss)}: " +
              ", ".join([f"{in_bytes(last.bytes[n])} {WORDS[n]}" for n in largest] + [f"{in_bytes(rest)} others"] * (rest > 0)) +
              (f"; its control group used {use_of(last.group)}" if last.group else ""))
     return wrong + ([f"killed: '{truth}', not '{said[2]}'"] if said[2] != truth else [])

@@ -393,6 +393,27 @@ static void says_what_is_used_of_a_limit(void **state) {
 	buffer_finish(&text);
 }
 
+/** On a busy machine the last look is later than what the program was last seen to do. */
+static void a_look_is_no_later_than_the_kill(void **state) {
+	(void)state;
+	r.meta.ended = REC_SIGNALED, r.meta.exit_status = 9, r.meta.end_reason = REC_END_MEMORY;
+	r.meta.duration_ns = 1000 * MS;
+	look_at(980, REC_AT_RSS_PEAK);
+	part(REC_PART_FILES, 7);
+	struct quality_line lines[QUALITY_LINES_MAX];
+	for (int late = 0; late < 2; late++) {
+		looks[0].time_ns += (uint64_t)late * 100 * MS;
+		size_t n = quality_lines(&r, names, &arena, lines), i = 0;
+		while (i < n && strcmp(lines[i].id, "killed") != 0) {
+			i++;
+		}
+		assert_true(i < n);
+		const char *says = late ? "; 0.0 ms before, RSS was 7.0 MB"
+								: "; 20 ms before, RSS was 7.0 MB";
+		assert_non_null(strstr(lines[i].text, says));
+	}
+}
+
 #define TEST(t) cmocka_unit_test_setup_teardown(t, set_up, tear_down)
 
 int main(void) {
@@ -404,6 +425,7 @@ int main(void) {
 			TEST(needs_half_of_rss_to_say_that_malloc_keeps_it),
 			TEST(names_the_remedy_of_the_allocator),
 			TEST(names_who_mapped_most),
+			TEST(a_look_is_no_later_than_the_kill),
 			TEST(tells_what_else_is_in_memory),
 			TEST(tells_of_stacks_and_of_what_was_given_back),
 			TEST(tells_what_was_asked_for_and_is_not_in_memory),

@@ -79,10 +79,9 @@ static const char *signal_name(int signal, char out[16]) {
 /** "; 80 ms before, RSS was 97.1 MB: 80.2 MB live blocks, 3.1 MB code and files, 9.9 MB others". */
 static void put_last_look(const struct recording *r, struct buffer *out) {
 	struct memory_look m = memory_at_end(r);
-	uint64_t rest = m.look->rss_bytes;
-	buffer_printf(out,
-			"; %s before, RSS was %s:", HUMAN_DURATION(r->meta.duration_ns - m.look->time_ns),
-			HUMAN_BYTES(rest));
+	uint64_t rest = m.look->rss_bytes, end = r->meta.duration_ns;
+	uint64_t before = end > m.look->time_ns ? end - m.look->time_ns : 0; // it looked at what died
+	buffer_printf(out, "; %s before, RSS was %s:", HUMAN_DURATION(before), HUMAN_BYTES(rest));
 	for (int i = 0; i < PARTS_SAID; i++) {
 		uint8_t most = 0;
 		for (uint8_t part = 1; part < REC_PARTS; part++) {
