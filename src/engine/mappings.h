@@ -50,13 +50,6 @@ struct mapped_range {
 void mappings_each(const struct mappings *m,
 		bool (*visit)(void *user, const struct mapped_range *range), void *user);
 
-/** Ranges, mapped bytes and memory taken, as of now. */
-struct mappings_now {
-	uint64_t live_bytes, peak_bytes, maps, memory_bytes;
-	uint32_t n_ranges;
-};
-struct mappings_now mappings_now(const struct mappings *m);
-
 /**
  * Write the state as of `now_ns` into `out`: mappings (with `node`), mapping_edges,
  * mapping_intervals, ranges, and their part of the summary. Arrays go to out->arena. Nothing

@@ -282,19 +282,6 @@ void mappings_each(const struct mappings *m,
 	(void)pieces_walk(&m->pieces, m->pieces.root, visit_piece, &visiting);
 }
 
-struct mappings_now mappings_now(const struct mappings *m) {
-	return (struct mappings_now){
-			.live_bytes = m->now.bytes,
-			.peak_bytes = m->peak_bytes,
-			.maps = m->now.allocations,
-			.memory_bytes = m->pieces.capacity * sizeof *m->pieces.items +
-					m->mappings.capacity * sizeof *m->mappings.items +
-					m->stacks.capacity * sizeof *m->stacks.items + index_bytes(&m->by_node) +
-					bins_bytes(&m->bins),
-			.n_ranges = m->pieces.n_used,
-	};
-}
-
 // ---- as the tables of a recording
 
 static bool put_stacks(const struct mappings *m, struct recording *out) {
