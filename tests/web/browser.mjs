@@ -86,10 +86,16 @@ export async function drawn(page) {
 	await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 }
 
-/** The same, with what it does only once it is left alone: details (60 ms) and its address (50 ms). */
+/** The same, with what it does only once it is left alone: details (60 ms, then part by part) and its address (50 ms). */
 export async function settle(page) {
 	await drawn(page);
-	await page.evaluate(() => new Promise((done) => setTimeout(() => requestAnimationFrame(done), 100)));
+	await page.evaluate(() => new Promise((done) => {
+		const look = () =>
+			document.querySelector('.details:is([aria-busy=true], :has([aria-busy=true]))')
+				? setTimeout(look, 10)
+				: requestAnimationFrame(done);
+		setTimeout(look, 100);
+	}));
 }
 
 /** The one live element of a canvas: what the arrow keys are at. */

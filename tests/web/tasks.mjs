@@ -95,6 +95,7 @@ async function findCallers(page) {
 async function details(page) {
 	const pane = page.getByRole('complementary', { name: 'Details' });
 	await pane.waitFor();
+	await settle(page);
 	await pane.getByText('reading the source…').waitFor({ state: 'detached' });
 	return pane.innerText();
 }

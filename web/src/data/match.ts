@@ -8,10 +8,18 @@ export function matchSymbols(p: Profile, rule: { text: string; isRegex: boolean 
 	const out = new Uint8Array(s.n);
 	const regex = rule.isRegex ? new RegExp(rule.text) : null;
 	const wanted = lower(rule.text);
-	const { texts, lowered, name, file, module } = textsOf(p);
+	const all = textsOf(p);
+	const { texts, lowered, name, file, module } = all;
 	const holds = new Uint8Array(texts.length);
-	for (let i = 0; i < texts.length; i++) {
-		holds[i] = +(regex ? regex.test(texts[i]!) : lowered[i]!.includes(wanted));
+	if (regex) {
+		texts.forEach((text, i) => (holds[i] = +regex.test(text)));
+	} else {
+		const { last } = all; // what it held is all that can hold more
+		const before = last && wanted.includes(last.wanted) ? last.holds : null;
+		for (let i = 0; i < texts.length; i++) {
+			holds[i] = +((!before || before[i] === 1) && lowered[i]!.includes(wanted));
+		}
+		all.last = { wanted, holds };
 	}
 	for (let i = 1; i < s.n; i++) {
 		out[i] = holds[name[i]!]! | holds[file[i]!]! | holds[module[i]!]!;
@@ -26,6 +34,7 @@ interface Texts {
 	name: Uint32Array;
 	file: Uint32Array;
 	module: Uint32Array;
+	last?: { wanted: string; holds: Uint8Array }; // looked for
 }
 
 const known = new WeakMap<Profile, Texts>();

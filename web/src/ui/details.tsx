@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { aliveOverTime, stacksWhere, sum, sumOf, type Answer } from '../data/query.ts';
 import { nodesBelow } from '../data/match.ts';
@@ -29,7 +30,7 @@ import { bytes, count, duration, percent, shortName } from './format.ts';
 import { metricName, placeOf, weight } from './labels.ts';
 import { Lifetimes, SizeMix } from './mix.tsx';
 import { Source } from './source.tsx';
-import { useResting, useValue } from './signals.ts';
+import { useResting, useTurn, useValue } from './signals.ts';
 import { Sparkline } from './sparkline.tsx';
 import { Stacks } from './stacks.tsx';
 import { WhatIf } from './whatif.tsx';
@@ -66,6 +67,26 @@ export function stackText(p: Profile, node: number): string {
 interface Part {
 	p: Profile;
 	stacks: Uint32Array;
+}
+
+/** What is selected, and what its parts are made from. */
+interface Selected extends Part {
+	s: Selection;
+	answer: Answer;
+	alive?: Float64Array; // over time
+}
+
+const aliveOf = (of: Selected) => (of.alive ??= aliveOverTime(of.p, of.stacks));
+
+interface LaterProps {
+	of: Selected;
+	turn: number;
+	children: (of: Selected) => ComponentChildren;
+}
+
+function Later({ of, turn, children }: LaterProps) {
+	const then = useTurn(of, turn);
+	return <>{then && children(then)}</>;
 }
 
 /** Name, value and share of each cost; first that of the lens, unless it is one of the others. */
@@ -156,13 +177,17 @@ export function Details() {
 	const a = useResting(() => answer.value);
 	const stacks = useMemo(() => stacksOf(p, s, filter), [p, s.symbol, filter]);
 	const hasAll = useValue(() => isWhole.value);
-	const curve = useMemo(() => (hasAll ? aliveOverTime(p, stacks) : null), [stacks, hasAll]);
+	const of = useMemo<Selected>(() => ({ p, s, stacks, answer: a }), [stacks, s, a, hasAll]);
 	const hasBlocks = lacks(p, ALLOCATIONS) || sumOf(p.stacks.allocations, stacks) > 0;
 	const name = p.symbols.name[s.symbol]!;
 	const line = s.base ? p.nodes.line[s.base]! : 0;
 	const hasTime = !lacks(p, TIME);
 	return (
-		<aside class="panel details" aria-label="Details">
+		<aside
+			class="panel details"
+			aria-label="Details"
+			aria-busy={useTurn(of, 6) !== of}
+		>
 			<div class="details-head">
 				<h2 title={name}>
 					<code>{shortName(name)}</code>
@@ -206,24 +231,46 @@ export function Details() {
 				</button>
 			</p>
 			<Costs p={p} stacks={stacks} answer={a} />
-			{curve && hasTime && hasBlocks && (
-				<>
-					<h3>Live over time</h3>
-					<div class="wide-spark">
-						<Sparkline values={curve} />
-					</div>
-				</>
+			{hasAll && hasTime && hasBlocks && (
+				<Later of={of} turn={1}>
+					{(of) => (
+						<>
+							<h3>Live over time</h3>
+							<div class="wide-spark">
+								<Sparkline values={aliveOf(of)} />
+							</div>
+						</>
+					)}
+				</Later>
 			)}
 			{hasTime && hasBlocks && <Times p={p} stacks={stacks} />}
-			{curve && <Source symbol={s.symbol} line={line} answer={a} />}
-			<Stacks p={p} stacks={stacks} answer={a} />
-			{curve && hasBlocks && !lacks(p, ALLOCATIONS) && (
+			{hasAll && (
+				<Later of={of} turn={2}>
+					{({ s, answer }) => (
+						<Source
+							symbol={s.symbol}
+							line={s.base && p.nodes.line[s.base]!}
+							answer={answer}
+						/>
+					)}
+				</Later>
+			)}
+			<Later of={of} turn={3}>
+				{({ stacks, answer }) => <Stacks p={p} stacks={stacks} answer={answer} />}
+			</Later>
+			{hasAll && hasBlocks && !lacks(p, ALLOCATIONS) && (
 				<>
 					<h3>Lifetimes of freed blocks</h3>
-					<Lifetimes p={p} stacks={stacks} />
+					<Later of={of} turn={4}>
+						{({ stacks }) => <Lifetimes p={p} stacks={stacks} />}
+					</Later>
 					<h3>Sizes</h3>
-					<SizeMix p={p} stacks={stacks} />
-					<WhatIf p={p} alive={curve} name={shortName(name)} />
+					<Later of={of} turn={5}>
+						{({ stacks }) => <SizeMix p={p} stacks={stacks} />}
+					</Later>
+					<Later of={of} turn={6}>
+						{(of) => <WhatIf p={p} alive={aliveOf(of)} name={shortName(name)} />}
+					</Later>
 				</>
 			)}
 		</aside>

@@ -36,7 +36,8 @@ function Bars({ rows }: { rows: [string, number, string][] }) {
 }
 
 interface SizeRow {
-	name: string;
+	size: number;
+	isClass: number; // up to twice the size
 	count: number;
 	bytes: number;
 }
@@ -48,14 +49,11 @@ function sizesOf(p: Profile, stacks: Uint32Array): SizeRow[] {
 	for (const s of stacks) {
 		for (let i = z.first[s]!; i < z.first[s + 1]!; i++) {
 			const size = z.size[i]!;
-			const key = z.isClass[i] ? -size : size;
+			const isClass = z.isClass[i]!;
+			const key = isClass ? -size : size;
 			let row = found.get(key);
 			if (!row) {
-				row = {
-					name: key < 0 ? `${bytes(size)} – ${bytes(size * 2)}` : bytes(size),
-					count: 0,
-					bytes: 0,
-				};
+				row = { size, isClass, count: 0, bytes: 0 };
 				found.set(key, row);
 			}
 			row.count += z.count[i]!;
@@ -71,8 +69,8 @@ export function SizeMix({ p, stacks }: { p: Profile; stacks: Uint32Array }) {
 	const rows = useMemo(() => sizesOf(p, stacks).slice(0, SIZES_SHOWN), [p, stacks]);
 	return (
 		<Bars
-			rows={rows.map((row) => [
-				row.name,
+			rows={rows.map(({ size, isClass, ...row }) => [
+				isClass ? `${bytes(size)} – ${bytes(size * 2)}` : bytes(size),
 				row.count,
 				`${count(row.count)} × · ${bytes(row.bytes)}`,
 			])}

@@ -32,3 +32,44 @@ export function useValue<T>(read: () => T): T {
 	}, []);
 	return value;
 }
+
+const TURN_MS = 16;
+
+/**
+ * A value so many turns after it came; undefined: none has yet. What takes a moment is done one
+ * after the other then, and each key in between is heard.
+ */
+export function useTurn<T>(now: T, turn: number): T | undefined {
+	const [then, set] = useState<T>();
+	useEffect(() => {
+		const timer = setTimeout(() => set(() => now), turn * TURN_MS);
+		return () => clearTimeout(timer);
+	}, [now]);
+	return then;
+}
+
+const SLICE_MS = 3;
+
+/** The same for what is worked out in steps, a few at a time. */
+export function useSteps<T>(work: () => Generator<void, T>, of: unknown[]): T | undefined {
+	const [done, set] = useState<T>();
+	useEffect(() => {
+		const steps = work();
+		let timer = 0;
+		const run = () => {
+			const end = performance.now() + SLICE_MS;
+			let step = steps.next();
+			while (!step.done && performance.now() < end) {
+				step = steps.next();
+			}
+			if (step.done) {
+				set(() => step.value as T);
+			} else {
+				timer = setTimeout(run, TURN_MS);
+			}
+		};
+		run();
+		return () => clearTimeout(timer);
+	}, of);
+	return done;
+}

@@ -7,18 +7,32 @@ const POINTS = 48;
 const WIDTH = 96;
 const HEIGHT = 18;
 
+let spans: { edges: Profile['edges']; from: Uint8Array; to: Uint8Array } | null = null;
+
+/** The points that each period of a profile is part of, from the first to the last. */
+function spansOf(p: Profile) {
+	if (spans?.edges !== p.edges) {
+		const starts = periodStarts(p.edges);
+		const width = Math.max(1, p.facts.summary.duration_ns / POINTS);
+		const at = (ns: number) => Math.min(POINTS - 1, Math.floor(ns / width));
+		const from = Uint8Array.from(starts, at);
+		spans = { edges: p.edges, from, to: from.map((_, k) => from[k + 1] ?? POINTS - 1) };
+	}
+	return spans;
+}
+
 /** The largest value in each of a few stretches of time: a spike is seen however short it is. */
 function thin(p: Profile, values: Float64Array): number[] {
 	const points = new Array<number>(POINTS).fill(0);
-	const width = Math.max(1, p.facts.summary.duration_ns / POINTS);
-	const at = (ns: number) => Math.min(POINTS - 1, Math.floor(ns / width));
-	const starts = periodStarts(p.edges);
-	values.forEach((value, k) => {
-		const to = starts[k + 1] ?? p.facts.summary.duration_ns;
-		for (let i = at(starts[k]!); i <= at(to); i++) {
-			points[i] = Math.max(points[i]!, value);
+	const { from, to } = spansOf(p);
+	for (let k = 0; k < values.length; k++) {
+		const value = values[k]!;
+		for (let i = from[k]!; i <= to[k]!; i++) {
+			if (points[i]! < value) {
+				points[i] = value;
+			}
 		}
-	});
+	}
 	return points;
 }
 

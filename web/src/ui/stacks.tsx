@@ -10,6 +10,7 @@ import { copyText } from './copy.ts';
 import { framesOf, stackText } from './details.tsx';
 import { count, percent, plural, shortName } from './format.ts';
 import { metricUnit, placeOf, weight } from './labels.ts';
+import { useSteps } from './signals.ts';
 
 interface Row {
 	node: number; // 0: a run of library frames
@@ -36,8 +37,17 @@ interface Look {
 	n: number; // frames of the run
 }
 
-/** Gives the look of a node; each frame is looked at once, however many stacks it is in. */
+let finder: { p: Profile; folds: boolean; find: (node: number) => number } | null = null;
+
+/** Gives the look of a node; each frame is looked at once, whatever is selected. */
 function lookFinder(p: Profile, folds: boolean): (node: number) => number {
+	if (finder?.p !== p || finder.folds !== folds) {
+		finder = { p, folds, find: newFinder(p, folds) };
+	}
+	return finder.find;
+}
+
+function newFinder(p: Profile, folds: boolean): (node: number) => number {
 	const known = new Map<number, Look>([[0, { id: 0, before: 0, text: '', n: 0 }]]);
 	const ids = new Map<string, number>();
 	const idOf = (text: string) => {
@@ -63,11 +73,17 @@ function lookFinder(p: Profile, folds: boolean): (node: number) => number {
 	return (node) => find(node).id;
 }
 
+const A_STEP = 16; // stacks
+
 /** Stacks by what they look like, heaviest first. */
-function gatherAlike(p: Profile, stacks: readonly number[], a: Answer, folds: boolean): Alike[] {
+function* gatherAlike(p: Profile, stacks: readonly number[], a: Answer): Generator<void, Alike[]> {
+	const folds = !a.lens.isUnfolded;
 	const lookOf = lookFinder(p, folds);
 	const looks = new Map<number, Alike>();
-	for (const s of stacks) {
+	for (const [i, s] of stacks.entries()) {
+		if (i % A_STEP === 0) {
+			yield;
+		}
 		const look = lookOf(p.stacks.node[s]!);
 		const known = looks.get(look);
 		if (known) {
@@ -136,19 +152,17 @@ export function Stacks({
 		() => heaviestOf(all, a.weights, Math.max(COMPARED, most)),
 		[all, a, most],
 	);
-	const looks = useMemo(() => gatherAlike(p, ids, a, !l.isUnfolded), [p, ids, a]);
+	const looks = useSteps(() => gatherAlike(p, ids, a), [p, ids, a]);
 	const total = useMemo(() => sumOf(a.weights, all), [all, a]);
-	const top = looks.slice(0, most);
+	const top = looks?.slice(0, most) ?? [];
 	const left = n - top.reduce((sum, look) => sum + look.n, 0);
 	const first = top.length
 		? new Set(framesOf(p, p.stacks.node[top[0]!.heaviest]!))
 		: new Set<number>();
 	return (
 		<>
-			<h3>
-				{plural(n, 'stack')}
-			</h3>
-			<ol class="stacks">
+			<h3>{plural(n, 'stack')}</h3>
+			<ol class="stacks" aria-busy={!looks}>
 				{top.map(({ heaviest: s, n: alike, weight: sum, blocks }, i) => (
 					<li key={s}>
 						<p class="stack-head">
@@ -185,7 +199,7 @@ export function Stacks({
 					</li>
 				))}
 			</ol>
-			{left > 0 && (
+			{looks && left > 0 && (
 				<button class="link" onClick={() => setMost(most + 20)}>
 					{count(left)} more
 				</button>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { useMemo } from 'preact/hooks';
+import { useEffect, useMemo } from 'preact/hooks';
 import type { Forest } from '../data/forest.ts';
 import { Flame, type FlameProps } from '../flame/flame.tsx';
 import { costSkin, type Skin } from '../flame/skin.tsx';
@@ -13,6 +13,8 @@ import { hideNode, openRun, selectNode } from './nodes.ts';
 type Props = Pick<FlameProps, 'label' | 'height' | 'zoom' | 'isFlipped' | 'onZoom'> & {
 	forest: Forest;
 };
+
+const IDLE_MS = 200;
 
 /** When a box's blocks were alive, and for how long. */
 function Life({ forest: f, node }: { forest: Forest; node: number }) {
@@ -37,6 +39,12 @@ export function CostFlame({ forest, onZoom, ...rest }: Props) {
 	const colouring = useValue(() => state.colouring.value);
 	const metric = useValue(() => state.lens.value.metric);
 	const hasBinary = useValue(() => state.isBinary.value);
+	const isWhole = useValue(() => state.isWhole.value);
+	useEffect(() => {
+		// What the first tip would wait for
+		const timer = setTimeout(() => isWhole && [forest.allocations, forest.temporary], IDLE_MS);
+		return () => clearTimeout(timer);
+	}, [forest, isWhole]);
 	const skin = useMemo<Skin>(
 		() => ({
 			...costSkin(state.profile.value, forest, metric, colouring === 'module'),

@@ -153,24 +153,6 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 			setAt(0);
 		}
 	}, [forest]);
-	useEffect(() => {
-		if (picked?.base && forest.kind === 'down' && !rootSymbol) {
-			const node = forest.tree.ofBase[picked.base]!;
-			const path = new Set(open);
-			for (let up = forest.parent[node]!; ; up = forest.parent[up]!) {
-				path.add(up);
-				if (up === 0) {
-					break;
-				}
-			}
-			setOpen(path);
-			const row = rowsOf(forest, path, order).findIndex((r) => r.node === node);
-			if (row >= 0) {
-				setAt(row);
-				show(row);
-			}
-		}
-	}, [picked?.base]);
 	useLayoutEffect(() => {
 		const watch = new ResizeObserver(([entry]) => {
 			setHeight(entry!.contentRect.height);
@@ -204,6 +186,29 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 			scroller.scrollTop = y + 2 * ROW - scroller.clientHeight;
 		}
 	};
+	useEffect(() => {
+		if (picked?.base && forest.kind === 'down' && !rootSymbol) {
+			const node = forest.tree.ofBase[picked.base]!;
+			const path = new Set(open);
+			for (let up = node; up > 0;) {
+				path.add((up = forest.parent[up]!));
+			}
+			const isSeen = path.size === open.size;
+			if (isSeen && rows[at]?.node === node) {
+				return;
+			}
+			if (!isSeen) {
+				setOpen(path);
+			}
+			const row = (isSeen ? rows : rowsOf(forest, path, order)).findIndex(
+				(r) => r.node === node,
+			);
+			if (row >= 0) {
+				setAt(row);
+				show(row);
+			}
+		}
+	}, [picked?.base]);
 	const toggle = (node: number, wanted = !open.has(node)) => {
 		const next = new Set(open);
 		if (wanted) {
@@ -287,10 +292,26 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 		event.stopPropagation();
 	};
 
+	const onClick = (event: MouseEvent) => {
+		const index = indexOf(event);
+		const { node } = rows[index]!;
+		if (isArrow(event)) {
+			toggle(node);
+			return;
+		}
+		setAt(index);
+		if (event.shiftKey) {
+			openRun(forest, node);
+		} else if (event.altKey) {
+			hideNode(forest, node);
+		} else {
+			selectNode(forest, node);
+		}
+	};
+
 	const first = Math.max(0, Math.floor(top / ROW) - 4);
 	const last = Math.min(rows.length, Math.ceil((top + height) / ROW) + 4);
 	const shown = rows.slice(first, last);
-	const total = forest.total[0]!;
 	const columns = extra.map((name) => WIDTHS[name] ?? '84px').join(' ');
 	return (
 		<div
@@ -321,31 +342,21 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 				role="rowgroup"
 				class="rows"
 				style={{ height: `${rows.length * ROW}px` }}
+				onClick={onClick}
+				onDblClick={(event) => !isArrow(event) && toggle(rows[indexOf(event)]!.node)}
 			>
 				{shown.map((row, i) => (
-					<TreeRow
+					<MemoRow
 						key={row.node}
 						id={`${label.replace(/\W+/g, '-')}-${first + i}`}
 						forest={forest}
 						row={row}
 						index={first + i}
-						total={total}
 						metric={metric}
 						isOpen={open.has(row.node)}
 						isAt={first + i === at}
 						isMarked={marked?.[forest.symbol[row.node]!] === 1}
 						extra={extra}
-						onToggle={() => toggle(row.node)}
-						onPick={(event) => {
-							setAt(first + i);
-							if (event.shiftKey) {
-								openRun(forest, row.node);
-							} else if (event.altKey) {
-								hideNode(forest, row.node);
-							} else {
-								selectNode(forest, row.node);
-							}
-						}}
 					/>
 				))}
 			</div>
@@ -397,18 +408,33 @@ interface RowProps {
 	forest: Forest;
 	row: Row;
 	index: number;
-	total: number;
 	metric: Metric;
 	isOpen: boolean;
 	isAt: boolean;
 	isMarked: boolean;
 	extra: string[];
-	onToggle: () => void;
-	onPick: (event: MouseEvent) => void;
+}
+
+const isArrow = (event: MouseEvent) => (event.target as Element).matches('.name > i');
+
+/** Which of all rows an event was in. */
+function indexOf(event: MouseEvent): number {
+	const row = (event.target as Element).closest('[role=row]')!;
+	return Number(row.getAttribute('aria-rowindex')) - 2;
+}
+
+/** A row as it was, as long as all that it shows is: then nothing of it is looked at again. */
+function MemoRow(props: RowProps) {
+	const { row, extra, ...rest } = props;
+	return useMemo(
+		() => <TreeRow {...props} />,
+		[...Object.values(rest), ...Object.values(row), extra.join(), state.isBinary.value],
+	);
 }
 
 function TreeRow(props: RowProps) {
-	const { forest: f, row, total, metric } = props;
+	const { forest: f, row, metric } = props;
+	const total = f.total[0]!;
 	const p = state.profile.value;
 	const { node } = row;
 	const isParent = hasChildren(f, node);
@@ -427,8 +453,6 @@ function TreeRow(props: RowProps) {
 			aria-rowindex={props.index + 2}
 			aria-selected={props.isAt}
 			aria-expanded={isParent ? props.isOpen : undefined}
-			onClick={props.onPick}
-			onDblClick={props.onToggle}
 		>
 			<span
 				class={`name ${owner}${f.isRun[node] ? ' run' : ''}`}
@@ -439,10 +463,6 @@ function TreeRow(props: RowProps) {
 				<i
 					class={isParent ? (props.isOpen ? 'open' : 'closed') : 'leaf'}
 					aria-hidden="true"
-					onClick={(e) => {
-						e.stopPropagation();
-						props.onToggle();
-					}}
 				/>
 				<Name text={nodeName(p, f, node)} />
 			</span>
