@@ -69,16 +69,33 @@ await page.keyboard.press('Enter');
 await settle(page);
 seen.copied = await page.locator('[aria-live=polite]').textContent();
 
+/** Heads of the figures that a table is about, where they stand outside what it shows. */
+function cutHeads() {
+	const heads = [...document.querySelectorAll('main th, main [role=columnheader]')];
+	return heads.filter((head) => {
+		const { width, right } = head.getBoundingClientRect();
+		const shown = head.closest('table, [role=treegrid]')?.getBoundingClientRect();
+		return shown && width > 0 && right > shown.right + 1 && /^(total|bytes|peak|% of (all|RSS))$/.test(head.textContent);
+	}).map((head) => head.textContent);
+}
+
 seen.tooWide = [];
+seen.cut = [];
 const phone = await open(browser, address, { width: 390, height: 800 });
 const tabs = phone.page.getByRole('navigation', { name: 'Views' }).getByRole('button');
-for (const view of await tabs.all()) {
-	await view.click();
+const look = async (view) => {
 	await settle(phone.page);
 	if (await phone.page.evaluate(() => document.documentElement.scrollWidth > innerWidth)) {
-		seen.tooWide.push(await view.innerText());
+		seen.tooWide.push(view);
 	}
+	seen.cut.push(...(await phone.page.evaluate(cutHeads)).map((head) => `${view}: ${head}`));
+};
+for (const view of await tabs.all()) {
+	await view.click();
+	await look(await view.innerText());
 }
+await phone.page.evaluate(() => (location.hash = 'v=tree&mode=fn&sel=main'));
+await look('Callers and callees');
 wrong.push(...phone.wrong);
 
 await browser.close();

@@ -22,6 +22,7 @@ const LIFE = 'median life';
 const SELF = 'self';
 // Columns beside the fixed ones, by the room there is, and how wide each is
 const EXTRA = {
+	phone: [],
 	narrow: [SELF],
 	medium: [SELF, 'allocations', CURVE],
 	wide: [SELF, 'blocks', 'temporary', 'allocations', LIFE, CURVE],
@@ -29,6 +30,10 @@ const EXTRA = {
 const WIDTHS: Record<string, string> = { [CURVE]: '100px', [LIFE]: '76px' };
 // A node of the bottom-up tree is a way out to callers: these are nothing that it has
 const OF_CALLS = [SELF, LIFE, CURVE];
+
+function sizeOf(width: number): keyof typeof EXTRA {
+	return width < 440 ? 'phone' : width < 780 ? 'narrow' : width < 1040 ? 'medium' : 'wide';
+}
 
 /** A count that is the weight already is not said twice; beside mappings, nothing of blocks is. */
 function extraColumns(size: keyof typeof EXTRA, metric: Metric, f: Forest): string[] {
@@ -162,7 +167,7 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 		return () => watch.disconnect();
 	}, []);
 
-	const size = isNarrow || width < 780 ? 'narrow' : width < 1040 ? 'medium' : 'wide';
+	const size = sizeOf(isNarrow ? Math.min(width, 779) : width);
 	const extra = extraColumns(size, metric, forest);
 	const rows = useMemo(() => rowsOf(forest, open, order), [forest, open, order]);
 	useSheet(label, () => [
