@@ -35,6 +35,31 @@ for (const view of views) {
 		seen[view][form] = await page.evaluate(() => window.copied);
 	}
 }
+/** The SVG that is copied, as the browser draws it; how much of the first picture looks as the canvas does. */
+async function drawnAgain(text) {
+	const svg = new DOMParser().parseFromString(text, 'image/svg+xml');
+	const image = Object.assign(new Image(), { src: `data:image/svg+xml,${encodeURIComponent(text)}` });
+	await image.decode();
+	const canvas = document.querySelector('.view canvas');
+	const width = canvas.clientWidth;
+	const height = canvas.clientHeight;
+	const pixels = [[image, -26], [canvas, 0]].map(([source, top]) => {
+		const context = new OffscreenCanvas(width, height).getContext('2d');
+		context.fillStyle = getComputedStyle(canvas.closest('.panel, .chart, section')).backgroundColor;
+		context.fillRect(0, 0, width, height);
+		context.drawImage(source, 0, top, ...(source === canvas ? [width, height] : []));
+		return context.getImageData(0, 0, width, height).data;
+	});
+	const alike = pixels[0].filter((v, i) => Math.abs(v - pixels[1][i]) < 32).length / pixels[0].length;
+	const texts = [...svg.querySelectorAll('text')].map((t) => t.textContent);
+	return { root: svg.documentElement.nodeName, pictures: svg.querySelectorAll('svg > g').length, texts, alike };
+}
+for (const view of ['Flame graph', 'Timeline']) {
+	await page.getByRole('navigation', { name: 'Views' }).getByRole('button', { name: view }).click();
+	await settle(page);
+	await command('copy the pictures');
+	seen[`${view} as SVG`] = await page.evaluate(drawnAgain, await page.evaluate(() => window.copied));
+}
 if (name !== 'firefox') {
 	await page.getByRole('navigation', { name: 'Views' }).getByRole('button', { name: 'Flame graph' }).click();
 	await settle(page);

@@ -1,4 +1,4 @@
-"""Tables are copied with exact figures, as CSV and Markdown, and the flame graph is saved as a picture."""
+"""Tables are copied with exact figures, as CSV and Markdown; pictures as SVG, and the flame graph is saved as PNG."""
 
 import csv
 import shutil
@@ -40,5 +40,9 @@ def test_tables_and_pictures_are_copied(browser, pages, browse, ask):
     for view in ("Threads", "Tree", "Sizes"):
         assert [[cell.strip() for cell in row] for table in of_markdown(seen[view]["Markdown"]) for row in table] == \
             [row for table in of_csv(seen[view]["CSV"]) for row in table], view
+    for view, pictures, word in (("Flame graph", 1, "spike()  32.0 MB · 85 %"), ("Timeline", 3, "leakyParse()")):
+        svg = seen[f"{view} as SVG"]
+        assert svg["root"] == "svg" and svg["pictures"] == pictures and word in svg["texts"], svg
+        assert svg["alike"] > 0.97, svg["alike"]  # letters are smoothed in another way
     if browser == "chromium":
         assert seen["picture"] == "\x89PNG\r\n\x1a\n"

@@ -74,3 +74,9 @@ export function savePicture(): void {
 	const canvas = document.querySelector<HTMLCanvasElement>('.flame canvas');
 	canvas?.toBlob((blob) => download(blob!, 'flame-graph.png'));
 }
+
+export function savePictures(svg: string): void {
+	if (svg) {
+		download(new Blob([svg], { type: 'image/svg+xml' }), 'pictures.svg');
+	}
+}

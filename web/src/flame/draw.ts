@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 import type { Boxes } from '../data/forest.ts';
+import { hatchColours, type Pen } from '../ui/svg.ts';
 import { SMALL_PX, type Layout } from './layout.ts';
 import type { Label } from './skin.tsx';
 import { drawTexts } from './texts.ts';
@@ -78,10 +79,13 @@ function readPalette(): Palette {
 }
 
 /** Slanting lines, for what is unknown and for what is too small to be told apart. */
-function hatch(context: CanvasRenderingContext2D, colour: string, background: string) {
+function hatch(context: Pen, colour: string, background: string): string | CanvasPattern {
 	const key = `${colour} ${background}`;
 	let pattern = hatches.get(key);
 	if (!pattern) {
+		if (!('createPattern' in context)) {
+			return background;
+		}
 		const tile = document.createElement('canvas');
 		tile.width = tile.height = 6;
 		const c = tile.getContext('2d')!;
@@ -97,6 +101,7 @@ function hatch(context: CanvasRenderingContext2D, colour: string, background: st
 		}
 		pattern = context.createPattern(tile, 'repeat')!;
 		hatches.set(key, pattern);
+		hatchColours.set(pattern, background);
 	}
 	return pattern;
 }
@@ -211,7 +216,7 @@ function look(s: Scene, scale: number, nColours: number): Seen {
 }
 
 function fill(
-	context: CanvasRenderingContext2D,
+	context: Pen,
 	rects: Rects,
 	colour: string | CanvasPattern,
 ): void {
@@ -222,7 +227,7 @@ function fill(
 }
 
 /** Draws what can be seen. */
-export function draw(context: CanvasRenderingContext2D, s: Scene, p: Palette): void {
+export function draw(context: Pen, s: Scene, p: Palette): void {
 	const seen = look(s, s.width / (s.to - s.from || 1), p.fills.length);
 	const library = p.fills[Colour.Library]!;
 	context.fillStyle = p.background;

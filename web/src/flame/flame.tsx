@@ -4,6 +4,7 @@ import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Boxes } from '../data/forest.ts';
 import { measured } from '../measure.ts';
 import { useValue } from '../ui/signals.ts';
+import { pictures } from '../ui/svg.ts';
 import { themeTurn } from '../ui/theme.ts';
 import { depthAt, draw, palette, ROW, rowTop, sidesOf, type Scene } from './draw.ts';
 import { boxAt, boxOf, layOut, smallBeside } from './layout.ts';
@@ -167,6 +168,12 @@ export function Flame(props: FlameProps) {
 		const context = contextOf(canvas.current!, size);
 		if (context) {
 			measured('draw', () => draw(context, scene, palette(turn)));
+			pictures.set(canvas.current!, {
+				title: props.label,
+				...size,
+				background: palette(turn).background,
+				draw: (pen) => draw(pen, scene, palette(turn)),
+			});
 		}
 	}, [skin, layout, from, to, top, size, scene.isFlipped, props.isMarked, turn]);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { elide } from '../ui/format.ts';
+import type { Pen } from '../ui/svg.ts';
 import { ROW, rowTop, sidesOf, type Scene } from './draw.ts';
 import type { Label } from './skin.tsx';
 
@@ -17,7 +18,7 @@ function fitting({ name, additions }: Label, chars: number): string {
 	return fits ? `${name}  ${fits}` : elide(name, chars);
 }
 
-function drawText(context: CanvasRenderingContext2D, s: Scene, box: number): void {
+function drawText(context: Pen, s: Scene, box: number): void {
 	const [left, right] = sidesOf(s, box);
 	const chars = Math.floor((right - left - INSET - 4) / charWidth);
 	const node = s.layout.node[box]!;
@@ -33,7 +34,7 @@ function drawText(context: CanvasRenderingContext2D, s: Scene, box: number): voi
 
 /** Upright, then slanted what stands for several: a change of font costs more than a text. */
 export function drawTexts(
-	context: CanvasRenderingContext2D,
+	context: Pen,
 	s: Scene,
 	colour: string,
 	boxes: number[],
@@ -43,7 +44,9 @@ export function drawTexts(
 	context.fillStyle = colour;
 	for (const isSlanted of [false, true]) {
 		context.font = isSlanted ? `italic ${FONT}` : FONT;
-		charWidth ||= context.measureText('0000000000').width / 10;
+		if ('measureText' in context) {
+			charWidth ||= context.measureText('0000000000').width / 10;
+		}
 		boxes.filter((box) => isRun(box) === isSlanted).forEach((box) => drawText(context, s, box));
 	}
 	context.globalAlpha = 1;

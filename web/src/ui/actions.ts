@@ -2,12 +2,13 @@
 import { batch } from '@preact/signals-core';
 import { GROUPS, lensText, peakRange, START } from '../data/lens.ts';
 import * as state from '../state.ts';
-import { canSave, savePage, savePicture } from '../save.ts';
+import { canSave, savePage, savePicture, savePictures } from '../save.ts';
 import { address, currentLink } from '../url.ts';
 import { copyText } from './copy.ts';
 import { heaviest, stacksOf, stackText } from './details.tsx';
 import { isHelpOpen } from './help.tsx';
 import { stepSearch } from './search.ts';
+import { shownPictures } from './svg.ts';
 import { shownTables } from './table.tsx';
 import { cycleTheme } from './theme.ts';
 import { ruleText } from '../data/lens.ts';
@@ -270,6 +271,18 @@ const others: Action[] = [
 		keys: [],
 		text: 'Save the flame graph as PNG',
 		run: savePicture,
+	},
+	{
+		id: 'save-svg',
+		keys: [],
+		text: 'Save the pictures of this view as SVG',
+		run: () => savePictures(shownPictures()),
+	},
+	{
+		id: 'copy-svg',
+		keys: [],
+		text: 'Copy the pictures of this view as SVG',
+		run: () => void copyText(shownPictures()),
 	},
 	{
 		id: 'clock',

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+import { pictures, type Pen } from './svg.ts';
 
 /** Curves over the run of a program, drawn on a canvas: areas, lines, and what is beside them. */
 
@@ -71,7 +72,7 @@ function roundStep(span: number, places: number, isBinary = false): number {
 
 const round = (px: number) => Math.round(px) + 0.5; // a line of one px is sharp there
 
-function drawAxes(c: CanvasRenderingContext2D, f: Frame, look: Look): void {
+function drawAxes(c: Pen, f: Frame, look: Look): void {
 	c.font = '12px system-ui, sans-serif';
 	c.fillStyle = look.dim;
 	c.strokeStyle = look.line;
@@ -101,7 +102,7 @@ function drawAxes(c: CanvasRenderingContext2D, f: Frame, look: Look): void {
 	c.stroke();
 }
 
-function drawLine(c: CanvasRenderingContext2D, f: Frame, line: Line, look: Look): void {
+function drawLine(c: Pen, f: Frame, line: Line, look: Look): void {
 	const { times, values } = line;
 	const n = times.length;
 	const x = (ns: number) => f.left + (Math.min(ns, f.endNs) / f.endNs) * f.width;
@@ -133,17 +134,50 @@ function drawLine(c: CanvasRenderingContext2D, f: Frame, line: Line, look: Look)
 	c.setLineDash([]);
 }
 
+/** What the colours stand for, beside each other above the curves. */
+function drawLegend(c: Pen, f: Frame, lines: Line[], look: Look): void {
+	let x = f.left;
+	c.textAlign = 'left';
+	c.textBaseline = 'middle';
+	for (const { label, colour } of lines) {
+		c.fillStyle = look.colour(colour);
+		c.fillRect(x, 4, 10, 10);
+		c.fillStyle = look.dim;
+		c.fillText(label, x + 14, 9);
+		x += 34 + 7 * label.length;
+	}
+}
+
 /** Draws all of it: areas from the first to the last, the highest first. */
-export function drawPlot(canvas: HTMLCanvasElement, f: Frame, lines: Line[], look: Look): void {
+export function drawPlot(
+	canvas: HTMLCanvasElement,
+	f: Frame,
+	lines: Line[],
+	look: Look,
+	title: string,
+): void {
+	const drawLines = (pen: Pen) => {
+		if (!look.isBare) {
+			drawAxes(pen, f, look);
+		}
+		lines.forEach((line) => drawLine(pen, f, line, look));
+	};
 	const ratio = devicePixelRatio || 1;
 	canvas.width = canvas.clientWidth * ratio;
 	canvas.height = canvas.clientHeight * ratio;
 	const c = canvas.getContext('2d')!;
 	c.setTransform(ratio, 0, 0, ratio, 0, 0);
-	if (!look.isBare) {
-		drawAxes(c, f, look);
-	}
-	lines.forEach((line) => drawLine(c, f, line, look));
+	drawLines(c);
+	pictures.set(canvas, {
+		title,
+		width: canvas.clientWidth,
+		height: canvas.clientHeight,
+		background: look.colour('panel'),
+		draw: (pen) => {
+			drawLines(pen);
+			drawLegend(pen, f, lines, look);
+		},
+	});
 }
 
 /** What holds at a moment of a line. */

@@ -74,7 +74,7 @@ export function TimeChart(props: TimeChartProps) {
 	useEffect(() => listen(plot.current!, latest, setHover), []);
 	useLayoutEffect(() => {
 		if (width > 0) {
-			drawPlot(canvas.current!, frame, props.lines, lookOf(props, hasBinary));
+			drawPlot(canvas.current!, frame, props.lines, lookOf(props, hasBinary), props.label);
 		}
 	}, [props.lines, width, props.height, props.theme, props.isClock, props.unit, hasBinary]);
 	const cursor = props.cursor ?? hover;
