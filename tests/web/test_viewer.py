@@ -112,11 +112,14 @@ def test_in_a_browser(viewer, browse, pages, tmp_path, browser):
     bad.write_text("no recording\n")
     second = pages.recording("before") if browser == "chromium" else pages.page("before")
     seen = browse("viewer.mjs", f"file://{viewer}", bad, pages.recording("demo"), second,
-                  f"file://{pages.page('demo')}", browser)
+                  f"file://{pages.page('demo')}", tmp_path / "saved.html", browser)
     assert not seen["wrong"] and not seen["requests"], seen
     assert seen["refused"] == "notes.txt: the file is not a heaptrack recording, nor of another supported format"
     assert seen["title"] == "demo.zst · heaptrack"
     assert seen["overview"] == seen["expected"]
+    if browser == "chromium":  # what is saved is a page of the recording, without what opened it
+        assert seen["savedAs"] == "demo.zst.html" and seen["saved"] == seen["expected"]
+        assert seen["parts"] == 0
     assert seen["compared"].startswith(f"Before ({second.name}) and now (demo)"), seen["compared"]
 
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The page that opens any recording, in a browser: node viewer.mjs MODULES ADDRESS BAD FIRST SECOND PAGE BROWSER.
+// The page that opens any recording, in a browser: node viewer.mjs MODULES ADDRESS BAD FIRST SECOND PAGE SAVED BROWSER.
 // Prints what it says of a file that it cannot open, its overview of the first, chosen, and its comparison after the
-// second was dropped; what it asked the network for; and the overview of PAGE, which is of the first.
+// second was dropped; what it asked the network for; the overview of PAGE, which is of the first,
+// and of the page that the viewer saved as SAVED, where Playwright is told of downloads.
 
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { launch, open, settle } from './browser.mjs';
 
-const [modules, address, bad, first, second, pageOfFirst, name] = process.argv.slice(2);
+const [modules, address, bad, first, second, pageOfFirst, saved, name] = process.argv.slice(2);
 const browser = await launch(modules, name);
 const context = await browser.newContext({
 	viewport: { width: 1440, height: 900 },
@@ -34,6 +35,19 @@ await page.locator('#app:not([aria-busy=true])').waitFor();
 await settle(page);
 seen.title = await page.title();
 seen.overview = await page.getByRole('main').innerText();
+
+if (name !== 'firefox') {
+	const wanted = page.waitForEvent('download');
+	await page.getByRole('button', { name: 'Save as one file' }).click();
+	const download = await wanted;
+	seen.savedAs = download.suggestedFilename();
+	await download.saveAs(saved);
+	const alone = await open(browser, `file://${saved}`);
+	seen.saved = await alone.page.getByRole('main').innerText();
+	seen.wrong.push(...alone.wrong);
+	seen.parts = await alone.page.evaluate(() => document.querySelectorAll('#engine, #worker, #profile, #rest').length);
+	await alone.context.close();
+}
 
 const dropped = await page.evaluateHandle(
 	([base64, name]) => {

@@ -6,7 +6,7 @@
  */
 
 import { bytesOfBase64 } from './base64.ts';
-import { decode, openBlob, type Chunks, type Opened } from './data/decode.ts';
+import { decode, openBlob, type Opened } from './data/decode.ts';
 import type { Profile } from './data/profile.ts';
 import type { Base } from './state.ts';
 import { keepText } from './save.ts';
@@ -96,7 +96,7 @@ function embeddedIn(html: string, id: string): string | null {
  * The profile that a file holds: the page's HTML, the profile alone, or where there is an engine
  * any recording.
  */
-export async function chunksOf(file: File): Promise<Chunks> {
+export async function chunksOf(file: File): Promise<Bytes[]> {
 	const [head] = new Uint8Array(await file.slice(0, 1).arrayBuffer());
 	if (head !== 0x3c) {
 		const isAny = VIEWER && hasEngine();

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+import { base64OfBytes } from './base64.ts';
 
 /**
  * A page that was opened as a file, as a file again: a link to it works for nobody else. What was
@@ -6,12 +7,30 @@
  */
 
 const kept = new Map<string, Blob>(); // by the element that held it
+let opened: { name: string; bytes: Uint8Array<ArrayBuffer> } | null = null; // by the viewer
 let plain: Element | null = null;
 
 /** What an element of the page held, before it is emptied. */
 export function keepText(id: string, text: string): void {
 	if (location.protocol === 'file:') {
 		kept.set(id, new Blob([text]));
+	}
+}
+
+/** A profile that the viewer has read, in one piece or several: a page of its own holds it. */
+export async function keepOpened(file: string, chunks: Uint8Array<ArrayBuffer>[]): Promise<void> {
+	const bytes = new Uint8Array(await new Blob(chunks).arrayBuffer());
+	opened = { name: `${file.replace(/\.html$/, '')}.html`, bytes };
+}
+
+/** The parts of a page in which that profile stands: both elements hold something. */
+function keepParts(bytes: Uint8Array<ArrayBuffer>): void {
+	const half = 3 * Math.ceil(bytes.length / 6); // bytes of which letters are whole
+	for (const [id, part] of Object.entries({
+		profile: bytes.subarray(0, half),
+		rest: bytes.subarray(half),
+	})) {
+		kept.set(id, new Blob([base64OfBytes(part)]));
 	}
 }
 
@@ -22,7 +41,7 @@ export function dropPlain(): void {
 }
 
 export function canSave(): boolean {
-	return kept.has('rest');
+	return opened !== null || kept.has('rest');
 }
 
 /** The words of the view that a page was saved with; '': none. */
@@ -39,7 +58,8 @@ function unopened(view: string): string {
 		Object.assign(document.createElement('div'), { id: 'app' }),
 		...(plain ? [plain.cloneNode(true)] : []),
 	);
-	root.querySelector('meta[name=view]')?.remove();
+	const taken = 'meta[name=view], #profile, #rest, #engine, #worker, #engine-licences';
+	root.querySelectorAll(taken).forEach((element) => element.remove());
 	const meta = document.createElement('meta');
 	Object.assign(meta, { name: 'view', content: view });
 	root.querySelector('title')!.after(meta);
@@ -53,11 +73,14 @@ function unopened(view: string): string {
 
 /** Saves this page, so that it opens with a view. */
 export function savePage(view: string): void {
+	if (opened) {
+		keepParts(opened.bytes);
+	}
 	const starts = /(?<=<script type="application\/octet-stream" id="\w+">)/;
 	const parts = unopened(view)
 		.split(starts)
 		.flatMap((part) => [part, kept.get(/id="(\w+)">$/.exec(part)?.[1] ?? '') ?? '']);
-	const name = decodeURIComponent(location.pathname.split('/').pop()!);
+	const name = opened?.name ?? decodeURIComponent(location.pathname.split('/').pop()!);
 	download(new Blob(parts, { type: 'text/html' }), name);
 }
 

@@ -117,7 +117,7 @@ export function Header() {
 				>
 					Library frames {isUnfolded ? 'shown' : 'folded'}
 				</button>
-				{location.protocol === 'file:' ? (
+				{location.protocol === 'file:' || canSave() ? (
 					isRead &&
 					canSave() && (
 						<button

@@ -2,6 +2,7 @@
 import { render } from 'preact';
 import { openBlob, type Opened } from '../data/decode.ts';
 import { chunksOf, refusal } from '../load.ts';
+import { keepOpened } from '../save.ts';
 import { Loading } from '../ui/loading.tsx';
 import { bytes } from '../ui/format.ts';
 
@@ -63,7 +64,9 @@ export async function openChosen(root: HTMLElement): Promise<Opened> {
 		const file = await chosen(root, why);
 		render(<Loading title={file.name} what={`reading ${bytes(file.size)}`} />, root);
 		try {
-			const opened = await openBlob(await chunksOf(file));
+			const chunks = await chunksOf(file);
+			const opened = await openBlob(chunks);
+			await keepOpened(file.name, chunks);
 			document.title = `${file.name} · heaptrack`;
 			return opened;
 		} catch (reason) {
