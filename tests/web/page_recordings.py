@@ -6,6 +6,7 @@ heaptrack; killed, empty and stripped are those that need a word of explanation.
 
 import contextlib
 import fcntl
+import json
 import os
 import shutil
 import signal
@@ -151,6 +152,15 @@ class Recordings:
                 make(made)
                 made.rename(path)
         return path
+
+    def seen(self, name, look):
+        """What look() gives, which is asked by the first of all workers; JSON keeps it for the others."""
+        kept = self.folder / f"{name}.json"
+        with open(self.folder / f".{name}.lock", "w", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not kept.exists():
+                kept.write_text(json.dumps(look()), encoding="utf-8")
+        return json.loads(kept.read_text(encoding="utf-8"))
 
     def recording(self, name):
         """One of the eight; `before`: the program of `killed` without its new site; `threads`."""

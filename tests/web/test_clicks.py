@@ -10,7 +10,8 @@ import pytest
 
 @pytest.fixture(scope="module")
 def seen(pages, browse):
-    found = browse("clicks.mjs", f"file://{pages.page('demo')}")
+    demo = pages.page("demo").as_uri()
+    found = pages.seen("clicks", lambda: browse("clicks.mjs", demo))
     assert not found["wrong"], found["wrong"]
     return found
 

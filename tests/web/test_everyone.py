@@ -14,7 +14,8 @@ def seen(build, pages, browse, tmp_path_factory):
     stacks = folder / "names.folded"
     stacks.write_text(f"main;{LONG} 5000\nmain;{HEBREW} 4000\nmain;evil\u202eexe\x1b[31m;leaf 3000\n", encoding="utf-8")
     subprocess.run([build / "heaptrack_print", "--html", folder / "names.html", stacks], check=True, timeout=60)
-    found = browse("everyone.mjs", pages.page("demo").as_uri(), (folder / "names.html").as_uri())
+    both = pages.page("demo").as_uri(), (folder / "names.html").as_uri()
+    found = pages.seen("everyone", lambda: browse("everyone.mjs", *both))
     assert not found["wrong"], found["wrong"]
     return found
 

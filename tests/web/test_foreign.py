@@ -11,13 +11,13 @@ ABSENT = "not in this file"
 
 
 @pytest.fixture(scope="module")
-def seen(build, browse, tmp_path_factory):
+def seen(build, pages, browse, tmp_path_factory):
     folder = tmp_path_factory.mktemp("foreign")
-    pages = []
+    files = []
     for name in ("massif/small", "folded/two"):
-        pages.append(folder / f"{name.replace('/', '-')}.html")
-        subprocess.run([build / "heaptrack_print", "--html", pages[-1], CORPUS / name], check=True, timeout=60)
-    found = browse("foreign.mjs", *(page.as_uri() for page in pages))
+        files.append(folder / f"{name.replace('/', '-')}.html")
+        subprocess.run([build / "heaptrack_print", "--html", files[-1], CORPUS / name], check=True, timeout=60)
+    found = pages.seen("foreign", lambda: browse("foreign.mjs", *(file.as_uri() for file in files)))
     assert not found["wrong"], found["wrong"]
     return dict(zip(("massif", "folded"), found["all"], strict=True))
 

@@ -7,7 +7,6 @@ known beforehand, against that as well.
 
 import base64
 import collections
-import fcntl
 import json
 import os
 import re
@@ -105,12 +104,7 @@ def do(pages, browse, serve, truth):
     def run(task, name, mode, look):
         key = f"tasks-{name}-{mode}-{look['theme']}-{look['width']}"
         truth(name)  # a program that is not installed skips the test here
-        with open(pages.folder / f".{key}.lock", "w", encoding="ascii") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            kept = pages.folder / f"{key}.json"
-            if not kept.exists():
-                kept.write_text(json.dumps(do_all(name, mode, look)), encoding="utf-8")
-        seen = json.loads(kept.read_text(encoding="utf-8"))[task]
+        seen = pages.seen(key, lambda: do_all(name, mode, look))[task]
         assert not seen["wrong"], seen["wrong"]
         assert not seen["foreign"], seen["foreign"]
         assert mode == SERVED or seen["requests"] == 1, "the page alone"
