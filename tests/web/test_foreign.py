@@ -17,9 +17,10 @@ def seen(build, pages, browse, tmp_path_factory):
     for name in ("massif/small", "folded/two"):
         files.append(folder / f"{name.replace('/', '-')}.html")
         subprocess.run([build / "heaptrack_print", "--html", files[-1], CORPUS / name], check=True, timeout=60)
+    files.append(pages.page("pprof"))
     found = pages.seen("foreign", lambda: browse("foreign.mjs", *(file.as_uri() for file in files)))
     assert not found["wrong"], found["wrong"]
-    return dict(zip(("massif", "folded"), found["all"], strict=True))
+    return dict(zip(("massif", "folded", "pprof"), found["all"], strict=True))
 
 
 def run_of(overview):
@@ -55,3 +56,12 @@ def test_views(seen):
             assert ABSENT in seen[kind][view], (kind, view)
         assert "Allocated bytes" not in seen[kind]["Flame graph"], "no metric that is not there"
         assert "allocations" not in seen[kind]["Tree"].split("this file of another program")[1].split("\n", 1)[1]
+
+
+@pytest.mark.parametrize("kind,unit", [("massif", "millisecond"), ("pprof", "second")])
+def test_no_rates_where_no_moments_are_known(seen, kind, unit):
+    said = re.sub(r"\n+", "\n", seen[kind]["Timeline"])
+    for title in (f"Allocations per {unit}", f"Temporary allocations per {unit}"):
+        assert f"{title}\n{ABSENT}" in said, said
+    time, _, *kept_and_made = said.split("\nstart – end\t")[1].split("\t")[:5]
+    assert kept_and_made == [ABSENT] * 3 and (time == ABSENT) == (kind == "massif"), said

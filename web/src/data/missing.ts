@@ -19,6 +19,11 @@ export function lacks(p: Profile, bit: number): boolean {
 	return ((line?.value ?? 0) & bit) !== 0;
 }
 
+/** Whether nothing is known of any moment, be it known how long it took. */
+export function lacksMoments(p: Profile): boolean {
+	return lacks(p, TIME) || p.edges.n === 0;
+}
+
 const COLUMNS: Record<string, number> = {
 	allocations: ALLOCATIONS,
 	allocated_bytes: ALLOCATED,

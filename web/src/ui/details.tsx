@@ -19,11 +19,11 @@ import {
 	ALLOCATED,
 	ALLOCATIONS,
 	lacks,
+	lacksMoments,
 	LIVE,
 	NOT_IN_FILE,
 	PEAK,
 	TEMPORARY,
-	TIME,
 } from '../data/missing.ts';
 import { copyText } from './copy.ts';
 import { bytes, count, duration, percent, shortName } from './format.ts';
@@ -181,7 +181,7 @@ export function Details() {
 	const hasBlocks = lacks(p, ALLOCATIONS) || sumOf(p.stacks.allocations, stacks) > 0;
 	const name = p.symbols.name[s.symbol]!;
 	const line = s.base ? p.nodes.line[s.base]! : 0;
-	const hasTime = !lacks(p, TIME);
+	const hasTime = !lacksMoments(p);
 	return (
 		<aside
 			class="panel details"

@@ -1,6 +1,16 @@
 // SPDX-License-Identifier: MIT
+import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { edgeAtOrAfter, type Range } from '../data/lens.ts';
+import {
+	ALLOCATIONS,
+	lacks,
+	lacksMoments,
+	LIVE,
+	NOT_IN_FILE,
+	TEMPORARY,
+	TIME,
+} from '../data/missing.ts';
 import type { Profile } from '../data/profile.ts';
 import { ask, madeOverTime } from '../data/query.ts';
 import { heaviestOf } from '../data/rank.ts';
@@ -14,7 +24,7 @@ import { RangeField } from '../ui/rangefield.tsx';
 import { useValue } from '../ui/signals.ts';
 import { themeTurn } from '../ui/theme.ts';
 import { keptLine, rssLine, stacked } from '../ui/lines.ts';
-import { TimeChart, type Line } from '../ui/timechart.tsx';
+import { TimeChart, type Line, type TimeChartProps } from '../ui/timechart.tsx';
 
 type Stacking = 'site' | 'module' | 'thread' | 'size';
 
@@ -102,6 +112,8 @@ function paceOf(p: Profile) {
 	return { ns, name, unit: (n: number) => `${shortCount(n)}/${short}` };
 }
 
+const isMissing = (p: Profile, bit: number) => lacks(p, bit) || lacksMoments(p);
+
 function Between({ p, from, to, name }: { p: Profile; from: number; to: number; name: string }) {
 	const range: Range = { from, to };
 	const kept = state.kept.value;
@@ -113,6 +125,8 @@ function Between({ p, from, to, name }: { p: Profile; from: number; to: number; 
 	const at = (edge: number) =>
 		edge < 0 ? 0 : edge < p.edges.n ? p.edges.bytes[edge]! : p.facts.summary.never_freed_bytes;
 	const growth = at(to) - at(from);
+	const hasGrowth = to < p.edges.n || !lacks(p, LIVE);
+	const ofBlocks = (text: string) => (isMissing(p, ALLOCATIONS) ? NOT_IN_FILE : text);
 	const ns = (edge: number) =>
 		edge < 0 ? 0 : edge < p.edges.n ? p.edges.timeNs[edge]! : p.facts.summary.duration_ns;
 	return (
@@ -125,11 +139,13 @@ function Between({ p, from, to, name }: { p: Profile; from: number; to: number; 
 					{name}
 				</button>
 			</th>
-			<td class="num">{duration(ns(to) - ns(from))}</td>
-			<td class="num">{`${growth > 0 ? '+' : ''}${bytes(growth)}`}</td>
-			<td class="num">{bytes(made.total.bytes)}</td>
-			<td class="num">{bytes(made.total.allocatedBytes - made.total.bytes)}</td>
-			<td class="num">{count(made.total.allocations)}</td>
+			<td class="num">{lacks(p, TIME) ? NOT_IN_FILE : duration(ns(to) - ns(from))}</td>
+			<td class="num">
+				{hasGrowth ? `${growth > 0 ? '+' : ''}${bytes(growth)}` : NOT_IN_FILE}
+			</td>
+			<td class="num">{ofBlocks(bytes(made.total.bytes))}</td>
+			<td class="num">{ofBlocks(bytes(made.total.allocatedBytes - made.total.bytes))}</td>
+			<td class="num">{ofBlocks(count(made.total.allocations))}</td>
 			<td class="num">
 				{from >= 0 && (
 					<button
@@ -144,7 +160,7 @@ function Between({ p, from, to, name }: { p: Profile; from: number; to: number; 
 			<td>
 				{top
 					.map((key) => `${shortName(sites.name[key]!)} ${bytes(sums[key]!)}`)
-					.join(', ') || 'nothing'}
+					.join(', ') || ofBlocks('nothing')}
 			</td>
 		</tr>
 	);
@@ -202,6 +218,47 @@ function Generations({ p }: { p: Profile }) {
 	);
 }
 
+interface RateProps {
+	name: string;
+	bit: number; // of what a file may lack
+	line: Line[];
+	chart: Omit<TimeChartProps, 'lines' | 'height' | 'label'>;
+	unit: (n: number) => string;
+	children?: ComponentChildren;
+}
+
+/** How many there were, by time or up to each moment. */
+function Rate({ name, bit, line, chart, unit, children }: RateProps) {
+	const { profile: p } = chart;
+	const pace = paceOf(p);
+	const isAbsent = isMissing(p, bit);
+	const id = name.toLowerCase().replace(' ', '-');
+	return (
+		<section class="panel" aria-labelledby={id}>
+			<div class="panel-head">
+				<h2 id={id}>
+					{name} {unit === shortCount ? 'so far' : `per ${pace.name}`}
+				</h2>
+				{!isAbsent && children}
+			</div>
+			{isAbsent ? (
+				<p class="dim">{NOT_IN_FILE}</p>
+			) : (
+				<>
+					<TimeChart
+						{...chart}
+						lines={line}
+						height={140}
+						unit={unit}
+						label={`${name} per ${pace.name}`}
+					/>
+					<RateTable profile={p} label={name} line={line[0]!} unit={unit} />
+				</>
+			)}
+		</section>
+	);
+}
+
 export function TimelineView() {
 	const p = useValue(() => state.profile.value);
 	const range = useValue(() => state.lens.value.range);
@@ -250,8 +307,7 @@ export function TimelineView() {
 		() => (kept ? keptLine(p, kept) : { top: peak_bytes, ns: peak_time_ns }),
 		[p, kept],
 	);
-	const pace = paceOf(p);
-	const unit = isCumulative ? shortCount : pace.unit;
+	const unit = isCumulative ? shortCount : paceOf(p).unit;
 	return (
 		<>
 			<section class="panel" aria-labelledby="consumed">
@@ -293,41 +349,28 @@ export function TimelineView() {
 				/>
 				<ChartTable profile={p} series={series} />
 			</section>
-			<section class="panel" aria-labelledby="rate">
-				<div class="panel-head">
-					<h2 id="rate">Allocations {isCumulative ? 'so far' : `per ${pace.name}`}</h2>
-					<button
-						class={`pill${isCumulative ? ' on' : ''}`}
-						aria-pressed={isCumulative}
-						onClick={() => setCumulative(!isCumulative)}
-					>
-						Cumulative
-					</button>
-				</div>
-				<TimeChart
-					{...common}
-					lines={made}
-					height={140}
-					unit={unit}
-					label={`Allocations per ${pace.name}`}
-				/>
-				<RateTable profile={p} label="Allocations" line={made[0]!} unit={unit} />
-			</section>
-			<section class="panel" aria-labelledby="temporary-rate">
-				<div class="panel-head">
-					<h2 id="temporary-rate">
-						Temporary allocations {isCumulative ? 'so far' : `per ${pace.name}`}
-					</h2>
-				</div>
-				<TimeChart
-					{...common}
-					lines={short}
-					height={140}
-					unit={unit}
-					label={`Temporary allocations per ${pace.name}`}
-				/>
-				<RateTable profile={p} label="Temporary allocations" line={short[0]!} unit={unit} />
-			</section>
+			<Rate
+				name="Allocations"
+				bit={ALLOCATIONS}
+				line={made}
+				chart={common}
+				unit={unit}
+			>
+				<button
+					class={`pill${isCumulative ? ' on' : ''}`}
+					aria-pressed={isCumulative}
+					onClick={() => setCumulative(!isCumulative)}
+				>
+					Cumulative
+				</button>
+			</Rate>
+			<Rate
+				name="Temporary allocations"
+				bit={TEMPORARY}
+				line={short}
+				chart={common}
+				unit={unit}
+			/>
 			<Generations p={p} />
 		</>
 	);
