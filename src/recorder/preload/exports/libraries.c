@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* The exported functions of allocators and of other libraries, which are rarely called. */
 
-// Small rather than fast
+// Small rather than fast, as they are called rarely
+#ifndef __clang__
+#pragma GCC optimize("Os")
+#endif
 #define HOOK_INLINE static __attribute__((noinline, unused))
 
 #include "recorder/preload/exports/replace.h"
