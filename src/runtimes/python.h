@@ -24,12 +24,10 @@ bool python_layout_of(uint16_t version, struct wire_layout *layout);
 typedef bool (*python_read)(void *user, uint64_t address, void *out, size_t bytes);
 
 /**
- * Prove a layout in the program: the thread whose pointer is one of `ids`, or, if there are none,
- * any one is found, and its frames end, all of functions. NULL: proved; else what does not fit,
- * which may do so a little later.
+ * Prove a layout in the program: a thread is found whose frames end, all of functions. NULL:
+ * proved; else what does not fit, which may do so a little later.
  */
-const char *python_prove(const struct wire_layout *layout, python_read read, void *user,
-		const uint64_t *ids, size_t n_ids);
+const char *python_prove(const struct wire_layout *layout, python_read read, void *user);
 
 /** What it says of an interpreter that has not begun, when all that can be proved is proved. */
 extern const char python_not_begun[];

@@ -113,26 +113,32 @@ static bool has_frames(const struct memory *m, uint64_t thread) {
 	return ok && !frame && n_functions > 0 && mark == fields[PYTHON_MARK_OF_END];
 }
 
-/** A thread with one of these ids, or, if there are none, with frames; 0: there is none. */
-static uint64_t find_thread(const struct memory *m, uint64_t interpreter, const uint64_t *ids,
-		size_t n_ids) {
-	enum { THREADS_MOST = 1 << 14 };
-	uint64_t thread, id;
+/** Its number is where its thread's own data are, which begin with that. */
+static bool is_thread(const struct memory *m, uint64_t thread) {
+	uint64_t id, self;
+	return load(m, thread, PYTHON_THREAD_ID, &id) && m->read(m->user, id, &self, sizeof self) &&
+			self == id;
+}
+
+/** Of any interpreter's. */
+static bool has_thread_with_frames(const struct memory *m, uint64_t interpreter) {
+	enum { MOST = 1 << 14 };
+	uint64_t thread;
 	bool ok = load(m, interpreter, PYTHON_THREADS, &thread);
-	for (unsigned i = 0; ok && thread && i < THREADS_MOST; i++) {
-		ok = load(m, thread, PYTHON_THREAD_ID, &id);
-		if (ok && (n_ids == 0 ? has_frames(m, thread) : ANY(k, n_ids, ids[k] == id))) {
-			return thread;
+	for (unsigned i = 0; ok && i < MOST; i++) {
+		if (thread && is_thread(m, thread) && has_frames(m, thread)) {
+			return true;
 		}
-		ok = ok && load(m, thread, PYTHON_THREAD, &thread);
+		ok = thread ? load(m, thread, PYTHON_THREAD, &thread)
+					: load(m, interpreter, PYTHON_INTERPRETER, &interpreter) && interpreter &&
+						load(m, interpreter, PYTHON_THREADS, &thread);
 	}
-	return 0;
+	return false;
 }
 
 const char python_not_begun[] = "it has no interpreter yet";
 
-const char *python_prove(const struct wire_layout *layout, python_read read, void *user,
-		const uint64_t *ids, size_t n_ids) {
+const char *python_prove(const struct wire_layout *layout, python_read read, void *user) {
 	const struct memory m = {layout, read, user};
 	char type[8] = "";
 	uint64_t name, interpreter;
@@ -144,8 +150,5 @@ const char *python_prove(const struct wire_layout *layout, python_read read, voi
 	if (!load(&m, layout->state, PYTHON_HEAD, &interpreter) || !interpreter) {
 		return python_not_begun;
 	}
-	uint64_t thread = find_thread(&m, interpreter, ids, n_ids);
-	return !thread                   ? "none of its threads is found"
-			: has_frames(&m, thread) ? NULL
-									 : "its frames make no sense";
+	return has_thread_with_frames(&m, interpreter) ? NULL : "no thread is found with its frames";
 }

@@ -496,6 +496,66 @@ def test_very_many_captures(tools, tmp_path, n):
                                        "work.<locals>.<lambda>", "made", "<module>", "<listcomp>"}, innermost
 
 
+# ---- interpreters within
+
+WITHIN = """
+import sys, threading, time
+try: import _interpreters as interpreters
+except ImportError: import _xxsubinterpreters as interpreters
+def leaf(n): bytes(300_000 + n)
+def run(i): interpreters.run_string(i, CODE)
+CODE = "def inner(): bytes(400_000)\\ndef sub():\\n    for _ in range(20): inner()\\nsub()"
+def outer(i):
+    run(i)
+    for _ in range(20): leaf(1)
+a, b = interpreters.create(), interpreters.create()
+def everything():
+    outer(a); outer(b); outer(a)
+    t = threading.Thread(target=outer, args=(b,)); t.start(); t.join()
+everything()
+print("ready", flush=True)
+while len(sys.argv) > 1:
+    everything()
+    time.sleep(0.01)
+interpreters.destroy(a)
+leaf(2)
+"""
+
+
+def check_within(tools, file):
+    """Frames of the main interpreter are right, also after others; in another one, native ones stay and are counted."""
+    out = file.with_suffix(".json")
+    tools.print(file, "--export", f"json={out}")
+    data, sizes = json.loads(out.read_text()), {300: 0, 400: 0}
+    for stack in data["stacks"]:
+        size = stack["allocated_bytes"] // stack["allocations"] // 1000
+        frames = [data["frames"][i] for i in stack["frames"]]
+        chain = [f["function"] for f in frames if f["module"] == "[python]"]
+        if size in sizes:
+            sizes[size] += stack["allocations"]
+            assert chain[:1] == (["leaf"] if size == 300 else []), chain
+            assert size == 300 or sum(f["function"] == "_PyEval_EvalFrameDefault" for f in frames) >= 2, frames
+            assert size == 400 or chain[1:3] in (["<module>"], ["outer", "everything"], ["outer", "Thread.run"]), chain
+    assert sizes[400] > 0 and known(tools.build, file)["quality"]["runtime_mismatches"] >= sizes[400]
+    return sizes
+
+
+@pytest.mark.parametrize("python", pythons())
+def test_other_interpreters_frames_are_absent(tools, tmp_path, python):
+    (tmp_path / "within.py").write_text(WITHIN)
+    recording = tools.record(python, tmp_path / "within.py")
+    assert recording.status == 0 and "without the names of scripts" in recording.stderr, recording
+    assert check_within(tools, recording.file) == {300: 81, 400: 80}
+
+
+@pytest.mark.parametrize("python", pythons())
+def test_other_interpreters_are_there_at_an_attach(tools, target, tmp_path, python):
+    (tmp_path / "within.py").write_text(WITHIN)
+    victim = target([python, tmp_path / "within.py", "on"])
+    attach(tools.build, victim.pid, tmp_path / "at.zst", duration="500ms")
+    assert check_within(tools, tmp_path / "at.zst")[300] > 100
+
+
 # ---- attach
 
 SERVER = """

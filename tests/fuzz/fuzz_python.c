@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MEMORY = 0x100000, OLDEST = 0x30b, VERSIONS = 3, IDS = 2, POSITIONS = 64 };
+enum { MEMORY = 0x100000, OLDEST = 0x30b, VERSIONS = 3, POSITIONS = 64 };
 
 static bool read_memory(void *user, uint64_t address, void *out, size_t n) {
 	const struct slice *m = user;
@@ -63,8 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 		}
 		(void)python_line(&code, UINT32_MAX);
 	}
-	const uint64_t ids[IDS] = {MEMORY, MEMORY + 64};
-	(void)python_prove(&layout, read_memory, &memory, ids, IDS);
+	(void)python_prove(&layout, read_memory, &memory);
 	arena_finish(&texts);
 	return 0;
 }

@@ -13,7 +13,6 @@
 
 enum {
 	GAP_NS = 2000000, // between two proofs
-	IDS_MOST = 256,   // threads that are looked at
 	V8_TO_PROVE = 64, // of so many units, or all before
 	V8_PROOFS_LEAST = 16,
 	V8_TRIES = 64,         // rounds in which a unit is read at one place, ever more rarely,
@@ -76,20 +75,12 @@ void units_meet(struct units *u, int fd, const char *path, const struct wire_mod
 }
 
 static void prove(struct units *u, uint64_t now_ns) {
-	uint64_t ids[IDS_MOST]; // the pointers of threads that have allocated
-	size_t n = 0;
 	if (!u->why || u->candidate.n_ranges == 0 || now_ns < u->next_ns ||
 			u->segment->n_layouts == WIRE_N_LAYOUTS) {
 		return;
 	}
-	for (uint32_t i = 0; i < u->segment->n_slots && i < IDS_MOST; i++) {
-		const struct thread_slot *slot = segment_slot(u->segment, i);
-		if (atomic_load_explicit(&slot->state, memory_order_acquire) == SLOT_LIVE) {
-			ids[n++] = slot->thread_area;
-		}
-	}
 	u->next_ns = now_ns + GAP_NS;
-	u->why = python_prove(&u->candidate, modules_read, u->modules, ids, n);
+	u->why = python_prove(&u->candidate, modules_read, u->modules);
 	if (!u->why || u->why == python_not_begun) {
 		u->why = NULL;
 		segment_add_layout(u->segment, &u->candidate);

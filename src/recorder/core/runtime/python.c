@@ -60,17 +60,22 @@ static bool is_this_thread(const struct python *p, uint64_t thread) {
 	return load(p, thread, PYTHON_THREAD_ID, &id) && id == host_stack_end();
 }
 
+static inline bool innermost_frame(const struct python *p, uint64_t thread, uint64_t *frame) {
+	return load(p, thread, PYTHON_TOP, frame) &&
+			(!has(p, PYTHON_TOP_FRAME) || load(p, *frame, PYTHON_TOP_FRAME, frame)) && *frame != 0;
+}
+
 /**
- * Among the first `n_most` threads of each interpreter; 0: not there. They may come and go
- * meanwhile.
+ * Among the first `n_most` threads of each interpreter, as which it may wait in others; 0: not
+ * there. They may come and go meanwhile.
  */
 static OUTLINE uint64_t find_thread(const struct python *p, unsigned n_most) {
-	uint64_t interpreter, thread;
+	uint64_t interpreter, thread, frame;
 	bool ok = load(p, p->layout->state, PYTHON_HEAD, &interpreter);
 	for (unsigned i = 0; ok && interpreter != 0 && i < INTERPRETERS_MAX; i++) {
 		ok = load(p, interpreter, PYTHON_THREADS, &thread);
 		for (unsigned k = 0; ok && thread != 0 && k < n_most; k++) {
-			if (is_this_thread(p, thread)) {
+			if (is_this_thread(p, thread) && innermost_frame(p, thread, &frame)) {
 				return thread;
 			}
 			ok = load(p, thread, PYTHON_THREAD, &thread);
@@ -101,11 +106,6 @@ static inline bool renew_thread(const struct python *p, uint64_t *thread) {
 	}
 	*thread = young != 0 ? young : find_thread(p, THREADS_MAX);
 	return *thread != 0;
-}
-
-static inline bool innermost_frame(const struct python *p, uint64_t thread, uint64_t *frame) {
-	return load(p, thread, PYTHON_TOP, frame) &&
-			(!has(p, PYTHON_TOP_FRAME) || load(p, *frame, PYTHON_TOP_FRAME, frame)) && *frame != 0;
 }
 
 // ---- a frame that is known
