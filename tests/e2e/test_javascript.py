@@ -95,6 +95,30 @@ def test_stacks_of_official_nodes(tools, official, script):
     check_truth(tools, official, script, 0.9)
 
 
+def check_entries(tools, tmp_path, node):
+    """V8's own code has names wherever it runs: builds from 22 on copy it to where they compile to."""
+    (tmp_path / "short.js").write_text(SHORT)
+    recording = tools.record(node, tmp_path / "short.js")
+    out = recording.file.with_suffix(".json")
+    tools.print(recording.file, "--export", f"json={out}")
+    data, n_all, n_unknown = json.loads(out.read_text()), 0, 0
+    for stack in data["stacks"]:
+        frames = [data["frames"][i] for i in stack["frames"]]
+        if any(frame["module"] == "[v8]" for frame in frames):
+            n_all += stack["allocations"]
+            n_unknown += stack["allocations"] * any(f["module"] is None for f in frames)
+    assert n_all > 100 and n_unknown < 0.01 * n_all, (n_unknown, n_all)
+
+
+def test_entries_of_v8_have_names(tools, tmp_path, node):
+    check_entries(tools, tmp_path, node)
+
+
+@pytest.mark.long
+def test_entries_of_official_nodes_have_names(tools, tmp_path, official):
+    check_entries(tools, tmp_path, official)
+
+
 def check_chains(tools, tmp_path, node, words, rounds):
     recording = tools.record(node, *words, RUNTIMES / "chains.js", rounds, tmp_path / "truth")
     assert recording.status == 0, recording

@@ -168,6 +168,7 @@ struct units {
 	struct err v8_why;  // it is not known, or not as it seemed
 	uint32_t v8_row;    // of the table of layouts
 	uint32_t v8_thread; // whose isolate's copies of builtins are known
+	uint32_t n_looks;   // for copies of its code
 	uint32_t n_met,
 			n_proofs; // units of V8's that were read, or could not be; that prove the layout
 };

@@ -121,6 +121,23 @@ static void find_copies(struct units *u) {
 	}
 }
 
+/** Copies of V8's own code have the names of the original, which is a module's. */
+static void put_in_image(struct units *u, const struct tries *t, struct rec_location *l) {
+	enum { LOOKS_MOST = 16 };
+	const struct v8_layout *v8 = &u->v8_layout;
+	if (v8->major != 0 && u->v8.copies.n == 0 && u->n_looks++ < LOOKS_MOST) {
+		find_copies(u);
+	}
+	const uint64_t *copy = FIND_IN(c, u->v8.copies, l->pc - *c <= v8->builtins_bytes);
+	for (uint32_t id = 1; copy && l->module == 0 && id <= t->n_modules; id++) {
+		const struct wire_module *m = tries_module(t, id);
+		if (m && v8->builtins - m->start < m->end - m->start) {
+			l->pc += v8->builtins - *copy;
+			l->module = id;
+		}
+	}
+}
+
 static bool is_of_kind(const struct tries *t, const struct rec_location *l, uint16_t kind) {
 	const struct wire_module *module = l->module ? tries_module(t, l->module) : NULL;
 	return module && module->kind == kind;
@@ -265,6 +282,9 @@ void units_step(struct units *u, struct tries *t, struct namer *names, uint64_t 
 		struct rec_location *l = &t->locations[u->n_seen];
 		if (l->module && !tries_module(t, l->module)) {
 			return; // it is not announced yet
+		}
+		if (l->module == 0 && !l->is_mark) {
+			put_in_image(u, t, l);
 		}
 		bool is_unit = is_of_kind(t, l, MODULE_PYTHON) || is_of_kind(t, l, MODULE_V8);
 		if (is_unit && !name_location(u, l, names)) {

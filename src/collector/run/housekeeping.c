@@ -151,9 +151,9 @@ void run_housekeep(struct run *run, bool is_idle) {
 		children_note(&run->children, pid);
 	}
 	children_take(&run->children, run->segment.header, !run->exec_watch.is_told, run->now_ns);
+	units_step(&run->units, &run->tries, run->names, run->now_ns);
 	namer_step(run->names, &run->tries, run->now_ns, false);
 	jit_step(&run->jit, &run->tries, run->names, run->now_ns, false);
-	units_step(&run->units, &run->tries, run->names, run->now_ns);
 	run_take_old_blocks(run, false);
 	keep(run);
 	tell_failures(run);

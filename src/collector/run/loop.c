@@ -310,9 +310,9 @@ static void tell_runtimes(struct run *run) {
 static void finish_names(struct run *run) {
 	size_t n_all = namer_pending(run->names);
 	uint64_t start_ns = clock_now_ns();
-	jit_step(&run->jit, &run->tries, run->names, run->now_ns, true);
 	run->units.is_last = true;
 	units_step(&run->units, &run->tries, run->names, run->now_ns);
+	jit_step(&run->jit, &run->tries, run->names, run->now_ns, true);
 	tell_runtimes(run);
 	namer_step(run->names, &run->tries, run->now_ns, true);
 	while (namer_pending(run->names) > 0 && !watch_is_hurried(run->watch)) {
