@@ -333,3 +333,23 @@ def test_attached_again_and_again_during_collections(tools, target, tmp_path, no
 @pytest.mark.long
 def test_official_nodes_attached_again_and_again_during_collections(tools, target, tmp_path, official):
     check_collecting(tools, target, tmp_path, official, 50, 0.99)
+
+
+@pytest.mark.parametrize("n", [500_000, pytest.param(100_000_000, marks=[pytest.mark.long, pytest.mark.timeout(3500)])])
+def test_very_many_captures(tools, tmp_path, node, n):
+    """Beside workers that come and go, collections, signals, and code that is made again and again: no stack of nobody's."""
+    recording = tools.record(node, "--expose-gc", RUNTIMES / "many.js", n // 5, timeout=3300)  # some six events each
+    assert recording.status == 0 and int(re.search(r"(\d+) signals", recording.stdout)[1]) > n / 100_000, recording
+    summary = recording.json("--limit", "1")["summary"]
+    assert summary["allocations"] >= n and summary["lost_events"] == 0 and summary["complete"], summary
+    functions, n_all, n_named = set(), 0, 0
+    for frames, times, size in stacks_of(tools, recording.file, 0):
+        own = [f[0] for f in frames if (f[1] or "").endswith("many.js") or f[1] == "<eval>"]
+        at = next((i for i, f in enumerate(frames) if f[0] == "allocUnsafeSlow"), None)
+        if at is not None:
+            functions |= set(own)
+            n_all += times
+            n_named += times if own[:1] == ["leaf"] else 0
+    assert functions <= {"leaf", "deep", "stepping", "get value", "value", "(anonymous)", "made", "work", "turn", "part", "(top level)",
+                         "(anonymous, in .map)", "(anonymous, in process.on)", "closure"}, functions
+    assert n_named > 0.95 * n_all > 0.5 * n, (n_named, n_all)
