@@ -33,16 +33,14 @@ export function useValue<T>(read: () => T): T {
 	return value;
 }
 
-const TURN_MS = 16;
-
 /**
  * A value so many turns after it came; undefined: none has yet. What takes a moment is done one
- * after the other then, and each key in between is heard.
+ * after the other then, at once, but keys in between come first.
  */
 export function useTurn<T>(now: T, turn: number): T | undefined {
 	const [then, set] = useState<T>();
 	useEffect(() => {
-		const timer = setTimeout(() => set(() => now), turn * TURN_MS);
+		const timer = setTimeout(() => set(() => now), turn);
 		return () => clearTimeout(timer);
 	}, [now]);
 	return then;
@@ -65,7 +63,7 @@ export function useSteps<T>(work: () => Generator<void, T>, of: unknown[]): T | 
 			if (step.done) {
 				set(() => step.value as T);
 			} else {
-				timer = setTimeout(run, TURN_MS);
+				timer = setTimeout(run);
 			}
 		};
 		run();
