@@ -72,6 +72,21 @@ static uint64_t doubling(uint64_t ms) {
 	return ms < 200 ? 0 : (uint64_t)1000 << (ms - 200) / 40;
 }
 
+/** Evenly at first, and faster and faster in its last fifth: all the same it never stopped. */
+static uint64_t faster_at_last(uint64_t ms) {
+	return ms < 800 ? 280000 + ms * 320 : ms < 980 ? 540000 + (ms - 800) * 5000 : 60000;
+}
+
+/** Only what came at last is growth of its own, and may as well be work in progress. */
+static uint64_t only_at_last(uint64_t ms) {
+	return ms < 800 ? 280000 + ms * 20 : ms < 980 ? 300000 + (ms - 800) * 5000 : 60000;
+}
+
+/** Up to the same height again and again, by chance a little more often late. */
+static uint64_t more_often(uint64_t ms) {
+	return ms % 40 + ms / 50 >= 30 ? 200000 : 70000;
+}
+
 static uint64_t up_and_down(uint64_t ms) {
 	return ms < 500 ? ms * 1000 : (1000 - ms) * 1000;
 }
@@ -107,6 +122,9 @@ static void knows_the_shapes(void **state) {
 			{at_exit, CURVE_AT_END},
 			{doubling, CURVE_OTHER},
 			{up_and_down, CURVE_OTHER},
+			{faster_at_last, CURVE_GREW},
+			{only_at_last, CURVE_OTHER},
+			{more_often, CURVE_OTHER},
 	};
 	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
 		enum curve_shape shape = judge(shapes[i].at).shape;

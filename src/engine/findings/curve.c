@@ -62,22 +62,25 @@ static double straightness(const double v[N_SAMPLES]) {
 }
 
 static double mean(const double *v, int n) {
-	double sum = 0;
-	for (int i = 0; i < n; i++) {
-		sum += v[i];
-	}
-	return sum / n;
+	return (double)SUM(i, n, (uint64_t)v[i]) / n;
 }
 
-/** No quarter is below the one before, and the last still rises: it did not stop. */
+/**
+ * No quarter is below the one before, and the last still rises: it did not stop. If it is far from
+ * a straight line, as most of it came late, it rose in each quarter, and hardly ever fell.
+ */
 static bool keeps_rising(const double v[N_SAMPLES]) {
 	enum { QUARTER = N_SAMPLES / 4 };
-	double q[4];
-	for (int i = 0; i < 4; i++) {
-		q[i] = mean(v + i * QUARTER, QUARTER);
+	double rise = v[N_SAMPLES - 1] - v[0], least = rise, top = 0, fall = 0;
+	for (int i = 0; i < N_SAMPLES; i++) {
+		RAISE_TO(top, v[i]);
+		RAISE_TO(fall, top - v[i]);
 	}
-	double rise = v[N_SAMPLES - 1] - v[0];
-	return q[0] <= q[1] && q[1] <= q[2] && q[2] <= q[3] &&
+	for (const double *q = v + QUARTER; q < v + N_SAMPLES; q += QUARTER) {
+		LOWER_TO(least, mean(q, QUARTER) - mean(q - QUARTER, QUARTER));
+	}
+	bool is_late = least >= rise / 20 && fall <= rise / 10;
+	return (is_late || (straightness(v) > 0.7 && least >= 0)) &&
 			v[N_SAMPLES - 1] - v[N_SAMPLES - QUARTER] >= rise / 20;
 }
 
@@ -97,12 +100,11 @@ static bool judge_growth(const struct curve *c, uint32_t end, struct curve_facts
 	}
 	double v[N_SAMPLES];
 	sample(c, f->from_ns, f->to_ns, v);
-	double line = straightness(v);
-	f->is_even = line > 0.95;
+	f->is_even = straightness(v) > 0.95;
 	f->top_bytes = c->bytes[end];
 	f->rate = (uint64_t)((double)(f->top_bytes - f->from_bytes) * 1e9 /
 			(double)(f->to_ns - f->from_ns));
-	return line > 0.7 && keeps_rising(v);
+	return keeps_rising(v);
 }
 
 /** The largest single rise on the way, as a part of the whole. */
