@@ -205,8 +205,8 @@ def verdict(r):
 
 
 def growth(findings):
-    """What the totals say of growth, and its title: of the first finding about it, else of the heap."""
-    for f in findings:
+    """What the totals say of growth, and its title: of the heap if a finding is about it, else of the first one."""
+    for f in sorted(findings, key=lambda f: f["id"] != "no-growth"):
         if f["id"] != "no-growth" and f["numbers"].get("grown_bytes"):
             n, is_most = f["numbers"], any(name.startswith("before_attach") for name in f["numbers"])
             if "rate_bytes_per_s" in n:

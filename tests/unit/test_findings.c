@@ -312,6 +312,27 @@ static void says_what_grew_most_where_nothing_grows(void **state) {
 			"from 495 ms to 945 ms nothing that was recorded grew.");
 }
 
+/** What came late grew most, beside what grew evenly all the time; less than that is left out. */
+static void says_what_grew_most_beside_what_grows_evenly(void **state) {
+	(void)state;
+	struct findings with[2];
+	for (int i = 0; i < 2; i++) {
+		r.intervals.n = 0;
+		for (uint16_t at = 0; at < EDGES; at++) {
+			add(1, at, REC_NEVER, 10, 101);
+		}
+		add(0, 60, EDGES - 1, 1, i == 0 ? 90000 : 2000000);
+		fill_edges();
+		r.summary.peak_bytes = edges[EDGES - 2].bytes;
+		with[i] = make();
+		assert_in_range(finding_number(find(&with[i], "never-freed"), "grown_bytes"), 90001, 99999);
+	}
+	assert_null(find(&with[0], "no-growth"));
+	assert_string_equal(find(&with[1], "no-growth")->text,
+			"from 495 ms to 945 ms the heap grew by 2.0 MB (97 % of the peak); make_row() app.cpp:12 "
+			"grew most, by 2.0 MB, and held nothing at the end.");
+}
+
 /** A program that has done its work and waits: its last edge is compared with its end. */
 static void compares_with_the_end_what_is_idle_since(void **state) {
 	(void)state;
@@ -586,6 +607,7 @@ int main(void) {
 			TEST(says_that_all_was_freed),
 			TEST(tells_what_is_held_from_what_is_replaced),
 			TEST(says_what_grew_most_where_nothing_grows),
+			TEST(says_what_grew_most_beside_what_grows_evenly),
 			TEST(compares_with_the_end_what_is_idle_since),
 			TEST(calls_no_growth_what_comes_and_goes),
 			TEST(says_no_mean_size_of_short_lived_blocks),

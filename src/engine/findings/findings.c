@@ -13,12 +13,6 @@ static const struct rule rules[] = {
 #undef RULE
 };
 
-uint64_t finding_number(const struct finding *f, const char *name) {
-	const struct finding_number *number = FIND(item, f->numbers, f->n_numbers,
-			strcmp(item->name, name) == 0);
-	return number ? number->value : 0;
-}
-
 /**
  * What would be felt counts three times what only explains; facts come last, what asks for a look
  * first.

@@ -294,6 +294,8 @@ struct asker runtime_largest_asker(struct finder *f, const struct place *p, enum
 /** Behind all, in their order: the first sentence about the runtime says how scripts get names. */
 void runtime_say_flag(struct finder *f);
 
+enum { MIN_GROWN_BYTES = 64000 }; // less is no growth to speak of
+
 /** Two edges; the number of edges stands for the end. */
 struct window {
 	uint32_t from, to;

@@ -6,6 +6,12 @@ void finder_begin(struct finder *f, const char *id, const char *title) {
 	f->draft = (struct finding){.id = id, .title = title, .text = "", .lens = "", .place = ""};
 }
 
+uint64_t finding_number(const struct finding *f, const char *name) {
+	const struct finding_number *number = FIND(item, f->numbers, f->n_numbers,
+			strcmp(item->name, name) == 0);
+	return number ? number->value : 0;
+}
+
 void finder_put(struct finder *f, const char *name, uint64_t value) {
 	if (f->draft.n_numbers < FINDING_NUMBERS_MAX) {
 		f->draft.numbers[f->draft.n_numbers++] = (struct finding_number){name, value};

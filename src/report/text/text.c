@@ -105,40 +105,40 @@ static const char *known(const struct page *p, uint32_t number, const char *text
 }
 
 /**
- * What grows and how fast: as the first finding about growth says, else how much the heap grew.
- * The title.
+ * What grows and how fast: how much the heap grew where that is said, else as the first finding
+ * about growth says. The title.
  */
 static const char *growth_words(struct page *p, const struct findings *all,
 		char number[HUMAN_MAX + 2], struct buffer *remark) {
-	const char *title = "growing";
 	char a[HUMAN_MAX], b[HUMAN_MAX];
 	bool has_time = !(p->r->missing & (REC_TIME | REC_LIVE_BYTES));
 	(void)snprintf(number, HUMAN_MAX, "%s", has_time ? "not measured" : "unknown");
-	EACH(f, *all) {
-		uint64_t rate = finding_number(f, "rate_bytes_per_s");
-		uint64_t from_ns = finding_number(f, "from_ns"), to_ns = finding_number(f, "to_ns");
-		uint64_t grown = finding_number(f, "grown_bytes");
-		bool replaces_old = finding_number(f, "before_attach_freed_bytes") > 0 ||
-				finding_number(f, "before_attach_freed_blocks") > 0;
-		if (strcmp(f->id, "no-growth") == 0) {
-			uint64_t heap = finding_number(f, "heap_grown_bytes");
-			(void)snprintf(number, HUMAN_MAX, "%s", grown ? human_bytes(a, heap) : "nothing");
-			buffer_printf(remark, "%sbetween %s and %s", replaces_old ? "at most, " : "",
-					human_duration(a, from_ns), human_duration(b, to_ns));
-			title = grown ? "heap grew" : "growing";
-		} else if (grown > 0) {
-			(void)snprintf(number, HUMAN_MAX + 2, "%s%s", human_bytes(a, rate ? rate : grown),
-					rate ? "/s" : "");
-			buffer_text(remark, replaces_old ? "at most, " : "");
-			if (!rate) {
-				buffer_printf(remark, "in %s, ", human_span(b, to_ns - from_ns));
-			}
-			buffer_slice(remark,
-					f->function ? page_short_name(p, f->function) : slice_of_text(f->title));
-			return rate ? "growing" : "grew by";
-		}
+	const struct finding *heap = FIND(it, all->items, all->n, strcmp(it->id, "no-growth") == 0);
+	const struct finding *f = heap
+			?: FIND(it, all->items, all->n, finding_number(it, "grown_bytes") > 0);
+	if (!f) {
+		return "growing";
 	}
-	return title;
+	uint64_t rate = finding_number(f, "rate_bytes_per_s");
+	uint64_t from_ns = finding_number(f, "from_ns"), to_ns = finding_number(f, "to_ns");
+	uint64_t grown = finding_number(f, "grown_bytes");
+	bool replaces_old = finding_number(f, "before_attach_freed_bytes") > 0 ||
+			finding_number(f, "before_attach_freed_blocks") > 0;
+	buffer_text(remark, replaces_old ? "at most, " : "");
+	if (heap) {
+		(void)snprintf(number, HUMAN_MAX, "%s",
+				grown ? human_bytes(a, finding_number(f, "heap_grown_bytes")) : "nothing");
+		buffer_printf(remark, "between %s and %s", human_duration(a, from_ns),
+				human_duration(b, to_ns));
+		return grown ? "heap grew" : "growing";
+	}
+	(void)snprintf(number, HUMAN_MAX + 2, "%s%s", human_bytes(a, rate ? rate : grown),
+			rate ? "/s" : "");
+	if (!rate) {
+		buffer_printf(remark, "in %s, ", human_span(b, to_ns - from_ns));
+	}
+	buffer_slice(remark, f->function ? page_short_name(p, f->function) : slice_of_text(f->title));
+	return rate ? "growing" : "grew by";
 }
 
 static void put_never_freed(struct page *p, const struct findings *all) {

@@ -247,7 +247,11 @@ function belongs(kind: CardKind, f: Finding): boolean {
 export function Cards() {
 	const p = useValue(() => profile.value);
 	const left = p.facts.findings.filter((f) => !f.is_quality);
-	const of = CARDS.map((kind) => left.filter((f) => belongs(kind, f)));
+	// The heap's growth is said where it is the most
+	const ofHeap = (f: Finding) => Number(f.id === 'no-growth');
+	const of = CARDS.map((kind) =>
+		left.filter((f) => belongs(kind, f)).sort((a, b) => ofHeap(b) - ofHeap(a)),
+	);
 	const rest = left.filter((f) => !CARDS.some((kind) => kind.ids.test(f.id)));
 	return (
 		<>

@@ -6,7 +6,7 @@
 #include "engine/findings/parts.h"
 #include "engine/lens/parts.h"
 
-enum { MIN_BYTES = 1000, MIN_GROWN_BYTES = 64000, MIN_RUNTIME_BYTES = 8000000 };
+enum { MIN_BYTES = 1000, MIN_RUNTIME_BYTES = 8000000 };
 
 /** " (12:03:05 to 12:13:07)", for runs that one remembers by the clock. */
 static void put_clock(struct finder *f, const struct rec_meta *m, uint64_t from_ns,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Says how much the heap and the site that grew most grew, where no other rule reports growth.
- * Whether anything grows is asked of every recording. Measured is how much more they held near the
- * end than halfway. All sites are compared, not only those that have a curve.
+ * Says how much the heap and the site that grew most grew, where no other rule reports as much
+ * growth. Whether anything grows is asked of every recording. Measured is how much more they held
+ * near the end than halfway. All sites are compared, not only those that have a curve.
  */
 #include "engine/findings/parts.h"
 
@@ -78,12 +78,6 @@ int64_t *growth_of_places(struct finder *f, const int64_t *of_stacks) {
 	return grown;
 }
 
-static bool is_growth_told(const struct finder *f) {
-	return FIND_IN(said, f->found,
-				   ANY(k, said->n_numbers, strcmp(said->numbers[k].name, "grown_bytes") == 0)) !=
-			NULL;
-}
-
 /** That it grew by as much as it had lost: it had held as much before. */
 static bool held_before(struct finder *f, uint32_t place, const struct window *w) {
 	uint32_t n = f->r->edges.n;
@@ -102,6 +96,16 @@ static bool held_before(struct finder *f, uint32_t place, const struct window *w
 		last = i == w->to ? held[i] : last;
 	}
 	return most >= last;
+}
+
+/** That site is said to have grown, or another by as much; any one where this is little. */
+static bool is_growth_told(struct finder *f, uint32_t most, const struct window *w,
+		uint64_t bytes) {
+	bool is_much = most < f->n_places && bytes >= MIN_GROWN_BYTES &&
+			bytes >= f->r->summary.peak_bytes / 100 && !held_before(f, most, w);
+	return ANY(i, f->found.n,
+			finding_number(&f->found.items[i], "grown_bytes") >=
+					(is_much && f->found.items[i].function != f->places[most].name ? bytes : 1));
 }
 
 /** Addresses are those of stacks that grew, in all of their threads together. */
@@ -164,7 +168,7 @@ static void say_most(struct finder *f, const struct window *w, const struct plac
 void find_no_growth(struct finder *f) {
 	const struct recording *r = f->r;
 	struct window w;
-	if (is_growth_told(f) || !find_window(f, &w)) {
+	if (!find_window(f, &w)) {
 		return;
 	}
 	w.grown = growth_of_stacks(f, &w);
@@ -173,12 +177,12 @@ void find_no_growth(struct finder *f) {
 	for (uint32_t i = 0; grown && i < f->n_places; i++) {
 		most = grown[i] > grown[most] ? i : most;
 	}
-	if (f->failed) {
+	uint64_t bytes = !f->failed && grown[most] > 0 ? (uint64_t)grown[most] : 0;
+	if (f->failed || is_growth_told(f, most, &w, bytes)) {
 		return;
 	}
 	uint64_t from_ns = r->edges.items[w.from].time_ns;
 	uint64_t to_ns = w.to < r->edges.n ? r->edges.items[w.to].time_ns : r->meta.duration_ns;
-	uint64_t bytes = grown[most] > 0 ? (uint64_t)grown[most] : 0;
 	SAY(f, "from %s to %s", HUMAN_DURATION(from_ns), HUMAN_DURATION(to_ns));
 	if (bytes > 0) {
 		say_most(f, &w, most < f->n_places ? &f->places[most] : NULL, bytes);
