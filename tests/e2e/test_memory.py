@@ -293,6 +293,37 @@ def test_huge_pages_have_their_sentence_and_the_remedy_helps(build, record):
     assert free[0] < free[1] / 4, free
 
 
+UNHOOKABLE = r"""
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+// It jumps into its first bytes, in the place of which a jump to the recorder would have to stand
+__asm__(".type je_malloc, @function\n"
+        "je_malloc: nop\n1: dec %rdi\n test %rdi, %rdi\n jns 1b\n xor %eax, %eax\n ret\n"
+        ".size je_malloc, . - je_malloc\n");
+void *je_malloc(size_t size);
+int main(void) {
+	je_malloc(5);
+	char *end = (char *)syscall(SYS_brk, 0);
+	memset(end, 1, (char *)syscall(SYS_brk, end + 50000000) - end);  // whose blocks nobody sees
+	nanosleep(&(struct timespec){0, 700000000}, NULL);
+}
+"""
+
+
+def test_an_allocator_that_is_not_hooked_is_not_said_to_keep_what_it_has(build, tmp_path):
+    (tmp_path / "main.c").write_text(UNHOOKABLE)
+    subprocess.run(["gcc", "-g", "-O1", "-static", "main.c", "-o", "main"], cwd=tmp_path, check=True, timeout=60)
+    out = tmp_path / "out.zst"
+    subprocess.run([build / "heaptrack", "-q", "-o", out, tmp_path / "main"], check=True, timeout=60)
+    document = read(build, out)
+    assert any(line["id"] == "not-hooked" for line in document["quality"]["sentences"])
+    parts = {part["id"]: part["bytes"] for part in document["memory"]["looks"][-1]["parts"]}
+    assert parts["heap"] >= 40 * MB and "heap_free" not in parts, parts
+    assert sentence(document, "kept-by-malloc") is None
+
+
 def test_a_program_that_frees_all_at_its_end_is_accused_of_nothing(build, record):
     source = KEEPS.replace("last = malloc(1000);", "nanosleep(&(struct timespec){0, 500000000}, NULL);") \
         .replace("i < 60; i++", "i < 1; i++")

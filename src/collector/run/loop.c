@@ -60,7 +60,8 @@ void run_drain(struct run *run) {
 static bool has_all_blocks(const struct run *run) {
 	bool has_old = run->meta.source != REC_ATTACHED ||
 			(run->meta.old_unknown == REC_OLD_KNOWN && run->old_heap.snapshot == 0);
-	return has_old && !run->has_failed && run_lost_events(run) == 0;
+	return has_old && !run->has_failed && run_lost_events(run) == 0 &&
+			!FIND_IN(it, run->allocators, it->why);
 }
 
 /** Where the stacks of threads are that have allocated. Their slots are the program's memory. */
