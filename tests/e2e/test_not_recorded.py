@@ -69,17 +69,17 @@ def run_child(tools, command, **more):
 
 
 def assert_said(known, n, name, text, at_most=MB * 1.048576 + 6):
-    """N children, the largest of them this one. The advice, if any."""
+    """N children, the largest of them this one, which is only said of several. The advice, if any."""
     sentence = said(known)
     assert sentence, (known["quality"], known["children"])
     were = "was" if n == 1 else "es were"
     expected = rf"{n} child process {were} not recorded" if n == 1 else \
         rf"{n} child process{were} not recorded"
-    match = re.match(rf"{expected}; the largest, {re.escape(name)} \(pid (\d+), ([\d.]+) MB RSS\)",
+    match = re.match(rf"{expected}; {'the largest, ' * (n > 1)}{re.escape(name)} \(pid (\d+), ([\d.]+) MB RSS\)",
                      sentence)
     assert match, sentence
     assert MB - 1 <= float(match[2]) <= at_most, sentence
-    assert sentence[match.end():] == text, sentence
+    assert sentence[match.end():] == text[n == 1:], sentence
     counted = known["quality"]["children_forked"] + known["quality"]["children_executed"]
     assert counted == n
     advice = re.search("heaptrack (/.*|'.*) \\.\\.\\.$", sentence)
@@ -93,7 +93,7 @@ def assert_advice_works(tools, advice):
 
 
 DYNAMIC = ", is recorded by: heaptrack {} ..."
-STATIC = ", is linked statically; by itself it is recorded: heaptrack {} ..."
+STATIC = ", is linked statically; by itself it is recorded by: heaptrack {} ..."
 
 
 def test_dynamic_child(tools, child):
@@ -149,7 +149,7 @@ def test_child_of_another_user(tools, child):
     _, known = run_child(tools, f"setpriv --reuid=65534 --clear-groups {program} {MB} {SECONDS}")
     if said(known) is None:
         pytest.skip("the recorder of this build tree is not readable by others")
-    assert ", others (pid " in said(known)
+    assert "; others (pid " in said(known)
 
 
 @needs_root
@@ -176,7 +176,7 @@ def test_child_with_an_emptied_environment(tools, child, how):
         return
     assert_advice_works(tools, assert_said(
         known, 1, "emptied", ", was started without LD_PRELOAD or HEAPTRACK_SEGMENT in its environment; by "
-        f"itself it is recorded: heaptrack {program} ..."))
+        f"itself it is recorded by: heaptrack {program} ..."))
 
 
 def test_child_of_a_script_that_preloads_something_else(tools, child, tmp_path):
@@ -185,7 +185,7 @@ def test_child_of_a_script_that_preloads_something_else(tools, child, tmp_path):
     subprocess.run(["gcc", "-shared", "-o", other, "-x", "c", "/dev/null"], check=True)
     _, known = run_child(tools, f"LD_PRELOAD={other} {program} {MB} {SECONDS}")
     assert_advice_works(tools, assert_said(
-        known, 1, "another", f", was started with LD_PRELOAD set anew; by itself it is recorded: heaptrack "
+        known, 1, "another", f", was started with LD_PRELOAD set anew; by itself it is recorded by: heaptrack "
         f"{program} ..."))
 
 

@@ -42,7 +42,7 @@ QUALITY = {
     "not-hooked": r".+ (?:was|were) seen but not hooked: .+ is missing here",
     "unrecorded-image": rf"(?P<at>{TIME}) after the start the program became .+",
     "children": rf"(?P<n>{COUNT}) child process(?: was|es were) not recorded"
-                rf"(?:; the largest, (?P<name>.+?) \(pid (?P<pid>\d+)(?:, (?P<rss>{BYTES}) RSS)?\).*)?",
+                rf"(?:; (?:the largest, )?(?P<name>.+?) \(pid (?P<pid>\d+)(?:, (?P<rss>{BYTES}) RSS)?\).*)?",
     "no-mappings": "calls that map memory, such as mmap, were not recorded: what they mapped is not known",
     "no-looks": "what resident memory holds is not known: the kernel does not let this user read which pages the program "
                 "has; root may",

@@ -106,32 +106,33 @@ static bool is_program_itself(const struct recording *r, uint32_t exe) {
 			ANY(i, r->images.n, slice_equal(name, r->strings.items[r->images.items[i].exe]));
 }
 
-/** "; the largest, NAME (pid, RSS), why: what records it". */
-static void put_largest(struct buffer *out, const struct recording *r, const struct rec_child *c) {
+/** "; the largest, NAME (pid, RSS), why: what records it"; alone, "; NAME (pid, RSS) why". */
+static void put_largest(struct buffer *out, const struct recording *r, const struct rec_child *c,
+		bool is_only) {
 	struct slice exe = r->strings.items[c->exe];
 	const struct reason *reason = &reasons[c->why < REC_WHYS ? c->why : REC_WHY_UNKNOWN];
 	// Starting a program again does not record the processes that it starts by itself
 	bool is_worker = c->is_fork || is_program_itself(r, c->exe);
 	enum advice advice = reason->advice;
 	advice = advice == ADVICE_BY_ITSELF && (is_worker || exe.size == 0) ? ADVICE_ATTACH : advice;
-	buffer_printf(out, "; the largest, %.*s (pid %u", SLICE_ARG(r->strings.items[c->name]), c->pid);
+	buffer_printf(out, "; %s%.*s (pid %u", is_only ? "" : "the largest, ",
+			SLICE_ARG(r->strings.items[c->name]), c->pid);
 	if (c->peak_rss_bytes) {
 		buffer_printf(out, ", %s RSS", HUMAN_BYTES(c->peak_rss_bytes));
 	}
 	buffer_text(out, ")");
-	if (c->is_fork && c->why == REC_WHY_NONE) {
-		buffer_text(out, ", is a fork");
-	} else if (reason->predicate) {
-		buffer_printf(out, ", %s", reason->predicate);
+	const char *comma = is_only ? "" : ",";
+	const char *clause = c->is_fork && c->why == REC_WHY_NONE ? "is a fork" : reason->predicate;
+	if (clause) {
+		buffer_printf(out, "%s %s", comma, clause);
 	}
 	if (advice == ADVICE_ATTACH) {
 		buffer_text(out,
 				"; to record one, start the program without heaptrack and attach: heaptrack -p "
 				"PID");
 	} else if (advice == ADVICE_BY_ITSELF) {
-		buffer_text(out,
-				reason->predicate ? "; by itself it is recorded: heaptrack "
-								  : ", is recorded by: heaptrack ");
+		buffer_printf(out, "%s is recorded by: heaptrack ",
+				reason->predicate ? "; by itself it" : comma);
 		put_word(out, exe);
 		buffer_text(out, " ...");
 	}
@@ -153,7 +154,7 @@ static uint64_t put_children(struct buffer *text, const struct recording *r) {
 			n == 1 ? " was" : "es were");
 	const struct rec_child *largest = largest_child(r);
 	if (largest) {
-		put_largest(text, r, largest);
+		put_largest(text, r, largest, n == 1);
 	}
 	return n;
 }
