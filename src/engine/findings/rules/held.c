@@ -165,25 +165,20 @@ static void put_kept_shape(struct finder *f, const struct place *p, const struct
 static enum finding_severity severity_of_kept(const struct finder *f, const struct place *p,
 		const struct curve_facts *c) {
 	const struct rec_summary *s = &f->r->summary;
-	switch (c->shape) {
-	case CURVE_AT_START:
-	case CURVE_ONCE:
-	case CURVE_RENEWED:
-	case CURVE_AT_END: return FINDING_EXPLAINS;
-	default: break;
-	}
-	bool has_time = !(f->r->missing & REC_TIME);
-	if (has_time && c->shape == CURVE_OTHER &&
-			(is_kept_early(f, p) || last_kept_ns(f, p) < f->r->meta.duration_ns / 2)) {
-		return FINDING_EXPLAINS;
-	}
+	const enum curve_shape is = c->shape;
+	bool is_settled = is == CURVE_AT_START || is == CURVE_ONCE || is == CURVE_RENEWED ||
+			is == CURVE_AT_END ||
+			(is == CURVE_OTHER && !(f->r->missing & REC_TIME) &&
+					(is_kept_early(f, p) || last_kept_ns(f, p) < f->r->meta.duration_ns / 2));
 	// Many small blocks count where they are a part of what is left; a program that never frees
 	// leaves them everywhere
 	bool is_many = p->live_blocks >= 100 && p->live_bytes >= s->live_bytes / 20;
 	bool is_little = p->live_bytes < s->peak_bytes / 100 && !is_many;
 	bool is_rising = c->shape == CURVE_GREW || p->live_bytes >= s->peak_bytes / 10;
 	bool is_worth_it = c->shape == CURVE_STOPPED || !is_rising || replaces_old(f, p, c);
-	return is_little ? FINDING_EXPLAINS : is_worth_it ? FINDING_WORTH_IT : FINDING_LOOK_FIRST;
+	return is_settled || is_little ? FINDING_EXPLAINS
+			: is_worth_it          ? FINDING_WORTH_IT
+								   : FINDING_LOOK_FIRST;
 }
 
 /** The kinds that are told by their shape, which the rule's row does not name. */
