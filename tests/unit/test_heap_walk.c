@@ -124,6 +124,15 @@ static void use_mappings(void) {
 	}
 }
 
+/** As exim4 does with its configuration: pages in the middle of the heap may not be written. */
+static void use_a_part_to_read(void) {
+	(void)allocate((void *)7);
+	void *block = memalign(4096, 8192);
+	note(block);
+	(void)allocate((void *)8);
+	assert_int_equal(mprotect(block, 8192, PROT_READ), 0);
+}
+
 static pid_t start(void (*use)(void)) {
 	int ready[2];
 	char byte;
@@ -195,6 +204,11 @@ static void one_thread(void **state) {
 	check_use(use_one_thread, 2);
 }
 
+static void a_part_to_read(void **state) {
+	(void)state;
+	check_use(use_a_part_to_read, 2);
+}
+
 static void threads_with_arenas(void **state) {
 	(void)state;
 	check_use(use_threads, 4 * THREADS);
@@ -242,6 +256,7 @@ int main(void) {
 #endif
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(one_thread),
+			cmocka_unit_test(a_part_to_read),
 			cmocka_unit_test(threads_with_arenas),
 			cmocka_unit_test(several_heaps),
 			cmocka_unit_test(mappings),

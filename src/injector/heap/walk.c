@@ -127,12 +127,13 @@ static void follow_arenas(struct heap_walker *w) {
 
 // ---- malloc's parameters
 
-/** How far writable memory without a file extends from there, over however many mappings. */
+/** How far writable memory without a file extends from there; [heap] whatever its pages allow. */
 static uint64_t run_end(const struct heap_walker *w, uint64_t at) {
 	uint64_t end = at;
 	EACH(m, w->space->mappings) {
-		bool has_file = m->name[0] != '\0' && strcmp(m->name, "[heap]") != 0;
-		if (m->start <= end && end < m->end && m->is_writable && !m->is_shared && !has_file) {
+		bool is_heap = strcmp(m->name, "[heap]") == 0;
+		bool is_plain = m->name[0] == '\0' && m->is_writable && !m->is_shared;
+		if (m->start <= end && end < m->end && (is_plain || is_heap)) {
 			end = m->end;
 		}
 	}
