@@ -182,7 +182,7 @@ static void put_other(struct world *w) {
 }
 
 static void put_areas(struct world *w) {
-	w->at = 0x100000000000;
+	w->at = below(4) ? 0x100000000000 : 0xc000000000;
 	while (w->areas.n < AREAS - 4 && below(14)) {
 		w->at += below(2) ? 0 : below(8) * w->in.page_bytes;
 		uint64_t which = below(10);

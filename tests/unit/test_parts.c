@@ -195,7 +195,7 @@ static bool slow_arena(const struct world *w, size_t i, uint64_t page) {
 		has_small |= b->start >= start && b->start < end && !is_mapped;
 	}
 	bool has_reserve = i + 1 < w->areas.n && a->end < end && a[1].start == a->end &&
-			!a[1].is_writable && is_plain(&a[1]) && a[1].end >= end;
+			!a[1].is_writable && is_plain(&a[1]) && a[1].end >= end && start >= 1ull << 40;
 	return has_reserve || (has_small && a->end >= end);
 }
 

@@ -19,6 +19,7 @@
 enum { LAYER_OURS, LAYER_CALLS, LAYER_ARENAS, LAYER_STACKS, LAYERS };
 enum { GUARD_MOST_BYTES = 1 << 20, STACK_MOST_BYTES = 16 << 20 };
 #define ARENA_BYTES (64ull << 20) // HEAP_MAX_SIZE of glibc
+#define ARENA_FIRST (1ull << 40)  // below, only what asks for its address is mapped: Go's heap
 
 struct claim {
 	uint64_t start, end;
@@ -135,7 +136,7 @@ static void claim_arenas(struct finding *f, const struct smaps_area *a, bool is_
 		at += at < last ? ARENA_BYTES : 0;
 	}
 	bool has_reserve = !is_last && a[1].start == a->end && !a[1].is_writable && is_plain(&a[1]) &&
-			a[1].end >= at + ARENA_BYTES;
+			a[1].end >= at + ARENA_BYTES && at >= ARENA_FIRST;
 	if (has_reserve && at < a->end) {
 		claim(f, LAYER_ARENAS, at, a->end, REC_PART_HEAP_FREE, 0);
 	}
