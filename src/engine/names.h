@@ -118,5 +118,8 @@ struct slice names_program(const struct recording *r);
  */
 char *function_short(struct slice name, struct arena *arena);
 
+/** A function's name behind its return type, which names of C++'s templates begin with. */
+struct slice function_proper(struct slice name);
+
 /** As KDE's tools shorten: template arguments become <>, all else stays. */
 char *template_short(struct slice name, struct arena *arena);

@@ -51,6 +51,11 @@ static void knows_library_functions(void **state) {
 	static const struct judged functions[] = {
 			{"std::string::_M_create(unsigned long&, unsigned long)", CODE_RUNTIME},
 			{"operator new(unsigned long)", CODE_RUNTIME},
+			{"app::Row& std::vector<app::Row>::emplace_back<int>(int&&)", CODE_RUNTIME},
+			{"void std::f<int>(int)", CODE_RUNTIME},
+			{"std::vector<int> app::rows<int>(int)", CODE_UNSURE},
+			{"std::unique_ptr<T> (anonymous namespace)::make<T>()", CODE_UNSURE},
+			{"bool boost::asio::poll<int>(int)", CODE_LIBRARY},
 			{"<alloc::string::String as core::clone::Clone>::clone", CODE_RUNTIME},
 			{"__libc_start_main_impl", CODE_RUNTIME},
 			{"start_thread", CODE_RUNTIME},

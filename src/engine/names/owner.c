@@ -6,6 +6,8 @@
  */
 #include "engine/names/owner.h"
 
+#include "engine/names.h"
+
 enum how { BEGINS, CONTAINS };
 
 struct rule {
@@ -55,8 +57,8 @@ enum code owner_of_file(struct slice file) {
 }
 
 // Namespaces and families whose owner the name tells, where no file does
-static const char *const runtime_families[] = {"std::", "void std::", "__gnu_cxx::", "__cxxabiv1::",
-		"__cxa_", "operator new", "operator delete", "static initializers of eh_alloc.cc",
+static const char *const runtime_families[] = {"std::", "__gnu_cxx::", "__cxxabiv1::", "__cxa_",
+		"operator new", "operator delete", "static initializers of eh_alloc.cc",
 		"core::", "alloc::", "<alloc::", "<core::", "<std::", "__rust_", "__rdl_", "__rg_",
 		"__asan", "__lsan", "__ubsan", "__sanitizer", "__intercept", "v8::", "node::", "Builtins_",
 		"__libc_", "__GI_", "_dl_", "_IO_"};
@@ -67,6 +69,7 @@ static const char *const library_families[] = {"boost::", "absl::", "google::pro
 static const char *const library_functions[] = {"g_malloc", "g_realloc", "g_strdup"};
 
 enum code owner_of_function(struct slice function) {
+	function = function_proper(function);
 	if (STARTS_WITH_ANY(function, runtime_families) || IS_ANY(function, runtime_functions)) {
 		return CODE_RUNTIME;
 	}

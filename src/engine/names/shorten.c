@@ -101,6 +101,11 @@ static struct shape shape_of(struct slice s) {
 	return shape;
 }
 
+struct slice function_proper(struct slice name) {
+	size_t begin = shape_of(name).begin;
+	return slice_of(name.data + begin, name.size - begin);
+}
+
 static bool is_kept_bracket(struct slice s, size_t i) {
 	// Rust's "<T as Trait>::f" begins with one; "<lambda" and "<impl" say who it is, as Python's
 	// "f.<locals>.<listcomp>"
