@@ -194,6 +194,7 @@ def assert_go_is_said(tools, folder, helpers, is_attached, n_calls):
     assert line == ("runtime.mallocgc of prog was seen but not hooked: Go takes its memory from the system, and no call "
                     "shows what it frees; use Go's own profiler (runtime/pprof). What it does is missing here")
     assert known["quality"]["verdict"] == "incomplete: an allocator is not recorded"
+    assert not [found for found in known["findings"] if found["id"] == "no-lines"]  # Go has no -g
 
 
 INITIALIZERS = """

@@ -33,7 +33,7 @@ void find_no_lines(struct finder *f) {
 			some = p->name;
 		}
 	}
-	if (!some || without < all / 2) {
+	if (!some || without < all / 2 || finder_misses_allocator(f)) {
 		return;
 	}
 	SAY(f, "%.*s has no file and line information: build it with %s",
@@ -70,9 +70,6 @@ static uint32_t count_callers(struct finder *f, const struct place *p) {
 void find_wrapper(struct finder *f) {
 	enum { CALLERS = 20 };
 	struct place *p = NULL;
-	if (names_n_functions(f->names) <= CALLERS) {
-		return; // there are not as many
-	}
 	EACH_OF(other, f->places, f->n_places) {
 		bool is_own = other->name->owner == OWNER_YOURS && other->n_stacks >= CALLERS;
 		p = is_own && (!p || other->allocations > p->allocations) ? other : p;
