@@ -86,8 +86,8 @@ def state(pid):
 
 @pytest.fixture(name="program")
 def fixture_program(tmp_path):
-    def make(body, *options):
-        (tmp_path / "looked.c").write_text(HEAD + "int main(void) {" + body + "}")
+    def make(body, *options, head=""):
+        (tmp_path / "looked.c").write_text(HEAD + head + "int main(void) {" + body + "}")
         subprocess.run(["gcc", "-O1", "-g", "-w", "-fno-builtin", "-o", tmp_path / "looked", tmp_path / "looked.c", "-pthread",
                         *options],
                        check=True, timeout=60)
@@ -335,6 +335,31 @@ def test_a_running_program_is_looked_at(tools, program, way):
     look, = requested(tools, file)
     assert_keeps(parts_of(look))
     victim.process.terminate()
+
+
+MAPS = """
+#include <sys/mman.h>
+static inline char *map(size_t bytes) {
+	return memset(mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1, bytes);
+}
+static void map_more(void) { map(2 << 20); }
+"""
+
+
+@pytest.mark.attach
+def test_who_maps_more_after_an_attach_is_named(tools, program):
+    """What was mapped before is more, and does not hide it."""
+    victim = tools.start(program('map(200 << 20); puts("ready"); fflush(stdout); getchar();'
+                                 "for (int i = 0; i < 2500; i++) { free(hold(60)); if (i % 50 == 0) map_more(); usleep(1000); }"
+                                 "return 0;", head=MAPS), stdin=subprocess.PIPE)
+    keeps_ready(victim)
+    running = tools.start_record("-p", str(victim.process.pid))
+    running.wait_for_attach()
+    victim.process.stdin.close()
+    assert running.wait().status == 0
+    first = tools.json(running.file)["findings"][0]
+    assert first["id"] == "mapped-growing" and first["text"].startswith("what map looked.c:"), first
+    assert 80 << 20 <= first["numbers"]["bytes"] <= 104 << 20, first
 
 
 def test_nobody_to_look_at(tools):

@@ -475,6 +475,49 @@ def test_growth_by_many_makers_names_its_part(build, record):
     assert referee.Referee(file, build).judge() == []
 
 
+MAPPER = """
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+static void *maps[200];
+__attribute__((noinline)) static void map_at(int i) {
+	maps[i] = memset(mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1, 1 << 20);
+	__asm__ volatile("");
+}
+__attribute__((noinline)) static void deeper(int i, int depth) {
+	if (depth > 0) { deeper(i, depth - 1); } else { map_at(i); }
+	__asm__ volatile("");
+}
+static void work(int ms) {
+	for (int i = 0; i < ms; i++) {
+		char *volatile p = malloc(60);
+		free(p);
+		nanosleep(&(struct timespec){0, 1000000}, NULL);
+	}
+}
+"""
+
+
+def test_what_was_mapped_at_the_start_is_not_said_to_grow(build, record):
+    document = read(build, record(MAPPER + """
+int main(void) {
+	for (int i = 0; i < 60; i++) { map_at(i); work(10); }
+	work(3000);
+	return 0;
+}
+"""))
+    assert len(document["memory"]["looks"]) > 4 and sentence(document, "mapped-growing") is None, document["findings"]
+    assert re.match(r"map_at program\.c:\d+ has mapped 6[23]\.\d MB \(", sentence(document, "mapped") or ""), document["findings"]
+
+
+def test_all_that_one_maps_is_counted_from_however_many_callers(build, record):
+    """As an interpreter's arenas, each of which another function needed."""
+    file = record(MAPPER + "int main(void) { for (int i = 0; i < 100; i++) { deeper(i, i); } work(50); return 0; }")
+    document = read(build, file)
+    assert re.match(r"map_at program\.c:\d+ has mapped 104\.9 MB \(", sentence(document, "mapped") or ""), document["findings"]
+
+
 def test_without_looks_nothing_is_said(build, tmp_path):
     out = tmp_path / "recording.zst"
     subprocess.run([build / "heaptrack", "-q", "--no-memory", "-o", out, "/bin/true"], check=True, timeout=60)

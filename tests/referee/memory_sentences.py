@@ -77,13 +77,19 @@ class OfMemory:
         self.text("running", *(in_bytes(size) for (function, _), size in of.items() if size >= held // 2 and
                                memory.bare(self.said.get("runner", "").split(" ")[0]) == memory.bare(function)))
 
+    def made_of(self, look, is_past=False):
+        """What a maker may have mapped, and what of the look may be anybody's: of the past that is counted as its, too."""
+        makers = memory.makers(self.referee, look)
+        rest = makers[memory.bare("others")][0]
+        return {sums[0] + rest * is_past for sums in memory.made_by(makers, self.said["who"])}, rest
+
     def judge_mapped_growing(self):
         looks = memory.looks_of(self.recorded)
         last, begin = looks[-1], next((i for i, look in enumerate(looks) if look.row["time_ns"] == self.numbers["from_ns"]), None)
         self.left.discard("from_ns")
         if begin is None:
             return self.wrong("nobody looked at", self.numbers["from_ns"])
-        of = [{sums[0] for sums in memory.made_by(memory.makers(self.referee, look), self.said["who"])} for look in looks]
+        of = [self.made_of(look, look is not last)[0] for look in looks]
         held, grown = self.numbers["bytes"], self.numbers["grown_bytes"]
         self.judge_of_look(last, held if held in of[-1] else 0)
         self.number("grown_bytes", *(held - before for before in of[begin]))
@@ -102,15 +108,19 @@ class OfMemory:
             self.wrong("it fell, or did not rise three times", rises)
         if begin > 0 and of[begin - 1] and 0 < max(of[begin - 1]) < held - grown:
             self.wrong("it rose before", of[begin - 1])
+        half = max(i for i, look in enumerate(looks) if i == begin or look.row["time_ns"] <= last.row["time_ns"] // 2)
+        if held - max(of[half]) < grown // 4:
+            self.wrong("it came at the start", of[half])
         if self.numbers["from_ns"] > last.row["time_ns"] // 2 or grown < max(8_000_000, last.own_rss // 10):
             self.wrong("not by much, or not for long", grown)
         self.mapped_by_runtime(last, held)
 
     def judge_mapped(self):
         look = memory.shown(self.recorded)
-        own = {sums[0] for sums in memory.made_by(memory.makers(self.referee, look), self.said["who"])}
+        own, rest = self.made_of(look)
         held = self.numbers["bytes"]
         self.judge_of_look(look, held if held in own else 0)
+        self.text("least", "at least" if rest > held // 100 else None)
         least = 0 if "runtime" in self.said else (look.own_rss - look.heap) // 2  # of a runtime it is of interest in any case
         if held < least or held < look.own_rss // 10:
             self.wrong("not most of it", look.own_rss - look.heap)

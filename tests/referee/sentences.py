@@ -61,7 +61,7 @@ FORMS = {
                       rf"(?P<most>{BYTES})(?: from (?P<since>{TIME}) on)?(?:; (?P<remedy>.+))?\.",
     "mapped-growing": rf"what (?P<who>.+) has mapped grew by (?P<grown>{BYTES}) \((?P<rate>{BYTES})/s\) "
                       rf"from (?P<from>{TIME}) on, to {OF_RSS} at (?P<when>the end|the detach|{TIME}){RUNNING}(?:; (?P<runtime>\S+) maps (?P<tells>.+))?\.",
-    "mapped": rf"(?P<who>.+) has mapped {OF_RSS}, which are in memory at (?P<when>the end|the detach|{TIME}){RUNNING}(?:; (?P<runtime>\S+) maps (?P<tells>.+))?\.",
+    "mapped": rf"(?P<who>.+?) has mapped (?:(?P<least>at least) )?{OF_RSS}, which are in memory at (?P<when>the end|the detach|{TIME}){RUNNING}(?:; (?P<runtime>\S+) maps (?P<tells>.+))?\.",
     "resident": rf"{OF_RSS} at (?P<when>the end|the detach|{TIME}) (?:are (?P<part>shared memory|pages of the file|variables of|written pages of)"
                 r"|were mapped (?P<before>before the attach|by no call that was recorded))(?: that (?P<who>.+) has mapped| (?P<name>.+))?\.",
     "thread-stacks": rf"stacks of threads hold {OF_RSS} at (?P<when>the end|the detach|{TIME})\.",
@@ -692,11 +692,13 @@ class Sentence(memory_sentences.OfMemory):
         self.text("grown", in_bytes(numbers["grown_bytes"]))
         self.text("rate", in_bytes(numbers.get("rate_bytes_per_s", 0)))
         self.text("heap", *(in_bytes(grown) for _, grown in fits))
-        since = [look for look in memory.looks_of(self.recorded) if look.has_pages and look.row["time_ns"] >= numbers["from_ns"]]
+        last = memory.shown(self.recorded)
+        since = [look for look in memory.looks_of(self.recorded)
+                 if look.has_pages and numbers["from_ns"] <= look.row["time_ns"] <= last.row["time_ns"]]
         rose = {memory.WORDS[name]: since[-1].bytes[name] - since[0].bytes[name]
                 for name in memory.PARTS if since and name not in ("heap_live", "ours")}
         part = max(rose, key=rose.get, default=None)
-        if part is None or rose[part] <= 0 or not memory.looks_of(self.recorded)[-1].has_pages:
+        if part is None or rose[part] <= 0 or not last.has_pages:
             return self.wrong("no part grew") if "part" in self.said else None
         self.number("part_grown_bytes", rose[part])
         for name, words in (("part", part), ("most", in_bytes(rose[part])), ("first", in_time(since[0].row["time_ns"])),

@@ -156,6 +156,11 @@ static const struct memory_row *rows_of(struct finder *f, const struct memory_lo
 	return rows;
 }
 
+/** What may be anybody's. */
+static uint64_t rest_of(const struct memory_row *rows, uint32_t n) {
+	return n && memory_row_is_rest(&rows[n - 1]) ? rows[n - 1].bytes : 0;
+}
+
 /** What the runtime keeps there is of interest in any case. */
 static bool is_own_memory(const struct finder *f, const struct name *maker,
 		char own[RUNTIME_FLAG_MAX]) {
@@ -200,8 +205,9 @@ static void say_share(struct finder *f, const struct memory_look *m, uint64_t by
 void find_mapped(struct finder *f) {
 	const struct memory_look m = memory_at_peak(f->r);
 	uint32_t n;
-	const struct memory_row *top = rows_of(f, &m, REC_PART_MAPPED, &n);
-	if (!has_pages(&m) || n == 0 || !top->maker) {
+	const struct memory_row *rows = rows_of(f, &m, REC_PART_MAPPED, &n);
+	const struct memory_row *top = FIND(row, rows, n, row->maker);
+	if (!has_pages(&m) || !top) {
 		return;
 	}
 	char own[RUNTIME_FLAG_MAX];
@@ -215,7 +221,7 @@ void find_mapped(struct finder *f) {
 	if (!top->running && top->via && top->via->has_name) {
 		SAY(f, " via %.*s", SLICE_ARG(short_name_of(f, top->via)));
 	}
-	SAY(f, " has mapped ");
+	SAY(f, rest_of(rows, n) > top->bytes / 100 ? " has mapped at least " : " has mapped ");
 	put_share(f, &m, top->bytes);
 	SAY(f, ", which are in memory");
 	put_when(f, &m);
@@ -274,72 +280,70 @@ void find_resident(struct finder *f) {
 	say_share(f, &m, best.bytes);
 }
 
-/** What a maker has mapped at a look that is in memory. */
+/** What a maker has mapped at a look that is in memory, at most: looks of the past name few. */
 static uint64_t mapped_at(struct finder *f, uint32_t look, const struct name *maker) {
 	const struct memory_look m = memory_look(f->r, look);
 	uint32_t n;
 	const struct memory_row *rows = rows_of(f, &m, REC_PART_MAPPED, &n);
 	const struct memory_row *its = FIND(row, rows, n,
 			row->maker && row->maker->function_id == maker->function_id);
-	return its ? its->bytes : 0;
+	return its ? its->bytes + rest_of(rows, n) : 0;
 }
 
-/** The look since which it never fell, and has risen; how often. */
-static uint32_t rising_since(struct finder *f, const struct name *maker, uint64_t *from_bytes,
-		uint32_t *rises) {
-	uint32_t since = f->r->looks.n - 1;
-	*from_bytes = mapped_at(f, since, maker);
-	*rises = 0;
-	for (uint32_t i = since; i-- > 0;) {
-		const uint64_t bytes = mapped_at(f, i, maker);
-		if (bytes == 0 || bytes > *from_bytes) {
+struct rise {
+	uint32_t since, times;           // the look since which it never fell, and has risen so often
+	uint64_t from_bytes, half_bytes; // then, and when half of the time was over
+};
+
+static struct rise rise_of(struct finder *f, const struct memory_row *row) {
+	const struct rec_look *looks = f->r->looks.items;
+	struct rise r = {f->r->looks.n - 1, 0, row->bytes, row->bytes};
+	const uint64_t half_ns = looks[r.since].time_ns / 2;
+	for (uint32_t i = r.since; i-- > 0;) {
+		const uint64_t bytes = mapped_at(f, i, row->maker);
+		if (bytes == 0 || bytes > r.from_bytes) {
 			break;
 		}
-		if (bytes < *from_bytes) {
-			*from_bytes = bytes;
-			since = i;
-			++*rises;
+		r.half_bytes = looks[i + 1].time_ns > half_ns ? bytes : r.half_bytes;
+		if (bytes < r.from_bytes) {
+			r = (struct rise){i, r.times + 1, bytes, r.half_bytes};
 		}
 	}
-	return since;
+	return r;
 }
 
-static void say_mapped_growing(struct finder *f, const struct memory_look *m,
-		const struct memory_row *row, uint64_t grown, uint64_t from_ns) {
-	const uint64_t to_ns = m->look->time_ns;
-	const uint64_t rate = (uint64_t)((double)grown * 1e9 / (double)(to_ns - from_ns));
-	SAY(f, "what ");
-	put_name(f, row->maker);
-	SAY(f, " has mapped grew by %s", HUMAN_BYTES(grown));
-	SAY(f, " (%s/s)", HUMAN_BYTES(rate));
-	finder_put(f, "rate_bytes_per_s", rate);
-	SAY(f, " from %s on, to ", HUMAN_DURATION(from_ns));
-	put_share(f, m, row->bytes);
-	put_when(f, m);
-	put_maker(f, row);
-	put_numbers(f, m, row->bytes);
-	finder_put(f, "grown_bytes", grown);
-	finder_put(f, "from_ns", from_ns);
-	finder_put(f, "to_ns", to_ns);
-	finder_say(f, FINDING_LOOK_FIRST, millionths(row->bytes, own_rss(m)));
-}
-
-/** Who maps more from look to look until the last, over half of the run. */
+/** Who maps more from look to look until the last, over half of the run and at its end. */
 void find_mapped_growing(struct finder *f) {
 	const struct memory_look m = memory_at_end(f->r);
 	uint32_t n;
 	const struct memory_row *rows = rows_of(f, &m, REC_PART_MAPPED, &n);
-	for (uint32_t i = 0; has_pages(&m) && i < n && i < GROWING_MOST && rows[i].maker; i++) {
-		uint64_t from_bytes, bytes = rows[i].bytes;
-		uint32_t rises;
-		const uint32_t since = rising_since(f, rows[i].maker, &from_bytes, &rises);
-		const uint64_t from_ns = f->r->looks.items[since].time_ns;
-		if (rises < RISES || bytes - from_bytes < LARGE_BYTES ||
-				bytes - from_bytes < own_rss(&m) / 10 || from_ns > m.look->time_ns / 2 ||
-				m.look->time_ns - from_ns < LEAST_NS) {
+	for (uint32_t i = 0; has_pages(&m) && i < n && i < GROWING_MOST; i++) {
+		if (!rows[i].maker) {
 			continue;
 		}
-		say_mapped_growing(f, &m, &rows[i], bytes - from_bytes, from_ns);
+		const struct rise r = rise_of(f, &rows[i]);
+		const uint64_t from_ns = f->r->looks.items[r.since].time_ns, to_ns = m.look->time_ns;
+		const uint64_t grown = rows[i].bytes - r.from_bytes;
+		if (r.times < RISES || grown < LARGE_BYTES || grown < own_rss(&m) / 10 ||
+				from_ns > to_ns / 2 || to_ns - from_ns < LEAST_NS ||
+				rows[i].bytes - r.half_bytes < grown / 4) {
+			continue;
+		}
+		const uint64_t rate = (uint64_t)((double)grown * 1e9 / (double)(to_ns - from_ns));
+		SAY(f, "what ");
+		put_name(f, rows[i].maker);
+		SAY(f, " has mapped grew by %s", HUMAN_BYTES(grown));
+		SAY(f, " (%s/s)", HUMAN_BYTES(rate));
+		finder_put(f, "rate_bytes_per_s", rate);
+		SAY(f, " from %s on, to ", HUMAN_DURATION(from_ns));
+		put_share(f, &m, rows[i].bytes);
+		put_when(f, &m);
+		put_maker(f, &rows[i]);
+		put_numbers(f, &m, rows[i].bytes);
+		finder_put(f, "grown_bytes", grown);
+		finder_put(f, "from_ns", from_ns);
+		finder_put(f, "to_ns", to_ns);
+		finder_say(f, FINDING_LOOK_FIRST, millionths(rows[i].bytes, own_rss(&m)));
 	}
 }
 

@@ -96,9 +96,9 @@ static uint64_t heap_growth(const struct recording *r, uint64_t from_ns) {
 
 /** The part of RSS that grew most since a moment, as looks at memory show. */
 static void put_part_that_grew(struct finder *f, uint64_t from_ns) {
-	const struct memory_look to = memory_at_end(f->r);
+	const struct memory_look to = memory_at_peak(f->r); // at the end, much may be gone
 	struct memory_look from = to;
-	for (uint32_t i = f->r->looks.n; i-- > 0 && f->r->looks.items[i].time_ns >= from_ns;) {
+	for (uint32_t i = to.number; i-- > 0 && f->r->looks.items[i].time_ns >= from_ns;) {
 		from = f->r->looks.items[i].has & REC_HAS_PAGES ? memory_look(f->r, i) : from;
 	}
 	uint64_t most = 0;
@@ -170,19 +170,14 @@ static void repeat_quality(struct finder *f) {
 	}
 }
 
-/** Those of a launcher, which touch no number: behind all else. */
-static void find_minor_children(struct finder *f) {
-	uint64_t n = quality_minor_children(f->r, &f->text);
-	if (n == 0) {
-		return;
-	}
-	finder_put(f, "value", n);
-	finder_say(f, FINDING_FACT, 0);
-}
-
 void find_in_quality(struct finder *f) {
 	repeat_quality(f);
-	find_minor_children(f);
+	// Those of a launcher touch no number: behind all else
+	uint64_t n = quality_minor_children(f->r, &f->text);
+	if (n > 0) {
+		finder_put(f, "value", n);
+		finder_say(f, FINDING_FACT, 0);
+	}
 }
 
 /** "Nothing was left allocated except 320 B of the runtime": when it is so. */
