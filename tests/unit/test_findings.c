@@ -333,6 +333,27 @@ static void says_what_grew_most_beside_what_grows_evenly(void **state) {
 			"grew most, by 2.0 MB, and held nothing at the end.");
 }
 
+/** A burst that is met near the end is told as one of several, and is no growth. */
+static void says_of_no_burst_that_it_grew(void **state) {
+	(void)state;
+	r.intervals.n = 0;
+	for (uint16_t at = 0; at < EDGES; at++) {
+		add(1, at, REC_NEVER, 10, 101);
+	}
+	for (uint16_t at = 12; at < 90; at += 20) {
+		add(0, at, at + 4, 1, 2000000);
+	}
+	add(0, 92, 96, 1, 2200000);
+	fill_edges();
+	r.summary.peak_bytes = edges[94].bytes;
+	struct rec_stack *s = &r.stacks.items[0], before = *s;
+	s->live_bytes = s->live_blocks = 0, s->allocated_bytes = 10200000;
+	struct findings all = make();
+	*s = before;
+	assert_non_null(find(&all, "bursts"));
+	assert_null(find(&all, "no-growth"));
+}
+
 /** A program that has done its work and waits: its last edge is compared with its end. */
 static void compares_with_the_end_what_is_idle_since(void **state) {
 	(void)state;
@@ -608,6 +629,7 @@ int main(void) {
 			TEST(tells_what_is_held_from_what_is_replaced),
 			TEST(says_what_grew_most_where_nothing_grows),
 			TEST(says_what_grew_most_beside_what_grows_evenly),
+			TEST(says_of_no_burst_that_it_grew),
 			TEST(compares_with_the_end_what_is_idle_since),
 			TEST(calls_no_growth_what_comes_and_goes),
 			TEST(says_no_mean_size_of_short_lived_blocks),

@@ -102,7 +102,8 @@ static bool held_before(struct finder *f, uint32_t place, const struct window *w
 static bool is_growth_told(struct finder *f, uint32_t most, const struct window *w,
 		uint64_t bytes) {
 	bool is_much = most < f->n_places && bytes >= MIN_GROWN_BYTES &&
-			bytes >= f->r->summary.peak_bytes / 100 && !held_before(f, most, w);
+			bytes >= f->r->summary.peak_bytes / 100 && !held_before(f, most, w) &&
+			!finder_has_said(f, "bursts", f->places[most].name);
 	return ANY(i, f->found.n,
 			finding_number(&f->found.items[i], "grown_bytes") >=
 					(is_much && f->found.items[i].function != f->places[most].name ? bytes : 1));
