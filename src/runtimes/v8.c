@@ -255,11 +255,17 @@ uint32_t v8_name_calls(struct v8_heap *h, const struct v8_shared *own, uint64_t 
 		n = 1;
 	}
 	for (uint32_t i = 0; i < n; i++) {
-		struct v8_shared shared = *own;
+		struct v8_shared shared = *own, after;
 		if (calls[i].shared == 0 || v8_shared_of(h, calls[i].shared, &shared)) {
 			out[named++] = name_call(h, &shared, calls[i].position, texts);
+			h->has_failed |= !v8_shared_of(h, shared.object, &after) || after.name != shared.name ||
+					after.script != shared.script;
 		}
 	}
+	struct v8_call again[V8_MAX_FRAMES]; // a collection moves them, and others come to lie there
+	h->has_failed |= n > 1 &&
+			(v8_code_calls(h, pc, function, again) != n ||
+					ANY(i, n, again[i].shared != calls[i].shared));
 	return own->script == 0 && out[0].function.size == 0 ? 0 : named;
 }
 

@@ -30,11 +30,9 @@ static void put_share(struct finder *f, const struct memory_look *m, uint64_t by
 }
 
 static void put_when(struct finder *f, const struct memory_look *m) {
-	SAY(f,
-			m->look->at == REC_AT_END              ? " at the end"
-					: m->look->at == REC_AT_DETACH ? " at the detach"
-												   : " at %s",
-			HUMAN_DURATION(m->look->time_ns));
+	bool is_end = m->look->at == REC_AT_END, is_detach = m->look->at == REC_AT_DETACH;
+	const char *words = is_end ? " at the end" : is_detach ? " at the detach" : " at %s";
+	SAY(f, words, HUMAN_DURATION(m->look->time_ns));
 }
 
 static void put_numbers(struct finder *f, const struct memory_look *m, uint64_t bytes) {
