@@ -282,6 +282,8 @@ static bool begins_as_function(struct v8_heap *h, const struct v8_shared *s) {
 /** Is it still what the recorder has seen there? */
 static bool is_same(struct v8_heap *h, const struct v8_shared *s, const struct wire_unit *u) {
 	const struct v8_layout *l = h->layout;
+	uint64_t code = u->identity[2]; // others may have come to lie there
+	bool is_there = !code || (v8_bytes(h, u->identity[1] - 8, &code, 8) && code == u->identity[2]);
 	int32_t literal = v8_int(h, s->object, l->shared_flags + l->shared_literal_id);
 	if (u->identity[0] == 0) {
 		return literal == -1;
@@ -289,7 +291,8 @@ static bool is_same(struct v8_heap *h, const struct v8_shared *s, const struct w
 	uint32_t id = (uint32_t)(l->shared_unique_id
 					? v8_int(h, s->object, l->shared_flags + l->shared_unique_id)
 					: v8_number(h, s->script, l->script_id));
-	return u->identity[0] == (l->shared_unique_id ? id : (uint64_t)id << 32 | (uint32_t)literal);
+	uint64_t number = l->shared_unique_id ? id : (uint64_t)id << 32 | (uint32_t)literal;
+	return is_there && u->identity[0] == number;
 }
 
 /** The table of a function's bytecode. False: it is that of another one, or none. */

@@ -266,9 +266,8 @@ void find_resident(struct finder *f) {
 	}
 	put_share(f, &m, best.bytes);
 	put_when(f, &m);
-	SAY(f, " %s", words);
+	SAY(f, best.maker ? " %s that " : " %s", words);
 	if (best.maker) {
-		SAY(f, " that ");
 		put_name(f, best.maker);
 		SAY(f, " has mapped");
 		finder_about(f, best.maker, "mapped");
