@@ -11,6 +11,17 @@ from pathlib import Path
 import pytest
 
 
+# The beginning of a program in C: an allocator that cannot be hooked
+UNHOOKABLE = r"""
+#include <stddef.h>
+// It jumps into its first bytes, in the place of which a jump to the recorder would have to stand
+__asm__(".type je_malloc, @function\n"
+        "je_malloc: nop\n1: dec %rdi\n test %rdi, %rdi\n jns 1b\n xor %eax, %eax\n ret\n"
+        ".size je_malloc, . - je_malloc\n");
+void *je_malloc(size_t size);
+"""
+
+
 class Target:
     """A program that runs until SIGTERM, its output in a file."""
 

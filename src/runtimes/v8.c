@@ -262,7 +262,7 @@ uint32_t v8_name_calls(struct v8_heap *h, const struct v8_shared *own, uint64_t 
 					after.script != shared.script;
 		}
 	}
-	struct v8_call again[V8_MAX_FRAMES]; // a collection moves them, and others come to lie there
+	struct v8_call again[V8_MAX_FRAMES]; // a collection may have moved the functions
 	h->has_failed |= n > 1 &&
 			(v8_code_calls(h, pc, function, again) != n ||
 					ANY(i, n, again[i].shared != calls[i].shared));
@@ -282,7 +282,7 @@ static bool begins_as_function(struct v8_heap *h, const struct v8_shared *s) {
 /** Is it still what the recorder has seen there? */
 static bool is_same(struct v8_heap *h, const struct v8_shared *s, const struct wire_unit *u) {
 	const struct v8_layout *l = h->layout;
-	uint64_t code = u->identity[2]; // others may have come to lie there
+	uint64_t code = u->identity[2]; // other code may lie there by now
 	bool is_there = !code || (v8_bytes(h, u->identity[1] - 8, &code, 8) && code == u->identity[2]);
 	int32_t literal = v8_int(h, s->object, l->shared_flags + l->shared_literal_id);
 	if (u->identity[0] == 0) {

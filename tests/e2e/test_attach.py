@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from attaching import (attach, changed_code, finish, known, start_listening,  # noqa: F401
+from attaching import (UNHOOKABLE, attach, changed_code, finish, known, start_listening,  # noqa: F401
                        target)
 from conftest import wait_until
 
@@ -85,16 +85,11 @@ def test_the_user_is_told_what_it_cost_and_covers(build, target, tmp_path):
     assert victim.end() == 0, repr(victim)
 
 
-UNHOOKABLE = r"""
+UNHOOKED = r"""
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-// It jumps into its first bytes, in the place of which a jump to the recorder would have to stand
-__asm__(".type je_malloc, @function\n"
-        "je_malloc: nop\n1: dec %rdi\n test %rdi, %rdi\n jns 1b\n xor %eax, %eax\n ret\n"
-        ".size je_malloc, . - je_malloc\n");
-void *je_malloc(size_t size);
 
 int main(void) {
 	puts("ready");
@@ -109,7 +104,7 @@ int main(void) {
 
 
 def test_what_is_seen_but_not_hooked_is_told(build, target, tmp_path):
-    (tmp_path / "unhookable.c").write_text(UNHOOKABLE)
+    (tmp_path / "unhookable.c").write_text(UNHOOKABLE + UNHOOKED)
     subprocess.run(["gcc", "-o", tmp_path / "unhookable", tmp_path / "unhookable.c"], check=True,
                    timeout=60)
     victim = target([tmp_path / "unhookable"])

@@ -13,6 +13,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "referee"))
 
+import attaching
 import referee
 
 LIBRARIES = Path("/usr/lib/x86_64-linux-gnu")
@@ -293,16 +294,11 @@ def test_huge_pages_have_their_sentence_and_the_remedy_helps(build, record):
     assert free[0] < free[1] / 4, free
 
 
-UNHOOKABLE = r"""
+UNHOOKED = r"""
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-// It jumps into its first bytes, in the place of which a jump to the recorder would have to stand
-__asm__(".type je_malloc, @function\n"
-        "je_malloc: nop\n1: dec %rdi\n test %rdi, %rdi\n jns 1b\n xor %eax, %eax\n ret\n"
-        ".size je_malloc, . - je_malloc\n");
-void *je_malloc(size_t size);
 int main(void) {
 	je_malloc(5);
 	char *end = (char *)syscall(SYS_brk, 0);
@@ -313,7 +309,7 @@ int main(void) {
 
 
 def test_an_allocator_that_is_not_hooked_is_not_said_to_keep_what_it_has(build, tmp_path):
-    (tmp_path / "main.c").write_text(UNHOOKABLE)
+    (tmp_path / "main.c").write_text(attaching.UNHOOKABLE + UNHOOKED)
     subprocess.run(["gcc", "-g", "-O1", "-static", "main.c", "-o", "main"], cwd=tmp_path, check=True, timeout=60)
     out = tmp_path / "out.zst"
     subprocess.run([build / "heaptrack", "-q", "-o", out, tmp_path / "main"], check=True, timeout=60)

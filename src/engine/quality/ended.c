@@ -80,7 +80,7 @@ static const char *signal_name(int signal, char out[16]) {
 static void put_last_look(const struct recording *r, struct buffer *out) {
 	struct memory_look m = memory_at_end(r);
 	uint64_t rest = m.look->rss_bytes, end = r->meta.duration_ns;
-	uint64_t before = end > m.look->time_ns ? end - m.look->time_ns : 0; // it looked at what died
+	uint64_t before = end > m.look->time_ns ? end - m.look->time_ns : 0; // the look may be later
 	buffer_printf(out, "; %s before, RSS was %s:", HUMAN_DURATION(before), HUMAN_BYTES(rest));
 	for (int i = 0; i < PARTS_SAID; i++) {
 		uint8_t most = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The exported functions of allocators and of other libraries, which are rarely called. */
 
-// Small rather than fast, as they are called rarely
+// Small rather than fast
 #ifndef __clang__
 #pragma GCC optimize("Os")
 #endif
