@@ -4,56 +4,42 @@
 
 #include "base/arena.h"
 
-#include <stdint.h>
-#include <stdlib.h>
-
+#undef qsort
 #undef regexec
 
-// ---- sorting: runs of one item, of two, of four ..., merged between the items and a copy
+// ---- sorting: by qsort, where equal items are ordered by their places
 
-struct sorting {
+static struct {
 	int (*compare)(const void *a, const void *b, void *user);
 	void *user;
-	size_t item_bytes;
-};
+} order; // of the one sort that runs
 
-static void merge(const struct sorting *s, const uint8_t *left, size_t n_left, size_t n_right,
-		uint8_t *out) {
-	const uint8_t *right = left + n_left * s->item_bytes;
-	while (n_left + n_right > 0) {
-		bool is_left = n_left > 0 && (n_right == 0 || s->compare(left, right, s->user) <= 0);
-		const uint8_t **from = is_left ? &left : &right;
-		memcpy(out, *from, s->item_bytes);
-		*from += s->item_bytes;
-		out += s->item_bytes;
-		*(is_left ? &n_left : &n_right) -= 1;
-	}
-}
-
-static size_t least(size_t a, size_t b) {
-	return a < b ? a : b;
+static int by_order_and_place(const void *a, const void *b) {
+	const uint8_t *const *x = a, *const *y = b;
+	return order.compare(*x, *y, order.user) ?: (*x > *y) - (*x < *y);
 }
 
 void stable_sort(void *items, size_t n, size_t item_bytes,
 		int (*compare)(const void *a, const void *b, void *user), void *user) {
-	const struct sorting s = {compare, user, item_bytes};
-	uint8_t *copy = n > 1 ? malloc(n * item_bytes) : NULL, *from = items, *to = copy;
-	if (n > 1 && !copy) {
+	if (n < 2) {
+		return;
+	}
+	const uint8_t **places = malloc(n * (sizeof *places + item_bytes));
+	if (!places) {
 		abort(); // the caller of qsort_r is told of nothing: the module ends, and the page says so
 	}
-	for (size_t run = 1; run < n; run *= 2) {
-		for (size_t at = 0; at < n; at += 2 * run) {
-			size_t n_left = least(run, n - at), n_right = least(run, n - at - n_left);
-			merge(&s, from + at * item_bytes, n_left, n_right, to + at * item_bytes);
-		}
-		uint8_t *sorted = to;
-		to = from;
-		from = sorted;
+	uint8_t *sorted = (uint8_t *)(places + n);
+	for (size_t i = 0; i < n; i++) {
+		places[i] = (uint8_t *)items + i * item_bytes;
 	}
-	if (from != items) {
-		memcpy(items, from, n * item_bytes);
+	order.compare = compare;
+	order.user = user;
+	qsort(places, n, sizeof *places, by_order_and_place);
+	for (size_t i = 0; i < n; i++) {
+		memcpy(sorted + i * item_bytes, places[i], item_bytes);
 	}
-	free(copy);
+	memcpy(items, sorted, n * item_bytes);
+	free(places);
 }
 
 static int compare_plain(const void *a, const void *b, void *user) {

@@ -3,7 +3,7 @@
 /** What glibc has and wasi-libc lacks. Included before every file of the module. */
 
 #include <regex.h>
-#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 /** The order of equal items stays, as in glibc: the same answers in the page and in a terminal. */

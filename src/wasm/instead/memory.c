@@ -2,6 +2,7 @@
 /* base/large_pages, base/parallel and sys/pages, where there are neither pages nor threads. */
 #include "base/arena.h"
 #include "base/parallel.h"
+#include "base/vec.h"
 #include "sys/pages.h"
 
 ATTR_STAND_INS
@@ -53,22 +54,11 @@ void pages_give(void *pages, size_t bytes) {
 	}
 }
 
-enum { FIRST_BYTES = 1 << 16 };
-
 bool pages_reserve(void **items, size_t *capacity, size_t need, size_t item_bytes) {
-	if (need <= *capacity) {
-		return true;
-	}
-	size_t wanted = *capacity ? *capacity * 2 : FIRST_BYTES / item_bytes;
-	wanted = wanted < need ? need : wanted;
-	size_t bytes, old_bytes = *capacity * item_bytes;
-	uint8_t *grown = __builtin_mul_overflow(wanted, item_bytes, &bytes) ? NULL
-																		: realloc(*items, bytes);
-	if (!grown) {
+	size_t before = *capacity;
+	if (!vec_grow(items, capacity, need, 0, item_bytes)) {
 		return false;
 	}
-	memset(grown + old_bytes, 0, bytes - old_bytes);
-	*items = grown;
-	*capacity = wanted;
+	memset((uint8_t *)*items + before * item_bytes, 0, (*capacity - before) * item_bytes);
 	return true;
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Deflate that packs nothing (stored blocks): the profile goes no further than the page. */
+/* Packs nothing (deflate's stored blocks): the profile goes no further. The page unpacks. */
+#include "trace/file/scan.h"
+#include "wasm/module.h"
 #include "web/encode/columns.h"
 
 enum { BLOCK_BYTES = 65535 };
@@ -15,4 +17,9 @@ bool pack_deflate(struct buffer *out, struct slice raw, int level, struct err *e
 		at += n;
 	} while (at < raw.size);
 	return !out->failed || err_memory(err);
+}
+
+bool unpack(uint8_t *out, size_t n, struct slice stored, struct err *err) {
+	return host_unzstd(out, n, stored.data, stored.size) ||
+			err_set(err, ERR_FORMAT, "it does not unpack to what was announced");
 }
