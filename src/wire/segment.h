@@ -248,6 +248,7 @@ struct segment_header {
 	_Atomic uint64_t runtime_mismatches; // stacks whose frames of a runtime were not found
 	// Of a runtime that has not begun: T waits until C has seen to it. C makes it 0 again. A futex
 	_Atomic uint32_t module_awaited;
+	_Atomic uint32_t n_units_read; // by C, at least once. A futex
 
 	_Alignas(64) struct wire_child children[WIRE_N_CHILDREN];
 

@@ -119,6 +119,40 @@ def test_entries_of_official_nodes_have_names(tools, tmp_path, official):
     check_entries(tools, tmp_path, official)
 
 
+LATE = f"""\
+const {{ spawn }} = require('child_process');
+const collector = process.ppid;
+process.kill(collector, 'SIGSTOP');
+spawn('sh', ['-c', `sleep ${{process.argv[2]}}; kill -CONT ${{collector}}`], {{ stdio: 'ignore' }}).unref();
+const kept = [];
+function keep() {{ kept.push(Buffer.allocUnsafeSlow({BASE})); }}
+while (kept.length < 10) keep();
+"""
+
+
+def test_functions_are_read_before_the_heap_goes(tools, tmp_path, node):
+    """The collector gets no CPU time from a function's first call to its program's end, where node frees its heap."""
+    (tmp_path / "late.js").write_text(LATE)
+    for _ in range(3):  # busy machines may wake it later than is waited for
+        recording = tools.record(node, tmp_path / "late.js", "0.1", options=["-f"])
+        assert recording.status == 0, recording
+        found = list(stacks_of(tools, recording.file, BASE))
+        late = [n for frames, n, _ in found if ("keep", str(tmp_path / "late.js"), 6) in frames]
+        if late:
+            break
+    assert late == [10], found
+
+
+def test_functions_that_were_not_read_are_said(tools, tmp_path, node):
+    """A collector without CPU time is not waited for longer than a second."""
+    (tmp_path / "late.js").write_text(LATE)
+    recording = tools.record(node, tmp_path / "late.js", "2")
+    assert recording.status == 0, recording
+    (line,) = [line for line in recording.json()["quality"]["sentences"] if line["id"] == "unread"]
+    assert re.match(r"9\d % of the bytes at the peak have callers without names: functions of a runtime", line["text"])
+    assert "(function not read)" in tools.print(recording.file, "--tree").stdout
+
+
 def check_chains(tools, tmp_path, node, words, rounds):
     recording = tools.record(node, *words, RUNTIMES / "chains.js", rounds, tmp_path / "truth")
     assert recording.status == 0, recording

@@ -52,6 +52,7 @@ QUALITY = {
                     rf"|; (?P<mapper>.+) had mapped most, (?P<mapped>{BYTES}) of addresses"
                     rf"|; (?P<runtime>\S+) maps (?P<tells>.+))",
     "unnamed": rf"(?P<share>{PERCENT}) of the bytes at the peak come from (?:code|generated code) without names.*",
+    "unread": rf"(?P<share>{PERCENT}) of the bytes at the peak have callers without names: functions of a runtime that could not be read",
 }
 
 
@@ -135,6 +136,8 @@ def judge_quality(referee, line):
         hold("at", in_time(quality["detail_ends_ns"]))
     if line["id"] in ("truncated-stacks", "folded-stacks"):
         hold("share", in_percent(line["value"], len(r.blocks)))
+    if line["id"] == "unread":
+        hold("share", in_percent(line["value"], r.peak))
     if line["id"] == "unnamed":
         unnamed = r.live_at(referee.naming.unnamed(), r.peak_ns)
         hold("share", in_percent(line["value"], r.peak))

@@ -224,6 +224,9 @@ static void read_units(struct units *u) {
 		(void)vec_add(&u->unread, (uint32_t)u->names.n);
 	}
 	vec_keep(&u->unread, 0, id, !read_unit(u, *id));
+	if (n > 0 && atomic_exchange(&u->segment->header->n_units_read, n) != n) {
+		futex_wake(&u->segment->header->n_units_read, INT32_MAX);
+	}
 }
 
 /** V8's own functions have no file, and eval's code has only lines. */

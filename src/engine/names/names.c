@@ -127,11 +127,13 @@ static void judge(struct names *n, const struct rec_frame *rec, struct name *f,
 static bool name_by_address(struct names *n, const struct rec_location *l, struct name *out) {
 	if (l->is_mark) {
 		out->function = slice_of_text("(callers not recorded)");
-	} else if (l->module == 0) { // all of it one name: addresses differ from run to run
-		out->function = slice_of_text("generated code");
+		return true;
+	}
+	const struct rec_module *m = &n->recording->modules.items[l->module];
+	struct slice title = names_title_of(n, names_module_path(n->recording, l->module));
+	if (title.size == 0) { // all of it one name: addresses differ from run to run
+		out->function = slice_of_text(l->module ? "(function not read)" : "generated code");
 	} else {
-		const struct rec_module *m = &n->recording->modules.items[l->module];
-		struct slice title = names_title_of(n, names_module_path(n->recording, l->module));
 		uint64_t address = l->pc - m->bias - (l->is_exact ? 0 : 1);
 		char number[32];
 		(void)snprintf(number, sizeof number, "+0x%" PRIx64, address);

@@ -314,14 +314,26 @@ static void say_unmapped(struct quality_writer *w) {
 	}
 }
 
-/** The share of the bytes at the peak that are named after code without a name. */
+/** Has a stack a function of a runtime that could not be read, as it was gone by then? */
+static bool has_unread(const struct recording *r, uint32_t node) {
+	for (; node; node = r->nodes.items[node].parent) {
+		const struct rec_location *l = &r->locations.items[r->nodes.items[node].location];
+		if (l->n_frames == 0 && r->modules.items[l->module].kind != 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** The share of the bytes at the peak that are named after code without a name, or may be. */
 static void say_unnamed(struct quality_writer *w) {
 	const struct recording *r = w->recording;
-	uint64_t unnamed = 0, all = 0, heaviest = 0;
+	uint64_t unnamed = 0, unread = 0, all = 0, heaviest = 0;
 	struct slice module = {0};
 	EACH(s, r->stacks) {
 		const struct name *name = s->peak_bytes ? names_site(w->names, s->node) : NULL;
 		all += s->peak_bytes;
+		unread += s->peak_bytes && has_unread(r, s->node) ? s->peak_bytes : 0;
 		if (!name || name->has_name) {
 			continue;
 		}
@@ -331,10 +343,17 @@ static void say_unnamed(struct quality_writer *w) {
 			module = name->module;
 		}
 	}
+	char share[HUMAN_MAX];
+	if (unread > all / 20) {
+		human_percent(share, unread, all);
+		quality_say(w, "unread", unread,
+				"%s of the bytes at the peak have callers without names: functions of a runtime "
+				"that could not be read",
+				share);
+	}
 	if (unnamed == 0 || unnamed < all / 20) {
 		return;
 	}
-	char share[HUMAN_MAX];
 	human_percent(share, unnamed, all);
 	if (module.size == 0) {
 		quality_say(w, "unnamed", unnamed,

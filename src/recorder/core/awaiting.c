@@ -14,6 +14,12 @@ bool awaiting_has_collector(void) {
 	return owner != 0 && (owner & FUTEX_OWNER_DIED) == 0;
 }
 
+bool awaiting_is_allowed(void) {
+	return switch_is_on_or_paused() && segment_may_call_system() &&
+			atomic_load(&segment.header->has_filter) == 0 &&
+			syscall_0(__NR_getpid) == (long)segment.header->program_pid; // not a child of vfork
+}
+
 void awaiting_change(_Atomic uint32_t *word, uint32_t value, uint32_t most_ms) {
 	enum { LOOK_AGAIN_NS = 20000000 }; // at whether the collector is alive
 	const struct timespec nap = {.tv_nsec = LOOK_AGAIN_NS};

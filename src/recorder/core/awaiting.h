@@ -10,6 +10,9 @@
 /** False: there is no collector, or it is gone. */
 COLD bool awaiting_has_collector(void);
 
+/** In a sandbox, no system call is made that the program could not be expected to make. */
+COLD bool awaiting_is_allowed(void);
+
 /**
  * The collector is asked: it changes the shared `word`, which is `value`, and wakes whoever waits
  * there. Return then, after `most_ms`, or when it is gone.

@@ -15,13 +15,6 @@
 #include "recorder/core/switch.h"
 #include "recorder/core/sys.h"
 
-/** In a sandbox, no system call is made that the program could not be expected to make. */
-static bool may_wait(void) {
-	return switch_is_on_or_paused() && segment_may_call_system() &&
-			atomic_load(&segment.header->has_filter) == 0 &&
-			syscall_0(__NR_getpid) == (long)segment.header->program_pid; // not a child of vfork
-}
-
 void ending_wait(void) {
 	if (switch_is_off() || segment.header == NULL) {
 		return;
@@ -29,7 +22,7 @@ void ending_wait(void) {
 	struct segment_header *h = segment.header;
 	uint32_t most_ms = atomic_load(&h->end_wait_ms);
 	uint32_t state = SEGMENT_OPEN;
-	if (most_ms == 0 || !may_wait() ||
+	if (most_ms == 0 || !awaiting_is_allowed() ||
 			!atomic_compare_exchange_strong(&h->state, &state, SEGMENT_ENDING)) {
 		return;
 	}

@@ -8,6 +8,7 @@
  */
 #include "recorder/core/hook/mapping.h"
 
+#include "recorder/core/awaiting.h"
 #include "recorder/core/hook/hook.h"
 
 #include <linux/mman.h>
@@ -108,10 +109,33 @@ static void note_unmapping(enum mapping_does does, const uint64_t *arguments) {
 	}
 }
 
+/**
+ * A runtime may take its functions away. If the collector got no CPU time, it reads them before,
+ * unless that takes too long.
+ */
+static void await_units(void) {
+	enum { MOST_MS = 100, IN_ALL_NS = 1000000000, LATE_NS = 5000000 };
+	static _Atomic uint64_t waited_ns;
+	struct segment_header *h = segment.header;
+	uint32_t n_read = atomic_load(&h->n_units_read);
+	if (likely(atomic_load(&h->n_units) == n_read) || !awaiting_is_allowed()) {
+		return;
+	}
+	uint64_t tick = atomic_load(&segment.common->tick_ns), from_ns = host_services.clock_ns();
+	if ((tick == 0 || from_ns - h->start_ns > tick + LATE_NS) &&
+			atomic_load(&waited_ns) < IN_ALL_NS) {
+		awaiting_change(&h->n_units_read, n_read, MOST_MS);
+		atomic_fetch_add(&waited_ns, host_services.clock_ns() - from_ns);
+	}
+}
+
 enum mapping_how mapping_enter(const struct thread_words *self, struct hook *h,
 		struct capture_regs caller, enum mapping_does does,
 		const uint64_t arguments[MAPPING_ARGUMENTS]) {
 	note_unmapping(does, arguments);
+	if (does == MAPPING_UNMAPS && !switch_is_off()) {
+		await_units();
+	}
 	bool wants_stack = does != MAPPING_UNMAPS && does != MAPPING_PROTECTS, is_inside = false;
 	struct thread_slot *slot = hook_begin_plain(self, h, caller.sp);
 	if (likely(slot != NULL)) {
