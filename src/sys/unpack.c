@@ -7,6 +7,8 @@
  */
 #include "sys/unpack.h"
 
+#include "sys/file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -18,8 +20,7 @@ enum { IN_BYTES = 128 << 10, OUT_BYTES = 256 << 10, HEAD_BYTES = 4, WINDOW_LOG_M
 enum packing { PACKING_UNKNOWN, PACKING_NONE, PACKING_GZIP, PACKING_ZSTD };
 
 struct unpack {
-	struct unpack_source source;
-	int fd; // of unpack_open; -1: none
+	int fd;
 	uint64_t max_bytes, bytes_out;
 	enum packing packing;
 	bool in_is_over; // nothing comes behind `in`
@@ -35,18 +36,25 @@ struct unpack {
 
 // ---- packed bytes
 
+static bool read_some(struct unpack *u, void *out, size_t n, size_t *got, struct err *err) {
+	ssize_t done;
+	do {
+		done = read(u->fd, out, n);
+	} while (done < 0 && errno == EINTR);
+	*got = done > 0 ? (size_t)done : 0;
+	u->in_is_over = done == 0;
+	return done >= 0 || err_system(err, errno, "cannot be read");
+}
+
 /** More of them behind those that are left. */
 static bool fill(struct unpack *u, struct err *err) {
 	memmove(u->in, u->in + u->in_at, u->in_end - u->in_at);
 	u->in_end -= u->in_at;
 	u->in_at = 0;
 	size_t n;
-	if (!u->source.read(u->source.user, u->in + u->in_end, IN_BYTES - u->in_end, &n, err)) {
-		return false;
-	}
-	u->in_is_over = n == 0;
+	bool ok = read_some(u, u->in + u->in_end, IN_BYTES - u->in_end, &n, err);
 	u->in_end += n;
-	return true;
+	return ok;
 }
 
 /** Enough to know a member by its head, if there is so much. */
@@ -99,12 +107,9 @@ static void step_plain(struct unpack *u) {
 /** Plain bytes need no stop in `in`. */
 static bool read_plain(struct unpack *u, struct err *err) {
 	size_t n;
-	if (!u->source.read(u->source.user, u->out + u->out_end, OUT_BYTES - u->out_end, &n, err)) {
-		return false;
-	}
-	u->in_is_over = n == 0;
+	bool ok = read_some(u, u->out + u->out_end, OUT_BYTES - u->out_end, &n, err);
 	u->out_end += n;
-	return true;
+	return ok;
 }
 
 static bool step_gzip(struct unpack *u, struct err *err) {
@@ -231,35 +236,13 @@ bool unpack_is_torn(const struct unpack *u) {
 
 // ---- begin and end
 
-struct unpack *unpack_create(struct unpack_source source, uint64_t max_bytes, struct err *err) {
+struct unpack *unpack_open(const char *path, uint64_t max_bytes, struct err *err) {
 	struct unpack *u = calloc(1, sizeof *u);
 	if (!u) {
 		return err_memory_null(err);
 	}
-	u->source = source;
-	u->fd = -1;
 	u->max_bytes = max_bytes ? max_bytes : UNPACK_DEFAULT_MAX;
-	return u;
-}
-
-static bool read_fd(void *user, void *out, size_t n, size_t *got, struct err *err) {
-	const struct unpack *u = user;
-	ssize_t done;
-	do {
-		done = read(u->fd, out, n);
-	} while (done < 0 && errno == EINTR);
-	*got = done > 0 ? (size_t)done : 0;
-	return done >= 0 || err_system(err, errno, "cannot be read");
-}
-
-struct unpack *unpack_open(const char *path, uint64_t max_bytes, struct err *err) {
-	struct unpack *u = unpack_create((struct unpack_source){read_fd, NULL}, max_bytes, err);
-	if (!u) {
-		return NULL;
-	}
-	bool is_stdin = strcmp(path, "-") == 0;
-	u->source.user = u;
-	u->fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	u->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (u->fd < 0) {
 		(void)err_system(err, errno, "cannot be opened");
 		unpack_close(u);
@@ -276,8 +259,6 @@ void unpack_close(struct unpack *u) {
 		(void)inflateEnd(&u->gzip);
 	}
 	ZSTD_freeDStream(u->zstd);
-	if (u->fd > STDERR_FILENO) {
-		(void)close(u->fd);
-	}
+	file_close(u->fd);
 	free(u);
 }

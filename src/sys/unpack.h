@@ -10,20 +10,11 @@
 
 #include "base/base.h"
 
-/** Where the packed bytes come from: up to `n` of them; *got 0 at the end. */
-struct unpack_source {
-	bool (*read)(void *user, void *out, size_t n, size_t *got, struct err *err);
-	void *user;
-};
-
 #define UNPACK_DEFAULT_MAX (256ull << 30)
 
 struct unpack;
 
 /** `max_bytes`: of what comes out; 0: UNPACK_DEFAULT_MAX. NULL: `err` says why. */
-struct unpack *unpack_create(struct unpack_source source, uint64_t max_bytes, struct err *err);
-
-/** The file at `path`, or with "-" what comes through stdin. */
 struct unpack *unpack_open(const char *path, uint64_t max_bytes, struct err *err);
 
 /** NULL is fine. */

@@ -6,34 +6,32 @@
 #include "base/err.h"
 #include "session/import/importer.h"
 
-#include <string.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 enum { FUZZ_MAX_BYTES = 64 << 20 };
 
-struct bytes {
-	const uint8_t *at;
-	size_t left;
-};
-
-static bool read_bytes(void *user, void *out, size_t n, size_t *got, struct err *err) {
-	(void)err;
-	struct bytes *b = user;
-	*got = n < b->left ? n : b->left;
-	memcpy(out, b->at, *got);
-	b->at += *got;
-	b->left -= *got;
-	return true;
+/** A file in memory, which takes each input in turn. */
+static struct unpack *open_bytes(const uint8_t *data, size_t size, struct err *err) {
+	static char path[32];
+	static int fd;
+	if (!*path) {
+		fd = memfd_create("input", MFD_CLOEXEC);
+		(void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	}
+	check(ftruncate(fd, 0) == 0 && pwrite(fd, data, size, 0) == (ssize_t)size);
+	return unpack_open(path, FUZZ_MAX_BYTES, err);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-	struct bytes bytes = {data, size};
 	struct recording r = {.arena = {.max_bytes = FUZZ_MAX_BYTES}};
 	const struct import_options options = {0};
 	struct err err = {0};
 	struct import import = {
-			.in = unpack_create((struct unpack_source){read_bytes, &bytes}, FUZZ_MAX_BYTES, &err),
+			.in = open_bytes(data, size, &err),
 			.path = "fuzz",
 			.options = &options,
 			.out = &r,
