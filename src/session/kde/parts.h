@@ -17,7 +17,7 @@
 //     feed_is_full(&f) && !feed_pass(&f, &err)       and then this
 //     feed_drain(&f, &err);                          all is digested: the aggregate may be asked
 
-enum { FEED_BATCH = 2048, FEED_AHEAD = 16 };
+enum { FEED_BATCH = 16384, FEED_AHEAD = 16 };
 
 struct feed {
 	struct aggregate *aggregate; // the caller's; another one only after feed_drain
@@ -42,7 +42,7 @@ static inline bool feed_is_full(const struct feed *f) {
 	return f->n == FEED_BATCH;
 }
 
-/** Hand over the batch; waits if too many are queued. False: an earlier one ran out of memory. */
+/** Hand over the batch; waits for the one before. False: an earlier one ran out of memory. */
 bool feed_pass(struct feed *f, struct err *err);
 
 /** Wait until all events are processed. False: out of memory. */
