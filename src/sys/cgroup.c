@@ -131,10 +131,8 @@ uint64_t cgroup_memory_used(const struct cgroup *c, uint64_t least_bytes) {
 	uint64_t used = c->limiting > 0
 			? bytes_of(c, c->limiting, "memory.current", "memory.usage_in_bytes")
 			: 0;
-	if (used <= least_bytes || !cgroup_memory(c, &m)) {
-		return 0;
-	}
-	return used > m.inactive_bytes ? used - m.inactive_bytes : 0;
+	bool is_much = used > least_bytes && cgroup_memory(c, &m);
+	return is_much && used > m.inactive_bytes ? used - m.inactive_bytes : 0;
 }
 
 // In a container the group's own folder may be the mounted one: the innermost that is there counts

@@ -17,12 +17,6 @@ static bool is_exact_of(const struct rec_size *s, const uint8_t *tags) {
 	return tags[s->stack] && !s->is_class && s->size > 0;
 }
 
-/** Is one of the tagged stacks' sizes worth speaking of? Most programs end here. */
-static bool has_large(const struct recording *r, const uint8_t *tags) {
-	return FIND_IN(s, r->sizes, s->size >= r->summary.peak_bytes / 20 && is_exact_of(s, tags)) !=
-			NULL;
-}
-
 /** The exact sizes of the tagged stacks, ascending, equal ones joined. */
 static struct step *sizes_of(struct finder *f, const uint8_t *tags, uint32_t *n) {
 	const struct recording *r = f->r;
@@ -105,7 +99,9 @@ static uint32_t most_on_one_stack(struct finder *f, const uint8_t *tags, const s
 bool say_doubling(struct finder *f, const uint8_t *tags, const struct place *p) {
 	enum { LONG = 6, STACKS = 3 };
 	uint32_t n;
-	struct step *steps = p && has_large(f->r, tags) ? sizes_of(f, tags, &n) : NULL;
+	const uint64_t large = f->r->summary.peak_bytes / 20; // most programs have none
+	bool has_large = p && FIND_IN(s, f->r->sizes, s->size >= large && is_exact_of(s, tags));
+	struct step *steps = has_large ? sizes_of(f, tags, &n) : NULL;
 	if (!steps) {
 		return false;
 	}

@@ -44,10 +44,8 @@ static void add_stack(struct finder *f, struct place *p, uint32_t stack) {
 }
 
 static bool gather_places(struct finder *f) {
-	uint32_t n = f->r->stacks.n;
-	uint32_t *place_of_function = arena_new(&f->scratch, uint32_t,
-			names_n_functions(f->names) + 1ul);
-	uint32_t most = names_n_functions(f->names);
+	uint32_t n = f->r->stacks.n, most = names_n_functions(f->names);
+	uint32_t *place_of_function = arena_new(&f->scratch, uint32_t, most + 1ul);
 	f->place_of = arena_new(&f->scratch, uint32_t, n + 1ul);
 	f->places = arena_new(&f->scratch, struct place, (most < n ? most : n) + 1ul);
 	if (!place_of_function || !f->place_of || !f->places) {

@@ -23,11 +23,10 @@ static bool is_wrapper_prefix(struct slice s) {
 			"pymem_raw", "pyobject", "_pyobject", "_pymem_raw", "git", "curl", "curlx", "emacs",
 			"util", "mem", "__libc", "__rust", "libc", "array", "g_try", "gc_debug"};
 	s = without_underscores(s);
-	if (s.size <= 3) {
-		return true;
-	}
-	return ANY(i, sizeof known / sizeof *known,
-			s.size == strlen(known[i]) && strncasecmp((const char *)s.data, known[i], s.size) == 0);
+	return s.size <= 3 ||
+			ANY(i, sizeof known / sizeof *known,
+					s.size == strlen(known[i]) &&
+							strncasecmp((const char *)s.data, known[i], s.size) == 0);
 }
 
 static bool is_wrapper_suffix(struct slice s) {

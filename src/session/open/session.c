@@ -145,10 +145,8 @@ static bool make_visible(struct recording *r, struct err *err) {
 static bool prepare(struct session *s, const struct session_options *options, struct err *err) {
 	struct rec_meta *meta = &s->recording.meta;
 	meta->wall_offset_s = clock_wall_offset_s(meta->wall_start_ns);
-	if (options->is_shown && !make_visible(&s->recording, err)) {
-		return false;
-	}
-	return (name_frames(s, options, err) || err_add(err, "%s", session_title(s))) &&
+	return (!options->is_shown || make_visible(&s->recording, err)) &&
+			(name_frames(s, options, err) || err_add(err, "%s", session_title(s))) &&
 			suppress(s, options, err);
 }
 

@@ -153,10 +153,8 @@ static bool add_free(struct events_encoder *e, const struct trace_event *event) 
 	put_age(e, age_of(e, number));
 	put(e, EVENTS_FREE_NODE, event->node);
 	e->has_free_nodes |= event->node != 0;
-	if (event->kind == TRACE_FREE) {
-		return true;
-	}
-	return vec_add(&e->pending, (struct trace_pending){event->thread, event->ptr, number});
+	return event->kind == TRACE_FREE ||
+			vec_add(&e->pending, (struct trace_pending){event->thread, event->ptr, number});
 }
 
 static bool undo_realloc(struct events_encoder *e, struct trace_pending p) {
@@ -219,10 +217,8 @@ bool events_add(struct events_encoder *e, const struct trace_event *event) {
 static uint64_t packed_bytes(const struct buffer *column, struct buffer *scratch) {
 	enum { SAMPLE = 16 << 10 };
 	size_t n = column->size < SAMPLE ? column->size : SAMPLE;
-	if (n == 0) {
-		return 0;
-	}
-	return pack(scratch, slice_of(column->data, n), PACK_FAST, NULL)
+	return n == 0 ? 0
+			: pack(scratch, slice_of(column->data, n), PACK_FAST, NULL)
 			? (uint64_t)scratch->size * column->size / n
 			: UINT64_MAX;
 }

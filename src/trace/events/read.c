@@ -33,10 +33,8 @@ static bool check_nodes(void *user, const struct trace_event *events, size_t n) 
 			reading->has_wrong_node = true;
 		}
 	}
-	if (reading->has_wrong_node && reading->is_finished) {
-		return false;
-	}
-	return reading->each(reading->user, checked, n);
+	return !(reading->has_wrong_node && reading->is_finished) &&
+			reading->each(reading->user, checked, n);
 }
 
 // A finished file has all its blocks; a copy of a growing one may lack some

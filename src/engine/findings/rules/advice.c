@@ -81,12 +81,11 @@ void find_wrapper(struct finder *f) {
 	if (n < CALLERS) {
 		return;
 	}
-	struct slice name = short_name_of(f, p->name);
 	finder_about(f, p->name, "allocations");
 	put_name(f, p->name);
 	SAY(f, " makes %s of the allocations for %s callers; to see those instead: --fold '%.*s'",
 			HUMAN_PERCENT(p->allocations, f->r->summary.allocations), HUMAN_COUNT(n),
-			SLICE_ARG(name));
+			SLICE_ARG(short_name_of(f, p->name)));
 	finder_put(f, "callers", n);
 	finder_put(f, "allocations", p->allocations);
 	finder_say(f, FINDING_FACT, millionths(p->allocations, f->r->summary.allocations));

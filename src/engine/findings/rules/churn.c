@@ -38,12 +38,11 @@ static struct slice class_of(struct finder *f, const struct place *p) {
 		return class.size ? slice_of_text("std::string") : class;
 	}
 	const uint8_t *last = memrchr(class.data, ':', class.size);
-	bool is_std = starts_with(class, "std::");
-	bool is_private = contains(class, "__");
 	if (last && last[1] >= 'A' && last[1] <= 'Z') { // Rust's types
 		return slice_of(last + 1, (size_t)(class.data + class.size - last - 1));
 	}
-	return is_std && !is_private ? class : (struct slice) { 0 };
+	bool is_public = starts_with(class, "std::") && !contains(class, "__");
+	return is_public ? class : (struct slice) { 0 };
 }
 
 /**
@@ -116,10 +115,9 @@ static struct own_work own_work_of(const struct finder *f) {
 static void say_churn(struct finder *f, struct place *p, const struct own_work *own) {
 	const struct rec_summary *s = &f->r->summary;
 	say_place(f, p, BY_SHORT_LIVED, "allocations", "", NULL);
-	SAY(f,
-			" makes %s of the short-lived blocks (freed within 1 ms or 16 allocations): %s in all, "
-			"",
-			HUMAN_PERCENT(p->short_lived, s->short_lived), HUMAN_COUNT(p->short_lived));
+	SAY(f, " makes %s of the short-lived blocks (freed within 1 ms or 16 allocations): ",
+			HUMAN_PERCENT(p->short_lived, s->short_lived));
+	SAY(f, "%s in all, ", HUMAN_COUNT(p->short_lived));
 	put_pace(f, p);
 	put_size(f, p);
 	FINDER_PUT(f, p, short_lived, allocations);
@@ -163,11 +161,9 @@ void find_one_size(struct finder *f) {
 			best = s;
 		}
 	}
-	if (!best || best->count < MANY || best->count < r->summary.allocations / 10 * 3) {
-		return;
-	}
-	struct place *p = &f->places[f->place_of[best->stack]];
-	if (p->has_churn_finding) {
+	const struct place *p = best ? &f->places[f->place_of[best->stack]] : NULL;
+	if (!p || p->has_churn_finding || best->count < MANY ||
+			best->count < r->summary.allocations / 10 * 3) {
 		return;
 	}
 	say_place(f, p, BY_ALLOCATIONS, "allocations", NULL, NULL);
