@@ -247,7 +247,7 @@ static const char *outside_heap_of(const char *exe, uint64_t peak_bytes) {
 static void says_who_tells_of_what_a_runtime_maps(void **state) {
 	(void)state;
 	assert_non_null(strstr(outside_heap_of("/usr/bin/python3.11", 30000000),
-			"blocks; python3.11 maps small objects itself; --python-objects shows them without -E"));
+			"blocks; python3.11 maps small objects itself; use --python-objects and no python -E"));
 	assert_non_null(strstr(outside_heap_of("/usr/bin/node", 30000000), "; node --heap-prof tells"));
 	assert_null(strstr(outside_heap_of("/usr/bin/node", 60000000), "node"));
 	assert_null(strstr(outside_heap_of("/home/u/nodes", 30000000), "nodes"));
