@@ -16,9 +16,10 @@ from recorded import ATTACHED, bursts, is_brief, is_left, lives, rises, steady, 
 LIMIT = rf"(?:; at this rate the limit of (?P<limit>{BYTES}) of its container is reached in (?P<limit_in>{TIME}))?"
 GROWTH = (rf"(?:grew at an even (?P<even>{BYTES})/s(?P<to_end> to the end)?|"
           rf"grew evenly by (?P<evenly>{BYTES})(?: in (?P<window>{SPAN}))?|"
-          rf"grew by (?P<grown>{BYTES})(?: \((?P<rate>{BYTES})/s\))?)"
+          rf"grew by (?P<grown>{BYTES})(?: \((?P<rate>{BYTES})/s towards the end\))?)"
           rf"(?: from (?P<from>{TIME}) to (?P<to>{TIME}))?(?: \(\d\d:\d\d.*?\))?" + LIMIT)
 OLD_FREED = rf"(?:; meanwhile (?:(?P<old_freed>{BYTES})|(?P<old_blocks>{COUNT}) blocks) from before the attach were freed)?"
+FREED = rf"(?:(?P<at_end>; freed only at the end)|; held until (?P<until>{TIME}))?"
 TURNOVER = rf"; blocks came and went: (?P<freed>{COUNT}) of (?P<made>{COUNT}) were freed"
 KEPT = (rf"(?P<who>.+): (?:(?P<blocks>{COUNT}) of (?P<of>{COUNT}) blocks?, )(?P<bytes>{BYTES}), "
         rf"(?:{GROWTH}{OLD_FREED}|allocated once, in the first (?P<within>{TIME})|allocated once, at (?P<once>{TIME})|"
@@ -31,7 +32,7 @@ PEAK = (rf"(?P<who>.+?)(?: and what it calls)? holds? (?P<bytes>{BYTES}) \((?P<s
         rf"(?:; it lasted (?P<lasted>{SPAN})(?:, up from (?P<before>{BYTES}))?(?:, on top of (?P<base>{BYTES}))?)?"
         rf"(?:; without it the largest heap is (?P<without>{BYTES}) at (?P<when>{TIME}))?"
         rf"(?:; (?P<start_who>its runtime|\S+) allocated (?P<start_up>{BYTES}) \((?P<start_share>{PERCENT}) of the peak\) for itself before "
-        r"the program allocated anything)?\.")
+        rf"the program allocated anything)?(?:; of the (?P<asked>{BYTES}), at most (?P<peak_rss>{BYTES}) were in memory \(the peak RSS\))?\.")
 OF_RSS = rf"(?P<bytes>{BYTES}) \((?P<share>{PERCENT}) of RSS\)"
 RUNNING = rf"(?:; (?P<running>{BYTES}) of it while (?P<runner>.+?) ran)?"
 FORMS = {
@@ -40,10 +41,10 @@ FORMS = {
                 rf"and held (?:(?P<at_end>to the end)|(?P<since>since)|until (?P<until>{TIME}))\.",
     "allocated-once": rf"{KEPT}|(?P<who2>.+): (?P<top>{BYTES}) were allocated once, at (?P<began>{TIME}), "
                       rf"and held (?:(?P<at_end>to the end)|(?P<since>since)|until (?P<until>{TIME}))\.",
-    "growing": rf"(?P<who>.+): {GROWTH}, to (?P<top>{BYTES}){OLD_FREED}(?:(?P<at_end>; freed only at the end)|; held until (?P<until>{TIME}))?\.",
-    "stopped-growing": rf"(?P<who>.+): stopped growing at (?P<top>{BYTES}) after (?P<reached>{TIME})(?:{TURNOVER})?\.",
+    "growing": rf"(?P<who>.+): {GROWTH}, to (?P<top>{BYTES}){OLD_FREED}{FREED}\.",
+    "stopped-growing": rf"(?P<who>.+): stopped growing at (?P<top>{BYTES}) after (?P<reached>{TIME})(?:{TURNOVER})?{FREED}\.",
     "steady": rf"(?P<who>.+): held (?:(?P<low>{BYTES}) to )?(?P<high>{BYTES}) from (?P<from>{TIME}) on{TURNOVER}\.",
-    "bursts": rf"(?P<who>.+): holds up to (?P<top>{BYTES}), in (?P<n>\d+) bursts of (?:about )?(?P<each>{SPAN}), "
+    "bursts": rf"(?P<who>.+): holds up to (?P<top>{BYTES}), in (?P<n>\d+) bursts above half of that, of (?:about )?(?P<each>{SPAN}), "
               rf"one every (?P<period>{TIME})\.",
     "churn": rf"(?P<who>.+) makes (?P<share>{PERCENT}) of the short-lived blocks \(freed within 1 ms or 16 "
              rf"allocations\): (?P<n>{COUNT}) in all, (?:(?P<per_s>{COUNT})/s|(?:within|in) (?P<pace>{SPAN}))(?:, (?P<how>always|usually) "
@@ -52,7 +53,7 @@ FORMS = {
     "handed-over": rf"(?P<n>{COUNT}) blocks \((?P<bytes>{BYTES})\) allocated by thread (?P<from>.+) \((?P<from_tid>\d+)\) "
                    rf"were freed by thread (?P<to>.+) \((?P<to_tid>\d+)\)(?:; .+ allocated (?P<made>{COUNT}) blocks "
                    rf"\((?P<made_bytes>{BYTES})\))?\.",
-    "outside-growing": rf"resident memory beyond the largest heap so far grew by (?P<grown>{BYTES})(?: \((?P<rate>{BYTES})/s\))? "
+    "outside-growing": rf"resident memory beyond the largest heap so far grew by (?P<grown>{BYTES})(?: \((?P<rate>{BYTES})/s(?: towards the end)?\))? "
                        rf"from (?P<from>{TIME}) on; the heap by (?P<heap>{BYTES})"
                        rf'(?:; of its parts, "(?P<part>.+)" grew most, by (?P<most>{BYTES}) from (?P<first>{TIME}) to (?P<last>{TIME}))?\.',
     "rss-step": rf"RSS rose by (?P<rose>{BYTES}) from (?P<from>{TIME}) to (?P<to>{TIME}), to (?P<rss>{BYTES}); meanwhile "
@@ -205,6 +206,7 @@ class Sentence(memory_sentences.OfMemory):
         if "itself" in said and held < peak and self.is_of_start_up(stacks):
             self.wrong("every such program has it before it does anything")
         self.judge_start_up()
+        self.judge_peak_rss()
         curve = r.at_points(stacks)
         self.judge_spike(curve)
         most, when = max((a - b, -t) for a, b, t in zip(r.at_points(r.all), curve, r.edges))
@@ -242,6 +244,16 @@ class Sentence(memory_sentences.OfMemory):
             self.number("start_up_bytes", *of)
             self.text("start_up", *map(in_bytes, of))
             self.text("start_share", *(in_percent(bytes_, r.peak) for bytes_ in of))
+
+    def judge_peak_rss(self):
+        r, rss = self.recorded, self.recorded.summary["peak_rss_bytes"]
+        is_swapped = any(look.row["swap_bytes"] for look in memory.looks_of(r))
+        if ("peak_rss" in self.said) != (0 < rss < r.peak // 2 and not is_swapped and bool(r.meta["is_complete"])):
+            self.wrong("was half of the peak never in memory, or not?", rss, r.peak)
+        if "peak_rss" in self.said:
+            self.number("peak_rss_bytes", rss)
+            self.text("asked", in_bytes(r.peak))
+            self.text("peak_rss", in_bytes(rss))
 
     def judge_spike(self, curve):
         r = self.recorded
@@ -447,7 +459,11 @@ class Sentence(memory_sentences.OfMemory):
             return self.wrong("its window begins or ends at no moment of the time axis")
         at = {point: value for point, value in zip(r.points, curve)}
         grown = at[numbers["to_ns"]] - at[numbers["from_ns"]]
-        rate = int(grown * 1e9 / (numbers["to_ns"] - numbers["from_ns"]))
+        begin = numbers["from_ns"]
+        if not {"even", "evenly"} & set(said):  # then its last quarter counts
+            begin += (numbers["to_ns"] - begin) * 48 // 63
+        late = at[numbers["to_ns"]] - at[max(point for point in r.points if point <= begin)]
+        rate = max(0, int(late * 1e9 / (numbers["to_ns"] - begin)))
         for name in ("from_ns", "to_ns"):
             self.left.discard(name)
         noise = self.referee.report["facts"]["noise_bytes"]

@@ -77,6 +77,20 @@ static uint64_t faster_at_last(uint64_t ms) {
 	return ms < 800 ? 280000 + ms * 320 : ms < 980 ? 540000 + (ms - 800) * 5000 : 60000;
 }
 
+static uint64_t faster_and_faster(uint64_t ms) {
+	return ms * ms;
+}
+
+/** A table that is built to a moment, of which a little goes before all of it does. */
+static uint64_t built_until(uint64_t ms) {
+	return ms < 850 ? ms * 1000 : ms < 950 ? 850000 - (ms - 850) * 500 : 0;
+}
+
+/** Grows to the end, and a moment of rehashing in the middle holds a little more. */
+static uint64_t rehashed(uint64_t ms) {
+	return ms * 1000 + (ms / 4 == 175 ? 250000 : 0);
+}
+
 /** Only what came at last is growth of its own, and may as well be work in progress. */
 static uint64_t only_at_last(uint64_t ms) {
 	return ms < 800 ? 280000 + ms * 20 : ms < 980 ? 300000 + (ms - 800) * 5000 : 60000;
@@ -123,6 +137,9 @@ static void knows_the_shapes(void **state) {
 			{doubling, CURVE_OTHER},
 			{up_and_down, CURVE_OTHER},
 			{faster_at_last, CURVE_GREW},
+			{faster_and_faster, CURVE_GREW},
+			{built_until, CURVE_GREW},
+			{rehashed, CURVE_GREW},
 			{only_at_last, CURVE_OTHER},
 			{more_often, CURVE_OTHER},
 	};
@@ -151,6 +168,15 @@ static void measures_growth(void **state) {
 	assert_in_range(c.held_until_ns, 950 * MB, 1000 * MB);
 	assert_near(c.rate, MB, 1);
 	assert_near(c.top_bytes, 990000, 1);
+	c = judge(faster_and_faster);
+	assert_false(c.is_even);
+	assert_near(c.rate, 1770000, 2); // of its last quarter; the mean is 1,050,000
+	c = judge(built_until);          // it held less from then on
+	assert_near(c.to_ns, 850 * MB, 1);
+	assert_near(c.top_bytes, 850000, 1);
+	assert_near(c.held_until_ns, 950 * MB, 1);
+	c = judge(rehashed);
+	assert_near(c.to_ns, 1000 * MB, 1);
 	c = judge(freed_early);
 	assert_true(c.is_freed);
 	assert_near(c.held_until_ns, 850 * MB, 1);

@@ -106,6 +106,26 @@ static void explains_the_peak(void **state) {
 	assert_int_equal(finding_number(peak, "without_bytes"), 101100);
 }
 
+/** Memory that nothing ever touched is none; what was swapped out, or is not known, may have been. */
+static void says_how_much_of_the_peak_was_in_memory(void **state) {
+	(void)state;
+	static struct rec_look look = {.swap_bytes = 1};
+	uint64_t rss = r.summary.peak_rss_bytes;
+	const char *with = "at 995 ms; of the 16.1 MB, at most 1.6 MB were in memory (the peak RSS).";
+	r.summary.peak_rss_bytes = 1600000;
+	struct findings far = make();
+	r.looks.items = &look, r.looks.n = 1;
+	struct findings swapped = make();
+	r.looks.n = 0;
+	r.summary.peak_rss_bytes = 15000000;
+	struct findings near = make();
+	r.summary.peak_rss_bytes = rss;
+	assert_non_null(strstr(find(&far, "peak")->text, with));
+	assert_int_equal(finding_number(find(&far, "peak"), "peak_rss_bytes"), 1600000);
+	assert_null(strstr(find(&swapped, "peak")->text, "in memory"));
+	assert_null(strstr(find(&near, "peak")->text, "in memory"));
+}
+
 /** The same in another time. */
 static void take(uint64_t ms) {
 	for (uint32_t i = 0; i < EDGES; i++) {
@@ -619,6 +639,7 @@ static void keeps_the_order_of_equals_under_any_qsort(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 			TEST(explains_the_peak),
+			TEST(says_how_much_of_the_peak_was_in_memory),
 			TEST(says_how_a_leak_grows),
 			TEST(puts_the_peak_before_little_churn),
 			TEST(tells_an_idle_end_from_a_level),

@@ -91,8 +91,7 @@ static bool judge_growth(const struct curve *c, uint32_t end, struct curve_facts
 	while (begin < end && c->times_ns[begin] < run / 20) {
 		begin++;
 	}
-	f->from_ns = c->times_ns[begin];
-	f->to_ns = c->times_ns[end];
+	f->from_ns = c->times_ns[begin], f->to_ns = c->times_ns[end];
 	f->from_bytes = c->bytes[begin];
 	if (f->to_ns < f->from_ns + run / 10 * 3 || f->to_ns < run / 10 * 7 || end < begin + 8 ||
 			c->bytes[end] < f->from_bytes + f->top_bytes / 5) {
@@ -100,11 +99,22 @@ static bool judge_growth(const struct curve *c, uint32_t end, struct curve_facts
 	}
 	double v[N_SAMPLES];
 	sample(c, f->from_ns, f->to_ns, v);
+	if (!keeps_rising(v)) {
+		return false;
+	}
+	// It may have held more shortly before: then it grew until then
+	uint32_t to = end;
+	const uint64_t late_ns = f->to_ns - (f->to_ns - f->from_ns) / 4;
+	for (uint32_t i = end; c->times_ns[i] >= late_ns; i--) {
+		to = (double)c->bytes[i] > (double)c->bytes[to] * (f->is_freed ? 1 : 1.01) ? i : to;
+	}
+	f->shape = CURVE_GREW, f->to_ns = c->times_ns[to], f->top_bytes = c->bytes[to];
+	sample(c, f->from_ns, f->to_ns, v);
 	f->is_even = straightness(v) > 0.95;
-	f->top_bytes = c->bytes[end];
-	f->rate = (uint64_t)((double)(f->top_bytes - f->from_bytes) * 1e9 /
-			(double)(f->to_ns - f->from_ns));
-	return keeps_rising(v);
+	const int last = N_SAMPLES - 1, first = f->is_even ? 0 : N_SAMPLES / 4 * 3;
+	double ns = (double)(f->to_ns - f->from_ns) / last * (last - first);
+	f->rate = v[last] > v[first] ? (uint64_t)((v[last] - v[first]) * 1e9 / ns) : 0;
+	return true;
 }
 
 /** The largest single rise on the way, as a part of the whole. */
@@ -143,7 +153,8 @@ static bool judge_level(const struct curve *c, uint32_t end, struct curve_facts 
 	return reached >= began + 5 && largest_step(c, began, reached, f->top_bytes) < 0.3;
 }
 
-static bool judge_bursts(const struct curve *c, struct curve_facts *f) {
+static bool judge_bursts(const struct curve *c, uint32_t end, struct curve_facts *f) {
+	(void)end;
 	uint64_t in_burst = 0, first_begin = 0, last_begin = 0;
 	bool is_up = false;
 	for (uint32_t i = 0; i < c->n; i++) {
@@ -160,17 +171,14 @@ static bool judge_bursts(const struct curve *c, struct curve_facts *f) {
 	if (f->n_bursts < 3 || is_up || in_burst > c->times_ns[c->n - 1] / 2) {
 		return false;
 	}
+	f->shape = CURVE_BURSTS;
 	f->burst_ns = in_burst / f->n_bursts;
 	f->period_ns = (last_begin - first_begin) / (f->n_bursts - 1);
 	return true;
 }
 
 struct curve_facts curve_judge(const struct curve *c) {
-	struct curve_facts none = {0}, f;
-	if (c->n < 8) {
-		return none;
-	}
-	none.top_bytes = c->bytes[top_of(c)];
+	struct curve_facts f, none = {.top_bytes = c->n < 8 ? 0 : c->bytes[top_of(c)]};
 	if (none.top_bytes == 0) {
 		return none;
 	}
@@ -185,19 +193,13 @@ struct curve_facts curve_judge(const struct curve *c) {
 		none.from_ns = before_ns;
 		return none;
 	}
-	f = none;
-	if (judge_level(c, end, &f)) {
-		return f;
-	}
-	f = none;
-	if (judge_growth(c, end, &f)) {
-		f.shape = CURVE_GREW;
-		return f;
-	}
-	f = none;
-	if (judge_bursts(c, &f)) {
-		f.shape = CURVE_BURSTS;
-		return f;
+	static bool (*const judges[])(const struct curve *c, uint32_t end,
+			struct curve_facts *f) = {judge_level, judge_growth, judge_bursts};
+	for (size_t i = 0; i < sizeof judges / sizeof *judges; i++) {
+		f = none;
+		if (judges[i](c, end, &f)) {
+			return f;
+		}
 	}
 	return none;
 }

@@ -36,7 +36,7 @@ struct curve_facts {
 			to_ns;          // GREW: the window measured. AT_START, ONCE, STOPPED: from when to when
 							// the level was reached. AT_END: so long there was next to nothing
 	uint64_t from_bytes;    // GREW: at from_ns; top_bytes at to_ns
-	uint64_t rate;          // GREW: bytes per second over the window
+	uint64_t rate;          // GREW: bytes per second, if uneven in the last quarter of the window
 	bool is_even;           // GREW: along a straight line
 	bool is_freed;          // at the end less than a tenth of top_bytes is left
 	uint64_t held_until_ns; // when nine tenths of it were there for the last time
@@ -209,6 +209,7 @@ void finder_about(struct finder *f, const struct name *name, const char *metric)
 
 /** Numbers of the window that was measured. */
 void put_window(struct finder *f, const struct curve_facts *c);
+void put_rate(struct finder *f, const struct curve_facts *c);
 
 /** "leakyParse() demo.cpp:44". */
 void put_name(struct finder *f, const struct name *name);

@@ -28,11 +28,8 @@ static void put_time_to_limit(struct finder *f, uint64_t rate) {
 	}
 	const struct rec_sample *last = &r->samples.items[r->samples.n - 1];
 	uint64_t used = last->rss_bytes - (last->ours_bytes < last->rss_bytes ? last->ours_bytes : 0);
-	if (used >= limit) {
-		return;
-	}
-	double ns = (double)(limit - used) * 1e9 / (double)rate;
-	if (ns > 365 * 86400e9) {
+	double ns = ((double)limit - (double)used) * 1e9 / (double)rate;
+	if (ns <= 0 || ns > 365 * 86400e9) {
 		return;
 	}
 	SAY(f, "; at this rate the limit of %s of its container is reached in %s", HUMAN_BYTES(limit),
@@ -71,6 +68,13 @@ static bool replaces_old(const struct finder *f, const struct place *kept,
 			(kept && is_replaced(kept->live_blocks, s->live_blocks, finder_unknown_frees(f)));
 }
 
+/** Where it is uneven, the rate of its last quarter. */
+void put_rate(struct finder *f, const struct curve_facts *c) {
+	if (curve_has_rate(c)) {
+		SAY(f, " (%s/s%s)", HUMAN_BYTES(c->rate), c->is_even ? "" : " towards the end");
+	}
+}
+
 /** "grew at an even 105 kB/s to the end", or by how much in which time. */
 static void put_growth(struct finder *f, const struct curve_facts *c) {
 	bool is_to_end = c->to_ns >= f->r->meta.duration_ns / 100 * 98, has_rate = curve_has_rate(c);
@@ -81,9 +85,7 @@ static void put_growth(struct finder *f, const struct curve_facts *c) {
 		SAY(f, "grew at an even %s/s%s", rate, is_to_end ? " to the end" : "");
 	} else {
 		SAY(f, "grew %sby %s", c->is_even ? "evenly " : "", grown);
-		if (has_rate) {
-			SAY(f, " (%s/s)", rate);
-		}
+		put_rate(f, c);
 	}
 	if (c->is_even && is_to_end && !has_rate) {
 		SAY(f, " in %s", human_span(rate, c->to_ns - c->from_ns));
@@ -219,6 +221,14 @@ static enum finding_severity severity_of_growth(const struct finder *f,
 	return is_worth_it ? FINDING_WORTH_IT : FINDING_LOOK_FIRST;
 }
 
+static void put_freed(struct finder *f, const struct curve_facts *c) {
+	if (c->is_freed && is_held_to_end(f, c)) {
+		SAY(f, "; freed only at the end");
+	} else if (c->is_freed) {
+		SAY(f, "; held until %s", HUMAN_DURATION(c->held_until_ns));
+	}
+}
+
 static void say_growing(struct finder *f, const struct curve_facts *c) {
 	SAY(f, ": ");
 	put_growth(f, c);
@@ -226,11 +236,7 @@ static void say_growing(struct finder *f, const struct curve_facts *c) {
 	if (replaces_old(f, NULL, c)) {
 		put_freed_before(f);
 	}
-	if (c->is_freed && is_held_to_end(f, c)) {
-		SAY(f, "; freed only at the end");
-	} else if (c->is_freed) {
-		SAY(f, "; held until %s", HUMAN_DURATION(c->held_until_ns));
-	}
+	put_freed(f, c);
 	f->draft.severity = severity_of_growth(f, c);
 }
 
@@ -267,6 +273,7 @@ static void say_stopped(struct finder *f, const struct place *p, const struct cu
 	if (makes_anew(f, p, c->to_ns, c->top_bytes)) {
 		put_turnover(f, p);
 	}
+	put_freed(f, c);
 	finder_put(f, "stopped_ns", c->to_ns);
 	f->draft.severity = FINDING_WORTH_IT;
 }
@@ -287,9 +294,9 @@ static void say_once(struct finder *f, const struct curve_facts *c) {
 }
 
 static void say_bursts(struct finder *f, const struct curve_facts *c) {
-	SAY(f, ": holds up to %s, in %u bursts of %s%s, one every %s", HUMAN_BYTES(c->top_bytes),
-			c->n_bursts, c->burst_ns < 1000000 ? "" : "about ", HUMAN_SPAN(c->burst_ns),
-			HUMAN_DURATION(c->period_ns));
+	SAY(f, ": holds up to %s, in %u bursts above half of that, of %s%s, one every %s",
+			HUMAN_BYTES(c->top_bytes), c->n_bursts, c->burst_ns < 1000000 ? "" : "about ",
+			HUMAN_SPAN(c->burst_ns), HUMAN_DURATION(c->period_ns));
 	finder_put(f, "bursts", c->n_bursts);
 	finder_put(f, "lasted_ns", c->burst_ns);
 	finder_put(f, "period_ns", c->period_ns);

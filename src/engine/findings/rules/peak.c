@@ -221,6 +221,18 @@ static void put_start_up(struct finder *f) {
 	}
 }
 
+/** Much of what was asked for was never in memory; what is swapped out was. */
+static void put_most_in_memory(struct finder *f) {
+	const struct rec_summary *s = &f->r->summary;
+	bool is_swapped = ANY(i, f->r->looks.n, f->r->looks.items[i].swap_bytes > 0);
+	if (s->peak_rss_bytes > 0 && s->peak_rss_bytes < s->peak_bytes / 2 && !is_swapped &&
+			f->r->meta.source < REC_IMPORTED && f->r->meta.is_complete) {
+		SAY(f, "; of the %s, at most %s were in memory (the peak RSS)", HUMAN_BYTES(s->peak_bytes),
+				HUMAN_BYTES(s->peak_rss_bytes));
+		finder_put(f, "peak_rss_bytes", s->peak_rss_bytes);
+	}
+}
+
 static void say_peak(struct finder *f, const struct holder *h) {
 	enum { LARGE_BYTES = 1000000 };
 	const struct rec_summary *s = &f->r->summary;
@@ -254,6 +266,7 @@ static void say_peak(struct finder *f, const struct holder *h) {
 		put_what_if(f);
 	}
 	put_start_up(f);
+	put_most_in_memory(f);
 	bool is_large = h->bytes >= s->peak_bytes / 4 && h->bytes >= LARGE_BYTES;
 	bool has_pattern = is_copied || has_doubled || (is_spike && !is_explained(f, h));
 	finder_say(f, has_pattern && is_large ? FINDING_LOOK_FIRST : FINDING_EXPLAINS,

@@ -139,10 +139,8 @@ void find_outside_growing(struct finder *f) {
 	if (c.shape != CURVE_GREW || c.is_freed || grown < MIN_BYTES || grown < heap / 2 || !is_late) {
 		return;
 	}
-	SAY(f,
-			curve_has_rate(&c) ? "resident memory beyond the largest heap so far grew by %s (%s/s)"
-							   : "resident memory beyond the largest heap so far grew by %s",
-			HUMAN_BYTES(grown), HUMAN_BYTES(c.rate));
+	SAY(f, "resident memory beyond the largest heap so far grew by %s", HUMAN_BYTES(grown));
+	put_rate(f, &c);
 	SAY(f, " from %s on; the heap by %s", HUMAN_DURATION(c.from_ns), HUMAN_BYTES(heap));
 	put_part_that_grew(f, c.from_ns);
 	put_window(f, &c);
