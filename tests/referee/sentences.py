@@ -47,7 +47,7 @@ FORMS = {
     "bursts": rf"(?P<who>.+): holds up to (?P<top>{BYTES}), in (?P<n>\d+) bursts above half of that, of (?:about )?(?P<each>{SPAN}), "
               rf"one every (?P<period>{TIME})\.",
     "churn": rf"(?P<who>.+) makes (?P<share>{PERCENT}) of the short-lived blocks \(freed within 1 ms or 16 "
-             rf"allocations\): (?P<n>{COUNT}) in all, (?:(?P<per_s>{COUNT})/s|(?:within|in) (?P<pace>{SPAN}))(?:, (?P<how>always|usually) "
+             rf"allocations\): (?P<n>{COUNT}) in all, (?:(?P<per_s>{COUNT})/s|(?P<early>nearly all of them )?(?:within|in) (?P<pace>{SPAN}))(?:, (?P<how>always|usually) "
              rf"(?P<size>{COUNT}) bytes?)?(?: \(.+\))?\.",
     "one-size": rf"(?P<who>.+) allocates (?P<n>{COUNT}) blocks of (?P<size>{COUNT}) bytes? each on one path\.",
     "handed-over": rf"(?P<n>{COUNT}) blocks \((?P<bytes>{BYTES})\) allocated by thread (?P<from>.+) \((?P<from_tid>\d+)\) "
@@ -633,6 +633,14 @@ class Sentence(memory_sentences.OfMemory):
         self.number("allocations", made)
         births = [b.birth for b in r.some(stacks)]
         worked = max(births, default=0) - min(births, default=0)
+        half, of_stack = r.meta["duration_ns"] // 2, {}
+        for block in r.some(stacks):
+            of_stack.setdefault(block.stack, []).append(block)
+        ended = [b for of in of_stack.values() if max(b.birth for b in of) - min(births) < half for b in of]
+        is_early = worked >= half and sum(map(is_brief, ended)) >= brief // 10 * 9
+        if ("early" in said) != is_early:
+            self.wrong("at its start, or all the time?", len(ended))
+        worked = max(b.birth for b in ended) - min(births) if is_early else worked
         if ("per_s" in said) != (worked >= max(r.meta["duration_ns"] // 2, 1e9)):
             self.wrong("at work all the time, or not?", worked)
         self.number("within_ns", worked)

@@ -437,6 +437,24 @@ static void calls_no_growth_what_comes_and_goes(void **state) {
 			"meanwhile "));
 }
 
+/** What nearly all came of at the start is no rate of what went on after it, on other stacks. */
+static void tells_a_start_from_work(void **state) {
+	(void)state;
+	take(4000);
+	struct rec_stack *s = r.stacks.items, before[] = {s[1], s[2]};
+	s[1].first_ns = s[2].first_ns = 100 * MS;
+	s[1].last_ns = 3900ull * MS, s[2].last_ns = 400 * MS;
+	s[2].allocations = s[2].short_lived = r.summary.short_lived = r.summary.allocations = 99000;
+	struct findings start = make();
+	s[2].last_ns = 3900ull * MS;
+	struct findings work = make();
+	s[1] = before[0], s[2] = before[1];
+	assert_non_null(strstr(find(&start, "churn")->text,
+			": 99,000 in all, nearly all of them within 300 ms"));
+	assert_int_equal(finding_number(find(&start, "churn"), "within_ns"), 300 * MS);
+	assert_non_null(strstr(find(&work, "churn")->text, ": 99,000 in all, 24,750/s"));
+}
+
 /** Short-lived small blocks among a few large ones that stay: no mean says how large. */
 static void says_no_mean_size_of_short_lived_blocks(void **state) {
 	(void)state;
@@ -653,6 +671,7 @@ int main(void) {
 			TEST(says_of_no_burst_that_it_grew),
 			TEST(compares_with_the_end_what_is_idle_since),
 			TEST(calls_no_growth_what_comes_and_goes),
+			TEST(tells_a_start_from_work),
 			TEST(says_no_mean_size_of_short_lived_blocks),
 			TEST(says_always_only_where_all_sizes_are_known),
 			TEST(is_silent_about_nothing),

@@ -212,10 +212,8 @@ bool owner_is_rust_symbol(struct slice s) {
 	}
 	// The old scheme: _ZN...17h0123456789abcdefE, maybe with a copy's suffix behind
 	const uint8_t *end = s.size ? memrchr(s.data, 'E', s.size) : NULL;
-	if (!starts_with(s, "_ZN") || !end || end - s.data < 22 || memcmp(end - 19, "17h", 3) != 0) {
-		return false;
-	}
-	return ALL(i, 16, isxdigit(end[-1 - i]));
+	return starts_with(s, "_ZN") && end && end - s.data >= 22 && memcmp(end - 19, "17h", 3) == 0 &&
+			ALL(i, 16, isxdigit(end[-1 - i]));
 }
 
 struct slice owner_nim_module_of(struct slice s) {

@@ -171,10 +171,7 @@ static bool write_state(struct trace_writer *w, const struct recording *r, struc
 	}
 	struct place old[N_SLOTS] = {0};
 	bool is_larger = w->stored.size > w->slot_bytes;
-	if (is_larger && !make_slots(w, w->stored.size, old, err)) {
-		return false;
-	}
-	return fill_slot(w, err) &&
+	return (!is_larger || make_slots(w, w->stored.size, old, err)) && fill_slot(w, err) &&
 			(!is_larger ||
 					ALL(i, N_SLOTS, old[i].bytes == 0 || space_drop(&w->space, old[i], err)));
 }

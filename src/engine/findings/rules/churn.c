@@ -2,11 +2,23 @@
 /* Finds work for the allocator that holds nothing: short-lived blocks, many of one size. */
 #include "engine/findings/parts.h"
 
-/** "228,686/s"; of a site that worked for less than a second or half of the run, "within 25 ms". */
+/**
+ * "228,686/s"; of a site that worked for less than a second or half of the run, "within 25 ms". That
+ * of most of its stacks counts: what a program does at its start is no pace of its work.
+ */
 static void put_pace(struct finder *f, const struct place *p) {
-	uint64_t run = f->r->meta.duration_ns, worked = p->last_ns - p->first_ns;
+	uint64_t run = f->r->meta.duration_ns, worked = p->last_ns - p->first_ns, n = 0, until = 0;
+	EACH_STACK_OF(i, f, p) {
+		const struct rec_stack *s = &f->r->stacks.items[i];
+		bool ends_early = s->last_ns - p->first_ns < run / 2;
+		n += ends_early ? s->short_lived : 0;
+		until = ends_early && s->last_ns > until ? s->last_ns : until;
+	}
+	bool is_early = worked >= run / 2 && n > 0 && n >= p->short_lived / 10 * 9;
+	worked = is_early ? until - p->first_ns : worked;
 	if (worked < run / 2 || worked < 1000000000) {
-		SAY(f, worked < 1000000 ? "in %s" : "within %s", HUMAN_SPAN(worked));
+		SAY(f, worked < 1000000 ? "%sin %s" : "%swithin %s", is_early ? "nearly all of them " : "",
+				HUMAN_SPAN(worked));
 		finder_put(f, "within_ns", worked);
 		return;
 	}
@@ -98,21 +110,11 @@ static void put_size(struct finder *f, const struct place *p) {
 	}
 }
 
-// What the user's and the dependencies' sites make; a runtime's own is not theirs to change
-struct own_work {
-	uint64_t allocations, short_lived;
-};
+/** What the user's and the dependencies' sites make; a runtime's own is not theirs to change. */
+#define SUM_OF_OWN(f, field) \
+	SUM(i, (f)->n_places, (f)->places[i].name->is_runtime ? 0 : (f)->places[i].field)
 
-static struct own_work own_work_of(const struct finder *f) {
-	struct own_work own = {0};
-	EACH_OF(p, f->places, f->n_places) {
-		own.allocations += p->name->is_runtime ? 0 : p->allocations;
-		own.short_lived += p->name->is_runtime ? 0 : p->short_lived;
-	}
-	return own;
-}
-
-static void say_churn(struct finder *f, struct place *p, const struct own_work *own) {
+static void say_churn(struct finder *f, struct place *p) {
 	const struct rec_summary *s = &f->r->summary;
 	say_place(f, p, BY_SHORT_LIVED, "allocations", "", NULL);
 	SAY(f, " makes %s of the short-lived blocks (freed within 1 ms or 16 allocations): ",
@@ -121,7 +123,7 @@ static void say_churn(struct finder *f, struct place *p, const struct own_work *
 	put_pace(f, p);
 	put_size(f, p);
 	FINDER_PUT(f, p, short_lived, allocations);
-	bool is_felt = p->short_lived >= 10000 && p->short_lived >= own->allocations / 2;
+	bool is_felt = p->short_lived >= 10000 && p->short_lived >= SUM_OF_OWN(f, allocations) / 2;
 	// Few are not felt: who holds the peak comes before them
 	finder_say(f, is_felt ? FINDING_WORTH_IT : FINDING_EXPLAINS,
 			millionths(p->short_lived, s->allocations) / (is_felt ? 1 : 8));
@@ -140,13 +142,13 @@ static struct place *most_short_lived(struct finder *f) {
 void find_churn(struct finder *f) {
 	enum { PLACES = 2, FEW = 1000 };
 	const struct rec_summary *s = &f->r->summary;
-	struct own_work own = own_work_of(f);
-	for (int i = 0; i < PLACES && own.short_lived >= FEW; i++) {
+	const uint64_t own = SUM_OF_OWN(f, short_lived);
+	for (int i = 0; i < PLACES && own >= FEW; i++) {
 		struct place *p = most_short_lived(f);
-		if (!p || p->short_lived < own.short_lived / 5 || p->short_lived < s->allocations / 10) {
+		if (!p || p->short_lived < own / 5 || p->short_lived < s->allocations / 10) {
 			return;
 		}
-		say_churn(f, p, &own);
+		say_churn(f, p);
 	}
 }
 
