@@ -238,7 +238,7 @@ static void say_peak(struct finder *f, const struct holder *h) {
 	const struct rec_summary *s = &f->r->summary;
 	const struct place *place = FIND(p, f->places, f->n_places,
 			p->name->function_id == h->name->function_id);
-	bool is_alone = h->own >= h->bytes / 10 * 9;
+	bool is_alone = h->own >= h->bytes - h->bytes / 100;
 	if (is_alone && place) {
 		say_place(f, place, BY_PEAK_BYTES, "peak", "", NULL);
 	} else {
