@@ -532,3 +532,19 @@ def includes_of(clang):
     words = said.replace('"', "").split()
     keep = ("-internal-isystem", "-internal-externc-isystem", "-resource-dir", "-triple")
     return [word for i, w in enumerate(words[:-1]) if w in keep for word in (w, words[i + 1])]
+
+
+# Nearly all is of the function itself: the table beside the sentence says how much
+WITH_A_LITTLE = """
+#include <stdlib.h>
+void *volatile kept[2];
+__attribute__((noinline)) static void index_rows(void) { kept[1] = malloc(600000); }
+__attribute__((noinline)) static void load_rows(void) { kept[0] = malloc(9400000); index_rows(); }
+int main(void) { load_rows(); return kept[1] == NULL; }
+"""
+
+
+def test_what_it_calls_is_not_said_to_be_its_own(tools, tmp_path):
+    peak = finding(tools.record(build(tmp_path, WITH_A_LITTLE, "-fno-optimize-sibling-calls")), "peak")
+    assert "load_rows prog.c:5 and what it calls hold 10.0 MB" in peak["text"], peak
+    assert ", of it itself 9.4 MB, index_rows 600.0 kB" in peak["text"], peak
