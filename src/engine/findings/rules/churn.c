@@ -3,8 +3,8 @@
 #include "engine/findings/parts.h"
 
 /**
- * "228,686/s"; of a site that worked for less than a second or half of the run, "within 25 ms". That
- * of most of its stacks counts: what a program does at its start is no pace of its work.
+ * "228,686/s"; of a site that worked for less than a second or half of the run, "within 25 ms". The
+ * time of most of its stacks counts: what a program does at its start is no pace of its work.
  */
 static void put_pace(struct finder *f, const struct place *p) {
 	uint64_t run = f->r->meta.duration_ns, worked = p->last_ns - p->first_ns, n = 0, until = 0;
