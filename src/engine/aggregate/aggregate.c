@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Runs events through the two loops, a batch at a time, and ends periods between batches. pair.c
- * follows what depends on the order of events and writes down what it means for stacks; changes.c
- * applies that to the stacks, whose cache lines the first loop asked for.
+ * Runs events through pair.c, a batch at a time, and ends periods between batches.
  *
  * All memory that a batch may need is reserved before, or, for what depends on the event, before
  * the event changes anything. So an event is digested whole or not at all.
@@ -66,8 +64,8 @@ static bool reserve_batch(struct aggregate *a) {
 		a->epoch = 1;
 	}
 	return block_pool_reserve(&a->blocks, BATCH) && sizes_reserve(&a->sizes, BATCH) &&
-			bins_reserve(&a->bins, CHANGES) && stacks_reserve_lives(&a->stacks, CHANGES) &&
-			handovers_reserve(&a->threads, CHANGES) && pendings_reserve(&a->pendings, BATCH);
+			bins_reserve(&a->bins, ENDS) && stacks_reserve_lives(&a->stacks, ENDS) &&
+			handovers_reserve(&a->threads, ENDS) && pendings_reserve(&a->pendings, BATCH);
 }
 
 /** The periods that a moment is after have ended. False: out of memory. */
@@ -90,7 +88,6 @@ bool aggregate_events(struct aggregate *a, const struct trace_event *events, siz
 		ok = reach(a, next_moment(a->moment, events[*done].time_ns)) && reserve_batch(a);
 		if (ok) {
 			*done += pair_events(a, events + *done, n - *done, &ok);
-			apply_changes(a);
 		}
 	}
 	return ok || err_memory(err);
@@ -145,12 +142,11 @@ bool aggregate_exec(struct aggregate *a, uint64_t now_ns, struct err *err) {
 		if (!reserve_batch(a)) {
 			return err_memory(err);
 		}
-		for (; block < a->blocks.n && a->n_changes < CHANGES; block++) {
+		for (uint32_t i = 0; i < ENDS && block < a->blocks.n; i++, block++) {
 			if (a->blocks.items[block].stack != BLOCK_UNUSED) {
 				pair_gone(a, block);
 			}
 		}
-		apply_changes(a);
 	}
 	return true;
 }

@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Pairs frees with allocations, and writes down what each event means for its stack. This is the
- * first loop: it follows what depends on the order of events, addresses, blocks, threads, the total
- * with its peak and the running edge.
+ * Pairs frees with allocations, and follows what depends on the order of events: addresses, blocks,
+ * threads, stacks, the total with its peak and the running edge.
  *
  * Nearly all events are plain: of the same thread as the event before, a new block at a free
  * address from a known stack, or the end of one of the thread's own. Those are digested in line,
  * all others by a function that knows every case. The rules are the same functions for both.
  */
+#include "engine/aggregate/apply.h"
 #include "engine/aggregate/tally.h"
-
-static ATTR_INLINE void write_change(const struct aggregate *a, struct tally *t,
-		struct change change) {
-	*t->next++ = change;
-	__builtin_prefetch(&a->stacks.items[change.stack], 1);
-}
 
 // ---- blocks
 
@@ -25,16 +19,7 @@ static ATTR_INLINE void leave(struct aggregate *a, struct tally *t, uint32_t num
 	keep_peak(a, t);
 	t->live_bytes -= b->size;
 	t->ended++;
-	write_change(a, t,
-			(struct change){
-					.size = b->size,
-					.time = t->moment - b->birth,
-					.stack = b->stack,
-					.epoch = t->epoch,
-					.from = (uint16_t)bins_edge_after(&a->bins, b->birth),
-					.flags = (uint16_t)flags,
-			});
-	__builtin_prefetch(a->stacks.items[b->stack].lifetimes, 1);
+	apply_end(a, b, t->moment, t->epoch, flags);
 	if (t->has_numbers) {
 		block_pool_release(&a->blocks, number);
 	} else {
@@ -45,14 +30,14 @@ static ATTR_INLINE void leave(struct aggregate *a, struct tally *t, uint32_t num
 /** KDE's rule for a block that is freed: aggregate_follow_kde. */
 static bool is_temporary_for_kde(struct aggregate *a, const struct block *b, unsigned flags) {
 	if (a->is_told_temporary) {
-		return flags & CHANGE_TEMPORARY;
+		return flags & END_TEMPORARY;
 	}
 	bool is_temporary = a->last.stack == b->stack && a->last.size == b->size;
 	a->last = a->first;
 	return is_temporary;
 }
 
-/** A block of the thread is freed. flags: 0, CHANGE_REALLOC, or what we are told. */
+/** A block of the thread is freed. flags: 0, END_REALLOC, or what we are told. */
 static ATTR_INLINE void end_own_block(struct aggregate *a, struct tally *t, uint32_t number,
 		unsigned flags) {
 	const struct block *b = &a->blocks.items[number];
@@ -67,8 +52,7 @@ static ATTR_INLINE void end_own_block(struct aggregate *a, struct tally *t, uint
 	t->short_lived += is_short_lived;
 	t->frees++;
 	leave(a, t, number,
-			flags | (is_temporary ? CHANGE_TEMPORARY : 0) |
-					(is_short_lived ? CHANGE_SHORT_LIVED : 0));
+			flags | (is_temporary ? END_TEMPORARY : 0) | (is_short_lived ? END_SHORT_LIVED : 0));
 }
 
 /**
@@ -90,14 +74,14 @@ static void end_block(struct aggregate *a, struct tally *t, uint32_t number, uns
 	tally_change_thread(a, t, by);
 }
 
-/** A block of the thread is born, and has its address. flags: 0 or CHANGE_REALLOC. */
+/** A block of the thread is born, and has its address. */
 static ATTR_INLINE void start_block(struct aggregate *a, struct tally *t,
-		const struct trace_event *e, uint32_t number, uint32_t stack, unsigned flags) {
+		const struct trace_event *e, uint32_t number, uint32_t stack) {
 	if (UNLIKELY(t->follows_kde)) {
 		a->last = (struct kind_of_block){e->size, stack};
 		a->first = t->allocations ? a->first : a->last;
 	}
-	uint32_t epoch = 0; // a new peak: nothing is to be kept
+	uint32_t epoch = 0;
 	if (t->live_bytes + e->size <= t->peak_bytes) {
 		keep_peak(a, t);
 		epoch = t->epoch;
@@ -112,14 +96,7 @@ static ATTR_INLINE void start_block(struct aggregate *a, struct tally *t,
 			.stack = stack,
 			.thread = t->thread,
 	};
-	write_change(a, t,
-			(struct change){
-					.size = e->size,
-					.time = t->moment,
-					.stack = stack,
-					.epoch = epoch,
-					.flags = (uint16_t)(CHANGE_ALLOC | flags),
-			});
+	apply_birth(a, stack, e->size, t->moment, epoch);
 }
 
 // ---- what is not plain
@@ -154,7 +131,7 @@ static void on_free(struct aggregate *a, struct tally *t, const struct trace_eve
 		on_unknown(a, e->ptr);
 		return;
 	}
-	end_block(a, t, number, a->is_told_temporary && e->size ? CHANGE_TEMPORARY : 0);
+	end_block(a, t, number, a->is_told_temporary && e->size ? END_TEMPORARY : 0);
 }
 
 static void on_moved(struct aggregate *a, struct tally *t, const struct trace_event *e,
@@ -162,11 +139,12 @@ static void on_moved(struct aggregate *a, struct tally *t, const struct trace_ev
 	struct pending p = {0};
 	(void)pendings_pop(&a->pendings, &t->id->pending, &p);
 	if (p.block != BLOCK_NONE) {
-		end_block(a, t, p.block, CHANGE_REALLOC);
+		end_block(a, t, p.block, END_REALLOC);
 	} else {
 		on_unknown(a, p.ptr);
 	}
-	start_block(a, t, e, number_for(a, t, e->ptr), stack, CHANGE_REALLOC);
+	start_block(a, t, e, number_for(a, t, e->ptr), stack);
+	a->stacks.items[stack].reallocs++;
 	// Only now: the reserved leaf of the new block may be that of the old one
 	if (p.block != BLOCK_NONE) {
 		shadow_release(&a->shadow, p.ptr);
@@ -256,7 +234,7 @@ static ATTR_NOINLINE bool digest(struct aggregate *a, struct tally *t, const str
 	}
 	start_event(a, t, e->time_ns, moment);
 	switch (e->kind) {
-	case TRACE_ALLOC: start_block(a, t, e, number_for(a, t, e->ptr), stack, 0); break;
+	case TRACE_ALLOC: start_block(a, t, e, number_for(a, t, e->ptr), stack); break;
 	case TRACE_FREE: on_free(a, t, e); break;
 	case TRACE_REALLOC: on_realloc(a, t, e); break;
 	case TRACE_MOVED: on_moved(a, t, e, stack); break;
@@ -276,12 +254,6 @@ static ATTR_INLINE void next_event(struct aggregate *a, struct tally *t,
 		settle_rise(a, t);
 	}
 	start_event(a, t, e->time_ns, moment);
-}
-
-/** Where the number of the block at `ptr` is noted; NULL: not in a leaf that is there. */
-static ATTR_INLINE uint32_t *slot_of(const struct aggregate *a, uint64_t ptr) {
-	struct shadow_leaf *leaf = LIKELY(!shadow_is_odd(ptr)) ? shadow_leaf_of(&a->shadow, ptr) : NULL;
-	return LIKELY(leaf) ? shadow_slot_of(leaf, ptr) : NULL;
 }
 
 /** Is there room for a block at `ptr`, and no other one? */
@@ -312,7 +284,7 @@ static ATTR_INLINE bool plain_alloc(struct aggregate *a, struct tally *t,
 		return false;
 	}
 	start_event(a, t, e->time_ns, moment);
-	start_block(a, t, e, take_place(a, t, e->ptr), stack, 0);
+	start_block(a, t, e, take_place(a, t, e->ptr), stack);
 	t->is_rising = t->live_bytes > t->point_bytes;
 	return true;
 }
@@ -326,8 +298,7 @@ static ATTR_INLINE bool plain_passing(struct aggregate *a, struct tally *t,
 	uint32_t stack = stacks_known(&a->stacks, e->node, t->thread);
 	uint64_t end = next_moment(moment, e[1].time_ns);
 	if (stack == STACK_NONE || !is_free(a, t, e->ptr) || t->is_rising ||
-			t->live_bytes + e->size > t->point_bytes || end >= a->bins.curve_end ||
-			end - moment > UINT32_MAX) {
+			t->live_bytes + e->size > t->point_bytes || end >= a->bins.curve_end) {
 		return false;
 	}
 	start_event(a, t, e[0].time_ns, moment);
@@ -339,17 +310,7 @@ static ATTR_INLINE bool plain_passing(struct aggregate *a, struct tally *t,
 	t->frees++;
 	t->temporary++;
 	t->short_lived++;
-	write_change(a, t,
-			(struct change){
-					.size = e->size,
-					.time = moment,
-					.stack = stack,
-					.epoch = t->epoch,
-					.from = (uint16_t)bins_edge_after(&a->bins, moment),
-					.flags = CHANGE_PASSING | CHANGE_TEMPORARY | CHANGE_SHORT_LIVED,
-					.life = (uint32_t)(end - moment),
-			});
-	__builtin_prefetch(a->stacks.items[stack].lifetimes, 1);
+	apply_passing(a, stack, e->size, moment, end - moment, t->epoch);
 	return true;
 }
 
@@ -374,7 +335,7 @@ static ATTR_INLINE bool plain_free(struct aggregate *a, struct tally *t,
 		(void)shadow_take(&a->shadow, e->ptr);
 	}
 	next_event(a, t, e, moment);
-	end_own_block(a, t, number, UNLIKELY(a->is_told_temporary) && e->size ? CHANGE_TEMPORARY : 0);
+	end_own_block(a, t, number, UNLIKELY(a->is_told_temporary) && e->size ? END_TEMPORARY : 0);
 	if (t->live_bytes < t->point_min_bytes) {
 		t->point_min_bytes = t->live_bytes;
 	}
@@ -393,8 +354,9 @@ static ATTR_INLINE bool plain_moved(struct aggregate *a, struct tally *t,
 	struct pending p;
 	(void)pendings_pop(&a->pendings, &t->id->pending, &p);
 	next_event(a, t, e, moment);
-	end_own_block(a, t, p.block, CHANGE_REALLOC);
-	start_block(a, t, e, take_place(a, t, e->ptr), stack, CHANGE_REALLOC);
+	end_own_block(a, t, p.block, END_REALLOC);
+	start_block(a, t, e, take_place(a, t, e->ptr), stack);
+	a->stacks.items[stack].reallocs++;
 	shadow_release(&a->shadow, p.ptr); // only now: its leaf may be that of the new block
 	look_at_total(t);
 	return true;
@@ -489,7 +451,7 @@ void pair_gone(struct aggregate *a, uint32_t number) {
 	struct tally t = tally_take(a, b->thread);
 	a->sum.gone_at_exec++;
 	a->sum.gone_at_exec_bytes += b->size;
-	leave(a, &t, number, CHANGE_GONE);
+	leave(a, &t, number, END_GONE);
 	look_at_total(&t);
 	tally_put(a, &t);
 }

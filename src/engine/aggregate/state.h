@@ -9,34 +9,19 @@
 #include "engine/live/blocks.h"
 
 enum {
-	BATCH = 256,         // events
-	CHANGES = 3 * BATCH, // an event is at most one block born and two ended
+	BATCH = 256,      // events
+	ENDS = 2 * BATCH, // an event ends at most two blocks
 	SHORT_LIVED_NUMBER = 16,
 	SHORT_LIVED_NS = 1000000,
 };
 
-// struct change.flags
+/** How a block ended; 0: freed. */
 enum {
-	CHANGE_ALLOC = 1, // a block born; else one ended
-	CHANGE_REALLOC = 2,
-	CHANGE_GONE = 4, // ended by an exec, not freed
-	CHANGE_TEMPORARY = 8,
-	CHANGE_SHORT_LIVED = 16,
-	CHANGE_MOVES_EDGE = 32, // after it, the running period has a new maximum
-	CHANGE_PASSING = 64,    // a block born and freed at once: both in one
+	END_REALLOC = 1,
+	END_GONE = 2, // by an exec
+	END_TEMPORARY = 4,
+	END_SHORT_LIVED = 8,
 };
-
-/** What an event means for its stack: made by the first loop, applied by the second. */
-struct change {
-	uint64_t size;
-	uint64_t time; // an allocation's moment (a passing one's, too); a freed block's life
-	uint32_t stack;
-	uint32_t epoch; // of the peak, before; 0: a new peak, nothing is to be kept
-	uint16_t from;  // of a block that ended: bins_edge_after(its birth)
-	uint16_t flags;
-	uint32_t life; // of a passing block, in ns
-};
-_Static_assert(sizeof(struct change) == 32, "two in a cache line");
 
 /** A kind of allocation, for KDE's rule. */
 struct kind_of_block {
@@ -63,9 +48,6 @@ struct aggregate {
 	bool follows_kde, is_told_temporary;
 	bool has_numbers;                 // events have numbers of blocks, not addresses
 	struct kind_of_block first, last; // of all; before the event at hand. For KDE's rule
-
-	size_t n_changes;
-	struct change changes[CHANGES];
 };
 
 /** The moment that an event of this time has, when the last one's was `last`. */
@@ -82,19 +64,16 @@ static inline uint64_t next_moment(uint64_t last, uint64_t label) {
 void pair_fetch(const struct aggregate *a, const struct trace_event *events, size_t n);
 
 /**
- * The first loop: digest the events that belong to the running period, at most a batch, into
- * changes. reserve_batch was called, a->n_changes is 0. Gives how many; *ok: false: out of memory.
+ * Digest the events that belong to the running period, at most a batch. reserve_batch was called.
+ * Gives how many; *ok: false: out of memory.
  */
 size_t pair_events(struct aggregate *a, const struct trace_event *events, size_t n, bool *ok);
 
 /** An exec at this moment. */
 void pair_exec(struct aggregate *a, uint64_t label, uint64_t moment);
 
-/** It ends a block: into a change. */
+/** It ends a block. */
 void pair_gone(struct aggregate *a, uint32_t block);
 
 /** A realloc did not happen. False: its address was handed out again, so it did. */
 bool pair_give_back(struct aggregate *a, const struct pending *p);
-
-/** The second loop: apply all changes to their stacks. bins_reserve and sizes_reserve made room. */
-void apply_changes(struct aggregate *a);

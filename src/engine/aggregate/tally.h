@@ -19,7 +19,6 @@ struct tally {
 	uint64_t number_offset; // a block's number among its thread's - its number among all
 	struct thread_id *id;
 	struct thread_record *record;
-	struct change *next; // where the next change goes
 	uint32_t epoch;
 	uint32_t thread;
 	bool has_numbers, follows_kde; // the aggregate's: here the compiler knows what they are
@@ -44,7 +43,6 @@ static ATTR_INLINE struct tally tally_take(struct aggregate *a, uint32_t thread)
 					peak_bytes),
 			.point_bytes = a->bins.point.bytes,
 			.point_min_bytes = a->bins.point.min_bytes,
-			.next = &a->changes[a->n_changes],
 	};
 	tally_thread(a, &t, thread);
 	return t;
@@ -62,7 +60,6 @@ static ATTR_INLINE void tally_put(struct aggregate *a, struct tally *t) {
 	COPY_FIELDS(a, t, label, moment);
 	COPY_FIELDS(&a->sum, t, live_bytes, allocations, allocated_bytes, temporary, short_lived);
 	a->bins.point.min_bytes = t->point_min_bytes;
-	a->n_changes = (size_t)(t->next - a->changes);
 	t->ended = t->frees = 0;
 }
 
@@ -89,7 +86,7 @@ static ATTR_INLINE void settle_rise(struct aggregate *a, struct tally *t) {
 				})) {
 		return;
 	}
-	t->next[-1].flags |= CHANGE_MOVES_EDGE;
+	bins_settle(&a->bins);
 	if (t->live_bytes > t->peak_bytes) {
 		t->peak_bytes = a->sum.peak_bytes = t->live_bytes;
 		a->sum.peak_blocks = n_blocks;
@@ -118,28 +115,43 @@ static ATTR_INLINE void keep_peak(struct aggregate *a, struct tally *t) {
 // Fetching changes nothing.
 
 // How many events before its turn an event's lines are asked for: first its slot, then what that
-// names
-enum { AHEAD_SLOT = 24, AHEAD_BLOCK = 12 };
+// names, then what a block names
+enum { AHEAD_SLOT = 24, AHEAD_BLOCK = 12, AHEAD_STACK = 6 };
+
+/** Where the number of the block at `ptr` is noted; NULL: not in a leaf that is there. */
+static ATTR_INLINE uint32_t *slot_of(const struct aggregate *a, uint64_t ptr) {
+	struct shadow_leaf *leaf = LIKELY(!shadow_is_odd(ptr)) ? shadow_leaf_of(&a->shadow, ptr) : NULL;
+	return LIKELY(leaf) ? shadow_slot_of(leaf, ptr) : NULL;
+}
 
 /**
  * The cache lines of events to come. In line: gcc takes a function that does nothing but fetch for
  * one without effect, and drops it.
  */
 static ATTR_INLINE void fetch_slot(const struct aggregate *a, const struct trace_event *e) {
-	struct shadow_leaf *leaf = shadow_is_odd(e->ptr) ? NULL : shadow_leaf_of(&a->shadow, e->ptr);
-	if (leaf) {
-		__builtin_prefetch(shadow_slot_of(leaf, e->ptr), 1);
+	const uint32_t *slot = slot_of(a, e->ptr);
+	if (slot) {
+		__builtin_prefetch(slot, 1);
 	}
 }
 
 static ATTR_INLINE void fetch_block(const struct aggregate *a, const struct trace_event *e) {
 	if (e->kind == TRACE_ALLOC) {
 		stacks_fetch(&a->stacks, e->node);
-	} else if (!shadow_is_odd(e->ptr)) {
-		struct shadow_leaf *leaf = shadow_leaf_of(&a->shadow, e->ptr);
-		if (leaf) {
-			__builtin_prefetch(&a->blocks.items[*shadow_slot_of(leaf, e->ptr)], 1);
-		}
+		return;
+	}
+	const uint32_t *slot = slot_of(a, e->ptr);
+	if (slot) {
+		__builtin_prefetch(&a->blocks.items[*slot], 1);
+	}
+}
+
+/** Of a block that is freed: its stack's. */
+static ATTR_INLINE void fetch_stack(const struct aggregate *a, uint32_t number) {
+	uint32_t stack = a->blocks.items[number].stack;
+	if (stack != BLOCK_UNUSED) {
+		__builtin_prefetch(&a->stacks.items[stack], 1);
+		__builtin_prefetch(a->stacks.items[stack].lifetimes, 1);
 	}
 }
 
@@ -151,6 +163,9 @@ static ATTR_INLINE void fetch_ahead(const struct aggregate *a, const struct tall
 			__builtin_prefetch(&a->blocks.items[e[AHEAD_BLOCK].ptr & UINT32_MAX], 1);
 			stacks_fetch(&a->stacks, e[AHEAD_BLOCK].node);
 		}
+		if (e + AHEAD_STACK < end && e[AHEAD_STACK].ptr < a->blocks.n) {
+			fetch_stack(a, (uint32_t)e[AHEAD_STACK].ptr);
+		}
 		return;
 	}
 	if (e + AHEAD_SLOT < end) {
@@ -158,5 +173,11 @@ static ATTR_INLINE void fetch_ahead(const struct aggregate *a, const struct tall
 	}
 	if (e + AHEAD_BLOCK < end) {
 		fetch_block(a, e + AHEAD_BLOCK);
+	}
+	if (e + AHEAD_STACK < end && e[AHEAD_STACK].kind != TRACE_ALLOC) {
+		const uint32_t *slot = slot_of(a, e[AHEAD_STACK].ptr);
+		if (slot) {
+			fetch_stack(a, *slot);
+		}
 	}
 }
