@@ -12,6 +12,7 @@
  *    old one is unmapped. One that mremap has only made smaller stays.
  *  - a call that was to unmap and failed leaves what its thread has last unmapped to the same
  *    stack, as another mapping.
+ *  - KIND_UNMAP of WIRE_MAP_SHM ends what one shmat has mapped at that address: all that is left.
  *  - peak, edges, intervals and moments are as in aggregate.h, with mapped bytes in place of live
  *    ones, but on a time axis of their own. "allocations" of an edge are mappings.
  *  - mapped bytes are whole pages of addresses. They say nothing of what is resident.

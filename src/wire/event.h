@@ -96,6 +96,7 @@ enum wire_map_what {
 	WIRE_MAP_PLAIN = 0, // anonymous
 	WIRE_MAP_FILE = 1,
 	WIRE_MAP_BRK = 2,
+	WIRE_MAP_SHM = 3, // by shmat. A KIND_UNMAP: all that was mapped at its address by one call
 	WIRE_MAP_STACK = 5,
 	WIRE_MAP_HUGETLB = 6,
 	WIRE_MAP_INSIDE = 7, // anything that a hooked allocation function has mapped for itself

@@ -32,6 +32,7 @@ static struct {
 	struct page pages[PAGES];
 	struct {
 		uint32_t stack, left;
+		int from;
 		uint64_t born_ns;
 	} mappings[CALLS];
 	int n_mappings;
@@ -46,6 +47,8 @@ static struct {
 	} history[CALLS + 1];
 	int n_history;
 } slow;
+
+static int n_detached; // of all seeds, in parts or whole
 
 static void slow_unmap_page(int page, int thread, bool is_call) {
 	struct page *p = &slow.pages[page];
@@ -79,6 +82,7 @@ static void slow_map(int from, int n, uint32_t stack, uint32_t sort, int thread,
 	struct maker *s = &slow.stacks[stack];
 	slow.mappings[slow.n_mappings].stack = stack;
 	slow.mappings[slow.n_mappings].left = (uint32_t)n;
+	slow.mappings[slow.n_mappings].from = from;
 	slow.mappings[slow.n_mappings].born_ns = now_ns;
 	for (int i = 0; i < n; i++) {
 		slow.pages[from + i] = (struct page){slow.n_mappings, sort};
@@ -101,10 +105,32 @@ static void slow_map(int from, int n, uint32_t stack, uint32_t sort, int thread,
 	}
 }
 
+/** Of what begins at this page nothing but the beginning may be gone. */
+static void slow_detach(int from, int thread) {
+	int first = from;
+	while (first < PAGES && slow.pages[first].mapping == NOBODY) {
+		first++;
+	}
+	int mapping = first < PAGES ? slow.pages[first].mapping : NOBODY;
+	if (mapping != NOBODY && slow.pages[first].sort >> 4 == WIRE_MAP_SHM &&
+			slow.mappings[mapping].from == from) {
+		n_detached++;
+		for (int i = first; i < PAGES; i++) {
+			if (slow.pages[i].mapping == mapping) {
+				slow_unmap_page(i, thread, false);
+			}
+		}
+	}
+}
+
 static void slow_call(const struct trace_event *e) {
 	int from = (int)((e->ptr - BASE) / PAGE), n = (int)((e->size + PAGE - 1) / PAGE);
 	uint32_t sort = e->ptr & 0xff;
 	slow.last.page = e->kind == KIND_UNMAP ? NOBODY : slow.last.page;
+	if (e->kind == KIND_UNMAP && sort >> 4 == WIRE_MAP_SHM) {
+		slow_detach(from, (int)e->thread);
+		return;
+	}
 	for (int i = from; i < from + n && e->kind == KIND_UNMAP; i++) {
 		slow_unmap_page(i, (int)e->thread, true);
 	}
@@ -245,7 +271,7 @@ static int below(int n) {
 
 static struct trace_event random_call(uint64_t time_ns) {
 	static const uint32_t sorts[] = {3, 5, 3 | WIRE_MAP_FILE << 4, WIRE_MAP_MOVED << 4,
-			WIRE_MAP_BACK << 4, 11 | WIRE_MAP_STACK << 4};
+			WIRE_MAP_BACK << 4, 11 | WIRE_MAP_STACK << 4, 11 | WIRE_MAP_SHM << 4};
 	int from = below(PAGES), n = 1 + below(below(4) ? 6 : PAGES - from);
 	n = n < PAGES - from ? n : PAGES - from;
 	int which = below(10);
@@ -256,11 +282,16 @@ static struct trace_event random_call(uint64_t time_ns) {
 	e.thread = (1 + (uint32_t)below(2)) & TRACE_THREAD_MAX;
 	if (e.kind == KIND_MAP) {
 		e.node = 1 + (uint32_t)below(STACKS);
-		e.ptr |= sorts[below(6)];
+		e.ptr |= sorts[below(7)];
 		if (slow.last.page != NOBODY && below(2)) { // where something was unmapped last
 			e.ptr = (BASE + (uint64_t)slow.last.page * PAGE) | (e.ptr & 0xff);
 			e.size = PAGE;
 		}
+	} else if (e.kind == KIND_UNMAP && which == 7 && slow.n_mappings > 0) { // often where one began
+		int newest = below(slow.n_mappings < 30 ? slow.n_mappings : 30);
+		int at = slow.mappings[slow.n_mappings - 1 - newest].from;
+		e.ptr = (BASE + (uint64_t)(below(4) ? at : from) * PAGE) | WIRE_MAP_SHM << 4;
+		e.size = PAGE;
 	} else if (e.kind == KIND_CHANGED) {
 		e.ptr |= (uint32_t)below(8);
 	}
@@ -290,6 +321,7 @@ static void test_random_calls(void **state) {
 		assert_int_equal(now_of(m).n_ranges, 0);
 		mappings_destroy(m);
 	}
+	assert_true(n_detached > 5 * n_seeds);
 }
 
 static void test_changed_pages_do_not_stay_apart(void **state) {

@@ -18,6 +18,7 @@ enum { PIECES_PER_EVENT = 3 }; // two that are cut, and a new one
 /** What one call has mapped, as long as a page of it is. */
 struct mapping {
 	uint64_t birth, left_bytes;
+	uint64_t start;
 	uint32_t stack; // of an unused one: the next
 };
 
@@ -139,6 +140,28 @@ static bool unmap(struct mappings *m, uint64_t start, uint64_t end, uint32_t thr
 	return ok;
 }
 
+/** Ends what is left of a call of shmat; there may be other mappings in its holes. */
+static bool detach(struct mappings *m, uint64_t start, uint32_t thread) {
+	const struct pieces *p = &m->pieces;
+	uint32_t i = pieces_find(p, start);
+	uint64_t at = i == PIECE_NONE ? pieces_next(p, start) : start, next, left;
+	const struct piece first = p->items[pieces_find(p, at)];
+	if (first.sort >> 4 != WIRE_MAP_SHM || m->mappings.items[first.mapping].start != start) {
+		return true;
+	}
+	bool ok = true;
+	for (left = m->mappings.items[first.mapping].left_bytes; ok && left > 0; at = next) {
+		next = pieces_next(p, at);
+		i = pieces_find(p, at);
+		if (i != PIECE_NONE && p->items[i].mapping == first.mapping) {
+			left -= next - at;
+			ok = unmap(m, at, next, thread);
+		}
+	}
+	m->last.stack = INDEX_NONE;
+	return ok;
+}
+
 // ---- new mappings
 
 static uint32_t new_mapping(struct mappings *m, struct mapping mapping) {
@@ -182,7 +205,7 @@ static bool map(struct mappings *m, const struct trace_event *e, struct piece pi
 	if (what >= WIRE_MAP_MOVED) {
 		piece.sort = is_same ? m->last.sort : 0;
 	}
-	piece.mapping = new_mapping(m, (struct mapping){m->moment, bytes, stack});
+	piece.mapping = new_mapping(m, (struct mapping){m->moment, bytes, piece.start, stack});
 	if (piece.mapping == MAPPING_NONE) {
 		return false;
 	}
@@ -241,7 +264,8 @@ bool mappings_event(struct mappings *m, const struct trace_event *e, struct err 
 		change(m, start, end, sort & 7);
 	} else if (ok && e->kind == KIND_UNMAP) {
 		m->last.stack = INDEX_NONE;
-		ok = unmap(m, start, end, e->thread);
+		ok = sort >> 4 == WIRE_MAP_SHM ? detach(m, start, e->thread)
+									   : unmap(m, start, end, e->thread);
 	} else if (ok) {
 		struct last_unmapped last = m->last; // not what this one replaces
 		ok = unmap(m, start, end, e->thread);

@@ -45,8 +45,7 @@ static uint32_t join(struct pieces *p, uint32_t below, uint32_t above) {
 	return above;
 }
 
-/** The piece in which this address lies. */
-static uint32_t find(const struct pieces *p, uint64_t at) {
+uint32_t pieces_find(const struct pieces *p, uint64_t at) {
 	uint32_t i = p->root;
 	while (i != PIECE_NONE && (at < p->items[i].start || at >= p->items[i].end)) {
 		i = at < p->items[i].start ? p->items[i].left : p->items[i].right;
@@ -81,7 +80,7 @@ void pieces_put(struct pieces *p, const struct piece *piece) {
 
 /** No piece lies across this address any more. */
 static void cut(struct pieces *p, uint64_t at) {
-	uint32_t i = find(p, at);
+	uint32_t i = pieces_find(p, at);
 	if (i != PIECE_NONE && p->items[i].start < at) {
 		struct piece rest = p->items[i];
 		rest.start = p->items[i].end = at;
@@ -134,7 +133,7 @@ uint64_t pieces_next(const struct pieces *p, uint64_t at) {
 }
 
 void pieces_mend(struct pieces *p, uint64_t at) {
-	uint32_t before = find(p, at - 1), i = find(p, at);
+	uint32_t before = pieces_find(p, at - 1), i = pieces_find(p, at);
 	if (i == PIECE_NONE || before == PIECE_NONE || i == before ||
 			p->items[i].mapping != p->items[before].mapping ||
 			p->items[i].sort != p->items[before].sort) {

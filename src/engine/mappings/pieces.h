@@ -47,6 +47,9 @@ void pieces_give(struct pieces *p, uint32_t tree);
 bool pieces_walk(const struct pieces *p, uint32_t tree, bool (*visit)(void *user, struct piece *),
 		void *user);
 
+/** The piece in which this address lies, or PIECE_NONE. */
+uint32_t pieces_find(const struct pieces *p, uint64_t at);
+
 /** The first address behind `at` where a piece begins or ends; UINT64_MAX: there is none. */
 uint64_t pieces_next(const struct pieces *p, uint64_t at);
 
