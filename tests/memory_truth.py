@@ -52,7 +52,8 @@ def differences(truth, look, slack):
         if got != [(truth["untouched"]["asked"], truth["untouched"]["resident"])]:
             found.append(f"untouched: {got} instead of {truth['untouched']}")
     if "maker" in truth:
-        mapped = next((part for part in look["parts"] if part["id"] == "mapped"), {"rows": []})
+        its = "shared" if "shared" in truth["parts"] else "mapped"
+        mapped = next((part for part in look["parts"] if part["id"] == its), {"rows": []})
         names = [frame["function"] for row in mapped["rows"][:1] for frame in row["stack"] or []]
         if truth["maker"] not in names:
             found.append(f"mapped by {names} instead of {truth['maker']}")

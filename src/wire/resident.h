@@ -62,7 +62,7 @@ _Static_assert(sizeof(struct errand) <= ERRAND_FRAME_AT, "fits");
 // ---- the one mapping that heaptrack leaves in a process to which it attaches, the *resident*
 
 #define RESIDENT_MAGIC   0x3153455250414548ull // "HEAPRES1", little endian
-#define RESIDENT_VERSION 6u
+#define RESIDENT_VERSION 7u
 
 enum {
 	RESIDENT_GUARD_BYTES = 4096,
@@ -100,10 +100,12 @@ enum resident_what {
 	RESIDENT_UNMAPS = 11,
 	RESIDENT_REMAPS = 12,
 	RESIDENT_PROTECTS = 13,
-	RESIDENT_BREAKS = 14,
-	RESIDENT_CALLS = 15,
-	RESIDENT_EXECS = 16, // the program becomes another one, unless it fails
-	RESIDENT_ENDS = 17,  // the program ends
+	RESIDENT_ATTACHES = 14,
+	RESIDENT_DETACHES = 15,
+	RESIDENT_BREAKS = 16,
+	RESIDENT_CALLS = 17,
+	RESIDENT_EXECS = 18, // the program becomes another one, unless it fails
+	RESIDENT_ENDS = 19,  // the program ends
 };
 enum {
 	RESIDENT_NO_REGISTER = 0xff,

@@ -29,6 +29,7 @@ HEAD = r"""
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -46,6 +47,11 @@ OURS static char *ask(size_t bytes) {
 }
 OURS static char *grow(long bytes) {
 	char *at = sbrk(bytes);
+	__asm__ volatile("" : : "r"(at) : "memory");
+	return at;
+}
+OURS static char *attach(int id) {
+	char *at = shmat(id, NULL, 0);
 	__asm__ volatile("" : : "r"(at) : "memory");
 	return at;
 }
@@ -106,6 +112,24 @@ TRUTHS = {
 	(void)brk((char *)PAGE); // 0, but the heap begins above it
 	if (sbrk(0) != at + 4 * MIB) return 5;
 	""", {"grow": (1, 3 * MIB, 1, 2 * MIB), "main": (1, 2 * MIB, 1, 2 * MIB)}),
+    "attached": (r"""
+	int id = shmget(IPC_PRIVATE, 5 * MIB - 1, IPC_CREAT | 0600), other = shmget(IPC_PRIVATE, MIB, IPC_CREAT | 0600);
+	char *a = attach(id), *b = attach(id), *c = (char *)syscall(SYS_shmat, other, NULL, SHM_RDONLY);
+	if (shmat(-1, NULL, 0) != MAP_FAILED || errno != EINVAL) return 2;
+	if (shmctl(id, IPC_RMID, NULL) || shmctl(other, IPC_RMID, NULL)) return 3;
+	char *d = attach(id); // Linux lets one, as long as somebody has it
+	memset(a, 1, 5 * MIB - 1);
+	char *plain = make(8 * MIB);
+	// None of these detaches anything
+	if (shmdt(plain) != -1 || shmdt(a + PAGE) != -1 || shmdt(a + 1) != -1 || errno != EINVAL) return 4;
+	mprotect(b + MIB, MIB, PROT_READ);
+	munmap(b + 2 * MIB, 2 * PAGE);
+	if (mmap(b + 2 * MIB, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != b + 2 * MIB) return 7;
+	munmap(b, PAGE);
+	if (shmdt(b) || syscall(SYS_shmdt, c) || d[5 * MIB - 2] != 1) return 5;
+	if (shmat(id, plain, SHM_REMAP | SHM_RDONLY) != plain || shmdt(d)) return 6;
+	""", {"attach": (3, 15 * MIB, 1, 5 * MIB), "main": (3, 6 * MIB + PAGE, 2, 5 * MIB + PAGE),
+          "make": (1, 8 * MIB, 1, 3 * MIB)}),
     "threads": (r"""
 	void *run(void *n) {
 		for (int i = 0; i < 2000; i++) {
@@ -232,6 +256,9 @@ ALL_WAYS = r"""
 	if (make_again(a, MIB, 3 * MIB) == MAP_FAILED || mprotect(a + 2 * MIB, MIB, PROT_NONE)) return 2;
 	if (mmap(NULL, 0, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED || errno != EINVAL) return 3;
 	if (munmap((void *)1, PAGE) != -1 || errno != EINVAL) return 4;
+	int id = shmget(IPC_PRIVATE, 2 * MIB, IPC_CREAT | 0600);
+	char *shared = attach(id);
+	if (attach(-1) != MAP_FAILED || attach(id) == MAP_FAILED || shmctl(id, IPC_RMID, NULL) || shmdt(shared)) return 5;
 	block = malloc(5 * MIB);
 	pthread_t thread;
 	pthread_create(&thread, NULL, run, NULL), pthread_join(thread, NULL);
@@ -282,6 +309,7 @@ def assert_knows_every_way(memory, is_attached, is_inner):
     before = 0 if is_attached else 1
     assert got["make"] == (1 + before, (10 + 7 * before) * MIB, 1 + before, (8 + 6 * before) * MIB)
     assert got["make_again"] == (1, 3 * MIB, 1, 3 * MIB)
+    assert got["attach"] == (2, 4 * MIB, 1, 2 * MIB)
     assert_adds_up(memory)
     frames = [{frame["function"] for frame in row["stack"]} for row in memory["mappings"] if not row["by_allocator"]]
     assert any({"pthread_create", "__pthread_create", "__pthread_create_2_1"} & names for names in frames) == is_inner
@@ -434,7 +462,7 @@ def test_sanitizers_run_as_without(tools, tmp_path, flag):
     assert (recording.status, recording.stdout) == (0, "well\n"), repr(recording)
 
 
-CALL = re.compile(r"^(?:\[pid +\d+\] |\d+ +)?(mmap|mremap|munmap)\((.*)\) += (\S+)")
+CALL = re.compile(r"^(?:\[pid +\d+\] |\d+ +)?(mmap|mremap|munmap|shmget|shmat|shmdt)\((.*)\) += (\S+)")
 
 
 def calls_of(trace):
@@ -461,30 +489,51 @@ def is_heaptrack(call):
 @pytest.mark.parametrize("command", [
     ("luajit", "-e", "local t = {} for i = 1, 200000 do t[i] = {i} end print(#t)"),
     ("/usr/bin/python3", "-c", "kept = [str(i) * 20 for i in range(200000)]; print(len(kept))"),
+    ("/usr/bin/python3", "-c", """
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+libc.shmat.restype, libc.shmat.argtypes = ctypes.c_void_p, [ctypes.c_int, ctypes.c_void_p, ctypes.c_int]
+libc.shmdt.argtypes = [ctypes.c_void_p]
+for i in range(1, 9):
+	segment = libc.shmget(0, i * 100000, 0o1600)
+	kept = [libc.shmat(segment, None, 0o10000 * (i & 1)) for _ in range(3)]
+	libc.shmctl(segment, 0, None)
+	assert None not in kept and libc.shmdt(kept[i % 3]) == 0 and libc.shmdt(kept[i % 3] + 4096) == -1
+"""),
     ("redis-server", "--check-system"),
     ("clang", "-fsyntax-only", "-x", "c", "/usr/include/stdlib.h"),
     ("gawk", "BEGIN { for (i = 0; i < 100000; i++) kept[i] = i; print length(kept) }"),
     ("nginx", "-t"),
     ("git", "--no-pager", "-C", str(Path(__file__).parent), "log", "--oneline", "-100"),
-], ids=["luajit", "python", "redis", "clang", "gawk", "nginx", "git"])
+], ids=["luajit", "python", "shared", "redis", "clang", "gawk", "nginx", "git"])
 def test_calls_are_those_that_strace_sees(tools, tmp_path, command):
     """Of the same run, so that addresses are the same: calls, bytes, and what is left at the end."""
     for program in ("strace", command[0]):
         if not shutil.which(program):
             pytest.skip(f"{program} is missing")
     file, trace = tmp_path / "recording.zst", tmp_path / "trace"
-    done = tools.run("strace", "-ff", "-k", "-e", "trace=mmap,mremap,munmap", "-o", trace, tools.build / "heaptrack",
+    done = tools.run("strace", "-ff", "-k", "-e", "trace=mmap,mremap,munmap,shmget,shmat,shmdt", "-o", trace, tools.build / "heaptrack",
                      "-q", "-o", file, *command)
     assert done.status == 0 or command[0] in ("redis-server", "nginx"), repr(done)  # the machine may not please them
     tables = events.Events(file).tables
     seen = calls_of(Path(f"{trace}.{tables['meta'][0]['pid']}").read_text())
     calls = [call for call in seen if len(call[3]) > 1 and "libc.so" in call[3][0] and "preload.so(" in call[3][1]]
-    others = [call for call in seen if len(call[3]) > 1 and "libc.so" in call[3][0]
+    others = [call for call in seen if len(call[3]) > 1 and call[0] != "shmget" and "libc.so" in call[3][0]
               and not re.search(r"/(ld-linux|libc\.so|libheaptrack)", call[3][1]) and not is_heaptrack(call)]
     assert not others, "went past the recorder"
-    left, maps, mapped = set(), 0, 0
+    sizes = {call[2]: int(call[1][1]) for call in seen if call[0] == "shmget"}
+    left, maps, mapped, attached = set(), 0, 0, {}
     for name, arguments, result, _ in calls:
         if result.startswith("-"):
+            continue
+        if name == "shmat":
+            at = int(result, 16)
+            attached[at] = set(range(at, at + sizes[arguments[0]], PAGE))
+            left |= attached[at]
+            maps, mapped = maps + 1, mapped + len(attached[at]) * PAGE
+        if name == "shmdt":
+            left -= attached.pop(int(arguments[0], 16))
+        if name.startswith("shm"):
             continue
         at, size = int(arguments[0], 16) if arguments[0] != "NULL" else 0, int(arguments[1])
         end = at + (size + PAGE - 1) // PAGE * PAGE

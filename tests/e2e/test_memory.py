@@ -121,6 +121,20 @@ __attribute__((noinline)) static void *share(void) {
 }
 int main(void) { free(malloc(50)); return !memset(share(), 1, 40000000); }
 """, r"40\.0 MB \(9\d % of RSS\) at the end are shared memory that share program\.c:6 has mapped\.", "shared"),
+    "resident, of System V": (r"""
+#include <stdlib.h>
+#include <string.h>
+#include <sys/shm.h>
+__attribute__((noinline)) static void *share(int id) {
+	return shmat(id, NULL, 0);
+}
+int main(void) {
+	free(malloc(50));
+	int id = shmget(IPC_PRIVATE, 33600000, IPC_CREAT | 0600);
+	char *at = memset(share(id), 1, 33600000);
+	return shmctl(id, IPC_RMID, NULL) || *at != 1;
+}
+""", r"33\.6 MB \(9\d % of RSS\) at the end are shared memory that share program\.c:6 has mapped\.", "shared"),
     "resident, a file": (r"""
 #include <fcntl.h>
 #include <stdlib.h>

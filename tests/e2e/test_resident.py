@@ -22,7 +22,7 @@ from control_groups import control_group
 from memory_truth import MIB, differences, last_look, slack_of, sums, truth_of
 
 WAYS = ["kept", "arenas", "pinned", "live", "cache", "zeros", "raw", "called", "grown", "file", "copied", "shared",
-        "memfd", "lazy", "huge", "stacks", "reserve", "untouched", "by_hand", "bss"]
+        "memfd", "sysv", "lazy", "huge", "stacks", "reserve", "untouched", "by_hand", "bss"]
 QUICK = {"kept", "pinned", "cache", "grown", "lazy", "stacks", "untouched", "by_hand"}
 # What depends on the allocator
 OF_HEAP = ["kept", "arenas", "pinned", "live", "untouched"]
@@ -113,7 +113,7 @@ OTHER_NAMES = {"mapped": "mapped+unknown", "heap_free": "heap+heap_free", "heap_
                "heap_partly_free+heap_rounding": "heap+heap_partly_free+heap_rounding"}
 
 
-@pytest.mark.parametrize("way", ["file", "shared", "memfd", "stacks", "bss", "raw", "cache", "live"])
+@pytest.mark.parametrize("way", ["file", "shared", "memfd", "sysv", "stacks", "bss", "raw", "cache", "live"])
 def test_parts_after_an_attach(build, target, tmp_path, way, tools, is_long):
     if not is_long and way not in ("stacks", "cache"):
         pytest.skip("only with --long")

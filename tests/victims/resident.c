@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -448,6 +449,21 @@ static void memfd(void) {
 	say("shared", smaps("Rss", at));
 }
 
+OURS static char *attach(size_t bytes) {
+	int id = shmget(IPC_PRIVATE, bytes, IPC_CREAT | 0600);
+	char *at = checked(shmat(id, NULL, 0));
+	(void)shmctl(id, IPC_RMID, NULL);
+	touch(at, bytes);
+	return at;
+}
+
+static void sysv(void) {
+	(void)shmdt(attach(16 * MIB));
+	char *at = attach(32 * MIB);
+	say("shared", smaps("Rss", at));
+	printf("\"maker\": \"attach\", ");
+}
+
 // ---- hostile ones: 20 MB of a cache, and what may confuse a reader
 
 static void *storm_of_calls(void *number) {
@@ -564,10 +580,11 @@ static const struct {
 	void (*make)(void);
 } ways[] = {{"kept", kept}, {"arenas", arenas}, {"pinned", pinned}, {"live", live},
 		{"cache", cache}, {"zeros", zeros}, {"raw", raw}, {"called", called}, {"grown", grown},
-		{"file", file}, {"copied", copied}, {"shared", shared}, {"memfd", memfd}, {"lazy", lazy},
-		{"huge", huge}, {"stacks", stacks}, {"reserve", reserve}, {"untouched", untouched},
-		{"by_hand", by_hand}, {"bss", bss}, {"storm", storm}, {"flood", flood}, {"churn", churn},
-		{"regions", regions}, {"vast", vast}, {"device", device}};
+		{"file", file}, {"copied", copied}, {"shared", shared}, {"memfd", memfd}, {"sysv", sysv},
+		{"lazy", lazy}, {"huge", huge}, {"stacks", stacks}, {"reserve", reserve},
+		{"untouched", untouched}, {"by_hand", by_hand}, {"bss", bss}, {"storm", storm},
+		{"flood", flood}, {"churn", churn}, {"regions", regions}, {"vast", vast},
+		{"device", device}};
 
 static void on_term(int signal) {
 	(void)signal;

@@ -77,6 +77,8 @@ static const struct known_function allocators[] = {
 #define OPERANDS_UNMAPS(...)                                     UNMAPS
 #define OPERANDS_REMAPS(...)                                     REMAPS
 #define OPERANDS_PROTECTS(...)                                   PROTECTS
+#define OPERANDS_ATTACHES(...)                                   ATTACHES
+#define OPERANDS_DETACHES(...)                                   DETACHES
 #define OPERANDS_BREAKS                                          BREAKS
 #define OPERANDS_CALLS(...)                                      CALLS
 #define MAPPING_ROW(f, does)                                     ROW(f, does, NONE, NONE, NONE),

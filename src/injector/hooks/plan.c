@@ -66,7 +66,7 @@ static uint64_t gap_near(const struct process_space *s, uint64_t low, uint64_t h
 
 static void note_refusal(struct plan *p, const struct found_function *f, const char *why) {
 	if (found_is_beside(f)) {
-		p->has_refused_maps |= f->what >= RESIDENT_MAPS && f->what <= RESIDENT_PROTECTS;
+		p->has_refused_maps |= f->what >= RESIDENT_MAPS && f->what <= RESIDENT_DETACHES;
 		return; // no block is missing without it
 	}
 	buffer_printf(&p->refused, "%s\t%s\t%s\n", f->module, f->name, why);

@@ -207,6 +207,8 @@ void inject_enter(struct inject_frame *f) {
 	case RESIDENT_UNMAPS:
 	case RESIDENT_REMAPS:
 	case RESIDENT_PROTECTS:
+	case RESIDENT_ATTACHES:
+	case RESIDENT_DETACHES:
 	case RESIDENT_BREAKS:
 	case RESIDENT_CALLS: enter_mapping(f, self); break;
 	default: enter_other(f, self); break;

@@ -12,6 +12,7 @@
 #include "recorder/core/hook/hook.h"
 
 #include <linux/mman.h>
+#include <sys/shm.h>
 
 #define SURE_END (1ull << 47) // of addresses that every process may have
 
@@ -40,6 +41,9 @@ static struct range released(enum mapping_does does, const uint64_t *arguments) 
 	const struct range none = {0}, all = sure_range(arguments[0], arguments[1]);
 	if (does == MAPPING_UNMAPS) {
 		return all;
+	}
+	if (does == MAPPING_DETACHES) { // the kernel knows how much
+		return sure_range(arguments[0], WIRE_PAGE_LEAST);
 	}
 	uint64_t flags = arguments[3];
 	if (does != MAPPING_REMAPS || all.bytes == 0 || (flags & MREMAP_DONTUNMAP) != 0) {
@@ -71,10 +75,27 @@ static struct range mapped(uint64_t at, const uint64_t *arguments) {
 	return (struct range){at, (arguments[1] + page - 1) & -page};
 }
 
+static bool returns_address(enum mapping_does does) {
+	return does != MAPPING_UNMAPS && does != MAPPING_PROTECTS && does != MAPPING_DETACHES;
+}
+
 static void write(const struct hook *h, enum wire_kind kind, struct range range, uint32_t sort) {
 	if (range.bytes != 0) {
 		hook_write(h->slot, kind, range.at | wire_map_in_ptr(sort), range.bytes,
 				kind == KIND_MAP ? h->node : 0);
+	}
+}
+
+/** Whoever may attach shared memory may also ask how large it is. */
+static void write_attached(struct hook *h, const uint64_t *arguments, uint64_t at) {
+	struct shmid_ds shm;
+	uint64_t flags = arguments[2];
+	uint32_t protection = PROT_READ | ((flags & SHM_RDONLY) != 0 ? 0 : PROT_WRITE) |
+			((flags & SHM_EXEC) != 0 ? PROT_EXEC : 0);
+	if (segment_may_call_system() &&
+			syscall_3(__NR_shmctl, (int)arguments[0], IPC_STAT, (long)&shm) == 0) {
+		write(h, KIND_MAP, (struct range){at, shm.shm_segsz},
+				wire_map_sort(protection, true, WIRE_MAP_SHM));
 	}
 }
 
@@ -100,12 +121,9 @@ static void write_break(struct hook *h, enum mapping_how how, uint64_t before) {
  * for what was found meanwhile.
  */
 static void note_unmapping(enum mapping_does does, const uint64_t *arguments) {
-	bool may_replace = does == MAPPING_MAPS && (arguments[3] & MAP_FIXED) != 0;
-	if (may_replace || does == MAPPING_UNMAPS || does == MAPPING_REMAPS ||
-			does == MAPPING_PROTECTS) {
-		if (!switch_is_off()) {
-			atomic_fetch_add(&segment.header->unmap_epoch, 1);
-		}
+	bool only_adds = does == MAPPING_MAPS && (arguments[3] & MAP_FIXED) == 0;
+	if (!only_adds && does != MAPPING_BREAKS && !switch_is_off()) {
+		atomic_fetch_add(&segment.header->unmap_epoch, 1);
 	}
 }
 
@@ -136,7 +154,7 @@ enum mapping_how mapping_enter(const struct thread_words *self, struct hook *h,
 	if (does == MAPPING_UNMAPS && !switch_is_off()) {
 		await_units();
 	}
-	bool wants_stack = does != MAPPING_UNMAPS && does != MAPPING_PROTECTS, is_inside = false;
+	bool wants_stack = returns_address(does), is_inside = false;
 	struct thread_slot *slot = hook_begin_plain(self, h, caller.sp);
 	if (likely(slot != NULL)) {
 		hook_keep_plain(h, slot, wants_stack ? hook_capture(slot, 0, &caller, 0).node : 0);
@@ -147,14 +165,14 @@ enum mapping_how mapping_enter(const struct thread_words *self, struct hook *h,
 		hook_leave(h);
 		return MAPPING_PASSES;
 	}
-	write(h, KIND_UNMAP, released(does, arguments), 0);
+	enum wire_map_what what = does == MAPPING_DETACHES ? WIRE_MAP_SHM : WIRE_MAP_PLAIN;
+	write(h, KIND_UNMAP, released(does, arguments), wire_map_sort(0, false, what));
 	return is_inside ? MAPPING_INSIDE : MAPPING_OUTSIDE;
 }
 
 void mapping_leave(struct hook *h, enum mapping_how how, enum mapping_does does,
 		const uint64_t arguments[MAPPING_ARGUMENTS], uint64_t result) {
-	bool returns_address = does != MAPPING_UNMAPS && does != MAPPING_PROTECTS;
-	bool has_failed = returns_address ? result == UINT64_MAX : (int)result != 0;
+	bool has_failed = returns_address(does) ? result == UINT64_MAX : (int)result != 0;
 	struct range given = released(does, arguments), whole = {arguments[0], arguments[1]};
 	note_unmapping(does, arguments);
 	if (!switch_is_still_on_or_paused()) {
@@ -162,10 +180,12 @@ void mapping_leave(struct hook *h, enum mapping_how how, enum mapping_does does,
 	}
 	if (does == MAPPING_BREAKS) {
 		write_break(h, how, arguments[0]);
-	} else if (has_failed) {
+	} else if (has_failed && does != MAPPING_DETACHES) {
 		write(h, KIND_MAP, given, wire_map_sort(0, false, WIRE_MAP_BACK));
 	} else if (does == MAPPING_MAPS && switch_is_on()) {
 		write(h, KIND_MAP, mapped(result, arguments), sort_of(how, arguments));
+	} else if (does == MAPPING_ATTACHES && switch_is_on()) {
+		write_attached(h, arguments, result);
 	} else if (does == MAPPING_UNMAPS && given.bytes == 0) {
 		write(h, KIND_UNMAP, whole, 0);
 	} else if (does == MAPPING_PROTECTS) {

@@ -28,6 +28,8 @@ enum mapping_does {
 	MAPPING_UNMAPS,
 	MAPPING_REMAPS,
 	MAPPING_PROTECTS,
+	MAPPING_ATTACHES,
+	MAPPING_DETACHES,
 	MAPPING_BREAKS, // argument: mapping_break() before
 	MAPPING_OTHER,  // nothing that is recorded
 };
@@ -46,6 +48,8 @@ static inline enum mapping_does mapping_of_call(long number) {
 	case __NR_mremap: return MAPPING_REMAPS;
 	case __NR_mprotect:
 	case __NR_pkey_mprotect: return MAPPING_PROTECTS;
+	case __NR_shmat: return MAPPING_ATTACHES;
+	case __NR_shmdt: return MAPPING_DETACHES;
 	default: return MAPPING_OTHER;
 	}
 }

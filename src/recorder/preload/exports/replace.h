@@ -180,8 +180,8 @@
 #define REPLACE_EXECS_FILE(call, fd)      EXEC(call, exec_begin_file(fd))
 
 #define REPLACE_MAPPING(does, call, at, bytes, third, fourth, fifth)                           \
-	const uint64_t registers[MAPPING_ARGUMENTS] = {(uint64_t)(at), bytes, (uint64_t)(third),   \
-			(uint64_t)(fourth), (uint64_t)(fifth)};                                            \
+	const uint64_t registers[MAPPING_ARGUMENTS] = {(uint64_t)(at), (uint64_t)(bytes),          \
+			(uint64_t)(third), (uint64_t)(fourth), (uint64_t)(fifth)};                         \
 	struct hook h;                                                                             \
 	enum mapping_how how = mapping_enter(&thread_self, &h, MACHINE_CALLER(), does, registers); \
 	__typeof__(call) result = call;                                                            \
@@ -208,12 +208,14 @@
 		}                                                                             \
 		EXEC(call, exec_begin(number == __NR_execve ? (const char *)a : NULL, false)) \
 	}                                                                                 \
-	REPLACE_MAPPING(does, call, a, (uint64_t)b, c, d, e)
+	REPLACE_MAPPING(does, call, a, b, c, d, e)
 
 #define REPLACE_MAPS(call, ...)     REPLACE_MAPPING(MAPPING_MAPS, call, __VA_ARGS__)
 #define REPLACE_UNMAPS(call, ...)   REPLACE_MAPPING(MAPPING_UNMAPS, call, __VA_ARGS__)
 #define REPLACE_REMAPS(call, ...)   REPLACE_MAPPING(MAPPING_REMAPS, call, __VA_ARGS__)
 #define REPLACE_PROTECTS(call, ...) REPLACE_MAPPING(MAPPING_PROTECTS, call, __VA_ARGS__)
+#define REPLACE_ATTACHES(call, ...) REPLACE_MAPPING(MAPPING_ATTACHES, call, __VA_ARGS__)
+#define REPLACE_DETACHES(call, ...) REPLACE_MAPPING(MAPPING_DETACHES, call, __VA_ARGS__)
 
 // ---- an exported function, of a row of the table
 
@@ -231,6 +233,8 @@
 #define OPERANDS_UNMAPS(...)           UNMAPS, __VA_ARGS__
 #define OPERANDS_REMAPS(...)           REMAPS, __VA_ARGS__
 #define OPERANDS_PROTECTS(...)         PROTECTS, __VA_ARGS__
+#define OPERANDS_ATTACHES(...)         ATTACHES, __VA_ARGS__
+#define OPERANDS_DETACHES(...)         DETACHES, __VA_ARGS__
 #define OPERANDS_BREAKS                BREAKS, none
 #define OPERANDS_BREAKS_BY(bytes)      BREAKS_BY, bytes
 #define OPERANDS_CALLS(...)            CALLS, __VA_ARGS__
