@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { batch, computed, signal } from '@preact/signals-core';
+import { batch, computed, signal } from './signal.ts';
 import { WHOLE, type Lens, type Range } from './data/lens.ts';
 import { stacksUnder } from './data/match.ts';
 import type { Metric } from './data/metrics.ts';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { batch, effect } from '@preact/signals-core';
+import { batch, effect } from './signal.ts';
 import { edgeAtOrAfter, lensWords, parseLens, parseRange, rangeText } from './data/lens.ts';
 import { isNamed } from './data/match.ts';
 import { savedView } from './save.ts';

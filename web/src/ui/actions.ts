@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { batch } from '@preact/signals-core';
+import { batch } from '../signal.ts';
 import { GROUPS, lensText, peakRange, START } from '../data/lens.ts';
 import * as state from '../state.ts';
 import { canSave, savePage, savePicture, savePictures } from '../save.ts';

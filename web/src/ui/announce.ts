@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { effect } from '@preact/signals-core';
+import { effect } from '../signal.ts';
 import { ruleText } from '../data/lens.ts';
 import { isCounted } from '../data/metrics.ts';
 import { announcement, answer, isAnswerable, lens, profile } from '../state.ts';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { batch } from '@preact/signals-core';
+import { batch } from '../signal.ts';
 import type { Profile } from '../data/profile.ts';
 import { announcement, base, compared, missing, refused, view } from '../state.ts';
 import { loadFile, refusal } from '../load.ts';

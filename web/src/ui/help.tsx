@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { signal } from '@preact/signals-core';
+import { signal } from '../signal.ts';
 import { metrics } from '../data/metrics.ts';
 import { actions } from './actions.ts';
 import { Dialog } from './dialog.tsx';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { signal } from '@preact/signals-core';
+import { signal } from '../signal.ts';
 import { useMemo, useState } from 'preact/hooks';
 import { profile, selected, tree, treeTotal, view, totalWeight } from '../state.ts';
 import { actions } from './actions.ts';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { batch, computed, effect, signal } from '@preact/signals-core';
+import { batch, computed, effect, signal } from '../signal.ts';
 import { parseRule } from '../data/lens.ts';
 import { matchSymbols, nodesBelow } from '../data/match.ts';
 import type { Profile } from '../data/profile.ts';

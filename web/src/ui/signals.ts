@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { effect } from '@preact/signals-core';
+import { effect } from '../signal.ts';
 import { useEffect, useState } from 'preact/hooks';
 
 export const REST_MS = 60;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { signal } from '@preact/signals-core';
+import { signal } from '../signal.ts';
 
 export type Theme = 'system' | 'light' | 'dark';
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { batch } from '@preact/signals-core';
+import { batch } from '../signal.ts';
 import { useMemo } from 'preact/hooks';
 import {
 	changeOf,
