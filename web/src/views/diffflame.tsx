@@ -8,6 +8,7 @@ import { tipRows, wordsOf, type Skin } from '../flame/skin.tsx';
 import * as state from '../state.ts';
 import { percent } from '../ui/format.ts';
 import { nodeName, signedWeight, weight } from '../ui/labels.ts';
+import { Swatch } from '../ui/legend.tsx';
 import { matchedIn } from '../ui/search.ts';
 import { useValue } from '../ui/signals.ts';
 
@@ -79,15 +80,15 @@ function Legend() {
 	return (
 		<ul class="legend right">
 			<li>
-				gone <i class="swatch less-3" /> <i class="swatch less-2" />{' '}
-				<i class="swatch less-1" /> less
+				gone <Swatch of="less-3" /> <Swatch of="less-2" />{' '}
+				<Swatch of="less-1" /> less
 			</li>
 			<li>
-				<i class="swatch same" /> same
+				<Swatch of="same" /> same
 			</li>
 			<li>
-				more <i class="swatch more-1" /> <i class="swatch more-2" />{' '}
-				<i class="swatch more-3" /> new
+				more <Swatch of="more-1" /> <Swatch of="more-2" />{' '}
+				<Swatch of="more-3" /> new
 			</li>
 		</ul>
 	);

@@ -23,7 +23,7 @@ import { themeTurn } from '../ui/theme.ts';
 import { heapLine, rssLine, stacked } from '../ui/lines.ts';
 import { TimeChart, type Line } from '../ui/timechart.tsx';
 import { metricName } from '../ui/labels.ts';
-import { Legend } from '../ui/legend.tsx';
+import { Legend, Swatch } from '../ui/legend.tsx';
 import { Cards } from './cards.tsx';
 import { CostFlame } from './costflame.tsx';
 import { FoldHint } from './foldhint.tsx';
@@ -105,13 +105,13 @@ function HeapFlame() {
 				<FoldHint forest={forest} />
 				<ul class="legend right">
 					<li>
-						<i class="swatch yours" /> your code
+						<Swatch of="yours-a" /> your code
 					</li>
 					<li>
-						<i class="swatch library" /> library{a.lens.isUnfolded ? '' : ' (folded)'}
+						<Swatch of="library" /> library{a.lens.isUnfolded ? '' : ' (folded)'}
 					</li>
 					<li>
-						<i class="swatch root" /> program
+						<Swatch of="root" /> program
 					</li>
 				</ul>
 			</div>
