@@ -73,7 +73,7 @@ struct profile_life {
 struct profile {
 	uint32_t known;            // bit 1 << enum profile_value: the profile has this number
 	bool is_diff;              // some samples are of the base
-	bool has_no_clock;         // "ns" are something else that rises: instructions, bytes
+	uint8_t time_unit;         // 0: "ns" are; 'i': they are instructions; 'B': bytes
 	uint32_t program, command; // strings
 	uint32_t pid;
 	uint64_t wall_start_ns, duration_ns, peak_time_ns; // 0: unknown

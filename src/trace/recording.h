@@ -87,6 +87,7 @@ struct rec_meta {
 	// Not in the file: set by who opens it
 	int64_t wall_offset_s; // the reader's clock at the start less UTC
 	bool was_attached;     // to a running program, by KDE's heaptrack
+	uint8_t time_unit;     // 0: moments are ns; 'i': they are instructions; 'B': bytes
 };
 
 /** Totals, exact for the whole recording. */

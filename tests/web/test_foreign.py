@@ -8,6 +8,9 @@ import pytest
 
 CORPUS = Path(__file__).resolve().parents[1] / "fuzz/corpus"
 ABSENT = "not in this file"
+INSTRUCTIONS = "desc: x\ncmd: x\ntime_unit: i\n" + "".join(
+    f"snapshot={i}\ntime={1000000 * i}\nmem_heap_B={100 * i}\nmem_heap_extra_B=0\nmem_stacks_B=0\nheap_tree={tree}\n"
+    for i, tree in enumerate(("empty", "empty", "peak\nn0: 200 0x0: main", "empty")))
 
 
 @pytest.fixture(scope="module")
@@ -18,9 +21,12 @@ def seen(build, pages, browse, tmp_path_factory):
         files.append(folder / f"{name.replace('/', '-')}.html")
         subprocess.run([build / "heaptrack_print", "--html", files[-1], CORPUS / name], check=True, timeout=60)
     files.append(pages.page("pprof"))
+    (folder / "massif.out").write_text(INSTRUCTIONS)
+    files.append(folder / "instructions.html")
+    subprocess.run([build / "heaptrack_print", "--html", files[-1], folder / "massif.out"], check=True, timeout=60)
     found = pages.seen("foreign", lambda: browse("foreign.mjs", *(file.as_uri() for file in files)))
     assert not found["wrong"], found["wrong"]
-    return dict(zip(("massif", "folded", "pprof"), found["all"], strict=True))
+    return dict(zip(("massif", "folded", "pprof", "instructions"), found["all"], strict=True))
 
 
 def run_of(overview):
@@ -44,7 +50,7 @@ def test_tables(seen):
         overview = seen[kind]["Overview"]
         for title in absent:
             assert f"{title}\n{ABSENT}" in re.sub(r"\n+", "\n", overview), (kind, title)
-        rows = re.findall(r"make_row\t5\.0 kB\t98 %\t(.*?)\t", overview)
+        rows = re.findall(r"make_row\t5\.0 kB\t98 %\t(.*)", overview)
         assert rows == [ABSENT], (kind, rows)
 
 
@@ -65,3 +71,27 @@ def test_no_rates_where_no_moments_are_known(seen, kind, unit):
         assert f"{title}\n{ABSENT}" in said, said
     time, _, *kept_and_made = said.split("\nstart – end\t")[1].split("\t")[:5]
     assert kept_and_made == [ABSENT] * 3 and (time == ABSENT) == (kind == "massif"), said
+
+
+@pytest.mark.parametrize("kind", ["folded", "pprof"])
+def test_without_moments_there_is_no_chart_of_time(seen, kind):
+    for view, title in (("Overview", "Heap over time"), ("Timeline", "Consumed")):
+        assert f"{title}\n{ABSENT}" in re.sub(r"\n+", "\n", seen[kind][view]), (kind, view)
+    for view in ("Overview", "Flame graph", "Never freed & growth", "Memory"):
+        for words in ("heap over time ·", "drag to select", "over time\t", "0 ns", "0.0 ms", "Select range"):
+            assert words not in seen[kind][view], (kind, view, words)
+    assert f"What sizes blocks had is {ABSENT}" in seen[kind]["Sizes & lifetimes"]
+    assert f"Growing\nunknown\n{ABSENT}" in re.sub(r"\n+", "\n", seen[kind]["Overview"])
+
+
+def test_what_a_profile_does_not_count(seen):
+    assert run_of(seen["pprof"]["Overview"])["reallocations"] == ABSENT
+    temporary = seen["pprof"]["Overview"].split("Temporary allocations\n")[1]
+    assert re.search(rf"temp\(\)[^\t]*\t50,000\t99 %\t{ABSENT}", temporary), temporary
+
+
+def test_moments_are_in_the_unit_of_the_file(seen):
+    for view in ("Overview", "Timeline"):
+        assert "peak 200 B · 2.0M instr." in seen["instructions"][view], seen["instructions"][view]
+    assert "heap over time · peak 200 B at 2.0M instr." in seen["instructions"]["Flame graph"]
+    assert not re.search(r"\d m?s\b", "".join(seen["instructions"].values())), seen["instructions"]

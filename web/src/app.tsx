@@ -40,7 +40,7 @@ export function App() {
 				) : (
 					<>
 						<Chips />
-						{view.hasStrip && <Strip />}
+						{view.hasStrip && p.edges.n > 0 && <Strip />}
 						<div
 							class={isSplit ? 'split' : 'whole'}
 							style={width ? { '--details': `${width}px` } : {}}

@@ -5,6 +5,7 @@ import { isEmbedded, loadBase, openProfile, stayAlive } from './load.ts';
 import { isServed, isServerGone, isWhole, profile, view, views } from './state.ts';
 import { bindAnnouncements } from './ui/announce.ts';
 import { bindDrop, takeBase } from './ui/drop.ts';
+import { useTimeUnit } from './ui/format.ts';
 import { bindKeys } from './ui/keys.ts';
 import { Loading, Failed } from './ui/loading.tsx';
 import { dropPlain } from './save.ts';
@@ -22,6 +23,7 @@ async function start(root: HTMLElement): Promise<void> {
 		? await openChosen(root)
 		: await openProfile((what) => render(<Loading title={title} what={what} />, root));
 	profile.value = opened.profile;
+	useTimeUnit(opened.profile.facts.program.time_unit);
 	views.value = VIEWS;
 	forgetToken();
 	readAddress();

@@ -131,9 +131,8 @@ static bool take_snapshot(struct reading *r, struct err *err) {
 	if (!take_line(r, &line) || !take_prefix(&line, "heap_tree=")) {
 		return err_set(err, ERR_FORMAT, "\"heap_tree=\" is missing");
 	}
-	bool rises = !__builtin_mul_overflow(time, r->is_ns ? 1u : 1000000u, &time) &&
-			(r->n_snapshots == 0 || time >= r->time_ns);
-	if (!rises) {
+	if (__builtin_mul_overflow(time, r->is_ns ? 1u : 1000000u, &time) ||
+			(r->n_snapshots > 0 && time < r->time_ns)) {
 		return err_set(err, ERR_FORMAT, "time goes backwards");
 	}
 	r->time_ns = time;
@@ -172,9 +171,9 @@ static bool take_head(struct reading *r, struct err *err) {
 	if (!take_line(r, &line) || !take_prefix(&line, "time_unit:")) {
 		return err_set(err, ERR_FORMAT, "\"time_unit:\" is missing");
 	}
-	r->is_ns = !slice_equal(skip_spaces(line), slice_of_text("ms"));
-	r->m.head.has_no_clock = slice_equal(skip_spaces(line), slice_of_text("i")) ||
-			slice_equal(skip_spaces(line), slice_of_text("B"));
+	line = skip_spaces(line);
+	r->is_ns = !slice_equal(line, slice_of_text("ms"));
+	r->m.head.time_unit = line.size == 1 && strchr("iB", line.data[0]) ? line.data[0] : 0;
 	return true;
 }
 

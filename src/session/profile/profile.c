@@ -181,7 +181,7 @@ const uint32_t profile_value_recorded[N_PROFILE_VALUES] = {
 };
 
 static uint32_t missing_of(const struct profile *p) {
-	uint32_t missing = p->duration_ns && !p->has_no_clock ? 0 : REC_TIME;
+	uint32_t missing = p->duration_ns && !p->time_unit ? 0 : REC_TIME;
 	for (int v = 0; v < N_PROFILE_VALUES; v++) {
 		missing |= profile_knows(p, (enum profile_value)v) ? 0 : profile_value_recorded[v];
 	}
@@ -301,7 +301,7 @@ static bool fill_strings(struct filling *k) {
 bool recording_of_profile(struct recording *out, const struct profile *p, struct err *err) {
 	struct filling k = {.out = out, .p = p};
 	out->missing = missing_of(p);
-	COPY_FIELDS(&out->meta, p, pid, wall_start_ns, duration_ns);
+	COPY_FIELDS(&out->meta, p, pid, wall_start_ns, duration_ns, time_unit);
 	out->meta.source = REC_IMPORTED;
 	out->meta.is_complete = 1;
 	k.node_of = arena_new(&k.scratch, uint32_t, p->nodes.n);

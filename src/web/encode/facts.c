@@ -30,7 +30,7 @@ static void put_program(struct facts *f) {
 	}
 	json_close(j);
 	json_string(j, "host", f->is_redacted ? (struct slice){0} : f->r->strings.items[m->host]);
-	JSON_FIELDS(j, m, pid, ended);
+	JSON_FIELDS(j, m, pid, ended, time_unit);
 	json_signed(j, "exit_status", m->exit_status);
 	json_number(j, "source", m->source);
 	json_number(j, "started_ns", m->wall_start_ns);

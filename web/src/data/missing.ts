@@ -19,16 +19,20 @@ export function lacks(p: Profile, bit: number): boolean {
 	return ((line?.value ?? 0) & bit) !== 0;
 }
 
-/** Whether nothing is known of any moment, be it known how long it took. */
-export function lacksMoments(p: Profile): boolean {
-	return lacks(p, TIME) || p.edges.n === 0;
+/** Whether it is not known what any stack had at any moment, be it known how long it took. */
+export function lacksCurves(p: Profile): boolean {
+	return isImported(p) && p.intervals.from.length === 0;
+}
+
+/** Whether it comes from a profile, which has no other numbers than its format's. */
+export function isImported(p: Profile): boolean {
+	return p.facts.program.source === 2;
 }
 
 const COLUMNS: Record<string, number> = {
 	allocations: ALLOCATIONS,
 	allocated_bytes: ALLOCATED,
 	temporary: TEMPORARY,
-	temporary_bytes: TEMPORARY,
 	peak_blocks: PEAK_BLOCKS,
 	peak_bytes: PEAK,
 	live_blocks: LIVE_BLOCKS,
@@ -41,7 +45,8 @@ export function lacksMetric(
 	metric: Metric,
 	what: 'bytes' | 'blocks' = metricOf(metric).counted ? 'blocks' : 'bytes',
 ): boolean {
+	const column = metricOf(metric)[what];
 	return metricOf(metric).of_blocks
-		? lacks(p, COLUMNS[metricOf(metric)[what]] ?? 0)
+		? lacks(p, COLUMNS[column] ?? 0) || (column === 'temporary_bytes' && isImported(p))
 		: !p.stacks.others[metric];
 }

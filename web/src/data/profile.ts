@@ -20,6 +20,7 @@ export interface Facts {
 		exit_status: number;
 		source: number;
 		started_ns: number;
+		time_unit: number; // ui/format.ts
 		complete: boolean;
 		memory_limit_bytes: number;
 	};

@@ -19,7 +19,7 @@ import {
 	ALLOCATED,
 	ALLOCATIONS,
 	lacks,
-	lacksMoments,
+	lacksCurves,
 	LIVE,
 	NOT_IN_FILE,
 	PEAK,
@@ -181,7 +181,7 @@ export function Details() {
 	const hasBlocks = lacks(p, ALLOCATIONS) || sumOf(p.stacks.allocations, stacks) > 0;
 	const name = p.symbols.name[s.symbol]!;
 	const line = s.base ? p.nodes.line[s.base]! : 0;
-	const hasTime = !lacksMoments(p);
+	const hasTime = !lacksCurves(p);
 	return (
 		<aside
 			class="panel details"
@@ -258,7 +258,7 @@ export function Details() {
 			<Later of={of} turn={3}>
 				{({ stacks, answer }) => <Stacks p={p} stacks={stacks} answer={answer} />}
 			</Later>
-			{hasAll && hasBlocks && !lacks(p, ALLOCATIONS) && (
+			{hasAll && hasBlocks && hasTime && (
 				<>
 					<h3>Lifetimes of freed blocks</h3>
 					<Later of={of} turn={4}>

@@ -12,6 +12,17 @@ export function useBinary(isBinary: boolean): void {
 		: ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
 }
 
+let timeUnit = 0;
+
+/** What a file of massif has in place of ns: 'i'nstructions or 'B'ytes, as ASCII. 0: ns. */
+export function useTimeUnit(unit: number): void {
+	timeUnit = unit;
+}
+
+function inTimeUnit(n: number): string {
+	return timeUnit === 66 ? bytes(n) : `${shortCount(n)} instr.`;
+}
+
 /** As the report rounds: of two that are as near, the even one. `value` is no less than 0. */
 function rounded(value: number, digits: number): string {
 	if ((value * 2 ** (digits + 1)) % 2 !== 1) {
@@ -80,6 +91,9 @@ export function percent(part: number, whole: number): string {
 
 /** From a millisecond on as the report writes it. */
 export function duration(ns: number): string {
+	if (timeUnit) {
+		return inTimeUnit(ns);
+	}
 	if (ns < 1000) {
 		return `${Math.round(ns)} ns`;
 	}
@@ -111,6 +125,9 @@ export function span(ns: number): string {
 
 /** A moment on the time axis, with as many digits as its neighbours need. */
 export function moment(ns: number, span = ns): string {
+	if (timeUnit) {
+		return inTimeUnit(ns);
+	}
 	const [unit, name] = Math.max(ns, span) < 1e9 ? [1e6, 'ms'] : [1e9, 's'];
 	const digits = Math.max(0, 2 - Math.floor(Math.log10(Math.max(span, 1) / unit)));
 	return `${ns === 0 ? 0 : (ns / unit).toFixed(Math.min(digits, 4))} ${name}`;

@@ -5,12 +5,14 @@ import type { Profile } from '../data/profile.ts';
 import { announcement, lens, profile, setRange } from '../state.ts';
 import { useValue } from './signals.ts';
 
-const EXAMPLE = '1.2 s - 3 s';
+const NUMBER = /\d[\d.]*(?![\d.]*%)/g;
 
 /** As it is typed: spaces, long dashes and milliseconds, too. null: it is no range. */
 function typedRange(p: Profile, text: string): Range | null {
+	const isTime = !p.facts.program.time_unit;
 	const words = text
 		.trim()
+		.replace(NUMBER, (n) => (isTime ? n : (Number(n) / 1e9).toFixed(9)))
 		.replace(/\s*[-–—]\s*/g, '-')
 		.replace(/([\d.]+) *ms\b/g, (_, ms: string) => (Number(ms) / 1e3).toFixed(9))
 		.replace(/(\d) +(?=s\b|%)/g, '$1');
@@ -21,7 +23,13 @@ function typedRange(p: Profile, text: string): Range | null {
 function shownRange(p: Profile, range: Range): string {
 	const isShort = p.facts.summary.duration_ns < 1e9;
 	return rangeText(p.edges, range)
-		.replace(/[\d.]+/g, (s) => (isShort ? `${+(Number(s) * 1e3).toFixed(6)} ms` : `${s} s`))
+		.replace(NUMBER, (s) =>
+			p.facts.program.time_unit
+				? String(Math.round(Number(s) * 1e9))
+				: isShort
+					? `${+(Number(s) * 1e3).toFixed(6)} ms`
+					: `${s} s`,
+		)
 		.replace('-', ' - ');
 }
 
@@ -29,6 +37,7 @@ function shownRange(p: Profile, range: Range): string {
 export function RangeField() {
 	const p = useValue(() => profile.value);
 	const range = useValue(() => lens.value.range);
+	const example = p.facts.program.time_unit ? '0 - 1000' : '1.2 s - 3 s';
 	const [refused, refuse] = useState<{ text: string; range: Range | null } | null>(null);
 	const typed = refused?.range === range ? refused!.text : null;
 	const take = (text: string) => {
@@ -45,8 +54,8 @@ export function RangeField() {
 		<input
 			class="range-field"
 			aria-label="Range of time"
-			title={`${EXAMPLE}, 10% - 50%, start - peak, or peak`}
-			placeholder={EXAMPLE}
+			title={`${example}, 10% - 50%, start - peak, or peak`}
+			placeholder={example}
 			aria-invalid={typed !== null}
 			value={typed ?? (range ? shownRange(p, range) : '')}
 			onChange={(e) => take(e.currentTarget.value)}

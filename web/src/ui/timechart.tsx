@@ -39,9 +39,11 @@ function lookOf(props: TimeChartProps, hasBinary: boolean): Look {
 		time: (ns) =>
 			props.isClock
 				? clock(started, ns)
-				: isShort
-					? `${+(ns / 1e6).toFixed(6)} ms`
-					: `${+(ns / 1e9).toFixed(6)} s`,
+				: props.profile.facts.program.time_unit
+					? moment(ns)
+					: isShort
+						? `${+(ns / 1e6).toFixed(6)} ms`
+						: `${+(ns / 1e9).toFixed(6)} s`,
 		value: props.unit ?? bytes,
 		isBinary: hasBinary && !props.unit,
 		isBare: props.isBare ?? false,

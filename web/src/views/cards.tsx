@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { lacks, LIVE, NOT_IN_FILE, PEAK, TEMPORARY } from '../data/missing.ts';
+import { lacks, lacksCurves, LIVE, NOT_IN_FILE, PEAK, TEMPORARY } from '../data/missing.ts';
 import type { Finding, Profile } from '../data/profile.ts';
 import { profile } from '../state.ts';
 import { bytes, count, percent, plural, shortName, span } from '../ui/format.ts';
@@ -119,7 +119,7 @@ const CARDS: CardKind[] = [
 				: grown
 					? `${sign}${bytes(grown)}`
 					: heap === undefined
-						? '–'
+						? lacksCurves(p) ? 'unknown' : '–'
 						: heap['heap_grown_bytes']
 							? `${sign}${bytes(heap['heap_grown_bytes'])}`
 							: '0 B';
@@ -132,8 +132,10 @@ const CARDS: CardKind[] = [
 				? ''
 				: ` in ${span(n['to_ns'] - (n['from_ns'] ?? 0))}`;
 		},
-		none: () =>
-			'No finding is about growth; the chart shows what each function held over time.',
+		none: (p) =>
+			lacksCurves(p)
+				? NOT_IN_FILE
+				: 'No finding is about growth; the chart shows what each function held over time.',
 	},
 ];
 
@@ -157,7 +159,8 @@ function Figures({ text }: { text: string }) {
 /** A sentence of the program; the function that it is about is set as code. */
 export function Sentence({ text: given, name }: { text: string; name: string | null }) {
 	const text = given.replaceAll('<-', '←');
-	const shown = [name ?? '', name ? shortName(name) : ''].find((n) => n && text.includes(n));
+	const short = name && shortName(name);
+	const shown = [name, short, short?.replaceAll('<…>', '<>')].find((n) => n && text.includes(n));
 	if (!shown) {
 		const isName = text.startsWith(profile.value.facts.program.name);
 		return <Figures text={isName ? text : text.charAt(0).toUpperCase() + text.slice(1)} />;
@@ -219,7 +222,7 @@ function Card({ kind, findings }: { kind: CardKind; findings: Finding[] }) {
 					>
 						{kind.action}
 					</button>
-					{(hasRange || kind.id === 'peak') && (
+					{(hasRange || kind.id === 'peak') && p.edges.n > 0 && (
 						<button
 							class="link"
 							onClick={() => follow(hasRange ? lens : 't=peak', 'timeline')}

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+import { NOT_IN_FILE } from '../data/missing.ts';
 import { change, lens, profile, resetLens } from '../state.ts';
 import { metricName } from '../ui/labels.ts';
 import { rangeWords } from '../ui/timechart.tsx';
@@ -28,6 +29,16 @@ export function Empty() {
 			</section>
 			{looks.length > 0 && <MemoryView />}
 		</>
+	);
+}
+
+/** Stands for a part of a view whose numbers the file does not have. */
+export function Absent({ title }: { title: string }) {
+	return (
+		<section class="panel">
+			<h2>{title}</h2>
+			<p class="dim">{NOT_IN_FILE}</p>
+		</section>
 	);
 }
 

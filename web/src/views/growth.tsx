@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { useMemo } from 'preact/hooks';
 import type { Range } from '../data/lens.ts';
-import { lacks, LIVE, NOT_IN_FILE } from '../data/missing.ts';
+import { lacks, lacksCurves, LIVE, NOT_IN_FILE } from '../data/missing.ts';
 import type { Finding, Profile } from '../data/profile.ts';
 import { NEVER } from '../data/profile.ts';
 import { ask, type Answer } from '../data/query.ts';
@@ -114,6 +114,11 @@ function suppression(name: string): string {
 	return `leak:${name.replace(/\(.*$/, '').replace(/<.*>/g, '*')}`;
 }
 
+const CURVES: [string, string][] = [
+	['never freed over time', 'nowrap'],
+	['first, last allocation', 'nowrap roomy'],
+];
+
 export function GrowthView() {
 	const p = useValue(() => state.profile.value);
 	const kept = useValue(() => state.kept.value);
@@ -130,6 +135,7 @@ export function GrowthView() {
 		() => all.filter((site) => !hidden.includes(site.name)),
 		[all, hidden],
 	);
+	const hasCurves = !lacksCurves(p);
 	const total = all.reduce((sum, site) => sum + site.bytes, 0);
 	const suppressed = all.filter((site) => hidden.includes(site.name));
 	if (lacks(p, LIVE)) {
@@ -170,8 +176,7 @@ export function GrowthView() {
 					'bytes',
 					'% of never freed',
 					'blocks never freed',
-					['never freed over time', 'nowrap'],
-					['first, last allocation', 'nowrap roomy'],
+					...(hasCurves ? CURVES : []),
 					'what was measured',
 					[<span class="sr">suppress</span>],
 				]}
@@ -181,8 +186,7 @@ export function GrowthView() {
 					site.bytes,
 					site.bytes,
 					site.blocks,
-					undefined,
-					site.first,
+					...(hasCurves ? [undefined, site.first] : []),
 					site.findings[0]?.text ?? null,
 				]}
 				most={200}
@@ -212,12 +216,18 @@ export function GrowthView() {
 						<td class="num">
 							{count(site.blocks)} of {count(site.allocations)}
 						</td>
-						<td>
-							{lines.has(site.key) && <Sparkline values={lines.get(site.key)!} />}
-						</td>
-						<td class="dim nowrap roomy">
-							{duration(site.first)}, {duration(site.last)}
-						</td>
+						{hasCurves && (
+							<>
+								<td>
+									{lines.has(site.key) && (
+										<Sparkline values={lines.get(site.key)!} />
+									)}
+								</td>
+								<td class="dim nowrap roomy">
+									{duration(site.first)}, {duration(site.last)}
+								</td>
+							</>
+						)}
 						<td class="sentence">
 							{site.findings[0] && (
 								<Sentence text={site.findings[0].text} name={site.name} />

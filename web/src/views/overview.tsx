@@ -26,6 +26,7 @@ import { metricName } from '../ui/labels.ts';
 import { Legend, Swatch } from '../ui/legend.tsx';
 import { Cards } from './cards.tsx';
 import { CostFlame } from './costflame.tsx';
+import { Absent } from './empty.tsx';
 import { FoldHint } from './foldhint.tsx';
 import { TopTables } from './toptables.tsx';
 import { ChartTable } from '../ui/charttable.tsx';
@@ -131,10 +132,11 @@ function HeapFlame() {
 
 export function Overview() {
 	const whole = useResting(() => isWhole.value); // after the chart
+	const hasMoments = useValue(() => profile.value.edges.n > 0);
 	return (
 		<>
 			<Cards />
-			<HeapChart />
+			{hasMoments ? <HeapChart /> : <Absent title="Heap over time" />}
 			<HeapFlame />
 			{whole && <TopTables />}
 		</>

@@ -229,7 +229,7 @@ export function SizesView() {
 		? [...own.bySite].map(([key, [n, sum]]) => ({ key, count: n, bytes: sum }))
 		: [];
 	inClass.sort((a, b) => value(b) - value(a));
-	if (lacks(p, ALLOCATIONS)) {
+	if (lacks(p, ALLOCATIONS) || !p.sizes.size.length) {
 		return <p class="panel nothing">What sizes blocks had is {NOT_IN_FILE}.</p>;
 	}
 	return (

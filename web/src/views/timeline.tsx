@@ -5,7 +5,7 @@ import { edgeAtOrAfter, type Range } from '../data/lens.ts';
 import {
 	ALLOCATIONS,
 	lacks,
-	lacksMoments,
+	lacksCurves,
 	LIVE,
 	NOT_IN_FILE,
 	TEMPORARY,
@@ -25,6 +25,7 @@ import { useValue } from '../ui/signals.ts';
 import { themeTurn } from '../ui/theme.ts';
 import { keptLine, rssLine, stacked } from '../ui/lines.ts';
 import { TimeChart, type Line, type TimeChartProps } from '../ui/timechart.tsx';
+import { Absent } from './empty.tsx';
 
 type Stacking = 'site' | 'module' | 'thread' | 'size';
 
@@ -112,7 +113,7 @@ function paceOf(p: Profile) {
 	return { ns, name, unit: (n: number) => `${shortCount(n)}/${short}` };
 }
 
-const isMissing = (p: Profile, bit: number) => lacks(p, bit) || lacksMoments(p);
+const isMissing = (p: Profile, bit: number) => lacks(p, bit | TIME) || lacksCurves(p);
 
 function Between({ p, from, to, name }: { p: Profile; from: number; to: number; name: string }) {
 	const range: Range = { from, to };
@@ -187,7 +188,7 @@ function Generations({ p }: { p: Profile }) {
 					</button>
 				)}
 			</div>
-			<table class="data">
+			<table class="data lines">
 				<thead>
 					<tr>
 						<th class="nowrap">from – to</th>
@@ -231,30 +232,25 @@ interface RateProps {
 function Rate({ name, bit, line, chart, unit, children }: RateProps) {
 	const { profile: p } = chart;
 	const pace = paceOf(p);
-	const isAbsent = isMissing(p, bit);
 	const id = name.toLowerCase().replace(' ', '-');
+	const title = `${name} ${unit === shortCount ? 'so far' : `per ${pace.name}`}`;
+	if (isMissing(p, bit)) {
+		return <Absent title={title} />;
+	}
 	return (
 		<section class="panel" aria-labelledby={id}>
 			<div class="panel-head">
-				<h2 id={id}>
-					{name} {unit === shortCount ? 'so far' : `per ${pace.name}`}
-				</h2>
-				{!isAbsent && children}
+				<h2 id={id}>{title}</h2>
+				{children}
 			</div>
-			{isAbsent ? (
-				<p class="dim">{NOT_IN_FILE}</p>
-			) : (
-				<>
-					<TimeChart
-						{...chart}
-						lines={line}
-						height={140}
-						unit={unit}
-						label={`${name} per ${pace.name}`}
-					/>
-					<RateTable profile={p} label={name} line={line[0]!} unit={unit} />
-				</>
-			)}
+			<TimeChart
+				{...chart}
+				lines={line}
+				height={140}
+				unit={unit}
+				label={`${name} per ${pace.name}`}
+			/>
+			<RateTable profile={p} label={name} line={line[0]!} unit={unit} />
 		</section>
 	);
 }
@@ -310,45 +306,49 @@ export function TimelineView() {
 	const unit = isCumulative ? shortCount : paceOf(p).unit;
 	return (
 		<>
-			<section class="panel" aria-labelledby="consumed">
-				<div class="panel-head">
-					<h2 id="consumed">Consumed</h2>
-					<Legend profile={p} series={series} />
-					<div class="controls">
-						<RangeField />
-						<select
-							class="pill"
-							aria-label="Stacked by"
-							value={by}
-							onChange={(e) => setBy(e.currentTarget.value as Stacking)}
-						>
-							<option value="site">by function</option>
-							<option value="module">by module</option>
-							<option value="thread">by thread</option>
-							<option value="size">by size</option>
-						</select>
-						<button
-							class={`pill${clock ? ' on' : ''}`}
-							aria-pressed={clock}
-							title="Time of day (w)"
-							onClick={() => (state.isClock.value = !clock)}
-						>
-							Time of day
-						</button>
+			{p.edges.n === 0 ? (
+				<Absent title="Consumed" />
+			) : (
+				<section class="panel" aria-labelledby="consumed">
+					<div class="panel-head">
+						<h2 id="consumed">Consumed</h2>
+						<Legend profile={p} series={series} />
+						<div class="controls">
+							<RangeField />
+							<select
+								class="pill"
+								aria-label="Stacked by"
+								value={by}
+								onChange={(e) => setBy(e.currentTarget.value as Stacking)}
+							>
+								<option value="site">by function</option>
+								<option value="module">by module</option>
+								<option value="thread">by thread</option>
+								<option value="size">by size</option>
+							</select>
+							<button
+								class={`pill${clock ? ' on' : ''}`}
+								aria-pressed={clock}
+								title="Time of day (w)"
+								onClick={() => (state.isClock.value = !clock)}
+							>
+								Time of day
+							</button>
+						</div>
 					</div>
-				</div>
-				<TimeChart
-					{...common}
-					lines={heap}
-					height={260}
-					flag={{
-						ns,
-						text: `peak ${bytes(top)} · ${moment(ns, duration_ns)}`,
-					}}
-					label={`Heap over time: largest ${bytes(top)} at ${moment(ns)}`}
-				/>
-				<ChartTable profile={p} series={series} />
-			</section>
+					<TimeChart
+						{...common}
+						lines={heap}
+						height={260}
+						flag={{
+							ns,
+							text: `peak ${bytes(top)} · ${moment(ns, duration_ns)}`,
+						}}
+						label={`Heap over time: largest ${bytes(top)} at ${moment(ns)}`}
+					/>
+					<ChartTable profile={p} series={series} />
+				</section>
+			)}
 			<Rate
 				name="Allocations"
 				bit={ALLOCATIONS}

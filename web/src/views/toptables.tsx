@@ -3,7 +3,9 @@ import { useMemo } from 'preact/hooks';
 import {
 	ALLOCATED,
 	ALLOCATIONS,
+	isImported,
 	lacks,
+	lacksCurves,
 	lacksMetric,
 	NOT_IN_FILE,
 	TIME,
@@ -78,6 +80,7 @@ function rankSites(
 /** What ranks, and the other of bytes and blocks beside it. */
 function TopTable({ profile: p, kind }: { profile: Profile; kind: MetricRow }) {
 	const { counted, share } = kind;
+	const hasCurves = !lacksCurves(p);
 	const whole = wholeRanked(p, kind.name);
 	const sites = sitesOf(p, kind.name);
 	const [weights, blocks] = counted ? [whole.blocks, whole.bytes] : [whole.bytes, whole.blocks];
@@ -109,7 +112,7 @@ function TopTable({ profile: p, kind }: { profile: Profile; kind: MetricRow }) {
 						counted ? 'calls' : 'bytes',
 						`% of ${share}`,
 						counted ? 'bytes' : 'blocks',
-						['alive over time'],
+						...(hasCurves ? [['alive over time'] as [string]] : []),
 					]}
 					rows={listed}
 					values={(site) => [
@@ -151,15 +154,15 @@ function TopTable({ profile: p, kind }: { profile: Profile; kind: MetricRow }) {
 										? bytes(site.blocks)
 										: count(site.blocks)}
 							</td>
-							<td>
-								<Sparkline
-									values={
-										curves[
-											site === runtime ? rows.length : rows.indexOf(site)
-										]!
-									}
-								/>
-							</td>
+							{hasCurves && (
+								<td>
+									<Sparkline
+										values={
+											curves.at(site === runtime ? -1 : rows.indexOf(site))!
+										}
+									/>
+								</td>
+							)}
 						</tr>
 					)}
 				</Table>
@@ -184,7 +187,7 @@ function RunFacts({ profile: p }: { profile: Profile }) {
 		['allocations', lacks(p, ALLOCATIONS) ? NOT_IN_FILE : count(s.allocations) + rate],
 		['allocated', lacks(p, ALLOCATED) ? NOT_IN_FILE : bytes(s.allocated_bytes)],
 		['frees', lacks(p, ALLOCATIONS) ? NOT_IN_FILE : count(s.frees)],
-		['reallocations', lacks(p, ALLOCATIONS) ? NOT_IN_FILE : count(s.reallocations)],
+		['reallocations', isImported(p) ? NOT_IN_FILE : count(s.reallocations)],
 		['peak RSS', s.peak_rss_bytes ? bytes(s.peak_rss_bytes) : 'unknown'],
 		[
 			'process',

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { hasChildren, heaviest, type Forest } from '../data/forest.ts';
-import { ALLOCATIONS, lacks, lacksMetric, lacksMoments, TEMPORARY } from '../data/missing.ts';
+import { ALLOCATIONS, lacks, lacksCurves, lacksMetric, TEMPORARY } from '../data/missing.ts';
 import { isCounted, metricOf, type Metric } from '../data/metrics.ts';
 import * as state from '../state.ts';
 import { ownerOf } from '../data/tree.ts';
@@ -45,7 +45,7 @@ function extraColumns(size: keyof typeof EXTRA, metric: Metric, f: Forest): stri
 		(name === 'blocks' && lacksMetric(p, metric, 'blocks')) ||
 		(name === 'temporary' && lacks(p, TEMPORARY)) ||
 		(name === 'allocations' && lacks(p, ALLOCATIONS)) ||
-		((name === LIFE || name === CURVE) && lacksMoments(p));
+		((name === LIFE || name === CURVE) && lacksCurves(p));
 	return EXTRA[size].filter(
 		(name) => !said.includes(name) && !left.includes(name) && !isMissing(name),
 	);

@@ -203,7 +203,7 @@ static void say_never_freed(struct finder *f, struct place *p, const struct curv
 	say_place(f, p, BY_LIVE_BYTES, "never-freed", "", NULL);
 	SAY(f, ": ");
 	put_kept(f, p);
-	if (!(f->r->missing & REC_TIME)) {
+	if (f->r->edges.n && !(f->r->missing & REC_TIME)) {
 		SAY(f, ", ");
 		put_kept_shape(f, p, c);
 	}
