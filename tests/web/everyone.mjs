@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// For everyone, and whatever comes: node everyone.mjs MODULES PAGE NAMES
+// For everyone, and whatever comes: node everyone.mjs MODULES PAGE NAMES THREADS
 // NAMES is a page of a recording with names that are very long or turn their surroundings. Prints what its tree and
-// boxes say, and how wide and high they make it; what PAGE says of wrong files; how it looks with forced colours; and
+// boxes say, and how wide and high they make it; which tables of THREADS scroll sideways on a phone; what PAGE says of wrong files; how it looks with forced colours; and
 // views that need more than a window of 200 %. As JSON.
 
 import { focusedBox, launch, open, settle } from './browser.mjs';
 
-const [modules, address, names] = process.argv.slice(2);
+const [modules, address, names, threads] = process.argv.slice(2);
 const browser = await launch(modules);
 const seen = { tooWide: [] };
 const wrong = [];
@@ -74,6 +74,19 @@ for (const view of await tabs(zoomed.page)) {
 	if (await isTooWide(zoomed.page)) {
 		seen.tooWide.push(`200 %: ${await view.innerText()}`);
 	}
+}
+
+const phone = await open(browser, `${threads}#v=threads`, { width: 390, height: 800 });
+seen.scrolls = {};
+for (const view of ['Threads', 'Timeline']) {
+	await phone.page.getByRole('button', { name: view, exact: true }).click();
+	await settle(phone.page);
+	seen.scrolls[view] = await phone.page.locator('main table:visible').evaluateAll((all) =>
+		all.map((table) => table.scrollWidth - table.clientWidth));
+}
+await phone.page.locator('.legend code').first().evaluate((name) => (name.textContent = 'a_name'.repeat(30)));
+if (await isTooWide(phone.page)) {
+	seen.tooWide.push('phone: a long name in a legend');
 }
 await browser.close();
 process.stdout.write(JSON.stringify({ ...seen, wrong }));

@@ -14,8 +14,8 @@ def seen(build, pages, browse, tmp_path_factory):
     stacks = folder / "names.folded"
     stacks.write_text(f"main;{LONG} 5000\nmain;{HEBREW} 4000\nmain;evil\u202eexe\x1b[31m;leaf 3000\n", encoding="utf-8")
     subprocess.run([build / "heaptrack_print", "--html", folder / "names.html", stacks], check=True, timeout=60)
-    both = pages.page("demo").as_uri(), (folder / "names.html").as_uri()
-    found = pages.seen("everyone", lambda: browse("everyone.mjs", *both))
+    them = pages.page("demo").as_uri(), (folder / "names.html").as_uri(), pages.page("threads").as_uri()
+    found = pages.seen("everyone", lambda: browse("everyone.mjs", *them))
     assert not found["wrong"], found["wrong"]
     return found
 
@@ -34,6 +34,10 @@ def test_long_names_leave_room(seen):
 
 def test_nothing_scrolls_sideways_at_200_percent_or_with_long_names(seen):
     assert seen["tooWide"] == []
+
+
+def test_on_a_phone_threads_do_not_scroll_sideways(seen):
+    assert seen["scrolls"] == {"Threads": [0, 0], "Timeline": [0]}
 
 
 def test_a_wrong_file_says_what_it_is(seen):

@@ -62,7 +62,7 @@ function Matrix({ p }: { p: Profile }) {
 	const most = Math.max(1, ...p.handovers.map((h) => h.bytes));
 	return (
 		<div class="scroll" tabIndex={0} role="region" aria-label="Blocks handed over">
-			<table class="heat">
+			<table class="heat matrix">
 				<thead>
 					<tr>
 						<th>allocated by \ freed by</th>
@@ -86,6 +86,7 @@ function Matrix({ p }: { p: Profile }) {
 									<td
 										key={to.id}
 										class={share > 0.6 ? 'hot' : ''}
+										data-by={nameOf(to)}
 										style={h ? { '--heat': share.toFixed(2) } : {}}
 										title={h ? `${count(h.blocks)} blocks` : ''}
 									>
@@ -159,6 +160,7 @@ export function ThreadsView() {
 				</div>
 				<Table
 					id="threads"
+					class="data lines"
 					heads={[
 						'thread',
 						'allocated',
