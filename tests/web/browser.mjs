@@ -86,7 +86,7 @@ export async function drawn(page) {
 	await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 }
 
-/** The same, with what it does only once it is left alone: details (60 ms, then part by part) and its address (50 ms). */
+/** The same, with what it does only once it is left alone: details (90 ms, then part by part) and its address (50 ms). */
 export async function settle(page) {
 	await drawn(page);
 	await page.evaluate(() => new Promise((done) => {
@@ -94,7 +94,7 @@ export async function settle(page) {
 			document.querySelector('.details:is([aria-busy=true], :has([aria-busy=true]))')
 				? setTimeout(look, 10)
 				: requestAnimationFrame(done);
-		setTimeout(look, 100);
+		setTimeout(look, 130);
 	}));
 }
 

@@ -2,17 +2,33 @@
 import { effect } from '../signal.ts';
 import { useEffect, useState } from 'preact/hooks';
 
-export const REST_MS = 60;
+export const REST_MS = 90;
+
+let touched = 0;
+for (const kind of ['keydown', 'pointerdown', 'wheel']) {
+	addEventListener(kind, () => (touched = performance.now()), { capture: true, passive: true });
+}
+
+/** Runs something after `ms`, once no key, button or wheel has been used for a moment. */
+function whenLeftAlone(run: () => void, ms = 0): () => void {
+	const look = () => {
+		const left = touched + REST_MS - performance.now();
+		if (left > 0) {
+			timer = setTimeout(look, left);
+		} else {
+			run();
+		}
+	};
+	let timer = setTimeout(look, ms);
+	return () => clearTimeout(timer);
+}
 
 /** What a function of signals gives, once it has been the same for a moment: while a range is
  * dragged, what takes longer than a picture waits. */
 export function useResting<T>(read: () => T): T {
 	const now = useValue(read);
 	const [resting, setResting] = useState(now);
-	useEffect(() => {
-		const timer = setTimeout(() => setResting(now), REST_MS);
-		return () => clearTimeout(timer);
-	}, [now]);
+	useEffect(() => whenLeftAlone(() => setResting(now), REST_MS), [now]);
 	return resting;
 }
 
@@ -35,14 +51,11 @@ export function useValue<T>(read: () => T): T {
 
 /**
  * A value so many turns after it came; undefined: none has yet. What takes a moment is done one
- * after the other then, at once, but keys in between come first.
+ * after the other then, and waits while keys are used.
  */
 export function useTurn<T>(now: T, turn: number): T | undefined {
 	const [then, set] = useState<T>();
-	useEffect(() => {
-		const timer = setTimeout(() => set(() => now), turn);
-		return () => clearTimeout(timer);
-	}, [now]);
+	useEffect(() => whenLeftAlone(() => set(() => now), turn), [now]);
 	return then;
 }
 
@@ -53,7 +66,7 @@ export function useSteps<T>(work: () => Generator<void, T>, of: unknown[]): T | 
 	const [done, set] = useState<T>();
 	useEffect(() => {
 		const steps = work();
-		let timer = 0;
+		let stop = () => {};
 		const run = () => {
 			const end = performance.now() + SLICE_MS;
 			let step = steps.next();
@@ -63,11 +76,11 @@ export function useSteps<T>(work: () => Generator<void, T>, of: unknown[]): T | 
 			if (step.done) {
 				set(() => step.value as T);
 			} else {
-				timer = setTimeout(run);
+				stop = whenLeftAlone(run);
 			}
 		};
 		run();
-		return () => clearTimeout(timer);
+		return () => stop();
 	}, of);
 	return done;
 }
