@@ -15,9 +15,8 @@ bool awaiting_has_collector(void) {
 }
 
 bool awaiting_is_allowed(void) {
-	return switch_is_on_or_paused() && segment_may_call_system() &&
-			atomic_load(&segment.header->has_filter) == 0 &&
-			syscall_0(__NR_getpid) == (long)segment.header->program_pid; // not a child of vfork
+	return switch_is_on_or_paused() && segment_may_ask() &&
+			syscall_0(__NR_getpid) == (long)segment.header->program_pid;
 }
 
 void awaiting_change(_Atomic uint32_t *word, uint32_t value, uint32_t most_ms) {

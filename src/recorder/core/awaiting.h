@@ -10,7 +10,7 @@
 /** False: there is no collector, or it is gone. */
 COLD bool awaiting_has_collector(void);
 
-/** In a sandbox, no system call is made that the program could not be expected to make. */
+/** False in a sandbox (segment_may_ask), and in a child of vfork. */
 COLD bool awaiting_is_allowed(void);
 
 /**

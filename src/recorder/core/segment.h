@@ -121,5 +121,11 @@ static inline bool segment_may_call_system(void) {
 	return atomic_load_explicit(&segment.header->no_syscalls, memory_order_relaxed) == 0;
 }
 
+/** In a sandbox, no system call is made that the program could not be expected to make. */
+static inline bool segment_may_ask(void) {
+	return segment_may_call_system() &&
+			atomic_load_explicit(&segment.header->has_filter, memory_order_relaxed) == 0;
+}
+
 /** Wake the collector if it sleeps. */
 void segment_ring_bell(void);

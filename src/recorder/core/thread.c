@@ -57,11 +57,6 @@ static struct thread_slot *search_again(void) {
 	return NULL;
 }
 
-static bool may_ask(void) {
-	return segment_may_call_system() &&
-			atomic_load_explicit(&segment.header->has_filter, memory_order_relaxed) == 0;
-}
-
 /**
  * A thread may be forbidden to read the time stamp counter; the threads that it makes inherit that.
  */
@@ -70,7 +65,8 @@ static void look_at_clock(const struct thread_slot *slot) {
 	// The main thread of a launched program may read it, unless our prctl has seen otherwise; its
 	// first event may come right after it has entered a sandbox, so it is not asked
 	bool is_known = slot->tid == slot->pid && host_sees_prctl();
-	if (!is_known && may_ask() && !sys_failed(syscall_2(__NR_prctl, PR_GET_TSC, (long)&may_read)) &&
+	if (!is_known && segment_may_ask() &&
+			!sys_failed(syscall_2(__NR_prctl, PR_GET_TSC, (long)&may_read)) &&
 			may_read != PR_TSC_ENABLE) {
 		segment_count_stamps();
 	}
@@ -83,7 +79,7 @@ static void fill_in(struct thread_slot *slot) {
 	slot->image = segment.image;
 	slot->stack_at = (uint64_t)__builtin_frame_address(0);
 	slot->thread_area = host_stack_end();
-	if (slot->tid != slot->pid && may_ask()) {
+	if (slot->tid != slot->pid && segment_may_ask()) {
 		(void)syscall_2(__NR_prctl, PR_GET_NAME, (long)slot->name);
 	}
 	look_at_clock(slot);

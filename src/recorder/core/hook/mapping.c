@@ -86,14 +86,13 @@ static void write(const struct hook *h, enum wire_kind kind, struct range range,
 	}
 }
 
-/** Whoever may attach shared memory may also ask how large it is. */
+/** Whoever may attach shared memory may also ask how large it is, but for sandboxes. */
 static void write_attached(struct hook *h, const uint64_t *arguments, uint64_t at) {
 	struct shmid_ds shm;
 	uint64_t flags = arguments[2];
 	uint32_t protection = PROT_READ | ((flags & SHM_RDONLY) != 0 ? 0 : PROT_WRITE) |
 			((flags & SHM_EXEC) != 0 ? PROT_EXEC : 0);
-	if (segment_may_call_system() &&
-			syscall_3(__NR_shmctl, (int)arguments[0], IPC_STAT, (long)&shm) == 0) {
+	if (segment_may_ask() && syscall_3(__NR_shmctl, (int)arguments[0], IPC_STAT, (long)&shm) == 0) {
 		write(h, KIND_MAP, (struct range){at, shm.shm_segsz},
 				wire_map_sort(protection, true, WIRE_MAP_SHM));
 	}
