@@ -314,7 +314,7 @@ static void say_unmapped(struct quality_writer *w) {
 	}
 }
 
-/** Has a stack a function of a runtime that could not be read, as it was gone by then? */
+/** Is there a function on the stack that the runtime knows, but that could not be read? */
 static bool has_unread(const struct recording *r, uint32_t node) {
 	for (; node; node = r->nodes.items[node].parent) {
 		const struct rec_location *l = &r->locations.items[r->nodes.items[node].location];
@@ -325,7 +325,7 @@ static bool has_unread(const struct recording *r, uint32_t node) {
 	return false;
 }
 
-/** The share of the bytes at the peak that are named after code without a name, or may be. */
+/** The shares of the bytes at the peak whose site, or one of whose callers, has no name. */
 static void say_unnamed(struct quality_writer *w) {
 	const struct recording *r = w->recording;
 	uint64_t unnamed = 0, unread = 0, all = 0, heaviest = 0;

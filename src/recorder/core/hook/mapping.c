@@ -86,7 +86,7 @@ static void write(const struct hook *h, enum wire_kind kind, struct range range,
 	}
 }
 
-/** Whoever may attach shared memory may also ask how large it is, but for sandboxes. */
+/** Whoever may attach shared memory may also ask how large it is. A sandbox may forbid that. */
 static void write_attached(struct hook *h, const uint64_t *arguments, uint64_t at) {
 	struct shmid_ds shm;
 	uint64_t flags = arguments[2];
@@ -127,8 +127,8 @@ static void note_unmapping(enum mapping_does does, const uint64_t *arguments) {
 }
 
 /**
- * A runtime may take its functions away. If the collector got no CPU time, it reads them before,
- * unless that takes too long.
+ * A runtime may be about to free its functions. A collector that is behind reads them first, unless
+ * that takes too long.
  */
 static void await_units(void) {
 	enum { MOST_MS = 100, IN_ALL_NS = 1000000000, LATE_NS = 5000000 };
