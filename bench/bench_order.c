@@ -6,6 +6,7 @@
  *   bench_order [ROUNDS]
  */
 #include "collector/order/order.h"
+#include "idle_sink.h"
 #include "sys/clock.h"
 #include "writer.h"
 
@@ -31,25 +32,6 @@ static uint32_t take_thread(void *user, const struct order_thread *thread) {
 	return thread->slot + 1;
 }
 
-static void take_end(void *user, uint32_t thread) {
-	(void)user;
-	(void)thread;
-}
-
-static bool take_image(void *user, uint32_t image, struct err *err) {
-	(void)user;
-	(void)image;
-	(void)err;
-	return true;
-}
-
-static bool is_alive(void *user, uint32_t pid, uint32_t tid) {
-	(void)user;
-	(void)pid;
-	(void)tid;
-	return true;
-}
-
 struct shape {
 	const char *name;
 	uint32_t n_live;   // threads with a slot
@@ -69,10 +51,10 @@ static double measure(const struct shape *shape, uint32_t n_rounds) {
 	const struct order_sink sink = {.events = take,
 			.late_events = take,
 			.thread = take_thread,
-			.thread_ended = take_end,
-			.image = take_image,
-			.is_thread_alive = is_alive,
-			.is_thread_running = is_alive};
+			.thread_ended = idle_thread_ended,
+			.image = idle_image,
+			.is_thread_alive = idle_is_alive,
+			.is_thread_running = idle_is_alive};
 	struct err err;
 	struct order *o = order_create(&segment, &tries, &sink, NULL, &err);
 	uint32_t n_fill = 12000 * (shape->n_active < 8 ? shape->n_active : 8);

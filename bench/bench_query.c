@@ -49,14 +49,14 @@ static bool ask_tree(struct desk *d) {
 
 static bool ask_costs(struct desk *d) {
 	struct tree_costs costs;
-	return call_tree_costs(&d->tree, &d->result, &d->arena, &costs, NULL);
+	return call_tree_costs(&d->tree, &d->lens, &d->result, &d->arena, &costs, NULL);
 }
 
 static bool ask_inclusive(struct desk *d) {
 	struct tree_costs costs;
-	bool ok = call_tree_costs(&d->tree, &d->result, &d->arena, &costs, NULL);
+	bool ok = call_tree_costs(&d->tree, &d->lens, &d->result, &d->arena, &costs, NULL);
 	for (uint32_t i = 0; ok && i < d->tree.n; i++) {
-		struct lens_costs all = call_tree_all(&d->tree, &costs, i);
+		struct lens_costs all = call_tree_all(&costs, i);
 		d->sum += all.bytes ^ all.blocks ^ all.allocations ^ all.allocated_bytes ^ all.temporary;
 	}
 	return ok;
@@ -72,12 +72,12 @@ static bool ask_range_and_inclusive(struct desk *d) {
 
 static bool ask_functions(struct desk *d) {
 	struct call_functions f;
-	return call_tree_functions(&d->tree, &d->costs, &d->lens, &d->arena, &f, NULL);
+	return call_tree_functions(&d->costs, &d->arena, &f, NULL);
 }
 
 static bool ask_bottom_up(struct desk *d) {
 	struct up_nodes up;
-	return call_tree_bottom_up(&d->tree, &d->costs, &d->lens, &d->arena, &up, NULL);
+	return call_tree_bottom_up(&d->costs, &d->arena, &up, NULL);
 }
 
 /** All calls of the range against those of an earlier one: as many nodes on both sides. */
@@ -183,7 +183,7 @@ static void measure_size(const struct make_options *options, int rounds) {
 	measure(&d, "costs laid over it", ask_costs, rounds);
 	measure(&d, "the same, and told of each of its nodes", ask_inclusive, rounds);
 	measure(&d, "the range, and inclusive costs", ask_range_and_inclusive, rounds);
-	check(call_tree_costs(&d.tree, &range, &d.kept, &d.costs, NULL));
+	check(call_tree_costs(&d.tree, &d.lens, &range, &d.kept, &d.costs, NULL));
 	measure(&d, "by function, recursion once", ask_functions, rounds);
 	measure(&d, "bottom-up, first level", ask_bottom_up, rounds);
 	measure_difference(&d, rounds);

@@ -7,8 +7,6 @@
  *
  *   --print            print the answers: per address its frames, innermost first, and an empty line
  *   --returns          the addresses are return addresses
- *   --names-only       symbol tables alone
- *   --debuginfod       may ask the servers of DEBUGINFOD_URLS
  *   --build-id HEX     the file must have this build-id
  *   --fd               give the open file, not its path alone
  *   --sysroot D, --debug-path D, --extra-path D
@@ -60,8 +58,6 @@ static bool parse(struct request *r, int argc, char **argv) {
 	static const struct option options[] = {
 			{"print", no_argument, NULL, 'p'},
 			{"returns", no_argument, NULL, 'r'},
-			{"names-only", no_argument, NULL, 'n'},
-			{"debuginfod", no_argument, NULL, 'd'},
 			{"fd", no_argument, NULL, 'f'},
 			{"build-id", required_argument, NULL, 'b'},
 			{"sysroot", required_argument, NULL, 's'},
@@ -75,8 +71,6 @@ static bool parse(struct request *r, int argc, char **argv) {
 		switch (c) {
 		case 'p': r->print = true; break;
 		case 'r': r->returns = true; break;
-		case 'n': r->options.names_only = true; break;
-		case 'd': r->options.use_debuginfod = true; break;
 		case 'f': r->use_fd = true; break;
 		case 'b': parse_build_id(r, optarg); break;
 		case 's': r->options.sysroot = optarg; break;
@@ -154,10 +148,9 @@ static void print_cost(const struct request *r, const struct symbols_answer *ans
 	}
 	fprintf(stderr,
 			"addresses %zu named %zu lines %zu frames %zu wall_ms %.1f cpu_ms %.1f "
-			"peak_rss_mb %.1f answers_kb %zu symbols %d debug %d unresolved %d note: %s\n",
+			"peak_rss_mb %.1f answers_kb %zu symbols %d debug %d unresolved %d\n",
 			r->addresses.n, n_named, n_lined, n_frames, wall * 1e3, cpu * 1e3, peak_rss_mb(),
-			answer_bytes >> 10, facts->has_symbols, facts->has_lines, facts->is_unresolved,
-			facts->note);
+			answer_bytes >> 10, facts->has_symbols, facts->has_lines, facts->is_unresolved);
 }
 
 int main(int argc, char **argv) {
@@ -169,18 +162,17 @@ int main(int argc, char **argv) {
 	struct err err = {0};
 	struct symbols *s = symbols_create(&r.options, &err);
 	size_t n = r.addresses.n;
-	bool *is_exact = calloc(n, sizeof *is_exact);
+	struct symbols_wanted *wanted = calloc(n, sizeof *wanted);
 	struct symbols_answer *answers = calloc(n, sizeof *answers);
-	bool ok = s && is_exact && answers;
+	bool ok = s && wanted && answers;
 	for (size_t i = 0; ok && i < n; i++) {
-		is_exact[i] = !r.returns;
+		wanted[i] = (struct symbols_wanted){r.addresses.items[i], 0, !r.returns};
 	}
 	for (long k = 0; ok && k < r.repeat; k++) {
 		struct arena arena = {0};
 		struct symbols_facts facts;
 		double wall = seconds(CLOCK_MONOTONIC), cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
-		ok = symbols_resolve(s, &r.module, r.addresses.items, is_exact, n, answers, &facts, &arena,
-				&err);
+		ok = symbols_resolve(s, &r.module, wanted, n, answers, &facts, &arena, &err);
 		wall = seconds(CLOCK_MONOTONIC) - wall;
 		cpu = seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
 		if (ok) {
@@ -196,7 +188,7 @@ int main(int argc, char **argv) {
 	}
 	symbols_destroy(s);
 	free(answers);
-	free(is_exact);
+	free(wanted);
 	vec_finish(&r.addresses);
 	return !ok;
 }

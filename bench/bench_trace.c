@@ -34,7 +34,7 @@ static void measure_states(const struct sample_size *size) {
 	struct sample_file growing = {0};
 	struct sample_file finished = {0};
 	struct err err = {0};
-	struct trace_writer *w = trace_writer_create(sample_file_sink(&growing), &err);
+	struct trace_writer *w = trace_writer_create(sample_file_sink(&growing), 0, &err);
 	must(w, &err);
 	double start = cpu_ms();
 	must(trace_writer_checkpoint(w, &r, &err), &err);
@@ -84,7 +84,7 @@ static void measure_events(const char *name, const struct trace_event *events, s
 	for (int i = 0; i < ROUNDS; i++) {
 		struct sample_file file = {0};
 		struct err err = {0};
-		struct trace_writer *w = trace_writer_create(sample_file_sink(&file), &err);
+		struct trace_writer *w = trace_writer_create(sample_file_sink(&file), 0, &err);
 		must(w && buffer_room(&file.bytes, n * 4), &err);
 		double start = cpu_ms();
 		for (size_t at = 0; at < n; at += BATCH) {

@@ -12,7 +12,7 @@
 
 enum { N_SLOTS = 8, SLOT_BYTES = 2 << 20 };
 
-static enum segment_role open_segment(void) {
+enum segment_role host_open_segment(void) {
 	fake_segment(1024, 4);
 	fake_slots(N_SLOTS, SLOT_BYTES);
 	segment.header->program_pid = (uint32_t)getpid();
@@ -22,14 +22,10 @@ static enum segment_role open_segment(void) {
 	return SEGMENT_ROLE_PROGRAM;
 }
 
-static uint64_t clock_ns(void) {
+uint64_t host_clock_ns(void) {
 	return 1;
 }
 
-static uint64_t stack_end(void) {
+uint64_t host_main_stack_end(void) {
 	return 0;
 }
-
-const struct host_services host_services = {.open_segment = open_segment,
-		.clock_ns = clock_ns,
-		.stack_end = stack_end};

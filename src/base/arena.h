@@ -54,11 +54,16 @@ void arena_reset(struct arena *a);
 
 enum { LARGE_PAGE = 2 << 20, LARGE_PAGES_KEPT = 64 << 20 };
 
+/** Up to a multiple of `to`, a power of two. */
+static inline uint64_t round_up(uint64_t n, uint64_t to) {
+	return (n + to - 1) & -to;
+}
+
 /**
  * Rounded up to whole large pages, as large_pages_take does. Values near SIZE_MAX overflow to 0.
  */
 static inline size_t large_pages_round(size_t bytes) {
-	return (bytes + LARGE_PAGE - 1) & ~((size_t)LARGE_PAGE - 1);
+	return (size_t)round_up(bytes, LARGE_PAGE);
 }
 
 /**

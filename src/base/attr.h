@@ -30,6 +30,9 @@ static inline void free_at(void *pointer) {
 	free(*(void **)pointer);
 }
 
+/** How many an array has. */
+#define N_OF(array) (sizeof(array) / sizeof *(array))
+
 // ---- questions that are one expression
 
 /** Is it so for any, or for all, i below n? Once that is clear the others are not looked at. */

@@ -7,12 +7,12 @@ static void fail(struct cursor *c) {
 	c->at = c->end;
 }
 
-struct slice cursor_bytes(struct cursor *c, size_t n) {
+struct slice cursor_bytes(struct cursor *c, uint64_t n) {
 	if (n > cursor_left(c)) {
 		fail(c);
 		return (struct slice){c->end, 0};
 	}
-	struct slice s = {c->at, n};
+	struct slice s = {c->at, (size_t)n};
 	c->at += n;
 	return s;
 }
@@ -66,10 +66,5 @@ uint64_t cursor_varint(struct cursor *c) {
 }
 
 struct slice cursor_sized(struct cursor *c) {
-	uint64_t n = cursor_varint(c);
-	if (n > cursor_left(c)) {
-		fail(c);
-		return (struct slice){c->end, 0};
-	}
-	return cursor_bytes(c, (size_t)n);
+	return cursor_bytes(c, cursor_varint(c));
 }

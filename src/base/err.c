@@ -4,9 +4,6 @@
 
 #include "base/slice.h"
 
-#include <stdio.h>
-#include <string.h>
-
 bool err_set(struct err *err, enum err_code code, const char *fmt, ...) {
 	if (!err) {
 		return false;

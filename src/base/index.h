@@ -118,6 +118,16 @@ static inline bool index_add(struct index *ix, uint64_t hash, uint32_t number) {
 		found_;                                                           \
 	})
 
+/** The same of items that have room for one more: it is put behind them. */
+#define INDEX_FIND_OR_PUT(index, hash, i, is_it, items, n, ...)                     \
+	({                                                                              \
+		uint32_t id_ = INDEX_FIND_OR_ADD((index), (hash), i, is_it, (uint32_t)(n)); \
+		if (id_ == (n)) {                                                           \
+			(items)[(n)++] = (__VA_ARGS__);                                         \
+		}                                                                           \
+		id_;                                                                        \
+	})
+
 static inline void index_finish(struct index *ix) {
 	free(ix->slots);
 	*ix = (struct index){0};

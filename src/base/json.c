@@ -27,7 +27,7 @@ static void escape(struct buffer *out, struct slice s) {
 		} else {
 			buffer_bytes(out, s.data, n);
 		}
-		s = slice_of(s.data + n, s.size - n);
+		s = slice_from(s, n);
 	}
 	buffer_u8(out, '"');
 }

@@ -71,13 +71,12 @@ void json_raw(struct json *j, struct slice items);
 // follow, and numbers and texts are 0 and empty. No tree is built; the only memory used is one
 // text. Numbers with a fraction are truncated; those beyond 64 bits are clamped.
 //
-//   json_enter(&j, '{');
-//   while (json_next(&j)) {
+//   JSON_EACH(&j, '{') {
 //       if (json_key_is(&j, "bytes")) { bytes = json_take_number(&j); } else { json_skip(&j); }
 //   }
 //
-// Each json_next is followed by exactly one json_take_*, json_skip, or json_enter and its loop to
-// the end.
+// It is json_enter and json_next in a loop. Each json_next is followed by exactly one json_take_*,
+// json_skip, or json_enter and its loop to the end.
 
 enum { JSON_READ_DEPTH = 2048 };
 
@@ -101,6 +100,7 @@ void json_enter(struct json_reader *j, char kind);
  * True: there is an item, in an object its key is in j->key. False: the bracket closed, or failed.
  */
 bool json_next(struct json_reader *j);
+#define JSON_EACH(j, kind) for (json_enter((j), (kind)); json_next(j);)
 bool json_key_is(const struct json_reader *j, const char *key);
 
 /** The first byte of the next value: '{' '[' '"' 't' 'f' 'n', '0' for numbers; 0: none. */
@@ -108,7 +108,6 @@ char json_peek(struct json_reader *j);
 
 uint64_t json_take_number(struct json_reader *j); // negative ones are 0
 int64_t json_take_signed(struct json_reader *j);
-double json_take_double(struct json_reader *j);
 bool json_take_bool(struct json_reader *j);
 
 /** Decoded, as UTF-8; valid until the next text is taken. */

@@ -161,7 +161,7 @@ bool json_next(struct json_reader *j) {
 }
 
 bool json_key_is(const struct json_reader *j, const char *key) {
-	return slice_equal(j->key, slice_of_text(key));
+	return slice_is(j->key, key);
 }
 
 char json_peek(struct json_reader *j) {
@@ -256,11 +256,6 @@ uint64_t json_take_number(struct json_reader *j) {
 	return n.is_negative ? 0 : n.whole;
 }
 
-double json_take_double(struct json_reader *j) {
-	struct number n = take_any_number(j);
-	return n.is_negative ? -n.value : n.value;
-}
-
 static bool take_word(struct json_reader *j, const char *word) {
 	size_t n = strlen(word);
 	(void)look(j);
@@ -286,7 +281,7 @@ static void skip_scalar(struct json_reader *j) {
 	if (c == '"') {
 		(void)json_take_text(j);
 	} else if (c == '0') {
-		(void)json_take_double(j);
+		(void)take_any_number(j);
 	} else if (!take_word(j, "null")) {
 		(void)json_take_bool(j);
 	}

@@ -4,10 +4,8 @@
 
 #include "base/err.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdbool.h>
 
 struct part {
 	void (*work)(void *user, unsigned part);

@@ -20,12 +20,21 @@ static inline struct slice slice_of(const void *data, size_t size) {
 	return (struct slice){data, size};
 }
 
+/** What is left of it behind the first `n` bytes. */
+static inline struct slice slice_from(struct slice s, size_t n) {
+	return slice_of(s.data + n, s.size - n);
+}
+
 static inline struct slice slice_of_text(const char *text) {
 	return (struct slice){(const uint8_t *)text, strlen(text)};
 }
 
 static inline bool slice_equal(struct slice a, struct slice b) {
 	return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+}
+
+static inline bool slice_is(struct slice s, const char *text) {
+	return slice_equal(s, slice_of_text(text));
 }
 
 /** For sorting: byte by byte, a beginning before what goes on. */
@@ -79,7 +88,7 @@ static inline size_t cursor_left(const struct cursor *c) {
 }
 
 /** The next `n` bytes, borrowed from the source; empty if there are fewer. */
-struct slice cursor_bytes(struct cursor *c, size_t n);
+struct slice cursor_bytes(struct cursor *c, uint64_t n);
 
 /** All that is left. */
 struct slice cursor_rest(struct cursor *c);

@@ -2,6 +2,34 @@
 /* Numbers scaled and rounded so that a person reads few digits, paths, and mistyped words. */
 #include "base/text.h"
 
+/** The size of the first text of a list with which it begins, or that it is; SIZE_MAX: of none. */
+static size_t find_in_list(struct slice s, const char *list, bool is_whole) {
+	for (size_t n; *list; list = strchrnul(list + n, '|')) {
+		list++;
+		for (n = 0; n < s.size && s.data[n] == (uint8_t)list[n] && list[n] && list[n] != '|';) {
+			n++;
+		}
+		if ((list[n] == '|' || !list[n]) && (!is_whole || n == s.size)) {
+			return n;
+		}
+	}
+	return SIZE_MAX;
+}
+
+bool is_any(struct slice s, const char *list) {
+	return find_in_list(s, list, true) != SIZE_MAX;
+}
+
+bool starts_with_any(struct slice s, const char *list) {
+	return find_in_list(s, list, false) != SIZE_MAX;
+}
+
+bool take_any(struct slice *s, const char *list) {
+	size_t n = find_in_list(*s, list, false);
+	*s = n != SIZE_MAX ? slice_from(*s, n) : *s;
+	return n != SIZE_MAX;
+}
+
 static const char units[] = " kMGTPE";
 
 /** Scale to below 1000; `*unit` indexes units. Rounding never shows "1000.0". */

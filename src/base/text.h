@@ -21,7 +21,7 @@ static inline bool take_part(struct slice *rest, char c, struct slice *part) {
 	}
 	*part = before_first(*rest, c);
 	size_t n = part->size + (part->size < rest->size);
-	*rest = slice_of(rest->data + n, rest->size - n);
+	*rest = slice_from(*rest, n);
 	return true;
 }
 
@@ -34,14 +34,17 @@ static inline bool next_line(struct slice *rest, struct slice *line) {
 
 static inline struct slice skip_spaces(struct slice s) {
 	while (s.size && (*s.data == ' ' || *s.data == '\t')) {
-		s = slice_of(s.data + 1, s.size - 1);
+		s = slice_from(s, 1);
 	}
 	return s;
 }
 
+static inline bool begins_with(struct slice s, struct slice prefix) {
+	return s.size >= prefix.size && slice_equal(slice_of(s.data, prefix.size), prefix);
+}
+
 static inline bool starts_with(struct slice s, const char *prefix) {
-	size_t n = strlen(prefix);
-	return n == 0 || (s.size >= n && memcmp(s.data, prefix, n) == 0);
+	return begins_with(s, slice_of_text(prefix));
 }
 
 /** Is it `name`, or that with a version or another word behind it? "python3.11", "node_debug" */
@@ -50,15 +53,26 @@ static inline bool is_called_after(struct slice s, const char *name) {
 	return starts_with(s, name) && (s.size == n || strchr("0123456789._-", s.data[n]));
 }
 
-static inline bool starts_with_any(struct slice s, const char *const *prefixes, size_t n) {
-	return ANY(i, n, starts_with(s, prefixes[i]));
+/**
+ * A list of texts is one text, with a '|' before each: "|one|another". Unlike an array it has no
+ * pointers, which take more room than what they point to. False: that was all.
+ */
+static inline bool next_text(const char **list, struct slice *text) {
+	if (!**list) {
+		return false;
+	}
+	const char *begin = *list + 1;
+	*list = strchrnul(begin, '|');
+	*text = slice_of(begin, (size_t)(*list - begin));
+	return true;
 }
-/** The same of an array of texts. */
-#define STARTS_WITH_ANY(s, texts) starts_with_any((s), (texts), sizeof(texts) / sizeof *(texts))
 
-/** Is it one of an array of texts? */
-#define IS_ANY(s, texts) \
-	ANY(i_, sizeof(texts) / sizeof *(texts), slice_equal((s), slice_of_text((texts)[i_])))
+/** Is it one of a list, or does it begin with one? */
+bool is_any(struct slice s, const char *list);
+bool starts_with_any(struct slice s, const char *list);
+
+/** Take the first one of the list with which it begins. */
+bool take_any(struct slice *s, const char *list);
 
 static inline bool ends_with(struct slice s, const char *end) {
 	size_t n = strlen(end);
@@ -82,7 +96,7 @@ static inline bool take_prefix(struct slice *s, const char *prefix) {
 	if (!starts_with(*s, prefix)) {
 		return false;
 	}
-	*s = *prefix ? slice_of(s->data + strlen(prefix), s->size - strlen(prefix)) : *s;
+	*s = *prefix ? slice_from(*s, strlen(prefix)) : *s;
 	return true;
 }
 
@@ -116,7 +130,7 @@ static inline bool take_decimal(struct slice *s, uint64_t *out) {
 			return false;
 		}
 	}
-	*s = slice_of(at.data + n, at.size - n);
+	*s = slice_from(at, n);
 	return n > 0;
 }
 
@@ -131,7 +145,7 @@ static inline bool take_hexadecimal(struct slice *s, uint64_t *out) {
 	for (int digit; n < at.size && (digit = hex_digit(at.data[n])) >= 0 && *out >> 60 == 0; n++) {
 		*out = *out << 4 | (uint64_t)digit;
 	}
-	*s = slice_of(at.data + n, at.size - n);
+	*s = slice_from(at, n);
 	return n > 0;
 }
 
@@ -148,7 +162,7 @@ static inline bool take_fraction(struct slice *s, double *out) {
 			*out += place * (s->data[n] - '0');
 		}
 	}
-	*s = slice_of(s->data + n, s->size - n);
+	*s = slice_from(*s, n);
 	return n > 0 && n < 20;
 }
 
@@ -218,6 +232,10 @@ char *human_classic(char out[HUMAN_MAX], uint64_t bytes);
 #define HUMAN_SPAN(ns)             human_span(HUMAN_ROOM, ns)
 #define HUMAN_PERCENT(part, whole) human_percent(HUMAN_ROOM, part, whole)
 #define HUMAN_CLASSIC(bytes)       human_classic(HUMAN_ROOM, bytes)
+
+/** "1 block", "118,943 blocks". */
+#define COUNTED(n, what) \
+	FORMAT(2 * HUMAN_MAX, "%s %s%s", HUMAN_COUNT(n), (what), (n) == 1 ? "" : "s")
 
 // ---- paths as text, without asking the file system
 

@@ -37,8 +37,28 @@
 #define EACH(item, v) EACH_OF(item, (v).items, (v).n)
 
 /** The same of a plain array, which may be at NULL if it has none. */
-#define EACH_OF(item, array, count) \
-	for (__typeof__(&*(array)) item = (array); item && item < (array) + (count); item++)
+#define EACH_OF(item, array, count) EACH_OF_WHILE(item, array, count, true)
+
+/** The same up to the first one for which it is not so. */
+#define EACH_WHILE(item, v, is_so) EACH_OF_WHILE(item, (v).items, (v).n, is_so)
+#define EACH_OF_WHILE(item, array, count, is_so) \
+	for (__typeof__(&*(array)) item = (array); item && item < (array) + (count) && (is_so); item++)
+
+/** The first item of those with the largest number; NULL: none has more than 0. */
+#define MOST(item, v, number) MOST_OF(item, (v).items, (v).n, number)
+#define MOST_OF(item, array, count, number)    \
+	({                                         \
+		__typeof__(&*(array)) most_ = NULL;    \
+		uint64_t most_number_ = 0;             \
+		EACH_OF(item, array, count) {          \
+			const uint64_t number_ = (number); \
+			if (number_ > most_number_) {      \
+				most_ = item;                  \
+				most_number_ = number_;        \
+			}                                  \
+		}                                      \
+		most_;                                 \
+	})
 
 /** The first item for which it is so; NULL: there is none. */
 #define FIND_IN(item, v, is_so) FIND(item, (v).items, (v).n, is_so)
@@ -169,3 +189,20 @@ struct radix_item {
  * which keys differ.
  */
 void radix_sort(struct radix_item *items, struct radix_item *scratch, size_t n);
+
+/**
+ * Order the numbers i below n by the group of each, a number below n_groups: those of group g
+ * become order[starts[g]] to order[starts[g + 1] - 1], rising. `starts`: n_groups + 2 zeros.
+ */
+#define GROUP_BY(order, starts, n_groups, i, n, group) \
+	do {                                               \
+		for (uint32_t i = 0; i < (n); i++) {           \
+			(starts)[(group) + 2]++;                   \
+		}                                              \
+		for (uint32_t g_ = 0; g_ < (n_groups); g_++) { \
+			(starts)[g_ + 2] += (starts)[g_ + 1];      \
+		}                                              \
+		for (uint32_t i = 0; i < (n); i++) {           \
+			(order)[(starts)[(group) + 1]++] = i;      \
+		}                                              \
+	} while (0)

@@ -17,7 +17,7 @@ static size_t plain_length(struct slice text, size_t at, bool keeps_lines, size_
 			at++;
 			continue;
 		}
-		struct slice rest = slice_of(text.data + at, text.size - at);
+		struct slice rest = slice_from(text, at);
 		size_t n = utf8_length(rest);
 		if (n == 0 || is_obeyed(utf8_character(rest.data, n))) {
 			*bad = n ? n : 1;
@@ -75,4 +75,43 @@ const char *visible_name(char *out, size_t size, const char *name) {
 	}
 	out[n] = '\0';
 	return out;
+}
+
+void visible_wrap(struct buffer *out, const char *first, size_t indent, const char *text,
+		size_t width) {
+	buffer_text(out, first);
+	size_t column = utf8_columns(slice_of_text(first));
+	bool is_line_start = true;
+	while (*text) {
+		size_t n = strcspn(text, " ");
+		n += strncmp(text + n, " %", 2) == 0 ? 1 + strcspn(text + n + 1, " ") : 0;
+		struct slice word = slice_of(text, n);
+		if (!is_line_start && column + 1 + utf8_columns(word) > width) {
+			buffer_printf(out, "\n%*s", (int)indent, "");
+			column = indent;
+			is_line_start = true;
+		}
+		if (!is_line_start) {
+			buffer_u8(out, ' ');
+			column++;
+		}
+		visible_put(out, word);
+		column += utf8_columns(word);
+		is_line_start = false;
+		text += n + (text[n] == ' ');
+	}
+	buffer_u8(out, '\n');
+}
+
+void markup_put(struct buffer *out, struct slice text) {
+	for (size_t i = 0; i < text.size; i++) {
+		uint8_t c = text.data[i];
+		switch (c) {
+		case '&': buffer_text(out, "&amp;"); break;
+		case '<': buffer_text(out, "&lt;"); break;
+		case '>': buffer_text(out, "&gt;"); break;
+		case '"': buffer_text(out, "&quot;"); break;
+		default: buffer_u8(out, c < ' ' && c != '\n' && c != '\t' ? ' ' : c);
+		}
+	}
 }

@@ -24,7 +24,24 @@ enum { VISIBLE_NAME_MAX = 2 * 4640 };
 /** The same, cut to `size` - 1 bytes. Returns `out`. */
 const char *visible_name(char *out, size_t size, const char *name);
 
+/**
+ * Append a paragraph: `first` before the first line, `indent` spaces before the others. Words that
+ * do not fit into `width` columns go to the next line, a "%" with its number.
+ */
+void visible_wrap(struct buffer *out, const char *first, size_t indent, const char *text,
+		size_t width);
+
+/**
+ * Append `text` as it stands in HTML and XML, also within the quotes of an attribute. Of control
+ * characters, only ends of lines and tabs may stand there: others become spaces.
+ */
+void markup_put(struct buffer *out, struct slice text);
+
 // ---- UTF-8, checked and decoded
+
+static inline bool utf8_continues(uint8_t c) {
+	return (c & 0xc0) == 0x80;
+}
 
 /**
  * The length of the UTF-8 sequence at the start of `s` (not empty); 0 if it is invalid (RFC 3629).
@@ -40,7 +57,7 @@ static inline size_t utf8_length(struct slice s) {
 		return 0;
 	}
 	for (size_t i = 1; i < n; i++) {
-		if ((s.data[i] & 0xc0) != 0x80) {
+		if (!utf8_continues(s.data[i])) {
 			return 0;
 		}
 	}
@@ -57,4 +74,9 @@ static inline uint32_t utf8_character(const uint8_t *s, size_t n) {
 		c = c << 6 | (s[i] & 0x3f);
 	}
 	return c;
+}
+
+/** How many columns a text takes, one per character. */
+static inline size_t utf8_columns(struct slice s) {
+	return SUM(i, s.size, !utf8_continues(s.data[i]));
 }

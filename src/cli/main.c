@@ -20,7 +20,7 @@ enum { LINKS_MAX = 40 };
 
 static const struct command *find_command(const char *path) {
 	const char *name = path_base_name(path);
-	return FIND(item, commands, sizeof commands / sizeof *commands, strcmp(name, item->name) == 0);
+	return FIND(item, commands, N_OF(commands), strcmp(name, item->name) == 0);
 }
 
 /** A link of another name is the command that it leads to. `path`: what was executed. */

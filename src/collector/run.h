@@ -29,6 +29,7 @@ struct launch {
 	const char *path;  // what to exec
 	const char *image; // the ELF file that is loaded first: the program or its interpreter
 	const char *why;   // a sentence about the program, with its name
+	struct arena *arena; // of these
 };
 
 /** Find `program` as execvp would (PATH when it has no slash) and judge it. False: no memory. */
@@ -51,6 +52,7 @@ struct run_options {
 	bool is_quiet; // suppresses messages that are only informative
 	bool free_stacks, exact_time;
 	bool no_memory;        // calls that map are not recorded
+	bool leaks;            // at the end, look for what points to each live block
 	uint64_t events_bytes; // 0: single events are not kept
 	bool lacks_names;      // do not look up names that are still missing at the program's end
 

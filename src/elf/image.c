@@ -26,23 +26,6 @@ static const char *text_at(struct slice names, uint64_t offset) {
 	return offset < names.size ? (const char *)names.data + offset : "";
 }
 
-static bool read_header(Elf64_Ehdr *h, struct slice bytes, struct err *err) {
-	if (bytes.size < EI_NIDENT || memcmp(bytes.data, ELFMAG, SELFMAG) != 0) {
-		return err_set(err, ERR_FORMAT, "not an ELF file");
-	}
-	if (bytes.data[EI_CLASS] != ELFCLASS64) {
-		return err_set(err, ERR_UNSUPPORTED, "a 32-bit file");
-	}
-	if (bytes.data[EI_DATA] != ELFDATA2LSB) {
-		return err_set(err, ERR_UNSUPPORTED, "a big-endian file");
-	}
-	if (bytes.size < sizeof *h) {
-		return err_set(err, ERR_FORMAT, "the ELF header is cut");
-	}
-	memcpy(h, bytes.data, sizeof *h);
-	return true;
-}
-
 /** A count that does not fit the header is kept in the first section's header. */
 static void read_sections(struct elf_image *e, const Elf64_Ehdr *h) {
 	if (!h->e_shoff || h->e_shentsize != sizeof(Elf64_Shdr)) {
@@ -73,9 +56,14 @@ static void read_sections(struct elf_image *e, const Elf64_Ehdr *h) {
 	}
 }
 
-bool elf_image_init(struct elf_image *e, struct slice bytes, struct err *err) {
+bool elf_image_init(struct elf_image *e, struct slice bytes) {
 	Elf64_Ehdr h;
-	if (!read_header(&h, bytes, err)) {
+	if (bytes.size < sizeof h) {
+		return false;
+	}
+	memcpy(&h, bytes.data, sizeof h);
+	if (memcmp(h.e_ident, ELFMAG, SELFMAG) != 0 || h.e_ident[EI_CLASS] != ELFCLASS64 ||
+			h.e_ident[EI_DATA] != ELFDATA2LSB) {
 		return false;
 	}
 	*e = (struct elf_image){
@@ -122,26 +110,21 @@ struct slice elf_section_bytes(const struct elf_image *e, const struct elf_secti
 	return part(e->bytes, section->offset, section->size);
 }
 
-bool elf_has_section(const struct elf_image *e, const char *name) {
+static struct slice bytes_named(const struct elf_image *e, const char *name) {
 	struct elf_section s;
-	return elf_section_find(e, name, &s) && elf_section_bytes(e, &s).size > 0;
+	return elf_section_find(e, name, &s) ? elf_section_bytes(e, &s) : (struct slice){0};
+}
+
+bool elf_has_section(const struct elf_image *e, const char *name) {
+	return bytes_named(e, name).size > 0;
 }
 
 bool elf_segment_at(const struct elf_image *e, uint32_t index, struct elf_segment *out) {
+	_Static_assert(sizeof *out == sizeof(Elf64_Phdr), "copied as it is");
 	if (index >= e->n_segments) {
 		return false;
 	}
-	Elf64_Phdr p;
-	memcpy(&p, e->segments.data + index * sizeof p, sizeof p);
-	*out = (struct elf_segment){
-			.type = p.p_type,
-			.flags = p.p_flags,
-			.offset = p.p_offset,
-			.address = p.p_vaddr,
-			.file_bytes = p.p_filesz,
-			.memory_bytes = p.p_memsz,
-			.align = p.p_align,
-	};
+	memcpy(out, e->segments.data + index * sizeof *out, sizeof *out);
 	return true;
 }
 
@@ -190,10 +173,6 @@ uint64_t elf_first_code_address(const struct elf_image *e) {
 	return lowest == UINT64_MAX ? 0 : lowest;
 }
 
-static uint64_t round_up(uint64_t n, uint64_t align) {
-	return (n + align - 1) & ~(align - 1);
-}
-
 /** The description of the note "GNU", NT_GNU_BUILD_ID among notes padded to `align`. */
 static struct slice build_id_in(struct slice notes, uint64_t align) {
 	Elf64_Nhdr n;
@@ -227,11 +206,6 @@ struct slice elf_build_id(const struct elf_image *e) {
 		}
 	}
 	return id;
-}
-
-static struct slice bytes_named(const struct elf_image *e, const char *name) {
-	struct elf_section s;
-	return elf_section_find(e, name, &s) ? elf_section_bytes(e, &s) : (struct slice){0};
 }
 
 bool elf_debug_link(const struct elf_image *e, const char **name, uint32_t *crc) {

@@ -26,8 +26,8 @@ struct elf_image {
 	struct slice section_names;
 };
 
-/** False: not an ELF file that we can read; `err` says why. Tables outside the bytes are empty. */
-bool elf_image_init(struct elf_image *e, struct slice bytes, struct err *err);
+/** False: not an ELF file that we can read. Tables outside the bytes are empty. */
+bool elf_image_init(struct elf_image *e, struct slice bytes);
 
 struct elf_section {
 	const char *name; // "" if its place is bad
@@ -45,9 +45,10 @@ struct slice elf_section_bytes(const struct elf_image *e, const struct elf_secti
 /** True if there is a section of that name with bytes in this file. */
 bool elf_has_section(const struct elf_image *e, const char *name);
 
+/** As the file has it: an Elf64_Phdr. */
 struct elf_segment {
 	uint32_t type, flags;
-	uint64_t offset, address, file_bytes, memory_bytes, align;
+	uint64_t offset, address, physical_address, file_bytes, memory_bytes, align;
 };
 
 /** False: there is no segment of that index, or of that type (PT_LOAD...). */
@@ -116,3 +117,12 @@ bool elf_returned(const struct elf_image *e, uint64_t function, uint64_t *addres
  * to.
  */
 bool elf_returned_text(const struct elf_image *e, const char *function, struct slice *out);
+
+/** Code with one record in the unwind tables: a function, or a part of one. */
+struct elf_code {
+	uint64_t address;
+	struct slice bytes;
+};
+
+/** Another part of the function around `address`. False: none is found, as in nearly all. */
+bool elf_other_part(const struct elf_image *e, uint64_t address, struct elf_code *out);

@@ -119,6 +119,9 @@ struct aggregate_now aggregate_now(const struct aggregate *a);
 bool aggregate_live(const struct aggregate *a,
 		bool (*visit)(void *user, uint64_t ptr, uint64_t bytes, uint32_t stack), void *user);
 
+/** Does such a block live that was met? */
+bool aggregate_has(const struct aggregate *a, uint64_t ptr, uint64_t bytes, uint32_t stack);
+
 /** Was a block ever in this range, or within 4 MiB of it? */
 bool aggregate_ever_had(const struct aggregate *a, uint64_t start, uint64_t end);
 

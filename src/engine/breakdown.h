@@ -8,30 +8,13 @@
 
 #include "engine/lens.h"
 
-// ---- the stacks of a whole recording ranked by a metric, and grouped by the user's functions
+// ---- the stacks of a whole recording ranked by a metric
 //
 // Or those of all threads joined, for queries that do not distinguish threads. For every metric,
 // the costs of all stacks add up to the recording's totals.
 
-/** Stacks with any block, heaviest first; equal ones in the order of the recording. */
-struct stack_ranking {
-	uint32_t *stacks; // indices into recording.stacks
-	uint32_t n;
-	struct lens_costs total;
-};
-bool rank_stacks(const struct recording *r, enum lens_metric metric, struct arena *arena,
-		struct stack_ranking *out);
-
-/** Stacks that are named after the same function of the same file, as of their heaviest one. */
-struct site_ranking {
-	struct part *sites; // heaviest first
-	uint32_t n;
-	struct lens_costs total;
-};
-
-/** The sites of a recording by a metric. False: no memory. */
-bool rank_sites(const struct recording *r, const struct names *n, enum lens_metric metric,
-		struct arena *arena, struct site_ranking *out);
+/** Stacks with any block, heaviest first; equal ones in their order. Malloc'ed; NULL: no memory. */
+struct rank *rank_stacks(const struct recording *r, enum lens_metric metric, uint32_t *n);
 
 /**
  * The recording with one stack per node, for all threads together. A shallow copy, whose stacks
@@ -75,6 +58,10 @@ bool breakdown_is_ranked(enum breakdown_by by);
 bool breakdown_make(enum breakdown_by by, const struct lens *l, const struct recording *r,
 		const struct names *n, const struct lens_result *result, struct arena *arena,
 		struct breakdown *out, struct err *err);
+
+/** The sites of a whole recording, and what all cost. False: no memory. */
+bool rank_sites(const struct recording *r, const struct names *n, enum lens_metric metric,
+		struct arena *arena, struct breakdown *out, struct lens_costs *total);
 
 // ---- the heap over time under a lens
 //

@@ -43,27 +43,29 @@ struct slice call_tree_label(const struct call_tree *t, uint32_t node);
 
 /** The stacks of a subtree are adjacent: their cost is the difference of two sums. */
 struct tree_costs {
-	const struct lens_costs *stacks; // of the result, borrowed
-	struct lens_costs *before;       // of all that stand before a place in call_tree.stacks
+	const struct call_tree *tree;
+	const struct lens *lens;         // by which nodes rank
+	const struct lens_costs *stacks; // of its result; all borrowed
+	struct lens_costs *before;       // of all that stand before a place in tree->stacks
 };
 
 /** Do two lenses show the same tree? */
 bool call_tree_is_same(const struct lens *a, const struct lens *b);
 
 /** Compute the costs of the tree's nodes. False: no memory. */
-bool call_tree_costs(const struct call_tree *t, const struct lens_result *result,
-		struct arena *arena, struct tree_costs *out, struct err *err);
+bool call_tree_costs(const struct call_tree *t, const struct lens *l,
+		const struct lens_result *result, struct arena *arena, struct tree_costs *out,
+		struct err *err);
 
 /** What the stacks cost that go through a node or end in it; of node 0: the result's total. */
-static inline struct lens_costs call_tree_all(const struct call_tree *t,
-		const struct tree_costs *costs, uint32_t node) {
-	return lens_costs_between(&costs->before[t->first[node]], &costs->before[t->last[node]]);
+static inline struct lens_costs call_tree_all(const struct tree_costs *c, uint32_t node) {
+	return lens_costs_between(&c->before[c->tree->first[node]], &c->before[c->tree->last[node]]);
 }
 
 /** What the stacks cost that end in a node. */
-static inline struct lens_costs call_tree_own(const struct call_tree *t,
-		const struct tree_costs *costs, uint32_t node) {
-	return lens_costs_between(&costs->before[t->first[node]], &costs->before[t->first[node + 1]]);
+static inline struct lens_costs call_tree_own(const struct tree_costs *c, uint32_t node) {
+	const uint32_t *first = &c->tree->first[node];
+	return lens_costs_between(&c->before[first[0]], &c->before[first[1]]);
 }
 
 /** A function (or group) wherever it is called. */
@@ -83,8 +85,8 @@ struct call_functions {
 	struct call_function *items;
 	uint32_t n;
 };
-bool call_tree_functions(const struct call_tree *t, const struct tree_costs *costs,
-		const struct lens *l, struct arena *arena, struct call_functions *out, struct err *err);
+bool call_tree_functions(const struct tree_costs *costs, struct arena *arena,
+		struct call_functions *out, struct err *err);
 
 // ---- from the inside out
 
@@ -109,23 +111,20 @@ struct up_nodes {
 };
 
 /** The first level: the functions that stacks end in. False: no memory. */
-bool call_tree_bottom_up(const struct call_tree *t, const struct tree_costs *costs,
-		const struct lens *l, struct arena *arena, struct up_nodes *out, struct err *err);
+bool call_tree_bottom_up(const struct tree_costs *costs, struct arena *arena, struct up_nodes *out,
+		struct err *err);
 
 /**
  * The first level for one function: one node (or none), with what the function and its callees
  * cost; each stack counts once, by the function's outermost call in it.
  */
-bool call_tree_callers(const struct call_tree *t, const struct tree_costs *costs,
-		const struct lens *l, struct slice function, struct arena *arena, struct up_nodes *out,
-		struct err *err);
+bool call_tree_callers(const struct tree_costs *costs, struct slice function, struct arena *arena,
+		struct up_nodes *out, struct err *err);
 
 /** What it calls, of a node of call_tree_callers. */
-bool up_node_callees(const struct call_tree *t, const struct tree_costs *costs,
-		const struct lens *l, const struct up_node *node, struct arena *arena, struct up_nodes *out,
-		struct err *err);
+bool up_node_callees(const struct tree_costs *costs, const struct up_node *node,
+		struct arena *arena, struct up_nodes *out, struct err *err);
 
 /** Its callers. `is_inclusive`: of call_tree_callers, else of call_tree_bottom_up. */
-bool up_node_open(const struct call_tree *t, const struct tree_costs *costs, const struct lens *l,
-		const struct up_node *node, bool is_inclusive, struct arena *arena, struct up_nodes *out,
-		struct err *err);
+bool up_node_open(const struct tree_costs *costs, const struct up_node *node, bool is_inclusive,
+		struct arena *arena, struct up_nodes *out, struct err *err);

@@ -24,12 +24,6 @@ struct diff_costs {
 	struct lens_costs side[N_DIFF_SIDES];
 };
 
-/**
- * What a function is matched by: its name without parameters and return type, for where it was
- * inlined there is no more of it. "void fill<int>(int) const" gives "fill<int>". A part of `name`.
- */
-struct slice diff_match(struct slice name);
-
 /** The same of a function. One without a name, at other addresses there, is known by its module. */
 struct slice diff_label(const struct name *name);
 
@@ -46,15 +40,12 @@ struct diff_site {
 	struct slice label;
 	const struct name *name; // as in ours, else as in the base; NULL: none
 	struct diff_costs costs;
-	uint32_t heaviest;   // stack of that side that has the name
-	enum diff_side seen; // that side
 };
 
 /** All sites of both sides, by the size of their difference, largest first; equal ones last. */
 struct diff_sites {
 	struct diff_site *items;
 	uint32_t n;
-	struct diff_costs total;
 };
 
 /** `metric` is used instead of the lenses'. False: no memory. All in the arena. */

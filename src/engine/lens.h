@@ -100,6 +100,9 @@ extern const char *const lens_group_names[N_LENS_GROUPS];
 /** The shortest text that lens_parse understands as the same lens; "" for lens_whole(). */
 struct slice lens_text(const struct lens *l, const struct recording *r, struct arena *arena);
 
+/** A name in it, as in a URL: letters, digits and `plain` as they are. */
+void lens_put_encoded(struct buffer *out, struct slice s, const char *plain);
+
 /** What a stack, a frame or a group costs under a lens. */
 struct lens_costs {
 	uint64_t bytes, blocks;                // by the metric

@@ -16,6 +16,8 @@
  *  - peak, edges, intervals and moments are as in aggregate.h, with mapped bytes in place of live
  *    ones, but on a time axis of their own. "allocations" of an edge are mappings.
  *  - mapped bytes are whole pages of addresses. They say nothing of what is resident.
+ *  - a change is a call that gives back what a range held, or locks it (enum wire_change): what the
+ *    calls of one stack did is summed up. It ends no mapping, and may lie in one that is not known.
  *  - what was mapped before the recording, or by other ways than wire/mappings.def has, is not
  *    known: unmapping it changes nothing.
  */
@@ -53,8 +55,8 @@ void mappings_each(const struct mappings *m,
 
 /**
  * Write the state as of `now_ns` into `out`: mappings (with `node`), mapping_edges,
- * mapping_intervals, ranges, and their part of the summary. Arrays go to out->arena. Nothing
- * changes.
+ * mapping_intervals, ranges, changes, and their part of the summary. Arrays go to out->arena.
+ * Nothing of `m` changes.
  */
 bool mappings_snapshot(const struct mappings *m, uint64_t now_ns, struct recording *out,
 		struct err *err);

@@ -5,6 +5,7 @@
  * choose looks and sum up their parts here, so that they cannot disagree.
  */
 
+#include "base/json.h"
 #include "engine/lens.h"
 
 /** A look with its parts. Borrowed from the recording. */
@@ -16,8 +17,10 @@ struct memory_look {
 	const struct rec_group *group;         // NULL: no control group limits it
 	const struct rec_untouched *untouched; // by stack
 	uint32_t n_untouched;
-	uint32_t n_notable;        // the first of them: absent, or with much that is free beside them
-	uint64_t bytes[REC_PARTS]; // resident; together look->rss_bytes
+	uint32_t n_notable; // the first of them: absent, or with much that is free beside them
+	const struct rec_fullness *arenas;
+	uint32_t n_arenas;
+	uint64_t bytes[REC_PARTS];     // resident; together look->rss_bytes
 	uint64_t lazy_free[REC_PARTS]; // of them given back by MADV_FREE, and not taken yet
 	uint64_t asked_bytes;          // of all live blocks
 	uint64_t untouched_bytes;      // of those that `untouched` tells of: not in memory
@@ -31,9 +34,33 @@ struct memory_look memory_at_peak(const struct recording *r);
 /** The newest. */
 struct memory_look memory_at_end(const struct recording *r);
 
+/** What pointed to live blocks, as of the newest look that asked. Borrowed from the recording. */
+struct memory_grades {
+	const struct rec_look *look; // NULL: none did
+	uint32_t number;             // row of recording.looks
+	const struct rec_grade *rows;
+	uint32_t n_rows;
+	uint64_t bytes[REC_GRADES], blocks[REC_GRADES];
+};
+
+struct memory_grades memory_grades(const struct recording *r, uint64_t until_ns);
+
+/** Nothing but unreachable blocks points to it. */
+static inline bool memory_is_unreachable(uint8_t grade) {
+	return grade >= REC_UNREACHABLE;
+}
+
 /** What other processes of the group hold, in anonymous memory. */
 static inline uint64_t memory_others_bytes(const struct rec_group *g) {
 	return g->anonymous_bytes > g->own_bytes ? g->anonymous_bytes - g->own_bytes : 0;
+}
+
+/**
+ * Is it known what of live blocks was not in memory? If no row tells of it, only where none lived:
+ * not all blocks or pages may have been known, and a look of the past keeps no rows.
+ */
+static inline bool memory_knows_untouched(const struct memory_look *m) {
+	return m->n_untouched > 0 || (m->look && m->look->has & REC_HAS_BLOCKS && m->asked_bytes == 0);
 }
 
 /** A row of memory_look.untouched tells of blocks that were not in memory, not of pages alone. */
@@ -47,6 +74,12 @@ static inline bool memory_is_absent(const struct rec_untouched *u) {
  */
 void memory_put_group(struct buffer *out, const struct rec_group *g);
 
+/** "main arena", "arena at 0x7f12a4000000". */
+void memory_put_arena(struct buffer *out, const struct rec_fullness *arena);
+
+/** Member "arenas" of an object. */
+void memory_put_arenas_json(struct json *j, const struct memory_look *m, const struct recording *r);
+
 /** A look was taken in the lens's time. */
 bool memory_has_look(const struct lens *l, const struct recording *r, uint32_t look);
 
@@ -57,7 +90,9 @@ struct memory_row {
 	// Of an interpreter that maps for its objects: what ran at half of that or more; or NULL
 	const struct name *running;
 	uint64_t running_bytes;
-	struct slice name; // as in smaps, of what has no maker: a path or "[anon:...]"; empty: none
+	// As in smaps, of what has no maker, and of shared memory to which its program gave one: a path
+	// or "[anon:...]"; empty: none
+	struct slice name;
 	uint64_t bytes, lazy_free;
 };
 
@@ -73,14 +108,27 @@ struct memory_row *memory_rows(const struct memory_look *m, uint8_t part, const 
 /**
  * A recording in which what a metric counts stands in place of blocks: mappings, or, as of the
  * newest look until `until_ns` (UINT64_MAX: of that which is shown), what was in memory of blocks
- * and mappings, or was not in memory of blocks. `r` and `arena` outlive it; it is not to be
- * finished. False: `r` does not have that.
+ * and mappings, or was not in memory of blocks, of which a look of the past tells nothing. `r` and
+ * `arena` outlive it; it is not to be finished. False: `r` does not have that.
  */
 bool memory_as_recording(const struct recording *r, enum lens_metric metric, uint64_t until_ns,
 		struct arena *arena, struct recording *out, struct err *err);
 
+/**
+ * Sum up the calls that have changed memory in one way (enum wire_change). *most: those of the site
+ * that has changed most, with one of its stacks; calls 0: there are none, or no memory.
+ */
+struct rec_change memory_changes(const struct recording *r, const struct names *n, uint8_t what,
+		struct arena *arena, struct rec_change *most);
+
 /** A part for programs ("heap_live", "mapped") and for people ("live blocks"). */
 extern const struct memory_part_text { const char *id, *words; } memory_part_texts[REC_PARTS];
+
+/** A change for programs ("given-back") and for people, by enum wire_change. */
+extern const struct memory_part_text memory_change_texts[];
+
+/** "held", "held_inside" ... of enum rec_grade_id. */
+extern const char *const memory_grade_ids[REC_GRADES];
 
 /** "end", "rss-peak" ... of enum rec_look_at. */
 extern const char *const memory_at_ids[REC_ATS];

@@ -22,19 +22,22 @@
 	METRIC(MAPPED, "mapped")           \
 	METRIC(UNMAPPED, "never-unmapped") \
 	METRIC(RESIDENT, "resident")       \
-	METRIC(UNTOUCHED, "untouched")
+	METRIC(UNTOUCHED, "untouched")     \
+	METRIC(UNREACHABLE, "unreachable")
 
 /**
  * GATE(ID, name, metric, is of bytes, may be a share of the allocations, how its sentence begins).
  */
-#define METRIC_GATES(GATE)                                                        \
-	GATE(PEAK, "peak", PEAK, true, false, "the peak is")                          \
-	GATE(NEVER_FREED, "never-freed", NEVER_FREED, true, false, "never freed are") \
-	GATE(NEVER_FREED_BLOCKS, "never-freed-blocks", NEVER_FREED, false, true,      \
-			"blocks never freed:")                                                \
-	GATE(ALLOCATIONS, "allocations", ALLOCATIONS, false, false, "allocations:")   \
-	GATE(ALLOCATED, "allocated", BYTES, true, false, "allocated are")             \
-	GATE(TEMPORARY, "temporary", TEMPORARY, false, true, "temporary allocations:")
+#define METRIC_GATES(GATE)                                                         \
+	GATE(PEAK, "peak", PEAK, true, false, "the peak is")                           \
+	GATE(NEVER_FREED, "never-freed", NEVER_FREED, true, false, "never freed are")  \
+	GATE(NEVER_FREED_BLOCKS, "never-freed-blocks", NEVER_FREED, false, true,       \
+			"blocks never freed:")                                                 \
+	GATE(ALLOCATIONS, "allocations", ALLOCATIONS, false, false, "allocations:")    \
+	GATE(ALLOCATED, "allocated", BYTES, true, false, "allocated are")              \
+	GATE(TEMPORARY, "temporary", TEMPORARY, false, true, "temporary allocations:") \
+	GATE(UNREACHABLE, "unreachable", UNREACHABLE, true, false, "unreachable are")  \
+	GATE(UNREACHABLE_BLOCKS, "unreachable-blocks", UNREACHABLE, false, false, "unreachable blocks:")
 
 /** For the texts of options: each name, with a space before it. */
 #define METRIC_NAME(id, name, ...) " " name
@@ -59,7 +62,13 @@ enum metric_rule {
 };
 
 /** What counts: of others than blocks, memory_as_recording() makes stacks. */
-enum metric_of { METRIC_OF_BLOCKS, METRIC_OF_MAPPINGS, METRIC_OF_RESIDENT, METRIC_OF_ABSENT };
+enum metric_of {
+	METRIC_OF_BLOCKS,
+	METRIC_OF_MAPPINGS,
+	METRIC_OF_RESIDENT,
+	METRIC_OF_ABSENT,
+	METRIC_OF_UNREACHABLE,
+};
 
 /** A field of struct rec_stack, a uint64_t. */
 struct metric_field {

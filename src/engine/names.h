@@ -43,8 +43,12 @@ void names_destroy(struct names *n);
  */
 struct slice names_title_stem(struct slice path, const char **end);
 
-/** The frames of a location, innermost first; *n_frames >= 1. */
-const struct name *names_of(const struct names *n, uint32_t location, uint32_t *n_frames);
+/** The frames of a location, at least one, innermost first. */
+struct name_list {
+	const struct name *items;
+	uint32_t n;
+};
+struct name_list names_of(const struct names *n, uint32_t location);
 
 uint32_t names_n_functions(const struct names *n);
 
@@ -99,8 +103,8 @@ struct stack_walk {
 	const struct names *names;
 	uint32_t node;
 	uint32_t location; // of the frame that was given last
-	uint32_t i, n;
-	const struct name *frames;
+	struct name_list frames;
+	uint32_t i;
 };
 struct stack_walk stack_walk_init(const struct recording *r, const struct names *n, uint32_t node);
 
@@ -120,6 +124,12 @@ char *function_short(struct slice name, struct arena *arena);
 
 /** A function's name behind its return type, which names of C++'s templates begin with. */
 struct slice function_proper(struct slice name);
+
+/**
+ * What a function is matched by in another build: its name without parameters and return type, for
+ * where it was inlined there is no more of it. "void fill<int>(int) const" gives "fill<int>".
+ */
+struct slice function_bare(struct slice name);
 
 /** As KDE's tools shorten: template arguments become <>, all else stays. */
 char *template_short(struct slice name, struct arena *arena);

@@ -11,6 +11,7 @@
  *    what is free of the page beside them
  *  - who mapped it, as far as calls that map were recorded: the allocator, a stack, another caller
  *  - what holds it by rule: an arena of glibc, a thread's stack, data of a module, [heap]
+ *  - which thread mapped it by a call that was not recorded, as far as the kernel told
  *  - its line in smaps: a file, shared memory, a name that the program gave to it
  *  - who mapped it before the attach, whoever that was
  *  - nobody known
@@ -25,6 +26,13 @@ struct parts_range {
 	uint64_t start, end;
 };
 
+/** What a thread has mapped, by the kernel's word: perhaps by a call that no hook saw. */
+struct parts_seen {
+	uint64_t start, end, time_ns;
+	uint64_t code;  // that has mapped it, if `name` is still without it. 0: not known
+	char name[128]; // of its row
+};
+
 struct parts_thread {
 	uint64_t sp, fs_base; // 0: not known
 };
@@ -37,6 +45,8 @@ struct parts_input {
 	const struct aggregate *blocks;  // those that are live
 	const struct mappings *mappings; // NULL: calls that map are not recorded
 	const struct smaps *before;      // what was mapped at the attach. NULL: it was launched
+	const struct parts_seen *seen;   // the newest one at an address counts
+	size_t n_seen;
 	const struct parts_thread *threads;
 	size_t n_threads;
 	const struct parts_range *ours; // by rising address: of heaptrack
@@ -44,7 +54,7 @@ struct parts_input {
 	const struct parts_range *modules; // by rising address, with their bss
 	size_t n_modules;
 	bool is_glibc;             // its malloc serves the program
-	bool knows_all_blocks;     // false: sampled, or attached without what was there before
+	bool knows_all_blocks;     // false: some that are live are not among `blocks`
 	uint64_t rss_before_bytes; // as the kernel counted it before and after reading. 0: not read
 	uint64_t rss_after_bytes;
 	/** Does this stack (a mapped_range's node) map for the allocator? NULL: the wire says it. */
@@ -62,10 +72,20 @@ struct parts_row {
 	uint8_t part;             // enum rec_part_id
 };
 
+enum { PARTS_ARENAS = 64 }; // that are told apart
+
+/** Of the whole heap, by address. */
+struct parts_fullness {
+	struct rec_fullness items[PARTS_ARENAS];
+	uint32_t n;
+};
+
 /** Zeroed: empty. Rows of one part follow each other, the largest first. */
 struct parts {
 	VEC(struct parts_row) rows;
 	VEC(struct rec_untouched) untouched; // most absent or pinned bytes first, then most resident
+	struct parts_fullness fullness;
+	bool has_seen; // some memory has been explained by parts_input.seen
 	// Its bytes, and what it has; changed_bytes: half of RSS's change, or what went meanwhile
 	struct rec_look look;
 };

@@ -3,6 +3,7 @@
  * Finds an export by its name and runs it. A writer of profiles gets one of what was asked for,
  * writes it into memory, and the whole is handed out: the largest are some hundred bytes per stack.
  */
+#include "engine/memory.h"
 #include "export/export.h"
 
 #define ROW(id, name, suffix, about)        {name, suffix, .write = export_##id},
@@ -10,13 +11,12 @@
 static const struct exporter exporters[] = {EXPORTS(ROW, WRITER_ROW)};
 
 const struct exporter *exporter_find(struct slice name, struct err *err) {
-	enum { N = sizeof exporters / sizeof *exporters };
 	SCOPED(buffer) names = {0};
-	for (size_t i = 0; i < N; i++) {
-		if (slice_equal(name, slice_of_text(exporters[i].name))) {
-			return &exporters[i];
+	EACH_OF(e, exporters, N_OF(exporters)) {
+		if (slice_is(name, e->name)) {
+			return e;
 		}
-		buffer_printf(&names, "%s%s", i ? ", " : "", exporters[i].name);
+		buffer_printf(&names, "%s%s", names.size ? ", " : "", e->name);
 	}
 	(void)err_set(err, ERR_USAGE, "unknown export \"%.*s\"; use one of: %.*s", SLICE_ARG(name),
 			SLICE_ARG(buffer_view(&names)));
@@ -28,11 +28,8 @@ bool exporter_is_packed(const struct exporter *e) {
 	return dot && strcmp(dot, ".gz") == 0;
 }
 
-bool exporter_write(const struct exporter *e, const struct export_request *request,
+static bool write_profile(profile_writer *encode, const struct export_request *request,
 		const struct export_sink *sink, struct err *err) {
-	if (e->write) {
-		return e->write(request, sink, err);
-	}
 	SCOPED(arena) arena = {0};
 	SCOPED(buffer) out = {0};
 	struct profile p;
@@ -41,6 +38,30 @@ bool exporter_write(const struct exporter *e, const struct export_request *reque
 	if (ok && !request->has_shown) {
 		options.shown = profile_value_shown(request->lens, &p);
 	}
-	return ok && e->encode(&out, &p, &options, err) &&
-			sink->write(sink->user, buffer_view(&out), err);
+	return ok && encode(&out, &p, &options, err) && sink->write(sink->user, buffer_view(&out), err);
+}
+
+bool exporter_write(const struct exporter *e, const struct export_request *request,
+		const struct export_sink *sink, struct err *err) {
+	return e->write ? e->write(request, sink, err) : write_profile(e->encode, request, sink, err);
+}
+
+/** As valgrind's massif does with --pages-as-heap=yes: with mappings in place of blocks. */
+bool export_massif_pages(const struct export_request *request, const struct export_sink *sink,
+		struct err *err) {
+	const struct lens *lens = request->lens;
+	if (lens->has_range || lens->n_threads || request->base) {
+		return err_set(err, ERR_UNSUPPORTED,
+				"the massif-pages format holds a whole recording, not a range, a thread or a "
+				"comparison");
+	}
+	SCOPED(arena) arena = {0};
+	struct session pages = *request->session;
+	struct export_request mapped = *request;
+	mapped.session = &pages;
+	mapped.options.massif.is_of_pages = true;
+	bool ok = memory_as_recording(&request->session->recording, LENS_MAPPED, UINT64_MAX, &arena,
+			&pages.recording, err);
+	pages.recording.of = METRIC_OF_BLOCKS; // an export knows no others
+	return ok && write_profile(massif_encode, &mapped, sink, err);
 }

@@ -39,8 +39,7 @@ bool export_histogram(const struct export_request *request, const struct export_
 	bool ok = (sizes || err_memory(err)) &&
 			lens_apply(request->lens, r, request->session->names, &scratch, &costs, err);
 	uint32_t n = 0;
-	for (uint32_t i = 0; ok && i < r->sizes.n; i++) {
-		const struct rec_size *s = &r->sizes.items[i];
+	EACH_WHILE(s, r->sizes, ok) {
 		if (s->count && costs.stacks[s->stack].allocations) {
 			sizes[n++] = (struct size_count){s->bytes / s->count, s->count};
 		}

@@ -37,8 +37,7 @@ struct making {
 static enum profile_value heaviest_known(const struct profile *p) {
 	static const enum profile_value order[] = {PROFILE_PEAK_BYTES, PROFILE_LIVE_BYTES,
 			PROFILE_ALLOC_BYTES, PROFILE_ALLOC_OBJECTS};
-	const enum profile_value *known = FIND(v, order, sizeof order / sizeof *order,
-			profile_knows(p, *v));
+	const enum profile_value *known = FIND(v, order, N_OF(order), profile_knows(p, *v));
 	return known ? *known : PROFILE_PEAK_BYTES;
 }
 
@@ -106,7 +105,7 @@ static struct slice group_of(const struct making *k, const struct name *name) {
 static uint32_t make_plain_frame(struct making *k, const struct name *name) {
 	SCOPED(buffer) text = {0};
 	struct slice group = group_of(k, name);
-	group = k->is_plain ? diff_match(group) : group;
+	group = k->is_plain ? function_bare(group) : group;
 	if (!name->has_name && name->module.size) {
 		buffer_text(&text, "code without a name in ");
 		group = path_base(name->module);
@@ -155,14 +154,13 @@ static void make_nodes(struct making *k) {
 	for (uint32_t i = 1; i < k->r->nodes.n && !k->m->failed; i++) {
 		const struct rec_node *node = &k->r->nodes.items[i];
 		uint32_t at = k->node_of[node->parent];
-		uint32_t n;
-		const struct name *frames = names_of(k->names, node->location, &n);
+		const struct name_list frames = names_of(k->names, node->location);
 		bool is_focused = k->is_focused[node->parent];
-		while (n-- > 0) {
-			unsigned lens = lens_frame_of(&k->match, &frames[n]);
+		for (const struct name *f = frames.items + frames.n; f-- > frames.items;) {
+			unsigned lens = lens_frame_of(&k->match, f);
 			is_focused |= (lens & LENS_IS_FOCUS) != 0;
 			if (is_focused && !(lens & LENS_IS_HIDDEN)) {
-				at = add_frame(k, at, frame_of(k, node->location, &frames[n]));
+				at = add_frame(k, at, frame_of(k, node->location, f));
 			}
 		}
 		k->node_of[i] = at;
@@ -175,10 +173,8 @@ static uint32_t site_of(struct making *k, uint32_t node) {
 	const struct name *site = names_site(k->names, node);
 	struct stack_walk w = stack_walk_init(k->r, k->names, node);
 	const struct name *f;
-	while (site && (f = stack_walk_next(&w))) {
-		if (f == site) {
-			return frame_of(k, w.location, f);
-		}
+	if (site && SOME((f = stack_walk_next(&w)), f == site)) {
+		return frame_of(k, w.location, f);
 	}
 	struct profile_frame named = {
 			.function = site ? profile_maker_string(k->m, site->function) : 0};

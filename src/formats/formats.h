@@ -2,9 +2,8 @@
 #pragma once
 /**
  * The encoders and decoders of this folder, but KDE's (heaptrack.h). Encoders append to `out` and
- * fail only for lack of memory or where a format cannot say what is asked. Decoders fill a profile
- * whose memory is all in `arena`; they take any bytes, and set `known` to what the file says.
- * docs/exports.md has a table of what each format keeps.
+ * fail only for lack of memory or where a format cannot say what is asked. Decoders take any bytes,
+ * and set `known` to what the file says. docs/exports.md has a table of what each format keeps.
  */
 
 #include "formats/profile.h"
@@ -55,26 +54,24 @@ bool massif_knows(struct slice head);
 bool dhat_knows(struct slice head);
 bool v8_heap_profile_knows(struct slice head);
 
-/** What the numbers are is not said in the file: `value` says it. */
-bool folded_decode(struct profile *out, struct slice in, enum profile_value value,
-		struct arena *arena, struct err *err);
+/** What the numbers are is not said in the file: they are taken for bytes at the peak. */
+profile_decoder folded_decode;
 
 /**
  * Not compressed. Values that have nothing to do with a heap are left out; there must be others.
  */
-bool pprof_decode(struct profile *out, struct slice in, struct arena *arena, struct err *err);
+profile_decoder pprof_decode;
 
 /**
  * The text of gperftools' heap profiler, of tcmalloc's sampler and of jemalloc (heap_v2). What was
  * sampled is scaled up here, once per record, as the writers mean it. Frames are addresses.
  */
-bool heap_dump_decode(struct profile *out, struct slice in, struct arena *arena, struct err *err);
+profile_decoder heap_dump_decode;
 
 /** The tree of the peak, and of the last snapshot if it has one. */
-bool massif_decode(struct profile *out, struct slice in, struct arena *arena, struct err *err);
+profile_decoder massif_decode;
 
-bool dhat_decode(struct profile *out, struct slice in, struct arena *arena, struct err *err);
+profile_decoder dhat_decode;
 
 /** node --heap-prof, Chrome's allocation sampling: what lived at the end, already scaled. */
-bool v8_heap_profile_decode(struct profile *out, struct slice in, struct arena *arena,
-		struct err *err);
+profile_decoder v8_heap_profile_decode;

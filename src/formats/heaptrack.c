@@ -162,7 +162,7 @@ static bool read_line(struct heaptrack_reader *r, const uint8_t *line, size_t si
 bool heaptrack_is_head(struct slice head) {
 	// All that KDE's interpreter writes if nothing came in: of programs that end by _exit, for one
 	static const char nothing[] = "\n# strings: 0\n# ips: 0\n";
-	if (slice_equal(head, slice_of_text(nothing))) {
+	if (slice_is(head, nothing)) {
 		return true;
 	}
 	const uint8_t *end = head.size ? memchr(head.data, '\n', head.size) : NULL;
@@ -278,7 +278,7 @@ bool heaptrack_read(struct heaptrack_reader *r, struct slice bytes, heaptrack_ea
 		return false;
 	}
 	for (size_t used; at < bytes.size; at += used) {
-		struct slice left = slice_of(bytes.data + at, bytes.size - at);
+		struct slice left = slice_from(bytes, at);
 		if (!read_events(r, left, &used, each, user, err) ||
 				(used == 0 && !read_other(r, left, &used, each, user, err))) {
 			return false;

@@ -99,24 +99,21 @@ void profile_maker_life(struct profile_maker *m, const struct profile_life *life
 	m->failed = m->failed || !vec_add(&m->lives, *life);
 }
 
-#define TAKE(table)                                                                        \
-	do {                                                                                   \
-		out->table.items = arena_alloc(m->arena, m->table.n, sizeof *m->table.items);      \
-		out->table.n = (uint32_t)m->table.n;                                               \
-		m->failed |= !out->table.items || m->table.n >= MOST_ITEMS;                        \
-		if (!m->failed && m->table.n) {                                                    \
-			memcpy(out->table.items, m->table.items, m->table.n * sizeof *m->table.items); \
-		}                                                                                  \
-	} while (0)
+#define TAKE(to, m, table)                                                     \
+	(to)->table.n = (uint32_t)(m)->table.n,                                    \
+	(to)->table.items = arena_copy((m)->arena, (m)->table.items, (m)->table.n, \
+			sizeof *(m)->table.items),                                         \
+	(m)->failed |= !(to)->table.items || (m)->table.n >= MOST_ITEMS
 
 bool profile_maker_take(struct profile_maker *m, struct profile *out, struct err *err) {
 	*out = m->head;
-	TAKE(strings);
-	TAKE(mappings);
-	TAKE(frames);
-	TAKE(nodes);
-	TAKE(samples);
-	TAKE(moments);
-	TAKE(lives);
+	FOR_FIELDS(TAKE, out, m, strings, mappings, frames, nodes, samples, moments, lives);
 	return !m->failed || err_memory(err);
+}
+
+bool profile_decode(profile_decoder *decode, struct profile *out, struct slice in,
+		struct arena *arena, struct err *err) {
+	SCOPED(profile_maker) m;
+	profile_maker_init(&m, arena);
+	return (decode(&m, in, err) || m.failed) && profile_maker_take(&m, out, err);
 }

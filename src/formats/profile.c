@@ -22,12 +22,9 @@ const char *profile_value_name(enum profile_value value) {
 
 /** The gathered child of `parent` with this key, made if there is none; INDEX_NONE: no memory. */
 static uint32_t child(struct profile_tree *t, struct index *table, uint32_t parent, uint32_t key) {
-	uint32_t id = INDEX_FIND_OR_ADD(table, hash_pair(parent, key), i,
-			t->nodes[i].parent == parent && t->nodes[i].frame == key, t->n);
-	if (id == t->n) {
-		t->nodes[t->n++] = (struct profile_node){parent, key};
-	}
-	return id;
+	return INDEX_FIND_OR_PUT(table, hash_pair(parent, key), i,
+			t->nodes[i].parent == parent && t->nodes[i].frame == key, t->nodes, t->n,
+			(struct profile_node){parent, key});
 }
 
 bool profile_gather(const struct profile *p, const uint32_t *key_of_frame, struct arena *arena,
@@ -38,22 +35,15 @@ bool profile_gather(const struct profile *p, const uint32_t *key_of_frame, struc
 			.nodes = arena_new(arena, struct profile_node, p->nodes.n),
 			.of_node = arena_new(arena, uint32_t, p->nodes.n),
 	};
-	bool ok = key_of_frame && out->nodes && out->of_node;
+	bool ok = out->nodes && out->of_node;
 	for (uint32_t i = 1; ok && i < p->nodes.n; i++) {
 		const struct profile_node *n = &p->nodes.items[i];
 		uint32_t parent = out->of_node[n->parent];
-		out->of_node[i] = child(out, &table, parent, key_of_frame[n->frame]);
+		uint32_t key = key_of_frame ? key_of_frame[n->frame] : p->frames.items[n->frame].function;
+		out->of_node[i] = child(out, &table, parent, key);
 		ok = out->of_node[i] != INDEX_NONE;
 	}
 	return ok;
-}
-
-uint32_t *profile_keys_by_function(const struct profile *p, struct arena *arena) {
-	uint32_t *keys = arena_new(arena, uint32_t, p->frames.n);
-	for (uint32_t i = 0; keys && i < p->frames.n; i++) {
-		keys[i] = p->frames.items[i].function;
-	}
-	return keys;
 }
 
 static bool is_same(const struct profile_frame *a, const struct profile_frame *b,
@@ -75,13 +65,9 @@ bool profile_find_functions(const struct profile *p, unsigned told_by, struct ar
 	bool ok = out->of_frame && out->frame;
 	for (uint32_t i = 1; ok && i < p->frames.n; i++) {
 		const struct profile_frame *f = &p->frames.items[i];
-		uint32_t id = INDEX_FIND_OR_ADD(&ids, hash_pair(f->function, f->file), k,
-				is_same(f, &p->frames.items[out->frame[k]], told_by), out->n);
-		if (id == out->n) {
-			out->frame[out->n++] = i;
-		}
-		out->of_frame[i] = id;
-		ok = id != INDEX_NONE;
+		out->of_frame[i] = INDEX_FIND_OR_PUT(&ids, hash_pair(f->function, f->file), k,
+				is_same(f, &p->frames.items[out->frame[k]], told_by), out->frame, out->n, i);
+		ok = out->of_frame[i] != INDEX_NONE;
 	}
 	return ok;
 }
@@ -90,12 +76,9 @@ bool profile_find_functions(const struct profile *p, unsigned told_by, struct ar
 static uint32_t find_place(struct profile_places *places, struct index *ids, uint32_t frame,
 		uint32_t outer) {
 	struct profile_place *items = places->items;
-	uint32_t id = INDEX_FIND_OR_ADD(ids, hash_pair(frame, outer), i,
-			items[i].frame == frame && items[i].outer == outer, places->n);
-	if (id == places->n) {
-		items[places->n++] = (struct profile_place){frame, outer, items[outer].n_frames + 1};
-	}
-	return id;
+	return INDEX_FIND_OR_PUT(ids, hash_pair(frame, outer), i,
+			items[i].frame == frame && items[i].outer == outer, items, places->n,
+			(struct profile_place){frame, outer, items[outer].n_frames + 1});
 }
 
 bool profile_find_places(const struct profile *p, uint32_t most, struct arena *arena,

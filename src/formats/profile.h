@@ -115,7 +115,7 @@ struct profile_tree {
 	uint32_t *of_node;          // per node of the profile
 };
 
-/** `key_of_frame`: per frame of the profile. False: no memory. */
+/** `key_of_frame`: per frame of the profile; NULL: its function. False: no memory. */
 bool profile_gather(const struct profile *p, const uint32_t *key_of_frame, struct arena *arena,
 		struct profile_tree *out);
 
@@ -152,9 +152,6 @@ bool profile_find_places(const struct profile *p, uint32_t most, struct arena *a
 /** The node that calls the place which begins with a node. */
 uint32_t profile_caller_of(const struct profile *p, const struct profile_places *places,
 		uint32_t node);
-
-/** Keys for profile_gather: the string that a frame is called by. NULL: no memory. */
-uint32_t *profile_keys_by_function(const struct profile *p, struct arena *arena);
 
 // ---- a profile is built, for decoders and for export/
 //
@@ -198,3 +195,10 @@ void profile_maker_life(struct profile_maker *m, const struct profile_life *life
 
 /** The profile, all of it in the arena. The maker is as finished as it was before. */
 bool profile_maker_take(struct profile_maker *m, struct profile *out, struct err *err);
+
+/** Feeds a maker from the bytes of a file. False: `err` says what is wrong, or the maker failed. */
+typedef bool profile_decoder(struct profile_maker *m, struct slice in, struct err *err);
+
+/** The profile that a decoder makes, all of it in `arena`. */
+bool profile_decode(profile_decoder *decode, struct profile *out, struct slice in,
+		struct arena *arena, struct err *err);

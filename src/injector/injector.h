@@ -19,9 +19,7 @@
  * process that only SIGKILL can end (tracee/tracee.h says why).
  */
 
-#include "base/base.h"
-
-#include <sys/types.h>
+#include "engine/graph.h"
 
 struct injector;
 
@@ -116,6 +114,22 @@ bool injector_detach(struct injector *in, struct err *err);
 
 /** Undo the hooks that a killed heaptrack has left. `*was_attached`: there were some. */
 bool injector_repair(pid_t pid, bool *was_attached, struct err *err);
+
+// ---- a process that stands still, to be read
+
+struct tracee;
+
+/** Stop all its threads. NULL: one does not stop, or it may not be traced. */
+struct tracee *injector_hold(pid_t pid, struct err *err);
+
+/** Let some of the threads go on for a moment, and stop them again. False: all go on. */
+bool injector_hold_again(struct tracee *t, const pid_t *tids, size_t n, struct err *err);
+
+/** Thread `i`, which is there for 0. Returns how many there are. */
+size_t injector_held(const struct tracee *t, size_t i, struct graph_thread *out);
+
+/** They go on. */
+void injector_release(struct tracee *t);
 
 struct injector_report injector_report(const struct injector *in);
 

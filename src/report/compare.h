@@ -86,17 +86,11 @@ struct compare_request {
 	uint32_t width, limit; // columns; sites per list
 };
 
-bool report_compare(struct buffer *out, const struct compare_request *request, struct err *err);
-bool report_compare_markdown(struct buffer *out, const struct compare_request *request,
-		struct err *err);
-bool report_compare_json(struct buffer *out, const struct compare_request *request,
-		struct err *err);
+typedef bool comparison(struct buffer *out, const struct compare_request *request, struct err *err);
+comparison report_compare, report_compare_markdown, report_compare_json;
 
 /** Both call trees as one, by the lens's metric. Only with a base. */
-bool report_compare_tree(struct buffer *out, const struct compare_request *request,
-		struct err *err);
-bool report_compare_tree_json(struct buffer *out, const struct compare_request *request,
-		struct err *err);
+comparison report_compare_tree, report_compare_tree_json;
 
 /** A test suite with one case per gate. */
-bool report_junit(struct buffer *out, const struct compare_request *request, struct err *err);
+comparison report_junit;

@@ -25,16 +25,17 @@ struct report_options {
 /** Hand on what was written, once that is much. False: that failed, or no memory. */
 bool report_drain(const struct report_options *options, struct buffer *out, struct err *err);
 
+typedef bool report_fn(struct buffer *out, const struct recording *r, const struct names *n,
+		const struct report_options *options, struct err *err);
+
 /**
  * The default report: about 60 lines and 13 on resident memory, the summary first, the six classic
  * lines last. On a terminal that is lower, what comes first and fits: no line of it scrolls away.
  */
-bool report_text(struct buffer *out, const struct recording *r, const struct names *n,
-		const struct report_options *options, struct err *err);
+report_fn report_text;
 
 /** The short form that is printed at the end of a recording: at most ten lines. */
-bool report_summary(struct buffer *out, const struct recording *r, const struct names *n,
-		const struct report_options *options, struct err *err);
+report_fn report_summary;
 
 struct classic_options {
 	bool allocators, peaks, leaks, temporary; // sections
@@ -56,8 +57,7 @@ void report_six_lines(struct buffer *out, const struct recording *r);
 void report_suppressions(struct buffer *out, const struct suppressions *s);
 
 /** Everything for programs; docs/json.md names the fields. */
-bool report_json(struct buffer *out, const struct recording *r, const struct names *n,
-		const struct report_options *options, struct err *err);
+report_fn report_json;
 
 // ---- one view of a recording under a lens, as text and as JSON
 //

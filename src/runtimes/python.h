@@ -6,7 +6,7 @@
  * Works on bytes and on memory that is read through a function, and trusts neither. Any thread.
  */
 
-#include "base/arena.h"
+#include "base/index.h"
 #include "elf/image.h"
 #include "wire/runtime.h"
 
@@ -45,3 +45,23 @@ bool python_decode(struct slice excerpt, const struct wire_layout *layout, struc
 
 /** The line of a position of wire/segment.h, of which 0 is somewhere. 0: it has none. */
 uint32_t python_line(const struct python_code *code, uint32_t position);
+
+// ---- what blocks are
+
+/** Types that were met of a program whose layout was proved. `known` is to be finished. */
+struct python_types {
+	const struct wire_layout *layout; // NULL: there are but those in `known`
+	python_read read;
+	void *user;
+	struct texts *names; // to which theirs are added
+	struct map known;    // by address: words before an object, and its name << 3
+};
+
+enum { PYTHON_HEAD_WORDS = 6 };
+
+/**
+ * The type's name of the object that a block of `bytes` begins with, by its first words, as far as
+ * it has them. 0: not known.
+ */
+uint32_t python_type_of(struct python_types *t, const uint64_t words[PYTHON_HEAD_WORDS],
+		uint64_t bytes);

@@ -4,7 +4,7 @@
 #include "runtimes/python.h"
 
 #define NONE WIRE_NO_FIELD
-static const uint16_t versions[] = {0x030b, 0x030c, 0x030d};
+static const uint16_t versions[] = {0x030b, 0x030c, 0x030d, 0x030e};
 static const uint32_t offsets[][sizeof versions / sizeof *versions] = {
 #define F(name, ...) {__VA_ARGS__},
 #include "wire/python.def"
@@ -33,7 +33,7 @@ static bool find_symbol(const struct elf_image *e, const char *name, struct elf_
 	return elf_symbols_find(&s, name, out);
 }
 
-/** The loop, and what the compiler has moved out of it, of which a stripped file says nothing. */
+/** The loop, and what the compiler has moved out of it, which may have a symbol or none. */
 static void find_ranges(const struct elf_image *e, uint64_t bias, struct wire_layout *l) {
 	struct elf_symbols s = elf_symbols_all(e);
 	struct elf_symbol symbol;
@@ -45,6 +45,11 @@ static void find_ranges(const struct elf_image *e, uint64_t bias, struct wire_la
 				symbol.size > 0) {
 			l->ranges[l->n_ranges++] = (struct wire_code_range){start, start + symbol.size};
 		}
+	}
+	struct elf_code part;
+	if (l->n_ranges == 1 && elf_other_part(e, l->ranges[0].start - bias, &part)) {
+		uint64_t start = bias + part.address;
+		l->ranges[l->n_ranges++] = (struct wire_code_range){start, start + part.bytes.size};
 	}
 }
 
@@ -113,20 +118,15 @@ static bool has_frames(const struct memory *m, uint64_t thread) {
 	return ok && !frame && n_functions > 0 && mark == fields[PYTHON_MARK_OF_END];
 }
 
-/** Its number is where its thread's own data are, which begin with that. */
-static bool is_thread(const struct memory *m, uint64_t thread) {
-	uint64_t id, self;
-	return load(m, thread, PYTHON_THREAD_ID, &id) && m->read(m->user, id, &self, sizeof self) &&
-			self == id;
-}
-
 /** Of any interpreter's. */
 static bool has_thread_with_frames(const struct memory *m, uint64_t interpreter) {
 	enum { MOST = 1 << 14 };
-	uint64_t thread;
+	uint64_t thread, id, self;
 	bool ok = load(m, interpreter, PYTHON_THREADS, &thread);
 	for (unsigned i = 0; ok && i < MOST; i++) {
-		if (thread && is_thread(m, thread) && has_frames(m, thread)) {
+		// Its number is where its thread's own data are, which begin with that
+		if (thread && load(m, thread, PYTHON_THREAD_ID, &id) &&
+				m->read(m->user, id, &self, sizeof self) && self == id && has_frames(m, thread)) {
 			return true;
 		}
 		ok = thread ? load(m, thread, PYTHON_THREAD, &thread)

@@ -130,12 +130,6 @@ static bool put_source_name(struct v8_heap *h, const struct v8_shared *s, struct
 
 // ---- names
 
-/** Code of eval or new Function: its script has no name. */
-static bool is_eval(struct v8_heap *h, const struct v8_shared *s) {
-	uint64_t name = v8_word(h, s->script, h->layout->script_name);
-	return v8_type(h, &name) >= h->layout->type_first_nonstring;
-}
-
 /** As UTF-8. True: it is from the source alone. */
 static bool function_name(struct v8_heap *h, const struct v8_shared *s, struct buffer *out) {
 	if (s->kind == INSTANCE_MEMBERS || s->kind == STATIC_MEMBERS) {
@@ -150,7 +144,9 @@ static bool function_name(struct v8_heap *h, const struct v8_shared *s, struct b
 	if (put_source_name(h, s, out)) {
 		return true;
 	}
-	buffer_text(out, is_eval(h, s) ? "eval" : "");
+	// Code of eval or new Function: its script has no name
+	uint64_t name = v8_word(h, s->script, h->layout->script_name);
+	buffer_text(out, v8_type(h, &name) >= h->layout->type_first_nonstring ? "eval" : "");
 	return false;
 }
 
@@ -242,15 +238,30 @@ static struct v8_named name_call(struct v8_heap *h, const struct v8_shared *s, i
 	return out;
 }
 
+/** Is a position, if it is known, one of the function's? */
+static bool is_within(const struct v8_shared *s, int32_t position) {
+	return position < 0 || s->end < 0 || (position >= s->start && position <= s->end);
+}
+
+/** May the calls be those of `own`'s code? Other code may have come to lie there. */
+static bool are_of(struct v8_heap *h, const struct v8_shared *own, const struct v8_call *calls,
+		uint32_t n) {
+	struct v8_shared s = {0};
+	for (uint32_t i = 0; i < n; i++) {
+		s = *own;
+		if ((calls[i].shared != 0 && !v8_shared_of(h, calls[i].shared, &s)) ||
+				!is_within(&s, calls[i].position)) {
+			return false;
+		}
+	}
+	return s.object == own->object; // the outermost one
+}
+
 uint32_t v8_name_calls(struct v8_heap *h, const struct v8_shared *own, uint64_t pc,
 		uint64_t function, struct arena *texts, struct v8_named out[V8_MAX_FRAMES]) {
 	struct v8_call calls[V8_MAX_FRAMES] = {{.position = -1}};
 	uint32_t n = pc != 0 ? v8_code_calls(h, pc, function, calls) : 1, named = 0;
-	struct v8_shared outermost = *own;
-	if (n == 0 || // or other code has come to lie there
-			(calls[n - 1].shared != 0 &&
-					(!v8_shared_of(h, calls[n - 1].shared, &outermost) ||
-							outermost.object != own->object))) {
+	if (!are_of(h, own, calls, n)) {
 		calls[0] = (struct v8_call){.position = -1};
 		n = 1;
 	}
@@ -266,7 +277,7 @@ uint32_t v8_name_calls(struct v8_heap *h, const struct v8_shared *own, uint64_t 
 	h->has_failed |= n > 1 &&
 			(v8_code_calls(h, pc, function, again) != n ||
 					ANY(i, n, again[i].shared != calls[i].shared));
-	return own->script == 0 && out[0].function.size == 0 ? 0 : named;
+	return named;
 }
 
 // ---- units
@@ -303,7 +314,7 @@ static bool read_positions(struct v8_heap *h, const struct v8_shared *s, uint64_
 			v8_bytecode_table(h, bytecode, &table);
 	*out = keep(texts, &table);
 	int32_t first = v8_find_position(*out, 0);
-	return ok && (s->end < 0 || first < 0 || (first >= s->start && first <= s->end));
+	return ok && is_within(s, first);
 }
 
 bool v8_unit_read(struct v8_heap *h, const struct wire_unit *u, struct arena *texts,

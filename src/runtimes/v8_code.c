@@ -16,6 +16,7 @@ enum {
 	MAX_BYTECODE = 16 << 20, // bytes of a function
 	CHUNK = 256 << 10,       // V8 takes memory for code in such pieces
 	BLOCK = 4096,
+	WRAPPED = 8, // from 13.6 on, code has its function in an object of its own
 };
 
 // ---- positions
@@ -345,7 +346,10 @@ static uint32_t inlined_calls(struct v8_heap *h, uint64_t data, uint64_t positio
 		}
 		position = inlined.position;
 	}
+	uint64_t own = v8_element(h, data, h->layout->inlined_positions - 1);
+	own = v8_is_type(h, &own, h->layout->type_shared) ? own : v8_word(h, own, WRAPPED);
 	out[n] = (struct v8_call){.position = offset_of(position)};
+	out[n].shared = v8_is_type(h, &own, h->layout->type_shared) ? own : 0;
 	return n + 1;
 }
 

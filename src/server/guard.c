@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Lets in only who opened the page: checks token, cookie, Host and Origin, and compares the path
- * with each of the names there are.
- */
+/* Lets in only who opened the page: checks token, cookie, Host and Origin. */
 #include "server/http.h"
 
 #include <errno.h>
@@ -51,8 +48,7 @@ static bool is_port(struct slice s) {
 static bool is_own_host(struct slice host) {
 	static const char *const names[] = {"127.0.0.1", "localhost", "[::1]"};
 	struct slice port;
-	return ANY(i, sizeof names / sizeof *names,
-			(port = host, take_prefix(&port, names[i])) && is_port(port));
+	return ANY(i, N_OF(names), (port = host, take_prefix(&port, names[i])) && is_port(port));
 }
 
 /** No other page asks: it says nothing of where it comes from, or that it is the page itself. */
@@ -60,51 +56,21 @@ static bool is_own_origin(struct slice origin, struct slice host) {
 	return origin.size == 0 || (take_prefix(&origin, "http://") && slice_equal(origin, host));
 }
 
-enum guard_says guard_check(const struct guard *g, const struct http_request *q) {
-	if (!slice_equal(q->method, slice_of_text("GET"))) {
-		return GUARD_METHOD;
+bool guard_lets_in(const struct guard *g, const struct http_request *q, struct http_answer *a) {
+	bool is_get = slice_is(q->method, "GET");
+	bool is_known = has_cookie(g, q->cookies);
+	const char *why = !is_get                    ? "method not allowed; use GET\n"
+			: !is_own_host(q->host)              ? "the request names another host\n"
+			: !is_own_origin(q->origin, q->host) ? "the request comes from another page\n"
+			: !is_known && !is_token(g, q->token)
+			? "not authorized; open the address that heaptrack_gui printed (it contains a token)\n"
+			: NULL;
+	if (why) {
+		a->status = is_get ? 403 : 405;
+		a->bytes = slice_of_text(why);
+	} else if (!is_known) {
+		(void)snprintf(a->cookie, sizeof a->cookie, "%s=%s; HttpOnly; SameSite=Strict; Path=/",
+				g->name, g->token);
 	}
-	if (!is_own_host(q->host)) {
-		return GUARD_HOST;
-	}
-	if (!is_own_origin(q->origin, q->host)) {
-		return GUARD_ORIGIN;
-	}
-	if (has_cookie(g, q->cookies)) {
-		return GUARD_WELCOME;
-	}
-	return is_token(g, q->token) ? GUARD_NEWCOMER : GUARD_STRANGER;
-}
-
-void guard_cookie(const struct guard *g, char out[128]) {
-	(void)snprintf(out, 128, "%s=%s; HttpOnly; SameSite=Strict; Path=/", g->name, g->token);
-}
-
-// ---- what its path means
-
-/** A plain decimal number that fits, without sign, space or leading zeros. */
-static bool parse_id(struct slice s, uint32_t *out) {
-	uint64_t id = 0;
-	bool ok = s.size > 0 && is_digit(s.data[0]) && (s.size == 1 || s.data[0] != '0') &&
-			take_decimal(&s, &id) && s.size == 0 && id <= UINT32_MAX;
-	*out = (uint32_t)id;
-	return ok;
-}
-
-struct route route_of(struct slice path) {
-	static const struct {
-		const char *path;
-		enum route_to to;
-	} exact[] = {
-			{"/", ROUTE_PAGE},
-			{"/profile.bin", ROUTE_PROFILE},
-			{"/base.bin", ROUTE_BASE},
-			{"/save.html", ROUTE_WHOLE},
-			{"/alive", ROUTE_ALIVE},
-	};
-	__auto_type known = FIND(e, exact, sizeof exact / sizeof *exact,
-			slice_equal(path, slice_of_text(e->path)));
-	uint32_t id = 0;
-	bool is_source = take_prefix(&path, "/source/") && parse_id(path, &id);
-	return (struct route){known ? known->to : is_source ? ROUTE_SOURCE : ROUTE_NOWHERE, id};
+	return !why;
 }

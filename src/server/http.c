@@ -126,7 +126,7 @@ static bool add_headers(struct MHD_Response *r, const struct http_answer *a) {
 			{"Content-Disposition", a->save_as ? disposition : NULL},
 			{"Allow", a->status == MHD_HTTP_METHOD_NOT_ALLOWED ? "GET" : NULL},
 	};
-	return ALL(i, sizeof headers / sizeof *headers,
+	return ALL(i, N_OF(headers),
 			!headers[i][1] || mhd.add_response_header(r, headers[i][0], headers[i][1]) != MHD_NO);
 }
 

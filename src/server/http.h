@@ -68,43 +68,13 @@ struct guard {
 	char name[24];                      // of the cookie: two servers at once don't share one
 };
 
-enum guard_says {
-	GUARD_WELCOME,  // the cookie is right
-	GUARD_NEWCOMER, // the token is right: set the cookie
-	GUARD_METHOD,   // not GET
-	GUARD_HOST,     // another name than this machine's own
-	GUARD_ORIGIN,   // a page of somewhere else asks
-	GUARD_STRANGER, // neither token nor cookie
-};
-
 bool guard_init(struct guard *g, struct err *err);
 
 /** At most GUARD_TOKEN_DIGITS digits that nobody can guess, and a zero byte. */
 bool guard_random(char *out, size_t digits, struct err *err);
 
-enum guard_says guard_check(const struct guard *g, const struct http_request *q);
-
-/** The Set-Cookie line for a newcomer. */
-void guard_cookie(const struct guard *g, char out[128]);
-
-// ---- what its path means: exact names only, nothing is joined, decoded or normalised
-
-enum route_to {
-	ROUTE_NOWHERE,
-	ROUTE_PAGE,
-	ROUTE_PROFILE,
-	ROUTE_BASE,
-	ROUTE_SOURCE, // `id` is the file's
-	ROUTE_WHOLE,
-	ROUTE_ALIVE,
-};
-
-struct route {
-	enum route_to to;
-	uint32_t id;
-};
-
-struct route route_of(struct slice path);
+/** Who has the token and no cookie gets one with the answer. False: the answer says why not. */
+bool guard_lets_in(const struct guard *g, const struct http_request *q, struct http_answer *a);
 
 // ---- the calls of libmicrohttpd that http.c makes
 //

@@ -42,21 +42,18 @@ static void give(struct http_answer *a, struct buffer *out, bool is_made, const 
 	a->body = HTTP_OWNED;
 }
 
-static void give_page(struct server *s, struct http_answer *a) {
+static bool make_page(struct server *s, struct buffer *out, struct http_answer *a) {
 	char nonce[GUARD_TOKEN_DIGITS + 1];
-	struct buffer out = {0};
-	struct err err = {0};
-	bool ok = guard_random(nonce, GUARD_TOKEN_DIGITS, &err) &&
-			s->content.page(s->content.user, nonce, &out, &err);
-	give(a, &out, ok, "text/html; charset=utf-8", 500, "cannot generate the page\n");
-	if (!ok) {
-		return;
+	if (!guard_random(nonce, GUARD_TOKEN_DIGITS, NULL) ||
+			!s->content.page(s->content.user, nonce, out, NULL)) {
+		return false;
 	}
 	(void)snprintf(a->policy, sizeof a->policy,
 			"default-src 'none'; script-src 'nonce-%s'; style-src 'nonce-%s'; connect-src 'self'; "
 			"img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 			nonce, nonce);
 	atomic_store(&s->was_entered, true);
+	return true;
 }
 
 static void give_bytes(struct slice bytes, struct http_answer *a) {
@@ -69,54 +66,50 @@ static void give_bytes(struct slice bytes, struct http_answer *a) {
 	a->bytes = bytes;
 }
 
-static void give_source(struct server *s, uint32_t id, struct http_answer *a) {
-	struct buffer out = {0};
-	struct err err = {0};
-	bool ok = s->content.source && s->content.source(s->content.user, id, &out, &err);
-	give(a, &out, ok, NULL, 404, "source file not found\n");
+/** A plain decimal number that fits, without sign, space or leading zeros. */
+static bool parse_id(struct slice s, uint32_t *out) {
+	uint64_t id = 0;
+	bool ok = s.size > 0 && is_digit(s.data[0]) && (s.size == 1 || s.data[0] != '0') &&
+			take_decimal(&s, &id) && s.size == 0 && id <= UINT32_MAX;
+	*out = (uint32_t)id;
+	return ok;
 }
 
-static void give_whole(struct server *s, struct http_answer *a) {
+/** Exact names only: nothing is joined, decoded or normalised. */
+static void answer(struct server *s, struct slice path, struct http_answer *a) {
+	static const char html[] = "text/html; charset=utf-8";
+	const struct server_content *c = &s->content;
 	struct buffer out = {0};
-	struct err err = {0};
-	bool ok = s->content.whole && s->content.whole(s->content.user, &out, &err);
-	give(a, &out, ok, "text/html; charset=utf-8", 404, "cannot save the page\n");
-	a->save_as = ok ? s->content.whole_name : NULL;
-}
-
-static void give_route(struct server *s, const struct http_request *q, struct http_answer *a) {
-	struct route route = route_of(q->path);
-	switch (route.to) {
-	case ROUTE_PAGE: give_page(s, a); break;
-	case ROUTE_PROFILE: give_bytes(s->content.profile, a); break;
-	case ROUTE_BASE: give_bytes(s->content.base, a); break;
-	case ROUTE_SOURCE: give_source(s, route.id, a); break;
-	case ROUTE_WHOLE: give_whole(s, a); break;
-	case ROUTE_ALIVE:
+	uint32_t id;
+	if (slice_is(path, "/")) {
+		bool ok = make_page(s, &out, a);
+		give(a, &out, ok, html, 500, "cannot generate the page\n");
+	} else if (slice_is(path, "/profile.bin")) {
+		give_bytes(c->profile, a);
+	} else if (slice_is(path, "/base.bin")) {
+		give_bytes(c->base, a);
+	} else if (slice_is(path, "/save.html")) {
+		bool ok = c->whole && c->whole(c->user, &out, NULL);
+		give(a, &out, ok, html, 404, "cannot save the page\n");
+		a->save_as = ok ? c->whole_name : NULL;
+	} else if (slice_is(path, "/alive")) {
 		a->status = 200;
 		a->type = "text/event-stream";
 		a->body = HTTP_STREAM;
-		break;
-	case ROUTE_NOWHERE: refuse(a, 404, "page not found\n"); break;
+	} else if (take_prefix(&path, "/source/") && parse_id(path, &id)) {
+		bool ok = c->source && c->source(c->user, id, &out, NULL);
+		give(a, &out, ok, NULL, 404, "source file not found\n");
+	} else {
+		refuse(a, 404, "page not found\n");
 	}
 }
 
 static void handle(void *user, const struct http_request *q, struct http_answer *a) {
 	struct server *s = user;
-	switch (guard_check(&s->guard, q)) {
-	case GUARD_METHOD: refuse(a, 405, "method not allowed; use GET\n"); return;
-	case GUARD_HOST: refuse(a, 403, "the request names another host\n"); return;
-	case GUARD_ORIGIN: refuse(a, 403, "the request comes from another page\n"); return;
-	case GUARD_STRANGER:
-		refuse(a, 403,
-				"not authorized; open the address that heaptrack_gui printed (it contains a "
-				"token)\n");
-		return;
-	case GUARD_NEWCOMER: guard_cookie(&s->guard, a->cookie); break;
-	case GUARD_WELCOME: break;
+	if (guard_lets_in(&s->guard, q, a)) {
+		atomic_store(&s->last_request_ns, clock_now_ns());
+		answer(s, q->path, a);
 	}
-	atomic_store(&s->last_request_ns, clock_now_ns());
-	give_route(s, q, a);
 }
 
 struct server *server_start(int fd, const struct server_content *content, struct err *err) {

@@ -23,7 +23,8 @@ struct session {
 	struct buffer complaints;         // lines about rules that could not be used: for the user
 	struct suppressions suppressions; // the rules in force, and what each covers
 	bool is_ours;
-	struct file_reader file; // of ours, open for its single events
+	int fd; // of ours, open for its single events
+	uint64_t file_bytes;
 };
 
 enum { SESSION_FOLDS_MAX = 32 };
@@ -43,8 +44,7 @@ struct session_options {
  * input. NULL options: the defaults. False: `err` says what is wrong with which file, and names
  * recordings nearby if none has that name.
  */
-bool session_open(struct session *s, const char *name, struct err *err);
-bool session_open_with(struct session *s, const char *name, const struct session_options *options,
+bool session_open(struct session *s, const char *name, const struct session_options *options,
 		struct err *err);
 
 /**

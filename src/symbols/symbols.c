@@ -21,46 +21,17 @@ struct module {
 };
 
 struct symbols {
-	struct arena arena; // of the copied options
+	struct arena arena; // of paths and build-ids
 	struct symbols_options options;
 	struct module *modules;
 };
-
-static bool copy_text(const char **text, struct arena *arena) {
-	*text = *text ? arena_text(arena, slice_of_text(*text)) : NULL;
-	return *text;
-}
-
-static bool copy_list(const char *const **list, struct arena *arena) {
-	size_t n = 0;
-	while (*list && (*list)[n]) {
-		n++;
-	}
-	const char **copy = arena_new(arena, const char *, n + 1);
-	for (size_t i = 0; copy && i < n; i++) {
-		copy[i] = (*list)[i];
-		if (!copy_text(&copy[i], arena)) {
-			return false;
-		}
-	}
-	*list = copy;
-	return copy != NULL;
-}
 
 struct symbols *symbols_create(const struct symbols_options *options, struct err *err) {
 	struct symbols *s = calloc(1, sizeof *s);
 	if (!s) {
 		return err_memory_null(err);
 	}
-	if (options) {
-		s->options = *options;
-	}
-	if (!copy_list(&s->options.debug_paths, &s->arena) ||
-			!copy_list(&s->options.extra_paths, &s->arena) ||
-			(s->options.sysroot && !copy_text(&s->options.sysroot, &s->arena))) {
-		symbols_destroy(s);
-		return err_memory_null(err);
-	}
+	s->options = options ? *options : (struct symbols_options){0};
 	return s;
 }
 
@@ -112,7 +83,7 @@ static struct module *module_create(struct symbols *s, const struct symbols_modu
 		module_destroy(m);
 		return NULL;
 	}
-	if (m->is_found && !s->options.names_only) {
+	if (m->is_found) {
 		m->debug = debug_data_create(&m->files, &s->options, m->path);
 	}
 	return m;
@@ -141,49 +112,40 @@ static struct module *module_of(struct symbols *s, const struct symbols_module *
 	return m;
 }
 
-static void set_facts(struct symbols_facts *facts, const struct module *m) {
-	*facts = (struct symbols_facts){
-			.has_symbols = m->table.n > 0,
-			.has_lines = m->debug != NULL,
-			.is_unresolved = !m->is_found,
-	};
-	const char *note = m->files.note;
-	if (!*note && m->is_found && !m->table.n && !m->debug) {
-		note = "stripped: no symbols, no debug data";
-	}
-	snprintf(facts->note, sizeof facts->note, "%s", note);
-	size_t n_missing = m->debug ? debug_data_n_missing_splits(m->debug) : 0;
-	if (!*note && n_missing) {
-		snprintf(facts->note, sizeof facts->note,
-				"split debug data (.dwo, .dwp) of %zu units are missing: no inlined calls there",
-				n_missing);
-	}
+/** The function around `pc`, or of which that is a part. */
+static const struct symbol_entry *find_entry(const struct module *m, uint64_t pc) {
+	const struct symbol_entry *found = symbol_table_find(&m->table, pc);
+	struct elf_code part;
+	bool may_be = !found && m->table.n > 0;
+	return may_be && elf_other_part(&m->files.image.elf, pc, &part)
+			? symbol_table_find(&m->table, part.address)
+			: found;
 }
 
 /** For an address that DWARF gave no function: the symbol's name, with the line if there is one. */
 static bool name_by_table(const struct module *m, uint64_t pc, struct symbols_answer *answer,
 		struct name_pool *pool) {
-	const struct symbol_entry *entry = symbol_table_find(&m->table, pc);
+	const struct symbol_entry *entry = find_entry(m, pc);
 	if (!entry || (answer->n_frames && answer->frames[0].function)) {
 		return true;
 	}
-	const struct name *name = name_pool_function(pool, entry->name,
+	const struct name name = name_pool_get(pool, entry->name,
 			m->table.is_nim ? NAMES_NIM : NAMES_MARKED);
 	struct symbols_frame *frame = arena_new(pool->arena, struct symbols_frame, 1);
-	if (!name || !frame) {
+	if (!name.function || !frame) {
 		return false;
 	}
 	if (answer->n_frames) {
 		*frame = answer->frames[0];
 	}
-	frame->function = name->function;
-	frame->symbol = name->symbol;
+	frame->function = name.function;
+	frame->symbol = name.symbol;
 	*answer = (struct symbols_answer){.n_frames = 1, .frames = frame};
 	return true;
 }
 
 bool symbols_resolve(struct symbols *s, const struct symbols_module *module,
-		const uint64_t *addresses, const bool *is_exact, size_t n, struct symbols_answer *answers,
+		const struct symbols_wanted *wanted, size_t n, struct symbols_answer *answers,
 		struct symbols_facts *facts, struct arena *arena, struct err *err) {
 	if (n) {
 		memset(answers, 0, n * sizeof *answers);
@@ -195,12 +157,16 @@ bool symbols_resolve(struct symbols *s, const struct symbols_module *module,
 	if (ok) {
 		// A return address may already belong to the next line, or the next function
 		for (size_t i = 0; i < n; i++) {
-			pcs[i] = addresses[i] - (!is_exact[i] && addresses[i]);
+			pcs[i] = wanted[i].address - (!wanted[i].is_exact && wanted[i].address);
 		}
 		struct debug_question q = {pcs, n, &m->table, &pool, answers};
 		ok = (!m->debug || debug_data_ask(m->debug, &q)) &&
 				ALL(i, n, name_by_table(m, pcs[i], &answers[i], &pool));
-		set_facts(facts, m);
+		*facts = (struct symbols_facts){
+				.has_symbols = m->table.n > 0,
+				.has_lines = m->debug != NULL,
+				.is_unresolved = !m->is_found,
+		};
 	}
 	return ok || err_memory(err);
 }
@@ -227,8 +193,7 @@ bool symbols_put(const struct symbols_answer *answer, struct rec_location *place
 struct slice symbols_suppressions(const struct symbols_module *module, struct arena *arena) {
 	SCOPED_BY(mapped_file_close) struct mapped_file file = {0};
 	struct slice text = {0};
-	if (module->fd < 0 ||
-			!mapped_file_open(&file, module->fd, module->path, (struct slice){0}, NULL)) {
+	if (module->fd < 0 || !mapped_file_open(&file, module->fd, module->path, (struct slice){0})) {
 		return text;
 	}
 	const char *copy = elf_returned_text(&file.elf, "__lsan_default_suppressions", &text)

@@ -17,11 +17,9 @@ struct symbols_options {
 	const char *const *debug_paths; // NULL-terminated; more places for debug files, or NULL
 	const char *const
 			*extra_paths; // NULL-terminated; tried by base name, then as sysroots, or NULL
-	bool use_debuginfod;  // only when the user asked
-	bool names_only;      // level 1: symbol tables alone, no DWARF
 };
 
-/** NULL options: all off. They are copied. NULL: no memory. */
+/** NULL options: all off. Their texts are borrowed until the end. NULL: no memory. */
 struct symbols *symbols_create(const struct symbols_options *options, struct err *err);
 void symbols_destroy(struct symbols *s);
 
@@ -29,6 +27,13 @@ struct symbols_module {
 	int fd; // an open descriptor of the very file that was mapped, or -1; stays the caller's
 	const char *path;      // as the program knew it; used if fd is -1, and to find debug files
 	struct slice build_id; // of the mapped image; empty: not known, any file at `path` is taken
+};
+
+/** An address of a module. */
+struct symbols_wanted {
+	uint64_t address; // in the file: the program's less the bias
+	uint32_t place;   // of the caller's: not looked at
+	bool is_exact;    // false: a return address; the call before it is meant
 };
 
 struct symbols_frame {
@@ -46,17 +51,15 @@ struct symbols_answer {
 struct symbols_facts {
 	bool has_symbols, has_lines;
 	bool is_unresolved; // no file, or only one with another build-id (which is never used)
-	char note[160];     // why, for people; empty if all is well
 };
 
 /**
- * Look up `n` addresses of one module, in file addresses (program address minus bias), ascending
- * and distinct; is_exact[i] false: a return address, the call before it is meant (looked up at
- * address - 1). Fills answers[0..n-1]; strings and frames live in `arena`. False only for lack of
- * memory: a module that cannot be read is a fact, not an error.
+ * Look up `n` addresses of one module, ascending and distinct. Fills answers[0..n-1]; strings and
+ * frames live in `arena`. False only for lack of memory: a module that cannot be read is a fact,
+ * not an error.
  */
 bool symbols_resolve(struct symbols *s, const struct symbols_module *module,
-		const uint64_t *addresses, const bool *is_exact, size_t n, struct symbols_answer *answers,
+		const struct symbols_wanted *wanted, size_t n, struct symbols_answer *answers,
 		struct symbols_facts *facts, struct arena *arena, struct err *err);
 
 /** Frames of places, as a recording has them. */

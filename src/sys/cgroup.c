@@ -5,8 +5,9 @@
 #include "sys/file.h"
 #include "sys/process.h"
 
-/** Version 1 has a hierarchy for memory alone; where there is none, memory is version 2's. */
-static char *find_group(char *text, bool *is_v2) {
+/** Version 1 has hierarchies for some controllers; one that is in none is version 2's. */
+static char *find_group(char *text, const char *controller, bool *is_v2) {
+	const char *item = FORMAT(32, ",%s,", controller);
 	char *group_v1 = NULL, *group_v2 = NULL, *line;
 	while ((line = strsep(&text, "\n"))) {
 		char *controllers = strchr(line, ':');
@@ -17,7 +18,7 @@ static char *find_group(char *text, bool *is_v2) {
 		*group++ = 0;
 		if (strcmp(controllers, ":") == 0) {
 			group_v2 = group;
-		} else if (strstr(controllers, "memory")) {
+		} else if (strstr(FORMAT(256, ",%s,", controllers + 1), item)) {
 			group_v1 = group;
 		}
 	}
@@ -25,22 +26,23 @@ static char *find_group(char *text, bool *is_v2) {
 	return group_v1 ? group_v1 : group_v2;
 }
 
-bool cgroup_parse(struct cgroup *c, char *text, const char *root) {
+bool cgroup_parse(struct cgroup *c, char *text, const char *root, const char *controller) {
 	*c = (struct cgroup){0};
-	const char *group = find_group(text, &c->is_v2);
+	const char *group = find_group(text, controller, &c->is_v2);
 	if (!group) {
 		return false;
 	}
-	c->root_bytes = (uint32_t)snprintf(c->path, sizeof c->path, "%s%s", root,
-			c->is_v2 ? "" : "/memory");
+	c->root_bytes = (uint32_t)snprintf(c->path, sizeof c->path, "%s%s%s", root, c->is_v2 ? "" : "/",
+			c->is_v2 ? "" : controller);
 	int n = snprintf(c->path + c->root_bytes, sizeof c->path - c->root_bytes, "%s", group);
 	return (size_t)n < sizeof c->path - c->root_bytes;
 }
 
-bool cgroup_of_process(struct cgroup *c, pid_t pid) {
+bool cgroup_of_process(struct cgroup *c, pid_t pid, const char *controller) {
 	char text[8192];
 	*c = (struct cgroup){0};
-	return process_read(pid, "cgroup", text, sizeof text) > 0 && cgroup_parse(c, text, CGROUP_ROOT);
+	return process_read(pid, "cgroup", text, sizeof text) > 0 &&
+			cgroup_parse(c, text, CGROUP_ROOT, controller);
 }
 
 // ---- its files
@@ -90,6 +92,20 @@ uint64_t cgroup_memory_limit(struct cgroup *c) {
 		}
 	}
 	return smallest;
+}
+
+uint64_t cgroup_cores(const struct cgroup *c) {
+	uint64_t fewest = UINT64_MAX, quota_us, period_us;
+	for (size_t n = strlen(c->path); n > 0; n = outer(c, n)) {
+		char quota[64] = "", period[64] = "";
+		(void)read_of(c, n, "cpu.max", "cpu.cfs_quota_us", quota, sizeof quota);
+		(void)(!c->is_v2 && read_of(c, n, "", "cpu.cfs_period_us", period, sizeof period));
+		const char *both = FORMAT(160, "%s %s", quota, period); // without a limit: -1 or a word
+		if (sscanf(both, "%" SCNu64 " %" SCNu64, &quota_us, &period_us) == 2 && period_us > 0) {
+			LOWER_TO(fewest, quota_us / period_us);
+		}
+	}
+	return fewest;
 }
 
 bool cgroup_memory(const struct cgroup *c, struct cgroup_memory *out) {

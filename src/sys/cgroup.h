@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * The control group that accounts for a process's memory, of either version.
+ * The control group that accounts for a process's memory or limits its CPU time, of either version.
  *
  * A group may vanish at any time: then it has no limit and counts nothing.
  */
@@ -19,13 +19,19 @@ struct cgroup {
 	bool is_v2;
 };
 
-/** The group of process `pid` as of now. False: it has none, or is gone. */
-bool cgroup_of_process(struct cgroup *c, pid_t pid);
+/** The group of process `pid` for "memory" or "cpu". False: it has none, or is gone. */
+bool cgroup_of_process(struct cgroup *c, pid_t pid, const char *controller);
 
 /**
  * The same from the contents of a /proc/PID/cgroup (changed) and where control groups are mounted.
  */
-bool cgroup_parse(struct cgroup *c, char *text, const char *root);
+bool cgroup_parse(struct cgroup *c, char *text, const char *root, const char *controller);
+
+/**
+ * How many processors' time the group for "cpu" and the groups around it may take, rounded down. No
+ * limit is a huge number.
+ */
+uint64_t cgroup_cores(const struct cgroup *c);
 
 /** The smallest memory limit of the group and the groups around it; 0: none. Sets c->limiting. */
 uint64_t cgroup_memory_limit(struct cgroup *c);

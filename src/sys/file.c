@@ -84,6 +84,15 @@ void file_close(int fd) {
 	}
 }
 
+int file_keep(int fd, bool is_right) {
+	int why = errno;
+	if (!is_right) {
+		file_close(fd);
+	}
+	errno = why;
+	return is_right ? fd : -1;
+}
+
 bool file_write_at(int fd, uint64_t offset, const void *data, size_t n, struct err *err) {
 	const uint8_t *at = data;
 	while (n > 0) {
@@ -206,12 +215,6 @@ bool file_lock(int fd) {
 	return syscall(SYS_flock, fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 
-char *file_link_target(const char *path, struct arena *arena) {
-	char target[PATH_MAX];
-	ssize_t n = readlink(path, target, sizeof target);
-	return n < 0 ? NULL : arena_text(arena, slice_of(target, (size_t)n));
-}
-
 char *file_link_next(const char *path, struct arena *arena) {
 	char target[PATH_MAX], next[2 * PATH_MAX];
 	ssize_t n = readlink(path, target, sizeof target);
@@ -223,49 +226,24 @@ char *file_link_next(const char *path, struct arena *arena) {
 	return size < (int)sizeof next ? arena_text(arena, slice_of_text(next)) : NULL;
 }
 
-// ---- regular files, open for reading at any offset; everything else is refused by name
-
-static bool is_regular(struct file_reader *f, struct err *err) {
-	struct stat st;
-	if (fstat(f->fd, &st) != 0) {
-		return err_system(err, errno, "cannot determine its size");
-	}
-	if (S_ISDIR(st.st_mode)) {
-		return err_set(err, ERR_USAGE, "it is a folder");
-	}
-	if (!S_ISREG(st.st_mode)) {
-		return err_set(err, ERR_USAGE, "it is not a regular file");
-	}
-	f->size_bytes = (uint64_t)st.st_size;
-	return true;
-}
-
-bool file_reader_open(struct file_reader *f, const char *path, struct err *err) {
+int file_open_regular(const char *path, uint64_t *bytes, struct err *err) {
 	// O_NONBLOCK: the open of a fifo would wait for its writer
-	*f = (struct file_reader){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-	if (f->fd < 0) {
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+	if (fd < 0) {
 		int e = errno;
 		err_system(err, e, "cannot be opened");
 		if (err && e == ENOENT) {
 			err->code = ERR_NOT_FOUND;
 		}
-		return false;
+		return -1;
 	}
-	if (!is_regular(f, err)) {
-		file_reader_close(f);
-		return false;
+	bool is_known = fstat(fd, &st) == 0 || err_system(err, errno, "cannot determine its size");
+	bool is_file = is_known && S_ISREG(st.st_mode);
+	if (is_known && !is_file) {
+		(void)err_set(err, ERR_USAGE,
+				S_ISDIR(st.st_mode) ? "it is a folder" : "it is not a regular file");
 	}
-	return true;
-}
-
-bool file_reader_read(const struct file_reader *f, uint64_t offset, void *out, size_t n,
-		size_t *got, struct err *err) {
-	return file_read_at(f->fd, offset, out, n, got, err);
-}
-
-void file_reader_close(struct file_reader *f) {
-	if (f && f->fd >= 0) {
-		(void)close(f->fd);
-		f->fd = -1;
-	}
+	*bytes = is_file ? (uint64_t)st.st_size : 0;
+	return file_keep(fd, is_file);
 }

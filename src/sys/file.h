@@ -48,6 +48,15 @@ static inline void file_close_folder(DIR *const *folder) {
 	(void)(*folder ? closedir(*folder) : 0);
 }
 
+/** The descriptor, if it is the right one; else -1, and it is closed. errno stays. */
+int file_keep(int fd, bool is_right);
+
+/**
+ * Opens a regular file to be read; anything else (folder, fifo, device) is refused by name.
+ * `*bytes`: its size. -1: `err` says why.
+ */
+int file_open_regular(const char *path, uint64_t *bytes, struct err *err);
+
 /** Write all `n` bytes at `offset`, with as many calls as needed. */
 bool file_write_at(int fd, uint64_t offset, const void *data, size_t n, struct err *err);
 
@@ -88,24 +97,3 @@ bool file_lock(int fd);
 
 /** The path that the symbolic link at `path` leads to, one step; NULL: it is none. In `arena`. */
 char *file_link_next(const char *path, struct arena *arena);
-
-/** Where a link such as /proc/self/exe points to, in `arena`; NULL with errno set. */
-char *file_link_target(const char *path, struct arena *arena);
-
-// ---- a file open for reading at any offset
-//
-// A zeroed struct with fd -1 is closed.
-
-struct file_reader {
-	int fd;
-	uint64_t size_bytes; // when opened
-};
-
-/** Opens a regular file; anything else (folder, fifo, device) is refused by name. */
-bool file_reader_open(struct file_reader *f, const char *path, struct err *err);
-
-/** Up to `n` bytes at `offset`; `*got` is short only at the end of the file. */
-bool file_reader_read(const struct file_reader *f, uint64_t offset, void *out, size_t n,
-		size_t *got, struct err *err);
-
-void file_reader_close(struct file_reader *f);

@@ -2,11 +2,9 @@
 /* Calls the kernel's futex operations. */
 #include "sys/futex.h"
 
-#include <errno.h>
+#include "sys/sys.h"
+
 #include <linux/futex.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 void futex_wait(_Atomic uint32_t *word, uint32_t expected, uint64_t timeout_ns) {
 	struct timespec t = {

@@ -5,7 +5,6 @@
 #include "sys/file.h"
 
 #include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/un.h>
 
 enum { BACKLOG = 64 };
@@ -29,12 +28,8 @@ static int listen_at(const struct sockaddr *address, socklen_t size, const char 
 	// A port that an earlier server left a moment ago is free
 	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
 	// The socket's own mode becomes the file's; umask is the whole process's
-	if (fchmod(fd, 0600) != 0 || bind(fd, address, size) != 0 || listen(fd, BACKLOG) != 0) {
-		(void)err_system(err, errno, "%s", name);
-		(void)close(fd);
-		return -1;
-	}
-	return fd;
+	bool ok = fchmod(fd, 0600) == 0 && bind(fd, address, size) == 0 && listen(fd, BACKLOG) == 0;
+	return file_keep(fd, ok || err_system(err, errno, "%s", name));
 }
 
 int listen_on_loopback(uint16_t port, uint16_t *got, struct err *err) {
@@ -50,13 +45,7 @@ int listen_on_loopback(uint16_t port, uint16_t *got, struct err *err) {
 
 static int connect_at(const struct sockaddr_un *address, socklen_t size) {
 	int fd = new_socket(AF_UNIX, NULL);
-	if (fd >= 0 && connect(fd, (const struct sockaddr *)address, size) != 0) {
-		int why = errno;
-		(void)close(fd);
-		errno = why;
-		return -1;
-	}
-	return fd;
+	return fd < 0 ? fd : file_keep(fd, connect(fd, (const struct sockaddr *)address, size) == 0);
 }
 
 /** Remove a socket that nobody answers at. False: the name is taken by something else. */
@@ -101,15 +90,11 @@ int listen_on_unix(const char *path, struct err *err) {
 	return make_way(&address, err) ? listen_at((struct sockaddr *)&address, size, path, err) : -1;
 }
 
-int listen_on_abstract(const char *name, struct err *err) {
+int listen_on_abstract(const char *name) {
 	struct sockaddr_un address;
 	socklen_t size;
-	if (!put_name(&address, &size, name, true)) {
-		(void)err_set(err, ERR_LIMIT, "socket name too long");
-		return -1;
-	}
-	return listen_at((struct sockaddr *)&address, size,
-			FORMAT(256, "cannot listen at the socket \"@%s\"", name), err);
+	bool fits = put_name(&address, &size, name, true);
+	return fits ? listen_at((struct sockaddr *)&address, size, name, NULL) : -1;
 }
 
 int connect_to_unix(const char *name) {

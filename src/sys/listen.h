@@ -22,8 +22,8 @@ int listen_on_loopback(uint16_t port, uint16_t *got, struct err *err);
  */
 int listen_on_unix(const char *path, struct err *err);
 
-/** Listens at an abstract name: anybody can connect. -1: `err` says why. */
-int listen_on_abstract(const char *name, struct err *err);
+/** Listens at an abstract name: anybody can connect. -1: it is taken, or too long. */
+int listen_on_abstract(const char *name);
 
 /**
  * Connects to a unix socket; '@' before an abstract name. -1: see errno (EAGAIN: its row is full).

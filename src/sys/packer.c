@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* Compresses into a temporary file, which is renamed when it is complete. */
+#include "sys/file.h"
 #include "sys/unpack.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -129,19 +126,6 @@ struct packer *packer_open(const char *path, enum packer_how how, struct err *er
 	return p;
 }
 
-static void close_all(struct packer *p) {
-	ZSTD_freeCStream(p->zstd);
-	if (p->is_gzip) {
-		(void)deflateEnd(&p->gzip);
-	}
-	if (p->path && p->fd >= 0) {
-		(void)close(p->fd);
-	}
-	free(p->temporary);
-	free(p->path);
-	free(p);
-}
-
 bool packer_finish(struct packer *p, struct err *err) {
 	struct slice none = {0};
 	bool ok = p->zstd    ? put_zstd(p, none, ZSTD_e_end, err)
@@ -150,21 +134,25 @@ bool packer_finish(struct packer *p, struct err *err) {
 	if (ok && p->temporary && rename(p->temporary, p->path) != 0) {
 		ok = err_system(err, errno, "cannot write %s", p->path);
 	}
-	if (!ok) {
-		packer_cancel(p);
-		return false;
-	}
-	close_all(p);
-	return true;
+	packer_cancel(p); // a file that has its name has no temporary one any more
+	return ok;
 }
 
 void packer_cancel(struct packer *p) {
-	if (p) {
-		if (p->temporary) {
-			(void)unlink(p->temporary);
-		}
-		close_all(p);
+	if (!p) {
+		return;
 	}
+	if (p->temporary) {
+		(void)unlink(p->temporary);
+	}
+	ZSTD_freeCStream(p->zstd);
+	if (p->is_gzip) {
+		(void)deflateEnd(&p->gzip);
+	}
+	file_close(p->path ? p->fd : -1);
+	free(p->temporary);
+	free(p->path);
+	free(p);
 }
 
 bool packer_put(const char *path, enum packer_how how, struct slice bytes, struct err *err) {

@@ -2,10 +2,7 @@
 /* Maps, remaps and clears anonymous memory. */
 #include "sys/pages.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include "sys/sys.h"
 
 void *pages_take(size_t bytes) {
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
@@ -58,27 +55,20 @@ bool pages_reserve(void **items, size_t *capacity, size_t need, size_t item_byte
 
 bool shared_memory_init(struct shared_memory *m, int fd, uint64_t bytes, struct err *err) {
 	*m = (struct shared_memory){.fd = fd, .bytes = bytes};
-	if (m->fd < 0) {
-		return err_system(err, errno, "cannot make shared memory");
-	}
-	if (ftruncate(m->fd, (off_t)bytes) != 0) {
-		(void)err_system(err, errno, "cannot make shared memory of %" PRIu64 " MiB", bytes >> 20);
-		goto fail;
-	}
-	void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, m->fd, 0);
+	bool is_there = fd >= 0 && ftruncate(fd, (off_t)bytes) == 0;
+	void *base = is_there
+			? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0)
+			: MAP_FAILED;
 	if (base == MAP_FAILED) {
-		(void)err_system(err, errno, "cannot map shared memory of %" PRIu64 " MiB", bytes >> 20);
-		goto fail;
+		(void)err_system(err, errno, "cannot make shared memory of %" PRIu64 " MiB", bytes >> 20);
+		shared_memory_finish(m);
+		return false;
 	}
 	(void)madvise(base, bytes, MADV_DONTDUMP);
 	// Shrinking the memory would kill every process that uses it, by SIGBUS
-	(void)fcntl(m->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+	(void)fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 	m->base = base;
 	return true;
-
-fail:
-	shared_memory_finish(m);
-	return false;
 }
 
 bool shared_memory_clear(struct shared_memory *m, uint64_t offset, uint64_t bytes) {

@@ -128,6 +128,11 @@ bool process_usage(pid_t pid, struct process_usage *out) {
 	return out->state != 0;
 }
 
+bool process_is_stopped(pid_t pid) {
+	struct process_usage usage;
+	return process_usage(pid, &usage) && usage.state == 'T';
+}
+
 /** PIDFD_GET_INFO of linux/pidfd.h, which Debian 12 lacks; the kernel keeps it after the wait. */
 static int wait_status_of_fd(int fd) {
 	struct {
@@ -152,9 +157,9 @@ int process_wait_status(int fd, pid_t pid) {
 
 uint64_t process_start_ticks(pid_t pid) {
 	enum { START_TIME = 22 };
-	char text[1024];
-	return process_read(pid, "stat", text, sizeof text) > 0 ? process_stat_number(text, START_TIME)
-															: 0;
+	char text[1024] = "";
+	(void)process_read(pid, "stat", text, sizeof text);
+	return process_stat_number(text, START_TIME);
 }
 
 uint64_t process_start_wall_ns(pid_t pid) {
@@ -180,13 +185,30 @@ uint32_t process_pid_space(pid_t pid) {
 	return stat(PROCESS_PATH(pid, "ns/pid"), &s) == 0 ? (uint32_t)s.st_ino : 0;
 }
 
-size_t process_all(pid_t *out, size_t max) {
+/** The last pid that was given away, to a process or a thread. 0: unknown. */
+static pid_t newest_pid(void) {
+	char text[128];
+	long n = file_read_small("/proc/loadavg", text, sizeof text);
+	const char *last = n > 0 ? strrchr(text, ' ') : NULL;
+	return last ? (pid_t)strtol(last, NULL, 10) : 0;
+}
+
+pid_t process_next(DIR *folder) {
+	pid_t pid = 0;
+	for (struct dirent *entry; folder && pid == 0 && (entry = readdir(folder));) {
+		pid = (pid_t)strtol(entry->d_name, NULL, 10);
+	}
+	return pid;
+}
+
+size_t process_all(pid_t after, pid_t *out, size_t max) {
+	pid_t newest = after != 0 ? newest_pid() : 0;
 	CLOSED_FOLDER *folder = opendir("/proc");
 	size_t n = 0;
-	struct dirent *entry;
-	while (folder && n < max && (entry = readdir(folder))) {
-		if (isdigit((unsigned char)entry->d_name[0])) {
-			out[n++] = (pid_t)strtol(entry->d_name, NULL, 10);
+	for (pid_t pid; n < max && (pid = process_next(folder)) != 0;) {
+		// Pids are given away in a circle
+		if (newest == 0 || (uint32_t)(pid - after - 1) < (uint32_t)(newest - after)) {
+			out[n++] = pid;
 		}
 	}
 	return n;
@@ -196,8 +218,8 @@ bool process_has_thread_inside(pid_t pid, pid_t tid) {
 	char text[4096];
 	CLOSED_FOLDER *folder = opendir(PROCESS_PATH(pid, "task"));
 	bool has_it = folder == NULL && access(PROCESS_PATH(pid, "task"), F_OK) == 0;
-	for (struct dirent *entry; folder && !has_it && (entry = readdir(folder));) {
-		const char *name = FORMAT(64, "task/%s/status", entry->d_name);
+	for (pid_t task; !has_it && (task = process_next(folder)) != 0;) {
+		const char *name = FORMAT(64, "task/%d/status", (int)task);
 		has_it = process_read(pid, name, text, sizeof text) > 0 && process_status_pid(text) == tid;
 	}
 	return has_it;
@@ -248,13 +270,10 @@ bool process_exe(pid_t pid, struct process_exe *out) {
 }
 
 bool process_exe_file(const char *path, struct process_exe *out) {
-	*out = (struct process_exe){0};
-	struct stat s;
-	if (stat(path, &s) != 0) {
-		return false;
-	}
+	struct stat s = {0};
+	bool ok = stat(path, &s) == 0;
 	*out = (struct process_exe){.device = s.st_dev, .inode = s.st_ino};
-	return true;
+	return ok;
 }
 
 bool process_link(pid_t pid, const char *link, char *out, size_t size) {
@@ -266,16 +285,9 @@ bool process_link(pid_t pid, const char *link, char *out, size_t size) {
 size_t process_children(pid_t pid, pid_t *out, size_t max) {
 	char text[8192];
 	CLOSED_FOLDER *tasks = opendir(PROCESS_PATH(pid, "task"));
-	if (!tasks) {
-		return 0;
-	}
 	size_t n = 0;
-	struct dirent *task;
-	while (n < max && (task = readdir(tasks))) {
-		if (!isdigit((unsigned char)task->d_name[0])) {
-			continue;
-		}
-		const char *name = FORMAT(64, "task/%s/children", task->d_name);
+	for (pid_t task; n < max && (task = process_next(tasks)) != 0;) {
+		const char *name = FORMAT(64, "task/%d/children", (int)task);
 		if (process_read(pid, name, text, sizeof text) <= 0) {
 			continue;
 		}

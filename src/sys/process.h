@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 
+#include <dirent.h>
 #include <signal.h>
 #include <sys/types.h>
 #include <sys/wait.h>
@@ -29,6 +30,7 @@ struct process_usage {
 	char state; // R, S, D, T (stopped), Z (gone, not yet waited for)
 };
 bool process_usage(pid_t pid, struct process_usage *out);
+bool process_is_stopped(pid_t pid);
 
 /**
  * How it ended, as waitpid gives it, of a process that need not be a child but may be traced. `fd`:
@@ -109,8 +111,14 @@ pid_t process_pid_inside(pid_t pid);
 /** The inode of its pid namespace; `pid` 0: of our own. 0: not to be found out. */
 uint32_t process_pid_space(pid_t pid);
 
-/** Up to `max` pids of all processes. Returns how many. */
-size_t process_all(pid_t *out, size_t max);
+/**
+ * Up to `max` pids of all processes; `after` not 0: only of those whose pid was given away after
+ * that one, which must be so new that not all pids were given away since. Returns how many.
+ */
+size_t process_all(pid_t after, pid_t *out, size_t max);
+
+/** The next number in /proc or in a folder "task". 0: that was all, or the folder is NULL. */
+pid_t process_next(DIR *folder);
 
 /** Up to `max` pids of the children of all threads of `pid`. Returns how many. */
 size_t process_children(pid_t pid, pid_t *out, size_t max);

@@ -5,16 +5,11 @@
  */
 #include "sys/signals.h"
 
-#include "sys/clock.h"
-#include "sys/process.h"
+#include "sys/sys.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <unistd.h>
 
 void signals_save(struct signals_start *out) {
 	(void)sigemptyset(&out->ignored);
@@ -81,42 +76,26 @@ enum {
 	GUARD_LOOKS = 20,
 	COUNTING_NS = 1000000, // a pending one is counted as soon as the witness runs:
 	COUNTING_TRIES = 300,  // look so often
-	FIELD_ARG_START = 48,  // of /proc/PID/stat
 };
 
 // ---- the witness itself
 
-// Where argv[0] lies, so that neither `pidof heaptrack` nor `ps` takes the witness for heaptrack
-static char *own_name(void) {
-	char text[1024] = "";
-	(void)process_read(0, "stat", text, sizeof text);
-	return (char *)(uintptr_t)process_stat_number(text, FIELD_ARG_START);
-}
-
+// So that neither `pidof heaptrack` nor `ps` takes the witness for heaptrack
 static void take_name(void) {
+	char *name = program_invocation_name; // argv[0]
+	size_t n = strlen(name);
 	(void)prctl(PR_SET_NAME, WITNESS_NAME);
-	char *name = own_name();
-	if (name) {
-		size_t n = strlen(name);
-		memset(name, 0, n);
-		(void)snprintf(name, n + 1, WITNESS_NAME);
-	}
-}
-
-static bool is_stopped(pid_t pid) {
-	struct process_usage usage;
-	return process_usage(pid, &usage) && usage.state == 'T';
+	memset(name, 0, n);
+	(void)snprintf(name, n + 1, WITNESS_NAME);
 }
 
 // True if the program is stopped; else heaptrack shall not be either
 static bool guard(pid_t program, pid_t heaptrack) {
-	if (is_stopped(program)) {
-		return true;
-	}
-	if (is_stopped(heaptrack)) {
+	bool is_stopped = process_is_stopped(program);
+	if (!is_stopped && process_is_stopped(heaptrack)) {
 		(void)kill(heaptrack, SIGCONT);
 	}
-	return false;
+	return is_stopped;
 }
 
 static void witness(int life_fd, pid_t heaptrack, _Atomic uint32_t *counts) {

@@ -14,24 +14,20 @@ static uint64_t take_number(char **at, int base) {
 	return number;
 }
 
-static bool begins(const char *text, const char *with) {
-	return strncmp(text, with, strlen(with)) == 0;
-}
-
 static enum smaps_kind kind_of(const struct smaps_area *a) {
-	if (a->name[0] == '[' && !begins(a->name, "[anon")) {
-		return begins(a->name, "[heap]")    ? SMAPS_HEAP
-				: begins(a->name, "[stack") ? SMAPS_STACK
-											: SMAPS_KERNEL;
+	struct slice name = slice_of_text(a->name);
+	if (starts_with(name, "[") && !starts_with(name, "[anon")) {
+		return starts_with(name, "[heap]")    ? SMAPS_HEAP
+				: starts_with(name, "[stack") ? SMAPS_STACK
+											  : SMAPS_KERNEL;
 	}
-	if (begins(a->name, "/dev/zero")) {
+	if (starts_with(name, "/dev/zero")) {
 		return a->is_shared ? SMAPS_SHARED : SMAPS_ANONYMOUS;
 	}
-	if (begins(a->name, "/memfd:") || begins(a->name, "/dev/shm/") || begins(a->name, "/SYSV") ||
-			begins(a->name, "[anon_shmem")) {
+	if (starts_with_any(name, "|/memfd:|/dev/shm/|/SYSV|[anon_shmem")) {
 		return SMAPS_SHARED;
 	}
-	return begins(a->name, "/dev/") ? SMAPS_DEVICE : a->inode != 0 ? SMAPS_FILE : SMAPS_ANONYMOUS;
+	return starts_with(name, "/dev/") ? SMAPS_DEVICE : a->inode != 0 ? SMAPS_FILE : SMAPS_ANONYMOUS;
 }
 
 /** A mapping that grows while a process is read may be told once more. */
@@ -95,7 +91,7 @@ bool smaps_take_line(struct smaps *out, char *line) {
 		return true;
 	}
 	struct smaps_area *a = &out->items[out->n - 1];
-	if (begins(line, "VmFlags")) {
+	if (strncmp(line, "VmFlags", 7) == 0) {
 		a->is_hugetlb = strstr(colon, " ht") != NULL;
 		a->kind = strstr(colon, " pf") || strstr(colon, " io") ? SMAPS_DEVICE : a->kind;
 		return true;
@@ -175,7 +171,8 @@ static int scan(struct pagemap *out, int fd, const struct smaps_area *a) {
 	s.n_ranges = BATCH;
 	s.mask = SCAN_PRESENT | SCAN_ZEROS;
 	s.inverted = SCAN_ZEROS;
-	s.wanted = SCAN_FILE;
+	// To tell files apart, the kernel looks up every page: 26 ms for 1 GB instead of 4
+	s.wanted = a->rss_bytes > a->anonymous_bytes ? SCAN_FILE : SCAN_PRESENT;
 	for (int n = BATCH; n == BATCH;) {
 		n = ioctl(fd, SCAN, &s);
 		if (n < 0) {
@@ -193,14 +190,10 @@ static int scan(struct pagemap *out, int fd, const struct smaps_area *a) {
 
 bool pagemap_take(struct pagemap *out, uint64_t start, uint64_t page_bytes, const uint64_t *words,
 		size_t n) {
-	for (size_t i = 0; i < n; i++) {
-		uint64_t at = start + i * page_bytes;
-		if ((words[i] & WORD_PRESENT) != 0 &&
-				!add_pages(out, at, at + page_bytes, (words[i] & WORD_FILE) != 0)) {
-			return false;
-		}
-	}
-	return true;
+	return ALL(i, n,
+			(words[i] & WORD_PRESENT) == 0 ||
+					add_pages(out, start + i * page_bytes, start + (i + 1) * page_bytes,
+							(words[i] & WORD_FILE) != 0));
 }
 
 /** Pages of zeros are nobody's alone and no file's, as those shared with a fork, which stay. */

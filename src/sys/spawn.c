@@ -6,7 +6,6 @@
 
 #include <pthread.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -23,25 +22,26 @@ enum { N_KEPT = sizeof kept / sizeof *kept };
 static struct rlimit started_with[N_KEPT];
 static bool is_known[N_KEPT];
 
-static void raise_to(unsigned which, rlim_t least) {
-	struct rlimit limit;
+rlim_t own_limit_raise(unsigned which, rlim_t least) {
+	struct rlimit limit = {0};
 	if (getrlimit(which, &limit) != 0 || limit.rlim_cur >= least) {
-		return;
+		return limit.rlim_cur;
 	}
 	rlim_t most = limit.rlim_max;
-	struct rlimit wanted = {least, most < least ? least : most};
-	if (setrlimit(which, &wanted) != 0) { // only root moves the hard one
-		wanted = (struct rlimit){most, most};
-		(void)setrlimit(which, &wanted);
+	limit = (struct rlimit){least, most < least ? least : most};
+	if (setrlimit(which, &limit) != 0) { // only root moves the hard one
+		limit = (struct rlimit){most, most};
+		(void)setrlimit(which, &limit);
 	}
+	return limit.rlim_cur;
 }
 
 void own_limits_raise(void) {
 	for (size_t i = 0; i < N_KEPT; i++) {
 		is_known[i] = getrlimit(kept[i], &started_with[i]) == 0;
 	}
-	raise_to(RLIMIT_STACK, STACK_BYTES);
-	raise_to(RLIMIT_NOFILE, FILES_LEAST);
+	(void)own_limit_raise(RLIMIT_STACK, STACK_BYTES);
+	(void)own_limit_raise(RLIMIT_NOFILE, FILES_LEAST);
 	pthread_attr_t attr;
 	if (pthread_attr_init(&attr) == 0) {
 		if (pthread_attr_setstacksize(&attr, STACK_BYTES) == 0) {

@@ -10,6 +10,8 @@
 
 #include "sys/signals.h"
 
+#include <sys/resource.h>
+
 struct spawn {
 	pid_t pid; // 0: none
 	int talk;  // socket to the child and back
@@ -38,6 +40,9 @@ void spawn_cancel(struct spawn *s);
 // ---- resource limits of this process (ulimit -s, -n)
 //
 // They are raised if they are too low for heaptrack; programs that it starts get the original ones.
+
+/** To `least`, or as high as permitted. Returns the limit in force; 0: unknown. */
+rlim_t own_limit_raise(unsigned which, rlim_t least);
 
 /** First of all in main. Threads made from then on have a stack of a size of our own. */
 void own_limits_raise(void);

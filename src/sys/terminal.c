@@ -7,9 +7,13 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 
-unsigned terminal_columns(int fd) {
+static struct winsize size_of(int fd) {
 	struct winsize size;
-	return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+	return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size : (struct winsize){0};
+}
+
+unsigned terminal_columns(int fd) {
+	return size_of(fd).ws_col;
 }
 
 unsigned terminal_columns_behind(int fd, unsigned most) {
@@ -20,8 +24,7 @@ unsigned terminal_columns_behind(int fd, unsigned most) {
 }
 
 unsigned terminal_lines(int fd) {
-	struct winsize size;
-	return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_row : 0;
+	return size_of(fd).ws_row;
 }
 
 bool terminal_controls_us(bool in_foreground) {

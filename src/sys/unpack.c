@@ -9,9 +9,6 @@
 
 #include "sys/file.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -36,25 +33,15 @@ struct unpack {
 
 // ---- packed bytes
 
-static bool read_some(struct unpack *u, void *out, size_t n, size_t *got, struct err *err) {
-	ssize_t done;
-	do {
-		done = read(u->fd, out, n);
-	} while (done < 0 && errno == EINTR);
-	*got = done > 0 ? (size_t)done : 0;
-	u->in_is_over = done == 0;
-	return done >= 0 || err_system(err, errno, "cannot be read");
-}
-
 /** More of them behind those that are left. */
 static bool fill(struct unpack *u, struct err *err) {
 	memmove(u->in, u->in + u->in_at, u->in_end - u->in_at);
 	u->in_end -= u->in_at;
 	u->in_at = 0;
-	size_t n;
-	bool ok = read_some(u, u->in + u->in_end, IN_BYTES - u->in_end, &n, err);
-	u->in_end += n;
-	return ok;
+	ssize_t n = file_read_all(u->fd, u->in + u->in_end, IN_BYTES - u->in_end);
+	u->in_end += n > 0 ? (size_t)n : 0;
+	u->in_is_over = n == 0;
+	return n >= 0 || err_system(err, errno, "cannot be read");
 }
 
 /** Enough to know a member by its head, if there is so much. */
@@ -102,14 +89,6 @@ static void step_plain(struct unpack *u) {
 	memcpy(u->out + u->out_end, u->in + u->in_at, n);
 	u->in_at += n;
 	u->out_end += n;
-}
-
-/** Plain bytes need no stop in `in`. */
-static bool read_plain(struct unpack *u, struct err *err) {
-	size_t n;
-	bool ok = read_some(u, u->out + u->out_end, OUT_BYTES - u->out_end, &n, err);
-	u->out_end += n;
-	return ok;
 }
 
 static bool step_gzip(struct unpack *u, struct err *err) {
@@ -169,12 +148,6 @@ static bool goes_on(const struct unpack *u) {
 static bool advance(struct unpack *u, struct err *err) {
 	size_t out_before = u->out_end;
 	while (u->out_end == out_before && !u->has_ended) {
-		if (u->packing == PACKING_NONE && u->in_at == u->in_end && !u->in_is_over) {
-			if (!read_plain(u, err)) {
-				return false;
-			}
-			continue;
-		}
 		if (!fill_head(u, err)) {
 			return false;
 		}

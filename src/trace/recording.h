@@ -77,7 +77,6 @@ struct rec_meta {
 	int32_t exit_status; // REC_STATUS_UNKNOWN: of a program that is not heaptrack's child
 	uint32_t n_images;   // programs that this process was, one after the other
 	uint32_t version;    // string: of the heaptrack that wrote it
-	uint64_t rate_log2;  // sampled, one allocation in about 2^rate_log2 bytes. 0: exact
 	uint64_t end_reason; // enum rec_end_reason
 	uint64_t end_limit;
 	uint32_t old_unknown; // enum rec_old
@@ -256,6 +255,15 @@ struct rec_mapping {
 	uint64_t first_ns, last_ns;
 };
 
+/** What calls of a stack have given back, locked and so on (enum wire_change of wire/event.h). */
+struct rec_change {
+	uint32_t node;
+	uint8_t what;
+	uint8_t is_inside;     // called by an allocation function, at least once
+	uint64_t calls, bytes; // of addresses, mapped and resident or not
+	uint64_t first_ns, last_ns;
+};
+
 /** Pages that are still mapped. */
 struct rec_range {
 	uint64_t start, end; // addresses in the program
@@ -280,6 +288,8 @@ enum rec_look_at {
 enum rec_look_has {
 	REC_HAS_SIZES = 1 << 0,  // of each mapping
 	REC_HAS_PAGES = 1 << 1,  // which pages are resident: without them areas are not divided
+	REC_HAS_GRAPH = 1 << 2,  // what points to each live block
+	REC_HAS_TYPES = 1 << 3,  // of live blocks
 	REC_HAS_BLOCKS = 1 << 4, // all live blocks: without them the heap is one part, REC_PART_HEAP
 	REC_HAS_MAKERS = 1 << 5, // calls that map were recorded
 };
@@ -333,6 +343,52 @@ struct rec_untouched {
 	uint32_t look, stack;  // index into stacks
 	uint32_t blocks;
 };
+
+/**
+ * Of glibc [heap], large blocks that have a mapping each, and another arena, or as much of one as
+ * lies in 64 MiB of addresses, where memory of other allocators is, too; all others.
+ */
+enum rec_arena { REC_ARENA_MAIN, REC_ARENA_BLOCKS, REC_ARENA_AT, REC_ARENA_REST, REC_ARENAS };
+enum { REC_FULLNESS = 11 };
+
+/** How full the resident pages of an arena were of live blocks at a look. Ordered by look. */
+struct rec_fullness {
+	uint64_t start;      // of REC_ARENA_AT: address
+	uint64_t live_bytes; // as asked for
+	uint32_t look;
+	uint32_t pages[REC_FULLNESS]; // [0] without a live byte; [k] live by up to k tenths
+	uint8_t kind;                 // enum rec_arena
+};
+
+/** Whether anything pointed to a live block at a look (engine/graph.h). */
+enum rec_grade_id {
+	REC_HELD = 0,        // a pointer to its start
+	REC_HELD_INSIDE = 1, // to its inside alone
+	REC_DISGUISED = 2,   // with bits of other meaning, at an odd address, or the kernel's
+	REC_UNREACHABLE = 3, // nothing
+	REC_OWNED = 4,       // unreachable blocks alone
+	REC_CYCLE = 5,       // what it points to itself; it stands for all of the cycle, whose others
+						 // are REC_OWNED
+	REC_GRADES,
+};
+
+/** Blocks of a stack of one grade. Ordered by look, stack and grade. */
+struct rec_grade {
+	uint64_t blocks, bytes;
+	uint64_t owned_blocks, owned_bytes; // REC_OWNED ones that are reached from these, each once
+	uint32_t look, stack;               // index into stacks
+	uint8_t grade;
+};
+
+/** What blocks of a stack were, of the some 2,000 whose type was looked at. Ordered by look. */
+struct rec_class {
+	uint64_t bytes;
+	uint32_t look, node; // of the stack; 0: unknown
+	uint32_t name;       // string: of their type; 0: not known
+	uint32_t blocks;
+	uint32_t kind; // enum rec_class_kind
+};
+enum rec_class_kind { REC_CLASS_PYTHON, REC_CLASS_NIM, REC_CLASS_KINDS };
 
 /** At a look, the control group whose memory limit is the smallest for the process. */
 struct rec_group {
@@ -475,9 +531,13 @@ struct recording {
 	REC_TABLE(struct rec_mapping) mappings;
 	REC_TABLE(struct rec_interval) mapping_intervals; // of mappings, between mapping_edges
 	REC_TABLE(struct rec_range) ranges;               // by rising address
-	REC_TABLE(struct rec_look) looks;                 // in order of time
+	REC_TABLE(struct rec_change) changes;
+	REC_TABLE(struct rec_look) looks; // in order of time
 	REC_TABLE(struct rec_part) parts;
 	REC_TABLE(struct rec_untouched) untouched;
+	REC_TABLE(struct rec_fullness) fullness;
+	REC_TABLE(struct rec_class) classes;
+	REC_TABLE(struct rec_grade) grades;
 	REC_TABLE(struct rec_group) groups;          // of looks that have one, in order of time
 	REC_TABLE(struct rec_suppressed) suppressed; // heaviest first
 };

@@ -29,8 +29,13 @@ struct trace_sink {
 
 struct trace_writer;
 
-/** Start a file at offset 0. The sink must outlive the writer. */
-struct trace_writer *trace_writer_create(struct trace_sink sink, struct err *err);
+/**
+ * Start a file at offset 0. The sink must outlive the writer. `event_bytes`: what all event blocks
+ * together may take, 0: no bound. Beyond it the oldest are dropped and newer ones take their place
+ * in the file.
+ */
+struct trace_writer *trace_writer_create(struct trace_sink sink, uint64_t event_bytes,
+		struct err *err);
 
 /**
  * Bring the file up to the state of `r`: what is new at the end of the append-only tables
@@ -96,12 +101,6 @@ struct trace_pending trace_take_pending(struct trace_pendings *pending, uint32_t
  */
 bool trace_writer_events(struct trace_writer *w, const struct trace_event *events, size_t n,
 		struct err *err);
-
-/**
- * What all event blocks together may take (at first: no bound). Beyond it the oldest are dropped
- * and newer ones take their place in the file.
- */
-void trace_writer_set_event_budget(struct trace_writer *w, uint64_t budget_bytes);
 
 /** Events given to the writer that the file does not hold any more: for rec_quality. */
 uint64_t trace_writer_events_dropped(const struct trace_writer *w);

@@ -50,7 +50,7 @@ bool EXPORT(module_open)(void) {
 	};
 	const struct session_options how = {.import = &import};
 	struct blob_options options = {.packing = BLOB_AS_IS};
-	bool ok = session_open_with(&m.session, m.name, &how, &err) &&
+	bool ok = session_open(&m.session, m.name, &how, &err) &&
 			blob_write(&m.blob, &m.session.recording, m.session.names, &options, &err);
 	if (!ok) {
 		buffer_text(&m.said, err.text);

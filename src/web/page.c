@@ -5,6 +5,7 @@
  */
 #include "web/page.h"
 
+#include "base/visible.h"
 #include "web/encode/columns.h"
 
 // What the build made of web/; empty if it was told to make nothing
@@ -37,18 +38,6 @@ static bool need_bundle(struct err *err) {
 					"this heaptrack was built without the web page (meson -Dweb=enabled)");
 }
 
-static void put_escaped(struct buffer *out, struct slice text) {
-	for (size_t i = 0; i < text.size; i++) {
-		switch (text.data[i]) {
-		case '&': buffer_text(out, "&amp;"); break;
-		case '<': buffer_text(out, "&lt;"); break;
-		case '>': buffer_text(out, "&gt;"); break;
-		case '"': buffer_text(out, "&quot;"); break;
-		default: buffer_u8(out, text.data[i]);
-		}
-	}
-}
-
 /** Of what stands from MARK_VIEWER to MARK_END. */
 static size_t viewer_size(struct slice rest) {
 	const uint8_t *end = memmem(rest.data, rest.size, marks[MARK_END], strlen(marks[MARK_END]));
@@ -68,13 +57,13 @@ static size_t put_mark(struct page *p, struct slice rest) {
 		which++;
 	}
 	switch (which) {
-	case MARK_TITLE: put_escaped(p->out, p->frame.title); break;
-	case MARK_TEXT: put_escaped(p->out, p->frame.text); break;
+	case MARK_TITLE: markup_put(p->out, p->frame.title); break;
+	case MARK_TEXT: markup_put(p->out, p->frame.text); break;
 	case MARK_PROFILE: pack_base64(p->out, p->profile); break;
 	case MARK_REST: pack_base64(p->out, p->rest); break;
 	case MARK_NONCE: buffer_text(p->out, p->frame.nonce); break;
 	case MARK_BASE: pack_base64(p->out, p->base); break;
-	case MARK_BASE_NAME: put_escaped(p->out, p->frame.base_name); break;
+	case MARK_BASE_NAME: markup_put(p->out, p->frame.base_name); break;
 	case MARK_CONNECT: buffer_text(p->out, p->is_viewer ? "'none'" : "'self'"); break;
 	case MARK_VIEWER: return p->is_viewer ? strlen(marks[which]) : viewer_size(rest);
 	case MARK_END: break;
@@ -90,13 +79,13 @@ static bool put_page(struct page *p, struct err *err) {
 		const uint8_t *at = memmem(rest.data, rest.size, "@@", 2);
 		size_t n = at ? (size_t)(at - rest.data) : rest.size;
 		buffer_slice(p->out, slice_of(rest.data, n));
-		rest = slice_of(rest.data + n, rest.size - n);
+		rest = slice_from(rest, n);
 		size_t skip = put_mark(p, rest);
 		if (skip == 0 && rest.size > 0) {
 			buffer_u8(p->out, *rest.data);
 			skip = 1;
 		}
-		rest = slice_of(rest.data + skip, rest.size - skip);
+		rest = slice_from(rest, skip);
 	}
 	return !p->out->failed || err_memory(err);
 }
@@ -153,9 +142,9 @@ bool page_whole(struct buffer *out, const struct recording *r, const struct name
 				.base_name = options->base ? options->base->name : slice_of(NULL, 0),
 				.nonce = "",
 		};
-		size_t first = blob_first_size(buffer_view(&blobs.profile));
-		struct page p = {out, frame, slice_of(blobs.profile.data, first),
-				slice_of(blobs.profile.data + first, blobs.profile.size - first),
+		struct slice profile = buffer_view(&blobs.profile);
+		size_t first = blob_first_size(profile);
+		struct page p = {out, frame, slice_of(profile.data, first), slice_from(profile, first),
 				buffer_view(&blobs.base), false};
 		ok = put_page(&p, err);
 	}

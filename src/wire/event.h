@@ -40,10 +40,6 @@ enum wire_kind {
 	KIND_UNMAP = 10,   // A range is about to be released
 	KIND_CHANGED = 11, // A range is another from now on
 
-	// Numbered, and written by nobody yet. The collector counts them and passes by
-	KIND_RATE = 8,  // body: log2 of the sampling rate that is in force behind it in this ring
-	KIND_FORK = 12, // The process is about to fork
-
 	KIND_STAMP = 13, // body: a whole stamp, for what follows
 	KIND_EPOCH = 14, // body: an epoch, for what follows
 };
@@ -58,17 +54,17 @@ enum wire_kind {
  * and the event's own size field is then WIRE_SIZE_WIDE, its ptr bits are ignored. Bit 63 of a
  * pointer is not kept: no user's has it.
  *
- * KIND_TIME, KIND_RATE, KIND_STAMP, KIND_EPOCH: body is the whole value, the rest of head is zero.
+ * KIND_TIME, KIND_STAMP, KIND_EPOCH: body is the whole value, the rest of head is zero.
  * KIND_FREE, KIND_REALLOC, KIND_STAYED have size 0; node is 0 unless SEGMENT_FREE_STACKS.
  * KIND_MOVED with node and size as an allocation. realloc(p, 0) that frees is a KIND_FREE.
  *
- * KIND_RATE: bits 0..7 the logarithm (0: everything is recorded); bit 8: for the next event alone.
  * KIND_MAP (after the call), KIND_UNMAP (before it; if it fails, a KIND_MAP of the same range
  * follows) and KIND_CHANGED (after it) have size and stamp as an allocation, KIND_MAP also its
  * node. A KIND_MAP ends what was mapped in its range before. Their addresses are of pages, so the
  * low WIRE_MAP_BITS of the event's own ptr field, also behind a KIND_WIDE, say more: protection 3
- * bits, shared 1, enum wire_map_what 4; of a KIND_CHANGED the protection alone. KIND_FORK (before
- * the call): bits 0..50 of body are the number of the fork.
+ * bits, shared 1, enum wire_map_what 4. A KIND_CHANGED has enum wire_change in place of the last,
+ * and, unless that is WIRE_CHANGE_PROTECTION, whether a hooked allocation function made the call in
+ * place of shared, and its node.
  */
 struct wire_event {
 	_Atomic uint64_t head;
@@ -106,6 +102,18 @@ enum wire_map_what {
 	WIRE_MAP_BACK = 10, // the call that was to release it has failed
 };
 
+/** What a KIND_CHANGED is about. */
+enum wire_change {
+	WIRE_CHANGE_PROTECTION = 0,
+	WIRE_CHANGE_GIVES_BACK = 1, // MADV_DONTNEED and such: what it held is gone
+	WIRE_CHANGE_FREES = 2,      // MADV_FREE: gone when the kernel needs memory
+	WIRE_CHANGE_LOCKS = 3,
+	WIRE_CHANGE_UNLOCKS = 4,
+	WIRE_CHANGE_CREATES = 5, // memfd_create: a file without bytes, at no address
+	WIRE_CHANGE_NAMES = 6,   // PR_SET_VMA, even if the kernel keeps no names
+	WIRE_CHANGES,
+};
+
 enum { RING_SMALL = 0, RING_BIG = 1, N_RINGS = 2 };
 enum { RING_SMALL_ENTRIES = 1024, RING_BIG_ENTRIES = 16384 };
 
@@ -121,8 +129,9 @@ enum {
 /**
  * A thread's place in the segment. Offsets from the slot's start: this struct at 0, the small
  * ring at SLOT_SMALL_RING_AT, the big one at SLOT_BIG_RING_AT, the recorder's private state from
- * SLOT_PRIVATE_AT to slot_bytes (the collector never reads it, but returns its pages when the
- * thread is gone: a fresh owner finds the slot zeroed, but for `state` and `generation`).
+ * SLOT_PRIVATE_AT to slot_bytes (the collector reads its first word alone, 64 bits that are 0
+ * unless a hook is in progress, and returns its pages when the thread is gone: a fresh owner finds
+ * the slot zeroed, but for `state` and `generation`).
  */
 enum {
 	SLOT_SMALL_RING_AT = 512, // on the first page: threads that rarely allocate need no more

@@ -62,7 +62,7 @@ _Static_assert(sizeof(struct errand) <= ERRAND_FRAME_AT, "fits");
 // ---- the one mapping that heaptrack leaves in a process to which it attaches, the *resident*
 
 #define RESIDENT_MAGIC   0x3153455250414548ull // "HEAPRES1", little endian
-#define RESIDENT_VERSION 7u
+#define RESIDENT_VERSION 9u
 
 enum {
 	RESIDENT_GUARD_BYTES = 4096,
@@ -94,7 +94,8 @@ enum resident_what {
 	RESIDENT_ALLOCATES_WITHIN = 6,
 	RESIDENT_REALLOCATES_OR_THROWS = 7, // as REALLOCATES, or throws an exception
 	RESIDENT_REALLOCATES_AT = 8, // size times `times`; the block at the address in `ptr`; returns 0
-	RESIDENT_CONFINES = 9, // prctl: its option in `ptr`, the value in `size`. It allocates nothing
+	RESIDENT_CONFINES = 9, // prctl: its option in `ptr`, the value in `size`. It allocates nothing,
+						   // but may name a range
 	// The functions of mappings.def. Their registers are those that the table's operands name
 	RESIDENT_MAPS = 10,
 	RESIDENT_UNMAPS = 11,
@@ -102,10 +103,14 @@ enum resident_what {
 	RESIDENT_PROTECTS = 13,
 	RESIDENT_ATTACHES = 14,
 	RESIDENT_DETACHES = 15,
-	RESIDENT_BREAKS = 16,
-	RESIDENT_CALLS = 17,
-	RESIDENT_EXECS = 18, // the program becomes another one, unless it fails
-	RESIDENT_ENDS = 19,  // the program ends
+	RESIDENT_ADVISES = 16,
+	RESIDENT_LOCKS = 17,
+	RESIDENT_UNLOCKS = 18,
+	RESIDENT_CREATES = 19,
+	RESIDENT_BREAKS = 20,
+	RESIDENT_CALLS = 21,
+	RESIDENT_EXECS = 22, // the program becomes another one, unless it fails
+	RESIDENT_ENDS = 23,  // the program ends
 };
 enum {
 	RESIDENT_NO_REGISTER = 0xff,

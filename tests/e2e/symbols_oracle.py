@@ -41,8 +41,7 @@ class Resolver:
             if head:
                 answers[int(head, 16)] = [(f, s, p, int(n)) for f, s, p, n in
                                           (frame.split("\t") for frame in frames)]
-        self.cost = dict(zip(cost.split()[0:22:2], cost.split()[1:22:2]))
-        self.note = cost.split("note: ")[-1].strip()
+        self.cost = dict(zip(cost.split()[0::2], cost.split()[1::2]))
         return answers
 
 

@@ -125,3 +125,55 @@ def test_another_language_has_one_row(tools):
     recording = tools.record("/bin/sh", "-c", "true")
     assert set(types_of(recording, "--lens", "m=bytes")) <= {"(type not known)"}
     assert recording.json("--by", "type")["by"] == "type"
+
+
+NIM = """
+import std/posix
+type
+  Session = ref object
+    id: int
+    name: string
+  Point = object
+    x, y: float
+var
+  kept: seq[Session]
+  points: seq[ref Point]
+  texts: seq[string]
+  lists: seq[seq[int]]
+proc open(i: int) = kept.add Session(id: i)
+proc mark(i: int) =
+  var p: ref Point
+  new(p)
+  points.add p
+proc write(i: int) = texts.add "a text of some length " & $i
+proc list(i: int) = lists.add newSeq[int](20)
+for i in 0..<4000:
+  open(i)
+  mark(i)
+  write(i)
+  list(i)
+exitnow(0) # with all of them
+"""
+
+
+@pytest.mark.attach
+@pytest.mark.parametrize("flags", [(), ("-d:release",), ("-d:useMalloc",)], ids=" ".join)
+def test_objects_of_nims_refc(tools, tmp_path, flags):
+    """Each is a cell: its symbol says which."""
+    if not shutil.which("nim"):
+        pytest.skip("nim is not installed")
+    (tmp_path / "cells.nim").write_text(NIM)
+    subprocess.run(["nim", "c", "--hints:off", "--gc:refc", "--debugger:native", *flags, f"--nimcache:{tmp_path}/cache",
+                    f"-o:{tmp_path}/cells", tmp_path / "cells.nim"], check=True, timeout=100)
+    for k in range(10):  # on a busy machine a program does not wait long enough for the look at its end
+        recording = tools.record(tmp_path / "cells", name=f"cells{k}")
+        data = recording.json("--limit", "1")
+        if data["memory"]["looks"] and data["leaks"]["classes"]:
+            break
+    parts = recording.json("--by", "type", "--lens", "m=never-freed")["parts"]
+    blocks = {part["label"]: part["blocks"] for part in parts}
+    assert blocks["session"] == blocks["point"] == 4000 and blocks["seq[int]"] >= 4000, blocks
+    assert 4000 <= blocks["string"] < 4100, blocks
+    classes = [one for one in data["leaks"]["classes"] if one.get("name") == "session"]
+    assert classes and all(one["kind"] == "nim" and one["blocks"] > 0 for one in classes), classes
+    assert "open" in {frame["function"] for frame in classes[0]["stack"]}, classes

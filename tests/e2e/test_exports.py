@@ -179,6 +179,31 @@ def test_pages_are_as_massif_has_them(tools, tmp_path):
     assert places_of_peak(theirs) == places_of_peak(ours), theirs
 
 
+@pytest.mark.long
+def test_massif_visualizer_opens_both(tools, tmp_path):
+    """Of the heap and of pages: it reads every snapshot, and has the peak of the summary."""
+    if not shutil.which("massif-visualizer"):
+        pytest.skip("massif-visualizer is not installed")
+    (tmp_path / "pages.c").write_text(PAGES)
+    program = tmp_path / "pages"
+    subprocess.run(["gcc", "-g", "-O1", "-o", program, tmp_path / "pages.c"], check=True, timeout=60)
+    recording = tools.record(program)
+    made = export(tools, recording.file, tmp_path, **{"massif-pages": 1, "massif": 1})
+    mapped = recording.json()["memory"]["mapped_peak_bytes"]
+    for name, peak in ("massif-pages", f'"{mapped / 2**20:.1f} MiB"'), ("massif", None):
+        with subprocess.Popen(["massif-visualizer", made[name]], stderr=subprocess.PIPE, text=True,
+                              env={**os.environ, "QT_QPA_PLATFORM": "offscreen", "HOME": str(tmp_path)}) as viewer:
+            said = ""
+            while "peak cost:" not in said:
+                line = viewer.stderr.readline()
+                assert line, said
+                said += line
+            viewer.kill()
+        assert "loaded massif file" in said, said
+        assert f"snapshots: {made[name].read_text().count('snapshot=')}\n" in said, said
+        assert not peak or f"peak cost: {peak} heap" in said, said
+
+
 def test_classic_switches(made, tmp_path):
     tools, recording = made
     totals_of = recording.json()["summary"]

@@ -77,6 +77,11 @@ def resident(pid):
         return 0
 
 
+def cpu_seconds(pid):
+    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
 def state(pid):
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
@@ -172,6 +177,40 @@ def test_the_past_has_bounds(tools, program):
     assert sum(look["at"] == AT_RSS_PEAK for look in looks) == 1
     assert sum(look["at"] == AT_TIMER for look in looks) <= 64
     assert run.json()["summary"]["peak_rss_bytes"] >= max(look["rss_bytes"] for look in looks)
+
+
+SWINGS = """
+    for (int i = 0; i < 10000; i++) {
+        char *map = mmap(NULL, 8192, i % 2 ? PROT_READ : PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        (void)(i % 2 ? map[0] : (map[0] = 1));
+    }
+    puts("ready");
+    fflush(stdout);
+    for (;;) {
+        char *map = mmap(NULL, 16 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        memset(map, 1, 16 << 20);
+        usleep(300000);
+        munmap(map, 16 << 20);
+        usleep(300000);
+    }
+"""
+
+
+@pytest.mark.long
+def test_memory_of_ten_thousand_mappings_is_followed_for_a_hundredth_of_a_cpu(tools, program):
+    """All that the collector does for it, while RSS goes up and down."""
+    running = tools.start_record(program(SWINGS, "-include", "sys/mman.h"))
+    keeps_ready(running)
+    pid = running.program()
+    collector = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    time.sleep(5)
+    before = cpu_seconds(collector)
+    time.sleep(60)
+    share = (cpu_seconds(collector) - before) / 60
+    os.kill(pid, signal.SIGTERM)
+    running.wait()
+    assert sum(look["at"] == AT_TIMER for look, _ in looks_of(running.file)) >= 2
+    assert share <= 0.01, share
 
 
 def test_a_detach_is_looked_at(tools, program):

@@ -29,11 +29,15 @@ HEAD = r"""
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #define OURS __attribute__((noinline))
+#ifndef PR_SET_VMA
+#define PR_SET_VMA 0x53564d41
+#endif
 enum { PAGE = 4096, MIB = 1 << 20 };
 OURS static char *make(size_t bytes) {
 	char *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -54,6 +58,25 @@ OURS static char *attach(int id) {
 	char *at = shmat(id, NULL, 0);
 	__asm__ volatile("" : : "r"(at) : "memory");
 	return at;
+}
+OURS static int give(void *at, size_t bytes, int how) {
+	int result = madvise(at, bytes, how);
+	__asm__ volatile("" : : "r"(result) : "memory");
+	return result;
+}
+OURS static int lock(void *at, size_t bytes) {
+	int result = mlock(at, bytes);
+	__asm__ volatile("" : : "r"(result) : "memory");
+	return result;
+}
+OURS static int create(const char *name) {
+	int fd = memfd_create(name, 0);
+	__asm__ volatile("" : : "r"(fd) : "memory");
+	return fd;
+}
+OURS static void name(void *at, size_t bytes) {
+	int result = prctl(PR_SET_VMA, 0 /* PR_SET_VMA_ANON_NAME */, at, bytes, "cache");
+	__asm__ volatile("" : : "r"(result) : "memory");
 }
 OURS static void leave(void) {
 	syscall(SYS_exit, 7);
@@ -156,6 +179,40 @@ TRUTHS = {
 }
 
 
+# What is changed besides: body of main, then per function and sort: calls, bytes
+CHANGES = r"""
+	char *a = make(8 * MIB);
+	errno = 42;
+	if (give(a, 3 * MIB, MADV_DONTNEED) || give(a, PAGE + 1, MADV_DONTNEED) || give(a + MIB, MIB, MADV_FREE)) return 2;
+	if (give(a, 5 * MIB, MADV_WILLNEED) || errno != 42) return 3;       // gives nothing back
+	if (give(a + 1, PAGE, MADV_FREE) != -1 || errno != EINVAL) return 4; // refused
+	if (lock(a + 5, 2 * PAGE) || lock((void *)PAGE, PAGE) != -1) return 5;  // three pages; refused
+	if (mlock2(a + MIB, 1, MLOCK_ONFAULT) || munlock(a + PAGE, PAGE)) return 6;
+	if (syscall(SYS_munlock, a, PAGE) || syscall(SYS_mlock, a, PAGE) || syscall(SYS_madvise, a + 6 * MIB, MIB, MADV_FREE)) return 7;
+	if (syscall(SYS_madvise, a, MIB, MADV_NORMAL) || syscall(SYS_mlock2, a, PAGE, 0)) return 8;
+	int fd = create("one"), other = (int)syscall(SYS_memfd_create, "two", MFD_CLOEXEC);
+	if (fd < 0 || other < 0 || memfd_create("three", ~0u) != -1 || errno != EINVAL) return 9;
+	name(a + 2 * PAGE, 3 * PAGE), syscall(SYS_prctl, PR_SET_VMA, 0, a, PAGE, "by hand"); // the kernel may refuse
+	char thread[16] = "";
+	if (prctl(PR_SET_NAME, "renamed") || prctl(PR_GET_NAME, thread) || strcmp(thread, "renamed")) return 10;
+"""
+CHANGED = {("give", "given-back"): (2, 3 * MIB + 2 * PAGE), ("give", "given-back-lazily"): (1, MIB),
+           ("lock", "locked"): (1, 3 * PAGE), ("main", "locked"): (3, 3 * PAGE), ("main", "unlocked"): (2, 2 * PAGE),
+           ("main", "given-back-lazily"): (1, MIB), ("create", "memfd-created"): (1, 0), ("main", "memfd-created"): (1, 0),
+           ("name", "named"): (1, 3 * PAGE), ("main", "named"): (1, PAGE)}
+
+
+def changes_of(memory):
+    """Calls and bytes by the innermost function and by what they have changed; of the program's."""
+    sums = {}
+    for row in memory["changes"]:
+        assert row["first_ns"] <= row["last_ns"]
+        if row["stack"][0]["function"] in ("main", "give", "lock", "create", "name"):
+            calls, size = sums.get((row["stack"][0]["function"], row["what"]), (0, 0))
+            sums[row["stack"][0]["function"], row["what"]] = (calls + row["calls"], size + row["bytes"])
+    return sums
+
+
 def build_program(tmp_path, body, *flags):
     source, program = tmp_path / "program.c", tmp_path / "program"
     source.write_text(f"{HEAD}\nint main(void) {{\n{body}\n\treturn 0;\n}}\n")
@@ -193,6 +250,51 @@ def test_what_was_mapped_is_known(tools, tmp_path, name, flags):
     assert got == truth
     assert_adds_up(memory)
     assert recording.json()["summary"]["lost_events"] == 0
+
+
+@pytest.mark.parametrize("flags", [[], ["-static"]], ids=["preloaded", "injected"])
+def test_what_was_given_back_or_locked_is_known(tools, tmp_path, flags):
+    recording = tools.record(build_program(tmp_path, CHANGES, *flags))
+    assert recording.status == 0, repr(recording)
+    assert changes_of(recording.json("--limit", "0")["memory"]) == CHANGED
+    text = recording.report("--memory")
+    assert re.search(r"^given back: 3\.2 MB in 2 calls, the most by give program\.c:\d+$", text, re.M), text
+    assert re.search(r"^locked: 24\.6 kB in 4 calls, the most by lock program\.c:\d+$", text, re.M), text
+
+
+HUGE = Path("/proc/sys/vm/nr_hugepages")
+
+
+@pytest.fixture
+def huge_pages():
+    """A few, as long as the test runs."""
+    before = HUGE.read_text() if HUGE.exists() else "0"
+    try:
+        HUGE.write_text(str(int(before) + 4))
+    except OSError:
+        pytest.skip("huge pages cannot be reserved")
+    if int(HUGE.read_text()) < int(before) + 4:
+        HUGE.write_text(before)
+        pytest.skip("there are no huge pages")
+    yield
+    HUGE.write_text(before)
+
+
+@pytest.mark.serial
+@pytest.mark.parametrize("flags", [[], ["-static"]], ids=["preloaded", "injected"])
+def test_a_segment_of_huge_pages_has_whole_ones(tools, tmp_path, huge_pages, flags):
+    recording = tools.record(build_program(tmp_path, """
+	int id = shmget(IPC_PRIVATE, 3 * MIB, IPC_CREAT | SHM_HUGETLB | 0600);
+	char *a = id < 0 ? MAP_FAILED : attach(id);
+	if (shmctl(id, IPC_RMID, NULL) || a == MAP_FAILED) return 2;
+	memset(a, 1, 4 * MIB);
+	char *b = shmat(id, NULL, SHM_RDONLY);
+	if (shmdt(b)) return 3;
+	""", *flags))
+    assert recording.status == 0, repr(recording)
+    memory = recording.json("--limit", "0")["memory"]
+    got = by_function(memory)
+    assert (got["attach"], got["main"]) == ((1, 4 * MIB, 1, 4 * MIB), (1, 4 * MIB, 0, 0))
 
 
 def test_ranges_are_those_of_the_kernel(tools, tmp_path):
@@ -259,6 +361,7 @@ ALL_WAYS = r"""
 	int id = shmget(IPC_PRIVATE, 2 * MIB, IPC_CREAT | 0600);
 	char *shared = attach(id);
 	if (attach(-1) != MAP_FAILED || attach(id) == MAP_FAILED || shmctl(id, IPC_RMID, NULL) || shmdt(shared)) return 5;
+	if (give(a + 5 * MIB, MIB, MADV_DONTNEED) || lock(a + 5 * MIB, PAGE)) return 6;
 	block = malloc(5 * MIB);
 	pthread_t thread;
 	pthread_create(&thread, NULL, run, NULL), pthread_join(thread, NULL);
@@ -310,6 +413,8 @@ def assert_knows_every_way(memory, is_attached, is_inner):
     assert got["make"] == (1 + before, (10 + 7 * before) * MIB, 1 + before, (8 + 6 * before) * MIB)
     assert got["make_again"] == (1, 3 * MIB, 1, 3 * MIB)
     assert got["attach"] == (2, 4 * MIB, 1, 2 * MIB)
+    changes = changes_of(memory)
+    assert (changes["give", "given-back"], changes["lock", "locked"]) == ((1, MIB), (1, PAGE))
     assert_adds_up(memory)
     frames = [{frame["function"] for frame in row["stack"]} for row in memory["mappings"] if not row["by_allocator"]]
     assert any({"pthread_create", "__pthread_create", "__pthread_create_2_1"} & names for names in frames) == is_inner
@@ -454,6 +559,32 @@ def test_mappings_of_signal_handlers_and_of_vfork(tools, tmp_path):
         assert sum(row["maps"] for row in inside) == (1 if flags else 0)
 
 
+def test_nothing_is_lost_at_the_kernels_pace(tools, tmp_path):
+    """Two threads that map and unmap as fast as the kernel does, which is a pair in some 4 us."""
+    body = r"""
+	void *run(void *n) {
+		for (int i = 0; i < 50000; i++) {
+			char *a = make(16 * PAGE);
+			if (a == MAP_FAILED || munmap(a, 16 * PAGE)) _exit(3);
+		}
+		return n;
+	}
+	pthread_t threads[2];
+	struct timespec from, to;
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	for (int i = 0; i < 2; i++) pthread_create(&threads[i], NULL, run, NULL);
+	for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+	clock_gettime(CLOCK_MONOTONIC, &to);
+	printf("%.0f\n", 100000 / ((double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9));
+	"""
+    recording = tools.record(build_program(tmp_path, body))
+    assert recording.status == 0, repr(recording)
+    data = recording.json("--limit", "0")
+    print(f"{recording.stdout.strip()} pairs of mmap and munmap per second")
+    assert by_function(data["memory"])["make"] == (100000, 100000 * 16 * PAGE, 0, 0)
+    assert data["summary"]["lost_events"] == 0 and data["memory"]["mapped_peak_bytes"] <= 2 * 16 * PAGE
+
+
 @pytest.mark.parametrize("flag", ["address", "thread", "undefined"])
 def test_sanitizers_run_as_without(tools, tmp_path, flag):
     program = build_program(tmp_path, "char *a = make(MIB); memset(a, 1, MIB); munmap(a, MIB); puts(\"well\");",
@@ -462,7 +593,7 @@ def test_sanitizers_run_as_without(tools, tmp_path, flag):
     assert (recording.status, recording.stdout) == (0, "well\n"), repr(recording)
 
 
-CALL = re.compile(r"^(?:\[pid +\d+\] |\d+ +)?(mmap|mremap|munmap|shmget|shmat|shmdt)\((.*)\) += (\S+)")
+CALL = re.compile(r"^(?:\[pid +\d+\] |\d+ +)?(mmap|mremap|munmap|shmget|shmat|shmdt|madvise|mlock|mlock2|munlock|memfd_create)\((.*)\) += (\S+)")
 
 
 def calls_of(trace):
@@ -485,6 +616,10 @@ def is_heaptrack(call):
     return any(re.search(r"/heaptrack\(", frame) for frame in call[3])
 
 
+# By the call's third argument or its name: row of table 47
+CHANGE = {"MADV_DONTNEED": 1, "MADV_REMOVE": 1, "MADV_FREE": 2, "mlock": 3, "mlock2": 3, "munlock": 4, "memfd_create": 5}
+
+
 @pytest.mark.long  # strace takes half a second to show a stack
 @pytest.mark.parametrize("command", [
     ("luajit", "-e", "local t = {} for i = 1, 200000 do t[i] = {i} end print(#t)"),
@@ -499,6 +634,9 @@ for i in range(1, 9):
 	kept = [libc.shmat(segment, None, 0o10000 * (i & 1)) for _ in range(3)]
 	libc.shmctl(segment, 0, None)
 	assert None not in kept and libc.shmdt(kept[i % 3]) == 0 and libc.shmdt(kept[i % 3] + 4096) == -1
+	at = ctypes.c_void_p(kept[(i + 1) % 3])
+	assert libc.memfd_create(b"shared", 0) > 2
+	assert libc.mlock(at, 5000) == 0 and libc.munlock(at, 100) == 0 and libc.madvise(ctypes.c_void_p(at.value + 8192), 8192, i % 2 * 4) == 0
 """),
     ("redis-server", "--check-system"),
     ("clang", "-fsyntax-only", "-x", "c", "/usr/include/stdlib.h"),
@@ -512,7 +650,7 @@ def test_calls_are_those_that_strace_sees(tools, tmp_path, command):
         if not shutil.which(program):
             pytest.skip(f"{program} is missing")
     file, trace = tmp_path / "recording.zst", tmp_path / "trace"
-    done = tools.run("strace", "-ff", "-k", "-e", "trace=mmap,mremap,munmap,shmget,shmat,shmdt", "-o", trace, tools.build / "heaptrack",
+    done = tools.run("strace", "-ff", "-k", "-e", "trace=mmap,mremap,munmap,shmget,shmat,shmdt,madvise,mlock,mlock2,munlock,memfd_create", "-o", trace, tools.build / "heaptrack",
                      "-q", "-o", file, *command)
     assert done.status == 0 or command[0] in ("redis-server", "nginx"), repr(done)  # the machine may not please them
     tables = events.Events(file).tables
@@ -522,9 +660,16 @@ def test_calls_are_those_that_strace_sees(tools, tmp_path, command):
               and not re.search(r"/(ld-linux|libc\.so|libheaptrack)", call[3][1]) and not is_heaptrack(call)]
     assert not others, "went past the recorder"
     sizes = {call[2]: int(call[1][1]) for call in seen if call[0] == "shmget"}
-    left, maps, mapped, attached = set(), 0, 0, {}
+    left, maps, mapped, attached, changes = set(), 0, 0, {}, {}
     for name, arguments, result, _ in calls:
         if result.startswith("-"):
+            continue
+        if name[:2] in ("ma", "ml", "me") or name == "munlock":
+            what = CHANGE.get(arguments[2] if name == "madvise" else name)
+            at, n = (0, 0) if name == "memfd_create" else (int(arguments[0], 16), int(arguments[1]))
+            done = changes.setdefault(what, [0, 0])
+            done[0] += 1
+            done[1] += (at + n + PAGE - 1) // PAGE * PAGE - at // PAGE * PAGE
             continue
         if name == "shmat":
             at = int(result, 16)
@@ -548,6 +693,12 @@ def test_calls_are_those_that_strace_sees(tools, tmp_path, command):
             left |= pages
             maps, mapped = maps + 1, mapped + len(pages) * PAGE
     assert maps > 0
+    changes.pop(None, None)  # other advice
+    recorded = {}
+    for row in tables["changes"]:
+        done = recorded.setdefault(row["what"], [0, 0])
+        done[0], done[1] = done[0] + row["calls"], done[1] + row["bytes"]
+    assert recorded == changes
     assert sum(row["maps"] for row in tables["mappings"]) == maps
     assert sum(row["mapped_bytes"] for row in tables["mappings"]) == mapped
     assert {at for row in tables["ranges"] for at in range(row["start"], row["end"], PAGE)} == left

@@ -548,3 +548,11 @@ def test_what_it_calls_is_not_said_to_be_its_own(tools, tmp_path):
     peak = finding(tools.record(build(tmp_path, WITH_A_LITTLE, "-fno-optimize-sibling-calls")), "peak")
     assert "load_rows prog.c:5 and what it calls hold 10.0 MB" in peak["text"], peak
     assert ", of it itself 9.4 MB, index_rows 600.0 kB" in peak["text"], peak
+
+
+def test_what_it_calls_is_said_where_it_shows(tools, tmp_path):
+    """A hundredth changes the figure that is printed: 5.651 MB are 5.7 MB, and 5.63 MB are not."""
+    source = WITH_A_LITTLE.replace("9400000", "5630000").replace("600000", "21000")
+    peak = finding(tools.record(build(tmp_path, source, "-fno-optimize-sibling-calls")), "peak")
+    assert "load_rows prog.c:5 and what it calls hold 5.7 MB" in peak["text"], peak
+    assert ", of it itself 5.6 MB" in peak["text"], peak

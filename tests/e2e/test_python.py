@@ -149,7 +149,7 @@ def pythons():
     for folder in (Path("/usr/bin"), *sorted(Path.home().glob(".pyenv/versions/3.*/bin"))):
         for path in folder.glob("python3.1?"):
             minor = int(path.name.removeprefix("python3."))
-            if 11 <= minor <= 13 and not path.is_symlink():
+            if 11 <= minor <= 14 and not path.is_symlink():
                 found.setdefault(f"{path.name}{'' if folder == Path('/usr/bin') else '-shared'}", path)
     return [pytest.param(path, id=name) for name, path in sorted(found.items())]
 
@@ -349,13 +349,13 @@ os._exit(0)  # looked at with all that it has
 """
 
 
-def looked_at_the_end(tools, *command):
+def looked_at_the_end(tools, *command, **more):
     """Its recording; on a busy machine a program does not wait long enough for the look at its end."""
-    for _ in range(10):
-        recording = tools.record(*command)
-        if [look["at"] for look in tools.json(recording.file)["memory"]["looks"]][-1:] == ["end"]:
+    for k in range(10):
+        recording = tools.record(*command, name=f"looked{k}", **more)
+        if [look["at"] for look in recording.json("--limit", "1")["memory"]["looks"]][-1:] == ["end"]:
             break
-    return recording.file
+    return recording
 
 
 @pytest.mark.parametrize("python", pythons())
@@ -363,7 +363,7 @@ def test_what_maps_for_objects_is_the_interpreter(tools, tmp_path, python):
     """Arenas are the allocator's of all objects: whoever runs when there is no room in one has not mapped it."""
     path = tmp_path / "arenas.py"
     path.write_text(ARENAS.replace("MAPS", "False"))
-    text = tools.print(looked_at_the_end(tools, python, path)).stdout
+    text = looked_at_the_end(tools, python, path).report()
     line = ARENAS[:ARENAS.index("# here")].count("\n") + 1
     said = re.search(r"mapped (\S+) has mapped ([\d.]+) MB \(.*?\), which are in memory at [^;]*; ([\d.]+) MB of it "
                      rf"while grow arenas\.py:{line} ran; python3\.\d+ maps small objects itself", " ".join(text.split()))
@@ -373,10 +373,10 @@ def test_what_maps_for_objects_is_the_interpreter(tools, tmp_path, python):
     grow = "def grow%d():\n    for i in range(50000): kept.append({'id': i, 'name': 'x%%d' %% i})\ngrow%d()\n"
     path.write_text("kept = []\n" + "".join(grow % (i, i) for i in range(4)) +
                     "import os\nos._exit(0)\n")  # none of them is named for the others
-    text = tools.print(looked_at_the_end(tools, python, path)).stdout
+    text = looked_at_the_end(tools, python, path).report()
     assert re.search(r"mapped by \S*python3\S*( via \S+)?( and others)? +[\d.]+M", text), text
     path.write_text(ARENAS.replace("MAPS", "True"))
-    text = tools.print(looked_at_the_end(tools, python, path), "--memory").stdout
+    text = looked_at_the_end(tools, python, path).report("--memory")
     assert re.search(r"^ +map_table arenas\.py:\d+ +90\.0M", text, re.M), text
 
 
@@ -412,6 +412,67 @@ def test_objects_are_recorded_if_asked_for(tools, tmp_path, python):
     findings = told[1]["findings"]
     assert findings[0]["function"] == "grow" and "mapped" not in {f["id"] for f in findings}, findings
     assert told[1]["memory"]["mapped_peak_bytes"] < told[0]["memory"]["mapped_peak_bytes"] - 20_000_000
+
+
+TYPES = """
+import collections, gc, json, os, sys
+class Session:
+    def __init__(self, i): self.i, self.name = i, "user %d" % i
+class Slotted:
+    __slots__ = ("a", "b")
+    def __init__(self, i): self.a, self.b = i + 0.5, (i, i)
+class Meta(type): pass
+class Made(metaclass=Meta): pass
+kept = []
+def grow():
+    for i in range(20000): kept.append({"id": i, "name": "x%d" % i})
+    for i in range(12000): kept.append(Session(i))
+    for i in range(9000): kept.append(Slotted(i))
+    for i in range(6000): kept.append(Made())
+    for i in range(5): kept.append(b"x" * 100000 + bytes([i]))
+grow()
+gc.collect()
+n, size = collections.Counter(), collections.Counter()
+for o in gc.get_objects() + [s.a for s in kept if type(s) is Slotted] + [o for o in kept if type(o) is bytes]:
+    n[type(o).__name__] += 1
+    size[type(o).__name__] += sys.getsizeof(o)
+print(json.dumps([n, size]), flush=True)
+os._exit(0)  # all that lives is never freed
+"""
+
+
+@pytest.mark.parametrize("python", pythons())
+def test_objects_have_their_types(tools, tmp_path, python):
+    """As many of each type, and as large, as Python itself counts; metaclasses' too."""
+    (tmp_path / "kinds.py").write_text(TYPES)
+    recording = looked_at_the_end(tools, python, tmp_path / "kinds.py", options=["--python-objects"])
+    assert recording.status == 0, recording
+    n, size = json.loads(recording.stdout)
+    redacted = json.loads(tools.print(recording.file, "--json", "--redact", "--by", "type", "--lens", "m=never-freed").stdout_bytes)
+    data = recording.json("--by", "type", "--lens", "m=never-freed")
+    assert [part["label"] for part in redacted["parts"]] == [part["label"] for part in data["parts"]]
+    found = {part["label"]: (part["blocks"], part["bytes"]) for part in data["parts"]}
+    assert sum(blocks for blocks, _ in found.values()) == data["totals"]["blocks"]
+    for name in ("Session", "Slotted", "Made", "float", "bytes"):
+        blocks, total = found[name]
+        if name != "bytes":  # there are many others
+            assert abs(blocks - n[name]) <= n[name] / 100, (name, blocks, n[name])
+        if name not in ("Session", "Made"):  # attributes lie behind the object from 3.13 on, and are not in its size
+            assert size[name] * 0.99 <= total <= size[name] * 1.01 + 500_000 * (name == "bytes"), (name, total, size[name])
+    assert 20000 <= found["dict"][0] < 21000, found["dict"]  # the garbage collector knows few of them
+    assert abs(found["table of dict"][0] - 20000) < 1000, found["table of dict"]
+    assert not {name for name in found if not re.match(r"[\w.]+$|\(type not known\)$|table of dict$", name)}, found
+    assert "--by type says what its blocks are" in recording.report(), recording.report()
+
+
+PLAIN = "kept = [bytes(20000 + i) for i in range(2000)]\nimport os\nos._exit(0)\n"
+
+
+def test_large_objects_have_types_without_options(tools, tmp_path):
+    (tmp_path / "plain.py").write_text(PLAIN)
+    recording = looked_at_the_end(tools, "/usr/bin/python3", tmp_path / "plain.py")
+    found = {p["label"]: p["bytes"] for p in recording.json("--by", "type", "--lens", "m=never-freed")["parts"]}
+    assert 2000 * 21000 < found["bytes"] < 2000 * 22000, found
 
 
 def test_objects_of_a_running_python_are_refused(tools):

@@ -10,6 +10,7 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
@@ -157,6 +158,7 @@ def check_unknown(document, at, most=0.02):
     parts = sums(look)
     # Nobody's is what it had when its lines were read and not when its pages were: a running program's
     share = max(0, parts["unknown"] - look["changed_bytes"]) / look["rss_bytes"]
+    print(f"{share:.2%} of RSS at {at} is unknown")
     assert share <= most, f"{share:.1%} of RSS at {at} is unknown: {parts}"
     return look, parts
 
@@ -189,7 +191,80 @@ def redis(folder):
     return ["redis-server", "--port", "0", "--unixsocket", str(folder / "socket"), "--save", "", "--dir", str(folder)]
 
 
+POSTGRES = Path("/usr/lib/postgresql/15/bin")
+AS_NOBODY = ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups"]
+
+
+def postgres(folder):
+    """It serves nobody who is root."""
+    if os.getuid() != 0 or not (POSTGRES / "initdb").exists():
+        pytest.skip("no postgres, or not root, who makes its folder")
+    data = folder / "data"
+    shutil.chown(folder, "nobody")
+    subprocess.run([*AS_NOBODY, POSTGRES / "initdb", "-D", data, "-A", "trust", "-N"], check=True, timeout=120,
+                   cwd=folder, stdout=subprocess.DEVNULL)
+    return [*AS_NOBODY, str(POSTGRES / "postgres"), "-D", str(data), "-k", str(folder), "-h", ""]
+
+
+RUST = r"""
+use std::collections::HashMap;
+use std::io::{Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::{Arc, Mutex};
+fn serve(mut peer: UnixStream, cache: Arc<Mutex<HashMap<u32, String>>>) {
+    let mut word = [0u8; 4];
+    while peer.read_exact(&mut word).is_ok() {
+        let key = u32::from_le_bytes(word);
+        let mut all = cache.lock().unwrap();
+        let page = all.entry(key % 20000).or_insert_with(|| "x".repeat(300 + key as usize % 700));
+        peer.write_all(&page.as_bytes()[..4]).unwrap();
+    }
+}
+fn main() {
+    let path = std::env::args().nth(1).unwrap();
+    let listener = UnixListener::bind(&path).unwrap();
+    let cache = Arc::new(Mutex::new(HashMap::new()));
+    for i in 0..4u32 {
+        let path = path.clone();
+        std::thread::spawn(move || {
+            let mut server = UnixStream::connect(path).unwrap();
+            for k in 0..20000u32 {
+                server.write_all(&(k * 7 + i).to_le_bytes()).unwrap();
+                server.read_exact(&mut [0u8; 4]).unwrap();
+            }
+            println!("served {}", i);
+            loop { std::thread::park() }
+        });
+    }
+    for peer in listener.incoming() {
+        let (cache, peer) = (cache.clone(), peer.unwrap());
+        std::thread::spawn(move || serve(peer, cache));
+    }
+}
+"""
+
+
+def rust(folder):
+    """Eight threads, and a cache of pages that four clients have filled."""
+    if not shutil.which("rustc"):
+        pytest.skip("no rustc here")
+    (folder / "server.rs").write_text(RUST)
+    subprocess.run(["rustc", "-g", "-Copt-level=2", "-o", folder / "server", folder / "server.rs"], check=True, timeout=120)
+    return [str(folder / "server"), str(folder / "socket")]
+
+
+@pytest.fixture
+def open_folder():
+    """Where other users may go."""
+    folder = Path(tempfile.mkdtemp(prefix="ht", dir="/tmp"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
 SLEEPERS = {
+    "postgres": (postgres, "ready to accept"),
+    "rust": (rust, r"(?s)(?:served.*){4}"),
     "redis": (redis, "Ready to accept|connections"),
     "python3": (lambda folder: ["/usr/bin/python3", "-uc", PYTHON + "\nimport os, signal, time\n"
                                  "signal.signal(signal.SIGTERM, lambda *_: os._exit(0))\ntime.sleep(600)"], r"\d"),
@@ -199,12 +274,12 @@ SLEEPERS = {
 
 @pytest.mark.parametrize("is_attached", [False, True], ids=["launched", "attached"])
 @pytest.mark.parametrize("program", SLEEPERS)
-def test_parts_are_sums_of_smaps(tools, build, target, tmp_path, program, is_attached, is_long):
+def test_parts_are_sums_of_smaps(tools, build, target, tmp_path, open_folder, program, is_attached, is_long):
     """A program that stands still: what smaps says of it now is what a look must have found."""
     if not is_long and (program != "redis" or is_attached):
         pytest.skip("only with --long")
     make, ready = SLEEPERS[program]
-    command = make(tmp_path)
+    command = make(open_folder)
     if not shutil.which(command[0]):
         pytest.skip(f"no {command[0]} here")
     file = tmp_path / "recording.zst"
@@ -241,6 +316,55 @@ def test_parts_are_sums_of_smaps(tools, build, target, tmp_path, program, is_att
     got = parts["files"] + parts["shared"]
     assert expected["files"] + expected["shared"] - ours - expected["rss"] * 0.01 - moved <= got
     assert got <= expected["files"] + expected["shared"] + expected["rss"] * 0.01 + moved
+
+
+FILL = "for i = 1, 200000 do redis.call('set', 'k' .. i, string.rep('x', 100 + i % 300)) end"
+SORT = "select count(distinct md5(i::text)) from generate_series(1, 200000) i;"
+
+
+@pytest.mark.parametrize("program", ["redis-launched", "redis-attached", "postgres-launched", "rust-launched"])
+def test_little_is_unknown_at_the_peak_of_servers(tools, build, target, tmp_path, open_folder, program, is_long):
+    """Its last new peak of RSS is looked at while the server works."""
+    if not is_long:
+        pytest.skip("only with --long")
+    name, _, way = program.partition("-")
+    make, ready = SLEEPERS[name]
+    command = make(open_folder)
+    if not shutil.which(command[0]):
+        pytest.skip(f"no {command[0]} here")
+    file = tmp_path / "recording.zst"
+    if name == "postgres":  # the one process that does the work
+        (open_folder / "work.sql").write_text(SORT + "\n")
+        at = command.index(str(POSTGRES / "postgres"))
+        command = [*command[:at + 1], "--single", "-D", str(open_folder / "data"), "postgres"]
+        with open(open_folder / "work.sql") as work:
+            recording = tools.record(*command, stdin=work)
+        assert "200000" in recording.stdout, repr(recording)
+        document = recording.json()
+    elif way == "attached":
+        running = target(command, ready="")
+        wait_for(lambda: re.search(ready, running.said()))
+        recorder = subprocess.Popen(attaching.attach_command(build, running.pid, file, "--duration", "20s"),
+                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(2)
+        fill_redis(open_folder)
+        assert recorder.wait(120) == 0
+        document = tools.json(file)
+    else:
+        recorder = tools.start_record(*command)
+        wait_for(lambda: any(re.search(ready, Path(one.name).read_text(errors="replace")) for one in recorder.outputs))
+        if name == "redis":
+            fill_redis(open_folder)
+        os.kill(recorder.program(), signal.SIGTERM)
+        recorder.wait()
+        document = tools.json(recorder.file)
+    check_unknown(document, "rss-peak")
+
+
+def fill_redis(folder):
+    subprocess.run(["redis-cli", "-s", str(folder / "socket"), "eval", FILL, "0"], check=True, timeout=120,
+                   stdout=subprocess.DEVNULL)
+    time.sleep(1)
 
 
 def wait_for(condition, seconds=60):

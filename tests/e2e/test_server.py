@@ -180,7 +180,9 @@ def test_get_alone(serve, method):
 @pytest.mark.parametrize("path", ["/../etc/passwd", "/source/../../etc/passwd", "/source/%2e%2e/x",
                                   "/source//etc/passwd", "/source/-1", "/source/4294967296",
                                   "/source/99999999", "/source/0", "/etc/passwd", "//", "/%00",
-                                  "/source/1%00", "/profile.bin/.."])
+                                  "/source/1%00", "/profile.bin/..", "", "/source/", "/source/+1",
+                                  "/source/01", "/source/99999999999", "/source/1/", "/source/1/../2",
+                                  "/source/..", "/PROFILE.BIN", "/profile.bin/", "profile.bin", "/alive/x"])
 def test_nothing_by_path(serve, path):
     answer = serve("--no-browser").ask(path)
     assert answer.status in (400, 404), answer

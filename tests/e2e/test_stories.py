@@ -307,6 +307,22 @@ def headers_of_node():
     return pytest.skip("no headers of node here")
 
 
+def test_an_addons_leak_names_the_script(tools, tmp_path):
+    need("node", "gcc")
+    (tmp_path / "addon.c").write_text(ADDON)
+    compiled(tmp_path, "gcc", "-g", "-O1", "-shared", "-fPIC", "-I", headers_of_node(), "addon.c", "-o", "addon.node")
+    (tmp_path / "app.js").write_text("""
+const addon = require("./addon.node");
+function checkBlock() { addon.verify(); }
+let n = 0;
+const timer = setInterval(() => { for (let i = 0; i < 300; i++) checkBlock(); if (++n > 30) clearInterval(timer); }, 10);
+""")
+    recording = tools.record("node", "app.js", cwd=tmp_path)
+    assert recording.status == 0, repr(recording)
+    first = recording.json()["findings"][0]["text"]
+    assert first.startswith("verify_signature addon.c:5 <- verify <- checkBlock app.js:3"), first
+
+
 def test_node_guide_attached_under_load(build, target, tmp_path):
     need("node", "gcc", "curl")
     (tmp_path / "addon.c").write_text(ADDON)

@@ -1,6 +1,9 @@
 """Threads that hand blocks to each other, are stopped at bad moments, or come by the thousand."""
 
+import collections
+import os
 import random
+import time
 
 import pytest
 
@@ -101,6 +104,34 @@ def test_a_hundred_thousand_short_threads(tools, helpers):
     made = helpers.through(known["sites"]["allocations"], "be_short")
     assert helpers.total(made, "blocks") == 100_000
     assert helpers.total(helpers.through(known["sites"]["never_freed"], "be_short"), "blocks") == 0
+
+
+def staying_threads(running):
+    """How many of heaptrack's own are there for more than a quarter of the time."""
+    seen, n = collections.Counter(), 0
+    while running.process.poll() is None:
+        try:
+            seen.update(os.listdir(f"/proc/{running.pid}/task"))
+            n += 1
+        except OSError:
+            pass
+        time.sleep(0.005)
+    return sum(times > n / 4 for times in seen.values())
+
+
+def test_a_second_thread_comes_under_pressure_alone(tools, build, helpers):
+    """Where three cores are allowed: as here, by a library that says so."""
+    four_cores = {"LD_PRELOAD": str(build / "tests" / "tools" / "cores.so")}
+    threads = {}
+    for name, command, stages in (("calm", ("sleep", "0.5"), {}),
+                                  ("one", (tools.victim("handover"), 400_000, "none"), {"HEAPTRACK_STAGES": "1"}),
+                                  ("two", (tools.victim("handover"), 400_000, "none"), {})):
+        running = tools.start_record(*command, env={**four_cores, **stages}, name=name)
+        threads[name] = staying_threads(running)
+        recording = Recording(running.wait(), running.file, tools)
+        if name != "calm":
+            Handover(recording, helpers).assert_right()
+    assert threads["calm"] == threads["one"] == threads["two"] - 1, threads
 
 
 @pytest.mark.parametrize("allocator, signals", [("glibc", "outside"), ("lifo", "inside")])

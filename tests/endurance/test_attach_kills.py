@@ -168,15 +168,16 @@ def blocks_all(victim):
 @pytest.mark.serial
 @pytest.mark.timeout(3600)
 def test_all_of_heaptrack_killed_between_its_steps(build, target, tmp_path, is_long):  # noqa: F811
-    """The helper is held up at each of its calls of ptrace, so most kills come in between two."""
+    """The helper is held up at each of its calls of ptrace, so most kills come in between two, and at each wait,
+    so some come when it knows of a signal that it has not passed on."""
     if not shutil.which("strace"):
         pytest.skip("strace is not installed")
     n = int(os.environ.get("HEAPTRACK_KILLS", 300 if is_long else 6))
     victim, _ = attached_once(build, target, tmp_path)
     rng = random.Random(n)
     for i in range(n):
-        slow = ["strace", "-f", "-o", "/dev/null", "-e", "trace=ptrace", "-e",
-                "inject=ptrace:delay_exit=4000"]
+        slow = ["strace", "-f", "-o", "/dev/null", "-e", "trace=ptrace,wait4,waitid", "-e",
+                "inject=ptrace,wait4,waitid:delay_exit=4000"]
         tracer = subprocess.Popen([*slow, *attach_command(build, victim.pid, tmp_path / "killed",
                                                           "-q", "--duration", "20ms")])
         time.sleep(rng.uniform(0.1, 1.2))

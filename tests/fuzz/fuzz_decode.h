@@ -10,9 +10,6 @@
 
 enum { FUZZ_MAX_BYTES = 64 << 20 };
 
-typedef bool fuzz_decode_fn(struct profile *out, struct slice in, struct arena *arena,
-		struct err *err);
-
 static inline void fuzz_check_profile(const struct profile *p) {
 	check(p->strings.n && p->mappings.n && p->frames.n && p->nodes.n);
 	for (uint32_t i = 1; i < p->nodes.n; i++) {
@@ -31,11 +28,11 @@ static inline void fuzz_check_profile(const struct profile *p) {
 	}
 }
 
-static inline void fuzz_decode(struct slice bytes, fuzz_decode_fn *decode) {
+static inline void fuzz_decode(struct slice bytes, profile_decoder *decode) {
 	struct recording r = {.arena = {.max_bytes = FUZZ_MAX_BYTES}};
 	struct profile p;
 	struct err err = {0};
-	if (decode(&p, bytes, &r.arena, &err)) {
+	if (profile_decode(decode, &p, bytes, &r.arena, &err)) {
 		fuzz_check_profile(&p);
 		struct buffer out = {0};
 		static const struct write_options options = {PROFILE_LIVE_BYTES, {1, false, 1}};

@@ -19,8 +19,7 @@ static void read_symbols(const struct elf_image *e, uint32_t type) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	struct elf_image e;
-	struct err err;
-	if (!elf_image_init(&e, slice_of(data, size), &err)) {
+	if (!elf_image_init(&e, slice_of(data, size))) {
 		return 0;
 	}
 	struct elf_section section;

@@ -20,7 +20,7 @@ static void walk(struct json_reader *j, unsigned depth) {
 		struct slice text = json_take_text(j);
 		check(text.size == 0 || text.data);
 	} else if (c == '0') {
-		(void)json_take_double(j);
+		(void)json_take_signed(j);
 	} else {
 		json_skip(j);
 	}

@@ -35,6 +35,14 @@ static bool take_events(void *user, const struct trace_event *events, size_t n, 
 	return true;
 }
 
+static bool take_mapping(void *user, const struct trace_event *event, struct err *err) {
+	(void)user;
+	(void)err;
+	check(event->kind >= KIND_MAP && event->kind <= KIND_CHANGED);
+	check(event->node < f.tries.n_nodes && event->thread <= f.n_threads);
+	return true;
+}
+
 static uint32_t take_thread(void *user, const struct order_thread *thread) {
 	(void)user;
 	check(thread->slot < N_SLOTS);
@@ -168,6 +176,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 			.module_capacity = N_MODULES};
 	const struct order_sink sink = {.events = take_events,
 			.late_events = take_events,
+			.mapping = take_mapping,
 			.thread = take_thread,
 			.thread_ended = take_end,
 			.image = take_image,

@@ -63,7 +63,7 @@ static struct files make_files(struct sample_size size, uint32_t n_checkpoints, 
 	struct sample_file growing = {0};
 	struct sample_file finished = {0};
 	struct err err = {0};
-	struct trace_writer *w = trace_writer_create(sample_file_sink(&growing), &err);
+	struct trace_writer *w = trace_writer_create(sample_file_sink(&growing), 0, &err);
 	must(w, "create", &err);
 	for (uint32_t i = 0; i < n_checkpoints; i++) {
 		recording_finish(&files.recording);
@@ -325,6 +325,15 @@ static void dump_mappings(const struct recording *r) {
 		const struct rec_range *a = &r->ranges.items[i];
 		printf("range %" PRIx64 "-%" PRIx64 " mapping %u sort %u born %" PRIu64 "\n", a->start,
 				a->end, a->mapping, a->sort, a->born_ns);
+	}
+	for (uint32_t i = 0; i < r->changes.n; i++) {
+		const struct rec_change *c = &r->changes.items[i];
+		printf("change %u node %u what %u inside %u", i, c->node, c->what, c->is_inside);
+		U64("calls", c->calls);
+		U64("bytes", c->bytes);
+		U64("first", c->first_ns);
+		U64("last", c->last_ns);
+		printf("\n");
 	}
 	if (r->mapping_edges.n > 0) {
 		printf("mapped peak %" PRIu64 "@%" PRIu64 " never unmapped %" PRIu64 "\n",

@@ -3,7 +3,8 @@
 /*
  * What guest.sh records besides the programs of tests/attach:
  *
- *   guest peak          100 blocks of 10,000 bytes, all freed, and 50 that stay: the peak is 1,000,000
+ *   guest peak          100 blocks of 10,000 bytes, all freed, and 50 that stay: the peak is 1,000,000;
+ *                       creates a memfd, and names two pages
  *   guest eat MB        touches so much memory, megabyte by megabyte
  *   guest nibble FILE   joins a control group by its cgroup.procs, and touches as much in blocks as in
  *                       mappings, slowly, until it is killed
@@ -15,7 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
+
+#ifndef PR_SET_VMA
+#define PR_SET_VMA 0x53564d41
+#endif
 
 enum { BLOCKS = 100, BYTES = 10000, KEPT = 50, MB = 1 << 20, NIBBLE = 100 << 10 };
 static char *blocks[BLOCKS];
@@ -66,5 +72,6 @@ int main(int argc, char **argv) {
 	for (int i = 0; i < KEPT; i++) {
 		blocks[i] = make_block(BYTES);
 	}
-	return 7;
+	(void)prctl(PR_SET_VMA, 0UL, map_block(8192), 8192UL, "guest"); // older kernels refuse
+	return memfd_create("guest", 0) < 0 ? 1 : 7;
 }

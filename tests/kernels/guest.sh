@@ -57,10 +57,11 @@ attach() {
 	done_with "$name" $status
 }
 
-# Until its end was looked at, for which it waits 50 ms: on a busy machine that is missed now and then
+# Until its end was looked at, for which it waits 50 ms: on a busy machine that is missed now and then.
+# It keeps what it has freed for seconds, so that this is no moment of its time, however slow it was
 resident_end() {
 	for _ in 1 2 3 4 5 6 7 8 9 10 11 12; do
-		launch end /v/resident kept
+		launch end /v/resident kept 5
 		grep -q '"at": *"end"' /results/end.json && break
 	done
 	heaptrack_print end.zst >/results/end.text 2>&1

@@ -108,7 +108,7 @@ def test_a_recording_is_known_by_its_kind(tree, tools, tmp_path):
     ("bash", "bash-completion/completions/heaptrack"), ("zsh", "zsh/site-functions/_heaptrack"),
     ("fish", "fish/vendor_completions.d/heaptrack.fish")])
 def test_completions(tree, tools, shell, file):
-    said = tools.run(tools.heaptrack, "--completion", shell)
+    said = tools.run(tools.build / "tools/manual/heaptrack-completion", shell)
     assert (tree / "usr/share" / file).read_text() == said.stdout and "heaptrack_print" in said.stdout
 
 

@@ -22,7 +22,8 @@ SEEDS = [(kind, seed) for kind in generate.KINDS for seed in range(4)]
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("kind, seed", SEEDS)
-def test_agrees(build, tmp_path, kind, seed):
+def test_agrees(build, tmp_path, monkeypatch, kind, seed):
+    monkeypatch.setenv("HEAPTRACK_STAGES", str(1 + seed % 2))
     try:
         judged = judge.Judged(seed, kind, build, tmp_path, judge.PATIENCE).record()
     except judge.Impossible as missing:
@@ -58,8 +59,9 @@ def test_is_repeatable():
 @pytest.mark.serial
 @pytest.mark.timeout(3 * 3600)
 @pytest.mark.parametrize("load", [0, 16])
-def test_three_hundred(build, tmp_path, load):
+@pytest.mark.parametrize("stages", ["1", "2"])
+def test_three_hundred(build, tmp_path, load, stages):
     done = subprocess.run([sys.executable, judge.__file__, "0-299", "--load", str(load), "--keep",
-                           tmp_path], env={"HEAPTRACK_BUILD": str(build), "PATH": "/usr/bin:/bin"},
-                          capture_output=True, text=True, check=False)
+                           tmp_path], env={"HEAPTRACK_BUILD": str(build), "PATH": "/usr/bin:/bin",
+                                             "HEAPTRACK_STAGES": stages}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

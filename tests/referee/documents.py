@@ -36,7 +36,8 @@ OF_TABLES = {
 }
 # Lists, each as a whole by a judge of its own. Not judged in them: the line of a frame, which is of the debug
 # data (a sentence's place is held against it), and the timeline's min_bytes, of a period that --json does not say
-BY_LIST = {"timeline", "marks", "children", "allocators", "sites", "memory"}
+CHANGES = {1: "given-back", 2: "given-back-lazily", 3: "locked", 4: "unlocked", 5: "memfd-created", 6: "named"}  # table 47
+BY_LIST = {"timeline", "marks", "children", "allocators", "sites", "memory", "leaks"}
 
 
 def leaves(value, path=""):
@@ -79,7 +80,7 @@ def judge_json(referee):
                 wrong.append(f"--json: {path} is {value}, counted {truth[path]}")
         elif path not in UNJUDGED and not path.startswith("findings.numbers."):
             wrong.append(f"--json: nothing judges {path}: {value}")
-    return wrong + judge_sites(referee) + judge_memory(referee) + judge_looks(referee) + judge_timeline(referee) + \
+    return wrong + judge_sites(referee) + judge_memory(referee) + judge_looks(referee) + judge_classes(referee) + judge_timeline(referee) + \
         judge_rows(referee)
 
 
@@ -112,6 +113,16 @@ def judge_sites(referee):
     return wrong[:6]
 
 
+def judge_classes(referee):
+    """What blocks were is not in their events: held against the file's table."""
+    r = referee.recorded
+    truth = [{"look": c["look"], "kind": ("python", "nim")[c["kind"]], "name": r.text(c["name"]) or None,
+              "blocks": c["blocks"], "bytes": c["bytes"], "stack": r.chain(c["node"])} for c in r.tables["classes"]]
+    said = [{**c, "stack": tuple(int(f["address"], 16) for f in c["stack"] if not f["inlined"])}
+            for c in referee.report["json"]["leaks"]["classes"]]
+    return [] if said == truth else [f"--json: leaks.classes: {said[:3]}, not {truth[:3]}"]
+
+
 def judge_memory(referee):
     """Calls that map are no single events: held against their intervals, and what is left against the ranges."""
     r, memory, wrong = referee.recorded, referee.report["json"]["memory"], []
@@ -140,7 +151,7 @@ def judge_memory(referee):
         wrong.append("--json: memory: its intervals are not its edges")
     truth = {"mapped_peak_bytes": live[top], "mapped_peak_time_ns": edges[top]["time_ns"],
              "never_unmapped_bytes": sum(row["never_unmapped_bytes"] for row in of)}
-    differ = {word: memory.get(word) for word in {*truth, *memory} - {"mappings", "looks"} if memory.get(word) != truth.get(word)}
+    differ = {word: memory.get(word) for word in {*truth, *memory} - {"mappings", "changes", "looks"} if memory.get(word) != truth.get(word)}
     if differ:
         wrong.append(f"--json: memory: {differ}, not {truth}")
     words = ("maps", "mapped_bytes", "peak_bytes", "never_unmapped", "never_unmapped_bytes")
@@ -150,6 +161,14 @@ def judge_memory(referee):
                                 *(row[word] for word in words), row["by_allocator"]) for row in memory["mappings"])
     if said != counted:
         wrong.append(f"--json: memory.mappings: {list((said - counted).items())[:3]}, "
+                     f"not {list((counted - said).items())[:3]}")
+    words = ("calls", "bytes", "first_ns", "last_ns")
+    counted = collections.Counter((r.chain(row["node"]), CHANGES[row["what"]], *(row[word] for word in words),
+                                   bool(row["is_inside"])) for row in r.tables["changes"])
+    said = collections.Counter((tuple(int(f["address"], 16) for f in row["stack"] if not f["inlined"]), row["what"],
+                                *(row[word] for word in words), row["by_allocator"]) for row in memory["changes"])
+    if said != counted:
+        wrong.append(f"--json: memory.changes: {list((said - counted).items())[:3]}, "
                      f"not {list((counted - said).items())[:3]}")
     return wrong
 

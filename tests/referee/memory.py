@@ -1,5 +1,5 @@
 """Where resident memory went: the section of the report, memory.looks of --json and its findings, held against
-tables 33, 40 and 43 of the file.
+tables 33, 40, 42 and 43 of the file.
 """
 
 import collections
@@ -16,7 +16,7 @@ WORDS = dict(zip(PARTS, (
     "mapped", "stacks", "data of modules", "code and files", "shared memory", "heaptrack itself", "owner not known",
     "heap, live and free not told apart")))
 NAMED = ("modules_written", "files", "shared", "unknown", "heap")
-PAGES, BLOCKS, MAKERS = 2, 16, 32
+PAGES, TYPES, BLOCKS, MAKERS = 2, 8, 16, 32
 ALLOCATORS = {"libjemalloc": "MALLOC_CONF=dirty_decay_ms:0,muzzy_decay_ms:0 makes jemalloc give it back",
               "libtcmalloc": "MallocExtension_ReleaseFreeMemory() makes tcmalloc give back what its caches do not hold",
               "libmimalloc": "MIMALLOC_RESET_DELAY=0 makes mimalloc give it back",
@@ -29,6 +29,10 @@ class Look:
     def __init__(self, r, number):
         self.number, self.row = number, r.tables["looks"][number]
         self.parts = [p for p in r.tables["parts"] if p["look"] == number]
+        self.arenas = [{"name": ("main arena", "large blocks", f"arena at {f['start']:#x}", "others")[f["kind"]],
+                        "live_bytes": f["live_bytes"],
+                        "bytes_by_fullness": [f[str(tenths)] * r.meta["page_bytes"] for tenths in range(11)]}
+                       for f in r.tables["fullness"] if f["look"] == number]
         self.untouched = [u for u in r.tables["untouched"] if u["look"] == number]
         self.notable = [u for u in self.untouched if u["asked_bytes"] - u["resident_bytes"] >= 4096
                         or u["pinned_bytes"] >= 65536][:64]
@@ -122,6 +126,7 @@ def judge_looks(referee):
              "rows": [{"bytes": p["resident_bytes"], "lazy_free_bytes": p["lazy_free_bytes"],
                        "name": r.text(p["name"]) or None, "stack": maker(p)} for p in look.named(name)]}
             for name in PARTS if look.bytes[name]]
+        truth["arenas"] = look.arenas
         truth["untouched"] = [{"blocks": u["blocks"], "asked_bytes": u["asked_bytes"],
                                "resident_bytes": u["resident_bytes"], "pinned_bytes": u["pinned_bytes"],
                                "stack": r.chain(r.tables["stacks"][u["stack"]]["node"])} for u in look.notable]
@@ -145,6 +150,15 @@ def contradictions(r, look):
         wrong.append(f"look {look.number}: the heap is told apart, and is not")
     if sum(u["pinned_bytes"] for u in look.untouched) > look.bytes["heap_partly_free"]:
         wrong.append(f"look {look.number}: more is free beside blocks than on all their pages")
+    if look.arenas:
+        pages = sum(sum(arena["bytes_by_fullness"]) for arena in look.arenas)
+        if pages != sum(look.bytes[name] for name in PARTS[:4]):
+            wrong.append(f"look {look.number}: arenas have pages of {pages} B")
+        if sum(arena["live_bytes"] for arena in look.arenas) != look.bytes["heap_live"]:
+            wrong.append(f"look {look.number}: arenas have other live blocks than the heap")
+        if not all(sum(n * max(0, tenths - 1) for tenths, n in enumerate(arena["bytes_by_fullness"])) <= 10 * arena["live_bytes"]
+                   <= sum(n * tenths for tenths, n in enumerate(arena["bytes_by_fullness"])) for arena in look.arenas):
+            wrong.append(f"look {look.number}: pages of arenas are fuller or emptier than what lives there")
     if look.row["huge_free_bytes"] > min(look.row["huge_bytes"], look.heap):
         wrong.append(f"look {look.number}: more of huge pages is free than there is")
     if any(u["resident_bytes"] > u["asked_bytes"] for u in look.untouched):
@@ -209,7 +223,8 @@ def makers(referee, look, of_part="mapped"):
     rows = next(one for one in referee.report["json"]["memory"]["looks"] if one["look"] == look.number)["parts"]
     for row in next((part["rows"] for part in rows if part["id"] == of_part), []):
         if row["stack"] is None:
-            names = {bare((row["name"] or "others").rpartition("/")[2])}
+            is_thread = (row["name"] or "").startswith("thread ")
+            names = {row["name"] if is_thread else bare((row["name"] or "others").rpartition("/")[2])}
         else:
             names = {bare(f["function"]) for f in row["stack"]} | {("site", bare(site_of(row["stack"])["function"]))} | \
                 {bare((f["module"] or "").rpartition("/")[2]) for f in row["stack"]}
@@ -228,7 +243,7 @@ def mapped_for(referee, look):
 def made_by(of, label):
     """What a maker of that name may have mapped."""
     is_whole = label.startswith("before the attach")
-    begins = bare("before the attach" if is_whole else label.split(" via ")[0].split(" ")[0])
+    begins = label if label.startswith("thread ") else bare("before the attach" if is_whole else label.split(" via ")[0].split(" ")[0])
     return {sums for name, sums in of.items() if (name[1] if isinstance(name, tuple) else name) == begins}
 
 
@@ -262,6 +277,7 @@ def judge_parts(referee, look, lines):
     remarks = [f"  {in_bytes(look.row['swap_bytes'])} more are swapped out",
                f"  about {in_bytes(look.row['changed_bytes'])} came or went while it was read",
                "  resident pages could not be read: what has several owners is not known",
+               "  --by type says what its blocks are of Python's objects" if look.row["has"] & TYPES else None,
                f"  its control group used {use_of(look.group)}" if look.group else None]
     for line in lines:
         form = re.fullmatch(r"  (.+?)…? +([\d.]+[KMGT]?) +([\d.]+)", line)

@@ -26,7 +26,7 @@ class OfMemory:
         looks = [look for look in memory.looks_of(self.recorded) if memory.kept(self.recorded, look)[3]]
         if not looks:
             return self.wrong("no look says so, or not for a tenth of the run")
-        look = max(looks, key=lambda look: memory.kept(self.recorded, look)[0])
+        look = max(reversed(looks), key=lambda look: memory.kept(self.recorded, look)[0])  # the newest of equals
         free, most, since, _ = memory.kept(self.recorded, look)
         self.judge_of_look(look, free)
         for name, value in (("most_bytes", most), ("since_ns", since)):
@@ -80,8 +80,11 @@ class OfMemory:
     def made_of(self, look, is_past=False):
         """What a maker may have mapped, and what of the look may be anybody's: of the past that is counted as its, too."""
         makers = memory.makers(self.referee, look)
+        who = self.said["who"].rstrip(",")
+        if who.startswith("thread ") and who not in makers:  # its module was not known yet
+            makers[who] = max((of for name, of in makers.items() if name[0] == "t" and who.startswith(name)), default=(0, 0))
         rest = makers[memory.bare("others")][0]
-        return {sums[0] + rest * is_past for sums in memory.made_by(makers, self.said["who"])}, rest
+        return {sums[0] + rest * is_past for sums in memory.made_by(makers, who)}, rest
 
     def judge_mapped_growing(self):
         looks = memory.looks_of(self.recorded)
@@ -132,7 +135,7 @@ class OfMemory:
     def judge_resident(self):
         look, held, said = memory.shown(self.recorded), self.numbers["bytes"], self.said
         part = {"shared memory": "shared", "pages of the file": "files", None: "unknown"}.get(said.get("part"), "modules_written")
-        part = "mapped" if said.get("before") == "before the attach" else part
+        part = "mapped" if said.get("before") in ("before the attach", "by") else part
         if said.get("who"):
             own = {sums[0] for sums in memory.made_by(memory.makers(self.referee, look, part), said["who"])}
         else:
@@ -153,6 +156,18 @@ class OfMemory:
     def judge_lazy_free(self):
         look = memory.shown(self.recorded)
         self.judge_of_look(look, sum(look.lazy.values()))
+        of = collections.defaultdict(lambda: (0, 0))
+        for row in self.referee.report["json"]["memory"]["changes"]:
+            if row["what"] == "given-back-lazily":
+                site = memory.bare(memory.site_of(row["stack"])["function"])
+                of[site] = of[site][0] + row["bytes"], of[site][1] + row["calls"]
+        most = [site for site in of if of[site][0] == max(n for n, _ in of.values())]
+        who = memory.bare(self.said["who"].split(" ")[0]) if self.said.get("who") else None
+        if (who not in most) if most else who:
+            self.wrong("another gave back most", most)
+        elif who:
+            self.text("much", in_bytes(of[who][0]))
+            self.text("calls", f"{of[who][1]:,}")
 
     def judge_swap(self):
         look = memory.shown(self.recorded)

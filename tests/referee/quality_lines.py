@@ -3,7 +3,7 @@
 import re
 
 from figures import BYTES, COUNT, PERCENT, TIME, in_bytes, in_percent, in_time
-from memory import judge_kill, shown
+from memory import judge_kill
 from recorded import ATTACHED
 
 TELLS = {"node": "JavaScript's objects itself; node --heap-prof tells of them",
@@ -22,7 +22,6 @@ QUALITY = {
     "abandoned": rf"(?P<n>{COUNT}) events were begun and never finished \(.+\)",
     "peak-range": rf"the peak is not exact: it lies between (?P<low>{BYTES}) and (?P<high>{BYTES})\. Some events arrived "
                   r"late, from threads that stalled in the middle of a call",
-    "sampled": rf"sampled: all figures are estimates, from one allocation in about {BYTES}",
     "truncated-stacks": rf"(?P<n>{COUNT}) allocations \((?P<share>{PERCENT})\) have stacks without their outer callers: "
                         r"their sizes count; in the tree they begin at the outermost caller that is known",
     "folded-stacks": rf"at least (?P<n>{COUNT}) allocations \((?P<share>{PERCENT})\) have stacks without their inner callers, "
@@ -47,34 +46,9 @@ QUALITY = {
     "no-looks": "what resident memory holds is not known: the kernel does not let this user read which pages the program "
                 "has; root may",
     "mapped-before": "what was mapped before the attach is not among the mappings",
-    "outside-heap": rf"of (?P<all>{BYTES}) resident memory at its peak, (?P<rest>{BYTES}) were not in (?P<kind>live|known) blocks"
-                    rf"(?: \((?P<older>older blocks, )?freed memory, mappings, stacks, code: not told apart\)"
-                    rf"|; (?P<mapper>.+) had mapped most, (?P<mapped>{BYTES}) of addresses"
-                    rf"|; (?P<runtime>\S+) maps (?P<tells>.+))",
     "unnamed": rf"(?P<share>{PERCENT}) of the bytes at the peak come from (?:code|generated code) without names.*",
     "unread": rf"(?P<share>{PERCENT}) of the bytes at the peak have callers without names: functions of a runtime that could not be read",
 }
-
-
-def mapped_by(referee, function):
-    """What stacks of this function, or of this module without names, had mapped at the peak but for allocators."""
-    rows = [row for row in (referee.report["json"]["memory"] or {"mappings": []})["mappings"] if not row["by_allocator"]]
-    begins = function.removesuffix("…")  # where a long name is cut
-
-    def site(stack):
-        owners = {f["owner"]: f for f in reversed(stack)}
-        return owners.get("yours") or owners.get("library") or stack[0]
-
-    def is_nameless(f):
-        module = f["module"] or ""
-        return module.rpartition("/")[2].startswith(begins) and f["function"].startswith(begins + "+0x")
-
-    def is_it(f):
-        return f["function"] == function or (function != begins and f["function"].startswith(begins))
-    return (sum(row["peak_bytes"] for row in rows if any(is_it(f) for f in row["stack"])),
-            sum(row["peak_bytes"] for row in rows if is_it(site(row["stack"]))),
-            sum(row["peak_bytes"] for row in rows if is_nameless(site(row["stack"]))),
-            sum(row["peak_bytes"] for row in rows if any((f["module"] or "").endswith(function) for f in row["stack"])))
 
 
 def judge_quality(referee, line):
@@ -100,23 +74,6 @@ def judge_quality(referee, line):
             wrong.append(f"{line['id']}: calls that map were {'' if has_mappings else 'not '}recorded")
         if line["id"] == "mapped-before" and r.meta["source"] != ATTACHED:
             wrong.append("mapped-before: recorded from the start")
-    if line["id"] == "outside-heap":
-        top = max(r.tables["samples"], key=lambda s: s["rss_bytes"] - s["ours_bytes"])
-        if shown(r) and shown(r).has_pages and shown(r).rss > top["rss_bytes"] // 2:
-            wrong.append("outside-heap: not told apart, beside a look that does")
-        rss, heap = top["rss_bytes"] - top["ours_bytes"], top["heap_bytes"] + summary["old_bytes"]
-        hold("all", in_bytes(rss))
-        is_unknown = r.meta["source"] == ATTACHED and summary["old_blocks"] == 0
-        hold("kind", "known" if is_unknown else "live")
-        hold("older", "older blocks, " if is_unknown else "")
-        hold("rest", in_bytes(rss - heap))
-        hold("runtime", r.program())
-        sums = {in_bytes(n) for n in mapped_by(referee, said["mapper"])} if said["mapper"] else {}
-        hold("mapped", said["mapped"] if said["mapped"] in sums else " or ".join(sums))
-        hold("tells", TELLS.get(re.sub(r"[\d._-].*", "", r.program())))
-        if said["runtime"] and r.peak + summary["old_bytes"] >= rss // 2:
-            wrong.append(f"outside-heap: blocks held as much: {line['text']}")
-        n_children = rss - heap
     if line["id"] == "killed" and line["text"].startswith("the kernel killed"):
         wrong += judge_kill(r, line["text"])
     if line["id"] == "before-attach":
@@ -146,7 +103,7 @@ def judge_quality(referee, line):
     values = {"lost-events": quality["lost_events"], "before-attach": summary["old_blocks"],
               "runtime": quality.get("runtime_mismatches", 0),
               "abandoned": quality["skipped_numbers"] + quality["abandoned_hooks"],
-              "children": n_children, "outside-heap": n_children,
+              "children": n_children,
               "peak-range": summary["peak_high_bytes"] - summary["peak_low_bytes"],
               "marks-dropped": quality["marks_dropped"], "missed-frees": quality["double_allocations"],
               "detail-ends": quality["detail_ends_ns"], "no-mappings": 0, "mapped-before": 0, "no-looks": quality["looks_refused"], "unknown-frees": quality["unknown_frees"],

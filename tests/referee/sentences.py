@@ -13,6 +13,7 @@ import memory_sentences
 from figures import BYTES, COUNT, PERCENT, SPAN, TIME, in_bytes, in_percent, in_span, in_time
 from recorded import ATTACHED, bursts, is_brief, is_left, lives, rises, steady, straightness, stretch, times_above
 
+UNREACHABLE, CYCLE = 3, 5
 LIMIT = rf"(?:; at this rate the limit of (?P<limit>{BYTES}) of its container is reached in (?P<limit_in>{TIME}))?"
 GROWTH = (rf"(?:grew at an even (?P<even>{BYTES})/s(?P<to_end> to the end)?|"
           rf"grew evenly by (?P<evenly>{BYTES})(?: in (?P<window>{SPAN}))?|"
@@ -53,6 +54,10 @@ FORMS = {
     "handed-over": rf"(?P<n>{COUNT}) blocks \((?P<bytes>{BYTES})\) allocated by thread (?P<from>.+) \((?P<from_tid>\d+)\) "
                    rf"were freed by thread (?P<to>.+) \((?P<to_tid>\d+)\)(?:; .+ allocated (?P<made>{COUNT}) blocks "
                    rf"\((?P<made_bytes>{BYTES})\))?\.",
+    "unreachable": rf"a pointer was found to each of the (?P<all>{COUNT}) blocks that were live (?:just before the end|at {TIME})\.|"
+                   rf"(?P<who>.+): (?P<cycle>a cycle of |cycles, all in all )?(?P<blocks>{COUNT}) blocks? \((?P<bytes>{BYTES})\) "
+                   rf"that nothing (?:else )?points to"
+                   rf"(?:, and (?P<owned>{COUNT}) blocks? \((?P<owned_bytes>{BYTES})\) that only (?:it leads|they lead) to)?\.",
     "outside-growing": rf"resident memory beyond the largest heap so far grew by (?P<grown>{BYTES})(?: \((?P<rate>{BYTES})/s(?: towards the end)?\))? "
                        rf"from (?P<from>{TIME}) on; the heap by (?P<heap>{BYTES})"
                        rf'(?:; of its parts, "(?P<part>.+)" grew most, by (?P<most>{BYTES}) from (?P<first>{TIME}) to (?P<last>{TIME}))?\.',
@@ -64,10 +69,10 @@ FORMS = {
                       rf"from (?P<from>{TIME}) on, to {OF_RSS} at (?P<when>the end|the detach|{TIME}){RUNNING}(?:; (?P<runtime>\S+) maps (?P<tells>.+))?\.",
     "mapped": rf"(?P<who>.+?) has mapped (?:(?P<least>at least) )?{OF_RSS}, which are in memory at (?P<when>the end|the detach|{TIME}){RUNNING}(?:; (?P<runtime>\S+) maps (?P<tells>.+))?\.",
     "resident": rf"{OF_RSS} at (?P<when>the end|the detach|{TIME}) (?:are (?P<part>shared memory|pages of the file|variables of|written pages of)"
-                r"|were mapped (?P<before>before the attach|by no call that was recorded))(?: that (?P<who>.+) has mapped| (?P<name>.+))?\.",
+                r"|were mapped (?P<before>before the attach|by no call that was recorded|by(?= thread )))(?:(?: \((?P<given>.+)\))? that (?P<who>.+) has mapped| (?P<name>.+))?\.",
     "thread-stacks": rf"stacks of threads hold {OF_RSS} at (?P<when>the end|the detach|{TIME})\.",
     "lazy-free": rf"{OF_RSS} were given back \(MADV_FREE\) at (?P<when>the end|the detach|{TIME}): they count until the kernel needs "
-                 r"memory, and then are gone\.",
+                 rf"memory, and then are gone(?:; (?P<who>.+) gave back most, (?P<much>{BYTES}) in (?P<calls>{COUNT}) calls?)?\.",
     "untouched": rf"(?P<who>.+): (?P<bytes>{BYTES}) of (?P<of>{BYTES}) in (?P<n>{COUNT}) live blocks? were not in memory at "
                  rf"(?P<when>the end|the detach|{TIME}), and are no part of RSS\.",
     "pins": rf"(?P<who>.+): (?P<of>{BYTES}) in (?P<n>{COUNT}) live blocks? keep {OF_RSS} in memory that are free on the same "
@@ -93,7 +98,7 @@ FORMS = {
 FLAG = r"; to name the (?P<language>\w+) functions behind it, (?P<how>.+)\."
 FLAGS = {
     "node": ("JavaScript", lambda exe: f"start it as {exe} --perf-basic-prof --interpreted-frames-native-stack"),
-    "python": ("Python", lambda exe: "use Python 3.11 to 3.13"),
+    "python": ("Python", lambda exe: "use Python 3.11 to 3.14"),
     "mono": ("C#", lambda exe: f"start it as {exe} --jitmap"),
     "R": ("R", lambda exe: "call Rprofmem() in the script"),
 }
@@ -670,6 +675,29 @@ class Sentence(memory_sentences.OfMemory):
         self.left.discard("size")
         self.text("n", f"{best:,}")
         self.text("size", f"{numbers['size']:,}")
+
+    def judge_unreachable(self):
+        """Against the rows of the newest look that asked: of all, or of the finding's place."""
+        rows, sums = self.recorded.tables["grades"], ("blocks", "bytes", "owned_blocks", "owned_bytes")
+        rows = [row for row in rows if row["look"] == max(r["look"] for r in rows)]
+        lost = [row for row in rows if row["grade"] in (UNREACHABLE, CYCLE)]
+        if "all" in self.said:
+            self.text("all", f"{sum(row['blocks'] for row in rows):,}")
+            self.number("blocks", sum(row["blocks"] for row in lost))
+            self.number("bytes", sum(row["bytes"] for row in lost))
+            return
+        chain_of = {row["stack"]: self.recorded.chain(self.recorded.tables["stacks"][row["stack"]]["node"]) for row in lost}
+        truth = {tuple(sum(row[key] for row in lost if chain_of[row["stack"]] in stacks) for key in sums)
+                 for stacks in self.referee.naming.candidates(self.finding["function"])}
+        n, self.left = self.numbers, self.left - set(sums)
+        own = n["blocks"] - n["owned_blocks"], n["bytes"] - n["owned_bytes"]
+        if (*own, n["owned_blocks"], n["owned_bytes"]) not in truth:
+            self.wrong("not what the look found", truth)
+        blocks, size = (n["blocks"], n["bytes"]) if "cycle" in self.said else own
+        self.text("blocks", f"{blocks:,}")
+        self.text("bytes", in_bytes(size))
+        self.text("owned", f"{n['owned_blocks']:,}")
+        self.text("owned_bytes", in_bytes(n["owned_bytes"]))
 
     def judge_handed_over(self):
         r, numbers = self.recorded, self.numbers

@@ -448,8 +448,11 @@ SAYS = {"retains": "kept-by-malloc"}
 
 
 def says(build, path, finding):
+    if finding is None:
+        return True
     done = subprocess.run([build / "heaptrack_print", "--json", path], capture_output=True, check=True, timeout=60)
-    return finding in [None, *(one["id"] for one in json.loads(done.stdout)["findings"])]
+    document = json.loads(done.stdout)
+    return finding in [one["id"] for one in document["findings"] + document["quality"]["sentences"]]
 
 
 @pytest.fixture(scope="module")
@@ -463,17 +466,19 @@ def recordings(build, tmp_path_factory):
             for _ in range(10):
                 subprocess.run([build / "heaptrack", "-q", "--force", "--events", *options, "-o", out, *command],
                                check=False, capture_output=True, timeout=120)
-                if name not in LOOKED_AT or tells_the_end_apart(out) and says(build, out, SAYS.get(name)):
+                if (name not in LOOKED_AT or tells_the_end_apart(out)) and says(build, out, SAYS.get(name)):
                     break
             made[name] = out
         return made[name]
 
     def by_name(name):
         for command in DEBIAN:
-            if name.removesuffix(" --no-memory") == Path(command[0]).name:
-                return record(name, command, *name.split(" ")[1:])
+            if name == Path(command[0]).name:
+                return record(name, command)
         if name == "demo":
             return record(name, [build / "tests/victims/demo"])
+        if name == "holders":
+            return record(name, [build / "tests/victims/holders"], "--leaks")
         source = folder / (name if "." in name else f"{name}.c")
         program = source.with_suffix("")
         if not source.exists():
@@ -483,10 +488,11 @@ def recordings(build, tmp_path_factory):
         return record(name, [program])
 
     by_name.record = record
+    by_name.forget = lambda name: made.pop(name, None)
     return by_name
 
 
-@pytest.mark.parametrize("name", ["demo", *PROGRAMS])
+@pytest.mark.parametrize("name", ["demo", "holders", *PROGRAMS])
 def test_nothing_is_wrong(build, recordings, name):
     assert referee.Referee(recordings(name), build).judge() == []
 
@@ -699,7 +705,7 @@ def line(name, pattern, replacement):
 PLANTED_ELSEWHERE = {
     "left-rate": ("grows", number("never-freed", "rate_bytes_per_s", lambda n: n * 2)),
     "left-rate-text": ("grows", text("never-freed", r"[\d.]+ .B/s", "9.9 GB/s")),
-    "left-no-rate": ("grows", text("never-freed", r"at an even .+ to the end", "evenly by 2.0 MB in 1.20 s")),
+    "left-no-rate": ("grows", text("never-freed", r"at an even .+ to the end|(evenly )?by [^;]+? from [^;]+? to [\d.]+ m?s", "evenly by 2.0 MB in 1.20 s")),
     "page-growing": ("grows", page(r"growing +[\d.]+ .B/s", "growing      1.0 GB/s")),
     "churn-rate": ("grows", number("churn", "per_s", lambda n: n * 2)),
     "resident-bytes": ("shares", number("resident", "bytes", lambda n: n // 2)),
@@ -720,11 +726,10 @@ PLANTED_ELSEWHERE = {
     "runtime-runner": ("node", text("mapped", r"while .+? ran", "while nobody ran")),
     "runtime-no-flag": ("perl", text("runtime", r"; its own .+", "; to name the Perl functions behind it, start it as "
                                                                 "perl -X perf.")),
-    "runtime-maps": ("python3 --no-memory", line("outside-heap", "small objects", "all objects")),
-    "runtime-maps-who": ("python3 --no-memory", line("outside-heap", r"python3\S+ maps", "node maps")),
-    "memory-not-told-apart": ("maps", doubt("outside-heap", "of 69.0 MB resident memory at its peak, 68.0 MB were not in "
-                                                            "live blocks (freed memory, mappings, stacks, code: not told "
-                                                            "apart)")),
+    "unreachable-blocks": ("holders", number("unreachable", "blocks", lambda n: n + 1)),
+    "unreachable-bytes": ("holders", number("unreachable", "bytes", lambda n: n + 8)),
+    "unreachable-owned": ("holders", number("unreachable", "owned_bytes", lambda n: n + 8)),
+    "unreachable-text": ("holders", text("unreachable", r"\([\d.]+ k?B\)", "(9.9 MB)")),
     "mapped-growing-by": ("maps-more", number("mapped-growing", "grown_bytes", lambda n: n + 4096)),
     "mapped-growing-since": ("maps-more", number("mapped-growing", "from_ns", lambda n: n + 1000)),
     "mapped-growing-rate": ("maps-more", text("mapped-growing", r"[\d.]+ MB/s", "99.0 MB/s")),
@@ -757,6 +762,7 @@ PLANTED_ELSEWHERE = {
                                          "end without ever having been used, because they are parts of huge pages; "
                                          "prctl(PR_SET_THP_DISABLE) makes pages small."})),
     "look-pinned": ("interns", counter("memory", "looks", -1, "untouched", 0, "pinned_bytes")),
+    "look-arenas": ("interns", counter("memory", "looks", -1, "arenas", 0, "bytes_by_fullness", 10)),
     "look-huge": ("interns", counter("memory", "looks", -1, "huge_bytes")),
     "untouched-bytes": ("reserves", number("untouched", "bytes", lambda n: n + 4096)),
     "untouched-text": ("reserves", text("untouched", r"of [\d.]+ MB", "of 99.9 MB")),
@@ -808,13 +814,13 @@ PLANTED_ELSEWHERE = {
     "address-of-the-untouched": ("nameless-reserves", text("untouched", r"\d+ % at", "33 % at")),
     "peak-its-own": ("reloads", text("peak", r"(?<=of the peak\))", " for itself")),
     "not-attached": ("clean", text("all-freed", "nothing was left allocated", "nothing allocated since the attach was left")),
-    "held-until": ("gathers", text("growing", r"held until [\d.]+ ms", "held until 31 ms")),
-    "held-not-to-the-end": ("gathers", text("growing", r"held until [\d.]+ ms", "freed only at the end")),
-    "once-not-to-the-end": ("gathers", text("at-start", r"held until [\d.]+ ms", "held to the end")),
-    "once-not-to-the-idle-end": ("rests", text("at-start", r"held until [\d.]+ ms", "held to the end")),
-    "since-before-it-went": ("ends-busy", text("at-start", r"held until [\d.]+ ms", "held since")),
-    "after-later": ("ends-busy", text("never-freed", r"allocated after [\d.]+ ms", "allocated after 9.9 s")),
-    "after-in-the-middle": ("ends-busy", text("never-freed", r"nearly all .+ms", "nearly all of it allocated after 12 ms")),
+    "held-until": ("gathers", text("growing", r"held until [\d.]+ m?s", "held until 31 ms")),
+    "held-not-to-the-end": ("gathers", text("growing", r"held until [\d.]+ m?s", "freed only at the end")),
+    "once-not-to-the-end": ("gathers", text("at-start", r"held until [\d.]+ m?s", "held to the end")),
+    "once-not-to-the-idle-end": ("rests", text("at-start", r"held until [\d.]+ m?s", "held to the end")),
+    "since-before-it-went": ("ends-busy", text("at-start", r"held until [\d.]+ m?s", "held since")),
+    "after-later": ("ends-busy", text("never-freed", r"allocated after [\d.]+ m?s", "allocated after 9.9 s")),
+    "after-in-the-middle": ("ends-busy", text("never-freed", r"nearly all .+? m?s", "nearly all of it allocated after 12 ms")),
     "heap-grew": ("ends-busy", number("no-growth", "heap_grown_bytes", lambda n: n + 500)),
     "heap-grew-text": ("ends-busy", text("no-growth", r"grew by [\d.]+ .B \(", "grew by 9.9 MB (")),
     "heap-did-not-grow": ("ends-busy", text("no-growth", r"the heap grew by .+?\)", "the heap as a whole did not grow")),
@@ -850,13 +856,25 @@ def judged(build, recordings):
     def of(name):
         path = recordings(name)
         return path, referee.report_of(path, build), referee.Recorded(path)
+
+    def forget(name):
+        recordings.forget(name)
+        of.cache_clear()
+    of.forget = forget
     return of
 
 
 @pytest.mark.parametrize("name", [*PLANTED, *PLANTED_ELSEWHERE])
 def test_a_planted_falsehood_is_found(build, judged, name):
     program, plant = PLANTED_ELSEWHERE.get(name) or ("keeps", PLANTED[name])
-    path, report, blocks = judged(program)
-    report = copy.deepcopy(report)
-    plant(report)
+    for attempt in range(6):  # what is to be changed may not have been said on a busy machine
+        path, report, blocks = judged(program)
+        report = copy.deepcopy(report)
+        try:
+            plant(report)
+            break
+        except (AssertionError, StopIteration):
+            if attempt == 5:
+                raise
+            judged.forget(program)
     assert referee.Referee(path, build, report, blocks).judge() != [], name

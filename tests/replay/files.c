@@ -44,12 +44,7 @@ static bool read_at(void *user, uint64_t offset, void *out, size_t n, size_t *go
 	return true;
 }
 
-static bool feed(void *user, const struct trace_event *events, size_t n) {
-	replay_events(user, events, n);
-	return true;
-}
-
-static bool replay_source(const struct trace_source *source, struct replay *replay,
+static bool read_source(const struct trace_source *source, trace_each_events *each, void *user,
 		struct recording *rec, struct err *err) {
 	struct trace_facts facts = {0};
 	if (!trace_read(rec, &facts, source, 0, err)) {
@@ -62,16 +57,26 @@ static bool replay_source(const struct trace_source *source, struct replay *repl
 		return err_set(err, ERR_USAGE, "%" PRIu64 " of its single events were dropped",
 				rec->quality.events_dropped);
 	}
-	return trace_read_events(source, rec, feed, replay, err);
+	return trace_read_events(source, rec, each, user, err);
 }
 
-bool replay_file(const char *path, struct replay *replay, struct recording *rec, struct err *err) {
+bool replay_read(const char *path, trace_each_events *each, void *user, struct recording *rec,
+		struct err *err) {
 	struct file file = {0};
 	bool ok = read_file(path, &file, err);
 	if (ok) {
 		struct trace_source source = {.read = read_at, .size = file.size, .user = &file};
-		ok = replay_source(&source, replay, rec, err);
+		ok = read_source(&source, each, user, rec, err);
 	}
 	free(file.data);
 	return ok;
+}
+
+static bool feed(void *user, const struct trace_event *events, size_t n) {
+	replay_events(user, events, n);
+	return true;
+}
+
+bool replay_file(const char *path, struct replay *replay, struct recording *rec, struct err *err) {
+	return replay_read(path, feed, replay, rec, err);
 }

@@ -258,11 +258,11 @@ static bool views_agree(const struct world *w, const struct lens *l,
 	struct timeline timeline;
 	struct lens_costs sum = {0};
 	check(call_tree_make(l, w->r, w->names, arena, &tree, NULL) &&
-			call_tree_costs(&tree, result, arena, &costs, NULL) &&
-			call_tree_functions(&tree, &costs, l, arena, &functions, NULL) &&
-			call_tree_bottom_up(&tree, &costs, l, arena, &up, NULL) &&
+			call_tree_costs(&tree, l, result, arena, &costs, NULL) &&
+			call_tree_functions(&costs, arena, &functions, NULL) &&
+			call_tree_bottom_up(&costs, arena, &up, NULL) &&
 			timeline_make(l, w->r, result, arena, &timeline, NULL));
-	struct lens_costs root = call_tree_all(&tree, &costs, 0);
+	struct lens_costs root = call_tree_all(&costs, 0);
 	if (!same("the tree", &result->total, &root, err)) {
 		return false;
 	}

@@ -18,6 +18,7 @@ FIELDS = {  # head, interpreter, threads, top, top frame, code, previous, bytes 
     (3, 11): (40, 0, 16, 56, 8, 32, 48, 192),
     (3, 12): (40, 0, 72, 56, 0, 0, 8, 200),
     (3, 13): (632, 7264, 7344, 72, None, 0, 8, 208),
+    (3, 14): (808, 7272, 7344, 72, None, 0, 8, 216),
 }
 HEAD, INTERPRETER, THREADS, TOP, TOP_FRAME, CODE, PREVIOUS, CODE_BYTES = FIELDS[sys.version_info[:2]]
 QUALIFIED_NAME, FILE, LINE_TABLE, LENGTH = 128, 112, 136, 16
@@ -89,7 +90,7 @@ def prove():
     frame = word(thread + TOP)
     frame = word(frame + TOP_FRAME) if TOP_FRAME is not None else frame
     while frame:
-        read(frame, 72)
+        read(frame, 80)
         word((word(frame + CODE) & ~7) + 8)
         frame = word(frame + PREVIOUS)
     done.set()

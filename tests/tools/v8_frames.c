@@ -166,7 +166,7 @@ static bool find_v8(struct v8_layout *l, uint64_t *bias) {
 		}
 		void *bytes = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 		close(fd);
-		if (elf_image_init(&e, slice_of(bytes, (size_t)stat.st_size), &err) &&
+		if (elf_image_init(&e, slice_of(bytes, (size_t)stat.st_size)) &&
 				v8_layout_of_image(&e, l, &err) &&
 				v8_layout_place(l, &e, *bias = bias_of(&e, r), &memory, &wire, &err)) {
 			if (image) {
@@ -175,7 +175,7 @@ static bool find_v8(struct v8_layout *l, uint64_t *bias) {
 			}
 			return true;
 		}
-		if (err.code != ERR_NOT_FOUND && err.code != ERR_FORMAT) {
+		if (err.code && err.code != ERR_NOT_FOUND && err.code != ERR_FORMAT) {
 			fprintf(stderr, "v8_frames: %s: %s\n", r->path, err.text);
 		}
 	}

@@ -5,6 +5,7 @@
 
 #include "base/vec.h"
 #include "engine/parts.h"
+#include "failing.h"
 #include "trace/recording.h"
 #include "wire/event.h"
 
@@ -16,7 +17,15 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-enum { STACKS = 6, AREAS = 24, BLOCKS = 80, PAGES_MOST = 400, RANGES_MOST = 400, THREADS = 4 };
+enum {
+	STACKS = 6,
+	AREAS = 24,
+	BLOCKS = 80,
+	PAGES_MOST = 400,
+	RANGES_MOST = 400,
+	THREADS = 4,
+	SEEN = 6
+};
 
 struct block {
 	uint64_t start, bytes;
@@ -37,6 +46,7 @@ struct world {
 	struct aggregate *blocks;
 	struct mappings *mappings;
 	struct parts_thread threads[THREADS];
+	struct parts_seen seen[SEEN];
 	struct parts_range ours[2], modules[AREAS];
 	// The same, slow
 	struct page resident[PAGES_MOST];
@@ -47,34 +57,6 @@ struct world {
 	size_t n_resident, n_live, n_laid, n_ranges, n_ever;
 	bool is_dense;
 };
-
-// ---- each allocation may fail: the linker sends all calls of our own libraries here
-
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t n);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t n);
-
-static uint64_t n_calls;
-static uint64_t failing_call; // 0: none
-
-static bool fails_now(void) {
-	return ++n_calls == failing_call;
-}
-
-void *__wrap_malloc(size_t n) {
-	return fails_now() ? NULL : __real_malloc(n);
-}
-
-void *__wrap_calloc(size_t n, size_t size) {
-	return fails_now() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *p, size_t n) {
-	return fails_now() ? NULL : __real_realloc(p, n);
-}
 
 // ---- a random process
 
@@ -231,6 +213,18 @@ static void call_maps(struct world *w) {
 	}
 	mappings_each(w->mappings, keep_range, w);
 	w->in.mappings = w->mappings;
+}
+
+static void put_seen(struct world *w) {
+	for (w->in.n_seen = 0; w->in.n_seen < below(SEEN + 1); w->in.n_seen++) {
+		struct parts_seen *s = &w->seen[w->in.n_seen];
+		uint64_t room;
+		s->start = some_address(w, &room);
+		s->end = s->start + (1 + below(30)) * w->in.page_bytes;
+		s->time_ns = 1 + below(5) * SEEN + w->in.n_seen; // in no order
+		(void)snprintf(s->name, sizeof s->name, "thread %zu", w->in.n_seen);
+	}
+	w->in.seen = w->seen;
 }
 
 static uint64_t some_size(const struct world *w, uint64_t at) {
@@ -405,6 +399,9 @@ static inline void world_make(struct world *w, unsigned seed) {
 		put_ours(w);
 		if (below(3) == 0) {
 			put_before(w);
+		}
+		if (below(2)) {
+			put_seen(w);
 		}
 	}
 	w->in.n_modules = below(8) ? w->in.n_modules : 0;

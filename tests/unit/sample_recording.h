@@ -238,4 +238,10 @@ static inline void sample_add_looks(struct recording *r) {
 	r->looks.items = looks, r->looks.n = 2;
 	r->parts.items = parts, r->parts.n = sizeof parts / sizeof *parts;
 	r->untouched.items = untouched, r->untouched.n = 1;
+	static struct rec_fullness arenas[] = {{.live_bytes = 14000000,
+												   .pages = {100, [4] = 20, [10] = 3500},
+												   .kind = REC_ARENA_MAIN},
+			{.start = 0x7f12a4000000, .pages = {7}, .look = 1, .kind = REC_ARENA_AT}};
+	r->meta.page_bytes = 4096;
+	r->fullness.items = arenas, r->fullness.n = 2;
 }

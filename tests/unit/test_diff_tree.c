@@ -48,7 +48,7 @@ static struct slice match_of(const struct call_tree *t, uint32_t node) {
 	if (!name->has_name) {
 		return slice_of_text(strrchr((const char *)name->module.data, '/') + 1);
 	}
-	return diff_match(name->function);
+	return function_bare(name->function);
 }
 
 static void write_path(char *path, const struct call_tree *t, uint32_t node) {

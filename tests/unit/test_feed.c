@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include "engine/feed.h"
 #include "one_core.h"
-#include "session/kde/parts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,17 +27,25 @@ static struct aggregate *new_aggregate(void) {
 	return a;
 }
 
-static void assert_same(const struct aggregate *a, const struct aggregate *b) {
+#define ASSERT_SAME_ROWS(a, b, table)                           \
+	do {                                                        \
+		assert_int_equal((a)->table.n, (b)->table.n);           \
+		assert_memory_equal((a)->table.items, (b)->table.items, \
+				(a)->table.n * sizeof *(a)->table.items);       \
+	} while (0)
+
+static void assert_same(const struct aggregate *a, const struct aggregate *b, uint64_t now_ns) {
 	struct recording x = {0}, y = {0};
-	assert_true(aggregate_snapshot(a, 2000, &x, NULL));
-	assert_true(aggregate_snapshot(b, 2000, &y, NULL));
+	assert_true(aggregate_snapshot(a, now_ns, &x, NULL));
+	assert_true(aggregate_snapshot(b, now_ns, &y, NULL));
 	assert_memory_equal(&x.summary, &y.summary, sizeof x.summary);
 	assert_memory_equal(&x.quality, &y.quality, sizeof x.quality);
-	assert_int_equal(x.stacks.n, y.stacks.n);
-	for (uint32_t i = 0; i < x.stacks.n; i++) {
-		assert_memory_equal(&x.stacks.items[i], &y.stacks.items[i], sizeof *x.stacks.items);
-	}
-	assert_int_equal(x.intervals.n, y.intervals.n);
+	ASSERT_SAME_ROWS(&x, &y, stacks);
+	ASSERT_SAME_ROWS(&x, &y, edges);
+	ASSERT_SAME_ROWS(&x, &y, intervals);
+	ASSERT_SAME_ROWS(&x, &y, sizes);
+	ASSERT_SAME_ROWS(&x, &y, threads);
+	ASSERT_SAME_ROWS(&x, &y, handovers);
 	recording_finish(&x);
 	recording_finish(&y);
 }
@@ -60,9 +68,8 @@ static void feed_and_compare(size_t n, unsigned seed) {
 		}
 	}
 	assert_true(feed_drain(&f, NULL));
-	assert_same(fed, straight);
+	assert_same(fed, straight, 2000);
 	feed_finish(&f);
-	aggregate_destroy(fed);
 	aggregate_destroy(straight);
 }
 
@@ -73,7 +80,7 @@ static void test_the_order_is_that_of_the_calls(void **state) {
 	for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
 		feed_and_compare(sizes[i], i);
 	}
-	cpu_set_t cores = take_one_core(); // there no thread digests
+	cpu_set_t cores = take_one_core(); // there no thread applies events
 	feed_and_compare(20 * FEED_BATCH, 77);
 	take_cores_back(&cores);
 }
@@ -97,7 +104,6 @@ static void test_another_aggregate(void **state) {
 		aggregate_destroy(f.aggregate);
 		f.aggregate = new_aggregate();
 	}
-	aggregate_destroy(f.aggregate);
 	feed_finish(&f);
 }
 
@@ -113,10 +119,70 @@ static void test_left_in_the_middle(void **state) {
 				.node = 1};
 		assert_true(!feed_is_full(&f) || feed_pass(&f, NULL));
 	}
-	feed_finish(&f);
-	aggregate_destroy(a);
+	feed_finish(&f); // which loses what is left
 	feed_finish(NULL);
 	feed_finish(&(struct feed){0});
+}
+
+// ---- as the collector uses it: batches of any size, now and then without the thread
+
+enum { N_NODES = 12, N_THREADS = 8 };
+
+static struct trace_event event_of_threads(uint32_t n_threads, uint64_t *now_ns) {
+	static const enum trace_event_kind kinds[] = {TRACE_ALLOC, TRACE_ALLOC, TRACE_FREE, TRACE_FREE,
+			TRACE_REALLOC, TRACE_MOVED, TRACE_STAYED};
+	struct trace_event e = {.kind = kinds[(size_t)rand() % 7] & 0xf};
+	*now_ns += (uint64_t)rand() % 3000;
+	e.time_ns = *now_ns;
+	e.thread = (uint32_t)rand() % (n_threads + 1) & TRACE_THREAD_MAX;
+	e.ptr = 16 * (1 + (uint64_t)rand() % N_BLOCKS);
+	if (e.kind == TRACE_ALLOC || e.kind == TRACE_MOVED) {
+		e.size = (uint64_t)rand() % 1000;
+		e.node = 1 + (uint32_t)rand() % N_NODES;
+	}
+	return e;
+}
+
+static void apply_straight(struct aggregate *a, const struct trace_event *events, size_t n) {
+	size_t done;
+	assert_true(aggregate_events(a, events, n, &done, NULL));
+}
+
+static void feed_threads_and_compare(unsigned seed) {
+	struct aggregate *fed = new_aggregate(), *straight = new_aggregate();
+	struct feed f;
+	uint32_t n_threads = 0;
+	uint64_t now_ns = 0;
+	srand(seed);
+	assert_true(feed_init(&f, fed, NULL));
+	for (int i = 0; i < 60; i++) {
+		size_t n = 1 + (size_t)rand() % FEED_BATCH;
+		for (size_t k = 0; k < n; k++) {
+			*feed_next(&f) = event_of_threads(n_threads, &now_ns);
+		}
+		apply_straight(straight, f.events, n);
+		assert_true(seed % 30 == 0 ? feed_drain(&f, NULL) : feed_pass(&f, NULL));
+		if (rand() % 20 == 0) {
+			assert_true(feed_drain(&f, NULL));
+			assert_same(fed, straight, now_ns);
+		}
+		if (n_threads < N_THREADS && rand() % 4 == 0) {
+			assert_true(feed_drain(&f, NULL));
+			n_threads = aggregate_thread(fed, (uint32_t)i, 1, now_ns);
+			assert_int_equal(aggregate_thread(straight, (uint32_t)i, 1, now_ns), n_threads);
+		}
+	}
+	assert_true(feed_drain(&f, NULL));
+	assert_same(fed, straight, now_ns);
+	feed_finish(&f);
+	aggregate_destroy(straight);
+}
+
+static void test_threads_of_300_seeds(void **state) {
+	(void)state;
+	for (unsigned seed = 0; seed < 300; seed++) {
+		feed_threads_and_compare(seed);
+	}
 }
 
 int main(void) {
@@ -124,6 +190,7 @@ int main(void) {
 			cmocka_unit_test(test_the_order_is_that_of_the_calls),
 			cmocka_unit_test(test_another_aggregate),
 			cmocka_unit_test(test_left_in_the_middle),
+			cmocka_unit_test(test_threads_of_300_seeds),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

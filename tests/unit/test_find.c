@@ -14,11 +14,12 @@
 
 static char folder[] = "/tmp/find-XXXXXX";
 
-static void touch(const char *name) {
+static void make(const char *name, const char *begin, size_t n) {
 	char path[128];
 	(void)snprintf(path, sizeof path, "%s/%s", folder, name);
 	FILE *f = fopen(path, "w");
 	assert_non_null(f);
+	assert_int_equal(fwrite(begin, 1, n, f), n);
 	(void)fclose(f);
 }
 
@@ -27,9 +28,11 @@ static int set_up(void **state) {
 	if (!mkdtemp(folder)) {
 		return -1;
 	}
-	touch("lodestar.heapdump.zst");
-	touch("heaptrack.app.12.gz");
-	touch("notes.txt");
+	static const char head[] = "P*M\x18\x38\0\0\0heaptrk\x01";
+	make("lodestar.heapdump.zst", head, sizeof head);
+	make("lodestar.sources.zst", "", 0);
+	make("heaptrack.app.12.gz", "", 0);
+	make("notes.txt", "", 0);
 	return chdir(folder);
 }
 

@@ -558,7 +558,7 @@ static void says_how_scripts_get_names_once(void **state) {
 	assert_string_equal(all.items[0].id, "growing");
 	assert_non_null(strstr(all.items[0].text, "python3.11 via make_row(), for what it runs: grew"));
 	assert_non_null(strstr(all.items[0].text,
-			"; to name the Python functions behind it, use Python 3.11 to 3.13."));
+			"; to name the Python functions behind it, use Python 3.11 to 3.14."));
 	for (uint32_t i = 1; i < all.n; i++) {
 		assert_null(strstr(all.items[i].text, "to name the"));
 	}
@@ -635,9 +635,12 @@ void qsort(void *items, size_t n, size_t bytes, int (*compare)(const void *, con
 static void keeps_the_order_of_equals_under_any_qsort(void **state) {
 	(void)state;
 	struct findings stable, other;
-	static struct rec_sample sample = {.time_ns = 1000 * MS, .rss_bytes = 1000000000};
-	r.samples.items = &sample, r.samples.n = 1;
-	r.quality.children_forked = 3;
+	static struct rec_child child = {.pid = 7, .name = S_MAIN, .peak_rss_bytes = 1900000};
+	r.children.items = &child, r.children.n = 1;
+	r.quality.children_executed = 3;
+	r.meta.n_images = 2;
+	r.summary.peak_rss_bytes = 20000000;
+	r.summary.live_bytes = 0;
 	assert_true(findings_make(&stable, &r, names, &arena, NULL));
 	is_reversed = true;
 	assert_true(findings_make(&other, &r, names, &arena, NULL));

@@ -168,11 +168,11 @@ static void folded_comes_back(void **state) {
 	for (int round = 0; round < ROUNDS; round++) {
 		struct arena arena = {0};
 		struct buffer out = {0};
-		struct profile p = random_profile(&arena, &r, 1u << PROFILE_LIVE_BYTES), back;
-		assert_true(folded_encode(&out, &p, &live, NULL));
+		struct profile p = random_profile(&arena, &r, 1u << PROFILE_PEAK_BYTES), back;
+		assert_true(folded_encode(&out, &p, &peak, NULL));
 		assert_true(folded_knows(buffer_view(&out)));
-		assert_true(folded_decode(&back, buffer_view(&out), PROFILE_LIVE_BYTES, &arena, NULL));
-		assert_same(&p, &back, PROFILE_LIVE_BYTES, BY_FUNCTION, &arena);
+		assert_true(profile_decode(folded_decode, &back, buffer_view(&out), &arena, NULL));
+		assert_same(&p, &back, PROFILE_PEAK_BYTES, BY_FUNCTION, &arena);
 		buffer_finish(&out);
 		arena_finish(&arena);
 	}
@@ -188,7 +188,7 @@ static void pprof_comes_back(void **state) {
 		struct profile p = random_profile(&arena, &r, known), back;
 		assert_true(pprof_encode(&out, &p, &peak, NULL));
 		assert_true(pprof_knows(buffer_view(&out)));
-		assert_true(pprof_decode(&back, buffer_view(&out), &arena, NULL));
+		assert_true(profile_decode(pprof_decode, &back, buffer_view(&out), &arena, NULL));
 		assert_int_equal(back.known, known);
 		assert_int_equal(back.duration_ns, p.duration_ns);
 		for (int v = 0; v < N_PROFILE_VALUES; v++) {
@@ -212,7 +212,7 @@ static void massif_comes_back(void **state) {
 		assert_true(massif_encode(&out, &p, &all, NULL));
 		assert_true(massif_knows(buffer_view(&out)));
 		struct err err = {0};
-		assert_true(massif_decode(&back, buffer_view(&out), &arena, &err));
+		assert_true(profile_decode(massif_decode, &back, buffer_view(&out), &arena, &err));
 		assert_int_equal(back.known, known);
 		assert_same(&p, &back, PROFILE_PEAK_BYTES, BY_LINE, &arena);
 		assert_same(&p, &back, PROFILE_LIVE_BYTES, BY_LINE, &arena);
@@ -231,7 +231,7 @@ static void dhat_comes_back(void **state) {
 		struct profile p = random_profile(&arena, &r, known), back;
 		assert_true(dhat_encode(&out, &p, &live, NULL));
 		assert_true(dhat_knows(buffer_view(&out)));
-		assert_true(dhat_decode(&back, buffer_view(&out), &arena, NULL));
+		assert_true(profile_decode(dhat_decode, &back, buffer_view(&out), &arena, NULL));
 		assert_int_equal(back.known, known);
 		for (int v = 0; v < N_PROFILE_VALUES; v++) {
 			if (known >> v & 1) {
@@ -338,7 +338,7 @@ static void reads_gperftools(void **state) {
 	struct arena arena = {0};
 	struct profile p;
 	assert_true(heap_dump_knows(slice_of_text(text)));
-	assert_true(heap_dump_decode(&p, slice_of_text(text), &arena, NULL));
+	assert_true(profile_decode(heap_dump_decode, &p, slice_of_text(text), &arena, NULL));
 	const struct profile_sample *s = only_sample(&p);
 	assert_int_equal(s->values[PROFILE_LIVE_OBJECTS], 1);
 	assert_int_equal(s->values[PROFILE_LIVE_BYTES], 100);
@@ -359,7 +359,7 @@ static void scales_each_record_once(void **state) {
 	struct arena arena = {0};
 	struct profile p;
 	assert_true(heap_dump_knows(slice_of_text(text)));
-	assert_true(heap_dump_decode(&p, slice_of_text(text), &arena, NULL));
+	assert_true(profile_decode(heap_dump_decode, &p, slice_of_text(text), &arena, NULL));
 	assert_int_equal(p.samples.n, 2);
 	assert_int_equal(p.samples.items[0].values[PROFILE_LIVE_OBJECTS], 16); // 10 / 0.632
 	assert_int_equal(p.samples.items[0].values[PROFILE_LIVE_BYTES], 15820);
@@ -379,7 +379,7 @@ static void reads_v8(void **state) {
 	struct arena arena = {0};
 	struct profile p;
 	assert_true(v8_heap_profile_knows(slice_of_text(text)));
-	assert_true(v8_heap_profile_decode(&p, slice_of_text(text), &arena, NULL));
+	assert_true(profile_decode(v8_heap_profile_decode, &p, slice_of_text(text), &arena, NULL));
 	assert_string_equal(written_down(&p, PROFILE_LIVE_BYTES, BY_LINE, &arena),
 			"(anonymous) (/a/b.js:5)< 640\n");
 	assert_int_equal(p.known, 1u << PROFILE_LIVE_BYTES);
@@ -391,17 +391,20 @@ static void refuses_what_it_cannot_read(void **state) {
 	struct arena arena = {0};
 	struct profile p;
 	struct err err = {0};
-	assert_false(folded_decode(&p, slice_of_text("a;b 1\nno number\n"), PROFILE_LIVE_BYTES, &arena,
-			&err));
+	assert_false(
+			profile_decode(folded_decode, &p, slice_of_text("a;b 1\nno number\n"), &arena, &err));
 	assert_string_equal(err.text, "line 2 does not end with a number");
-	assert_false(dhat_decode(&p, slice_of_text("{\"dhatFileVersion\":3}"), &arena, &err));
+	assert_false(profile_decode(dhat_decode, &p, slice_of_text("{\"dhatFileVersion\":3}"), &arena,
+			&err));
 	assert_non_null(strstr(err.text, "version 3"));
-	assert_false(dhat_decode(&p,
+	assert_false(profile_decode(dhat_decode, &p,
 			slice_of_text("{\"dhatFileVersion\":2,\"pps\":[{\"fs\":[9]}],\"ftbl\":[\"[root]\"]}"),
 			&arena, &err));
 	assert_non_null(strstr(err.text, "not in the table"));
-	assert_false(heap_dump_decode(&p, slice_of_text("heap profile: nonsense\n"), &arena, &err));
-	assert_false(massif_decode(&p, slice_of_text("desc: x\ncmd: y\n"), &arena, &err));
+	assert_false(profile_decode(heap_dump_decode, &p, slice_of_text("heap profile: nonsense\n"),
+			&arena, &err));
+	assert_false(
+			profile_decode(massif_decode, &p, slice_of_text("desc: x\ncmd: y\n"), &arena, &err));
 	assert_false(folded_knows(slice_of_text("{\"a\": 1}\n")));
 	assert_false(folded_knows(slice_of_text("int main(void) { return 0;\n}\n")));
 	arena_finish(&arena);

@@ -42,7 +42,7 @@ static struct program open_program(const char *name) {
 	p.n = fread(p.bytes, 1, 64 << 20, in);
 	(void)fclose(in);
 	p.module.name = name;
-	assert_true(elf_image_init(&p.module.image, slice_of(p.bytes, p.n), NULL));
+	assert_true(elf_image_init(&p.module.image, slice_of(p.bytes, p.n)));
 	return p;
 }
 

@@ -147,16 +147,15 @@ static void add_costs(struct lens_costs *sum, const struct up_nodes *level) {
 }
 
 /** Each level below a node sums to the node. */
-static void check_up(const struct call_tree *t, const struct tree_costs *costs,
-		const struct lens *l, const struct up_nodes *level, bool is_inclusive, int depth,
-		struct arena *arena) {
+static void check_up(const struct tree_costs *costs, const struct up_nodes *level,
+		bool is_inclusive, int depth, struct arena *arena) {
 	for (uint32_t i = 0; depth > 0 && i < level->n; i++) {
 		struct up_nodes below;
-		assert_true(up_node_open(t, costs, l, &level->items[i], is_inclusive, arena, &below, NULL));
+		assert_true(up_node_open(costs, &level->items[i], is_inclusive, arena, &below, NULL));
 		struct lens_costs sum = {0};
 		add_costs(&sum, &below);
 		same(&sum, &level->items[i].costs);
-		check_up(t, costs, l, &below, is_inclusive, depth - 1, arena);
+		check_up(costs, &below, is_inclusive, depth - 1, arena);
 	}
 }
 
@@ -214,7 +213,7 @@ static void check_functions(const struct made *m, const struct names *n, const s
 		const struct tree_costs *costs, const struct lens *l, const struct lens_result *result,
 		struct arena *arena) {
 	struct call_functions functions;
-	assert_true(call_tree_functions(t, costs, l, arena, &functions, NULL));
+	assert_true(call_tree_functions(costs, arena, &functions, NULL));
 	struct lens_costs sum = {0};
 	for (uint32_t i = 0; i < functions.n; i++) {
 		const struct call_function *f = &functions.items[i];
@@ -231,16 +230,15 @@ static void check_functions(const struct made *m, const struct names *n, const s
 		struct lens_costs own = own_by_hand(m, n, t, l, result->stacks, t->nodes[f->node].key);
 		same(&f->own, &own);
 		struct up_nodes callers;
-		assert_true(
-				call_tree_callers(t, costs, l, call_tree_label(t, f->node), arena, &callers, NULL));
+		assert_true(call_tree_callers(costs, call_tree_label(t, f->node), arena, &callers, NULL));
 		if (l->group == LENS_BY_FUNCTION && callers.n == 1) {
 			same(&callers.items[0].costs, &f->all);
 			struct up_nodes callees;
 			struct lens_costs parts = {0};
-			assert_true(up_node_callees(t, costs, l, &callers.items[0], arena, &callees, NULL));
+			assert_true(up_node_callees(costs, &callers.items[0], arena, &callees, NULL));
 			add_costs(&parts, &callees);
 			same(&parts, &f->all);
-			check_up(t, costs, l, &callers, true, 3, arena);
+			check_up(costs, &callers, true, 3, arena);
 		}
 	}
 	same(&sum, &result->total);
@@ -251,8 +249,8 @@ static void check_tree(const struct made *m, const struct names *n, const struct
 	struct call_tree t;
 	struct tree_costs costs;
 	assert_true(call_tree_make(l, &m->r, n, arena, &t, NULL));
-	assert_true(call_tree_costs(&t, result, arena, &costs, NULL));
-	struct lens_costs root = call_tree_all(&t, &costs, 0);
+	assert_true(call_tree_costs(&t, l, result, arena, &costs, NULL));
+	struct lens_costs root = call_tree_all(&costs, 0);
 	same(&root, &result->total);
 	assert_int_equal(t.nodes[0].end, t.n);
 	for (uint32_t i = 1; i < t.n; i++) {
@@ -261,7 +259,7 @@ static void check_tree(const struct made *m, const struct names *n, const struct
 		assert_true(node->parent < i && node->end <= parent->end && node->end > i);
 		assert_true(l->n_hide == 0 || l->group != LENS_BY_FUNCTION ||
 				!frame_is(node->name, l->hide[0]));
-		struct lens_costs sum = {0}, own = call_tree_own(&t, &costs, i);
+		struct lens_costs sum = {0}, own = call_tree_own(&costs, i);
 		for (uint32_t k = 0; k < m->r.stacks.n; k++) {
 			if (t.of_stack[k] == i) {
 				lens_costs_add(&sum, &result->stacks[k]);
@@ -269,7 +267,7 @@ static void check_tree(const struct made *m, const struct names *n, const struct
 		}
 		same(&own, &sum);
 		for (uint32_t k = i + 1; k < node->end; k = t.nodes[k].end) {
-			struct lens_costs child = call_tree_all(&t, &costs, k);
+			struct lens_costs child = call_tree_all(&costs, k);
 			lens_costs_add(&sum, &child);
 			assert_true(node->end >= t.nodes[k].end);
 			// No two children of one name
@@ -277,7 +275,7 @@ static void check_tree(const struct made *m, const struct names *n, const struct
 				assert_true(t.nodes[other].key != t.nodes[k].key);
 			}
 		}
-		struct lens_costs all = call_tree_all(&t, &costs, i);
+		struct lens_costs all = call_tree_all(&costs, i);
 		same(&sum, &all);
 		if (l->n_focus && node->parent == 0 && l->group == LENS_BY_FUNCTION) {
 			bool is_focus = false;
@@ -290,10 +288,10 @@ static void check_tree(const struct made *m, const struct names *n, const struct
 	check_functions(m, n, &t, &costs, l, result, arena);
 	struct up_nodes up;
 	struct lens_costs sum = {0};
-	assert_true(call_tree_bottom_up(&t, &costs, l, arena, &up, NULL));
+	assert_true(call_tree_bottom_up(&costs, arena, &up, NULL));
 	add_costs(&sum, &up);
 	same(&sum, &result->total);
-	check_up(&t, &costs, l, &up, false, 4, arena);
+	check_up(&costs, &up, false, 4, arena);
 }
 
 static void check_breakdowns(const struct made *m, const struct names *n, const struct lens *l,

@@ -26,12 +26,12 @@ static void parts_of_the_tree_change_nothing(void **state) {
 	struct tree_costs one, all;
 	assert_true(lens_apply(&l, &m.r, n, &arena, &result, NULL));
 	assert_true(call_tree_make(&l, &m.r, n, &arena, &tree, NULL));
-	assert_true(call_tree_costs(&tree, &result, &arena, &all, NULL));
+	assert_true(call_tree_costs(&tree, &l, &result, &arena, &all, NULL));
 	cpu_set_t cores = take_one_core();
-	assert_true(call_tree_costs(&tree, &result, &arena, &one, NULL));
+	assert_true(call_tree_costs(&tree, &l, &result, &arena, &one, NULL));
 	take_cores_back(&cores);
 	assert_memory_equal(one.before, all.before, (tree.n_stacks + 1ul) * sizeof *one.before);
-	struct lens_costs root = call_tree_all(&tree, &all, 0);
+	struct lens_costs root = call_tree_all(&all, 0);
 	same(&root, &result.total);
 	arena_finish(&arena);
 	names_destroy(n);

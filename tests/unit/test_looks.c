@@ -15,7 +15,7 @@ static void add(struct looks *l, struct aggregate *blocks, enum rec_look_at at, 
 	static const struct cgroup group;
 	struct texts texts = {0};
 	struct view v = {0};
-	const struct looks_known known = {.blocks = blocks, .texts = &texts};
+	const struct looks_known known = {.in.blocks = blocks, .texts = &texts};
 	assert_true(view_read(&v, getpid(), &group, own));
 	assert_true(looks_add(l, &v, &known, getpid(), at, now_ns));
 	view_finish(&v);

@@ -43,6 +43,10 @@ static struct {
 		uint32_t stack, sort;
 	} last; // unmapped. page NOBODY: nothing
 	struct {
+		uint64_t calls, bytes, first_ns, last_ns;
+		bool is_inside;
+	} changes[STACKS][WIRE_CHANGES];
+	struct {
 		uint64_t time_ns, live[STACKS];
 	} history[CALLS + 1];
 	int n_history;
@@ -134,6 +138,14 @@ static void slow_call(const struct trace_event *e) {
 	for (int i = from; i < from + n && e->kind == KIND_UNMAP; i++) {
 		slow_unmap_page(i, (int)e->thread, true);
 	}
+	if (e->kind == KIND_CHANGED && sort >> 4 != WIRE_CHANGE_PROTECTION) {
+		__typeof__(slow.changes[0][0]) *c = &slow.changes[e->node - 1][sort >> 4];
+		c->first_ns = c->calls++ ? c->first_ns : e->time_ns;
+		c->last_ns = e->time_ns;
+		c->bytes += (uint64_t)n * PAGE;
+		c->is_inside |= sort >> 3 & 1;
+		return;
+	}
 	for (int i = from; i < from + n && e->kind == KIND_CHANGED; i++) {
 		slow.pages[i].sort = (slow.pages[i].sort & ~7u) | (sort & 7);
 	}
@@ -211,6 +223,23 @@ static void compare_stacks(const struct recording *r) {
 	assert_int_equal(r->summary.never_unmapped_bytes, slow.live);
 }
 
+static void compare_changes(const struct recording *r) {
+	uint32_t n_seen = 0;
+	for (int i = 0; i < STACKS * WIRE_CHANGES; i++) {
+		n_seen += slow.changes[i / WIRE_CHANGES][i % WIRE_CHANGES].calls > 0;
+	}
+	assert_int_equal(r->changes.n, n_seen);
+	for (uint32_t i = 0; i < r->changes.n; i++) {
+		const struct rec_change *a = &r->changes.items[i];
+		const __typeof__(slow.changes[0][0]) *b = &slow.changes[a->node - 1][a->what];
+		assert_int_equal(a->calls, b->calls);
+		assert_int_equal(a->bytes, b->bytes);
+		assert_int_equal(a->first_ns, b->first_ns);
+		assert_int_equal(a->last_ns, b->last_ns);
+		assert_int_equal(a->is_inside, b->is_inside);
+	}
+}
+
 /** What each stack had mapped at each edge, by the intervals. */
 static void compare_edges(const struct recording *r) {
 	for (uint32_t e = 0; e < r->mapping_edges.n; e++) {
@@ -238,6 +267,7 @@ static void compare(const struct mappings *m, uint64_t now_ns) {
 	r.nodes.n = STACKS + 1;
 	compare_stacks(&r);
 	compare_edges(&r);
+	compare_changes(&r);
 	recording_finish(&r);
 }
 
@@ -292,6 +322,9 @@ static struct trace_event random_call(uint64_t time_ns) {
 		int at = slow.mappings[slow.n_mappings - 1 - newest].from;
 		e.ptr = (BASE + (uint64_t)(below(4) ? at : from) * PAGE) | WIRE_MAP_SHM << 4;
 		e.size = PAGE;
+	} else if (e.kind == KIND_CHANGED && below(2)) {
+		e.node = 1 + (uint32_t)below(STACKS);
+		e.ptr |= (uint32_t)below(2) << 3 | (uint32_t)(1 + below(WIRE_CHANGES - 1)) << 4;
 	} else if (e.kind == KIND_CHANGED) {
 		e.ptr |= (uint32_t)below(8);
 	}

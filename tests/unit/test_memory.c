@@ -154,6 +154,17 @@ static void says_what_malloc_keeps(void **state) {
 	assert_int_equal(finding_number(f, "rss_bytes"), 76 * MB);
 	assert_int_equal(finding_number(f, "most_bytes"), 2 * MB);
 	assert_int_equal(finding_number(f, "since_ns"), 600ull * MS);
+	r.looks.n = 0; // another look saw the same before
+	look_at(900, REC_AT_RSS_PEAK);
+	looks[1] = looks[0], looks[1].at = REC_AT_END, looks[1].time_ns = 1000ull * MS;
+	looks[0].rss_bytes = looks[1].rss_bytes = 76 * MB;
+	r.looks.n = 2;
+	const uint32_t n = r.parts.n;
+	for (uint32_t i = 0; i < n; i++) {
+		parts[r.parts.n] = parts[i];
+		parts[r.parts.n++].look = 1;
+	}
+	assert_non_null(strstr(find("kept-by-malloc")->text, " of RSS) at the end that are free;"));
 }
 
 /** What is freed at the end of a run, or just before the look, may be needed again. */
@@ -221,7 +232,7 @@ static void names_who_mapped_most(void **state) {
 	says("mapped",
 			"libc.so.6 via __libc_start_main_impl has mapped 30.0 MB (46 % of RSS), which are in memory "
 			"at 1.00 s; python3.11 maps small objects itself; use --python-objects and no python -E; to name "
-			"the Python functions behind it, use Python 3.11 to 3.13.");
+			"the Python functions behind it, use Python 3.11 to 3.14.");
 	parts[1].mapping = parts[2].mapping = 0;
 	assert_null(find("mapped"));
 	parts[1].mapping = 1, parts[3].resident_bytes = 70 * MB, looks[0].rss_bytes += 60 * MB;
@@ -253,6 +264,8 @@ static void tells_what_else_is_in_memory(void **state) {
 			{REC_PART_MODULES_WRITTEN, "/var/lib/table", "are written pages of table."},
 			{REC_PART_MODULES_WRITTEN, "/lib/libx.so", "are variables of libx.so."},
 			{REC_PART_MAPPED, "before the attach", "were mapped before the attach."},
+			{REC_PART_MAPPED, "thread 7 (uct_mm), by system calls of its own",
+					"were mapped by thread 7 (uct_mm), by system calls of its own."},
 			{REC_PART_UNKNOWN, "", "were mapped by no call that was recorded."},
 			{REC_PART_MODULES_WRITTEN, "/home/u/app", "are variables of app."},
 			{REC_PART_FILES, "/home/u/app", NULL},
@@ -307,6 +320,45 @@ static void tells_what_was_asked_for_and_is_not_in_memory(void **state) {
 	assert_string_equal(find("untouched")->lens, "m=untouched&focus=make_row(int)");
 	untouched[0].resident_bytes = 14 * MB;
 	assert_null(find("untouched"));
+}
+
+/** A look of the past has kept no blocks, so that it does not know what of them was in memory. */
+static void asks_no_look_of_the_past_what_was_untouched(void **state) {
+	(void)state;
+	static struct rec_untouched untouched = {.asked_bytes = 16 * MB, .look = 1, .blocks = 3};
+	struct recording as;
+	struct err err;
+	r.untouched.items = &untouched, r.untouched.n = 1;
+	look_at(300, REC_AT_TIMER);
+	part(REC_PART_HEAP_LIVE, 24);
+	assert_false(memory_as_recording(&r, LENS_UNTOUCHED, 400 * MS, &arena, &as, &err));
+	assert_int_equal(err.code, ERR_UNSUPPORTED);
+	assert_true(memory_as_recording(&r, LENS_RESIDENT, 400 * MS, &arena, &as, &err));
+	look_at(500, REC_AT_REQUEST);
+	part(REC_PART_HEAP_LIVE, 25);
+	look_at(700, REC_AT_TIMER);
+	part(REC_PART_HEAP_LIVE, 26);
+	assert_true(memory_as_recording(&r, LENS_UNTOUCHED, 800 * MS, &arena, &as, &err));
+	assert_int_equal(as.summary.peak_time_ns, 500 * MS);
+	assert_true(memory_as_recording(&r, LENS_RESIDENT, 800 * MS, &arena, &as, &err));
+	assert_int_equal(as.summary.peak_time_ns, 700 * MS);
+}
+
+/** Silence of a look that did not know all blocks, or not which pages were swapped out, is no zero. */
+static void takes_no_silence_for_nothing_untouched(void **state) {
+	(void)state;
+	struct recording as;
+	struct err err;
+	look_at(1000, REC_AT_END);
+	assert_true(memory_as_recording(&r, LENS_UNTOUCHED, UINT64_MAX, &arena, &as, &err));
+	part(REC_PART_HEAP_LIVE, 24); // all its blocks lived
+	assert_false(memory_as_recording(&r, LENS_UNTOUCHED, UINT64_MAX, &arena, &as, &err));
+	assert_int_equal(err.code, ERR_UNSUPPORTED);
+	assert_false(memory_as_recording(&r, LENS_UNTOUCHED, 2000 * MS, &arena, &as, &err));
+	parts[0].asked_bytes = 0;
+	looks[0].has &= (uint8_t)~REC_HAS_BLOCKS;
+	assert_false(memory_as_recording(&r, LENS_UNTOUCHED, UINT64_MAX, &arena, &as, &err));
+	assert_true(memory_as_recording(&r, LENS_RESIDENT, UINT64_MAX, &arena, &as, &err));
 }
 
 /** 40 blocks on pages that are free otherwise; what was just freed is accused of nothing. */
@@ -429,6 +481,8 @@ int main(void) {
 			TEST(tells_what_else_is_in_memory),
 			TEST(tells_of_stacks_and_of_what_was_given_back),
 			TEST(tells_what_was_asked_for_and_is_not_in_memory),
+			TEST(asks_no_look_of_the_past_what_was_untouched),
+			TEST(takes_no_silence_for_nothing_untouched),
 			TEST(tells_who_keeps_pages),
 			TEST(tells_of_huge_pages_and_of_swap),
 			TEST(says_what_is_used_of_a_limit),

@@ -81,7 +81,7 @@ static void test_loader(void **state) {
 	(void)state;
 	assert_false(module_is_loader((uint64_t)setup));
 	assert_false(module_is_loader((uint64_t)dlsym(RTLD_DEFAULT, "gnu_get_libc_version")));
-	assert_true(module_is_loader(image_of_loader() + 0x2000));
+	assert_true(module_is_loader(image_auxiliary(AT_BASE) + 0x2000));
 }
 
 static uint64_t load(void **library) {

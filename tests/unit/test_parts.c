@@ -28,6 +28,7 @@ static struct {
 	uint64_t asked[STACKS], resident[STACKS];
 	uint32_t blocks[STACKS];
 	uint64_t pinned[STACKS + 1], free_of_area, huge_free;
+	uint64_t pages[REC_FULLNESS]; // of the heap
 } slow;
 
 static struct slow_row *slow_add(uint8_t part, uint32_t mapping, const char *name, uint64_t bytes) {
@@ -131,6 +132,11 @@ static bool slow_blocks(const struct world *w, uint64_t page) {
 		count[bytes_of_page[i]]++;
 	}
 	slow_pins(w, page);
+	uint64_t tenth = 0;
+	while (tenth * size < count[ASKED] * 10) {
+		tenth++;
+	}
+	slow.pages[tenth]++;
 	slow_add(REC_PART_HEAP_LIVE, 0, NULL, count[ASKED]);
 	slow_add(REC_PART_HEAP_ROUNDING, 0, NULL, count[ROUNDED]);
 	slow_add(REC_PART_HEAP_PARTLY_FREE, 0, NULL, count[NOTHING]);
@@ -283,6 +289,15 @@ static struct slow_owner slow_owner(const struct world *w, size_t i, uint64_t pa
 		return o;
 	}
 	bool is_heap = !w->in.is_glibc && any_block(w, a->start, a->end), was_before = false;
+	const struct parts_seen *seen = NULL;
+	for (size_t k = 0; k < w->in.n_seen && w->in.mappings; k++) {
+		const struct parts_seen *s = &w->seen[k];
+		bool is_newer = !seen || s->time_ns > seen->time_ns;
+		seen = page >= s->start && page < s->end && is_newer ? s : seen;
+	}
+	if (!is_heap && seen) {
+		return (struct slow_owner){.part = REC_PART_MAPPED, .name = seen->name};
+	}
 	for (size_t k = 0; k < w->before.n; k++) {
 		was_before |= page >= w->before.items[k].start && page < w->before.items[k].end;
 	}
@@ -298,6 +313,7 @@ static void slow_pages(const struct world *w) {
 		if (o.part == REC_PART_OURS || !slow_blocks(w, p->at)) {
 			slow_add(o.part, o.mapping, o.name, w->in.page_bytes);
 			slow.free_of_area += o.part == REC_PART_HEAP_FREE ? w->in.page_bytes : 0;
+			slow.pages[0] += o.part == REC_PART_HEAP_FREE;
 		}
 		if (i + 1 == w->n_resident || p[1].area != p->area) {
 			uint64_t huge = w->areas.items[p->area].huge_bytes;
@@ -317,7 +333,8 @@ static void slow_lines(const struct world *w) {
 		bool is_ours = first.part == REC_PART_OURS;
 		for (uint64_t at = a->start; a->rss_bytes && at < a->end; at += w->in.page_bytes) {
 			struct slow_owner o = slow_owner(w, i, at, false);
-			if (o.part != first.part || o.mapping != first.mapping) {
+			bool is_same_name = strcmp(o.name ? o.name : "", first.name ? first.name : "") == 0;
+			if (o.part != first.part || o.mapping != first.mapping || !is_same_name) {
 				first = (struct slow_owner){.part = REC_PART_UNKNOWN};
 			}
 			is_ours &= is_in(w->ours, w->in.n_ours, at);
@@ -420,6 +437,28 @@ static void compare_untouched(const struct world *w, const struct parts *p) {
 	}
 }
 
+static void compare_fullness(const struct world *w, const struct parts *p) {
+	uint64_t live = 0, pages[REC_FULLNESS] = {0};
+	for (size_t i = 0; i < p->fullness.n; i++) {
+		const struct rec_fullness *f = &p->fullness.items[i];
+		assert_true((f->start != 0) == (f->kind == REC_ARENA_AT));
+		assert_true(w->in.is_glibc || f->kind == REC_ARENA_AT);
+		for (size_t k = 0; k < i; k++) {
+			assert_true(
+					p->fullness.items[k].kind != f->kind || p->fullness.items[k].start != f->start);
+		}
+		live += f->live_bytes;
+		for (size_t k = 0; k < REC_FULLNESS; k++) {
+			pages[k] += f->pages[k];
+		}
+	}
+	bool can_tell = w->in.pages->how != PAGEMAP_REFUSED && w->in.knows_all_blocks;
+	assert_int_equal(live, can_tell ? sum_of(p, REC_PART_HEAP_LIVE) : 0);
+	for (size_t k = 0; k < REC_FULLNESS; k++) {
+		assert_int_equal(pages[k], can_tell ? slow.pages[k] : 0);
+	}
+}
+
 static void compare(const struct world *w) {
 	struct parts p = {0};
 	assert_true(parts_join(&w->in, &p, NULL));
@@ -447,6 +486,7 @@ static void compare(const struct world *w) {
 	assert_int_equal(asked, w->asked_bytes);
 	assert_true(p.look.rss_bytes >= w->areas.rss_bytes);
 	compare_untouched(w, &p);
+	compare_fullness(w, &p);
 	assert_int_equal(p.look.huge_free_bytes, slow.huge_free);
 	parts_finish(&p);
 }
@@ -550,6 +590,72 @@ static void untouched_pages_are_counted_exactly(void **state) {
 	}
 }
 
+/** How full the pages of a block's arena are, if the block begins at `start`. */
+static struct rec_fullness fullness_of(uint64_t start, uint64_t bytes, enum smaps_kind kind,
+		bool is_glibc) {
+	struct world w;
+	struct parts p = {0};
+	world_begin(&w, 4096);
+	world_of_one(&w, start, bytes);
+	w.in.is_glibc = is_glibc;
+	w.areas.items[0].kind = kind;
+	assert_true(parts_join(&w.in, &p, NULL));
+	assert_int_equal(p.fullness.n, 1);
+	struct rec_fullness f = p.fullness.items[0];
+	assert_int_equal(f.live_bytes, bytes);
+	parts_finish(&p);
+	world_finish(&w);
+	return f;
+}
+
+static void arenas_are_told_apart(void **state) {
+	(void)state;
+	// 16 bytes on the first page, 4080 on the next two, 410 on the last
+	struct rec_fullness f = fullness_of(0x7f0000000ff0, 16 + 8192 + 410, SMAPS_HEAP, true);
+	assert_int_equal(f.kind, REC_ARENA_MAIN);
+	assert_int_equal(f.start, 0);
+	assert_int_equal(f.pages[1], 1);
+	assert_int_equal(f.pages[2], 1); // 410 is more than a tenth
+	assert_int_equal(f.pages[10], 2);
+	f = fullness_of(0x7f0000000010, 128 << 10, SMAPS_ANONYMOUS, true);
+	assert_int_equal(f.kind, REC_ARENA_BLOCKS);
+	f = fullness_of(0x7f0000001010, 409, SMAPS_ANONYMOUS, false);
+	assert_int_equal(f.kind, REC_ARENA_AT);
+	assert_int_equal(f.start, 0x7f0000000000);
+	assert_int_equal(f.pages[1], 1); // a tenth
+}
+
+/** The last of many are told as one, and none of their pages is lost. */
+static void many_arenas_are_joined(void **state) {
+	(void)state;
+	enum { RANGES = 500 };
+	struct world w;
+	struct parts p = {0};
+	world_begin(&w, 4096);
+	world_of_one(&w, 0x100000000000, 4096);
+	w.in.is_glibc = false;
+	for (uint64_t i = 1; i < RANGES; i++) {
+		const uint64_t word = 1ull << 63, at = 0x100000000000 + (i << 27);
+		w.at = at;
+		put_area(&w, SMAPS_ANONYMOUS, 2, "");
+		struct trace_event e = {.kind = TRACE_ALLOC, .ptr = at, .size = 2048, .node = 1};
+		size_t done;
+		assert_true(aggregate_events(w.blocks, &e, 1, &done, NULL));
+		assert_true(pagemap_take(&w.pages, at, 4096, &word, 1));
+		assert_true(pagemap_take(&w.pages, at + 4096, 4096, &word, 1));
+	}
+	assert_true(parts_join(&w.in, &p, NULL));
+	assert_int_equal(p.fullness.n, PARTS_ARENAS);
+	const struct rec_fullness *rest = &p.fullness.items[PARTS_ARENAS - 1];
+	assert_int_equal(rest->kind, REC_ARENA_REST);
+	assert_int_equal(rest->start, 0);
+	assert_int_equal(rest->pages[5], RANGES - PARTS_ARENAS + 1);
+	assert_int_equal(rest->pages[0], RANGES - PARTS_ARENAS + 1);
+	assert_int_equal(rest->live_bytes, 2048 * (RANGES - PARTS_ARENAS + 1));
+	parts_finish(&p);
+	world_finish(&w);
+}
+
 /** What its line has and no page of it that was read: it went meanwhile, whatever RSS says. */
 static void what_went_meanwhile_is_said(void **state) {
 	(void)state;
@@ -582,6 +688,8 @@ int main(void) {
 			cmocka_unit_test(each_allocation_may_fail),
 			cmocka_unit_test(glibc_rounds_as_it_says),
 			cmocka_unit_test(untouched_pages_are_counted_exactly),
+			cmocka_unit_test(arenas_are_told_apart),
+			cmocka_unit_test(many_arenas_are_joined),
 			cmocka_unit_test(what_went_meanwhile_is_said),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,11 +23,22 @@ struct python_image {
 	const struct python_bytes *memory;
 	size_t n_memory;
 };
+struct python_object {
+	const char *type;
+	uint64_t bytes;
+	uint64_t words[PYTHON_HEAD_WORDS];
+};
 #include "python/3_11.h"
 #include "python/3_12.h"
 #include "python/3_13.h"
+#include "python/3_14.h"
+#include "python/types_3_11.h"
+#include "python/types_3_12.h"
+#include "python/types_3_13.h"
+#include "python/types_3_14.h"
 
-static const struct python_image *const images[] = {&python_3_11, &python_3_12, &python_3_13};
+static const struct python_image *const images[] = {&python_3_11, &python_3_12, &python_3_13,
+		&python_3_14};
 enum { N_IMAGES = sizeof images / sizeof *images };
 
 static bool read_image(void *user, uint64_t address, void *out, size_t bytes) {
@@ -44,6 +55,15 @@ static bool read_image(void *user, uint64_t address, void *out, size_t bytes) {
 		}
 	}
 	return false;
+}
+
+static bool read_noise(void *user, uint64_t address, void *out, size_t bytes) {
+	uint64_t *state = user;
+	for (size_t i = 0; i < bytes; i++) {
+		*state = *state * 6364136223846793005u + address + 1;
+		((uint8_t *)out)[i] = (uint8_t)(*state >> 56);
+	}
+	return true;
 }
 
 /** A layout as python_find makes it, of a file with nothing but the symbols: see the real ones in e2e. */
@@ -138,12 +158,136 @@ static void test_wrong_layouts_are_refused(void **state) {
 	}
 }
 
+// ---- types
+
+struct typed_image {
+	const struct python_image *image;
+	const struct python_object *objects;
+	size_t n;
+};
+#define TYPED(version)                                                         \
+	{                                                                          \
+		&python_typed_##version, python_objects_##version,                     \
+				sizeof python_objects_##version / sizeof(struct python_object) \
+	}
+static const struct typed_image typed[] = {TYPED(3_11), TYPED(3_12), TYPED(3_13), TYPED(3_14)};
+
+/** What is said of a block, which lasts until the next call. */
+static const char *type_of(const struct python_image *image, const uint64_t *words,
+		uint64_t bytes) {
+	static struct texts names;
+	struct wire_layout l = {.code_type = image->code_type};
+	struct python_types t = {&l, read_image, (void *)(uintptr_t)image, &names, {0}};
+	texts_finish(&names);
+	names = (struct texts){0};
+	uint32_t first = python_type_of(&t, words, bytes);
+	assert_int_equal(python_type_of(&t, words, bytes), first); // when it was met
+	map_finish(&t.known);
+	static char out[128];
+	(void)snprintf(out, sizeof out, "%.*s", first ? (int)names.items[first].size : 0,
+			first ? (const char *)names.items[first].data : "");
+	texts_finish(&names);
+	names = (struct texts){0};
+	return out;
+}
+
+static void test_objects_have_types(void **state) {
+	(void)state;
+	for (size_t i = 0; i < sizeof typed / sizeof *typed; i++) {
+		assert_true(typed[i].n >= 25);
+		for (size_t k = 0; k < typed[i].n; k++) {
+			const struct python_object *o = &typed[i].objects[k];
+			assert_string_equal(type_of(typed[i].image, o->words, o->bytes), o->type);
+		}
+	}
+}
+
+/** A type is there, but not where an object of it has it, or no object can be before it. */
+static void test_what_is_no_object_has_no_type(void **state) {
+	(void)state;
+	for (size_t i = 0; i < sizeof typed / sizeof *typed; i++) {
+		for (size_t k = 0; k < typed[i].n; k++) {
+			const struct python_object *o = &typed[i].objects[k];
+			uint64_t words[PYTHON_HEAD_WORDS];
+			size_t at = 0;
+			while (at < 4 &&
+					strcmp(type_of(typed[i].image, o->words, (at + 2) * 8), o->type) != 0) {
+				at++; // the fewest bytes: its count of references is there
+			}
+			const uint64_t counts[] = {0, 1 << 20, typed[i].image->code_type};
+			for (size_t c = 0; c < 3; c++) {
+				memcpy(words, o->words, sizeof words);
+				words[at] = counts[c];
+				assert_string_equal(type_of(typed[i].image, words, o->bytes), "");
+			}
+			for (unsigned shift = 2; shift < 5; shift += 2) { // among words of something else
+				memset(words, 0, sizeof words);
+				unsigned to = (unsigned)(at + shift) % PYTHON_HEAD_WORDS;
+				words[to] = 1;
+				words[to + 1] = o->words[at + 1];
+				assert_string_equal(type_of(typed[i].image, words, o->bytes), "");
+			}
+			memcpy(words, o->words, sizeof words);
+			words[at + 1] += 8; // in a type
+			assert_string_equal(type_of(typed[i].image, words, o->bytes), "");
+		}
+	}
+}
+
+static void test_tables_of_dicts(void **state) {
+	(void)state;
+	static const struct {
+		uint64_t words[PYTHON_HEAD_WORDS], bytes;
+	} tables[] = {
+			// of 8 places with texts alone, as in {"a": 1}; with anything; of 65536 places
+			{{1, 0x10303, 4, 1}, 32 + 8 + 5 * 16},
+			{{1, 0x00303, 0, 5}, 32 + 8 + 5 * 24},
+			{{1, 0x01210, 43690, 0}, 32 + 262144 + 43690 * 24},
+	};
+	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+		uint64_t words[PYTHON_HEAD_WORDS];
+		memcpy(words, tables[i].words, sizeof words);
+		assert_string_equal(type_of(&python_typed_3_13, words, tables[i].bytes), "table of dict");
+		assert_string_equal(type_of(&python_typed_3_13, words, tables[i].bytes + 8), "");
+		assert_string_equal(type_of(&python_typed_3_13, words, tables[i].bytes - 8), "");
+		words[3] = 50000;
+		assert_string_equal(type_of(&python_typed_3_13, words, tables[i].bytes), "");
+		words[3] = 0;
+		words[1] ^= 1 << 8;
+		assert_string_equal(type_of(&python_typed_3_13, words, tables[i].bytes), "");
+	}
+}
+
+/** Types whose every word is anything, or that lead to themselves. */
+static void test_any_type_is_safe(void **state) {
+	(void)state;
+	struct texts names = {0};
+	uint64_t random = 1;
+	struct wire_layout l = {.code_type = 0x1000};
+	struct python_types t = {&l, read_noise, &random, &names, {0}};
+	for (size_t i = 0; i < 100000; i++) {
+		uint64_t words[PYTHON_HEAD_WORDS];
+		(void)read_noise(&random, i, words, sizeof words);
+		for (size_t k = 0; k < PYTHON_HEAD_WORDS; k += 2) {
+			words[k] = words[k] >> 60;
+			words[k + 1] = i % 2 ? words[k + 1] >> 20 & ~7ull : 0x2000;
+		}
+		(void)python_type_of(&t, words, words[0] * 16);
+	}
+	map_finish(&t.known);
+	texts_finish(&names);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_code_is_decoded),
 			cmocka_unit_test(test_any_excerpt_is_safe),
 			cmocka_unit_test(test_layout_is_proved),
 			cmocka_unit_test(test_wrong_layouts_are_refused),
+			cmocka_unit_test(test_objects_have_types),
+			cmocka_unit_test(test_what_is_no_object_has_no_type),
+			cmocka_unit_test(test_tables_of_dicts),
+			cmocka_unit_test(test_any_type_is_safe),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,7 +49,7 @@ static void reads_what_compilers_write(void **state) {
 			"returns_guarded"};
 	struct slice bytes = own_bytes(), text;
 	struct elf_image e;
-	assert_true(elf_image_init(&e, bytes, NULL));
+	assert_true(elf_image_init(&e, bytes));
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		assert_true(elf_returned_text(&e, names[i], &text));
 		assert_true(slice_equal(text, slice_of_text("leak:one\nleak:two\n")));
@@ -65,7 +65,7 @@ static void refuses_all_else(void **state) {
 			"no_such_function", ""};
 	struct slice bytes = own_bytes(), text;
 	struct elf_image e;
-	assert_true(elf_image_init(&e, bytes, NULL));
+	assert_true(elf_image_init(&e, bytes));
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		assert_false(elf_returned_text(&e, names[i], &text));
 	}
@@ -91,7 +91,7 @@ static void knows_what_is_loaded(void **state) {
 	struct elf_symbol place;
 	uint64_t address;
 	bool is_loaded;
-	assert_true(elf_image_init(&e, bytes, NULL));
+	assert_true(elf_image_init(&e, bytes));
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		assert_true(returned_by(&e, names[i], &place, &address, &is_loaded));
 		assert_true(is_loaded);
@@ -154,7 +154,7 @@ static void reads_absolute_addresses(void **state) {
 			make_program(file, &loads[i], n);
 			struct elf_image e;
 			struct slice text;
-			assert_true(elf_image_init(&e, slice_of(file, sizeof file), NULL));
+			assert_true(elf_image_init(&e, slice_of(file, sizeof file)));
 			bool is_whole = n == loads[i].size;
 			assert_int_equal(elf_returned_text(&e, "f", &text), is_whole);
 			assert_true(!is_whole || slice_equal(text, slice_of_text("leak:far")));

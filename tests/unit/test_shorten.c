@@ -19,6 +19,8 @@ static const char *const names[][2] = {
 		{"(anonymous namespace)::g(int)", "(anonymous namespace)::g()"},
 		{"std::operator<< <char>(std::ostream&, char)", "std::operator<<()"},
 		{"bool operator< <int>(A const&, A const&)", "operator<()"},
+		{"bool operator==<A, B>(A const&, B const&)", "operator==<>()"},
+		{"decltype (f(1)) g<int>(char)", "g<>()"},
 		{"A::operator->() const", "A::operator->()"},
 		{"A::operator bool() const", "A::operator bool()"},
 		{"std::function<void (int)>::operator()(int) const", "std::function<>::operator()()"},
@@ -74,11 +76,31 @@ static void survives_nonsense(void **state) {
 	arena_finish(&arena);
 }
 
+static void matches_other_builds_by(void **state) {
+	(void)state;
+	static const char *const bare[][2] = {
+			{"void fill<int>(int) const", "fill<int>"},
+			{"fill<int>", "fill<int>"},
+			{"f(int)::g::h(char) [clone .cold]", "f(int)::g::h"},
+			{"A::operator unsigned long() const", "A::operator unsigned long"},
+			{"S& std::operator<< <S>(S&, int)", "std::operator<< <S>"},
+			{"compare_operator(int)", "compare_operator"},
+			{"(anonymous barepace)::f(int)", "(anonymous barepace)::f"},
+			{"generated code", "generated code"},
+			{"", ""},
+	};
+	for (size_t i = 0; i < sizeof bare / sizeof *bare; i++) {
+		assert_true(
+				slice_equal(function_bare(slice_of_text(bare[i][0])), slice_of_text(bare[i][1])));
+	}
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(shortens_names_of_each_language),
 			cmocka_unit_test(keeps_parameters_where_kde_does),
 			cmocka_unit_test(survives_nonsense),
+			cmocka_unit_test(matches_other_builds_by),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,7 @@ static struct module_code open_program(const char *name) {
 	file.n = fread(file.bytes, 1, 64 << 20, in);
 	(void)fclose(in);
 	struct module_code module = {.name = name};
-	assert_true(elf_image_init(&module.image, slice_of(file.bytes, file.n), NULL));
+	assert_true(elf_image_init(&module.image, slice_of(file.bytes, file.n)));
 	return module;
 }
 

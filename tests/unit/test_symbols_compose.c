@@ -26,7 +26,7 @@ static struct slice text(void) {
 static struct slice section_of(struct slice image, const char *name) {
 	struct elf_image e;
 	struct elf_section s;
-	assert_true(elf_image_init(&e, image, NULL));
+	assert_true(elf_image_init(&e, image));
 	assert_true(elf_section_find(&e, name, &s));
 	return elf_section_bytes(&e, &s);
 }
@@ -75,7 +75,7 @@ static struct slice packed_image(const char *name, uint32_t type, uint64_t claim
 
 static struct slice unpacked(struct slice image, const char *name, struct arena *arena) {
 	struct elf_image e;
-	assert_true(elf_image_init(&e, image, NULL));
+	assert_true(elf_image_init(&e, image));
 	return compose_section_bytes(&e, name, arena);
 }
 
@@ -106,7 +106,7 @@ static void packed_sections_are_unpacked(void **state) {
 	struct slice data = slice_of(packed, n);
 	struct slice image = packed_image(".debug_info", ELFCOMPRESS_ZSTD, TEXT_BYTES, data, &arena);
 	struct elf_image e;
-	assert_true(elf_image_init(&e, image, NULL));
+	assert_true(elf_image_init(&e, image));
 	assert_true(compose_is_packed(&e));
 	assert_section_is_text(&e);
 	assert_true(slice_equal(unpacked(image, ".debug_info", &arena), text()));
@@ -114,11 +114,11 @@ static void packed_sections_are_unpacked(void **state) {
 	// Claims that are not true, and schemes that nobody knows
 	image = packed_image(".debug_info", ELFCOMPRESS_ZSTD, TEXT_BYTES + 1, data, &arena);
 	assert_int_equal(unpacked(image, ".debug_info", &arena).size, 0);
-	assert_true(elf_image_init(&e, image, NULL));
+	assert_true(elf_image_init(&e, image));
 	assert_section_is_zero(&e);
 	image = packed_image(".debug_info", ELFCOMPRESS_ZSTD, UINT64_MAX / 2, data, &arena);
 	assert_int_equal(unpacked(image, ".debug_info", &arena).size, 0);
-	assert_true(elf_image_init(&e, image, NULL));
+	assert_true(elf_image_init(&e, image));
 	assert_null(unpacked_create(&e));
 	image = packed_image(".debug_info", 77, TEXT_BYTES, data, &arena);
 	assert_int_equal(unpacked(image, ".debug_info", &arena).size, 0);
@@ -161,7 +161,7 @@ static void as_much_as_is_asked_for(void **state) {
 	struct slice packed = pack_long(&arena);
 	struct elf_image e;
 	assert_true(elf_image_init(&e,
-			packed_image(".debug_info", ELFCOMPRESS_ZLIB, LONG_BYTES, packed, &arena), NULL));
+			packed_image(".debug_info", ELFCOMPRESS_ZLIB, LONG_BYTES, packed, &arena)));
 	struct unpacked *u = unpacked_create(&e);
 	assert_non_null(u);
 	assert_true(is_zero_from(u, 0));
@@ -189,7 +189,7 @@ static void what_is_missing_stays_zero(void **state) {
 	packed.size /= 4;
 	struct elf_image e;
 	assert_true(elf_image_init(&e,
-			packed_image(".debug_info", ELFCOMPRESS_ZLIB, LONG_BYTES, packed, &arena), NULL));
+			packed_image(".debug_info", ELFCOMPRESS_ZLIB, LONG_BYTES, packed, &arena)));
 	struct unpacked *u = unpacked_create(&e);
 	assert_non_null(u);
 	size_t n = unpacked_reach(u, UNPACKED_INFO, 1000).size;

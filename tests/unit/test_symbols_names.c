@@ -11,21 +11,21 @@ static void equal_texts_share_memory(void **state) {
 	(void)state;
 	struct arena arena = {0};
 	struct name_pool pool = {.arena = &arena};
-	const char *path = name_pool_path(&pool, "/a/./b");
-	const struct name *name = name_pool_function(&pool, "_Z3foov", NAMES_MARKED);
+	const char *path = name_pool_get(&pool, "/a/./b", NAMES_PATH).function;
+	struct name name = name_pool_get(&pool, "_Z3foov", NAMES_MARKED);
 	assert_string_equal(path, "/a/b");
-	assert_string_equal(name->function, "foo()");
-	assert_string_equal(name->symbol, "_Z3foov");
-	const char *function = name->function;
-	assert_string_equal(name_pool_function(&pool, "_Z3foov", NAMES_C)->function, "_Z3foov");
+	assert_string_equal(name.function, "foo()");
+	assert_string_equal(name.symbol, "_Z3foov");
+	const char *function = name.function;
+	assert_string_equal(name_pool_get(&pool, "_Z3foov", NAMES_C).function, "_Z3foov");
 	// Sequential keys, through several growths
 	char text[32];
 	for (int i = 0; i < 5000; i++) {
 		snprintf(text, sizeof text, "f%d", i);
-		assert_string_equal(name_pool_text(&pool, text), text);
+		assert_string_equal(name_pool_get(&pool, text, NAMES_TEXT).function, text);
 	}
-	assert_ptr_equal(name_pool_path(&pool, "/a/./b"), path);
-	assert_ptr_equal(name_pool_function(&pool, "_Z3foov", NAMES_MARKED)->function, function);
+	assert_ptr_equal(name_pool_get(&pool, "/a/./b", NAMES_PATH).function, path);
+	assert_ptr_equal(name_pool_get(&pool, "_Z3foov", NAMES_MARKED).function, function);
 	name_pool_finish(&pool);
 	assert_string_equal(path, "/a/b"); // lives on in the arena
 	arena_finish(&arena);
@@ -35,9 +35,9 @@ static void lack_of_memory_is_told(void **state) {
 	(void)state;
 	struct arena arena = {.max_bytes = 1};
 	struct name_pool pool = {.arena = &arena};
-	assert_null(name_pool_function(&pool, "_Z3foov", NAMES_MARKED));
-	assert_null(name_pool_path(&pool, "/a"));
-	assert_null(name_pool_text(&pool, "a"));
+	assert_null(name_pool_get(&pool, "_Z3foov", NAMES_MARKED).function);
+	assert_null(name_pool_get(&pool, "/a", NAMES_PATH).function);
+	assert_null(name_pool_get(&pool, "a", NAMES_TEXT).function);
 	assert_null(names_demangle("_Z3foov", NAMES_MARKED, &arena));
 	name_pool_finish(&pool);
 	arena_finish(&arena);

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -67,6 +68,17 @@ static struct cgroup_memory group_memory_of(const struct cgroup *group) {
 	return m;
 }
 
+#define GROUPS "/tmp/test-cgroup-XXXXXX"
+
+/** A folder of groups, and in it `below`/a, which is `folder`, and that one's own group b. */
+static void make_group(char *root, char folder[static 128], const char *below) {
+	char command[160];
+	assert_non_null(mkdtemp(root));
+	(void)snprintf(folder, 128, "%s%s/a", root, below);
+	(void)snprintf(command, sizeof command, "mkdir -p '%s/b'", folder);
+	assert_int_equal(system(command), 0);
+}
+
 /** As version 1 writes them, and version 2 before Linux 5.18 and since. */
 static void uses_of_both_versions(void **state) {
 	(void)state;
@@ -96,14 +108,11 @@ static void uses_of_both_versions(void **state) {
 					{100663296, 81977344, 0, 17977344, 135168, 17842176, 675840, 2}},
 	};
 	for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
-		char root[] = "/tmp/test-cgroup-XXXXXX", folder[128], command[160], text[128];
-		assert_non_null(mkdtemp(root));
-		(void)snprintf(folder, sizeof folder, "%s%s/a", root, groups[i].folder);
-		(void)snprintf(command, sizeof command, "mkdir -p '%s'", folder);
-		assert_int_equal(system(command), 0);
+		char root[] = GROUPS, folder[128], command[160], text[128];
+		make_group(root, folder, groups[i].folder);
 		struct cgroup group;
 		strcpy(text, groups[i].membership);
-		assert_true(cgroup_parse(&group, text, root));
+		assert_true(cgroup_parse(&group, text, root, "memory"));
 		struct cgroup_memory m;
 		assert_int_equal(cgroup_memory_limit(&group), 0);
 		assert_false(cgroup_memory(&group, &m)); // nothing limits it
@@ -136,17 +145,14 @@ static void control_groups_of_both_versions(void **state) {
 					"anon 1\nworkingset_inactive_file 9\ninactive_file 2000000\n", true},
 	};
 	for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
-		char root[] = "/tmp/test-cgroup-XXXXXX", folder[128], command[160], text[128];
-		assert_non_null(mkdtemp(root));
-		(void)snprintf(folder, sizeof folder, "%s%s/a", root, versions[i].folder);
-		(void)snprintf(command, sizeof command, "mkdir -p '%s/b'", folder);
-		assert_int_equal(system(command), 0);
+		char root[] = GROUPS, folder[128], command[160], text[128];
+		make_group(root, folder, versions[i].folder);
 		write_file(folder, versions[i].limit, "7000000\n");
 		write_file(folder, versions[i].events, "oom_kill 100\n");
 		struct cgroup group;
 		uint64_t kills;
 		strcpy(text, versions[i].membership);
-		assert_true(cgroup_parse(&group, text, root));
+		assert_true(cgroup_parse(&group, text, root, "memory"));
 		assert_int_equal(group.is_v2, versions[i].is_v2);
 		assert_int_equal(cgroup_memory_limit(&group), 7000000);
 		assert_true(cgroup_memory_kills(&group, &kills)); // its own folder says nothing
@@ -173,7 +179,42 @@ static void control_groups_of_both_versions(void **state) {
 	}
 	struct cgroup none;
 	char text[] = "3:cpu:/x\n";
-	assert_false(cgroup_parse(&none, text, CGROUP_ROOT));
+	assert_false(cgroup_parse(&none, text, CGROUP_ROOT, "memory"));
+}
+
+static void quotas_of_both_versions(void **state) {
+	(void)state;
+	static const struct {
+		const char *membership, *folder, *none[2], *inner[2], *outer[2], *names[2];
+	} versions[] = {
+			{"6:cpuset:/y\n5:cpu,cpuacct:/a/b\n4:memory:/x\n0::/x\n", "/cpu", {"-1\n", "100000\n"},
+					{"350000\n", "100000\n"}, {"50000\n", "20000\n"},
+					{"cpu.cfs_quota_us", "cpu.cfs_period_us"}},
+			{"4:memory:/x\n0::/a/b\n", "", {"max 100000\n", ""}, {"350000 100000\n", ""},
+					{"50000 20000\n", ""}, {"cpu.max", "cpu.max.burst"}},
+	};
+	for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
+		char root[] = GROUPS, folder[128], command[160], text[128];
+		make_group(root, folder, versions[i].folder);
+		struct cgroup group;
+		strcpy(text, versions[i].membership);
+		assert_true(cgroup_parse(&group, text, root, "cpu"));
+		assert_true(cgroup_cores(&group) > 1000000);
+		for (int k = 0; k < 2; k++) {
+			write_file(group.path, versions[i].names[k], versions[i].none[k]);
+		}
+		assert_true(cgroup_cores(&group) > 1000000);
+		for (int k = 0; k < 2; k++) {
+			write_file(group.path, versions[i].names[k], versions[i].inner[k]);
+		}
+		assert_int_equal(cgroup_cores(&group), 3);
+		for (int k = 0; k < 2; k++) {
+			write_file(folder, versions[i].names[k], versions[i].outer[k]);
+		}
+		assert_int_equal(cgroup_cores(&group), 2);
+		(void)snprintf(command, sizeof command, "rm -r '%s'", root);
+		assert_int_equal(system(command), 0);
+	}
 }
 
 static void ourselves_as_a_process(void **state) {
@@ -193,6 +234,40 @@ static void ourselves_as_a_process(void **state) {
 	assert_string_equal(path_base_name(text), program_invocation_short_name);
 	assert_true(process_thread_name(getpid(), getpid(), text, sizeof text));
 	assert_memory_equal(text, program_invocation_short_name, strlen(text));
+}
+
+static bool is_listed(pid_t pid, pid_t after) {
+	static pid_t pids[65536];
+	size_t n = process_all(after, pids, sizeof pids / sizeof *pids);
+	while (n > 0 && pids[n - 1] != pid) {
+		n--;
+	}
+	return n > 0;
+}
+
+static void processes_after_another(void **state) {
+	(void)state;
+	pid_t begun[3];
+	for (int i = 0; i < 3; i++) {
+		begun[i] = fork();
+		if (begun[i] == 0) {
+			(void)pause();
+			_exit(0);
+		}
+	}
+	assert_true(is_listed(getpid(), 0));
+	for (int i = 0; i < 3; i++) {
+		assert_true(is_listed(begun[i], 0));
+		for (int after = 0; after < 3; after++) {
+			assert_int_equal(is_listed(begun[i], begun[after]), i > after);
+		}
+		assert_true(is_listed(begun[i], getpid()));
+		assert_false(is_listed(getpid(), begun[i]));
+	}
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(kill(begun[i], SIGKILL), 0);
+		assert_int_equal(waitpid(begun[i], NULL, 0), begun[i]);
+	}
 }
 
 static void a_process_that_is_gone(void **state) {
@@ -387,9 +462,9 @@ static void the_door_hands_out_a_descriptor(void **state) {
 	(void)state;
 	char name[64];
 	(void)snprintf(name, sizeof name, "heaptrack-test-%d", (int)getpid());
-	int door = listen_on_abstract(name, NULL);
+	int door = listen_on_abstract(name);
 	assert_true(door >= 0);
-	assert_int_equal(listen_on_abstract(name, NULL), -1); // taken
+	assert_int_equal(listen_on_abstract(name), -1); // taken
 	int fds[2];
 	assert_int_equal(pipe(fds), 0);
 	int received = ask_door(name, door, fds[1], true);
@@ -438,8 +513,10 @@ int main(void) {
 			cmocka_unit_test(parents_are_made),
 			cmocka_unit_test(uses_of_both_versions),
 			cmocka_unit_test(control_groups_of_both_versions),
+			cmocka_unit_test(quotas_of_both_versions),
 			cmocka_unit_test(small_files),
 			cmocka_unit_test(ourselves_as_a_process),
+			cmocka_unit_test(processes_after_another),
 			cmocka_unit_test(a_process_that_is_gone),
 			cmocka_unit_test(a_program_in_two_steps),
 			cmocka_unit_test(what_cannot_be_run),

@@ -26,6 +26,28 @@ static void lines_and_prefixes(void **state) {
 	assert_true(starts_with(rest, "") && starts_with((struct slice){0}, ""));
 }
 
+static void lists_are_one_text(void **state) {
+	(void)state;
+	static const char list[] = "|one|on||two";
+	static const size_t sizes[] = {3, 2, 0, 3};
+	struct slice text;
+	size_t n = 0;
+	for (const char *at = list; next_text(&at, &text); n++) {
+		assert_int_equal(text.size, sizes[n]);
+	}
+	assert_int_equal(n, 4);
+	assert_true(is_any(slice_of_text("two"), list) && is_any(slice_of_text("on"), list));
+	assert_true(is_any((struct slice){0}, list) && !is_any((struct slice){0}, "|one"));
+	assert_false(is_any(slice_of_text("o"), list) || is_any(slice_of_text("twos"), list));
+	assert_false(is_any(slice_of_text("on||two"), list) || is_any(slice_of("two\0", 4), list));
+	assert_true(starts_with_any(slice_of_text("twos"), "|one|two"));
+	assert_false(starts_with_any(slice_of_text("tw"), "|one|two"));
+	assert_false(starts_with_any(slice_of_text("tw"), ""));
+	rest = slice_of_text("once");
+	assert_true(take_any(&rest, list) && leaves("ce"));
+	assert_false(take_any(&rest, "|one|two"));
+}
+
 static void numbers_are_taken(void **state) {
 	(void)state;
 	uint64_t n;
@@ -73,6 +95,7 @@ static void parts_between_stars(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(lines_and_prefixes),
+			cmocka_unit_test(lists_are_one_text),
 			cmocka_unit_test(numbers_are_taken),
 			cmocka_unit_test(fractions_are_taken),
 			cmocka_unit_test(parts_between_stars),

@@ -2,6 +2,7 @@
 
 // Whole files: what is written is read, at every moment of writing
 
+#include "trace/file/scan.h"
 #include "trace_samples.h"
 
 #include <setjmp.h>
@@ -72,7 +73,7 @@ static void test_growing_round_trip(void **state) {
 	uint64_t random = 3;
 	for (unsigned i = 0; i < 20; i++) {
 		struct sample_file file = {0};
-		struct trace_writer *w = trace_writer_create(sample_file_sink(&file), NULL);
+		struct trace_writer *w = trace_writer_create(sample_file_sink(&file), 0, NULL);
 		assert_non_null(w);
 		struct sample_size size = {2, 0, 0, 1, 0};
 		for (unsigned k = 0; k < 30; k++) {
@@ -113,12 +114,44 @@ static void assert_totals_are(struct slice bytes, const struct recording *expect
 	recording_finish(&got);
 }
 
+/** A text, a stack, and a look that saw blocks of them. */
+static void add_class(struct recording *r) {
+	static const struct rec_look look;
+	struct slice *strings = arena_new(&r->arena, struct slice, r->strings.n + 1);
+	struct rec_node *nodes = arena_new(&r->arena, struct rec_node, r->nodes.n + 1);
+	assert_true(strings && nodes);
+	memcpy(strings, r->strings.items, r->strings.n * sizeof *strings);
+	memcpy(nodes, r->nodes.items, r->nodes.n * sizeof *nodes);
+	strings[r->strings.n] = slice_of_text("a type");
+	nodes[r->nodes.n] = (struct rec_node){.parent = r->nodes.n - 1};
+	r->strings.items = strings;
+	r->nodes.items = nodes;
+	const struct rec_class class = {.node = r->nodes.n++, .name = r->strings.n++};
+	assert_true(RECORDING_PUT(r, looks, &look, 1) && RECORDING_PUT(r, classes, &class, 1));
+	r->parts.n = r->untouched.n = r->fullness.n = 0;
+}
+
+static void test_no_row_keeps_what_the_log_lacks(void **state) {
+	(void)state;
+	struct sample_size size = {20, 20, 10, 30, 100};
+	struct recording r;
+	sample_recording_make(&r, 1, 1, &size);
+	const struct counts_row log = {r.strings.n, r.locations.n, r.frames.n, r.nodes.n};
+	add_class(&r);
+	assert_true(recording_is_valid(&r, NULL));
+	narrow(&r, &log, NARROW_TO_LOG);
+	assert_true(recording_is_valid(&r, NULL));
+	assert_int_equal(r.classes.items[0].node, log.nodes - 1);
+	assert_int_equal(r.classes.items[0].name, 0);
+	recording_finish(&r);
+}
+
 static void test_totals_go_on_in_a_file_that_cannot_grow(void **state) {
 	(void)state;
 	unsigned n_narrow = 0, n_as_one = 0;
 	for (unsigned i = 0; i < 40; i++) {
 		struct sample_file file = {.stop_after = UINT64_MAX};
-		struct trace_writer *w = trace_writer_create((struct trace_sink){write_within, &file},
+		struct trace_writer *w = trace_writer_create((struct trace_sink){write_within, &file}, 0,
 				NULL);
 		struct sample_size size = {20, 20, 10, 30, 100};
 		struct recording r;
@@ -152,6 +185,7 @@ int main(void) {
 			cmocka_unit_test(test_samples_are_valid),
 			cmocka_unit_test(test_whole_round_trip),
 			cmocka_unit_test(test_growing_round_trip),
+			cmocka_unit_test(test_no_row_keeps_what_the_log_lacks),
 			cmocka_unit_test(test_totals_go_on_in_a_file_that_cannot_grow),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

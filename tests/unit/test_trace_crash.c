@@ -49,11 +49,10 @@ static void some_events(struct trace_writer *w, uint64_t *random, uint64_t *ptr,
 
 static struct story *tell(uint64_t seed, bool has_events) {
 	struct story *s = calloc(1, sizeof *s);
-	struct trace_writer *w = trace_writer_create((struct trace_sink){note_write, s}, NULL);
+	struct trace_writer *w = trace_writer_create((struct trace_sink){note_write, s}, 6000, NULL);
 	struct sample_size size = {3, 2, 2, 3, 5};
 	uint64_t random = seed;
 	uint64_t ptr = 1;
-	trace_writer_set_event_budget(w, 6000);
 	for (unsigned i = 0; i < N_CHECKPOINTS; i++) {
 		if (has_events) {
 			some_events(w, &random, &ptr, 1 + sample_below(&random, 2000));

@@ -27,7 +27,7 @@ static struct sample *make_sample(void) {
 	struct sample *s = calloc(1, sizeof *s);
 	struct sample_file growing = {0};
 	struct sample_file finished = {0};
-	struct trace_writer *w = trace_writer_create(sample_file_sink(&growing), NULL);
+	struct trace_writer *w = trace_writer_create(sample_file_sink(&growing), 0, NULL);
 	uint64_t random = 4;
 	for (uint32_t i = 0; i < N_STATES; i++) {
 		for (uint32_t k = 0; k < N_EVENTS / N_STATES; k++) {
@@ -307,7 +307,7 @@ static void test_other_files(void **state) {
 	frame_put_head(newer.data + FRAME_TAG_BYTES, &head);
 	assert_says(buffer_view(&newer),
 			"a newer heaptrack: to read it takes one that reads version 5 of the format, and "
-			"this one reads up to 2");
+			"this one reads up to 1");
 	assert_true(trace_is_ours(buffer_view(&newer)));
 	// A newer version that old readers may read is read
 	head.reader = 1;

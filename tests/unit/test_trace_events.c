@@ -222,7 +222,7 @@ static void test_events_round_trip(void **state) {
 	for (uint64_t seed = 1; seed < 12; seed++) {
 		struct events given = random_events(seed, seed == 1 ? 200000 : seed * 300);
 		struct sample_file file = {0};
-		struct trace_writer *w = trace_writer_create(sample_file_sink(&file), NULL);
+		struct trace_writer *w = trace_writer_create(sample_file_sink(&file), 0, NULL);
 		write_events(w, given, seed);
 		struct recording r = small_recording();
 		assert_true(trace_writer_checkpoint(w, &r, NULL));
@@ -240,7 +240,7 @@ static void test_events_round_trip(void **state) {
 /** The finished file tells all events. Gives its size. */
 static size_t check_finished(struct events given, uint64_t seed) {
 	struct sample_file file = {0};
-	struct trace_writer *w = trace_writer_create(sample_file_sink(&file), NULL);
+	struct trace_writer *w = trace_writer_create(sample_file_sink(&file), 0, NULL);
 	write_events(w, given, seed);
 	struct buffer finished = finished_file(w, &file);
 	struct recording r = small_recording();
@@ -320,9 +320,8 @@ static void test_budget(void **state) {
 	(void)state;
 	struct events given = random_events(5, 1000000);
 	struct sample_file file = {0};
-	struct trace_writer *w = trace_writer_create(sample_file_sink(&file), NULL);
-	uint64_t budget = 600000;
-	trace_writer_set_event_budget(w, budget);
+	const uint64_t budget = 600000;
+	struct trace_writer *w = trace_writer_create(sample_file_sink(&file), budget, NULL);
 	struct recording r = small_recording();
 	struct trace_facts facts;
 	for (size_t i = 0; i < given.n; i += 100000) {
@@ -360,7 +359,7 @@ static void test_failed_writes_are_counted(void **state) {
 	struct recording r = small_recording();
 	for (uint64_t fail = 10; fail < 160; fail += 13) {
 		struct sample_file file = {.fail_write = fail};
-		struct trace_writer *w = trace_writer_create(sample_file_sink(&file), NULL);
+		struct trace_writer *w = trace_writer_create(sample_file_sink(&file), 0, NULL);
 		struct err err = {0};
 		bool ok = true;
 		for (size_t i = 0; i < given.n; i += 50000) {
@@ -397,7 +396,7 @@ static void test_more_infos_than_are_kept(void **state) {
 	}
 	given.items[n - 1].size = UINT64_MAX;
 	struct sample_file file = {0};
-	struct trace_writer *w = trace_writer_create(sample_file_sink(&file), NULL);
+	struct trace_writer *w = trace_writer_create(sample_file_sink(&file), 0, NULL);
 	write_events(w, given, 3);
 	struct recording r = small_recording();
 	assert_true(trace_writer_checkpoint(w, &r, NULL));
@@ -426,7 +425,7 @@ static void test_ids_beyond_the_recording(void **state) {
 	(void)state;
 	struct trace_event e = {.ptr = 16, .size = 1, .node = 60, .thread = 1, .kind = TRACE_ALLOC};
 	struct sample_file file = {0};
-	struct trace_writer *w = trace_writer_create(sample_file_sink(&file), NULL);
+	struct trace_writer *w = trace_writer_create(sample_file_sink(&file), 0, NULL);
 	assert_true(trace_writer_events(w, &e, 1, NULL));
 	struct recording r = small_recording();
 	assert_true(trace_writer_checkpoint(w, &r, NULL));

@@ -3,38 +3,12 @@
 // Every allocation of the trace module fails once: a clear error, nothing lost that was whole, no
 // leak
 
+#include "failing.h"
 #include "trace_samples.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
-
-// The linker sends all calls of our own libraries here (--wrap, in meson.build)
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t n);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t n);
-
-static uint64_t n_calls;
-static uint64_t failing_call; // 0: none
-
-static bool fails_now(void) {
-	return ++n_calls == failing_call;
-}
-
-void *__wrap_malloc(size_t n) {
-	return fails_now() ? NULL : __real_malloc(n);
-}
-
-void *__wrap_calloc(size_t n, size_t size) {
-	return fails_now() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *p, size_t n) {
-	return fails_now() ? NULL : __real_realloc(p, n);
-}
 
 static struct recording states[2];
 
@@ -60,11 +34,10 @@ static bool add_events(struct trace_writer *w, struct err *err) {
 }
 
 static bool write_both(struct sample_file *growing, struct sample_file *finished, struct err *err) {
-	struct trace_writer *w = trace_writer_create(sample_file_sink(growing), err);
+	struct trace_writer *w = trace_writer_create(sample_file_sink(growing), 2000, err);
 	if (!w) {
 		return false;
 	}
-	trace_writer_set_event_budget(w, 2000);
 	bool ok = true;
 	for (int i = 0; i < 6; i++) {
 		ok &= add_events(w, err);

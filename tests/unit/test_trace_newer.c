@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-// Files of later versions: what is new is skipped and changes no answer, reader 2 is read, 3 is refused
+// Files of later versions: what is new is skipped and changes no answer, reader 2 is refused
 
 #include "trace/file/scan.h"
 #include "trace/tables/tables.h"
@@ -10,7 +10,7 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
-enum { N_EVENTS = 2000, MAX_BYTES = 64 << 20, N_FIELDS = 6 };
+enum { N_EVENTS = 2000, MAX_BYTES = 64 << 20 };
 
 struct sample {
 	struct recording recording;
@@ -162,131 +162,12 @@ static void test_unknown_is_skipped(void **state) {
 	buffer_finish(&file);
 }
 
-// ---- reader 2
-
-struct sampling {
-	struct recording r; // as it is in the file
-};
-
-/** The state of another recording, without the check that it may be written. */
-static void set_state(struct buffer *raw, uint8_t type, void *user) {
-	struct sampling *sampling = user;
-	if (type == BLOCK_STATE) {
-		buffer_clear(raw);
-		state_encode(raw, &sampling->r);
-	}
-}
-
-static uint64_t more(uint64_t *random) {
-	return random ? sample_random(random) % 16 : 0;
-}
-
-/** In sixteenths, and, with `random`, with some of them. */
-static void weigh(struct recording *r, uint64_t *random) {
-	for (uint32_t i = 0; i < r->stacks.n; i++) {
-		struct rec_stack *s = &r->stacks.items[i];
-		uint64_t *const parts[N_FIELDS - 1] = {&s->temporary, &s->short_lived, &s->peak_blocks,
-				&s->live_blocks, &s->reallocs};
-		uint64_t extra = more(
-				random); // of all of it, so that it stays what is freed and what is not
-		s->allocations = s->allocations * 16 + extra;
-		for (size_t k = 0; k < N_FIELDS - 1; k++) {
-			*parts[k] *= 16;
-		}
-		for (int k = 0; k < REC_LIFETIMES; k++) {
-			r->lifetimes.items[i].blocks[k] *= 16;
-		}
-	}
-	for (uint32_t i = 0; i < r->intervals.n; i++) {
-		struct rec_interval v = recording_interval(r, i);
-		v.count *= 16;
-		v.count += (uint32_t)(v.count ? more(random) / 4 : 0);
-		v.temporary *= 16;
-		assert_true(recording_set_interval(r, i, &v));
-	}
-	for (uint32_t i = 0; i < r->sizes.n; i++) {
-		r->sizes.items[i].count *= 16;
-		r->sizes.items[i].live *= 16;
-		r->sizes.items[i].count += more(random) / 4;
-	}
-	for (uint32_t i = 0; i < r->threads.n; i++) {
-		struct rec_thread *t = &r->threads.items[i];
-		t->allocations *= 16;
-		t->frees *= 16;
-		t->temporary *= 16;
-		t->foreign_frees *= 16;
-	}
-	r->meta.rate_log2 = 16;
-}
+// ---- what they refuse
 
 static void make_recording(struct recording *r) {
 	struct sample_size size = {150, 110, 23, 30, 250};
 	*r = (struct recording){0};
 	sample_recording_make(r, 3, 1, &size);
-}
-
-static void test_sampled(void **state) {
-	struct sample *s = *state;
-	struct sampling sampling;
-	make_recording(&sampling.r);
-	weigh(&sampling.r, NULL);
-	struct buffer file = rewrite(s, 0, set_state, &sampling, 2, 2);
-	struct recording r;
-	struct err err;
-	if (!read_it(&file, &r, &err)) {
-		fail_msg("%s", err.text);
-	}
-	assert_int_equal(r.meta.rate_log2, 16);
-	// It cannot be taken for an exact one when it is written again
-	struct sample_file again = {0};
-	assert_false(trace_write_whole(sample_file_sink(&again), &r, NULL, NULL, &err));
-	assert_non_null(strstr(err.text, "a sampled recording"));
-	// Whole blocks in sixteenths are those blocks
-	r.meta.rate_log2 = 0;
-	r.wide.n = 0; // their numbers are where the rows say; what is compared below
-	struct recording want = s->recording;
-	want.wide.n = 0;
-	for (uint32_t i = 0; i < want.intervals.n; i++) {
-		struct rec_interval a = recording_interval(&r, i), b = recording_interval(&want, i);
-		assert_memory_equal(&a, &b, sizeof a);
-	}
-	r.intervals.n = want.intervals.n = 0;
-	const char *difference = sample_difference(&r, &want);
-	if (difference) {
-		fail_msg("%s differ", difference);
-	}
-	// Its events are of blocks that stand for others
-	assert_false(read_events(s, &file, &err));
-	assert_int_equal(err.code, ERR_UNSUPPORTED);
-	assert_non_null(strstr(err.text, "sampled"));
-	recording_finish(&r);
-	recording_finish(&sampling.r);
-	buffer_finish(&file);
-}
-
-// With fractions everywhere it still agrees with itself, and no count is off by one or more
-static void test_fractions(void **state) {
-	struct sample *s = *state;
-	for (uint64_t seed = 0; seed < 50; seed++) {
-		uint64_t random = seed;
-		struct sampling sampling;
-		make_recording(&sampling.r);
-		weigh(&sampling.r, &random);
-		struct buffer file = rewrite(s, 0, set_state, &sampling, 2, 2);
-		struct recording r;
-		struct err err;
-		if (!read_it(&file, &r, &err)) { // it checks that all adds up
-			fail_msg("%s", err.text);
-		}
-		for (uint32_t i = 0; i < r.stacks.n; i++) {
-			uint64_t parts = sampling.r.stacks.items[i].allocations;
-			uint64_t whole = r.stacks.items[i].allocations;
-			assert_true(whole * 16 < parts + 16 && parts < whole * 16 + 16);
-		}
-		recording_finish(&r);
-		recording_finish(&sampling.r);
-		buffer_finish(&file);
-	}
 }
 
 static void keep(struct buffer *raw, uint8_t type, void *user) {
@@ -297,27 +178,21 @@ static void test_readers(void **state) {
 	struct sample *s = *state;
 	struct recording r;
 	struct err err;
-	// An exact recording that needs reader 2 for its events alone: all but these is read
 	struct buffer file = rewrite(s, 0, keep, NULL, 2, 2);
-	assert_true(read_it(&file, &r, &err));
-	assert_null(sample_difference(&r, &s->recording));
-	recording_finish(&r);
-	assert_false(read_events(s, &file, &err));
-	assert_non_null(strstr(err.text, "several processes"));
-
-	put_head(&file, 4, 3);
 	assert_false(read_it(&file, &r, &err));
 	assert_int_equal(err.code, ERR_UNSUPPORTED);
 	assert_string_equal(err.text,
-			"written by a newer heaptrack: to read it takes one that reads version 3 of the format, "
-			"and this one reads up to 2; please update heaptrack");
+			"written by a newer heaptrack: to read it takes one that reads version 2 of the format, "
+			"and this one reads up to 1; please update heaptrack");
+	assert_false(read_events(s, &file, &err));
+	assert_int_equal(err.code, ERR_UNSUPPORTED);
 	buffer_finish(&file);
 }
 
 static int set_up(void **state) {
 	struct sample *s = calloc(1, sizeof *s);
 	struct sample_file growing = {0}, finished = {0};
-	struct trace_writer *w = trace_writer_create(sample_file_sink(&growing), NULL);
+	struct trace_writer *w = trace_writer_create(sample_file_sink(&growing), 0, NULL);
 	make_recording(&s->recording);
 	for (uint32_t k = 0; k < N_EVENTS; k++) {
 		bool is_free = k % 3 == 2;
@@ -350,8 +225,6 @@ static int tear_down(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_unknown_is_skipped),
-			cmocka_unit_test(test_sampled),
-			cmocka_unit_test(test_fractions),
 			cmocka_unit_test(test_readers),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -246,6 +246,170 @@ static void frames_are_those_of_errors_stack(void **state) {
 	}
 }
 
+// ---- units
+
+/** An image, with code at an address: other code after so many reads of it. */
+struct code_at {
+	struct image *image;
+	uint64_t at, code;
+	int n_same;
+	bool is_missing; // memory that the image was not read for; of long texts the rest is zeros
+};
+
+static bool read_code(void *context, uint64_t address, void *out, size_t n) {
+	struct code_at *c = context;
+	if (address == c->at && n == sizeof c->code) {
+		uint64_t code = c->n_same-- > 0 ? c->code : c->code + 1;
+		memcpy(out, &code, sizeof code);
+		return true;
+	}
+	bool ok = image_read(c->image, address, out, n);
+	for (size_t i = 0; !ok && n > IMAGE_GRANULE && i < n; i++) {
+		((uint8_t *)out)[i] = 0;
+		(void)image_read(c->image, address + i, (uint8_t *)out + i, 1);
+	}
+	c->is_missing |= !ok && n <= IMAGE_GRANULE;
+	return ok || n > IMAGE_GRANULE;
+}
+
+/** The unit that the recorder makes of a frame. False: it has none. */
+static bool unit_of_frame(struct image *m, const struct v8_frame *f, struct wire_unit *u) {
+	const struct v8_layout *l = &m->layout;
+	struct code_at none = {.image = m};
+	struct v8_heap heap = {.layout = l, .memory = {read_code, &none}, .steps = V8_STEPS};
+	struct v8_heap *h = &heap;
+	struct v8_shared own;
+	enum v8_kind kind = v8_frame_kind(l, f);
+	if (kind < V8_INTERPRETED || !v8_shared_of_function(h, f->function, &own)) {
+		return false;
+	}
+	uint32_t literal = (uint32_t)v8_int(h, own.object, l->shared_flags + l->shared_literal_id);
+	uint64_t script = (uint32_t)v8_number(h, own.script, l->script_id);
+	uint64_t unique = (uint32_t)v8_int(h, own.object, l->shared_flags + l->shared_unique_id);
+	bool is_own = kind == V8_BUILTIN; // V8's: it has no numbers
+	*u = (struct wire_unit){
+			.identity = {is_own                        ? 0
+							: l->shared_unique_id != 0 ? unique
+													   : script << 32 | literal,
+					kind == V8_INTERPRETED ? 0 : f->pc, kind == V8_COMPILED ? 0xe8 : 0},
+			.object = own.object,
+			.excerpt_at = kind == V8_COMPILED ? f->function : f->bytecode_array,
+	};
+	return !none.is_missing && (!is_own || own.script == 0);
+}
+
+/**
+ * Is it read if code is the same for so many reads? `is_right`: and as recorded, as far as the
+ * image has what is read for it.
+ */
+static bool reads_unit(struct image *m, const struct image_frame *f, const struct wire_unit *u,
+		int n_same, bool *is_right) {
+	struct code_at code = {m, u->identity[1] - 8, u->identity[2], n_same, false};
+	struct v8_heap h = {.layout = &m->layout, .memory = {read_code, &code}};
+	struct arena texts = {0};
+	struct v8_unit read;
+	bool ok = v8_unit_read(&h, u, &texts, &read);
+	*is_right = ok && read.n == f->n_texts;
+	for (uint32_t k = 0; *is_right && k < read.n; k++) {
+		const struct image_text *x = &m->texts[f->first_text + k];
+		int64_t at = (int64_t)v8_number_of(f->frame.bytecode_offset) -
+				(m->layout.bytecode_data - 1);
+		uint32_t line = read.positions.size ? v8_unit_line(&h, &read, (uint32_t)at + 1)
+											: read.frames[k].line;
+		*is_right = line == x->line &&
+				is_text(read.frames[k].function, x->function, x->function_bytes) &&
+				is_text(read.frames[k].file, x->file, x->file_bytes);
+	}
+	*is_right |= code.is_missing;
+	v8_heap_finish(&h);
+	arena_finish(&texts);
+	return ok;
+}
+
+/** A function is read where it was seen, and only while that function and that code are there. */
+static void check_units(struct image *m, void *user) {
+	size_t *n_compiled = user;
+	for (size_t i = 0; i < m->n_frames; i++) {
+		const struct image_frame *f = &m->frames[i];
+		struct wire_unit u;
+		bool is_right;
+		if (!unit_of_frame(m, &f->frame, &u)) {
+			continue;
+		}
+		bool ok = reads_unit(m, f, &u, INT_MAX, &is_right);
+		assert_true(is_right);
+		if (ok && u.identity[2] != 0) {
+			assert_false(reads_unit(m, f, &u, 0, &is_right)); // other code from the start
+			assert_false(reads_unit(m, f, &u, 1, &is_right)); // it came while the names were read
+			++*n_compiled;
+		}
+		u.identity[0]++; // another function's number
+		assert_false(reads_unit(m, f, &u, INT_MAX, &is_right));
+		u.identity[0]--;
+		u.object += 8;
+		assert_false(reads_unit(m, f, &u, INT_MAX, &is_right));
+	}
+}
+
+static void units_are_read_while_they_are_the_same(void **state) {
+	(void)state;
+	for (size_t i = 0; i < N_IMAGES; i++) {
+		size_t n_compiled = 0;
+		for_stops(images[i], check_units, &n_compiled);
+		assert_true(n_compiled > 5);
+	}
+}
+
+/** Where did a function that was read begin, and end? */
+static struct v8_shared range_of(struct image *m, uint64_t object) {
+	struct v8_heap h = {.layout = &m->layout, .memory = {image_read, m}, .steps = V8_STEPS};
+	struct v8_shared s;
+	return v8_shared_of(&h, object, &s) ? s : (struct v8_shared){.end = V8_NO_NUMBER};
+}
+
+/**
+ * Code of another function, which ends with the same call, may have come to lie where a function's
+ * was. What it says is not said of that one; only lines are, if the other is a part of it. Node
+ * 24's image was not read for the function of code without exits.
+ */
+static void exchange_code(struct image *m, void *user) {
+	size_t *n_exchanged = user;
+	for (size_t i = 0; i < m->n_frames * m->n_frames; i++) {
+		const struct image_frame *f = &m->frames[i / m->n_frames], *g = &m->frames[i % m->n_frames];
+		struct wire_unit u, other;
+		struct code_at code = {m, g->frame.pc - 8, 0xe8, INT_MAX, false};
+		struct v8_heap h = {.layout = &m->layout, .memory = {read_code, &code}};
+		struct arena texts = {0};
+		struct v8_unit read;
+		if (!unit_of_frame(m, &f->frame, &u) || !unit_of_frame(m, &g->frame, &other) ||
+				u.identity[2] == 0 || other.identity[2] == 0) {
+			continue;
+		}
+		struct v8_shared own = range_of(m, u.object), its = range_of(m, other.object);
+		bool is_other = own.object != its.object && its.end >= 0;
+		bool is_part = its.start >= own.start && its.end <= own.end;
+		u.identity[1] = other.identity[1];
+		u.excerpt_at = other.excerpt_at;
+		(void)v8_unit_read(&h, &u, &texts, &read); // of other lines than its own there is no image
+		if (is_other && read.n > 0 && (!is_part || m->layout.first_exit == 0)) {
+			assert_int_equal(read.n, 1);
+			assert_true(read.is_vague || is_part);
+			++*n_exchanged;
+		}
+		v8_heap_finish(&h);
+		arena_finish(&texts);
+	}
+}
+
+static void other_code_names_nothing(void **state) {
+	(void)state;
+	for (size_t i = 0; i < N_IMAGES; i++) {
+		size_t n_exchanged = 0;
+		for_stops(images[i], exchange_code, &n_exchanged);
+		assert_true(n_exchanged > 5);
+	}
+}
+
 // ---- what is wrong
 
 static void check_fits(struct image *m, void *user) {
@@ -421,6 +585,8 @@ int main(void) {
 			cmocka_unit_test(newer_versions_use_the_newest_constants),
 			cmocka_unit_test(frames_are_as_recorded),
 			cmocka_unit_test(frames_are_those_of_errors_stack),
+			cmocka_unit_test(units_are_read_while_they_are_the_same),
+			cmocka_unit_test(other_code_names_nothing),
 			cmocka_unit_test(layouts_fit_where_they_are_from),
 			cmocka_unit_test(wrong_layouts_end),
 			cmocka_unit_test(spoiled_memory_ends),

@@ -83,12 +83,22 @@ static void cuts_names(void **state) {
 	assert_string_equal(visible_name(out, sizeof out, ""), "");
 }
 
+static void keeps_shares_whole(void **state) {
+	(void)state;
+	SCOPED(buffer) out = {0};
+	visible_wrap(&out, "  ", 4, "it holds 100 % of it, 23 % elsewhere", 12);
+	buffer_u8(&out, 0);
+	assert_string_equal((const char *)out.data,
+			"  it holds\n    100 % of\n    it, 23 %\n    elsewhere\n");
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(escapes_what_a_terminal_obeys),
 			cmocka_unit_test(keeps_line_ends_of_ours),
 			cmocka_unit_test(leaves_nothing),
 			cmocka_unit_test(cuts_names),
+			cmocka_unit_test(keeps_shares_whole),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

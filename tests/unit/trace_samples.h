@@ -354,6 +354,9 @@ static inline void sample_mappings(struct recording *r, const struct sample_size
 	r->mapping_intervals.items[3] = (struct rec_interval){1, 0, 1, 1, 0, 2 * P};
 	SAMPLE_ROWS(r, ranges, 1);
 	r->ranges.items[0] = (struct rec_range){1ull << 44, (1ull << 44) + 3 * P, 10, 0, 3};
+	SAMPLE_ROWS(r, changes, 2);
+	r->changes.items[0] = (struct rec_change){1, 1, 0, 3, 5 * P, 40, 80};
+	r->changes.items[1] = (struct rec_change){2, 4, 1, 1, P, 50, 50};
 	r->summary.mapped_peak_bytes = 6 * P;
 	r->summary.mapped_peak_time_ns = 30;
 	r->summary.never_unmapped_bytes = 3 * P;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 /**
- * Ways to have resident memory: resident WAY [wait]. It makes some 40 MB in one way, prints as JSON
- * what it knows of it, and ends; with "wait", when it gets SIGTERM. What it notes itself is in its
+ * Ways to have resident memory: resident WAY [wait|SECONDS]. It makes some 40 MB in one way, prints as
+ * JSON what it knows of it, and ends; with "wait", when it gets SIGTERM. What it notes itself is in its
  * bss. `rss` is the sum of its own smaps.
  */
 
@@ -603,7 +603,9 @@ int main(int argc, char **argv) {
 			ways[i].make();
 			printf("\"page\": %zu, \"rss\": %" PRIu64 "}\n", page, smaps("Rss", NULL));
 			(void)fflush(stdout);
-			while (argc > 2) {
+			const unsigned seconds = argc > 2 ? (unsigned)atoi(argv[2]) : 0;
+			(void)sleep(seconds);
+			while (argc > 2 && seconds == 0) {
 				pause();
 			}
 			return 0;

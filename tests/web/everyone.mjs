@@ -78,12 +78,14 @@ for (const view of await tabs(zoomed.page)) {
 
 const phone = await open(browser, `${threads}#v=threads`, { width: 390, height: 800 });
 seen.scrolls = {};
-for (const view of ['Threads', 'Timeline']) {
-	await phone.page.getByRole('button', { name: view, exact: true }).click();
+for (const view of ['threads', 'timeline', 'memory', 'compare&cmp=@0-50%']) {
+	await phone.page.evaluate((hash) => (location.hash = hash), `v=${view}`);
 	await settle(phone.page);
 	seen.scrolls[view] = await phone.page.locator('main table:visible').evaluateAll((all) =>
 		all.map((table) => table.scrollWidth - table.clientWidth));
 }
+await phone.page.evaluate(() => (location.hash = 'v=timeline'));
+await settle(phone.page);
 await phone.page.locator('.legend code').first().evaluate((name) => (name.textContent = 'a_name'.repeat(30)));
 if (await isTooWide(phone.page)) {
 	seen.tooWide.push('phone: a long name in a legend');

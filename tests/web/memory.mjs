@@ -32,22 +32,54 @@ for (let i = 0; i < Math.max(n, 1); i++) {
 		await parts.nth(k).click();
 		owners[await parts.nth(k).innerText()] = await cells(page.locator('section[aria-labelledby=owners-title] table'));
 	}
+	const strips = page.locator('section[aria-labelledby=arenas-title] table');
 	const untouched = page.locator('section[aria-labelledby=untouched-title] table');
 	looks.push({
 		title: await page.locator('#memory-title').innerText(),
 		parts: await cells(page.locator('table.waterfall')),
 		remarks: (await page.locator('section[aria-labelledby=memory-title] p.dim').allInnerTexts()).join(' '),
 		owners,
+		arenas: (await strips.count()) ? await cells(strips) : [],
 		untouched: (await untouched.count()) ? await cells(untouched) : [],
 	});
 }
 const history = page.locator('section[aria-labelledby=memory-history]');
+const picked = [];
+let hovered = '';
 const hasHistory = (await history.count()) > 0;
 if (hasHistory) {
+	const live = history.getByRole('button', { name: 'live blocks' });
+	const canvas = () => history.locator('canvas').first().evaluate((c) => c.toDataURL());
+	const before = await canvas();
+	const pictures = [];
+	for (const isOn of [false, true]) {
+		await live.click();
+		await settle(page);
+		pictures.push(await canvas());
+		if ((await live.getAttribute('aria-pressed')) !== String(isOn)) {
+			wrong.push('the layer is not switched');
+		}
+	}
+	if (pictures[0] === before || pictures[1] !== before) {
+		wrong.push('a layer that is switched off is shown, or one that is on is not');
+	}
 	await history.getByText('Show as table').click();
+	const plot = history.locator('.plot');
+	const { width, height } = await plot.boundingBox();
+	for (const x of [1, width - 1]) {
+		await plot.click({ position: { x, y: height - 2 } });
+		await settle(page);
+		picked.push(await page.locator('#memory-title').innerText());
+	}
+	hovered = await plot.innerText();
 }
 const overTime = hasHistory ? await cells(history.locator('table')) : [];
 await show('v=memory&t=0-0.005');
 const without = await page.locator('main').innerText();
+if (hasHistory && !(await history.isVisible())) {
+	wrong.push('where no look was taken in the range, nothing says when one was');
+}
+await show('v=tree&m=resident&t=0-100%');
+const chips = await page.getByRole('group', { name: 'Lens' }).innerText();
 await browser.close();
-process.stdout.write(JSON.stringify({ shown, looks, overTime, without, wrong }));
+process.stdout.write(JSON.stringify({ shown, looks, overTime, without, chips, picked, hovered, hasHistory, wrong }));

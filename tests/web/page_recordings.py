@@ -199,6 +199,7 @@ class Recordings:
             "keeping": lambda: [self.compiled("keeping", KEEPING, "-g", "-pthread")],
             "recursive": lambda: [self.compiled("recursive", RECURSIVE, "-g", "-O0")],
             "threads": lambda: [self.build / "tests/victims/many_threads", "exchange", "2000"],
+            "leaks": lambda: ["--leaks", self.build / "tests/victims/holders"],
             "events": lambda: ["--events", self.build / "tests/victims/many_threads", "exchange", "500"],
             "forked": lambda: [self.compiled("forking", FORKING, "-g")],
             "cc1plus": lambda: [self.cc1plus(), "-quiet", "-O2", self.source("real.cpp", CPP), "-o",

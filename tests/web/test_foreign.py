@@ -90,6 +90,10 @@ def test_what_a_profile_does_not_count(seen):
     assert re.search(rf"temp\(\)[^\t]*\t50,000\t99 %\t{ABSENT}", temporary), temporary
 
 
+def test_the_time_of_day_is_offered_where_it_is_known(seen):
+    assert not [kind for kind in ("massif", "instructions") if "Time of day" in seen[kind]["Timeline"]]
+
+
 def test_moments_are_in_the_unit_of_the_file(seen):
     for view in ("Overview", "Timeline"):
         assert "peak 200 B · 2.0M instr." in seen["instructions"][view], seen["instructions"][view]

@@ -146,15 +146,23 @@ def test_page_and_program_agree(name, build, pages, modules, ask, is_long):
     assert answered >= len(lenses) * 3 // 4, f"only {answered} of {len(lenses)} were asked of both"
 
 
-@pytest.mark.parametrize("name", ["demo", "python3", "threads"])
+@pytest.mark.parametrize("name", ["demo", "python3", "threads", "leaks"])
 def test_page_and_program_agree_on_what_is_not_of_blocks(name, build, pages, modules):
-    """Mappings, and what a look at memory saw: without a range, which the page does not narrow them by."""
+    """Mappings, and what a look at memory saw: with a range, the newest until its end, on the page of looks alone."""
     recording, page = pages.recording(name), pages.page(name)
     lenses = [f"m={metric}{more}" for metric in OTHERS for more in ("", "&fold=0", "&q=a", "&group=module", "&focus=main")]
-    weighed = set()
+    looks = json.loads(subprocess.run([build / "heaptrack_print", "--json", "--memory", recording], capture_output=True,
+                                      timeout=300, check=True).stdout)["looks"]
+    lenses += [f"m={metric}&t=0-{look['time_ns'] * by / 1e9:.9f}" for metric in ("resident", "untouched")
+               for look in looks for by in (0.9, 1.01)]
+    weighed, asked = set(), 0
     for lens, mine in zip(lenses, ask_page(modules, lenses, page), strict=True):
         theirs = ask_program(build, recording, lens)
-        assert not isinstance(theirs, str), theirs
+        if isinstance(theirs, str):
+            is_of_leaks = lens.startswith("m=unreachable") and name != "leaks"
+            assert ("t=" in lens or is_of_leaks) and "nobody looked" in theirs and mine["totals"]["bytes"] == 0, (lens, theirs)
+            continue
+        asked += "t=" in lens
         for answer in mine, theirs:  # what was allocated is no part of the question
             answer["tree"] = [node | dict.fromkeys(COSTS[2:], 0) for node in answer["tree"]
                               if node["bytes"] or node["blocks"] or node["parent"] is None]
@@ -162,8 +170,10 @@ def test_page_and_program_agree_on_what_is_not_of_blocks(name, build, pages, mod
         assert mine["moment_ns"] == theirs["lens"]["moment_ns"], lens
         check_trees(lens, mine, theirs)
         weighed |= {lens.partition("&")[0]} if mine["totals"]["bytes"] else set()
+    assert asked >= 2
     # Not all of these programs map
-    assert weighed >= {f"m={metric}" for metric in (OTHERS if name == "python3" else ["resident"])}, weighed
+    expected = {"python3": set(OTHERS) - {"unreachable"}, "leaks": {"resident", "unreachable"}}.get(name, {"resident"})
+    assert weighed >= {f"m={metric}" for metric in expected}, weighed
 
 
 def test_a_lens_survives_its_own_text(build, pages, modules):

@@ -13,6 +13,7 @@ WORDS = {"heap_live": "live blocks", "heap_rounding": "rounded up by malloc", "h
          "heap_partly_free": "free between live blocks", "mapped": "mapped", "stacks": "stacks", "shared": "shared memory",
          "modules_written": "data of modules", "files": "code and files", "ours": "heaptrack itself",
          "unknown": "owner not known", "allocator_tables": "malloc's own tables"}
+LAYERS = ["live blocks", "malloc's own", "mapped and shared", "modules, files, stacks", "not known"]
 PROGRAM = r"""
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -92,6 +93,10 @@ def test_every_look_is_the_reports(recording, browse, tools, tmp_path):
     for row, look in zip(seen["overTime"], looks):
         exact = [sum(part["bytes"] for part in look["parts"] if part["id"] in layer) for layer in layers]
         assert all(map(is_rounded, row[1:], [look["rss_bytes"], *exact])), (row, exact)
+    if seen["hasHistory"]:
+        assert seen["picked"] == [seen["looks"][0]["title"], seen["looks"][-1]["title"]], "the look that was clicked"
+        lowest = next(word for word, n in zip(LAYERS, exact) if n > looks[-1]["rss_bytes"] / 50)
+        assert re.search(rf"· {lowest} [\d.]+ .?B", seen["hovered"]), seen["hovered"]
     for said, look in zip(seen["looks"], looks):
         assert is_rounded(re.match(r"RSS was (\S+ \S+) at ", said["title"])[1], look["rss_bytes"])
         assert [row[0] for row in said["parts"]] == [WORDS[part["id"]] for part in look["parts"]]
@@ -102,11 +107,16 @@ def test_every_look_is_the_reports(recording, browse, tools, tmp_path):
         for row, site in zip(said["untouched"], look["untouched"]):
             assert int(row[2].replace(",", "")) == site["blocks"] and is_rounded(row[3], site["asked_bytes"])
             assert is_rounded(row[4], site["resident_bytes"])
+        assert len(said["arenas"]) == len(look["arenas"])
+        for row, arena in zip(said["arenas"], look["arenas"]):
+            assert row[0] == arena["name"] and is_rounded(row[2], sum(arena["bytes_by_fullness"])), (row, arena)
+    assert [row[0] for row in seen["looks"][-1]["arenas"]][:2] == ["main arena", "large blocks"]
     peak, end = seen["looks"][0], seen["looks"][-1]
     assert peak["owners"]["mapped"][0][:2] == ["map_cache", "memory.c:9"], peak["owners"]
     assert end["owners"]["shared memory"][0][:2] == ["share", "memory.c:12"], end["owners"]
     assert end["untouched"][0][:3] == ["reserve", "memory.c:14", "1"]
     assert "None was taken in the selected range of time." in seen["without"]
+    assert re.search(r"\(look at [\d.]+ m?s\)", seen["chips"]), seen["chips"]
 
 
 def first_part(page):

@@ -67,3 +67,11 @@ def test_strip_and_timeline(see, ask, pages):
     made = ask(pages.recording("demo"), "m=allocations&focus=leakyParse")["totals"]["allocations"]
     rows = timeline["tables"]["Allocations so far"]
     assert number(rows[-1]["at most"]) == made
+
+
+def test_who_allocated_in_a_range(see, ask, pages):
+    """Of all lifetimes: what the program says was allocated."""
+    view, = see("demo", f"sizes:{RANGE}")
+    rows = view["tables"]["Who allocated the blocks of the range"]
+    made = ask(pages.recording("demo"), f"m=allocations&{RANGE}")["totals"]["allocations"]
+    assert sum(number(row["allocations"]) for row in rows) == made > 1000, rows

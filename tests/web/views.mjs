@@ -18,6 +18,7 @@ const VIEWS = {
 	'flame-around': 'v=flame&dir=around&sel=main',
 	'flame-details': 'v=flame&sel=leakyParse&m=allocations',
 	'flame-modules': 'v=flame&group=module',
+	treemap: 'v=flame&dir=map&m=allocations',
 	tree: 'v=tree&m=allocations',
 	'tree-bottom-up': 'v=tree&mode=bu',
 	'tree-functions': 'v=tree&mode=fn&sel=main',

@@ -28,7 +28,7 @@ export interface View {
 }
 export const views = signal<readonly View[]>([]);
 
-export type Direction = 'top-down' | 'bottom-up' | 'around';
+export type Direction = 'top-down' | 'bottom-up' | 'around' | 'map';
 export type TreeMode = 'top-down' | 'bottom-up' | 'functions';
 
 export const profile = signal<Profile>(null as unknown as Profile);

@@ -18,6 +18,7 @@ const SHORT: Record<string, string> = {
 	'bottom-up': 'bu',
 	around: 'around',
 	functions: 'fn',
+	map: 'map',
 };
 const LONG = Object.fromEntries(Object.entries(SHORT).map(([long, short]) => [short, long]));
 

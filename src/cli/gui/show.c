@@ -131,14 +131,14 @@ static bool prepare(struct show *show, struct err *err) {
 	const char *base_file = show->options->base;
 	bool is_far = show->options->socket || browser_is_remote();
 	struct blob_options blob = {.packing = is_far ? BLOB_QUICKLY : BLOB_AS_IS};
-	if (!session_open(&show->session, show->options->file, err)) {
+	if (!session_open(&show->session, show->options->file, NULL, err)) {
 		return false;
 	}
 	(void)say_text(stderr, buffer_view(&s->complaints));
 	struct report_options report = {.file = session_title(s)};
 	return blob_write(&show->profile, &s->recording, s->names, &blob, err) &&
 			report_text(&show->text, &s->recording, s->names, &report, err) &&
-			(!base_file || session_open(&show->base, base_file, err)) &&
+			(!base_file || session_open(&show->base, base_file, NULL, err)) &&
 			(!base_file || blob_write(&show->before, &base->recording, base->names, &blob, err));
 }
 

@@ -203,7 +203,7 @@ bool option_take_size(const struct option_given *g) {
 	for (const char *u = units; ok && unit && u <= unit; u++) {
 		ok = !__builtin_mul_overflow(n, 1000u, &n);
 	}
-	rest = unit ? slice_of(rest.data + 1, rest.size - 1) : rest;
+	rest = unit ? slice_from(rest, 1) : rest;
 	(void)take_prefix(&rest, "B");
 	if (!ok || rest.size > 0) {
 		return err_set(g->err, ERR_USAGE, "--%s: invalid size \"%s\"; use e.g. 256M or 2G",
@@ -220,8 +220,7 @@ bool option_take_time(const struct option_given *g) {
 	} units[] = {{"", 1}, {"s", 1}, {"ms", 0.001}, {"m", 60}, {"min", 60}, {"h", 3600}};
 	char *end;
 	double n = strtod(g->value, &end);
-	for (size_t i = 0; isdigit((unsigned char)g->value[0]) && i < sizeof units / sizeof *units;
-			i++) {
+	for (size_t i = 0; isdigit((unsigned char)g->value[0]) && i < N_OF(units); i++) {
 		if (strcmp(end, units[i].name) == 0 && n * units[i].seconds < 1e9 && n > 0) {
 			*(uint64_t *)option_field(g) = (uint64_t)(n * units[i].seconds * 1e9);
 			return true;
@@ -235,67 +234,40 @@ bool option_take_time(const struct option_given *g) {
 
 enum { TEXT_AT = 26, PAGE_WIDTH = 98 };
 
-/** The option as it is written; how many columns that takes. */
-static int put_names(const struct option_row *row, FILE *to) {
-	int n = row->letter ? fprintf(to, "  -%c, --%s", row->letter, row->name)
-						: fprintf(to, "      --%s", row->name);
-	switch (row->value) {
-	case VALUE_NONE: // the operand that belongs to it
-		return row->value_name ? n + fprintf(to, " %s", row->value_name) : n;
-	case VALUE_SWITCH: return n;
-	case VALUE_NEEDED: return n + fprintf(to, " %s", row->value_name);
-	case VALUE_SEVERAL: return n + fprintf(to, " %s...", row->value_name);
-	case VALUE_OPTIONAL: return n + fprintf(to, "[=%s]", row->value_name);
+/** The option as it is written. */
+static void put_names(struct buffer *out, const struct option_row *row) {
+	buffer_text(out, row->letter ? FORMAT(8, "  -%c, ", row->letter) : "      ");
+	buffer_printf(out, "--%s", row->name);
+	if (row->value == VALUE_OPTIONAL) {
+		buffer_printf(out, "[=%s]", row->value_name);
+	} else if (row->value != VALUE_SWITCH &&
+			row->value_name) { // a flag's: the operand it goes with
+		buffer_printf(out, " %s%s", row->value_name, row->value == VALUE_SEVERAL ? "..." : "");
 	}
-	return n;
-}
-
-/** The next word of a text, and whether a line ends before it. */
-static const char *next_word(const char *text, size_t *n, bool *is_new_line) {
-	*is_new_line = false;
-	for (; *text == ' ' || *text == '\n'; text++) {
-		*is_new_line |= *text == '\n';
-	}
-	*n = strcspn(text, " \n");
-	return text;
-}
-
-/** Put a text from a column on, the cursor being at `at`. */
-static void put_text(const char *text, int column, int at, FILE *to) {
-	size_t n;
-	bool is_new_line, is_first = true;
-	while (text = next_word(text, &n, &is_new_line), n > 0) {
-		if (at >= column && is_first) {
-			(void)fprintf(to, "\n%*s", column, "");
-			at = column;
-		} else if (is_first) {
-			at += fprintf(to, "%*s", column - at, "");
-		} else if (is_new_line || at + 1 + (int)n > PAGE_WIDTH) {
-			(void)fprintf(to, "\n%*s", column, "");
-			at = column;
-		} else {
-			at += fprintf(to, " ");
-		}
-		at += fprintf(to, "%.*s", (int)n, text);
-		text += n;
-		is_first = false;
-	}
-	(void)fputc('\n', to);
 }
 
 void options_put_help(const struct option_table *table, FILE *to) {
-	(void)fputs(table->head, to);
-	(void)fputs(table->rows[0].section ? "" : "\n", to);
+	SCOPED(buffer) out = {0};
+	buffer_printf(&out, "%s%s", table->head, table->rows[0].section ? "" : "\n");
 	EACH_OF(row, table->rows, table->n_rows) {
 		if (row->section) {
-			(void)fprintf(to, "\n%s\n", row->section);
+			buffer_printf(&out, "\n%s\n", row->section);
 		} else if (row->help) {
-			put_text(row->help, TEXT_AT, put_names(row, to), to);
+			SCOPED(buffer) names = {0};
+			put_names(&names, row);
+			bool fits = names.size < TEXT_AT;
+			if (!fits)
+				buffer_printf(&out, "%.*s\n", SLICE_ARG(buffer_view(&names)));
+			visible_wrap(&out,
+					FORMAT(TEXT_AT + 1, "%-*.*s", TEXT_AT, fits ? (int)names.size : 0,
+							(const char *)names.data),
+					TEXT_AT, row->help, PAGE_WIDTH);
 		}
 	}
 	if (table->foot) {
-		(void)fprintf(to, "\n%s", table->foot);
+		buffer_printf(&out, "\n%s", table->foot);
 	}
+	(void)fwrite(out.data, 1, out.size, to);
 }
 
 // ---- what a command says of itself

@@ -74,9 +74,6 @@ bool options_parse(const struct option_table *table, void *options, int argc, ch
 
 void options_put_help(const struct option_table *table, FILE *to);
 
-/** Print the completions of all commands for a shell: bash, zsh or fish. False: another. */
-bool options_put_completion(const char *shell, FILE *to, struct err *err);
-
 /** A decimal number of at most `most`, and nothing behind it. */
 bool option_number(const char *text, uint64_t most, uint64_t *out);
 

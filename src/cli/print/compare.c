@@ -51,7 +51,7 @@ static bool open_side(struct side *s, const struct print_options *o, const char 
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		struct session *session = &s->sessions[i];
-		if (!session_open_with(session, files[i], &o->session, err)) {
+		if (!session_open(session, files[i], &o->session, err)) {
 			return false;
 		}
 		s->n++;
@@ -95,12 +95,12 @@ static bool write_all(const struct print_options *o, const struct side sides[2],
 			(o->compare.junit && !write_junit(o->compare.junit, request, err))) {
 		return false;
 	}
-	if (o->layout == LAYOUT_VIEW && o->view == VIEW_TREE) {
-		return (o->is_json ? report_compare_tree_json : report_compare_tree)(out, request, err);
-	}
-	return o->is_json                ? report_compare_json(out, request, err)
-			: o->compare.is_markdown ? report_compare_markdown(out, request, err)
-									 : report_compare(out, request, err);
+	bool is_tree = o->layout == LAYOUT_VIEW && o->view == VIEW_TREE;
+	comparison *put = is_tree        ? o->is_json ? report_compare_tree_json : report_compare_tree
+			: o->is_json             ? report_compare_json
+			: o->compare.is_markdown ? report_compare_markdown
+									 : report_compare;
+	return put(out, request, err);
 }
 
 /**

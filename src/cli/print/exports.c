@@ -15,7 +15,6 @@ static const struct {
 		{"leaked", PROFILE_LIVE_BYTES},
 		{"peak", PROFILE_PEAK_BYTES},
 };
-enum { N_COST_TYPES = sizeof cost_types / sizeof *cost_types };
 
 struct export_options export_options_default(void) {
 	return (struct export_options){
@@ -64,7 +63,7 @@ bool export_take_classic(const struct option_given *g) {
 
 bool export_take_cost_type(const struct option_given *g) {
 	struct export_options *o = option_field(g);
-	__auto_type cost = FIND(c, cost_types, N_COST_TYPES, strcmp(c->name, g->value) == 0);
+	__auto_type cost = FIND(c, cost_types, N_OF(cost_types), strcmp(c->name, g->value) == 0);
 	o->write.shown = cost ? cost->value : o->write.shown;
 	return cost ||
 			err_set(g->err, ERR_USAGE,

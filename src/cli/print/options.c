@@ -68,6 +68,15 @@ static bool take_by(const struct option_given *g) {
 			g->row->words);
 }
 
+static bool take_unreachable(const struct option_given *g) {
+	struct print_options *o = g->options;
+	o->layout = LAYOUT_VIEW;
+	o->view = VIEW_PARTS;
+	o->by = BY_SITE;
+	o->is_unreachable = true;
+	return true;
+}
+
 static bool take_csv(const struct option_given *g) {
 	struct option_given csv = *g;
 	csv.value = "csv=-";
@@ -100,7 +109,7 @@ const struct option_table print_option_table = {
 				"about 70 lines:\ntotals, what held the peak, what was never freed, what was "
 				"temporary, what allocates most.\nFILE may be - (standard input).\n",
 		.rows = rows,
-		.n_rows = sizeof rows / sizeof *rows,
+		.n_rows = N_OF(rows),
 		.shows_page = true,
 };
 

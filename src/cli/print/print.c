@@ -70,7 +70,7 @@ static bool print_html(const struct session *s, const struct print_options *opti
 	SCOPED(buffer) page = {0};
 	SCOPED_BY(session_close) struct session before = {0};
 	const struct compare_options *c = &options->compare;
-	bool ok = c->n_bases == 0 || session_open_with(&before, c->bases[0], &options->session, err);
+	bool ok = c->n_bases == 0 || session_open(&before, c->bases[0], &options->session, err);
 	return ok && make_page(s, &before, options, &page, err) &&
 			packer_put(options->html, PACKER_PLAIN, buffer_view(&page), err);
 }
@@ -109,7 +109,6 @@ static bool take_others(struct lens *lens, const struct recording *r, const char
 	if (!memory_as_recording(r, lens->metric, until, arena, out, err)) {
 		return false;
 	}
-	lens->has_range &= of == METRIC_OF_MAPPINGS; // which has moments of its own
 	return of != METRIC_OF_MAPPINGS || lens_parse(lens, slice_of_text(text), out, arena, err);
 }
 
@@ -119,6 +118,7 @@ static bool put_view(struct buffer *out, const struct session *s, const struct p
 	struct lens lens = lens_whole();
 	bool ok = !o->lens || lens_parse(&lens, slice_of_text(o->lens), &s->recording, &arena, err);
 	lens.metric = o->view == VIEW_MEMORY ? LENS_PEAK : lens.metric; // it has none
+	lens.metric = o->is_unreachable ? LENS_UNREACHABLE : lens.metric;
 	const struct recording *r = &s->recording;
 	struct recording others;
 	if (ok && lens_metrics[lens.metric].of != METRIC_OF_BLOCKS) {
@@ -178,7 +178,7 @@ static bool flush_out(struct err *err) {
 
 static bool print_page(const struct print_options *o, struct err *err) {
 	SCOPED_BY(session_close) struct session s;
-	return session_open_with(&s, o->file, &o->session, err) && print_html(&s, o, err);
+	return session_open(&s, o->file, &o->session, err) && print_html(&s, o, err);
 }
 
 /** Recordings compared or judged: *is_broken, a gate failed. */
@@ -190,7 +190,7 @@ static bool print_comparison(const struct print_options *o, bool *is_broken, str
 
 static bool print(struct print_options *o, struct err *err) {
 	SCOPED_BY(session_close) struct session s;
-	if (!session_open_with(&s, o->file, &o->session, err)) {
+	if (!session_open(&s, o->file, &o->session, err)) {
 		return false;
 	}
 	(void)say_text(stderr, buffer_view(&s.complaints));

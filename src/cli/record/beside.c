@@ -51,7 +51,7 @@ static void put_recording(struct buffer *out, const char *path, int pid) {
 					: folder && *folder ? folder
 										: "/tmp",
 			is_file ? "" : FORMAT(64, "/heaptrack.%d", pid)};
-	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+	for (size_t i = 0; i < N_OF(parts); i++) {
 		for (const char *at = parts[i]; *at; at++) {
 			buffer_printf(out, *at == '%' ? "%%%%" : "%c", *at);
 		}

@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "collector/run.h"
 #include "engine/findings.h"
+#include "sys/smaps.h"
 #include "sys/sys.h"
 
 #include <sys/resource.h>
@@ -17,20 +18,13 @@ enum check_libc { CHECK_GLIBC, CHECK_MUSL, CHECK_OTHER_LIBC, CHECK_UNKNOWN_LIBC 
 
 /** The file of the C library that is mapped in the process. False: `out` is "": there is none. */
 static bool find_libc(pid_t pid, char out[PATH_MAX], bool *is_readable) {
-	char line[PATH_MAX + 128];
-	CLOSED_FILE *maps = fopen(PROCESS_PATH(pid, "maps"), "re");
-	*is_readable = false;
-	*out = 0;
-	while (maps && !*out && fgets(line, sizeof line, maps)) {
-		*is_readable = true;
-		const char *name = strchr(line, '/');
-		const char *base = name ? path_base_name(name) : "";
-		if (strncmp(base, "libc.so", 7) == 0 || strncmp(base, "libc-2.", 7) == 0 ||
-				strncmp(base, "libc.musl", 9) == 0 || strncmp(base, "ld-musl", 7) == 0) {
-			(void)snprintf(out, PATH_MAX, "%.*s", (int)strcspn(name, "\n"), name);
-		}
-	}
-	return *out != 0;
+	SCOPED(smaps) maps = {0};
+	*is_readable = smaps_read(&maps, pid, "maps");
+	const struct smaps_area *libc = FIND_IN(a, maps,
+			starts_with_any(slice_of_text(path_base_name(a->name)),
+					"|libc.so|libc-2.|libc.musl|ld-musl"));
+	(void)snprintf(out, PATH_MAX, "%s", libc ? libc->name : "");
+	return libc != NULL;
 }
 
 /** glibc's own words for its version; else "". */

@@ -29,7 +29,7 @@ static const struct option_table table = {
 				"either, all\nrecordings of this user. \"look\" looks at the program's memory and "
 				"shows what RSS consists\nof; the look becomes part of the recording.\n",
 		.rows = rows,
-		.n_rows = sizeof rows / sizeof *rows,
+		.n_rows = N_OF(rows),
 		.operands = OPERANDS_FILES,
 };
 
@@ -47,8 +47,7 @@ static void take_text(struct json_reader *j, struct buffer *out) {
 }
 
 static void take_command(struct json_reader *j, struct buffer *out) {
-	json_enter(j, '[');
-	while (json_next(j)) {
+	JSON_EACH(j, '[') {
 		buffer_text(out, out->size > 0 ? " " : "");
 		take_text(j, out);
 	}
@@ -58,13 +57,11 @@ static void take_command(struct json_reader *j, struct buffer *out) {
 static void take_one_part(struct json_reader *j, struct status *s) {
 	size_t part = REC_PARTS;
 	uint64_t bytes = 0;
-	json_enter(j, '{');
-	while (json_next(j)) {
+	JSON_EACH(j, '{') {
 		if (json_key_is(j, "id")) {
 			struct slice id = json_take_text(j);
 			part = 0;
-			while (part < REC_PARTS &&
-					!slice_equal(id, slice_of_text(memory_part_texts[part].id))) {
+			while (part < REC_PARTS && !slice_is(id, memory_part_texts[part].id)) {
 				part++;
 			}
 		} else if (json_key_is(j, "bytes")) {
@@ -80,48 +77,41 @@ static void take_one_part(struct json_reader *j, struct status *s) {
 
 static void take_parts(struct json_reader *j, struct status *s) {
 	s->is_look = true;
-	json_enter(j, '[');
-	while (json_next(j)) {
+	JSON_EACH(j, '[') {
 		take_one_part(j, s);
 	}
 }
 
-static bool take_number(struct json_reader *j, struct status *s) {
+/** A number or a text that is kept as it is. False: it is another one. */
+static bool take_plain(struct json_reader *j, struct status *s) {
 	const struct {
 		const char *name;
-		uint64_t *to;
-	} numbers[] = {{"pid", &s->pid}, {"live_bytes", &s->live_bytes},
-			{"live_blocks", &s->live_blocks}, {"events", &s->events},
-			{"lost_events", &s->lost_events}, {"rss_bytes", &s->rss_bytes},
-			{"file_bytes", &s->file_bytes}, {"duration_ns", &s->duration_ns},
-			{"time_ns", &s->time_ns}};
-	__auto_type number = FIND(n, numbers, sizeof numbers / sizeof *numbers,
-			json_key_is(j, n->name));
-	if (number) {
-		*number->to = json_take_number(j);
+		uint64_t *number;
+		struct buffer *text;
+	} fields[] = {{"pid", &s->pid, NULL}, {"live_bytes", &s->live_bytes, NULL},
+			{"live_blocks", &s->live_blocks, NULL}, {"events", &s->events, NULL},
+			{"lost_events", &s->lost_events, NULL}, {"rss_bytes", &s->rss_bytes, NULL},
+			{"file_bytes", &s->file_bytes, NULL}, {"duration_ns", &s->duration_ns, NULL},
+			{"time_ns", &s->time_ns, NULL}, {"file", NULL, &s->file}, {"state", NULL, &s->state},
+			{"error", NULL, &s->error}};
+	__auto_type field = FIND(f, fields, N_OF(fields), json_key_is(j, f->name));
+	if (field && field->text) {
+		take_text(j, field->text);
+	} else if (field) {
+		*field->number = json_take_number(j);
 	}
-	return number != NULL;
+	return field != NULL;
 }
 
 static void read_status(struct status *s, struct slice answer) {
 	SCOPED(json_reader) j;
 	json_reader_init(&j, answer);
-	json_enter(&j, '{');
-	while (json_next(&j)) {
-		if (take_number(&j, s)) {
-			continue;
-		}
+	JSON_EACH(&j, '{') {
 		if (json_key_is(&j, "command")) {
 			take_command(&j, &s->command);
-		} else if (json_key_is(&j, "file")) {
-			take_text(&j, &s->file);
-		} else if (json_key_is(&j, "state")) {
-			take_text(&j, &s->state);
-		} else if (json_key_is(&j, "error")) {
-			take_text(&j, &s->error);
 		} else if (json_key_is(&j, "parts")) {
 			take_parts(&j, s);
-		} else {
+		} else if (!take_plain(&j, s)) {
 			json_skip(&j);
 		}
 	}
@@ -144,17 +134,11 @@ static void put_status(const struct status *s) {
 static void put_look(struct status *s) {
 	say(stdout, "%7u  RSS %s after %s", (unsigned)s->pid, HUMAN_BYTES(s->rss_bytes),
 			HUMAN_DURATION(s->time_ns));
-	for (int n = 0; n < REC_PARTS; n++) {
-		size_t most = 0;
-		for (size_t i = 1; i < REC_PARTS; i++) {
-			most = s->parts[i] > s->parts[most] ? i : most;
-		}
-		if (s->parts[most] == 0) {
-			break;
-		}
-		say(stdout, "%s %s %s", n > 0 ? "," : ":", HUMAN_BYTES(s->parts[most]),
-				memory_part_texts[most].words);
-		s->parts[most] = 0;
+	uint64_t *most;
+	for (int n = 0; (most = MOST_OF(part, s->parts, REC_PARTS, *part)); n++) {
+		say(stdout, "%s %s %s", n > 0 ? "," : ":", HUMAN_BYTES(*most),
+				memory_part_texts[most - s->parts].words);
+		*most = 0;
 	}
 	say(stdout, "\nWho owns them: heaptrack_print --memory \"%s\"\n",
 			VISIBLE_NAME((const char *)s->file.data));

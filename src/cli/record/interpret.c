@@ -55,7 +55,7 @@ const struct option_table interpret_option_table = {
 				"\n"
 				"Adds functions, files and lines to a recording that has addresses only.\n",
 		.rows = rows,
-		.n_rows = sizeof rows / sizeof *rows,
+		.n_rows = N_OF(rows),
 };
 
 /** argv[0] is the command. */
@@ -84,7 +84,7 @@ static bool export_to(struct session *s, const char *format, const char *path, s
 bool interpret_to_raw(const char *path, const char *raw_path, struct err *err) {
 	const struct session_options options = {.no_embedded = true, .no_built_in = true};
 	SCOPED_BY(session_close) struct session s;
-	bool ok = session_open_with(&s, path, &options, err) &&
+	bool ok = session_open(&s, path, &options, err) &&
 			export_to(&s, "heaptrack-raw", raw_path, err);
 	if (ok && strcmp(path, raw_path) != 0) {
 		(void)unlink(path);
@@ -95,7 +95,7 @@ bool interpret_to_raw(const char *path, const char *raw_path, struct err *err) {
 const char *interpret_name(char out[PATH_MAX], const char *path, const char *end) {
 	static const char *const suffixes[] = {".zst", ".gz", ".raw"};
 	struct slice base = slice_of_text(path);
-	for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+	for (size_t i = 0; i < N_OF(suffixes); i++) {
 		base.size -= ends_with(base, suffixes[i]) ? strlen(suffixes[i]) : 0;
 	}
 	(void)snprintf(out, PATH_MAX, "%.*s%s", SLICE_ARG(base), end);
@@ -164,7 +164,7 @@ static bool open_to_name(struct session *s, const char *file, const struct inter
 	const struct session_options options = {.import = &import,
 			.no_embedded = true,
 			.no_built_in = true};
-	return session_open_with(s, file, &options, err);
+	return session_open(s, file, &options, err);
 }
 
 static bool interpret_file(const struct interpret_options *o, const char *file, struct err *err) {

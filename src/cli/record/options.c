@@ -54,13 +54,6 @@ static bool take_checked(struct heaptrack_options *o, struct err *err) {
 	return true;
 }
 
-static bool take_completion(const struct option_given *g) {
-	struct heaptrack_options *o = g->options;
-	o->what = g->row->arg;
-	o->shell = g->value;
-	return true;
-}
-
 /** "PID:FD" */
 static bool take_beside(const struct option_given *g) {
 	struct heaptrack_options *o = g->options;
@@ -99,7 +92,7 @@ const struct option_table heaptrack_option_table = {
 				"program runs as\nit would without heaptrack. Afterwards, heaptrack_print FILE "
 				"shows where the memory went.\n",
 		.rows = rows,
-		.n_rows = sizeof rows / sizeof *rows,
+		.n_rows = N_OF(rows),
 		.foot = "Options end at the program's name or at \"--\". The exit status is the program's, "
 				"or 128 + N\nif signal N ended it; 127 or 126 if it could not be started; 1 if "
 				"heaptrack itself failed.\n",
@@ -126,6 +119,11 @@ bool heaptrack_options_parse(struct heaptrack_options *o, int argc, char **argv,
 		return err_set(err, ERR_USAGE,
 				"--python-objects is for programs that heaptrack starts: one that runs has taken "
 				"its objects from arenas, and goes on doing so");
+	}
+	if (o->run.leaks && (o->what != ASKED_RECORD || o->run.no_memory)) {
+		return err_set(err, ERR_USAGE,
+				o->run.no_memory ? "--leaks needs what --no-memory leaves out"
+								 : "--leaks is for programs that heaptrack starts");
 	}
 	if (o->what == ASKED_CHECK) {
 		return take_checked(o, err);

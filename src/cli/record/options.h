@@ -11,7 +11,6 @@ enum asked {
 	ASKED_ATTACH,
 	ASKED_DETACH,
 	ASKED_DEBUG,
-	ASKED_COMPLETION,
 	ASKED_CONTROL,
 	ASKED_LOOK,
 	ASKED_CHECK,
@@ -19,8 +18,7 @@ enum asked {
 };
 
 struct heaptrack_options {
-	int what;          // enum asked
-	const char *shell; // of ASKED_COMPLETION
+	int what; // enum asked
 	struct run_options run;
 	struct attach_options attach; // its pid: after -p, --detach, --look or --beside, too
 	int fd;                       // after --beside

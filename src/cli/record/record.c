@@ -7,6 +7,7 @@
 #include "report/report.h"
 #include "session/session.h"
 #include "sys/file.h"
+#include "sys/process.h"
 #include "sys/spawn.h"
 #include "sys/terminal.h"
 
@@ -236,9 +237,10 @@ static int record_wrapped(const struct heaptrack_options *o, char *const *own, i
 	SCOPED(arena) arena = {0};
 	struct err err = {0};
 	struct launch launch;
-	const char *self = file_link_target("/proc/self/exe", &arena);
+	char self[PATH_MAX];
 	char **argv = arena_new(&arena, char *, (size_t)(n_own + o->n_rest) + 4);
-	if (!self || !argv || !launch_inspect(&launch, o->rest[0], &arena, &err)) {
+	if (!argv || !process_link(0, "exe", self, sizeof self) ||
+			!launch_inspect(&launch, o->rest[0], &arena, &err)) {
 		complain("cannot run \"%s\"", o->rest[0]);
 		return 1;
 	}
@@ -247,7 +249,7 @@ static int record_wrapped(const struct heaptrack_options *o, char *const *own, i
 		return launch.exit_status;
 	}
 	memcpy(argv, o->rest, (size_t)at * sizeof *argv);
-	argv[at] = (char *)self;
+	argv[at] = self;
 	memcpy(&argv[at + 1], own, (size_t)n_own * sizeof *argv);
 	argv[at + 1 + n_own] = (char *)"--";
 	memcpy(&argv[at + n_own + 2], &o->rest[at], (size_t)(o->n_rest - at) * sizeof *argv);
@@ -300,12 +302,6 @@ int cli_heaptrack(int argc, char **argv) {
 	case ASKED_DEBUG:
 		complain("-d (run in a debugger) is not supported; use: gdb --args heaptrack PROGRAM");
 		return 1;
-	case ASKED_COMPLETION:
-		if (!options_put_completion(o.shell, stdout, &err)) {
-			complain("%s", err.text);
-			return 1;
-		}
-		return 0;
 	case ASKED_RECORD: break;
 	}
 	if (o.n_rest == 0) {

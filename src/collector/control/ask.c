@@ -29,8 +29,7 @@ static bool say_late(struct err *err) {
 
 /** Check the process at the other end once. False: it will not answer. */
 static bool is_awake(const struct call *c, struct err *err) {
-	struct process_usage usage;
-	if (c->who.pid > 0 && process_usage(c->who.pid, &usage) && usage.state == 'T') {
+	if (c->who.pid > 0 && process_is_stopped(c->who.pid)) {
 		return err_set(err, ERR_LIMIT,
 				"heaptrack (process %d) is stopped; continue it with: kill -CONT %d",
 				(int)c->who.pid, (int)c->who.pid);
@@ -121,8 +120,7 @@ static bool take_first(const struct call *c, struct slice *rest, struct err *err
 	}
 	SCOPED(json_reader) j;
 	json_reader_init(&j, slice_of(c->in.data, (size_t)(end - c->in.data)));
-	json_enter(&j, '{');
-	while (json_next(&j)) {
+	JSON_EACH(&j, '{') {
 		if (json_key_is(&j, "version")) {
 			version = json_take_number(&j);
 		} else {

@@ -66,7 +66,7 @@ int control_listen(struct control_place *place, pid_t pid) {
 		}
 	}
 	abstract(place, uid, pid);
-	return listen_on_abstract(place->name + 1, NULL);
+	return listen_on_abstract(place->name + 1);
 }
 
 // ---- all of this user

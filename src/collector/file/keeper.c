@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: MIT
-/* Keeps the file up to date: `writing` locks the writer, `lock` what two threads hand over. */
+/* Keeps the file up to date: each state is written by a thread of its own. */
 #include "base/parallel.h"
 #include "collector/file/output.h"
 #include "sys/clock.h"
+
+#include <stdatomic.h>
 
 enum { STATE_GROWTH = 4 }; // the next state may be so many times larger, and still find its memory
 
 struct keeper {
 	struct output *output;
 	uint64_t events_budget;
-	pthread_t thread;
-
+	bool failure_is_told;
 	pthread_mutex_t writing; // held around every use of the writer
 	struct trace_writer *writer;
+	pthread_t thread; // writes `state`, or has
+	bool has_thread;
 
-	pthread_mutex_t lock; // guards what follows
-	pthread_cond_t changed;
-	struct recording *given;   // NULL: nothing to do
-	struct recording *written; // the last one, whose memory is to be used again; or NULL
-	bool is_busy, is_ending;
+	// What follows is the thread's as long as it writes
+	_Atomic bool is_writing;
+	struct recording *state; // or NULL; written, its memory is used again
 	struct keeper_cost cost;
 	struct err failure;
-	bool failure_is_told;
 	uint64_t detail_ends_ns; // 0: the last state is in the file with all its detail
 };
 
@@ -43,37 +43,18 @@ static bool write_state(struct keeper *k, struct recording *r, bool *is_narrowed
 
 static void *run(void *user) {
 	struct keeper *k = user;
-	(void)pthread_mutex_lock(&k->lock);
-	for (;;) {
-		while (!k->given && !k->is_ending) {
-			(void)pthread_cond_wait(&k->changed, &k->lock);
-		}
-		if (!k->given) {
-			break;
-		}
-		struct recording *r = k->given;
-		k->given = NULL;
-		(void)pthread_mutex_unlock(&k->lock);
-
-		uint64_t start_ns = clock_now_ns();
-		uint64_t start_cpu_ns = clock_thread_cpu_ns();
-		struct err err = {0};
-		(void)pthread_mutex_lock(&k->writing);
-		bool is_narrowed;
-		bool ok = write_state(k, r, &is_narrowed, &err);
-		(void)pthread_mutex_unlock(&k->writing);
-
-		(void)pthread_mutex_lock(&k->lock);
-		k->written = r;
-		if (!ok && k->failure.code == ERR_NONE) {
-			k->failure = err;
-		}
-		k->cost.wall_ns = clock_now_ns() - start_ns;
-		k->cost.cpu_ns = clock_thread_cpu_ns() - start_cpu_ns;
-		k->is_busy = false;
-		(void)pthread_cond_broadcast(&k->changed);
+	uint64_t start_ns = clock_now_ns(), start_cpu_ns = clock_thread_cpu_ns();
+	struct err err = {0};
+	bool is_narrowed;
+	(void)pthread_mutex_lock(&k->writing);
+	bool ok = write_state(k, k->state, &is_narrowed, &err);
+	(void)pthread_mutex_unlock(&k->writing);
+	if (!ok && k->failure.code == ERR_NONE) {
+		k->failure = err;
 	}
-	(void)pthread_mutex_unlock(&k->lock);
+	k->cost.wall_ns = clock_now_ns() - start_ns;
+	k->cost.cpu_ns = clock_thread_cpu_ns() - start_cpu_ns;
+	atomic_store(&k->is_writing, false);
 	return NULL;
 }
 
@@ -85,67 +66,45 @@ struct keeper *keeper_create(struct output *output, uint64_t events_budget, stru
 	k->output = output;
 	k->events_budget = events_budget;
 	(void)pthread_mutex_init(&k->writing, NULL);
-	(void)pthread_mutex_init(&k->lock, NULL);
-	(void)pthread_cond_init(&k->changed, NULL);
-	k->writer = trace_writer_create(output_sink(output), err);
-	if (k->writer && events_budget > 0) {
-		trace_writer_set_event_budget(k->writer, events_budget);
+	k->writer = trace_writer_create(output_sink(output), events_budget, err);
+	if (!k->writer) {
+		keeper_destroy(k);
+		return NULL;
 	}
-	int why = k->writer ? pthread_create(&k->thread, NULL, run, k) : 0;
-	bool ok = k->writer && (why == 0 || err_system(err, why, "cannot start a thread"));
-	if (!ok) {
-		trace_writer_destroy(k->writer);
-		free(k);
-	}
-	return ok ? k : NULL;
-}
-
-static void end_thread(struct keeper *k) {
-	(void)pthread_mutex_lock(&k->lock);
-	k->is_ending = true;
-	(void)pthread_cond_broadcast(&k->changed);
-	(void)pthread_mutex_unlock(&k->lock);
-	(void)pthread_join(k->thread, NULL);
+	return k;
 }
 
 void keeper_destroy(struct keeper *k) {
 	if (!k) {
 		return;
 	}
-	if (!k->is_ending) {
-		end_thread(k);
-	}
-	recording_finish(k->written);
-	free(k->written);
+	keeper_wait(k);
+	recording_finish(k->state);
+	free(k->state);
 	trace_writer_destroy(k->writer);
 	(void)pthread_mutex_destroy(&k->writing);
-	(void)pthread_mutex_destroy(&k->lock);
-	(void)pthread_cond_destroy(&k->changed);
 	free(k);
 }
 
-bool keeper_is_ready(struct keeper *k) {
-	LOCKED(&k->lock);
-	return !k->is_busy;
+bool keeper_is_ready(const struct keeper *k) {
+	return !atomic_load(&k->is_writing);
 }
 
 void keeper_wait(struct keeper *k) {
-	LOCKED(&k->lock);
-	while (k->is_busy) {
-		(void)pthread_cond_wait(&k->changed, &k->lock);
+	if (k->has_thread) {
+		(void)pthread_join(k->thread, NULL);
+		k->has_thread = false;
 	}
 }
 
-struct keeper_cost keeper_cost(struct keeper *k) {
-	LOCKED(&k->lock);
+struct keeper_cost keeper_cost(const struct keeper *k) {
 	return k->cost;
 }
 
 struct recording *keeper_take(struct keeper *k) {
-	(void)pthread_mutex_lock(&k->lock);
-	struct recording *r = k->written;
-	k->written = NULL;
-	(void)pthread_mutex_unlock(&k->lock);
+	keeper_wait(k);
+	struct recording *r = k->state;
+	k->state = NULL;
 	if (r) {
 		recording_reset(r);
 	} else if ((r = calloc(1, sizeof *r))) {
@@ -155,10 +114,12 @@ struct recording *keeper_take(struct keeper *k) {
 }
 
 void keeper_give(struct keeper *k, struct recording *r) {
-	LOCKED(&k->lock);
-	k->given = r;
-	k->is_busy = true;
-	(void)pthread_cond_broadcast(&k->changed);
+	k->state = r;
+	atomic_store(&k->is_writing, true);
+	k->has_thread = pthread_create(&k->thread, NULL, run, k) == 0;
+	if (!k->has_thread) {
+		(void)run(k);
+	}
 }
 
 bool keeper_events(struct keeper *k, const struct trace_event *events, size_t n, struct err *err) {
@@ -167,8 +128,7 @@ bool keeper_events(struct keeper *k, const struct trace_event *events, size_t n,
 }
 
 bool keeper_failure(struct keeper *k, struct err *err) {
-	LOCKED(&k->lock);
-	bool is_news = k->failure.code != ERR_NONE && !k->failure_is_told;
+	bool is_news = !k->failure_is_told && keeper_is_ready(k) && k->failure.code != ERR_NONE;
 	if (is_news) {
 		*err = k->failure;
 		k->failure_is_told = true;
@@ -190,7 +150,7 @@ static bool write_whole(void *user, struct trace_sink sink, struct err *err) {
 }
 
 bool keeper_finish(struct keeper *k, struct recording *r, struct err *err) {
-	end_thread(k);
+	keeper_wait(k);
 	struct whole whole = {k, r, output_source(k->output)};
 	struct err why = {0};
 	bool is_narrowed = false;

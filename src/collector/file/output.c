@@ -310,9 +310,8 @@ struct trace_source output_source(struct output *o) {
  * it was removed, or its place is unknown, the finished one gets a name of its own.
  */
 static void find_moved(struct output *o) {
-	SCOPED(arena) arena = {0};
-	const char *now = file_link_target(PROCESS_PATH(0, "fd/%d", o->fd), &arena);
-	if (now && strlen(now) < sizeof o->path && file_is_same(o->fd, now)) {
+	char now[sizeof o->path];
+	if (process_link(0, FORMAT(16, "fd/%d", o->fd), now, sizeof now) && file_is_same(o->fd, now)) {
 		note(o, "\"%s\" was moved to \"%s\" while recording", o->path, now);
 		strcpy(o->path, now);
 	}

@@ -63,7 +63,7 @@ void output_suffix(char *out, size_t size, const char *name, bool *was_replaced)
 /** `name` with %h, %p and %% replaced. */
 void output_expand(char *out, size_t size, const char *name, pid_t pid);
 
-// ---- the thread that keeps the file up to date
+// ---- threads that keep the file up to date
 //
 // So neither encoding nor a slow disk delays the program. The caller builds a state (struct
 // recording, with its own memory) and hands it over; at the end the file is finished by the
@@ -80,16 +80,19 @@ struct keeper *keeper_create(struct output *output, uint64_t events_budget, stru
 void keeper_destroy(struct keeper *k);
 
 /** True if a state may be handed over now; the last one has been written. */
-bool keeper_is_ready(struct keeper *k);
+bool keeper_is_ready(const struct keeper *k);
 
 /** Wait until it is. */
 void keeper_wait(struct keeper *k);
 
-/** What the last checkpoint took, from hand-over to written: by the clock, and of the CPU. */
+/**
+ * What the last checkpoint took, from hand-over to written: by the clock, and of the CPU. Only when
+ * the keeper is ready.
+ */
 struct keeper_cost {
 	uint64_t wall_ns, cpu_ns;
 };
-struct keeper_cost keeper_cost(struct keeper *k);
+struct keeper_cost keeper_cost(const struct keeper *k);
 
 /**
  * An empty recording for the next state: with the memory of the last one that was written. The

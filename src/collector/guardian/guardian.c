@@ -29,20 +29,23 @@ enum order {
 	ORDER_CREATE,
 	ORDER_FOLLOW,
 	ORDER_MEMORY,
-	ORDER_SHARE,
 	ORDER_ATTACH,
 	ORDER_LET_GO,
 	ORDER_DETACH,
 	ORDER_DROP_SNAPSHOT,
+	ORDER_HOLD,
+	ORDER_RELEASE,
 	ORDER_REPORT
 };
 
 struct request {
 	enum order order;
-	pid_t target;              // of ORDER_CATCH, ORDER_CREATE and ORDER_FOLLOW
+	pid_t target;              // of ORDER_CATCH, ORDER_CREATE, ORDER_FOLLOW and ORDER_HOLD
 	enum injector_start start; // of ORDER_CREATE
-	int fd;                    // of ORDER_SHARE
+	int fd;                    // of ORDER_MEMORY: heaptrack's, which it is to be; -1: any
 	uint64_t max_pause_ns;     // of ORDER_ATTACH
+	size_t n_again;            // of ORDER_HOLD
+	pid_t again[GUARDIAN_AGAIN_MOST];
 };
 
 struct answer {
@@ -60,6 +63,7 @@ struct work {
 	const char *recorder;
 	_Atomic uint32_t *exec;
 	struct injector *injector;
+	struct tracee *hold;
 };
 
 static void describe(struct work *w, struct answer *a) {
@@ -70,20 +74,15 @@ static void describe(struct work *w, struct answer *a) {
 			text.data ? (const char *)text.data : "");
 }
 
-static bool share(const struct work *w, int fd, struct err *err) {
-	CLOSED int ours = injector_memory(w->injector, PROCESS_PATH(w->heaptrack, "fd/%d", fd), err);
-	return ours >= 0;
-}
-
 /** Orders that need an injector. */
 static void step(struct work *w, const struct request *r, struct answer *a, int *fd) {
 	a->ok = true;
 	switch (r->order) {
 	case ORDER_MEMORY:
-		*fd = injector_memory(w->injector, NULL, &a->err);
+		*fd = injector_memory(w->injector,
+				r->fd < 0 ? NULL : PROCESS_PATH(w->heaptrack, "fd/%d", r->fd), &a->err);
 		a->ok = *fd >= 0;
 		break;
-	case ORDER_SHARE: a->ok = share(w, r->fd, &a->err); break;
 	case ORDER_ATTACH: a->ok = injector_attach(w->injector, r->max_pause_ns, &a->err); break;
 	case ORDER_DETACH: a->ok = injector_detach(w->injector, &a->err); break;
 	case ORDER_DROP_SNAPSHOT: injector_drop_snapshot(w->injector); break;
@@ -132,6 +131,32 @@ static void follow(struct work *w, pid_t target, struct answer *a) {
 	}
 }
 
+static void release(struct work *w) {
+	injector_release(w->hold);
+	w->hold = NULL;
+}
+
+/** Returns the file of its threads. */
+static int hold(struct work *w, const struct request *r, struct answer *a) {
+	if (!w->hold) {
+		w->hold = injector_hold(r->target, &a->err);
+	} else if (!injector_hold_again(w->hold, r->again, r->n_again, &a->err)) {
+		release(w);
+	}
+	int fd = w->hold ? memfd_create("threads", MFD_CLOEXEC) : -1;
+	struct graph_thread thread;
+	size_t n = 1;
+	a->ok = fd >= 0;
+	for (size_t i = 0; a->ok && i < n; i++) {
+		n = injector_held(w->hold, i, &thread);
+		a->ok = write(fd, &thread, sizeof thread) == (ssize_t)sizeof thread;
+	}
+	if (!a->ok) {
+		release(w);
+	}
+	return fd;
+}
+
 static bool obey(struct work *w, const struct request *r, struct answer *a) {
 	CLOSED int fd = -1;
 	*a = (struct answer){0};
@@ -143,6 +168,11 @@ static bool obey(struct work *w, const struct request *r, struct answer *a) {
 		}
 	} else if (r->order == ORDER_FOLLOW) {
 		follow(w, r->target, a);
+	} else if (r->order == ORDER_HOLD) {
+		fd = hold(w, r, a);
+	} else if (r->order == ORDER_RELEASE) {
+		release(w);
+		a->ok = true;
 	} else if (w->injector) {
 		step(w, r, a, &fd);
 	}
@@ -210,6 +240,7 @@ static _Noreturn void guard(struct work *w) {
 	}
 	w->signals_fd = signalfd(-1, &passed_on, SFD_CLOEXEC | SFD_NONBLOCK);
 	serve(w);
+	release(w);
 	if (w->injector) {
 		(void)injector_detach(w->injector, NULL);
 		injector_drop_snapshot(w->injector);
@@ -219,26 +250,15 @@ static _Noreturn void guard(struct work *w) {
 
 // ---- heaptrack's side
 
-static int received_descriptor(struct msghdr *message) {
-	int fd = -1;
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
-		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-				c->cmsg_len == CMSG_LEN(sizeof fd)) {
-			memcpy(&fd, CMSG_DATA(c), sizeof fd);
-		}
-	}
-	return fd;
-}
-
 static bool send_request(const struct guardian *g, const struct request *r) {
 	return send(g->socket, r, sizeof *r, MSG_NOSIGNAL) == (ssize_t)sizeof *r;
 }
 
-/** `*fd` (may be NULL) is set to the descriptor sent with the answer, or -1. */
+/** `*fd` is set to the descriptor sent with the answer, if there is one; else it may be NULL. */
 static bool take_answer(const struct guardian *g, struct answer *a, int *fd, struct err *err) {
 	union {
 		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
+		struct cmsghdr header;
 	} control;
 	struct iovec part = {a, sizeof *a};
 	struct msghdr message = {.msg_iov = &part,
@@ -252,11 +272,8 @@ static bool take_answer(const struct guardian *g, struct answer *a, int *fd, str
 	if (n != (ssize_t)sizeof *a) {
 		return err_set(err, ERR_SYSTEM, "heaptrack's helper process has died");
 	}
-	int received = received_descriptor(&message);
-	if (fd) {
-		*fd = received;
-	} else {
-		file_close(received);
+	if (message.msg_controllen > 0) {
+		memcpy(fd, CMSG_DATA(&control.header), sizeof *fd);
 	}
 	if (!a->ok && err) {
 		*err = a->err;
@@ -332,13 +349,27 @@ bool guardian_follow(struct guardian *g, pid_t target, pid_t *pid_inside, bool *
 	return ok;
 }
 
-bool guardian_share(struct guardian *g, int fd, struct err *err) {
-	return ask_simply(g, &(struct request){.order = ORDER_SHARE, .fd = fd}, NULL, err);
+int guardian_memory(struct guardian *g, int fd, struct err *err) {
+	int got = -1;
+	return ask_simply(g, &(struct request){.order = ORDER_MEMORY, .fd = fd}, &got, err) ? got : -1;
 }
 
-int guardian_memory(struct guardian *g, struct err *err) {
+int guardian_hold(struct guardian *g, pid_t target, const pid_t *again, size_t n_again,
+		struct err *err) {
 	int fd = -1;
-	return ask_simply(g, &(struct request){.order = ORDER_MEMORY}, &fd, err) ? fd : -1;
+	struct request r = {.order = ORDER_HOLD, .target = target, .n_again = n_again};
+	if (n_again > 0) {
+		memcpy(r.again, again, n_again * sizeof *again);
+	}
+	bool ok = ask_simply(g, &r, &fd, err);
+	if (!ok) {
+		file_close(fd);
+	}
+	return ok ? fd : -1;
+}
+
+void guardian_release(struct guardian *g) {
+	(void)ask_simply(g, &(struct request){.order = ORDER_RELEASE}, NULL, NULL);
 }
 
 static bool ask_and_work(struct guardian *g, const struct request *r, void (*work)(void *user),

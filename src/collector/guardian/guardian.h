@@ -30,7 +30,8 @@ bool guardian_catch(struct guardian *g, pid_t target, struct err *err);
 void guardian_await(struct guardian *g, pid_t target, enum injector_start start);
 bool guardian_awaited(struct guardian *g, pid_t *pid_inside, struct err *err);
 void guardian_let_go(struct guardian *g);
-int guardian_memory(struct guardian *g, struct err *err);
+/** `fd`: a descriptor of ours that is to be the memory; -1: it is made. -1: `err` says why not. */
+int guardian_memory(struct guardian *g, int fd, struct err *err);
 
 /**
  * After guardian_catch: see what the process becomes. True: it is held, as by guardian_awaited,
@@ -40,9 +41,6 @@ int guardian_memory(struct guardian *g, struct err *err);
 bool guardian_follow(struct guardian *g, pid_t target, pid_t *pid_inside, bool *is_left,
 		struct err *err);
 
-/** Instead of guardian_memory: descriptor `fd` of ours is the memory. */
-bool guardian_share(struct guardian *g, int fd, struct err *err);
-
 /**
  * Attach, with `max_pause_ns` as in injector_attach, or detach. Threads of the process may be
  * recorded before the attach is complete, and may wait for room in their rings until the detach is:
@@ -51,6 +49,16 @@ bool guardian_share(struct guardian *g, int fd, struct err *err);
 bool guardian_attach(struct guardian *g, uint64_t max_pause_ns, void (*work)(void *user),
 		void *user, struct err *err);
 bool guardian_detach(struct guardian *g, void (*work)(void *user), void *user, struct err *err);
+
+/**
+ * Stop all threads of the process, and get a file of struct graph_thread, one for each; or, if
+ * they are stopped, let some go on for a moment, and get it anew. -1: failed, and all go on, as by
+ * guardian_release.
+ */
+enum { GUARDIAN_AGAIN_MOST = 64 };
+int guardian_hold(struct guardian *g, pid_t target, const pid_t *again, size_t n_again,
+		struct err *err);
+void guardian_release(struct guardian *g);
 
 /** Drop the copy of the process's memory. */
 void guardian_drop_snapshot(struct guardian *g);

@@ -9,25 +9,6 @@
 #include "sys/sys.h"
 #include "wire/segment.h"
 
-/** The names of the dynamic symbol table and of the needed libraries. */
-static struct slice find_names(const struct elf_image *e) {
-	struct elf_segment s;
-	struct slice dynamic = elf_segment_find(e, PT_DYNAMIC, &s) ? elf_segment_bytes(e, &s)
-															   : (struct slice){0};
-	uint64_t address = 0, bytes = 0;
-	for (size_t at = 0; dynamic.size - at >= sizeof(Elf64_Dyn); at += sizeof(Elf64_Dyn)) {
-		Elf64_Dyn entry;
-		memcpy(&entry, dynamic.data + at, sizeof entry);
-		if (entry.d_tag == DT_NULL) {
-			break;
-		}
-		address = entry.d_tag == DT_STRTAB ? entry.d_un.d_ptr : address;
-		bytes = entry.d_tag == DT_STRSZ ? entry.d_un.d_val : bytes;
-	}
-	struct slice names = elf_bytes_from(e, address, NULL);
-	return bytes <= names.size ? slice_of(names.data, bytes) : (struct slice){0};
-}
-
 static bool has_name(struct slice names, const char *name) {
 	return memmem(names.data, names.size, name, strlen(name) + 1) != NULL;
 }
@@ -58,13 +39,15 @@ static bool is_loader_name(int fd) {
 
 static void look_inside(struct launch_elf *out, const struct elf_image *e, int fd) {
 	struct elf_segment loader;
+	struct elf_symbols symbols; // of the loader's, with the names of needed libraries
 	out->has_loader = elf_segment_find(e, PT_INTERP, &loader);
 	struct slice path = out->has_loader ? elf_segment_bytes(e, &loader) : (struct slice){0};
 	if (path.size > 0 && path.size < sizeof out->loader) {
 		memcpy(out->loader, path.data, path.size);
 	}
 	out->is_loader = !out->has_loader && e->type == ET_DYN && is_loader_name(fd);
-	out->sanitizer = find_sanitizer(find_names(e));
+	(void)elf_symbols_init(&symbols, e, SHT_DYNSYM);
+	out->sanitizer = find_sanitizer(symbols.names);
 	out->has_allocator = find_defines_allocator(e, out->has_loader);
 	out->is_go = !out->has_loader && !out->has_allocator && elf_has_section(e, ".go.buildinfo");
 }
@@ -82,7 +65,7 @@ static void read_header(struct launch_elf *out, struct slice file, int fd) {
 	out->machine = head.e_machine; // at the same place in both widths
 	out->is_ours = out->is_64_bit && head.e_machine == elf_machine &&
 			head.e_ident[EI_DATA] == ELFDATA2LSB;
-	if (out->is_ours && elf_image_init(&image, file, NULL)) {
+	if (out->is_ours && elf_image_init(&image, file)) {
 		look_inside(out, &image, fd);
 	}
 }

@@ -2,6 +2,7 @@
 /* What a program is executed with: environment and arguments; and where the recorder is. */
 #include "collector/launch/parts.h"
 #include "sys/file.h"
+#include "sys/process.h"
 
 static bool names_variable(const char *entry, const char *name) {
 	size_t n = strlen(name);
@@ -27,25 +28,28 @@ static char *join_lists(const struct list_variable *v, struct arena *arena) {
 	return entry.failed ? NULL : arena_text(arena, buffer_view(&entry));
 }
 
+static size_t count(char *const *list) {
+	size_t n = 0;
+	while (list[n]) {
+		n++;
+	}
+	return n;
+}
+
 char **launch_environment(const char *recorder, char *const *environment, struct arena *arena) {
 	struct list_variable lists[] = {
 			{.name = "LD_PRELOAD", .added = recorder, .is_in_front = true},
 			{.name = "ASAN_OPTIONS", .added = RUNTIME_MAY_COME_LATER},
 	};
 	const size_t n_lists = sizeof lists / sizeof *lists;
-	size_t n = 0;
-	while (environment[n]) {
-		n++;
-	}
+	const size_t n = count(environment);
 	char **out = arena_new(arena, char *, n + 2 + n_lists);
 	size_t at = 1;
 	for (size_t i = 0; out && i < n; i++) {
-		size_t k = 0;
-		while (k < n_lists && !names_variable(environment[i], lists[k].name)) {
-			k++;
-		}
-		if (k < n_lists) {
-			lists[k].theirs = strchr(environment[i], '=') + 1;
+		struct list_variable *list = FIND(l, lists, n_lists,
+				names_variable(environment[i], l->name));
+		if (list) {
+			list->theirs = strchr(environment[i], '=') + 1;
 		} else if (!names_variable(environment[i], "HEAPTRACK_SEGMENT")) {
 			out[at++] = environment[i];
 		}
@@ -58,22 +62,16 @@ char **launch_environment(const char *recorder, char *const *environment, struct
 }
 
 char **launch_arguments(const struct launch *launch, char *const *argv, struct arena *arena) {
-	size_t n = 0;
-	while (argv[n]) {
-		n++;
+	if (!launch->needs_shell) {
+		return (char **)argv;
 	}
+	const size_t n = count(argv);
 	char **out = arena_new(arena, char *, n + 2);
-	if (!out) {
-		return NULL;
+	if (out) {
+		out[0] = (char *)"/bin/sh";
+		out[1] = (char *)launch->path;
+		memcpy(out + 2, argv + 1, (n - 1) * sizeof *argv);
 	}
-	size_t at = 0;
-	if (launch->needs_shell) {
-		out[at++] = (char *)"/bin/sh";
-		out[at++] = (char *)launch->path;
-		argv++;
-		n--;
-	}
-	memcpy(out + at, argv, n * sizeof *argv);
 	return out;
 }
 
@@ -85,8 +83,8 @@ char **launch_arguments(const struct launch *launch, char *const *argv, struct a
 const char *launch_find_recorder(struct arena *arena, struct err *err) {
 	static const char *const places[] = {"", "../lib/heaptrack/", "../lib64/heaptrack/",
 			"lib/heaptrack/"};
-	const char *exe = file_link_target("/proc/self/exe", arena);
-	if (!exe) {
+	char exe[PATH_MAX];
+	if (!process_link(0, "exe", exe, sizeof exe)) {
 		(void)err_system(err, errno, "cannot locate heaptrack's own executable (/proc/self/exe)");
 		return NULL;
 	}

@@ -12,14 +12,13 @@
 
 enum { MAX_SCRIPTS = 5 }; // as the kernel: a script of a script of ...
 
-ATTR_PRINTF(5, 6)
-static bool say(struct launch *l, struct arena *arena, enum launch_verdict verdict, int status,
-		const char *fmt, ...) {
+ATTR_PRINTF(4, 5)
+static bool say(struct launch *l, enum launch_verdict verdict, int status, const char *fmt, ...) {
 	char text[PATH_MAX + 512];
 	(void)FORMAT_ARGS(text, sizeof text, fmt);
 	l->verdict = verdict;
 	l->exit_status = status;
-	l->why = arena_text(arena, slice_of_text(text));
+	l->why = arena_text(l->arena, slice_of_text(text));
 	return l->why != NULL;
 }
 
@@ -63,91 +62,84 @@ static bool starts_others(const char *path) {
 	return ANY(i, sizeof names / sizeof *names, strcmp(path_base_name(path), names[i]) == 0);
 }
 
-static bool note_image(struct launch *l, const char *path, enum launch_verdict verdict,
-		struct arena *arena) {
+static bool note_image(struct launch *l, const char *path, enum launch_verdict verdict) {
 	char real[PATH_MAX];
 	l->verdict = verdict;
 	if (!l->image && realpath(path, real)) {
-		l->image = arena_text(arena, slice_of_text(real));
+		l->image = arena_text(l->arena, slice_of_text(real));
 	}
 	return true;
 }
 
-static bool judge_elf(struct launch *l, const char *path, const struct launch_elf *elf,
-		struct arena *arena) {
+static bool judge_elf(struct launch *l, const char *path, const struct launch_elf *elf) {
 	const char *machine = launch_machine_name(elf->machine);
 	if (elf->is_torn) {
-		return say(l, arena, LAUNCH_REFUSED, 126, "\"%s\" is a damaged executable", path);
+		return say(l, LAUNCH_REFUSED, 126, "\"%s\" is a damaged executable", path);
 	}
 	if (!elf->is_ours && !elf->is_64_bit) {
-		return say(l, arena, LAUNCH_UNRECORDED, 126,
+		return say(l, LAUNCH_UNRECORDED, 126,
 				"\"%s\" is a 32-bit program (%s), which cannot be recorded", path, machine);
 	}
 	if (!elf->is_ours) {
-		return say(l, arena, LAUNCH_REFUSED, 126,
+		return say(l, LAUNCH_REFUSED, 126,
 				"\"%s\" is built for another machine (%s) and cannot run here", path, machine);
 	}
 	if (elf->has_loader && elf->loader[0] && access(elf->loader, F_OK) != 0) {
-		return say(l, arena, LAUNCH_REFUSED, 127,
-				"\"%s\" needs the loader \"%s\", which is not installed", path, elf->loader);
+		return say(l, LAUNCH_REFUSED, 127, "\"%s\" needs the loader \"%s\", which is not installed",
+				path, elf->loader);
 	}
 	if (elf->is_go) {
-		return say(l, arena, LAUNCH_UNRECORDED, 0,
+		return say(l, LAUNCH_UNRECORDED, 0,
 				"\"%s\" is a Go program: its runtime does not allocate through malloc, so there "
 				"is nothing to record; use Go's own profiler (runtime/pprof)",
 				path);
 	}
 	if (!elf->has_loader && !elf->is_loader) {
-		return note_image(l, path, LAUNCH_INJECTED, arena);
+		return note_image(l, path, LAUNCH_INJECTED);
 	}
 	if (elf->sanitizer) {
-		return say(l, arena, LAUNCH_UNRECORDED, 0,
+		return say(l, LAUNCH_UNRECORDED, 0,
 				"\"%s\" is built with %s, which heaptrack cannot record; build it with "
 				"-fsanitize=address, or without -fsanitize",
 				path, elf->sanitizer);
 	}
 	if (strncmp(path_base_name(elf->loader), "ld-musl", 7) == 0) {
-		return note_image(l, path, LAUNCH_INJECTED, arena);
+		return note_image(l, path, LAUNCH_INJECTED);
 	}
 	l->has_loader = !elf->is_loader && elf->has_allocator;
-	return note_image(l, path, l->has_loader ? LAUNCH_INJECTED : LAUNCH_RECORDED, arena);
+	return note_image(l, path, l->has_loader ? LAUNCH_INJECTED : LAUNCH_RECORDED);
 }
 
-static bool judge_file(struct launch *l, const char *path, int depth, struct arena *arena);
+static bool judge_file(struct launch *l, const char *path, int depth);
 
-static bool judge_named(struct launch *l, const char *name, const char *user, int depth,
-		struct arena *arena) {
+static bool judge_named(struct launch *l, const char *name, const char *user, int depth) {
 	char path[PATH_MAX];
 	if (strchr(name, '/')) {
 		(void)snprintf(path, sizeof path, "%s", name);
 	} else if (!find_in_path(name, path)) {
-		return say(l, arena, LAUNCH_REFUSED, 127, "\"%s\" needs \"%s\", which is not in PATH", user,
-				name);
+		return say(l, LAUNCH_REFUSED, 127, "\"%s\" needs \"%s\", which is not in PATH", user, name);
 	}
 	if (access(path, F_OK) != 0) {
-		return say(l, arena, LAUNCH_REFUSED, 127,
+		return say(l, LAUNCH_REFUSED, 127,
 				"\"%s\" needs the interpreter \"%s\", which does not exist", user, path);
 	}
-	return judge_file(l, path, depth, arena);
+	return judge_file(l, path, depth);
 }
 
 // Not the first program that is executed: it must load the recorder itself
-static bool give_up_on_second(struct launch *l, const char *name, struct arena *arena) {
+static bool give_up_on_second(struct launch *l, const char *name) {
 	if (l->verdict != LAUNCH_INJECTED) {
 		return true;
 	}
 	l->verdict = LAUNCH_RECORDED;
 	return l->has_loader ||
-			say(l, arena, LAUNCH_UNRECORDED, 0, "its interpreter \"%s\" cannot load the recorder",
-					name);
+			say(l, LAUNCH_UNRECORDED, 0, "its interpreter \"%s\" cannot load the recorder", name);
 }
 
 // "#! /usr/bin/env node": what is loaded first is env, what counts in the end is node
-static bool judge_script(struct launch *l, const char *path, char *line, int depth,
-		struct arena *arena) {
+static bool judge_script(struct launch *l, const char *path, char *line, int depth) {
 	if (depth >= MAX_SCRIPTS) {
-		return say(l, arena, LAUNCH_REFUSED, 126, "\"%s\": too many nested script interpreters",
-				path);
+		return say(l, LAUNCH_REFUSED, 126, "\"%s\": too many nested script interpreters", path);
 	}
 	line[strcspn(line, "\n")] = 0;
 	char *rest = line + 2;
@@ -155,9 +147,9 @@ static bool judge_script(struct launch *l, const char *path, char *line, int dep
 	char *interpreter = strsep(&rest, " \t");
 	if (!*interpreter) {
 		l->needs_shell = depth == 0; // the kernel refuses it, execvp gives it to the shell
-		return judge_named(l, "/bin/sh", path, depth + 1, arena);
+		return judge_named(l, "/bin/sh", path, depth + 1);
 	}
-	if (!judge_named(l, interpreter, path, depth + 1, arena)) {
+	if (!judge_named(l, interpreter, path, depth + 1)) {
 		return false;
 	}
 	if (l->verdict != LAUNCH_RECORDED || !rest || strcmp(path_base_name(interpreter), "env") != 0) {
@@ -171,22 +163,21 @@ static bool judge_script(struct launch *l, const char *path, char *line, int dep
 	if (!*name || *name == '-' || strchr(name, '=')) {
 		return true; // more than a name: env is what is judged
 	}
-	return judge_named(l, name, path, depth + 1, arena) && give_up_on_second(l, name, arena);
+	return judge_named(l, name, path, depth + 1) && give_up_on_second(l, name);
 }
 
-static bool judge_open_file(struct launch *l, const char *path, int fd, int depth,
-		struct arena *arena) {
+static bool judge_open_file(struct launch *l, const char *path, int fd, int depth) {
 	struct stat s;
 	const char *how;
 	if (fstat(fd, &s) == 0 && gains_rights(fd, &s, &how)) {
 		l->gains_rights = true;
 		if (starts_others(path)) {
-			return say(l, arena, LAUNCH_REFUSED, 126,
+			return say(l, LAUNCH_REFUSED, 126,
 					"\"%s\" is %s, so the system does not load the recorder; run heaptrack on "
 					"the program that it starts, as in: su USER -c 'heaptrack PROGRAM'",
 					path, how);
 		}
-		return say(l, arena, LAUNCH_REFUSED, 126,
+		return say(l, LAUNCH_REFUSED, 126,
 				"\"%s\" is %s, so the system does not load the recorder; record a plain copy: cp "
 				"\"%s\" /tmp/ && heaptrack \"/tmp/%s\"",
 				path, how, path, path_base_name(path));
@@ -195,28 +186,28 @@ static bool judge_open_file(struct launch *l, const char *path, int fd, int dept
 	size_t got;
 	(void)file_read_at(fd, 0, line, sizeof line - 1, &got, NULL);
 	if (got >= 2 && line[0] == '#' && line[1] == '!') {
-		return judge_script(l, path, line, depth, arena);
+		return judge_script(l, path, line, depth);
 	}
 	struct launch_elf elf;
 	launch_elf_read(&elf, fd);
 	if (elf.is_elf) {
-		return judge_elf(l, path, &elf, arena);
+		return judge_elf(l, path, &elf);
 	}
 	l->needs_shell = depth == 0;
-	return depth < MAX_SCRIPTS ? judge_named(l, "/bin/sh", path, depth + 1, arena) : true;
+	return depth < MAX_SCRIPTS ? judge_named(l, "/bin/sh", path, depth + 1) : true;
 }
 
-static bool judge_file(struct launch *l, const char *path, int depth, struct arena *arena) {
+static bool judge_file(struct launch *l, const char *path, int depth) {
 	struct stat s;
 	if (stat(path, &s) != 0) {
-		return say(l, arena, LAUNCH_REFUSED, errno == EACCES ? 126 : 127, "\"%s\": %s", path,
+		return say(l, LAUNCH_REFUSED, errno == EACCES ? 126 : 127, "\"%s\": %s", path,
 				strerror(errno));
 	}
 	if (S_ISDIR(s.st_mode)) {
-		return say(l, arena, LAUNCH_REFUSED, 126, "\"%s\" is a folder, not a program", path);
+		return say(l, LAUNCH_REFUSED, 126, "\"%s\" is a folder, not a program", path);
 	}
 	if (!S_ISREG(s.st_mode) || access(path, X_OK) != 0) {
-		return say(l, arena, LAUNCH_REFUSED, 126,
+		return say(l, LAUNCH_REFUSED, 126,
 				"\"%s\" is not executable; if it is a program, run: chmod +x \"%s\"", path, path);
 	}
 	CLOSED int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -224,11 +215,11 @@ static bool judge_file(struct launch *l, const char *path, int depth, struct are
 		l->verdict = LAUNCH_RECORDED; // it may be executed but not read: assume the best
 		return true;
 	}
-	return judge_open_file(l, path, fd, depth, arena);
+	return judge_open_file(l, path, fd, depth);
 }
 
 bool launch_inspect(struct launch *out, const char *program, struct arena *arena, struct err *err) {
-	*out = (struct launch){0};
+	*out = (struct launch){.arena = arena};
 	char path[PATH_MAX];
 	if (strlen(program) >= sizeof path) {
 		return err_set(err, ERR_LIMIT, "the program's name is too long");
@@ -236,14 +227,14 @@ bool launch_inspect(struct launch *out, const char *program, struct arena *arena
 	strcpy(path, program);
 	bool ok;
 	if (!*program || (!strchr(program, '/') && !find_in_path(program, path))) {
-		ok = say(out, arena, LAUNCH_REFUSED, 127, "\"%s\" not found in PATH%s", program,
+		ok = say(out, LAUNCH_REFUSED, 127, "\"%s\" not found in PATH%s", program,
 				*program && access(program, F_OK) == 0
 						? "; to run the one in this folder, put ./ before its name"
 						: "");
 	} else if (access(path, F_OK) != 0 && errno == ENOENT) {
-		ok = say(out, arena, LAUNCH_REFUSED, 127, "no such file: \"%s\"", path);
+		ok = say(out, LAUNCH_REFUSED, 127, "no such file: \"%s\"", path);
 	} else {
-		ok = judge_file(out, path, 0, arena);
+		ok = judge_file(out, path, 0);
 	}
 	out->path = arena_text(arena, slice_of_text(path));
 	return ok && out->path ? true : err_memory(err);

@@ -12,7 +12,7 @@
  */
 char **launch_environment(const char *recorder, char *const *environment, struct arena *arena);
 
-/** `argv`, or /bin/sh before it for a launch that needs a shell. NULL: no memory. */
+/** `argv` itself, or /bin/sh before it for a launch that needs a shell. NULL: no memory. */
 char **launch_arguments(const struct launch *launch, char *const *argv, struct arena *arena);
 
 /**

@@ -8,37 +8,32 @@
 
 struct wrapper {
 	const char *name;
-	const char *letters;             // options of one letter that take a value
-	const char *const *long_options; // long options that take one, NULL-terminated
-	int n_words;                     // words before the program's name
-	const char *stops;               // options of one letter with which no program is named
-	bool has_variables;              // NAME=VALUE may stand before the program's name
+	const char *letters;      // options of one letter that take a value
+	const char *long_options; // long options that take one: a list (base/text.h)
+	int n_words;              // words before the program's name
+	const char *stops;        // options of one letter with which no program is named
+	bool has_variables;       // NAME=VALUE may stand before the program's name
 };
-
-static const char *const timeout_options[] = {"--kill-after", "--signal", NULL};
-static const char *const time_options[] = {"--format", "--output", NULL};
-static const char *const sudo_options[] = {"--chdir", "--chroot", "--close-from", "--group",
-		"--host", "--prompt", "--role", "--type", "--command-timeout", "--other-user", "--user",
-		NULL};
 
 static const struct wrapper wrappers[] = {
 		{.name = "sudo",
 				.letters = "CDghpRrTtUu",
-				.long_options = sudo_options,
+				.long_options =
+						"|--chdir|--chroot|--close-from|--group|--host|--prompt|--role|--type"
+						"|--command-timeout|--other-user|--user",
 				.stops = "eilsvKV",
 				.has_variables = true},
-		{.name = "time", .letters = "fo", .long_options = time_options},
-		{.name = "timeout", .letters = "ks", .long_options = timeout_options, .n_words = 1},
+		{.name = "time", .letters = "fo", .long_options = "|--format|--output"},
+		{.name = "timeout",
+				.letters = "ks",
+				.long_options = "|--kill-after|--signal",
+				.n_words = 1},
 };
 
 // True if the value of this option is the next word
 static bool takes_next_word(const struct wrapper *w, const char *option) {
 	if (option[1] == '-') {
-		const char *const *o = w->long_options;
-		while (*o && strcmp(option, *o) != 0) {
-			o++;
-		}
-		return *o;
+		return is_any(slice_of_text(option), w->long_options);
 	}
 	const char *letter = option + 1 + strcspn(option + 1, w->letters);
 	return *letter && !letter[1];

@@ -2,7 +2,6 @@
 /* Reads the process, turns that into rows of the recording, and decides which looks are kept. */
 #include "collector/looks/looks.h"
 
-#include "elf/image.h"
 #include "sys/sys.h"
 
 enum {
@@ -67,10 +66,9 @@ static bool find_module(struct view *v, int memory, const struct smaps_area *a) 
 	uint8_t bytes[HEADER_BYTES];
 	struct elf_image elf;
 	struct elf_segment s;
-	struct err err;
 	uint64_t low = UINT64_MAX, high = 0;
 	ssize_t n = pread(memory, bytes, sizeof bytes, (off_t)a->start);
-	if (n <= 0 || !elf_image_init(&elf, slice_of(bytes, (size_t)n), &err)) {
+	if (n <= 0 || !elf_image_init(&elf, slice_of(bytes, (size_t)n))) {
 		return true;
 	}
 	for (uint32_t i = 0; elf_segment_at(&elf, i, &s); i++) {
@@ -125,6 +123,8 @@ void view_finish(struct view *v) {
 	vec_finish(&v->pages);
 	vec_finish(&v->ours);
 	vec_finish(&v->modules);
+	vec_finish(&v->types);
+	vec_finish(&v->grades);
 }
 
 // ---- which looks are kept
@@ -144,6 +144,8 @@ bool looks_want(const struct looks *l, uint64_t rss_bytes, uint64_t now_ns, enum
 static void drop(struct looks *l, size_t i) {
 	vec_finish(&l->items.items[i].parts);
 	vec_finish(&l->items.items[i].untouched);
+	vec_finish(&l->items.items[i].types);
+	vec_finish(&l->items.items[i].grades);
 	l->items.n--;
 	memmove(&l->items.items[i], &l->items.items[i + 1], (l->items.n - i) * sizeof *l->items.items);
 }
@@ -162,7 +164,8 @@ static void make_past(struct look *look) {
 		}
 	}
 	look->parts.n = kept;
-	look->untouched.n = 0;
+	look->untouched.n = look->grades.n = 0;
+	look->fullness.n = 0;
 	look->row.at = REC_AT_TIMER;
 }
 
@@ -196,18 +199,11 @@ static void drop_older(struct looks *l, enum rec_look_at at) {
 	thin_out_past(l);
 }
 
-/** "libc.so.6" for "/usr/lib/libc.so.6"; false for "". */
-static bool is_library(const char *name, const char *with) {
-	const char *base = strrchr(name, '/');
-	return base && strncmp(base + 1, with, strlen(with)) == 0;
-}
-
 /** Does glibc's malloc give the blocks? Allocators that are linked into a program are not seen. */
 static bool is_glibcs(const struct smaps *areas) {
-	static const char *const others[] = {"ld-musl", "libc.musl", "libjemalloc", "libtcmalloc",
-			"libmimalloc"};
+	static const char others[] = "|ld-musl|libc.musl|libjemalloc|libtcmalloc|libmimalloc";
 	return !ANY(i, areas->n,
-			ANY(k, sizeof others / sizeof *others, is_library(areas->items[i].name, others[k])));
+			starts_with_any(slice_of_text(path_base_name(areas->items[i].name)), others));
 }
 
 /**
@@ -235,6 +231,7 @@ static bool take_parts(struct look *look, const struct parts *parts, struct text
 				.part = from->part,
 		};
 	}
+	look->fullness = parts->fullness;
 	EACH(from, parts->untouched) {
 		look->untouched.items[look->untouched.n++] = *from;
 	}
@@ -251,26 +248,27 @@ static struct rec_group group_of(const struct view *v, uint64_t limit_bytes, uin
 	};
 }
 
+struct parts_input view_as_input(const struct view *v, const struct looks_known *known) {
+	struct parts_input in = known->in;
+	in.page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	in.areas = &v->areas;
+	in.pages = &v->pages;
+	in.ours = v->ours.items;
+	in.n_ours = v->ours.n;
+	in.modules = v->modules.items;
+	in.n_modules = v->modules.n;
+	in.is_glibc = is_glibcs(&v->areas);
+	COPY_FIELDS(&in, v, rss_before_bytes, rss_after_bytes);
+	return in;
+}
+
 static bool join(const struct view *v, const struct looks_known *known, struct parts *out) {
-	const struct parts_input in = {
-			.page_bytes = (uint64_t)sysconf(_SC_PAGESIZE),
-			.areas = &v->areas,
-			.pages = &v->pages,
-			FIELDS_OF(known, blocks, mappings, before, threads, n_threads),
-			.ours = v->ours.items,
-			.n_ours = v->ours.n,
-			.modules = v->modules.items,
-			.n_modules = v->modules.n,
-			.is_glibc = is_glibcs(&v->areas),
-			.knows_all_blocks = known->has_all_blocks,
-			.rss_before_bytes = v->rss_before_bytes,
-			.rss_after_bytes = v->rss_after_bytes,
-	};
+	const struct parts_input in = view_as_input(v, known);
 	struct err err;
 	return parts_join(&in, out, &err);
 }
 
-bool looks_add(struct looks *l, const struct view *v, const struct looks_known *known, pid_t pid,
+bool looks_add(struct looks *l, struct view *v, const struct looks_known *known, pid_t pid,
 		enum rec_look_at at, uint64_t now_ns) {
 	uint64_t start_ns = clock_thread_cpu_ns();
 	struct parts parts = {0};
@@ -280,6 +278,7 @@ bool looks_add(struct looks *l, const struct view *v, const struct looks_known *
 	}
 	struct look *look = ok ? vec_push(&l->items) : NULL;
 	ok = look && take_parts(look, &parts, known->texts);
+	l->has_unseen |= ok && parts.has_seen;
 	l->last_cost_ns = v->cost_ns + clock_thread_cpu_ns() - start_ns;
 	l->cost_ns += l->last_cost_ns;
 	if (ok) {
@@ -288,6 +287,13 @@ bool looks_add(struct looks *l, const struct view *v, const struct looks_known *
 		look->row.cost_ns = l->last_cost_ns;
 		look->row.pid = (uint32_t)pid;
 		look->row.at = (uint8_t)at;
+		types_sum_up(&v->types, known->in.blocks);
+		look->row.has |= v->types.n > 0 ? REC_HAS_TYPES : 0;
+		look->types = v->types;
+		v->types = (struct types){0};
+		look->row.has |= v->has_grades ? REC_HAS_GRAPH : 0;
+		look->grades = v->grades;
+		v->grades = (struct grades){0};
 		look->group = group_of(v, known->limit_bytes, now_ns);
 		if (look->row.rss_bytes > l->peak_bytes) {
 			l->peak_bytes = look->row.rss_bytes;
@@ -305,31 +311,40 @@ bool looks_add(struct looks *l, const struct view *v, const struct looks_known *
 	return ok;
 }
 
+#define PUT_ROWS(table)                        \
+	EACH(from, look->table) {                  \
+		r->table.items[r->table.n] = *from;    \
+		r->table.items[r->table.n++].look = i; \
+	}
+
+#define HAS_ROOM(table, count) \
+	((r->table.items = arena_alloc(&r->arena, (count) + 1, sizeof *r->table.items)) != NULL)
+
 bool looks_put(const struct looks *l, struct recording *r) {
-	size_t n_parts = SUM(i, l->items.n, l->items.items[i].parts.n);
-	size_t n_untouched = SUM(i, l->items.n, l->items.items[i].untouched.n);
-	r->looks.items = arena_new(&r->arena, struct rec_look, l->items.n + 1);
-	r->parts.items = arena_new(&r->arena, struct rec_part, n_parts + 1);
-	r->untouched.items = arena_new(&r->arena, struct rec_untouched, n_untouched + 1);
-	r->groups.items = arena_new(&r->arena, struct rec_group, l->items.n + 1);
-	if (!r->groups.items || !r->looks.items || !r->parts.items || !r->untouched.items) {
+	const size_t n = l->items.n;
+	const struct look *const all = l->items.items;
+	if (!HAS_ROOM(looks, n) || !HAS_ROOM(groups, n) ||
+			!HAS_ROOM(parts, SUM(i, n, all[i].parts.n)) ||
+			!HAS_ROOM(untouched, SUM(i, n, all[i].untouched.n)) ||
+			!HAS_ROOM(fullness, SUM(i, n, all[i].fullness.n)) ||
+			!HAS_ROOM(classes, SUM(i, n, all[i].types.n)) ||
+			!HAS_ROOM(grades, SUM(i, n, all[i].grades.n))) {
 		return false;
 	}
-	for (uint32_t i = 0; i < l->items.n; i++) {
-		const struct look *look = &l->items.items[i];
+	for (uint32_t i = 0; i < n; i++) {
+		const struct look *look = &all[i];
 		r->looks.items[r->looks.n++] = look->row;
 		if (look->group.used_bytes > 0) {
 			r->groups.items[r->groups.n++] = look->group;
 		}
-		for (size_t k = 0; k < look->parts.n; k++) {
-			struct rec_part *part = &r->parts.items[r->parts.n++];
-			*part = look->parts.items[k];
-			part->look = i;
-		}
-		for (size_t k = 0; k < look->untouched.n; k++) {
-			struct rec_untouched *u = &r->untouched.items[r->untouched.n++];
-			*u = look->untouched.items[k];
-			u->look = i;
+		PUT_ROWS(parts);
+		PUT_ROWS(fullness);
+		PUT_ROWS(untouched);
+		PUT_ROWS(grades);
+		EACH(t, look->types) {
+			uint32_t node = t->stack < r->stacks.n ? r->stacks.items[t->stack].node : 0;
+			r->classes.items[r->classes.n++] = (struct rec_class){t->bytes, i, node, t->name,
+					t->blocks, t->kind};
 		}
 	}
 	return true;

@@ -8,9 +8,26 @@
  * last LOOKS_REQUESTED.
  */
 
-#include "engine/parts.h"
+#include "engine/graph.h"
+#include "runtimes/python.h"
 #include "sys/cgroup.h"
 #include "wire/segment.h"
+
+/** Blocks, and of what they begin with in the program's memory the name of their type alone. */
+struct typed {
+	uint64_t ptr, bytes;
+	uint32_t stack, name;  // as of aggregate_live; a text, 0: no type is known
+	uint32_t blocks, kind; // enum rec_class_kind
+};
+struct types { // for vec_* of base/vec.h
+	struct typed *items;
+	size_t n, capacity;
+};
+
+/** By stack and grade; `look` is not set. */
+struct grades {
+	VEC(struct rec_grade);
+};
 
 /**
  * What a look reads: mappings, which pages are resident, and whose some are. Zeroed: empty.
@@ -27,6 +44,9 @@ struct view {
 	uint64_t rss_before_bytes, rss_after_bytes;
 	uint64_t cost_ns; // CPU time of reading
 	bool is_refused;  // it may not be read
+	struct types types;
+	struct grades grades;
+	bool has_grades;
 };
 
 /**
@@ -36,6 +56,18 @@ struct view {
  */
 bool view_read(struct view *v, pid_t pid, const struct cgroup *group,
 		const struct wire_range own[WIRE_N_OWN]);
+
+/**
+ * What some 2,000 of the live blocks are, all large ones among them. Takes 2 us for each, and 8 ns
+ * for each block that lives. `types`: zeroed but for what to read.
+ */
+void types_read(struct view *v, const struct aggregate *blocks, struct python_types *types);
+
+/**
+ * Sum up by stack and type what lives still, and so was what was read; of stacks with a type, also
+ * what has none.
+ */
+void types_sum_up(struct types *t, const struct aggregate *blocks);
 
 /** Once more how much is resident now, after other things are known, too. */
 void view_take_rss(struct view *v, pid_t pid);
@@ -49,6 +81,9 @@ struct look {
 	struct rec_group group;     // used_bytes 0: there is none
 	VEC(struct rec_part) parts; // their `look` is set by looks_put
 	VEC(struct rec_untouched) untouched;
+	struct parts_fullness fullness;
+	struct types types;
+	struct grades grades;
 };
 
 /** Zeroed: none yet. */
@@ -59,19 +94,26 @@ struct looks {
 	uint64_t peak_bytes, peak_ns;     // the largest RSS that was looked at
 	uint64_t last_rss_bytes, last_ns; // by the kernel's count, at the last look
 	uint32_t n_thinned;               // times that every other look of the past was dropped
+	bool has_unseen;                  // looks_known.seen has explained memory
 };
 
 /** What is known of the process besides. All of it is only read. */
 struct looks_known {
-	const struct aggregate *blocks;
-	const struct mappings *mappings; // NULL: calls that map are not recorded
-	const struct smaps *before;      // as in struct parts_input
-	const struct parts_thread *threads;
-	size_t n_threads;
-	uint64_t limit_bytes; // of the control group
-	bool has_all_blocks;  // false: some that are live are not among `blocks`
-	struct texts *texts;  // for the names of files
+	struct parts_input in; // but for what a view tells
+	uint64_t limit_bytes;  // of the control group
+	struct texts *texts;   // for the names of files
 };
+
+/** What is joined: borrowed from both. */
+struct parts_input view_as_input(const struct view *v, const struct looks_known *known);
+
+/**
+ * Grade the live blocks of a process that stands still and was read into `v`. Takes about a second
+ * for each GB; memory, in a process of its own, that grows with the number of blocks and pointers.
+ * False: `err` says why nothing is known.
+ */
+bool graph_read(struct view *v, const struct looks_known *known, const struct graph_thread *threads,
+		size_t n_threads, pid_t pid, uint64_t within_ns, struct err *err);
 
 /**
  * Has RSS grown so far above what was looked at (REC_AT_RSS_PEAK), has it moved, or is the last
@@ -80,8 +122,11 @@ struct looks_known {
  */
 bool looks_want(const struct looks *l, uint64_t rss_bytes, uint64_t now_ns, enum rec_look_at *at);
 
-/** Join what was read with what is known. False: out of memory, or nothing was read. */
-bool looks_add(struct looks *l, const struct view *v, const struct looks_known *known, pid_t pid,
+/**
+ * Join what was read with what is known, and take its types. False: out of memory, or nothing was
+ * read.
+ */
+bool looks_add(struct looks *l, struct view *v, const struct looks_known *known, pid_t pid,
 		enum rec_look_at at, uint64_t now_ns);
 
 /** Write them into `r`, with memory of its own. False: out of memory. */

@@ -36,65 +36,44 @@ static bool is_of_program(pid_t program, int fd) {
 
 static int open_if_of_program(pid_t program, const char *path) {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
-	if (fd >= 0 && !is_of_program(program, fd)) {
-		(void)close(fd);
-		fd = -1;
-	}
-	return fd;
+	return file_keep(fd, is_of_program(program, fd));
 }
 
 static int open_map(pid_t program, pid_t inside) {
-	char path[96];
-	(void)snprintf(path, sizeof path, "/proc/%d/root/tmp/perf-%d.map", (int)program, (int)inside);
-	int fd = open_if_of_program(program, path);
-	if (fd < 0 && program == inside) {
-		// The root of a process that has ended is gone: then ours is the best guess
-		(void)snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)program);
-		fd = open_if_of_program(program, path);
-	}
-	return fd;
+	const char *path = FORMAT(64, "/tmp/perf-%d.map", (int)inside);
+	int fd = open_if_of_program(program, FORMAT(96, "/proc/%d/root%s", (int)program, path));
+	// The root of a process that has ended is gone: then ours is the best guess
+	return fd < 0 && program == inside ? open_if_of_program(program, path) : fd;
 }
 
 static int open_if_dump(pid_t program, pid_t inside, const char *path) {
 	uint8_t header[JIT_DUMP_HEADER_BYTES];
 	int fd = open_if_of_program(program, path);
-	if (fd >= 0 &&
-			(pread(fd, header, sizeof header, 0) != (ssize_t)sizeof header ||
-					!jit_dump_is_of(slice_of(header, sizeof header), (uint32_t)inside))) {
-		(void)close(fd);
-		fd = -1;
-	}
-	return fd;
+	return file_keep(fd,
+			pread(fd, header, sizeof header, 0) == (ssize_t)sizeof header &&
+					jit_dump_is_of(slice_of(header, sizeof header), (uint32_t)inside));
 }
 
 static int open_mapped_dump(pid_t program, pid_t inside) {
-	char name[64];
-	(void)snprintf(name, sizeof name, "/jit-%d.dump\n", (int)inside);
-	CLOSED_FILE *maps = fopen(PROCESS_PATH(program, "maps"), "re");
-	FREED char *line = NULL;
-	size_t capacity = 0;
+	const char *name = FORMAT(64, "/jit-%d.dump", (int)inside);
+	SCOPED(smaps) maps = {0};
 	int fd = -1;
-	for (ssize_t n; maps && fd < 0 && (n = getline(&line, &capacity, maps)) > 0;) {
-		char *at = strchr(line, '/');
-		size_t n_name = strlen(name);
-		char whole[PATH_MAX + 64];
-		if (!at || (size_t)n < n_name || strcmp(line + n - n_name, name) != 0) {
-			continue;
+	(void)smaps_read(&maps, program, "maps");
+	for (size_t i = 0; fd < 0 && i < maps.n; i++) {
+		const char *path = maps.items[i].name;
+		if (ends_with(slice_of_text(path), name)) {
+			fd = open_if_dump(program, inside,
+					FORMAT(PATH_MAX + 64, "/proc/%d/root%s", (int)program, path));
 		}
-		line[n - 1] = '\0';
-		(void)snprintf(whole, sizeof whole, "/proc/%d/root%s", (int)program, at);
-		fd = open_if_dump(program, inside, whole);
 	}
 	return fd;
 }
 
 /** The map has a known name; a jitdump may be anywhere, but the program has mapped it. */
-static struct jit_source open_source(pid_t program, pid_t inside, bool wants_dump) {
-	int map = open_map(program, inside);
-	if (map >= 0 || !wants_dump) {
-		return (struct jit_source){.fd = map};
-	}
-	return (struct jit_source){.fd = open_mapped_dump(program, inside), .is_dump = true};
+static void open_source(struct jit *j, bool wants_dump) {
+	j->fd = open_map(j->program, j->program_inside);
+	j->is_dump = j->fd < 0 && wants_dump;
+	j->fd = j->is_dump ? open_mapped_dump(j->program, j->program_inside) : j->fd;
 }
 
 // ---- the file
@@ -103,7 +82,7 @@ static struct jit_source open_source(pid_t program, pid_t inside, bool wants_dum
 static bool read_on(struct jit *j) {
 	struct stat st;
 	size_t got;
-	if (fstat(j->source.fd, &st) != 0 || j->n_read >= MAP_MAX_BYTES) {
+	if (fstat(j->fd, &st) != 0 || j->n_read >= MAP_MAX_BYTES) {
 		return false;
 	}
 	if ((uint64_t)st.st_size < j->n_read) {
@@ -113,14 +92,13 @@ static bool read_on(struct jit *j) {
 		j->n_read = 0;
 	}
 	if ((uint64_t)st.st_size == j->n_read ||
-			!file_read_at(j->source.fd, j->n_read, j->buffer, BUFFER_BYTES, &got, NULL)) {
+			!file_read_at(j->fd, j->n_read, j->buffer, BUFFER_BYTES, &got, NULL)) {
 		return false;
 	}
 	struct slice bytes = slice_of(j->buffer, got);
-	uint64_t used = j->source.is_dump
-			? jit_dump_feed(&j->map, bytes, j->n_read, (uint64_t)st.st_size)
-			: perf_map_feed(&j->map, bytes, j->n_read);
-	if (used == 0 && got == BUFFER_BYTES && !j->source.is_dump) {
+	uint64_t used = j->is_dump ? jit_dump_feed(&j->map, bytes, j->n_read, (uint64_t)st.st_size)
+							   : perf_map_feed(&j->map, bytes, j->n_read);
+	if (used == 0 && got == BUFFER_BYTES && !j->is_dump) {
 		used = got; // skip a line without an end
 	}
 	j->n_read += used;
@@ -131,7 +109,7 @@ static uint32_t name_of(const struct jit *j, struct namer *names,
 		const struct perf_map_entry *entry) {
 	char text[PERF_MAP_NAME_MAX];
 	size_t got;
-	if (!file_read_at(j->source.fd, entry->name_at, text, entry->name_bytes, &got, NULL) ||
+	if (!file_read_at(j->fd, entry->name_at, text, entry->name_bytes, &got, NULL) ||
 			got < entry->name_bytes) {
 		return 0;
 	}
@@ -190,12 +168,12 @@ static void name_waiting(struct jit *j, struct tries *t, struct namer *names) {
 // ---- all of it
 
 static bool has_source(struct jit *j, uint64_t now_ns, bool is_last) {
-	if (j->source.fd < 0 && (is_last || now_ns >= j->next_open_ns)) {
+	if (j->fd < 0 && (is_last || now_ns >= j->next_open_ns)) {
 		j->next_open_ns = now_ns + OPEN_GAP_NS;
 		bool wants_dump = is_last || j->n_looks++ % DUMP_GAPS == 0;
-		j->source = open_source(j->program, j->program_inside, wants_dump);
+		open_source(j, wants_dump);
 	}
-	if (j->source.fd >= 0 && !j->buffer) {
+	if (j->fd >= 0 && !j->buffer) {
 		j->buffer = malloc(BUFFER_BYTES);
 	}
 	return j->buffer != NULL;
@@ -228,7 +206,7 @@ void jit_init(struct jit *j, pid_t program, pid_t program_inside) {
 	*j = (struct jit){
 			.program = program,
 			.program_inside = program_inside ? program_inside : program,
-			.source.fd = -1,
+			.fd = -1,
 	};
 }
 
@@ -236,5 +214,5 @@ void jit_finish(struct jit *j) {
 	perf_map_finish(&j->map);
 	vec_finish(&j->places);
 	free(j->buffer);
-	file_close(j->source.fd);
+	file_close(j->fd);
 }

@@ -7,7 +7,6 @@
  * process had, then as heaptrack sees it.
  */
 #include "collector/names/namer.h"
-#include "elf/image.h"
 #include "sys/sys.h"
 
 #include <sys/uio.h>
@@ -35,8 +34,7 @@ void modules_finish(struct modules *m) {
 	if (m->texts && m->root_fd >= 0) { // `texts`: was it ever initialized?
 		(void)close(m->root_fd);
 	}
-	vec_finish(&m->files);
-	vec_finish(&m->records);
+	CALL_FOR(vec_finish, m, files, records);
 }
 
 // ---- which file it is
@@ -57,7 +55,7 @@ static bool is_right_file(int fd, const struct wire_module *module) {
 	bool is_right = true;
 	struct elf_image image;
 	if (head && file_read_at(fd, 0, head, HEAD_BYTES, &got, NULL) &&
-			elf_image_init(&image, slice_of(head, got), NULL)) {
+			elf_image_init(&image, slice_of(head, got))) {
 		struct slice found = elf_build_id(&image);
 		is_right = found.size == 0 ||
 				slice_equal(slice_of(found.data,
@@ -70,11 +68,7 @@ static bool is_right_file(int fd, const struct wire_module *module) {
 static int open_if_right(const char *path, const struct wire_module *module) {
 	// Not blocking: the name may be that of a fifo by now
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd >= 0 && !is_right_file(fd, module)) {
-		(void)close(fd);
-		return -1;
-	}
-	return fd;
+	return file_keep(fd, is_right_file(fd, module));
 }
 
 // What is mapped in that range, even if it was deleted or replaced since. Needs root's rights

@@ -2,11 +2,11 @@
 /*
  * One batch of addresses of one module is under way at a time.
  *
- * Its memory goes back and forth between the two threads: it is the worker's from `is_given` to
- * `is_done`, otherwise the caller's.
+ * Its memory goes back and forth between the two threads: `turn` says whose it is.
  */
 #include "collector/names/namer.h"
 
+#include "sys/futex.h"
 #include "sys/sys.h"
 
 #include <pthread.h>
@@ -19,14 +19,8 @@ enum {
 	COST_FACTOR = 10,           // or so many times the cost of the last one
 };
 
-struct wanted {
-	uint64_t address; // in the file
-	uint32_t location;
-	bool is_exact;
-};
-
 struct waiting {
-	VEC(struct wanted);
+	VEC(struct symbols_wanted);
 	uint64_t due_ns;
 	bool had_batch;
 };
@@ -34,7 +28,7 @@ struct waiting {
 struct batch {
 	uint32_t module;
 	struct symbols_module file;
-	struct wanted *wanted; // what is asked for, ascending
+	struct symbols_wanted *wanted; // what is asked for, ascending
 	size_t n;
 	struct symbols_answer *answers;
 	struct symbols_facts facts;
@@ -60,55 +54,50 @@ struct namer {
 	struct packages *packages; // likewise
 	bool is_of_system;         // the program is where packages install: else it is of none
 	pthread_t worker;
-	pthread_mutex_t lock; // guards what follows
-	pthread_cond_t changed;
-	bool is_given, is_done, is_ending;
+	_Atomic uint32_t turn; // a futex: whose the batch is
 };
+
+enum { TURN_CALLER, TURN_WORKER, TURN_END };
+
+static void pass_turn(struct namer *n, uint32_t turn) {
+	atomic_store(&n->turn, turn);
+	futex_wake(&n->turn, 1);
+}
 
 // ---- the worker
 
 static bool resolve(struct namer *n, struct batch *b) {
-	uint64_t *addresses = arena_new(&b->arena, uint64_t, b->n);
-	bool *is_exact = arena_new(&b->arena, bool, b->n);
 	b->answers = arena_new(&b->arena, struct symbols_answer, b->n);
-	if (!addresses || !is_exact || !b->answers) {
-		return false;
+	return b->answers &&
+			symbols_resolve(n->symbols, &b->file, b->wanted, b->n, b->answers, &b->facts, &b->arena,
+					NULL);
+}
+
+static void answer(struct namer *n, struct batch *b) {
+	uint64_t start_ns = clock_thread_cpu_ns();
+	b->is_answered = resolve(n, b);
+	if (b->is_first) {
+		b->suppressions = symbols_suppressions(&b->file, &b->arena);
+		const char *path = path_normal(b->file.path, &b->arena);
+		b->package = n->is_of_system && path ? packages_source_of(n->packages, path)
+											 : (struct slice){0};
 	}
-	for (size_t i = 0; i < b->n; i++) {
-		addresses[i] = b->wanted[i].address;
-		is_exact[i] = b->wanted[i].is_exact;
-	}
-	return symbols_resolve(n->symbols, &b->file, addresses, is_exact, b->n, b->answers, &b->facts,
-			&b->arena, NULL);
+	b->cost_ns = clock_thread_cpu_ns() - start_ns;
 }
 
 static void *work(void *user) {
 	struct namer *n = user;
 	(void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
-	(void)pthread_mutex_lock(&n->lock);
-	for (;;) {
-		while (!n->is_given && !n->is_ending) {
-			(void)pthread_cond_wait(&n->changed, &n->lock);
+	for (uint32_t turn; (turn = atomic_load(&n->turn)) != TURN_END;) {
+		if (turn == TURN_CALLER) {
+			futex_wait(&n->turn, turn, UINT64_MAX);
+			continue;
 		}
-		if (n->is_ending) {
-			break;
+		answer(n, &n->batch);
+		if (atomic_compare_exchange_strong(&n->turn, &turn, TURN_CALLER)) {
+			futex_wake(&n->turn, 1);
 		}
-		(void)pthread_mutex_unlock(&n->lock);
-		uint64_t start_ns = clock_thread_cpu_ns();
-		n->batch.is_answered = resolve(n, &n->batch);
-		if (n->batch.is_first) {
-			n->batch.suppressions = symbols_suppressions(&n->batch.file, &n->batch.arena);
-			const char *path = path_normal(n->batch.file.path, &n->batch.arena);
-			n->batch.package = n->is_of_system && path ? packages_source_of(n->packages, path)
-													   : (struct slice){0};
-		}
-		n->batch.cost_ns = clock_thread_cpu_ns() - start_ns;
-		(void)pthread_mutex_lock(&n->lock);
-		n->is_given = false;
-		n->is_done = true;
-		(void)pthread_cond_broadcast(&n->changed);
 	}
-	(void)pthread_mutex_unlock(&n->lock);
 	return NULL;
 }
 
@@ -126,17 +115,12 @@ void namer_put(struct namer *n, struct rec_location *location, struct rec_frame 
 }
 
 static bool take_result(struct namer *n, struct tries *t, uint64_t now_ns) {
-	(void)pthread_mutex_lock(&n->lock);
-	bool is_done = n->is_done;
-	n->is_done = false;
-	(void)pthread_mutex_unlock(&n->lock);
-	if (!is_done) {
+	if (atomic_load(&n->turn) == TURN_WORKER) {
 		return false;
 	}
 	struct batch *b = &n->batch;
 	for (size_t i = 0; b->is_answered && i < b->n; i++) {
-		(void)symbols_put(&b->answers[i], &t->locations[b->wanted[i].location], &n->frames,
-				n->texts);
+		(void)symbols_put(&b->answers[i], &t->locations[b->wanted[i].place], &n->frames, n->texts);
 	}
 	struct rec_module *module = &n->modules->records.items[b->module];
 	if (b->is_answered) {
@@ -177,7 +161,8 @@ static bool add_wanted(struct namer *n, const struct rec_location *location, uin
 		waiting->due_ns = now_ns + FIRST_WAIT_NS;
 	}
 	uint64_t bias = n->modules->records.items[location->module].bias;
-	bool ok = vec_add(waiting, (struct wanted){location->pc - bias, id, location->is_exact});
+	bool ok = vec_add(waiting,
+			(struct symbols_wanted){location->pc - bias, id, location->is_exact});
 	n->n_pending += ok;
 	return ok;
 }
@@ -201,7 +186,7 @@ static void look_at_new(struct namer *n, const struct tries *t, uint64_t now_ns)
 	}
 }
 
-ORDER_OF(compare_wanted, struct wanted, LOWEST(address) ?: LOWEST(is_exact));
+ORDER_OF(compare_wanted, struct symbols_wanted, LOWEST(address) ?: LOWEST(is_exact));
 
 // All that wait, except the second of two that differ in is_exact alone: that waits on
 static void fill_batch(struct namer *n, struct waiting *from, struct batch *b) {
@@ -226,10 +211,7 @@ static void hand_out(struct namer *n, uint32_t module) {
 	*b = (struct batch){.module = module, .file = modules_lend(n->modules, module)};
 	fill_batch(n, &n->waiting.items[module], b);
 	n->is_under_way = true;
-	(void)pthread_mutex_lock(&n->lock);
-	n->is_given = true;
-	(void)pthread_cond_broadcast(&n->changed);
-	(void)pthread_mutex_unlock(&n->lock);
+	pass_turn(n, TURN_WORKER);
 }
 
 void namer_step(struct namer *n, struct tries *t, uint64_t now_ns, bool is_last) {
@@ -256,16 +238,7 @@ size_t namer_pending(const struct namer *n) {
 }
 
 void namer_wait(struct namer *n, uint64_t timeout_ns) {
-	struct timespec until;
-	(void)clock_gettime(CLOCK_REALTIME, &until);
-	uint64_t nsec = (uint64_t)until.tv_nsec + timeout_ns;
-	until.tv_sec += (time_t)(nsec / 1000000000u);
-	until.tv_nsec = (long)(nsec % 1000000000u);
-	(void)pthread_mutex_lock(&n->lock);
-	if (n->is_given && !n->is_done) {
-		(void)pthread_cond_timedwait(&n->changed, &n->lock, &until);
-	}
-	(void)pthread_mutex_unlock(&n->lock);
+	futex_wait(&n->turn, TURN_WORKER, timeout_ns);
 }
 
 const struct symbols_rows *namer_frames(const struct namer *n) {
@@ -281,22 +254,14 @@ struct namer *namer_create(struct modules *modules, struct texts *texts, struct 
 	}
 	n->modules = modules;
 	n->texts = texts;
-	(void)pthread_mutex_init(&n->lock, NULL);
-	(void)pthread_cond_init(&n->changed, NULL);
 	n->symbols = symbols_create(NULL, err);
 	n->packages = packages_create(fcntl(modules->root_fd, F_DUPFD_CLOEXEC, 0)); // -1 stays -1
 	char exe[PATH_MAX];
 	bool is_known = modules->exe || process_link(modules->pid, "exe", exe, sizeof exe);
 	n->is_of_system = is_known && packages_may_hold(modules->exe ? modules->exe : exe);
-	if (!n->packages) {
-		(void)err_memory(err);
-	}
-	bool has_all = n->symbols && n->packages;
+	bool has_all = n->symbols && (n->packages || err_memory(err));
 	int why = has_all ? pthread_create(&n->worker, NULL, work, n) : 0;
-	if (!has_all || why != 0) {
-		if (why != 0) {
-			(void)err_system(err, why, "cannot start a thread");
-		}
+	if (!has_all || (why != 0 && !err_system(err, why, "cannot start a thread"))) {
 		packages_destroy(n->packages);
 		symbols_destroy(n->symbols);
 		free(n);
@@ -309,10 +274,7 @@ void namer_destroy(struct namer *n) {
 	if (!n) {
 		return;
 	}
-	(void)pthread_mutex_lock(&n->lock);
-	n->is_ending = true;
-	(void)pthread_cond_broadcast(&n->changed);
-	(void)pthread_mutex_unlock(&n->lock);
+	pass_turn(n, TURN_END);
 	(void)pthread_join(n->worker, NULL);
 	packages_destroy(n->packages);
 	symbols_destroy(n->symbols);
@@ -323,7 +285,5 @@ void namer_destroy(struct namer *n) {
 	}
 	vec_finish(&n->waiting);
 	vec_finish(&n->frames);
-	(void)pthread_mutex_destroy(&n->lock);
-	(void)pthread_cond_destroy(&n->changed);
 	free(n);
 }

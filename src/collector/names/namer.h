@@ -12,13 +12,11 @@
  */
 
 #include "collector/segment/segment.h"
-#include "runtimes/python.h"
+#include "runtimes/nim.h"
 #include "runtimes/v8.h"
 #include "symbols/perf_map.h"
 #include "symbols/symbols.h"
 #include "sys/smaps.h"
-
-#include <sys/types.h>
 
 // ---- the files behind the program's code, held open
 //
@@ -98,12 +96,6 @@ void namer_wait(struct namer *n, uint64_t timeout_ns);
 //
 // One thread, that of the tries.
 
-/** The file: /tmp/perf-PID.map, or a jitdump, jit-PID.dump, which the program has mapped. */
-struct jit_source {
-	int fd;       // -1: there is none, or none yet
-	bool is_dump; // a jitdump; else a map
-};
-
 /** A location of generated code. */
 struct jit_place {
 	uint64_t pc;       // within the instruction that is meant
@@ -113,7 +105,8 @@ struct jit_place {
 
 struct jit {
 	pid_t program, program_inside; // as we call it, and as it calls itself
-	struct jit_source source;
+	int fd;                        // of the file; -1: there is none, or none yet
+	bool is_dump;    // a jitdump, jit-PID.dump, which the program has mapped; else a map
 	uint64_t n_read; // bytes of it
 	uint64_t next_open_ns;
 	unsigned n_looks; // for a file
@@ -157,9 +150,10 @@ struct units {
 	VEC(uint32_t) unread;         // numbers that may be read another time
 	VEC(uint32_t) waiting;        // locations
 	uint32_t n_seen;              // locations looked at
-	const char *why;              // why it is not in force. NULL: it is, or there is none
-	uint64_t next_ns;             // to prove it
-	bool is_last;                 // set: nothing is read another time
+	struct nim_types nim;
+	const char *why;  // why it is not in force. NULL: it is, or there is none
+	uint64_t next_ns; // to prove it
+	bool is_last;     // set: nothing is read another time
 	struct arena arena;
 
 	// V8, of which there is one in a program

@@ -24,7 +24,7 @@ void units_init(struct units *u, struct segment *segment, struct modules *module
 }
 
 void units_finish(struct units *u) {
-	CALL_FOR(vec_finish, u, names, unread, waiting);
+	CALL_FOR(vec_finish, u, names, unread, waiting, nim);
 	arena_finish(&u->arena);
 	v8_heap_finish(&u->v8);
 }
@@ -54,13 +54,13 @@ void units_meet(struct units *u, int fd, const char *path, const struct wire_mod
 	struct wire_layout found;
 	struct slice name = slice_of_text(path_base_name(path));
 	bool is_v8 = starts_with(name, "libnode") || is_called_after(name, "node");
-	bool may_be = module->path[0] == '\0' || starts_with(name, "libpython") ||
-			is_called_after(name, "python");
+	bool may_be = module->path[0] == '\0' || !strstr(path, ".so") || // a program
+			starts_with(name, "libpython");
 	if ((!may_be && !is_v8) || !u->segment->has_runtimes || fd < 0) {
 		return;
 	}
 	struct slice bytes = file_map(fd);
-	bool is_image = elf_image_init(&image, bytes, NULL);
+	bool is_image = elf_image_init(&image, bytes);
 	uint64_t bias = is_image && image.type == ET_EXEC ? 0 : module->bias;
 	if (is_image && is_v8) {
 		meet_v8(u, &image, bias, module->image);
@@ -70,6 +70,9 @@ void units_meet(struct units *u, int fd, const char *path, const struct wire_mod
 		u->candidate.image = module->image;
 		u->why = "it has not begun";
 		u->next_ns = 0;
+	}
+	if (is_image && u->nim.n == 0) {
+		(void)nim_find_types(&image, bias, &u->arena, &u->nim);
 	}
 	file_unmap(bytes);
 }
@@ -92,8 +95,7 @@ void units_expect(struct units *u, const struct smaps *maps) {
 		const struct wire_module module = {.bias = area->start, .image = 1, .path = "/"};
 		bool may_be = area->kind == SMAPS_FILE && area->offset == 0 &&
 				(strstr(area->name, "node") || strstr(area->name, "python"));
-		char path[PATH_MAX];
-		(void)snprintf(path, sizeof path, "/proc/%d/root%s", (int)u->modules->pid, area->name);
+		const char *path = FORMAT(PATH_MAX, "/proc/%d/root%s", (int)u->modules->pid, area->name);
 		CLOSED int fd = may_be ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
 		units_meet(u, fd, area->name, &module);
 	}
@@ -163,6 +165,21 @@ static void withdraw(struct units *u, struct tries *t) {
 	}
 }
 
+/** The function alone, as it was read of another place of it: without a line. */
+static void take_function(const struct units *u, const struct wire_unit *unit,
+		struct unit_name *name) {
+	struct wire_unit other;
+	for (uint32_t id = 1; unit->identity[0] && name->v8.n == 0 && id <= u->names.n; id++) {
+		const struct v8_unit *known = &u->names.items[id - 1].v8;
+		if (known->n > 0 && segment_unit(u->segment, id, &other) && other.kind == MODULE_V8 &&
+				other.thread == unit->thread && other.identity[0] == unit->identity[0]) {
+			name->v8.frames = &known->frames[known->n - 1]; // the others are inlined in it there
+			name->v8.n = 1;
+			name->v8.is_vague = true;
+		}
+	}
+}
+
 /** Read it where the recorder has just seen it. */
 static void read_v8(struct units *u, const struct wire_unit *unit, struct unit_name *name) {
 	bool has_moved = name->object != unit->object;
@@ -182,6 +199,9 @@ static void read_v8(struct units *u, const struct wire_unit *unit, struct unit_n
 	struct v8_unit found;
 	bool is_there = v8_unit_read(&u->v8, unit, &u->arena, &found);
 	name->v8 = is_there ? found : name->v8;
+	if (is_last && !is_there) {
+		take_function(u, unit, name);
+	}
 	name->is_read = is_last ? is_there || name->v8.n > 0 : is_there && !found.is_vague;
 	bool counts = name->is_read || name->n_tries == V8_TRIES_TO_PROVE;
 	u->n_met += counts;
@@ -240,7 +260,9 @@ static struct rec_frame v8_frame(const struct units *u, const struct v8_unit *un
 					f->function.size          ? f->function
 							: f->is_top_level ? slice_of_text("(top level)")
 											  : slice_of_text("(anonymous)")),
-			.line = unit->positions.size ? v8_unit_line(&u->v8, unit, position) : f->line};
+			.line = unit->is_vague         ? 0
+					: unit->positions.size ? v8_unit_line(&u->v8, unit, position)
+										   : f->line};
 }
 
 /** False: it is not known yet. */

@@ -121,7 +121,6 @@ static inline struct wire_event *entry_at(const struct reader *r, unsigned ring,
 enum entry_is {
 	ENTRY_UNPUBLISHED,
 	ENTRY_NOTHING, // void, or a time, a stamp or an epoch: the reader has taken it
-	ENTRY_OTHER,   // of a kind that nobody reads yet
 	ENTRY_BAD,     // makes no sense
 	ENTRY_EVENT,
 };
@@ -161,11 +160,6 @@ static void fill_event(struct order *o, const struct reader *r, struct entry *ou
 	};
 }
 
-static inline bool is_other(const struct order *o, uint32_t kind) {
-	return kind == KIND_RATE || kind == KIND_FORK ||
-			(order_is_mapping(kind) && o->sink.mapping == NULL);
-}
-
 static inline bool is_event(uint32_t kind) {
 	return kind <= KIND_STAYED || order_is_mapping(kind);
 }
@@ -192,10 +186,6 @@ static enum entry_is read_wide(struct order *o, const struct reader *r, unsigned
 	if (kind == KIND_VOID) {
 		out->n = 2;
 		return ENTRY_NOTHING;
-	}
-	if (is_other(o, kind)) {
-		out->n = 2;
-		return ENTRY_OTHER;
 	}
 	if (!is_event(kind) || wire_body_size(body) != WIRE_SIZE_WIDE) {
 		return ENTRY_BAD;
@@ -238,9 +228,6 @@ static enum entry_is read_entry(struct order *o, struct reader *r, unsigned ring
 	case KIND_WIDE: return read_wide(o, r, ring, index, head, body, out);
 	default: break;
 	}
-	if (is_other(o, kind)) {
-		return ENTRY_OTHER;
-	}
 	if (!is_event(kind) || wire_body_size(body) == WIRE_SIZE_WIDE) {
 		return ENTRY_BAD; // of no known kind, or without its prefix
 	}
@@ -276,7 +263,6 @@ static enum order_next find(struct order *o, struct reader *r, struct entry *ent
 			o->counts.unpublished++;
 			break;
 		case ENTRY_NOTHING: break;
-		case ENTRY_OTHER: o->counts.others++; break;
 		case ENTRY_BAD: o->counts.bad_entries++; break;
 		}
 		step(r, ring, entry->n);

@@ -39,7 +39,7 @@ struct order_sink {
 	bool (*late_events)(void *user, const struct trace_event *events, size_t n, struct err *err);
 	/**
 	 * A call that maps, in its place among the events: KIND_MAP, KIND_UNMAP or KIND_CHANGED. Low
-	 * bits of its address are the wire_map_sort(). NULL: they are passed by.
+	 * bits of its address are the wire_map_sort().
 	 */
 	bool (*mapping)(void *user, const struct trace_event *event, struct err *err);
 	/** A thread appeared: its id (below 2^28) for its events. 0 is allowed: "no thread". */
@@ -68,7 +68,6 @@ struct order_counts {
 	uint64_t forced;        // times that the others went on without a thread
 	uint64_t bad_entries;   // that made no sense
 	uint64_t mappings;      // of calls that map, handed over
-	uint64_t others;        // entries of kinds that are reserved and not read yet: skipped
 	uint64_t looked_behind; // events taken from behind an unpublished one
 	uint32_t n_threads;     // ever seen
 	uint32_t n_live;        // slots in use

@@ -57,8 +57,8 @@ static void keep(struct run *run) {
 	if (!r) {
 		return; // out of memory: the next try may have more
 	}
-	keeper_give(run->keeper, r);
 	struct keeper_cost cost = keeper_cost(run->keeper);
+	keeper_give(run->keeper, r);
 	cost.wall_ns += clock_now_ns() - start_ns;
 	cost.cpu_ns += clock_thread_cpu_ns() - start_cpu_ns;
 	run->next_checkpoint_ns = run->now_ns + checkpoint_gap_ns(cost, run->tries.n_nodes);
@@ -116,7 +116,7 @@ static void look_at_rss(struct run *run) {
 	uint64_t rss_bytes = run->samples.items[run->samples.n - 1].rss_bytes;
 	uint64_t wait_ms = RUN_END_WAIT_MS + rss_bytes / END_WAIT_BYTES;
 	_Atomic uint32_t *most_ms = &run->segment.header->end_wait_ms;
-	if (atomic_load(most_ms) > 0) {
+	if (atomic_load(most_ms) > 0 && !run->options->leaks) {
 		atomic_store(most_ms, wait_ms < END_WAIT_MOST_MS ? (uint32_t)wait_ms : END_WAIT_MOST_MS);
 	}
 	bool is_searched = run->old_heap.snapshot != 0; // old blocks will be known soon
@@ -128,11 +128,13 @@ static void look_at_rss(struct run *run) {
 
 void run_housekeep(struct run *run, bool is_idle) {
 	look_at_clock(run);
+	unseen_take(&run->unseen);
 	run_take_modules(run);
 	run_look_at_threads(run);
 	run_look_at_program(run);
-	if (samples_take(&run->samples, run->program, run->now_ns, is_idle,
-				aggregate_now(run->aggregate).live_bytes, &run->segment)) {
+	if (run->now_ns >= run->samples.next_ns) {
+		samples_take(&run->samples, run->program, run->now_ns, is_idle,
+				aggregate_now(run_aggregate(run)).live_bytes, &run->segment);
 		ending_look(&run->ending, run->program, run->now_ns);
 		run_look_at_first_image(run);
 		look_for_own_heaps(run);

@@ -57,13 +57,10 @@ static void run_note_unrecorded(struct run *run) {
 
 static bool has_module(void *user, uint32_t image, const char *name) {
 	const struct run *run = user;
-	for (uint32_t id = 1; id <= run->tries.n_modules; id++) {
-		const struct wire_module *m = tries_module(&run->tries, id);
-		if (m && m->image == image && strcmp(path_base_name(m->path), name) == 0) {
-			return true;
-		}
-	}
-	return false;
+	const struct wire_module *m;
+	return ANY(id, run->tries.n_modules + 1,
+			(m = tries_module(&run->tries, id)) && m->image == image &&
+					strcmp(path_base_name(m->path), name) == 0);
 }
 
 void run_watch_exec(struct run *run, bool is_running) {

@@ -78,7 +78,7 @@ bool run_note_hooks(struct run *run, bool says_so, struct injector_report *repor
 }
 
 bool run_make_injected_segment(struct run *run, struct err *err) {
-	CLOSED int fd = guardian_memory(&run->guardian, err);
+	CLOSED int fd = guardian_memory(&run->guardian, -1, err);
 	if (fd < 0) {
 		return false;
 	}
@@ -104,8 +104,8 @@ static void say_unrecorded(struct run *run, struct err *why) {
 
 /** Inject the recorder into a program that the guardian holds. */
 static bool get_in(struct run *run, struct err *err) {
-	if (!guardian_share(&run->guardian, run->segment.memory.fd, err) ||
-			!guardian_attach(&run->guardian, 0, NULL, NULL, err)) {
+	CLOSED int fd = guardian_memory(&run->guardian, run->segment.memory.fd, err);
+	if (fd < 0 || !guardian_attach(&run->guardian, 0, NULL, NULL, err)) {
 		return false;
 	}
 	atomic_store(&run->segment.header->exec, EXEC_INJECTED);

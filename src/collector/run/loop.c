@@ -3,8 +3,9 @@
  * The main loop of a recording: rounds of events, housekeeping, and how long to sleep in between;
  * then the missing names are looked up, the last state is written and the file is finished.
  *
- * One thread does all that must keep its order: rings -> order -> aggregate. Three others mostly
- * sleep: watch (signals, the program's end), namer (symbols), keeper (the file).
+ * One thread does all that must keep its order: rings -> order -> aggregate. The last step may be
+ * another's (outgoing.c). Three more mostly sleep: watch (signals, the program's end), namer
+ * (symbols), keeper (the file).
  *
  * How long the loop sleeps between two rounds follows from what the last ones brought: not at all
  * while rings fill fast, 1 ms while events come, then twice as long each time, up to a second. The
@@ -13,8 +14,10 @@
  * half a ring can be full.
  */
 #include "collector/run/parts.h"
-#include "sys/clock.h"
 #include "sys/futex.h"
+#include "sys/sys.h"
+
+#include <sys/stat.h>
 
 enum {
 	MANY_EVENTS = 4096, // a round with so many is followed by the next at once
@@ -41,6 +44,7 @@ static bool round_of_events(struct run *run, size_t *n) {
 	run->now_ns = now - run->segment.start_ns;
 	struct err err = {0};
 	if (order_round(run->order, now, n, &err)) {
+		run_choose_stages(run, *n);
 		return true;
 	}
 	run->has_failed = run->stopped_early = true;
@@ -74,24 +78,48 @@ static struct parts_thread *find_stacks(const struct run *run) {
 	return threads;
 }
 
-static bool keep_look(struct run *run, const struct view *view, enum rec_look_at at, bool has_all) {
-	FREED struct parts_thread *threads = find_stacks(run);
-	const struct looks_known known = {
-			.blocks = run->aggregate,
-			.mappings = run->mappings,
-			.before = run->before.n > 0 ? &run->before : NULL,
-			.threads = threads,
-			.n_threads = threads ? run->threads.n : 0,
+static struct looks_known known_of(struct run *run, const struct parts_thread *threads,
+		bool has_all) {
+	unseen_take(&run->unseen);
+	return (struct looks_known){
+			.in = {.blocks = run_aggregate(run),
+					.mappings = run->mappings,
+					.before = run->before.n > 0 ? &run->before : NULL,
+					.seen = run->unseen.items,
+					.n_seen = run->unseen.n,
+					.threads = threads,
+					.n_threads = threads ? run->threads.n : 0,
+					.knows_all_blocks = has_all && has_all_blocks(run)},
 			.limit_bytes = run->ending.limit_bytes,
-			.has_all_blocks = has_all && has_all_blocks(run),
 			.texts = &run->texts,
 	};
-	return looks_add(&run->looks, view, &known, run->program, at, run->now_ns);
+}
+
+static bool keep_look(struct run *run, struct view *view, enum rec_look_at at, bool has_all) {
+	FREED struct parts_thread *threads = find_stacks(run);
+	const struct looks_known known = known_of(run, threads, has_all);
+	bool had_unseen = run->looks.has_unseen;
+	unseen_name(&run->unseen, &view->areas);
+	bool ok = looks_add(&run->looks, view, &known, run->program, at, run->now_ns);
+	if (run->looks.has_unseen && !had_unseen) {
+		unseen_ask_for_code(&run->unseen);
+	}
+	return ok;
 }
 
 static bool read_view(struct run *run, struct view *view) {
 	bool ok = view_read(view, run->program, &run->ending.group, run->segment.header->own);
 	run->looks_refused += view->is_refused;
+	struct units *u = &run->units;
+	bool is_python = u->candidate.n_ranges > 0 && !u->why;
+	struct python_types types = {is_python ? &u->candidate : NULL, modules_read, u->modules,
+			&run->texts, {0}};
+	if (ok) {
+		nim_put_types(&u->nim, &types);
+	}
+	if (ok && (is_python || types.known.n > 0)) {
+		types_read(view, run_aggregate(run), &types);
+	}
 	return ok;
 }
 
@@ -115,14 +143,104 @@ static bool look(struct run *run, enum rec_look_at at) {
 	return ok;
 }
 
+// ---- what points to live blocks, at the end
+
+/** The threads of a program that stands still, none of them within an allocation function. */
+struct held {
+	struct graph_thread *threads;
+	size_t n;
+};
+
+static void release(struct run *run, struct held *held) {
+	guardian_release(&run->guardian);
+	free(held->threads);
+	*held = (struct held){0};
+}
+
+/** The threads that are inside, as many as can be asked for at a time. */
+static size_t find_inside(const struct run *run, pid_t out[GUARDIAN_AGAIN_MOST]) {
+	size_t n = 0;
+	for (size_t i = 0; i < run->threads.n && n < GUARDIAN_AGAIN_MOST; i++) {
+		const struct live_thread *t = &run->threads.items[i];
+		if (segment_is_inside(segment_slot(&run->segment, t->slot))) {
+			out[n++] = (pid_t)t->tid;
+		}
+	}
+	return n;
+}
+
+/**
+ * Stop the program where no thread is inside of an allocation function, whose block nobody knows
+ * yet. Those that are inside go on until they are not, while the others stand: their events are
+ * taken, for whose room they may wait.
+ */
+static int stop_outside(struct run *run, struct err *err) {
+	enum { ROUNDS = 1000 };
+	pid_t inside[GUARDIAN_AGAIN_MOST] = {0};
+	size_t n = 0;
+	int fd = guardian_hold(&run->guardian, run->program, inside, n, err);
+	for (unsigned i = 0; fd >= 0 && (n = find_inside(run, inside)) > 0; i++) {
+		file_close(fd);
+		run_drain(run);
+		fd = i < ROUNDS ? guardian_hold(&run->guardian, run->program, inside, n, err) : -1;
+		if (i == ROUNDS) {
+			guardian_release(&run->guardian);
+			(void)err_set(err, ERR_UNSUPPORTED, "thread %d stays in malloc", (int)inside[0]);
+		}
+	}
+	return fd;
+}
+
+/** `held` is zeroed. False: `err` says why the program goes on. */
+static bool hold(struct run *run, struct held *held, struct err *err) {
+	if (run->guardian.pid == 0) {
+		return err_set(err, ERR_UNSUPPORTED, "the program cannot be stopped");
+	}
+	struct stat s = {0};
+	CLOSED int fd = stop_outside(run, err);
+	if (fd < 0) {
+		return false;
+	}
+	(void)fstat(fd, &s);
+	held->n = (size_t)s.st_size / sizeof *held->threads;
+	held->threads = malloc((size_t)s.st_size + 1);
+	bool ok = held->threads && pread(fd, held->threads, (size_t)s.st_size, 0) == s.st_size;
+	if (!ok) {
+		release(run, held);
+	}
+	return ok || err_memory(err);
+}
+
+/** What is not known is said. */
+static void say_ungraded(struct run *run, const char *why) {
+	run->is_graded = true;
+	run_say(run, "what points to live blocks is not known: %s", why);
+}
+
+/** The program stands still and was read into `view`; then it goes on. */
+static void grade(struct run *run, struct view *view, struct held *held, bool has_all) {
+	FREED struct parts_thread *threads = find_stacks(run);
+	const struct looks_known known = known_of(run, threads, has_all);
+	const uint64_t within_ns = (RUN_LEAKS_WAIT_MS - RUN_LEAKS_WAIT_MS / 30) * 1000000ull;
+	struct err err;
+	run->is_graded = true;
+	if (!graph_read(view, &known, held->threads, held->n, run->program, within_ns, &err)) {
+		say_ungraded(run, err.text);
+	}
+	release(run, held);
+}
+
 /**
  * The program waits at its end, no longer than until it has been read: what was read is joined
  * later. `has_all`: the rings are empty.
  */
-static void look_at_end(struct run *run, bool has_all) {
+static void look_at_end(struct run *run, bool has_all, struct held *held) {
 	_Atomic uint32_t *state = &run->segment.header->state;
 	SCOPED(view) view = {0};
 	bool is_read = read_view(run, &view);
+	if (held->n > 0) {
+		grade(run, &view, held, has_all);
+	}
 	uint32_t ending = SEGMENT_ENDING;
 	segment_tick(&run->segment, clock_now_ns()); // what it still does is later than the look
 	bool has_waited = atomic_compare_exchange_strong(state, &ending, SEGMENT_OPEN);
@@ -135,6 +253,11 @@ static void look_at_end(struct run *run, bool has_all) {
 
 /** The program waits to be looked at: what it has done so far is taken before. */
 static void end_program(struct run *run) {
+	struct held held = {0};
+	struct err err = {0};
+	if (run->options->leaks && !hold(run, &held, &err)) {
+		say_ungraded(run, err.text);
+	}
 	uint64_t until_ns = clock_now_ns() + LAST_ROUNDS_NS;
 	bool is_behind = true;
 	while (is_behind && clock_now_ns() < until_ns) {
@@ -147,7 +270,7 @@ static void end_program(struct run *run) {
 	}
 	run->units.is_last = true;
 	units_step(&run->units, &run->tries, run->names, run->now_ns); // they are read in its memory
-	look_at_end(run, !is_behind);
+	look_at_end(run, !is_behind, &held);
 }
 
 // ---- how long to sleep
@@ -213,7 +336,7 @@ static void rest(struct run *run, uint64_t *sleep_ns) {
 	uint64_t most_ns = order_rest_ns(run->order);
 	bool is_waiting = most_ns < NAP_NS;
 	segment_wait(&run->segment, is_waiting ? most_ns : *sleep_ns);
-	uint64_t max_ns = run->jit.source.fd >= 0 ? JIT_SLEEP_MAX_NS : SLEEP_MAX_NS;
+	uint64_t max_ns = run->jit.fd >= 0 ? JIT_SLEEP_MAX_NS : SLEEP_MAX_NS;
 	max_ns = run->ending.is_close ? LIMIT_SLEEP_MAX_NS : max_ns;
 	max_ns = run->children.n_living > 0 && max_ns > CHILDREN_SLEEP_MAX_NS ? CHILDREN_SLEEP_MAX_NS
 																		  : max_ns;
@@ -284,12 +407,18 @@ void run_loop(struct run *run) {
 	run->now_ns = run->end.time_ns - run->segment.start_ns;
 	run_take_labels(run);
 	struct err err = {0};
-	if (!run->has_failed && !order_finish(run->order, clock_now_ns(), &err)) {
+	if (!run->has_failed &&
+			!(order_finish(run->order, clock_now_ns(), &err) && feed_drain(&run->feed, &err))) {
 		run->stopped_early = true;
 	}
 	segment_close(&run->segment); // children that still run must not wait for us
 	run_take_modules(run);
 	run_note_last_program(run);
+	if (run->options->leaks && !run->is_graded) {
+		say_ungraded(run,
+				"the program ended without waiting for heaptrack, by a signal or a system call of "
+				"its own");
+	}
 	children_take_last(&run->children, run->segment.header, run->now_ns);
 	control_settle(run->control, run_put_status, run);
 }
@@ -335,11 +464,12 @@ static bool end(struct run *run, struct run_result *result, struct err *err) {
 		return false;
 	}
 	// The last state is a copy of these; the memory that writing it takes is not added to theirs
-	aggregate_destroy(run->aggregate);
-	run->aggregate = NULL;
+	feed_finish(&run->feed);
 	mappings_destroy(run->mappings);
 	run->mappings = NULL;
-	tries_finish(&run->tries);
+	if (namer_pending(run->names) == 0) { // else its thread may still read the modules in them
+		tries_finish(&run->tries);
+	}
 	result->file_is_whole = keeper_finish(run->keeper, r, err);
 	result->recording = *r;
 	return result->file_is_whole;

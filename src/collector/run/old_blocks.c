@@ -38,7 +38,7 @@ void run_expect_old_blocks(struct run *run, pid_t snapshot) {
 	struct old_heap *o = &run->old_heap;
 	*o = (struct old_heap){.snapshot = snapshot};
 	if (snapshot == 0 || pthread_create(&o->worker, NULL, work, o) != 0) {
-		aggregate_old_blocks(run->aggregate, NULL, NULL, 0);
+		aggregate_old_blocks(run_aggregate(run), NULL, NULL, 0);
 		o->snapshot = 0; // the copy ends with the guardian
 	}
 }
@@ -51,7 +51,7 @@ void run_take_old_blocks(struct run *run, bool waits) {
 	}
 	(void)pthread_join(o->worker, NULL);
 	guardian_drop_snapshot(&run->guardian);
-	aggregate_old_blocks(run->aggregate, o->ptrs, o->sizes, o->n);
+	aggregate_old_blocks(run_aggregate(run), o->ptrs, o->sizes, o->n);
 	if (o->n > 0) {
 		run_say(run,
 				"existing blocks: %zu, %.1f MB, found in %.1f ms while the program kept running",

@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Messages to the user, and single events on their way to the file. */
+/*
+ * Messages to the user, and events on their way to the aggregate and the file.
+ *
+ * Events are applied to the aggregate by the loop's thread, or, while rings fill up and there is a
+ * core for it, by the feed's. All else that is done with the aggregate is done by the loop's, after
+ * run_aggregate, which leaves nothing to be applied.
+ */
+#include "base/parallel.h"
 #include "collector/run/parts.h"
 
 void run_say(struct run *run, const char *fmt, ...) {
@@ -18,10 +25,40 @@ void run_keep_events(struct run *run, const struct trace_event *events, size_t n
 }
 
 bool run_begin_program(struct run *run, struct err *err) {
-	if (!aggregate_exec(run->aggregate, run->now_ns, err) ||
+	if (!aggregate_exec(run_aggregate(run), run->now_ns, err) ||
 			!mappings_exec(run->mappings, run->now_ns, err)) {
 		return false;
 	}
 	run_keep_events(run, &(struct trace_event){.kind = TRACE_EXEC, .time_ns = run->now_ns}, 1);
 	return true;
+}
+
+// ---- who applies events
+
+enum {
+	PRESSURE_MOST = 64, // then the feed's thread does, until there is no pressure
+	PRESSURE_STEP = 8,  // of a round with half a ring's events: so many came while the last one ran
+	STAGES_CORES = 3,   // one is the program's
+};
+
+static bool may_have_thread(void) {
+	struct cgroup group;
+	return parallel_cores() >= STAGES_CORES &&
+			(!cgroup_of_process(&group, getpid(), "cpu") || cgroup_cores(&group) >= STAGES_CORES);
+}
+
+void run_choose_stages(struct run *run, size_t n_events) {
+	bool is_behind = n_events >= RING_BIG_ENTRIES / 2;
+	run->pressure = is_behind ? run->pressure + PRESSURE_STEP : run->pressure - (run->pressure > 0);
+	LOWER_TO(run->pressure, PRESSURE_MOST);
+	run->is_staged = run->is_staged ? run->pressure > 0 : run->pressure == PRESSURE_MOST;
+	if (run->is_staged && run->stages == STAGES_UNKNOWN) {
+		run->stages = may_have_thread() ? STAGES_TWO : STAGES_ONE;
+	}
+	run->is_staged &= run->stages == STAGES_TWO;
+}
+
+struct aggregate *run_aggregate(struct run *run) {
+	(void)feed_drain(&run->feed, NULL);
+	return run->feed.aggregate;
 }

@@ -15,11 +15,16 @@
 #include "collector/names/namer.h"
 #include "collector/order/order.h"
 #include "collector/watch/watch.h"
+#include "engine/feed.h"
 #include "sys/spawn.h"
 
 #include <pthread.h>
 
-enum { RUN_END_WAIT_MS = 50 }; // how long the program's end waits to be looked at, at least
+// How long the program's end waits to be looked at, at least; and with --leaks
+enum { RUN_END_WAIT_MS = 50, RUN_LEAKS_WAIT_MS = 30000 };
+
+/** May a thread of its own apply events? HEAPTRACK_STAGES in the environment, for tests: 1 or 2. */
+enum stages { STAGES_UNKNOWN, STAGES_ONE, STAGES_TWO_ALWAYS, STAGES_TWO };
 
 /** A thread whose name is still looked at. */
 struct live_thread {
@@ -41,6 +46,7 @@ struct old_heap {
 
 struct run {
 	const struct run_options *options;
+	char *const *argv; // of the program, or of the process that it runs in already
 	struct signals_start start_signals;
 	struct arena arena; // what lives as long as the session
 	struct segment segment;
@@ -57,13 +63,17 @@ struct run {
 	struct modules modules;
 	struct tries tries;
 	struct order *order;
-	struct aggregate *aggregate;
+	struct feed feed;   // its aggregate may be in use by its thread: run_aggregate
+	enum stages stages; // whether it may
+	bool is_staged;     // events are applied by it now
+	unsigned pressure;  // how long rounds have brought many events
 	struct mappings *mappings;
 	bool records_mappings;        // and looks at memory
 	enum rec_look_at wanted_look; // REC_ATS: none
 	struct looks looks;
 	uint64_t looks_refused; // by the kernel
 	struct smaps before;    // what was mapped at an attach
+	struct unseen unseen;
 	struct namer *names;
 	struct jit jit;
 	struct units units;
@@ -93,6 +103,7 @@ struct run {
 	bool stopped_early;
 	bool ends_when_closed; // the program may end the recording
 	bool only_looks;       // it ends when the blocks from before an attach are known
+	bool is_graded;        // --leaks: was looked at, or why not was said
 
 	// If attached: undoes the program's side of it, between the end of the recording and the last
 	// look at the rings
@@ -179,6 +190,12 @@ void run_put_look(void *run, struct buffer *out);
 void run_put_no_look(void *run, struct buffer *out);
 
 // ---- sink.c, outgoing.c
+
+/** After a round of so many events: does the feed's thread apply those of the next one? */
+void run_choose_stages(struct run *run, size_t n_events);
+
+/** The aggregate, with all events that were taken: the caller's until the next round. */
+struct aggregate *run_aggregate(struct run *run);
 
 extern const struct order_sink run_sink;
 

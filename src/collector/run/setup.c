@@ -3,8 +3,6 @@
 #include "collector/run/parts.h"
 #include "sys/sys.h"
 
-#include <sys/resource.h>
-
 enum { MODULES_OPEN_MAX = 4096 };
 
 struct run *run_create(const struct run_options *options, struct run_result *result,
@@ -16,32 +14,18 @@ struct run *run_create(const struct run_options *options, struct run_result *res
 		return err_memory_null(err);
 	}
 	run->options = options;
+	run->argv = options->argv;
 	run->output.fd = run->signals_fd = run->door_fd = run->guardian.socket = -1;
-	run->jit.source.fd = -1;
+	run->jit.fd = -1;
 	signals_save(&run->start_signals);
 	return run;
-}
-
-/** As high as permitted. */
-static rlim_t raise_limit(unsigned which) {
-	struct rlimit limit;
-	if (getrlimit(which, &limit) != 0) {
-		return 0;
-	}
-	struct rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
-	if (which != RLIMIT_NOFILE && setrlimit(which, &none) == 0) {
-		return RLIM_INFINITY;
-	}
-	limit.rlim_cur = limit.rlim_max;
-	(void)setrlimit(which, &limit);
-	return limit.rlim_cur;
 }
 
 /** Nodes, which are charged to the program's control group, may take that part of its limit. */
 static uint32_t node_capacity(pid_t program) {
 	enum { PART = 16, LEAST = 1 << 16 };
 	struct cgroup group;
-	uint64_t limit = cgroup_of_process(&group, program) ? cgroup_memory_limit(&group) : 0;
+	uint64_t limit = cgroup_of_process(&group, program, "memory") ? cgroup_memory_limit(&group) : 0;
 	uint64_t n = limit / PART / sizeof(struct wire_node) / LEAST * LEAST;
 	return limit == 0 || n >= WIRE_MAX_NODES ? WIRE_MAX_NODES : n < LEAST ? LEAST : (uint32_t)n;
 }
@@ -64,12 +48,13 @@ bool run_make_segment(struct run *run, uint32_t options, int memory_fd, struct e
 	// The limit on the size of files (ulimit -f) applies to shared memory, and the mapping takes
 	// address space (ulimit -v). The program keeps its limits
 	bool has_limit = getrlimit(RLIMIT_FSIZE, &before) == 0;
-	rlim_t limit = raise_limit(RLIMIT_FSIZE);
-	(void)raise_limit(RLIMIT_AS);
+	rlim_t limit = own_limit_raise(RLIMIT_FSIZE, RLIM_INFINITY);
+	(void)own_limit_raise(RLIMIT_AS, RLIM_INFINITY);
 	void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
 	bool ok = segment_init(&run->segment, &params, err);
 	if (ok && run->records_mappings) {
-		atomic_store(&run->segment.header->end_wait_ms, RUN_END_WAIT_MS);
+		atomic_store(&run->segment.header->end_wait_ms,
+				o->leaks ? RUN_LEAKS_WAIT_MS : RUN_END_WAIT_MS);
 	}
 	(void)signal(SIGXFSZ, handler);
 	if (has_limit) {
@@ -91,7 +76,7 @@ bool run_open_output(struct run *run, struct err *err) {
 	const struct run_options *o = run->options;
 	struct output_request request = {
 			.name = o->output,
-			.program = o->argv[0],
+			.program = run->argv[0],
 			.pid = getpid() == 1 ? 1 : run->program, // a container's name for it stays the same
 			.overwrite = o->overwrite,
 	};
@@ -107,14 +92,14 @@ bool run_open_output(struct run *run, struct err *err) {
 
 /** The program has been forked before: it keeps the limits that heaptrack was started with. */
 static uint32_t raise_file_limits(void) {
-	(void)raise_limit(RLIMIT_FSIZE);
-	rlim_t half = raise_limit(RLIMIT_NOFILE) / 2;
+	(void)own_limit_raise(RLIMIT_FSIZE, RLIM_INFINITY);
+	rlim_t half = own_limit_raise(RLIMIT_NOFILE, RLIM_INFINITY) / 2;
 	return half < MODULES_OPEN_MAX ? (uint32_t)half : MODULES_OPEN_MAX;
 }
 
 static uint32_t put_arguments(struct run *run) {
 	uint32_t n = 0;
-	for (char *const *arg = run->options->argv; *arg; arg++, n++) {
+	for (char *const *arg = run->argv; *arg; arg++, n++) {
 		// Ids are consecutive: each argument gets a new one, known or not
 		struct slice *item = vec_push(&run->texts);
 		char *copy = item ? arena_text(&run->texts.arena, slice_of_text(*arg)) : NULL;
@@ -158,6 +143,9 @@ bool run_create_parts(struct run *run, const char *image, struct err *err) {
 	}
 	put_meta(run);
 	run_note_sandbox(run);
+	if (run->records_mappings) {
+		unseen_open(&run->unseen, run->program, run->segment.start_ns);
+	}
 	children_init(&run->children, run->program, (struct reason_context){0});
 	run->own_heaps.tell = run_note_own_heap;
 	run->own_heaps.user = run;
@@ -165,10 +153,12 @@ bool run_create_parts(struct run *run, const char *image, struct err *err) {
 	units_init(&run->units, &run->segment, &run->modules);
 	run->meta.exe = texts_id_of(&run->texts, image);
 	run->keeps_events = run->options->events_bytes > 0;
+	const char *stages = getenv("HEAPTRACK_STAGES");
+	run->stages = stages ? (enum stages)(*stages - '0') : STAGES_UNKNOWN;
 	struct order_sink sink = run_sink;
 	sink.user = run;
 	return tries_init(&run->tries, &run->segment, err) &&
-			(run->aggregate = aggregate_create(NULL, err)) &&
+			feed_init(&run->feed, aggregate_create(NULL, err), err) &&
 			(run->mappings = mappings_create(run->segment.header->page_bytes, err)) &&
 			(run->order = order_create(&run->segment, &run->tries, &sink, NULL, err)) &&
 			(run->names = namer_create(&run->modules, &run->texts, err)) &&
@@ -179,7 +169,7 @@ bool run_create_parts(struct run *run, const char *image, struct err *err) {
 void run_open_door(struct run *run) {
 	enum { NAME = sizeof SEGMENT_SOCKET_PREFIX + sizeof run->segment.token };
 	const char *name = FORMAT(NAME, SEGMENT_SOCKET_PREFIX "%s", run->segment.token);
-	run->door_fd = listen_on_abstract(name, NULL); // few programs need it
+	run->door_fd = listen_on_abstract(name); // few programs need it
 }
 
 bool run_start_watch(struct run *run, struct watch_params params, struct err *err) {
@@ -209,13 +199,14 @@ void run_destroy(struct run *run, bool keep_file) {
 	guardian_stop(&run->guardian);
 	order_destroy(run->order);
 	tries_finish(&run->tries);
-	aggregate_destroy(run->aggregate);
+	feed_finish(&run->feed);
 	mappings_destroy(run->mappings);
 	modules_finish(&run->modules);
 	texts_finish(&run->texts);
 	CALL_FOR(vec_finish, run, samples, children, threads, images, allocators);
 	vec_finish(&run->own_heaps.seen);
 	looks_finish(&run->looks);
+	unseen_finish(&run->unseen);
 	smaps_finish(&run->before);
 	segment_finish(&run->segment);
 	file_close(run->door_fd);

@@ -6,7 +6,15 @@
 static bool take_events(void *user, const struct trace_event *events, size_t n, struct err *err) {
 	struct run *run = user;
 	size_t done;
-	if (!aggregate_events(run->aggregate, events, n, &done, err)) {
+	check(n <= FEED_BATCH);
+	bool is_staged = run->is_staged || run->stages == STAGES_TWO_ALWAYS;
+	if (is_staged) {
+		memcpy(run->feed.events, events, n * sizeof *events);
+		run->feed.n = n;
+	}
+	if (!(is_staged ? feed_pass(&run->feed, err)
+					: feed_drain(&run->feed, err) &&
+								aggregate_events(run->feed.aggregate, events, n, &done, err))) {
 		return false;
 	}
 	run->last_event_ns = n > 0 ? events[n - 1].time_ns : run->last_event_ns;
@@ -20,11 +28,11 @@ static bool take_late_events(void *user, const struct trace_event *events, size_
 		struct err *err) {
 	struct run *run = user;
 	for (size_t i = 0; i < n; i++) {
-		uint64_t before = aggregate_now(run->aggregate).live_bytes;
+		uint64_t before = aggregate_now(run_aggregate(run)).live_bytes;
 		if (!take_events(run, &events[i], 1, err)) {
 			return false;
 		}
-		uint64_t now = aggregate_now(run->aggregate).live_bytes;
+		uint64_t now = aggregate_now(run_aggregate(run)).live_bytes;
 		run->late_allocated_bytes += now > before ? now - before : 0;
 		run->late_freed_bytes += now < before ? before - now : 0;
 	}
@@ -49,7 +57,7 @@ static void note_images(struct run *run, uint32_t image) {
 static uint32_t take_thread(void *user, const struct order_thread *thread) {
 	struct run *run = user;
 	note_images(run, thread->image);
-	uint32_t id = aggregate_thread(run->aggregate, thread->tid, thread->image, thread->time_ns);
+	uint32_t id = aggregate_thread(run_aggregate(run), thread->tid, thread->image, thread->time_ns);
 	struct live_thread *live = id ? vec_push(&run->threads) : NULL;
 	if (live) {
 		*live = (struct live_thread){.id = id, .tid = thread->tid, .slot = thread->slot};
@@ -60,13 +68,14 @@ static uint32_t take_thread(void *user, const struct order_thread *thread) {
 
 static void take_thread_end(void *user, uint32_t id) {
 	struct run *run = user;
-	aggregate_thread_ended(run->aggregate, id, run->now_ns);
+	aggregate_thread_ended(run_aggregate(run), id, run->now_ns);
 	struct trace_event end = {.kind = TRACE_THREAD_ENDED, .time_ns = run->now_ns};
 	end.thread = id & TRACE_THREAD_MAX;
 	run_keep_events(run, &end, 1);
 	struct live_thread *thread = FIND_IN(t, run->threads, t->id == id);
 	if (thread) {
 		run_take_label(run, thread);
+		unseen_end(&run->unseen, (pid_t)thread->tid);
 		*thread = run->threads.items[--run->threads.n];
 	}
 }

@@ -118,8 +118,7 @@ static void put_process(struct rec_summary *summary, const struct run *run) {
 	if (run->end.time_ns == 0 && !process_usage(run->program, &usage)) {
 		return;
 	}
-	summary->minor_faults = usage.minor_faults;
-	summary->major_faults = usage.major_faults;
+	COPY_FIELDS(summary, &usage, minor_faults, major_faults);
 	summary->user_cpu_ns = usage.user_ns;
 	summary->system_cpu_ns = usage.system_ns;
 }
@@ -146,7 +145,7 @@ struct recording *run_state(struct run *run, bool is_last, struct err *err) {
 	if (!r) {
 		return err_memory_null(err);
 	}
-	bool ok = aggregate_snapshot(run->aggregate, run->now_ns, r, err) &&
+	bool ok = aggregate_snapshot(run_aggregate(run), run->now_ns, r, err) &&
 			(!run->records_mappings || mappings_snapshot(run->mappings, run->now_ns, r, err));
 	// The names of children and marks may be new texts: before the texts are copied
 	ok = ok &&

@@ -31,8 +31,8 @@ static void put_file(struct json *j, const struct output *o) {
 	json_number(j, "file_bytes", fstat(o->fd, &st) == 0 ? (uint64_t)st.st_size : 0);
 }
 
-static void put_figures(struct json *j, const struct run *run) {
-	struct aggregate_now now = aggregate_now(run->aggregate);
+static void put_figures(struct json *j, struct run *run) {
+	struct aggregate_now now = aggregate_now(run_aggregate(run));
 	JSON_FIELDS(j, &now, live_bytes, live_blocks, peak_bytes, allocations);
 	json_number(j, "events", order_counts(run->order).events);
 	json_number(j, "lost_events", run_lost_events(run));
@@ -74,7 +74,7 @@ void run_put_no_look(void *user, struct buffer *out) {
 }
 
 void run_put_status(void *user, struct buffer *out) {
-	const struct run *run = user;
+	struct run *run = user;
 	struct json j = json_init(out);
 	JSON_DOCUMENT(&j);
 	json_number(&j, "pid", (uint64_t)run->program);
@@ -84,7 +84,7 @@ void run_put_status(void *user, struct buffer *out) {
 					: run->has_failed ? "stopped"
 									  : "recording");
 	json_bool(&j, "attached", run->meta.source == REC_ATTACHED);
-	put_command(&j, run->options->argv);
+	put_command(&j, run->argv);
 	put_file(&j, &run->output);
 	json_number(&j, "started_ns", run->meta.wall_start_ns);
 	json_number(&j, "duration_ns",

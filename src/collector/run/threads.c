@@ -24,7 +24,7 @@ static bool thread_label(const struct run *run, const struct live_thread *thread
 void run_take_label(struct run *run, const struct live_thread *thread) {
 	char label[WIRE_LABEL];
 	if (thread_label(run, thread, label)) {
-		aggregate_thread_name(run->aggregate, thread->id, texts_id_of(&run->texts, label));
+		aggregate_thread_name(run_aggregate(run), thread->id, texts_id_of(&run->texts, label));
 	}
 }
 
@@ -56,8 +56,9 @@ void run_look_at_thread(struct run *run, struct live_thread *thread) {
 	if (thread_label(run, thread, name) ||
 			process_thread_name(run->program, (pid_t)thread->tid, name, sizeof name) ||
 			first_name(run, thread, name) || last_name(run, thread, name)) {
-		aggregate_thread_name(run->aggregate, thread->id, texts_id_of(&run->texts, name));
+		aggregate_thread_name(run_aggregate(run), thread->id, texts_id_of(&run->texts, name));
 	}
+	unseen_watch(&run->unseen, (pid_t)thread->tid, thread->n_looks > 0);
 	thread->look_ns = run->now_ns + gaps_ns[thread->n_looks];
 	thread->n_looks += thread->n_looks + 1 < sizeof gaps_ns / sizeof *gaps_ns;
 }

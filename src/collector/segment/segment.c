@@ -7,13 +7,10 @@
 #include "collector/segment/segment.h"
 
 #include "sys/futex.h"
+#include "sys/sys.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 enum {
 	OWN_BYTES = 600 << 20, // heaptrack's own; the engine's table of addresses is half of it
@@ -27,10 +24,6 @@ enum {
 	TICK_NS = 50 * 1000,   // each store takes the cache line from all cores of the target
 };
 
-static uint64_t align(uint64_t value, uint64_t to) {
-	return (value + to - 1) / to * to;
-}
-
 /** What lies where. */
 struct plan {
 	struct wire_table tables[WIRE_N_TABLES];
@@ -38,8 +31,8 @@ struct plan {
 };
 
 static void place(struct plan *p, unsigned table, uint64_t bytes, uint64_t to) {
-	p->tables[table] = (struct wire_table){align(p->bytes, to), bytes};
-	p->bytes = align(p->tables[table].at + bytes, WIRE_PAGE_MOST);
+	p->tables[table] = (struct wire_table){round_up(p->bytes, to), bytes};
+	p->bytes = round_up(p->tables[table].at + bytes, WIRE_PAGE_MOST);
 }
 
 static void lay_out(const struct segment *s, struct plan *p) {

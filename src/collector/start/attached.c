@@ -47,7 +47,7 @@ static bool start(struct run *run, const struct attach_options *attach, struct e
 	if (!running_watch(run, &params, err)) {
 		return false;
 	}
-	aggregate_expect_old_blocks(run->aggregate);
+	aggregate_expect_old_blocks(run_aggregate(run));
 	(void)smaps_read(&run->before, run->program, "maps");
 	units_expect(&run->units, &run->before);
 	if (!guardian_attach(&run->guardian, attach->max_pause_ns, drain, run, err)) {

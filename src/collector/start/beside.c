@@ -53,17 +53,12 @@ struct run *running_create(const struct run_options *options, pid_t pid, struct 
 	if (!run) {
 		return NULL;
 	}
-	struct run_options *own = arena_new(&run->arena, struct run_options, 1);
-	char **argv = arguments_of(pid, &run->arena);
-	if (!own || !argv) {
-		(void)err_memory(err);
-		run_destroy(run, false);
-		return NULL;
-	}
-	*own = *options;
-	own->argv = argv;
-	run->options = own;
 	run->program = pid;
+	run->argv = arguments_of(pid, &run->arena);
+	if (!run->argv) {
+		run_destroy(run, false);
+		return err_memory_null(err);
+	}
 	return run;
 }
 

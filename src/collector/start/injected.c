@@ -15,8 +15,6 @@
 #include "collector/launch/parts.h"
 #include "collector/start/steps.h"
 
-#include <signal.h>
-
 /** A process that waits to exec, and that the guardian has caught. */
 static bool prepare(struct run *run, const struct launch *launch, struct run_result *result,
 		struct err *err) {
@@ -37,7 +35,7 @@ static bool go_on(struct run *run, const struct launch *launch, int *exit_status
 }
 
 static void say_unrecorded(struct run *run, struct err *why) {
-	(void)err_add(why, "\"%s\" runs unrecorded", run->options->argv[0]);
+	(void)err_add(why, "\"%s\" runs unrecorded", run->argv[0]);
 	run_say(run, "%s", why->text);
 }
 

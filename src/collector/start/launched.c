@@ -10,7 +10,7 @@
 
 bool child_fork(struct run *run, const struct launch *launch, char **environment, struct err *err) {
 	struct spawn_program *program = arena_new(&run->arena, struct spawn_program, 1);
-	char **argv = launch_arguments(launch, run->options->argv, &run->arena);
+	char **argv = launch_arguments(launch, run->argv, &run->arena);
 	if (!program || !argv || !environment) {
 		return err_memory(err);
 	}
@@ -40,7 +40,7 @@ bool child_exec(struct run *run, const char *variable, int *exit_status, struct 
 	int why;
 	if (!spawn_exec(&run->spawn, variable, &why)) {
 		*exit_status = why == ENOENT ? 127 : 126;
-		return err_system(err, why, "cannot run \"%s\"", run->options->argv[0]);
+		return err_system(err, why, "cannot run \"%s\"", run->argv[0]);
 	}
 	run->spawn.pid = 0;
 	return true;

@@ -19,6 +19,7 @@ enum {
 	WALK_MAX = 1024,        // processes in one look
 	SEARCH_NS = 1000000000, // until the first search for daemons; the gap doubles each time
 	SEARCH_MAX = 8192,
+	NEW_NS = 100000000, // 32,768 processes and threads are not begun within that
 };
 
 void children_init(struct children *c, pid_t program, struct reason_context reason) {
@@ -64,7 +65,7 @@ static void look_closer(struct child *child) {
 /** A process by its pid in another namespace. 0: it is gone. */
 static uint32_t find_outside(const struct wire_child *entry) {
 	pid_t pids[SEARCH_MAX];
-	size_t n = process_all(pids, SEARCH_MAX);
+	size_t n = process_all(0, pids, SEARCH_MAX);
 	const pid_t *found = FIND(pid, pids, n,
 			process_start_ticks(*pid) == entry->start_ticks &&
 					process_pid_inside(*pid) == (pid_t)entry->pid &&
@@ -197,9 +198,10 @@ static void walk_descendants(struct children *c, bool is_recorded) {
 	}
 }
 
-static void search_daemons(struct children *c) {
+static void search_daemons(struct children *c, uint64_t now_ns) {
 	pid_t pids[SEARCH_MAX];
-	size_t n = c->reason.segment ? process_all(pids, SEARCH_MAX) : 0;
+	pid_t after = now_ns < NEW_NS ? c->program : 0;
+	size_t n = c->reason.segment ? process_all(after, pids, SEARCH_MAX) : 0;
 	for (size_t i = 0; i < n; i++) {
 		uint64_t start_ticks = process_start_ticks(pids[i]);
 		if (start_ticks < c->program_start_ticks || pids[i] == c->program ||
@@ -286,7 +288,7 @@ void children_take(struct children *c, struct segment_header *header, bool is_re
 	c->next_ns = now_ns + gap_after(now_ns, clock_thread_cpu_ns() - start_ns);
 	if (now_ns >= c->next_search_ns) {
 		c->next_search_ns = now_ns * 2;
-		search_daemons(c);
+		search_daemons(c, now_ns);
 	}
 }
 

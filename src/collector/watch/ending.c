@@ -19,7 +19,7 @@ enum {
 void ending_look(struct ending *e, pid_t program, uint64_t now_ns) {
 	struct cgroup group;
 	uint64_t kills;
-	if (!cgroup_of_process(&group, program)) {
+	if (!cgroup_of_process(&group, program, "memory")) {
 		return;
 	}
 	if (strcmp(group.path, e->group.path) != 0) {

@@ -43,25 +43,19 @@ static struct elf_symbols symbols_of_recorder(const struct modules_code *modules
 		void **memory) {
 	EACH(m, *modules) {
 		struct elf_symbols s;
-		struct elf_segment segment;
+		struct elf_section table;
 		if (!strstr(m->name, "libheaptrack_preload.so") ||
-				!elf_symbols_init(&s, &m->image, SHT_DYNSYM)) {
+				!elf_symbols_init(&s, &m->image, SHT_DYNSYM) ||
+				!elf_section_find(&m->image, ".dynsym", &table)) {
 			continue;
 		}
-		uint64_t at = (uint64_t)(s.table.data - m->image.bytes.data);
-		for (uint32_t k = 0; elf_segment_at(&m->image, k, &segment); k++) {
-			if (segment.type != PT_LOAD || at - segment.offset >= segment.file_bytes) {
-				continue;
-			}
-			uint64_t address = m->bias + segment.address + at - segment.offset;
-			struct iovec here = {malloc(s.table.size), s.table.size};
-			struct iovec there = {(void *)(uintptr_t)address, s.table.size};
-			*memory = here.iov_base;
-			if (here.iov_base &&
-					process_vm_readv(program, &here, 1, &there, 1, 0) == (ssize_t)s.table.size) {
-				s.table = slice_of(here.iov_base, s.table.size);
-				return s;
-			}
+		struct iovec here = {malloc(s.table.size), s.table.size};
+		struct iovec there = {(void *)(uintptr_t)(m->bias + table.address), s.table.size};
+		*memory = here.iov_base;
+		if (here.iov_base &&
+				process_vm_readv(program, &here, 1, &there, 1, 0) == (ssize_t)s.table.size) {
+			s.table = slice_of(here.iov_base, s.table.size);
+			return s;
 		}
 	}
 	return (struct elf_symbols){0};

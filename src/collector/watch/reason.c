@@ -13,13 +13,10 @@ static const struct launch_elf *read_elf(struct reason_context *c, pid_t pid) {
 		return &c->elf;
 	}
 	CLOSED int fd = open(PROCESS_PATH(pid, "exe"), O_RDONLY | O_CLOEXEC);
-	struct stat s;
 	if (fd < 0) {
 		return NULL;
 	}
-	bool is_known = fstat(fd, &s) == 0;
-	c->file = is_known ? (struct process_exe){.device = s.st_dev, .inode = s.st_ino}
-					   : (struct process_exe){0};
+	(void)process_exe_file(PROCESS_PATH(0, "fd/%d", fd), &c->file);
 	launch_elf_read(&c->elf, fd);
 	return &c->elf;
 }
@@ -57,13 +54,11 @@ static bool gained_rights(pid_t pid) {
 }
 
 static bool has_other_root(pid_t pid, const char *recorder) {
-	char path[64 + 4096];
 	struct stat own, theirs;
-	(void)snprintf(path, sizeof path, "/proc/%d/root", (int)pid);
-	if (stat("/", &own) != 0 || stat(path, &theirs) != 0) {
+	if (stat("/", &own) != 0 || stat(PROCESS_PATH(pid, "root"), &theirs) != 0) {
 		return false;
 	}
-	(void)snprintf(path, sizeof path, "/proc/%d/root%s", (int)pid, recorder ? recorder : "/");
+	const char *path = FORMAT(64 + 4096, "/proc/%d/root%s", (int)pid, recorder ? recorder : "/");
 	return own.st_dev != theirs.st_dev || own.st_ino != theirs.st_ino || access(path, F_OK) != 0;
 }
 

@@ -47,16 +47,13 @@ static uint64_t at_most(uint64_t bytes, uint64_t most) {
 	return bytes < most ? bytes : most;
 }
 
-bool samples_take(struct samples *s, pid_t pid, uint64_t now_ns, bool is_idle, uint64_t heap_bytes,
+void samples_take(struct samples *s, pid_t pid, uint64_t now_ns, bool is_idle, uint64_t heap_bytes,
 		const struct segment *segment) {
-	if (now_ns < s->next_ns) {
-		return false;
-	}
 	s->next_ns = now_ns + next_gap(s, now_ns, is_idle);
 	struct process_memory memory;
 	struct process_usage usage;
 	if (!process_memory(pid, &memory)) {
-		return true;
+		return;
 	}
 	(void)process_usage(pid, &usage);
 	s->code_bytes = memory.code_bytes;
@@ -83,5 +80,4 @@ bool samples_take(struct samples *s, pid_t pid, uint64_t now_ns, bool is_idle, u
 			.n_threads = memory.n_threads,
 	};
 	(void)vec_add(s, sample);
-	return true;
 }

@@ -96,9 +96,7 @@ static void stop_with_program(struct watch *w, int signal) {
 
 // By fg or bg, which also continue the program, or by a signal to heaptrack only
 static void continue_program(struct watch *w) {
-	struct process_usage usage;
-	if (w->program_is_stopped && is_alive(w) && process_usage(w->params.program, &usage) &&
-			usage.state == 'T') {
+	if (w->program_is_stopped && is_alive(w) && process_is_stopped(w->params.program)) {
 		(void)kill(w->params.program, SIGCONT);
 	}
 }

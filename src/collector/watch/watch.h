@@ -23,6 +23,7 @@
 #include "collector/control/serve.h"
 #include "collector/launch/parts.h"
 #include "collector/segment/segment.h"
+#include "engine/parts.h"
 #include "injector/space.h"
 #include "sys/cgroup.h"
 #include "sys/process.h"
@@ -104,6 +105,43 @@ bool reason_was_started_by(struct reason_context *c, pid_t pid);
 
 /** Why: for a process of which REASON_ABSENT is known. */
 enum rec_why reason_of_process(struct reason_context *c, pid_t pid);
+
+// ---- what its threads map, as the kernel tells it
+
+struct unseen_thread {
+	struct perf_event_mmap_page *ring; // NULL: refused, or it gets a processor too often for that
+	uint64_t turns, n_maps, time_ns;   // as of when it was looked at; n_maps: since then
+	size_t newest;                     // the item that it has just mapped, from 1 on. 0: none
+	pid_t tid;
+	char name[16];
+};
+
+/** Zeroed: nobody is watched. */
+struct unseen {
+	VEC(struct parts_seen); // of 1 MiB and more
+	VEC(struct unseen_thread) threads;
+	pid_t program;
+	uint32_t next;      // to be replaced
+	uint64_t call_ends; // the tracepoint that tells of code. 0: not asked for, or refused
+	uint64_t start_ns;  // of the recording, CLOCK_MONOTONIC
+};
+
+/** From now on, of all threads that it has. */
+void unseen_open(struct unseen *u, pid_t program, uint64_t start_ns);
+
+/** To be called often: there is room for some 80 mappings of a thread. */
+void unseen_take(struct unseen *u);
+
+/** A thread is looked at. `is_old`: it has lived for so long that it is worth its own event. */
+void unseen_watch(struct unseen *u, pid_t tid, bool is_old);
+void unseen_end(struct unseen *u, pid_t tid);
+
+/** Be told from now on which code maps, if tracefs may be read (as root). */
+void unseen_ask_for_code(struct unseen *u);
+
+/** Add the module of that code to the names, where it still lies among these areas. */
+void unseen_name(struct unseen *u, const struct smaps *areas);
+void unseen_finish(struct unseen *u);
 
 // ---- why the program ended, in addition to its status
 //
@@ -258,8 +296,8 @@ struct samples {
 	uint32_t seccomp_mode;
 };
 
-/** Take one if it is time: then true. The segment tells how much of the memory is ours. */
-bool samples_take(struct samples *s, pid_t pid, uint64_t now_ns, bool is_idle, uint64_t heap_bytes,
+/** Take one, when next_ns is reached. The segment tells how much of the memory is ours. */
+void samples_take(struct samples *s, pid_t pid, uint64_t now_ns, bool is_idle, uint64_t heap_bytes,
 		const struct segment *segment);
 
 // ---- allocators that are not recorded (docs/recorder.md)

@@ -48,14 +48,19 @@ bool aggregate_live(const struct aggregate *a,
 	}
 	ok = ok && ALL(i, n, list_leaf(&l, leaves[i]));
 	const struct map *odd = &a->shadow.odd;
-	for (size_t i = 0; ok && i < odd->capacity; i++) {
-		const struct map_entry *e = &odd->entries[i];
+	EACH_OF_WHILE(e, odd->entries, odd->capacity, ok) {
 		ok = e->value == BLOCK_NONE || list_block(&l, e->key, (uint32_t)e->value);
 	}
 	return ok &&
 			ALL(i, a->old.n,
 					a->old.sizes[i] == 0 ||
 							visit(user, a->old.ptrs[i], a->old.sizes[i], STACK_NONE));
+}
+
+bool aggregate_has(const struct aggregate *a, uint64_t ptr, uint64_t bytes, uint32_t stack) {
+	uint32_t number = shadow_at(&a->shadow, ptr);
+	const struct block *b = &a->blocks.items[number];
+	return number != BLOCK_NONE && b->size == bytes && b->stack == stack;
 }
 
 bool aggregate_ever_had(const struct aggregate *a, uint64_t start, uint64_t end) {

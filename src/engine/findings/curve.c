@@ -195,7 +195,7 @@ struct curve_facts curve_judge(const struct curve *c) {
 	}
 	static bool (*const judges[])(const struct curve *c, uint32_t end,
 			struct curve_facts *f) = {judge_level, judge_growth, judge_bursts};
-	for (size_t i = 0; i < sizeof judges / sizeof *judges; i++) {
+	for (size_t i = 0; i < N_OF(judges); i++) {
 		f = none;
 		if (judges[i](c, end, &f)) {
 			return f;

@@ -22,8 +22,7 @@ static struct step *sizes_of(struct finder *f, const uint8_t *tags, uint32_t *n)
 	const struct recording *r = f->r;
 	struct step *steps = FINDER_NEW(f, struct step, r->sizes.n);
 	*n = 0;
-	for (uint32_t i = 0; steps && i < r->sizes.n; i++) {
-		const struct rec_size *s = &r->sizes.items[i];
+	EACH_WHILE(s, r->sizes, steps) {
 		if (is_exact_of(s, tags)) {
 			steps[(*n)++] = (struct step){s->size, s->count, s->bytes, false};
 		}
@@ -84,8 +83,7 @@ static struct chain find_chain(struct step *steps, uint32_t n) {
 static uint32_t most_on_one_stack(struct finder *f, const uint8_t *tags, const struct step *steps,
 		uint32_t n) {
 	uint32_t *of_stack = FINDER_NEW(f, uint32_t, f->r->stacks.n), most = 0;
-	for (uint32_t i = 0; of_stack && i < f->r->sizes.n; i++) {
-		const struct rec_size *s = &f->r->sizes.items[i];
+	EACH_WHILE(s, f->r->sizes, of_stack) {
 		const struct step key = {.size = s->size};
 		const struct step *step = is_exact_of(s, tags)
 				? bsearch(&key, steps, n, sizeof *steps, by_number)

@@ -50,7 +50,7 @@ bool findings_make(struct findings *out, const struct recording *r, const struct
 	if (!f.failed && holder_is_replaced(&f)) {
 		f.failed = !finder_find_holder(&f, true) || !finder_make_curves(&f);
 	}
-	for (size_t i = 0; !f.failed && i < sizeof rules / sizeof *rules; i++) {
+	for (size_t i = 0; !f.failed && i < N_OF(rules); i++) {
 		f.rule = &rules[i];
 		finder_begin(&f, f.rule->id, f.rule->title);
 		if (!(r->missing & f.rule->needs)) {

@@ -60,13 +60,11 @@ static bool gather_places(struct finder *f) {
 			add_stack(f, p, i);
 		}
 	}
-	for (uint32_t i = 0; i < f->r->suppressed.n; i++) { // what nobody wants to hear of lives, too
-		const struct rec_suppressed *s = &f->r->suppressed.items[i];
-		struct place *p = f->place_of[s->stack] == UINT32_MAX ? NULL
-															  : &f->places[f->place_of[s->stack]];
-		if (p) {
-			p->noise_bytes += s->bytes;
-			p->noise_blocks += s->blocks;
+	EACH(s, f->r->suppressed) { // what nobody wants to hear of lives, too
+		uint32_t place = f->place_of[s->stack];
+		if (place != UINT32_MAX) {
+			f->places[place].noise_bytes += s->bytes;
+			f->places[place].noise_blocks += s->blocks;
 		}
 	}
 	return true;
@@ -80,26 +78,17 @@ static uint64_t rank_of(const struct finder *f, const struct place *p, int order
 												   : p->allocated_bytes;
 }
 
-/** Mark the largest of each order; how many there are. */
-static uint32_t choose(const struct finder *f, uint32_t *tag_of_place) {
+/** Mark the largest of each order; how many there are. `ranks`: room for all places. */
+static uint32_t choose(const struct finder *f, struct rank *ranks, uint32_t *tag_of_place) {
 	uint32_t n_tags = 0;
 	for (int order = 0; order < 3; order++) {
-		uint32_t best[LARGEST], n = 0;
 		for (uint32_t i = 0; i < f->n_places; i++) {
-			uint64_t rank = rank_of(f, &f->places[i], order);
-			uint32_t at = n < LARGEST ? n : LARGEST - 1;
-			if (rank == 0 || (n == LARGEST && rank <= rank_of(f, &f->places[best[at]], order))) {
-				continue;
-			}
-			for (n = at + 1; at > 0 && rank_of(f, &f->places[best[at - 1]], order) < rank; at--) {
-				best[at] = best[at - 1];
-			}
-			best[at] = i;
+			ranks[i] = (struct rank){rank_of(f, &f->places[i], order), i};
 		}
-		for (uint32_t i = 0; i < n; i++) {
-			if (tag_of_place[best[i]] == 0) {
-				tag_of_place[best[i]] = ++n_tags;
-			}
+		qsort(ranks, f->n_places, sizeof *ranks, rank_heaviest_first);
+		EACH_OF_WHILE(rank, ranks, f->n_places, rank < ranks + LARGEST && rank->weight > 0) {
+			uint32_t *tag = &tag_of_place[rank->index];
+			*tag = *tag ? *tag : ++n_tags;
 		}
 	}
 	return n_tags;
@@ -194,11 +183,12 @@ static const uint64_t *sum_up(uint64_t *come, const uint64_t *gone, size_t strid
 
 bool finder_make_curves(struct finder *f) {
 	uint32_t *tag_of_place = arena_new(&f->scratch, uint32_t, f->n_places + 1ul);
-	if (!tag_of_place) {
+	struct rank *ranks = arena_new(&f->scratch, struct rank, f->n_places + 1ul);
+	if (!tag_of_place || !ranks) {
 		return false;
 	}
 	struct curves c = {.stride = f->r->edges.n + 1ul, .tag_of_place = tag_of_place};
-	c.n_tags = choose(f, tag_of_place);
+	c.n_tags = choose(f, ranks, tag_of_place);
 	c.all = arena_new(&f->scratch, uint64_t, (c.n_tags + 1ul) * 2 * N_ROWS * c.stride);
 	if (!c.all) {
 		return false;

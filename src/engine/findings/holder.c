@@ -17,49 +17,29 @@ struct inclusive {
 	const struct name *name;
 };
 
-struct share {
-	uint64_t bytes;
-	uint32_t stack;
-};
-
-/** Stacks that hold something at the peak: often few of all, which are gone through once. */
-static struct share *gather_shares(struct finder *f, uint32_t *n) {
-	const struct rec_stack *stacks = f->r->stacks.items;
-	struct share *shares = arena_new(&f->scratch, struct share, f->r->stacks.n);
-	*n = 0;
-	for (uint32_t i = 0; shares && i < f->r->stacks.n; i++) {
-		if (stacks[i].peak_bytes > 0) {
-			shares[(*n)++] = (struct share){stacks[i].peak_bytes, i};
-		}
-	}
-	return shares;
-}
-
-/** Of these, the heaviest first, until they cover the peak or are many. */
+/** The heaviest of the peak first, until they cover it or are many. */
 static uint32_t *stacks_of_peak(struct finder *f, uint32_t *n) {
 	enum { STACKS_MAX = 20000 };
-	uint32_t *out = arena_new(&f->scratch, uint32_t, STACKS_MAX), n_shares;
-	const struct share *shares = gather_shares(f, &n_shares);
+	uint32_t *out = arena_new(&f->scratch, uint32_t, STACKS_MAX), n_all = 0;
+	struct radix_item *all = arena_new_unset(&f->scratch, struct radix_item, f->r->stacks.n + 1ul);
+	struct radix_item *scratch = arena_new_unset(&f->scratch, struct radix_item,
+			f->r->stacks.n + 1ul);
 	*n = 0;
-	if (!out || !shares) {
+	if (!out || !all || !scratch) {
 		return NULL;
 	}
-	// By powers of two from the top: near enough to "heaviest first", in linear time
-	uint64_t left = f->r->summary.peak_bytes, largest = 1;
-	for (uint32_t i = 0; i < n_shares; i++) {
-		largest = shares[i].bytes > largest ? shares[i].bytes : largest;
+	for (uint32_t i = 0; i < f->r->stacks.n; i++) { // often few of all hold something
+		const uint64_t bytes = f->r->stacks.items[i].peak_bytes;
+		all[n_all] = (struct radix_item){.key = ~bytes, .value = i};
+		n_all += bytes > 0;
 	}
-	int bit = 0;
-	while (largest >> bit > 1) {
-		bit++;
-	}
-	for (; bit >= 0 && *n < STACKS_MAX && left > f->r->summary.peak_bytes / 1000; bit--) {
-		for (uint32_t i = 0; i < n_shares && *n < STACKS_MAX; i++) {
-			if (shares[i].bytes >> bit == 1) {
-				out[(*n)++] = shares[i].stack;
-				left -= shares[i].bytes < left ? shares[i].bytes : left;
-			}
-		}
+	radix_sort(all, scratch, n_all);
+	uint64_t left = f->r->summary.peak_bytes;
+	while (*n < STACKS_MAX && *n < n_all && left > f->r->summary.peak_bytes / 1000) {
+		const uint64_t bytes = ~all[*n].key;
+		left -= bytes < left ? bytes : left;
+		out[*n] = (uint32_t)all[*n].value;
+		(*n)++;
 	}
 	return out;
 }
@@ -89,14 +69,11 @@ static void add_frames(struct finder *f, struct inclusive *functions, uint32_t s
 /** A library's function that has a name called the site in this stack. */
 static bool is_called_back(const struct finder *f, uint32_t stack, const struct name *site) {
 	struct stack_walk w = stack_walk_init(f->r, f->names, f->r->stacks.items[stack].node);
-	bool is_behind = false;
-	for (const struct name *frame; (frame = stack_walk_next(&w)); is_behind |= frame == site) {
-		bool is_work = frame->owner == OWNER_LIBRARY && !frame->is_runtime && !frame->is_wrapper;
-		if (is_behind && is_work && frame->has_name) {
-			return true;
-		}
-	}
-	return false;
+	const struct name *frame;
+	while ((frame = stack_walk_next(&w)) && frame != site) {}
+	return SOME((frame = stack_walk_next(&w)),
+			frame->owner == OWNER_LIBRARY && !frame->is_runtime && !frame->is_wrapper &&
+					frame->has_name);
 }
 
 static void add_stack(struct finder *f, struct inclusive *functions, uint32_t stack) {
@@ -137,8 +114,7 @@ static const struct inclusive *innermost(const struct finder *f, const struct in
 		uint64_t bytes = functions[i].bytes;
 		smallest = functions[i].name && bytes > most && bytes < smallest ? bytes : smallest;
 	}
-	for (uint32_t i = 0; i < n && smallest < UINT64_MAX; i++) {
-		const struct inclusive *in = &functions[i];
+	EACH_OF_WHILE(in, functions, n, smallest < UINT64_MAX) {
 		bool is_near = in->name && in->bytes >= smallest && in->bytes - smallest <= smallest / 20;
 		best = is_near && (!best || is_further_in(in, best)) ? in : best;
 	}
@@ -164,11 +140,9 @@ static const struct inclusive *choose(const struct finder *f, const struct inclu
 static uint8_t *locations_of(struct finder *f, uint32_t function_id) {
 	uint8_t *out = arena_new(&f->scratch, uint8_t, f->r->locations.n);
 	for (uint32_t i = 0; out && i < f->r->locations.n; i++) {
-		uint32_t n;
-		const struct name *frames = names_of(f->names, i, &n);
-		for (uint32_t k = 0; k < n; k++) {
-			out[i] |= frames[k].owner == OWNER_YOURS && frames[k].function_id == function_id;
-		}
+		const struct name_list frames = names_of(f->names, i);
+		out[i] = FIND_IN(x, frames, x->owner == OWNER_YOURS && x->function_id == function_id) !=
+				NULL;
 	}
 	return out;
 }
@@ -205,8 +179,7 @@ static void find_start_up(struct finder *f) {
 		begin_ns = p->name->is_runtime || p->first_ns > begin_ns ? begin_ns : p->first_ns;
 	}
 	bool has_seen_it = f->r->meta.source == REC_LAUNCHED && !f->runs_scripts;
-	for (uint32_t i = 0; i < f->n_places && has_seen_it; i++) {
-		const struct place *p = &f->places[i];
+	EACH_OF_WHILE(p, f->places, f->n_places, has_seen_it) {
 		bool is_largest = p->peak_bytes > (f->start_up ? f->start_up->peak_bytes : 0);
 		if (p->name->is_runtime && p->last_ns < begin_ns && is_largest) {
 			f->start_up = p->peak_bytes < f->r->summary.peak_bytes ? p : NULL;
@@ -264,11 +237,8 @@ static void put_sites(const struct finder *f, struct buffer *text, struct inclus
 	uint64_t rest = all;
 	bool is_most = all == 0;
 	for (int n = 0; n < 3 && !is_most; n++) {
-		struct inclusive *best = addresses;
-		for (uint32_t i = 1; i < names_n_functions(f->names); i++) {
-			best = addresses[i].own > best->own ? &addresses[i] : best;
-		}
-		if (best->own <= all / 20) {
+		struct inclusive *best = MOST_OF(in, addresses, names_n_functions(f->names), in->own);
+		if (!best || best->own <= all / 20) {
 			break;
 		}
 		buffer_printf(text, "%s%s at %.*s", n ? ", " : "", HUMAN_PERCENT(best->own, all),

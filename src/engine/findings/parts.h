@@ -216,7 +216,8 @@ void put_name(struct finder *f, const struct name *name);
 
 /**
  * The draft is about a site: finder_about and put_name, with the line that weighs most, and
- * "<- caller()"; where a dependency allocates for it, "via NAME (package)". Where none of these has
+ * "<- caller()", of an addon also "<- checkBlock app.js:2"; where a dependency allocates for it,
+ * "via NAME (package)". Where none of these has
  * a name, addresses follow, with shares of what was there `when` ("at the peak, ", or ""); NULL:
  * none do. `weights`: of what else the shares are, per stack; NULL: of `by`.
  */

@@ -5,8 +5,8 @@
 
 /** What tells its reader nothing: the language's own library, insides of V8 and of Python. */
 static bool is_inside(struct slice function) {
-	static const char *const begins[] = {"std::", "void std::", "_"};
-	return STARTS_WITH_ANY(function, begins) || contains(function, "::internal::") ||
+	static const char begins[] = "|std::|void std::|_";
+	return starts_with_any(function, begins) || contains(function, "::internal::") ||
 			contains(function, "::detail::");
 }
 
@@ -48,15 +48,23 @@ const struct name *caller_of_site(const struct finder *f, uint32_t stack, bool h
 	uint32_t node = f->r->stacks.items[stack].node;
 	const struct name *site = names_site(f->names, node), *frame;
 	struct stack_walk w = stack_walk_init(f->r, f->names, node);
-	bool is_behind = false;
-	while ((frame = stack_walk_next(&w))) {
-		if (is_behind && frame->owner == OWNER_YOURS && frame->has_name == has_name &&
-				frame->function_id != site->function_id) {
-			return frame;
-		}
-		is_behind |= frame == site;
+	while ((frame = stack_walk_next(&w)) && frame != site) {}
+	bool is_there = SOME((frame = stack_walk_next(&w)),
+			frame->owner == OWNER_YOURS && frame->has_name == has_name &&
+					frame->function_id != site->function_id);
+	return is_there ? frame : NULL;
+}
+
+/** For which function of a script the site, in an addon of the user's, allocated; or NULL. */
+static const struct name *script_behind(const struct finder *f, uint32_t stack) {
+	struct stack_walk w = stack_walk_init(f->r, f->names, f->r->stacks.items[stack].node);
+	const struct name *frame = finder_site(f, stack);
+	if (!f->runs_scripts || frame->owner != OWNER_YOURS || frame->module.size == 0) {
+		return NULL;
 	}
-	return NULL;
+	bool is_there = SOME((frame = stack_walk_next(&w)),
+			frame->owner == OWNER_YOURS && frame->module.size == 0 && frame->file.size > 0);
+	return is_there ? frame : NULL;
 }
 
 /** "ld, no symbols": whose code called an allocation function that nobody with a name calls. */
@@ -149,7 +157,12 @@ void say_place(struct finder *f, const struct place *p, enum weight by, const ch
 	} else if (when && !caller && !name->has_name) {
 		put_addresses(f, p, weights ? weights : weights_by(f, by), when);
 	}
-	if (caller) {
+	const struct name *script = script_behind(f, p->heaviest[by]);
+	if (caller && caller != script) {
 		SAY(f, " <- %.*s", SLICE_ARG(short_name_of(f, caller)));
+	}
+	if (script) {
+		SAY(f, " <- ");
+		put_name(f, script);
 	}
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* States a finding: its sentence, its numbers, its lens, and the function that it is about. */
 #include "engine/findings/parts.h"
+#include "engine/lens.h"
 
 void finder_begin(struct finder *f, const char *id, const char *title) {
 	f->draft = (struct finding){.id = id, .title = title, .text = "", .lens = "", .place = ""};
@@ -58,18 +59,6 @@ static const char *place_of_name(struct finder *f, const struct name *name) {
 	return keep(f, &text);
 }
 
-/** As in a URL: the lens is one. */
-static void put_encoded(struct buffer *out, struct slice s) {
-	for (size_t i = 0; i < s.size; i++) {
-		uint8_t c = s.data[i];
-		if (isalnum(c) || strchr("-_.~:()", c)) {
-			buffer_u8(out, c);
-		} else {
-			buffer_printf(out, "%%%02X", c);
-		}
-	}
-}
-
 bool finder_has_said(const struct finder *f, const char *id, const struct name *about) {
 	return FIND_IN(said, f->found,
 				   strcmp(said->id, id) == 0 &&
@@ -86,7 +75,7 @@ void finder_about(struct finder *f, const struct name *name, const char *metric)
 	}
 	if (name->has_name) { // else there is nothing to focus on: each of its frames is an address
 		buffer_text(&lens, metric ? "&focus=" : "focus=");
-		put_encoded(&lens, name->function);
+		lens_put_encoded(&lens, name->function, "-_.~:()");
 	}
 	f->draft.lens = keep(f, &lens);
 	f->draft.function = name;
@@ -103,7 +92,7 @@ void put_name(struct finder *f, const struct name *name) {
 	bool is_in_program = name->is_runtime && !f->runs_scripts &&
 			slice_equal(name->module, names_program(f->r));
 	SAY(f, "%s%.*s", is_in_program ? "the runtime in " : "", SLICE_ARG(short_name_of(f, name)));
-	if (*place && !slice_equal(package, slice_of_text(place))) {
+	if (*place && !slice_is(package, place)) {
 		SAY(f, " %s", place);
 	}
 	if (has_package) {

@@ -23,9 +23,8 @@ struct lens lens_whole(void) {
 enum { HAS_FOCUS = (uint32_t)1 << 31 };
 
 static uint32_t focus_of(const struct lens_match *match, const struct names *n, uint32_t location) {
-	uint32_t count;
-	const struct name *frames = names_of(n, location, &count);
-	return ANY(i, count, lens_frame_of(match, &frames[i]) & LENS_IS_FOCUS) ? HAS_FOCUS : 0;
+	const struct name_list frames = names_of(n, location);
+	return FIND_IN(f, frames, lens_frame_of(match, f) & LENS_IS_FOCUS) ? HAS_FOCUS : 0;
 }
 
 /** Per node: which texts its stack holds, and whether it goes through the focus. */
@@ -147,9 +146,14 @@ static void temporary_costs(const struct lens *l, const struct recording *r,
 	}
 }
 
+/** What a look has counted is of one moment, which the range has chosen. */
+static bool has_range(const struct lens *l, const struct recording *r) {
+	return l->has_range && r->of < METRIC_OF_RESIDENT;
+}
+
 static uint64_t moment_of(const struct lens *l, const struct recording *r) {
 	bool is_largest = lens_metrics[l->metric].rule == METRIC_LIVE_AT_LARGEST;
-	if (!l->has_range) {
+	if (!has_range(l, r)) {
 		return is_largest ? r->summary.peak_time_ns : r->meta.duration_ns;
 	}
 	return lens_edge_ns(r, is_largest ? (int32_t)lens_largest_edge(l, r) : l->to);
@@ -167,7 +171,7 @@ bool lens_apply(const struct lens *l, const struct recording *r, const struct na
 	out->stacks = arena_new(arena, struct lens_costs, r->stacks.n);
 	bool ok = (out->stacks || err_memory(err)) &&
 			find_left_out(l, r, n, arena, &scratch, &out->is_left_out, err);
-	if (ok && l->has_range) {
+	if (ok && has_range(l, r)) {
 		ok = lens_scan(l, r, &scratch, out, err);
 		if (ok && lens_metrics[l->metric].rule == METRIC_MADE_TEMPORARY) {
 			temporary_costs(l, r, out);

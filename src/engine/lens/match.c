@@ -185,14 +185,12 @@ static bool any_holds(const struct pattern *p, struct slice a, struct slice b, u
 static void match_locations(const struct pattern *p, uint32_t bit, const struct recording *r,
 		const struct names *n, struct found *found, uint32_t *locations) {
 	for (uint32_t i = 1; i < r->locations.n; i++) {
-		uint32_t count;
-		const struct name *frames = names_of(n, i, &count);
-		struct slice module = frames[0].module;
+		const struct name_list frames = names_of(n, i);
+		struct slice module = frames.items[0].module;
 		bool is_found = any_holds(p, module, module, &found->modules[r->locations.items[i].module]);
 		is_found = is_found ||
-				ANY(k, count,
-						any_holds(p, frames[k].function, frames[k].file,
-								&found->functions[frames[k].function_id]));
+				FIND_IN(f, frames,
+						any_holds(p, f->function, f->file, &found->functions[f->function_id]));
 		locations[i] |= is_found ? bit : 0;
 	}
 }
@@ -220,11 +218,8 @@ bool lens_is_named(struct slice function, struct slice name) {
 	if (slice_equal(function, name)) {
 		return true;
 	}
-	if (name.size > 2 && memcmp(name.data + name.size - 2, "()", 2) == 0) {
-		name.size -= 2;
-	}
-	if (name.size == 0 || function.size < name.size ||
-			memcmp(function.data, name.data, name.size) != 0) {
+	name.size -= name.size > 2 && ends_with(name, "()") ? 2 : 0;
+	if (name.size == 0 || !begins_with(function, name)) {
 		return false;
 	}
 	bool is_all = memchr(name.data, '(', name.size) || memchr(name.data, '<', name.size);
@@ -241,14 +236,13 @@ static void match_functions(const struct lens *l, const struct recording *r, con
 		uint8_t *functions) {
 	enum { IS_KNOWN = 0x80 };
 	for (uint32_t i = 0; i < r->locations.n; i++) {
-		uint32_t count;
-		const struct name *frames = names_of(n, i, &count);
-		for (uint32_t k = 0; k < count; k++) {
-			uint8_t *f = &functions[frames[k].function_id];
-			if (*f == 0) {
-				bool is_focus = is_one_of(frames[k].function, l->focus, l->n_focus);
-				bool is_hidden = is_one_of(frames[k].function, l->hide, l->n_hide);
-				*f = (uint8_t)(IS_KNOWN | (is_focus ? LENS_IS_FOCUS : 0) |
+		const struct name_list frames = names_of(n, i);
+		EACH(f, frames) {
+			uint8_t *is = &functions[f->function_id];
+			if (*is == 0) {
+				bool is_focus = is_one_of(f->function, l->focus, l->n_focus);
+				bool is_hidden = is_one_of(f->function, l->hide, l->n_hide);
+				*is = (uint8_t)(IS_KNOWN | (is_focus ? LENS_IS_FOCUS : 0) |
 						(is_hidden ? LENS_IS_HIDDEN : 0));
 			}
 		}

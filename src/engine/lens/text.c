@@ -45,7 +45,7 @@ static bool read_choice(struct slice value, const char *const *names, unsigned n
 		struct err *err) {
 	SCOPED(buffer) list = {0};
 	for (unsigned i = 0; i < n; i++) {
-		if (slice_equal(value, slice_of_text(names[i]))) {
+		if (slice_is(value, names[i])) {
 			*out = i;
 			return true;
 		}
@@ -72,7 +72,7 @@ static bool read_text(struct reader *rd, struct slice value) {
 	*t = (struct lens_text){0};
 	if (value.size && value.data[0] == '!') {
 		t->is_negated = true;
-		value = slice_of(value.data + 1, value.size - 1);
+		value = slice_from(value, 1);
 	}
 	if (value.size > 2 && value.data[0] == '/' && value.data[value.size - 1] == '/') {
 		t->is_regex = true;
@@ -107,38 +107,29 @@ static bool read_threads(struct reader *rd, struct slice value) {
 	}
 }
 
+static bool read_fold(struct reader *rd, struct slice value) {
+	static const char *const answers[] = {"0", "1"};
+	unsigned choice = 1;
+	bool ok = read_choice(value, answers, 2, &choice, rd->err);
+	rd->lens->is_unfolded = choice == 0;
+	return ok;
+}
+
 static bool read_word(struct reader *rd, struct slice key, struct slice value) {
 	struct lens *l = rd->lens;
-	unsigned choice = 0;
-	if (slice_equal(key, slice_of_text("m"))) {
-		return read_choice(value, lens_metric_names, N_LENS_METRICS, &l->metric, rd->err);
-	}
-	if (slice_equal(key, slice_of_text("group"))) {
-		return read_choice(value, lens_group_names, N_LENS_GROUPS, &l->group, rd->err);
-	}
-	if (slice_equal(key, slice_of_text("fold"))) {
-		static const char *const answers[] = {"0", "1"};
-		bool ok = read_choice(value, answers, 2, &choice, rd->err);
-		l->is_unfolded = choice == 0;
-		return ok;
-	}
-	if (slice_equal(key, slice_of_text("t"))) {
-		return read_time(rd, value);
-	}
-	if (slice_equal(key, slice_of_text("q"))) {
-		return read_text(rd, value);
-	}
-	if (slice_equal(key, slice_of_text("focus"))) {
-		return read_name(rd, value, rd->focus, &l->n_focus);
-	}
-	if (slice_equal(key, slice_of_text("hide"))) {
-		return read_name(rd, value, rd->hide, &l->n_hide);
-	}
-	if (slice_equal(key, slice_of_text("threads"))) {
-		return read_threads(rd, value);
-	}
-	return err_set(rd->err, ERR_USAGE,
-			"unknown term; use m, t, q, focus, hide, fold, threads or group");
+#define IS(name) slice_is(key, name)
+	return IS("m") ? read_choice(value, lens_metric_names, N_LENS_METRICS, &l->metric, rd->err)
+			: IS("group") ? read_choice(value, lens_group_names, N_LENS_GROUPS, &l->group, rd->err)
+			: IS("fold")  ? read_fold(rd, value)
+			: IS("t")     ? read_time(rd, value)
+			: IS("q")     ? read_text(rd, value)
+			: IS("focus") ? read_name(rd, value, rd->focus, &l->n_focus)
+			: IS("hide")  ? read_name(rd, value, rd->hide, &l->n_hide)
+			: IS("threads")
+			? read_threads(rd, value)
+			: err_set(rd->err, ERR_USAGE,
+					  "unknown term; use m, t, q, focus, hide, fold, threads or group");
+#undef IS
 }
 
 static size_t count(struct slice s, uint8_t c) {
@@ -184,19 +175,17 @@ bool lens_parse(struct lens *l, struct slice text, const struct recording *r, st
 
 // ---- writing
 
-static bool is_plain(uint8_t c) {
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-			(c && strchr("-._~!*()/:;@$?[]{}|^\\<>", c));
+void lens_put_encoded(struct buffer *out, struct slice s, const char *plain) {
+	for (size_t i = 0; i < s.size; i++) {
+		uint8_t c = s.data[i];
+		bool is_plain = is_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') ||
+				(c && strchr(plain, c));
+		buffer_printf(out, is_plain ? "%c" : "%%%02X", c);
+	}
 }
 
 static void put_encoded(struct buffer *out, struct slice s) {
-	for (size_t i = 0; i < s.size; i++) {
-		if (is_plain(s.data[i])) {
-			buffer_u8(out, s.data[i]);
-		} else {
-			buffer_printf(out, "%%%02X", s.data[i]);
-		}
-	}
+	lens_put_encoded(out, s, "-._~!*()/:;@$?[]{}|^\\<>");
 }
 
 static void put_key(struct buffer *out, const char *key) {
@@ -216,7 +205,7 @@ static void put_text(struct buffer *out, const struct lens_text *t) {
 	// A plain text may look like an expression, or like a negation
 	if (s.size && (s.data[0] == '/' || s.data[0] == '!')) {
 		buffer_printf(out, "%%%02X", s.data[0]);
-		s = slice_of(s.data + 1, s.size - 1);
+		s = slice_from(s, 1);
 	}
 	put_encoded(out, s);
 }

@@ -103,7 +103,7 @@ static bool take_seconds(struct slice *s, uint64_t *nanos) {
 		for (; n < s->size && is_digit(s->data[n]); n++, unit /= 10) {
 			*nanos += unit * (uint64_t)(s->data[n] - '0');
 		}
-		*s = slice_of(s->data + n, s->size - n);
+		*s = slice_from(*s, n);
 	}
 	return true;
 }
@@ -128,18 +128,12 @@ struct end {
 
 /** The longest name of a mark that stands there, whole. NULL: none does. */
 static const struct rec_mark *find_mark(struct slice s, const struct recording *r) {
-	const struct rec_mark *best = NULL;
-	size_t best_bytes = 0;
-	for (uint32_t i = 0; i < r->marks.n; i++) {
-		struct slice name = r->strings.items[r->marks.items[i].name];
-		bool is_there = name.size <= s.size && memcmp(s.data, name.data, name.size) == 0 &&
-				(name.size == s.size || s.data[name.size] == '-' || s.data[name.size] == '#');
-		if (is_there && (!best || name.size > best_bytes)) {
-			best = &r->marks.items[i];
-			best_bytes = name.size;
-		}
-	}
-	return best;
+	const struct slice *name;
+	return MOST(m, r->marks,
+			(name = &r->strings.items[m->name], begins_with(s, *name)) &&
+							(name->size == s.size || memchr("-#", s.data[name->size], 2))
+					? name->size + 1
+					: 0);
 }
 
 /** What follows "mark:". Marks of one name are counted from 1. */
@@ -151,7 +145,7 @@ static bool take_mark(struct slice *s, const struct recording *r, struct end *ou
 	}
 	uint64_t which = 1;
 	size_t n = r->strings.items[m->name].size;
-	*s = slice_of(s->data + n, s->size - n);
+	*s = slice_from(*s, n);
 	if (take_prefix(s, "#") && !take_digits(s, &which)) {
 		return false;
 	}
@@ -211,7 +205,7 @@ bool lens_time_parse(struct lens *l, struct slice text, const struct recording *
 				"this recording holds only totals; a range of time cannot be selected");
 	}
 	l->has_range = true;
-	if (slice_equal(text, slice_of_text("peak"))) {
+	if (slice_is(text, "peak")) {
 		find_peak(l, r);
 		return true;
 	}

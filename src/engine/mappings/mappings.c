@@ -40,6 +40,8 @@ struct mappings {
 	uint32_t unused; // of `mappings`
 	VEC(struct mapping_stack) stacks;
 	struct index by_node;
+	VEC(struct rec_change) changes;
+	struct index by_change; // stack and what
 	struct bins bins;
 	struct last_unmapped last;
 	uint64_t page_mask;
@@ -64,8 +66,8 @@ struct mappings *mappings_create(uint64_t page_bytes, struct err *err) {
 
 void mappings_destroy(struct mappings *m) {
 	if (m) {
-		CALL_FOR(vec_finish, m, pieces, mappings, stacks);
-		index_finish(&m->by_node);
+		CALL_FOR(vec_finish, m, pieces, mappings, stacks, changes);
+		CALL_FOR(index_finish, m, by_node, by_change);
 		bins_finish(&m->bins);
 		free(m);
 	}
@@ -84,13 +86,9 @@ static uint32_t stack_of(struct mappings *m, uint32_t node) {
 	if (!vec_reserve(&m->stacks, 1)) {
 		return INDEX_NONE;
 	}
-	uint32_t found = INDEX_FIND_OR_ADD(&m->by_node, hash_u64(node), i,
-			m->stacks.items[i].sum.node == node, (uint32_t)m->stacks.n);
-	if (found == m->stacks.n) {
-		(void)vec_add(&m->stacks,
-				(struct mapping_stack){.sum = {.node = node, .first_ns = m->moment}});
-	}
-	return found;
+	return INDEX_FIND_OR_PUT(&m->by_node, hash_u64(node), i, m->stacks.items[i].sum.node == node,
+			m->stacks.items, m->stacks.n,
+			(struct mapping_stack){.sum = {.node = node, .first_ns = m->moment}});
 }
 
 // ---- pages that are unmapped
@@ -242,6 +240,31 @@ static void change(struct mappings *m, uint64_t start, uint64_t end, uint32_t pr
 	pieces_mend(&m->pieces, end);
 }
 
+// ---- what else calls change
+
+static bool add_change(struct mappings *m, const struct trace_event *e, uint64_t bytes,
+		uint32_t sort) {
+	const uint32_t what = sort >> 4;
+	const uint64_t key = (uint64_t)e->node << 8 | what;
+	uint32_t i = vec_reserve(&m->changes, 1)
+			? INDEX_FIND_OR_PUT(&m->by_change, hash_u64(key), k,
+					  m->changes.items[k].node == e->node && m->changes.items[k].what == what,
+					  m->changes.items, m->changes.n,
+					  (struct rec_change){.node = e->node,
+							  .what = (uint8_t)what,
+							  .first_ns = m->moment})
+			: INDEX_NONE;
+	if (i == INDEX_NONE) {
+		return false;
+	}
+	struct rec_change *c = &m->changes.items[i];
+	c->is_inside |= sort >> 3 & 1;
+	c->last_ns = m->moment;
+	c->calls++;
+	c->bytes += bytes;
+	return true;
+}
+
 // ----
 
 /** The periods before this moment have ended. */
@@ -256,11 +279,14 @@ bool mappings_event(struct mappings *m, const struct trace_event *e, struct err 
 	uint64_t start = e->ptr & ~m->page_mask, bytes = (e->size + m->page_mask) & ~m->page_mask;
 	uint64_t end = start + bytes < start ? ~m->page_mask : start + bytes;
 	uint32_t sort = (uint32_t)e->ptr & ((1u << WIRE_MAP_BITS) - 1);
-	if (start == end) {
+	bool is_change = e->kind == KIND_CHANGED && sort >> 4 != WIRE_CHANGE_PROTECTION;
+	if (start == end && !is_change) {
 		return true;
 	}
 	bool ok = reach(m, e->time_ns) && pieces_reserve(&m->pieces, PIECES_PER_EVENT);
-	if (ok && e->kind == KIND_CHANGED) {
+	if (ok && is_change) {
+		ok = sort >> 4 >= WIRE_CHANGES || add_change(m, e, end - start, sort);
+	} else if (ok && e->kind == KIND_CHANGED) {
 		change(m, start, end, sort & 7);
 	} else if (ok && e->kind == KIND_UNMAP) {
 		m->last.stack = INDEX_NONE;
@@ -353,8 +379,7 @@ static bool put_ranges(const struct mappings *m, struct recording *out) {
 static bool log_live(const struct mappings *m, struct bins *log) {
 	FREED uint32_t *hints = calloc(m->stacks.n + 1, sizeof *hints);
 	bool ok = hints && bins_reserve(log, m->now.blocks + 1);
-	for (size_t i = 0; ok && i < m->mappings.n; i++) {
-		const struct mapping *mapping = &m->mappings.items[i];
+	EACH_WHILE(mapping, m->mappings, ok) {
 		if (mapping->left_bytes > 0) {
 			bins_log(log, &hints[mapping->stack], mapping->stack,
 					bins_edge_after(&m->bins, mapping->birth), mapping->left_bytes, false);
@@ -394,6 +419,7 @@ bool mappings_snapshot(const struct mappings *m, uint64_t now_ns, struct recordi
 			bins_edge_at(b, end_ns));
 	out->mapping_edges.n = b->n + 1;
 	return (out->mapping_edges.items && put_stacks(m, out) && put_ranges(m, out) &&
+				   RECORDING_PUT(out, changes, m->changes.items, m->changes.n) &&
 				   put_intervals(m, out)) ||
 			err_memory(err);
 }

@@ -19,21 +19,23 @@ static struct slice without_underscores(struct slice s) {
 
 /** "x", "g", "my", "sqlite3": the words that projects put before. Longer ones are names of work. */
 static bool is_wrapper_prefix(struct slice s) {
-	static const char *const known[] = {"safe", "checked", "must", "sqlite3", "zend", "pymem",
-			"pymem_raw", "pyobject", "_pyobject", "_pymem_raw", "git", "curl", "curlx", "emacs",
-			"util", "mem", "__libc", "__rust", "libc", "array", "g_try", "gc_debug"};
+	static const char prefixes[] =
+			"|safe|checked|must|sqlite3|zend|pymem|pymem_raw|pyobject|_pyobject|_pymem_raw|git|curl"
+			"|curlx|emacs|util|mem|__libc|__rust|libc|array|g_try|gc_debug";
+	const char *list = prefixes;
+	struct slice one;
 	s = without_underscores(s);
 	return s.size <= 3 ||
-			ANY(i, sizeof known / sizeof *known,
-					s.size == strlen(known[i]) &&
-							strncasecmp((const char *)s.data, known[i], s.size) == 0);
+			SOME(next_text(&list, &one),
+					one.size == s.size &&
+							strncasecmp((const char *)s.data, (const char *)one.data, s.size) == 0);
 }
 
 static bool is_wrapper_suffix(struct slice s) {
-	static const char *const known[] = {"", "0", "2", "n", "_n", "0_n", "_n0", "array", "_array",
-			"f", "_aligned", "_usable", "_internal", "_fallback", "_or_die", "_atomic", "_kind",
-			"_uncollectable"};
-	return IS_ANY(s, known);
+	static const char suffixes[] =
+			"||0|2|n|_n|0_n|_n0|array|_array|f|_aligned|_usable|_internal|_fallback|_or_die|_atomic"
+			"|_kind|_uncollectable";
+	return is_any(s, suffixes);
 }
 
 /** The verb in a C name, ignoring case, at the last place where it stands; its end, or 0. */
@@ -49,20 +51,19 @@ static size_t find_verb(struct slice s, const char *verb, size_t *end) {
 }
 
 // The C library's and the allocators'
-static const char *const allocators[] = {
-#define HOOK(result, name, ...) #name,
+static const char allocators[] =
+#define HOOK(result, name, ...) "|" #name
 #include "wire/allocators.def"
 #undef HOOK
-};
+		;
 
 static bool is_of_library(struct slice f) {
-	static const char *const begins[] = {"operator new", "__rust_", "__rdl_", "__rg_",
-			"g_slice_alloc"};
-	static const char *const whole[] = {"g_slice_copy", "g_object_new", "g_object_newv",
-			"g_object_new_valist", "g_object_new_with_properties", "g_type_create_instance",
-			"asprintf", "xasprintf"};
-	return contains(f, "::GlobalAlloc>::") || STARTS_WITH_ANY(f, begins) || IS_ANY(f, whole) ||
-			IS_ANY(f, allocators);
+	static const char begins[] = "|operator new|__rust_|__rdl_|__rg_|g_slice_alloc";
+	static const char
+			whole[] = "|g_slice_copy|g_object_new|g_object_newv|g_object_new_valist"
+					  "|g_object_new_with_properties|g_type_create_instance|asprintf|xasprintf";
+	return contains(f, "::GlobalAlloc>::") || starts_with_any(f, begins) || is_any(f, whole) ||
+			is_any(f, allocators);
 }
 
 bool owner_is_allocation_function(struct slice f) {
@@ -74,10 +75,10 @@ bool owner_is_allocation_function(struct slice f) {
 	}
 	f = before_first(f, '(');
 	(void)take_prefix(&f, "__GI_"); // as glibc's own debug data call __libc_malloc
-	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+	for (size_t i = 0; i < N_OF(verbs); i++) {
 		size_t end, at = find_verb(f, verbs[i], &end);
 		if (at && is_wrapper_prefix(slice_of(f.data, at - 1)) &&
-				is_wrapper_suffix(slice_of(f.data + end, f.size - end))) {
+				is_wrapper_suffix(slice_from(f, end))) {
 			return true;
 		}
 	}
@@ -118,7 +119,7 @@ static bool is_pool(struct slice s) {
 			"slab"};
 	s = without_underscores(s);
 	size_t end;
-	return ANY(i, sizeof pools / sizeof *pools, find_verb(s, pools[i], &end) && end == s.size);
+	return ANY(i, N_OF(pools), find_verb(s, pools[i], &end) && end == s.size);
 }
 
 bool owner_is_called_like_allocating(struct slice function) {
@@ -130,7 +131,7 @@ bool owner_is_called_like_allocating(struct slice function) {
 	bool is_one = at && end == name.size && (is_wrapper_prefix(before) || is_pool(before));
 	is_one |= find_verb(name, "memory", &end) && end == name.size &&
 			(has_word(name, "alloc") || has_word(name, "acquire"));
-	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+	for (size_t i = 0; i < N_OF(ends); i++) {
 		is_one |= find_verb(name, ends[i], &end) &&
 				(end == name.size || (i < 3 && name.data[end] == '_')); // png_malloc_warn
 	}

@@ -28,8 +28,7 @@ static enum code code_of_module(struct names *n, uint32_t id) {
 	path = normal ? slice_of_text(normal) : path;
 	enum code code = owner_of_module(path);
 	bool is_product = (n->product && r->modules.items[id].package == n->product) ||
-			(n->product_folder.size > 0 && path.size > n->product_folder.size &&
-					memcmp(path.data, n->product_folder.data, n->product_folder.size) == 0);
+			(n->product_folder.size > 0 && begins_with(path, n->product_folder));
 	if (code == CODE_LIBRARY && is_product) {
 		return n->is_runtime ? CODE_RUNTIME : CODE_YOURS; // libjava.so; Ruby's encdb.so
 	}
@@ -69,7 +68,7 @@ static enum code ask(uint8_t *known, uint32_t id, enum code (*judge)(struct slic
 static enum code code_of_rust(const struct names *n, const struct name *f) {
 	struct slice crate = owner_crate_of(f->function), root = n->root_crate;
 	enum code code = owner_of_crate(crate);
-	bool is_roots = crate.size >= root.size && memcmp(crate.data, root.data, root.size) == 0 &&
+	bool is_roots = begins_with(crate, root) &&
 			(crate.size == root.size || crate.data[root.size] == '_');
 	return code || crate.size == 0 ? code : is_roots ? CODE_YOURS : CODE_LIBRARY;
 }
@@ -147,9 +146,9 @@ static bool name_by_address(struct names *n, const struct rec_location *l, struc
  * Debug data call it as the compiler does. Files of KDE's heaptrack are printed in its own words.
  */
 static bool name_initializers(struct names *n, struct name *f) {
-	static const char *const begins[] = {"static initializers",
-			"__static_initialization_and_destruction_", "__cxx_global_var_init"};
-	if (!STARTS_WITH_ANY(f->function, begins) || f->file.size == 0 ||
+	static const char begins[] =
+			"|static initializers|__static_initialization_and_destruction_|__cxx_global_var_init";
+	if (!starts_with_any(f->function, begins) || f->file.size == 0 ||
 			n->recording->meta.source == REC_FROM_KDE) {
 		return true;
 	}
@@ -278,12 +277,8 @@ static bool build(struct names *n) {
 	for (uint32_t i = 0; i < r->modules.n; i++) {
 		n->module_code[i] = (uint8_t)code_of_module(n, i);
 	}
-	for (uint32_t i = 0; i < r->locations.n; i++) {
-		if (!name_location(n, i)) {
-			return false;
-		}
-	}
-	return (!n->is_nim || names_nim_correct_places(n)) && names_cpp_find_start_up(n) &&
+	return ALL(i, r->locations.n, name_location(n, i)) &&
+			(!n->is_nim || names_nim_correct_places(n)) && names_cpp_find_start_up(n) &&
 			names_find_command(n) && number_functions(n) && names_find_wrappers(n) &&
 			names_find_sites(n);
 }
@@ -314,9 +309,9 @@ void names_destroy(struct names *n) {
 
 // ---- what is asked of them
 
-const struct name *names_of(const struct names *n, uint32_t location, uint32_t *n_frames) {
-	*n_frames = n->first[location + 1] - n->first[location];
-	return &n->frames[n->first[location]];
+struct name_list names_of(const struct names *n, uint32_t location) {
+	const uint32_t first = n->first[location];
+	return (struct name_list){&n->frames[first], n->first[location + 1] - first};
 }
 
 struct stack_walk stack_walk_init(const struct recording *r, const struct names *n, uint32_t node) {
@@ -324,17 +319,17 @@ struct stack_walk stack_walk_init(const struct recording *r, const struct names 
 }
 
 const struct name *stack_walk_next(struct stack_walk *w) {
-	if (w->i == w->n) {
+	if (w->i == w->frames.n) {
 		if (w->node == 0) {
 			return NULL;
 		}
 		const struct rec_node *node = &w->recording->nodes.items[w->node];
 		w->location = node->location;
-		w->frames = names_of(w->names, node->location, &w->n);
+		w->frames = names_of(w->names, node->location);
 		w->i = 0;
 		w->node = node->parent;
 	}
-	return &w->frames[w->i++];
+	return &w->frames.items[w->i++];
 }
 
 bool names_is_of_nim(const struct names *n) {

@@ -37,14 +37,10 @@ static bool parse_line(struct naming_rules *rules, struct slice line, struct are
 	while (n < line.size && !isspace(line.data[n])) {
 		n++;
 	}
-	struct slice pattern = trimmed(slice_of(line.data + n, line.size - n));
-	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-		if (slice_equal(slice_of(line.data, n), slice_of_text(kinds[i].word)) && pattern.size > 0) {
-			return naming_rules_add(rules, kinds[i].kind, pattern, arena, err);
-		}
-	}
-	*is_rule = false;
-	return true;
+	struct slice pattern = trimmed(slice_from(line, n));
+	__auto_type kind = FIND(k, kinds, N_OF(kinds), slice_is(slice_of(line.data, n), k->word));
+	*is_rule = kind && pattern.size > 0;
+	return !*is_rule || naming_rules_add(rules, kind->kind, pattern, arena, err);
 }
 
 bool naming_rules_parse(struct naming_rules *rules, struct slice text, const char *name,

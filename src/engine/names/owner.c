@@ -11,45 +11,44 @@
 enum how { BEGINS, CONTAINS };
 
 struct rule {
-	uint8_t how;  // enum how, one of the texts
-	uint8_t code; // enum code
-	const char *const *texts;
-	size_t n;
+	enum how how; // one of the texts
+	enum code code;
+	const char *texts;
 };
 
-#define RULE(how, code, ...)                                           \
-	{                                                                  \
-		how, CODE_##code, (const char *const[]){__VA_ARGS__},          \
-				sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *) \
-	}
-#define FIRST(rules, s) first((rules), sizeof(rules) / sizeof *(rules), (s))
+#define FIRST(rules, s) first((rules), N_OF(rules), (s))
+
+static bool contains_any(struct slice s, const char *list) {
+	struct slice text;
+	return SOME(next_text(&list, &text), s.size && memmem(s.data, s.size, text.data, text.size));
+}
 
 static enum code first(const struct rule *rules, size_t n, struct slice s) {
 	const struct rule *found = FIND(r, rules, n,
-			r->how == BEGINS ? starts_with_any(s, r->texts, r->n)
-							 : ANY(i, r->n, contains(s, r->texts[i])));
+			r->how == BEGINS ? starts_with_any(s, r->texts) : contains_any(s, r->texts));
 	return found ? found->code : CODE_UNSURE;
 }
 
 static struct slice behind(struct slice s, size_t n) {
-	return n < s.size ? slice_of(s.data + n, s.size - n) : (struct slice){0};
+	return n < s.size ? slice_from(s, n) : (struct slice){0};
 }
 
 // Where the system, the language distributions and the package managers keep sources
 static const struct rule files[] = {
-		RULE(CONTAINS, LIBRARY, "/.cargo/registry/", "/.cargo/git/", "/node_modules/", "/.nimble/",
-				"/site-packages/", "/dist-packages/", "/lib/python2.", "/lib/python3."),
-		RULE(BEGINS, RUNTIME, "/rustc/", "node:", "/usr/include/c++/", "/usr/lib/gcc/",
-				"/usr/lib/nim/"),
-		RULE(CONTAINS, RUNTIME, "/rust/deps/", "library/std/", "library/core/", "library/alloc/",
-				"/nim/lib/", "/lib/system/", "/lib/system.nim", // Nim's modules, anywhere
-				"/libstdc++-v3/"),
-		RULE(CONTAINS, LIBRARY, "/_deps/", "/.conan", "/vcpkg/"),
-		RULE(BEGINS, LIBRARY, "/usr/", "/lib/"),
+		{CONTAINS, CODE_LIBRARY,
+				"|/.cargo/registry/|/.cargo/git/|/node_modules/|/.nimble/|/site-packages/"
+				"|/dist-packages/|/lib/python2.|/lib/python3."},
+		{BEGINS, CODE_RUNTIME, "|/rustc/|node:|/usr/include/c++/|/usr/lib/gcc/|/usr/lib/nim/"},
+		{CONTAINS, CODE_RUNTIME,
+				"|/rust/deps/|library/std/|library/core/|library/alloc/"
+				"|/nim/lib/|/lib/system/|/lib/system.nim" // Nim's modules, anywhere
+				"|/libstdc++-v3/"},
+		{CONTAINS, CODE_LIBRARY, "|/_deps/|/.conan|/vcpkg/"},
+		{BEGINS, CODE_LIBRARY, "|/usr/|/lib/"},
 		// The C library, as its packages were built
-		RULE(BEGINS, RUNTIME, "./csu/", "./elf/", "./malloc/", "./libio/", "./nptl/", "./stdlib/",
-				"./string/", "./posix/", "./iconv/", "./intl/", "./misc/", "./sysdeps/",
-				"../sysdeps/", "./build-tree/"),
+		{BEGINS, CODE_RUNTIME,
+				"|./csu/|./elf/|./malloc/|./libio/|./nptl/|./stdlib/|./string/|./posix/|./iconv/"
+				"|./intl/|./misc/|./sysdeps/|../sysdeps/|./build-tree/"},
 };
 
 enum code owner_of_file(struct slice file) {
@@ -57,96 +56,74 @@ enum code owner_of_file(struct slice file) {
 }
 
 // Namespaces and families whose owner the name tells, where no file does
-static const char *const runtime_families[] = {"std::", "__gnu_cxx::", "__cxxabiv1::", "__cxa_",
-		"operator new", "operator delete", "static initializers of eh_alloc.cc",
-		"core::", "alloc::", "<alloc::", "<core::", "<std::", "__rust_", "__rdl_", "__rg_",
-		"__asan", "__lsan", "__ubsan", "__sanitizer", "__intercept", "v8::", "node::", "Builtins_",
-		"__libc_", "__GI_", "_dl_", "_IO_"};
-static const char *const runtime_functions[] = {"rust_begin_unwind", "_start", "start_thread",
-		"clone3", "clone", "call_init", "malloc", "calloc", "realloc"};
-static const char *const library_families[] = {"boost::", "absl::", "google::protobuf::",
-		"g_slice_", "QArrayData::", "QListData::", "QHashData::"};
-static const char *const library_functions[] = {"g_malloc", "g_realloc", "g_strdup"};
+static const char runtime_families[] =
+		"|std::|__gnu_cxx::|__cxxabiv1::|__cxa_|operator new|operator delete"
+		"|static initializers of eh_alloc.cc|core::|alloc::|<alloc::|<core::|<std::|__rust_|__rdl_"
+		"|__rg_|__asan|__lsan|__ubsan|__sanitizer|__intercept|v8::|node::|Builtins_|__libc_|__GI_"
+		"|_dl_|_IO_";
+static const char runtime_functions
+		[] = "|rust_begin_unwind|_start|start_thread|clone3|clone|call_init|malloc|calloc|realloc";
+static const char library_families
+		[] = "|boost::|absl::|google::protobuf::|g_slice_|QArrayData::|QListData::|QHashData::";
+static const char library_functions[] = "|g_malloc|g_realloc|g_strdup";
 
 enum code owner_of_function(struct slice function) {
 	function = function_proper(function);
-	if (STARTS_WITH_ANY(function, runtime_families) || IS_ANY(function, runtime_functions)) {
+	if (starts_with_any(function, runtime_families) || is_any(function, runtime_functions)) {
 		return CODE_RUNTIME;
 	}
-	bool is_library = STARTS_WITH_ANY(function, library_families) ||
-			IS_ANY(function, library_functions);
+	bool is_library = starts_with_any(function, library_families) ||
+			is_any(function, library_functions);
 	return is_library ? CODE_LIBRARY : CODE_UNSURE;
 }
 
 // By the last part of a module's path. libuv is node's loop: what it calls is not its own
-static const char *const runtime_modules[] = {"libc.so", "libc-2.", "libc.musl", "ld-linux",
-		"ld-musl", "libstdc++.so", "libc++.so", "libc++abi.so", "libgcc_s.so", "libm.so",
-		"libpthread", "libdl.so", "librt.so", "libnode.so", "libuv.so", "libv8", "libpython",
-		"libjvm.so", "libmono", "mscorlib.dll", "System.", "libruby", "libperl", "libasan.so",
-		"liblsan.so", "libubsan.so", "libclang_rt.", "libtsan.so", "libjemalloc.so",
-		"libmimalloc.so", "libtcmalloc", "libheaptrack_preload.so", "linux-vdso", "["};
+static const char runtime_modules[] =
+		"|libc.so|libc-2.|libc.musl|ld-linux|ld-musl|libstdc++.so|libc++.so|libc++abi.so"
+		"|libgcc_s.so|libm.so|libpthread|libdl.so|librt.so|libnode.so|libuv.so|libv8|libpython"
+		"|libjvm.so|libmono|mscorlib.dll|System.|libruby|libperl|libasan.so|liblsan.so|libubsan.so"
+		"|libclang_rt.|libtsan.so|libjemalloc.so|libmimalloc.so|libtcmalloc|libheaptrack_preload.so"
+		"|linux-vdso|[";
 
 static const struct rule module_paths[] = {
-		RULE(CONTAINS, RUNTIME, "/lib-dynload/"), // Python's own extension modules
-		RULE(CONTAINS, LIBRARY, "/node_modules/", "/site-packages/", "/dist-packages/", "/_deps/",
-				"/.conan", "/vcpkg/"),
-		RULE(BEGINS, LIBRARY, "/usr/lib", "/usr/local/lib", "/lib"),
+		{CONTAINS, CODE_RUNTIME, "|/lib-dynload/"}, // Python's own extension modules
+		{CONTAINS, CODE_LIBRARY,
+				"|/node_modules/|/site-packages/|/dist-packages/|/_deps/|/.conan|/vcpkg/"},
+		{BEGINS, CODE_LIBRARY, "|/usr/lib|/usr/local/lib|/lib"},
 };
 
 enum code owner_of_module(struct slice path) {
-	return STARTS_WITH_ANY(path_base(path), runtime_modules) ? CODE_RUNTIME
+	return starts_with_any(path_base(path), runtime_modules) ? CODE_RUNTIME
 															 : FIRST(module_paths, path);
 }
 
 struct slice owner_product_folder_of(struct slice exe) {
-	static const char *const shared[] = {"/usr/lib/", "/usr/libexec/", "/usr/lib64/", "/usr/share/",
-			"/lib/"};
-	for (size_t i = 0; i < sizeof shared / sizeof *shared; i++) {
-		size_t at = strlen(shared[i]);
-		if (!starts_with(exe, shared[i])) {
-			continue;
-		}
-		for (;;) {
-			const uint8_t *slash = memchr(exe.data + at, '/', exe.size - at);
-			if (!slash) {
-				return (struct slice){0};
-			}
-			struct slice part = slice_of(exe.data + at, (size_t)(slash - exe.data) - at);
-			at = (size_t)(slash + 1 - exe.data);
-			if (!contains(part, "-linux-")) { // else the machine's, all libraries are in it
-				return slice_of(exe.data, at);
-			}
+	static const char shared[] = "|/usr/lib/|/usr/libexec/|/usr/lib64/|/usr/share/|/lib/";
+	struct slice rest = exe, part;
+	bool is_shared = take_any(&rest, shared);
+	while (is_shared && take_part(&rest, '/', &part) && rest.data > part.data + part.size) {
+		if (!contains(part, "-linux-")) { // else the machine's, all libraries are in it
+			return slice_of(exe.data, (size_t)(rest.data - exe.data));
 		}
 	}
 	return (struct slice){0};
 }
 
 bool owner_is_of_system(struct slice path) {
-	static const char *const shared[] = {"/usr/lib/", "/usr/lib64/", "/lib/", "/lib64/"};
-	for (size_t i = 0; i < sizeof shared / sizeof *shared; i++) {
-		if (starts_with(path, shared[i])) {
-			struct slice rest = behind(path, strlen(shared[i]));
-			const uint8_t *slash = rest.size ? memchr(rest.data, '/', rest.size) : NULL;
-			struct slice folder = slice_of(rest.data, slash ? (size_t)(slash - rest.data) : 0);
-			rest = contains(folder, "-linux-") ? behind(rest, folder.size + 1) : rest;
-			return rest.size > 0 && !memchr(rest.data, '/', rest.size);
-		}
-	}
-	return false;
+	bool is_shared = take_any(&path, "|/usr/lib/|/usr/lib64/|/lib/|/lib64/");
+	struct slice rest = path, folder;
+	bool is_in_folder = take_part(&rest, '/', &folder) && rest.size > 0;
+	path = is_in_folder && contains(folder, "-linux-") ? rest : path;
+	return is_shared && path.size > 0 && !memchr(path.data, '/', path.size);
 }
 
 bool owner_is_in_prefix_of(struct slice exe, struct slice path) {
-	static const char bin[] = "/bin/", lib[] = "/lib/";
-	size_t name = path_base(exe).size, n = sizeof bin - 1;
-	if (exe.size < name + n || memcmp(exe.data + exe.size - name - n, bin, n) != 0) {
-		return false;
-	}
-	struct slice prefix = slice_of(exe.data, exe.size - name - n);
+	struct slice bin = slice_of(exe.data, exe.size - path_base(exe).size);
+	struct slice lib = slice_of(path.data, path.size - path_base(path).size);
+	struct slice prefix = slice_of(bin.data, bin.size - (ends_with(bin, "/bin/") ? 5 : bin.size));
 	// What people build themselves lies there, too
-	return prefix.size > 0 && !slice_equal(prefix, slice_of_text("/usr/local")) &&
-			path.size == prefix.size + n + path_base(path).size &&
-			memcmp(path.data, prefix.data, prefix.size) == 0 &&
-			memcmp(path.data + prefix.size, lib, n) == 0;
+	return prefix.size > 0 && !slice_is(prefix, "/usr/local") && begins_with(lib, prefix) &&
+			slice_is(behind(lib, prefix.size), "/lib/");
 }
 
 bool owner_is_runtime(struct slice exe) {
@@ -154,20 +131,15 @@ bool owner_is_runtime(struct slice exe) {
 			"mono"};
 	struct slice name = path_base(exe);
 	// python3.11, node_debug, ruby2.7, perl5.36.0
-	return ANY(i, sizeof runtimes / sizeof *runtimes, is_called_after(name, runtimes[i]));
+	return ANY(i, N_OF(runtimes), is_called_after(name, runtimes[i]));
 }
 
 /**
  * What a type or path begins with: "app" of "&mut app::A<u8>". Empty: a type of the language's own.
  */
 static struct slice crate_of_path(struct slice f) {
-	static const char *const skipped[] = {"<", "&", "mut ", "dyn ", "*const ", "*mut ", "[", "("};
-	for (size_t i = 0; i < sizeof skipped / sizeof *skipped; i++) {
-		if (starts_with(f, skipped[i])) {
-			f = behind(f, strlen(skipped[i]));
-			i = (size_t)-1; // from the beginning
-		}
-	}
+	static const char skipped[] = "|<|&|mut |dyn |*const |*mut |[|(";
+	while (take_any(&f, skipped)) {}
 	size_t n = 0;
 	while (n < f.size && (isalnum(f.data[n]) || f.data[n] == '_')) {
 		n++;
@@ -199,11 +171,11 @@ struct slice owner_crate_of(struct slice f) {
 }
 
 enum code owner_of_crate(struct slice crate) {
-	static const char *const runtime[] = {"std", "core", "alloc", "test", "proc_macro", "hashbrown",
-			"gimli", "addr2line", "miniz_oxide", "rustc_demangle", "object", "std_detect", "adler",
-			"adler2", "panic_unwind", "panic_abort", "compiler_builtins", "unwind",
-			"rustc_std_workspace_core", "rustc_std_workspace_alloc", "__rustc"};
-	return IS_ANY(crate, runtime) ? CODE_RUNTIME : CODE_UNSURE;
+	static const char runtime[] =
+			"|std|core|alloc|test|proc_macro|hashbrown|gimli|addr2line|miniz_oxide|rustc_demangle"
+			"|object|std_detect|adler|adler2|panic_unwind|panic_abort|compiler_builtins|unwind"
+			"|rustc_std_workspace_core|rustc_std_workspace_alloc|__rustc";
+	return is_any(crate, runtime) ? CODE_RUNTIME : CODE_UNSURE;
 }
 
 bool owner_is_rust_symbol(struct slice s) {
@@ -281,7 +253,7 @@ struct slice owner_package_of_file(struct slice file) {
 	static const char *const folders[] = {"/.cargo/git/checkouts/", "/.nimble/pkgs2/",
 			"/.nimble/pkgs/", "/rust/deps/", "/site-packages/", "/dist-packages/", "/_deps/",
 			"/share/nodejs/"};
-	for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+	for (size_t i = 0; i < N_OF(folders); i++) {
 		package = part_behind(file, folders[i]);
 		if (package.size > 0) {
 			return without_version(package);

@@ -33,7 +33,9 @@ static size_t operator_length(struct slice s, size_t i) {
 		for (n++; n < s.size && s.data[n] != '(' && s.data[n] != '<'; n++) {}
 		return n - i;
 	}
-	while (n < s.size && strchr("<>=!+-*/%^&|~,[]", s.data[n])) {
+	// Behind "<" and "<<" alone "<" is part of it: "operator==<int>"
+	while (n < s.size && strchr("<>=!+-*/%^&|~,[]", s.data[n]) &&
+			(s.data[n] != '<' || n == i + 8 || s.data[n - 1] == '<')) {
 		n++;
 	}
 	return n - i;
@@ -76,7 +78,8 @@ static struct shape shape_of(struct slice s) {
 		uint8_t c = s.data[i];
 		if (op > 0) {
 			i = skip_operator_arguments(s, i + op);
-		} else if (at_word(s, i, "(anonymous namespace)")) {
+		} else if (at_word(s, i, "(anonymous namespace)") ||
+				(i >= 9 && at_word(s, i - 9, "decltype ("))) {
 			i = skip_brackets(s, i);
 		} else if (c == '(' && i > 0) {
 			shape.parameters = i;
@@ -103,7 +106,13 @@ static struct shape shape_of(struct slice s) {
 
 struct slice function_proper(struct slice name) {
 	size_t begin = shape_of(name).begin;
-	return slice_of(name.data + begin, name.size - begin);
+	return slice_from(name, begin);
+}
+
+struct slice function_bare(struct slice name) {
+	struct shape shape = shape_of(name);
+	size_t n = shape.parameters - shape.begin;
+	return n ? slice_of(name.data + shape.begin, n) : name;
 }
 
 static bool is_kept_bracket(struct slice s, size_t i) {

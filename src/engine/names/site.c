@@ -174,12 +174,7 @@ static bool is_of_library(const struct names *n, uint32_t location) {
 }
 
 static void add_caller(struct callee *c, uint32_t function) {
-	for (uint32_t i = 0; i < c->n_callers; i++) {
-		if (c->callers[i] == function) {
-			return;
-		}
-	}
-	if (c->n_callers < CALLERS_ENOUGH) {
+	if (c->n_callers < CALLERS_ENOUGH && !ANY(i, c->n_callers, c->callers[i] == function)) {
 		c->callers[c->n_callers++] = function;
 	}
 }

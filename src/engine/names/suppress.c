@@ -49,12 +49,8 @@ static bool add_line(struct suppressions *s, struct slice line, enum suppression
 
 bool suppressions_add(struct suppressions *s, struct slice text, enum suppression_source source,
 		struct err *err) {
-	for (struct slice line; next_line(&text, &line);) {
-		if (!add_line(s, line, source)) {
-			return err_memory(err);
-		}
-	}
-	return true;
+	struct slice line;
+	return EVERY(next_line(&text, &line), add_line(s, line, source)) || err_memory(err);
 }
 
 bool suppressions_add_built_in(struct suppressions *s, struct err *err) {

@@ -65,11 +65,7 @@ static void look_at_call(struct search *s, const struct name *caller, const stru
 		return;
 	}
 	c->has_caller_outside |= !is_allocating(s, caller);
-	uint32_t k = 0;
-	while (k < c->n_callers && c->callers[k] != caller->function_id) {
-		k++;
-	}
-	if (k == c->n_callers && k < CALLERS) {
+	if (c->n_callers < CALLERS && !ANY(k, c->n_callers, c->callers[k] == caller->function_id)) {
 		c->callers[c->n_callers++] = caller->function_id;
 	}
 }

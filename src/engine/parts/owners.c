@@ -18,8 +18,7 @@
 
 enum { LAYER_OURS, LAYER_CALLS, LAYER_ARENAS, LAYER_STACKS, LAYERS };
 enum { GUARD_MOST_BYTES = 1 << 20, STACK_MOST_BYTES = 16 << 20 };
-#define ARENA_BYTES (64ull << 20) // HEAP_MAX_SIZE of glibc
-#define ARENA_FIRST (1ull << 40)  // below, only what asks for its address is mapped: Go's heap
+#define ARENA_FIRST (1ull << 40) // below, only what asks for its address is mapped: Go's heap
 
 struct claim {
 	uint64_t start, end;
@@ -197,12 +196,27 @@ static bool was_before(const struct parts_input *in, uint64_t at, uint64_t *end)
 	return was;
 }
 
+/** Who mapped it by a call that was not recorded, or NULL. *end: as far as that goes. */
+static const struct parts_seen *seen_at(const struct parts_input *in, uint64_t at, uint64_t *end) {
+	const struct parts_seen *newest = NULL;
+	EACH_OF(s, in->seen, in->mappings ? in->n_seen : 0) {
+		if (s->start > at) {
+			LOWER_TO(*end, s->start);
+		} else if (s->end > at && (!newest || s->time_ns > newest->time_ns)) {
+			newest = s;
+		}
+	}
+	LOWER_TO(*end, newest ? newest->end : *end);
+	return newest;
+}
+
 /** What an anonymous line is where nobody claims it. *end: as far as that goes. */
 static struct owner owner_of_rest(const struct finding *f, uint32_t i, uint64_t at, uint64_t *end) {
 	const struct smaps *s = f->in->areas;
 	const struct smaps_area *a = &s->items[i], *before = i > 0 ? a - 1 : NULL;
 	struct owner o = {.area = AREA_NONE, .part = REC_PART_UNKNOWN};
 	bool touches = before && before->end == a->start;
+	const struct parts_seen *seen = NULL;
 	if (a->kind == SMAPS_HEAP) {
 		o.part = REC_PART_HEAP_FREE;
 	} else if (a->kind == SMAPS_STACK) {
@@ -220,9 +234,9 @@ static struct owner owner_of_rest(const struct finding *f, uint32_t i, uint64_t 
 		o.part = REC_PART_STACKS; // of a thread that has ended: glibc keeps it, with its guard
 	} else if (!f->in->is_glibc && has_block(f, a->start, a->end)) {
 		o.part = REC_PART_HEAP_FREE; // an allocator that maps by system calls of its own
-	} else if (was_before(f->in, at, end)) {
+	} else if ((seen = seen_at(f->in, at, end)) || was_before(f->in, at, end)) {
 		o.part = REC_PART_MAPPED;
-		o.area = AREA_BEFORE;
+		o.area = seen ? AREA_SEEN + (uint32_t)(seen - f->in->seen) : AREA_BEFORE;
 	}
 	o.area = o.part == REC_PART_UNKNOWN ? i : o.area;
 	return o;

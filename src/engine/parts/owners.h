@@ -10,7 +10,10 @@ enum {
 	AREA_NONE = UINT32_MAX,
 	AREA_BEFORE = UINT32_MAX - 1, // mapped before the attach
 	AREA_UNREAD = UINT32_MAX - 2, // as struct pagemap's skipped_bytes
+	AREA_SEEN = 1u << 31,         // and the place in parts_input.seen
 };
+
+#define ARENA_BYTES (64ull << 20) // HEAP_MAX_SIZE of glibc
 
 struct owner {
 	uint32_t mapping; // as in struct parts_row
@@ -29,6 +32,16 @@ struct live_block {
 	uint64_t start, bytes;
 	uint32_t stack;
 };
+
+/** By rising address, none of them over another. Zeroed: empty. */
+struct live_blocks {
+	VEC(struct live_block);
+	uint64_t asked_bytes; // of all
+	uint32_t n_stacks;    // rows of recording.stacks, up to the last that has one
+};
+
+/** Of two blocks that overlap the first has the bytes: a pool's own block, or a missed free. */
+bool live_blocks_list(const struct aggregate *a, struct live_blocks *out);
 
 /** Zeroed: empty. */
 struct owners {

@@ -19,13 +19,16 @@ enum { GLIBC_HEAD = 8, GLIBC_LEAST = 32, ALIGNMENT = 16, SMALL = 128 };
 struct joining {
 	const struct parts_input *in;
 	struct parts *out;
-	VEC(struct live_block) blocks; // that do not overlap
-	size_t next;                   // the first that is not wholly before the page at hand
+	struct live_blocks blocks;
+	size_t next; // the first that is not wholly before the page at hand
 	struct owners owners;
 	struct index rows;              // by part, mapping and name
 	struct rec_untouched *by_stack; // NULL: nothing can be told
-	uint32_t n_stacks;
-	uint64_t asked_bytes, heap[REC_PART_HEAP_PARTLY_FREE + 1];
+	const struct owner_span *span;  // of the pages at hand
+	struct rec_fullness *arena;
+	uint64_t page, live_of_page, tenth;
+	uint32_t n_arenas[REC_ARENAS]; // of all, up to the last one of a kind. 0: there is none
+	uint64_t heap[REC_PART_HEAP_PARTLY_FREE + 1];
 	bool ok;
 };
 
@@ -38,17 +41,14 @@ static uint32_t row_of(struct joining *j, uint8_t part, uint32_t mapping, const 
 		hash = hash_u64(hash ^ (uint8_t)*c);
 	}
 	j->ok &= vec_reserve(&j->out->rows, 1);
-	const struct parts_row *rows = j->out->rows.items;
+	struct parts_row *rows = j->out->rows.items;
 	uint32_t found = !j->ok
 			? INDEX_NONE
-			: INDEX_FIND_OR_ADD(&j->rows, hash, i,
+			: INDEX_FIND_OR_PUT(&j->rows, hash, i,
 					  rows[i].part == part && rows[i].mapping == mapping &&
 							  strcmp(rows[i].name ? rows[i].name : "", name ? name : "") == 0,
-					  (uint32_t)j->out->rows.n);
-	if (found == j->out->rows.n) {
-		(void)vec_add(&j->out->rows,
-				(struct parts_row){.name = name, .mapping = mapping, .part = part});
-	}
+					  rows, j->out->rows.n,
+					  (struct parts_row){.name = name, .mapping = mapping, .part = part});
 	j->ok &= found != INDEX_NONE;
 	return found;
 }
@@ -57,7 +57,9 @@ static uint32_t add(struct joining *j, struct owner owner, uint64_t bytes) {
 	const char *name = owner.area == AREA_NONE ? ""
 			: owner.area == AREA_BEFORE        ? "before the attach"
 			: owner.area == AREA_UNREAD        ? "large mappings that old kernels do not list"
+			: owner.area >= AREA_SEEN          ? j->in->seen[owner.area - AREA_SEEN].name
 											   : j->in->areas->items[owner.area].name;
+	j->out->has_seen |= owner.area >= AREA_SEEN && owner.area < AREA_UNREAD;
 	bool has_maker = owner.part == REC_PART_MAPPED || owner.part == REC_PART_STACKS ||
 			owner.part == REC_PART_SHARED;
 	uint32_t row = row_of(j, owner.part, has_maker ? owner.mapping : 0, *name ? name : NULL);
@@ -68,38 +70,6 @@ static uint32_t add(struct joining *j, struct owner owner, uint64_t bytes) {
 }
 
 // ---- blocks
-
-static bool keep_block(void *user, uint64_t ptr, uint64_t bytes, uint32_t stack) {
-	struct joining *j = user;
-	j->asked_bytes += bytes;
-	j->n_stacks = stack != STACK_NONE && stack >= j->n_stacks ? stack + 1 : j->n_stacks;
-	return vec_add(&j->blocks, (struct live_block){ptr, bytes, stack});
-}
-
-/** The first of two blocks that overlap has the bytes: a pool's own block, or a missed free. */
-static bool list_blocks(struct joining *j) {
-	if (!aggregate_live(j->in->blocks, keep_block, j)) {
-		return false;
-	}
-	struct live_block *all = j->blocks.items;
-	if (ANY(i, j->blocks.n, i > 0 && all[i - 1].start > all[i].start)) {
-		qsort(all, j->blocks.n, sizeof *all, by_number);
-	}
-	size_t n = 0;
-	uint64_t end = 0;
-	for (size_t i = 0; i < j->blocks.n; i++) {
-		struct live_block b = all[i];
-		uint64_t b_end = b.start + b.bytes;
-		if (b.start >= end || b_end > end) {
-			b.start = b.start > end ? b.start : end;
-			b.bytes = b_end - b.start;
-			all[n++] = b;
-			end = b.start + (b.bytes ? b.bytes : 1);
-		}
-	}
-	j->blocks.n = n;
-	return true;
-}
 
 /** Where the block ends that its allocator has given for so many bytes, about. */
 static uint64_t end_of_class(const struct parts_input *in, const struct live_block *b) {
@@ -125,9 +95,52 @@ static uint64_t overlap(uint64_t start, uint64_t end, uint64_t from, uint64_t to
 	return end > start ? end - start : 0;
 }
 
+/** Whose the page is, on which `b` lies first, or no block (NULL). Pages come by rising address. */
+static struct rec_fullness *arena_at(struct joining *j, const struct live_block *b, uint64_t at) {
+	struct parts_fullness *all = &j->out->fullness;
+	bool is_brk = j->in->is_glibc && j->in->areas->items[j->span->area].kind == SMAPS_HEAP;
+	const uint8_t kind = b && glibc_has_mapped(j->in, b) ? REC_ARENA_BLOCKS
+			: is_brk                                     ? REC_ARENA_MAIN
+														 : REC_ARENA_AT;
+	const uint64_t start = kind == REC_ARENA_AT ? at & -ARENA_BYTES : 0;
+	uint32_t *n = &j->n_arenas[kind];
+	if (*n == 0 || all->items[*n - 1].start != start) {
+		bool is_full = all->n == PARTS_ARENAS;
+		struct rec_fullness *arena = &all->items[all->n - is_full];
+		arena->start = is_full ? 0 : start;
+		arena->kind = is_full ? REC_ARENA_REST : kind;
+		*n = all->n += !is_full;
+	}
+	return &all->items[*n - 1];
+}
+
+/** Pages of their owner alone: so many bytes. */
+static uint64_t add_empty(struct joining *j, uint64_t at, uint64_t end) {
+	if (j->span->owner.part == REC_PART_HEAP_FREE && at < end) {
+		arena_at(j, NULL, at)->pages[0] += (uint32_t)((end - at) / j->in->page_bytes);
+	}
+	return end - at;
+}
+
+/** The pages of a block's bytes [from, to), which count as empty so far. */
+static void fill(struct joining *j, uint64_t from, uint64_t to) {
+	const int bits = __builtin_ctzll(j->in->page_bytes);
+	for (uint64_t end; from < to; from = end) {
+		bool is_new = from >> bits != j->page;
+		j->page = from >> bits;
+		end = (j->page + 1) << bits;
+		end = end < to ? end : to;
+		j->arena->pages[is_new ? 0 : j->tenth]--;
+		j->live_of_page = end - from + (is_new ? 0 : j->live_of_page);
+		j->tenth = (j->live_of_page * (REC_FULLNESS - 1) + j->in->page_bytes - 1) >> bits;
+		j->arena->pages[j->tenth]++;
+	}
+}
+
 /** The pages [start, *end) of the group that begins with j->next; *end is drawn nearer. */
 static void add_group(struct joining *j, uint64_t start, uint64_t *end) {
 	const uint64_t mask = j->in->page_bytes - 1;
+	j->arena = arena_at(j, &j->blocks.items[j->next], start);
 	uint64_t live = 0, rounding = 0, to = start;
 	for (size_t i = j->next; i < j->blocks.n; i++) {
 		const struct live_block *b = &j->blocks.items[i];
@@ -143,6 +156,7 @@ static void add_group(struct joining *j, uint64_t start, uint64_t *end) {
 		to = to < *end ? to : *end;
 		uint64_t here = overlap(b->start, b_end, start, to);
 		live += here;
+		fill(j, b->start > start ? b->start : start, b_end < to ? b_end : to);
 		rounding += overlap(b_end, class_end, start, last < to ? last : to);
 		if (j->by_stack && b->stack != STACK_NONE) {
 			bool is_last = i + 1 == j->blocks.n || (b[1].start & ~mask) >= to;
@@ -155,6 +169,8 @@ static void add_group(struct joining *j, uint64_t start, uint64_t *end) {
 	j->heap[REC_PART_HEAP_LIVE] += live;
 	j->heap[REC_PART_HEAP_ROUNDING] += rounding;
 	j->heap[REC_PART_HEAP_PARTLY_FREE] += to - start - live - rounding;
+	j->arena->live_bytes += live;
+	j->arena->pages[0] += (uint32_t)((to - start) / j->in->page_bytes);
 	*end = to;
 }
 
@@ -171,10 +187,10 @@ static uint64_t add_pages(struct joining *j, uint64_t at, uint64_t end) {
 			}
 		}
 		if (j->next == j->blocks.n || (b->start & ~mask) >= end) {
-			return rest + end - at;
+			return rest + add_empty(j, at, end);
 		}
 		uint64_t group = (b->start & ~mask) > at ? b->start & ~mask : at, to = end;
-		rest += group - at;
+		rest += add_empty(j, at, group);
 		add_group(j, group, &to);
 		at = to;
 	}
@@ -215,6 +231,7 @@ static void add_all_pages(struct joining *j) {
 	for (size_t i = 0, at = 0; j->ok && i < j->owners.spans.n; i++) {
 		const struct owner_span *s = &j->owners.spans.items[i];
 		uint64_t own = 0, file = 0;
+		j->span = s;
 		free -= j->heap[REC_PART_HEAP_PARTLY_FREE];
 		while (at < pages->n && pages->items[at].end <= s->start) {
 			at++;
@@ -255,7 +272,8 @@ static void add_all_lines(struct joining *j) {
 		bool is_file = spans[i].is_file;
 		for (k = i + 1; k < j->owners.spans.n && spans[k].area == spans[i].area; k++) {
 			is_file |= spans[k].is_file;
-			if (spans[k].owner.part != owner.part || spans[k].owner.mapping != owner.mapping) {
+			const struct owner o = spans[k].owner;
+			if (o.part != owner.part || o.mapping != owner.mapping || o.area != owner.area) {
 				owner = (struct owner){.area = AREA_NONE, .part = REC_PART_UNKNOWN};
 			}
 		}
@@ -275,7 +293,7 @@ static void add_heap(struct joining *j) {
 		uint32_t row = row_of(j, part, 0, NULL);
 		if (row != INDEX_NONE) {
 			j->out->rows.items[row].resident_bytes += j->heap[part];
-			j->out->rows.items[row].asked_bytes = part ? 0 : j->asked_bytes;
+			j->out->rows.items[row].asked_bytes = part ? 0 : j->blocks.asked_bytes;
 		}
 	}
 	if (j->out->look.has & REC_HAS_BLOCKS && j->out->look.has & REC_HAS_PAGES) {
@@ -319,11 +337,8 @@ static uint64_t weight_of(const struct rec_untouched *u) {
 	return absent > pinned ? absent : pinned;
 }
 
-static int by_weight(const void *x, const void *y) {
-	const struct rec_untouched *a = x, *b = y;
-	int by = compare_u64(weight_of(b), weight_of(a));
-	return by ? by : compare_u64(b->resident_bytes, a->resident_bytes);
-}
+ORDER_OF(by_weight, struct rec_untouched,
+		compare_u64(weight_of(b), weight_of(a)) ?: HIGHEST(resident_bytes));
 
 /** What is asked for: only where all that is not resident was never touched. */
 static bool start_untouched(struct joining *j) {
@@ -331,9 +346,8 @@ static bool start_untouched(struct joining *j) {
 			j->out->look.swap_bytes > 0 || !j->in->knows_all_blocks) {
 		return true;
 	}
-	j->by_stack = calloc(j->n_stacks + 1ul, sizeof *j->by_stack);
-	for (size_t i = 0; j->by_stack && i < j->blocks.n; i++) {
-		const struct live_block *b = &j->blocks.items[i];
+	j->by_stack = calloc(j->blocks.n_stacks + 1ul, sizeof *j->by_stack);
+	EACH_WHILE(b, j->blocks, j->by_stack) {
 		if (b->stack != STACK_NONE) {
 			j->by_stack[b->stack].stack = b->stack;
 			j->by_stack[b->stack].blocks++;
@@ -344,8 +358,7 @@ static bool start_untouched(struct joining *j) {
 }
 
 static bool put_untouched(struct joining *j) {
-	for (uint32_t i = 0; j->by_stack && i < j->n_stacks; i++) {
-		const struct rec_untouched *u = &j->by_stack[i];
+	EACH_OF(u, j->by_stack, j->blocks.n_stacks) {
 		if (weight_of(u) + u->resident_bytes > 0 && !vec_add(&j->out->untouched, *u)) {
 			return false;
 		}
@@ -381,7 +394,7 @@ bool parts_join(const struct parts_input *in, struct parts *out, struct err *err
 	uint64_t before = in->rss_before_bytes, after = in->rss_after_bytes;
 	out->look.changed_bytes = (before > after ? before - after : after - before) / 2;
 	out->look.swap_bytes = SUM(i, in->areas->n, in->areas->items[i].swap_bytes);
-	j.ok = list_blocks(&j) && start_untouched(&j) &&
+	j.ok = live_blocks_list(in->blocks, &j.blocks) && start_untouched(&j) &&
 			owners_find(in, j.blocks.items, j.blocks.n, &j.owners);
 	if (j.ok && has_pages) {
 		add_all_pages(&j);
@@ -392,6 +405,7 @@ bool parts_join(const struct parts_input *in, struct parts *out, struct err *err
 		add_heap(&j);
 		add_rest(&j);
 		put_rows(out);
+		out->fullness.n = out->look.has & REC_HAS_BLOCKS ? out->fullness.n : 0;
 		j.ok = j.ok && put_untouched(&j);
 	}
 	free(j.by_stack);

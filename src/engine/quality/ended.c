@@ -52,8 +52,8 @@ const char *quality_verdict(const struct recording *r, char out[QUALITY_VERDICT_
 	} else if (ANY(i, r->images.n, r->images.items[i].is_unrecorded)) {
 		fixed = "incomplete: not recorded after an exec";
 	} else if (q->lost_events) {
-		(void)snprintf(out, QUALITY_VERDICT_MAX, "incomplete: %s event%s lost",
-				HUMAN_COUNT(q->lost_events), q->lost_events == 1 ? "" : "s");
+		(void)snprintf(out, QUALITY_VERDICT_MAX, "incomplete: %s lost",
+				COUNTED(q->lost_events, "event"));
 	} else if (q->detail_ends_ns) {
 		(void)snprintf(out, QUALITY_VERDICT_MAX, "incomplete: no detail after %s",
 				HUMAN_DURATION(q->detail_ends_ns));
@@ -82,17 +82,12 @@ static void put_last_look(const struct recording *r, struct buffer *out) {
 	uint64_t rest = m.look->rss_bytes, end = r->meta.duration_ns;
 	uint64_t before = end > m.look->time_ns ? end - m.look->time_ns : 0; // the look may be later
 	buffer_printf(out, "; %s before, RSS was %s:", HUMAN_DURATION(before), HUMAN_BYTES(rest));
-	for (int i = 0; i < PARTS_SAID; i++) {
-		uint8_t most = 0;
-		for (uint8_t part = 1; part < REC_PARTS; part++) {
-			most = m.bytes[part] > m.bytes[most] ? part : most;
-		}
-		if (m.bytes[most] > 0) {
-			buffer_printf(out, "%s %s %s", i > 0 ? "," : "", HUMAN_BYTES(m.bytes[most]),
-					memory_part_texts[most].words);
-		}
-		rest -= m.bytes[most];
-		m.bytes[most] = 0;
+	uint64_t *most;
+	for (int i = 0; i < PARTS_SAID && (most = MOST_OF(b, m.bytes, REC_PARTS, *b)); i++) {
+		buffer_printf(out, "%s %s %s", i > 0 ? "," : "", HUMAN_BYTES(*most),
+				memory_part_texts[most - m.bytes].words);
+		rest -= *most;
+		*most = 0;
 	}
 	if (rest > 0) {
 		buffer_printf(out, ", %s others", HUMAN_BYTES(rest));
@@ -153,9 +148,9 @@ static void say_limit(struct quality_writer *w, const char *at) {
 	} else {
 		uint64_t failed = w->recording->summary.failed;
 		quality_say(w, "killed", m->end_limit,
-				"the program %s at %s; %s allocation%s failed: its memory is limited to %s (ulimit "
+				"the program %s at %s; %s failed: its memory is limited to %s (ulimit "
 				"-v or -d)",
-				end, at, HUMAN_COUNT(failed), failed == 1 ? "" : "s", HUMAN_BYTES(m->end_limit));
+				end, at, COUNTED(failed, "allocation"), HUMAN_BYTES(m->end_limit));
 	}
 }
 

@@ -29,15 +29,6 @@ static void say_missing(struct quality_writer *w) {
 	}
 }
 
-static void say_sampled(struct quality_writer *w) {
-	uint64_t rate_log2 = w->recording->meta.rate_log2;
-	if (rate_log2) {
-		quality_say(w, "sampled", UINT64_C(1) << rate_log2,
-				"sampled: all figures are estimates, from one allocation in about %s",
-				HUMAN_BYTES(UINT64_C(1) << rate_log2));
-	}
-}
-
 /**
  * Allocations whose stacks are cut off before they reach main (or a thread's start). `is_strict`:
  * those that reach it and are cut off behind as well.
@@ -47,10 +38,8 @@ static uint64_t count_cut_off(const struct quality_writer *w, bool is_strict) {
 	uint8_t *is_cut = arena_new(w->arena, uint8_t, r->nodes.n);
 	for (uint32_t i = 1; is_cut && i < r->nodes.n; i++) {
 		const struct rec_node *node = &r->nodes.items[i];
-		uint32_t n_frames;
-		const struct name *frames = names_of(w->names, node->location, &n_frames);
-		bool is_main = !is_strict &&
-				slice_equal(frames[n_frames - 1].function, slice_of_text("main"));
+		const struct name_list frames = names_of(w->names, node->location);
+		bool is_main = !is_strict && slice_is(frames.items[frames.n - 1].function, "main");
 		is_cut[i] = !is_main &&
 				(node->parent ? is_cut[node->parent] : r->locations.items[node->location].is_mark);
 	}
@@ -100,9 +89,8 @@ static void say_losses(struct quality_writer *w) {
 	}
 	if (q->runtime_mismatches > w->recording->summary.allocations / 100) {
 		quality_say(w, "runtime", q->runtime_mismatches,
-				"%s stack%s without the names of scripts: what the interpreter says of them does "
-				"not fit",
-				HUMAN_COUNT(q->runtime_mismatches), q->runtime_mismatches == 1 ? "" : "s");
+				"%s without the names of scripts: what the interpreter says of them does not fit",
+				COUNTED(q->runtime_mismatches, "stack"));
 	}
 	if (q->skipped_numbers || q->abandoned_hooks) {
 		uint64_t sum = q->skipped_numbers + q->abandoned_hooks;
@@ -163,10 +151,8 @@ static void say_before(struct quality_writer *w) {
 					s->old_freed_blocks == 1 ? "was" : "were");
 		}
 		quality_say(w, "before-attach", s->old_blocks,
-				"allocated before the attach: %s block%s, %s; %s since. They are in no other "
-				"number here",
-				HUMAN_COUNT(s->old_blocks), s->old_blocks == 1 ? "" : "s",
-				HUMAN_BYTES(s->old_bytes), freed);
+				"allocated before the attach: %s, %s; %s since. They are in no other number here",
+				COUNTED(s->old_blocks, "block"), HUMAN_BYTES(s->old_bytes), freed);
 	}
 	if (w->recording->meta.old_unknown) {
 		char text[QUALITY_OLD_MAX];
@@ -216,83 +202,6 @@ static void say_unhooked(struct quality_writer *w) {
 			SLICE_ARG(path_base(r->strings.items[first->module])),
 			first->n_functions == 1 ? "was" : "were", SLICE_ARG(r->strings.items[first->why]), more,
 			n == 1 ? "it does" : "they do");
-}
-
-enum { MAPPER_MAX = RUNTIME_FLAG_MAX + 2 };
-
-/**
- * Who had mapped most outside of allocation functions when most was mapped. How much of it was
- * resident is not known. A long name is cut: the line takes two rows of a terminal.
- */
-static void name_mapper(const struct quality_writer *w, uint64_t least_bytes,
-		char out[MAPPER_MAX]) {
-	enum { NAME_MAX_BYTES = 36 };
-	const struct recording *r = w->recording;
-	uint64_t *bytes_of = arena_new(w->arena, uint64_t, names_n_functions(w->names) + 1ul);
-	const struct name *best = NULL;
-	uint64_t most = 0;
-	for (uint32_t i = 0; bytes_of && i < r->mappings.n; i++) {
-		const struct rec_mapping *m = &r->mappings.items[i];
-		const struct name *running;
-		const struct name *name = m->is_inside ? NULL : names_mapper(w->names, m->node, &running);
-		name = name && !name->has_name ? names_without_symbols(w->names, name) : name;
-		uint64_t bytes = name ? bytes_of[name->function_id] += m->peak_bytes : 0;
-		best = bytes > most ? name : best;
-		most = bytes > most ? bytes : most;
-	}
-	if (best && most >= least_bytes) {
-		bool has_name = best->has_name || best->module.size == 0;
-		struct slice name = has_name ? best->function : path_base(best->module);
-		bool is_cut = name.size > NAME_MAX_BYTES;
-		name.size = is_cut ? NAME_MAX_BYTES - 1 : name.size;
-		(void)snprintf(out, MAPPER_MAX, "; %.*s%s had mapped most, %s of addresses",
-				SLICE_ARG(name), is_cut ? "…" : "", HUMAN_BYTES(most));
-	}
-}
-
-/**
- * Resident memory that no live block explains is told when it is most of the process, and not just
- * its code. What it is was not measured: freed blocks that the allocator keeps, mappings, stacks,
- * code. In two rows of 80 columns, for the first screen.
- */
-static void say_outside(struct quality_writer *w) {
-	enum { LARGE_BYTES = 64000000, OWN_BYTES = 16000000 };
-	const struct recording *r = w->recording;
-	const struct memory_look m = memory_at_peak(r);
-	const struct rec_sample *top = NULL;
-	EACH(s, r->samples) {
-		top = !top || s->rss_bytes - s->ours_bytes > top->rss_bytes - top->ours_bytes ? s : top;
-	}
-	if (!top || top->ours_bytes > top->rss_bytes) {
-		return;
-	}
-	if (m.look && (m.look->has & REC_HAS_PAGES) && m.look->rss_bytes > top->rss_bytes / 2) {
-		return; // its parts say it
-	}
-	uint64_t rss = top->rss_bytes - top->ours_bytes;
-	uint64_t heap_bytes = top->heap_bytes + r->summary.old_bytes;
-	bool is_large = rss >= LARGE_BYTES || top->rss_anon_bytes >= heap_bytes + OWN_BYTES;
-	if (!is_large || heap_bytes > rss / 2) {
-		return;
-	}
-	char more[MAPPER_MAX] = "", own[RUNTIME_FLAG_MAX];
-	bool has_unknown = r->meta.source == REC_ATTACHED && r->summary.old_blocks == 0;
-	// If live blocks never reached half of it, the rest is not freed memory that is kept
-	bool is_own = r->summary.peak_bytes + r->summary.old_bytes < rss / 2 &&
-			runtime_own_memory(r->strings.items[r->meta.exe], own);
-	if (is_own) {
-		(void)snprintf(more, sizeof more, "; %s", own);
-	} else {
-		name_mapper(w, OWN_BYTES / 4, more);
-	}
-	if (*more == 0) {
-		(void)snprintf(more, sizeof more,
-				" (%sfreed memory, mappings, stacks, code: not told apart)",
-				has_unknown ? "older blocks, " : "");
-	}
-	quality_say(w, "outside-heap", rss - heap_bytes,
-			"of %s resident memory at its peak, %s were not in %s blocks%s", HUMAN_BYTES(rss),
-			HUMAN_BYTES(rss - heap_bytes), has_unknown ? "known" : "live", more);
 }
 
 /** Silence would read as if nothing had been mapped. */
@@ -374,14 +283,12 @@ size_t quality_lines(const struct recording *r, const struct names *n, struct ar
 		struct quality_line out[QUALITY_LINES_MAX]) {
 	struct quality_writer w = {.recording = r, .names = n, .arena = arena, .out = out};
 	say_missing(&w);
-	say_sampled(&w);
 	quality_say_launched(&w);
 	quality_say_ending(&w);
 	say_losses(&w);
 	say_before(&w);
 	say_unhooked(&w);
 	quality_say_unrecorded(&w);
-	say_outside(&w);
 	say_unnamed(&w);
 	say_unmapped(&w);
 	return w.n;

@@ -13,7 +13,7 @@ static const struct runtime {
 				"JavaScript's objects", "node --heap-prof tells of them"},
 		{"nodejs", "JavaScript", "--perf-basic-prof --interpreted-frames-native-stack",
 				"JavaScript's objects", "node --heap-prof tells of them"},
-		{"python", "Python", "use Python 3.11 to 3.13", "small objects",
+		{"python", "Python", "use Python 3.11 to 3.14", "small objects",
 				"use --python-objects and no python -E"},
 		{"php", "PHP", NULL, "what scripts hold", "USE_ZEND_ALLOC=0 records it"},
 		{"java", "Java", NULL, "Java's objects", "jcmd PID GC.class_histogram tells of them"},
@@ -23,7 +23,7 @@ static const struct runtime {
 };
 
 static const struct runtime *find(struct slice name) {
-	return FIND(r, runtimes, sizeof runtimes / sizeof *runtimes, is_called_after(name, r->name));
+	return FIND(r, runtimes, N_OF(runtimes), is_called_after(name, r->name));
 }
 
 bool runtime_naming_flag(struct slice exe, const char **language, char out[RUNTIME_FLAG_MAX]) {

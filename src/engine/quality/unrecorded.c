@@ -139,13 +139,7 @@ static void put_largest(struct buffer *out, const struct recording *r, const str
 }
 
 static const struct rec_child *largest_child(const struct recording *r) {
-	const struct rec_child *largest = NULL;
-	EACH(c, r->children) {
-		if (c->name != 0 && (!largest || c->peak_rss_bytes > largest->peak_rss_bytes)) {
-			largest = c;
-		}
-	}
-	return largest;
+	return MOST(c, r->children, c->name != 0 ? c->peak_rss_bytes + 1 : 0);
 }
 
 static uint64_t put_children(struct buffer *text, const struct recording *r) {

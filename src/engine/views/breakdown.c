@@ -74,30 +74,48 @@ static struct part *part_of_type(struct taker *t, struct index *known, struct sl
 	if (!label || !vec_reserve(&t->parts, 1)) {
 		return NULL;
 	}
-	uint32_t id = INDEX_FIND_OR_ADD(known, h, i, slice_equal(t->parts.items[i].label, text),
-			(uint32_t)t->parts.n);
-	if (id == t->parts.n) {
-		(void)vec_add(&t->parts, (struct part){.label = text});
-	}
+	uint32_t id = INDEX_FIND_OR_PUT(known, h, i, slice_equal(t->parts.items[i].label, text),
+			t->parts.items, t->parts.n, (struct part){.label = text});
 	return id == INDEX_NONE ? NULL : &t->parts.items[id];
+}
+
+/** What blocks of a stack were seen to be, in all looks: above 0 if all but 1 in 100 are it. */
+struct seen {
+	uint32_t name; // string: of a type
+	int64_t votes;
+};
+
+/** By node. NULL: no memory. */
+static struct seen *types_seen(const struct recording *r) {
+	struct seen *seen = calloc(r->nodes.n + 1ul, sizeof *seen);
+	EACH_WHILE(c, r->classes, seen) {
+		struct seen *s = &seen[c->node];
+		s->name = s->name ?: c->name;
+		s->votes += c->name && c->name == s->name ? c->blocks : c->blocks * -100ll;
+	}
+	return seen;
 }
 
 static bool take_types(struct taker *t) {
 	SCOPED(index) known = {0};
+	FREED struct seen *seen = types_seen(t->recording);
 	FREED uint32_t *part_of = calloc(names_n_functions(t->names) + 1ul, sizeof *part_of);
-	bool ok = part_of != NULL;
+	bool ok = part_of && seen;
 	for (uint32_t i = 0; ok && i < t->recording->stacks.n; i++) {
-		struct slice type;
-		const struct name *f = lens_costs_any(&t->result->stacks[i])
-				? type_of_stack(t->recording, t->names, t->recording->stacks.items[i].node, &type)
-				: NULL;
-		if (f && !part_of[f->function_id]) {
+		uint32_t node = t->recording->stacks.items[i].node, none = 0;
+		struct slice type = t->recording->strings.items[seen[node].name];
+		if (!lens_costs_any(&t->result->stacks[i])) {
+			continue;
+		}
+		const struct name *f = type_of_stack(t->recording, t->names, node, &type);
+		uint32_t *which = f ? &part_of[f->function_id] : &none;
+		if (!*which && (f || seen[node].votes > 0)) {
 			const struct part *part = part_of_type(t, &known, type);
 			ok = part != NULL;
-			part_of[f->function_id] = ok ? (uint32_t)(part - t->parts.items) + 1 : 0;
+			*which = ok ? (uint32_t)(part - t->parts.items) + 1 : 0;
 		}
-		if (ok && lens_costs_any(&t->result->stacks[i])) {
-			add_stack(t, f ? &t->parts.items[part_of[f->function_id] - 1] : &t->rest, i);
+		if (ok) {
+			add_stack(t, *which ? &t->parts.items[*which - 1] : &t->rest, i);
 		}
 	}
 	t->rest.label = slice_of_text("(type not known)");

@@ -69,13 +69,11 @@ static bool follow(struct maker *m, struct end *end, const struct name *frame, u
 static bool follow_all(struct maker *m) {
 	const struct recording *r = m->recording;
 	for (uint32_t i = 1; i < r->nodes.n; i++) {
-		uint32_t location = r->nodes.items[i].location, count;
-		const struct name *frames = names_of(m->names, location, &count);
+		const struct name_list frames = names_of(m->names, r->nodes.items[i].location);
 		struct end end = m->ends[r->nodes.items[i].parent];
-		while (count-- > 0) {
-			uint32_t key = m->groups ? m->groups[names_number(m->names, &frames[count])]
-									 : frames[count].function_id;
-			if (!follow(m, &end, &frames[count], key)) {
+		for (const struct name *f = frames.items + frames.n; f-- > frames.items;) {
+			uint32_t key = m->groups ? m->groups[names_number(m->names, f)] : f->function_id;
+			if (!follow(m, &end, f, key)) {
 				return false;
 			}
 		}
@@ -97,11 +95,8 @@ static struct slice group_of(const struct name *f, enum lens_group group) {
 /** The number of a label, a new one if need be; INDEX_NONE: no memory. */
 static uint32_t intern(struct index *ix, struct call_tree *t, struct slice label) {
 	uint64_t hash = slice_hash(SLICE_HASH, label);
-	uint32_t id = INDEX_FIND_OR_ADD(ix, hash, i, slice_equal(t->labels[i], label), t->n_keys);
-	if (id == t->n_keys) {
-		t->labels[t->n_keys++] = label;
-	}
-	return id;
+	return INDEX_FIND_OR_PUT(ix, hash, i, slice_equal(t->labels[i], label), t->labels, t->n_keys,
+			label);
 }
 
 static bool find_groups(struct maker *m, struct arena *arena, struct arena *scratch,
@@ -112,11 +107,10 @@ static bool find_groups(struct maker *m, struct arena *arena, struct arena *scra
 	m->groups = arena_new(scratch, uint32_t, n);
 	bool ok = t->labels && m->groups && index_reserve(&ix, 1);
 	for (uint32_t i = 0; ok && i < m->recording->locations.n; i++) {
-		uint32_t count;
-		const struct name *frames = names_of(m->names, i, &count);
-		for (uint32_t k = 0; ok && k < count; k++) {
-			uint32_t group = intern(&ix, t, group_of(&frames[k], m->lens->group));
-			m->groups[names_number(m->names, &frames[k])] = group;
+		const struct name_list frames = names_of(m->names, i);
+		EACH_WHILE(f, frames, ok) {
+			uint32_t group = intern(&ix, t, group_of(f, m->lens->group));
+			m->groups[names_number(m->names, f)] = group;
 			ok = group != INDEX_NONE;
 		}
 	}
@@ -156,7 +150,7 @@ static bool lay_out(const struct maker *m, struct arena *arena, uint32_t *new_of
 	return ok;
 }
 
-/** Stacks in the order of their nodes: each node's are counted, then put where they belong. */
+/** Stacks in the order of their nodes. */
 static bool put_stacks(struct arena *arena, struct call_tree *t) {
 	t->stacks = arena_new(arena, uint32_t, t->n_stacks);
 	t->first = arena_new(arena, uint32_t, t->n + 2ul);
@@ -164,16 +158,7 @@ static bool put_stacks(struct arena *arena, struct call_tree *t) {
 	if (!t->stacks || !t->first || !t->last) {
 		return false;
 	}
-	uint32_t *next = t->first + 1; // while they are put: where the next one of a node goes
-	for (uint32_t i = 0; i < t->n_stacks; i++) {
-		next[t->of_stack[i] + 1]++;
-	}
-	for (uint32_t i = 1; i <= t->n; i++) {
-		next[i] += next[i - 1];
-	}
-	for (uint32_t i = 0; i < t->n_stacks; i++) {
-		t->stacks[next[t->of_stack[i]]++] = i;
-	}
+	GROUP_BY(t->stacks, t->first, t->n, i, t->n_stacks, t->of_stack[i]);
 	for (uint32_t i = 0; i < t->n; i++) {
 		t->last[i] = t->first[t->nodes[i].end];
 	}
@@ -311,34 +296,33 @@ static void raise_part(void *user, unsigned part) {
 	}
 }
 
-bool call_tree_costs(const struct call_tree *t, const struct lens_result *result,
-		struct arena *arena, struct tree_costs *out, struct err *err) {
+bool call_tree_costs(const struct call_tree *t, const struct lens *l,
+		const struct lens_result *result, struct arena *arena, struct tree_costs *out,
+		struct err *err) {
 	enum { LEAST = 50000 }; // stacks: for fewer, starting a thread costs more than it brings
-	*out = (struct tree_costs){result->stacks,
+	*out = (struct tree_costs){t, l, result->stacks,
 			arena_new_unset(arena, struct lens_costs, t->n_stacks + 1ul)};
 	if (!out->before) {
 		return err_memory(err);
 	}
 	out->before[0] = (struct lens_costs){0};
-	struct laying l = {.order = t->stacks, .n = t->n_stacks, .stacks = result->stacks};
-	l.before = out->before;
-	l.n_parts = parallel_parts(t->n_stacks, LEAST);
-	parallel_run(l.n_parts, sum_part, &l);
-	if (l.n_parts > 1) {
-		parallel_run(l.n_parts, raise_part, &l);
+	struct laying laying = {t->stacks, t->n_stacks, result->stacks, out->before,
+			parallel_parts(t->n_stacks, LEAST), {{0}}};
+	parallel_run(laying.n_parts, sum_part, &laying);
+	if (laying.n_parts > 1) {
+		parallel_run(laying.n_parts, raise_part, &laying);
 	}
 	return true;
 }
 
-static int heaviest_first(const void *a, const void *b, void *user) {
-	const struct lens *l = user;
-	const struct call_function *x = a, *y = b;
-	int own = compare_u64(lens_weight(l, &y->own), lens_weight(l, &x->own));
-	int all = compare_u64(lens_weight(l, &y->all), lens_weight(l, &x->all));
-	int first = l->group == LENS_BY_FUNCTION ? all : own;
-	int then = l->group == LENS_BY_FUNCTION ? own : all;
-	return first ? first : then ? then : compare_u64(x->node, y->node);
+static int compare_costs(const struct lens *l, const struct call_function *a,
+		const struct call_function *b) {
+	int own = compare_u64(lens_weight(l, &b->own), lens_weight(l, &a->own));
+	int all = compare_u64(lens_weight(l, &b->all), lens_weight(l, &a->all));
+	return l->group == LENS_BY_FUNCTION ? all ?: own : own ?: all;
 }
+
+ORDER_BY(heaviest_first, struct call_function, compare_costs(user, a, b) ?: LOWEST(node));
 
 /** Functions with any cost into `out`, by their weight. */
 static bool rank_functions(const struct call_function *by_key, uint32_t n_keys,
@@ -356,8 +340,9 @@ static bool rank_functions(const struct call_function *by_key, uint32_t n_keys,
 	return out->items != NULL;
 }
 
-bool call_tree_functions(const struct call_tree *t, const struct tree_costs *costs,
-		const struct lens *l, struct arena *arena, struct call_functions *out, struct err *err) {
+bool call_tree_functions(const struct tree_costs *costs, struct arena *arena,
+		struct call_functions *out, struct err *err) {
+	const struct call_tree *t = costs->tree;
 	SCOPED(arena) scratch = {0};
 	*out = (struct call_functions){0};
 	// One more: the root, for stacks without any frame
@@ -370,7 +355,7 @@ bool call_tree_functions(const struct call_tree *t, const struct tree_costs *cos
 		if (i >= open_until[key]) {
 			f->node = f->node ? f->node : i;
 			open_until[key] = t->nodes[i].end;
-			struct lens_costs all = call_tree_all(t, costs, i);
+			struct lens_costs all = call_tree_all(costs, i);
 			lens_costs_add(&f->all, &all);
 		}
 	}
@@ -382,6 +367,6 @@ bool call_tree_functions(const struct call_tree *t, const struct tree_costs *cos
 	if (ok) {
 		by_key[t->n_keys].all = by_key[t->n_keys].own;
 	}
-	ok = ok && rank_functions(by_key, t->n_keys + 1, l, arena, out);
+	ok = ok && rank_functions(by_key, t->n_keys + 1, costs->lens, arena, out);
 	return ok || err_memory(err);
 }

@@ -6,14 +6,14 @@
  */
 #include "engine/call_tree.h"
 
-static struct lens_costs cost_of(const struct call_tree *t, const struct tree_costs *costs,
-		bool is_inclusive, uint32_t source) {
-	return is_inclusive ? call_tree_all(t, costs, source) : costs->stacks[source];
+static struct lens_costs cost_of(const struct tree_costs *costs, bool is_inclusive,
+		uint32_t source) {
+	return is_inclusive ? call_tree_all(costs, source) : costs->stacks[source];
 }
 
 /** Paths, gathered by the key of the node they stand in. */
 struct gathering {
-	const struct call_tree *tree;
+	const struct tree_costs *costs;
 	const struct up_entry *entries; // those that stand in a node
 	uint32_t n;
 	uint32_t *group;   // per entry
@@ -23,24 +23,20 @@ struct gathering {
 };
 
 static bool find_group(struct gathering *g, uint32_t node, uint32_t *group) {
-	uint32_t key = g->tree->nodes[node].key;
-	uint64_t hash = hash_u64(key);
-	*group = INDEX_FIND_OR_ADD(&g->keys, hash, i, g->tree->nodes[g->groups[i].node].key == key,
-			g->n_groups);
-	if (*group == g->n_groups) {
-		g->groups[g->n_groups++] = (struct up_node){.node = node};
-	}
+	const struct call_node *nodes = g->costs->tree->nodes;
+	uint64_t hash = hash_u64(nodes[node].key);
+	*group = INDEX_FIND_OR_PUT(&g->keys, hash, i, nodes[g->groups[i].node].key == nodes[node].key,
+			g->groups, g->n_groups, (struct up_node){.node = node});
 	return *group != INDEX_NONE;
 }
 
-static bool gather(struct gathering *g, const struct tree_costs *costs, bool is_inclusive,
-		struct arena *arena) {
+static bool gather(struct gathering *g, bool is_inclusive, struct arena *arena) {
 	for (uint32_t i = 0; i < g->n; i++) {
 		if (!find_group(g, g->entries[i].node, &g->group[i])) {
 			return false;
 		}
 		struct up_node *group = &g->groups[g->group[i]];
-		struct lens_costs c = cost_of(g->tree, costs, is_inclusive, g->entries[i].source);
+		struct lens_costs c = cost_of(g->costs, is_inclusive, g->entries[i].source);
 		lens_costs_add(&group->costs, &c);
 		group->n_entries++;
 	}
@@ -61,19 +57,19 @@ static bool gather(struct gathering *g, const struct tree_costs *costs, bool is_
 HEAVIEST_FIRST(heaviest_first, struct up_node, node);
 
 /** The nodes of one level, from paths that stand in them; `scratch`, which holds them, ends. */
-static bool make_level(const struct call_tree *t, const struct tree_costs *costs,
-		const struct lens *l, const struct up_entry *entries, uint32_t n, bool is_inclusive,
-		struct arena *scratch, struct arena *arena, struct up_nodes *out, struct err *err) {
-	struct gathering g = {.tree = t, .entries = entries, .n = n};
+static bool make_level(const struct tree_costs *costs, const struct up_entry *entries, uint32_t n,
+		bool is_inclusive, struct arena *scratch, struct arena *arena, struct up_nodes *out,
+		struct err *err) {
+	struct gathering g = {.costs = costs, .entries = entries, .n = n};
 	g.group = arena_new(scratch, uint32_t, n);
 	g.groups = arena_new(scratch, struct up_node, n);
 	bool ok = entries && g.group && g.groups && index_reserve(&g.keys, 1) &&
-			gather(&g, costs, is_inclusive, arena);
+			gather(&g, is_inclusive, arena);
 	out->items = ok ? arena_new(arena, struct up_node, g.n_groups) : NULL;
 	if (out->items) {
 		out->n = g.n_groups;
 		memcpy(out->items, g.groups, g.n_groups * sizeof *g.groups);
-		struct lens lens = *l;
+		struct lens lens = *costs->lens;
 		qsort_r(out->items, out->n, sizeof *out->items, heaviest_first, &lens);
 	}
 	index_finish(&g.keys);
@@ -81,8 +77,9 @@ static bool make_level(const struct call_tree *t, const struct tree_costs *costs
 	return out->items || err_memory(err);
 }
 
-bool call_tree_bottom_up(const struct call_tree *t, const struct tree_costs *costs,
-		const struct lens *l, struct arena *arena, struct up_nodes *out, struct err *err) {
+bool call_tree_bottom_up(const struct tree_costs *costs, struct arena *arena, struct up_nodes *out,
+		struct err *err) {
+	const struct call_tree *t = costs->tree;
 	*out = (struct up_nodes){0};
 	struct arena scratch = {0};
 	struct up_entry *entries = arena_new(&scratch, struct up_entry, t->n_stacks);
@@ -95,12 +92,12 @@ bool call_tree_bottom_up(const struct call_tree *t, const struct tree_costs *cos
 			entries[n++] = (struct up_entry){t->of_stack[i], i};
 		}
 	}
-	return make_level(t, costs, l, entries, n, false, &scratch, arena, out, err);
+	return make_level(costs, entries, n, false, &scratch, arena, out, err);
 }
 
-bool call_tree_callers(const struct call_tree *t, const struct tree_costs *costs,
-		const struct lens *l, struct slice function, struct arena *arena, struct up_nodes *out,
-		struct err *err) {
+bool call_tree_callers(const struct tree_costs *costs, struct slice function, struct arena *arena,
+		struct up_nodes *out, struct err *err) {
+	const struct call_tree *t = costs->tree;
 	*out = (struct up_nodes){0};
 	struct arena scratch = {0};
 	struct up_entry *entries = arena_new(&scratch, struct up_entry, t->n);
@@ -113,27 +110,26 @@ bool call_tree_callers(const struct call_tree *t, const struct tree_costs *costs
 		entries[n++] = (struct up_entry){i, i};
 		i = t->nodes[i].end; // what it calls is in its costs
 	}
-	return make_level(t, costs, l, entries, n, true, &scratch, arena, out, err);
+	return make_level(costs, entries, n, true, &scratch, arena, out, err);
 }
 
-bool up_node_open(const struct call_tree *t, const struct tree_costs *costs, const struct lens *l,
-		const struct up_node *node, bool is_inclusive, struct arena *arena, struct up_nodes *out,
-		struct err *err) {
+bool up_node_open(const struct tree_costs *costs, const struct up_node *node, bool is_inclusive,
+		struct arena *arena, struct up_nodes *out, struct err *err) {
 	*out = (struct up_nodes){0};
 	struct arena scratch = {0};
 	struct up_entry *entries = arena_new(&scratch, struct up_entry, node->n_entries);
 	uint32_t n = 0;
 	for (uint32_t i = 0; entries && i < node->n_entries; i++) {
 		struct up_entry e = node->entries[i];
-		e.node = t->nodes[e.node].parent;
+		e.node = costs->tree->nodes[e.node].parent;
 		if (e.node) {
 			entries[n++] = e;
 		} else {
-			struct lens_costs c = cost_of(t, costs, is_inclusive, e.source);
+			struct lens_costs c = cost_of(costs, is_inclusive, e.source);
 			lens_costs_add(&out->outermost, &c);
 		}
 	}
-	return make_level(t, costs, l, entries, n, is_inclusive, &scratch, arena, out, err);
+	return make_level(costs, entries, n, is_inclusive, &scratch, arena, out, err);
 }
 
 /** Entries of all nodes that are called from a place; how many. `entries` may be NULL. */
@@ -152,19 +148,18 @@ static uint32_t put_callees(const struct call_tree *t, const struct up_node *nod
 	return n;
 }
 
-bool up_node_callees(const struct call_tree *t, const struct tree_costs *costs,
-		const struct lens *l, const struct up_node *node, struct arena *arena, struct up_nodes *out,
-		struct err *err) {
+bool up_node_callees(const struct tree_costs *costs, const struct up_node *node,
+		struct arena *arena, struct up_nodes *out, struct err *err) {
 	*out = (struct up_nodes){0};
 	for (uint32_t i = 0; i < node->n_entries; i++) {
-		struct lens_costs c = call_tree_own(t, costs, node->entries[i].node);
+		struct lens_costs c = call_tree_own(costs, node->entries[i].node);
 		lens_costs_add(&out->outermost, &c);
 	}
 	struct arena scratch = {0};
-	uint32_t n = put_callees(t, node, NULL);
+	uint32_t n = put_callees(costs->tree, node, NULL);
 	struct up_entry *entries = arena_new(&scratch, struct up_entry, n);
 	if (entries) {
-		(void)put_callees(t, node, entries);
+		(void)put_callees(costs->tree, node, entries);
 	}
-	return make_level(t, costs, l, entries, n, true, &scratch, arena, out, err);
+	return make_level(costs, entries, n, true, &scratch, arena, out, err);
 }

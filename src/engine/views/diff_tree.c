@@ -76,13 +76,9 @@ static void find_texts(void *user, unsigned part) {
 
 /** A new one if need be. INDEX_NONE: no memory. */
 static uint32_t find_label(struct merging *m, const struct text *text) {
-	const uint32_t hash = text->hash;
-	uint32_t id = INDEX_FIND_OR_ADD(&m->label_ids, hash, i,
-			slice_equal(m->out->labels[i], text->text), m->out->n_labels);
-	if (id == m->out->n_labels) {
-		m->out->labels[m->out->n_labels++] = text->text;
-	}
-	return id;
+	return INDEX_FIND_OR_PUT(&m->label_ids, text->hash, i,
+			slice_equal(m->out->labels[i], text->text), m->out->labels, m->out->n_labels,
+			text->text);
 }
 
 /** A box and a function of one name are one. */

@@ -48,10 +48,9 @@ static bool put_look(const struct recording *r, const struct memory_look *m, str
 		struct recording *out) {
 	const bool is_resident = out->of == METRIC_OF_RESIDENT;
 	out->stacks.items = arena_new(arena, struct rec_stack, m->n_untouched + m->n_rows + 1ul);
-	out->stacks.n = out->edges.n = out->intervals.n = 0;
+	out->stacks.n = out->intervals.n = 0;
 	out->summary.peak_time_ns = m->look->time_ns;
-	for (uint32_t i = 0; out->stacks.items && i < m->n_untouched; i++) {
-		const struct rec_untouched *u = &m->untouched[i];
+	EACH_OF_WHILE(u, m->untouched, m->n_untouched, out->stacks.items) {
 		if (is_resident || memory_is_absent(u)) {
 			out->stacks.items[out->stacks.n++] = (struct rec_stack){
 					FIELDS_OF(&r->stacks.items[u->stack], node, thread, first_ns, last_ns),
@@ -67,6 +66,30 @@ static bool put_look(const struct recording *r, const struct memory_look *m, str
 	return out->stacks.items;
 }
 
+/** Does a look know what is counted? */
+static bool knows(const struct memory_look *m, uint8_t of) {
+	bool has_pages = m->look && m->look->has & REC_HAS_PAGES;
+	return has_pages && (of == METRIC_OF_RESIDENT || memory_knows_untouched(m));
+}
+
+static bool put_grades(const struct recording *r, const struct memory_grades *g,
+		struct arena *arena, struct recording *out) {
+	out->stacks.items = arena_new(arena, struct rec_stack, g->n_rows + 1ul);
+	out->stacks.n = out->edges.n = out->intervals.n = 0;
+	out->summary.peak_time_ns = g->look->time_ns;
+	for (uint32_t i = 0; out->stacks.items && i < g->n_rows; i++) {
+		const struct rec_grade *row = &g->rows[i];
+		if (memory_is_unreachable(row->grade)) {
+			out->stacks.items[out->stacks.n++] = (struct rec_stack){
+					FIELDS_OF(&r->stacks.items[row->stack], node, thread, first_ns, last_ns),
+					.peak_bytes = row->bytes,
+					.peak_blocks = row->blocks,
+			};
+		}
+	}
+	return out->stacks.items;
+}
+
 bool memory_as_recording(const struct recording *r, enum lens_metric metric, uint64_t until_ns,
 		struct arena *arena, struct recording *out, struct err *err) {
 	const uint8_t of = lens_metrics[metric].of;
@@ -74,18 +97,31 @@ bool memory_as_recording(const struct recording *r, enum lens_metric metric, uin
 	*out = *r;
 	out->of = of;
 	out->wide.n = out->sizes.n = out->lifetimes.n = out->suppressed.n = 0;
-	out->untouched.n = out->looks.n = 0; // which name stacks by their rows
+	// These name stacks by their rows
+	out->untouched.n = out->classes.n = out->grades.n = out->looks.n = 0;
 	if (of == METRIC_OF_MAPPINGS) {
 		return r->mapping_edges.n == 0
 				? err_set(err, ERR_UNSUPPORTED, "calls that map memory were not recorded")
 				: put_mappings(r, arena, out) || err_memory(err);
 	}
-	for (uint32_t i = 0; i < r->looks.n && until_ns != UINT64_MAX; i++) {
-		const struct rec_look *l = &r->looks.items[i];
-		look = (l->has & REC_HAS_PAGES) && l->time_ns <= until_ns ? memory_look(r, i) : look;
+	if (of == METRIC_OF_UNREACHABLE) {
+		const struct memory_grades g = memory_grades(r, until_ns);
+		return !g.look ? err_set(err, ERR_UNSUPPORTED,
+								 "nobody looked at what points to live blocks; record with "
+								 "heaptrack --leaks")
+					   : put_grades(r, &g, arena, out) || err_memory(err);
 	}
-	return !look.look || !(look.look->has & REC_HAS_PAGES)
-			? err_set(err, ERR_UNSUPPORTED,
-					  "nobody looked at that time at which pages were in memory")
-			: put_look(r, &look, arena, out) || err_memory(err);
+	for (uint32_t i = 0;
+			i < r->looks.n && r->looks.items[i].time_ns <= until_ns && until_ns != UINT64_MAX;
+			i++) {
+		const struct memory_look m = memory_look(r, i);
+		look = knows(&m, of) ? m : look;
+	}
+	if (knows(&look, of)) {
+		return put_look(r, &look, arena, out) || err_memory(err);
+	}
+	bool has_pages = knows(&look, METRIC_OF_RESIDENT);
+	return err_set(err, ERR_UNSUPPORTED, "%s",
+			has_pages ? "which pages of all live blocks were in memory is not known"
+					  : "nobody looked at that time at which pages were in memory");
 }

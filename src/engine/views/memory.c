@@ -3,6 +3,7 @@
 #include "engine/memory.h"
 
 #include "engine/parts.h"
+#include "wire/event.h"
 
 enum { LEAST_OF_GROUP = 100, PAGE_CACHE = 1, MOST_NOTABLE = 64 };
 
@@ -20,6 +21,24 @@ const struct memory_part_text memory_part_texts[REC_PARTS] = {
 		[REC_PART_OURS] = {"ours", "heaptrack itself"},
 		[REC_PART_UNKNOWN] = {"unknown", "owner not known"},
 		[REC_PART_HEAP] = {"heap", "heap, live and free not told apart"},
+};
+
+const struct memory_part_text memory_change_texts[WIRE_CHANGES] = {
+		[WIRE_CHANGE_GIVES_BACK] = {"given-back", "given back"},
+		[WIRE_CHANGE_FREES] = {"given-back-lazily", "given back by MADV_FREE"},
+		[WIRE_CHANGE_LOCKS] = {"locked", "locked"},
+		[WIRE_CHANGE_UNLOCKS] = {"unlocked", "unlocked"},
+		[WIRE_CHANGE_CREATES] = {"memfd-created", "files of memory (memfd_create)"},
+		[WIRE_CHANGE_NAMES] = {"named", "named by prctl(PR_SET_VMA)"},
+};
+
+const char *const memory_grade_ids[REC_GRADES] = {
+		[REC_HELD] = "held",
+		[REC_HELD_INSIDE] = "held_inside",
+		[REC_DISGUISED] = "disguised",
+		[REC_UNREACHABLE] = "unreachable",
+		[REC_OWNED] = "owned",
+		[REC_CYCLE] = "cycle",
 };
 
 const char *const memory_at_ids[REC_ATS] = {
@@ -57,6 +76,11 @@ struct memory_look memory_look(const struct recording *r, uint32_t number) {
 					(memory_is_absent(u) || u->pinned_bytes >= PARTS_PINNED);
 		}
 	}
+	EACH(f, r->fullness) {
+		if (f->look == number) {
+			m.arenas = m.n_arenas++ ? m.arenas : f;
+		}
+	}
 	return m;
 }
 
@@ -73,6 +97,47 @@ struct memory_look memory_at_peak(const struct recording *r) {
 
 struct memory_look memory_at_end(const struct recording *r) {
 	return memory_look(r, r->looks.n ? r->looks.n - 1 : 0);
+}
+
+struct memory_grades memory_grades(const struct recording *r, uint64_t until_ns) {
+	struct memory_grades g = {0};
+	for (uint32_t i = 0; i < r->looks.n && r->looks.items[i].time_ns <= until_ns; i++) {
+		g.number = r->looks.items[i].has & REC_HAS_GRAPH ? i : g.number;
+		g.look = r->looks.items[i].has & REC_HAS_GRAPH ? &r->looks.items[i] : g.look;
+	}
+	EACH(row, r->grades) {
+		if (g.look && row->look == g.number) {
+			g.rows = g.n_rows++ ? g.rows : row;
+			g.blocks[row->grade] += row->blocks;
+			g.bytes[row->grade] += row->bytes;
+		}
+	}
+	return g;
+}
+
+void memory_put_arena(struct buffer *out, const struct rec_fullness *arena) {
+	static const char *const words[REC_ARENAS] = {"main arena", "large blocks", "arena at 0x",
+			"others"};
+	buffer_text(out, words[arena->kind]);
+	if (arena->kind == REC_ARENA_AT) {
+		buffer_printf(out, "%" PRIx64, arena->start);
+	}
+}
+
+void memory_put_arenas_json(struct json *j, const struct memory_look *m,
+		const struct recording *r) {
+	JSON_LIST(j, "arenas");
+	EACH_OF(arena, m->arenas, m->n_arenas) {
+		SCOPED(buffer) name = {0};
+		memory_put_arena(&name, arena);
+		JSON_OBJECT(j, NULL);
+		json_string(j, "name", buffer_view(&name));
+		json_number(j, "live_bytes", arena->live_bytes);
+		JSON_LIST(j, "bytes_by_fullness");
+		for (size_t k = 0; k < REC_FULLNESS; k++) {
+			json_number(j, NULL, (uint64_t)arena->pages[k] * r->meta.page_bytes);
+		}
+	}
 }
 
 bool memory_has_look(const struct lens *l, const struct recording *r, uint32_t look) {
@@ -95,7 +160,7 @@ void memory_put_group(struct buffer *out, const struct rec_group *g) {
 	};
 	const char *before = ", of that ";
 	buffer_printf(out, "%s of %s", HUMAN_BYTES(g->used_bytes), HUMAN_BYTES(g->limit_bytes));
-	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+	for (size_t i = 0; i < N_OF(parts); i++) {
 		if (parts[i].bytes >= g->limit_bytes / LEAST_OF_GROUP) {
 			buffer_printf(out, "%s%s %s", before, HUMAN_BYTES(parts[i].bytes), parts[i].words);
 			before = ", ";
@@ -104,6 +169,24 @@ void memory_put_group(struct buffer *out, const struct rec_group *g) {
 			buffer_printf(out, " (%s can be taken back)", HUMAN_BYTES(g->inactive_bytes));
 		}
 	}
+}
+
+struct rec_change memory_changes(const struct recording *r, const struct names *n, uint8_t what,
+		struct arena *arena, struct rec_change *most) {
+	struct rec_change *of = arena_new(arena, struct rec_change, names_n_functions(n) + 1ul),
+					  all = {0};
+	*most = all;
+	EACH_WHILE(c, r->changes, of) {
+		const struct name *site = names_site(n, c->node);
+		struct rec_change *its = &of[site ? site->function_id : 0];
+		if (c->what == what) {
+			its->node = c->node;
+			ADD_FIELDS(its, c, calls, bytes);
+			ADD_FIELDS(&all, c, calls, bytes);
+			*most = (its->bytes ?: its->calls) > (most->bytes ?: most->calls) ? *its : *most;
+		}
+	}
+	return all;
 }
 
 /** Code without a name is that of its module. */
@@ -121,17 +204,20 @@ ORDER_OF(largest_first, struct memory_row,
 
 struct memory_row *memory_rows(const struct memory_look *m, uint8_t part, const struct recording *r,
 		const struct names *n, struct arena *arena, uint32_t *n_rows) {
+	static const char gone[] = " (deleted)";
 	struct memory_row *rows = arena_new(arena, struct memory_row, m->n_rows + 1ul);
 	*n_rows = 0;
-	for (uint32_t i = 0; rows && i < m->n_rows; i++) {
-		const struct rec_part *p = &m->rows[i];
+	EACH_OF_WHILE(p, m->rows, m->n_rows, rows) {
 		if (p->part != part || p->resident_bytes == 0) {
 			continue;
 		}
 		uint32_t node = p->mapping ? r->mappings.items[p->mapping - 1].node : 0;
 		const struct name *running = NULL;
 		const struct name *maker = node ? names_mapper(n, node, &running) : NULL;
-		struct slice name = maker ? (struct slice){0} : r->strings.items[p->name];
+		struct slice name = r->strings.items[p->name];
+		bool is_given = part == REC_PART_SHARED && starts_with_any(name, "|/memfd:|/dev/shm/");
+		name = maker && !is_given ? (struct slice){0} : name;
+		name.size -= is_given && ends_with(name, gone) ? strlen(gone) : 0; // as any memfd is
 		uint32_t k = 0;
 		while (k < *n_rows &&
 				!(is_same_maker(rows[k].maker, maker) && slice_equal(rows[k].name, name))) {

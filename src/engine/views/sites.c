@@ -3,55 +3,43 @@
 #include "engine/breakdown.h"
 #include "engine/suppress.h"
 
-bool rank_stacks(const struct recording *r, enum lens_metric metric, struct arena *arena,
-		struct stack_ranking *out) {
-	*out = (struct stack_ranking){0};
-	FREED struct rank *ranks = malloc((r->stacks.n + 1ul) * sizeof *ranks);
-	out->stacks = arena_new(arena, uint32_t, r->stacks.n);
-	if (!ranks || !out->stacks) {
-		return false;
-	}
-	for (uint32_t i = 0; i < r->stacks.n; i++) {
+struct rank *rank_stacks(const struct recording *r, enum lens_metric metric, uint32_t *n) {
+	struct rank *ranks = malloc((r->stacks.n + 1ul) * sizeof *ranks);
+	*n = 0;
+	for (uint32_t i = 0; ranks && i < r->stacks.n; i++) {
 		struct lens_costs c = lens_stack_costs(metric, &r->stacks.items[i]);
-		lens_costs_add(&out->total, &c);
 		// A block of zero bytes weighs nothing, but it is a block
 		if (c.blocks > 0) {
-			ranks[out->n++] = (struct rank){lens_metric_weight(metric, &c), i};
+			ranks[(*n)++] = (struct rank){lens_metric_weight(metric, &c), i};
 		}
 	}
-	qsort(ranks, out->n, sizeof *ranks, rank_heaviest_first);
-	for (uint32_t i = 0; i < out->n; i++) {
-		out->stacks[i] = ranks[i].index;
+	if (ranks) {
+		qsort(ranks, *n, sizeof *ranks, rank_heaviest_first);
 	}
-	return true;
+	return ranks;
 }
 
 bool rank_sites(const struct recording *r, const struct names *n, enum lens_metric metric,
-		struct arena *arena, struct site_ranking *out) {
+		struct arena *arena, struct breakdown *out, struct lens_costs *total) {
 	static const struct name nowhere = {.function = {(const uint8_t *)"(no stack)", 10}};
 	SCOPED(arena) scratch = {0};
 	struct lens lens = lens_whole();
 	struct lens_result result;
-	struct breakdown sites;
-	*out = (struct site_ranking){0};
+	*out = (struct breakdown){0};
 	lens.metric = metric;
 	bool ok = lens_apply(&lens, r, n, &scratch, &result, NULL);
 	if (ok) {
-		out->total = result.total;
+		*total = result.total;
 		for (uint32_t i = 0; i < r->stacks.n; i++) { // a stack without a block is in no site
 			if (result.stacks[i].blocks == 0) {
 				result.stacks[i] = (struct lens_costs){0};
 			}
 		}
-		ok = breakdown_make(BY_SITE, &lens, r, n, &result, arena, &sites, NULL);
+		ok = breakdown_make(BY_SITE, &lens, r, n, &result, arena, out, NULL);
 	}
-	if (ok) {
-		out->sites = sites.parts;
-		out->n = sites.n;
-	}
-	for (uint32_t i = 0; i < out->n; i++) {
-		const struct name *name = lens_site(&lens, n, r->stacks.items[out->sites[i].heaviest].node);
-		out->sites[i].name = name ? name : &nowhere;
+	EACH_OF_WHILE(site, out->parts, out->n, ok) {
+		const struct name *name = lens_site(&lens, n, r->stacks.items[site->heaviest].node);
+		site->name = name ? name : &nowhere;
 	}
 	return ok;
 }

@@ -47,12 +47,12 @@ static const struct row {
 };
 
 // What lies between those and the allocator
-static const char *const passing[] = {"alloc::alloc::", "<alloc::alloc::Global",
-		"std::alloc::", "alloc::raw_vec::", "<alloc::raw_vec::RawVecInner",
-		"alloc::boxed::box_new_uninit", "hashbrown::raw::alloc::", "<hashbrown::raw::RawTableInner",
-		"std::__1::__libcpp_allocate", "std::__1::__libcpp_operator_new",
-		"void* std::__1::__libcpp_operator_new", "std::__1::__allocate_at_least",
-		"auto std::__1::__allocate_at_least"};
+static const char passing
+		[] = "|alloc::alloc::|<alloc::alloc::Global|std::alloc::|alloc::raw_vec::"
+			 "|<alloc::raw_vec::RawVecInner|alloc::boxed::box_new_uninit|hashbrown::raw::alloc::"
+			 "|<hashbrown::raw::RawTableInner|std::__1::__libcpp_allocate"
+			 "|std::__1::__libcpp_operator_new|void* std::__1::__libcpp_operator_new"
+			 "|std::__1::__allocate_at_least|auto std::__1::__allocate_at_least";
 
 static const struct {
 	const char *class, *before, *behind;
@@ -147,7 +147,7 @@ static struct slice first_argument(struct slice arguments) {
 static bool is_class(struct slice s, const char *class) {
 	static const char *const between[] = {"__cxx11::", "__1::"};
 	size_t std = sizeof "std::" - 1, n = strlen(class);
-	for (size_t i = 0; i < sizeof between / sizeof *between && starts_with(s, "std::"); i++) {
+	for (size_t i = 0; i < N_OF(between) && starts_with(s, "std::"); i++) {
 		struct slice rest = part(s, std, s.size);
 		if (starts_with(rest, between[i]) && strncmp(class, "std::", std) == 0) {
 			rest = part(rest, strlen(between[i]), rest.size);
@@ -155,7 +155,7 @@ static bool is_class(struct slice s, const char *class) {
 		}
 	}
 	return slice_equal(s, slice_of(class, n)) ||
-			(strcmp(class, "std") == 0 && slice_equal(s, slice_of_text("std::__1")));
+			(strcmp(class, "std") == 0 && slice_is(s, "std::__1"));
 }
 
 static bool is_method(struct slice s, const char *methods) {
@@ -229,7 +229,7 @@ enum type_proof type_of_frame(const struct name *frame, struct slice *type) {
 	// "_ZN5alloc7raw_vec19RawVec$LT$T$C$A$GT$" has the parameter's name, and no argument
 	bool has_arguments = !starts_with(frame->symbol, "_ZN") || !owner_is_rust_symbol(frame->symbol);
 	if (has_arguments && split(frame->function, &class, &method)) {
-		for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		for (size_t i = 0; i < N_OF(rows); i++) {
 			if (is_class(class.name, rows[i].class) && is_method(method.name, rows[i].methods) &&
 					(!rows[i].needs_lines || frame->file.size > 0)) {
 				*type = argument_of(&rows[i], &class, &method);
@@ -237,7 +237,7 @@ enum type_proof type_of_frame(const struct name *frame, struct slice *type) {
 			}
 		}
 	}
-	return frame->is_wrapper || STARTS_WITH_ANY(frame->function, passing) ? TYPE_PASSED_ON
+	return frame->is_wrapper || starts_with_any(frame->function, passing) ? TYPE_PASSED_ON
 																		  : TYPE_UNKNOWN;
 }
 
@@ -283,7 +283,7 @@ static void put_plain(struct buffer *out, struct slice s) {
 	};
 	while (s.size > 0) {
 		size_t taken = 0;
-		for (size_t i = 0; taken == 0 && i < sizeof words / sizeof *words; i++) {
+		for (size_t i = 0; taken == 0 && i < N_OF(words); i++) {
 			if (starts_with(s, words[i].long_one)) {
 				buffer_text(out, words[i].short_one);
 				taken = strlen(words[i].long_one);
@@ -310,8 +310,7 @@ const char *type_shown(struct slice type, struct arena *arena) {
 	struct template t = template_of(type);
 	bool is_whole = t.arguments.size > 0 &&
 			(t.arguments.data + t.arguments.size + 1) == type.data + type.size;
-	__auto_type holder = FIND(h, holders, is_whole ? sizeof holders / sizeof *holders : 0,
-			is_class(t.name, h->class));
+	__auto_type holder = FIND(h, holders, is_whole ? N_OF(holders) : 0, is_class(t.name, h->class));
 	const char *before = holder ? holder->before : "", *behind = holder ? holder->behind : "";
 	const char *text = plain(holder ? first_argument(t.arguments) : type, arena);
 	char *out = text ? arena_alloc(arena, strlen(before) + strlen(text) + strlen(behind) + 1, 1)

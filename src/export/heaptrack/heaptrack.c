@@ -148,8 +148,7 @@ static void on_exec(struct replay *p) {
 
 static bool each(void *user, const struct trace_event *events, size_t n) {
 	struct replay *p = user;
-	for (size_t i = 0; i < n && !p->o->failed; i++) {
-		const struct trace_event *e = &events[i];
+	EACH_OF_WHILE(e, events, n, !p->o->failed) {
 		kde_out_time(p->o, e->time_ns);
 		switch (e->kind) {
 		case TRACE_ALLOC: on_alloc(p, e); break;
@@ -332,7 +331,7 @@ static bool write_unsuppressed(const struct export_request *request, const struc
 	}
 	const struct session_options options = {.no_embedded = true, .no_built_in = true};
 	SCOPED_BY(session_close) struct session plain;
-	if (!session_open_with(&plain, request->session->path, &options, err)) {
+	if (!session_open(&plain, request->session->path, &options, err)) {
 		return false;
 	}
 	struct export_request same = *request;

@@ -273,35 +273,17 @@ static void put_first(struct steps *s) {
 	}
 }
 
-/** Intervals in the order of a step, by counting. */
-static void sort(const struct recording *r, bool by_until, uint32_t *at, uint32_t n_steps,
-		uint32_t *order) {
-	for (int pass = 0; pass < 2; pass++) {
-		for (uint32_t i = 0; i < r->intervals.n; i++) {
-			const struct rec_interval v = recording_interval(r, i);
-			uint32_t step = by_until ? v.until : v.from;
-			if (step < n_steps && v.count) {
-				if (pass == 0) {
-					at[step + 1]++;
-				} else {
-					order[at[step]++] = i;
-				}
-			}
-		}
-		for (uint32_t i = n_steps; pass == 1 && i > 0; i--) {
-			at[i] = at[i - 1];
-		}
-		for (uint32_t i = 0; pass == 0 && i < n_steps; i++) {
-			at[i + 1] += at[i];
-		}
-		at[0] = 0;
-	}
+/** The step in which an interval begins, or ends; behind all: that has no blocks, or never ends. */
+static uint32_t step_of(const struct steps *s, uint32_t i, bool by_until) {
+	const struct rec_interval v = interval(s, i);
+	const uint32_t step = by_until ? v.until : v.from;
+	return v.count && step < s->n_steps ? step : s->n_steps;
 }
 
 static void put_steps(struct steps *s) {
 	const struct recording *r = s->o->r;
-	sort(r, false, s->from_at, s->n_steps, s->by_from);
-	sort(r, true, s->until_at, s->n_steps, s->by_until);
+	GROUP_BY(s->by_from, s->from_at, s->n_steps + 1, i, r->intervals.n, step_of(s, i, false));
+	GROUP_BY(s->by_until, s->until_at, s->n_steps + 1, i, r->intervals.n, step_of(s, i, true));
 	put_first(s);
 	for (uint32_t step = 0; step < s->n_steps && !s->o->failed; step++) {
 		put_step(s, step);
@@ -320,8 +302,8 @@ void kde_out_intervals(struct kde_out *o) {
 	};
 	s.by_from = arena_new(&arena, uint32_t, r->intervals.n);
 	s.by_until = arena_new(&arena, uint32_t, r->intervals.n);
-	s.from_at = arena_new(&arena, uint32_t, (size_t)s.n_steps + 1);
-	s.until_at = arena_new(&arena, uint32_t, (size_t)s.n_steps + 1);
+	s.from_at = arena_new(&arena, uint32_t, s.n_steps + 3ul);
+	s.until_at = arena_new(&arena, uint32_t, s.n_steps + 3ul);
 	s.owed = arena_new(&arena, int64_t, r->stacks.n);
 	s.next_ptr = o->is_raw ? arena_new(&arena, uint64_t, r->intervals.n) : NULL;
 	if (kde_out_has_memory(o,

@@ -8,7 +8,7 @@
 #include "formats/read/place.h"
 
 struct reading {
-	struct profile_maker m;
+	struct profile_maker *m;
 	struct json_reader j;
 	VEC(uint32_t) table; // frames
 	VEC(uint64_t) stack; // indices into the table, innermost first
@@ -19,31 +19,28 @@ struct reading {
 };
 
 static void take_table(struct reading *r) {
-	json_enter(&r->j, '[');
-	while (json_next(&r->j)) {
-		struct profile_frame f = place_parse(&r->m, json_take_text(&r->j));
-		r->m.failed |= !vec_add(&r->table, profile_maker_frame(&r->m, &f));
+	JSON_EACH(&r->j, '[') {
+		struct profile_frame f = place_parse(r->m, json_take_text(&r->j));
+		r->m->failed |= !vec_add(&r->table, profile_maker_frame(r->m, &f));
 	}
 }
 
 static void take_head(struct reading *r) {
 	struct json_reader *j = &r->j;
-	json_enter(j, '{');
-	while (json_next(j) && !r->m.failed) {
+	for (json_enter(j, '{'); json_next(j) && !r->m->failed;) {
 		if (json_key_is(j, "dhatFileVersion")) {
 			r->version = json_take_number(j);
 		} else if (json_key_is(j, "bklt")) {
 			r->has_lifetimes = json_take_bool(j);
 		} else if (json_key_is(j, "cmd")) {
 			struct slice text = json_take_text(j);
-			r->m.head.command = profile_maker_string(&r->m, text);
-			r->m.head.program = profile_maker_string(&r->m, before_first(text, ' '));
+			r->m->head.command = profile_maker_string(r->m, text);
+			r->m->head.program = profile_maker_string(r->m, before_first(text, ' '));
 		} else if (json_key_is(j, "pid")) {
-			r->m.head.pid = (uint32_t)json_take_number(j);
+			r->m->head.pid = (uint32_t)json_take_number(j);
 		} else if (json_key_is(j, "tu")) {
 			struct slice unit = json_take_text(j);
-			r->has_micros = slice_equal(unit, slice_of_text("µs")) ||
-					slice_equal(unit, slice_of_text("us"));
+			r->has_micros = slice_is(unit, "µs") || slice_is(unit, "us");
 		} else if (json_key_is(j, "te")) {
 			r->end = json_take_number(j);
 		} else if (json_key_is(j, "tg")) {
@@ -58,10 +55,9 @@ static void take_head(struct reading *r) {
 
 static void take_stack(struct reading *r) {
 	r->stack.n = 0;
-	json_enter(&r->j, '[');
-	while (json_next(&r->j)) {
+	JSON_EACH(&r->j, '[') {
 		uint64_t index = json_take_number(&r->j);
-		r->m.failed |= !vec_add(&r->stack, index);
+		r->m->failed |= !vec_add(&r->stack, index);
 		r->is_wrong |= index >= r->table.n;
 	}
 }
@@ -70,9 +66,9 @@ static void take_stack(struct reading *r) {
 static uint32_t node_of_stack(struct reading *r) {
 	uint32_t node = 0;
 	struct profile_frame outer = {0};
-	for (size_t i = r->stack.n; i-- > 0 && !r->is_wrong && !r->m.failed;) {
+	for (size_t i = r->stack.n; i-- > 0 && !r->is_wrong && !r->m->failed;) {
 		if (r->stack.items[i]) {
-			node = place_add(&r->m, node, r->table.items[r->stack.items[i]], &outer);
+			node = place_add(r->m, node, r->table.items[r->stack.items[i]], &outer);
 		}
 	}
 	return node;
@@ -92,10 +88,8 @@ static void take_point(struct reading *r) {
 	};
 	uint64_t values[N_PROFILE_VALUES] = {0};
 	r->stack.n = 0;
-	json_enter(&r->j, '{');
-	while (json_next(&r->j)) {
-		__auto_type field = FIND(f, fields, sizeof fields / sizeof *fields,
-				json_key_is(&r->j, f->key));
+	JSON_EACH(&r->j, '{') {
+		__auto_type field = FIND(f, fields, N_OF(fields), json_key_is(&r->j, f->key));
 		if (field) {
 			values[field->value] = json_take_number(&r->j);
 		} else if (json_key_is(&r->j, "fs")) {
@@ -104,21 +98,19 @@ static void take_point(struct reading *r) {
 			json_skip(&r->j);
 		}
 	}
-	struct profile_sample *s = profile_maker_sample(&r->m, node_of_stack(r), 0, false);
+	struct profile_sample *s = profile_maker_sample(r->m, node_of_stack(r), 0, false);
 	for (int v = 0; s && v < N_PROFILE_VALUES; v++) {
 		s->values[v] += values[v];
 	}
 }
 
 static void take_points(struct reading *r) {
-	json_enter(&r->j, '{');
-	while (json_next(&r->j) && !r->m.failed && !r->is_wrong) {
+	for (json_enter(&r->j, '{'); json_next(&r->j) && !r->m->failed && !r->is_wrong;) {
 		if (!json_key_is(&r->j, "pps")) {
 			json_skip(&r->j);
 			continue;
 		}
-		json_enter(&r->j, '[');
-		while (json_next(&r->j) && !r->m.failed && !r->is_wrong) {
+		for (json_enter(&r->j, '['); json_next(&r->j) && !r->m->failed && !r->is_wrong;) {
 			take_point(r);
 		}
 	}
@@ -141,32 +133,29 @@ bool dhat_knows(struct slice head) {
 			memmem(head.data, head.size, "\"dhatFileVersion\"", 17);
 }
 
-bool dhat_decode(struct profile *out, struct slice in, struct arena *arena, struct err *err) {
-	struct reading r = {0};
-	profile_maker_init(&r.m, arena);
+bool dhat_decode(struct profile_maker *m, struct slice in, struct err *err) {
+	struct reading r = {.m = m};
 	json_reader_init(&r.j, in);
 	take_head(&r);
-	bool ok = r.m.failed || is_sound(&r, err);
+	bool ok = is_sound(&r, err);
 	json_reader_finish(&r.j);
 	json_reader_init(&r.j, in);
-	if (ok && !r.m.failed) {
+	if (ok) {
 		take_points(&r);
-		ok = r.m.failed || is_sound(&r, err);
+		ok = is_sound(&r, err);
 	}
-	r.m.head.known = 1u << PROFILE_ALLOC_BYTES | 1u << PROFILE_ALLOC_OBJECTS;
+	m->head.known = 1u << PROFILE_ALLOC_BYTES | 1u << PROFILE_ALLOC_OBJECTS;
 	if (r.has_lifetimes) {
-		r.m.head.known |= 1u << PROFILE_PEAK_BYTES | 1u << PROFILE_PEAK_OBJECTS |
+		m->head.known |= 1u << PROFILE_PEAK_BYTES | 1u << PROFILE_PEAK_OBJECTS |
 				1u << PROFILE_LIVE_BYTES | 1u << PROFILE_LIVE_OBJECTS;
 	}
 	uint64_t unit = r.has_micros ? 1000 : 1; // instructions are taken for ns
-	if (__builtin_mul_overflow(r.end, unit, &r.m.head.duration_ns) ||
-			__builtin_mul_overflow(r.peak, unit, &r.m.head.peak_time_ns)) {
-		r.m.head.duration_ns = r.m.head.peak_time_ns = 0;
+	if (__builtin_mul_overflow(r.end, unit, &m->head.duration_ns) ||
+			__builtin_mul_overflow(r.peak, unit, &m->head.peak_time_ns)) {
+		m->head.duration_ns = m->head.peak_time_ns = 0;
 	}
-	ok = ok && profile_maker_take(&r.m, out, err);
 	json_reader_finish(&r.j);
 	vec_finish(&r.table);
 	vec_finish(&r.stack);
-	profile_maker_finish(&r.m);
 	return ok;
 }

@@ -45,30 +45,24 @@ static uint32_t add_frames(struct profile_maker *m, struct slice frames) {
 	return node;
 }
 
-bool folded_decode(struct profile *out, struct slice in, enum profile_value value,
-		struct arena *arena, struct err *err) {
-	SCOPED(profile_maker) m;
+bool folded_decode(struct profile_maker *m, struct slice in, struct err *err) {
 	struct slice line, frames;
 	uint64_t n;
-	size_t number = 0;
-	profile_maker_init(&m, arena);
-	m.head.known = 1u << value;
-	bool ok = true;
-	while (ok && !m.failed && next_line(&in, &line)) {
-		number++;
+	m->head.known = 1u << PROFILE_PEAK_BYTES;
+	for (size_t number = 1; !m->failed && next_line(&in, &line); number++) {
 		if (line.size == 0 || line.data[0] == '#') {
 			continue;
 		}
 		if (!split_line(line, &frames, &n)) {
-			ok = err_set(err, ERR_FORMAT, "line %zu does not end with a number", number);
-			break;
+			return err_set(err, ERR_FORMAT, "line %zu does not end with a number", number);
 		}
-		uint32_t node = slice_equal(frames, slice_of_text("(no stack)")) ? 0
-																		 : add_frames(&m, frames);
-		struct profile_sample *s = profile_maker_sample(&m, node, 0, false);
-		if (s && __builtin_add_overflow(s->values[value], n, &s->values[value])) {
-			ok = err_set(err, ERR_FORMAT, "line %zu: the numbers are too large", number);
+		uint32_t node = slice_is(frames, "(no stack)") ? 0 : add_frames(m, frames);
+		struct profile_sample *s = profile_maker_sample(m, node, 0, false);
+		if (s &&
+				__builtin_add_overflow(s->values[PROFILE_PEAK_BYTES], n,
+						&s->values[PROFILE_PEAK_BYTES])) {
+			return err_set(err, ERR_FORMAT, "line %zu: the numbers are too large", number);
 		}
 	}
-	return ok && profile_maker_take(&m, out, err);
+	return true;
 }

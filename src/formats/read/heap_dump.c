@@ -22,7 +22,7 @@
 #include <math.h>
 
 struct dump {
-	struct profile_maker m;
+	struct profile_maker *m;
 	uint64_t rate; // bytes; 0 or 1: every block was noticed
 	bool has_allocations;
 	bool has_stack; // jemalloc's current one:
@@ -57,7 +57,7 @@ static void scale(const struct dump *d, uint64_t *blocks, uint64_t *bytes) {
 static void add_record(struct dump *d, uint32_t node, struct record r) {
 	scale(d, &r.blocks, &r.bytes);
 	scale(d, &r.all_blocks, &r.all_bytes);
-	struct profile_sample *s = profile_maker_sample(&d->m, node, 0, false);
+	struct profile_sample *s = profile_maker_sample(d->m, node, 0, false);
 	if (!s) {
 		return;
 	}
@@ -81,7 +81,7 @@ static uint32_t take_stack(struct dump *d, struct slice s) {
 	uint32_t node = 0;
 	while (n-- > 0) {
 		struct profile_frame f = {.address = addresses[n] ? addresses[n] - 1 : 0};
-		node = profile_maker_node(&d->m, node, profile_maker_frame(&d->m, &f));
+		node = profile_maker_node(d->m, node, profile_maker_frame(d->m, &f));
 	}
 	return node;
 }
@@ -95,7 +95,7 @@ static void take_mapping(struct dump *d, struct slice line) {
 	if (!ok || line.size < 5 || line.data[2] != 'x') {
 		return;
 	}
-	line = slice_of(line.data + 4, line.size - 4);
+	line = slice_from(line, 4);
 	ok = take_hexadecimal(&line, &offset);
 	line = skip_spaces(line);
 	const uint8_t *space = line.size ? memchr(line.data, ' ', line.size) : NULL;
@@ -109,17 +109,17 @@ static void take_mapping(struct dump *d, struct slice line) {
 		struct profile_mapping m = {.start = start,
 				.end = end,
 				.file_offset = offset,
-				.path = profile_maker_string(&d->m, line)};
-		(void)profile_maker_mapping(&d->m, &m);
+				.path = profile_maker_string(d->m, line)};
+		(void)profile_maker_mapping(d->m, &m);
 	}
 }
 
 static void find_mappings(struct dump *d) {
-	for (size_t i = 1; i < d->m.frames.n; i++) {
-		struct profile_frame *f = &d->m.frames.items[i];
-		const struct profile_mapping *it = FIND_IN(m, d->m.mappings,
+	for (size_t i = 1; i < d->m->frames.n; i++) {
+		struct profile_frame *f = &d->m->frames.items[i];
+		const struct profile_mapping *it = FIND_IN(m, d->m->mappings,
 				m->start <= f->address && f->address < m->end);
-		f->mapping = it ? (uint32_t)(it - d->m.mappings.items) : 0;
+		f->mapping = it ? (uint32_t)(it - d->m->mappings.items) : 0;
 	}
 }
 
@@ -188,7 +188,7 @@ static bool take_all(struct dump *d, struct slice in, struct err *err) {
 	if (!take_head(d, line, err)) {
 		return err_add(err, "line 1");
 	}
-	while (next_line(&in, &line) && !d->m.failed) {
+	while (next_line(&in, &line) && !d->m->failed) {
 		number++;
 		has_mappings |= starts_with(line, "MAPPED_LIBRARIES:");
 		if (has_mappings) {
@@ -200,21 +200,16 @@ static bool take_all(struct dump *d, struct slice in, struct err *err) {
 	return true;
 }
 
-bool heap_dump_decode(struct profile *out, struct slice in, struct arena *arena, struct err *err) {
-	struct dump d = {0};
-	profile_maker_init(&d.m, arena);
+bool heap_dump_decode(struct profile_maker *m, struct slice in, struct err *err) {
+	struct dump d = {.m = m};
 	bool ok = take_all(&d, in, err);
-	if (ok) {
-		find_mappings(&d);
-		d.m.head.known = 1u << PROFILE_LIVE_OBJECTS | 1u << PROFILE_LIVE_BYTES;
-		if (d.has_allocations) {
-			d.m.head.known |= 1u << PROFILE_ALLOC_OBJECTS | 1u << PROFILE_ALLOC_BYTES;
-		}
-		if (d.m.mappings.n > 1) { // the first that is executable is the program's
-			d.m.head.program = d.m.mappings.items[1].path;
-		}
-		ok = profile_maker_take(&d.m, out, err);
+	find_mappings(&d);
+	m->head.known = 1u << PROFILE_LIVE_OBJECTS | 1u << PROFILE_LIVE_BYTES;
+	if (d.has_allocations) {
+		m->head.known |= 1u << PROFILE_ALLOC_OBJECTS | 1u << PROFILE_ALLOC_BYTES;
 	}
-	profile_maker_finish(&d.m);
+	if (m->mappings.n > 1) { // the first that is executable is the program's
+		m->head.program = m->mappings.items[1].path;
+	}
 	return ok;
 }

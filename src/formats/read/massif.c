@@ -14,7 +14,7 @@ struct level {
 };
 
 struct reading {
-	struct profile_maker m;
+	struct profile_maker *m;
 	struct slice rest;
 	size_t line_number;
 	bool is_ns; // times are
@@ -42,15 +42,15 @@ static bool take_line(struct reading *r, struct slice *line) {
 static void add_stack(struct reading *r) {
 	uint64_t bytes = r->levels.items[r->levels.n - 1].left;
 	r->visits += r->levels.n;
-	if (bytes == 0 || r->m.failed || r->visits > MOST_VISITS) {
+	if (bytes == 0 || r->m->failed || r->visits > MOST_VISITS) {
 		return;
 	}
 	uint32_t node = 0;
 	struct profile_frame outer = {0};
-	for (size_t i = r->levels.n; i-- > 1 && !r->m.failed;) { // the outermost is the deepest place
-		node = place_add(&r->m, node, r->levels.items[i].frame, &outer);
+	for (size_t i = r->levels.n; i-- > 1 && !r->m->failed;) { // the outermost is the deepest place
+		node = place_add(r->m, node, r->levels.items[i].frame, &outer);
 	}
-	struct profile_sample *s = profile_maker_sample(&r->m, node, 0, false);
+	struct profile_sample *s = profile_maker_sample(r->m, node, 0, false);
 	if (s) {
 		s->values[r->value] += bytes;
 	}
@@ -71,15 +71,15 @@ static bool take_place(struct reading *r, struct slice line, struct err *err) {
 	}
 	struct profile_frame f = {0};
 	if (starts_with(line, "in ")) {
-		f.function = profile_maker_string(&r->m, slice_of_text("(places below the threshold)"));
+		f.function = profile_maker_string(r->m, slice_of_text("(places below the threshold)"));
 	} else if (r->levels.n > 0) {
-		f = place_parse(&r->m, line);
+		f = place_parse(r->m, line);
 	}
 	if (parent) {
 		parent->left -= bytes;
 		parent->children--;
 	}
-	struct level level = {profile_maker_frame(&r->m, &f), bytes, children};
+	struct level level = {profile_maker_frame(r->m, &f), bytes, children};
 	return vec_add(&r->levels, level) || err_memory(err);
 }
 
@@ -98,7 +98,7 @@ static bool take_tree(struct reading *r, enum profile_value value, struct err *e
 			add_stack(r);
 			r->levels.n--;
 		}
-	} while (r->levels.n && !r->m.failed);
+	} while (r->levels.n && !r->m->failed);
 	return r->visits <= MOST_VISITS || err_set(err, ERR_LIMIT, "the tree is too deep");
 }
 
@@ -137,11 +137,11 @@ static bool take_snapshot(struct reading *r, struct err *err) {
 	}
 	r->time_ns = time;
 	r->n_snapshots++;
-	profile_maker_moment(&r->m, time, r->bytes, 0);
+	profile_maker_moment(r->m, time, r->bytes, 0);
 	if (starts_with(line, "peak") && !r->has_peak) {
 		r->has_peak = true;
-		r->m.head.peak_time_ns = time;
-		r->m.head.known |= 1u << PROFILE_PEAK_BYTES;
+		r->m->head.peak_time_ns = time;
+		r->m->head.known |= 1u << PROFILE_PEAK_BYTES;
 		return take_tree(r, PROFILE_PEAK_BYTES, err);
 	}
 	if (starts_with(line, "empty")) {
@@ -153,7 +153,7 @@ static bool take_snapshot(struct reading *r, struct err *err) {
 	if (skip_spaces(r->rest).size == 0) {
 		r->rest = tree;
 		r->line_number = number;
-		r->m.head.known |= 1u << PROFILE_LIVE_BYTES;
+		r->m->head.known |= 1u << PROFILE_LIVE_BYTES;
 		return take_tree(r, PROFILE_LIVE_BYTES, err);
 	}
 	return true;
@@ -166,14 +166,14 @@ static bool take_head(struct reading *r, struct err *err) {
 		return err_set(err, ERR_FORMAT, "\"cmd:\" is missing");
 	}
 	line = skip_spaces(line);
-	r->m.head.command = profile_maker_string(&r->m, line);
-	r->m.head.program = profile_maker_string(&r->m, before_first(line, ' '));
+	r->m->head.command = profile_maker_string(r->m, line);
+	r->m->head.program = profile_maker_string(r->m, before_first(line, ' '));
 	if (!take_line(r, &line) || !take_prefix(&line, "time_unit:")) {
 		return err_set(err, ERR_FORMAT, "\"time_unit:\" is missing");
 	}
 	line = skip_spaces(line);
-	r->is_ns = !slice_equal(line, slice_of_text("ms"));
-	r->m.head.time_unit = line.size == 1 && strchr("iB", line.data[0]) ? line.data[0] : 0;
+	r->is_ns = !slice_is(line, "ms");
+	r->m->head.time_unit = line.size == 1 && strchr("iB", line.data[0]) ? line.data[0] : 0;
 	return true;
 }
 
@@ -186,7 +186,7 @@ static bool take_all(struct reading *r, struct err *err) {
 	if (!take_head(r, err)) {
 		return err_add(err, "line %zu", r->line_number);
 	}
-	while (!r->m.failed && take_line(r, &line)) {
+	while (!r->m->failed && take_line(r, &line)) {
 		if (!starts_with(line, "snapshot=")) {
 			return err_set(err, ERR_FORMAT, "line %zu: a snapshot should begin here",
 					r->line_number);
@@ -195,16 +195,14 @@ static bool take_all(struct reading *r, struct err *err) {
 			return err_add(err, "line %zu", r->line_number);
 		}
 	}
-	r->m.head.duration_ns = r->time_ns;
-	return r->m.head.known || r->m.failed ||
+	r->m->head.duration_ns = r->time_ns;
+	return r->m->head.known || r->m->failed ||
 			err_set(err, ERR_FORMAT, "none of its snapshots has a tree that can be used");
 }
 
-bool massif_decode(struct profile *out, struct slice in, struct arena *arena, struct err *err) {
-	struct reading r = {.rest = in};
-	profile_maker_init(&r.m, arena);
-	bool ok = take_all(&r, err) && profile_maker_take(&r.m, out, err);
-	profile_maker_finish(&r.m);
+bool massif_decode(struct profile_maker *m, struct slice in, struct err *err) {
+	struct reading r = {.m = m, .rest = in};
+	bool ok = take_all(&r, err);
 	vec_finish(&r.levels);
 	return ok;
 }

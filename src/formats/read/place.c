@@ -70,7 +70,7 @@ struct profile_frame place_parse(struct profile_maker *m, struct slice text) {
 			text = slice_of(text.data, (size_t)(open - 1 - text.data));
 		}
 	}
-	bool is_unknown = slice_equal(text, slice_of_text("???"));
+	bool is_unknown = slice_is(text, "???");
 	f.function = is_unknown ? 0 : profile_maker_string(m, text);
 	return f;
 }

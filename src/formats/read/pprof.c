@@ -18,7 +18,7 @@ struct table {
 };
 
 struct reading {
-	struct profile_maker m;
+	struct profile_maker *m;
 	struct table functions, locations, mappings;
 	VEC(struct slice) strings, samples, types;
 	VEC(uint64_t) ids, numbers; // of the sample at hand
@@ -58,7 +58,7 @@ static bool numbers_of(struct reading *r, const struct proto_field *f, bool is_i
 }
 
 static uint32_t string_of(struct reading *r, uint64_t id) {
-	return id < r->strings.n ? profile_maker_string(&r->m, r->strings.items[id]) : 0;
+	return id < r->strings.n ? profile_maker_string(r->m, r->strings.items[id]) : 0;
 }
 
 // ---- tables
@@ -84,8 +84,8 @@ static bool collect(struct reading *r, struct slice in, struct err *err) {
 		case 4: ok = add_entry(&r->locations, f.bytes); break;
 		case 5: ok = add_entry(&r->functions, f.bytes); break;
 		case 6: ok = vec_add(&r->strings, f.bytes); break;
-		case 9: r->m.head.wall_start_ns = f.number; break;
-		case 10: r->m.head.duration_ns = f.number; break;
+		case 9: r->m->head.wall_start_ns = f.number; break;
+		case 10: r->m->head.duration_ns = f.number; break;
 		default: break;
 		}
 	}
@@ -98,7 +98,7 @@ static bool collect(struct reading *r, struct slice in, struct err *err) {
 
 static void sort_tables(struct reading *r) {
 	struct table *tables[] = {&r->functions, &r->locations, &r->mappings};
-	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+	for (size_t i = 0; i < N_OF(tables); i++) {
 		if (tables[i]->n) {
 			qsort(tables[i]->items, tables[i]->n, sizeof(struct entry), by_number);
 		}
@@ -121,20 +121,20 @@ static bool take_types(struct reading *r, struct err *err) {
 			{"peak_space", PROFILE_PEAK_BYTES},
 			{"temporary", PROFILE_TEMPORARY},
 	};
-	size_t most = sizeof r->value_of / sizeof *r->value_of;
+	size_t most = N_OF(r->value_of);
 	for (size_t i = 0; i < r->types.n && i < most; i++) {
 		uint64_t name = field(r->types.items[i], 1);
 		struct slice text = name < r->strings.n ? r->strings.items[name] : (struct slice){0};
 		r->value_of[i] = -1;
-		for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
-			bool is_taken = r->m.head.known >> known[k].value & 1;
-			if (slice_equal(text, slice_of_text(known[k].type)) && !is_taken) {
+		for (size_t k = 0; k < N_OF(known); k++) {
+			bool is_taken = r->m->head.known >> known[k].value & 1;
+			if (slice_is(text, known[k].type) && !is_taken) {
 				r->value_of[i] = (int)known[k].value;
-				r->m.head.known |= 1u << known[k].value;
+				r->m->head.known |= 1u << known[k].value;
 			}
 		}
 	}
-	return r->m.head.known ||
+	return r->m->head.known ||
 			err_set(err, ERR_UNSUPPORTED,
 					"not a heap profile: it has neither alloc_space nor inuse_space");
 }
@@ -154,7 +154,7 @@ static uint32_t make_mapping(struct reading *r, uint64_t id) {
 				.has_functions = field(e->message, 7) != 0,
 				.has_lines = field(e->message, 9) != 0,
 		};
-		e->made = profile_maker_mapping(&r->m, &m) + 1;
+		e->made = profile_maker_mapping(r->m, &m) + 1;
 	}
 	return e->made - 1;
 }
@@ -173,7 +173,7 @@ static uint32_t add_line(struct reading *r, uint32_t node, struct slice line,
 	}
 	place.line = number <= UINT32_MAX ? (uint32_t)number : 0;
 	place.is_inlined = is_inlined;
-	return profile_maker_node(&r->m, node, profile_maker_frame(&r->m, &place));
+	return profile_maker_node(r->m, node, profile_maker_frame(r->m, &place));
 }
 
 /** The frames of a location, outermost first: its lines from the last to the first. */
@@ -187,7 +187,7 @@ static uint32_t add_location(struct reading *r, uint32_t node, uint64_t id) {
 	struct cursor c = cursor_init(e->message);
 	struct proto_field f;
 	while (proto_next(&c, &f)) {
-		if (f.id == 4 && n < sizeof lines / sizeof *lines) {
+		if (f.id == 4 && n < N_OF(lines)) {
 			lines[n++] = f.bytes;
 		}
 		r->budget -= r->budget > 0;
@@ -197,7 +197,7 @@ static uint32_t add_location(struct reading *r, uint32_t node, uint64_t id) {
 			.address = field(e->message, 3),
 	};
 	if (n == 0) {
-		return profile_maker_node(&r->m, node, profile_maker_frame(&r->m, &place));
+		return profile_maker_node(r->m, node, profile_maker_frame(r->m, &place));
 	}
 	for (size_t i = n; i-- > 0;) {
 		node = add_line(r, node, lines[i], place, i + 1 < n);
@@ -208,13 +208,13 @@ static uint32_t add_location(struct reading *r, uint32_t node, uint64_t id) {
 /** The numeric label "bytes": how large each block is. */
 static uint64_t size_of_label(struct reading *r, struct slice label) {
 	uint64_t key = field(label, 1);
-	bool is_size = key < r->strings.n && slice_equal(r->strings.items[key], slice_of_text("bytes"));
+	bool is_size = key < r->strings.n && slice_is(r->strings.items[key], "bytes");
 	return is_size ? field(label, 3) : 0;
 }
 
 static bool take_values(struct reading *r, uint32_t node, uint64_t size, struct err *err) {
-	struct profile_sample *s = profile_maker_sample(&r->m, node, size, false);
-	size_t most = sizeof r->value_of / sizeof *r->value_of;
+	struct profile_sample *s = profile_maker_sample(r->m, node, size, false);
+	size_t most = N_OF(r->value_of);
 	for (size_t i = 0; s && i < r->numbers.n && i < r->types.n && i < most; i++) {
 		if (r->value_of[i] < 0) {
 			continue;
@@ -248,7 +248,7 @@ static bool take_sample(struct reading *r, struct slice message, struct err *err
 		return err_set(err, ERR_FORMAT, "a sample is damaged");
 	}
 	uint32_t node = 0;
-	for (size_t i = r->ids.n; i-- > 0 && r->budget && !r->m.failed;) {
+	for (size_t i = r->ids.n; i-- > 0 && r->budget && !r->m->failed;) {
 		r->budget--;
 		node = add_location(r, node, r->ids.items[i]);
 	}
@@ -256,7 +256,7 @@ static bool take_sample(struct reading *r, struct slice message, struct err *err
 }
 
 static bool take_samples(struct reading *r, struct err *err) {
-	return ALL(i, r->samples.n, r->m.failed || take_sample(r, r->samples.items[i], err)) &&
+	return ALL(i, r->samples.n, r->m->failed || take_sample(r, r->samples.items[i], err)) &&
 			(r->budget ||
 					err_set(err, ERR_LIMIT, "its stacks are too deep for a file of its size"));
 }
@@ -275,18 +275,16 @@ bool pprof_knows(struct slice head) {
 			!inner.failed;
 }
 
-bool pprof_decode(struct profile *out, struct slice in, struct arena *arena, struct err *err) {
-	struct reading r = {.budget = (uint64_t)in.size * VISITS_PER_BYTE + 1};
-	profile_maker_init(&r.m, arena);
+bool pprof_decode(struct profile_maker *m, struct slice in, struct err *err) {
+	struct reading r = {.m = m, .budget = (uint64_t)in.size * VISITS_PER_BYTE + 1};
 	bool ok = collect(&r, in, err) && take_types(&r, err);
 	if (ok) {
 		if (r.mappings.n) { // the first one is the program's
-			r.m.head.program = string_of(&r, field(r.mappings.items[0].message, 5));
+			m->head.program = string_of(&r, field(r.mappings.items[0].message, 5));
 		}
 		sort_tables(&r);
-		ok = take_samples(&r, err) && profile_maker_take(&r.m, out, err);
+		ok = take_samples(&r, err);
 	}
 	CALL_FOR(vec_finish, &r, functions, locations, mappings, strings, samples, types, ids, numbers);
-	profile_maker_finish(&r.m);
 	return ok;
 }

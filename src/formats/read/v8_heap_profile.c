@@ -11,7 +11,7 @@
 #include "formats/profile.h"
 
 struct reading {
-	struct profile_maker m;
+	struct profile_maker *m;
 	struct json_reader j;
 	unsigned depth;
 	bool is_wrong; // children stand before the frame that they belong to
@@ -24,14 +24,13 @@ enum { DEEPEST = JSON_READ_DEPTH / 2 - 8 };
 static uint32_t take_frame(struct reading *r) {
 	struct json_reader *j = &r->j;
 	struct profile_frame f = {0};
-	json_enter(j, '{');
-	while (json_next(j)) {
+	JSON_EACH(j, '{') {
 		if (json_key_is(j, "functionName")) {
-			f.function = profile_maker_string(&r->m, json_take_text(j));
+			f.function = profile_maker_string(r->m, json_take_text(j));
 		} else if (json_key_is(j, "url")) {
 			struct slice url = json_take_text(j);
 			(void)take_prefix(&url, "file://");
-			f.file = profile_maker_string(&r->m, url);
+			f.file = profile_maker_string(r->m, url);
 		} else if (json_key_is(j, "lineNumber")) {
 			int64_t line = json_take_signed(j);
 			f.line = line >= 0 && line < UINT32_MAX ? (uint32_t)line + 1 : 0;
@@ -40,9 +39,9 @@ static uint32_t take_frame(struct reading *r) {
 		}
 	}
 	if (f.function == 0) {
-		f.function = profile_maker_string(&r->m, slice_of_text("(anonymous)"));
+		f.function = profile_maker_string(r->m, slice_of_text("(anonymous)"));
 	}
-	return profile_maker_frame(&r->m, &f);
+	return profile_maker_frame(r->m, &f);
 }
 
 /** The root of the tree, "(root)", is no frame. */
@@ -51,22 +50,20 @@ static void take_node(struct reading *r, uint32_t parent, bool is_root) {
 	uint32_t node = 0;
 	bool has_frame = false;
 	r->is_wrong |= ++r->depth > DEEPEST;
-	json_enter(j, '{');
-	while (json_next(j) && !r->m.failed && !r->is_wrong) {
+	for (json_enter(j, '{'); json_next(j) && !r->m->failed && !r->is_wrong;) {
 		if (json_key_is(j, "callFrame")) {
 			uint32_t frame = take_frame(r);
-			node = is_root ? 0 : profile_maker_node(&r->m, parent, frame);
+			node = is_root ? 0 : profile_maker_node(r->m, parent, frame);
 			has_frame = true;
 		} else if (json_key_is(j, "selfSize") && has_frame) {
 			uint64_t bytes = json_take_number(j);
-			struct profile_sample *s = bytes ? profile_maker_sample(&r->m, node, 0, false) : NULL;
+			struct profile_sample *s = bytes ? profile_maker_sample(r->m, node, 0, false) : NULL;
 			if (s) {
 				s->values[PROFILE_LIVE_BYTES] += bytes;
 			}
 		} else if (json_key_is(j, "children") || json_key_is(j, "selfSize")) {
 			r->is_wrong |= !has_frame;
-			json_enter(&r->j, '[');
-			while (json_next(&r->j) && !r->m.failed && !r->is_wrong) {
+			for (json_enter(&r->j, '['); json_next(&r->j) && !r->m->failed && !r->is_wrong;) {
 				take_node(r, node, false);
 			}
 		} else {
@@ -81,14 +78,11 @@ bool v8_heap_profile_knows(struct slice head) {
 			memmem(head.data, head.size, "\"callFrame\"", 11);
 }
 
-bool v8_heap_profile_decode(struct profile *out, struct slice in, struct arena *arena,
-		struct err *err) {
-	struct reading r = {0};
-	profile_maker_init(&r.m, arena);
+bool v8_heap_profile_decode(struct profile_maker *m, struct slice in, struct err *err) {
+	struct reading r = {.m = m};
 	json_reader_init(&r.j, in);
-	r.m.head.known = 1u << PROFILE_LIVE_BYTES;
-	json_enter(&r.j, '{');
-	while (json_next(&r.j) && !r.m.failed && !r.is_wrong) {
+	m->head.known = 1u << PROFILE_LIVE_BYTES;
+	for (json_enter(&r.j, '{'); json_next(&r.j) && !m->failed && !r.is_wrong;) {
 		if (json_key_is(&r.j, "head") && !r.has_head) {
 			r.has_head = true;
 			take_node(&r, 0, true);
@@ -96,12 +90,10 @@ bool v8_heap_profile_decode(struct profile *out, struct slice in, struct arena *
 			json_skip(&r.j);
 		}
 	}
-	bool ok = r.m.failed || (!r.j.failed && !r.is_wrong && r.has_head) ||
+	bool is_whole = !r.j.failed && !r.is_wrong && r.has_head;
+	json_reader_finish(&r.j);
+	return is_whole ||
 			err_set(err, ERR_FORMAT,
 					r.is_wrong ? "its tree is not in V8's format"
 							   : "the JSON is damaged or cut short");
-	ok = ok && profile_maker_take(&r.m, out, err);
-	json_reader_finish(&r.j);
-	profile_maker_finish(&r.m);
-	return ok;
 }

@@ -17,7 +17,7 @@ static const struct {
 		{PROFILE_ALLOC_OBJECTS, "Allocations"},
 		{PROFILE_TEMPORARY, "Temporary"},
 };
-enum { N_EVENTS = sizeof events / sizeof *events, MOST_COSTS = 2 * N_EVENTS };
+enum { N_EVENTS = N_OF(events), MOST_COSTS = 2 * N_EVENTS };
 
 struct cost { // of `function` itself at a line (callee 0), or of a call made there
 	uint32_t function, line, callee;

@@ -116,8 +116,7 @@ static bool put_rows(struct buffer *out, const struct profile *p,
 	uint32_t depth = depth_that_fits(p);
 	bool ok = true;
 	for (int pass = 0; pass < 2; pass++) {
-		for (uint32_t i = 0; ok && i < p->samples.n; i++) {
-			const struct profile_sample *s = &p->samples.items[i];
+		EACH_WHILE(s, p->samples, ok) {
 			const struct profile_sample *base = base_of[s->node];
 			if (s->is_base != (pass == 1) || (pass == 1 && base != s)) {
 				continue;

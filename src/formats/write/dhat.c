@@ -75,8 +75,7 @@ static bool find_most(struct document *d) {
 	const struct profile *p = d->p;
 	struct change *changes = arena_new(&d->scratch, struct change, p->lives.n * 2ul);
 	uint32_t n = 0;
-	for (uint32_t i = 0; changes && i < p->lives.n; i++) {
-		const struct profile_life *l = &p->lives.items[i];
+	EACH_WHILE(l, p->lives, changes) {
 		uint32_t node = d->tree.of_node[p->samples.items[l->sample].node];
 		int64_t bytes = (int64_t)l->bytes, blocks = (int64_t)l->blocks;
 		if (l->from < l->until) {

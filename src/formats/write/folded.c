@@ -27,11 +27,10 @@ bool folded_encode(struct buffer *out, const struct profile *p, const struct wri
 	SCOPED(arena) scratch = {0};
 	SCOPED_BY(vec_release) struct path path = {0};
 	struct profile_tree tree;
-	bool ok = profile_gather(p, profile_keys_by_function(p, &scratch), &scratch, &tree);
+	bool ok = profile_gather(p, NULL, &scratch, &tree);
 	uint64_t(*sums)[2] = ok ? arena_alloc(&scratch, tree.n, sizeof *sums) : NULL; // ours, base
 	ok = sums != NULL;
-	for (size_t i = 0; ok && i < p->samples.n; i++) {
-		const struct profile_sample *s = &p->samples.items[i];
+	EACH_WHILE(s, p->samples, ok) {
 		sums[tree.of_node[s->node]][s->is_base] += s->values[value];
 	}
 	for (uint32_t i = 0; ok && i < tree.n; i++) {

@@ -26,9 +26,9 @@ struct snapshots {
 	const struct massif_options *options;
 	struct arena scratch;
 	struct weight *weights; // of the tree being written
-	uint32_t n_weights;
-	uint64_t *live; // per sample, of the snapshot being written
-	uint32_t n;     // snapshots written
+	uint64_t least;         // bytes of a place in it that is not gathered
+	uint64_t *live;         // per sample, of the snapshot being written
+	uint32_t n;             // snapshots written
 };
 
 static uint32_t frame_at(const struct snapshots *s, const struct weight *w) {
@@ -75,85 +75,58 @@ static void indent(struct buffer *out, unsigned depth) {
 	}
 }
 
-static bool put_children(struct snapshots *s, struct weight *w, uint32_t n, uint64_t least,
-		unsigned depth, uint32_t *n_children);
-
-/** How many children there are is known only after they were written: they wait in `below`. */
-static bool put_below(struct snapshots *s, struct weight *w, uint32_t n, uint64_t least,
-		unsigned depth, struct buffer *below, uint32_t *n_children) {
-	struct buffer *out = s->out;
-	s->out = below;
-	bool ok = put_children(s, w, n, least, depth, n_children);
-	s->out = out;
-	return ok;
-}
-
-static void put_behind(struct buffer *out, struct buffer *below) {
-	buffer_slice(out, buffer_view(below));
-	out->failed |= below->failed;
-	buffer_finish(below);
-}
-
-static bool put_place(struct snapshots *s, struct weight *w, const struct group *g, uint64_t least,
-		unsigned depth) {
-	uint32_t frame = frame_at(s, &w[g->first]);
-	for (uint32_t i = g->first; i < g->first + g->n; i++) {
-		w[i].node = s->p->nodes.items[w[i].node].parent;
-	}
-	struct buffer below = {0};
-	uint32_t n_children = 0;
-	bool ok = depth >= DEEPEST ||
-			put_below(s, w + g->first, g->n, least, depth + 1, &below, &n_children);
-	indent(s->out, depth);
-	buffer_printf(s->out, "n%u: %" PRIu64 " 0x%" PRIX64 ": ", n_children, g->bytes,
-			s->p->frames.items[frame].address);
-	put_frame_place(s->out, s->p, frame);
-	buffer_u8(s->out, '\n');
-	put_behind(s->out, &below);
-	return ok;
-}
-
-static bool put_children(struct snapshots *s, struct weight *w, uint32_t n, uint64_t least,
-		unsigned depth, uint32_t *n_children) {
+/** A place and those that call it, of stacks that have been followed to it. `root`: its text. */
+static bool put_place(struct snapshots *s, struct weight *w, uint32_t n, uint64_t bytes,
+		unsigned depth, const char *root) {
 	FREED struct group *groups = malloc(sizeof *groups * (n + 1ul));
 	if (!groups) {
 		return false;
 	}
-	uint32_t n_groups = make_groups(s, w, n, groups);
-	uint32_t n_large = 0;
-	while (n_large < n_groups && groups[n_large].bytes >= least) {
+	uint32_t frame = root ? 0 : frame_at(s, w);
+	for (uint32_t i = 0; i < n && !root; i++) {
+		w[i].node = s->p->nodes.items[w[i].node].parent;
+	}
+	uint32_t n_groups = depth < DEEPEST ? make_groups(s, w, n, groups) : 0, n_large = 0;
+	while (n_large < n_groups && groups[n_large].bytes >= s->least) {
 		n_large++;
 	}
-	bool ok = ALL(i, n_large, put_place(s, w, &groups[i], least, depth));
-	uint64_t rest = SUM(i, n_groups - n_large, groups[n_large + i].bytes);
-	if (n_large < n_groups) {
-		indent(s->out, depth);
+	bool has_small = n_large < n_groups;
+	indent(s->out, depth);
+	buffer_printf(s->out, "n%u: %" PRIu64 " ", n_large + has_small, bytes);
+	if (root) {
+		buffer_text(s->out, root);
+	} else {
+		buffer_printf(s->out, "0x%" PRIX64 ": ", s->p->frames.items[frame].address);
+		put_frame_place(s->out, s->p, frame);
+	}
+	buffer_u8(s->out, '\n');
+	bool ok = ALL(i, n_large,
+			put_place(s, w + groups[i].first, groups[i].n, groups[i].bytes, depth + 1, NULL));
+	if (has_small) {
+		uint64_t rest = SUM(i, n_groups - n_large, groups[n_large + i].bytes);
 		unsigned percent = (unsigned)(s->options->threshold_percent * 100 + 0.5);
+		indent(s->out, depth + 1);
 		buffer_printf(s->out,
 				"n0: %" PRIu64 " in %u place%s below massif's threshold (%u.%02u%%)\n", rest,
 				n_groups - n_large, n_groups - n_large == 1 ? "," : "s, all", percent / 100,
 				percent % 100);
 	}
-	*n_children = n_large + (n_large < n_groups);
 	return ok;
 }
 
 static bool put_tree(struct snapshots *s, uint64_t total) {
-	s->n_weights = 0;
+	uint32_t n = 0;
 	for (uint32_t i = 0; i < s->p->samples.n; i++) {
 		if (s->live[i]) {
-			s->weights[s->n_weights++] = (struct weight){s->p->samples.items[i].node, s->live[i]};
+			s->weights[n++] = (struct weight){s->p->samples.items[i].node, s->live[i]};
 		}
 	}
-	struct buffer below = {0};
-	uint32_t n_children = 0;
-	uint64_t least = (uint64_t)((double)total * s->options->threshold_percent / 100);
-	bool ok = put_below(s, s->weights, s->n_weights, least ? least : 1, 1, &below, &n_children);
-	buffer_printf(s->out, "n%u: %" PRIu64 " %s, --alloc-fns, etc.\n", n_children, total,
-			s->options->is_of_pages ? "(page allocation syscalls) mmap/mremap/brk"
-									: "(heap allocation functions) malloc/new/new[]");
-	put_behind(s->out, &below);
-	return ok;
+	s->least = (uint64_t)((double)total * s->options->threshold_percent / 100);
+	RAISE_TO(s->least, 1);
+	return put_place(s, s->weights, n, total, 0,
+			s->options->is_of_pages
+					? "(page allocation syscalls) mmap/mremap/brk, --alloc-fns, etc."
+					: "(heap allocation functions) malloc/new/new[], --alloc-fns, etc.");
 }
 
 static bool put_snapshot(struct snapshots *s, uint64_t time_ns, uint64_t bytes, const char *tree) {

@@ -36,7 +36,6 @@ static const struct {
 		{PROFILE_PEAK_BYTES, "peak_space", "bytes"},
 		{PROFILE_TEMPORARY, "temporary", "count"},
 };
-enum { N_TYPES = sizeof types / sizeof *types };
 
 struct writer {
 	struct buffer *out;
@@ -50,13 +49,12 @@ struct writer {
 };
 
 static uint32_t text_id(struct writer *w, const char *text) {
-	for (size_t i = 0; i < w->texts.n; i++) {
-		if (strcmp(w->texts.items[i], text) == 0) {
-			return w->p->strings.n + (uint32_t)i;
-		}
+	size_t i = 0;
+	while (i < w->texts.n && strcmp(w->texts.items[i], text) != 0) {
+		i++;
 	}
-	w->failed |= !vec_add(&w->texts, text);
-	return w->p->strings.n + (uint32_t)(w->texts.n - 1);
+	w->failed |= i == w->texts.n && !vec_add(&w->texts, text);
+	return w->p->strings.n + (uint32_t)i;
 }
 
 static void end_message(struct writer *w, unsigned field) {
@@ -73,16 +71,16 @@ static void end_part(struct writer *w, unsigned field) {
 }
 
 /** Numbers of the fields from 1 on. */
-#define PUT_NUMBERS(out, ...)                                               \
-	do {                                                                    \
-		const uint64_t numbers_[] = {__VA_ARGS__};                          \
-		for (unsigned i = 0; i < sizeof numbers_ / sizeof *numbers_; i++) { \
-			proto_varint(out, i + 1, numbers_[i]);                          \
-		}                                                                   \
+#define PUT_NUMBERS(out, ...)                           \
+	do {                                                \
+		const uint64_t numbers_[] = {__VA_ARGS__};      \
+		for (unsigned i = 0; i < N_OF(numbers_); i++) { \
+			proto_varint(out, i + 1, numbers_[i]);      \
+		}                                               \
 	} while (0)
 
 static void put_types(struct writer *w) {
-	for (size_t i = 0; i < N_TYPES; i++) {
+	for (size_t i = 0; i < N_OF(types); i++) {
 		if (profile_knows(w->p, types[i].value)) {
 			proto_varint(&w->message, 1, text_id(w, types[i].type));
 			proto_varint(&w->message, 2, text_id(w, types[i].unit));
@@ -104,7 +102,7 @@ static void put_label(struct writer *w, const char *key, const char *text, uint6
 static bool put_values(struct writer *w, const struct profile_sample *s) {
 	uint64_t any = 0;
 	buffer_clear(&w->packed);
-	for (size_t i = 0; i < N_TYPES; i++) {
+	for (size_t i = 0; i < N_OF(types); i++) {
 		if (profile_knows(w->p, types[i].value)) {
 			uint64_t v = s->values[types[i].value];
 			buffer_varint(&w->packed, s->is_base ? -v : v);
@@ -168,7 +166,7 @@ static void put_head(struct writer *w, enum profile_value shown) {
 	end_message(w, PROFILE_PERIOD_TYPE);
 	proto_varint(w->out, PROFILE_PERIOD, 1); // every allocation, not a sample of them
 	proto_varint(w->out, PROFILE_COMMENT, p->command);
-	for (size_t i = 0; i < N_TYPES; i++) {
+	for (size_t i = 0; i < N_OF(types); i++) {
 		if (types[i].value == shown && profile_knows(p, shown)) {
 			proto_varint(w->out, PROFILE_DEFAULT_SAMPLE_TYPE, text_id(w, types[i].type));
 		}

@@ -16,7 +16,6 @@ static const struct {
 		{PROFILE_ALLOC_OBJECTS, "allocations", "none"},
 		{PROFILE_TEMPORARY, "temporary allocations", "none"},
 };
-enum { N_VIEWS = sizeof views / sizeof *views };
 
 struct document {
 	struct json j;
@@ -49,8 +48,7 @@ static bool is_shown(const struct profile_sample *s, enum profile_value value, b
 static void put_samples(struct document *d, enum profile_value value, bool of_base) {
 	const struct profile *p = d->p;
 	json_open(&d->j, "samples", '[');
-	for (uint32_t i = 0; i < p->samples.n && !d->failed; i++) {
-		const struct profile_sample *s = &p->samples.items[i];
+	EACH_WHILE(s, p->samples, !d->failed) {
 		if (!is_shown(s, value, of_base)) {
 			continue;
 		}
@@ -82,7 +80,7 @@ static void put_profile(struct document *d, size_t view, bool of_base) {
 static void put_profiles(struct document *d, enum profile_value shown) {
 	JSON_LIST(&d->j, "profiles");
 	for (int pass = 0; pass < 2; pass++) {
-		for (size_t i = 0; i < N_VIEWS; i++) {
+		for (size_t i = 0; i < N_OF(views); i++) {
 			bool is_first = views[i].value == shown;
 			if (profile_knows(d->p, views[i].value) && is_first == (pass == 0)) {
 				put_profile(d, i, false);

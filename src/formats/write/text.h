@@ -3,7 +3,6 @@
 /** What writers share: names and places of frames as text, and paths. */
 
 #include "formats/formats.h"
-#include "formats/profile.h"
 
 /** The text without line ends and other control characters; bytes of `forbidden` become ':'. */
 void put_plain(struct buffer *out, struct slice text, const char *forbidden);

@@ -106,9 +106,8 @@ struct relocated {
 	uint8_t from[RELOCATE_STEPS_MAX], to[RELOCATE_STEPS_MAX];
 };
 
-/** Move the beginning of `f` to `target`. False: that cannot be done safely; `err` says why. */
-bool relocate(struct relocated *out, const struct function_code *f, uint64_t target,
-		struct err *err);
+/** Move the beginning of `f` to `target`. NULL, or why that cannot be done safely. */
+const char *relocate(struct relocated *out, const struct function_code *f, uint64_t target);
 
 /** The jump from a function's beginning at `from`, as long as what was moved. Returns its bytes. */
 uint8_t relocate_put_jump(uint8_t *out, uint64_t from, uint64_t to);

@@ -30,8 +30,6 @@ static size_t ways_out(const struct module_code *module, const struct found_func
 			WAYS_MAX);
 }
 
-// ---- the PLT
-
 /** What the relocation of one word of the GOT names. NULL: none does. */
 static const char *name_of_word(const struct module_code *module, uint64_t word) {
 	const struct elf_image *e = &module->image;
@@ -61,15 +59,6 @@ static const char *name_of_word(const struct module_code *module, uint64_t word)
 	return NULL;
 }
 
-/** An entry of the PLT at `address`, as the process counts, goes to a function of this name. */
-static const char *name_of_entry(const struct module_code *module, uint64_t address) {
-	const uint64_t at = address - module->bias;
-	uint64_t slot;
-	return code_plt_slot(module_code_bytes(module, at, PLT_ENTRY_BYTES), at, &slot)
-			? name_of_word(module, slot)
-			: NULL;
-}
-
 // ---- judging
 
 /** Where a way goes, if it is to one that allocates or frees; NULL otherwise. */
@@ -77,7 +66,11 @@ static const struct known_function *known_way(const struct module_code *module,
 		const struct found_functions *all, size_t first, uint64_t way) {
 	const struct found_function *found = FIND(known, all->items + first, all->n - first,
 			known->address == way);
-	const char *name = found ? NULL : name_of_entry(module, way);
+	const uint64_t at = way - module->bias; // perhaps of an entry of the PLT
+	uint64_t slot;
+	bool is_entry = !found &&
+			code_plt_slot(module_code_bytes(module, at, PLT_ENTRY_BYTES), at, &slot);
+	const char *name = is_entry ? name_of_word(module, slot) : NULL;
 	return found ? found->known : name ? known_function_of(name) : NULL;
 }
 
@@ -86,28 +79,20 @@ static bool allocates_by_other(const struct module_code *module, const struct fo
 		size_t first, const struct found_function *f, bool must_throw) {
 	uint64_t ways[WAYS_MAX];
 	size_t n = ways_out(module, f, ways);
-	for (size_t i = 0; i < n; i++) {
-		const struct known_function *k = known_way(module, all, first, ways[i]);
-		if (k && (must_throw ? k->quiet != NULL : k->what != RESIDENT_FREES)) {
-			return true;
-		}
-	}
-	return n == WAYS_MAX; // too much to know
-}
-
-/** Is a function that frees nothing but a way to another? */
-static bool only_goes_on(const struct module_code *module, const struct found_functions *all,
-		size_t first, const struct found_function *f) {
-	uint64_t ways[WAYS_MAX];
-	return f->size <= WAY_BYTES_MAX && ways_out(module, f, ways) == 1 &&
-			known_way(module, all, first, ways[0]);
+	const struct known_function *k;
+	return n == WAYS_MAX || // too much to know
+			ANY(i, n,
+					(k = known_way(module, all, first, ways[i])) &&
+							(must_throw ? k->quiet != NULL : k->what != RESIDENT_FREES));
 }
 
 /** True: it stays among those found, to be hooked or to be told of. */
 static bool stays(const struct module_code *module, const struct found_functions *all, size_t first,
 		struct found_function *f) {
-	if (f->what == RESIDENT_FREES) {
-		return !only_goes_on(module, all, first, f);
+	uint64_t ways[WAYS_MAX];
+	if (f->what == RESIDENT_FREES) { // is it nothing but a way to another?
+		return f->size > WAY_BYTES_MAX || ways_out(module, f, ways) != 1 ||
+				!known_way(module, all, first, ways[0]);
 	}
 	if (allocates_by_other(module, all, first, f, false)) {
 		return false;
@@ -231,16 +216,12 @@ static void judge_families(struct found_functions *out, size_t first,
 /** What is hooked in a module because it has an allocator. False: out of memory. */
 static bool add_beside(struct found_functions *out, const struct module_code *module) {
 	struct elf_symbols symbols = elf_symbols_all(&module->image);
-	struct elf_symbol symbol;
-	while (elf_symbols_next(&symbols, &symbol)) {
-		const struct known_function *known = known_beside(symbol.name);
-		uint64_t address = module->bias + symbol.address;
-		if (known && find_is_code(&symbol) && !is_found(out, address, symbol.name) &&
-				!found_add(out, module, known, address, symbol.size)) {
-			return false;
-		}
-	}
-	return true;
+	struct elf_symbol s;
+	const struct known_function *known;
+	return EVERY(elf_symbols_next(&symbols, &s),
+			!(known = known_beside(s.name)) || !find_is_code(&s) ||
+					is_found(out, module->bias + s.address, s.name) ||
+					found_add(out, module, known, module->bias + s.address, s.size));
 }
 
 bool find_is_stripped_static(const struct module_code *module) {

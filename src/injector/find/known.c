@@ -6,7 +6,6 @@
  */
 #include "base/err.h"
 #include "injector/find/functions.h"
-#include "wire/allocators.h"
 #include "wire/resident.h"
 
 #include <pthread.h>
@@ -57,7 +56,7 @@ enum { NONE = RESIDENT_NO_REGISTER };
 
 #define ROW_OF(name, ...)                                        ROW_OF_WORD(name, __VA_ARGS__)
 #define ROW_OF_WORD(name, word, ...)                             ROW_##word(name, __VA_ARGS__)
-#define HOOK(result, name, parameters, arguments, what, without) ROW_OF(name, OPERANDS_##what),
+#define HOOK(result, name, parameters, arguments, what, without) ROW_OF(name, UNPACKED what),
 #define OPERATOR_NEW(f, its_name, twin, ...)                                             \
 	ROW_AS(f, (twin) ? RESIDENT_ALLOCATES_OR_THROWS : RESIDENT_ALLOCATES, NONE, 0, NONE, \
 			.is_operator = true, .shown = its_name, .quiet = (twin)),
@@ -67,22 +66,13 @@ enum { NONE = RESIDENT_NO_REGISTER };
 static const struct known_function allocators[] = {
 #include "wire/allocators.def"
 };
-#undef HOOK
 #undef OPERATOR_NEW
 #undef OPERATOR_DELETE
 
 // ---- what is hooked beside an allocator
 
-#define OPERANDS_MAPS(...)                                       MAPS
-#define OPERANDS_UNMAPS(...)                                     UNMAPS
-#define OPERANDS_REMAPS(...)                                     REMAPS
-#define OPERANDS_PROTECTS(...)                                   PROTECTS
-#define OPERANDS_ATTACHES(...)                                   ATTACHES
-#define OPERANDS_DETACHES(...)                                   DETACHES
-#define OPERANDS_BREAKS                                          BREAKS
-#define OPERANDS_CALLS(...)                                      CALLS
-#define MAPPING_ROW(f, does)                                     ROW(f, does, NONE, NONE, NONE),
-#define HOOK(result, name, parameters, arguments, what, without) MAPPING_ROW(name, OPERANDS_##what)
+#define ROW_MAPPING(f, does, ...) ROW(f, does, NONE, NONE, NONE)
+#define ROW_CALLS(f, ...)         ROW(f, CALLS, NONE, NONE, NONE)
 
 static const struct known_function beside[] = {
 		ROW(prctl, CONFINES, 0, 1, NONE),
@@ -349,14 +339,10 @@ uint32_t find_own_allocator(const struct module_code *m,
 }
 
 uint64_t find_symbol(const struct modules_code *modules, const char *module, const char *name) {
+	uint64_t address = 0;
 	EACH(m, *modules) {
-		if (module && strncmp(path_base_name(m->name), module, strlen(module)) != 0) {
-			continue;
-		}
-		uint64_t address = exported(m, name);
-		if (address != 0) {
-			return address;
-		}
+		bool may_be = !module || strncmp(path_base_name(m->name), module, strlen(module)) == 0;
+		address = address == 0 && may_be ? exported(m, name) : address;
 	}
-	return 0;
+	return address;
 }

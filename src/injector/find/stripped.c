@@ -229,15 +229,6 @@ bool stripped_find(struct found_functions *out, const struct module_code *module
 
 // ---- the code that frees the cache of an ending thread
 
-/** Of programs that are not stripped; compilers inline the function into its only caller. */
-static struct resident_range cache_by_name(const struct module_code *module) {
-	struct elf_symbol symbol;
-	return find_code(module, "tcache_thread_shutdown", &symbol) ||
-					find_code(module, "__malloc_arena_thread_freeres", &symbol)
-			? (struct resident_range){module->bias + symbol.address, symbol.size}
-			: (struct resident_range){0};
-}
-
 /** By a message that no other function has, and that it has had since glibc 2.32. */
 static struct resident_range cache_by_sentence(const struct module_code *module) {
 	SCOPED(code_map) map;
@@ -258,10 +249,16 @@ void thread_cache_find(const struct modules_code *modules,
 	for (size_t i = 0, n = 0; i < modules->n && n < RESIDENT_THREAD_CACHES; i++) {
 		const struct module_code *module = &modules->items[i];
 		struct elf_symbols symbols;
+		struct elf_symbol symbol;
+		struct resident_range found = {0};
 		if (n > 0 && !find_is_libc(module->name)) {
 			continue;
 		}
-		struct resident_range found = cache_by_name(module);
+		// Compilers inline the function into its only caller
+		if (find_code(module, "tcache_thread_shutdown", &symbol) ||
+				find_code(module, "__malloc_arena_thread_freeres", &symbol)) {
+			found = (struct resident_range){module->bias + symbol.address, symbol.size};
+		}
 		bool may_lack_names = find_is_libc(module->name) ||
 				(modules->n == 1 && !elf_symbols_init(&symbols, &module->image, SHT_SYMTAB));
 		if (found.bytes == 0 && may_lack_names) {

@@ -10,8 +10,11 @@
  *
  * An arena is recognized by its bins: an empty one points to itself. A heap counts only if its
  * chunks lead from its beginning exactly to its end.
+ *
+ * A chunk begins 16 bytes before its block: with the size of the chunk before it, if that is free,
+ * and its own size with three flags. Whether it is in use is told by a flag of the chunk behind it.
  */
-#include "injector/heap/walker.h"
+#include "injector/space.h"
 #include "sys/sys.h"
 
 enum {
@@ -24,43 +27,88 @@ enum {
 	HEAP_INFO = 48,     // bytes of it,
 	HEAP_INFO_OLD = 32, // before 2.35
 	ALIGN_MAX_LOG2 = 26,
+	CHUNK_HEAD = 16,
+	CHUNK_MIN = 32,
+	IN_USE_BEFORE = 1, // flags of a size
+	IS_MAPPED = 2,
+	SIZE_FLAGS = 7,
+	N_BINS = 127,
+	N_FASTBINS = 10,
 };
 
 static const uint64_t HEAP_MAX_BYTES = 64ull << 20;
 
+/** malloc_state, from glibc 2.27 on. */
+struct arena_image {
+	int32_t mutex, flags, have_fast, pad;
+	uint64_t fastbins[N_FASTBINS];
+	uint64_t top, last_remainder;
+	uint64_t bins[2 * N_BINS];
+	uint32_t binmap[4];
+	uint64_t next, next_free, n_threads;
+	uint64_t system_bytes, max_system_bytes;
+};
+_Static_assert(sizeof(struct arena_image) == 2200, "malloc_state");
+
+struct heap_arena {
+	uint64_t at;
+	struct arena_image image;
+};
+
+/** The part of malloc_par that counts: four numbers, two sizes, and where the heap begins. */
+struct heap_parameters {
+	int32_t n_mapped, max_mapped, top_mapped, is_fixed;
+	uint64_t mapped_bytes, top_mapped_bytes, heap_begin;
+};
+
+struct heap_walker {
+	struct heap_walk *out;
+	const struct process_space *space;
+	int memory;      // of /proc/PID/mem
+	uint8_t *window; // of what is read in order, `n` bytes from `at` on
+	uint64_t at;
+	size_t n;
+	VEC(struct heap_arena) arenas; // the first is main's
+	struct heap_parameters parameters;
+	uint8_t *data; // the C library's writable data, where main's arena was found
+	size_t data_bytes;
+	bool has_failed; // no memory
+};
+
 // ---- memory
 
-static bool move_window(struct heap_reader *r, uint64_t at) {
-	// Not by process_vm_readv: it pins pages, for which the kernel gives the copy pages of its own
-	ssize_t n = pread(r->memory, r->window, WINDOW, (off_t)at);
-	r->at = at;
-	r->n = n > 0 ? (size_t)n : 0;
-	return r->n >= sizeof(uint64_t);
+/** False: not all of it is readable. */
+static bool heap_read(const struct heap_walker *w, uint64_t at, void *to, size_t bytes) {
+	return pread(w->memory, to, bytes, (off_t)at) == (ssize_t)bytes;
+}
+
+/** Add a block. False: no memory. */
+static bool heap_add(struct heap_walker *w, uint64_t chunk, uint64_t size) {
+	// The last word of a chunk in use is the first of the chunk behind it, but for a mapped one
+	bool ok = vec_add(&w->out->blocks, (struct heap_block){chunk + CHUNK_HEAD, size - 8});
+	w->has_failed |= !ok;
+	return ok;
 }
 
 /** Eight bytes, by the window. False: not readable. */
-static inline bool read_word(struct heap_reader *r, uint64_t at, uint64_t *out) {
-	uint64_t into = at - r->at; // huge if it lies before the window
-	if (into > r->n || r->n - into < sizeof *out) {
-		if (!move_window(r, at)) {
-			return false;
-		}
+static inline bool read_word(struct heap_walker *w, uint64_t at, uint64_t *out) {
+	uint64_t into = at - w->at; // huge if it lies before the window
+	if (into > w->n || w->n - into < sizeof *out) {
+		// Not by process_vm_readv: it pins pages, for which the kernel gives the copy its own
+		ssize_t n = pread(w->memory, w->window, WINDOW, (off_t)at);
+		w->at = at;
+		w->n = n > 0 ? (size_t)n : 0;
 		into = 0;
 	}
-	memcpy(out, r->window + into, sizeof *out);
-	return true;
+	bool ok = into + sizeof *out <= w->n;
+	memcpy(out, w->window + into, ok ? sizeof *out : 0);
+	return ok;
 }
 
 // ---- arenas
 
 static uint64_t bin_address(uint64_t arena, unsigned bin) {
 	return arena + offsetof(struct arena_image, bins) + 16ull * bin - CHUNK_HEAD;
-}
-
-/** The next of the ring: `main` itself, or one that lies where a heap begins. */
-static bool is_next(uint64_t next, uint64_t main) {
-	uint64_t into = next & (HEAP_MAX_BYTES - 1);
-	return next == main || into == HEAP_INFO || into == HEAP_INFO_OLD;
 }
 
 /** Empty bins alone do not tell where the arena begins: each points to itself at any distance. */
@@ -74,19 +122,20 @@ static bool looks_like_arena(const struct arena_image *a, uint64_t at, uint64_t 
 		}
 	}
 	bool is_unused = a->top == bin_address(at, 0);
+	// The next of the ring is `main` itself, or one that lies where a heap begins
+	uint64_t into = a->next & (HEAP_MAX_BYTES - 1);
+	bool is_ring = a->next == main || into == HEAP_INFO || into == HEAP_INFO_OLD;
 	return n_empty >= EMPTY_BINS_MIN && a->mutex >= 0 && a->mutex <= 2 && a->top % 16 == 0 &&
-			is_next(a->next, main) && a->system_bytes <= a->max_system_bytes &&
-			(a->top > a->system_bytes) && is_unused == (a->system_bytes == 0);
+			is_ring && a->system_bytes <= a->max_system_bytes && (a->top > a->system_bytes) &&
+			is_unused == (a->system_bytes == 0);
 }
 
 /** The library's writable data, or that of a static program. */
-static bool find_main_in(struct heap_walker *w, const struct smaps_area *m) {
+static bool find_main(struct heap_walker *w, const struct smaps_area *m) {
 	uint64_t bytes = m->end - m->start;
-	FREED uint8_t *data = bytes <= DATA_MAX ? malloc(bytes) : NULL;
-	bool is_found = false;
-	ssize_t got = data ? pread(w->reader.memory, data, bytes, (off_t)m->start) : -1;
-	for (size_t i = 0; !is_found && got > 0 && i + sizeof(struct arena_image) <= (size_t)got;
-			i += 16) {
+	uint8_t *data = bytes <= DATA_MAX ? malloc(bytes) : NULL;
+	ssize_t got = data ? pread(w->memory, data, bytes, (off_t)m->start) : -1;
+	for (size_t i = 0; got > 0 && i + sizeof(struct arena_image) <= (size_t)got; i += 16) {
 		// The bin of the largest chunks first: it is the rarest to have any
 		uint64_t last;
 		memcpy(&last, data + i + offsetof(struct arena_image, bins) + 16 * (N_BINS - 1),
@@ -97,18 +146,13 @@ static bool find_main_in(struct heap_walker *w, const struct smaps_area *m) {
 		}
 		memcpy(&arena.image, data + i, sizeof arena.image);
 		if (looks_like_arena(&arena.image, arena.at, arena.at) && vec_add(&w->arenas, arena)) {
-			w->data_at = m->start;
-			w->data_bytes = (uint64_t)got;
-			is_found = true;
+			w->data = data;
+			w->data_bytes = (size_t)got;
+			return true;
 		}
 	}
-	return is_found;
-}
-
-static bool find_main(struct heap_walker *w) {
-	return FIND_IN(m, w->space->mappings,
-				   m->is_writable && m->is_readable && !m->is_shared && m->name[0] == '/' &&
-						   find_main_in(w, m)) != NULL;
+	free(data);
+	return false;
 }
 
 /** The ring of arenas, from main's. A broken one ends there, and is told. */
@@ -149,12 +193,6 @@ static bool read_parameters(const uint8_t *at, unsigned padding, struct heap_par
 			(out->is_fixed & ~1) == 0;
 }
 
-/** The heap begins at the break, or a little behind it in static programs. */
-static bool is_begin(const struct heap_walker *w, uint64_t address) {
-	return address >= w->space->brk_start && address < w->space->brk_start + 64 * PAGE &&
-			address <= w->arenas.items[0].image.top;
-}
-
 /**
  * malloc's parameters, in the data in which main's arena was found. They are recognized by the
  * beginning of the heap, which is one of them. False: they are not there.
@@ -162,15 +200,15 @@ static bool is_begin(const struct heap_walker *w, uint64_t address) {
 static bool find_parameters(struct heap_walker *w) {
 	struct heap_parameters *out = &w->parameters;
 	enum { BEFORE = 36 }; // bytes of them before heap_begin, padding included
-	FREED uint8_t *data = malloc(w->data_bytes);
 	bool is_found = false;
-	bool ok = data && heap_read(w, w->data_at, data, w->data_bytes);
-	for (size_t i = 40; ok && !is_found && i + 8 <= w->data_bytes; i += 8) {
+	for (size_t i = 40; !is_found && i + 8 <= w->data_bytes; i += 8) {
 		uint64_t begin;
-		memcpy(&begin, data + i, sizeof begin);
-		is_found = is_begin(w, begin) &&
-				(read_parameters(data + i - BEFORE, 4, out) ||
-						read_parameters(data + i - BEFORE + 4, 0, out));
+		memcpy(&begin, w->data + i, sizeof begin);
+		// The heap begins at the break, or a little behind it in static programs
+		is_found = begin >= w->space->brk_start && begin < w->space->brk_start + 64 * PAGE &&
+				begin <= w->arenas.items[0].image.top &&
+				(read_parameters(w->data + i - BEFORE, 4, out) ||
+						read_parameters(w->data + i - BEFORE + 4, 0, out));
 	}
 	*out = is_found ? *out : (struct heap_parameters){0};
 	return is_found;
@@ -185,7 +223,7 @@ static bool find_parameters(struct heap_walker *w) {
 static bool walk_chunks(struct heap_walker *w, uint64_t at, uint64_t top, uint64_t end) {
 	uint64_t size, next = 0;
 	bool is_other = w->arenas.n > 0 && top != w->arenas.items[0].image.top;
-	if (at != top && !read_word(&w->reader, at + 8, &next)) {
+	if (at != top && !read_word(w, at + 8, &next)) {
 		return false;
 	}
 	while (at != top) {
@@ -194,7 +232,7 @@ static bool walk_chunks(struct heap_walker *w, uint64_t at, uint64_t top, uint64
 		}
 		size = next;
 		uint64_t bytes = size & ~(uint64_t)SIZE_FLAGS;
-		if (bytes == CHUNK_HEAD && is_other && read_word(&w->reader, at + CHUNK_HEAD + 8, &next) &&
+		if (bytes == CHUNK_HEAD && is_other && read_word(w, at + CHUNK_HEAD + 8, &next) &&
 				(next & ~(uint64_t)SIZE_FLAGS) == 0) {
 			return end - at <= 2 * CHUNK_MIN;
 		}
@@ -204,7 +242,7 @@ static bool walk_chunks(struct heap_walker *w, uint64_t at, uint64_t top, uint64
 		if (at < top && at + bytes > top) {
 			return at + bytes + CHUNK_MIN > end; // the top a moment ago: a block is being cut off
 		}
-		if (!read_word(&w->reader, at + bytes + 8, &next)) {
+		if (!read_word(w, at + bytes + 8, &next)) {
 			return false;
 		}
 		if ((next & IN_USE_BEFORE) && !heap_add(w, at, bytes)) {
@@ -300,25 +338,18 @@ static uint64_t take_at(struct heap_walker *w, uint64_t at, uint64_t end) {
 	return all;
 }
 
-/** Returns where it ended: behind the last chunk, which may reach into further mappings. */
-static uint64_t scan_mapping(struct heap_walker *w, uint64_t at, uint64_t end) {
-	uint64_t end_of_all = run_end(w, at);
-	while (at < end && !w->has_failed) {
-		uint64_t bytes = take_at(w, at, end_of_all);
-		at += bytes ? bytes : PAGE;
-	}
-	return at;
-}
-
 /** Add chunks with a mapping of their own, if they are as many as malloc counts. */
 static void add_mapped(struct heap_walker *w) {
 	size_t n_wanted = (size_t)w->parameters.n_mapped, n_before = w->out->blocks.n;
 	uint64_t at = 0;
 	for (size_t i = 0; n_wanted > 0 && i < w->space->mappings.n; i++) {
 		const struct smaps_area *m = &w->space->mappings.items[i];
-		at = at > m->start ? at : m->start;
-		if (m->is_writable && m->is_readable && !m->is_shared && m->name[0] == '\0') {
-			at = scan_mapping(w, at, m->end);
+		RAISE_TO(at, m->start); // the last chunk may reach into further mappings
+		bool may_be = m->is_writable && m->is_readable && !m->is_shared && m->name[0] == '\0';
+		uint64_t end_of_all = may_be ? run_end(w, at) : 0;
+		while (may_be && at < m->end && !w->has_failed) {
+			uint64_t bytes = take_at(w, at, end_of_all);
+			at += bytes ? bytes : PAGE;
 		}
 	}
 	size_t n_found = w->out->blocks.n - n_before;
@@ -326,25 +357,120 @@ static void add_mapped(struct heap_walker *w) {
 	w->out->blocks.n = n_found > n_wanted ? n_before : w->out->blocks.n;
 }
 
+// ---- free chunks whose headers say that they are in use
+
+/*
+ * Those are the chunks of an arena's fast bins, and those that threads keep to themselves (tcache).
+ * A thread's lists lie in a block of their own, which its size tells, in the heap of its arena.
+ * Since 2.32 a link is stored xored with the address of its place.
+ */
+enum {
+	CACHE_BINS = 64,
+	CACHE_CHUNK = 0x290, // of struct tcache_perthread_struct since 2.30
+	OLD_CACHE_CHUNK = 0x250,
+	LIST_MAX = 1 << 20,
+};
+
+/** The block that begins there, or NULL. */
+static struct heap_block *find_block(const struct heap_walker *w, uint64_t address) {
+	size_t n = w->out->blocks.n;
+	struct heap_block *items = w->out->blocks.items;
+	size_t i = sorted_first_of(items, n, sizeof *items, address);
+	return i < n && items[i].address == address ? &items[i] : NULL;
+}
+
+/** A list of free chunks, of one size. */
+struct list {
+	uint64_t first;       // where its first link lies
+	uint64_t bytes;       // of each block
+	unsigned link_offset; // a link leads to a chunk's beginning, or to its block
+	unsigned n;           // how many there are, give or take one in a change; 0: unknown
+};
+
+/** False: it is not a list of free chunks. `takes`: mark its blocks, by an odd size. */
+static bool follow(struct heap_walker *w, const struct list *l, bool is_hidden, bool takes) {
+	unsigned n = 0;
+	for (uint64_t link = l->first; link != 0; n++) {
+		uint64_t block = link + l->link_offset;
+		struct heap_block *found = find_block(w, block);
+		if (!found || (found->bytes & ~1ull) != l->bytes || n >= LIST_MAX ||
+				!heap_read(w, block, &link, sizeof link)) {
+			return false;
+		}
+		found->bytes |= takes;
+		link = is_hidden ? link ^ block >> 12 : link;
+	}
+	return l->n == 0 || (n + 1 >= l->n && n <= l->n + 1);
+}
+
+static bool take_list(struct heap_walker *w, const struct list *l) {
+	bool is_hidden = follow(w, l, true, false);
+	return (is_hidden || follow(w, l, false, false)) && follow(w, l, is_hidden, true);
+}
+
+/** Take the lists of a thread's block: each is empty, or as long as its count says. */
+static bool take_cache(struct heap_walker *w, uint64_t block, bool has_wide_counts) {
+	struct {
+		uint16_t counts[CACHE_BINS];
+		uint64_t lists[CACHE_BINS];
+	} cache;
+	uint8_t counts[CACHE_BINS];
+	unsigned n_odd = 0; // one list may be in the middle of a change
+	bool ok = has_wide_counts ? heap_read(w, block, &cache, sizeof cache)
+							  : heap_read(w, block, counts, sizeof counts) &&
+					heap_read(w, block + sizeof counts, cache.lists, sizeof cache.lists);
+	for (unsigned i = 0; ok && i < CACHE_BINS; i++) {
+		cache.counts[i] = has_wide_counts ? cache.counts[i] : counts[i];
+		n_odd += (cache.counts[i] == 0) != (cache.lists[i] == 0);
+		ok = n_odd <= 1 && cache.lists[i] % 16 == 0;
+	}
+	bool has_any = false;
+	for (unsigned i = 0; ok && i < CACHE_BINS; i++) {
+		if (cache.counts[i] > 0) {
+			struct list list = {cache.lists[i], CHUNK_MIN + 16ull * i - 8, 0, cache.counts[i]};
+			has_any |= take_list(w, &list);
+		}
+	}
+	return has_any;
+}
+
+/** Remove what lies in lists of free chunks. The blocks are in order. */
+static void take_out_free(struct heap_walker *w) {
+	EACH(a, w->arenas) {
+		for (unsigned i = 0; i < N_FASTBINS; i++) {
+			struct list list = {a->image.fastbins[i], CHUNK_MIN + 16ull * i - 8, CHUNK_HEAD, 0};
+			w->out->n_unsure += !take_list(w, &list);
+		}
+	}
+	EACH(b, w->out->blocks) {
+		bool is_wide = b->bytes == CACHE_CHUNK - 8;
+		if ((is_wide || b->bytes == OLD_CACHE_CHUNK - 8) && take_cache(w, b->address, is_wide)) {
+			b->bytes |= 1; // malloc's own
+		}
+	}
+	vec_keep(&w->out->blocks, 0, b, !(b->bytes & 1));
+}
+
 // ---- all of it
 
 static void sort_blocks(struct heap_walk *out) {
-	size_t i = 1;
-	while (i < out->blocks.n && out->blocks.items[i - 1].address < out->blocks.items[i].address) {
-		i++;
-	}
-	if (i < out->blocks.n) { // heaps are walked one after the other, most often upwards
-		qsort(out->blocks.items, out->blocks.n, sizeof *out->blocks.items, by_number);
+	const struct heap_block *items = out->blocks.items;
+	// Heaps are walked one after the other, most often upwards
+	if (ANY(i, out->blocks.n, i > 0 && items[i - 1].address >= items[i].address)) {
+		vec_sort(&out->blocks, by_number);
 	}
 }
 
 bool heap_walk(struct heap_walk *out, const struct process_space *space, pid_t pid) {
 	*out = (struct heap_walk){0};
 	struct heap_walker w = {.out = out, .space = space};
-	w.reader.memory = open(PROCESS_PATH(pid, "mem"), O_RDONLY | O_CLOEXEC);
+	w.memory = open(PROCESS_PATH(pid, "mem"), O_RDONLY | O_CLOEXEC);
 	// Copying to 16 bytes off a page takes twice the time
-	w.reader.window = aligned_alloc(PAGE, WINDOW);
-	bool is_found = w.reader.memory >= 0 && w.reader.window && find_main(&w);
+	w.window = aligned_alloc(PAGE, WINDOW);
+	bool is_found = w.memory >= 0 && w.window &&
+			FIND_IN(m, space->mappings,
+					m->is_writable && m->is_readable && !m->is_shared && m->name[0] == '/' &&
+							find_main(&w, m));
 	if (is_found) {
 		follow_arenas(&w);
 		walk_main(&w);
@@ -352,13 +478,14 @@ bool heap_walk(struct heap_walk *out, const struct process_space *space, pid_t p
 			walk_other(&w, &w.arenas.items[i]);
 		}
 		sort_blocks(out);
-		heap_take_out_free(&w);
+		take_out_free(&w);
 		add_mapped(&w);
 		sort_blocks(out);
 	}
 	out->bytes = SUM(i, out->blocks.n, out->blocks.items[i].bytes);
-	free(w.reader.window);
-	file_close(w.reader.memory);
+	free(w.window);
+	free(w.data);
+	file_close(w.memory);
 	vec_finish(&w.arenas);
 	return is_found && !w.has_failed;
 }

@@ -52,7 +52,6 @@ static bool open_tracee(struct injector *in, enum injector_start start, struct e
 /** One that an earlier attach has left is used again, or cleaned up and left alone. */
 static bool deal_with_resident(struct injector *in, struct err *err) {
 	bool is_clean = false;
-	uint64_t clock;
 	if (in->resident_at == 0 || resident_is_free(in)) {
 		return true;
 	}
@@ -64,7 +63,7 @@ static bool deal_with_resident(struct injector *in, struct err *err) {
 	if (in->only_looks) {
 		return true;
 	}
-	if (!injector_find_vdso(in, &clock, err) || !resident_retire(in, &is_clean, err)) {
+	if (!injector_find_vdso(in, err) || !resident_retire(in, &is_clean, err)) {
 		return false;
 	}
 	bool is_ours = memcmp(in->resident.image_id, in->blob.id, sizeof in->blob.id) == 0;
@@ -125,9 +124,8 @@ struct injector *injector_create(pid_t pid, enum injector_start start, const cha
 
 bool injector_check(pid_t pid, const char *recorder, uint64_t max_pause_ns,
 		struct injector_check *out, struct buffer *hooked, struct err *err) {
-	uint64_t clock;
 	struct injector *in = create(pid, INJECTOR_RUNNING, recorder, true, err);
-	bool ok = in && injector_find_vdso(in, &clock, err) && plan_make(in, err);
+	bool ok = in && injector_find_vdso(in, err) && plan_make(in, err);
 	if (ok) {
 		for (size_t i = 0; i < in->plan.hooks.n; i++) {
 			injector_hook_of(in, &in->plan.hooks.items[i])->is_patched = 1; // in our copy alone
@@ -159,8 +157,7 @@ static bool explain(const struct injector *in, struct err *err) {
 }
 
 int injector_memory(struct injector *in, const char *path, struct err *err) {
-	uint64_t clock = 0;
-	int fd = injector_find_vdso(in, &clock, err) ? resident_make_memory(in, clock, path, err) : -1;
+	int fd = injector_find_vdso(in, err) ? resident_make_memory(in, in->clock, path, err) : -1;
 	(void)(fd < 0 && explain(in, err));
 	return fd;
 }
@@ -243,7 +240,6 @@ bool injector_detach(struct injector *in, struct err *err) {
 
 bool injector_repair(pid_t pid, bool *was_attached, struct err *err) {
 	struct injector in = {.pid = pid};
-	uint64_t clock;
 	bool is_clean;
 	in.tracee.memory = -1;
 	*was_attached = false;
@@ -254,7 +250,7 @@ bool injector_repair(pid_t pid, bool *was_attached, struct err *err) {
 		ok = !resident_is_in_use(&in) ||
 				err_set(err, ERR_UNSUPPORTED,
 						"process %d is being recorded; stop that heaptrack instead", (int)pid);
-		ok = ok && injector_find_vdso(&in, &clock, err) && resident_retire(&in, &is_clean, err);
+		ok = ok && injector_find_vdso(&in, err) && resident_retire(&in, &is_clean, err);
 	}
 	injector_forget(&in);
 	tracee_close(&in.tracee);

@@ -27,14 +27,6 @@ static void add_islands(const struct injector *in, struct errand *e) {
 	}
 }
 
-static struct island *island_of(struct injector *in, const struct errand_call *call) {
-	struct island *island = in->plan.islands.items;
-	while (island->at != call->arguments[0]) {
-		island++;
-	}
-	return island;
-}
-
 /** Nothing is written to an island before it is known to be there, and ours. */
 static bool fill_islands(struct injector *in, const struct errand *e, struct err *err) {
 	struct resident *r = &in->resident;
@@ -43,7 +35,8 @@ static bool fill_islands(struct injector *in, const struct errand *e, struct err
 		return err_set(err, ERR_NOT_FOUND, "process %d has ended", (int)in->pid);
 	}
 	for (uint32_t i = 0; i < e->n_calls; i++) {
-		const struct island *island = island_of(in, &e->calls[i]);
+		const struct island *island = FIND_IN(a, in->plan.islands,
+				a->at == e->calls[i].arguments[0]);
 		if (!tracee_write(&in->tracee, island->at, island->code, island->bytes, err)) {
 			return false;
 		}

@@ -23,12 +23,6 @@ enum {
 
 // ---- gaps
 
-static bool reaches(uint64_t at, uint64_t bytes, uint64_t low, uint64_t high) {
-	uint64_t from = at < low ? at : low;
-	uint64_t to = at + bytes > high ? at + bytes : high;
-	return to - from < MACHINE_REACH;
-}
-
 /**
  * A place of `bytes`, a multiple of the page, such that a jump reaches it from all of [low, high).
  * Not where the heap or a stack would grow into. 0: there is none.
@@ -49,8 +43,9 @@ static uint64_t gap_near(const struct process_space *s, uint64_t low, uint64_t h
 		uint64_t ends[] = {gap_low + GAP_MARGIN, gap_high - GAP_MARGIN - bytes};
 		for (unsigned e = 0; e < 2; e++) {
 			uint64_t at = ends[e] & ~(uint64_t)(PAGE - 1);
+			uint64_t from = at < low ? at : low, to = at + bytes > high ? at + bytes : high;
 			uint64_t distance = at < low ? low - at : at - high;
-			if (may_use[e] && reaches(at, bytes, low, high) && distance < best_distance) {
+			if (may_use[e] && to - from < MACHINE_REACH && distance < best_distance) {
 				best = at;
 				best_distance = distance;
 			}
@@ -74,18 +69,14 @@ static void note_refusal(struct plan *p, const struct found_function *f, const c
 
 /** A hook of an earlier attach at the same place. */
 static struct resident_hook *known_hook(struct injector *in, const struct found_function *f) {
-	for (uint32_t i = 0; i < in->resident.n_hooks && i < RESIDENT_HOOKS; i++) {
-		struct resident_hook *hook = &in->resident.hooks[i];
-		uint8_t now[RESIDENT_PATCH_MAX];
-		if ((hook->address == f->address || hook->address == f->address + 4) &&
-				hook->n_bytes <= RESIDENT_PATCH_MAX &&
-				tracee_read(&in->tracee, hook->address, now, hook->n_bytes) &&
-				(memcmp(now, hook->original, hook->n_bytes) == 0 ||
-						(hook->is_patched && memcmp(now, hook->patch, hook->n_bytes) == 0))) {
-			return hook;
-		}
-	}
-	return NULL;
+	uint32_t n = in->resident.n_hooks;
+	uint8_t now[RESIDENT_PATCH_MAX];
+	return FIND(hook, in->resident.hooks, n < RESIDENT_HOOKS ? n : RESIDENT_HOOKS,
+			(hook->address == f->address || hook->address == f->address + 4) &&
+					hook->n_bytes <= RESIDENT_PATCH_MAX &&
+					tracee_read(&in->tracee, hook->address, now, hook->n_bytes) &&
+					(memcmp(now, hook->original, hook->n_bytes) == 0 ||
+							(hook->is_patched && memcmp(now, hook->patch, hook->n_bytes) == 0)));
 }
 
 /** The function's bytes, and some behind it. NULL: not readable. */
@@ -119,13 +110,14 @@ static bool add_new(struct injector *in, struct island *island, unsigned *n,
 		const struct found_function *f) {
 	struct plan *p = &in->plan;
 	struct function_code code;
-	struct err why = {0};
 	struct relocated moved;
 	uint64_t at = island->at + *n * PLACE_BYTES;
 	FREED uint8_t *bytes = read_function(in, f, &code);
-	bool ok = bytes && relocate(&moved, &code, at + RELOCATE_RELAY_BYTES, &why);
-	if (!ok || in->resident.n_hooks == RESIDENT_HOOKS) {
-		note_refusal(p, f, !bytes ? "it cannot be read" : !ok ? why.text : "too many functions");
+	const char *why_not = in->resident.n_hooks == RESIDENT_HOOKS ? "too many functions"
+			: bytes ? relocate(&moved, &code, at + RELOCATE_RELAY_BYTES)
+					: "it cannot be read";
+	if (why_not) {
+		note_refusal(p, f, why_not);
 		return true;
 	}
 	struct planned *planned = vec_push(&p->hooks);
@@ -152,15 +144,9 @@ static bool add_new(struct injector *in, struct island *island, unsigned *n,
 
 static bool take_place(struct process_space *s, const struct island *island) {
 	struct smaps_area taken = {.start = island->at, .end = island->at + island->bytes, .name = ""};
-	if (!vec_add(&s->mappings, taken)) {
-		return false;
-	}
-	size_t i = s->mappings.n - 1;
-	for (; i > 0 && s->mappings.items[i - 1].start > taken.start; i--) {
-		s->mappings.items[i] = s->mappings.items[i - 1];
-	}
-	s->mappings.items[i] = taken;
-	return true;
+	bool ok = vec_add(&s->mappings, taken);
+	vec_sort(&s->mappings, by_number);
+	return ok;
 }
 
 static bool is_of_module(const struct found_function *f, const struct found_function *of) {
@@ -177,7 +163,7 @@ static struct island *add_island(struct injector *in, const struct found_functio
 	if (!island) {
 		return NULL;
 	}
-	island->bytes = (n_new * PLACE_BYTES + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+	island->bytes = round_up(n_new * PLACE_BYTES, PAGE);
 	island->at = gap_near(&in->space, of->module_start, of->module_end, island->bytes);
 	island->code = calloc(1, island->bytes);
 	*ok = island->code && (!island->at || take_place(&in->space, island));

@@ -28,36 +28,33 @@ static bool add_part(struct blob *b, const struct elf_segment *segment) {
 	return end < IMAGE_MAX;
 }
 
-static bool copy_segments(struct blob *b, const struct elf_image *image, struct err *err) {
+static bool copy_segments(struct blob *b) {
 	struct elf_segment segment;
-	for (uint32_t i = 0; elf_segment_at(image, i, &segment); i++) {
+	for (uint32_t i = 0; elf_segment_at(&b->image, i, &segment); i++) {
 		if (segment.type == PT_LOAD && !add_part(b, &segment)) {
-			return err_set(err, ERR_FORMAT, "too many or too large segments");
+			return false;
 		}
 	}
-	b->bytes = calloc(1, b->n_bytes ? b->n_bytes : 1);
-	if (!b->bytes) {
-		return err_memory(err);
-	}
-	for (uint32_t i = 0; elf_segment_at(image, i, &segment); i++) {
+	b->bytes = calloc(1, b->n_bytes);
+	for (uint32_t i = 0; b->bytes && elf_segment_at(&b->image, i, &segment); i++) {
+		struct slice bytes = elf_segment_bytes(&b->image, &segment);
 		if (segment.type != PT_LOAD) {
 			continue;
 		}
-		if (segment.offset + segment.file_bytes > image->bytes.size ||
-				segment.address + segment.file_bytes > b->n_bytes) {
-			return err_set(err, ERR_FORMAT, "a segment lies outside of the file");
+		if (bytes.size != segment.file_bytes || segment.address + bytes.size > b->n_bytes) {
+			return false;
 		}
-		memcpy(b->bytes + segment.address, image->bytes.data + segment.offset, segment.file_bytes);
+		memcpy(b->bytes + segment.address, bytes.data, bytes.size);
 	}
-	return true;
+	return b->bytes != NULL;
 }
 
-static bool find_names(struct blob *b, const struct elf_image *image, struct err *err) {
+static bool find_names(struct blob *b) {
 	struct elf_symbols symbols;
 	struct elf_symbol symbol;
 	struct elf_section section;
-	if (!elf_symbols_init(&symbols, image, SHT_DYNSYM)) {
-		return err_set(err, ERR_FORMAT, "no symbols");
+	if (!elf_symbols_init(&symbols, &b->image, SHT_DYNSYM)) {
+		return false;
 	}
 	const struct {
 		const char *name;
@@ -84,23 +81,18 @@ static bool find_names(struct blob *b, const struct elf_image *image, struct err
 			}
 		}
 	}
-	if (elf_section_find(image, ".eh_frame", &section)) {
+	if (elf_section_find(&b->image, ".eh_frame", &section)) {
 		b->frames_at = section.address;
 	}
-	struct slice id = elf_build_id(image);
+	struct slice id = elf_build_id(&b->image);
 	memcpy(b->id, id.data, id.size < sizeof b->id ? id.size : sizeof b->id);
-	return (n_found == N_NAMES && b->frames_at && b->text_bytes && b->data_bytes && id.size > 0) ||
-			err_set(err, ERR_FORMAT, "names are missing");
+	return n_found == N_NAMES && b->frames_at && b->text_bytes && b->data_bytes && id.size > 0;
 }
 
-/**
- * Make the image one that lies at `address`. False: a relocation does more than add that, so there
- * is something to link.
- */
-static bool place(struct blob *b, const struct elf_image *image, uint64_t address) {
+bool blob_place(struct blob *b, uint64_t address) {
 	struct elf_section section;
-	for (uint32_t i = 0; elf_section_at(image, i, &section); i++) {
-		struct slice bytes = elf_section_bytes(image, &section);
+	for (uint32_t i = 0; elf_section_at(&b->image, i, &section); i++) {
+		struct slice bytes = elf_section_bytes(&b->image, &section);
 		if (section.type == SHT_REL) {
 			return false;
 		}
@@ -120,35 +112,20 @@ static bool place(struct blob *b, const struct elf_image *image, uint64_t addres
 
 bool blob_open(struct blob *b, const char *path, struct err *err) {
 	*b = (struct blob){0};
-	SCOPED_BY(file_reader_close) struct file_reader file;
-	struct elf_image image;
-	size_t got;
-	uint8_t *bytes = NULL;
-	if (!file_reader_open(&file, path, err)) {
+	if (!file_read_whole(path, &b->file, IMAGE_MAX, err)) {
+		blob_close(b);
 		return false;
 	}
-	bool ok = file.size_bytes < IMAGE_MAX && (bytes = malloc(file.size_bytes + 1)) != NULL;
-	ok = ok ? file_reader_read(&file, 0, bytes, file.size_bytes, &got, err) : err_memory(err);
-	ok = ok && elf_image_init(&image, slice_of(bytes, got), err) && copy_segments(b, &image, err) &&
-			find_names(b, &image, err) &&
-			(place(b, &image, 0) || err_set(err, ERR_FORMAT, "unknown relocations"));
-	if (ok) {
-		b->file = bytes;
-		b->image = image;
-	} else {
-		(void)err_add(err, "%s", path);
-		free(bytes);
+	bool ok = elf_image_init(&b->image, buffer_view(&b->file)) && copy_segments(b) &&
+			find_names(b) && blob_place(b, 0);
+	if (!ok) {
 		blob_close(b);
 	}
-	return ok;
-}
-
-void blob_place(struct blob *b, uint64_t address) {
-	(void)place(b, &b->image, address); // as in blob_open
+	return ok || err_set(err, ERR_FORMAT, "%s: not the recorder of this heaptrack", path);
 }
 
 void blob_close(struct blob *b) {
 	free(b->bytes);
-	free(b->file);
+	buffer_finish(&b->file);
 	*b = (struct blob){0};
 }

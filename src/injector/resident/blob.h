@@ -25,14 +25,17 @@ struct blob {
 	uint64_t stub_at, stub_allocates_at, stub_frees_at, stub_calls_at;
 	uint64_t resident_at, has_tids_at, threads_at, thread_caches_at;
 	uint8_t id[32]; // build-id
-	uint8_t *file;
+	struct buffer file;
 	struct elf_image image; // of `file`
 };
 
 bool blob_open(struct blob *b, const char *path, struct err *err);
 
-/** Turn the image into one that lies at `address`. */
-void blob_place(struct blob *b, uint64_t address);
+/**
+ * Turn the image into one that lies at `address`. False: a relocation does more than add that, so
+ * there is something to link; not of one that blob_open has placed.
+ */
+bool blob_place(struct blob *b, uint64_t address);
 
 void blob_close(struct blob *b);
 

@@ -169,10 +169,6 @@ static void put_records(struct buffer *out, const struct flow *f) {
 
 // ---- functions
 
-static bool is_known(const struct frame_row *row) {
-	return row->sp != 0 || row->bp != 0 || row->is_end;
-}
-
 static bool has_tables(const struct flow *f, uint64_t at) {
 	return code_map_function_at(&f->tables, at) != CODE_NO_FUNCTION;
 }
@@ -245,7 +241,8 @@ static void walk(struct flow *f, const struct place *from) {
 	struct frame_row row = from->row;
 	struct step_hints hints = {0};
 	struct step s;
-	for (uint64_t at = from->at; is_inside(f, at) && is_known(&row); at += s.n_bytes) {
+	for (uint64_t at = from->at; is_inside(f, at) && (row.sp != 0 || row.bp != 0 || row.is_end);
+			at += s.n_bytes) {
 		struct frame_row *noted = &f->rows[at - f->start];
 		const struct frame_row before = row;
 		unsigned marks = f->marks[at - f->start];
@@ -335,8 +332,7 @@ static void follow_segment(struct buffer *out, struct flow *f, const struct elf_
 	free(f->rows);
 	free(f->marks);
 	free(f->pages);
-	vec_finish(&f->begins);
-	vec_finish(&f->places);
+	CALL_FOR(vec_finish, f, begins, places);
 }
 
 void frames_make(struct buffer *out, const struct modules_code *modules,

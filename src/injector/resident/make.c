@@ -94,24 +94,6 @@ static void describe(struct injector *in, uint64_t at, uint64_t clock) {
 	resident_use_for_errands(in);
 }
 
-static bool write_image(struct injector *in, struct err *err) {
-	uint64_t image = in->resident.at + RESIDENT_IMAGE_AT;
-	blob_place(&in->blob, image);
-	for (unsigned i = 0; i < in->blob.n_parts; i++) {
-		const struct blob_part *part = &in->blob.parts[i];
-		const uint8_t *bytes = in->blob.bytes + part->at;
-		size_t n = part->bytes;
-		while (n > 0 && bytes[n - 1] == 0) {
-			n--; // mapped memory is zero
-		}
-		if (!tracee_write(&in->tracee, image + part->at, bytes, n, err)) {
-			return false;
-		}
-	}
-	return tracee_write(&in->tracee, image + in->blob.n_bytes, in->frames.data, in->frames.size,
-			err);
-}
-
 static int take_descriptor(pid_t pid, int64_t fd, struct err *err) {
 	CLOSED int process = (int)syscall(SYS_pidfd_open, pid, 0);
 	int ours = process < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, process, (int)fd, 0);
@@ -137,14 +119,16 @@ static void protect_parts(const struct injector *in, struct errand *e) {
 /** Map a new one and fill it, which heaptrack can do before its parts have their protection. */
 static bool map_resident(struct injector *in, uint64_t clock, struct err *err) {
 	uint64_t at;
-	if (!tracee_map(&in->tracee, RESIDENT_IMAGE_AT + in->blob.n_bytes + in->frames.size,
-				PROT_READ | PROT_EXEC, MAP_NORESERVE, &at, err)) {
+	if (!tracee_map(&in->tracee, RESIDENT_IMAGE_AT + in->blob.n_bytes + in->frames.size, &at,
+				err)) {
 		return false;
 	}
 	describe(in, at, clock);
 	// Whoever finds the resident must see that its first errand, still to be run, is not over
 	const uint32_t begun = ERRAND_BEGUN;
-	return write_image(in, err) &&
+	return resident_write_image(in, PROT_NONE, err) &&
+			tracee_write(&in->tracee, at + RESIDENT_IMAGE_AT + in->blob.n_bytes, in->frames.data,
+					in->frames.size, err) &&
 			tracee_write(&in->tracee, at + RESIDENT_ERRAND_AT + offsetof(struct errand, state),
 					&begun, sizeof begun, err) &&
 			resident_write_head(in, err);

@@ -33,11 +33,6 @@ bool resident_is_free(const struct injector *in) {
 	return in->resident.state == RESIDENT_EMPTY && errand_state(in, in->resident.at) == ERRAND_NONE;
 }
 
-static bool is_resident(const struct injector *in, uint64_t at, struct resident *out) {
-	return tracee_read(&in->tracee, at, out, sizeof *out) && out->magic == RESIDENT_MAGIC &&
-			out->at + RESIDENT_AT == at;
-}
-
 void resident_use_for_errands(struct injector *in) {
 	const struct resident *r = &in->resident;
 	in->tracee.errands.code = r->errand_code;
@@ -62,7 +57,9 @@ bool resident_find(struct injector *in, struct err *err) {
 	for (size_t i = 0; ok && i < in->space.mappings.n; i++) {
 		const struct smaps_area *m = &in->space.mappings.items[i];
 		if (!m->is_writable || m->is_shared || m->inode != 0 ||
-				m->end - m->start < RESIDENT_BYTES || !is_resident(in, m->start, r)) {
+				m->end - m->start < RESIDENT_BYTES ||
+				!tracee_read(&in->tracee, m->start, r, sizeof *r) || r->magic != RESIDENT_MAGIC ||
+				r->at + RESIDENT_AT != m->start) {
 			continue;
 		}
 		if (r->version != RESIDENT_VERSION) {
@@ -174,6 +171,23 @@ bool resident_write_head(struct injector *in, struct err *err) {
 			offsetof(struct resident, mappings), err);
 }
 
+bool resident_write_image(struct injector *in, int protection, struct err *err) {
+	uint64_t image = in->resident.at + RESIDENT_IMAGE_AT;
+	(void)blob_place(&in->blob, image);
+	for (unsigned i = 0; i < in->blob.n_parts; i++) {
+		const struct blob_part *part = &in->blob.parts[i];
+		const uint8_t *bytes = in->blob.bytes + part->at;
+		size_t n = (part->protection & protection) == protection ? part->bytes : 0;
+		while (n > 0 && bytes[n - 1] == 0) {
+			n--; // mapped memory is zero
+		}
+		if (!tracee_write(&in->tracee, image + part->at, bytes, n, err)) {
+			return false;
+		}
+	}
+	return true;
+}
+
 static bool restore_hook(struct injector *in, uint32_t i, struct err *err) {
 	struct resident_hook *hook = &in->resident.hooks[i];
 	uint8_t now[RESIDENT_PATCH_MAX];
@@ -249,14 +263,6 @@ static bool is_inside(const struct injector *in, const struct resident_thread *t
 					access(PROCESS_PATH(in->pid, "task/%u", thread->tid), F_OK) == 0);
 }
 
-static bool any_is_inside(const struct injector *in) {
-	const struct resident *r = &in->resident;
-	size_t bytes = r->n_threads * sizeof(struct resident_thread);
-	FREED struct resident_thread *threads = malloc(bytes);
-	return !threads || !tracee_read(&in->tracee, r->threads_at, threads, bytes) ||
-			ANY(i, r->n_threads, is_inside(in, &threads[i]));
-}
-
 /** The thread that the recorder knows by that key. */
 static bool that_is_inside(const struct injector *in, uint64_t key) {
 	const struct resident *r = &in->resident;
@@ -274,12 +280,6 @@ static bool that_is_inside(const struct injector *in, uint64_t key) {
 	return false;
 }
 
-static bool stands_in_code(const struct injector *in, uint64_t pc) {
-	const struct resident *r = &in->resident;
-	uint32_t n = r->n_islands < RESIDENT_ISLANDS ? r->n_islands : RESIDENT_ISLANDS;
-	return pc - r->text_at < r->text_bytes || is_in(pc, r->islands, n);
-}
-
 /**
  * Does any thread depend on the recorder's data? One that has begun a call and not ended it has
  * noted so itself. One between that and the process's own code stands in the recorder's code, or is
@@ -289,28 +289,25 @@ static bool stands_in_code(const struct injector *in, uint64_t pc) {
  */
 static bool is_lived_in(const struct injector *in) {
 	const struct resident *r = &in->resident;
-	uint32_t has_tids;
+	uint32_t has_tids, n = r->n_islands < RESIDENT_ISLANDS ? r->n_islands : RESIDENT_ISLANDS;
 	bool knows_keys = r->n_threads == 1u << RESIDENT_THREADS_LOG2 &&
 			tracee_read(&in->tracee, r->has_tids_at, &has_tids, sizeof has_tids) && has_tids == 0;
 	for (size_t i = 0; i < in->tracee.threads.n; i++) {
 		const struct user_regs_struct *regs = &in->tracee.threads.items[i].regs;
-		if (stands_in_code(in, regs_pc(regs)) ||
+		uint64_t pc = regs_pc(regs);
+		if (pc - r->text_at < r->text_bytes || is_in(pc, r->islands, n) ||
 				(knows_keys && that_is_inside(in, regs_thread_key(regs)))) {
 			return true;
 		}
 	}
-	return !knows_keys && any_is_inside(in);
+	size_t bytes = r->n_threads * sizeof(struct resident_thread);
+	FREED struct resident_thread *threads = knows_keys ? NULL : malloc(bytes);
+	return !knows_keys &&
+			(!threads || !tracee_read(&in->tracee, r->threads_at, threads, bytes) ||
+					ANY(i, r->n_threads, is_inside(in, &threads[i])));
 }
 
 // ---- cleaning
-
-/** Let calls pass by from now on. All threads are stopped and outside. */
-static bool forget_resident(struct injector *in) {
-	const uint64_t none = 0;
-	return tracee_write(&in->tracee, in->resident.pointer_at, &none, sizeof none, NULL) &&
-			tracee_read(&in->tracee, in->resident_at + offsetof(struct resident, mappings),
-					in->resident.mappings, sizeof in->resident.mappings);
-}
 
 /** The descriptor of the segment, if an attach was broken off before the recorder closed it. */
 static void add_descriptor(struct injector *in, struct errand *e) {
@@ -339,18 +336,6 @@ static bool add_mappings(struct injector *in, struct errand *e, struct err *err)
 			r->mappings, sizeof r->mappings, err);
 }
 
-/** Write the initial data of the image again, where the kernel has left zeros. */
-static bool renew_data(struct injector *in, struct err *err) {
-	struct resident *r = &in->resident;
-	blob_place(&in->blob, r->at + RESIDENT_IMAGE_AT);
-	const uint8_t *data = in->blob.bytes + in->blob.data_at;
-	size_t n = in->blob.data_bytes;
-	while (n > 0 && data[n - 1] == 0) {
-		n--;
-	}
-	return tracee_write(&in->tracee, r->image_data_at, data, n, err);
-}
-
 static bool clean(struct injector *in, struct err *err) {
 	struct resident *r = &in->resident;
 	struct errand e = {0};
@@ -364,7 +349,7 @@ static bool clean(struct injector *in, struct err *err) {
 		(void)errand_add(&e, SYS_madvise, r->image_data_at, r->image_data_bytes, MADV_DONTNEED);
 	}
 	if (!injector_send(in, &e, err) || (e.n_calls > 0 && e.calls[e.n_calls - 1].result != 0) ||
-			(is_ours && !renew_data(in, err))) {
+			(is_ours && !resident_write_image(in, PROT_WRITE, err))) {
 		return false;
 	}
 	r->header_at = 0;
@@ -372,12 +357,18 @@ static bool clean(struct injector *in, struct err *err) {
 	return resident_write_head(in, err);
 }
 
+/** If all threads are outside, their calls pass by from then on. */
 static bool restore(struct injector *in, bool *is_outside, struct err *err) {
+	const uint64_t none = 0;
+	struct resident *r = &in->resident;
 	if (!injector_stop_all(in, err)) {
 		return false;
 	}
 	bool ok = resident_restore(in, err);
-	*is_outside = ok && !is_lived_in(in) && forget_resident(in);
+	*is_outside = ok && !is_lived_in(in) &&
+			tracee_write(&in->tracee, r->pointer_at, &none, sizeof none, NULL) &&
+			tracee_read(&in->tracee, in->resident_at + offsetof(struct resident, mappings),
+					r->mappings, sizeof r->mappings);
 	injector_resume(in);
 	return ok;
 }

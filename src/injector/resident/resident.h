@@ -26,6 +26,9 @@ bool resident_await_errands(struct injector *in, struct err *err);
 /** Let errands begin in that resident. */
 void resident_use_for_errands(struct injector *in);
 
+/** Write those parts of the recorder that have these protections (PROT_*), where zeros are. */
+bool resident_write_image(struct injector *in, int protection, struct err *err);
+
 /** Write the fields in front of the hooks. */
 bool resident_write_head(struct injector *in, struct err *err);
 

@@ -4,23 +4,21 @@
 #include "machine.h"
 #include "sys/file.h"
 
-struct status {
-	char text[4096];
-};
+enum { STATUS_BYTES = 4096 };
 
-static bool read_status(struct status *s, pid_t pid) {
-	return process_read(pid, "status", s->text, sizeof s->text) > 0;
+static bool read_status(char *status, pid_t pid) {
+	return process_read(pid, "status", status, STATUS_BYTES) > 0;
 }
 
-static unsigned long number(const struct status *s, const char *name) {
-	return process_status_number(s->text, name, 10);
+static unsigned long number(const char *status, const char *name) {
+	return process_status_number(status, name, 10);
 }
 
 #define refuse(err, ...) err_set(err, ERR_UNSUPPORTED, __VA_ARGS__)
 
 // ---- the process as such
 
-static bool is_a_process(pid_t pid, const struct status *s, struct err *err) {
+static bool is_a_process(pid_t pid, const char *s, struct err *err) {
 	unsigned long group = number(s, "Tgid");
 	if (group != (unsigned long)pid) {
 		return refuse(err, "%d is a thread of process %lu; use heaptrack -p %lu", (int)pid, group,
@@ -29,17 +27,17 @@ static bool is_a_process(pid_t pid, const struct status *s, struct err *err) {
 	if (pid == getpid()) {
 		return refuse(err, "%d is heaptrack itself", (int)pid);
 	}
-	if (strstr(s->text, "\nState:\tZ")) {
+	if (strstr(s, "\nState:\tZ")) {
 		return refuse(err, "process %d has ended and is a zombie", (int)pid);
 	}
-	return strstr(s->text, "\nVmSize:") || refuse(err, "%d is a kernel thread", (int)pid);
+	return strstr(s, "\nVmSize:") || refuse(err, "%d is a kernel thread", (int)pid);
 }
 
 /**
  * A killed heaptrack is the tracer until the kernel is done with it, which takes some time on a
  * busy machine and is waited for.
  */
-static bool is_not_traced(pid_t pid, struct status *s, struct err *err) {
+static bool is_not_traced(pid_t pid, char *s, struct err *err) {
 	enum { NAP_US = 20000, NAPS = 100 };
 	for (unsigned n_naps = 0;; n_naps++) {
 		char name[32] = "?"; // there is none any more
@@ -58,18 +56,15 @@ static bool is_not_traced(pid_t pid, struct status *s, struct err *err) {
 	}
 }
 
-/** In a container heaptrack has the same filters as the programs, which may do what it may. */
-static bool shares_our_sandbox(const struct status *s) {
-	struct status own;
-	return read_status(&own, 0) && number(&own, "Seccomp_filters") > 0 &&
-			number(&own, "Seccomp_filters") == number(s, "Seccomp_filters");
-}
-
 /** What its filters allow can only be seen when it is stopped. */
-static bool is_not_sandboxed(pid_t pid, const struct status *s, bool *has_filter, struct err *err) {
+static bool is_not_sandboxed(pid_t pid, const char *s, bool *has_filter, struct err *err) {
 	enum { STRICT = 1 };
 	unsigned long mode = number(s, "Seccomp");
-	*has_filter = mode > STRICT && !shares_our_sandbox(s);
+	// In a container heaptrack has the same filters as the programs, which may do what it may
+	char own[STATUS_BYTES];
+	bool shares_ours = read_status(own, 0) && number(own, "Seccomp_filters") > 0 &&
+			number(own, "Seccomp_filters") == number(s, "Seccomp_filters");
+	*has_filter = mode > STRICT && !shares_ours;
 	return mode != STRICT ||
 			refuse(err,
 					"process %d is in a sandbox (seccomp strict mode): any system call would "
@@ -107,7 +102,7 @@ bool injector_check_machine(bool is_running, struct err *err) {
 }
 
 /** One that starts is traced by us already, as yama lets a parent do. */
-static bool is_allowed(pid_t pid, const struct status *s, bool is_running, struct err *err) {
+static bool is_allowed(pid_t pid, const char *s, bool is_running, struct err *err) {
 	unsigned long uid = number(s, "Uid");
 	bool is_mighty = process_may_trace_all();
 	if (uid != geteuid() && !is_mighty) {
@@ -172,20 +167,17 @@ static bool is_free_of_others(pid_t pid, struct err *err) {
 
 bool injector_may_attach(struct injector *in, bool is_running, struct err *err) {
 	pid_t pid = in->pid;
-	struct status s;
-	if (pid <= 0 || !read_status(&s, pid)) {
+	char s[STATUS_BYTES];
+	if (pid <= 0 || !read_status(s, pid)) {
 		return refuse(err, "there is no process %d (in this pid namespace)", (int)pid);
 	}
-	if (machine_lacks()) {
-		return refuse(err, "%s", machine_lacks());
-	}
-	if (!is_a_process(pid, &s, err) || !is_not_traced(pid, &s, err) ||
-			!is_allowed(pid, &s, is_running, err) || !is_our_machine(pid, err) ||
-			!is_not_sandboxed(pid, &s, &in->has_filter, err) ||
+	if (!injector_check_machine(false, err) || !is_a_process(pid, s, err) ||
+			!is_not_traced(pid, s, err) || !is_allowed(pid, s, is_running, err) ||
+			!is_our_machine(pid, err) || !is_not_sandboxed(pid, s, &in->has_filter, err) ||
 			(is_running && !is_free_of_others(pid, err))) {
 		return false;
 	}
-	pid_t inside = process_status_pid(s.text);
+	pid_t inside = process_status_pid(s);
 	in->pid_inside = inside ? inside : pid;
 	return true;
 }

@@ -25,8 +25,7 @@ void injector_forget(struct injector *in) {
 	for (size_t i = 0; i < plan->islands.n; i++) {
 		free(plan->islands.items[i].code);
 	}
-	vec_finish(&plan->islands);
-	vec_finish(&plan->hooks);
+	CALL_FOR(vec_finish, plan, islands, hooks);
 	buffer_finish(&plan->refused);
 	*plan = (struct plan){0};
 	vec_finish(&in->functions);
@@ -73,7 +72,7 @@ bool injector_say_it_is_another(const struct injector *in, struct err *err) {
 			(int)in->pid);
 }
 
-bool injector_find_vdso(struct injector *in, uint64_t *clock, struct err *err) {
+bool injector_find_vdso(struct injector *in, struct err *err) {
 	EACH(m, in->space.mappings) {
 		size_t n = m->end - m->start;
 		FREED uint8_t *bytes = strcmp(m->name, "[vdso]") == 0 ? malloc(n) : NULL;
@@ -85,10 +84,10 @@ bool injector_find_vdso(struct injector *in, uint64_t *clock, struct err *err) {
 		in->tracee.syscall_at = call ? m->start + (uint64_t)(call - bytes) : 0;
 		struct elf_symbols symbols;
 		struct elf_symbol symbol;
-		if (elf_image_init(&image, slice_of(bytes, n), NULL) &&
+		if (elf_image_init(&image, slice_of(bytes, n)) &&
 				elf_symbols_init(&symbols, &image, SHT_DYNSYM) &&
 				elf_symbols_find(&symbols, "__vdso_clock_gettime", &symbol)) {
-			*clock = m->start + symbol.address;
+			in->clock = m->start + symbol.address;
 		}
 	}
 	if (!injector_runs_what_we_saw(in)) {
@@ -127,8 +126,12 @@ bool injector_has_allocator(const struct injector *in, struct err *err) {
 
 // ---- stops and errands, with the time taken
 
-/** Asked when it is stopped, or when there is nothing to stop any more. */
-static bool is_same_program(struct injector *in, struct err *err) {
+static bool stop(struct injector *in, bool all, struct err *err) {
+	in->stopped_ns = clock_now_ns();
+	in->has_stopped_all = all;
+	if (!tracee_stop(&in->tracee, all, err)) {
+		return false;
+	}
 	if (injector_has_what_we_know(in) && injector_runs_what_we_saw(in)) {
 		return true;
 	}
@@ -138,15 +141,11 @@ static bool is_same_program(struct injector *in, struct err *err) {
 }
 
 bool injector_stop_one(struct injector *in, struct err *err) {
-	in->stopped_ns = clock_now_ns();
-	in->has_stopped_all = false;
-	return tracee_stop_one(&in->tracee, err) && is_same_program(in, err);
+	return stop(in, false, err);
 }
 
 bool injector_stop_all(struct injector *in, struct err *err) {
-	in->stopped_ns = clock_now_ns();
-	in->has_stopped_all = true;
-	if (!tracee_stop_all(&in->tracee, err) || !is_same_program(in, err)) {
+	if (!stop(in, true, err)) {
 		return false;
 	}
 	in->report.n_threads = (uint32_t)in->tracee.threads.n;
@@ -171,15 +170,6 @@ void injector_resume(struct injector *in) {
 	}
 	r->all_pause_ns += pause_ns;
 	r->longest_pause_ns = pause_ns > r->longest_pause_ns ? pause_ns : r->longest_pause_ns;
-}
-
-struct errand_call *errand_add(struct errand *e, long number, uint64_t a, uint64_t b, uint64_t c) {
-	if (e->n_calls == ERRAND_CALLS) {
-		return NULL;
-	}
-	struct errand_call *call = &e->calls[e->n_calls++];
-	*call = (struct errand_call){.number = number, .arguments = {a, b, c}};
-	return call;
 }
 
 bool injector_send(struct injector *in, struct errand *e, struct err *err) {

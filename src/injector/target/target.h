@@ -45,6 +45,7 @@ struct injector {
 	struct buffer frames;     // unwind tables made for this process
 	struct snapshot snapshot; // as it was when it was attached to
 	uint64_t max_pause_ns;    // of all threads, for that
+	uint64_t clock;           // a function of the vdso; 0: none
 	struct resident resident; // our copy; hooks and islands are ours to write
 	uint64_t resident_at;     // of the struct, in the process; 0: not there yet
 	bool is_fresh;            // the recorder's image has not been written yet
@@ -83,8 +84,8 @@ bool injector_say_it_is_another(const struct injector *in, struct err *err);
 /** A sum of the mapped files with code, which changes with them. */
 uint64_t injector_sum_of_modules(const struct process_space *s);
 
-/** Find an instruction that makes a system call, and the clock (0: none), in the vdso. */
-bool injector_find_vdso(struct injector *in, uint64_t *clock, struct err *err);
+/** Find an instruction that makes a system call, and the clock, in the vdso. */
+bool injector_find_vdso(struct injector *in, struct err *err);
 
 /** False: there is nothing to hook; `err` says where was looked. */
 bool injector_has_allocator(const struct injector *in, struct err *err);
@@ -94,9 +95,6 @@ bool injector_has_allocator(const struct injector *in, struct err *err);
 bool injector_stop_one(struct injector *in, struct err *err);
 bool injector_stop_all(struct injector *in, struct err *err);
 void injector_resume(struct injector *in);
-
-/** One more call of an errand. NULL: there are too many. */
-struct errand_call *errand_add(struct errand *e, long number, uint64_t a, uint64_t b, uint64_t c);
 
 /** Stop a thread, and send it on an errand. False: it could not be sent, or did not come back. */
 bool injector_send(struct injector *in, struct errand *e, struct err *err);

@@ -21,128 +21,96 @@ enum { SIGNALS_BYTES = 8 };
 // A call that takes longer will not end: a busy machine may not run the thread for long
 static const uint64_t CALL_PATIENCE_NS = 10000000000;
 
-static const uint64_t FAULTS = SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS) | SIGNAL_BIT(SIGILL) |
-		SIGNAL_BIT(SIGFPE) | SIGNAL_BIT(SIGTRAP);
-
-struct work {
-	struct tracee_thread *thread;
-	uint64_t mask; // of signals, as the thread had it
-};
-
-static bool work_begin(struct work *w, struct tracee *t, struct err *err) {
+/** The thread that works for us. NULL: it is gone. */
+static struct tracee_thread *work_begin(struct tracee *t, struct err *err) {
 	check(t->threads.n > 0);
-	w->thread = &t->threads.items[0];
-	return ptrace(PTRACE_GETSIGMASK, w->thread->tid, SIGNALS_BYTES, &w->mask) == 0 ||
-			err_system(err, errno, "thread %d is gone", (int)w->thread->tid);
+	struct tracee_thread *w = &t->threads.items[0];
+	bool ok = ptrace(PTRACE_GETSIGMASK, w->tid, SIGNALS_BYTES, &w->mask) == 0 ||
+			err_system(err, errno, "thread %d is gone", (int)w->tid);
+	return ok ? w : NULL;
 }
 
-static bool block_signals(const struct work *w, uint64_t mask) {
-	return ptrace(PTRACE_SETSIGMASK, w->thread->tid, SIGNALS_BYTES, &mask) == 0;
-}
-
-/** Which signal an unexpected stop brings, or 0. `*fault`: that signal, if it is a fault's. */
-static long deal_with_stop(int status, int *fault) {
-	bool is_event = (unsigned)status >> 16 != 0;
-	int signal = is_event ? 0 : WSTOPSIG(status) & 0x7f;
-	*fault = signal > 0 && signal < 32 && (FAULTS & SIGNAL_BIT(signal)) != 0 ? signal : 0;
-	return signal;
+static bool block_signals(const struct tracee_thread *w, uint64_t mask) {
+	return ptrace(PTRACE_SETSIGMASK, w->tid, SIGNALS_BYTES, &mask) == 0;
 }
 
 /** Bring the thread to a stop like the one it was found in. False: it is gone, or does not stop. */
 static bool fetch(pid_t tid, bool is_stopped) {
 	uint64_t until_ns = clock_now_ns() + CALL_PATIENCE_NS;
-	int status = 0, fault;
-	long deliver = 0;
+	int fault;
+	enum tracee_wait wait;
 	(void)ptrace(PTRACE_INTERRUPT, tid, 0, 0);
 	do {
-		if ((is_stopped && ptrace(PTRACE_CONT, tid, 0, deliver) != 0) ||
-				tracee_wait_for(tid, &status, until_ns) != WAIT_STOPPED) {
-			return false;
-		}
-		deliver = deal_with_stop(status, &fault);
-		deliver = fault != 0 ? 0 : deliver;
-		is_stopped = true;
-	} while ((unsigned)status >> 16 != PTRACE_EVENT_STOP);
-	return true;
+		fault = 0;
+		(void)(is_stopped && ptrace(PTRACE_CONT, tid, 0, 0) != 0);
+		wait = tracee_run_to(tid, PTRACE_EVENT_STOP, PTRACE_CONT, until_ns, &fault);
+		is_stopped = true; // by a fault, whose signal is not delivered
+	} while (wait == WAIT_STOPPED && fault != 0);
+	return wait == WAIT_STOPPED;
 }
 
 /**
  * Give the thread its signal mask and registers back, the mask first: if heaptrack is killed in
  * between, it finds its way back from the errand. With its registers first it would keep our mask.
  */
-static bool give_back(const struct work *w) {
-	return block_signals(w, w->mask) && regs_set(w->thread->tid, &w->thread->regs);
+static bool give_back(const struct tracee_thread *w) {
+	return block_signals(w, w->mask) && regs_set(w->tid, &w->regs);
 }
 
-static bool give_up(const struct work *w, bool is_stopped, int fault, struct err *err) {
-	bool is_back = fetch(w->thread->tid, is_stopped) && give_back(w);
+static bool give_up(const struct tracee_thread *w, bool is_stopped, int fault, struct err *err) {
+	bool is_back = fetch(w->tid, is_stopped) && give_back(w);
 	if (fault != 0) {
-		return err_set(err, ERR_SYSTEM, "thread %d: %s in heaptrack's code%s", (int)w->thread->tid,
+		return err_set(err, ERR_SYSTEM, "thread %d: %s in heaptrack's code%s", (int)w->tid,
 				strsignal(fault), is_back ? "" : ", and the thread is gone");
 	}
-	return err_set(err, ERR_SYSTEM, "thread %d has ended or does not respond", (int)w->thread->tid);
+	return err_set(err, ERR_SYSTEM, "thread %d has ended or does not respond", (int)w->tid);
 }
 
 // ---- one system call
 
 /** Run on to the next stop at a system call. False: gone, late, or a fault (`*fault`). */
-static bool run_to_system_call(const struct work *w, int *fault) {
-	uint64_t until_ns = clock_now_ns() + CALL_PATIENCE_NS;
-	long deliver = 0;
-	for (;;) {
-		int status;
-		*fault = 0;
-		if (ptrace(PTRACE_SYSCALL, w->thread->tid, 0, deliver) != 0 ||
-				tracee_wait_for(w->thread->tid, &status, until_ns) != WAIT_STOPPED) {
-			return false;
-		}
-		if (WSTOPSIG(status) == (SIGTRAP | 0x80)) {
-			return true;
-		}
-		deliver = deal_with_stop(status, fault);
-		if (*fault != 0) {
-			return false;
-		}
-	}
+static bool run_to_system_call(pid_t tid, int *fault) {
+	return ptrace(PTRACE_SYSCALL, tid, 0, 0) == 0 &&
+			tracee_run_to(tid, TRACEE_CALL, PTRACE_SYSCALL, clock_now_ns() + CALL_PATIENCE_NS,
+					fault) == WAIT_STOPPED &&
+			*fault == 0;
 }
 
-static bool make_system_call(struct tracee *t, long number, const uint64_t arguments[6],
-		int64_t *result, struct err *err) {
-	struct work w;
+bool tracee_map(struct tracee *t, uint64_t bytes, uint64_t *address, struct err *err) {
+	const uint64_t arguments[6] = {0, bytes, PROT_READ | PROT_EXEC,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, UINT64_MAX, 0};
 	int fault = 0;
-	if (!work_begin(&w, t, err)) {
+	struct tracee_thread *w = work_begin(t, err);
+	if (!w) {
 		return false;
 	}
-	struct user_regs_struct regs = w.thread->regs;
-	regs_set_call(&regs, t->syscall_at, number, arguments);
+	struct user_regs_struct regs = w->regs;
+	regs_set_call(&regs, t->syscall_at, SYS_mmap, arguments);
 	// Signals are blocked first and unblocked last: no handler may run with these registers
-	if (!block_signals(&w, ~FAULTS) || !regs_set(w.thread->tid, &regs) ||
-			!run_to_system_call(&w, &fault) || !run_to_system_call(&w, &fault) ||
-			!regs_get(w.thread->tid, &regs)) {
-		return give_up(&w, true, fault, err);
+	if (!block_signals(w, ~TRACEE_FAULTS) || !regs_set(w->tid, &regs) ||
+			!run_to_system_call(w->tid, &fault) || !run_to_system_call(w->tid, &fault) ||
+			!regs_get(w->tid, &regs)) {
+		return give_up(w, true, fault, err);
 	}
-	*result = regs_result(&regs);
-	return (fetch(w.thread->tid, true) && regs_set(w.thread->tid, &w.thread->regs) &&
-				   block_signals(&w, w.mask)) ||
-			err_set(err, ERR_SYSTEM, "thread %d is gone", (int)w.thread->tid);
-}
-
-bool tracee_map(struct tracee *t, uint64_t bytes, int protection, int flags, uint64_t *address,
-		struct err *err) {
-	const uint64_t arguments[6] = {0, bytes, (uint64_t)protection,
-			(uint64_t)(flags | MAP_PRIVATE | MAP_ANONYMOUS), UINT64_MAX, 0};
-	int64_t result = 0;
-	if (!make_system_call(t, SYS_mmap, arguments, &result, err)) {
-		return false;
+	if (!fetch(w->tid, true) || !regs_set(w->tid, &w->regs) || !block_signals(w, w->mask)) {
+		return err_set(err, ERR_SYSTEM, "thread %d is gone", (int)w->tid);
 	}
-	if (result < 0 && result > -4096) {
-		return err_system(err, (int)-result, "process %d cannot map memory", (int)t->pid);
-	}
+	int64_t result = regs_result(&regs);
 	*address = (uint64_t)result;
-	return true;
+	return result >= 0 || result <= -4096 ||
+			err_system(err, (int)-result, "process %d cannot map memory", (int)t->pid);
 }
 
 // ---- errands
+
+struct errand_call *errand_add(struct errand *e, long number, uint64_t a, uint64_t b, uint64_t c) {
+	if (e->n_calls == ERRAND_CALLS) {
+		return NULL;
+	}
+	struct errand_call *call = &e->calls[e->n_calls++];
+	*call = (struct errand_call){.number = number, .arguments = {a, b, c}};
+	return call;
+}
 
 static size_t bytes_of(const struct errand *errand) {
 	return offsetof(struct errand, calls) + errand->n_calls * sizeof *errand->calls;
@@ -161,14 +129,15 @@ static bool wait_until_done(const struct tracee *t, pid_t tid, bool *is_stopped,
 	*fault = 0;
 	for (unsigned n = 0; !state_is(t, ERRAND_DONE) && !state_is(t, ERRAND_LEFT); n++) {
 		int status;
-		pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
+		pid_t got = tracee_wait_now(tid, &status);
 		if (got < 0 || (got > 0 && !WIFSTOPPED(status)) || clock_now_ns() > until_ns) {
 			return false;
 		}
 		if (got > 0) { // a signal, or the birth of a copy
-			long deliver = deal_with_stop(status, fault);
-			*is_stopped = *fault != 0;
-			if (*is_stopped || ptrace(PTRACE_CONT, tid, 0, deliver) != 0) {
+			int signal;
+			*is_stopped = tracee_stop_kind(status, &signal) == TRACEE_FAULT;
+			*fault = *is_stopped ? signal : 0;
+			if (*is_stopped || ptrace(PTRACE_CONT, tid, 0, (long)signal) != 0) {
 				return false;
 			}
 		}
@@ -177,76 +146,63 @@ static bool wait_until_done(const struct tracee *t, pid_t tid, bool *is_stopped,
 	return true;
 }
 
-static bool send(struct tracee *t, const struct work *w, const struct errand_call *first) {
-	struct user_regs_struct regs = w->thread->regs;
+static bool send(struct tracee *t, const struct tracee_thread *w, const struct errand_call *first) {
+	struct user_regs_struct regs = w->regs;
 	regs_set_call(&regs, t->errands.code, (long)first->number, first->arguments);
 	regs_set_errand(&regs, t->errands.errand, t->errands.stack_top);
-	return regs_set(w->thread->tid, &regs) && block_signals(w, ~FAULTS) &&
-			ptrace(PTRACE_CONT, w->thread->tid, 0, 0) == 0;
-}
-
-static void set_state(const struct tracee *t, enum errand_state state) {
-	uint32_t word = (uint32_t)state;
-	(void)tracee_write(t, t->errands.errand + offsetof(struct errand, state), &word, sizeof word,
-			NULL);
+	return regs_set(w->tid, &regs) && block_signals(w, ~TRACEE_FAULTS) &&
+			ptrace(PTRACE_CONT, w->tid, 0, 0) == 0;
 }
 
 /** Bring the thread back, unless it has gone back by itself because heaptrack was too slow. */
-static bool come_back(const struct tracee *t, const struct work *w) {
-	if (!fetch(w->thread->tid, false)) {
+static bool come_back(const struct tracee *t, const struct tracee_thread *w) {
+	if (!fetch(w->tid, false)) {
 		return false;
 	}
 	if (state_is(t, ERRAND_LEFT)) {
 		return true;
 	}
-	bool ok = give_back(w);
-	if (ok) {
-		set_state(t, ERRAND_NONE);
-	}
-	return ok;
-}
-
-/** The way back, should heaptrack be killed. */
-static bool write_frame(const struct tracee *t, const struct work *w, uint64_t at,
-		struct err *err) {
-	struct signal_frame frame;
-	if (!regs_put_frame(&frame, w->thread->tid, &w->thread->regs, w->mask, at)) {
-		return err_system(err, errno, "cannot read the vector registers of thread %d",
-				(int)w->thread->tid);
-	}
-	return tracee_write(t, at, frame.bytes, frame.n_bytes, err);
+	const uint32_t none = ERRAND_NONE;
+	return give_back(w) &&
+			tracee_write(t, t->errands.errand + offsetof(struct errand, state), &none, sizeof none,
+					NULL);
 }
 
 bool tracee_errand_begin(struct tracee *t, const struct errand_call *first, struct errand *errand,
 		struct err *err) {
 	static const struct errand_call nothing = {.number = SYS_getpid};
-	struct work w;
 	errand->state = ERRAND_BEGUN;
 	errand->result = ERRAND_NOT_MADE;
 	errand->frame = t->errands.errand + ERRAND_FRAME_AT;
 	for (uint32_t i = 0; i < errand->n_calls; i++) {
 		errand->calls[i].result = ERRAND_NOT_MADE;
 	}
-	if (!tracee_write(t, t->errands.errand, errand, bytes_of(errand), err) ||
-			!work_begin(&w, t, err)) {
+	struct tracee_thread *w = tracee_write(t, t->errands.errand, errand, bytes_of(errand), err)
+			? work_begin(t, err)
+			: NULL;
+	if (!w) {
 		return false;
 	}
-	t->errands.mask = w.mask;
-	if (!write_frame(t, &w, errand->frame, err)) {
-		return give_back(&w) && false;
+	struct signal_frame frame; // the way back, should heaptrack be killed
+	if (!regs_put_frame(&frame, w->tid, &w->regs, w->mask, errand->frame)) {
+		(void)err_system(err, errno, "cannot read the vector registers of thread %d", (int)w->tid);
+		return give_back(w) && false;
 	}
-	return send(t, &w, first ? first : &nothing) || give_up(&w, true, 0, err);
+	if (!tracee_write(t, errand->frame, frame.bytes, frame.n_bytes, err)) {
+		return give_back(w) && false;
+	}
+	return send(t, w, first ? first : &nothing) || give_up(w, true, 0, err);
 }
 
 bool tracee_errand_end(struct tracee *t, struct errand *errand, struct err *err) {
-	const struct work w = {.thread = &t->threads.items[0], .mask = t->errands.mask};
+	const struct tracee_thread *w = &t->threads.items[0];
 	int fault;
 	bool is_stopped;
-	if (!wait_until_done(t, w.thread->tid, &is_stopped, &fault)) {
-		return give_up(&w, is_stopped, fault, err);
+	if (!wait_until_done(t, w->tid, &is_stopped, &fault)) {
+		return give_up(w, is_stopped, fault, err);
 	}
-	return (come_back(t, &w) && tracee_read(t, t->errands.errand, errand, bytes_of(errand))) ||
-			err_set(err, ERR_SYSTEM, "thread %d is gone", (int)w.thread->tid);
+	return (come_back(t, w) && tracee_read(t, t->errands.errand, errand, bytes_of(errand))) ||
+			err_set(err, ERR_SYSTEM, "thread %d is gone", (int)w->tid);
 }
 
 bool tracee_errand(struct tracee *t, const struct errand_call *first, struct errand *errand,

@@ -123,11 +123,6 @@ static const struct {
 		{"prlimit64", SYS_prlimit64, {0, 9, 0, 4096}},
 };
 
-static bool is_harmless(uint32_t answer) {
-	uint32_t action = answer & SECCOMP_RET_ACTION_FULL;
-	return action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG || action == SECCOMP_RET_ERRNO;
-}
-
 /** The first call that the filter does not let pass; NULL: all pass. */
 static const char *stops_us(const struct sock_filter *code, size_t n, uint64_t pc) {
 	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
@@ -135,7 +130,9 @@ static const char *stops_us(const struct sock_filter *code, size_t n, uint64_t p
 				.arch = MACHINE_AUDIT,
 				.instruction_pointer = pc};
 		memcpy(call.args, calls[i].arguments, sizeof call.args);
-		if (!is_harmless(sandbox_answer(code, n, &call))) {
+		uint32_t action = sandbox_answer(code, n, &call) & SECCOMP_RET_ACTION_FULL;
+		if (action != SECCOMP_RET_ALLOW && action != SECCOMP_RET_LOG &&
+				action != SECCOMP_RET_ERRNO) {
 			return calls[i].name;
 		}
 	}

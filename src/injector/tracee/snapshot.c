@@ -94,12 +94,6 @@ static pid_t wait_for_birth(const struct tracee *t) {
 	return 0;
 }
 
-/** Does the thread stand in that system call? */
-static bool stands_in(const struct tracee_thread *thread, long number) {
-	char text[256];
-	return task_read(thread, "syscall", text, sizeof text) && strtol(text, NULL, 10) == number;
-}
-
 /**
  * Wait until there is a copy, or none because the kernel refuses: the thread stops at the birth,
  * waits at the end of its errand, or is gone. The process's memory is neither read nor written,
@@ -108,9 +102,12 @@ static bool stands_in(const struct tracee_thread *thread, long number) {
 static bool is_made(const struct tracee_thread *thread, uint64_t until_ns) {
 	for (unsigned n = 0;; n++) {
 		siginfo_t info = {0};
+		char call[256];
 		if (waitid(P_PID, (id_t)thread->tid, &info,
 					WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL) != 0 ||
-				info.si_pid != 0 || stands_in(thread, SYS_ppoll)) {
+				info.si_pid != 0 ||
+				(task_read(thread, "syscall", call, sizeof call) &&
+						strtol(call, NULL, 10) == SYS_ppoll)) {
 			return true;
 		}
 		if (clock_now_ns() > until_ns) {
@@ -123,9 +120,8 @@ static bool is_made(const struct tracee_thread *thread, uint64_t until_ns) {
 enum injector_no_copy snapshot_take(struct snapshot *s, struct tracee *t, uint64_t within_ns) {
 	pid_t tid = t->threads.items[0].tid;
 	uint64_t start_ns = clock_now_ns();
-	struct errand e = {.n_calls = 1};
-	e.calls[0] = (struct errand_call){.number = SYS_clone,
-			.arguments = {CLONE_FILES | CLONE_FS}}; // and no signal at its end
+	struct errand e = {0};
+	(void)errand_add(&e, SYS_clone, CLONE_FILES | CLONE_FS, 0, 0); // and no signal at its end
 	*s = (struct snapshot){0};
 	if (ptrace(PTRACE_SETOPTIONS, tid, 0, PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE) != 0) {
 		return INJECTOR_COPY_FAILED;
@@ -160,9 +156,8 @@ void snapshot_drop(struct snapshot *s, struct tracee *t) {
 	(void)kill(s->pid, SIGKILL);
 	(void)waitpid(s->pid, &status, __WALL);
 	if (t) {
-		struct errand e = {.n_calls = 1};
-		e.calls[0] = (struct errand_call){.number = SYS_wait4,
-				.arguments = {(uint64_t)s->pid_inside, 0, __WALL}};
+		struct errand e = {0};
+		(void)errand_add(&e, SYS_wait4, (uint64_t)s->pid_inside, 0, __WALL);
 		(void)tracee_errand(t, NULL, &e, NULL);
 	}
 	s->pid = 0;

@@ -6,15 +6,9 @@
 
 // ---- mappings
 
-static void read_stat(struct process_space *s, pid_t pid) {
+bool process_space_read(struct process_space *s, pid_t pid, struct err *err) {
 	enum { START_STACK = 28, START_BRK = 47 };
 	char text[2048] = "";
-	(void)process_read(pid, "stat", text, sizeof text);
-	s->stack_start = process_stat_number(text, START_STACK);
-	s->brk_start = process_stat_number(text, START_BRK);
-}
-
-bool process_space_read(struct process_space *s, pid_t pid, struct err *err) {
 	*s = (struct process_space){0};
 	errno = 0;
 	if (!smaps_read(&s->mappings, pid, "maps")) {
@@ -22,7 +16,9 @@ bool process_space_read(struct process_space *s, pid_t pid, struct err *err) {
 		process_space_finish(s);
 		return err_system(err, why, "cannot read the mappings of process %d", (int)pid);
 	}
-	read_stat(s, pid);
+	(void)process_read(pid, "stat", text, sizeof text);
+	s->stack_start = process_stat_number(text, START_STACK);
+	s->brk_start = process_stat_number(text, START_BRK);
 	return true;
 }
 
@@ -33,18 +29,13 @@ void process_space_finish(struct process_space *s) {
 // ---- modules
 
 static int open_as_mapped(const struct smaps_area *m, pid_t pid) {
-	char path[4352];
+	enum { HOW = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
 	struct stat st;
-	(void)snprintf(path, sizeof path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, m->start,
-			m->end);
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	const char *path = PROCESS_PATH(pid, "map_files/%" PRIx64 "-%" PRIx64, m->start, m->end);
+	int fd = open(path, HOW);
 	if (fd < 0) { // that needs root's rights; the name will do if it is the same file
-		(void)snprintf(path, sizeof path, "/proc/%d/root%s", (int)pid, m->name);
-		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-		if (fd >= 0 && (fstat(fd, &st) != 0 || st.st_ino != m->inode)) {
-			(void)close(fd);
-			fd = -1;
-		}
+		fd = open(FORMAT(4352, "/proc/%d/root%s", (int)pid, m->name), HOW);
+		fd = file_keep(fd, fstat(fd, &st) == 0 && st.st_ino == m->inode);
 	}
 	return fd;
 }
@@ -70,7 +61,7 @@ static bool is_segment(const struct elf_image *image, const struct smaps_area *m
 static bool open_module(struct module_code *module, const struct smaps_area *code, pid_t pid) {
 	CLOSED int fd = open_as_mapped(code, pid);
 	struct slice file = file_map(fd);
-	bool ok = elf_image_init(&module->image, file, NULL) &&
+	bool ok = elf_image_init(&module->image, file) &&
 			is_segment(&module->image, code, true, NULL, &module->bias);
 	if (!ok) {
 		file_unmap(file);

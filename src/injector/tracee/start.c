@@ -10,38 +10,19 @@
 #include "regs.h"
 #include "sys/sys.h"
 
-enum {
-	AT_EXEC = SIGTRAP | PTRACE_EVENT_EXEC << 8,
-	AT_STOP = SIGTRAP | PTRACE_EVENT_STOP << 8,
-	AT_CALL = SIGTRAP | 0x80,
-};
-
 static const uint64_t START_PATIENCE_NS = 60000000000; // a loader may wait for a file server
-
-/** Wait for a stop of that kind; from others it goes on by `request`, with signals delivered. */
-static bool wait_for(pid_t pid, int what, unsigned request, uint64_t until_ns) {
-	int status;
-	while (tracee_wait_for(pid, &status, until_ns) == WAIT_STOPPED) {
-		if (status >> 8 == what) {
-			return true;
-		}
-		long signal = status >> 16 != 0 ? 0 : WSTOPSIG(status) & 0x7f;
-		(void)ptrace(request, pid, 0, signal);
-	}
-	return false;
-}
 
 /** From any stop to one that our system calls may begin from. */
 static bool come_to_rest(pid_t pid, uint64_t until_ns) {
 	return ptrace(PTRACE_INTERRUPT, pid, 0, 0) == 0 && ptrace(PTRACE_CONT, pid, 0, 0) == 0 &&
-			wait_for(pid, AT_STOP, PTRACE_CONT, until_ns);
+			tracee_run_to(pid, PTRACE_EVENT_STOP, PTRACE_CONT, until_ns, NULL) == WAIT_STOPPED;
 }
 
 static bool run_to_libraries(pid_t pid, uint64_t until_ns) {
 	struct user_regs_struct regs;
 	do {
 		if (ptrace(PTRACE_SYSCALL, pid, 0, 0) != 0 ||
-				!wait_for(pid, AT_CALL, PTRACE_SYSCALL, until_ns)) {
+				tracee_run_to(pid, TRACEE_CALL, PTRACE_SYSCALL, until_ns, NULL) != WAIT_STOPPED) {
 			return false;
 		}
 	} while (!regs_get(pid, &regs) || !regs_has_mapped_libraries(&regs));
@@ -64,19 +45,15 @@ bool injector_await_exec(pid_t pid, bool (*expects)(void *user), void *user, str
 	bool is_expected = true;
 	enum tracee_wait wait;
 	do {
-		int status;
-		wait = tracee_wait_for(pid, &status, clock_now_ns() + gap_ns);
-		if (wait == WAIT_STOPPED && status >> 8 == AT_EXEC) {
-			return true;
-		}
+		wait = tracee_run_to(pid, PTRACE_EVENT_EXEC, PTRACE_CONT, clock_now_ns() + gap_ns, NULL);
 		if (wait == WAIT_STOPPED) {
-			long signal = status >> 16 != 0 ? 0 : WSTOPSIG(status) & 0x7f;
-			(void)ptrace(PTRACE_CONT, pid, 0, signal);
+			return true;
 		}
 		is_expected = !expects || expects(user);
 	} while (wait != WAIT_GONE && is_expected && clock_now_ns() < until_ns);
 	if (wait != WAIT_GONE && ptrace(PTRACE_INTERRUPT, pid, 0, 0) == 0) {
-		(void)wait_for(pid, AT_STOP, PTRACE_CONT, clock_now_ns() + START_PATIENCE_NS);
+		(void)tracee_run_to(pid, PTRACE_EVENT_STOP, PTRACE_CONT, clock_now_ns() + START_PATIENCE_NS,
+				NULL);
 		injector_leave(pid);
 	}
 	return err_set(err, ERR_SYSTEM, "process %d has %s", (int)pid,

@@ -20,18 +20,10 @@ static const uint64_t VFORK_PATIENCE_NS = 2000000; // until it is seen whether i
 
 /** Wait for the stop that was asked for; signals that come before it are delivered. */
 static enum tracee_wait wait_for_stop(struct tracee_thread *thread, uint64_t until_ns) {
-	int status;
-	for (;;) {
-		enum tracee_wait wait = tracee_wait_for(thread->tid, &status, until_ns);
-		if (wait != WAIT_STOPPED) {
-			return wait;
-		}
-		unsigned event = (unsigned)status >> 16;
-		if (event == PTRACE_EVENT_STOP) {
-			break;
-		}
-		long signal = event == 0 ? WSTOPSIG(status) & 0x7f : 0;
-		(void)ptrace(PTRACE_CONT, thread->tid, 0, signal);
+	enum tracee_wait wait = tracee_run_to(thread->tid, PTRACE_EVENT_STOP, PTRACE_CONT, until_ns,
+			NULL);
+	if (wait != WAIT_STOPPED) {
+		return wait;
 	}
 	thread->is_stopped = true;
 	if (!regs_get(thread->tid, &thread->regs)) {
@@ -66,11 +58,10 @@ static enum tracee_wait wait_for_one(const struct tracee *t, struct tracee_threa
 	return wait;
 }
 
-/** Wait for all that were asked to stop, from the `first` on. `*is_in_vfork`: one cannot. */
-static bool wait_for_all(struct tracee *t, size_t first, uint64_t until_ns, bool *is_in_vfork,
-		struct err *err) {
+/** Wait for all that were asked to stop. `*is_in_vfork`: one cannot. */
+static bool wait_for_all(struct tracee *t, uint64_t until_ns, bool *is_in_vfork, struct err *err) {
 	*is_in_vfork = false;
-	for (size_t i = first; i < t->threads.n;) {
+	for (size_t i = 0; i < t->threads.n;) {
 		struct tracee_thread *thread = &t->threads.items[i];
 		enum tracee_wait wait = thread->is_stopped ? WAIT_STOPPED
 												   : wait_for_one(t, thread, until_ns, is_in_vfork);
@@ -143,9 +134,8 @@ static bool ask_all(struct tracee *t, bool *is_refused, struct err *err) {
 		return false;
 	}
 	bool ok = true;
-	for (struct dirent *entry; ok && (entry = readdir(folder));) {
-		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-		ok = tid <= 0 || ask_family(t, t->pid, tid, is_refused);
+	for (pid_t tid; ok && (tid = process_next(folder)) != 0;) {
+		ok = ask_family(t, t->pid, tid, is_refused);
 	}
 	return ok || err_memory(err);
 }
@@ -162,7 +152,7 @@ static bool try_to_stop_all(struct tracee *t, bool *is_passing, struct err *err)
 		n_before = t->threads.n;
 		bool ok = ask_all(t, &is_refused, err);
 		interrupt(t, n_before); // all are seized: see resume_from
-		if (!ok || !wait_for_all(t, 0, until_ns, is_passing, err)) {
+		if (!ok || !wait_for_all(t, until_ns, is_passing, err)) {
 			return false;
 		}
 		if (is_refused) {
@@ -182,16 +172,15 @@ static bool try_to_stop_one(struct tracee *t, bool *is_passing, struct err *err)
 		return false;
 	}
 	bool is_refused = false, ok = true;
-	for (struct dirent *entry; ok && t->threads.n == 0 && (entry = readdir(folder));) {
-		const struct tracee_thread thread = {.tid = (pid_t)strtol(entry->d_name, NULL, 10),
-				.pid = t->pid};
+	for (pid_t tid; ok && t->threads.n == 0 && (tid = process_next(folder)) != 0;) {
+		const struct tracee_thread thread = {.tid = tid, .pid = t->pid};
 		bool is_in_vfork = false;
-		if (thread.tid <= 0 || task_waits_for_vfork(t, &thread)) {
+		if (task_waits_for_vfork(t, &thread)) {
 			continue;
 		}
-		ok = ask(t, t->pid, thread.tid, &is_refused) || err_memory(err);
+		ok = ask(t, t->pid, tid, &is_refused) || err_memory(err);
 		interrupt(t, 0);
-		ok = ok && wait_for_all(t, 0, clock_now_ns() + PATIENCE_NS, &is_in_vfork, err);
+		ok = ok && wait_for_all(t, clock_now_ns() + PATIENCE_NS, &is_in_vfork, err);
 		if (!ok) {
 			tracee_resume(t);
 			ok = is_in_vfork; // the next, then
@@ -205,28 +194,18 @@ static bool try_to_stop_one(struct tracee *t, bool *is_passing, struct err *err)
 								  (int)t->pid);
 }
 
-/** Until it succeeds, or what is in the way will not soon be over. */
-static bool stop(struct tracee *t, bool (*try_to)(struct tracee *, bool *is_passing, struct err *),
-		struct err *err) {
+bool tracee_stop(struct tracee *t, bool all, struct err *err) {
 	bool is_passing = true, ok = t->is_held;
 	for (unsigned i = 0; !ok && is_passing && i < STOP_TRIES; i++) {
 		if (i > 0) {
 			clock_sleep_ns(TRY_AGAIN_NS);
 		}
-		ok = try_to(t, &is_passing, err);
+		ok = all ? try_to_stop_all(t, &is_passing, err) : try_to_stop_one(t, &is_passing, err);
 		if (!ok) {
 			tracee_resume(t);
 		}
 	}
 	return ok;
-}
-
-bool tracee_stop_all(struct tracee *t, struct err *err) {
-	return stop(t, try_to_stop_all, err);
-}
-
-bool tracee_stop_one(struct tracee *t, struct err *err) {
-	return stop(t, try_to_stop_one, err);
 }
 
 static void resume_one(const struct tracee *t, const struct tracee_thread *thread) {
@@ -271,6 +250,14 @@ void tracee_resume(struct tracee *t) {
 
 void tracee_resume_others(struct tracee *t) {
 	resume_from(t, 1);
+}
+
+void tracee_resume_one(struct tracee *t, pid_t tid) {
+	struct tracee_thread *thread = FIND_IN(it, t->threads, it->tid == tid);
+	if (thread) {
+		resume_one(t, thread);
+		*thread = t->threads.items[--t->threads.n];
+	}
 }
 
 void tracee_let_go(struct tracee *t) {

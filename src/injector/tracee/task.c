@@ -95,9 +95,20 @@ void tracee_pause(unsigned n) {
 	}
 }
 
-enum tracee_wait tracee_wait_for(pid_t tid, int *status, uint64_t until_ns) {
+pid_t tracee_wait_now(pid_t tid, int *status) {
+	int signal;
+	siginfo_t info = {0};
+	if (waitid(P_PID, (id_t)tid, &info, WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL) != 0) {
+		return -1;
+	}
+	*status = info.si_status << 8 | 0x7f;
+	bool is_signal = info.si_code == CLD_TRAPPED && tracee_stop_kind(*status, &signal) == 0;
+	return is_signal || info.si_pid == 0 ? info.si_pid : waitpid(tid, status, __WALL | WNOHANG);
+}
+
+static enum tracee_wait wait_for(pid_t tid, int *status, uint64_t until_ns) {
 	for (unsigned n = 0;; n++) {
-		pid_t got = waitpid(tid, status, __WALL | WNOHANG);
+		pid_t got = tracee_wait_now(tid, status);
 		if (got < 0 || (got > 0 && (WIFEXITED(*status) || WIFSIGNALED(*status)))) {
 			return WAIT_GONE;
 		}
@@ -108,5 +119,30 @@ enum tracee_wait tracee_wait_for(pid_t tid, int *status, uint64_t until_ns) {
 			return WAIT_LATE;
 		}
 		tracee_pause(n);
+	}
+}
+
+int tracee_stop_kind(int status, int *signal) {
+	int event = (int)((unsigned)status >> 16);
+	bool is_call = WSTOPSIG(status) == (SIGTRAP | 0x80);
+	*signal = event || is_call ? 0 : WSTOPSIG(status);
+	bool is_fault = *signal > 0 && *signal < 32 && (TRACEE_FAULTS & SIGNAL_BIT(*signal)) != 0;
+	return is_call ? TRACEE_CALL : is_fault ? TRACEE_FAULT : event;
+}
+
+enum tracee_wait tracee_run_to(pid_t tid, int kind, unsigned request, uint64_t until_ns,
+		int *fault) {
+	for (;;) {
+		int status, signal;
+		enum tracee_wait wait = wait_for(tid, &status, until_ns);
+		int found = wait == WAIT_STOPPED ? tracee_stop_kind(status, &signal) : kind;
+		if (found == kind) {
+			return wait;
+		}
+		if (fault && found == TRACEE_FAULT) {
+			*fault = signal;
+			return wait;
+		}
+		(void)ptrace(request, tid, 0, (long)signal);
 	}
 }

@@ -29,12 +29,18 @@
 /** In a mask of signals. */
 #define SIGNAL_BIT(signal) (1ull << ((signal)-1))
 
+/** Those that a fault raises. */
+#define TRACEE_FAULTS                                                                     \
+	(SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS) | SIGNAL_BIT(SIGILL) | SIGNAL_BIT(SIGFPE) | \
+			SIGNAL_BIT(SIGTRAP))
+
 struct tracee_thread {
 	pid_t tid;
 	pid_t pid; // of its process: the tracee's, or that of a child of vfork
 	bool is_stopped;
 	bool is_changed; // regs are to be written back
 	struct user_regs_struct regs;
+	uint64_t mask; // of signals, as it had it when it began to work for us
 };
 
 struct tracee {
@@ -43,7 +49,6 @@ struct tracee {
 	uint64_t syscall_at; // an instruction "syscall" in it; 0: not looked for yet
 	struct {
 		uint64_t code, errand, stack_top; // of the resident; 0: there is none yet
-		uint64_t mask;                    // of signals, as the thread had it that is on an errand
 	} errands;
 	bool is_held; // has not begun to run: its one thread stays stopped until tracee_let_go
 	VEC(struct tracee_thread) threads;
@@ -64,19 +69,24 @@ void tracee_let_go(struct tracee *t);
 /** Resumes what is stopped. */
 void tracee_close(struct tracee *t);
 
-/** Stop one thread, to make system calls by it. */
-bool tracee_stop_one(struct tracee *t, struct err *err);
-
-/** Stop all threads. False: one does not stop within a second, or the process is gone. */
-bool tracee_stop_all(struct tracee *t, struct err *err);
+/**
+ * Stop all threads, or one, to make system calls by it. False: one does not stop within a second,
+ * or the process is gone.
+ */
+bool tracee_stop(struct tracee *t, bool all, struct err *err);
 
 /** Resume and let go of what is stopped; or of all of it but the first thread. */
 void tracee_resume(struct tracee *t);
 void tracee_resume_others(struct tracee *t);
 
-/** Map private memory, by a system call of the first stopped thread, which has no errand yet. */
-bool tracee_map(struct tracee *t, uint64_t bytes, int protection, int flags, uint64_t *address,
-		struct err *err);
+/** Let one of the stopped threads go on, until tracee_stop of all. */
+void tracee_resume_one(struct tracee *t, pid_t tid);
+
+/** Map memory for code, by a system call of the first stopped thread, which has no errand yet. */
+bool tracee_map(struct tracee *t, uint64_t bytes, uint64_t *address, struct err *err);
+
+/** One more call of an errand. NULL: there are too many. */
+struct errand_call *errand_add(struct errand *e, long number, uint64_t a, uint64_t b, uint64_t c);
 
 /**
  * Send the first stopped thread on an errand (wire/resident.h). `first`, which may be NULL, is
@@ -124,8 +134,24 @@ enum tracee_wait {
 	WAIT_LATE,
 };
 
-/** Wait for a change of a traced thread, until `until_ns` of the monotonic clock. */
-enum tracee_wait tracee_wait_for(pid_t tid, int *status, uint64_t until_ns);
+enum { TRACEE_CALL = 1 << 16, TRACEE_FAULT = 2 << 16 };
+
+/** What a stop is for: PTRACE_EVENT_..., TRACEE_CALL, or a `*signal`: TRACEE_FAULT, or 0. */
+int tracee_stop_kind(int status, int *signal);
+
+/**
+ * As waitpid with WNOHANG, but a signal that is about to be delivered stays with the thread: if we
+ * are killed before it goes on, the kernel delivers it.
+ */
+pid_t tracee_wait_now(pid_t tid, int *status);
+
+/**
+ * Wait for a stop of that kind, until `until_ns` of the monotonic clock. From others the thread
+ * goes on by `request`, with its signal; but `fault`, unless it is NULL, receives that of a
+ * TRACEE_FAULT, which ends the wait as well.
+ */
+enum tracee_wait tracee_run_to(pid_t tid, int kind, unsigned request, uint64_t until_ns,
+		int *fault);
 
 /** Pause between two looks at what is about to change; longer from some `n`, their count, on. */
 void tracee_pause(unsigned n);

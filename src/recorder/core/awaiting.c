@@ -22,10 +22,34 @@ bool awaiting_is_allowed(void) {
 void awaiting_change(_Atomic uint32_t *word, uint32_t value, uint32_t most_ms) {
 	enum { LOOK_AGAIN_NS = 20000000 }; // at whether the collector is alive
 	const struct timespec nap = {.tv_nsec = LOOK_AGAIN_NS};
-	uint64_t until_ns = host_services.clock_ns() + most_ms * 1000000ull;
+	uint64_t until_ns = host_clock_ns() + most_ms * 1000000ull;
 	segment_ring_bell();
-	while (atomic_load(word) == value && awaiting_has_collector() &&
-			host_services.clock_ns() < until_ns) {
+	while (atomic_load(word) == value && awaiting_has_collector() && host_clock_ns() < until_ns) {
 		(void)syscall_4(__NR_futex, (long)word, FUTEX_WAIT, value, (long)&nap);
 	}
+}
+
+/*
+ *      program                              collector
+ *         │ SEGMENT_OPEN -> ENDING, bell ────► │ takes what is in the rings, reads the pages
+ *         │ ◄──────── SEGMENT_OPEN, futex      │
+ *         ▼
+ *
+ * The other threads go on and are recorded; this one sleeps. If the collector does not answer in
+ * time, or dies, the program ends without having been looked at.
+ */
+void awaiting_last_look(void) {
+	if (switch_is_off() || segment.header == NULL) {
+		return;
+	}
+	struct segment_header *h = segment.header;
+	uint32_t most_ms = atomic_load(&h->end_wait_ms);
+	uint32_t state = SEGMENT_OPEN;
+	if (most_ms == 0 || !awaiting_is_allowed() ||
+			!atomic_compare_exchange_strong(&h->state, &state, SEGMENT_ENDING)) {
+		return;
+	}
+	awaiting_change(&h->state, SEGMENT_ENDING, most_ms);
+	state = SEGMENT_ENDING;
+	(void)atomic_compare_exchange_strong(&h->state, &state, SEGMENT_OPEN);
 }

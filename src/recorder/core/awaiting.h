@@ -18,3 +18,10 @@ COLD bool awaiting_is_allowed(void);
  * there. Return then, after `most_ms`, or when it is gone.
  */
 COLD void awaiting_change(_Atomic uint32_t *word, uint32_t value, uint32_t most_ms);
+
+/**
+ * The calling thread is about to end the program: wait until the collector has looked at its
+ * memory, for `end_wait_ms` at most (wire/segment.h). Returns at once if it does not ask for that,
+ * in a child, and from the second call on.
+ */
+void awaiting_last_look(void);

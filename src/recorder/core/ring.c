@@ -20,15 +20,12 @@ bool ring_look_for_room(struct ring *r, uint32_t n) {
 	return ring_has_room(r, n);
 }
 
-static bool is_published(const struct ring *r, uint64_t index) {
-	uint64_t head = atomic_load_explicit(&r->entries[index & r->mask].head, memory_order_relaxed);
-	return (head & 1ull << 63) == ring_phase(r, index);
-}
-
 bool ring_is_blocked_by_owner(const struct ring *r, uint32_t n) {
 	uint64_t end = ring_reserved(r);
 	uint64_t index = atomic_load_explicit(&r->shared->taken, memory_order_relaxed);
-	while (index < end && is_published(r, index)) {
+	while (index < end &&
+			(atomic_load_explicit(&r->entries[index & r->mask].head, memory_order_relaxed) &
+					1ull << 63) == ring_phase(r, index)) { // it is published
 		index++;
 	}
 	// The collector can come as far as `index`

@@ -16,7 +16,6 @@
 #include <linux/futex.h>
 #include <linux/prctl.h>
 #include <linux/seccomp.h>
-#include <stddef.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -43,16 +42,12 @@ struct address {
 
 /** A decimal number and the colon behind it. NULL: there is none. */
 static const char *read_number(const char *text, int32_t *value) {
-	int64_t n = 0;
-	const char *p = text;
-	for (; *p >= '0' && *p <= '9' && n <= INT32_MAX; p++) {
-		n = n * 10 + (*p - '0');
-	}
-	if (p == text || n > INT32_MAX || *p != ':') {
-		return NULL;
-	}
+	enum { DIGITS_MAX = 10 };
+	const char *end = text;
+	uint64_t n = sys_take_number(&end);
 	*value = (int32_t)n;
-	return p + 1;
+	bool is_number = end != text && end - text <= DIGITS_MAX && n <= INT32_MAX;
+	return is_number && *end == ':' ? end + 1 : NULL;
 }
 
 /** Find the variable and parse it. `environment` may be NULL. False: it is missing or invalid. */
@@ -75,11 +70,7 @@ static int open_by_proc(const struct address *a) {
 						   "/fd/"),
 			a->fd);
 	char link[64];
-	long n = syscall_4(__NR_readlinkat, AT_FDCWD, (long)path, (long)link, sizeof link - 1);
-	if (sys_failed(n)) {
-		return -1;
-	}
-	link[n] = '\0';
+	(void)sys_read_link(path, link, sizeof link);
 	if (sys_after(link, "/memfd:" SEGMENT_MAPPING_NAME) == NULL) {
 		return -1;
 	}
@@ -125,15 +116,6 @@ static int open_by_socket(const struct address *a) {
 	return received;
 }
 
-/**
- * By the collector's descriptors in /proc or by its socket; bounded in time. -1: by neither. The
- * caller checks that it is the right segment.
- */
-static int open_descriptor(const struct address *a) {
-	int fd = open_by_proc(a);
-	return fd >= 0 ? fd : open_by_socket(a);
-}
-
 // ---- mapping
 
 static bool table_is_valid(const struct segment_header *h, unsigned table, uint64_t n,
@@ -141,10 +123,6 @@ static bool table_is_valid(const struct segment_header *h, unsigned table, uint6
 	const struct wire_table *t = &h->tables[table];
 	return t->at % WIRE_PAGE_MOST == 0 && t->at >= sizeof *h && t->at <= h->segment_bytes &&
 			t->bytes <= h->segment_bytes - t->at && t->bytes / item_bytes >= n;
-}
-
-static bool page_is_valid(uint32_t bytes) {
-	return bytes >= WIRE_PAGE_LEAST && bytes <= WIRE_PAGE_MOST && (bytes & (bytes - 1)) == 0;
 }
 
 static bool token_is(const struct segment_header *h, const char *token) {
@@ -158,10 +136,12 @@ static bool token_is(const struct segment_header *h, const char *token) {
 
 /** `token`: what it must say, or NULL: the descriptor itself says enough. */
 static bool header_is_valid(const struct segment_header *h, uint64_t bytes, const char *token) {
+	const uint32_t page = h->page_bytes;
 	return h->magic == SEGMENT_MAGIC && h->version == SEGMENT_VERSION &&
 			h->segment_bytes <= bytes && (token == NULL || token_is(h, token)) &&
-			page_is_valid(h->page_bytes) && h->slot_bytes % WIRE_PAGE_MOST == 0 &&
-			h->slot_bytes >= SEGMENT_OPEN_BYTES && h->n_slots > 0 &&
+			page >= WIRE_PAGE_LEAST && page <= WIRE_PAGE_MOST && (page & (page - 1)) == 0 &&
+			h->slot_bytes % WIRE_PAGE_MOST == 0 && h->slot_bytes >= SEGMENT_OPEN_BYTES &&
+			h->n_slots > 0 &&
 			table_is_valid(h, TABLE_MARKS, WIRE_N_MARKS, sizeof(struct wire_mark)) &&
 			table_is_valid(h, TABLE_MODULES, h->module_capacity, sizeof(struct wire_module)) &&
 			table_is_valid(h, TABLE_NODES, h->node_capacity, sizeof(struct wire_node)) &&
@@ -174,15 +154,6 @@ static void *map_piece(int fd, uint64_t offset, uint64_t bytes, int protection) 
 		(void)sys_madvise(piece, bytes, MADV_DONTDUMP);
 	}
 	return piece;
-}
-
-static uint64_t address_space_limit(void) {
-	struct rlimit limit;
-	if (sys_failed(syscall_4(__NR_prlimit64, 0, RLIMIT_AS, 0, (long)&limit)) ||
-			limit.rlim_cur == RLIM_INFINITY) {
-		return UINT64_MAX;
-	}
-	return limit.rlim_cur;
 }
 
 /** So many slots shall be there at least: 8, if a quarter of the limit holds them, or 1. */
@@ -287,7 +258,9 @@ static uint64_t base_end(const struct segment_header *h) {
 
 static bool map_program(int fd, struct segment_header *h) {
 	enum { N_LEAST_NODES = 1 << 14 };
-	uint64_t limit_bytes = address_space_limit();
+	struct rlimit limit;
+	bool is_limited = !sys_failed(syscall_4(__NR_prlimit64, 0, RLIMIT_AS, 0, (long)&limit));
+	uint64_t limit_bytes = is_limited ? limit.rlim_cur : RLIM_INFINITY;
 	uint64_t allowance = limit_bytes / 8; // for slots and nodes, but for the least of them
 	uint64_t base_bytes = base_end(h);
 	unsigned char *base = map_piece(fd, 0, base_bytes, SYS_PROT_READ | SYS_PROT_WRITE);
@@ -366,7 +339,8 @@ enum segment_role segment_open(char **environment) {
 	if (!find_address(&address, environment)) {
 		return SEGMENT_ROLE_NONE;
 	}
-	int fd = open_descriptor(&address);
+	int fd = open_by_proc(&address);
+	fd = fd >= 0 ? fd : open_by_socket(&address); // bounded in time
 	return fd < 0 ? SEGMENT_ROLE_NONE : open_behind(fd, address.token, address.program_pid);
 }
 
@@ -378,13 +352,10 @@ uint32_t segment_open_slots(void) {
 	return atomic_load_explicit(&n_open_slots, memory_order_acquire);
 }
 
-bool segment_open_slot(struct thread_slot *slot, uint64_t bytes) {
-	return sys_mprotect(slot, bytes, SYS_PROT_READ | SYS_PROT_WRITE);
-}
-
 bool segment_open_more_slots(void) {
 	uint32_t n = segment_open_slots();
-	if (n >= segment.n_slots || !segment_open_slot(segment_slot(n), SEGMENT_OPEN_BYTES)) {
+	if (n >= segment.n_slots ||
+			!sys_mprotect(segment_slot(n), SEGMENT_OPEN_BYTES, SYS_PROT_READ | SYS_PROT_WRITE)) {
 		return false;
 	}
 	// Another thread may have opened the same one, which is harmless

@@ -58,10 +58,6 @@ static inline struct thread_slot *segment_slot(uint32_t i) {
 	return (struct thread_slot *)(segment.slots + (uint64_t)i * segment.slot_bytes);
 }
 
-static inline uint32_t segment_index(const struct thread_slot *slot) {
-	return (uint32_t)((uint64_t)((const unsigned char *)slot - segment.slots) / segment.slot_bytes);
-}
-
 /**
  * The private part of a slot: two pages for the thread's state and its small capture context
  * (thread.h), then the contexts of its handlers, then the large context. The large one has all the
@@ -85,9 +81,6 @@ uint32_t segment_open_slots(void);
 
 /** Open the next slot, if there is one. */
 bool segment_open_more_slots(void);
-
-/** Open the first `bytes` of a slot. False: the system refuses. */
-bool segment_open_slot(struct thread_slot *slot, uint64_t bytes);
 
 /**
  * The program limits its address space to `limit_bytes`: unmap what is reserved and unused, but

@@ -9,7 +9,6 @@
 
 #include "recorder/core/capture/capture.h"
 #include "recorder/core/family.h"
-#include "recorder/core/segment.h"
 #include "recorder/core/sys.h"
 
 #include <linux/futex.h>
@@ -40,15 +39,6 @@ static enum switch_word turn_on(enum segment_role (*open_segment)(void)) {
 	return SWITCH_ON;
 }
 
-/** Several threads of a child may come at once: it is counted by one. */
-static void become_forked_child(void) {
-	uint32_t unknown = SWITCH_UNKNOWN;
-	if (atomic_compare_exchange_strong(&switch_page.word, &unknown, SWITCH_OFF) &&
-			segment.header != NULL) {
-		family_announce(segment.header, true);
-	}
-}
-
 bool switch_find_out(void) {
 	enum switch_word word = atomic_load_explicit(&switch_page.word, memory_order_acquire);
 	if (word != SWITCH_UNKNOWN) {
@@ -56,7 +46,7 @@ bool switch_find_out(void) {
 	}
 	uint32_t seen = START_NOBODY;
 	if (atomic_compare_exchange_strong(&start, &seen, START_RUNNING)) {
-		word = turn_on(host_services.open_segment);
+		word = turn_on(host_open_segment);
 		if (word == SWITCH_ON) {
 			atomic_fetch_add(&segment.header->lost_early, atomic_load(&n_lost_early));
 		}
@@ -64,10 +54,13 @@ bool switch_find_out(void) {
 		atomic_store(&start, START_DONE);
 		return word == SWITCH_ON;
 	}
-	if (seen == START_DONE && atomic_load(&switch_page.word) == SWITCH_UNKNOWN) {
-		become_forked_child();
-	} else {
+	uint32_t unknown = SWITCH_UNKNOWN;
+	if (seen != START_DONE || atomic_load(&switch_page.word) != SWITCH_UNKNOWN) {
 		atomic_fetch_add(&n_lost_early, 1);
+	} else if (atomic_compare_exchange_strong(&switch_page.word, &unknown, SWITCH_OFF) &&
+			segment.header != NULL) {
+		// A forked child. Several of its threads may come at once: it is counted by one
+		family_announce(segment.header, true);
 	}
 	return false;
 }

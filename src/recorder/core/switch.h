@@ -10,10 +10,6 @@
 #include "machine.h"
 #include "recorder/core/segment.h"
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
-
 enum switch_word {
 	SWITCH_UNKNOWN = 0, // not yet looked at; a forked child finds this, too
 	SWITCH_ON = 1,
@@ -52,13 +48,11 @@ static inline bool switch_is_still_on_or_paused(void) {
 	return (atomic_load_explicit(&switch_page.word, memory_order_relaxed) & SWITCH_ON) != 0;
 }
 
-/** What the host (preload, inject) does for the core. */
-struct host_services {
-	enum segment_role (*open_segment)(void);
-	uint64_t (*clock_ns)(void);  // CLOCK_MONOTONIC. Any thread, any signal handler, errno unchanged
-	uint64_t (*stack_end)(void); // of the main thread's stack, or 0
-};
-extern LOCAL const struct host_services host_services;
+// What the host (preload, inject) does for the core. The clock is CLOCK_MONOTONIC; the end of the
+// main thread's stack may be 0. Any thread, any signal handler, errno unchanged
+enum segment_role host_open_segment(void);
+uint64_t host_clock_ns(void);
+uint64_t host_main_stack_end(void);
 
 /**
  * Map the segment and turn the switch on, or off, if the word is SWITCH_UNKNOWN. True if it is on

@@ -52,12 +52,53 @@ static inline void sys_munmap(void *at, size_t bytes) {
 	(void)syscall_2(__NR_munmap, (long)at, (long)bytes);
 }
 
+/** What `*at` points to, else zeroed memory that whoever comes first puts there. NULL: none. */
+#define SYS_MAP_ONCE(at, bytes)                                                      \
+	({                                                                               \
+		__auto_type there_ = atomic_load(at);                                        \
+		void *fresh_ = there_ == NULL ? sys_map(bytes) : NULL;                       \
+		if (fresh_ != NULL && atomic_compare_exchange_strong(at, &there_, fresh_)) { \
+			there_ = fresh_;                                                         \
+		} else if (fresh_ != NULL) {                                                 \
+			sys_munmap(fresh_, bytes);                                               \
+		}                                                                            \
+		there_;                                                                      \
+	})
+
 static inline bool sys_mprotect(void *at, size_t bytes, int protection) {
 	return !sys_failed(syscall_3(__NR_mprotect, (long)at, (long)bytes, protection));
 }
 
 static inline bool sys_madvise(void *at, size_t bytes, int advice) {
 	return !sys_failed(syscall_3(__NR_madvise, (long)at, (long)bytes, advice));
+}
+
+/** Open a file to read it, without waiting for anybody. Its descriptor, or the error. */
+static inline long sys_open(const char *path) {
+	enum { AT_CWD = -100, READ_ONLY_CLOEXEC_NONBLOCK = 02004000 };
+	return syscall_4(__NR_openat, AT_CWD, (long)path, READ_ONLY_CLOEXEC_NONBLOCK, 0);
+}
+
+/** The beginning of a file, cut and zero terminated. Returns its bytes; 0: there is none. */
+static inline size_t sys_read_file(const char *path, char *out, size_t bytes) {
+	long n = 0;
+	long fd = sys_open(path);
+	if (!sys_failed(fd)) {
+		n = syscall_3(__NR_read, fd, (long)out, (long)bytes - 1);
+		(void)syscall_1(__NR_close, fd);
+	}
+	n = sys_failed(n) ? 0 : n;
+	out[n] = '\0';
+	return (size_t)n;
+}
+
+/** What a link leads to, cut and zero terminated. Returns its bytes; 0: there is none. */
+static inline size_t sys_read_link(const char *path, char *out, size_t bytes) {
+	enum { AT_CWD = -100 };
+	long n = syscall_4(__NR_readlinkat, AT_CWD, (long)path, (long)out, (long)bytes - 1);
+	n = sys_failed(n) ? 0 : n;
+	out[n] = '\0';
+	return (size_t)n;
 }
 
 /**
@@ -116,6 +157,15 @@ static inline const char *sys_after(const char *text, const char *prefix) {
 		}
 	}
 	return text;
+}
+
+/** Take the decimal digits at the start of a text. 0 as well if there are none. */
+static inline uint64_t sys_take_number(const char **text) {
+	uint64_t n = 0;
+	for (; **text >= '0' && **text <= '9'; ++*text) {
+		n = n * 10 + (uint64_t)(**text - '0');
+	}
+	return n;
 }
 
 /** The entry of an environment that begins so, and has a value; NULL: there is none. */

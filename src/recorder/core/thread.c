@@ -39,7 +39,7 @@ static struct thread_slot *search_again(void) {
 	const uint64_t truce_ns = 5000000000;
 	static _Atomic uint64_t in_vain_until_ns;
 
-	uint64_t now_ns = host_services.clock_ns();
+	uint64_t now_ns = host_clock_ns();
 	if (now_ns < atomic_load(&in_vain_until_ns)) {
 		return NULL;
 	}
@@ -90,21 +90,6 @@ static void fill_in(struct thread_slot *slot) {
 	s->stamp = 0;
 }
 
-/** The first thread of all has the first epoch to itself. */
-static void take_first_epoch(const struct thread_slot *slot) {
-	uint64_t none = 0;
-	(void)atomic_compare_exchange_strong(&segment.header->epoch, &none,
-			wire_epoch(1, segment_index(slot) + 1));
-}
-
-/**
- * A child of vfork runs in its parent's memory, with its parent's thread_self: it uses the slot
- * that is there, but may not leave one behind, since its thread id dies with it.
- */
-static bool is_vfork_child(void) {
-	return (uint32_t)syscall_0(__NR_getpid) != segment.header->program_pid;
-}
-
 // In an executable ld turns the addition that yields &thread_self into one that sets no flags
 // (lea). The check of gcc's sanitizer for NULL would use these flags
 __attribute__((no_sanitize("null"))) struct thread_slot *thread_claim(void) {
@@ -115,7 +100,10 @@ __attribute__((no_sanitize("null"))) struct thread_slot *thread_claim(void) {
 		atomic_fetch_add(&segment.header->lost_no_slot, 1);
 		return NULL;
 	}
-	if (segment_may_call_system() && is_vfork_child()) {
+	// A child of vfork runs in its parent's memory, with its parent's thread_self: it uses the slot
+	// that is there, but may not leave one behind, since its thread id dies with it
+	if (segment_may_call_system() &&
+			(uint32_t)syscall_0(__NR_getpid) != segment.header->program_pid) {
 		atomic_fetch_add(&segment.header->lost_no_slot, 1); // its parent shall search as ever
 		return NULL;
 	}
@@ -137,14 +125,17 @@ __attribute__((no_sanitize("null"))) struct thread_slot *thread_claim(void) {
 	}
 	atomic_store_explicit(&slot->state, SLOT_LIVE, memory_order_release);
 	atomic_fetch_add(&segment.header->n_claims, 1); // no event of ours is older
-	take_first_epoch(slot);
+	uint64_t none = 0; // the first thread of all has the first epoch to itself
+	uint64_t at = (uint64_t)((unsigned char *)slot - segment.slots);
+	(void)atomic_compare_exchange_strong(&segment.header->epoch, &none,
+			wire_epoch(1, (uint32_t)(at / segment.slot_bytes) + 1));
 	self->slot = slot;
 	return slot;
 }
 
 /** Where the stack of this thread ends. Asking libc would allocate, or wait for a lock. */
 static uint64_t stack_end(const struct thread_slot *slot) {
-	return slot->tid == slot->pid ? host_services.stack_end() : host_stack_end();
+	return slot->tid == slot->pid ? host_main_stack_end() : host_stack_end();
 }
 
 enum { SMALL_BYTES = SEGMENT_HANDLERS_AT - SLOT_PRIVATE_AT - THREAD_STATE_BYTES };
@@ -172,7 +163,9 @@ bool thread_grow(struct thread_slot *slot) {
 	open = open < segment.slot_bytes ? open : segment.slot_bytes;
 	bool is_more = open > SEGMENT_OPEN_BYTES;
 	if (open == s->open_bytes ||
-			(is_more && (!segment_may_call_system() || !segment_open_slot(slot, open)))) {
+			(is_more &&
+					(!segment_may_call_system() ||
+							!sys_mprotect(slot, open, SYS_PROT_READ | SYS_PROT_WRITE)))) {
 		return false;
 	}
 	s->open_bytes = open;

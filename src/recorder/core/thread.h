@@ -38,6 +38,7 @@ struct thread_state {
 };
 enum { THREAD_STATE_BYTES = 512 }; // behind it lies the thread's small context
 _Static_assert(sizeof(struct thread_state) <= THREAD_STATE_BYTES, "fits its place");
+_Static_assert(offsetof(struct thread_state, hooks[0].hook) == 0, "as wire/event.h says");
 
 static inline struct thread_state *thread_state_of(struct thread_slot *slot) {
 	return (struct thread_state *)((unsigned char *)slot + SLOT_PRIVATE_AT);

@@ -19,17 +19,6 @@ static bool make_call(struct errand_call *c) {
 	return !sys_failed(result);
 }
 
-/**
- * Until somebody comes and changes our registers. ppoll, because it keeps nothing in the kernel for
- * going on after an interruption: that belongs to the call that the thread was found in.
- */
-static void wait_to_be_fetched(void) {
-	struct {
-		int64_t s, ns;
-	} patience = {ERRAND_PATIENCE_S, 0};
-	(void)syscall_6(__NR_ppoll, 0, 0, (long)&patience, 0, 0, 0);
-}
-
 uint64_t inject_do_errand(struct errand *errand) {
 	bool ok = true;
 	for (uint32_t i = 0; ok && i < errand->n_calls; i++) {
@@ -39,7 +28,10 @@ uint64_t inject_do_errand(struct errand *errand) {
 		errand->result = ((long (*)(uint64_t))errand->function)(errand->argument);
 	}
 	__atomic_store_n(&errand->state, ERRAND_DONE, __ATOMIC_SEQ_CST);
-	wait_to_be_fetched();
+	// Until somebody comes and changes our registers. ppoll, because it keeps nothing in the kernel
+	// for going on after an interruption: that belongs to the call that the thread was found in
+	const int64_t patience[2] = {ERRAND_PATIENCE_S, 0}; // seconds, ns
+	(void)syscall_6(__NR_ppoll, 0, 0, (long)patience, 0, 0, 0);
 	__atomic_store_n(&errand->state, ERRAND_LEFT, __ATOMIC_SEQ_CST);
 	return errand->frame;
 }

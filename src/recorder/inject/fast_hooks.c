@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The fast path of malloc and free, as in core/hook/fast.h.
+ * The fast path of malloc and free, as in core/hook/hook.h.
  *
  * All other calls continue in inject.c, even after the real function, because everything needed is
  * in the frame. A function here calls others only at its very end, or to find the stack, so

@@ -10,7 +10,7 @@
 
 #include "machine.h"
 #include "recorder/core/attr.h"
-#include "recorder/core/loader_object.h"
+#include "recorder/core/unwind/mapped_image.h"
 #include "wire/resident.h"
 
 #include <stdatomic.h>

@@ -12,7 +12,7 @@
  */
 #include "recorder/inject/inject.h"
 
-#include "recorder/core/ending.h"
+#include "recorder/core/awaiting.h"
 #include "recorder/core/hook/mapping.h"
 #include "recorder/core/own.h"
 #include "recorder/core/sys.h"
@@ -61,7 +61,7 @@ _Static_assert(offsetof(struct inject_frame, arguments) == INJECT_RDI &&
 INLINE bool begin(struct inject_frame *f, const struct thread_words *self, enum inject_kind kind,
 		bool wants_stack) {
 	const struct capture_regs caller = {.pc = f->pc, .sp = (uint64_t)(f + 1), .bp = f->bp};
-	bool is_recorded = hook_enter_as(self, &f->hook, caller, wants_stack);
+	bool is_recorded = hook_enter_as(self, &f->hook, caller, wants_stack, NULL);
 	f->kind = is_recorded ? (uint32_t)kind : INJECT_PASSES;
 	return is_recorded;
 }
@@ -97,29 +97,23 @@ static void enter_allocation_within(struct inject_frame *f, struct thread_words 
 }
 
 static void enter_other(struct inject_frame *f, const struct thread_words *self) {
+	bool resizes = f->what->what != RESIDENT_ALLOCATES_AT;
 	f->ptr = f->arguments[f->what->ptr];
 	f->size = size_of(f, f->what);
 	if (f->what->what == RESIDENT_REALLOCATES_AT) {
 		f->ptr = *(const uint64_t *)f->ptr;
 	}
-	enum inject_kind kind = f->what->what == RESIDENT_ALLOCATES_AT ? INJECT_ALLOCATES_AT
-			: f->ptr == 0                                          ? INJECT_ALLOCATES
-			: f->size == 0                                         ? INJECT_FREES_BY_REALLOC
-																   : INJECT_MOVES;
-	if (!begin(f, self, kind, true)) {
-		return;
-	}
-	if (kind == INJECT_FREES_BY_REALLOC) {
-		hook_free(&f->hook, (const void *)f->ptr);
-	} else if (kind == INJECT_MOVES) {
-		hook_realloc(&f->hook, (const void *)f->ptr);
+	if (begin(f, self, resizes ? INJECT_RESIZES : INJECT_ALLOCATES_AT, true) && resizes) {
+		hook_resize(&f->hook, (const void *)f->ptr, f->size);
 	}
 }
 
 static inline enum mapping_does mapping_does(const struct inject_frame *f) {
 	_Static_assert(MAPPING_BREAKS - MAPPING_MAPS == RESIDENT_BREAKS - RESIDENT_MAPS, "ordered");
 	return f->what->what == RESIDENT_CALLS ? mapping_of_call((long)f->arguments[0])
-										   : (enum mapping_does)(f->what->what - RESIDENT_MAPS);
+			: f->what->what == RESIDENT_CONFINES
+			? MAPPING_NAMES
+			: (enum mapping_does)(f->what->what - RESIDENT_MAPS);
 }
 
 struct mapping_arguments {
@@ -166,7 +160,7 @@ static bool is_exec(const struct inject_frame *f) {
 static void note_exec(struct thread_words *self, bool has_failed) {
 	machine_local_bump(&self->inside, 1);
 	if (switch_is_on_or_paused()) {
-		segment_note_exec(has_failed ? 0 : host_services.clock_ns());
+		segment_note_exec(has_failed ? 0 : host_clock_ns());
 	}
 	machine_local_bump(&self->inside, UINT64_MAX);
 }
@@ -189,7 +183,7 @@ void inject_enter(struct inject_frame *f) {
 	machine_local_bump(&self->inside, 1);
 	if (f->what->what == RESIDENT_ENDS) {
 		f->self = NULL;
-		ending_wait();
+		awaiting_last_look();
 		machine_local_bump(&self->inside, UINT64_MAX);
 		return;
 	}
@@ -201,47 +195,20 @@ void inject_enter(struct inject_frame *f) {
 	case RESIDENT_ALLOCATES_WITHIN: enter_allocation_within(f, self); break;
 	case RESIDENT_CONFINES:
 		segment_note_prctl((int)f->arguments[f->what->ptr], f->arguments[f->what->size]);
-		f->kind = INJECT_PASSES;
+		enter_mapping(f, self);
 		break;
-	case RESIDENT_MAPS:
-	case RESIDENT_UNMAPS:
-	case RESIDENT_REMAPS:
-	case RESIDENT_PROTECTS:
-	case RESIDENT_ATTACHES:
-	case RESIDENT_DETACHES:
-	case RESIDENT_BREAKS:
-	case RESIDENT_CALLS: enter_mapping(f, self); break;
+	case RESIDENT_MAPS ... RESIDENT_CALLS: enter_mapping(f, self); break;
 	default: enter_other(f, self); break;
 	}
 }
 
-/** The block that a call has moved its block to. NULL: it failed. */
-static const void *moved_block(const struct inject_frame *f) {
-	if (f->what->what != RESIDENT_REALLOCATES_AT) {
-		return (const void *)f->rax;
-	}
-	return (int)f->rax == 0 ? *(void *const *)f->arguments[f->what->ptr] : NULL;
-}
-
-static void leave_other(struct inject_frame *f) {
-	const void *result = moved_block(f);
-	switch (f->kind) {
-	case INJECT_ALLOCATES_AT:
-		hook_allocated(&f->hook, (int)f->rax == 0 ? *(void *const *)f->ptr : NULL, f->size);
-		break;
-	case INJECT_MOVES: hook_realloc_answer(&f->hook, (const void *)f->ptr, result, f->size); break;
-	case INJECT_FREES_BY_REALLOC:
-		if (result != NULL) {
-			hook_allocated(&f->hook, result, 0);
-		}
-		break;
-	default: break;
-	}
-}
-
-/** With the zero at its end. The layout is struct { int64_t len, reserved; char text[]; }. */
-static uint64_t size_of_nim_string(uint64_t string) {
-	return sizeof(uint64_t[2]) + ((const uint64_t *)string)[1] + 1;
+/** The block that a call has returned, or stored where an argument says. NULL: it failed. */
+static const void *block_of(const struct inject_frame *f) {
+	bool is_stored = f->what->what == RESIDENT_ALLOCATES_AT ||
+			f->what->what == RESIDENT_REALLOCATES_AT;
+	return !is_stored          ? (const void *)f->rax
+			: (int)f->rax == 0 ? *(void *const *)f->arguments[f->what->ptr]
+							   : NULL;
 }
 
 /** The hook begins only now, since parts of the call have been recorded already. */
@@ -250,7 +217,10 @@ static void record_within(struct inject_frame *f) {
 	if (f->rax == 0 || f->self->last_block == block || inject_is_late(f)) {
 		return;
 	}
-	uint64_t size = f->what->size == RESIDENT_NIM_STRING ? size_of_nim_string(f->rax) : f->size;
+	// A string is struct { int64_t len, reserved; char text[]; }, with a zero at its end
+	uint64_t size = f->what->size == RESIDENT_NIM_STRING
+			? sizeof(uint64_t[2]) + ((const uint64_t *)f->rax)[1] + 1
+			: f->size;
 	if (!begin(f, f->self, INJECT_ALLOCATES_WITHIN, true)) {
 		return;
 	}
@@ -270,21 +240,21 @@ static void record_answer(struct inject_frame *f) {
 		leave_mapping(f);
 		return;
 	}
-	if (unlikely(f->kind != INJECT_FREES && inject_is_late(f))) {
-		if (f->kind == INJECT_MOVES) {
-			hook_realloc_unanswered(&f->hook, (const void *)f->ptr);
-		}
-	} else if (f->kind == INJECT_ALLOCATES) {
-		const void *block = moved_block(f);
+	if (f->kind == INJECT_PASSES) {
+		return;
+	}
+	bool is_late = inject_is_late(f);
+	if (f->kind == INJECT_RESIZES) {
+		hook_resized(&f->hook, (const void *)f->ptr, f->size, block_of(f), is_late);
+	} else if (f->kind != INJECT_FREES && !is_late) {
+		const void *block = block_of(f);
 		bool is_text = f->what->size == RESIDENT_TEXT && block != NULL;
 		hook_allocated(&f->hook, block, is_text ? sys_text_length(block) + 1 : f->size);
-		f->self->last_block = (uint64_t)block;
-	} else if (f->kind != INJECT_FREES) {
-		leave_other(f);
 	}
-	if (f->kind != INJECT_PASSES) {
-		hook_leave(&f->hook);
+	if (!is_late && (f->kind == INJECT_ALLOCATES || (f->kind == INJECT_RESIZES && f->ptr == 0))) {
+		f->self->last_block = (uint64_t)block_of(f);
 	}
+	hook_leave(&f->hook);
 }
 
 bool inject_leave(struct inject_frame *f) {

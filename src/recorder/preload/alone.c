@@ -13,7 +13,6 @@
  * A program that ends otherwise (_exit, a signal) does not wait; its file appears a little later.
  */
 #include "recorder/core/awaiting.h"
-#include "recorder/core/ending.h"
 #include "recorder/core/switch.h"
 #include "recorder/core/sys.h"
 #include "recorder/preload/collector.h"
@@ -53,7 +52,7 @@ void alone_wait(void) {
 
 static void end(void *unused) {
 	(void)unused;
-	ending_wait();
+	awaiting_last_look();
 	if (switch_is_on_or_paused() && (segment.options & SEGMENT_PROGRAM_WAITS) != 0) {
 		switch_turn_off(true);
 		alone_wait();

@@ -7,8 +7,8 @@
  */
 #include "recorder/preload/collector.h"
 
-#include "host.h"
 #include "recorder/core/sys.h"
+#include "recorder/preload/real.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -16,7 +16,6 @@
 
 #define ASKED   "DUMP_HEAPTRACK_OUTPUT="
 #define PRELOAD "LD_PRELOAD="
-#define LIBRARY "libheaptrack_preload.so"
 
 enum {
 	PATH_BYTES = 4096,
@@ -27,30 +26,6 @@ enum {
 /** Where the command lies, relative to the library's folder: in a build, an archive, installed. */
 static const char *const places[] = {"heaptrack", "../heaptrack", "../../heaptrack",
 		"../bin/heaptrack", "../../bin/heaptrack", "../../../bin/heaptrack"};
-
-// ---- text
-
-static bool is_separator(char c) {
-	return c == ':' || c == ' ' || c == '\0';
-}
-
-/** The folder of this library, with its slash, as LD_PRELOAD names it; 0: it does not. */
-static size_t find_folder(const char *preload, char folder[PATH_BYTES]) {
-	for (const char *at = preload; *at != '\0';) {
-		size_t n = 0;
-		size_t name = 0;
-		for (; !is_separator(at[n]); n++) {
-			name = at[n] == '/' ? n + 1 : name;
-		}
-		if (name > 0 && name < PATH_BYTES && n - name == sizeof LIBRARY - 1 &&
-				sys_after(at + name, LIBRARY) != NULL) {
-			sys_copy(folder, at, name);
-			return name;
-		}
-		at += n + (at[n] != '\0');
-	}
-	return 0;
-}
 
 // ---- the collector's process
 
@@ -141,6 +116,13 @@ static bool read_line(int fd, char out[VARIABLE_BYTES]) {
 static char *start_as_planned(struct plan *plan) {
 	static char variable[VARIABLE_BYTES]; // one collector at most per process
 	int fds[2];
+	const char *name = lookup_path((const void *)collector_open);
+	size_t n = name == NULL ? 0 : sys_text_length(name);
+	while (n > 0 && name[n - 1] != '/') {
+		n--; // the search begins in the folder of this library
+	}
+	plan->folder = n < PATH_BYTES ? n : 0;
+	sys_copy(plan->path, name, plan->folder);
 	if (plan->folder == 0 || sys_failed(syscall_2(__NR_pipe2, (long)fds, O_CLOEXEC))) {
 		return NULL;
 	}
@@ -151,47 +133,20 @@ static char *start_as_planned(struct plan *plan) {
 	return ok ? variable : NULL;
 }
 
-/** Start it and put what it says in the place of `entry`. */
-static bool join_new_collector(char **environment, char **entry) {
-	struct plan plan = {.environment = environment, .asked = *entry};
-	char **preload = sys_entry(environment, PRELOAD);
-	plan.folder = preload == NULL ? 0 : find_folder(*preload + sizeof PRELOAD - 1, plan.path);
-	char *variable = start_as_planned(&plan);
-	if (variable != NULL) {
-		*entry = variable;
-	}
-	return variable != NULL;
-}
-
 enum segment_role collector_open(char **environment) {
 	char **entry = sys_entry(environment, ASKED);
-	if (entry != NULL && sys_entry(environment, SEGMENT_ENV "=") == NULL &&
-			!join_new_collector(environment, entry)) {
-		return SEGMENT_ROLE_NONE;
+	if (entry != NULL && sys_entry(environment, SEGMENT_ENV "=") == NULL) {
+		struct plan plan = {.environment = environment, .asked = *entry};
+		char *variable = start_as_planned(&plan);
+		if (variable == NULL) {
+			return SEGMENT_ROLE_NONE;
+		}
+		*entry = variable;
 	}
 	return segment_open(environment);
 }
 
 // ---- started by the program itself
-
-extern char **environ __attribute__((weak));
-
-/** The folder of this library, which may have come by LD_PRELOAD or be linked. */
-static void find_own_folder(struct plan *plan) {
-	struct host_object object;
-	char **preload = sys_entry(plan->environment, PRELOAD);
-	if (host_has_finder() && host_find_object((uint64_t)collector_open, &object)) {
-		const char *name = object.map->name;
-		size_t n = sys_text_length(name);
-		while (n > 0 && name[n - 1] != '/') {
-			n--;
-		}
-		plan->folder = n < PATH_BYTES ? n : 0;
-		sys_copy(plan->path, name, plan->folder);
-	} else if (preload != NULL) {
-		plan->folder = find_folder(*preload + sizeof PRELOAD - 1, plan->path);
-	}
-}
 
 enum segment_role collector_open_for(const char *file) {
 	char asked[sizeof ASKED + PATH_BYTES] = ASKED;
@@ -202,7 +157,6 @@ enum segment_role collector_open_for(const char *file) {
 		return SEGMENT_ROLE_NONE;
 	}
 	sys_copy(asked + sizeof ASKED - 1, file, n + 1);
-	find_own_folder(&plan);
 	char *answer[] = {start_as_planned(&plan), NULL};
 	return answer[0] == NULL ? SEGMENT_ROLE_NONE : segment_open(answer);
 }

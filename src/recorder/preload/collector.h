@@ -18,6 +18,8 @@ enum segment_role collector_open(char **environment);
 /** Start a collector for `file`, named as in that variable, and open its segment. Once. */
 enum segment_role collector_open_for(const char *file);
 
+extern char **environ __attribute__((weak));
+
 // ---- the library alone, without `heaptrack` around it, as KDE's is used
 //
 // LD_PRELOAD=.../libheaptrack_preload.so DUMP_HEAPTRACK_OUTPUT=FILE PROGRAM

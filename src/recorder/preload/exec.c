@@ -6,7 +6,6 @@
  * It is not asked for a file that gives rights (set-uid): the kernel would withhold them from a
  * traced program, which would then differ from one that runs without heaptrack.
  */
-#include "recorder/core/awaiting.h"
 #include "recorder/core/segment.h"
 #include "recorder/core/switch.h"
 #include "recorder/core/sys.h"
@@ -18,8 +17,6 @@
 #include <sys/stat.h>
 
 enum { PATH_BYTES = 4096, PATIENCE_MS = 10000 };
-
-extern char **environ __attribute__((weak));
 
 // ---- the file
 
@@ -45,17 +42,13 @@ static bool has_slash(const char *name) {
 	return *name == '/';
 }
 
-static const char *search_path(void) {
-	static const char name[] = "PATH=";
-	char **entry = &environ == NULL ? NULL : sys_entry(environ, name);
-	return entry == NULL ? "/bin:/usr/bin" : *entry + sizeof name - 1;
-}
-
 /** Does the search find a plain one? Any that is not before it decides, as execvp's would. */
 static bool finds_plain_program(const char *name) {
+	static const char variable[] = "PATH=";
 	char path[PATH_BYTES];
 	size_t n_name = sys_text_length(name);
-	for (const char *at = search_path();; at++) {
+	char **entry = &environ == NULL ? NULL : sys_entry(environ, variable);
+	for (const char *at = entry == NULL ? "/bin:/usr/bin" : *entry + sizeof variable - 1;; at++) {
 		size_t n = 0;
 		while (at[n] != ':' && at[n] != '\0') {
 			n++;
@@ -85,7 +78,7 @@ static bool may_ask(void) {
 	if (!switch_is_on_or_paused() || !segment_may_call_system()) {
 		return false;
 	}
-	segment_note_exec(host_services.clock_ns());
+	segment_note_exec(host_clock_ns());
 	long pid = syscall_0(__NR_getpid);
 	return pid == (long)segment.header->program_pid && syscall_0(__NR_gettid) == pid;
 }

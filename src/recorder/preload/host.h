@@ -8,8 +8,8 @@
  */
 
 #include "machine.h"
-#include "recorder/core/loader_object.h"
 #include "recorder/core/own.h"
+#include "recorder/core/unwind/mapped_image.h"
 
 #include <stdbool.h>
 

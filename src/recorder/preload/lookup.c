@@ -8,9 +8,6 @@
 #include "syscall.h"
 
 #include <link.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/mman.h>
 
 enum where { ELSEWHERE, BEHIND, WITHIN }; // of the object of `ours`
@@ -22,7 +19,8 @@ struct search {
 	const char *name;
 	const void *ours;
 	bool is_past_ours;
-	void *found;
+	struct dl_phdr_info info; // of the last object that was wanted,
+	const ElfW(Sym) * symbol; // and the function there; NULL: it has none of that name
 };
 
 struct tables {
@@ -127,8 +125,7 @@ static const ElfW(Sym) * find_symbol(const struct dl_phdr_info *info, const char
 	return read_tables(&t, info) ? find_by_tables(&t, name, gnu_hash_of(name)) : NULL;
 }
 
-static void *find_in_object(const struct dl_phdr_info *info, const char *name) {
-	const ElfW(Sym) *symbol = find_symbol(info, name);
+static void *address_of(const struct dl_phdr_info *info, const ElfW(Sym) * symbol) {
 	return symbol != NULL ? (void *)(info->dlpi_addr + symbol->st_value) : NULL;
 }
 
@@ -175,34 +172,39 @@ static int search_object(struct dl_phdr_info *info, size_t bytes, void *arg) {
 	bool is_wanted = s->where == WITHIN ? is_ours
 										: !is_ours && (s->where == ELSEWHERE || s->is_past_ours);
 	s->is_past_ours = s->is_past_ours || is_ours;
-	s->found = is_wanted ? find_in_object(info, s->name) : NULL;
-	return s->found != NULL || (is_wanted && s->where == WITHIN);
+	if (is_wanted) {
+		s->info = *info;
+		s->symbol = find_symbol(info, s->name);
+	}
+	return s->symbol != NULL || (is_wanted && s->where == WITHIN);
 }
 
-static void *search(enum where where, unsigned n_objects, const char *name, const void *ours) {
+static struct search search(enum where where, unsigned n_objects, const char *name,
+		const void *ours) {
 	struct search s = {.where = where, .n_left = n_objects, .name = name, .ours = ours};
 	(void)dl_iterate_phdr(search_object, &s);
-	return s.found;
+	return s;
 }
 
 void *lookup_function(const char *name, const void *ours) {
-	return search(ELSEWHERE, UINT32_MAX, name, ours);
+	const struct search s = search(ELSEWHERE, UINT32_MAX, name, ours);
+	return address_of(&s.info, s.symbol);
 }
 
 void *lookup_next(const char *name, const void *ours) {
-	return search(BEHIND, count_first_objects(), name, ours);
+	const struct search s = search(BEHIND, count_first_objects(), name, ours);
+	return address_of(&s.info, s.symbol);
 }
 
 MACHINE_ALIGNS_STACK bool lookup_is_beside(const void *function, const char *name) {
-	return search(WITHIN, UINT32_MAX, name, function) != NULL;
+	return search(WITHIN, UINT32_MAX, name, function).symbol != NULL;
+}
+
+MACHINE_ALIGNS_STACK const char *lookup_path(const void *ours) {
+	return search(WITHIN, UINT32_MAX, "", ours).info.dlpi_name;
 }
 
 // ---- redirecting
-
-struct redirection {
-	const char *name;
-	const void *from, *to;
-};
 
 /** Make the pages in which symbols lie writable, or as they were. */
 static bool protect(const struct dl_phdr_info *info, const ElfW(Sym) * symbols, uint32_t n,
@@ -228,24 +230,13 @@ static void set_value(const ElfW(Sym) * symbol, uint64_t value) {
 	__atomic_store_n((uint64_t *)(uintptr_t)&symbol->st_value, value, __ATOMIC_RELAXED);
 }
 
-static int redirect_in_object(struct dl_phdr_info *info, size_t bytes, void *arg) {
-	(void)bytes;
-	const struct redirection *r = arg;
-	if (segment_of(info, r->from) == NULL) {
-		return 0;
-	}
-	const ElfW(Sym) *symbol = find_symbol(info, r->name);
-	if (symbol != NULL && info->dlpi_addr + symbol->st_value == (uint64_t)r->from &&
-			protect(info, symbol, 1, true)) {
-		set_value(symbol, (uint64_t)r->to - info->dlpi_addr);
-		(void)protect(info, symbol, 1, false);
-	}
-	return 1;
-}
-
 void lookup_redirect(const char *name, const void *from, const void *to) {
-	struct redirection r = {name, from, to};
-	(void)dl_iterate_phdr(redirect_in_object, &r);
+	const struct search s = search(WITHIN, UINT32_MAX, name, from);
+	if (s.symbol != NULL && address_of(&s.info, s.symbol) == from &&
+			protect(&s.info, s.symbol, 1, true)) {
+		set_value(s.symbol, (uint64_t)to - s.info.dlpi_addr);
+		(void)protect(&s.info, s.symbol, 1, false);
+	}
 }
 
 // ---- hiding
@@ -343,5 +334,5 @@ void *lookup_in_image(const void *image, const char *name) {
 		return NULL;
 	}
 	info.dlpi_addr = (ElfW(Addr))image - info.dlpi_phdr[i].p_vaddr + info.dlpi_phdr[i].p_offset;
-	return find_in_object(&info, name);
+	return address_of(&info, find_symbol(&info, name));
 }

@@ -3,8 +3,8 @@
 /**
  * Which blocks lie in which of the program's pools, and therefore end with them.
  *
- * Pools and blocks are known by address; a pool that was not begun is begun by its first block. Any
- * thread, any signal handler, no locks. As in any allocator, a pool must not be ended while it is
+ * Pools and blocks are known by address; a pool begins with its first block. Any thread, any signal
+ * handler, no locks. As in any allocator, a pool must not be ended while it is
  * used.
  *
  * The table has 4 million places, which need memory only if they are used: one per address of a
@@ -13,9 +13,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-
-/** The pool exists. False: there is no room for it. */
-bool pools_begin(uint64_t pool);
 
 /** A block of the pool exists. False: there is no room: the pool's end will not end it. */
 bool pools_add(uint64_t pool, uint64_t block);

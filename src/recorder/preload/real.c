@@ -16,16 +16,12 @@ static bool stays(const char *name) {
  * library that it loads may define an allocator under the names that we export; its calls are then
  * its own. We could not tell them from those of another such library.
  */
-static void hide(void) {
+MACHINE_ALIGNS_STACK void *real_find_global(const char *name) {
 	static _Atomic bool is_hidden;
 	if (!is_hidden) {
 		is_hidden = true;
 		lookup_hide(&real, stays);
 	}
-}
-
-MACHINE_ALIGNS_STACK void *real_find_global(const char *name) {
-	hide();
 	return lookup_next(name, &real);
 }
 

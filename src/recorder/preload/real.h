@@ -28,6 +28,9 @@ void *lookup_next(const char *name, const void *ours);
 /** In any other object, also one that the program has loaded itself. NULL: none defines it. */
 void *lookup_function(const char *name, const void *ours);
 
+/** The path of the object in which `ours` lies, as the loader opened it; NULL: it is of none. */
+const char *lookup_path(const void *ours);
+
 /** True if the object in which `function` lies also defines a function called `name`. */
 bool lookup_is_beside(const void *function, const char *name);
 

@@ -46,7 +46,7 @@ static const void *find_vdso(void) {
 }
 
 /** Not by libc, whose function may give other times (libfaketime) or not work yet (sanitizers). */
-static uint64_t clock_ns(void) {
+uint64_t host_clock_ns(void) {
 	static _Atomic(clock_function *) known;
 	clock_function *clock = atomic_load_explicit(&known, memory_order_relaxed);
 	if (unlikely(clock == NULL)) {
@@ -63,23 +63,11 @@ static uint64_t clock_ns(void) {
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-extern char **environ __attribute__((weak));
-
-static char **first_environment(void) {
+enum segment_role host_open_segment(void) {
 	char **environment = start_environment();
-	return environment != NULL || &environ == NULL ? environment : environ;
+	return collector_open(environment != NULL || &environ == NULL ? environment : environ);
 }
 
-static enum segment_role open_segment(void) {
-	return collector_open(first_environment());
-}
-
-static uint64_t stack_end(void) {
+uint64_t host_main_stack_end(void) {
 	return &__libc_stack_end == NULL ? 0 : (uint64_t)__libc_stack_end;
 }
-
-const struct host_services host_services = {
-		.open_segment = open_segment,
-		.clock_ns = clock_ns,
-		.stack_end = stack_end,
-};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* A comparison for programs. */
+#include "base/visible.h"
 #include "engine/findings.h"
 #include "report/compare.h"
 #include "report/compare/parts.h"
@@ -64,19 +65,6 @@ bool report_compare_json(struct buffer *out, const struct compare_request *reque
 
 // ---- JUnit's XML as CI servers read it: a suite, a case per gate, a failure with the sentence
 
-static void put_escaped(struct buffer *out, const char *text) {
-	for (; *text; text++) {
-		switch (*text) {
-		case '&': buffer_text(out, "&amp;"); break;
-		case '<': buffer_text(out, "&lt;"); break;
-		case '>': buffer_text(out, "&gt;"); break;
-		case '"': buffer_text(out, "&quot;"); break;
-		default:
-			buffer_u8(out, (unsigned char)*text < ' ' ? ' ' : (uint8_t)*text); // XML has no others
-		}
-	}
-}
-
 bool report_junit(struct buffer *out, const struct compare_request *request, struct err *err) {
 	uint64_t n_failed = SUM(i, request->n_gates, request->gates[i].is_failed);
 	buffer_text(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
@@ -86,11 +74,11 @@ bool report_junit(struct buffer *out, const struct compare_request *request, str
 			request->n_gates, n_failed);
 	EACH_OF(g, request->gates, request->n_gates) {
 		buffer_text(out, "<testcase classname=\"");
-		put_escaped(out, request->file);
+		markup_put(out, slice_of_text(request->file));
 		buffer_text(out, "\" name=\"");
-		put_escaped(out, g->gate->text);
+		markup_put(out, slice_of_text(g->gate->text));
 		buffer_text(out, g->is_failed ? "\"><failure message=\"" : "\"><system-out>");
-		put_escaped(out, g->sentence);
+		markup_put(out, slice_of_text(g->sentence));
 		buffer_text(out, g->is_failed ? "\"/></testcase>\n" : "</system-out></testcase>\n");
 	}
 	buffer_text(out, "</testsuite>\n</testsuites>\n");

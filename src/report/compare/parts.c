@@ -106,8 +106,9 @@ void compare_put_share(struct buffer *out, uint64_t ours, uint64_t base) {
 
 void compare_put_gates(struct buffer *out, const struct compare_request *request) {
 	EACH_OF(g, request->gates, request->n_gates) {
-		put_wrapped(out, FORMAT(128, "%s  %.100s: ", g->is_failed ? "FAIL" : "pass", g->gate->text),
-				6, g->sentence, request->width);
+		visible_wrap(out,
+				FORMAT(128, "%s  %.100s: ", g->is_failed ? "FAIL" : "pass", g->gate->text), 6,
+				g->sentence, request->width);
 	}
 }
 

@@ -37,7 +37,7 @@ static bool take_name(struct slice *s, enum gate_number *out) {
 			*out = (enum gate_number)i;
 		}
 	}
-	*s = slice_of(s->data + longest, s->size - longest);
+	*s = slice_from(*s, longest);
 	return longest > 0;
 }
 
@@ -78,7 +78,7 @@ static void take_unit(struct slice *s, struct gate *g, bool is_more) {
 	}
 	const char *unit = s->size ? strchr(units, *s->data == 'K' ? 'k' : *s->data) : NULL;
 	if (unit) {
-		*s = slice_of(s->data + 1, s->size - 1);
+		*s = slice_from(*s, 1);
 		double step = take_prefix(s, "i") ? 1024 : 1000;
 		for (const char *u = units; u <= unit; u++) {
 			g->value *= step;
@@ -156,8 +156,20 @@ static void value_of_look(const struct memory_look *m, enum gate_number number,
 	}
 	out->is_missing = number == GATE_RSS ? !m->look
 			: number == GATE_UNKNOWN     ? !(has & REC_HAS_PAGES)
-			: number == GATE_UNTOUCHED   ? !has_all || m->look->swap_bytes > 0
+			: number == GATE_UNTOUCHED   ? !has_all || !memory_knows_untouched(m)
 										 : !has_all;
+}
+
+/** The gate's metric over a run, and the recording whose stacks have it. */
+static bool apply(const struct diff_input *run, enum gate_number number, struct arena *arena,
+		struct recording *as, struct lens *lens, struct lens_result *out, struct err *err) {
+	*as = *run->recording;
+	*lens = *run->lens;
+	lens->metric = kinds[number].metric;
+	const uint64_t until_ns = lens->has_range ? lens_edge_ns(as, lens->to) : UINT64_MAX;
+	return (lens_metrics[lens->metric].of == METRIC_OF_BLOCKS ||
+				   memory_as_recording(run->recording, lens->metric, until_ns, arena, as, err)) &&
+			lens_apply(lens, as, run->names, arena, out, err);
 }
 
 static bool value_of_run(const struct diff_input *run, enum gate_number number,
@@ -179,11 +191,16 @@ static bool value_of_run(const struct diff_input *run, enum gate_number number,
 	}
 	out->is_missing = (r->missing &
 							  (kinds[number].is_bytes ? m->bytes.number : m->blocks.number)) != 0;
+	struct recording as;
 	struct lens lens;
-	bool ok = diff_apply(run, kinds[number].metric, &scratch, &lens, &result, err);
+	bool ok = apply(run, number, &scratch, &as, &lens, &result, err);
 	if (ok) {
 		const struct lens_costs *c = &result.total;
 		out->value = (double)(kinds[number].is_bytes ? c->bytes : c->blocks);
+	}
+	if (!ok && err->code == ERR_UNSUPPORTED) { // nobody looked at that
+		*err = (struct err){0};
+		out->is_missing = ok = true;
 	}
 	return ok;
 }
@@ -248,9 +265,9 @@ static bool say_heaviest(struct buffer *s, const struct diff_input *run, enum ga
 	struct lens lens;
 	struct lens_result result;
 	struct breakdown parts;
-	if (!diff_apply(run, kinds[number].metric, k->arena, &lens, &result, k->err) ||
-			!breakdown_make(BY_SITE, &lens, run->recording, run->names, &result, k->arena, &parts,
-					k->err)) {
+	struct recording as;
+	if (!apply(run, number, k->arena, &as, &lens, &result, k->err) ||
+			!breakdown_make(BY_SITE, &lens, &as, run->names, &result, k->arena, &parts, k->err)) {
 		return false;
 	}
 	if (parts.n > 0) {
@@ -269,6 +286,9 @@ static bool say_grown(struct buffer *s, const struct diff_input input[N_DIFF_SID
 	struct diff_sites sites;
 	struct lens lens = *input[DIFF_OURS].lens;
 	lens.metric = kinds[number].metric;
+	if (lens_metrics[lens.metric].of != METRIC_OF_BLOCKS) {
+		return true;
+	}
 	if (!diff_sites_make(input, lens.metric, k->arena, &sites, k->err)) {
 		return false;
 	}

@@ -110,14 +110,13 @@ static struct slice frames_of(struct document *d, uint32_t location) {
 	if (written->size == 0) {
 		SCOPED(buffer) text = {0};
 		struct json j = json_init(&text);
-		uint32_t n;
-		const struct name *frames = names_of(d->names, location, &n);
-		for (uint32_t i = 0; i < n; i++) {
-			if (i > 0) {
+		const struct name_list frames = names_of(d->names, location);
+		EACH(f, frames) {
+			if (f > frames.items) {
 				buffer_u8(&text, ',');
 			}
 			JSON_OBJECT(&j, NULL);
-			name_put_json(&j, &frames[i], &d->r->locations.items[location]);
+			name_put_json(&j, f, &d->r->locations.items[location]);
 		}
 		const char *kept = text.failed ? NULL : arena_text(d->arena, buffer_view(&text));
 		*written = slice_of(kept, kept ? text.size : 0);
@@ -166,25 +165,25 @@ static bool put_item(struct document *d, uint64_t bytes, uint64_t blocks, uint32
 }
 
 static bool put_sites(struct document *d, enum lens_metric metric, struct err *err) {
-	struct stack_ranking ranking;
 	char key[METRIC_KEY_MAX];
-	if (!rank_stacks(d->r, metric, d->arena, &ranking)) {
+	uint32_t n_all;
+	FREED struct rank *ranks = rank_stacks(d->r, metric, &n_all);
+	if (!ranks) {
 		return err_memory(err);
 	}
-	uint32_t n = limited(d, ranking.n);
+	uint32_t n = limited(d, n_all);
 	uint32_t n_suppressed = lens_metrics[metric].rule == METRIC_NEVER_FREED
-			? limited(d, ranking.n + (uint64_t)d->r->suppressed.n) - n
+			? limited(d, n_all + (uint64_t)d->r->suppressed.n) - n
 			: 0;
 	JSON_LIST(&d->j, metric_json_key(key, metric));
 	bool ok = true;
-	for (uint32_t i = 0; ok && i < n; i++) {
-		const struct rec_stack *s = &d->r->stacks.items[ranking.stacks[i]];
+	EACH_OF_WHILE(rank, ranks, n, ok) {
+		const struct rec_stack *s = &d->r->stacks.items[rank->index];
 		struct lens_costs c = lens_stack_costs(metric, s);
 		ok = put_item(d, c.bytes, c.blocks, lens_metrics[metric].blocks.number, s, false, err);
 	}
 	// Behind the others that were never freed: together they are the summary's
-	for (uint32_t i = 0; ok && i < n_suppressed; i++) {
-		const struct rec_suppressed *v = &d->r->suppressed.items[i];
+	EACH_OF_WHILE(v, d->r->suppressed.items, n_suppressed, ok) {
 		ok = put_item(d, v->bytes, v->blocks, REC_LIVE_BLOCKS, &d->r->stacks.items[v->stack], true,
 				err);
 	}
@@ -223,6 +222,18 @@ static bool put_mappings(struct document *d, struct err *err) {
 	return true;
 }
 
+/** What else than unmapping stacks did to what they or others had mapped. */
+static void put_changes(struct document *d) {
+	JSON_LIST(&d->j, "changes");
+	EACH_OF(c, d->r->changes.items, limited(d, d->r->changes.n)) {
+		JSON_OBJECT(&d->j, NULL);
+		json_text(&d->j, "what", memory_change_texts[c->what].id);
+		JSON_FIELDS(&d->j, c, calls, bytes, first_ns, last_ns);
+		json_bool(&d->j, "by_allocator", c->is_inside);
+		put_stack(d, c->node);
+	}
+}
+
 static void put_stack_of_look(void *user, uint32_t node) {
 	put_stack(user, node);
 }
@@ -241,12 +252,66 @@ static bool put_memory(struct document *d, const struct recording *r, struct err
 	json_number_if(&d->j, "mapped_peak_time_ns", has_mappings, s->mapped_peak_time_ns);
 	json_number_if(&d->j, "never_unmapped_bytes", has_mappings, s->never_unmapped_bytes);
 	bool ok = put_mappings(d, err);
+	put_changes(d);
 	JSON_LIST(&d->j, "looks");
 	for (uint32_t i = 0; ok && i < r->looks.n; i++) {
 		looks_put_one(&looks, i);
 		ok = report_drain(d->options, d->j.out, err);
 	}
 	return ok;
+}
+
+/** What blocks of a stack were, of those whose type was looked at. */
+static void put_classes(struct document *d) {
+	static const char *const kinds[REC_CLASS_KINDS] = {"python", "nim"};
+	JSON_LIST(&d->j, "classes");
+	EACH(c, d->r->classes) {
+		JSON_OBJECT(&d->j, NULL);
+		JSON_FIELDS(&d->j, c, look, blocks, bytes);
+		json_text(&d->j, "kind", kinds[c->kind]);
+		json_string_if(&d->j, "name", d->r->strings.items[c->name]);
+		put_stack(d, c->node);
+	}
+}
+
+static void put_graded_site(struct document *d, const struct rec_grade *row) {
+	JSON_OBJECT(&d->j, NULL);
+	json_text(&d->j, "grade", memory_grade_ids[row->grade]);
+	JSON_FIELDS(&d->j, row, blocks, bytes, owned_blocks, owned_bytes);
+	put_stack(d, d->r->stacks.items[row->stack].node);
+}
+
+static void put_graded_looks(struct json *j, const struct memory_grades *g) {
+	JSON_LIST(j, "looks");
+	if (!g->look) {
+		return;
+	}
+	JSON_OBJECT(j, NULL);
+	json_number(j, "look", g->number);
+	json_number(j, "pid", g->look->pid);
+	json_text(j, "at", memory_at_ids[g->look->at]);
+	json_number(j, "time_ns", g->look->time_ns);
+	JSON_LIST(j, "grades");
+	for (uint8_t grade = 0; grade < REC_GRADES; grade++) {
+		JSON_OBJECT(j, NULL);
+		json_text(j, "grade", memory_grade_ids[grade]);
+		json_number(j, "blocks", g->blocks[grade]);
+		json_number(j, "bytes", g->bytes[grade]);
+	}
+}
+
+/** What points to live blocks, as of the newest look that asked; and types. */
+static void put_leaks(struct document *d) {
+	const struct memory_grades g = memory_grades(d->r, UINT64_MAX);
+	JSON_OBJECT(&d->j, "leaks");
+	put_graded_looks(&d->j, &g);
+	put_classes(d);
+	JSON_LIST(&d->j, "sites");
+	for (uint32_t i = 0; i < g.n_rows; i++) {
+		if (g.rows[i].grade != REC_HELD) {
+			put_graded_site(d, &g.rows[i]);
+		}
+	}
 }
 
 /** As in the look that the report shows. */
@@ -331,6 +396,7 @@ bool report_json(struct buffer *out, const struct recording *r, const struct nam
 	ok = ok && ALL(i, n_metrics, put_sites(&d, metrics[i], err));
 	json_close(&d.j);
 	ok = ok && put_memory(&d, r, err);
+	put_leaks(&d);
 	put_timeline(&d);
 	marks_put_json(&d.j, r);
 	allocators_put_json(&d.j, r, true);

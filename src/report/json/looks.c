@@ -70,6 +70,7 @@ void looks_put_one(const struct looks_writer *w, uint32_t look) {
 		}
 	}
 	json_close(j);
+	memory_put_arenas_json(j, &m, w->r);
 	JSON_LIST(j, "untouched");
 	for (uint32_t i = 0; i < m.n_notable; i++) {
 		put_untouched(w, &m.untouched[i]);

@@ -2,7 +2,6 @@
 #pragma once
 /** The looks of a recording for programs, in --json and in the view of their own. */
 
-#include "base/json.h"
 #include "engine/memory.h"
 
 struct looks_writer {

@@ -7,6 +7,8 @@
 #include "engine/breakdown.h"
 #include "report/text/page.h"
 
+enum what { CALLS, PEAK, LEAKED, TEMPORARY };
+
 struct entry {
 	uint32_t first, n; // its stacks, in `order`
 	struct rec_stack sum;
@@ -22,27 +24,25 @@ struct classic {
 	uint32_t n_entries;
 	uint32_t *order; // stacks, entry by entry
 	uint32_t *leaf;  // per stack: its node behind the skipped frames
+	enum what what;  // the section that is written
 };
 
-enum what { CALLS, PEAK, LEAKED, TEMPORARY };
-
-static uint64_t of_stack(const struct rec_stack *s, enum what what) {
-	return what == CALLS     ? s->allocations
-			: what == PEAK   ? s->peak_bytes
-			: what == LEAKED ? s->live_bytes
-							 : s->temporary;
+static uint64_t of_stack(const struct classic *c, const struct rec_stack *s) {
+	return c->what == CALLS     ? s->allocations
+			: c->what == PEAK   ? s->peak_bytes
+			: c->what == LEAKED ? s->live_bytes
+								: s->temporary;
 }
 
-static const struct name *frames_of(const struct classic *c, uint32_t node, uint32_t *n) {
-	return names_of(c->names, c->r->nodes.items[node].location, n);
+static struct name_list frames_of(const struct classic *c, uint32_t node) {
+	return names_of(c->names, c->r->nodes.items[node].location);
 }
 
 static uint32_t skip_operator_new(const struct classic *c, uint32_t node) {
-	static const char *const plain[] = {"operator new(unsigned long)",
-			"operator new[](unsigned long)", "operator new(unsigned int)",
-			"operator new[](unsigned int)"};
-	uint32_t n;
-	while (node && IS_ANY(frames_of(c, node, &n)[0].function, plain)) {
+	static const char plain[] =
+			"|operator new(unsigned long)|operator new[](unsigned long)|operator new(unsigned int)"
+			"|operator new[](unsigned int)";
+	while (node && is_any(frames_of(c, node).items->function, plain)) {
 		node = c->r->nodes.items[node].parent;
 	}
 	return node;
@@ -55,8 +55,7 @@ static struct slice known_function(const struct name *f) {
 
 /** By what the merged view compares: module, function, file, line of the innermost frame. */
 static int compare_leaves(const struct classic *c, uint32_t s, uint32_t t) {
-	uint32_t n;
-	const struct name *x = frames_of(c, c->leaf[s], &n), *y = frames_of(c, c->leaf[t], &n);
+	const struct name *x = frames_of(c, c->leaf[s]).items, *y = frames_of(c, c->leaf[t]).items;
 	return slice_compare(known_function(x), known_function(y))
 			?: slice_compare(x->file, y->file)
 			?: slice_compare(x->module, y->module) ?: compare_u64(x->line, y->line);
@@ -116,16 +115,15 @@ static struct slice module_of(const struct classic *c, uint32_t node, const stru
 
 /** One node: its innermost frame with the module, then what that was inlined into. */
 static void put_node(struct classic *c, uint32_t node, int indent) {
-	uint32_t n;
-	const struct name *f = frames_of(c, node, &n);
-	for (uint32_t i = 0; i < n; i++) {
+	const struct name_list frames = frames_of(c, node);
+	EACH(f, frames) {
 		buffer_printf(c->out, "%*s", indent, "");
-		put_function(c, node, &f[i]);
-		if (f[i].file.size) {
-			buffer_printf(c->out, "\n%*s  at %.*s:%" PRIu32, indent, "", SLICE_ARG(f[i].file),
-					f[i].line);
+		put_function(c, node, f);
+		if (f->file.size) {
+			buffer_printf(c->out, "\n%*s  at %.*s:%" PRIu32, indent, "", SLICE_ARG(f->file),
+					f->line);
 		}
-		if (i == 0) {
+		if (f == frames.items) {
 			buffer_printf(c->out, "\n%*s  in %.*s", indent, "", SLICE_ARG(module_of(c, node, f)));
 		}
 		buffer_u8(c->out, '\n');
@@ -133,10 +131,8 @@ static void put_node(struct classic *c, uint32_t node, int indent) {
 }
 
 static bool is_stop_node(const struct classic *c, uint32_t node) {
-	static const char *const stops[] = {"main", "__libc_start_main",
-			"__static_initialization_and_destruction_0"};
-	uint32_t n;
-	return IS_ANY(frames_of(c, node, &n)[0].function, stops);
+	static const char stops[] = "|main|__libc_start_main|__static_initialization_and_destruction_0";
+	return is_any(frames_of(c, node).items->function, stops);
 }
 
 /** From a node that no operator new is, outwards. */
@@ -147,49 +143,39 @@ static void put_backtrace(struct classic *c, uint32_t node, int indent) {
 	}
 }
 
-static void put_line(struct classic *c, const struct rec_stack *s, enum what what, bool is_entry) {
+static void put_line(struct classic *c, const struct rec_stack *s, bool is_entry) {
 	const char *end = is_entry ? "from\n" : "from:\n";
-	if (what == CALLS) {
+	if (c->what == CALLS) {
 		buffer_printf(c->out, "%" PRIu64 " calls%s with %s peak consumption %s", s->allocations,
 				is_entry ? " to allocation functions" : "", HUMAN_CLASSIC(s->peak_bytes), end);
-	} else if (what == TEMPORARY) {
+	} else if (c->what == TEMPORARY) {
 		buffer_printf(c->out,
 				"%" PRIu64 " temporary allocations of %" PRIu64 " allocations in total (%.2f%%) %s",
 				s->temporary, s->allocations,
 				s->allocations ? 100.0 * (double)s->temporary / (double)s->allocations : 0, end);
 	} else {
-		const char *is_what = what == LEAKED ? "leaked"
-				: is_entry                   ? "peak memory consumed"
-											 : "consumed";
-		buffer_printf(c->out, "%s %s over %" PRIu64 " calls %s", HUMAN_CLASSIC(of_stack(s, what)),
+		const char *is_what = c->what == LEAKED ? "leaked"
+				: is_entry                      ? "peak memory consumed"
+												: "consumed";
+		buffer_printf(c->out, "%s %s over %" PRIu64 " calls %s", HUMAN_CLASSIC(of_stack(c, s)),
 				is_what, s->allocations, end);
 	}
 }
 
-struct by {
-	const struct classic *c;
-	enum what what;
-};
-
-static int compare_stacks(const void *a, const void *b, void *user) {
-	const struct by *by = user;
-	uint32_t s = *(const uint32_t *)a, t = *(const uint32_t *)b;
-	const struct rec_stack *stacks = by->c->r->stacks.items;
-	return compare_u64(of_stack(&stacks[t], by->what), of_stack(&stacks[s], by->what))
-			?: compare_u64(s, t);
+static uint64_t of_nth(const struct classic *c, uint32_t stack) {
+	return of_stack(c, &c->r->stacks.items[stack]);
 }
 
-static int compare_entries(const void *a, const void *b, void *user) {
-	const struct by *by = user;
-	const struct entry *e = a, *f = b;
-	return compare_u64(of_stack(&f->sum, by->what), of_stack(&e->sum, by->what))
-			?: compare_u64(e->first, f->first);
-}
+ORDER_BY(most_first, uint32_t,
+		compare_u64(of_nth(user, *b), of_nth(user, *a)) ?: compare_u64(*a, *b));
 
-static void put_rest(struct classic *c, const struct entry *e, uint32_t shown, enum what what) {
+ORDER_BY(largest_first, struct entry,
+		compare_u64(of_stack(user, &b->sum), of_stack(user, &a->sum)) ?: LOWEST(first));
+
+static void put_rest(struct classic *c, const struct entry *e, uint32_t shown) {
 	const uint32_t *stacks = &c->order[e->first + shown];
-	uint64_t rest = SUM(i, e->n - shown, of_stack(&c->r->stacks.items[stacks[i]], what));
-	if (what == CALLS || what == TEMPORARY) {
+	uint64_t rest = SUM(i, e->n - shown, of_nth(c, stacks[i]));
+	if (c->what == CALLS || c->what == TEMPORARY) {
 		buffer_printf(c->out, "  and %" PRIu64, rest);
 	} else {
 		buffer_printf(c->out, "  and %s", HUMAN_CLASSIC(rest));
@@ -197,48 +183,46 @@ static void put_rest(struct classic *c, const struct entry *e, uint32_t shown, e
 	buffer_printf(c->out, " from %" PRIu32 " other places\n", e->n - c->options->sub_peak_limit);
 }
 
-static void put_entry(struct classic *c, const struct entry *e, enum what what) {
-	put_line(c, &e->sum, what, true);
+static void put_entry(struct classic *c, const struct entry *e) {
+	put_line(c, &e->sum, true);
 	uint32_t *stacks = &c->order[e->first];
 	if (!c->options->merge_backtraces) {
 		put_backtrace(c, c->leaf[stacks[0]], 2);
 		buffer_text(c->out, c->r->stacks.items[stacks[0]].node ? "\n" : "  ??\n");
 		return;
 	}
-	struct by by = {c, what};
-	qsort_r(stacks, e->n, sizeof *stacks, compare_stacks, &by);
+	qsort_r(stacks, e->n, sizeof *stacks, most_first, c);
 	if (!c->leaf[stacks[0]]) {
 		buffer_text(c->out, "0x0\n  in ??\n");
 		return;
 	}
 	put_node(c, c->leaf[stacks[0]], 0);
 	uint32_t shown = 0;
-	for (; shown < e->n && shown < c->options->sub_peak_limit; shown++) {
-		const struct rec_stack *s = &c->r->stacks.items[stacks[shown]];
-		if (of_stack(s, what) == 0) {
-			break;
-		}
-		put_line(c, s, what, false);
+	const uint32_t most = c->options->sub_peak_limit;
+	for (; shown < e->n && shown < most && of_nth(c, stacks[shown]) > 0; shown++) {
+		put_line(c, &c->r->stacks.items[stacks[shown]], false);
 		uint32_t leaf = c->leaf[stacks[shown]];
 		if (!is_stop_node(c, leaf)) {
 			put_backtrace(c, skip_operator_new(c, c->r->nodes.items[leaf].parent), 4);
 		}
 	}
-	if (e->n > c->options->sub_peak_limit) {
-		put_rest(c, e, shown, what);
+	if (e->n > most) {
+		put_rest(c, e, shown);
 	}
 	buffer_u8(c->out, '\n');
 }
 
-static void put_section(struct classic *c, const char *title, enum what what) {
+static void put_section(struct classic *c, enum what what, bool is_asked, const char *title) {
+	if (!is_asked) {
+		return;
+	}
 	buffer_printf(c->out, "%s\n", title);
-	struct by by = {c, what};
-	qsort_r(c->entries, c->n_entries, sizeof *c->entries, compare_entries, &by);
+	c->what = what;
+	qsort_r(c->entries, c->n_entries, sizeof *c->entries, largest_first, c);
 	for (uint32_t i = 0; i < c->n_entries && i < c->options->peak_limit; i++) {
-		if (of_stack(&c->entries[i].sum, what) == 0) {
-			break;
+		if (of_stack(c, &c->entries[i].sum) > 0) {
+			put_entry(c, &c->entries[i]);
 		}
-		put_entry(c, &c->entries[i], what);
 	}
 	buffer_text(c->out, c->options->merge_backtraces ? "\n" : "\n\n");
 }
@@ -267,17 +251,11 @@ bool report_classic(struct buffer *out, const struct recording *r, const struct 
 	bool ok = recording_by_node(r, &c.arena, &by_node, err);
 	c.r = &by_node;
 	ok = ok && gather(&c);
-	if (ok && classic->allocators) {
-		put_section(&c, "MOST CALLS TO ALLOCATION FUNCTIONS", CALLS);
-	}
-	if (ok && classic->peaks) {
-		put_section(&c, "PEAK MEMORY CONSUMERS", PEAK);
-	}
-	if (ok && classic->leaks) {
-		put_section(&c, "MEMORY LEAKS", LEAKED);
-	}
-	if (ok && classic->temporary) {
-		put_section(&c, "MOST TEMPORARY ALLOCATIONS", TEMPORARY);
+	if (ok) {
+		put_section(&c, CALLS, classic->allocators, "MOST CALLS TO ALLOCATION FUNCTIONS");
+		put_section(&c, PEAK, classic->peaks, "PEAK MEMORY CONSUMERS");
+		put_section(&c, LEAKED, classic->leaks, "MEMORY LEAKS");
+		put_section(&c, TEMPORARY, classic->temporary, "MOST TEMPORARY ALLOCATIONS");
 	}
 	report_six_lines(out, r);
 	arena_finish(&c.arena);
@@ -320,7 +298,7 @@ void report_six_lines(struct buffer *out, const struct recording *r) {
 /** As KDE's table has it: "8.67KB", "0B". */
 static void put_bytes(struct buffer *out, uint64_t bytes) {
 	static const char *const units[] = {"B", "KB", "MB", "GB", "TB"};
-	enum { LAST = sizeof units / sizeof *units - 1 };
+	enum { LAST = N_OF(units) - 1 };
 	double value = (double)bytes;
 	int unit = 0;
 	while (unit < LAST && value > 1000) {

@@ -3,19 +3,11 @@
 #include "base/visible.h"
 #include "report/text/page.h"
 
-static bool is_continuation(uint8_t c) {
-	return (c & 0xc0) == 0x80;
-}
-
-size_t columns_of(struct slice s) {
-	return SUM(i, s.size, !is_continuation(s.data[i]));
-}
-
 /** The byte at which column `column` begins. */
 static size_t byte_at(struct slice s, size_t column) {
 	size_t i = 0;
 	for (size_t n = 0; i < s.size; i++) {
-		if (!is_continuation(s.data[i]) && n++ == column) {
+		if (!utf8_continues(s.data[i]) && n++ == column) {
 			break;
 		}
 	}
@@ -35,7 +27,7 @@ void trim_spaces(struct buffer *out) {
 }
 
 void put_left(struct buffer *out, struct slice s, size_t width) {
-	size_t n = columns_of(s);
+	size_t n = utf8_columns(s);
 	if (n <= width) {
 		visible_put(out, s);
 		put_spaces(out, width - n);
@@ -46,11 +38,11 @@ void put_left(struct buffer *out, struct slice s, size_t width) {
 	size_t cut = byte_at(s, n - behind);
 	visible_put(out, slice_of(s.data, byte_at(s, before)));
 	buffer_text(out, "…");
-	visible_put(out, slice_of(s.data + cut, s.size - cut));
+	visible_put(out, slice_from(s, cut));
 }
 
 void put_cut_padded(struct buffer *out, struct slice s, size_t width) {
-	size_t n = columns_of(s);
+	size_t n = utf8_columns(s);
 	if (n <= width) {
 		visible_put(out, s);
 		put_spaces(out, width - n);
@@ -61,7 +53,7 @@ void put_cut_padded(struct buffer *out, struct slice s, size_t width) {
 }
 
 void put_right(struct buffer *out, const char *text, size_t width) {
-	size_t n = columns_of(slice_of_text(text));
+	size_t n = utf8_columns(slice_of_text(text));
 	put_spaces(out, n < width ? width - n : 0);
 	buffer_text(out, text);
 }
@@ -86,30 +78,4 @@ void put_site(struct buffer *out, const struct name *name, struct slice label,
 	if (name && name->file.size && name->line) {
 		buffer_printf(out, " %.*s:%" PRIu32, SLICE_ARG(path_base(name->file)), name->line);
 	}
-}
-
-void put_wrapped(struct buffer *out, const char *first, size_t indent, const char *text,
-		size_t width) {
-	buffer_text(out, first);
-	size_t column = columns_of(slice_of_text(first));
-	bool is_line_start = true;
-	while (*text) {
-		size_t n = strcspn(text, " ");
-		struct slice word = slice_of(text, n);
-		if (!is_line_start && column + 1 + columns_of(word) > width) {
-			buffer_u8(out, '\n');
-			put_spaces(out, indent);
-			column = indent;
-			is_line_start = true;
-		}
-		if (!is_line_start) {
-			buffer_u8(out, ' ');
-			column++;
-		}
-		visible_put(out, word);
-		column += columns_of(word);
-		is_line_start = false;
-		text += n + (text[n] == ' ');
-	}
-	buffer_u8(out, '\n');
 }

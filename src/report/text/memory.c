@@ -6,9 +6,10 @@
 #include "engine/memory.h"
 
 #include "report/view/viewer.h"
+#include "wire/event.h"
 
 enum { ROWS = 11, MAKERS = 3, NAMED = 2, REMARK_PERCENT = 2, SHARE_COLUMN = 10 };
-enum { PINNED_BYTES = 65536 }; // as of a row that is kept for them
+enum { HALF = REC_FULLNESS / 2, PINNED_BYTES = 65536 }; // as of a row that is kept for them
 
 struct writer {
 	struct buffer *out;
@@ -71,6 +72,9 @@ static void put_owner(struct writer *w, struct buffer *out, const struct memory_
 	} else if (!f->is_runtime) {
 		buffer_u8(out, ' ');
 		put_place(out, f);
+	}
+	if (row->name.size) {
+		buffer_printf(out, " (%.*s)", SLICE_ARG(path_base(row->name)));
 	}
 }
 
@@ -165,6 +169,9 @@ static void put_remarks(struct writer *w, struct buffer *out, bool is_full) {
 	if (look->swap_bytes > 0) {
 		buffer_printf(out, "  %s more are swapped out\n", HUMAN_BYTES(look->swap_bytes));
 	}
+	if (look->has & REC_HAS_TYPES) {
+		buffer_text(out, "  --by type says what its blocks are of Python's objects\n");
+	}
 	if (w->m.group) {
 		buffer_text(out, "  its control group used ");
 		memory_put_group(out, w->m.group);
@@ -241,13 +248,28 @@ static void put_untouched(struct writer *w, bool is_pinned) {
 		}
 		const struct memory_row row = {.maker = site,
 				.via = site && site->is_runtime ? names_site_frame(w->names, node, site) : NULL};
-		buffer_printf(w->out, "%s      %s %s %s in %s block%s: ", title,
+		buffer_printf(w->out, "%s      %s %s %s in %s: ", title,
 				HUMAN_BYTES(is_pinned ? u->pinned_bytes : u->asked_bytes - u->resident_bytes),
-				is_pinned ? "beside" : "of", HUMAN_BYTES(u->asked_bytes), HUMAN_COUNT(u->blocks),
-				u->blocks == 1 ? "" : "s");
+				is_pinned ? "beside" : "of", HUMAN_BYTES(u->asked_bytes),
+				COUNTED(u->blocks, "block"));
 		title = "";
 		put_owner(w, w->out, &row);
 		buffer_u8(w->out, '\n');
+	}
+}
+
+static void put_arenas(struct writer *w) {
+	const uint64_t page = w->r->meta.page_bytes;
+	const char *title = "  arenas, and how full their pages are of live blocks:\n";
+	EACH_OF(a, w->m.arenas, w->m.n_arenas) {
+		const uint64_t all = SUM(k, REC_FULLNESS, a->pages[k]);
+		const uint64_t half = SUM(k, HALF, a->pages[k + 1]);
+		buffer_printf(w->out, "%s      ", title);
+		memory_put_arena(w->out, a);
+		buffer_printf(w->out, ": %s, %s live; %s in empty pages, %s in pages up to half full\n",
+				HUMAN_BYTES(all * page), HUMAN_BYTES(a->live_bytes),
+				HUMAN_BYTES(a->pages[0] * page), HUMAN_BYTES(half * page));
+		title = "";
 	}
 }
 
@@ -269,8 +291,25 @@ static void put_in_full(struct writer *w) {
 		}
 	}
 	put_remarks(w, w->out, true);
+	put_arenas(w);
 	put_untouched(w, false);
 	put_untouched(w, true);
+}
+
+/** What calls have given back or locked, and the site that did so most. */
+static void put_changes(struct writer *w) {
+	buffer_text(w->out, w->r->changes.n ? "\n" : "");
+	for (uint8_t i = 0; i < WIRE_CHANGES; i++) {
+		struct rec_change most, all = memory_changes(w->r, w->names, i, w->arena, &most);
+		if (all.calls > 0) {
+			buffer_printf(w->out, "%s: ", memory_change_texts[i].words);
+			if (all.bytes > 0)
+				buffer_printf(w->out, "%s in ", HUMAN_BYTES(all.bytes));
+			buffer_printf(w->out, "%s, the most by ", COUNTED(all.calls, "call"));
+			put_owner(w, w->out, &(struct memory_row){.maker = names_site(w->names, most.node)});
+			buffer_u8(w->out, '\n');
+		}
+	}
 }
 
 bool view_put_memory(struct viewer *v, struct err *err) {
@@ -286,5 +325,6 @@ bool view_put_memory(struct viewer *v, struct err *err) {
 	if (n == 0) {
 		buffer_text(v->out, "No look at the program's memory is in this part of the recording.\n");
 	}
+	put_changes(&w);
 	return !w.failed || err_memory(err);
 }

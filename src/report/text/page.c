@@ -31,7 +31,7 @@ struct slice page_short_name(struct page *p, const struct name *name) {
 /** As many as a terminal makes of a line: it breaks what is wider, such as the name of a file. */
 static size_t rows_of(const struct page *p, struct slice line) {
 	size_t width = p->options->height > 0 ? width_asked(p->options, WIDTH_MAX) : 0;
-	size_t columns = width > 0 ? columns_of(line) : 0;
+	size_t columns = width > 0 ? utf8_columns(line) : 0;
 	return columns > width ? (columns + width - 1) / width : 1;
 }
 

@@ -2,13 +2,11 @@
 #pragma once
 /** The page that the default report is written on, and what its parts share. */
 
+#include "base/visible.h"
 #include "engine/findings.h"
 #include "report/report.h"
 
 // ---- text that lines up: widths count characters, not bytes
-
-/** How many columns a text takes (UTF-8, one column per character). */
-size_t columns_of(struct slice s);
 
 /** `s` cut to `width` columns with "…" in its middle, padded on its right with spaces. */
 void put_left(struct buffer *out, struct slice s, size_t width);
@@ -32,10 +30,6 @@ void put_place(struct buffer *out, const struct name *f);
 
 /** "makeRow() app.cpp:12"; `label` where there is no name. */
 void put_site(struct buffer *out, const struct name *name, struct slice label, struct arena *arena);
-
-/** A paragraph: `first` before the first line, `indent` spaces before the others. */
-void put_wrapped(struct buffer *out, const char *first, size_t indent, const char *text,
-		size_t width);
 
 // ---- the page that the default report is written on, and what its parts share
 

@@ -107,9 +107,9 @@ static void put_more(struct page *p, const struct rows *rows, enum lens_metric m
 }
 
 /** The sites of a ranking, whose place they take; runtimes' are summed up. */
-static struct rows rows_of(const struct site_ranking *ranking) {
-	struct rows rows = {.sites = ranking->sites, .total = ranking->total};
-	EACH_OF(site, ranking->sites, ranking->n) {
+static struct rows rows_of(const struct breakdown *ranking, struct lens_costs total) {
+	struct rows rows = {.sites = ranking->parts, .total = total};
+	EACH_OF(site, ranking->parts, ranking->n) {
 		if (!site->name->is_runtime) {
 			rows.sites[rows.n++] = *site;
 			continue;
@@ -125,15 +125,16 @@ static struct rows rows_of(const struct site_ranking *ranking) {
 
 static void put_table(struct page *p, enum lens_metric metric, uint32_t max_rows) {
 	const struct metric *m = &lens_metrics[metric];
-	struct site_ranking ranking;
+	struct breakdown ranking;
+	struct lens_costs total;
 	if (p->r->missing & m->bytes.number) {
 		return;
 	}
-	if (!rank_sites(p->r, p->names, metric, &p->arena, &ranking)) {
+	if (!rank_sites(p->r, p->names, metric, &p->arena, &ranking, &total)) {
 		p->failed = true;
 		return;
 	}
-	struct rows rows = rows_of(&ranking);
+	struct rows rows = rows_of(&ranking, total);
 	// That all of it is the runtime's is said once: who held the peak
 	if (rows.n == 0 && (m->rule != METRIC_LIVE_AT_LARGEST || rows.runtime.blocks == 0)) {
 		return;
@@ -151,7 +152,7 @@ static void put_table(struct page *p, enum lens_metric metric, uint32_t max_rows
 	buffer_u8(p->out, '\n');
 	size_t widest = 12;
 	for (uint32_t i = 0; i < rows.shown; i++) {
-		size_t n = columns_of(page_short_name(p, rows.sites[i].name));
+		size_t n = utf8_columns(page_short_name(p, rows.sites[i].name));
 		widest = n > widest ? n : widest;
 	}
 	struct columns columns = share_out(p, widest);

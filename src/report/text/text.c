@@ -37,7 +37,7 @@ static void put_program(struct page *p) {
 	// redis-server is a link to redis-check-rdb: what people called comes first
 	bool is_name = called.size > 0 && isalnum(called.data[0]);
 	// "nginx: master process" tells which program it is
-	bool has_exe = called.size > exe.size && memcmp(called.data, exe.data, exe.size) == 0 &&
+	bool has_exe = called.size > exe.size && begins_with(called, exe) &&
 			strchr(": ", called.data[exe.size]);
 	buffer_slice(p->out, is_name ? called : exe);
 	if (!slice_equal(called, exe) && called.size > 0 && !has_exe) {
@@ -85,7 +85,7 @@ static void put_quality(struct page *p) {
 	struct quality_line lines[QUALITY_LINES_MAX];
 	size_t n = quality_lines(p->r, p->names, &p->arena, lines);
 	for (size_t i = 0; i < n; i++) {
-		put_wrapped(p->out, "  ! ", 4, lines[i].text, p->width);
+		visible_wrap(p->out, "  ! ", 4, lines[i].text, p->width);
 	}
 	if (n > 0) {
 		buffer_u8(p->out, '\n');
@@ -144,15 +144,14 @@ static const char *growth_words(struct page *p, const struct findings *all,
 static void put_never_freed(struct page *p, const struct findings *all) {
 	enum { LEFT = 47, RIGHT = 23, ALONE = 26 };
 	const struct rec_summary *s = &p->r->summary;
-	char a[HUMAN_MAX], t[HUMAN_MAX], remark[64] = "", number[HUMAN_MAX + 2];
+	char a[HUMAN_MAX], remark[64] = "", number[HUMAN_MAX + 2];
 	SCOPED(buffer) grows = {0};
 	if (s->live_blocks && !(p->r->missing & REC_LIVE_BLOCKS)) {
-		(void)snprintf(remark, sizeof remark, "in %s block%s", human_count(t, s->live_blocks),
-				s->live_blocks == 1 ? "" : "s");
+		(void)snprintf(remark, sizeof remark, "in %s", COUNTED(s->live_blocks, "block"));
 	}
 	const char *left = known(p, REC_LIVE_BYTES, human_bytes(a, s->live_bytes));
 	const char *title = growth_words(p, all, number, &grows);
-	size_t wide = columns_of(buffer_view(&grows));
+	size_t wide = utf8_columns(buffer_view(&grows));
 	bool fits = LEFT + RIGHT + wide <= p->width;
 	buffer_printf(p->out, "  %-11s %10s  %-*s", "never freed", left, fits ? 20 : 0, remark);
 	// A line of its own, where both do not fit on one
@@ -217,7 +216,7 @@ static void put_totals(struct page *p, const struct findings *findings) {
 }
 
 static void put_finding(struct page *p, const struct finding *f) {
-	put_wrapped(p->out, FORMAT(64, "  %s  ", f->title), 4, f->text, p->width);
+	visible_wrap(p->out, FORMAT(64, "  %s  ", f->title), 4, f->text, p->width);
 }
 
 /** Only what comes before some words: it stands among few lines. */
@@ -315,7 +314,7 @@ static bool put_nothing_seen(struct page *p) {
 	} else if (maps) {
 		text = "The recorder saw no allocation: the program maps its memory itself.";
 	}
-	put_wrapped(p->out, "  ", 2, text, p->width);
+	visible_wrap(p->out, "  ", 2, text, p->width);
 	buffer_u8(p->out, '\n');
 	return !maps;
 }
@@ -393,8 +392,13 @@ bool report_summary(struct buffer *out, const struct recording *r, const struct 
 		put_hooked(&p);
 		// Ten lines with those that the command prints itself; what is missing comes first
 		bool has_room = page_lines(&p) <= 4;
+		const struct finding *asked = FIND_IN(f, findings, strcmp(f->id, "unreachable") == 0);
 		if (has_room && findings.n > 0 && findings.items[0].severity == FINDING_LOOK_FIRST) {
 			put_before(&p, &findings.items[0], "; ");
+			asked = asked == findings.items ? NULL : asked;
+		}
+		if (asked) {
+			put_before(&p, asked, "; ");
 		}
 		buffer_u8(p.out, '\n');
 	}

@@ -13,7 +13,9 @@ enum { USUAL_DEPTH = 3 };
 struct writer {
 	struct json j;
 	struct viewer *v;
-	uint32_t n_items; // of the tree that is being written
+	uint32_t n_items;       // of the tree that is being written
+	uint32_t n_left_out;    // of the list: what is behind the limit
+	struct lens_costs rest; // what that costs
 	struct err *err;
 };
 
@@ -82,7 +84,7 @@ static bool put_tree(struct writer *w) {
 	}
 	JSON_LIST(&w->j, "tree");
 	for (uint32_t i = 0; i < t->n;) {
-		struct lens_costs all = call_tree_all(t, costs, i);
+		struct lens_costs all = call_tree_all(costs, i);
 		if (i > 0 && !lens_costs_any(&all)) {
 			i = t->nodes[i].end; // nor has anything below it
 			continue;
@@ -90,7 +92,7 @@ static bool put_tree(struct writer *w) {
 		ids[i] = open_item(w, i ? ids[t->nodes[i].parent] : UINT32_MAX);
 		put_label(w, i);
 		put_costs(&w->j, &all);
-		struct lens_costs own = call_tree_own(t, costs, i);
+		struct lens_costs own = call_tree_own(costs, i);
 		json_number(&w->j, "own_bytes", own.bytes);
 		json_number(&w->j, "own_blocks", own.blocks);
 		json_close(&w->j);
@@ -131,7 +133,7 @@ static uint32_t depth_of(const struct writer *w) {
 static bool put_bottom_up(struct writer *w) {
 	struct viewer *v = w->v;
 	struct up_nodes level;
-	if (!call_tree_bottom_up(&v->tree, &v->costs, v->lens, &v->arena, &level, w->err)) {
+	if (!call_tree_bottom_up(&v->costs, &v->arena, &level, w->err)) {
 		return false;
 	}
 	JSON_LIST(&w->j, "bottom_up");
@@ -154,30 +156,33 @@ static bool put_callers(struct writer *w) {
 
 // ---- lists
 
-static uint32_t limit_of(const struct writer *w, uint32_t n) {
+/** Is the item behind the limit? Then it is a part of the rest. */
+static bool is_left_out(struct writer *w, uint32_t item, const struct lens_costs *c) {
 	uint32_t limit = w->v->options->limit;
-	return limit && limit < n ? limit : n;
+	if (limit == 0 || item < limit) {
+		return false;
+	}
+	w->n_left_out++;
+	lens_costs_add(&w->rest, c);
+	return true;
 }
 
-static void put_rest(struct writer *w, uint32_t n_left_out, const struct lens_costs *c) {
+static void put_rest(struct writer *w) {
 	JSON_OBJECT(&w->j, "rest");
-	json_number(&w->j, "items", n_left_out);
-	put_costs(&w->j, c);
+	json_number(&w->j, "items", w->n_left_out);
+	put_costs(&w->j, &w->rest);
 }
 
 /** Own costs of all functions sum to the total: so `rest` holds own costs. */
 static bool put_functions(struct writer *w) {
 	struct viewer *v = w->v;
 	struct call_functions f;
-	struct lens_costs rest = {0};
-	if (!call_tree_functions(&v->tree, &v->costs, v->lens, &v->arena, &f, w->err)) {
+	if (!call_tree_functions(&v->costs, &v->arena, &f, w->err)) {
 		return false;
 	}
-	uint32_t limit = limit_of(w, f.n);
 	json_open(&w->j, "functions", '[');
 	for (uint32_t i = 0; i < f.n; i++) {
-		if (i >= limit) {
-			lens_costs_add(&rest, &f.items[i].own);
+		if (is_left_out(w, i, &f.items[i].own)) {
 			continue;
 		}
 		json_open(&w->j, NULL, '{');
@@ -192,25 +197,22 @@ static bool put_functions(struct writer *w) {
 		}
 	}
 	json_close(&w->j);
-	put_rest(w, f.n - limit, &rest);
+	put_rest(w);
 	return true;
 }
 
 static bool put_parts(struct writer *w) {
 	struct viewer *v = w->v;
 	struct breakdown b;
-	struct lens_costs rest = {0};
 	if (!breakdown_make(v->request->by, v->lens, v->r, v->names, &v->result, &v->arena, &b,
 				w->err)) {
 		return false;
 	}
-	uint32_t limit = limit_of(w, b.n);
 	json_text(&w->j, "by", breakdown_names[v->request->by]);
 	json_open(&w->j, "parts", '[');
 	for (uint32_t i = 0; i < b.n; i++) {
 		const struct part *p = &b.parts[i];
-		if (i >= limit) {
-			lens_costs_add(&rest, &p->costs);
+		if (is_left_out(w, i, &p->costs)) {
 			continue;
 		}
 		JSON_OBJECT(&w->j, NULL);
@@ -231,7 +233,7 @@ static bool put_parts(struct writer *w) {
 		put_costs(&w->j, &p->costs);
 	}
 	json_close(&w->j);
-	put_rest(w, b.n - limit, &rest);
+	put_rest(w);
 	return drain(w);
 }
 
@@ -257,25 +259,25 @@ static void put_stack(struct writer *w, uint32_t stack) {
 }
 
 static bool put_stacks(struct writer *w) {
-	uint32_t *stacks, n;
-	struct lens_costs total, rest = {0};
-	if (!view_find_stacks(w->v, &stacks, &n, &total, w->err)) {
+	uint32_t n;
+	struct lens_costs total;
+	const struct rank *stacks = view_find_stacks(w->v, &n, &total, w->err);
+	if (!stacks) {
 		return false;
 	}
-	uint32_t limit = limit_of(w, n);
 	json_open(&w->j, "stacks", '[');
 	for (uint32_t i = 0; i < n; i++) {
-		if (i < limit) {
-			put_stack(w, stacks[i]);
-		} else {
-			lens_costs_add(&rest, &w->v->result.stacks[stacks[i]]);
+		uint32_t stack = stacks[i].index;
+		if (is_left_out(w, i, &w->v->result.stacks[stack])) {
+			continue;
 		}
+		put_stack(w, stack);
 		if (!drain(w)) {
 			return false;
 		}
 	}
 	json_close(&w->j);
-	put_rest(w, n - limit, &rest);
+	put_rest(w);
 	return true;
 }
 

@@ -16,7 +16,7 @@ static void put_second(struct viewer *v, const struct lens_costs *c) {
 
 bool view_put_functions(struct viewer *v, struct err *err) {
 	struct call_functions f;
-	if (!call_tree_functions(&v->tree, &v->costs, v->lens, &v->arena, &f, err)) {
+	if (!call_tree_functions(&v->costs, &v->arena, &f, err)) {
 		return false;
 	}
 	bool is_grouped = v->lens->group != LENS_BY_FUNCTION;
@@ -77,7 +77,7 @@ bool view_put_parts(struct viewer *v, struct err *err) {
 		if (p->name) {
 			ok = viewer_put_frame(v, p->name, 0);
 		} else {
-			put_cut_padded(v->out, p->label, columns_of(p->label));
+			put_cut_padded(v->out, p->label, utf8_columns(p->label));
 			put_threads(v, p);
 		}
 		buffer_u8(v->out, '\n');
@@ -110,14 +110,13 @@ static bool no_such_site(struct viewer *v, struct err *err) {
 	return viewer_lacks(v, "stacks attributed to", &list, err);
 }
 
-bool view_find_stacks(struct viewer *v, uint32_t **stacks, uint32_t *n, struct lens_costs *total,
+const struct rank *view_find_stacks(struct viewer *v, uint32_t *n, struct lens_costs *total,
 		struct err *err) {
-	FREED struct rank *ranks = malloc((v->r->stacks.n + 1ul) * sizeof *ranks);
-	*stacks = arena_new(&v->arena, uint32_t, v->r->stacks.n);
+	struct rank *ranks = arena_new(&v->arena, struct rank, v->r->stacks.n);
 	*total = (struct lens_costs){0};
 	*n = 0;
-	if (!ranks || !*stacks) {
-		return err_memory(err);
+	if (!ranks) {
+		return err_memory_null(err);
 	}
 	for (uint32_t i = 0; i < v->r->stacks.n; i++) {
 		if (is_of_site(v, i)) {
@@ -126,10 +125,7 @@ bool view_find_stacks(struct viewer *v, uint32_t **stacks, uint32_t *n, struct l
 		}
 	}
 	qsort(ranks, *n, sizeof *ranks, rank_heaviest_first);
-	for (uint32_t i = 0; i < *n; i++) {
-		(*stacks)[i] = ranks[i].index;
-	}
-	return *n > 0 || v->request->of.size == 0 || no_such_site(v, err);
+	return *n > 0 || v->request->of.size == 0 || no_such_site(v, err) ? ranks : NULL;
 }
 
 /** A line of a stack as text: a frame, or a run of library frames, which is its outermost. */
@@ -189,12 +185,10 @@ static bool add_alike(struct gathering *g, uint32_t stack) {
 	for (struct line line; (line = next_shown(v, &w, &next)).frame;) {
 		look = hash_line(g, &line, look);
 	}
-	uint32_t i = INDEX_FIND_OR_ADD(&g->by_look, look, k, g->items[k].look == look, g->n);
+	uint32_t i = INDEX_FIND_OR_PUT(&g->by_look, look, k, g->items[k].look == look, g->items, g->n,
+			(struct alike){.heaviest = stack, .look = look});
 	if (i == INDEX_NONE) {
 		return false;
-	}
-	if (i == g->n) {
-		g->items[g->n++] = (struct alike){.heaviest = stack, .look = look};
 	}
 	g->items[i].n++;
 	lens_costs_add(&g->items[i].costs, &v->result.stacks[stack]);
@@ -204,7 +198,7 @@ static bool add_alike(struct gathering *g, uint32_t stack) {
 HEAVIEST_FIRST(heaviest_look_first, struct alike, heaviest);
 
 /** Stacks, heaviest first, by what they look like. NULL: no memory. */
-static const struct alike *gather_alike(struct viewer *v, const uint32_t *stacks, uint32_t n,
+static const struct alike *gather_alike(struct viewer *v, const struct rank *stacks, uint32_t n,
 		uint32_t *n_looks) {
 	struct gathering g = {
 			.v = v,
@@ -212,7 +206,7 @@ static const struct alike *gather_alike(struct viewer *v, const uint32_t *stacks
 			.items = arena_new(&v->arena, struct alike, n),
 	};
 	bool ok = g.names && g.items && index_reserve(&g.by_look, 1) &&
-			ALL(i, n, add_alike(&g, stacks[i]));
+			ALL(i, n, add_alike(&g, stacks[i].index));
 	index_finish(&g.by_look);
 	*n_looks = g.n;
 	if (!ok) {
@@ -238,14 +232,12 @@ static bool put_frames(struct viewer *v, uint32_t stack) {
 }
 
 bool view_put_stacks(struct viewer *v, struct err *err) {
-	uint32_t *stacks, n, n_looks, n_more = 0;
+	uint32_t n, n_looks, n_more = 0;
 	struct lens_costs total, more = {0};
-	if (!view_find_stacks(v, &stacks, &n, &total, err)) {
-		return false;
-	}
-	const struct alike *looks = gather_alike(v, stacks, n, &n_looks);
+	const struct rank *stacks = view_find_stacks(v, &n, &total, err);
+	const struct alike *looks = stacks ? gather_alike(v, stacks, n, &n_looks) : NULL;
 	if (!looks) {
-		return err_memory(err);
+		return stacks && err_memory(err);
 	}
 	viewer_put_head(v, "stacks, heaviest first");
 	viewer_put_costs(v, &total);

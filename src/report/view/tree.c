@@ -19,9 +19,8 @@ static size_t indent_of(uint32_t depth) {
 bool view_open_node(struct viewer *v, const struct up_node *node, enum view_way way,
 		struct up_nodes *out, struct err *err) {
 	return way == VIEW_CALLEES
-			? up_node_callees(&v->tree, &v->costs, v->lens, node, &v->arena, out, err)
-			: up_node_open(&v->tree, &v->costs, v->lens, node, way == VIEW_CALLERS_OF_ONE,
-					  &v->arena, out, err);
+			? up_node_callees(&v->costs, node, &v->arena, out, err)
+			: up_node_open(&v->costs, node, way == VIEW_CALLERS_OF_ONE, &v->arena, out, err);
 }
 
 static bool put_level(struct viewer *v, const struct up_nodes *level, enum view_way way,
@@ -65,17 +64,17 @@ bool view_put_tree(struct viewer *v, struct err *err) {
 bool view_put_bottom_up(struct viewer *v, struct err *err) {
 	struct up_nodes level;
 	viewer_put_head(v, "allocating functions, and their callers");
-	return call_tree_bottom_up(&v->tree, &v->costs, v->lens, &v->arena, &level, err) &&
+	return call_tree_bottom_up(&v->costs, &v->arena, &level, err) &&
 			put_level(v, &level, VIEW_CALLERS_OF_ENDS, 0, err);
 }
 
 bool view_find_function(struct viewer *v, struct up_nodes *out, struct err *err) {
 	struct call_functions functions;
-	bool ok = call_tree_callers(&v->tree, &v->costs, v->lens, v->request->of, &v->arena, out, err);
+	bool ok = call_tree_callers(&v->costs, v->request->of, &v->arena, out, err);
 	if (!ok || out->n) {
 		return ok;
 	}
-	if (!call_tree_functions(&v->tree, &v->costs, v->lens, &v->arena, &functions, err)) {
+	if (!call_tree_functions(&v->costs, &v->arena, &functions, err)) {
 		return false;
 	}
 	SCOPED(buffer) list = {0};

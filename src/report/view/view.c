@@ -8,8 +8,7 @@ static void put_totals(struct viewer *v) {
 	const char *unit = v->r->of == METRIC_OF_MAPPINGS ? "mapping" : "block";
 	buffer_printf(v->out, "%s: %s", lens_metrics[v->lens->metric].title, HUMAN_BYTES(total->bytes));
 	if (v->r->of != METRIC_OF_RESIDENT) { // of blocks and mappings
-		buffer_printf(v->out, " in %s %s%s", HUMAN_COUNT(total->blocks), unit,
-				total->blocks == 1 ? "" : "s");
+		buffer_printf(v->out, " in %s", COUNTED(total->blocks, unit));
 	}
 	if (lens_metrics[v->lens->metric].rule == METRIC_LIVE_AT_LARGEST) {
 		buffer_printf(v->out, ", at %s", HUMAN_DURATION(v->result.moment_ns));

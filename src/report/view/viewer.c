@@ -25,7 +25,8 @@ bool viewer_init(struct viewer *v, struct buffer *out, const struct recording *r
 	return lens_apply(v->lens, r, n, &v->arena, &v->result, err) &&
 			(!has_tree[request->view] ||
 					(call_tree_make(v->lens, r, n, &v->arena, &v->tree, err) &&
-							call_tree_costs(&v->tree, &v->result, &v->arena, &v->costs, err)));
+							call_tree_costs(&v->tree, v->lens, &v->result, &v->arena, &v->costs,
+									err)));
 }
 
 void viewer_finish(struct viewer *v) {

@@ -50,7 +50,7 @@ VIEWS(DECLARE_VIEW)
 // ---- both
 
 /** The stacks of a site, heaviest first; *total: what they cost. ERR_NOT_FOUND: no such site. */
-bool view_find_stacks(struct viewer *v, uint32_t **stacks, uint32_t *n, struct lens_costs *total,
+const struct rank *view_find_stacks(struct viewer *v, uint32_t *n, struct lens_costs *total,
 		struct err *err);
 
 /** How a tree from the inside out is opened: of all that allocates, or of one function. */

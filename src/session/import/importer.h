@@ -31,7 +31,7 @@ struct importer {
 	bool (*knows)(struct slice head);
 	// One of the two. False: `err` says what is wrong with the file, `out` may be half filled
 	bool (*read)(struct import *import, struct err *err);
-	bool (*decode)(struct profile *out, struct slice in, struct arena *arena, struct err *err);
+	profile_decoder *decode;
 };
 
 /** The row that knows the file's head, or NULL. */
@@ -50,9 +50,7 @@ bool import_heaptrack(struct import *import, struct err *err);
 //
 // What a format does not contain is listed in recording.missing; docs/exports.md has the table.
 
-typedef bool decode_fn(struct profile *out, struct slice in, struct arena *arena, struct err *err);
-
-bool import_profile(struct import *import, decode_fn *decode, struct err *err);
+bool import_profile(struct import *import, profile_decoder *decode, struct err *err);
 
 /** The profile as a recording, in its arena: the profile must lie there. False: no memory. */
 bool recording_of_profile(struct recording *out, const struct profile *p, struct err *err);

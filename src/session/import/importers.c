@@ -4,12 +4,6 @@
 #include "session/import.h"
 #include "session/import/importer.h"
 
-/** The file does not say what it counts: bytes at the peak are taken for it. */
-static bool decode_folded(struct profile *out, struct slice in, struct arena *arena,
-		struct err *err) {
-	return folded_decode(out, in, PROFILE_PEAK_BYTES, arena, err);
-}
-
 // The order matters only where two know the same head: those with magic bytes stand first
 static const struct importer importers[] = {
 		{"KDE heaptrack", heaptrack_is_head, .read = import_heaptrack},
@@ -18,13 +12,13 @@ static const struct importer importers[] = {
 		{"DHAT", dhat_knows, .decode = dhat_decode},
 		{"V8", v8_heap_profile_knows, .decode = v8_heap_profile_decode},
 		{"pprof", pprof_knows, .decode = pprof_decode},
-		{"collapsed stacks", folded_knows, .decode = decode_folded},
+		{"collapsed stacks", folded_knows, .decode = folded_decode},
 };
 
 #define DEFAULT_MEMORY (sizeof(size_t) > 4 ? (size_t)(8ull << 30) : SIZE_MAX)
 
 const struct importer *importer_for(struct slice head) {
-	return FIND(item, importers, sizeof importers / sizeof *importers, item->knows(head));
+	return FIND(item, importers, N_OF(importers), item->knows(head));
 }
 
 /** Say what is wrong with a file that no row recognizes. */

@@ -24,13 +24,12 @@ static int compare_places(const void *a, const void *b, void *user) {
 
 /** Each address once: two places at one get the same answer. Returns how many there are. */
 static size_t list_addresses(const struct recording *r, uint64_t bias, const uint32_t *places,
-		size_t n, uint64_t *addresses, bool *is_exact) {
+		size_t n, struct symbols_wanted *wanted) {
 	size_t n_asked = 0;
 	for (size_t i = 0; i < n; i++) {
 		const struct rec_location *l = &r->locations.items[places[i]];
-		if (n_asked == 0 || addresses[n_asked - 1] != l->pc - bias) {
-			addresses[n_asked] = l->pc - bias;
-			is_exact[n_asked++] = l->is_exact;
+		if (n_asked == 0 || wanted[n_asked - 1].address != l->pc - bias) {
+			wanted[n_asked++] = (struct symbols_wanted){l->pc - bias, 0, l->is_exact};
 		}
 	}
 	return n_asked;
@@ -41,8 +40,7 @@ static bool resolve_module(struct resolver *v, struct symbols *symbols, const ui
 		size_t n) {
 	struct recording *r = v->r;
 	struct rec_module *m = &r->modules.items[r->locations.items[places[0]].module];
-	uint64_t *addresses = arena_new(&v->scratch, uint64_t, n);
-	bool *is_exact = arena_new(&v->scratch, bool, n);
+	struct symbols_wanted *wanted = arena_new(&v->scratch, struct symbols_wanted, n);
 	struct symbols_answer *answers = arena_new(&v->scratch, struct symbols_answer, n);
 	struct slice path = r->strings.items[m->path];
 	struct symbols_module file = {
@@ -51,12 +49,11 @@ static bool resolve_module(struct resolver *v, struct symbols *symbols, const ui
 			.build_id = slice_of(m->build_id, m->build_id_bytes),
 	};
 	struct symbols_facts facts = {0};
-	if (!addresses || !is_exact || !answers || !file.path) {
+	if (!wanted || !answers || !file.path) {
 		return false;
 	}
-	size_t n_asked = list_addresses(r, m->bias, places, n, addresses, is_exact), at = 0;
-	if (!symbols_resolve(symbols, &file, addresses, is_exact, n_asked, answers, &facts, &v->scratch,
-				NULL)) {
+	size_t n_asked = list_addresses(r, m->bias, places, n, wanted), at = 0;
+	if (!symbols_resolve(symbols, &file, wanted, n_asked, answers, &facts, &v->scratch, NULL)) {
 		return false;
 	}
 	m->has_symbols |= facts.has_symbols;
@@ -64,7 +61,7 @@ static bool resolve_module(struct resolver *v, struct symbols *symbols, const ui
 	m->is_unresolved = facts.is_unresolved;
 	for (size_t i = 0; i < n; i++) {
 		struct rec_location *l = &r->locations.items[places[i]];
-		at += l->pc - m->bias != addresses[at];
+		at += l->pc - m->bias != wanted[at].address;
 		if (!symbols_put(&answers[at], l, &v->frames, &v->texts)) {
 			return false;
 		}

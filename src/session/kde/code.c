@@ -89,7 +89,7 @@ static bool add_module(struct kde_import *k, const struct heaptrack_record *r) {
 		k->ranges.n = 0; // "-": the list begins anew
 		return true;
 	}
-	bool is_exe = slice_equal(r->text, slice_of_text("x"));
+	bool is_exe = slice_is(r->text, "x");
 	struct slice path = is_exe ? k->exe : r->text;
 	uint32_t id = same_module(k, path, r->numbers[0]);
 	if (!id) {

@@ -73,9 +73,7 @@ static void put_meta(struct kde_import *k) {
 
 static void finish(struct kde_import *k) {
 	heaptrack_reader_finish(&k->reader);
-	struct aggregate *aggregate = k->feed.aggregate;
 	feed_finish(&k->feed);
-	aggregate_destroy(aggregate);
 	index_finish(&k->location_index);
 	CALL_FOR(vec_finish, k, strings, modules, locations, frames, nodes, samples, module_of_string,
 			ranges, infos);
@@ -86,9 +84,7 @@ static void finish(struct kde_import *k) {
 
 /** Row 0 of each table is "none". */
 static bool start(struct kde_import *k, struct err *err) {
-	struct aggregate *aggregate = kde_aggregate(err);
-	if (!aggregate || !feed_init(&k->feed, aggregate, err)) {
-		aggregate_destroy(aggregate);
+	if (!feed_init(&k->feed, kde_aggregate(err), err)) {
 		return false;
 	}
 	return (vec_push(&k->strings) && vec_push(&k->modules) && vec_push(&k->locations) &&

@@ -11,111 +11,18 @@
 #include "sys/file.h"
 #include "trace/trace.h"
 
-static bool looks_like_recording(const char *file) {
-	struct slice name = slice_of_text(file);
-	return ends_with(name, ".zst") || ends_with(name, ".gz") || starts_with(name, "heaptrack.");
-}
-
-static size_t common_prefix(const char *a, const char *b) {
-	size_t n = 0;
-	while (a[n] && a[n] == b[n]) {
-		n++;
-	}
-	return n;
-}
-
-enum { NEAR_MAX = 5 };
-
-struct near {
-	size_t likeness;
-	char *file;
-};
-
-/** Keep the NEAR_MAX names that share most of their beginning with `base`. */
-static void consider(struct near near[NEAR_MAX], const char *base, const char *file) {
-	size_t likeness = common_prefix(base, file) + 1;
-	for (int i = 0; i < NEAR_MAX; i++) {
-		if (near[i].file && near[i].likeness >= likeness) {
-			continue;
-		}
-		char *kept = strdup(file);
-		if (kept) {
-			free(near[NEAR_MAX - 1].file);
-			memmove(&near[i + 1], &near[i], (size_t)(NEAR_MAX - 1 - i) * sizeof *near);
-			near[i] = (struct near){likeness, kept};
-		}
-		return;
-	}
-}
-
-static void say_what_is_near(const char *name, struct err *err) {
-	const char *slash = strrchr(name, '/');
-	const char *base = slash ? slash + 1 : name;
-	FREED char *folder = slash ? strndup(name, (size_t)(slash - name) + 1) : strdup(".");
-	struct near near[NEAR_MAX] = {0};
-	CLOSED_FOLDER *dir = folder ? opendir(folder) : NULL;
-	for (struct dirent *e; dir && (e = readdir(dir));) {
-		if (looks_like_recording(e->d_name)) {
-			consider(near, base, e->d_name);
-		}
-	}
-	SCOPED(buffer) list = {0};
-	for (int i = 0; i < NEAR_MAX && near[i].file; i++) {
-		buffer_printf(&list, "%s%s", i ? ", " : "", near[i].file);
-		free(near[i].file);
-	}
-	if (list.size) {
-		err_set(err, ERR_NOT_FOUND, "no such file; recordings there: %.*s",
-				SLICE_ARG(buffer_view(&list)));
-	} else {
-		err_set(err, ERR_NOT_FOUND, "no such file, and no recording in that folder");
-	}
-}
-
-bool session_knows(const char *path) {
-	uint8_t head[64];
-	SCOPED_BY(file_reader_close) struct file_reader file;
-	size_t got = 0;
-	if (!file_reader_open(&file, path, NULL)) {
-		return false; // a fifo as well, whose open would wait
-	}
-	bool is_known = file_reader_read(&file, 0, head, sizeof head, &got, NULL) &&
-			trace_is_ours(slice_of(head, got));
-	struct unpack *in = is_known ? NULL : unpack_open(path, 0, NULL);
-	struct slice unpacked;
-	is_known |= in && unpack_peek(in, IMPORT_HEAD_BYTES, &unpacked, NULL) && importer_for(unpacked);
-	unpack_close(in);
-	return is_known;
-}
-
-char *find_recording(const char *name, struct err *err) {
-	static const char *const suffixes[] = {".zst", ".gz", ""};
-	for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-		const char *path = FORMAT(PATH_MAX + 1, "%s%s", name, suffixes[i]);
-		// NAME means the file with a suffix, but not if NAME exists, too, and is a recording
-		if (access(path, F_OK) == 0 &&
-				(!*suffixes[i] || access(name, F_OK) != 0 || !session_knows(name))) {
-			return strdup(path) ?: err_memory_null(err);
-		}
-	}
-	say_what_is_near(name, err);
-	(void)err_add(err, "%s", name);
-	return NULL;
-}
-
 // ---- all recordings of a folder: known by their first bytes, or by the names of KDE's heaptrack
 
-static bool is_recording(int fd, const char *name) {
+static bool is_recording(int fd, struct slice name) {
 	uint8_t head[64];
 	size_t got = 0;
 	struct err err;
 	if (!file_read_at(fd, 0, head, sizeof head, &got, &err)) {
 		return false;
 	}
-	struct slice text = slice_of_text(name);
-	bool is_named = starts_with(text, "heaptrack.") &&
-			(ends_with(text, ".gz") || ends_with(text, ".zst"));
-	return trace_is_ours(slice_of(head, got)) || is_named;
+	return trace_is_ours(slice_of(head, got)) ||
+			(starts_with(name, "heaptrack.") &&
+					(ends_with(name, ".gz") || ends_with(name, ".zst")));
 }
 
 /** True: `out` is filled. */
@@ -125,7 +32,7 @@ static bool look_at(int folder, const char *name, struct listed *out) {
 	if (fd < 0) {
 		return false;
 	}
-	bool ok = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && is_recording(fd, name);
+	bool ok = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && is_recording(fd, slice_of_text(name));
 	*out = (struct listed){.size_bytes = (uint64_t)st.st_size,
 			.written_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec};
 	return ok;
@@ -157,6 +64,73 @@ bool list_recordings(const char *folder, struct arena *arena, struct listing *ou
 	bool ok = collect(dir, arena, out) || err_memory(err);
 	vec_sort(out, by_age);
 	return ok;
+}
+
+// ---- the one that a name means
+
+static size_t common_prefix(const char *a, const char *b) {
+	size_t n = 0;
+	while (a[n] && a[n] == b[n]) {
+		n++;
+	}
+	return n;
+}
+
+enum { NEAR_MAX = 5 };
+
+ORDER_BY(most_alike_first, struct listed,
+		compare_u64(common_prefix(user, b->name), common_prefix(user, a->name))
+				?: strcmp(a->name, b->name));
+
+/** Of the recordings in its folder, those that share most of their beginning with a name. */
+static void say_what_is_near(const char *name, struct err *err) {
+	const char *slash = strrchr(name, '/');
+	const char *base = slash ? slash + 1 : name;
+	FREED char *folder = slash ? strndup(name, (size_t)(slash - name) + 1) : strdup(".");
+	SCOPED(arena) arena = {0};
+	SCOPED_BY(vec_release) struct listing near = {0};
+	if (folder && list_recordings(folder, &arena, &near, err) && near.n > 1) {
+		qsort_r(near.items, near.n, sizeof *near.items, most_alike_first, (void *)base);
+	}
+	SCOPED(buffer) list = {0};
+	for (size_t i = 0; i < NEAR_MAX && i < near.n; i++) {
+		buffer_printf(&list, "%s%s", i ? ", " : "", near.items[i].name);
+	}
+	(void)err_set(err, ERR_NOT_FOUND, "no such file%s%.*s",
+			list.size ? "; recordings there: " : ", and no recording in that folder",
+			SLICE_ARG(buffer_view(&list)));
+}
+
+bool session_knows(const char *path) {
+	uint8_t head[64];
+	uint64_t bytes;
+	size_t got = 0;
+	CLOSED int fd = file_open_regular(path, &bytes, NULL);
+	if (fd < 0) {
+		return false; // a fifo as well, whose open would wait
+	}
+	bool is_known = file_read_at(fd, 0, head, sizeof head, &got, NULL) &&
+			trace_is_ours(slice_of(head, got));
+	struct unpack *in = is_known ? NULL : unpack_open(path, 0, NULL);
+	struct slice unpacked;
+	is_known |= in && unpack_peek(in, IMPORT_HEAD_BYTES, &unpacked, NULL) && importer_for(unpacked);
+	unpack_close(in);
+	return is_known;
+}
+
+char *find_recording(const char *name, struct err *err) {
+	static const char *const suffixes[] = {".zst", ".gz", ""};
+	for (size_t i = 0; i < N_OF(suffixes); i++) {
+		const char *path = FORMAT(PATH_MAX + 1, "%s%s", name, suffixes[i]);
+		// NAME means the file with a suffix, but not if NAME exists, too, and is a recording
+		if (access(path, F_OK) == 0 &&
+				(!*suffixes[i] || access(name, F_OK) != 0 || !session_knows(name))) {
+			return strdup(path) ?: err_memory_null(err);
+		}
+	}
+	say_what_is_near(name, err);
+	(void)err_add(err, "%s", name);
+	return NULL;
 }
 
 // ---- standard input, which is copied to an unnamed file if it cannot be read twice

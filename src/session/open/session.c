@@ -10,11 +10,11 @@ enum { RULES_MAX_BYTES = 4 << 20, RC_MAX_BYTES = 1 << 20 };
 
 static bool read_file(void *user, uint64_t offset, void *out, size_t n, size_t *got,
 		struct err *err) {
-	return file_reader_read(user, offset, out, n, got, err);
+	return file_read_at(*(const int *)user, offset, out, n, got, err);
 }
 
 static struct trace_source source_of(struct session *s) {
-	return (struct trace_source){read_file, s->file.size_bytes, &s->file};
+	return (struct trace_source){read_file, s->file_bytes, &s->fd};
 }
 
 /** All rules that apply: the user's before those of the program before ours. */
@@ -53,12 +53,13 @@ static bool read_recording(struct session *s, const struct import_options *optio
 		struct err *err) {
 	uint8_t head[64];
 	size_t got;
-	if (!file_reader_open(&s->file, s->path, err) ||
-			!file_reader_read(&s->file, 0, head, sizeof head, &got, err)) {
+	s->fd = file_open_regular(s->path, &s->file_bytes, err);
+	if (s->fd < 0 || !file_read_at(s->fd, 0, head, sizeof head, &got, err)) {
 		return false;
 	}
 	if (!trace_is_ours(slice_of(head, got))) {
-		file_reader_close(&s->file);
+		file_close(s->fd);
+		s->fd = -1;
 		return import_file(s->path, options, &s->recording, &s->embedded, err);
 	}
 	s->is_ours = true;
@@ -128,8 +129,7 @@ static bool name_frames(struct session *s, const struct session_options *options
 static bool make_visible(struct recording *r, struct err *err) {
 	SCOPED(buffer) shown = {0};
 	bool ok = true;
-	for (uint32_t i = 0; ok && i < r->strings.n; i++) {
-		struct slice *s = &r->strings.items[i];
+	EACH_WHILE(s, r->strings, ok) {
 		if (visible_differs(*s)) {
 			buffer_clear(&shown);
 			visible_put(&shown, *s);
@@ -157,10 +157,10 @@ const char *session_title(const struct session *s) {
 	return s->is_stdin ? "standard input" : s->path;
 }
 
-bool session_open_with(struct session *s, const char *name, const struct session_options *options,
+bool session_open(struct session *s, const char *name, const struct session_options *options,
 		struct err *err) {
 	options = options ? options : &defaults;
-	*s = (struct session){.file.fd = -1, .is_stdin = strcmp(name, "-") == 0};
+	*s = (struct session){.fd = -1, .is_stdin = strcmp(name, "-") == 0};
 	s->path = s->is_stdin ? spool_stdin(err) : find_recording(name, err);
 	if (!s->path) {
 		return false;
@@ -175,7 +175,7 @@ bool session_open_with(struct session *s, const char *name, const struct session
 
 bool session_of_recording(struct session *s, struct recording *r, const char *path,
 		struct err *err) {
-	*s = (struct session){.path = strdup(path), .recording = *r, .file.fd = -1};
+	*s = (struct session){.path = strdup(path), .recording = *r, .fd = -1};
 	*r = (struct recording){0};
 	if (!s->path) {
 		recording_finish(&s->recording);
@@ -186,10 +186,6 @@ bool session_of_recording(struct session *s, struct recording *r, const char *pa
 		session_close(s);
 	}
 	return ok;
-}
-
-bool session_open(struct session *s, const char *name, struct err *err) {
-	return session_open_with(s, name, NULL, err);
 }
 
 bool session_source(struct session *s, struct trace_source *out) {
@@ -207,7 +203,7 @@ void session_close(struct session *s) {
 		buffer_finish(&s->embedded);
 		buffer_finish(&s->complaints);
 		suppressions_finish(&s->suppressions);
-		file_reader_close(&s->file);
+		file_close(s->fd);
 		free(s->path);
 		*s = (struct session){0};
 	}

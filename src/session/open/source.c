@@ -8,22 +8,22 @@ static bool is_named_by_a_frame(const struct recording *r, uint32_t file) {
 	return file != 0 && file < r->strings.n && ANY(i, r->frames.n, r->frames.items[i].file == file);
 }
 
-static bool read_all(const struct file_reader *f, struct buffer *out, struct err *err) {
-	if (f->size_bytes > SOURCE_BYTES_MAX) {
+static bool read_all(int fd, uint64_t bytes, struct buffer *out, struct err *err) {
+	if (bytes > SOURCE_BYTES_MAX) {
 		return err_set(err, ERR_LIMIT, "larger than 4 MiB");
 	}
 	size_t got = 0;
-	uint8_t *room = buffer_room(out, (size_t)f->size_bytes);
-	bool ok = (room || err_memory(err)) &&
-			file_reader_read(f, 0, room, (size_t)f->size_bytes, &got, err) &&
+	uint8_t *room = buffer_room(out, (size_t)bytes);
+	bool ok = (room || err_memory(err)) && file_read_at(fd, 0, room, (size_t)bytes, &got, err) &&
 			(!memchr(room, 0, got) || err_set(err, ERR_FORMAT, "not a text file"));
 	out->size += ok ? got : 0;
 	return ok;
 }
 
 static bool read_path(const char *path, struct buffer *out, struct err *err) {
-	SCOPED_BY(file_reader_close) struct file_reader f;
-	return (file_reader_open(&f, path, err) && read_all(&f, out, err)) || err_add(err, "%s", path);
+	uint64_t bytes;
+	CLOSED int fd = file_open_regular(path, &bytes, err);
+	return (fd >= 0 && read_all(fd, bytes, out, err)) || err_add(err, "%s", path);
 }
 
 /** Below `root`, with fewer and fewer of the folders that the path begins with. */

@@ -99,7 +99,7 @@ static bool make_nodes(struct filling *k) {
 static bool bias_of_elf(const struct profile_mapping *m, struct slice head, uint64_t *bias) {
 	struct elf_image image;
 	struct elf_segment segment;
-	if (!elf_image_init(&image, head, NULL)) {
+	if (!elf_image_init(&image, head)) {
 		return false;
 	}
 	for (uint32_t i = 0; elf_segment_at(&image, i, &segment); i++) {
@@ -119,11 +119,12 @@ static uint64_t bias_of(const struct profile *p, const struct profile_mapping *m
 		struct arena *scratch) {
 	uint64_t bias = m->start - m->file_offset;
 	const char *path = arena_text(scratch, profile_text(p, m->path));
-	SCOPED_BY(file_reader_close) struct file_reader file = {.fd = -1};
+	bool may_be = path && *path == '/' && m->start;
 	uint8_t head[ELF_HEAD_BYTES];
+	uint64_t bytes;
 	size_t got;
-	if (path && *path == '/' && m->start && file_reader_open(&file, path, NULL) &&
-			file_reader_read(&file, 0, head, sizeof head, &got, NULL)) {
+	CLOSED int fd = may_be ? file_open_regular(path, &bytes, NULL) : -1;
+	if (fd >= 0 && file_read_at(fd, 0, head, sizeof head, &got, NULL)) {
 		(void)bias_of_elf(m, slice_of(head, got), &bias);
 	}
 	return bias;
@@ -289,7 +290,7 @@ static bool fill_strings(struct filling *k) {
 	r->threads.n = 1;
 	r->meta.exe = p->program;
 	struct slice program = profile_text(p, p->program), command = profile_text(p, p->command);
-	if (command.size > program.size + 1 && memcmp(command.data, program.data, program.size) == 0) {
+	if (command.size > program.size + 1 && begins_with(command, program)) {
 		r->meta.argv_first = r->strings.n;
 		r->meta.n_argv = 1;
 		r->strings.items[r->strings.n++] = slice_of(command.data + program.size + 1,
@@ -330,11 +331,11 @@ static bool read_whole(struct import *import, struct buffer *out, struct err *er
 	return !out->failed || err_memory(err);
 }
 
-bool import_profile(struct import *import, decode_fn *decode, struct err *err) {
+bool import_profile(struct import *import, profile_decoder *decode, struct err *err) {
 	SCOPED(buffer) bytes = {0};
 	struct profile p;
 	bool ok = read_whole(import, &bytes, err) &&
-			decode(&p, buffer_view(&bytes), &import->out->arena, err);
+			profile_decode(decode, &p, buffer_view(&bytes), &import->out->arena, err);
 	ok = ok && recording_of_profile(import->out, &p, err);
 	if (ok && unpack_is_torn(import->in)) {
 		import->out->meta.is_complete = 0;

@@ -62,11 +62,6 @@ bool ahead_units(struct slice aranges, const uint64_t *pcs, size_t n, uint64_t *
 	return w.n_left > 0;
 }
 
-/** May an attribute of this form point out of its unit, or is that not known? */
-static bool is_open(uint64_t form) {
-	return form == DW_FORM_ref_addr || form == DW_FORM_ref_sig8 || form == DW_FORM_indirect;
-}
-
 bool ahead_is_alone(struct slice abbrev, uint64_t at) {
 	struct cursor c = cursor_init(abbrev);
 	(void)cursor_bytes(&c, at < abbrev.size ? (size_t)at : abbrev.size);
@@ -80,7 +75,8 @@ bool ahead_is_alone(struct slice abbrev, uint64_t at) {
 			if (form == DW_FORM_implicit_const) {
 				(void)cursor_varint(&c);
 			}
-			if (is_open(form)) {
+			// An attribute of this form may point out of its unit, or that is not known
+			if (form == DW_FORM_ref_addr || form == DW_FORM_ref_sig8 || form == DW_FORM_indirect) {
 				return false;
 			}
 		} while (name != 0 || form != 0);

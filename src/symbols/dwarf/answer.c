@@ -27,12 +27,10 @@ enum names_scheme answer_scheme(struct unit *unit) {
 
 static bool set_name(struct symbols_frame *frame, struct name_pool *pool, const char *linkage,
 		enum names_scheme scheme) {
-	const struct name *name = name_pool_function(pool, linkage, scheme);
-	if (name) {
-		frame->symbol = name->symbol;
-		frame->function = name->function;
-	}
-	return name != NULL;
+	const struct name name = name_pool_get(pool, linkage, scheme);
+	frame->symbol = name.symbol;
+	frame->function = name.function;
+	return name.function != NULL;
 }
 
 /** Does the symbol stand for this subprogram, or for one of its parts? */
@@ -44,24 +42,21 @@ static bool is_symbol_of(const struct symbol_entry *entry, const struct unit *un
 	return SOME(entry && die_ranges_next(&ranges, &r), r.start == entry->start);
 }
 
-static bool has_mark(const char *symbol) {
-	return symbol[0] == '_' && (symbol[1] == 'Z' || symbol[1] == 'R' || symbol[1] == 'D');
-}
-
 /** A function without a linkage name: C, or hidden in its unit, or debug data of the small kind. */
 static bool name_plain(struct asking *a, struct symbols_frame *frame, const struct die_name *name,
 		const struct symbol_entry *entry) {
 	struct name_pool *pool = a->question->pool;
 	if (entry &&
 			(slice_equal(names_without_suffixes(entry->name), slice_of_text(name->plain)) ||
-					(has_mark(entry->name) && a->unit->scheme == NAMES_MARKED))) {
+					(starts_with_any(slice_of_text(entry->name), "|_Z|_R|_D") &&
+							a->unit->scheme == NAMES_MARKED))) {
 		return set_name(frame, pool, entry->name, a->unit->scheme);
 	}
 	if (a->unit->scheme != NAMES_MARKED) {
 		return set_name(frame, pool, name->plain, a->unit->scheme);
 	}
-	const char *qualified = die_qualified(name, a->unit, &a->scratch);
-	frame->function = qualified ? name_pool_text(pool, qualified) : NULL;
+	const char *qualified = die_qualified(name, a->unit, &a->scratch, 0);
+	frame->function = qualified ? name_pool_get(pool, qualified, NAMES_TEXT).function : NULL;
 	return frame->function != NULL;
 }
 
@@ -93,7 +88,7 @@ static const char *full_path(struct asking *a, Dwarf_Files *files, const char *p
 	size_t n;
 	if (*path == '/' || dwarf_getsrcdirs(files, &folders, &n) != 0 || n == 0 || !folders[0] ||
 			*folders[0] != '/') {
-		return name_pool_path(a->question->pool, path);
+		return name_pool_get(a->question->pool, path, NAMES_PATH).function;
 	}
 	size_t bytes = strlen(folders[0]) + strlen(path) + 2;
 	char *joined = arena_alloc(&a->scratch, bytes, 1);
@@ -101,7 +96,7 @@ static const char *full_path(struct asking *a, Dwarf_Files *files, const char *p
 		return NULL;
 	}
 	snprintf(joined, bytes, "%s/%s", folders[0], path);
-	return name_pool_path(a->question->pool, joined);
+	return name_pool_get(a->question->pool, joined, NAMES_PATH).function;
 }
 
 /** The file with that number, if there is one. */
@@ -162,7 +157,8 @@ bool answer_chain(struct asking *a, size_t i) {
 
 bool answer_lines(struct asking *a, struct die_range range) {
 	struct walk *w = a->walk;
-	for (size_t i = walk_lower_bound(w, range.start); i < w->n && w->pcs[i] < range.end; i++) {
+	for (size_t i = sorted_first(w->pcs, w->n, range.start); i < w->n && w->pcs[i] < range.end;
+			i++) {
 		struct symbols_answer *answer = &a->question->answers[i];
 		struct symbols_frame frame = {0};
 		if (w->owners[i] || answer->n_frames) {

@@ -34,7 +34,6 @@ struct debug_data {
 	Elf *elf, *alternate_elf;
 	Dwarf *handle, *alternate;
 	struct split_source splits;
-	size_t n_missing_splits;
 	const struct mapped_file *file; // that of `elf`
 	uint64_t first_code;
 	uint64_t handle_bytes; // what the handle may have taken since it was opened
@@ -192,12 +191,6 @@ static bool reach_and_add_unit(struct debug_data *d, Dwarf_Off offset) {
 	return true;
 }
 
-/** The unit that begins at `at` among the first `n`. */
-static const struct unit_entry *find_entry(const struct debug_data *d, size_t n, Dwarf_Off at) {
-	struct unit_entry key = {.unit = at};
-	return n ? bsearch(&key, d->units.items, n, sizeof key, by_number) : NULL;
-}
-
 /** List these units as well, in the order of the file. False: one of them needs others. */
 static bool add_units(struct debug_data *d, uint64_t *at, size_t n) {
 	size_t n_before = d->units.n;
@@ -207,7 +200,9 @@ static bool add_units(struct debug_data *d, uint64_t *at, size_t n) {
 	}
 	reach_header(d->unpacked, at[n - 1]); // so that it is known at once how much is wanted
 	for (size_t i = 0; i < n; i++) {
-		bool is_new = (i == 0 || at[i] != at[i - 1]) && !find_entry(d, n_before, at[i]);
+		struct unit_entry key = {.unit = at[i]};
+		bool is_new = (i == 0 || at[i] != at[i - 1]) &&
+				(n_before == 0 || !bsearch(&key, d->units.items, n_before, sizeof key, by_number));
 		if (is_new && !reach_and_add_unit(d, at[i])) {
 			return false;
 		}
@@ -224,7 +219,7 @@ static bool have_all_code(const struct debug_data *d, const struct debug_questio
 	}
 	for (size_t i = 0; i < d->ranges.n; i++) {
 		struct die_range range = d->ranges.items[i];
-		for (size_t k = walk_lower_bound(&w, range.start);
+		for (size_t k = sorted_first(q->pcs, q->n, range.start);
 				k < q->n && q->pcs[k] < range.end && !w.owners[k]; k++) {
 			w.owners[k] = 1;
 		}
@@ -289,10 +284,6 @@ void debug_data_destroy(struct debug_data *d) {
 	free(d);
 }
 
-size_t debug_data_n_missing_splits(const struct debug_data *d) {
-	return d->n_missing_splits;
-}
-
 static bool entry_is_wanted(const struct debug_data *d, const struct unit_entry *e,
 		const struct walk *w) {
 	return ANY(i, e->n_ranges, walk_wants(w, d->ranges.items[e->first_range + i]));
@@ -311,14 +302,6 @@ static bool ask_unit(struct asking *a, struct debug_data *d, const struct unit_e
 	}
 	walk_next_unit(w);
 	return ok;
-}
-
-/** What elfutils took for the line table: a guess on the safe side. */
-static uint64_t line_bytes(struct unit *unit) {
-	Dwarf_Lines *lines;
-	size_t n = 0;
-	(void)dwarf_getsrclines(&unit->lines_die, &lines, &n);
-	return n * 64 + 4096;
 }
 
 /**
@@ -347,18 +330,18 @@ static bool open_and_ask(struct debug_data *d, const struct debug_question *q, s
 	}
 	SCOPED_BY(split_close) struct split split = {0};
 	unit.tree_die = unit.lines_die;
-	if (split_is_skeleton(&unit.lines_die)) {
-		if (split_open(&split, &d->splits, &unit.lines_die)) {
-			unit.split = &split;
-			unit.tree_die = split.root;
-		} else {
-			d->n_missing_splits++;
-		}
+	if (split_open(&split, &d->splits, &unit.lines_die)) {
+		unit.split = &split;
+		unit.tree_die = split.root;
 	}
 	unit.scheme = answer_scheme(&unit);
 	struct asking a = {.question = q, .unit = &unit, .walk = w};
 	bool ok = ask_unit(&a, d, e);
-	d->handle_bytes += e->bytes + split.arena.bytes + line_bytes(&unit);
+	Dwarf_Lines *lines;
+	size_t n_lines = 0;
+	(void)dwarf_getsrclines(&unit.lines_die, &lines, &n_lines);
+	// What elfutils took for the line table is a guess on the safe side
+	d->handle_bytes += e->bytes + split.arena.bytes + n_lines * 64 + 4096;
 	count_unit(d);
 	arena_finish(&a.scratch);
 	return ok;
@@ -373,7 +356,6 @@ bool debug_data_ask(struct debug_data *d, const struct debug_question *q) {
 		return false;
 	}
 	bool ok = true;
-	d->n_missing_splits = 0;
 	for (size_t i = 0; ok && i < d->units.n; i++) {
 		if (entry_is_wanted(d, &d->units.items[i], &w)) {
 			ok = open_and_ask(d, q, &w, &d->units.items[i]);

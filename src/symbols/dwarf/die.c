@@ -40,11 +40,6 @@ const char *die_text(const struct unit *unit, Dwarf_Attribute *attribute) {
 							: dwarf_formstring(attribute);
 }
 
-static bool is_code(const struct unit *unit, struct die_range r) {
-	// -1 and -2 as a start would wrap; all of 0, 1, -1, -2 mark code that is not there
-	return r.start > 1 && r.start >= unit->first_code && r.end > r.start && r.start < (uint64_t)-2;
-}
-
 void die_ranges_init(struct die_ranges *r, const struct unit *unit, Dwarf_Die *die,
 		struct die_facts *facts) {
 	*r = (struct die_ranges){.unit = unit, .die = die};
@@ -85,7 +80,9 @@ bool die_ranges_next(struct die_ranges *r, struct die_range *out) {
 			r->is_done = true;
 			return false;
 		}
-		if (is_code(r->unit, *out)) {
+		// -1 and -2 as a start would wrap; all of 0, 1, -1, -2 mark code that is not there
+		if (out->start > 1 && out->start >= r->unit->first_code && out->end > out->start &&
+				out->start < (uint64_t)-2) {
 			return true;
 		}
 	}
@@ -154,9 +151,6 @@ static const char *join(const char *left, const char *right, struct arena *scrat
 
 enum { FUNCTIONS_MAX = 8 }; // of functions in functions: damaged data could lead in a circle
 
-static const char *qualify(const struct die_name *name, const struct unit *unit,
-		struct arena *scratch, int n_functions);
-
 /** `scopes` and one scope more. NULL: no memory. */
 static const char *add_scope(const char *scopes, const struct unit *unit, Dwarf_Die *die,
 		const char *plain, struct arena *scratch, int n_functions) {
@@ -167,7 +161,8 @@ static const char *add_scope(const char *scopes, const struct unit *unit, Dwarf_
 		die_facts(&facts, die);
 		die_name(&function, unit, die, &facts);
 		if (function.plain && dwarf_dieoffset(&function.declared) != dwarf_dieoffset(die)) {
-			return qualify(&function, unit, scratch, n_functions + 1); // has scopes of its own
+			return die_qualified(&function, unit, scratch,
+					n_functions + 1); // has scopes of its own
 		}
 		scope = function.plain;
 	} else {
@@ -176,7 +171,7 @@ static const char *add_scope(const char *scopes, const struct unit *unit, Dwarf_
 	return !scope ? scopes : *scopes ? join(scopes, scope, scratch) : scope;
 }
 
-static const char *qualify(const struct die_name *name, const struct unit *unit,
+const char *die_qualified(const struct die_name *name, const struct unit *unit,
 		struct arena *scratch, int n_functions) {
 	enum { DEPTH_MAX = 100 };
 	Dwarf_Die target = name->declared, at, child;
@@ -192,9 +187,4 @@ static const char *qualify(const struct die_name *name, const struct unit *unit,
 		at = child;
 	}
 	return scopes && *scopes ? join(scopes, name->plain, scratch) : scopes ? name->plain : NULL;
-}
-
-const char *die_qualified(const struct die_name *name, const struct unit *unit,
-		struct arena *scratch) {
-	return qualify(name, unit, scratch, 0);
 }

@@ -151,12 +151,6 @@ static uint64_t offset_of(Dwarf_Die *die, unsigned name, unsigned gnu_name) {
 			: 0;
 }
 
-bool split_is_skeleton(Dwarf_Die *unit_die) {
-	uint8_t type;
-	return dwarf_cu_info(unit_die->cu, NULL, &type, NULL, NULL, NULL, NULL, NULL) == 0 &&
-			type == DW_UT_skeleton;
-}
-
 static bool read_unit(struct split *s, const struct slice parts[static SPLIT_N_PARTS],
 		uint64_t id) {
 	const struct compose_section sections[] = {
@@ -180,7 +174,9 @@ static bool read_unit(struct split *s, const struct slice parts[static SPLIT_N_P
 bool split_open(struct split *s, struct split_source *source, Dwarf_Die *skeleton) {
 	*s = (struct split){0};
 	uint64_t id = 0;
-	if (dwarf_cu_info(skeleton->cu, NULL, NULL, NULL, NULL, &id, NULL, NULL) != 0) {
+	uint8_t type;
+	if (dwarf_cu_info(skeleton->cu, NULL, &type, NULL, NULL, &id, NULL, NULL) != 0 ||
+			type != DW_UT_skeleton) {
 		return false;
 	}
 	if (!source->is_ready) {
@@ -217,6 +213,14 @@ static uint64_t little_endian(const uint8_t *data, unsigned n) {
 	return v;
 }
 
+#define NO_ENTRY UINT64_MAX
+
+/** A number of `n` bytes in a table of such. */
+static uint64_t entry_at(struct slice table, uint64_t index, unsigned n) {
+	struct slice entry = index < SIZE_MAX / 8 ? part_of(table, index * n, n) : (struct slice){0};
+	return entry.size == n ? little_endian(entry.data, n) : NO_ENTRY;
+}
+
 /** The index of a string; false: it is not one of those by index. */
 static bool string_index(Dwarf_Attribute *attribute, uint64_t *index) {
 	switch (dwarf_whatform(attribute)) {
@@ -226,10 +230,12 @@ static bool string_index(Dwarf_Attribute *attribute, uint64_t *index) {
 		*index = cursor_varint(&c);
 		return !c.failed;
 	}
-	case DW_FORM_strx1: *index = little_endian(attribute->valp, 1); return true;
-	case DW_FORM_strx2: *index = little_endian(attribute->valp, 2); return true;
-	case DW_FORM_strx3: *index = little_endian(attribute->valp, 3); return true;
-	case DW_FORM_strx4: *index = little_endian(attribute->valp, 4); return true;
+	case DW_FORM_strx1:
+	case DW_FORM_strx2:
+	case DW_FORM_strx3:
+	case DW_FORM_strx4:
+		*index = little_endian(attribute->valp, attribute->form - DW_FORM_strx1 + 1u);
+		return true;
 	default: return false;
 	}
 }
@@ -239,12 +245,8 @@ const char *split_text(const struct split *s, Dwarf_Attribute *attribute) {
 	if (!string_index(attribute, &index)) {
 		return dwarf_formstring(attribute);
 	}
-	struct slice entry = index < SIZE_MAX / 4 ? part_of(s->string_offsets, index * 4, 4)
-											  : (struct slice){0};
-	if (entry.size < 4) {
-		return NULL;
-	}
-	struct slice text = from(s->strings, little_endian(entry.data, 4));
+	uint64_t offset = entry_at(s->string_offsets, index, 4);
+	struct slice text = from(s->strings, offset);
 	return text.size && memchr(text.data, 0, text.size) ? (const char *)text.data : NULL;
 }
 
@@ -257,9 +259,8 @@ static uint64_t list_offset(const struct split *s, Dwarf_Attribute *attribute) {
 	}
 	struct cursor c = cursor_init(slice_of(attribute->valp, 10));
 	uint64_t index = cursor_varint(&c);
-	struct slice entry = index < UINT32_MAX ? part_of(s->ranges, HEADER_BYTES + index * 4, 4)
-											: (struct slice){0};
-	return entry.size == 4 ? HEADER_BYTES + little_endian(entry.data, 4) : UINT64_MAX;
+	uint64_t offset = entry_at(from(s->ranges, HEADER_BYTES), index, 4);
+	return offset != NO_ENTRY ? HEADER_BYTES + offset : NO_ENTRY;
 }
 
 void split_ranges_init(struct split_ranges *r, const struct split *s, Dwarf_Attribute *attribute) {
@@ -268,9 +269,8 @@ void split_ranges_init(struct split_ranges *r, const struct split *s, Dwarf_Attr
 }
 
 static uint64_t address_at(const struct split *s, uint64_t index) {
-	struct slice entry = index < SIZE_MAX / 8 ? part_of(s->addresses, index * 8, 8)
-											  : (struct slice){0};
-	return entry.size == 8 ? little_endian(entry.data, 8) : 0;
+	uint64_t address = entry_at(s->addresses, index, 8);
+	return address != NO_ENTRY ? address : 0;
 }
 
 static bool next_pair(struct split_ranges *r, struct die_range *out) {

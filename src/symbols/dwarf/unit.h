@@ -76,10 +76,10 @@ struct split {
 	struct arena arena;
 };
 
-/** True if `unit_die` is a skeleton. */
-bool split_is_skeleton(Dwarf_Die *unit_die);
-
-/** Find and open the other half of a skeleton, which must have its id. False: there is none. */
+/**
+ * Find and open the other half of a unit that is a skeleton, which must have its id. False: it is
+ * none, or there is none.
+ */
 bool split_open(struct split *s, struct split_source *source, Dwarf_Die *skeleton);
 void split_close(struct split *s);
 
@@ -142,9 +142,12 @@ struct die_name {
 void die_name(struct die_name *out, const struct unit *unit, Dwarf_Die *die,
 		struct die_facts *facts);
 
-/** "ns::Class::plain", by the scopes around `declared`. NULL: no memory. */
+/**
+ * "ns::Class::plain", by the scopes around `declared`. `n_functions`: of so many functions, one in
+ * the other, this one is a scope. NULL: no memory.
+ */
 const char *die_qualified(const struct die_name *name, const struct unit *unit,
-		struct arena *scratch);
+		struct arena *scratch, int n_functions);
 
 // ---- DWARF of one module, through elfutils
 //
@@ -173,9 +176,6 @@ struct debug_question {
  * and line but no name. False: no memory.
  */
 bool debug_data_ask(struct debug_data *d, const struct debug_question *q);
-
-/** Split units of the last question whose other half was not found. */
-size_t debug_data_n_missing_splits(const struct debug_data *d);
 
 // ---- one compile unit at work
 
@@ -211,9 +211,6 @@ void walk_finish(struct walk *w);
 
 /** Is there a pc in the range that no subprogram holds yet? */
 bool walk_wants(const struct walk *w, struct die_range range);
-
-/** The first pc at or after `address`. */
-size_t walk_lower_bound(const struct walk *w, uint64_t address);
 
 /**
  * Take the pcs that the unit's subprograms hold, and their chains. `is_full`: look also into what

@@ -44,16 +44,9 @@ void walk_next_unit(struct walk *w) {
 	w->links.n = 0;
 }
 
-size_t walk_lower_bound(const struct walk *w, uint64_t address) {
-	return sorted_first(w->pcs, w->n, address);
-}
-
 bool walk_wants(const struct walk *w, struct die_range range) {
-	size_t i = walk_lower_bound(w, range.start);
-	while (i < w->n && w->pcs[i] < range.end && w->owners[i]) {
-		i++;
-	}
-	return i < w->n && w->pcs[i] < range.end;
+	size_t i = sorted_first(w->pcs, w->n, range.start);
+	return SOME(i < w->n && w->pcs[i] < range.end, !w->owners[i++]);
 }
 
 /** Put a link in front of the chain of pc number `i`. */
@@ -89,7 +82,7 @@ static uint32_t enter(struct walk *w, const struct unit *unit, Dwarf_Die *die, u
 	die_facts(&facts, die);
 	die_ranges_init(&ranges, unit, die, &facts);
 	while (die_ranges_next(&ranges, &r)) {
-		for (size_t i = walk_lower_bound(w, r.start); i < w->n && w->pcs[i] < r.end; i++) {
+		for (size_t i = sorted_first(w->pcs, w->n, r.start); i < w->n && w->pcs[i] < r.end; i++) {
 			if (w->owners[i] != owner || w->failed) {
 				continue;
 			}

@@ -12,26 +12,7 @@
 // The image: header, the sections one after the other (each aligned to 8, so that nothing has to be
 // copied again to be read), their names, the table of section headers.
 
-static size_t aligned(size_t n) {
-	return (n + 7) & ~(size_t)7;
-}
-
-static void fill_header(Elf64_Ehdr *h, size_t table_at, size_t n_sections) {
-	*h = (Elf64_Ehdr){
-			.e_type = ET_REL,
-			.e_machine = elf_machine,
-			.e_version = EV_CURRENT,
-			.e_shoff = table_at,
-			.e_ehsize = sizeof *h,
-			.e_shentsize = sizeof(Elf64_Shdr),
-			.e_shnum = (Elf64_Half)n_sections,
-			.e_shstrndx = (Elf64_Half)(n_sections - 1),
-	};
-	memcpy(h->e_ident, ELFMAG, SELFMAG);
-	h->e_ident[EI_CLASS] = ELFCLASS64;
-	h->e_ident[EI_DATA] = ELFDATA2LSB;
-	h->e_ident[EI_VERSION] = EV_CURRENT;
-}
+enum { ALIGN = 8 };
 
 static void fill_section(Elf64_Shdr *s, unsigned type, size_t name, size_t at, size_t size) {
 	*s = (Elf64_Shdr){.sh_name = (Elf64_Word)name,
@@ -73,52 +54,46 @@ bool compose_unpack(uint8_t *to, const struct compose_section *s) {
 
 static const char own_name[] = ".shstrtab";
 
-/** Where things lie: what compose_lay_out writes. */
-struct layout {
-	size_t names_at, names_bytes, table_at, total;
-};
-
-static bool plan(const struct compose_section *sections, size_t n, struct layout *out) {
-	size_t bytes = aligned(sizeof(Elf64_Ehdr));
-	out->names_bytes = 1 + sizeof own_name;
+size_t compose_bytes(const struct compose_section *sections, size_t n) {
+	size_t bytes = round_up(sizeof(Elf64_Ehdr), ALIGN), names_bytes = 1 + sizeof own_name;
 	for (size_t i = 0; i < n; i++) {
 		if (sections[i].plain_bytes / PACKED_RATIO_MAX > sections[i].bytes.size ||
-				__builtin_add_overflow(bytes, aligned(sections[i].plain_bytes), &bytes)) {
-			return false;
+				__builtin_add_overflow(bytes, round_up(sections[i].plain_bytes, ALIGN), &bytes)) {
+			return 0;
 		}
-		out->names_bytes += strlen(sections[i].name) + 1;
+		names_bytes += strlen(sections[i].name) + 1;
 	}
-	out->names_at = bytes;
-	out->table_at = out->names_at + aligned(out->names_bytes);
-	out->total = out->table_at + (n + 2) * sizeof(Elf64_Shdr);
-	return true;
+	return bytes + round_up(names_bytes, ALIGN) + (n + 2) * sizeof(Elf64_Shdr);
 }
 
-size_t compose_bytes(const struct compose_section *sections, size_t n) {
-	struct layout layout;
-	return plan(sections, n, &layout) ? layout.total : 0;
-}
-
-void compose_lay_out(uint8_t *image, const struct compose_section *sections, size_t n,
+void compose_lay_out(uint8_t *image, size_t bytes, const struct compose_section *sections, size_t n,
 		size_t *places) {
-	struct layout layout;
-	if (!plan(sections, n, &layout)) {
-		return;
-	}
-	fill_header((Elf64_Ehdr *)image, layout.table_at, n + 2);
-	Elf64_Shdr *table = (Elf64_Shdr *)(image + layout.table_at);
-	char *names = (char *)image + layout.names_at;
-	size_t at = aligned(sizeof(Elf64_Ehdr)), name = 1;
+	size_t table_at = bytes - (n + 2) * sizeof(Elf64_Shdr);
+	Elf64_Shdr *table = (Elf64_Shdr *)(image + table_at);
+	size_t at = round_up(sizeof(Elf64_Ehdr), ALIGN), name = 1;
+	*(Elf64_Ehdr *)image = (Elf64_Ehdr){
+			.e_ident = ELFMAG "\2\1\1", // 64 bits, little endian, of the current version
+			.e_type = ET_REL,
+			.e_machine = elf_machine,
+			.e_version = EV_CURRENT,
+			.e_shoff = table_at,
+			.e_ehsize = sizeof(Elf64_Ehdr),
+			.e_shentsize = sizeof(Elf64_Shdr),
+			.e_shnum = (Elf64_Half)(n + 2),
+			.e_shstrndx = (Elf64_Half)(n + 1),
+	};
 	for (size_t i = 0; i < n; i++) {
-		const struct compose_section *s = &sections[i];
-		fill_section(&table[i + 1], SHT_PROGBITS, name, at, s->plain_bytes);
-		strcpy(names + name, s->name);
-		name += strlen(s->name) + 1;
+		fill_section(&table[i + 1], SHT_PROGBITS, name, at, sections[i].plain_bytes);
 		places[i] = at;
-		at += aligned(s->plain_bytes);
+		at += round_up(sections[i].plain_bytes, ALIGN);
+		name += strlen(sections[i].name) + 1;
 	}
-	memcpy(names + name, own_name, sizeof own_name);
-	fill_section(&table[n + 1], SHT_STRTAB, name, layout.names_at, layout.names_bytes);
+	char *names = (char *)image + at;
+	for (size_t i = 0; i < n; i++) {
+		strcpy(names + table[i + 1].sh_name, sections[i].name);
+	}
+	strcpy(names + name, own_name);
+	fill_section(&table[n + 1], SHT_STRTAB, name, at, name + sizeof own_name);
 }
 
 struct slice compose_image(const struct compose_section *sections, size_t n, struct arena *arena) {
@@ -128,7 +103,7 @@ struct slice compose_image(const struct compose_section *sections, size_t n, str
 	if (!image || !places) {
 		return (struct slice){0};
 	}
-	compose_lay_out(image, sections, n, places);
+	compose_lay_out(image, total, sections, n, places);
 	for (size_t i = 0; i < n; i++) {
 		if (!compose_unpack(image + places[i], &sections[i])) {
 			memset(image + places[i], 0, sections[i].plain_bytes);

@@ -2,8 +2,7 @@
 /*
  * Tries the places where the files of a module may be, one by one.
  *
- * A search is a row of tries: `try_path` formats one path, opens it, and remembers the most telling
- * failure: that a file was there, but of another build, tells more than that it was not there.
+ * A search is a row of tries: `try_path` formats one path and opens it.
  */
 #include "symbols/files/files.h"
 
@@ -45,26 +44,16 @@ static bool xz_unpack(struct slice packed, struct slice *out) {
 struct search {
 	struct mapped_file *out;
 	struct slice build_id;
-	struct err err;
 };
 
 ATTR_PRINTF(2, 3)
-static bool try_path(struct search *s, const char *fmt, ...) {
+static bool try_path(const struct search *s, const char *fmt, ...) {
 	FREED char *path = NULL;
 	va_list args;
 	va_start(args, fmt);
 	int n = vasprintf(&path, fmt, args);
 	va_end(args);
-	if (n < 0) {
-		return false;
-	}
-	struct err err = {0};
-	bool ok = mapped_file_open(s->out, -1, path, s->build_id, &err);
-	bool is_absent = err.code == ERR_NOT_FOUND && !strstr(err.text, "another build-id");
-	if (!ok && (!s->err.code || !is_absent)) {
-		s->err = err;
-	}
-	return ok;
+	return n >= 0 && mapped_file_open(s->out, -1, path, s->build_id);
 }
 
 /** The folder of a path, for "%.*s": without its last slash; "." if there is none. */
@@ -91,35 +80,16 @@ static bool try_roots(struct search *s, const struct symbols_options *o, const c
 			try_each(s, o->extra_paths, "%s/%s", path) || try_path(s, "%s", path);
 }
 
-static bool find_image(struct search *s, const struct symbols_options *o,
-		const struct symbols_module *m) {
-	const char *path = m->path ? m->path : "";
-	if (m->fd >= 0 && mapped_file_open(s->out, m->fd, path, s->build_id, &s->err)) {
-		return true;
-	}
-	return *path &&
-			(try_each(s, o->extra_paths, "%s/%s", path_base_name(path)) || try_roots(s, o, path));
-}
-
 enum { BUILD_ID_BYTES_MAX = 64 };
 
-/** "ab/cdef01...", as below .build-id/. */
-static bool build_id_path(char out[static 2 * BUILD_ID_BYTES_MAX + 2], struct slice id) {
-	if (id.size < 2 || id.size > BUILD_ID_BYTES_MAX) {
-		return false;
-	}
-	char *to = out;
-	for (size_t i = 0; i < id.size; i++) {
-		to += sprintf(to, i == 1 ? "/%02x" : "%02x", id.data[i]);
-	}
-	return true;
-}
-
 static bool find_by_build_id(struct search *s, const struct symbols_options *o) {
-	char id[2 * BUILD_ID_BYTES_MAX + 2];
-	if (!build_id_path(id, s->build_id)) {
+	char id[2 * BUILD_ID_BYTES_MAX + 2]; // "ab/cdef01..."
+	if (s->build_id.size < 2 || s->build_id.size > BUILD_ID_BYTES_MAX) {
 		return false;
 	}
+	put_hexadecimal(id, s->build_id.data, 1);
+	id[2] = '/';
+	put_hexadecimal(id + 3, s->build_id.data + 1, s->build_id.size - 1);
 	return try_each(s, o->debug_paths, "%s/.build-id/%s.debug", id) ||
 			try_roots(s, o, FORMAT(sizeof id + 40, "/usr/lib/debug/.build-id/%s.debug", id));
 }
@@ -136,7 +106,6 @@ static bool try_link(struct search *s, uint32_t crc, const char *fmt, ...) {
 		return true;
 	}
 	mapped_file_close(s->out);
-	err_set(&s->err, ERR_NOT_FOUND, "another checksum: %s", path);
 	return false;
 }
 
@@ -171,16 +140,11 @@ static bool find_alternate(struct search *s, const struct symbols_options *o,
 		return false;
 	}
 	struct slice folder = folder_of(user->path);
-	if (*path == '/' ? try_roots(s, o, path) : try_path(s, "%.*s/%s", SLICE_ARG(folder), path)) {
-		return true;
-	}
-	for (const char *const *p = list_or_empty(o->debug_paths); *p; p++) {
-		if (try_path(s, "%s/%s", *p, path_base_name(path)) ||
-				try_path(s, "%s/.dwz/%s", *p, path_base_name(path))) {
-			return true;
-		}
-	}
-	return find_by_build_id(s, o);
+	bool is_there = *path == '/' ? try_roots(s, o, path)
+								 : try_path(s, "%.*s/%s", SLICE_ARG(folder), path);
+	return is_there || try_each(s, o->debug_paths, "%s/%s", path_base_name(path)) ||
+			try_each(s, o->debug_paths, "%s/.dwz/%s", path_base_name(path)) ||
+			find_by_build_id(s, o);
 }
 
 static bool has_dwarf(const struct mapped_file *m) {
@@ -192,24 +156,11 @@ const struct mapped_file *module_files_dwarf(const struct module_files *f) {
 	return has_dwarf(&f->image) ? &f->image : has_dwarf(&f->debug) ? &f->debug : NULL;
 }
 
-static void find_debug(struct module_files *f, const struct symbols_options *o,
-		const struct symbols_module *module, struct slice build_id) {
-	struct search s = {.out = &f->debug, .build_id = build_id};
-	const char *path = module->path ? module->path : "";
-	bool is_found = find_by_build_id(&s, o) ||
-			(f->image.bytes.size && find_by_link(&s, o, &f->image, path)) ||
-			(o->use_debuginfod && debuginfod_open(s.out, build_id, &s.err));
-	if (!is_found && s.err.code && strstr(s.err.text, "another")) {
-		snprintf(f->note, sizeof f->note, "debug file not used: %.*s", (int)sizeof f->note - 32,
-				s.err.text);
-	}
-}
-
 static void open_minidebug(struct module_files *f) {
 	struct elf_section section;
 	if (f->image.bytes.size && elf_section_find(&f->image.elf, ".gnu_debugdata", &section) &&
 			xz_unpack(elf_section_bytes(&f->image.elf, &section), &f->minidebug) &&
-			!elf_image_init(&f->minidebug_elf, f->minidebug, NULL)) {
+			!elf_image_init(&f->minidebug_elf, f->minidebug)) {
 		free((void *)f->minidebug.data);
 		f->minidebug = (struct slice){0};
 	}
@@ -219,27 +170,25 @@ bool module_files_find(struct module_files *f, const struct symbols_options *opt
 		const struct symbols_module *module) {
 	*f = (struct module_files){0};
 	struct search s = {.out = &f->image, .build_id = module->build_id};
-	bool has_image = find_image(&s, options, module);
+	const char *path = module->path ? module->path : "";
+	bool has_image = (module->fd >= 0 && mapped_file_open(s.out, module->fd, path, s.build_id)) ||
+			(*path &&
+					(try_each(&s, options->extra_paths, "%s/%s", path_base_name(path)) ||
+							try_roots(&s, options, path)));
 	struct slice id = has_image ? elf_build_id(&f->image.elf) : module->build_id;
-	if (!has_image || !has_dwarf(&f->image)) {
-		find_debug(f, options, module, id);
-	}
-	if (!has_image && !f->debug.bytes.size) {
-		snprintf(f->note, sizeof f->note, "%.*s", (int)sizeof f->note - 1,
-				s.err.code ? s.err.text : "no file is known");
-		return false;
+	struct search debug = {.out = &f->debug, .build_id = id};
+	if ((!has_image || !has_dwarf(&f->image)) && !find_by_build_id(&debug, options) && has_image) {
+		(void)find_by_link(&debug, options, &f->image, path);
 	}
 	if (!f->debug.bytes.size) {
 		open_minidebug(f);
 	}
 	const struct mapped_file *user = module_files_dwarf(f);
 	struct search alternate = {.out = &f->alternate};
-	if (user && elf_has_section(&user->elf, ".gnu_debugaltlink") &&
-			!find_alternate(&alternate, options, user)) {
-		snprintf(f->note, sizeof f->note, "shared debug data are missing: %.*s",
-				(int)sizeof f->note - 40, alternate.err.text);
+	if (user) {
+		(void)find_alternate(&alternate, options, user);
 	}
-	return true;
+	return has_image || f->debug.bytes.size;
 }
 
 bool module_files_open_split(struct mapped_file *out, const struct symbols_options *options,

@@ -10,23 +10,22 @@
 #include "elf/image.h"
 #include "symbols/symbols.h"
 
-#include <sys/types.h>
+#include <sys/stat.h>
 
 // ---- an ELF file mapped for reading, its build-id checked before anything else looks at it
 
 struct mapped_file {
 	struct slice bytes;
 	struct elf_image elf;
-	char *path;                         // where it was found, or what the program called it
-	uint64_t device, inode, changed_ns; // which file that was, and of when
+	char *path;        // where it was found, or what the program called it
+	struct stat found; // which file that was, and of when
 };
 
 /**
  * Map a regular file. `fd` -1: open `path`, else `path` is only its name. Not empty `build_id`:
- * a file with another one, or with none, is refused (ERR_NOT_FOUND).
+ * a file with another one, or with none, is refused. False: no such file, not ELF, or no memory.
  */
-bool mapped_file_open(struct mapped_file *m, int fd, const char *path, struct slice build_id,
-		struct err *err);
+bool mapped_file_open(struct mapped_file *m, int fd, const char *path, struct slice build_id);
 
 /** Would mapping it again (`fd` -1: by its path) give the same file, unchanged? */
 bool mapped_file_is_current(const struct mapped_file *m, int fd);
@@ -47,10 +46,9 @@ struct module_files {
 	struct mapped_file alternate;
 	struct slice minidebug; // a decompressed .gnu_debugdata, ours
 	struct elf_image minidebug_elf;
-	char note[160]; // what is missing, for people
 };
 
-/** False: nothing can be read; `note` says why. */
+/** False: there is neither the file itself nor its debug file. */
 bool module_files_find(struct module_files *f, const struct symbols_options *options,
 		const struct symbols_module *module);
 
@@ -69,14 +67,6 @@ bool module_files_open_package(struct mapped_file *out, const struct module_file
 		const struct symbols_options *options, const char *module_path);
 
 void module_files_close(struct module_files *f);
-
-// ---- what the libraries behind it do; their files are the only ones that know them
-
-/**
- * Fetch the debug file of a build-id through libdebuginfod, which heeds DEBUGINFOD_URLS: when the
- * user wants it.
- */
-bool debuginfod_open(struct mapped_file *out, struct slice build_id, struct err *err);
 
 // ---- debug sections put into an ELF image in memory, for elfutils to read
 //
@@ -107,7 +97,7 @@ struct slice compose_image(const struct compose_section *sections, size_t n, str
  * section i go; and a section to its place. False: it is damaged, what is there is not to be used.
  */
 size_t compose_bytes(const struct compose_section *sections, size_t n);
-void compose_lay_out(uint8_t *image, const struct compose_section *sections, size_t n,
+void compose_lay_out(uint8_t *image, size_t bytes, const struct compose_section *sections, size_t n,
 		size_t *places);
 bool compose_unpack(uint8_t *to, const struct compose_section *s);
 

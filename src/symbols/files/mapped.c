@@ -30,17 +30,14 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // of add and remove
 static struct sigaction before;
 static uintptr_t page_bytes;
 
-static bool is_guarded(uintptr_t address) {
-	return ANY(i, RANGES_MAX,
-			address < atomic_load_explicit(&ranges[i].end, memory_order_acquire) &&
-					address >= atomic_load_explicit(&ranges[i].start, memory_order_relaxed));
-}
-
 static void on_sigbus(int signal, siginfo_t *info, void *context) {
 	(void)signal;
 	(void)context;
-	uintptr_t page = (uintptr_t)info->si_addr & ~(page_bytes - 1);
-	if (is_guarded((uintptr_t)info->si_addr) &&
+	uintptr_t address = (uintptr_t)info->si_addr, page = address & ~(page_bytes - 1);
+	bool is_guarded = ANY(i, RANGES_MAX,
+			address < atomic_load_explicit(&ranges[i].end, memory_order_acquire) &&
+					address >= atomic_load_explicit(&ranges[i].start, memory_order_relaxed));
+	if (is_guarded &&
 			mmap((void *)page, page_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
 					0) != MAP_FAILED) {
 		return;
@@ -49,95 +46,58 @@ static void on_sigbus(int signal, siginfo_t *info, void *context) {
 	sigaction(SIGBUS, &before, NULL);
 }
 
-/** Asked for with each range: somebody else may have taken the handler since. */
-static void install(void) {
+/** Of too many ranges, the last stay unguarded. */
+static void guard_add(const void *start, size_t bytes) {
+	LOCKED(&lock);
 	struct sigaction now, action = {.sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO};
 	page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
+	// Asked for with each range: somebody else may have taken the handler since
 	if (sigaction(SIGBUS, NULL, &now) == 0 && now.sa_sigaction != on_sigbus) {
 		(void)sigaction(SIGBUS, &action, &before);
 	}
-}
-
-/** False: too many ranges; this one stays unguarded. */
-static bool guard_add(const void *start, size_t bytes) {
-	LOCKED(&lock);
-	install();
-	for (size_t i = 0; i < RANGES_MAX; i++) {
-		if (!atomic_load_explicit(&ranges[i].end, memory_order_relaxed)) {
-			atomic_store_explicit(&ranges[i].start, (uintptr_t)start, memory_order_relaxed);
-			atomic_store_explicit(&ranges[i].end, (uintptr_t)start + bytes, memory_order_release);
-			return true;
-		}
+	__auto_type unused = FIND(r, ranges, RANGES_MAX,
+			!atomic_load_explicit(&r->end, memory_order_relaxed));
+	if (unused) {
+		atomic_store_explicit(&unused->start, (uintptr_t)start, memory_order_relaxed);
+		atomic_store_explicit(&unused->end, (uintptr_t)start + bytes, memory_order_release);
 	}
-	return false;
 }
 
 /** Before the range is unmapped. */
 static void guard_remove(const void *start) {
 	LOCKED(&lock);
-	for (size_t i = 0; i < RANGES_MAX; i++) {
-		if (atomic_load_explicit(&ranges[i].end, memory_order_relaxed) &&
-				atomic_load_explicit(&ranges[i].start, memory_order_relaxed) == (uintptr_t)start) {
-			atomic_store_explicit(&ranges[i].end, 0, memory_order_release);
-			break;
-		}
+	__auto_type used = FIND(r, ranges, RANGES_MAX,
+			atomic_load_explicit(&r->end, memory_order_relaxed) &&
+					atomic_load_explicit(&r->start, memory_order_relaxed) == (uintptr_t)start);
+	if (used) {
+		atomic_store_explicit(&used->end, 0, memory_order_release);
 	}
 }
 
 // ---- files
 
-static uint64_t changed_ns(const struct stat *st) {
-	return (uint64_t)st->st_mtim.tv_sec * 1000000000 + (uint64_t)st->st_mtim.tv_nsec;
-}
-
-static bool map(struct mapped_file *m, int fd, const char *path, struct err *err) {
+static bool map(struct mapped_file *m, int fd) {
 	struct stat st;
-	if (fstat(fd, &st) != 0) {
-		return err_system(err, errno, "%s", path);
-	}
-	if (!S_ISREG(st.st_mode)) {
-		return err_set(err, ERR_FORMAT, "%s: not a regular file", path);
-	}
-	if (st.st_size <= 0) {
-		return err_set(err, ERR_FORMAT, "%s: empty", path);
+	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size <= 0) {
+		return false;
 	}
 	// Writable, but ours alone: elfutils marks sections that it uncompressed in their headers
 	void *data = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
 	if (data == MAP_FAILED) {
-		return err_system(err, errno, "%s: cannot be mapped", path);
+		return false;
 	}
-	*m = (struct mapped_file){
-			.bytes = slice_of(data, (size_t)st.st_size),
-			.device = st.st_dev,
-			.inode = st.st_ino,
-			.changed_ns = changed_ns(&st),
-	};
-	(void)guard_add(data, m->bytes.size);
+	*m = (struct mapped_file){.bytes = slice_of(data, (size_t)st.st_size), .found = st};
+	guard_add(data, m->bytes.size);
 	return true;
 }
 
-static bool map_path(struct mapped_file *m, const char *path, struct err *err) {
-	// O_NONBLOCK: a fifo of that name must not hold us up
-	CLOSED int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0) {
-		enum err_code code = errno == ENOENT || errno == ENOTDIR ? ERR_NOT_FOUND : ERR_SYSTEM;
-		return err_set(err, code, "%s: %s", path, strerror(errno));
-	}
-	return map(m, fd, path, err);
-}
-
-bool mapped_file_open(struct mapped_file *m, int fd, const char *path, struct slice build_id,
-		struct err *err) {
+bool mapped_file_open(struct mapped_file *m, int fd, const char *path, struct slice build_id) {
 	*m = (struct mapped_file){0};
-	if (!(fd >= 0 ? map(m, fd, path, err) : map_path(m, path, err))) {
-		return false;
-	}
-	m->path = strdup(path);
-	bool ok = m->path || err_memory(err);
-	ok = ok && (elf_image_init(&m->elf, m->bytes, err) || err_add(err, "%s", path));
-	ok = ok &&
-			(!build_id.size || slice_equal(build_id, elf_build_id(&m->elf)) ||
-					err_set(err, ERR_NOT_FOUND, "another build-id: %s", path));
+	// O_NONBLOCK: a fifo of that name must not hold us up
+	CLOSED int own = fd >= 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	bool ok = map(m, fd >= 0 ? fd : own) && (m->path = strdup(path)) &&
+			elf_image_init(&m->elf, m->bytes) &&
+			(!build_id.size || slice_equal(build_id, elf_build_id(&m->elf)));
 	if (!ok) {
 		mapped_file_close(m);
 	}
@@ -145,9 +105,8 @@ bool mapped_file_open(struct mapped_file *m, int fd, const char *path, struct sl
 }
 
 static void relax(const uint8_t *from, const uint8_t *to) {
-	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	uintptr_t first = ((uintptr_t)from + page - 1) & ~(page - 1);
-	uintptr_t end = (uintptr_t)to & ~(page - 1);
+	uintptr_t first = round_up((uintptr_t)from, page_bytes);
+	uintptr_t end = (uintptr_t)to & ~(page_bytes - 1);
 	if (end > first) {
 		(void)madvise((void *)first, end - first, MADV_DONTNEED);
 	}
@@ -156,9 +115,11 @@ static void relax(const uint8_t *from, const uint8_t *to) {
 // What elfutils wrote into the section headers must stay
 bool mapped_file_is_current(const struct mapped_file *m, int fd) {
 	struct stat st;
+	const struct timespec *then = &m->found.st_mtim, *now = &st.st_mtim;
 	return m->bytes.size && (fd >= 0 ? fstat(fd, &st) : stat(m->path, &st)) == 0 &&
-			st.st_dev == m->device && st.st_ino == m->inode &&
-			(size_t)st.st_size == m->bytes.size && changed_ns(&st) == m->changed_ns;
+			st.st_dev == m->found.st_dev && st.st_ino == m->found.st_ino &&
+			st.st_size == m->found.st_size && now->tv_sec == then->tv_sec &&
+			now->tv_nsec == then->tv_nsec;
 }
 
 void mapped_file_relax(const struct mapped_file *m) {

@@ -40,11 +40,13 @@ static void add_file(struct packages *p, struct slice path, const char *source) 
 	}
 }
 
-static bool read_below_root(const struct packages *p, const char *path, struct buffer *out) {
+static struct slice read_below_root(const struct packages *p, const char *path,
+		struct buffer *out) {
 	char full[PATH_MAX];
 	int n = p->root_fd >= 0 ? snprintf(full, sizeof full, "/proc/self/fd/%d", p->root_fd) : 0;
 	(void)snprintf(full + n, sizeof full - (size_t)n, "%s", path);
-	return file_read_whole(full, out, DATABASE_MAX_BYTES, NULL);
+	bool ok = file_read_whole(full, out, DATABASE_MAX_BYTES, NULL);
+	return ok ? buffer_view(out) : (struct slice){0};
 }
 
 /** The value behind "Name: "; false: another field. */
@@ -72,57 +74,49 @@ static void add_dpkg_entry(struct packages *p, const struct dpkg_entry *e) {
 			e->is_multi_arch ? ":" : "", e->is_multi_arch ? (int)e->architecture.size : 0,
 			(const char *)e->architecture.data);
 	const char *name = arena_text(&p->arena, source);
-	if (name && read_below_root(p, path, &list)) {
-		struct slice rest = buffer_view(&list), line;
-		while (next_line(&rest, &line)) {
-			add_file(p, line, name);
-		}
+	struct slice rest = read_below_root(p, path, &list), line;
+	while (name && next_line(&rest, &line)) {
+		add_file(p, line, name);
 	}
 }
 
 static void read_dpkg(struct packages *p) {
 	SCOPED(buffer) status = {0};
 	struct dpkg_entry e = {0};
-	struct slice line, value;
-	if (read_below_root(p, "/var/lib/dpkg/status", &status)) {
-		struct slice rest = buffer_view(&status);
-		while (next_line(&rest, &line)) {
-			if (line.size == 0) {
-				add_dpkg_entry(p, &e);
-				e = (struct dpkg_entry){0};
-			} else if (is_field(line, "Package: ", &value)) {
-				e.package = value;
-			} else if (is_field(line, "Source: ", &value)) {
-				e.source = value;
-			} else if (is_field(line, "Architecture: ", &value)) {
-				e.architecture = value;
-			} else if (is_field(line, "Multi-Arch: same", &value)) {
-				e.is_multi_arch = true;
-			}
+	struct slice rest = read_below_root(p, "/var/lib/dpkg/status", &status), line, value;
+	while (next_line(&rest, &line)) {
+		if (line.size == 0) {
+			add_dpkg_entry(p, &e);
+			e = (struct dpkg_entry){0};
+		} else if (is_field(line, "Package: ", &value)) {
+			e.package = value;
+		} else if (is_field(line, "Source: ", &value)) {
+			e.source = value;
+		} else if (is_field(line, "Architecture: ", &value)) {
+			e.architecture = value;
+		} else if (is_field(line, "Multi-Arch: same", &value)) {
+			e.is_multi_arch = true;
 		}
-		add_dpkg_entry(p, &e);
 	}
+	add_dpkg_entry(p, &e);
 }
 
 // ---- apk: P: package, o: origin, F: a folder, R: a file in it
 
 static void read_apk(struct packages *p) {
 	SCOPED(buffer) installed = {0};
+	struct slice rest = read_below_root(p, "/lib/apk/db/installed", &installed);
 	struct slice line, value, folder = {0};
 	const char *source = NULL;
-	if (read_below_root(p, "/lib/apk/db/installed", &installed)) {
-		struct slice rest = buffer_view(&installed);
-		while (next_line(&rest, &line)) {
-			char path[PATH_MAX];
-			if (is_field(line, "P:", &value) || is_field(line, "o:", &value)) {
-				source = arena_text(&p->arena, value);
-			} else if (is_field(line, "F:", &value)) {
-				folder = value;
-			} else if (is_field(line, "R:", &value) && source) {
-				(void)snprintf(path, sizeof path, "/%.*s/%.*s", SLICE_ARG(folder),
-						SLICE_ARG(value));
-				add_file(p, slice_of_text(path), source);
-			}
+	while (next_line(&rest, &line)) {
+		char path[PATH_MAX];
+		if (is_field(line, "P:", &value) || is_field(line, "o:", &value)) {
+			source = arena_text(&p->arena, value);
+		} else if (is_field(line, "F:", &value)) {
+			folder = value;
+		} else if (is_field(line, "R:", &value) && source) {
+			(void)snprintf(path, sizeof path, "/%.*s/%.*s", SLICE_ARG(folder), SLICE_ARG(value));
+			add_file(p, slice_of_text(path), source);
 		}
 	}
 }
@@ -164,17 +158,15 @@ struct packages *packages_create(int root_fd) {
 	struct packages *p = calloc(1, sizeof *p);
 	if (p) {
 		p->root_fd = root_fd;
-	} else if (root_fd >= 0) {
-		(void)close(root_fd);
+	} else {
+		file_close(root_fd);
 	}
 	return p;
 }
 
 void packages_destroy(struct packages *p) {
 	if (p) {
-		if (p->root_fd >= 0) {
-			(void)close(p->root_fd);
-		}
+		file_close(p->root_fd);
 		arena_finish(&p->arena);
 		vec_finish(&p->files);
 		free(p);

@@ -80,7 +80,7 @@ struct unpacked *unpacked_create(const struct elf_image *file) {
 	}
 	u->image = image;
 	u->image_bytes = bytes;
-	compose_lay_out(image, sections, n, places);
+	compose_lay_out(image, bytes, sections, n, places);
 	for (size_t k = 0; k < n; k++) {
 		struct late all = {.section = sections[k], .to = image + places[k]};
 		if (indices[k] >= UNPACKED_ABBREV) {

@@ -26,17 +26,6 @@ bool jit_dump_is_of(struct slice header, uint32_t pid) {
 			its_pid == pid;
 }
 
-static void add(struct perf_map *m, uint64_t address, uint64_t size, uint64_t name_at,
-		uint32_t name_bytes) {
-	uint64_t end;
-	if (size == 0 || name_bytes == 0 || __builtin_add_overflow(address, size, &end) ||
-			m->current.n + m->fresh.n >= PERF_MAP_ENTRIES_MAX) {
-		return;
-	}
-	struct perf_map_entry entry = {address, end, name_at, name_bytes, m->n_lines};
-	m->n_lines += vec_add(&m->fresh, entry);
-}
-
 /** Code that there is now, with its name; the code itself follows. */
 static void load(struct perf_map *m, struct record *r, uint64_t at) {
 	(void)cursor_u64(&r->body); // process and thread
@@ -45,8 +34,7 @@ static void load(struct perf_map *m, struct record *r, uint64_t at) {
 	(void)cursor_u64(&r->body); // its number
 	struct slice name = cursor_rest(&r->body);
 	size_t n = name.size > 0 ? strnlen((const char *)name.data, name.size) : 0;
-	add(m, address, size, at + LOAD_BYTES,
-			(uint32_t)(n < PERF_MAP_NAME_MAX ? n : PERF_MAP_NAME_MAX));
+	perf_map_add(m, address, size, at + LOAD_BYTES, n);
 }
 
 static const struct perf_map_entry *entry_at(const struct perf_map *m, uint64_t address) {
@@ -64,7 +52,7 @@ static void move(struct perf_map *m, struct record *r) {
 	const struct perf_map_entry *old = entry_at(m, cursor_u64(&r->body));
 	uint64_t address = cursor_u64(&r->body), size = cursor_u64(&r->body);
 	if (old) {
-		add(m, address, size, old->name_at, old->name_bytes);
+		perf_map_add(m, address, size, old->name_at, old->name_bytes);
 	}
 }
 

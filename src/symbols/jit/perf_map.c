@@ -10,16 +10,15 @@ static bool take_number(struct slice *line, uint64_t *out) {
 	return ok;
 }
 
-bool perf_map_line(struct slice line, uint64_t at, struct perf_map_entry *out) {
-	struct slice rest = line;
-	uint64_t start, size, end;
-	if (!take_number(&rest, &start) || !take_number(&rest, &size) || size == 0 || rest.size == 0 ||
-			__builtin_add_overflow(start, size, &end)) {
-		return false;
+void perf_map_add(struct perf_map *m, uint64_t start, uint64_t size, uint64_t name_at,
+		size_t name_bytes) {
+	uint64_t end;
+	if (size > 0 && name_bytes > 0 && !__builtin_add_overflow(start, size, &end) &&
+			m->current.n + m->fresh.n < PERF_MAP_ENTRIES_MAX) {
+		LOWER_TO(name_bytes, PERF_MAP_NAME_MAX);
+		struct perf_map_entry entry = {start, end, name_at, (uint32_t)name_bytes, m->n_lines};
+		m->n_lines += vec_add(&m->fresh, entry);
 	}
-	size_t bytes = rest.size < PERF_MAP_NAME_MAX ? rest.size : PERF_MAP_NAME_MAX;
-	*out = (struct perf_map_entry){start, end, at + (line.size - rest.size), (uint32_t)bytes, 0};
-	return true;
 }
 
 size_t perf_map_feed(struct perf_map *m, struct slice bytes, uint64_t at) {
@@ -27,14 +26,13 @@ size_t perf_map_feed(struct perf_map *m, struct slice bytes, uint64_t at) {
 	const uint8_t *newline;
 	while (done < bytes.size &&
 			(newline = memchr(bytes.data + done, '\n', bytes.size - done)) != NULL) {
-		size_t size = (size_t)(newline - bytes.data) - done;
-		struct perf_map_entry entry;
-		bool has_room = m->current.n + m->fresh.n < PERF_MAP_ENTRIES_MAX;
-		if (has_room && perf_map_line(slice_of(bytes.data + done, size), at + done, &entry)) {
-			entry.number = m->n_lines;
-			m->n_lines += vec_add(&m->fresh, entry);
+		size_t end = (size_t)(newline - bytes.data);
+		struct slice line = slice_of(bytes.data + done, end - done);
+		uint64_t start, size;
+		if (take_number(&line, &start) && take_number(&line, &size)) {
+			perf_map_add(m, start, size, at + end - line.size, line.size);
 		}
-		done += size + 1;
+		done = end + 1;
 	}
 	return done;
 }

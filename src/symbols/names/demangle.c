@@ -20,18 +20,18 @@ static struct slice after_last_dot(struct slice s) {
 
 /** Drop one ".word" or ".word.number" of a copy. False: there is none. */
 static bool cut_suffix(struct slice *name) {
-	static const char *const alone[] = {"cold", "localalias"};
-	static const char *const numbered[] = {"llvm", "part", "constprop", "isra", "cold", "lto_priv",
-			"localalias", "clone", "__uniq"};
+	static const char alone[] = "|cold|localalias";
+	static const char
+			numbered[] = "|llvm|part|constprop|isra|cold|lto_priv|localalias|clone|__uniq";
 	struct slice last = after_last_dot(*name);
 	size_t cut = last.size + 1;
-	if (IS_ANY(last, alone)) {
+	if (is_any(last, alone)) {
 		name->size -= cut;
 		return true;
 	}
 	bool is_number = last.size > 0 && ALL(i, last.size, isdigit(last.data[i]));
 	struct slice word = after_last_dot(slice_of(name->data, is_number ? name->size - cut : 0));
-	if (!IS_ANY(word, numbered)) {
+	if (!is_any(word, numbered)) {
 		return false;
 	}
 	name->size -= cut + word.size + 1;

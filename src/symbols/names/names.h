@@ -13,6 +13,8 @@ enum names_scheme {
 	NAMES_MARKED, // demangled if the name bears the mark of C++, Rust or D
 	NAMES_C,      // the unit is C: never
 	NAMES_NIM,    // as NAMES_MARKED; other names may be Nim's, which have no mark
+	NAMES_PATH,   // no name, but a path
+	NAMES_TEXT,   // stays as it is
 };
 
 /** A copy's suffixes and a version are not part of a name: a part of `linkage_name`. */
@@ -27,7 +29,7 @@ const char *names_demangle(const char *linkage_name, enum names_scheme scheme, s
 
 struct name {
 	const char *symbol;   // as it came
-	const char *function; // for people
+	const char *function; // for people; NULL: no memory
 };
 
 struct name_pool {
@@ -36,11 +38,8 @@ struct name_pool {
 	struct index index; // of (kind, text as it came)
 };
 
-/** NULL: no memory, as for all below. Texts live in the arena, the result until the next call. */
-const struct name *name_pool_function(struct name_pool *pool, const char *linkage_name,
-		enum names_scheme scheme);
-const char *name_pool_path(struct name_pool *pool, const char *path);
-const char *name_pool_text(struct name_pool *pool, const char *text);
+/** The texts live in the arena. */
+struct name name_pool_get(struct name_pool *pool, const char *text, enum names_scheme scheme);
 
 void name_pool_finish(struct name_pool *pool);
 

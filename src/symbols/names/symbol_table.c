@@ -3,11 +3,6 @@
 #include "base/vec.h"
 #include "symbols/names/names.h"
 
-static bool is_function(const struct elf_symbol *s) {
-	return s->type == STT_FUNC || s->type == STT_GNU_IFUNC ||
-			(s->type == STT_NOTYPE && s->name[0] != '$' && strncmp(s->name, ".L", 2) != 0);
-}
-
 /** Best: with a size, a function, global, a name without underscores in front. */
 static uint8_t rank_of(const struct elf_symbol *s) {
 	unsigned rank = s->size ? 0 : 32;
@@ -43,7 +38,10 @@ bool symbol_table_add(struct symbol_table *t, const struct elf_image *image,
 		return true;
 	}
 	return !SOME(elf_symbols_next(&symbols, &s),
-			s.name[0] && is_function(&s) && s.section != SHN_UNDEF &&
+			s.name[0] && s.section != SHN_UNDEF &&
+					(s.type == STT_FUNC || s.type == STT_GNU_IFUNC ||
+							(s.type == STT_NOTYPE && s.name[0] != '$' &&
+									strncmp(s.name, ".L", 2) != 0)) &&
 					elf_section_at(image, s.section, &section) && section.flags & SHF_EXECINSTR &&
 					s.address - section.address < section.size &&
 					!add(t, &s, section.address + section.size));

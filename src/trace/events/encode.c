@@ -14,7 +14,6 @@
  * that is built repeatedly uses infos in the order in which they were first used, and is freed in a
  * regular order as well. For each block of events, the form that packs better is written.
  */
-#include "base/err.h"
 #include "trace/events/events.h"
 #include "trace/file/scan.h"
 

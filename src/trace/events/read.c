@@ -48,15 +48,6 @@ static bool is_whole(const struct scan *scan, struct err *err) {
 	return true;
 }
 
-// Of several processes, or of blocks that stand for others: as those of one, all would be wrong
-static bool is_known(const struct scan *scan, struct err *err) {
-	return scan->events.n == 0 || scan->head.reader <= TRACE_READER_EVENTS ||
-			err_set(err, ERR_UNSUPPORTED,
-					"its single events are of several processes or of a sampled recording, and "
-					"this "
-					"heaptrack reads those of one, all recorded; please update heaptrack");
-}
-
 static bool read_infos(struct reading *reading, const struct scan *scan, struct err *err) {
 	EACH(b, scan->infos) {
 		if (!scan_unpack(&reading->raw, reading->src, b, BLOCK_MAX_BYTES, err) ||
@@ -103,7 +94,7 @@ bool trace_read_events(const struct trace_source *src, const struct recording *r
 		return false;
 	}
 	reading.is_finished = scan.head.finished_bytes != 0;
-	bool ok = is_known(&scan, err) && is_whole(&scan, err) && read_infos(&reading, &scan, err) &&
+	bool ok = is_whole(&scan, err) && read_infos(&reading, &scan, err) &&
 			read_blocks(&reading, &scan, err);
 	buffer_finish(&reading.raw);
 	vec_finish(&reading.infos);

@@ -23,6 +23,7 @@ static void cut_strings(struct recording *r) {
 	CUT(marks, name)
 	CUT(allocators, module, functions, why)
 	CUT(parts, name)
+	CUT(classes, name)
 }
 
 /** The node itself, or the deepest caller of it, that the log has. */
@@ -35,13 +36,16 @@ static uint32_t caller_in(const struct recording *r, uint32_t node, const struct
 
 #define TO_COUNT(r, counts, table) (r)->table.n = (counts)->table
 
+#define TO_CALLERS(table)                         \
+	EACH(row, r->table) {                         \
+		row->node = caller_in(r, row->node, log); \
+	}
+
 static void to_log(struct recording *r, const struct counts_row *log) {
-	for (uint32_t i = 0; i < r->stacks.n; i++) {
-		r->stacks.items[i].node = caller_in(r, r->stacks.items[i].node, log);
-	}
-	for (uint32_t i = 0; i < r->mappings.n; i++) {
-		r->mappings.items[i].node = caller_in(r, r->mappings.items[i].node, log);
-	}
+	TO_CALLERS(stacks)
+	TO_CALLERS(mappings)
+	TO_CALLERS(changes)
+	TO_CALLERS(classes)
 	FOR_FIELDS(TO_COUNT, r, log, strings, locations, frames, nodes);
 	cut_strings(r);
 }
@@ -68,9 +72,9 @@ void narrow(struct recording *r, const struct counts_row *log, enum narrow_level
 	case NARROW_TO_LOG: to_log(r, log); return;
 	case NARROW_TO_STACKS:
 		r->mapping_edges.n = r->mapping_intervals.n = r->ranges.n = r->mappings.n = 0;
-		r->untouched.n = 0;
-		for (uint32_t i = 0; i < r->parts.n; i++) {
-			r->parts.items[i].mapping = 0;
+		r->changes.n = r->untouched.n = r->classes.n = r->grades.n = 0;
+		EACH(part, r->parts) {
+			part->mapping = 0;
 		}
 		r->edges.n = r->curve.n = r->intervals.n = r->sizes.n = r->handovers.n = r->samples.n = 0;
 		return;

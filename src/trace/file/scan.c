@@ -11,10 +11,15 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "structs are the layou
 _Static_assert(sizeof(struct frame_head) == FRAME_HEAD_BYTES, "layout");
 _Static_assert(sizeof(struct frame_block) == FRAME_BLOCK_BYTES, "layout");
 
+static uint32_t tag_of(struct slice frame) {
+	uint32_t tag;
+	memcpy(&tag, frame.data, sizeof tag);
+	return tag;
+}
+
 bool trace_is_ours(struct slice head) {
 	// The head frame's tag and the magic bytes, whatever the version and length
-	static const uint8_t tag[] = {0x50, 0x2a, 0x4d, 0x18};
-	return head.size >= 16 && memcmp(head.data, tag, sizeof tag) == 0 &&
+	return head.size >= 16 && tag_of(head) == FRAME_HEAD &&
 			memcmp(head.data + FRAME_TAG_BYTES, magic, sizeof magic) == 0;
 }
 
@@ -50,16 +55,6 @@ void frame_put_head(uint8_t out[FRAME_HEAD_BYTES], const struct frame_head *head
 	memcpy(out, &h, sizeof h);
 }
 
-/** False: too short, or not ours at all. `is_whole`: the checksum agrees. */
-static bool frame_get_head(struct frame_head *out, bool *is_whole, struct slice payload) {
-	if (payload.size < sizeof *out || memcmp(payload.data, magic, sizeof magic) != 0) {
-		return false;
-	}
-	memcpy(out, payload.data, sizeof *out);
-	*is_whole = out->crc == checksum(out, sizeof *out, offsetof(struct frame_head, crc));
-	return true;
-}
-
 void frame_put_block(uint8_t out[FRAME_BLOCK_BYTES], const struct frame_block *block) {
 	memcpy(out, block, sizeof *block);
 	const uint32_t crc = checksum(out, sizeof *block, 0);
@@ -75,7 +70,11 @@ static bool frame_get_block(struct frame_block *out, struct slice payload) {
 	return out->crc == checksum(out, sizeof *out, 0);
 }
 
-void frame_put_note(uint8_t out[FRAME_NOTE_BYTES]) {
+/**
+ * The first block of every file. KDE's heaptrack takes any .zst file for its own and reports zeros
+ * of ours; the version that is no version makes it refuse the file in words.
+ */
+static void frame_put_note(uint8_t out[FRAME_NOTE_BYTES]) {
 	// zstd's frame of one block that is stored as it is: "v ffff ffff" and the end of the line
 	static const uint8_t stored[] = {0x28, 0xb5, 0x2f, 0xfd, 0x24, 12, 0x61, 0, 0, 'v', ' ', 'f',
 			'f', 'f', 'f', ' ', 'f', 'f', 'f', 'f', '\n', 0xff, 0x65, 0xd4, 0x75};
@@ -89,6 +88,15 @@ void frame_put_note(uint8_t out[FRAME_NOTE_BYTES]) {
 	frame_put_tag(out, FRAME_BLOCK, (uint32_t)payload);
 	frame_put_block(out + FRAME_TAG_BYTES, &block);
 	memcpy(out + FRAME_TAG_BYTES + payload, stored, sizeof stored);
+}
+
+void frame_put_start(uint8_t out[FRAME_START_BYTES], uint64_t finished_bytes) {
+	const struct frame_head head = {.version = TRACE_VERSION,
+			.reader = TRACE_READER_VERSION,
+			.finished_bytes = finished_bytes};
+	frame_put_tag(out, FRAME_HEAD, FRAME_HEAD_BYTES);
+	frame_put_head(out + FRAME_TAG_BYTES, &head);
+	frame_put_note(out + FRAME_TAG_BYTES + FRAME_HEAD_BYTES);
 }
 
 // ---- from frame to frame, listing those that are ours
@@ -176,14 +184,12 @@ static bool look_frame(struct window *w, uint64_t at, struct frame *f, struct er
  * dropped and others put in their place can have the head of one and the end of another there.
  */
 static bool find_frame(struct window *w, uint64_t *at, struct frame *f, struct err *err) {
-	static const uint8_t block_tag[] = {FRAME_BLOCK & 0xff, 0x2a, 0x4d, 0x18};
-	static const uint8_t slot_tag[] = {FRAME_SLOT & 0xff, 0x2a, 0x4d, 0x18};
 	for (*at += -*at % FRAME_ALIGN;; *at += FRAME_ALIGN) {
 		struct slice tag;
 		if (!look(w, *at, FRAME_TAG_BYTES, &tag, err) || tag.size < FRAME_TAG_BYTES) {
 			return false;
 		}
-		if (memcmp(tag.data, block_tag, 4) != 0 && memcmp(tag.data, slot_tag, 4) != 0) {
+		if (tag_of(tag) != FRAME_BLOCK && tag_of(tag) != FRAME_SLOT) {
 			continue;
 		}
 		if (look_frame(w, *at, f, err) && (f->is_block || f->is_slot)) {
@@ -226,20 +232,18 @@ static bool read_head(struct scan *s, struct window *w, struct err *err) {
 	if (!trace_is_ours(start)) {
 		return err_set(err, ERR_FORMAT, "not a recording of heaptrack");
 	}
-	struct cursor c = cursor_init(start);
-	(void)cursor_bytes(&c, FRAME_TAG_BYTES);
-	bool is_whole = false;
-	if (!frame_get_head(&s->head, &is_whole, cursor_rest(&c))) {
+	if (start.size < FRAME_TAG_BYTES + FRAME_HEAD_BYTES) {
 		return err_set(err, ERR_FORMAT, "the file ends within its head");
 	}
-	if (!is_whole) {
+	memcpy(&s->head, start.data + FRAME_TAG_BYTES, sizeof s->head);
+	if (s->head.crc != checksum(&s->head, sizeof s->head, offsetof(struct frame_head, crc))) {
 		return err_set(err, ERR_FORMAT, "the head is damaged");
 	}
-	if (s->head.reader > TRACE_READER_NEWEST) {
+	if (s->head.reader > TRACE_READER_VERSION) {
 		return err_set(err, ERR_UNSUPPORTED,
 				"written by a newer heaptrack: to read it takes one that reads version %u of the "
 				"format, and this one reads up to %u; please update heaptrack",
-				s->head.reader, TRACE_READER_NEWEST);
+				s->head.reader, TRACE_READER_VERSION);
 	}
 	return true;
 }

@@ -29,13 +29,12 @@ enum {
 	FRAME_HEAD_BYTES = 56,  // payloads
 	FRAME_BLOCK_BYTES = 48, // of slots as well
 	FRAME_NOTE_BYTES = 88,  // the whole note: tag, payload, zstd frame
+	FRAME_START_BYTES = FRAME_TAG_BYTES + FRAME_HEAD_BYTES + FRAME_NOTE_BYTES,
 };
 
 enum {
 	TRACE_VERSION = 1,        // that we write
-	TRACE_READER_VERSION = 1, // that a reader of it must know
-	TRACE_READER_NEWEST = 2,  // that we know
-	TRACE_READER_EVENTS = 1,  // whose events we know
+	TRACE_READER_VERSION = 1, // that a reader of it must know, and the newest that we know
 };
 
 enum block_type {
@@ -89,11 +88,8 @@ void frame_put_tag(uint8_t out[FRAME_TAG_BYTES], uint32_t magic, uint32_t size);
 void frame_put_head(uint8_t out[FRAME_HEAD_BYTES], const struct frame_head *head);
 void frame_put_block(uint8_t out[FRAME_BLOCK_BYTES], const struct frame_block *block);
 
-/**
- * The first block of every file. KDE's heaptrack takes any .zst file for its own and reports zeros
- * of ours; the version that is no version makes it refuse the file in words.
- */
-void frame_put_note(uint8_t out[FRAME_NOTE_BYTES]);
+/** What every file begins with: the head and, for other programs, a note. */
+void frame_put_start(uint8_t out[FRAME_START_BYTES], uint64_t finished_bytes);
 
 // ---- zstd frames, one at a time, with content size and checksum
 

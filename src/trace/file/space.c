@@ -11,7 +11,6 @@
  * The new frame appears atomically, since a tag lies within 8 aligned bytes. The
  * file gets longer by whole pages for the same reason: the kernel moves a file's end once per page.
  */
-#include "base/err.h"
 #include "trace/file/scan.h"
 
 enum { GROW_PAGES = 16 };
@@ -29,14 +28,9 @@ static bool write_tag(struct space *s, uint64_t at, uint32_t magic, uint64_t fra
 
 bool space_init(struct space *s, struct trace_sink sink, struct err *err) {
 	*s = (struct space){.sink = sink, .end = FRAME_PAGE};
-	uint64_t note_at = FRAME_TAG_BYTES + FRAME_HEAD_BYTES;
-	s->tail.at = note_at + FRAME_NOTE_BYTES;
-	s->tail.bytes = FRAME_PAGE - s->tail.at;
+	s->tail = (struct place){FRAME_START_BYTES, FRAME_PAGE - FRAME_START_BYTES};
 	uint8_t page[FRAME_PAGE] = {0};
-	struct frame_head head = {.version = TRACE_VERSION, .reader = TRACE_READER_VERSION};
-	frame_put_tag(page, FRAME_HEAD, FRAME_HEAD_BYTES);
-	frame_put_head(page + FRAME_TAG_BYTES, &head);
-	frame_put_note(page + note_at);
+	frame_put_start(page, 0);
 	frame_put_tag(page + s->tail.at, FRAME_PADDING, (uint32_t)(s->tail.bytes - FRAME_TAG_BYTES));
 	return write_at(s, 0, page, sizeof page, err);
 }

@@ -20,67 +20,20 @@
 
 enum { N_SLOTS = 3, SLOW_SLOT = 2, SLOW_TURNS = 8, SLOT_MIN_BYTES = 16 << 10 };
 
-// ---- blocks and the log, of either file
-
-/** Compress what is in `raw`. `block`: gets the lengths. */
-static bool pack_raw(struct frame_block *block, struct buffer *stored, const struct buffer *raw,
-		int level, struct err *err) {
-	if (raw->failed) {
-		return err_memory(err);
-	}
-	if (!pack(stored, buffer_view(raw), level, err)) {
-		return false;
-	}
-	block->raw_bytes = raw->size;
-	block->stored_bytes = stored->size;
-	return true;
-}
-
-/** How far the log is. */
-struct log_out {
-	struct log_marks marks;
-	struct log_piece piece;
-	uint64_t n_blocks;
-};
-
-static void log_out_finish(struct log_out *l) {
-	free(l->marks.named);
-	vec_finish(&l->piece.names);
-}
-
-/** Put what is in `raw` into the file, as a block of this type and number. */
-typedef bool put_raw(void *file, uint8_t type, uint64_t sequence, struct err *err);
-
-/** Write what `r` has and the log has not. */
-static bool write_log(struct log_out *l, struct buffer *raw, const struct recording *r,
-		put_raw *put, void *file, struct err *err) {
-	for (;;) {
-		if (!log_encode(raw, &l->piece, &l->marks, r) || !log_piece_reserve(&l->marks, &l->piece)) {
-			return err_memory(err);
-		}
-		if (raw->size == 0) {
-			return true;
-		}
-		if (!put(file, BLOCK_LOG, l->n_blocks + 1, err)) {
-			return false;
-		}
-		l->n_blocks++;
-		log_piece_done(&l->marks, &l->piece);
-	}
-}
-
-// ---- the growing file
-
 struct event_block {
 	struct place place;
 	uint32_t n;
 };
 
+/** The growing file; the finished one has no slots and no list of blocks. */
 struct trace_writer {
 	struct space space;
 	struct buffer raw, stored; // of the block in the making
 
-	struct log_out log;
+	// How far the log is
+	struct log_marks marks;
+	struct log_piece piece;
+	uint64_t n_log_blocks;
 
 	struct place slots[N_SLOTS];
 	uint64_t slot_bytes; // 0: no slots yet
@@ -95,12 +48,63 @@ struct trace_writer {
 	uint64_t event_bytes, event_budget;
 };
 
-struct trace_writer *trace_writer_create(struct trace_sink sink, struct err *err) {
+static void finish(struct trace_writer *w) {
+	vec_finish(&w->space.holes);
+	buffer_finish(&w->raw);
+	buffer_finish(&w->stored);
+	free(w->marks.named);
+	vec_finish(&w->piece.names);
+	events_finish(&w->events);
+	vec_finish(&w->blocks);
+}
+
+// ---- blocks and the log, of either file
+
+/** Compress what is in `raw`. `block`: gets the lengths. */
+static bool pack_raw(struct trace_writer *w, struct frame_block *block, int level,
+		struct err *err) {
+	if (w->raw.failed) {
+		return err_memory(err);
+	}
+	if (!pack(&w->stored, buffer_view(&w->raw), level, err)) {
+		return false;
+	}
+	block->raw_bytes = w->raw.size;
+	block->stored_bytes = w->stored.size;
+	return true;
+}
+
+/** Put what is in `raw` into the file, as a block of this type and number. */
+typedef bool put_raw(struct trace_writer *w, uint8_t type, uint64_t sequence, struct err *err);
+
+/** Write what `r` has and the log has not. */
+static bool write_log(struct trace_writer *w, const struct recording *r, put_raw *put,
+		struct err *err) {
+	for (;;) {
+		if (!log_encode(&w->raw, &w->piece, &w->marks, r) ||
+				!log_piece_reserve(&w->marks, &w->piece)) {
+			return err_memory(err);
+		}
+		if (w->raw.size == 0) {
+			return true;
+		}
+		if (!put(w, BLOCK_LOG, w->n_log_blocks + 1, err)) {
+			return false;
+		}
+		w->n_log_blocks++;
+		log_piece_done(&w->marks, &w->piece);
+	}
+}
+
+// ---- the growing file
+
+struct trace_writer *trace_writer_create(struct trace_sink sink, uint64_t event_bytes,
+		struct err *err) {
 	struct trace_writer *w = calloc(1, sizeof *w);
 	if (!w) {
 		return err_memory_null(err);
 	}
-	w->event_budget = UINT64_MAX;
+	w->event_budget = event_bytes ?: UINT64_MAX;
 	if (!space_init(&w->space, sink, err)) {
 		trace_writer_destroy(w);
 		return NULL;
@@ -109,23 +113,16 @@ struct trace_writer *trace_writer_create(struct trace_sink sink, struct err *err
 }
 
 void trace_writer_destroy(struct trace_writer *w) {
-	if (!w) {
-		return;
+	if (w) {
+		finish(w);
 	}
-	vec_finish(&w->space.holes);
-	buffer_finish(&w->raw);
-	buffer_finish(&w->stored);
-	log_out_finish(&w->log);
-	events_finish(&w->events);
-	vec_finish(&w->blocks);
 	free(w);
 }
 
-static bool put_at_end(void *user, uint8_t type, uint64_t sequence, struct err *err) {
-	struct trace_writer *w = user;
+static bool put_at_end(struct trace_writer *w, uint8_t type, uint64_t sequence, struct err *err) {
 	struct frame_block block = {.type = type, .sequence = sequence};
 	struct place place;
-	return pack_raw(&block, &w->stored, &w->raw, PACK_FAST, err) &&
+	return pack_raw(w, &block, PACK_FAST, err) &&
 			space_put_block(&w->space, &block, buffer_view(&w->stored), false, &place, err);
 }
 
@@ -156,7 +153,7 @@ static bool fill_slot(struct trace_writer *w, struct err *err) {
 	struct frame_block header = {.sequence = w->n_checkpoints + 1,
 			.stored_bytes = w->stored.size,
 			.raw_bytes = w->raw.size,
-			.n_log_blocks = w->log.n_blocks};
+			.n_log_blocks = w->n_log_blocks};
 	size_t slot = header.sequence % SLOW_TURNS == 0 ? SLOW_SLOT : (header.sequence + 1) % 2;
 	if (!space_write_slot(&w->space, w->slots[slot], &header, buffer_view(&w->stored), err)) {
 		return false;
@@ -226,7 +223,7 @@ static bool write_events(struct trace_writer *w, struct err *err) {
 			.first = w->n_events,
 			.n = w->events.n,
 	};
-	if (!pack_raw(&block, &w->stored, &w->raw, PACK_FAST, err) ||
+	if (!pack_raw(w, &block, PACK_FAST, err) ||
 			!drop_over_budget(w, frame_block_span(w->stored.size), err)) {
 		return false;
 	}
@@ -273,10 +270,6 @@ bool trace_writer_events(struct trace_writer *w, const struct trace_event *event
 	return ok;
 }
 
-void trace_writer_set_event_budget(struct trace_writer *w, uint64_t budget_bytes) {
-	w->event_budget = budget_bytes;
-}
-
 uint64_t trace_writer_events_dropped(const struct trace_writer *w) {
 	return w->n_dropped;
 }
@@ -284,7 +277,7 @@ uint64_t trace_writer_events_dropped(const struct trace_writer *w) {
 bool trace_writer_checkpoint(struct trace_writer *w, const struct recording *r, struct err *err) {
 	w->has_state = false;
 	bool has_events = cut_events(w, err);
-	if (!write_log(&w->log, &w->raw, r, put_at_end, w, err)) {
+	if (!write_log(w, r, put_at_end, err)) {
 		return err_add(err, "log");
 	}
 	w->has_state = write_state(w, r, err) || err_add(err, "checkpoint");
@@ -292,7 +285,7 @@ bool trace_writer_checkpoint(struct trace_writer *w, const struct recording *r, 
 }
 
 bool trace_writer_narrow(struct trace_writer *w, struct recording *r, struct err *err) {
-	const struct counts_row *log = &w->log.marks.counts;
+	const struct counts_row *log = &w->marks.counts;
 	if (w->has_state) {
 		return true; // it was the events that found no room
 	}
@@ -313,33 +306,22 @@ bool trace_writer_narrow(struct trace_writer *w, struct recording *r, struct err
 
 // ---- the finished file
 
-struct whole {
-	struct trace_sink sink;
-	uint64_t end;
-	struct buffer raw, stored;
-	struct log_out log;
-};
-
-static bool append(struct whole *w, const void *data, size_t n, struct err *err) {
-	if (!w->sink.write(w->sink.user, w->end, data, n, err)) {
+static bool append(struct trace_writer *w, const void *data, size_t n, struct err *err) {
+	if (!w->space.sink.write(w->space.sink.user, w->space.end, data, n, err)) {
 		return false;
 	}
-	w->end += n;
+	w->space.end += n;
 	return true;
 }
 
-static bool write_head(struct whole *w, uint64_t finished_bytes, struct err *err) {
-	uint8_t bytes[FRAME_TAG_BYTES + FRAME_HEAD_BYTES];
-	struct frame_head head = {.version = TRACE_VERSION,
-			.reader = TRACE_READER_VERSION,
-			.finished_bytes = finished_bytes};
-	frame_put_tag(bytes, FRAME_HEAD, FRAME_HEAD_BYTES);
-	frame_put_head(bytes + FRAME_TAG_BYTES, &head);
-	return w->sink.write(w->sink.user, 0, bytes, sizeof bytes, err);
+static bool write_start(struct trace_writer *w, uint64_t finished_bytes, struct err *err) {
+	uint8_t bytes[FRAME_START_BYTES];
+	frame_put_start(bytes, finished_bytes);
+	return w->space.sink.write(w->space.sink.user, 0, bytes, sizeof bytes, err);
 }
 
 // A block around what is in `stored`
-static bool append_block(struct whole *w, const struct frame_block *block, struct err *err) {
+static bool append_block(struct trace_writer *w, const struct frame_block *block, struct err *err) {
 	uint8_t bytes[FRAME_TAG_BYTES + FRAME_BLOCK_BYTES + FRAME_ALIGN] = {0};
 	size_t payload = FRAME_BLOCK_BYTES + frame_block_gap(w->stored.size);
 	frame_put_tag(bytes, FRAME_BLOCK, (uint32_t)payload);
@@ -348,13 +330,12 @@ static bool append_block(struct whole *w, const struct frame_block *block, struc
 			append(w, w->stored.data, w->stored.size, err);
 }
 
-static bool pack_block(void *user, uint8_t type, uint64_t sequence, struct err *err) {
-	struct whole *w = user;
+static bool pack_block(struct trace_writer *w, uint8_t type, uint64_t sequence, struct err *err) {
 	struct frame_block block = {.type = type, .sequence = sequence};
-	return pack_raw(&block, &w->stored, &w->raw, PACK_COMPACT, err) && append_block(w, &block, err);
+	return pack_raw(w, &block, PACK_COMPACT, err) && append_block(w, &block, err);
 }
 
-static bool copy_block(struct whole *w, const struct trace_source *old,
+static bool copy_block(struct trace_writer *w, const struct trace_source *old,
 		const struct scan_block *block, struct err *err) {
 	buffer_clear(&w->stored);
 	uint8_t *at = buffer_room(&w->stored, block->header.stored_bytes);
@@ -368,7 +349,7 @@ static bool copy_block(struct whole *w, const struct trace_source *old,
 	return append_block(w, &block->header, err);
 }
 
-static bool copy_events(struct whole *w, const struct trace_source *old, struct err *err) {
+static bool copy_events(struct trace_writer *w, const struct trace_source *old, struct err *err) {
 	SCOPED(scan) scan;
 	if (!scan_file(&scan, old, UINT64_MAX, err)) {
 		return err_add(err, "the growing file");
@@ -378,32 +359,22 @@ static bool copy_events(struct whole *w, const struct trace_source *old, struct 
 	return ok && ALL(i, scan.events.n, copy_block(w, old, &scan.events.items[i], err));
 }
 
-static bool write_all(struct whole *w, const struct recording *r, const struct trace_source *old,
-		struct err *err) {
-	if (!write_head(w, 0, err)) {
-		return false;
-	}
-	w->end = FRAME_TAG_BYTES + FRAME_HEAD_BYTES;
-	uint8_t note[FRAME_NOTE_BYTES];
-	frame_put_note(note);
-	if (!append(w, note, sizeof note, err) || !write_log(&w->log, &w->raw, r, pack_block, w, err) ||
+static bool write_all(struct trace_writer *w, const struct recording *r,
+		const struct trace_source *old, struct err *err) {
+	w->space.end = FRAME_START_BYTES;
+	if (!write_start(w, 0, err) || !write_log(w, r, pack_block, err) ||
 			(old && !copy_events(w, old, err))) {
 		return false;
 	}
 	buffer_clear(&w->raw);
 	state_encode(&w->raw, r);
-	return pack_block(w, BLOCK_STATE, 1, err) && write_head(w, w->end, err);
+	return pack_block(w, BLOCK_STATE, 1, err) && write_start(w, w->space.end, err);
 }
 
 bool trace_write_whole(struct trace_sink sink, const struct recording *r,
 		struct trace_writer *growing, const struct trace_source *old, struct err *err) {
-	struct whole w = {.sink = sink};
-	if (r->meta.rate_log2) {
-		return err_set(err, ERR_UNSUPPORTED, "a sampled recording cannot be written again");
-	}
+	struct trace_writer w = {.space.sink = sink};
 	bool ok = (!growing || !old || cut_events(growing, err)) && write_all(&w, r, old, err);
-	buffer_finish(&w.raw);
-	buffer_finish(&w.stored);
-	log_out_finish(&w.log);
+	finish(&w);
 	return ok;
 }

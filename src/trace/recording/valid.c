@@ -6,6 +6,7 @@
  * or past an overflow.
  */
 #include "trace/recording.h"
+#include "wire/event.h"
 
 #define VIOLATION(why, ...) err_set((why), ERR_FORMAT, __VA_ARGS__)
 
@@ -45,7 +46,7 @@ static bool meta_is_valid(const struct recording *r, struct err *why) {
 		return VIOLATION(why, "meta: a string is out of range");
 	}
 	if (m->source > REC_FROM_KDE || m->ended > REC_DETACHED || m->end_reason > REC_END_LIMIT ||
-			m->is_complete > 1 || m->has_free_stacks > 1 || m->rate_log2 > 63) {
+			m->is_complete > 1 || m->has_free_stacks > 1) {
 		return VIOLATION(why, "meta: a value that has no meaning");
 	}
 	return true;
@@ -252,9 +253,7 @@ static bool sizes_are_valid(const struct recording *r, struct err *why) {
 	struct rec_size sum = {0};
 	bool is_over = false;
 	REFUSE_ROWS(r->sizes, 0,
-			row->stack >= r->stacks.n || row->live > row->count ||
-					!(r->meta.rate_log2 ||
-							size_is_sound(row)), // estimates of both, each for itself
+			row->stack >= r->stacks.n || row->live > row->count || !size_is_sound(row),
 			"size %u is out of range", i)
 	REFUSE_ROWS(r->sizes, 1,
 			row->stack < row[-1].stack || (row->stack == row[-1].stack && row->size < row[-1].size),
@@ -324,6 +323,10 @@ static bool mapping_sums_are_valid(const struct recording *r, struct err *why) {
 					row->live_maps > row->maps || row->peak_maps > row->maps ||
 					row->live_bytes > row->mapped_bytes || row->peak_bytes > row->mapped_bytes,
 			"mapping %u is out of range", i)
+	REFUSE_ROWS(r->changes, 0,
+			row->node >= r->nodes.n || row->what - 1u >= WIRE_CHANGES - 1u || row->is_inside > 1 ||
+					row->first_ns > row->last_ns,
+			"change %u is out of range", i)
 	EACH(m, r->mappings) {
 		FOR_FIELDS(SUM_FIELD, &sum, m, peak_bytes, live_bytes);
 	}
@@ -334,16 +337,11 @@ static bool mapping_sums_are_valid(const struct recording *r, struct err *why) {
 }
 
 static bool ranges_are_valid(const struct recording *r, struct err *why) {
-	uint64_t before = 0, live = 0;
-	for (uint32_t i = 0; i < r->ranges.n; i++) {
-		const struct rec_range *range = &r->ranges.items[i];
-		if (range->start < before || range->end <= range->start ||
-				range->mapping >= r->mappings.n) {
-			return VIOLATION(why, "range %u is out of range", i);
-		}
-		before = range->end;
-		live += range->end - range->start;
-	}
+	REFUSE_ROWS(r->ranges, 0,
+			row->end <= row->start || row->mapping >= r->mappings.n ||
+					(i > 0 && row->start < row[-1].end),
+			"range %u is out of range", i)
+	uint64_t live = SUM(i, r->ranges.n, r->ranges.items[i].end - r->ranges.items[i].start);
 	return r->ranges.n == 0 || live == r->summary.never_unmapped_bytes ||
 			VIOLATION(why, "the ranges do not add up to the summary");
 }
@@ -397,8 +395,16 @@ static bool looks_are_valid(const struct recording *r, struct err *why) {
 		n_untouched += u->look < r->looks.n && u->stack < r->stacks.n &&
 				u->resident_bytes <= u->asked_bytes;
 	}
-	return (part == r->parts.n && n_untouched == r->untouched.n) ||
-			VIOLATION(why, "parts of no look, or untouched bytes of no stack");
+	REFUSE_ROWS(r->classes, 0,
+			row->look >= r->looks.n || row->node >= r->nodes.n || row->name >= r->strings.n ||
+					row->kind >= REC_CLASS_KINDS,
+			"class %u is out of range", i)
+	REFUSE_ROWS(r->grades, 0,
+			row->look >= r->looks.n || row->stack >= r->stacks.n || row->grade >= REC_GRADES,
+			"grade %u is out of range", i)
+	return (part == r->parts.n && n_untouched == r->untouched.n &&
+				   ALL(i, r->fullness.n, r->fullness.items[i].kind < REC_ARENAS)) ||
+			VIOLATION(why, "parts of no look, no arena, or untouched bytes of no stack");
 }
 
 bool recording_is_valid(const struct recording *r, struct err *why) {

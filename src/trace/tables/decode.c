@@ -2,7 +2,6 @@
 /*
  * Decodes the columns of a table into rows. Any bytes will do: nothing is written beyond the rows.
  */
-#include "base/err.h"
 #include "trace/tables/tables.h"
 
 bool table_next(struct table_raw *out, struct cursor *payload, struct err *err) {
@@ -51,13 +50,6 @@ bool table_count_is_possible(const struct table_raw *raw) {
 
 enum { GROUP = 16 };
 
-// True: one byte each, as most numbers
-static bool are_short(const uint8_t *group) {
-	uint64_t bytes[GROUP / 8];
-	memcpy(bytes, group, sizeof bytes);
-	return ((bytes[0] | bytes[1]) & 0x8080808080808080) == 0;
-}
-
 static void widen(uint64_t *restrict out, const uint8_t *restrict group) {
 	for (size_t i = 0; i < GROUP; i++) {
 		out[i] = group[i];
@@ -82,7 +74,7 @@ static inline uint64_t next_of_many(struct cursor *c) {
 static void take_numbers(uint64_t *out, struct cursor *c, size_t n) {
 	size_t i = 0;
 	for (; n - i >= GROUP && cursor_left(c) >= GROUP * VARINT_MAX; i += GROUP) {
-		if (are_short(c->at)) {
+		if (are_short(c->at, GROUP)) {
 			widen(out + i, c->at);
 			c->at += GROUP;
 		} else {
@@ -181,22 +173,9 @@ static bool skip_zeros(struct cursor *c, size_t n) {
 // The next n numbers if each takes one byte, as most do; NULL: they do not, or are not there
 static const uint8_t *take_bytes(struct cursor *c, size_t n) {
 	const uint8_t *bytes = c->at;
-	if (cursor_left(c) < n) {
-		return NULL;
-	}
-	uint64_t any = 0, eight;
-	for (size_t i = 0; i + sizeof eight <= n; i += sizeof eight) {
-		memcpy(&eight, bytes + i, sizeof eight);
-		any |= eight;
-	}
-	for (size_t i = n - n % sizeof eight; i < n; i++) {
-		any |= bytes[i];
-	}
-	if (any & 0x8080808080808080) {
-		return NULL;
-	}
-	c->at += n;
-	return bytes;
+	bool ok = n > 0 && cursor_left(c) >= n && are_short(bytes, n);
+	c->at = ok ? bytes + n : bytes;
+	return ok ? bytes : NULL;
 }
 
 static bool decode_numbers(struct reading *r, const struct piece *p) {
@@ -268,12 +247,12 @@ bool table_columns(struct cursor *out, const struct table_raw *raw, const struct
 }
 
 static size_t find_readings(struct reading *out, const struct cursor *columns,
-		const struct table *t, const void *user) {
+		const struct table *t) {
 	size_t n = 0;
 	for (size_t i = 0; i < t->n_columns; i++) {
 		bool is_zero = cursor_left(&columns[i]) == 0;
 		if (!is_zero || !is_zero_if_missing(&t->columns[i])) {
-			out[n++] = (struct reading){{t, &t->columns[i], user, 0}, columns[i], is_zero};
+			out[n++] = (struct reading){{t, &t->columns[i], 0}, columns[i], is_zero};
 		}
 	}
 	return n;
@@ -290,7 +269,7 @@ bool table_decode(const struct table_raw *raw, const struct table *t, void *rows
 	if (!table_columns(columns, raw, t, err)) {
 		return false;
 	}
-	const size_t n_readings = find_readings(readings, columns, t, user);
+	const size_t n_readings = find_readings(readings, columns, t);
 	const size_t most = rows_at_once(t);
 	struct piece p = {.row = rows, .row_bytes = t->row_bytes, .index = raw->first};
 	for (uint64_t left = raw->n; left > 0; left -= p.n) {

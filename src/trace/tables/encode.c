@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Encodes rows as a table of columns. */
-#include "base/err.h"
 #include "trace/tables/tables.h"
 
 // Rows that are kept in another form, while columns are made of them
@@ -143,7 +142,7 @@ void table_encode(struct buffer *out, const struct table *t, const void *rows, u
 	size_t n;
 	check(t->n_columns <= COLUMNS_MAX);
 	for (size_t i = 0; i < t->n_columns; i++) {
-		columns[i].walk = (struct walk){t, &t->columns[i], user, 0};
+		columns[i].walk = (struct walk){t, &t->columns[i], 0};
 	}
 	for (uint64_t done = 0; done < n_rows; done += n, row += t->get ? 0 : n * t->row_bytes) {
 		n = n_rows - done < most ? (size_t)(n_rows - done) : most;

@@ -59,13 +59,10 @@ static void put_row(struct decoding *d, struct so_far *s, uint32_t i, const uint
 static const uint8_t *find_short(const struct decoding *d, int column) {
 	static const uint8_t zeros[GROUP];
 	const struct cursor *c = &d->columns[column];
-	const uint8_t *at = d->is_zero[column] ? zeros : c->at;
-	if (!d->is_zero[column] && cursor_left(c) < GROUP) {
-		return NULL;
+	if (d->is_zero[column]) {
+		return zeros;
 	}
-	uint64_t halves[2];
-	memcpy(halves, at, sizeof halves);
-	return ((halves[0] | halves[1]) & 0x8080808080808080) == 0 ? at : NULL;
+	return cursor_left(c) >= GROUP && are_short(c->at, GROUP) ? c->at : NULL;
 }
 
 /** Steps, signed, of numbers of one byte each. */

@@ -6,7 +6,6 @@
  * from there to the ends, or to a bound, so that no block gets large. A location is written once
  * without its frames; the names table gives them to it, in the same piece or a later one.
  */
-#include "base/err.h"
 #include "trace/tables/tables.h"
 
 enum { PIECE_ROWS = 256 << 10, PIECE_TEXT = 4 << 20 };

@@ -5,7 +5,7 @@
 #include "trace/events/events.h"
 
 // A new field needs a column. Then its struct has another size
-_Static_assert(sizeof(struct rec_meta) == 144, "columns");       // two have none
+_Static_assert(sizeof(struct rec_meta) == 136, "columns");       // two have none
 _Static_assert(sizeof(struct rec_summary) == 31 * 8, "columns"); // two have none
 _Static_assert(sizeof(struct rec_quality) == 16 * 8, "columns");
 _Static_assert(sizeof(struct rec_module) == 80, "columns");
@@ -30,6 +30,9 @@ _Static_assert(sizeof(struct rec_range) == 32, "columns");
 _Static_assert(sizeof(struct rec_look) == 72, "columns");
 _Static_assert(sizeof(struct rec_part) == 40, "columns");
 _Static_assert(sizeof(struct rec_untouched) == 40, "columns");
+_Static_assert(sizeof(struct rec_fullness) == 72, "columns");
+_Static_assert(sizeof(struct rec_class) == 32, "columns");
+_Static_assert(sizeof(struct rec_grade) == 48, "columns");
 _Static_assert(sizeof(struct rec_group) == 11 * 8, "columns");
 
 // ---- columns, as registry.def has them
@@ -41,13 +44,17 @@ struct stack_row {
 };
 
 #define LIFE(first, base, k) \
-	{ first + k, COLUMN_PLAIN, sizeof(uint32_t), base + k * sizeof(uint32_t), 0, 0 }
-#define LIFETIMES(first, base)                                                              \
-	LIFE(first, base, 0), LIFE(first, base, 1), LIFE(first, base, 2), LIFE(first, base, 3), \
-			LIFE(first, base, 4), LIFE(first, base, 5), LIFE(first, base, 6),               \
-			LIFE(first, base, 7), LIFE(first, base, 8), LIFE(first, base, 9),               \
-			LIFE(first, base, 10), LIFE(first, base, 11), LIFE(first, base, 12),            \
-			LIFE(first, base, 13), LIFE(first, base, 14), LIFE(first, base, 15)
+	{ first + (k), COLUMN_PLAIN, sizeof(uint32_t), base + (k) * sizeof(uint32_t), 0, 0 }
+#define FOUR(first, base, k)                                                  \
+	LIFE(first, base, k), LIFE(first, base, k + 1), LIFE(first, base, k + 2), \
+			LIFE(first, base, k + 3)
+#define LIFETIMES(first, base) \
+	FOUR(first, base, 0), FOUR(first, base, 4), FOUR(first, base, 8), FOUR(first, base, 12)
+#define MANY_lifetimes(first) LIFETIMES(first, offsetof(struct stack_row, lifetimes))
+#define PAGES                 offsetof(struct rec_fullness, pages)
+#define MANY_pages(first)                                                                       \
+	FOUR(first, PAGES, 0), FOUR(first, PAGES, 4), LIFE(first, PAGES, 8), LIFE(first, PAGES, 9), \
+			LIFE(first, PAGES, 10)
 
 #define TABLE(number, name, ...)     \
 	enum { name##_number = number }; \
@@ -58,7 +65,7 @@ struct stack_row {
 #define COLUMN_BY(number, way, letter, field, other, ...)                                         \
 	{number, COLUMN_##way, sizeof(((ROW *)0)->field), offsetof(ROW, field), offsetof(ROW, other), \
 			sizeof(((ROW *)0)->other)},
-#define MANY(first, ...) LIFETIMES(first, offsetof(struct stack_row, lifetimes)),
+#define MANY(first, last, name, ...) MANY_##name(first),
 #define END(name) \
 	}             \
 	;             \
@@ -81,34 +88,21 @@ struct stack_row {
 	}
 #define TABLE_OF(text, ...) TABLE_AS(text, text, text##_row_bytes, __VA_ARGS__)
 
-// The units of rows that hold them in a field
-#define UNITS_OF(name, type, field)                                                 \
-	static void name(uint64_t *out, const void *user, const void *rows, size_t n) { \
-		const type *row = rows;                                                     \
-		(void)user;                                                                 \
-		for (size_t i = 0; i < n; i++) {                                            \
-			out[i] = row[i].field;                                                  \
-		}                                                                           \
-	}
-UNITS_OF(stack_units, struct rec_stack, usual_size)
-UNITS_OF(stack_row_units, struct stack_row, stack.usual_size)
-UNITS_OF(size_units, struct rec_size, size)
+// The unit of rows that hold it in a field
+#define UNIT(type, field) .unit = offsetof(type, field), .unit_width = sizeof(((type *)0)->field)
 
-// Stacks come before intervals in a state, so a reader has them; ids are not checked yet
-static void interval_units(uint64_t *out, const void *user, const void *rows, size_t n) {
-	const struct recording *r = user;
-	const struct rec_interval *v = rows;
-	for (size_t i = 0; i < n; i++) {
-		uint32_t stack = v[i].stack;
-		out[i] = stack < r->stacks.n ? r->stacks.items[stack].usual_size : 0;
-	}
-}
+struct interval_row {
+	struct rec_interval interval; // first
+	uint32_t unit;
+};
 
 static void get_intervals(void *rows, const void *user, uint64_t first, size_t n) {
 	const struct recording *r = user;
-	struct rec_interval *v = rows;
+	struct interval_row *out = rows;
 	for (size_t i = 0; i < n; i++) {
-		v[i] = recording_interval(r, (uint32_t)(first + i));
+		out[i].interval = recording_interval(r, (uint32_t)(first + i));
+		uint32_t stack = out[i].interval.stack;
+		out[i].unit = stack < r->stacks.n ? r->stacks.items[stack].usual_size : 0;
 	}
 }
 
@@ -129,7 +123,7 @@ static const struct table table_own = {
 		.row_bytes = sizeof(struct rec_stack),
 		.columns = stacks_columns,
 		.n_columns = sizeof stacks_columns / sizeof *stacks_columns - REC_LIFETIMES,
-		.units = stack_units,
+		UNIT(struct rec_stack, usual_size),
 };
 
 static void get_stacks(void *rows, const void *user, uint64_t first, size_t n) {
@@ -167,13 +161,14 @@ const struct state_table state_tables[] = {
 		ONE(summary),
 		ONE(quality),
 		STATE(modules),
-		STATE_AS(stacks, stacks, sizeof(struct stack_row), .units = stack_row_units,
+		STATE_AS(stacks, stacks, sizeof(struct stack_row), UNIT(struct stack_row, stack.usual_size),
 				.get = get_stacks, .decode = decode_stacks, .kept_bytes = sizeof(struct rec_stack)),
 		STATE(edges),
 		STATE_AS(curve, edges, sizeof(struct rec_edge)),
-		STATE(intervals, .units = interval_units, .get = get_intervals, .decode = intervals_decode,
+		STATE_AS(intervals, intervals, sizeof(struct interval_row), UNIT(struct interval_row, unit),
+				.get = get_intervals, .decode = intervals_decode,
 				.kept_bytes = sizeof(struct rec_interval_row)),
-		STATE(sizes, .units = size_units),
+		STATE(sizes, UNIT(struct rec_size, size)),
 		STATE(threads),
 		STATE(handovers),
 		STATE(samples),
@@ -185,8 +180,12 @@ const struct state_table state_tables[] = {
 		STATE(ranges),
 		STATE(mappings),
 		STATE(mapping_intervals),
+		STATE(changes),
 		STATE(looks),
+		STATE(classes),
+		STATE(grades),
 		STATE(parts),
+		STATE(fullness),
 		STATE(untouched),
 		STATE(groups),
 };

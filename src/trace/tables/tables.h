@@ -32,6 +32,19 @@ static inline uint64_t unzigzag(uint64_t stored) {
 	return stored >> 1 ^ -(stored & 1);
 }
 
+/** Is each of `n` numbers one byte, as most are? */
+static inline bool are_short(const uint8_t *at, size_t n) {
+	uint64_t any = 0, eight;
+	for (; n >= sizeof eight; n -= sizeof eight, at += sizeof eight) {
+		memcpy(&eight, at, sizeof eight);
+		any |= eight;
+	}
+	for (; n > 0; n--) {
+		any |= *at++;
+	}
+	return (any & 0x8080808080808080) == 0;
+}
+
 struct table_raw;
 
 struct column {
@@ -49,8 +62,8 @@ struct table {
 	size_t row_bytes;
 	const struct column *columns;
 	size_t n_columns;
-	/** For COLUMN_PRODUCT: of n rows. `user` is what encode or decode was given. */
-	void (*units)(uint64_t *out, const void *user, const void *rows, size_t n);
+	uint16_t unit; // for COLUMN_PRODUCT: offset of the field of a row that is its unit
+	uint8_t unit_width;
 	/**
 	 * For rows that are kept in another form than is described here; else NULL. get: n of them from
 	 * number `first` on. decode: as table_decode, to where user keeps them.
@@ -227,7 +240,6 @@ static inline uint64_t low_bits(unsigned width) {
 struct walk {
 	const struct table *t;
 	const struct column *column;
-	const void *user;
 	uint64_t previous;
 };
 
@@ -252,7 +264,7 @@ static inline void load_others(const struct walk *w, uint64_t *out, const uint8_
 	load_all(out, row + w->column->by, w->t->row_bytes, w->column->by_width, n);
 	if (w->column->way == COLUMN_PRODUCT) {
 		uint64_t units[ROWS_AT_ONCE];
-		w->t->units(units, w->user, row, n);
+		load_all(units, row + w->t->unit, w->t->row_bytes, w->t->unit_width, n);
 		for (size_t i = 0; i < n; i++) {
 			out[i] *= units[i];
 		}

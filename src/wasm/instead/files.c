@@ -23,24 +23,20 @@ char *spool_stdin(struct err *err) {
 	return NULL;
 }
 
-bool file_reader_open(struct file_reader *f, const char *path, struct err *err) {
+int file_open_regular(const char *path, uint64_t *bytes, struct err *err) {
 	bool is_it = module_file.name && strcmp(path, module_file.name) == 0;
-	*f = (struct file_reader){.fd = is_it ? 0 : -1,
-			.size_bytes = is_it ? module_file.bytes.size : 0};
-	return is_it || err_set(err, ERR_NOT_FOUND, "a page opens no files");
+	*bytes = is_it ? module_file.bytes.size : 0;
+	return is_it || err_set(err, ERR_NOT_FOUND, "a page opens no files") ? 0 : -1;
 }
 
-bool file_reader_read(const struct file_reader *f, uint64_t offset, void *out, size_t n,
-		size_t *got, struct err *err) {
+bool file_read_at(int fd, uint64_t offset, void *out, size_t n, size_t *got, struct err *err) {
 	size_t size = module_file.bytes.size, at = offset < size ? (size_t)offset : size;
 	*got = n < size - at ? n : size - at;
 	memcpy(out, module_file.bytes.data + at, *got);
 	return true;
 }
 
-void file_reader_close(struct file_reader *f) {
-	f->fd = -1;
-}
+void file_close(int fd) {}
 
 /** No rules of the user: they are in files. */
 bool file_read_found(const char *path, const char *beside, struct buffer *out, size_t max_bytes,

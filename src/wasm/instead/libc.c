@@ -72,5 +72,5 @@ const char *sigabbrev_np(int signal) {
 			"FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE", "ALRM", "TERM", "STKFLT", "CHLD", "CONT",
 			"STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ", "VTALRM", "PROF", "WINCH",
 			"POLL", "PWR", "SYS"};
-	return signal > 0 && signal < (int)(sizeof names / sizeof *names) ? names[signal] : NULL;
+	return signal > 0 && signal < (int)(N_OF(names)) ? names[signal] : NULL;
 }

@@ -20,8 +20,7 @@ ORDER_OF(by_weight, struct place, HIGHEST(weight) ?: by_place(a, b));
 static struct place *find_places(const struct columns *c, uint32_t *n) {
 	struct place *places = arena_new(c->arena, struct place, (size_t)c->stacks.n + 1);
 	*n = 0;
-	for (uint32_t i = 0; places && i < c->stacks.n; i++) {
-		const struct page_stack *s = &c->stacks.items[i];
+	EACH_WHILE(s, c->stacks, places) {
 		const struct frame_node *node = &c->frames->nodes.items[s->site.node];
 		uint32_t file = c->frames->symbols.items[node->symbol].file;
 		if (file && node->line) {

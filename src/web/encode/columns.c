@@ -100,22 +100,12 @@ static uint32_t stack_of(const struct columns *c, const void *rows, size_t row_b
 /** Append how many rows there are, and how many of each stack; and say which. */
 static bool put_by_stack(struct columns *c, const void *rows, size_t row_bytes, uint32_t n,
 		struct by_stack *out, struct buffer *column) {
-	uint32_t *next = arena_new(c->arena, uint32_t, (size_t)c->stacks.n + 2);
-	out->starts = arena_new(c->arena, uint32_t, (size_t)c->stacks.n + 1);
+	out->starts = arena_new(c->arena, uint32_t, (size_t)c->stacks.n + 2);
 	out->rows = arena_new(c->arena, uint32_t, (size_t)n + 1);
-	if (!next || !out->starts || !out->rows) {
+	if (!out->starts || !out->rows) {
 		return false;
 	}
-	for (uint32_t i = 0; i < n; i++) {
-		out->starts[stack_of(c, rows, row_bytes, i) + 1]++;
-	}
-	for (uint32_t s = 0; s < c->stacks.n; s++) {
-		out->starts[s + 1] += out->starts[s];
-		next[s + 1] = out->starts[s + 1];
-	}
-	for (uint32_t i = 0; i < n; i++) {
-		out->rows[next[stack_of(c, rows, row_bytes, i)]++] = i;
-	}
+	GROUP_BY(out->rows, out->starts, c->stacks.n, i, n, stack_of(c, rows, row_bytes, i));
 	buffer_varint(column, n);
 	for (uint32_t s = 0; s < c->stacks.n; s++) {
 		buffer_varint(column, out->starts[s + 1] - out->starts[s]);

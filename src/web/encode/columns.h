@@ -30,6 +30,7 @@ struct page_stacks {
 	struct page_stack *items; // by node
 	uint32_t n;
 	uint32_t *of;      // per rec_stack: its page_stack
+	uint32_t *mapping; // the same per rec_mapping
 	uint32_t n_merged; // rec_stacks that were too small to be shown at their own node
 };
 

@@ -8,6 +8,7 @@
 struct facts {
 	struct json j;
 	const struct recording *r;
+	const struct page_stacks *stacks;
 	const struct names *names;
 	struct arena *arena;
 	bool is_redacted;
@@ -124,6 +125,22 @@ static void put_untouched(struct facts *f, const struct rec_untouched *u) {
 	}
 }
 
+#define ITEM(j, _, value) json_number(j, NULL, value)
+
+/** For a lens under which another look than the shown one is asked. */
+static void put_stacks(struct facts *f, const struct memory_look *m) {
+	JSON_LIST(&f->j, "stacks");
+	EACH_OF(u, m->untouched, m->n_untouched) {
+		FOR_FIELDS(ITEM, &f->j, _, f->stacks->of[u->stack], u->resident_bytes,
+				u->asked_bytes - u->resident_bytes, u->blocks);
+	}
+	EACH_OF(p, m->rows, m->n_rows) {
+		if (p->part == REC_PART_MAPPED && p->mapping > 0) {
+			FOR_FIELDS(ITEM, &f->j, _, f->stacks->mapping[p->mapping - 1], p->resident_bytes, 0, 0);
+		}
+	}
+}
+
 static bool put_look(struct facts *f, uint32_t look) {
 	const struct memory_look m = memory_look(f->r, look);
 	struct json *j = &f->j;
@@ -141,6 +158,8 @@ static bool put_look(struct facts *f, uint32_t look) {
 	json_open(j, "parts", '[');
 	ok = ok && ALL(i, REC_PARTS, m.bytes[i] == 0 || put_part(f, &m, (uint8_t)i));
 	json_close(j);
+	memory_put_arenas_json(j, &m, f->r);
+	put_stacks(f, &m);
 	JSON_LIST(j, "untouched");
 	for (uint32_t i = 0; i < m.n_notable; i++) {
 		put_untouched(f, &m.untouched[i]);
@@ -191,7 +210,7 @@ static void put_page(struct facts *f, const struct blob_options *options, uint32
 bool facts_write(struct buffer *out, const struct columns *c, struct err *err) {
 	const struct recording *r = c->r;
 	SCOPED(arena) arena = {0};
-	struct facts f = {json_init(out), r, c->names, &arena, c->options->is_redacted};
+	struct facts f = {json_init(out), r, &c->stacks, c->names, &arena, c->options->is_redacted};
 	json_open(&f.j, NULL, '{');
 	put_program(&f);
 	put_summary(&f);

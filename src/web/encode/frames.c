@@ -18,15 +18,11 @@ struct builder {
 
 /** A function of one module; the engine has numbered the functions. There is room. */
 static uint32_t symbol_add(struct builder *b, struct frame_symbol symbol) {
-	const struct frame_symbol *all = b->out->symbols.items;
+	struct frame_symbol *all = b->out->symbols.items;
 	uint64_t h = hash_u64((uint64_t)symbol.name->function_id << 32 | symbol.module);
-	uint32_t id = INDEX_FIND_OR_ADD(&b->symbols, h, i,
+	return INDEX_FIND_OR_PUT(&b->symbols, h, i,
 			all[i].module == symbol.module && all[i].name->function_id == symbol.name->function_id,
-			b->out->symbols.n);
-	if (id == b->out->symbols.n) {
-		b->out->symbols.items[b->out->symbols.n++] = symbol;
-	}
-	return id;
+			all, b->out->symbols.n, symbol);
 }
 
 static bool find_symbols(struct builder *b) {
@@ -39,37 +35,28 @@ static bool find_symbols(struct builder *b) {
 	}
 	b->out->symbols.n = 1;
 	for (uint32_t i = 1; i < r->locations.n; i++) {
-		uint32_t n;
-		const struct name *frames = names_of(b->names, i, &n);
+		const struct name_list frames = names_of(b->names, i);
 		const struct rec_location *l = &r->locations.items[i];
-		for (uint32_t k = 0; k < n; k++) {
+		for (uint32_t k = 0; k < frames.n; k++) {
+			const struct name *f = &frames.items[k];
 			uint32_t file = k < l->n_frames ? r->frames.items[l->first_frame + k].file : 0;
-			b->symbol_of[names_number(b->names, &frames[k])] = symbol_add(b,
-					(struct frame_symbol){&frames[k], l->module, file});
+			b->symbol_of[names_number(b->names, f)] = symbol_add(b,
+					(struct frame_symbol){f, l->module, file});
 		}
 	}
 	return true;
 }
 
 static uint32_t node_add(struct builder *b, struct frame_node node) {
-	const struct frame_node *all = b->out->nodes.items;
+	struct frame_node *all = b->out->nodes.items;
 	uint64_t h = hash_u64(((uint64_t)node.parent << 32 | node.symbol) ^ hash_u64(node.line));
-	uint32_t id = INDEX_FIND_OR_ADD(&b->nodes, h, i, memcmp(&all[i], &node, sizeof node) == 0,
-			b->out->nodes.n);
-	if (id == b->out->nodes.n) {
-		b->out->nodes.items[b->out->nodes.n++] = node;
-	}
-	return id;
+	return INDEX_FIND_OR_PUT(&b->nodes, h, i, memcmp(&all[i], &node, sizeof node) == 0, all,
+			b->out->nodes.n, node);
 }
 
 static bool find_nodes(struct builder *b) {
 	const struct recording *r = b->r;
-	uint64_t most = 1;
-	for (uint32_t i = 1; i < r->nodes.n; i++) {
-		uint32_t n;
-		(void)names_of(b->names, r->nodes.items[i].location, &n);
-		most += n;
-	}
+	uint64_t most = 1 + SUM(i, r->nodes.n, names_of(b->names, r->nodes.items[i].location).n);
 	b->out->nodes.items = arena_new(&b->scratch, struct frame_node, most);
 	b->out->node_of = arena_new(b->arena, uint32_t, (size_t)r->nodes.n + 1);
 	if (!b->out->nodes.items || !b->out->node_of || most > UINT32_MAX ||
@@ -78,12 +65,11 @@ static bool find_nodes(struct builder *b) {
 	}
 	b->out->nodes.n = 1;
 	for (uint32_t i = 1; i < r->nodes.n; i++) {
-		uint32_t location = r->nodes.items[i].location, n;
-		const struct name *frames = names_of(b->names, location, &n);
+		const struct name_list frames = names_of(b->names, r->nodes.items[i].location);
 		uint32_t at = b->out->node_of[r->nodes.items[i].parent];
-		const uint32_t *symbols = &b->symbol_of[names_number(b->names, frames)];
-		for (uint32_t k = n; k-- > 0;) { // the outermost first
-			at = node_add(b, (struct frame_node){at, symbols[k], frames[k].line});
+		const uint32_t *symbols = &b->symbol_of[names_number(b->names, frames.items)];
+		for (uint32_t k = frames.n; k-- > 0;) { // the outermost first
+			at = node_add(b, (struct frame_node){at, symbols[k], frames.items[k].line});
 		}
 		b->out->node_of[i] = at;
 	}

@@ -123,6 +123,9 @@ static void add_stack(struct columns *c, const struct place *at, const struct re
 	if (at->metric != LENS_PEAK) {
 		struct lens_costs costs = lens_stack_costs(at->metric, s);
 		lens_costs_add(&stack->others[at->metric], &costs);
+		if (at->metric == LENS_MAPPED) {
+			c->stacks.mapping[at->stack] = c->stacks.n - 1;
+		}
 		return;
 	}
 	c->stacks.of[at->stack] = c->stacks.n - 1;
@@ -137,8 +140,9 @@ bool columns_find_stacks(struct columns *c) {
 	size_t n = 0;
 	const struct place *places = find_places(c, &n);
 	p->of = arena_new(c->arena, uint32_t, (size_t)c->r->stacks.n + 1);
+	p->mapping = arena_new(c->arena, uint32_t, (size_t)c->r->mappings.n + 1);
 	p->items = arena_new(c->arena, struct page_stack, n + 1);
-	if (!places || !p->of || !p->items) {
+	if (!places || !p->of || !p->mapping || !p->items) {
 		return false;
 	}
 	for (size_t i = 0; i < n; i++) {

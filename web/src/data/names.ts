@@ -1,50 +1,64 @@
 // SPDX-License-Identifier: MIT
 
-/** What a function is matched by in another recording: as src/engine/views/diff.c has it. */
+/** What a function is matched by in another recording: as src/engine/names/shorten.c has it. */
 
-const isOpening = (c: string) => '([{<'.includes(c);
+const OPERATOR = /(?<![\w$])operator(?:\(\)|(?![\w$])(?: [^(<]*|<*[>=!+\-*/%^&|~,[\]]*))/y;
 
-function isClosing(text: string, i: number): boolean {
-	const c = text[i]!;
-	return ')]}'.includes(c) || (c === '>' && text[i - 1] !== '-');
+/** If an operator's name begins at i, where it ends, else i. */
+function behindOperator(text: string, i: number): number {
+	OPERATOR.lastIndex = i;
+	return i + (OPERATOR.exec(text)?.[0].length ?? 0);
 }
 
-/** "f(int) const" is "f(int)". */
-function withoutQualifiers(name: string): string {
-	return name.replace(/( const| volatile| &&?| noexcept)+$/, '');
-}
-
-/** From behind, calls `at` where no bracket is open, until it gives something. */
-function fromBehind<T>(text: string, at: (i: number) => T | null): T | null {
+/** One past the bracket that closes the one at i. */
+function behindBrackets(text: string, i: number): number {
 	let depth = 0;
-	for (let i = text.length - 1; i >= 0; i--) {
-		depth += +isClosing(text, i) - +isOpening(text[i]!);
-		const found = depth === 0 ? at(i) : null;
-		if (found !== null) {
-			return found;
+	while (i < text.length) {
+		const end = behindOperator(text, i);
+		if (end > i) {
+			i = end;
+			continue;
+		}
+		const c = text[i++]!;
+		if ('<([{'.includes(c)) {
+			depth++;
+		} else if ('>)]}'.includes(c) && !(c === '>' && text[i - 2] === '-') && --depth === 0) {
+			break;
 		}
 	}
-	return null;
+	return i;
 }
 
-/** Without the last brackets, if they are parameters: not those of "operator()", nor a name. */
-function withoutParameters(text: string): string {
-	const at = text.endsWith(')') ? (fromBehind(text, (i) => i) ?? 0) : 0;
-	const name = text.slice(0, at);
-	return at === 0 || name.endsWith('operator') || name.endsWith('::') ? text : name;
-}
-
-/** Behind the last space outside of brackets; "operator new" keeps its own. */
-function withoutReturnType(text: string): string {
-	const space = fromBehind(text, (i) =>
-		text[i] === ' ' && !text.slice(0, i).endsWith('operator') ? i : null,
-	);
-	return space === null ? text : text.slice(space + 1) || text;
+/** "(anonymous namespace)::f()", "decltype (x()) f()". */
+function isNoList(text: string, i: number): boolean {
+	return text.startsWith('(anonymous namespace)', i) || text.startsWith('decltype (', i - 9);
 }
 
 /** "void fill<int>(int) const" gives "fill<int>". */
 export function matchName(name: string): string {
-	return withoutReturnType(withoutParameters(withoutQualifiers(name))) || name;
+	let begin = 0; // behind the return type
+	let parameters = name.length; // their "(", or the end
+	for (let i = 0; i < name.length; ) {
+		const end = behindOperator(name, i);
+		const c = name[i]!;
+		if (end > i) {
+			i = name.startsWith(' <', end) ? behindBrackets(name, end + 1) : end;
+		} else if (c === '(' && i > 0 && !isNoList(name, i)) {
+			parameters = i;
+			i = behindBrackets(name, i);
+			// A local name goes on behind the parameters
+			if (name.startsWith('::', i) || name.startsWith(' const::', i)) {
+				parameters = name.length;
+			}
+		} else if ('<{(['.includes(c)) {
+			i = behindBrackets(name, i);
+		} else {
+			i++;
+			begin = c === ' ' && parameters === name.length ? i : begin;
+		}
+	}
+	// Without parameters a space belongs to the name
+	return (parameters === name.length ? name : name.slice(begin, parameters)) || name;
 }
 
 /** The last part of a path. */

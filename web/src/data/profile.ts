@@ -70,7 +70,16 @@ export interface Look {
 	control_group: string; // what is used of its limit, in words; '': it has none
 	has_pages: boolean; // else what has several owners is not known
 	parts: MemoryPart[];
+	arenas: Arena[];
+	// Of each its row, what was in memory, what of its blocks was not, how many; blocks first
+	stacks: number[];
 	untouched: (Place & { blocks: number; asked_bytes: number; resident_bytes: number })[];
+}
+
+export interface Arena {
+	name: string;
+	live_bytes: number;
+	bytes_by_fullness: number[]; // of pages: empty, live by up to a tenth, ... up to ten tenths
 }
 
 export interface MemoryPart {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { START, type Lens, type Range } from './lens.ts';
 import { metricOf, type Metric } from './metrics.ts';
-import { NEVER, type Profile } from './profile.ts';
+import { NEVER, type Look, type Profile } from './profile.ts';
 import { stacksUnder } from './match.ts';
 
 /**
@@ -64,6 +64,41 @@ interface Ranked {
 }
 
 type Made = Pick<Costs, 'allocations' | 'allocatedBytes' | 'temporary'>;
+
+/** A metric that is asked of a look at memory. */
+export function isOfLook(metric: Metric): boolean {
+	const { of_blocks, unit } = metricOf(metric);
+	return !of_blocks && unit === 'blocks';
+}
+
+/** The newest look until the end of a range that knows it, as in the program. */
+export function lookAt(p: Profile, metric: Metric, range: Range): Look | undefined {
+	const end = p.edges.timeNs[range.to] ?? p.facts.summary.duration_ns;
+	return p.facts.looks
+		.filter((look) => look.time_ns <= end)
+		.filter((look) => (metric === 'resident' ? look.has_pages : look.stacks[3]))
+		.pop();
+}
+
+/** What has no row of its own has no stack: row 0. */
+function rankedAt(p: Profile, metric: Metric, look: Look | undefined): Ranked {
+	const out = { bytes: new Float64Array(p.stacks.n), blocks: new Float64Array(p.stacks.n) };
+	const { parts = [], stacks = [] } = look ?? {};
+	const isResident = metric === 'resident';
+	for (const { id, bytes } of parts) {
+		out.bytes[0]! += isResident && (id === 'heap_live' || id === 'mapped') ? bytes : 0;
+	}
+	for (let i = 0; i < stacks.length; i += 4) {
+		const [stack, resident, absent, blocks] = stacks.slice(i, i + 4);
+		const size = isResident ? resident! : absent!;
+		out.bytes[0]! -= isResident ? size : 0;
+		if (isResident || size >= 4096) {
+			out.bytes[stack!]! += size;
+			out.blocks[stack!]! += blocks!;
+		}
+	}
+	return out;
+}
 
 /** The whole recording: the exact columns. */
 export function wholeRanked(p: Profile, metric: Metric): Ranked {
@@ -223,14 +258,21 @@ export function ask(p: Profile, asked: Lens, kept = stacksUnder(p, asked)): Answ
 		const { allocations, allocatedBytes, temporary } = allMade();
 		return without({ allocations, allocatedBytes, temporary }, kept);
 	});
+	const isLook = asked.range && isOfLook(metric);
+	const look = isLook ? lookAt(p, metric, asked.range!) : undefined;
 	const ranked = without(
-		lens.range ? rangeRanked(p, metric, range, moment, allMade) : wholeRanked(p, metric),
+		isLook
+			? rankedAt(p, metric, look)
+			: lens.range
+				? rangeRanked(p, metric, range, moment, allMade)
+				: wholeRanked(p, metric),
 		kept,
 	);
 	const end = range.to < n ? p.edges.timeNs[range.to]! : p.facts.summary.duration_ns;
 	const peakNs = lens.range
 		? (p.edges.timeNs[moment] ?? p.facts.summary.duration_ns)
-		: (p.stacks.others[metric]?.momentNs ?? p.facts.summary.peak_time_ns);
+		: (look?.time_ns ??
+			p.stacks.others[metric]?.momentNs ?? p.facts.summary.peak_time_ns);
 	const total = once(() => ({
 		bytes: sum(ranked.bytes),
 		blocks: sum(ranked.blocks),

@@ -170,8 +170,6 @@ export function Flame(props: FlameProps) {
 			measured('draw', () => draw(context, scene, palette(turn)));
 			pictures.set(canvas.current!, {
 				title: props.label,
-				...size,
-				background: palette(turn).background,
 				draw: (pen) => draw(pen, scene, palette(turn)),
 			});
 		}

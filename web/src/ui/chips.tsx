@@ -2,9 +2,11 @@
 import { ruleText, type Lens } from '../data/lens.ts';
 import { lacksMetric } from '../data/missing.ts';
 import { metricOf, metrics } from '../data/metrics.ts';
+import type { Profile } from '../data/profile.ts';
+import { isOfLook, lookAt } from '../data/query.ts';
 import { change, lens, profile, resetLens, setMetric } from '../state.ts';
 import { metricName } from './labels.ts';
-import { shortName } from './format.ts';
+import { moment, shortName } from './format.ts';
 import { useValue } from './signals.ts';
 import { rangeWords } from './timechart.tsx';
 
@@ -30,11 +32,17 @@ function without<T>(list: readonly T[], item: T): T[] {
 }
 
 /** The words of the lens that a person can take away again. */
-function chipsOf(l: Lens, range: string): ChipProps[] {
+function chipsOf(p: Profile, l: Lens): ChipProps[] {
 	const chips: ChipProps[] = [];
 	if (l.range) {
-		const { of_blocks, title } = metricOf(l.metric);
-		const text = of_blocks ? range : `${range} (${title}: of the whole recording)`;
+		const look = lookAt(p, l.metric, l.range);
+		const of = isOfLook(l.metric)
+			? look
+				? `look at ${moment(look.time_ns)}`
+				: 'no look until then'
+			: `${metricOf(l.metric).title}: of the whole recording`;
+		const range = rangeWords(p, l.range);
+		const text = metricOf(l.metric).of_blocks ? range : `${range} (${of})`;
 		chips.push({ what: 'time', text, onRemove: () => change({ range: null }) });
 	}
 	for (const name of l.focus) {
@@ -81,7 +89,9 @@ export function Metrics() {
 				.filter(
 					({ name, of_ranges, of_blocks }) =>
 						name === now ||
-						(of_ranges ? hasRange : !lacksMetric(p, name) && (of_blocks || !hasRange)),
+						(of_ranges
+							? hasRange
+							: !lacksMetric(p, name) && (of_blocks || !hasRange || isOfLook(name))),
 				)
 				.map(({ name, help }) => (
 					<button
@@ -102,7 +112,7 @@ export function Metrics() {
 export function Chips() {
 	const l = useValue(() => lens.value);
 	const p = useValue(() => profile.value);
-	const chips = chipsOf(l, l.range ? rangeWords(p, l.range) : '');
+	const chips = chipsOf(p, l);
 	if (!chips.length) {
 		return null;
 	}

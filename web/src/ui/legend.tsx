@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+import type { ComponentChildren } from 'preact';
 import type { Profile } from '../data/profile.ts';
 import { residentMeans } from './labels.ts';
 
@@ -7,19 +8,51 @@ export function Swatch({ of }: { of: string }) {
 	return <i class="swatch" style={{ background: `var(--${of})` }} />;
 }
 
+/** The bit of RSS among what is switched off; the series have those from 0 on. */
+export const RSS_OFF = 1 << 30;
+
+interface LegendProps {
+	profile: Profile;
+	series: readonly { label: string }[];
+	off?: number; // bits of those that are switched off
+	onSwitch?: (off: number) => void; // they can be
+}
+
 /** The colours of a chart that is stacked by series, and of the line of what was resident. */
-export function Legend(props: { profile: Profile; series: readonly { label: string }[] }) {
+export function Legend({ profile, series, off = 0, onSwitch }: LegendProps) {
+	const item = (bit: number, what: ComponentChildren) =>
+		onSwitch ? (
+			<button
+				class="link"
+				aria-pressed={!(off & bit)}
+				onClick={() => onSwitch(off ^ bit)}
+			>
+				{what}
+			</button>
+		) : (
+			what
+		);
+	const colourOf = (label: string, i: number) => (label === 'other' ? 5 : Math.min(i, 4));
 	return (
 		<ul class="legend">
-			{props.series.map((s, i) => (
-				<li key={s.label}>
-					<Swatch of={`series-${s.label === 'other' ? 5 : Math.min(i, 4)}`} />{' '}
-					<code>{s.label}</code>
+			{series.map(({ label }, i) => (
+				<li key={i}>
+					{item(
+						1 << i,
+						<>
+							<Swatch of={`series-${colourOf(label, i)}`} /> <code>{label}</code>
+						</>,
+					)}
 				</li>
 			))}
-			{props.profile.samples.n > 0 && (
+			{profile.samples.n > 0 && (
 				<li title={residentMeans}>
-					<i class="dash" /> RSS
+					{item(
+						RSS_OFF,
+						<>
+							<i class="dash" /> RSS
+						</>,
+					)}
 				</li>
 			)}
 		</ul>

@@ -2,6 +2,7 @@
 import type { Profile } from '../data/profile.ts';
 import { aliveOverTime, stacksWhere } from '../data/query.ts';
 import { heapValues, periodStarts } from '../data/series.ts';
+import { RSS_OFF } from './legend.tsx';
 import type { Line } from './plot.ts';
 
 /** The heap as a whole. */
@@ -40,30 +41,54 @@ export function rssLine(p: Profile): Line {
 
 /**
  * Curves that stand on each other, the highest first: each is drawn over the one before. The heap
- * as a whole may be known in finer steps than its parts: then it has a line of its own.
+ * as a whole may be known in finer steps than its parts: then it has a line of its own. `off` has
+ * the bits of series that are left out.
  */
-export function stacked(
+function stacked(
 	p: Profile,
 	series: { label: string; values: Float64Array }[],
 	hasAll: boolean,
+	off = 0,
 ): Line[] {
 	const times = periodStarts(p.edges);
 	const sums = new Float64Array(p.edges.n + 1);
-	const lines = series.map((s, i): Line => {
+	const lines = series.flatMap((s, i): Line[] => {
+		if (off & (1 << i)) {
+			return [];
+		}
 		for (let k = 0; k < sums.length; k++) {
 			sums[k]! += s.values[k]!;
 		}
-		return {
-			label: s.label,
-			colour: s.label === 'other' ? 'series-5' : `series-${Math.min(i, 4)}`,
-			times,
-			values: sums.slice(),
-			kind: 'area',
-		};
+		return [
+			{
+				label: s.label,
+				colour: s.label === 'other' ? 'series-5' : `series-${Math.min(i, 4)}`,
+				times,
+				values: sums.slice(),
+				kind: 'area',
+			},
+		];
 	});
 	lines.reverse();
-	if (hasAll && p.curve !== p.edges) {
+	if (hasAll && !(off & ~RSS_OFF) && p.curve !== p.edges) {
 		lines.push({ ...heapLine(p), colour: 'fg', kind: 'line' });
 	}
 	return lines;
+}
+
+/** What is switched off at first: RSS where it is much more, for the heap to have its own scale. */
+export function offAtFirst({ samples, facts }: Profile): number {
+	const most = 2 * facts.summary.peak_bytes;
+	return samples.rssBytes.some((rss) => rss > most) ? RSS_OFF : 0;
+}
+
+/** The heap by its parts, or as a whole while they are not known; and RSS. */
+export function heapAndRss(
+	p: Profile,
+	series: { label: string; values: Float64Array }[] | null,
+	hasAll: boolean,
+	off: number,
+): Line[] {
+	const lines = series ? stacked(p, series, hasAll, off) : [heapLine(p)];
+	return p.samples.n && !(off & RSS_OFF) ? [...lines, rssLine(p)] : lines;
 }

@@ -8,7 +8,12 @@ export interface Line {
 	colour: string; // a token's name
 	times: ArrayLike<number>; // ns, rising: value k holds from times[k] on
 	values: ArrayLike<number>;
-	kind: 'area' | 'line' | 'dashed'; // a dashed one goes from value to value, the others in steps
+	// A dashed one goes from value to value, the others in steps; cells stand by themselves, below
+	// their values, the darker the more they weigh
+	kind: 'area' | 'line' | 'dashed' | 'cells';
+	weights?: number[];
+	width?: number; // of a cell
+	height?: number;
 }
 
 /** Where the curves are, in px of the whole, and what its ends stand for. */
@@ -110,6 +115,17 @@ function drawLine(c: Pen, f: Frame, line: Line, look: Look): void {
 	if (n === 0) {
 		return;
 	}
+	if (line.weights) {
+		const most = Math.log1p(Math.max(...line.weights));
+		const [width, height] = [x(line.width!) - f.left, f.top + f.height - y(line.height!)];
+		c.fillStyle = look.colour(line.colour);
+		for (let i = 0; i < n; i++) {
+			c.globalAlpha = 0.15 + 0.85 * (Math.log1p(line.weights[i]!) / most) ** 3;
+			c.fillRect(x(times[i]!), y(values[i]!), width, height);
+		}
+		c.globalAlpha = 1;
+		return;
+	}
 	c.beginPath();
 	if (line.kind === 'area') {
 		c.moveTo(x(times[0]!), y(0));
@@ -170,9 +186,6 @@ export function drawPlot(
 	drawLines(c);
 	pictures.set(canvas, {
 		title,
-		width: canvas.clientWidth,
-		height: canvas.clientHeight,
-		background: look.colour('panel'),
 		draw: (pen) => {
 			drawLines(pen);
 			drawLegend(pen, f, lines, look);

@@ -78,6 +78,81 @@ function lineOf(p: Profile, symbol: number, costs: Map<number, number>): number 
 	return best;
 }
 
+/** The text of a line is known. */
+function hasLine(p: Profile, id: number, line: number): boolean {
+	return (
+		isServed.value ||
+		p.sources.some(
+			(s) =>
+				s.source === id && line >= s.firstLine && line < s.firstLine + s.lines.length,
+		)
+	);
+}
+
+interface MinimapProps {
+	lines: [line: number, cost: number][]; // that cost something, in order
+	at: number;
+	shown: [from: number, to: number]; // of the text, as far as it is near
+	say: (cost: number) => string;
+	onGo: (line: number) => void;
+}
+
+/** The lines of a file that cost something: a click goes to the nearest, arrows to the next. */
+function Minimap({ lines, at, shown, say, onGo }: MinimapProps) {
+	const end = lines[lines.length - 1]![0] + AROUND;
+	const most = Math.max(...lines.map(([, cost]) => cost));
+	const top = (line: number) => `${(100 * Math.max(0, line)) / end}%`;
+	const own = lines.find(([line]) => line === at);
+	return (
+		<div
+			class="lines-map"
+			role="slider"
+			tabIndex={0}
+			aria-label="Lines of the file that cost something"
+			aria-orientation="vertical"
+			aria-valuemin={lines[0]![0]}
+			aria-valuemax={lines[lines.length - 1]![0]}
+			aria-valuenow={at}
+			aria-valuetext={`line ${at}${own ? `, ${say(own[1])}` : ''}`}
+			title={`${lines.length} lines cost something: arrow keys go from one to the next`}
+			onClick={(event) => {
+				const r = event.currentTarget.getBoundingClientRect();
+				const wanted = ((event.clientY - r.top) / r.height) * end;
+				const far = ([line]: [number, number]) => Math.abs(line - wanted);
+				onGo(lines.reduce((best, next) => (far(next) < far(best) ? next : best))[0]);
+			}}
+			onKeyDown={(event) => {
+				const to =
+					event.key === 'ArrowDown'
+						? lines.find(([line]) => line > at)
+						: event.key === 'ArrowUp'
+							? lines.findLast(([line]) => line < at)
+							: null;
+				if (to) {
+					onGo(to[0]);
+				}
+				if (to !== null) {
+					event.preventDefault();
+					event.stopPropagation();
+				}
+			}}
+		>
+			<b
+				style={{
+					top: top(Math.max(shown[0], at - AROUND)),
+					bottom: `calc(100% - ${top(Math.min(shown[1], at + AROUND))})`,
+				}}
+			/>
+			{lines.map(([line, cost]) => (
+				<i
+					key={line}
+					style={{ top: top(line), width: `${25 + (75 * cost) / most}%` }}
+				/>
+			))}
+		</div>
+	);
+}
+
 function useText(p: Profile, id: number, line: number): Text | string {
 	const [, redraw] = useState(0);
 	const own = embedded(p, id, line);
@@ -116,12 +191,18 @@ export function Source({
 		() => (isWanted ? costsOfLines(p, id, a.weights) : new Map<number, number>()),
 		[p, id, a, isWanted],
 	);
-	const at = line || lineOf(p, symbol, costs);
+	const first = line || lineOf(p, symbol, costs);
+	const from = `${symbol} ${first}`;
+	const [jump, setJump] = useState({ from, to: first });
+	const at = jump.from === from ? jump.to : first;
 	const text = useText(p, id, at);
 	if (!file) {
 		return null;
 	}
+	const say = (cost: number) => shortWeight(a.lens.metric, cost);
 	const most = Math.max(1, ...costs.values());
+	const lines = [...costs].filter(([n]) => n > 0 && hasLine(p, id, n));
+	lines.sort(([a], [b]) => a - b);
 	return (
 		<>
 			<h3 id="source">
@@ -140,32 +221,40 @@ export function Source({
 						`${file}${at ? `, line ${at}` : ''}.`}
 				</p>
 			) : (
-				<div
-					class="source"
-					tabIndex={0}
-					role="region"
-					aria-label={`Source of ${baseName(file)}`}
-				>
-					{text.lines.map((code, i) => {
-						const number = text.firstLine + i;
-						if (at && Math.abs(number - at) > AROUND) {
-							return null;
-						}
-						const cost = costs.get(number);
-						return (
-							<div key={number} class={`code${number === at ? ' here' : ''}`}>
-								<span
-									class="cost"
-									title={cost ? shortWeight(a.lens.metric, cost) : ''}
-								>
-									{cost ? shortWeight(a.lens.metric, cost) : ''}
-									{cost && <i style={{ width: `${(100 * cost) / most}%` }} />}
-								</span>
-								<span class="number">{number}</span>
-								<code>{code || ' '}</code>
-							</div>
-						);
-					})}
+				<div class="source-box">
+					<div
+						class="source"
+						tabIndex={0}
+						role="region"
+						aria-label={`Source of ${baseName(file)}`}
+					>
+						{text.lines.map((code, i) => {
+							const number = text.firstLine + i;
+							if (at && Math.abs(number - at) > AROUND) {
+								return null;
+							}
+							const cost = costs.get(number);
+							return (
+								<div key={number} class={`code${number === at ? ' here' : ''}`}>
+									<span class="cost" title={cost ? say(cost) : ''}>
+										{cost ? say(cost) : ''}
+										{cost && <i style={{ width: `${(100 * cost) / most}%` }} />}
+									</span>
+									<span class="number">{number}</span>
+									<code>{code || ' '}</code>
+								</div>
+							);
+						})}
+					</div>
+					{lines.length > 1 && (
+						<Minimap
+							lines={lines}
+							at={at}
+							say={say}
+							shown={[text.firstLine, text.firstLine + text.lines.length - 1]}
+							onGo={(to) => setJump({ from, to })}
+						/>
+					)}
 				</div>
 			)}
 		</>

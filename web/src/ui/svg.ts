@@ -95,37 +95,39 @@ export const hatchColours = new WeakMap<CanvasPattern, string>();
 
 interface Picture {
 	title: string;
-	width: number;
-	height: number;
-	background: string;
 	draw: (pen: Svg) => void;
 }
 
-/** How the picture of each canvas is drawn again. */
-export const pictures = new WeakMap<HTMLCanvasElement, Picture>();
+/** How the picture of each canvas or map is drawn again. */
+export const pictures = new WeakMap<HTMLElement, Picture>();
 
 const TITLE = 26; // px
 
 /** The pictures of the view, one below the other, as SVG; '': there are none. */
 export function shownPictures(): string {
-	const shown = [...document.querySelectorAll<HTMLCanvasElement>('.view canvas')];
+	const shown = [...document.querySelectorAll<HTMLElement>('.view :is(canvas, .treemap)')];
 	const svg = new Svg();
 	let [width, height] = [0, 0];
-	for (const picture of shown.flatMap((canvas) => pictures.get(canvas) ?? [])) {
-		const { title, background, draw, ...size } = picture;
+	const background = getComputedStyle(document.documentElement).getPropertyValue('--panel');
+	for (const element of shown) {
+		const picture = pictures.get(element);
+		if (!picture) {
+			continue;
+		}
+		const { clientWidth, clientHeight } = element;
 		svg.begin(height);
-		svg.fillStyle = background;
-		svg.fillRect(0, 0, size.width, size.height + TITLE);
+		svg.fillStyle = background.trim();
+		svg.fillRect(0, 0, clientWidth, clientHeight + TITLE);
 		svg.fillStyle = 'GrayText';
 		svg.font = '13px system-ui, sans-serif';
 		svg.textAlign = 'left';
-		svg.fillText(title, 6, TITLE / 2);
+		svg.fillText(picture.title, 6, TITLE / 2);
 		svg.begin(TITLE);
-		draw(svg);
+		picture.draw(svg);
 		svg.end();
 		svg.end();
-		width = Math.max(width, size.width);
-		height += size.height + TITLE;
+		width = Math.max(width, clientWidth);
+		height += clientHeight + TITLE;
 	}
 	return height ? svg.text(width, height) : '';
 }

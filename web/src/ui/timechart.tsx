@@ -21,6 +21,9 @@ export interface TimeChartProps {
 	marks?: readonly number[]; // edges
 	cursor?: number | null;
 	onCursor?: (ns: number | null) => void;
+	onPick?: (ns: number) => void; // by a click
+	band?: readonly [from: number, to: number]; // of values, within the range
+	onBand?: (from: number, to: number) => void; // a drag has these, too; a click has one
 	isBare?: boolean; // without axes: the strip
 	isClock?: boolean;
 	label: string;
@@ -37,7 +40,7 @@ function lookOf(props: TimeChartProps, hasBinary: boolean): Look {
 		dim: colour('dim'),
 		colour,
 		time: (ns) =>
-			props.isClock
+			props.isClock && started
 				? clock(started, ns)
 				: props.profile.facts.program.time_unit
 					? moment(ns)
@@ -56,7 +59,7 @@ export function TimeChart(props: TimeChartProps) {
 	const plot = useRef<HTMLDivElement>(null);
 	const overlay = useRef<HTMLDivElement>(null);
 	const [width, setWidth] = useState(0);
-	const [hover, setHover] = useState<number | null>(null);
+	const [hover, setHover] = useState<Spot | null>(null);
 	const hasBinary = useValue(() => isBinary.value);
 	const endNs = props.profile.facts.summary.duration_ns;
 	const frame = useMemo(
@@ -79,10 +82,10 @@ export function TimeChart(props: TimeChartProps) {
 			drawPlot(canvas.current!, frame, props.lines, lookOf(props, hasBinary), props.label);
 		}
 	}, [props.lines, width, props.height, props.theme, props.isClock, props.unit, hasBinary]);
-	const cursor = props.cursor ?? hover;
+	const cursor = props.cursor ?? hover?.ns ?? null;
 	useLayoutEffect(() => {
-		place(overlay.current!, props, frame, cursor);
-	}, [props.range, props.flag, props.marks, props.lines, cursor, width]);
+		place(overlay.current!, props, frame, cursor, hover?.value ?? Infinity);
+	}, [props.range, props.band, props.flag, props.marks, props.lines, cursor, hover, width]);
 
 	return (
 		<div
@@ -108,13 +111,34 @@ export function TimeChart(props: TimeChartProps) {
 	);
 }
 
-/** What is read off where the pointer is: when, and how much there was. */
-function reading(props: TimeChartProps, ns: number): string {
-	const { profile: p, lines } = props;
-	const top = lines.find((line) => line.kind === 'area');
+/** Where the pointer is in a chart. */
+interface Spot {
+	ns: number;
+	value: number;
+}
+
+/** The area that a value is in, and how high it is there itself; '': it is above all. */
+function bandAt(areas: Line[], ns: number, value: number, unit: (n: number) => string): string {
+	const i = areas.findLastIndex((line) => valueAt(line, ns) >= value);
+	if (i < 0 || areas.length < 2) {
+		return '';
+	}
+	const below = areas[i + 1] ? valueAt(areas[i + 1]!, ns) : 0;
+	return ` · ${areas[i]!.label} ${unit(valueAt(areas[i]!, ns) - below)}`;
+}
+
+/** What is read off where the pointer is: when, how much there was, and of what. */
+function reading(props: TimeChartProps, ns: number, value: number): string {
+	const { profile: p, lines, unit = bytes } = props;
+	const areas = lines.filter((line) => line.kind === 'area');
+	const top = areas[0];
 	const started = p.facts.program.started_ns;
-	const when = props.isClock ? clock(started, ns) : moment(ns, p.facts.summary.duration_ns);
-	return top ? `${when} · ${(props.unit ?? bytes)(valueAt(top, ns))}` : when;
+	const isClock = props.isClock && started;
+	const when = isClock ? clock(started, ns) : moment(ns, p.facts.summary.duration_ns);
+	if (lines[0]?.weights && value < Infinity) {
+		return `${when} · ${unit(Math.max(0, value))}`;
+	}
+	return top ? `${when} · ${unit(valueAt(top, ns))}${bandAt(areas, ns, value, unit)}` : when;
 }
 
 /** Puts the shaded range, the flag and the marks where they belong. */
@@ -123,6 +147,7 @@ function place(
 	props: TimeChartProps,
 	frame: Frame,
 	cursor: number | null,
+	value: number,
 ): void {
 	const e = props.profile.edges;
 	const x = (ns: number) => (ns / frame.endNs) * frame.width;
@@ -146,6 +171,9 @@ function place(
 	if (props.range) {
 		const left = x(at(props.range.from));
 		add('range', left, Math.max(1, x(at(props.range.to)) - left));
+		const y = (value: number) => `${100 * Math.max(0, 1 - value / frame.most)}%`;
+		const [from, to] = props.band ?? [0, Infinity];
+		Object.assign(parts[0]!.style, { top: y(to), bottom: `calc(100% - ${y(from)})` });
 	}
 	if (props.flag) {
 		add('flag', x(props.flag.ns), undefined, props.isBare ? '' : props.flag.text);
@@ -154,7 +182,7 @@ function place(
 		add('mark', x(at(mark)), undefined, markLabel(props.profile, i)),
 	);
 	if (cursor !== null) {
-		add('cursor', x(cursor), undefined, props.isBare ? '' : reading(props, cursor));
+		add('cursor', x(cursor), undefined, props.isBare ? '' : reading(props, cursor, value));
 	}
 	overlay.replaceChildren(...parts);
 }
@@ -163,40 +191,51 @@ function place(
 function listen(
 	plot: HTMLDivElement,
 	latest: { current: { props: TimeChartProps; frame: Frame } },
-	setHover: (ns: number | null) => void,
+	setHover: (spot: Spot | null) => void,
 ): () => void {
-	let start: { ns: number; x: number } | null = null;
+	let start: { ns: number; x: number; value: number } | null = null;
 	let request = 0;
 	const at = (event: PointerEvent) => {
 		const r = plot.getBoundingClientRect();
 		const share = Math.min(Math.max(0, event.clientX - r.left), r.width) / r.width;
 		return share * latest.current.frame.endNs;
 	};
-	const point = (ns: number | null) => {
-		setHover(ns);
-		latest.current.props.onCursor?.(ns);
+	const valueOf = (event: PointerEvent) => {
+		const r = plot.getBoundingClientRect();
+		return ((r.bottom - event.clientY) / r.height) * latest.current.frame.most;
+	};
+	const point = (spot: Spot | null) => {
+		setHover(spot);
+		latest.current.props.onCursor?.(spot?.ns ?? null);
 	};
 	const down = (event: PointerEvent) => {
 		if (event.button === 0) {
-			start = { ns: at(event), x: event.clientX };
+			start = { ns: at(event), x: event.clientX, value: valueOf(event) };
 			plot.setPointerCapture(event.pointerId);
 			event.preventDefault();
 		}
 	};
 	const move = (event: PointerEvent) => {
 		const here = at(event);
-		point(here);
+		const value = valueOf(event);
+		point({ ns: here, value });
 		if (start) {
 			const [from, to] = start.ns < here ? [start.ns, here] : [here, start.ns];
-			const { profile, onRange } = latest.current.props;
+			const { profile, onRange, onBand } = latest.current.props;
+			const ends = [start.value, value].sort((a, b) => a - b) as [number, number];
 			cancelAnimationFrame(request);
-			request = requestAnimationFrame(() => onRange(rangeOf(profile.edges, from, to)));
+			request = requestAnimationFrame(() => {
+				onRange(rangeOf(profile.edges, from, to));
+				onBand?.(Math.max(0, ends[0]), ends[1]);
+			});
 		}
 	};
 	const up = (event: PointerEvent) => {
 		if (start && Math.abs(start.x - event.clientX) < 3) {
 			cancelAnimationFrame(request);
 			latest.current.props.onRange(null);
+			latest.current.props.onPick?.(start.ns);
+			latest.current.props.onBand?.(0, 0);
 		}
 		start = null;
 	};

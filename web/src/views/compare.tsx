@@ -143,7 +143,7 @@ function totalsOfMarks(p: Profile, from: number, to: number): Total[] {
 
 function Totals({ rows }: { rows: Total[] }) {
 	return (
-		<table class="data totals">
+		<table class="data lines totals">
 			<thead>
 				<tr>
 					<th>total</th>
@@ -208,7 +208,7 @@ function ChangedSites({ all, metric }: { all: Difference[]; metric: Metric }) {
 			</div>
 			<Table
 				id="changed"
-				class="data compare"
+				class="data lines compare"
 				heads={[
 					'function',
 					'change',

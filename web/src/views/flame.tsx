@@ -12,6 +12,7 @@ import { CostFlame } from './costflame.tsx';
 import { FoldHint } from './foldhint.tsx';
 import { Nothing } from './empty.tsx';
 import { useAround } from './nodes.ts';
+import { Treemap } from './treemap.tsx';
 
 function boxName(f: Forest, node: number): string {
 	return groupName(state.profile.value, f.symbol[node]!, f.tree.group);
@@ -35,7 +36,11 @@ const DIRECTIONS: [state.Direction, string][] = [
 	['top-down', 'Top-down'],
 	['bottom-up', 'Bottom-up'],
 	['around', 'Callers and callees'],
+	['map', 'Treemap'],
 ];
+
+/** One that can be zoomed into. */
+const isGraph = (direction: state.Direction) => direction !== 'around' && direction !== 'map';
 
 function Toolbar({ forest, zoom }: { forest: Forest; zoom: number }) {
 	const direction = useValue(() => state.direction.value);
@@ -57,35 +62,39 @@ function Toolbar({ forest, zoom }: { forest: Forest; zoom: number }) {
 					</button>
 				))}
 			</div>
-			<button
-				class={`pill${recursion ? ' on' : ''}`}
-				aria-pressed={recursion}
-				title="Fold recursive calls into one box (r)"
-				onClick={() => (state.foldsRecursion.value = !recursion)}
-			>
-				Fold recursion
-			</button>
-			<button
-				class={`pill${flipped ? ' on' : ''}`}
-				aria-pressed={flipped}
-				title="The root at the bottom (o)"
-				onClick={() => (state.isFlipped.value = !flipped)}
-			>
-				Flip
-			</button>
-			<select
-				class="pill"
-				aria-label="Colours"
-				value={colouring}
-				onChange={(e) =>
-					(state.colouring.value = e.currentTarget.value as 'owner' | 'module')
-				}
-			>
-				<option value="owner">colour by owner</option>
-				<option value="module">colour by module</option>
-			</select>
-			<FoldHint forest={forest} />
-			{zoom > 0 && (
+			{direction !== 'map' && (
+				<>
+					<button
+						class={`pill${recursion ? ' on' : ''}`}
+						aria-pressed={recursion}
+						title="Fold recursive calls into one box (r)"
+						onClick={() => (state.foldsRecursion.value = !recursion)}
+					>
+						Fold recursion
+					</button>
+					<button
+						class={`pill${flipped ? ' on' : ''}`}
+						aria-pressed={flipped}
+						title="The root at the bottom (o)"
+						onClick={() => (state.isFlipped.value = !flipped)}
+					>
+						Flip
+					</button>
+					<select
+						class="pill"
+						aria-label="Colours"
+						value={colouring}
+						onChange={(e) =>
+							(state.colouring.value = e.currentTarget.value as 'owner' | 'module')
+						}
+					>
+						<option value="owner">colour by owner</option>
+						<option value="module">colour by module</option>
+					</select>
+					<FoldHint forest={forest} />
+				</>
+			)}
+			{isGraph(direction) && zoom > 0 && (
 				<button class="pill" onClick={() => zoomTo(forest, 0)}>
 					Zoom out ({percent(forest.total[zoom]!, forest.total[0]!)} shown)
 				</button>
@@ -162,11 +171,13 @@ export function FlameView() {
 	return (
 		<section class="panel flame-panel" aria-label="Flame graph">
 			<Toolbar forest={forest} zoom={zoom} />
-			{zoom > 0 && direction !== 'around' && <Minimap forest={forest} zoom={zoom} />}
+			{zoom > 0 && isGraph(direction) && <Minimap forest={forest} zoom={zoom} />}
 			{forest.total[0] === 0 ? (
 				<Nothing />
 			) : direction === 'around' ? (
 				<Around />
+			) : direction === 'map' ? (
+				<Treemap />
 			) : (
 				<CostFlame
 					forest={forest}

@@ -164,8 +164,9 @@ export function GrowthView() {
 					{range
 						? `allocated in ${rangeWords(p, range)} and never freed; what was ` +
 							'measured, first and last allocation are of the whole run'
-						: 'the recorder cannot tell unreachable memory ' +
-							'from memory in use at the end'}
+						: p.stacks.others.unreachable
+							? 'what of it nothing points to: metric unreachable'
+							: 'heaptrack --leaks tells what of it nothing points to'}
 				</span>
 			</div>
 			<Table

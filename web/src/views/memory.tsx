@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { useState } from 'preact/hooks';
-import type { Look, MemoryPart, MemoryRow, Profile } from '../data/profile.ts';
+import type { Arena, Look, MemoryPart, MemoryRow, Profile } from '../data/profile.ts';
 import * as state from '../state.ts';
 import { baseName, bytes, count, moment, percent, shortName } from '../ui/format.ts';
 import { Name } from '../ui/name.tsx';
@@ -32,12 +32,13 @@ function looksOf(p: Profile, range: { from: number; to: number } | null): Look[]
 }
 
 /** Of looks with pages, else of all, the newest of the largest: the one that the report shows. */
-function highest(looks: Look[]): number {
+function highest(looks: Look[]): Look | undefined {
 	const withPages = looks.filter((look) => look.has_pages);
-	const chosen = (withPages.length ? withPages : looks).reduce((best, look) =>
-		look.rss_bytes >= best.rss_bytes ? look : best,
+	const among = withPages.length ? withPages : looks;
+	return among.reduce(
+		(best, look) => (look.rss_bytes >= (best?.rss_bytes ?? 0) ? look : best),
+		among[0],
 	);
-	return looks.indexOf(chosen);
 }
 
 /** Something is known of who owns it. */
@@ -175,6 +176,46 @@ function Rows({ part, look }: { part: MemoryPart; look: Look }) {
 	);
 }
 
+function sizeOf(arena: Arena): number {
+	return arena.bytes_by_fullness.reduce((sum, n) => sum + n);
+}
+
+/** A strip for each arena: as long as it has pages in memory, the fuller the darker. */
+function Arenas({ look }: { look: Look }) {
+	const most = Math.max(...look.arenas.map(sizeOf));
+	return (
+		<section class="panel" aria-labelledby="arenas-title">
+			<h2 id="arenas-title">How full the heap's pages are</h2>
+			<Table
+				id="arenas"
+				class="bars arenas"
+				heads={['arena', ['empty to full', 'wide'], 'bytes', 'live']}
+				rows={look.arenas}
+				values={(arena) => [arena.name, undefined, sizeOf(arena), arena.live_bytes]}
+			>
+				{(arena) => (
+					<tr>
+						<th scope="row">{arena.name}</th>
+						<td class="fullness">
+							{arena.bytes_by_fullness.map((n, tenths) => (
+								<i
+									style={{
+										width: `${(100 * n) / most}%`,
+										opacity: 0.1 + 0.09 * tenths,
+									}}
+									title={`${bytes(n)}, up to ${10 * tenths} % live`}
+								/>
+							))}
+						</td>
+						<td class="num">{bytes(sizeOf(arena))}</td>
+						<td class="num">{percent(arena.live_bytes, sizeOf(arena))}</td>
+					</tr>
+				)}
+			</Table>
+		</section>
+	);
+}
+
 const UNTOUCHED_MOST = 20;
 
 function Untouched({ look }: { look: Look }) {
@@ -183,6 +224,7 @@ function Untouched({ look }: { look: Look }) {
 			<h2 id="untouched-title">Live blocks that are not in memory</h2>
 			<Table
 				id="untouched"
+				class="data lines untouched"
 				heads={[
 					'function',
 					'place',
@@ -228,7 +270,7 @@ function LookChoice({
 }: {
 	looks: Look[];
 	look: Look;
-	onChoose: (number: number) => void;
+	onChoose: (look: Look) => void;
 }) {
 	if (looks.length > PILLS_MOST) {
 		return (
@@ -236,7 +278,7 @@ function LookChoice({
 				class="pill"
 				aria-label="Look"
 				value={looks.indexOf(look)}
-				onChange={(e) => onChoose(Number(e.currentTarget.value))}
+				onChange={(e) => onChoose(looks[Number(e.currentTarget.value)]!)}
 			>
 				{looks.map((each, i) => (
 					<option key={i} value={i}>
@@ -253,7 +295,7 @@ function LookChoice({
 					key={i}
 					class={`pill${each === look ? ' on' : ''}`}
 					aria-pressed={each === look}
-					onClick={() => onChoose(i)}
+					onClick={() => onChoose(each)}
 				>
 					{nameOf(each)}
 				</button>
@@ -266,22 +308,28 @@ export function MemoryView() {
 	const p = useValue(() => state.profile.value);
 	const range = useValue(() => state.lens.value.range);
 	const looks = looksOf(p, range);
-	const [number, setNumber] = useState<number | null>(null);
+	const [picked, setPicked] = useState<Look | null>(null);
 	const [part, setPart] = useState<string | null>(null);
-	if (!looks.length) {
+	const look = looks.find((each) => each === picked) ?? highest(looks);
+	const history = p.facts.looks.length > 2 && (
+		<MemoryChart chosen={look} onChoose={setPicked} />
+	);
+	if (!look) {
 		return (
-			<section class="panel empty">
-				<h2>No look at the program's memory</h2>
-				<p>
-					{p.facts.looks.length
-						? 'None was taken in the selected range of time.'
-						: 'This recording was made without (--no-memory), by another program, ' +
-							'or it ended before the first one.'}
-				</p>
-			</section>
+			<>
+				{history}
+				<section class="panel empty">
+					<h2>No look at the program's memory</h2>
+					<p>
+						{p.facts.looks.length
+							? 'None was taken in the selected range of time.'
+							: 'This recording was made without (--no-memory), by another ' +
+								'program, or it ended before the first one.'}
+					</p>
+				</section>
+			</>
 		);
 	}
-	const look = looks[number ?? -1] ?? looks[highest(looks)]!;
 	const withRows = look.parts.filter(hasOwners);
 	const shown =
 		withRows.find((each) => each.id === part) ??
@@ -289,20 +337,21 @@ export function MemoryView() {
 		withRows[0];
 	return (
 		<>
-			{p.facts.looks.length > 2 && <MemoryChart chosen={look} />}
+			{history}
 			<section class="panel" aria-labelledby="memory-title">
 				<div class="panel-head">
 					<h2 id="memory-title">
 						RSS was {bytes(look.rss_bytes)} at {nameOf(look)}
 					</h2>
 					{looks.length > 1 && (
-						<LookChoice looks={looks} look={look} onChoose={setNumber} />
+						<LookChoice looks={looks} look={look} onChoose={setPicked} />
 					)}
 				</div>
 				<Waterfall look={look} chosen={shown?.id ?? ''} onChoose={setPart} />
 				<Remarks look={look} />
 			</section>
 			{shown && <Rows part={shown} look={look} />}
+			{look.arenas.length > 0 && <Arenas look={look} />}
 			{look.untouched.length > 0 && <Untouched look={look} />}
 		</>
 	);

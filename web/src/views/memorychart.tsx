@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-import { useMemo } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import type { Look, MemoryPart, Profile } from '../data/profile.ts';
 import * as state from '../state.ts';
 import { FoldedTable } from '../ui/charttable.tsx';
 import { bytes, moment } from '../ui/format.ts';
-import { Legend } from '../ui/legend.tsx';
+import { Legend, RSS_OFF } from '../ui/legend.tsx';
 import { rssLine } from '../ui/lines.ts';
 import { useValue } from '../ui/signals.ts';
 import { themeTurn } from '../ui/theme.ts';
@@ -41,33 +41,78 @@ function layersOf(look: Look): number[] {
 	return sums;
 }
 
-/** Layers that stand on each other, the highest first; each look's hold until the next one. */
-function linesOf(p: Profile, layers: number[][]): Line[] {
-	const times = p.facts.looks.map((look) => look.time_ns);
+const isNear = (a: number, b: number) => Math.abs(a - b) <= Math.max(1e6, b / 10);
+
+/**
+ * When what a look found holds: from then until the next one, or until RSS or the heap was read a
+ * tenth and a megabyte away from it. -1: no look tells.
+ */
+function spansOf(p: Profile): { ns: number; look: number }[] {
+	const { n, timeNs, rssBytes, heapBytes } = p.samples;
+	let at = 0;
+	return p.facts.looks.flatMap((look, i) => {
+		const until = p.facts.looks[i + 1]?.time_ns ?? Infinity;
+		const begin = { ns: look.time_ns, look: i };
+		while (
+			at < n &&
+			timeNs[at]! < until &&
+			(timeNs[at]! <= look.time_ns ||
+				(isNear(rssBytes[at]!, look.rss_bytes) && isNear(heapBytes[at]!, look.asked_bytes)))
+		) {
+			at++;
+		}
+		const isOver = at < n && timeNs[at]! < until;
+		return isOver ? [begin, { ns: timeNs[at]!, look: -1 }] : [begin];
+	});
+}
+
+/** Layers that stand on each other, the highest first. */
+function linesOf(p: Profile, layers: number[][], off: number): Line[] {
+	const spans = spansOf(p);
+	const times = spans.map((span) => span.ns);
 	const lines = LAYERS.map((label, layer): Line => ({
 		label,
 		colour: `series-${layer}`,
 		times,
-		values: layers.map((of) => of.slice(0, layer + 1).reduce((sum, n) => sum + n, 0)),
+		values: spans.map(({ look }) =>
+			(layers[look] ?? []).reduce(
+				(sum, n, i) => (i <= layer && !(off & (1 << i)) ? sum + n : sum),
+				0,
+			),
+		),
 		kind: 'area',
-	})).reverse();
-	return p.samples.n ? [...lines, rssLine(p)] : lines;
+	}))
+		.filter((_, layer) => !(off & (1 << layer)))
+		.reverse();
+	return p.samples.n && !(off & RSS_OFF) ? [...lines, rssLine(p)] : lines;
 }
 
 /** RSS as it was sampled, and what it consisted of when somebody looked. */
-export function MemoryChart({ chosen }: { chosen: Look }) {
+export function MemoryChart({
+	chosen,
+	onChoose,
+}: {
+	chosen?: Look | undefined;
+	onChoose: (look: Look) => void;
+}) {
 	const p = useValue(() => state.profile.value);
 	const range = useValue(() => state.lens.value.range);
 	const clock = useValue(() => state.isClock.value);
 	const turn = useValue(() => themeTurn.value);
 	const { looks, summary } = p.facts;
 	const layers = useMemo(() => looks.map(layersOf), [p]);
-	const lines = useMemo(() => linesOf(p, layers), [layers]);
+	const [off, setOff] = useState(0);
+	const lines = useMemo(() => linesOf(p, layers, off), [layers, off]);
 	return (
 		<section class="panel" aria-labelledby="memory-history">
 			<div class="panel-head">
 				<h2 id="memory-history">RSS over time</h2>
-				<Legend profile={p} series={LAYERS.map((label) => ({ label }))} />
+				<Legend
+					profile={p}
+					series={LAYERS.map((label) => ({ label }))}
+					off={off}
+					onSwitch={setOff}
+				/>
 			</div>
 			<TimeChart
 				profile={p}
@@ -77,12 +122,20 @@ export function MemoryChart({ chosen }: { chosen: Look }) {
 				onRange={state.setRange}
 				isClock={clock}
 				theme={String(turn)}
-				flag={{ ns: chosen.time_ns, text: `shown below: ${moment(chosen.time_ns)}` }}
+				flag={
+					chosen
+						? { ns: chosen.time_ns, text: `shown below: ${moment(chosen.time_ns)}` }
+						: null
+				}
+				onPick={(ns) =>
+					onChoose(looks.findLast((look) => look.time_ns <= ns) ?? looks[0]!)
+				}
 				label={`RSS over time, in parts, as ${looks.length} looks found them`}
 			/>
 			<p class="dim">
-				The areas are what {looks.length} looks found, each until the next one. RSS was read
-				more often.
+				The areas are what {looks.length} looks found, each until the next one, or until RSS
+				or the heap, which were read more often, had moved by a tenth. A click shows the
+				look before.
 			</p>
 			<FoldedTable
 				label="RSS over time"

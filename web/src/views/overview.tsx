@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { useMemo } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { topDown } from '../data/forest.ts';
 import { metricOf } from '../data/metrics.ts';
 import {
@@ -20,8 +20,8 @@ import { Metrics } from '../ui/chips.tsx';
 import { RangeField } from '../ui/rangefield.tsx';
 import { useResting, useValue } from '../ui/signals.ts';
 import { themeTurn } from '../ui/theme.ts';
-import { heapLine, rssLine, stacked } from '../ui/lines.ts';
-import { TimeChart, type Line } from '../ui/timechart.tsx';
+import { heapAndRss, offAtFirst } from '../ui/lines.ts';
+import { TimeChart } from '../ui/timechart.tsx';
 import { metricName } from '../ui/labels.ts';
 import { Legend, Swatch } from '../ui/legend.tsx';
 import { Cards } from './cards.tsx';
@@ -47,19 +47,22 @@ function HeapChart() {
 		});
 		return stackedSeries(p, sites.keys, name, 5, stacks);
 	}, [p, stacks, whole]);
-	const lines = useMemo<Line[]>(() => {
-		const out = whole ? stacked(p, series, stacks === null) : [heapLine(p)];
-		if (p.samples.n > 0) {
-			out.push(rssLine(p));
-		}
-		return out;
-	}, [series]);
+	const [off, setOff] = useState(() => offAtFirst(p));
+	const lines = useMemo(
+		() => heapAndRss(p, whole ? series : null, stacks === null, off),
+		[series, off],
+	);
 	const { peak_bytes, peak_time_ns, duration_ns } = p.facts.summary;
 	return (
 		<section class="panel" aria-labelledby="heap-title">
 			<div class="panel-head">
 				<h2 id="heap-title">Heap over time</h2>
-				<Legend profile={p} series={series} />
+				<Legend
+					profile={p}
+					series={series}
+					off={off}
+					onSwitch={setOff}
+				/>
 				<span class="dim hint">
 					{whole ? (
 						<>

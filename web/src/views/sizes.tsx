@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { useMemo, useState } from 'preact/hooks';
-import { ALLOCATIONS, lacks, NOT_IN_FILE } from '../data/missing.ts';
+import type { Share } from '../data/lifetimes.ts';
+import { ALLOCATIONS, lacks, lacksCurves, NOT_IN_FILE } from '../data/missing.ts';
 import type { Profile } from '../data/profile.ts';
 import { sitesOf } from '../data/series.ts';
 import { classesOf, classOf } from '../data/sizes.ts';
@@ -10,6 +11,8 @@ import { LIFETIMES } from '../ui/mix.tsx';
 import { Name } from '../ui/name.tsx';
 import { useValue } from '../ui/signals.ts';
 import { Table } from '../ui/table.tsx';
+import { LifetimesOverTime } from './lifetimes.tsx';
+import { Shares } from './shares.tsx';
 
 function classLabel(power: number): string {
 	return power < 2 ? `${power} B` : `${bytes(2 ** (power - 1))} – ${bytes(2 ** power - 1)}`;
@@ -40,12 +43,6 @@ interface Cell {
 	life: number; // class of lifetimes
 }
 
-interface Share {
-	key: number; // of a site
-	count: number;
-	bytes: number;
-}
-
 /** Who made the freed blocks of a cell, by how many. */
 function sitesOfCell(p: Profile, kept: Uint8Array | null, keys: Uint32Array, cell: Cell): Share[] {
 	const sums = new Map<number, Share>();
@@ -60,55 +57,6 @@ function sitesOfCell(p: Profile, kept: Uint8Array | null, keys: Uint32Array, cel
 		}
 	}
 	return [...sums.values()].sort((a, b) => b.count - a.count);
-}
-
-const MOST = 12;
-
-/** Functions with their share in something; one is selected by a click. */
-function Shares({
-	title,
-	shares,
-	names,
-	onPick,
-}: {
-	title: string;
-	shares: Share[];
-	names: string[];
-	onPick: (key: number) => void;
-}) {
-	return (
-		<section class="panel" aria-label={title}>
-			<h2>{title}</h2>
-			<Table
-				id="shares"
-				heads={[
-					'function',
-					'allocations',
-					'total',
-					'average',
-				]}
-				rows={shares}
-				values={(s) => [shortName(names[s.key]!), s.count, s.bytes, s.bytes / s.count]}
-				most={MOST}
-			>
-				{(share) => (
-					<tr key={share.key}>
-						<td>
-							<button
-								class="link name"
-								onClick={() => onPick(share.key)}
-							>
-								<Name text={shortName(names[share.key]!)} />
-							</button>
-						</td>
-						<td class="num">{count(share.count)}</td>
-						<td class="num">{bytes(share.bytes)}</td>
-						<td class="num">{bytes(share.bytes / share.count)}</td>
-					</tr>
-				)}
-			</Table>
-		</section>
-	);
 }
 
 interface HeatProps {
@@ -328,6 +276,7 @@ export function SizesView() {
 					onPick={pick}
 				/>
 			)}
+			{!lacksCurves(p) && <LifetimesOverTime sites={sites} />}
 			{pools.length > 0 && (
 				<section class="panel" aria-labelledby="pool-title">
 					<h2 id="pool-title">

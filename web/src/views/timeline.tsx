@@ -18,12 +18,12 @@ import { sitesOf, stackedSeries, sumsBySite } from '../data/series.ts';
 import * as state from '../state.ts';
 import { ChartTable, RateTable } from '../ui/charttable.tsx';
 import { baseName, bytes, count, duration, moment, shortCount, shortName } from '../ui/format.ts';
-import { Legend } from '../ui/legend.tsx';
+import { Legend, RSS_OFF } from '../ui/legend.tsx';
+import { heapAndRss, keptLine, offAtFirst } from '../ui/lines.ts';
 import { markLabel } from '../ui/marks.ts';
 import { RangeField } from '../ui/rangefield.tsx';
 import { useValue } from '../ui/signals.ts';
 import { themeTurn } from '../ui/theme.ts';
-import { keptLine, rssLine, stacked } from '../ui/lines.ts';
 import { TimeChart, type Line, type TimeChartProps } from '../ui/timechart.tsx';
 import { Absent } from './empty.tsx';
 
@@ -264,18 +264,13 @@ export function TimelineView() {
 	const turn = useValue(() => themeTurn.value);
 	const [by, setBy] = useState<Stacking>('site');
 	const [isCumulative, setCumulative] = useState(false);
+	const [off, setOff] = useState(() => offAtFirst(p));
 	const [cursor, setCursor] = useState<number | null>(null);
 	const series = useMemo(() => {
 		const { keys, name } = grouping(p, by);
 		return stackedSeries(p, keys, name, 5, kept);
 	}, [p, by, kept]);
-	const heap = useMemo<Line[]>(() => {
-		const lines = stacked(p, series, kept === null);
-		if (p.samples.n) {
-			lines.push(rssLine(p));
-		}
-		return lines;
-	}, [series]);
+	const heap = useMemo(() => heapAndRss(p, series, kept === null, off), [series, off]);
 	const line = (of: 'count' | 'temporary', colour: string): Line[] => {
 		const all = of === 'count' ? p.curve.allocations : p.curve.temporary;
 		const values = kept ? madeOverTime(p, kept, of) : all;
@@ -312,28 +307,38 @@ export function TimelineView() {
 				<section class="panel" aria-labelledby="consumed">
 					<div class="panel-head">
 						<h2 id="consumed">Consumed</h2>
-						<Legend profile={p} series={series} />
+						<Legend
+							profile={p}
+							series={series}
+							off={off}
+							onSwitch={setOff}
+						/>
 						<div class="controls">
 							<RangeField />
 							<select
 								class="pill"
 								aria-label="Stacked by"
 								value={by}
-								onChange={(e) => setBy(e.currentTarget.value as Stacking)}
+								onChange={(e) => {
+									setBy(e.currentTarget.value as Stacking);
+									setOff(off & RSS_OFF); // the others are other series
+								}}
 							>
 								<option value="site">by function</option>
 								<option value="module">by module</option>
 								<option value="thread">by thread</option>
 								<option value="size">by size</option>
 							</select>
-							<button
-								class={`pill${clock ? ' on' : ''}`}
-								aria-pressed={clock}
-								title="Time of day (w)"
-								onClick={() => (state.isClock.value = !clock)}
-							>
-								Time of day
-							</button>
+							{p.facts.program.started_ns > 0 && (
+								<button
+									class={`pill${clock ? ' on' : ''}`}
+									aria-pressed={clock}
+									title="Time of day (w)"
+									onClick={() => (state.isClock.value = !clock)}
+								>
+									Time of day
+								</button>
+							)}
 						</div>
 					</div>
 					<TimeChart

@@ -69,11 +69,9 @@ static uint32_t count_callers(struct finder *f, const struct place *p) {
 /** A function that many call and that does nothing but allocate: offered, never folded silently. */
 void find_wrapper(struct finder *f) {
 	enum { CALLERS = 20 };
-	struct place *p = NULL;
-	EACH_OF(other, f->places, f->n_places) {
-		bool is_own = other->name->owner == OWNER_YOURS && other->n_stacks >= CALLERS;
-		p = is_own && (!p || other->allocations > p->allocations) ? other : p;
-	}
+	const struct place *p = MOST_OF(place, f->places, f->n_places,
+			place->name->owner == OWNER_YOURS && place->n_stacks >= CALLERS ? place->allocations
+																			: 0);
 	if (!p || p->allocations < f->r->summary.allocations / 10) {
 		return;
 	}

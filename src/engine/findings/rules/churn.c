@@ -100,8 +100,7 @@ static void put_size(struct finder *f, const struct place *p) {
 	}
 	if (usual.count >= usual.n / 10 * 9 && usual.count > 0) {
 		bool is_always = usual.count == usual.n && usual.left_out == 0;
-		SAY(f, ", %s %s byte%s", is_always ? "always" : "usually", HUMAN_COUNT(usual.size),
-				usual.size == 1 ? "" : "s");
+		SAY(f, ", %s %s", is_always ? "always" : "usually", COUNTED(usual.size, "byte"));
 		finder_put(f, "size", usual.size);
 	}
 	struct slice class = class_of(f, p);
@@ -130,21 +129,13 @@ static void say_churn(struct finder *f, struct place *p) {
 	p->has_churn_finding = true;
 }
 
-static struct place *most_short_lived(struct finder *f) {
-	struct place *best = NULL;
-	EACH_OF(p, f->places, f->n_places) {
-		bool is_candidate = !p->has_churn_finding && !p->name->is_runtime;
-		best = is_candidate && (!best || p->short_lived > best->short_lived) ? p : best;
-	}
-	return best;
-}
-
 void find_churn(struct finder *f) {
 	enum { PLACES = 2, FEW = 1000 };
 	const struct rec_summary *s = &f->r->summary;
 	const uint64_t own = SUM_OF_OWN(f, short_lived);
 	for (int i = 0; i < PLACES && own >= FEW; i++) {
-		struct place *p = most_short_lived(f);
+		struct place *p = MOST_OF(place, f->places, f->n_places,
+				place->has_churn_finding || place->name->is_runtime ? 0 : place->short_lived);
 		if (!p || p->short_lived < own / 5 || p->short_lived < s->allocations / 10) {
 			return;
 		}
@@ -169,8 +160,8 @@ void find_one_size(struct finder *f) {
 		return;
 	}
 	say_place(f, p, BY_ALLOCATIONS, "allocations", NULL, NULL);
-	SAY(f, " allocates %s blocks of %s byte%s each on one path", HUMAN_COUNT(best->count),
-			HUMAN_COUNT(best->size), best->size == 1 ? "" : "s");
+	SAY(f, " allocates %s blocks of %s each on one path", HUMAN_COUNT(best->count),
+			COUNTED(best->size, "byte"));
 	finder_put(f, "blocks", best->count);
 	finder_put(f, "size", best->size);
 	finder_say(f, FINDING_EXPLAINS, millionths(best->count, r->summary.allocations) / 2);

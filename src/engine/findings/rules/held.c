@@ -101,7 +101,7 @@ static void put_growth(struct finder *f, const struct curve_facts *c) {
 static void put_kept(struct finder *f, const struct place *p) {
 	if (!(f->r->missing & (REC_LIVE_BLOCKS | REC_ALLOCATIONS))) {
 		SAY(f, "%s of ", HUMAN_COUNT(p->live_blocks));
-		SAY(f, "%s block%s, ", HUMAN_COUNT(p->allocations), p->allocations == 1 ? "" : "s");
+		SAY(f, "%s, ", COUNTED(p->allocations, "block"));
 		finder_put(f, "blocks", p->live_blocks);
 		finder_put(f, "allocations", p->allocations);
 	}

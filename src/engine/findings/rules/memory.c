@@ -7,6 +7,7 @@
 
 #include "engine/findings.h"
 #include "engine/findings/parts.h"
+#include "wire/event.h"
 
 enum { LARGE_BYTES = 8000000, MAPPED_BYTES = 4000000, UNTOUCHED_BYTES = 1000000 };
 enum { PINNED_BYTES = 4000000, FEW = 4 }; // free bytes on pages, times what the blocks there hold
@@ -54,7 +55,7 @@ static const struct {
 		{"libmimalloc", "MIMALLOC_RESET_DELAY=0 makes mimalloc give it back"},
 		{"libc.so.6", "malloc_trim(0) makes glibc give it back"},
 };
-enum { ALLOCATORS = sizeof allocators / sizeof *allocators };
+enum { ALLOCATORS = N_OF(allocators) };
 
 /** The first of those that the last image had. NULL: none, or others as well. */
 static const char *remedy(const struct recording *r) {
@@ -103,8 +104,7 @@ static bool is_kept(const struct recording *r, struct kept *k) {
 	const uint64_t before = now - now / LONG;
 	k->most_bytes = heap_since(r, m, before);
 	k->since_ns = 0;
-	for (uint32_t i = 0; i < r->edges.n && r->edges.items[i].end_ns <= before; i++) {
-		const struct rec_edge *e = &r->edges.items[i];
+	EACH_WHILE(e, r->edges, e->end_ns <= before) {
 		bool is_more = e->bytes + r->summary.old_bytes > k->most_bytes;
 		k->since_ns = is_more ? e->end_ns : k->since_ns;
 	}
@@ -115,7 +115,7 @@ void find_kept_by_malloc(struct finder *f) {
 	struct kept best = {0};
 	for (uint32_t i = 0; i < f->r->looks.n; i++) {
 		struct kept k = {.m = memory_look(f->r, i)};
-		best = is_kept(f->r, &k) && k.bytes > best.bytes ? k : best;
+		best = is_kept(f->r, &k) && k.bytes >= best.bytes ? k : best; // the newest of equals
 	}
 	if (best.bytes == 0) {
 		return;
@@ -238,7 +238,10 @@ static const char *other_words(struct finder *f, const struct memory_look *m, ui
 	case REC_PART_FILES: return has_name && !is_module ? "are pages of the file" : NULL;
 	case REC_PART_MODULES_WRITTEN:
 		return is_module ? "are variables of" : has_name ? "are written pages of" : NULL;
-	case REC_PART_MAPPED: return starts_with(name, "before the") ? "were mapped" : NULL;
+	case REC_PART_MAPPED:
+		return starts_with(name, "thread ")       ? "were mapped by"
+				: starts_with(name, "before the") ? "were mapped"
+												  : NULL;
 	}
 	bool knows_makers = m->look->has & REC_HAS_MAKERS;
 	return knows_makers && !has_name ? "were mapped by no call that was recorded" : NULL;
@@ -266,8 +269,9 @@ void find_resident(struct finder *f) {
 	}
 	put_share(f, &m, best.bytes);
 	put_when(f, &m);
-	SAY(f, best.maker ? " %s that " : " %s", words);
+	SAY(f, " %s", words);
 	if (best.maker) {
+		SAY(f, best.name.size ? " (%.*s) that " : " that ", SLICE_ARG(path_base(best.name)));
 		put_name(f, best.maker);
 		SAY(f, " has mapped");
 		finder_about(f, best.maker, "mapped");
@@ -277,13 +281,23 @@ void find_resident(struct finder *f) {
 	say_share(f, &m, best.bytes);
 }
 
-/** What a maker has mapped at a look that is in memory, at most: looks of the past name few. */
-static uint64_t mapped_at(struct finder *f, uint32_t look, const struct name *maker) {
+/** A thread that maps by system calls of its own. */
+static bool is_threads(const struct memory_row *row) {
+	return !row->maker && starts_with(row->name, "thread ");
+}
+
+/**
+ * What a maker or thread has mapped at a look that is in memory, at most: looks of the past name
+ * few. The module from which a thread calls may have become known since.
+ */
+static uint64_t mapped_at(struct finder *f, uint32_t look, const struct memory_row *of) {
 	const struct memory_look m = memory_look(f->r, look);
 	uint32_t n;
 	const struct memory_row *rows = rows_of(f, &m, REC_PART_MAPPED, &n);
 	const struct memory_row *its = FIND(row, rows, n,
-			row->maker && row->maker->function_id == maker->function_id);
+			of->maker ? row->maker && row->maker->function_id == of->maker->function_id
+					  : is_threads(row) && slice_equal(of->name, row->name));
+	its = its ?: FIND(row, rows, n, is_threads(row) && begins_with(of->name, row->name));
 	return its ? its->bytes + rest_of(rows, n) : 0;
 }
 
@@ -297,7 +311,7 @@ static struct rise rise_of(struct finder *f, const struct memory_row *row) {
 	struct rise r = {f->r->looks.n - 1, 0, row->bytes, row->bytes};
 	const uint64_t half_ns = looks[r.since].time_ns / 2;
 	for (uint32_t i = r.since; i-- > 0;) {
-		const uint64_t bytes = mapped_at(f, i, row->maker);
+		const uint64_t bytes = mapped_at(f, i, row);
 		if (bytes == 0 || bytes > r.from_bytes) {
 			break;
 		}
@@ -315,7 +329,7 @@ void find_mapped_growing(struct finder *f) {
 	uint32_t n;
 	const struct memory_row *rows = rows_of(f, &m, REC_PART_MAPPED, &n);
 	for (uint32_t i = 0; has_pages(&m) && i < n && i < GROWING_MOST; i++) {
-		if (!rows[i].maker) {
+		if (!rows[i].maker && !is_threads(&rows[i])) {
 			continue;
 		}
 		const struct rise r = rise_of(f, &rows[i]);
@@ -328,14 +342,20 @@ void find_mapped_growing(struct finder *f) {
 		}
 		const uint64_t rate = (uint64_t)((double)grown * 1e9 / (double)(to_ns - from_ns));
 		SAY(f, "what ");
-		put_name(f, rows[i].maker);
+		if (rows[i].maker) {
+			put_name(f, rows[i].maker);
+		} else {
+			SAY(f, "%.*s,", SLICE_ARG(rows[i].name));
+		}
 		SAY(f, " has mapped grew by %s", HUMAN_BYTES(grown));
 		SAY(f, " (%s/s)", HUMAN_BYTES(rate));
 		finder_put(f, "rate_bytes_per_s", rate);
 		SAY(f, " from %s on, to ", HUMAN_DURATION(from_ns));
 		put_share(f, &m, rows[i].bytes);
 		put_when(f, &m);
-		put_maker(f, &rows[i]);
+		if (rows[i].maker) {
+			put_maker(f, &rows[i]);
+		}
 		put_numbers(f, &m, rows[i].bytes);
 		finder_put(f, "grown_bytes", grown);
 		finder_put(f, "from_ns", from_ns);
@@ -367,10 +387,22 @@ void find_thread_stacks(struct finder *f) {
 void find_lazy_free(struct finder *f) {
 	const struct memory_look m = memory_at_peak(f->r);
 	uint64_t bytes = SUM(part, REC_PARTS, m.lazy_free[part]);
-	if (m.look && bytes >= LARGE_BYTES && bytes >= own_rss(&m) / 4) {
-		say_bytes(f, &m, bytes, "", " were given back (MADV_FREE)",
-				": they count until the kernel needs memory, and then are gone");
+	if (!m.look || bytes < LARGE_BYTES || bytes < own_rss(&m) / 4) {
+		return;
 	}
+	struct rec_change most;
+	(void)memory_changes(f->r, f->names, WIRE_CHANGE_FREES, &f->scratch, &most);
+	put_share(f, &m, bytes);
+	SAY(f, " were given back (MADV_FREE)");
+	put_when(f, &m);
+	SAY(f, ": they count until the kernel needs memory, and then are gone");
+	const struct name *site = most.calls ? names_site(f->names, most.node) : NULL;
+	if (site) {
+		SAY(f, "; ");
+		put_name(f, site);
+		SAY(f, " gave back most, %s in %s", HUMAN_BYTES(most.bytes), COUNTED(most.calls, "call"));
+	}
+	say_share(f, &m, bytes);
 }
 
 void find_swap(struct finder *f) {
@@ -411,8 +443,7 @@ struct presence {
 /** By site, as of a look. NULL: no memory. */
 static struct presence *presences(struct finder *f, const struct memory_look *m) {
 	struct presence *sums = FINDER_NEW(f, struct presence, f->n_places);
-	for (uint32_t i = 0; sums && i < m->n_untouched; i++) {
-		const struct rec_untouched *u = &m->untouched[i];
+	EACH_OF_WHILE(u, m->untouched, m->n_untouched, sums) {
 		uint32_t place = f->place_of[u->stack];
 		if (place < f->n_places) {
 			ADD_FIELDS(&sums[place], u, blocks, asked_bytes, resident_bytes, pinned_bytes);
@@ -430,22 +461,20 @@ static void say_presence(struct finder *f, const struct memory_look *m, const st
 		const struct presence *u, bool is_pinned) {
 	const uint64_t bytes = is_pinned ? u->pinned_bytes : u->asked_bytes - u->resident_bytes;
 	uint64_t *of_stack = FINDER_NEW(f, uint64_t, f->r->stacks.n);
-	for (uint32_t i = 0; of_stack && i < m->n_untouched; i++) {
-		const struct rec_untouched *s = &m->untouched[i];
+	EACH_OF_WHILE(s, m->untouched, m->n_untouched, of_stack) {
 		of_stack[s->stack] += is_pinned ? s->pinned_bytes : s->asked_bytes - s->resident_bytes;
 	}
 	const char *metric = is_pinned ? "peak" : "untouched";
 	say_place(f, p, BY_PEAK_BYTES, metric, of_stack ? "" : NULL, of_stack);
 	if (is_pinned) {
-		SAY(f, ": %s in %s live block%s keep ", HUMAN_BYTES(u->asked_bytes), HUMAN_COUNT(u->blocks),
-				u->blocks == 1 ? "" : "s");
+		SAY(f, ": %s in %s keep ", HUMAN_BYTES(u->asked_bytes), COUNTED(u->blocks, "live block"));
 		put_share(f, m, bytes);
 		SAY(f, " in memory that are free on the same pages");
 		put_when(f, m);
 		finder_put(f, "rss_bytes", m->look->rss_bytes);
 	} else {
-		SAY(f, ": %s of %s in %s live block%s were not in memory", HUMAN_BYTES(bytes),
-				HUMAN_BYTES(u->asked_bytes), HUMAN_COUNT(u->blocks), u->blocks == 1 ? "" : "s");
+		SAY(f, ": %s of %s in %s were not in memory", HUMAN_BYTES(bytes),
+				HUMAN_BYTES(u->asked_bytes), COUNTED(u->blocks, "live block"));
 		put_when(f, m);
 		SAY(f, ", and are no part of RSS");
 	}

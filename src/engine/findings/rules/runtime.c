@@ -21,14 +21,9 @@ static void put_largest(struct finder *f, const struct place *p, uint64_t bytes)
 
 void find_runtime(struct finder *f) {
 	const struct recording *r = f->r;
-	const struct place *largest = NULL;
 	uint64_t bytes = 0;
-	EACH_OF(p, f->places, f->n_places) {
-		if (p->name->is_runtime) {
-			bytes += p->peak_bytes;
-			largest = !largest || p->peak_bytes > largest->peak_bytes ? p : largest;
-		}
-	}
+	const struct place *largest = MOST_OF(p, f->places, f->n_places,
+			p->name->is_runtime ? (bytes += p->peak_bytes, p->peak_bytes) : 0);
 	if (!f->runs_scripts || bytes < r->summary.peak_bytes / 4 || bytes == 0) {
 		return;
 	}
@@ -44,11 +39,10 @@ void find_runtime(struct finder *f) {
 /** Whether any function of the scripts has a name here. */
 static bool has_script_names(const struct finder *f) {
 	const struct recording *r = f->r;
-	uint32_t n;
 	return ANY(i, r->locations.n,
 			(r->locations.items[i].module == 0 ||
 					r->modules.items[r->locations.items[i].module].kind != 0) &&
-					!r->locations.items[i].is_mark && names_of(f->names, i, &n)->has_name);
+					!r->locations.items[i].is_mark && names_of(f->names, i).items->has_name);
 }
 
 /** "and so on." with more before the stop. */

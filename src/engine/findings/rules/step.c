@@ -63,15 +63,12 @@ static struct cause largest_site(struct finder *f, const struct step *s) {
 	const uint32_t n = f->r->edges.n;
 	const struct window w = window_around(edges, n, s);
 	const int64_t *grown = growth_of_places(f, growth_of_stacks(f, &w));
-	uint32_t most = 0;
-	for (uint32_t i = 0; !f->failed && i < f->n_places; i++) {
-		most = grown[i] > grown[most] ? i : most;
-	}
-	if (f->failed || f->n_places == 0 || grown[most] <= 0) {
+	const int64_t *most = MOST_OF(g, grown, f->n_places, *g > 0 ? (uint64_t)*g : 0);
+	if (f->failed || !most) {
 		return (struct cause){0};
 	}
-	const struct place *p = &f->places[most];
-	return (struct cause){p->name, (uint64_t)grown[most], edge_ns(f, edges, n, w.from),
+	const struct place *p = &f->places[most - grown];
+	return (struct cause){p->name, (uint64_t)*most, edge_ns(f, edges, n, w.from),
 			edge_ns(f, edges, n, w.to), p->first_ns, p->last_ns};
 }
 
@@ -81,9 +78,8 @@ static struct cause largest_maker(struct finder *f, const struct step *s) {
 	const struct rec_edge *edges = r->mapping_edges.items;
 	const uint32_t n = r->mapping_edges.n;
 	const struct window w = window_around(edges, n, s);
-	struct cause best = {0}, *of = FINDER_NEW(f, struct cause, names_n_functions(f->names));
-	for (uint32_t i = 0; of && i < r->mapping_intervals.n; i++) {
-		const struct rec_interval *v = &r->mapping_intervals.items[i];
+	struct cause *of = FINDER_NEW(f, struct cause, names_n_functions(f->names));
+	EACH_WHILE(v, r->mapping_intervals, of) {
 		const struct rec_mapping *m = &r->mappings.items[v->stack];
 		const struct name *running, *maker = names_mapper(f->names, m->node, &running);
 		if (m->is_inside || !maker) {
@@ -98,10 +94,9 @@ static struct cause largest_maker(struct finder *f, const struct step *s) {
 		c->first_ns = m->first_ns < c->first_ns ? m->first_ns : c->first_ns;
 		c->last_ns = m->last_ns > c->last_ns ? m->last_ns : c->last_ns;
 	}
-	for (uint32_t i = 0; of && i < names_n_functions(f->names); i++) {
-		best = (int64_t)of[i].bytes > (int64_t)best.bytes ? of[i] : best;
-	}
-	return best;
+	const struct cause *best = MOST_OF(c, of, names_n_functions(f->names),
+			(int64_t)c->bytes > 0 ? c->bytes : 0);
+	return best ? *best : (struct cause){0};
 }
 
 static void say_step(struct finder *f, const struct step *s, const struct cause *c,

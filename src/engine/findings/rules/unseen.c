@@ -44,10 +44,7 @@ static bool is_runtimes_own(const struct finder *f, uint32_t thread) {
 
 void find_handed_over(struct finder *f) {
 	const struct recording *r = f->r;
-	const struct rec_handover *best = NULL;
-	EACH(h, r->handovers) {
-		best = h->from != h->to && (!best || h->blocks > best->blocks) ? h : best;
-	}
+	const struct rec_handover *best = MOST(h, r->handovers, h->from != h->to ? h->blocks : 0);
 	if (!best || best->blocks < 1000 || is_runtimes_own(f, best->from) ||
 			best->blocks < r->threads.items[best->from].allocations / 2) {
 		return;
@@ -147,24 +144,16 @@ void find_outside_growing(struct finder *f) {
 	finder_say(f, FINDING_LOOK_FIRST, millionths(grown, r->summary.peak_rss_bytes));
 }
 
-/** What stands among the quality lines and is a finding, too: children, allocators, the outside. */
+/** Children that were not recorded stand among the quality lines and are a finding, too. */
 static void repeat_quality(struct finder *f) {
-	static const struct {
-		const char *id, *title;
-	} kinds[] = {{"children", "other processes"}, {"allocators", "other allocators"},
-			{"outside-heap", "not in live blocks"}};
 	struct quality_line lines[QUALITY_LINES_MAX];
 	size_t n = quality_lines(f->r, f->names, f->arena, lines);
-	for (size_t i = 0; i < n; i++) {
-		for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-			if (strcmp(lines[i].id, kinds[k].id) == 0) {
-				finder_begin(f, kinds[k].id, kinds[k].title);
-				buffer_text(&f->text, lines[i].text);
-				f->draft.is_quality = true;
-				finder_put(f, "value", lines[i].value);
-				finder_say(f, FINDING_EXPLAINS, 0);
-			}
-		}
+	const struct quality_line *line = FIND(l, lines, n, strcmp(l->id, "children") == 0);
+	if (line) {
+		buffer_text(&f->text, line->text);
+		f->draft.is_quality = true;
+		finder_put(f, "value", line->value);
+		finder_say(f, FINDING_EXPLAINS, 0);
 	}
 }
 
@@ -190,8 +179,8 @@ void find_all_freed(struct finder *f) {
 			f->r->meta.source == REC_ATTACHED ? "nothing allocated since the attach was left"
 											  : "nothing was left allocated");
 	if (o->noise_blocks > 0) {
-		SAY(f, " except %s of the runtime itself, in %s block%s", HUMAN_BYTES(o->noise_bytes),
-				HUMAN_COUNT(o->noise_blocks), o->noise_blocks == 1 ? "" : "s");
+		SAY(f, " except %s of the runtime itself, in %s", HUMAN_BYTES(o->noise_bytes),
+				COUNTED(o->noise_blocks, "block"));
 	}
 	finder_put(f, "runtime_bytes", o->noise_bytes);
 	finder_put(f, "runtime_blocks", o->noise_blocks);

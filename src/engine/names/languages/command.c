@@ -25,7 +25,7 @@ static struct slice package_at(const struct names *n, uint32_t location) {
 	for (uint32_t i = n->first[location + 1]; i-- > n->first[location] && package.size == 0;) {
 		const struct name *f = &n->frames[i];
 		package = f->is_runtime ? package : owner_package_of_file(f->file);
-		package.size = slice_equal(package, slice_of_text("python")) ? 0 : package.size;
+		package.size = slice_is(package, "python") ? 0 : package.size;
 	}
 	return package;
 }
@@ -93,8 +93,7 @@ bool names_find_command(struct names *n) {
 	}
 	find_first(n, first);
 	struct slice package = find_package(n, first);
-	for (uint32_t i = 0; package.size > 0 && i < n->n_frames; i++) {
-		struct name *f = &n->frames[i];
+	EACH_OF_WHILE(f, n->frames, n->n_frames, package.size > 0) {
 		if (!f->is_runtime && slice_equal(owner_package_of_file(f->file), package)) {
 			f->owner = OWNER_YOURS;
 		}

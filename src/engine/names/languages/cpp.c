@@ -44,8 +44,7 @@ static struct branch *find_branches(const struct recording *r, struct arena *scr
 		branches[i].top = parent == 0 ? 0 : outer == 0 ? i : branches[parent].top;
 		branches[i].first_ns = UINT64_MAX;
 	}
-	for (uint32_t i = 0; branches && i < r->stacks.n; i++) {
-		const struct rec_stack *s = &r->stacks.items[i];
+	EACH_WHILE(s, r->stacks, branches) {
 		struct branch *b = &branches[branches[s->node].top];
 		b->n_stacks++;
 		b->first_ns = s->first_ns < b->first_ns ? s->first_ns : b->first_ns;

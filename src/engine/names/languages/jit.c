@@ -27,13 +27,12 @@ static uint32_t take_last_number(struct slice *s) {
 }
 
 static bool read_v8(struct slice s, struct name *out) {
-	static const char *const kinds[] = {"JS:", "LazyCompile:", "Function:", "Script:", "Eval:",
-			"Callback:"};
-	if (!ANY(i, sizeof kinds / sizeof *kinds, take_prefix(&s, kinds[i])) || s.size == 0) {
+	static const char kinds[] = "|JS:|LazyCompile:|Function:|Script:|Eval:|Callback:";
+	if (!take_any(&s, kinds) || s.size == 0) {
 		return false;
 	}
 	size_t mark = memchr("~*^+-", s.data[0], 5) != NULL;
-	s = slice_of(s.data + mark, s.size - mark);
+	s = slice_from(s, mark);
 	// "get size /srv/my app/a.js:3:23": functions and files may contain blanks
 	size_t n_before = before_first(s, '/').size;
 	const uint8_t *blank = n_before ? memrchr(s.data, ' ', n_before) : NULL;
@@ -73,9 +72,10 @@ struct slice names_jit_package(const struct name *f) {
 }
 
 enum code names_jit_code(const struct name *f, enum code otherwise) {
-	static const char *const runtime[] = {"Builtin:", "BytecodeHandler:", "RegExp:", "Stub:",
-			"Handler:", "Bytecode:", "generic_trampoline_", "(wrapper ", "(null)", "System."};
-	if (STARTS_WITH_ANY(f->function, runtime)) {
+	static const char runtime
+			[] = "|Builtin:|BytecodeHandler:|RegExp:|Stub:|Handler:|Bytecode:|generic_trampoline_"
+				 "|(wrapper |(null)|System.";
+	if (starts_with_any(f->function, runtime)) {
 		return CODE_RUNTIME;
 	}
 	enum code code = f->file.size ? owner_of_file(f->file) : CODE_UNSURE;

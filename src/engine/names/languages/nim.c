@@ -16,9 +16,8 @@ bool names_nim_is_program(const struct recording *r) {
  * What the compiler puts before the user's code; lines of other code stand beside it, whichever.
  */
 static bool is_start_up(struct slice symbol) {
-	static const char *const names[] = {"main", "NimMain", "NimMainInner", "PreMain",
-			"PreMainInner"};
-	return IS_ANY(symbol, names);
+	static const char names[] = "|main|NimMain|NimMainInner|PreMain|PreMainInner";
+	return is_any(symbol, names);
 }
 
 /**
@@ -27,29 +26,26 @@ static bool is_start_up(struct slice symbol) {
  * mark.
  */
 static bool is_of_compiler(struct slice s) {
-	static const char *const known[] = {"newObj", "newSeq", "rawNewString", "mnewString",
-			"copyString", "toNimStr", "cstrToNimstr", "setLengthSeq", "setLengthStr",
-			"resizeString", "prepareAdd", "prepareSeqAdd", "incrSeq", "growObj", "addChar",
-			"addInt", "appendString", "appendChar", "echoBinSafe", "alignedAlloc", "alignedDealloc",
-			"rawAlloc", "rawDealloc", "dealloc", "alloc0"};
-	static const char *const globals[] = {"Marker_", "atmdotdot"};
-	static const char *const marks[] = {"nim", "nsu", "nos", "npu", "nuc", "nto", "ncr"};
-	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-		size_t size = strlen(known[i]);
-		if (starts_with(s, known[i]) && (s.size == size || !islower(s.data[size]))) {
-			return true;
-		}
-	}
-	return STARTS_WITH_ANY(s, globals) ||
-			(s.size > 3 && isupper(s.data[3]) && STARTS_WITH_ANY(s, marks));
+	static const char known[] =
+			"|newObj|newSeq|rawNewString|mnewString|copyString|toNimStr|cstrToNimstr|setLengthSeq"
+			"|setLengthStr|resizeString|prepareAdd|prepareSeqAdd|incrSeq|growObj|addChar|addInt"
+			"|appendString|appendChar|echoBinSafe|alignedAlloc|alignedDealloc|rawAlloc|rawDealloc"
+			"|dealloc|alloc0";
+	static const char globals[] = "|Marker_|atmdotdot";
+	static const char marks[] = "|nim|nsu|nos|npu|nuc|nto|ncr";
+	const char *list = known;
+	struct slice one;
+	return starts_with_any(s, globals) ||
+			SOME(next_text(&list, &one),
+					begins_with(s, one) && (s.size == one.size || !islower(s.data[one.size]))) ||
+			(s.size > 3 && isupper(s.data[3]) && starts_with_any(s, marks));
 }
 
 enum code names_nim_code(const struct name *f) {
-	static const char *const runtime[] = {"system", "stdZ", "pureZ", "coreZ", "implZ",
-			"collectionsZ"};
+	static const char runtime[] = "|system|stdZ|pureZ|coreZ|implZ|collectionsZ";
 	struct slice module = owner_nim_module_of(f->symbol);
 	const struct slice s = f->symbol.size ? f->symbol : f->function;
-	return STARTS_WITH_ANY(module, runtime) || is_of_compiler(s) || is_start_up(s) ? CODE_RUNTIME
+	return starts_with_any(module, runtime) || is_of_compiler(s) || is_start_up(s) ? CODE_RUNTIME
 																				   : CODE_UNSURE;
 }
 
@@ -74,8 +70,7 @@ bool names_nim_correct_places(struct names *n) {
 			ok = index_add(&known, slice_hash(SLICE_HASH, f->symbol), i);
 		}
 	}
-	for (uint32_t i = 0; ok && i < n->n_frames; i++) {
-		struct name *f = &n->frames[i];
+	EACH_OF_WHILE(f, n->frames, n->n_frames, ok) {
 		const struct name *own = f->is_runtime && is_of_user(f) && f->file.size > 0
 				? find_symbol(n, &known, f->symbol)
 				: NULL;

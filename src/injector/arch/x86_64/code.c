@@ -125,16 +125,13 @@ bool code_compares_first(struct function_code f, int64_t value) {
 	enum { FIRST_INSTRUCTIONS = 16 };
 	struct instructions d;
 	instructions_begin(&d, &f, 0);
-	for (unsigned n = 0; n < FIRST_INSTRUCTIONS && instructions_next(&d); n++) {
-		if (d.i.mnemonic == ZYDIS_MNEMONIC_CMP &&
-				d.operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
-				d.operands[0].reg.value == ZYDIS_REGISTER_RDI &&
-				d.operands[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
-				d.operands[1].imm.value.s == value) {
-			return true;
-		}
-	}
-	return false;
+	unsigned n = 0;
+	return SOME(n++ < FIRST_INSTRUCTIONS && instructions_next(&d),
+			d.i.mnemonic == ZYDIS_MNEMONIC_CMP &&
+					d.operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+					d.operands[0].reg.value == ZYDIS_REGISTER_RDI &&
+					d.operands[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
+					d.operands[1].imm.value.s == value);
 }
 
 bool code_begins_with_call(struct function_code f, uint32_t number) {

@@ -36,6 +36,15 @@ static inline uint64_t regs_sp(const struct user_regs_struct *regs) {
 	return regs->rsp;
 }
 
+/**
+ * From where on a thread still uses its stack. Leaf functions use 128 bytes below the stack
+ * pointer, which a thread within a system call (`repeats_call`, too) does not.
+ */
+static inline uint64_t regs_kept_from(const struct user_regs_struct *regs, bool repeats_call) {
+	enum { RED_ZONE = 128 };
+	return regs->rsp - (!repeats_call && (int64_t)regs->orig_rax < 0 ? RED_ZONE : 0);
+}
+
 /** What the recorder knows the thread by (struct resident_thread). */
 static inline uint64_t regs_thread_key(const struct user_regs_struct *regs) {
 	return regs->fs_base;

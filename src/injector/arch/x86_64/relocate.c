@@ -89,9 +89,7 @@ void relocate_put_relay(uint8_t out[RELOCATE_RELAY_BYTES], uint64_t what, uint64
 
 // ---- judging
 
-static bool refuse(struct err *err, const struct function_code *f, const char *why) {
-	return err_set(err, ERR_UNSUPPORTED, "function at 0x%" PRIx64 ": %s", f->address, why);
-}
+#define TOO_SHORT "it is too short for a jump"
 
 /** Are the first `n` bytes instructions that do nothing? Those behind them may be read, too. */
 static bool is_padding(const uint8_t *bytes, size_t n) {
@@ -118,7 +116,7 @@ static const char *move(struct relocated *out, struct instructions *d, size_t st
 		uint64_t target) {
 	do {
 		if (d->at >= d->f->size || out->n_steps == RELOCATE_STEPS_MAX) {
-			return "it is too short for a jump";
+			return TOO_SHORT;
 		}
 		uint8_t from = (uint8_t)(d->at - start);
 		if (!instructions_read(d)) {
@@ -133,38 +131,37 @@ static const char *move(struct relocated *out, struct instructions *d, size_t st
 	return NULL;
 }
 
-bool relocate(struct relocated *out, const struct function_code *f, uint64_t target,
-		struct err *err) {
+const char *relocate(struct relocated *out, const struct function_code *f, uint64_t target) {
 	*out = (struct relocated){0};
 	if (f->size == 0 || f->size > f->n_bytes) {
-		return refuse(err, f, "its size is unknown");
+		return "its size is unknown";
 	}
 	struct instructions d;
 	size_t start = endbr64_bytes(f->bytes, f->n_bytes);
 	instructions_begin(&d, f, start);
 	const char *why_not = move(out, &d, start, target);
 	if (why_not) {
-		return refuse(err, f, why_not);
+		return why_not;
 	}
 	size_t taken = d.at - start;
 	if (taken < JUMP_BYTES) { // it ends there: what follows must be nobody's
 		size_t missing = JUMP_BYTES - taken;
 		if (d.at + missing + INSTRUCTION_MAX > f->n_bytes ||
 				!is_padding(f->bytes + d.at, missing)) {
-			return refuse(err, f, "it is too short for a jump");
+			return TOO_SHORT;
 		}
 		taken = JUMP_BYTES;
 	}
 	if (is_jumped_into(f, start, start + taken)) {
-		return refuse(err, f, "it jumps into its own beginning");
+		return "it jumps into its own beginning";
 	}
 	if (!is_last(&d)) {
 		put(out, "\xe9", 1);
 		if (!put_distance(out, target + out->n_code, f->address + d.at)) {
-			return refuse(err, f, "the rest of it is out of reach of a jump");
+			return "the rest of it is out of reach of a jump";
 		}
 	}
 	out->patch_at = f->address + start;
 	out->n_taken = (uint8_t)taken;
-	return true;
+	return NULL;
 }

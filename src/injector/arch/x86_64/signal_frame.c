@@ -6,9 +6,6 @@
 #include "regs.h"
 
 #include <elf.h>
-#include <errno.h>
-#include <string.h>
-#include <sys/ptrace.h>
 #include <sys/ucontext.h>
 #include <sys/uio.h>
 

@@ -127,7 +127,8 @@ inject_stub_calls:
 	.cfi_def_cfa %rbp, 16
 	.cfi_offset %rbp, -16
 	.irp	number, __NR_mmap, __NR_munmap, __NR_mremap, __NR_mprotect, __NR_pkey_mprotect, \
-		__NR_shmat, __NR_shmdt, __NR_execve, __NR_execveat
+		__NR_shmat, __NR_shmdt, __NR_madvise, __NR_mlock, __NR_mlock2, __NR_munlock, \
+		__NR_memfd_create, __NR_prctl, __NR_execve, __NR_execveat
 	cmpq	$\number, %rdi
 	je	1f
 	.endr

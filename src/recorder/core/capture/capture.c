@@ -108,7 +108,8 @@ static inline uint32_t room_near(const struct capture *c) {
 
 /** May the step from `rule` go by the frame pointer? */
 static OUTLINE bool is_plain_frame(const struct rule *rule, uint64_t sp, uint64_t bp) {
-	return rule_is_frame(step_kind(rule->step)) && bp >= sp && bp % 8 == 0 &&
+	enum rule_kind kind = step_kind(rule->step);
+	return (kind == RULE_FRAME || kind == RULE_JIT) && bp >= sp && bp % 8 == 0 &&
 			!rule_is_stale(rule, rule->where & RULE_KEY_MASK);
 }
 

@@ -150,8 +150,9 @@ static COLD uint32_t node_in_runtime(struct capture *c, uint64_t where, uint32_t
 
 struct capture_result capture_result_of(struct capture *c, uint64_t where, uint64_t stop_sp) {
 	uint32_t flags;
-	uint32_t node = runtime_is_on_stack(c, where) ? node_in_runtime(c, where, &flags)
-												  : node_of_leaf(c, where, &flags);
+	bool has_runtime = (c->last->checks & FRAME_OF_RUNTIME) != 0 || runtimes_cover(where);
+	uint32_t node = has_runtime ? node_in_runtime(c, where, &flags)
+								: node_of_leaf(c, where, &flags);
 	return (struct capture_result){
 			.node = node,
 			.is_truncated = (flags & FRAME_TRUNCATED) != 0,

@@ -135,10 +135,6 @@ static inline struct frame *not_returned(struct frame *f, uint64_t sp) {
 	return f;
 }
 
-static inline bool is_empty(const struct capture *c) {
-	return c->last == c->frames;
-}
-
 enum { CHECKS_AT_ONCE = 8 }; // before the first check there are so many that always hold
 
 /** All differences of 4 checks in one word: zero if there are none. */
@@ -189,11 +185,6 @@ static inline void known_set(struct known_stack *k, uint64_t path, uint64_t wher
 struct capture_result capture_result_of(struct capture *c, uint64_t where, uint64_t stop_sp);
 
 // ---- stacks with frames of a runtime: these stand where the runtime's own native frames were
-
-/** Is the leaf, or what is remembered now, of a runtime? */
-static inline bool runtime_is_on_stack(const struct capture *c, uint64_t where) {
-	return (c->last->checks & FRAME_OF_RUNTIME) != 0 || runtimes_cover(where);
-}
 
 /**
  * The node of such a stack, and its flags. False: the frames of the runtime do not match; the

@@ -160,7 +160,7 @@ static void remember(struct capture *c, struct frame f) {
 static void push(struct capture *c, struct unwinding *u, uint32_t i) {
 	const struct frame f = *new_frame(c, i);
 	const struct frame *outer = c->last;
-	bool is_outermost = is_empty(c) || outer->where == WIRE_PC_TRUNCATED;
+	bool is_outermost = outer == c->frames || outer->where == WIRE_PC_TRUNCATED;
 	struct checks k = {c->check_at, c->check_value, frame_checks(outer), c->n_checks_max, false};
 	if (!is_outermost) {
 		checks_of_step(&k, &f, outer);

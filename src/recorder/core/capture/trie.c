@@ -37,7 +37,7 @@ enum {
 };
 
 // A link: the node's next sibling in bits 0..31, the tag of the node itself above. They lie in
-// pieces, each twice as large as the one before: few enough to be told to the collector (own.h)
+// pieces, each twice as large as the one before: few enough to be told to the collector
 static _Atomic(_Atomic uint64_t *) links[N_PIECES];
 
 static _Atomic(_Atomic uint64_t *) tables[N_TABLES];
@@ -57,25 +57,21 @@ static bool grow(uint32_t n) {
 	if (n == N_TABLES || !segment_may_call_system()) {
 		return false;
 	}
-	_Atomic uint64_t *fresh = sys_map(table_bytes(n));
-	if (fresh == NULL) {
+	_Atomic uint64_t *table = SYS_MAP_ONCE(&tables[n], table_bytes(n));
+	if (table == NULL) {
 		return false;
 	}
 	if (n > 0) {
 		// Large, and accessed at random: huge pages save page table walks. The first one stays
 		// small
-		(void)sys_madvise(fresh, table_bytes(n), MADV_HUGEPAGE);
-	}
-	_Atomic uint64_t *none = NULL;
-	if (atomic_compare_exchange_strong(&tables[n], &none, fresh)) {
-		atomic_fetch_add(&segment.header->hash_bytes, table_bytes(n));
-	} else {
-		sys_munmap(fresh, table_bytes(n));
+		(void)sys_madvise(table, table_bytes(n), MADV_HUGEPAGE);
 	}
 	atomic_store(&first_id[n], atomic_load(&segment.header->n_nodes));
 	// The thread that put the table there may have been stopped before this line: do it in its
 	// place
-	(void)atomic_compare_exchange_strong(&n_tables, &n, n + 1);
+	if (atomic_compare_exchange_strong(&n_tables, &n, n + 1)) {
+		atomic_fetch_add(&segment.header->hash_bytes, table_bytes(n));
+	}
 	return true;
 }
 
@@ -218,11 +214,6 @@ static unsigned piece_of(uint32_t id) {
 	return 31u - (unsigned)__builtin_clz(id / (uint32_t)FIRST_LINKS + 1);
 }
 
-/** Links in the pieces before that one. */
-static uint32_t links_before(unsigned piece) {
-	return ((uint32_t)FIRST_LINKS << piece) - (uint32_t)FIRST_LINKS;
-}
-
 /** The link of a node. NULL: there is no memory for it. */
 static _Atomic uint64_t *link_of(uint32_t id) {
 	if (id >= WIRE_MAX_NODES) {
@@ -231,19 +222,15 @@ static _Atomic uint64_t *link_of(uint32_t id) {
 	const unsigned piece = piece_of(id);
 	// Acquire pairs with the exchange in make_links()
 	_Atomic uint64_t *first = atomic_load_explicit(&links[piece], memory_order_acquire);
-	return first == NULL ? NULL : &first[id - links_before(piece)];
+	const uint32_t n_before = ((uint32_t)FIRST_LINKS << piece) - (uint32_t)FIRST_LINKS;
+	return first == NULL ? NULL : &first[id - n_before];
 }
 
 static COLD void make_links(uint32_t id) {
 	const unsigned piece = piece_of(id);
 	const size_t bytes = WIRE_LINK_BYTES * (size_t)FIRST_LINKS << piece;
-	if (id >= WIRE_MAX_NODES || !segment_may_call_system()) {
-		return;
-	}
-	_Atomic uint64_t *fresh = sys_map(bytes);
-	_Atomic uint64_t *none = NULL;
-	if (fresh != NULL && !atomic_compare_exchange_strong(&links[piece], &none, fresh)) {
-		sys_munmap(fresh, bytes);
+	if (id < WIRE_MAX_NODES && segment_may_call_system()) {
+		(void)SYS_MAP_ONCE(&links[piece], bytes);
 	}
 }
 

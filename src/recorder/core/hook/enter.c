@@ -7,7 +7,6 @@
  * ("Waiting") says when recording ends instead.
  */
 #include "recorder/core/hook/hook.h"
-#include "recorder/core/switch.h"
 #include "recorder/core/sys.h"
 
 #include <linux/futex.h>
@@ -30,7 +29,7 @@ static bool stays_patient(struct patience *p, const struct ring *r) {
 	const uint64_t no_beat_max_ns = 5000000000;
 	const uint64_t no_progress_max_ns = 30000000000;
 
-	uint64_t now_ns = host_services.clock_ns();
+	uint64_t now_ns = host_clock_ns();
 	uint64_t step_ns = now_ns - p->before_ns;
 	step_ns = step_ns > step_max_ns ? step_max_ns : step_ns;
 	p->before_ns = now_ns;
@@ -45,15 +44,11 @@ static bool stays_patient(struct patience *p, const struct ring *r) {
 	return p->no_beat_ns < no_beat_max_ns && p->no_progress_ns < no_progress_max_ns;
 }
 
-static void sleep_for_room(const struct ring *r, uint32_t room) {
-	const struct timespec at_most = {.tv_nsec = 50000000};
-	(void)syscall_4(__NR_futex, (long)&r->shared->room, FUTEX_WAIT, (long)room, (long)&at_most);
-}
-
 /** Wait until `n` entries fit. False: recording has ended. */
 static bool wait_for_room(struct ring *r, uint32_t n) {
-	struct patience patience = {.before_ns = host_services.clock_ns(),
+	struct patience patience = {.before_ns = host_clock_ns(),
 			.heartbeat = atomic_load(&segment.common->heartbeat)};
+	const struct timespec at_most = {.tv_nsec = 50000000};
 	struct wire_ring *shared = r->shared;
 	while (switch_is_on_or_paused()) {
 		uint32_t room = atomic_load(&shared->room);
@@ -63,7 +58,7 @@ static bool wait_for_room(struct ring *r, uint32_t n) {
 			break;
 		}
 		segment_ring_bell();
-		sleep_for_room(r, room);
+		(void)syscall_4(__NR_futex, (long)&shared->room, FUTEX_WAIT, (long)room, (long)&at_most);
 		switch_look_at_collector();
 		if (!stays_patient(&patience, r)) {
 			switch_turn_off(true);

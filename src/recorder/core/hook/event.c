@@ -26,7 +26,7 @@ static bool take_label(struct thread_state *s) {
 	bool takes_clock = (label_ns == 0 || is_exact) && segment_may_call_system();
 	s->tick_ns = takes_clock ? UINT64_MAX : label_ns; // no tick is as large: look again next time
 	if (takes_clock) {
-		label_ns = host_services.clock_ns() - h->start_ns;
+		label_ns = host_clock_ns() - h->start_ns;
 	}
 	uint64_t before_ns = s->label_ns;
 	uint64_t least_ns = before_ns + (takes_clock && !is_exact ? step_ns : 1);
@@ -149,7 +149,7 @@ void hook_tell_collector(void) {
 uint64_t hook_label_now(const struct hook *h) {
 	struct thread_state *s = thread_state_of(h->slot);
 	uint64_t now_ns = segment_may_call_system()
-			? host_services.clock_ns() - segment.header->start_ns
+			? host_clock_ns() - segment.header->start_ns
 			: atomic_load_explicit(&segment.common->tick_ns, memory_order_relaxed);
 	uint64_t before_ns = s->label_ns;
 	if (before_ns == UINT64_MAX || now_ns > before_ns) {
@@ -162,31 +162,32 @@ uint64_t hook_label_now(const struct hook *h) {
 
 // ---- realloc
 
-void hook_realloc(struct hook *h, const void *block) {
-	struct thread_state *s = thread_state_of(h->slot);
-	uint64_t ptr = hook_address(block);
-	hook_write(h->slot, KIND_REALLOC, ptr, 0, hook_free_node(h));
-	atomic_store_explicit(&s->hooks[h->level].open_realloc, ptr, memory_order_relaxed);
+static void set_open_realloc(const struct hook *h, uint64_t ptr) {
+	atomic_store_explicit(&thread_state_of(h->slot)->hooks[h->level].open_realloc, ptr,
+			memory_order_relaxed);
 }
 
-void hook_realloc_answer(struct hook *h, const void *block, const void *moved, uint64_t size) {
-	if (!switch_is_on_or_paused()) {
-		return;
-	}
-	struct thread_state *s = thread_state_of(h->slot);
-	atomic_store_explicit(&s->hooks[h->level].open_realloc, 0, memory_order_relaxed);
-	if (moved != NULL) {
-		hook_write(h->slot, KIND_MOVED, hook_address(moved), size, h->node);
-	} else {
-		thread_count(&h->slot->failed, 1);
-		hook_write(h->slot, KIND_STAYED, hook_address(block), 0, 0);
+void hook_resize(struct hook *h, const void *block, uint64_t size) {
+	if (block != NULL && size == 0) {
+		hook_free(h, block);
+	} else if (block != NULL) {
+		hook_write(h->slot, KIND_REALLOC, hook_address(block), 0, hook_free_node(h));
+		set_open_realloc(h, hook_address(block));
 	}
 }
 
-void hook_realloc_unanswered(struct hook *h, const void *block) {
-	if (switch_is_on_or_paused()) {
-		atomic_store_explicit(&thread_state_of(h->slot)->hooks[h->level].open_realloc, 0,
-				memory_order_relaxed);
-		hook_write(h->slot, KIND_STAYED, hook_address(block), 0, 0);
+void hook_resized(struct hook *h, const void *block, uint64_t size, const void *now, bool is_late) {
+	if (block == NULL || size == 0) {
+		if (!is_late && (block == NULL || now != NULL)) {
+			hook_allocated(h, now, size);
+		}
+	} else if (switch_is_on_or_paused()) {
+		set_open_realloc(h, 0);
+		if (now != NULL && !is_late) {
+			hook_write(h->slot, KIND_MOVED, hook_address(now), size, h->node);
+		} else {
+			thread_count(&h->slot->failed, !is_late);
+			hook_write(h->slot, KIND_STAYED, hook_address(block), 0, 0);
+		}
 	}
 }

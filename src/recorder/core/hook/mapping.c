@@ -11,7 +11,9 @@
 #include "recorder/core/awaiting.h"
 #include "recorder/core/hook/hook.h"
 
+#include <linux/errno.h>
 #include <linux/mman.h>
+#include <linux/prctl.h>
 #include <sys/shm.h>
 
 #define SURE_END (1ull << 47) // of addresses that every process may have
@@ -76,14 +78,58 @@ static struct range mapped(uint64_t at, const uint64_t *arguments) {
 }
 
 static bool returns_address(enum mapping_does does) {
-	return does != MAPPING_UNMAPS && does != MAPPING_PROTECTS && does != MAPPING_DETACHES;
+	return does == MAPPING_MAPS || does == MAPPING_REMAPS || does == MAPPING_ATTACHES ||
+			does == MAPPING_BREAKS;
+}
+
+/** What else than its protection a call changes. WIRE_CHANGE_PROTECTION: nothing that matters. */
+static enum wire_change change_of(enum mapping_does does, const uint64_t *arguments) {
+	uint64_t advice = does == MAPPING_ADVISES ? (uint32_t)arguments[2] : 0;
+	bool names = does == MAPPING_NAMES && (uint32_t)arguments[0] == PR_SET_VMA &&
+			arguments[1] == PR_SET_VMA_ANON_NAME;
+	return does == MAPPING_LOCKS      ? WIRE_CHANGE_LOCKS
+			: does == MAPPING_UNLOCKS ? WIRE_CHANGE_UNLOCKS
+			: does == MAPPING_CREATES ? WIRE_CHANGE_CREATES
+			: names                   ? WIRE_CHANGE_NAMES
+			: advice == MADV_FREE     ? WIRE_CHANGE_FREES
+			: advice == MADV_DONTNEED || advice == MADV_DONTNEED_LOCKED || advice == MADV_REMOVE
+			? WIRE_CHANGE_GIVES_BACK
+			: WIRE_CHANGE_PROTECTION;
+}
+
+/** Of other changes than that of a protection: locked and named memory may begin anywhere. */
+static void write_change(const struct hook *h, enum mapping_how how, enum wire_change change,
+		const uint64_t *arguments) {
+	uint64_t in_page = arguments[0] % WIRE_PAGE_LEAST, at = arguments[0] - in_page;
+	uint32_t sort = (uint32_t)change << 4 | (uint32_t)(how == MAPPING_INSIDE) << 3;
+	if (change == WIRE_CHANGE_CREATES || arguments[1] != 0) {
+		hook_write(h->slot, KIND_CHANGED, at | wire_map_in_ptr(sort), arguments[1] + in_page,
+				h->node);
+	}
 }
 
 static void write(const struct hook *h, enum wire_kind kind, struct range range, uint32_t sort) {
 	if (range.bytes != 0) {
 		hook_write(h->slot, kind, range.at | wire_map_in_ptr(sort), range.bytes,
-				kind == KIND_MAP ? h->node : 0);
+				kind == KIND_UNMAP ? 0 : h->node);
 	}
+}
+
+/**
+ * Of huge pages there are whole ones, of which shmctl does not tell. mremap to the same place and
+ * size changes nothing, and fails at an address within one (Linux 5.16).
+ */
+static uint64_t huge_page_at(uint64_t at) {
+	uint64_t page = 1;
+	for (uint64_t least = WIRE_PAGE_LEAST; least < 1ull << 30; least = page) {
+		long found = syscall_6(__NR_mremap, (long)(at + least), WIRE_PAGE_LEAST, WIRE_PAGE_LEAST, 0,
+				0, 0);
+		if (found != -EINVAL) {
+			break;
+		}
+		page = page == 1 ? 1ull << 21 : 1ull << 30;
+	}
+	return page;
 }
 
 /** Whoever may attach shared memory may also ask how large it is. A sandbox may forbid that. */
@@ -93,7 +139,8 @@ static void write_attached(struct hook *h, const uint64_t *arguments, uint64_t a
 	uint32_t protection = PROT_READ | ((flags & SHM_RDONLY) != 0 ? 0 : PROT_WRITE) |
 			((flags & SHM_EXEC) != 0 ? PROT_EXEC : 0);
 	if (segment_may_ask() && syscall_3(__NR_shmctl, (int)arguments[0], IPC_STAT, (long)&shm) == 0) {
-		write(h, KIND_MAP, (struct range){at, shm.shm_segsz},
+		uint64_t page = huge_page_at(at);
+		write(h, KIND_MAP, (struct range){at, (shm.shm_segsz + page - 1) & -page},
 				wire_map_sort(protection, true, WIRE_MAP_SHM));
 	}
 }
@@ -121,7 +168,7 @@ static void write_break(struct hook *h, enum mapping_how how, uint64_t before) {
  */
 static void note_unmapping(enum mapping_does does, const uint64_t *arguments) {
 	bool only_adds = does == MAPPING_MAPS && (arguments[3] & MAP_FIXED) == 0;
-	if (!only_adds && does != MAPPING_BREAKS && !switch_is_off()) {
+	if (!only_adds && does < MAPPING_ADVISES && !switch_is_off()) {
 		atomic_fetch_add(&segment.header->unmap_epoch, 1);
 	}
 }
@@ -138,26 +185,27 @@ static void await_units(void) {
 	if (likely(atomic_load(&h->n_units) == n_read) || !awaiting_is_allowed()) {
 		return;
 	}
-	uint64_t tick = atomic_load(&segment.common->tick_ns), from_ns = host_services.clock_ns();
+	uint64_t tick = atomic_load(&segment.common->tick_ns), from_ns = host_clock_ns();
 	if ((tick == 0 || from_ns - h->start_ns > tick + LATE_NS) &&
 			atomic_load(&waited_ns) < IN_ALL_NS) {
 		awaiting_change(&h->n_units_read, n_read, MOST_MS);
-		atomic_fetch_add(&waited_ns, host_services.clock_ns() - from_ns);
+		atomic_fetch_add(&waited_ns, host_clock_ns() - from_ns);
 	}
 }
 
 enum mapping_how mapping_enter(const struct thread_words *self, struct hook *h,
 		struct capture_regs caller, enum mapping_does does,
 		const uint64_t arguments[MAPPING_ARGUMENTS]) {
+	bool changes = change_of(does, arguments) != WIRE_CHANGE_PROTECTION;
+	if ((does == MAPPING_ADVISES || does == MAPPING_NAMES) && !changes) {
+		return MAPPING_PASSES;
+	}
 	note_unmapping(does, arguments);
 	if (does == MAPPING_UNMAPS && !switch_is_off()) {
 		await_units();
 	}
-	bool wants_stack = returns_address(does), is_inside = false;
-	struct thread_slot *slot = hook_begin_plain(self, h, caller.sp);
-	if (likely(slot != NULL)) {
-		hook_keep_plain(h, slot, wants_stack ? hook_capture(slot, 0, &caller, 0).node : 0);
-	} else if (switch_is_off() || !hook_enter_slowly(h, &caller, wants_stack, &is_inside)) {
+	bool wants_stack = returns_address(does) || changes, is_inside = false;
+	if (!hook_enter_as(self, h, caller, wants_stack, &is_inside)) {
 		return MAPPING_PASSES;
 	}
 	if (unlikely((segment.options & SEGMENT_NO_MAPPINGS) != 0)) {
@@ -171,7 +219,8 @@ enum mapping_how mapping_enter(const struct thread_words *self, struct hook *h,
 
 void mapping_leave(struct hook *h, enum mapping_how how, enum mapping_does does,
 		const uint64_t arguments[MAPPING_ARGUMENTS], uint64_t result) {
-	bool has_failed = returns_address(does) ? result == UINT64_MAX : (int)result != 0;
+	bool has_failed = returns_address(does) ? result == UINT64_MAX : (int)result < 0;
+	enum wire_change change = change_of(does, arguments);
 	struct range given = released(does, arguments), whole = {arguments[0], arguments[1]};
 	note_unmapping(does, arguments);
 	if (!switch_is_still_on_or_paused()) {
@@ -179,7 +228,7 @@ void mapping_leave(struct hook *h, enum mapping_how how, enum mapping_does does,
 	}
 	if (does == MAPPING_BREAKS) {
 		write_break(h, how, arguments[0]);
-	} else if (has_failed && does != MAPPING_DETACHES) {
+	} else if (has_failed && does != MAPPING_DETACHES && does != MAPPING_NAMES) {
 		write(h, KIND_MAP, given, wire_map_sort(0, false, WIRE_MAP_BACK));
 	} else if (does == MAPPING_MAPS && switch_is_on()) {
 		write(h, KIND_MAP, mapped(result, arguments), sort_of(how, arguments));
@@ -189,6 +238,12 @@ void mapping_leave(struct hook *h, enum mapping_how how, enum mapping_does does,
 		write(h, KIND_UNMAP, whole, 0);
 	} else if (does == MAPPING_PROTECTS) {
 		write(h, KIND_CHANGED, whole, wire_map_sort((uint32_t)arguments[2], false, 0));
+	} else if (change != WIRE_CHANGE_PROTECTION && switch_is_on()) {
+		static const uint64_t nowhere[2];
+		write_change(h, how, change,
+				does == MAPPING_NAMES             ? arguments + 2
+						: does == MAPPING_CREATES ? nowhere
+												  : arguments);
 	} else if (does == MAPPING_REMAPS &&
 			(result != whole.at || whole_pages(arguments[2]) > whole_pages(whole.bytes))) {
 		enum wire_map_what what = how == MAPPING_INSIDE ? WIRE_MAP_MOVED_INSIDE : WIRE_MAP_MOVED;

@@ -30,7 +30,12 @@ enum mapping_does {
 	MAPPING_PROTECTS,
 	MAPPING_ATTACHES,
 	MAPPING_DETACHES,
+	MAPPING_ADVISES,
+	MAPPING_LOCKS,
+	MAPPING_UNLOCKS,
+	MAPPING_CREATES,
 	MAPPING_BREAKS, // argument: mapping_break() before
+	MAPPING_NAMES,  // arguments of prctl, which may be about something else
 	MAPPING_OTHER,  // nothing that is recorded
 };
 
@@ -50,6 +55,12 @@ static inline enum mapping_does mapping_of_call(long number) {
 	case __NR_pkey_mprotect: return MAPPING_PROTECTS;
 	case __NR_shmat: return MAPPING_ATTACHES;
 	case __NR_shmdt: return MAPPING_DETACHES;
+	case __NR_madvise: return MAPPING_ADVISES;
+	case __NR_mlock:
+	case __NR_mlock2: return MAPPING_LOCKS;
+	case __NR_munlock: return MAPPING_UNLOCKS;
+	case __NR_memfd_create: return MAPPING_CREATES;
+	case __NR_prctl: return MAPPING_NAMES;
 	default: return MAPPING_OTHER;
 	}
 }

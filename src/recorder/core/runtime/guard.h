@@ -32,12 +32,6 @@ static inline uint64_t guard_page(uint64_t address) {
 	return address & ~(MACHINE_PAGE_LEAST - 1ull);
 }
 
-/** Is its page known to be readable? */
-static inline bool guard_knows(const struct guard *g, uint64_t address) {
-	const uint64_t *places = guard_places(g, address), page = guard_page(address);
-	return places[0] == page || places[1] == page;
-}
-
 /** A page that is not known: is it readable? */
 static OUTLINE bool guard_ask(struct guard *g, uint64_t address) {
 	uint64_t *places = guard_places(g, address);
@@ -68,9 +62,10 @@ static inline void guard_renew(struct guard *g, uint64_t address) {
 
 /** May the word at `address` be read? */
 static inline bool guard_has(struct guard *g, uint64_t address) {
+	const uint64_t *places = guard_places(g, address), page = guard_page(address);
 	// An empty place looks like the first page
 	return address % 8 == 0 && address >= MACHINE_PAGE_LEAST && address <= MACHINE_PC_MAX &&
-			(likely(guard_knows(g, address)) || guard_ask(g, address));
+			(likely(places[0] == page || places[1] == page) || guard_ask(g, address));
 }
 
 /** May all of `bytes`, less than a page, be read? */

@@ -31,7 +31,7 @@ enum {
 	LENGTH = 16, // of texts and bytes, in every version
 	BYTES_HEAD = 32,
 	LENGTH_MAX = 1 << 28,
-	FRAME_BYTES = 72, // of which fields are read
+	FRAME_BYTES = 80, // of which fields are read
 };
 
 struct python {

@@ -5,8 +5,6 @@
  */
 #include "recorder/core/runtime/units.h"
 
-#include "recorder/core/sys.h"
-
 enum { PROBES = 32, TABLE_BITS = SEGMENT_UNIT_HASH_BITS };
 
 // ---- excerpts

@@ -71,8 +71,8 @@ struct eh_expr eh_expression(const struct eh_fde *fde, int32_t value);
 
 struct eh_machine {
 	const uint64_t *regs;
-	uint32_t known; // bit per register
-	bool (*load)(void *memory, uint64_t address, uint64_t *value);
+	uint32_t known;                                                // bit per register
+	bool (*load)(void *memory, uint64_t address, uint64_t *value); // NULL: nothing can be loaded
 	void *memory;
 };
 

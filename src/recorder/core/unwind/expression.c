@@ -7,6 +7,7 @@
 #include "recorder/core/unwind/eh.h"
 
 #include <dwarf.h>
+#include <stddef.h>
 
 enum { STACK_MAX = 16, FUEL = 200 };
 
@@ -52,7 +53,7 @@ static void push_register(struct evaluation *e, uint64_t reg) {
 static void push_loaded(struct evaluation *e, uint64_t bytes) {
 	uint64_t value = 0;
 	uint64_t address = pop(e);
-	if (e->c.failed || bytes == 0 || bytes > 8 ||
+	if (e->c.failed || bytes == 0 || bytes > 8 || e->machine->load == NULL ||
 			!e->machine->load(e->machine->memory, address, &value)) {
 		e->c.failed = true;
 		return;
@@ -106,15 +107,7 @@ static void execute(struct evaluation *e, uint8_t op) {
 	struct eh_cursor *c = &e->c;
 	uint64_t top;
 	switch (op) {
-	case DW_OP_addr:
-	case DW_OP_const8u:
-	case DW_OP_const8s: push(e, eh_fixed(c, 8)); break;
-	case DW_OP_const1u: push(e, eh_fixed(c, 1)); break;
-	case DW_OP_const1s: push(e, (uint64_t)eh_fixed_signed(c, 1)); break;
-	case DW_OP_const2u: push(e, eh_fixed(c, 2)); break;
-	case DW_OP_const2s: push(e, (uint64_t)eh_fixed_signed(c, 2)); break;
-	case DW_OP_const4u: push(e, eh_fixed(c, 4)); break;
-	case DW_OP_const4s: push(e, (uint64_t)eh_fixed_signed(c, 4)); break;
+	case DW_OP_addr: push(e, eh_fixed(c, 8)); break;
 	case DW_OP_constu: push(e, eh_uleb(c)); break;
 	case DW_OP_consts: push(e, (uint64_t)eh_sleb(c)); break;
 	case DW_OP_deref: push_loaded(e, 8); break;
@@ -171,6 +164,9 @@ bool eh_evaluate(struct eh_expr expr, const struct eh_machine *machine, bool has
 			push(&e, op - DW_OP_lit0);
 		} else if (op >= DW_OP_breg0 && op < DW_OP_breg0 + 32) {
 			push_register(&e, op - DW_OP_breg0);
+		} else if (op >= DW_OP_const1u && op <= DW_OP_const8s) { // const1u, const1s, const2u...
+			unsigned bytes = 1u << (op - DW_OP_const1u) / 2;
+			push(&e, op % 2 ? (uint64_t)eh_fixed_signed(&e.c, bytes) : eh_fixed(&e.c, bytes));
 		} else {
 			execute(&e, op);
 		}

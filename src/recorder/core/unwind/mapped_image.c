@@ -90,14 +90,13 @@ static bool read_at(long fd, void *to, size_t bytes, uint64_t offset) {
 }
 
 static long open_file(const struct image *image) {
-	enum { AT_CWD = -100, READ_ONLY_CLOEXEC_NONBLOCK = 02004000 };
 	char path[WIRE_MODULE_PATH];
 	if (image->path_bytes == 0 || image->path_bytes >= sizeof(path) || image->path[0] != '/') {
 		return -1;
 	}
 	sys_copy(path, image->path, image->path_bytes);
 	path[image->path_bytes] = '\0';
-	return syscall_4(__NR_openat, AT_CWD, (long)path, READ_ONLY_CLOEXEC_NONBLOCK, 0);
+	return sys_open(path);
 }
 
 static bool find_frames(long fd, const Elf64_Ehdr *header, Elf64_Shdr *section) {
@@ -157,7 +156,7 @@ struct reader {
 	long fd;
 	const char *text; // read instead of `fd`; NULL: none
 	size_t at, n;
-	char bytes[320]; // the beginning of an auxiliary vector, too
+	char bytes[320];
 };
 
 static int next_byte(struct reader *r) {
@@ -173,21 +172,6 @@ static int next_byte(struct reader *r) {
 		r->n = (size_t)n;
 	}
 	return (unsigned char)r->bytes[r->at++];
-}
-
-static bool reader_open(struct reader *r, const char *path) {
-	enum { AT_CWD = -100, READ_ONLY_CLOEXEC = 02000000 };
-	r->text = NULL;
-	r->at = 0;
-	r->n = 0;
-	r->fd = syscall_4(__NR_openat, AT_CWD, (long)path, READ_ONLY_CLOEXEC, 0);
-	return !sys_failed(r->fd);
-}
-
-static void reader_close(struct reader *r) {
-	if (r->text == NULL) {
-		(void)syscall_1(__NR_close, r->fd);
-	}
 }
 
 /** A hexadecimal number and the byte behind it, which is dropped. */
@@ -248,9 +232,9 @@ struct address_range images_visit(void (*visit)(const struct image *image), uint
 	if (!segment_may_call_system()) {
 		return around;
 	}
-	if (!reader_open(&r, "/proc/self/maps")) {
-		r.text = host_maps();
-	}
+	r.fd = sys_open("/proc/self/maps");
+	r.text = sys_failed(r.fd) ? host_maps() : NULL;
+	r.at = r.n = 0;
 	struct image image;
 	bool is_candidate;
 	while (next_mapping(&r, &range, &is_candidate, path, &image.path_bytes)) {
@@ -260,32 +244,18 @@ struct address_range images_visit(void (*visit)(const struct image *image), uint
 			visit(&image);
 		}
 	}
-	reader_close(&r);
+	if (r.text == NULL) {
+		(void)syscall_1(__NR_close, r.fd);
+	}
 	return around;
 }
 
-/** An entry of the auxiliary vector. 0: it has none. */
-static uint64_t auxiliary(uint64_t type) {
-	struct reader r;
-	if (!segment_may_call_system() || !reader_open(&r, "/proc/self/auxv")) {
-		return 0;
+uint64_t image_auxiliary(uint64_t type) {
+	uint64_t pairs[48], value = 0;
+	bool may_read = segment_may_call_system();
+	size_t n = may_read ? sys_read_file("/proc/self/auxv", (char *)pairs, sizeof pairs) : 0;
+	for (size_t i = 0; i + 2 <= n / sizeof *pairs; i += 2) {
+		value = pairs[i] == type ? pairs[i + 1] : value;
 	}
-	uint64_t value = 0;
-	long n = syscall_3(__NR_read, r.fd, (long)r.bytes, sizeof(r.bytes));
-	const uint64_t *pairs = (const void *)r.bytes;
-	for (long i = 0; i + 16 <= n; i += 16, pairs += 2) {
-		if (pairs[0] == type) {
-			value = pairs[1];
-		}
-	}
-	reader_close(&r);
 	return value;
-}
-
-uint64_t image_of_loader(void) {
-	return auxiliary(AT_BASE);
-}
-
-uint64_t image_of_program(void) {
-	return auxiliary(AT_PHDR) & ~(MACHINE_PAGE_LEAST - 1ull); // they follow the ELF header
 }

@@ -20,6 +20,20 @@ struct image {
 	size_t path_bytes;
 };
 
+/** struct dl_find_object and struct link_map, by which glibc's loader describes an object. */
+struct host_map {
+	uint64_t bias;
+	const char *name;
+};
+
+struct host_object {
+	uint64_t flags;
+	void *start, *end;
+	const struct host_map *map;
+	const uint8_t *eh_frame_hdr;
+	uint64_t reserved[7];
+};
+
 /** Read the ELF header at `start`; fills in everything but the path. False: there is none. */
 bool image_read(struct image *image, uint64_t start);
 
@@ -36,8 +50,5 @@ const uint8_t *image_frames(const struct image *image);
  */
 struct address_range images_visit(void (*visit)(const struct image *image), uint64_t pc);
 
-/** Where the ELF header of the dynamic loader lies (AT_BASE). 0: unknown. */
-uint64_t image_of_loader(void);
-
-/** Where the ELF header of the program lies (AT_PHDR). 0: unknown. */
-uint64_t image_of_program(void);
+/** An entry of the auxiliary vector (AT_BASE...). 0: it has none, or cannot be read. */
+uint64_t image_auxiliary(uint64_t type);

@@ -13,6 +13,8 @@
 #include "recorder/core/segment.h"
 #include "recorder/core/sys.h"
 
+#include <elf.h>
+
 enum { MODULE_UNKNOWN = WIRE_MODULE_MAX + 1 };
 
 struct known {
@@ -53,24 +55,13 @@ static void find_loader(void) {
 	if (host_in_loader() == 0) {
 		return;
 	}
-	if (image_read(&image, image_of_loader())) {
+	if (image_read(&image, image_auxiliary(AT_BASE))) {
 		module_loader = (struct address_range){image.start, image.end - image.start};
 	} else if (host_has_finder() && host_find_object(host_in_loader(), &object)) {
 		// The program was started by calling the loader
 		uint64_t start = (uint64_t)object.start;
 		module_loader = (struct address_range){start, (uint64_t)object.end - start};
 	}
-}
-
-/** Asked now: the process may exec at any time, and the collector would come too late. */
-static void find_program_path(void) {
-	enum { AT_CWD = -100 };
-	if (!segment_may_call_system()) {
-		return;
-	}
-	long n = syscall_4(__NR_readlinkat, AT_CWD, (long)"/proc/self/exe", (long)program_path,
-			sizeof program_path);
-	program_path_bytes = sys_failed(n) || (size_t)n == sizeof program_path ? 0 : (size_t)n;
 }
 
 // ---- announcing
@@ -237,7 +228,9 @@ static void image_of_object(struct image *image, const struct host_object *objec
 	image->path = object->map->name;
 	image->path_bytes = sys_text_length(image->path);
 	bool is_whole = image_read(image, (uint64_t)object->start);
-	if (!is_whole && image->path_bytes == 0 && image_read(image, image_of_program()) &&
+	const uint64_t page_mask = MACHINE_PAGE_LEAST - 1; // the program headers follow the ELF header
+	if (!is_whole && image->path_bytes == 0 &&
+			image_read(image, image_auxiliary(AT_PHDR) & ~page_mask) &&
 			(uint64_t)object->start >= image->start && (uint64_t)object->end <= image->end) {
 		image->eh_frame_hdr = object->eh_frame_hdr;
 		return;
@@ -325,7 +318,10 @@ bool modules_setup(void) {
 		return false;
 	}
 	find_loader();
-	find_program_path();
+	if (segment_may_call_system()) { // later the process may exec, and the collector come too late
+		size_t n = sys_read_link("/proc/self/exe", program_path, sizeof program_path);
+		program_path_bytes = n == sizeof program_path - 1 ? 0 : n;
+	}
 	if (!host_has_finder()) {
 		(void)visit_maps(0);
 	}

@@ -19,19 +19,6 @@ struct frames {
 static _Atomic(struct frames *) table;
 static _Atomic uint32_t n_frames; // places ever used
 
-static struct frames *table_get(void) {
-	struct frames *t = atomic_load(&table);
-	if (t != NULL || segment.header == NULL || !segment_may_call_system()) {
-		return t;
-	}
-	struct frames *fresh = sys_map(FRAMES_MAX * sizeof(*fresh));
-	if (fresh == NULL || atomic_compare_exchange_strong(&table, &t, fresh)) {
-		return fresh;
-	}
-	sys_munmap(fresh, FRAMES_MAX * sizeof(*fresh));
-	return t;
-}
-
 static struct frames *take(struct frames *t, const uint8_t *frame) {
 	for (uint32_t i = 0; i < FRAMES_MAX; i++) {
 		const uint8_t *none = NULL;
@@ -47,7 +34,8 @@ static struct frames *take(struct frames *t, const uint8_t *frame) {
 
 void registered_add(const void *eh_frame) {
 	uint64_t low, high;
-	struct frames *t = table_get();
+	bool may_map = segment.header != NULL && segment_may_call_system();
+	struct frames *t = may_map ? SYS_MAP_ONCE(&table, FRAMES_MAX * sizeof *t) : atomic_load(&table);
 	if (t == NULL || eh_frame == NULL || !eh_range(eh_frame, &low, &high)) {
 		return;
 	}

@@ -48,17 +48,9 @@ static bool grow(uint32_t n) {
 	if (n == N_TABLES || !segment_may_call_system()) {
 		return false;
 	}
-	size_t bytes = sizeof(struct slot) << table_bits(n);
-	struct slot *fresh = sys_map(bytes);
-	if (fresh == NULL) {
-		return false;
-	}
-	struct slot *none = NULL;
-	if (!atomic_compare_exchange_strong(&tables[n], &none, fresh)) {
-		sys_munmap(fresh, bytes);
-	}
-	(void)atomic_compare_exchange_strong(&n_tables, &n, n + 1);
-	return true;
+	bool ok = SYS_MAP_ONCE(&tables[n], sizeof(struct slot) << table_bits(n)) != NULL;
+	(void)(ok && atomic_compare_exchange_strong(&n_tables, &n, n + 1));
+	return ok;
 }
 
 bool rules_setup(void) {
@@ -66,13 +58,6 @@ bool rules_setup(void) {
 }
 
 // ---- from a row to a rule
-
-static bool load_nothing(void *memory, uint64_t address, uint64_t *value) {
-	(void)memory;
-	(void)address;
-	(void)value;
-	return false;
-}
 
 /**
  * An expression that is a register plus a constant: evaluated twice, with the register at two
@@ -84,7 +69,7 @@ static bool is_register_plus(struct eh_expr expr, unsigned reg, uint64_t pc, int
 	uint64_t results[2];
 	sys_fill(regs, 0, sizeof(regs));
 	regs[REG_PC] = pc;
-	const struct eh_machine machine = {regs, 1u << reg | 1u << REG_PC, load_nothing, NULL};
+	const struct eh_machine machine = {regs, 1u << reg | 1u << REG_PC, NULL, NULL};
 	for (unsigned i = 0; i < 2; i++) {
 		regs[reg] = probes[i];
 		if (!eh_evaluate(expr, &machine, false, 0, &results[i])) {
@@ -94,15 +79,6 @@ static bool is_register_plus(struct eh_expr expr, unsigned reg, uint64_t pc, int
 	}
 	*offset = (int32_t)results[0];
 	return results[0] == results[1] && (uint64_t)(int64_t)*offset == results[0];
-}
-
-/** True if `expr` ends by loading from the address that its rest yields, which is left. */
-static bool strip_deref(struct eh_expr *expr) {
-	if (expr->end - expr->at < 3 || expr->end[-1] != DW_OP_deref) {
-		return false;
-	}
-	expr->end--;
-	return true;
 }
 
 /** How the CFA is found, and in `*offset` the constant of that. */
@@ -118,7 +94,9 @@ static enum rule_kind cfa_kind(int32_t *offset, const struct eh_fde *fde, const 
 	if (is_register_plus(expr, REG_SP, pc, offset)) { // entries of the PLT
 		return RULE_SP;
 	}
-	bool is_deref = strip_deref(&expr) && is_register_plus(expr, REG_BP, pc, offset);
+	// It may end by loading from the address that its rest yields
+	bool is_deref = expr.end - expr.at >= 3 && *--expr.end == DW_OP_deref &&
+			is_register_plus(expr, REG_BP, pc, offset);
 	return is_deref ? RULE_DEREF : RULE_SLOW;
 }
 

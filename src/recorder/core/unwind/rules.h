@@ -64,11 +64,6 @@ static inline int32_t step_bp(uint64_t step) {
 	return (int32_t)(uint32_t)step;
 }
 
-/** No tables, but both words of a frame at bp: a step by frame pointer. */
-static inline bool rule_is_frame(unsigned kind) {
-	return kind == RULE_FRAME || kind == RULE_JIT;
-}
-
 /** Prepare the shared table. False: no memory. */
 bool rules_setup(void);
 

@@ -6,7 +6,6 @@
  */
 #include "recorder/core/unwind/walk.h"
 
-#include "recorder/core/attr.h"
 #include "recorder/core/segment.h"
 #include "recorder/core/sys.h"
 #include "regs.h"
@@ -23,15 +22,6 @@ static bool is_in(const struct window *w, uint64_t address) {
 	return address >= w->low && address < w->high;
 }
 
-/** What was found readable reaches the thread's own stack: it is a deeper part of that. */
-static void become_own(struct walk *w) {
-	w->own->low = w->window.low;
-	w->window = *w->own;
-	w->is_foreign = false;
-	w->foreign->low = 0;
-	w->foreign->high = 0;
-}
-
 static void probe(struct walk *w, uint64_t address) {
 	while (w->is_foreign && !window_has(&w->window, address)) {
 		if (!segment_may_call_system() || !sys_is_readable(w->window.high)) {
@@ -39,7 +29,11 @@ static void probe(struct walk *w, uint64_t address) {
 		}
 		w->window.high += MACHINE_PAGE_LEAST;
 		if (w->window.high >= w->own->low && w->window.low < w->own->low) {
-			become_own(w);
+			// What was found readable reaches the thread's own stack: it is a deeper part of that
+			w->own->low = w->window.low;
+			w->window = *w->own;
+			w->is_foreign = false;
+			*w->foreign = (struct window){0, 0};
 		}
 	}
 }

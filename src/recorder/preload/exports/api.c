@@ -42,16 +42,12 @@ INLINE void report_free(struct capture_regs caller, void *ptr) {
 
 INLINE void report_realloc(struct capture_regs caller, void *from, size_t size, void *to) {
 	struct hook h;
-	if (to == NULL || !hook_enter(&h, caller, true)) {
-		return;
+	if (to != NULL && hook_enter(&h, caller, true)) {
+		from = from == NULL ? NULL : nested(from);
+		hook_resize(&h, from, size);
+		hook_resized(&h, from, size, nested(to), false);
+		hook_leave(&h);
 	}
-	if (from == NULL) {
-		hook_allocated(&h, nested(to), size);
-	} else {
-		hook_realloc(&h, nested(from));
-		hook_realloc_answer(&h, nested(from), nested(to), size);
-	}
-	hook_leave(&h);
 }
 
 EXPORT void heaptrack_malloc(void *ptr, size_t size) {
@@ -81,7 +77,6 @@ EXPORT void heaptrack_pool_create(void *pool) {
 	struct capture_regs caller = MACHINE_CALLER();
 	if (pool != NULL && switch_is_on_or_paused()) {
 		pools_end((uint64_t)pool, end_block, &caller); // of one whose end nobody reported
-		(void)pools_begin((uint64_t)pool);
 	}
 }
 

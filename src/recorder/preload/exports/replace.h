@@ -6,13 +6,12 @@
  * hooks.def and wire/allocators.def have that column. `call` is the call of the real function.
  */
 
-#include "recorder/core/ending.h"
+#include "recorder/core/awaiting.h"
 #include "recorder/core/hook/hook.h"
 #include "recorder/core/hook/mapping.h"
 #include "recorder/core/sys.h"
 #include "recorder/preload/collector.h"
 #include "recorder/preload/real.h"
-#include "wire/allocators.h"
 
 #include <asm/resource.h>
 
@@ -77,42 +76,24 @@
 	call;                                                                              \
 	hook_leave(&h);
 
-// realloc(ptr, 0) frees; where an allocator gives out a block for it, that is an allocation
-#define REPLACE_REALLOCATES(call, ptr, size)       \
-	ENTER(call)                                    \
-	bool frees = ptr != NULL && size == 0;         \
-	bool moves = ptr != NULL && size != 0;         \
-	if (frees) {                                   \
-		hook_free(&h, ptr);                        \
-	} else if (moves) {                            \
-		hook_realloc(&h, ptr);                     \
-	}                                              \
-	void *block = call;                            \
-	if (moves) {                                   \
-		hook_realloc_answer(&h, ptr, block, size); \
-	} else if (!frees || block != NULL) {          \
-		hook_allocated(&h, block, size);           \
-	}                                              \
-	hook_leave(&h);                                \
+#define REPLACE_REALLOCATES(call, ptr, size)   \
+	ENTER(call)                                \
+	hook_resize(&h, ptr, size);                \
+	void *block = call;                        \
+	hook_resized(&h, ptr, size, block, false); \
+	hook_leave(&h);                            \
 	return block;
 
 #define REPLACE_REALLOCATES_N(call, ptr, n, size) REPLACE_REALLOCATES(call, ptr, product(n, size))
 
-#define REPLACE_REALLOCATES_AT(call, at, n, size)                 \
-	void *const *place = at;                                      \
-	void *before = *place;                                        \
-	ENTER(call)                                                   \
-	if (before != NULL) {                                         \
-		hook_realloc(&h, before);                                 \
-	}                                                             \
-	int failure = call;                                           \
-	void *block = failure == 0 ? *place : NULL;                   \
-	if (before != NULL) {                                         \
-		hook_realloc_answer(&h, before, block, product(n, size)); \
-	} else {                                                      \
-		hook_allocated(&h, block, product(n, size));              \
-	}                                                             \
-	hook_leave(&h);                                               \
+#define REPLACE_REALLOCATES_AT(call, at, n, size)                                    \
+	void *const *place = at;                                                         \
+	void *before = *place;                                                           \
+	ENTER(call)                                                                      \
+	hook_resize(&h, before, product(n, size));                                       \
+	int failure = call;                                                              \
+	hook_resized(&h, before, product(n, size), failure == 0 ? *place : NULL, false); \
+	hook_leave(&h);                                                                  \
 	return failure;
 
 // An exception abandons the hook, as a jump does: the next hook notices, and counts a failed call
@@ -149,24 +130,28 @@
 
 // After that, reading the time stamp counter kills the program; seccomp's strict mode forbids it,
 // too
-#define REPLACE_CONFINES(call, option, value) IF_RECORDED(call, segment_note_prctl(option, value))
+#define REPLACE_CONFINES(call, option, value, ...) \
+	if (switch_is_on_or_paused()) {                \
+		segment_note_prctl(option, value);         \
+	}                                              \
+	REPLACE_MAPPING(call, NAMES, option, value, __VA_ARGS__)
 
 // If that exceeds the limit of locked memory, the reserve is given back and the call made again
-#define REPLACE_LOCKS(call, none)    \
-	if (!switch_is_on_or_paused()) { \
-		return call;                 \
-	}                                \
-	segment_close_unused(true);      \
-	int result = call;               \
-	if (result != 0) {               \
-		segment_give_back(0);        \
-		result = call;               \
-	}                                \
-	segment_close_unused(false);     \
+#define REPLACE_LOCKS_ALL(call, none) \
+	if (!switch_is_on_or_paused()) {  \
+		return call;                  \
+	}                                 \
+	segment_close_unused(true);       \
+	int result = call;                \
+	if (result != 0) {                \
+		segment_give_back(0);         \
+		result = call;                \
+	}                                 \
+	segment_close_unused(false);      \
 	return result;
 
 #define REPLACE_ENDS(call, none) \
-	ending_wait();               \
+	awaiting_last_look();        \
 	call;
 
 // The call returns only if it fails
@@ -179,7 +164,8 @@
 #define REPLACE_EXECS(call, path, search) EXEC(call, exec_begin(path, search))
 #define REPLACE_EXECS_FILE(call, fd)      EXEC(call, exec_begin_file(fd))
 
-#define REPLACE_MAPPING(does, call, at, bytes, third, fourth, fifth)                           \
+#define REPLACE_MAPPING(call, word, ...) MAPPING_BODY(call, MAPPING_##word, __VA_ARGS__)
+#define MAPPING_BODY(call, does, at, bytes, third, fourth, fifth)                              \
 	const uint64_t registers[MAPPING_ARGUMENTS] = {(uint64_t)(at), (uint64_t)(bytes),          \
 			(uint64_t)(third), (uint64_t)(fourth), (uint64_t)(fifth)};                         \
 	struct hook h;                                                                             \
@@ -190,15 +176,12 @@
 	}                                                                                          \
 	return result;
 
-#define REPLACE_BREAKS(call, none) \
-	REPLACE_MAPPING(MAPPING_BREAKS, call, mapping_break(), 0, 0, 0, 0)
-
 // Asking where the heap ends is most calls of it
 #define REPLACE_BREAKS_BY(call, bytes) \
 	if (bytes == 0) {                  \
 		return call;                   \
 	}                                  \
-	REPLACE_BREAKS(call, none)
+	REPLACE_MAPPING(call, BREAKS, mapping_break(), 0, 0, 0, 0)
 
 #define REPLACE_CALLS(call, number, a, b, c, d, e)                                    \
 	const enum mapping_does does = mapping_of_call(number);                           \
@@ -208,40 +191,17 @@
 		}                                                                             \
 		EXEC(call, exec_begin(number == __NR_execve ? (const char *)a : NULL, false)) \
 	}                                                                                 \
-	REPLACE_MAPPING(does, call, a, b, c, d, e)
-
-#define REPLACE_MAPS(call, ...)     REPLACE_MAPPING(MAPPING_MAPS, call, __VA_ARGS__)
-#define REPLACE_UNMAPS(call, ...)   REPLACE_MAPPING(MAPPING_UNMAPS, call, __VA_ARGS__)
-#define REPLACE_REMAPS(call, ...)   REPLACE_MAPPING(MAPPING_REMAPS, call, __VA_ARGS__)
-#define REPLACE_PROTECTS(call, ...) REPLACE_MAPPING(MAPPING_PROTECTS, call, __VA_ARGS__)
-#define REPLACE_ATTACHES(call, ...) REPLACE_MAPPING(MAPPING_ATTACHES, call, __VA_ARGS__)
-#define REPLACE_DETACHES(call, ...) REPLACE_MAPPING(MAPPING_DETACHES, call, __VA_ARGS__)
+	MAPPING_BODY(call, does, a, b, c, d, e)
 
 // ---- an exported function, of a row of the table
 
-// "what" is a word and its operands in brackets: REPLACE_ is put before the word, the call first
-// among the operands
-#define OPERANDS_REGISTERS(begin)      REGISTERS, begin
-#define OPERANDS_DEREGISTERS(begin)    DEREGISTERS, begin
-#define OPERANDS_LIMITS(what, limit)   LIMITS, what, limit
-#define OPERANDS_CONFINES(what, value) CONFINES, what, value
-#define OPERANDS_LOCKS                 LOCKS, none
-#define OPERANDS_ENDS                  ENDS, none
-#define OPERANDS_EXECS(path, search)   EXECS, path, search
-#define OPERANDS_EXECS_FILE(fd)        EXECS_FILE, fd
-#define OPERANDS_MAPS(...)             MAPS, __VA_ARGS__
-#define OPERANDS_UNMAPS(...)           UNMAPS, __VA_ARGS__
-#define OPERANDS_REMAPS(...)           REMAPS, __VA_ARGS__
-#define OPERANDS_PROTECTS(...)         PROTECTS, __VA_ARGS__
-#define OPERANDS_ATTACHES(...)         ATTACHES, __VA_ARGS__
-#define OPERANDS_DETACHES(...)         DETACHES, __VA_ARGS__
-#define OPERANDS_BREAKS                BREAKS, none
-#define OPERANDS_BREAKS_BY(bytes)      BREAKS_BY, bytes
-#define OPERANDS_CALLS(...)            CALLS, __VA_ARGS__
-#define BODY(call, ...)                BODY_OF(call, __VA_ARGS__)
-#define BODY_OF(call, word, ...)       REPLACE_##word(call, __VA_ARGS__)
+// "what" is a word and its operands: REPLACE_ is put before the word, the call first among the
+// operands
+#define BODY_OF(call, word, ...) REPLACE_##word(call, __VA_ARGS__)
+#define BODY(call, ...)          BODY_OF(call, __VA_ARGS__)
+#define UNPACKED(...)            __VA_ARGS__
 #define REPLACEMENT(result, name, parameters, arguments, what) \
 	EXPORT result name parameters;                             \
 	EXPORT result name parameters {                            \
-		BODY(REAL(name) arguments, OPERANDS_##what)            \
+		BODY(REAL(name) arguments, UNPACKED what)              \
 	}

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* Reads the time stamp counter, and asks the kernel whether it can be trusted. */
 #include "sys/clock.h"
+#include "sys/file.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 
 uint64_t clock_stamp(void) {
@@ -23,12 +21,8 @@ bool clock_has_stamps(void) {
 	if (prctl(PR_GET_TSC, &may_read, 0, 0, 0) != 0 || may_read != PR_TSC_ENABLE) {
 		return false;
 	}
-	char name[16] = "";
-	FILE *file = fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "re");
-	if (!file) {
-		return false;
-	}
-	bool is_known = fgets(name, sizeof name, file) != NULL;
-	(void)fclose(file);
-	return is_known && strcmp(name, "tsc\n") == 0;
+	char name[16];
+	return file_read_small("/sys/devices/system/clocksource/clocksource0/current_clocksource", name,
+				   sizeof name) > 0 &&
+			strcmp(name, "tsc\n") == 0;
 }

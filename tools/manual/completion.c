@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * What shells complete, from the same tables: a function per command for bash, an _arguments call
- * per command for zsh, a `complete` line per option for fish. What a value is shows in its name:
- * FILE, OUT and BASE are files, DIR a folder, PID a process; row->words lists what else there is.
+ * What shells complete, from the tables of options: `heaptrack-completion bash|zsh|fish`. The build
+ * runs it, `make install` and packages carry what it prints: a function per command for bash, an
+ * _arguments call per command for zsh, a `complete` line per option for fish. What a value is shows
+ * in its name: FILE, OUT and BASE are files, DIR a folder, PID a process; row->words lists what else
+ * there is.
  */
 #include "cli/options/table.h"
 
@@ -194,17 +196,17 @@ static void put_fish(FILE *to) {
 	}
 }
 
-bool options_put_completion(const char *shell, FILE *to, struct err *err) {
+int main(int argc, char **argv) {
 	static const struct {
 		const char *name;
 		void (*put)(FILE *to);
 	} shells[] = {{"bash", put_bash}, {"zsh", put_zsh}, {"fish", put_fish}};
 	__auto_type known = FIND(s, shells, sizeof shells / sizeof *shells,
-			strcmp(s->name, shell) == 0);
-	if (known) {
-		known->put(to);
+			argc == 2 && strcmp(s->name, argv[1]) == 0);
+	if (!known) {
+		(void)fprintf(stderr, "usage: heaptrack-completion bash|zsh|fish\n");
+		return 2;
 	}
-	return known ||
-			err_set(err, ERR_USAGE, "--completion: unknown shell \"%s\"; use bash, zsh or fish",
-					shell);
+	known->put(stdout);
+	return 0;
 }

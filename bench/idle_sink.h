@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/** The parts of an order's sink that a measurement has no use for: all threads are alive. */
+
+#include "collector/order/order.h"
+
+static inline void idle_thread_ended(void *user, uint32_t thread) {
+	(void)user;
+	(void)thread;
+}
+
+static inline bool idle_image(void *user, uint32_t image, struct err *err) {
+	(void)user;
+	(void)image;
+	(void)err;
+	return true;
+}
+
+static inline bool idle_is_alive(void *user, uint32_t pid, uint32_t tid) {
+	(void)user;
+	(void)pid;
+	(void)tid;
+	return true;
+}

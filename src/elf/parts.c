@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Compilers move what a function rarely executes to a place far away (.cold), which has unwind
+ * tables of its own, and no symbol in a stripped file. The two jump into each other's midst;
+ * functions that go on in another one jump to where that begins.
+ */
+#include "elf/arch/code.h"
+
+/** By the table of .eh_frame_hdr: code's start, and its record, both from the header on. */
+static bool code_at(const struct elf_image *e, uint64_t address, struct elf_code *out) {
+	enum { HEAD = 12, START_IN_RECORD = 8 };
+	static const uint8_t encodings[] = {1, 0x1b, 0x03, 0x3b}; // what all linkers write
+	struct elf_segment s;
+	bool has_table = elf_segment_find(e, PT_GNU_EH_FRAME, &s);
+	struct slice table = has_table ? elf_segment_bytes(e, &s) : (struct slice){0};
+	int32_t row[2], found[2] = {0};
+	if (table.size < HEAD || memcmp(table.data, encodings, sizeof encodings) != 0) {
+		return false;
+	}
+	for (size_t from = 0, to = (table.size - HEAD) / sizeof row; from < to;) {
+		size_t middle = from + (to - from) / 2;
+		memcpy(row, table.data + HEAD + middle * sizeof row, sizeof row);
+		bool is_before = s.address + (uint64_t)(int64_t)row[0] <= address;
+		*(is_before ? &from : &to) = middle + is_before;
+		memcpy(found, is_before ? row : found, sizeof found);
+	}
+	uint64_t record = s.address + (uint64_t)(int64_t)found[1];
+	struct cursor c = cursor_init(elf_bytes_from(e, record, NULL));
+	(void)cursor_bytes(&c, START_IN_RECORD);
+	out->address = record + START_IN_RECORD + (uint64_t)(int64_t)(int32_t)cursor_u32(&c);
+	out->bytes = elf_bytes_from(e, out->address, NULL);
+	uint32_t size = cursor_u32(&c);
+	out->bytes.size = size < out->bytes.size ? size : out->bytes.size;
+	return !c.failed && address - out->address < out->bytes.size;
+}
+
+/** To its midst, or, unless that is asked for, to its start. */
+static bool jumps_to(const struct elf_code *from, const struct elf_code *to, bool is_midst) {
+	uint64_t target;
+	size_t i = 0;
+	return SOME(elf_next_jump(from, &i, &target),
+			target - to->address < to->bytes.size && (!is_midst || target != to->address));
+}
+
+bool elf_other_part(const struct elf_image *e, uint64_t address, struct elf_code *out) {
+	struct elf_code code;
+	uint64_t target;
+	size_t i = 0;
+	return e->machine == elf_machine && code_at(e, address, &code) &&
+			SOME(elf_next_jump(&code, &i, &target),
+					target - code.address >= code.bytes.size && code_at(e, target, out) &&
+							jumps_to(out, &code, target == out->address));
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A bounded ring of batches. Whoever waits is woken for several batches at once, since waking costs
+ * as much as a thousand events: the thread when a quarter of the ring is full, the caller when half
+ * of it is free.
+ */
+#include "engine/feed.h"
+
+#include "base/parallel.h"
+
+enum { BATCHES = 64 };
+
+struct feed_worker {
+	bool has_thread;
+	pthread_t thread;
+
+	pthread_mutex_t lock; // guards what follows
+	pthread_cond_t given, done;
+	uint64_t n_given, n_done;
+	uint64_t wanted; // the caller waits until so many are done
+	bool is_working; // the thread, on the next one
+	bool is_claimed; // the caller will apply what is left
+	bool is_ending, has_failed;
+
+	struct aggregate *aggregate;
+	struct batch { // those from n_done to n_given are the thread's, the others the caller's
+		size_t n;
+		struct trace_event events[FEED_BATCH];
+	} batches[BATCHES];
+};
+
+static bool apply_next(const struct feed_worker *w) {
+	const struct batch *b = &w->batches[w->n_done % BATCHES];
+	size_t done;
+	return w->has_failed || aggregate_events(w->aggregate, b->events, b->n, &done, NULL);
+}
+
+static void *run(void *user) {
+	struct feed_worker *w = user;
+	LOCKED(&w->lock);
+	while (!w->is_ending) {
+		if (w->n_given == w->n_done || w->is_claimed) {
+			(void)pthread_cond_wait(&w->given, &w->lock);
+			continue;
+		}
+		w->is_working = true;
+		(void)pthread_mutex_unlock(&w->lock);
+		bool ok = apply_next(w);
+		(void)pthread_mutex_lock(&w->lock);
+		w->is_working = false;
+		w->has_failed |= !ok;
+		if (++w->n_done == w->wanted || w->is_claimed) {
+			(void)pthread_cond_signal(&w->done);
+		}
+	}
+	return NULL;
+}
+
+bool feed_init(struct feed *f, struct aggregate *aggregate, struct err *err) {
+	struct feed_worker *w = aggregate ? calloc(1, sizeof *w) : NULL;
+	*f = (struct feed){.aggregate = aggregate, .worker = w};
+	if (!w) {
+		return err_memory(err);
+	}
+	f->events = w->batches[0].events;
+	(void)pthread_mutex_init(&w->lock, NULL);
+	(void)pthread_cond_init(&w->given, NULL);
+	(void)pthread_cond_init(&w->done, NULL);
+	return true;
+}
+
+void feed_finish(struct feed *f) {
+	FREED struct feed_worker *w = f ? f->worker : NULL;
+	if (w && w->has_thread) {
+		(void)pthread_mutex_lock(&w->lock);
+		w->is_ending = true;
+		(void)pthread_cond_signal(&w->given);
+		(void)pthread_mutex_unlock(&w->lock);
+		(void)pthread_join(w->thread, NULL);
+	}
+	if (f) {
+		aggregate_destroy(f->aggregate);
+		*f = (struct feed){0};
+	}
+}
+
+bool feed_pass(struct feed *f, struct err *err) {
+	struct feed_worker *w = f->worker;
+	w->has_thread = w->has_thread ||
+			(parallel_cores() > 1 && pthread_create(&w->thread, NULL, run, w) == 0);
+	if (!w->has_thread) {
+		return feed_drain(f, err);
+	}
+	LOCKED(&w->lock);
+	if (w->n_given == w->n_done) {
+		w->aggregate = f->aggregate;
+	}
+	w->batches[w->n_given++ % BATCHES].n = f->n;
+	uint64_t n_waiting = w->n_given - w->n_done;
+	w->wanted = n_waiting == BATCHES ? w->n_given - BATCHES / 2 : 0;
+	if (!w->is_working && n_waiting >= BATCHES / 4) {
+		(void)pthread_cond_signal(&w->given);
+	}
+	while (w->n_done < w->wanted) {
+		(void)pthread_cond_wait(&w->done, &w->lock);
+	}
+	f->n = 0;
+	f->events = w->batches[w->n_given % BATCHES].events;
+	return !w->has_failed || err_memory(err);
+}
+
+// The thread need not run for that: it may take long until it gets a processor
+bool feed_drain(struct feed *f, struct err *err) {
+	struct feed_worker *w = f->worker;
+	size_t n = f->n, done;
+	f->n = 0;
+	LOCKED(&w->lock);
+	w->is_claimed = true;
+	while (w->is_working) {
+		(void)pthread_cond_wait(&w->done, &w->lock);
+	}
+	w->is_claimed = false;
+	for (; w->n_done < w->n_given; w->n_done++) {
+		w->has_failed |= !apply_next(w);
+	}
+	return (!w->has_failed &&
+				   (n == 0 || aggregate_events(f->aggregate, f->events, n, &done, err))) ||
+			err_memory(err);
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+/* Says what no pointer led to when the program was last looked at for that, by site. */
+#include "engine/findings.h"
+#include "engine/findings/parts.h"
+#include "engine/memory.h"
+
+enum { SITES_MOST = 3, MANY_BLOCKS = 100, MANY_BYTES = 64000 };
+
+struct lost {
+	uint64_t blocks, bytes, owned_blocks, owned_bytes;
+	bool is_cycle; // all of them
+};
+
+/** By place. What has none is behind the last. NULL: no memory. */
+static struct lost *lost_by_place(struct finder *f, const struct memory_grades *g) {
+	struct lost *sums = FINDER_NEW(f, struct lost, f->n_places);
+	for (uint32_t i = 0; sums && i < g->n_rows; i++) {
+		const struct rec_grade *row = &g->rows[i];
+		uint32_t place = f->place_of[row->stack];
+		struct lost *sum = &sums[place < f->n_places ? place : f->n_places];
+		if (row->grade == REC_UNREACHABLE || row->grade == REC_CYCLE) {
+			sum->is_cycle = row->grade == REC_CYCLE && (sum->is_cycle || sum->blocks == 0);
+			ADD_FIELDS(sum, row, blocks, bytes, owned_blocks, owned_bytes);
+		}
+	}
+	return sums;
+}
+
+static void put_blocks(struct finder *f, uint64_t blocks, uint64_t bytes) {
+	SAY(f, "%s (%s)", COUNTED(blocks, "block"), HUMAN_BYTES(bytes));
+}
+
+static void say_lost(struct finder *f, const struct place *p, const struct lost *lost) {
+	const uint64_t blocks = lost->blocks + lost->owned_blocks;
+	const uint64_t bytes = lost->bytes + lost->owned_bytes;
+	const bool is_one = lost->blocks == 1;
+	say_place(f, p, BY_LIVE_BYTES, "unreachable", "", NULL);
+	SAY(f, ": ");
+	if (lost->is_cycle) {
+		SAY(f, is_one ? "a cycle of " : "cycles, all in all ");
+		put_blocks(f, blocks, bytes);
+		SAY(f, " that nothing else points to");
+	} else {
+		put_blocks(f, lost->blocks, lost->bytes);
+		SAY(f, " that nothing points to");
+	}
+	if (!lost->is_cycle && lost->owned_blocks > 0) {
+		SAY(f, ", and ");
+		put_blocks(f, lost->owned_blocks, lost->owned_bytes);
+		SAY(f, is_one ? " that only it leads to" : " that only they lead to");
+	}
+	finder_put(f, "blocks", blocks);
+	finder_put(f, "bytes", bytes);
+	FINDER_PUT(f, lost, owned_blocks, owned_bytes);
+	bool is_many = blocks >= MANY_BLOCKS || bytes >= MANY_BYTES;
+	finder_say(f, is_many ? FINDING_LOOK_FIRST : FINDING_WORTH_IT,
+			millionths(bytes, f->r->summary.peak_bytes));
+}
+
+static void say_none(struct finder *f, const struct memory_grades *g) {
+	uint64_t blocks = SUM(grade, REC_GRADES, g->blocks[grade]);
+	SAY(f, "a pointer was found to each of the %s blocks that were live %s", HUMAN_COUNT(blocks),
+			g->look->at == REC_AT_END ? "just before the end"
+									  : FORMAT(64, "at %s", HUMAN_DURATION(g->look->time_ns)));
+	finder_put(f, "blocks", 0);
+	finder_put(f, "bytes", 0);
+	finder_say(f, FINDING_FACT, 0);
+}
+
+void find_unreachable(struct finder *f) {
+	const struct memory_grades g = memory_grades(f->r, UINT64_MAX);
+	struct lost *sums = g.look ? lost_by_place(f, &g) : NULL;
+	if (!sums) {
+		return;
+	}
+	if (g.blocks[REC_UNREACHABLE] + g.blocks[REC_CYCLE] == 0 && g.n_rows > 0) {
+		say_none(f, &g);
+	}
+	for (int i = 0; i < SITES_MOST; i++) {
+		struct lost *best = MOST_OF(s, sums, f->n_places, s->bytes + s->owned_bytes + s->blocks);
+		if (best) {
+			say_lost(f, &f->places[best - sums], best);
+			*best = (struct lost){0};
+		}
+	}
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Marks what is held, in passes that each believe more words than the one before.
+ *
+ *   memory ──► edges: which source points to which block, and how far inside
+ *
+ *   1. pointers to the start of a block, from the roots on                      held
+ *   2. pointers to the inside                                                   held inside
+ *   3. words at every byte, and with bits masked; what the kernel keeps         in disguise
+ *   4. of the rest, what no other of the rest leads to           unreachable; a cycle
+ *      and what these lead to                                                   owned
+ *
+ * Memory is read once, and again for pass 3 if anything is left; only edges are kept. A source is
+ * a root or a block: blocks follow the roots.
+ */
+#include "engine/costs/stacks.h"
+#include "engine/graph/parts.h"
+
+enum { NOT_YET = REC_UNREACHABLE }; // the grade of what is not marked
+
+// ---- marks
+
+static void mark(struct marking *m, uint32_t block, uint8_t grade) {
+	if (block != NO_BLOCK && m->grades[block] == NOT_YET) {
+		m->grades[block] = grade;
+		m->queue[m->n_queued++] = block;
+	}
+}
+
+/** All that marked blocks lead to. */
+static void follow(struct marking *m, uint8_t grade) {
+	while (m->at < m->n_queued) {
+		EACH_EDGE(e, m, m->n_roots + m->queue[m->at]) {
+			if (e->inside == 0 || grade != REC_HELD) {
+				mark(m, e->block, grade);
+			}
+		}
+		m->at++;
+	}
+}
+
+/** A root, or a block that is marked. */
+static bool holds(const struct marking *m, size_t source) {
+	return source < m->n_roots || m->grades[source - m->n_roots] != NOT_YET;
+}
+
+static void mark_words(struct marking *m, const uint64_t *words, size_t n, uint8_t grade) {
+	for (size_t i = 0; i < n; i++) {
+		const uint32_t block = edges_block_of(m, words[i]);
+		if (block != NO_BLOCK && (grade != REC_HELD || m->blocks.items[block].start == words[i])) {
+			mark(m, block, grade);
+		}
+	}
+}
+
+/** And all that it leads to. */
+static void mark_from(struct marking *m, uint8_t grade) {
+	for (size_t i = 0; i < m->sources.n; i++) {
+		if (holds(m, i) && (grade != REC_HELD || i < m->n_roots)) {
+			EACH_EDGE(e, m, i) {
+				if (grade != REC_HELD || e->inside == 0) {
+					mark(m, e->block, grade);
+				}
+			}
+		}
+	}
+	for (size_t i = 0; i < m->in->n_threads; i++) {
+		mark_words(m, m->in->threads[i].words, GRAPH_WORDS, grade);
+	}
+	follow(m, grade);
+}
+
+// ---- what may be in disguise
+
+static void find_disguised(struct marking *m, struct part *p, const struct source *s,
+		const uint8_t *memory, size_t bytes) {
+	enum { TAG_BITS = 17 };
+	for (size_t i = 0; i + WORD <= bytes; i++) {
+		uint64_t word;
+		memcpy(&word, memory + i, sizeof word);
+		const uint64_t ways[] = {word, word & (UINT64_MAX >> TAG_BITS), word & -(uint64_t)WORD};
+		for (size_t k = 0; k < (i % WORD ? 1 : sizeof ways / sizeof *ways); k++) {
+			const uint32_t block = edges_may_be_block(m, ways[k]) ? edges_target(m, s, ways[k])
+																  : NO_BLOCK;
+			if (block != NO_BLOCK && m->grades[block] == NOT_YET) {
+				p->ok &= vec_add(&p->found, block);
+			}
+		}
+	}
+}
+
+static void search_part(void *user, unsigned number) {
+	struct marking *m = user;
+	struct part *p = &m->parts[number];
+	for (size_t i = p->begin; p->ok && i < p->end; i++) {
+		p->ok = !holds(m, i) ||
+				(edges_read_source(m, p, &m->sources.items[i], true, find_disguised) && p->ok);
+	}
+}
+
+/** Once more as long as something was found: what is held now may hold more. */
+static bool search_disguised(struct marking *m) {
+	size_t n_before = SIZE_MAX;
+	mark_words(m, m->in->kernel_words, m->in->n_kernel_words, REC_DISGUISED);
+	follow(m, REC_DISGUISED);
+	bool ok = true;
+	while (ok && m->n_queued != n_before && m->n_queued < m->blocks.n) {
+		n_before = m->n_queued;
+		parallel_run(m->n_parts, search_part, m);
+		for (unsigned k = 0; k < m->n_parts; k++) {
+			ok = ok && m->parts[k].ok;
+			EACH(block, m->parts[k].found) {
+				mark(m, *block, REC_DISGUISED);
+			}
+			m->parts[k].found.n = 0;
+		}
+		follow(m, REC_DISGUISED);
+	}
+	return ok;
+}
+
+// ---- what nothing points to
+
+/** What the block leads to and nobody did before is owned by it. True: it leads to itself. */
+static bool own(struct marking *m, uint32_t block, uint8_t *is_owned, struct rec_grade *sum) {
+	bool is_cycle = false;
+	m->n_queued = m->at = 0;
+	m->queue[m->n_queued++] = block;
+	for (; m->at < m->n_queued; m->at++) {
+		EACH_EDGE(e, m, m->n_roots + m->queue[m->at]) {
+			is_cycle |= e->block == block;
+			if (m->grades[e->block] >= NOT_YET && e->block != block && !is_owned[e->block]) {
+				is_owned[e->block] = true;
+				m->queue[m->n_queued++] = e->block;
+				sum->owned_blocks++;
+				sum->owned_bytes += m->blocks.items[e->block].bytes;
+			}
+		}
+	}
+	return is_cycle;
+}
+
+/**
+ * Blocks that none before them leads to lead to all of the rest. None of these leads to a later one
+ * of them; from the last one back, those that a later one leads to drop out.
+ */
+static bool grade_rest(struct marking *m, struct rec_grade *sums) {
+	const size_t n = m->blocks.n;
+	FREED uint8_t *is_owned = calloc(n + 1, 2);
+	uint8_t *by_later = is_owned ? is_owned + n : NULL;
+	struct rec_grade nothing = {0};
+	for (uint32_t i = 0; is_owned && i < n; i++) {
+		if (m->grades[i] == NOT_YET && !is_owned[i]) {
+			(void)own(m, i, is_owned, &nothing);
+		}
+	}
+	for (uint32_t i = (uint32_t)n; is_owned && i-- > 0;) {
+		if (m->grades[i] == NOT_YET && !is_owned[i] && !by_later[i]) {
+			m->grades[i] = own(m, i, by_later, &sums[i]) ? REC_CYCLE : NOT_YET;
+		}
+	}
+	for (uint32_t i = 0; is_owned && i < n; i++) {
+		bool is_led_to = is_owned[i] || by_later[i];
+		m->grades[i] = m->grades[i] == NOT_YET && is_led_to ? REC_OWNED : m->grades[i];
+	}
+	return is_owned;
+}
+
+// ---- all together
+
+ORDER_OF(by_row, struct rec_grade, LOWEST(stack) ?: LOWEST(grade));
+
+/** A row for each block, then one for all of a stack and grade. */
+static bool sum_up(struct marking *m, struct rec_grade *rows, struct graph *out) {
+	size_t n = 0;
+	for (size_t i = 0; i < m->blocks.n; i++) {
+		const struct live_block *b = &m->blocks.items[i];
+		rows[i].stack = b->stack;
+		rows[i].grade = m->grades[i];
+		rows[i].blocks = 1;
+		rows[i].bytes = b->bytes;
+	}
+	qsort(rows, m->blocks.n, sizeof *rows, by_row);
+	for (size_t i = 0; i < m->blocks.n; i++) {
+		if (n > 0 && by_row(&rows[n - 1], &rows[i]) == 0) {
+			ADD_FIELDS(&rows[n - 1], &rows[i], blocks, bytes, owned_blocks, owned_bytes);
+		} else {
+			rows[n++] = rows[i];
+		}
+	}
+	bool ok = vec_reserve(&out->grades, n);
+	for (size_t i = 0; ok && i < n; i++) {
+		if (rows[i].stack != STACK_NONE) {
+			out->grades.items[out->grades.n++] = rows[i];
+		}
+	}
+	return ok;
+}
+
+static bool grade_all(struct marking *m, struct graph *out) {
+	FREED struct rec_grade *rows = calloc(m->blocks.n + 1, sizeof *rows);
+	m->grades = malloc(m->blocks.n + 1);
+	m->queue = calloc(m->blocks.n + 1, sizeof *m->queue);
+	if (!rows || !m->grades || !m->queue) {
+		return false;
+	}
+	memset(m->grades, NOT_YET, m->blocks.n);
+	mark_from(m, REC_HELD);
+	mark_from(m, REC_HELD_INSIDE);
+	return search_disguised(m) && grade_rest(m, rows) && sum_up(m, rows, out);
+}
+
+bool graph_grade(const struct graph_input *in, struct graph *out, struct err *err) {
+	struct marking m = {.in = in};
+	bool ok = edges_read(&m) && grade_all(&m, out);
+	if (!ok && !ANY(k, m.n_parts, m.parts[k].is_unread)) {
+		(void)err_memory(err);
+	} else if (!ok) {
+		(void)err_set(err, ERR_SYSTEM, "some of its memory could not be read");
+	}
+	for (unsigned k = 0; k < PARALLEL_MOST; k++) {
+		vec_finish(&m.parts[k].found);
+	}
+	free(m.grades);
+	free(m.queue);
+	edges_finish(&m);
+	return ok;
+}

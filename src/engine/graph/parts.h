@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+/** What the files of the graph share. */
+
+#include "base/parallel.h"
+#include "engine/graph.h"
+#include "engine/parts/owners.h"
+
+/** Memory that holds what its words point to. */
+struct source {
+	uint64_t start, end;
+	bool is_libcs; // variables of the C library: lists of free chunks are among them
+};
+
+struct sources {
+	VEC(struct source);
+};
+
+/** The roots in memory, by rising address, as far as it is resident. False: no memory. */
+bool roots_find(const struct graph_input *in, const struct live_blocks *blocks,
+		struct sources *out);
+
+struct edge {
+	uint32_t block;
+	uint32_t inside; // bytes from its start, saturating
+};
+
+/** Sources that one thread reads. */
+struct part {
+	size_t begin, end; // sources
+	VEC(struct edge) edges;
+	VEC(uint32_t) found; // blocks, by pass 3
+	uint8_t *window;     // memory from window_at on, WINDOW_BYTES. 0: none
+	uint64_t window_at;
+	bool ok, is_unread;
+};
+
+struct marking {
+	const struct graph_input *in;
+	struct live_blocks blocks;
+	struct sources sources; // the roots, then the blocks
+	size_t n_roots;
+
+	// Which block an address is of: by GiB and page, 1 + the first that ends there or later
+	uint64_t low, high;
+	uint32_t **leaves;
+
+	size_t *first; // per source, of its edges in those of its part
+	struct part parts[PARALLEL_MOST];
+	unsigned n_parts;
+
+	uint8_t *grades; // per block
+	uint32_t *queue; // blocks that were marked, and those from `at` on are yet to be followed
+	size_t n_queued, at;
+};
+
+#define NO_BLOCK UINT32_MAX
+
+/** Find blocks and roots, and read them into edges. False: no memory, or a part says what else. */
+bool edges_read(struct marking *m);
+void edges_finish(struct marking *m);
+
+/** The block that a word of the source points to, but for the source itself; or NO_BLOCK. */
+uint32_t edges_target(const struct marking *m, const struct source *s, uint64_t word);
+
+static inline bool edges_may_be_block(const struct marking *m, uint64_t word) {
+	return word - m->low <= m->high - m->low;
+}
+
+/** The block that any word points to. */
+uint32_t edges_block_of(const struct marking *m, uint64_t word);
+
+/** What looks at a piece of a source's memory. */
+typedef void take_piece(struct marking *m, struct part *p, const struct source *s,
+		const uint8_t *memory, size_t bytes);
+
+/** `is_any`: a word may begin at any byte, so the pieces overlap. */
+bool edges_read_source(struct marking *m, struct part *p, const struct source *s, bool is_any,
+		take_piece *take);
+
+enum { WORD = 8 };
+
+#define EACH_EDGE(e, m, source)                                                                  \
+	for (const struct part *part_ = part_of((m), (source)); part_; part_ = NULL)                 \
+		for (const struct edge *e = part_->edges.items + (m)->first[source],                     \
+							   *behind_ = part_->edges.items +                                   \
+						((source) + 1 < part_->end ? (m)->first[(source) + 1] : part_->edges.n); \
+				e < behind_; e++)
+
+/** NULL: it has no edges. */
+static inline const struct part *part_of(const struct marking *m, size_t source) {
+	const struct part *p = m->parts;
+	while (source >= p->end) {
+		p++;
+	}
+	return p->edges.items ? p : NULL;
+}

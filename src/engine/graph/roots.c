@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Finds the memory that holds blocks without being one: what the process has written, apart from
+ * the allocator's memory and heaptrack's.
+ *
+ * Pages of files count once they were copied, since then a block's address may be on them.
+ */
+#include "engine/graph/parts.h"
+
+static bool is_root(uint8_t part) {
+	return part == REC_PART_MAPPED || part == REC_PART_STACKS || part == REC_PART_MODULES_WRITTEN ||
+			part == REC_PART_FILES || part == REC_PART_SHARED || part == REC_PART_UNKNOWN;
+}
+
+static bool is_libcs(const struct parts_input *in, const struct owner_span *span) {
+	const char *name = in->areas->items[span->area].name;
+	bool is_bss = !*name && span->owner.area < in->areas->n;
+	name = path_base_name(is_bss ? in->areas->items[span->owner.area].name : name);
+	return in->is_glibc && span->owner.part == REC_PART_MODULES_WRITTEN &&
+			strncmp(name, "libc.so", 7) == 0;
+}
+
+/** Of a stack, what its thread has left of it: the stack pointer nearest to the span's start. */
+static uint64_t start_of(const struct graph_input *in, const struct owner_span *span) {
+	uint64_t start = span->end;
+	EACH_OF(t, in->threads, in->n_threads) {
+		if (t->sp >= span->start && t->sp < span->end) {
+			LOWER_TO(start, t->sp & -(uint64_t)8);
+		}
+	}
+	return start < span->end ? start : span->start;
+}
+
+bool roots_find(const struct graph_input *graph, const struct live_blocks *blocks,
+		struct sources *out) {
+	const struct parts_input *in = graph->parts;
+	struct owners owners = {0};
+	bool ok = owners_find(in, blocks->items, blocks->n, &owners);
+	size_t page = 0;
+	for (size_t i = 0; ok && i < owners.spans.n; i++) {
+		const struct owner_span *span = &owners.spans.items[i];
+		const struct smaps_area *a = &in->areas->items[span->area];
+		if (!is_root(span->owner.part) || a->kind == SMAPS_DEVICE || a->kind == SMAPS_KERNEL) {
+			continue;
+		}
+		const uint64_t start = start_of(graph, span);
+		while (page < in->pages->n && in->pages->items[page].end <= start) {
+			page++;
+		}
+		for (size_t k = page; ok && k < in->pages->n && in->pages->items[k].start < span->end;
+				k++) {
+			const struct pagemap_range *p = &in->pages->items[k];
+			if (p->is_file && !(a->is_shared && a->is_writable)) {
+				continue;
+			}
+			ok = vec_add(out,
+					(struct source){p->start > start ? p->start : start,
+							p->end < span->end ? p->end : span->end, is_libcs(in, span)});
+		}
+	}
+	vec_finish(&owners.spans);
+	return ok;
+}

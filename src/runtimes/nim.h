@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+/** What objects of Nim's garbage collector (refc) are, by their types' symbols. Any thread. */
+
+#include "runtimes/python.h"
+
+struct nim_type {
+	uint64_t address;
+	const char *name; // as in its symbol
+};
+struct nim_types { // for vec_* of base/vec.h
+	struct nim_type *items;
+	size_t n, capacity;
+};
+
+/** Add those of a program, whose names live in `arena`. False: out of memory. */
+bool nim_find_types(const struct elf_image *e, uint64_t bias, struct arena *arena,
+		struct nim_types *out);
+
+/** Have `out`, which knows no Python then, tell them: python_type_of. */
+void nim_put_types(const struct nim_types *t, struct python_types *out);

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+/*
+ * With refc, objects of Nim's garbage collector begin with a count of references and the address of
+ * their type, whose symbol has its name: NTIsession__HASH, NTIseqLsessionT__HASH for seq[session],
+ * NTIrefsession__HASH for ref session. That of texts made at run time is strDesc.
+ */
+#include "base/text.h"
+#include "runtimes/nim.h"
+
+static struct slice name_of(const char *symbol) {
+	struct slice name = slice_of_text(symbol);
+	const char *hash = strstr(symbol, "__");
+	if (starts_with(name, "strDesc__")) {
+		return slice_of_text("string");
+	}
+	return hash && take_prefix(&name, "NTI") ? slice_of(symbol + 3, (size_t)(hash - symbol - 3))
+											 : (struct slice){0};
+}
+
+bool nim_find_types(const struct elf_image *e, uint64_t bias, struct arena *arena,
+		struct nim_types *out) {
+	struct elf_symbols symbols = elf_symbols_all(e);
+	struct elf_symbol s;
+	bool ok = true;
+	if (!elf_symbols_find(&symbols, "NimMain", &s)) {
+		return true;
+	}
+	symbols = elf_symbols_all(e);
+	while (ok && elf_symbols_next(&symbols, &s)) {
+		const char *name = s.type == STT_OBJECT && name_of(s.name).size > 0
+				? arena_text(arena, name_of(s.name))
+				: NULL;
+		ok = !name || vec_add(out, (struct nim_type){bias + s.address, name});
+	}
+	return ok;
+}
+
+void nim_put_types(const struct nim_types *t, struct python_types *out) {
+	EACH(type, *t) {
+		char name[256];
+		size_t n = strlen(type->name);
+		bool is_ref = starts_with(slice_of_text(type->name), "ref") &&
+				FIND_IN(of, *t, strcmp(of->name, type->name + 3) == 0);
+		bool is_seq = n > 5 && strncmp(type->name, "seqL", 4) == 0 && type->name[n - 1] == 'T';
+		(void)snprintf(name, sizeof name, is_seq ? "seq[%.*s]" : "%.*s", (int)(is_seq ? n - 5 : n),
+				type->name +
+						(is_seq                  ? 4
+										: is_ref ? 3
+												 : 0));
+		uint64_t id = texts_id_of(out->names, name);
+		(void)(id != 0 && map_put(&out->known, type->address, id << 3));
+	}
+}

@@ -1,0 +1,497 @@
+// SPDX-License-Identifier: MIT
+
+/*
+ * Random memory, graded, against a slow version that follows every word and knows who reaches whom.
+ * Longer: GRAPH_SEEDS=100000.
+ */
+
+#include "engine/graph.h"
+#include "failing.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+enum { PAGE = 4096, HEAP_PAGES = 24, DATA_PAGES = 3, STACK_PAGES = 4, BLOCKS = 48, STACKS = 6 };
+#define DATA_AT  0x400000ull
+#define HEAP_AT  0x7f1200600000ull
+#define STACK_AT 0x7ffe00000000ull
+
+struct block {
+	uint64_t start, bytes;
+	uint32_t stack;
+	uint8_t grade;
+	bool reaches[BLOCKS], is_owned, is_counted;
+};
+
+static struct world {
+	struct smaps areas;
+	struct pagemap pages;
+	struct aggregate *aggregate;
+	struct graph_thread thread;
+	uint8_t data[DATA_PAGES * PAGE], heap[HEAP_PAGES * PAGE], stack[STACK_PAGES * PAGE];
+	bool is_there[DATA_PAGES + HEAP_PAGES + STACK_PAGES];
+	struct block blocks[BLOCKS]; // by address
+	size_t n;
+	uint64_t kernel_words[2];
+	size_t n_words, n_kernel_words;
+} w;
+
+static uint64_t below(uint64_t n) {
+	return (uint64_t)rand() % n;
+}
+
+// ---- a random process
+
+static bool read_memory(void *user, uint64_t at, void *out, size_t bytes) {
+	(void)user;
+	const struct {
+		uint64_t at;
+		const uint8_t *bytes;
+		size_t n;
+	} all[] = {{DATA_AT, w.data, sizeof w.data}, {HEAP_AT, w.heap, sizeof w.heap},
+			{STACK_AT, w.stack, sizeof w.stack}};
+	for (size_t i = 0; i < 3; i++) {
+		if (at >= all[i].at && at + bytes <= all[i].at + all[i].n) {
+			memcpy(out, all[i].bytes + (at - all[i].at), bytes);
+			return true;
+		}
+	}
+	return false; // what is not resident must not be read
+}
+
+static void put_area(uint64_t at, size_t n_pages, enum smaps_kind kind, uint8_t *bytes,
+		bool *there) {
+	const struct smaps_area a = {.start = at,
+			.end = at + n_pages * PAGE,
+			.name = kind == SMAPS_FILE ? "/usr/bin/program" : "",
+			.kind = kind,
+			.is_writable = true};
+	assert_true(vec_add(&w.areas, a));
+	for (size_t i = 0; i < n_pages; i++) {
+		there[i] = below(8) > 0;
+		uint64_t word = 1ull << 63;
+		if (there[i]) {
+			assert_true(pagemap_take(&w.pages, at + i * PAGE, PAGE, &word, 1));
+		} else {
+			memset(bytes + i * PAGE, 0, PAGE);
+		}
+	}
+}
+
+/** A word that means a block, or nothing. */
+static uint64_t some_word(void) {
+	const struct block *b = &w.blocks[below(w.n)];
+	switch (below(12)) {
+	case 0: return b->start + below(b->bytes + 1);
+	case 1: return b->start + 16;
+	case 2: return b->start | below(0x8000) << 48;
+	case 3: return b->start + below(8);
+	case 4: return below(UINT64_MAX);
+	case 5: return b->start + b->bytes;
+	default: return b->start;
+	}
+}
+
+static void scatter(uint8_t *bytes, size_t size, unsigned n) {
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t word = some_word();
+		size_t at = below(size - 8);
+		memcpy(bytes + (below(8) ? at & ~(size_t)7 : at), &word, sizeof word);
+	}
+}
+
+static void put_blocks(void) {
+	size_t done;
+	uint64_t at = HEAP_AT;
+	w.aggregate = aggregate_create(NULL, NULL);
+	assert_non_null(w.aggregate);
+	assert_int_equal(aggregate_thread(w.aggregate, 1, 1, 0), 1);
+	for (w.n = 0; w.n < 2 + below(BLOCKS - 2);) {
+		at += 16 + below(20) * 16;
+		struct block b = {at, below(10) ? 8 + below(60) * 8 : below(3 * PAGE), 0, 0, {0}, 0, 0};
+		if (at + b.bytes + 16 > HEAP_AT + sizeof w.heap) {
+			break;
+		}
+		struct trace_event e = {.ptr = at,
+				.size = b.bytes,
+				.time_ns = w.n,
+				.node = (uint32_t)below(STACKS),
+				.thread = 1,
+				.kind = TRACE_ALLOC};
+		assert_true(aggregate_events(w.aggregate, &e, 1, &done, NULL));
+		b.stack = e.node; // until the rows are known
+		w.blocks[w.n++] = b;
+		at = (at + b.bytes + 15) & ~15ull;
+	}
+}
+
+/** Their rows in the recording's table. */
+static bool take_row(void *user, uint64_t ptr, uint64_t bytes, uint32_t stack) {
+	(void)user;
+	(void)bytes;
+	for (size_t i = 0; i < w.n; i++) {
+		w.blocks[i].stack = w.blocks[i].start == ptr ? stack : w.blocks[i].stack;
+	}
+	return true;
+}
+
+static void make(unsigned seed) {
+	srand(seed);
+	memset(&w, 0, sizeof w);
+	put_blocks();
+	assert_true(aggregate_live(w.aggregate, take_row, NULL));
+	for (size_t i = 0; i < w.n; i++) {
+		uint8_t *bytes = w.heap + (w.blocks[i].start - HEAP_AT);
+		if (w.blocks[i].bytes >= 16) {
+			scatter(bytes, w.blocks[i].bytes, (unsigned)below(3));
+		}
+	}
+	scatter(w.heap, sizeof w.heap, (unsigned)below(30)); // mostly in what is free
+	scatter(w.data, sizeof w.data, (unsigned)below(6));
+	scatter(w.stack, sizeof w.stack, (unsigned)below(6));
+	put_area(DATA_AT, DATA_PAGES, SMAPS_FILE, w.data, w.is_there);
+	put_area(HEAP_AT, HEAP_PAGES, SMAPS_HEAP, w.heap, w.is_there + DATA_PAGES);
+	put_area(STACK_AT, STACK_PAGES, SMAPS_STACK, w.stack, w.is_there + DATA_PAGES + HEAP_PAGES);
+	w.pages.how = PAGEMAP_SCANNED;
+	w.thread.sp = STACK_AT + below(sizeof w.stack / 8) * 8;
+	for (w.n_words = 0; w.n_words < below(4); w.n_words++) {
+		w.thread.words[w.n_words] = some_word();
+	}
+	w.n_kernel_words = below(3) ? 0 : 1;
+	w.kernel_words[0] = some_word();
+}
+
+// ---- the slow version
+
+static int block_of(uint64_t word) {
+	int found = -1;
+	for (size_t i = 0; i < w.n; i++) {
+		const struct block *b = &w.blocks[i];
+		found = word >= b->start && word <= b->start + b->bytes ? (int)i : found; // the later one
+	}
+	return found;
+}
+
+/** Each word of a source: a root in `data` or the stack, or a block's. */
+typedef void with_word(uint64_t word, int from, void *user);
+
+static void each_word_of(const uint8_t *bytes, uint64_t at, uint64_t end, uint64_t step, int from,
+		with_word *with, void *user) {
+	uint64_t first = step == 8 ? (at + 7) & ~7ull : at;
+	for (uint64_t p = first; p < end && end - p >= 8; p += step) {
+		uint64_t word;
+		memcpy(&word, bytes + (p - at), sizeof word);
+		with(word, from, user);
+	}
+}
+
+/** Roots, as whole runs of pages that are there. */
+static void each_root_of(const uint8_t *bytes, uint64_t at, size_t size, const bool *there,
+		uint64_t first, uint64_t step, with_word *with, void *user) {
+	for (uint64_t page = at; page < at + size; page += PAGE) {
+		uint64_t end = page;
+		while (end < at + size && there[(end - at) / PAGE]) {
+			end += PAGE;
+		}
+		uint64_t from = page > first ? page : first;
+		if (end > from) {
+			each_word_of(bytes + (from - at), from, end, step, -1, with, user);
+		}
+		page = end > page ? end : page;
+	}
+}
+
+static void each_word(uint64_t step, bool (*holds)(size_t block), with_word *with, void *user) {
+	each_root_of(w.data, DATA_AT, sizeof w.data, w.is_there, DATA_AT, step, with, user);
+	each_root_of(w.stack, STACK_AT, sizeof w.stack, w.is_there + DATA_PAGES + HEAP_PAGES,
+			w.thread.sp, step, with, user);
+	for (size_t i = 0; i < w.n; i++) {
+		const struct block *b = &w.blocks[i];
+		if (holds(i)) {
+			each_word_of(w.heap + (b->start - HEAP_AT), b->start, b->start + b->bytes, step, (int)i,
+					with, user);
+		}
+	}
+}
+
+static bool is_marked(size_t block) {
+	return w.blocks[block].grade != REC_UNREACHABLE;
+}
+
+static bool any_is(size_t block) {
+	(void)block;
+	return true;
+}
+
+struct pass {
+	uint8_t grade;
+	bool is_new;
+};
+
+static void mark_by(uint64_t word, int from, void *user) {
+	struct pass *pass = user;
+	int to = block_of(word);
+	if (to >= 0 && to != from && !is_marked((size_t)to) &&
+			(pass->grade != REC_HELD || w.blocks[to].start == word)) {
+		w.blocks[to].grade = pass->grade;
+		pass->is_new = true;
+	}
+}
+
+static void pass_until_none(uint8_t grade) {
+	struct pass pass;
+	do {
+		pass = (struct pass){grade, false};
+		each_word(8, is_marked, mark_by, &pass);
+		for (size_t i = 0; i < w.n_words; i++) {
+			mark_by(w.thread.words[i], -1, &pass);
+		}
+	} while (pass.is_new);
+}
+
+static void see_disguised(uint64_t word, int from, void *user) {
+	struct pass any = {REC_DISGUISED, false};
+	mark_by(word, from, &any);
+	*(bool *)user |= any.is_new;
+}
+
+static void see_masked(uint64_t word, int from, void *user) {
+	see_disguised(word & ~7ull, from, user);
+	see_disguised(word & 0x7fffffffffffull, from, user);
+}
+
+static void search_disguised(void) {
+	bool is_new = false;
+	for (size_t i = 0; i < w.n_kernel_words; i++) {
+		see_disguised(w.kernel_words[i], -1, &is_new);
+	}
+	do {
+		pass_until_none(REC_DISGUISED);
+		is_new = false;
+		each_word(1, is_marked, see_disguised, &is_new);
+		each_word(8, is_marked, see_masked, &is_new);
+	} while (is_new);
+}
+
+static void note_edge(uint64_t word, int from, void *user) {
+	(void)user;
+	int to = block_of(word);
+	if (from >= 0 && to >= 0 && to != from) {
+		w.blocks[from].reaches[to] = true;
+	}
+}
+
+/** The first of those that reach each other, if nothing else of the rest reaches them. */
+static bool is_leader(size_t i) {
+	for (size_t k = 0; k < w.n; k++) {
+		bool is_first = k < i && w.blocks[i].reaches[k];
+		if (k != i && !is_marked(k) && w.blocks[k].reaches[i] &&
+				(is_first || !w.blocks[i].reaches[k])) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static void grade_rest(struct rec_grade sums[STACKS][REC_GRADES]) {
+	each_word(8, any_is, note_edge, NULL);
+	for (size_t k = 0; k < w.n; k++) {
+		for (size_t i = 0; i < w.n; i++) {
+			for (size_t j = 0; j < w.n; j++) {
+				w.blocks[i].reaches[j] |= w.blocks[i].reaches[k] && w.blocks[k].reaches[j];
+			}
+		}
+	}
+	for (size_t i = w.n; i-- > 0;) {
+		struct block *b = &w.blocks[i];
+		if (is_marked(i) || !is_leader(i)) {
+			continue;
+		}
+		uint8_t grade = b->reaches[i] ? REC_CYCLE : REC_UNREACHABLE;
+		for (size_t k = 0; k < w.n; k++) {
+			struct block *to = &w.blocks[k];
+			if (k != i && b->reaches[k] && !is_marked(k) && !to->is_counted) {
+				to->is_counted = true;
+				sums[b->stack][grade].owned_blocks++;
+				sums[b->stack][grade].owned_bytes += to->bytes;
+			}
+		}
+	}
+	for (size_t i = 0; i < w.n; i++) {
+		w.blocks[i].is_owned = !is_marked(i) && !is_leader(i);
+	}
+	for (size_t i = 0; i < w.n; i++) {
+		struct block *b = &w.blocks[i];
+		bool is_cycle = !is_marked(i) && !b->is_owned && b->reaches[i];
+		uint8_t grade = b->is_owned ? REC_OWNED : is_cycle ? REC_CYCLE : b->grade;
+		sums[b->stack][grade].blocks++;
+		sums[b->stack][grade].bytes += b->bytes;
+	}
+}
+
+static void grade_slowly(struct rec_grade sums[STACKS][REC_GRADES]) {
+	memset(sums, 0, sizeof(struct rec_grade[STACKS][REC_GRADES]));
+	for (size_t i = 0; i < w.n; i++) {
+		w.blocks[i].grade = REC_UNREACHABLE;
+	}
+	pass_until_none(REC_HELD);
+	pass_until_none(REC_HELD_INSIDE);
+	search_disguised();
+	grade_rest(sums);
+}
+
+// ---- tests
+
+static void finish(void) {
+	aggregate_destroy(w.aggregate);
+	smaps_finish(&w.areas);
+	vec_finish(&w.pages);
+}
+
+static struct graph_input input_of(struct parts_input *parts) {
+	*parts = (struct parts_input){
+			.page_bytes = PAGE,
+			.areas = &w.areas,
+			.pages = &w.pages,
+			.blocks = w.aggregate,
+			.is_glibc = true,
+			.knows_all_blocks = true,
+	};
+	return (struct graph_input){
+			.parts = parts,
+			.threads = &w.thread,
+			.n_threads = 1,
+			.kernel_words = w.kernel_words,
+			.n_kernel_words = w.n_kernel_words,
+			.read = read_memory,
+	};
+}
+
+static void compare(unsigned seed, size_t seen[REC_GRADES]) {
+	struct parts_input parts;
+	struct graph graph = {0};
+	static struct rec_grade slow[STACKS][REC_GRADES];
+	make(seed);
+	const struct graph_input in = input_of(&parts);
+	assert_true(graph_grade(&in, &graph, NULL));
+	grade_slowly(slow);
+	for (size_t i = 0; i < graph.grades.n; i++) {
+		struct rec_grade *row = &graph.grades.items[i], *want = &slow[row->stack][row->grade];
+		if (row->blocks != want->blocks || row->bytes != want->bytes ||
+				row->owned_blocks != want->owned_blocks || row->owned_bytes != want->owned_bytes) {
+			fail_msg("seed %u, stack %u, grade %u: %u blocks (%u owned), not %u (%u)", seed,
+					row->stack, row->grade, (unsigned)row->blocks, (unsigned)row->owned_blocks,
+					(unsigned)want->blocks, (unsigned)want->owned_blocks);
+		}
+		seen[row->grade] += row->blocks;
+		want->blocks = 0;
+	}
+	for (uint32_t i = 0; i < STACKS * REC_GRADES; i++) {
+		assert_int_equal(slow[i / REC_GRADES][i % REC_GRADES].blocks, 0);
+	}
+	vec_finish(&graph.grades);
+	finish();
+}
+
+static void grades_are_the_slow_versions(void **state) {
+	(void)state;
+	const char *wish = getenv("GRAPH_SEEDS");
+	unsigned n = wish ? (unsigned)atoi(wish) : 3000;
+	size_t seen[REC_GRADES] = {0};
+	for (unsigned seed = 1; seed <= n; seed++) {
+		compare(seed, seen);
+	}
+	for (int grade = 0; grade < REC_GRADES; grade++) {
+		assert_true(seen[grade] > 50); // else the worlds are too plain
+	}
+}
+
+static bool read_nothing(void *user, uint64_t at, void *out, size_t bytes) {
+	(void)user;
+	(void)at;
+	(void)out;
+	(void)bytes;
+	return false;
+}
+
+/** What cannot be read may hold anything: nothing is said of any block. */
+static void unreadable_memory_accuses_nobody(void **state) {
+	(void)state;
+	struct parts_input parts;
+	struct graph graph = {0};
+	struct err err = {0};
+	make(7);
+	struct graph_input in = input_of(&parts);
+	in.read = read_nothing;
+	assert_false(graph_grade(&in, &graph, &err));
+	assert_int_equal(graph.grades.n, 0);
+	vec_finish(&graph.grades);
+	finish();
+}
+
+static void each_allocation_may_fail(void **state) {
+	(void)state;
+	struct parts_input parts;
+	make(7);
+	const struct graph_input in = input_of(&parts);
+	bool ok = false;
+	uint64_t failing = 0;
+	while (!ok) {
+		struct graph graph = {0};
+		struct err err = {0};
+		n_calls = 0;
+		failing_call = ++failing;
+		ok = graph_grade(&in, &graph, &err);
+		failing_call = 0;
+		assert_true(ok || err.code == ERR_MEMORY);
+		vec_finish(&graph.grades);
+	}
+	assert_true(failing > 10);
+	finish();
+}
+
+/** The lists of free chunks are in the C library's data: a chunk begins in the block before it. */
+static void lists_of_free_chunks_hold_nothing(void **state) {
+	(void)state;
+	for (int is_libcs = 0; is_libcs < 2; is_libcs++) {
+		struct parts_input parts;
+		struct graph graph = {0};
+		memset(&w, 0, sizeof w);
+		srand(1);
+		put_blocks();
+		w.n_words = 0;
+		put_area(DATA_AT, DATA_PAGES, SMAPS_FILE, w.data, w.is_there);
+		put_area(HEAP_AT, HEAP_PAGES, SMAPS_HEAP, w.heap, w.is_there + DATA_PAGES);
+		w.areas.items[0].name = is_libcs ? "/lib/libc.so.6" : "/lib/libother.so";
+		w.pages.how = PAGEMAP_SCANNED;
+		uint64_t head = (w.blocks[0].start + w.blocks[0].bytes) & ~15ull;
+		size_t at = 0;
+		while (!w.is_there[at / PAGE]) {
+			at += PAGE;
+		}
+		memcpy(w.data + at, &head, sizeof head);
+		const struct graph_input in = input_of(&parts);
+		assert_true(graph_grade(&in, &graph, NULL));
+		size_t n_held = 0;
+		for (size_t i = 0; i < graph.grades.n; i++) {
+			n_held += graph.grades.items[i].grade < REC_UNREACHABLE ? graph.grades.items[i].blocks
+																	: 0;
+		}
+		assert_int_equal(n_held, is_libcs ? 0 : 1);
+		vec_finish(&graph.grades);
+		finish();
+	}
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+			cmocka_unit_test(grades_are_the_slow_versions),
+			cmocka_unit_test(unreadable_memory_accuses_nobody),
+			cmocka_unit_test(each_allocation_may_fail),
+			cmocka_unit_test(lists_of_free_chunks_hold_nothing),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+import { useMemo, useState } from 'preact/hooks';
+import { cellsOf, sharesIn } from '../data/lifetimes.ts';
+import type { Sites } from '../data/series.ts';
+import * as state from '../state.ts';
+import { duration } from '../ui/format.ts';
+import { Swatch } from '../ui/legend.tsx';
+import { useValue } from '../ui/signals.ts';
+import { themeTurn } from '../ui/theme.ts';
+import { TimeChart, type Line } from '../ui/timechart.tsx';
+import { Shares } from './shares.tsx';
+
+const ALL: readonly [number, number] = [0, Infinity];
+const FOCUS_MOST = 10;
+
+/** When blocks were allocated, and how long they lived: what is drawn around becomes the lens. */
+export function LifetimesOverTime({ sites }: { sites: Sites }) {
+	const p = state.profile.value;
+	const kept = useValue(() => state.kept.value);
+	const range = useValue(() => state.lens.value.range);
+	const turn = useValue(() => themeTurn.value);
+	const clock = useValue(() => state.isClock.value);
+	const [drawn, setDrawn] = useState({ range, band: ALL });
+	const band = drawn.range === range ? drawn.band : ALL;
+	const lines = useMemo(() => {
+		const [freed, left] = cellsOf(p, kept);
+		return [
+			{ ...freed, label: 'freed', colour: 'series-2', kind: 'cells' },
+			{ ...left, label: 'never freed', colour: 'never', kind: 'cells' },
+		] as Line[];
+	}, [p, kept]);
+	const shares = useMemo(
+		() => (range ? sharesIn(p, kept, sites.keys, range, band) : []),
+		[p, kept, sites, range, band],
+	);
+	const names = shares
+		.filter(({ key }) => sites.symbol[key])
+		.slice(0, FOCUS_MOST)
+		.map(({ key }) => sites.name[key]!);
+	const lived =
+		band === ALL ? '' : ` that lived ${duration(band[0])} to ${duration(band[1])}`;
+	return (
+		<>
+			<section class="panel" aria-labelledby="life-title">
+				<div class="panel-head">
+					<h2 id="life-title">Lifetime by time of allocation</h2>
+					<span class="legend">
+						<span>
+							<Swatch of="series-2" /> freed
+						</span>
+						<span>
+							<Swatch of="never" /> never freed, up to the end
+						</span>
+					</span>
+					<span class="dim hint">
+						stronger: more bytes; drag around some to see who allocated them
+					</span>
+				</div>
+				<TimeChart
+					profile={p}
+					lines={lines}
+					height={220}
+					unit={duration}
+					range={range}
+					band={band}
+					onRange={state.setRange}
+					onBand={(from, to) =>
+						setDrawn({
+							range: state.lens.value.range,
+							band: to > from ? [from, to] : ALL,
+						})
+					}
+					isClock={clock}
+					theme={String(turn)}
+					label="Lifetime of blocks by the time of their allocation"
+				/>
+			</section>
+			{shares.length > 0 && (
+				<Shares
+					title={`Who allocated the blocks of the range${lived}`}
+					shares={shares}
+					names={sites.name}
+					onPick={(key) => {
+						const symbol = sites.symbol[key]!;
+						if (symbol) {
+							state.selected.value = { symbol, base: 0 };
+						}
+					}}
+				>
+					{names.length > 0 && (
+						<button
+							class="pill"
+							onClick={() => state.change({ focus: names })}
+						>
+							Show only {names.length === 1 ? 'this function' : 'these functions'}
+						</button>
+					)}
+				</Shares>
+			)}
+		</>
+	);
+}
