@@ -1,4 +1,4 @@
-"""Tables are copied with exact figures, as CSV and Markdown; pictures as SVG, and the flame graph is saved as PNG."""
+"""Tables are copied with exact figures, as CSV and Markdown; pictures as SVG and PNG, or saved."""
 
 import csv
 import shutil
@@ -44,5 +44,13 @@ def test_tables_and_pictures_are_copied(browser, pages, browse, ask):
         svg = seen[f"{view} as SVG"]
         assert svg["root"] == "svg" and svg["pictures"] == pictures and word in svg["texts"], svg
         assert svg["alike"] > 0.97, svg["alike"]  # letters are smoothed in another way
+        png = seen[f"{view} as PNG"]
+        assert png["type"] == "image/png" and png["width"] >= 1000 and png["isOpaque"], png
+        assert png["alike"] > 0.97, png
+    assert len(seen["charts"]) == 3, seen["charts"]
+    for chart in seen["charts"]:
+        assert chart["height"] == 2 * (chart["shown"] + 26) and chart["alike"] > 0.97, chart
+    assert seen["treemap"]["colours"] > 4 and seen["treemap"]["isOpaque"], seen["treemap"]
     if browser == "chromium":
         assert seen["picture"] == "\x89PNG\r\n\x1a\n"
+        assert seen["saved"] == ["pictures.png", "\x89PNG\r\n\x1a\n"]

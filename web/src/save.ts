@@ -92,14 +92,6 @@ function download(blob: Blob, name: string): void {
 	setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
-/** Saves the flame graph that is shown, as far as it is on the screen. */
-export function savePicture(): void {
-	const canvas = document.querySelector<HTMLCanvasElement>('.flame canvas');
-	canvas?.toBlob((blob) => download(blob!, 'flame-graph.png'));
-}
-
-export function savePictures(svg: string): void {
-	if (svg) {
-		download(new Blob([svg], { type: 'image/svg+xml' }), 'pictures.svg');
-	}
+export function savePictures(picture: Blob): void {
+	download(picture, `pictures.${picture.type === 'image/png' ? 'png' : 'svg'}`);
 }

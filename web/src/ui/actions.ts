@@ -2,13 +2,12 @@
 import { batch } from '../signal.ts';
 import { GROUPS, lensText, peakRange, START } from '../data/lens.ts';
 import * as state from '../state.ts';
-import { canSave, savePage, savePicture, savePictures } from '../save.ts';
+import { canSave, savePage } from '../save.ts';
 import { address, currentLink } from '../url.ts';
-import { copyText } from './copy.ts';
+import { copyPng, copySvg, copyText, savePng, saveSvg, shownView } from './copy.ts';
 import { heaviest, stacksOf, stackText } from './details.tsx';
 import { isHelpOpen } from './help.tsx';
 import { stepSearch } from './search.ts';
-import { shownPictures } from './svg.ts';
 import { shownTables } from './table.tsx';
 import { cycleTheme } from './theme.ts';
 import { ruleText } from '../data/lens.ts';
@@ -267,22 +266,28 @@ const others: Action[] = [
 		run: () => void copyText(shownTables(true)),
 	},
 	{
-		id: 'save-picture',
+		id: 'save-png',
 		keys: [],
-		text: 'Save the flame graph as PNG',
-		run: savePicture,
+		text: 'Save the pictures of this view as PNG',
+		run: () => void savePng(),
 	},
 	{
 		id: 'save-svg',
 		keys: [],
 		text: 'Save the pictures of this view as SVG',
-		run: () => savePictures(shownPictures()),
+		run: saveSvg,
 	},
 	{
 		id: 'copy-svg',
 		keys: [],
 		text: 'Copy the pictures of this view as SVG',
-		run: () => void copyText(shownPictures()),
+		run: () => void copySvg(shownView()),
+	},
+	{
+		id: 'copy-png',
+		keys: [],
+		text: 'Copy the pictures of this view as PNG',
+		run: () => void copyPng(shownView()),
 	},
 	{
 		id: 'clock',

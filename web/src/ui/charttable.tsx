@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 import type { Profile } from '../data/profile.ts';
 import type { Series } from '../data/series.ts';
+import { CopyAs } from './copyas.tsx';
 import { bytes, moment } from './format.ts';
 import { valueAt, type Line } from './plot.ts';
 
@@ -12,38 +13,41 @@ interface FoldedTableProps {
 	rows: string[][];
 }
 
-/** The same as the chart above it, in words. */
+/** Below a chart: what takes it elsewhere, and the same in words. */
 export function FoldedTable({ label, columns, rows }: FoldedTableProps) {
 	return (
-		<details class="as-table">
-			<summary>Show as table</summary>
-			<div class="scroll" tabIndex={0} role="region" aria-label={`${label} as a table`}>
-				<table class="data">
-					<thead>
-						<tr>
-							<th>time</th>
-							{columns.map((name) => (
-								<th key={name} class="num">
-									{name}
-								</th>
-							))}
-						</tr>
-					</thead>
-					<tbody>
-						{rows.map(([when, ...values]) => (
-							<tr key={when}>
-								<td class="nowrap">{when}</td>
-								{values.map((text, i) => (
-									<td key={columns[i]} class="num">
-										{text}
-									</td>
+		<>
+			<CopyAs />
+			<details class="as-table">
+				<summary>Show as table</summary>
+				<div class="scroll" tabIndex={0} role="region" aria-label={`${label} as a table`}>
+					<table class="data">
+						<thead>
+							<tr>
+								<th>time</th>
+								{columns.map((name) => (
+									<th key={name} class="num">
+										{name}
+									</th>
 								))}
 							</tr>
-						))}
-					</tbody>
-				</table>
-			</div>
-		</details>
+						</thead>
+						<tbody>
+							{rows.map(([when, ...values]) => (
+								<tr key={when}>
+									<td class="nowrap">{when}</td>
+									{values.map((text, i) => (
+										<td key={columns[i]} class="num">
+											{text}
+										</td>
+									))}
+								</tr>
+							))}
+						</tbody>
+					</table>
+				</div>
+			</details>
+		</>
 	);
 }
 

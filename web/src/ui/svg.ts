@@ -95,7 +95,7 @@ export const hatchColours = new WeakMap<CanvasPattern, string>();
 
 interface Picture {
 	title: string;
-	draw: (pen: Svg) => void;
+	draw: (pen: Pen) => void;
 }
 
 /** How the picture of each canvas or map is drawn again. */
@@ -103,33 +103,76 @@ export const pictures = new WeakMap<HTMLElement, Picture>();
 
 const TITLE = 26; // px
 
-/** The pictures of the view, one below the other, as SVG; '': there are none. */
-export function shownPictures(): string {
-	const shown = [...document.querySelectorAll<HTMLElement>('.view :is(canvas, .treemap)')];
-	const svg = new Svg();
-	let [width, height] = [0, 0];
+/** Pictures one below the other. */
+interface Shown {
+	width: number;
+	height: number;
+	draw: (pen: Pen, lower: (by: number, draw: () => void) => void) => void;
+}
+
+/** The pictures in a part of the page; null: there are none. */
+function shownIn(part: ParentNode): Shown | null {
+	const shown = [...part.querySelectorAll<HTMLElement>('canvas, .treemap')].filter((element) =>
+		pictures.has(element),
+	);
+	const width = Math.max(...shown.map((element) => element.clientWidth));
+	let height = 0;
+	const places = shown.map((element) => {
+		const top = height;
+		height += TITLE + element.clientHeight;
+		return { ...pictures.get(element)!, top, bottom: height };
+	});
 	const background = getComputedStyle(document.documentElement).getPropertyValue('--panel');
-	for (const element of shown) {
-		const picture = pictures.get(element);
-		if (!picture) {
-			continue;
+	const draw: Shown['draw'] = (pen, lower) => {
+		for (const { title, draw, top, bottom } of places) {
+			lower(top, () => {
+				pen.fillStyle = background.trim();
+				pen.fillRect(0, 0, width, bottom - top);
+				pen.fillStyle = 'GrayText';
+				pen.font = '13px system-ui, sans-serif';
+				pen.textAlign = 'left';
+				pen.textBaseline = 'middle';
+				pen.fillText(title, 6, TITLE / 2);
+				lower(TITLE, () => draw(pen));
+			});
 		}
-		const { clientWidth, clientHeight } = element;
-		svg.begin(height);
-		svg.fillStyle = background.trim();
-		svg.fillRect(0, 0, clientWidth, clientHeight + TITLE);
-		svg.fillStyle = 'GrayText';
-		svg.font = '13px system-ui, sans-serif';
-		svg.textAlign = 'left';
-		svg.fillText(picture.title, 6, TITLE / 2);
-		svg.begin(TITLE);
-		picture.draw(svg);
+	};
+	return height ? { width, height, draw } : null;
+}
+
+/** The pictures in a part of the page as SVG; '': there are none. */
+export function picturesAsSvg(part: ParentNode): string {
+	const shown = shownIn(part);
+	const svg = new Svg();
+	shown?.draw(svg, (by, draw) => {
+		svg.begin(by);
+		draw();
 		svg.end();
-		svg.end();
-		width = Math.max(width, clientWidth);
-		height += clientHeight + TITLE;
+	});
+	return shown ? svg.text(shown.width, shown.height) : '';
+}
+
+const SHARP = 2; // px of a picture for one of the page, at least
+
+/** The same as PNG; null: there are none. */
+export function picturesAsPng(part: ParentNode): Promise<Blob> | null {
+	const shown = shownIn(part);
+	if (!shown) {
+		return null;
 	}
-	return height ? svg.text(width, height) : '';
+	const canvas = document.createElement('canvas');
+	const scale = Math.max(SHARP, devicePixelRatio);
+	canvas.width = shown.width * scale;
+	canvas.height = shown.height * scale;
+	const pen = canvas.getContext('2d')!;
+	pen.scale(scale, scale);
+	shown.draw(pen, (by, draw) => {
+		pen.save();
+		pen.translate(0, by);
+		draw();
+		pen.restore();
+	});
+	return new Promise((done) => canvas.toBlob((blob) => done(blob!)));
 }
 
 const rounded = (n: number) => Math.round(n * 100) / 100;

@@ -6,6 +6,7 @@ import { Colour } from '../flame/draw.ts';
 import { Flame } from '../flame/flame.tsx';
 import { tipRows, wordsOf, type Skin } from '../flame/skin.tsx';
 import * as state from '../state.ts';
+import { CopyAs } from '../ui/copyas.tsx';
 import { percent } from '../ui/format.ts';
 import { nodeName, signedWeight, weight } from '../ui/labels.ts';
 import { Swatch } from '../ui/legend.tsx';
@@ -137,15 +138,18 @@ export function DiffFlame({ sides, metric }: { sides: [Side, Side]; metric: Metr
 						: 'Both sides are empty.'}
 				</p>
 			) : (
-				<Flame
-					forest={forest}
-					skin={skin}
-					height="content"
-					label="Flame graph of the difference"
-					zoom={zoom < forest.n ? zoom : 0}
-					onZoom={setZoom}
-					isMarked={isMarked}
-				/>
+				<>
+					<Flame
+						forest={forest}
+						skin={skin}
+						height="content"
+						label="Flame graph of the difference"
+						zoom={zoom < forest.n ? zoom : 0}
+						onZoom={setZoom}
+						isMarked={isMarked}
+					/>
+					<CopyAs />
+				</>
 			)}
 		</section>
 	);

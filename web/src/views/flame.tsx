@@ -3,6 +3,7 @@ import { useMemo } from 'preact/hooks';
 import { bottomUp, nodeAt, pathOf, topDown, type Forest } from '../data/forest.ts';
 import { groupName } from '../data/tree.ts';
 import * as state from '../state.ts';
+import { CopyAs } from '../ui/copyas.tsx';
 import { percent } from '../ui/format.ts';
 import { metricName, nodeName } from '../ui/labels.ts';
 import { spanOf } from '../flame/layout.ts';
@@ -99,6 +100,7 @@ function Toolbar({ forest, zoom }: { forest: Forest; zoom: number }) {
 					Zoom out ({percent(forest.total[zoom]!, forest.total[0]!)} shown)
 				</button>
 			)}
+			<CopyAs />
 		</div>
 	);
 }

@@ -3,6 +3,7 @@ import { useMemo, useState } from 'preact/hooks';
 import { cellsOf, sharesIn } from '../data/lifetimes.ts';
 import type { Sites } from '../data/series.ts';
 import * as state from '../state.ts';
+import { CopyAs } from '../ui/copyas.tsx';
 import { duration } from '../ui/format.ts';
 import { Swatch } from '../ui/legend.tsx';
 import { useValue } from '../ui/signals.ts';
@@ -74,6 +75,7 @@ export function LifetimesOverTime({ sites }: { sites: Sites }) {
 					theme={String(turn)}
 					label="Lifetime of blocks by the time of their allocation"
 				/>
+				<CopyAs />
 			</section>
 			{shares.length > 0 && (
 				<Shares

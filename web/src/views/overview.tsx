@@ -17,6 +17,7 @@ import {
 import { sitesOf, stackedSeries } from '../data/series.ts';
 import { bytes, moment, shortName } from '../ui/format.ts';
 import { Metrics } from '../ui/chips.tsx';
+import { CopyAs } from '../ui/copyas.tsx';
 import { RangeField } from '../ui/rangefield.tsx';
 import { useResting, useValue } from '../ui/signals.ts';
 import { themeTurn } from '../ui/theme.ts';
@@ -122,12 +123,15 @@ function HeapFlame() {
 			{forest.total[0] === 0 ? (
 				<p class="nothing">Nothing matches this lens.</p>
 			) : (
-				<CostFlame
-					forest={forest}
-					height="content"
-					label={`Flame graph of ${metricName(metric)}`}
-					onZoom={() => (view.value = 'flame')}
-				/>
+				<>
+					<CostFlame
+						forest={forest}
+						height="content"
+						label={`Flame graph of ${metricName(metric)}`}
+						onZoom={() => (view.value = 'flame')}
+					/>
+					<CopyAs />
+				</>
 			)}
 		</section>
 	);

@@ -3,6 +3,7 @@ import { useMemo } from 'preact/hooks';
 import { bottomUp, topDown, type Forest } from '../data/forest.ts';
 import * as state from '../state.ts';
 import { Metrics } from '../ui/chips.tsx';
+import { CopyAs } from '../ui/copyas.tsx';
 import { metricName } from '../ui/labels.ts';
 import { useValue } from '../ui/signals.ts';
 import { CostFlame } from './costflame.tsx';
@@ -34,12 +35,15 @@ function Half({ title, forest, name, symbol, isFlipped = false }: HalfProps) {
 				{title} <code>{name}</code>
 			</h2>
 			{hasAny && (
-				<CostFlame
-					forest={forest}
-					label={`${title} of ${name} as a flame graph`}
-					height="content"
-					isFlipped={isFlipped}
-				/>
+				<>
+					<CostFlame
+						forest={forest}
+						label={`${title} of ${name} as a flame graph`}
+						height="content"
+						isFlipped={isFlipped}
+					/>
+					<CopyAs />
+				</>
 			)}
 			<TreeGrid forest={forest} rootSymbol={symbol} label={`${title} of ${name}`} isNarrow />
 		</section>
