@@ -84,8 +84,11 @@ export function isRuntime(sites: Sites, key: number): boolean {
 }
 
 /** What the stacks of each site have of a column. */
-export function sumsBySite({ keys, name }: Sites, column: Float64Array): Float64Array {
-	const out = new Float64Array(name.length);
+export function sumsBySite(
+	{ keys, symbol }: Pick<Sites, 'keys' | 'symbol'>,
+	column: Float64Array,
+): Float64Array {
+	const out = new Float64Array(symbol.length);
 	for (let s = 0; s < keys.length; s++) {
 		out[keys[s]!]! += column[s]!;
 	}

@@ -4,31 +4,26 @@ import type { Answer } from '../data/query.ts';
 import { heaviestOf } from '../data/rank.ts';
 import { sitesOf, sumsBySite } from '../data/series.ts';
 import { ownerOf } from '../data/tree.ts';
-import { squarify, type Rect } from '../data/treemap.ts';
+import { openRuntimes, squarify, type Rect } from '../data/treemap.ts';
 import * as state from '../state.ts';
-import { baseName, count, percent, shortName } from '../ui/format.ts';
+import { baseName, count, percent } from '../ui/format.ts';
 import { metricName, shortWeight, symbolName } from '../ui/labels.ts';
 import { matched } from '../ui/search.ts';
 import { useValue } from '../ui/signals.ts';
 import { pictures, type Pen } from '../ui/svg.ts';
 
-/** What stacks are listed under, with a weight. */
-interface Tile {
+/** A function with a weight, or what several are in. */
+interface Part {
 	name: string;
 	symbol: number; // 0: it is no function
 	weight: number;
-}
-
-interface Group {
-	name: string;
-	weight: number;
-	tiles: Tile[];
+	parts: Part[];
 }
 
 const MOST = 400; // tiles
 const HEAD = 18; // px
 
-/** What a function is shown in: as the lens gathers, else its package, or its file. */
+/** What a function is in: as the lens gathers, else its package, or its file. */
 function placeOf(symbol: number): string {
 	const { symbols } = state.profile.value;
 	const { group } = state.lens.value;
@@ -41,52 +36,79 @@ function placeOf(symbol: number): string {
 	);
 }
 
-/** Groups and what is in them, the largest first. */
-function groupsOf(a: Answer): Group[] {
-	const p = state.profile.value;
-	const sites = sitesOf(p, a.lens.metric);
-	const weights = sumsBySite(sites, a.weights);
-	const { n, ids } = heaviestOf(null, weights, MOST);
-	const groups = new Map<string, Group>();
-	const add = (name: string, tile: Tile) => {
-		const group = groups.get(name) ?? { name, weight: 0, tiles: [] };
-		group.weight += tile.weight;
-		group.tiles.push(tile);
+/** What it is in within that. */
+function fileOf(symbol: number): string {
+	return baseName(state.profile.value.symbols.file[symbol]!) || 'native code';
+}
+
+/** Parts gathered by a name each. */
+function gathered(parts: Part[], nameOf: (part: Part) => string): Part[] {
+	const groups = new Map<string, Part>();
+	for (const part of parts) {
+		const name = nameOf(part);
+		const group = groups.get(name) ?? { name, symbol: 0, weight: 0, parts: [] };
+		group.weight += part.weight;
+		group.parts.push(part);
 		groups.set(name, group);
-	};
-	let shown = 0;
-	for (const id of ids) {
-		const [name, symbol, weight] = [sites.name[id]!, sites.symbol[id]!, weights[id]!];
-		add(symbol ? placeOf(symbol) : name, { name: shortName(name), symbol, weight });
-		shown += weight;
-	}
-	const all = weights.reduce((sum, w) => sum + w, 0);
-	if (n > MOST) {
-		const name = `${count(n - MOST)} smaller`;
-		add(name, { name, symbol: 0, weight: all - shown });
 	}
 	return [...groups.values()].sort((x, y) => y.weight - x.weight);
 }
 
-/** Each group with where it is, and each of its tiles with where that is. */
-function layOut(groups: Group[], width: number, height: number) {
+/** Packages, in these files where they are several, and in these functions; the largest first. */
+function groupsOf(a: Answer): Part[] {
+	const p = state.profile.value;
+	const { keys, symbol, place } = openRuntimes(p, sitesOf(p, a.lens.metric));
+	const weights = sumsBySite({ keys, symbol }, a.weights);
+	const { n, ids } = heaviestOf(null, weights, MOST);
+	const places = new Map<Part, string>();
+	let rest = weights.reduce((sum, w) => sum + w, 0);
+	for (const id of ids) {
+		const [own, given, weight] = [symbol[id]!, place[id]!, weights[id]!];
+		const name = own ? symbolName(p, own) : given;
+		places.set({ name, symbol: own, weight, parts: [] }, given || placeOf(own));
+		rest -= weight;
+	}
+	if (n > MOST) {
+		const name = `${count(n - MOST)} smaller`;
+		places.set({ name, symbol: 0, weight: rest, parts: [] }, name);
+	}
+	const groups = gathered([...places.keys()], (part) => places.get(part)!);
+	for (const group of groups) {
+		const files = gathered(group.parts, ({ symbol }) => fileOf(symbol));
+		group.parts = files.length > 1 && state.lens.value.group !== 'file' ? files : group.parts;
+	}
+	return groups;
+}
+
+/** What is drawn: where it is, and how deep in others. */
+interface Placed {
+	part: Part;
+	at: Rect;
+	within: string; // names of what it is in
+	head: number; // px; 0: it has no room for one
+}
+
+/** Parts with where they are, each before what is in it. */
+function layOut(parts: Part[], room: Rect, within = ''): Placed[] {
 	const places = squarify(
-		groups.map((group) => group.weight),
-		{ x: 0, y: 0, width, height },
+		parts.map((part) => part.weight),
+		room,
 	);
-	return groups.map((group, i) => {
+	return parts.flatMap((part, i) => {
 		const at = places[i]!;
-		const head = at.height > 3 * HEAD && at.width > 3 * HEAD ? HEAD : 0;
+		const hasHead = part.parts.length > 0 && at.height > 3 * HEAD && at.width > 3 * HEAD;
+		const head = hasHead ? HEAD : 0;
 		const inside = { ...at, y: at.y + head, height: at.height - head };
-		const rects = squarify(
-			group.tiles.map((tile) => tile.weight),
-			inside,
-		);
-		return { group, at, head, tiles: group.tiles.map((tile, k) => ({ tile, at: rects[k]! })) };
+		const names = within ? `${within} › ${part.name}` : part.name;
+		return [{ part, at, within, head }, ...layOut(part.parts, inside, names)];
 	});
 }
 
 const hasRoom = (r: Rect) => r.width > 2 * LINE && r.height > LINE;
+
+/** The longest of some texts that a width has room for; '': none. */
+const fitting = (width: number, ...texts: string[]) =>
+	texts.find((text) => text.length * LETTER < width - 8) ?? '';
 
 const styleOf = (r: Rect) => ({
 	left: `${r.x}px`,
@@ -116,7 +138,7 @@ function drawParts(box: HTMLElement): (pen: Pen) => void {
 
 const [LETTER, LINE] = [7.5, 17]; // px
 
-/** Packages or files, and in each the functions that are responsible, as large as they weigh. */
+/** Packages, their files, and the functions that are responsible, as large as they weigh. */
 export function Treemap() {
 	const a = useValue(() => state.answer.value);
 	useValue(() => state.isBinary.value);
@@ -128,19 +150,22 @@ export function Treemap() {
 	const p = state.profile.value;
 	const { metric } = a.lens;
 	useLayoutEffect(() => {
-		const watch = new ResizeObserver(([entry]) => setSize(entry!.contentRect));
+		const watch = new ResizeObserver(([entry]) => {
+			const { width, height } = entry!.contentRect;
+			setSize({ width, height });
+		});
 		watch.observe(box.current!);
 		return () => watch.disconnect();
 	}, []);
 	const groups = useMemo(() => groupsOf(a), [a]);
 	const laid = useMemo(
-		() => (size.width ? layOut(groups, size.width, size.height) : []),
+		() => (size.width ? layOut(groups, { x: 0, y: 0, ...size }) : []),
 		[groups, size.width, size.height],
 	);
 	useEffect(() => setFocused(0), [groups]);
 	const total = groups.reduce((sum, group) => sum + group.weight, 0);
 	const costOf = (n: number) => `${shortWeight(metric, n)} · ${percent(n, total)}`;
-	const colourOf = ({ symbol }: Tile, i: number) =>
+	const colourOf = ({ symbol }: Part, i: number) =>
 		symbol && ownerOf(p, symbol) === 'yours' ? `yours-${'ab'[i % 2]}` : 'library';
 	const title = `Treemap of ${metricName(metric)}`;
 	useLayoutEffect(
@@ -166,47 +191,46 @@ export function Treemap() {
 			ref={box}
 			onKeyDown={step}
 		>
-			{laid.map(({ group, at, head, tiles }) => (
-				<>
-					{head > 0 && (
-						<h2
-							style={styleOf({ ...at, height: head })}
-							title={group.name}
-						>
-							{group.name} {costOf(group.weight)}
-						</h2>
-					)}
-					{tiles.map(({ tile, at }, i) => {
-						const own = ++number;
-						const { symbol } = tile;
-						return (
-							<button
-								class={
-									(picked && picked.symbol === symbol ? 'at ' : '') +
-									(marked?.[symbol] ? 'marked' : '')
-								}
-								style={{
-									...styleOf(at),
-									background: `var(--${colourOf(tile, i)})`,
-								}}
-								tabIndex={own === focused ? 0 : -1}
-								title={`${tile.name}\n${group.name}\n${costOf(tile.weight)}`}
-								onFocus={() => setFocused(own)}
-								onClick={() =>
-									symbol && (state.selected.value = { symbol, base: 0 })
-								}
+			{laid.map(({ part, at, within, head }) => {
+				const { name, symbol, weight } = part;
+				const cost = costOf(weight);
+				if (part.parts.length) {
+					return (
+						head > 0 && (
+							<h2
+								style={styleOf({ ...at, height: head })}
+								title={`${within && `${within} › `}${name}\n${cost}`}
 							>
-								{hasRoom(at) && (
-									<>
-										<span>{tile.name}</span>
-										<span>{costOf(tile.weight)}</span>
-									</>
-								)}
-							</button>
-						);
-					})}
-				</>
-			))}
+								{fitting(at.width, `${name} ${cost}`, name) || name}
+							</h2>
+						)
+					);
+				}
+				const own = ++number;
+				return (
+					<button
+						class={
+							(picked && picked.symbol === symbol ? 'at ' : '') +
+							(marked?.[symbol] ? 'marked' : '')
+						}
+						style={{
+							...styleOf(at),
+							background: `var(--${colourOf(part, own)})`,
+						}}
+						tabIndex={own === focused ? 0 : -1}
+						title={`${name}\n${within}\n${cost}`}
+						onFocus={() => setFocused(own)}
+						onClick={() => symbol && (state.selected.value = { symbol, base: 0 })}
+					>
+						{hasRoom(at) && (
+							<>
+								<span>{name}</span>
+								<span>{fitting(at.width, cost, shortWeight(metric, weight))}</span>
+							</>
+						)}
+					</button>
+				);
+			})}
 		</div>
 	);
 }
