@@ -34,21 +34,15 @@ struct making {
 	uint32_t *sample_of; // per stack, + 1
 };
 
-static enum profile_value heaviest_known(const struct profile *p) {
-	static const enum profile_value order[] = {PROFILE_PEAK_BYTES, PROFILE_LIVE_BYTES,
-			PROFILE_ALLOC_BYTES, PROFILE_ALLOC_OBJECTS};
-	const enum profile_value *known = FIND(v, order, N_OF(order), profile_knows(p, *v));
-	return known ? *known : PROFILE_PEAK_BYTES;
-}
-
 enum profile_value profile_value_shown(const struct lens *lens, const struct profile *p) {
 	const struct metric *m = &lens_metrics[lens->metric];
+	enum profile_value views[N_PROFILE_VALUES] = {PROFILE_PEAK_BYTES};
 	switch (m->rule) {
 	case METRIC_NEVER_FREED:
 	case METRIC_KEPT: return PROFILE_LIVE_BYTES;
 	case METRIC_MADE: return m->is_counted ? PROFILE_ALLOC_OBJECTS : PROFILE_ALLOC_BYTES;
 	case METRIC_MADE_TEMPORARY: return PROFILE_TEMPORARY;
-	default: return heaviest_known(p);
+	default: (void)profile_views(p, PROFILE_PEAK_BYTES, views); return views[0];
 	}
 }
 
@@ -339,14 +333,6 @@ static bool add_side(struct profile_maker *m, const struct side *side, bool is_p
 }
 
 /** What an imported file did not say was made up to agree with the rest: it is not passed on. */
-static uint32_t known_of(const struct recording *r) {
-	uint32_t known = 0;
-	for (int v = 0; v < N_PROFILE_VALUES; v++) {
-		known |= r->missing & profile_value_recorded[v] ? 0 : 1u << v;
-	}
-	return known;
-}
-
 static void drop_unknown(struct profile *p) {
 	for (uint32_t i = 0; i < p->samples.n; i++) {
 		for (int v = 0; v < N_PROFILE_VALUES; v++) {
@@ -365,8 +351,9 @@ bool profile_of_request(struct profile *out, const struct export_request *reques
 	bool ok = add_side(&m, &ours, request->base != NULL, err) &&
 			(!request->base || add_side(&m, &base, true, err));
 	m.head.is_diff = request->base != NULL;
-	m.head.known = known_of(&request->session->recording) &
-			(request->base ? known_of(&request->base->recording) : ~0u);
+	m.head.known = PROFILE_KNOWS_ALL &
+			~(request->session->recording.missing |
+					(request->base ? request->base->recording.missing : 0));
 	ok = ok && profile_maker_take(&m, out, err);
 	if (ok) {
 		drop_unknown(out);

@@ -8,16 +8,23 @@ uint64_t profile_total(const struct profile *p, enum profile_value value, bool o
 }
 
 const char *profile_value_name(enum profile_value value) {
-	static const char *const names[N_PROFILE_VALUES] = {
-			[PROFILE_ALLOC_OBJECTS] = "allocations",
-			[PROFILE_ALLOC_BYTES] = "allocated_bytes",
-			[PROFILE_TEMPORARY] = "temporary",
-			[PROFILE_PEAK_OBJECTS] = "peak_blocks",
-			[PROFILE_PEAK_BYTES] = "peak_bytes",
-			[PROFILE_LIVE_OBJECTS] = "never_freed_blocks",
-			[PROFILE_LIVE_BYTES] = "never_freed_bytes",
-	};
+#define NAME(id, name, ...) name,
+	static const char *const names[] = {PROFILE_VALUES(NAME)};
+#undef NAME
 	return names[value];
+}
+
+unsigned profile_views(const struct profile *p, enum profile_value shown,
+		enum profile_value views[N_PROFILE_VALUES]) {
+	const enum profile_value order[] = {shown, PROFILE_PEAK_BYTES, PROFILE_LIVE_BYTES,
+			PROFILE_ALLOC_BYTES, PROFILE_ALLOC_OBJECTS, PROFILE_TEMPORARY};
+	unsigned n = 0;
+	for (unsigned i = 0; i < N_OF(order); i++) {
+		if (profile_knows(p, order[i]) && (i == 0 || order[i] != shown)) {
+			views[n++] = order[i];
+		}
+	}
+	return n;
 }
 
 /** The gathered child of `parent` with this key, made if there is none; INDEX_NONE: no memory. */

@@ -10,17 +10,24 @@
 
 #include "base/base.h"
 
-/** What the numbers are. A profile has those it knows; what it lacks is missing, not zero. */
-enum profile_value {
-	PROFILE_ALLOC_OBJECTS,
-	PROFILE_ALLOC_BYTES,
-	PROFILE_TEMPORARY,
-	PROFILE_PEAK_OBJECTS, // live at the peak
-	PROFILE_PEAK_BYTES,
-	PROFILE_LIVE_OBJECTS, // live at the end ("in use")
-	PROFILE_LIVE_BYTES,
-	N_PROFILE_VALUES,
-};
+/**
+ * What the numbers are. A profile has those it knows; what it lacks is missing, not zero. PEAK:
+ * live at the peak; LIVE: at the end ("in use"). X(ID, the word of our CSV and JSON, what a
+ * recording calls it in its stacks, and in what it lacks).
+ */
+#define PROFILE_VALUES(X)                                               \
+	X(ALLOC_OBJECTS, "allocations", allocations, ALLOCATIONS)           \
+	X(ALLOC_BYTES, "allocated_bytes", allocated_bytes, ALLOCATED_BYTES) \
+	X(TEMPORARY, "temporary", temporary, TEMPORARY)                     \
+	X(PEAK_OBJECTS, "peak_blocks", peak_blocks, PEAK_BLOCKS)            \
+	X(PEAK_BYTES, "peak_bytes", peak_bytes, PEAK_BYTES)                 \
+	X(LIVE_OBJECTS, "never_freed_blocks", live_blocks, LIVE_BLOCKS)     \
+	X(LIVE_BYTES, "never_freed_bytes", live_bytes, LIVE_BYTES)
+
+#define PROFILE_VALUE_ID(id, ...) PROFILE_##id,
+enum profile_value { PROFILE_VALUES(PROFILE_VALUE_ID) N_PROFILE_VALUES };
+#undef PROFILE_VALUE_ID
+enum { PROFILE_KNOWS_ALL = (1 << N_PROFILE_VALUES) - 1 };
 
 struct profile_mapping {
 	uint64_t start, end, file_offset;
@@ -102,8 +109,15 @@ static inline uint64_t profile_moment_ns(const struct profile *p, uint32_t momen
 /** Over all samples of one side; sums wrap at 2^64. */
 uint64_t profile_total(const struct profile *p, enum profile_value value, bool of_base);
 
-/** "alloc_bytes" and so on: the words of our CSV and JSON. */
+/** The word of our CSV and JSON. */
 const char *profile_value_name(enum profile_value value);
+
+/**
+ * What a viewer offers of the values that the profile knows: `shown` first, then the weightiest.
+ * Returns how many.
+ */
+unsigned profile_views(const struct profile *p, enum profile_value shown,
+		enum profile_value views[N_PROFILE_VALUES]);
 
 /**
  * The tree again, with nodes gathered that have the same key: by function name, say. Parents come

@@ -31,6 +31,3 @@ bool import_file(const char *path, const struct import_options *options, struct 
  * Locations, frames, strings and the modules' facts change; ids of strings stay. False: no memory.
  */
 bool resolve_names(struct recording *r, const struct symbols_options *options, struct err *err);
-
-/** What `missing` of a recording says of a value of a profile: a bit of REC_*. */
-extern const uint32_t profile_value_recorded[N_PROFILE_VALUES];

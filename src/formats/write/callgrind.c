@@ -7,30 +7,26 @@
  */
 #include "formats/write/text.h"
 
-static const struct {
-	enum profile_value value;
-	const char *name;
-} events[] = {
-		{PROFILE_PEAK_BYTES, "PeakBytes"},
-		{PROFILE_LIVE_BYTES, "NeverFreedBytes"},
-		{PROFILE_ALLOC_BYTES, "AllocatedBytes"},
-		{PROFILE_ALLOC_OBJECTS, "Allocations"},
-		{PROFILE_TEMPORARY, "Temporary"},
+static const char *const event_names[N_PROFILE_VALUES] = {
+		[PROFILE_PEAK_BYTES] = "PeakBytes",
+		[PROFILE_LIVE_BYTES] = "NeverFreedBytes",
+		[PROFILE_ALLOC_BYTES] = "AllocatedBytes",
+		[PROFILE_ALLOC_OBJECTS] = "Allocations",
+		[PROFILE_TEMPORARY] = "Temporary",
 };
-enum { N_EVENTS = N_OF(events), MOST_COSTS = 2 * N_EVENTS };
 
 struct cost { // of `function` itself at a line (callee 0), or of a call made there
 	uint32_t function, line, callee;
 	uint32_t last_stack; // + 1: the stack that was added last
 	uint64_t calls;
-	uint64_t values[MOST_COSTS];
+	uint64_t values[2 * N_PROFILE_VALUES];
 };
 
 struct document {
 	struct buffer *out;
 	const struct profile *p;
 	struct arena scratch;
-	unsigned columns[N_EVENTS]; // events, in their order
+	enum profile_value columns[N_PROFILE_VALUES];
 	unsigned n_columns;
 	struct index cost_ids;
 	struct profile_functions functions;
@@ -38,17 +34,6 @@ struct document {
 	VEC(struct cost) costs;
 	bool failed;
 };
-
-static void choose_columns(struct document *d, enum profile_value shown) {
-	for (int pass = 0; pass < 2; pass++) {
-		for (unsigned i = 0; i < N_EVENTS; i++) {
-			bool is_first = events[i].value == shown;
-			if (profile_knows(d->p, events[i].value) && is_first == (pass == 0)) {
-				d->columns[d->n_columns++] = i;
-			}
-		}
-	}
-}
 
 static struct cost *find_cost(struct document *d, uint32_t frame, uint32_t callee) {
 	uint32_t function = d->functions.of_frame[frame];
@@ -73,7 +58,7 @@ static void add(struct document *d, struct cost *c, uint32_t sample) {
 	c->calls += s->values[PROFILE_ALLOC_OBJECTS];
 	for (unsigned i = 0; i < d->n_columns; i++) {
 		unsigned column = s->is_base ? d->n_columns + i : i;
-		c->values[column] += s->values[events[d->columns[i]].value];
+		c->values[column] += s->values[d->columns[i]];
 	}
 }
 
@@ -125,14 +110,13 @@ static void put_head(struct document *d) {
 	buffer_text(d->out, "\npositions: line\nevents:");
 	for (int side = 0; side < (d->p->is_diff ? 2 : 1); side++) {
 		for (unsigned i = 0; i < d->n_columns; i++) {
-			buffer_printf(d->out, " %s%s", side ? "Base" : "", events[d->columns[i]].name);
+			buffer_printf(d->out, " %s%s", side ? "Base" : "", event_names[d->columns[i]]);
 		}
 	}
 	buffer_text(d->out, "\nsummary:");
 	for (int side = 0; side < (d->p->is_diff ? 2 : 1); side++) {
 		for (unsigned i = 0; i < d->n_columns; i++) {
-			buffer_printf(d->out, " %" PRIu64,
-					profile_total(d->p, events[d->columns[i]].value, side));
+			buffer_printf(d->out, " %" PRIu64, profile_total(d->p, d->columns[i], side));
 		}
 	}
 	buffer_text(d->out, "\n\n");
@@ -158,7 +142,7 @@ static void put_costs(struct document *d) {
 bool callgrind_encode(struct buffer *out, const struct profile *p,
 		const struct write_options *options, struct err *err) {
 	struct document d = {.out = out, .p = p};
-	choose_columns(&d, options->shown);
+	d.n_columns = profile_views(p, options->shown, d.columns);
 	d.is_written = arena_new(&d.scratch, uint8_t, p->frames.n + 1ul);
 	d.failed = !d.is_written ||
 			!profile_find_functions(p, PROFILE_BY_FILE, &d.scratch, &d.functions);

@@ -7,14 +7,13 @@
 #include "formats/write/text.h"
 
 static const struct {
-	enum profile_value value;
 	const char *name, *unit;
-} views[] = {
-		{PROFILE_PEAK_BYTES, "peak, bytes", "bytes"},
-		{PROFILE_LIVE_BYTES, "never freed, bytes", "bytes"},
-		{PROFILE_ALLOC_BYTES, "allocated, bytes", "bytes"},
-		{PROFILE_ALLOC_OBJECTS, "allocations", "none"},
-		{PROFILE_TEMPORARY, "temporary allocations", "none"},
+} columns[N_PROFILE_VALUES] = {
+		[PROFILE_PEAK_BYTES] = {"peak, bytes", "bytes"},
+		[PROFILE_LIVE_BYTES] = {"never freed, bytes", "bytes"},
+		[PROFILE_ALLOC_BYTES] = {"allocated, bytes", "bytes"},
+		[PROFILE_ALLOC_OBJECTS] = {"allocations", "none"},
+		[PROFILE_TEMPORARY] = {"temporary allocations", "none"},
 };
 
 struct document {
@@ -67,27 +66,24 @@ static void put_samples(struct document *d, enum profile_value value, bool of_ba
 	}
 }
 
-static void put_profile(struct document *d, size_t view, bool of_base) {
+static void put_profile(struct document *d, enum profile_value value, bool of_base) {
 	JSON_OBJECT(&d->j, NULL);
 	json_text(&d->j, "type", "sampled");
-	json_text(&d->j, "name", FORMAT(64, "%s%s", of_base ? "base: " : "", views[view].name));
-	json_text(&d->j, "unit", views[view].unit);
+	json_text(&d->j, "name", FORMAT(64, "%s%s", of_base ? "base: " : "", columns[value].name));
+	json_text(&d->j, "unit", columns[value].unit);
 	json_number(&d->j, "startValue", 0);
-	json_number(&d->j, "endValue", profile_total(d->p, views[view].value, of_base));
-	put_samples(d, views[view].value, of_base);
+	json_number(&d->j, "endValue", profile_total(d->p, value, of_base));
+	put_samples(d, value, of_base);
 }
 
 static void put_profiles(struct document *d, enum profile_value shown) {
 	JSON_LIST(&d->j, "profiles");
-	for (int pass = 0; pass < 2; pass++) {
-		for (size_t i = 0; i < N_OF(views); i++) {
-			bool is_first = views[i].value == shown;
-			if (profile_knows(d->p, views[i].value) && is_first == (pass == 0)) {
-				put_profile(d, i, false);
-				if (d->p->is_diff) {
-					put_profile(d, i, true);
-				}
-			}
+	enum profile_value views[N_PROFILE_VALUES];
+	unsigned n = profile_views(d->p, shown, views);
+	for (unsigned i = 0; i < n; i++) {
+		put_profile(d, views[i], false);
+		if (d->p->is_diff) {
+			put_profile(d, views[i], true);
 		}
 	}
 }

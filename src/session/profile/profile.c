@@ -171,22 +171,14 @@ static bool make_modules(struct filling *k) {
 
 // ---- totals
 
-const uint32_t profile_value_recorded[N_PROFILE_VALUES] = {
-		[PROFILE_ALLOC_OBJECTS] = REC_ALLOCATIONS,
-		[PROFILE_ALLOC_BYTES] = REC_ALLOCATED_BYTES,
-		[PROFILE_TEMPORARY] = REC_TEMPORARY,
-		[PROFILE_PEAK_OBJECTS] = REC_PEAK_BLOCKS,
-		[PROFILE_PEAK_BYTES] = REC_PEAK_BYTES,
-		[PROFILE_LIVE_OBJECTS] = REC_LIVE_BLOCKS,
-		[PROFILE_LIVE_BYTES] = REC_LIVE_BYTES,
-};
+/** What a recording is missing are the bits of what a profile knows: here and in export/. */
+#define HAS_SAME_BIT(id, name, field, missing) \
+	_Static_assert(REC_##missing == 1 << PROFILE_##id, #id);
+PROFILE_VALUES(HAS_SAME_BIT)
+#undef HAS_SAME_BIT
 
 static uint32_t missing_of(const struct profile *p) {
-	uint32_t missing = p->duration_ns && !p->time_unit ? 0 : REC_TIME;
-	for (int v = 0; v < N_PROFILE_VALUES; v++) {
-		missing |= profile_knows(p, (enum profile_value)v) ? 0 : profile_value_recorded[v];
-	}
-	return missing;
+	return (PROFILE_KNOWS_ALL & ~p->known) | (p->duration_ns && !p->time_unit ? 0 : REC_TIME);
 }
 
 static void add_sample(struct filling *k, const struct profile_sample *s) {
@@ -198,17 +190,9 @@ static void add_sample(struct filling *k, const struct profile_sample *s) {
 		r->stacks.items[*known - 1].node = node;
 	}
 	struct rec_stack *t = &r->stacks.items[*known - 1];
-	t->allocations += s->values[PROFILE_ALLOC_OBJECTS];
-	t->allocated_bytes += s->values[PROFILE_ALLOC_BYTES];
-	t->temporary += s->values[PROFILE_TEMPORARY];
-	t->peak_blocks += s->values[PROFILE_PEAK_OBJECTS];
-	t->peak_bytes += s->values[PROFILE_PEAK_BYTES];
-	t->live_blocks += s->values[PROFILE_LIVE_OBJECTS];
-	t->live_bytes += s->values[PROFILE_LIVE_BYTES];
-}
-
-static uint64_t at_least(uint64_t v, uint64_t least) {
-	return v < least ? least : v;
+#define ADD(id, name, field, ...) t->field += s->values[PROFILE_##id];
+	PROFILE_VALUES(ADD)
+#undef ADD
 }
 
 /** Make a stack's numbers agree. Bytes are in one block at least. */
@@ -219,13 +203,14 @@ static void complete_stack(const struct profile *p, struct rec_stack *t) {
 	if (!profile_knows(p, PROFILE_PEAK_OBJECTS)) {
 		t->peak_blocks = t->live_blocks;
 	}
-	t->live_blocks = at_least(t->live_blocks, t->live_bytes > 0);
-	t->peak_blocks = at_least(t->peak_blocks, t->peak_bytes > 0);
-	t->allocated_bytes = at_least(at_least(t->allocated_bytes, t->peak_bytes), t->live_bytes);
-	t->allocations = at_least(t->allocations, t->allocated_bytes > 0);
-	t->allocations = at_least(at_least(t->allocations, t->peak_blocks), t->live_blocks);
-	uint64_t freed = t->allocations - t->live_blocks;
-	t->temporary = t->temporary < freed ? t->temporary : freed;
+	RAISE_TO(t->live_blocks, t->live_bytes > 0);
+	RAISE_TO(t->peak_blocks, t->peak_bytes > 0);
+	RAISE_TO(t->allocated_bytes, t->peak_bytes);
+	RAISE_TO(t->allocated_bytes, t->live_bytes);
+	RAISE_TO(t->allocations, t->allocated_bytes > 0);
+	RAISE_TO(t->allocations, t->peak_blocks);
+	RAISE_TO(t->allocations, t->live_blocks);
+	LOWER_TO(t->temporary, t->allocations - t->live_blocks);
 	uint64_t mean = t->allocations ? t->allocated_bytes / t->allocations : 0;
 	t->usual_size = mean < UINT32_MAX ? (uint32_t)mean : UINT32_MAX;
 }
@@ -267,11 +252,11 @@ static bool fill_edges(struct filling *k) {
 		uint64_t most = r->summary.peak_bytes;
 		r->edges.items[i] = (struct rec_edge){
 				.time_ns = m->time_ns,
-				.end_ns = i + 1 < n ? p->moments.items[i + 1].time_ns
-									: at_least(p->duration_ns, m->time_ns),
+				.end_ns = i + 1 < n ? p->moments.items[i + 1].time_ns : p->duration_ns,
 				.bytes = m->bytes < most ? m->bytes : most,
 				.blocks = m->blocks,
 		};
+		RAISE_TO(r->edges.items[i].end_ns, m->time_ns); // of the last
 	}
 	return true;
 }
