@@ -111,6 +111,14 @@ struct stack_walk stack_walk_init(const struct recording *r, const struct names 
 /** The next frame, or NULL behind the outermost. */
 const struct name *stack_walk_next(struct stack_walk *w);
 
+/** The next frame that is so, or NULL. */
+#define NEXT_FRAME_THAT(frame, walk, is_so)                            \
+	({                                                                 \
+		const struct name *frame;                                      \
+		while ((frame = stack_walk_next(walk)) != NULL && !(is_so)) {} \
+		frame;                                                         \
+	})
+
 /** The program as it was started: /usr/bin/redis-server, a link to redis-check-rdb. */
 struct slice names_program(const struct recording *r);
 

@@ -69,9 +69,8 @@ static void add_frames(struct finder *f, struct inclusive *functions, uint32_t s
 /** A library's function that has a name called the site in this stack. */
 static bool is_called_back(const struct finder *f, uint32_t stack, const struct name *site) {
 	struct stack_walk w = stack_walk_init(f->r, f->names, f->r->stacks.items[stack].node);
-	const struct name *frame;
-	while ((frame = stack_walk_next(&w)) && frame != site) {}
-	return SOME((frame = stack_walk_next(&w)),
+	(void)NEXT_FRAME_THAT(frame, &w, frame == site);
+	return NEXT_FRAME_THAT(frame, &w,
 			frame->owner == OWNER_LIBRARY && !frame->is_runtime && !frame->is_wrapper &&
 					frame->has_name);
 }

@@ -16,18 +16,14 @@ static bool is_inside(struct slice function) {
  */
 static const struct name *asker_of_stack(const struct finder *f, uint32_t stack) {
 	uint32_t node = f->r->stacks.items[stack].node;
-	const struct name *site = names_site(f->names, node), *frame;
+	const struct name *site = names_site(f->names, node);
 	struct stack_walk w = stack_walk_init(f->r, f->names, node);
-	while ((frame = stack_walk_next(&w))) {
-		if (frame->is_wrapper || !slice_equal(frame->module, site->module)) {
-			continue;
-		}
-		if (!frame->has_name ||
-				(!owner_speaks_of_allocating(frame->function) && !is_inside(frame->function))) {
-			return frame->has_name ? frame : NULL;
-		}
-	}
-	return NULL;
+	const struct name *asker = NEXT_FRAME_THAT(frame, &w,
+			!frame->is_wrapper && slice_equal(frame->module, site->module) &&
+					(!frame->has_name ||
+							(!owner_speaks_of_allocating(frame->function) &&
+									!is_inside(frame->function))));
+	return asker && asker->has_name ? asker : NULL;
 }
 
 struct asker runtime_largest_asker(struct finder *f, const struct place *p, enum weight by) {
@@ -46,25 +42,23 @@ struct asker runtime_largest_asker(struct finder *f, const struct place *p, enum
 
 const struct name *caller_of_site(const struct finder *f, uint32_t stack, bool has_name) {
 	uint32_t node = f->r->stacks.items[stack].node;
-	const struct name *site = names_site(f->names, node), *frame;
+	const struct name *site = names_site(f->names, node);
 	struct stack_walk w = stack_walk_init(f->r, f->names, node);
-	while ((frame = stack_walk_next(&w)) && frame != site) {}
-	bool is_there = SOME((frame = stack_walk_next(&w)),
+	(void)NEXT_FRAME_THAT(frame, &w, frame == site);
+	return NEXT_FRAME_THAT(frame, &w,
 			frame->owner == OWNER_YOURS && frame->has_name == has_name &&
 					frame->function_id != site->function_id);
-	return is_there ? frame : NULL;
 }
 
 /** For which function of a script the site, in an addon of the user's, allocated; or NULL. */
 static const struct name *script_behind(const struct finder *f, uint32_t stack) {
 	struct stack_walk w = stack_walk_init(f->r, f->names, f->r->stacks.items[stack].node);
-	const struct name *frame = finder_site(f, stack);
-	if (!f->runs_scripts || frame->owner != OWNER_YOURS || frame->module.size == 0) {
+	const struct name *site = finder_site(f, stack);
+	if (!f->runs_scripts || site->owner != OWNER_YOURS || site->module.size == 0) {
 		return NULL;
 	}
-	bool is_there = SOME((frame = stack_walk_next(&w)),
+	return NEXT_FRAME_THAT(frame, &w,
 			frame->owner == OWNER_YOURS && frame->module.size == 0 && frame->file.size > 0);
-	return is_there ? frame : NULL;
 }
 
 /** "ld, no symbols": whose code called an allocation function that nobody with a name calls. */

@@ -37,11 +37,9 @@ static bool is_interpreter(const struct names *n, uint32_t module) {
 }
 
 const struct name *names_mapper(const struct names *n, uint32_t node, const struct name **running) {
-	const struct name *site = names_site(n, node), *f;
+	const struct name *site = names_site(n, node);
 	struct stack_walk w = stack_walk_init(n->recording, n, node);
-	do {
-		f = stack_walk_next(&w);
-	} while (f && f->is_wrapper);
+	const struct name *f = NEXT_FRAME_THAT(frame, &w, !frame->is_wrapper);
 	const uint32_t module = f ? n->recording->locations.items[w.location].module : 0;
 	bool is_own = f && site && !site->is_runtime && !slice_equal(site->module, f->module) &&
 			is_interpreter(n, module);

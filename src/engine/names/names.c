@@ -358,9 +358,7 @@ const struct name *names_site_frame(const struct names *n, uint32_t node, const 
 		return site;
 	}
 	struct stack_walk w = stack_walk_init(n->recording, n, node);
-	const struct name *frame;
-	while ((frame = stack_walk_next(&w)) && !slice_equal(frame->module, site->module)) {}
-	return frame;
+	return NEXT_FRAME_THAT(f, &w, slice_equal(f->module, site->module));
 }
 
 const struct name *names_without_symbols(const struct names *n, const struct name *unnamed) {

@@ -244,12 +244,10 @@ enum type_proof type_of_frame(const struct name *frame, struct slice *type) {
 const struct name *type_of_stack(const struct recording *r, const struct names *n, uint32_t node,
 		struct slice *type) {
 	struct stack_walk w = stack_walk_init(r, n, node);
-	const struct name *frame;
 	enum type_proof proof = TYPE_PASSED_ON;
-	while (proof == TYPE_PASSED_ON && (frame = stack_walk_next(&w))) {
-		proof = type_of_frame(frame, type);
-	}
-	return proof == TYPE_PROVED ? frame : NULL;
+	const struct name *last = NEXT_FRAME_THAT(frame, &w,
+			(proof = type_of_frame(frame, type)) != TYPE_PASSED_ON);
+	return proof == TYPE_PROVED ? last : NULL;
 }
 
 // ---- for people
