@@ -69,6 +69,17 @@ static inline void free_at(void *pointer) {
 		sum_;                                           \
 	})
 
+/** The largest number of all i below n; 0: there is none. */
+#define LARGEST(i, n, number)                           \
+	({                                                  \
+		uint64_t most_ = 0;                             \
+		for (__typeof__((n) + 0) i = 0; i < (n); i++) { \
+			const uint64_t number_ = (number);          \
+			RAISE_TO(most_, number_);                   \
+		}                                               \
+		most_;                                          \
+	})
+
 /** The first of n items, which may be at NULL if there are none, for which it is so; else NULL. */
 #define FIND(item, items, n, is_so)                       \
 	({                                                    \

@@ -71,6 +71,7 @@ enum { QUALITY_LINES_MAX = 16 };
  */
 enum { QUALITY_VERDICT_MAX = 96 };
 const char *quality_verdict(const struct recording *r, char out[QUALITY_VERDICT_MAX]);
+#define QUALITY_VERDICT(r) quality_verdict((r), (char[QUALITY_VERDICT_MAX]){0})
 
 /**
  * Why a process or image was not recorded (enum rec_why): an id for scripts, and what may follow

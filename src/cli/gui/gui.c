@@ -51,8 +51,7 @@ const struct option_table gui_option_table = {
 				"\n"
 				"Shows a recording in the browser. Over ssh it prints the command that makes the "
 				"page reachable\nfrom your own machine. Ends when the last tab is closed.\n",
-		.rows = rows,
-		.n_rows = N_OF(rows),
+		OPTION_ROWS(rows),
 		.foot = "heaptrack_print --html OUT FILE writes the same page as one file that opens "
 				"anywhere.\n",
 		.shows_page = true,

@@ -60,6 +60,7 @@ struct option_table {
 	bool shows_page;               // --version tells what the web page includes
 	enum option_operands operands; // PROGRAM: what follows its name is the program's own
 };
+#define OPTION_ROWS(array) .rows = (array), .n_rows = N_OF(array)
 
 extern const struct option_table heaptrack_option_table, print_option_table, gui_option_table,
 		interpret_option_table;

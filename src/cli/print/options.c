@@ -108,8 +108,7 @@ const struct option_table print_option_table = {
 				"Shows where the memory of a recorded program went. Without options, a report of "
 				"about 70 lines:\ntotals, what held the peak, what was never freed, what was "
 				"temporary, what allocates most.\nFILE may be - (standard input).\n",
-		.rows = rows,
-		.n_rows = N_OF(rows),
+		OPTION_ROWS(rows),
 		.shows_page = true,
 };
 

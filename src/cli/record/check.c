@@ -139,26 +139,21 @@ static void fact(struct check *c, const char *what, const char *text) {
 // ---- the machine
 
 /** Of process `pid`; 0: our own. */
-static void limit_in_words(struct check *c, char out[HUMAN_MAX], pid_t pid, unsigned which,
+static const char *limit_in_words(struct check *c, char out[HUMAN_MAX], pid_t pid, unsigned which,
 		const char *key) {
 	struct rlimit limit;
 	bool is_known = prlimit(pid, which, NULL, &limit) == 0;
 	bool is_limited = is_known && limit.rlim_cur != RLIM_INFINITY;
 	json_number_if(&c->j, key, is_limited, is_limited ? limit.rlim_cur : 0);
-	if (!is_limited) {
-		(void)snprintf(out, HUMAN_MAX, is_known ? "no limit" : "unknown");
-	} else if (which == RLIMIT_NOFILE) {
-		(void)human_count(out, limit.rlim_cur);
-	} else {
-		(void)human_bytes(out, limit.rlim_cur);
-	}
+	return !is_limited               ? (is_known ? "no limit" : "unknown")
+			: which == RLIMIT_NOFILE ? human_count(out, limit.rlim_cur)
+									 : human_bytes(out, limit.rlim_cur);
 }
 
 static void put_limits(struct check *c, pid_t pid) {
-	char files[HUMAN_MAX], space[HUMAN_MAX], size[HUMAN_MAX];
-	limit_in_words(c, files, pid, RLIMIT_NOFILE, "open_files");
-	limit_in_words(c, space, pid, RLIMIT_AS, "address_space_bytes");
-	limit_in_words(c, size, pid, RLIMIT_FSIZE, "file_size_bytes");
+	const char *files = limit_in_words(c, HUMAN_ROOM, pid, RLIMIT_NOFILE, "open_files");
+	const char *space = limit_in_words(c, HUMAN_ROOM, pid, RLIMIT_AS, "address_space_bytes");
+	const char *size = limit_in_words(c, HUMAN_ROOM, pid, RLIMIT_FSIZE, "file_size_bytes");
 	fact(c, "limits",
 			FORMAT(256, "open files: %s; address space: %s; file size: %s", files, space, size));
 }
@@ -258,13 +253,11 @@ static void put_allocators(struct check *out, const struct attach_check *c) {
 
 static void put_old_blocks(struct check *out, const struct attach_check *c, uint64_t max_pause_ns,
 		bool is_glibc) {
-	char takes[HUMAN_MAX], most[HUMAN_MAX], line[160];
-	struct err err = {0};
-	(void)human_duration(takes, c->copy_ns);
-	(void)human_duration(most, max_pause_ns);
-	(void)snprintf(line, sizeof line,
+	const char *takes = HUMAN_DURATION(c->copy_ns);
+	const char *line = FORMAT(160,
 			"those of glibc's malloc; copying its memory stops it for at most %s (estimated)",
 			takes);
+	struct err err = {0};
 	if (!is_glibc) {
 		(void)err_set(&err, ERR_UNSUPPORTED,
 				"only those of glibc's malloc are found: blocks from before stay unknown");
@@ -274,7 +267,7 @@ static void put_old_blocks(struct check *out, const struct attach_check *c, uint
 		(void)err_set(&err, ERR_LIMIT,
 				"copying its memory would stop it for %s, and %s are allowed (--max-pause): blocks "
 				"from before stay unknown",
-				takes, most);
+				takes, HUMAN_DURATION(max_pause_ns));
 	}
 	json_number(&out->j, "copy_ns", c->copy_ns);
 	json_number(&out->j, "max_pause_ns", max_pause_ns);

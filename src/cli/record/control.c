@@ -28,8 +28,7 @@ static const struct option_table table = {
 				"Shows the recording in progress of the program with this PID, or to FILE; without "
 				"either, all\nrecordings of this user. \"look\" looks at the program's memory and "
 				"shows what RSS consists\nof; the look becomes part of the recording.\n",
-		.rows = rows,
-		.n_rows = N_OF(rows),
+		OPTION_ROWS(rows),
 		.operands = OPERANDS_FILES,
 };
 

@@ -54,8 +54,7 @@ const struct option_table interpret_option_table = {
 				"       heaptrack --interpret FILE [options]\n"
 				"\n"
 				"Adds functions, files and lines to a recording that has addresses only.\n",
-		.rows = rows,
-		.n_rows = N_OF(rows),
+		OPTION_ROWS(rows),
 };
 
 /** argv[0] is the command. */

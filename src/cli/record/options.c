@@ -91,8 +91,7 @@ const struct option_table heaptrack_option_table = {
 				"Runs a program and records every memory allocation with its call stack. The "
 				"program runs as\nit would without heaptrack. Afterwards, heaptrack_print FILE "
 				"shows where the memory went.\n",
-		.rows = rows,
-		.n_rows = N_OF(rows),
+		OPTION_ROWS(rows),
 		.foot = "Options end at the program's name or at \"--\". The exit status is the program's, "
 				"or 128 + N\nif signal N ended it; 127 or 126 if it could not be started; 1 if "
 				"heaptrack itself failed.\n",

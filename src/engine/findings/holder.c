@@ -187,16 +187,11 @@ static void find_start_up(struct finder *f) {
 }
 
 uint64_t holder_what_if(const struct finder *f, uint64_t *when_ns) {
-	const struct recording *r = f->r;
-	uint64_t most = 0;
-	for (uint32_t i = 0; f->holder.curve && i < r->edges.n; i++) {
-		uint64_t rest = r->edges.items[i].bytes - f->holder.curve[i];
-		if (rest > most) {
-			most = rest;
-			*when_ns = r->edges.items[i].time_ns;
-		}
-	}
-	return most;
+	const struct rec_edge *edges = f->r->edges.items;
+	const uint64_t *held = f->holder.curve;
+	const struct rec_edge *most = held ? MOST(e, f->r->edges, e->bytes - held[e - edges]) : NULL;
+	*when_ns = most ? most->time_ns : 0;
+	return most ? most->bytes - held[most - edges] : 0;
 }
 
 bool holder_is_replaced(const struct finder *f) {

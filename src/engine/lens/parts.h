@@ -25,5 +25,6 @@ void lens_time_put(struct buffer *out, const struct lens *l, const struct record
 
 enum { CLOCK_TIME_MAX = 16 };
 
-/** "12:03:07" in the reader's time zone; "?" if nothing says when it began. Returns `out`. */
-char *clock_time_text(char out[CLOCK_TIME_MAX], const struct rec_meta *m, uint64_t moment_ns);
+/** "12:03:07" in the reader's time zone; "?" if nothing says when it began. */
+const char *clock_time_text(char out[CLOCK_TIME_MAX], const struct rec_meta *m, uint64_t moment_ns);
+#define CLOCK_TIME(m, moment_ns) clock_time_text((char[CLOCK_TIME_MAX]){0}, (m), (moment_ns))

@@ -72,15 +72,11 @@ static uint64_t after_midnight(const struct rec_meta *m, uint64_t moment_ns) {
 	return (uint64_t)(second < 0 ? second + DAY_SECONDS : second) * second_ns + wall_ns % second_ns;
 }
 
-char *clock_time_text(char out[CLOCK_TIME_MAX], const struct rec_meta *m, uint64_t moment_ns) {
+const char *clock_time_text(char out[CLOCK_TIME_MAX], const struct rec_meta *m,
+		uint64_t moment_ns) {
 	unsigned second = (unsigned)(after_midnight(m, moment_ns) / second_ns);
-	if (m->wall_start_ns) {
-		(void)snprintf(out, CLOCK_TIME_MAX, "%02u:%02u:%02u", second / 3600, second / 60 % 60,
-				second % 60);
-	} else {
-		(void)snprintf(out, CLOCK_TIME_MAX, "?");
-	}
-	return out;
+	return format_text(out, CLOCK_TIME_MAX, m->wall_start_ns ? "%02u:%02u:%02u" : "?",
+			second / 3600, second / 60 % 60, second % 60);
 }
 
 // ---- reading

@@ -18,12 +18,11 @@ static bool is_imported(const struct recording *r) {
 static void say_recording(struct quality_writer *w) {
 	const struct recording *r = w->recording;
 	const struct rec_meta *m = &r->meta;
-	char at[HUMAN_MAX], all[HUMAN_MAX], when[CLOCK_TIME_MAX];
-	human_duration(all, m->duration_ns);
+	const char *all = HUMAN_DURATION(m->duration_ns);
 	if (r->quality.recording_stopped_early && m->is_complete) {
 		quality_say(w, "stopped-early", r->quality.stopped_ns,
 				"the recording ended at %s, the program ran on to %s: what it did then is missing",
-				human_duration(at, r->quality.stopped_ns), all);
+				HUMAN_DURATION(r->quality.stopped_ns), all);
 	} else if (m->is_complete) {
 		return;
 	} else if (is_imported(r)) {
@@ -35,37 +34,30 @@ static void say_recording(struct quality_writer *w) {
 		quality_say(w, "incomplete", m->duration_ns,
 				"still recording, state at %s, %s after the start (or the collector was killed "
 				"then)",
-				clock_time_text(when, m, m->written_ns), all);
+				CLOCK_TIME(m, m->written_ns), all);
 	}
 }
 
 const char *quality_verdict(const struct recording *r, char out[QUALITY_VERDICT_MAX]) {
 	const struct rec_quality *q = &r->quality;
-	const char *fixed = NULL;
 	if (is_imported(r)) {
-		fixed = r->meta.is_complete ? "" : "incomplete: the file has no end";
+		return r->meta.is_complete ? "" : "incomplete: the file has no end";
 	} else if (!r->meta.is_complete) {
-		fixed = "incomplete: the recording has no end";
+		return "incomplete: the recording has no end";
 	} else if (q->recording_stopped_early) {
-		(void)snprintf(out, QUALITY_VERDICT_MAX, "incomplete: recorded to %s of %s",
+		return format_text(out, QUALITY_VERDICT_MAX, "incomplete: recorded to %s of %s",
 				HUMAN_DURATION(q->stopped_ns), HUMAN_DURATION(r->meta.duration_ns));
 	} else if (ANY(i, r->images.n, r->images.items[i].is_unrecorded)) {
-		fixed = "incomplete: not recorded after an exec";
+		return "incomplete: not recorded after an exec";
 	} else if (q->lost_events) {
-		(void)snprintf(out, QUALITY_VERDICT_MAX, "incomplete: %s lost",
+		return format_text(out, QUALITY_VERDICT_MAX, "incomplete: %s lost",
 				COUNTED(q->lost_events, "event"));
 	} else if (q->detail_ends_ns) {
-		(void)snprintf(out, QUALITY_VERDICT_MAX, "incomplete: no detail after %s",
+		return format_text(out, QUALITY_VERDICT_MAX, "incomplete: no detail after %s",
 				HUMAN_DURATION(q->detail_ends_ns));
-	} else if (ANY(i, r->allocators.n, quality_lacks(r, &r->allocators.items[i]))) {
-		fixed = "incomplete: an allocator is not recorded";
-	} else {
-		fixed = "recording whole";
 	}
-	if (fixed) {
-		(void)snprintf(out, QUALITY_VERDICT_MAX, "%s", fixed);
-	}
-	return out;
+	bool lacks = ANY(i, r->allocators.n, quality_lacks(r, &r->allocators.items[i]));
+	return lacks ? "incomplete: an allocator is not recorded" : "recording whole";
 }
 
 // ---- the program
@@ -156,8 +148,8 @@ static void say_limit(struct quality_writer *w, const char *at) {
 
 static void say_program(struct quality_writer *w) {
 	const struct rec_meta *m = &w->recording->meta;
-	char at[HUMAN_MAX], end[64];
-	human_duration(at, m->duration_ns);
+	const char *at = HUMAN_DURATION(m->duration_ns);
+	char end[64];
 	if (m->end_reason == REC_END_MEMORY) {
 		say_killed_for_memory(w, at);
 	} else if (m->end_reason == REC_END_LIMIT) {

@@ -252,18 +252,16 @@ static void say_unnamed(struct quality_writer *w) {
 			module = name->module;
 		}
 	}
-	char share[HUMAN_MAX];
 	if (unread > all / 20) {
-		human_percent(share, unread, all);
 		quality_say(w, "unread", unread,
 				"%s of the bytes at the peak have callers without names: functions of a runtime "
 				"that could not be read",
-				share);
+				HUMAN_PERCENT(unread, all));
 	}
 	if (unnamed == 0 || unnamed < all / 20) {
 		return;
 	}
-	human_percent(share, unnamed, all);
+	const char *share = HUMAN_PERCENT(unnamed, all);
 	if (module.size == 0) {
 		quality_say(w, "unnamed", unnamed,
 				"%s of the bytes at the peak come from generated code without "

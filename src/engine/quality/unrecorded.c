@@ -49,8 +49,7 @@ const char *quality_why(uint32_t why) {
 static void say_image(struct quality_writer *w, const struct rec_image *m) {
 	const struct recording *r = w->recording;
 	struct slice exe = r->strings.items[m->exe];
-	char at[HUMAN_MAX];
-	human_duration(at, m->time_ns);
+	const char *at = HUMAN_DURATION(m->time_ns);
 	bool may_inherit = r->allocators.n == 0 || m->why == REC_WHY_STATIC ||
 			m->why == REC_WHY_STRIPPED || m->why == REC_WHY_32_BIT || m->why == REC_WHY_RIGHTS ||
 			m->why == REC_WHY_VALGRIND;

@@ -99,8 +99,7 @@ static void put_quality(struct document *d) {
 	JSON_FIELDS(j, q, abandoned_hooks, skipped_numbers, unknown_frees, double_allocations,
 			time_corrections, children_forked, children_executed, detail_ends_ns, events_dropped);
 	JSON_FIELDS(j, q, marks_dropped, looks_refused, runtime_mismatches);
-	char verdict[QUALITY_VERDICT_MAX];
-	json_text(j, "verdict", quality_verdict(d->r, verdict));
+	json_text(j, "verdict", QUALITY_VERDICT(d->r));
 	quality_put_json(j, "sentences", d->r, d->names, d->arena);
 }
 

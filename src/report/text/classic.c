@@ -295,27 +295,14 @@ void report_six_lines(struct buffer *out, const struct recording *r) {
 
 // ---- suppressions
 
-/** As KDE's table has it: "8.67KB", "0B". */
-static void put_bytes(struct buffer *out, uint64_t bytes) {
-	static const char *const units[] = {"B", "KB", "MB", "GB", "TB"};
-	enum { LAST = N_OF(units) - 1 };
-	double value = (double)bytes;
-	int unit = 0;
-	while (unit < LAST && value > 1000) {
-		value /= 1000;
-		unit++;
-	}
-	buffer_printf(out, "%16s", FORMAT(32, unit ? "%.2f%s" : "%.0f%s", value, units[unit]));
-}
-
 void report_suppressions(struct buffer *out, const struct suppressions *s) {
 	buffer_text(out, "Suppressions used:\n");
 	buffer_printf(out, "%16s %16s %s\n", "matches", "leaked", "pattern");
 	EACH(rule, s->rules) {
 		if (rule->n_stacks) {
-			buffer_printf(out, "%16" PRIu64 " ", rule->n_stacks);
-			put_bytes(out, rule->bytes);
-			buffer_printf(out, " %.*s\n", SLICE_ARG(rule->pattern));
+			const char *unit = rule->bytes > 1000 ? "B" : ""; // KDE's table has "8.67KB" and "0B"
+			buffer_printf(out, "%16" PRIu64 " %16s %.*s\n", rule->n_stacks,
+					FORMAT(32, "%s%s", HUMAN_CLASSIC(rule->bytes), unit), SLICE_ARG(rule->pattern));
 		}
 	}
 }

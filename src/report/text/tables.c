@@ -150,12 +150,8 @@ static void put_table(struct page *p, enum lens_metric metric, uint32_t max_rows
 			PERCENT_COLUMN);
 	put_right(p->out, m->report.unit, BLOCKS_COLUMN);
 	buffer_u8(p->out, '\n');
-	size_t widest = 12;
-	for (uint32_t i = 0; i < rows.shown; i++) {
-		size_t n = utf8_columns(page_short_name(p, rows.sites[i].name));
-		widest = n > widest ? n : widest;
-	}
-	struct columns columns = share_out(p, widest);
+	size_t widest = LARGEST(i, rows.shown, utf8_columns(page_short_name(p, rows.sites[i].name)));
+	struct columns columns = share_out(p, RAISE_TO(widest, 12));
 	for (uint32_t i = 0; i < rows.shown; i++) {
 		put_row(p, &rows.sites[i], metric, &rows.total, &columns);
 	}

@@ -58,14 +58,11 @@ static void put_title(struct page *p) {
 	size_t line = p->out->size;
 	const struct rec_meta *m = &p->r->meta;
 	put_program(p);
-	char duration[HUMAN_MAX];
 	if (!(p->r->missing & REC_TIME)) {
-		buffer_printf(p->out, "   %s", human_duration(duration, m->duration_ns));
+		buffer_printf(p->out, "   %s", HUMAN_DURATION(m->duration_ns));
 	}
-	char verdict[QUALITY_VERDICT_MAX];
-	if (*quality_verdict(p->r, verdict)) {
-		buffer_printf(p->out, "   %s", verdict);
-	}
+	const char *verdict = QUALITY_VERDICT(p->r);
+	buffer_printf(p->out, *verdict ? "   %s" : "", verdict);
 	time_t start = (time_t)(m->wall_start_ns / 1000000000);
 	struct tm tm;
 	if (m->wall_start_ns && localtime_r(&start, &tm)) {
@@ -110,7 +107,6 @@ static const char *known(const struct page *p, uint32_t number, const char *text
  */
 static const char *growth_words(struct page *p, const struct findings *all,
 		char number[HUMAN_MAX + 2], struct buffer *remark) {
-	char a[HUMAN_MAX], b[HUMAN_MAX];
 	bool has_time = !(p->r->missing & (REC_TIME | REC_LIVE_BYTES));
 	(void)snprintf(number, HUMAN_MAX, "%s", has_time ? "not measured" : "unknown");
 	const struct finding *heap = FIND(it, all->items, all->n, strcmp(it->id, "no-growth") == 0);
@@ -127,15 +123,14 @@ static const char *growth_words(struct page *p, const struct findings *all,
 	buffer_text(remark, replaces_old ? "at most, " : "");
 	if (heap) {
 		(void)snprintf(number, HUMAN_MAX, "%s",
-				grown ? human_bytes(a, finding_number(f, "heap_grown_bytes")) : "nothing");
-		buffer_printf(remark, "between %s and %s", human_duration(a, from_ns),
-				human_duration(b, to_ns));
+				grown ? HUMAN_BYTES(finding_number(f, "heap_grown_bytes")) : "nothing");
+		buffer_printf(remark, "between %s and %s", HUMAN_DURATION(from_ns), HUMAN_DURATION(to_ns));
 		return grown ? "heap grew" : "growing";
 	}
-	(void)snprintf(number, HUMAN_MAX + 2, "%s%s", human_bytes(a, rate ? rate : grown),
+	(void)snprintf(number, HUMAN_MAX + 2, "%s%s", HUMAN_BYTES(rate ? rate : grown),
 			rate ? "/s" : "");
 	if (!rate) {
-		buffer_printf(remark, "in %s, ", human_span(b, to_ns - from_ns));
+		buffer_printf(remark, "in %s, ", HUMAN_SPAN(to_ns - from_ns));
 	}
 	buffer_slice(remark, f->function ? page_short_name(p, f->function) : slice_of_text(f->title));
 	return rate ? "growing" : "grew by";
@@ -144,12 +139,11 @@ static const char *growth_words(struct page *p, const struct findings *all,
 static void put_never_freed(struct page *p, const struct findings *all) {
 	enum { LEFT = 47, RIGHT = 23, ALONE = 26 };
 	const struct rec_summary *s = &p->r->summary;
-	char a[HUMAN_MAX], remark[64] = "", number[HUMAN_MAX + 2];
+	char number[HUMAN_MAX + 2];
 	SCOPED(buffer) grows = {0};
-	if (s->live_blocks && !(p->r->missing & REC_LIVE_BLOCKS)) {
-		(void)snprintf(remark, sizeof remark, "in %s", COUNTED(s->live_blocks, "block"));
-	}
-	const char *left = known(p, REC_LIVE_BYTES, human_bytes(a, s->live_bytes));
+	bool has_blocks = s->live_blocks && !(p->r->missing & REC_LIVE_BLOCKS);
+	const char *remark = has_blocks ? FORMAT(64, "in %s", COUNTED(s->live_blocks, "block")) : "";
+	const char *left = known(p, REC_LIVE_BYTES, HUMAN_BYTES(s->live_bytes));
 	const char *title = growth_words(p, all, number, &grows);
 	size_t wide = utf8_columns(buffer_view(&grows));
 	bool fits = LEFT + RIGHT + wide <= p->width;
@@ -190,29 +184,22 @@ static void put_hooked(struct page *p) {
 static void put_totals(struct page *p, const struct findings *findings) {
 	const struct recording *r = p->r;
 	const struct rec_summary *s = &r->summary;
-	char a[HUMAN_MAX], b[HUMAN_MAX], t[HUMAN_MAX], remark[64] = "", remark2[64] = "";
-	if (s->peak_bytes && !(r->missing & (REC_PEAK_BYTES | REC_TIME))) {
-		(void)snprintf(remark, sizeof remark, "at %s", human_duration(t, s->peak_time_ns));
-	}
-	put_pair(p, "peak heap", known(p, REC_PEAK_BYTES, human_bytes(a, s->peak_bytes)), remark,
-			"peak RSS", s->peak_rss_bytes ? human_bytes(b, s->peak_rss_bytes) : "unknown", "");
+	bool has_peak = s->peak_bytes && !(r->missing & (REC_PEAK_BYTES | REC_TIME));
+	put_pair(p, "peak heap", known(p, REC_PEAK_BYTES, HUMAN_BYTES(s->peak_bytes)),
+			has_peak ? FORMAT(64, "at %s", HUMAN_DURATION(s->peak_time_ns)) : "", "peak RSS",
+			s->peak_rss_bytes ? HUMAN_BYTES(s->peak_rss_bytes) : "unknown", "");
 	put_never_freed(p, findings);
-	remark[0] = '\0';
-	if (!(r->missing & (REC_ALLOCATIONS | REC_TIME))) {
-		bool is_brief = r->meta.duration_ns < 1000000000; // too short to be projected
-		(void)snprintf(remark, sizeof remark, is_brief ? "in %s" : "(%s/s)",
-				is_brief ? human_duration(t, r->meta.duration_ns)
-						 : human_count(t, page_per_second(r, s->allocations)));
-	}
+	bool is_brief = r->meta.duration_ns < 1000000000; // too short to be projected
+	const char *pace = r->missing & (REC_ALLOCATIONS | REC_TIME) ? ""
+			: is_brief ? FORMAT(64, "in %s", HUMAN_DURATION(r->meta.duration_ns))
+					   : FORMAT(64, "(%s/s)", HUMAN_COUNT(page_per_second(r, s->allocations)));
 	// Files of others tell what was temporary in their sense, not how long blocks lived
 	bool knows_lives = r->meta.source == REC_LAUNCHED || r->meta.source == REC_ATTACHED;
 	uint64_t brief = knows_lives ? s->short_lived : s->temporary;
-	if (!(r->missing & (REC_ALLOCATIONS | REC_TEMPORARY))) {
-		(void)snprintf(remark2, sizeof remark2, "(%s)", human_percent(t, brief, s->allocations));
-	}
-	put_pair(p, "allocations", known(p, REC_ALLOCATIONS, human_count(a, s->allocations)), remark,
-			knows_lives ? "short-lived" : "temporary",
-			known(p, REC_TEMPORARY, human_count(b, brief)), remark2);
+	const char *share = FORMAT(64, "(%s)", HUMAN_PERCENT(brief, s->allocations));
+	put_pair(p, "allocations", known(p, REC_ALLOCATIONS, HUMAN_COUNT(s->allocations)), pace,
+			knows_lives ? "short-lived" : "temporary", known(p, REC_TEMPORARY, HUMAN_COUNT(brief)),
+			r->missing & (REC_ALLOCATIONS | REC_TEMPORARY) ? "" : share);
 }
 
 static void put_finding(struct page *p, const struct finding *f) {

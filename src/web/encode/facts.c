@@ -214,8 +214,7 @@ bool facts_write(struct buffer *out, const struct columns *c, struct err *err) {
 	json_open(&f.j, NULL, '{');
 	put_program(&f);
 	put_summary(&f);
-	char verdict[QUALITY_VERDICT_MAX];
-	json_text(&f.j, "verdict", quality_verdict(r, verdict));
+	json_text(&f.j, "verdict", QUALITY_VERDICT(r));
 	quality_put_json(&f.j, "quality", r, c->names, &arena);
 	bool ok = put_findings(&f, err) && put_looks(&f, err);
 	put_children(&f);

@@ -82,12 +82,10 @@ struct kept {
 
 /** The largest heap from some moment on, to the end: what is used again later was not kept idly. */
 static uint64_t heap_since(const struct recording *r, const struct memory_look *m, uint64_t from) {
-	uint64_t most = m->asked_bytes;
-	EACH(e, r->edges) {
-		uint64_t heap = e->bytes + r->summary.old_bytes;
-		most = e->end_ns > from && heap > most ? heap : most;
-	}
-	return most;
+	const struct rec_edge *e = r->edges.items;
+	uint64_t most = LARGEST(i, r->edges.n,
+			e[i].end_ns > from ? e[i].bytes + r->summary.old_bytes : 0);
+	return RAISE_TO(most, m->asked_bytes);
 }
 
 /**

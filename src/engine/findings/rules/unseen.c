@@ -83,12 +83,9 @@ static void outside_of_heap(const struct recording *r, uint64_t *times, uint64_t
 
 /** How much the largest heap grew after a moment. */
 static uint64_t heap_growth(const struct recording *r, uint64_t from_ns) {
-	uint64_t before = 0, largest = 0;
-	EACH(s, r->samples) {
-		largest = s->heap_bytes > largest ? s->heap_bytes : largest;
-		before = s->time_ns <= from_ns ? largest : before;
-	}
-	return largest - before;
+	const struct rec_sample *s = r->samples.items;
+	return LARGEST(i, r->samples.n, s[i].heap_bytes) -
+			LARGEST(i, r->samples.n, s[i].time_ns <= from_ns ? s[i].heap_bytes : 0);
 }
 
 /** The part of RSS that grew most since a moment, as looks at memory show. */
