@@ -150,6 +150,30 @@ def rises(times, held, kept, part=0.1):
     return [max(0, v[-1] - sum(evenly(times, v, before, since)) / 64) for v in (held, kept)]
 
 
+def largest_fall(values):
+    """How far it fell at most, from where to where; of equals the last."""
+    most, top = (0, 0, 0), 0
+    for i, value in enumerate(values):
+        top = i if value >= values[top] else top
+        if values[top] - value >= most[0]:
+            most = values[top] - value, top, i
+    return most
+
+
+def waves(times, held, kept, from_ns, margin=1.0):
+    """Did what was kept grow evenly below waves of what was held, or is it the last of these waves? Surely, with 1.1."""
+    begin = next(i for i, t in enumerate(times) if t >= from_ns)
+    grown = max(kept) - kept[begin]
+    fell, _, low = largest_fall(held)
+    if kept[low] - kept[begin] >= grown / 4 * margin:
+        return "below" if fell >= grown / 2 * margin else None
+    begin = max(begin, low) if kept[low] - kept[begin] < grown / 4 / margin else begin
+    fell, top, low = largest_fall(held[:begin + 1])
+    above = sum(times[i] - times[i - 1] for i in range(1, low + 1) if held[i] >= held[top] - fell // 2)
+    is_alike = grown / 2 * margin <= fell <= grown * 4 / margin
+    return "last" if is_alike and above >= (times[-1] - times[begin]) / 4 * margin else None
+
+
 def stretch(times, values, at):
     """First and last point around one where no value is below half of it, and how long that is."""
     first = last = at

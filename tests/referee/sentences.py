@@ -11,7 +11,7 @@ import addresses
 import memory
 import memory_sentences
 from figures import BYTES, COUNT, PERCENT, SPAN, TIME, in_bytes, in_percent, in_span, in_time
-from recorded import ATTACHED, bursts, is_brief, is_left, lives, rises, steady, straightness, stretch, times_above
+from recorded import ATTACHED, bursts, is_brief, is_left, lives, rises, steady, straightness, stretch, times_above, waves
 
 UNREACHABLE, CYCLE = 3, 5
 LIMIT = rf"(?:; at this rate the limit of (?P<limit>{BYTES}) of its container is reached in (?P<limit_in>{TIME}))?"
@@ -90,7 +90,7 @@ FORMS = {
     "all-freed": rf"(?P<what>nothing was left allocated|nothing allocated since the attach was left)(?: except (?P<bytes>{BYTES}) of the runtime itself, in (?P<n>{COUNT}) "
                  r"blocks?)?\.",
     "no-growth": rf"from (?P<from>{TIME}) to (?P<to>{TIME}) (?:nothing (?:that was recorded )?grew|"
-                 rf"the heap (?:(?P<none>did not grow, nor did any function by 0.1 % of the peak)|as a whole did not grow|grew by (?P<bound>at most )?(?P<heap>{BYTES}) \((?P<share>{PERCENT}) of the peak\))"
+                 rf"the heap (?:(?P<none>did not grow, nor did any function by 0.1 % of the peak)|as a whole did not grow|(?P<rose>rose to no more than it held before)|grew by (?P<bound>at most )?(?P<heap>{BYTES}) \((?P<share>{PERCENT}) of the peak\))"
                  rf"(?:; (?P<who>.+?) grew most, by (?P<much>{BYTES})(?P<again>, to what it held before)?"
                  rf"(?:, and held (?P<at_end>nothing|{BYTES}) at the end)?)?{OLD_FREED})\.",
 }
@@ -377,9 +377,16 @@ class Sentence(memory_sentences.OfMemory):
         if "anew" in self.said and not is_much_gone:
             self.wrong("less was freed than half of what was kept", gone)
         later, kept_later = rises(self.recorded.points, self.recorded.at_points(stacks), curve, 0.5)
-        if is_sure and "anew" in self.said and held >= kept / 2 and later >= kept_later / 2:
+        def is_of(wave, margin=1.1):
+            points = self.recorded.points
+            begin = next((t for t, v in zip(points, curve) if v > 0 and t >= points[-1] // 20), points[-1])
+            return waves(points, self.recorded.at_points(stacks), curve, begin, margin) == wave
+        if "grown_bytes" in self.numbers and is_of("last"):
+            self.wrong("it is the last of waves")
+        if is_sure and "anew" in self.said and held >= kept / 2 and later >= kept_later / 2 and not is_of("last", 0.9):
             self.wrong("not in place of what was freed: they rose by", held, kept)
         if is_sure and "grown_bytes" in self.numbers and held < kept / 2 and is_much_gone and \
+                not ({"even", "evenly"} & set(self.said) and is_of("below", 0.9)) and \
                 self.left_of(stacks)[0] < self.numbers["allocations"]:
             self.wrong("in place of what was freed: they rose by", held, kept)
 
@@ -563,16 +570,26 @@ class Sentence(memory_sentences.OfMemory):
         r, numbers = self.recorded, self.numbers
         run = r.meta["duration_ns"]
 
-        def edge_at(until):
+        heap_at = dict(zip(r.edges, r.at_points(r.all)))
+
+        def edge_at(until, reach):
             """The last edge until then; if the heap had been as large before, that of the smallest since, not long ago."""
-            heap = {t: held for t, held in zip(r.edges, r.at_points(r.all)) if t <= until}
+            heap = {t: held for t, held in heap_at.items() if t <= until}
             last = max(heap)
             as_large = next(t for t in heap if heap[t] >= heap[last])
-            since = [t for t in heap if t > as_large and t + run // 5 >= until]
+            since = [t for t in heap if t > as_large and t + reach >= until]
             return min([last, *since], key=lambda t: (heap[t], -t))
         own = [s for s, frames in self.referee.naming.frames.items() if any(f["owner"] == "yours" for f in frames)]
         begin = min((b.birth for b in r.some(own)), default=0)
-        halfway, near_end = edge_at(run // 2), edge_at(run - run // 20)
+
+        def had_as_much():
+            """It rose, to no more than it had held before it fell: that is no growth."""
+            held = r.live_at(r.all, near_end)
+            return held > heap_at[halfway] and any(heap_at[t] >= held for t in heap_at if t < halfway)
+        for reach in (run // 5, run // 20 * 7):
+            halfway, near_end = edge_at(run // 2, reach), edge_at(run - run // 20, reach)
+            if not had_as_much():
+                break
         before = {next((t for t in r.edges if t >= b.birth), 0) for b in r.blocks if b.birth <= begin}
         if numbers["from_ns"] in before:  # the first with what the runtime had before
             halfway = max(halfway, numbers["from_ns"])
@@ -599,7 +616,9 @@ class Sentence(memory_sentences.OfMemory):
             sets = self.referee.naming.candidates(function)
             if min(map(grown, sets)) > numbers["grown_bytes"]:
                 self.wrong("more grew", function, list(map(grown, sets)))
-        self.judge_heap(grown(r.all))
+        self.judge_heap(0 if had_as_much() else grown(r.all))
+        if ("rose" in self.said) != had_as_much() and "again" in self.said:
+            self.wrong("had the heap held as much before?")
         self.text("much", in_bytes(numbers["grown_bytes"]))
 
     def judge_heap(self, grown):

@@ -272,6 +272,64 @@ int main(void) {
 	return sum == 7;
 }
 """,
+    "rises-and-falls": """
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+static void *stack[100];
+static int n;
+__attribute__((noinline)) static void *push(void) { return stack[n++] = malloc(10000); }
+__attribute__((noinline)) static void pop(void) { free(stack[--n]); }
+int main(void) {
+	for (int i = 0; i < 640; i++) { if (i % 200 < 100) { push(); } else { pop(); } step(2000000); }
+	return 0;
+}
+""",
+    "last-of-waves": """
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+static void *stack[100];
+static int n;
+__attribute__((noinline)) static void *push(void) { return stack[n++] = malloc(10000); }
+__attribute__((noinline)) static void empty(void) { while (n > 0) { free(stack[--n]); } }
+int main(void) {
+	for (int i = 0; i < 150; i++) { push(); if (n == 95) { empty(); } step(3000000); }
+	return 0;
+}
+""",
+    "keeps-below-waves": """
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+static void *stack[100], *volatile kept;
+static int n;
+__attribute__((noinline)) static void *push(void) { return stack[n++] = malloc(10000); }
+__attribute__((noinline)) static void empty(void) { while (n > 0) { free(stack[--n]); } }
+int main(void) {
+	for (int i = 0; i < 340; i++) {
+		push();
+		if (i % 8 == 0) { kept = stack[--n]; }
+		if (n == 70) { empty(); }
+		step(2000000);
+	}
+	empty();
+	return 0;
+}
+""",
+    "rises-slowly": """
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+static void *stack[100];
+static int n;
+__attribute__((noinline)) static void *push(void) { return stack[n++] = malloc(10000); }
+__attribute__((noinline)) static void pop(void) { free(stack[--n]); }
+int main(void) {
+	for (int i = 0; i < 370; i++) { if (i % 200 < 100) { push(); } else { pop(); } step(2000000); }
+	return 0;
+}
+""",
     "bursts": """
 #include <stdlib.h>
 #include <string.h>
@@ -828,6 +886,7 @@ PLANTED_ELSEWHERE = {
     "heap-grew-share": ("ends-busy", text("no-growth", r"\(\d+ %", "(77 %")),
     "grew-and-was-freed": ("ends-busy", text("no-growth", r"held [\d.]+ .B at the end", "held nothing at the end")),
     "grew-before": ("ends-busy", text("no-growth", ", and held", ", to what it held before, and held")),
+    "heap-grew-to-what-it-was": ("rises-slowly", text("no-growth", "rose to no more than it held before", "as a whole did not grow")),
     "page-heap-grew": ("ends-busy", page(r"heap grew +[\d.]+ .B", "heap grew      1.0 GB")),
     "bursts-number": ("bursts", number("bursts", "bursts", lambda n: n + 1)),
     "bursts-of-any-height": ("bursts", text("bursts", " above half of that,", "")),

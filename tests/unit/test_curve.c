@@ -277,6 +277,71 @@ static void measures_the_start_from_the_first_heap(void **state) {
 	assert_int_equal(curve_judge(&c).shape, CURVE_ONCE);
 }
 
+/** 400 ms up, then all of it goes at once; the last wave is there at the end. */
+static uint64_t wave(uint64_t ms) {
+	return (ms + 200) % 400 * 2500;
+}
+
+static uint64_t last_wave(uint64_t ms) {
+	return ms < 600 ? 0 : wave(ms);
+}
+
+static uint64_t wave_above(uint64_t ms) {
+	return wave(ms) + 2 * MB;
+}
+
+static uint64_t last_wave_above(uint64_t ms) {
+	return last_wave(ms) + 2 * MB;
+}
+
+static uint64_t slow_wave(uint64_t ms) {
+	return ms < 600 ? ms * 2000 : (ms - 600) * 2000;
+}
+
+static uint64_t last_slow_wave(uint64_t ms) {
+	return ms < 600 ? 0 : slow_wave(ms);
+}
+
+static uint64_t wave_with_leak(uint64_t ms) {
+	return (ms * 3 % 400) * 2500 + ms * 600;
+}
+
+static uint64_t leak_below(uint64_t ms) {
+	return ms * 600;
+}
+
+static uint64_t spike_before(uint64_t ms) {
+	return ms < 40 ? 2 * MB : last_slow_wave(ms);
+}
+
+/** The last wave of several is no growth, though no fall is behind it; what is left below them is. */
+static void tells_growth_from_waves(void **state) {
+	(void)state;
+	static const struct {
+		uint64_t (*live)(uint64_t ms), (*kept)(uint64_t ms);
+		enum curve_waves waves;
+	} of[] = {
+			{wave, last_wave, CURVE_LAST_WAVE},
+			{wave_above, last_wave_above, CURVE_LAST_WAVE},
+			{slow_wave, last_slow_wave, CURVE_LAST_WAVE},
+			{wave_with_leak, leak_below, CURVE_BELOW_WAVES},
+			{evenly, evenly, CURVE_NO_WAVES},
+			{with_noise, evenly, CURVE_NO_WAVES},
+			{spike_before, last_slow_wave, CURVE_NO_WAVES},
+	};
+	static uint64_t held[POINTS];
+	for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+		struct curve live = curve_of(of[i].live), kept = live;
+		memcpy(held, bytes, sizeof held);
+		live.bytes = held;
+		struct curve_facts grew = judge(of[i].kept);
+		assert_int_equal(grew.shape, CURVE_GREW);
+		if (curve_find_waves(&live, &kept, &grew) != of[i].waves) {
+			fail_msg("waves %zu: %d", i, curve_find_waves(&live, &kept, &grew));
+		}
+	}
+}
+
 static void needs_points(void **state) {
 	(void)state;
 	struct curve c = {times, bytes, 3, 0};
@@ -297,6 +362,7 @@ int main(void) {
 			cmocka_unit_test(finds_the_level_that_is_held),
 			cmocka_unit_test(measures_the_rise_since_a_moment),
 			cmocka_unit_test(measures_the_start_from_the_first_heap),
+			cmocka_unit_test(tells_growth_from_waves),
 			cmocka_unit_test(needs_points),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -437,6 +437,35 @@ static void calls_no_growth_what_comes_and_goes(void **state) {
 			"meanwhile "));
 }
 
+/** What rises and falls all the time did not grow, wherever the moments that are compared meet it. */
+static void calls_no_growth_what_rises_and_falls(void **state) {
+	(void)state;
+	struct rec_stack *held = &r.stacks.items[0], *leaky = &r.stacks.items[1];
+	struct rec_stack before[] = {*held, *leaky};
+	held->live_bytes = held->live_blocks = leaky->live_bytes = leaky->live_blocks = 0;
+	struct findings of[2];
+	const uint16_t periods[] = {35, 54};
+	for (int i = 0; i < 2; i++) {
+		r.intervals.n = 0;
+		add(3, 0, REC_NEVER, 1, 100);
+		for (uint16_t at = 0; at < EDGES; at++) {
+			const int period = periods[i], step = at % period, end = at + period - 2 * step;
+			if (step < period / 2) {
+				add(0, at, (uint16_t)(end < EDGES ? end : EDGES - 1), 1, 100000);
+			}
+		}
+		fill_edges();
+		r.summary.peak_bytes = 1700100;
+		of[i] = make();
+	}
+	*held = before[0], *leaky = before[1];
+	assert_string_equal(find(&of[0], "no-growth")->text, "from 355 ms to 705 ms nothing grew.");
+	assert_string_equal(find(&of[1], "no-growth")->text,
+			"from 495 ms to 605 ms the heap rose to no more than it held before; make_row() app.cpp:12 "
+			"grew most, by 200.0 kB, to what it held before, and held nothing at the end.");
+	assert_int_equal(finding_number(find(&of[1], "no-growth"), "heap_grown_bytes"), 0);
+}
+
 /** What nearly all came of at the start is no rate of what went on after it, on other stacks. */
 static void tells_a_start_from_work(void **state) {
 	(void)state;
@@ -674,6 +703,7 @@ int main(void) {
 			TEST(says_of_no_burst_that_it_grew),
 			TEST(compares_with_the_end_what_is_idle_since),
 			TEST(calls_no_growth_what_comes_and_goes),
+			TEST(calls_no_growth_what_rises_and_falls),
 			TEST(tells_a_start_from_work),
 			TEST(says_no_mean_size_of_short_lived_blocks),
 			TEST(says_always_only_where_all_sizes_are_known),

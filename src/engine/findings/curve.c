@@ -7,12 +7,8 @@
 
 enum { N_SAMPLES = 64 };
 
-static uint32_t top_of(const struct curve *c) {
-	uint32_t top = 0;
-	for (uint32_t i = 1; i < c->n; i++) {
-		top = c->bytes[i] > c->bytes[top] ? i : top;
-	}
-	return top;
+static uint64_t top_of(const struct curve *c) {
+	return LARGEST(i, c->n, c->bytes[i]);
 }
 
 static uint32_t first_with(const struct curve *c, double bytes) {
@@ -119,11 +115,9 @@ static bool judge_growth(const struct curve *c, uint32_t end, struct curve_facts
 
 /** The largest single rise on the way, as a part of the whole. */
 static double largest_step(const struct curve *c, uint32_t first, uint32_t last, uint64_t top) {
-	uint64_t step = 0;
-	for (uint32_t i = first > 0 ? first : 1; i <= last; i++) {
-		uint64_t rise = c->bytes[i] > c->bytes[i - 1] ? c->bytes[i] - c->bytes[i - 1] : 0;
-		step = rise > step ? rise : step;
-	}
+	uint64_t step = LARGEST(i, last + 1,
+			i > 0 && i >= first && c->bytes[i] > c->bytes[i - 1] ? c->bytes[i] - c->bytes[i - 1]
+																 : 0);
 	return (double)step / (double)top;
 }
 
@@ -178,7 +172,7 @@ static bool judge_bursts(const struct curve *c, uint32_t end, struct curve_facts
 }
 
 struct curve_facts curve_judge(const struct curve *c) {
-	struct curve_facts f, none = {.top_bytes = c->n < 8 ? 0 : c->bytes[top_of(c)]};
+	struct curve_facts f, none = {.top_bytes = c->n < 8 ? 0 : top_of(c)};
 	if (none.top_bytes == 0) {
 		return none;
 	}
@@ -226,7 +220,7 @@ bool curve_find_level(const struct curve *c, struct curve_level *out) {
 		return false;
 	}
 	// Just under half of the top: a structure that is rebuilt exists twice for a moment
-	double kept = (double)c->bytes[top_of(c)] * 0.45, v[N_SAMPLES];
+	double kept = (double)top_of(c) * 0.45, v[N_SAMPLES];
 	uint64_t run = c->times_ns[c->n - 1];
 	uint32_t end = last_with(c, kept);
 	if (kept == 0 || c->times_ns[end] < run / 10 * 9) {
@@ -236,10 +230,8 @@ bool curve_find_level(const struct curve *c, struct curve_level *out) {
 	double before = mean(v + HALF, QUARTER), after = mean(v + HALF + QUARTER, QUARTER);
 	double level = (before + after) / 2;
 	uint32_t first = first_with(c, level * 0.9);
-	*out = (struct curve_level){c->times_ns[first], lowest(c, first, end), 0};
-	for (uint32_t i = first; i <= end; i++) {
-		out->high_bytes = c->bytes[i] > out->high_bytes ? c->bytes[i] : out->high_bytes;
-	}
+	*out = (struct curve_level){c->times_ns[first], lowest(c, first, end),
+			LARGEST(i, end + 1, i >= first ? c->bytes[i] : 0)};
 	bool is_steady = after - before < level / 20 && before - after < level / 20;
 	return is_steady && out->from_ns <= run / 2 && (double)out->low_bytes >= kept;
 }
@@ -252,8 +244,43 @@ uint64_t curve_rise_since(const struct curve *c, uint64_t ns) {
 	return (double)last > before ? last - (uint64_t)before : 0;
 }
 
+struct fall {
+	uint32_t from, to;
+	uint64_t bytes;
+};
+
+/** The largest until then; of equals the last. */
+static struct fall largest_fall(const struct curve *c, uint64_t until_ns) {
+	struct fall most = {0};
+	for (uint32_t i = 0, top = 0; i < c->n && c->times_ns[i] <= until_ns; i++) {
+		top = c->bytes[i] >= c->bytes[top] ? i : top;
+		uint64_t bytes = c->bytes[top] - c->bytes[i];
+		most = bytes >= most.bytes ? (struct fall){top, i, bytes} : most;
+	}
+	return most;
+}
+
+enum curve_waves curve_find_waves(const struct curve *live, const struct curve *kept,
+		const struct curve_facts *grew) {
+	const uint64_t grown = grew->top_bytes - grew->from_bytes;
+	const struct fall last = largest_fall(live, grew->to_ns);
+	const bool is_last = kept->bytes[last.to] < grew->from_bytes + grown / 4;
+	if (!is_last && grew->is_even && last.bytes >= grown / 2) {
+		return CURVE_BELOW_WAVES;
+	}
+	uint64_t from_ns = grew->from_ns, above_ns = 0;
+	RAISE_TO(from_ns, is_last ? live->times_ns[last.to] : 0);
+	const struct fall f = largest_fall(live, from_ns);
+	for (uint32_t i = 1; i <= f.to; i++) {
+		bool is_above = live->bytes[i] >= live->bytes[f.from] - f.bytes / 2;
+		above_ns += is_above ? live->times_ns[i] - live->times_ns[i - 1] : 0;
+	}
+	bool is_alike = f.bytes >= grown / 2 && f.bytes / 4 <= grown;
+	return is_alike && above_ns >= (grew->to_ns - from_ns) / 4 ? CURVE_LAST_WAVE : CURVE_NO_WAVES;
+}
+
 uint64_t curve_first_ns(const struct curve *c, double part) {
-	uint64_t ns = c->times_ns[first_with(c, (double)c->bytes[top_of(c)] * part)];
+	uint64_t ns = c->times_ns[first_with(c, (double)top_of(c) * part)];
 	uint64_t start = c->times_ns[c->n - 1] / 20;
 	return ns > start ? ns : start;
 }

@@ -62,6 +62,16 @@ bool curve_find_level(const struct curve *c, struct curve_level *out);
 /** By how much it is higher at the end than it was in the tenth of the run before a moment. */
 uint64_t curve_rise_since(const struct curve *c, uint64_t ns);
 
+/** What a site kept grew while what it held may have risen and fallen. */
+enum curve_waves {
+	CURVE_NO_WAVES,
+	CURVE_BELOW_WAVES, // evenly, before and after it fell furthest, by half as much or more
+	CURVE_LAST_WAVE,   // only since it last fell, and before it had risen by about as much (half to
+					   // four times) for about as long (a quarter or more)
+};
+enum curve_waves curve_find_waves(const struct curve *live, const struct curve *kept,
+		const struct curve_facts *grew);
+
 /** The first moment, behind its start-up, with this part of its largest value. */
 uint64_t curve_first_ns(const struct curve *c, double part);
 

@@ -12,11 +12,10 @@ enum { MIN_BYTES = 1000, MIN_RUNTIME_BYTES = 8000000 };
 static void put_clock(struct finder *f, const struct rec_meta *m, uint64_t from_ns,
 		uint64_t to_ns) {
 	enum { LONG_RUN_S = 60 };
-	char from[CLOCK_TIME_MAX], to[CLOCK_TIME_MAX];
 	if (!m->wall_start_ns || m->duration_ns < LONG_RUN_S * 1000000000ull) {
 		return;
 	}
-	SAY(f, " (%s to %s)", clock_time_text(from, m, from_ns), clock_time_text(to, m, to_ns));
+	SAY(f, " (%s to %s)", CLOCK_TIME(m, from_ns), CLOCK_TIME(m, to_ns));
 }
 
 /** The time to the limit of its control group, if it goes on like this. */
@@ -78,19 +77,17 @@ void put_rate(struct finder *f, const struct curve_facts *c) {
 /** "grew at an even 105 kB/s to the end", or by how much in which time. */
 static void put_growth(struct finder *f, const struct curve_facts *c) {
 	bool is_to_end = c->to_ns >= f->r->meta.duration_ns / 100 * 98, has_rate = curve_has_rate(c);
-	char grown[HUMAN_MAX], rate[HUMAN_MAX];
-	human_bytes(grown, c->top_bytes - c->from_bytes);
-	human_bytes(rate, c->rate);
 	if (c->is_even && has_rate) {
-		SAY(f, "grew at an even %s/s%s", rate, is_to_end ? " to the end" : "");
+		SAY(f, "grew at an even %s/s%s", HUMAN_BYTES(c->rate), is_to_end ? " to the end" : "");
 	} else {
-		SAY(f, "grew %sby %s", c->is_even ? "evenly " : "", grown);
+		SAY(f, "grew %sby %s", c->is_even ? "evenly " : "",
+				HUMAN_BYTES(c->top_bytes - c->from_bytes));
 		put_rate(f, c);
 	}
 	if (c->is_even && is_to_end && !has_rate) {
-		SAY(f, " in %s", human_span(rate, c->to_ns - c->from_ns));
+		SAY(f, " in %s", HUMAN_SPAN(c->to_ns - c->from_ns));
 	} else if (!c->is_even || !is_to_end) {
-		SAY(f, " from %s to %s", human_duration(grown, c->from_ns), human_duration(rate, c->to_ns));
+		SAY(f, " from %s to %s", HUMAN_DURATION(c->from_ns), HUMAN_DURATION(c->to_ns));
 	}
 	put_clock(f, &f->r->meta, c->from_ns, c->to_ns);
 	put_window(f, c);
@@ -375,12 +372,19 @@ static bool is_much_kept(const struct finder *f, const struct place *p,
 /**
  * Blocks that are freed and made anew all the time are never freed for as long as the recording saw
  * them: such blocks are more and more towards the end. They are no growth if the site held as much
- * before them.
+ * before them, or if they are the last of waves.
  */
 static bool is_renewed(const struct finder *f, const struct place *p, const struct curve *live,
-		const struct curve *kept, enum curve_shape shape, enum curve_shape shape_of_all) {
+		const struct curve *kept, const struct curve_facts *never_freed,
+		enum curve_shape shape_of_all) {
+	const enum curve_shape shape = never_freed->shape;
 	if (shape == CURVE_AT_START || shape == CURVE_ONCE || freed_blocks(p) == 0) {
 		return false;
+	}
+	enum curve_waves waves = shape == CURVE_GREW ? curve_find_waves(live, kept, never_freed)
+												 : CURVE_NO_WAVES;
+	if (waves != CURVE_NO_WAVES) {
+		return waves == CURVE_LAST_WAVE;
 	}
 	// In short runs the edges between which curves are judged are few: the sums are exact
 	uint64_t freed_bytes = p->allocated_bytes - p->live_bytes - p->noise_bytes;
@@ -403,10 +407,8 @@ static bool say_steady(struct finder *f, struct place *p, const struct curve *li
 		return false;
 	}
 	finder_begin(f, "steady", "steady");
-	char low[HUMAN_MAX], high[HUMAN_MAX];
+	const char *low = HUMAN_BYTES(level.low_bytes), *high = HUMAN_BYTES(level.high_bytes);
 	say_place(f, p, BY_PEAK_BYTES, NULL, "at the peak, ", NULL);
-	human_bytes(low, level.low_bytes);
-	human_bytes(high, level.high_bytes);
 	bool is_one = strcmp(low, high) == 0;
 	SAY(f, ": held %s%s%s from %s on", is_one ? "" : low, is_one ? "" : " to ", high,
 			HUMAN_DURATION(level.from_ns));
@@ -427,8 +429,7 @@ static void look_at(struct finder *f, struct place *p) {
 		shape.shape = never_freed.shape = CURVE_OTHER;
 	}
 	bool is_much = p->live_bytes >= shape.top_bytes / 10 && is_much_kept(f, p, &never_freed);
-	bool is_anew = has_time && is_much &&
-			is_renewed(f, p, &live, &kept, never_freed.shape, shape.shape);
+	bool is_anew = has_time && is_much && is_renewed(f, p, &live, &kept, &never_freed, shape.shape);
 	bool is_first_time = f->r->summary.old_freed_blocks == 0; // else old ones may have been there
 	if (is_anew && is_first_time && shape.shape == CURVE_STOPPED && is_worth_saying(f, p, &shape)) {
 		say_shape(f, p, &shape);

@@ -6,7 +6,8 @@
  */
 #include "engine/findings/parts.h"
 
-static uint32_t edge_at(const struct recording *r, uint64_t ns) {
+/** The last edge until `ns`; if the heap was as large before, the lowest since, in `reach_ns`. */
+static uint32_t edge_at(const struct recording *r, uint64_t ns, uint64_t reach_ns) {
 	const struct rec_edge *edges = r->edges.items;
 	uint32_t last = 0, first = 0;
 	while (last + 1 < r->edges.n && edges[last + 1].time_ns <= ns) {
@@ -16,18 +17,30 @@ static uint32_t edge_at(const struct recording *r, uint64_t ns) {
 		first++;
 	}
 	uint32_t at = last;
-	for (uint32_t i = last; i > first && edges[i].time_ns + r->meta.duration_ns / 5 >= ns; i--) {
+	for (uint32_t i = last; i > first && edges[i].time_ns + reach_ns >= ns; i--) {
 		at = edges[i].bytes < edges[at].bytes ? i : at;
 	}
 	return at;
+}
+
+static uint64_t heap_at(const struct recording *r, uint32_t edge) {
+	return edge < r->edges.n ? r->edges.items[edge].bytes
+							 : r->summary.live_bytes + r->summary.suppressed_bytes;
+}
+
+/** It holds more at the second moment, but no more than before the first one: it comes and goes. */
+static bool only_rises_again(const struct recording *r, const struct window *w) {
+	const uint64_t after = heap_at(r, w->to);
+	return after > heap_at(r, w->from) && ANY(i, w->from, heap_at(r, i) >= after);
 }
 
 /**
  * The last edge of the run's first half (or the first with what the runtime had before the
  * program), and the last one before its last twentieth, in which programs give back what they have.
  * Where the heap had been as large before, something comes and goes: then instead the one at which
- * it was smallest since, within a fifth of the run. If hardly any time is between them, the program
- * did nothing later, and the second moment is the end.
+ * it was smallest since, within a fifth of the run; within 7/20, if it comes and goes more slowly.
+ * If hardly any time is between them, the program did nothing later, and the second moment is the
+ * end.
  */
 static bool find_window(const struct finder *f, struct window *out) {
 	const struct recording *r = f->r;
@@ -36,7 +49,11 @@ static bool find_window(const struct finder *f, struct window *out) {
 	if (r->edges.n == 0 || edges[0].time_ns > run / 2) {
 		return false;
 	}
-	*out = (struct window){.from = edge_at(r, run / 2), .to = edge_at(r, run - run / 20)};
+	const uint64_t reach_ns[] = {run / 5, run / 20 * 7};
+	for (size_t i = 0; i == 0 || (i < N_OF(reach_ns) && only_rises_again(r, out)); i++) {
+		out->from = edge_at(r, run / 2, reach_ns[i]);
+		out->to = edge_at(r, run - run / 20, reach_ns[i]);
+	}
 	const uint64_t begin_ns = f->start_up ? f->start_up->last_ns : 0;
 	while (out->from + 1 < r->edges.n && edges[out->from].time_ns < begin_ns) {
 		out->from++;
@@ -145,11 +162,10 @@ static void put_site(struct finder *f, const struct place *p, const struct windo
 static void say_most(struct finder *f, const struct window *w, const struct place *p,
 		uint64_t bytes) {
 	const struct recording *r = f->r;
-	uint64_t before = r->edges.items[w->from].bytes;
-	uint64_t after = w->to < r->edges.n ? r->edges.items[w->to].bytes
-										: r->summary.live_bytes + r->summary.suppressed_bytes;
+	uint64_t before = heap_at(r, w->from), after = heap_at(r, w->to);
 	bool is_most = r->summary.old_freed_bytes > 0 || finder_unknown_frees(f) > 0;
-	bool is_growth = after > before, is_little = !is_growth && bytes < r->summary.peak_bytes / 1000;
+	bool is_growth = after > before && !only_rises_again(r, w);
+	bool is_little = after <= before && bytes < r->summary.peak_bytes / 1000;
 	if (is_growth) {
 		SAY(f, " the heap grew by %s%s (%s of the peak)", is_most ? "at most " : "",
 				HUMAN_BYTES(after - before), HUMAN_PERCENT(after - before, r->summary.peak_bytes));
@@ -157,7 +173,8 @@ static void say_most(struct finder *f, const struct window *w, const struct plac
 	} else {
 		SAY(f,
 				is_little ? " the heap did not grow, nor did any function by 0.1 %% of the peak"
-						  : " the heap as a whole did not grow");
+						: after > before ? " the heap rose to no more than it held before"
+										 : " the heap as a whole did not grow");
 	}
 	if (p && !is_little) {
 		finder_about(f, p->name, NULL);
