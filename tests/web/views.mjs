@@ -24,6 +24,7 @@ const VIEWS = {
 	'tree-functions': 'v=tree&mode=fn&sel=main',
 	packages: 'v=tree&group=package',
 	timeline: 'v=timeline&marks=0.1,0.2',
+	river: 'v=timeline&river=1',
 	range: 't=peak',
 	sizes: 'v=sizes',
 	'never-freed': 'v=never-freed&m=never-freed',

@@ -28,6 +28,7 @@ export function App() {
 	const width = useValue(() => detailsWidth.value);
 	const canAnswer = useValue(() => isAnswerable.value);
 	const isEmpty = p.facts.summary.allocations === 0;
+	const hasStrip = useValue(() => shownView.value.hasStrip?.() && p.edges.n > 0);
 	const mayHaveDetails = useValue(() => shownView.value.hasDetails?.() ?? false);
 	const isSplit = !isEmpty && canAnswer && hasDetails && mayHaveDetails;
 	return (
@@ -40,7 +41,7 @@ export function App() {
 				) : (
 					<>
 						<Chips />
-						{view.hasStrip && p.edges.n > 0 && <Strip />}
+						{hasStrip && <Strip />}
 						<div
 							class={isSplit ? 'split' : 'whole'}
 							style={width ? { '--details': `${width}px` } : {}}

@@ -22,7 +22,7 @@ export interface View {
 	hint: string;
 	Part: () => preact.JSX.Element;
 	isEarly?: true; // the first part of the recording answers it, while the rest is read
-	hasStrip?: true; // the heap over time stands above it
+	hasStrip?: () => boolean; // the heap over time stands above it
 	hasDetails?: () => boolean; // the details of what is selected stand beside it
 	isFull?: true; // as high as the window: it scrolls by itself
 }
@@ -40,6 +40,7 @@ export const direction = signal<Direction>('top-down');
 export const treeMode = signal<TreeMode>('top-down');
 export const isFlipped = signal(false);
 export const zoomed = signal<Zoom | null>(null); // what fills the flame graph; null: all
+export const isRiver = signal(false); // the heap over time is shown as bands that are links
 export const foldsRecursion = signal(false);
 export const openedRuns = signal<ReadonlySet<number>>(new Set());
 export const colouring = signal<'owner' | 'module'>('owner');

@@ -8,9 +8,9 @@ import { programMarks } from './ui/marks.ts';
 
 /**
  * The address holds what is shown: the words of the lens (data/lens.ts), and v (view), dir, flip,
- * rec, colour and zoom (flame graph), mode (tree), sel (function), sort (tables and the columns
- * they are ordered by), marks (seconds), clock, cmp (what it is compared with: the name of a
- * recording, or @ and a range of this one).
+ * rec, colour and zoom (flame graph), mode (tree), river (timeline), sel (function), sort (tables
+ * and the columns they are ordered by), marks (seconds), clock, cmp (what it is compared with: the
+ * name of a recording, or @ and a range of this one).
  */
 
 const SHORT: Record<string, string> = {
@@ -27,11 +27,12 @@ const FLAGS = [
 	['flip', state.isFlipped],
 	['rec', state.foldsRecursion],
 	['clock', state.isClock],
+	['river', state.isRiver],
 ] as const;
 
-export function address(): string {
+export function address(lens = state.lens.value): string {
 	const p = state.profile.value;
-	const words = lensWords(p, state.lens.value);
+	const words = lensWords(p, lens);
 	if (state.view.value !== 'overview') {
 		words.unshift(`v=${state.view.value}`);
 	}

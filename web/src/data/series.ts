@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+import type { Range } from './lens.ts';
 import type { Metric } from './metrics.ts';
 import type { Edges, Profile } from './profile.ts';
 import { listedUnder } from './query.ts';
@@ -148,13 +149,17 @@ function candidates(
 	return { rows, found };
 }
 
-/** The `most` groups that are largest at any moment, each with its curve, and one for the rest. */
+/**
+ * The `most` groups that are largest at any moment (of `range`, if there is one), each with its
+ * curve, and one for the rest.
+ */
 export function stackedSeries(
 	p: Profile,
 	keys: ArrayLike<number>,
 	nameOf: (key: number) => { label: string; symbol: number },
 	most: number,
 	kept: Uint8Array | null,
+	range: Range | null = null,
 ): Series[] {
 	if (!kept && p.intervals.from.length === 0 && p.edges.bytes.some((v) => v > 0)) {
 		// A file of another program (massif): it has the curve, but not whose it was
@@ -188,7 +193,8 @@ export function stackedSeries(
 	};
 	const curves = found.map((key, row) => {
 		const values = curve(row);
-		return { key, values, top: values.reduce((a, b) => Math.max(a, b), 0) };
+		const asked = range ? values.subarray(Math.max(0, range.from), range.to + 1) : values;
+		return { key, values, top: asked.reduce((a, b) => Math.max(a, b), 0) };
 	});
 	curves.sort((a, b) => b.top - a.top);
 	const out = curves

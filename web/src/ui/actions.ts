@@ -290,6 +290,16 @@ const others: Action[] = [
 		run: () => void copyPng(shownView()),
 	},
 	{
+		id: 'river',
+		keys: [],
+		text: 'River: the heap over time in bands, each a link to its function',
+		run: () =>
+			batch(() => {
+				state.isRiver.value = true;
+				state.view.value = 'timeline';
+			}),
+	},
+	{
 		id: 'clock',
 		keys: ['w'],
 		text: 'Time of day or seconds on the axes',

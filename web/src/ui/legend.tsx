@@ -11,15 +11,22 @@ export function Swatch({ of }: { of: string }) {
 /** The bit of RSS among what is switched off; the series have those from 0 on. */
 export const RSS_OFF = 1 << 30;
 
+const COLOURS = [0, 1, 2, 3, 4].map((i) => `series-${i}`).concat('growing', 'temporary', 'mark');
+
+/** The token of the colour of the i-th of some series. */
+export const colourOf = (label: string, i: number) =>
+	label === 'other' ? 'series-5' : COLOURS[i % COLOURS.length]!;
+
 interface LegendProps {
 	profile: Profile;
 	series: readonly { label: string }[];
 	off?: number; // bits of those that are switched off
 	onSwitch?: (off: number) => void; // they can be
+	hasRss?: boolean;
 }
 
 /** The colours of a chart that is stacked by series, and of the line of what was resident. */
-export function Legend({ profile, series, off = 0, onSwitch }: LegendProps) {
+export function Legend({ profile, series, off = 0, onSwitch, hasRss = true }: LegendProps) {
 	const item = (bit: number, what: ComponentChildren) =>
 		onSwitch ? (
 			<button
@@ -32,7 +39,6 @@ export function Legend({ profile, series, off = 0, onSwitch }: LegendProps) {
 		) : (
 			what
 		);
-	const colourOf = (label: string, i: number) => (label === 'other' ? 5 : Math.min(i, 4));
 	return (
 		<ul class="legend">
 			{series.map(({ label }, i) => (
@@ -40,12 +46,12 @@ export function Legend({ profile, series, off = 0, onSwitch }: LegendProps) {
 					{item(
 						1 << i,
 						<>
-							<Swatch of={`series-${colourOf(label, i)}`} /> <code>{label}</code>
+							<Swatch of={colourOf(label, i)} /> <code>{label}</code>
 						</>,
 					)}
 				</li>
 			))}
-			{profile.samples.n > 0 && (
+			{hasRss && profile.samples.n > 0 && (
 				<li title={residentMeans}>
 					{item(
 						RSS_OFF,

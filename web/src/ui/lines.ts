@@ -2,7 +2,7 @@
 import type { Profile } from '../data/profile.ts';
 import { aliveOverTime, stacksWhere } from '../data/query.ts';
 import { heapValues, periodStarts } from '../data/series.ts';
-import { RSS_OFF } from './legend.tsx';
+import { colourOf, RSS_OFF } from './legend.tsx';
 import type { Line } from './plot.ts';
 
 /** The heap as a whole. */
@@ -44,7 +44,7 @@ export function rssLine(p: Profile): Line {
  * as a whole may be known in finer steps than its parts: then it has a line of its own. `off` has
  * the bits of series that are left out.
  */
-function stacked(
+export function stacked(
 	p: Profile,
 	series: { label: string; values: Float64Array }[],
 	hasAll: boolean,
@@ -62,7 +62,7 @@ function stacked(
 		return [
 			{
 				label: s.label,
-				colour: s.label === 'other' ? 'series-5' : `series-${Math.min(i, 4)}`,
+				colour: colourOf(s.label, i),
 				times,
 				values: sums.slice(),
 				kind: 'area',

@@ -22,6 +22,7 @@ export interface Frame {
 	top: number;
 	width: number;
 	height: number;
+	startNs: number;
 	endNs: number;
 	most: number;
 }
@@ -47,6 +48,7 @@ export function frameOf(
 	height: number,
 	endNs: number,
 	isBare: boolean,
+	startNs = 0,
 ): Frame {
 	const inset = isBare ? BARE : AXIS;
 	let most = 0;
@@ -60,7 +62,8 @@ export function frameOf(
 		top: inset.top,
 		width: Math.max(1, width - inset.left - inset.right),
 		height: height - inset.top - inset.bottom,
-		endNs: Math.max(endNs, 1000),
+		startNs,
+		endNs: Math.max(endNs, startNs + 1000),
 		most: Math.max(most * 1.04, 1),
 	};
 }
@@ -75,6 +78,16 @@ function roundStep(span: number, places: number, isBinary = false): number {
 	return [1, 2, 2.5, 5, 10].map((m) => m * power).find((step) => step >= least * 0.999999)!;
 }
 
+/** Where a moment is, from the left of the whole. */
+export function xOf(f: Frame, ns: number): number {
+	const inside = Math.min(Math.max(ns, f.startNs), f.endNs) - f.startNs;
+	return f.left + (inside / (f.endNs - f.startNs)) * f.width;
+}
+
+export function yOf(f: Frame, value: number): number {
+	return f.top + f.height * (1 - value / f.most);
+}
+
 const round = (px: number) => Math.round(px) + 0.5; // a line of one px is sharp there
 
 function drawAxes(c: Pen, f: Frame, look: Look): void {
@@ -85,9 +98,10 @@ function drawAxes(c: Pen, f: Frame, look: Look): void {
 	c.beginPath();
 	c.textAlign = 'center';
 	c.textBaseline = 'top';
-	const step = roundStep(f.endNs, f.width / X_SPACE);
-	for (let ns = 0; ns <= f.endNs; ns += step) {
-		const x = f.left + (ns / f.endNs) * f.width;
+	const step = roundStep(f.endNs - f.startNs, f.width / X_SPACE);
+	for (let i = Math.ceil(f.startNs / step); i * step <= f.endNs; i++) {
+		const ns = i * step;
+		const x = xOf(f, ns);
 		c.moveTo(round(x), f.top);
 		c.lineTo(round(x), f.top + f.height);
 		c.fillText(look.time(ns), x, f.top + f.height + 7);
@@ -97,7 +111,7 @@ function drawAxes(c: Pen, f: Frame, look: Look): void {
 	const rise = roundStep(f.most, f.height / Y_SPACE, look.isBinary);
 	let last = '';
 	for (let value = 0; value <= f.most; value += rise) {
-		const y = f.top + f.height * (1 - value / f.most);
+		const y = yOf(f, value);
 		c.moveTo(f.left, round(y));
 		c.lineTo(f.left + f.width, round(y));
 		const text = look.value(value);
@@ -110,8 +124,8 @@ function drawAxes(c: Pen, f: Frame, look: Look): void {
 function drawLine(c: Pen, f: Frame, line: Line, look: Look): void {
 	const { times, values } = line;
 	const n = times.length;
-	const x = (ns: number) => f.left + (Math.min(ns, f.endNs) / f.endNs) * f.width;
-	const y = (value: number) => f.top + f.height * (1 - value / f.most);
+	const x = (ns: number) => xOf(f, ns);
+	const y = (value: number) => yOf(f, value);
 	if (n === 0) {
 		return;
 	}

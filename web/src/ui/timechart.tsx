@@ -30,7 +30,10 @@ export interface TimeChartProps {
 	theme: string;
 }
 
-function lookOf(props: TimeChartProps, hasBinary: boolean): Look {
+export function lookOf(
+	props: Pick<TimeChartProps, 'profile' | 'unit' | 'isClock' | 'isBare'>,
+	hasBinary: boolean,
+): Look {
 	const style = getComputedStyle(document.documentElement);
 	const colour = (token: string) => style.getPropertyValue(`--${token}`).trim();
 	const started = props.profile.facts.program.started_ns;

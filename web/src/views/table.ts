@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { treeMode, type View } from '../state.ts';
+import { isRiver, treeMode, type View } from '../state.ts';
 import { CompareView } from './compare.tsx';
 import { FlameView } from './flame.tsx';
 import { GrowthView } from './growth.tsx';
@@ -27,7 +27,7 @@ export const VIEWS: readonly View[] = [
 		hint: 'Flame graph: top-down, bottom-up, around a function',
 		Part: FlameView,
 		isEarly: true,
-		hasStrip: true,
+		hasStrip: always,
 		hasDetails: always,
 		isFull: true,
 	},
@@ -36,7 +36,7 @@ export const VIEWS: readonly View[] = [
 		name: 'Tree',
 		hint: 'Top-down, bottom-up, callers/callees',
 		Part: TreeView,
-		hasStrip: true,
+		hasStrip: always,
 		hasDetails: () => treeMode.value !== 'functions',
 		isFull: true,
 	},
@@ -45,6 +45,7 @@ export const VIEWS: readonly View[] = [
 		name: 'Timeline',
 		hint: 'Consumed, allocations and temporary allocations over time',
 		Part: TimelineView,
+		hasStrip: () => isRiver.value,
 		hasDetails: always,
 	},
 	{
@@ -52,7 +53,7 @@ export const VIEWS: readonly View[] = [
 		name: 'Sizes & lifetimes',
 		hint: 'Sizes of allocations, and how long they live',
 		Part: SizesView,
-		hasStrip: true,
+		hasStrip: always,
 		hasDetails: always,
 	},
 	{
@@ -60,7 +61,7 @@ export const VIEWS: readonly View[] = [
 		name: 'Never freed & growth',
 		hint: 'Leaks and what grows: stacks that were never freed, suppressions',
 		Part: GrowthView,
-		hasStrip: true,
+		hasStrip: always,
 		hasDetails: always,
 	},
 	{
@@ -68,7 +69,7 @@ export const VIEWS: readonly View[] = [
 		name: 'Threads',
 		hint: 'Who allocates, who frees',
 		Part: ThreadsView,
-		hasStrip: true,
+		hasStrip: always,
 	},
 	{
 		id: 'memory',
@@ -76,7 +77,7 @@ export const VIEWS: readonly View[] = [
 		hint: 'Where RSS goes: live blocks, what malloc keeps, what is mapped, code and files',
 		Part: MemoryView,
 		isEarly: true,
-		hasStrip: true,
+		hasStrip: always,
 	},
 	{
 		id: 'compare',

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import type { ComponentChildren } from 'preact';
-import { useMemo, useState } from 'preact/hooks';
-import { edgeAtOrAfter, type Range } from '../data/lens.ts';
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { edgeAtOrAfter, type Lens, type Range } from '../data/lens.ts';
 import {
 	ALLOCATIONS,
 	lacks,
@@ -14,7 +14,7 @@ import {
 import type { Profile } from '../data/profile.ts';
 import { ask, madeOverTime } from '../data/query.ts';
 import { heaviestOf } from '../data/rank.ts';
-import { sitesOf, stackedSeries, sumsBySite } from '../data/series.ts';
+import { sitesOf, stackedSeries, sumsBySite, type Series } from '../data/series.ts';
 import * as state from '../state.ts';
 import { ChartTable, RateTable } from '../ui/charttable.tsx';
 import { baseName, bytes, count, duration, moment, shortCount, shortName } from '../ui/format.ts';
@@ -22,6 +22,7 @@ import { Legend, RSS_OFF } from '../ui/legend.tsx';
 import { heapAndRss, keptLine, offAtFirst } from '../ui/lines.ts';
 import { markLabel } from '../ui/marks.ts';
 import { RangeField } from '../ui/rangefield.tsx';
+import { River } from '../ui/river.tsx';
 import { useValue } from '../ui/signals.ts';
 import { themeTurn } from '../ui/theme.ts';
 import { TimeChart, type Line, type TimeChartProps } from '../ui/timechart.tsx';
@@ -159,9 +160,15 @@ function Between({ p, from, to, name }: { p: Profile; from: number; to: number; 
 				)}
 			</td>
 			<td>
-				{top
-					.map((key) => `${shortName(sites.name[key]!)} ${bytes(sums[key]!)}`)
-					.join(', ') || ofBlocks('nothing')}
+				{top.length
+					? top.map((key, i) => (
+							<>
+								{i > 0 && ', '}
+								{shortName(sites.name[key]!)}{' '}
+								<span class="nowrap">{bytes(sums[key]!)}</span>
+							</>
+						))
+					: ofBlocks('nothing')}
 			</td>
 		</tr>
 	);
@@ -219,6 +226,19 @@ function Generations({ p }: { p: Profile }) {
 	);
 }
 
+/** The lens that shows only what a series stands for; null: there is none. */
+function lensOf({ label, symbol }: Series, by: Stacking): Lens | null {
+	const p = state.profile.value;
+	const lens = state.lens.value;
+	const name = p.symbols.name[symbol]!;
+	if (by === 'thread' && p.threads.some((t) => t.id > 0 && t.name === label)) {
+		return lens.threads.includes(label) ? null : { ...lens, threads: [label] };
+	}
+	return symbol && !lens.focus.includes(name) ? { ...lens, focus: [name] } : null;
+}
+
+const BANDS = 8; // of a river
+
 interface RateProps {
 	name: string;
 	bit: number; // of what a file may lack
@@ -262,14 +282,16 @@ export function TimelineView() {
 	const marks = useValue(() => state.marks.value);
 	const clock = useValue(() => state.isClock.value);
 	const turn = useValue(() => themeTurn.value);
+	const river = useValue(() => state.isRiver.value);
 	const [by, setBy] = useState<Stacking>('site');
 	const [isCumulative, setCumulative] = useState(false);
 	const [off, setOff] = useState(() => offAtFirst(p));
 	const [cursor, setCursor] = useState<number | null>(null);
 	const series = useMemo(() => {
 		const { keys, name } = grouping(p, by);
-		return stackedSeries(p, keys, name, 5, kept);
-	}, [p, by, kept]);
+		return stackedSeries(p, keys, name, river ? BANDS : 5, kept, river ? range : null);
+	}, [p, by, kept, river, river && range]);
+	useEffect(() => setOff((now) => now & RSS_OFF), [series]); // the others are other series
 	const heap = useMemo(() => heapAndRss(p, series, kept === null, off), [series, off]);
 	const line = (of: 'count' | 'temporary', colour: string): Line[] => {
 		const all = of === 'count' ? p.curve.allocations : p.curve.temporary;
@@ -312,23 +334,29 @@ export function TimelineView() {
 							series={series}
 							off={off}
 							onSwitch={setOff}
+							hasRss={!river}
 						/>
 						<div class="controls">
-							<RangeField />
+							{!river && <RangeField />}
 							<select
 								class="pill"
 								aria-label="Stacked by"
 								value={by}
-								onChange={(e) => {
-									setBy(e.currentTarget.value as Stacking);
-									setOff(off & RSS_OFF); // the others are other series
-								}}
+								onChange={(e) => setBy(e.currentTarget.value as Stacking)}
 							>
 								<option value="site">by function</option>
 								<option value="module">by module</option>
 								<option value="thread">by thread</option>
 								<option value="size">by size</option>
 							</select>
+							<button
+								class={`pill${river ? ' on' : ''}`}
+								aria-pressed={river}
+								title="More bands, each a link, over the range alone"
+								onClick={() => (state.isRiver.value = !river)}
+							>
+								River
+							</button>
 							{p.facts.program.started_ns > 0 && (
 								<button
 									class={`pill${clock ? ' on' : ''}`}
@@ -341,16 +369,28 @@ export function TimelineView() {
 							)}
 						</div>
 					</div>
-					<TimeChart
-						{...common}
-						lines={heap}
-						height={260}
-						flag={{
-							ns,
-							text: `peak ${bytes(top)} · ${moment(ns, duration_ns)}`,
-						}}
-						label={`Heap over time: largest ${bytes(top)} at ${moment(ns)}`}
-					/>
+					{river ? (
+						<River
+							profile={p}
+							series={series}
+							off={off}
+							range={range}
+							lensOf={(one) => lensOf(one, by)}
+							isClock={clock}
+							theme={String(turn)}
+						/>
+					) : (
+						<TimeChart
+							{...common}
+							lines={heap}
+							height={260}
+							flag={{
+								ns,
+								text: `peak ${bytes(top)} · ${moment(ns, duration_ns)}`,
+							}}
+							label={`Heap over time: largest ${bytes(top)} at ${moment(ns)}`}
+						/>
+					)}
 					<ChartTable profile={p} series={series} />
 				</section>
 			)}
