@@ -106,6 +106,20 @@ static void explains_the_peak(void **state) {
 	assert_int_equal(finding_number(peak, "without_bytes"), 101100);
 }
 
+/** A site that holds all by itself does so though its smallest stacks are not walked. */
+static void counts_the_last_bytes_of_a_site(void **state) {
+	(void)state;
+	struct rec_stack *s = r.stacks.items;
+	const struct rec_stack before[] = {s[0], s[2]};
+	s[0].peak_bytes = 16049960;
+	s[2].node = s[0].node, s[2].peak_bytes = 60, s[2].peak_blocks = 1;
+	r.summary.peak_bytes = 16049960 + 60 + 40500;
+	struct findings all = make();
+	s[0] = before[0], s[2] = before[1];
+	assert_non_null(
+			strstr(find(&all, "peak")->text, "make_row() app.cpp:12 <- spike() holds 16.1 MB"));
+}
+
 /** Memory that nothing ever touched is none; what was swapped out, or is not known, may have been. */
 static void says_how_much_of_the_peak_was_in_memory(void **state) {
 	(void)state;
@@ -689,6 +703,7 @@ static void keeps_the_order_of_equals_under_any_qsort(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 			TEST(explains_the_peak),
+			TEST(counts_the_last_bytes_of_a_site),
 			TEST(says_how_much_of_the_peak_was_in_memory),
 			TEST(says_how_a_leak_grows),
 			TEST(puts_the_peak_before_little_churn),

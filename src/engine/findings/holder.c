@@ -164,6 +164,7 @@ static bool tag_stacks(struct finder *f, struct holder *h) {
 		const struct name *site = finder_site(f, i);
 		h->tags[i] = through[f->r->stacks.items[i].node] || (site && site->function_id == id);
 		h->bytes += h->tags[i] ? f->r->stacks.items[i].peak_bytes : 0;
+		h->own += site && site->function_id == id ? f->r->stacks.items[i].peak_bytes : 0;
 	}
 	return true;
 }
@@ -219,7 +220,7 @@ bool finder_find_holder(struct finder *f, bool is_site) {
 	if (!best) {
 		return true;
 	}
-	f->holder = (struct holder){.name = best->name, .own = best->own};
+	f->holder = (struct holder){.name = best->name};
 	return tag_stacks(f, &f->holder);
 }
 
