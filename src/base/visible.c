@@ -2,6 +2,10 @@
 /* Replaces the characters that a terminal would obey by escapes. */
 #include "base/visible.h"
 
+#include "base/text.h"
+
+#include <ctype.h>
+
 /** Turns of direction, and ends of lines that are no '\n'. */
 static bool is_obeyed(uint32_t c) {
 	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || c == 0x200e || c == 0x200f ||
@@ -77,14 +81,25 @@ const char *visible_name(char *out, size_t size, const char *name) {
 	return out;
 }
 
+/** How long the next word is; a number and its unit, "548.4 kB/s" or "12 %", are one. */
+static size_t word_length(const char *text) {
+	static const char units[] = "|B|kB|MB|GB|TB|ms|s|min|h|d|%";
+	size_t n = strcspn(text, " ");
+	if (n > 0 && text[n] && isdigit((uint8_t)text[n - 1])) {
+		const char *next = text + n + 1;
+		bool is_unit = is_any(slice_of(next, strcspn(next, " /,.;:)")), units);
+		n += is_unit ? 1 + strcspn(next, " ") : 0;
+	}
+	return n;
+}
+
 void visible_wrap(struct buffer *out, const char *first, size_t indent, const char *text,
 		size_t width) {
 	buffer_text(out, first);
 	size_t column = utf8_columns(slice_of_text(first));
 	bool is_line_start = true;
 	while (*text) {
-		size_t n = strcspn(text, " ");
-		n += strncmp(text + n, " %", 2) == 0 ? 1 + strcspn(text + n + 1, " ") : 0;
+		const size_t n = word_length(text);
 		struct slice word = slice_of(text, n);
 		if (!is_line_start && column + 1 + utf8_columns(word) > width) {
 			buffer_printf(out, "\n%*s", (int)indent, "");

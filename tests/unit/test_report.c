@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "base/visible.h"
 #include "report/compare.h"
 #include "report/report.h"
 #include "sample_recording.h"
@@ -114,6 +115,44 @@ static void keeps_lines_within_the_width(void **state) {
 			}
 		}
 	}
+}
+
+/** What a number counts is on its line, at any width. */
+static void keeps_units_with_their_numbers(void **state) {
+	(void)state;
+	static const char
+			sentence[] = "held 548.4 kB, 12.0 MB/s (99 % of it) for 3.10 s; 4 h 02 min ago";
+	for (uint32_t width = 20; width <= 60; width++) {
+		buffer_clear(&out);
+		visible_wrap(&out, "  ", 4, sentence, width);
+		static const char *const whole[] = {"548.4 kB,", "12.0 MB/s", "(99 %", "3.10 s;", "4 h",
+				"02 min"};
+		for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
+			assert_non_null(strstr(text(), whole[i]));
+		}
+	}
+}
+
+/** What was found comes at the end of a recording, though much is to be said of its quality. */
+static void sums_up_with_the_first_finding(void **state) {
+	(void)state;
+	struct report_options o = {0};
+	assert_true(report_summary(&out, &r, names, &o, NULL));
+	assert_non_null(strstr(text(),
+			"  peak  make_row() app.cpp:12 <- spike() holds 16.0 MB (99 % of the peak).\n"));
+	assert_null(strstr(text(), "  ! "));
+	buffer_clear(&out);
+	r.quality.lost_events = 3, r.quality.abandoned_hooks = 4, r.quality.double_allocations = 5;
+	r.quality.looks_refused = 6, r.quality.time_corrections = 7;
+	assert_true(report_summary(&out, &r, names, &o, NULL));
+	size_t n = 0;
+	for (const char *line = strstr(text(), "  ! "); line; line = strstr(line + 1, "\n  ! ")) {
+		n++;
+	}
+	assert_int_equal(n, 3);
+	assert_non_null(strstr(text(), " more in the full report\n"));
+	assert_non_null(strstr(text(), "  peak  make_row() "));
+	r.quality = (struct rec_quality){0};
 }
 
 static void prints_the_classic_sections(void **state) {
@@ -324,6 +363,8 @@ int main(void) {
 			TEST(prints_the_six_lines_as_kde_does),
 			TEST(says_that_it_saw_nothing),
 			TEST(keeps_lines_within_the_width),
+			TEST(keeps_units_with_their_numbers),
+			TEST(sums_up_with_the_first_finding),
 			TEST(prints_the_classic_sections),
 			TEST(prints_json_with_the_named_fields),
 			TEST(says_where_memory_went),

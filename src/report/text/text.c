@@ -78,12 +78,16 @@ static void put_title(struct page *p) {
 	buffer_text(p->out, "\n\n");
 }
 
-static void put_quality(struct page *p) {
+enum { QUALITY_FIRST = 2 };
+
+/** On a first screen two at most: findings have their room. */
+static void put_quality(struct page *p, size_t most) {
 	struct quality_line lines[QUALITY_LINES_MAX];
 	size_t n = quality_lines(p->r, p->names, &p->arena, lines);
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n && i < most; i++) {
 		visible_wrap(p->out, "  ! ", 4, lines[i].text, p->width);
 	}
+	buffer_printf(p->out, n > most ? "  ! … %zu more in the full report\n" : "", n - most);
 	if (n > 0) {
 		buffer_u8(p->out, '\n');
 	}
@@ -206,17 +210,20 @@ static void put_finding(struct page *p, const struct finding *f) {
 	visible_wrap(p->out, FORMAT(64, "  %s  ", f->title), 4, f->text, p->width);
 }
 
-/** Only what comes before some words: it stands among few lines. */
+/** Only what comes before some words, outside of parentheses: it stands among few lines. */
 static void put_before(struct page *p, const struct finding *f, const char *words) {
-	const char *end = strstr(f->text, words);
+	const char *end = f->text;
+	for (int depth = 0; *end && (depth > 0 || strncmp(end, words, strlen(words)) != 0); end++) {
+		depth += (*end == '(') - (*end == ')');
+	}
 	SCOPED(buffer) clause = {0};
-	if (end) {
+	if (*end) {
 		buffer_printf(&clause, "%.*s.", (int)(end - f->text), f->text);
 	}
 	buffer_u8(&clause, 0);
 	p->failed |= clause.failed;
 	struct finding brief = *f;
-	brief.text = end && !clause.failed ? (const char *)clause.data : f->text;
+	brief.text = *end && !clause.failed ? (const char *)clause.data : f->text;
 	put_finding(p, &brief);
 }
 
@@ -310,7 +317,7 @@ static bool put_nothing_seen(struct page *p) {
 static void put_page(struct page *p, const struct findings *findings) {
 	enum { LINES_AT_END = 8 };
 	put_title(p);
-	put_quality(p);
+	put_quality(p, SIZE_MAX);
 	if (p->r->summary.allocations == 0) {
 		if (!put_nothing_seen(p) && findings->n > 0) {
 			put_findings(p, findings, 0);
@@ -333,7 +340,7 @@ static void put_page(struct page *p, const struct findings *findings) {
 static void put_screen(struct page *p, const struct findings *findings, size_t lines) {
 	enum { TABLE_LINES = 7 };
 	put_title(p);
-	put_quality(p);
+	put_quality(p, QUALITY_FIRST);
 	put_totals(p, findings);
 	buffer_u8(p->out, '\n');
 	put_findings(p, findings, lines - 1);
@@ -371,20 +378,19 @@ bool report_summary(struct buffer *out, const struct recording *r, const struct 
 	if (!findings_make(&findings, r, n, &p.arena, err)) {
 		return false;
 	}
-	put_quality(&p);
+	put_quality(&p, QUALITY_FIRST);
 	if (r->summary.allocations == 0) {
 		(void)put_nothing_seen(&p);
 	} else {
 		put_totals(&p, &findings);
 		put_hooked(&p);
-		// Ten lines with those that the command prints itself; what is missing comes first
-		bool has_room = page_lines(&p) <= 4;
+		// The first of all, and what was asked for
+		const struct finding *first = FIND_IN(f, findings, !f->is_quality);
 		const struct finding *asked = FIND_IN(f, findings, strcmp(f->id, "unreachable") == 0);
-		if (has_room && findings.n > 0 && findings.items[0].severity == FINDING_LOOK_FIRST) {
-			put_before(&p, &findings.items[0], "; ");
-			asked = asked == findings.items ? NULL : asked;
+		if (first && first->severity != FINDING_FACT) {
+			put_before(&p, first, "; ");
 		}
-		if (asked) {
+		if (asked && asked != first) {
 			put_before(&p, asked, "; ");
 		}
 		buffer_u8(p.out, '\n');
