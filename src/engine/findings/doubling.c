@@ -82,16 +82,15 @@ static struct chain find_chain(struct step *steps, uint32_t n) {
 /** How many steps of a chain the stack with most of them made. */
 static uint32_t most_on_one_stack(struct finder *f, const uint8_t *tags, const struct step *steps,
 		uint32_t n) {
-	uint32_t *of_stack = FINDER_NEW(f, uint32_t, f->r->stacks.n), most = 0;
+	uint32_t *of_stack = FINDER_NEW(f, uint32_t, f->r->stacks.n);
 	EACH_WHILE(s, f->r->sizes, of_stack) {
 		const struct step key = {.size = s->size};
 		const struct step *step = is_exact_of(s, tags)
 				? bsearch(&key, steps, n, sizeof *steps, by_number)
 				: NULL;
 		of_stack[s->stack] += step && step->is_in_chain;
-		most = of_stack[s->stack] > most ? of_stack[s->stack] : most;
 	}
-	return most;
+	return (uint32_t)LARGEST(i, of_stack ? f->r->stacks.n : 0, of_stack[i]);
 }
 
 bool say_doubling(struct finder *f, const uint8_t *tags, const struct place *p) {

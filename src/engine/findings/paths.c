@@ -28,17 +28,16 @@ static void collect_own(struct finder *f, uint32_t stack, struct own_frames *out
 /** The heaviest stacks of a place that always, and that never gave back what they had. */
 static bool find_paths(const struct finder *f, const struct place *p, uint32_t *freed,
 		uint32_t *kept) {
-	uint64_t n_freed = 0, n_kept = 0, n_mixed = 0, best_freed = 0, best_kept = 0;
+	uint64_t n_freed = 0, n_kept = 0, n_mixed = 0;
+	const struct rec_stack *stacks = f->r->stacks.items;
 	EACH_STACK_OF(i, f, p) {
-		const struct rec_stack *s = &f->r->stacks.items[i];
+		const struct rec_stack *s = &stacks[i];
 		if (s->live_blocks == 0) {
+			*freed = n_freed == 0 || s->allocations > stacks[*freed].allocations ? i : *freed;
 			n_freed += s->allocations;
-			*freed = s->allocations > best_freed ? i : *freed;
-			best_freed = s->allocations > best_freed ? s->allocations : best_freed;
 		} else if (s->live_blocks == s->allocations) {
+			*kept = n_kept == 0 || s->allocations > stacks[*kept].allocations ? i : *kept;
 			n_kept += s->allocations;
-			*kept = s->allocations > best_kept ? i : *kept;
-			best_kept = s->allocations > best_kept ? s->allocations : best_kept;
 		} else {
 			n_mixed += s->allocations;
 		}

@@ -106,7 +106,6 @@ bool view_put_timeline(struct viewer *v, struct err *err) {
 	uint64_t start = v->lens->has_range ? lens_edge_ns(v->r, v->lens->from) : 0;
 	uint64_t end = t.points[t.n - 1].time_ns;
 	uint32_t rows = t.n < ROWS ? t.n : ROWS;
-	uint64_t most = 0;
 	struct stretch stretches[ROWS] = {0};
 	uint32_t at = 0;
 	for (uint32_t i = 0; i < rows; i++) {
@@ -118,8 +117,8 @@ bool view_put_timeline(struct viewer *v, struct err *err) {
 			ADD_FIELDS(s, &t.points[at], allocations, temporary);
 			s->is_seen = true;
 		}
-		most = s->bytes > most ? s->bytes : most;
 	}
+	const uint64_t most = LARGEST(i, rows, stretches[i].bytes);
 	buffer_text(v->out, "  up to then    heap");
 	put_spaces(v->out, BAR + 2);
 	buffer_text(v->out,

@@ -56,7 +56,7 @@ static struct slice first_package(const struct names *n, const uint32_t *first,
 /** That of more than half of all such allocations; empty: there is none. */
 static struct slice find_package(const struct names *n, const uint32_t *first) {
 	struct slice found = {0};
-	uint64_t lead = 0, all = 0, its = 0;
+	uint64_t lead = 0, all = 0;
 	EACH(s, n->recording->stacks) { // whoever has the majority is left
 		struct slice package = first_package(n, first, s);
 		const uint64_t weight = package.size ? s->allocations : 0;
@@ -70,9 +70,9 @@ static struct slice find_package(const struct names *n, const uint32_t *first) {
 		}
 		all += weight;
 	}
-	EACH(s, n->recording->stacks) {
-		its += slice_equal(first_package(n, first, s), found) ? s->allocations : 0;
-	}
+	const struct rec_stack *s = n->recording->stacks.items;
+	uint64_t its = SUM(i, n->recording->stacks.n,
+			slice_equal(first_package(n, first, &s[i]), found) ? s[i].allocations : 0);
 	return its > all / 2 ? found : (struct slice){0};
 }
 
