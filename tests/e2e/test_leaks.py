@@ -210,6 +210,26 @@ def test_threads_that_go_on_are_not_accused(tools, is_long):
 
 # ---- what is said
 
+def test_what_is_suppressed_is_no_accusation_and_not_kept_silent(tools):
+    """Where no site is told of, because all are suppressed, the finding says so in words."""
+    (tools.folder / "lost.c").write_text("""
+        #include <stdlib.h>
+        #include <string.h>
+        __attribute__((noinline)) static void lose(int i) { char *p = malloc(1000 + i); __asm__ volatile("" :: "r"(p) : "memory"); }
+        __attribute__((noinline)) static void clear(void) { volatile char a[4096]; memset((char *)a, 0, sizeof a); }
+        int main(void) { for (int i = 0; i < 50; i++) { lose(i); } clear(); return 0; }
+    """)
+    subprocess.run(["gcc", "-O1", "-g", "-o", tools.folder / "lost", tools.folder / "lost.c"], check=True, timeout=60)
+    run = record(tools, tools.folder / "lost")
+    rules = tools.folder / "rules.txt"
+
+    def sentences(rule):
+        rules.write_text(f"leak:{rule}\n")
+        return [f["text"] for f in run.json("--suppressions", str(rules))["findings"] if f["id"] == "unreachable"]
+    assert re.fullmatch(r"lose lost\.c:\d+ <- main: 50 blocks \(51\.2 kB\) that nothing points to\.", *sentences("nobody"))
+    assert sentences("lose") == ["50 unreachable blocks (51.2 kB) are suppressed."]
+
+
 def test_sites_are_named(tools):
     run = record(tools, tools.victim("holders"))
     report = " ".join(run.report().split())

@@ -54,7 +54,8 @@ FORMS = {
     "handed-over": rf"(?P<n>{COUNT}) blocks \((?P<bytes>{BYTES})\) allocated by thread (?P<from>.+) \((?P<from_tid>\d+)\) "
                    rf"were freed by thread (?P<to>.+) \((?P<to_tid>\d+)\)(?:; .+ allocated (?P<made>{COUNT}) blocks "
                    rf"\((?P<made_bytes>{BYTES})\))?\.",
-    "unreachable": rf"a pointer was found to each of the (?P<all>{COUNT}) blocks that were live (?:just before the end|at {TIME})\.|"
+    "unreachable": rf"(?P<others>{COUNT}) unreachable blocks? \((?P<others_bytes>{BYTES})\) (?:is|are) (?:suppressed|of call stacks without any function that is known)\.|"
+                   rf"a pointer was found to each of the (?P<all>{COUNT}) blocks that were live (?:just before the end|at {TIME})\.|"
                    rf"(?P<who>.+): (?P<cycle>a cycle of |cycles, all in all )?(?P<blocks>{COUNT}) blocks? \((?P<bytes>{BYTES})\) "
                    rf"that nothing (?:else )?points to"
                    rf"(?:, and (?P<owned>{COUNT}) blocks? \((?P<owned_bytes>{BYTES})\) that only (?:it leads|they lead) to)?\.",
@@ -700,6 +701,13 @@ class Sentence(memory_sentences.OfMemory):
         rows, sums = self.recorded.tables["grades"], ("blocks", "bytes", "owned_blocks", "owned_bytes")
         rows = [row for row in rows if row["look"] == max(r["look"] for r in rows)]
         lost = [row for row in rows if row["grade"] in (UNREACHABLE, CYCLE)]
+        if "others" in self.said:  # of no place: no more than there are
+            self.text("others", f"{self.numbers['blocks']:,}")
+            self.text("others_bytes", in_bytes(self.numbers["bytes"]))
+            self.left -= set(sums)
+            if self.numbers["blocks"] > sum(row["blocks"] + row["owned_blocks"] for row in lost):
+                self.wrong("more than the look found")
+            return
         if "all" in self.said:
             self.text("all", f"{sum(row['blocks'] for row in rows):,}")
             self.number("blocks", sum(row["blocks"] for row in lost))

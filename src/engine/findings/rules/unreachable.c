@@ -11,13 +11,16 @@ struct lost {
 	bool is_cycle; // all of them
 };
 
-/** By place. What has none is behind the last. NULL: no memory. */
+/** By place; behind the last, what has none, and what is suppressed. NULL: no memory. */
 static struct lost *lost_by_place(struct finder *f, const struct memory_grades *g) {
-	struct lost *sums = FINDER_NEW(f, struct lost, f->n_places);
+	struct lost *sums = FINDER_NEW(f, struct lost, f->n_places + 1);
 	for (uint32_t i = 0; sums && i < g->n_rows; i++) {
 		const struct rec_grade *row = &g->rows[i];
 		uint32_t place = f->place_of[row->stack];
-		struct lost *sum = &sums[place < f->n_places ? place : f->n_places];
+		bool is_suppressed = FIND_IN(s, f->r->suppressed, s->stack == row->stack);
+		struct lost *sum = &sums[is_suppressed ? f->n_places + 1
+						: place < f->n_places  ? place
+											   : f->n_places];
 		if (row->grade == REC_UNREACHABLE || row->grade == REC_CYCLE) {
 			sum->is_cycle = row->grade == REC_CYCLE && (sum->is_cycle || sum->blocks == 0);
 			ADD_FIELDS(sum, row, blocks, bytes, owned_blocks, owned_bytes);
@@ -57,6 +60,19 @@ static void say_lost(struct finder *f, const struct place *p, const struct lost 
 			millionths(bytes, f->r->summary.peak_bytes));
 }
 
+/** What no site is told of. */
+static void say_other(struct finder *f, const struct lost *lost, const char *what) {
+	const uint64_t blocks = lost->blocks + lost->owned_blocks;
+	const uint64_t bytes = lost->bytes + lost->owned_bytes;
+	if (blocks > 0) {
+		SAY(f, "%s (%s) %s %s", COUNTED(blocks, "unreachable block"), HUMAN_BYTES(bytes),
+				blocks == 1 ? "is" : "are", what);
+		finder_put(f, "blocks", blocks);
+		finder_put(f, "bytes", bytes);
+		finder_say(f, FINDING_FACT, 0);
+	}
+}
+
 static void say_none(struct finder *f, const struct memory_grades *g) {
 	uint64_t blocks = SUM(grade, REC_GRADES, g->blocks[grade]);
 	SAY(f, "a pointer was found to each of the %s blocks that were live %s", HUMAN_COUNT(blocks),
@@ -81,6 +97,9 @@ void find_unreachable(struct finder *f) {
 		if (best) {
 			say_lost(f, &f->places[best - sums], best);
 			*best = (struct lost){0};
+		} else if (i == 0) {
+			say_other(f, &sums[f->n_places], "of call stacks without any function that is known");
+			say_other(f, &sums[f->n_places + 1], "suppressed");
 		}
 	}
 }
