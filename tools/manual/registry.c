@@ -14,8 +14,8 @@
 #define OWN(number, constant, name, letter, meaning) \
 	{number, number, #name, letter, NULL, 0, NULL, meaning},
 #define TAKEN(first, last, name, user, meaning) {first, last, #name, "", NULL, 0, user, meaning},
-#define END(name) \
-	}             \
+#define END(...) \
+	}            \
 	;
 #define TABLE_OWN(number, constant, name, ...) TABLE(number, name, )
 #define END_OWN                                END()

@@ -4,36 +4,8 @@
 
 #include "trace/events/events.h"
 
-// A new field needs a column. Then its struct has another size
-_Static_assert(sizeof(struct rec_meta) == 136, "columns");       // two have none
-_Static_assert(sizeof(struct rec_summary) == 31 * 8, "columns"); // two have none
-_Static_assert(sizeof(struct rec_quality) == 16 * 8, "columns");
-_Static_assert(sizeof(struct rec_module) == 80, "columns");
-_Static_assert(sizeof(struct rec_location) == 24, "columns");
-_Static_assert(sizeof(struct rec_frame) == 16, "columns");
-_Static_assert(sizeof(struct rec_node) == 8, "columns");
-_Static_assert(sizeof(struct rec_stack) == 112, "columns");
 _Static_assert(sizeof(struct rec_lifetimes) == 64, "columns");
-_Static_assert(sizeof(struct rec_edge) == 64, "columns");
-_Static_assert(sizeof(struct rec_interval) == 24, "columns");
 _Static_assert(sizeof(struct rec_interval_row) == 16, "four in a cache line");
-_Static_assert(sizeof(struct rec_size) == 40, "columns");
-_Static_assert(sizeof(struct rec_thread) == 88, "columns");
-_Static_assert(sizeof(struct rec_handover) == 24, "columns");
-_Static_assert(sizeof(struct rec_sample) == 80, "columns");
-_Static_assert(sizeof(struct rec_child) == 24, "columns");
-_Static_assert(sizeof(struct rec_image) == 16, "columns");
-_Static_assert(sizeof(struct rec_mark) == 16, "columns");
-_Static_assert(sizeof(struct rec_allocator) == 16, "columns");
-_Static_assert(sizeof(struct rec_mapping) == 72, "columns");
-_Static_assert(sizeof(struct rec_range) == 32, "columns");
-_Static_assert(sizeof(struct rec_look) == 72, "columns");
-_Static_assert(sizeof(struct rec_part) == 40, "columns");
-_Static_assert(sizeof(struct rec_untouched) == 40, "columns");
-_Static_assert(sizeof(struct rec_fullness) == 72, "columns");
-_Static_assert(sizeof(struct rec_class) == 32, "columns");
-_Static_assert(sizeof(struct rec_grade) == 48, "columns");
-_Static_assert(sizeof(struct rec_group) == 11 * 8, "columns");
 
 // ---- columns, as registry.def has them
 
@@ -66,9 +38,10 @@ struct stack_row {
 	{number, COLUMN_##way, sizeof(((ROW *)0)->field), offsetof(ROW, field), offsetof(ROW, other), \
 			sizeof(((ROW *)0)->other)},
 #define MANY(first, last, name, ...) MANY_##name(first),
-#define END(name) \
-	}             \
-	;             \
+#define END(name, bytes)                               \
+	}                                                  \
+	;                                                  \
+	_Static_assert(sizeof(ROW) == (bytes), "columns"); \
 	enum { name##_row_bytes = sizeof(ROW) };
 #define TABLE_OWN(number, constant, ...) _Static_assert((number) == (constant), "registry.def");
 #define OWN(number, constant, ...)       _Static_assert((number) == (constant), "registry.def");
