@@ -18,21 +18,10 @@ struct copy {
 	struct heaptrack_reader reader;
 	bool from_raw;
 	VEC(struct kde_out_info) infos; // of the file, interpreted
-	struct map live;                // of raw ones: address -> info, or 1
 };
 
 static uint32_t known_node(const struct copy *c, uint64_t node) {
 	return node < c->o->r->nodes.n ? (uint32_t)node : 0;
-}
-
-static void put_alloc(struct copy *c, uint64_t size, uint32_t node, uint64_t ptr) {
-	uint64_t value = kde_out_alloc(c->o, size, node, ptr, false);
-	kde_out_has_memory(c->o, !c->from_raw || !value || map_put(&c->live, ptr, value));
-}
-
-/** Other blocks were there before. */
-static void on_raw_free(struct copy *c, uint64_t ptr) {
-	kde_out_free(c->o, ptr, map_take(&c->live, ptr));
 }
 
 static void on_info(struct copy *c, const struct heaptrack_record *r) {
@@ -56,15 +45,15 @@ static bool take(void *user, const struct heaptrack_record *r, struct err *err) 
 	case 'a': on_info(c, r); break;
 	case '+':
 		if (r->n == 3) {
-			on_raw_free(c, r->numbers[2]); // its free was missed
-			put_alloc(c, r->numbers[0], known_node(c, r->numbers[1]), r->numbers[2]);
+			kde_out_free_at(o, r->numbers[2]);
+			kde_out_alloc_at(o, r->numbers[0], known_node(c, r->numbers[1]), r->numbers[2], false);
 		} else if (info) {
-			put_alloc(c, info->size, info->node, 0);
+			(void)kde_out_alloc(o, info->size, info->node, 0, false);
 		}
 		break;
 	case '-':
 		if (c->from_raw || c->reader.format == 0) {
-			on_raw_free(c, r->numbers[0]);
+			kde_out_free_at(o, r->numbers[0]);
 		} else if (info) {
 			kde_out_block(o, '-', kde_out_info(o, info->node, info->size, false));
 		}
@@ -90,7 +79,6 @@ static void kde_out_copy(struct kde_out *o) {
 	o->failed |= !ok;
 	unpack_close(in);
 	heaptrack_reader_finish(&c.reader);
-	map_finish(&c.live);
 	vec_finish(&c.infos);
 }
 
@@ -101,20 +89,18 @@ static void kde_out_copy(struct kde_out *o) {
 
 struct replay {
 	struct kde_out *o;
-	struct map live; // ptr -> info, or in raw files 1
 	struct trace_pendings pending;
 };
 
 static void on_alloc(struct replay *p, const struct trace_event *e) {
-	kde_out_free(p->o, e->ptr, map_take(&p->live, e->ptr)); // its free was missed
+	kde_out_free_at(p->o, e->ptr);
 	// A free of number 0 behind another free counts as temporary: it is the first block's alone
 	bool is_first = kde_out_find(p->o, e->node, e->size, false) == KDE_OUT_FIRST;
-	uint64_t value = kde_out_alloc(p->o, e->size, e->node, e->ptr, is_first);
-	kde_out_has_memory(p->o, !value || map_put(&p->live, e->ptr, value));
+	kde_out_alloc_at(p->o, e->size, e->node, e->ptr, is_first);
 }
 
 static void on_realloc(struct replay *p, const struct trace_event *e) {
-	struct trace_pending pending = {e->thread, e->ptr, map_take(&p->live, e->ptr)};
+	struct trace_pending pending = {e->thread, e->ptr, map_take(&p->o->live, e->ptr)};
 	kde_out_has_memory(p->o, vec_add(&p->pending, pending));
 }
 
@@ -127,22 +113,22 @@ static void on_moved(struct replay *p, const struct trace_event *e) {
 /** A realloc that did not happen: the block is where it was, or its address is another's by now. */
 static bool on_stayed(struct replay *p, uint32_t thread) {
 	struct trace_pending old = trace_take_pending(&p->pending, thread);
-	if (old.value && map_get(&p->live, old.ptr)) {
+	if (old.value && map_get(&p->o->live, old.ptr)) {
 		kde_out_free(p->o, old.ptr, old.value);
 	} else if (old.value) {
-		kde_out_has_memory(p->o, map_put(&p->live, old.ptr, old.value));
+		kde_out_has_memory(p->o, map_put(&p->o->live, old.ptr, old.value));
 	}
 	return old.ptr != 0;
 }
 
 static void on_exec(struct replay *p) {
-	EACH_OF(e, p->live.entries, p->live.capacity) {
+	EACH_OF(e, p->o->live.entries, p->o->live.capacity) {
 		kde_out_free(p->o, e->key, e->value);
 	}
 	EACH(old, p->pending) {
 		kde_out_free(p->o, old->ptr, old->value);
 	}
-	map_clear(&p->live);
+	map_clear(&p->o->live);
 	p->pending.n = 0;
 }
 
@@ -152,7 +138,7 @@ static bool each(void *user, const struct trace_event *events, size_t n) {
 		kde_out_time(p->o, e->time_ns);
 		switch (e->kind) {
 		case TRACE_ALLOC: on_alloc(p, e); break;
-		case TRACE_FREE: kde_out_free(p->o, e->ptr, map_take(&p->live, e->ptr)); break;
+		case TRACE_FREE: kde_out_free_at(p->o, e->ptr); break;
 		case TRACE_REALLOC: on_realloc(p, e); break;
 		case TRACE_MOVED: on_moved(p, e); break;
 		case TRACE_STAYED: (void)on_stayed(p, e->thread); break;
@@ -170,7 +156,6 @@ static bool each(void *user, const struct trace_event *events, size_t n) {
 static void kde_out_events(struct kde_out *o, const struct trace_source *source) {
 	struct replay p = {.o = o};
 	o->failed |= !trace_read_events(source, o->r, each, &p, &o->err);
-	map_finish(&p.live);
 	vec_finish(&p.pending);
 }
 
@@ -320,6 +305,7 @@ static bool write_file(const struct export_request *request, const struct export
 	vec_finish(&o.path);
 	vec_finish(&o.infos);
 	index_finish(&o.info_index);
+	map_finish(&o.live);
 	return !o.failed || err_set(err, o.err.code, "%s", o.err.text);
 }
 

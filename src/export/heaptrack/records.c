@@ -204,3 +204,12 @@ void kde_out_free(struct kde_out *o, uint64_t ptr, uint64_t info) {
 		kde_out_block(o, '-', (uint32_t)info);
 	}
 }
+
+void kde_out_free_at(struct kde_out *o, uint64_t ptr) {
+	kde_out_free(o, ptr, map_take(&o->live, ptr));
+}
+
+void kde_out_alloc_at(struct kde_out *o, uint64_t size, uint32_t node, uint64_t ptr, bool is_twin) {
+	uint64_t value = kde_out_alloc(o, size, node, ptr, is_twin);
+	kde_out_has_memory(o, !value || map_put(&o->live, ptr, value));
+}

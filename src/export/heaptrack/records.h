@@ -26,6 +26,7 @@ struct kde_out {
 	VEC(uint32_t) path;             // nodes on the way to the root
 	VEC(struct kde_out_info) infos; // 0 stands for none
 	struct index info_index;
+	struct map live; // blocks by address: what kde_out_free wants of them
 
 	uint64_t time_ms;
 	uint32_t next_sample;
@@ -78,5 +79,9 @@ void kde_out_raw_free(struct kde_out *o, uint64_t ptr);
 
 /** A block goes in either kind of file. `info`: 0: it did not come; in raw files any other. */
 void kde_out_free(struct kde_out *o, uint64_t ptr, uint64_t info);
+
+/** The same by the address alone: of what came there; before another comes, its free was missed. */
+void kde_out_free_at(struct kde_out *o, uint64_t ptr);
+void kde_out_alloc_at(struct kde_out *o, uint64_t size, uint32_t node, uint64_t ptr, bool is_twin);
 
 void kde_out_intervals(struct kde_out *o);
