@@ -6,10 +6,6 @@
  */
 #include "engine/aggregate/state.h"
 
-static uint64_t max_u64(uint64_t x, uint64_t y) {
-	return x > y ? x : y;
-}
-
 static void put_summary(const struct aggregate *a, struct recording *out) {
 	struct rec_summary *s = &out->summary;
 	s->frees = a->sum.allocations - a->sum.live_blocks - a->sum.gone_at_exec;
@@ -57,8 +53,10 @@ static bool put_stacks(const struct aggregate *a, struct recording *out) {
 /** A curve that is no finer than the edges is left out. */
 static bool put_edges(const struct aggregate *a, uint64_t now_ns, struct recording *out) {
 	const struct bins *b = &a->bins;
-	uint64_t last_ns = max_u64(b->running.time_ns, b->point.time_ns);
-	uint64_t end_ns = max_u64(max_u64(now_ns, a->moment), last_ns + 1);
+	uint64_t end_ns = now_ns;
+	RAISE_TO(end_ns, a->moment);
+	RAISE_TO(end_ns, b->running.time_ns + 1);
+	RAISE_TO(end_ns, b->point.time_ns + 1);
 	out->edges.items = bins_copy_edges(&out->arena, b->edges, b->n, bins_edge_at(b, end_ns));
 	out->edges.n = b->n + 1;
 	if (b->curve_shift < b->shift) {
@@ -226,9 +224,10 @@ static bool put_sizes(const struct aggregate *a, struct recording *out) {
 static struct rec_thread thread_of(const struct aggregate *a, const struct thread_record *r,
 		uint64_t now_ns) {
 	bool is_over = r->has_ended || r->id == THREAD_NONE;
+	RAISE_TO(now_ns, r->first_ns);
 	return (struct rec_thread){
 			FIELDS_OF(r, tid, image, name, n_merged, first_ns),
-			.last_ns = is_over ? r->last_ns : max_u64(now_ns, r->first_ns),
+			.last_ns = is_over ? r->last_ns : now_ns,
 			.allocations = thread_allocations(&a->threads, r),
 			FIELDS_OF(r, allocated_bytes, frees, temporary, live_bytes),
 			.peak_bytes = thread_peak_bytes(r, a->epoch),

@@ -165,10 +165,6 @@ static void append_settled(struct bins *b) {
 	b->mark = b->n_log;
 }
 
-static uint64_t min_u64(uint64_t x, uint64_t y) {
-	return x < y ? x : y;
-}
-
 /**
  * Two periods become one: the larger edge stays, the first of equal ones. True: that of `first`.
  */
@@ -177,7 +173,8 @@ static bool join(struct rec_edge *out, const struct rec_edge *first,
 	bool first_stays = first->bytes >= second->bytes;
 	struct rec_edge joined = first_stays ? *first : *second;
 	joined.end_ns = second->end_ns;
-	joined.min_bytes = min_u64(first->min_bytes, second->min_bytes);
+	LOWER_TO(joined.min_bytes, first->min_bytes);
+	LOWER_TO(joined.min_bytes, second->min_bytes);
 	*out = joined;
 	return first_stays;
 }
@@ -338,9 +335,9 @@ static uint64_t allowed_intervals(const struct bins *b, const struct rec_edge *s
 	uint64_t allowed = b->max_intervals / 2;
 	uint64_t by_deaths = (so_far->allocations - so_far->blocks) / BINS_DEATHS;
 	uint64_t by_stacks = (uint64_t)n_stacks * BINS_PER_STACK;
-	allowed = by_deaths > allowed ? by_deaths : allowed;
-	allowed = by_stacks > allowed ? by_stacks : allowed;
-	return min_u64(allowed, b->max_intervals);
+	RAISE_TO(allowed, by_deaths);
+	RAISE_TO(allowed, by_stacks);
+	return LOWER_TO(allowed, b->max_intervals);
 }
 
 /** The first moment of a period, until something is larger: what there is at its begin. */
@@ -394,7 +391,7 @@ static void end_point(struct bins *b, const struct rec_edge *so_far) {
 }
 
 bool bins_advance(struct bins *b, const struct rec_edge *so_far, uint32_t n_stacks) {
-	b->running.min_bytes = min_u64(b->running.min_bytes, b->point.min_bytes);
+	LOWER_TO(b->running.min_bytes, b->point.min_bytes);
 	if (b->period_end == b->curve_end && !end_period(b, so_far, n_stacks)) {
 		return false;
 	}
@@ -405,7 +402,7 @@ bool bins_advance(struct bins *b, const struct rec_edge *so_far, uint32_t n_stac
 struct rec_edge bins_edge_at(const struct bins *b, uint64_t end_ns) {
 	struct rec_edge edge = b->running;
 	edge.end_ns = end_ns;
-	edge.min_bytes = min_u64(edge.min_bytes, b->point.min_bytes);
+	LOWER_TO(edge.min_bytes, b->point.min_bytes);
 	return edge;
 }
 
