@@ -149,6 +149,20 @@ static inline bool take_hexadecimal(struct slice *s, uint64_t *out) {
 	return n > 0;
 }
 
+/** ":12" off the end, as places in code end. False: there is none. */
+static inline bool take_last_number(struct slice *s, uint32_t *out) {
+	const uint8_t *colon = s->size ? memrchr(s->data, ':', s->size) : NULL;
+	size_t n = colon ? (size_t)(colon - s->data) : 0;
+	struct slice digits = colon ? slice_from(*s, n + 1) : slice_of(NULL, 0);
+	uint64_t number;
+	if (!take_decimal(&digits, &number) || digits.size > 0 || number > UINT32_MAX) {
+		return false;
+	}
+	s->size = n;
+	*out = (uint32_t)number;
+	return true;
+}
+
 /** "1", "2.5", "2.", whatever the locale. False: there is none, or it is longer than 19 bytes. */
 static inline bool take_fraction(struct slice *s, double *out) {
 	size_t n = 0;

@@ -303,8 +303,7 @@ bool breakdown_make(enum breakdown_by by, const struct lens *l, const struct rec
 	struct taker t = {by, l, r, n, result, arena, {0}, {.is_rest = true}};
 	bool ok = take(&t);
 	if (ok && breakdown_is_ranked(by) && t.parts.n) {
-		struct lens lens = *l;
-		qsort_r(t.parts.items, t.parts.n, sizeof *t.parts.items, heaviest_first, &lens);
+		qsort_r(t.parts.items, t.parts.n, sizeof *t.parts.items, heaviest_first, (void *)l);
 	}
 	const struct lens_costs *c = &t.rest.costs;
 	if (c->bytes || c->blocks || c->allocations || c->allocated_bytes || c->temporary) {

@@ -334,8 +334,7 @@ static bool rank_functions(const struct call_function *by_key, uint32_t n_keys,
 		}
 	}
 	if (out->n) {
-		struct lens lens = *l;
-		qsort_r(out->items, out->n, sizeof *out->items, heaviest_first, &lens);
+		qsort_r(out->items, out->n, sizeof *out->items, heaviest_first, (void *)l);
 	}
 	return out->items != NULL;
 }

@@ -69,8 +69,7 @@ static bool make_level(const struct tree_costs *costs, const struct up_entry *en
 	if (out->items) {
 		out->n = g.n_groups;
 		memcpy(out->items, g.groups, g.n_groups * sizeof *g.groups);
-		struct lens lens = *costs->lens;
-		qsort_r(out->items, out->n, sizeof *out->items, heaviest_first, &lens);
+		qsort_r(out->items, out->n, sizeof *out->items, heaviest_first, (void *)costs->lens);
 	}
 	index_finish(&g.keys);
 	arena_finish(scratch);

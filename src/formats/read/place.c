@@ -2,33 +2,15 @@
 /* Takes a frame apart from its end: place, address, name. */
 #include "formats/read/place.h"
 
-/** ":12" off the end. */
-static bool take_last_number(struct slice *s, uint32_t *out) {
-	const uint8_t *colon = s->size ? memrchr(s->data, ':', s->size) : NULL;
-	if (!colon) {
-		return false;
-	}
-	uint64_t n;
-	struct slice number = slice_of(colon + 1, (size_t)(s->data + s->size - colon - 1));
-	if (!take_decimal(&number, &n) || number.size || n > UINT32_MAX) {
-		return false;
-	}
-	s->size = (size_t)(colon - s->data);
-	*out = (uint32_t)n;
-	return true;
-}
-
 /** "file:12" or, with a column, "file:12:5". */
 static bool split_file(struct slice s, struct slice *file, uint32_t *line) {
 	*file = s;
 	uint32_t last;
-	if (!take_last_number(file, &last)) {
-		return false;
-	}
-	if (!take_last_number(file, line)) {
+	bool has_line = take_last_number(file, &last);
+	if (has_line && !take_last_number(file, line)) {
 		*line = last;
 	}
-	return true;
+	return has_line;
 }
 
 static void parse_where(struct profile_maker *m, struct slice where, struct profile_frame *f) {

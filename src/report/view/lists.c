@@ -209,12 +209,10 @@ static const struct alike *gather_alike(struct viewer *v, const struct rank *sta
 			ALL(i, n, add_alike(&g, stacks[i].index));
 	index_finish(&g.by_look);
 	*n_looks = g.n;
-	if (!ok) {
-		return NULL;
+	if (ok) {
+		qsort_r(g.items, g.n, sizeof *g.items, heaviest_look_first, (void *)v->lens);
 	}
-	struct lens lens = *v->lens;
-	qsort_r(g.items, g.n, sizeof *g.items, heaviest_look_first, &lens);
-	return g.items;
+	return ok ? g.items : NULL;
 }
 
 /** Frames under each other, innermost first. */

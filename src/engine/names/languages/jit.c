@@ -12,20 +12,6 @@
  */
 #include "engine/names/parts.h"
 
-/** Of ":12" at the end of a text; 0: it has none. */
-static uint32_t take_last_number(struct slice *s) {
-	const uint8_t *colon = s->size ? memrchr(s->data, ':', s->size) : NULL;
-	if (!colon) {
-		return 0;
-	}
-	size_t n = (size_t)(colon - s->data);
-	struct slice digits = slice_of(colon + 1, s->size - n - 1);
-	uint64_t number;
-	bool ok = take_decimal(&digits, &number) && digits.size == 0 && number <= UINT32_MAX;
-	s->size = ok ? n : s->size;
-	return ok ? (uint32_t)number : 0;
-}
-
 static bool read_v8(struct slice s, struct name *out) {
 	static const char kinds[] = "|JS:|LazyCompile:|Function:|Script:|Eval:|Callback:";
 	if (!take_any(&s, kinds) || s.size == 0) {
@@ -38,7 +24,8 @@ static bool read_v8(struct slice s, struct name *out) {
 	const uint8_t *blank = n_before ? memrchr(s.data, ' ', n_before) : NULL;
 	size_t n = blank ? (size_t)(blank - s.data) : s.size;
 	struct slice file = blank ? slice_of(blank + 1, s.size - n - 1) : (struct slice){0};
-	uint32_t column = take_last_number(&file), line = column ? take_last_number(&file) : 0;
+	uint32_t column = 0, line = 0;
+	(void)(take_last_number(&file, &column) && take_last_number(&file, &line));
 	out->function = column ? slice_of(s.data, n) : s.size ? s : out->function;
 	if (column) {
 		bool is_whole_file = (line ?: column) == 1 && (line == 0 || column == 1);
