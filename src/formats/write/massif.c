@@ -69,12 +69,6 @@ static uint32_t make_groups(struct snapshots *s, struct weight *w, uint32_t n,
 	return n_groups;
 }
 
-static void indent(struct buffer *out, unsigned depth) {
-	for (unsigned i = 0; i < depth; i++) {
-		buffer_u8(out, ' ');
-	}
-}
-
 /** A place and those that call it, of stacks that have been followed to it. `root`: its text. */
 static bool put_place(struct snapshots *s, struct weight *w, uint32_t n, uint64_t bytes,
 		unsigned depth, const char *root) {
@@ -91,8 +85,7 @@ static bool put_place(struct snapshots *s, struct weight *w, uint32_t n, uint64_
 		n_large++;
 	}
 	bool has_small = n_large < n_groups;
-	indent(s->out, depth);
-	buffer_printf(s->out, "n%u: %" PRIu64 " ", n_large + has_small, bytes);
+	buffer_printf(s->out, "%*sn%u: %" PRIu64 " ", (int)depth, "", n_large + has_small, bytes);
 	if (root) {
 		buffer_text(s->out, root);
 	} else {
@@ -105,11 +98,10 @@ static bool put_place(struct snapshots *s, struct weight *w, uint32_t n, uint64_
 	if (has_small) {
 		uint64_t rest = SUM(i, n_groups - n_large, groups[n_large + i].bytes);
 		unsigned percent = (unsigned)(s->options->threshold_percent * 100 + 0.5);
-		indent(s->out, depth + 1);
 		buffer_printf(s->out,
-				"n0: %" PRIu64 " in %u place%s below massif's threshold (%u.%02u%%)\n", rest,
-				n_groups - n_large, n_groups - n_large == 1 ? "," : "s, all", percent / 100,
-				percent % 100);
+				"%*sn0: %" PRIu64 " in %u place%s below massif's threshold (%u.%02u%%)\n",
+				(int)depth + 1, "", rest, n_groups - n_large,
+				n_groups - n_large == 1 ? "," : "s, all", percent / 100, percent % 100);
 	}
 	return ok;
 }
@@ -156,13 +148,8 @@ static void take_moment(struct snapshots *s, uint32_t moment) {
 }
 
 static uint32_t peak_moment(const struct profile *p) {
-	uint32_t peak = 0;
-	for (uint32_t i = 1; i < p->moments.n; i++) {
-		if (p->moments.items[i].bytes > p->moments.items[peak].bytes) {
-			peak = i;
-		}
-	}
-	return peak;
+	const struct profile_moment *peak = MOST(m, p->moments, m->bytes);
+	return peak ? (uint32_t)(peak - p->moments.items) : 0;
 }
 
 static bool put_peak(struct snapshots *s, uint64_t time_ns) {
