@@ -4,7 +4,6 @@
  * their type, whose symbol has its name: NTIsession__HASH, NTIseqLsessionT__HASH for seq[session],
  * NTIrefsession__HASH for ref session. That of texts made at run time is strDesc.
  */
-#include "base/text.h"
 #include "runtimes/nim.h"
 
 static struct slice name_of(const char *symbol) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* The layouts of CPython's versions, and how one is found in a file. */
-#include "base/text.h"
 #include "runtimes/python.h"
 
 #define NONE WIRE_NO_FIELD

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Parses the line of a request, whose first word is the command. */
-#include "base/text.h"
 #include "collector/control.h"
 
 static const char *const names[CONTROL_COMMANDS] =

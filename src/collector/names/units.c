@@ -6,7 +6,6 @@
  * frame with the native ones, and there is nothing else yet to prove it by. Else it is proved again
  * and again until the interpreter is so far; V8's, by the first functions that are read with it.
  */
-#include "base/text.h"
 #include "collector/names/namer.h"
 #include "sys/futex.h"
 #include "sys/sys.h"

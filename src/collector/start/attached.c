@@ -11,7 +11,6 @@
  *      │ detach ─────────────────►│ stops all ──────────────►│ is as it was
  *      │ takes the rest, writes   │                          │
  */
-#include "collector/launch/parts.h"
 #include "collector/start/steps.h"
 #include "engine/findings.h"
 #include "sys/sys.h"

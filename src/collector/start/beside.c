@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Records a program that waits, in its recorder's initialization, for the segment's address. */
-#include "collector/run.h"
 #include "collector/start/steps.h"
 #include "sys/sys.h"
 

@@ -12,7 +12,6 @@
  * Up to "go on" a failure leaves everything as it was. After it the program must run, and does,
  * unrecorded if need be.
  */
-#include "collector/launch/parts.h"
 #include "collector/start/steps.h"
 
 /** A process that waits to exec, and that the guardian has caught. */

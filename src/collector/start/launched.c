@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Launches a program with the recorder preloaded. */
-#include "collector/launch/parts.h"
 #include "collector/start/steps.h"
 #include "sys/sys.h"
-
-#include <sys/resource.h>
 
 // ---- the steps that injected.c shares
 

@@ -4,9 +4,7 @@
  * call's registers in place of its parameters, and some functions that only count in programs of
  * their own. Hardly any other name begins like one of these, so few are looked for in the tables.
  */
-#include "base/err.h"
 #include "injector/find/functions.h"
-#include "wire/resident.h"
 
 #include <pthread.h>
 

@@ -12,8 +12,6 @@
  * What was noted becomes DWARF's call frame instructions: only what differs from the row before is
  * written, and a record ends at the first gap.
  */
-#include "injector/arch/code.h"
-#include "injector/find/functions.h"
 #include "injector/resident/blob.h"
 #include "machine.h"
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Makes a resident, a mapping with the recorder in it, and the memfd that it will share. */
-#include "injector/find/functions.h"
-#include "injector/resident/blob.h"
 #include "injector/resident/resident.h"
 #include "sys/sys.h"
 #include "wire/segment.h"

@@ -11,7 +11,6 @@
  * for it. It is only used to map the resident. All other work is an errand (wire/resident.h): two
  * stops for any number of calls, by code that finds its way back if heaptrack is killed.
  */
-#include "base/err.h"
 #include "injector/tracee/tracee.h"
 #include "regs.h"
 #include "sys/sys.h"

@@ -5,7 +5,6 @@
  * libraries. The loader's next system call tells (arch/x86_64/regs.h). Nothing has been relocated
  * by then, and no code of the program or of a library has run.
  */
-#include "injector/injector.h"
 #include "injector/tracee/tracee.h"
 #include "regs.h"
 #include "sys/sys.h"

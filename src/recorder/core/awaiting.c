@@ -4,7 +4,6 @@
 
 #include "recorder/core/segment.h"
 #include "recorder/core/switch.h"
-#include "recorder/core/sys.h"
 
 #include <linux/futex.h>
 #include <time.h>

@@ -14,7 +14,6 @@
  */
 #include "recorder/core/awaiting.h"
 #include "recorder/core/switch.h"
-#include "recorder/core/sys.h"
 #include "recorder/preload/collector.h"
 
 #include <time.h>

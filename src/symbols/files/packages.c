@@ -5,7 +5,6 @@
  * The databases are read once, into one sorted array of (hash of the path, source package). Only
  * folders with code are kept. Two paths with equal 64-bit hashes are taken for each other.
  */
-#include "base/vec.h"
 #include "symbols/symbols.h"
 #include "sys/file.h"
 

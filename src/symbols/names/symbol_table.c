@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Sorts functions by address, and chooses among those at the same one. */
-#include "base/vec.h"
 #include "symbols/names/names.h"
 
 /** Best: with a size, a function, global, a name without underscores in front. */

@@ -10,7 +10,6 @@
  * no word that the unwinding itself would not read.
  */
 #include "recorder/core/capture/context.h"
-#include "regs.h"
 
 /** The state of one capture. */
 struct unwinding {

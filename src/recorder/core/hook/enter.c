@@ -7,7 +7,6 @@
  * ("Waiting") says when recording ends instead.
  */
 #include "recorder/core/hook/hook.h"
-#include "recorder/core/sys.h"
 
 #include <linux/futex.h>
 #include <time.h>

@@ -8,7 +8,6 @@
 
 #include "recorder/core/segment.h"
 #include "recorder/core/sys.h"
-#include "regs.h"
 
 enum {
 	STEPS_MAX = 1 << 20, // to reach a state with all registers
