@@ -16,6 +16,11 @@ struct slice {
 	size_t size;
 };
 
+/** Bytes of another process's memory. */
+struct extent {
+	uint64_t address, bytes;
+};
+
 static inline struct slice slice_of(const void *data, size_t size) {
 	return (struct slice){data, size};
 }

@@ -97,10 +97,10 @@ void aggregate_expect_old_blocks(struct aggregate *a);
 /**
  * The existing blocks, ascending, with their usable sizes; none if they could not be found. A free
  * of one, before or after this call, counts in summary.old_freed_blocks instead of
- * quality.unknown_frees and has no other effect. `ptrs` and `sizes` come from malloc, or are NULL
- * if there are none; they are the aggregate's from now on.
+ * quality.unknown_frees and has no other effect. `blocks` comes from malloc, or is NULL if there
+ * are none; it is the aggregate's from now on.
  */
-void aggregate_old_blocks(struct aggregate *a, uint64_t *ptrs, uint64_t *sizes, size_t n);
+void aggregate_old_blocks(struct aggregate *a, struct extent *blocks, size_t n);
 
 /** Live figures, for progress lines and samples. */
 struct aggregate_now {

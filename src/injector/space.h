@@ -80,15 +80,10 @@ uint32_t find_own_allocator(const struct module_code *m,
 // The memory must not change meanwhile: that of a snapshot (injector/tracee/tracee.h) or of a
 // process whose threads are all stopped.
 
-struct heap_block {
-	uint64_t address; // as the program knows it
-	uint64_t bytes;   // usable: what was asked for is not known
-};
-
 struct heap_walk {
-	VEC(struct heap_block) blocks; // ascending by address
-	uint64_t bytes;                // of all
-	uint32_t n_unsure;             // heaps not walked to their end, or whose free blocks are unsure
+	VEC(struct extent) blocks; // ascending, with usable bytes: what was asked for is not known
+	uint64_t bytes;            // of all
+	uint32_t n_unsure;         // heaps not walked to their end, or whose free blocks are unsure
 };
 
 /** `space` is that of `pid`. False: no heap of glibc was found, it cannot be read, or no memory. */

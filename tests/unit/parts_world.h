@@ -301,17 +301,16 @@ static bool is_live(const struct world *w, uint64_t at) {
 /** Blocks from before an attach, as its search finds them. */
 static void put_old_blocks(struct world *w) {
 	enum { OLD = 8 };
-	uint64_t *ptrs = calloc(OLD, sizeof *ptrs), *sizes = calloc(OLD, sizeof *sizes), room;
-	uint64_t at = some_address(w, &room);
+	struct extent *blocks = calloc(OLD, sizeof *blocks);
+	uint64_t room, at = some_address(w, &room);
 	for (size_t i = 0; i < OLD; i++) {
 		do {
 			at += 16 + below(200) * 16;
 		} while (is_live(w, at));
-		ptrs[i] = at;
-		sizes[i] = 24 + below(100) * 16;
-		w->live[w->n_live++] = (struct block){at, sizes[i], UINT32_MAX};
+		blocks[i] = (struct extent){at, 24 + below(100) * 16};
+		w->live[w->n_live++] = (struct block){at, blocks[i].bytes, UINT32_MAX};
 	}
-	aggregate_old_blocks(w->blocks, ptrs, sizes, OLD);
+	aggregate_old_blocks(w->blocks, blocks, OLD);
 }
 
 /** The first of two that overlap has the bytes. */

@@ -15,24 +15,22 @@ static void frees_are_told_apart(void **state) {
 	(void)state;
 	for (int round = 0; round < 200; round++) {
 		struct old_blocks o = {.is_waiting = true};
-		uint64_t *ptrs = calloc(BLOCKS, sizeof *ptrs), *sizes = calloc(BLOCKS, sizeof *sizes);
+		struct extent *blocks = calloc(BLOCKS, sizeof *blocks);
 		uint64_t n_known = 0, bytes_known = 0;
-		assert_non_null(ptrs);
-		assert_non_null(sizes);
+		assert_non_null(blocks);
 		uint64_t size_at[ADDRESSES] = {0};
 		uint64_t unknown = 0;
 		size_t n = 0;
 		for (unsigned a = 1; a < ADDRESSES && n < BLOCKS; a++) {
 			size_at[a] = rand() % 3 == 0 ? 1 + (uint64_t)rand() % 100 : 0;
 			if (size_at[a]) {
-				ptrs[n] = a;
-				sizes[n++] = size_at[a];
+				blocks[n++] = (struct extent){a, size_at[a]};
 			}
 		}
 		int n_frees = rand() % 600, n_before = rand() % 600;
 		for (int i = 0; i < n_frees; i++) {
 			if (i == n_before) {
-				unknown -= old_blocks_take(&o, ptrs, sizes, n);
+				unknown -= old_blocks_take(&o, blocks, n);
 			}
 			unsigned a = (unsigned)rand() % ADDRESSES;
 			unknown += !old_blocks_free(&o, a);
@@ -41,7 +39,7 @@ static void frees_are_told_apart(void **state) {
 			size_at[a] = 0;
 		}
 		if (n_frees <= n_before) {
-			unknown -= old_blocks_take(&o, ptrs, sizes, n);
+			unknown -= old_blocks_take(&o, blocks, n);
 		}
 		assert_int_equal(o.n_freed, n_known);
 		assert_int_equal(o.freed_bytes, bytes_known);

@@ -38,10 +38,9 @@ struct live_thread {
 struct old_heap {
 	pid_t snapshot; // 0: nothing is looked for
 	pthread_t worker;
-	_Atomic bool is_done; // release: pairs with the acquire of run_take_old_blocks
-	uint64_t *ptrs, *sizes;
-	size_t n;
-	uint64_t bytes, walk_ns; // of the blocks; what finding them took
+	_Atomic bool is_done;  // release: pairs with the acquire of run_take_old_blocks
+	struct heap_walk walk; // no blocks: it failed
+	uint64_t walk_ns;
 };
 
 struct run {

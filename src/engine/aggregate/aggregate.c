@@ -155,8 +155,8 @@ void aggregate_expect_old_blocks(struct aggregate *a) {
 	a->old.is_waiting = true;
 }
 
-void aggregate_old_blocks(struct aggregate *a, uint64_t *ptrs, uint64_t *sizes, size_t n) {
-	a->quality.unknown_frees -= old_blocks_take(&a->old, ptrs, sizes, n);
+void aggregate_old_blocks(struct aggregate *a, struct extent *blocks, size_t n) {
+	a->quality.unknown_frees -= old_blocks_take(&a->old, blocks, n);
 }
 
 struct aggregate_now aggregate_now(const struct aggregate *a) {

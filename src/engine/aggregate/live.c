@@ -51,10 +51,10 @@ bool aggregate_live(const struct aggregate *a,
 	EACH_OF_WHILE(e, odd->entries, odd->capacity, ok) {
 		ok = e->value == BLOCK_NONE || list_block(&l, e->key, (uint32_t)e->value);
 	}
+	const struct extent *old = a->old.items;
 	return ok &&
 			ALL(i, a->old.n,
-					a->old.sizes[i] == 0 ||
-							visit(user, a->old.ptrs[i], a->old.sizes[i], STACK_NONE));
+					old[i].bytes == 0 || visit(user, old[i].address, old[i].bytes, STACK_NONE));
 }
 
 bool aggregate_has(const struct aggregate *a, uint64_t ptr, uint64_t bytes, uint32_t stack) {

@@ -157,22 +157,21 @@ bool old_blocks_free(struct old_blocks *o, uint64_t ptr) {
 		(void)(o->unknown.n < UNKNOWN_MAX && vec_add(&o->unknown, ptr));
 		return false;
 	}
-	size_t i = sorted_first(o->ptrs, o->n, ptr);
-	if (i == o->n || o->ptrs[i] != ptr || o->sizes[i] == 0) {
+	size_t i = sorted_first_of(o->items, o->n, sizeof *o->items, ptr);
+	if (i == o->n || o->items[i].address != ptr || o->items[i].bytes == 0) {
 		return false;
 	}
 	o->n_freed++;
-	o->freed_bytes += o->sizes[i];
-	o->sizes[i] = 0;
+	o->freed_bytes += o->items[i].bytes;
+	o->items[i].bytes = 0;
 	return true;
 }
 
-uint64_t old_blocks_take(struct old_blocks *o, uint64_t *ptrs, uint64_t *sizes, size_t n) {
+uint64_t old_blocks_take(struct old_blocks *o, struct extent *blocks, size_t n) {
 	o->is_waiting = false;
-	o->ptrs = ptrs;
-	o->sizes = sizes;
+	o->items = blocks;
 	o->n = n;
-	o->all_bytes += SUM(i, n, sizes[i]);
+	o->all_bytes += SUM(i, n, blocks[i].bytes);
 	uint64_t n_explained = SUM(i, o->unknown.n, old_blocks_free(o, o->unknown.items[i]));
 	vec_finish(&o->unknown);
 	return n_explained;
@@ -180,7 +179,6 @@ uint64_t old_blocks_take(struct old_blocks *o, uint64_t *ptrs, uint64_t *sizes, 
 
 void old_blocks_finish(struct old_blocks *o) {
 	vec_finish(&o->unknown);
-	free(o->ptrs);
-	free(o->sizes);
+	free(o->items);
 	*o = (struct old_blocks){0};
 }

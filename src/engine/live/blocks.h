@@ -246,10 +246,9 @@ static inline bool pendings_pop(struct pendings *p, uint32_t *newest, struct pen
 // meantime are kept until then. Private to the aggregate.
 
 struct old_blocks {
-	bool is_waiting; // they are being looked for
-	uint64_t *ptrs;  // ascending
-	uint64_t *sizes; // usable; 0: freed since
-	size_t n;        // of both
+	bool is_waiting;      // they are being looked for
+	struct extent *items; // ascending, with usable bytes; 0: freed since
+	size_t n;
 	uint64_t n_freed, freed_bytes, all_bytes;
 	VEC(uint64_t) unknown; // addresses that were freed while waiting
 };
@@ -258,9 +257,9 @@ struct old_blocks {
 bool old_blocks_free(struct old_blocks *o, uint64_t ptr);
 
 /**
- * The blocks that were found; takes ownership of the arrays (from malloc). Returns how many frees
+ * The blocks that were found; takes ownership of the array (from malloc). Returns how many frees
  * of unknown blocks were of these.
  */
-uint64_t old_blocks_take(struct old_blocks *o, uint64_t *ptrs, uint64_t *sizes, size_t n);
+uint64_t old_blocks_take(struct old_blocks *o, struct extent *blocks, size_t n);
 
 void old_blocks_finish(struct old_blocks *o);

@@ -85,7 +85,7 @@ static bool heap_read(const struct heap_walker *w, uint64_t at, void *to, size_t
 /** Add a block. False: no memory. */
 static bool heap_add(struct heap_walker *w, uint64_t chunk, uint64_t size) {
 	// The last word of a chunk in use is the first of the chunk behind it, but for a mapped one
-	bool ok = vec_add(&w->out->blocks, (struct heap_block){chunk + CHUNK_HEAD, size - 8});
+	bool ok = vec_add(&w->out->blocks, (struct extent){chunk + CHUNK_HEAD, size - 8});
 	w->has_failed |= !ok;
 	return ok;
 }
@@ -372,9 +372,9 @@ enum {
 };
 
 /** The block that begins there, or NULL. */
-static struct heap_block *find_block(const struct heap_walker *w, uint64_t address) {
+static struct extent *find_block(const struct heap_walker *w, uint64_t address) {
 	size_t n = w->out->blocks.n;
-	struct heap_block *items = w->out->blocks.items;
+	struct extent *items = w->out->blocks.items;
 	size_t i = sorted_first_of(items, n, sizeof *items, address);
 	return i < n && items[i].address == address ? &items[i] : NULL;
 }
@@ -392,7 +392,7 @@ static bool follow(struct heap_walker *w, const struct list *l, bool is_hidden, 
 	unsigned n = 0;
 	for (uint64_t link = l->first; link != 0; n++) {
 		uint64_t block = link + l->link_offset;
-		struct heap_block *found = find_block(w, block);
+		struct extent *found = find_block(w, block);
 		if (!found || (found->bytes & ~1ull) != l->bytes || n >= LIST_MAX ||
 				!heap_read(w, block, &link, sizeof link)) {
 			return false;
@@ -454,7 +454,7 @@ static void take_out_free(struct heap_walker *w) {
 // ---- all of it
 
 static void sort_blocks(struct heap_walk *out) {
-	const struct heap_block *items = out->blocks.items;
+	const struct extent *items = out->blocks.items;
 	// Heaps are walked one after the other, most often upwards
 	if (ANY(i, out->blocks.n, i > 0 && items[i - 1].address >= items[i].address)) {
 		vec_sort(&out->blocks, by_number);
