@@ -131,9 +131,9 @@ bool elf_segment_at(const struct elf_image *e, uint32_t index, struct elf_segmen
 struct slice elf_bytes_from(const struct elf_image *e, uint64_t address,
 		struct elf_segment *segment) {
 	struct elf_segment s;
-	for (uint32_t i = 0; elf_segment_at(e, i, &s); i++) {
+	for (uint32_t i = 0; elf_segment_next(e, PT_LOAD, &i, &s);) {
 		uint64_t skip = address - s.address;
-		if (s.type != PT_LOAD || address < s.address || skip >= s.file_bytes) {
+		if (address < s.address || skip >= s.file_bytes) {
 			continue;
 		}
 		if (segment) {
@@ -147,9 +147,14 @@ struct slice elf_bytes_from(const struct elf_image *e, uint64_t address,
 	return (struct slice){0};
 }
 
+bool elf_segment_next(const struct elf_image *e, uint32_t type, uint32_t *next,
+		struct elf_segment *out) {
+	return SOME(elf_segment_at(e, (*next)++, out), out->type == type);
+}
+
 bool elf_segment_find(const struct elf_image *e, uint32_t type, struct elf_segment *out) {
-	uint32_t i = 0;
-	return SOME(elf_segment_at(e, i++, out), out->type == type);
+	uint32_t first = 0;
+	return elf_segment_next(e, type, &first, out);
 }
 
 struct slice elf_segment_bytes(const struct elf_image *e, const struct elf_segment *segment) {
@@ -165,10 +170,8 @@ uint64_t elf_first_code_address(const struct elf_image *e) {
 		}
 	}
 	struct elf_segment p;
-	for (uint32_t i = 0; lowest == UINT64_MAX && elf_segment_at(e, i, &p); i++) {
-		if (p.type == PT_LOAD && p.flags & PF_X) {
-			lowest = p.address;
-		}
+	for (uint32_t i = 0; lowest == UINT64_MAX && elf_segment_next(e, PT_LOAD, &i, &p);) {
+		lowest = p.flags & PF_X ? p.address : lowest;
 	}
 	return lowest == UINT64_MAX ? 0 : lowest;
 }
@@ -193,10 +196,8 @@ static struct slice build_id_in(struct slice notes, uint64_t align) {
 struct slice elf_build_id(const struct elf_image *e) {
 	struct slice id = {0};
 	struct elf_segment p;
-	for (uint32_t i = 0; !id.size && elf_segment_at(e, i, &p); i++) {
-		if (p.type == PT_NOTE) {
-			id = build_id_in(elf_segment_bytes(e, &p), p.align == 8 ? 8 : 4);
-		}
+	for (uint32_t i = 0; !id.size && elf_segment_next(e, PT_NOTE, &i, &p);) {
+		id = build_id_in(elf_segment_bytes(e, &p), p.align == 8 ? 8 : 4);
 	}
 	// A debug file has the headers of segments whose bytes it lacks: the sections decide then
 	struct elf_section s;

@@ -55,6 +55,10 @@ struct elf_segment {
 bool elf_segment_at(const struct elf_image *e, uint32_t index, struct elf_segment *out);
 bool elf_segment_find(const struct elf_image *e, uint32_t type, struct elf_segment *out);
 
+/** The next of that type from the index `*next` on, which becomes that of the one behind it. */
+bool elf_segment_next(const struct elf_image *e, uint32_t type, uint32_t *next,
+		struct elf_segment *out);
+
 /** What the file holds of a segment; empty if that is not all in the file. */
 struct slice elf_segment_bytes(const struct elf_image *e, const struct elf_segment *segment);
 

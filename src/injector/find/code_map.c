@@ -14,12 +14,6 @@ static struct slice bytes_at(const struct elf_image *e, uint64_t address, size_t
 	return n <= bytes.size ? slice_of(bytes.data, n) : (struct slice){0};
 }
 
-static bool segment_bytes(const struct elf_image *e, const struct elf_segment *s,
-		struct slice *out) {
-	*out = elf_bytes_from(e, s->address, NULL);
-	return s->type == PT_LOAD;
-}
-
 // ---- functions
 
 /** How addresses are written, by the CIE `bytes` of a record. Negative: it cannot be read. */
@@ -150,13 +144,10 @@ static void add_user(const struct code_map *m, uint32_t function, uint64_t addre
 static void add_users(const struct code_map *m, uint64_t address, bool is_call_only, size_t max,
 		struct code_users *out) {
 	struct elf_segment s;
-	struct slice code;
 	out->is_whole |= out->n == 0;
-	for (uint32_t i = 0; elf_segment_at(m->image, i, &s); i++) {
-		if ((s.flags & PF_X) == 0 || !segment_bytes(m->image, &s, &code)) {
-			continue;
-		}
-		for (size_t at = 0; out->is_whole &&
+	for (uint32_t i = 0; elf_segment_next(m->image, PT_LOAD, &i, &s);) {
+		struct slice code = elf_bytes_from(m->image, s.address, NULL);
+		for (size_t at = 0; (s.flags & PF_X) != 0 && out->is_whole &&
 				(at = code_next_candidate(code, s.address, at, address)) != SIZE_MAX;
 				at++) {
 			add_user(m, code_map_function_at(m, s.address + at), address, is_call_only, max, out);
@@ -176,15 +167,12 @@ bool code_map_is_called(const struct code_map *m, uint32_t function) {
 
 void code_map_users_of_text(const struct code_map *m, const char *text, struct code_users *out) {
 	struct elf_segment s;
-	struct slice bytes;
 	size_t n = strlen(text) + 1;
 	out->is_whole |= out->n == 0;
-	for (uint32_t i = 0; elf_segment_at(m->image, i, &s); i++) {
-		if ((s.flags & PF_W) != 0 || !segment_bytes(m->image, &s, &bytes)) {
-			continue;
-		}
+	for (uint32_t i = 0; elf_segment_next(m->image, PT_LOAD, &i, &s);) {
+		struct slice bytes = elf_bytes_from(m->image, s.address, NULL);
 		for (const uint8_t *at = bytes.data, *end = bytes.data + bytes.size;
-				(at = memmem(at, (size_t)(end - at), text, n)); at += n) {
+				(s.flags & PF_W) == 0 && (at = memmem(at, (size_t)(end - at), text, n)); at += n) {
 			code_map_users(m, s.address + (uint64_t)(at - bytes.data), out);
 		}
 	}

@@ -30,17 +30,14 @@ static bool add_part(struct blob *b, const struct elf_segment *segment) {
 
 static bool copy_segments(struct blob *b) {
 	struct elf_segment segment;
-	for (uint32_t i = 0; elf_segment_at(&b->image, i, &segment); i++) {
-		if (segment.type == PT_LOAD && !add_part(b, &segment)) {
+	for (uint32_t i = 0; elf_segment_next(&b->image, PT_LOAD, &i, &segment);) {
+		if (!add_part(b, &segment)) {
 			return false;
 		}
 	}
 	b->bytes = calloc(1, b->n_bytes);
-	for (uint32_t i = 0; b->bytes && elf_segment_at(&b->image, i, &segment); i++) {
+	for (uint32_t i = 0; b->bytes && elf_segment_next(&b->image, PT_LOAD, &i, &segment);) {
 		struct slice bytes = elf_segment_bytes(&b->image, &segment);
-		if (segment.type != PT_LOAD) {
-			continue;
-		}
 		if (bytes.size != segment.file_bytes || segment.address + bytes.size > b->n_bytes) {
 			return false;
 		}
@@ -53,9 +50,6 @@ static bool find_names(struct blob *b) {
 	struct elf_symbols symbols;
 	struct elf_symbol symbol;
 	struct elf_section section;
-	if (!elf_symbols_init(&symbols, &b->image, SHT_DYNSYM)) {
-		return false;
-	}
 	const struct {
 		const char *name;
 		uint64_t *at;
@@ -71,22 +65,19 @@ static bool find_names(struct blob *b) {
 			{"inject_stub_frees", &b->stub_frees_at},
 			{"inject_threads", &b->threads_at},
 	};
-	enum { N_NAMES = sizeof names / sizeof *names };
-	size_t n_found = 0;
-	while (elf_symbols_next(&symbols, &symbol)) {
-		for (size_t i = 0; i < N_NAMES; i++) {
-			if (strcmp(symbol.name, names[i].name) == 0) {
-				*names[i].at = symbol.address;
-				n_found++;
-			}
+	EACH_OF(n, names, sizeof names / sizeof *names) {
+		if (!elf_symbols_init(&symbols, &b->image, SHT_DYNSYM) ||
+				!elf_symbols_find(&symbols, n->name, &symbol)) {
+			return false;
 		}
+		*n->at = symbol.address;
 	}
 	if (elf_section_find(&b->image, ".eh_frame", &section)) {
 		b->frames_at = section.address;
 	}
 	struct slice id = elf_build_id(&b->image);
 	memcpy(b->id, id.data, id.size < sizeof b->id ? id.size : sizeof b->id);
-	return n_found == N_NAMES && b->frames_at && b->text_bytes && b->data_bytes && id.size > 0;
+	return b->frames_at && b->text_bytes && b->data_bytes && id.size > 0;
 }
 
 bool blob_place(struct blob *b, uint64_t address) {

@@ -340,9 +340,8 @@ void frames_make(struct buffer *out, const struct modules_code *modules,
 		struct elf_segment s;
 		(void)code_map_init(&f.tables, &f.module->image); // none at all: there are none
 		bool needs = needs_frames(&f, functions, i == 0);
-		for (uint32_t k = 0; needs && elf_segment_at(&f.module->image, k, &s); k++) {
-			if (s.type == PT_LOAD && (s.flags & PF_X) != 0 && s.file_bytes > 0 &&
-					s.file_bytes < TEXT_MAX) {
+		for (uint32_t k = 0; needs && elf_segment_next(&f.module->image, PT_LOAD, &k, &s);) {
+			if ((s.flags & PF_X) != 0 && s.file_bytes > 0 && s.file_bytes < TEXT_MAX) {
 				follow_segment(out, &f, &s);
 			}
 		}

@@ -44,10 +44,10 @@ static int open_as_mapped(const struct smaps_area *m, pid_t pid) {
 static bool is_segment(const struct elf_image *image, const struct smaps_area *m, bool is_code,
 		const uint64_t *wanted, uint64_t *bias) {
 	struct elf_segment segment;
-	for (uint32_t i = 0; elf_segment_at(image, i, &segment); i++) {
+	for (uint32_t i = 0; elf_segment_next(image, PT_LOAD, &i, &segment);) {
 		uint64_t first = segment.offset & ~4095ull;
-		if (segment.type != PT_LOAD || (is_code && (segment.flags & PF_X) == 0) ||
-				m->offset < first || m->offset >= segment.offset + segment.file_bytes) {
+		if ((is_code && (segment.flags & PF_X) == 0) || m->offset < first ||
+				m->offset >= segment.offset + segment.file_bytes) {
 			continue;
 		}
 		*bias = m->start - m->offset - (segment.address - segment.offset);
