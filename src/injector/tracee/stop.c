@@ -91,32 +91,24 @@ static bool ask(struct tracee *t, pid_t pid, pid_t tid, bool *is_refused) {
 	return vec_add(&t->threads, thread);
 }
 
-static bool ask_family(struct tracee *t, pid_t pid, pid_t tid, bool *is_refused);
-
-/** The children of a thread that waits for one of vfork. */
-static bool ask_children(struct tracee *t, const struct tracee_thread *thread, bool *is_refused) {
-	char text[1024];
-	if (!task_read(thread, "children", text, sizeof text)) {
+/** A thread, or the child that it waits for, which vfork made. */
+static bool ask_family(struct tracee *t, pid_t pid, pid_t tid, bool *is_refused) {
+	const struct tracee_thread thread = {.tid = tid, .pid = pid};
+	char text[1024] = "", *children = text;
+	if (tracee_holds(t, tid)) {
 		return true;
 	}
-	char *rest = text;
-	for (long child; (child = strtol(rest, &rest, 10)) > 0;) {
-		bool shares_memory = syscall(SYS_kcmp, thread->pid, child, KCMP_VM, 0, 0) == 0;
+	if (!task_waits_for_vfork(t, &thread)) {
+		return ask(t, pid, tid, is_refused);
+	}
+	(void)task_read(&thread, "children", text, sizeof text);
+	for (long child; (child = strtol(children, &children, 10)) > 0;) {
+		bool shares_memory = syscall(SYS_kcmp, pid, child, KCMP_VM, 0, 0) == 0;
 		if (shares_memory && !ask_family(t, (pid_t)child, (pid_t)child, is_refused)) {
 			return false;
 		}
 	}
 	return true;
-}
-
-/** A thread, or the child that it waits for. */
-static bool ask_family(struct tracee *t, pid_t pid, pid_t tid, bool *is_refused) {
-	const struct tracee_thread thread = {.tid = tid, .pid = pid};
-	if (tracee_holds(t, tid)) {
-		return true;
-	}
-	return task_waits_for_vfork(t, &thread) ? ask_children(t, &thread, is_refused)
-											: ask(t, pid, tid, is_refused);
 }
 
 static DIR *open_threads(const struct tracee *t, struct err *err) {
