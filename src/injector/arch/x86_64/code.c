@@ -8,8 +8,7 @@
 
 size_t code_ways_out(struct function_code f, uint64_t *out, size_t max) {
 	size_t n = 0;
-	struct instructions d;
-	instructions_begin(&d, &f, 0);
+	struct instructions d = instructions_from(&f, 0);
 	while (n < max && instructions_next(&d)) {
 		uint64_t target;
 		if (is_branch(&d, &target) && target - f.address >= f.size) {
@@ -42,8 +41,7 @@ static uint64_t place_meant(const struct instructions *d, bool is_call_only) {
 }
 
 bool code_refers(struct function_code f, uint64_t address, bool is_call_only) {
-	struct instructions d;
-	instructions_begin(&d, &f, 0);
+	struct instructions d = instructions_from(&f, 0);
 	return SOME(instructions_next(&d), place_meant(&d, is_call_only) == address);
 }
 
@@ -101,9 +99,8 @@ static enum use use_of_second(const struct instructions *d) {
 }
 
 bool code_reads_second(struct function_code f) {
-	struct instructions d;
 	enum use use = USE_NONE;
-	instructions_begin(&d, &f, 0);
+	struct instructions d = instructions_from(&f, 0);
 	while (use == USE_NONE && instructions_next(&d)) {
 		use = use_of_second(&d);
 	}
@@ -113,8 +110,7 @@ bool code_reads_second(struct function_code f) {
 // ---- arithmetic
 
 bool code_multiplies(struct function_code f) {
-	struct instructions d;
-	instructions_begin(&d, &f, 0);
+	struct instructions d = instructions_from(&f, 0);
 	return SOME(instructions_next(&d),
 			d.i.mnemonic == ZYDIS_MNEMONIC_MUL ||
 					(d.i.mnemonic == ZYDIS_MNEMONIC_IMUL &&
@@ -123,8 +119,7 @@ bool code_multiplies(struct function_code f) {
 
 bool code_compares_first(struct function_code f, int64_t value) {
 	enum { FIRST_INSTRUCTIONS = 16 };
-	struct instructions d;
-	instructions_begin(&d, &f, 0);
+	struct instructions d = instructions_from(&f, 0);
 	unsigned n = 0;
 	return SOME(n++ < FIRST_INSTRUCTIONS && instructions_next(&d),
 			d.i.mnemonic == ZYDIS_MNEMONIC_CMP &&
@@ -135,8 +130,7 @@ bool code_compares_first(struct function_code f, int64_t value) {
 }
 
 bool code_begins_with_call(struct function_code f, uint32_t number) {
-	struct instructions d;
-	instructions_begin(&d, &f, endbr64_bytes(f.bytes, f.size));
+	struct instructions d = instructions_from(&f, endbr64_bytes(f.bytes, f.size));
 	return instructions_next(&d) && d.i.mnemonic == ZYDIS_MNEMONIC_MOV &&
 			d.operands[0].reg.value == ZYDIS_REGISTER_EAX &&
 			d.operands[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&

@@ -19,11 +19,13 @@ struct instructions {
 	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 };
 
-static inline void instructions_begin(struct instructions *d, const struct function_code *f,
-		size_t at) {
-	d->f = f;
-	d->at = at;
-	(void)ZydisDecoderInit(&d->decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+/** From an offset in a function on. */
+static inline struct instructions instructions_from(const struct function_code *f, size_t at) {
+	struct instructions d;
+	d.f = f;
+	d.at = at;
+	(void)ZydisDecoderInit(&d.decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	return d;
 }
 
 /** The length of an instruction that begins with an EVEX prefix; 0: there is none, or not all. */

@@ -94,8 +94,7 @@ void relocate_put_relay(uint8_t out[RELOCATE_RELAY_BYTES], uint64_t what, uint64
 /** Are the first `n` bytes instructions that do nothing? Those behind them may be read, too. */
 static bool is_padding(const uint8_t *bytes, size_t n) {
 	const struct function_code f = {bytes, n + INSTRUCTION_MAX, n, 0};
-	struct instructions d;
-	instructions_begin(&d, &f, 0);
+	struct instructions d = instructions_from(&f, 0);
 	return EVERY(d.at < n,
 			instructions_read(&d) &&
 					(d.i.mnemonic == ZYDIS_MNEMONIC_NOP || d.i.mnemonic == ZYDIS_MNEMONIC_INT3));
@@ -104,8 +103,7 @@ static bool is_padding(const uint8_t *bytes, size_t n) {
 /** Does the rest of the function jump into what is moved? */
 static bool is_jumped_into(const struct function_code *f, size_t from, size_t to) {
 	uint64_t low = f->address + from, high = f->address + to;
-	struct instructions d;
-	instructions_begin(&d, f, 0);
+	struct instructions d = instructions_from(f, 0);
 	uint64_t target;
 	return SOME(d.at < f->size,
 			!instructions_read(&d) || (is_branch(&d, &target) && target > low && target < high));
@@ -136,9 +134,8 @@ const char *relocate(struct relocated *out, const struct function_code *f, uint6
 	if (f->size == 0 || f->size > f->n_bytes) {
 		return "its size is unknown";
 	}
-	struct instructions d;
 	size_t start = endbr64_bytes(f->bytes, f->n_bytes);
-	instructions_begin(&d, f, start);
+	struct instructions d = instructions_from(f, start);
 	const char *why_not = move(out, &d, start, target);
 	if (why_not) {
 		return why_not;
