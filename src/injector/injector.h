@@ -39,11 +39,11 @@ struct injector_report {
 	bool maps_are_hooked; // those functions of wire/mappings.def that the program has
 	uint32_t n_threads;   // at the last stop of all
 	uint32_t n_stops;
-	uint64_t longest_pause_ns;     // of all threads
-	uint64_t all_pause_ns;         // of all threads, in sum
-	uint64_t one_pause_ns;         // of the one thread that worked for heaptrack, in sum
-	uint64_t snapshot_ns;          // of all threads besides, to copy the process's memory
-	pid_t snapshot;                // the process that is this copy (heap_walk.h); 0: there is none
+	uint64_t longest_pause_ns; // of all threads
+	uint64_t all_pause_ns;     // of all threads, in sum
+	uint64_t one_pause_ns;     // of the one thread that worked for heaptrack, in sum
+	uint64_t snapshot_ns;      // of all threads besides, to copy the process's memory
+	pid_t snapshot;            // the process that is this copy (injector/space.h); 0: there is none
 	enum injector_no_copy no_copy; // why there is none
 	uint64_t code_at, code_bytes;  // of the recorder there
 };

@@ -33,27 +33,23 @@ static size_t ways_out(const struct module_code *module, const struct found_func
 /** What the relocation of one word of the GOT names. NULL: none does. */
 static const char *name_of_word(const struct module_code *module, uint64_t word) {
 	const struct elf_image *e = &module->image;
-	struct elf_section section, symbols, names;
+	struct elf_section section, linked;
+	struct elf_symbols symbols;
+	struct elf_symbol symbol;
+	(void)elf_symbols_init(&symbols, e, SHT_DYNSYM);
 	for (uint32_t i = 0; elf_section_at(e, i, &section); i++) {
-		if (section.type != SHT_RELA || !elf_section_at(e, section.link, &symbols) ||
-				symbols.type != SHT_DYNSYM || !elf_section_at(e, symbols.link, &names)) {
+		if (section.type != SHT_RELA || !elf_section_at(e, section.link, &linked) ||
+				linked.type != SHT_DYNSYM) {
 			continue;
 		}
 		struct slice table = elf_section_bytes(e, &section);
-		struct slice of_symbols = elf_section_bytes(e, &symbols);
-		struct slice text = elf_section_bytes(e, &names);
 		Elf64_Rela rela;
 		for (size_t at = 0; at + sizeof rela <= table.size; at += sizeof rela) {
-			Elf64_Sym symbol;
 			memcpy(&rela, table.data + at, sizeof rela);
-			uint64_t index = ELF64_R_SYM(rela.r_info);
-			if (rela.r_offset != word || (index + 1) * sizeof symbol > of_symbols.size) {
-				continue;
+			symbols.next = ELF64_R_SYM(rela.r_info);
+			if (rela.r_offset == word && elf_symbols_next(&symbols, &symbol)) {
+				return symbol.name;
 			}
-			memcpy(&symbol, of_symbols.data + index * sizeof symbol, sizeof symbol);
-			bool is_text = symbol.st_name < text.size &&
-					memchr(text.data + symbol.st_name, 0, text.size - symbol.st_name);
-			return is_text ? (const char *)text.data + symbol.st_name : NULL;
 		}
 	}
 	return NULL;
@@ -122,8 +118,7 @@ static void operators_judge(struct found_functions *out, size_t first,
 		const struct module_code *module) {
 	bool has_allocator = ANY(i, out->n - first, !out->items[first + i].known->is_operator);
 	// Each is judged by all, so nothing is dropped before the last is judged
-	for (size_t i = first; i < out->n; i++) {
-		struct found_function *f = &out->items[i];
+	EACH_OF(f, out->items + first, out->n - first) {
 		f->is_dropped = f->known->is_operator && !(has_allocator && stays(module, out, first, f));
 	}
 	vec_keep(out, first, f, !f->is_dropped);

@@ -55,32 +55,23 @@ static struct code_users users_of(const struct code_map *m, uint32_t function) {
 	return users;
 }
 
-/** Keep those users, `id`, for which `condition` holds. */
-#define KEEP(users, id, condition)                               \
-	for (size_t at = 0; at < (users)->n; at++) {                 \
-		const uint32_t id = (users)->items[at];                  \
-		if (!(condition)) {                                      \
-			(users)->items[at--] = (users)->items[--(users)->n]; \
-		}                                                        \
-	}
-
 static void drop(struct code_users *users, uint32_t function) {
-	KEEP(users, id, id != function);
+	vec_keep(users, 0, id, *id != function);
 }
 
 /** Keep those that `function` refers to. */
 static void keep_used_by(const struct code_map *m, struct code_users *users, uint32_t function) {
-	KEEP(users, id, code_map_refers(m, function, id));
+	vec_keep(users, 0, id, code_map_refers(m, function, *id));
 }
 
 static void keep_common(struct code_users *users, const struct code_users *others) {
-	KEEP(users, id, code_users_have(others, id));
+	vec_keep(users, 0, id, code_users_have(others, *id));
 	users->is_whole &= others->is_whole;
 }
 
 /** Twins that check more are known by their addresses only. */
 static void keep_called(const struct code_map *m, struct code_users *users) {
-	KEEP(users, id, code_map_is_called(m, id));
+	vec_keep(users, 0, id, code_map_is_called(m, *id));
 }
 
 // ---- one after the other
@@ -120,13 +111,8 @@ static uint32_t find_malloc(const struct code_map *m, const struct malloc_parts 
 	drop(&users, p->int_realloc);
 	keep_used_by(m, &users, p->realloc);
 	const struct code_users all = users;
-	for (size_t i = 0; i < all.n; i++) {
-		for (size_t k = 0; k < all.n; k++) {
-			if (i != k && code_map_refers(m, all.items[k], all.items[i])) {
-				drop(&users, all.items[i]);
-			}
-		}
-	}
+	vec_keep(&users, 0, id,
+			!ANY(k, all.n, all.items[k] != *id && code_map_refers(m, all.items[k], *id)));
 	return only_one(&users);
 }
 
@@ -134,10 +120,9 @@ static uint32_t find_calloc(const struct code_map *m, const struct malloc_parts 
 	struct code_users users = users_of(m, p->int_malloc);
 	const uint32_t others[] = {p->int_malloc, p->int_realloc, p->int_memalign, p->malloc,
 			p->realloc};
-	for (unsigned i = 0; i < sizeof others / sizeof *others; i++) {
-		drop(&users, others[i]);
-	}
-	KEEP(&users, id, code_multiplies(code_map_code(m, id)));
+	vec_keep(&users, 0, id,
+			!ANY(i, sizeof others / sizeof *others, others[i] == *id) &&
+					code_multiplies(code_map_code(m, *id)));
 	keep_called(m, &users);
 	return only_one(&users);
 }

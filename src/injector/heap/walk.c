@@ -342,8 +342,7 @@ static uint64_t take_at(struct heap_walker *w, uint64_t at, uint64_t end) {
 static void add_mapped(struct heap_walker *w) {
 	size_t n_wanted = (size_t)w->parameters.n_mapped, n_before = w->out->blocks.n;
 	uint64_t at = 0;
-	for (size_t i = 0; n_wanted > 0 && i < w->space->mappings.n; i++) {
-		const struct smaps_area *m = &w->space->mappings.items[i];
+	EACH_WHILE(m, w->space->mappings, n_wanted > 0) {
 		RAISE_TO(at, m->start); // the last chunk may reach into further mappings
 		bool may_be = m->is_writable && m->is_readable && !m->is_shared && m->name[0] == '\0';
 		uint64_t end_of_all = may_be ? run_end(w, at) : 0;

@@ -39,8 +39,7 @@ static void describe_tables(struct resident *r, const struct modules_code *modul
 /** Mappings with unwind tables, for a recorder without `find_object`. As many as fit. */
 static void describe_maps(struct resident *r, const struct process_space *space) {
 	size_t n = 0;
-	for (size_t i = 0; r->find_object == 0 && i < space->mappings.n; i++) {
-		const struct smaps_area *m = &space->mappings.items[i];
+	EACH_WHILE(m, space->mappings, r->find_object == 0) {
 		bool has_code = m->name[0] == '/' || strcmp(m->name, "[vdso]") == 0;
 		size_t room = sizeof r->maps - n;
 		if (m->offset != 0 || !m->is_readable || !has_code) {
@@ -105,8 +104,7 @@ static int take_descriptor(pid_t pid, int64_t fd, struct err *err) {
 static void protect_parts(const struct injector *in, struct errand *e) {
 	uint64_t at = in->resident.at;
 	(void)errand_add(e, SYS_mprotect, at, RESIDENT_GUARD_BYTES, PROT_NONE);
-	for (unsigned i = 0; i < in->blob.n_parts; i++) {
-		const struct blob_part *part = &in->blob.parts[i];
+	EACH_OF(part, in->blob.parts, in->blob.n_parts) {
 		if (part->at != in->blob.text_at) {
 			(void)errand_add(e, SYS_mprotect, at + RESIDENT_IMAGE_AT + part->at, part->bytes,
 					(uint64_t)part->protection);

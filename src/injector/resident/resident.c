@@ -54,8 +54,7 @@ bool resident_find(struct injector *in, struct err *err) {
 	bool ok = true;
 	int best = 0;
 	in->resident_at = 0;
-	for (size_t i = 0; ok && i < in->space.mappings.n; i++) {
-		const struct smaps_area *m = &in->space.mappings.items[i];
+	EACH_WHILE(m, in->space.mappings, ok) {
 		if (!m->is_writable || m->is_shared || m->inode != 0 ||
 				m->end - m->start < RESIDENT_BYTES ||
 				!tracee_read(&in->tracee, m->start, r, sizeof *r) || r->magic != RESIDENT_MAGIC ||
@@ -174,8 +173,7 @@ bool resident_write_head(struct injector *in, struct err *err) {
 bool resident_write_image(struct injector *in, int protection, struct err *err) {
 	uint64_t image = in->resident.at + RESIDENT_IMAGE_AT;
 	(void)blob_place(&in->blob, image);
-	for (unsigned i = 0; i < in->blob.n_parts; i++) {
-		const struct blob_part *part = &in->blob.parts[i];
+	EACH_OF(part, in->blob.parts, in->blob.n_parts) {
 		const uint8_t *bytes = in->blob.bytes + part->at;
 		size_t n = (part->protection & protection) == protection ? part->bytes : 0;
 		while (n > 0 && bytes[n - 1] == 0) {
@@ -243,11 +241,10 @@ bool threads_touch(struct injector *in, const struct resident_range *ranges, siz
 		return true;
 	}
 	bool touches = false;
-	for (size_t i = 0; i < in->tracee.threads.n && !touches; i++) {
-		const struct user_regs_struct *regs = &in->tracee.threads.items[i].regs;
-		uint64_t sp = regs_sp(regs), low = sp - MACHINE_RED_ZONE;
+	EACH_WHILE(t, in->tracee.threads, !touches) {
+		uint64_t sp = regs_sp(&t->regs), low = sp - MACHINE_RED_ZONE;
 		const struct smaps_area *stack = FIND_IN(m, space.mappings, sp >= m->start && sp < m->end);
-		touches = is_in(regs_pc(regs), ranges, n) || !stack ||
+		touches = is_in(regs_pc(&t->regs), ranges, n) || !stack ||
 				stack_touches(in, low > stack->start ? low : stack->start, stack->end, ranges, n);
 	}
 	return touches;
@@ -292,11 +289,10 @@ static bool is_lived_in(const struct injector *in) {
 	uint32_t has_tids, n = r->n_islands < RESIDENT_ISLANDS ? r->n_islands : RESIDENT_ISLANDS;
 	bool knows_keys = r->n_threads == 1u << RESIDENT_THREADS_LOG2 &&
 			tracee_read(&in->tracee, r->has_tids_at, &has_tids, sizeof has_tids) && has_tids == 0;
-	for (size_t i = 0; i < in->tracee.threads.n; i++) {
-		const struct user_regs_struct *regs = &in->tracee.threads.items[i].regs;
-		uint64_t pc = regs_pc(regs);
+	EACH(t, in->tracee.threads) {
+		uint64_t pc = regs_pc(&t->regs);
 		if (pc - r->text_at < r->text_bytes || is_in(pc, r->islands, n) ||
-				(knows_keys && that_is_inside(in, regs_thread_key(regs)))) {
+				(knows_keys && that_is_inside(in, regs_thread_key(&t->regs)))) {
 			return true;
 		}
 	}

@@ -183,11 +183,10 @@ bool tracee_errand_begin(struct tracee *t, const struct errand_call *first, stru
 		return false;
 	}
 	struct signal_frame frame; // the way back, should heaptrack be killed
-	if (!regs_put_frame(&frame, w->tid, &w->regs, w->mask, errand->frame)) {
-		(void)err_system(err, errno, "cannot read the vector registers of thread %d", (int)w->tid);
-		return give_back(w) && false;
-	}
-	if (!tracee_write(t, errand->frame, frame.bytes, frame.n_bytes, err)) {
+	bool has_way = regs_put_frame(&frame, w->tid, &w->regs, w->mask, errand->frame)
+			? tracee_write(t, errand->frame, frame.bytes, frame.n_bytes, err)
+			: err_system(err, errno, "cannot read the vector registers of thread %d", (int)w->tid);
+	if (!has_way) {
 		return give_back(w) && false;
 	}
 	return send(t, w, first ? first : &nothing) || give_up(w, true, 0, err);
