@@ -133,6 +133,15 @@ char *arena_text(struct arena *a, struct slice s) {
 	return text;
 }
 
+char *arena_printf(struct arena *a, const char *fmt, ...) {
+	size_t size = (size_t)FORMAT_ARGS(NULL, 0, fmt) + 1;
+	char *text = arena_alloc_unset(a, size, 1);
+	if (text) {
+		(void)FORMAT_ARGS(text, size, fmt);
+	}
+	return text;
+}
+
 void arena_finish(struct arena *a) {
 	if (a) {
 		give_chunks(a->chunks);

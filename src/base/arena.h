@@ -29,6 +29,9 @@ void *arena_copy(struct arena *a, const void *things, size_t n, size_t size) ATT
 /** A zero-terminated copy, or NULL. */
 char *arena_text(struct arena *a, struct slice s) ATTR_NODISCARD;
 
+/** A text made by printf, or NULL. */
+char *arena_printf(struct arena *a, const char *fmt, ...) ATTR_PRINTF(2, 3) ATTR_NODISCARD;
+
 /** Free everything; the arena is empty and usable again. */
 void arena_finish(struct arena *a);
 

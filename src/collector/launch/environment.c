@@ -22,10 +22,8 @@ struct list_variable {
 
 static char *join_lists(const struct list_variable *v, struct arena *arena) {
 	const char *theirs = v->theirs ? v->theirs : "";
-	SCOPED(buffer) entry = {0};
-	buffer_printf(&entry, "%s=%s%s%s", v->name, v->is_in_front ? v->added : theirs,
+	return arena_printf(arena, "%s=%s%s%s", v->name, v->is_in_front ? v->added : theirs,
 			*theirs ? ":" : "", v->is_in_front ? theirs : v->added);
-	return entry.failed ? NULL : arena_text(arena, buffer_view(&entry));
 }
 
 static size_t count(char *const *list) {

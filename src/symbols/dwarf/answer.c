@@ -90,13 +90,8 @@ static const char *full_path(struct asking *a, Dwarf_Files *files, const char *p
 			*folders[0] != '/') {
 		return name_pool_get(a->question->pool, path, NAMES_PATH).function;
 	}
-	size_t bytes = strlen(folders[0]) + strlen(path) + 2;
-	char *joined = arena_alloc(&a->scratch, bytes, 1);
-	if (!joined) {
-		return NULL;
-	}
-	snprintf(joined, bytes, "%s/%s", folders[0], path);
-	return name_pool_get(a->question->pool, joined, NAMES_PATH).function;
+	const char *joined = arena_printf(&a->scratch, "%s/%s", folders[0], path);
+	return joined ? name_pool_get(a->question->pool, joined, NAMES_PATH).function : NULL;
 }
 
 /** The file with that number, if there is one. */

@@ -138,17 +138,6 @@ static bool child_towards(Dwarf_Die *parent, Dwarf_Off target, Dwarf_Die *out) {
 	return dwarf_dieoffset(out) <= target;
 }
 
-static const char *join(const char *left, const char *right, struct arena *scratch) {
-	size_t n = strlen(left), m = strlen(right);
-	char *text = arena_alloc(scratch, n + m + 3, 1);
-	if (text) {
-		memcpy(text, left, n);
-		memcpy(text + n, "::", 2);
-		memcpy(text + n + 2, right, m);
-	}
-	return text;
-}
-
 enum { FUNCTIONS_MAX = 8 }; // of functions in functions: damaged data could lead in a circle
 
 /** `scopes` and one scope more. NULL: no memory. */
@@ -168,7 +157,7 @@ static const char *add_scope(const char *scopes, const struct unit *unit, Dwarf_
 	} else {
 		scope = scope_name(unit, die, plain);
 	}
-	return !scope ? scopes : *scopes ? join(scopes, scope, scratch) : scope;
+	return !scope ? scopes : *scopes ? arena_printf(scratch, "%s::%s", scopes, scope) : scope;
 }
 
 const char *die_qualified(const struct die_name *name, const struct unit *unit,
@@ -186,5 +175,7 @@ const char *die_qualified(const struct die_name *name, const struct unit *unit,
 		scopes = add_scope(scopes, unit, &child, name->plain, scratch, n_functions);
 		at = child;
 	}
-	return scopes && *scopes ? join(scopes, name->plain, scratch) : scopes ? name->plain : NULL;
+	return scopes && *scopes ? arena_printf(scratch, "%s::%s", scopes, name->plain)
+			: scopes         ? name->plain
+							 : NULL;
 }

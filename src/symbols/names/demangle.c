@@ -134,14 +134,9 @@ static char *name_initializers(const char *name, struct arena *arena) {
 		}
 		const char *after = name + strlen(named[i]);
 		FREED char *demangled = demangle_bounded(after);
-		const char *shown = demangled ? demangled : after;
-		char *text = arena_alloc(arena, strlen(shown) + 64, 1);
-		if (text) {
-			bool is_file = !demangled && strchr(after, '.');
-			(void)sprintf(text, "static initializers of %s%s", is_file ? "" : "the file with ",
-					shown);
-		}
-		return text;
+		bool is_file = !demangled && strchr(after, '.');
+		return arena_printf(arena, "static initializers of %s%s", is_file ? "" : "the file with ",
+				demangled ? demangled : after);
 	}
 	return NULL;
 }
