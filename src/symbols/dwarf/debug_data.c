@@ -217,10 +217,9 @@ static bool have_all_code(const struct debug_data *d, const struct debug_questio
 	if (!walk_init(&w, q->pcs, q->n)) {
 		return false;
 	}
-	for (size_t i = 0; i < d->ranges.n; i++) {
-		struct die_range range = d->ranges.items[i];
-		for (size_t k = sorted_first(q->pcs, q->n, range.start);
-				k < q->n && q->pcs[k] < range.end && !w.owners[k]; k++) {
+	EACH(range, d->ranges) {
+		for (size_t k = sorted_first(q->pcs, q->n, range->start);
+				k < q->n && q->pcs[k] < range->end && !w.owners[k]; k++) {
 			w.owners[k] = 1;
 		}
 	}

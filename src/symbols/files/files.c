@@ -48,12 +48,9 @@ struct search {
 
 ATTR_PRINTF(2, 3)
 static bool try_path(const struct search *s, const char *fmt, ...) {
-	FREED char *path = NULL;
-	va_list args;
-	va_start(args, fmt);
-	int n = vasprintf(&path, fmt, args);
-	va_end(args);
-	return n >= 0 && mapped_file_open(s->out, -1, path, s->build_id);
+	char path[PATH_MAX];
+	int n = FORMAT_ARGS(path, sizeof path, fmt);
+	return n >= 0 && (size_t)n < sizeof path && mapped_file_open(s->out, -1, path, s->build_id);
 }
 
 /** The folder of a path, for "%.*s": without its last slash; "." if there is none. */

@@ -86,9 +86,8 @@ bool symbol_table_sort(struct symbol_table *t) {
 	t->items = sorted;
 	t->n = n;
 	uint64_t reach = 0;
-	for (size_t i = 0; i < n; i++) {
-		struct symbol_entry *e = &t->items[i];
-		if (!e->is_sized && i + 1 < n && e[1].start < e->end) {
+	EACH(e, *t) {
+		if (!e->is_sized && e + 1 < t->items + n && e[1].start < e->end) {
 			e->end = e[1].start;
 		}
 		reach = e->end > reach ? e->end : reach;
