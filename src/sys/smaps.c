@@ -236,8 +236,7 @@ bool pagemap_look(struct pagemap *out, pid_t pid, const struct smaps *areas, boo
 	CLOSED int fd = open(PROCESS_PATH(pid, "pagemap"), O_RDONLY | O_CLOEXEC);
 	bool ok = true;
 	out->how = fd < 0 ? PAGEMAP_REFUSED : can_scan ? PAGEMAP_SCANNED : PAGEMAP_READ;
-	for (size_t i = 0; fd >= 0 && ok && i < areas->n; i++) {
-		const struct smaps_area *a = &areas->items[i];
+	EACH_WHILE(a, *areas, fd >= 0 && ok) {
 		if (a->rss_bytes == 0 || a->is_hugetlb) {
 			continue;
 		}

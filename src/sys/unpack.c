@@ -147,6 +147,9 @@ static bool goes_on(const struct unpack *u) {
 /** More bytes into `out`, or the end. */
 static bool advance(struct unpack *u, struct err *err) {
 	size_t out_before = u->out_end;
+	if (u->packing == PACKING_UNKNOWN && !start(u, err)) {
+		return false;
+	}
 	while (u->out_end == out_before && !u->has_ended) {
 		if (!fill_head(u, err)) {
 			return false;
@@ -178,9 +181,6 @@ static bool advance(struct unpack *u, struct err *err) {
 }
 
 bool unpack_next(struct unpack *u, struct slice *out, struct err *err) {
-	if (u->packing == PACKING_UNKNOWN && !start(u, err)) {
-		return false;
-	}
 	if (u->out_at == u->out_end) {
 		u->out_at = u->out_end = 0;
 		if (!advance(u, err)) {
@@ -193,9 +193,6 @@ bool unpack_next(struct unpack *u, struct slice *out, struct err *err) {
 }
 
 bool unpack_peek(struct unpack *u, size_t n, struct slice *out, struct err *err) {
-	if (u->packing == PACKING_UNKNOWN && !start(u, err)) {
-		return false;
-	}
 	if (!EVERY(u->out_end < n && !u->has_ended, advance(u, err))) {
 		return false;
 	}
