@@ -78,10 +78,7 @@ static struct arena_chunk *take_spare(struct arena *a, size_t need) {
 }
 
 static bool add_chunk(struct arena *a, size_t need) {
-	struct arena_chunk *chunk = take_spare(a, need);
-	if (!chunk) {
-		chunk = new_chunk(a, need);
-	}
+	struct arena_chunk *chunk = take_spare(a, need) ?: new_chunk(a, need);
 	if (chunk) {
 		push(&a->chunks, chunk);
 	}
@@ -94,10 +91,9 @@ void *arena_alloc_unset(struct arena *a, size_t n, size_t size) {
 		return NULL;
 	}
 	need = (need + 15) & ~(size_t)15;
-	if (!a->chunks || need > a->chunks->size - a->chunks->used) {
-		if (!add_chunk(a, need ? need : 16)) {
-			return NULL;
-		}
+	if ((!a->chunks || need > a->chunks->size - a->chunks->used) &&
+			!add_chunk(a, need ? need : 16)) {
+		return NULL;
 	}
 	uint8_t *p = a->chunks->data + a->chunks->used;
 	a->chunks->used += need;

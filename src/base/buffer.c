@@ -16,11 +16,9 @@ uint8_t *buffer_room(struct buffer *b, size_t n) {
 		return b->data + b->size;
 	}
 	size_t want = b->capacity ? b->capacity * 2 : 256;
-	if (want < b->size || want - b->size < n) {
-		if (__builtin_add_overflow(b->size, n, &want)) {
-			b->failed = true;
-			return NULL;
-		}
+	if ((want < b->size || want - b->size < n) && __builtin_add_overflow(b->size, n, &want)) {
+		b->failed = true;
+		return NULL;
 	}
 	bool is_large = !b->data && want >= LARGE_PAGE;
 	uint8_t *data = is_large ? take_large(want) : realloc(b->data, want);
@@ -51,19 +49,13 @@ void buffer_text(struct buffer *b, const char *text) {
 }
 
 void buffer_printf(struct buffer *b, const char *fmt, ...) {
-	va_list args;
-	va_start(args, fmt);
-	va_list again;
-	va_copy(again, args);
-	int n = vsnprintf(NULL, 0, fmt, args);
-	va_end(args);
+	int n = FORMAT_ARGS(NULL, 0, fmt);
 	// vsnprintf writes a zero behind the text: it needs room, but does not count
 	uint8_t *at = n < 0 ? NULL : buffer_room(b, (size_t)n + 1);
 	if (at) {
-		(void)vsnprintf((char *)at, (size_t)n + 1, fmt, again);
+		(void)FORMAT_ARGS((char *)at, (size_t)n + 1, fmt);
 		b->size += (size_t)n;
 	}
-	va_end(again);
 }
 
 const char *format_text(char *out, size_t size, const char *fmt, ...) {

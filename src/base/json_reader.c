@@ -9,12 +9,11 @@ static void fail(struct json_reader *j) {
 }
 
 void json_reader_init(struct json_reader *j, struct slice bytes) {
-	memset(j, 0, offsetof(struct json_reader, closer));
-	j->start = j->at = bytes.data;
-	j->end = bytes.data + bytes.size;
-	j->has_items = false;
-	j->key = (struct slice){0};
-	j->key_text = j->value_text = (struct buffer){0};
+	*j = (struct json_reader){
+			.start = bytes.data,
+			.at = bytes.data,
+			.end = bytes.data + bytes.size,
+	};
 }
 
 void json_reader_finish(struct json_reader *j) {
