@@ -48,12 +48,6 @@ static struct slice read_below_root(const struct packages *p, const char *path,
 	return ok ? buffer_view(out) : (struct slice){0};
 }
 
-/** The value behind "Name: "; false: another field. */
-static bool is_field(struct slice line, const char *name, struct slice *value) {
-	*value = line;
-	return take_prefix(value, name);
-}
-
 // ---- dpkg
 
 struct dpkg_entry {
@@ -82,18 +76,18 @@ static void add_dpkg_entry(struct packages *p, const struct dpkg_entry *e) {
 static void read_dpkg(struct packages *p) {
 	SCOPED(buffer) status = {0};
 	struct dpkg_entry e = {0};
-	struct slice rest = read_below_root(p, "/var/lib/dpkg/status", &status), line, value;
+	struct slice rest = read_below_root(p, "/var/lib/dpkg/status", &status), line;
 	while (next_line(&rest, &line)) {
 		if (line.size == 0) {
 			add_dpkg_entry(p, &e);
 			e = (struct dpkg_entry){0};
-		} else if (is_field(line, "Package: ", &value)) {
-			e.package = value;
-		} else if (is_field(line, "Source: ", &value)) {
-			e.source = value;
-		} else if (is_field(line, "Architecture: ", &value)) {
-			e.architecture = value;
-		} else if (is_field(line, "Multi-Arch: same", &value)) {
+		} else if (take_prefix(&line, "Package: ")) {
+			e.package = line;
+		} else if (take_prefix(&line, "Source: ")) {
+			e.source = line;
+		} else if (take_prefix(&line, "Architecture: ")) {
+			e.architecture = line;
+		} else if (take_prefix(&line, "Multi-Arch: same")) {
 			e.is_multi_arch = true;
 		}
 	}
@@ -105,16 +99,16 @@ static void read_dpkg(struct packages *p) {
 static void read_apk(struct packages *p) {
 	SCOPED(buffer) installed = {0};
 	struct slice rest = read_below_root(p, "/lib/apk/db/installed", &installed);
-	struct slice line, value, folder = {0};
+	struct slice line, folder = {0};
 	const char *source = NULL;
 	while (next_line(&rest, &line)) {
 		char path[PATH_MAX];
-		if (is_field(line, "P:", &value) || is_field(line, "o:", &value)) {
-			source = arena_text(&p->arena, value);
-		} else if (is_field(line, "F:", &value)) {
-			folder = value;
-		} else if (is_field(line, "R:", &value) && source) {
-			(void)snprintf(path, sizeof path, "/%.*s/%.*s", SLICE_ARG(folder), SLICE_ARG(value));
+		if (take_prefix(&line, "P:") || take_prefix(&line, "o:")) {
+			source = arena_text(&p->arena, line);
+		} else if (take_prefix(&line, "F:")) {
+			folder = line;
+		} else if (take_prefix(&line, "R:") && source) {
+			(void)snprintf(path, sizeof path, "/%.*s/%.*s", SLICE_ARG(folder), SLICE_ARG(line));
 			add_file(p, slice_of_text(path), source);
 		}
 	}

@@ -33,9 +33,7 @@ bool symbol_table_add(struct symbol_table *t, const struct elf_image *image,
 	struct elf_symbols symbols;
 	struct elf_symbol s;
 	struct elf_section section;
-	if (!elf_symbols_init(&symbols, image, section_type)) {
-		return true;
-	}
+	(void)elf_symbols_init(&symbols, image, section_type);
 	return !SOME(elf_symbols_next(&symbols, &s),
 			s.name[0] && s.section != SHN_UNDEF &&
 					(s.type == STT_FUNC || s.type == STT_GNU_IFUNC ||
