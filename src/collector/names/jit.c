@@ -59,11 +59,10 @@ static int open_mapped_dump(pid_t program, pid_t inside) {
 	SCOPED(smaps) maps = {0};
 	int fd = -1;
 	(void)smaps_read(&maps, program, "maps");
-	for (size_t i = 0; fd < 0 && i < maps.n; i++) {
-		const char *path = maps.items[i].name;
-		if (ends_with(slice_of_text(path), name)) {
+	EACH_WHILE(area, maps, fd < 0) {
+		if (ends_with(slice_of_text(area->name), name)) {
 			fd = open_if_dump(program, inside,
-					FORMAT(PATH_MAX + 64, "/proc/%d/root%s", (int)program, path));
+					FORMAT(PATH_MAX + 64, "/proc/%d/root%s", (int)program, area->name));
 		}
 	}
 	return fd;
@@ -151,8 +150,7 @@ static void retire(struct jit *j, struct tries *t, struct namer *names) {
 }
 
 static void name_waiting(struct jit *j, struct tries *t, struct namer *names) {
-	for (size_t i = 0; i < j->places.n && j->n_waiting > 0; i++) {
-		struct jit_place *place = &j->places.items[i];
+	EACH_WHILE(place, j->places, j->n_waiting > 0) {
 		const struct perf_map_entry *entry = place->name == 0
 				? perf_map_find(&j->map.current, place->pc)
 				: NULL;

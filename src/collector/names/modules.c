@@ -148,14 +148,8 @@ static const char *path_of(struct modules *m, const struct wire_module *announce
 }
 
 bool modules_add(struct modules *m, uint32_t id, const struct wire_module *announced) {
-	while (m->files.n <= id) {
-		struct module_file *file = vec_push(&m->files);
-		if (!file) {
-			return false;
-		}
-		file->fd = -1;
-	}
-	if (!EVERY(m->records.n <= id, vec_push(&m->records))) {
+	if (!EVERY(m->files.n <= id, vec_add(&m->files, (struct module_file){.fd = -1})) ||
+			!EVERY(m->records.n <= id, vec_push(&m->records))) {
 		return false;
 	}
 	struct module_file *file = &m->files.items[id];

@@ -221,8 +221,7 @@ void namer_step(struct namer *n, struct tries *t, uint64_t now_ns, bool is_last)
 	}
 	// The one that has waited longest; towards the end the largest first
 	struct waiting *best = NULL;
-	for (size_t i = 1; i < n->waiting.n; i++) {
-		struct waiting *w = &n->waiting.items[i];
+	EACH(w, n->waiting) {
 		if (w->n > 0 && (is_last || w->due_ns <= now_ns) &&
 				(!best || (is_last ? w->n > best->n : w->due_ns < best->due_ns))) {
 			best = w;

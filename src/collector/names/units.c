@@ -112,8 +112,7 @@ static void find_copies(struct units *u) {
 	bool ok = modules_read(u->modules, builtins, original, sizeof original) &&
 			smaps_read(&maps, u->modules->pid, "maps");
 	u->v8.copies.n = 0;
-	for (size_t i = 0; ok && i < maps.n; i++) {
-		const struct smaps_area *a = &maps.items[i];
+	EACH_WHILE(a, maps, ok) {
 		if (a->is_executable && a->start != builtins &&
 				modules_read(u->modules, a->start, copy, sizeof copy) &&
 				memcmp(copy, original, sizeof copy) == 0) {

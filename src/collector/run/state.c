@@ -41,8 +41,7 @@ static bool put_marks(struct recording *r, struct run *run) {
 	uint32_t n = atomic_load(&run->segment.header->n_marks);
 	n = n < WIRE_N_MARKS ? n : WIRE_N_MARKS;
 	r->marks.items = arena_new(&r->arena, struct rec_mark, n ? n : 1);
-	for (uint32_t i = 0; r->marks.items && i < n; i++) {
-		const struct wire_mark *mark = &run->segment.marks[i];
+	EACH_OF_WHILE(mark, run->segment.marks, n, r->marks.items) {
 		uint64_t time_ns = atomic_load_explicit(&mark->time_ns, memory_order_acquire);
 		char name[WIRE_MARK_NAME];
 		memcpy(name, mark->name, sizeof name);

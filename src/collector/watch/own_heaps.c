@@ -12,13 +12,12 @@ enum { LOOK_COST = 100 }; // checks take at most 1 % of a CPU
 
 /** A second C library is the same code of the same file mapped at two places. */
 static void look_for_second_libc(struct own_heaps *o, const struct process_space *space) {
-	for (size_t i = 0; i < space->mappings.n && !o->has_second_libc; i++) {
-		const struct smaps_area *a = &space->mappings.items[i];
-		for (size_t k = 0; k < i && a->is_executable && find_is_libc(a->name); k++) {
-			const struct smaps_area *b = &space->mappings.items[k];
-			o->has_second_libc |= b->is_executable && a->inode == b->inode &&
-					a->offset == b->offset && strcmp(a->name, b->name) == 0;
-		}
+	const struct smaps_area *first = space->mappings.items;
+	EACH_WHILE(a, space->mappings, !o->has_second_libc) {
+		o->has_second_libc = a->is_executable && find_is_libc(a->name) &&
+				FIND(b, first, (size_t)(a - first),
+						b->is_executable && a->inode == b->inode && a->offset == b->offset &&
+								strcmp(a->name, b->name) == 0);
 		if (o->has_second_libc) {
 			o->tell(o->user, a->name, "malloc, calloc, realloc, free", 4,
 					"they belong to a second C library, loaded in its own namespace (dlmopen)");
@@ -99,8 +98,7 @@ static void look_at_modules(struct own_heaps *o, const struct process_space *spa
 	if (is_preloaded) {
 		recorder = symbols_of_recorder(&modules, program, &memory);
 	}
-	for (size_t i = 0; i < modules.n && (recorder.n > 0 || !is_preloaded); i++) {
-		const struct module_code *m = &modules.items[i];
+	EACH_WHILE(m, modules, recorder.n > 0 || !is_preloaded) {
 		if (!ANY(k, o->seen.n, o->seen.items[k] == m->inode) && vec_add(&o->seen, m->inode)) {
 			look_at(o, m, &recorder);
 		}

@@ -189,8 +189,7 @@ void unseen_ask_for_code(struct unseen *u) {
 	char id[24] = "";
 	(void)file_read_small("/sys/kernel/tracing/events/syscalls/sys_exit_mmap/id", id, sizeof id);
 	u->call_ends = strtoull(id, NULL, 10);
-	for (size_t i = 0; u->call_ends > 0 && i < u->threads.n; i++) {
-		struct unseen_thread *t = &u->threads.items[i];
+	EACH_WHILE(t, u->threads, u->call_ends > 0) {
 		struct perf_event_mmap_page *ring = t->ring ? open_ring(t->tid, u->call_ends) : NULL;
 		if (ring) {
 			take(u, t);
