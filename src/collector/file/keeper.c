@@ -33,10 +33,8 @@ static bool write_state(struct keeper *k, struct recording *r, bool *is_narrowed
 		k->detail_ends_ns = 0;
 		return true;
 	}
-	k->detail_ends_ns = k->detail_ends_ns ? k->detail_ends_ns : r->meta.duration_ns;
-	if (!r->quality.detail_ends_ns) {
-		r->quality.detail_ends_ns = k->detail_ends_ns;
-	}
+	k->detail_ends_ns = k->detail_ends_ns ?: r->meta.duration_ns;
+	r->quality.detail_ends_ns = r->quality.detail_ends_ns ?: k->detail_ends_ns;
 	*is_narrowed = trace_writer_narrow(k->writer, r, NULL);
 	return false;
 }

@@ -7,8 +7,7 @@ enum { MODULES_OPEN_MAX = 4096 };
 
 struct run *run_create(const struct run_options *options, struct run_result *result,
 		struct err *err) {
-	memset(result, 0, sizeof *result);
-	result->exit_status = 1;
+	*result = (struct run_result){.exit_status = 1};
 	struct run *run = calloc(1, sizeof *run);
 	if (!run) {
 		return err_memory_null(err);

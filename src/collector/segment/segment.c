@@ -211,15 +211,14 @@ void segment_close(struct segment *s) {
 
 void segment_free_slot(struct segment *s, uint32_t index) {
 	struct thread_slot *slot = segment_slot(s, index);
-	if (s->is_lived_in) {
-		atomic_store_explicit(&slot->state, SLOT_CLAIMED, memory_order_relaxed);
-		return; // finished, but its thread may still look into it
-	}
 	uint64_t at = s->slots_at + index * s->slot_bytes;
 	uint32_t generation = slot->generation + 1;
 
 	// The first page stays: its `state` keeps others away while the rest becomes zero
 	atomic_store_explicit(&slot->state, SLOT_CLAIMED, memory_order_relaxed);
+	if (s->is_lived_in) {
+		return; // finished, but its thread may still look into it
+	}
 	uint8_t *after_state = (uint8_t *)slot + sizeof slot->state;
 	memset(after_state, 0, s->page_bytes - sizeof slot->state);
 	if (!shared_memory_clear(&s->memory, at + s->page_bytes, s->slot_bytes - s->page_bytes)) {

@@ -20,8 +20,7 @@ bool run_note_hooks(struct run *run, bool says_so, struct injector_report *repor
 
 bool attach_program(const struct run_options *run, const struct attach_options *attach,
 		struct run_result *result, struct err *err) {
-	memset(result, 0, sizeof *result);
-	result->exit_status = 1;
+	*result = (struct run_result){.exit_status = 1};
 	return say_left_out(err);
 }
 
@@ -42,9 +41,7 @@ bool attach_repair(pid_t pid, bool *was_attached, struct err *err) {
 
 bool run_injected_program(const struct run_options *options, const struct launch *launch,
 		struct run_result *result, struct err *err) {
-	memset(result, 0, sizeof *result);
-	result->exit_status = 1;
-	result->is_untouched = true; // it runs without us
+	*result = (struct run_result){.exit_status = 1, .is_untouched = true}; // it runs without us
 	return say_left_out(err);
 }
 

@@ -72,17 +72,12 @@ bool reason_was_started_by(struct reason_context *c, pid_t pid) {
 static enum rec_why look_at_environment(struct reason_context *c, pid_t pid) {
 	size_t n;
 	FREED char *block = process_environment(pid, &n);
-	enum rec_why why = REC_WHY_UNKNOWN;
-	if (block) {
-		const char *segment = process_variable(block, n, SEGMENT_ENV);
-		const char *preload = process_variable(block, n, "LD_PRELOAD");
-		if (!preload || !strstr(preload, path_base_name(c->recorder))) {
-			why = preload ? REC_WHY_PRELOAD : REC_WHY_ENVIRONMENT;
-		} else if (!segment || strcmp(segment, c->segment + sizeof SEGMENT_ENV) != 0) {
-			why = REC_WHY_ENVIRONMENT;
-		}
+	const char *preload = block ? process_variable(block, n, "LD_PRELOAD") : NULL;
+	if (preload && !strstr(preload, path_base_name(c->recorder))) {
+		return REC_WHY_PRELOAD;
 	}
-	return why;
+	return !block || (preload && reason_was_started_by(c, pid)) ? REC_WHY_UNKNOWN
+																: REC_WHY_ENVIRONMENT;
 }
 
 enum rec_why reason_of_process(struct reason_context *c, pid_t pid) {
