@@ -2,29 +2,30 @@
 import type { Lens } from './lens.ts';
 import type { Profile } from './profile.ts';
 
-/** Which symbols a rule speaks of: one byte each, 1 for those that hold the text. */
-export function matchSymbols(p: Profile, rule: { text: string; isRegex: boolean }): Uint8Array {
-	const s = p.symbols;
-	const out = new Uint8Array(s.n);
+/** Which symbols a rule speaks of. */
+export interface Marks {
+	has: (symbol: number) => boolean; // looks at this one alone
+	all: () => Uint8Array; // one byte each, 1 for those that hold the text
+}
+
+/** Each text is looked at when it is asked for, and once: what is on the screen has few. */
+export function marksOf(p: Profile, rule: { text: string; isRegex: boolean }): Marks {
+	const { texts, lowered, name, file, module } = textsOf(p);
 	const regex = rule.isRegex ? new RegExp(rule.text) : null;
 	const wanted = lower(rule.text);
-	const all = textsOf(p);
-	const { texts, lowered, name, file, module } = all;
-	const holds = new Uint8Array(texts.length);
-	if (regex) {
-		texts.forEach((text, i) => (holds[i] = +regex.test(text)));
-	} else {
-		const { last } = all; // what it held is all that can hold more
-		const before = last && wanted.includes(last.wanted) ? last.holds : null;
-		for (let i = 0; i < texts.length; i++) {
-			holds[i] = +((!before || before[i] === 1) && lowered[i]!.includes(wanted));
-		}
-		all.last = { wanted, holds };
-	}
-	for (let i = 1; i < s.n; i++) {
-		out[i] = holds[name[i]!]! | holds[file[i]!]! | holds[module[i]!]!;
-	}
-	return out;
+	const known = new Uint8Array(texts.length); // 1: it does not hold it, 2: it does
+	const holds = (i: number) => {
+		known[i] ||= 1 + +(regex ? regex.test(texts[i]!) : lowered[i]!.includes(wanted));
+		return known[i] === 2;
+	};
+	const has = (symbol: number) =>
+		symbol > 0 && (holds(name[symbol]!) || holds(file[symbol]!) || holds(module[symbol]!));
+	let all: Uint8Array | null = null;
+	return { has, all: () => (all ??= Uint8Array.from(p.symbols.name, (_, i) => +has(i))) };
+}
+
+export function matchSymbols(p: Profile, rule: { text: string; isRegex: boolean }): Uint8Array {
+	return marksOf(p, rule).all();
 }
 
 /** The texts that symbols are made of, each once, and which of them each symbol has. */
@@ -34,7 +35,6 @@ interface Texts {
 	name: Uint32Array;
 	file: Uint32Array;
 	module: Uint32Array;
-	last?: { wanted: string; holds: Uint8Array }; // looked for
 }
 
 const known = new WeakMap<Profile, Texts>();

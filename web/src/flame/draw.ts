@@ -226,9 +226,46 @@ function fill(
 	}
 }
 
+/** What was drawn last. */
+interface Drawn {
+	seen: Seen;
+	scene: Scene;
+	palette: Palette;
+}
+
+const drawn = new WeakMap<Pen, Drawn>();
+
+/** What was drawn on it is there no more. */
+export function isEmptied(context: Pen): void {
+	drawn.delete(context);
+}
+
+const areAlike = (a: Rects, b: Rects) => a.length === b.length && a.every((n, i) => n === b[i]);
+
+/** It would look the same: letters of a search often mark what the ones before have marked. */
+function isDrawn(context: Pen, { seen, scene, palette }: Drawn): boolean {
+	const last = drawn.get(context);
+	return (
+		last?.palette === palette &&
+		last.scene.layout === scene.layout &&
+		last.scene.label === scene.label &&
+		last.scene.width === scene.width &&
+		last.scene.height === scene.height &&
+		areAlike(last.seen.texts, seen.texts) &&
+		areAlike(last.seen.faded, seen.faded) &&
+		areAlike(last.seen.runs, seen.runs) &&
+		seen.fills.every((rects, i) => areAlike(rects, last.seen.fills[i]!))
+	);
+}
+
 /** Draws what can be seen. */
 export function draw(context: Pen, s: Scene, p: Palette): void {
 	const seen = look(s, s.width / (s.to - s.from || 1), p.fills.length);
+	const now = { seen, scene: s, palette: p };
+	if (isDrawn(context, now)) {
+		return;
+	}
+	drawn.set(context, now);
 	const library = p.fills[Colour.Library]!;
 	context.fillStyle = p.background;
 	context.fillRect(0, 0, s.width, s.height);

@@ -6,7 +6,7 @@ import { measured } from '../measure.ts';
 import { useValue } from '../ui/signals.ts';
 import { pictures } from '../ui/svg.ts';
 import { themeTurn } from '../ui/theme.ts';
-import { depthAt, draw, palette, ROW, rowTop, sidesOf, type Scene } from './draw.ts';
+import { depthAt, draw, isEmptied, palette, ROW, rowTop, sidesOf, type Scene } from './draw.ts';
 import { boxAt, boxOf, layOut, smallBeside } from './layout.ts';
 import { useMotion } from './motion.ts';
 import type { Label, Skin } from './skin.tsx';
@@ -61,6 +61,7 @@ function contextOf(
 		canvas.width = width;
 		canvas.height = height;
 		context.setTransform(ratio, 0, 0, ratio, 0, 0);
+		isEmptied(context);
 	}
 	return context;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { useRef, useState } from 'preact/hooks';
 import { change, isServed, isWhole, lens, profile, searched, view, views } from '../state.ts';
-import { textsOf } from '../data/match.ts';
 import { ALLOCATIONS, lacks, TIME } from '../data/missing.ts';
 import { saveAddress } from '../load.ts';
 import { baseName, count, date, duration } from './format.ts';
@@ -11,7 +10,7 @@ import { address, currentLink } from '../url.ts';
 import { isHelpOpen } from './help.tsx';
 import { useValue } from './signals.ts';
 import { cycleTheme, theme } from './theme.ts';
-import { commitSearch, searchInfo, stepSearch } from './search.ts';
+import { commitSearch, prepareSearch, searchInfo, stepSearch } from './search.ts';
 
 function Title() {
 	const p = useValue(() => profile.value);
@@ -52,7 +51,7 @@ function Search() {
 				placeholder="Filter functions…  ( / )"
 				aria-label="Filter functions, files and modules"
 				value={text}
-				onFocus={() => setTimeout(() => textsOf(profile.value))}
+				onFocus={prepareSearch}
 				onInput={(e) => (searched.value = e.currentTarget.value)}
 				onKeyDown={(e) => {
 					if (e.key === 'Enter') {

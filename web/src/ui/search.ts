@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { batch, computed, effect, signal } from '../signal.ts';
 import { parseRule } from '../data/lens.ts';
-import { matchSymbols, nodesBelow } from '../data/match.ts';
+import { marksOf, nodesBelow, textsOf, type Marks } from '../data/match.ts';
 import type { Profile } from '../data/profile.ts';
 import { measured } from '../measure.ts';
 import * as state from '../state.ts';
@@ -12,16 +12,22 @@ import { REST_MS } from './signals.ts';
 /** What is typed marks functions at once; Enter makes it a part of the lens. */
 
 /** Symbols of a profile that hold what is typed; null: nothing is typed. */
-export function matchedIn(p: Profile): Uint8Array | null {
+export function matchedIn(p: Profile): Marks | null {
 	const rule = parseRule(state.searched.value);
-	return rule ? measured('search', () => matchSymbols(p, rule)) : null;
+	return rule ? measured('search', () => marksOf(p, rule)) : null;
+}
+
+/** What the first letters would wait for. */
+export function prepareSearch(): void {
+	setTimeout(() => textsOf(state.profile.value));
+	setTimeout(() => void state.treeTotal.value);
 }
 
 export const matched = computed(() => matchedIn(state.profile.value));
 
 /** Of each function that is marked the heaviest node of the tree. */
 const found = computed(() => {
-	const marked = matched.value;
+	const marked = matched.value?.all();
 	if (!marked) {
 		return [];
 	}
@@ -61,12 +67,12 @@ let lastInfo = '';
 /** How many functions are marked, and what they weigh; while letters come, what it was. */
 export const searchInfo = computed(() => {
 	if (rested.value === state.searched.value) {
-		lastInfo = infoOf(matched.value);
+		lastInfo = infoOf(matched.value?.all());
 	}
 	return lastInfo;
 });
 
-function infoOf(marked: Uint8Array | null): string {
+function infoOf(marked: Uint8Array | undefined): string {
 	if (!marked) {
 		return '';
 	}
@@ -98,9 +104,9 @@ export function stepSearch(by: number): void {
 }
 
 /** Who looks for a function that stands in folded boxes alone wants to see it. */
-function unfoldFor(marked: Uint8Array | null): void {
+function unfoldFor(marked: Marks | null): void {
 	const p = state.profile.value;
-	if (!found.value.length && marked && p.nodes.symbol.some((symbol) => marked[symbol] === 1)) {
+	if (!found.value.length && marked && p.nodes.symbol.some(marked.has)) {
 		state.change({ isUnfolded: true });
 	}
 }

@@ -5,7 +5,7 @@ import { Flame, type FlameProps } from '../flame/flame.tsx';
 import { costSkin, type Skin } from '../flame/skin.tsx';
 import * as state from '../state.ts';
 import { matched } from '../ui/search.ts';
-import { useValue } from '../ui/signals.ts';
+import { useTurn, useValue } from '../ui/signals.ts';
 import { Sparkline } from '../ui/sparkline.tsx';
 import { curveOf, medianLife } from './curves.ts';
 import { hideNode, openRun, selectNode } from './nodes.ts';
@@ -40,11 +40,8 @@ export function CostFlame({ forest, onZoom, ...rest }: Props) {
 	const metric = useValue(() => state.lens.value.metric);
 	const hasBinary = useValue(() => state.isBinary.value);
 	const isWhole = useValue(() => state.isWhole.value);
-	useEffect(() => {
-		// What the first tip would wait for
-		const timer = setTimeout(() => isWhole && [forest.allocations, forest.temporary], IDLE_MS);
-		return () => clearTimeout(timer);
-	}, [forest, isWhole]);
+	const idle = useTurn(isWhole ? forest : null, IDLE_MS);
+	useEffect(() => void (idle && [idle.allocations, idle.temporary]), [idle]); // for the first tip
 	const skin = useMemo<Skin>(
 		() => ({
 			...costSkin(state.profile.value, forest, metric, colouring === 'module'),
@@ -53,7 +50,7 @@ export function CostFlame({ forest, onZoom, ...rest }: Props) {
 		[forest, metric, colouring, hasBinary],
 	);
 	const isMarked = useMemo(
-		() => (marked ? (node: number) => marked[forest.symbol[node]!] === 1 : null),
+		() => (marked ? (node: number) => marked.has(forest.symbol[node]!) : null),
 		[forest, marked],
 	);
 	return (

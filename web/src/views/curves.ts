@@ -27,6 +27,12 @@ function knownOf(f: Forest): Known {
 	return known;
 }
 
+/** It costs nothing to ask for them again. */
+export function areKnown(f: Forest, node: number): boolean {
+	const { curves, lives } = knownOf(f);
+	return curves.has(node) || lives.has(node);
+}
+
 export function curveOf(p: Profile, f: Forest, node: number): Float64Array {
 	const { curves, below } = knownOf(f);
 	let curve = curves.get(node);

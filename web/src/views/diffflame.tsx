@@ -109,7 +109,7 @@ export function DiffFlame({ sides, metric }: { sides: [Side, Side]; metric: Metr
 	const skin = useMemo(() => diffSkin(forest, metric), [forest, metric, hasBinary]);
 	const isMarked = useMemo(() => {
 		const marked = matchedIn(forest.profile);
-		return marked ? (node: number) => marked[forest.symbol[node]!] === 1 : null;
+		return marked ? (node: number) => marked.has(forest.symbol[node]!) : null;
 	}, [forest, searched]);
 	return (
 		<section class="panel" aria-labelledby="diff-flame-title">

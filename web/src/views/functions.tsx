@@ -32,7 +32,7 @@ export function FunctionTable() {
 	}, []);
 	const all = useMemo(() => functionsOf(t, a), [t, a]);
 	const rows = useMemo(() => {
-		const kept = marked ? all.filter((f) => marked[f.symbol]) : all;
+		const kept = marked ? all.filter((f) => marked.has(f.symbol)) : all;
 		return [...kept].sort((x, y) => y[order] - x[order]);
 	}, [all, order, marked]);
 	const metric = a.lens.metric;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import type { ComponentChildren } from 'preact';
+import { Component, type ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { hasChildren, heaviest, type Forest } from '../data/forest.ts';
 import { ALLOCATIONS, lacks, lacksCurves, lacksMetric, TEMPORARY } from '../data/missing.ts';
@@ -10,10 +10,10 @@ import { count, percent } from '../ui/format.ts';
 import { metricName, nodeName, placeOf, weight } from '../ui/labels.ts';
 import { Name } from '../ui/name.tsx';
 import { matched } from '../ui/search.ts';
-import { useValue } from '../ui/signals.ts';
+import { REST_MS, useTurn, useValue } from '../ui/signals.ts';
 import { Sparkline } from '../ui/sparkline.tsx';
 import { inOrder, useHead, useOrder, useSheet, type Value } from '../ui/table.tsx';
-import { curveOf, medianLife } from './curves.ts';
+import { areKnown, curveOf, medianLife } from './curves.ts';
 import { hideNode, openRun, selectNode } from './nodes.ts';
 
 const ROW = 24;
@@ -168,7 +168,12 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 	}, []);
 
 	const size = sizeOf(isNarrow ? Math.min(width, 779) : width);
-	const extra = extraColumns(size, metric, forest);
+	const hasBinary = useValue(() => state.isBinary.value);
+	const names = extraColumns(size, metric, forest).join('\n');
+	const extra = useMemo(() => names.split('\n').filter(Boolean), [names]);
+	const rested = useTurn(top, REST_MS);
+	// What it takes to read over time is not asked for rows that fly by
+	const isMoving = rested !== undefined && rested !== top && extra.includes(CURVE);
 	const rows = useMemo(() => rowsOf(forest, open, order), [forest, open, order]);
 	useSheet(label, () => [
 		['level', 'function', 'place', metricName(metric), ...extra],
@@ -351,17 +356,19 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 				onDblClick={(event) => !isArrow(event) && toggle(rows[indexOf(event)]!.node)}
 			>
 				{shown.map((row, i) => (
-					<MemoRow
+					<TreeRow
 						key={row.node}
 						id={`${label.replace(/\W+/g, '-')}-${first + i}`}
 						forest={forest}
-						row={row}
+						{...row}
 						index={first + i}
 						metric={metric}
 						isOpen={open.has(row.node)}
 						isAt={first + i === at}
-						isMarked={marked?.[forest.symbol[row.node]!] === 1}
+						isMarked={marked?.has(forest.symbol[row.node]!) ?? false}
 						extra={extra}
+						hasCurves={!isMoving || areKnown(forest, row.node)}
+						hasBinary={hasBinary}
 					/>
 				))}
 			</div>
@@ -388,36 +395,37 @@ function Head({ name, children }: { name: string; children?: ComponentChildren }
 	);
 }
 
-function Extra(props: { name: string; forest: Forest; node: number; metric: Metric }) {
-	const { forest: f, node } = props;
+/** What stands in a column that is not always there. */
+function extraOf(name: string, { forest: f, node, metric, hasCurves }: RowProps) {
 	const p = state.profile.value;
-	const isPlace = !f.isRest[node]; // its stacks are known
-	switch (props.name) {
+	const isPlace = hasCurves && !f.isRest[node]; // its stacks are known
+	switch (name) {
 		case SELF:
-			return <>{weight(props.metric, f.self[node]!)}</>;
+			return weight(metric, f.self[node]!);
 		case CURVE:
 			return isPlace ? <Sparkline values={curveOf(p, f, node)} /> : null;
 		case LIFE:
-			return <>{isPlace ? medianLife(p, f, node) : ''}</>;
+			return isPlace ? medianLife(p, f, node) : '';
 		case 'blocks':
-			return <>{count(f.blocks[node]!)}</>;
+			return count(f.blocks[node]!);
 		case 'temporary':
-			return <>{count(f.temporary[node]!)}</>;
+			return count(f.temporary[node]!);
 		default:
-			return <>{count(f.allocations[node]!)}</>;
+			return count(f.allocations[node]!);
 	}
 }
 
-interface RowProps {
+interface RowProps extends Row {
 	id: string;
 	forest: Forest;
-	row: Row;
 	index: number;
 	metric: Metric;
 	isOpen: boolean;
 	isAt: boolean;
 	isMarked: boolean;
 	extra: string[];
+	hasCurves: boolean;
+	hasBinary: boolean; // how figures are written
 }
 
 const isArrow = (event: MouseEvent) => (event.target as Element).matches('.name > i');
@@ -428,20 +436,22 @@ function indexOf(event: MouseEvent): number {
 	return Number(row.getAttribute('aria-rowindex')) - 2;
 }
 
-/** A row as it was, as long as all that it shows is: then nothing of it is looked at again. */
-function MemoRow(props: RowProps) {
-	const { row, extra, ...rest } = props;
-	return useMemo(
-		() => <TreeRow {...props} />,
-		[...Object.values(rest), ...Object.values(row), extra.join(), state.isBinary.value],
-	);
+/** A row is as it was as long as all that it shows is: then nothing of it is looked at again. */
+class TreeRow extends Component<RowProps> {
+	override shouldComponentUpdate(next: RowProps): boolean {
+		const { props } = this;
+		return (Object.keys(next) as (keyof RowProps)[]).some((key) => next[key] !== props[key]);
+	}
+
+	override render(props: RowProps) {
+		return rowOf(props);
+	}
 }
 
-function TreeRow(props: RowProps) {
-	const { forest: f, row, metric } = props;
+function rowOf(props: RowProps) {
+	const { forest: f, node, metric } = props;
 	const total = f.total[0]!;
 	const p = state.profile.value;
-	const { node } = row;
 	const isParent = hasChildren(f, node);
 	const symbol = f.symbol[node]!;
 	const owner = symbol ? ownerOf(p, symbol) : 'program';
@@ -452,9 +462,9 @@ function TreeRow(props: RowProps) {
 			role="row"
 			id={props.id}
 			style={{ top: `${props.index * ROW}px` }}
-			aria-level={row.level}
-			aria-posinset={row.position}
-			aria-setsize={row.siblings}
+			aria-level={props.level}
+			aria-posinset={props.position}
+			aria-setsize={props.siblings}
 			aria-rowindex={props.index + 2}
 			aria-selected={props.isAt}
 			aria-expanded={isParent ? props.isOpen : undefined}
@@ -462,7 +472,7 @@ function TreeRow(props: RowProps) {
 			<span
 				class={`name ${owner}${f.isRun[node] ? ' run' : ''}`}
 				role="gridcell"
-				style={{ paddingLeft: `${Math.min(row.level - 1, 40) * 14}px` }}
+				style={{ paddingLeft: `${Math.min(props.level - 1, 40) * 14}px` }}
 				title={symbol ? p.symbols.name[symbol] : ''}
 			>
 				<i
@@ -483,7 +493,7 @@ function TreeRow(props: RowProps) {
 			</span>
 			{props.extra.map((name) => (
 				<span key={name} role="gridcell" class={name === CURVE ? '' : 'num'}>
-					<Extra name={name} forest={f} node={node} metric={metric} />
+					{extraOf(name, props)}
 				</span>
 			))}
 		</div>

@@ -211,7 +211,7 @@ export function Treemap() {
 					<button
 						class={
 							(picked && picked.symbol === symbol ? 'at ' : '') +
-							(marked?.[symbol] ? 'marked' : '')
+							(marked?.has(symbol) ? 'marked' : '')
 						}
 						style={{
 							...styleOf(at),
