@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-LOOKS = [("light", 1440, 900), ("dark", 1024, 700)]
+LOOKS = [("light", 1440, 900), ("dark", 1024, 700), ("light", 390, 844)]
 MORE_LOOKS = [("dark", 1440, 900), ("light", 1024, 700), ("light", 720, 450),  # at 200 %
-              ("light", 390, 844), ("dark", 390, 844)]
+              ("dark", 390, 844)]
 
 
 def pytest_generate_tests(metafunc):

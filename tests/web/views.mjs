@@ -34,6 +34,24 @@ const VIEWS = {
 	nothing: 'v=flame&q=nothing-is-called-this',
 };
 
+/** Figures that stand on another line than their unit. */
+function brokenFigures() {
+	const wrong = [];
+	const texts = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
+	for (let node = texts.nextNode(); node; node = texts.nextNode()) {
+		for (const found of node.data.matchAll(/\d ([kMG]?B|%|[mµn]?s)(?![a-z])/g)) {
+			const range = document.createRange();
+			range.setStart(node, found.index);
+			range.setEnd(node, found.index + found[0].length);
+			const tops = [...range.getClientRects()].filter((r) => r.width).map((r) => r.top);
+			if (Math.max(...tops) > Math.min(...tops) + 8) {
+				wrong.push(`broken: ${node.data}`);
+			}
+		}
+	}
+	return wrong;
+}
+
 /** Names and controls whose text does not fit where it stands, cells that do not stand beside each other. */
 function cutTexts() {
 	const wrong = [];
@@ -52,6 +70,7 @@ function cutTexts() {
 			wrong.push(`cells below each other: ${row.textContent}`);
 		}
 	}
+	wrong.push(...brokenFigures());
 	if (document.documentElement.scrollWidth > innerWidth) {
 		wrong.push(`the page is ${document.documentElement.scrollWidth - innerWidth} px too wide`);
 	}
@@ -74,6 +93,7 @@ for (const [view, words] of states) {
 	await page.evaluate(axe);
 	const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
 	found[view] = violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 160)).slice(0, 3).join(' | ')}`);
+	await page.evaluate(`window.brokenFigures = ${brokenFigures}`);
 	found[view].push(...(await page.evaluate(cutTexts)).map((text) => `cut: ${text}`));
 }
 await page.keyboard.press('?');

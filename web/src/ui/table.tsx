@@ -125,7 +125,8 @@ export function Table<T>(props: TableProps<T>) {
 				<tr>
 					{props.heads.map((head, i) => {
 						const isText = rows.some((row) => typeof values(row)[i] === 'string');
-						const own = isText || !rows.length ? '' : 'num';
+						const isNumber = rows.some((row) => typeof values(row)[i] === 'number');
+						const own = isNumber ? 'num' : '';
 						const [text, name = ''] = typeof head === 'string' ? [head, own] : head;
 						return example[i] === undefined ? (
 							<th class={name}>{text}</th>

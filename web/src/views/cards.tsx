@@ -139,19 +139,29 @@ const CARDS: CardKind[] = [
 	},
 ];
 
+const WITH_UNIT = /((?:< )?\d[\d.,]* (?:[kMGT]?B(?:\/s)?|%|[mµn]?s)(?![a-z]))/;
+
+/** A text in which no figure stands apart from its unit. */
+function Unbroken({ text }: { text: string }) {
+	const parts = text.split(WITH_UNIT);
+	return <>{parts.map((part, i) => (i % 2 ? <span class="nowrap">{part}</span> : part))}</>;
+}
+
 const FIGURE = /\d[\d.,]* (?:[kMGT]?B(?:\/s)?|%|of [\d,]+ blocks)(?: \([^)]*%[^)]*\))?/;
 
 /** The first figure of a text is what the eye looks for. */
 function Figures({ text }: { text: string }) {
 	const found = FIGURE.exec(text);
 	if (!found) {
-		return <>{text}</>;
+		return <Unbroken text={text} />;
 	}
 	return (
 		<>
-			{text.slice(0, found.index)}
-			<strong>{found[0]}</strong>
-			{text.slice(found.index + found[0].length)}
+			<Unbroken text={text.slice(0, found.index)} />
+			<strong>
+				<Unbroken text={found[0]} />
+			</strong>
+			<Unbroken text={text.slice(found.index + found[0].length)} />
 		</>
 	);
 }
@@ -168,7 +178,7 @@ export function Sentence({ text: given, name }: { text: string; name: string | n
 	const at = text.indexOf(shown);
 	return (
 		<>
-			{text.slice(0, Math.min(at, 1)).toUpperCase() + text.slice(1, at)}
+			<Unbroken text={text.slice(0, Math.min(at, 1)).toUpperCase() + text.slice(1, at)} />
 			<code>{shown}</code>
 			<Figures text={text.slice(at + shown.length)} />
 		</>
@@ -208,7 +218,13 @@ function Card({ kind, findings }: { kind: CardKind; findings: Finding[] }) {
 				{number}
 				<span class="dim time">{kind.time?.(p, main)}</span>
 			</p>
-			{main ? <Said finding={main} /> : <p class="main">{kind.none(p)}</p>}
+			{main ? (
+				<Said finding={main} />
+			) : (
+				<p class="main">
+					<Unbroken text={kind.none(p)} />
+				</p>
+			)}
 			{more.slice(0, 2).map((f) => (
 				<p key={f.text} class="dim more">
 					<Sentence text={f.text} name={f.function} />
