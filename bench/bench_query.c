@@ -33,9 +33,9 @@ struct desk {
 	struct lens_result result;
 	struct call_tree tree;
 	struct tree_costs costs;
-	struct lens_result earlier;    // of another range: what a difference is made with
-	struct call_tree another_tree; // and the same tree once more, as another recording has one
-	uint64_t sum;                  // of what was asked for: else the compiler need not answer
+	struct lens earlier;        // another range: what a difference is made with
+	const struct names *others; // names of the recording once more, as another recording has them
+	uint64_t sum;               // of what was asked for: else the compiler need not answer
 };
 
 static bool ask_range(struct desk *d) {
@@ -81,19 +81,19 @@ static bool ask_bottom_up(struct desk *d) {
 }
 
 /** All calls of the range against those of an earlier one: as many nodes on both sides. */
-static bool diff_against(struct desk *d, const struct call_tree *tree) {
-	const struct call_tree *const trees[N_DIFF_SIDES] = {&d->tree, tree};
-	const struct lens_result *const results[N_DIFF_SIDES] = {&d->result, &d->earlier};
+static bool diff_against(struct desk *d, const struct names *names) {
+	const struct diff_input input[N_DIFF_SIDES] = {{d->r, d->names, &d->lens},
+			{d->r, names, &d->earlier}};
 	struct diff_tree merged;
-	return diff_tree_merge(trees, results, d->lens.metric, &d->arena, &merged, NULL);
+	return diff_tree_make(input, d->lens.metric, &d->arena, &merged, NULL);
 }
 
 static bool ask_difference(struct desk *d) {
-	return diff_against(d, &d->tree);
+	return diff_against(d, d->names);
 }
 
 static bool ask_difference_to_another(struct desk *d) {
-	return diff_against(d, &d->another_tree);
+	return diff_against(d, d->others);
 }
 
 static bool ask_timeline(struct desk *d) {
@@ -149,13 +149,14 @@ static void measure_text(struct desk *d, const char *what, const char *text, boo
 }
 
 static void measure_difference(struct desk *d, int rounds) {
-	struct lens earlier = d->lens;
-	earlier.from = 0;
-	earlier.to = d->lens.from;
-	check(lens_apply(&earlier, d->r, d->names, &d->kept, &d->earlier, NULL));
-	check(call_tree_make(&earlier, d->r, d->names, &d->kept, &d->another_tree, NULL));
+	d->earlier = d->lens;
+	d->earlier.from = 0;
+	d->earlier.to = d->lens.from;
+	d->others = names_create(d->r, NULL, NULL);
+	check(d->others);
 	measure(d, "the difference to an earlier range", ask_difference, rounds);
 	measure(d, "the same as to another recording", ask_difference_to_another, rounds);
+	names_destroy((struct names *)d->others);
 }
 
 static void measure_size(const struct make_options *options, int rounds) {

@@ -11,7 +11,7 @@
  * Node 0 is the root: everything.
  */
 
-#include "engine/lens.h"
+#include "engine/diff.h"
 
 struct call_node {
 	const struct name *name; // of the first call seen; a box's outermost frame; NULL: the root
@@ -30,13 +30,20 @@ struct call_tree {
 	uint32_t *first;      // per node, and once more at the end: where in `stacks` its own begin
 	uint32_t *last;       // per node: where in `stacks` those of its subtree end
 	struct slice *labels; // per key: what a group is called; NULL: nodes are functions
-	const struct name **names; // per key: of its first node; NULL: it has none
 	uint32_t n_keys;
 };
 
 /** False: no memory. All in the arena; names are borrowed. */
 bool call_tree_make(const struct lens *l, const struct recording *r, const struct names *n,
 		struct arena *arena, struct call_tree *out, struct err *err);
+
+/**
+ * The call trees of two recordings as one, whose nodes are the same if their labels are: `out` but
+ * for what its nodes weigh, and the node of each stack of each side, in scratch. False: no memory.
+ */
+bool call_tree_of_both(const struct diff_input input[N_DIFF_SIDES], struct arena *arena,
+		struct arena *scratch, struct diff_tree *out, uint32_t *of_stack[N_DIFF_SIDES],
+		struct err *err);
 
 /** What a node is called: its function (in full), or its group. "" for the root. */
 struct slice call_tree_label(const struct call_tree *t, uint32_t node);
@@ -48,9 +55,6 @@ struct tree_costs {
 	const struct lens_costs *stacks; // of its result; all borrowed
 	struct lens_costs *before;       // of all that stand before a place in tree->stacks
 };
-
-/** Do two lenses show the same tree? */
-bool call_tree_is_same(const struct lens *a, const struct lens *b);
 
 /** Compute the costs of the tree's nodes. False: no memory. */
 bool call_tree_costs(const struct call_tree *t, const struct lens *l,

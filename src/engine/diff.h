@@ -53,9 +53,9 @@ bool diff_sites_make(const struct diff_input input[N_DIFF_SIDES], enum lens_metr
 		struct arena *arena, struct diff_sites *out, struct err *err);
 
 /**
- * Both call trees as one. Nodes come parents first, siblings side by side; node 0 is the root. A
- * node's width, where it is drawn, is the sum of the increases and decreases below it, so that what
- * grew here and shrank there is not invisible: `grown` and `shrunk` are those of all stacks in it.
+ * Both call trees as one. Nodes come parents first; node 0 is the root. A node's width, where it is
+ * drawn, is the sum of the increases and decreases below it, so that what grew here and shrank
+ * there is not invisible: `grown` and `shrunk` are those of all stacks in it.
  */
 struct diff_node {
 	uint32_t parent;
@@ -72,10 +72,4 @@ struct diff_tree {
 };
 
 bool diff_tree_make(const struct diff_input input[N_DIFF_SIDES], enum lens_metric metric,
-		struct arena *arena, struct diff_tree *out, struct err *err);
-
-/** The same of trees and costs that are there already, of the same lens; both may be one tree. */
-struct call_tree;
-bool diff_tree_merge(const struct call_tree *const trees[N_DIFF_SIDES],
-		const struct lens_result *const results[N_DIFF_SIDES], enum lens_metric metric,
 		struct arena *arena, struct diff_tree *out, struct err *err);

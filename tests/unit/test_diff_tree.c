@@ -175,7 +175,7 @@ static void merged_nodes_weigh_what_their_stacks_weigh(void **state) {
 	}
 }
 
-/** Large ones are merged in parts. */
+/** Costs of large ones are computed in parts. */
 static void parts_of_the_work_change_nothing(void **state) {
 	(void)state;
 	const struct make_options o = {7, 60000, 20000, 20, 60000, 3000, 2};
@@ -206,30 +206,27 @@ static void parts_of_the_work_change_nothing(void **state) {
 	finish_made(&made);
 }
 
-/** A tree that both sides have is merged once: as if there were two. */
+/** Stacks that both sides have are followed once: as if there were two trees. */
 static void one_tree_is_as_good_as_two(void **state) {
 	(void)state;
 	const struct make_options o = {8, 400, 200, 20, 900, 20, 2};
 	struct made made = make_recording(&o);
 	const struct names *names = names_create(&made.r, NULL, NULL);
+	const struct names *others = names_create(&made.r, NULL, NULL);
 	struct arena arena = {0};
-	struct lens_result results[N_DIFF_SIDES];
-	struct call_tree trees[N_DIFF_SIDES];
-	for (int i = 0; i < N_DIFF_SIDES; i++) {
-		struct lens l = {.has_range = true, .from = 5 * i, .to = 5 * i + 5, .metric = LENS_BYTES};
-		assert_true(lens_apply(&l, &made.r, names, &arena, &results[i], NULL));
-		assert_true(call_tree_make(&l, &made.r, names, &arena, &trees[i], NULL));
-	}
-	const struct lens_result *const costs[] = {&results[0], &results[1]};
-	const struct call_tree *const two[] = {&trees[0], &trees[1]}, *const same[] = {two[0], two[0]};
+	const struct lens ours = {.has_range = true, .from = 0, .to = 5};
+	const struct lens base = {.has_range = true, .from = 5, .to = 10};
+	struct diff_input input[N_DIFF_SIDES] = {{&made.r, names, &ours}, {&made.r, names, &base}};
 	struct diff_tree of_two, of_one;
-	assert_true(diff_tree_merge(two, costs, LENS_BYTES, &arena, &of_two, NULL));
-	assert_true(diff_tree_merge(same, costs, LENS_BYTES, &arena, &of_one, NULL));
+	assert_true(diff_tree_make(input, LENS_BYTES, &arena, &of_one, NULL));
+	input[DIFF_BASE].names = others;
+	assert_true(diff_tree_make(input, LENS_BYTES, &arena, &of_two, NULL));
 	assert_int_equal(of_two.n, of_one.n);
 	assert_memory_equal(of_two.nodes, of_one.nodes, of_one.n * sizeof *of_one.nodes);
 	assert_true(of_one.nodes[0].grown > 0 && of_one.nodes[0].shrunk > 0);
 	arena_finish(&arena);
 	names_destroy((struct names *)names);
+	names_destroy((struct names *)others);
 	finish_made(&made);
 }
 

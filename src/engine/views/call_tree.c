@@ -3,7 +3,8 @@
  * Makes the call tree, outermost frames first, and adds costs to it. The recording's nodes come
  * parents first. Each is followed from where its caller ended: frame by frame, outermost first, a
  * child of that name is looked up or made. So the tree is made in one pass; then it is laid out in
- * pre-order.
+ * pre-order. Two recordings make one tree if one is followed after the other, and the keys of nodes
+ * are labels that both have.
  */
 #include "engine/call_tree.h"
 
@@ -13,14 +14,17 @@ enum { NODE_NONE = INDEX_NONE };
 
 /** A tree under construction: nodes as they come, children as lists. */
 struct maker {
+	VEC(struct call_node) nodes;
+	struct index children; // (parent, key) -> node
+	struct index label_ids;
+
+	// Of the recording that is followed
 	const struct lens *lens;
 	const struct recording *recording;
 	const struct names *names;
 	struct lens_match match;
-	VEC(struct call_node) nodes;
-	struct index children; // (parent, key) -> node
-	struct end *ends;      // per node of the recording
-	uint32_t *groups;      // per frame: its key; NULL: functions are keys
+	struct end *ends; // per node
+	uint32_t *keys;   // the numbers of labels, see key_of; NULL: functions are keys
 };
 
 /** Where a stack ended in the tree. */
@@ -39,8 +43,21 @@ static uint32_t child_of(struct maker *m, uint32_t parent, uint32_t key, const s
 	return node != n || vec_add(&m->nodes, fresh) ? node : NODE_NONE;
 }
 
+static bool has_groups(const struct maker *m) {
+	return m->lens->group != LENS_BY_FUNCTION;
+}
+
+/** Where the number of its label is: frames of one function may be of several packages or files. */
+static uint32_t *label_at(const struct maker *m, const struct name *frame) {
+	return &m->keys[has_groups(m) ? names_number(m->names, frame) : frame->function_id];
+}
+
+static uint32_t key_of(const struct maker *m, const struct name *frame) {
+	return m->keys ? *label_at(m, frame) : frame->function_id;
+}
+
 /** One frame further in. False: no memory. */
-static bool follow(struct maker *m, struct end *end, const struct name *frame, uint32_t key) {
+static bool follow(struct maker *m, struct end *end, const struct name *frame) {
 	unsigned is = lens_frame_of(&m->match, frame);
 	if (end->node == NODE_NONE) {
 		if (!(is & LENS_IS_FOCUS)) {
@@ -51,14 +68,15 @@ static bool follow(struct maker *m, struct end *end, const struct name *frame, u
 	if (is & LENS_IS_HIDDEN) {
 		return true;
 	}
-	bool is_boxed = !m->groups && !m->lens->is_unfolded && frame->owner == OWNER_LIBRARY;
+	bool is_boxed = !has_groups(m) && !m->lens->is_unfolded && frame->owner == OWNER_LIBRARY;
 	if (is_boxed && end->n_boxed) {
 		struct call_node *box = &m->nodes.items[end->node];
 		box->n_folded = end->n_boxed > box->n_folded ? end->n_boxed : box->n_folded;
 		end->n_boxed++;
 		return true;
 	}
-	if (m->groups && end->node && m->nodes.items[end->node].key == key) {
+	uint32_t key = key_of(m, frame);
+	if (has_groups(m) && end->node && m->nodes.items[end->node].key == key) {
 		return true;
 	}
 	end->node = child_of(m, end->node, key, frame);
@@ -72,8 +90,7 @@ static bool follow_all(struct maker *m) {
 		const struct name_list frames = names_of(m->names, r->nodes.items[i].location);
 		struct end end = m->ends[r->nodes.items[i].parent];
 		for (const struct name *f = frames.items + frames.n; f-- > frames.items;) {
-			uint32_t key = m->groups ? m->groups[names_number(m->names, f)] : f->function_id;
-			if (!follow(m, &end, f, key)) {
+			if (!follow(m, &end, f)) {
 				return false;
 			}
 		}
@@ -82,11 +99,12 @@ static bool follow_all(struct maker *m) {
 	return true;
 }
 
-// ---- groups
+// ---- labels
 
-static struct slice group_of(const struct name *f, enum lens_group group) {
+static struct slice label_of(const struct name *f, enum lens_group group) {
 	// Code whose source file is not known is of its program or library, which is a file as well
-	struct slice s = group == LENS_BY_PACKAGE           ? names_package(f)
+	struct slice s = group == LENS_BY_FUNCTION          ? diff_label(f)
+			: group == LENS_BY_PACKAGE                  ? names_package(f)
 			: group == LENS_BY_FILE && f->file.size > 0 ? f->file
 														: f->module;
 	return s.size ? s : slice_of_text("(unknown)");
@@ -99,22 +117,48 @@ static uint32_t intern(struct index *ix, struct call_tree *t, struct slice label
 			label);
 }
 
-static bool find_groups(struct maker *m, struct arena *arena, struct arena *scratch,
-		struct call_tree *t) {
-	SCOPED(index) ix = {0};
-	uint32_t n = names_n_frames(m->names);
-	t->labels = arena_new(arena, struct slice, n);
-	m->groups = arena_new(scratch, uint32_t, n);
-	bool ok = t->labels && m->groups && index_reserve(&ix, 1);
+static bool find_labels(struct maker *m, struct arena *scratch, struct call_tree *t) {
+	m->keys = arena_new(scratch, uint32_t, names_n_frames(m->names));
+	bool ok = m->keys && index_reserve(&m->label_ids, 1);
 	for (uint32_t i = 0; ok && i < m->recording->locations.n; i++) {
 		const struct name_list frames = names_of(m->names, i);
 		EACH_WHILE(f, frames, ok) {
-			uint32_t group = intern(&ix, t, group_of(f, m->lens->group));
-			m->groups[names_number(m->names, f)] = group;
-			ok = group != INDEX_NONE;
+			uint32_t *label = label_at(m, f);
+			*label = *label ?: intern(&m->label_ids, t, label_of(f, m->lens->group));
+			ok = *label != INDEX_NONE;
 		}
 	}
 	return ok;
+}
+
+/** Room for the labels of so many frames; 0, the root's, is no frame's. */
+static bool begin(struct maker *m, struct call_tree *t, size_t n_frames, struct arena *arena) {
+	t->labels = n_frames ? arena_new(arena, struct slice, n_frames + 1) : NULL;
+	t->n_keys = 1;
+	return (t->labels || !n_frames) && index_reserve(&m->children, 1) && vec_push(&m->nodes);
+}
+
+/** Further stacks: m->ends then says where they end. */
+static bool add_recording(struct maker *m, const struct diff_input *in, struct arena *scratch,
+		struct call_tree *t, struct err *err) {
+	struct lens names_only = *in->lens;
+	names_only.n_texts = 0;
+	COPY_FIELDS(m, in, lens, recording, names);
+	if (!lens_match_names(&names_only, in->recording, in->names, scratch, &m->match, err)) {
+		return false;
+	}
+	m->ends = arena_new(scratch, struct end, in->recording->nodes.n);
+	bool ok = m->ends && (!t->labels || find_labels(m, scratch, t));
+	if (ok) {
+		m->ends[0].node = in->lens->n_focus ? NODE_NONE : 0;
+		ok = follow_all(m);
+	}
+	return ok || err_memory(err);
+}
+
+static uint32_t end_of_stack(const struct maker *m, uint32_t stack) {
+	uint32_t node = m->ends[m->recording->stacks.items[stack].node].node;
+	return node == NODE_NONE ? 0 : node;
 }
 
 // ---- pre-order
@@ -172,82 +216,102 @@ static uint32_t find_site(const struct maker *m, const struct call_tree *t, uint
 		uint32_t end) {
 	const struct name *named = lens_site(m->lens, m->names, rec_node);
 	const struct name *site = names_site_frame(m->names, rec_node, named);
-	uint32_t node = end,
-			 key = !site ? UINT32_MAX
-			: m->groups  ? m->groups[names_number(m->names, site)]
-						 : site->function_id;
+	uint32_t node = end, key = site ? key_of(m, site) : UINT32_MAX;
 	while (node && t->nodes[node].key != key) {
 		node = t->nodes[node].parent;
 	}
 	return node ? node : end;
 }
 
-static bool put_names(struct arena *arena, struct call_tree *t) {
-	t->names = arena_new(arena, const struct name *, t->n_keys);
-	for (uint32_t i = t->n; t->names && i-- > 1;) {
-		t->names[t->nodes[i].key] = t->nodes[i].name;
-	}
-	return t->names;
-}
-
-static bool make(struct maker *m, struct arena *arena, struct arena *scratch, struct call_tree *t) {
+static bool make(const struct maker *m, struct arena *arena, struct arena *scratch,
+		struct call_tree *t) {
 	const struct recording *r = m->recording;
-	m->ends = arena_new(scratch, struct end, r->nodes.n);
+	uint32_t *new_of = arena_new(scratch, uint32_t, m->nodes.n);
 	t->of_stack = arena_new(arena, uint32_t, r->stacks.n);
 	t->site_of_stack = arena_new(arena, uint32_t, r->stacks.n);
 	t->n_stacks = r->stacks.n;
-	if (!m->ends || !t->of_stack || !t->site_of_stack || !index_reserve(&m->children, 1) ||
-			!vec_push(&m->nodes)) {
-		return false;
-	}
-	m->nodes.items[0].key = UINT32_MAX;
-	m->ends[0].node = m->lens->n_focus ? NODE_NONE : 0;
-	if (!follow_all(m)) {
-		return false;
-	}
-	uint32_t *new_of = arena_new(scratch, uint32_t, m->nodes.n);
-	if (!new_of || !lay_out(m, arena, new_of, t)) {
+	if (!t->of_stack || !t->site_of_stack || !new_of || !lay_out(m, arena, new_of, t)) {
 		return false;
 	}
 	for (uint32_t i = 0; i < r->stacks.n; i++) {
-		uint32_t node = m->ends[r->stacks.items[i].node].node;
-		t->of_stack[i] = node == NODE_NONE ? 0 : new_of[node];
+		t->of_stack[i] = new_of[end_of_stack(m, i)];
 		// Without folding, the innermost frame is the site, even of a wrapper or a runtime
 		t->site_of_stack[i] = m->lens->is_unfolded
 				? t->of_stack[i]
 				: find_site(m, t, r->stacks.items[i].node, t->of_stack[i]);
 	}
-	return put_stacks(arena, t) && put_names(arena, t);
+	return put_stacks(arena, t);
+}
+
+static void finish(struct maker *m) {
+	CALL_FOR(index_finish, m, children, label_ids);
+	vec_finish(&m->nodes);
 }
 
 bool call_tree_make(const struct lens *l, const struct recording *r, const struct names *n,
 		struct arena *arena, struct call_tree *out, struct err *err) {
 	SCOPED(arena) scratch = {0};
-	struct maker m = {.lens = l, .recording = r, .names = n};
-	*out = (struct call_tree){.n_keys = names_n_functions(n)};
-	struct lens names_only = *l;
-	names_only.n_texts = 0;
-	bool ok = lens_match_names(&names_only, r, n, &scratch, &m.match, err);
-	if (ok && l->group != LENS_BY_FUNCTION) {
-		out->n_keys = 0;
-		ok = find_groups(&m, arena, &scratch, out) || err_memory(err);
-	}
+	struct maker m = {0};
+	*out = (struct call_tree){0};
+	bool is_grouped = l->group != LENS_BY_FUNCTION;
+	bool ok = (begin(&m, out, is_grouped ? names_n_frames(n) : 0, arena) || err_memory(err)) &&
+			add_recording(&m, &(struct diff_input){r, n, l}, &scratch, out, err);
+	out->n_keys = is_grouped ? out->n_keys : names_n_functions(n);
 	ok = ok && (make(&m, arena, &scratch, out) || err_memory(err));
-	index_finish(&m.children);
-	vec_finish(&m.nodes);
+	finish(&m);
 	return ok;
 }
+
+// ---- of two recordings
 
 static bool are_same_names(const struct slice *a, uint32_t n_a, const struct slice *b,
 		uint32_t n_b) {
 	return n_a == n_b && ALL(i, n_a, slice_equal(a[i], b[i]));
 }
 
-bool call_tree_is_same(const struct lens *a, const struct lens *b) {
-	return a->group == b->group && a->is_unfolded == b->is_unfolded &&
+/** Two ranges of one recording, for one: their stacks end in the same nodes. */
+static bool have_same_tree(const struct diff_input *x, const struct diff_input *y) {
+	const struct lens *a = x->lens, *b = y->lens;
+	return x->recording == y->recording && x->names == y->names && a->group == b->group &&
+			a->is_unfolded == b->is_unfolded &&
 			are_same_names(a->focus, a->n_focus, b->focus, b->n_focus) &&
 			are_same_names(a->hide, a->n_hide, b->hide, b->n_hide);
 }
+
+static bool put_nodes(const struct maker *m, struct arena *arena, struct diff_tree *out) {
+	out->n = (uint32_t)m->nodes.n;
+	out->nodes = arena_new(arena, struct diff_node, out->n);
+	for (uint32_t i = 1; out->nodes && i < out->n; i++) {
+		out->nodes[i].parent = m->nodes.items[i].parent;
+		out->nodes[i].label = m->nodes.items[i].key;
+	}
+	return out->nodes;
+}
+
+bool call_tree_of_both(const struct diff_input input[N_DIFF_SIDES], struct arena *arena,
+		struct arena *scratch, struct diff_tree *out, uint32_t *of_stack[N_DIFF_SIDES],
+		struct err *err) {
+	struct maker m = {0};
+	struct call_tree t = {0};
+	int n_trees = have_same_tree(&input[0], &input[1]) ? 1 : N_DIFF_SIDES;
+	size_t n_frames = SUM(i, n_trees, names_n_frames(input[i].names));
+	bool ok = begin(&m, &t, n_frames, arena) || err_memory(err);
+	for (int i = 0; ok && i < n_trees; i++) {
+		const uint32_t n = input[i].recording->stacks.n;
+		of_stack[DIFF_BASE] = of_stack[i] = arena_new(scratch, uint32_t, n);
+		ok = (of_stack[i] || err_memory(err)) && add_recording(&m, &input[i], scratch, &t, err);
+		for (uint32_t k = 0; ok && k < n; k++) {
+			of_stack[i][k] = end_of_stack(&m, k);
+		}
+	}
+	ok = ok && (put_nodes(&m, arena, out) || err_memory(err));
+	out->labels = t.labels;
+	out->n_labels = t.n_keys;
+	finish(&m);
+	return ok;
+}
+
+// ----
 
 struct slice call_tree_label(const struct call_tree *t, uint32_t node) {
 	const struct call_node *c = &t->nodes[node];
