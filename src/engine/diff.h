@@ -18,12 +18,6 @@ struct diff_input {
 	const struct lens *lens;
 };
 
-enum diff_change { DIFF_SAME, DIFF_CHANGED, DIFF_NEW, DIFF_GONE };
-
-struct diff_costs {
-	struct lens_costs side[N_DIFF_SIDES];
-};
-
 /** The same of a function. One without a name, at other addresses there, is known by its module. */
 struct slice diff_label(const struct name *name);
 
@@ -31,21 +25,19 @@ struct slice diff_label(const struct name *name);
 bool diff_apply(const struct diff_input *in, enum lens_metric metric, struct arena *arena,
 		struct lens *lens, struct lens_result *out, struct err *err);
 
-/** The difference of what the metric weighs by: ours less the base's. */
-int64_t diff_delta(const struct lens *l, const struct diff_costs *c);
-enum diff_change diff_change_of(const struct lens *l, const struct diff_costs *c);
-
 /** Stacks named after one function. */
 struct diff_site {
 	struct slice label;
 	const struct name *name; // as in ours, else as in the base; NULL: none
-	struct diff_costs costs;
+	struct lens_costs costs[N_DIFF_SIDES];
+	uint64_t weight[N_DIFF_SIDES]; // of these, by the metric
 };
 
-/** All sites of both sides, by the size of their difference, largest first; equal ones last. */
+/** All sites of both sides, by the size of their difference, largest first. */
 struct diff_sites {
 	struct diff_site *items;
 	uint32_t n;
+	uint32_t n_changed; // the others follow them
 };
 
 /** `metric` is used instead of the lenses'. False: no memory. All in the arena. */

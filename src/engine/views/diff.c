@@ -9,27 +9,8 @@ struct slice diff_label(const struct name *name) {
 	return is_unnamed ? path_base(name->module) : function_bare(name->function);
 }
 
-// ---- changes
-
-int64_t diff_delta(const struct lens *l, const struct diff_costs *c) {
-	return (int64_t)(lens_weight(l, &c->side[DIFF_OURS]) - lens_weight(l, &c->side[DIFF_BASE]));
-}
-
-static bool is_nothing(const struct lens *l, const struct lens_costs *c) {
-	return lens_weight(l, c) == 0 && c->blocks == 0;
-}
-
-enum diff_change diff_change_of(const struct lens *l, const struct diff_costs *c) {
-	bool ours = !is_nothing(l, &c->side[DIFF_OURS]), base = !is_nothing(l, &c->side[DIFF_BASE]);
-	if (ours != base) {
-		return ours ? DIFF_NEW : DIFF_GONE;
-	}
-	return diff_delta(l, c) ? DIFF_CHANGED : DIFF_SAME;
-}
-
-// ---- sites
-
-static bool add_part(struct diff_sites *out, struct index *ids, const struct part *part, int side) {
+static bool add_part(struct diff_sites *out, struct index *ids, const struct part *part, int side,
+		const struct lens *lens) {
 	struct slice label = part->name ? diff_label(part->name) : part->label;
 	const uint32_t hash = (uint32_t)slice_hash(SLICE_HASH, label);
 	uint32_t id = INDEX_FIND_OR_PUT(ids, hash, i, slice_equal(out->items[i].label, label),
@@ -39,17 +20,18 @@ static bool add_part(struct diff_sites *out, struct index *ids, const struct par
 	}
 	struct diff_site *site = &out->items[id];
 	site->name = site->name ? site->name : part->name;
-	lens_costs_add(&site->costs.side[side], &part->costs);
+	lens_costs_add(&site->costs[side], &part->costs);
+	site->weight[side] += lens_weight(lens, &part->costs);
 	return true;
 }
 
-static uint64_t size_of(int64_t delta) {
-	return delta < 0 ? -(uint64_t)delta : (uint64_t)delta;
+static uint64_t change_of(const struct diff_site *s) {
+	uint64_t ours = s->weight[DIFF_OURS], base = s->weight[DIFF_BASE];
+	return ours < base ? base - ours : ours - base;
 }
 
-ORDER_BY(largest_first, struct diff_site,
-		compare_u64(size_of(diff_delta(user, &b->costs)), size_of(diff_delta(user, &a->costs)))
-				?: slice_compare(a->label, b->label));
+ORDER_OF(largest_first, struct diff_site,
+		compare_u64(change_of(b), change_of(a)) ?: slice_compare(a->label, b->label));
 
 bool diff_apply(const struct diff_input *in, enum lens_metric metric, struct arena *arena,
 		struct lens *lens, struct lens_result *out, struct err *err) {
@@ -76,10 +58,11 @@ bool diff_sites_make(const struct diff_input input[N_DIFF_SIDES], enum lens_metr
 	out->items = arena_new(arena, struct diff_site, parts[0].n + (size_t)parts[1].n);
 	bool ok = out->items &&
 			ALL(side, (int)N_DIFF_SIDES,
-					ALL(i, parts[side].n, add_part(out, &ids, &parts[side].parts[i], side)));
+					ALL(i, parts[side].n, add_part(out, &ids, &parts[side].parts[i], side, &lens)));
 	if (!ok) {
 		return err_memory(err);
 	}
-	qsort_r(out->items, out->n, sizeof *out->items, largest_first, &lens);
+	qsort(out->items, out->n, sizeof *out->items, largest_first);
+	out->n_changed = (uint32_t)SUM(i, out->n, change_of(&out->items[i]) > 0);
 	return true;
 }

@@ -15,9 +15,9 @@ static void put_total(struct buffer *out, const struct compare_request *request,
 		put_right(out, total_text(text, t, side), COLUMN);
 	}
 	if (request->has_base && total_has_changed(t)) {
-		put_right(out, change_text(text, t->value[0], t->value[1], t->is_bytes), COLUMN);
+		put_right(out, change_text(text, t->value, t->is_bytes), COLUMN);
 		buffer_text(out, "  ");
-		compare_put_share(out, t->value[0], t->value[1]);
+		compare_put_share(out, t->value);
 	}
 	buffer_u8(out, '\n');
 }
@@ -51,39 +51,27 @@ static void put_durations(struct buffer *out, const struct compare_request *requ
 	buffer_text(out, "\n\n");
 }
 
-static void put_site_row(struct buffer *out, const struct compare_request *request,
-		const struct diff_site *site, const struct changes *changes, struct arena *arena) {
-	SCOPED(buffer) place = {0};
-	char text[CHANGE_MAX];
-	uint64_t ours = lens_weight(&changes->lens, &site->costs.side[DIFF_OURS]);
-	uint64_t base = lens_weight(&changes->lens, &site->costs.side[DIFF_BASE]);
-	put_right(out, change_text(text, ours, base, changes->is_bytes), 12);
-	compare_put_share(&place, ours, base);
-	buffer_text(out, "  ");
-	put_cut_padded(out, buffer_view(&place), 10);
-	buffer_clear(&place);
-	put_site(&place, site->name, site->label, arena);
-	put_left(out, buffer_view(&place), request->width > 30 ? request->width - 26 : 4);
-	trim_spaces(out);
-	buffer_u8(out, '\n');
-}
-
-static void put_sites(void *to, const struct compare_request *request,
-		const struct changes *changes, struct arena *arena) {
+static void put_sites(void *to, const struct compare_request *request, enum lens_metric metric,
+		const struct diff_sites *sites, struct arena *arena) {
 	struct buffer *out = to;
-	enum lens_metric metric = changes->lens.metric;
 	uint32_t missing = request->input[DIFF_OURS].recording->missing |
 			request->input[DIFF_BASE].recording->missing;
 	if (missing & metric_missing(metric)) {
 		return;
 	}
 	buffer_printf(out, "%s, changed sites: %" PRIu32 " of %" PRIu32 "\n",
-			lens_metrics[metric].compared, changes->n, changes->sites.n);
-	for (uint32_t i = 0; i < changes->n && i < request->limit; i++) {
-		put_site_row(out, request, &changes->sites.items[i], changes, arena);
+			lens_metrics[metric].compared, sites->n_changed, sites->n);
+	for (uint32_t i = 0; i < sites->n_changed && i < request->limit; i++) {
+		const struct diff_site *site = &sites->items[i];
+		SCOPED(buffer) place = {0};
+		compare_put_change(out, site->weight, !lens_metrics[metric].is_counted);
+		put_site(&place, site->name, site->label, arena);
+		put_left(out, buffer_view(&place), request->width > 30 ? request->width - 26 : 4);
+		trim_spaces(out);
+		buffer_u8(out, '\n');
 	}
-	if (changes->n > request->limit) {
-		buffer_printf(out, "  … %" PRIu32 " more\n", changes->n - request->limit);
+	if (sites->n_changed > request->limit) {
+		buffer_printf(out, "  … %" PRIu32 " more\n", sites->n_changed - request->limit);
 	}
 	buffer_u8(out, '\n');
 }

@@ -18,28 +18,28 @@ static void put_side(struct json *j, const char *key, const struct lens_costs *c
 	JSON_FIELDS(j, c, bytes, blocks, allocations, temporary);
 }
 
-static void put_one_site(struct json *j, const struct diff_site *site, const struct lens *lens) {
+static void put_one_site(struct json *j, const struct diff_site *site) {
 	const struct name *name = site->name;
+	uint64_t ours = site->weight[DIFF_OURS], base = site->weight[DIFF_BASE];
 	JSON_OBJECT(j, NULL);
 	json_string(j, "function", site->label);
 	bool has_file = name && name->file.size;
 	json_string_if(j, "file", has_file ? name->file : (struct slice){0});
 	json_number_if(j, "line", has_file, has_file ? name->line : 0);
-	enum diff_change change = diff_change_of(lens, &site->costs);
-	json_text(j, "change", change == DIFF_NEW ? "new" : change == DIFF_GONE ? "gone" : "changed");
-	json_signed(j, "delta", diff_delta(lens, &site->costs));
-	put_side(j, "this", &site->costs.side[DIFF_OURS]);
-	put_side(j, "base", &site->costs.side[DIFF_BASE]);
+	json_text(j, "change", !base ? "new" : !ours ? "gone" : "changed");
+	json_signed(j, "delta", (int64_t)(ours - base));
+	put_side(j, "this", &site->costs[DIFF_OURS]);
+	put_side(j, "base", &site->costs[DIFF_BASE]);
 }
 
-static void put_sites(void *to, const struct compare_request *request,
-		const struct changes *changes, struct arena *arena) {
+static void put_sites(void *to, const struct compare_request *request, enum lens_metric metric,
+		const struct diff_sites *sites, struct arena *arena) {
 	(void)request, (void)arena;
 	struct json *j = to;
 	char key[METRIC_KEY_MAX];
-	JSON_LIST(j, metric_json_key(key, changes->lens.metric));
-	for (uint32_t i = 0; i < changes->n; i++) {
-		put_one_site(j, &changes->sites.items[i], &changes->lens);
+	JSON_LIST(j, metric_json_key(key, metric));
+	for (uint32_t i = 0; i < sites->n_changed; i++) {
+		put_one_site(j, &sites->items[i]);
 	}
 }
 

@@ -59,9 +59,9 @@ static void put_totals(struct buffer *out, const struct compare_request *request
 		if (request->has_base) {
 			buffer_u8(out, ' ');
 			if (total_has_changed(t)) {
-				buffer_text(out, change_text(text, t->value[0], t->value[1], t->is_bytes));
+				buffer_text(out, change_text(text, t->value, t->is_bytes));
 				buffer_text(out, " ");
-				compare_put_share(out, t->value[0], t->value[1]);
+				compare_put_share(out, t->value);
 			}
 			buffer_text(out, " |");
 		}
@@ -70,28 +70,26 @@ static void put_totals(struct buffer *out, const struct compare_request *request
 	buffer_u8(out, '\n');
 }
 
-static void put_sites(void *to, const struct compare_request *request,
-		const struct changes *changes, struct arena *arena) {
+static void put_sites(void *to, const struct compare_request *request, enum lens_metric metric,
+		const struct diff_sites *sites, struct arena *arena) {
 	struct buffer *out = to;
-	const struct lens *lens = &changes->lens;
-	uint32_t n = changes->n;
+	uint32_t n = sites->n_changed;
 	if (n == 0) {
 		return;
 	}
 	buffer_printf(out, "<details><summary>%s: %" PRIu32 " changed site%s</summary>\n\n",
-			lens_metrics[lens->metric].compared, n, n == 1 ? "" : "s");
+			lens_metrics[metric].compared, n, n == 1 ? "" : "s");
 	buffer_text(out, "| Site | Change | |\n|---|--:|---|\n");
 	for (uint32_t i = 0; i < n && i < request->limit; i++) {
-		const struct diff_site *site = &changes->sites.items[i];
-		uint64_t ours = lens_weight(lens, &site->costs.side[DIFF_OURS]);
-		uint64_t base = lens_weight(lens, &site->costs.side[DIFF_BASE]);
+		const struct diff_site *site = &sites->items[i];
+		bool is_bytes = !lens_metrics[metric].is_counted;
 		char text[CHANGE_MAX];
 		SCOPED(buffer) place = {0};
 		put_site(&place, site->name, site->label, arena);
 		buffer_text(out, "| ");
 		put_code(out, buffer_view(&place));
-		buffer_printf(out, " | %s | ", change_text(text, ours, base, changes->is_bytes));
-		compare_put_share(out, ours, base);
+		buffer_printf(out, " | %s | ", change_text(text, site->weight, is_bytes));
+		compare_put_share(out, site->weight);
 		buffer_text(out, " |\n");
 	}
 	buffer_text(out, "\n</details>\n\n");

@@ -39,32 +39,17 @@ bool totals_of(const struct compare_request *request, struct arena *arena,
 	return true;
 }
 
-static bool find_changes(const struct compare_request *request, enum lens_metric metric,
-		struct arena *arena, struct changes *out, struct err *err) {
-	*out = (struct changes){.lens = *request->input[DIFF_OURS].lens};
-	out->lens.metric = metric;
-	out->is_bytes = !lens_metrics[metric].is_counted;
-	if (!diff_sites_make(request->input, metric, arena, &out->sites, err)) {
-		return false;
-	}
-	const struct diff_sites *sites = &out->sites;
-	while (out->n < sites->n && diff_delta(&out->lens, &sites->items[out->n].costs) != 0) {
-		out->n++;
-	}
-	return true;
-}
-
 bool each_compared_metric(const struct compare_request *request, put_changes *put, void *to,
 		struct arena *arena, struct err *err) {
 	for (enum lens_metric m = 0; request->has_base && m < N_LENS_METRICS; m++) {
-		struct changes changes;
+		struct diff_sites sites;
 		if (!lens_metrics[m].compared) {
 			continue;
 		}
-		if (!find_changes(request, m, arena, &changes, err)) {
+		if (!diff_sites_make(request->input, m, arena, &sites, err)) {
 			return false;
 		}
-		put(to, request, &changes, arena);
+		put(to, request, m, &sites, arena);
 	}
 	return true;
 }
@@ -80,8 +65,8 @@ bool total_has_changed(const struct total *t) {
 			t->value[DIFF_OURS] != t->value[DIFF_BASE];
 }
 
-const char *change_text(char text[CHANGE_MAX], uint64_t ours, uint64_t base, bool is_bytes) {
-	uint64_t by = ours < base ? base - ours : ours - base;
+const char *change_text(char text[CHANGE_MAX], const uint64_t n[N_DIFF_SIDES], bool is_bytes) {
+	uint64_t ours = n[DIFF_OURS], base = n[DIFF_BASE], by = ours < base ? base - ours : ours - base;
 	(void)snprintf(text, CHANGE_MAX, "%s%s",
 			ours > base           ? "+"
 					: ours < base ? "-"
@@ -90,7 +75,8 @@ const char *change_text(char text[CHANGE_MAX], uint64_t ours, uint64_t base, boo
 	return text;
 }
 
-void compare_put_share(struct buffer *out, uint64_t ours, uint64_t base) {
+void compare_put_share(struct buffer *out, const uint64_t n[N_DIFF_SIDES]) {
+	uint64_t ours = n[DIFF_OURS], base = n[DIFF_BASE];
 	if (base == 0 || ours == 0) {
 		buffer_text(out, ours ? "new" : base ? "gone" : "");
 	} else if (ours != base) {
@@ -102,6 +88,15 @@ void compare_put_share(struct buffer *out, uint64_t ours, uint64_t base) {
 										 : "%+.1f %%",
 				percent);
 	}
+}
+
+void compare_put_change(struct buffer *out, const uint64_t n[N_DIFF_SIDES], bool is_bytes) {
+	SCOPED(buffer) share = {0};
+	char text[CHANGE_MAX];
+	put_right(out, change_text(text, n, is_bytes), 12);
+	buffer_text(out, "  ");
+	compare_put_share(&share, n);
+	put_cut_padded(out, buffer_view(&share), 10);
 }
 
 void compare_put_gates(struct buffer *out, const struct compare_request *request) {

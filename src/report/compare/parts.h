@@ -28,26 +28,21 @@ bool totals_of(const struct compare_request *request, struct arena *arena,
 const char *total_text(char text[HUMAN_MAX], const struct total *t, int side);
 bool total_has_changed(const struct total *t);
 
-/** The sites of one metric that differ, largest first. */
-struct changes {
-	struct lens lens; // with the metric
-	bool is_bytes;
-	struct diff_sites sites;
-	uint32_t n; // of them differ
-};
-
 /** For each metric that comparisons have; with no base: none. `to` is passed on. */
-typedef void put_changes(void *to, const struct compare_request *request,
-		const struct changes *changes, struct arena *arena);
+typedef void put_changes(void *to, const struct compare_request *request, enum lens_metric metric,
+		const struct diff_sites *sites, struct arena *arena);
 bool each_compared_metric(const struct compare_request *request, put_changes *put, void *to,
 		struct arena *arena, struct err *err);
 
-/** "+3.9 MB", "-12", "0". */
+/** Of a number of both sides: "+3.9 MB", "-12", "0". */
 enum { CHANGE_MAX = HUMAN_MAX + 1 };
-const char *change_text(char text[CHANGE_MAX], uint64_t ours, uint64_t base, bool is_bytes);
+const char *change_text(char text[CHANGE_MAX], const uint64_t n[N_DIFF_SIDES], bool is_bytes);
 
 /** "+12.3 %", "< 0.1 %", "> 1000 %", "new", "gone", "": at most nine characters. */
-void compare_put_share(struct buffer *out, uint64_t ours, uint64_t base);
+void compare_put_share(struct buffer *out, const uint64_t n[N_DIFF_SIDES]);
+
+/** Both, in columns of 12 characters. */
+void compare_put_change(struct buffer *out, const uint64_t n[N_DIFF_SIDES], bool is_bytes);
 
 /** What is compared with what; the verdicts, as text and for programs. */
 void compare_put_head(struct buffer *out, const struct compare_request *request);

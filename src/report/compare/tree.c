@@ -65,16 +65,10 @@ static void put_number(struct tree_writer *w, uint64_t number) {
 
 static void put_row(struct tree_writer *w, uint32_t node, size_t indent) {
 	const struct diff_node *n = &w->tree.nodes[node];
-	uint64_t ours = n->weight[DIFF_OURS], base = n->weight[DIFF_BASE];
 	struct slice label = w->tree.labels[n->label];
-	SCOPED(buffer) share = {0};
-	char text[CHANGE_MAX];
-	put_number(w, base);
-	put_number(w, ours);
-	put_right(w->out, change_text(text, ours, base, w->is_bytes), COLUMN);
-	compare_put_share(&share, ours, base);
-	buffer_text(w->out, "  ");
-	put_cut_padded(w->out, buffer_view(&share), COLUMN - 2);
+	put_number(w, n->weight[DIFF_BASE]);
+	put_number(w, n->weight[DIFF_OURS]);
+	compare_put_change(w->out, n->weight, w->is_bytes);
 	size_t used = 4 * COLUMN + indent;
 	put_spaces(w->out, indent);
 	put_left(w->out, label, w->request->width > used + 20 ? w->request->width - used : 20);

@@ -284,23 +284,20 @@ static bool say_heaviest(struct buffer *s, const struct diff_input *run, enum ga
 static bool say_grown(struct buffer *s, const struct diff_input input[N_DIFF_SIDES],
 		enum gate_number number, struct checking *k) {
 	struct diff_sites sites;
-	struct lens lens = *input[DIFF_OURS].lens;
-	lens.metric = kinds[number].metric;
-	if (lens_metrics[lens.metric].of != METRIC_OF_BLOCKS) {
+	enum lens_metric metric = kinds[number].metric;
+	if (lens_metrics[metric].of != METRIC_OF_BLOCKS) {
 		return true;
 	}
-	if (!diff_sites_make(input, lens.metric, k->arena, &sites, k->err)) {
+	if (!diff_sites_make(input, metric, k->arena, &sites, k->err)) {
 		return false;
 	}
-	for (uint32_t i = 0; i < sites.n; i++) {
-		int64_t delta = diff_delta(&lens, &sites.items[i].costs);
-		if (delta > 0) {
-			bool is_new = diff_change_of(&lens, &sites.items[i].costs) == DIFF_NEW;
-			buffer_printf(s, "; most of it is %s", is_new ? "new: " : "");
-			put_site(s, sites.items[i].name, sites.items[i].label, k->arena);
-			buffer_printf(s, ", +%s", NUMBER_TEXT(number, (double)delta));
-			break;
-		}
+	const struct diff_site *site = FIND(one, sites.items, sites.n_changed,
+			one->weight[DIFF_OURS] > one->weight[DIFF_BASE]);
+	if (site) {
+		uint64_t ours = site->weight[DIFF_OURS], base = site->weight[DIFF_BASE];
+		buffer_printf(s, "; most of it is %s", base ? "" : "new: ");
+		put_site(s, site->name, site->label, k->arena);
+		buffer_printf(s, ", +%s", NUMBER_TEXT(number, (double)(ours - base)));
 	}
 	return true;
 }
