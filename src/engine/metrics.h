@@ -42,7 +42,6 @@
 /** For the texts of options: each name, with a space before it. */
 #define METRIC_NAME(id, name, ...) " " name
 #define METRIC_NAMES_TEXT          LENS_METRICS(METRIC_NAME)
-#define GATE_NAMES_TEXT            METRIC_GATES(METRIC_NAME)
 
 enum lens_metric {
 #define METRIC_ID(id, name) LENS_##id,

@@ -27,18 +27,24 @@
 // clearly separate: none of ours is as small as the base's median, none of the base's as large as
 // our median. Variation between runs alone does not fail a gate.
 
+/** GATE() as in METRIC_GATES. */
+#define OTHER_GATES(GATE)                                                            \
+	GATE(PEAK_RSS, "peak-rss", PEAK, true, false, "the peak RSS is")                 \
+	GATE(LOST, "lost", PEAK, false, false, "lost events:")                           \
+	GATE(RSS, "rss", PEAK, true, false, "RSS is") /* from here on: of a look */      \
+	GATE(HEAP_FREE, "heap-free", PEAK, true, true, "free, and kept by malloc:")      \
+	GATE(UNTOUCHED, "untouched", PEAK, true, false, "of live blocks not in memory:") \
+	GATE(UNKNOWN, "unknown", PEAK, true, true, "in memory without a known owner:")
+
 enum gate_number {
 #define GATE_NUMBER(id, ...) GATE_##id,
-	METRIC_GATES(GATE_NUMBER)
+	METRIC_GATES(GATE_NUMBER) OTHER_GATES(GATE_NUMBER)
 #undef GATE_NUMBER
-			GATE_PEAK_RSS,
-	GATE_LOST,
-	GATE_RSS, // from here on: of a look
-	GATE_HEAP_FREE,
-	GATE_UNTOUCHED,
-	GATE_UNKNOWN,
-	N_GATE_NUMBERS,
+			N_GATE_NUMBERS,
 };
+
+/** For the texts of options: each name, with a space before it. */
+#define GATE_NAMES_TEXT METRIC_GATES(METRIC_NAME) OTHER_GATES(METRIC_NAME)
 
 enum gate_limit { GATE_ABSOLUTE, GATE_SHARE, GATE_MORE, GATE_MORE_SHARE };
 

@@ -8,22 +8,24 @@
 // What the numbers are, where they come from
 static const struct {
 	const char *name, *what;
-	enum lens_metric metric;                // whose sites stand for it
-	bool is_bytes, has_sites, may_be_share; // has_sites: it is a metric's
+	enum lens_metric metric; // whose sites stand for it
+	bool is_bytes, may_be_share;
 } kinds[N_GATE_NUMBERS] = {
 #define GATE_ROW(id, name, metric, is_bytes, may_be_share, says) \
-	[GATE_##id] = {name, says, LENS_##metric, is_bytes, true, may_be_share},
-		METRIC_GATES(GATE_ROW)
+	[GATE_##id] = {name, says, LENS_##metric, is_bytes, may_be_share},
+		METRIC_GATES(GATE_ROW) OTHER_GATES(GATE_ROW)
 #undef GATE_ROW
-				[GATE_PEAK_RSS] = {"peak-rss", "the peak RSS is", LENS_PEAK, true, false, false},
-		[GATE_LOST] = {"lost", "lost events:", LENS_PEAK, false, false, false},
-		[GATE_RSS] = {"rss", "RSS is", LENS_PEAK, true, false, false},
-		[GATE_HEAP_FREE] = {"heap-free", "free, and kept by malloc:", LENS_PEAK, true, false, true},
-		[GATE_UNTOUCHED] = {"untouched", "of live blocks not in memory:", LENS_PEAK, true, false,
-				false},
-		[GATE_UNKNOWN] = {"unknown", "in memory without a known owner:", LENS_PEAK, true, false,
-				true},
 };
+
+static bool is_of_metric(enum gate_number number) {
+	return number < GATE_PEAK_RSS;
+}
+
+/** The names of those that may be a share. */
+#define SHARE_true(name) " " name
+#define SHARE_false(name)
+#define SHARE(id, name, metric, is_bytes, may_be_share, ...) SHARE_##may_be_share(name)
+#define SHARES_TEXT                                          METRIC_GATES(SHARE) OTHER_GATES(SHARE)
 
 // ---- parsing
 
@@ -39,23 +41,6 @@ static bool take_name(struct slice *s, enum gate_number *out) {
 	}
 	*s = slice_from(*s, longest);
 	return longest > 0;
-}
-
-/** "peak, never-freed or lost". */
-static void put_names(char *out, size_t size, bool of_shares) {
-	const char *list[N_GATE_NUMBERS];
-	size_t n = 0;
-	for (int i = 0; i < N_GATE_NUMBERS; i++) {
-		if (!of_shares || kinds[i].may_be_share) {
-			list[n++] = kinds[i].name;
-		}
-	}
-	for (size_t i = 0, at = 0; i < n && at < size; i++) {
-		at += (size_t)snprintf(out + at, size - at, "%s%s", list[i],
-				i + 1 == n           ? ""
-						: i + 2 == n ? (of_shares ? " and " : " or ")
-									 : ", ");
-	}
 }
 
 static bool take_operator(struct slice *s, struct gate *g) {
@@ -89,11 +74,10 @@ static void take_unit(struct slice *s, struct gate *g, bool is_more) {
 
 bool gate_parse(struct gate *g, const char *text, struct err *err) {
 	struct slice rest = skip_spaces(slice_of_text(text));
-	char list[200];
 	*g = (struct gate){.text = text};
 	if (!take_name(&rest, &g->number)) {
-		put_names(list, sizeof list, false);
-		return err_set(err, ERR_USAGE, "--fail-if: invalid gate \"%s\"; begin with %s", text, list);
+		return err_set(err, ERR_USAGE,
+				"--fail-if: invalid gate \"%s\"; begin with one of:" GATE_NAMES_TEXT, text);
 	}
 	rest = skip_spaces(rest);
 	bool ok = take_operator(&rest, g);
@@ -108,11 +92,10 @@ bool gate_parse(struct gate *g, const char *text, struct err *err) {
 				text);
 	}
 	if (g->limit == GATE_SHARE && !kinds[g->number].may_be_share) {
-		put_names(list, sizeof list, true);
 		return err_set(err, ERR_USAGE,
-				"--fail-if: invalid gate \"%s\"; only %s can be a share, of all allocations or of "
-				"RSS; to compare with a base use +%.4g%%",
-				text, list, g->value * 100);
+				"--fail-if: invalid gate \"%s\"; to compare with a base use +%.4g%%; shares, of "
+				"all allocations or of RSS, are for:" SHARES_TEXT,
+				text, g->value * 100);
 	}
 	return true;
 }
@@ -349,7 +332,7 @@ static bool check_alone(struct checking *k, const struct gate *g, struct buffer 
 		buffer_printf(s, ", %.1f %% of %s", value * 100, is_of_look ? "RSS" : "the allocations");
 	}
 	*is_failed = is_beyond(g, value, g->value);
-	return !*is_failed || !kinds[g->number].has_sites || g->is_below ||
+	return !*is_failed || !is_of_metric(g->number) || g->is_below ||
 			say_heaviest(s, &k->ours.runs[middle->run], g->number, k);
 }
 
@@ -380,7 +363,7 @@ static bool check_against(struct checking *k, const struct gate *g, struct buffe
 	}
 	const struct diff_input input[N_DIFF_SIDES] = {k->ours.runs[our->run],
 			k->base.runs[theirs->run]};
-	return !*is_failed || !kinds[g->number].has_sites || g->is_below ||
+	return !*is_failed || !is_of_metric(g->number) || g->is_below ||
 			say_grown(s, input, g->number, k);
 }
 
