@@ -1,6 +1,7 @@
 """Gates for CI: each kind passes and fails where it should, and noise raises no alarm."""
 
 import json
+import re
 import shutil
 import subprocess
 import xml.etree.ElementTree
@@ -92,6 +93,8 @@ def test_the_sentence_names_the_site(runs):
     text = " ".join(done.stdout.split())
     assert "more than the base's" in text and "most of it is keep program.c:" in text
     assert ", +50.0 kB" in text and "the largest part is keep program.c:" in text
+    done = judge(tools, [more], "never-freed-blocks>+10", base=[base])  # in what the gate counts
+    assert re.search(r"most of it is keep program.c:\d+, \+50 ", " ".join(done.stdout.split()) + " "), done.stdout
 
 
 def test_several_gates_junit_and_markdown(runs, tmp_path):

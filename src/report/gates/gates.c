@@ -101,7 +101,7 @@ bool gate_parse(struct gate *g, const char *text, struct err *err) {
 }
 
 struct run_value {
-	double value;
+	double value, whole; // whole: what it can be a share of
 	uint32_t run;
 	bool is_missing;
 };
@@ -130,9 +130,10 @@ static struct memory_look look_of(const struct diff_input *run, enum gate_number
 static void value_of_look(const struct memory_look *m, enum gate_number number,
 		struct run_value *out) {
 	uint8_t has = m->look ? m->look->has : 0;
+	out->whole = m->look ? (double)m->look->rss_bytes : 0;
 	bool has_all = has & REC_HAS_PAGES && has & REC_HAS_BLOCKS;
 	switch (number) {
-	case GATE_RSS: out->value = m->look ? (double)m->look->rss_bytes : 0; break;
+	case GATE_RSS: out->value = out->whole; break;
 	case GATE_HEAP_FREE: out->value = (double)m->bytes[REC_PART_HEAP_FREE]; break;
 	case GATE_UNTOUCHED: out->value = (double)m->untouched_bytes; break;
 	default: out->value = (double)m->bytes[REC_PART_UNKNOWN]; break;
@@ -141,6 +142,11 @@ static void value_of_look(const struct memory_look *m, enum gate_number number,
 			: number == GATE_UNKNOWN     ? !(has & REC_HAS_PAGES)
 			: number == GATE_UNTOUCHED   ? !has_all || !memory_knows_untouched(m)
 										 : !has_all;
+}
+
+/** What a gate of a metric asks for. */
+static uint64_t number_in(const struct lens_costs *c, enum gate_number number) {
+	return kinds[number].is_bytes ? c->bytes : c->blocks;
 }
 
 /** The gate's metric over a run, and the recording whose stacks have it. */
@@ -178,8 +184,8 @@ static bool value_of_run(const struct diff_input *run, enum gate_number number,
 	struct lens lens;
 	bool ok = apply(run, number, &scratch, &as, &lens, &result, err);
 	if (ok) {
-		const struct lens_costs *c = &result.total;
-		out->value = (double)(kinds[number].is_bytes ? c->bytes : c->blocks);
+		out->value = (double)number_in(&result.total, number);
+		out->whole = (double)result.total.allocations;
 	}
 	if (!ok && err->code == ERR_UNSUPPORTED) { // nobody looked at that
 		*err = (struct err){0};
@@ -205,6 +211,10 @@ static struct run_value *values_of(struct gate_runs runs, enum gate_number numbe
 	}
 	qsort(values, runs.n, sizeof *values, by_value);
 	return values;
+}
+
+static double share_of(const struct run_value *v) {
+	return v->whole > 0 ? v->value / v->whole : 0;
 }
 
 /** The lower of two in the middle: always the number of a run that there was. */
@@ -254,13 +264,18 @@ static bool say_heaviest(struct buffer *s, const struct diff_input *run, enum ga
 		return false;
 	}
 	if (parts.n > 0) {
-		const struct lens_costs *c = &parts.parts[0].costs;
 		buffer_text(s, "; the largest part is ");
 		put_site(s, parts.parts[0].name, parts.parts[0].label, k->arena);
 		buffer_printf(s, " with %s",
-				NUMBER_TEXT(number, (double)(kinds[number].is_bytes ? c->bytes : c->blocks)));
+				NUMBER_TEXT(number, (double)number_in(&parts.parts[0].costs, number)));
 	}
 	return true;
+}
+
+static uint64_t growth(const struct diff_site *site, enum gate_number number) {
+	uint64_t ours = number_in(&site->costs[DIFF_OURS], number);
+	uint64_t base = number_in(&site->costs[DIFF_BASE], number);
+	return ours > base ? ours - base : 0;
 }
 
 /** The site that grew most. */
@@ -274,97 +289,75 @@ static bool say_grown(struct buffer *s, const struct diff_input input[N_DIFF_SID
 	if (!diff_sites_make(input, metric, k->arena, &sites, k->err)) {
 		return false;
 	}
-	const struct diff_site *site = FIND(one, sites.items, sites.n_changed,
-			one->weight[DIFF_OURS] > one->weight[DIFF_BASE]);
+	const struct diff_site *site = MOST_OF(one, sites.items, sites.n, growth(one, number));
 	if (site) {
-		uint64_t ours = site->weight[DIFF_OURS], base = site->weight[DIFF_BASE];
-		buffer_printf(s, "; most of it is %s", base ? "" : "new: ");
+		buffer_printf(s, "; most of it is %s",
+				number_in(&site->costs[DIFF_BASE], number) ? "" : "new: ");
 		put_site(s, site->name, site->label, k->arena);
-		buffer_printf(s, ", +%s", NUMBER_TEXT(number, (double)(ours - base)));
+		buffer_printf(s, ", +%s", NUMBER_TEXT(number, (double)growth(site, number)));
 	}
 	return true;
 }
 
-static void say_runs(struct buffer *s, struct gate_runs runs) {
+/** What was found, and what it is compared with: `base` may be NULL. */
+static void say_value(struct buffer *s, const struct gate *g, const struct run_value *our,
+		const struct run_value *base, struct gate_runs runs) {
+	double change = base && base->value > 0 ? (our->value - base->value) / base->value * 100 : 0;
+	buffer_printf(s, "%s %s", kinds[g->number].what, NUMBER_TEXT(g->number, our->value));
+	if (base && base->value > 0) {
+		buffer_printf(s, ", %.1f %% %s than the base's %s", change < 0 ? -change : change,
+				change < 0 ? "less" : "more", NUMBER_TEXT(g->number, base->value));
+	} else if (base) {
+		buffer_text(s, ", the base had none");
+	}
 	if (runs.n > 1) {
 		buffer_printf(s, " (median of %" PRIu32 " runs)", runs.n);
 	}
-}
-
-static void say_against(struct buffer *s, const struct gate *g, double ours, double base,
-		struct gate_runs runs) {
-	double change = base > 0 ? (ours - base) / base * 100 : 0;
-	if (base > 0) {
-		buffer_printf(s, ", %.1f %% %s than the base's %s", change < 0 ? -change : change,
-				change < 0 ? "less" : "more", NUMBER_TEXT(g->number, base));
-	} else {
-		buffer_text(s, ", the base had none");
+	if (g->limit == GATE_SHARE) {
+		buffer_printf(s, ", %.1f %% of %s", share_of(our) * 100,
+				g->number >= GATE_RSS ? "RSS" : "the allocations");
 	}
-	say_runs(s, runs);
 }
 
 // ---- one gate
 
-static bool check_alone(struct checking *k, const struct gate *g, struct buffer *s,
-		bool *is_failed) {
-	struct run_value *ours = values_of(k->ours, g->number, k->arena, k->err);
-	if (!ours) {
-		return false;
-	}
-	const struct run_value *middle = median(ours, k->ours.n);
-	double value = middle->value;
-	if (middle->is_missing) {
-		*is_failed = true;
-		buffer_text(s, "the file does not contain this figure");
-		return true;
-	}
-	buffer_printf(s, "%s %s", kinds[g->number].what, NUMBER_TEXT(g->number, value));
-	say_runs(s, k->ours);
-	if (g->limit == GATE_SHARE) {
-		const struct diff_input *run = &k->ours.runs[middle->run];
-		const bool is_of_look = g->number >= GATE_RSS;
-		struct run_value all = {
-				.value = is_of_look ? (double)look_of(run, g->number).look->rss_bytes : 0};
-		if (!is_of_look && !value_of_run(run, GATE_ALLOCATIONS, &all, k->err)) {
-			return false;
-		}
-		value = all.value > 0 ? value / all.value : 0;
-		buffer_printf(s, ", %.1f %% of %s", value * 100, is_of_look ? "RSS" : "the allocations");
-	}
-	*is_failed = is_beyond(g, value, g->value);
-	return !*is_failed || !is_of_metric(g->number) || g->is_below ||
-			say_heaviest(s, &k->ours.runs[middle->run], g->number, k);
+static bool needs_base(const struct gate *g) {
+	return g->limit == GATE_MORE || g->limit == GATE_MORE_SHARE;
 }
 
-static bool check_against(struct checking *k, const struct gate *g, struct buffer *s,
+static double limit_of(const struct gate *g, const struct run_value *base) {
+	return g->limit == GATE_MORE          ? base->value + g->value
+			: g->limit == GATE_MORE_SHARE ? base->value * (1 + g->value)
+										  : g->value;
+}
+
+static bool check_gate(struct checking *k, const struct gate *g, struct buffer *s,
 		bool *is_failed) {
-	struct run_value *ours = values_of(k->ours, g->number, k->arena, k->err);
-	struct run_value *base = ours ? values_of(k->base, g->number, k->arena, k->err) : NULL;
-	if (!base) {
+	struct run_value *ours = values_of(k->ours, g->number, k->arena, k->err), *base = NULL;
+	if (!ours || (needs_base(g) && !(base = values_of(k->base, g->number, k->arena, k->err)))) {
 		return false;
 	}
-	const struct run_value *our = median(ours, k->ours.n), *theirs = median(base, k->base.n);
-	if (our->is_missing || theirs->is_missing) {
+	const struct run_value *our = median(ours, k->ours.n);
+	const struct run_value *theirs = base ? median(base, k->base.n) : NULL;
+	if (our->is_missing || (theirs && theirs->is_missing)) {
 		*is_failed = true;
 		buffer_printf(s, "%s does not contain this figure",
 				our->is_missing ? "the file" : "the base");
 		return true;
 	}
-	double limit = g->limit == GATE_MORE ? theirs->value + g->value
-										 : theirs->value * (1 + g->value);
-	bool is_far = is_beyond(g, our->value, limit);
-	bool is_noise = is_far && k->ours.n + k->base.n > 2 &&
+	double value = g->limit == GATE_SHARE ? share_of(our) : our->value;
+	bool is_far = is_beyond(g, value, limit_of(g, theirs));
+	bool is_noise = is_far && theirs && k->ours.n + k->base.n > 2 &&
 			!are_apart(g, ours, k->ours.n, base, k->base.n);
 	*is_failed = is_far && !is_noise;
-	buffer_printf(s, "%s %s", kinds[g->number].what, NUMBER_TEXT(g->number, our->value));
-	say_against(s, g, our->value, theirs->value, k->ours);
-	if (is_noise) {
-		buffer_text(s, "; within the variation between runs, so not a failure");
+	say_value(s, g, our, theirs, k->ours);
+	buffer_text(s, is_noise ? "; within the variation between runs, so not a failure" : "");
+	if (!*is_failed || !is_of_metric(g->number) || g->is_below) {
+		return true;
 	}
 	const struct diff_input input[N_DIFF_SIDES] = {k->ours.runs[our->run],
-			k->base.runs[theirs->run]};
-	return !*is_failed || !is_of_metric(g->number) || g->is_below ||
-			say_grown(s, input, g->number, k);
+			theirs ? k->base.runs[theirs->run] : (struct diff_input){0}};
+	return theirs ? say_grown(s, input, g->number, k) : say_heaviest(s, input, g->number, k);
 }
 
 bool gates_check(const struct gate *gates, uint32_t n, struct gate_runs ours, struct gate_runs base,
@@ -378,13 +371,11 @@ bool gates_check(const struct gate *gates, uint32_t n, struct gate_runs ours, st
 		const struct gate *g = &gates[i];
 		struct gate_result *result = &(*out)[i];
 		SCOPED(buffer) s = {0};
-		bool needs_base = g->limit == GATE_MORE || g->limit == GATE_MORE_SHARE;
-		if (needs_base && base.n == 0) {
+		if (needs_base(g) && base.n == 0) {
 			return err_set(err, ERR_USAGE, "--fail-if \"%s\" needs a base to compare with: -d BASE",
 					g->text);
 		}
-		bool ok = needs_base ? check_against(&k, g, &s, &result->is_failed)
-							 : check_alone(&k, g, &s, &result->is_failed);
+		bool ok = check_gate(&k, g, &s, &result->is_failed);
 		result->gate = g;
 		result->sentence = ok && !s.failed ? arena_text(arena, buffer_view(&s)) : NULL;
 		if (!result->sentence) {
