@@ -53,19 +53,18 @@ static bool gather_places(struct finder *f) {
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		const struct name *name = finder_site(f, i);
-		f->place_of[i] = UINT32_MAX;
-		if (name) {
-			struct place *p = place_for(f, place_of_function, name);
-			f->place_of[i] = (uint32_t)(p - f->places);
+		struct place *p = name ? place_for(f, place_of_function, name) : NULL;
+		f->place_of[i] = p ? (uint32_t)(p - f->places) : UINT32_MAX;
+		if (p) {
 			add_stack(f, p, i);
 		}
 	}
+	for (uint32_t i = 0; i < n; i++) {
+		LOWER_TO(f->place_of[i], f->n_places);
+	}
 	EACH(s, f->r->suppressed) { // what nobody wants to hear of lives, too
-		uint32_t place = f->place_of[s->stack];
-		if (place != UINT32_MAX) {
-			f->places[place].noise_bytes += s->bytes;
-			f->places[place].noise_blocks += s->blocks;
-		}
+		f->places[f->place_of[s->stack]].noise_bytes += s->bytes;
+		f->places[f->place_of[s->stack]].noise_blocks += s->blocks;
 	}
 	return true;
 }
@@ -139,8 +138,7 @@ static void scan_intervals(const struct finder *f, struct curves *c) {
 	const struct rec_interval_row *v = f->r->intervals.items, *end = v + f->r->intervals.n;
 	while (v < end) {
 		// Those of a stack stand together
-		uint32_t stack = v->stack, place = f->place_of[stack];
-		uint32_t tag = place == UINT32_MAX ? 0 : c->tag_of_place[place];
+		const uint32_t stack = v->stack, tag = c->tag_of_place[f->place_of[stack]];
 		uint32_t class = 2 * tag + (f->holder.tags && f->holder.tags[stack]);
 		if (class) {
 			v = add_changes(f, c, class, v, end);

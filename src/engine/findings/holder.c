@@ -123,13 +123,11 @@ static const struct inclusive *innermost(const struct finder *f, const struct in
 static const struct inclusive *choose(const struct finder *f, const struct inclusive *functions,
 		bool is_site) {
 	const struct inclusive *best = is_site ? NULL : innermost(f, functions, finder_own_peak(f));
-	const struct inclusive *largest = NULL, *named = NULL;
-	EACH_OF(in, functions, names_n_functions(f->names)) {
-		bool may_be = in->name && !in->name->is_runtime;
-		largest = may_be && (!largest || in->own > largest->own) ? in : largest;
-		bool is_more = may_be && in->name->has_name && in->own > (named ? named->own : 0);
-		named = is_more ? in : named;
-	}
+	const uint32_t n = names_n_functions(f->names);
+	const struct inclusive *largest = MOST_OF(in, functions, n,
+			in->name && !in->name->is_runtime ? in->own + 1 : 0);
+	const struct inclusive *named = MOST_OF(in, functions, n,
+			in->name && !in->name->is_runtime && in->name->has_name ? in->own : 0);
 	const uint64_t fifth = finder_own_peak(f) / 5;
 	bool is_by_calls = largest && largest->own > fifth * 3 && named && named->own > fifth;
 	return best ? best : is_by_calls ? named : largest;

@@ -143,7 +143,7 @@ struct finder {
 	struct place *places;
 	uint32_t n_places;
 	const struct place *start_up; // of the runtime: it held most at the peak of what came before
-	uint32_t *place_of;           // per stack
+	uint32_t *place_of;           // per stack; n_places, one more row: of code without any name
 	struct holder holder;
 	uint64_t *times_ns; // of the points of all curves: the edges, and the end of what happened
 	uint32_t n_points;
@@ -221,8 +221,11 @@ void finder_about(struct finder *f, const struct name *name, const char *metric)
 void put_window(struct finder *f, const struct curve_facts *c);
 void put_rate(struct finder *f, const struct curve_facts *c);
 
-/** "leakyParse() demo.cpp:44". */
-void put_name(struct finder *f, const struct name *name);
+/** "leakyParse() demo.cpp:44", for SAY, or alone in the sentence. */
+const char *name_words(struct finder *f, const struct name *name);
+static inline void put_name(struct finder *f, const struct name *name) {
+	buffer_text(&f->text, name_words(f, name));
+}
 
 /**
  * The draft is about a site: finder_about and put_name, with the line that weighs most, and

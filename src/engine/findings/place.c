@@ -156,7 +156,6 @@ void say_place(struct finder *f, const struct place *p, enum weight by, const ch
 		SAY(f, " <- %.*s", SLICE_ARG(short_name_of(f, caller)));
 	}
 	if (script) {
-		SAY(f, " <- ");
-		put_name(f, script);
+		SAY(f, " <- %s", name_words(f, script));
 	}
 }

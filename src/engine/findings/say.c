@@ -82,7 +82,8 @@ void finder_about(struct finder *f, const struct name *name, const char *metric)
 	f->draft.place = place_of_name(f, name);
 }
 
-void put_name(struct finder *f, const struct name *name) {
+const char *name_words(struct finder *f, const struct name *name) {
+	struct buffer words = {0};
 	const char *place = place_of_name(f, name);
 	bool is_of_others = name->owner == OWNER_LIBRARY && !name->is_runtime;
 	struct slice package = is_of_others ? names_package(name) : (struct slice){0};
@@ -91,13 +92,15 @@ void put_name(struct finder *f, const struct name *name) {
 			(name->has_name || !slice_equal(package, path_base(name->module)));
 	bool is_in_program = name->is_runtime && !f->runs_scripts &&
 			slice_equal(name->module, names_program(f->r));
-	SAY(f, "%s%.*s", is_in_program ? "the runtime in " : "", SLICE_ARG(short_name_of(f, name)));
+	buffer_printf(&words, "%s%.*s", is_in_program ? "the runtime in " : "",
+			SLICE_ARG(short_name_of(f, name)));
 	if (*place && !slice_is(package, place)) {
-		SAY(f, " %s", place);
+		buffer_printf(&words, " %s", place);
 	}
 	if (has_package) {
-		SAY(f, " (%.*s)", SLICE_ARG(package));
+		buffer_printf(&words, " (%.*s)", SLICE_ARG(package));
 	}
+	return keep(f, &words);
 }
 
 void put_freed_before(struct finder *f) {

@@ -80,10 +80,9 @@ void find_wrapper(struct finder *f) {
 		return;
 	}
 	finder_about(f, p->name, "allocations");
-	put_name(f, p->name);
-	SAY(f, " makes %s of the allocations for %s callers; to see those instead: --fold '%.*s'",
-			HUMAN_PERCENT(p->allocations, f->r->summary.allocations), HUMAN_COUNT(n),
-			SLICE_ARG(short_name_of(f, p->name)));
+	SAY(f, "%s makes %s of the allocations for %s callers; to see those instead: --fold '%.*s'",
+			name_words(f, p->name), HUMAN_PERCENT(p->allocations, f->r->summary.allocations),
+			HUMAN_COUNT(n), SLICE_ARG(short_name_of(f, p->name)));
 	finder_put(f, "callers", n);
 	finder_put(f, "allocations", p->allocations);
 	finder_say(f, FINDING_FACT, millionths(p->allocations, f->r->summary.allocations));

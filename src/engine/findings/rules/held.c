@@ -106,24 +106,21 @@ static void put_kept(struct finder *f, const struct place *p) {
 	finder_put(f, "bytes", p->live_bytes);
 }
 
+/** When so much of what is kept was there. */
+static uint64_t kept_ns(const struct finder *f, const struct place *p, uint64_t bytes) {
+	return f->times_ns[sorted_first(p->kept_curve, f->n_points - 1, bytes)];
+}
+
 /**
  * By when all that is kept was there: a place's last allocation may have been of what was freed.
  */
 static uint64_t last_kept_ns(const struct finder *f, const struct place *p) {
-	uint32_t at = f->n_points - 1;
-	while (at > 0 && p->kept_curve[at - 1] == p->kept_curve[at]) {
-		at--;
-	}
-	return p->last_ns < f->times_ns[at] ? p->last_ns : f->times_ns[at];
+	uint64_t ns = kept_ns(f, p, p->kept_curve[f->n_points - 1]);
+	return LOWER_TO(ns, p->last_ns);
 }
 
-/** When three quarters of what is kept were there. */
 static uint64_t most_kept_ns(const struct finder *f, const struct place *p) {
-	uint32_t at = 0;
-	while (p->kept_curve[at] < p->live_bytes - p->live_bytes / 4) {
-		at++;
-	}
-	return f->times_ns[at];
+	return kept_ns(f, p, p->live_bytes - p->live_bytes / 4);
 }
 
 static bool is_kept_early(const struct finder *f, const struct place *p) {
@@ -181,14 +178,18 @@ static enum finding_severity severity_of_kept(const struct finder *f, const stru
 }
 
 /** The kinds that are told by their shape, which the rule's row does not name. */
+static const struct {
+	const char *id, *title;
+	uint64_t part; // of the peak, which it has at its largest; 0: nothing is said
+} kinds[CURVE_RENEWED + 1] = {
+		[CURVE_AT_START] = {"at-start", "at start-up", 5},
+		[CURVE_ONCE] = {"allocated-once", "allocated once", 5},
+		[CURVE_GREW] = {"growing", "growing", 100},
+		[CURVE_STOPPED] = {"stopped-growing", "stopped growing", 20},
+		[CURVE_BURSTS] = {"bursts", "bursts", 20},
+};
+
 static void begin_by_shape(struct finder *f, enum curve_shape shape) {
-	static const struct {
-		const char *id, *title;
-	} kinds[] = {[CURVE_AT_START] = {"at-start", "at start-up"},
-			[CURVE_ONCE] = {"allocated-once", "allocated once"},
-			[CURVE_GREW] = {"growing", "growing"},
-			[CURVE_STOPPED] = {"stopped-growing", "stopped growing"},
-			[CURVE_BURSTS] = {"bursts", "bursts"}};
 	finder_begin(f, kinds[shape].id, kinds[shape].title);
 }
 
@@ -243,10 +244,8 @@ static uint64_t freed_blocks(const struct place *p) {
 
 /** What was allocated behind a moment, of what lived at some edge. */
 static uint64_t came_since(const struct finder *f, const struct place *p, uint64_t ns) {
-	uint32_t last = f->n_points > 1 ? f->n_points - 2 : 0, at = 0;
-	while (at < last && f->times_ns[at + 1] <= ns) {
-		at++;
-	}
+	const size_t last = f->n_points > 1 ? f->n_points - 2 : 0;
+	const size_t behind = sorted_first(f->times_ns, last + 1, ns + 1), at = behind ? behind - 1 : 0;
 	return p->live_curve[last] + p->gone_curve[last] - p->live_curve[at] - p->gone_curve[at];
 }
 
@@ -340,22 +339,15 @@ static bool are_all_bursts(const struct place *p, const struct curve_facts *c) {
 
 static bool is_worth_saying(const struct finder *f, const struct place *p,
 		const struct curve_facts *c) {
-	uint64_t peak = f->r->summary.peak_bytes;
+	const uint64_t part = kinds[c->shape].part;
 	if (p->name->is_runtime) {
 		return c->shape == CURVE_GREW && c->top_bytes - c->from_bytes >= MIN_RUNTIME_BYTES;
 	}
-	switch (c->shape) {
-	case CURVE_GREW: return c->top_bytes >= MIN_GROWN_BYTES && c->top_bytes >= peak / 100;
-	case CURVE_STOPPED:
-	case CURVE_BURSTS:
-		return c->top_bytes >= MIN_GROWN_BYTES && c->top_bytes >= peak / 20 &&
-				(c->shape == CURVE_STOPPED || are_all_bursts(p, c));
-	case CURVE_AT_START:
-	case CURVE_ONCE:
-		return c->top_bytes >= MIN_GROWN_BYTES && c->top_bytes >= peak / 5 &&
-				is_allocated_once(f, p, c);
-	default: return false;
-	}
+	bool is_once = c->shape == CURVE_AT_START || c->shape == CURVE_ONCE;
+	return part > 0 && c->top_bytes >= MIN_GROWN_BYTES &&
+			c->top_bytes >= f->r->summary.peak_bytes / part &&
+			(c->shape != CURVE_BURSTS || are_all_bursts(p, c)) &&
+			(!is_once || is_allocated_once(f, p, c));
 }
 
 /** Enough was never freed to be spoken of; of what came in one go, a good part. */

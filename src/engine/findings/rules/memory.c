@@ -26,15 +26,16 @@ static bool has_pages(const struct memory_look *m) {
 }
 
 /** "42.0 MB (30 % of RSS)". */
-static void put_share(struct finder *f, const struct memory_look *m, uint64_t bytes) {
-	SAY(f, "%s (%s of RSS)", HUMAN_BYTES(bytes), HUMAN_PERCENT(bytes, m->look->rss_bytes));
-}
+#define SHARE(m, bytes)                                         \
+	FORMAT(3 * HUMAN_MAX, "%s (%s of RSS)", HUMAN_BYTES(bytes), \
+			HUMAN_PERCENT((bytes), (m)->look->rss_bytes))
 
-static void put_when(struct finder *f, const struct memory_look *m) {
-	bool is_end = m->look->at == REC_AT_END, is_detach = m->look->at == REC_AT_DETACH;
-	const char *words = is_end ? " at the end" : is_detach ? " at the detach" : " at %s";
-	SAY(f, words, HUMAN_DURATION(m->look->time_ns));
-}
+/** "at the end", "at 3.20 s". */
+#define WHEN(m)                                      \
+	((m)->look->at == REC_AT_END ? "at the end"      \
+					: (m)->look->at == REC_AT_DETACH \
+					? "at the detach"                \
+					: FORMAT(2 * HUMAN_MAX, "at %s", HUMAN_DURATION((m)->look->time_ns)))
 
 static void put_numbers(struct finder *f, const struct memory_look *m, uint64_t bytes) {
 	finder_put(f, "bytes", bytes);
@@ -119,10 +120,8 @@ void find_kept_by_malloc(struct finder *f) {
 		return;
 	}
 	const char *words = best.m.look->has & REC_HAS_MAKERS ? remedy(f->r) : NULL;
-	SAY(f, "malloc keeps ");
-	put_share(f, &best.m, best.bytes);
-	put_when(f, &best.m);
-	SAY(f, " that are free; blocks held at most %s", HUMAN_BYTES(best.most_bytes));
+	SAY(f, "malloc keeps %s %s that are free; blocks held at most %s", SHARE(&best.m, best.bytes),
+			WHEN(&best.m), HUMAN_BYTES(best.most_bytes));
 	if (best.since_ns > 0) {
 		SAY(f, " from %s on", HUMAN_DURATION(best.since_ns));
 	}
@@ -173,9 +172,8 @@ static bool is_own_memory(const struct finder *f, const struct name *maker,
 static void put_maker(struct finder *f, const struct memory_row *row) {
 	char own[RUNTIME_FLAG_MAX];
 	if (row->running) {
-		SAY(f, "; %s of it while ", HUMAN_BYTES(row->running_bytes));
-		put_name(f, row->running);
-		SAY(f, " ran");
+		SAY(f, "; %s of it while %s ran", HUMAN_BYTES(row->running_bytes),
+				name_words(f, row->running));
 	}
 	if (!row->maker->is_runtime) {
 		finder_about(f, row->maker, "resident");
@@ -185,9 +183,9 @@ static void put_maker(struct finder *f, const struct memory_row *row) {
 	}
 }
 
-/** Worth a finding: so much of RSS, and of what is not in the heap. */
-static bool is_most_outside(const struct memory_look *m, uint64_t bytes) {
-	return bytes >= MAPPED_BYTES && bytes >= own_rss(m) / 10 && bytes >= outside_of_heap(m) / 2;
+/** Worth a finding, if it is half of what is not in the heap. */
+static bool is_much(const struct memory_look *m, uint64_t bytes) {
+	return bytes >= MAPPED_BYTES && bytes >= own_rss(m) / 10;
 }
 
 /** Who looks at a heap of kilobytes beside it looks at the wrong place. */
@@ -207,9 +205,8 @@ void find_mapped(struct finder *f) {
 		return;
 	}
 	char own[RUNTIME_FLAG_MAX];
-	bool is_own = top->bytes >= MAPPED_BYTES && top->bytes >= own_rss(&m) / 10 &&
-			is_own_memory(f, top->maker, own);
-	if ((!is_most_outside(&m, top->bytes) && !is_own) ||
+	if (!is_much(&m, top->bytes) ||
+			(top->bytes < outside_of_heap(&m) / 2 && !is_own_memory(f, top->maker, own)) ||
 			finder_has_said(f, "mapped-growing", top->maker)) {
 		return;
 	}
@@ -217,10 +214,9 @@ void find_mapped(struct finder *f) {
 	if (!top->running && top->via && top->via->has_name) {
 		SAY(f, " via %.*s", SLICE_ARG(short_name_of(f, top->via)));
 	}
-	SAY(f, rest_of(rows, n) > top->bytes / 100 ? " has mapped at least " : " has mapped ");
-	put_share(f, &m, top->bytes);
-	SAY(f, ", which are in memory");
-	put_when(f, &m);
+	SAY(f, " has mapped %s%s, which are in memory %s",
+			rest_of(rows, n) > top->bytes / 100 ? "at least " : "", SHARE(&m, top->bytes),
+			WHEN(&m));
 	put_maker(f, top);
 	say_share(f, &m, top->bytes);
 }
@@ -262,16 +258,13 @@ void find_resident(struct finder *f) {
 			}
 		}
 	}
-	if (!is_most_outside(&m, best.bytes)) {
+	if (!is_much(&m, best.bytes) || best.bytes < outside_of_heap(&m) / 2) {
 		return;
 	}
-	put_share(f, &m, best.bytes);
-	put_when(f, &m);
-	SAY(f, " %s", words);
+	SAY(f, "%s %s %s", SHARE(&m, best.bytes), WHEN(&m), words);
 	if (best.maker) {
-		SAY(f, best.name.size ? " (%.*s) that " : " that ", SLICE_ARG(path_base(best.name)));
-		put_name(f, best.maker);
-		SAY(f, " has mapped");
+		SAY(f, best.name.size ? " (%.*s)" : "", SLICE_ARG(path_base(best.name)));
+		SAY(f, " that %s has mapped", name_words(f, best.maker));
 		finder_about(f, best.maker, "mapped");
 	} else if (best.name.size > 0) {
 		SAY(f, " %.*s", SLICE_ARG(path_base(best.name)));
@@ -339,18 +332,14 @@ void find_mapped_growing(struct finder *f) {
 			continue;
 		}
 		const uint64_t rate = (uint64_t)((double)grown * 1e9 / (double)(to_ns - from_ns));
-		SAY(f, "what ");
 		if (rows[i].maker) {
-			put_name(f, rows[i].maker);
+			SAY(f, "what %s", name_words(f, rows[i].maker));
 		} else {
-			SAY(f, "%.*s,", SLICE_ARG(rows[i].name));
+			SAY(f, "what %.*s,", SLICE_ARG(rows[i].name));
 		}
-		SAY(f, " has mapped grew by %s", HUMAN_BYTES(grown));
-		SAY(f, " (%s/s)", HUMAN_BYTES(rate));
+		SAY(f, " has mapped grew by %s (%s/s) from %s on, to %s %s", HUMAN_BYTES(grown),
+				HUMAN_BYTES(rate), HUMAN_DURATION(from_ns), SHARE(&m, rows[i].bytes), WHEN(&m));
 		finder_put(f, "rate_bytes_per_s", rate);
-		SAY(f, " from %s on, to ", HUMAN_DURATION(from_ns));
-		put_share(f, &m, rows[i].bytes);
-		put_when(f, &m);
 		if (rows[i].maker) {
 			put_maker(f, &rows[i]);
 		}
@@ -362,23 +351,18 @@ void find_mapped_growing(struct finder *f) {
 	}
 }
 
-/** States what some of RSS is, around its share and the moment of the look. */
-static void say_bytes(struct finder *f, const struct memory_look *m, uint64_t bytes,
-		const char *begin, const char *middle, const char *end) {
-	SAY(f, "%s", begin);
-	put_share(f, m, bytes);
-	SAY(f, "%s", middle);
-	put_when(f, m);
-	SAY(f, "%s", end);
-	say_share(f, m, bytes);
+/** States what a part of RSS is, if that part is a good one. `fmt`: of its share, and when. */
+static void say_part(struct finder *f, const struct memory_look *m, uint64_t bytes,
+		const char *fmt) {
+	if (bytes >= LARGE_BYTES && bytes >= own_rss(m) / 10) {
+		SAY(f, fmt, SHARE(m, bytes), WHEN(m));
+		say_share(f, m, bytes);
+	}
 }
 
 void find_thread_stacks(struct finder *f) {
 	const struct memory_look m = memory_at_peak(f->r);
-	uint64_t bytes = m.bytes[REC_PART_STACKS];
-	if (has_pages(&m) && bytes >= LARGE_BYTES && bytes >= own_rss(&m) / 10) {
-		say_bytes(f, &m, bytes, "stacks of threads hold ", "", "");
-	}
+	say_part(f, &m, has_pages(&m) ? m.bytes[REC_PART_STACKS] : 0, "stacks of threads hold %s %s");
 }
 
 /** Counted in RSS until the kernel needs memory. */
@@ -390,15 +374,14 @@ void find_lazy_free(struct finder *f) {
 	}
 	struct rec_change most;
 	(void)memory_changes(f->r, f->names, WIRE_CHANGE_FREES, &f->scratch, &most);
-	put_share(f, &m, bytes);
-	SAY(f, " were given back (MADV_FREE)");
-	put_when(f, &m);
-	SAY(f, ": they count until the kernel needs memory, and then are gone");
+	SAY(f,
+			"%s were given back (MADV_FREE) %s: they count until the kernel needs memory, and then "
+			"are gone",
+			SHARE(&m, bytes), WHEN(&m));
 	const struct name *site = most.calls ? names_site(f->names, most.node) : NULL;
 	if (site) {
-		SAY(f, "; ");
-		put_name(f, site);
-		SAY(f, " gave back most, %s in %s", HUMAN_BYTES(most.bytes), COUNTED(most.calls, "call"));
+		SAY(f, "; %s gave back most, %s in %s", name_words(f, site), HUMAN_BYTES(most.bytes),
+				COUNTED(most.calls, "call"));
 	}
 	say_share(f, &m, bytes);
 }
@@ -406,9 +389,8 @@ void find_lazy_free(struct finder *f) {
 void find_swap(struct finder *f) {
 	const struct memory_look m = memory_at_peak(f->r);
 	uint64_t bytes = m.look ? m.look->swap_bytes : 0;
-	if (bytes >= LARGE_BYTES && bytes >= (own_rss(&m) + bytes) / 10) {
-		say_bytes(f, &m, bytes, "beside RSS, ", " are swapped out", "");
-	}
+	bool is_tenth = bytes > 0 && bytes >= (own_rss(&m) + bytes) / 10;
+	say_part(f, &m, is_tenth ? bytes : 0, "beside RSS, %s are swapped out %s");
 }
 
 /**
@@ -423,92 +405,75 @@ void find_huge_pages(struct finder *f) {
 	uint64_t free = m.bytes[REC_PART_HEAP_FREE] + m.bytes[REC_PART_HEAP_PARTLY_FREE];
 	uint64_t freed = heap_since(f->r, &m, 0) - m.asked_bytes;
 	uint64_t bytes = free > freed ? free - freed : 0;
-	bytes = bytes < m.look->huge_free_bytes ? bytes : m.look->huge_free_bytes;
-	if (bytes >= LARGE_BYTES && bytes >= own_rss(&m) / 10) {
-		say_bytes(f, &m, bytes, "about ", " of the heap are in memory",
-				" without ever having been used, because they are parts of huge pages; "
-				"prctl(PR_SET_THP_DISABLE) makes pages small");
-	}
+	say_part(f, &m, LOWER_TO(bytes, m.look->huge_free_bytes),
+			"about %s of the heap are in memory %s without ever having been used, because they are "
+			"parts of huge pages; prctl(PR_SET_THP_DISABLE) makes pages small");
 }
 
 // ---- asked for, and not in memory
 
-/** What a site's live blocks say of pages. */
+/** Of a site's live blocks: what was not in memory, or what is free on the pages that they keep. */
 struct presence {
-	uint64_t blocks, asked_bytes, resident_bytes, pinned_bytes;
+	uint64_t blocks, asked_bytes, bytes;
 };
 
-/** By site, as of a look. NULL: no memory. */
-static struct presence *presences(struct finder *f, const struct memory_look *m) {
-	struct presence *sums = FINDER_NEW(f, struct presence, f->n_places);
-	EACH_OF_WHILE(u, m->untouched, m->n_untouched, sums) {
-		uint32_t place = f->place_of[u->stack];
-		if (place < f->n_places) {
-			ADD_FIELDS(&sums[place], u, blocks, asked_bytes, resident_bytes, pinned_bytes);
-		}
-	}
-	return sums;
-}
-
-/** Blocks that came while pages were read are known, and their pages are not. */
-static bool is_sure(const struct memory_look *m, uint64_t bytes) {
-	return 2 * m->look->changed_bytes <= bytes / 50;
-}
-
 static void say_presence(struct finder *f, const struct memory_look *m, const struct place *p,
-		const struct presence *u, bool is_pinned) {
-	const uint64_t bytes = is_pinned ? u->pinned_bytes : u->asked_bytes - u->resident_bytes;
-	uint64_t *of_stack = FINDER_NEW(f, uint64_t, f->r->stacks.n);
-	EACH_OF_WHILE(s, m->untouched, m->n_untouched, of_stack) {
-		of_stack[s->stack] += is_pinned ? s->pinned_bytes : s->asked_bytes - s->resident_bytes;
-	}
-	const char *metric = is_pinned ? "peak" : "untouched";
-	say_place(f, p, BY_PEAK_BYTES, metric, of_stack ? "" : NULL, of_stack);
+		const struct presence *u, const uint64_t *of_stack, bool is_pinned) {
+	say_place(f, p, BY_PEAK_BYTES, is_pinned ? "peak" : "untouched", "", of_stack);
+	const char *asked = HUMAN_BYTES(u->asked_bytes), *blocks = COUNTED(u->blocks, "live block");
 	if (is_pinned) {
-		SAY(f, ": %s in %s keep ", HUMAN_BYTES(u->asked_bytes), COUNTED(u->blocks, "live block"));
-		put_share(f, m, bytes);
-		SAY(f, " in memory that are free on the same pages");
-		put_when(f, m);
+		SAY(f, ": %s in %s keep %s in memory that are free on the same pages %s", asked, blocks,
+				SHARE(m, u->bytes), WHEN(m));
 		finder_put(f, "rss_bytes", m->look->rss_bytes);
 	} else {
-		SAY(f, ": %s of %s in %s were not in memory", HUMAN_BYTES(bytes),
-				HUMAN_BYTES(u->asked_bytes), COUNTED(u->blocks, "live block"));
-		put_when(f, m);
-		SAY(f, ", and are no part of RSS");
+		SAY(f, ": %s of %s in %s were not in memory %s, and are no part of RSS",
+				HUMAN_BYTES(u->bytes), asked, blocks, WHEN(m));
 	}
-	finder_put(f, "bytes", bytes);
-	FINDER_PUT(f, u, asked_bytes, blocks);
+	FINDER_PUT(f, u, bytes, asked_bytes, blocks);
 	finder_put(f, "time_ns", m->look->time_ns);
 	finder_say(f, is_pinned ? FINDING_WORTH_IT : FINDING_EXPLAINS,
-			millionths(bytes, is_pinned ? own_rss(m) : m->asked_bytes));
+			millionths(u->bytes, is_pinned ? own_rss(m) : m->asked_bytes));
 }
 
-/** Sites of which a tenth of all that is live was never touched, or given back. */
+/** As for what malloc keeps: few blocks since a quarter of the time, and until the end. */
+static bool are_few(const struct finder *f, const struct memory_look *m, const struct presence *u) {
+	const uint64_t now = m->look->time_ns;
+	return u->bytes / FEW >= u->asked_bytes &&
+			heap_since(f->r, m, now - now / LONG) <= m->asked_bytes + u->bytes / 2;
+}
+
+/** Sites of which that is a tenth of all that is live, or of RSS. */
+static void find_presence(struct finder *f, const struct memory_look *m, bool is_pinned) {
+	struct presence *sums = FINDER_NEW(f, struct presence, f->n_places);
+	uint64_t *of_stack = FINDER_NEW(f, uint64_t, f->r->stacks.n);
+	EACH_OF_WHILE(u, m->untouched, m->n_untouched, sums && of_stack) {
+		const uint64_t bytes = is_pinned ? u->pinned_bytes : u->asked_bytes - u->resident_bytes;
+		struct presence *sum = &sums[f->place_of[u->stack]];
+		sum->bytes += bytes;
+		of_stack[u->stack] += bytes;
+		ADD_FIELDS(sum, u, blocks, asked_bytes);
+	}
+	EACH_OF_WHILE(u, sums, f->n_places, of_stack && m->n_untouched) {
+		const struct place *p = &f->places[u - sums];
+		const uint64_t least = is_pinned ? PINNED_BYTES : UNTOUCHED_BYTES;
+		// Blocks that came while pages were read are known, and their pages are not
+		bool is_sure = 2 * m->look->changed_bytes <= u->bytes / 50;
+		if (!p->name->is_runtime && is_sure && u->bytes >= least &&
+				u->bytes >= (is_pinned ? own_rss(m) : m->asked_bytes) / 10 &&
+				(!is_pinned || are_few(f, m, u))) {
+			say_presence(f, m, p, u, of_stack, is_pinned);
+		}
+	}
+}
+
+/** Never touched, or given back. */
 void find_untouched(struct finder *f) {
 	const struct memory_look m = memory_at_peak(f->r);
-	const struct presence *sums = presences(f, &m);
-	for (uint32_t i = 0; sums && m.n_untouched && i < f->n_places; i++) {
-		const uint64_t bytes = sums[i].asked_bytes - sums[i].resident_bytes;
-		if (!f->places[i].name->is_runtime && bytes >= UNTOUCHED_BYTES &&
-				bytes >= m.asked_bytes / 10 && is_sure(&m, bytes)) {
-			say_presence(f, &m, &f->places[i], &sums[i], false);
-		}
-	}
+	find_presence(f, &m, false);
 }
 
-/**
- * Sites with few live blocks on many pages. As for what malloc keeps: since a quarter of the time,
- * and until the end.
- */
+/** Few live blocks on many pages. */
 void find_pins(struct finder *f) {
 	const struct memory_look m = memory_at_end(f->r);
-	const struct presence *sums = presences(f, &m);
-	for (uint32_t i = 0; sums && m.n_untouched && i < f->n_places; i++) {
-		const uint64_t bytes = sums[i].pinned_bytes, now = m.look->time_ns;
-		if (!f->places[i].name->is_runtime && bytes >= PINNED_BYTES && bytes >= own_rss(&m) / 10 &&
-				bytes / FEW >= sums[i].asked_bytes && is_sure(&m, bytes) &&
-				heap_since(f->r, &m, now - now / LONG) <= m.asked_bytes + bytes / 2) {
-			say_presence(f, &m, &f->places[i], &sums[i], true);
-		}
-	}
+	find_presence(f, &m, true);
 }

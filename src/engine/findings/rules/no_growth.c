@@ -9,10 +9,8 @@
 /** The last edge until `ns`; if the heap was as large before, the lowest since, in `reach_ns`. */
 static uint32_t edge_at(const struct recording *r, uint64_t ns, uint64_t reach_ns) {
 	const struct rec_edge *edges = r->edges.items;
-	uint32_t last = 0, first = 0;
-	while (last + 1 < r->edges.n && edges[last + 1].time_ns <= ns) {
-		last++;
-	}
+	const size_t behind = sorted_first_of(edges, r->edges.n, sizeof *edges, ns + 1);
+	uint32_t last = behind ? (uint32_t)behind - 1 : 0, first = 0;
 	while (edges[first].bytes < edges[last].bytes) {
 		first++;
 	}
@@ -89,8 +87,7 @@ int64_t *growth_of_stacks(struct finder *f, const struct window *w) {
 int64_t *growth_of_places(struct finder *f, const int64_t *of_stacks) {
 	int64_t *grown = FINDER_NEW(f, int64_t, f->n_places);
 	for (uint32_t i = 0; grown && of_stacks && i < f->r->stacks.n; i++) {
-		uint32_t place = f->place_of[i];
-		grown[place == UINT32_MAX ? f->n_places : place] += of_stacks[i];
+		grown[f->place_of[i]] += of_stacks[i];
 	}
 	return grown;
 }
@@ -143,8 +140,7 @@ static void keep_what_grew(struct finder *f, int64_t *grown) {
 /** "; parse() app.cpp:3 grew most, by 12.0 kB", and what it held at the end if that was much. */
 static void put_site(struct finder *f, const struct place *p, const struct window *w,
 		uint64_t bytes) {
-	SAY(f, "; ");
-	put_name(f, p->name);
+	SAY(f, "; %s", name_words(f, p->name));
 	keep_what_grew(f, w->grown);
 	put_addresses(f, p, (const uint64_t *)w->grown, "");
 	SAY(f, " grew most, by %s", HUMAN_BYTES(bytes));
@@ -191,11 +187,9 @@ void find_no_growth(struct finder *f) {
 	}
 	w.grown = growth_of_stacks(f, &w);
 	const int64_t *grown = growth_of_places(f, w.grown);
-	uint32_t most = f->n_places;
-	for (uint32_t i = 0; grown && i < f->n_places; i++) {
-		most = grown[i] > grown[most] ? i : most;
-	}
-	uint64_t bytes = !f->failed && grown[most] > 0 ? (uint64_t)grown[most] : 0;
+	const int64_t *largest = MOST_OF(g, grown, f->n_places + 1, *g > 0 ? (uint64_t)*g : 0);
+	const uint32_t most = largest ? (uint32_t)(largest - grown) : f->n_places;
+	const uint64_t bytes = largest ? (uint64_t)*largest : 0;
 	if (f->failed || is_growth_told(f, most, &w, bytes)) {
 		return;
 	}

@@ -20,8 +20,7 @@ static bool has_size(const struct recording *r, uint32_t stack, uint64_t size) {
 /** Large blocks of equal size from different places, alive at once: as a copy makes them. */
 static struct twins find_twins(const struct finder *f, const struct holder *h) {
 	enum { FEW = 8, ON_ONE_PATH = 2, COPIES_MAX = 4 };
-	struct twins found[FEW] = {0}, best = {0};
-	uint32_t n = 0;
+	struct twins found[FEW] = {0};
 	for (uint32_t i = 0; i < f->r->stacks.n; i++) {
 		const struct rec_stack *s = &f->r->stacks.items[i];
 		if (!h->tags[i] || s->peak_blocks == 0 || s->peak_blocks > ON_ONE_PATH ||
@@ -33,23 +32,16 @@ static struct twins find_twins(const struct finder *f, const struct holder *h) {
 				(s->peak_blocks > 1 && !has_size(f->r, i, size))) {
 			continue;
 		}
-		uint32_t k = 0;
-		while (k < n && found[k].size != size) {
-			k++;
-		}
-		if (k < FEW) {
-			n = k == n ? n + 1 : n;
-			found[k].size = size;
-			found[k].blocks += s->peak_blocks;
-			found[k].n_stacks++;
+		struct twins *its = FIND(t, found, FEW, t->size == size || t->size == 0);
+		if (its) {
+			its->size = size;
+			its->blocks += s->peak_blocks;
+			its->n_stacks++;
 		}
 	}
-	for (uint32_t k = 0; k < n; k++) {
-		bool is_more = found[k].size * found[k].blocks > best.size * best.blocks;
-		bool are_copies = found[k].n_stacks > 1 && found[k].blocks <= COPIES_MAX;
-		best = are_copies && is_more ? found[k] : best;
-	}
-	return best;
+	const struct twins *best = MOST_OF(t, found, FEW,
+			t->n_stacks > 1 && t->blocks <= COPIES_MAX ? t->size * t->blocks : 0);
+	return best ? *best : (struct twins){0};
 }
 
 static void put_what_if(struct finder *f) {
@@ -114,14 +106,10 @@ static bool put_twins(struct finder *f, const struct holder *h) {
 
 /** Most of what it holds is of a site that another rule has explained. */
 static bool is_explained(const struct finder *f, const struct holder *h) {
-	uint64_t explained = 0;
-	for (uint32_t i = 0; i < f->r->stacks.n; i++) {
-		uint32_t place = h->tags[i] ? f->place_of[i] : UINT32_MAX;
-		if (place != UINT32_MAX && f->places[place].has_memory_finding) {
-			explained += f->r->stacks.items[i].peak_bytes;
-		}
-	}
-	return explained > h->bytes / 2;
+	return SUM(i, f->r->stacks.n,
+				   h->tags[i] && f->places[f->place_of[i]].has_memory_finding
+						   ? f->r->stacks.items[i].peak_bytes
+						   : 0) > h->bytes / 2;
 }
 
 // ---- among whom it is split
@@ -173,7 +161,6 @@ static void put_split(struct finder *f, const struct holder *h) {
 	uint32_t n = names_n_functions(f->names);
 	struct part *parts = FINDER_NEW(f, struct part, n);
 	uint8_t *alike = FINDER_NEW(f, uint8_t, n);
-	struct part best[NAMED + 1] = {0};
 	uint64_t rest = h->bytes, least = h->bytes / 20 + 1;
 	if (!parts || !alike) {
 		return;
@@ -187,20 +174,18 @@ static void put_split(struct finder *f, const struct holder *h) {
 		}
 	}
 	join_overloads(f, parts, least);
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t at = NAMED;
-		for (; at > 0 && parts[i].bytes > best[at - 1].bytes; at--) {
-			best[at] = best[at - 1];
-		}
-		best[at] = parts[i].bytes > 0 ? parts[i] : best[at];
-	}
 	const char *before = ", of it ";
-	for (uint32_t i = 0; i < NAMED && best[i].bytes >= least; i++) {
-		bool is_itself = best[i].name->function_id == h->name->function_id;
-		struct slice name = is_itself ? slice_of_text("itself") : short_name_of(f, best[i].name);
-		SAY(f, "%s%.*s %s", before, SLICE_ARG(name), HUMAN_BYTES(best[i].bytes));
+	for (int i = 0; i < NAMED; i++) {
+		struct part *best = MOST_OF(p, parts, n, p->bytes >= least ? p->bytes : 0);
+		if (!best) {
+			break;
+		}
+		bool is_itself = best->name->function_id == h->name->function_id;
+		struct slice name = is_itself ? slice_of_text("itself") : short_name_of(f, best->name);
+		SAY(f, "%s%.*s %s", before, SLICE_ARG(name), HUMAN_BYTES(best->bytes));
 		before = ", ";
-		rest -= best[i].bytes;
+		rest -= best->bytes;
+		best->bytes = 0;
 	}
 	if (rest > 0 && rest < h->bytes) {
 		SAY(f, " and the rest %s", HUMAN_BYTES(rest));
@@ -245,8 +230,7 @@ static void say_peak(struct finder *f, const struct holder *h) {
 		say_place(f, place, BY_PEAK_BYTES, "peak", "", NULL);
 	} else {
 		finder_about(f, h->name, "peak");
-		put_name(f, h->name);
-		SAY(f, " and what it calls");
+		SAY(f, "%s and what it calls", name_words(f, h->name));
 	}
 	SAY(f, "%s %s (%s of the peak)", is_alone ? " holds" : " hold", HUMAN_BYTES(h->bytes),
 			HUMAN_PERCENT(h->bytes, s->peak_bytes));

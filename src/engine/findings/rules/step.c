@@ -42,14 +42,9 @@ struct cause {
 
 /** The last edge before it, and the first one behind it. */
 static struct window window_around(const struct rec_edge *edges, uint32_t n, const struct step *s) {
-	struct window w = {.to = n};
-	for (uint32_t i = 0; i < n && edges[i].time_ns <= s->from->time_ns; i++) {
-		w.from = i;
-	}
-	for (uint32_t i = n; i-- > 0 && edges[i].time_ns >= s->to->time_ns;) {
-		w.to = i;
-	}
-	return w;
+	const size_t behind = sorted_first_of(edges, n, sizeof *edges, s->from->time_ns + 1);
+	return (struct window){.from = behind ? (uint32_t)behind - 1 : 0,
+			.to = (uint32_t)sorted_first_of(edges, n, sizeof *edges, s->to->time_ns)};
 }
 
 static uint64_t edge_ns(const struct finder *f, const struct rec_edge *edges, uint32_t n,
@@ -101,11 +96,10 @@ static struct cause largest_maker(struct finder *f, const struct step *s) {
 
 static void say_step(struct finder *f, const struct step *s, const struct cause *c,
 		bool is_mapped) {
-	SAY(f, "RSS rose by %s from %s", HUMAN_BYTES(s->bytes), HUMAN_DURATION(s->from->time_ns));
-	SAY(f, " to %s, to %s; meanwhile ", HUMAN_DURATION(s->to->time_ns),
-			HUMAN_BYTES(s->to->rss_bytes));
-	put_name(f, c->name);
-	SAY(f, is_mapped ? " mapped %s" : " grew by %s", HUMAN_BYTES(c->bytes));
+	SAY(f, "RSS rose by %s from %s to %s, to %s; meanwhile %s %s %s", HUMAN_BYTES(s->bytes),
+			HUMAN_DURATION(s->from->time_ns), HUMAN_DURATION(s->to->time_ns),
+			HUMAN_BYTES(s->to->rss_bytes), name_words(f, c->name), is_mapped ? "mapped" : "grew by",
+			HUMAN_BYTES(c->bytes));
 	finder_about(f, c->name, NULL);
 	f->draft.lens = is_mapped ? "" : f->draft.lens; // it may have unmapped that since
 	finder_put(f, "bytes", s->bytes);

@@ -25,11 +25,6 @@ static const struct place *place_handed_over(const struct finder *f, const struc
 	return found;
 }
 
-static void put_thread(struct finder *f, uint32_t id) {
-	const struct rec_thread *t = &f->r->threads.items[id];
-	SAY(f, "%.*s (%u)", SLICE_ARG(f->r->strings.items[t->name]), t->tid);
-}
-
 /** An interpreter's own threads hand blocks to each other: nothing that its user's code does. */
 static bool is_runtimes_own(const struct finder *f, uint32_t thread) {
 	uint64_t own = 0, all = 0;
@@ -45,16 +40,17 @@ static bool is_runtimes_own(const struct finder *f, uint32_t thread) {
 void find_handed_over(struct finder *f) {
 	const struct recording *r = f->r;
 	const struct rec_handover *best = MOST(h, r->handovers, h->from != h->to ? h->blocks : 0);
+	const struct rec_thread *from = best ? &r->threads.items[best->from] : NULL;
 	if (!best || best->blocks < 1000 || is_runtimes_own(f, best->from) ||
-			best->blocks < r->threads.items[best->from].allocations / 2) {
+			best->blocks < from->allocations / 2) {
 		return;
 	}
+	const struct rec_thread *to = &r->threads.items[best->to];
 	const struct place *p = place_handed_over(f, best);
-	SAY(f, "%s blocks (%s) allocated by thread ", HUMAN_COUNT(best->blocks),
-			HUMAN_BYTES(best->bytes));
-	put_thread(f, best->from);
-	SAY(f, " were freed by thread ");
-	put_thread(f, best->to);
+	SAY(f, "%s blocks (%s) allocated by thread %.*s (%u) were freed by thread %.*s (%u)",
+			HUMAN_COUNT(best->blocks), HUMAN_BYTES(best->bytes),
+			SLICE_ARG(r->strings.items[from->name]), from->tid,
+			SLICE_ARG(r->strings.items[to->name]), to->tid);
 	if (p) {
 		SAY(f, "; ");
 		say_place(f, p, BY_ALLOCATIONS, "allocations", "", NULL);
@@ -64,8 +60,8 @@ void find_handed_over(struct finder *f) {
 		finder_put(f, "allocated_bytes", p->allocated_bytes);
 	}
 	FINDER_PUT(f, best, blocks, bytes);
-	finder_put(f, "from_tid", r->threads.items[best->from].tid);
-	finder_put(f, "to_tid", r->threads.items[best->to].tid);
+	finder_put(f, "from_tid", from->tid);
+	finder_put(f, "to_tid", to->tid);
 	finder_say(f, FINDING_WORTH_IT, millionths(best->blocks, r->summary.allocations));
 }
 
@@ -95,21 +91,18 @@ static void put_part_that_grew(struct finder *f, uint64_t from_ns) {
 	for (uint32_t i = to.number; i-- > 0 && f->r->looks.items[i].time_ns >= from_ns;) {
 		from = f->r->looks.items[i].has & REC_HAS_PAGES ? memory_look(f->r, i) : from;
 	}
-	uint64_t most = 0;
-	uint8_t which = REC_PARTS;
+	uint64_t grown[REC_PARTS] = {0};
 	for (uint8_t part = 0; to.look && (to.look->has & REC_HAS_PAGES) && part < REC_PARTS; part++) {
 		bool is_outside = part != REC_PART_HEAP_LIVE && part != REC_PART_OURS;
-		if (is_outside && to.bytes[part] > from.bytes[part] + most) {
-			most = to.bytes[part] - from.bytes[part];
-			which = part;
-		}
+		bool has_grown = is_outside && to.bytes[part] > from.bytes[part];
+		grown[part] = has_grown ? to.bytes[part] - from.bytes[part] : 0;
 	}
-	if (which < REC_PARTS) {
-		SAY(f, "; of its parts, \"%s\" grew most, by %s", memory_part_texts[which].words,
-				HUMAN_BYTES(most));
-		SAY(f, " from %s to %s", HUMAN_DURATION(from.look->time_ns),
-				HUMAN_DURATION(to.look->time_ns));
-		finder_put(f, "part_grown_bytes", most);
+	const uint64_t *most = MOST_OF(bytes, grown, REC_PARTS, *bytes);
+	if (most) {
+		SAY(f, "; of its parts, \"%s\" grew most, by %s from %s to %s",
+				memory_part_texts[most - grown].words, HUMAN_BYTES(*most),
+				HUMAN_DURATION(from.look->time_ns), HUMAN_DURATION(to.look->time_ns));
+		finder_put(f, "part_grown_bytes", *most);
 	}
 }
 
@@ -142,25 +135,17 @@ void find_outside_growing(struct finder *f) {
 }
 
 /** Children that were not recorded stand among the quality lines and are a finding, too. */
-static void repeat_quality(struct finder *f) {
+void find_in_quality(struct finder *f) {
 	struct quality_line lines[QUALITY_LINES_MAX];
 	size_t n = quality_lines(f->r, f->names, f->arena, lines);
 	const struct quality_line *line = FIND(l, lines, n, strcmp(l->id, "children") == 0);
-	if (line) {
-		buffer_text(&f->text, line->text);
-		f->draft.is_quality = true;
-		finder_put(f, "value", line->value);
-		finder_say(f, FINDING_EXPLAINS, 0);
-	}
-}
-
-void find_in_quality(struct finder *f) {
-	repeat_quality(f);
-	// Those of a launcher touch no number: behind all else
-	uint64_t n = quality_minor_children(f->r, &f->text);
-	if (n > 0) {
-		finder_put(f, "value", n);
-		finder_say(f, FINDING_FACT, 0);
+	// Those of a launcher touch no number, and are no such line: behind all else
+	const uint64_t value = line ? line->value : quality_minor_children(f->r, &f->text);
+	buffer_text(&f->text, line ? line->text : "");
+	if (value > 0) {
+		f->draft.is_quality = line != NULL;
+		finder_put(f, "value", value);
+		finder_say(f, line ? FINDING_EXPLAINS : FINDING_FACT, 0);
 	}
 }
 
