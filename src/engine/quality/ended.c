@@ -5,6 +5,7 @@
 #include "engine/quality/parts.h"
 
 enum { PARTS_SAID = 4 }; // of resident memory
+enum { WORDS_MAX = 128 };
 
 // Signals as Linux numbers them, and a file says them
 enum { SIGNAL_KILL = 9, SIGNAL_CPU_TIME = 24, SIGNAL_FILE_SIZE = 25 };
@@ -62,12 +63,6 @@ const char *quality_verdict(const struct recording *r, char out[QUALITY_VERDICT_
 
 // ---- the program
 
-static const char *signal_name(int signal, char out[16]) {
-	const char *name = sigabbrev_np(signal);
-	(void)(name ? snprintf(out, 16, "SIG%s", name) : snprintf(out, 16, "signal %d", signal));
-	return out;
-}
-
 /** "; 80 ms before, RSS was 97.1 MB: 80.2 MB live blocks, 3.1 MB code and files, 9.9 MB others". */
 static void put_last_look(const struct recording *r, struct buffer *out) {
 	struct memory_look m = memory_at_end(r);
@@ -95,13 +90,10 @@ static void say_killed_for_memory(struct quality_writer *w, const char *at) {
 	const struct rec_meta *m = &r->meta;
 	const struct rec_sample *last = r->samples.n ? &r->samples.items[r->samples.n - 1] : NULL;
 	SCOPED(buffer) seen = {0};
-	char why[128];
-	if (m->end_limit > 0) {
-		(void)snprintf(why, sizeof why, "its control group had used up its memory limit of %s",
-				HUMAN_BYTES(m->end_limit));
-	} else {
-		(void)snprintf(why, sizeof why, "memory had run out");
-	}
+	const char *why = m->end_limit > 0
+			? FORMAT(WORDS_MAX, "its control group had used up its memory limit of %s",
+					  HUMAN_BYTES(m->end_limit))
+			: "memory had run out";
 	if (r->looks.n > 0) {
 		put_last_look(r, &seen);
 	} else if (last && last->rss_bytes > last->ours_bytes) {
@@ -114,50 +106,43 @@ static void say_killed_for_memory(struct quality_writer *w, const char *at) {
 }
 
 /** "was ended by SIGABRT", or "exited with status 1". */
-static void put_end(const struct rec_meta *m, char *out, size_t size) {
-	char name[16];
-	if (m->ended == REC_SIGNALED) {
-		(void)snprintf(out, size, "was ended by %s", signal_name(m->exit_status, name));
-	} else {
-		(void)snprintf(out, size, "exited with status %d", m->exit_status);
+static const char *put_end(const struct rec_meta *m, char out[WORDS_MAX]) {
+	const char *name = sigabbrev_np(m->exit_status);
+	if (m->ended != REC_SIGNALED) {
+		return format_text(out, WORDS_MAX, "exited with status %d", m->exit_status);
 	}
+	return name ? format_text(out, WORDS_MAX, "was ended by SIG%s", name)
+				: format_text(out, WORDS_MAX, "was ended by signal %d", m->exit_status);
 }
 
-static void say_limit(struct quality_writer *w, const char *at) {
-	const struct rec_meta *m = &w->recording->meta;
-	char end[64];
-	put_end(m, end, sizeof end);
+/** What it had reached, or what failed for it. */
+static const char *put_limit(const struct recording *r, char out[WORDS_MAX]) {
+	const struct rec_meta *m = &r->meta;
 	bool is_signaled = m->ended == REC_SIGNALED;
 	if (is_signaled && (m->exit_status == SIGNAL_CPU_TIME || m->exit_status == SIGNAL_KILL)) {
-		quality_say(w, "killed", m->end_limit,
-				"the program %s at %s: it had reached its limit of CPU time, %" PRIu64
-				" s (ulimit -t)",
-				end, at, m->end_limit);
+		return format_text(out, WORDS_MAX,
+				": it had reached its limit of CPU time, %" PRIu64 " s (ulimit -t)", m->end_limit);
 	} else if (is_signaled && m->exit_status == SIGNAL_FILE_SIZE) {
-		quality_say(w, "killed", m->end_limit,
-				"the program %s at %s: it had reached its limit of file size, %s (ulimit -f)", end,
-				at, HUMAN_BYTES(m->end_limit));
-	} else {
-		uint64_t failed = w->recording->summary.failed;
-		quality_say(w, "killed", m->end_limit,
-				"the program %s at %s; %s failed: its memory is limited to %s (ulimit "
-				"-v or -d)",
-				end, at, COUNTED(failed, "allocation"), HUMAN_BYTES(m->end_limit));
+		return format_text(out, WORDS_MAX,
+				": it had reached its limit of file size, %s (ulimit -f)",
+				HUMAN_BYTES(m->end_limit));
 	}
+	return format_text(out, WORDS_MAX, "; %s failed: its memory is limited to %s (ulimit -v or -d)",
+			COUNTED(r->summary.failed, "allocation"), HUMAN_BYTES(m->end_limit));
 }
 
 static void say_program(struct quality_writer *w) {
 	const struct rec_meta *m = &w->recording->meta;
 	const char *at = HUMAN_DURATION(m->duration_ns);
-	char end[64];
+	char end[WORDS_MAX], limit[WORDS_MAX];
+	bool is_limit = m->end_reason == REC_END_LIMIT;
 	if (m->end_reason == REC_END_MEMORY) {
 		say_killed_for_memory(w, at);
-	} else if (m->end_reason == REC_END_LIMIT) {
-		say_limit(w, at);
-	} else if (m->ended == REC_SIGNALED && !is_imported(w->recording)) {
-		put_end(m, end, sizeof end);
-		quality_say(w, "killed", (uint64_t)m->exit_status,
-				"the program %s at %s: \"never freed\" is what was live then", end, at);
+	} else if (is_limit || (m->ended == REC_SIGNALED && !is_imported(w->recording))) {
+		quality_say(w, "killed", is_limit ? m->end_limit : (uint64_t)m->exit_status,
+				"the program %s at %s%s", put_end(m, end), at,
+				is_limit ? put_limit(w->recording, limit)
+						 : ": \"never freed\" is what was live then");
 	}
 }
 

@@ -64,11 +64,9 @@ void marks_put_json(struct json *j, const struct recording *r) {
 /** `list`: names with ", " between them. */
 static void put_names(struct json *j, const char *key, struct slice list) {
 	JSON_LIST(j, key);
-	while (list.size > 0) {
-		const uint8_t *end = memmem(list.data, list.size, ", ", 2);
-		size_t n = end ? (size_t)(end - list.data) : list.size;
-		json_string(j, NULL, slice_of(list.data, n));
-		list = slice_of(list.data + n + (end ? 2 : 0), list.size - n - (end ? 2 : 0));
+	struct slice name;
+	while (take_part(&list, ',', &name)) {
+		json_string(j, NULL, trimmed(name));
 	}
 }
 

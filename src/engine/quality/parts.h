@@ -17,6 +17,10 @@ enum { QUALITY_TEXT_MAX = 2048 };
 void quality_say(struct quality_writer *w, const char *id, uint64_t value, const char *fmt, ...)
 		ATTR_PRINTF(4, 5);
 
+/** The same about a number that is 0 if there is nothing to say. */
+#define QUALITY_SAY_IF_ANY(w, id, n, ...) \
+	((n) > 0 ? quality_say((w), (id), (n), __VA_ARGS__) : (void)0)
+
 /** How the recording and the program ended, unless both came to a normal end. */
 void quality_say_ending(struct quality_writer *w);
 

@@ -81,75 +81,58 @@ static void say_peak_range(struct quality_writer *w) {
 
 static void say_losses(struct quality_writer *w) {
 	const struct rec_quality *q = &w->recording->quality;
+	const uint64_t all = w->recording->summary.allocations;
 	// How many events came after the recording's end is unknown
-	if (q->lost_events && !q->recording_stopped_early) {
-		quality_say(w, "lost-events", q->lost_events,
-				"%s allocations or frees could not be recorded and are missing from the totals",
-				HUMAN_COUNT(q->lost_events));
-	}
-	if (q->runtime_mismatches > w->recording->summary.allocations / 100) {
-		quality_say(w, "runtime", q->runtime_mismatches,
-				"%s without the names of scripts: what the interpreter says of them does not fit",
-				COUNTED(q->runtime_mismatches, "stack"));
-	}
-	if (q->skipped_numbers || q->abandoned_hooks) {
-		uint64_t sum = q->skipped_numbers + q->abandoned_hooks;
-		quality_say(w, "abandoned", sum,
-				"%s events were begun and never finished (threads killed or jumped out of in "
-				"the middle of a call)",
-				HUMAN_COUNT(sum));
-	}
+	QUALITY_SAY_IF_ANY(w, "lost-events", q->recording_stopped_early ? 0 : q->lost_events,
+			"%s allocations or frees could not be recorded and are missing from the totals",
+			HUMAN_COUNT(q->lost_events));
+	QUALITY_SAY_IF_ANY(w, "runtime", q->runtime_mismatches > all / 100 ? q->runtime_mismatches : 0,
+			"%s without the names of scripts: what the interpreter says of them does not fit",
+			COUNTED(q->runtime_mismatches, "stack"));
+	const uint64_t unfinished = q->skipped_numbers + q->abandoned_hooks;
+	QUALITY_SAY_IF_ANY(w, "abandoned", unfinished,
+			"%s events were begun and never finished (threads killed or jumped out of in "
+			"the middle of a call)",
+			HUMAN_COUNT(unfinished));
 	say_peak_range(w);
 	say_truncated(w);
-	if (q->marks_dropped) {
-		quality_say(w, "marks-dropped", q->marks_dropped,
-				"too many marks: dropped %s, kept the first ones", HUMAN_COUNT(q->marks_dropped));
-	}
-	if (q->double_allocations > w->recording->summary.allocations / 10000) {
-		quality_say(w, "missed-frees", q->double_allocations,
-				"%s addresses were handed out twice: some frees of an allocator were missed, so "
-				"\"never freed\" was corrected when the address was allocated again",
-				HUMAN_COUNT(q->double_allocations));
-	}
-	if (q->detail_ends_ns) {
-		quality_say(w, "detail-ends", q->detail_ends_ns,
-				"the disk was nearly full: from %s on there are totals, but no more detail over "
-				"time",
-				HUMAN_DURATION(q->detail_ends_ns));
-	}
+	QUALITY_SAY_IF_ANY(w, "marks-dropped", q->marks_dropped,
+			"too many marks: dropped %s, kept the first ones", HUMAN_COUNT(q->marks_dropped));
+	QUALITY_SAY_IF_ANY(w, "missed-frees",
+			q->double_allocations > all / 10000 ? q->double_allocations : 0,
+			"%s addresses were handed out twice: some frees of an allocator were missed, so "
+			"\"never freed\" was corrected when the address was allocated again",
+			HUMAN_COUNT(q->double_allocations));
+	QUALITY_SAY_IF_ANY(w, "detail-ends", q->detail_ends_ns,
+			"the disk was nearly full: from %s on there are totals, but no more detail over "
+			"time",
+			HUMAN_DURATION(q->detail_ends_ns));
 }
 
 enum { FEW = 100 };
 
 const char *quality_why_old(const struct rec_meta *m, char out[QUALITY_OLD_MAX]) {
-	if (m->old_unknown == REC_OLD_LATE) {
-		(void)snprintf(out, QUALITY_OLD_MAX,
-				"blocks allocated before the attach are not known: copying the program's memory "
-				"takes longer than %s (--max-pause allows more)",
-				HUMAN_DURATION(m->max_pause_ns));
-		return out;
-	}
-	const char *why = "the kernel refused to copy the program's memory";
-	if (m->old_unknown == REC_OLD_OFF) {
-		why = "the program's memory was not copied (--max-pause 0)";
-	} else if (m->old_unknown == REC_OLD_NOT_FOUND) {
-		why = "no heap of glibc's malloc was found";
-	}
-	(void)snprintf(out, QUALITY_OLD_MAX, "blocks allocated before the attach are not known: %s",
+	const char *why = m->old_unknown == REC_OLD_LATE
+			? FORMAT(QUALITY_OLD_MAX,
+					  "copying the program's memory takes longer than %s (--max-pause allows more)",
+					  HUMAN_DURATION(m->max_pause_ns))
+			: m->old_unknown == REC_OLD_OFF ? "the program's memory was not copied (--max-pause 0)"
+			: m->old_unknown == REC_OLD_NOT_FOUND
+			? "no heap of glibc's malloc was found"
+			: "the kernel refused to copy the program's memory";
+	return format_text(out, QUALITY_OLD_MAX, "blocks allocated before the attach are not known: %s",
 			why);
-	return out;
 }
 
 /** Blocks from before the attach, which do not count as never freed. */
 static void say_before(struct quality_writer *w) {
 	const struct rec_summary *s = &w->recording->summary;
 	if (s->old_blocks) {
-		char freed[2 * HUMAN_MAX + 32] = "none of them was freed";
-		if (s->old_freed_blocks > 0) {
-			(void)snprintf(freed, sizeof freed, "%s of them, %s, %s freed",
-					HUMAN_COUNT(s->old_freed_blocks), HUMAN_BYTES(s->old_freed_bytes),
-					s->old_freed_blocks == 1 ? "was" : "were");
-		}
+		const char *freed = s->old_freed_blocks == 0
+				? "none of them was freed"
+				: FORMAT(2 * HUMAN_MAX + 32, "%s of them, %s, %s freed",
+						  HUMAN_COUNT(s->old_freed_blocks), HUMAN_BYTES(s->old_freed_bytes),
+						  s->old_freed_blocks == 1 ? "was" : "were");
 		quality_say(w, "before-attach", s->old_blocks,
 				"allocated before the attach: %s, %s; %s since. They are in no other number here",
 				COUNTED(s->old_blocks, "block"), HUMAN_BYTES(s->old_bytes), freed);
@@ -181,21 +164,15 @@ static void say_before(struct quality_writer *w) {
 /** Allocators that were seen and could not be hooked. */
 static void say_unhooked(struct quality_writer *w) {
 	const struct recording *r = w->recording;
-	const struct rec_allocator *first = NULL;
-	uint64_t n = 0;
-	EACH(a, r->allocators) {
-		bool is_one = quality_lacks(r, a);
-		first = !first && is_one ? a : first;
-		n += is_one ? a->n_functions : 0;
-	}
+	const struct rec_allocator *all = r->allocators.items;
+	const struct rec_allocator *first = FIND_IN(a, r->allocators, quality_lacks(r, a));
 	if (!first) {
 		return;
 	}
-	char more[64] = "";
-	if (n > first->n_functions) {
-		(void)snprintf(more, sizeof more, " (and %" PRIu64 " more functions, see --json)",
-				n - first->n_functions);
-	}
+	const uint64_t n = SUM(i, r->allocators.n, quality_lacks(r, &all[i]) ? all[i].n_functions : 0);
+	const char *more = n > first->n_functions
+			? FORMAT(64, " (and %" PRIu64 " more functions, see --json)", n - first->n_functions)
+			: "";
 	quality_say(w, "not-hooked", n,
 			"%.*s of %.*s %s seen but not hooked: %.*s%s. What %s is missing here",
 			SLICE_ARG(r->strings.items[first->functions]),
@@ -216,11 +193,9 @@ static void say_unmapped(struct quality_writer *w) {
 		quality_say(w, "mapped-before", 0,
 				"what was mapped before the attach is not among the mappings");
 	}
-	if (r->quality.looks_refused) {
-		quality_say(w, "no-looks", r->quality.looks_refused,
-				"what resident memory holds is not known: the kernel does not let this user read "
-				"which pages the program has; root may");
-	}
+	QUALITY_SAY_IF_ANY(w, "no-looks", r->quality.looks_refused,
+			"what resident memory holds is not known: the kernel does not let this user read "
+			"which pages the program has; root may");
 }
 
 /** Is there a function on the stack that the runtime knows, but that could not be read? */
@@ -243,34 +218,21 @@ static void say_unnamed(struct quality_writer *w) {
 		const struct name *name = s->peak_bytes ? names_site(w->names, s->node) : NULL;
 		all += s->peak_bytes;
 		unread += s->peak_bytes && has_unread(r, s->node) ? s->peak_bytes : 0;
-		if (!name || name->has_name) {
-			continue;
-		}
-		unnamed += s->peak_bytes;
-		if (s->peak_bytes > heaviest) {
-			heaviest = s->peak_bytes;
-			module = name->module;
-		}
+		const uint64_t bytes = name && !name->has_name ? s->peak_bytes : 0;
+		unnamed += bytes;
+		module = bytes > heaviest ? name->module : module;
+		RAISE_TO(heaviest, bytes);
 	}
-	if (unread > all / 20) {
-		quality_say(w, "unread", unread,
-				"%s of the bytes at the peak have callers without names: functions of a runtime "
-				"that could not be read",
-				HUMAN_PERCENT(unread, all));
-	}
-	if (unnamed == 0 || unnamed < all / 20) {
-		return;
-	}
+	QUALITY_SAY_IF_ANY(w, "unread", unread > all / 20 ? unread : 0,
+			"%s of the bytes at the peak have callers without names: functions of a runtime "
+			"that could not be read",
+			HUMAN_PERCENT(unread, all));
+	const uint64_t said = unnamed < all / 20 ? 0 : unnamed;
 	const char *share = HUMAN_PERCENT(unnamed, all);
-	if (module.size == 0) {
-		quality_say(w, "unnamed", unnamed,
-				"%s of the bytes at the peak come from generated code without "
-				"names",
-				share);
-		return;
-	}
+	QUALITY_SAY_IF_ANY(w, "unnamed", module.size ? 0 : said,
+			"%s of the bytes at the peak come from generated code without names", share);
 	// A recording that broke off may have its names still to come
-	quality_say(w, "unnamed", unnamed,
+	QUALITY_SAY_IF_ANY(w, "unnamed", module.size ? said : 0,
 			"%s of the bytes at the peak come from code without names, most of it in %.*s: %s",
 			share, SLICE_ARG(path_base(module)),
 			r->meta.is_complete ? "install its debug symbols or build it with -g"

@@ -53,48 +53,32 @@ static void say_image(struct quality_writer *w, const struct rec_image *m) {
 	bool may_inherit = r->allocators.n == 0 || m->why == REC_WHY_STATIC ||
 			m->why == REC_WHY_STRIPPED || m->why == REC_WHY_32_BIT || m->why == REC_WHY_RIGHTS ||
 			m->why == REC_WHY_VALGRIND;
-	const char *predicate = quality_why(m->why);
-	if (m->is_too_narrow) {
-		quality_say(w, "unrecorded-image", m->time_ns,
-				"%s after the start the program became %.*s, whose address space is too narrow for "
-				"the recorder (ulimit -v): what that allocated is missing; with 100 MB more it is "
-				"recorded",
-				at, SLICE_ARG(exe));
-	} else if (!may_inherit) {
-		quality_say(w, "unrecorded-image", m->time_ns,
-				"%s after the start the program became %.*s, which the recorder did not get into "
-				"(a recorder that was injected into one program does not follow to the next): "
-				"what that allocated is missing",
-				at, SLICE_ARG(exe));
-	} else {
-		quality_say(w, "unrecorded-image", m->time_ns,
-				"%s after the start the program became %.*s, which %s: what that allocated is "
-				"missing",
-				at, SLICE_ARG(exe), predicate ? predicate : "the recorder did not get into");
-	}
+	const char *predicate = may_inherit ? quality_why(m->why)
+										: "the recorder did not get into (a recorder that was "
+										  "injected into one program does not follow to the next)";
+	predicate = predicate ? predicate : "the recorder did not get into";
+	quality_say(w, "unrecorded-image", m->time_ns,
+			"%s after the start the program became %.*s, %s%s: what that allocated is missing%s",
+			at, SLICE_ARG(exe), m->is_too_narrow ? "" : "which ",
+			m->is_too_narrow ? "whose address space is too narrow for the recorder (ulimit -v)"
+							 : predicate,
+			m->is_too_narrow ? "; with 100 MB more it is recorded" : "");
 }
 
 // ---- children
 
 /** A path as a shell takes it. */
 static void put_word(struct buffer *out, struct slice word) {
-	bool is_plain = word.size > 0;
-	for (size_t i = 0; i < word.size; i++) {
-		uint8_t c = word.data[i];
-		is_plain &= (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-				(c != 0 && strchr("/._-+@%:,=", c));
-	}
-	if (is_plain) {
+	const uint8_t *c = word.data;
+	if (word.size > 0 &&
+			ALL(i, word.size,
+					isascii(c[i]) && c[i] && (isalnum(c[i]) || strchr("/._-+@%:,=", c[i])))) {
 		buffer_slice(out, word);
 		return;
 	}
 	buffer_u8(out, '\'');
 	for (size_t i = 0; i < word.size; i++) {
-		if (word.data[i] == '\'') {
-			buffer_text(out, "'\\''");
-		} else {
-			buffer_u8(out, word.data[i]);
-		}
+		buffer_printf(out, c[i] == '\'' ? "'\\''" : "%c", c[i]);
 	}
 	buffer_u8(out, '\'');
 }
