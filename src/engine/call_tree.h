@@ -45,6 +45,13 @@ bool call_tree_of_both(const struct diff_input input[N_DIFF_SIDES], struct arena
 		struct arena *scratch, struct diff_tree *out, uint32_t *of_stack[N_DIFF_SIDES],
 		struct err *err);
 
+/**
+ * The nodes alone of all of a recording: one for each frame's key (by names_number; from 1) that is
+ * called by one node, even of the same key; and where each of its own nodes ends. False: no memory.
+ */
+bool call_tree_by_keys(const struct recording *r, const struct names *n, uint32_t *keys,
+		struct arena *arena, struct call_tree *out, uint32_t **of_node);
+
 /** What a node is called: its function (in full), or its group. "" for the root. */
 struct slice call_tree_label(const struct call_tree *t, uint32_t node);
 

@@ -104,8 +104,9 @@ static void stack_by_walk(const struct recording *r, const struct names *n, uint
 
 static void stack_by_frames(const struct frames *f, uint32_t node, struct buffer *out) {
 	for (; node != 0; node = f->nodes.items[node].parent) {
-		const struct frame_symbol *s = &f->symbols.items[f->nodes.items[node].symbol];
-		buffer_printf(out, "%.*s:%u ", SLICE_ARG(s->name->function), f->nodes.items[node].line);
+		const struct frame_kind *kind = &f->kinds.items[f->nodes.items[node].key];
+		const struct frame_symbol *s = &f->symbols.items[kind->symbol];
+		buffer_printf(out, "%.*s:%u ", SLICE_ARG(s->name->function), kind->line);
 	}
 }
 

@@ -25,6 +25,7 @@ struct maker {
 	struct lens_match match;
 	struct end *ends; // per node
 	uint32_t *keys;   // the numbers of labels, see key_of; NULL: functions are keys
+	bool is_by_frame; // keys are per frame, else per function
 };
 
 /** Where a stack ended in the tree. */
@@ -49,7 +50,7 @@ static bool has_groups(const struct maker *m) {
 
 /** Where the number of its label is: frames of one function may be of several packages or files. */
 static uint32_t *label_at(const struct maker *m, const struct name *frame) {
-	return &m->keys[has_groups(m) ? names_number(m->names, frame) : frame->function_id];
+	return &m->keys[m->is_by_frame ? names_number(m->names, frame) : frame->function_id];
 }
 
 static uint32_t key_of(const struct maker *m, const struct name *frame) {
@@ -144,6 +145,7 @@ static bool add_recording(struct maker *m, const struct diff_input *in, struct a
 	struct lens names_only = *in->lens;
 	names_only.n_texts = 0;
 	COPY_FIELDS(m, in, lens, recording, names);
+	m->is_by_frame = m->is_by_frame || has_groups(m);
 	if (!lens_match_names(&names_only, in->recording, in->names, scratch, &m->match, err)) {
 		return false;
 	}
@@ -258,6 +260,24 @@ bool call_tree_make(const struct lens *l, const struct recording *r, const struc
 			add_recording(&m, &(struct diff_input){r, n, l}, &scratch, out, err);
 	out->n_keys = is_grouped ? out->n_keys : names_n_functions(n);
 	ok = ok && (make(&m, arena, &scratch, out) || err_memory(err));
+	finish(&m);
+	return ok;
+}
+
+bool call_tree_by_keys(const struct recording *r, const struct names *n, uint32_t *keys,
+		struct arena *arena, struct call_tree *out, uint32_t **of_node) {
+	SCOPED(arena) scratch = {0};
+	const struct lens all = {.is_unfolded = true};
+	struct maker m = {.keys = keys, .is_by_frame = true};
+	*out = (struct call_tree){0};
+	bool ok = begin(&m, out, 0, arena) &&
+			add_recording(&m, &(struct diff_input){r, n, &all}, &scratch, out, NULL);
+	uint32_t *new_of = ok ? arena_new(&scratch, uint32_t, m.nodes.n) : NULL;
+	*of_node = ok ? arena_new(arena, uint32_t, r->nodes.n) : NULL;
+	ok = new_of && *of_node && lay_out(&m, arena, new_of, out);
+	for (uint32_t i = 0; ok && i < r->nodes.n; i++) {
+		(*of_node)[i] = new_of[m.ends[i].node];
+	}
 	finish(&m);
 	return ok;
 }

@@ -21,11 +21,12 @@ static struct place *find_places(const struct columns *c, uint32_t *n) {
 	struct place *places = arena_new(c->arena, struct place, (size_t)c->stacks.n + 1);
 	*n = 0;
 	EACH_WHILE(s, c->stacks, places) {
-		const struct frame_node *node = &c->frames->nodes.items[s->site.node];
-		uint32_t file = c->frames->symbols.items[node->symbol].file;
-		if (file && node->line) {
+		uint32_t key = c->frames->nodes.items[s->site.node].key;
+		const struct frame_kind *kind = &c->frames->kinds.items[key];
+		uint32_t file = c->frames->symbols.items[kind->symbol].file;
+		if (file && kind->line) {
 			uint64_t weight = s->sum.peak_bytes + s->sum.live_bytes + s->sum.allocations;
-			places[(*n)++] = (struct place){file, node->line, weight};
+			places[(*n)++] = (struct place){file, kind->line, weight};
 		}
 	}
 	if (*n > 0) {

@@ -27,8 +27,8 @@
 void columns_nodes(const struct columns *c, struct buffer *out) {
 	buffer_varint(out, c->frames->nodes.n);
 	NODE_COLUMN(i - row->parent)
-	NODE_COLUMN(row->symbol)
-	NODE_COLUMN(row->line)
+	NODE_COLUMN(c->frames->kinds.items[row->key].symbol)
+	NODE_COLUMN(c->frames->kinds.items[row->key].line)
 }
 
 /** With its length in bytes before it, so that it can be read when it is asked for. */

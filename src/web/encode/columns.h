@@ -6,6 +6,7 @@
  * is sticky; false: no memory.
  */
 
+#include "engine/call_tree.h"
 #include "engine/memory.h"
 #include "web/page.h"
 
@@ -74,15 +75,15 @@ struct frame_symbol {
 	uint32_t file; // string id in the recording: what a source file is asked for by
 };
 
-struct frame_node {
-	uint32_t parent; // smaller than the node's own index; node 0 is the program
-	uint32_t symbol; // index into symbols; 0: none, of node 0 alone
+struct frame_kind {
+	uint32_t symbol; // index into symbols
 	uint32_t line;   // 0: unknown
 };
 
 struct frames {
 	REC_TABLE(struct frame_symbol) symbols; // [0] is empty
-	REC_TABLE(struct frame_node) nodes;
+	REC_TABLE(struct frame_kind) kinds;     // the keys of nodes; [0] is empty, and node 0's
+	REC_TABLE(struct call_node) nodes;
 	uint32_t *node_of; // per rec_node: the node of its innermost frame
 };
 
