@@ -109,7 +109,7 @@ bool runtime_naming_flag(struct slice exe, const char **language, char out[RUNTI
 
 // ---- the parts that the page's JSON and --json have in common
 //
-// The caller has opened an object or a list.
+// The caller has opened an object.
 
 /** Raised whenever --json gains a key: tests/layers/json_keys.txt says which came with which. */
 enum { DOCUMENT_SCHEMA = 9 };
@@ -120,17 +120,21 @@ void document_put_version(struct json *j);
 /** Members of an object: function, symbol, file, line, module, of a place also address, owner. */
 void name_put_json(struct json *j, const struct name *f, const struct rec_location *at);
 
-/** Members of an object: id, title, text, lens, function (or null) and numbers. */
-void finding_put_json(struct json *j, const struct finding *f);
-
-/** A list: id, value and text of every quality line. Their texts are made in `arena`. */
-void quality_put_json(struct json *j, const char *key, const struct recording *r,
-		const struct names *n, struct arena *arena);
-
 /** A list: name and moment of every mark. */
 void marks_put_json(struct json *j, const struct recording *r);
 
-/**
- * Which allocators were hooked, and which were not; of modules their whole paths or the last part.
- */
-void allocators_put_json(struct json *j, const struct recording *r, bool has_paths);
+/** What a recording says besides its costs. */
+struct facts {
+	struct json *j;
+	const struct recording *r;
+	const struct names *names;
+	struct arena *arena;
+	uint32_t missing; // the numbers that are null (enum rec_number)
+	bool is_redacted; // of paths only the last part; no command, directory, host
+};
+
+/** Members program, summary, quality and findings. */
+void facts_put_first(const struct facts *f, const struct findings *findings);
+
+/** Members marks, allocators and children. */
+void facts_put_last(const struct facts *f);

@@ -77,8 +77,18 @@ void memory_put_group(struct buffer *out, const struct rec_group *g);
 /** "main arena", "arena at 0x7f12a4000000". */
 void memory_put_arena(struct buffer *out, const struct rec_fullness *arena);
 
-/** Member "arenas" of an object. */
-void memory_put_arenas_json(struct json *j, const struct memory_look *m, const struct recording *r);
+/** Writes looks for programs and for the page, which say in other ways whose something is. */
+struct looks_writer {
+	struct json *j;
+	const struct recording *r;
+	void (*put_stack)(void *user, uint32_t node); // into an object
+	void *user;
+	// Into a list; NULL: each row of the part, with its stack
+	void (*put_rows)(void *user, const struct memory_look *m, uint8_t part);
+};
+
+/** Members of an object. */
+void look_put_json(const struct looks_writer *w, const struct memory_look *m);
 
 /** A look was taken in the lens's time. */
 bool memory_has_look(const struct lens *l, const struct recording *r, uint32_t look);

@@ -16,7 +16,7 @@
 #define BLOB_MAGIC "heappage"
 
 enum {
-	BLOB_VERSION = 4,
+	BLOB_VERSION = 5,
 	BLOB_HEAD_BYTES = 12, // magic, version (u32)
 	BLOB_PART_BYTES = 16, // before each part: its bytes unpacked and packed (u64 each)
 };

@@ -8,9 +8,9 @@ import re
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[2]
-WRITERS = ["src/report/json/json.c", "src/report/json/looks.c", "src/report/view/json.c", "src/report/compare/json.c",
+WRITERS = ["src/report/json/json.c", "src/engine/views/looks.c", "src/report/view/json.c", "src/report/compare/json.c",
            "src/report/compare/parts.c", "src/report/compare/tree.c",
-           "src/engine/quality/facts_json.c", "src/engine/views/memory.c"]
+           "src/engine/quality/facts_json.c"]
 CALL = r'\b(?:(?:json|put|marks|quality|allocators)_\w+|JSON_OBJECT|JSON_LIST)\(\s*&?[\w.>-]+,\s*"(\w+)"'
 FIELD = r'\.key = "(\w+)"'
 FIELDS = r'\bJSON_FIELDS\(&?[\w.>-]+,\s*&?[\w.>-]+,([\w,\s]+)\)'

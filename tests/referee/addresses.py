@@ -99,7 +99,7 @@ def judge(sentence):
     if what == "at the end, ":
         n, size = sentence.left_of(stacks)
         stacks = naming.not_suppressed(stacks)
-        noise = min(size, sentence.referee.report["facts"]["noise_bytes"])
+        noise = min(size, sentence.referee.report["facts"]["page"]["noise_bytes"])
         if "blocks" in finding["numbers"]:
             few = sentence.but_noise(stacks, n - finding["numbers"]["blocks"], size - finding["numbers"]["bytes"])
             if len(few) == len(stacks):  # more than a few

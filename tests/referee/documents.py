@@ -379,25 +379,21 @@ def judge_full(referee):
 def judge_page(referee):
     """What is embedded in the page is what --json says; the page's own sentences are made of it."""
     facts, document, r, wrong = referee.report["facts"], referee.report["json"], referee.recorded, []
-    counted = dict(referee.totals)
-    counted["never_freed_blocks"] -= counted["suppressed_blocks"]
-    counted["never_freed_bytes"] -= counted["suppressed_bytes"]
-    counted["frees"] += counted["suppressed_blocks"]
-    counted |= {"duration_ns": r.meta["duration_ns"], "failed": r.summary["failed"],
-                "peak_rss_bytes": r.summary["peak_rss_bytes"], "peak_rss_time_ns": r.summary["peak_rss_time_ns"]}
-    for name, value in facts["summary"].items():
-        if counted.get(name) != value:
-            wrong.append(f"page: {name} is {value}, counted {counted.get(name)}")
-    if facts["verdict"] != verdict(r) or document["quality"]["verdict"] != verdict(r):
-        wrong.append(f"page: its verdict is {facts['verdict']}, not {verdict(r)}")
-    for name, one, other in (("findings", facts["findings"], document["findings"]),
-                             ("quality", facts["quality"], document["quality"]["sentences"])):
-        same = ("id", "text", "numbers", "function", "place", "lens", "value")
-        if [{w: f.get(w) or None for w in same} for f in one] != [{w: f.get(w) or None for w in same} for f in other]:
+    counted = referee.totals | {"duration_ns": r.meta["duration_ns"], "failed": r.summary["failed"],
+                                "peak_rss_bytes": r.summary["peak_rss_bytes"]}
+    for name, value in counted.items():
+        if facts["summary"][name] != value:
+            wrong.append(f"page: {name} is {facts['summary'][name]}, counted {value}")
+    if facts["page"]["peak_rss_time_ns"] != r.summary["peak_rss_time_ns"]:
+        wrong.append(f"page: RSS was highest at {facts['page']['peak_rss_time_ns']} ns")
+    if facts["quality"]["verdict"] != verdict(r):
+        wrong.append(f"page: its verdict is {facts['quality']['verdict']}, not {verdict(r)}")
+    for name in ("program", "summary", "quality", "findings", "marks", "allocators", "children"):
+        if facts[name] != document[name]:
             wrong.append(f"page: its {name} are not those of --json")
-    noise = facts["noise_bytes"]
-    if noise > counted["never_freed_bytes"]:
-        wrong.append(f"page: the runtime keeps {noise} B of {counted['never_freed_bytes']} B")
+    noise, kept = facts["page"]["noise_bytes"], counted["never_freed_bytes"] - counted["suppressed_bytes"]
+    if noise > kept:
+        wrong.append(f"page: the runtime keeps {noise} B of {kept} B")
     return wrong
 
 
@@ -441,6 +437,6 @@ def judge_first_screen(referee):
     head, facts = "\n".join(referee.report["text"].splitlines()[:24]), referee.report["facts"]
     wrong = [f"text: {what} is not on its first screen" for what in missing_answers(head)]
     has_rate = any("grown_bytes" in f["numbers"] for f in facts["findings"])
-    if not facts["verdict"] or (not has_rate and "not measured" not in head):
+    if not facts["quality"]["verdict"] or (not has_rate and "not measured" not in head):
         wrong.append("page: no verdict, or nothing on what grows")
     return wrong

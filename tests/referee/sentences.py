@@ -188,9 +188,9 @@ class Sentence(memory_sentences.OfMemory):
 
     def is_left_but_noise(self, n, size):
         """Without what a runtime keeps for itself behind it, which is in no accusation."""
-        facts, numbers = self.referee.report["facts"], self.numbers
-        return 0 <= n - numbers["blocks"] <= facts["noise_blocks"] and \
-            0 <= size - numbers["bytes"] <= facts["noise_bytes"]
+        page, numbers = self.referee.report["facts"]["page"], self.numbers
+        return 0 <= n - numbers["blocks"] <= page["noise_blocks"] and \
+            0 <= size - numbers["bytes"] <= page["noise_bytes"]
 
     # ---- the peak
 
@@ -358,7 +358,7 @@ class Sentence(memory_sentences.OfMemory):
 
     def judge_after(self, kept):
         """All but a twentieth of it, and of what is a runtime's own, came behind a moment near the end."""
-        r, noise = self.recorded, self.referee.report["facts"]["noise_bytes"]
+        r, noise = self.recorded, self.referee.report["facts"]["page"]["noise_bytes"]
         moments = [point for point in r.points if in_time(point) == self.said["after"]] or [r.end_ns]
         earlier = sum(b.size for b in r.some(kept) if is_left(b) and b.birth <= moments[0])
         if earlier > self.numbers["bytes"] / 20 + noise or moments[-1] < r.run_ns - r.run_ns // 10:
@@ -371,7 +371,7 @@ class Sentence(memory_sentences.OfMemory):
         held, kept = rises(self.recorded.points, self.recorded.at_points(stacks), curve)
         if "anew" in self.said and self.numbers["allocations"] - self.numbers["blocks"] >= self.numbers["allocations"] * 0.91:
             self.wrong("the rest of what comes and goes is accused")
-        is_sure = abs(held - kept / 2) > kept / 100 + self.referee.report["facts"]["noise_bytes"]
+        is_sure = abs(held - kept / 2) > kept / 100 + self.referee.report["facts"]["page"]["noise_bytes"]
         gone = sum(b.size for b in self.recorded.some(stacks)) - self.left_of(stacks)[1]
         is_much_gone = gone >= self.left_of(stacks)[1] / 2 or self.recorded.summary["old_freed_bytes"] > 0 or \
             self.unknown_frees() > 0
@@ -455,7 +455,7 @@ class Sentence(memory_sentences.OfMemory):
         r, said = self.recorded, self.said
         if not {"at_end", "until", "since"} & set(said):
             return
-        least, noise = max(curve) * 0.9, self.referee.report["facts"]["noise_bytes"]
+        least, noise = max(curve) * 0.9, self.referee.report["facts"]["page"]["noise_bytes"]
         until = [max(point for point, value in zip(r.points, curve) if value + allowed >= least)
                  for allowed in (0, noise)]
         if curve[-1] >= max(curve) / 10 and said.get("at_end", "").startswith(";"):
@@ -479,7 +479,7 @@ class Sentence(memory_sentences.OfMemory):
         rate = max(0, int(late * 1e9 / (numbers["to_ns"] - begin)))
         for name in ("from_ns", "to_ns"):
             self.left.discard(name)
-        noise = self.referee.report["facts"]["noise_bytes"]
+        noise = self.referee.report["facts"]["page"]["noise_bytes"]
         self.number("grown_bytes", grown, *([numbers["grown_bytes"]] if 0 < grown - numbers["grown_bytes"] <= noise else []))
         window = numbers["to_ns"] - numbers["from_ns"]
         has_rate = window >= 1e9  # a second is needed to speak of bytes per second

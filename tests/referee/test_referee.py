@@ -653,9 +653,14 @@ def counter(*path):
     return plant
 
 
-def fact(name, value):
+def fact(*path_and_value):
+    *path, name, value = path_and_value
+
     def plant(report):
-        report["facts"][name] = value
+        at = report["facts"]
+        for step in path:
+            at = at[step]
+        at[name] = value
     return plant
 
 
@@ -740,8 +745,8 @@ PLANTED = {
     "losses": lost,
     "facts-list": lambda report: report["listed"]["never-freed"].update(main=[864, 1]),
     "facts-list-bytes": lambda report: report["listed"]["peak"].update(remember=[864, 1]),
-    "facts-verdict": fact("verdict", "incomplete: 1 event lost"),
-    "facts-noise": fact("noise_bytes", 1 << 40),
+    "facts-verdict": fact("quality", "verdict", "incomplete: 1 event lost"),
+    "facts-noise": fact("page", "noise_bytes", 1 << 40),
     "facts-findings": fact("findings", []),
     "mappings-missing": doubt("no-mappings", "calls that map memory, such as mmap, were not recorded: what they "
                                              "mapped is not known"),

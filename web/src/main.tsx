@@ -23,7 +23,7 @@ async function start(root: HTMLElement): Promise<void> {
 		? await openChosen(root)
 		: await openProfile((what) => render(<Loading title={title} what={what} />, root));
 	profile.value = opened.profile;
-	useTimeUnit(opened.profile.facts.program.time_unit);
+	useTimeUnit(opened.profile.facts.page.time_unit);
 	views.value = VIEWS;
 	forgetToken();
 	readAddress();

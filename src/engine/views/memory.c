@@ -124,22 +124,6 @@ void memory_put_arena(struct buffer *out, const struct rec_fullness *arena) {
 	}
 }
 
-void memory_put_arenas_json(struct json *j, const struct memory_look *m,
-		const struct recording *r) {
-	JSON_LIST(j, "arenas");
-	EACH_OF(arena, m->arenas, m->n_arenas) {
-		SCOPED(buffer) name = {0};
-		memory_put_arena(&name, arena);
-		JSON_OBJECT(j, NULL);
-		json_string(j, "name", buffer_view(&name));
-		json_number(j, "live_bytes", arena->live_bytes);
-		JSON_LIST(j, "bytes_by_fullness");
-		for (size_t k = 0; k < REC_FULLNESS; k++) {
-			json_number(j, NULL, (uint64_t)arena->pages[k] * r->meta.page_bytes);
-		}
-	}
-}
-
 bool memory_has_look(const struct lens *l, const struct recording *r, uint32_t look) {
 	const struct rec_edge *edges = r->edges.items;
 	const uint64_t now = r->looks.items[look].time_ns;

@@ -2,7 +2,7 @@
 /* Everything that a recording has, for programs. */
 #include "engine/breakdown.h"
 #include "engine/findings.h"
-#include "report/json/looks.h"
+#include "engine/memory.h"
 #include "report/report.h"
 
 struct document {
@@ -14,94 +14,6 @@ struct document {
 	struct slice *written; // per location: its frames as JSON; empty: not yet
 	uint64_t *untouched;   // per node: bytes of its live blocks that were not in memory
 };
-
-static void put_id(struct document *d, const char *key, uint32_t string) {
-	json_string_if(&d->j, key, d->r->strings.items[string]);
-}
-
-static void put_program(struct document *d) {
-	const struct rec_meta *m = &d->r->meta;
-	JSON_OBJECT(&d->j, "program");
-	json_open(&d->j, "command", '[');
-	for (uint32_t i = 0; i < m->n_argv; i++) {
-		json_string(&d->j, NULL, d->r->strings.items[m->argv_first + i]);
-	}
-	json_close(&d->j);
-	put_id(d, "executable", m->exe);
-	put_id(d, "directory", m->cwd);
-	put_id(d, "host", m->host);
-	json_number(&d->j, "pid", m->pid);
-	if (m->ended == REC_EXITED && m->exit_status != REC_STATUS_UNKNOWN) {
-		json_signed(&d->j, "exit_status", m->exit_status);
-	} else if (m->ended == REC_SIGNALED) {
-		json_signed(&d->j, "exit_status", 128 + m->exit_status);
-		json_signed(&d->j, "signal", m->exit_status);
-	} else {
-		json_null(&d->j, "exit_status");
-	}
-	static const char *const reasons[] = {NULL, "memory", "limit"};
-	json_text(&d->j, "end_reason", reasons[m->end_reason]);
-	json_number(&d->j, "started_ns", m->wall_start_ns);
-	json_number(&d->j, "images", m->n_images);
-	json_bool(&d->j, "attached", m->source == REC_ATTACHED || m->was_attached);
-	put_id(d, "heaptrack_version", m->version);
-}
-
-/** A number, or null where an imported file does not say it. */
-static void put_known(struct document *d, const char *key, uint64_t v, uint32_t number) {
-	json_number_if(&d->j, key, !(d->r->missing & number), v);
-}
-
-/** A number, or null where nobody looked for blocks from before an attach. */
-static void put_old(struct document *d, const char *key, uint64_t v) {
-	json_number_if(&d->j, key, !d->r->meta.old_unknown, v);
-}
-
-static void put_summary(struct document *d) {
-	const struct recording *r = d->r;
-	const struct rec_summary *s = &r->summary;
-	struct json *j = &d->j;
-	JSON_OBJECT(j, "summary");
-	put_known(d, "duration_ns", r->meta.duration_ns, REC_TIME);
-	put_known(d, "allocations", s->allocations, REC_ALLOCATIONS);
-	json_number(j, "failed", s->failed);
-	put_known(d, "allocated_bytes", s->allocated_bytes, REC_ALLOCATED_BYTES);
-	put_known(d, "frees", s->frees - s->suppressed_blocks, REC_ALLOCATIONS | REC_LIVE_BLOCKS);
-	json_number(j, "reallocations", s->reallocs);
-	put_known(d, "temporary", s->temporary, REC_TEMPORARY);
-	put_known(d, "short_lived", s->short_lived, REC_TEMPORARY);
-	put_known(d, "peak_bytes", s->peak_bytes, REC_PEAK_BYTES);
-	if (s->peak_high_bytes > 0) {
-		json_number(j, "peak_bytes_low", s->peak_low_bytes);
-		json_number(j, "peak_bytes_high", s->peak_high_bytes);
-	}
-	put_known(d, "peak_blocks", s->peak_blocks, REC_PEAK_BLOCKS);
-	put_known(d, "peak_time_ns", s->peak_time_ns, REC_PEAK_BYTES | REC_TIME);
-	put_known(d, "never_freed_blocks", s->live_blocks + s->suppressed_blocks, REC_LIVE_BLOCKS);
-	put_known(d, "never_freed_bytes", s->live_bytes + s->suppressed_bytes, REC_LIVE_BYTES);
-	JSON_FIELDS(j, s, suppressed_blocks, suppressed_bytes);
-	put_old(d, "before_attach_blocks", s->old_blocks);
-	put_old(d, "before_attach_bytes", s->old_bytes);
-	put_old(d, "before_attach_freed_blocks", s->old_freed_blocks);
-	put_old(d, "before_attach_freed_bytes", s->old_freed_bytes);
-	json_number(j, "peak_rss_bytes", s->peak_rss_bytes);
-	json_number(j, "system_memory_bytes", r->meta.system_memory_bytes);
-	json_number(j, "threads", r->threads.n ? r->threads.n - 1 : 0);
-	json_number(j, "lost_events", r->quality.lost_events);
-	json_number(j, "truncated_stacks", r->quality.truncated_stacks);
-	json_bool(j, "complete", r->meta.is_complete && !r->quality.recording_stopped_early);
-}
-
-static void put_quality(struct document *d) {
-	const struct rec_quality *q = &d->r->quality;
-	struct json *j = &d->j;
-	JSON_OBJECT(j, "quality");
-	JSON_FIELDS(j, q, abandoned_hooks, skipped_numbers, unknown_frees, double_allocations,
-			time_corrections, children_forked, children_executed, detail_ends_ns, events_dropped);
-	JSON_FIELDS(j, q, marks_dropped, looks_refused, runtime_mismatches);
-	json_text(j, "verdict", QUALITY_VERDICT(d->r));
-	quality_put_json(j, "sentences", d->r, d->names, d->arena);
-}
 
 /** A location's frames as JSON items. Stacks share locations: each is written once and copied. */
 static struct slice frames_of(struct document *d, uint32_t location) {
@@ -148,11 +60,12 @@ static uint32_t limited(const struct document *d, uint64_t n) {
 /** What one stack costs by a metric, or what a rule suppresses of it. */
 static bool put_item(struct document *d, uint64_t bytes, uint64_t blocks, uint32_t number,
 		const struct rec_stack *s, bool is_suppressed, struct err *err) {
+	const uint32_t missing = d->r->missing;
 	json_open(&d->j, NULL, '{');
 	json_number(&d->j, "bytes", bytes);
-	put_known(d, "blocks", blocks, number);
-	put_known(d, "allocations", s->allocations, REC_ALLOCATIONS);
-	put_known(d, "temporary", s->temporary, REC_TEMPORARY);
+	json_number_if(&d->j, "blocks", !(missing & number), blocks);
+	json_number_if(&d->j, "allocations", !(missing & REC_ALLOCATIONS), s->allocations);
+	json_number_if(&d->j, "temporary", !(missing & REC_TEMPORARY), s->temporary);
 	if (is_suppressed) {
 		json_bool(&d->j, "suppressed", true);
 	} else if (d->untouched[s->node] > 0) {
@@ -240,7 +153,7 @@ static void put_stack_of_look(void *user, uint32_t node) {
 /** `r`: with the stacks that looks name. */
 static bool put_memory(struct document *d, const struct recording *r, struct err *err) {
 	const struct rec_summary *s = &r->summary;
-	const struct looks_writer looks = {&d->j, r, put_stack_of_look, d};
+	const struct looks_writer looks = {&d->j, r, put_stack_of_look, d, NULL};
 	const bool has_mappings = r->mapping_edges.n > 0;
 	if (!has_mappings && r->looks.n == 0) {
 		json_null(&d->j, "memory");
@@ -254,7 +167,10 @@ static bool put_memory(struct document *d, const struct recording *r, struct err
 	put_changes(d);
 	JSON_LIST(&d->j, "looks");
 	for (uint32_t i = 0; ok && i < r->looks.n; i++) {
-		looks_put_one(&looks, i);
+		const struct memory_look m = memory_look(r, i);
+		json_open(&d->j, NULL, '{');
+		look_put_json(&looks, &m);
+		json_close(&d->j);
 		ok = report_drain(d->options, d->j.out, err);
 	}
 	return ok;
@@ -336,36 +252,6 @@ static void put_timeline(struct document *d) {
 	}
 }
 
-static void put_children(struct document *d) {
-	JSON_LIST(&d->j, "children");
-	EACH(c, d->r->children) {
-		JSON_OBJECT(&d->j, NULL);
-		json_number(&d->j, "pid", c->pid);
-		put_id(d, "name", c->name);
-		put_id(d, "executable", c->exe);
-		json_bool(&d->j, "forked", c->is_fork);
-		json_text(&d->j, "why", quality_why_id(c->why));
-		json_number(&d->j, "peak_rss_bytes", c->peak_rss_bytes);
-	}
-}
-
-static void put_findings(struct json *j, const struct findings *findings) {
-	static const char *const severities[] = {[FINDING_FACT] = "fact",
-			[FINDING_EXPLAINS] = "explains",
-			[FINDING_WORTH_IT] = "worth-it",
-			[FINDING_LOOK_FIRST] = "look-first"};
-	JSON_LIST(j, "findings");
-	EACH(f, *findings) {
-		JSON_OBJECT(j, NULL);
-		finding_put_json(j, f);
-		json_text(j, "severity", severities[f->severity]);
-		if (f->function) {
-			json_text(j, "place", f->place);
-			json_string(j, "package", names_package(f->function));
-		}
-	}
-}
-
 bool report_json(struct buffer *out, const struct recording *r, const struct names *n,
 		const struct report_options *options, struct err *err) {
 	SCOPED(arena) arena = {0};
@@ -376,17 +262,15 @@ bool report_json(struct buffer *out, const struct recording *r, const struct nam
 	if (!d.written || !d.untouched) {
 		return err_memory(err);
 	}
-	gather_untouched(&d);
-	json_open(&d.j, NULL, '{');
-	document_put_version(&d.j);
-	put_program(&d);
-	put_summary(&d);
-	put_quality(&d);
+	const struct facts facts = {&d.j, r, n, &arena, r->missing, false};
 	struct findings findings;
 	if (!findings_make(&findings, r, n, &arena, err)) {
 		return false;
 	}
-	put_findings(&d.j, &findings);
+	gather_untouched(&d);
+	json_open(&d.j, NULL, '{');
+	document_put_version(&d.j);
+	facts_put_first(&facts, &findings);
 	json_open(&d.j, "sites", '{');
 	bool ok = recording_by_node(r, &arena, &by_node, err);
 	d.r = &by_node;
@@ -397,9 +281,7 @@ bool report_json(struct buffer *out, const struct recording *r, const struct nam
 	ok = ok && put_memory(&d, r, err);
 	put_leaks(&d);
 	put_timeline(&d);
-	marks_put_json(&d.j, r);
-	allocators_put_json(&d.j, r, true);
-	put_children(&d);
+	facts_put_last(&facts);
 	json_close(&d.j);
 	buffer_u8(out, '\n');
 	return ok && (!out->failed || err_memory(err));

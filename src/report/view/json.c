@@ -5,7 +5,7 @@
  */
 #include "engine/breakdown.h"
 #include "engine/findings.h"
-#include "report/json/looks.h"
+#include "engine/memory.h"
 #include "report/view/viewer.h"
 
 enum { USUAL_DEPTH = 3 };
@@ -298,11 +298,13 @@ static bool put_timeline(struct writer *w) {
 }
 
 static bool put_memory(struct writer *w) {
-	const struct looks_writer looks = {&w->j, w->v->r, put_frames, w};
+	const struct looks_writer looks = {&w->j, w->v->r, put_frames, w, NULL};
 	JSON_LIST(&w->j, "looks");
 	for (uint32_t i = 0; i < w->v->r->looks.n; i++) {
 		if (memory_has_look(w->v->lens, w->v->r, i)) {
-			looks_put_one(&looks, i);
+			const struct memory_look m = memory_look(w->v->r, i);
+			JSON_OBJECT(&w->j, NULL);
+			look_put_json(&looks, &m);
 		}
 		if (!drain(w)) {
 			return false;

@@ -241,8 +241,7 @@ static uint32_t flags_of(const struct name *name) {
 			(name->is_wrapper ? FLAG_WRAPPER : 0);
 }
 
-/** A path, or of a redacted one the last part. */
-static struct slice shown_path(const struct columns *c, struct slice path) {
+struct slice columns_shown_path(const struct columns *c, struct slice path) {
 	return c->options->is_redacted ? path_base(path) : path;
 }
 
@@ -261,8 +260,8 @@ static struct slice shown_path(const struct columns *c, struct slice path) {
 static void put_symbols(const struct columns *c, struct texts *words, struct buffer *out) {
 	buffer_varint(out, c->frames->symbols.n);
 	SYMBOL_STEPS(texts_id(words, row->name->function))
-	SYMBOL_COLUMN(texts_id(words, shown_path(c, row->name->file)))
-	SYMBOL_COLUMN(texts_id(words, shown_path(c, row->name->module)))
+	SYMBOL_COLUMN(texts_id(words, columns_shown_path(c, row->name->file)))
+	SYMBOL_COLUMN(texts_id(words, columns_shown_path(c, row->name->module)))
 	SYMBOL_COLUMN(c->options->is_redacted ? 0 : texts_id(words, row->name->symbol))
 	SYMBOL_COLUMN(row->file)
 	SYMBOL_COLUMN(flags_of(row->name))

@@ -60,6 +60,9 @@ bool columns_sizes(struct columns *c, struct buffer *out);
 void columns_handovers(const struct columns *c, struct buffer *out);
 bool columns_samples(const struct columns *c, struct buffer *out);
 
+/** A path, or of a redacted one the last part. */
+struct slice columns_shown_path(const struct columns *c, struct slice path);
+
 /** What the page says besides its tables, as one JSON object. False: `err` says why. */
 bool facts_write(struct buffer *out, const struct columns *c, struct err *err);
 

@@ -15,7 +15,7 @@ export const TIME = 128;
 export const NOT_IN_FILE = 'not in this file';
 
 export function lacks(p: Profile, bit: number): boolean {
-	const line = p.facts.quality.find((q) => q.id === 'not-in-file');
+	const line = p.facts.quality.sentences.find((q) => q.id === 'not-in-file');
 	return ((line?.value ?? 0) & bit) !== 0;
 }
 
@@ -26,7 +26,7 @@ export function lacksCurves(p: Profile): boolean {
 
 /** Whether it comes from a profile, which has no other numbers than its format's. */
 export function isImported(p: Profile): boolean {
-	return p.facts.program.source === 2;
+	return p.facts.page.source === 2;
 }
 
 const COLUMNS: Record<string, number> = {

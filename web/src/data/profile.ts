@@ -9,20 +9,18 @@
 
 import type { MetricRow } from './metrics.ts';
 
+/**
+ * As in --json (docs/json.md), but what is suppressed is in no total; `metrics` and `page` are the
+ * page's alone.
+ */
 export interface Facts {
 	program: {
-		name: string;
-		executable: string;
+		name: string; // the last part of `executable`
+		executable: string | null;
 		command: string[];
-		host: string;
+		host: string | null;
 		pid: number;
-		ended: number;
-		exit_status: number;
-		source: number;
 		started_ns: number;
-		time_unit: number; // ui/format.ts
-		complete: boolean;
-		memory_limit_bytes: number;
 	};
 	summary: {
 		duration_ns: number;
@@ -38,21 +36,29 @@ export interface Facts {
 		peak_time_ns: number;
 		never_freed_blocks: number;
 		never_freed_bytes: number;
+		suppressed_blocks: number;
+		suppressed_bytes: number;
 		peak_rss_bytes: number;
-		peak_rss_time_ns: number;
 	};
-	verdict: string; // whether the recording is whole; '': a file of another program does not say
-	quality: { id: string; value: number; text: string }[];
+	quality: {
+		verdict: string; // of the recording; '': a file of another program does not say
+		sentences: { id: string; value: number; text: string }[];
+	};
 	findings: Finding[];
-	noise_bytes: number;
-	noise_blocks: number;
 	marks: { name: string; time_ns: number }[]; // moments that the program named
 	allocators: Allocator[]; // where the recorder was put in; none: it was preloaded
-	children: { pid: number; name: string; peak_rss_bytes: number }[];
+	children: { pid: number; name: string | null; peak_rss_bytes: number }[];
 	looks: Look[]; // at resident memory, in order of time
 	metrics: MetricRow[];
 	page: {
 		heaptrack_version: string;
+		ended: number;
+		source: number;
+		time_unit: number; // ui/format.ts
+		peak_rss_time_ns: number;
+		noise_bytes: number; // never freed by the runtime itself
+		noise_blocks: number;
+		parts: Record<string, string>; // of resident memory, by their ids: what people call them
 		merged_stacks: number;
 		merged_below_bytes: number;
 		redacted: boolean;
@@ -67,13 +73,20 @@ export interface Look {
 	swap_bytes: number; // beside it
 	changed_bytes: number; // while it was read
 	asked_bytes: number; // of all live blocks
-	control_group: string; // what is used of its limit, in words; '': it has none
+	limit_used: string; // what a control group used of its limit, in words; '': it has none
 	has_pages: boolean; // else what has several owners is not known
 	parts: MemoryPart[];
 	arenas: Arena[];
 	// Of each its row, what was in memory, what of its blocks was not, how many; blocks first
 	stacks: number[];
-	untouched: (Place & { blocks: number; asked_bytes: number; resident_bytes: number })[];
+	untouched: (Partial<Place> & Absent)[];
+}
+
+/** What of live blocks was in memory. */
+interface Absent {
+	blocks: number;
+	asked_bytes: number;
+	resident_bytes: number;
 }
 
 export interface Arena {
@@ -84,9 +97,7 @@ export interface Arena {
 
 export interface MemoryPart {
 	id: string;
-	words: string;
 	bytes: number;
-	lazy_free_bytes: number; // given back by MADV_FREE, and not taken yet
 	rows: MemoryRow[]; // largest first
 }
 
@@ -101,7 +112,7 @@ export interface MemoryRow extends Partial<Place> {
 	via?: string; // of a runtime: its function that mapped most of it
 	name?: string;
 	bytes: number;
-	lazy_free_bytes: number;
+	lazy_free_bytes: number; // given back by MADV_FREE, and not taken yet
 }
 
 /** Functions of one module that allocate or free: hooked, or why they could not be. */
@@ -119,10 +130,13 @@ export interface Finding {
 	text: string;
 	lens: string;
 	function: string | null;
-	place: string;
-	severity: number; // 0 good to know .. 3 look first
-	is_quality: boolean;
+	place?: string; // of the function
 	numbers: Record<string, number>;
+}
+
+/** The findings that are not among the notes on the figures already. */
+export function ownFindings({ findings, quality }: Facts): Finding[] {
+	return findings.filter((f) => !quality.sentences.some((q) => q.id === f.id));
 }
 
 export const ENDED = { running: 0, exited: 1, signaled: 2, detached: 3 };

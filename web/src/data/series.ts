@@ -32,7 +32,7 @@ export function periodStarts(e: Edges): Float64Array {
 export function heapValues(p: Profile, e: Edges): Float64Array {
 	const values = new Float64Array(e.n + 1);
 	values.set(e.bytes);
-	const isOurs = p.facts.verdict !== ''; // others may not say what was left
+	const isOurs = p.facts.quality.verdict !== ''; // others may not say what was left
 	values[e.n] = isOurs ? p.facts.summary.never_freed_bytes : (e.bytes[e.n - 1] ?? 0);
 	return values;
 }

@@ -16,6 +16,7 @@ import {
 	type Thread,
 } from './profile.ts';
 import { learnMetrics, type MetricRow } from './metrics.ts';
+import { baseOf } from './names.ts';
 import { pause } from './pause.ts';
 import { Reader } from './reader.ts';
 
@@ -325,6 +326,16 @@ function sectionsOf(part: Uint8Array): Sections {
 	};
 }
 
+function factsOf(text: string): Facts {
+	const facts = JSON.parse(text) as Facts;
+	const { program, summary } = facts;
+	program.name = baseOf(program.executable ?? '');
+	summary.frees += summary.suppressed_blocks;
+	summary.never_freed_blocks -= summary.suppressed_blocks;
+	summary.never_freed_bytes -= summary.suppressed_bytes;
+	return facts;
+}
+
 /** What the first part says; of the second there is nothing yet. */
 export function readFirst(part: Uint8Array): Profile {
 	const section = sectionsOf(part);
@@ -335,7 +346,7 @@ export function readFirst(part: Uint8Array): Profile {
 	const ends = stacks(section(Section.Stacks), texts);
 	const known = edges(section(Section.Edges));
 	const curve = edges(section(Section.Curve));
-	const facts = JSON.parse(text) as Facts;
+	const facts = factsOf(text);
 	learnMetrics(facts.metrics);
 	return {
 		facts,

@@ -14,7 +14,8 @@ import { commitSearch, prepareSearch, searchInfo, stepSearch } from './search.ts
 
 function Title() {
 	const p = useValue(() => profile.value);
-	const { program, summary, verdict } = p.facts;
+	const { program, summary } = p.facts;
+	const { verdict } = p.facts.quality;
 	const command = program.command.join(' ');
 	// redis-server is a link to redis-check-rdb: what people called comes first, as in the report
 	const called = baseName(program.command[0] ?? '');

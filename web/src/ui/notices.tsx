@@ -52,11 +52,12 @@ export function Notices() {
 	const wrongFile = useValue(() => refused.value);
 	const isGone = useValue(() => isServerGone.value);
 	const isFirst = useValue(() => view.value === 'overview');
-	const { program, quality, page, summary, allocators } = p.facts;
-	const lines = quality.map((line) => line.text);
+	const { page, summary, allocators } = p.facts;
+	const { sentences } = p.facts.quality;
+	const lines = sentences.map((line) => line.text);
 	const end = duration(summary.duration_ns);
-	const isOver = program.ended !== ENDED.running || lacks(p, TIME);
-	if (!isOver && !quality.some((q) => /end|incomplete|cut/.test(q.id))) {
+	const isOver = page.ended !== ENDED.running || lacks(p, TIME);
+	if (!isOver && !sentences.some((q) => /end|incomplete|cut/.test(q.id))) {
 		lines.unshift(
 			`The recording ends at ${end}, before the program; ` +
 			`“never freed” means “live at ${end}”`,

@@ -9,7 +9,7 @@ const NUMBER = /\d[\d.]*(?![\d.]*%)/g;
 
 /** As it is typed: spaces, long dashes and milliseconds, too. null: it is no range. */
 function typedRange(p: Profile, text: string): Range | null {
-	const isTime = !p.facts.program.time_unit;
+	const isTime = !p.facts.page.time_unit;
 	const words = text
 		.trim()
 		.replace(NUMBER, (n) => (isTime ? n : (Number(n) / 1e9).toFixed(9)))
@@ -24,7 +24,7 @@ function shownRange(p: Profile, range: Range): string {
 	const isShort = p.facts.summary.duration_ns < 1e9;
 	return rangeText(p.edges, range)
 		.replace(NUMBER, (s) =>
-			p.facts.program.time_unit
+			p.facts.page.time_unit
 				? String(Math.round(Number(s) * 1e9))
 				: isShort
 					? `${+(Number(s) * 1e3).toFixed(6)} ms`
@@ -37,7 +37,7 @@ function shownRange(p: Profile, range: Range): string {
 export function RangeField() {
 	const p = useValue(() => profile.value);
 	const range = useValue(() => lens.value.range);
-	const example = p.facts.program.time_unit ? '0 - 1000' : '1.2 s - 3 s';
+	const example = p.facts.page.time_unit ? '0 - 1000' : '1.2 s - 3 s';
 	const [refused, refuse] = useState<{ text: string; range: Range | null } | null>(null);
 	const typed = refused?.range === range ? refused!.text : null;
 	const take = (text: string) => {

@@ -45,7 +45,7 @@ export function lookOf(
 		time: (ns) =>
 			props.isClock && started
 				? clock(started, ns)
-				: props.profile.facts.program.time_unit
+				: props.profile.facts.page.time_unit
 					? moment(ns)
 					: isShort
 						? `${+(ns / 1e6).toFixed(6)} ms`

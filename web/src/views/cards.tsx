@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { lacks, lacksCurves, LIVE, NOT_IN_FILE, PEAK, TEMPORARY } from '../data/missing.ts';
-import type { Finding, Profile } from '../data/profile.ts';
+import { ownFindings, type Finding, type Profile } from '../data/profile.ts';
 import { profile } from '../state.ts';
 import { bytes, count, percent, plural, shortName, span } from '../ui/format.ts';
 import { useValue } from '../ui/signals.ts';
@@ -25,19 +25,20 @@ interface CardKind {
 
 /** What an allocator did that could not be hooked is in no number. */
 function missesAllocator(p: Profile): boolean {
-	return p.facts.quality.some((q) => q.id === 'not-hooked');
+	return p.facts.quality.sentences.some((q) => q.id === 'not-hooked');
 }
 
 /** Files of others tell what was temporary in their sense, not how long blocks lived. */
 function knowsLives(p: Profile): boolean {
-	return p.facts.program.source === 0 || p.facts.program.source === 1;
+	return p.facts.page.source === 0 || p.facts.page.source === 1;
 }
 
 function briefOf(p: Profile): number {
 	return knowsLives(p) ? p.facts.summary.short_lived : p.facts.summary.temporary;
 }
 
-function inNoFinding({ summary, noise_bytes, noise_blocks }: Profile['facts']): string {
+function inNoFinding({ summary, page }: Profile['facts']): string {
+	const { noise_bytes, noise_blocks } = page;
 	const blocks = plural(summary.never_freed_blocks - noise_blocks, 'block');
 	const own = `${bytes(summary.never_freed_bytes - noise_bytes)} in ${blocks}, in no finding`;
 	return noise_bytes ? `${own}; the rest is the runtime's own.` : `${own}.`;
@@ -69,11 +70,11 @@ const CARDS: CardKind[] = [
 		none: (p) =>
 			lacks(p, LIVE)
 				? NOT_IN_FILE
-				: p.facts.summary.never_freed_bytes > p.facts.noise_bytes
+				: p.facts.summary.never_freed_bytes > p.facts.page.noise_bytes
 					? inNoFinding(p.facts)
 					: p.facts.summary.never_freed_bytes > 0
 						? `Nothing ${missesAllocator(p) ? 'that was recorded ' : ''}was left ` +
-							`allocated except ${bytes(p.facts.noise_bytes)} of the runtime.`
+							`allocated except ${bytes(p.facts.page.noise_bytes)} of the runtime.`
 						: missesAllocator(p)
 							? 'Every block that was recorded was freed.'
 							: 'Every block was freed.',
@@ -265,7 +266,7 @@ function belongs(kind: CardKind, f: Finding): boolean {
 /** The findings, each where a person looks for it; what belongs on no card stands below them. */
 export function Cards() {
 	const p = useValue(() => profile.value);
-	const left = p.facts.findings.filter((f) => !f.is_quality);
+	const left = ownFindings(p.facts);
 	// The heap's growth is said where it is the most
 	const ofHeap = (f: Finding) => Number(f.id === 'no-growth');
 	const of = CARDS.map((kind) =>

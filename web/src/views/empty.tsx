@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { NOT_IN_FILE } from '../data/missing.ts';
+import { ownFindings } from '../data/profile.ts';
 import { change, lens, profile, resetLens } from '../state.ts';
 import { metricName } from '../ui/labels.ts';
 import { rangeWords } from '../ui/timechart.tsx';
@@ -8,7 +9,8 @@ import { MemoryView } from './memory.tsx';
 
 /** A recording without an allocation, and what is known of the program's memory all the same. */
 export function Empty() {
-	const { looks, findings } = useValue(() => profile.value).facts;
+	const { facts } = useValue(() => profile.value);
+	const { looks } = facts;
 	const hasLooks = looks.some((look) => look.parts.some((part) => part.id === 'mapped'));
 	return (
 		<>
@@ -19,13 +21,11 @@ export function Empty() {
 					runtimes do; or it left the work to programs that it executed or started.
 				</p>
 				{hasLooks &&
-					findings
-						.filter((f) => !f.is_quality)
-						.map((f) => (
-							<p key={f.text}>
-								<strong>{f.title}</strong> {f.text}
-							</p>
-						))}
+					ownFindings(facts).map((f) => (
+						<p key={f.text}>
+							<strong>{f.title}</strong> {f.text}
+						</p>
+					))}
 			</section>
 			{looks.length > 0 && <MemoryView />}
 		</>

@@ -41,6 +41,10 @@ function highest(looks: Look[]): Look | undefined {
 	);
 }
 
+function wordsOf(part: MemoryPart): string {
+	return state.profile.value.facts.page.parts[part.id]!;
+}
+
 /** Something is known of who owns it. */
 function hasOwners(part: MemoryPart): boolean {
 	return part.rows.some((row) => row.function || row.name);
@@ -103,10 +107,10 @@ function Waterfall({
 										aria-pressed={part.id === chosen}
 										onClick={() => onChoose(part.id)}
 									>
-										{part.words}
+										{wordsOf(part)}
 									</button>
 								) : (
-									part.words
+									wordsOf(part)
 								)}
 							</th>
 							<td>
@@ -129,7 +133,9 @@ function Waterfall({
 }
 
 function Remarks({ look }: { look: Look }) {
-	const lazy = look.parts.reduce((sum, part) => sum + part.lazy_free_bytes, 0);
+	const lazy = look.parts
+		.flatMap((part) => part.rows)
+		.reduce((sum, row) => sum + row.lazy_free_bytes, 0);
 	const live = look.parts.find((part) => part.id === 'heap_live');
 	const remarks = [
 		live && look.asked_bytes > live.bytes
@@ -139,7 +145,7 @@ function Remarks({ look }: { look: Look }) {
 		lazy > 0
 			? `${bytes(lazy)} were given back (MADV_FREE), and the kernel has not taken them yet.`
 			: '',
-		look.control_group ? `The control group used ${look.control_group}.` : '',
+		look.limit_used ? `The control group used ${look.limit_used}.` : '',
 		look.swap_bytes > 0 ? `${bytes(look.swap_bytes)} more are swapped out.` : '',
 		look.has_pages
 			? ''
@@ -154,7 +160,7 @@ function Remarks({ look }: { look: Look }) {
 function Rows({ part, look }: { part: MemoryPart; look: Look }) {
 	return (
 		<section class="panel" aria-labelledby="owners-title">
-			<h2 id="owners-title">Who owns: {part.words}</h2>
+			<h2 id="owners-title">Who owns: {wordsOf(part)}</h2>
 			<Table
 				id="owners"
 				heads={['owner', 'place', 'bytes', '% of RSS']}
@@ -217,8 +223,18 @@ function Arenas({ look }: { look: Look }) {
 }
 
 const UNTOUCHED_MOST = 20;
+const LEAST_ABSENT = 4096; // else the row tells of what is free beside its blocks
 
-function Untouched({ look }: { look: Look }) {
+type Site = Look['untouched'][number] & { function: string };
+
+function absentOf(look: Look): Site[] {
+	return look.untouched.filter(
+		(u): u is Site =>
+			u.function !== undefined && u.asked_bytes - u.resident_bytes >= LEAST_ABSENT,
+	);
+}
+
+function Untouched({ sites }: { sites: Site[] }) {
 	return (
 		<section class="panel" aria-labelledby="untouched-title">
 			<h2 id="untouched-title">Live blocks that are not in memory</h2>
@@ -233,7 +249,7 @@ function Untouched({ look }: { look: Look }) {
 					'in memory',
 					'not in memory',
 				]}
-				rows={look.untouched}
+				rows={sites}
 				values={(site) => [
 					shortName(site.function),
 					placeOf(site),
@@ -330,6 +346,7 @@ export function MemoryView() {
 			</>
 		);
 	}
+	const absent = absentOf(look);
 	const withRows = look.parts.filter(hasOwners);
 	const shown =
 		withRows.find((each) => each.id === part) ??
@@ -352,7 +369,7 @@ export function MemoryView() {
 			</section>
 			{shown && <Rows part={shown} look={look} />}
 			{look.arenas.length > 0 && <Arenas look={look} />}
-			{look.untouched.length > 0 && <Untouched look={look} />}
+			{absent.length > 0 && <Untouched sites={absent} />}
 		</>
 	);
 }

@@ -201,7 +201,7 @@ function RunFacts({ profile: p }: { profile: Profile }) {
 		facts.push(['failed calls', count(s.failed)]);
 	}
 	if (children.length) {
-		facts.push(['not recorded', children.map((c) => `${c.name} (${c.pid})`).join(', ')]);
+		facts.push(['not recorded', children.map((c) => `${c.name ?? ''} (${c.pid})`).join(', ')]);
 	}
 	return (
 		<section class="panel" aria-labelledby="run-title">

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The looks of a recording for programs: each with its parts, and who has how much of them. */
-#include "report/json/looks.h"
+/* The looks of a recording as JSON: each with its parts, and who has how much of them. */
+#include "engine/memory.h"
 
 static void put_row(const struct looks_writer *w, const struct rec_part *p) {
 	struct json *j = w->j;
@@ -24,6 +24,10 @@ static void put_part(const struct looks_writer *w, const struct memory_look *m, 
 		json_number(j, "asked_bytes", m->asked_bytes);
 	}
 	JSON_LIST(j, "rows");
+	if (w->put_rows) {
+		w->put_rows(w->user, m, part);
+		return;
+	}
 	for (uint32_t i = 0; i < m->n_rows; i++) {
 		if (m->rows[i].part == part && m->rows[i].resident_bytes > 0) {
 			put_row(w, &m->rows[i]);
@@ -51,28 +55,41 @@ static void put_group(struct json *j, const struct rec_group *g) {
 	json_number(j, "other_processes_bytes", memory_others_bytes(g));
 }
 
-void looks_put_one(const struct looks_writer *w, uint32_t look) {
-	const struct memory_look m = memory_look(w->r, look);
+static void put_arenas(struct json *j, const struct memory_look *m, uint64_t page_bytes) {
+	JSON_LIST(j, "arenas");
+	EACH_OF(arena, m->arenas, m->n_arenas) {
+		SCOPED(buffer) name = {0};
+		memory_put_arena(&name, arena);
+		JSON_OBJECT(j, NULL);
+		json_string(j, "name", buffer_view(&name));
+		json_number(j, "live_bytes", arena->live_bytes);
+		JSON_LIST(j, "bytes_by_fullness");
+		for (size_t k = 0; k < REC_FULLNESS; k++) {
+			json_number(j, NULL, arena->pages[k] * page_bytes);
+		}
+	}
+}
+
+void look_put_json(const struct looks_writer *w, const struct memory_look *m) {
 	struct json *j = w->j;
-	JSON_OBJECT(j, NULL);
-	json_number(j, "look", look);
-	json_number(j, "pid", m.look->pid);
-	json_text(j, "at", memory_at_ids[m.look->at]);
-	JSON_FIELDS(j, m.look, time_ns, rss_bytes, swap_bytes, changed_bytes, huge_bytes,
+	json_number(j, "look", m->number);
+	json_number(j, "pid", m->look->pid);
+	json_text(j, "at", memory_at_ids[m->look->at]);
+	JSON_FIELDS(j, m->look, time_ns, rss_bytes, swap_bytes, changed_bytes, huge_bytes,
 			huge_free_bytes);
-	json_bool(j, "has_pages", m.look->has & REC_HAS_PAGES);
-	json_bool(j, "has_makers", m.look->has & REC_HAS_MAKERS);
-	put_group(j, m.group);
+	json_bool(j, "has_pages", m->look->has & REC_HAS_PAGES);
+	json_bool(j, "has_makers", m->look->has & REC_HAS_MAKERS);
+	put_group(j, m->group);
 	json_open(j, "parts", '[');
 	for (uint8_t i = 0; i < REC_PARTS; i++) {
-		if (m.bytes[i] > 0) {
-			put_part(w, &m, i);
+		if (m->bytes[i] > 0) {
+			put_part(w, m, i);
 		}
 	}
 	json_close(j);
-	memory_put_arenas_json(j, &m, w->r);
+	put_arenas(j, m, w->r->meta.page_bytes);
 	JSON_LIST(j, "untouched");
-	for (uint32_t i = 0; i < m.n_notable; i++) {
-		put_untouched(w, &m.untouched[i]);
+	for (uint32_t i = 0; i < m->n_notable; i++) {
+		put_untouched(w, &m->untouched[i]);
 	}
 }
