@@ -277,48 +277,6 @@ static void base64_as_in_the_rfc(void **state) {
 	}
 }
 
-// The kernel's high-water mark is in the line where no sample saw it: at the heap's peak if that was
-// between the same samples, else half-way; and not twice
-static void the_resident_line_has_its_peak(void **state) {
-	(void)state;
-	static const struct {
-		uint64_t peak_rss, peak_rss_ns, heap_peak_ns;
-		uint64_t times[4], rss[4];
-		uint32_t n;
-	} rows[] = {
-			{900, 200, 150, {100, 150, 200, 300}, {100, 900, 200, 300}, 4},
-			{900, 200, 260, {100, 150, 200, 300}, {100, 900, 200, 300}, 4},
-			{900, 100, 40, {40, 100, 200, 300}, {900, 100, 200, 300}, 4},
-			{900, 400, 390, {100, 200, 300, 390}, {100, 200, 300, 900}, 4},
-			{300, 300, 250, {100, 200, 300}, {100, 200, 300}, 3},
-			{0, 0, 250, {100, 200, 300}, {100, 200, 300}, 3},
-	};
-	struct rec_sample samples[3] = {{.time_ns = 100, .rss_bytes = 100},
-			{.time_ns = 200, .rss_bytes = 200}, {.time_ns = 300, .rss_bytes = 300}};
-	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		struct arena arena = {0};
-		struct buffer out = {0};
-		struct recording r = {.samples = {samples, 3}};
-		r.summary.peak_rss_bytes = rows[i].peak_rss;
-		r.summary.peak_rss_time_ns = rows[i].peak_rss_ns;
-		r.summary.peak_time_ns = rows[i].heap_peak_ns;
-		const struct columns columns = {.r = &r, .arena = &arena};
-		assert_true(columns_samples(&columns, &out));
-		struct cursor c = cursor_init(buffer_view(&out));
-		assert_int_equal(cursor_varint(&c), rows[i].n);
-		uint64_t time_ns = 0;
-		for (uint32_t k = 0; k < rows[i].n; k++) {
-			time_ns += cursor_varint(&c);
-			assert_int_equal(time_ns, rows[i].times[k]);
-		}
-		for (uint32_t k = 0; k < rows[i].n; k++) {
-			assert_int_equal(cursor_varint(&c), rows[i].rss[k]);
-		}
-		buffer_finish(&out);
-		arena_finish(&arena);
-	}
-}
-
 int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(frames_hold_every_stack),
@@ -326,7 +284,6 @@ int main(void) {
 			cmocka_unit_test(blob_is_the_same_in_each_packing),
 			cmocka_unit_test(redacted_blob_names_no_folder),
 			cmocka_unit_test(base64_as_in_the_rfc),
-			cmocka_unit_test(the_resident_line_has_its_peak),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -124,7 +124,7 @@ static bool put_first(struct columns *c, struct buffer *body, struct err *err) {
 	put_section(body, BLOB_EDGES, &s);
 	columns_periods(c->r->curve.items, c->r->curve.n, &s);
 	put_section(body, BLOB_CURVE, &s);
-	ok = ok && (columns_samples(c, &s) || err_memory(err));
+	columns_samples(c, &s);
 	put_section(body, BLOB_SAMPLES, &s);
 	columns_handovers(c, &s);
 	put_section(body, BLOB_HANDOVERS, &s);

@@ -185,48 +185,10 @@ void columns_handovers(const struct columns *c, struct buffer *out) {
 	COLUMNS(out, c->r->handovers, from, to, blocks, bytes)
 }
 
-/**
- * The samples, and between two of them the most that was ever resident, which the kernel knows
- * although no sample saw it: a line through the samples alone goes below a heap that rose and fell
- * in between. It was at some time up to that of the sample that learned of it: at the heap's peak,
- * if that was then, else half-way.
- */
-static void put_peak_in(const struct recording *r, struct rec_sample *rows, uint32_t *n) {
-	uint64_t seen_ns = r->summary.peak_rss_time_ns, bytes = r->summary.peak_rss_bytes;
-	uint32_t at = 0;
-	for (; at < r->samples.n && r->samples.items[at].time_ns < seen_ns; at++) {
-		rows[at] = r->samples.items[at];
-	}
-	uint64_t before_ns = at ? rows[at - 1].time_ns : 0;
-	uint64_t after_ns = at < r->samples.n ? r->samples.items[at].time_ns : seen_ns;
-	bool is_sampled = (at < r->samples.n && r->samples.items[at].rss_bytes >= bytes) ||
-			(at && rows[at - 1].rss_bytes >= bytes);
-	*n = at;
-	if (r->samples.n && !is_sampled && bytes && before_ns < after_ns) {
-		uint64_t peak_ns = r->summary.peak_time_ns;
-		bool is_heaps = peak_ns > before_ns && peak_ns <= after_ns;
-		rows[at] = r->samples.items[at < r->samples.n ? at : at - 1];
-		rows[at].rss_bytes = bytes;
-		rows[at].time_ns = is_heaps ? peak_ns : before_ns + (after_ns - before_ns) / 2;
-		rows[at].heap_bytes = is_heaps ? r->summary.peak_bytes : rows[at].heap_bytes;
-		(*n)++;
-	}
-	for (; at < r->samples.n; at++) {
-		rows[(*n)++] = r->samples.items[at];
-	}
-}
-
-bool columns_samples(const struct columns *c, struct buffer *out) {
-	REC_TABLE(struct rec_sample) rows;
-	rows.items = arena_new(c->arena, struct rec_sample, c->r->samples.n + 1ul);
-	if (!rows.items) {
-		return false;
-	}
-	put_peak_in(c->r, rows.items, &rows.n);
-	buffer_varint(out, rows.n);
-	RISING(out, rows, time_ns)
-	COLUMNS(out, rows, rss_bytes, ours_bytes, heap_bytes, n_threads)
-	return true;
+void columns_samples(const struct columns *c, struct buffer *out) {
+	buffer_varint(out, c->r->samples.n);
+	RISING(out, c->r->samples, time_ns)
+	COLUMNS(out, c->r->samples, rss_bytes, ours_bytes, heap_bytes, n_threads)
 }
 
 // ---- tables of texts: functions with their files and modules, and threads

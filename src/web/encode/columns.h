@@ -58,7 +58,7 @@ void columns_periods(const struct rec_edge *items, uint32_t n, struct buffer *ou
 bool columns_intervals(struct columns *c, struct buffer *out);
 bool columns_sizes(struct columns *c, struct buffer *out);
 void columns_handovers(const struct columns *c, struct buffer *out);
-bool columns_samples(const struct columns *c, struct buffer *out);
+void columns_samples(const struct columns *c, struct buffer *out);
 
 /** A path, or of a redacted one the last part. */
 struct slice columns_shown_path(const struct columns *c, struct slice path);

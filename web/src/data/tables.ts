@@ -19,6 +19,7 @@ import { learnMetrics, type MetricRow } from './metrics.ts';
 import { baseOf } from './names.ts';
 import { pause } from './pause.ts';
 import { Reader } from './reader.ts';
+import { withPeak } from './samples.ts';
 
 /** The tables of the blob's two parts, column after column: docs/page-format.md. */
 
@@ -359,7 +360,12 @@ export function readFirst(part: Uint8Array): Profile {
 		curve: curve.n ? curve : known,
 		threads: threads(section(Section.Threads), texts),
 		handovers: handovers(section(Section.Handovers)),
-		samples: samples(section(Section.Samples)),
+		samples: withPeak(samples(section(Section.Samples)), {
+			rssBytes: facts.summary.peak_rss_bytes,
+			rssKnownNs: facts.page.peak_rss_time_ns,
+			heapBytes: facts.summary.peak_bytes,
+			heapNs: facts.summary.peak_time_ns,
+		}),
 		intervals: noIntervals(ends.n),
 		sizes: noSizes(ends.n),
 		sources: [],
