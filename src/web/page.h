@@ -21,23 +21,6 @@ enum {
 	BLOB_PART_BYTES = 16, // before each part: its bytes unpacked and packed (u64 each)
 };
 
-enum blob_section {
-	BLOB_FACTS = 1,
-	BLOB_STRINGS,
-	BLOB_SYMBOLS,
-	BLOB_NODES,
-	BLOB_STACKS,
-	BLOB_EDGES,
-	BLOB_INTERVALS,
-	BLOB_SIZES,
-	BLOB_THREADS,
-	BLOB_HANDOVERS,
-	BLOB_SAMPLES,
-	BLOB_SOURCES,
-	BLOB_CURVE,
-	BLOB_OTHERS,
-};
-
 /** What is made small travels far; what is not is there sooner. */
 enum blob_packing {
 	BLOB_SMALL,   // to be kept, or sent to others

@@ -171,11 +171,13 @@ static uint64_t varint(const uint8_t **at) {
 	}
 }
 
+enum { STACKS = 5 }; // docs/page-format.md
+
 /** The sum of a column of the stacks' table. */
 static uint64_t sum_of_stacks(struct slice body, unsigned column, uint64_t *n) {
 	const uint8_t *at = body.data;
 	uint64_t kind, size;
-	while (kind = varint(&at), size = varint(&at), kind != BLOB_STACKS) {
+	while (kind = varint(&at), size = varint(&at), kind != STACKS) {
 		at += size;
 		assert_true(at < body.data + body.size);
 	}

@@ -36,7 +36,8 @@ static struct slice frames_of(struct document *d, uint32_t location) {
 	return *written;
 }
 
-static void put_stack(struct document *d, uint32_t node) {
+static void put_stack(void *user, uint32_t node) {
+	struct document *d = user;
 	JSON_LIST(&d->j, "stack");
 	for (; node != 0; node = d->r->nodes.items[node].parent) {
 		json_raw(&d->j, frames_of(d, d->r->nodes.items[node].location));
@@ -146,14 +147,10 @@ static void put_changes(struct document *d) {
 	}
 }
 
-static void put_stack_of_look(void *user, uint32_t node) {
-	put_stack(user, node);
-}
-
 /** `r`: with the stacks that looks name. */
 static bool put_memory(struct document *d, const struct recording *r, struct err *err) {
 	const struct rec_summary *s = &r->summary;
-	const struct looks_writer looks = {&d->j, r, put_stack_of_look, d, NULL};
+	const struct looks_writer looks = {&d->j, r, put_stack, d, NULL};
 	const bool has_mappings = r->mapping_edges.n > 0;
 	if (!has_mappings && r->looks.n == 0) {
 		json_null(&d->j, "memory");

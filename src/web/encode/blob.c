@@ -75,101 +75,64 @@ static uint32_t put_place(const struct columns *c, const struct place *p, struct
 	return lines.size > 0;
 }
 
-/** The table of lines of source around the sites that cost most. False: no memory. */
-static bool sources_write(const struct columns *c, struct buffer *out) {
+/** The lines of source around the sites that cost most. */
+void columns_sources(struct columns *c, struct buffer *out) {
 	SCOPED(buffer) rows = {0};
 	uint32_t n_places = 0;
 	struct place *places = c->options->source ? find_places(c, &n_places) : NULL;
 	LOWER_TO(n_places, SITES_MAX);
 	buffer_varint(out, SUM(i, n_places, put_place(c, &places[i], &rows)));
 	buffer_slice(out, buffer_view(&rows));
-	return !rows.failed && (places || !c->options->source);
+	out->failed |= rows.failed || (c->options->source && !places);
 }
 
 // ---- the sections, put together and packed
 
-/** Append a section to the body: its kind, its length, its bytes; and clear it. */
-static void put_section(struct buffer *body, enum blob_section kind, struct buffer *section) {
-	buffer_u8(body, (uint8_t)kind);
-	buffer_sized(body, buffer_view(section));
-	body->failed |= section->failed;
-	buffer_clear(section);
-}
+static const struct section {
+	uint8_t number, part;
+	write_section *write;
+} sections[] = {
+#define SECTION(number, what, part) {number, part, columns_##what},
+		BLOB_SECTIONS(SECTION)
+#undef SECTION
+};
 
-static bool put_words(struct columns *c, struct buffer *body) {
-	struct buffer strings = {0}, symbols = {0}, threads = {0};
-	bool ok = columns_symbols(c, &strings, &symbols, &threads);
-	put_section(body, BLOB_STRINGS, &strings);
-	put_section(body, BLOB_SYMBOLS, &symbols);
-	put_section(body, BLOB_THREADS, &threads);
-	buffer_finish(&threads);
-	buffer_finish(&symbols);
-	buffer_finish(&strings);
-	return ok;
-}
-
-/** What the first picture needs: who is there, what each cost over the whole run, and when. */
-static bool put_first(struct columns *c, struct buffer *body, struct err *err) {
-	SCOPED(buffer) s = {0};
-	bool ok = facts_write(&s, c, err);
-	put_section(body, BLOB_FACTS, &s);
-	ok = ok && (put_words(c, body) || err_memory(err));
-	columns_nodes(c, &s);
-	put_section(body, BLOB_NODES, &s);
-	columns_stacks(c, &s);
-	put_section(body, BLOB_STACKS, &s);
-	columns_others(c, &s);
-	put_section(body, BLOB_OTHERS, &s);
-	columns_periods(c->r->edges.items, c->r->edges.n, &s);
-	put_section(body, BLOB_EDGES, &s);
-	columns_periods(c->r->curve.items, c->r->curve.n, &s);
-	put_section(body, BLOB_CURVE, &s);
-	columns_samples(c, &s);
-	put_section(body, BLOB_SAMPLES, &s);
-	columns_handovers(c, &s);
-	put_section(body, BLOB_HANDOVERS, &s);
-	return ok && (!body->failed || err_memory(err));
-}
-
-static bool put_rest(struct columns *c, struct buffer *body, struct err *err) {
-	SCOPED(buffer) s = {0};
-	bool ok = columns_intervals(c, &s);
-	put_section(body, BLOB_INTERVALS, &s);
-	ok = ok && columns_sizes(c, &s);
-	put_section(body, BLOB_SIZES, &s);
-	ok = ok && sources_write(c, &s);
-	put_section(body, BLOB_SOURCES, &s);
-	return (ok && !body->failed) || err_memory(err);
-}
-
-static bool pack_part(struct buffer *out, const struct buffer *body, enum blob_packing packing,
-		struct err *err) {
+/**
+ * The first has what the first picture needs: who is there, what each cost over the whole run, and
+ * when.
+ */
+static bool write_part(struct columns *c, uint8_t part, struct buffer *out, struct err *err) {
 	static const int levels[] = {[BLOB_SMALL] = 7, [BLOB_QUICKLY] = 1, [BLOB_AS_IS] = 0};
+	SCOPED(buffer) body = {0};
 	SCOPED(buffer) packed = {0};
-	bool ok = pack_deflate(&packed, buffer_view(body), levels[packing], err);
-	buffer_u64(out, body->size);
+	EACH_OF(section, sections, N_OF(sections)) {
+		if (section->part == part) {
+			SCOPED(buffer) table = {0};
+			section->write(c, &table);
+			buffer_u8(&body, section->number);
+			buffer_sized(&body, buffer_view(&table));
+			body.failed |= table.failed;
+		}
+	}
+	bool ok = (!body.failed || err_memory(err)) &&
+			pack_deflate(&packed, buffer_view(&body), levels[c->options->packing], err);
+	buffer_u64(out, body.size);
 	buffer_u64(out, packed.size);
 	buffer_slice(out, buffer_view(&packed));
 	return ok && (!out->failed || err_memory(err));
-}
-
-static bool write_parts(struct columns *c, struct buffer *out, struct err *err) {
-	enum blob_packing packing = c->options->packing;
-	SCOPED(buffer) body = {0};
-	bool ok = put_first(c, &body, err) && pack_part(out, &body, packing, err);
-	buffer_clear(&body);
-	return ok && put_rest(c, &body, err) && pack_part(out, &body, packing, err);
 }
 
 bool blob_write(struct buffer *out, const struct recording *r, const struct names *n,
 		const struct blob_options *options, struct err *err) {
 	SCOPED(arena) arena = {0};
 	struct frames frames;
-	struct columns c = {r, n, &frames, options, &arena, {0}, {0}};
+	struct columns c = {r, n, &frames, options, &arena, {0}, {0}, {.borrows = true}};
 	buffer_text(out, BLOB_MAGIC);
 	buffer_u32(out, BLOB_VERSION);
 	bool ok = (frames_build(r, n, &arena, &frames) && columns_find_stacks(&c)) || err_memory(err);
-	return ok && write_parts(&c, out, err);
+	ok = ok && write_part(&c, 0, out, err) && write_part(&c, 1, out, err);
+	texts_finish(&c.words);
+	return ok;
 }
 
 size_t blob_first_size(struct slice blob) {

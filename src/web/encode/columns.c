@@ -24,7 +24,7 @@
 
 #define NODE_COLUMN(value) EACH_ROW(c->frames->nodes, 1, buffer_varint(out, (value)))
 
-void columns_nodes(const struct columns *c, struct buffer *out) {
+void columns_nodes(struct columns *c, struct buffer *out) {
 	buffer_varint(out, c->frames->nodes.n);
 	NODE_COLUMN(i - row->parent)
 	NODE_COLUMN(c->frames->kinds.items[row->key].symbol)
@@ -43,7 +43,7 @@ static void put_sized(struct buffer *out, struct buffer *column) {
 	put_sized(out, &column);
 #define SUM_COLUMN(of, _, field) ({STACK_COLUMN(row->of.field)})
 
-void columns_stacks(const struct columns *c, struct buffer *out) {
+void columns_stacks(struct columns *c, struct buffer *out) {
 	struct buffer column = {0};
 	buffer_varint(out, c->stacks.n);
 	RISING(out, c->stacks, node)
@@ -63,7 +63,7 @@ void columns_stacks(const struct columns *c, struct buffer *out) {
 }
 
 /** What is not of blocks: a metric's number and moment, then its columns. */
-void columns_others(const struct columns *c, struct buffer *out) {
+void columns_others(struct columns *c, struct buffer *out) {
 	struct buffer column = {0};
 	for (uint32_t m = 0; m < N_LENS_METRICS; m++) {
 		if (c->others[m]) {
@@ -76,13 +76,21 @@ void columns_others(const struct columns *c, struct buffer *out) {
 	buffer_finish(&column);
 }
 
-void columns_periods(const struct rec_edge *items, uint32_t n, struct buffer *out) {
+static void put_periods(const struct rec_edge *items, uint32_t n, struct buffer *out) {
 	const REC_TABLE(const struct rec_edge) p = {items, n};
 	buffer_varint(out, p.n);
 	RISING(out, p, time_ns)
 	COLUMN(out, p, row->end_ns - row->time_ns)
 	COLUMNS(out, p, bytes, blocks, min_bytes)
 	RISING(out, p, allocations, allocated_bytes, temporary)
+}
+
+void columns_edges(struct columns *c, struct buffer *out) {
+	put_periods(c->r->edges.items, c->r->edges.n, out);
+}
+
+void columns_curve(struct columns *c, struct buffer *out) {
+	put_periods(c->r->curve.items, c->r->curve.n, out);
 }
 
 /** Row numbers of a table by the page's stacks: rows[starts[s]] .. rows[starts[s + 1]] are of s. */
@@ -103,6 +111,7 @@ static bool put_by_stack(struct columns *c, const void *rows, size_t row_bytes, 
 	out->starts = arena_new(c->arena, uint32_t, (size_t)c->stacks.n + 2);
 	out->rows = arena_new(c->arena, uint32_t, (size_t)n + 1);
 	if (!out->starts || !out->rows) {
+		column->failed = true;
 		return false;
 	}
 	GROUP_BY(out->rows, out->starts, c->stacks.n, i, n, stack_of(c, rows, row_bytes, i));
@@ -155,11 +164,11 @@ static void put_bytes(const struct columns *c, const struct by_stack *by, struct
 	}
 }
 
-bool columns_intervals(struct columns *c, struct buffer *out) {
+void columns_intervals(struct columns *c, struct buffer *out) {
 	struct by_stack by;
 	const struct rec_interval_row *rows = c->r->intervals.items;
 	if (!put_by_stack(c, rows, sizeof *rows, c->r->intervals.n, &by, out)) {
-		return false;
+		return;
 	}
 	put_from(c, &by, out);
 	SORTED_COLUMN(out, by, c->r->intervals,
@@ -167,25 +176,23 @@ bool columns_intervals(struct columns *c, struct buffer *out) {
 	SORTED_COLUMN(out, by, c->r->intervals, rec_interval_of(row, c->r->wide.items).count)
 	SORTED_COLUMN(out, by, c->r->intervals, rec_interval_of(row, c->r->wide.items).temporary)
 	put_bytes(c, &by, out);
-	return true;
 }
 
-bool columns_sizes(struct columns *c, struct buffer *out) {
+void columns_sizes(struct columns *c, struct buffer *out) {
 	struct by_stack by;
 	const struct rec_size *rows = c->r->sizes.items;
 	if (!put_by_stack(c, rows, sizeof *rows, c->r->sizes.n, &by, out)) {
-		return false;
+		return;
 	}
 	FOR_FIELDS(SORTED_FIELD, by, c->r->sizes, is_class, size, count, bytes, live);
-	return true;
 }
 
-void columns_handovers(const struct columns *c, struct buffer *out) {
+void columns_handovers(struct columns *c, struct buffer *out) {
 	buffer_varint(out, c->r->handovers.n);
 	COLUMNS(out, c->r->handovers, from, to, blocks, bytes)
 }
 
-void columns_samples(const struct columns *c, struct buffer *out) {
+void columns_samples(struct columns *c, struct buffer *out) {
 	buffer_varint(out, c->r->samples.n);
 	RISING(out, c->r->samples, time_ns)
 	COLUMNS(out, c->r->samples, rss_bytes, ours_bytes, heap_bytes, n_threads)
@@ -219,7 +226,8 @@ struct slice columns_shown_path(const struct columns *c, struct slice path) {
 		buffer_signed(out, (int64_t)now - before);                                       \
 	}
 
-static void put_symbols(const struct columns *c, struct texts *words, struct buffer *out) {
+void columns_symbols(struct columns *c, struct buffer *out) {
+	struct texts *words = &c->words;
 	buffer_varint(out, c->frames->symbols.n);
 	SYMBOL_STEPS(texts_id(words, row->name->function))
 	SYMBOL_COLUMN(texts_id(words, columns_shown_path(c, row->name->file)))
@@ -231,10 +239,10 @@ static void put_symbols(const struct columns *c, struct texts *words, struct buf
 	SYMBOL_STEPS(row->name->function_id)
 }
 
-static void put_threads(const struct columns *c, struct texts *words, struct buffer *out) {
+void columns_threads(struct columns *c, struct buffer *out) {
 	buffer_varint(out, c->r->threads.n);
 	COLUMN(out, c->r->threads, row->tid)
-	COLUMN(out, c->r->threads, texts_id(words, c->r->strings.items[row->name]))
+	COLUMN(out, c->r->threads, texts_id(&c->words, c->r->strings.items[row->name]))
 	COLUMNS(out, c->r->threads, n_merged, first_ns)
 	COLUMN(out, c->r->threads, row->last_ns - row->first_ns)
 	COLUMNS(out, c->r->threads, allocations, allocated_bytes, frees, temporary, live_bytes,
@@ -242,7 +250,12 @@ static void put_threads(const struct columns *c, struct texts *words, struct buf
 }
 
 /** How many, the length of each, then all of them without a gap. */
-static void put_strings(const struct texts *t, struct buffer *out) {
+void columns_strings(struct columns *c, struct buffer *out) {
+	EACH(s, c->stacks) {
+		s->site.word = texts_id(&c->words, s->site.module);
+		s->keeper.word = texts_id(&c->words, s->keeper.module);
+	}
+	const struct texts *t = &c->words;
 	buffer_varint(out, t->n ? t->n : 1);
 	buffer_varint(out, 0);
 	for (uint32_t i = 1; i < t->n; i++) {
@@ -251,19 +264,5 @@ static void put_strings(const struct texts *t, struct buffer *out) {
 	for (uint32_t i = 1; i < t->n; i++) {
 		buffer_slice(out, t->items[i]);
 	}
-}
-
-bool columns_symbols(struct columns *c, struct buffer *strings, struct buffer *symbols,
-		struct buffer *threads) {
-	struct texts words = {.borrows = true};
-	put_symbols(c, &words, symbols);
-	put_threads(c, &words, threads);
-	EACH(s, c->stacks) {
-		s->site.word = texts_id(&words, s->site.module);
-		s->keeper.word = texts_id(&words, s->keeper.module);
-	}
-	put_strings(&words, strings);
-	bool ok = !words.failed;
-	texts_finish(&words);
-	return ok;
+	out->failed |= t->failed;
 }

@@ -3,7 +3,7 @@
 /**
  * The tables of the blob, column after column. docs/page-format.md describes them. Rows follow the
  * page's order: nodes in pre-order, stacks by node. Every function appends to `out`, whose failure
- * is sticky; false: no memory.
+ * is sticky: no memory.
  */
 
 #include "engine/call_tree.h"
@@ -43,28 +43,39 @@ struct columns {
 	struct arena *arena;
 	struct page_stacks stacks;
 	const struct recording *others[N_LENS_METRICS]; // memory_as_recording(). NULL: not recorded
+	struct texts words;                             // all that others name, which borrow them
 };
 
 /** Finds out which stacks the page has. */
 bool columns_find_stacks(struct columns *c);
 
-/** Three tables: texts, and the functions and threads that are named by them. Before the stacks. */
-bool columns_symbols(struct columns *c, struct buffer *strings, struct buffer *symbols,
-		struct buffer *threads);
-void columns_nodes(const struct columns *c, struct buffer *out);
-void columns_stacks(const struct columns *c, struct buffer *out);
-void columns_others(const struct columns *c, struct buffer *out);
-void columns_periods(const struct rec_edge *items, uint32_t n, struct buffer *out);
-bool columns_intervals(struct columns *c, struct buffer *out);
-bool columns_sizes(struct columns *c, struct buffer *out);
-void columns_handovers(const struct columns *c, struct buffer *out);
-void columns_samples(const struct columns *c, struct buffer *out);
+/**
+ * SECTION(number, what, part): in the order in which they are written. Strings are those of what
+ * comes before them, and stacks need their numbers.
+ */
+#define BLOB_SECTIONS(SECTION) \
+	SECTION(1, facts, 0)       \
+	SECTION(3, symbols, 0)     \
+	SECTION(9, threads, 0)     \
+	SECTION(2, strings, 0)     \
+	SECTION(4, nodes, 0)       \
+	SECTION(5, stacks, 0)      \
+	SECTION(14, others, 0)     \
+	SECTION(6, edges, 0)       \
+	SECTION(13, curve, 0)      \
+	SECTION(11, samples, 0)    \
+	SECTION(10, handovers, 0)  \
+	SECTION(7, intervals, 1)   \
+	SECTION(8, sizes, 1)       \
+	SECTION(12, sources, 1)
+
+typedef void write_section(struct columns *c, struct buffer *out);
+#define DECLARE_SECTION(number, what, part) write_section columns_##what;
+BLOB_SECTIONS(DECLARE_SECTION)
+#undef DECLARE_SECTION
 
 /** A path, or of a redacted one the last part. */
 struct slice columns_shown_path(const struct columns *c, struct slice path);
-
-/** What the page says besides its tables, as one JSON object. False: `err` says why. */
-bool facts_write(struct buffer *out, const struct columns *c, struct err *err);
 
 // ---- the stacks of a recording as a tree of frames, the way the page shows them: inlined frames
 // have nodes of their own, and calls from the same line of the same caller share one

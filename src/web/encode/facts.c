@@ -127,13 +127,15 @@ static void put_page(struct writer *w, const struct findings *findings) {
 	}
 }
 
-bool facts_write(struct buffer *out, const struct columns *c, struct err *err) {
+/** One JSON object. */
+void columns_facts(struct columns *c, struct buffer *out) {
 	SCOPED(arena) arena = {0};
 	struct writer w = {json_init(out), c, &arena};
 	const struct facts facts = {&w.j, c->r, c->names, &arena, 0, c->options->is_redacted};
 	struct findings findings;
-	if (!findings_make(&findings, c->r, c->names, &arena, err)) {
-		return false;
+	if (!findings_make(&findings, c->r, c->names, &arena, NULL)) {
+		out->failed = true;
+		return;
 	}
 	json_open(&w.j, NULL, '{');
 	facts_put_first(&facts, &findings);
@@ -146,5 +148,4 @@ bool facts_write(struct buffer *out, const struct columns *c, struct err *err) {
 	put_metrics(&w.j);
 	put_page(&w, &findings);
 	json_close(&w.j);
-	return !out->failed || err_memory(err);
 }
