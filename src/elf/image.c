@@ -7,6 +7,7 @@
 #include "elf/image.h"
 
 #include "elf/arch/code.h"
+#include "wire/image.h"
 
 static struct slice part(struct slice s, uint64_t offset, uint64_t size) {
 	if (offset > s.size || size > s.size - offset) {
@@ -176,28 +177,17 @@ uint64_t elf_first_code_address(const struct elf_image *e) {
 	return lowest == UINT64_MAX ? 0 : lowest;
 }
 
-/** The description of the note "GNU", NT_GNU_BUILD_ID among notes padded to `align`. */
 static struct slice build_id_in(struct slice notes, uint64_t align) {
-	Elf64_Nhdr n;
-	for (uint64_t at = 0; part(notes, at, sizeof n).size;) {
-		memcpy(&n, notes.data + at, sizeof n);
-		uint64_t name_at = at + sizeof n;
-		uint64_t data_at = at + round_up(sizeof n + (uint64_t)n.n_namesz, align);
-		struct slice name = part(notes, name_at, n.n_namesz);
-		struct slice data = part(notes, data_at, n.n_descsz);
-		if (n.n_type == NT_GNU_BUILD_ID && slice_equal(name, slice_of("GNU", 4)) && data.size) {
-			return data;
-		}
-		at = data_at + round_up(n.n_descsz, align);
-	}
-	return (struct slice){0};
+	const uint8_t *id = NULL;
+	uint32_t bytes = note_build_id(notes.data, notes.size, align, &id);
+	return slice_of(id, bytes);
 }
 
 struct slice elf_build_id(const struct elf_image *e) {
 	struct slice id = {0};
 	struct elf_segment p;
 	for (uint32_t i = 0; !id.size && elf_segment_next(e, PT_NOTE, &i, &p);) {
-		id = build_id_in(elf_segment_bytes(e, &p), p.align == 8 ? 8 : 4);
+		id = build_id_in(elf_segment_bytes(e, &p), p.align);
 	}
 	// A debug file has the headers of segments whose bytes it lacks: the sections decide then
 	struct elf_section s;

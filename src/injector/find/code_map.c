@@ -5,88 +5,28 @@
  * of its function on: only an instruction counts.
  */
 #include "injector/find/functions.h"
-
-#include <dwarf.h>
-
-/** The file's `n` bytes from `address` on; empty if it does not have them all. */
-static struct slice bytes_at(const struct elf_image *e, uint64_t address, size_t n) {
-	struct slice bytes = elf_bytes_from(e, address, NULL);
-	return n <= bytes.size ? slice_of(bytes.data, n) : (struct slice){0};
-}
+#include "wire/image.h"
 
 // ---- functions
 
-/** How addresses are written, by the CIE `bytes` of a record. Negative: it cannot be read. */
-static int encoding_of(struct slice bytes) {
-	struct cursor c = cursor_init(bytes);
-	uint8_t version = cursor_u8(&c);
-	struct slice rest = cursor_rest(&c);
-	size_t n = strnlen((const char *)rest.data, rest.size);
-	const char *augmentation = (const char *)rest.data;
-	if ((version != 1 && version != 3) || n == rest.size) {
-		return -1;
-	}
-	if (augmentation[0] == '\0') {
-		return DW_EH_PE_absptr;
-	}
-	c = cursor_init(slice_of(rest.data + n + 1, rest.size - n - 1));
-	(void)cursor_varint(&c); // code alignment
-	(void)cursor_varint(&c); // data alignment, as long as a number without sign
-	(void)cursor_varint(&c); // the return address's register
-	(void)cursor_varint(&c); // the augmentation's length
-	int encoding = augmentation[0] == 'z' ? DW_EH_PE_absptr : -1;
-	for (const char *at = augmentation + 1; encoding >= 0 && *at && !c.failed; at++) {
-		uint8_t byte = *at == 'S' ? 0 : cursor_u8(&c); // 'S', a signal handler, has no byte
-		if (*at == 'R') {
-			return byte;
-		}
-		// The personality comes before: its pointer is skipped by its size
-		if (*at == 'P') {
-			(void)cursor_bytes(&c, (byte & 7) == 3 ? 4 : 8);
-		}
-	}
-	return c.failed ? -1 : encoding;
-}
-
-/** One record at `at`, which is not a CIE; `cie` are the bytes of its CIE behind the id. */
-static bool add_function(struct code_map *m, struct cursor *c, uint64_t at, struct slice cie) {
-	int encoding = encoding_of(cie);
-	uint64_t address, size;
-	if (encoding == (DW_EH_PE_pcrel | DW_EH_PE_sdata4)) {
-		address = at + (uint64_t)(int64_t)(int32_t)cursor_u32(c);
-		size = cursor_u32(c);
-	} else if (encoding == DW_EH_PE_absptr) {
-		address = cursor_u64(c);
-		size = cursor_u64(c);
-	} else {
-		return true; // another way: one that we shall not find
-	}
-	return c->failed || size == 0 || bytes_at(m->image, address, size).size == 0 ||
-			vec_add(&m->functions, (struct code_function){address, size});
-}
-
+/** Those that the file has all bytes of. */
 static bool add_functions(struct code_map *m, const struct elf_section *section) {
 	struct slice all = elf_section_bytes(m->image, section);
+	const uint8_t *end = all.data + all.size;
+	struct eh_cursor record;
+	struct eh_fde f;
 	bool ok = true;
-	for (size_t at = 0; ok && at + 8 <= all.size;) {
-		uint32_t length, id;
-		memcpy(&length, all.data + at, sizeof length);
-		memcpy(&id, all.data + at + 4, sizeof id);
-		if (length < 4 || length > all.size - at - 4) {
-			at += length == 0 ? 4 : all.size; // an end, behind which there may be more; or nonsense
+	for (const uint8_t *at = all.data; ok && at < end; at = record.end) {
+		if (!eh_record_open(&record, at, end) ||
+				!eh_fde_read(&f, at, (uint64_t)all.data, (uint64_t)end)) {
 			continue;
 		}
-		size_t cie_at = at + 4 - id;
-		if (id != 0 && id <= at + 4) {
-			uint32_t cie_bytes = 0;
-			memcpy(&cie_bytes, all.data + cie_at, sizeof cie_bytes);
-			bool is_cie = cie_bytes >= 4 && cie_bytes <= all.size - cie_at - 4;
-			struct cursor c = cursor_init(slice_of(all.data + at + 8, length - 4));
-			ok = !is_cie ||
-					add_function(m, &c, section->address + at + 8,
-							slice_of(all.data + cie_at + 8, cie_bytes - 4));
-		}
-		at += 4 + length;
+		uint8_t relation = f.pc_encoding & EH_PE_RELATION; // to itself, if to anything that we know
+		uint64_t place = relation == DW_EH_PE_pcrel ? section->address - (uint64_t)all.data : 0;
+		uint64_t address = f.start + place, size = f.end - f.start;
+		ok = relation > DW_EH_PE_pcrel || size == 0 ||
+				elf_bytes_from(m->image, address, NULL).size < size ||
+				vec_add(&m->functions, (struct code_function){address, size});
 	}
 	return ok;
 }
@@ -119,8 +59,8 @@ uint32_t code_map_function_at(const struct code_map *m, uint64_t address) {
 
 struct function_code code_map_code(const struct code_map *m, uint32_t function) {
 	const struct code_function *f = &m->functions.items[function];
-	struct slice code = bytes_at(m->image, f->address, f->size);
-	return (struct function_code){code.data, code.size, code.size, f->address};
+	struct slice code = elf_bytes_from(m->image, f->address, NULL);
+	return (struct function_code){code.data, f->size, f->size, f->address};
 }
 
 bool code_users_have(const struct code_users *users, uint32_t function) {

@@ -177,7 +177,7 @@ void code_map_finish(struct code_map *m);
 /** The index of the function that `address` lies in, or CODE_NO_FUNCTION. */
 uint32_t code_map_function_at(const struct code_map *m, uint64_t address);
 
-/** Its instructions, of no bytes if they are not in the file. */
+/** Its instructions. */
 struct function_code code_map_code(const struct code_map *m, uint32_t function);
 
 /**

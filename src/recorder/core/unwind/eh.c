@@ -1,185 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * .eh_frame is a sequence of records, each a CIE or an FDE.
- *
- * A CIE is what functions of one kind share; an FDE is one function and refers to its CIE. Each
- * contains a small program, which, run up to a program counter, yields the row for it.
- * .eh_frame_hdr is a sorted table (function start, FDE) for binary search.
+ * wire/image.h reads records; here one is searched for, and its program run. .eh_frame_hdr is a
+ * sorted table (function start, FDE) for binary search.
  */
 #include "recorder/core/unwind/eh.h"
 
 #include "recorder/core/sys.h"
 
-#include <dwarf.h>
-
-enum {
-	PE_FORMAT = 0x0f, // parts of an encoding
-	PE_RELATION = 0x70,
-	TABLE_ENCODING = DW_EH_PE_datarel | DW_EH_PE_sdata4, // the one that linkers write
-};
-
-// ---- bytes
-
-uint64_t eh_fixed(struct eh_cursor *c, unsigned bytes) {
-	if ((size_t)(c->end - c->at) < bytes) {
-		c->failed = true;
-		c->at = c->end;
-		return 0;
-	}
-	uint64_t value = 0;
-	for (unsigned i = 0; i < bytes; i++) {
-		value |= (uint64_t)c->at[i] << (8 * i);
-	}
-	c->at += bytes;
-	return value;
-}
-
-int64_t eh_fixed_signed(struct eh_cursor *c, unsigned bytes) {
-	unsigned unused = 64 - 8 * bytes;
-	return (int64_t)(eh_fixed(c, bytes) << unused) >> unused;
-}
-
-/** A LEB128 number without its sign, its number of bits and its last byte. */
-static uint64_t leb(struct eh_cursor *c, unsigned *shift, uint64_t *last) {
-	uint64_t value = 0;
-	*shift = 0;
-	do {
-		*last = eh_fixed(c, 1);
-		value |= *shift < 64 ? (*last & 0x7f) << *shift : 0;
-		*shift += 7;
-	} while (*last & 0x80);
-	return value;
-}
-
-uint64_t eh_uleb(struct eh_cursor *c) {
-	unsigned shift;
-	uint64_t last;
-	return leb(c, &shift, &last);
-}
-
-int64_t eh_sleb(struct eh_cursor *c) {
-	unsigned shift;
-	uint64_t last;
-	uint64_t value = leb(c, &shift, &last);
-	return (int64_t)(shift < 64 && (last & 0x40) != 0 ? value | ~0ull << shift : value);
-}
-
-static uint64_t pointer(struct eh_cursor *c, uint8_t encoding, uint64_t data_base) {
-	uint64_t here = (uint64_t)c->at;
-	uint64_t value = 0;
-	switch (encoding & PE_FORMAT) {
-	case DW_EH_PE_absptr:
-	case DW_EH_PE_udata8:
-	case DW_EH_PE_sdata8: value = eh_fixed(c, 8); break;
-	case DW_EH_PE_uleb128: value = eh_uleb(c); break;
-	case DW_EH_PE_sleb128: value = (uint64_t)eh_sleb(c); break;
-	case DW_EH_PE_udata2: value = eh_fixed(c, 2); break;
-	case DW_EH_PE_udata4: value = eh_fixed(c, 4); break;
-	case DW_EH_PE_sdata2: value = (uint64_t)eh_fixed_signed(c, 2); break;
-	case DW_EH_PE_sdata4: value = (uint64_t)eh_fixed_signed(c, 4); break;
-	default: c->failed = true;
-	}
-	switch (encoding & PE_RELATION) {
-	case 0: return value;
-	case DW_EH_PE_pcrel: return value + here;
-	case DW_EH_PE_datarel: return value + data_base;
-	default: c->failed = true; return 0;
-	}
-}
-
-// ---- records
-
-/** Bounds of the record at `at`. Its `at` then stands behind the length. False: the end. */
-static bool record_open(struct eh_cursor *c, const uint8_t *at, const uint8_t *limit) {
-	*c = (struct eh_cursor){at, limit, false};
-	uint64_t bytes = eh_fixed(c, 4);
-	if (bytes == 0xffffffff) {
-		bytes = eh_fixed(c, 8);
-	}
-	if (c->failed || bytes == 0 || bytes > (uint64_t)(c->end - c->at)) {
-		return false;
-	}
-	c->end = c->at + bytes;
-	return true;
-}
-
-static void augmentation_read(struct eh_cursor *c, const char *letters, struct eh_fde *fde) {
-	if (*letters != 'z') {
-		c->failed = c->failed || *letters != '\0';
-		return;
-	}
-	fde->has_augmentation = true;
-	uint64_t bytes = eh_uleb(c);
-	const uint8_t *program = c->at + bytes;
-	if (bytes > (uint64_t)(c->end - c->at)) {
-		c->failed = true;
-		return;
-	}
-	for (letters++; *letters != '\0'; letters++) {
-		switch (*letters) {
-		case 'R': fde->pc_encoding = (uint8_t)eh_fixed(c, 1); break;
-		case 'L': (void)eh_fixed(c, 1); break;
-		case 'P': (void)pointer(c, (uint8_t)eh_fixed(c, 1) & ~PE_RELATION & 0x7f, 0); break;
-		case 'S': fde->is_signal = true; break;
-		default: break; // its data lie within the length
-		}
-	}
-	c->at = program;
-}
-
-static bool cie_read(struct eh_fde *fde, const uint8_t *at, const uint8_t *limit) {
-	struct eh_cursor c;
-	if (!record_open(&c, at, limit) || eh_fixed(&c, 4) != 0) {
-		return false;
-	}
-	uint64_t version = eh_fixed(&c, 1);
-	const char *letters = (const char *)c.at;
-	while (eh_fixed(&c, 1) != 0) {}
-	if (c.failed || (version != 1 && version != 3)) {
-		return false;
-	}
-	fde->code_align = eh_uleb(&c);
-	fde->data_align = eh_sleb(&c);
-	fde->pc_register = (uint8_t)(version == 1 ? eh_fixed(&c, 1) : eh_uleb(&c));
-	fde->pc_encoding = DW_EH_PE_absptr;
-	fde->is_signal = false;
-	fde->has_augmentation = false;
-	augmentation_read(&c, letters, fde);
-	fde->cie_program = c.at;
-	fde->cie_finish = c.end;
-	return !c.failed;
-}
-
-/** Read the FDE at `at`. False: it is a CIE, or broken. */
-static bool fde_read(struct eh_fde *fde, const uint8_t *at, uint64_t low, uint64_t high) {
-	struct eh_cursor c;
-	const uint8_t *limit = (const uint8_t *)high;
-	if ((uint64_t)at < low || (uint64_t)at >= high || !record_open(&c, at, limit)) {
-		return false;
-	}
-	const uint8_t *here = c.at;
-	uint64_t back = eh_fixed(&c, 4);
-	if (back == 0 || back > (uint64_t)here - low || !cie_read(fde, here - back, limit)) {
-		return false;
-	}
-	fde->record = at;
-	fde->start = pointer(&c, fde->pc_encoding, 0);
-	fde->end = fde->start + pointer(&c, fde->pc_encoding & PE_FORMAT, 0);
-	if (fde->has_augmentation) {
-		uint64_t bytes = eh_uleb(&c);
-		c.failed = c.failed || bytes > (uint64_t)(c.end - c.at);
-		c.at += c.failed ? 0 : bytes;
-	}
-	fde->program = c.at;
-	fde->finish = c.end;
-	return !c.failed;
-}
+enum { TABLE_ENCODING = DW_EH_PE_datarel | DW_EH_PE_sdata4 }; // the one that linkers write
 
 static bool find_linear(const uint8_t *at, const struct eh_tables *t, uint64_t pc,
 		struct eh_fde *fde) {
 	struct eh_cursor c;
-	while ((uint64_t)at >= t->low && record_open(&c, at, (const uint8_t *)t->high)) {
-		if (fde_read(fde, at, t->low, t->high) && pc >= fde->start && pc < fde->end) {
+	while ((uint64_t)at >= t->low && eh_record_open(&c, at, (const uint8_t *)t->high)) {
+		if (eh_fde_read(fde, at, t->low, t->high) && pc >= fde->start && pc < fde->end) {
 			return true;
 		}
 		at = c.end;
@@ -216,16 +50,16 @@ bool eh_find(const struct eh_tables *t, uint64_t pc, struct eh_fde *fde) {
 	if (version != 1 || frame_encoding == DW_EH_PE_omit) {
 		return false;
 	}
-	uint64_t frame = pointer(&c, frame_encoding, (uint64_t)t->hdr);
+	uint64_t frame = eh_pointer(&c, frame_encoding, (uint64_t)t->hdr);
 	if (count_encoding == DW_EH_PE_omit || table_encoding != TABLE_ENCODING) {
 		return !c.failed && find_linear((const uint8_t *)frame, t, pc, fde);
 	}
-	uint64_t n = pointer(&c, count_encoding, (uint64_t)t->hdr);
+	uint64_t n = eh_pointer(&c, count_encoding, (uint64_t)t->hdr);
 	if (c.failed || n > (uint64_t)(c.end - c.at) / 8) {
 		return false;
 	}
 	const uint8_t *at = table_entry(t->hdr, c.at, n, pc);
-	return at != NULL && fde_read(fde, at, t->low, t->high) && pc >= fde->start && pc < fde->end;
+	return at != NULL && eh_fde_read(fde, at, t->low, t->high) && pc >= fde->start && pc < fde->end;
 }
 
 bool eh_range(const uint8_t *frame, uint64_t *low, uint64_t *high) {
@@ -234,8 +68,8 @@ bool eh_range(const uint8_t *frame, uint64_t *low, uint64_t *high) {
 	const uint8_t *limit = (const uint8_t *)INT64_MAX; // ends by a record of length 0
 	*low = UINT64_MAX;
 	*high = 0;
-	for (const uint8_t *at = frame; record_open(&c, at, limit); at = c.end) {
-		if (fde_read(&fde, at, (uint64_t)frame, (uint64_t)limit) && fde.start < fde.end) {
+	for (const uint8_t *at = frame; eh_record_open(&c, at, limit); at = c.end) {
+		if (eh_fde_read(&fde, at, (uint64_t)frame, (uint64_t)limit) && fde.start < fde.end) {
 			*low = fde.start < *low ? fde.start : *low;
 			*high = fde.end > *high ? fde.end : *high;
 		}
@@ -346,7 +180,7 @@ static void execute_extended(struct program *p, uint8_t op) {
 	}
 	switch (op) {
 	case DW_CFA_nop: break;
-	case DW_CFA_set_loc: p->loc = pointer(c, p->fde->pc_encoding, 0); break;
+	case DW_CFA_set_loc: p->loc = eh_pointer(c, p->fde->pc_encoding, 0); break;
 	case DW_CFA_advance_loc1: p->loc += eh_fixed(c, 1) * p->fde->code_align; break;
 	case DW_CFA_advance_loc2: p->loc += eh_fixed(c, 2) * p->fde->code_align; break;
 	case DW_CFA_advance_loc4: p->loc += eh_fixed(c, 4) * p->fde->code_align; break;

@@ -8,29 +8,13 @@
  */
 
 #include "regs.h"
-
-#include <stdbool.h>
-#include <stdint.h>
+#include "wire/image.h"
 
 /** The tables of one module, or (without `hdr`) a bare sequence of records. */
 struct eh_tables {
 	const uint8_t *hdr;   // .eh_frame_hdr, or NULL
 	const uint8_t *frame; // .eh_frame when there is no `hdr`
 	uint64_t low, high;   // all that may be read lies in [low, high)
-};
-
-/** One function's record. */
-struct eh_fde {
-	uint64_t start, end;             // program counters [start, end)
-	const uint8_t *program, *finish; // its instructions
-	const uint8_t *cie_program, *cie_finish;
-	uint64_t code_align;
-	int64_t data_align;
-	const uint8_t *record; // offsets of expressions count from here
-	uint8_t pc_encoding;
-	uint8_t pc_register;
-	bool has_augmentation;
-	bool is_signal; // augmentation 'S': the frame that a signal handler returns to
 };
 
 /** How a register of the caller is found. Zero: it is what it is in the callee. */
@@ -79,13 +63,3 @@ struct eh_machine {
 /** Evaluate. `has_start`: push `start` first. False: unknown register, unreadable memory. */
 bool eh_evaluate(struct eh_expr expr, const struct eh_machine *machine, bool has_start,
 		uint64_t start, uint64_t *result);
-
-/** A cursor over bytes with a sticky failure: past the end come zeros. */
-struct eh_cursor {
-	const uint8_t *at, *end;
-	bool failed;
-};
-uint64_t eh_fixed(struct eh_cursor *c, unsigned bytes);
-int64_t eh_fixed_signed(struct eh_cursor *c, unsigned bytes);
-uint64_t eh_uleb(struct eh_cursor *c);
-int64_t eh_sleb(struct eh_cursor *c);

@@ -6,9 +6,6 @@
  */
 #include "recorder/core/unwind/eh.h"
 
-#include <dwarf.h>
-#include <stddef.h>
-
 enum { STACK_MAX = 16, FUEL = 200 };
 
 struct evaluation {

@@ -10,36 +10,14 @@
 #include "host.h"
 #include "recorder/core/segment.h"
 #include "recorder/core/sys.h"
-
-#include <elf.h>
-
-enum { NOTE_ALIGN = 4 };
-
-static void note_read(struct image *image, uint64_t at, uint64_t bytes, uint64_t align) {
-	uint64_t end = at + bytes;
-	uint64_t mask = (align == 8 ? 8 : NOTE_ALIGN) - 1;
-	while (at + sizeof(Elf64_Nhdr) <= end) {
-		const Elf64_Nhdr *note = (const void *)at;
-		uint64_t name = at + sizeof(*note);
-		uint64_t data = (name + note->n_namesz + mask) & ~mask;
-		if (data + note->n_descsz > end) {
-			return;
-		}
-		if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == sizeof(ELF_NOTE_GNU) &&
-				sys_equal((const void *)name, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU))) {
-			image->build_id = (const void *)data;
-			image->build_id_bytes = note->n_descsz;
-			return;
-		}
-		at = (data + note->n_descsz + mask) & ~mask;
-	}
-}
+#include "wire/image.h"
 
 static void program_header_read(struct image *image, const Elf64_Phdr *header) {
 	uint64_t at = image->bias + header->p_vaddr;
 	bool is_inside = at >= image->start && at + header->p_memsz <= image->end;
 	if (header->p_type == PT_NOTE && is_inside && image->build_id == NULL) {
-		note_read(image, at, header->p_memsz, header->p_align);
+		image->build_id_bytes = note_build_id((const uint8_t *)at, header->p_memsz, header->p_align,
+				&image->build_id);
 	}
 	if (header->p_type == PT_GNU_EH_FRAME && is_inside) {
 		image->eh_frame_hdr = (const void *)at;
