@@ -12,7 +12,6 @@
 #include "recorder/core/sys.h"
 
 #include <linux/futex.h>
-#include <sys/mman.h>
 
 _Alignas(MACHINE_PAGE_MOST) union switch_page switch_page;
 _Static_assert(sizeof switch_page == MACHINE_PAGE_MOST, "a page of its own, of whatever size");
@@ -27,16 +26,19 @@ static void set_word(enum switch_word word) {
 	atomic_store_explicit(&switch_page.word, word, memory_order_release);
 }
 
-static enum switch_word turn_on(enum segment_role (*open_segment)(void)) {
+/** By whoever has stored START_RUNNING. */
+static bool turn_on(enum segment_role (*open_segment)(void)) {
+	enum switch_word word = SWITCH_OFF;
 	// Without this a forked child would write into its parent's rings
-	if (!sys_madvise(&switch_page, sizeof switch_page, MADV_WIPEONFORK)) {
-		return SWITCH_OFF;
+	if (sys_madvise(&switch_page, sizeof switch_page, MADV_WIPEONFORK) &&
+			open_segment() == SEGMENT_ROLE_PROGRAM) {
+		(void)host_clock_ns(); // the host finds its clock while it may still read files
+		(void)capture_setup(); // without tables stacks are empty and counted as truncated
+		word = SWITCH_ON;
 	}
-	if (open_segment() != SEGMENT_ROLE_PROGRAM) {
-		return SWITCH_OFF;
-	}
-	(void)capture_setup(); // without tables stacks are empty and counted as truncated
-	return SWITCH_ON;
+	set_word(word); // before `start`: "done" with an unknown word means a forked child
+	atomic_store(&start, START_DONE);
+	return word == SWITCH_ON;
 }
 
 bool switch_find_out(void) {
@@ -46,13 +48,11 @@ bool switch_find_out(void) {
 	}
 	uint32_t seen = START_NOBODY;
 	if (atomic_compare_exchange_strong(&start, &seen, START_RUNNING)) {
-		word = turn_on(host_open_segment);
-		if (word == SWITCH_ON) {
+		bool is_on = turn_on(host_open_segment);
+		if (is_on) {
 			atomic_fetch_add(&segment.header->lost_early, atomic_load(&n_lost_early));
 		}
-		set_word(word); // before `start`: "done" with an unknown word means a forked child
-		atomic_store(&start, START_DONE);
-		return word == SWITCH_ON;
+		return is_on;
 	}
 	uint32_t unknown = SWITCH_UNKNOWN;
 	if (seen != START_DONE || atomic_load(&switch_page.word) != SWITCH_UNKNOWN) {
@@ -67,14 +67,8 @@ bool switch_find_out(void) {
 
 bool switch_turn_on_late(enum segment_role (*open_segment)(void)) {
 	uint32_t done = START_DONE;
-	if (atomic_load(&switch_page.word) != SWITCH_OFF || segment.header != NULL ||
-			!atomic_compare_exchange_strong(&start, &done, START_RUNNING)) {
-		return false;
-	}
-	enum switch_word word = turn_on(open_segment);
-	atomic_store(&start, START_DONE);
-	set_word(word);
-	return word == SWITCH_ON;
+	return atomic_load(&switch_page.word) == SWITCH_OFF && segment.header == NULL &&
+			atomic_compare_exchange_strong(&start, &done, START_RUNNING) && turn_on(open_segment);
 }
 
 void switch_turn_off(bool is_for_all) {

@@ -137,11 +137,7 @@ enum segment_role collector_open(char **environment) {
 	char **entry = sys_entry(environment, ASKED);
 	if (entry != NULL && sys_entry(environment, SEGMENT_ENV "=") == NULL) {
 		struct plan plan = {.environment = environment, .asked = *entry};
-		char *variable = start_as_planned(&plan);
-		if (variable == NULL) {
-			return SEGMENT_ROLE_NONE;
-		}
-		*entry = variable;
+		*entry = start_as_planned(&plan) ?: *entry;
 	}
 	return segment_open(environment);
 }
@@ -158,5 +154,5 @@ enum segment_role collector_open_for(const char *file) {
 	}
 	sys_copy(asked + sizeof ASKED - 1, file, n + 1);
 	char *answer[] = {start_as_planned(&plan), NULL};
-	return answer[0] == NULL ? SEGMENT_ROLE_NONE : segment_open(answer);
+	return segment_open(answer);
 }

@@ -4,6 +4,7 @@
  * changes their symbol tables.
  */
 #include "machine.h"
+#include "recorder/core/unwind/mapped_image.h"
 #include "recorder/preload/real.h"
 #include "syscall.h"
 
@@ -246,9 +247,8 @@ enum { HIDDEN_MAX = 512 };
 /** Our functions, and which of them are also defined by an object loaded at the program's start. */
 struct hiding {
 	const void *ours;
-	bool (*stays)(const char *name);
 	unsigned n_left; // objects to look at
-	struct dl_phdr_info info;
+	bool is_past_ours;
 	struct tables tables;
 	uint32_t first, n; // symbols
 	uint32_t hashes[HIDDEN_MAX];
@@ -260,11 +260,7 @@ static const char *name_of_ours(const struct hiding *h, uint32_t i) {
 }
 
 /** The loader's hash table has all that we define, behind what we only use. */
-static void list_ours(struct hiding *h, const struct dl_phdr_info *info) {
-	h->info = *info;
-	if (!read_tables(&h->tables, info) || h->tables.gnu_hash == NULL) {
-		return;
-	}
+static void list_ours(struct hiding *h, bool (*stays)(const char *name)) {
 	const uint32_t *table = h->tables.gnu_hash;
 	const uint32_t *buckets = gnu_buckets(table), *chains = buckets + table[0];
 	uint32_t last = 0;
@@ -278,7 +274,7 @@ static void list_ours(struct hiding *h, const struct dl_phdr_info *info) {
 	h->n = last >= h->first && last - h->first < HIDDEN_MAX ? last - h->first + 1 : 0;
 	for (uint32_t i = 0; i < h->n; i++) {
 		h->hashes[i] = gnu_hash_of(name_of_ours(h, i));
-		h->is_kept[i] = h->stays(name_of_ours(h, i));
+		h->is_kept[i] = stays(name_of_ours(h, i));
 	}
 }
 
@@ -286,28 +282,25 @@ static int look_who_defines(struct dl_phdr_info *info, size_t bytes, void *arg) 
 	(void)bytes;
 	struct hiding *h = arg;
 	struct tables t;
-	if (h->n_left == 0) {
-		return 1;
+	bool may_define = h->n_left != 0 && h->is_past_ours && read_tables(&t, info);
+	for (uint32_t i = 0; may_define && i < h->n; i++) {
+		h->is_kept[i] = h->is_kept[i] ||
+				find_by_tables(&t, name_of_ours(h, i), h->hashes[i]) != NULL;
 	}
-	h->n_left--;
-	if (h->n == 0) {
-		if (segment_of(info, h->ours) != NULL) {
-			list_ours(h, info);
-		}
-	} else if (read_tables(&t, info)) {
-		for (uint32_t i = 0; i < h->n; i++) {
-			h->is_kept[i] = h->is_kept[i] ||
-					find_by_tables(&t, name_of_ours(h, i), h->hashes[i]) != NULL;
-		}
-	}
-	return 0;
+	h->is_past_ours = h->is_past_ours || segment_of(info, h->ours) != NULL;
+	return h->n_left-- == 0;
 }
 
 void lookup_hide(const void *ours, bool (*stays)(const char *name)) {
-	struct hiding h = {.ours = ours, .stays = stays, .n_left = count_first_objects()};
+	const struct dl_phdr_info info = search(WITHIN, UINT32_MAX, "", ours).info;
+	struct hiding h = {.ours = ours, .n_left = count_first_objects()};
+	if (!read_tables(&h.tables, &info) || h.tables.gnu_hash == NULL) {
+		return;
+	}
+	list_ours(&h, stays);
 	(void)dl_iterate_phdr(look_who_defines, &h);
 	const ElfW(Sym) *symbols = h.tables.symbols + h.first;
-	if (h.n == 0 || !protect(&h.info, symbols, h.n, true)) {
+	if (h.n == 0 || !protect(&info, symbols, h.n, true)) {
 		return;
 	}
 	for (uint32_t i = 0; i < h.n; i++) {
@@ -315,24 +308,21 @@ void lookup_hide(const void *ours, bool (*stays)(const char *name)) {
 			set_value(&symbols[i], 0);
 		}
 	}
-	(void)protect(&h.info, symbols, h.n, false);
+	(void)protect(&info, symbols, h.n, false);
 }
 
 // ---- images
 
-void *lookup_in_image(const void *image, const char *name) {
-	const ElfW(Ehdr) *head = image;
-	struct dl_phdr_info info = {
-			.dlpi_phdr = (const ElfW(Phdr) *)((uintptr_t)image + head->e_phoff),
-			.dlpi_phnum = head->e_phnum,
-	};
-	int i = 0;
-	while (i < info.dlpi_phnum && info.dlpi_phdr[i].p_type != PT_LOAD) {
-		i++;
-	}
-	if (i == info.dlpi_phnum) {
+void *lookup_in_image(uint64_t start, const char *name) {
+	struct image image;
+	if (!image_read(&image, start)) {
 		return NULL;
 	}
-	info.dlpi_addr = (ElfW(Addr))image - info.dlpi_phdr[i].p_vaddr + info.dlpi_phdr[i].p_offset;
+	const ElfW(Ehdr) *head = (const void *)start;
+	const struct dl_phdr_info info = {
+			.dlpi_addr = image.bias,
+			.dlpi_phdr = (const void *)(start + head->e_phoff),
+			.dlpi_phnum = head->e_phnum,
+	};
 	return address_of(&info, find_symbol(&info, name));
 }

@@ -56,6 +56,7 @@ MACHINE_ALIGNS_STACK static void *find_loaded(const char *name) {
 	FOUND_BY(real_find_global, result, name, parameters, arguments, without)
 #define LOADED_HOOK(result, name, parameters, arguments, what, without) \
 	FOUND_BY(find_loaded, result, name, parameters, arguments, without)
+#define WITH_OPERATORS
 #include "recorder/hooks.def"
 #undef HOOK
 
@@ -63,6 +64,7 @@ MACHINE_ALIGNS_STACK static void *find_loaded(const char *name) {
 struct real real = {
 #include "recorder/hooks.def"
 };
+#undef WITH_OPERATORS
 #undef HOOK
 
 void real_forget_loaded(void) {

@@ -46,17 +46,17 @@ void lookup_redirect(const char *name, const void *from, const void *to);
  */
 void lookup_hide(const void *ours, bool (*stays)(const char *name));
 
-/**
- * A function of an object that lies in memory as its file does, from its ELF header on. NULL: none.
- */
-void *lookup_in_image(const void *image, const char *name);
+/** A function of the object whose ELF header lies at `start`, by image_read. NULL: none. */
+void *lookup_in_image(uint64_t start, const char *name);
 
 // ---- the real functions behind the hooks
 
 #define HOOK(result, name, parameters, ...) result(*name) parameters;
+#define WITH_OPERATORS
 struct real {
 #include "recorder/hooks.def"
 };
+#undef WITH_OPERATORS
 #undef HOOK
 
 extern struct real real;
@@ -89,6 +89,11 @@ bool real_is_libcs(const void *function);
 static inline size_t product(size_t n, size_t size) {
 	size_t bytes;
 	return __builtin_mul_overflow(n, size, &bytes) ? SIZE_MAX : bytes;
+}
+
+/** Operators are asked for at least a byte: each block has an address of its own. */
+static inline size_t some(size_t size) {
+	return size + (size == 0);
 }
 
 static inline void nothing(void) {}

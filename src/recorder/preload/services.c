@@ -9,9 +9,8 @@
 #include <time.h>
 
 /**
- * The environment as it was when the program began, with the auxiliary vector behind it. The kernel
- * puts on the stack: argc, argv, NULL, the environment, NULL, that vector. NULL: not to be found
- * (musl).
+ * The environment as it was when the program began. The kernel puts on the stack: argc, argv, NULL,
+ * the environment. NULL: not to be found (musl).
  */
 static char **start_environment(void) {
 	enum { ARGUMENTS_MAX = 1 << 24 };
@@ -29,30 +28,17 @@ static int ask_kernel(clockid_t clock, struct timespec *now) {
 	return (int)syscall_2(__NR_clock_gettime, clock, (long)now);
 }
 
-/** The vdso: the kernel puts its address behind the environment. NULL: that is not to be found. */
-static const void *find_vdso(void) {
-	char **environment = start_environment();
-	if (environment == NULL) {
-		return NULL;
-	}
-	while (*environment != NULL) {
-		environment++;
-	}
-	const Elf64_auxv_t *a = (const Elf64_auxv_t *)(environment + 1);
-	while (a->a_type != AT_NULL && a->a_type != AT_SYSINFO_EHDR) {
-		a++;
-	}
-	return a->a_type == AT_NULL ? NULL : (const void *)a->a_un.a_val;
-}
-
-/** Not by libc, whose function may give other times (libfaketime) or not work yet (sanitizers). */
+/**
+ * By the vdso, not by libc, whose function may give other times (libfaketime) or not work yet
+ * (sanitizers).
+ */
 uint64_t host_clock_ns(void) {
 	static _Atomic(clock_function *) known;
 	clock_function *clock = atomic_load_explicit(&known, memory_order_relaxed);
 	if (unlikely(clock == NULL)) {
-		const void *vdso = find_vdso();
-		clock_function *found = vdso == NULL ? NULL : lookup_in_image(vdso, "__vdso_clock_gettime");
-		clock = found == NULL ? ask_kernel : found; // whoever comes at the same time finds the same
+		// Whoever comes at the same time finds the same
+		clock = lookup_in_image(image_auxiliary(AT_SYSINFO_EHDR), "__vdso_clock_gettime")
+				?: ask_kernel;
 		atomic_store_explicit(&known, clock, memory_order_relaxed);
 	}
 	if (unlikely(atomic_load_explicit(&segment.has_no_clock, memory_order_relaxed))) {
