@@ -17,6 +17,8 @@
  * while the process is stopped, except `mappings`; the recorder reads it.
  */
 
+#include "wire/segment.h"
+
 #include <stdint.h>
 
 // ---- system calls that a stopped thread of the target makes for heaptrack, its *errand*
@@ -144,16 +146,17 @@ static inline unsigned resident_thread_place(uint64_t key) {
 	return (unsigned)(key * 0x9E3779B97F4A7C15ull >> (64 - RESIDENT_THREADS_LOG2));
 }
 
-/** What the recorder keeps for a thread. */
+/** What the recorder keeps for a thread (preload/host.h: struct thread_words), and more. */
 struct resident_thread {
-	uint64_t slot;
+	struct thread_slot *slot;
 	uint32_t n_refused, n_until_search;
-	uint64_t key;    // FS base, or RESIDENT_KEY_IS_TID | tid; 0: free
-	uint32_t tid;    // as its gettid() says
-	uint32_t tid_at; // the C library keeps it so far behind the FS base; 0: unknown
-	uint64_t inside; // calls of hooked functions that the recorder has begun and not ended
-	uint64_t last_block;
-	uint64_t unused[2];
+	// FS base, or RESIDENT_KEY_IS_TID | tid. 0: free. Written by compare-and-swap, never changed
+	_Atomic uint64_t key;
+	uint32_t tid;            // as its gettid() says
+	uint32_t tid_at;         // the C library keeps it so far behind the FS base; 0: unknown
+	_Atomic uint64_t inside; // calls of hooked functions that the recorder has begun and not ended
+	uint64_t last_block;     // recorded within the RESIDENT_ALLOCATES_WITHIN in progress; 0: none
+	uint64_t unused[2];      // a line of its own
 };
 _Static_assert(sizeof(struct resident_thread) == 64, "layout");
 
@@ -199,6 +202,6 @@ struct resident {
 	char maps[RESIDENT_MAPS_BYTES];
 	struct resident_hook hooks[RESIDENT_HOOKS];
 	struct resident_range islands[RESIDENT_ISLANDS];
-	struct resident_range mappings[RESIDENT_MAPPINGS]; // made by the recorder, to be unmapped
+	struct wire_range mappings[RESIDENT_MAPPINGS]; // made by the recorder, to be unmapped
 };
 _Static_assert(sizeof(struct resident) <= RESIDENT_BYTES, "fits its pages");

@@ -57,12 +57,12 @@ static void what_was_found_during_the_call_is_forgotten(void **state) {
 	struct capture_regs caller = MACHINE_CALLER();
 	uint64_t value;
 	struct hook h;
-	enum mapping_how how = mapping_enter(&thread_self, &h, caller, MAPPING_UNMAPS, arguments);
+	enum mapping_how how = mapping_enter(&thread_self, &h, caller, RESIDENT_UNMAPS, arguments);
 	assert_int_equal(how, MAPPING_OUTSIDE);
 	guard_begin(&guard);
 	assert_true(guard_load(&guard, (uint64_t)page, &value));
 	munmap(page, PAGE);
-	mapping_leave(&h, how, MAPPING_UNMAPS, arguments, 0);
+	mapping_leave(&h, how, RESIDENT_UNMAPS, arguments, 0);
 	guard_begin(&guard);
 	assert_false(guard_load(&guard, (uint64_t)page, &value));
 }

@@ -9,14 +9,12 @@
 #include "recorder/core/segment.h"
 
 #include "recorder/core/family.h"
-#include "recorder/core/own.h"
 #include "recorder/core/sys.h"
 
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <linux/prctl.h>
 #include <linux/seccomp.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -177,7 +175,7 @@ static uint32_t map_table(int fd, const struct segment_header *h, unsigned which
 	}
 	for (n = n < n_least ? n_least : n; n >= n_least; n /= 2) {
 		*table = map_piece(fd, h->tables[which].at,
-				in_pages((uint64_t)n * item_bytes, h->page_bytes), SYS_PROT_NONE);
+				in_pages((uint64_t)n * item_bytes, h->page_bytes), PROT_NONE);
 		if (*table != NULL) {
 			return n;
 		}
@@ -196,8 +194,8 @@ static void map_runtimes(int fd, const struct segment_header *h, uint64_t allowa
 		return;
 	}
 	void *layouts = map_piece(fd, h->tables[TABLE_LAYOUTS].at, h->tables[TABLE_LAYOUTS].bytes,
-			SYS_PROT_READ);
-	unsigned char *at = layouts != NULL ? map_piece(fd, units->at, bytes, SYS_PROT_NONE) : NULL;
+			PROT_READ);
+	unsigned char *at = layouts != NULL ? map_piece(fd, units->at, bytes, PROT_NONE) : NULL;
 	segment.layouts = at != NULL ? layouts : NULL;
 	segment.units = (struct wire_unit *)at;
 	segment.excerpts = at + (last->at - units->at);
@@ -208,7 +206,7 @@ static bool open_table(void *table, uint64_t from, uint64_t bytes, bool opens) {
 	from = in_pages(from < bytes ? from : bytes, segment.page_bytes);
 	return from >= bytes ||
 			sys_mprotect((unsigned char *)table + from, bytes - from,
-					opens ? SYS_PROT_READ | SYS_PROT_WRITE : SYS_PROT_NONE);
+					opens ? PROT_READ | PROT_WRITE : PROT_NONE);
 }
 
 bool segment_open_units(bool opens) {
@@ -263,7 +261,7 @@ static bool map_program(int fd, struct segment_header *h) {
 	uint64_t limit_bytes = is_limited ? limit.rlim_cur : RLIM_INFINITY;
 	uint64_t allowance = limit_bytes / 8; // for slots and nodes, but for the least of them
 	uint64_t base_bytes = base_end(h);
-	unsigned char *base = map_piece(fd, 0, base_bytes, SYS_PROT_READ | SYS_PROT_WRITE);
+	unsigned char *base = map_piece(fd, 0, base_bytes, PROT_READ | PROT_WRITE);
 	if (base == NULL) {
 		return false;
 	}
@@ -275,15 +273,14 @@ static bool map_program(int fd, struct segment_header *h) {
 	uint32_t n_nodes = map_table(fd, h, TABLE_NODES, sizeof(struct wire_node), h->node_capacity,
 			n_least_nodes, allowance / 2, &nodes);
 	uint64_t nodes_bytes = (uint64_t)n_nodes * sizeof(struct wire_node);
-	if (n_slots == 0 || n_nodes == 0 ||
-			!sys_mprotect(nodes, nodes_bytes, SYS_PROT_READ | SYS_PROT_WRITE)) {
+	if (n_slots == 0 || n_nodes == 0 || !sys_mprotect(nodes, nodes_bytes, PROT_READ | PROT_WRITE)) {
 		sys_munmap(base, base_bytes); // the program needs the room
 		sys_munmap(slots, n_slots * h->slot_bytes);
 		sys_munmap(nodes, nodes_bytes);
 		return false;
 	}
 	struct segment_header *header = (struct segment_header *)base;
-	own_begin(header->own);
+	own_begin(OWN_TOLD, header->own, WIRE_N_OWN);
 	segment = (struct segment){
 			.header = header,
 			.common = &header->common,
@@ -295,7 +292,8 @@ static bool map_program(int fd, struct segment_header *h) {
 			.n_slots = n_slots,
 			.n_nodes = n_nodes,
 			.n_nodes_open = n_nodes,
-			.n_modules = h->module_capacity,
+			.n_modules = h->module_capacity <= WIRE_MODULE_MAX ? h->module_capacity
+															   : WIRE_MODULE_MAX + 1,
 			.page_bytes = h->page_bytes,
 			.options = h->options,
 			.image = 1 + atomic_fetch_add(&header->n_images, 1),
@@ -313,7 +311,7 @@ static enum segment_role open_behind(int fd, const char *token, int32_t program_
 	uint64_t bytes = sys_failed(syscall_2(__NR_fstat, fd, (long)&s)) ? 0 : (uint64_t)s.st_size;
 	struct segment_header *h = bytes < sizeof *h
 			? NULL
-			: map_piece(fd, 0, sizeof *h, SYS_PROT_READ | SYS_PROT_WRITE);
+			: map_piece(fd, 0, sizeof *h, PROT_READ | PROT_WRITE);
 	if (h != NULL && header_is_valid(h, bytes, token)) {
 		if (syscall_0(__NR_getpid) != program_pid) {
 			family_announce(h, false);
@@ -355,7 +353,7 @@ uint32_t segment_open_slots(void) {
 bool segment_open_more_slots(void) {
 	uint32_t n = segment_open_slots();
 	if (n >= segment.n_slots ||
-			!sys_mprotect(segment_slot(n), SEGMENT_OPEN_BYTES, SYS_PROT_READ | SYS_PROT_WRITE)) {
+			!sys_mprotect(segment_slot(n), SEGMENT_OPEN_BYTES, PROT_READ | PROT_WRITE)) {
 		return false;
 	}
 	// Another thread may have opened the same one, which is harmless
@@ -400,9 +398,8 @@ void segment_give_back(uint64_t limit_bytes) {
 void segment_close_unused(bool closes) {
 	uint32_t n = n_nodes_in_use();
 	segment.n_nodes_open = closes ? n : segment.n_nodes;
-	(void)sys_mprotect((unsigned char *)segment.nodes + nodes_bytes(n),
-			nodes_bytes(segment.n_nodes) - nodes_bytes(n),
-			closes ? SYS_PROT_NONE : SYS_PROT_READ | SYS_PROT_WRITE);
+	(void)open_table(segment.nodes, n * sizeof(struct wire_node),
+			segment.n_nodes * sizeof(struct wire_node), !closes);
 	if (segment.n_units_open > 0) {
 		(void)segment_open_units(!closes);
 	}

@@ -11,18 +11,13 @@
  */
 
 #include "host.h"
+#include "recorder/core/own.h"
 #include "syscall.h"
 
 #include <linux/mman.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-enum {
-	SYS_PROT_NONE = 0,
-	SYS_PROT_READ = 1,
-	SYS_PROT_WRITE = 2,
-};
 
 /** True if a system call's result is an error number, negated. */
 static inline bool sys_failed(long result) {
@@ -36,19 +31,18 @@ static inline void *sys_mmap(void *at, size_t bytes, int protection, int flags, 
 	if (sys_failed(result)) {
 		return NULL;
 	}
-	host_mapped((void *)result, bytes);
+	own_mapped((void *)result, bytes);
 	return (void *)result;
 }
 
 /** Zeroed private memory; pages cost nothing until touched. NULL: there is none. */
 static inline void *sys_map(size_t bytes) {
-	enum { PRIVATE = 2 };
-	return sys_mmap(NULL, bytes, SYS_PROT_READ | SYS_PROT_WRITE,
-			PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 }
 
 static inline void sys_munmap(void *at, size_t bytes) {
-	host_unmapped(at, bytes);
+	own_unmapped(at, bytes);
 	(void)syscall_2(__NR_munmap, (long)at, (long)bytes);
 }
 

@@ -165,7 +165,7 @@ bool thread_grow(struct thread_slot *slot) {
 	if (open == s->open_bytes ||
 			(is_more &&
 					(!segment_may_call_system() ||
-							!sys_mprotect(slot, open, SYS_PROT_READ | SYS_PROT_WRITE)))) {
+							!sys_mprotect(slot, open, PROT_READ | PROT_WRITE)))) {
 		return false;
 	}
 	s->open_bytes = open;

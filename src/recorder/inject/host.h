@@ -17,24 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct thread_slot;
-
-struct thread_words {
-	struct thread_slot *slot;
-	uint32_t n_refused;
-	uint32_t n_until_search;
-	// FS base, or RESIDENT_KEY_IS_TID | tid. 0: free. Written by compare-and-swap, never changed
-	_Atomic uint64_t key;
-	uint32_t tid;
-	uint32_t tid_at; // the C library keeps the thread's id so far behind the FS base; 0: unknown
-	_Atomic uint64_t inside; // calls that the recorder has begun and not ended
-	uint64_t last_block;     // recorded within the RESIDENT_ALLOCATES_WITHIN in progress; 0: none
-	uint64_t unused[2];      // a line of its own
-};
-_Static_assert(sizeof(struct thread_words) == sizeof(struct resident_thread) &&
-				offsetof(struct thread_words, tid) == offsetof(struct resident_thread, tid) &&
-				offsetof(struct thread_words, inside) == offsetof(struct resident_thread, inside),
-		"read from outside");
+#define thread_words resident_thread
 
 extern struct thread_words inject_threads[1 << RESIDENT_THREADS_LOG2]
 		__attribute__((visibility("default"), aligned(64)));
@@ -94,6 +77,3 @@ static inline uint64_t host_in_loader(void) {
 static inline const char *host_maps(void) {
 	return inject_resident->maps;
 }
-
-void host_mapped(void *at, size_t bytes);
-void host_unmapped(void *at, size_t bytes);

@@ -14,7 +14,6 @@
 
 #include "recorder/core/awaiting.h"
 #include "recorder/core/hook/mapping.h"
-#include "recorder/core/own.h"
 #include "recorder/core/sys.h"
 #include "recorder/core/unwind/runtimes.h"
 
@@ -27,7 +26,7 @@ __attribute__((visibility("default"))) long inject_begin(struct resident *reside
 	}
 	bool is_open = switch_find_out();
 	if (is_open) {
-		own_mapped((const void *)resident->at, resident->bytes);
+		own_note(OWN_TOLD, (const void *)resident->at, resident->bytes);
 		registered_add((const void *)resident->frames_at);
 		for (unsigned i = 0; i < RESIDENT_TABLES; i++) {
 			registered_add((const void *)resident->tables[i]); // passes 0 by
@@ -108,12 +107,8 @@ static void enter_other(struct inject_frame *f, const struct thread_words *self)
 	}
 }
 
-static inline enum mapping_does mapping_does(const struct inject_frame *f) {
-	_Static_assert(MAPPING_BREAKS - MAPPING_MAPS == RESIDENT_BREAKS - RESIDENT_MAPS, "ordered");
-	return f->what->what == RESIDENT_CALLS ? mapping_of_call((long)f->arguments[0])
-			: f->what->what == RESIDENT_CONFINES
-			? MAPPING_NAMES
-			: (enum mapping_does)(f->what->what - RESIDENT_MAPS);
+static inline enum resident_what mapping_does(const struct inject_frame *f) {
+	return f->what->what == RESIDENT_CALLS ? mapping_of_call((long)f->arguments[0]) : f->what->what;
 }
 
 struct mapping_arguments {
@@ -142,8 +137,8 @@ static void enter_mapping(struct inject_frame *f, const struct thread_words *sel
 /** If it is late, a range that would be moved counts as unchanged. */
 static void leave_mapping(struct inject_frame *f) {
 	bool is_late = inject_is_late(f);
-	enum mapping_does does = mapping_does(f);
-	if (is_late && does != MAPPING_REMAPS) {
+	enum resident_what does = mapping_does(f);
+	if (is_late && does != RESIDENT_REMAPS) {
 		hook_leave(&f->hook);
 		return;
 	}

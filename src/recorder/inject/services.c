@@ -7,7 +7,10 @@
 
 #include <time.h>
 
+struct resident *inject_resident;
+
 enum segment_role host_open_segment(void) {
+	own_begin(OWN_LENT, inject_resident->mappings, RESIDENT_MAPPINGS);
 	return segment_adopt(inject_resident->fd);
 }
 

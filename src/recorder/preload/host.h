@@ -8,7 +8,6 @@
  */
 
 #include "machine.h"
-#include "recorder/core/own.h"
 #include "recorder/core/unwind/mapped_image.h"
 
 #include <stdbool.h>
@@ -53,13 +52,4 @@ static inline const char *host_maps(void) {
 /** Do we see what the program asks prctl for, from its first instruction on? */
 static inline bool host_sees_prctl(void) {
 	return true;
-}
-
-/** Called for each mapping that the core makes and gives back. */
-static inline void host_mapped(void *at, size_t bytes) {
-	own_mapped(at, bytes);
-}
-static inline void host_unmapped(void *at, size_t bytes) {
-	(void)bytes;
-	own_unmapped(at);
 }

@@ -39,16 +39,16 @@ uint64_t mapping_break(void) {
 }
 
 /** What the call is about to release. */
-static struct range released(enum mapping_does does, const uint64_t *arguments) {
+static struct range released(enum resident_what does, const uint64_t *arguments) {
 	const struct range none = {0}, all = sure_range(arguments[0], arguments[1]);
-	if (does == MAPPING_UNMAPS) {
+	if (does == RESIDENT_UNMAPS) {
 		return all;
 	}
-	if (does == MAPPING_DETACHES) { // the kernel knows how much
+	if (does == RESIDENT_DETACHES) { // the kernel knows how much
 		return sure_range(arguments[0], WIRE_PAGE_LEAST);
 	}
 	uint64_t flags = arguments[3];
-	if (does != MAPPING_REMAPS || all.bytes == 0 || (flags & MREMAP_DONTUNMAP) != 0) {
+	if (does != RESIDENT_REMAPS || all.bytes == 0 || (flags & MREMAP_DONTUNMAP) != 0) {
 		return none;
 	}
 	uint64_t before = whole_pages(all.bytes), after = whole_pages(arguments[2]);
@@ -77,21 +77,21 @@ static struct range mapped(uint64_t at, const uint64_t *arguments) {
 	return (struct range){at, (arguments[1] + page - 1) & -page};
 }
 
-static bool returns_address(enum mapping_does does) {
-	return does == MAPPING_MAPS || does == MAPPING_REMAPS || does == MAPPING_ATTACHES ||
-			does == MAPPING_BREAKS;
+static bool returns_address(enum resident_what does) {
+	return does == RESIDENT_MAPS || does == RESIDENT_REMAPS || does == RESIDENT_ATTACHES ||
+			does == RESIDENT_BREAKS;
 }
 
 /** What else than its protection a call changes. WIRE_CHANGE_PROTECTION: nothing that matters. */
-static enum wire_change change_of(enum mapping_does does, const uint64_t *arguments) {
-	uint64_t advice = does == MAPPING_ADVISES ? (uint32_t)arguments[2] : 0;
-	bool names = does == MAPPING_NAMES && (uint32_t)arguments[0] == PR_SET_VMA &&
+static enum wire_change change_of(enum resident_what does, const uint64_t *arguments) {
+	uint64_t advice = does == RESIDENT_ADVISES ? (uint32_t)arguments[2] : 0;
+	bool names = does == RESIDENT_CONFINES && (uint32_t)arguments[0] == PR_SET_VMA &&
 			arguments[1] == PR_SET_VMA_ANON_NAME;
-	return does == MAPPING_LOCKS      ? WIRE_CHANGE_LOCKS
-			: does == MAPPING_UNLOCKS ? WIRE_CHANGE_UNLOCKS
-			: does == MAPPING_CREATES ? WIRE_CHANGE_CREATES
-			: names                   ? WIRE_CHANGE_NAMES
-			: advice == MADV_FREE     ? WIRE_CHANGE_FREES
+	return does == RESIDENT_LOCKS      ? WIRE_CHANGE_LOCKS
+			: does == RESIDENT_UNLOCKS ? WIRE_CHANGE_UNLOCKS
+			: does == RESIDENT_CREATES ? WIRE_CHANGE_CREATES
+			: names                    ? WIRE_CHANGE_NAMES
+			: advice == MADV_FREE      ? WIRE_CHANGE_FREES
 			: advice == MADV_DONTNEED || advice == MADV_DONTNEED_LOCKED || advice == MADV_REMOVE
 			? WIRE_CHANGE_GIVES_BACK
 			: WIRE_CHANGE_PROTECTION;
@@ -166,9 +166,10 @@ static void write_break(struct hook *h, enum mapping_how how, uint64_t before) {
  * What was found to be readable may not be so any more: once before the call, once more behind it
  * for what was found meanwhile.
  */
-static void note_unmapping(enum mapping_does does, const uint64_t *arguments) {
-	bool only_adds = does == MAPPING_MAPS && (arguments[3] & MAP_FIXED) == 0;
-	if (!only_adds && does < MAPPING_ADVISES && !switch_is_off()) {
+static void note_unmapping(enum resident_what does, const uint64_t *arguments) {
+	bool only_adds = does == RESIDENT_MAPS && (arguments[3] & MAP_FIXED) == 0;
+	bool may_unmap = does < RESIDENT_ADVISES && does != RESIDENT_CONFINES;
+	if (!only_adds && may_unmap && !switch_is_off()) {
 		atomic_fetch_add(&segment.header->unmap_epoch, 1);
 	}
 }
@@ -194,14 +195,14 @@ static void await_units(void) {
 }
 
 enum mapping_how mapping_enter(const struct thread_words *self, struct hook *h,
-		struct capture_regs caller, enum mapping_does does,
+		struct capture_regs caller, enum resident_what does,
 		const uint64_t arguments[MAPPING_ARGUMENTS]) {
 	bool changes = change_of(does, arguments) != WIRE_CHANGE_PROTECTION;
-	if ((does == MAPPING_ADVISES || does == MAPPING_NAMES) && !changes) {
+	if ((does == RESIDENT_ADVISES || does == RESIDENT_CONFINES) && !changes) {
 		return MAPPING_PASSES;
 	}
 	note_unmapping(does, arguments);
-	if (does == MAPPING_UNMAPS && !switch_is_off()) {
+	if (does == RESIDENT_UNMAPS && !switch_is_off()) {
 		await_units();
 	}
 	bool wants_stack = returns_address(does) || changes, is_inside = false;
@@ -212,12 +213,12 @@ enum mapping_how mapping_enter(const struct thread_words *self, struct hook *h,
 		hook_leave(h);
 		return MAPPING_PASSES;
 	}
-	enum wire_map_what what = does == MAPPING_DETACHES ? WIRE_MAP_SHM : WIRE_MAP_PLAIN;
+	enum wire_map_what what = does == RESIDENT_DETACHES ? WIRE_MAP_SHM : WIRE_MAP_PLAIN;
 	write(h, KIND_UNMAP, released(does, arguments), wire_map_sort(0, false, what));
 	return is_inside ? MAPPING_INSIDE : MAPPING_OUTSIDE;
 }
 
-void mapping_leave(struct hook *h, enum mapping_how how, enum mapping_does does,
+void mapping_leave(struct hook *h, enum mapping_how how, enum resident_what does,
 		const uint64_t arguments[MAPPING_ARGUMENTS], uint64_t result) {
 	bool has_failed = returns_address(does) ? result == UINT64_MAX : (int)result < 0;
 	enum wire_change change = change_of(does, arguments);
@@ -226,25 +227,25 @@ void mapping_leave(struct hook *h, enum mapping_how how, enum mapping_does does,
 	if (!switch_is_still_on_or_paused()) {
 		return;
 	}
-	if (does == MAPPING_BREAKS) {
+	if (does == RESIDENT_BREAKS) {
 		write_break(h, how, arguments[0]);
-	} else if (has_failed && does != MAPPING_DETACHES && does != MAPPING_NAMES) {
+	} else if (has_failed && does != RESIDENT_DETACHES && does != RESIDENT_CONFINES) {
 		write(h, KIND_MAP, given, wire_map_sort(0, false, WIRE_MAP_BACK));
-	} else if (does == MAPPING_MAPS && switch_is_on()) {
+	} else if (does == RESIDENT_MAPS && switch_is_on()) {
 		write(h, KIND_MAP, mapped(result, arguments), sort_of(how, arguments));
-	} else if (does == MAPPING_ATTACHES && switch_is_on()) {
+	} else if (does == RESIDENT_ATTACHES && switch_is_on()) {
 		write_attached(h, arguments, result);
-	} else if (does == MAPPING_UNMAPS && given.bytes == 0) {
+	} else if (does == RESIDENT_UNMAPS && given.bytes == 0) {
 		write(h, KIND_UNMAP, whole, 0);
-	} else if (does == MAPPING_PROTECTS) {
+	} else if (does == RESIDENT_PROTECTS) {
 		write(h, KIND_CHANGED, whole, wire_map_sort((uint32_t)arguments[2], false, 0));
 	} else if (change != WIRE_CHANGE_PROTECTION && switch_is_on()) {
 		static const uint64_t nowhere[2];
 		write_change(h, how, change,
-				does == MAPPING_NAMES             ? arguments + 2
-						: does == MAPPING_CREATES ? nowhere
-												  : arguments);
-	} else if (does == MAPPING_REMAPS &&
+				does == RESIDENT_CONFINES          ? arguments + 2
+						: does == RESIDENT_CREATES ? nowhere
+												   : arguments);
+	} else if (does == RESIDENT_REMAPS &&
 			(result != whole.at || whole_pages(arguments[2]) > whole_pages(whole.bytes))) {
 		enum wire_map_what what = how == MAPPING_INSIDE ? WIRE_MAP_MOVED_INSIDE : WIRE_MAP_MOVED;
 		write(h, KIND_MAP, (struct range){result, arguments[2]}, wire_map_sort(0, false, what));

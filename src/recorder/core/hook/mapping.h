@@ -5,12 +5,15 @@
  *
  *      const uint64_t arguments[MAPPING_ARGUMENTS] = {at, bytes, protection, flags, fd};
  *      struct hook h;
- *      enum mapping_how how = mapping_enter(&thread_self, &h, MACHINE_CALLER(), MAPPING_MAPS,
+ *      enum mapping_how how = mapping_enter(&thread_self, &h, MACHINE_CALLER(), RESIDENT_MAPS,
  *                      arguments);
  *      void *mapping = real_mmap(...);
  *      if (how != MAPPING_PASSES) {
- *          mapping_leave(&h, how, MAPPING_MAPS, arguments, (uint64_t)mapping);
+ *          mapping_leave(&h, how, RESIDENT_MAPS, arguments, (uint64_t)mapping);
  *      }
+ *
+ * What a call does has the same name where functions are patched. The argument of BREAKS is
+ * mapping_break() before; those of CONFINES may be about something else.
  *
  * An allocator's own calls are recorded like any: what maps inside a hooked allocation function is
  * another event than the block, and says so. Any thread, any signal handler; errno is unchanged.
@@ -20,24 +23,9 @@
 
 #include "recorder/core/hook/progress.h"
 #include "syscall.h"
+#include "wire/resident.h"
 
 enum { MAPPING_ARGUMENTS = 5 };
-
-enum mapping_does {
-	MAPPING_MAPS,
-	MAPPING_UNMAPS,
-	MAPPING_REMAPS,
-	MAPPING_PROTECTS,
-	MAPPING_ATTACHES,
-	MAPPING_DETACHES,
-	MAPPING_ADVISES,
-	MAPPING_LOCKS,
-	MAPPING_UNLOCKS,
-	MAPPING_CREATES,
-	MAPPING_BREAKS, // argument: mapping_break() before
-	MAPPING_NAMES,  // arguments of prctl, which may be about something else
-	MAPPING_OTHER,  // nothing that is recorded
-};
 
 enum mapping_how {
 	MAPPING_PASSES = 0, // not recorded: call the real function and nothing else
@@ -45,23 +33,23 @@ enum mapping_how {
 	MAPPING_INSIDE = 2, // of a hooked allocation function
 };
 
-/** What a system call of that number does. Its arguments are those of the functions. */
-static inline enum mapping_does mapping_of_call(long number) {
+/** What a system call of that number does; CALLS: nothing that is recorded. */
+static inline enum resident_what mapping_of_call(long number) {
 	switch (number) {
-	case __NR_mmap: return MAPPING_MAPS;
-	case __NR_munmap: return MAPPING_UNMAPS;
-	case __NR_mremap: return MAPPING_REMAPS;
+	case __NR_mmap: return RESIDENT_MAPS;
+	case __NR_munmap: return RESIDENT_UNMAPS;
+	case __NR_mremap: return RESIDENT_REMAPS;
 	case __NR_mprotect:
-	case __NR_pkey_mprotect: return MAPPING_PROTECTS;
-	case __NR_shmat: return MAPPING_ATTACHES;
-	case __NR_shmdt: return MAPPING_DETACHES;
-	case __NR_madvise: return MAPPING_ADVISES;
+	case __NR_pkey_mprotect: return RESIDENT_PROTECTS;
+	case __NR_shmat: return RESIDENT_ATTACHES;
+	case __NR_shmdt: return RESIDENT_DETACHES;
+	case __NR_madvise: return RESIDENT_ADVISES;
 	case __NR_mlock:
-	case __NR_mlock2: return MAPPING_LOCKS;
-	case __NR_munlock: return MAPPING_UNLOCKS;
-	case __NR_memfd_create: return MAPPING_CREATES;
-	case __NR_prctl: return MAPPING_NAMES;
-	default: return MAPPING_OTHER;
+	case __NR_mlock2: return RESIDENT_LOCKS;
+	case __NR_munlock: return RESIDENT_UNLOCKS;
+	case __NR_memfd_create: return RESIDENT_CREATES;
+	case __NR_prctl: return RESIDENT_CONFINES;
+	default: return RESIDENT_CALLS;
 	}
 }
 
@@ -70,9 +58,9 @@ uint64_t mapping_break(void);
 
 /** Begin a hook, and record that a range is about to be released. */
 enum mapping_how mapping_enter(const struct thread_words *self, struct hook *h,
-		struct capture_regs caller, enum mapping_does does,
+		struct capture_regs caller, enum resident_what does,
 		const uint64_t arguments[MAPPING_ARGUMENTS]);
 
 /** Record what the real function has done, and end the hook. */
-void mapping_leave(struct hook *h, enum mapping_how how, enum mapping_does does,
+void mapping_leave(struct hook *h, enum mapping_how how, enum resident_what does,
 		const uint64_t arguments[MAPPING_ARGUMENTS], uint64_t result);

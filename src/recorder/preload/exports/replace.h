@@ -134,7 +134,7 @@
 	if (switch_is_on_or_paused()) {                \
 		segment_note_prctl(option, value);         \
 	}                                              \
-	REPLACE_MAPPING(call, NAMES, option, value, __VA_ARGS__)
+	REPLACE_MAPPING(call, CONFINES, option, value, __VA_ARGS__)
 
 // If that exceeds the limit of locked memory, the reserve is given back and the call made again
 #define REPLACE_LOCKS_ALL(call, none) \
@@ -164,7 +164,7 @@
 #define REPLACE_EXECS(call, path, search) EXEC(call, exec_begin(path, search))
 #define REPLACE_EXECS_FILE(call, fd)      EXEC(call, exec_begin_file(fd))
 
-#define REPLACE_MAPPING(call, word, ...) MAPPING_BODY(call, MAPPING_##word, __VA_ARGS__)
+#define REPLACE_MAPPING(call, word, ...) MAPPING_BODY(call, RESIDENT_##word, __VA_ARGS__)
 #define MAPPING_BODY(call, does, at, bytes, third, fourth, fifth)                              \
 	const uint64_t registers[MAPPING_ARGUMENTS] = {(uint64_t)(at), (uint64_t)(bytes),          \
 			(uint64_t)(third), (uint64_t)(fourth), (uint64_t)(fifth)};                         \
@@ -184,8 +184,8 @@
 	REPLACE_MAPPING(call, BREAKS, mapping_break(), 0, 0, 0, 0)
 
 #define REPLACE_CALLS(call, number, a, b, c, d, e)                                    \
-	const enum mapping_does does = mapping_of_call(number);                           \
-	if (likely(does == MAPPING_OTHER)) {                                              \
+	const enum resident_what does = mapping_of_call(number);                          \
+	if (likely(does == RESIDENT_CALLS)) {                                             \
 		if (likely(!segment_is_exec(number))) {                                       \
 			return call;                                                              \
 		}                                                                             \
