@@ -120,5 +120,16 @@ static inline bool segment_may_ask(void) {
 			atomic_load_explicit(&segment.header->has_filter, memory_order_relaxed) == 0;
 }
 
+/** The next number that `counter` counts, if it is below `end`. 0: there are no more. */
+static inline uint32_t segment_take(_Atomic uint32_t *counter, uint32_t end) {
+	uint32_t n = atomic_load_explicit(counter, memory_order_relaxed);
+	do {
+		if (n + 1 >= end) {
+			return 0;
+		}
+	} while (!atomic_compare_exchange_weak(counter, &n, n + 1));
+	return n + 1;
+}
+
 /** Wake the collector if it sleeps. */
 void segment_ring_bell(void);

@@ -24,8 +24,6 @@
 #include "recorder/core/segment.h"
 #include "recorder/core/sys.h"
 
-#include <linux/mman.h>
-
 enum {
 	FIRST_BITS = 14,
 	GROWTH_BITS = 2,
@@ -124,20 +122,11 @@ static uint32_t find(unsigned index, uint64_t hash, uint32_t parent, uint64_t wh
 	return 0;
 }
 
-/** The next free id. 0: the budget is exhausted. */
-static uint32_t take_id(void) {
-	uint32_t id = atomic_load_explicit(&segment.header->n_nodes, memory_order_relaxed);
-	do {
-		if (id == 0 || id >= segment.n_nodes_open) {
-			return 0;
-		}
-	} while (!atomic_compare_exchange_weak_explicit(&segment.header->n_nodes, &id, id + 1,
-			memory_order_relaxed, memory_order_relaxed));
-	return id;
-}
-
+/** A new node. 0: the budget is exhausted. */
 static uint32_t publish(uint32_t parent, uint64_t where) {
-	uint32_t id = take_id();
+	// The root is counted, too: ids are one less than the count
+	uint32_t n = segment_take(&segment.header->n_nodes, segment.n_nodes_open + 1);
+	uint32_t id = n > 0 ? n - 1 : 0;
 	if (id != 0) {
 		segment.nodes[id].parent = parent;
 		atomic_store_explicit(&segment.nodes[id].where, where, memory_order_release);

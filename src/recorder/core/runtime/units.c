@@ -71,13 +71,11 @@ static void take_excerpt(struct wire_unit *u, const struct wire_layout *l, struc
 // ---- units
 
 static uint32_t make(const struct runtime *r, struct guard *g, const struct unit_key *key) {
-	uint32_t id = atomic_load(&segment.header->n_units);
-	do {
-		if (id + 1 >= segment.n_units_open) {
-			return 0;
-		}
-	} while (!atomic_compare_exchange_weak(&segment.header->n_units, &id, id + 1));
-	struct wire_unit *u = &segment.units[++id];
+	uint32_t id = segment_take(&segment.header->n_units, segment.n_units_open);
+	if (id == 0) {
+		return 0;
+	}
+	struct wire_unit *u = &segment.units[id];
 	for (unsigned i = 0; i < 3; i++) {
 		u->identity[i] = key->identity[i];
 	}

@@ -66,16 +66,6 @@ static void find_loader(void) {
 
 // ---- announcing
 
-static uint32_t take_id(void) {
-	uint32_t n = atomic_load(&segment.header->n_modules);
-	do {
-		if (n + 1 >= segment.n_modules || n + 1 > WIRE_MODULE_MAX) {
-			return 0;
-		}
-	} while (!atomic_compare_exchange_weak(&segment.header->n_modules, &n, n + 1));
-	return n + 1;
-}
-
 static uint32_t build_id_bytes(const struct image *image) {
 	enum { MAX = sizeof(((struct wire_module *)0)->build_id) };
 	return image->build_id_bytes < MAX ? image->build_id_bytes : MAX;
@@ -86,7 +76,7 @@ static uint32_t path_bytes(const struct image *image) {
 }
 
 static uint32_t announce(const struct image *image) {
-	uint32_t id = take_id();
+	uint32_t id = segment_take(&segment.header->n_modules, segment.n_modules);
 	if (id == 0) {
 		return 0;
 	}
@@ -104,7 +94,7 @@ static uint32_t announce(const struct image *image) {
 }
 
 uint32_t modules_add_virtual(uint8_t kind, uint16_t layout) {
-	uint32_t id = take_id();
+	uint32_t id = segment_take(&segment.header->n_modules, segment.n_modules);
 	if (id != 0) {
 		struct wire_module *m = &segment.modules[id];
 		m->image = segment.image;

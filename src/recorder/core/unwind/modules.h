@@ -54,5 +54,5 @@ static inline bool module_is_loader(uint64_t pc) {
 void registered_add(const void *eh_frame);
 void registered_remove(const void *eh_frame);
 
-/** The next tables that may cover `pc`. `*place` is 0 at first. False: no more. */
-bool registered_next(uint64_t pc, uint32_t *place, struct eh_tables *tables);
+/** The record of one of them that covers `pc`. False: none does. */
+bool registered_find(uint64_t pc, struct eh_fde *fde);

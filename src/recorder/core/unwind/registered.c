@@ -61,13 +61,13 @@ void registered_remove(const void *eh_frame) {
 	}
 }
 
-bool registered_next(uint64_t pc, uint32_t *place, struct eh_tables *tables) {
+bool registered_find(uint64_t pc, struct eh_fde *fde) {
 	struct frames *t = atomic_load(&table);
-	while (t != NULL && *place < atomic_load(&n_frames)) {
-		uint32_t i = (*place)++;
+	for (uint32_t i = 0; t != NULL && i < atomic_load(&n_frames); i++) {
 		const uint8_t *frame = atomic_load(&t[i].frame);
-		if (frame != NULL && pc >= atomic_load(&t[i].low) && pc < atomic_load(&t[i].high)) {
-			*tables = (struct eh_tables){NULL, frame, (uint64_t)frame, INT64_MAX};
+		const struct eh_tables tables = {NULL, frame, (uint64_t)frame, INT64_MAX};
+		if (frame != NULL && pc >= atomic_load(&t[i].low) && pc < atomic_load(&t[i].high) &&
+				eh_find(&tables, pc, fde)) {
 			return true;
 		}
 	}

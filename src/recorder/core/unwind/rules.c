@@ -160,13 +160,8 @@ bool rule_find_fde(uint64_t key, struct eh_fde *fde, uint64_t *lookup_pc, uint32
 		*lookup_pc = pc + 1;
 		return true;
 	}
-	struct eh_tables registered;
-	for (uint32_t place = 0; registered_next(pc, &place, &registered);) {
-		if (eh_find(&registered, pc, fde)) {
-			return true;
-		}
-	}
-	return has_module && module.tables.hdr == NULL && eh_find(&module.tables, pc, fde);
+	return registered_find(pc, fde) ||
+			(has_module && module.tables.hdr == NULL && eh_find(&module.tables, pc, fde));
 }
 
 static void compile(struct rule *r, uint64_t key) {
