@@ -88,9 +88,6 @@ static void put_common(struct buffer *out) {
 static void put_advance(struct buffer *out, uint64_t n) {
 	if (n < 0x40) {
 		buffer_u8(out, (uint8_t)(DW_CFA_advance_loc | n));
-	} else if (n <= UINT8_MAX) {
-		buffer_u8(out, DW_CFA_advance_loc1);
-		buffer_u8(out, (uint8_t)n);
 	} else {
 		buffer_u8(out, DW_CFA_advance_loc4);
 		buffer_u32(out, (uint32_t)n);

@@ -15,7 +15,6 @@
 #include "wire/segment.h"
 
 enum {
-	RESIDENTS_MAX = 64,
 	RETIRE_TRIES = 8, // with growing pauses between: 127 ms in all
 };
 
@@ -79,54 +78,42 @@ bool resident_find(struct injector *in, struct err *err) {
 
 // ---- errands of a heaptrack that was killed
 
-struct pending {
-	uint64_t at[RESIDENTS_MAX]; // residents with an errand that is not over
-	size_t n;
-};
-
-/** A resident at `head`, its first word behind the guard page? */
-static void add_if_pending(const struct injector *in, struct pending *p, uint64_t head) {
-	uint64_t magic;
-	if (p->n < RESIDENTS_MAX && tracee_read(&in->tracee, head, &magic, sizeof magic) &&
-			magic == RESIDENT_MAGIC) {
-		uint32_t state = errand_state(in, head - RESIDENT_AT);
-		if (state == ERRAND_BEGUN || state == ERRAND_DONE) {
-			p->at[p->n++] = head - RESIDENT_AT;
-		}
-	}
-}
-
-static struct pending find_pending(const struct injector *in) {
-	struct pending p = {.n = 0};
-	EACH(m, in->space.mappings) {
-		if (!m->is_shared && m->inode == 0 && m->end - m->start >= RESIDENT_BYTES) {
-			add_if_pending(in, &p, m->start);
-			add_if_pending(in, &p, m->start + RESIDENT_AT); // as it was mapped
-		}
-	}
-	return p;
-}
-
-/** Is a thread there? Not if heaptrack was killed before it sent one, or in a forked child. */
-static bool is_on_errand(const struct injector *in, const struct pending *p) {
+/**
+ * Does a resident with an errand that is not over lie at `head`, its first word behind the guard
+ * page? `has_thread`: and is a thread there? Not if heaptrack was killed before it sent one, or in
+ * a forked child.
+ */
+static bool is_pending(const struct injector *in, uint64_t head, bool has_thread) {
 	enum { BYTES = RESIDENT_ERRAND_AT + ERRAND_BYTES - RESIDENT_STACK_AT };
-	return ANY(i, in->tracee.threads.n,
-			ANY(k, p->n,
-					regs_sp(&in->tracee.threads.items[i].regs) - (p->at[k] + RESIDENT_STACK_AT) <
-							BYTES));
+	uint64_t magic, at = head - RESIDENT_AT;
+	if (!tracee_read(&in->tracee, head, &magic, sizeof magic) || magic != RESIDENT_MAGIC) {
+		return false;
+	}
+	uint32_t state = errand_state(in, at);
+	return (state == ERRAND_BEGUN || state == ERRAND_DONE) &&
+			(!has_thread ||
+					FIND_IN(t, in->tracee.threads,
+							regs_sp(&t->regs) - (at + RESIDENT_STACK_AT) < BYTES));
+}
+
+static bool has_pending(const struct injector *in, bool has_thread) {
+	return FIND_IN(m, in->space.mappings,
+			!m->is_shared && m->inode == 0 && m->end - m->start >= RESIDENT_BYTES &&
+					(is_pending(in, m->start, has_thread) ||
+							// As it was mapped
+							is_pending(in, m->start + RESIDENT_AT, has_thread)));
 }
 
 bool resident_await_errands(struct injector *in, struct err *err) {
 	enum { LOOKS = 80, LOOK_MS = 100 }; // more than ERRAND_PATIENCE_S in all
 	for (unsigned i = 0; i < LOOKS; i++) {
-		const struct pending p = find_pending(in);
-		if (p.n == 0) {
+		if (!has_pending(in, false)) {
 			return true;
 		}
 		if (!injector_stop_all(in, err)) {
 			return false;
 		}
-		bool waits = is_on_errand(in, &p);
+		bool waits = has_pending(in, true);
 		injector_resume(in);
 		if (!waits) {
 			return true;
