@@ -5,5 +5,5 @@
 _Thread_local struct thread_words thread_self;
 
 MACHINE_ALIGNS_STACK bool host_find_object(uint64_t pc, struct host_object *object) {
-	return _dl_find_object((void *)pc, object) == 0;
+	return loader_find_object((void *)pc, object) == 0;
 }

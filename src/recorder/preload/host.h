@@ -28,12 +28,14 @@ static inline uint64_t host_stack_end(void) {
 	return machine_thread_pointer();
 }
 
-int _dl_find_object(void *pc, struct host_object *result) __attribute__((weak));
+// Of glibc's loader, by another name than in dlfcn.h, where its answer is another struct
+int loader_find_object(void *pc, struct host_object *result) __asm__("_dl_find_object")
+		__attribute__((weak));
 extern void *__libc_stack_end __attribute__((weak)); // a variable of glibc's loader
 
 /** True if the loader can be asked without a lock (glibc 2.35). */
 static inline bool host_has_finder(void) {
-	return &_dl_find_object != NULL;
+	return &loader_find_object != NULL;
 }
 
 /** Ask it for the object that `pc` lies in. False: in none. */

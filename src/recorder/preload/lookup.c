@@ -3,13 +3,10 @@
  * Finds functions by their names: walks the loaded objects by dl_iterate_phdr, and reads and
  * changes their symbol tables.
  */
-#include "machine.h"
-#include "recorder/core/unwind/mapped_image.h"
+#include "recorder/core/sys.h"
 #include "recorder/preload/real.h"
-#include "syscall.h"
 
 #include <link.h>
-#include <sys/mman.h>
 
 enum where { ELSEWHERE, BEHIND, WITHIN }; // of the object of `ours`
 
@@ -56,17 +53,10 @@ static bool read_tables(struct tables *t, const struct dl_phdr_info *info) {
 	return t->symbols != NULL && t->names != NULL;
 }
 
-static bool is_equal(const char *a, const char *b) {
-	while (*a != '\0' && *a == *b) {
-		a++;
-		b++;
-	}
-	return *a == *b;
-}
-
 static bool is_function(const struct tables *t, const ElfW(Sym) * symbol, const char *name) {
-	return symbol->st_shndx != SHN_UNDEF && (symbol->st_info & 0xf) == STT_FUNC &&
-			is_equal(t->names + symbol->st_name, name);
+	const char *rest = sys_after(t->names + symbol->st_name, name);
+	return symbol->st_shndx != SHN_UNDEF && (symbol->st_info & 0xf) == STT_FUNC && rest != NULL &&
+			*rest == '\0';
 }
 
 static uint32_t gnu_hash_of(const char *name) {
@@ -221,8 +211,7 @@ static bool protect(const struct dl_phdr_info *info, const ElfW(Sym) * symbols, 
 	for (size_t bytes = MACHINE_PAGE_LEAST;
 			segment != NULL && !is_done && bytes <= MACHINE_PAGE_MOST; bytes *= 2) {
 		uintptr_t page = (uintptr_t)symbols & ~(uintptr_t)(bytes - 1);
-		is_done = syscall_3(__NR_mprotect, (long)page, (long)((uintptr_t)(symbols + n) - page),
-						  protection) == 0;
+		is_done = sys_mprotect((void *)page, (uintptr_t)(symbols + n) - page, protection);
 	}
 	return is_done;
 }
