@@ -51,9 +51,7 @@ static struct slice engine(void) {
 /** If a mark begins here, what stands for it is written; the number of bytes to step over. */
 static size_t put_mark(struct page *p, struct slice rest) {
 	size_t which = 0;
-	while (which < N_MARKS &&
-			(rest.size < strlen(marks[which]) ||
-					memcmp(rest.data, marks[which], strlen(marks[which])) != 0)) {
+	while (which < N_MARKS && !starts_with(rest, marks[which])) {
 		which++;
 	}
 	switch (which) {

@@ -32,15 +32,6 @@ void marks_put_json(struct json *j, const struct recording *r) {
 	}
 }
 
-/** `list`: names with ", " between them. */
-static void put_names(struct json *j, const char *key, struct slice list) {
-	JSON_LIST(j, key);
-	struct slice name;
-	while (take_part(&list, ',', &name)) {
-		json_string(j, NULL, trimmed(name));
-	}
-}
-
 static struct slice shown_path(const struct facts *f, uint32_t string) {
 	const struct slice path = f->r->strings.items[string];
 	return f->is_redacted ? path_base(path) : path;
@@ -174,7 +165,12 @@ static void put_allocators(const struct facts *f) {
 	EACH(a, f->r->allocators) {
 		JSON_OBJECT(f->j, NULL);
 		json_string(f->j, "module", shown_path(f, a->module));
-		put_names(f->j, "functions", f->r->strings.items[a->functions]);
+		json_open(f->j, "functions", '[');
+		struct slice list = f->r->strings.items[a->functions];
+		for (struct slice name; take_part(&list, ',', &name);) {
+			json_string(f->j, NULL, skip_spaces(name));
+		}
+		json_close(f->j);
 		json_bool(f->j, "hooked", a->why == 0);
 		json_string_if(f->j, "why", f->r->strings.items[a->why]);
 	}

@@ -234,18 +234,12 @@ static void gather_untouched(struct document *d) {
 	}
 }
 
-static void put_moment(struct document *d, const struct rec_edge *e) {
-	JSON_OBJECT(&d->j, NULL);
-	JSON_FIELDS(&d->j, e, time_ns, bytes, blocks, min_bytes, allocations, temporary);
-}
-
 static void put_timeline(struct document *d) {
+	const struct recording *r = d->r;
 	JSON_LIST(&d->j, "timeline");
-	for (uint32_t i = 0; i < d->r->curve.n; i++) {
-		put_moment(d, &d->r->curve.items[i]);
-	}
-	for (uint32_t i = 0; d->r->curve.n == 0 && i < d->r->edges.n; i++) {
-		put_moment(d, &d->r->edges.items[i]);
+	EACH_OF(e, r->curve.n ? r->curve.items : r->edges.items, r->curve.n ?: r->edges.n) {
+		JSON_OBJECT(&d->j, NULL);
+		JSON_FIELDS(&d->j, e, time_ns, bytes, blocks, min_bytes, allocations, temporary);
 	}
 }
 

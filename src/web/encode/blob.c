@@ -12,34 +12,26 @@ struct place {
 	uint64_t weight;
 };
 
-ORDER_OF(by_place, struct place, LOWEST(file) ?: LOWEST(line));
-
-ORDER_OF(by_weight, struct place, HIGHEST(weight) ?: by_place(a, b));
+ORDER_OF(by_weight, struct place, HIGHEST(weight) ?: LOWEST(file) ?: LOWEST(line));
 
 /** The places of all sites, heaviest first, each once. NULL: no memory. */
 static struct place *find_places(const struct columns *c, uint32_t *n) {
-	struct place *places = arena_new(c->arena, struct place, (size_t)c->stacks.n + 1);
+	SCOPED(index) ix = {0};
+	bool ok = index_reserve(&ix, c->stacks.n);
+	struct place *places = ok ? arena_new(c->arena, struct place, (size_t)c->stacks.n + 1) : NULL;
 	*n = 0;
 	EACH_WHILE(s, c->stacks, places) {
 		uint32_t key = c->frames->nodes.items[s->site.node].key;
 		const struct frame_kind *kind = &c->frames->kinds.items[key];
-		uint32_t file = c->frames->symbols.items[kind->symbol].file;
-		if (file && kind->line) {
-			uint64_t weight = s->sum.peak_bytes + s->sum.live_bytes + s->sum.allocations;
-			places[(*n)++] = (struct place){file, kind->line, weight};
+		uint32_t file = c->frames->symbols.items[kind->symbol].file, line = kind->line;
+		if (file && line) {
+			uint32_t at = INDEX_FIND_OR_PUT(&ix, hash_u64((uint64_t)file << 32 | line), i,
+					places[i].file == file && places[i].line == line, places, *n,
+					(struct place){file, line, 0});
+			places[at].weight += s->sum.peak_bytes + s->sum.live_bytes + s->sum.allocations;
 		}
 	}
 	if (*n > 0) {
-		qsort(places, *n, sizeof *places, by_place);
-		uint32_t kept = 0;
-		for (uint32_t i = 1; i < *n; i++) {
-			if (by_place(&places[kept], &places[i]) == 0) {
-				places[kept].weight += places[i].weight;
-			} else {
-				places[++kept] = places[i];
-			}
-		}
-		*n = kept + 1;
 		qsort(places, *n, sizeof *places, by_weight);
 	}
 	return places;
@@ -47,15 +39,12 @@ static struct place *find_places(const struct columns *c, uint32_t *n) {
 
 /** The bytes of the lines first .. last, counted from 1. */
 static struct slice cut_lines(struct slice text, uint32_t first, uint32_t last) {
-	const uint8_t *at = text.data, *end = text.data + text.size, *start = NULL;
-	for (uint32_t line = 1; at < end && line <= last; line++) {
-		if (line == first) {
-			start = at;
-		}
-		const uint8_t *stop = memchr(at, '\n', (size_t)(end - at));
-		at = stop ? stop + 1 : end;
+	const uint8_t *start = NULL;
+	struct slice rest = text, at;
+	for (uint32_t line = 1; line <= last && take_part(&rest, '\n', &at); line++) {
+		start = line == first ? at.data : start;
 	}
-	return start ? slice_of(start, (size_t)(at - start)) : (struct slice){0};
+	return start ? slice_of(start, (size_t)(rest.data - start)) : (struct slice){0};
 }
 
 /** One row: the file, the number of the first line, the lines. */

@@ -6,31 +6,29 @@
  */
 #include "web/encode/columns.h"
 
-static uint64_t max_u64(uint64_t a, uint64_t b) {
-	return a > b ? a : b;
+static const struct recording *recording_of(const struct columns *c, uint32_t metric) {
+	return metric == LENS_PEAK ? c->r : c->others[metric];
 }
 
-/** What a stack is worth keeping for: the largest of its bytes, or a share of the calls. */
-static uint64_t weight_of(const struct recording *r, const struct rec_stack *s) {
-	uint64_t bytes = max_u64(s->peak_bytes, s->live_bytes);
-	double share = r->summary.allocations ? (double)s->allocations / (double)r->summary.allocations
-										  : 0;
-	return max_u64(bytes, (uint64_t)(share * (double)r->summary.peak_bytes));
-}
-
-/** Nodes that stay: those whose subtree is worth `least_bytes`. NULL: no memory. */
+/**
+ * Nodes that stay: those whose subtree is worth `least_bytes`. A stack is worth keeping for the
+ * largest of its bytes, or a share of the calls. NULL: no memory.
+ */
 static const uint64_t *weigh_nodes(struct columns *c) {
+	const struct rec_summary *all = &c->r->summary;
 	uint64_t *weights = arena_new(c->arena, uint64_t, c->frames->nodes.n);
 	if (!weights) {
 		return NULL;
 	}
-	EACH(s, c->r->stacks) {
-		weights[c->frames->node_of[s->node]] += weight_of(c->r, s);
-	}
 	for (uint32_t m = 0; m < N_LENS_METRICS; m++) {
-		for (uint32_t i = 0; c->others[m] && i < c->others[m]->stacks.n; i++) {
-			const struct rec_stack *s = &c->others[m]->stacks.items[i];
-			weights[c->frames->node_of[s->node]] += max_u64(s->peak_bytes, s->live_bytes);
+		const struct recording *r = recording_of(c, m);
+		EACH_OF(s, r ? r->stacks.items : NULL, r ? r->stacks.n : 0) {
+			bool is_of_calls = m == LENS_PEAK && all->allocations;
+			double share = is_of_calls ? (double)s->allocations / (double)all->allocations : 0;
+			uint64_t weight = (uint64_t)(share * (double)all->peak_bytes);
+			RAISE_TO(weight, s->peak_bytes);
+			RAISE_TO(weight, s->live_bytes);
+			weights[c->frames->node_of[s->node]] += weight;
 		}
 	}
 	for (uint32_t i = c->frames->nodes.n; i-- > 1;) {
@@ -78,10 +76,6 @@ struct place {
 
 ORDER_OF(compare_places, struct place,
 		LOWEST(node) ?: LOWEST(thread) ?: LOWEST(metric) ?: LOWEST(stack));
-
-static const struct recording *recording_of(const struct columns *c, uint32_t metric) {
-	return metric == LENS_PEAK ? c->r : c->others[metric];
-}
 
 /** What is not of blocks; adds up how many stacks there are. False: no memory. */
 static bool find_others(struct columns *c, size_t *n) {
