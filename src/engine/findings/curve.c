@@ -135,16 +135,11 @@ static bool judge_level(const struct curve *c, uint32_t end, struct curve_facts 
 		return false;
 	}
 	uint64_t start = f->from_ns > c->start_ns ? c->start_ns : 0;
-	if (f->to_ns - start <= (run - start) / 10) {
-		f->shape = CURVE_AT_START;
-		return true;
-	}
-	if (f->to_ns - f->from_ns < run / 33) {
-		f->shape = CURVE_ONCE;
-		return true;
-	}
-	f->shape = CURVE_STOPPED;
-	return reached >= began + 5 && largest_step(c, began, reached, f->top_bytes) < 0.3;
+	bool is_start = f->to_ns - start <= (run - start) / 10;
+	bool is_once = f->to_ns - f->from_ns < run / 33;
+	f->shape = is_start ? CURVE_AT_START : is_once ? CURVE_ONCE : CURVE_STOPPED;
+	return is_start || is_once ||
+			(reached >= began + 5 && largest_step(c, began, reached, f->top_bytes) < 0.3);
 }
 
 static bool judge_bursts(const struct curve *c, uint32_t end, struct curve_facts *f) {

@@ -148,12 +148,6 @@ static void scan_intervals(const struct finder *f, struct curves *c) {
 	}
 }
 
-static void add_row(uint64_t *to, const uint64_t *row, size_t n) {
-	for (size_t i = 0; i < n; i++) {
-		to[i] += row[i];
-	}
-}
-
 /**
  * The holder's are those of all classes with it (class 1 has no tag); a place's those of both of
  * its.
@@ -162,8 +156,11 @@ static void join_classes(struct curves *c) {
 	for (uint32_t tag = 1; tag <= c->n_tags; tag++) {
 		for (int row = 0; row < N_ROWS; row++) {
 			const uint64_t *held = row_of(c, 2 * tag + 1, row);
-			add_row(row_of(c, 1, row), held, c->stride);
-			add_row(row_of(c, 2 * tag, row), held, c->stride);
+			uint64_t *holders = row_of(c, 1, row), *places = row_of(c, 2 * tag, row);
+			for (size_t i = 0; i < c->stride; i++) {
+				holders[i] += held[i];
+				places[i] += held[i];
+			}
 		}
 	}
 }

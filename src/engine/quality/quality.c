@@ -52,12 +52,10 @@ static void say_truncated(struct quality_writer *w) {
 	const struct recording *r = w->recording;
 	uint64_t all = r->summary.allocations, truncated = r->quality.truncated_stacks;
 	uint64_t cut = truncated ? count_cut_off(w, false) : 0;
-	if (cut > 0 && cut >= all / 100) {
-		quality_say(w, "truncated-stacks", cut,
-				"%s allocations (%s) have stacks without their outer callers: their sizes count; "
-				"in the tree they begin at the outermost caller that is known",
-				HUMAN_COUNT(cut), HUMAN_PERCENT(cut, all));
-	}
+	QUALITY_SAY_IF_ANY(w, "truncated-stacks", cut >= all / 100 ? cut : 0,
+			"%s allocations (%s) have stacks without their outer callers: their sizes count; "
+			"in the tree they begin at the outermost caller that is known",
+			HUMAN_COUNT(cut), HUMAN_PERCENT(cut, all));
 	// The others found no room in the trie. Calls that map may be among them, and frees
 	uint64_t known = truncated ? count_cut_off(w, true) : 0;
 	known += SUM(i, r->mappings.n, 2 * r->mappings.items[i].maps);
@@ -142,23 +140,21 @@ static void say_before(struct quality_writer *w) {
 		quality_say(w, "before-attach-unknown", w->recording->meta.max_pause_ns, "%s",
 				quality_why_old(&w->recording->meta, text));
 	}
-	uint64_t n = w->recording->quality.unknown_frees;
-	if (w->recording->meta.source == REC_ATTACHED && n) {
-		quality_say(w, "unknown-frees", n,
-				"%s %s of%s %s from before the attach, of which nothing is known", HUMAN_COUNT(n),
-				n == 1 ? "free was" : "frees were",
-				s->old_blocks    ? n == 1 ? " another" : " other"
-						: n == 1 ? " a"
-								 : "",
-				n == 1 ? "block" : "blocks");
-	}
+	const uint64_t n = w->recording->quality.unknown_frees;
+	const bool is_one = n == 1;
+	QUALITY_SAY_IF_ANY(w, "unknown-frees", w->recording->meta.source == REC_ATTACHED ? n : 0,
+			"%s %s of%s %s from before the attach, of which nothing is known", HUMAN_COUNT(n),
+			is_one ? "free was" : "frees were",
+			s->old_blocks    ? is_one ? " another" : " other"
+					: is_one ? " a"
+							 : "",
+			is_one ? "block" : "blocks");
 	// Of what ran before the first allocation was seen there are some, but never many
-	if (w->recording->meta.source == REC_LAUNCHED && n > FEW && n > s->allocations / FEW) {
-		quality_say(w, "missed-allocations", n,
-				"%s frees were of blocks whose allocation was not seen: an allocator's allocations "
-				"are partly missing here%s",
-				HUMAN_COUNT(n), names_is_of_nim(w->names) ? " (build with -d:useMalloc)" : "");
-	}
+	bool is_many = w->recording->meta.source == REC_LAUNCHED && n > FEW && n > s->allocations / FEW;
+	QUALITY_SAY_IF_ANY(w, "missed-allocations", is_many ? n : 0,
+			"%s frees were of blocks whose allocation was not seen: an allocator's allocations "
+			"are partly missing here%s",
+			HUMAN_COUNT(n), names_is_of_nim(w->names) ? " (build with -d:useMalloc)" : "");
 }
 
 /** Allocators that were seen and could not be hooked. */

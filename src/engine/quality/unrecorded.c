@@ -125,17 +125,6 @@ static const struct rec_child *largest_child(const struct recording *r) {
 	return MOST(c, r->children, c->name != 0 ? c->peak_rss_bytes + 1 : 0);
 }
 
-static uint64_t put_children(struct buffer *text, const struct recording *r) {
-	uint64_t n = r->quality.children_forked + r->quality.children_executed;
-	buffer_printf(text, "%s child process%s not recorded", HUMAN_COUNT(n),
-			n == 1 ? " was" : "es were");
-	const struct rec_child *largest = largest_child(r);
-	if (largest) {
-		put_largest(text, r, largest, n == 1);
-	}
-	return n;
-}
-
 /**
  * A launcher (a shim of pyenv, Rscript) runs small helpers before it executes the intended program.
  * They do not affect the figures.
@@ -146,20 +135,31 @@ static bool are_minor(const struct recording *r) {
 			largest->peak_rss_bytes < r->summary.peak_rss_bytes / 10;
 }
 
-static void say_children(struct quality_writer *w) {
-	const struct recording *r = w->recording;
-	SCOPED(buffer) text = {0};
-	if (r->quality.children_forked + r->quality.children_executed == 0 || are_minor(r)) {
-		return;
+/** How many there are, if they are minor or not; else 0. */
+static uint64_t put_children(struct buffer *text, const struct recording *r, bool is_minor) {
+	uint64_t n = r->quality.children_forked + r->quality.children_executed;
+	if (n == 0 || are_minor(r) != is_minor) {
+		return 0;
 	}
-	uint64_t n = put_children(&text, r);
+	buffer_printf(text, "%s child process%s not recorded", HUMAN_COUNT(n),
+			n == 1 ? " was" : "es were");
+	const struct rec_child *largest = largest_child(r);
+	if (largest) {
+		put_largest(text, r, largest, n == 1);
+	}
+	return n;
+}
+
+static void say_children(struct quality_writer *w) {
+	SCOPED(buffer) text = {0};
+	uint64_t n = put_children(&text, w->recording, false);
 	buffer_u8(&text, 0);
-	quality_say(w, "children", n, "%s", text.failed ? "(out of memory)" : (const char *)text.data);
+	QUALITY_SAY_IF_ANY(w, "children", n, "%s",
+			text.failed ? "(out of memory)" : (const char *)text.data);
 }
 
 uint64_t quality_minor_children(const struct recording *r, struct buffer *text) {
-	bool has_any = r->quality.children_forked + r->quality.children_executed > 0;
-	return has_any && are_minor(r) ? put_children(text, r) : 0;
+	return put_children(text, r, true);
 }
 
 /** The program only started what is worth looking at. */

@@ -80,10 +80,10 @@ static struct usual_size usual_size_of(const struct finder *f, const struct plac
 		out.left_out += is_short_lived(s) ? 0 : s->short_lived;
 	}
 	EACH(s, r->sizes) {
-		if (f->place_of[s->stack] == p - f->places && !s->is_class && s->count > out.count &&
-				is_short_lived(&r->stacks.items[s->stack])) {
-			out.size = s->size;
-			out.count = s->count;
+		bool is_its = f->place_of[s->stack] == p - f->places && !s->is_class &&
+				is_short_lived(&r->stacks.items[s->stack]);
+		if (is_its && s->count > out.count) {
+			COPY_FIELDS(&out, s, size, count);
 		}
 	}
 	return out;
@@ -116,9 +116,8 @@ static void put_size(struct finder *f, const struct place *p) {
 static void say_churn(struct finder *f, struct place *p) {
 	const struct rec_summary *s = &f->r->summary;
 	say_place(f, p, BY_SHORT_LIVED, "allocations", "", NULL);
-	SAY(f, " makes %s of the short-lived blocks (freed within 1 ms or 16 allocations): ",
-			HUMAN_PERCENT(p->short_lived, s->short_lived));
-	SAY(f, "%s in all, ", HUMAN_COUNT(p->short_lived));
+	SAY(f, " makes %s of the short-lived blocks (freed within 1 ms or 16 allocations): %s in all, ",
+			HUMAN_PERCENT(p->short_lived, s->short_lived), HUMAN_COUNT(p->short_lived));
 	put_pace(f, p);
 	put_size(f, p);
 	FINDER_PUT(f, p, short_lived, allocations);

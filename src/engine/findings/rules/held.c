@@ -97,8 +97,7 @@ static void put_growth(struct finder *f, const struct curve_facts *c) {
 /** "1,000 of 1,500 blocks, 542.0 kB". */
 static void put_kept(struct finder *f, const struct place *p) {
 	if (!(f->r->missing & (REC_LIVE_BLOCKS | REC_ALLOCATIONS))) {
-		SAY(f, "%s of ", HUMAN_COUNT(p->live_blocks));
-		SAY(f, "%s, ", COUNTED(p->allocations, "block"));
+		SAY(f, "%s of %s, ", HUMAN_COUNT(p->live_blocks), COUNTED(p->allocations, "block"));
 		finder_put(f, "blocks", p->live_blocks);
 		finder_put(f, "allocations", p->allocations);
 	}

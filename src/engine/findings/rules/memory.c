@@ -122,12 +122,8 @@ void find_kept_by_malloc(struct finder *f) {
 	const char *words = best.m.look->has & REC_HAS_MAKERS ? remedy(f->r) : NULL;
 	SAY(f, "malloc keeps %s %s that are free; blocks held at most %s", SHARE(&best.m, best.bytes),
 			WHEN(&best.m), HUMAN_BYTES(best.most_bytes));
-	if (best.since_ns > 0) {
-		SAY(f, " from %s on", HUMAN_DURATION(best.since_ns));
-	}
-	if (words) {
-		SAY(f, "; %s", words);
-	}
+	SAY(f, best.since_ns > 0 ? " from %s on" : "", HUMAN_DURATION(best.since_ns));
+	SAY(f, words ? "; %s" : "", words);
 	put_numbers(f, &best.m, best.bytes);
 	FINDER_PUT(f, &best, most_bytes, since_ns);
 	finder_say(f, FINDING_WORTH_IT, millionths(best.bytes, own_rss(&best.m)));
@@ -251,11 +247,10 @@ void find_resident(struct finder *f) {
 	for (size_t i = 0; has_pages(&m) && i < sizeof parts; i++) {
 		uint32_t n;
 		const struct memory_row *rows = rows_of(f, &m, parts[i], &n);
-		for (uint32_t k = 0; k < n; k++) {
-			const char *its = other_words(f, &m, parts[i], &rows[k]);
-			if (its && rows[k].bytes > best.bytes) {
-				words = its, best = rows[k];
-			}
+		const struct memory_row *top = MOST_OF(row, rows, n,
+				other_words(f, &m, parts[i], row) ? row->bytes : 0);
+		if (top && top->bytes > best.bytes) {
+			words = other_words(f, &m, parts[i], top), best = *top;
 		}
 	}
 	if (!is_much(&m, best.bytes) || best.bytes < outside_of_heap(&m) / 2) {
