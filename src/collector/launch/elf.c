@@ -99,7 +99,7 @@ static bool is_preloaded(pid_t pid) {
 	size_t n;
 	FREED char *block = process_environment(pid, &n);
 	const char *preload = block ? process_variable(block, n, "LD_PRELOAD") : NULL;
-	return preload && strstr(preload, "libheaptrack_preload.so") &&
+	return preload && strstr(preload, RECORDER_PRELOADED) &&
 			process_variable(block, n, SEGMENT_ENV);
 }
 

@@ -15,14 +15,14 @@ char **launch_environment(const char *recorder, char *const *environment, struct
 /** `argv` itself, or /bin/sh before it for a launch that needs a shell. NULL: no memory. */
 char **launch_arguments(const struct launch *launch, char *const *argv, struct arena *arena);
 
+#define RECORDER_PRELOADED "libheaptrack_preload.so"
+#define RECORDER_INJECTED  "libheaptrack_inject.so"
+
 /**
- * libheaptrack_preload.so: beside the real path of this executable, or in ../lib/heaptrack from
+ * The recorder of that name: beside the real path of this executable, or in ../lib/heaptrack from
  * there. NULL: `err` says where it was looked for.
  */
-const char *launch_find_recorder(struct arena *arena, struct err *err);
-
-/** libheaptrack_inject.so, beside the other one. NULL: `err` says what is missing. */
-const char *launch_find_injected(struct arena *arena, struct err *err);
+const char *launch_find(const char *name, struct arena *arena, struct err *err);
 
 /**
  * Of a process that has just executed a program. True: the recorder cannot be preloaded into it, or

@@ -24,13 +24,13 @@ static void put_meta(struct run *run) {
 }
 
 static bool prepare(struct run *run, struct err *err) {
-	const char *recorder = launch_find_injected(&run->arena, err);
+	const char *recorder = launch_find(RECORDER_INJECTED, &run->arena, err);
 	if (!recorder || !guardian_start(&run->guardian, recorder, NULL, err)) {
 		return false;
 	}
 	guardian_await(&run->guardian, run->program, INJECTOR_RUNNING);
 	if (!guardian_awaited(&run->guardian, &run->program_inside, err) ||
-			!running_prepare(run, run_make_injected_segment, err)) {
+			!run_make_injected_segment(run, err) || !running_prepare(run, err)) {
 		return false;
 	}
 	put_meta(run);
@@ -144,7 +144,7 @@ bool attach_check(const struct attach_options *attach, struct attach_check *out,
 	SCOPED(arena) arena = {0};
 	struct injector_check c;
 	*out = (struct attach_check){0};
-	const char *recorder = launch_find_injected(&arena, err);
+	const char *recorder = launch_find(RECORDER_INJECTED, &arena, err);
 	bool ok = recorder && (attach->pid != 0 || injector_check_machine(true, err));
 	if (ok && attach->pid != 0) {
 		ok = injector_check(attach->pid, recorder, attach->max_pause_ns, &c, &out->hooked, err);

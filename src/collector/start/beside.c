@@ -61,16 +61,14 @@ struct run *running_create(const struct run_options *options, pid_t pid, struct 
 	return run;
 }
 
-bool running_prepare(struct run *run, bool (*make_segment)(struct run *run, struct err *err),
-		struct err *err) {
+bool running_prepare(struct run *run, struct err *err) {
 	char *exe = arena_new(&run->arena, char, 4096);
 	if (!exe) {
 		return err_memory(err);
 	}
 	run->signals_fd = signals_open(err);
 	(void)process_link(run->program, "exe", exe, 4096);
-	if (run->signals_fd < 0 || !make_segment(run, err) || !run_open_output(run, err) ||
-			!run_create_parts(run, exe, err)) {
+	if (run->signals_fd < 0 || !run_open_output(run, err) || !run_create_parts(run, exe, err)) {
 		return false;
 	}
 	run_watch_exec(run, true);
@@ -86,10 +84,6 @@ bool running_watch(const struct run *run, struct watch_params *out, struct err *
 }
 
 // ---- those of its own
-
-static bool make_segment(struct run *run, struct err *err) {
-	return run_make_segment(run, SEGMENT_PROGRAM_WAITS, -1, err);
-}
 
 /** Tell the waiting program where the segment is: it goes on. */
 static bool tell_program(struct run *run, int fd, struct err *err) {
@@ -114,7 +108,8 @@ static bool start(struct run *run, const struct beside_options *beside, struct e
 bool beside_program(const struct run_options *options, const struct beside_options *beside,
 		struct run_result *result, struct err *err) {
 	struct run *run = running_create(options, beside->pid, result, err);
-	bool ok = run && running_prepare(run, make_segment, err) && start(run, beside, err);
+	bool ok = run && run_make_segment(run, SEGMENT_PROGRAM_WAITS, -1, err) &&
+			running_prepare(run, err) && start(run, beside, err);
 	(void)close(beside->fd);
 	if (ok) {
 		run_loop(run);

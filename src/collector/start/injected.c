@@ -17,7 +17,7 @@
 /** A process that waits to exec, and that the guardian has caught. */
 static bool prepare(struct run *run, const struct launch *launch, struct run_result *result,
 		struct err *err) {
-	const char *recorder = launch_find_injected(&run->arena, err);
+	const char *recorder = launch_find(RECORDER_INJECTED, &run->arena, err);
 	bool ok = recorder && guardian_start(&run->guardian, recorder, NULL, err) &&
 			child_fork(run, launch, (char **)run->options->environment, err) &&
 			guardian_catch(&run->guardian, run->program, err);

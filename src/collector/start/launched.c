@@ -108,7 +108,7 @@ static bool has_enough_files(struct err *err) {
  * For an exec of a program that cannot preload the recorder; without a guardian it is unrecorded.
  */
 static void start_guardian(struct run *run) {
-	const char *recorder = launch_find_injected(&run->arena, NULL);
+	const char *recorder = launch_find(RECORDER_INJECTED, &run->arena, NULL);
 	_Atomic uint32_t *exec = &run->segment.header->exec;
 	if (recorder && guardian_start(&run->guardian, recorder, exec, NULL)) {
 		atomic_store(exec, EXEC_READY);
@@ -117,7 +117,7 @@ static void start_guardian(struct run *run) {
 
 static bool prepare_process(struct run *run, const struct launch *launch, struct run_result *result,
 		struct err *err) {
-	run->recorder = launch_find_recorder(&run->arena, err);
+	run->recorder = launch_find(RECORDER_PRELOADED, &run->arena, err);
 	if (!run->recorder) {
 		// Without /proc the search always fails, so run unrecorded; an installation can be repaired
 		result->is_untouched = access("/proc/self", F_OK) != 0;

@@ -43,8 +43,7 @@ static struct elf_symbols symbols_of_recorder(const struct modules_code *modules
 	EACH(m, *modules) {
 		struct elf_symbols s;
 		struct elf_section table;
-		if (!strstr(m->name, "libheaptrack_preload.so") ||
-				!elf_symbols_init(&s, &m->image, SHT_DYNSYM) ||
+		if (!strstr(m->name, RECORDER_PRELOADED) || !elf_symbols_init(&s, &m->image, SHT_DYNSYM) ||
 				!elf_section_find(&m->image, ".dynsym", &table)) {
 			continue;
 		}
