@@ -117,13 +117,8 @@ static uint32_t name_of(const struct jit *j, struct namer *names,
 
 // ---- places
 
-static void look_at_new(struct jit *j, const struct tries *t) {
-	for (; j->n_seen < t->n_locations; j->n_seen++) {
-		const struct rec_location *l = &t->locations[j->n_seen];
-		const struct jit_place place = {l->pc - !l->is_exact, j->n_seen, 0};
-		bool is_place = j->n_seen > 0 && l->module == 0 && !l->is_mark;
-		j->n_waiting += is_place && vec_add(&j->places, place);
-	}
+void jit_add(struct jit *j, const struct rec_location *l, uint32_t id) {
+	j->n_waiting += vec_add(&j->places, (struct jit_place){l->pc - !l->is_exact, id, 0});
 }
 
 /** Where code of another name is now, the next stack gets another location. */
@@ -178,12 +173,10 @@ static bool has_source(struct jit *j, uint64_t now_ns, bool is_last) {
 }
 
 void jit_step(struct jit *j, struct tries *t, struct namer *names, uint64_t now_ns, bool is_last) {
-	size_t n_before = j->places.n;
-	look_at_new(j, t);
 	if (j->places.n == 0 || !has_source(j, now_ns, is_last)) {
 		return;
 	}
-	bool has_new = j->places.n > n_before;
+	bool has_new = j->n_sorted < j->places.n;
 	for (unsigned i = 0; (is_last || i < STEP_BUFFERS) && read_on(j); i++) {
 		has_new = true;
 	}

@@ -45,7 +45,6 @@ struct namer {
 	struct texts *texts;
 	struct symbols_rows frames;
 	VEC(struct waiting) waiting; // by module id
-	uint32_t n_seen;             // locations looked at
 	size_t n_pending;
 	struct batch batch;
 	bool is_under_way; // the caller's view of the batch
@@ -146,44 +145,19 @@ static bool take_result(struct namer *n, struct tries *t, uint64_t now_ns) {
 
 // ---- work
 
-static bool is_known_module(const struct namer *n, uint32_t id) {
-	return id > 0 && id < n->modules->files.n && n->modules->files.items[id].announced;
-}
-
-// False: out of memory; the location stays without a name
-static bool add_wanted(struct namer *n, const struct rec_location *location, uint32_t id,
-		uint64_t now_ns) {
-	if (!EVERY(n->waiting.n <= location->module, vec_push(&n->waiting))) {
-		return false;
+void namer_add(struct namer *n, const struct rec_location *location, uint32_t id, uint64_t now_ns) {
+	const struct modules *m = n->modules;
+	if (location->module >= m->files.n || !m->files.items[location->module].announced ||
+			!EVERY(n->waiting.n <= location->module, vec_push(&n->waiting))) {
+		return; // out of memory
 	}
 	struct waiting *waiting = &n->waiting.items[location->module];
 	if (waiting->due_ns == 0) {
 		waiting->due_ns = now_ns + FIRST_WAIT_NS;
 	}
-	uint64_t bias = n->modules->records.items[location->module].bias;
-	bool ok = vec_add(waiting,
+	uint64_t bias = m->records.items[location->module].bias;
+	n->n_pending += vec_add(waiting,
 			(struct symbols_wanted){location->pc - bias, id, location->is_exact});
-	n->n_pending += ok;
-	return ok;
-}
-
-static void look_at_new(struct namer *n, const struct tries *t, uint64_t now_ns) {
-	if (n->n_seen == 0) {
-		n->n_seen = 1; // 0 is no location
-	}
-	for (; n->n_seen < t->n_locations; n->n_seen++) {
-		const struct rec_location *location = &t->locations[n->n_seen];
-		if (location->module == 0 || location->is_mark) {
-			continue;
-		}
-		if (!is_known_module(n, location->module)) {
-			return; // it will be announced by the next tries_poll_modules
-		}
-		if (n->modules->records.items[location->module].kind != MODULE_FILE) {
-			continue; // its runtime names it
-		}
-		(void)add_wanted(n, location, n->n_seen, now_ns);
-	}
 }
 
 ORDER_OF(compare_wanted, struct symbols_wanted, LOWEST(address) ?: LOWEST(is_exact));
@@ -215,7 +189,6 @@ static void hand_out(struct namer *n, uint32_t module) {
 }
 
 void namer_step(struct namer *n, struct tries *t, uint64_t now_ns, bool is_last) {
-	look_at_new(n, t, now_ns);
 	if (n->is_under_way && !take_result(n, t, now_ns)) {
 		return;
 	}

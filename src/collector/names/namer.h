@@ -67,6 +67,9 @@ void namer_destroy(struct namer *n);
 /** Frames that locations point into. The array moves when it grows. */
 const struct symbols_rows *namer_frames(const struct namer *n);
 
+/** A new location in a file, whose module was announced. */
+void namer_add(struct namer *n, const struct rec_location *location, uint32_t id, uint64_t now_ns);
+
 /**
  * Put the results into `t`'s locations, and start more work. Never waits. `is_last`: nothing more
  * will be added, so do not limit the work any longer.
@@ -114,7 +117,6 @@ struct jit {
 	VEC(struct jit_place) places; // ascending by pc up to n_sorted
 	size_t n_sorted;
 	size_t n_waiting; // places without a name
-	uint32_t n_seen;  // locations looked at
 	char *buffer;
 };
 
@@ -122,9 +124,12 @@ struct jit {
 void jit_init(struct jit *j, pid_t program, pid_t program_inside);
 void jit_finish(struct jit *j);
 
+/** A new location of generated code. */
+void jit_add(struct jit *j, const struct rec_location *l, uint32_t id);
+
 /**
- * See what locations and what code are new. `is_last`: read all that is left, however much. Call it
- * after the events that are there were taken: they are of the code that was there before.
+ * See what code is new. `is_last`: read all that is left, however much. Call it after the events
+ * that are there were taken: they are of the code that was there before.
  */
 void jit_step(struct jit *j, struct tries *t, struct namer *names, uint64_t now_ns, bool is_last);
 
@@ -145,6 +150,7 @@ struct unit_name {
 struct units {
 	struct segment *segment;
 	struct modules *modules;
+	struct jit *jit;
 	struct wire_layout candidate; // of the runtime that was met last; without ranges if not known
 	VEC(struct unit_name) names;  // by number - 1
 	VEC(uint32_t) unread;         // numbers that may be read another time
@@ -167,7 +173,7 @@ struct units {
 			n_proofs; // units of V8's that were read, or could not be; that prove the layout
 };
 
-void units_init(struct units *u, struct segment *segment, struct modules *modules);
+void units_init(struct units *u, struct segment *segment, struct modules *modules, struct jit *jit);
 void units_finish(struct units *u);
 
 /** A module was announced, whose file is open, or, -1, not. */
@@ -176,5 +182,5 @@ void units_meet(struct units *u, int fd, const char *path, const struct wire_mod
 /** The same of what a program has mapped that runs already, before the recorder is in it. */
 void units_expect(struct units *u, const struct smaps *maps);
 
-/** Prove what can be proved, and name new locations. */
+/** Prove what can be proved, and name new locations or give them to `names` or the JIT's. */
 void units_step(struct units *u, struct tries *t, struct namer *names, uint64_t now_ns);

@@ -18,8 +18,9 @@ enum {
 	V8_TRIES_TO_PROVE = 8, // after so many, what it said is a proof, or none
 };
 
-void units_init(struct units *u, struct segment *segment, struct modules *modules) {
-	*u = (struct units){.segment = segment, .modules = modules, .n_seen = 1};
+void units_init(struct units *u, struct segment *segment, struct modules *modules,
+		struct jit *jit) {
+	*u = (struct units){.segment = segment, .modules = modules, .jit = jit, .n_seen = 1};
 }
 
 void units_finish(struct units *u) {
@@ -292,6 +293,26 @@ static void answer(struct units *u) {
 	}
 }
 
+/** Name it, or give it to what will. False: its module is not announced yet. */
+static bool take_location(struct units *u, struct tries *t, uint32_t id, struct namer *names,
+		uint64_t now_ns) {
+	struct rec_location *l = &t->locations[id];
+	if (l->is_mark || (l->module && !tries_module(t, l->module))) {
+		return l->is_mark;
+	}
+	if (l->module == 0) {
+		put_in_image(u, t, l);
+	}
+	if (l->module == 0) {
+		jit_add(u->jit, l, id);
+	} else if (is_of_kind(t, l, MODULE_FILE)) {
+		namer_add(names, l, id, now_ns);
+	} else if (!is_of_kind(t, l, MODULE_GENERATED) && !name_location(u, l, names)) {
+		(void)vec_add(&u->waiting, id);
+	}
+	return true;
+}
+
 void units_step(struct units *u, struct tries *t, struct namer *names, uint64_t now_ns) {
 	prove(u, now_ns);
 	answer(u);
@@ -301,17 +322,7 @@ void units_step(struct units *u, struct tries *t, struct namer *names, uint64_t 
 		withdraw(u, t);
 	}
 	vec_keep(&u->waiting, 0, id, !name_location(u, &t->locations[*id], names));
-	for (; u->n_seen < t->n_locations; u->n_seen++) {
-		struct rec_location *l = &t->locations[u->n_seen];
-		if (l->module && !tries_module(t, l->module)) {
-			return; // it is not announced yet
-		}
-		if (l->module == 0 && !l->is_mark) {
-			put_in_image(u, t, l);
-		}
-		bool is_unit = is_of_kind(t, l, MODULE_PYTHON) || is_of_kind(t, l, MODULE_V8);
-		if (is_unit && !name_location(u, l, names)) {
-			(void)vec_add(&u->waiting, u->n_seen);
-		}
+	while (u->n_seen < t->n_locations && take_location(u, t, u->n_seen, names, now_ns)) {
+		u->n_seen++;
 	}
 }

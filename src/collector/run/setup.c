@@ -149,7 +149,7 @@ bool run_create_parts(struct run *run, const char *image, struct err *err) {
 	run->own_heaps.tell = run_note_own_heap;
 	run->own_heaps.user = run;
 	jit_init(&run->jit, run->program, run->program_inside);
-	units_init(&run->units, &run->segment, &run->modules);
+	units_init(&run->units, &run->segment, &run->modules, &run->jit);
 	run->meta.exe = texts_id_of(&run->texts, image);
 	run->keeps_events = run->options->events_bytes > 0;
 	const char *stages = getenv("HEAPTRACK_STAGES");
