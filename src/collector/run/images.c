@@ -77,10 +77,8 @@ static void look_into_program(struct run *run) {
 	if (w->since_ns == 0 || run->exec_presence != REASON_UNKNOWN || w->looked_ns != run->now_ns) {
 		return;
 	}
-	run->exec_presence = reason_presence(&run->children.reason, run->program);
+	run->exec_presence = reason_presence(&run->children.reason, run->program, &run->exec_why);
 	w->is_absent = run->exec_presence == REASON_ABSENT;
-	run->exec_why = w->is_absent ? reason_of_process(&run->children.reason, run->program)
-								 : REC_WHY_NONE;
 }
 
 void run_look_at_program(struct run *run) {
@@ -122,9 +120,8 @@ void run_note_last_program(struct run *run) {
 }
 
 void run_look_at_first_image(struct run *run) {
-	if (run->exec_why == REC_WHY_NONE && atomic_load(&run->segment.header->n_images) == 0 &&
-			reason_presence(&run->children.reason, run->program) == REASON_ABSENT) {
-		run->exec_why = reason_of_process(&run->children.reason, run->program);
+	if (run->exec_why == REC_WHY_NONE && atomic_load(&run->segment.header->n_images) == 0) {
+		(void)reason_presence(&run->children.reason, run->program, &run->exec_why);
 	}
 }
 

@@ -175,10 +175,11 @@ static struct relative meet(struct children *c, const struct relative *parent, p
 		r.has_recorder = true;
 		return r;
 	}
-	enum reason_presence presence = reason_presence(&c->reason, pid);
+	enum rec_why why;
+	enum reason_presence presence = reason_presence(&c->reason, pid, &why);
 	r.has_recorder = presence == REASON_PRESENT;
 	if (presence == REASON_ABSENT && start_ticks != 0) {
-		add_silent(c, pid, start_ticks, is_copy, reason_of_process(&c->reason, pid));
+		add_silent(c, pid, start_ticks, is_copy, why);
 	}
 	return r;
 }
@@ -203,20 +204,21 @@ static void search_daemons(struct children *c, uint64_t now_ns) {
 	pid_t after = now_ns < NEW_NS ? c->program : 0;
 	size_t n = c->reason.segment ? process_all(after, pids, SEARCH_MAX) : 0;
 	for (size_t i = 0; i < n; i++) {
+		enum rec_why why;
 		uint64_t start_ticks = process_start_ticks(pids[i]);
-		if (start_ticks < c->program_start_ticks || pids[i] == c->program ||
-				find(c, (uint32_t)pids[i], start_ticks) ||
-				!reason_was_started_by(&c->reason, pids[i]) ||
-				reason_presence(&c->reason, pids[i]) != REASON_ABSENT) {
-			continue;
+		if (start_ticks >= c->program_start_ticks && pids[i] != c->program &&
+				!find(c, (uint32_t)pids[i], start_ticks) &&
+				reason_was_started_by(&c->reason, pids[i]) &&
+				reason_presence(&c->reason, pids[i], &why) == REASON_ABSENT) {
+			add_silent(c, pids[i], start_ticks, false, why);
 		}
-		add_silent(c, pids[i], start_ticks, false, reason_of_process(&c->reason, pids[i]));
 	}
 }
 
 void children_note(struct children *c, pid_t pid) {
+	enum rec_why why;
 	uint64_t start_ticks = process_start_ticks(pid);
-	if (start_ticks == 0 || reason_presence(&c->reason, pid) != REASON_PRESENT) {
+	if (start_ticks == 0 || reason_presence(&c->reason, pid, &why) != REASON_PRESENT) {
 		return;
 	}
 	struct child *known = find(c, (uint32_t)pid, start_ticks);
@@ -236,6 +238,7 @@ static void look_at_living(struct children *c) {
 		pid_t pid = (pid_t)child->pid;
 		struct process_memory memory;
 		struct process_exe file;
+		enum rec_why why;
 		if (child->is_gone || pid == 0) {
 			continue;
 		}
@@ -249,10 +252,10 @@ static void look_at_living(struct children *c) {
 		}
 		if (process_exe(pid, &file) && child->file.inode != 0 &&
 				!process_is_same_file(&file, &child->file) &&
-				reason_presence(&c->reason, pid) == REASON_ABSENT) {
+				reason_presence(&c->reason, pid, &why) == REASON_ABSENT) {
 			// It executed a program that does not announce itself
 			child->is_fork = false;
-			child->why = reason_of_process(&c->reason, pid);
+			child->why = why;
 			child->peak_rss_bytes = 0;
 			look_closer(child);
 		}

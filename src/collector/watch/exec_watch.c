@@ -11,7 +11,7 @@ static const uint64_t load_patience_ns = 10000000000u;
 
 static bool is_same(const struct process_exe *a, const struct process_exe *b) {
 	bool is_same_start = a->stack == b->stack || a->stack == 0 || b->stack == 0;
-	return a->device == b->device && a->inode == b->inode && is_same_start;
+	return process_is_same_file(a, b) && is_same_start;
 }
 
 void exec_watch_init(struct exec_watch *w, const char *path, pid_t pid, bool is_running) {

@@ -21,29 +21,6 @@ static const struct launch_elf *read_elf(struct reason_context *c, pid_t pid) {
 	return &c->elf;
 }
 
-// The loader maps what is preloaded before the C library: once that is mapped, preloading is done
-enum reason_presence reason_presence(struct reason_context *c, pid_t pid) {
-	CLOSED_FILE *maps = fopen(PROCESS_PATH(pid, "maps"), "re");
-	if (!maps) {
-		return errno == EACCES ? REASON_ABSENT : REASON_UNKNOWN;
-	}
-	enum reason_presence presence = REASON_UNKNOWN;
-	FREED char *line = NULL;
-	size_t size = 0;
-	while (presence != REASON_PRESENT && getline(&line, &size, maps) > 0) {
-		if (strstr(line, "/libheaptrack_")) {
-			presence = REASON_PRESENT;
-		} else if (strstr(line, "/libc.so") || strstr(line, "/libc-2.") ||
-				strstr(line, "/ld-musl")) {
-			presence = REASON_ABSENT;
-		}
-	}
-	const struct launch_elf *elf = presence == REASON_UNKNOWN ? read_elf(c, pid) : NULL;
-	bool loads_nothing = elf && elf->is_elf &&
-			(!elf->is_ours || (!elf->has_loader && !elf->is_loader));
-	return loads_nothing ? REASON_ABSENT : presence;
-}
-
 /** True if the kernel told the loader to ignore the environment. */
 static bool gained_rights(pid_t pid) {
 	Elf64_auxv_t entries[64];
@@ -80,7 +57,7 @@ static enum rec_why look_at_environment(struct reason_context *c, pid_t pid) {
 																: REC_WHY_ENVIRONMENT;
 }
 
-enum rec_why reason_of_process(struct reason_context *c, pid_t pid) {
+static enum rec_why reason_of_process(struct reason_context *c, pid_t pid) {
 	char path[4096];
 	const struct launch_elf *elf = read_elf(c, pid);
 	if (!elf) {
@@ -105,4 +82,33 @@ enum rec_why reason_of_process(struct reason_context *c, pid_t pid) {
 		return REC_WHY_ROOT;
 	}
 	return c->recorder && c->segment ? look_at_environment(c, pid) : REC_WHY_PARENT;
+}
+
+// The loader maps what is preloaded before the C library: once that is mapped, preloading is done
+static enum reason_presence find_recorder(struct reason_context *c, pid_t pid) {
+	CLOSED_FILE *maps = fopen(PROCESS_PATH(pid, "maps"), "re");
+	if (!maps) {
+		return errno == EACCES ? REASON_ABSENT : REASON_UNKNOWN;
+	}
+	enum reason_presence presence = REASON_UNKNOWN;
+	FREED char *line = NULL;
+	size_t size = 0;
+	while (presence != REASON_PRESENT && getline(&line, &size, maps) > 0) {
+		if (strstr(line, "/libheaptrack_")) {
+			presence = REASON_PRESENT;
+		} else if (strstr(line, "/libc.so") || strstr(line, "/libc-2.") ||
+				strstr(line, "/ld-musl")) {
+			presence = REASON_ABSENT;
+		}
+	}
+	const struct launch_elf *elf = presence == REASON_UNKNOWN ? read_elf(c, pid) : NULL;
+	bool loads_nothing = elf && elf->is_elf &&
+			(!elf->is_ours || (!elf->has_loader && !elf->is_loader));
+	return loads_nothing ? REASON_ABSENT : presence;
+}
+
+enum reason_presence reason_presence(struct reason_context *c, pid_t pid, enum rec_why *why) {
+	enum reason_presence presence = find_recorder(c, pid);
+	*why = presence == REASON_ABSENT ? reason_of_process(c, pid) : REC_WHY_NONE;
+	return presence;
 }

@@ -92,19 +92,16 @@ struct reason_context {
 	struct launch_elf elf;
 };
 
-/** Whether the recorder is in the memory of a process. */
+/** Whether the recorder is in the memory of a process; *why: REC_WHY_NONE unless it is absent. */
 enum reason_presence {
 	REASON_UNKNOWN, // it is being loaded, or gone
 	REASON_PRESENT,
 	REASON_ABSENT,
 };
-enum reason_presence reason_presence(struct reason_context *c, pid_t pid);
+enum reason_presence reason_presence(struct reason_context *c, pid_t pid, enum rec_why *why);
 
 /** True if the program, or a process that it started, started this one: it has its variable. */
 bool reason_was_started_by(struct reason_context *c, pid_t pid);
-
-/** Why: for a process of which REASON_ABSENT is known. */
-enum rec_why reason_of_process(struct reason_context *c, pid_t pid);
 
 // ---- what its threads map, as the kernel tells it
 
