@@ -48,24 +48,16 @@ static void lay_out(const struct segment *s, struct plan *p) {
 	place(p, TABLE_SLOTS, s->n_slots * s->slot_bytes, SLOTS_ALIGN);
 }
 
+#define HALVE(x, least) ((x) / 2 >= (least) ? (x) /= 2 : 0)
+
 /** Halve what there is most of. False: everything is as small as it can be. */
 static bool shrink(struct segment *s) {
-	if (s->has_runtimes) {
-		s->has_runtimes = false;
-	} else if (s->n_slots / 2 >= LEAST_SLOTS) {
-		s->n_slots /= 2;
-	} else if (s->slot_bytes / 2 >= LEAST_SLOT_BYTES) {
-		s->slot_bytes /= 2;
-	} else if (s->node_capacity / 2 >= LEAST_NODES) {
-		s->node_capacity /= 2;
-	} else if (s->module_capacity / 2 >= LEAST_MODULES) {
-		s->module_capacity /= 2;
-	} else if (s->n_slots / 2 >= 1 && s->n_slots > LEAST_OF_ALL_SLOTS) {
-		s->n_slots /= 2;
-	} else {
-		return false;
-	}
-	return true;
+	bool had_runtimes = s->has_runtimes;
+	s->has_runtimes = false;
+	return had_runtimes || HALVE(s->n_slots, LEAST_SLOTS) ||
+			HALVE(s->slot_bytes, LEAST_SLOT_BYTES) || HALVE(s->node_capacity, LEAST_NODES) ||
+			HALVE(s->module_capacity, LEAST_MODULES) ||
+			(s->n_slots > LEAST_OF_ALL_SLOTS ? s->n_slots /= 2 : 0);
 }
 
 /** Heaptrack needs its own part of a limited address space. */
