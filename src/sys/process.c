@@ -99,9 +99,9 @@ bool process_memory(pid_t pid, struct process_memory *out) {
 	out->peak_rss_bytes = kb(text, "VmHWM");
 	out->rss_bytes = kb(text, "VmRSS");
 	out->code_bytes = kb(text, "VmExe") + kb(text, "VmLib");
-	out->anon_bytes = kb(text, "RssAnon");
-	out->file_bytes = kb(text, "RssFile");
-	out->shmem_bytes = kb(text, "RssShmem");
+	out->rss_anon_bytes = kb(text, "RssAnon");
+	out->rss_file_bytes = kb(text, "RssFile");
+	out->rss_shmem_bytes = kb(text, "RssShmem");
 	return out->rss_bytes > 0; // a zombie has none
 }
 

@@ -14,8 +14,8 @@
 
 struct process_memory {
 	uint64_t rss_bytes, peak_rss_bytes;
-	uint64_t anon_bytes, file_bytes, shmem_bytes; // parts of rss
-	uint64_t code_bytes;                          // mapped to execute
+	uint64_t rss_anon_bytes, rss_file_bytes, rss_shmem_bytes; // its parts
+	uint64_t code_bytes;                                      // mapped to execute
 	uint32_t n_threads;
 	uint32_t seccomp_mode; // 0: none, 1: strict, 2: filter
 	uint32_t n_filters;    // of seccomp; 0 before Linux 5.9

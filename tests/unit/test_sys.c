@@ -224,7 +224,8 @@ static void ourselves_as_a_process(void **state) {
 	char text[256];
 	assert_true(process_memory(getpid(), &memory));
 	assert_true(memory.rss_bytes > 100 << 10 && memory.rss_bytes <= memory.peak_rss_bytes);
-	assert_int_equal(memory.rss_bytes, memory.anon_bytes + memory.file_bytes + memory.shmem_bytes);
+	assert_int_equal(memory.rss_bytes,
+			memory.rss_anon_bytes + memory.rss_file_bytes + memory.rss_shmem_bytes);
 	assert_int_equal(memory.n_threads, 1);
 	assert_true(process_usage(getpid(), &usage));
 	assert_int_equal(usage.parent, getppid());

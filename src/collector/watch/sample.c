@@ -67,17 +67,13 @@ void samples_take(struct samples *s, pid_t pid, uint64_t now_ns, bool is_idle, u
 		thin_out(s);
 	}
 	const struct rec_sample sample = {
+			FIELDS_OF(&memory, rss_bytes, rss_anon_bytes, rss_file_bytes, rss_shmem_bytes,
+					n_threads),
+			FIELDS_OF(&usage, minor_faults, major_faults),
 			.time_ns = now_ns,
-			.rss_bytes = memory.rss_bytes,
-			.rss_anon_bytes = memory.anon_bytes,
-			.rss_file_bytes = memory.file_bytes,
-			.rss_shmem_bytes = memory.shmem_bytes,
-			.ours_bytes = at_most(segment_bytes(segment), memory.shmem_bytes) +
-					at_most(trie_bytes(segment), memory.anon_bytes),
+			.ours_bytes = at_most(segment_bytes(segment), memory.rss_shmem_bytes) +
+					at_most(trie_bytes(segment), memory.rss_anon_bytes),
 			.heap_bytes = heap_bytes,
-			.minor_faults = usage.minor_faults,
-			.major_faults = usage.major_faults,
-			.n_threads = memory.n_threads,
 	};
 	(void)vec_add(s, sample);
 }

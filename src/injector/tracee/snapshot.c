@@ -60,15 +60,15 @@ static uint64_t copy_of_pages_ns(uint64_t n) {
 
 bool snapshot_fits(pid_t pid, uint64_t within_ns, uint64_t *takes_ns) {
 	struct process_memory m;
-	*takes_ns = process_memory(pid, &m) ? m.anon_bytes / PAGE * PLENTY_NS : 0;
+	*takes_ns = process_memory(pid, &m) ? m.rss_anon_bytes / PAGE * PLENTY_NS : 0;
 	if (*takes_ns == 0 || *takes_ns < within_ns) {
 		return true;
 	}
 	char text[4096] = ""; // reading this takes as long as a copy, but stops nobody
 	(void)process_read(pid, "smaps_rollup", text, sizeof text);
 	uint64_t huge_bytes = process_status_number(text, "AnonHugePages", 10) * 1024;
-	huge_bytes = huge_bytes < m.anon_bytes ? huge_bytes : m.anon_bytes;
-	uint64_t n = (m.anon_bytes - huge_bytes) / PAGE + huge_bytes / PAGE / HUGE_PAGES;
+	huge_bytes = huge_bytes < m.rss_anon_bytes ? huge_bytes : m.rss_anon_bytes;
+	uint64_t n = (m.rss_anon_bytes - huge_bytes) / PAGE + huge_bytes / PAGE / HUGE_PAGES;
 	*takes_ns = n * PLENTY_NS;
 	if (*takes_ns >= within_ns) {
 		*takes_ns = copy_of_pages_ns(n) / 4 * 5;
