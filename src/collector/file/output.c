@@ -40,14 +40,12 @@ void output_expand(char *out, size_t size, const char *name, pid_t pid) {
 	size_t at = 0;
 	for (const char *c = name; *c && at + 1 < size; c++) {
 		char piece[256] = {*c, 0};
-		if (c[0] == '%' && c[1] == 'p') {
+		bool is_one = c[0] == '%' && c[1] && strchr("hp%", c[1]);
+		c += is_one;
+		if (is_one && *c == 'p') {
 			(void)snprintf(piece, sizeof piece, "%d", (int)pid);
-			c++;
-		} else if (c[0] == '%' && c[1] == 'h') {
+		} else if (is_one && *c == 'h') {
 			(void)gethostname(piece, sizeof piece - 1);
-			c++;
-		} else if (c[0] == '%' && c[1] == '%') {
-			c++;
 		}
 		int n = snprintf(out + at, size - at, "%s", piece);
 		at += (size_t)n < size - at ? (size_t)n : size - at - 1;
