@@ -123,7 +123,7 @@ static void test_one_without_the_recorder_is_not_taken_for_the_one_before(void *
 	assert_int_equal(look(f, 1, MS), EXEC_NOTHING_NEW);
 	let_it_exec(f);
 	assert_int_equal(look(f, 1, MS), EXEC_NOTHING_NEW);
-	f->watch.is_absent = true;
+	f->watch.presence = REASON_ABSENT;
 	f->modules[1] = path_base_name(f->watch.path);
 	assert_true(exec_watch_end(&f->watch, 1));
 	memcpy(f->watch.previous, f->watch.path, sizeof f->watch.previous);

@@ -74,11 +74,9 @@ void run_watch_exec(struct run *run, bool is_running) {
 /** Find out whether the recorder is in what the process became; repeated until that is known. */
 static void look_into_program(struct run *run) {
 	struct exec_watch *w = &run->exec_watch;
-	if (w->since_ns == 0 || run->exec_presence != REASON_UNKNOWN || w->looked_ns != run->now_ns) {
-		return;
+	if (w->since_ns != 0 && w->presence == REASON_UNKNOWN && w->looked_ns == run->now_ns) {
+		w->presence = reason_presence(&run->children.reason, run->program, &run->exec_why);
 	}
-	run->exec_presence = reason_presence(&run->children.reason, run->program, &run->exec_why);
-	w->is_absent = run->exec_presence == REASON_ABSENT;
 }
 
 void run_look_at_program(struct run *run) {
@@ -86,7 +84,6 @@ void run_look_at_program(struct run *run) {
 	uint64_t since_ns = run->exec_watch.since_ns;
 	enum exec_news news = exec_watch_look(&run->exec_watch, run->program, n_images, run->now_ns);
 	if (run->exec_watch.since_ns != since_ns) {
-		run->exec_presence = REASON_UNKNOWN;
 		// Its exec may be later than now_ns, when the round began, but not than the look
 		run->exec_watch.since_ns = clock_now_ns() - run->segment.start_ns;
 	}

@@ -80,7 +80,6 @@ struct run {
 
 	uint64_t rss_before_exec; // what the kernel's account of max_rss begins with
 	struct exec_watch exec_watch;
-	enum reason_presence exec_presence;
 	enum rec_why exec_why; // why the recorder is not in the program that it watches
 	struct samples samples;
 	struct children children;

@@ -31,7 +31,8 @@ static void begin(struct exec_watch *w, pid_t pid, const struct process_exe *exe
 	w->n_programs++;
 	w->exe = *exe;
 	w->since_ns = now_ns;
-	w->is_judged = w->is_told = w->is_absent = false;
+	w->is_judged = w->is_told = false;
+	w->presence = REASON_UNKNOWN;
 	if (!process_link(pid, "exe", w->path, sizeof w->path)) {
 		w->path[0] = 0;
 	}
@@ -49,7 +50,7 @@ static bool is_unrecorded(const struct exec_watch *w, uint32_t n_images) {
 		return n_images < w->n_programs; // both have the same modules, but not the same image
 	}
 	bool has_own = w->has_module(w->user, n_images, path_base_name(w->path));
-	if (w->is_absent) {
+	if (w->presence == REASON_ABSENT) {
 		return !has_own; // unless the recorder was injected later
 	}
 	return w->n_last == n_images && w->previous[0] && !has_own &&

@@ -187,8 +187,8 @@ struct exec_watch {
 	// Of the program that the process runs
 	struct process_exe exe;
 	char path[4096];
-	uint64_t since_ns; // when it was seen first, in the recording's time
-	bool is_absent;    // set by the owner: the recorder is not in its memory, for sure
+	uint64_t since_ns;             // when it was seen first, in the recording's time
+	enum reason_presence presence; // of the recorder in its memory; set by the owner
 
 	// private
 	char previous[4096];  // the program before it
