@@ -191,25 +191,23 @@ static void join_edges(struct bins *b, uint16_t *new_edge) {
 	new_edge[b->n + 1] = (uint16_t)(b->n / 2 + 1);
 }
 
-/** Give all intervals their new edges, and merge those that became equal. */
-static void relabel_intervals(struct bins *b, const uint16_t *new_edge) {
+/** Give intervals their new edges, and merge those that became equal. Gives how many are left. */
+static size_t relabel(struct rec_interval *items, size_t n, const uint16_t *new_edge,
+		uint32_t *scratch) {
 	size_t n_out = 0;
-	for (size_t i = 0; i < b->n_intervals;) {
+	for (size_t i = 0; i < n;) {
 		// Intervals are ordered by `until`, and stay so: one group at a time
-		uint16_t until = new_edge[b->intervals[i].until];
+		uint16_t until = new_edge[items[i].until];
 		size_t n_group = 0;
-		for (; i < b->n_intervals && new_edge[b->intervals[i].until] == until; i++) {
-			struct rec_interval item = b->intervals[i];
+		for (; i < n && new_edge[items[i].until] == until; i++) {
+			struct rec_interval item = items[i];
 			item.from = new_edge[item.from];
 			item.until = until;
-			b->intervals[n_out + n_group++] = item;
+			items[n_out + n_group++] = item;
 		}
-		n_out += intervals_merge(b->intervals + n_out, n_group, b->scratch);
+		n_out += intervals_merge(items + n_out, n_group, scratch);
 	}
-	b->n_intervals = n_out;
-	for (size_t i = 0; i < b->n_log; i++) {
-		b->log[i].from = new_edge[b->log[i].from];
-	}
+	return n_out;
 }
 
 /** How many intervals end at any so many edges in a row, at most. */
@@ -257,19 +255,20 @@ static void join_levels(struct bins *b, unsigned levels, uint16_t *new_edge, uin
  * grows at its end. False: out of memory.
  */
 static bool coarsen(struct bins *b, unsigned levels) {
-	uint16_t *new_edge = malloc(2 * ((size_t)b->n + 2) * sizeof *new_edge);
+	FREED uint16_t *new_edge = malloc(2 * ((size_t)b->n + 2) * sizeof *new_edge);
 	// What ends at one edge from now on ended up to that edge, and behind the one that stays before
 	// it
 	size_t n_group = largest_span(b, (2u << levels) - 1);
 	if (!new_edge || !reserve_scratch(b, n_group) ||
 			!pages_reserve((void **)&b->log, &b->log_capacity, b->n_log + n_group,
 					sizeof *b->log)) {
-		free(new_edge);
 		return false;
 	}
 	join_levels(b, levels, new_edge, new_edge + b->n + 2);
-	relabel_intervals(b, new_edge);
-	free(new_edge);
+	b->n_intervals = relabel(b->intervals, b->n_intervals, new_edge, b->scratch);
+	EACH_OF(item, b->log, b->n_log) {
+		item->from = new_edge[item->from];
+	}
 	b->shift += levels;
 	b->period_end = ((uint64_t)b->n + 1) << b->shift;
 	b->levels = 0;
@@ -284,28 +283,6 @@ static bool is_sampled(uint32_t stack) {
 	return hash_u64(stack) % SAMPLE == 0;
 }
 
-/** About how many intervals are left if 1 << levels periods become one. n: of the sample. */
-static size_t count_left(const struct rec_interval *sample, size_t n, unsigned levels,
-		uint32_t *scratch) {
-	size_t mask = intervals_merge_scratch(n) - 1;
-	size_t n_left = 0;
-	memset(scratch, 0, (mask + 1) * sizeof *scratch);
-	EACH_OF(x, sample, n) {
-		uint64_t key = (uint64_t)x->stack << 32 | (uint32_t)(x->from >> levels) << 16 |
-				(uint32_t)(x->until >> levels);
-		// Part of the hash stands for the whole: this is an estimate
-		uint64_t hash = hash_u64(key);
-		uint32_t tag = (uint32_t)(hash >> 32) | 1;
-		size_t at = hash & mask;
-		while (scratch[at] && scratch[at] != tag) {
-			at = (at + 1) & mask;
-		}
-		n_left += scratch[at] == 0;
-		scratch[at] = tag;
-	}
-	return n_left * SAMPLE;
-}
-
 /**
  * How many times periods must be joined until intervals are few enough: where blocks live for many
  * periods, the first times bring nothing and cost as much as the last. 1 if there is no memory.
@@ -313,7 +290,8 @@ static size_t count_left(const struct rec_interval *sample, size_t n, unsigned l
 static unsigned levels_wanted(struct bins *b, uint64_t allowed) {
 	size_t n = SUM(i, b->n_intervals, is_sampled(b->intervals[i].stack));
 	FREED struct rec_interval *sample = calloc(n + 1, sizeof *sample);
-	if (!sample || !reserve_scratch(b, n)) {
+	FREED uint16_t *half = calloc(b->n + 2, sizeof *half);
+	if (!sample || !half || !reserve_scratch(b, n)) {
 		return 1;
 	}
 	n = 0;
@@ -321,9 +299,12 @@ static unsigned levels_wanted(struct bins *b, uint64_t allowed) {
 		sample[n] = b->intervals[i];
 		n += is_sampled(b->intervals[i].stack);
 	}
+	for (uint32_t k = 0; k < b->n + 2; k++) {
+		half[k] = (uint16_t)(k / 2); // about: which edge stays is not looked at
+	}
 	unsigned levels = 1;
 	while (levels < LEVELS_MAX && b->n >> (levels + 1) >= 2 &&
-			count_left(sample, n, levels, b->scratch) > allowed) {
+			(n = relabel(sample, n, half, b->scratch)) * SAMPLE > allowed) {
 		levels++;
 	}
 	return levels;
