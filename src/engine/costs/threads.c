@@ -66,26 +66,20 @@ static void add_record(const struct threads *t, struct thread_record *group,
 	group->n_merged++;
 }
 
-static struct rec_handover *find_handover(const struct threads *t, uint32_t from, uint32_t to) {
-	uint64_t hash = hash_u64((uint64_t)from << 32 | to);
-	uint32_t found = INDEX_FIND(&t->handover_index, hash, i,
-			t->handovers.items[i].from == from && t->handovers.items[i].to == to);
-	return found == INDEX_NONE ? NULL : &t->handovers.items[found];
-}
-
 static struct rec_handover *handover_of(struct threads *t, uint32_t from, uint32_t to) {
-	struct rec_handover *h = find_handover(t, from, to);
-	if (!h && t->handovers.n >= HANDOVERS_MAX && to != THREAD_NONE) {
-		to = THREAD_NONE;
-		h = find_handover(t, from, to);
+	for (;; to = THREAD_NONE) {
+		uint64_t hash = hash_u64((uint64_t)from << 32 | to);
+		uint32_t found = INDEX_FIND(&t->handover_index, hash, i,
+				t->handovers.items[i].from == from && t->handovers.items[i].to == to);
+		if (found != INDEX_NONE) {
+			return &t->handovers.items[found];
+		}
+		if (t->handovers.n < HANDOVERS_MAX || to == THREAD_NONE) {
+			index_put(&t->handover_index, hash, (uint32_t)t->handovers.n);
+			t->handovers.items[t->handovers.n] = (struct rec_handover){.from = from, .to = to};
+			return &t->handovers.items[t->handovers.n++];
+		}
 	}
-	if (!h) {
-		index_put(&t->handover_index, hash_u64((uint64_t)from << 32 | to),
-				(uint32_t)t->handovers.n);
-		h = &t->handovers.items[t->handovers.n++];
-		*h = (struct rec_handover){.from = from, .to = to};
-	}
-	return h;
 }
 
 bool handovers_reserve(struct threads *t, uint32_t more) {

@@ -341,13 +341,9 @@ static bool put_stacks(const struct mappings *m, struct recording *out) {
 	}
 	out->mappings.n = (uint32_t)m->stacks.n;
 	for (size_t i = 0; i < m->stacks.n; i++) {
-		const struct mapping_stack *s = &m->stacks.items[i];
-		struct rec_mapping *row = &out->mappings.items[i];
-		*row = s->sum;
-		if (s->epoch != m->epoch) {
-			row->peak_maps = s->sum.live_maps;
-			row->peak_bytes = s->sum.live_bytes;
-		}
+		struct mapping_stack s = m->stacks.items[i];
+		keep_peak(m, &s);
+		out->mappings.items[i] = s.sum;
 	}
 	return true;
 }
