@@ -19,9 +19,28 @@
 		}                                                          \
 	}
 
+#define RANGE_OF(table, row_name, is_wrong) \
+	REFUSE_ROWS(r->table, 0, is_wrong, row_name " %u is out of range", i)
+
 /** Add a field to that of a sum; or `is_over`. */
 #define SUM_FIELD(sum, row, field) \
 	is_over |= __builtin_add_overflow((sum)->field, (row)->field, &(sum)->field)
+
+/** Add fields of all rows to those of a sum. False: it is too large. */
+#define ADD_UP(sum, table, ...)                           \
+	({                                                    \
+		bool is_over = false;                             \
+		EACH(row, table) {                                \
+			FOR_FIELDS(SUM_FIELD, sum, row, __VA_ARGS__); \
+		}                                                 \
+		!is_over;                                         \
+	})
+
+static bool were_allocated(const struct recording *r, const char *what, bool adds_up,
+		uint64_t blocks, uint64_t bytes, struct err *why) {
+	return (adds_up && blocks <= r->summary.allocations && bytes <= r->summary.allocated_bytes) ||
+			VIOLATION(why, "the %s hold more than was allocated", what);
+}
 
 static bool is_string(const struct recording *r, uint32_t id) {
 	return id < r->strings.n;
@@ -59,20 +78,17 @@ static bool is_image(const struct recording *r, uint32_t image) {
 }
 
 static bool code_is_valid(const struct recording *r, struct err *why) {
-	REFUSE_ROWS(r->modules, 0,
+	RANGE_OF(modules, "module",
 			row->start > row->end || !is_string(r, row->path) || !is_string(r, row->package) ||
 					!is_string(r, row->suppressions) ||
 					row->build_id_bytes > sizeof row->build_id || !is_image(r, row->image) ||
-					row->has_symbols > 1 || row->has_lines > 1 || row->is_unresolved > 1,
-			"module %u is out of range", i)
-	REFUSE_ROWS(r->locations, 0,
+					row->has_symbols > 1 || row->has_lines > 1 || row->is_unresolved > 1)
+	RANGE_OF(locations, "location",
 			row->module >= r->modules.n || row->first_frame > r->frames.n ||
 					row->n_frames > r->frames.n - row->first_frame || row->is_exact > 1 ||
-					row->is_mark > 1,
-			"location %u is out of range", i)
-	REFUSE_ROWS(r->frames, 0,
-			!is_string(r, row->function) || !is_string(r, row->symbol) || !is_string(r, row->file),
-			"frame %u: a string is out of range", i)
+					row->is_mark > 1)
+	RANGE_OF(frames, "frame",
+			!is_string(r, row->function) || !is_string(r, row->symbol) || !is_string(r, row->file))
 	REFUSE_ROWS(r->nodes, 1, row->parent >= i, "node %u: its parent %u does not come before it", i,
 			row->parent)
 	REFUSE_ROWS(r->nodes, 1, row->location >= r->locations.n, "node %u: location %u is undefined",
@@ -94,7 +110,7 @@ static bool stack_is_sound(const struct rec_stack *s) {
 #define SEE_FIELD(sum, t, field) is_off |= (sum)->field != (t)->field
 #define ARE_OFF(...)                                           \
 	({                                                         \
-		bool is_off = is_over;                                 \
+		bool is_off = !adds_up;                                \
 		FOR_FIELDS(SEE_FIELD, &sum, &r->summary, __VA_ARGS__); \
 		is_off;                                                \
 	})
@@ -102,11 +118,8 @@ static bool stack_is_sound(const struct rec_stack *s) {
 /** The stacks add up to the summary. */
 static bool stack_sums_are_valid(const struct recording *r, struct err *why) {
 	struct rec_stack sum = {0};
-	bool is_over = false;
-	EACH(s, r->stacks) {
-		FOR_FIELDS(SUM_FIELD, &sum, s, allocations, allocated_bytes, temporary, short_lived,
-				reallocs, peak_blocks, peak_bytes, live_blocks, live_bytes);
-	}
+	const bool adds_up = ADD_UP(&sum, r->stacks, allocations, allocated_bytes, temporary,
+			short_lived, reallocs, peak_blocks, peak_bytes, live_blocks, live_bytes);
 	const char *off = ARE_OFF(allocations, allocated_bytes, temporary, short_lived, reallocs)
 			? "allocations do not add up to the summary"
 			: ARE_OFF(peak_blocks, peak_bytes) ? "parts of the peak do not add up to it"
@@ -201,10 +214,7 @@ static bool add_intervals(const struct recording *r, struct change *begin, struc
 		change_by(&begin[v.from], &v);
 		change_by(&end[v.until], &v);
 	}
-	if (is_over || sum.blocks > r->summary.allocations || sum.bytes > r->summary.allocated_bytes) {
-		return VIOLATION(why, "the intervals hold more than was allocated");
-	}
-	return true;
+	return were_allocated(r, "intervals", !is_over, sum.blocks, sum.bytes, why);
 }
 
 // What lives at each edge by the intervals is what the edge says
@@ -251,65 +261,45 @@ static bool size_is_sound(const struct rec_size *s) {
 
 static bool sizes_are_valid(const struct recording *r, struct err *why) {
 	struct rec_size sum = {0};
-	bool is_over = false;
-	REFUSE_ROWS(r->sizes, 0,
-			row->stack >= r->stacks.n || row->live > row->count || !size_is_sound(row),
-			"size %u is out of range", i)
+	const bool adds_up = ADD_UP(&sum, r->sizes, count, bytes);
+	RANGE_OF(sizes, "size",
+			row->stack >= r->stacks.n || row->live > row->count || !size_is_sound(row))
 	REFUSE_ROWS(r->sizes, 1,
 			row->stack < row[-1].stack || (row->stack == row[-1].stack && row->size < row[-1].size),
 			"size %u is out of order", i)
-	EACH(s, r->sizes) {
-		FOR_FIELDS(SUM_FIELD, &sum, s, count, bytes);
-	}
-	return (!is_over && sum.count <= r->summary.allocations &&
-				   sum.bytes <= r->summary.allocated_bytes) ||
-			VIOLATION(why, "the sizes hold more than was allocated");
+	return were_allocated(r, "sizes", adds_up, sum.count, sum.bytes, why);
 }
 
 // ---- threads and the rest
 
 static bool threads_are_valid(const struct recording *r, struct err *why) {
 	struct rec_thread sum = {0};
-	bool is_over = false;
-	REFUSE_ROWS(r->threads, 0,
+	const bool adds_up = ADD_UP(&sum, r->threads, allocations, allocated_bytes, frees);
+	RANGE_OF(threads, "thread",
 			!is_string(r, row->name) || !is_image(r, row->image) || row->first_ns > row->last_ns ||
 					row->temporary > row->allocations || row->live_bytes > row->allocated_bytes ||
-					row->peak_bytes > row->allocated_bytes || row->foreign_frees > row->allocations,
-			"thread %u is out of range", i)
-	EACH(t, r->threads) {
-		FOR_FIELDS(SUM_FIELD, &sum, t, allocations, allocated_bytes, frees);
-	}
-	return (!is_over && sum.allocations <= r->summary.allocations &&
-				   sum.allocated_bytes <= r->summary.allocated_bytes) ||
-			VIOLATION(why, "the threads hold more than was allocated");
+					row->peak_bytes > row->allocated_bytes || row->foreign_frees > row->allocations)
+	return were_allocated(r, "threads", adds_up, sum.allocations, sum.allocated_bytes, why);
 }
 
 static bool handovers_are_valid(const struct recording *r, struct err *why) {
 	struct rec_handover sum = {0};
-	bool is_over = false;
-	REFUSE_ROWS(r->handovers, 0, row->from >= r->threads.n || row->to >= r->threads.n,
-			"handover %u: a thread is undefined", i)
-	EACH(h, r->handovers) {
-		FOR_FIELDS(SUM_FIELD, &sum, h, blocks, bytes);
-	}
-	return !is_over || VIOLATION(why, "the handovers are too large");
+	RANGE_OF(handovers, "handover", row->from >= r->threads.n || row->to >= r->threads.n)
+	return ADD_UP(&sum, r->handovers, blocks, bytes) ||
+			VIOLATION(why, "the handovers are too large");
 }
 
 static bool others_are_valid(const struct recording *r, struct err *why) {
 	REFUSE_ROWS(r->samples, 1, row->time_ns < row[-1].time_ns, "sample %u: time does not rise", i)
-	REFUSE_ROWS(r->children, 0,
+	RANGE_OF(children, "child",
 			!is_string(r, row->name) || !is_string(r, row->exe) || row->is_fork > 1 ||
-					row->why >= REC_WHYS,
-			"child %u is out of range", i)
-	REFUSE_ROWS(r->images, 0,
+					row->why >= REC_WHYS)
+	RANGE_OF(images, "image",
 			!is_string(r, row->exe) || row->is_unrecorded > 1 || row->is_too_narrow > 1 ||
-					row->why >= REC_WHYS || (i && row->time_ns < row[-1].time_ns),
-			"image %u is out of range", i)
-	REFUSE_ROWS(r->marks, 0, !is_string(r, row->name) || (i && row->time_ns < row[-1].time_ns),
-			"mark %u is out of range", i)
-	REFUSE_ROWS(r->allocators, 0,
-			!is_string(r, row->module) || !is_string(r, row->functions) || !is_string(r, row->why),
-			"allocator %u is out of range", i)
+					row->why >= REC_WHYS || (i && row->time_ns < row[-1].time_ns))
+	RANGE_OF(marks, "mark", !is_string(r, row->name) || (i && row->time_ns < row[-1].time_ns))
+	RANGE_OF(allocators, "allocator",
+			!is_string(r, row->module) || !is_string(r, row->functions) || !is_string(r, row->why))
 	return true;
 }
 
@@ -317,30 +307,24 @@ static bool others_are_valid(const struct recording *r, struct err *why) {
 
 static bool mapping_sums_are_valid(const struct recording *r, struct err *why) {
 	struct rec_mapping sum = {0};
-	bool is_over = false;
-	REFUSE_ROWS(r->mappings, 0,
+	const bool adds_up = ADD_UP(&sum, r->mappings, peak_bytes, live_bytes);
+	RANGE_OF(mappings, "mapping",
 			row->node >= r->nodes.n || row->is_inside > 1 || row->first_ns > row->last_ns ||
 					row->live_maps > row->maps || row->peak_maps > row->maps ||
-					row->live_bytes > row->mapped_bytes || row->peak_bytes > row->mapped_bytes,
-			"mapping %u is out of range", i)
-	REFUSE_ROWS(r->changes, 0,
+					row->live_bytes > row->mapped_bytes || row->peak_bytes > row->mapped_bytes)
+	RANGE_OF(changes, "change",
 			row->node >= r->nodes.n || row->what - 1u >= WIRE_CHANGES - 1u || row->is_inside > 1 ||
-					row->first_ns > row->last_ns,
-			"change %u is out of range", i)
-	EACH(m, r->mappings) {
-		FOR_FIELDS(SUM_FIELD, &sum, m, peak_bytes, live_bytes);
-	}
+					row->first_ns > row->last_ns)
 	return r->mappings.n == 0 ||
-			(!is_over && sum.peak_bytes == r->summary.mapped_peak_bytes &&
+			(adds_up && sum.peak_bytes == r->summary.mapped_peak_bytes &&
 					sum.live_bytes == r->summary.never_unmapped_bytes) ||
 			VIOLATION(why, "the mappings do not add up to the summary");
 }
 
 static bool ranges_are_valid(const struct recording *r, struct err *why) {
-	REFUSE_ROWS(r->ranges, 0,
+	RANGE_OF(ranges, "range",
 			row->end <= row->start || row->mapping >= r->mappings.n ||
-					(i > 0 && row->start < row[-1].end),
-			"range %u is out of range", i)
+					(i > 0 && row->start < row[-1].end))
 	uint64_t live = SUM(i, r->ranges.n, r->ranges.items[i].end - r->ranges.items[i].start);
 	return r->ranges.n == 0 || live == r->summary.never_unmapped_bytes ||
 			VIOLATION(why, "the ranges do not add up to the summary");
@@ -355,10 +339,9 @@ static bool mapping_intervals_are_valid(const struct recording *r, struct err *w
 	if (!begin) {
 		return err_memory(why);
 	}
-	REFUSE_ROWS(r->mapping_intervals, 0,
+	RANGE_OF(mapping_intervals, "mapping interval",
 			row->stack >= r->mappings.n || row->from > n || row->until < row->from ||
-					(row->until > n && row->until != REC_NEVER),
-			"mapping interval %u is out of range", i)
+					(row->until > n && row->until != REC_NEVER))
 	REFUSE_ROWS(r->mapping_edges, 0, row->bytes > r->summary.mapped_peak_bytes,
 			"mapping edge %u is larger than the peak", i)
 	EACH(v, r->mapping_intervals) {
@@ -395,13 +378,11 @@ static bool looks_are_valid(const struct recording *r, struct err *why) {
 		n_untouched += u->look < r->looks.n && u->stack < r->stacks.n &&
 				u->resident_bytes <= u->asked_bytes;
 	}
-	REFUSE_ROWS(r->classes, 0,
+	RANGE_OF(classes, "class",
 			row->look >= r->looks.n || row->node >= r->nodes.n || row->name >= r->strings.n ||
-					row->kind >= REC_CLASS_KINDS,
-			"class %u is out of range", i)
-	REFUSE_ROWS(r->grades, 0,
-			row->look >= r->looks.n || row->stack >= r->stacks.n || row->grade >= REC_GRADES,
-			"grade %u is out of range", i)
+					row->kind >= REC_CLASS_KINDS)
+	RANGE_OF(grades, "grade",
+			row->look >= r->looks.n || row->stack >= r->stacks.n || row->grade >= REC_GRADES)
 	return (part == r->parts.n && n_untouched == r->untouched.n &&
 				   ALL(i, r->fullness.n, r->fullness.items[i].kind < REC_ARENAS)) ||
 			VIOLATION(why, "parts of no look, no arena, or untouched bytes of no stack");
