@@ -203,21 +203,11 @@ static bool find_frame(struct window *w, uint64_t *at, struct frame *f, struct e
 
 // ---- the file
 
-static struct scan_blocks *list_of(struct scan *s, uint8_t type) {
-	switch (type) {
-	case BLOCK_LOG: return &s->log;
-	case BLOCK_INFOS: return &s->infos;
-	case BLOCK_EVENTS: return &s->events;
-	case BLOCK_STATE: return &s->states;
-	default: return NULL;
-	}
-}
-
 static bool add_frame(struct scan *s, const struct frame *f, struct err *err) {
-	struct scan_blocks *list = f->is_slot ? &s->slots
-			: f->is_block                 ? list_of(s, f->header.type)
-										  : NULL;
-	return !list || vec_add(list, (struct scan_block){f->header, f->at, f->contents_at}) ||
+	const uint8_t type = f->is_slot ? 0 : f->header.type;
+	bool is_listed = f->is_slot || (f->is_block && type > 0 && type <= BLOCK_STATE);
+	return !is_listed ||
+			vec_add(&s->lists[type], (struct scan_block){f->header, f->at, f->contents_at}) ||
 			err_memory(err);
 }
 
@@ -249,9 +239,7 @@ static bool read_head(struct scan *s, struct window *w, struct err *err) {
 }
 
 static uint64_t list_bytes(const struct scan *s) {
-	return (s->log.capacity + s->infos.capacity + s->events.capacity + s->states.capacity +
-				   s->slots.capacity) *
-			sizeof(struct scan_block);
+	return SUM(i, N_OF(s->lists), s->lists[i].capacity) * sizeof(struct scan_block);
 }
 
 // All frames behind the head. What is none is stepped over; s->end is that of the last one

@@ -118,11 +118,15 @@ struct scan_blocks {
 
 struct scan {
 	struct frame_head head;
-	struct scan_blocks log, infos, events, states; // as they stand in the file
-	struct scan_blocks slots;                      // whole ones
-	uint64_t end;                                  // of the last whole frame
-	bool is_torn;                                  // something follows
-	uint64_t damaged_bytes;                        // before it: no frames
+	union {
+		struct scan_blocks lists[BLOCK_STATE + 1]; // by type, as they stand in the file
+		struct {
+			struct scan_blocks slots, log, infos, events, states; // slots: whole ones
+		};
+	};
+	uint64_t end;           // of the last whole frame
+	bool is_torn;           // something follows
+	uint64_t damaged_bytes; // before it: no frames
 };
 
 /**
