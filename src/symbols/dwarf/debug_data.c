@@ -152,11 +152,9 @@ static void reach_lines(struct unpacked *u, uint64_t at) {
 	if (at > there.size || there.size - at < LENGTH_BYTES) {
 		return;
 	}
-	uint32_t length;
-	uint64_t wide;
-	memcpy(&length, there.data + at, sizeof length);
-	memcpy(&wide, there.data + at + 4, sizeof wide);
-	wide = length == UINT32_MAX ? wide : length;
+	struct cursor c = cursor_init(slice_from(there, at));
+	uint64_t wide = cursor_u32(&c);
+	wide = wide == UINT32_MAX ? cursor_u64(&c) : wide;
 	(void)unpacked_reach(u, UNPACKED_LINE, wide < UINT64_MAX / 2 ? at + LENGTH_BYTES + wide : wide);
 }
 

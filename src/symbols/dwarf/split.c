@@ -54,18 +54,31 @@ void split_source_finish(struct split_source *s) {
 	arena_finish(&s->arena);
 }
 
+static uint64_t little_endian(const uint8_t *data, unsigned n) {
+	uint64_t v = 0;
+	while (n-- > 0) {
+		v = v << 8 | data[n];
+	}
+	return v;
+}
+
+#define NO_ENTRY UINT64_MAX
+
+/** A number of `n` bytes in a table of such. */
+static uint64_t entry_at(struct slice table, uint64_t index, unsigned n) {
+	struct slice entry = index < SIZE_MAX / 8 ? part_of(table, index * n, n) : (struct slice){0};
+	return entry.size == n ? little_endian(entry.data, n) : NO_ENTRY;
+}
+
 /** The row of a unit in a package's index: from 1; 0: it is not there. */
-static uint32_t index_row(struct slice slots, uint32_t n_slots, uint64_t id) {
+static uint32_t index_row(struct slice slots, struct slice rows, uint32_t n_slots, uint64_t id) {
 	uint64_t mask = n_slots - 1;
 	uint64_t step = (id >> 32 & mask) | 1;
 	uint64_t i = id & mask;
 	for (uint32_t tries = 0; tries < n_slots; tries++, i = (i + step) & mask) {
-		uint64_t at_slot;
-		uint32_t row;
-		memcpy(&at_slot, slots.data + i * 8, 8);
-		memcpy(&row, slots.data + n_slots * (uint64_t)8 + i * 4, 4);
+		uint64_t at_slot = entry_at(slots, i, 8), row = entry_at(rows, i, 4);
 		if (at_slot == id && row) {
-			return row;
+			return (uint32_t)row;
 		}
 		if (!at_slot && !row) {
 			return 0;
@@ -80,25 +93,22 @@ static bool package_parts(const struct split_source *s, uint64_t id,
 	struct cursor c = cursor_init(s->index);
 	(void)cursor_u32(&c); // the version; its columns that we need are the same in all
 	uint32_t n_columns = cursor_u32(&c), n_units = cursor_u32(&c), n_slots = cursor_u32(&c);
-	struct slice slots = cursor_bytes(&c, (size_t)n_slots * 12);
+	struct slice slots = cursor_bytes(&c, (size_t)n_slots * 8);
+	struct slice rows = cursor_bytes(&c, (size_t)n_slots * 4);
 	struct slice columns = cursor_bytes(&c, (size_t)n_columns * 4);
 	struct slice offsets = cursor_bytes(&c, (size_t)n_units * n_columns * 4);
 	struct slice sizes = cursor_bytes(&c, (size_t)n_units * n_columns * 4);
 	if (c.failed || n_slots == 0 || (n_slots & (n_slots - 1))) {
 		return false;
 	}
-	uint32_t row = index_row(slots, n_slots, id);
+	uint32_t row = index_row(slots, rows, n_slots, id);
 	if (row == 0 || row > n_units) {
 		return false;
 	}
 	for (uint32_t i = 0; i < n_columns; i++) {
-		uint32_t kind, offset, size;
-		size_t at = ((size_t)(row - 1) * n_columns + i) * 4;
-		memcpy(&kind, columns.data + i * (size_t)4, 4);
-		memcpy(&offset, offsets.data + at, 4);
-		memcpy(&size, sizes.data + at, 4);
+		const uint64_t kind = entry_at(columns, i, 4), at = (row - 1ull) * n_columns + i;
 		if (kind < SPLIT_N_PARTS && part_names[kind]) {
-			parts[kind] = part_of(s->parts[kind], offset, size);
+			parts[kind] = part_of(s->parts[kind], entry_at(offsets, at, 4), entry_at(sizes, at, 4));
 		}
 	}
 	return parts[SPLIT_INFO].size > 0;
@@ -203,22 +213,6 @@ void split_close(struct split *s) {
 	mapped_file_close(&s->file);
 	arena_finish(&s->arena);
 	*s = (struct split){0};
-}
-
-static uint64_t little_endian(const uint8_t *data, unsigned n) {
-	uint64_t v = 0;
-	while (n-- > 0) {
-		v = v << 8 | data[n];
-	}
-	return v;
-}
-
-#define NO_ENTRY UINT64_MAX
-
-/** A number of `n` bytes in a table of such. */
-static uint64_t entry_at(struct slice table, uint64_t index, unsigned n) {
-	struct slice entry = index < SIZE_MAX / 8 ? part_of(table, index * n, n) : (struct slice){0};
-	return entry.size == n ? little_endian(entry.data, n) : NO_ENTRY;
 }
 
 /** The index of a string; false: it is not one of those by index. */
