@@ -170,7 +170,6 @@ char json_peek(struct json_reader *j) {
 
 // ---- numbers and words
 
-// A number as it stands: whole and fraction cut in two places, without a locale
 struct number {
 	bool is_negative, is_integer;
 	uint64_t whole; // saturated
@@ -183,18 +182,6 @@ static bool at_digit(const struct json_reader *j) {
 
 static bool is_at(struct json_reader *j, char a, char b) {
 	return j->at < j->end && (*j->at == a || *j->at == b);
-}
-
-static void take_decimals(struct json_reader *j, struct number *n) {
-	j->at++;
-	double place = 0.1;
-	if (!at_digit(j)) {
-		fail(j);
-	}
-	for (; at_digit(j); place /= 10) {
-		n->value += place * (*j->at++ - '0');
-	}
-	n->is_integer = false;
 }
 
 static void take_exponent(struct json_reader *j, struct number *n) {
@@ -219,22 +206,18 @@ static struct number take_any_number(struct json_reader *j) {
 	(void)look(j);
 	n.is_negative = is_at(j, '-', '-');
 	j->at += n.is_negative;
-	bool starts_with_zero = is_at(j, '0', '0');
-	const uint8_t *first = j->at;
-	for (; at_digit(j); j->at++) {
-		unsigned digit = *j->at - '0';
-		n.value = n.value * 10 + digit;
-		if (__builtin_mul_overflow(n.whole, 10u, &n.whole) ||
-				__builtin_add_overflow(n.whole, digit, &n.whole)) {
-			n.whole = UINT64_MAX;
-		}
-	}
-	if (j->at == first || (starts_with_zero && j->at - first > 1)) {
+	if (!at_digit(j)) {
 		fail(j);
 	}
-	if (is_at(j, '.', '.')) {
-		take_decimals(j, &n);
+	struct slice digits = slice_of(j->at, (size_t)(j->end - j->at)), rest = digits;
+	(void)take_fraction(&rest, &n.value);
+	const size_t size = digits.size - rest.size;
+	n.is_integer = !size || !memchr(digits.data, '.', size);
+	j->at = rest.data;
+	if (size > 1 && ((*digits.data == '0' && is_digit(digits.data[1])) || rest.data[-1] == '.')) {
+		fail(j);
 	}
+	n.whole = take_decimal(&digits, &n.whole) ? n.whole : UINT64_MAX;
 	if (is_at(j, 'e', 'E')) {
 		take_exponent(j, &n);
 	}
