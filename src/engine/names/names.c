@@ -194,22 +194,17 @@ static bool name_location(struct names *n, uint32_t id) {
 /** Number the functions: frames of equal function and file get equal ids. */
 static bool number_functions(struct names *n) {
 	SCOPED(index) known = {0};
-	uint32_t *sample = malloc((n->n_frames + 1ul) * sizeof *sample); // per function: a frame of it
+	FREED uint32_t *sample = malloc((n->n_frames + 1ul) * sizeof *sample); // per function: a frame
 	bool ok = sample != NULL;
 	for (uint32_t i = 0; ok && i < n->n_frames; i++) {
 		struct name *f = &n->frames[i];
 		uint64_t h = slice_hash(slice_hash(SLICE_HASH, f->function), f->file);
-		uint32_t id = INDEX_FIND(&known, h, k,
+		f->function_id = INDEX_FIND_OR_PUT(&known, h, k,
 				slice_equal(f->function, n->frames[sample[k]].function) &&
-						slice_equal(f->file, n->frames[sample[k]].file));
-		if (id == INDEX_NONE) {
-			id = n->n_functions++;
-			sample[id] = i;
-			ok = index_add(&known, h, id);
-		}
-		f->function_id = id;
+						slice_equal(f->file, n->frames[sample[k]].file),
+				sample, n->n_functions, i);
+		ok = f->function_id != INDEX_NONE;
 	}
-	free(sample);
 	return ok;
 }
 
