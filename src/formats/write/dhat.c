@@ -27,32 +27,24 @@ struct document {
 	struct arena scratch;
 	struct profile_tree tree;
 	uint32_t *line_of_frame; // in ftbl
-	struct slice *lines;     // ftbl, but "[root]"
-	uint32_t n_lines;
-	struct point *sides[2]; // per gathered node: ours, the base's
+	struct texts lines;      // ftbl, which has "[root]" in the place of the empty one
+	struct point *sides[2];  // per gathered node: ours, the base's
 };
 
 /** Write every frame as a text; equal texts are one line of ftbl. */
 static bool make_lines(struct document *d) {
 	const struct profile *p = d->p;
-	SCOPED(index) table = {0};
 	SCOPED(buffer) text = {0};
-	bool ok = true;
-	for (uint32_t i = 1; ok && i < p->frames.n; i++) {
+	for (uint32_t i = 0; i < p->frames.n; i++) { // frame 0, "[root]", is the empty text
 		buffer_clear(&text);
-		buffer_printf(&text, "0x%llX: ", (unsigned long long)p->frames.items[i].address);
-		put_frame_place(&text, p, i);
-		const uint32_t hash = (uint32_t)slice_hash(SLICE_HASH, buffer_view(&text));
-		uint32_t id = INDEX_FIND(&table, hash, k, slice_equal(d->lines[k], buffer_view(&text)));
-		if (id == INDEX_NONE) {
-			const char *copy = text.failed ? NULL : arena_text(&d->scratch, buffer_view(&text));
-			ok = copy && index_add(&table, hash, d->n_lines);
-			d->lines[d->n_lines++] = slice_of(copy, text.size);
-			id = d->n_lines - 1;
+		if (i > 0) {
+			buffer_printf(&text, "0x%llX: ", (unsigned long long)p->frames.items[i].address);
+			put_frame_place(&text, p, i);
 		}
-		d->line_of_frame[i] = id + 1;
+		d->line_of_frame[i] = texts_id(&d->lines, buffer_view(&text));
+		d->lines.failed |= text.failed;
 	}
-	return ok;
+	return !d->lines.failed;
 }
 
 static void add_sample(struct document *d, const struct profile_sample *s) {
@@ -121,13 +113,13 @@ static void put_most(struct json *j, const struct point *point) {
 static void put_frames(struct document *d, uint32_t node, int side) {
 	JSON_LIST(&d->j, "fs");
 	if (node == 0 && !d->p->is_diff) {
-		json_number(&d->j, NULL, d->n_lines + 1);
+		json_number(&d->j, NULL, d->lines.n);
 	}
 	for (; node; node = d->tree.nodes[node].parent) {
 		json_number(&d->j, NULL, d->tree.nodes[node].frame);
 	}
 	if (d->p->is_diff) {
-		json_number(&d->j, NULL, d->n_lines + 1 + (uint32_t)side);
+		json_number(&d->j, NULL, d->lines.n + (uint32_t)side);
 	}
 }
 
@@ -179,8 +171,8 @@ static void put_points(struct document *d) {
 	json_close(&d->j);
 	JSON_LIST(&d->j, "ftbl");
 	json_text(&d->j, NULL, "[root]");
-	for (uint32_t i = 0; i < d->n_lines; i++) {
-		json_string(&d->j, NULL, d->lines[i]);
+	for (size_t i = 1; i < d->lines.n; i++) {
+		json_string(&d->j, NULL, d->lines.items[i]);
 	}
 	json_text(&d->j, NULL, d->p->is_diff ? "(new)" : "(no stack)");
 	json_text(&d->j, NULL, "(base)");
@@ -189,8 +181,7 @@ static void put_points(struct document *d) {
 static bool collect(struct document *d) {
 	const struct profile *p = d->p;
 	d->line_of_frame = arena_new(&d->scratch, uint32_t, p->frames.n);
-	d->lines = arena_new(&d->scratch, struct slice, p->frames.n);
-	if (!d->line_of_frame || !d->lines || !make_lines(d) ||
+	if (!d->line_of_frame || !make_lines(d) ||
 			!profile_gather(p, d->line_of_frame, &d->scratch, &d->tree)) {
 		return false;
 	}
@@ -230,6 +221,7 @@ bool dhat_encode(struct buffer *out, const struct profile *p, const struct write
 		put_head(&d);
 		put_points(&d);
 	}
+	texts_finish(&d.lines);
 	arena_finish(&d.scratch);
 	return (ok && !out->failed) || err_memory(err);
 }
