@@ -127,10 +127,7 @@ static const char *title(const struct print_options *o, const struct session *s,
 	if (!o->compare.base_lens) {
 		return name;
 	}
-	SCOPED(buffer) text = {0};
-	buffer_printf(&text, "%s (%s)", name, lens ? lens : "all of it");
-	const char *copy = arena_text(arena, buffer_view(&text));
-	return copy ? copy : name;
+	return arena_printf(arena, "%s (%s)", name, lens ? lens : "all of it") ?: name;
 }
 
 static bool judge(const struct print_options *o, const struct side sides[2], struct arena *arena,

@@ -87,13 +87,8 @@ struct slice names_title_stem(struct slice path, const char **end) {
 }
 
 struct slice names_join(struct names *n, const char *before, struct slice text, const char *after) {
-	size_t size = strlen(before) + text.size + strlen(after);
-	char *out = arena_alloc(&n->arena, size + 1, 1);
-	if (!out) {
-		return (struct slice){0};
-	}
-	(void)snprintf(out, size + 1, "%s%.*s%s", before, SLICE_ARG(text), after);
-	return slice_of(out, size);
+	const char *out = arena_printf(&n->arena, "%s%.*s%s", before, SLICE_ARG(text), after);
+	return slice_of_text(out ? out : "");
 }
 
 struct slice names_title_of(struct names *n, struct slice path) {

@@ -311,10 +311,5 @@ const char *type_shown(struct slice type, struct arena *arena) {
 	__auto_type holder = FIND(h, holders, is_whole ? N_OF(holders) : 0, is_class(t.name, h->class));
 	const char *before = holder ? holder->before : "", *behind = holder ? holder->behind : "";
 	const char *text = plain(holder ? first_argument(t.arguments) : type, arena);
-	char *out = text ? arena_alloc(arena, strlen(before) + strlen(text) + strlen(behind) + 1, 1)
-					 : NULL;
-	if (out) {
-		(void)strcat(strcat(strcpy(out, before), text), behind);
-	}
-	return out;
+	return text ? arena_printf(arena, "%s%s%s", before, text, behind) : NULL;
 }
