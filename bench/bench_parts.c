@@ -106,7 +106,8 @@ int main(int argc, char **argv) {
 		((volatile char *)at)[i] = 1;
 	}
 	for (uint64_t i = 0; i < n_threads; i++) {
-		threads[i] = (struct parts_thread){(uintptr_t)at + i * 4096, (uintptr_t)at + i * 4096 + 64};
+		threads[i] = (struct parts_thread){(uintptr_t)at + i * 4096, (uintptr_t)at + i * 4096 + 64,
+				0};
 	}
 	const struct parts_input in = {.page_bytes = (uint64_t)sysconf(_SC_PAGESIZE),
 			.blocks = a,

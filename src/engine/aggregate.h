@@ -119,6 +119,9 @@ struct aggregate_now aggregate_now(const struct aggregate *a);
 bool aggregate_live(const struct aggregate *a,
 		bool (*visit)(void *user, uint64_t ptr, uint64_t bytes, uint32_t stack), void *user);
 
+/** The node of a stack that was met. */
+uint32_t aggregate_node(const struct aggregate *a, uint32_t stack);
+
 /** Does such a block live that was met? */
 bool aggregate_has(const struct aggregate *a, uint64_t ptr, uint64_t bytes, uint32_t stack);
 

@@ -25,19 +25,57 @@ struct graph_thread {
 
 struct graph_input {
 	const struct parts_input *parts;
+	const struct rec_node *nodes; // of the stacks; NULL: each stack is one of its own
+	uint32_t n_nodes;
 	const struct graph_thread *threads;
 	size_t n_threads;
 	const uint64_t *kernel_words; // what the kernel keeps for the process
 	size_t n_kernel_words;
 	/** Memory of the process. Called by several threads at a time. False: not all of it. */
 	bool (*read)(void *user, uint64_t at, void *out, size_t bytes);
+	/** Where the variable begins that this word is of; 0: not known. One thread. May be NULL. */
+	uint64_t (*variable)(void *user, uint32_t area, uint64_t at);
 	void *user;
+};
+
+/** Memory that is no block and points to some. */
+struct graph_root {
+	uint64_t at;      // where it begins
+	uint32_t area;    // of parts_input.areas; of a variable, that of its module's file
+	uint32_t mapping; // as in struct parts_row
+	uint32_t thread;  // 1 + that of parts_input.threads; 0: none, or not known
+	uint8_t kind;     // enum rec_holder_kind
+};
+
+/** A row of recording.holders, but for its look and name. */
+struct graph_holder {
+	struct rec_holder row;
+	struct graph_root root; // of a row without one above it
+};
+
+struct graph_holders {
+	VEC(struct graph_holder);
 };
 
 /** Zeroed: empty. */
 struct graph {
 	VEC(struct rec_grade) grades; // by stack and grade; `look` is 0
+	struct graph_holders holders; // each after the one above it
 };
 
-/** False: `err` says why nothing is known. `out->grades` is to be finished in any case. */
+/**
+ * Of blocks that are held, what holds them: a root holds what would not be reached without it, a
+ * block likewise. Stacks and registers hold only what nothing else does. A word that less than a
+ * fiftieth of the blocks of a stack have, or less than half of them and less than a fiftieth of the
+ * pointers into those of another one, does not count where others lead to the block: left behind in
+ * the middle of a list it would break it in two. Stacks of the same places, of whatever thread and
+ * however often they recur, are one there.
+ *
+ * False: `err` says why nothing is known. `out` is to be finished in any case.
+ */
 bool graph_grade(const struct graph_input *in, struct graph *out, struct err *err);
+
+static inline void graph_finish(struct graph *g) {
+	vec_finish(&g->grades);
+	vec_finish(&g->holders);
+}

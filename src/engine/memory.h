@@ -125,6 +125,13 @@ bool memory_as_recording(const struct recording *r, enum lens_metric metric, uin
 		struct arena *arena, struct recording *out, struct err *err);
 
 /**
+ * Make the stacks of what holds live blocks: a root stands where main would, and the site of blocks
+ * is called by what leads to them. They come behind the nodes, locations and frames that there are,
+ * of which names are to be made anew. False: no memory.
+ */
+bool held_add_stacks(struct recording *r, const struct names *n);
+
+/**
  * Sum up the calls that have changed memory in one way (enum wire_change). *most: those of the site
  * that has changed most, with one of its stacks; calls 0: there are none, or no memory.
  */
@@ -139,6 +146,9 @@ extern const struct memory_part_text memory_change_texts[];
 
 /** "held", "held_inside" ... of enum rec_grade_id. */
 extern const char *const memory_grade_ids[REC_GRADES];
+
+/** "global", "thread_local" ... of enum rec_holder_kind. */
+extern const char *const memory_holder_ids[REC_HOLDER_KINDS];
 
 /** "end", "rss-peak" ... of enum rec_look_at. */
 extern const char *const memory_at_ids[REC_ATS];

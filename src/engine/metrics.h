@@ -23,7 +23,8 @@
 	METRIC(UNMAPPED, "never-unmapped") \
 	METRIC(RESIDENT, "resident")       \
 	METRIC(UNTOUCHED, "untouched")     \
-	METRIC(UNREACHABLE, "unreachable")
+	METRIC(UNREACHABLE, "unreachable") \
+	METRIC(HELD, "held")
 
 /**
  * GATE(ID, name, metric, is of bytes, may be a share of the allocations, how its sentence begins).
@@ -67,6 +68,7 @@ enum metric_of {
 	METRIC_OF_RESIDENT,
 	METRIC_OF_ABSENT,
 	METRIC_OF_UNREACHABLE,
+	METRIC_OF_HELD,
 };
 
 /** A field of struct rec_stack, a uint64_t. */

@@ -35,6 +35,7 @@ struct parts_seen {
 
 struct parts_thread {
 	uint64_t sp, fs_base; // 0: not known
+	uint32_t tid;
 };
 
 /** Everything is the caller's and is only read. */

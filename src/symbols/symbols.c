@@ -16,7 +16,8 @@ struct module {
 	struct slice build_id;
 	bool is_found;
 	struct module_files files;
-	struct symbol_table table;
+	struct symbol_table table, variables;
+	bool has_variables; // were asked for
 	struct debug_data *debug;
 };
 
@@ -37,7 +38,7 @@ struct symbols *symbols_create(const struct symbols_options *options, struct err
 
 static void module_destroy(struct module *m) {
 	debug_data_destroy(m->debug);
-	symbol_table_finish(&m->table);
+	CALL_FOR(symbol_table_finish, m, table, variables);
 	module_files_close(&m->files);
 	free(m);
 }
@@ -55,15 +56,14 @@ void symbols_destroy(struct symbols *s) {
 	free(s);
 }
 
-static bool fill_table(struct module *m) {
+static bool fill_table(const struct module *m, struct symbol_table *t, enum symbol_sort sort) {
 	const struct module_files *f = &m->files;
-	struct symbol_table *t = &m->table;
-	bool ok = symbol_table_add(t, &f->debug.elf, SHT_SYMTAB) &&
-			symbol_table_add(t, &f->image.elf, SHT_SYMTAB);
+	bool ok = symbol_table_add(t, &f->debug.elf, SHT_SYMTAB, sort) &&
+			symbol_table_add(t, &f->image.elf, SHT_SYMTAB, sort);
 	// The dynamic symbols are among the others, where there are others
 	if (ok && t->n == 0) {
-		ok = symbol_table_add(t, &f->minidebug_elf, SHT_SYMTAB) &&
-				symbol_table_add(t, &f->image.elf, SHT_DYNSYM);
+		ok = symbol_table_add(t, &f->minidebug_elf, SHT_SYMTAB, sort) &&
+				symbol_table_add(t, &f->image.elf, SHT_DYNSYM, sort);
 	}
 	return ok && symbol_table_sort(t);
 }
@@ -79,7 +79,7 @@ static struct module *module_create(struct symbols *s, const struct symbols_modu
 	m->path = path;
 	m->build_id = slice_of(id, asked->build_id.size);
 	m->is_found = module_files_find(&m->files, &s->options, asked);
-	if (m->is_found && !fill_table(m)) {
+	if (m->is_found && !fill_table(m, &m->table, SYMBOL_FUNCTIONS)) {
 		module_destroy(m);
 		return NULL;
 	}
@@ -169,6 +169,25 @@ bool symbols_resolve(struct symbols *s, const struct symbols_module *module,
 		};
 	}
 	return ok || err_memory(err);
+}
+
+bool symbols_variable(struct symbols *s, const struct symbols_module *module, uint64_t address,
+		struct symbols_variable *out) {
+	struct module *m = module_of(s, module);
+	if (m && m->is_found && !m->has_variables) {
+		m->has_variables = true;
+		(void)fill_table(m, &m->variables, SYMBOL_VARIABLES);
+	}
+	const struct symbol_entry *e = m ? symbol_table_find(&m->variables, address) : NULL;
+	*out = (struct symbols_variable){0};
+	if (e) {
+		*out = (struct symbols_variable){e->start, e->name};
+	}
+	return e;
+}
+
+const char *symbols_for_people(const char *linkage_name, struct arena *arena) {
+	return names_demangle(linkage_name, NAMES_MARKED, arena);
 }
 
 bool symbols_put(const struct symbols_answer *answer, struct rec_location *place,

@@ -62,6 +62,19 @@ bool symbols_resolve(struct symbols *s, const struct symbols_module *module,
 		const struct symbols_wanted *wanted, size_t n, struct symbols_answer *answers,
 		struct symbols_facts *facts, struct arena *arena, struct err *err);
 
+/** What of a module's data an address belongs to. */
+struct symbols_variable {
+	uint64_t start;     // in the file
+	const char *symbol; // raw linkage name, as long as the symbols live
+};
+
+/** False: nothing in the symbol tables has it. */
+bool symbols_variable(struct symbols *s, const struct symbols_module *module, uint64_t address,
+		struct symbols_variable *out);
+
+/** Demangled as a function's would be. NULL: no memory. */
+const char *symbols_for_people(const char *linkage_name, struct arena *arena);
+
 /** Frames of places, as a recording has them. */
 struct symbols_rows {
 	VEC(struct rec_frame);

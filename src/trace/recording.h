@@ -380,6 +380,31 @@ struct rec_grade {
 	uint8_t grade;
 };
 
+enum rec_holder_kind {
+	REC_HOLDER_GLOBAL,       // a variable of a module, or some of its data
+	REC_HOLDER_THREAD_LOCAL, // variables of a thread
+	REC_HOLDER_MAPPING,      // other mapped memory
+	REC_HOLDER_STACK,        // and registers of a thread, of what nothing else holds
+	REC_HOLDER_DISGUISE,     // pointers in disguise (REC_DISGUISED), wherever they are
+	REC_HOLDER_SEVERAL,      // roots of which none holds it alone
+	REC_HOLDER_BLOCKS,       // of a stack
+	REC_HOLDER_REST,         // blocks of stacks that hold little
+	REC_HOLDER_KINDS,
+};
+
+/** What holds live blocks at a look: what would go with it. Ordered by look, `above` before. */
+struct rec_holder {
+	uint64_t blocks, bytes;                   // these, if it is blocks
+	uint64_t retained_blocks, retained_bytes; // with all below
+	uint32_t look, above;                     // 1 + index of what holds it; 0: it is a root
+	uint32_t name;                            // string, but for blocks of a stack
+	uint32_t stack;                           // of blocks: index into stacks
+	uint32_t mapping; // of mapped memory: 1 + index into mappings; 0: no stack is known
+	uint32_t longest; // of blocks: most of them one behind the other, as in a list
+	uint32_t node;    // that stands for it, below that of `above` (engine/memory.h); 0: none
+	uint8_t kind;     // enum rec_holder_kind
+};
+
 /** What blocks of a stack were, of the some 2,000 whose type was looked at. Ordered by look. */
 struct rec_class {
 	uint64_t bytes;
@@ -538,6 +563,7 @@ struct recording {
 	REC_TABLE(struct rec_fullness) fullness;
 	REC_TABLE(struct rec_class) classes;
 	REC_TABLE(struct rec_grade) grades;
+	REC_TABLE(struct rec_holder) holders;
 	REC_TABLE(struct rec_group) groups;          // of looks that have one, in order of time
 	REC_TABLE(struct rec_suppressed) suppressed; // heaviest first
 };

@@ -228,6 +228,31 @@ def test_what_is_suppressed_is_no_accusation_and_not_kept_silent(tools):
         return [f["text"] for f in run.json("--suppressions", str(rules))["findings"] if f["id"] == "unreachable"]
     assert re.fullmatch(r"lose lost\.c:\d+ <- main: 50 blocks \(51\.2 kB\) that nothing points to\.", *sentences("nobody"))
     assert sentences("lose") == ["50 unreachable blocks (51.2 kB) are suppressed."]
+    tools.print(run.file, "--fail-if", "unreachable>0", status=3)
+    tools.print(run.file, "--fail-if", "unreachable>0", "--suppressions", str(rules))
+
+
+def test_stacks_of_several_threads_are_told_apart(tools):
+    """Both threads allocate on one path first, which is one stack of all threads in the lists of sites."""
+    (tools.folder / "both.c").write_text("""
+        #include <pthread.h>
+        #include <stdlib.h>
+        #include <string.h>
+        static void *kept[2];
+        __attribute__((noinline)) static void keep(int i) { kept[i] = malloc(10 + i); }
+        __attribute__((noinline)) static void lose_one(void) { char *p = malloc(100); __asm__ volatile("" :: "r"(p) : "memory"); }
+        __attribute__((noinline)) static void lose_two(void) { char *p = malloc(200); __asm__ volatile("" :: "r"(p) : "memory"); }
+        __attribute__((noinline)) static void clear(void) { volatile char a[4096]; memset((char *)a, 0, sizeof a); }
+        static void *work(void *arg) { int i = (int)(long)arg; keep(i); for (int k = 0; k < 9; k++) { if (i) lose_two(); else lose_one(); } clear(); return NULL; }
+        int main(void) {
+            for (long i = 0; i < 2; i++) { pthread_t t; pthread_create(&t, NULL, work, (void *)i); pthread_join(t, NULL); }
+            clear();
+            return 0;
+        }
+    """)
+    subprocess.run(["gcc", "-O1", "-g", "-pthread", "-o", tools.folder / "both", tools.folder / "both.c"], check=True, timeout=60)
+    lost = lost_of(record(tools, tools.folder / "both"))
+    assert set(lost) == {("unreachable", "lose_one"), ("unreachable", "lose_two")} and min(lost.values()) >= 7, lost
 
 
 def test_sites_are_named(tools):
@@ -330,6 +355,36 @@ def test_a_killed_collector_or_reader_lets_the_program_end(tools, whom, is_long)
         assert whom == "heaptrack" or done.status == 7, repr(done)
         recording = tools.folder / "recording.zst"
         assert tools.run(tools.build / "heaptrack_print", "--json", recording).status == 0
+
+
+def stop_the_reader(started, program):
+    """Let the child of heaptrack that comes last stand still for a second. False: it was too quick."""
+    before = set(below(started.pid)) | {program}
+    while started.process.poll() is None:
+        try:
+            for reader in set(below(started.pid)) - before:
+                os.kill(reader, signal.SIGSTOP)
+                time.sleep(1)
+                os.kill(reader, signal.SIGCONT)
+                return True
+        except OSError:
+            return False
+        time.sleep(0.0005)
+    return False
+
+
+def test_the_wait_for_the_reader_is_no_time_of_the_program(tools):
+    (tools.folder / "many.c").write_text(MANY)
+    subprocess.run(["gcc", "-O1", "-o", tools.folder / "many", tools.folder / "many.c"], check=True, timeout=60)
+    for _ in range(20):
+        started = tools.start_record(tools.folder / "many", options=("--leaks", "--force"))
+        is_stopped = stop_the_reader(started, started.program())
+        assert started.wait().status == 7
+        if is_stopped:
+            break
+    assert is_stopped
+    document = tools.json(tools.folder / "recording.zst")
+    assert 0 <= document["summary"]["duration_ns"] - document["leaks"]["looks"][0]["time_ns"] < 800_000_000
 
 
 def below(pid):

@@ -59,6 +59,8 @@ TABLES = {
                    9: "swap_bytes P", 10: "rss_bytes P", 11: "changed_bytes P", 12: "huge_bytes P", 13: "huge_free_bytes P"}),
     34: ("grades", {1: "look D", 2: "stack D", 3: "grade P", 4: "blocks P", 5: "bytes P", 6: "owned_blocks P",
                     7: "owned_bytes P"}),
+    35: ("holders", {1: "look D", 2: "above P", 3: "kind P", 4: "name P", 5: "stack P", 6: "mapping P", 7: "blocks P",
+                     8: "bytes P", 9: "retained_blocks P", 10: "retained_bytes P", 11: "longest P"}),
     36: ("classes", {1: "look D", 2: "kind P", 3: "name P", 5: "node P", 6: "blocks P", 7: "bytes P"}),
     38: ("mapping_edges", {1: "time_ns D", 3: "bytes D", 4: "blocks D"}),
     39: ("ranges", {1: "start D", 2: "end A start", 3: "mapping P", 4: "born_ns D", 5: "sort P"}),

@@ -59,6 +59,8 @@ FORMS = {
                    rf"(?P<who>.+): (?P<cycle>a cycle of |cycles, all in all )?(?P<blocks>{COUNT}) blocks? \((?P<bytes>{BYTES})\) "
                    rf"that nothing (?:else )?points to"
                    rf"(?:, and (?P<owned>{COUNT}) blocks? \((?P<owned_bytes>{BYTES})\) that only (?:it leads|they lead) to)?\.",
+    "held-by": rf"(?P<who>.+?) holds (?P<bytes>{BYTES}) in (?P<blocks>{COUNT}) blocks?, (?P<share>{PERCENT}) of what lived "
+               rf"(?:just before the end|at {TIME})(?P<steps>(?:: by|, by these) {COUNT} blocks? \({BYTES}\) of .+)?\.",
     "outside-growing": rf"resident memory beyond the largest heap so far grew by (?P<grown>{BYTES})(?: \((?P<rate>{BYTES})/s(?: towards the end)?\))? "
                        rf"from (?P<from>{TIME}) on; the heap by (?P<heap>{BYTES})"
                        rf'(?:; of its parts, "(?P<part>.+)" grew most, by (?P<most>{BYTES}) from (?P<first>{TIME}) to (?P<last>{TIME}))?\.',
@@ -725,6 +727,22 @@ class Sentence(memory_sentences.OfMemory):
         self.text("bytes", in_bytes(size))
         self.text("owned", f"{n['owned_blocks']:,}")
         self.text("owned_bytes", in_bytes(n["owned_bytes"]))
+
+    def judge_held_by(self):
+        """Against the rows of the newest look that asked, summed up by root."""
+        rows = self.recorded.tables["holders"]
+        rows = [row for row in rows if row["look"] == max(r["look"] for r in rows) and row["above"] == 0]
+        n = self.numbers
+        found = [row for row in rows if (row["retained_bytes"], row["retained_blocks"]) == (n["bytes"], n["blocks"])]
+        if not any(self.recorded.text(row["name"]) in self.said["who"] for row in found):
+            self.wrong("no root holds that", rows)
+        self.left -= {"bytes", "blocks"}
+        self.number("held_bytes", sum(row["retained_bytes"] for row in rows))
+        self.text("bytes", in_bytes(n["bytes"]))
+        self.text("blocks", f"{n['blocks']:,}")
+        self.text("share", in_percent(n["bytes"], n["held_bytes"]))
+        if "steps" in self.said and not self.said["steps"].startswith(": by "):
+            self.wrong("the first step")
 
     def judge_handed_over(self):
         r, numbers = self.recorded, self.numbers

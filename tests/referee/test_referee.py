@@ -537,6 +537,8 @@ def recordings(build, tmp_path_factory):
             return record(name, [build / "tests/victims/demo"])
         if name == "holders":
             return record(name, [build / "tests/victims/holders"], "--leaks")
+        if name == "owners":
+            return record(name, [build / "tests/victims/owners", "17", "8"], "--leaks")
         source = folder / (name if "." in name else f"{name}.c")
         program = source.with_suffix("")
         if not source.exists():
@@ -550,7 +552,7 @@ def recordings(build, tmp_path_factory):
     return by_name
 
 
-@pytest.mark.parametrize("name", ["demo", "holders", *PROGRAMS])
+@pytest.mark.parametrize("name", ["demo", "holders", "owners", *PROGRAMS])
 def test_nothing_is_wrong(build, recordings, name):
     assert referee.Referee(recordings(name), build).judge() == []
 
@@ -793,6 +795,11 @@ PLANTED_ELSEWHERE = {
     "unreachable-bytes": ("holders", number("unreachable", "bytes", lambda n: n + 8)),
     "unreachable-owned": ("holders", number("unreachable", "owned_bytes", lambda n: n + 8)),
     "unreachable-text": ("holders", text("unreachable", r"\([\d.]+ k?B\)", "(9.9 MB)")),
+    "held-by-bytes": ("owners", number("held-by", "bytes", lambda n: n + 8)),
+    "held-by-blocks": ("owners", number("held-by", "blocks", lambda n: n + 1)),
+    "held-by-all": ("owners", number("held-by", "held_bytes", lambda n: n + 8)),
+    "held-by-who": ("owners", text("held-by", r"^g_\d", "h_0")),
+    "held-by-text": ("owners", text("held-by", r"holds [\d.]+", "holds 9.9")),
     "mapped-growing-by": ("maps-more", number("mapped-growing", "grown_bytes", lambda n: n + 4096)),
     "mapped-growing-since": ("maps-more", number("mapped-growing", "from_ns", lambda n: n + 1000)),
     "mapped-growing-rate": ("maps-more", text("mapped-growing", r"[\d.]+ MB/s", "99.0 MB/s")),

@@ -55,7 +55,7 @@ static void fill(struct symbol_table *t, const struct made *m) {
 	struct elf_image e;
 	assert_true(elf_image_init(&e, slice_of(m, sizeof *m)));
 	*t = (struct symbol_table){0};
-	assert_true(symbol_table_add(t, &e, SHT_SYMTAB));
+	assert_true(symbol_table_add(t, &e, SHT_SYMTAB, SYMBOL_FUNCTIONS));
 	assert_true(symbol_table_sort(t));
 }
 

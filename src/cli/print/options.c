@@ -73,7 +73,16 @@ static bool take_unreachable(const struct option_given *g) {
 	o->layout = LAYOUT_VIEW;
 	o->view = VIEW_PARTS;
 	o->by = BY_SITE;
-	o->is_unreachable = true;
+	o->metric = LENS_UNREACHABLE;
+	return true;
+}
+
+static bool take_holders(const struct option_given *g) {
+	struct print_options *o = g->options;
+	o->layout = LAYOUT_VIEW;
+	o->view = g->value ? VIEW_CALLERS : VIEW_TREE;
+	o->of = g->value;
+	o->metric = LENS_HELD;
 	return true;
 }
 

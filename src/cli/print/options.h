@@ -87,11 +87,11 @@ struct print_options {
 	const char *const *files; // the same and further ones: repeated runs, to be compared
 	uint32_t n_files;
 	enum print_layout layout;
-	bool is_json;        // the same for programs
-	bool is_unreachable; // by that metric, whatever the lens says
-	uint32_t limit;      // sites per list; 0: all
-	bool has_limit;      // asked for; else each layout has its usual one
-	const char *lens;    // NULL: everything
+	bool is_json;            // the same for programs
+	enum lens_metric metric; // whatever the lens says; LENS_PEAK: what it says
+	uint32_t limit;          // sites per list; 0: all
+	bool has_limit;          // asked for; else each layout has its usual one
+	const char *lens;        // NULL: everything
 	enum view view;
 	const char *of;       // VIEW_STACKS: a site; VIEW_CALLERS: a function
 	enum breakdown_by by; // VIEW_PARTS

@@ -118,7 +118,7 @@ static bool put_view(struct buffer *out, const struct session *s, const struct p
 	struct lens lens = lens_whole();
 	bool ok = !o->lens || lens_parse(&lens, slice_of_text(o->lens), &s->recording, &arena, err);
 	lens.metric = o->view == VIEW_MEMORY ? LENS_PEAK : lens.metric; // it has none
-	lens.metric = o->is_unreachable ? LENS_UNREACHABLE : lens.metric;
+	lens.metric = o->metric != LENS_PEAK ? o->metric : lens.metric;
 	const struct recording *r = &s->recording;
 	struct recording others;
 	if (ok && lens_metrics[lens.metric].of != METRIC_OF_BLOCKS) {

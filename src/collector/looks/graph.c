@@ -12,16 +12,27 @@
 #include <dirent.h>
 #include <poll.h>
 
-/** How it went, in front of the rows. */
+/** How it went, in front of grades, holders and texts. */
 struct verdict {
-	uint64_t n_rows;
+	uint64_t n_rows, n_holders, n_text_bytes;
 	bool ok;
 	struct err err;
 };
 
+/** What a graph is asked with. */
+struct reader {
+	int memory;
+	struct root_names names;
+};
+
 static bool read_memory(void *user, uint64_t at, void *out, size_t bytes) {
-	const int *memory = user;
-	return pread(*memory, out, bytes, (off_t)at) == (ssize_t)bytes;
+	const struct reader *r = user;
+	return pread(r->memory, out, bytes, (off_t)at) == (ssize_t)bytes;
+}
+
+static uint64_t find_variable(void *user, uint32_t area, uint64_t at) {
+	struct reader *r = user;
+	return root_names_variable(&r->names, area, at);
 }
 
 // ---- what the kernel keeps
@@ -57,20 +68,35 @@ static void take_kernels(struct words *out, pid_t pid) {
 
 // ---- the child
 
-static _Noreturn void grade(struct graph_input *in, pid_t pid, int answer) {
-	int memory = open(PROCESS_PATH(pid, "mem"), O_RDONLY | O_CLOEXEC);
+static bool answer_with(int answer, const struct graph *graph, const struct buffer *texts,
+		struct verdict *v) {
+	SCOPED(buffer) rows = {0};
+	*v = (struct verdict){graph->grades.n, graph->holders.n, texts->size, true, {0}};
+	buffer_slice(&rows, slice_of(graph->grades.items, v->n_rows * sizeof(struct rec_grade)));
+	EACH(holder, graph->holders) {
+		buffer_slice(&rows, slice_of(&holder->row, sizeof holder->row));
+	}
+	buffer_slice(&rows, buffer_view(texts));
+	return !rows.failed && !texts->failed &&
+			pwrite(answer, rows.data, rows.size, sizeof *v) == (ssize_t)rows.size;
+}
+
+static _Noreturn void grade(struct graph_input *in, struct root_names *names, int answer) {
+	struct reader reader = {open(PROCESS_PATH(names->pid, "mem"), O_RDONLY | O_CLOEXEC), *names};
 	struct words kernels = {0};
-	take_kernels(&kernels, pid);
+	take_kernels(&kernels, names->pid);
 	in->kernel_words = kernels.items;
 	in->n_kernel_words = kernels.n;
-	in->user = &memory;
+	in->user = &reader;
+	reader.names.symbols = symbols_create(NULL, NULL);
 	struct graph graph = {0};
+	struct buffer texts = {0};
 	struct verdict v = {0};
-	v.ok = graph_grade(in, &graph, &v.err);
-	v.n_rows = graph.grades.n;
-	size_t bytes = v.n_rows * sizeof *graph.grades.items;
-	_exit(pwrite(answer, graph.grades.items, bytes, sizeof v) != (ssize_t)bytes ||
-			pwrite(answer, &v, sizeof v, 0) != sizeof v);
+	if (graph_grade(in, &graph, &v.err)) {
+		root_names_put(&reader.names, &graph, &texts);
+		v.ok = answer_with(answer, &graph, &texts, &v) || err_memory(&v.err);
+	}
+	_exit(pwrite(answer, &v, sizeof v, 0) != sizeof v);
 }
 
 // ---- its parent
@@ -87,7 +113,11 @@ static bool wait_for_end(pid_t child, uint64_t within_ns) {
 	return has_ended;
 }
 
-static bool take_answer(struct view *v, int answer, struct err *err) {
+static bool take(int answer, void *out, size_t bytes, size_t at) {
+	return pread(answer, out, bytes, (off_t)at) == (ssize_t)bytes;
+}
+
+static bool take_answer(struct view *v, int answer, struct texts *texts, struct err *err) {
 	struct verdict end;
 	if (pread(answer, &end, sizeof end, 0) != sizeof end) {
 		return err_set(err, ERR_SYSTEM, "the process that read it has died");
@@ -96,10 +126,19 @@ static bool take_answer(struct view *v, int answer, struct err *err) {
 		*err = end.err;
 		return false;
 	}
-	size_t bytes = end.n_rows * sizeof *v->grades.items;
-	v->has_grades = vec_reserve(&v->grades, end.n_rows) &&
-			pread(answer, v->grades.items, bytes, sizeof end) == (ssize_t)bytes;
+	const size_t bytes = end.n_rows * sizeof *v->grades.items;
+	const size_t holder_bytes = end.n_holders * sizeof *v->holders.items;
+	FREED char *text = calloc(end.n_text_bytes + 1, 1);
+	v->has_grades = text && vec_reserve(&v->grades, end.n_rows) &&
+			vec_reserve(&v->holders, end.n_holders) &&
+			take(answer, v->grades.items, bytes, sizeof end) &&
+			take(answer, v->holders.items, holder_bytes, sizeof end + bytes) &&
+			take(answer, text, end.n_text_bytes, sizeof end + bytes + holder_bytes);
 	v->grades.n = v->has_grades ? end.n_rows : 0;
+	v->holders.n = v->has_grades ? end.n_holders : 0;
+	EACH(holder, v->holders) {
+		holder->name = holder->name ? texts_id_of(texts, text + holder->name) : 0;
+	}
 	return v->has_grades || err_memory(err);
 }
 
@@ -115,16 +154,27 @@ bool graph_read(struct view *v, const struct looks_known *known, const struct gr
 		return err_set(err, ERR_UNSUPPORTED, "some of its memory is swapped out");
 	}
 	const struct parts_input parts = view_as_input(v, known);
-	struct graph_input in = {&parts, threads, n_threads, NULL, 0, read_memory, NULL};
+	struct graph_input in = {.parts = &parts,
+			.threads = threads,
+			.n_threads = n_threads,
+			.read = read_memory};
+	in.variable = find_variable;
+	in.nodes = known->tries->nodes;
+	in.n_nodes = known->tries->n_nodes;
+	struct root_names names = {.areas = &v->areas,
+			.threads = known->in.threads,
+			.modules = known->modules,
+			.pid = pid,
+			.area = UINT32_MAX};
 	CLOSED int answer = memfd_create("grades", MFD_CLOEXEC);
 	pid_t child = answer < 0 ? -1 : fork();
 	if (child == 0) {
-		grade(&in, pid, answer);
+		grade(&in, &names, answer);
 	}
 	if (child < 0) {
 		return err_system(err, errno, "cannot start a process");
 	}
 	return wait_for_end(child, within_ns)
-			? take_answer(v, answer, err)
+			? take_answer(v, answer, known->texts, err)
 			: err_set(err, ERR_LIMIT, "it takes longer than %s", HUMAN_DURATION(within_ns));
 }

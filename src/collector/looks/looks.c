@@ -125,6 +125,7 @@ void view_finish(struct view *v) {
 	vec_finish(&v->modules);
 	vec_finish(&v->types);
 	vec_finish(&v->grades);
+	vec_finish(&v->holders);
 }
 
 // ---- which looks are kept
@@ -146,6 +147,7 @@ static void drop(struct looks *l, size_t i) {
 	vec_finish(&l->items.items[i].untouched);
 	vec_finish(&l->items.items[i].types);
 	vec_finish(&l->items.items[i].grades);
+	vec_finish(&l->items.items[i].holders);
 	l->items.n--;
 	memmove(&l->items.items[i], &l->items.items[i + 1], (l->items.n - i) * sizeof *l->items.items);
 }
@@ -164,7 +166,7 @@ static void make_past(struct look *look) {
 		}
 	}
 	look->parts.n = kept;
-	look->untouched.n = look->grades.n = 0;
+	look->untouched.n = look->grades.n = look->holders.n = 0;
 	look->fullness.n = 0;
 	look->row.at = REC_AT_TIMER;
 }
@@ -294,6 +296,8 @@ bool looks_add(struct looks *l, struct view *v, const struct looks_known *known,
 		look->row.has |= v->has_grades ? REC_HAS_GRAPH : 0;
 		look->grades = v->grades;
 		v->grades = (struct grades){0};
+		look->holders = v->holders;
+		v->holders = (struct holders){0};
 		look->group = group_of(v, known->limit_bytes, now_ns);
 		if (look->row.rss_bytes > l->peak_bytes) {
 			l->peak_bytes = look->row.rss_bytes;
@@ -328,7 +332,8 @@ bool looks_put(const struct looks *l, struct recording *r) {
 			!HAS_ROOM(untouched, SUM(i, n, all[i].untouched.n)) ||
 			!HAS_ROOM(fullness, SUM(i, n, all[i].fullness.n)) ||
 			!HAS_ROOM(classes, SUM(i, n, all[i].types.n)) ||
-			!HAS_ROOM(grades, SUM(i, n, all[i].grades.n))) {
+			!HAS_ROOM(grades, SUM(i, n, all[i].grades.n)) ||
+			!HAS_ROOM(holders, SUM(i, n, all[i].holders.n))) {
 		return false;
 	}
 	for (uint32_t i = 0; i < n; i++) {
@@ -341,6 +346,11 @@ bool looks_put(const struct looks *l, struct recording *r) {
 		PUT_ROWS(fullness);
 		PUT_ROWS(untouched);
 		PUT_ROWS(grades);
+		const uint32_t before = (uint32_t)r->holders.n;
+		PUT_ROWS(holders);
+		for (size_t k = before; k < r->holders.n; k++) { // of this look alone until now
+			r->holders.items[k].above += r->holders.items[k].above ? before : 0;
+		}
 		EACH(t, look->types) {
 			uint32_t node = t->stack < r->stacks.n ? r->stacks.items[t->stack].node : 0;
 			r->classes.items[r->classes.n++] = (struct rec_class){t->bytes, i, node, t->name,

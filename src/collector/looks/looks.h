@@ -8,6 +8,7 @@
  * last LOOKS_REQUESTED.
  */
 
+#include "collector/names/namer.h"
 #include "engine/graph.h"
 #include "runtimes/python.h"
 #include "sys/cgroup.h"
@@ -24,9 +25,12 @@ struct types { // for vec_* of base/vec.h
 	size_t n, capacity;
 };
 
-/** By stack and grade; `look` is not set. */
+/** By stack and grade, and what holds what is held; `look` is not set. */
 struct grades {
 	VEC(struct rec_grade);
+};
+struct holders {
+	VEC(struct rec_holder);
 };
 
 /**
@@ -46,6 +50,7 @@ struct view {
 	bool is_refused;  // it may not be read
 	struct types types;
 	struct grades grades;
+	struct holders holders;
 	bool has_grades;
 };
 
@@ -84,6 +89,7 @@ struct look {
 	struct parts_fullness fullness;
 	struct types types;
 	struct grades grades;
+	struct holders holders;
 };
 
 /** Zeroed: none yet. */
@@ -102,6 +108,8 @@ struct looks_known {
 	struct parts_input in; // but for what a view tells
 	uint64_t limit_bytes;  // of the control group
 	struct texts *texts;   // for the names of files
+	struct modules *modules;
+	const struct tries *tries;
 };
 
 /** What is joined: borrowed from both. */
@@ -114,6 +122,24 @@ struct parts_input view_as_input(const struct view *v, const struct looks_known 
  */
 bool graph_read(struct view *v, const struct looks_known *known, const struct graph_thread *threads,
 		size_t n_threads, pid_t pid, uint64_t within_ns, struct err *err);
+
+/** Names of roots. What is of a module is asked for only if its files are there. */
+struct root_names {
+	const struct smaps *areas;
+	const struct parts_thread *threads; // of the roots
+	struct modules *modules;
+	struct symbols *symbols;
+	pid_t pid;     // that the threads are of
+	uint32_t area; // whose module is `module`, lent; AREA_NONE: of none yet
+	uint32_t module;
+	struct symbols_module lent;
+};
+
+/** As graph_input.variable. */
+uint64_t root_names_variable(struct root_names *n, uint32_t area, uint64_t at);
+
+/** Name the roots among the holders. Names are places in `texts`, where one ends with a zero. */
+void root_names_put(struct root_names *n, struct graph *graph, struct buffer *texts);
 
 /**
  * Has RSS grown so far above what was looked at (REC_AT_RSS_PEAK), has it moved, or is the last

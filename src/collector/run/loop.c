@@ -73,7 +73,9 @@ static struct parts_thread *find_stacks(const struct run *run) {
 	struct parts_thread *threads = calloc(run->threads.n + 1, sizeof *threads);
 	for (size_t i = 0; threads && i < run->threads.n; i++) {
 		const struct thread_slot *slot = segment_slot(&run->segment, run->threads.items[i].slot);
-		threads[i] = (struct parts_thread){.sp = slot->stack_at, .fs_base = slot->thread_area};
+		threads[i] = (struct parts_thread){.sp = slot->stack_at,
+				.fs_base = slot->thread_area,
+				.tid = run->threads.items[i].tid};
 	}
 	return threads;
 }
@@ -92,6 +94,8 @@ static struct looks_known known_of(struct run *run, const struct parts_thread *t
 					.knows_all_blocks = has_all && has_all_blocks(run)},
 			.limit_bytes = run->ending.limit_bytes,
 			.texts = &run->texts,
+			.modules = &run->modules,
+			.tries = &run->tries,
 	};
 }
 
@@ -239,7 +243,10 @@ static void look_at_end(struct run *run, bool has_all, struct held *held) {
 	SCOPED(view) view = {0};
 	bool is_read = read_view(run, &view);
 	if (held->n > 0) {
+		uint64_t start_ns = clock_now_ns();
 		grade(run, &view, held, has_all);
+		run->segment.start_ns += clock_now_ns() -
+				start_ns; // it has waited for us: no time of its own
 	}
 	uint32_t ending = SEGMENT_ENDING;
 	segment_tick(&run->segment, clock_now_ns()); // what it still does is later than the look
@@ -268,6 +275,7 @@ static void end_program(struct run *run) {
 			clock_sleep_ns(LAST_PAUSE_NS);
 		}
 	}
+	run_take_modules(run);
 	run->units.is_last = true;
 	units_step(&run->units, &run->tries, run->names, run->now_ns); // they are read in its memory
 	look_at_end(run, !is_behind, &held);
@@ -440,6 +448,7 @@ static void tell_runtimes(struct run *run) {
 static void finish_names(struct run *run) {
 	size_t n_all = namer_pending(run->names);
 	uint64_t start_ns = clock_now_ns();
+	run_take_modules(run);
 	run->units.is_last = true;
 	units_step(&run->units, &run->tries, run->names, run->now_ns);
 	jit_step(&run->jit, &run->tries, run->names, run->now_ns, true);

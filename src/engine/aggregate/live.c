@@ -36,6 +36,10 @@ static bool list_leaf(const struct listing *l, const struct shadow_leaf *leaf) {
 	return true;
 }
 
+uint32_t aggregate_node(const struct aggregate *a, uint32_t stack) {
+	return a->stacks.items[stack].node;
+}
+
 bool aggregate_live(const struct aggregate *a,
 		bool (*visit)(void *user, uint64_t ptr, uint64_t bytes, uint32_t stack), void *user) {
 	const struct listing l = {a, visit, user};

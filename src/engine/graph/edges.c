@@ -111,19 +111,23 @@ bool edges_read_source(struct marking *m, struct part *p, const struct source *s
 			p->is_unread = true;
 			return false;
 		}
-		take(m, p, s, memory, bytes);
+		take(m, p, s, at, memory, bytes);
 	}
 	return true;
 }
 
-static void take_edges(struct marking *m, struct part *p, const struct source *s,
+static void take_edges(struct marking *m, struct part *p, const struct source *s, uint64_t at,
 		const uint8_t *memory, size_t bytes) {
 	const uint64_t *words = (const uint64_t *)(const void *)memory;
+	const bool is_small = s->end - s->start <= WORDS_APART * WORD;
+	const size_t first = (at - s->start) / WORD;
 	for (size_t i = 0; i < bytes / WORD; i++) {
 		const uint32_t block = edges_target(m, s, words[i]);
 		if (block != NO_BLOCK) {
 			const uint64_t inside = words[i] - m->blocks.items[block].start;
-			const struct edge e = {block, inside < UINT32_MAX ? (uint32_t)inside : UINT32_MAX};
+			const struct edge e = {.block = block,
+					.inside = inside < UINT16_MAX ? (uint16_t)inside : UINT16_MAX,
+					.word = (is_small ? first + i : WORDS_APART) & 127};
 			p->ok &= vec_add(&p->edges, e);
 		}
 	}
@@ -166,7 +170,7 @@ static bool find_sources(struct marking *m) {
 	ok = ok && vec_reserve(&m->sources, m->blocks.n);
 	for (size_t i = 0; ok && i < m->blocks.n; i++) {
 		const struct live_block *b = &m->blocks.items[i];
-		m->sources.items[m->sources.n++] = (struct source){b->start, b->start + b->bytes, false};
+		m->sources.items[m->sources.n++] = (struct source){b->start, b->start + b->bytes, {0}, 0};
 	}
 	return ok;
 }

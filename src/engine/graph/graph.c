@@ -72,8 +72,9 @@ static void mark_from(struct marking *m, uint8_t grade) {
 
 // ---- what may be in disguise
 
-static void find_disguised(struct marking *m, struct part *p, const struct source *s,
+static void find_disguised(struct marking *m, struct part *p, const struct source *s, uint64_t at,
 		const uint8_t *memory, size_t bytes) {
+	(void)at;
 	enum { TAG_BITS = 17 };
 	for (size_t i = 0; i + WORD <= bytes; i++) {
 		uint64_t word;
@@ -207,7 +208,8 @@ static bool grade_all(struct marking *m, struct graph *out) {
 	memset(m->grades, NOT_YET, m->blocks.n);
 	mark_from(m, REC_HELD);
 	mark_from(m, REC_HELD_INSIDE);
-	return search_disguised(m) && grade_rest(m, rows) && sum_up(m, rows, out);
+	return search_disguised(m) && grade_rest(m, rows) && sum_up(m, rows, out) &&
+			holders_find(m, out);
 }
 
 bool graph_grade(const struct graph_input *in, struct graph *out, struct err *err) {

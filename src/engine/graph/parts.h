@@ -9,7 +9,8 @@
 /** Memory that holds what its words point to. */
 struct source {
 	uint64_t start, end;
-	bool is_libcs; // variables of the C library: lists of free chunks are among them
+	struct graph_root root; // of a root; its `at` is that of the area
+	bool is_libcs;          // variables of the C library: lists of free chunks are among them
 };
 
 struct sources {
@@ -20,9 +21,12 @@ struct sources {
 bool roots_find(const struct graph_input *in, const struct live_blocks *blocks,
 		struct sources *out);
 
+/** Numbers that are too large for their field are its largest one. */
 struct edge {
 	uint32_t block;
-	uint32_t inside; // bytes from its start, saturating
+	uint16_t inside;   // bytes from its start
+	uint16_t word : 7; // of the source
+	uint16_t is_rare : 1;
 };
 
 /** Sources that one thread reads. */
@@ -52,6 +56,7 @@ struct marking {
 	uint8_t *grades; // per block
 	uint32_t *queue; // blocks that were marked, and those from `at` on are yet to be followed
 	size_t n_queued, at;
+	struct holding *holding; // while words of roots are taken once more
 };
 
 #define NO_BLOCK UINT32_MAX
@@ -70,20 +75,23 @@ static inline bool edges_may_be_block(const struct marking *m, uint64_t word) {
 /** The block that any word points to. */
 uint32_t edges_block_of(const struct marking *m, uint64_t word);
 
-/** What looks at a piece of a source's memory. */
-typedef void take_piece(struct marking *m, struct part *p, const struct source *s,
+/** What looks at a piece of a source's memory, which begins at `at`. */
+typedef void take_piece(struct marking *m, struct part *p, const struct source *s, uint64_t at,
 		const uint8_t *memory, size_t bytes);
 
 /** `is_any`: a word may begin at any byte, so the pieces overlap. */
 bool edges_read_source(struct marking *m, struct part *p, const struct source *s, bool is_any,
 		take_piece *take);
 
-enum { WORD = 8 };
+/** After all are graded. False: no memory, or a part says what else. */
+bool holders_find(struct marking *m, struct graph *out);
+
+enum { WORD = 8, WORDS_APART = 64 }; // fields of blocks with more words are one and the same
 
 #define EACH_EDGE(e, m, source)                                                                  \
 	for (const struct part *part_ = part_of((m), (source)); part_; part_ = NULL)                 \
-		for (const struct edge *e = part_->edges.items + (m)->first[source],                     \
-							   *behind_ = part_->edges.items +                                   \
+		for (struct edge *e = part_->edges.items + (m)->first[source],                           \
+						 *behind_ = part_->edges.items +                                         \
 						((source) + 1 < part_->end ? (m)->first[(source) + 1] : part_->edges.n); \
 				e < behind_; e++)
 

@@ -31,6 +31,26 @@ static uint64_t start_of(const struct graph_input *in, const struct owner_span *
 	return start < span->end ? start : span->start;
 }
 
+static struct graph_root root_of(const struct parts_input *in, const struct owner_span *span) {
+	const bool has_file = span->owner.area < in->areas->n;
+	struct graph_root root = {.mapping = span->owner.mapping,
+			.area = has_file ? span->owner.area : span->area,
+			.kind = REC_HOLDER_MAPPING};
+	root.at = in->areas->items[root.area].start;
+	if (span->owner.part == REC_PART_STACKS) {
+		root.kind = REC_HOLDER_STACK;
+		for (uint32_t i = 0; i < in->n_threads; i++) {
+			const struct parts_thread *t = &in->threads[i];
+			bool is_its = (t->sp >= span->start && t->sp < span->end) ||
+					(t->fs_base >= span->start && t->fs_base < span->end);
+			root.thread = is_its ? i + 1 : root.thread;
+		}
+	} else if (span->owner.part == REC_PART_MODULES_WRITTEN || span->owner.part == REC_PART_FILES) {
+		root.kind = REC_HOLDER_GLOBAL;
+	}
+	return root;
+}
+
 bool roots_find(const struct graph_input *graph, const struct live_blocks *blocks,
 		struct sources *out) {
 	const struct parts_input *in = graph->parts;
@@ -55,7 +75,8 @@ bool roots_find(const struct graph_input *graph, const struct live_blocks *block
 			}
 			ok = vec_add(out,
 					(struct source){p->start > start ? p->start : start,
-							p->end < span->end ? p->end : span->end, is_libcs(in, span)});
+							p->end < span->end ? p->end : span->end, root_of(in, span),
+							is_libcs(in, span)});
 		}
 	}
 	vec_finish(&owners.spans);

@@ -79,12 +79,29 @@ static bool put_grades(const struct recording *r, const struct memory_grades *g,
 	out->summary.peak_time_ns = g->look->time_ns;
 	for (uint32_t i = 0; out->stacks.items && i < g->n_rows; i++) {
 		const struct rec_grade *row = &g->rows[i];
-		if (memory_is_unreachable(row->grade)) {
+		bool is_suppressed = FIND_IN(s, r->suppressed, s->stack == row->stack);
+		if (memory_is_unreachable(row->grade) && !is_suppressed) {
 			out->stacks.items[out->stacks.n++] = (struct rec_stack){
 					FIELDS_OF(&r->stacks.items[row->stack], node, thread, first_ns, last_ns),
 					.peak_bytes = row->bytes,
 					.peak_blocks = row->blocks,
 			};
+		}
+	}
+	return out->stacks.items;
+}
+
+/** Rows are stacks of their own (held_add_stacks). */
+static bool put_holders(const struct recording *r, const struct memory_grades *g,
+		struct arena *arena, struct recording *out) {
+	out->stacks.items = arena_new(arena, struct rec_stack, r->holders.n + 1ul);
+	out->stacks.n = out->edges.n = out->intervals.n = 0;
+	out->summary.peak_time_ns = g->look->time_ns;
+	EACH_WHILE(h, r->holders, out->stacks.items) {
+		if (h->look == g->number && h->bytes > 0) {
+			out->stacks.items[out->stacks.n++] = (struct rec_stack){.node = h->node,
+					.peak_bytes = h->bytes,
+					.peak_blocks = h->blocks};
 		}
 	}
 	return out->stacks.items;
@@ -98,18 +115,19 @@ bool memory_as_recording(const struct recording *r, enum lens_metric metric, uin
 	out->of = of;
 	out->wide.n = out->sizes.n = out->lifetimes.n = out->suppressed.n = 0;
 	// These name stacks by their rows
-	out->untouched.n = out->classes.n = out->grades.n = out->looks.n = 0;
+	out->untouched.n = out->classes.n = out->grades.n = out->holders.n = out->looks.n = 0;
 	if (of == METRIC_OF_MAPPINGS) {
 		return r->mapping_edges.n == 0
 				? err_set(err, ERR_UNSUPPORTED, "calls that map memory were not recorded")
 				: put_mappings(r, arena, out) || err_memory(err);
 	}
-	if (of == METRIC_OF_UNREACHABLE) {
+	if (of == METRIC_OF_UNREACHABLE || of == METRIC_OF_HELD) {
 		const struct memory_grades g = memory_grades(r, until_ns);
 		return !g.look ? err_set(err, ERR_UNSUPPORTED,
 								 "nobody looked at what points to live blocks; record with "
 								 "heaptrack --leaks")
-					   : put_grades(r, &g, arena, out) || err_memory(err);
+					   : (of == METRIC_OF_HELD ? put_holders : put_grades)(r, &g, arena, out) ||
+						err_memory(err);
 	}
 	for (uint32_t i = 0;
 			i < r->looks.n && r->looks.items[i].time_ns <= until_ns && until_ns != UINT64_MAX;

@@ -41,6 +41,17 @@ const char *const memory_grade_ids[REC_GRADES] = {
 		[REC_CYCLE] = "cycle",
 };
 
+const char *const memory_holder_ids[REC_HOLDER_KINDS] = {
+		[REC_HOLDER_GLOBAL] = "global",
+		[REC_HOLDER_THREAD_LOCAL] = "thread_local",
+		[REC_HOLDER_MAPPING] = "mapping",
+		[REC_HOLDER_STACK] = "stack",
+		[REC_HOLDER_DISGUISE] = "disguise",
+		[REC_HOLDER_SEVERAL] = "several",
+		[REC_HOLDER_BLOCKS] = "blocks",
+		[REC_HOLDER_REST] = "rest",
+};
+
 const char *const memory_at_ids[REC_ATS] = {
 		[REC_AT_END] = "end",
 		[REC_AT_RSS_PEAK] = "rss-peak",

@@ -186,11 +186,12 @@ static void put_classes(struct document *d) {
 	}
 }
 
-static void put_graded_site(struct document *d, const struct rec_grade *row) {
+static void put_graded_site(struct document *d, const struct recording *r,
+		const struct rec_grade *row) {
 	JSON_OBJECT(&d->j, NULL);
 	json_text(&d->j, "grade", memory_grade_ids[row->grade]);
 	JSON_FIELDS(&d->j, row, blocks, bytes, owned_blocks, owned_bytes);
-	put_stack(d, d->r->stacks.items[row->stack].node);
+	put_stack(d, r->stacks.items[row->stack].node);
 }
 
 static void put_graded_looks(struct json *j, const struct memory_grades *g) {
@@ -212,18 +213,37 @@ static void put_graded_looks(struct json *j, const struct memory_grades *g) {
 	}
 }
 
-/** What points to live blocks, as of the newest look that asked; and types. */
-static void put_leaks(struct document *d) {
-	const struct memory_grades g = memory_grades(d->r, UINT64_MAX);
+static void put_graded_sites(struct document *d, const struct recording *r,
+		const struct memory_grades *g) {
+	JSON_LIST(&d->j, "sites");
+	for (uint32_t i = 0; i < g->n_rows; i++) {
+		if (g->rows[i].grade != REC_HELD) {
+			put_graded_site(d, r, &g->rows[i]);
+		}
+	}
+}
+
+/** The roots. What is below them is a tree under the metric `held`. */
+static void put_holders(struct document *d, const struct memory_grades *g) {
+	JSON_LIST(&d->j, "holders");
+	EACH(h, d->r->holders) {
+		if (g->look && h->look == g->number && h->above == 0) {
+			JSON_OBJECT(&d->j, NULL);
+			json_string_if(&d->j, "name", d->r->strings.items[h->name]);
+			json_text(&d->j, "kind", memory_holder_ids[h->kind]);
+			JSON_FIELDS(&d->j, h, retained_bytes, retained_blocks);
+		}
+	}
+}
+
+/** What points to live blocks, as of the newest look that asked; and types. `r`: by stack. */
+static void put_leaks(struct document *d, const struct recording *r) {
+	const struct memory_grades g = memory_grades(r, UINT64_MAX);
 	JSON_OBJECT(&d->j, "leaks");
 	put_graded_looks(&d->j, &g);
 	put_classes(d);
-	JSON_LIST(&d->j, "sites");
-	for (uint32_t i = 0; i < g.n_rows; i++) {
-		if (g.rows[i].grade != REC_HELD) {
-			put_graded_site(d, &g.rows[i]);
-		}
-	}
+	put_graded_sites(d, r, &g);
+	put_holders(d, &g);
 }
 
 /** As in the look that the report shows. */
@@ -270,7 +290,7 @@ bool report_json(struct buffer *out, const struct recording *r, const struct nam
 	ok = ok && ALL(i, n_metrics, put_sites(&d, metrics[i], err));
 	json_close(&d.j);
 	ok = ok && put_memory(&d, r, err);
-	put_leaks(&d);
+	put_leaks(&d, r);
 	put_timeline(&d);
 	facts_put_last(&facts);
 	json_close(&d.j);

@@ -3,6 +3,7 @@
 #include "session/session.h"
 
 #include "base/visible.h"
+#include "engine/memory.h"
 #include "session/open/parts.h"
 #include "sys/clock.h"
 
@@ -120,9 +121,15 @@ static bool add_rules(struct naming_rules *rules, const char *recording, const c
 static bool name_frames(struct session *s, const struct session_options *options, struct err *err) {
 	SCOPED(arena) scratch = {0};
 	struct naming_rules rules = {0};
-	return add_rules(&rules, s->is_stdin ? NULL : s->path, options->folds, options->n_folds,
-				   &scratch, &s->complaints, err) &&
+	bool ok = add_rules(&rules, s->is_stdin ? NULL : s->path, options->folds, options->n_folds,
+					  &scratch, &s->complaints, err) &&
 			(s->names = names_create(&s->recording, &rules, err));
+	if (ok && s->recording.holders.n > 0) {
+		ok = held_add_stacks(&s->recording, s->names) || err_memory(err);
+		names_destroy(s->names);
+		s->names = ok ? names_create(&s->recording, &rules, err) : NULL;
+	}
+	return ok && s->names;
 }
 
 /** Names as they may stand on a terminal: before they are measured and cut. */

@@ -43,7 +43,7 @@ struct name name_pool_get(struct name_pool *pool, const char *text, enum names_s
 
 void name_pool_finish(struct name_pool *pool);
 
-// ---- the functions of a module by address, from any number of symbol tables
+// ---- the functions or variables of a module by address, from any number of symbol tables
 //
 // Fill it with symbol_table_add, then symbol_table_sort, then ask.
 
@@ -61,9 +61,12 @@ struct symbol_table {
 };
 
 /**
- * The functions of one table (SHT_SYMTAB, SHT_DYNSYM); names stay in the image. False: no memory.
+ * The functions of one table (SHT_SYMTAB, SHT_DYNSYM), or its variables; names stay in the image.
+ * False: no memory.
  */
-bool symbol_table_add(struct symbol_table *t, const struct elf_image *image, uint32_t section_type);
+enum symbol_sort { SYMBOL_FUNCTIONS, SYMBOL_VARIABLES };
+bool symbol_table_add(struct symbol_table *t, const struct elf_image *image, uint32_t section_type,
+		enum symbol_sort sort);
 
 /** False: out of memory. */
 bool symbol_table_sort(struct symbol_table *t);

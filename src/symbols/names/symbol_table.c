@@ -28,19 +28,26 @@ static bool add(struct symbol_table *t, const struct elf_symbol *s, uint64_t sec
 	return true;
 }
 
-bool symbol_table_add(struct symbol_table *t, const struct elf_image *image,
-		uint32_t section_type) {
+static bool is_wanted(const struct elf_symbol *s, const struct elf_section *section,
+		enum symbol_sort sort) {
+	bool is_code = section->flags & SHF_EXECINSTR;
+	return sort == SYMBOL_VARIABLES
+			? s->type == STT_OBJECT && s->size > 0 && section->flags & SHF_ALLOC && !is_code
+			: is_code &&
+					(s->type == STT_FUNC || s->type == STT_GNU_IFUNC ||
+							(s->type == STT_NOTYPE && s->name[0] != '$' &&
+									strncmp(s->name, ".L", 2) != 0));
+}
+
+bool symbol_table_add(struct symbol_table *t, const struct elf_image *image, uint32_t section_type,
+		enum symbol_sort sort) {
 	struct elf_symbols symbols;
 	struct elf_symbol s;
 	struct elf_section section;
 	(void)elf_symbols_init(&symbols, image, section_type);
 	return !SOME(elf_symbols_next(&symbols, &s),
-			s.name[0] && s.section != SHN_UNDEF &&
-					(s.type == STT_FUNC || s.type == STT_GNU_IFUNC ||
-							(s.type == STT_NOTYPE && s.name[0] != '$' &&
-									strncmp(s.name, ".L", 2) != 0)) &&
-					elf_section_at(image, s.section, &section) && section.flags & SHF_EXECINSTR &&
-					s.address - section.address < section.size &&
+			s.name[0] && s.section != SHN_UNDEF && elf_section_at(image, s.section, &section) &&
+					is_wanted(&s, &section, sort) && s.address - section.address < section.size &&
 					!add(t, &s, section.address + section.size));
 }
 

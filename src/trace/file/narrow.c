@@ -72,7 +72,7 @@ void narrow(struct recording *r, const struct counts_row *log, enum narrow_level
 	case NARROW_TO_LOG: to_log(r, log); return;
 	case NARROW_TO_STACKS:
 		r->mapping_edges.n = r->mapping_intervals.n = r->ranges.n = r->mappings.n = 0;
-		r->changes.n = r->untouched.n = r->classes.n = r->grades.n = 0;
+		r->changes.n = r->untouched.n = r->classes.n = r->grades.n = r->holders.n = 0;
 		EACH(part, r->parts) {
 			part->mapping = 0;
 		}

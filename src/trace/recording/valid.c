@@ -383,6 +383,10 @@ static bool looks_are_valid(const struct recording *r, struct err *why) {
 					row->kind >= REC_CLASS_KINDS)
 	RANGE_OF(grades, "grade",
 			row->look >= r->looks.n || row->stack >= r->stacks.n || row->grade >= REC_GRADES)
+	RANGE_OF(holders, "holder",
+			row->look >= r->looks.n || row->above > i || row->kind >= REC_HOLDER_KINDS ||
+					row->name >= r->strings.n || row->mapping > r->mappings.n ||
+					(row->kind == REC_HOLDER_BLOCKS && row->stack >= r->stacks.n))
 	return (part == r->parts.n && n_untouched == r->untouched.n &&
 				   ALL(i, r->fullness.n, r->fullness.items[i].kind < REC_ARENAS)) ||
 			VIOLATION(why, "parts of no look, no arena, or untouched bytes of no stack");

@@ -157,6 +157,7 @@ const struct state_table state_tables[] = {
 		STATE(looks),
 		STATE(classes),
 		STATE(grades),
+		STATE(holders),
 		STATE(parts),
 		STATE(fullness),
 		STATE(untouched),

@@ -122,8 +122,8 @@ void find_kept_by_malloc(struct finder *f) {
 	const char *words = best.m.look->has & REC_HAS_MAKERS ? remedy(f->r) : NULL;
 	SAY(f, "malloc keeps %s %s that are free; blocks held at most %s", SHARE(&best.m, best.bytes),
 			WHEN(&best.m), HUMAN_BYTES(best.most_bytes));
-	SAY(f, best.since_ns > 0 ? " from %s on" : "", HUMAN_DURATION(best.since_ns));
-	SAY(f, words ? "; %s" : "", words);
+	SAY(f, "%s", best.since_ns > 0 ? FORMAT(64, " from %s on", HUMAN_DURATION(best.since_ns)) : "");
+	SAY(f, "%s%s", words ? "; " : "", words ?: "");
 	put_numbers(f, &best.m, best.bytes);
 	FINDER_PUT(f, &best, most_bytes, since_ns);
 	finder_say(f, FINDING_WORTH_IT, millionths(best.bytes, own_rss(&best.m)));
@@ -258,7 +258,7 @@ void find_resident(struct finder *f) {
 	}
 	SAY(f, "%s %s %s", SHARE(&m, best.bytes), WHEN(&m), words);
 	if (best.maker) {
-		SAY(f, best.name.size ? " (%.*s)" : "", SLICE_ARG(path_base(best.name)));
+		SAY(f, "%s", best.name.size ? FORMAT(512, " (%.*s)", SLICE_ARG(path_base(best.name))) : "");
 		SAY(f, " that %s has mapped", name_words(f, best.maker));
 		finder_about(f, best.maker, "mapped");
 	} else if (best.name.size > 0) {

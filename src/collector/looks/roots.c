@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Names for memory that holds blocks: variables by the symbols of their modules, threads by what
+ * the kernel calls them, mappings by their line in smaps. It is done in the child that reads the
+ * graph: a file that breaks symbols costs no recording, and their memory goes with it.
+ */
+#include "collector/looks/looks.h"
+#include "sys/sys.h"
+
+/** The record of the module that an area is of, for the bias of its addresses. 0: none is known. */
+static uint32_t module_of(const struct root_names *n, uint32_t area, uint64_t at) {
+	const struct smaps_area *all = n->areas->items;
+	uint64_t first = all[area].start, best = 0;
+	uint32_t id = 0;
+	for (size_t i = area; i-- > 0 && all[i].end == all[i + 1].start;) {
+		first = strcmp(all[i].name, all[area].name) == 0 ? all[i].start : first;
+	}
+	for (uint32_t i = 1; i < n->modules->records.n; i++) {
+		const struct rec_module *m = &n->modules->records.items[i];
+		if (m->kind == MODULE_FILE && m->start >= first && m->start <= at && m->start > best) {
+			best = m->start;
+			id = i;
+		}
+	}
+	return id;
+}
+
+static bool find_variable(struct root_names *n, uint32_t area, uint64_t at,
+		struct symbols_variable *out) {
+	if (n->area != area) {
+		n->area = area;
+		n->module = module_of(n, area, at);
+		n->lent = n->module ? modules_lend(n->modules, n->module) : (struct symbols_module){0};
+	}
+	return n->module && n->symbols &&
+			symbols_variable(n->symbols, &n->lent, at - n->modules->records.items[n->module].bias,
+					out);
+}
+
+uint64_t root_names_variable(struct root_names *n, uint32_t area, uint64_t at) {
+	struct symbols_variable v;
+	return find_variable(n, area, at, &v) ? v.start + n->modules->records.items[n->module].bias : 0;
+}
+
+// ---- texts of an answer, each behind a zero byte
+
+/** Of the thread that a root is of; "" if it has none. */
+static const char *thread_of(const struct root_names *n, const struct graph_root *r,
+		char room[static 64]) {
+	bool is_known = r->thread > 0 &&
+			process_thread_name(n->pid, (pid_t)n->threads[r->thread - 1].tid, room, 64);
+	return is_known ? room : "";
+}
+
+static void put_label(struct root_names *n, const struct graph_root *r, struct buffer *out) {
+	SCOPED(arena) arena = {0};
+	struct symbols_variable v;
+	char room[64];
+	const char *area = path_base_name(n->areas->items[r->area].name);
+	switch (r->kind) {
+	case REC_HOLDER_GLOBAL:
+		if (find_variable(n, r->area, r->at, &v)) {
+			const char *name = symbols_for_people(v.symbol, &arena);
+			buffer_printf(out, "%s of %s", name ? name : v.symbol, area);
+		} else {
+			buffer_printf(out, "data of %s", area);
+		}
+		break;
+	case REC_HOLDER_THREAD_LOCAL:
+		buffer_printf(out, "variables of thread %s", thread_of(n, r, room));
+		break;
+	case REC_HOLDER_STACK: buffer_printf(out, "stack of thread %s", thread_of(n, r, room)); break;
+	case REC_HOLDER_DISGUISE: buffer_text(out, "pointers in disguise"); break;
+	case REC_HOLDER_SEVERAL: buffer_text(out, "several roots"); break;
+	case REC_HOLDER_REST: buffer_text(out, "others"); break;
+	default: buffer_printf(out, *area ? "mapped memory %s" : "mapped memory", area);
+	}
+}
+
+void root_names_put(struct root_names *n, struct graph *graph, struct buffer *texts) {
+	EACH(holder, graph->holders) {
+		if (holder->row.kind == REC_HOLDER_BLOCKS) {
+			continue;
+		}
+		holder->root.kind = holder->row.kind;
+		buffer_u8(texts, 0);
+		holder->row.name = (uint32_t)texts->size;
+		put_label(n, &holder->root, texts);
+	}
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+/* All numbers here are places in the order of the walk, unless they are called vertices. */
+#include "engine/graph/dominators.h"
+
+struct walk {
+	const struct flow *g;
+	struct dominators *out;
+	uint32_t *place;   // of a vertex; NOT_YET: it was not reached
+	uint32_t *parent;  // in the tree of the walk, then the last one of a shortened way up
+	uint32_t *semi;    // the first from where a way leads here through later ones alone
+	uint32_t *label;   // of the way up to `parent`, the one with the first `semi`
+	uint32_t *scratch; // a stack; then who leads here
+	size_t *from;      // where those of a place begin in `scratch`
+};
+
+#define NOT_YET UINT32_MAX
+
+static void reach(struct walk *w, uint32_t vertex, uint32_t parent) {
+	struct dominators *out = w->out;
+	w->place[vertex] = out->n;
+	w->parent[out->n] = parent;
+	out->vertices[out->n++] = vertex;
+}
+
+/** `from` serves for the edge that each vertex on the way goes on with. */
+static void walk_in_depth(struct walk *w) {
+	const struct flow *g = w->g;
+	size_t *next = w->from;
+	uint32_t n_open = 1;
+	memset(w->place, 0xff, g->n * sizeof *w->place);
+	memcpy(next, g->first, g->n * sizeof *next);
+	reach(w, 0, 0);
+	w->scratch[0] = 0;
+	while (n_open > 0) {
+		const uint32_t v = w->scratch[n_open - 1];
+		if (next[v] == g->first[v + 1]) {
+			n_open--;
+			continue;
+		}
+		const uint32_t to = g->to[next[v]++];
+		if (w->place[to] == NOT_YET) {
+			reach(w, to, w->place[v]);
+			w->scratch[n_open++] = to;
+		}
+	}
+}
+
+/** Edges the other way. */
+static void turn_round(struct walk *w, uint32_t *sources) {
+	const struct flow *g = w->g;
+	const uint32_t n = w->out->n;
+	memset(w->from, 0, (n + 1) * sizeof *w->from);
+	for (uint32_t i = 0; i < n; i++) {
+		const uint32_t v = w->out->vertices[i];
+		for (size_t e = g->first[v]; e < g->first[v + 1]; e++) {
+			w->from[w->place[g->to[e]]]++;
+		}
+	}
+	size_t sum = 0;
+	for (uint32_t i = 0; i <= n; i++) {
+		sum += w->from[i];
+		w->from[i] = sum; // the end of its own
+	}
+	for (uint32_t i = n; i-- > 0;) {
+		const uint32_t v = w->out->vertices[i];
+		for (size_t e = g->first[v]; e < g->first[v + 1]; e++) {
+			sources[--w->from[w->place[g->to[e]]]] = i;
+		}
+	}
+}
+
+/** The best label on the way up from `v` to those from `least` on, which is shortened. */
+static uint32_t best_above(struct walk *w, uint32_t v, uint32_t least) {
+	uint32_t n = 0, at = v;
+	while (w->parent[at] >= least) {
+		w->scratch[n++] = at;
+		at = w->parent[at];
+	}
+	while (n-- > 0) {
+		const uint32_t below = w->scratch[n], up = w->label[at];
+		w->label[below] = w->semi[up] < w->semi[w->label[below]] ? up : w->label[below];
+		w->parent[below] = w->parent[at];
+		at = below;
+	}
+	return w->label[v];
+}
+
+static void find_above(struct walk *w, const uint32_t *sources) {
+	uint32_t *above = w->out->above;
+	const uint32_t n = w->out->n;
+	for (uint32_t i = 0; i < n; i++) {
+		above[i] = w->parent[i];
+		w->semi[i] = w->label[i] = i;
+	}
+	for (uint32_t i = n; i-- > 1;) {
+		w->semi[i] = w->parent[i];
+		for (size_t e = w->from[i]; e < w->from[i + 1]; e++) {
+			LOWER_TO(w->semi[i], w->semi[best_above(w, sources[e], i + 1)]);
+		}
+	}
+	for (uint32_t i = 1; i < n; i++) {
+		while (above[i] > w->semi[i]) {
+			above[i] = above[above[i]];
+		}
+	}
+}
+
+bool dominators_find(const struct flow *g, struct dominators *out) {
+	FREED uint32_t *numbers = calloc(g->n, 5 * sizeof *numbers);
+	FREED size_t *from = calloc((size_t)g->n + 1, sizeof *from);
+	FREED uint32_t *sources = malloc((g->first[g->n] + 1) * sizeof *sources);
+	*out = (struct dominators){.vertices = calloc(g->n, sizeof *out->vertices),
+			.above = calloc(g->n, sizeof *out->above)};
+	if (!numbers || !from || !sources || !out->vertices || !out->above) {
+		return false;
+	}
+	struct walk w = {g, out, numbers, numbers + g->n, numbers + 2 * (size_t)g->n,
+			numbers + 3 * (size_t)g->n, numbers + 4 * (size_t)g->n, from};
+	walk_in_depth(&w);
+	turn_round(&w, sources);
+	find_above(&w, sources);
+	return true;
+}
+
+void dominators_finish(struct dominators *d) {
+	free(d->vertices);
+	free(d->above);
+	*d = (struct dominators){0};
+}

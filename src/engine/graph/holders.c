@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: MIT
+/*
+ * From edges to who holds what.
+ *
+ *   root words ──► root objects: variables, threads, mappings
+ *   fields     ──► edges that are rare, which count only for what is not reached otherwise
+ *   flow       ──► dominators ──► rows: blocks of a stack below the same row are one
+ *
+ * Blocks that a row of the same stack is above of belong to that row: lists and trees are as deep
+ * as the program's data, rows are not.
+ */
+#include "engine/costs/stacks.h"
+#include "engine/graph/dominators.h"
+#include "engine/graph/parts.h"
+
+enum {
+	MANY_POINTERS = 100, // into the blocks of a stack, of which one field has
+	FEW = 50,            // less than such a part
+	ROWS_MOST = 1 << 16,
+	LEAST = 1000, // such a part of what is held a row must hold
+};
+
+/** A word of a root. `root` says of what object; its `at`, where that begins. */
+struct root_word {
+	struct graph_root root;
+	uint32_t block;
+};
+
+/** Pointers from a word of the blocks of one stack to blocks of another. */
+struct field {
+	uint32_t from, to, word, n;
+};
+
+struct holding {
+	struct marking *m;
+	uint32_t *alike;             // by stack: the first one of the same places
+	VEC(struct root_word) words; // by object
+	VEC(size_t) objects;         // where the words of each begin, and their end
+	VEC(struct field) fields;
+	struct index field_index;
+	struct flow flow; // vertices: the start, objects, blocks
+	bool *is_usual;   // by vertex: reached without rare edges. NULL: not known yet
+	size_t n_put;
+	struct dominators dominators;
+	uint32_t *rows;         // by place in dominators: 1 + of out->holders
+	struct index row_index; // by the row above and the stack
+	bool ok;
+};
+
+// ---- root objects
+
+/** Variables of a thread begin with the page of its thread area, or two before if no stack does. */
+static bool is_thread_local(const struct parts_input *in, const struct graph_root *r, uint64_t at) {
+	if (r->kind != REC_HOLDER_STACK || r->thread == 0) {
+		return false;
+	}
+	const struct smaps_area *a = &in->areas->items[r->area];
+	const struct parts_thread *t = &in->threads[r->thread - 1];
+	bool has_sp = t->sp >= a->start && t->sp < a->end;
+	uint64_t start = (t->fs_base & -in->page_bytes) - (has_sp ? 0 : 2 * in->page_bytes);
+	return t->fs_base >= a->start && t->fs_base < a->end && at >= start;
+}
+
+static void take_words(struct marking *m, struct part *p, const struct source *s, uint64_t at,
+		const uint8_t *memory, size_t bytes) {
+	const struct graph_input *in = m->in;
+	(void)p;
+	for (size_t i = 0; i + WORD <= bytes; i += WORD) {
+		uint64_t word;
+		memcpy(&word, memory + i, sizeof word);
+		const uint32_t block = edges_may_be_block(m, word) ? edges_target(m, s, word) : NO_BLOCK;
+		struct graph_root root = s->root;
+		if (block == NO_BLOCK) {
+			continue;
+		}
+		if (root.kind == REC_HOLDER_GLOBAL && in->variable) {
+			root.at = in->variable(in->user, root.area, at + i) ?: root.at;
+		} else if (is_thread_local(in->parts, &root, at + i)) {
+			root.kind = REC_HOLDER_THREAD_LOCAL;
+		}
+		m->holding->ok &= vec_add(&m->holding->words, (struct root_word){root, block});
+	}
+}
+
+/** What one is of is one object. */
+static uint64_t identity(const struct graph_root *r) {
+	return r->thread > 0                                  ? r->thread
+			: r->kind == REC_HOLDER_MAPPING && r->mapping ? r->mapping
+														  : r->at;
+}
+
+ORDER_OF(by_object, struct root_word,
+		LOWEST(root.kind) ?: compare_u64(identity(&a->root), identity(&b->root)));
+
+static void take_registers(struct holding *h) {
+	const struct marking *m = h->m;
+	for (size_t i = 0; i < m->in->n_threads; i++) {
+		const struct graph_thread *t = &m->in->threads[i];
+		struct graph_root root = {.at = t->sp, .kind = REC_HOLDER_STACK};
+		for (size_t k = 0; k < m->n_roots; k++) {
+			const struct graph_root *r = &m->sources.items[k].root;
+			const struct smaps_area *a = &m->in->parts->areas->items[r->area];
+			bool is_its = r->kind == REC_HOLDER_STACK && t->sp >= a->start && t->sp < a->end;
+			root = is_its ? *r : root;
+		}
+		for (size_t k = 0; k < GRAPH_WORDS; k++) {
+			const uint32_t block = edges_block_of(m, t->words[k]);
+			h->ok &= block == NO_BLOCK || vec_add(&h->words, (struct root_word){root, block});
+		}
+	}
+}
+
+/** The kernel's words, and what is found in disguise alone, are of no place that is known. */
+static void take_disguised(struct holding *h) {
+	for (uint32_t i = 0; i < h->m->blocks.n; i++) {
+		const struct graph_root root = {.kind = REC_HOLDER_DISGUISE};
+		h->ok &= h->m->grades[i] != REC_DISGUISED ||
+				vec_add(&h->words, (struct root_word){root, i});
+	}
+}
+
+static bool find_objects(struct holding *h) {
+	struct marking *m = h->m;
+	struct part *p = &m->parts[0];
+	p->window_at = 0;
+	m->holding = h;
+	for (size_t i = 0; i < m->n_roots; i++) {
+		if (!edges_read_source(m, p, &m->sources.items[i], false, take_words)) {
+			return false;
+		}
+	}
+	take_registers(h);
+	take_disguised(h);
+	vec_sort(&h->words, by_object);
+	for (size_t i = 0; i < h->words.n; i++) {
+		if (i == 0 || by_object(&h->words.items[i - 1], &h->words.items[i]) != 0) {
+			h->ok &= vec_add(&h->objects, i);
+		}
+	}
+	return h->ok && vec_add(&h->objects, h->words.n);
+}
+
+/** By its number, from 1 on. */
+static const struct graph_root *object_of(const struct holding *h, size_t number) {
+	return &h->words.items[h->objects.items[number - 1]].root;
+}
+
+// ---- stacks
+
+/** By node, a sum over its places, each counted once. */
+static uint64_t *find_places(const struct graph_input *in) {
+	uint64_t *sums = calloc(in->n_nodes + 1ul, sizeof *sums);
+	for (uint32_t i = 1; sums && i < in->n_nodes; i++) {
+		const struct rec_node *n = &in->nodes[i];
+		uint32_t above = n->parent;
+		while (above != 0 && in->nodes[above].location != n->location) {
+			above = in->nodes[above].parent;
+		}
+		sums[i] = sums[n->parent] + (above ? 0 : hash_u64(n->location));
+	}
+	return sums;
+}
+
+static bool find_alike(struct holding *h) {
+	const struct graph_input *in = h->m->in;
+	const uint32_t n_stacks = h->m->blocks.n_stacks;
+	FREED uint64_t *sums = in->nodes ? find_places(in) : NULL;
+	struct map first = {0};
+	h->alike = calloc(n_stacks + 1ul, sizeof *h->alike);
+	bool ok = h->alike && (sums || !in->nodes) && map_reserve(&first, sums ? n_stacks : 0);
+	for (uint32_t i = 0; ok && i < n_stacks; i++) {
+		const uint32_t node = sums ? aggregate_node(in->parts->blocks, i) : 0;
+		const uint64_t known = node && node < in->n_nodes ? map_get(&first, sums[node]) : 0;
+		h->alike[i] = known ? (uint32_t)known - 1 : i;
+		if (node && node < in->n_nodes && !known) {
+			(void)map_set(&first, sums[node], i + 1ul);
+		}
+	}
+	map_finish(&first);
+	return ok;
+}
+
+static uint32_t stack_of(const struct holding *h, uint32_t block) {
+	const uint32_t stack = h->m->blocks.items[block].stack;
+	return stack < h->m->blocks.n_stacks ? h->alike[stack] : STACK_NONE;
+}
+
+// ---- rare fields
+
+#define ANY_STACK (STACK_NONE - 1)
+
+/** Pointers from that word to blocks of `to`. INDEX_NONE: no memory. */
+static uint32_t field_of(struct holding *h, uint32_t block, uint32_t to, const struct edge *e) {
+	const struct field f = {stack_of(h, block), to, e->word, 0};
+	const uint64_t hash = hash_u64((uint64_t)f.from << 39 ^ (uint64_t)f.to << 7 ^ f.word);
+	return !vec_reserve(&h->fields, 1)
+			? INDEX_NONE
+			: INDEX_FIND_OR_PUT(&h->field_index, hash, k,
+					  h->fields.items[k].from == f.from && h->fields.items[k].to == f.to &&
+							  h->fields.items[k].word == f.word,
+					  h->fields.items, h->fields.n, f);
+}
+
+/** Of all that there are of a stack. What is of none is never few. */
+static bool is_few(uint32_t n, const uint32_t *all, uint32_t n_stacks, uint32_t stack) {
+	return stack < n_stacks && all[stack] >= MANY_POINTERS && (uint64_t)n * FEW < all[stack];
+}
+
+/**
+ * A word that few of the blocks of its stack have, or that has few of the pointers to the blocks of
+ * another one and most of its own do not have. Words of large blocks are as those of arrays.
+ */
+static bool mark_rare(struct holding *h) {
+	const struct marking *m = h->m;
+	const uint32_t n = (uint32_t)m->blocks.n, n_stacks = m->blocks.n_stacks;
+	FREED uint32_t *n_into = calloc(n_stacks + 1ul, 2 * sizeof *n_into); // last: of no stack
+	uint32_t *n_blocks = n_into ? n_into + n_stacks + 1 : NULL;
+	for (uint32_t i = 0; n_into && i < n; i++) {
+		const uint32_t from = stack_of(h, i);
+		n_blocks[from < n_stacks ? from : n_stacks]++;
+		EACH_EDGE(e, m, m->n_roots + i) {
+			const uint32_t to = stack_of(h, e->block), field = field_of(h, i, to, e);
+			const uint32_t word = field_of(h, i, ANY_STACK, e);
+			if (field == INDEX_NONE || word == INDEX_NONE) {
+				return false;
+			}
+			h->fields.items[field].n++;
+			h->fields.items[word].n++;
+			n_into[to < n_stacks ? to : n_stacks]++;
+		}
+	}
+	for (uint32_t i = 0; n_into && i < n; i++) {
+		EACH_EDGE(e, m, m->n_roots + i) {
+			const uint32_t from = stack_of(h, i), to = stack_of(h, e->block);
+			const uint32_t field = h->fields.items[field_of(h, i, to, e)].n;
+			const uint32_t word = h->fields.items[field_of(h, i, ANY_STACK, e)].n;
+			bool is_unusual = from < n_stacks && word < n_blocks[from] / 2;
+			e->is_rare = (is_unusual && is_few(field, n_into, n_stacks, to)) ||
+					(e->word < WORDS_APART && is_few(word, n_blocks, n_stacks, from));
+		}
+	}
+	return n_into != NULL;
+}
+
+// ---- the flow
+
+static size_t n_objects(const struct holding *h) {
+	return h->objects.n - 1;
+}
+
+static uint32_t vertex_of(const struct holding *h, uint32_t block) {
+	return (uint32_t)(1 + n_objects(h) + block);
+}
+
+typedef void take_target(struct holding *h, uint32_t from, uint32_t to, bool is_rare);
+
+/** Where the edges of a vertex lead. Stacks, and what is in disguise, are rare as well. */
+static void each_target(struct holding *h, uint32_t vertex, take_target *take) {
+	const struct marking *m = h->m;
+	const uint32_t first_block = vertex_of(h, 0);
+	if (vertex >= first_block) {
+		EACH_EDGE(e, m, m->n_roots + (vertex - first_block)) {
+			take(h, vertex, first_block + e->block, e->is_rare);
+		}
+	} else if (vertex > 0) {
+		for (size_t i = h->objects.items[vertex - 1]; i < h->objects.items[vertex]; i++) {
+			take(h, vertex, first_block + h->words.items[i].block, false);
+		}
+	} else {
+		for (uint32_t i = 1; i < first_block; i++) {
+			take(h, 0, i, object_of(h, i)->kind >= REC_HOLDER_STACK);
+		}
+	}
+}
+
+/** What is reached without rare edges is held by no others. */
+static bool counts(const struct holding *h, uint32_t from, uint32_t to, bool is_rare) {
+	return !h->is_usual ? !is_rare
+						: from == 0 || !h->is_usual[to] || (h->is_usual[from] && !is_rare);
+}
+
+static void count_edge(struct holding *h, uint32_t from, uint32_t to, bool is_rare) {
+	h->flow.first[from + 1] += counts(h, from, to, is_rare);
+}
+
+static void put_edge(struct holding *h, uint32_t from, uint32_t to, bool is_rare) {
+	if (counts(h, from, to, is_rare)) {
+		h->flow.to[h->n_put++] = to;
+	}
+}
+
+static bool dominate(struct holding *h) {
+	struct flow *g = &h->flow;
+	free(g->first);
+	free(g->to);
+	*g = (struct flow){.n = vertex_of(h, (uint32_t)h->m->blocks.n)};
+	g->first = calloc(g->n + 1ul, sizeof *g->first);
+	for (uint32_t v = 0; g->first && v < g->n; v++) {
+		each_target(h, v, count_edge);
+		g->first[v + 1] += g->first[v];
+	}
+	g->to = g->first ? malloc((g->first[g->n] + 1) * sizeof *g->to) : NULL;
+	h->n_put = 0;
+	for (uint32_t v = 0; g->to && v < g->n; v++) {
+		each_target(h, v, put_edge);
+	}
+	dominators_finish(&h->dominators);
+	return g->to && dominators_find(g, &h->dominators);
+}
+
+/** First by usual edges alone: that tells what they reach. */
+static bool find_dominators(struct holding *h) {
+	if (!dominate(h) || !(h->is_usual = calloc(h->flow.n, sizeof *h->is_usual))) {
+		return false;
+	}
+	for (uint32_t i = 0; i < h->dominators.n; i++) {
+		h->is_usual[h->dominators.vertices[i]] = true;
+	}
+	return dominate(h);
+}
+
+// ---- rows
+
+/**
+ * That of blocks of a stack below a row: one above it of the same stack, if there is one. Blocks of
+ * no stack that is known, and of all beyond ROWS_MOST, are one row below each.
+ */
+static uint32_t row_below(struct holding *h, struct graph *out, uint32_t above, uint32_t stack) {
+	stack = out->holders.n < ROWS_MOST ? stack : STACK_NONE;
+	for (uint32_t row = above; row != 0; row = out->holders.items[row - 1].row.above) {
+		const struct rec_holder *r = &out->holders.items[row - 1].row;
+		if (r->kind >= REC_HOLDER_BLOCKS && r->stack == stack) {
+			return row;
+		}
+	}
+	const struct graph_holder fresh = {
+			.row = {.above = above,
+					.stack = stack,
+					.kind = stack == STACK_NONE ? REC_HOLDER_REST : REC_HOLDER_BLOCKS}};
+	h->ok = h->ok && vec_reserve(&out->holders, 1);
+	const uint32_t row = !h->ok ? INDEX_NONE
+								: INDEX_FIND_OR_PUT(&h->row_index, hash_pair(above, stack), i,
+										  out->holders.items[i].row.above == above &&
+												  out->holders.items[i].row.stack == stack &&
+												  out->holders.items[i].row.kind == fresh.row.kind,
+										  out->holders.items, out->holders.n, fresh);
+	h->ok &= row != INDEX_NONE;
+	return h->ok ? row + 1 : above;
+}
+
+static uint32_t add_root(struct holding *h, struct graph *out, struct graph_root root) {
+	const struct graph_holder holder = {.row = {.kind = root.kind, .mapping = root.mapping},
+			.root = root};
+	h->ok = h->ok && vec_add(&out->holders, holder);
+	return (uint32_t)out->holders.n;
+}
+
+/**
+ * Row by row from above: `rows` of who dominates a vertex is known before its own. Blocks that no
+ * vertex dominates are held by several roots.
+ */
+static bool put_rows(struct holding *h, struct graph *out) {
+	const struct dominators *d = &h->dominators;
+	const uint32_t first_block = vertex_of(h, 0);
+	FREED uint32_t *lengths = calloc(d->n, sizeof *lengths);
+	h->rows = calloc(d->n, sizeof *h->rows);
+	h->ok = lengths && h->rows;
+	const uint32_t several = add_root(h, out, (struct graph_root){.kind = REC_HOLDER_SEVERAL});
+	for (uint32_t i = 1; h->ok && i < d->n; i++) {
+		const uint32_t v = d->vertices[i], above = d->above[i];
+		if (v < first_block) {
+			h->rows[i] = add_root(h, out, *object_of(h, v));
+			continue;
+		}
+		const struct live_block *b = &h->m->blocks.items[v - first_block];
+		const uint32_t stack = stack_of(h, v - first_block);
+		const uint32_t row = row_below(h, out, above ? h->rows[above] : several, stack);
+		struct rec_holder *r = &out->holders.items[row - 1].row;
+		lengths[i] = above && h->rows[above] == row ? lengths[above] + 1 : 1;
+		h->rows[i] = row;
+		r->blocks++;
+		r->bytes += b->bytes;
+		RAISE_TO(r->longest, lengths[i]);
+	}
+	for (size_t i = out->holders.n; i-- > 0;) {
+		struct rec_holder *r = &out->holders.items[i].row;
+		r->retained_blocks += r->blocks;
+		r->retained_bytes += r->bytes;
+		if (r->above) {
+			ADD_FIELDS(&out->holders.items[r->above - 1].row, r, retained_blocks, retained_bytes);
+		}
+	}
+	return h->ok;
+}
+
+/** Rows that hold little become one below what is above them, with all below. */
+static bool join_small(struct holding *h, struct graph *out) {
+	const struct graph_holder *all = out->holders.items;
+	const size_t n = out->holders.n;
+	const uint64_t held = SUM(i, n, all[i].row.above ? 0 : all[i].row.retained_bytes);
+	FREED uint32_t *numbers = calloc(n + 1, sizeof *numbers); // + 1, of what a row has become
+	struct graph joined = {0};
+	h->ok = h->ok && numbers;
+	index_finish(&h->row_index);
+	for (size_t i = 0; h->ok && i < n; i++) {
+		struct graph_holder one = all[i];
+		struct rec_holder *row = &one.row;
+		row->above = numbers[row->above];
+		bool is_below = row->above &&
+				joined.holders.items[row->above - 1].row.kind == REC_HOLDER_REST;
+		if (row->retained_bytes > held / LEAST && row->kind != REC_HOLDER_REST && !is_below) {
+			h->ok = vec_add(&joined.holders, one);
+			numbers[i + 1] = (uint32_t)joined.holders.n;
+		} else if (row->retained_blocks > 0) {
+			numbers[i + 1] = is_below ? row->above : row_below(h, &joined, row->above, STACK_NONE);
+			struct rec_holder *rest = h->ok ? &joined.holders.items[numbers[i + 1] - 1].row : row;
+			ADD_FIELDS(rest, row, blocks, bytes);
+			rest->retained_blocks += is_below ? 0 : row->retained_blocks;
+			rest->retained_bytes += is_below ? 0 : row->retained_bytes;
+		}
+	}
+	vec_finish(&out->holders);
+	out->holders = joined.holders;
+	return h->ok;
+}
+
+bool holders_find(struct marking *m, struct graph *out) {
+	struct holding h = {.m = m, .ok = true};
+	bool ok = find_alike(&h) && find_objects(&h) && mark_rare(&h) && find_dominators(&h);
+	ok = ok && put_rows(&h, out) && join_small(&h, out);
+	CALL_FOR(vec_finish, &h, words, objects, fields);
+	CALL_FOR(index_finish, &h, field_index, row_index);
+	dominators_finish(&h.dominators);
+	free(h.alike);
+	free(h.flow.first);
+	free(h.flow.to);
+	free(h.is_usual);
+	free(h.rows);
+	return ok;
+}
