@@ -62,7 +62,7 @@ static void put_title(struct page *p) {
 		buffer_printf(p->out, "   %s", HUMAN_DURATION(m->duration_ns));
 	}
 	const char *verdict = QUALITY_VERDICT(p->r);
-	buffer_printf(p->out, *verdict ? "   %s" : "", verdict);
+	buffer_printf(p->out, "%s%s", *verdict ? "   " : "", verdict);
 	time_t start = (time_t)(m->wall_start_ns / 1000000000);
 	struct tm tm;
 	if (m->wall_start_ns && localtime_r(&start, &tm)) {
@@ -87,7 +87,9 @@ static void put_quality(struct page *p, size_t most) {
 	for (size_t i = 0; i < n && i < most; i++) {
 		visible_wrap(p->out, "  ! ", 4, lines[i].text, p->width);
 	}
-	buffer_printf(p->out, n > most ? "  ! … %zu more in the full report\n" : "", n - most);
+	if (n > most) {
+		buffer_printf(p->out, "  ! … %zu more in the full report\n", n - most);
+	}
 	if (n > 0) {
 		buffer_u8(p->out, '\n');
 	}
