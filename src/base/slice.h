@@ -27,7 +27,7 @@ static inline struct slice slice_of(const void *data, size_t size) {
 
 /** What is left of it behind the first `n` bytes. */
 static inline struct slice slice_from(struct slice s, size_t n) {
-	return slice_of(s.data + n, s.size - n);
+	return slice_of(n > 0 ? s.data + n : s.data, s.size - n); // NULL + 0 is not defined
 }
 
 static inline struct slice slice_of_text(const char *text) {

@@ -37,7 +37,8 @@ uint64_t host_clock_ns(void) {
 	clock_function *clock = atomic_load_explicit(&known, memory_order_relaxed);
 	if (unlikely(clock == NULL)) {
 		// Whoever comes at the same time finds the same
-		clock = lookup_in_image(image_auxiliary(AT_SYSINFO_EHDR), "__vdso_clock_gettime")
+		clock = (clock_function *)lookup_in_image(image_auxiliary(AT_SYSINFO_EHDR),
+						"__vdso_clock_gettime")
 				?: ask_kernel;
 		atomic_store_explicit(&known, clock, memory_order_relaxed);
 	}
