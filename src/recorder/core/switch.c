@@ -32,7 +32,6 @@ static bool turn_on(enum segment_role (*open_segment)(void)) {
 	// Without this a forked child would write into its parent's rings
 	if (sys_madvise(&switch_page, sizeof switch_page, MADV_WIPEONFORK) &&
 			open_segment() == SEGMENT_ROLE_PROGRAM) {
-		(void)host_clock_ns(); // the host finds its clock while it may still read files
 		(void)capture_setup(); // without tables stacks are empty and counted as truncated
 		word = SWITCH_ON;
 	}

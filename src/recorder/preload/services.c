@@ -28,20 +28,24 @@ static int ask_kernel(clockid_t clock, struct timespec *now) {
 	return (int)syscall_2(__NR_clock_gettime, clock, (long)now);
 }
 
+static _Atomic(clock_function *) known_clock;
+
+/** Whoever comes at the same time finds the same. */
+static clock_function *find_clock(void) {
+	clock_function *clock = (clock_function *)lookup_in_image(image_auxiliary(AT_SYSINFO_EHDR),
+									"__vdso_clock_gettime")
+			?: ask_kernel;
+	atomic_store_explicit(&known_clock, clock, memory_order_relaxed);
+	return clock;
+}
+
 /**
  * By the vdso, not by libc, whose function may give other times (libfaketime) or not work yet
  * (sanitizers).
  */
 uint64_t host_clock_ns(void) {
-	static _Atomic(clock_function *) known;
-	clock_function *clock = atomic_load_explicit(&known, memory_order_relaxed);
-	if (unlikely(clock == NULL)) {
-		// Whoever comes at the same time finds the same
-		clock = (clock_function *)lookup_in_image(image_auxiliary(AT_SYSINFO_EHDR),
-						"__vdso_clock_gettime")
-				?: ask_kernel;
-		atomic_store_explicit(&known, clock, memory_order_relaxed);
-	}
+	clock_function *clock = atomic_load_explicit(&known_clock, memory_order_relaxed);
+	clock = unlikely(clock == NULL) ? find_clock() : clock;
 	if (unlikely(atomic_load_explicit(&segment.has_no_clock, memory_order_relaxed))) {
 		clock = ask_kernel;
 	}
@@ -52,7 +56,10 @@ uint64_t host_clock_ns(void) {
 
 enum segment_role host_open_segment(void) {
 	char **environment = start_environment();
-	return collector_open(environment != NULL || &environ == NULL ? environment : environ);
+	bool has_one = environment != NULL || &environ == NULL;
+	enum segment_role role = collector_open(has_one ? environment : environ);
+	(void)find_clock(); // while files may still be read; it is called where that is allowed
+	return role;
 }
 
 uint64_t host_main_stack_end(void) {
