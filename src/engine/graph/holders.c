@@ -232,8 +232,8 @@ static bool mark_rare(struct holding *h) {
 	for (uint32_t i = 0; n_into && i < n; i++) {
 		EACH_EDGE(e, m, m->n_roots + i) {
 			const uint32_t from = stack_of(h, i), to = stack_of(h, e->block);
-			const uint32_t field = h->fields.items[field_of(h, i, to, e)].n;
-			const uint32_t word = h->fields.items[field_of(h, i, ANY_STACK, e)].n;
+			const uint32_t to_field = field_of(h, i, to, e), any = field_of(h, i, ANY_STACK, e);
+			const uint32_t field = h->fields.items[to_field].n, word = h->fields.items[any].n;
 			bool is_unusual = from < n_stacks && word < n_blocks[from] / 2;
 			e->is_rare = (is_unusual && is_few(field, n_into, n_stacks, to)) ||
 					(e->word < WORDS_APART && is_few(word, n_blocks, n_stacks, from));
