@@ -58,7 +58,9 @@ enum segment_role host_open_segment(void) {
 	char **environment = start_environment();
 	bool has_one = environment != NULL || &environ == NULL;
 	enum segment_role role = collector_open(has_one ? environment : environ);
-	(void)find_clock(); // while files may still be read; it is called where that is allowed
+	if (role == SEGMENT_ROLE_PROGRAM) {
+		(void)find_clock(); // while files may still be read; it is called where that is allowed
+	}
 	return role;
 }
 
