@@ -289,7 +289,7 @@ static void put_edge(struct holding *h, uint32_t from, uint32_t to, bool is_rare
 	}
 }
 
-static bool dominate(struct holding *h) {
+static bool make_flow(struct holding *h) {
 	struct flow *g = &h->flow;
 	free(g->first);
 	free(g->to);
@@ -304,19 +304,33 @@ static bool dominate(struct holding *h) {
 	for (uint32_t v = 0; g->to && v < g->n; v++) {
 		each_target(h, v, put_edge);
 	}
-	dominators_finish(&h->dominators);
-	return g->to && dominators_find(g, &h->dominators);
+	return g->to;
+}
+
+/** What usual edges alone reach. NULL: no memory. */
+static bool *reach_usual(const struct flow *g) {
+	FREED uint32_t *queue = malloc(g->n * sizeof *queue);
+	bool *is_reached = queue ? calloc(g->n, sizeof *is_reached) : NULL;
+	uint32_t n = 0;
+	if (is_reached) {
+		queue[n++] = 0;
+	}
+	for (uint32_t at = 0; at < n; at++) {
+		for (size_t e = g->first[queue[at]]; e < g->first[queue[at] + 1]; e++) {
+			const uint32_t to = g->to[e];
+			if (!is_reached[to]) {
+				is_reached[to] = true;
+				queue[n++] = to;
+			}
+		}
+	}
+	return is_reached;
 }
 
 /** First by usual edges alone: that tells what they reach. */
 static bool find_dominators(struct holding *h) {
-	if (!dominate(h) || !(h->is_usual = calloc(h->flow.n, sizeof *h->is_usual))) {
-		return false;
-	}
-	for (uint32_t i = 0; i < h->dominators.n; i++) {
-		h->is_usual[h->dominators.vertices[i]] = true;
-	}
-	return dominate(h);
+	return make_flow(h) && (h->is_usual = reach_usual(&h->flow)) && make_flow(h) &&
+			dominators_find(&h->flow, &h->dominators);
 }
 
 // ---- rows
