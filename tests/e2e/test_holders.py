@@ -1,13 +1,5 @@
 """What holds live blocks, as heaptrack --leaks finds it: held against programs that know."""
 
-import json
-import subprocess
-
-import pytest
-
-import conftest
-
-
 def record(tools, *command, **more):
     run = tools.record(*command, options=("--leaks", "--force"), **more)
     assert run.status == 0, repr(run)
@@ -44,3 +36,17 @@ def test_owners_hold_what_they_have_made(tools, is_long):
                 if not is_exact:
                     wrong.append((seed, name, int(size), int(blocks), found.get(name)))
     assert n > 0 and exact >= EXACT * n, (exact, n, wrong)
+
+
+def test_a_tree_from_variables_down(tools):
+    """And from a function up, to what leads to its blocks; with words where there is no answer."""
+    run = record(tools, tools.victim("owners"), "17", "8")
+    tree = tools.print(run.file, "--holders").stdout
+    assert "g_1 of owners\n" in tree and tree.index("g_1 of owners") < tree.index("in_table  owners.c:")
+    callers = tools.print(run.file, "--holders=in_table").stdout
+    assert "table  owners.c:" in callers.partition("callees")[0] and "text_of  owners.c:" in callers.partition("callees")[2]
+    finding = next(f for f in run.json()["findings"] if f["id"] == "held-by")
+    assert finding["text"].startswith("g_1 of owners holds 2.0 MB in 29,409 blocks, 33 % of what lived just before the end: by ")
+    assert "candidates: table" in tools.print(run.file, "--holders=nobody", status=1).stderr
+    plain = tools.record(tools.victim("owners"), options=("--force",))
+    assert "record with heaptrack --leaks" in tools.print(plain.file, "--holders", status=1).stderr

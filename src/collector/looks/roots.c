@@ -67,7 +67,7 @@ static void put_label(struct root_names *n, const struct graph_root *r, struct b
 		}
 		break;
 	case REC_HOLDER_THREAD_LOCAL:
-		buffer_printf(out, "variables of thread %s", thread_of(n, r, room));
+		buffer_printf(out, "thread-local memory of %s", thread_of(n, r, room));
 		break;
 	case REC_HOLDER_STACK: buffer_printf(out, "stack of thread %s", thread_of(n, r, room)); break;
 	case REC_HOLDER_DISGUISE: buffer_text(out, "pointers in disguise"); break;

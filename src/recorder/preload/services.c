@@ -59,7 +59,7 @@ enum segment_role host_open_segment(void) {
 	bool has_one = environment != NULL || &environ == NULL;
 	enum segment_role role = collector_open(has_one ? environment : environ);
 	if (role == SEGMENT_ROLE_PROGRAM) {
-		(void)find_clock(); // while files may still be read; it is called where that is allowed
+		(void)find_clock(); // while files may still be read; whether it may be asked shows later
 	}
 	return role;
 }
