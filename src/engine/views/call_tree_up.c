@@ -6,159 +6,133 @@
  */
 #include "engine/call_tree.h"
 
-static struct lens_costs cost_of(const struct tree_costs *costs, bool is_inclusive,
-		uint32_t source) {
-	return is_inclusive ? call_tree_all(costs, source) : costs->stacks[source];
-}
-
-/** Paths, gathered by the key of the node they stand in. */
-struct gathering {
+/** A level in the making: paths, and what those cost that have no further node. */
+struct level {
 	const struct tree_costs *costs;
-	const struct up_entry *entries; // those that stand in a node
-	uint32_t n;
-	uint32_t *group;   // per entry
-	struct index keys; // key -> group
-	struct up_node *groups;
-	uint32_t n_groups;
+	bool is_inclusive; // paths begin in nodes, else they are stacks
+	bool failed;       // no memory
+	struct up_nodes *out;
+	VEC(struct up_entry) entries; // those that stand in a node
 };
 
-static bool find_group(struct gathering *g, uint32_t node, uint32_t *group) {
-	const struct call_node *nodes = g->costs->tree->nodes;
-	uint64_t hash = hash_u64(nodes[node].key);
-	*group = INDEX_FIND_OR_PUT(&g->keys, hash, i, nodes[g->groups[i].node].key == nodes[node].key,
-			g->groups, g->n_groups, (struct up_node){.node = node});
-	return *group != INDEX_NONE;
+static struct level level_of(const struct tree_costs *costs, bool is_inclusive,
+		struct up_nodes *out) {
+	*out = (struct up_nodes){0};
+	return (struct level){.costs = costs, .is_inclusive = is_inclusive, .out = out};
 }
 
-static bool gather(struct gathering *g, bool is_inclusive, struct arena *arena) {
-	for (uint32_t i = 0; i < g->n; i++) {
-		if (!find_group(g, g->entries[i].node, &g->group[i])) {
-			return false;
+static struct lens_costs cost_of(const struct level *l, uint32_t source) {
+	return l->is_inclusive ? call_tree_all(l->costs, source) : l->costs->stacks[source];
+}
+
+static void add_path(struct level *l, uint32_t node, uint32_t source) {
+	if (node) {
+		l->failed |= !vec_add(&l->entries, (struct up_entry){node, source});
+	} else {
+		struct lens_costs c = cost_of(l, source);
+		lens_costs_add(&l->out->outermost, &c);
+	}
+}
+
+/** Nodes of the paths that stand in functions of one key. `group`: of each path. */
+static bool find_groups(struct level *l, uint32_t *group) {
+	SCOPED(index) keys = {0};
+	const struct call_node *nodes = l->costs->tree->nodes;
+	struct up_nodes *out = l->out;
+	bool ok = index_reserve(&keys, 1);
+	for (uint32_t i = 0; ok && i < l->entries.n; i++) {
+		const struct up_entry *e = &l->entries.items[i];
+		const uint32_t key = nodes[e->node].key;
+		group[i] = INDEX_FIND_OR_PUT(&keys, hash_u64(key), k, nodes[out->items[k].node].key == key,
+				out->items, out->n, (struct up_node){.node = e->node});
+		ok = group[i] != INDEX_NONE;
+		if (ok) {
+			struct lens_costs c = cost_of(l, e->source);
+			lens_costs_add(&out->items[group[i]].costs, &c);
 		}
-		struct up_node *group = &g->groups[g->group[i]];
-		struct lens_costs c = cost_of(g->costs, is_inclusive, g->entries[i].source);
-		lens_costs_add(&group->costs, &c);
-		group->n_entries++;
 	}
-	for (uint32_t i = 0; i < g->n_groups; i++) {
-		g->groups[i].entries = arena_new(arena, struct up_entry, g->groups[i].n_entries);
-		if (!g->groups[i].entries) {
-			return false;
-		}
-		g->groups[i].n_entries = 0;
-	}
-	for (uint32_t i = 0; i < g->n; i++) {
-		struct up_node *group = &g->groups[g->group[i]];
-		group->entries[group->n_entries++] = g->entries[i];
-	}
-	return true;
+	return ok;
 }
 
 HEAVIEST_FIRST(heaviest_first, struct up_node, node);
 
-/** The nodes of one level, from paths that stand in them; `scratch`, which holds them, ends. */
-static bool make_level(const struct tree_costs *costs, const struct up_entry *entries, uint32_t n,
-		bool is_inclusive, struct arena *scratch, struct arena *arena, struct up_nodes *out,
-		struct err *err) {
-	struct gathering g = {.costs = costs, .entries = entries, .n = n};
-	g.group = arena_new(scratch, uint32_t, n);
-	g.groups = arena_new(scratch, struct up_node, n);
-	bool ok = entries && g.group && g.groups && index_reserve(&g.keys, 1) &&
-			gather(&g, is_inclusive, arena);
-	out->items = ok ? arena_new(arena, struct up_node, g.n_groups) : NULL;
-	if (out->items) {
-		out->n = g.n_groups;
-		memcpy(out->items, g.groups, g.n_groups * sizeof *g.groups);
-		qsort_r(out->items, out->n, sizeof *out->items, heaviest_first, (void *)costs->lens);
+/** The nodes of a level, from the paths that stand in them. */
+static bool make_nodes(struct level *l, struct arena *arena) {
+	SCOPED(arena) scratch = {0};
+	const uint32_t n = (uint32_t)l->entries.n;
+	struct up_nodes *out = l->out;
+	out->items = arena_new(&scratch, struct up_node, n);
+	struct up_entry *entries = arena_new(arena, struct up_entry, n);
+	uint32_t *group = arena_new(&scratch, uint32_t, n);
+	uint32_t *order = arena_new(&scratch, uint32_t, n);
+	uint32_t *starts = arena_new(&scratch, uint32_t, n + 2ul);
+	if (l->failed || !out->items || !entries || !group || !order || !starts ||
+			!find_groups(l, group)) {
+		return false;
 	}
-	index_finish(&g.keys);
-	arena_finish(scratch);
-	return out->items || err_memory(err);
+	GROUP_BY(order, starts, out->n, i, n, group[i]);
+	for (uint32_t i = 0; i < n; i++) {
+		entries[i] = l->entries.items[order[i]];
+	}
+	for (uint32_t i = 0; i < out->n; i++) {
+		out->items[i].entries = entries + starts[i];
+		out->items[i].n_entries = starts[i + 1] - starts[i];
+	}
+	qsort_r(out->items, out->n, sizeof *out->items, heaviest_first, (void *)l->costs->lens);
+	return (out->items = arena_copy(arena, out->items, out->n, sizeof *out->items));
+}
+
+static bool make_level(struct level *l, struct arena *arena, struct err *err) {
+	bool ok = make_nodes(l, arena) || err_memory(err);
+	vec_finish(&l->entries);
+	return ok;
 }
 
 bool call_tree_bottom_up(const struct tree_costs *costs, struct arena *arena, struct up_nodes *out,
 		struct err *err) {
 	const struct call_tree *t = costs->tree;
-	*out = (struct up_nodes){0};
-	struct arena scratch = {0};
-	struct up_entry *entries = arena_new(&scratch, struct up_entry, t->n_stacks);
-	uint32_t n = 0;
-	for (uint32_t i = 0; entries && i < t->n_stacks; i++) {
-		const struct lens_costs *c = &costs->stacks[i];
-		if (t->of_stack[i] == 0) {
-			lens_costs_add(&out->outermost, c);
-		} else if (lens_costs_any(c)) {
-			entries[n++] = (struct up_entry){t->of_stack[i], i};
+	struct level l = level_of(costs, false, out);
+	for (uint32_t i = 0; i < t->n_stacks; i++) {
+		if (lens_costs_any(&costs->stacks[i])) {
+			add_path(&l, t->of_stack[i], i);
 		}
 	}
-	return make_level(costs, entries, n, false, &scratch, arena, out, err);
+	return make_level(&l, arena, err);
 }
 
 bool call_tree_callers(const struct tree_costs *costs, struct slice function, struct arena *arena,
 		struct up_nodes *out, struct err *err) {
 	const struct call_tree *t = costs->tree;
-	*out = (struct up_nodes){0};
-	struct arena scratch = {0};
-	struct up_entry *entries = arena_new(&scratch, struct up_entry, t->n);
-	uint32_t n = 0;
-	for (uint32_t i = 1; entries && i < t->n;) {
-		if (!lens_is_named(call_tree_label(t, i), function)) {
-			i++;
-			continue;
+	struct level l = level_of(costs, true, out);
+	for (uint32_t i = 1; i < t->n;) {
+		bool is_it = lens_is_named(call_tree_label(t, i), function);
+		if (is_it) {
+			add_path(&l, i, i);
 		}
-		entries[n++] = (struct up_entry){i, i};
-		i = t->nodes[i].end; // what it calls is in its costs
+		i = is_it ? t->nodes[i].end : i + 1; // what it calls is in its costs
 	}
-	return make_level(costs, entries, n, true, &scratch, arena, out, err);
+	return make_level(&l, arena, err);
 }
 
 bool up_node_open(const struct tree_costs *costs, const struct up_node *node, bool is_inclusive,
 		struct arena *arena, struct up_nodes *out, struct err *err) {
-	*out = (struct up_nodes){0};
-	struct arena scratch = {0};
-	struct up_entry *entries = arena_new(&scratch, struct up_entry, node->n_entries);
-	uint32_t n = 0;
-	for (uint32_t i = 0; entries && i < node->n_entries; i++) {
-		struct up_entry e = node->entries[i];
-		e.node = costs->tree->nodes[e.node].parent;
-		if (e.node) {
-			entries[n++] = e;
-		} else {
-			struct lens_costs c = cost_of(costs, is_inclusive, e.source);
-			lens_costs_add(&out->outermost, &c);
-		}
+	struct level l = level_of(costs, is_inclusive, out);
+	EACH_OF(e, node->entries, node->n_entries) {
+		add_path(&l, costs->tree->nodes[e->node].parent, e->source);
 	}
-	return make_level(costs, entries, n, is_inclusive, &scratch, arena, out, err);
-}
-
-/** Entries of all nodes that are called from a place; how many. `entries` may be NULL. */
-static uint32_t put_callees(const struct call_tree *t, const struct up_node *node,
-		struct up_entry *entries) {
-	uint32_t n = 0;
-	for (uint32_t i = 0; i < node->n_entries; i++) {
-		uint32_t caller = node->entries[i].node;
-		for (uint32_t k = caller + 1; k < t->nodes[caller].end; k = t->nodes[k].end) {
-			if (entries) {
-				entries[n] = (struct up_entry){k, k};
-			}
-			n++;
-		}
-	}
-	return n;
+	return make_level(&l, arena, err);
 }
 
 bool up_node_callees(const struct tree_costs *costs, const struct up_node *node,
 		struct arena *arena, struct up_nodes *out, struct err *err) {
-	*out = (struct up_nodes){0};
-	for (uint32_t i = 0; i < node->n_entries; i++) {
-		struct lens_costs c = call_tree_own(costs, node->entries[i].node);
+	const struct call_node *nodes = costs->tree->nodes;
+	struct level l = level_of(costs, true, out);
+	EACH_OF(e, node->entries, node->n_entries) {
+		struct lens_costs c = call_tree_own(costs, e->node);
 		lens_costs_add(&out->outermost, &c);
+		for (uint32_t k = e->node + 1; k < nodes[e->node].end; k = nodes[k].end) {
+			add_path(&l, k, k);
+		}
 	}
-	struct arena scratch = {0};
-	uint32_t n = put_callees(costs->tree, node, NULL);
-	struct up_entry *entries = arena_new(&scratch, struct up_entry, n);
-	if (entries) {
-		(void)put_callees(costs->tree, node, entries);
-	}
-	return make_level(costs, entries, n, true, &scratch, arena, out, err);
+	return make_level(&l, arena, err);
 }
