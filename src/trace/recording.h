@@ -574,6 +574,11 @@ struct recording {
 			((r)->table.items = arena_copy(&(r)->arena, (from), (count), \
 					 sizeof *(r)->table.items)) != NULL)
 
+/** Make a table of a recording `count` zeroed rows long. False: no memory. */
+#define RECORDING_ROOM(r, table, count)                                                  \
+	(((r)->table.items = arena_alloc(&(r)->arena, (count), sizeof *(r)->table.items)) && \
+			((r)->table.n = (uint32_t)(count), true))
+
 /**
  * True if every id points into its table, parents come before children, edges and periods rise,
  * sums agree with the summary (stacks' peak to peak_bytes, and so on). `why` (may be NULL) gets

@@ -37,17 +37,13 @@ static void put_stack(const struct aggregate *a, uint32_t i, struct rec_stack *o
 }
 
 static bool put_stacks(const struct aggregate *a, struct recording *out) {
-	out->stacks.items = arena_new(&out->arena, struct rec_stack, a->stacks.n);
-	out->lifetimes.items = arena_new(&out->arena, struct rec_lifetimes, a->stacks.n);
-	if (!out->stacks.items || !out->lifetimes.items) {
-		return false;
-	}
-	out->stacks.n = out->lifetimes.n = a->stacks.n;
-	for (uint32_t i = 0; i < a->stacks.n; i++) {
+	bool ok = RECORDING_ROOM(out, stacks, a->stacks.n) &&
+			RECORDING_ROOM(out, lifetimes, a->stacks.n);
+	for (uint32_t i = 0; ok && i < a->stacks.n; i++) {
 		put_stack(a, i, &out->stacks.items[i]);
 		out->lifetimes.items[i] = stacks_lifetimes(&a->stacks, i);
 	}
-	return true;
+	return ok;
 }
 
 /** A curve that is no finer than the edges is left out. */
@@ -238,9 +234,8 @@ static struct rec_thread thread_of(const struct aggregate *a, const struct threa
 static bool put_threads(const struct aggregate *a, uint64_t now_ns, struct recording *out) {
 	const struct threads *t = &a->threads;
 	FREED uint32_t *number = calloc(t->records.n, sizeof *number);
-	out->threads.items = arena_new(&out->arena, struct rec_thread, t->n_used);
-	out->handovers.items = arena_new(&out->arena, struct rec_handover, t->handovers.n);
-	if (!number || !out->threads.items || !out->handovers.items) {
+	if (!number || !RECORDING_ROOM(out, threads, t->n_used) ||
+			!RECORDING_PUT(out, handovers, t->handovers.items, t->handovers.n)) {
 		return false;
 	}
 	out->threads.n = 0;
@@ -253,10 +248,7 @@ static bool put_threads(const struct aggregate *a, uint64_t now_ns, struct recor
 	EACH(s, out->stacks) {
 		s->thread = number[t->ids.items[s->thread].record];
 	}
-	out->handovers.n = (uint32_t)t->handovers.n;
-	for (size_t i = 0; i < t->handovers.n; i++) {
-		struct rec_handover *h = &out->handovers.items[i];
-		*h = t->handovers.items[i];
+	EACH(h, out->handovers) {
 		h->from = number[h->from];
 		h->to = number[h->to];
 	}

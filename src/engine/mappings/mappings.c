@@ -335,17 +335,13 @@ void mappings_each(const struct mappings *m,
 // ---- as the tables of a recording
 
 static bool put_stacks(const struct mappings *m, struct recording *out) {
-	out->mappings.items = arena_new(&out->arena, struct rec_mapping, m->stacks.n + 1);
-	if (!out->mappings.items) {
-		return false;
-	}
-	out->mappings.n = (uint32_t)m->stacks.n;
-	for (size_t i = 0; i < m->stacks.n; i++) {
+	bool ok = RECORDING_ROOM(out, mappings, m->stacks.n);
+	for (size_t i = 0; ok && i < m->stacks.n; i++) {
 		struct mapping_stack s = m->stacks.items[i];
 		keep_peak(m, &s);
 		out->mappings.items[i] = s.sum;
 	}
-	return true;
+	return ok;
 }
 
 /** Neighbours that say the same become one row. */

@@ -125,12 +125,12 @@ static uint32_t location_of(struct kde_import *k, uint64_t ip) {
 	uint32_t module = loaded_module(k, ip);
 	uint64_t pc = pc_of(k, ip);
 	uint64_t hash = hash_u64(pc + module * 0x9e3779b97f4a7c15u);
-	uint32_t n = (uint32_t)k->locations.n;
-	uint32_t id = INDEX_FIND_OR_ADD(&k->location_index, hash, i,
-			k->locations.items[i].pc == pc && k->locations.items[i].module == module, n);
-	bool ok = id < n ||
-			(id == n && vec_add(&k->locations, (struct rec_location){.pc = pc, .module = module}));
-	return ok ? id : 0;
+	struct rec_location *all = vec_reserve(&k->locations, 1) ? k->locations.items : NULL;
+	uint32_t id = !all ? INDEX_NONE
+					   : INDEX_FIND_OR_PUT(&k->location_index, hash, i,
+								 all[i].pc == pc && all[i].module == module, all, k->locations.n,
+								 (struct rec_location){.pc = pc, .module = module});
+	return id == INDEX_NONE ? 0 : id;
 }
 
 /** t: a place, called from the stack of an earlier trace. */
@@ -185,13 +185,9 @@ static bool put_command(struct kde_import *k) {
 
 bool kde_put_code(struct kde_import *k, struct err *err) {
 	k->out->meta.n_images = 1;
-	k->out->images.items = arena_new(&k->out->arena, struct rec_image, 1);
-	bool ok = k->out->images.items && put_command(k) && KDE_PUT(k, strings) &&
-			KDE_PUT(k, modules) && KDE_PUT(k, locations) && KDE_PUT(k, frames) &&
-			KDE_PUT(k, nodes) && KDE_PUT(k, samples);
-	if (ok) {
-		k->out->images.n = 1;
-		k->out->images.items[0].exe = k->out->meta.exe;
-	}
+	bool ok = put_command(k) && KDE_PUT(k, strings) && KDE_PUT(k, modules) &&
+			KDE_PUT(k, locations) && KDE_PUT(k, frames) && KDE_PUT(k, nodes) &&
+			KDE_PUT(k, samples) &&
+			RECORDING_PUT(k->out, images, &(struct rec_image){.exe = k->out->meta.exe}, 1);
 	return ok || err_memory(err);
 }

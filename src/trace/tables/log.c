@@ -116,10 +116,6 @@ void log_piece_done(struct log_marks *marks, const struct log_piece *piece) {
 
 // ---- reading
 
-#define TAKE_ROOM(r, table, rows)                                                     \
-	(((r)->table.items = arena_alloc(&(r)->arena, rows, sizeof *(r)->table.items)) && \
-			((r)->table.n = (rows), true))
-
 bool log_reader_init(struct log_reader *l, struct recording *out, struct counts_row want,
 		uint64_t log_bytes, struct err *err) {
 	*l = (struct log_reader){.out = out, .want = want};
@@ -128,11 +124,11 @@ bool log_reader_init(struct log_reader *l, struct recording *out, struct counts_
 			want.nodes > log_bytes) {
 		return err_set(err, ERR_FORMAT, "the log is too short for what the state needs");
 	}
-	if (!TAKE_ROOM(out, strings, want.strings) || !TAKE_ROOM(out, locations, want.locations) ||
-			!TAKE_ROOM(out, frames, want.frames) || !TAKE_ROOM(out, nodes, want.nodes)) {
-		return err_set(err, ERR_LIMIT, "the tables of the log take too much memory");
-	}
-	return true;
+	return (RECORDING_ROOM(out, strings, want.strings) &&
+				   RECORDING_ROOM(out, locations, want.locations) &&
+				   RECORDING_ROOM(out, frames, want.frames) &&
+				   RECORDING_ROOM(out, nodes, want.nodes)) ||
+			err_set(err, ERR_LIMIT, "the tables of the log take too much memory");
 }
 
 static bool decode_strings(struct log_reader *l, const struct table_raw *raw, struct err *err) {

@@ -112,15 +112,10 @@ static void get_stacks(void *rows, const void *user, uint64_t first, size_t n) {
 static bool decode_stacks(const struct table_raw *raw, const struct table *t, void *user,
 		struct err *err) {
 	struct recording *r = user;
-	if (!table_decode(raw, &table_own, r->stacks.items, r, err)) {
-		return false;
-	}
-	r->lifetimes.items = arena_new(&r->arena, struct rec_lifetimes, r->stacks.n);
-	if (!r->lifetimes.items) {
-		return err_set(err, ERR_LIMIT, "table %s takes too much memory", t->name);
-	}
-	r->lifetimes.n = r->stacks.n;
-	return table_decode(raw, &table_lifetimes, r->lifetimes.items, r, err);
+	return table_decode(raw, &table_own, r->stacks.items, r, err) &&
+			(RECORDING_ROOM(r, lifetimes, r->stacks.n) ||
+					err_set(err, ERR_LIMIT, "table %s takes too much memory", t->name)) &&
+			table_decode(raw, &table_lifetimes, r->lifetimes.items, r, err);
 }
 
 // Where each lies in struct recording; ONE: in place, one row
