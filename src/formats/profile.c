@@ -27,30 +27,46 @@ unsigned profile_views(const struct profile *p, enum profile_value shown,
 	return n;
 }
 
-/** The gathered child of `parent` with this key, made if there is none; INDEX_NONE: no memory. */
-static uint32_t child(struct profile_tree *t, struct index *table, uint32_t parent, uint32_t key) {
-	return INDEX_FIND_OR_PUT(table, hash_pair(parent, key), i,
-			t->nodes[i].parent == parent && t->nodes[i].frame == key, t->nodes, t->n,
-			(struct profile_node){parent, key});
-}
-
-bool profile_gather(const struct profile *p, const uint32_t *key_of_frame, struct arena *arena,
-		struct profile_tree *out) {
+/** `n_frames` NULL: what is called is a node's child as well, not only what is inlined. */
+static bool gather(const struct profile *p, const uint32_t *key_of_frame, uint32_t most,
+		uint32_t *n_frames, struct arena *arena, struct profile_tree *t) {
 	SCOPED(index) table = {0};
-	*out = (struct profile_tree){
+	*t = (struct profile_tree){
 			.n = 1,
 			.nodes = arena_new(arena, struct profile_node, p->nodes.n),
 			.of_node = arena_new(arena, uint32_t, p->nodes.n),
 	};
-	bool ok = out->nodes && out->of_node;
+	bool ok = t->nodes && t->of_node;
 	for (uint32_t i = 1; ok && i < p->nodes.n; i++) {
 		const struct profile_node *n = &p->nodes.items[i];
-		uint32_t parent = out->of_node[n->parent];
-		uint32_t key = key_of_frame ? key_of_frame[n->frame] : p->frames.items[n->frame].function;
-		out->of_node[i] = child(out, &table, parent, key);
-		ok = out->of_node[i] != INDEX_NONE;
+		uint32_t parent = t->of_node[n->parent];
+		uint32_t key = n_frames ? n->frame
+				: key_of_frame  ? key_of_frame[n->frame]
+								: p->frames.items[n->frame].function;
+		if (n_frames && (!p->frames.items[n->frame].is_inlined || n_frames[parent] >= most)) {
+			parent = 0;
+		}
+		uint32_t id = INDEX_FIND_OR_PUT(&table, hash_pair(parent, key), k,
+				t->nodes[k].parent == parent && t->nodes[k].frame == key, t->nodes, t->n,
+				(struct profile_node){parent, key});
+		ok = id != INDEX_NONE;
+		t->of_node[i] = id;
+		if (ok && n_frames) {
+			n_frames[id] = n_frames[parent] + 1;
+		}
 	}
 	return ok;
+}
+
+bool profile_gather(const struct profile *p, const uint32_t *key_of_frame, struct arena *arena,
+		struct profile_tree *out) {
+	return gather(p, key_of_frame, 0, NULL, arena, out);
+}
+
+bool profile_find_places(const struct profile *p, uint32_t most, struct arena *arena,
+		struct profile_places *out) {
+	out->n_frames = arena_new(arena, uint32_t, p->nodes.n);
+	return out->n_frames && gather(p, NULL, most, out->n_frames, arena, &out->tree);
 }
 
 static bool is_same(const struct profile_frame *a, const struct profile_frame *b,
@@ -79,37 +95,9 @@ bool profile_find_functions(const struct profile *p, unsigned told_by, struct ar
 	return ok;
 }
 
-/** A new one if need be; INDEX_NONE: no memory. */
-static uint32_t find_place(struct profile_places *places, struct index *ids, uint32_t frame,
-		uint32_t outer) {
-	struct profile_place *items = places->items;
-	return INDEX_FIND_OR_PUT(ids, hash_pair(frame, outer), i,
-			items[i].frame == frame && items[i].outer == outer, items, places->n,
-			(struct profile_place){frame, outer, items[outer].n_frames + 1});
-}
-
-bool profile_find_places(const struct profile *p, uint32_t most, struct arena *arena,
-		struct profile_places *out) {
-	SCOPED(index) ids = {0};
-	*out = (struct profile_places){
-			.items = arena_new(arena, struct profile_place, p->nodes.n + 1ul),
-			.n = 1,
-			.of_node = arena_new(arena, uint32_t, p->nodes.n),
-	};
-	bool ok = out->items && out->of_node;
-	for (uint32_t i = 1; ok && i < p->nodes.n; i++) {
-		const struct profile_node *n = &p->nodes.items[i];
-		uint32_t outer = out->of_node[n->parent];
-		bool is_inlined = p->frames.items[n->frame].is_inlined && out->items[outer].n_frames < most;
-		out->of_node[i] = find_place(out, &ids, n->frame, is_inlined ? outer : 0);
-		ok = out->of_node[i] != INDEX_NONE;
-	}
-	return ok;
-}
-
 uint32_t profile_caller_of(const struct profile *p, const struct profile_places *places,
 		uint32_t node) {
-	for (uint32_t at = places->of_node[node]; at; at = places->items[at].outer) {
+	for (uint32_t at = places->tree.of_node[node]; at; at = places->tree.nodes[at].parent) {
 		node = p->nodes.items[node].parent;
 	}
 	return node;

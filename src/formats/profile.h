@@ -149,14 +149,9 @@ bool profile_find_functions(const struct profile *p, unsigned told_by, struct ar
  * Places in code: the frames of one, from the innermost on, are inlined into each other. Each is
  * known by its innermost frame and by the place without it; equal ones are one.
  */
-struct profile_place {
-	uint32_t frame, outer; // outer: into which it is inlined; 0: it is the function itself
-	uint32_t n_frames;
-};
 struct profile_places {
-	struct profile_place *items; // [0]: none
-	uint32_t n;
-	uint32_t *of_node; // per node: the place that begins with it
+	struct profile_tree tree; // by frame; a parent is what a frame is inlined into, or 0
+	uint32_t *n_frames;       // per node of it
 };
 
 /** `most`: so many frames have one place; what is inlined further in begins another. */

@@ -117,7 +117,7 @@ static void put_sample(struct writer *w, const struct profile_sample *s) {
 	buffer_clear(&w->message);
 	buffer_clear(&w->packed);
 	for (uint32_t node = s->node; node; node = profile_caller_of(w->p, &w->places, node)) {
-		buffer_varint(&w->packed, w->places.of_node[node]);
+		buffer_varint(&w->packed, w->places.tree.of_node[node]);
 	}
 	proto_bytes(&w->message, 1, buffer_view(&w->packed));
 	if (!put_values(w, s)) {
@@ -141,10 +141,10 @@ static void put_mapping(struct writer *w, uint32_t id) {
 }
 
 static void put_location(struct writer *w, uint32_t id) {
-	const struct profile_frame *first = &w->p->frames.items[w->places.items[id].frame];
+	const struct profile_frame *first = &w->p->frames.items[w->places.tree.nodes[id].frame];
 	PUT_NUMBERS(&w->message, id, first->mapping, first->address);
-	for (uint32_t at = id; at; at = w->places.items[at].outer) {
-		uint32_t frame = w->places.items[at].frame;
+	for (uint32_t at = id; at; at = w->places.tree.nodes[at].parent) {
+		uint32_t frame = w->places.tree.nodes[at].frame;
 		PUT_NUMBERS(&w->part, w->functions.of_frame[frame], w->p->frames.items[frame].line);
 		end_part(w, 4);
 	}
@@ -196,7 +196,7 @@ bool pprof_encode(struct buffer *out, const struct profile *p, const struct writ
 		for (uint32_t i = 1; i < p->mappings.n; i++) {
 			put_mapping(&w, i);
 		}
-		for (uint32_t i = 1; i < w.places.n; i++) {
+		for (uint32_t i = 1; i < w.places.tree.n; i++) {
 			put_location(&w, i);
 		}
 		for (uint32_t i = 1; i < w.functions.n; i++) {

@@ -39,7 +39,7 @@ static bool find_places(struct filling *k) {
 		return false;
 	}
 	for (uint32_t i = 1; i < p->nodes.n; i++) {
-		bool is_inlined = k->places.items[k->places.of_node[i]].outer != 0;
+		bool is_inlined = k->places.tree.nodes[k->places.tree.of_node[i]].parent != 0;
 		k->is_end[p->nodes.items[i].parent] |= !is_inlined;
 	}
 	for (uint32_t i = 0; i < p->samples.n; i++) {
@@ -50,26 +50,24 @@ static bool find_places(struct filling *k) {
 
 static bool make_locations(struct filling *k) {
 	struct recording *r = k->out;
-	size_t n_frames = SUM(i, k->places.n, k->places.items[i].n_frames);
-	r->locations.items = arena_new(&r->arena, struct rec_location, k->places.n);
-	r->frames.items = n_frames < UINT32_MAX ? arena_new(&r->arena, struct rec_frame, n_frames + 1)
-											: NULL;
-	if (!r->locations.items || !r->frames.items) {
+	size_t n_frames = SUM(i, k->places.tree.n, k->places.n_frames[i]);
+	if (n_frames >= UINT32_MAX || !RECORDING_ROOM(r, locations, k->places.tree.n) ||
+			!RECORDING_ROOM(r, frames, n_frames)) {
 		return false;
 	}
-	r->locations.n = k->places.n;
-	for (uint32_t i = 1; i < k->places.n; i++) {
-		const struct profile_frame *first = &k->p->frames.items[k->places.items[i].frame];
-		bool has_name = first->function || k->places.items[i].n_frames > 1;
+	r->frames.n = 0;
+	for (uint32_t i = 1; i < k->places.tree.n; i++) {
+		const struct profile_frame *first = &k->p->frames.items[k->places.tree.nodes[i].frame];
+		bool has_name = first->function || k->places.n_frames[i] > 1;
 		r->locations.items[i] = (struct rec_location){
 				.pc = first->address,
 				.module = first->mapping || !has_name ? first->mapping : k->p->mappings.n,
 				.first_frame = r->frames.n,
-				.n_frames = has_name ? (uint16_t)k->places.items[i].n_frames : 0,
+				.n_frames = has_name ? (uint16_t)k->places.n_frames[i] : 0,
 				.is_exact = 1,
 		};
-		for (uint32_t at = i; at && has_name; at = k->places.items[at].outer) {
-			const struct profile_frame *f = &k->p->frames.items[k->places.items[at].frame];
+		for (uint32_t at = i; at && has_name; at = k->places.tree.nodes[at].parent) {
+			const struct profile_frame *f = &k->p->frames.items[k->places.tree.nodes[at].frame];
 			r->frames.items[r->frames.n++] = (struct rec_frame){f->function, f->symbol, f->file,
 					f->line};
 		}
@@ -79,20 +77,17 @@ static bool make_locations(struct filling *k) {
 
 static bool make_nodes(struct filling *k) {
 	struct recording *r = k->out;
-	r->nodes.items = arena_new(&r->arena, struct rec_node, k->p->nodes.n);
-	if (!r->nodes.items) {
-		return false;
-	}
+	bool ok = RECORDING_ROOM(r, nodes, k->p->nodes.n);
 	r->nodes.n = 1;
-	for (uint32_t i = 1; i < k->p->nodes.n; i++) {
+	for (uint32_t i = 1; ok && i < k->p->nodes.n; i++) {
 		if (k->is_end[i]) {
 			k->node_of[i] = r->nodes.n;
 			r->nodes.items[r->nodes.n++] = (struct rec_node){k->node_of[profile_caller_of(k->p,
 																	 &k->places, i)],
-					k->places.of_node[i]};
+					k->places.tree.of_node[i]};
 		}
 	}
-	return true;
+	return ok;
 }
 
 /** Where a mapping's file was loaded, if these are its first bytes. */
@@ -145,11 +140,9 @@ static void put_build_id(struct rec_module *m, struct slice text) {
 /** The mappings, and behind them the program itself: of frames that have a name and no mapping. */
 static bool make_modules(struct filling *k) {
 	struct recording *r = k->out;
-	r->modules.items = arena_new(&r->arena, struct rec_module, k->p->mappings.n + 1ul);
-	if (!r->modules.items) {
+	if (!RECORDING_ROOM(r, modules, k->p->mappings.n + 1ul)) {
 		return false;
 	}
-	r->modules.n = k->p->mappings.n + 1;
 	r->modules.items[k->p->mappings.n] = (struct rec_module){.path = k->p->program,
 			.image = 1,
 			.has_symbols = 1,
@@ -242,12 +235,8 @@ static bool fill_edges(struct filling *k) {
 	struct recording *r = k->out;
 	const struct profile *p = k->p;
 	uint32_t n = p->moments.n < REC_NEVER ? p->moments.n : REC_NEVER - 1;
-	r->edges.items = arena_new(&r->arena, struct rec_edge, n + 1ul);
-	if (!r->edges.items) {
-		return false;
-	}
-	r->edges.n = n;
-	for (uint32_t i = 0; i < n; i++) {
+	bool ok = RECORDING_ROOM(r, edges, n);
+	for (uint32_t i = 0; ok && i < n; i++) {
 		const struct profile_moment *m = &p->moments.items[i];
 		uint64_t most = r->summary.peak_bytes;
 		r->edges.items[i] = (struct rec_edge){
@@ -258,21 +247,18 @@ static bool fill_edges(struct filling *k) {
 		};
 		RAISE_TO(r->edges.items[i].end_ns, m->time_ns); // of the last
 	}
-	return true;
+	return ok;
 }
 
 /** The profile's strings, and the arguments behind the program's name. */
 static bool fill_strings(struct filling *k) {
 	struct recording *r = k->out;
 	const struct profile *p = k->p;
-	r->strings.items = arena_new(&r->arena, struct slice, p->strings.n + 1ul);
-	r->threads.items = arena_new(&r->arena, struct rec_thread, 1);
-	if (!r->strings.items || !r->threads.items) {
+	if (!RECORDING_ROOM(r, strings, p->strings.n + 1ul) || !RECORDING_ROOM(r, threads, 1)) {
 		return false;
 	}
 	memcpy(r->strings.items, p->strings.items, p->strings.n * sizeof *p->strings.items);
 	r->strings.n = p->strings.n;
-	r->threads.n = 1;
 	r->meta.exe = p->program;
 	struct slice program = profile_text(p, p->program), command = profile_text(p, p->command);
 	if (command.size > program.size + 1 && begins_with(command, program)) {
