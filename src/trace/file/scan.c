@@ -23,14 +23,13 @@ bool trace_is_ours(struct slice head) {
 			memcmp(head.data + FRAME_TAG_BYTES, magic, sizeof magic) == 0;
 }
 
-// CRC-32 as in zlib, four bits at a time: it only ever sees some fifty bytes
+// CRC-32 as in zlib, bit by bit: it only ever sees some fifty bytes
 static uint32_t crc_add(uint32_t crc, uint8_t byte) {
-	static const uint32_t table[16] = {0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190,
-			0x6b6b51f4, 0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
-			0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
 	crc ^= byte;
-	crc = crc >> 4 ^ table[crc & 15];
-	return crc >> 4 ^ table[crc & 15];
+	for (int i = 0; i < 8; i++) {
+		crc = crc >> 1 ^ (crc & 1 ? 0xedb88320 : 0);
+	}
+	return crc;
 }
 
 // Over the whole payload, with the four bytes of the checksum itself taken as zero

@@ -48,43 +48,32 @@ static void take_steps(uint64_t *v, size_t n, uint64_t *previous) {
 	}
 }
 
-// From fields to what the column stores for them, where that hangs on another field
-static void take_others(const struct walk *w, uint64_t *v, const uint8_t *row, size_t n) {
+#define STORE(value)                 \
+	for (size_t i = 0; i < n; i++) { \
+		v[i] = (value);              \
+	}
+
+// From fields to what the column stores for them
+static void to_stored(struct walk *w, uint64_t *v, const uint8_t *row, uint64_t index, size_t n) {
 	const uint64_t none = low_bits(w->column->width);
 	uint64_t other[ROWS_AT_ONCE];
-	load_others(w, other, row, n);
-	if (w->column->way == COLUMN_UNTIL) {
-		for (size_t i = 0; i < n; i++) {
-			v[i] = v[i] == none ? 0 : v[i] - other[i] + 1;
-		}
-	} else {
-		for (size_t i = 0; i < n; i++) {
-			v[i] = zigzag(v[i] - other[i]);
-		}
-	}
-}
-
-static void to_stored(struct walk *w, uint64_t *v, const uint8_t *row, uint64_t index, size_t n) {
 	switch ((enum column_way)w->column->way) {
 	case COLUMN_PLAIN: break;
 	case COLUMN_DELTA: take_steps(v, n, &w->previous); break;
 	case COLUMN_HIGH:
-		for (size_t i = 0; i < n; i++) {
-			v[i] >>= 16;
-		}
+		STORE(v[i] >> 16)
 		take_steps(v, n, &w->previous);
 		break;
-	case COLUMN_LOW:
-		for (size_t i = 0; i < n; i++) {
-			v[i] &= 0xffff;
-		}
+	case COLUMN_LOW: STORE(v[i] & 0xffff) break;
+	case COLUMN_BACK: STORE(index + i - v[i]) break;
+	case COLUMN_UNTIL:
+		load_others(w, other, row, n);
+		STORE(v[i] == none ? 0 : v[i] - other[i] + 1)
 		break;
-	case COLUMN_BACK:
-		for (size_t i = 0; i < n; i++) {
-			v[i] = index + i - v[i];
-		}
+	default:
+		load_others(w, other, row, n);
+		STORE(zigzag(v[i] - other[i]))
 		break;
-	default: take_others(w, v, row, n); break;
 	}
 }
 
