@@ -37,11 +37,11 @@ struct end {
 /** NODE_NONE: no memory. */
 static uint32_t child_of(struct maker *m, uint32_t parent, uint32_t key, const struct name *name) {
 	uint64_t hash = hash_u64((uint64_t)parent << 32 | key);
-	struct call_node fresh = {.name = name, .parent = parent, .key = key};
-	uint32_t n = (uint32_t)m->nodes.n;
-	uint32_t node = INDEX_FIND_OR_ADD(&m->children, hash, i,
-			m->nodes.items[i].parent == parent && m->nodes.items[i].key == key, n);
-	return node != n || vec_add(&m->nodes, fresh) ? node : NODE_NONE;
+	struct call_node *all = vec_reserve(&m->nodes, 1) ? m->nodes.items : NULL;
+	return !all ? NODE_NONE
+				: INDEX_FIND_OR_PUT(&m->children, hash, i,
+						  all[i].parent == parent && all[i].key == key, all, m->nodes.n,
+						  (struct call_node){.name = name, .parent = parent, .key = key});
 }
 
 static bool has_groups(const struct maker *m) {

@@ -15,8 +15,10 @@ struct level {
 
 struct reading {
 	struct profile_maker *m;
-	struct slice rest;
-	size_t line_number;
+	struct position {
+		struct slice rest;
+		size_t line_number;
+	} at;
 	bool is_ns; // times are
 	VEC(struct level) levels;
 	uint64_t bytes, time_ns; // of the snapshot
@@ -29,8 +31,8 @@ struct reading {
 enum { MOST_VISITS = 1 << 28 };
 
 static bool take_line(struct reading *r, struct slice *line) {
-	while (next_line(&r->rest, line)) {
-		r->line_number++;
+	while (next_line(&r->at.rest, line)) {
+		r->at.line_number++;
 		if (line->size && line->data[0] != '#') {
 			return true;
 		}
@@ -109,14 +111,11 @@ static bool take_field(struct reading *r, const char *name, uint64_t *out, struc
 }
 
 static void skip_tree(struct reading *r) {
-	struct slice before = r->rest, line;
-	size_t number = r->line_number;
-	while (take_line(r, &line) && starts_with(skip_spaces(line), "n")) {
-		before = r->rest;
-		number = r->line_number;
+	struct position before = r->at;
+	for (struct slice line; take_line(r, &line) && starts_with(skip_spaces(line), "n");) {
+		before = r->at;
 	}
-	r->rest = before;
-	r->line_number = number;
+	r->at = before;
 }
 
 /** Behind "snapshot=N". The last one's tree is what was never freed. */
@@ -147,12 +146,10 @@ static bool take_snapshot(struct reading *r, struct err *err) {
 	if (starts_with(line, "empty")) {
 		return true;
 	}
-	struct slice tree = r->rest;
-	size_t number = r->line_number;
+	struct position tree = r->at;
 	skip_tree(r);
-	if (skip_spaces(r->rest).size == 0) {
-		r->rest = tree;
-		r->line_number = number;
+	if (skip_spaces(r->at.rest).size == 0) {
+		r->at = tree;
 		r->m->head.known |= 1u << PROFILE_LIVE_BYTES;
 		return take_tree(r, PROFILE_LIVE_BYTES, err);
 	}
@@ -184,15 +181,15 @@ bool massif_knows(struct slice head) {
 static bool take_all(struct reading *r, struct err *err) {
 	struct slice line;
 	if (!take_head(r, err)) {
-		return err_add(err, "line %zu", r->line_number);
+		return err_add(err, "line %zu", r->at.line_number);
 	}
 	while (!r->m->failed && take_line(r, &line)) {
 		if (!starts_with(line, "snapshot=")) {
 			return err_set(err, ERR_FORMAT, "line %zu: a snapshot should begin here",
-					r->line_number);
+					r->at.line_number);
 		}
 		if (!take_snapshot(r, err)) {
-			return err_add(err, "line %zu", r->line_number);
+			return err_add(err, "line %zu", r->at.line_number);
 		}
 	}
 	r->m->head.duration_ns = r->time_ns;
@@ -201,7 +198,7 @@ static bool take_all(struct reading *r, struct err *err) {
 }
 
 bool massif_decode(struct profile_maker *m, struct slice in, struct err *err) {
-	struct reading r = {.m = m, .rest = in};
+	struct reading r = {.m = m, .at.rest = in};
 	bool ok = take_all(&r, err);
 	vec_finish(&r.levels);
 	return ok;

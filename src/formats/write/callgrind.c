@@ -39,14 +39,15 @@ static struct cost *find_cost(struct document *d, uint32_t frame, uint32_t calle
 	uint32_t function = d->functions.of_frame[frame];
 	uint32_t line = d->p->frames.items[frame].line;
 	const uint32_t hash = hash_pair(hash_pair(function, line), callee);
-	struct cost fresh = {.function = function, .line = line, .callee = callee};
-	uint32_t n = (uint32_t)d->costs.n;
-	uint32_t id = INDEX_FIND_OR_ADD(&d->cost_ids, hash, i,
-			d->costs.items[i].function == function && d->costs.items[i].line == line &&
-					d->costs.items[i].callee == callee,
-			n);
-	d->failed |= id == INDEX_NONE || (id == n && !vec_add(&d->costs, fresh));
-	return d->failed ? NULL : &d->costs.items[id];
+	struct cost *all = vec_reserve(&d->costs, 1) ? d->costs.items : NULL;
+	uint32_t id = !all
+			? INDEX_NONE
+			: INDEX_FIND_OR_PUT(&d->cost_ids, hash, i,
+					  all[i].function == function && all[i].line == line && all[i].callee == callee,
+					  all, d->costs.n,
+					  (struct cost){.function = function, .line = line, .callee = callee});
+	d->failed |= id == INDEX_NONE;
+	return d->failed ? NULL : &all[id];
 }
 
 static void add(struct document *d, struct cost *c, uint32_t sample) {
