@@ -17,16 +17,20 @@ bool say_text(FILE *to, struct slice text) {
 	return ok;
 }
 
+/** In a function of fmt and "...": the text, as printf makes it, malloc'ed. NULL: no memory. */
+#define TEXT_OF(fmt)                              \
+	({                                            \
+		char *text_;                              \
+		va_list args_;                            \
+		va_start(args_, fmt);                     \
+		int n_ = vasprintf(&text_, (fmt), args_); \
+		va_end(args_);                            \
+		n_ >= 0 ? text_ : NULL;                   \
+	})
+
 void say(FILE *to, const char *fmt, ...) {
-	char *text;
-	va_list args;
-	va_start(args, fmt);
-	int n = vasprintf(&text, fmt, args);
-	va_end(args);
-	if (n >= 0) {
-		(void)say_text(to, slice_of(text, (size_t)n));
-		free(text);
-	}
+	FREED char *text = TEXT_OF(fmt);
+	(void)(text && say_text(to, slice_of_text(text)));
 }
 
 void say_copy(FILE *to, const char *before, const char *path) {
@@ -39,19 +43,10 @@ void say_copy(FILE *to, const char *before, const char *path) {
 }
 
 void say_problem(const char *who, const char *fmt, ...) {
-	char *text;
-	va_list args;
-	va_start(args, fmt);
-	int n = vasprintf(&text, fmt, args);
-	va_end(args);
-	if (n < 0) {
-		(void)fprintf(stderr, "%s: out of memory\n", who);
-		return;
-	}
+	FREED char *text = TEXT_OF(fmt);
 	SCOPED(buffer) line = {0};
 	buffer_printf(&line, "%s: ", who);
-	visible_put(&line, slice_of(text, (size_t)n));
+	visible_put(&line, slice_of_text(text ? text : "out of memory"));
 	buffer_u8(&line, '\n');
 	(void)fwrite(line.data, 1, line.size, stderr); // at once: others write to this terminal too
-	free(text);
 }

@@ -29,8 +29,7 @@ void trim_spaces(struct buffer *out) {
 void put_left(struct buffer *out, struct slice s, size_t width) {
 	size_t n = utf8_columns(s);
 	if (n <= width) {
-		visible_put(out, s);
-		put_spaces(out, width - n);
+		put_cut_padded(out, s, width);
 		return;
 	}
 	// The end of a name tells more than its beginning: a third before the gap, the rest behind
