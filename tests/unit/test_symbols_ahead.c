@@ -2,7 +2,6 @@
 #include "base/slice.h"
 #include "symbols/dwarf/unit.h"
 
-#include <dwarf.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -105,44 +104,6 @@ static void damage_is_survived(void **state) {
 	buffer_finish(&b);
 }
 
-static void put_abbreviation(struct buffer *b, uint64_t code, uint64_t form) {
-	buffer_varint(b, code);
-	buffer_varint(b, DW_TAG_subprogram);
-	buffer_u8(b, 1);
-	buffer_varint(b, DW_AT_decl_line);
-	buffer_varint(b, DW_FORM_implicit_const);
-	buffer_u8(b, 0x7f); // -1
-	buffer_varint(b, DW_AT_abstract_origin);
-	buffer_varint(b, form);
-	buffer_varint(b, 0);
-	buffer_varint(b, 0);
-}
-
-static void abbreviations_say_how_far(void **state) {
-	(void)state;
-	static const struct {
-		uint64_t form;
-		bool is_alone;
-	} cases[] = {{DW_FORM_ref4, true}, {DW_FORM_ref_addr, false}, {DW_FORM_ref_sig8, false},
-			{DW_FORM_indirect, false}, {DW_FORM_strp, true}};
-	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		struct buffer b = {0};
-		put_abbreviation(&b, 1, DW_FORM_ref_addr); // of the table before
-		buffer_varint(&b, 0);
-		size_t at = b.size;
-		put_abbreviation(&b, 1, DW_FORM_ref4);
-		put_abbreviation(&b, 300, cases[i].form);
-		size_t end = b.size;
-		buffer_varint(&b, 0);
-		assert_int_equal(ahead_is_alone(buffer_view(&b), at), cases[i].is_alone);
-		assert_false(ahead_is_alone(buffer_view(&b), b.size + 9));
-		for (size_t n = at; n < end; n++) {
-			assert_false(ahead_is_alone(slice_of(b.data, n), at));
-		}
-		buffer_finish(&b);
-	}
-}
-
 /** Ranges that all lie upon each other would take their number times that of the addresses. */
 static void what_takes_too_long_is_given_up(void **state) {
 	(void)state;
@@ -167,7 +128,6 @@ int main(void) {
 			cmocka_unit_test(units_by_ranges),
 			cmocka_unit_test(other_versions_are_passed_over),
 			cmocka_unit_test(damage_is_survived),
-			cmocka_unit_test(abbreviations_say_how_far),
 			cmocka_unit_test(what_takes_too_long_is_given_up),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Determines which units must be read: from address tables and unit headers, without elfutils. */
+/* Determines which units must be read, from address tables, without elfutils. */
 #include "symbols/dwarf/unit.h"
 
 enum { WIDE_LENGTH = UINT32_MAX, RANGES_VERSION = 2, ADDRESS_BYTES = 8 };
@@ -60,26 +60,4 @@ bool ahead_units(struct slice aranges, const uint64_t *pcs, size_t n, uint64_t *
 		}
 	}
 	return w.n_left > 0;
-}
-
-bool ahead_is_alone(struct slice abbrev, uint64_t at) {
-	struct cursor c = cursor_init(abbrev);
-	(void)cursor_bytes(&c, at < abbrev.size ? (size_t)at : abbrev.size);
-	while (cursor_varint(&c) != 0) {
-		(void)cursor_varint(&c); // tag
-		(void)cursor_u8(&c);     // has children
-		uint64_t name, form;
-		do {
-			name = cursor_varint(&c);
-			form = cursor_varint(&c);
-			if (form == DW_FORM_implicit_const) {
-				(void)cursor_varint(&c);
-			}
-			// An attribute of this form may point out of its unit, or that is not known
-			if (form == DW_FORM_ref_addr || form == DW_FORM_ref_sig8 || form == DW_FORM_indirect) {
-				return false;
-			}
-		} while (name != 0 || form != 0);
-	}
-	return !c.failed;
 }

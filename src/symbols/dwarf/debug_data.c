@@ -8,9 +8,9 @@
  * the file count as memory too, and the kernel maps more of them than are read: they are given back
  * every few units.
  *
- * Of a file whose sections are compressed, as Debian's are, only those units are listed, and
- * unpacked, that .debug_aranges says are wanted: most programs ask a C library of nothing but the
- * call of main. Where it does not know an address, or a unit refers to others, all are.
+ * Of a file whose sections are compressed, as Debian's are, only those units are listed that
+ * .debug_aranges says are wanted: most programs ask a C library of nothing but the call of main.
+ * Where it does not know an address, all are.
  */
 #include "symbols/dwarf/unit.h"
 
@@ -28,9 +28,8 @@ struct unit_entry {
 };
 
 struct debug_data {
-	struct arena arena;                             // of .debug_aranges
-	struct unpacked *unpacked, *alternate_unpacked; // NULL: nothing is compressed
-	struct slice aranges;
+	struct arena arena;   // of what was compressed
+	struct slice aranges; // .debug_aranges; empty: nothing is compressed
 	Elf *elf, *alternate_elf;
 	Dwarf *handle, *alternate;
 	struct split_source splits;
@@ -45,19 +44,10 @@ struct debug_data {
 };
 
 /** Not written to, as long as nothing in it is compressed. */
-static Elf *open_elf(const struct mapped_file *file, struct unpacked **unpacked) {
-	if (!compose_is_packed(&file->elf)) {
-		return elf_memory((char *)file->bytes.data, file->bytes.size);
-	}
-	*unpacked = unpacked_create(&file->elf);
-	struct slice image = *unpacked ? unpacked_image(*unpacked) : (struct slice){0};
+static Elf *open_elf(const struct mapped_file *file, struct arena *arena) {
+	struct slice image = compose_is_packed(&file->elf) ? compose_unpacked(&file->elf, arena)
+													   : file->bytes;
 	return image.size ? elf_memory((char *)image.data, image.size) : NULL;
-}
-
-static void unpack_all(struct unpacked *u) {
-	for (unsigned i = 0; u && i < N_UNPACKED; i++) {
-		(void)unpacked_reach(u, i, UINT64_MAX);
-	}
 }
 
 static bool open_handle(struct debug_data *d) {
@@ -116,12 +106,7 @@ static bool list_units(struct debug_data *d) {
 	Dwarf_CU *cu = NULL;
 	Dwarf_Die die;
 	uint8_t type;
-	unpack_all(d->unpacked);
 	d->units.n = d->ranges.n = 0;
-	// The handle may have looked at what was not unpacked then
-	if (d->unpacked && !renew_handle(d)) {
-		return false;
-	}
 	while (dwarf_get_units(d->handle, cu, &cu, NULL, &type, &die, NULL) == 0) {
 		Dwarf_Off here = dwarf_dieoffset(&die);
 		if (d->units.n && !d->units.items[d->units.n - 1].bytes) {
@@ -145,63 +130,32 @@ static bool list_units(struct debug_data *d) {
 
 // ---- some units of a compressed file
 
-/** The line table at `at` is unpacked. */
-static void reach_lines(struct unpacked *u, uint64_t at) {
-	enum { LENGTH_BYTES = 12 };
-	struct slice there = unpacked_reach(u, UNPACKED_LINE, at + LENGTH_BYTES);
-	if (at > there.size || there.size - at < LENGTH_BYTES) {
-		return;
-	}
-	struct cursor c = cursor_init(slice_from(there, at));
-	uint64_t wide = cursor_u32(&c);
-	wide = wide == UINT32_MAX ? cursor_u64(&c) : wide;
-	(void)unpacked_reach(u, UNPACKED_LINE, wide < UINT64_MAX / 2 ? at + LENGTH_BYTES + wide : wide);
-}
-
-static void reach_header(struct unpacked *u, Dwarf_Off unit) {
-	enum { HEADER_BYTES = 64 };
-	(void)unpacked_reach(u, UNPACKED_INFO, unit + HEADER_BYTES);
-}
-
-/** Unpack the unit at `offset`, and list it. False: it may need others. */
-static bool reach_and_add_unit(struct debug_data *d, Dwarf_Off offset) {
-	struct unpacked *u = d->unpacked;
-	Dwarf_Off next, abbreviations_at;
+/** List the unit at `offset`. False: it cannot be read. */
+static bool add_unit_at(struct debug_data *d, Dwarf_Off offset) {
+	Dwarf_Off next;
 	size_t header_bytes;
-	Dwarf_Half version;
-	reach_header(u, offset);
-	if (dwarf_next_unit(d->handle, offset, &next, &header_bytes, &version, &abbreviations_at, NULL,
-				NULL, NULL, NULL) != 0) {
-		return false;
-	}
-	(void)unpacked_reach(u, UNPACKED_INFO, next);
 	Dwarf_Die die;
-	Dwarf_Attribute lines;
-	Dwarf_Word lines_at;
-	if (!ahead_is_alone(unpacked_reach(u, UNPACKED_ABBREV, UINT64_MAX), abbreviations_at) ||
+	if (dwarf_next_unit(d->handle, offset, &next, &header_bytes, NULL, NULL, NULL, NULL, NULL,
+				NULL) != 0 ||
 			!dwarf_offdie(d->handle, offset + header_bytes, &die) || !add_unit(d, &die)) {
 		return false;
 	}
 	d->units.items[d->units.n - 1].bytes = next - offset;
-	if (dwarf_attr(&die, DW_AT_stmt_list, &lines) && dwarf_formudata(&lines, &lines_at) == 0) {
-		reach_lines(u, lines_at);
-	}
 	return true;
 }
 
-/** List these units as well, in the order of the file. False: one of them needs others. */
+/** List these units as well, in the order of the file. False: one of them cannot be read. */
 static bool add_units(struct debug_data *d, uint64_t *at, size_t n) {
 	size_t n_before = d->units.n;
 	qsort(at, n, sizeof *at, by_number);
 	if (n == 0 || at[n - 1] == AHEAD_NONE) {
 		return n == 0;
 	}
-	reach_header(d->unpacked, at[n - 1]); // so that it is known at once how much is wanted
 	for (size_t i = 0; i < n; i++) {
 		struct unit_entry key = {.unit = at[i]};
 		bool is_new = (i == 0 || at[i] != at[i - 1]) &&
 				(n_before == 0 || !bsearch(&key, d->units.items, n_before, sizeof key, by_number));
-		if (is_new && !reach_and_add_unit(d, at[i])) {
+		if (is_new && !add_unit_at(d, at[i])) {
 			return false;
 		}
 	}
@@ -248,13 +202,12 @@ struct debug_data *debug_data_create(const struct module_files *files,
 	d->splits.module_path = module_path;
 	d->file = file;
 	d->first_code = elf_first_code_address(&file->elf);
-	d->elf = open_elf(file, &d->unpacked);
-	if (d->unpacked) {
+	d->elf = open_elf(file, &d->arena);
+	if (compose_is_packed(&file->elf)) {
 		d->aranges = compose_section_bytes(&file->elf, ".debug_aranges", &d->arena);
 	}
 	if (files->alternate.bytes.size) {
-		d->alternate_elf = open_elf(&files->alternate, &d->alternate_unpacked);
-		unpack_all(d->alternate_unpacked);
+		d->alternate_elf = open_elf(&files->alternate, &d->arena);
 		d->alternate = dwarf_begin_elf(d->alternate_elf, DWARF_C_READ, NULL);
 	}
 	if (!d->elf || !open_handle(d)) {
@@ -273,8 +226,6 @@ void debug_data_destroy(struct debug_data *d) {
 	elf_end(d->elf);
 	elf_end(d->alternate_elf);
 	split_source_finish(&d->splits);
-	unpacked_destroy(d->unpacked);
-	unpacked_destroy(d->alternate_unpacked);
 	arena_finish(&d->arena);
 	vec_finish(&d->units);
 	vec_finish(&d->ranges);

@@ -10,8 +10,8 @@
 
 // ---- which units must be read for some addresses
 //
-// And how much of a file that takes: elfutils, which is not used here, reads a file from its
-// beginning. DWARF 5, sections 6.1.2 and 7.5.3. Bytes of any file are fine.
+// Not by elfutils, which reads a file from its beginning. DWARF 5, section 6.1.2. Bytes of any file
+// are fine.
 
 #define AHEAD_NONE UINT64_MAX
 
@@ -21,12 +21,6 @@
  * not descending. False: ranges lie upon each other beyond reason.
  */
 bool ahead_units(struct slice aranges, const uint64_t *pcs, size_t n, uint64_t *units);
-
-/**
- * Is a unit read alone whose abbreviations are the table at `at` of .debug_abbrev? False: it may
- * refer to others, or the table is damaged.
- */
-bool ahead_is_alone(struct slice abbrev, uint64_t at);
 
 // ---- split DWARF, of which the program has only one half
 //

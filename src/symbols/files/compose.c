@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Lays out an ELF image in memory. */
 #include "symbols/files/files.h"
+#include "sys/pages.h"
 
 #include <libdeflate.h>
 #include <zstd.h>
@@ -37,7 +38,8 @@ static bool unpack_zlib(uint8_t *to, size_t n, struct slice packed) {
 	return ok;
 }
 
-bool compose_unpack(uint8_t *to, const struct compose_section *s) {
+/** False: it is damaged, what is there is not to be used. */
+static bool unpack(uint8_t *to, const struct compose_section *s) {
 	struct slice b = s->bytes;
 	switch (s->packing) {
 	case 0:
@@ -54,7 +56,8 @@ bool compose_unpack(uint8_t *to, const struct compose_section *s) {
 
 static const char own_name[] = ".shstrtab";
 
-size_t compose_bytes(const struct compose_section *sections, size_t n) {
+/** How long the image is. 0: sizes beyond reason. */
+static size_t image_bytes(const struct compose_section *sections, size_t n) {
 	size_t bytes = round_up(sizeof(Elf64_Ehdr), ALIGN), names_bytes = 1 + sizeof own_name;
 	for (size_t i = 0; i < n; i++) {
 		if (sections[i].plain_bytes / PACKED_RATIO_MAX > sections[i].bytes.size ||
@@ -66,8 +69,8 @@ size_t compose_bytes(const struct compose_section *sections, size_t n) {
 	return bytes + round_up(names_bytes, ALIGN) + (n + 2) * sizeof(Elf64_Shdr);
 }
 
-void compose_lay_out(uint8_t *image, size_t bytes, const struct compose_section *sections, size_t n,
-		size_t *places) {
+static void lay_out(uint8_t *image, size_t bytes, const struct compose_section *sections,
+		size_t n) {
 	size_t table_at = bytes - (n + 2) * sizeof(Elf64_Shdr);
 	Elf64_Shdr *table = (Elf64_Shdr *)(image + table_at);
 	size_t at = round_up(sizeof(Elf64_Ehdr), ALIGN), name = 1;
@@ -84,7 +87,9 @@ void compose_lay_out(uint8_t *image, size_t bytes, const struct compose_section 
 	};
 	for (size_t i = 0; i < n; i++) {
 		fill_section(&table[i + 1], SHT_PROGBITS, name, at, sections[i].plain_bytes);
-		places[i] = at;
+		if (!unpack(image + at, &sections[i])) {
+			pages_clear(image + at, sections[i].plain_bytes);
+		}
 		at += round_up(sections[i].plain_bytes, ALIGN);
 		name += strlen(sections[i].name) + 1;
 	}
@@ -97,19 +102,12 @@ void compose_lay_out(uint8_t *image, size_t bytes, const struct compose_section 
 }
 
 struct slice compose_image(const struct compose_section *sections, size_t n, struct arena *arena) {
-	size_t total = compose_bytes(sections, n);
-	uint8_t *image = total ? arena_alloc(arena, total, 1) : NULL;
-	size_t *places = arena_new(arena, size_t, n);
-	if (!image || !places) {
-		return (struct slice){0};
+	size_t bytes = image_bytes(sections, n);
+	uint8_t *image = bytes ? arena_alloc(arena, bytes, 1) : NULL;
+	if (image) {
+		lay_out(image, bytes, sections, n);
 	}
-	compose_lay_out(image, total, sections, n, places);
-	for (size_t i = 0; i < n; i++) {
-		if (!compose_unpack(image + places[i], &sections[i])) {
-			memset(image + places[i], 0, sections[i].plain_bytes);
-		}
-	}
-	return slice_of(image, total);
+	return slice_of(image, image ? bytes : 0);
 }
 
 /** ".debug_x" may also be an old ".zdebug_x": "ZLIB", the size (big endian), the zlib stream. */
@@ -166,7 +164,7 @@ struct slice compose_section_bytes(const struct elf_image *image, const char *na
 	uint8_t *plain = s.plain_bytes / PACKED_RATIO_MAX <= s.bytes.size
 			? arena_alloc(arena, s.plain_bytes, 1)
 			: NULL;
-	return plain && compose_unpack(plain, &s) ? slice_of(plain, s.plain_bytes) : (struct slice){0};
+	return plain && unpack(plain, &s) ? slice_of(plain, s.plain_bytes) : (struct slice){0};
 }
 
 bool compose_is_packed(const struct elf_image *image) {
@@ -174,4 +172,16 @@ bool compose_is_packed(const struct elf_image *image) {
 	return (compose_find(&s, image, ".debug_info") && s.packing) ||
 			(compose_find(&s, image, ".debug_str") && s.packing) ||
 			(compose_find(&s, image, ".debug_line") && s.packing);
+}
+
+struct slice compose_unpacked(const struct elf_image *file, struct arena *arena) {
+	static const char *const names[] = {".debug_info", ".debug_line", ".debug_abbrev",
+			".debug_types", ".debug_str", ".debug_line_str", ".debug_str_offsets", ".debug_addr",
+			".debug_ranges", ".debug_rnglists", ".gnu_debugaltlink"};
+	struct compose_section sections[N_OF(names)];
+	size_t n = 0;
+	for (size_t i = 0; i < N_OF(names); i++) {
+		n += compose_find(&sections[n], file, names[i]);
+	}
+	return compose_image(sections, n, arena);
 }

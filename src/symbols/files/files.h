@@ -91,21 +91,14 @@ static inline struct compose_section compose_plain(const char *name, struct slic
  */
 struct slice compose_image(const struct compose_section *sections, size_t n, struct arena *arena);
 
-/**
- * The same in two steps, for who unpacks some of it later: how long the image is (0: sizes beyond
- * reason), all of it but the sections' bytes, in zeroed memory, with places[i] where those of
- * section i go; and a section to its place. False: it is damaged, what is there is not to be used.
- */
-size_t compose_bytes(const struct compose_section *sections, size_t n);
-void compose_lay_out(uint8_t *image, size_t bytes, const struct compose_section *sections, size_t n,
-		size_t *places);
-bool compose_unpack(uint8_t *to, const struct compose_section *s);
-
 /** As it lies in the image, by its name or the old one (".zdebug_x"). False: no bytes. */
 bool compose_find(struct compose_section *out, const struct elf_image *image, const char *name);
 
 /** Does elfutils need help: are debug sections compressed? */
 bool compose_is_packed(const struct elf_image *image);
+
+/** All that elfutils reads of a file, as compose_image has it. */
+struct slice compose_unpacked(const struct elf_image *file, struct arena *arena);
 
 /**
  * The bytes of a section, decompressed into `arena` if they are compressed, else as they lie in
@@ -113,26 +106,3 @@ bool compose_is_packed(const struct elf_image *image);
  */
 struct slice compose_section_bytes(const struct elf_image *image, const char *name,
 		struct arena *arena);
-
-// ---- the compressed debug sections of a file as an ELF image for elfutils
-//
-// Units and lines, the largest two, are unpacked from their beginning only as far as they are asked
-// for: what is asked of a C library is where main was called from, which takes a hundredth of them.
-// What was not asked for, and what is damaged, reads as zeros.
-
-struct unpacked;
-
-enum unpacked_section { UNPACKED_INFO, UNPACKED_LINE, UNPACKED_ABBREV, N_UNPACKED };
-
-/** The file's bytes are borrowed. NULL: no memory, or sizes beyond reason. */
-struct unpacked *unpacked_create(const struct elf_image *file);
-void unpacked_destroy(struct unpacked *u);
-
-/** As long as `u` lives. */
-struct slice unpacked_image(const struct unpacked *u);
-
-/**
- * The first `end` bytes of a section are to be there; UINT64_MAX: all. Those that are. (All
- * abbreviations always are: elfutils looks at those of each unit that it passes.)
- */
-struct slice unpacked_reach(struct unpacked *u, enum unpacked_section section, uint64_t end);
