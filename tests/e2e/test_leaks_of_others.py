@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-import debian_sources
+import debian
 
 
 def needs(*programs):
@@ -127,7 +127,7 @@ MEMCHECK_DIFFERS = {
 @pytest.fixture(scope="module")
 def valgrind(tmp_path_factory):
     needs("valgrind", "gcc", "g++")
-    folder = debian_sources.fetch("valgrind", tmp_path_factory.mktemp("valgrind"), [
+    folder = debian.fetch_source("valgrind", tmp_path_factory.mktemp("valgrind"), [
         "*/memcheck/tests/leak*", "*/memcheck/memcheck.h", "*/include/valgrind.h"])
     header = folder / "memcheck/memcheck.h"
     header.rename(header.with_name("memcheck_of_valgrind.h"))
@@ -211,7 +211,7 @@ LSAN_DIFFERS = {
 @pytest.fixture(scope="module")
 def llvm(tmp_path_factory):
     needs("clang", "clang++")
-    return debian_sources.fetch("llvm-toolchain-14", tmp_path_factory.mktemp("llvm"), [
+    return debian.fetch_source("llvm-toolchain-14", tmp_path_factory.mktemp("llvm"), [
         "*/compiler-rt/test/lsan/TestCases/*", "*/compiler-rt/test/sanitizer_common/*.h"]) / "compiler-rt/test"
 
 
