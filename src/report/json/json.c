@@ -13,6 +13,8 @@ struct document {
 	struct arena *arena;
 	struct slice *written; // per location: its frames as JSON; empty: not yet
 	uint64_t *untouched;   // per node: bytes of its live blocks that were not in memory
+	bool is_broken;        // what was written could not be handed on
+	struct err *err;
 };
 
 /** A location's frames as JSON items. Stacks share locations: each is written once and copied. */
@@ -53,14 +55,20 @@ bool report_drain(const struct report_options *options, struct buffer *out, stru
 	return options->drain(options->user, out, err);
 }
 
+/** The item is whole: hand on what was written, once that is much. */
+static void end_item(struct document *d) {
+	json_close(&d->j);
+	d->is_broken = d->is_broken || !report_drain(d->options, d->j.out, d->err);
+}
+
 static uint32_t limited(const struct document *d, uint64_t n) {
 	uint32_t limit = d->options->limit ? d->options->limit : UINT32_MAX;
 	return n < limit ? (uint32_t)n : limit;
 }
 
 /** What one stack costs by a metric, or what a rule suppresses of it. */
-static bool put_item(struct document *d, uint64_t bytes, uint64_t blocks, uint32_t number,
-		const struct rec_stack *s, bool is_suppressed, struct err *err) {
+static void put_item(struct document *d, uint64_t bytes, uint64_t blocks, uint32_t number,
+		const struct rec_stack *s, bool is_suppressed) {
 	const uint32_t missing = d->r->missing;
 	json_open(&d->j, NULL, '{');
 	json_number(&d->j, "bytes", bytes);
@@ -73,53 +81,50 @@ static bool put_item(struct document *d, uint64_t bytes, uint64_t blocks, uint32
 		json_number(&d->j, "untouched_bytes", d->untouched[s->node]);
 	}
 	put_stack(d, s->node);
-	json_close(&d->j);
-	return report_drain(d->options, d->j.out, err);
+	end_item(d);
 }
 
-static bool put_sites(struct document *d, enum lens_metric metric, struct err *err) {
+static bool put_sites(struct document *d, enum lens_metric metric) {
 	char key[METRIC_KEY_MAX];
 	uint32_t n_all;
 	FREED struct rank *ranks = rank_stacks(d->r, metric, &n_all);
 	if (!ranks) {
-		return err_memory(err);
+		return err_memory(d->err);
 	}
 	uint32_t n = limited(d, n_all);
 	uint32_t n_suppressed = lens_metrics[metric].rule == METRIC_NEVER_FREED
 			? limited(d, n_all + (uint64_t)d->r->suppressed.n) - n
 			: 0;
 	JSON_LIST(&d->j, metric_json_key(key, metric));
-	bool ok = true;
-	EACH_OF_WHILE(rank, ranks, n, ok) {
+	EACH_OF_WHILE(rank, ranks, n, !d->is_broken) {
 		const struct rec_stack *s = &d->r->stacks.items[rank->index];
 		struct lens_costs c = lens_stack_costs(metric, s);
-		ok = put_item(d, c.bytes, c.blocks, lens_metrics[metric].blocks.number, s, false, err);
+		put_item(d, c.bytes, c.blocks, lens_metrics[metric].blocks.number, s, false);
 	}
 	// Behind the others that were never freed: together they are the summary's
-	EACH_OF_WHILE(v, d->r->suppressed.items, n_suppressed, ok) {
-		ok = put_item(d, v->bytes, v->blocks, REC_LIVE_BLOCKS, &d->r->stacks.items[v->stack], true,
-				err);
+	EACH_OF_WHILE(v, d->r->suppressed.items, n_suppressed, !d->is_broken) {
+		put_item(d, v->bytes, v->blocks, REC_LIVE_BLOCKS, &d->r->stacks.items[v->stack], true);
 	}
-	return ok;
+	return true;
 }
 
 ORDER_OF(compare_mappings, struct rec_mapping *const,
 		compare_u64((*b)->peak_bytes, (*a)->peak_bytes) ?: compare_u64((*a)->node, (*b)->node));
 
 /** Stacks that mapped, by what they had mapped at the peak of all. */
-static bool put_mappings(struct document *d, struct err *err) {
+static bool put_mappings(struct document *d) {
 	const struct recording *r = d->r;
 	const struct rec_mapping **sorted = arena_new(d->arena, const struct rec_mapping *,
 			r->mappings.n + 1ul);
 	if (!sorted) {
-		return err_memory(err);
+		return err_memory(d->err);
 	}
 	for (uint32_t i = 0; i < r->mappings.n; i++) {
 		sorted[i] = &r->mappings.items[i];
 	}
 	qsort(sorted, r->mappings.n, sizeof *sorted, compare_mappings);
 	JSON_LIST(&d->j, "mappings");
-	for (uint32_t i = 0; i < limited(d, r->mappings.n); i++) {
+	for (uint32_t i = 0; i < limited(d, r->mappings.n) && !d->is_broken; i++) {
 		const struct rec_mapping *m = sorted[i];
 		json_open(&d->j, NULL, '{');
 		JSON_FIELDS(&d->j, m, maps, mapped_bytes, peak_bytes);
@@ -127,10 +132,7 @@ static bool put_mappings(struct document *d, struct err *err) {
 		json_number(&d->j, "never_unmapped_bytes", m->live_bytes);
 		json_bool(&d->j, "by_allocator", m->is_inside);
 		put_stack(d, m->node);
-		json_close(&d->j);
-		if (!report_drain(d->options, d->j.out, err)) {
-			return false;
-		}
+		end_item(d);
 	}
 	return true;
 }
@@ -148,7 +150,7 @@ static void put_changes(struct document *d) {
 }
 
 /** `r`: with the stacks that looks name. */
-static bool put_memory(struct document *d, const struct recording *r, struct err *err) {
+static bool put_memory(struct document *d, const struct recording *r) {
 	const struct rec_summary *s = &r->summary;
 	const struct looks_writer looks = {&d->j, r, put_stack, d, NULL};
 	const bool has_mappings = r->mapping_edges.n > 0;
@@ -160,15 +162,14 @@ static bool put_memory(struct document *d, const struct recording *r, struct err
 	json_number_if(&d->j, "mapped_peak_bytes", has_mappings, s->mapped_peak_bytes);
 	json_number_if(&d->j, "mapped_peak_time_ns", has_mappings, s->mapped_peak_time_ns);
 	json_number_if(&d->j, "never_unmapped_bytes", has_mappings, s->never_unmapped_bytes);
-	bool ok = put_mappings(d, err);
+	bool ok = put_mappings(d);
 	put_changes(d);
 	JSON_LIST(&d->j, "looks");
-	for (uint32_t i = 0; ok && i < r->looks.n; i++) {
+	for (uint32_t i = 0; i < r->looks.n && !d->is_broken; i++) {
 		const struct memory_look m = memory_look(r, i);
 		json_open(&d->j, NULL, '{');
 		look_put_json(&looks, &m);
-		json_close(&d->j);
-		ok = report_drain(d->options, d->j.out, err);
+		end_item(d);
 	}
 	return ok;
 }
@@ -268,7 +269,7 @@ bool report_json(struct buffer *out, const struct recording *r, const struct nam
 	SCOPED(arena) arena = {0};
 	struct document d = {json_init(out), r, n, options, &arena,
 			arena_new(&arena, struct slice, r->locations.n),
-			arena_new(&arena, uint64_t, r->nodes.n)};
+			arena_new(&arena, uint64_t, r->nodes.n), false, err};
 	struct recording by_node;
 	if (!d.written || !d.untouched) {
 		return err_memory(err);
@@ -287,13 +288,13 @@ bool report_json(struct buffer *out, const struct recording *r, const struct nam
 	d.r = &by_node;
 	enum lens_metric metrics[N_LENS_METRICS];
 	const size_t n_metrics = metrics_of_report(metrics);
-	ok = ok && ALL(i, n_metrics, put_sites(&d, metrics[i], err));
+	ok = ok && ALL(i, n_metrics, put_sites(&d, metrics[i]));
 	json_close(&d.j);
-	ok = ok && put_memory(&d, r, err);
+	ok = ok && put_memory(&d, r);
 	put_leaks(&d, r);
 	put_timeline(&d);
 	facts_put_last(&facts);
 	json_close(&d.j);
 	buffer_u8(out, '\n');
-	return ok && (!out->failed || err_memory(err));
+	return ok && !d.is_broken && (!out->failed || err_memory(err));
 }

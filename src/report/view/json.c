@@ -16,11 +16,14 @@ struct writer {
 	uint32_t n_items;       // of the tree that is being written
 	uint32_t n_left_out;    // of the list: what is behind the limit
 	struct lens_costs rest; // what that costs
+	bool is_broken;         // what was written could not be handed on
 	struct err *err;
 };
 
-static bool drain(struct writer *w) {
-	return report_drain(w->v->options, w->j.out, w->err);
+/** The item is whole: hand on what was written, once that is much. */
+static void end_item(struct writer *w) {
+	json_close(&w->j);
+	w->is_broken = w->is_broken || !report_drain(w->v->options, w->j.out, w->err);
 }
 
 static void put_costs(struct json *j, const struct lens_costs *c) {
@@ -83,7 +86,7 @@ static bool put_tree(struct writer *w) {
 		return err_memory(w->err);
 	}
 	JSON_LIST(&w->j, "tree");
-	for (uint32_t i = 0; i < t->n;) {
+	for (uint32_t i = 0; i < t->n && !w->is_broken;) {
 		struct lens_costs all = call_tree_all(costs, i);
 		if (i > 0 && !lens_costs_any(&all)) {
 			i = t->nodes[i].end; // nor has anything below it
@@ -95,10 +98,7 @@ static bool put_tree(struct writer *w) {
 		struct lens_costs own = call_tree_own(costs, i);
 		json_number(&w->j, "own_bytes", own.bytes);
 		json_number(&w->j, "own_blocks", own.blocks);
-		json_close(&w->j);
-		if (!drain(w)) {
-			return false;
-		}
+		end_item(w);
 		i++;
 	}
 	return true;
@@ -106,7 +106,7 @@ static bool put_tree(struct writer *w) {
 
 static bool put_level(struct writer *w, const struct up_nodes *level, enum view_way way,
 		uint32_t parent, uint32_t depth) {
-	EACH(node, *level) {
+	EACH_WHILE(node, *level, !w->is_broken) {
 		struct up_nodes below = {0};
 		uint32_t id = open_item(w, parent);
 		put_label(w, node->node);
@@ -118,8 +118,8 @@ static bool put_level(struct writer *w, const struct up_nodes *level, enum view_
 		json_bool(&w->j, "opened", is_opened);
 		json_number(&w->j, "own_bytes", below.outermost.bytes);
 		json_number(&w->j, "own_blocks", below.outermost.blocks);
-		json_close(&w->j);
-		if (!drain(w) || (is_opened && !put_level(w, &below, way, id, depth - 1))) {
+		end_item(w);
+		if (is_opened && !put_level(w, &below, way, id, depth - 1)) {
 			return false;
 		}
 	}
@@ -181,7 +181,7 @@ static bool put_functions(struct writer *w) {
 		return false;
 	}
 	json_open(&w->j, "functions", '[');
-	for (uint32_t i = 0; i < f.n; i++) {
+	for (uint32_t i = 0; i < f.n && !w->is_broken; i++) {
 		if (is_left_out(w, i, &f.items[i].own)) {
 			continue;
 		}
@@ -191,10 +191,7 @@ static bool put_functions(struct writer *w) {
 		json_open(&w->j, "own", '{');
 		put_costs(&w->j, &f.items[i].own);
 		json_close(&w->j);
-		json_close(&w->j);
-		if (!drain(w)) {
-			return false;
-		}
+		end_item(w);
 	}
 	json_close(&w->j);
 	put_rest(w);
@@ -234,7 +231,7 @@ static bool put_parts(struct writer *w) {
 	}
 	json_close(&w->j);
 	put_rest(w);
-	return drain(w);
+	return true;
 }
 
 /** The member "stack", by its node. */
@@ -252,10 +249,11 @@ static void put_frames(void *user, uint32_t node) {
 static void put_stack(struct writer *w, uint32_t stack) {
 	const struct viewer *v = w->v;
 	const struct rec_stack *s = &v->r->stacks.items[stack];
-	JSON_OBJECT(&w->j, NULL);
+	json_open(&w->j, NULL, '{');
 	put_costs(&w->j, &v->result.stacks[stack]);
 	json_string_if(&w->j, "thread", v->r->strings.items[v->r->threads.items[s->thread].name]);
 	put_frames(w, s->node);
+	end_item(w);
 }
 
 static bool put_stacks(struct writer *w) {
@@ -266,14 +264,9 @@ static bool put_stacks(struct writer *w) {
 		return false;
 	}
 	json_open(&w->j, "stacks", '[');
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t stack = stacks[i].index;
-		if (is_left_out(w, i, &w->v->result.stacks[stack])) {
-			continue;
-		}
-		put_stack(w, stack);
-		if (!drain(w)) {
-			return false;
+	for (uint32_t i = 0; i < n && !w->is_broken; i++) {
+		if (!is_left_out(w, i, &w->v->result.stacks[stacks[i].index])) {
+			put_stack(w, stacks[i].index);
 		}
 	}
 	json_close(&w->j);
@@ -294,20 +287,18 @@ static bool put_timeline(struct writer *w) {
 	}
 	json_close(&w->j);
 	marks_put_json(&w->j, w->v->r);
-	return drain(w);
+	return true;
 }
 
 static bool put_memory(struct writer *w) {
 	const struct looks_writer looks = {&w->j, w->v->r, put_frames, w, NULL};
 	JSON_LIST(&w->j, "looks");
-	for (uint32_t i = 0; i < w->v->r->looks.n; i++) {
+	for (uint32_t i = 0; i < w->v->r->looks.n && !w->is_broken; i++) {
 		if (memory_has_look(w->v->lens, w->v->r, i)) {
 			const struct memory_look m = memory_look(w->v->r, i);
-			JSON_OBJECT(&w->j, NULL);
+			json_open(&w->j, NULL, '{');
 			look_put_json(&looks, &m);
-		}
-		if (!drain(w)) {
-			return false;
+			end_item(w);
 		}
 	}
 	return true;
@@ -327,7 +318,7 @@ bool report_view_json(struct buffer *out, const struct recording *r, const struc
 		JSON_DOCUMENT(&w.j);
 		document_put_version(&w.j);
 		put_lens(&w);
-		ok = !put[request->view] || put[request->view](&w);
+		ok = (!put[request->view] || put[request->view](&w)) && !w.is_broken;
 	}
 	return ok && (!out->failed || err_memory(err));
 }
