@@ -104,17 +104,17 @@ static struct slice read_word(const uint8_t **at, const uint8_t *end) {
 }
 
 /** Format and writer, from the first line. */
-static bool take_version(struct heaptrack_reader *r, struct err *err) {
+static bool take_version(struct heaptrack_reader *r) {
 	enum { BEFORE_1_2_0 = 0x10200 }; // so was it called before its release, without a format
 	enum { OURS = 0xffff };          // docs/trace-format.md: the note
 	uint64_t program = r->numbers.items[0];
 	uint64_t format = r->numbers.n > 1 ? r->numbers.items[1] : program == BEFORE_1_2_0;
 	if (format == OURS) {
-		return err_set(err, ERR_UNSUPPORTED,
+		return err_set(r->err, ERR_UNSUPPORTED,
 				"what a recording of heaptrack unpacks to: open the file itself, as it is");
 	}
 	if (format > HEAPTRACK_FORMAT) {
-		return err_set(err, ERR_UNSUPPORTED,
+		return err_set(r->err, ERR_UNSUPPORTED,
 				"KDE heaptrack format %" PRIu64 " is newer than the supported %d", format,
 				HEAPTRACK_FORMAT);
 	}
@@ -123,8 +123,7 @@ static bool take_version(struct heaptrack_reader *r, struct err *err) {
 	return true;
 }
 
-static bool read_line(struct heaptrack_reader *r, const uint8_t *line, size_t size,
-		heaptrack_each *each, void *user, struct err *err) {
+static bool read_line(struct heaptrack_reader *r, const uint8_t *line, size_t size) {
 	r->n_lines++;
 	struct line_kind kind = size ? kind_of(line[0]) : (struct line_kind){0};
 	bool is_record = kind.is_known && (size < 2 || line[1] == ' ');
@@ -147,7 +146,7 @@ static bool read_line(struct heaptrack_reader *r, const uint8_t *line, size_t si
 	bool is_good = read_numbers(r, at, end, &ok) && r->numbers.n >= kind.least &&
 			(kind.most == 255 || r->numbers.n <= kind.most);
 	if (!ok) {
-		return err_memory(err);
+		return err_memory(r->err);
 	}
 	if (!is_good) {
 		record.is_bad = true;
@@ -156,7 +155,7 @@ static bool read_line(struct heaptrack_reader *r, const uint8_t *line, size_t si
 		record.numbers = r->numbers.items;
 		record.n = r->numbers.n;
 	}
-	return (record.kind != 'v' || !is_good || take_version(r, err)) && each(user, &record, err);
+	return (record.kind != 'v' || !is_good || take_version(r)) && r->each(r->user, &record, r->err);
 }
 
 bool heaptrack_is_head(struct slice head) {
@@ -177,23 +176,22 @@ bool heaptrack_is_head(struct slice head) {
 /**
  * The end of a line that began in earlier bytes. *used: how many bytes of this portion it takes.
  */
-static bool read_rest(struct heaptrack_reader *r, struct slice bytes, size_t *used,
-		heaptrack_each *each, void *user, struct err *err) {
+static bool read_rest(struct heaptrack_reader *r, struct slice bytes, size_t *used) {
 	const uint8_t *newline = bytes.size ? memchr(bytes.data, '\n', bytes.size) : NULL;
 	*used = newline ? (size_t)(newline - bytes.data) : bytes.size;
 	if (r->rest.size + *used > HEAPTRACK_LINE_MAX) {
-		return err_set(err, ERR_FORMAT, "line %" PRIu64 " is longer than a line can be",
+		return err_set(r->err, ERR_FORMAT, "line %" PRIu64 " is longer than a line can be",
 				r->n_lines + 1);
 	}
 	buffer_bytes(&r->rest, bytes.data, *used);
 	if (r->rest.failed) {
-		return err_memory(err);
+		return err_memory(r->err);
 	}
 	if (!newline) {
 		return true;
 	}
 	++*used;
-	bool ok = read_line(r, r->rest.data, r->rest.size, each, user, err);
+	bool ok = read_line(r, r->rest.data, r->rest.size);
 	buffer_clear(&r->rest);
 	return ok;
 }
@@ -221,9 +219,9 @@ static inline size_t read_event(const uint8_t *p, struct heaptrack_event *out) {
 }
 
 static bool give_events(const struct heaptrack_reader *r, const struct heaptrack_event *events,
-		size_t n, heaptrack_each *each, void *user, struct err *err) {
+		size_t n) {
 	if (r->events) {
-		return n == 0 || r->events(user, events, n, err);
+		return n == 0 || r->events(r->user, events, n, r->err);
 	}
 	for (size_t i = 0; i < n; i++) {
 		struct heaptrack_record record = {
@@ -231,7 +229,7 @@ static bool give_events(const struct heaptrack_reader *r, const struct heaptrack
 				.numbers = &events[i].number,
 				.n = 1,
 		};
-		if (!each(user, &record, err)) {
+		if (!r->each(r->user, &record, r->err)) {
 			return false;
 		}
 	}
@@ -241,8 +239,7 @@ static bool give_events(const struct heaptrack_reader *r, const struct heaptrack
 /**
  * As many events as stand at the start of `bytes`, up to a batch. *used: the bytes that they take.
  */
-static bool read_events(struct heaptrack_reader *r, struct slice bytes, size_t *used,
-		heaptrack_each *each, void *user, struct err *err) {
+static bool read_events(struct heaptrack_reader *r, struct slice bytes, size_t *used) {
 	enum { EVENT_BYTES = DIGITS_AT + DIGITS_MOST + 1 };
 	struct heaptrack_event events[EVENTS_MOST];
 	size_t n = 0, at = 0;
@@ -256,31 +253,28 @@ static bool read_events(struct heaptrack_reader *r, struct slice bytes, size_t *
 	}
 	r->n_lines += n;
 	*used = at;
-	return give_events(r, events, n, each, user, err);
+	return give_events(r, events, n);
 }
 
 /** A line at the start of `bytes`. *used: its bytes, all there are if it goes on after them. */
-static bool read_other(struct heaptrack_reader *r, struct slice bytes, size_t *used,
-		heaptrack_each *each, void *user, struct err *err) {
-	const uint8_t *newline = memchr(bytes.data, '\n', bytes.size);
+static bool read_other(struct heaptrack_reader *r, struct slice bytes, size_t *used) {
+	const uint8_t *newline = r->rest.size ? NULL : memchr(bytes.data, '\n', bytes.size);
 	if (!newline) {
-		return read_rest(r, bytes, used, each, user, err);
+		return read_rest(r, bytes, used);
 	}
 	size_t size = (size_t)(newline - bytes.data);
 	*used = size + 1;
-	return read_line(r, bytes.data, size, each, user, err);
+	return read_line(r, bytes.data, size);
 }
 
 bool heaptrack_read(struct heaptrack_reader *r, struct slice bytes, heaptrack_each *each,
 		void *user, struct err *err) {
-	size_t at = 0;
-	if (r->rest.size && !read_rest(r, bytes, &at, each, user, err)) {
-		return false;
-	}
-	for (size_t used; at < bytes.size; at += used) {
-		struct slice left = slice_from(bytes, at);
-		if (!read_events(r, left, &used, each, user, err) ||
-				(used == 0 && !read_other(r, left, &used, each, user, err))) {
+	r->each = each;
+	r->user = user;
+	r->err = err;
+	for (size_t used = 0; bytes.size > 0; bytes = slice_from(bytes, used), used = 0) {
+		if ((r->rest.size == 0 && !read_events(r, bytes, &used)) ||
+				(used == 0 && !read_other(r, bytes, &used))) {
 			return false;
 		}
 	}

@@ -46,6 +46,11 @@ struct heaptrack_reader {
 	struct buffer rest; // a line whose end has not come yet
 	heaptrack_events *events; // gets most of those lines, which `each` then does not; may be NULL
 	VEC(uint64_t) numbers;
+
+	// Of the call of heaptrack_read at hand
+	heaptrack_each *each;
+	void *user;
+	struct err *err;
 };
 
 /** True if a file that begins so is one of these. */
