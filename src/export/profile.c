@@ -13,17 +13,12 @@
 #include "export/export.h"
 #include "session/import.h"
 
-struct side {
-	const struct session *session;
-	const struct lens *lens;
-	bool is_base;
-};
-
 struct making {
 	struct profile_maker *m;
 	const struct recording *r;
 	const struct names *names;
-	const struct side *side;
+	const struct lens *lens;
+	bool is_base;
 	bool is_plain; // functions alone
 	struct arena scratch;
 	uint32_t *mapping_of; // per module
@@ -85,7 +80,7 @@ static void make_mappings(struct making *k) {
 
 /** What the lens gathers frames by. */
 static struct slice group_of(const struct making *k, const struct name *name) {
-	switch (k->side->lens->group) {
+	switch (k->lens->group) {
 	case LENS_BY_PACKAGE: return names_package(name);
 	case LENS_BY_MODULE: return name->module.size ? path_base(name->module) : name->function;
 	case LENS_BY_FILE: return name->file.size ? name->file : name->function;
@@ -111,7 +106,7 @@ static uint32_t make_plain_frame(struct making *k, const struct name *name) {
 }
 
 static uint32_t make_frame(struct making *k, uint32_t location, const struct name *name) {
-	if (k->is_plain || k->side->lens->group != LENS_BY_FUNCTION) {
+	if (k->is_plain || k->lens->group != LENS_BY_FUNCTION) {
 		return make_plain_frame(k, name);
 	}
 	const struct rec_location *l = &k->r->locations.items[location];
@@ -137,13 +132,13 @@ static uint32_t frame_of(struct making *k, uint32_t location, const struct name 
 
 /** One frame further in; the same node if the lens does not show it. */
 static uint32_t add_frame(struct making *k, uint32_t at, uint32_t frame) {
-	bool is_grouped = k->side->lens->group != LENS_BY_FUNCTION;
+	bool is_grouped = k->lens->group != LENS_BY_FUNCTION;
 	bool is_same = at && k->m->nodes.items[at].frame == frame;
 	return is_grouped && is_same ? at : profile_maker_node(k->m, at, frame);
 }
 
 static void make_nodes(struct making *k) {
-	bool has_focus = k->side->lens->n_focus > 0;
+	bool has_focus = k->lens->n_focus > 0;
 	k->is_focused[0] = !has_focus;
 	for (uint32_t i = 1; i < k->r->nodes.n && !k->m->failed; i++) {
 		const struct rec_node *node = &k->r->nodes.items[i];
@@ -179,17 +174,13 @@ struct answers {
 	struct lens_result peak, live;
 };
 
-static bool ask(const struct side *side, struct arena *arena, struct answers *out,
-		struct err *err) {
-	struct lens lens = *side->lens;
-	lens.metric = LENS_PEAK;
-	const struct session *s = side->session;
-	if (!lens_apply(&lens, &s->recording, s->names, arena, &out->peak, err)) {
-		return false;
-	}
-	lens.metric = lens_metrics[side->lens->metric].rule == METRIC_KEPT ? LENS_KEPT
-																	   : LENS_NEVER_FREED;
-	return lens_apply(&lens, &s->recording, s->names, arena, &out->live, err);
+static bool ask(struct making *k, struct answers *out, struct err *err) {
+	const struct diff_input in = {k->r, k->names, k->lens};
+	bool is_kept = lens_metrics[k->lens->metric].rule == METRIC_KEPT;
+	struct lens lens;
+	return diff_apply(&in, LENS_PEAK, &k->scratch, &lens, &out->peak, err) &&
+			diff_apply(&in, is_kept ? LENS_KEPT : LENS_NEVER_FREED, &k->scratch, &lens, &out->live,
+					err);
 }
 
 static void add_values(struct profile_sample *s, const struct lens_costs *peak,
@@ -220,7 +211,7 @@ static void make_samples(struct making *k, const struct answers *a) {
 		}
 		uint32_t site = site_of(k, stack->node);
 		struct profile_sample *s = profile_maker_sample(k->m, k->node_of[stack->node],
-				only_size(k, stack), k->side->is_base);
+				only_size(k, stack), k->is_base);
 		if (!s) {
 			return;
 		}
@@ -232,7 +223,7 @@ static void make_samples(struct making *k, const struct answers *a) {
 
 /** What lived when, as far as the lens looks: its moments are the edges of its range. */
 static bool make_lives(struct making *k) {
-	const struct lens *lens = k->side->lens;
+	const struct lens *lens = k->lens;
 	const struct recording *r = k->r;
 	uint32_t first = lens->has_range ? (uint32_t)(lens->from + 1) : 0;
 	uint32_t end = lens->has_range && (uint32_t)lens->to < r->edges.n ? (uint32_t)lens->to + 1
@@ -300,12 +291,13 @@ static void make_head(struct making *k, const struct answers *a) {
 	head->peak_time_ns = a->peak.moment_ns;
 }
 
-static bool add_side(struct profile_maker *m, const struct side *side, bool is_plain,
-		struct err *err) {
+static bool add_side(struct profile_maker *m, const struct session *session,
+		const struct lens *lens, bool is_base, bool is_plain, struct err *err) {
 	struct making k = {.m = m,
-			.r = &side->session->recording,
-			.names = side->session->names,
-			.side = side,
+			.r = &session->recording,
+			.names = session->names,
+			.lens = lens,
+			.is_base = is_base,
 			.is_plain = is_plain};
 	struct answers answers;
 	k.mapping_of = arena_new(&k.scratch, uint32_t, k.r->modules.n);
@@ -315,8 +307,8 @@ static bool add_side(struct profile_maker *m, const struct side *side, bool is_p
 	k.frame_ids = arena_new(&k.scratch, uint32_t, names_n_frames(k.names));
 	bool ok = (k.mapping_of && k.node_of && k.sample_of && k.is_focused && k.frame_ids) ||
 			err_memory(err);
-	ok = ok && lens_match_names(side->lens, k.r, k.names, &k.scratch, &k.match, err);
-	ok = ok && ask(side, &k.scratch, &answers, err);
+	ok = ok && lens_match_names(lens, k.r, k.names, &k.scratch, &k.match, err);
+	ok = ok && ask(&k, &answers, err);
 	if (ok) {
 		if (!is_plain) {
 			make_mappings(&k);
@@ -324,7 +316,7 @@ static bool add_side(struct profile_maker *m, const struct side *side, bool is_p
 		make_nodes(&k);
 		make_samples(&k, &answers);
 		ok = is_plain || make_lives(&k) || err_memory(err);
-		if (!side->is_base) {
+		if (!is_base) {
 			make_head(&k, &answers);
 		}
 	}
@@ -345,15 +337,13 @@ static void drop_unknown(struct profile *p) {
 bool profile_of_request(struct profile *out, const struct export_request *request,
 		struct arena *arena, struct err *err) {
 	SCOPED(profile_maker) m;
-	struct side ours = {request->session, request->lens, false};
-	struct side base = {request->base, request->base_lens, true};
+	const struct session *base = request->base;
 	profile_maker_init(&m, arena);
-	bool ok = add_side(&m, &ours, request->base != NULL, err) &&
-			(!request->base || add_side(&m, &base, true, err));
-	m.head.is_diff = request->base != NULL;
+	bool ok = add_side(&m, request->session, request->lens, false, base != NULL, err) &&
+			(!base || add_side(&m, base, request->base_lens, true, true, err));
+	m.head.is_diff = base != NULL;
 	m.head.known = PROFILE_KNOWS_ALL &
-			~(request->session->recording.missing |
-					(request->base ? request->base->recording.missing : 0));
+			~(request->session->recording.missing | (base ? base->recording.missing : 0));
 	ok = ok && profile_maker_take(&m, out, err);
 	if (ok) {
 		drop_unknown(out);
