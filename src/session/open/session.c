@@ -70,65 +70,62 @@ static bool read_recording(struct session *s, const struct import_options *optio
 
 // ---- whose code a frame is
 
-/** What is wrong with a file, or with a line of it, is a complaint: the rest holds. */
-static bool add_file(struct naming_rules *rules, const char *folder, const char *name,
-		const char *beside, struct arena *arena, struct buffer *complaints, struct err *err) {
+/** Rules in the making. What cannot be used gets a line in `complaints`: the rest holds. */
+struct reading {
+	struct naming_rules rules;
+	struct arena arena; // of the rules
+	struct buffer *complaints;
+	struct err *err;
+};
+
+static bool add_file(struct reading *rd, const char *folder, const char *name, const char *beside) {
 	FREED char *path = NULL;
 	if (asprintf(&path, "%s/%s", folder, name) < 0) {
-		return err_memory(err);
+		return err_memory(rd->err);
 	}
 	SCOPED(buffer) text = {0};
 	struct err why = {0};
-	bool ok = true;
-	if (!file_read_found(path, beside, &text, RC_MAX_BYTES, &why)) {
-		ok = why.code != ERR_MEMORY || err_memory(err);
-		buffer_printf(complaints, "%s; its rules are ignored\n", why.text);
-	} else {
-		ok = naming_rules_parse(rules, buffer_view(&text), path, arena, complaints, err);
+	if (file_read_found(path, beside, &text, RC_MAX_BYTES, &why)) {
+		return naming_rules_parse(&rd->rules, buffer_view(&text), path, &rd->arena, rd->complaints,
+				rd->err);
 	}
-	return ok;
+	buffer_printf(rd->complaints, "%s; its rules are ignored\n", why.text);
+	return why.code != ERR_MEMORY || err_memory(rd->err);
 }
 
-static bool add_folder_of(struct naming_rules *rules, const char *recording, struct arena *arena,
-		struct buffer *complaints, struct err *err) {
+static bool add_folder_of(struct reading *rd, const char *recording) {
 	const char *slash = strrchr(recording, '/');
 	FREED char *folder = slash ? strndup(recording, (size_t)(slash - recording)) : strdup(".");
-	return folder ? add_file(rules, folder, ".heaptrackrc", recording, arena, complaints, err)
-				  : err_memory(err);
+	return folder ? add_file(rd, folder, ".heaptrackrc", recording) : err_memory(rd->err);
 }
 
 /**
  * The user's rules about whose code a frame is (engine/naming_rules.h): --fold, then .heaptrackrc
  * in the folder of the recording, then heaptrackrc in $XDG_CONFIG_HOME, then .heaptrackrc in the
- * home folder. The first rule that matches decides.
- *
- * `recording`: its path, or NULL. Rules live in `arena`. Files and lines that cannot be used get a
- * line in `complaints`: whoever wrote them may not be who reads the recording. False: no memory, or
- * a bad pattern of --fold.
+ * home folder. The first rule that matches decides. Whoever wrote them may not be who reads the
+ * recording. False: no memory, or a bad pattern of --fold.
  */
-static bool add_rules(struct naming_rules *rules, const char *recording, const char *const *folds,
-		uint32_t n_folds, struct arena *arena, struct buffer *complaints, struct err *err) {
+static bool add_rules(struct reading *rd, const struct session *s,
+		const struct session_options *o) {
 	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-	return ALL(i, n_folds,
-				   naming_rules_add(rules, NAMING_FOLD, slice_of_text(folds[i]), arena, err)) &&
-			(!recording || add_folder_of(rules, recording, arena, complaints, err)) &&
-			(!config || !*config ||
-					add_file(rules, config, "heaptrackrc", NULL, arena, complaints, err)) &&
-			(!home || !*home ||
-					add_file(rules, home, ".heaptrackrc", NULL, arena, complaints, err));
+	return ALL(i, o->n_folds,
+				   naming_rules_add(&rd->rules, NAMING_FOLD, slice_of_text(o->folds[i]), &rd->arena,
+						   rd->err)) &&
+			(s->is_stdin || add_folder_of(rd, s->path)) &&
+			(!config || !*config || add_file(rd, config, "heaptrackrc", NULL)) &&
+			(!home || !*home || add_file(rd, home, ".heaptrackrc", NULL));
 }
 
 static bool name_frames(struct session *s, const struct session_options *options, struct err *err) {
-	SCOPED(arena) scratch = {0};
-	struct naming_rules rules = {0};
-	bool ok = add_rules(&rules, s->is_stdin ? NULL : s->path, options->folds, options->n_folds,
-					  &scratch, &s->complaints, err) &&
-			(s->names = names_create(&s->recording, &rules, err));
+	struct reading rd = {.complaints = &s->complaints, .err = err};
+	bool ok = add_rules(&rd, s, options) &&
+			(s->names = names_create(&s->recording, &rd.rules, err));
 	if (ok && s->recording.holders.n > 0) {
 		ok = held_add_stacks(&s->recording, s->names) || err_memory(err);
 		names_destroy(s->names);
-		s->names = ok ? names_create(&s->recording, &rules, err) : NULL;
+		s->names = ok ? names_create(&s->recording, &rd.rules, err) : NULL;
 	}
+	arena_finish(&rd.arena);
 	return ok && s->names;
 }
 
