@@ -47,14 +47,16 @@ static struct part *add_to_part(struct taker *t, uint32_t *which, uint32_t stack
 	return part;
 }
 
+/** Each stack that costs anything, while `ok`. */
+#define EACH_STACK_THAT_COSTS(i, t, ok)                             \
+	for (uint32_t i = 0; (ok) && i < (t)->recording->stacks.n; i++) \
+		if (lens_costs_any(&(t)->result->stacks[i]))
+
 static bool take_sites(struct taker *t) {
 	uint32_t n_functions = names_n_functions(t->names);
 	FREED uint32_t *part_of = calloc(n_functions + 1ul, sizeof *part_of); // the last: of none
 	bool ok = part_of != NULL;
-	for (uint32_t i = 0; ok && i < t->recording->stacks.n; i++) {
-		if (!lens_costs_any(&t->result->stacks[i])) {
-			continue;
-		}
+	EACH_STACK_THAT_COSTS(i, t, ok) {
 		const struct name *name = lens_site(t->lens, t->names, t->recording->stacks.items[i].node);
 		uint32_t number = name ? name->function_id : n_functions;
 		struct part fresh = {
@@ -101,12 +103,9 @@ static bool take_types(struct taker *t) {
 	FREED struct seen *seen = types_seen(t->recording);
 	FREED uint32_t *part_of = calloc(names_n_functions(t->names) + 1ul, sizeof *part_of);
 	bool ok = part_of && seen;
-	for (uint32_t i = 0; ok && i < t->recording->stacks.n; i++) {
+	EACH_STACK_THAT_COSTS(i, t, ok) {
 		uint32_t node = t->recording->stacks.items[i].node, none = 0;
 		struct slice type = t->recording->strings.items[seen[node].name];
-		if (!lens_costs_any(&t->result->stacks[i])) {
-			continue;
-		}
 		const struct name *f = type_of_stack(t->recording, t->names, node, &type);
 		uint32_t *which = f ? &part_of[f->function_id] : &none;
 		if (!*which && (f || seen[node].votes > 0)) {
@@ -129,11 +128,8 @@ static bool take_threads(struct taker *t) {
 	FREED uint32_t *part_of = calloc(n + 1ul, sizeof *part_of);
 	FREED bool *is_counted = calloc(r->threads.n + 1ul, sizeof *is_counted);
 	bool ok = part_of && is_counted;
-	for (uint32_t i = 0; ok && i < r->stacks.n; i++) {
+	EACH_STACK_THAT_COSTS(i, t, ok) {
 		uint32_t thread = r->stacks.items[i].thread;
-		if (!lens_costs_any(&t->result->stacks[i])) {
-			continue;
-		}
 		if (thread == 0) {
 			add_stack(t, &t->rest, i);
 			continue;
