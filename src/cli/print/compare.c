@@ -39,19 +39,27 @@ struct side {
 	struct lens *lenses;
 	struct diff_input *runs;
 	uint32_t n;
+	uint32_t shown; // the run that is
 };
 
-static bool open_side(struct side *s, const struct print_options *o, const char *const *files,
-		uint32_t n, const char *lens, struct arena *arena, struct err *err) {
-	s->sessions = arena_new(arena, struct session, n + 1ul);
-	s->lenses = arena_new(arena, struct lens, n + 1ul);
-	s->runs = arena_new(arena, struct diff_input, n + 1ul);
+struct comparing {
+	const struct print_options *o;
+	struct side ours, base;
+	struct arena arena;
+	struct err *err;
+};
+
+static bool open_side(struct comparing *c, struct side *s, const char *const *files, uint32_t n,
+		const char *lens) {
+	s->sessions = arena_new(&c->arena, struct session, n + 1ul);
+	s->lenses = arena_new(&c->arena, struct lens, n + 1ul);
+	s->runs = arena_new(&c->arena, struct diff_input, n + 1ul);
 	if (!s->sessions || !s->lenses || !s->runs) {
-		return err_memory(err);
+		return err_memory(c->err);
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		struct session *session = &s->sessions[i];
-		if (!session_open(session, files[i], &o->session, err)) {
+		if (!session_open(session, files[i], &c->o->session, c->err)) {
 			return false;
 		}
 		s->n++;
@@ -60,7 +68,8 @@ static bool open_side(struct side *s, const struct print_options *o, const char 
 		}
 		s->lenses[i] = lens_whole();
 		if (lens &&
-				!lens_parse(&s->lenses[i], slice_of_text(lens), &session->recording, arena, err)) {
+				!lens_parse(&s->lenses[i], slice_of_text(lens), &session->recording, &c->arena,
+						c->err)) {
 			return false;
 		}
 		s->runs[i] = (struct diff_input){&session->recording, session->names, &s->lenses[i]};
@@ -74,6 +83,21 @@ static void close_side(struct side *s) {
 	}
 }
 
+static struct gate_runs runs_of(const struct side *s) {
+	return (struct gate_runs){s->runs, s->n};
+}
+
+/**
+ * Of repeated runs the one in the middle is shown: by what the first gate is about, or the peak.
+ */
+static bool choose_run(struct comparing *c, struct side *s) {
+	const struct compare_options *o = &c->o->compare;
+	enum gate_number number = o->n_gates ? o->gates[0].number : GATE_PEAK;
+	struct err why = {0};
+	s->shown = s->n ? gate_median_run(runs_of(s), number, &c->arena, &why) : 0;
+	return why.code == ERR_NONE || err_set(c->err, why.code, "%s", why.text);
+}
+
 // ---- what is written
 
 static bool write_junit(const char *path, const struct compare_request *request, struct err *err) {
@@ -82,102 +106,76 @@ static bool write_junit(const char *path, const struct compare_request *request,
 			packer_put(path, PACKER_BY_NAME, buffer_view(&out), err);
 }
 
-static bool write_all(const struct print_options *o, const struct side sides[2],
-		const uint32_t shown[2], const struct compare_request *request, struct buffer *out,
-		struct err *err) {
+static bool write_all(struct comparing *c, const struct compare_request *request,
+		struct buffer *out) {
+	const struct print_options *o = c->o;
 	struct export_request exported = {
-			.session = &sides[0].sessions[shown[0]],
-			.base = request->has_base ? &sides[1].sessions[shown[1]] : NULL,
-			.lens = &sides[0].lenses[shown[0]],
-			.base_lens = request->has_base ? &sides[1].lenses[shown[1]] : NULL,
+			.session = &c->ours.sessions[c->ours.shown],
+			.base = request->has_base ? &c->base.sessions[c->base.shown] : NULL,
+			.lens = &c->ours.lenses[c->ours.shown],
+			.base_lens = request->has_base ? &c->base.lenses[c->base.shown] : NULL,
 	};
-	if (!export_all(&o->exports, &exported, err) ||
-			(o->compare.junit && !write_junit(o->compare.junit, request, err))) {
-		return false;
-	}
 	bool is_tree = o->layout == LAYOUT_VIEW && o->view == VIEW_TREE;
 	comparison *put = is_tree        ? o->is_json ? report_compare_tree_json : report_compare_tree
 			: o->is_json             ? report_compare_json
 			: o->compare.is_markdown ? report_compare_markdown
 									 : report_compare;
-	return put(out, request, err);
-}
-
-/**
- * Of repeated runs the one in the middle is shown: by what the first gate is about, or the peak.
- */
-static bool choose_runs(const struct print_options *o, const struct side sides[2],
-		struct arena *arena, uint32_t shown[2], struct err *err) {
-	enum gate_number number = o->compare.n_gates ? o->compare.gates[0].number : GATE_PEAK;
-	struct err why = {0};
-	for (int i = 0; i < 2; i++) {
-		struct gate_runs runs = {sides[i].runs, sides[i].n};
-		shown[i] = runs.n ? gate_median_run(runs, number, arena, &why) : 0;
-	}
-	if (why.code != ERR_NONE) {
-		*err = why;
-	}
-	return why.code == ERR_NONE;
+	return export_all(&o->exports, &exported, c->err) &&
+			(!o->compare.junit || write_junit(o->compare.junit, request, c->err)) &&
+			put(out, request, c->err);
 }
 
 /** How a side is called: if two parts are compared, with the part. */
-static const char *title(const struct print_options *o, const struct session *s, const char *lens,
-		struct arena *arena) {
-	const char *name = session_title(s);
-	if (!o->compare.base_lens) {
-		return name;
-	}
-	return arena_printf(arena, "%s (%s)", name, lens ? lens : "all of it") ?: name;
+static const char *title(struct comparing *c, const struct side *s, const char *lens) {
+	const char *name = session_title(&s->sessions[s->shown]);
+	return !c->o->compare.base_lens
+			? name
+			: arena_printf(&c->arena, "%s (%s)", name, lens ? lens : "all of it") ?: name;
 }
 
-static bool judge(const struct print_options *o, const struct side sides[2], struct arena *arena,
-		struct buffer *out, bool *is_broken, struct err *err) {
-	const struct compare_options *c = &o->compare;
-	struct gate_runs ours = {sides[0].runs, sides[0].n}, base = {sides[1].runs, sides[1].n};
+static bool judge(struct comparing *c, struct buffer *out, bool *is_broken) {
+	const struct print_options *o = c->o;
+	const struct compare_options *compare = &o->compare;
+	const struct side *ours = &c->ours, *base = &c->base;
 	struct gate_result *results;
-	uint32_t shown[2];
-	if (!outputs_spare(&o->outputs, sides[0].sessions, sides[0].n, err) ||
-			!outputs_spare(&o->outputs, sides[1].sessions, sides[1].n, err) ||
-			!gates_check(c->gates, c->n_gates, ours, base, arena, &results, err) ||
-			!choose_runs(o, sides, arena, shown, err)) {
+	if (!outputs_spare(&o->outputs, ours->sessions, ours->n, c->err) ||
+			!outputs_spare(&o->outputs, base->sessions, base->n, c->err) ||
+			!gates_check(compare->gates, compare->n_gates, runs_of(ours), runs_of(base), &c->arena,
+					&results, c->err) ||
+			!choose_run(c, &c->ours) || !choose_run(c, &c->base)) {
 		return false;
 	}
-	for (uint32_t i = 0; i < c->n_gates; i++) {
-		*is_broken |= results[i].is_failed;
-	}
-	struct diff_input input[N_DIFF_SIDES] = {sides[0].runs[shown[0]]};
-	if (sides[1].n) {
-		input[DIFF_BASE] = sides[1].runs[shown[1]];
-	}
+	*is_broken = ANY(i, compare->n_gates, results[i].is_failed);
+	const bool has_base = base->n > 0;
 	struct compare_request request = {
-			.input = input,
-			.has_base = sides[1].n > 0,
-			.file = title(o, &sides[0].sessions[shown[0]], o->lens, arena),
-			.base_file = sides[1].n ? title(o, &sides[1].sessions[shown[1]], c->base_lens, arena)
-									: NULL,
-			.n_runs = sides[0].n,
-			.n_base_runs = sides[1].n,
+			.input = (struct diff_input[N_DIFF_SIDES]){ours->runs[ours->shown],
+					base->runs[base->shown]},
+			.has_base = has_base,
+			.file = title(c, ours, o->lens),
+			.base_file = has_base ? title(c, base, compare->base_lens) : NULL,
+			.n_runs = ours->n,
+			.n_base_runs = base->n,
 			.gates = results,
-			.n_gates = c->n_gates,
+			.n_gates = compare->n_gates,
 			.width = terminal_columns(STDOUT_FILENO) ?: 100,
 			.limit = !o->has_limit ? SITES_COMPARED
 					: o->limit     ? o->limit
 								   : UINT32_MAX,
 	};
-	return write_all(o, sides, shown, &request, out, err);
+	return write_all(c, &request, out);
 }
 
 bool compare_run(const struct print_options *o, struct buffer *out, bool *is_broken,
 		struct err *err) {
-	const struct compare_options *c = &o->compare;
-	SCOPED(arena) arena = {0};
-	struct side sides[2] = {{0}};
+	const struct compare_options *compare = &o->compare;
+	struct comparing c = {.o = o, .err = err};
 	*is_broken = false;
-	const char *base_lens = c->base_lens ? c->base_lens : o->lens;
-	bool ok = open_side(&sides[0], o, o->files, o->n_files, o->lens, &arena, err) &&
-			open_side(&sides[1], o, c->bases, c->n_bases, base_lens, &arena, err) &&
-			judge(o, sides, &arena, out, is_broken, err);
-	close_side(&sides[0]);
-	close_side(&sides[1]);
+	bool ok = open_side(&c, &c.ours, o->files, o->n_files, o->lens) &&
+			open_side(&c, &c.base, compare->bases, compare->n_bases,
+					compare->base_lens ? compare->base_lens : o->lens) &&
+			judge(&c, out, is_broken);
+	close_side(&c.ours);
+	close_side(&c.base);
+	arena_finish(&c.arena);
 	return ok;
 }
