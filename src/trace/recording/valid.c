@@ -175,11 +175,6 @@ static bool periods_are_valid(const struct recording *r, const struct rec_edge *
 	return true;
 }
 
-static bool edges_are_valid(const struct recording *r, struct err *why) {
-	return periods_are_valid(r, r->edges.items, r->edges.n, "edge", why) &&
-			periods_are_valid(r, r->curve.items, r->curve.n, "point of the curve", why);
-}
-
 // Of REC_NEVER + 1 edges, modulo 2^64: they come and go
 enum { PLACES = REC_NEVER + 1 };
 struct change {
@@ -351,14 +346,9 @@ static bool mapping_intervals_are_valid(const struct recording *r, struct err *w
 	return edges_agree(r->mapping_edges.items, n, begin, begin + PLACES, "mapping edge", why);
 }
 
-static bool mappings_are_valid(const struct recording *r, struct err *why) {
-	return r->mapping_edges.n < REC_NEVER && mapping_sums_are_valid(r, why) &&
-			ranges_are_valid(r, why) && mapping_intervals_are_valid(r, why);
-}
-
 /** The parts of each look add up to its RSS. */
 static bool looks_are_valid(const struct recording *r, struct err *why) {
-	uint32_t part = 0, n_untouched = 0;
+	uint32_t part = 0;
 	for (uint32_t i = 0; i < r->looks.n; i++) {
 		const struct rec_look *look = &r->looks.items[i];
 		uint64_t left = look->rss_bytes;
@@ -374,10 +364,10 @@ static bool looks_are_valid(const struct recording *r, struct err *why) {
 			return VIOLATION(why, "look %u: its parts do not add up to it", i);
 		}
 	}
-	EACH(u, r->untouched) {
-		n_untouched += u->look < r->looks.n && u->stack < r->stacks.n &&
-				u->resident_bytes <= u->asked_bytes;
-	}
+	RANGE_OF(untouched, "untouched row",
+			row->look >= r->looks.n || row->stack >= r->stacks.n ||
+					row->resident_bytes > row->asked_bytes)
+	RANGE_OF(fullness, "arena", row->kind >= REC_ARENAS)
 	RANGE_OF(classes, "class",
 			row->look >= r->looks.n || row->node >= r->nodes.n || row->name >= r->strings.n ||
 					row->kind >= REC_CLASS_KINDS)
@@ -387,15 +377,17 @@ static bool looks_are_valid(const struct recording *r, struct err *why) {
 			row->look >= r->looks.n || row->above > i || row->kind >= REC_HOLDER_KINDS ||
 					row->name >= r->strings.n || row->mapping > r->mappings.n ||
 					(row->kind == REC_HOLDER_BLOCKS && row->stack >= r->stacks.n))
-	return (part == r->parts.n && n_untouched == r->untouched.n &&
-				   ALL(i, r->fullness.n, r->fullness.items[i].kind < REC_ARENAS)) ||
-			VIOLATION(why, "parts of no look, no arena, or untouched bytes of no stack");
+	return part == r->parts.n || VIOLATION(why, "part %u is of no look", part);
 }
 
 bool recording_is_valid(const struct recording *r, struct err *why) {
 	return has_nones(r, why) && meta_is_valid(r, why) && code_is_valid(r, why) &&
-			stacks_are_valid(r, why) && summary_is_valid(r, why) && edges_are_valid(r, why) &&
+			stacks_are_valid(r, why) && summary_is_valid(r, why) &&
+			periods_are_valid(r, r->edges.items, r->edges.n, "edge", why) &&
+			periods_are_valid(r, r->curve.items, r->curve.n, "point of the curve", why) &&
 			intervals_are_valid(r, why) && sizes_are_valid(r, why) && threads_are_valid(r, why) &&
-			handovers_are_valid(r, why) && others_are_valid(r, why) && mappings_are_valid(r, why) &&
+			handovers_are_valid(r, why) && others_are_valid(r, why) &&
+			r->mapping_edges.n < REC_NEVER && mapping_sums_are_valid(r, why) &&
+			ranges_are_valid(r, why) && mapping_intervals_are_valid(r, why) &&
 			looks_are_valid(r, why);
 }
