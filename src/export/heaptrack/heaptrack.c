@@ -24,11 +24,6 @@ static uint32_t known_node(const struct copy *c, uint64_t node) {
 	return node < c->o->r->nodes.n ? (uint32_t)node : 0;
 }
 
-static void on_info(struct copy *c, const struct heaptrack_record *r) {
-	struct kde_out_info info = {.size = r->numbers[0], .node = known_node(c, r->numbers[1])};
-	kde_out_has_memory(c->o, vec_add(&c->infos, info));
-}
-
 static bool take(void *user, const struct heaptrack_record *r, struct err *err) {
 	struct copy *c = user;
 	struct kde_out *o = c->o;
@@ -42,7 +37,12 @@ static bool take(void *user, const struct heaptrack_record *r, struct err *err) 
 	switch (r->kind) {
 	case 'm':
 	case 'x': c->from_raw = true; break;
-	case 'a': on_info(c, r); break;
+	case 'a':
+		kde_out_has_memory(o,
+				vec_add(&c->infos,
+						(struct kde_out_info){.size = r->numbers[0],
+								.node = known_node(c, r->numbers[1])}));
+		break;
 	case '+':
 		if (r->n == 3) {
 			kde_out_free_at(o, r->numbers[2]);

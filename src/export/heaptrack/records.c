@@ -61,25 +61,22 @@ void kde_out_time(struct kde_out *o, uint64_t time_ns) {
 
 // ---- code
 
-static uint32_t string_of(struct kde_out *o, uint32_t id) {
-	if (id && !o->strings[id]) {
-		kde_out_line(o, 's', o->r->strings.items[id], NULL, 0);
+/** The ordinal of a text, written if it is new. `id`: 0 for one that is not the recording's. */
+static uint32_t text_of(struct kde_out *o, uint32_t id, struct slice text) {
+	if (!o->strings[id]) {
+		kde_out_line(o, 's', text, NULL, 0);
 		o->strings[id] = ++o->n_strings;
 	}
-	return id ? o->strings[id] : 0;
+	return o->strings[id];
+}
+
+static uint32_t string_of(struct kde_out *o, uint32_t id) {
+	return id ? text_of(o, id, o->r->strings.items[id]) : 0;
 }
 
 /** An ip is the address of the call: the return address less one. */
 static uint64_t ip_of(const struct rec_location *l) {
 	return l->is_exact || l->pc == 0 ? l->pc : l->pc - 1;
-}
-
-static uint32_t mark_of(struct kde_out *o) {
-	if (!o->strings[0]) {
-		kde_out_line(o, 's', slice_of_text("(callers not recorded)"), NULL, 0);
-		o->strings[0] = ++o->n_strings;
-	}
-	return o->strings[0];
 }
 
 /** i: ip, module, and for each frame, the innermost first, function, file and line. */
@@ -106,7 +103,7 @@ static uint32_t location_of(struct kde_out *o, uint32_t id) {
 		numbers[n++] = f->line;
 	}
 	if (l->is_mark) {
-		numbers[n++] = mark_of(o);
+		numbers[n++] = text_of(o, 0, slice_of_text("(callers not recorded)"));
 	} else if (n == 5 && numbers[3] == 0) {
 		n = numbers[2] ? 3 : 2; // no file: only the function, if there is one
 	}

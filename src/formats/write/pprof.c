@@ -44,17 +44,12 @@ struct writer {
 	struct arena scratch;
 	struct profile_places places; // a Location each
 	struct profile_functions functions;
-	VEC(const char *) texts; // further strings behind those of the profile
+	struct texts texts; // further strings behind those of the profile
 	bool failed;
 };
 
 static uint32_t text_id(struct writer *w, const char *text) {
-	size_t i = 0;
-	while (i < w->texts.n && strcmp(w->texts.items[i], text) != 0) {
-		i++;
-	}
-	w->failed |= i == w->texts.n && !vec_add(&w->texts, text);
-	return w->p->strings.n + (uint32_t)i;
+	return w->p->strings.n + texts_id_of(&w->texts, text) - 1; // the first is not the empty one
 }
 
 static void end_message(struct writer *w, unsigned field) {
@@ -177,14 +172,14 @@ static void put_strings(struct writer *w) {
 	for (uint32_t i = 0; i < w->p->strings.n; i++) {
 		proto_bytes(w->out, PROFILE_STRING_TABLE, w->p->strings.items[i]);
 	}
-	for (size_t i = 0; i < w->texts.n; i++) {
-		proto_bytes(w->out, PROFILE_STRING_TABLE, slice_of_text(w->texts.items[i]));
+	for (size_t i = 1; i < w->texts.n; i++) {
+		proto_bytes(w->out, PROFILE_STRING_TABLE, w->texts.items[i]);
 	}
 }
 
 bool pprof_encode(struct buffer *out, const struct profile *p, const struct write_options *options,
 		struct err *err) {
-	struct writer w = {.out = out, .p = p};
+	struct writer w = {.out = out, .p = p, .texts.borrows = true};
 	bool ok = profile_find_places(p, UINT32_MAX, &w.scratch, &w.places) &&
 			profile_find_functions(p, PROFILE_BY_SYMBOL | PROFILE_BY_FILE, &w.scratch,
 					&w.functions);
@@ -205,8 +200,8 @@ bool pprof_encode(struct buffer *out, const struct profile *p, const struct writ
 		put_head(&w, options->shown);
 		put_strings(&w);
 	}
-	ok = ok && !w.failed && !out->failed;
-	vec_finish(&w.texts);
+	ok = ok && !w.failed && !w.texts.failed && !out->failed;
+	texts_finish(&w.texts);
 	CALL_FOR(buffer_finish, &w, message, part, packed);
 	arena_finish(&w.scratch);
 	return ok || err_memory(err);
