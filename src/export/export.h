@@ -53,9 +53,7 @@ struct exporter {
 /** NULL: `err` lists the names there are. */
 const struct exporter *exporter_find(struct slice name, struct err *err);
 
-/** Are its files gzip's, whatever they are called? What exporter_write gives is not packed. */
-bool exporter_is_packed(const struct exporter *e);
-
+/** What it gives is not packed, which a suffix ".gz" asks for, whatever the file is called. */
 bool exporter_write(const struct exporter *e, const struct export_request *request,
 		const struct export_sink *sink, struct err *err);
 

@@ -23,11 +23,6 @@ const struct exporter *exporter_find(struct slice name, struct err *err) {
 	return NULL;
 }
 
-bool exporter_is_packed(const struct exporter *e) {
-	const char *dot = strrchr(e->suffix, '.');
-	return dot && strcmp(dot, ".gz") == 0;
-}
-
 static bool write_profile(profile_writer *encode, const struct export_request *request,
 		const struct export_sink *sink, struct err *err) {
 	SCOPED(arena) arena = {0};

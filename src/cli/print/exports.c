@@ -92,7 +92,8 @@ static bool put_out(void *user, struct slice bytes, struct err *err) {
 }
 
 bool export_file(const struct export_job *job, struct export_request *request, struct err *err) {
-	enum packer_how how = exporter_is_packed(job->exporter) ? PACKER_GZIP : PACKER_BY_NAME;
+	bool is_packed = ends_with(slice_of_text(job->exporter->suffix), ".gz");
+	enum packer_how how = is_packed ? PACKER_GZIP : PACKER_BY_NAME;
 	struct out out = {.packer = packer_open(job->path, how, err)};
 	if (!out.packer) {
 		return false;

@@ -22,11 +22,6 @@ struct lens lens_whole(void) {
 
 enum { HAS_FOCUS = (uint32_t)1 << 31 };
 
-static uint32_t focus_of(const struct lens_match *match, const struct names *n, uint32_t location) {
-	const struct name_list frames = names_of(n, location);
-	return FIND_IN(f, frames, lens_frame_of(match, f) & LENS_IS_FOCUS) ? HAS_FOCUS : 0;
-}
-
 /** Per node: which texts its stack holds, and whether it goes through the focus. */
 static uint32_t *find_held(const struct lens *l, const struct recording *r, const struct names *n,
 		struct arena *scratch, struct err *err) {
@@ -40,8 +35,9 @@ static uint32_t *find_held(const struct lens *l, const struct recording *r, cons
 		return NULL;
 	}
 	for (uint32_t i = 1; i < r->locations.n; i++) {
-		places[i] = (match.locations ? match.locations[i] : 0) |
-				(l->n_focus ? focus_of(&match, n, i) : 0);
+		const struct name_list frames = names_of(n, i);
+		bool is_focus = l->n_focus && FIND_IN(f, frames, lens_frame_of(&match, f) & LENS_IS_FOCUS);
+		places[i] = (match.locations ? match.locations[i] : 0) | (is_focus ? HAS_FOCUS : 0);
 	}
 	for (uint32_t i = 1; i < r->nodes.n; i++) {
 		const struct rec_node *node = &r->nodes.items[i];

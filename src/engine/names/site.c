@@ -39,16 +39,13 @@ static enum fitness fitness_of(const struct name *f) {
 }
 
 /** Generated code has an address that is another in each run: it names nothing. */
-static enum fitness fitness_of_frame(const struct names *n, uint32_t frame, uint32_t module) {
-	const struct name *f = &n->frames[frame];
-	return module == 0 && !f->has_name ? FIT_RUNTIME : fitness_of(f);
-}
-
 static uint32_t best_of_location(const struct names *n, uint32_t location, enum fitness *fitness) {
 	uint32_t best = n->first[location];
+	const bool is_generated = n->recording->locations.items[location].module == 0;
 	*fitness = FIT_NOT;
 	for (uint32_t i = n->first[location]; i < n->first[location + 1]; i++) {
-		enum fitness fit = fitness_of_frame(n, i, n->recording->locations.items[location].module);
+		const struct name *f = &n->frames[i];
+		enum fitness fit = is_generated && !f->has_name ? FIT_RUNTIME : fitness_of(f);
 		if (fit > *fitness) {
 			*fitness = fit;
 			best = i;

@@ -65,11 +65,6 @@ void suppressions_finish(struct suppressions *s) {
 
 // ---- applying
 
-static uint32_t rule_of_text(const struct suppressions *s, struct slice text) {
-	const struct suppression *rule = FIND_IN(r, s->rules, suppression_matches(r->pattern, text));
-	return rule ? (uint32_t)(rule - s->rules.items) + 1 : 0;
-}
-
 /** The first of two rules. */
 static uint32_t earlier(uint32_t a, uint32_t b) {
 	return !a ? b : !b || a < b ? a : b;
@@ -100,7 +95,9 @@ static bool find_rules(const struct suppressions *s, const struct recording *r,
 		return false;
 	}
 	for (uint32_t i = 1; i < r->strings.n; i++) {
-		of_string[i] = rule_of_text(s, r->strings.items[i]);
+		const struct suppression *rule = FIND_IN(x, s->rules,
+				suppression_matches(x->pattern, r->strings.items[i]));
+		of_string[i] = rule ? (uint32_t)(rule - s->rules.items) + 1 : 0;
 	}
 	for (uint32_t i = 1; i < r->locations.n; i++) {
 		of_location[i] = rule_of_location(r, &r->locations.items[i], of_string);

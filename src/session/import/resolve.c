@@ -102,7 +102,7 @@ static bool resolve_places(struct resolver *v, const uint32_t *places, size_t n)
 	return ok;
 }
 
-/** Copy the recording's tables into vectors; put_back copies them back. */
+/** Copy the recording's tables into vectors, which become its tables. */
 static bool take_tables(struct resolver *v) {
 	struct recording *r = v->r;
 	if (!vec_reserve(&v->texts, r->strings.n) || !vec_reserve(&v->frames, r->frames.n + 1ul)) {
@@ -117,11 +117,6 @@ static bool take_tables(struct resolver *v) {
 	return true;
 }
 
-static bool put_back(struct resolver *v) {
-	return RECORDING_PUT(v->r, strings, v->texts.items, v->texts.n) &&
-			RECORDING_PUT(v->r, frames, v->frames.items, v->frames.n);
-}
-
 bool resolve_names(struct recording *r, const struct symbols_options *options, struct err *err) {
 	struct resolver v = {.r = r, .options = options, .texts.arena = r->arena};
 	size_t n;
@@ -129,7 +124,10 @@ bool resolve_names(struct recording *r, const struct symbols_options *options, s
 	bool ok = places && (n == 0 || (take_tables(&v) && resolve_places(&v, places, n)));
 	r->arena = v.texts.arena;
 	v.texts.arena = (struct arena){0};
-	ok = ok && (n == 0 || put_back(&v));
+	ok = ok &&
+			(n == 0 ||
+					(RECORDING_PUT(r, strings, v.texts.items, v.texts.n) &&
+							RECORDING_PUT(r, frames, v.frames.items, v.frames.n)));
 	texts_finish(&v.texts);
 	vec_finish(&v.frames);
 	arena_finish(&v.scratch);

@@ -115,14 +115,10 @@ static bool add_module(struct kde_import *k, const struct heaptrack_record *r) {
 	return true;
 }
 
-static uint32_t loaded_module(const struct kde_import *k, uint64_t ip) {
-	const struct kde_range *range = FIND_IN(r, k->ranges, ip >= r->start && ip < r->end);
-	return range ? range->module : 0;
-}
-
 /** The location of a raw address; 0: no memory. */
 static uint32_t location_of(struct kde_import *k, uint64_t ip) {
-	uint32_t module = loaded_module(k, ip);
+	const struct kde_range *loaded = FIND_IN(r, k->ranges, ip >= r->start && ip < r->end);
+	uint32_t module = loaded ? loaded->module : 0;
 	uint64_t pc = pc_of(k, ip);
 	uint64_t hash = hash_u64(pc + module * 0x9e3779b97f4a7c15u);
 	struct rec_location *all = vec_reserve(&k->locations, 1) ? k->locations.items : NULL;

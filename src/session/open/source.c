@@ -4,10 +4,6 @@
 
 enum { SOURCE_BYTES_MAX = 4 << 20 };
 
-static bool is_named_by_a_frame(const struct recording *r, uint32_t file) {
-	return file != 0 && file < r->strings.n && ANY(i, r->frames.n, r->frames.items[i].file == file);
-}
-
 static bool read_all(int fd, uint64_t bytes, struct buffer *out, struct err *err) {
 	if (bytes > SOURCE_BYTES_MAX) {
 		return err_set(err, ERR_LIMIT, "larger than 4 MiB");
@@ -43,7 +39,7 @@ static bool read_below(const char *root, const char *path, struct buffer *out) {
 
 bool source_read(const struct recording *r, uint32_t file, const char *root, struct buffer *out,
 		struct err *err) {
-	if (!is_named_by_a_frame(r, file)) {
+	if (file == 0 || !FIND_IN(f, r->frames, f->file == file)) {
 		return err_set(err, ERR_NOT_FOUND, "the recording has no source file %u", file);
 	}
 	struct slice name = r->strings.items[file];

@@ -237,10 +237,6 @@ static bool read_head(struct scan *s, struct window *w, struct err *err) {
 	return true;
 }
 
-static uint64_t list_bytes(const struct scan *s) {
-	return SUM(i, N_OF(s->lists), s->lists[i].capacity) * sizeof(struct scan_block);
-}
-
 // All frames behind the head. What is none is stepped over; s->end is that of the last one
 static bool hop(struct scan *s, struct window *w, uint64_t max_bytes, struct err *err) {
 	struct frame f;
@@ -256,7 +252,7 @@ static bool hop(struct scan *s, struct window *w, uint64_t max_bytes, struct err
 		if (!add_frame(s, &f, err)) {
 			return false;
 		}
-		if (list_bytes(s) > max_bytes) {
+		if (SUM(i, N_OF(s->lists), s->lists[i].capacity) * sizeof(struct scan_block) > max_bytes) {
 			return err_set(err, ERR_LIMIT, "the list of blocks takes too much memory");
 		}
 		s->damaged_bytes += at - s->end;

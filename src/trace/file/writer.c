@@ -50,8 +50,7 @@ struct trace_writer {
 
 static void finish(struct trace_writer *w) {
 	vec_finish(&w->space.holes);
-	buffer_finish(&w->raw);
-	buffer_finish(&w->stored);
+	CALL_FOR(buffer_finish, w, raw, stored);
 	free(w->marks.named);
 	vec_finish(&w->piece.names);
 	events_finish(&w->events);
@@ -193,11 +192,6 @@ static bool drop_oldest(struct trace_writer *w, struct err *err) {
 	return true;
 }
 
-static bool drop_over_budget(struct trace_writer *w, uint64_t more, struct err *err) {
-	return EVERY(w->first_kept < w->blocks.n && w->event_bytes + more > w->event_budget,
-			drop_oldest(w, err));
-}
-
 static bool write_infos(struct trace_writer *w, struct err *err) {
 	infos_encode(&w->events, &w->raw);
 	if (w->raw.size == 0) {
@@ -224,7 +218,9 @@ static bool write_events(struct trace_writer *w, struct err *err) {
 			.n = w->events.n,
 	};
 	if (!pack_raw(w, &block, PACK_FAST, err) ||
-			!drop_over_budget(w, frame_block_span(w->stored.size), err)) {
+			!EVERY(w->first_kept < w->blocks.n &&
+							w->event_bytes + frame_block_span(w->stored.size) > w->event_budget,
+					drop_oldest(w, err))) {
 		return false;
 	}
 	struct event_block *e = &w->blocks.items[w->blocks.n];
