@@ -99,9 +99,7 @@ static bool collect(struct reading *r, struct slice in, struct err *err) {
 static void sort_tables(struct reading *r) {
 	struct table *tables[] = {&r->functions, &r->locations, &r->mappings};
 	for (size_t i = 0; i < N_OF(tables); i++) {
-		if (tables[i]->n) {
-			qsort(tables[i]->items, tables[i]->n, sizeof(struct entry), by_number);
-		}
+		vec_sort(tables[i], by_number);
 	}
 }
 

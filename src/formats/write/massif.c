@@ -147,11 +147,6 @@ static void take_moment(struct snapshots *s, uint32_t moment) {
 	}
 }
 
-static uint32_t peak_moment(const struct profile *p) {
-	const struct profile_moment *peak = MOST(m, p->moments, m->bytes);
-	return peak ? (uint32_t)(peak - p->moments.items) : 0;
-}
-
 static bool put_peak(struct snapshots *s, uint64_t time_ns) {
 	take_values(s, PROFILE_PEAK_BYTES, false);
 	return put_snapshot(s, time_ns, profile_total(s->p, PROFILE_PEAK_BYTES, false), "peak");
@@ -187,7 +182,8 @@ static bool put_snapshots(struct snapshots *s) {
 	uint32_t most = SNAPSHOTS - 2; // but the peak and the end
 	uint32_t n = p->moments.n < most ? p->moments.n : most;
 	bool has_peak = profile_knows(p, PROFILE_PEAK_BYTES);
-	uint32_t peak = peak_moment(p);
+	const struct profile_moment *largest = MOST(m, p->moments, m->bytes);
+	uint32_t peak = largest ? (uint32_t)(largest - p->moments.items) : 0;
 	bool ok = true;
 	for (uint32_t i = 0; ok && i < n; i++) {
 		uint32_t moment = (uint32_t)((uint64_t)i * p->moments.n / n);

@@ -17,10 +17,6 @@ static const struct {
 #undef GATE_ROW
 };
 
-static bool is_of_metric(enum gate_number number) {
-	return number < GATE_PEAK_RSS;
-}
-
 /** The names of those that may be a share. */
 #define SHARE_true(name) " " name
 #define SHARE_false(name)
@@ -352,7 +348,8 @@ static bool check_gate(struct checking *k, const struct gate *g, struct buffer *
 	*is_failed = is_far && !is_noise;
 	say_value(s, g, our, theirs, k->ours);
 	buffer_text(s, is_noise ? "; within the variation between runs, so not a failure" : "");
-	if (!*is_failed || !is_of_metric(g->number) || g->is_below) {
+	bool is_of_metric = g->number < GATE_PEAK_RSS;
+	if (!*is_failed || !is_of_metric || g->is_below) {
 		return true;
 	}
 	const struct diff_input input[N_DIFF_SIDES] = {k->ours.runs[our->run],

@@ -187,14 +187,6 @@ static void put_classes(struct document *d) {
 	}
 }
 
-static void put_graded_site(struct document *d, const struct recording *r,
-		const struct rec_grade *row) {
-	JSON_OBJECT(&d->j, NULL);
-	json_text(&d->j, "grade", memory_grade_ids[row->grade]);
-	JSON_FIELDS(&d->j, row, blocks, bytes, owned_blocks, owned_bytes);
-	put_stack(d, r->stacks.items[row->stack].node);
-}
-
 static void put_graded_looks(struct json *j, const struct memory_grades *g) {
 	JSON_LIST(j, "looks");
 	if (!g->look) {
@@ -217,9 +209,12 @@ static void put_graded_looks(struct json *j, const struct memory_grades *g) {
 static void put_graded_sites(struct document *d, const struct recording *r,
 		const struct memory_grades *g) {
 	JSON_LIST(&d->j, "sites");
-	for (uint32_t i = 0; i < g->n_rows; i++) {
-		if (g->rows[i].grade != REC_HELD) {
-			put_graded_site(d, r, &g->rows[i]);
+	EACH_OF(row, g->rows, g->n_rows) {
+		if (row->grade != REC_HELD) {
+			JSON_OBJECT(&d->j, NULL);
+			json_text(&d->j, "grade", memory_grade_ids[row->grade]);
+			JSON_FIELDS(&d->j, row, blocks, bytes, owned_blocks, owned_bytes);
+			put_stack(d, r->stacks.items[row->stack].node);
 		}
 	}
 }

@@ -23,14 +23,10 @@ const struct importer *importer_for(struct slice head) {
 
 /** Say what is wrong with a file that no row recognizes. */
 static bool refuse(struct slice head, bool is_torn, struct err *err) {
-	if (head.size == 0 && is_torn) {
-		return err_set(err, ERR_FORMAT, "the file is cut short: nothing in it can be read");
-	}
-	if (head.size == 0) {
-		return err_set(err, ERR_FORMAT, "the file is empty: nothing was recorded");
-	}
-	return err_set(err, ERR_FORMAT,
-			"the file is not a heaptrack recording, nor of another supported format");
+	return err_set(err, ERR_FORMAT, "the file is %s",
+			head.size > 0     ? "not a heaptrack recording, nor of another supported format"
+					: is_torn ? "cut short: nothing in it can be read"
+							  : "empty: nothing was recorded");
 }
 
 static bool read_as(const struct importer *importer, struct import *import, struct err *err) {

@@ -170,10 +170,6 @@ static bool make_modules(struct filling *k) {
 PROFILE_VALUES(HAS_SAME_BIT)
 #undef HAS_SAME_BIT
 
-static uint32_t missing_of(const struct profile *p) {
-	return (PROFILE_KNOWS_ALL & ~p->known) | (p->duration_ns && !p->time_unit ? 0 : REC_TIME);
-}
-
 static void add_sample(struct filling *k, const struct profile_sample *s) {
 	struct recording *r = k->out;
 	uint32_t node = k->node_of[s->node];
@@ -272,7 +268,8 @@ static bool fill_strings(struct filling *k) {
 
 bool recording_of_profile(struct recording *out, const struct profile *p, struct err *err) {
 	struct filling k = {.out = out, .p = p};
-	out->missing = missing_of(p);
+	out->missing = (PROFILE_KNOWS_ALL & ~p->known) |
+			(p->duration_ns && !p->time_unit ? 0 : REC_TIME);
 	COPY_FIELDS(&out->meta, p, pid, wall_start_ns, duration_ns, time_unit);
 	out->meta.source = REC_IMPORTED;
 	out->meta.is_complete = 1;
