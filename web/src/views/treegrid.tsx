@@ -320,8 +320,9 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 	};
 
 	const first = Math.max(0, Math.floor(top / ROW) - 4);
-	const last = Math.min(rows.length, Math.ceil((top + height) / ROW) + 4);
-	const shown = rows.slice(first, last);
+	const places = Math.ceil(height / ROW) + 9; // however far it is scrolled
+	const shown = inPlaces(first, places, rows.length);
+	const idOf = (row: number) => `${label.replace(/\W+/g, '-')}-${row}`;
 	const columns = extra.map((name) => WIDTHS[name] ?? '84px').join(' ');
 	return (
 		<div
@@ -329,7 +330,7 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 			role="treegrid"
 			aria-label={label}
 			aria-rowcount={rows.length + 1}
-			aria-activedescendant={`${label.replace(/\W+/g, '-')}-${at}`}
+			aria-activedescendant={idOf(at)}
 			style={{ '--extra': columns }}
 			tabIndex={0}
 			ref={box}
@@ -350,30 +351,46 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 			<div
 				ref={body}
 				role="rowgroup"
+				aria-owns={[...shown].sort((a, b) => a - b).map(idOf).join(' ')}
 				class="rows"
 				style={{ height: `${rows.length * ROW}px` }}
 				onClick={onClick}
 				onDblClick={(event) => !isArrow(event) && toggle(rows[indexOf(event)]!.node)}
 			>
-				{shown.map((row, i) => (
-					<TreeRow
-						key={row.node}
-						id={`${label.replace(/\W+/g, '-')}-${first + i}`}
-						forest={forest}
-						{...row}
-						index={first + i}
-						metric={metric}
-						isOpen={open.has(row.node)}
-						isAt={first + i === at}
-						isMarked={marked?.has(forest.symbol[row.node]!) ?? false}
-						extra={extra}
-						hasCurves={!isMoving || areKnown(forest, row.node)}
-						hasBinary={hasBinary}
-					/>
-				))}
+				{shown.map((index) => {
+					const row = rows[index]!;
+					return (
+						<TreeRow
+							key={index % places}
+							id={idOf(index)}
+							forest={forest}
+							{...row}
+							index={index}
+							metric={metric}
+							isOpen={open.has(row.node)}
+							isAt={index === at}
+							isMarked={marked?.has(forest.symbol[row.node]!) ?? false}
+							extra={extra}
+							hasCurves={!isMoving || areKnown(forest, row.node)}
+							hasBinary={hasBinary}
+						/>
+					);
+				})}
 			</div>
 		</div>
 	);
+}
+
+/**
+ * So many rows, each in a place of its own: those that stay keep theirs, and the elements of the
+ * others are written anew, which takes less than making some.
+ */
+function inPlaces(first: number, places: number, rows: number): number[] {
+	const turned = first % places;
+	return Array.from(
+		{ length: places },
+		(_, place) => first - turned + place + (place < turned ? places : 0),
+	).filter((row) => row < rows);
 }
 
 function Head({ name, children }: { name: string; children?: ComponentChildren }) {
