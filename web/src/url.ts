@@ -206,15 +206,16 @@ export function bindAddress(): void {
 		if (now === location.hash.slice(1) || now === known) {
 			return;
 		}
+		const isOther = withoutSelection(now) !== withoutSelection(known);
 		clearTimeout(timer);
 		timer = setTimeout(() => {
-			const isStep = !isHeld && withoutSelection(now) !== withoutSelection(known);
+			const isStep = !isHeld && isOther;
 			known = now;
 			const words = now || (savedView() && 'v=overview');
 			const to = words ? `#${words}` : location.pathname + location.search;
 			history[isStep ? 'pushState' : 'replaceState'](null, '', to);
 			isHeld = isPressed;
-		}, 50);
+		}, isOther ? 50 : 200); // telling the browser takes as long as marking a row
 	});
 	addEventListener('hashchange', takeChanges);
 	const press = (isDown: boolean) => () => {

@@ -23,15 +23,6 @@ function whenLeftAlone(run: () => void, ms = 0): () => void {
 	return () => clearTimeout(timer);
 }
 
-/** What a function of signals gives, once it has been the same for a moment: while a range is
- * dragged, what takes longer than a picture waits. */
-export function useResting<T>(read: () => T): T {
-	const now = useValue(read);
-	const [resting, setResting] = useState(now);
-	useEffect(() => whenLeftAlone(() => setResting(now), REST_MS), [now]);
-	return resting;
-}
-
 /** What a function of signals gives; the component is drawn again when it gives another. */
 export function useValue<T>(read: () => T): T {
 	const [, redraw] = useState(0);
@@ -47,6 +38,27 @@ export function useValue<T>(read: () => T): T {
 		});
 	}, []);
 	return value;
+}
+
+/**
+ * The same, once it has been the same for a moment: while a range is dragged or rows are walked
+ * through, what takes longer than a picture waits, and is not looked at.
+ */
+export function useResting<T>(read: () => T): T {
+	const [resting, setResting] = useState(read);
+	useEffect(() => {
+		let stop = () => {};
+		const end = effect(() => {
+			const now = read();
+			stop();
+			stop = whenLeftAlone(() => setResting(() => now), REST_MS);
+		});
+		return () => {
+			end();
+			stop();
+		};
+	}, []);
+	return resting;
 }
 
 /**
