@@ -2,29 +2,56 @@
 import type { Lens } from './lens.ts';
 import type { Profile } from './profile.ts';
 
+/** What is looked for. */
+export interface Sought {
+	text: string;
+	isRegex: boolean;
+}
+
 /** Which symbols a rule speaks of. */
 export interface Marks {
+	rule: Sought;
+	found: Int32Array; // by text: where from 1; 0: not looked for yet, -1: it is not in there
 	has: (symbol: number) => boolean; // looks at this one alone
 	all: () => Uint8Array; // one byte each, 1 for those that hold the text
 }
 
+/** Where the texts are that were looked for before a letter was added: the longer is not before. */
+function foundBefore(rule: Sought, before: Marks | null): Int32Array | null {
+	return before && !rule.isRegex && !before.rule.isRegex && rule.text.startsWith(before.rule.text)
+		? before.found
+		: null;
+}
+
 /** Each text is looked at when it is asked for, and once: what is on the screen has few. */
-export function marksOf(p: Profile, rule: { text: string; isRegex: boolean }): Marks {
+export function marksOf(p: Profile, rule: Sought, before: Marks | null = null): Marks {
 	const { texts, lowered, name, file, module } = textsOf(p);
 	const regex = rule.isRegex ? new RegExp(rule.text) : null;
 	const wanted = lower(rule.text);
-	const known = new Uint8Array(texts.length); // 1: it does not hold it, 2: it does
-	const holds = (i: number) => {
-		known[i] ||= 1 + +(regex ? regex.test(texts[i]!) : lowered[i]!.includes(wanted));
-		return known[i] === 2;
+	const shorter = foundBefore(rule, before);
+	const found = new Int32Array(texts.length);
+	const find = (i: number) => {
+		const from = shorter ? shorter[i]! : 0;
+		const at = regex
+			? texts[i]!.search(regex)
+			: from < 0
+				? -1
+				: lowered[i]!.indexOf(wanted, Math.max(0, from - 1));
+		return at < 0 ? -1 : at + 1;
 	};
+	const holds = (i: number) => (found[i] ||= find(i)) > 0;
 	const has = (symbol: number) =>
 		symbol > 0 && (holds(name[symbol]!) || holds(file[symbol]!) || holds(module[symbol]!));
 	let all: Uint8Array | null = null;
-	return { has, all: () => (all ??= Uint8Array.from(p.symbols.name, (_, i) => +has(i))) };
+	return {
+		rule,
+		found,
+		has,
+		all: () => (all ??= Uint8Array.from(p.symbols.name, (_, i) => +has(i))),
+	};
 }
 
-export function matchSymbols(p: Profile, rule: { text: string; isRegex: boolean }): Uint8Array {
+export function matchSymbols(p: Profile, rule: Sought): Uint8Array {
 	return marksOf(p, rule).all();
 }
 

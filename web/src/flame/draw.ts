@@ -136,6 +136,7 @@ interface Seen {
 	faded: Rects;
 	runs: Rects; // boxes side by side that are too small to be told apart
 	texts: number[]; // boxes
+	nodes: number[]; // that a search can mark
 }
 
 /** The end of a row, as far as it is filled: what follows without a gap makes that longer. */
@@ -167,6 +168,8 @@ function addBox(row: RowEnd, to: Rects, [left, right]: [number, number], top: nu
 	}
 }
 
+const isFaded = (s: Scene, node: number) => s.isMarked !== null && !s.isMarked(node);
+
 function look(s: Scene, scale: number, nColours: number): Seen {
 	const { layout, forest } = s;
 	const seen: Seen = {
@@ -174,6 +177,7 @@ function look(s: Scene, scale: number, nColours: number): Seen {
 		faded: [],
 		runs: [],
 		texts: [],
+		nodes: [],
 	};
 	const tops = Array.from({ length: layout.levels }, (_, depth) => rowTop(s, depth));
 	const ends = Array.from({ length: layout.levels }, (): RowEnd => ({
@@ -198,10 +202,10 @@ function look(s: Scene, scale: number, nColours: number): Seen {
 			if (isSmall) {
 				addRect(ends[depth]!, seen.runs, left, left + Math.max(1, width), top);
 			} else {
-				const isFaded = s.isMarked && !s.isMarked(node);
+				seen.nodes.push(node);
 				addBox(
 					ends[depth]!,
-					isFaded ? seen.faded : seen.fills[s.colour(node)]!,
+					isFaded(s, node) ? seen.faded : seen.fills[s.colour(node)]!,
 					sidesOf(s, i),
 					top,
 				);
@@ -240,32 +244,30 @@ export function isEmptied(context: Pen): void {
 	drawn.delete(context);
 }
 
-const areAlike = (a: Rects, b: Rects) => a.length === b.length && a.every((n, i) => n === b[i]);
-
 /** It would look the same: letters of a search often mark what the ones before have marked. */
-function isDrawn(context: Pen, { seen, scene, palette }: Drawn): boolean {
+function isDrawn(context: Pen, s: Scene, p: Palette): boolean {
 	const last = drawn.get(context);
+	if (!last || last.palette !== p) {
+		return false;
+	}
+	const { isMarked, ...rest } = s;
+	const isSame = (Object.keys(rest) as (keyof typeof rest)[]).every(
+		(key) => rest[key] === last.scene[key],
+	);
 	return (
-		last?.palette === palette &&
-		last.scene.layout === scene.layout &&
-		last.scene.label === scene.label &&
-		last.scene.width === scene.width &&
-		last.scene.height === scene.height &&
-		areAlike(last.seen.texts, seen.texts) &&
-		areAlike(last.seen.faded, seen.faded) &&
-		areAlike(last.seen.runs, seen.runs) &&
-		seen.fills.every((rects, i) => areAlike(rects, last.seen.fills[i]!))
+		isSame &&
+		(isMarked === last.scene.isMarked ||
+			last.seen.nodes.every((node) => isFaded(s, node) === isFaded(last.scene, node)))
 	);
 }
 
 /** Draws what can be seen. */
 export function draw(context: Pen, s: Scene, p: Palette): void {
-	const seen = look(s, s.width / (s.to - s.from || 1), p.fills.length);
-	const now = { seen, scene: s, palette: p };
-	if (isDrawn(context, now)) {
+	if (isDrawn(context, s, p)) {
 		return;
 	}
-	drawn.set(context, now);
+	const seen = look(s, s.width / (s.to - s.from || 1), p.fills.length);
+	drawn.set(context, { seen, scene: s, palette: p });
 	const library = p.fills[Colour.Library]!;
 	context.fillStyle = p.background;
 	context.fillRect(0, 0, s.width, s.height);

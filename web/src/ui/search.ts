@@ -11,10 +11,17 @@ import { REST_MS } from './signals.ts';
 
 /** What is typed marks functions at once; Enter makes it a part of the lens. */
 
+const typed = new WeakMap<Profile, Marks>();
+
 /** Symbols of a profile that hold what is typed; null: nothing is typed. */
 export function matchedIn(p: Profile): Marks | null {
 	const rule = parseRule(state.searched.value);
-	return rule ? measured('search', () => marksOf(p, rule)) : null;
+	if (!rule) {
+		return null;
+	}
+	const marks = measured('search', () => marksOf(p, rule, typed.get(p)));
+	typed.set(p, marks);
+	return marks;
 }
 
 /** What the first letters would wait for. */
