@@ -11,7 +11,7 @@ export function Swatch({ of }: { of: string }) {
 /** The bit of RSS among what is switched off; the series have those from 0 on. */
 export const RSS_OFF = 1 << 30;
 
-const COLOURS = [0, 1, 2, 3, 4].map((i) => `series-${i}`).concat('growing', 'temporary', 'mark');
+const COLOURS = [0, 1, 2, 3, 4, 6, 7, 8].map((i) => `series-${i}`);
 
 /** The token of the colour of the i-th of some series. */
 export const colourOf = (label: string, i: number) =>
