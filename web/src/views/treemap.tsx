@@ -6,7 +6,7 @@ import { sitesOf, sumsBySite } from '../data/series.ts';
 import { ownerOf } from '../data/tree.ts';
 import { openRuntimes, squarify, type Rect } from '../data/treemap.ts';
 import * as state from '../state.ts';
-import { baseName, count, percent } from '../ui/format.ts';
+import { baseName, count, elide, ownFrom, percent } from '../ui/format.ts';
 import { metricName, shortWeight, symbolName } from '../ui/labels.ts';
 import { matched } from '../ui/search.ts';
 import { useValue } from '../ui/signals.ts';
@@ -109,6 +109,10 @@ const hasRoom = (r: Rect) => r.width > 2 * LINE && r.height > LINE;
 /** The longest of some texts that a width has room for; '': none. */
 const fitting = (width: number, ...texts: string[]) =>
 	texts.find((text) => text.length * LETTER < width - 8) ?? '';
+
+/** Of a name its scope goes first; what is left is cut where the tile ends. */
+const shortest = (name: string, width: number) =>
+	(ownFrom(name) && elide(name, Math.floor((width - 8) / LETTER))) || name;
 
 const styleOf = (r: Rect) => ({
 	left: `${r.x}px`,
@@ -224,7 +228,7 @@ export function Treemap() {
 					>
 						{hasRoom(at) && (
 							<>
-								<span>{name}</span>
+								<span>{shortest(name, at.width)}</span>
 								<span>{fitting(at.width, cost, shortWeight(metric, weight))}</span>
 							</>
 						)}
