@@ -21,7 +21,7 @@ export function FoldedTable({ label, columns, rows }: FoldedTableProps) {
 			<details class="as-table">
 				<summary>Show as table</summary>
 				<div class="scroll" tabIndex={0} role="region" aria-label={`${label} as a table`}>
-					<table class="data">
+					<table class="data matrix">
 						<thead>
 							<tr>
 								<th>time</th>
@@ -35,9 +35,11 @@ export function FoldedTable({ label, columns, rows }: FoldedTableProps) {
 						<tbody>
 							{rows.map(([when, ...values]) => (
 								<tr key={when}>
-									<td class="nowrap">{when}</td>
+									<th scope="row" class="nowrap">
+										{when}
+									</th>
 									{values.map((text, i) => (
-										<td key={columns[i]} class="num">
+										<td key={columns[i]} class="num" data-by={columns[i]}>
 											{text}
 										</td>
 									))}

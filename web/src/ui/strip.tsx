@@ -48,7 +48,11 @@ export function Strip() {
 				</span>
 				<span>
 					<span aria-hidden="true">
-						{what} · peak {bytes(top)} at {moment(ns)} · drag to select, or type{' '}
+						{what} ·{' '}
+						<span class="nowrap">
+							peak {bytes(top)} at {moment(ns)}
+						</span>{' '}
+						· drag to select, or type{' '}
 					</span>
 					<RangeField />
 				</span>

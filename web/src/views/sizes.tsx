@@ -77,7 +77,7 @@ function Heat({ p, kept, chosen, onChoose }: HeatProps) {
 	}
 	return (
 		<div class="scroll tall" tabIndex={0} role="region" aria-label="Sizes and lifetimes">
-			<table class="heat">
+			<table class="heat matrix">
 				<thead>
 					<tr>
 						<th>mean size \ lifetime</th>
@@ -98,6 +98,7 @@ function Heat({ p, kept, chosen, onChoose }: HeatProps) {
 								return (
 									<td
 										key={k}
+										data-by={LIFETIMES[k]}
 										class={
 											(share > 0.6 ? 'hot' : '') +
 											(chosen?.power === w && chosen.life === k ? ' at' : '')

@@ -86,7 +86,7 @@ function Matrix({ p }: { p: Profile }) {
 									<td
 										key={to.id}
 										class={share > 0.6 ? 'hot' : ''}
-										data-by={nameOf(to)}
+										data-by={`freed by ${nameOf(to)}`}
 										style={h ? { '--heat': share.toFixed(2) } : {}}
 										title={h ? `${count(h.blocks)} blocks` : ''}
 									>

@@ -107,6 +107,7 @@ function TopTable({ profile: p, kind }: { profile: Profile; kind: MetricRow }) {
 			) : (
 				<Table
 					id={`top-${kind.name}`}
+					class="data lines"
 					heads={[
 						'function',
 						counted ? 'calls' : 'bytes',
