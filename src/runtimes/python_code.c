@@ -4,7 +4,7 @@
 
 // ---- excerpts
 
-/** The next piece that a step has copied. */
+/** The next piece that the recorder has copied. */
 static struct slice next_piece(struct cursor *c) {
 	uint32_t bytes = cursor_u32(c), room = cursor_u32(c);
 	struct slice piece = cursor_bytes(c, room);
@@ -30,8 +30,8 @@ static uint32_t character_at(struct slice s, size_t width, size_t i) {
 
 static bool read_text(struct slice object, const struct wire_layout *l, struct slice *out,
 		struct arena *arena) {
-	enum { LENGTH = 16, STATE = 32, KIND_SHIFT = 2, COMPACT = 1 << 5, ASCII = 1 << 6 };
-	uint64_t length = number_at(object, LENGTH, 8);
+	enum { STATE = 32, KIND_SHIFT = 2, COMPACT = 1 << 5, ASCII = 1 << 6 };
+	uint64_t length = number_at(object, PYTHON_LENGTH, 8);
 	uint32_t state = (uint32_t)number_at(object, STATE, 4);
 	size_t width = state >> KIND_SHIFT & 7,
 		   at = l->fields[state & ASCII ? PYTHON_TEXT : PYTHON_WIDE_TEXT];
@@ -51,7 +51,6 @@ static bool read_text(struct slice object, const struct wire_layout *l, struct s
 
 bool python_decode(struct slice excerpt, const struct wire_layout *l, struct python_code *out,
 		struct arena *arena) {
-	enum { BYTES_LENGTH = 16, BYTES_HEAD = 32 };
 	struct cursor c = cursor_init(excerpt);
 	struct slice code = next_piece(&c), name = next_piece(&c), file = next_piece(&c);
 	struct slice lines = next_piece(&c);
@@ -61,10 +60,10 @@ bool python_decode(struct slice excerpt, const struct wire_layout *l, struct pyt
 			!read_text(file, l, &out->file, arena)) {
 		return false;
 	}
-	uint64_t n = number_at(lines, BYTES_LENGTH, 8);
-	if (lines.size > BYTES_HEAD) {
-		size_t there = lines.size - BYTES_HEAD;
-		out->line_table = slice_of(lines.data + BYTES_HEAD, n < there ? (size_t)n : there);
+	uint64_t n = number_at(lines, PYTHON_LENGTH, 8);
+	if (lines.size > PYTHON_BYTES_HEAD) {
+		size_t there = lines.size - PYTHON_BYTES_HEAD;
+		out->line_table = slice_of(lines.data + PYTHON_BYTES_HEAD, n < there ? (size_t)n : there);
 	}
 	return true;
 }

@@ -10,23 +10,6 @@ static const uint32_t offsets[][sizeof versions / sizeof *versions] = {
 #undef F
 };
 
-static void put_steps(struct wire_layout *l) {
-	enum { NAME_BYTES = 1 << 10, FILE_BYTES = 2 << 10, LINES_BYTES = 4 << 10 };
-	enum { LENGTH_AT = 16, CHARACTER_MOST = 4, BYTES_HEAD = 32 };
-	const uint32_t file = l->fields[PYTHON_FILE], wide = l->fields[PYTHON_WIDE_TEXT];
-	const struct wire_step steps[] = {
-			{STEP_COPY, .bytes = l->fields[PYTHON_INSTRUCTIONS] + 8},
-			{STEP_LOAD, .offset = file + 16},
-			{STEP_COPY_COUNTED, CHARACTER_MOST, wide, NAME_BYTES, LENGTH_AT},
-			{STEP_LOAD, .offset = file},
-			{STEP_COPY_COUNTED, CHARACTER_MOST, wide, FILE_BYTES, LENGTH_AT},
-			{STEP_LOAD, .offset = file + 24},
-			{STEP_COPY_COUNTED, 1, BYTES_HEAD, LINES_BYTES, LENGTH_AT},
-	};
-	_Static_assert(sizeof steps <= sizeof l->steps, "fits");
-	memcpy(l->steps, steps, sizeof steps);
-}
-
 static bool find_symbol(const struct elf_image *e, const char *name, struct elf_symbol *out) {
 	struct elf_symbols s = elf_symbols_all(e);
 	return elf_symbols_find(&s, name, out);
@@ -58,7 +41,6 @@ bool python_layout_of(uint16_t version, struct wire_layout *l) {
 	for (unsigned i = 0; row && i < N_PYTHON_OFFSETS; i++) {
 		l->fields[i] = offsets[i][row - versions];
 	}
-	put_steps(l);
 	return row != NULL;
 }
 

@@ -8,8 +8,8 @@
  *   TABLE_UNITS      struct wire_unit                      T: its functions, from 1 on
  *   TABLE_EXCERPTS   bytes                                 T: what of its memory names them
  *
- * The recorder understands none of it: it adds offsets and compares words. Whoever reads a unit or
- * an excerpt trusts nothing: it is memory of the program. docs/wire.md describes both.
+ * The recorder decodes none of it: it adds offsets and compares words. Whoever reads a unit or an
+ * excerpt trusts nothing: it is memory of the program. docs/wire.md describes both.
  */
 
 #include "wire/segment.h"
@@ -17,7 +17,6 @@
 enum {
 	WIRE_N_LAYOUTS = 16,
 	WIRE_N_RANGES = 8,
-	WIRE_N_STEPS = 16,
 	WIRE_N_FIELDS = 24,
 	WIRE_EXCERPT_MAX = 8 << 10,
 };
@@ -32,7 +31,13 @@ enum wire_python_field {
 	PYTHON_STATE_BYTES = N_PYTHON_OFFSETS, // of the runtime's state
 	N_PYTHON_FIELDS,
 };
-enum { PYTHON_OWNER_OF_C = 3 }; // such a frame marks an end, and is nobody's
+enum {                           // the same in every version
+	PYTHON_OWNER_OF_C = 3,       // such a frame marks an end, and is nobody's
+	PYTHON_NAME_AFTER_FILE = 16, // of a code object's words
+	PYTHON_LINES_AFTER_FILE = 24,
+	PYTHON_LENGTH = 16, // of texts and bytes
+	PYTHON_BYTES_HEAD = 32,
+};
 _Static_assert((int)N_PYTHON_FIELDS <= (int)WIRE_N_FIELDS, "fits");
 
 enum wire_v8_field {
@@ -42,26 +47,6 @@ enum wire_v8_field {
 	N_V8_FIELDS,
 };
 _Static_assert((int)N_V8_FIELDS <= (int)WIRE_N_FIELDS, "fits");
-
-/**
- * How an excerpt is made of a function's object. Steps copy from the object that was loaded last,
- * at first the function's own. Each copy is in the excerpt as a uint32_t of its bytes, the bytes,
- * and zeros up to a multiple of 8. What cannot be read is copied as 0 bytes.
- */
-enum wire_step_does {
-	STEP_END = 0,
-	STEP_LOAD = 1, // the word at `offset` of the function's own object is the next one's address
-	STEP_COPY = 2, // `bytes` from `offset` on
-	// `bytes` at most: `offset`, and `scale` times what stands as a word at `count_at`
-	STEP_COPY_COUNTED = 3,
-};
-
-struct wire_step {
-	uint16_t does; // STEP_END ...
-	uint16_t scale;
-	uint32_t offset, bytes, count_at;
-};
-_Static_assert(sizeof(struct wire_step) == 16, "layout");
 
 /** Code of the runtime whose frames stand for frames of its own. `end` is one past the last. */
 struct wire_code_range {
@@ -80,10 +65,9 @@ struct wire_layout {
 	uint64_t returns[2]; // V8: where the interpreter's frames go on
 	struct wire_code_range ranges[WIRE_N_RANGES];
 	uint32_t fields[WIRE_N_FIELDS];
-	struct wire_step steps[WIRE_N_STEPS];
-	uint8_t reserved[1024 - 48 - WIRE_N_RANGES * 16 - WIRE_N_FIELDS * 4 - WIRE_N_STEPS * 16];
+	uint8_t reserved[512 - 48 - WIRE_N_RANGES * 16 - WIRE_N_FIELDS * 4];
 };
-_Static_assert(sizeof(struct wire_layout) == 1024, "layout");
+_Static_assert(sizeof(struct wire_layout) == 512, "layout");
 
 /** A function of a runtime. Its number is its index; unit 0 is never used. */
 struct wire_unit {

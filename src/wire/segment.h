@@ -28,7 +28,7 @@
 #include <stdint.h>
 
 #define SEGMENT_MAGIC   0x3147455350414548ull // "HEAPSEG1", little endian
-#define SEGMENT_VERSION 17u                   // bump on any change of layout or meaning
+#define SEGMENT_VERSION 18u                   // bump on any change of layout or meaning
 
 /**
  * The target finds the segment by an environment variable (docs/wire.md):

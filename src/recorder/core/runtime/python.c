@@ -26,10 +26,6 @@ enum {
 	THREADS_MAX = 1 << 14,
 	THREADS_YOUNG = 8,
 	INSTRUCTION_BYTES = 2,
-	NAME_AFTER_FILE = 16, // of a code object's words, in every version
-	LINES_AFTER_FILE = 24,
-	LENGTH = 16, // of texts and bytes, in every version
-	BYTES_HEAD = 32,
 	LENGTH_MAX = 1 << 28,
 	FRAME_BYTES = 80, // of which fields are read
 };
@@ -129,7 +125,7 @@ static inline uint64_t code_of(const struct known_frame *k) {
 
 static inline uint64_t end_differs(uint64_t object, const struct known_end *end) {
 	uint64_t at = object + end->at;
-	return (walk_load(object + LENGTH) ^ end->bytes) | (walk_load(at) ^ end->words[0]) |
+	return (walk_load(object + PYTHON_LENGTH) ^ end->bytes) | (walk_load(at) ^ end->words[0]) |
 			(walk_load(at + sizeof(uint64_t)) ^ end->words[1]);
 }
 
@@ -146,8 +142,8 @@ INLINE bool is_same(const struct python *p, const struct known_frame *k, uint64_
 	return !k->is_code ||
 			(((uint64_t)(part(p, code, PYTHON_FIRST_LINE) ^ k->first_line) |
 					 (walk_load(names) ^ k->file) |
-					 (walk_load(names + NAME_AFTER_FILE) ^ k->qualified_name) |
-					 (walk_load(names + LINES_AFTER_FILE) ^ k->line_table)) == 0 &&
+					 (walk_load(names + PYTHON_NAME_AFTER_FILE) ^ k->qualified_name) |
+					 (walk_load(names + PYTHON_LINES_AFTER_FILE) ^ k->line_table)) == 0 &&
 					(end_differs(k->file, &k->file_end) |
 							end_differs(k->line_table, &k->line_table_end)) == 0);
 }
@@ -156,10 +152,10 @@ INLINE bool is_same(const struct python *p, const struct known_frame *k, uint64_
 
 static bool read_end(const struct python *p, uint64_t object, uint32_t head,
 		struct known_end *end) {
-	if (!guard_covers(p->guard, object, BYTES_HEAD)) {
+	if (!guard_covers(p->guard, object, PYTHON_BYTES_HEAD)) {
 		return false;
 	}
-	uint64_t length = walk_load(object + LENGTH);
+	uint64_t length = walk_load(object + PYTHON_LENGTH);
 	end->bytes = (uint32_t)length;
 	end->at = ((head + end->bytes) & ~7u) - (uint32_t)sizeof(uint64_t);
 	if (length > LENGTH_MAX || !guard_covers(p->guard, object + end->at, sizeof end->words)) {
@@ -191,10 +187,10 @@ static bool read_code(const struct python *p, struct known_frame *k) {
 	k->is_code = true;
 	k->first_line = part(p, code, PYTHON_FIRST_LINE);
 	k->file = walk_load(names);
-	k->qualified_name = walk_load(names + NAME_AFTER_FILE);
-	k->line_table = walk_load(names + LINES_AFTER_FILE);
+	k->qualified_name = walk_load(names + PYTHON_NAME_AFTER_FILE);
+	k->line_table = walk_load(names + PYTHON_LINES_AFTER_FILE);
 	if (!read_end(p, k->file, p->layout->fields[PYTHON_TEXT], &k->file_end) ||
-			!read_end(p, k->line_table, BYTES_HEAD, &k->line_table_end)) {
+			!read_end(p, k->line_table, PYTHON_BYTES_HEAD, &k->line_table_end)) {
 		return false;
 	}
 	int64_t offset = (int64_t)(k->instruction - at(p, code, PYTHON_INSTRUCTIONS)) /

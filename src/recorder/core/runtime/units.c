@@ -9,59 +9,54 @@ enum { PROBES = 32, TABLE_BITS = SEGMENT_UNIT_HASH_BITS };
 
 // ---- excerpts
 
-/** From whose object a step copies, and how much. False: it copies nothing. */
-static bool plan_step(const struct wire_step *step, struct guard *g, uint64_t object,
-		uint64_t *from, uint32_t *bytes) {
-	uint64_t count, next;
-	switch (step->does) {
-	case STEP_LOAD: *from = guard_load(g, object + step->offset, &next) ? next : 0; return false;
-	case STEP_COPY: *bytes = step->bytes; return true;
-	case STEP_COPY_COUNTED:
-		count = guard_load(g, *from + step->count_at, &count) ? count : 0;
-		count = count < step->bytes ? step->offset + count * step->scale : step->bytes;
-		*bytes = count < step->bytes ? (uint32_t)count : step->bytes;
-		return true;
-	default: return false;
+/** Copy a piece, as far as it can be read, behind its size. Returns the bytes that it takes. */
+static uint32_t put_piece(unsigned char *to, struct guard *g, uint64_t from, uint64_t bytes) {
+	uint32_t head[2] = {0, ((uint32_t)bytes + 7) & ~7u};
+	unsigned char *copy = to + sizeof head;
+	for (uint64_t word; head[0] < bytes && guard_load(g, from + head[0], &word);) {
+		sys_copy(copy + head[0], &word, sizeof word);
+		head[0] += sizeof word;
 	}
+	head[0] = head[0] < bytes ? head[0] : (uint32_t)bytes;
+	sys_copy(to, head, sizeof head);
+	return (uint32_t)sizeof head + head[1];
 }
 
-static uint32_t copy(unsigned char *to, struct guard *g, uint64_t from, uint32_t bytes) {
-	uint32_t n = 0;
-	for (uint64_t word; n < bytes && guard_load(g, from + n, &word); n += sizeof word) {
-		sys_copy(to + n, &word, sizeof word);
-	}
-	return n < bytes ? n : bytes;
+/** A text's or some bytes' object, of which a code object has the address. */
+static uint32_t put_counted(unsigned char *to, struct guard *g, uint64_t where, uint32_t head,
+		uint32_t unit, uint64_t most) {
+	uint64_t object, n;
+	(void)guard_load(g, where, &object);
+	(void)guard_load(g, object + PYTHON_LENGTH, &n);
+	const uint64_t bytes = head + unit * (n < most ? n : most);
+	return put_piece(to, g, object, bytes < most ? bytes : most);
 }
 
-/** Make it at `to`, which has room for the largest. Returns its bytes. */
-static uint32_t excerpt(unsigned char *to, const struct wire_layout *l, struct guard *g,
-		uint64_t object) {
-	uint64_t from = object;
-	uint32_t used = 0;
-	for (unsigned i = 0; i < WIRE_N_STEPS && l->steps[i].does != STEP_END; i++) {
-		const struct wire_step *step = &l->steps[i];
-		uint32_t bytes;
-		if (!plan_step(step, g, object, &from, &bytes) || used + bytes + 16 > WIRE_EXCERPT_MAX) {
-			continue;
-		}
-		const uint32_t room = (bytes + 7) & ~7u;
-		uint64_t at = step->does == STEP_COPY ? from + step->offset : from;
-		const uint32_t head[2] = {copy(to + used + sizeof head, g, at, bytes), room};
-		sys_copy(to + used, head, sizeof head);
-		used += (uint32_t)sizeof head + room;
-	}
+/** Of Python's code object. `to` has room for the largest. Returns its bytes. */
+static uint32_t excerpt(unsigned char *to, const uint32_t *fields, struct guard *g, uint64_t code) {
+	enum { CODE_MOST = 512, NAME_MOST = 1 << 10, FILE_MOST = 2 << 10, LINES_MOST = 4 << 10 };
+	enum { CHARACTER_MOST = 4, HEADS = 4 * 2 * sizeof(uint32_t) };
+	_Static_assert(HEADS + CODE_MOST + NAME_MOST + FILE_MOST + LINES_MOST <= WIRE_EXCERPT_MAX, "");
+	const uint64_t bytes = fields[PYTHON_INSTRUCTIONS] + 8ull, file = code + fields[PYTHON_FILE];
+	const uint32_t wide = fields[PYTHON_WIDE_TEXT];
+	uint32_t used = put_piece(to, g, code, bytes < CODE_MOST ? bytes : CODE_MOST);
+	used += put_counted(to + used, g, file + PYTHON_NAME_AFTER_FILE, wide, CHARACTER_MOST,
+			NAME_MOST);
+	used += put_counted(to + used, g, file, wide, CHARACTER_MOST, FILE_MOST);
+	used += put_counted(to + used, g, file + PYTHON_LINES_AFTER_FILE, PYTHON_BYTES_HEAD, 1,
+			LINES_MOST);
 	return used;
 }
 
 static void take_excerpt(struct wire_unit *u, const struct wire_layout *l, struct guard *g) {
-	if (l->steps[0].does == STEP_END) {
+	if (l->kind != MODULE_PYTHON) {
 		return;
 	}
 	uint64_t at = atomic_fetch_add(&segment.header->excerpt_used, WIRE_EXCERPT_MAX);
 	uint64_t end = at + WIRE_EXCERPT_MAX;
 	if (end <= segment.excerpts_open) {
 		u->excerpt_at = at;
-		u->excerpt_bytes = excerpt(segment.excerpts + at, l, g, u->object);
+		u->excerpt_bytes = excerpt(segment.excerpts + at, l->fields, g, u->object);
 		// What is left over is the next one's, unless that has begun
 		(void)atomic_compare_exchange_strong(&segment.header->excerpt_used, &end,
 				at + u->excerpt_bytes);
