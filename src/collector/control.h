@@ -38,7 +38,8 @@ bool control_find(struct control_list *list, pid_t pid);
 
 /**
  * Send a line (without its end) and append the lines of the answer, except the first, which is
- * checked here. Waits 10 s at most. False: `err`; ERR_NOT_FOUND if nobody listens there any more.
+ * checked here. Waits 10 s at most, 40 s for a look. False: `err`; ERR_NOT_FOUND if nobody listens
+ * there any more.
  */
 bool control_ask(const struct control_found *at, const char *line, struct buffer *answer,
 		struct err *err);

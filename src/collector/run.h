@@ -51,10 +51,11 @@ struct run_options {
 	bool overwrite;
 	bool is_quiet; // suppresses messages that are only informative
 	bool free_stacks, exact_time;
-	bool no_memory;        // calls that map are not recorded
-	bool leaks;            // at the end, look for what points to each live block
-	uint64_t events_bytes; // 0: single events are not kept
-	bool lacks_names;      // do not look up names that are still missing at the program's end
+	bool no_memory;          // calls that map are not recorded
+	bool leaks;              // look for what points to each live block: at the end, and when asked
+	uint64_t leaks_every_ns; // and so often. 0: not
+	uint64_t events_bytes;   // 0: single events are not kept
+	bool lacks_names;        // do not look up names that are still missing at the program's end
 
 	void *user;
 	/** The file has been created, the program is about to start. NULL is allowed. */

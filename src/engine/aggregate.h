@@ -79,6 +79,9 @@ uint32_t aggregate_thread(struct aggregate *a, uint32_t tid, uint32_t image, uin
  */
 void aggregate_thread_name(struct aggregate *a, uint32_t thread, uint32_t name);
 
+/** Is a realloc of this thread pending? Its block has no address then. */
+bool aggregate_has_pending(const struct aggregate *a, uint32_t thread);
+
 /** No event of this thread will come any more: pending reallocs are undone. */
 void aggregate_thread_ended(struct aggregate *a, uint32_t thread, uint64_t now_ns);
 

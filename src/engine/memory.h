@@ -44,6 +44,7 @@ struct memory_grades {
 };
 
 struct memory_grades memory_grades(const struct recording *r, uint64_t until_ns);
+void memory_put_grades_json(struct json *j, const struct memory_grades *g);
 
 /** Nothing but unreachable blocks points to it. */
 static inline bool memory_is_unreachable(uint8_t grade) {

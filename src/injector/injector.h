@@ -122,13 +122,22 @@ struct tracee;
 /** Stop all its threads. NULL: one does not stop, or it may not be traced. */
 struct tracee *injector_hold(pid_t pid, struct err *err);
 
-/** Let some of the threads go on for a moment, and stop them again. False: all go on. */
-bool injector_hold_again(struct tracee *t, const pid_t *tids, size_t n, struct err *err);
-
 /** Thread `i`, which is there for 0. Returns how many there are. */
 size_t injector_held(const struct tracee *t, size_t i, struct graph_thread *out);
 
-/** They go on. */
+/** Where the recorder says that threads can be sent: wire/segment.h's errand_at and errand_code. */
+struct injector_room {
+	uint64_t errand, code;
+	bool has_left_out; // the process keeps some of its memory out of copies (MADV_DONTFORK)
+};
+
+/**
+ * Copy the process, which may have to be in the same moment of which other things are known: a
+ * process that never runs. The threads go on. 0: there is none; `err` says why.
+ */
+pid_t injector_copy(struct tracee *t, const struct injector_room *room, struct err *err);
+
+/** They go on, and the copy ends. NULL is allowed. */
 void injector_release(struct tracee *t);
 
 struct injector_report injector_report(const struct injector *in);

@@ -93,6 +93,7 @@ bool smaps_take_line(struct smaps *out, char *line) {
 	struct smaps_area *a = &out->items[out->n - 1];
 	if (strncmp(line, "VmFlags", 7) == 0) {
 		a->is_hugetlb = strstr(colon, " ht") != NULL;
+		a->is_left_out = strstr(colon, " dc") != NULL;
 		a->kind = strstr(colon, " pf") || strstr(colon, " io") ? SMAPS_DEVICE : a->kind;
 		return true;
 	}

@@ -30,7 +30,8 @@ struct smaps_area {
 	const char *name; // as the kernel writes it, "" for none
 	enum smaps_kind kind;
 	bool is_shared, is_readable, is_writable, is_executable;
-	bool is_hugetlb; // its pages are in no resident size
+	bool is_hugetlb;  // its pages are in no resident size
+	bool is_left_out; // of the memory of forked children
 };
 
 /** By rising address. A zeroed struct is empty. */

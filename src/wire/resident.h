@@ -32,6 +32,8 @@
 //   sent ──► BEGUN ──► all calls made ──► DONE ──► stopped, its registers restored: NONE
 //                                           └────► nobody came: LEFT, rt_sigreturn
 
+#define ERRAND_MAGIC 0x3152524550414548ull // "HEAPERR1", in front of where errands begin
+
 enum { ERRAND_CALLS = 100, ERRAND_PATIENCE_S = 5, ERRAND_NOT_MADE = INT32_MIN };
 
 enum errand_state {

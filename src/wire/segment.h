@@ -233,6 +233,9 @@ struct segment_header {
 	// ---- whose epoch it is, and where stamps come from; T and C, rarely
 	_Alignas(64) _Atomic uint64_t epoch;
 	_Atomic uint32_t stamps; // STAMPS_CLOCK ...
+	// Where its threads can be sent (wire/resident.h): written by T at its start. 0: nowhere
+	_Atomic uint64_t errand_at; // struct errand, behind a stack
+	_Atomic uint64_t errand_code;
 
 	// ---- written by T: raised before each call that may take memory away from the program
 	_Alignas(64) _Atomic uint64_t unmap_epoch;

@@ -16,7 +16,7 @@ static void add(struct looks *l, struct aggregate *blocks, enum rec_look_at at, 
 	struct texts texts = {0};
 	struct view v = {0};
 	const struct looks_known known = {.in.blocks = blocks, .texts = &texts};
-	assert_true(view_read(&v, getpid(), &group, own));
+	assert_true(view_read(&v, getpid(), -1, &group, own));
 	assert_true(looks_add(l, &v, &known, getpid(), at, now_ns));
 	view_finish(&v);
 	texts_finish(&texts);

@@ -36,8 +36,10 @@ static const struct option_table table = {
 
 struct status {
 	uint64_t pid, live_bytes, live_blocks, events, lost_events, rss_bytes, file_bytes, duration_ns;
-	struct buffer command, file, state, error; // file ends with a zero byte
-	uint64_t time_ns, parts[REC_PARTS];        // of a look
+	struct buffer command, file, state, error;    // file ends with a zero byte
+	uint64_t time_ns, pause_ns, parts[REC_PARTS]; // of a look
+	uint64_t lost_bytes, lost_blocks;             // nothing pointed to them
+	struct buffer ungraded;                       // or why that is not known
 	bool is_look;
 };
 
@@ -91,8 +93,10 @@ static bool take_plain(struct json_reader *j, struct status *s) {
 			{"live_blocks", &s->live_blocks, NULL}, {"events", &s->events, NULL},
 			{"lost_events", &s->lost_events, NULL}, {"rss_bytes", &s->rss_bytes, NULL},
 			{"file_bytes", &s->file_bytes, NULL}, {"duration_ns", &s->duration_ns, NULL},
-			{"time_ns", &s->time_ns, NULL}, {"file", NULL, &s->file}, {"state", NULL, &s->state},
-			{"error", NULL, &s->error}};
+			{"time_ns", &s->time_ns, NULL}, {"pause_ns", &s->pause_ns, NULL},
+			{"unreachable_bytes", &s->lost_bytes, NULL},
+			{"unreachable_blocks", &s->lost_blocks, NULL}, {"ungraded", NULL, &s->ungraded},
+			{"file", NULL, &s->file}, {"state", NULL, &s->state}, {"error", NULL, &s->error}};
 	__auto_type field = FIND(f, fields, N_OF(fields), json_key_is(j, f->name));
 	if (field && field->text) {
 		take_text(j, field->text);
@@ -139,6 +143,14 @@ static void put_look(struct status *s) {
 				memory_part_texts[most - s->parts].words);
 		*most = 0;
 	}
+	if (s->pause_ns > 0 && s->ungraded.size == 0) {
+		say(stdout, "\n%7s  nothing points to %s live blocks (%s); stopped for %s", "",
+				s->lost_blocks > 0 ? HUMAN_COUNT(s->lost_blocks) : "any of the",
+				HUMAN_BYTES(s->lost_bytes), HUMAN_DURATION(s->pause_ns));
+	} else if (s->ungraded.size > 0) {
+		say(stdout, "\n%7s  what points to live blocks is not known: %.*s", "",
+				SLICE_ARG(buffer_view(&s->ungraded)));
+	}
 	say(stdout, "\nWho owns them: heaptrack_print --memory \"%s\"\n",
 			VISIBLE_NAME((const char *)s->file.data));
 }
@@ -164,7 +176,7 @@ static void show(struct asked *a, struct slice answer) {
 			put_status(&s);
 		}
 	}
-	CALL_FOR(buffer_finish, &s, command, file, state, error);
+	CALL_FOR(buffer_finish, &s, command, file, state, error, ungraded);
 }
 
 /** False: nobody listens there. */

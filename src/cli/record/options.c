@@ -119,10 +119,11 @@ bool heaptrack_options_parse(struct heaptrack_options *o, int argc, char **argv,
 				"--python-objects is for programs that heaptrack starts: one that runs has taken "
 				"its objects from arenas, and goes on doing so");
 	}
-	if (o->run.leaks && (o->what != ASKED_RECORD || o->run.no_memory)) {
+	o->run.leaks |= o->run.leaks_every_ns > 0;
+	if (o->run.leaks && (o->what == ASKED_LOOK || o->run.no_memory)) {
 		return err_set(err, ERR_USAGE,
 				o->run.no_memory ? "--leaks needs what --no-memory leaves out"
-								 : "--leaks is for programs that heaptrack starts");
+								 : "--leaks is for use with -p PID, or a program to start");
 	}
 	if (o->what == ASKED_CHECK) {
 		return take_checked(o, err);

@@ -13,18 +13,19 @@ enum {
 	BORN_NS = 100000000, // a socket has its name shortly before somebody listens
 	CHUNK_BYTES = 4096,
 };
-static const uint64_t patience_ns = 10000000000;
+enum { PATIENCE_S = 10, LOOK_PATIENCE_S = 40 };
 
 struct call {
 	const struct control_found *at;
+	unsigned patience_s;
 	uint64_t until_ns;
 	int fd;
 	struct ucred who;
 	struct buffer in;
 };
 
-static bool say_late(struct err *err) {
-	return err_set(err, ERR_LIMIT, "no answer within 10 s");
+static bool say_late(const struct call *c, struct err *err) {
+	return err_set(err, ERR_LIMIT, "no answer within %u s", c->patience_s);
 }
 
 /** Check the process at the other end once. False: it will not answer. */
@@ -34,7 +35,7 @@ static bool is_awake(const struct call *c, struct err *err) {
 				"heaptrack (process %d) is stopped; continue it with: kill -CONT %d",
 				(int)c->who.pid, (int)c->who.pid);
 	}
-	return clock_now_ns() < c->until_ns || say_late(err);
+	return clock_now_ns() < c->until_ns || say_late(c, err);
 }
 
 /** A collector removes its socket when it ends: whoever listened on this one was killed. */
@@ -65,7 +66,7 @@ static bool reach(struct call *c, struct err *err) {
 			return err_system(err, why, "%s", c->at->place.name);
 		}
 		if (clock_now_ns() >= c->until_ns) {
-			return say_late(err);
+			return say_late(c, err);
 		}
 		clock_sleep_ns(RETRY_NS);
 	}
@@ -151,14 +152,16 @@ static bool ask_once(struct call *c, struct slice line, struct slice *rest, stru
 
 bool control_ask(const struct control_found *at, const char *line, struct buffer *answer,
 		struct err *err) {
-	struct call c = {.at = at, .until_ns = clock_now_ns() + patience_ns};
+	struct call c = {.at = at,
+			.patience_s = strncmp(line, "look", 4) == 0 ? LOOK_PATIENCE_S : PATIENCE_S};
+	c.until_ns = clock_now_ns() + c.patience_s * 1000000000ull;
 	SCOPED(buffer) sent = {0};
 	struct slice rest = {0};
 	buffer_printf(&sent, "%s\n", line);
 	bool ok;
 	while ((ok = ask_once(&c, buffer_view(&sent), &rest, err)) && is_busy(rest)) {
 		if (clock_now_ns() >= c.until_ns) {
-			ok = say_late(err);
+			ok = say_late(&c, err);
 			break;
 		}
 		clock_sleep_ns(RETRY_NS);

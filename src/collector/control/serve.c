@@ -22,8 +22,9 @@
 
 enum {
 	PATIENCE_NS = 500000000, // for a line; for the answer; until it has been taken
-	LOOK_PATIENCE = 16,      // times as long for a look, which takes some 50 ms for each GB
-	BACKLOG = 8,             // beyond so many that wait, the kernel refuses connections
+	// Times as long for a look, which takes some 50 ms for each GB, and with --leaks a second
+	LOOK_PATIENCE = 64,
+	BACKLOG = 8, // beyond so many that wait, the kernel refuses connections
 };
 
 enum phase { WAITING, READING, ASKING, WRITING, RESTING };

@@ -32,20 +32,19 @@ enum order {
 	ORDER_ATTACH,
 	ORDER_LET_GO,
 	ORDER_DETACH,
-	ORDER_DROP_SNAPSHOT,
 	ORDER_HOLD,
+	ORDER_COPY,
 	ORDER_RELEASE,
 	ORDER_REPORT
 };
 
 struct request {
 	enum order order;
-	pid_t target;              // of ORDER_CATCH, ORDER_CREATE, ORDER_FOLLOW and ORDER_HOLD
+	pid_t target;              // but for those that need an injector
 	enum injector_start start; // of ORDER_CREATE
 	int fd;                    // of ORDER_MEMORY: heaptrack's, which it is to be; -1: any
 	uint64_t max_pause_ns;     // of ORDER_ATTACH
-	size_t n_again;            // of ORDER_HOLD
-	pid_t again[GUARDIAN_AGAIN_MOST];
+	struct injector_room room; // of ORDER_COPY
 };
 
 struct answer {
@@ -85,7 +84,6 @@ static void step(struct work *w, const struct request *r, struct answer *a, int 
 		break;
 	case ORDER_ATTACH: a->ok = injector_attach(w->injector, r->max_pause_ns, &a->err); break;
 	case ORDER_DETACH: a->ok = injector_detach(w->injector, &a->err); break;
-	case ORDER_DROP_SNAPSHOT: injector_drop_snapshot(w->injector); break;
 	case ORDER_LET_GO: injector_let_go(w->injector); break;
 	default: break;
 	}
@@ -131,18 +129,18 @@ static void follow(struct work *w, pid_t target, struct answer *a) {
 	}
 }
 
+/** What stands still goes on; all copies end. */
 static void release(struct work *w) {
 	injector_release(w->hold);
 	w->hold = NULL;
+	if (w->injector) {
+		injector_drop_snapshot(w->injector);
+	}
 }
 
 /** Returns the file of its threads. */
 static int hold(struct work *w, const struct request *r, struct answer *a) {
-	if (!w->hold) {
-		w->hold = injector_hold(r->target, &a->err);
-	} else if (!injector_hold_again(w->hold, r->again, r->n_again, &a->err)) {
-		release(w);
-	}
+	w->hold = injector_hold(r->target, &a->err);
 	int fd = w->hold ? memfd_create("threads", MFD_CLOEXEC) : -1;
 	struct graph_thread thread;
 	size_t n = 1;
@@ -170,6 +168,9 @@ static bool obey(struct work *w, const struct request *r, struct answer *a) {
 		follow(w, r->target, a);
 	} else if (r->order == ORDER_HOLD) {
 		fd = hold(w, r, a);
+	} else if (r->order == ORDER_COPY && w->hold) {
+		a->report.snapshot = injector_copy(w->hold, &r->room, &a->err);
+		a->ok = a->report.snapshot != 0;
 	} else if (r->order == ORDER_RELEASE) {
 		release(w);
 		a->ok = true;
@@ -243,7 +244,6 @@ static _Noreturn void guard(struct work *w) {
 	release(w);
 	if (w->injector) {
 		(void)injector_detach(w->injector, NULL);
-		injector_drop_snapshot(w->injector);
 	}
 	_exit(0); // the kernel releases what is still traced
 }
@@ -354,14 +354,9 @@ int guardian_memory(struct guardian *g, int fd, struct err *err) {
 	return ask_simply(g, &(struct request){.order = ORDER_MEMORY, .fd = fd}, &got, err) ? got : -1;
 }
 
-int guardian_hold(struct guardian *g, pid_t target, const pid_t *again, size_t n_again,
-		struct err *err) {
+int guardian_hold(struct guardian *g, pid_t target, struct err *err) {
 	int fd = -1;
-	struct request r = {.order = ORDER_HOLD, .target = target, .n_again = n_again};
-	if (n_again > 0) {
-		memcpy(r.again, again, n_again * sizeof *again);
-	}
-	bool ok = ask_simply(g, &r, &fd, err);
+	bool ok = ask_simply(g, &(struct request){.order = ORDER_HOLD, .target = target}, &fd, err);
 	if (!ok) {
 		file_close(fd);
 	}
@@ -393,8 +388,11 @@ bool guardian_detach(struct guardian *g, void (*work)(void *user), void *user, s
 	return ask_and_work(g, &(struct request){.order = ORDER_DETACH}, work, user, err);
 }
 
-void guardian_drop_snapshot(struct guardian *g) {
-	(void)ask_simply(g, &(struct request){.order = ORDER_DROP_SNAPSHOT}, NULL, NULL);
+pid_t guardian_copy(struct guardian *g, const struct injector_room *room, struct err *err) {
+	struct answer a;
+	return ask(g, &(struct request){.order = ORDER_COPY, .room = *room}, &a, NULL, err)
+			? a.report.snapshot
+			: 0;
 }
 
 bool guardian_report(struct guardian *g, struct injector_report *report, char *text, size_t size) {

@@ -50,18 +50,14 @@ bool guardian_attach(struct guardian *g, uint64_t max_pause_ns, void (*work)(voi
 		void *user, struct err *err);
 bool guardian_detach(struct guardian *g, void (*work)(void *user), void *user, struct err *err);
 
-/**
- * Stop all threads of the process, and get a file of struct graph_thread, one for each; or, if
- * they are stopped, let some go on for a moment, and get it anew. -1: failed, and all go on, as by
- * guardian_release.
- */
-enum { GUARDIAN_AGAIN_MOST = 64 };
-int guardian_hold(struct guardian *g, pid_t target, const pid_t *again, size_t n_again,
-		struct err *err);
-void guardian_release(struct guardian *g);
+/** Stop all threads of the process, and get a file of struct graph_thread, one for each. */
+int guardian_hold(struct guardian *g, pid_t target, struct err *err);
 
-/** Drop the copy of the process's memory. */
-void guardian_drop_snapshot(struct guardian *g);
+/** If they are stopped: copy the process, whose threads go on in any case. 0: there is no copy. */
+pid_t guardian_copy(struct guardian *g, const struct injector_room *room, struct err *err);
+
+/** What stands still goes on, and all copies of the process's memory end. */
+void guardian_release(struct guardian *g);
 
 /** What attaching cost, and what is hooked (in `text`, as injector_describe says). */
 bool guardian_report(struct guardian *g, struct injector_report *report, char *text, size_t size);

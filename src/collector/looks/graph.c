@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Grades what lives in a process that stands still.
+ * Grades what lives in a process that stands still, or in a copy of one.
  *
- * A child of ours reads and marks: a fault there costs the answer and not the recording, and its
- * memory is gone when it ends. It answers in a file: how it went, which is written last, and rows.
+ * A child of ours reads and marks: a fault there costs the answer and not the recording, its memory
+ * is gone when it ends, and what it has of ours stays as it was when it began. It answers in a
+ * file: how it went, which is written last, and rows.
  */
 
 #include "collector/looks/looks.h"
@@ -11,6 +12,10 @@
 
 #include <dirent.h>
 #include <poll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+enum { NICE = 10 }; // beside a program that goes on
 
 /** How it went, in front of grades, holders and texts. */
 struct verdict {
@@ -37,36 +42,101 @@ static uint64_t find_variable(void *user, uint32_t area, uint64_t at) {
 
 // ---- what the kernel keeps
 
-struct words {
-	VEC(uint64_t);
-};
-
-/** "tfd: 5 events: 19 data: 55d0f3a6b2c0 ...", a line for each that is waited for. */
-static void take_events(struct words *out, pid_t pid, const char *fd) {
-	char line[512], path[64];
-	(void)snprintf(path, sizeof path, "/proc/%d/fdinfo/%.16s", (int)pid, fd);
-	CLOSED_FILE *file = fopen(path, "re");
-	while (file && fgets(line, sizeof line, file)) {
-		const char *data = strncmp(line, "tfd:", 4) == 0 ? strstr(line, "data:") : NULL;
-		(void)(data && vec_add(out, strtoull(data + 5, NULL, 16)));
-	}
-}
-
-/** What a program has given to epoll, to have it back with an event. */
-static void take_kernels(struct words *out, pid_t pid) {
-	char path[64], link[64];
-	(void)snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
-	CLOSED_FOLDER *folder = opendir(path);
+void kept_find(struct kept *k, pid_t pid) {
+	char link[64];
+	CLOSED_FOLDER *folder = opendir(PROCESS_PATH(pid, "fd"));
 	for (struct dirent *e; folder && (e = readdir(folder));) {
 		ssize_t n = readlinkat(dirfd(folder), e->d_name, link, sizeof link - 1);
 		link[n > 0 ? n : 0] = '\0';
 		if (strcmp(link, "anon_inode:[eventpoll]") == 0) {
-			take_events(out, pid, e->d_name);
+			(void)vec_add(&k->files, atoi(e->d_name));
+		}
+	}
+}
+
+/** "tfd: 5 events: 19 data: 55d0f3a6b2c0 ...", a line for each that is waited for. */
+void kept_read(struct kept *k, pid_t pid) {
+	char line[512];
+	EACH(fd, k->files) {
+		CLOSED_FILE *file = fopen(PROCESS_PATH(pid, "fdinfo/%d", *fd), "re");
+		while (file && fgets(line, sizeof line, file)) {
+			const char *data = strncmp(line, "tfd:", 4) == 0 ? strstr(line, "data:") : NULL;
+			(void)(data && vec_add(&k->words, strtoull(data + 5, NULL, 16)));
 		}
 	}
 }
 
 // ---- the child
+
+/** A copy has no page of shared memory until it is asked for, and those are the process's own. */
+static bool add_shared(struct view *v, const struct view *running) {
+	size_t n = 0;
+	EACH(p, running->pages) {
+		while (n < v->areas.n && v->areas.items[n].end <= p->start) {
+			n++;
+		}
+		const struct smaps_area *a = n < v->areas.n ? &v->areas.items[n] : NULL;
+		if (a && a->start <= p->start && p->end <= a->end && a->is_shared && a->is_writable &&
+				!vec_add(&v->pages, *p)) {
+			return false;
+		}
+	}
+	vec_sort(&v->pages, by_number);
+	return true;
+}
+
+static bool read_view(struct view *v, const struct scan *scan, struct err *err) {
+	const struct view *r = scan->running;
+	if (!view_read(v, scan->pid, scan->memory, NULL, scan->own) || (r && !add_shared(v, r))) {
+		return err_set(err, ERR_SYSTEM, "its memory cannot be read");
+	}
+	if (v->pages.how == PAGEMAP_REFUSED || v->pages.skipped_bytes > 0) {
+		return err_set(err, ERR_UNSUPPORTED, "the kernel does not tell which pages are in memory");
+	}
+	if (ANY(i, v->areas.n, v->areas.items[i].swap_bytes > 0)) {
+		return err_set(err, ERR_UNSUPPORTED, "some of its memory is swapped out");
+	}
+	return true;
+}
+
+/** `texts`: names of roots. */
+static bool grade(const struct scan *scan, struct graph *out, struct buffer *texts,
+		struct err *err) {
+	struct view v = {0};
+	struct stat s;
+	if (!read_view(&v, scan, err)) {
+		return false;
+	}
+	(void)fstat(scan->threads, &s);
+	const size_t n_bytes = (size_t)s.st_size;
+	const struct graph_thread *threads = mmap(NULL, n_bytes, PROT_READ, MAP_PRIVATE, scan->threads,
+			0);
+	if (threads == MAP_FAILED) {
+		return err_memory(err);
+	}
+	const struct looks_known *known = scan->known;
+	const struct parts_input parts = view_as_input(&v, known);
+	struct reader reader = {scan->memory,
+			{.areas = &v.areas,
+					.threads = known->in.threads,
+					.modules = known->modules,
+					.symbols = symbols_create(NULL, NULL),
+					.pid = scan->program,
+					.area = UINT32_MAX}};
+	const struct graph_input in = {.parts = &parts,
+			.nodes = known->tries->nodes,
+			.n_nodes = known->tries->n_nodes,
+			.threads = threads,
+			.n_threads = n_bytes / sizeof *threads,
+			.kernel_words = scan->kept->words.items,
+			.n_kernel_words = scan->kept->words.n,
+			.read = read_memory,
+			.variable = find_variable,
+			.user = &reader};
+	bool ok = graph_grade(&in, out, err);
+	root_names_put(&reader.names, out, texts);
+	return ok;
+}
 
 static bool answer_with(int answer, const struct graph *graph, const struct buffer *texts,
 		struct verdict *v) {
@@ -81,19 +151,13 @@ static bool answer_with(int answer, const struct graph *graph, const struct buff
 			pwrite(answer, rows.data, rows.size, sizeof *v) == (ssize_t)rows.size;
 }
 
-static _Noreturn void grade(struct graph_input *in, struct root_names *names, int answer) {
-	struct reader reader = {open(PROCESS_PATH(names->pid, "mem"), O_RDONLY | O_CLOEXEC), *names};
-	struct words kernels = {0};
-	take_kernels(&kernels, names->pid);
-	in->kernel_words = kernels.items;
-	in->n_kernel_words = kernels.n;
-	in->user = &reader;
-	reader.names.symbols = symbols_create(NULL, NULL);
+static _Noreturn void scan_and_answer(const struct scan *scan, int answer) {
 	struct graph graph = {0};
 	struct buffer texts = {0};
 	struct verdict v = {0};
-	if (graph_grade(in, &graph, &v.err)) {
-		root_names_put(&reader.names, &graph, &texts);
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	(void)setpriority(PRIO_PROCESS, 0, scan->running ? NICE : 0);
+	if (grade(scan, &graph, &texts, &v.err)) {
 		v.ok = answer_with(answer, &graph, &texts, &v) || err_memory(&v.err);
 	}
 	_exit(pwrite(answer, &v, sizeof v, 0) != sizeof v);
@@ -101,80 +165,70 @@ static _Noreturn void grade(struct graph_input *in, struct root_names *names, in
 
 // ---- its parent
 
-/** Has it ended by itself? The thread that watches the program may reap it. */
-static bool wait_for_end(pid_t child, uint64_t within_ns) {
-	CLOSED int fd = (int)syscall(SYS_pidfd_open, child, 0);
-	struct pollfd end = {.fd = fd, .events = POLLIN};
-	bool has_ended = fd < 0 || poll(&end, 1, (int)(within_ns / 1000000)) > 0;
-	if (!has_ended) {
-		(void)kill(child, SIGKILL);
+bool scanner_start(struct scanner *s, const struct scan *scan, struct err *err) {
+	if (!scan->known->in.knows_all_blocks) {
+		return err_set(err, ERR_UNSUPPORTED, "not all blocks that live are known");
 	}
-	(void)waitpid(child, NULL, 0);
-	return has_ended;
+	*s = (struct scanner){.answer = memfd_create("grades", MFD_CLOEXEC), .ended = -1};
+	s->pid = s->answer < 0 ? -1 : fork();
+	if (s->pid == 0) {
+		scan_and_answer(scan, s->answer);
+	}
+	if (s->pid < 0) {
+		(void)err_system(err, errno, "cannot start a process");
+		file_close(s->answer);
+		s->pid = 0;
+		return false;
+	}
+	s->ended = (int)syscall(SYS_pidfd_open, s->pid, 0);
+	return true;
+}
+
+bool scanner_has_ended(const struct scanner *s, uint64_t within_ns) {
+	struct pollfd end = {.fd = s->ended, .events = POLLIN};
+	return s->ended < 0 || poll(&end, 1, (int)(within_ns / 1000000)) > 0;
 }
 
 static bool take(int answer, void *out, size_t bytes, size_t at) {
 	return pread(answer, out, bytes, (off_t)at) == (ssize_t)bytes;
 }
 
-static bool take_answer(struct view *v, int answer, struct texts *texts, struct err *err) {
+static bool take_answer(int answer, struct graded *out, struct texts *texts, struct err *err) {
 	struct verdict end;
-	if (pread(answer, &end, sizeof end, 0) != sizeof end) {
+	if (!take(answer, &end, sizeof end, 0)) {
 		return err_set(err, ERR_SYSTEM, "the process that read it has died");
 	}
 	if (!end.ok) {
 		*err = end.err;
 		return false;
 	}
-	const size_t bytes = end.n_rows * sizeof *v->grades.items;
-	const size_t holder_bytes = end.n_holders * sizeof *v->holders.items;
+	const size_t bytes = end.n_rows * sizeof *out->grades.items;
+	const size_t holder_bytes = end.n_holders * sizeof *out->holders.items;
 	FREED char *text = calloc(end.n_text_bytes + 1, 1);
-	v->has_grades = text && vec_reserve(&v->grades, end.n_rows) &&
-			vec_reserve(&v->holders, end.n_holders) &&
-			take(answer, v->grades.items, bytes, sizeof end) &&
-			take(answer, v->holders.items, holder_bytes, sizeof end + bytes) &&
+	bool ok = text && vec_reserve(&out->grades, end.n_rows) &&
+			vec_reserve(&out->holders, end.n_holders) &&
+			take(answer, out->grades.items, bytes, sizeof end) &&
+			take(answer, out->holders.items, holder_bytes, sizeof end + bytes) &&
 			take(answer, text, end.n_text_bytes, sizeof end + bytes + holder_bytes);
-	v->grades.n = v->has_grades ? end.n_rows : 0;
-	v->holders.n = v->has_grades ? end.n_holders : 0;
-	EACH(holder, v->holders) {
+	out->grades.n = ok ? end.n_rows : 0;
+	out->holders.n = ok ? end.n_holders : 0;
+	EACH(holder, out->holders) {
 		holder->name = holder->name ? texts_id_of(texts, text + holder->name) : 0;
 	}
-	return v->has_grades || err_memory(err);
+	return ok || err_memory(err);
 }
 
-bool graph_read(struct view *v, const struct looks_known *known, const struct graph_thread *threads,
-		size_t n_threads, pid_t pid, uint64_t within_ns, struct err *err) {
-	if (!known->in.knows_all_blocks || v->pages.how == PAGEMAP_REFUSED ||
-			v->pages.skipped_bytes > 0) {
-		return err_set(err, ERR_UNSUPPORTED,
-				known->in.knows_all_blocks ? "the kernel does not tell which pages are in memory"
-										   : "not all blocks that live are known");
+/** The thread that watches the program may reap it. */
+bool scanner_finish(struct scanner *s, struct graded *out, struct texts *texts, struct err *err) {
+	bool has_ended = scanner_has_ended(s, 0);
+	if (!has_ended) {
+		(void)kill(s->pid, SIGKILL);
 	}
-	if (ANY(i, v->areas.n, v->areas.items[i].swap_bytes > 0)) {
-		return err_set(err, ERR_UNSUPPORTED, "some of its memory is swapped out");
-	}
-	const struct parts_input parts = view_as_input(v, known);
-	struct graph_input in = {.parts = &parts,
-			.threads = threads,
-			.n_threads = n_threads,
-			.read = read_memory};
-	in.variable = find_variable;
-	in.nodes = known->tries->nodes;
-	in.n_nodes = known->tries->n_nodes;
-	struct root_names names = {.areas = &v->areas,
-			.threads = known->in.threads,
-			.modules = known->modules,
-			.pid = pid,
-			.area = UINT32_MAX};
-	CLOSED int answer = memfd_create("grades", MFD_CLOEXEC);
-	pid_t child = answer < 0 ? -1 : fork();
-	if (child == 0) {
-		grade(&in, &names, answer);
-	}
-	if (child < 0) {
-		return err_system(err, errno, "cannot start a process");
-	}
-	return wait_for_end(child, within_ns)
-			? take_answer(v, answer, known->texts, err)
-			: err_set(err, ERR_LIMIT, "it takes longer than %s", HUMAN_DURATION(within_ns));
+	(void)waitpid(s->pid, NULL, 0);
+	bool ok = has_ended ? take_answer(s->answer, out, texts, err)
+						: err_set(err, ERR_LIMIT, "it takes too long");
+	file_close(s->ended);
+	file_close(s->answer);
+	*s = (struct scanner){0};
+	return ok;
 }

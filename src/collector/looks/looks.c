@@ -82,8 +82,7 @@ static bool find_module(struct view *v, int memory, const struct smaps_area *a) 
 	return low >= high || add_range(v, false, a->start, a->start + high - low);
 }
 
-static bool find_modules(struct view *v, pid_t pid) {
-	CLOSED int memory = open(PROCESS_PATH(pid, "mem"), O_RDONLY | O_CLOEXEC);
+static bool find_modules(struct view *v, int memory) {
 	bool ok = true;
 	for (size_t i = 0; memory >= 0 && ok && i < v->areas.n; i++) {
 		const struct smaps_area *a = &v->areas.items[i];
@@ -98,17 +97,17 @@ static uint64_t rss_of(pid_t pid) {
 	return process_memory(pid, &memory) ? memory.rss_bytes : 0;
 }
 
-bool view_read(struct view *v, pid_t pid, const struct cgroup *group,
+bool view_read(struct view *v, pid_t pid, int memory, const struct cgroup *group,
 		const struct wire_range own[WIRE_N_OWN]) {
 	uint64_t start_ns = clock_thread_cpu_ns();
 	v->rss_before_bytes = rss_of(pid);
 	errno = 0;
 	bool ok = smaps_read(&v->areas, pid, "smaps");
 	v->is_refused = !ok && (errno == EACCES || errno == EPERM);
-	(void)cgroup_memory(group, &v->group); // as near to what smaps says as can be
+	(void)(group && cgroup_memory(group, &v->group)); // as near to what smaps says as can be
 	ok = ok && pagemap_look(&v->pages, pid, &v->areas, true);
 	v->rss_after_bytes = ok ? rss_of(pid) : 0;
-	ok = ok && take_own(v, own) && find_ours(v) && find_modules(v, pid);
+	ok = ok && take_own(v, own) && find_ours(v) && find_modules(v, memory);
 	vec_sort(&v->ours, by_number);
 	v->cost_ns = clock_thread_cpu_ns() - start_ns;
 	return ok;
@@ -124,8 +123,6 @@ void view_finish(struct view *v) {
 	vec_finish(&v->ours);
 	vec_finish(&v->modules);
 	vec_finish(&v->types);
-	vec_finish(&v->grades);
-	vec_finish(&v->holders);
 }
 
 // ---- which looks are kept
@@ -146,8 +143,8 @@ static void drop(struct looks *l, size_t i) {
 	vec_finish(&l->items.items[i].parts);
 	vec_finish(&l->items.items[i].untouched);
 	vec_finish(&l->items.items[i].types);
-	vec_finish(&l->items.items[i].grades);
-	vec_finish(&l->items.items[i].holders);
+	vec_finish(&l->items.items[i].graded.grades);
+	vec_finish(&l->items.items[i].graded.holders);
 	l->items.n--;
 	memmove(&l->items.items[i], &l->items.items[i + 1], (l->items.n - i) * sizeof *l->items.items);
 }
@@ -166,7 +163,7 @@ static void make_past(struct look *look) {
 		}
 	}
 	look->parts.n = kept;
-	look->untouched.n = look->grades.n = look->holders.n = 0;
+	look->untouched.n = look->graded.grades.n = look->graded.holders.n = 0;
 	look->fullness.n = 0;
 	look->row.at = REC_AT_TIMER;
 }
@@ -293,11 +290,6 @@ bool looks_add(struct looks *l, struct view *v, const struct looks_known *known,
 		look->row.has |= v->types.n > 0 ? REC_HAS_TYPES : 0;
 		look->types = v->types;
 		v->types = (struct types){0};
-		look->row.has |= v->has_grades ? REC_HAS_GRAPH : 0;
-		look->grades = v->grades;
-		v->grades = (struct grades){0};
-		look->holders = v->holders;
-		v->holders = (struct holders){0};
 		look->group = group_of(v, known->limit_bytes, now_ns);
 		if (look->row.rss_bytes > l->peak_bytes) {
 			l->peak_bytes = look->row.rss_bytes;
@@ -315,8 +307,21 @@ bool looks_add(struct looks *l, struct view *v, const struct looks_known *known,
 	return ok;
 }
 
-#define PUT_ROWS(table)                        \
-	EACH(from, look->table) {                  \
+void looks_take_graded(struct looks *l, uint64_t time_ns, struct graded *graded) {
+	struct look *look = FIND_IN(it, l->items,
+			it->row.time_ns == time_ns && it->row.at != REC_AT_TIMER);
+	if (look) {
+		const struct graded none = look->graded;
+		look->row.has |= REC_HAS_GRAPH;
+		look->graded = *graded;
+		*graded = none;
+	}
+	vec_finish(&graded->grades);
+	vec_finish(&graded->holders);
+}
+
+#define PUT_ROWS(of, table)                    \
+	EACH(from, (of).table) {                   \
 		r->table.items[r->table.n] = *from;    \
 		r->table.items[r->table.n++].look = i; \
 	}
@@ -332,8 +337,8 @@ bool looks_put(const struct looks *l, struct recording *r) {
 			!HAS_ROOM(untouched, SUM(i, n, all[i].untouched.n)) ||
 			!HAS_ROOM(fullness, SUM(i, n, all[i].fullness.n)) ||
 			!HAS_ROOM(classes, SUM(i, n, all[i].types.n)) ||
-			!HAS_ROOM(grades, SUM(i, n, all[i].grades.n)) ||
-			!HAS_ROOM(holders, SUM(i, n, all[i].holders.n))) {
+			!HAS_ROOM(grades, SUM(i, n, all[i].graded.grades.n)) ||
+			!HAS_ROOM(holders, SUM(i, n, all[i].graded.holders.n))) {
 		return false;
 	}
 	for (uint32_t i = 0; i < n; i++) {
@@ -342,12 +347,12 @@ bool looks_put(const struct looks *l, struct recording *r) {
 		if (look->group.used_bytes > 0) {
 			r->groups.items[r->groups.n++] = look->group;
 		}
-		PUT_ROWS(parts);
-		PUT_ROWS(fullness);
-		PUT_ROWS(untouched);
-		PUT_ROWS(grades);
+		PUT_ROWS(*look, parts);
+		PUT_ROWS(*look, fullness);
+		PUT_ROWS(*look, untouched);
+		PUT_ROWS(look->graded, grades);
 		const uint32_t before = (uint32_t)r->holders.n;
-		PUT_ROWS(holders);
+		PUT_ROWS(look->graded, holders);
 		for (size_t k = before; k < r->holders.n; k++) { // of this look alone until now
 			r->holders.items[k].above += r->holders.items[k].above ? before : 0;
 		}

@@ -25,12 +25,10 @@ struct types { // for vec_* of base/vec.h
 	size_t n, capacity;
 };
 
-/** By stack and grade, and what holds what is held; `look` is not set. */
-struct grades {
-	VEC(struct rec_grade);
-};
-struct holders {
-	VEC(struct rec_holder);
+/** By stack and grade, and what holds what is held; `look` is not set. Zeroed: nothing is known. */
+struct graded {
+	VEC(struct rec_grade) grades;
+	VEC(struct rec_holder) holders;
 };
 
 /**
@@ -49,17 +47,14 @@ struct view {
 	uint64_t cost_ns; // CPU time of reading
 	bool is_refused;  // it may not be read
 	struct types types;
-	struct grades grades;
-	struct holders holders;
-	bool has_grades;
 };
 
 /**
- * `own`: what the recorder says that it has mapped. `group`: its control group, after its limit was
- * asked for. False: the process is gone or may not be read,
- * or out of memory. Finish `v` in any case.
+ * `memory`: /proc/PID/mem. `own`: what the recorder says that it has mapped. `group`: its control
+ * group, after its limit was asked for; or NULL. False: the process is gone or may not be read, or
+ * out of memory. Finish `v` in any case.
  */
-bool view_read(struct view *v, pid_t pid, const struct cgroup *group,
+bool view_read(struct view *v, pid_t pid, int memory, const struct cgroup *group,
 		const struct wire_range own[WIRE_N_OWN]);
 
 /**
@@ -88,8 +83,7 @@ struct look {
 	VEC(struct rec_untouched) untouched;
 	struct parts_fullness fullness;
 	struct types types;
-	struct grades grades;
-	struct holders holders;
+	struct graded graded;
 };
 
 /** Zeroed: none yet. */
@@ -116,12 +110,45 @@ struct looks_known {
 struct parts_input view_as_input(const struct view *v, const struct looks_known *known);
 
 /**
- * Grade the live blocks of a process that stands still and was read into `v`. Takes about a second
- * for each GB; memory, in a process of its own, that grows with the number of blocks and pointers.
- * False: `err` says why nothing is known.
+ * What the program has given to the kernel (epoll), to have it back with an event. Files are found
+ * while it runs, words are read while it stands. Zeroed: nothing.
  */
-bool graph_read(struct view *v, const struct looks_known *known, const struct graph_thread *threads,
-		size_t n_threads, pid_t pid, uint64_t within_ns, struct err *err);
+struct kept {
+	VEC(int) files;
+	VEC(uint64_t) words;
+};
+void kept_find(struct kept *k, pid_t pid);
+void kept_read(struct kept *k, pid_t pid);
+
+/** What is to be scanned: a process that stands still, or its copy. All of it is only read. */
+struct scan {
+	pid_t program, pid;         // the same, or that of the copy
+	int memory;                 // /proc/PID/mem of it
+	const struct view *running; // of a copy: how the program was just before. Else NULL
+	const struct wire_range *own;
+	const struct looks_known *known;
+	int threads; // a file of struct graph_thread
+	const struct kept *kept;
+};
+
+/** A process that grades live blocks. Zeroed: none. */
+struct scanner {
+	pid_t pid;
+	int ended, answer;
+};
+
+/**
+ * Begin with what is known now, which may change afterwards. It takes about a second for each GB;
+ * memory, in a process of its own, that grows with the number of blocks and pointers. False: `err`
+ * says why nothing will be known.
+ */
+bool scanner_start(struct scanner *s, const struct scan *scan, struct err *err);
+
+/** Wait for it at most that long. */
+bool scanner_has_ended(const struct scanner *s, uint64_t within_ns);
+
+/** Take what it has found, or end it. False: `err` says why nothing is known. */
+bool scanner_finish(struct scanner *s, struct graded *out, struct texts *texts, struct err *err);
 
 /** Names of roots. What is of a module is asked for only if its files are there. */
 struct root_names {
@@ -154,6 +181,9 @@ bool looks_want(const struct looks *l, uint64_t rss_bytes, uint64_t now_ns, enum
  */
 bool looks_add(struct looks *l, struct view *v, const struct looks_known *known, pid_t pid,
 		enum rec_look_at at, uint64_t now_ns);
+
+/** What points to the blocks that lived at the look of that time, if it is still kept. */
+void looks_take_graded(struct looks *l, uint64_t time_ns, struct graded *graded);
 
 /** Write them into `r`, with memory of its own. False: out of memory. */
 bool looks_put(const struct looks *l, struct recording *r);

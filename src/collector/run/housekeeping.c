@@ -143,6 +143,12 @@ void run_housekeep(struct run *run, bool is_idle) {
 	if (run->records_mappings && ending_is_near(&run->ending, run->now_ns)) {
 		run->wanted_look = REC_AT_TRIGGER;
 	}
+	uint64_t every_ns = run->options->leaks_every_ns;
+	if (every_ns > 0 && run->now_ns / every_ns > run->n_leaks && run->old_heap.snapshot == 0 &&
+			run->scanner.pid == 0) {
+		run->n_leaks = run->now_ns / every_ns;
+		run->wanted_look = REC_AT_REQUEST;
+	}
 	if (run->samples.seccomp_mode == 1) {
 		atomic_store(&run->segment.header->no_syscalls, 1);
 	}

@@ -39,7 +39,7 @@ void run_take_old_blocks(struct run *run, bool waits) {
 		return;
 	}
 	(void)pthread_join(o->worker, NULL);
-	guardian_drop_snapshot(&run->guardian);
+	guardian_release(&run->guardian);
 	aggregate_old_blocks(run_aggregate(run), o->walk.blocks.items, o->walk.blocks.n);
 	if (o->walk.blocks.n > 0) {
 		run_say(run,

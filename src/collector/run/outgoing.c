@@ -8,6 +8,7 @@
  */
 #include "base/parallel.h"
 #include "collector/run/parts.h"
+#include "sys/sys.h"
 
 void run_say(struct run *run, const char *fmt, ...) {
 	char text[1024];
@@ -47,7 +48,7 @@ static bool may_have_thread(void) {
 			(!cgroup_of_process(&group, getpid(), "cpu") || cgroup_cores(&group) >= STAGES_CORES);
 }
 
-void run_choose_stages(struct run *run, size_t n_events) {
+static void choose_stages(struct run *run, size_t n_events) {
 	bool is_behind = n_events >= RING_BIG_ENTRIES / 2;
 	run->pressure = is_behind ? run->pressure + PRESSURE_STEP : run->pressure - (run->pressure > 0);
 	LOWER_TO(run->pressure, PRESSURE_MOST);
@@ -56,6 +57,47 @@ void run_choose_stages(struct run *run, size_t n_events) {
 		run->stages = may_have_thread() ? STAGES_TWO : STAGES_ONE;
 	}
 	run->is_staged &= run->stages == STAGES_TWO;
+}
+
+// ---- rounds
+
+bool run_round(struct run *run, size_t *n) {
+	*n = 0;
+	if (run->has_failed) {
+		return false;
+	}
+	uint64_t now = clock_now_ns();
+	run->now_ns = now - run->segment.start_ns;
+	struct err err = {0};
+	if (order_round(run->order, now, n, &err)) {
+		choose_stages(run, *n);
+		return true;
+	}
+	run->has_failed = run->stopped_early = true;
+	segment_close(&run->segment);
+	run_say(run, "recording has stopped; the program keeps running: %s", err.text);
+	return false;
+}
+
+void run_drain(struct run *run) {
+	size_t n;
+	segment_tick(&run->segment, clock_now_ns());
+	(void)run_round(run, &n);
+}
+
+bool run_drain_all(struct run *run, uint64_t within_ns, unsigned n_idle) {
+	uint64_t until_ns = clock_now_ns() + within_ns;
+	size_t n = 1;
+	while (n_idle > 0 && clock_now_ns() < until_ns && run_round(run, &n)) {
+		if (n == 0 && !order_is_behind(run->order)) {
+			return true;
+		}
+		if (n == 0) {
+			n_idle--;
+			clock_sleep_ns(RUN_PAUSE_NS);
+		}
+	}
+	return false;
 }
 
 struct aggregate *run_aggregate(struct run *run) {

@@ -22,6 +22,7 @@
 
 // How long the program's end waits to be looked at, at least; and with --leaks
 enum { RUN_END_WAIT_MS = 50, RUN_LEAKS_WAIT_MS = 30000 };
+enum { RUN_PAUSE_NS = 20000 }; // between two rounds that wait for events
 
 /** May a thread of its own apply events? HEAPTRACK_STAGES in the environment, for tests: 1 or 2. */
 enum stages { STAGES_UNKNOWN, STAGES_ONE, STAGES_TWO_ALWAYS, STAGES_TWO };
@@ -99,9 +100,16 @@ struct run {
 	bool keeps_events;
 	bool has_failed; // events can no longer be digested
 	bool stopped_early;
-	bool ends_when_closed; // the program may end the recording
-	bool only_looks;       // it ends when the blocks from before an attach are known
-	bool is_graded;        // --leaks: was looked at, or why not was said
+	bool ends_when_closed;  // the program may end the recording
+	bool only_looks;        // it ends when the blocks from before an attach are known
+	bool is_graded;         // --leaks: was looked at, or why not was said
+	struct scanner scanner; // of what points to live blocks
+	uint64_t scan_until_ns; // when it is given up
+	uint64_t asked_look_ns; // of the look that it is of, or that was asked for
+	uint64_t look_pause_ns; // for which the program was stopped for it
+	bool is_scan_asked;     // somebody waits for it
+	uint64_t n_leaks;       // looks of --leaks-every so far
+	char why_ungraded[256]; // "": nobody asked, or the last one was answered
 
 	// If attached: undoes the program's side of it, between the end of the recording and the last
 	// look at the rings
@@ -141,8 +149,22 @@ void run_tell_notes(struct run *run);
 /** From the program's start to its end, all events drained. */
 void run_loop(struct run *run);
 
-/** Take what is in the rings now; cheap if there is nothing. */
-void run_drain(struct run *run);
+// ---- look.c
+
+/** Look at the memory now. False: that is not recorded, or impossible. */
+bool run_look(struct run *run, enum rec_look_at at);
+
+/** The same because somebody asks, who is answered when all is known. */
+void run_answer_look(struct run *run);
+
+/** The program waits to be looked at: what it has done so far is taken before. */
+void run_look_at_end(struct run *run);
+
+/** When a scanner has ended: take what it has found. `waits`: wait for it. */
+void run_take_grades(struct run *run, bool waits);
+
+/** What points to live blocks is not known, and why. */
+void run_say_ungraded(struct run *run, const char *why);
 
 // ---- housekeeping.c
 
@@ -189,8 +211,17 @@ void run_put_no_look(void *run, struct buffer *out);
 
 // ---- sink.c, outgoing.c
 
-/** After a round of so many events: does the feed's thread apply those of the next one? */
-void run_choose_stages(struct run *run, size_t n_events);
+/** A round of events. False: they are no longer taken. */
+bool run_round(struct run *run, size_t *n);
+
+/** Take what is in the rings now; cheap if there is nothing. */
+void run_drain(struct run *run);
+
+/**
+ * Take all that comes within that time, in any number of rounds, so many of them without events.
+ * True: there is nothing left.
+ */
+bool run_drain_all(struct run *run, uint64_t within_ns, unsigned n_idle);
 
 /** The aggregate, with all events that were taken: the caller's until the next round. */
 struct aggregate *run_aggregate(struct run *run);
@@ -205,17 +236,6 @@ void run_keep_events(struct run *run, const struct trace_event *events, size_t n
 
 /** The process runs another program from here on: what was live is gone. */
 bool run_begin_program(struct run *run, struct err *err);
-
-// ---- threads.c
-
-void run_look_at_thread(struct run *run, struct live_thread *thread);
-
-/** Look at some of the threads whose turn it is. */
-void run_look_at_threads(struct run *run);
-
-/** The name that the program gave a thread since it was last looked at; and those of all. */
-void run_take_label(struct run *run, const struct live_thread *thread);
-void run_take_labels(struct run *run);
 
 // ---- images.c
 
@@ -239,6 +259,15 @@ void run_look_at_first_image(struct run *run);
 
 /** Tell the recorder, for good, if the program is in a sandbox that heaptrack is not in. */
 void run_note_sandbox(struct run *run);
+
+void run_look_at_thread(struct run *run, struct live_thread *thread);
+
+/** Look at some of the threads whose turn it is. */
+void run_look_at_threads(struct run *run);
+
+/** The name that the program gave a thread since it was last looked at; and those of all. */
+void run_take_label(struct run *run, const struct live_thread *thread);
+void run_take_labels(struct run *run);
 
 // ---- injection.c
 

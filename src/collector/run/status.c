@@ -40,9 +40,34 @@ static void put_figures(struct json *j, struct run *run) {
 			run->samples.n > 0 ? run->samples.items[run->samples.n - 1].rss_bytes : 0);
 }
 
+/** What points to live blocks, if that was asked; else why it is not known. */
+static void put_grades(struct json *j, const struct run *run, const struct look *look) {
+	struct memory_grades m = {0};
+	if (!run->options->leaks) {
+		return;
+	}
+	json_number(j, "pause_ns", run->look_pause_ns);
+	if (!(look->row.has & REC_HAS_GRAPH)) {
+		json_text(j, "ungraded", run->why_ungraded);
+		return;
+	}
+	uint64_t blocks = 0, bytes = 0;
+	EACH(g, look->graded.grades) {
+		m.blocks[g->grade] += g->blocks;
+		m.bytes[g->grade] += g->bytes;
+		blocks += memory_is_unreachable(g->grade) ? g->blocks : 0;
+		bytes += memory_is_unreachable(g->grade) ? g->bytes : 0;
+	}
+	json_number(j, "unreachable_blocks", blocks);
+	json_number(j, "unreachable_bytes", bytes);
+	memory_put_grades_json(j, &m);
+}
+
 void run_put_look(void *user, struct buffer *out) {
 	const struct run *run = user;
-	const struct look *look = &run->looks.items.items[run->looks.items.n - 1];
+	const struct looks *l = &run->looks;
+	const struct look *asked = FIND_IN(it, l->items, it->row.time_ns == run->asked_look_ns);
+	const struct look *look = asked ? asked : &l->items.items[l->items.n - 1];
 	uint64_t bytes[REC_PARTS] = {0};
 	struct json j = json_init(out);
 	for (size_t i = 0; i < look->parts.n; i++) {
@@ -53,6 +78,7 @@ void run_put_look(void *user, struct buffer *out) {
 	put_file(&j, &run->output);
 	json_text(&j, "at", memory_at_ids[look->row.at]);
 	JSON_FIELDS(&j, &look->row, time_ns, rss_bytes, swap_bytes, cost_ns);
+	put_grades(&j, run, look);
 	JSON_LIST(&j, "parts");
 	for (size_t i = 0; i < REC_PARTS; i++) {
 		if (bytes[i] > 0) {

@@ -104,11 +104,6 @@ static inline struct thread_slot *segment_slot(const struct segment *s, uint32_t
 	return (struct thread_slot *)(void *)(s->slots + (uint64_t)index * s->slot_bytes);
 }
 
-/** Is the thread inside of an allocation function, as far as its word is to be believed? */
-static inline bool segment_is_inside(const struct thread_slot *slot) {
-	return *(const uint64_t *)(const void *)((const char *)slot + SLOT_PRIVATE_AT) != 0;
-}
-
 /**
  * Clear a slot whose thread is gone (or close it, if is_lived_in) and offer it to others; its pages
  * go back to the system.

@@ -104,6 +104,10 @@ void aggregate_thread_name(struct aggregate *a, uint32_t thread, uint32_t name) 
 	}
 }
 
+bool aggregate_has_pending(const struct aggregate *a, uint32_t thread) {
+	return a->threads.ids.items[thread].pending != 0;
+}
+
 void aggregate_thread_ended(struct aggregate *a, uint32_t thread, uint64_t now_ns) {
 	uint32_t *newest = &a->threads.ids.items[thread].pending;
 	for (struct pending p; pendings_pop(&a->pendings, newest, &p);) {

@@ -186,9 +186,9 @@ bool injector_attach(struct injector *in, uint64_t max_pause_ns, struct err *err
 }
 
 void injector_drop_snapshot(struct injector *in) {
-	if (in->snapshot.pid != 0) {
+	if (in->tracee.copy.pid != 0) {
 		bool is_there = injector_stop_one(in, NULL);
-		snapshot_drop(&in->snapshot, is_there ? &in->tracee : NULL);
+		snapshot_drop(&in->tracee);
 		if (is_there) {
 			injector_resume(in);
 		}

@@ -177,11 +177,11 @@ bool patch_may_copy_memory(struct injector *in) {
  */
 static void copy_memory(struct injector *in) {
 	uint64_t start_ns = clock_now_ns();
-	in->report.no_copy = snapshot_take(&in->snapshot, &in->tracee, in->max_pause_ns);
-	in->report.snapshot = in->snapshot.pid;
-	in->report.snapshot_ns = in->snapshot.cost_ns;
+	in->report.no_copy = snapshot_take(&in->tracee, in->max_pause_ns, true);
+	in->report.snapshot = in->tracee.copy.pid;
+	in->report.snapshot_ns = in->tracee.copy.cost_ns;
 	uint64_t took_ns = clock_now_ns() - start_ns;
-	in->report.one_pause_ns += took_ns - in->snapshot.cost_ns;
+	in->report.one_pause_ns += took_ns - in->tracee.copy.cost_ns;
 	in->stopped_ns += took_ns;
 }
 

@@ -57,8 +57,10 @@ static bool is_not_traced(pid_t pid, char *s, struct err *err) {
 }
 
 /** What its filters allow can only be seen when it is stopped. */
-static bool is_not_sandboxed(pid_t pid, const char *s, bool *has_filter, struct err *err) {
+bool injector_asks_filters(pid_t pid, bool *has_filter, struct err *err) {
 	enum { STRICT = 1 };
+	char s[STATUS_BYTES] = "";
+	(void)read_status(s, pid);
 	unsigned long mode = number(s, "Seccomp");
 	// In a container heaptrack has the same filters as the programs, which may do what it may
 	char own[STATUS_BYTES];
@@ -173,7 +175,7 @@ bool injector_may_attach(struct injector *in, bool is_running, struct err *err) 
 	}
 	if (!injector_check_machine(false, err) || !is_a_process(pid, s, err) ||
 			!is_not_traced(pid, s, err) || !is_allowed(pid, s, is_running, err) ||
-			!is_our_machine(pid, err) || !is_not_sandboxed(pid, s, &in->has_filter, err) ||
+			!is_our_machine(pid, err) || !injector_asks_filters(pid, &in->has_filter, err) ||
 			(is_running && !is_free_of_others(pid, err))) {
 		return false;
 	}

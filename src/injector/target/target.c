@@ -149,13 +149,6 @@ bool injector_stop_all(struct injector *in, struct err *err) {
 		return false;
 	}
 	in->report.n_threads = (uint32_t)in->tracee.threads.n;
-	// A thread of the process itself works for us, not one of a child that borrows its memory
-	struct tracee_thread *own = FIND_IN(t, in->tracee.threads, t->pid == in->pid);
-	if (own) {
-		struct tracee_thread first = in->tracee.threads.items[0];
-		in->tracee.threads.items[0] = *own;
-		*own = first;
-	}
 	return true;
 }
 

@@ -43,7 +43,6 @@ struct injector {
 	struct found_functions functions;
 	struct plan plan;
 	struct buffer frames;     // unwind tables made for this process
-	struct snapshot snapshot; // as it was when it was attached to
 	uint64_t max_pause_ns;    // of all threads, for that
 	uint64_t clock;           // a function of the vdso; 0: none
 	struct resident resident; // our copy; hooks and islands are ours to write
@@ -63,6 +62,9 @@ struct injector {
  * not and what helps. Touches nothing.
  */
 bool injector_may_attach(struct injector *in, bool is_running, struct err *err);
+
+/** Would its sandbox have to be asked (tracee/tracee.h)? False: any call would kill it. */
+bool injector_asks_filters(pid_t pid, bool *has_filter, struct err *err);
 
 // ---- what it is made of
 

@@ -117,7 +117,8 @@ static bool is_made(const struct tracee_thread *thread, uint64_t until_ns) {
 	}
 }
 
-enum injector_no_copy snapshot_take(struct snapshot *s, struct tracee *t, uint64_t within_ns) {
+enum injector_no_copy snapshot_take(struct tracee *t, uint64_t within_ns, bool lets_go) {
+	struct snapshot *s = &t->copy;
 	pid_t tid = t->threads.items[0].tid;
 	uint64_t start_ns = clock_now_ns();
 	struct errand e = {0};
@@ -129,7 +130,9 @@ enum injector_no_copy snapshot_take(struct snapshot *s, struct tracee *t, uint64
 	bool is_sent = tracee_errand_begin(t, NULL, &e, NULL);
 	bool is_late = is_sent && !is_made(&t->threads.items[0], start_ns + within_ns);
 	s->cost_ns = clock_now_ns() - start_ns;
-	tracee_resume_others(t);
+	if (lets_go || is_late) {
+		tracee_resume_others(t);
+	}
 	if (is_late) {
 		(void)is_made(&t->threads.items[0], start_ns + PATIENCE_NS);
 	}
@@ -142,20 +145,21 @@ enum injector_no_copy snapshot_take(struct snapshot *s, struct tracee *t, uint64
 	s->pid_inside = (pid_t)e.calls[0].result;
 	(void)ptrace(PTRACE_SETOPTIONS, s->pid, 0, PTRACE_O_EXITKILL);
 	if (is_late) {
-		snapshot_drop(s, t);
+		snapshot_drop(t);
 		return INJECTOR_COPY_LATE;
 	}
 	return INJECTOR_COPIED;
 }
 
-void snapshot_drop(struct snapshot *s, struct tracee *t) {
+void snapshot_drop(struct tracee *t) {
+	struct snapshot *s = &t->copy;
 	int status;
 	if (s->pid == 0) {
 		return;
 	}
 	(void)kill(s->pid, SIGKILL);
 	(void)waitpid(s->pid, &status, __WALL);
-	if (t) {
+	if (t->threads.n > 0) {
 		struct errand e = {0};
 		(void)errand_add(&e, SYS_wait4, (uint64_t)s->pid_inside, 0, __WALL);
 		(void)tracee_errand(t, NULL, &e, NULL);

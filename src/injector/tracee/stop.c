@@ -197,6 +197,13 @@ bool tracee_stop(struct tracee *t, bool all, struct err *err) {
 			tracee_resume(t);
 		}
 	}
+	// A thread of the process itself works for us, not one of a child that borrows its memory
+	struct tracee_thread *own = ok ? FIND_IN(it, t->threads, it->pid == t->pid) : NULL;
+	if (own) {
+		struct tracee_thread first = t->threads.items[0];
+		t->threads.items[0] = *own;
+		*own = first;
+	}
 	return ok;
 }
 
@@ -242,14 +249,6 @@ void tracee_resume(struct tracee *t) {
 
 void tracee_resume_others(struct tracee *t) {
 	resume_from(t, 1);
-}
-
-void tracee_resume_one(struct tracee *t, pid_t tid) {
-	struct tracee_thread *thread = FIND_IN(it, t->threads, it->tid == tid);
-	if (thread) {
-		resume_one(t, thread);
-		*thread = t->threads.items[--t->threads.n];
-	}
 }
 
 void tracee_let_go(struct tracee *t) {

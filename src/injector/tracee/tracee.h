@@ -43,6 +43,13 @@ struct tracee_thread {
 	uint64_t mask; // of signals, as it had it when it began to work for us
 };
 
+/** See below. */
+struct snapshot {
+	pid_t pid;        // 0: there is none
+	pid_t pid_inside; // as the process calls it
+	uint64_t cost_ns; // that all threads were stopped for it
+};
+
 struct tracee {
 	pid_t pid;
 	int memory;          // /proc/PID/mem
@@ -51,7 +58,8 @@ struct tracee {
 		uint64_t code, errand, stack_top; // of the resident; 0: there is none yet
 	} errands;
 	bool is_held; // has not begun to run: its one thread stays stopped until tracee_let_go
-	VEC(struct tracee_thread) threads;
+	VEC(struct tracee_thread) threads; // one of the process itself first, if there is any
+	struct snapshot copy;
 };
 
 /** Nothing is stopped yet. False: no such process, or its memory may not be written. */
@@ -78,9 +86,6 @@ bool tracee_stop(struct tracee *t, bool all, struct err *err);
 /** Resume and let go of what is stopped; or of all of it but the first thread. */
 void tracee_resume(struct tracee *t);
 void tracee_resume_others(struct tracee *t);
-
-/** Let one of the stopped threads go on, until tracee_stop of all. */
-void tracee_resume_one(struct tracee *t, pid_t tid);
 
 /** Map memory for code, by a system call of the first stopped thread, which has no errand yet. */
 bool tracee_map(struct tracee *t, uint64_t bytes, uint64_t *address, struct err *err);
@@ -164,12 +169,6 @@ void tracee_pause(unsigned n);
 // signal. The kernel copies only page tables, some 30 ms for each GB. It ends with the tracer at
 // the latest.
 
-struct snapshot {
-	pid_t pid;        // 0: there is none
-	pid_t pid_inside; // as the process calls it
-	uint64_t cost_ns; // that all threads were stopped for it
-};
-
 /**
  * Is a copy likely to be made within that time? Asked while the process runs. `*takes_ns`: what it
  * takes at most, as far as had to be found out for the answer.
@@ -177,13 +176,14 @@ struct snapshot {
 bool snapshot_fits(pid_t pid, uint64_t within_ns, uint64_t *takes_ns);
 
 /**
- * Make a copy. All threads are stopped; all but the first are let go when it is there, or when the
- * time is up: LATE. FAILED: the kernel refused, for lack of memory or of processes.
+ * Make `t->copy`. All threads are stopped; all but the first are let go when it is there
+ * (`lets_go`), or when the time is up: LATE. FAILED: the kernel refused, for lack of memory or of
+ * processes.
  */
-enum injector_no_copy snapshot_take(struct snapshot *s, struct tracee *t, uint64_t within_ns);
+enum injector_no_copy snapshot_take(struct tracee *t, uint64_t within_ns, bool lets_go);
 
-/** End it. One thread must be stopped, to reap it for the process; NULL: the process is gone. */
-void snapshot_drop(struct snapshot *s, struct tracee *t);
+/** End it, if there is one. A thread must be stopped, to reap it for the process, if that lives. */
+void snapshot_drop(struct tracee *t);
 
 // ---- whether the filters of a sandbox (seccomp) let a process make the calls that recording needs
 //

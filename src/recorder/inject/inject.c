@@ -13,6 +13,7 @@
 #include "recorder/inject/inject.h"
 
 #include "recorder/core/awaiting.h"
+#include "recorder/core/errand.h"
 #include "recorder/core/hook/mapping.h"
 #include "recorder/core/sys.h"
 #include "recorder/core/unwind/runtimes.h"
@@ -32,6 +33,7 @@ __attribute__((visibility("default"))) long inject_begin(struct resident *reside
 			registered_add((const void *)resident->tables[i]); // passes 0 by
 		}
 		resident->header_at = (uint64_t)segment.header;
+		errand_offer((const void *)(resident->at + RESIDENT_ERRAND_AT));
 		runtimes_look(); // while no other thread runs
 	}
 	return is_open;

@@ -77,12 +77,3 @@ void inject_leave_free(struct inject_frame *f);
 
 /** Begin the recording. Called once, from outside, before anything is patched. 1: it has begun. */
 long inject_begin(struct resident *resident);
-
-/**
- * Where errands begin (wire/resident.h): at a system call, which is made with the registers as they
- * are and makes the resident's memory writable. %rbx: the errand.
- */
-void inject_errand(void);
-
-/** All but the first call. Returns, if nobody came to fetch the thread, the frame to go back by. */
-uint64_t inject_do_errand(struct errand *errand);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What the core needs of the process into which the recorder was preloaded. */
+#include "recorder/core/errand.h"
 #include "recorder/core/switch.h"
 #include "recorder/core/sys.h"
 #include "recorder/preload/collector.h"
@@ -59,6 +60,8 @@ enum segment_role host_open_segment(void) {
 	bool has_one = environment != NULL || &environ == NULL;
 	enum segment_role role = collector_open(has_one ? environment : environ);
 	if (role == SEGMENT_ROLE_PROGRAM) {
+		static _Alignas(4096) unsigned char room[RESIDENT_STACK_BYTES + ERRAND_BYTES];
+		errand_offer(room + RESIDENT_STACK_BYTES);
 		(void)find_clock(); // while files may still be read; whether it may be asked shows later
 	}
 	return role;

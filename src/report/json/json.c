@@ -197,13 +197,7 @@ static void put_graded_looks(struct json *j, const struct memory_grades *g) {
 	json_number(j, "pid", g->look->pid);
 	json_text(j, "at", memory_at_ids[g->look->at]);
 	json_number(j, "time_ns", g->look->time_ns);
-	JSON_LIST(j, "grades");
-	for (uint8_t grade = 0; grade < REC_GRADES; grade++) {
-		JSON_OBJECT(j, NULL);
-		json_text(j, "grade", memory_grade_ids[grade]);
-		json_number(j, "blocks", g->blocks[grade]);
-		json_number(j, "bytes", g->bytes[grade]);
-	}
+	memory_put_grades_json(j, g);
 }
 
 static void put_graded_sites(struct document *d, const struct recording *r,

@@ -4,8 +4,9 @@
  *
  * It depends on no data of the recorder, which may be made anew at the same time.
  */
+#include "recorder/core/errand.h"
+
 #include "recorder/core/sys.h"
-#include "recorder/inject/inject.h"
 
 static bool make_call(struct errand_call *c) {
 	const uint64_t *a = c->arguments;
@@ -19,7 +20,7 @@ static bool make_call(struct errand_call *c) {
 	return !sys_failed(result);
 }
 
-uint64_t inject_do_errand(struct errand *errand) {
+uint64_t errand_do(struct errand *errand) {
 	bool ok = true;
 	for (uint32_t i = 0; ok && i < errand->n_calls; i++) {
 		ok = make_call(&errand->calls[i]);

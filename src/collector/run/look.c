@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Looks at the program's memory, and what points to its live blocks (--leaks).
+ *
+ *   stop the program at a moment when all that it has done is known
+ *   copy it, and let it go on; at its end it waits instead
+ *   a scanner (looks/graph.c), forked now, reads the copy, while events are digested again
+ *   when it has ended, the look has its grades, and the copy is dropped
+ */
+#include "collector/run/parts.h"
+#include "sys/futex.h"
+#include "sys/sys.h"
+
+enum {
+	LAST_ROUNDS_NS = 20000000, // for events before the look at the end: other threads may go on
+	LOOK_ROUNDS = 10,          // without any, before another look
+};
+
+static const uint64_t scan_most_ns = (RUN_LEAKS_WAIT_MS - RUN_LEAKS_WAIT_MS / 30) * 1000000ull;
+static const uint64_t last_scan_ns = RUN_LEAKS_WAIT_MS / 3 * 1000000ull; // that the end waits for
+
+static bool has_all_blocks(const struct run *run) {
+	bool has_old = run->meta.source != REC_ATTACHED ||
+			(run->meta.old_unknown == REC_OLD_KNOWN && run->old_heap.snapshot == 0);
+	return has_old && !run->has_failed && run_lost_events(run) == 0 &&
+			!FIND_IN(it, run->allocators, it->why);
+}
+
+/** Where the stacks of threads are that have allocated. Their slots are the program's memory. */
+static struct parts_thread *find_stacks(const struct run *run) {
+	struct parts_thread *threads = calloc(run->threads.n + 1, sizeof *threads);
+	for (size_t i = 0; threads && i < run->threads.n; i++) {
+		const struct thread_slot *slot = segment_slot(&run->segment, run->threads.items[i].slot);
+		threads[i] = (struct parts_thread){.sp = slot->stack_at,
+				.fs_base = slot->thread_area,
+				.tid = run->threads.items[i].tid};
+	}
+	return threads;
+}
+
+static struct looks_known known_of(struct run *run, const struct parts_thread *threads,
+		bool has_all) {
+	unseen_take(&run->unseen);
+	return (struct looks_known){
+			.in = {.blocks = run_aggregate(run),
+					.mappings = run->mappings,
+					.before = run->before.n > 0 ? &run->before : NULL,
+					.seen = run->unseen.items,
+					.n_seen = run->unseen.n,
+					.threads = threads,
+					.n_threads = threads ? run->threads.n : 0,
+					.knows_all_blocks = has_all && has_all_blocks(run)},
+			.limit_bytes = run->ending.limit_bytes,
+			.texts = &run->texts,
+			.modules = &run->modules,
+			.tries = &run->tries,
+	};
+}
+
+static bool keep_look(struct run *run, struct view *view, enum rec_look_at at, bool has_all) {
+	FREED struct parts_thread *threads = find_stacks(run);
+	const struct looks_known known = known_of(run, threads, has_all);
+	bool had_unseen = run->looks.has_unseen;
+	unseen_name(&run->unseen, &view->areas);
+	bool ok = looks_add(&run->looks, view, &known, run->program, at, run->now_ns);
+	if (run->looks.has_unseen && !had_unseen) {
+		unseen_ask_for_code(&run->unseen);
+	}
+	return ok;
+}
+
+static int open_memory(pid_t pid) {
+	return open(PROCESS_PATH(pid, "mem"), O_RDONLY | O_CLOEXEC);
+}
+
+static bool read_view(struct run *run, struct view *view) {
+	CLOSED int memory = open_memory(run->program);
+	bool ok = view_read(view, run->program, memory, &run->ending.group, run->segment.header->own);
+	run->looks_refused += view->is_refused;
+	struct units *u = &run->units;
+	bool is_python = u->candidate.n_ranges > 0 && !u->why;
+	struct python_types types = {is_python ? &u->candidate : NULL, modules_read, u->modules,
+			&run->texts, {0}};
+	if (ok) {
+		nim_put_types(&u->nim, &types);
+	}
+	if (ok && (is_python || types.known.n > 0)) {
+		types_read(view, run_aggregate(run), &types);
+	}
+	return ok;
+}
+
+// ---- a program that stands still
+
+/** Its threads, and what the kernel keeps for it. */
+struct held {
+	int threads;                 // a file of struct graph_thread
+	struct parts_thread *stacks; // of those that have allocated
+	struct kept kept;
+};
+
+/**
+ * Is all known that the stopped program has done? Else a thread has not written it down yet, or
+ * resizes a block, which has no address then. Others may be inside of an allocation function: a
+ * block that nobody has been told of holds nothing yet.
+ */
+static bool is_settled(struct run *run) {
+	enum { WITHIN_NS = 1000000000, IDLE = 10 };
+	if (!run_drain_all(run, WITHIN_NS, IDLE)) {
+		return false;
+	}
+	const struct aggregate *blocks = run_aggregate(run);
+	return ALL(i, run->threads.n, !aggregate_has_pending(blocks, run->threads.items[i].id));
+}
+
+/**
+ * Stop the program at such a moment. A thread that is stopped may have the lock that another waits
+ * for, so that all go on before the next try.
+ */
+static int stop_settled(struct run *run, struct err *err) {
+	enum { TRIES = 200, PAUSE_NS = 500000 };
+	for (unsigned i = 0; i < TRIES; i++) {
+		run->look_pause_ns = clock_now_ns();
+		int fd = guardian_hold(&run->guardian, run->program, err);
+		if (fd < 0 || run->has_failed || is_settled(run)) {
+			return fd;
+		}
+		file_close(fd);
+		guardian_release(&run->guardian);
+		clock_sleep_ns(PAUSE_NS);
+		run_drain(run);
+	}
+	(void)err_set(err, ERR_UNSUPPORTED, "a thread stays in realloc");
+	return -1;
+}
+
+/** `held` is to be finished in any case. False: `err` says why the program goes on. */
+static bool hold(struct run *run, struct held *held, struct err *err) {
+	*held = (struct held){.threads = -1};
+	if (run->guardian.pid == 0) {
+		return err_set(err, ERR_UNSUPPORTED, "the program cannot be stopped");
+	}
+	if (!has_all_blocks(run)) {
+		return err_set(err, ERR_UNSUPPORTED, "not all blocks that live are known");
+	}
+	kept_find(&held->kept, run->program);
+	held->threads = stop_settled(run, err);
+	kept_read(&held->kept, run->program);
+	held->stacks = find_stacks(run);
+	return held->threads >= 0;
+}
+
+// ---- its copy
+
+/** At most, all of its memory is written to while there is a copy; and a fifth more. */
+static bool has_room(struct run *run, const struct view *view, struct err *err) {
+	uint64_t limit = run->ending.limit_bytes;
+	uint64_t used = limit > 0 ? cgroup_memory_used(&run->ending.group, 0) : 0;
+	uint64_t bytes = SUM(i, view->areas.n, view->areas.items[i].anonymous_bytes);
+	uint64_t left = used < limit ? limit - used : 0;
+	return limit == 0 || bytes + bytes / 5 < left ||
+			err_set(err, ERR_LIMIT,
+					"a copy of the program may take up to %s, and its control group has %s left "
+					"of %s",
+					HUMAN_BYTES(bytes + bytes / 5), HUMAN_BYTES(left), HUMAN_BYTES(limit));
+}
+
+/** `held` as by hold(). 0: `err` says why there is none. */
+static pid_t copy(struct run *run, const struct view *view, struct held *held, struct err *err) {
+	const struct segment_header *h = run->segment.header;
+	const struct injector_room room = {atomic_load(&h->errand_at), atomic_load(&h->errand_code),
+			ANY(i, view->areas.n, view->areas.items[i].is_left_out)};
+	run->look_pause_ns = 0;
+	if (!has_room(run, view, err) || !hold(run, held, err)) {
+		return 0;
+	}
+	pid_t pid = guardian_copy(&run->guardian, &room, err);
+	run->look_pause_ns = clock_now_ns() - run->look_pause_ns;
+	return pid;
+}
+
+// ---- what points to live blocks
+
+void run_say_ungraded(struct run *run, const char *why) {
+	if (strcmp(run->why_ungraded, why) != 0) {
+		(void)snprintf(run->why_ungraded, sizeof run->why_ungraded, "%s", why);
+		run_say(run, "what points to live blocks is not known: %s", why);
+	}
+}
+
+/** Let `pid` be read: the program, or its copy, beside how that was (`running`) just before. */
+static bool scan(struct run *run, const struct held *held, pid_t pid, const struct view *running,
+		struct err *err) {
+	run_take_modules(run);
+	const struct looks_known known = known_of(run, held->stacks, true);
+	CLOSED int memory = open_memory(pid);
+	const struct scan scan = {
+			.program = run->program,
+			.pid = pid,
+			.memory = memory,
+			.running = running,
+			.own = run->segment.header->own,
+			.known = &known,
+			.threads = held->threads,
+			.kept = &held->kept,
+	};
+	run->scan_until_ns = clock_now_ns() + scan_most_ns;
+	return scanner_start(&run->scanner, &scan, err);
+}
+
+/** Of this moment. `running`: as it was just before, to be copied; NULL: the program waits. */
+static void begin_scan(struct run *run, const struct view *running) {
+	struct held held = {.threads = -1};
+	struct err err = {0};
+	pid_t pid = running              ? copy(run, running, &held, &err)
+			: hold(run, &held, &err) ? run->program
+									 : 0;
+	if (pid == 0 || !scan(run, &held, pid, running, &err)) {
+		run_say_ungraded(run, err.text);
+		if (held.threads >= 0) {
+			guardian_release(&run->guardian);
+		}
+	}
+	file_close(held.threads);
+	free(held.stacks);
+	vec_finish(&held.kept.files);
+	vec_finish(&held.kept.words);
+}
+
+/** Has it ended, or is its time up? */
+static bool is_over(const struct run *run, bool waits) {
+	uint64_t now_ns = clock_now_ns();
+	uint64_t left_ns = run->scan_until_ns > now_ns ? run->scan_until_ns - now_ns : 0;
+	return scanner_has_ended(&run->scanner, waits ? left_ns : 0) || left_ns == 0;
+}
+
+void run_take_grades(struct run *run, bool waits) {
+	struct graded graded = {0};
+	struct err err;
+	if (run->scanner.pid == 0 || !is_over(run, waits)) {
+		return;
+	}
+	run->why_ungraded[0] = '\0';
+	if (scanner_finish(&run->scanner, &graded, &run->texts, &err)) {
+		looks_take_graded(&run->looks, run->asked_look_ns, &graded);
+		run->last_events = run->next_checkpoint_ns = 0;
+	} else {
+		run_say_ungraded(run, err.text);
+	}
+	guardian_release(&run->guardian);
+	if (run->is_scan_asked) {
+		run->is_scan_asked = false;
+		control_answer(run->control, run_put_look, run);
+	}
+}
+
+// ---- looks
+
+bool run_look(struct run *run, enum rec_look_at at) {
+	SCOPED(view) view = {0};
+	bool is_asked = at == REC_AT_REQUEST || at == REC_AT_DETACH;
+	bool ok = run->records_mappings && read_view(run, &view);
+	if (ok) { // else nobody has mapped what came just before
+		(void)run_drain_all(run, LAST_ROUNDS_NS, LOOK_ROUNDS);
+	}
+	if (ok && is_asked && run->options->leaks && run->scanner.pid == 0) {
+		begin_scan(run, &view);
+		run->is_graded |= at == REC_AT_DETACH;
+	}
+	if (ok) {
+		view_take_rss(&view, run->program);
+		ok = keep_look(run, &view, at, true);
+		run->asked_look_ns = is_asked ? run->now_ns : run->asked_look_ns;
+	}
+	if (at == REC_AT_REQUEST || at == REC_AT_TRIGGER) {
+		run->last_events = 0; // it shall be in the file soon, also if nothing else happens
+		run->next_checkpoint_ns = 0;
+	}
+	return ok;
+}
+
+void run_answer_look(struct run *run) {
+	bool ok = run_look(run, REC_AT_REQUEST);
+	run->is_scan_asked = ok && run->scanner.pid > 0;
+	if (!run->is_scan_asked) {
+		control_answer(run->control, ok ? run_put_look : run_put_no_look, run);
+	}
+}
+
+/** The program waits for the scanner, which is no time of its own. */
+static void wait_at_end(struct run *run) {
+	uint64_t start_ns = clock_now_ns();
+	if (run->scanner.pid > 0) {
+		(void)is_over(run, true);
+		run->segment.start_ns += clock_now_ns() - start_ns;
+	}
+}
+
+/** The program may go on. False: it has done so already. */
+static bool let_end(struct run *run) {
+	_Atomic uint32_t *state = &run->segment.header->state;
+	uint32_t ending = SEGMENT_ENDING;
+	segment_tick(&run->segment, clock_now_ns()); // what it still does is later than the look
+	bool has_waited = atomic_compare_exchange_strong(state, &ending, SEGMENT_OPEN);
+	futex_wake(state, INT32_MAX);
+	return has_waited;
+}
+
+/**
+ * The program waits at its end, no longer than until it has been read: what was read is joined
+ * later.
+ */
+void run_look_at_end(struct run *run) {
+	SCOPED(view) view = {0};
+	LOWER_TO(run->scan_until_ns, clock_now_ns() + last_scan_ns);
+	wait_at_end(run);
+	run_take_grades(run, true);
+	bool has_all = run_drain_all(run, LAST_ROUNDS_NS, LAST_ROUNDS_NS / RUN_PAUSE_NS);
+	run_take_modules(run);
+	run->units.is_last = true;
+	units_step(&run->units, &run->tries, run->names, run->now_ns); // they are read in its memory
+	bool is_read = read_view(run, &view);
+	if (run->options->leaks) {
+		begin_scan(run, NULL);
+		run->is_graded = true;
+	}
+	if (run->scanner.pid > 0) {
+		wait_at_end(run);
+		guardian_release(&run->guardian);
+	}
+	if (let_end(run) && is_read) {
+		atomic_store(&run->segment.header->end_wait_ms, 0); // it is looked at once
+		(void)keep_look(run, &view, REC_AT_END, has_all);
+	}
+	run->asked_look_ns = run->now_ns;
+	run_take_grades(run, true);
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+/** Errands (wire/resident.h). */
+
+#include "recorder/core/segment.h"
+#include "wire/resident.h"
+
+/**
+ * Where they begin: at a system call, which is made with the registers as they are, and after which
+ * the errand can be written to. %rbx: the errand.
+ */
+void errand_begin(void);
+
+/** All but the first call. Returns, if nobody came to fetch the thread, the frame to go back by. */
+uint64_t errand_do(struct errand *errand);
+
+/** Tell the collector where there is room for an errand, with a stack of its own before it. */
+static inline void errand_offer(const void *at) {
+	atomic_store(&segment.header->errand_at, (uint64_t)at);
+	atomic_store(&segment.header->errand_code, (uint64_t)errand_begin);
+}

@@ -1,0 +1,450 @@
+"""--leaks while a program runs: on request, every TIME, at a detach. Against programs that know what they have
+lost, and servers that have lost nothing; and nothing is harmed, whoever is killed.
+"""
+
+import json
+import os
+import random
+import re
+import select
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+import conftest
+import test_leaks
+from control_groups import control_group
+
+LOST = {"unreachable", "owned", "cycle"}
+
+# Reads lines: "hold N", "lose N" (each leads to another), "mask", "sandbox", "fill N" (MB), "end"
+SERVER = r"""
+#include <linux/seccomp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <linux/filter.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static void *volatile kept[100000];
+static int n_kept;
+__attribute__((noinline)) static void hold(int n) {
+	while (n-- > 0) {
+		kept[n_kept++] = malloc(100);
+	}
+}
+__attribute__((noinline)) static void lose(int n) {
+	while (n-- > 0) {
+		void *volatile *block = malloc(200);
+		block[0] = malloc(50);
+		block = NULL;
+	}
+}
+__attribute__((noinline)) static void scrub(void) {
+	volatile char stack[16384];
+	for (size_t i = 0; i < sizeof stack; i++) {
+		stack[i] = 0;
+	}
+}
+static void leave_out(void) {
+	char *out = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	*(void **)out = malloc(77);
+	madvise(out, 8192, MADV_DONTFORK);
+}
+static void confine(void) {
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {4, code};
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+static void fill(long mb) {
+	char *all = mmap(NULL, mb << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	memset(all, 1, mb << 20);
+}
+int main(void) {
+	static char line[64];
+	setvbuf(stdin, NULL, _IONBF, 0);
+	while (fgets(line, sizeof line, stdin)) {
+		long n = atol(line + 4);
+		switch (*line) {
+		case 'h': hold(n); break;
+		case 'l': lose(n); break;
+		case 'm': leave_out(); break;
+		case 's': confine(); break;
+		case 'f': fill(n); break;
+		case 'e': return 3;
+		}
+		scrub();
+		write(1, "ok\n", 3);
+	}
+	return 4;
+}
+"""
+
+
+def compile_c(tools, name, text, *options):
+    source = tools.folder / f"{name}.c"
+    source.write_text(text)
+    subprocess.run(["gcc", "-O1", "-g", "-fno-builtin", "-o", tools.folder / name, source, "-pthread", *options],
+                   check=True, timeout=60)
+    return tools.folder / name
+
+
+class Server:
+    """The program above: by itself, or recorded."""
+
+    def __init__(self, tools, options=("--leaks",), heaptrack=True, **more):
+        program = compile_c(tools, "server", SERVER)
+        command = [tools.heaptrack, "-f", "-o", tools.folder / "server.zst", *options] if heaptrack else []
+        self.process = subprocess.Popen([*command, program], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=(tools.folder / "server.err").open("w"), **more)
+        self.tools, self.pid = tools, self.process.pid
+        if heaptrack:
+            self.pid = conftest.wait_until(lambda: next((child for child in below(self.process.pid)
+                                                         if name_of(child) == "server"), None), what="the program")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for pid in (self.process.pid, self.pid):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        self.process.wait()
+
+    def do(self, *lines):
+        for line in lines:
+            self.process.stdin.write(f"{line}\n".encode())
+            self.process.stdin.flush()
+            assert self.process.stdout.readline() == b"ok\n", self.said()
+
+    def end(self):
+        self.process.stdin.write(b"end\n")
+        self.process.stdin.flush()
+        return self.process.wait(timeout=60)
+
+    def said(self):
+        return (self.tools.folder / "server.err").read_text()
+
+    def known(self):
+        return self.tools.json(self.tools.folder / "server.zst")
+
+
+def below(pid):
+    children = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            children += [int(child) for child in task.read_text().split()]
+        except OSError:
+            pass
+    return children
+
+
+def name_of(pid):
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return None
+
+
+def look(tools, pid):
+    finished = tools.run(tools.heaptrack, "--ctl", pid, "look", "--json", timeout=90)
+    assert finished.status == 0, repr(finished)
+    return json.loads(finished.stdout)
+
+
+def blocks_of(answer):
+    assert "grades" in answer, answer.get("ungraded", answer)
+    return {row["grade"]: row["blocks"] for row in answer["grades"]}
+
+
+def lost_of(answer):
+    return sum(n for grade, n in blocks_of(answer).items() if grade in LOST)
+
+
+# ---- what was lost is found, when it was lost
+
+def test_looks_on_request_find_what_is_lost_until_then(tools):
+    with Server(tools) as server:
+        server.do("hold 500")
+        assert lost_of(look(tools, server.pid)) == 0
+        server.do("lose 20")
+        blocks = blocks_of(look(tools, server.pid))
+        assert (blocks["unreachable"], blocks["owned"]) == (20, 20) and blocks["held"] >= 500, blocks
+        server.do("lose 5", "hold 10")
+        text = tools.run(tools.heaptrack, "--ctl", server.pid, "look").stdout
+        assert re.search(r"nothing points to 50 live blocks \(6\.2 kB\); stopped for [\d.]+ [mµu]?s", text), text
+        known = conftest.wait_until(lambda: graded_look(tools, "request"), what="a checkpoint")
+        assert known["grades"]["unreachable"] == 25
+        assert server.end() == 3
+    known = graded_look(tools, "end")
+    assert (known["grades"]["unreachable"], known["grades"]["owned"]) == (25, 25), known
+    sites = {site["stack"][0]["function"] for site in server.known()["leaks"]["sites"] if site["grade"] in LOST}
+    assert sites == {"lose"}
+
+
+def graded_look(tools, at):
+    leaks = tools.json(tools.folder / "server.zst")["leaks"]["looks"]
+    if not leaks or leaks[0]["at"] != at:
+        return None
+    return {"grades": {row["grade"]: row["blocks"] for row in leaks[0]["grades"]}, "time_ns": leaks[0]["time_ns"]}
+
+
+def test_looks_every_so_often(tools):
+    with Server(tools, ("--leaks-every", "200ms")) as server:
+        server.do("lose 7")
+        first = conftest.wait_until(lambda: graded_look(tools, "request"), what="a look")
+        assert first["grades"]["unreachable"] == 7, first
+        conftest.wait_until(lambda: graded_look(tools, "request")["time_ns"] > first["time_ns"], what="another look")
+        assert server.end() == 3
+        looks = server.known()["memory"]["looks"]
+    assert 2 <= sum(row["at"] == "request" for row in looks) <= 16, looks
+
+
+def test_a_recording_without_leaks_is_looked_at_plainly(tools):
+    with Server(tools, ()) as server:
+        server.do("lose 7")
+        answer = look(tools, server.pid)
+        assert answer["parts"] and not {"grades", "ungraded", "pause_ns"} & answer.keys()
+
+
+def test_a_look_at_the_detach(tools):
+    with Server(tools, heaptrack=False) as server:
+        server.do("hold 1000", "lose 50")
+        running = tools.start(tools.heaptrack, "-f", "-o", tools.folder / "server.zst", "--leaks", "-p", server.pid)
+        running.wait_for_attach()
+        server.do("hold 300", "lose 11")
+        assert lost_of(look(tools, server.pid)) == 22
+        os.kill(running.pid, signal.SIGINT)
+        finished = running.wait()
+        assert finished.status == 0, repr(finished)
+        known = graded_look(tools, "detach")
+        assert (known["grades"]["unreachable"], known["grades"]["owned"]) == (11, 11), repr(finished)
+        server.do("hold 1")  # it lives
+        assert server.end() == 3
+
+
+# ---- what has lost nothing is not accused
+
+def test_a_server_under_load_is_not_accused(tools, is_long):
+    if not shutil.which("redis-server") or not shutil.which("redis-benchmark"):
+        pytest.skip("redis is not installed")
+    socket = tools.folder / "redis.sock"
+    server = tools.start_record("redis-server", "--port", "0", "--unixsocket", socket, "--save", "", options=("--leaks",))
+    conftest.wait_until(socket.exists, what="the server")
+    load = ["redis-benchmark", "-s", socket, "-r", "100000", "-q", "-t", "set,lpush,hset"]
+    subprocess.run([*load, "-n", "100000", "-P", "16"], check=True, timeout=120, stdout=subprocess.DEVNULL)
+    busy = subprocess.Popen([*load, "-l", "-n", "20000"], stdout=subprocess.DEVNULL)
+    try:
+        for _ in range(100 if is_long else 10):
+            answer = look(tools, server.program())
+            assert lost_of(answer) == 0 and blocks_of(answer)["held"] > 100000, answer
+    finally:
+        busy.kill()
+        busy.wait()
+    os.kill(server.program(), signal.SIGTERM)
+    server.wait()
+
+
+def test_node_under_load_is_not_accused(tools, is_long):
+    if not shutil.which("node"):
+        pytest.skip("node is not installed")
+    server = tools.start_record(
+        "node", "-e", "let kept = []; const http = require('http');"
+        "const s = http.createServer((q, r) => { kept.push(Buffer.alloc(5000)); kept = kept.slice(-500); r.end('x'); });"
+        "s.listen(0, () => { const get = () => http.get({port: s.address().port}, r => { r.resume(); r.on('end', get); });"
+        "for (let i = 0; i < 20; i++) get(); });", options=("--leaks",))
+    time.sleep(1)
+    for _ in range(100 if is_long else 10):
+        assert lost_of(look(tools, server.program())) == 0
+    os.kill(server.program(), signal.SIGTERM)
+    server.wait()
+
+
+def test_threads_that_hand_blocks_over_are_not_accused(tools, is_long):
+    program = compile_c(tools, "threads", test_leaks.THREADS)
+    running = tools.start_record(program, "64", "600000000", options=("--leaks", "--force"))
+    time.sleep(0.5)
+    for _ in range(1000 if is_long else 20):
+        answer = look(tools, running.program())
+        assert lost_of(answer) == 0, answer
+    os.kill(running.program(), signal.SIGKILL)
+    running.wait()
+
+
+# ---- nothing is harmed
+
+def test_what_stays_out_of_copies_is_read_and_stays_out(tools):
+    with Server(tools) as server:
+        server.do("mask")
+        flags = left_out(server.pid)
+        answer = look(tools, server.pid)
+        assert lost_of(answer) == 0 and blocks_of(answer)["held"] >= 1
+        assert left_out(server.pid) == flags != []
+        assert server.end() == 3
+
+
+def left_out(pid):
+    """Areas that are, but for heaptrack's."""
+    areas = re.findall(r"^([0-9a-f]+-[0-9a-f]+) (?:.*\n)(?:[A-Z].*\n)*?VmFlags:(.*)", Path(f"/proc/{pid}/smaps").read_text(), re.M)
+    return [area for area, flags in areas if " dc" in flags]
+
+
+def test_a_sandbox_that_would_kill_is_left_alone(tools):
+    with Server(tools) as server:
+        server.do("hold 5", "sandbox")
+        answer = look(tools, server.pid)
+        assert "sandbox" in answer["ungraded"] and answer["parts"], answer
+        server.do("hold 1")
+        assert server.end() == 3
+
+
+def test_a_full_control_group_is_left_alone(tools):
+    limit = 256 << 20
+    with control_group(limit) as group:
+        procs = group / "cgroup.procs"
+        with Server(tools, preexec_fn=lambda: procs.write_text("0")) as server:
+            server.do("hold 5", "lose 3")
+            assert lost_of(look(tools, server.pid)) == 6
+            server.do(f"fill {(limit >> 20) * 80 // 100}")
+            answer = look(tools, server.pid)
+            assert re.search(r"a copy of the program may take up to 2\d\d\.\d MB, and its control group has [\d.]+ MB left of "
+                             r"268\.4 MB", answer["ungraded"]), answer
+            server.do("hold 1")
+            assert server.end() == 3
+
+
+SECRET = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static char global[64];
+int main(void) {
+	char stack[64], *volatile *heap = malloc(2 * sizeof *heap);
+	read(0, global, 64);
+	memcpy(stack, global, 64);
+	heap[0] = malloc(64);
+	memcpy(heap[0], global, 64);
+	heap[1] = malloc(4096);
+	memcpy(heap[1] + 100, global, 64);
+	write(1, "ok\n", 3);
+	read(0, global + 63, 1);
+	return stack[0] == heap[0][0] ? 0 : 1;
+}
+"""
+
+
+def test_no_content_is_kept(tools):
+    secret = os.urandom(64)
+    program = compile_c(tools, "secret", SECRET)
+    running = subprocess.Popen([tools.heaptrack, "--leaks", "-f", "-o", tools.folder / "secret.zst", program],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    running.stdin.write(secret)
+    running.stdin.flush()
+    assert running.stdout.readline() == b"ok\n"
+    pid = next(child for child in below(running.pid) if name_of(child) == "secret")
+    assert blocks_of(look(tools, pid))["held"] >= 3
+    shared = shared_of(running.pid)
+    memory = memory_of(running.pid)
+    running.stdin.write(b"x")
+    running.stdin.flush()
+    assert running.wait(timeout=60) == 0
+    file = tools.folder / "secret.zst"
+    tools.print(file, "--html", tools.folder / "secret.html")
+    written = [subprocess.run(["zstd", "-dc", file], capture_output=True, check=True).stdout,
+               tools.print(file, "--json").stdout.encode("utf-8", "surrogateescape"), (tools.folder / "secret.html").read_bytes()]
+    for content in [shared, memory, *written]:
+        assert content and not any(secret[i:i + 8] in content for i in range(0, 64, 8))
+
+
+def shared_of(pid):
+    """What its shared memory has: most of it was never touched."""
+    content = []
+    for fd in Path(f"/proc/{pid}/fd").iterdir():
+        if "/memfd:" in os.readlink(fd):
+            at = 0
+            with open(fd, "rb", 0) as file:
+                while at is not None:
+                    try:
+                        start = os.lseek(file.fileno(), at, os.SEEK_DATA)
+                        at = os.lseek(file.fileno(), start, os.SEEK_HOLE)
+                        content.append(os.pread(file.fileno(), at - start, start))
+                    except OSError:
+                        at = None
+    return b"".join(content)
+
+
+def memory_of(pid):
+    """What a core of it would have, but for shared memory."""
+    content = []
+    with open(f"/proc/{pid}/mem", "rb", 0) as memory:
+        for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
+            start, end = (int(word, 16) for word in line.split()[0].split("-"))
+            if " rw-p " in line:
+                memory.seek(start)
+                try:
+                    content.append(memory.read(end - start))
+                except OSError:
+                    pass
+    return b"".join(content)
+
+
+def victims(collector, program):
+    """The helpers of a recording, and the copy of the program."""
+    own = os.readlink(f"/proc/{collector}/exe")
+    found = {"collector": collector}
+    for child in below(collector):
+        try:
+            if os.readlink(f"/proc/{child}/exe") == own:
+                found["guardian" if os.getsid(child) == child else "scanner"] = child
+        except (OSError, ProcessLookupError):
+            pass
+    for child in below(program):
+        found["copy"] = child
+    return found
+
+
+@pytest.mark.parametrize("whom", ["collector", "guardian", "scanner", "copy"])
+def test_kills_at_any_moment(tools, whom, is_long):
+    chance = random.Random(f"{whom}")
+    for _ in range(50 if is_long else 5):
+        with Server(tools) as server:
+            server.do("hold 90000", "lose 2", "fill 30")
+            asker = subprocess.Popen([tools.heaptrack, "--ctl", str(server.pid), "look"], stdout=subprocess.DEVNULL,
+                                     stderr=subprocess.DEVNULL)
+            until = time.monotonic() + 3
+            time.sleep(chance.random() * 0.1)
+            while time.monotonic() < until and asker.poll() is None:
+                victim = victims(server.process.pid, server.pid).get(whom)
+                if victim:
+                    os.kill(victim, signal.SIGKILL)
+                    break
+            time.sleep(chance.random() * 0.05)
+            server.do("hold 1", "lose 1")
+            assert asker.wait(timeout=60) in (0, 1)
+            status = server.end() if whom != "collector" else end_alone(server)
+            assert whom == "collector" or status == 3, server.said()
+            finished = tools.run(tools.heaptrack_print, "--json", tools.folder / "server.zst")
+            assert finished.status == 0, repr(finished)
+
+
+def end_alone(server):
+    ended = os.pidfd_open(server.pid)
+    server.process.stdin.write(b"end\n")
+    server.process.stdin.flush()
+    assert select.select([ended], [], [], 60)[0]
+    os.close(ended)
