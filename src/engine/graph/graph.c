@@ -72,15 +72,19 @@ static void mark_from(struct marking *m, uint8_t grade) {
 
 // ---- what may be in disguise
 
+/** A word, and without flags in its upper and in its lower bits. */
+enum { WAYS = 3, TAG_BITS = 17 };
+#define WAYS_OF(word) \
+	{ (word), (word) & (UINT64_MAX >> TAG_BITS), (word) & -(uint64_t)WORD }
+
 static void find_disguised(struct marking *m, struct part *p, const struct source *s, uint64_t at,
 		const uint8_t *memory, size_t bytes) {
 	(void)at;
-	enum { TAG_BITS = 17 };
 	for (size_t i = 0; i + WORD <= bytes; i++) {
 		uint64_t word;
 		memcpy(&word, memory + i, sizeof word);
-		const uint64_t ways[] = {word, word & (UINT64_MAX >> TAG_BITS), word & -(uint64_t)WORD};
-		for (size_t k = 0; k < (i % WORD ? 1 : sizeof ways / sizeof *ways); k++) {
+		const uint64_t ways[WAYS] = WAYS_OF(word);
+		for (size_t k = 0; k < WAYS - (i % WORD > 0); k++) {
 			const uint32_t block = edges_may_be_block(m, ways[k]) ? edges_target(m, s, ways[k])
 																  : NO_BLOCK;
 			if (block != NO_BLOCK && m->grades[block] == NOT_YET) {
@@ -102,7 +106,9 @@ static void search_part(void *user, unsigned number) {
 /** Once more as long as something was found: what is held now may hold more. */
 static bool search_disguised(struct marking *m) {
 	size_t n_before = SIZE_MAX;
-	mark_words(m, m->in->kernel_words, m->in->n_kernel_words, REC_DISGUISED);
+	for (size_t i = 0; i < m->in->n_kernel_words; i++) {
+		mark_words(m, (const uint64_t[])WAYS_OF(m->in->kernel_words[i]), WAYS, REC_DISGUISED);
+	}
 	follow(m, REC_DISGUISED);
 	bool ok = true;
 	while (ok && m->n_queued != n_before && m->n_queued < m->blocks.n) {

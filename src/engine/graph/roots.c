@@ -51,6 +51,19 @@ static struct graph_root root_of(const struct parts_input *in, const struct owne
 	return root;
 }
 
+/** But for blocks in it, which hold if they are held: large ones have mappings of their own. */
+static bool add_root(struct sources *out, struct source s, const struct live_blocks *blocks) {
+	size_t i = sorted_first_of(blocks->items, blocks->n, sizeof *blocks->items, s.start);
+	bool ok = true;
+	for (i -= i > 0; ok && i < blocks->n && blocks->items[i].start < s.end; i++) {
+		struct source before = s;
+		before.end = blocks->items[i].start;
+		ok = before.start >= before.end || vec_add(out, before);
+		RAISE_TO(s.start, before.end + blocks->items[i].bytes);
+	}
+	return ok && (s.start >= s.end || vec_add(out, s));
+}
+
 bool roots_find(const struct graph_input *graph, const struct live_blocks *blocks,
 		struct sources *out) {
 	const struct parts_input *in = graph->parts;
@@ -73,10 +86,11 @@ bool roots_find(const struct graph_input *graph, const struct live_blocks *block
 			if (p->is_file && !(a->is_shared && a->is_writable)) {
 				continue;
 			}
-			ok = vec_add(out,
+			ok = add_root(out,
 					(struct source){p->start > start ? p->start : start,
 							p->end < span->end ? p->end : span->end, root_of(in, span),
-							is_libcs(in, span)});
+							is_libcs(in, span)},
+					blocks);
 		}
 	}
 	vec_finish(&owners.spans);
