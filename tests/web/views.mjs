@@ -71,6 +71,11 @@ function cutTexts() {
 		}
 	}
 	wrong.push(...brokenFigures());
+	for (const part of innerWidth < 600 ? document.querySelectorAll('main :not(.source)') : []) {
+		if (/auto|scroll/.test(getComputedStyle(part).overflowX) && part.scrollWidth > part.clientWidth + 1) {
+			wrong.push(`scrolls sideways: ${part.tagName} ${part.className} by ${part.scrollWidth - part.clientWidth} px`);
+		}
+	}
 	if (document.documentElement.scrollWidth > innerWidth) {
 		wrong.push(`the page is ${document.documentElement.scrollWidth - innerWidth} px too wide`);
 	}
