@@ -234,13 +234,6 @@ static uint64_t unit_of(int digits) {
 	return unit;
 }
 
-static void put_seconds(struct buffer *out, uint64_t moment, int digits) {
-	buffer_printf(out, "%" PRIu64, moment / second_ns);
-	if (digits) {
-		buffer_printf(out, ".%0*" PRIu64, digits, moment % second_ns / unit_of(digits));
-	}
-}
-
 /** With as few digits as snap to the edge: beginnings from above, ends from below. */
 static void put_end(struct buffer *out, int32_t edge, bool is_begin, const struct recording *r) {
 	if (edge == LENS_START || edge == (int32_t)r->edges.n) {
@@ -253,7 +246,10 @@ static void put_end(struct buffer *out, int32_t edge, bool is_begin, const struc
 		uint64_t rounded = (is_begin ? time + unit - 1 : time) / unit * unit;
 		int32_t snapped = is_begin ? edge_before(r, rounded) : edge_after(r, rounded);
 		if (digits == SECONDS_DIGITS || snapped == edge) {
-			put_seconds(out, rounded, digits);
+			buffer_printf(out, "%" PRIu64, rounded / second_ns);
+			if (digits) {
+				buffer_printf(out, ".%0*" PRIu64, digits, rounded % second_ns / unit);
+			}
 			return;
 		}
 	}

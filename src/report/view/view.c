@@ -40,18 +40,18 @@ bool report_view(struct buffer *out, const struct recording *r, const struct nam
 #undef PUT
 	};
 	SCOPED(viewer) v;
-	bool ok = viewer_init(&v, out, r, n, options, request, err);
-	if (ok) {
-		bool is_of_blocks = request->view != VIEW_MEMORY;
-		if (is_of_blocks) {
-			put_totals(&v);
-		}
-		bool is_shown = v.result.total.blocks || request->view == VIEW_TIMELINE || !is_of_blocks;
-		if (put[request->view] && is_shown) {
-			buffer_text(out, is_of_blocks ? "\n" : "");
-			ok = put[request->view](&v, err);
-		}
-		ok = ok && (!out->failed || err_memory(err));
+	if (!viewer_init(&v, out, r, n, options, request, err)) {
+		return false;
 	}
-	return ok;
+	bool is_of_blocks = request->view != VIEW_MEMORY;
+	if (is_of_blocks) {
+		put_totals(&v);
+	}
+	bool is_shown = v.result.total.blocks || request->view == VIEW_TIMELINE || !is_of_blocks;
+	bool ok = true;
+	if (put[request->view] && is_shown) {
+		buffer_text(out, is_of_blocks ? "\n" : "");
+		ok = put[request->view](&v, err);
+	}
+	return ok && (!out->failed || err_memory(err));
 }
