@@ -41,10 +41,10 @@ def write(m, out):
 def main():
     for command in ("set pagination off", "set breakpoint pending on", "set print thread-events off",
                     "handle all nostop noprint pass", "handle SIGTRAP stop nopass", "set follow-fork-mode parent",
-                    "set detach-on-fork on", "break graph_read"):
+                    "set detach-on-fork on", "break scanner_start"):
         gdb.execute(command, to_string=True)
     gdb.execute("run")
-    program = str(int(gdb.parse_and_eval("pid")))
+    program = str(int(gdb.parse_and_eval("scan->pid")))
     gdb.execute("set follow-fork-mode child")
     gdb.execute("break holders_find")
     gdb.execute("continue")
