@@ -172,7 +172,7 @@ int main(int argc, char **argv) {
 		struct arena arena = {0};
 		struct symbols_facts facts;
 		double wall = seconds(CLOCK_MONOTONIC), cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
-		ok = symbols_resolve(s, &r.module, wanted, n, answers, &facts, &arena, &err);
+		ok = symbols_resolve(s, &r.module, wanted, n, answers, &facts, &arena);
 		wall = seconds(CLOCK_MONOTONIC) - wall;
 		cpu = seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
 		if (ok) {

@@ -120,15 +120,6 @@ bool elf_has_section(const struct elf_image *e, const char *name) {
 	return bytes_named(e, name).size > 0;
 }
 
-bool elf_segment_at(const struct elf_image *e, uint32_t index, struct elf_segment *out) {
-	_Static_assert(sizeof *out == sizeof(Elf64_Phdr), "copied as it is");
-	if (index >= e->n_segments) {
-		return false;
-	}
-	memcpy(out, e->segments.data + index * sizeof *out, sizeof *out);
-	return true;
-}
-
 struct slice elf_bytes_from(const struct elf_image *e, uint64_t address,
 		struct elf_segment *segment) {
 	struct elf_segment s;
@@ -150,7 +141,13 @@ struct slice elf_bytes_from(const struct elf_image *e, uint64_t address,
 
 bool elf_segment_next(const struct elf_image *e, uint32_t type, uint32_t *next,
 		struct elf_segment *out) {
-	return SOME(elf_segment_at(e, (*next)++, out), out->type == type);
+	_Static_assert(sizeof *out == sizeof(Elf64_Phdr), "copied as it is");
+	bool is_it = false;
+	while (!is_it && *next < e->n_segments) {
+		memcpy(out, e->segments.data + (*next)++ * sizeof *out, sizeof *out);
+		is_it = out->type == type;
+	}
+	return is_it;
 }
 
 bool elf_segment_find(const struct elf_image *e, uint32_t type, struct elf_segment *out) {

@@ -51,8 +51,7 @@ struct elf_segment {
 	uint64_t offset, address, physical_address, file_bytes, memory_bytes, align;
 };
 
-/** False: there is no segment of that index, or of that type (PT_LOAD...). */
-bool elf_segment_at(const struct elf_image *e, uint32_t index, struct elf_segment *out);
+/** The first of that type (PT_LOAD...). False: there is none. */
 bool elf_segment_find(const struct elf_image *e, uint32_t type, struct elf_segment *out);
 
 /** The next of that type from the index `*next` on, which becomes that of the one behind it. */

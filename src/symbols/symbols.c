@@ -38,7 +38,8 @@ struct symbols *symbols_create(const struct symbols_options *options, struct err
 
 static void module_destroy(struct module *m) {
 	debug_data_destroy(m->debug);
-	CALL_FOR(symbol_table_finish, m, table, variables);
+	vec_finish(&m->table);
+	vec_finish(&m->variables);
 	module_files_close(&m->files);
 	free(m);
 }
@@ -146,29 +147,28 @@ static bool name_by_table(const struct module *m, uint64_t pc, struct symbols_an
 
 bool symbols_resolve(struct symbols *s, const struct symbols_module *module,
 		const struct symbols_wanted *wanted, size_t n, struct symbols_answer *answers,
-		struct symbols_facts *facts, struct arena *arena, struct err *err) {
+		struct symbols_facts *facts, struct arena *arena) {
 	if (n) {
 		memset(answers, 0, n * sizeof *answers);
 	}
 	FREED uint64_t *pcs = malloc((n + 1) * sizeof *pcs);
 	struct module *m = pcs ? module_of(s, module) : NULL;
 	SCOPED(name_pool) pool = {.arena = arena};
-	bool ok = m != NULL;
-	if (ok) {
-		// A return address may already belong to the next line, or the next function
-		for (size_t i = 0; i < n; i++) {
-			pcs[i] = wanted[i].address - (!wanted[i].is_exact && wanted[i].address);
-		}
-		struct debug_question q = {pcs, n, &m->table, &pool, answers};
-		ok = (!m->debug || debug_data_ask(m->debug, &q)) &&
-				ALL(i, n, name_by_table(m, pcs[i], &answers[i], &pool));
-		*facts = (struct symbols_facts){
-				.has_symbols = m->table.n > 0,
-				.has_lines = m->debug != NULL,
-				.is_unresolved = !m->is_found,
-		};
+	if (!m) {
+		return false;
 	}
-	return ok || err_memory(err);
+	*facts = (struct symbols_facts){
+			.has_symbols = m->table.n > 0,
+			.has_lines = m->debug != NULL,
+			.is_unresolved = !m->is_found,
+	};
+	// A return address may already belong to the next line, or the next function
+	for (size_t i = 0; i < n; i++) {
+		pcs[i] = wanted[i].address - (!wanted[i].is_exact && wanted[i].address);
+	}
+	struct debug_question q = {pcs, n, &m->table, &pool, answers};
+	return (!m->debug || debug_data_ask(m->debug, &q)) &&
+			ALL(i, n, name_by_table(m, pcs[i], &answers[i], &pool));
 }
 
 bool symbols_variable(struct symbols *s, const struct symbols_module *module, uint64_t address,

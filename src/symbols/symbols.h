@@ -60,7 +60,7 @@ struct symbols_facts {
  */
 bool symbols_resolve(struct symbols *s, const struct symbols_module *module,
 		const struct symbols_wanted *wanted, size_t n, struct symbols_answer *answers,
-		struct symbols_facts *facts, struct arena *arena, struct err *err);
+		struct symbols_facts *facts, struct arena *arena);
 
 /** What of a module's data an address belongs to. */
 struct symbols_variable {

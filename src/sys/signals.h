@@ -63,7 +63,7 @@ struct witness {
 };
 
 /** Signals must be blocked already (signals_open), and there is one thread. */
-bool witness_start(struct witness *w, struct err *err);
+bool witness_start(struct witness *w);
 
 /** True if a process sent `signal`, which has just arrived here, to the witness too. Takes 5 ms. */
 bool witness_saw(struct witness *w, int signal);

@@ -28,8 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 		sink += strlen(section.name) + (bytes.size ? bytes.data[bytes.size - 1] : 0);
 	}
 	struct elf_segment segment;
-	for (uint32_t i = 0; elf_segment_at(&e, i, &segment); i++) {
-		sink += segment.type;
+	for (uint32_t i = 0; elf_segment_next(&e, PT_LOAD, &i, &segment);) {
+		sink += segment.address;
 	}
 	read_symbols(&e, SHT_SYMTAB);
 	read_symbols(&e, SHT_DYNSYM);

@@ -91,7 +91,7 @@ static void finds_by_address(void **state) {
 	assert_string_equal(name_at(&t, 0x1500), "-");
 	assert_string_equal(name_at(&t, 0x1fff), "last");
 	assert_string_equal(name_at(&t, 0x2000), "-");
-	symbol_table_finish(&t);
+	vec_finish(&t);
 }
 
 static void shows_the_best_of_several(void **state) {
@@ -111,11 +111,11 @@ static void shows_the_best_of_several(void **state) {
 	assert_string_equal(name_at(&t, 0x1200), "strong_");
 	assert_string_equal(name_at(&t, 0x1300), "sized");
 	assert_false(t.is_nim);
-	symbol_table_finish(&t);
+	vec_finish(&t);
 	add(&m, "NimMain", 0x1400, 0x10, STT_FUNC, STB_GLOBAL);
 	fill(&t, &m);
 	assert_true(t.is_nim);
-	symbol_table_finish(&t);
+	vec_finish(&t);
 }
 
 /** The rule of symbol_table.h, by looking at every symbol. */
@@ -151,7 +151,7 @@ static void equals_the_slow_way(void **state) {
 			const Elf64_Sym *want = slowly(&m, at);
 			assert_string_equal(name_at(&t, at), want ? m.names + want->st_name : "-");
 		}
-		symbol_table_finish(&t);
+		vec_finish(&t);
 	}
 }
 

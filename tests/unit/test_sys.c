@@ -377,7 +377,7 @@ static int signals_in_child(void) {
 	int fd = signals_open(NULL);
 	struct witness w;
 	struct signals_arrived arrived;
-	if (fd < 0 || !witness_start(&w, NULL)) {
+	if (fd < 0 || !witness_start(&w)) {
 		return 1;
 	}
 	while (next_within(fd, 0, &arrived)) { // SIGCHLD of what started the witness

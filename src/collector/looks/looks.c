@@ -71,12 +71,10 @@ static bool find_module(struct view *v, int memory, const struct smaps_area *a) 
 	if (n <= 0 || !elf_image_init(&elf, slice_of(bytes, (size_t)n))) {
 		return true;
 	}
-	for (uint32_t i = 0; elf_segment_at(&elf, i, &s); i++) {
-		if (s.type == PT_LOAD) {
-			uint64_t end = s.address + s.memory_bytes;
-			low = s.address < low ? s.address : low;
-			high = end > high && end >= s.address ? end : high;
-		}
+	for (uint32_t i = 0; elf_segment_next(&elf, PT_LOAD, &i, &s);) {
+		uint64_t end = s.address + s.memory_bytes;
+		low = s.address < low ? s.address : low;
+		high = end > high && end >= s.address ? end : high;
 	}
 	low &= -(uint64_t)sysconf(_SC_PAGESIZE);
 	return low >= high || add_range(v, false, a->start, a->start + high - low);

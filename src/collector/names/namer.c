@@ -68,8 +68,8 @@ static void pass_turn(struct namer *n, uint32_t turn) {
 static bool resolve(struct namer *n, struct batch *b) {
 	b->answers = arena_new(&b->arena, struct symbols_answer, b->n);
 	return b->answers &&
-			symbols_resolve(n->symbols, &b->file, b->wanted, b->n, b->answers, &b->facts, &b->arena,
-					NULL);
+			symbols_resolve(n->symbols, &b->file, b->wanted, b->n, b->answers, &b->facts,
+					&b->arena);
 }
 
 static void answer(struct namer *n, struct batch *b) {

@@ -22,7 +22,7 @@ bool child_fork(struct run *run, const struct launch *launch, char **environment
 	if (run->signals_fd < 0) {
 		return false;
 	}
-	(void)witness_start(&run->witness, NULL); // without it, some signals arrive twice
+	(void)witness_start(&run->witness); // without it, some signals arrive twice
 	if (!spawn_fork(&run->spawn, program, err)) {
 		return false;
 	}

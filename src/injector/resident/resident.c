@@ -307,7 +307,7 @@ static void add_descriptor(struct injector *in, struct errand *e) {
 }
 
 /** The list is emptied first: at a second attempt other mappings could be in the same places. */
-static bool add_mappings(struct injector *in, struct errand *e, struct err *err) {
+static bool add_mappings(struct injector *in, struct errand *e) {
 	struct resident *r = &in->resident;
 	for (unsigned i = 0; i < RESIDENT_MAPPINGS; i++) {
 		if (r->mappings[i].bytes != 0) {
@@ -316,28 +316,28 @@ static bool add_mappings(struct injector *in, struct errand *e, struct err *err)
 	}
 	memset(r->mappings, 0, sizeof r->mappings);
 	return tracee_write(&in->tracee, in->resident_at + offsetof(struct resident, mappings),
-			r->mappings, sizeof r->mappings, err);
+			r->mappings, sizeof r->mappings, NULL);
 }
 
-static bool clean(struct injector *in, struct err *err) {
+static bool clean(struct injector *in) {
 	struct resident *r = &in->resident;
 	struct errand e = {0};
 	// Another version's data cannot be made anew, and nobody will use it again
 	bool is_ours = memcmp(r->image_id, in->blob.id, sizeof r->image_id) == 0;
 	add_descriptor(in, &e);
-	if (!add_mappings(in, &e, err)) {
+	if (!add_mappings(in, &e)) {
 		return false;
 	}
 	if (is_ours) {
 		(void)errand_add(&e, SYS_madvise, r->image_data_at, r->image_data_bytes, MADV_DONTNEED);
 	}
-	if (!injector_send(in, &e, err) || (e.n_calls > 0 && e.calls[e.n_calls - 1].result != 0) ||
-			(is_ours && !resident_write_image(in, PROT_WRITE, err))) {
+	if (!injector_send(in, &e, NULL) || (e.n_calls > 0 && e.calls[e.n_calls - 1].result != 0) ||
+			(is_ours && !resident_write_image(in, PROT_WRITE, NULL))) {
 		return false;
 	}
 	r->header_at = 0;
 	r->state = is_ours ? RESIDENT_EMPTY : RESIDENT_USED;
-	return resident_write_head(in, err);
+	return resident_write_head(in, NULL);
 }
 
 /** If all threads are outside, their calls pass by from then on. */
@@ -366,7 +366,7 @@ bool resident_retire(struct injector *in, bool *is_clean, struct err *err) {
 		if (!restore(in, &is_outside, err)) {
 			return false;
 		}
-		*is_clean = is_outside && clean(in, NULL);
+		*is_clean = is_outside && clean(in);
 	}
 	return true;
 }

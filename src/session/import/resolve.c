@@ -53,7 +53,7 @@ static bool resolve_module(struct resolver *v, struct symbols *symbols, const ui
 		return false;
 	}
 	size_t n_asked = list_addresses(r, m->bias, places, n, wanted), at = 0;
-	if (!symbols_resolve(symbols, &file, wanted, n_asked, answers, &facts, &v->scratch, NULL)) {
+	if (!symbols_resolve(symbols, &file, wanted, n_asked, answers, &facts, &v->scratch)) {
 		return false;
 	}
 	m->has_symbols |= facts.has_symbols;

@@ -97,8 +97,8 @@ static bool bias_of_elf(const struct profile_mapping *m, struct slice head, uint
 	if (!elf_image_init(&image, head)) {
 		return false;
 	}
-	for (uint32_t i = 0; elf_segment_at(&image, i, &segment); i++) {
-		if (segment.type == PT_LOAD && segment.offset <= m->file_offset &&
+	for (uint32_t i = 0; elf_segment_next(&image, PT_LOAD, &i, &segment);) {
+		if (segment.offset <= m->file_offset &&
 				m->file_offset - segment.offset < segment.file_bytes) {
 			*bias = m->start - (m->file_offset - segment.offset + segment.address);
 			return true;

@@ -45,7 +45,7 @@ void name_pool_finish(struct name_pool *pool);
 
 // ---- the functions or variables of a module by address, from any number of symbol tables
 //
-// Fill it with symbol_table_add, then symbol_table_sort, then ask.
+// Fill it with symbol_table_add, then symbol_table_sort, then ask; vec_finish ends it.
 
 struct symbol_entry {
 	uint64_t start, end;
@@ -76,5 +76,3 @@ bool symbol_table_sort(struct symbol_table *t);
  * that reaches to the next. NULL: none; a gap between functions is not the function before it.
  */
 const struct symbol_entry *symbol_table_find(const struct symbol_table *t, uint64_t address);
-
-void symbol_table_finish(struct symbol_table *t);

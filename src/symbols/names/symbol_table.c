@@ -120,9 +120,3 @@ const struct symbol_entry *symbol_table_find(const struct symbol_table *t, uint6
 	}
 	return label;
 }
-
-void symbol_table_finish(struct symbol_table *t) {
-	if (t) {
-		vec_finish(t);
-	}
-}

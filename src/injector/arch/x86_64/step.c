@@ -24,9 +24,9 @@ static bool is_register(const ZydisDecodedInstruction *i, unsigned number) {
 	return i->raw.modrm.mod == 3 && i->raw.modrm.rm == number && !i->raw.rex.B;
 }
 
-static bool writes_to(const ZydisDecodedInstruction *i, unsigned number) {
+static bool writes_sp(const ZydisDecodedInstruction *i) {
 	bool is_load = i->opcode == 0x8b || i->opcode == 0x8d || i->opcode == 0x03 || i->opcode == 0x2b;
-	return is_load ? i->raw.modrm.reg == number && !i->raw.rex.R : is_register(i, number);
+	return is_load ? i->raw.modrm.reg == RSP && !i->raw.rex.R : is_register(i, RSP);
 }
 
 static void move_sp(struct frame_row *row, int64_t bytes) {
@@ -60,9 +60,9 @@ static void leave(struct frame_row *row) {
 static void add(struct frame_row *row, const ZydisDecodedInstruction *i) {
 	bool has_number = i->opcode == 0x83 || i->opcode == 0x81;
 	int64_t n = i->raw.imm[0].value.s;
-	if (writes_to(i, RSP) && has_number) {
+	if (writes_sp(i) && has_number) {
 		move_sp(row, i->mnemonic == ZYDIS_MNEMONIC_ADD ? n : -n);
-	} else if (writes_to(i, RSP)) {
+	} else if (writes_sp(i)) {
 		row->sp = 0;
 	}
 }
@@ -73,7 +73,7 @@ static void load(struct frame_row *row, const ZydisDecodedInstruction *i) {
 	bool of_sp = is_plain && i->raw.modrm.rm == RSP && i->raw.sib.base == RSP &&
 			i->raw.sib.index == RSP && !i->raw.rex.X;
 	bool of_bp = is_plain && i->raw.modrm.rm == RBP;
-	if (writes_to(i, RSP)) {
+	if (writes_sp(i)) {
 		row->sp = of_sp ? row->sp : of_bp ? row->bp : 0;
 		move_sp(row, i->raw.disp.value);
 	}
@@ -89,7 +89,7 @@ static void copy(struct frame_row *row, const ZydisDecodedInstruction *i) {
 		row->bp = row->sp;
 	} else if (is_copy && to == RSP && from == RBP) {
 		row->sp = row->bp;
-	} else if (is_mov && writes_to(i, RSP)) {
+	} else if (is_mov && writes_sp(i)) {
 		row->sp = 0;
 	}
 }
@@ -112,7 +112,7 @@ static void change(struct frame_row *row, const ZydisDecodedInstruction *i) {
 	case ZYDIS_MNEMONIC_MOV: copy(row, i); break;
 	case ZYDIS_MNEMONIC_LEA: load(row, i); break;
 	case ZYDIS_MNEMONIC_XOR: clear(row, i); break;
-	case ZYDIS_MNEMONIC_AND: row->sp = writes_to(i, RSP) ? 0 : row->sp; break;
+	case ZYDIS_MNEMONIC_AND: row->sp = writes_sp(i) ? 0 : row->sp; break;
 	default: break;
 	}
 }
