@@ -53,6 +53,7 @@ struct run_options {
 	bool free_stacks, exact_time;
 	bool no_memory;          // calls that map are not recorded
 	bool leaks;              // look for what points to each live block: at the end, and when asked
+	bool leaks_before_exit;  // at the end: before exit handlers are called
 	uint64_t leaks_every_ns; // and so often. 0: not
 	uint64_t events_bytes;   // 0: single events are not kept
 	bool lacks_names;        // do not look up names that are still missing at the program's end

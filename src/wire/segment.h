@@ -55,6 +55,7 @@ enum {
 	// until `owner` is let go of: then the file is there
 	SEGMENT_PROGRAM_WAITS = 1u << 2,
 	SEGMENT_NO_MAPPINGS = 1u << 3, // calls that map are not recorded
+	SEGMENT_LOOKS_EARLY = 1u << 4, // the look at the end is before exit handlers are called
 };
 
 // struct segment_header.state

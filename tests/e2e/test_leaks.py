@@ -205,6 +205,46 @@ def test_threads_that_go_on_are_not_accused(tools, is_long):
         assert lost_of(run) == {}, repr(run)
 
 
+# ---- before exit handlers are called
+
+@pytest.mark.parametrize("how", ["return", "exit"])
+def test_a_look_before_exit_handlers(tools, how):
+    """What a handler lets go of is held then, and what main's locals hold if main itself calls exit."""
+    (tools.folder / "leave.c").write_text("""
+        #include <stdlib.h>
+        #include <string.h>
+        static void *volatile kept;
+        static void drop(void) { kept = NULL; }
+        __attribute__((noinline)) static void *keep(void) { kept = malloc(222); return malloc(111); }
+        __attribute__((noinline)) static void lose(void) { char *p = malloc(333); __asm__ volatile("" :: "r"(p) : "memory"); }
+        __attribute__((noinline)) static void clear(void) { volatile char a[8192]; memset((char *)a, 0, sizeof a); }
+        int main(int argc, char **argv) {
+            atexit(drop);
+            void *volatile local = keep();
+            lose();
+            clear();
+            if (argc > 1) { exit(0); }
+            return local == NULL;
+        }
+    """)
+    subprocess.run(["gcc", "-O1", "-g", "-fno-builtin", "-o", tools.folder / "leave", tools.folder / "leave.c"], check=True, timeout=60)
+    arguments = ["now"] if how == "exit" else []
+
+    def lost_bytes(*options):
+        run = tools.record(tools.folder / "leave", *arguments, options=(*options, "--force"))
+        assert graded(run)[1]["at"] == "end", repr(run)
+        return sorted(site["bytes"] for site in run.json()["leaks"]["sites"] if site["grade"] in LOST)
+    late = lost_bytes("--leaks")
+    assert {222, 333} <= set(late), late
+    assert lost_bytes("--leaks=before-exit") == ([333] if how == "exit" else [111, 333])
+
+
+def test_before_exit_is_for_programs_that_are_started(tools):
+    for options in (["--leaks=after", "true"], ["--leaks=before-exit", "-p", "1"]):
+        run = tools.run(tools.build / "heaptrack", *options)
+        assert run.status == 1 and "before-exit" in run.stderr, repr(run)
+
+
 # ---- what is said
 
 def test_what_is_suppressed_is_no_accusation_and_not_kept_silent(tools):

@@ -20,6 +20,14 @@ static bool take_events(const struct option_given *g) {
 									"--events: \"%s\" is too small; use at least 1M", g->value)));
 }
 
+static bool take_leaks(const struct option_given *g) {
+	struct heaptrack_options *o = g->options;
+	o->run.leaks = true;
+	o->run.leaks_before_exit = g->value != NULL;
+	return !g->value || strcmp(g->value, "before-exit") == 0 ||
+			err_set(g->err, ERR_USAGE, "--leaks: \"%s\" is not before-exit", g->value);
+}
+
 static bool take_max_pause(const struct option_given *g) {
 	struct heaptrack_options *o = g->options;
 	o->has_max_pause = true;
@@ -120,6 +128,9 @@ bool heaptrack_options_parse(struct heaptrack_options *o, int argc, char **argv,
 				"its objects from arenas, and goes on doing so");
 	}
 	o->run.leaks |= o->run.leaks_every_ns > 0;
+	if (o->run.leaks_before_exit && o->what != ASKED_RECORD) {
+		return err_set(err, ERR_USAGE, "--leaks=before-exit is for programs that heaptrack starts");
+	}
 	if (o->run.leaks && (o->what == ASKED_LOOK || o->run.no_memory)) {
 		return err_set(err, ERR_USAGE,
 				o->run.no_memory ? "--leaks needs what --no-memory leaves out"

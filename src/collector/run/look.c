@@ -328,8 +328,8 @@ void run_look_at_end(struct run *run) {
 		wait_at_end(run);
 		guardian_release(&run->guardian);
 	}
+	atomic_store(&run->segment.header->end_wait_ms, 0); // it is looked at once
 	if (let_end(run) && is_read) {
-		atomic_store(&run->segment.header->end_wait_ms, 0); // it is looked at once
 		(void)keep_look(run, &view, REC_AT_END, has_all);
 	}
 	run->asked_look_ns = run->now_ns;

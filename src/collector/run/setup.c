@@ -34,7 +34,8 @@ bool run_make_segment(struct run *run, uint32_t options, int memory_fd, struct e
 	const struct segment_params params = {
 			.options = options | (o->free_stacks ? SEGMENT_FREE_STACKS : 0u) |
 					(o->exact_time ? SEGMENT_EXACT_TIME : 0u) |
-					(o->no_memory ? SEGMENT_NO_MAPPINGS : 0u),
+					(o->no_memory ? SEGMENT_NO_MAPPINGS : 0u) |
+					(o->leaks_before_exit ? SEGMENT_LOOKS_EARLY : 0u),
 			.node_capacity = node_capacity(run->program ? run->program : getpid()),
 			.start_ns = clock_now_ns(),
 			.has_stamps = clock_has_stamps(),

@@ -58,11 +58,25 @@ static void end(void *unused) {
 	}
 }
 
-extern int __cxa_atexit(void (*function)(void *), void *argument, void *library);
+static void begin_of_end(void *unused) {
+	(void)unused;
+	awaiting_last_look();
+}
 
-// Of no library: so it is called after all that was registered later, destructors of libraries too
+extern int __cxa_atexit(void (*function)(void *), void *argument, void *library);
+extern int __cxa_thread_atexit_impl(void (*function)(void *), void *argument, void *library)
+		__attribute__((weak)); // musl has none
+
+// Of no library: so it is called after all that was registered later, destructors of libraries too.
+// exit() calls those of the main thread's variables before all others
 void alone_begin(void) {
 	if (switch_is_on_or_paused()) {
 		(void)__cxa_atexit(end, NULL, NULL);
+	}
+	if (switch_is_on() && (segment.options & SEGMENT_LOOKS_EARLY) != 0 &&
+			__cxa_thread_atexit_impl != NULL) {
+		switch_pause(true);                                               // it allocates
+		(void)__cxa_thread_atexit_impl(begin_of_end, NULL, &wanted_file); // of ours: NULL crashes
+		switch_pause(false);
 	}
 }
