@@ -27,6 +27,9 @@
  *
  *     heaptrack_report_mark("requests served");        this moment has a name: reports show what came
  *                                                      before and after (the first 1024 of a run)
+ *     heaptrack_report_look("requests served");        the same, and what the memory consists of now; with
+ *                                                      heaptrack --leaks, what points to live blocks. Waits
+ *                                                      until the program has been copied for that
  *
  * A part of a run is recorded with
  *
@@ -63,6 +66,7 @@ void heaptrack_pool_free(void *pool, void *ptr) __attribute__((weak));
 void heaptrack_pool_destroy(void *pool) __attribute__((weak));
 void heaptrack_thread_label(const char *label) __attribute__((weak));
 void heaptrack_mark(const char *name) __attribute__((weak));
+void heaptrack_look(const char *name) __attribute__((weak));
 void heaptrack_start(const char *file) __attribute__((weak));
 void heaptrack_pause(void) __attribute__((weak));
 void heaptrack_resume(void) __attribute__((weak));
@@ -82,6 +86,7 @@ struct heaptrack_api {
 	void (*pool_destroy)(void *);
 	void (*thread_label)(const char *);
 	void (*mark)(const char *);
+	void (*look)(const char *);
 	void (*start)(const char *);
 	void (*pause)(void);
 	void (*resume)(void);
@@ -102,6 +107,7 @@ static inline const struct heaptrack_api *heaptrack_api_find(void) {
 		*(void **)&api.pool_destroy = dlsym(RTLD_DEFAULT, "heaptrack_pool_destroy");
 		*(void **)&api.thread_label = dlsym(RTLD_DEFAULT, "heaptrack_thread_label");
 		*(void **)&api.mark = dlsym(RTLD_DEFAULT, "heaptrack_mark");
+		*(void **)&api.look = dlsym(RTLD_DEFAULT, "heaptrack_look");
 		*(void **)&api.start = dlsym(RTLD_DEFAULT, "heaptrack_start");
 		*(void **)&api.pause = dlsym(RTLD_DEFAULT, "heaptrack_pause");
 		*(void **)&api.resume = dlsym(RTLD_DEFAULT, "heaptrack_resume");
@@ -154,6 +160,7 @@ static inline void heaptrack_init_api(void) {
 
 #define heaptrack_report_thread_label(label) HEAPTRACK_REPORT(thread_label, (label))
 #define heaptrack_report_mark(name)          HEAPTRACK_REPORT(mark, (name))
+#define heaptrack_report_look(name)          HEAPTRACK_REPORT(look, (name))
 #define heaptrack_report_start(file)         HEAPTRACK_REPORT(start, (file))
 #define heaptrack_report_pause()             HEAPTRACK_REPORT(pause, ())
 #define heaptrack_report_resume()            HEAPTRACK_REPORT(resume, ())

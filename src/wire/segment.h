@@ -65,6 +65,7 @@ enum {
 	// As SEGMENT_OPEN; a thread ends the program and waits until C has looked at it, for
 	// `end_wait_ms` at most. T sets it; C, or T when it has waited long enough, sets SEGMENT_OPEN
 	SEGMENT_ENDING = 3,
+	SEGMENT_LOOKING = 4, // the same because the program asks, and goes on
 };
 
 /**

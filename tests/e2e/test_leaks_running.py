@@ -19,6 +19,7 @@ import conftest
 import test_leaks
 from control_groups import control_group
 
+INCLUDE = Path(__file__).resolve().parents[2] / "include"
 LOST = {"unreachable", "owned", "cycle"}
 
 # Reads lines: "hold N", "lose N" (each leads to another), "mask", "sandbox", "fill N" (MB), "end"
@@ -235,6 +236,56 @@ def test_a_look_at_the_detach(tools):
         assert (known["grades"]["unreachable"], known["grades"]["owned"]) == (11, 11), repr(finished)
         server.do("hold 1")  # it lives
         assert server.end() == 3
+
+
+ASKS = r"""
+#include "heaptrack_api.h"
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static void *volatile kept[64];
+__attribute__((noinline)) static void lose(int bytes) { char *p = malloc(bytes); __asm__ volatile("" :: "r"(p) : "memory"); }
+__attribute__((noinline)) static void clear(void) { volatile char a[8192]; memset((char *)a, 0, sizeof a); }
+static void *ask(void *unused) {
+	for (int i = 0; i < 3; i++) {
+		heaptrack_report_look("together");
+	}
+	return unused;
+}
+int main(void) {
+	pthread_t threads[4];
+	for (int i = 0; i < 4; i++) {
+		pthread_create(&threads[i], NULL, ask, NULL);
+	}
+	for (int i = 0; i < 4; i++) {
+		pthread_join(threads[i], NULL);
+	}
+	kept[0] = malloc(222);
+	lose(333);
+	clear();
+	heaptrack_report_look("now");
+	lose(444);
+	kept[0] = NULL;
+	clear();
+	kill(getpid(), SIGKILL);
+}
+"""
+
+
+def test_a_program_can_ask(tools):
+    """Its looks are of the moment of the call: what it does afterwards is not in them."""
+    program = compile_c(tools, "asks", ASKS, f"-I{INCLUDE}")
+    for options in (("--leaks",), ()):
+        run = tools.record(program, options=(*options, "--force"))
+        known = run.json()
+        assert [mark["name"] for mark in known["marks"]] == ["together"] * 12 + ["now"], repr(run)
+        newest = known["memory"]["looks"][-1]
+        assert newest["at"] == "request" and newest["time_ns"] >= known["marks"][-1]["time_ns"], newest
+        looks = known["leaks"]["looks"]
+        assert len(looks) == len(options), looks
+        assert not looks or {row["grade"]: row["bytes"] for row in looks[0]["grades"]}["unreachable"] == 333, looks
 
 
 # ---- what has lost nothing is not accused

@@ -296,14 +296,18 @@ static void wait_at_end(struct run *run) {
 	}
 }
 
-/** The program may go on. False: it has done so already. */
-static bool let_end(struct run *run) {
+/** The program, which waits in that state, may go on. False: it has done so already. */
+static bool let_go_on(struct run *run, uint32_t waiting) {
 	_Atomic uint32_t *state = &run->segment.header->state;
-	uint32_t ending = SEGMENT_ENDING;
 	segment_tick(&run->segment, clock_now_ns()); // what it still does is later than the look
-	bool has_waited = atomic_compare_exchange_strong(state, &ending, SEGMENT_OPEN);
+	bool has_waited = atomic_compare_exchange_strong(state, &waiting, SEGMENT_OPEN);
 	futex_wake(state, INT32_MAX);
 	return has_waited;
+}
+
+void run_look_for_program(struct run *run) {
+	(void)run_look(run, REC_AT_REQUEST);
+	(void)let_go_on(run, SEGMENT_LOOKING);
 }
 
 /**
@@ -329,7 +333,7 @@ void run_look_at_end(struct run *run) {
 		guardian_release(&run->guardian);
 	}
 	atomic_store(&run->segment.header->end_wait_ms, 0); // it is looked at once
-	if (let_end(run) && is_read) {
+	if (let_go_on(run, SEGMENT_ENDING) && is_read) {
 		(void)keep_look(run, &view, REC_AT_END, has_all);
 	}
 	run->asked_look_ns = run->now_ns;

@@ -75,10 +75,16 @@ static bool has_ended(struct run *run) {
 	return true;
 }
 
-/** Somebody waits for a look; the blocks from before an attach are known, or will not be. */
+/** A look is possible: the blocks from before an attach are known, or will not be. */
+static bool may_look(const struct run *run) {
+	return run->old_heap.snapshot == 0 && run->scanner.pid == 0;
+}
+
+/** Somebody waits for one. */
 static bool must_look(const struct run *run) {
-	return control_asked(run->control) == CONTROL_LOOK && run->old_heap.snapshot == 0 &&
-			run->scanner.pid == 0;
+	return may_look(run) &&
+			(control_asked(run->control) == CONTROL_LOOK ||
+					segment_state(&run->segment) == SEGMENT_LOOKING);
 }
 
 static void rest(struct run *run, uint64_t *sleep_ns) {
@@ -126,7 +132,9 @@ static size_t take_turn(struct run *run) {
 		(void)run_look(run, run->wanted_look);
 		run->wanted_look = REC_ATS;
 	}
-	if (must_look(run)) {
+	if (must_look(run) && segment_state(&run->segment) == SEGMENT_LOOKING) {
+		run_look_for_program(run);
+	} else if (must_look(run)) {
 		run_answer_look(run);
 	}
 	run_follow_exec(run);

@@ -157,7 +157,8 @@ bool run_look(struct run *run, enum rec_look_at at);
 /** The same because somebody asks, who is answered when all is known. */
 void run_answer_look(struct run *run);
 
-/** The program waits to be looked at: what it has done so far is taken before. */
+/** The program waits to be looked at, or does so at its end: what it has done is taken before. */
+void run_look_for_program(struct run *run);
 void run_look_at_end(struct run *run);
 
 /** When a scanner has ended: take what it has found. `waits`: wait for it. */

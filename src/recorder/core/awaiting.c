@@ -30,25 +30,26 @@ void awaiting_change(_Atomic uint32_t *word, uint32_t value, uint32_t most_ms) {
 
 /*
  *      program                              collector
- *         │ SEGMENT_OPEN -> ENDING, bell ────► │ takes what is in the rings, reads the pages
+ *         │ SEGMENT_OPEN -> `state`, bell ───► │ takes what is in the rings, reads the pages
  *         │ ◄──────── SEGMENT_OPEN, futex      │
  *         ▼
  *
  * The other threads go on and are recorded; this one sleeps. If the collector does not answer in
- * time, or dies, the program ends without having been looked at.
+ * time, or dies, the program goes on without having been looked at.
  */
-void awaiting_last_look(void) {
+void awaiting_look(uint32_t state) {
 	if (switch_is_off() || segment.header == NULL) {
 		return;
 	}
 	struct segment_header *h = segment.header;
 	uint32_t most_ms = atomic_load(&h->end_wait_ms);
-	uint32_t state = SEGMENT_OPEN;
-	if (most_ms == 0 || !awaiting_is_allowed() ||
-			!atomic_compare_exchange_strong(&h->state, &state, SEGMENT_ENDING)) {
+	uint32_t open = SEGMENT_OPEN;
+	if (most_ms == 0 || !awaiting_is_allowed()) {
 		return;
 	}
-	awaiting_change(&h->state, SEGMENT_ENDING, most_ms);
-	state = SEGMENT_ENDING;
-	(void)atomic_compare_exchange_strong(&h->state, &state, SEGMENT_OPEN);
+	awaiting_change(&h->state, SEGMENT_LOOKING, most_ms); // another thread may wait
+	if (atomic_compare_exchange_strong(&h->state, &open, state)) {
+		awaiting_change(&h->state, state, most_ms);
+		(void)atomic_compare_exchange_strong(&h->state, &state, SEGMENT_OPEN);
+	}
 }

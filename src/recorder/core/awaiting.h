@@ -20,8 +20,9 @@ COLD bool awaiting_is_allowed(void);
 COLD void awaiting_change(_Atomic uint32_t *word, uint32_t value, uint32_t most_ms);
 
 /**
- * The calling thread is about to end the program: wait until the collector has looked at its
- * memory, for `end_wait_ms` at most (wire/segment.h). Returns at once if it does not ask for that,
- * in a child, and from the second call on.
+ * Wait until the collector has looked at the program's memory, for `end_wait_ms` at most
+ * (wire/segment.h). `state`: SEGMENT_ENDING if the calling thread is about to end the program, else
+ * SEGMENT_LOOKING. Returns at once if the collector does not look, in a child, and after the last
+ * look.
  */
-void awaiting_last_look(void);
+void awaiting_look(uint32_t state);

@@ -180,7 +180,7 @@ void inject_enter(struct inject_frame *f) {
 	machine_local_bump(&self->inside, 1);
 	if (f->what->what == RESIDENT_ENDS) {
 		f->self = NULL;
-		awaiting_last_look();
+		awaiting_look(SEGMENT_ENDING);
 		machine_local_bump(&self->inside, UINT64_MAX);
 		return;
 	}

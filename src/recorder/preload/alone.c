@@ -51,7 +51,7 @@ void alone_wait(void) {
 
 static void end(void *unused) {
 	(void)unused;
-	awaiting_last_look();
+	awaiting_look(SEGMENT_ENDING);
 	if (switch_is_on_or_paused() && (segment.options & SEGMENT_PROGRAM_WAITS) != 0) {
 		switch_turn_off(true);
 		alone_wait();
@@ -60,7 +60,7 @@ static void end(void *unused) {
 
 static void begin_of_end(void *unused) {
 	(void)unused;
-	awaiting_last_look();
+	awaiting_look(SEGMENT_ENDING);
 }
 
 extern int __cxa_atexit(void (*function)(void *), void *argument, void *library);

@@ -4,6 +4,7 @@
  *
  * Programs that were built with it continue to work.
  */
+#include "recorder/core/awaiting.h"
 #include "recorder/core/hook/hook.h"
 #include "recorder/core/sys.h"
 #include "recorder/preload/collector.h"
@@ -145,6 +146,12 @@ EXPORT void heaptrack_mark(const char *name) {
 		atomic_store_explicit(&mark->time_ns, now_ns > 0 ? now_ns : 1, memory_order_release);
 	}
 	hook_leave(&h);
+}
+
+/** A mark, and a look at the memory, for which this thread waits. */
+EXPORT void heaptrack_look(const char *name) {
+	heaptrack_mark(name);
+	awaiting_look(SEGMENT_LOOKING);
 }
 
 // ---- control

@@ -150,8 +150,8 @@
 	segment_close_unused(false);      \
 	return result;
 
-#define REPLACE_ENDS(call, none) \
-	awaiting_last_look();        \
+#define REPLACE_ENDS(call, none)   \
+	awaiting_look(SEGMENT_ENDING); \
 	call;
 
 // The call returns only if it fails
