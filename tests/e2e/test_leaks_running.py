@@ -22,9 +22,11 @@ from control_groups import control_group
 INCLUDE = Path(__file__).resolve().parents[2] / "include"
 LOST = {"unreachable", "owned", "cycle"}
 
-# Reads lines: "hold N", "lose N" (each leads to another), "mask", "sandbox", "fill N" (MB), "end"
+# Reads lines: "hold N", "lose N" (each leads to another), "mask", "sandbox", "fill N" (MB), "drop" what was filled
+# last, "write" to what was filled first all the time, "end"
 SERVER = r"""
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,9 +71,30 @@ static void confine(void) {
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
+static char *filled[200];
+static size_t bytes[200];
+static int n_filled;
 static void fill(long mb) {
 	char *all = mmap(NULL, mb << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	memset(all, 1, mb << 20);
+	filled[n_filled] = all;
+	bytes[n_filled++] = mb << 20;
+}
+static void drop(void) {
+	n_filled--;
+	munmap(filled[n_filled], bytes[n_filled]);
+}
+static void *write_always(void *unused) {
+	for (char value = 0;; value++) {
+		for (size_t i = 0; i < bytes[0]; i += 4096) {
+			((volatile char *)filled[0])[i] = value;
+		}
+	}
+	return unused;
+}
+static void write_to_it(void) {
+	pthread_t thread;
+	pthread_create(&thread, NULL, write_always, NULL);
 }
 int main(void) {
 	static char line[64];
@@ -84,6 +107,8 @@ int main(void) {
 		case 'm': leave_out(); break;
 		case 's': confine(); break;
 		case 'f': fill(n); break;
+		case 'd': drop(); break;
+		case 'w': write_to_it(); break;
 		case 'e': return 3;
 		}
 		scrub();
@@ -105,9 +130,9 @@ def compile_c(tools, name, text, *options):
 class Server:
     """The program above: by itself, or recorded."""
 
-    def __init__(self, tools, options=("--leaks",), heaptrack=True, **more):
+    def __init__(self, tools, options=("--leaks",), heaptrack=True, before=(), **more):
         program = compile_c(tools, "server", SERVER)
-        command = [tools.heaptrack, "-f", "-o", tools.folder / "server.zst", *options] if heaptrack else []
+        command = [*before, tools.heaptrack, "-f", "-o", tools.folder / "server.zst", *options] if heaptrack else []
         self.process = subprocess.Popen([*command, program], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=(tools.folder / "server.err").open("w"), **more)
         self.tools, self.pid = tools, self.process.pid
@@ -325,14 +350,182 @@ def test_node_under_load_is_not_accused(tools, is_long):
     server.wait()
 
 
+# 512 blocks of 64 KiB live for ever, and each leads to another one. Threads take them and their inner ones away,
+# keep them in registers and frames for a moment, and put them elsewhere; meanwhile they allocate and free
+HANDS = r"""
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+enum { BLOCKS = 512, BYTES = 65536 };
+static void *_Atomic slots[2 * BLOCKS];
+static unsigned next(unsigned *state) {
+	*state = *state * 1103515245 + 12345;
+	return *state >> 8;
+}
+static void *take(unsigned *state) {
+	void *block = NULL;
+	while (!block) {
+		block = __atomic_exchange_n(&slots[next(state) % (2 * BLOCKS)], NULL, __ATOMIC_ACQ_REL);
+	}
+	return block;
+}
+static void put(unsigned *state, void *block) {
+	void *empty = NULL;
+	while (!__atomic_compare_exchange_n(&slots[next(state) % (2 * BLOCKS)], &empty, block, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+		empty = NULL;
+	}
+}
+static void *work(void *seed) {
+	unsigned state = (unsigned)(long)seed;
+	for (;;) {
+		void **one = take(&state), **other = take(&state);
+		void **briefly = malloc(next(&state) % 100 + 8);
+		*briefly = malloc(40);
+		void *inner = *one;
+		*one = *other;
+		*other = inner;
+		free(*briefly);
+		free(briefly);
+		put(&state, one);
+		put(&state, other);
+	}
+	return seed;
+}
+int main(int argc, char **argv) {
+	pthread_t thread;
+	for (long i = 0; i < BLOCKS; i++) {
+		void **block = malloc(BYTES);
+		*block = malloc(BYTES);
+		slots[i] = block;
+	}
+	for (long i = 0; i < atoi(argv[1]); i++) {
+		pthread_create(&thread, NULL, work, (void *)(i * 7919 + 1));
+	}
+	write(1, "ok\n", 3);
+	pause();
+	return 0;
+}
+"""
+
+
+def test_no_block_falls_through_the_cut(tools, is_long):
+    """Blocks that live before and after a look are in it, each once, and held; so are those that live briefly."""
+    program = compile_c(tools, "hands", HANDS)
+    running = tools.start_record(program, "64", options=("--leaks", "--force"))
+    time.sleep(1)
+    for _ in range(1000 if is_long else 20):
+        answer = look(tools, running.program())
+        assert lost_of(answer) == 0, answer
+        rest = sum(row["bytes"] for row in answer["grades"]) - 2 * 512 * 65536
+        assert 0 <= rest < 65536, answer
+        time.sleep(0.1)
+    status = status_of(tools, running.program())
+    assert status["lost_events"] == 0, status
+    os.kill(running.program(), signal.SIGKILL)
+    running.wait()
+
+
+def status_of(tools, pid):
+    finished = tools.run(tools.heaptrack, "--ctl", pid, "status", "--json", timeout=90)
+    assert finished.status == 0, repr(finished)
+    return json.loads(finished.stdout)
+
+
 def test_threads_that_hand_blocks_over_are_not_accused(tools, is_long):
     program = compile_c(tools, "threads", test_leaks.THREADS)
     running = tools.start_record(program, "64", "600000000", options=("--leaks", "--force"))
     time.sleep(0.5)
-    for _ in range(1000 if is_long else 20):
+    for _ in range(100 if is_long else 10):
         answer = look(tools, running.program())
         assert lost_of(answer) == 0, answer
     os.kill(running.program(), signal.SIGKILL)
+    running.wait()
+
+
+# ---- what it costs
+
+# Trees of blocks of 200 bytes, each with seven pointers into all of them; a thread allocates and frees all the time
+DENSE = r"""
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+static void **all, ***ways;
+static void *churn(void *unused) {
+	for (;;) {
+		free(malloc(50));
+		usleep(10);
+	}
+	return unused;
+}
+int main(int argc, char **argv) {
+	size_t n = atol(argv[1]);
+	unsigned long state = 1;
+	all = calloc(1, sizeof *all);
+	ways = malloc(n * sizeof *ways);
+	for (size_t i = 0; i < n; i++) {
+		ways[i] = calloc(1, 200);
+		for (int k = 0; k < 7; k++) {
+			state = state * 6364136223846793005ul + 1442695040888963407ul;
+			ways[i][k] = i > 0 ? ways[(state >> 33) % i] : NULL;
+		}
+	}
+	for (size_t i = 1; i < n; i++) {
+		ways[(i - 1) / 2][7 + i % 2] = ways[i];
+	}
+	all[0] = ways[0];
+	free(ways);
+	pthread_t thread;
+	pthread_create(&thread, NULL, churn, NULL);
+	write(1, "ok\n", 3);
+	pause();
+	return 0;
+}
+"""
+
+
+def watch_scanner(collector, program, asker):
+    """CPU seconds, wall seconds and MB of its own memory of the scanner that a look starts."""
+    ticks, began, most, known = 0, None, 0, 0
+    tick = os.sysconf("SC_CLK_TCK")
+    while asker.poll() is None:
+        scanner = victims(collector, program).get("scanner")
+        try:
+            fields = Path(f"/proc/{scanner}/stat").read_text().rsplit(") ", 1)[1].split()
+            ticks = max(ticks, int(fields[11]) + int(fields[12]))
+            began = began or time.monotonic()
+            rollup = Path(f"/proc/{scanner}/smaps_rollup").read_text()
+            most = max(most, int(re.search(r"^Private_Dirty: +(\d+)", rollup, re.M).group(1)))
+        except (OSError, AttributeError):
+            pass
+        time.sleep(0.01)
+    assert began, "no scanner was seen"
+    return ticks / tick, time.monotonic() - began, most / 1000
+
+
+def test_what_a_look_costs(tools, is_long):
+    """Events are recorded meanwhile. In the long form on an idle machine: 0.6 GB/s of each core, 15 s and 1 GB for five
+    million blocks; a pause of 25 ms for each GB, 1 ms if it is of huge pages, 5 ms up to 150 MB (bench/looks)."""
+    n = 5000000 if is_long else 200000
+    program = compile_c(tools, "dense", DENSE)
+    running = tools.start_record(program, n, options=("--leaks", "--force"))
+    pid = running.program()
+    conftest.wait_until(lambda: name_of(pid) == "dense" and len(list(Path(f"/proc/{pid}/task").iterdir())) == 2, timeout=300,
+                        what="its blocks")
+    for _ in range(3):
+        before = status_of(tools, pid)["events"]
+        asker = subprocess.Popen([tools.heaptrack, "--ctl", str(pid), "look", "--json"], stdout=subprocess.PIPE)
+        cpu_s, wall_s, megabytes = watch_scanner(running.pid, pid, asker)
+        answer = json.loads(asker.communicate()[0])
+        assert lost_of(answer) == 0 and blocks_of(answer)["held"] >= n, answer
+        after = status_of(tools, pid)
+        assert after["lost_events"] == 0 and after["events"] > before + 1000 * wall_s, (before, after, wall_s)
+        gigabytes = n * 208 / 1e9
+        print(f"{n} blocks, {gigabytes:.2f} GB: {cpu_s:.2f} s of CPU, {wall_s:.2f} s, {gigabytes / max(cpu_s, 0.01):.2f} GB/s of a core, "
+              f"{megabytes:.0f} MB, stopped for {answer['pause_ns'] / 1e6:.1f} ms, load {os.getloadavg()[0]:.1f}")
+    assert cpu_s < 60 * n / 1e6 and megabytes < 1000 * n / 1e6 + 100, (cpu_s, megabytes)
+    if is_long and os.getloadavg()[0] < 1:
+        assert wall_s <= 15 and megabytes <= 1000, (wall_s, megabytes)
+    os.kill(pid, signal.SIGKILL)
     running.wait()
 
 
@@ -378,6 +571,36 @@ def test_a_full_control_group_is_left_alone(tools):
             assert server.end() == 3
 
 
+def test_a_control_group_that_is_nearly_full(tools, is_long):
+    """The program writes to all of its memory all the time, and has 95 % of the limit when it is looked at, or comes
+    there while it is: it lives."""
+    limit = 256 << 20
+    with control_group(limit) as group:
+        procs = group / "cgroup.procs"
+        used = next(group / name for name in ("memory.current", "memory.usage_in_bytes") if (group / name).exists())
+        with Server(tools, preexec_fn=lambda: procs.write_text("0")) as server:
+            server.do(f"fill {(limit >> 20) * 30 // 100}", "write", "hold 90000", "lose 3")
+            answers = {"full": [], "filling": [], "empty": []}
+            for i in range(200 if is_long else 12):
+                how = list(answers)[i % 3]
+                if how == "full":
+                    server.do(f"fill {(limit * 95 // 100 - int(used.read_text())) >> 20}")
+                asker = subprocess.Popen([tools.heaptrack, "--ctl", str(server.pid), "look", "--json"], stdout=subprocess.PIPE)
+                n = 0
+                while how == "filling" and int(used.read_text()) < limit * 95 // 100 and n < 100:
+                    server.do("fill 2")
+                    n += 1
+                    time.sleep(0.01)
+                answers[how].append(json.loads(asker.communicate(timeout=90)[0]))
+                server.do(*["drop"] * (1 if how == "full" else n))
+            whys = {how: {answer.get("ungraded", "") for answer in its} for how, its in answers.items()}
+            assert whys["empty"] == {""} and all(lost_of(answer) == 6 for answer in answers["empty"]), whys
+            assert all("a copy of the program may take up to" in why for why in whys["full"]), whys
+            assert all(not why or "control group" in why for why in whys["filling"]), whys
+            assert server.end() == 3
+        assert server.known()["leaks"]["looks"][0]["at"] == "end"
+
+
 SECRET = r"""
 #include <stdio.h>
 #include <stdlib.h>
@@ -402,8 +625,9 @@ int main(void) {
 def test_no_content_is_kept(tools):
     secret = os.urandom(64)
     program = compile_c(tools, "secret", SECRET)
+    said = tools.folder / "secret.err"
     running = subprocess.Popen([tools.heaptrack, "--leaks", "-f", "-o", tools.folder / "secret.zst", program],
-                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said.open("w"))
     running.stdin.write(secret)
     running.stdin.flush()
     assert running.stdout.readline() == b"ok\n"
@@ -417,9 +641,32 @@ def test_no_content_is_kept(tools):
     file = tools.folder / "secret.zst"
     tools.print(file, "--html", tools.folder / "secret.html")
     written = [subprocess.run(["zstd", "-dc", file], capture_output=True, check=True).stdout,
-               tools.print(file, "--json").stdout.encode("utf-8", "surrogateescape"), (tools.folder / "secret.html").read_bytes()]
+               tools.print(file, "--json").stdout.encode("utf-8", "surrogateescape"), (tools.folder / "secret.html").read_bytes(),
+               said.read_bytes()]
     for content in [shared, memory, *written]:
         assert content and not any(secret[i:i + 8] in content for i in range(0, 64, 8))
+
+
+UNPRIVILEGED = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.getuid() == 0 else []
+
+
+def test_helpers_leave_no_cores(tools):
+    """They have some of the program's memory in their own: neither a core nor a debugger of the user gets that."""
+    with Server(tools, before=UNPRIVILEGED) as server:
+        server.do("hold 90000", "fill 30")
+        asker = subprocess.Popen([tools.heaptrack, "--ctl", str(server.pid), "look"], stdout=subprocess.DEVNULL)
+        scanner = conftest.wait_until(lambda: victims(server.process.pid, server.pid).get("scanner"), what="a scanner")
+        os.kill(scanner, signal.SIGSTOP)
+        conftest.wait_until(lambda: re.search(r"^State:\tT", Path(f"/proc/{scanner}/status").read_text(), re.M), what="its stop")
+        guardian = victims(server.process.pid, server.pid)["guardian"]
+        assert [may_be_dumped(pid) for pid in (server.process.pid, scanner, guardian)] == [True, False, False]
+        os.kill(scanner, signal.SIGCONT)
+        assert asker.wait(timeout=60) == 0
+
+
+def may_be_dumped(pid):
+    command = [*UNPRIVILEGED, "cat", f"/proc/{pid}/environ"]
+    return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60).returncode == 0
 
 
 def shared_of(pid):
@@ -456,13 +703,12 @@ def memory_of(pid):
 
 def victims(collector, program):
     """The helpers of a recording, and the copy of the program."""
-    own = os.readlink(f"/proc/{collector}/exe")
     found = {"collector": collector}
     for child in below(collector):
         try:
-            if os.readlink(f"/proc/{child}/exe") == own:
+            if name_of(child) == "heaptrack":
                 found["guardian" if os.getsid(child) == child else "scanner"] = child
-        except (OSError, ProcessLookupError):
+        except ProcessLookupError:
             pass
     for child in below(program):
         found["copy"] = child

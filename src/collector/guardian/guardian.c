@@ -14,6 +14,7 @@
 #include "wire/segment.h"
 
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -239,6 +240,7 @@ static _Noreturn void guard(struct work *w) {
 	for (int fd = 0; null >= 0 && fd < 3; fd++) {
 		(void)dup2(null, fd);
 	}
+	(void)prctl(PR_SET_DUMPABLE, 0); // registers of the process pass through its memory
 	w->signals_fd = signalfd(-1, &passed_on, SFD_CLOEXEC | SFD_NONBLOCK);
 	serve(w);
 	release(w);

@@ -147,7 +147,7 @@ bool scanner_start(struct scanner *s, const struct scan *scan, struct err *err);
 /** Wait for it at most that long. */
 bool scanner_has_ended(const struct scanner *s, uint64_t within_ns);
 
-/** Take what it has found, or end it. False: `err` says why nothing is known. */
+/** Take what it has found. False: `err` says why nothing is known, unless it had to be ended. */
 bool scanner_finish(struct scanner *s, struct graded *out, struct texts *texts, struct err *err);
 
 /** Names of roots. What is of a module is asked for only if its files are there. */

@@ -152,13 +152,18 @@ static bool hold(struct run *run, struct held *held, struct err *err) {
 
 // ---- its copy
 
-/** At most, all of its memory is written to while there is a copy; and a fifth more. */
-static bool has_room(struct run *run, const struct view *view, struct err *err) {
+/** What the program's control group may still take. */
+static uint64_t left_bytes(const struct run *run) {
 	uint64_t limit = run->ending.limit_bytes;
 	uint64_t used = limit > 0 ? cgroup_memory_used(&run->ending.group, 0) : 0;
+	return limit == 0 ? UINT64_MAX : used < limit ? limit - used : 0;
+}
+
+/** At most, all of its memory is written to while there is a copy; and a fifth more. */
+static bool has_room(struct run *run, const struct view *view, struct err *err) {
+	uint64_t limit = run->ending.limit_bytes, left = left_bytes(run);
 	uint64_t bytes = SUM(i, view->areas.n, view->areas.items[i].anonymous_bytes);
-	uint64_t left = used < limit ? limit - used : 0;
-	return limit == 0 || bytes + bytes / 5 < left ||
+	return bytes + bytes / 5 < left ||
 			err_set(err, ERR_LIMIT,
 					"a copy of the program may take up to %s, and its control group has %s left "
 					"of %s",
@@ -235,12 +240,16 @@ static bool is_over(const struct run *run, bool waits) {
 }
 
 void run_take_grades(struct run *run, bool waits) {
+	enum { SMALL = 10 }; // part of its group's limit that is left: the copy's end comes too late
 	struct graded graded = {0};
 	struct err err;
-	if (run->scanner.pid == 0 || !is_over(run, waits)) {
+	bool is_full = run->scanner.pid != 0 && left_bytes(run) < run->ending.limit_bytes / SMALL;
+	if (run->scanner.pid == 0 || !(is_full || is_over(run, waits))) {
 		return;
 	}
 	run->why_ungraded[0] = '\0';
+	(void)err_set(&err, ERR_LIMIT,
+			is_full ? "its control group was nearly full" : "it takes too long");
 	if (scanner_finish(&run->scanner, &graded, &run->texts, &err)) {
 		looks_take_graded(&run->looks, run->asked_look_ns, &graded);
 		run->last_events = run->next_checkpoint_ns = 0;
