@@ -18,7 +18,7 @@ export interface Marks {
 
 /** Where the texts are that were looked for before a letter was added: the longer is not before. */
 function foundBefore(rule: Sought, before: Marks | null): Int32Array | null {
-	return before && !rule.isRegex && !before.rule.isRegex && rule.text.startsWith(before.rule.text)
+	return before && !before.rule.isRegex && rule.text.startsWith(before.rule.text)
 		? before.found
 		: null;
 }

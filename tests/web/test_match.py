@@ -1,0 +1,21 @@
+"""What a search marks, letter after letter."""
+
+import json
+import subprocess
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+
+def test_what_is_typed_on_marks_what_it_marks_alone(web, tmp_path):
+    subprocess.run([web / "node_modules/.bin/esbuild", HERE.parents[1] / "web/src/data/match.ts", "--bundle",
+                    "--format=esm", f"--outfile={tmp_path}/match.mjs", "--log-level=warning"], check=True, timeout=120)
+    done = subprocess.run(["node", HERE / "match.mjs", tmp_path / "match.mjs"], capture_output=True, text=True,
+                          check=True, timeout=60)
+    seen = json.loads(done.stdout)
+    alone = {of["text"]: of["alone"] for of in seen}
+    assert alone["com"] == [1, 2, 3, 4, 6] and alone["compo"] == [2, 3, 4, 6], alone
+    assert alone["mpo"] == [2, 3, 4, 5, 6] and alone["app::c"] == [1], alone
+    assert alone["x$"] == [6] and alone["x$y"] == [7], alone
+    for of in seen:
+        assert of["behind"] in (None, of["alone"]), of
