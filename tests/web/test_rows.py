@@ -1,0 +1,20 @@
+"""A tree as a table: only the rows on the screen are there, and their elements show one node after the other."""
+
+import shutil
+
+import pytest
+
+
+@pytest.mark.parametrize("browser", ["chromium", "firefox"])
+def test_rows_on_the_screen_are_there_in_their_order(browser, pages, browse):
+    if browser == "firefox" and not shutil.which("firefox-esr"):
+        pytest.skip("firefox-esr is not installed")
+    found = browse("rows.mjs", pages.page("clang++").as_uri(), browser)
+    assert not found["wrong"]
+    assert found["seen"][0]["all"] > 300
+    for seen in found["seen"]:
+        rows = seen["stand"]
+        assert rows == list(range(rows[0], rows[-1] + 1)), seen
+        assert seen["told"] == rows, "and screen readers are told so"
+        assert seen["tops"] == [24 * row for row in rows], seen
+        assert rows[0] <= seen["first"] and min(seen["last"], seen["all"] - 1) <= rows[-1], seen
