@@ -444,7 +444,7 @@ def test_threads_that_hand_blocks_over_are_not_accused(tools, is_long):
 
 # ---- what it costs
 
-# Trees of blocks of 200 bytes, each with seven pointers into all of them; a thread allocates and frees all the time
+# A tree of blocks, each with some pointers to any of them besides; a thread allocates and frees all the time
 DENSE = r"""
 #include <pthread.h>
 #include <stdlib.h>
@@ -458,19 +458,20 @@ static void *churn(void *unused) {
 	return unused;
 }
 int main(int argc, char **argv) {
-	size_t n = atol(argv[1]);
+	size_t n = atol(argv[1]), bytes = atol(argv[2]);
+	int n_any = atoi(argv[3]);
 	unsigned long state = 1;
 	all = calloc(1, sizeof *all);
 	ways = malloc(n * sizeof *ways);
 	for (size_t i = 0; i < n; i++) {
-		ways[i] = calloc(1, 200);
-		for (int k = 0; k < 7; k++) {
+		ways[i] = calloc(1, bytes);
+		for (int k = 0; k < n_any; k++) {
 			state = state * 6364136223846793005ul + 1442695040888963407ul;
 			ways[i][k] = i > 0 ? ways[(state >> 33) % i] : NULL;
 		}
 	}
 	for (size_t i = 1; i < n; i++) {
-		ways[(i - 1) / 2][7 + i % 2] = ways[i];
+		ways[(i - 1) / 2][n_any + i % 2] = ways[i];
 	}
 	all[0] = ways[0];
 	free(ways);
@@ -485,29 +486,30 @@ int main(int argc, char **argv) {
 
 def watch_scanner(collector, program, asker):
     """CPU seconds, wall seconds and MB of its own memory of the scanner that a look starts."""
-    ticks, began, most, known = 0, None, 0, 0
-    tick = os.sysconf("SC_CLK_TCK")
+    ticks, began, first, most = 0, None, 0, 0
     while asker.poll() is None:
         scanner = victims(collector, program).get("scanner")
         try:
             fields = Path(f"/proc/{scanner}/stat").read_text().rsplit(") ", 1)[1].split()
             ticks = max(ticks, int(fields[11]) + int(fields[12]))
-            began = began or time.monotonic()
-            rollup = Path(f"/proc/{scanner}/smaps_rollup").read_text()
-            most = max(most, int(re.search(r"^Private_Dirty: +(\d+)", rollup, re.M).group(1)))
+            rss = int(re.search(r"^RssAnon:\s+(\d+)", Path(f"/proc/{scanner}/status").read_text(), re.M).group(1))
+            if not began:
+                began, first = time.monotonic(), rss
+            most = max(most, rss - first)
         except (OSError, AttributeError):
             pass
-        time.sleep(0.01)
+        time.sleep(0.03)
     assert began, "no scanner was seen"
-    return ticks / tick, time.monotonic() - began, most / 1000
+    return ticks / os.sysconf("SC_CLK_TCK"), time.monotonic() - began, most / 1000
 
 
-def test_what_a_look_costs(tools, is_long):
-    """Events are recorded meanwhile. In the long form on an idle machine: 0.6 GB/s of each core, 15 s and 1 GB for five
-    million blocks; a pause of 25 ms for each GB, 1 ms if it is of huge pages, 5 ms up to 150 MB (bench/looks)."""
-    n = 5000000 if is_long else 200000
+@pytest.mark.parametrize("n, n_long, size, n_any", [(300000, 5000000, 64, 0), (200000, 1000000, 200, 7)], ids=["trees", "dense"])
+def test_what_a_look_costs(tools, is_long, n, n_long, size, n_any):
+    """Events are recorded meanwhile. In the long form, on an idle machine, five million blocks of trees take 15 s and 1 GB
+    at most. For how long the program stands still: bench/looks."""
+    n = n_long if is_long else n
     program = compile_c(tools, "dense", DENSE)
-    running = tools.start_record(program, n, options=("--leaks", "--force"))
+    running = tools.start_record(program, n, size, n_any, options=("--leaks", "--force"))
     pid = running.program()
     conftest.wait_until(lambda: name_of(pid) == "dense" and len(list(Path(f"/proc/{pid}/task").iterdir())) == 2, timeout=300,
                         what="its blocks")
@@ -519,10 +521,10 @@ def test_what_a_look_costs(tools, is_long):
         assert lost_of(answer) == 0 and blocks_of(answer)["held"] >= n, answer
         after = status_of(tools, pid)
         assert after["lost_events"] == 0 and after["events"] > before + 1000 * wall_s, (before, after, wall_s)
-        gigabytes = n * 208 / 1e9
+        gigabytes = n * (size + 8) / 1e9
         print(f"{n} blocks, {gigabytes:.2f} GB: {cpu_s:.2f} s of CPU, {wall_s:.2f} s, {gigabytes / max(cpu_s, 0.01):.2f} GB/s of a core, "
               f"{megabytes:.0f} MB, stopped for {answer['pause_ns'] / 1e6:.1f} ms, load {os.getloadavg()[0]:.1f}")
-    assert cpu_s < 60 * n / 1e6 and megabytes < 1000 * n / 1e6 + 100, (cpu_s, megabytes)
+    assert cpu_s < 60 * n / 1e6 and megabytes < 500 * n / 1e6 + 100, (cpu_s, megabytes)
     if is_long and os.getloadavg()[0] < 1:
         assert wall_s <= 15 and megabytes <= 1000, (wall_s, megabytes)
     os.kill(pid, signal.SIGKILL)
