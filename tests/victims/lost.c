@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Makes structures of all sorts with owners of all sorts, and loses some of them, whole or in part:
- * lost SEED. What will be lost is allocated by lost_block(), what is hidden from each search by
+ * lost SEED [no-ends]. What will be lost is allocated by lost_block(), what is hidden from each search by
  * hidden_block(), all else by held_block(). Prints how many blocks each has allocated.
  */
 #define _GNU_SOURCE
@@ -241,8 +241,8 @@ static uintptr_t coroutine(size_t n) {
 
 typedef uintptr_t structure(size_t n);
 static structure *const structures[] = {list, ring, tree, intrusive, with_low_tags, with_high_tags,
-		unaligned, past_ends, shared, pool, coroutine};
-enum { STRUCTURES = sizeof structures / sizeof *structures };
+		unaligned, shared, pool, coroutine, past_ends};
+static size_t n_structures = sizeof structures / sizeof *structures;
 
 // ---- owners: what is lost goes there, too, and is taken away again
 
@@ -366,7 +366,7 @@ static __attribute__((noinline)) void hide(void) {
 static __attribute__((noinline)) void make_all(void) {
 	for (int part = 0; part < PARTS; part++) {
 		fate = below(3) == 0 ? LOST : HELD;
-		own(part, structures[below(STRUCTURES)](1 + below(60)));
+		own(part, structures[below(n_structures)](1 + below(60)));
 		litter();
 	}
 	hide();
@@ -383,6 +383,8 @@ static __attribute__((noinline)) void cut_all(void) {
 
 int main(int argc, char **argv) {
 	state = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
+	// Allocators without headers place a block where another ends, and the end is that block's
+	n_structures -= argc > 2;
 	cuts = malloc(PARTS * 64 * sizeof *cuts);
 	table = block(PARTS * sizeof *table);
 	epoll = epoll_create1(0);
