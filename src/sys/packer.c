@@ -61,14 +61,18 @@ static bool put_gzip(struct packer *p, struct slice bytes, int flush, struct err
 	return true;
 }
 
+/** `is_end`: all that is packed comes out. */
+static bool deliver(struct packer *p, struct slice bytes, bool is_end, struct err *err) {
+	return p->zstd       ? put_zstd(p, bytes, is_end ? ZSTD_e_end : ZSTD_e_continue, err)
+			: p->is_gzip ? put_gzip(p, bytes, is_end ? Z_FINISH : Z_NO_FLUSH, err)
+						 : put(p, bytes.data, bytes.size, err);
+}
+
 bool packer_write(struct packer *p, struct slice bytes, struct err *err) {
 	enum { PORTION = 1 << 30 }; // zlib counts in 32 bits
 	while (bytes.size) {
 		struct slice now = slice_of(bytes.data, bytes.size < PORTION ? bytes.size : PORTION);
-		bool ok = p->zstd    ? put_zstd(p, now, ZSTD_e_continue, err)
-				: p->is_gzip ? put_gzip(p, now, Z_NO_FLUSH, err)
-							 : put(p, now.data, now.size, err);
-		if (!ok) {
+		if (!deliver(p, now, false, err)) {
 			return false;
 		}
 		bytes = slice_of(bytes.data + now.size, bytes.size - now.size);
@@ -127,10 +131,7 @@ struct packer *packer_open(const char *path, enum packer_how how, struct err *er
 }
 
 bool packer_finish(struct packer *p, struct err *err) {
-	struct slice none = {0};
-	bool ok = p->zstd    ? put_zstd(p, none, ZSTD_e_end, err)
-			: p->is_gzip ? put_gzip(p, none, Z_FINISH, err)
-						 : true;
+	bool ok = deliver(p, (struct slice){0}, true, err);
 	if (ok && p->temporary && rename(p->temporary, p->path) != 0) {
 		ok = err_system(err, errno, "cannot write %s", p->path);
 	}

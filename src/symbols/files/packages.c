@@ -2,8 +2,8 @@
 /*
  * Looks up files in the databases of dpkg and apk.
  *
- * The databases are read once, into one sorted array of (hash of the path, source package). Only
- * folders with code are kept. Two paths with equal 64-bit hashes are taken for each other.
+ * The databases are read once, into a map from a path's hash to its source package. Only folders
+ * with code are kept. Two paths with equal 64-bit hashes are taken for each other.
  */
 #include "symbols/symbols.h"
 #include "sys/file.h"
@@ -13,8 +13,8 @@ enum { DATABASE_MAX_BYTES = 1 << 28 };
 struct packages {
 	int root_fd; // O_PATH; -1: our own root
 	bool is_read;
-	struct arena arena;           // names of packages
-	VEC(struct radix_item) files; // hash, source (const char *)
+	struct arena arena; // names of packages
+	struct map files;   // hash of the path: source (const char *)
 };
 
 /** With /lib, /bin and /sbin as links into /usr a file has two names: without "/usr" it has one. */
@@ -33,9 +33,9 @@ static bool may_be_code(struct slice path) {
 
 static void add_file(struct packages *p, struct slice path, const char *source) {
 	path = without_usr(path);
-	if (may_be_code(path)) {
-		(void)vec_add(&p->files,
-				(struct radix_item){slice_hash(SLICE_HASH, path), (uint64_t)(uintptr_t)source});
+	const uint64_t hash = may_be_code(path) ? slice_hash(SLICE_HASH, path) : 0;
+	if (hash != 0 && map_get(&p->files, hash) == 0) {
+		(void)!map_put(&p->files, hash, (uint64_t)(uintptr_t)source);
 	}
 }
 
@@ -116,18 +116,6 @@ static void read_apk(struct packages *p) {
 
 // ---- both
 
-static void read_all(struct packages *p) {
-	p->is_read = true;
-	read_dpkg(p);
-	read_apk(p);
-	FREED struct radix_item *scratch = calloc(p->files.n + 1, sizeof *scratch);
-	if (scratch) {
-		radix_sort(p->files.items, scratch, p->files.n);
-	} else {
-		p->files.n = 0;
-	}
-}
-
 bool packages_may_hold(const char *path) {
 	return may_be_code(without_usr(slice_of_text(path)));
 }
@@ -138,13 +126,12 @@ struct slice packages_source_of(struct packages *p, const char *path) {
 		return (struct slice){0};
 	}
 	if (!p->is_read) {
-		read_all(p);
+		p->is_read = true;
+		read_dpkg(p);
+		read_apk(p);
 	}
-	uint64_t hash = slice_hash(SLICE_HASH, name);
-	size_t i = sorted_first_of(p->files.items, p->files.n, sizeof *p->files.items, hash);
-	bool is_found = i < p->files.n && p->files.items[i].key == hash;
-	return is_found ? slice_of_text((const char *)(uintptr_t)p->files.items[i].value)
-					: (struct slice){0};
+	uint64_t source = map_get(&p->files, slice_hash(SLICE_HASH, name));
+	return source ? slice_of_text((const char *)(uintptr_t)source) : (struct slice){0};
 }
 
 struct packages *packages_create(int root_fd) {
@@ -161,7 +148,7 @@ void packages_destroy(struct packages *p) {
 	if (p) {
 		file_close(p->root_fd);
 		arena_finish(&p->arena);
-		vec_finish(&p->files);
+		map_finish(&p->files);
 		free(p);
 	}
 }
