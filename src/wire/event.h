@@ -115,7 +115,8 @@ enum wire_change {
 };
 
 enum { RING_SMALL = 0, RING_BIG = 1, N_RINGS = 2 };
-enum { RING_SMALL_ENTRIES = 1024, RING_BIG_ENTRIES = 16384 };
+enum { RING_SMALL_LOG2 = 10, RING_BIG_LOG2 = 14 };
+enum { RING_SMALL_ENTRIES = 1 << RING_SMALL_LOG2, RING_BIG_ENTRIES = 1 << RING_BIG_LOG2 };
 
 enum { WIRE_MAX_SLOTS = 8192 };
 
@@ -184,17 +185,24 @@ struct thread_slot {
 };
 _Static_assert(sizeof(struct thread_slot) <= SLOT_SMALL_RING_AT, "layout");
 
+static inline uint32_t wire_ring_log2(unsigned ring) {
+	return ring == RING_SMALL ? RING_SMALL_LOG2 : RING_BIG_LOG2;
+}
+
 static inline uint32_t wire_ring_entries(unsigned ring) {
-	return ring == RING_SMALL ? RING_SMALL_ENTRIES : RING_BIG_ENTRIES;
+	return 1u << wire_ring_log2(ring);
 }
 
 static inline uint32_t wire_ring_at(unsigned ring) {
 	return ring == RING_SMALL ? SLOT_SMALL_RING_AT : SLOT_BIG_RING_AT;
 }
 
-/** The phase bit (in place, bit 63) that entry number `index` of a ring has when published. */
-static inline uint64_t wire_phase(uint64_t index, uint32_t n_entries) {
-	return (uint64_t)(~(index / n_entries) & 1) << 63;
+/**
+ * The phase bit (in place, bit 63) that entry number `index` of a ring of 1 << `log2` has when
+ * published.
+ */
+static inline uint64_t wire_phase(uint64_t index, uint32_t log2) {
+	return (~(index >> log2) & 1) << 63;
 }
 
 /** True if (ptr, size) need a KIND_WIDE entry. `ptr` without the tags of the machine. */

@@ -101,8 +101,8 @@ static void write_entry(struct cursor *c, bool is_published) {
 			at % n;
 	uint64_t head = cursor_u64(c);
 	e->body = cursor_u64(c);
-	atomic_store(&e->head,
-			is_published ? (head & ~(1ull << 63)) | wire_phase(at, n) : head & ~(1ull << 63));
+	head &= ~(1ull << 63);
+	atomic_store(&e->head, is_published ? head | wire_phase(at, wire_ring_log2(ring)) : head);
 }
 
 static void write_node(struct cursor *c) {

@@ -22,13 +22,13 @@ static struct wire_ring *ring_now(struct writer *w, uint32_t *which) {
 static void reserve(struct writer *w, uint32_t n, struct writer_event *e) {
 	uint32_t which;
 	e->ring = ring_now(w, &which);
-	uint32_t n_entries = wire_ring_entries(which);
+	uint32_t log2 = wire_ring_log2(which);
 	uint64_t at = atomic_fetch_add_explicit(&e->ring->reserved, n, memory_order_relaxed);
 	e->end = at + n;
-	e->phases[0] = wire_phase(at, n_entries);
-	e->phases[1] = wire_phase(at + 1, n_entries);
+	e->phases[0] = wire_phase(at, log2);
+	e->phases[1] = wire_phase(at + 1, log2);
 	e->entries[0] = (struct wire_event *)(void *)((uint8_t *)w->slot + wire_ring_at(which)) +
-			at % n_entries;
+			at % wire_ring_entries(which);
 }
 
 static void publish(struct wire_event *entry, uint64_t head, uint64_t body) {
@@ -239,7 +239,7 @@ uint32_t writer_recover(struct writer *w) {
 		uint64_t end = atomic_load(&ring->reserved);
 		for (uint64_t i = atomic_load(&ring->taken); i < end; i++) {
 			_Atomic uint64_t *head = &entries[i % n_entries].head;
-			uint64_t phase = wire_phase(i, n_entries);
+			uint64_t phase = wire_phase(i, wire_ring_log2(which));
 			if (((atomic_load(head) ^ phase) >> 63) != 0) {
 				atomic_store_explicit(head, wire_head(phase, KIND_VOID, 0, 0),
 						memory_order_release);

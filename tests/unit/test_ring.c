@@ -39,7 +39,7 @@ static bool read_entry(struct fixture *f, uint64_t index, uint64_t *head, uint64
 								   wire_ring_at(RING_SMALL)) +
 			index % n;
 	*head = atomic_load_explicit(&e->head, memory_order_acquire);
-	if ((*head & 1ull << 63) != wire_phase(index, n)) {
+	if ((*head & 1ull << 63) != wire_phase(index, RING_SMALL_LOG2)) {
 		return false;
 	}
 	*body = e->body;

@@ -196,7 +196,7 @@ static uint64_t drain_ring(struct thread_slot *slot, struct drain *d, unsigned w
 	for (; counted.n_entries < wanted.stop_after; taken++) {
 		struct wire_event *e = &entries[taken % n];
 		uint64_t head = atomic_load_explicit(&e->head, memory_order_acquire);
-		if ((head & 1ull << 63) != wire_phase(taken, n)) {
+		if ((head & 1ull << 63) != wire_phase(taken, wire_ring_log2(which))) {
 			break;
 		}
 		take_entry(d, head, e->body);

@@ -106,14 +106,6 @@ void order_set_late(struct order *o, bool is_late) {
 
 // ---- one entry (wire/event.h)
 
-static const unsigned ring_shift[N_RINGS] = {10, 14};
-_Static_assert(1 << 10 == RING_SMALL_ENTRIES && 1 << 14 == RING_BIG_ENTRIES, "ring_shift");
-
-/** wire_phase without its division. */
-static inline uint64_t phase_of(uint64_t index, unsigned shift) {
-	return (~(index >> shift) & 1) << 63;
-}
-
 static inline struct wire_event *entry_at(const struct reader *r, unsigned ring, uint64_t index) {
 	return &r->entries[ring][index & (wire_ring_entries(ring) - 1)];
 }
@@ -138,8 +130,8 @@ _Static_assert((int)KIND_ALLOC == (int)TRACE_ALLOC && (int)KIND_FREE == (int)TRA
 				(int)KIND_STAYED == (int)TRACE_STAYED,
 		"kinds are passed on as they are");
 
-static inline bool is_published(uint64_t head, unsigned shift, uint64_t index) {
-	return head >> 63 != (index >> shift & 1);
+static inline bool is_published(uint64_t head, unsigned ring, uint64_t index) {
+	return (head ^ wire_phase(index, wire_ring_log2(ring))) >> 63 == 0;
 }
 
 static uint64_t stamp_of(const struct reader *r, uint64_t head, uint64_t body) {
@@ -176,8 +168,7 @@ static enum entry_is read_wide(struct order *o, const struct reader *r, unsigned
 		uint64_t index, uint64_t wide_head, uint64_t wide_body, struct entry *out) {
 	struct wire_event *e = entry_at(r, ring, index + 1);
 	uint64_t head = atomic_load_explicit(&e->head, memory_order_acquire);
-	if (!is_published(head, ring_shift[ring], index + 1) ||
-			(r->is_gone && index + 1 >= r->end[ring])) {
+	if (!is_published(head, ring, index + 1) || (r->is_gone && index + 1 >= r->end[ring])) {
 		// A prefix means nothing if its thread died before it published the event
 		return r->is_gone ? ENTRY_NOTHING : ENTRY_UNPUBLISHED;
 	}
@@ -215,7 +206,7 @@ static enum entry_is read_entry(struct order *o, struct reader *r, unsigned ring
 	struct wire_event *e = entry_at(r, ring, index);
 	uint64_t head = atomic_load_explicit(&e->head, memory_order_acquire);
 	out->n = 1;
-	if (!is_published(head, ring_shift[ring], index)) {
+	if (!is_published(head, ring, index)) {
 		return ENTRY_UNPUBLISHED;
 	}
 	uint64_t body = e->body;
@@ -302,7 +293,7 @@ static ATTR_INLINE bool drain_plain(struct order *o, struct reader *r, uint64_t 
 	const struct wire_event *const begin = entry_at(r, ring, at);
 	const struct wire_event *const end = begin + n;
 	const struct wire_event *e = begin;
-	const uint64_t phase = phase_of(at, ring_shift[ring]);
+	const uint64_t phase = wire_phase(at, wire_ring_log2(ring));
 	const uint64_t label_ns = r->label_ns;
 	const uint32_t thread = r->thread;
 	struct tries *const tries = o->tries;
@@ -386,7 +377,7 @@ enum order_next order_drain(struct order *o, struct reader *r, order_key limit) 
 static void make_void(const struct reader *r, unsigned ring, uint64_t index, uint32_t n) {
 	for (uint64_t i = index; i < index + n; i++) {
 		atomic_store_explicit(&entry_at(r, ring, i)->head,
-				wire_head(wire_phase(i, wire_ring_entries(ring)), KIND_VOID, 0, 0),
+				wire_head(wire_phase(i, wire_ring_log2(ring)), KIND_VOID, 0, 0),
 				memory_order_relaxed);
 	}
 }

@@ -7,7 +7,7 @@ void ring_open(struct ring *r, struct thread_slot *slot, unsigned which) {
 	r->shared = &slot->rings[which];
 	r->entries = (struct wire_event *)((unsigned char *)slot + wire_ring_at(which));
 	r->mask = n - 1;
-	r->log2 = (uint32_t)__builtin_ctz(n);
+	r->log2 = wire_ring_log2(which);
 	r->limit = atomic_load_explicit(&r->shared->taken, memory_order_acquire) + n;
 }
 
@@ -25,7 +25,7 @@ bool ring_is_blocked_by_owner(const struct ring *r, uint32_t n) {
 	uint64_t index = atomic_load_explicit(&r->shared->taken, memory_order_relaxed);
 	while (index < end &&
 			(atomic_load_explicit(&r->entries[index & r->mask].head, memory_order_relaxed) &
-					1ull << 63) == ring_phase(r, index)) { // it is published
+					1ull << 63) == wire_phase(index, r->log2)) { // it is published
 		index++;
 	}
 	// The collector can come as far as `index`
@@ -40,10 +40,10 @@ uint32_t ring_void(struct ring *r, uint64_t first) {
 		_Atomic uint64_t *head = &r->entries[i & r->mask].head;
 		uint64_t seen = atomic_load_explicit(head, memory_order_relaxed);
 		// By exchange: a handler that interrupts this may do the same
-		if ((seen & 1ull << 63) != ring_phase(r, i) &&
+		if ((seen & 1ull << 63) != wire_phase(i, r->log2) &&
 				atomic_compare_exchange_strong_explicit(head, &seen,
-						ring_phase(r, i) | wire_head(0, KIND_VOID, 0, 0), memory_order_release,
-						memory_order_relaxed)) {
+						wire_phase(i, r->log2) | wire_head(0, KIND_VOID, 0, 0),
+						memory_order_release, memory_order_relaxed)) {
 			n_voided++;
 		}
 	}

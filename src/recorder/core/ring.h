@@ -63,15 +63,11 @@ static inline bool ring_crossed_quarter(const struct ring *r, uint64_t index, ui
 	return ((index + n) & (r->mask >> 2)) < n;
 }
 
-static inline uint64_t ring_phase(const struct ring *r, uint64_t index) {
-	return (~(index >> r->log2) & 1) << 63;
-}
-
 /** Publish one entry. Pairs with the collector's acquire load of `head`. */
 static inline void ring_publish(struct ring *r, uint64_t index, uint64_t head, uint64_t body) {
 	struct wire_event *entry = &r->entries[index & r->mask];
 	entry->body = body;
-	atomic_store_explicit(&entry->head, ring_phase(r, index) | head, memory_order_release);
+	atomic_store_explicit(&entry->head, wire_phase(index, r->log2) | head, memory_order_release);
 }
 
 /** Prefetch the cache line that will be written soon. The collector has read it last. */
