@@ -12,11 +12,8 @@ static uint64_t top_of(const struct curve *c) {
 }
 
 static uint32_t first_with(const struct curve *c, double bytes) {
-	uint32_t i = 0;
-	while (i < c->n && (double)c->bytes[i] < bytes) {
-		i++;
-	}
-	return i;
+	const uint64_t *first = FIND(at, c->bytes, c->n, (double)*at >= bytes);
+	return first ? (uint32_t)(first - c->bytes) : c->n;
 }
 
 static uint32_t last_with(const struct curve *c, double bytes) {

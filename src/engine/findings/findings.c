@@ -19,12 +19,9 @@ static const struct rule rules[] = {
  */
 static uint64_t rank_of(const struct finding *f) {
 	const uint64_t all = 4000000; // more than the largest weight three times
-	switch (f->severity) {
-	case FINDING_LOOK_FIRST: return 2 * all + f->weight;
-	case FINDING_WORTH_IT: return all + 3 * f->weight;
-	case FINDING_EXPLAINS: return all + f->weight;
-	default: return f->weight;
-	}
+	const uint64_t before[] =
+			{[FINDING_EXPLAINS] = all, [FINDING_WORTH_IT] = all, [FINDING_LOOK_FIRST] = 2 * all};
+	return before[f->severity] + (f->severity == FINDING_WORTH_IT ? 3 : 1) * f->weight;
 }
 
 ORDER_OF(most_important_first, struct finding,

@@ -71,10 +71,8 @@ static bool gather_places(struct finder *f) {
 
 /** What a runtime holds matters where it holds it for the scripts that it runs. */
 static uint64_t rank_of(const struct finder *f, const struct place *p, int order) {
-	return p->name->is_runtime && !f->runs_scripts ? 0
-			: order == 0                           ? p->peak_bytes
-			: order == 1                           ? p->live_bytes
-												   : p->allocated_bytes;
+	const uint64_t ranks[] = {p->peak_bytes, p->live_bytes, p->allocated_bytes};
+	return p->name->is_runtime && !f->runs_scripts ? 0 : ranks[order];
 }
 
 /** Mark the largest of each order; how many there are. `ranks`: room for all places. */
@@ -140,11 +138,7 @@ static void scan_intervals(const struct finder *f, struct curves *c) {
 		// Those of a stack stand together
 		const uint32_t stack = v->stack, tag = c->tag_of_place[f->place_of[stack]];
 		uint32_t class = 2 * tag + (f->holder.tags && f->holder.tags[stack]);
-		if (class) {
-			v = add_changes(f, c, class, v, end);
-		} else {
-			v++;
-		}
+		v = class ? add_changes(f, c, class, v, end) : v + 1;
 	}
 }
 

@@ -206,8 +206,7 @@ bool finder_find_holder(struct finder *f, bool is_site) {
 	find_start_up(f);
 	uint32_t n;
 	uint32_t *stacks = stacks_of_peak(f, &n);
-	struct inclusive *functions = arena_new(&f->scratch, struct inclusive,
-			names_n_functions(f->names) + 1ul);
+	struct inclusive *functions = FINDER_NEW(f, struct inclusive, names_n_functions(f->names));
 	if (!stacks || !functions) {
 		return false;
 	}

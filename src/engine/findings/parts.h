@@ -197,10 +197,12 @@ static inline struct curve finder_as_curve(const struct finder *f, const uint64_
 /** Begin the draft anew, for a rule that states several kinds: else it is of the rule's own. */
 void finder_begin(struct finder *f, const char *id, const char *title);
 
-/** A number of the draft; some that are called like their fields. */
+/** A number of the draft; some that are called like their fields, or variables. */
 void finder_put(struct finder *f, const char *name, uint64_t value);
 #define FINDER_PUT_FIELD(of, f, field) finder_put(f, #field, (of)->field)
 #define FINDER_PUT(f, of, ...)         FOR_FIELDS(FINDER_PUT_FIELD, of, f, __VA_ARGS__)
+#define FINDER_PUT_VALUE(f, _, value)  finder_put(f, #value, value)
+#define FINDER_PUT_VALUES(f, ...)      FOR_FIELDS(FINDER_PUT_VALUE, f, _, __VA_ARGS__)
 
 /** Further words of the draft's sentence, as for printf. */
 #define SAY(f, ...) buffer_printf(&(f)->text, __VA_ARGS__)
@@ -259,13 +261,9 @@ void put_freed_before(struct finder *f);
 const struct name *caller_of_site(const struct finder *f, uint32_t stack, bool has_name);
 
 static inline uint64_t stack_weight(const struct rec_stack *s, enum weight by) {
-	switch (by) {
-	case BY_ALLOCATIONS: return s->allocations;
-	case BY_PEAK_BYTES: return s->peak_bytes;
-	case BY_LIVE_BYTES: return s->live_bytes;
-	case BY_SHORT_LIVED: return s->short_lived;
-	default: return s->allocated_bytes;
-	}
+	const uint64_t in_their_order[N_WEIGHTS] = {s->allocated_bytes, s->allocations, s->peak_bytes,
+			s->live_bytes, s->short_lived};
+	return in_their_order[by];
 }
 
 /** Whom a sentence names for a stack: names_site, but a module where that has no name. */

@@ -128,33 +128,29 @@ static bool is_kept_early(const struct finder *f, const struct place *p) {
 
 /** How what is kept came to be there. */
 static void put_kept_shape(struct finder *f, const struct place *p, const struct curve_facts *c) {
-	switch (c->shape) {
-	case CURVE_GREW:
+	if (c->shape == CURVE_GREW) {
 		put_growth(f, c);
 		if (replaces_old(f, p, c)) {
 			put_freed_before(f);
 		}
-		return;
-	case CURVE_AT_START:
+	} else if (c->shape == CURVE_AT_START) {
 		SAY(f, "allocated once, in the first %s", HUMAN_DURATION(c->to_ns));
-		return;
-	case CURVE_ONCE: SAY(f, "allocated once, at %s", HUMAN_DURATION(c->from_ns)); return;
-	case CURVE_STOPPED:
+	} else if (c->shape == CURVE_ONCE) {
+		SAY(f, "allocated once, at %s", HUMAN_DURATION(c->from_ns));
+	} else if (c->shape == CURVE_STOPPED) {
 		SAY(f, "stopped growing after %s", HUMAN_DURATION(c->to_ns));
 		finder_put(f, "stopped_ns", c->to_ns);
-		return;
-	case CURVE_AT_END:
+	} else if (c->shape == CURVE_AT_END) {
 		SAY(f, "nearly all of it allocated after %s", HUMAN_DURATION(c->from_ns));
-		return;
-	default: break;
+	} else {
+		if (c->shape == CURVE_RENEWED) {
+			SAY(f, "most of it in place of what was freed; ");
+		} else if (c->shape == CURVE_OTHER && is_kept_early(f, p)) {
+			SAY(f, "most of it in the first %s; ", HUMAN_DURATION(most_kept_ns(f, p)));
+		}
+		SAY(f, "%sallocated by %s", p->live_blocks == 1 ? "" : "the last of it ",
+				HUMAN_DURATION(last_kept_ns(f, p)));
 	}
-	if (c->shape == CURVE_RENEWED) {
-		SAY(f, "most of it in place of what was freed; ");
-	} else if (c->shape == CURVE_OTHER && is_kept_early(f, p)) {
-		SAY(f, "most of it in the first %s; ", HUMAN_DURATION(most_kept_ns(f, p)));
-	}
-	SAY(f, "%sallocated by %s", p->live_blocks == 1 ? "" : "the last of it ",
-			HUMAN_DURATION(last_kept_ns(f, p)));
 }
 
 static enum finding_severity severity_of_kept(const struct finder *f, const struct place *p,
@@ -188,14 +184,10 @@ static const struct {
 		[CURVE_BURSTS] = {"bursts", "bursts", 20},
 };
 
-static void begin_by_shape(struct finder *f, enum curve_shape shape) {
-	finder_begin(f, kinds[shape].id, kinds[shape].title);
-}
-
 static void say_never_freed(struct finder *f, struct place *p, const struct curve_facts *c) {
 	bool is_at_once = c->shape == CURVE_AT_START || c->shape == CURVE_ONCE;
 	if (is_at_once) {
-		begin_by_shape(f, c->shape);
+		finder_begin(f, kinds[c->shape].id, kinds[c->shape].title);
 	}
 	say_place(f, p, BY_LIVE_BYTES, "never-freed", "", NULL);
 	SAY(f, ": ");
@@ -210,14 +202,6 @@ static void say_never_freed(struct finder *f, struct place *p, const struct curv
 	p->has_memory_finding = true;
 }
 
-/** What was given back at the end is work in progress, unless it is a good part of the heap. */
-static enum finding_severity severity_of_growth(const struct finder *f,
-		const struct curve_facts *c) {
-	bool is_small = c->top_bytes < f->r->summary.peak_bytes / 10;
-	bool is_worth_it = (c->is_freed && is_small) || replaces_old(f, NULL, c);
-	return is_worth_it ? FINDING_WORTH_IT : FINDING_LOOK_FIRST;
-}
-
 static void put_freed(struct finder *f, const struct curve_facts *c) {
 	if (c->is_freed && is_held_to_end(f, c)) {
 		SAY(f, "; freed only at the end");
@@ -230,11 +214,14 @@ static void say_growing(struct finder *f, const struct curve_facts *c) {
 	SAY(f, ": ");
 	put_growth(f, c);
 	SAY(f, ", to %s", HUMAN_BYTES(c->top_bytes));
-	if (replaces_old(f, NULL, c)) {
+	bool is_in_place = replaces_old(f, NULL, c);
+	if (is_in_place) {
 		put_freed_before(f);
 	}
 	put_freed(f, c);
-	f->draft.severity = severity_of_growth(f, c);
+	// What was given back at the end is work in progress, unless it is a good part of the heap
+	bool is_passing = c->is_freed && c->top_bytes < f->r->summary.peak_bytes / 10;
+	f->draft.severity = is_in_place || is_passing ? FINDING_WORTH_IT : FINDING_LOOK_FIRST;
 }
 
 static uint64_t freed_blocks(const struct place *p) {
@@ -300,7 +287,7 @@ static void say_bursts(struct finder *f, const struct curve_facts *c) {
 }
 
 static void say_shape(struct finder *f, struct place *p, const struct curve_facts *c) {
-	begin_by_shape(f, c->shape);
+	finder_begin(f, kinds[c->shape].id, kinds[c->shape].title);
 	// Its curve tells what it held over time; the line is of the peak or the end, when it held more
 	static const char *const when[N_WEIGHTS] =
 			{[BY_PEAK_BYTES] = "at the peak, ", [BY_LIVE_BYTES] = "at the end, "};

@@ -320,28 +320,26 @@ void find_mapped_growing(struct finder *f) {
 		}
 		const struct rise r = rise_of(f, &rows[i]);
 		const uint64_t from_ns = f->r->looks.items[r.since].time_ns, to_ns = m.look->time_ns;
-		const uint64_t grown = rows[i].bytes - r.from_bytes;
-		if (r.times < RISES || grown < LARGE_BYTES || grown < own_rss(&m) / 10 ||
+		const uint64_t grown_bytes = rows[i].bytes - r.from_bytes;
+		if (r.times < RISES || grown_bytes < LARGE_BYTES || grown_bytes < own_rss(&m) / 10 ||
 				from_ns > to_ns / 2 || to_ns - from_ns < LEAST_NS ||
-				rows[i].bytes - r.half_bytes < grown / 4) {
+				rows[i].bytes - r.half_bytes < grown_bytes / 4) {
 			continue;
 		}
-		const uint64_t rate = (uint64_t)((double)grown * 1e9 / (double)(to_ns - from_ns));
+		const uint64_t rate = (uint64_t)((double)grown_bytes * 1e9 / (double)(to_ns - from_ns));
 		if (rows[i].maker) {
 			SAY(f, "what %s", name_words(f, rows[i].maker));
 		} else {
 			SAY(f, "what %.*s,", SLICE_ARG(rows[i].name));
 		}
-		SAY(f, " has mapped grew by %s (%s/s) from %s on, to %s %s", HUMAN_BYTES(grown),
+		SAY(f, " has mapped grew by %s (%s/s) from %s on, to %s %s", HUMAN_BYTES(grown_bytes),
 				HUMAN_BYTES(rate), HUMAN_DURATION(from_ns), SHARE(&m, rows[i].bytes), WHEN(&m));
 		finder_put(f, "rate_bytes_per_s", rate);
 		if (rows[i].maker) {
 			put_maker(f, &rows[i]);
 		}
 		put_numbers(f, &m, rows[i].bytes);
-		finder_put(f, "grown_bytes", grown);
-		finder_put(f, "from_ns", from_ns);
-		finder_put(f, "to_ns", to_ns);
+		FINDER_PUT_VALUES(f, grown_bytes, from_ns, to_ns);
 		finder_say(f, FINDING_LOOK_FIRST, millionths(rows[i].bytes, own_rss(&m)));
 	}
 }
@@ -438,7 +436,9 @@ static bool are_few(const struct finder *f, const struct memory_look *m, const s
 }
 
 /** Sites of which that is a tenth of all that is live, or of RSS. */
-static void find_presence(struct finder *f, const struct memory_look *m, bool is_pinned) {
+static void find_presence(struct finder *f, bool is_pinned) {
+	const struct memory_look look = is_pinned ? memory_at_end(f->r) : memory_at_peak(f->r);
+	const struct memory_look *m = &look;
 	struct presence *sums = FINDER_NEW(f, struct presence, f->n_places);
 	uint64_t *of_stack = FINDER_NEW(f, uint64_t, f->r->stacks.n);
 	EACH_OF_WHILE(u, m->untouched, m->n_untouched, sums && of_stack) {
@@ -463,12 +463,10 @@ static void find_presence(struct finder *f, const struct memory_look *m, bool is
 
 /** Never touched, or given back. */
 void find_untouched(struct finder *f) {
-	const struct memory_look m = memory_at_peak(f->r);
-	find_presence(f, &m, false);
+	find_presence(f, false);
 }
 
 /** Few live blocks on many pages. */
 void find_pins(struct finder *f) {
-	const struct memory_look m = memory_at_end(f->r);
-	find_presence(f, &m, true);
+	find_presence(f, true);
 }

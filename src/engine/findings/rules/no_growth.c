@@ -202,7 +202,6 @@ void find_no_growth(struct finder *f) {
 		SAY(f, finder_misses_allocator(f) ? " nothing that was recorded grew" : " nothing grew");
 	}
 	finder_put(f, "grown_bytes", bytes);
-	finder_put(f, "from_ns", from_ns);
-	finder_put(f, "to_ns", to_ns);
+	FINDER_PUT_VALUES(f, from_ns, to_ns);
 	finder_say(f, FINDING_FACT, millionths(bytes, r->summary.peak_bytes));
 }

@@ -11,12 +11,6 @@ struct twins {
 	uint32_t n_stacks;
 };
 
-static bool has_size(const struct recording *r, uint32_t stack, uint64_t size) {
-	return ANY(i, r->sizes.n,
-			r->sizes.items[i].stack == stack && r->sizes.items[i].size == size &&
-					!r->sizes.items[i].is_class);
-}
-
 /** Large blocks of equal size from different places, alive at once: as a copy makes them. */
 static struct twins find_twins(const struct finder *f, const struct holder *h) {
 	enum { FEW = 8, ON_ONE_PATH = 2, COPIES_MAX = 4 };
@@ -29,7 +23,9 @@ static struct twins find_twins(const struct finder *f, const struct holder *h) {
 		}
 		uint64_t size = s->peak_bytes / s->peak_blocks;
 		if (size < f->r->summary.peak_bytes / 10 ||
-				(s->peak_blocks > 1 && !has_size(f->r, i, size))) {
+				(s->peak_blocks > 1 &&
+						!FIND_IN(z, f->r->sizes,
+								z->stack == i && z->size == size && !z->is_class))) {
 			continue;
 		}
 		struct twins *its = FIND(t, found, FEW, t->size == size || t->size == 0);
@@ -45,13 +41,12 @@ static struct twins find_twins(const struct finder *f, const struct holder *h) {
 }
 
 static void put_what_if(struct finder *f) {
-	uint64_t when, most = holder_what_if(f, &when);
-	if (most == 0) {
-		return;
+	uint64_t without_ns, without_bytes = holder_what_if(f, &without_ns);
+	if (without_bytes > 0) {
+		SAY(f, "; without it the largest heap is %s at %s", HUMAN_BYTES(without_bytes),
+				HUMAN_DURATION(without_ns));
+		FINDER_PUT_VALUES(f, without_bytes, without_ns);
 	}
-	SAY(f, "; without it the largest heap is %s at %s", HUMAN_BYTES(most), HUMAN_DURATION(when));
-	finder_put(f, "without_bytes", most);
-	finder_put(f, "without_ns", when);
 }
 
 /** How long it lasted and what else was live; nothing if it was there most of the time. */

@@ -14,8 +14,7 @@ struct lost {
 /** By place; behind the last, what has none, and what is suppressed. NULL: no memory. */
 static struct lost *lost_by_place(struct finder *f, const struct memory_grades *g) {
 	struct lost *sums = FINDER_NEW(f, struct lost, f->n_places + 1);
-	for (uint32_t i = 0; sums && i < g->n_rows; i++) {
-		const struct rec_grade *row = &g->rows[i];
+	EACH_OF_WHILE(row, g->rows, g->n_rows, sums) {
 		uint32_t place = f->place_of[row->stack];
 		bool is_suppressed = FIND_IN(s, f->r->suppressed, s->stack == row->stack);
 		struct lost *sum = &sums[is_suppressed ? f->n_places + 1
@@ -52,8 +51,7 @@ static void say_lost(struct finder *f, const struct place *p, const struct lost 
 		put_blocks(f, lost->owned_blocks, lost->owned_bytes);
 		SAY(f, is_one ? " that only it leads to" : " that only they lead to");
 	}
-	finder_put(f, "blocks", blocks);
-	finder_put(f, "bytes", bytes);
+	FINDER_PUT_VALUES(f, blocks, bytes);
 	FINDER_PUT(f, lost, owned_blocks, owned_bytes);
 	bool is_many = blocks >= MANY_BLOCKS || bytes >= MANY_BYTES;
 	finder_say(f, is_many ? FINDING_LOOK_FIRST : FINDING_WORTH_IT,
@@ -67,8 +65,7 @@ static void say_other(struct finder *f, const struct lost *lost, const char *wha
 	if (blocks > 0) {
 		SAY(f, "%s (%s) %s %s", COUNTED(blocks, "unreachable block"), HUMAN_BYTES(bytes),
 				blocks == 1 ? "is" : "are", what);
-		finder_put(f, "blocks", blocks);
-		finder_put(f, "bytes", bytes);
+		FINDER_PUT_VALUES(f, blocks, bytes);
 		finder_say(f, FINDING_FACT, 0);
 	}
 }

@@ -28,8 +28,7 @@ static const struct place *place_handed_over(const struct finder *f, const struc
 /** An interpreter's own threads hand blocks to each other: nothing that its user's code does. */
 static bool is_runtimes_own(const struct finder *f, uint32_t thread) {
 	uint64_t own = 0, all = 0;
-	for (uint32_t i = 0; f->runs_scripts && i < f->r->stacks.n; i++) {
-		const struct rec_stack *s = &f->r->stacks.items[i];
+	EACH_WHILE(s, f->r->stacks, f->runs_scripts) {
 		const struct name *site = s->thread == thread ? names_site(f->names, s->node) : NULL;
 		all += site ? s->allocations : 0;
 		own += site && site->is_runtime ? s->allocations : 0;
