@@ -61,6 +61,9 @@ void json_string_if(struct json *j, const char *key, struct slice text);
 
 void json_string(struct json *j, const char *key, struct slice text);
 void json_text(struct json *j, const char *key, const char *text); // NULL: null
+/** Fields that are texts, as JSON_FIELDS. */
+#define JSON_TEXT(j, of, field) json_text((j), #field, (of)->field)
+#define JSON_TEXTS(j, of, ...)  FOR_FIELDS(JSON_TEXT, j, of, __VA_ARGS__)
 
 /** One or more items that were written earlier, with their commas: for frequent items. */
 void json_raw(struct json *j, struct slice items);

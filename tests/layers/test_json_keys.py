@@ -13,7 +13,7 @@ WRITERS = ["src/report/json/json.c", "src/engine/views/looks.c", "src/report/vie
            "src/engine/quality/facts_json.c"]
 CALL = r'\b(?:(?:json|put|marks|quality|allocators)_\w+|JSON_OBJECT|JSON_LIST)\(\s*&?[\w.>-]+,\s*"(\w+)"'
 FIELD = r'\.key = "(\w+)"'
-FIELDS = r'\bJSON_FIELDS\(&?[\w.>-]+,\s*&?[\w.>-]+,([\w,\s]+)\)'
+FIELDS = r'\bJSON_(?:FIELDS|TEXTS)\(&?[\w.>-]+,\s*&?[\w.>-]+,([\w,\s]+)\)'
 
 
 def written():

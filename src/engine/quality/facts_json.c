@@ -110,8 +110,7 @@ static void put_summary(const struct facts *f) {
 	json_number(j, "peak_rss_bytes", s->peak_rss_bytes);
 	json_number(j, "system_memory_bytes", r->meta.system_memory_bytes);
 	json_number(j, "threads", r->threads.n ? r->threads.n - 1 : 0);
-	json_number(j, "lost_events", r->quality.lost_events);
-	json_number(j, "truncated_stacks", r->quality.truncated_stacks);
+	JSON_FIELDS(j, &r->quality, lost_events, truncated_stacks);
 	json_bool(j, "complete", r->meta.is_complete && !r->quality.recording_stopped_early);
 }
 
@@ -142,10 +141,7 @@ static void put_findings(struct json *j, const struct findings *findings) {
 	JSON_LIST(j, "findings");
 	EACH(f, *findings) {
 		JSON_OBJECT(j, NULL);
-		json_text(j, "id", f->id);
-		json_text(j, "title", f->title);
-		json_text(j, "text", f->text);
-		json_text(j, "lens", f->lens);
+		JSON_TEXTS(j, f, id, title, text, lens);
 		json_string_if(j, "function", f->function ? f->function->function : (struct slice){0});
 		json_open(j, "numbers", '{');
 		EACH_OF(n, f->numbers, f->n_numbers) {

@@ -122,8 +122,7 @@ static void put_node(struct json *j, const struct tree_writer *w, uint32_t node)
 	json_string_if(j, "function", node ? w->tree.labels[n->label] : (struct slice){0});
 	json_number(j, "base", n->weight[DIFF_BASE]);
 	json_number(j, "this", n->weight[DIFF_OURS]);
-	json_number(j, "grown", n->grown);
-	json_number(j, "shrunk", n->shrunk);
+	JSON_FIELDS(j, n, grown, shrunk);
 }
 
 bool report_compare_tree_json(struct buffer *out, const struct compare_request *request,

@@ -92,10 +92,7 @@ static void put_metrics(struct json *j) {
 		const struct metric *m = &lens_metrics[i];
 		JSON_OBJECT(j, NULL);
 		json_text(j, "name", lens_metric_names[i]);
-		json_text(j, "title", m->title);
-		json_text(j, "share", m->share);
-		json_text(j, "unit", m->unit);
-		json_text(j, "help", m->help);
+		JSON_TEXTS(j, m, title, share, unit, help);
 		json_text(j, "heading", m->page.heading);
 		json_string(j, "key", slice_of(&m->page.key, m->page.key ? 1 : 0));
 		json_bool(j, "counted", m->is_counted);
