@@ -61,8 +61,7 @@ static void put_sites(void *to, const struct compare_request *request, enum lens
 	}
 	buffer_printf(out, "%s, changed sites: %" PRIu32 " of %" PRIu32 "\n",
 			lens_metrics[metric].compared, sites->n_changed, sites->n);
-	for (uint32_t i = 0; i < sites->n_changed && i < request->limit; i++) {
-		const struct diff_site *site = &sites->items[i];
+	EACH_OF_WHILE(site, sites->items, sites->n_changed, site - sites->items < request->limit) {
 		SCOPED(buffer) place = {0};
 		compare_put_change(out, site->weight, !lens_metrics[metric].is_counted);
 		put_site(&place, site->name, site->label, arena);

@@ -80,8 +80,7 @@ static void put_sites(void *to, const struct compare_request *request, enum lens
 	buffer_printf(out, "<details><summary>%s: %" PRIu32 " changed site%s</summary>\n\n",
 			lens_metrics[metric].compared, n, n == 1 ? "" : "s");
 	buffer_text(out, "| Site | Change | |\n|---|--:|---|\n");
-	for (uint32_t i = 0; i < n && i < request->limit; i++) {
-		const struct diff_site *site = &sites->items[i];
+	EACH_OF_WHILE(site, sites->items, n, site - sites->items < request->limit) {
 		bool is_bytes = !lens_metrics[metric].is_counted;
 		char text[CHANGE_MAX];
 		SCOPED(buffer) place = {0};

@@ -132,14 +132,12 @@ static void put_other_program(struct buffer *out, const struct compare_request *
 }
 
 void compare_put_head(struct buffer *out, const struct compare_request *request) {
-	buffer_printf(out, "%s", request->file);
-	if (request->n_runs > 1) {
-		buffer_printf(out, " (of %" PRIu32 " runs)", request->n_runs);
-	}
-	if (request->has_base) {
-		buffer_printf(out, " compared with %s", request->base_file);
-		if (request->n_base_runs > 1) {
-			buffer_printf(out, " (of %" PRIu32 " runs)", request->n_base_runs);
+	const char *const files[N_DIFF_SIDES] = {request->file, request->base_file};
+	const uint32_t n_runs[N_DIFF_SIDES] = {request->n_runs, request->n_base_runs};
+	for (int side = 0; side <= request->has_base; side++) {
+		buffer_printf(out, "%s%s", side == DIFF_BASE ? " compared with " : "", files[side]);
+		if (n_runs[side] > 1) {
+			buffer_printf(out, " (of %" PRIu32 " runs)", n_runs[side]);
 		}
 	}
 	buffer_text(out, "\n");
