@@ -15,10 +15,6 @@ bool pieces_reserve(struct pieces *p, size_t more) {
 	return true;
 }
 
-static uint64_t priority(uint32_t piece) {
-	return hash_u64(piece);
-}
-
 /** The pieces of `tree` below an address, and those from it on; none lies across it. */
 static void split(struct pieces *p, uint32_t tree, uint64_t at, uint32_t *below, uint32_t *above) {
 	if (tree == PIECE_NONE) {
@@ -37,7 +33,7 @@ static uint32_t join(struct pieces *p, uint32_t below, uint32_t above) {
 	if (below == PIECE_NONE || above == PIECE_NONE) {
 		return below | above;
 	}
-	if (priority(below) > priority(above)) {
+	if (hash_u64(below) > hash_u64(above)) {
 		p->items[below].right = join(p, p->items[below].right, above);
 		return below;
 	}

@@ -179,17 +179,15 @@ static uint64_t add_pages(struct joining *j, uint64_t at, uint64_t end) {
 	const uint64_t mask = j->in->page_bytes - 1;
 	uint64_t rest = 0;
 	while (at < end) {
-		const struct live_block *b = NULL;
-		for (; j->next < j->blocks.n; j->next++) {
-			b = &j->blocks.items[j->next];
-			if (b->start + (b->bytes ? b->bytes : 1) > at) {
-				break;
-			}
+		const struct live_block *all = j->blocks.items;
+		while (j->next < j->blocks.n && all[j->next].start + (all[j->next].bytes ?: 1) <= at) {
+			j->next++;
 		}
-		if (j->next == j->blocks.n || (b->start & ~mask) >= end) {
+		uint64_t first = j->next < j->blocks.n ? all[j->next].start & ~mask : end;
+		if (first >= end) {
 			return rest + add_empty(j, at, end);
 		}
-		uint64_t group = (b->start & ~mask) > at ? b->start & ~mask : at, to = end;
+		uint64_t group = first > at ? first : at, to = end;
 		rest += add_empty(j, at, group);
 		add_group(j, group, &to);
 		at = to;
