@@ -41,11 +41,9 @@ static bool take_name(struct slice *s, enum gate_number *out) {
 
 static bool take_operator(struct slice *s, struct gate *g) {
 	g->is_below = take_prefix(s, "<");
-	if (!g->is_below && !take_prefix(s, ">")) {
-		return false;
-	}
+	bool ok = g->is_below || take_prefix(s, ">");
 	g->or_equal = take_prefix(s, "=");
-	return true;
+	return ok;
 }
 
 /** "k", "MB", "GiB", "%". */
