@@ -51,11 +51,8 @@ static uint32_t find_frame(const struct columns *c, uint32_t rec_node, const str
 static struct page_site site_of(const struct columns *c, uint32_t rec_node,
 		const struct name *site) {
 	const struct name *frame = names_site_frame(c->names, rec_node, site);
-	struct page_site out = {.node = frame ? find_frame(c, rec_node, frame) : 0};
-	if (site != frame) {
-		out.module = site->function;
-	}
-	return out;
+	return (struct page_site){.node = frame ? find_frame(c, rec_node, frame) : 0,
+			.module = site != frame ? site->function : (struct slice){0}};
 }
 
 /** Where a stack ends in the page. */
