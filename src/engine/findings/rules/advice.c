@@ -23,15 +23,12 @@ void find_no_lines(struct finder *f) {
 	const struct name *some = NULL;
 	struct slice exe = f->r->strings.items[f->r->meta.exe];
 	EACH_OF(p, f->places, f->n_places) {
-		if (p->name->owner != OWNER_YOURS || !p->name->has_name ||
-				!slice_equal(p->name->module, exe)) {
-			continue;
-		}
-		all += p->allocated_bytes;
-		if (p->name->file.size == 0) {
-			without += p->allocated_bytes;
-			some = p->name;
-		}
+		bool is_its = p->name->owner == OWNER_YOURS && p->name->has_name &&
+				slice_equal(p->name->module, exe);
+		bool has_none = is_its && p->name->file.size == 0;
+		all += is_its ? p->allocated_bytes : 0;
+		without += has_none ? p->allocated_bytes : 0;
+		some = has_none ? p->name : some;
 	}
 	if (!some || without < all / 2 || finder_misses_allocator(f)) {
 		return;

@@ -10,19 +10,16 @@
 /** The one site that allocated nine tenths of what was handed over, and no more; NULL: unsure. */
 static const struct place *place_handed_over(const struct finder *f, const struct rec_handover *h) {
 	const struct place *found = NULL;
+	uint32_t n = 0;
 	EACH_OF(p, f->places, f->n_places) {
 		uint64_t blocks = p->allocations - p->live_blocks;
 		uint64_t bytes = p->allocated_bytes - p->live_bytes;
-		bool is_near = blocks <= h->blocks && blocks >= h->blocks / 10 * 9 && bytes <= h->bytes &&
-				bytes >= h->bytes / 10 * 9;
-		if (is_near && !p->name->is_runtime) {
-			if (found) {
-				return NULL;
-			}
-			found = p;
-		}
+		bool is_near = !p->name->is_runtime && blocks <= h->blocks && bytes <= h->bytes &&
+				blocks >= h->blocks / 10 * 9 && bytes >= h->bytes / 10 * 9;
+		found = is_near ? p : found;
+		n += is_near;
 	}
-	return found;
+	return n == 1 ? found : NULL;
 }
 
 /** An interpreter's own threads hand blocks to each other: nothing that its user's code does. */
