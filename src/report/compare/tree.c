@@ -59,15 +59,13 @@ static bool make(struct tree_writer *w, struct arena *arena, struct err *err) {
 
 // ---- text
 
-static void put_number(struct tree_writer *w, uint64_t number) {
-	put_right(w->out, w->is_bytes ? HUMAN_BYTES(number) : HUMAN_COUNT(number), COLUMN);
-}
-
 static void put_row(struct tree_writer *w, uint32_t node, size_t indent) {
 	const struct diff_node *n = &w->tree.nodes[node];
 	struct slice label = w->tree.labels[n->label];
-	put_number(w, n->weight[DIFF_BASE]);
-	put_number(w, n->weight[DIFF_OURS]);
+	for (int side = DIFF_BASE; side >= DIFF_OURS; side--) {
+		const uint64_t number = n->weight[side];
+		put_right(w->out, w->is_bytes ? HUMAN_BYTES(number) : HUMAN_COUNT(number), COLUMN);
+	}
 	compare_put_change(w->out, n->weight, w->is_bytes);
 	size_t used = 4 * COLUMN + indent;
 	put_spaces(w->out, indent);
