@@ -113,20 +113,16 @@ static void done_with_exec(const struct work *w) {
 
 static void follow(struct work *w, pid_t target, struct answer *a) {
 	enum injector_start start;
-	a->is_left = true;
-	if (!injector_await_exec(target, expects_exec, w, &a->err)) {
-		done_with_exec(w);
-		return;
+	bool has_execed = injector_await_exec(target, expects_exec, w, &a->err);
+	a->is_left = !has_execed || !launch_exec_is_ours(target, &start);
+	if (!a->is_left) {
+		create(w, target, start, a);
 	}
-	a->is_left = !launch_exec_is_ours(target, &start);
-	if (a->is_left) {
-		done_with_exec(w); // first: it may be quick
-		injector_leave(target);
-		return;
-	}
-	create(w, target, start, a);
 	if (!a->ok) {
-		done_with_exec(w);
+		done_with_exec(w); // before it is left: it may be quick
+	}
+	if (has_execed && a->is_left) {
+		injector_leave(target);
 	}
 }
 
@@ -152,8 +148,9 @@ static int hold(struct work *w, const struct request *r, struct answer *a) {
 	}
 	if (!a->ok) {
 		release(w);
+		file_close(fd);
 	}
-	return fd;
+	return a->ok ? fd : -1;
 }
 
 static bool obey(struct work *w, const struct request *r, struct answer *a) {
@@ -256,8 +253,13 @@ static bool send_request(const struct guardian *g, const struct request *r) {
 	return send(g->socket, r, sizeof *r, MSG_NOSIGNAL) == (ssize_t)sizeof *r;
 }
 
-/** `*fd` is set to the descriptor sent with the answer, if there is one; else it may be NULL. */
+/**
+ * `a` may be NULL. `*fd` is set to the descriptor sent with the answer, if there is one; else it
+ * may be NULL.
+ */
 static bool take_answer(const struct guardian *g, struct answer *a, int *fd, struct err *err) {
+	struct answer own;
+	a = a ?: &own;
 	union {
 		char bytes[CMSG_SPACE(sizeof(int))];
 		struct cmsghdr header;
@@ -289,11 +291,6 @@ static bool ask(const struct guardian *g, const struct request *r, struct answer
 	return take_answer(g, a, fd, err);
 }
 
-static bool ask_simply(struct guardian *g, const struct request *r, int *fd, struct err *err) {
-	struct answer a;
-	return ask(g, r, &a, fd, err);
-}
-
 bool guardian_start(struct guardian *g, const char *recorder, _Atomic uint32_t *exec,
 		struct err *err) {
 	int ends[2];
@@ -322,7 +319,7 @@ bool guardian_start(struct guardian *g, const char *recorder, _Atomic uint32_t *
 }
 
 bool guardian_catch(struct guardian *g, pid_t target, struct err *err) {
-	return ask_simply(g, &(struct request){.order = ORDER_CATCH, .target = target}, NULL, err);
+	return ask(g, &(struct request){.order = ORDER_CATCH, .target = target}, NULL, NULL, err);
 }
 
 void guardian_await(struct guardian *g, pid_t target, enum injector_start start) {
@@ -338,7 +335,7 @@ bool guardian_awaited(struct guardian *g, pid_t *pid_inside, struct err *err) {
 }
 
 void guardian_let_go(struct guardian *g) {
-	(void)ask_simply(g, &(struct request){.order = ORDER_LET_GO}, NULL, NULL);
+	(void)ask(g, &(struct request){.order = ORDER_LET_GO}, NULL, NULL, NULL);
 }
 
 bool guardian_follow(struct guardian *g, pid_t target, pid_t *pid_inside, bool *is_left,
@@ -353,31 +350,28 @@ bool guardian_follow(struct guardian *g, pid_t target, pid_t *pid_inside, bool *
 
 int guardian_memory(struct guardian *g, int fd, struct err *err) {
 	int got = -1;
-	return ask_simply(g, &(struct request){.order = ORDER_MEMORY, .fd = fd}, &got, err) ? got : -1;
+	(void)ask(g, &(struct request){.order = ORDER_MEMORY, .fd = fd}, NULL, &got, err);
+	return got;
 }
 
 int guardian_hold(struct guardian *g, pid_t target, struct err *err) {
 	int fd = -1;
-	bool ok = ask_simply(g, &(struct request){.order = ORDER_HOLD, .target = target}, &fd, err);
-	if (!ok) {
-		file_close(fd);
-	}
-	return ok ? fd : -1;
+	(void)ask(g, &(struct request){.order = ORDER_HOLD, .target = target}, NULL, &fd, err);
+	return fd;
 }
 
 void guardian_release(struct guardian *g) {
-	(void)ask_simply(g, &(struct request){.order = ORDER_RELEASE}, NULL, NULL);
+	(void)ask(g, &(struct request){.order = ORDER_RELEASE}, NULL, NULL, NULL);
 }
 
 static bool ask_and_work(struct guardian *g, const struct request *r, void (*work)(void *user),
 		void *user, struct err *err) {
-	struct answer a;
 	struct pollfd answer = {.fd = g->socket, .events = POLLIN};
 	(void)send_request(g, r);
 	while (work && poll(&answer, 1, 1) <= 0) {
 		work(user);
 	}
-	return take_answer(g, &a, NULL, err);
+	return take_answer(g, NULL, NULL, err);
 }
 
 bool guardian_attach(struct guardian *g, uint64_t max_pause_ns, void (*work)(void *user),

@@ -16,9 +16,16 @@ enum {
 	NEAR_GAP_NS = 100000000, // and after it was said that it is near
 };
 
+static void count_kills(struct ending *e, uint64_t now_ns) {
+	uint64_t kills;
+	if (e->counts_kills && cgroup_memory_kills(&e->group, &kills) && kills != e->kills) {
+		e->kills = kills;
+		e->rose_ns = now_ns;
+	}
+}
+
 void ending_look(struct ending *e, pid_t program, uint64_t now_ns) {
 	struct cgroup group;
-	uint64_t kills;
 	if (!cgroup_of_process(&group, program, "memory")) {
 		return;
 	}
@@ -33,9 +40,8 @@ void ending_look(struct ending *e, pid_t program, uint64_t now_ns) {
 		e->counts_kills = cgroup_memory_kills(&group, &e->kills);
 		// The program moved here since the last look, so a kill counted here may be its own
 		e->rose_ns = has_moved && e->limit_bytes > 0 && e->kills > 0 ? now_ns : 0;
-	} else if (e->counts_kills && cgroup_memory_kills(&group, &kills) && kills != e->kills) {
-		e->kills = kills;
-		e->rose_ns = now_ns;
+	} else {
+		count_kills(e, now_ns);
 	}
 }
 
@@ -53,11 +59,7 @@ bool ending_is_near(struct ending *e, uint64_t now_ns) {
 }
 
 static bool was_killed_for_memory(struct ending *e, uint64_t end_ns) {
-	uint64_t kills;
-	if (e->counts_kills && cgroup_memory_kills(&e->group, &kills) && kills != e->kills) {
-		e->kills = kills;
-		e->rose_ns = end_ns;
-	}
+	count_kills(e, end_ns);
 	return e->rose_ns > 0 && end_ns - e->rose_ns < kill_to_end_ns;
 }
 
