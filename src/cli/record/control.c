@@ -36,55 +36,45 @@ static const struct option_table table = {
 
 struct status {
 	uint64_t pid, live_bytes, live_blocks, events, lost_events, rss_bytes, file_bytes, duration_ns;
-	struct buffer command, file, state, error;    // file ends with a zero byte
-	uint64_t time_ns, pause_ns, parts[REC_PARTS]; // of a look
-	uint64_t lost_bytes, lost_blocks;             // nothing pointed to them
-	struct buffer ungraded;                       // or why that is not known
+	struct buffer command, file, state, error; // file ends with a zero byte
+	uint64_t time_ns, pause_ns;                // of a look
+	uint64_t parts[REC_PARTS + 1];             // behind the others, one that is not known here
+	uint64_t lost_bytes, lost_blocks;          // nothing pointed to them
+	struct buffer ungraded;                    // or why that is not known
 	bool is_look;
 };
-
-static void take_text(struct json_reader *j, struct buffer *out) {
-	buffer_slice(out, json_take_text(j));
-}
 
 static void take_command(struct json_reader *j, struct buffer *out) {
 	JSON_EACH(j, '[') {
 		buffer_text(out, out->size > 0 ? " " : "");
-		take_text(j, out);
+		buffer_slice(out, json_take_text(j));
 	}
 }
 
-/** One of {"id": "mapped", "bytes": 1}. */
-static void take_one_part(struct json_reader *j, struct status *s) {
-	size_t part = REC_PARTS;
-	uint64_t bytes = 0;
-	JSON_EACH(j, '{') {
-		if (json_key_is(j, "id")) {
-			struct slice id = json_take_text(j);
-			part = 0;
-			while (part < REC_PARTS && !slice_is(id, memory_part_texts[part].id)) {
-				part++;
+/** A list of {"id": "mapped", "bytes": 1}. */
+static void take_parts(struct json_reader *j, struct status *s) {
+	s->is_look = true;
+	JSON_EACH(j, '[') {
+		size_t part = REC_PARTS;
+		uint64_t bytes = 0;
+		JSON_EACH(j, '{') {
+			if (json_key_is(j, "id")) {
+				struct slice id = json_take_text(j);
+				part = 0;
+				while (part < REC_PARTS && !slice_is(id, memory_part_texts[part].id)) {
+					part++;
+				}
+			} else if (json_key_is(j, "bytes")) {
+				bytes = json_take_number(j);
+			} else {
+				json_skip(j);
 			}
-		} else if (json_key_is(j, "bytes")) {
-			bytes = json_take_number(j);
-		} else {
-			json_skip(j);
 		}
-	}
-	if (part < REC_PARTS) {
 		s->parts[part] = bytes;
 	}
 }
 
-static void take_parts(struct json_reader *j, struct status *s) {
-	s->is_look = true;
-	JSON_EACH(j, '[') {
-		take_one_part(j, s);
-	}
-}
-
-/** A number or a text that is kept as it is. False: it is another one. */
-static bool take_plain(struct json_reader *j, struct status *s) {
+static void read_status(struct status *s, struct slice answer) {
 	const struct {
 		const char *name;
 		uint64_t *number;
@@ -97,24 +87,19 @@ static bool take_plain(struct json_reader *j, struct status *s) {
 			{"unreachable_bytes", &s->lost_bytes, NULL},
 			{"unreachable_blocks", &s->lost_blocks, NULL}, {"ungraded", NULL, &s->ungraded},
 			{"file", NULL, &s->file}, {"state", NULL, &s->state}, {"error", NULL, &s->error}};
-	__auto_type field = FIND(f, fields, N_OF(fields), json_key_is(j, f->name));
-	if (field && field->text) {
-		take_text(j, field->text);
-	} else if (field) {
-		*field->number = json_take_number(j);
-	}
-	return field != NULL;
-}
-
-static void read_status(struct status *s, struct slice answer) {
 	SCOPED(json_reader) j;
 	json_reader_init(&j, answer);
 	JSON_EACH(&j, '{') {
-		if (json_key_is(&j, "command")) {
+		__auto_type field = FIND(f, fields, N_OF(fields), json_key_is(&j, f->name));
+		if (field && field->text) {
+			buffer_slice(field->text, json_take_text(&j));
+		} else if (field) {
+			*field->number = json_take_number(&j);
+		} else if (json_key_is(&j, "command")) {
 			take_command(&j, &s->command);
 		} else if (json_key_is(&j, "parts")) {
 			take_parts(&j, s);
-		} else if (!take_plain(&j, s)) {
+		} else {
 			json_skip(&j);
 		}
 	}
