@@ -65,13 +65,6 @@ static void keep(struct run *run) {
 	run->last_events = n_events;
 }
 
-static void tell_failures(struct run *run) {
-	struct err err;
-	if (keeper_failure(run->keeper, &err)) {
-		run_say(run, "cannot update the file now; recording continues: %s", err.text);
-	}
-}
-
 /** If the kernel no longer trusts the clock that orders events, count stamps instead. */
 static void look_at_clock(struct run *run) {
 	_Atomic uint32_t *stamps = &run->segment.header->stamps;
@@ -109,9 +102,10 @@ static void look_for_own_heaps(struct run *run) {
 			run->now_ns);
 }
 
-static void look_at_rss(struct run *run) {
+/** Returns which look is due; REC_ATS: none. */
+static enum rec_look_at look_at_rss(struct run *run) {
 	if (!run->records_mappings || run->samples.n == 0) {
-		return;
+		return REC_ATS;
 	}
 	uint64_t rss_bytes = run->samples.items[run->samples.n - 1].rss_bytes;
 	uint64_t wait_ms = RUN_END_WAIT_MS + rss_bytes / END_WAIT_BYTES;
@@ -121,12 +115,12 @@ static void look_at_rss(struct run *run) {
 	}
 	bool is_searched = run->old_heap.snapshot != 0; // old blocks will be known soon
 	enum rec_look_at at;
-	if (!is_searched && looks_want(&run->looks, rss_bytes, run->now_ns, &at)) {
-		run->wanted_look = at;
-	}
+	return !is_searched && looks_want(&run->looks, rss_bytes, run->now_ns, &at) ? at : REC_ATS;
 }
 
-void run_housekeep(struct run *run, bool is_idle) {
+enum rec_look_at run_housekeep(struct run *run, bool is_idle) {
+	struct err err;
+	enum rec_look_at due = REC_ATS;
 	look_at_clock(run);
 	unseen_take(&run->unseen);
 	run_take_modules(run);
@@ -138,16 +132,15 @@ void run_housekeep(struct run *run, bool is_idle) {
 		ending_look(&run->ending, run->program, run->now_ns);
 		run_look_at_first_image(run);
 		look_for_own_heaps(run);
-		look_at_rss(run);
+		due = look_at_rss(run);
 	}
 	if (run->records_mappings && ending_is_near(&run->ending, run->now_ns)) {
-		run->wanted_look = REC_AT_TRIGGER;
+		due = REC_AT_TRIGGER;
 	}
 	uint64_t every_ns = run->options->leaks_every_ns;
-	if (every_ns > 0 && run->now_ns / every_ns > run->n_leaks && run->old_heap.snapshot == 0 &&
-			run->scanner.pid == 0) {
+	if (every_ns > 0 && run->now_ns / every_ns > run->n_leaks && run_may_scan(run)) {
 		run->n_leaks = run->now_ns / every_ns;
-		run->wanted_look = REC_AT_REQUEST;
+		due = REC_AT_REQUEST;
 	}
 	if (run->samples.seccomp_mode == 1) {
 		atomic_store(&run->segment.header->no_syscalls, 1);
@@ -164,8 +157,11 @@ void run_housekeep(struct run *run, bool is_idle) {
 	jit_step(&run->jit, &run->tries, run->names, run->now_ns, false);
 	run_take_old_blocks(run, false);
 	keep(run);
-	tell_failures(run);
+	if (keeper_failure(run->keeper, &err)) {
+		run_say(run, "cannot update the file now; recording continues: %s", err.text);
+	}
 	if (control_asked(run->control) == CONTROL_STATUS) {
 		control_answer(run->control, run_put_status, run);
 	}
+	return due;
 }

@@ -78,31 +78,24 @@ void run_watch_exec(struct run *run, bool is_running) {
 	run_note_image(run);
 }
 
-/** Find out whether the recorder is in what the process became; repeated until that is known. */
-static void look_into_program(struct run *run) {
+void run_look_at_program(struct run *run) {
 	struct exec_watch *w = &run->exec_watch;
+	uint32_t n_images = atomic_load(&run->segment.header->n_images);
+	uint64_t since_ns = w->since_ns;
+	enum exec_news news = exec_watch_look(w, run->program, n_images, run->now_ns);
+	if (w->since_ns != since_ns) {
+		// Its exec may be later than now_ns, when the round began, but not than the look
+		w->since_ns = clock_now_ns() - run->segment.start_ns;
+	}
+	// Is the recorder in what the process became? Asked until that is known
 	if (w->since_ns != 0 && w->presence == REASON_UNKNOWN && w->looked_ns == run->now_ns) {
 		w->presence = reason_presence(&run->children.reason, run->program, &run->exec_why);
 	}
-}
-
-void run_look_at_program(struct run *run) {
-	uint32_t n_images = atomic_load(&run->segment.header->n_images);
-	uint64_t since_ns = run->exec_watch.since_ns;
-	enum exec_news news = exec_watch_look(&run->exec_watch, run->program, n_images, run->now_ns);
-	if (run->exec_watch.since_ns != since_ns) {
-		// Its exec may be later than now_ns, when the round began, but not than the look
-		run->exec_watch.since_ns = clock_now_ns() - run->segment.start_ns;
-	}
-	look_into_program(run);
-	switch (news) {
-	case EXEC_NOTHING_NEW: return;
-	case EXEC_UNRECORDED: run_note_unrecorded(run); return;
-	case EXEC_RECORDED: // it took long to load; its own entry is about to come
-		if (run->images.n > 0 && run->images.items[run->images.n - 1].is_unrecorded) {
-			run->images.n--;
-		}
-		return;
+	if (news == EXEC_UNRECORDED) {
+		run_note_unrecorded(run);
+	} else if (news == EXEC_RECORDED && run->images.n > 0 &&
+			run->images.items[run->images.n - 1].is_unrecorded) {
+		run->images.n--; // it took long to load; its own entry is about to come
 	}
 }
 
@@ -204,11 +197,5 @@ void run_look_at_threads(struct run *run) {
 			run_look_at_thread(run, &run->threads.items[i]);
 			left--;
 		}
-	}
-}
-
-void run_take_labels(struct run *run) {
-	for (size_t i = 0; i < run->threads.n; i++) {
-		run_take_label(run, &run->threads.items[i]);
 	}
 }

@@ -79,10 +79,7 @@ bool run_note_hooks(struct run *run, bool says_so, struct injector_report *repor
 
 bool run_make_injected_segment(struct run *run, struct err *err) {
 	CLOSED int fd = guardian_memory(&run->guardian, -1, err);
-	if (fd < 0) {
-		return false;
-	}
-	bool ok = run_make_segment(run, 0, fd, err);
+	bool ok = fd >= 0 && run_make_segment(run, 0, fd, err);
 	if (ok) {
 		run->segment.header->program_pid = (uint32_t)run->program_inside;
 	}

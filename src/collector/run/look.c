@@ -134,9 +134,8 @@ static int stop_settled(struct run *run, struct err *err) {
 	return -1;
 }
 
-/** `held` is to be finished in any case. False: `err` says why the program goes on. */
+/** `held` has no threads yet; finish it in any case. False: `err` says why the program goes on. */
 static bool hold(struct run *run, struct held *held, struct err *err) {
-	*held = (struct held){.threads = -1};
 	if (run->guardian.pid == 0) {
 		return err_set(err, ERR_UNSUPPORTED, "the program cannot be stopped");
 	}
@@ -288,14 +287,6 @@ bool run_look(struct run *run, enum rec_look_at at) {
 	return ok;
 }
 
-void run_answer_look(struct run *run) {
-	bool ok = run_look(run, REC_AT_REQUEST);
-	run->is_scan_asked = ok && run->scanner.pid > 0;
-	if (!run->is_scan_asked) {
-		control_answer(run->control, ok ? run_put_look : run_put_no_look, run);
-	}
-}
-
 /** The program waits for the scanner, which is no time of its own. */
 static void wait_at_end(struct run *run) {
 	uint64_t start_ns = clock_now_ns();
@@ -314,9 +305,16 @@ static bool let_go_on(struct run *run, uint32_t waiting) {
 	return has_waited;
 }
 
-void run_look_for_program(struct run *run) {
-	(void)run_look(run, REC_AT_REQUEST);
-	(void)let_go_on(run, SEGMENT_LOOKING);
+void run_answer_look(struct run *run) {
+	bool is_for_program = segment_state(&run->segment) == SEGMENT_LOOKING ||
+			control_asked(run->control) != CONTROL_LOOK; // it has just given up
+	bool ok = run_look(run, REC_AT_REQUEST);
+	run->is_scan_asked = ok && !is_for_program && run->scanner.pid > 0;
+	if (is_for_program) {
+		(void)let_go_on(run, SEGMENT_LOOKING);
+	} else if (!run->is_scan_asked) {
+		control_answer(run->control, ok ? run_put_look : run_put_no_look, run);
+	}
 }
 
 /**

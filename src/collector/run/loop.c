@@ -75,14 +75,9 @@ static bool has_ended(struct run *run) {
 	return true;
 }
 
-/** A look is possible: the blocks from before an attach are known, or will not be. */
-static bool may_look(const struct run *run) {
-	return run->old_heap.snapshot == 0 && run->scanner.pid == 0;
-}
-
-/** Somebody waits for one. */
+/** Somebody waits for a look, and one is possible. */
 static bool must_look(const struct run *run) {
-	return may_look(run) &&
+	return run_may_scan(run) &&
 			(control_asked(run->control) == CONTROL_LOOK ||
 					segment_state(&run->segment) == SEGMENT_LOOKING);
 }
@@ -126,15 +121,12 @@ static size_t take_turn(struct run *run) {
 	if (segment_state(&run->segment) == SEGMENT_ENDING) {
 		run_look_at_end(run);
 	}
-	run_housekeep(run, n == 0);
+	enum rec_look_at due = run_housekeep(run, n == 0);
 	run_take_grades(run, false);
-	if (run->wanted_look != REC_ATS) {
-		(void)run_look(run, run->wanted_look);
-		run->wanted_look = REC_ATS;
+	if (due != REC_ATS) {
+		(void)run_look(run, due);
 	}
-	if (must_look(run) && segment_state(&run->segment) == SEGMENT_LOOKING) {
-		run_look_for_program(run);
-	} else if (must_look(run)) {
+	if (must_look(run)) {
 		run_answer_look(run);
 	}
 	run_follow_exec(run);
@@ -172,7 +164,9 @@ void run_loop(struct run *run) {
 	}
 	run_take_grades(run, true);
 	run->now_ns = run->end.time_ns - run->segment.start_ns;
-	run_take_labels(run);
+	EACH(thread, run->threads) {
+		run_take_label(run, thread);
+	}
 	struct err err = {0};
 	if (!run->has_failed &&
 			!(order_finish(run->order, clock_now_ns(), &err) && feed_drain(&run->feed, &err))) {

@@ -79,7 +79,8 @@ bool run_round(struct run *run, size_t *n) {
 	return false;
 }
 
-void run_drain(struct run *run) {
+void run_drain(void *user) {
+	struct run *run = user;
 	size_t n;
 	segment_tick(&run->segment, clock_now_ns());
 	(void)run_round(run, &n);

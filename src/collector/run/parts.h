@@ -68,8 +68,7 @@ struct run {
 	bool is_staged;     // events are applied by it now
 	unsigned pressure;  // how long rounds have brought many events
 	struct mappings *mappings;
-	bool records_mappings;        // and looks at memory
-	enum rec_look_at wanted_look; // REC_ATS: none
+	bool records_mappings; // and looks at memory
 	struct looks looks;
 	uint64_t looks_refused; // by the kernel
 	struct smaps before;    // what was mapped at an attach
@@ -154,11 +153,15 @@ void run_loop(struct run *run);
 /** Look at the memory now. False: that is not recorded, or impossible. */
 bool run_look(struct run *run, enum rec_look_at at);
 
-/** The same because somebody asks, who is answered when all is known. */
+/** Blocks from before an attach are known, or will not be, and there is no scanner. */
+static inline bool run_may_scan(const struct run *run) {
+	return run->old_heap.snapshot == 0 && run->scanner.pid == 0;
+}
+
+/** Look because the program waits for it, else somebody who is answered when all is known. */
 void run_answer_look(struct run *run);
 
-/** The program waits to be looked at, or does so at its end: what it has done is taken before. */
-void run_look_for_program(struct run *run);
+/** The program waits to be looked at, at its end: what it has done is taken before. */
 void run_look_at_end(struct run *run);
 
 /** When a scanner has ended: take what it has found. `waits`: wait for it. */
@@ -169,8 +172,11 @@ void run_say_ungraded(struct run *run, const char *why);
 
 // ---- housekeeping.c
 
-/** What is to be done between two rounds. `is_idle`: the last one brought nothing. */
-void run_housekeep(struct run *run, bool is_idle);
+/**
+ * What is to be done between two rounds. `is_idle`: the last one brought nothing. Returns which
+ * look is due; REC_ATS: none.
+ */
+enum rec_look_at run_housekeep(struct run *run, bool is_idle);
 
 /** Take the modules that have been announced since. */
 void run_take_modules(struct run *run);
@@ -215,8 +221,8 @@ void run_put_no_look(void *run, struct buffer *out);
 /** A round of events. False: they are no longer taken. */
 bool run_round(struct run *run, size_t *n);
 
-/** Take what is in the rings now; cheap if there is nothing. */
-void run_drain(struct run *run);
+/** Take what is in the rings of `run` now; cheap if there is nothing. */
+void run_drain(void *run);
 
 /**
  * Take all that comes within that time, in any number of rounds, so many of them without events.
@@ -266,9 +272,8 @@ void run_look_at_thread(struct run *run, struct live_thread *thread);
 /** Look at some of the threads whose turn it is. */
 void run_look_at_threads(struct run *run);
 
-/** The name that the program gave a thread since it was last looked at; and those of all. */
+/** The name that the program gave a thread since it was last looked at. */
 void run_take_label(struct run *run, const struct live_thread *thread);
-void run_take_labels(struct run *run);
 
 // ---- injection.c
 

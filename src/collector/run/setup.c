@@ -43,7 +43,6 @@ bool run_make_segment(struct run *run, uint32_t options, int memory_fd, struct e
 			.memory_fd = memory_fd,
 	};
 	run->records_mappings = !o->no_memory;
-	run->wanted_look = REC_ATS;
 	struct rlimit before;
 	// The limit on the size of files (ulimit -f) applies to shared memory, and the mapping takes
 	// address space (ulimit -v). The program keeps its limits

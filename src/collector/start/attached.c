@@ -37,10 +37,6 @@ static bool prepare(struct run *run, struct err *err) {
 	return true;
 }
 
-static void drain(void *user) {
-	run_drain(user);
-}
-
 static bool start(struct run *run, const struct attach_options *attach, struct err *err) {
 	struct watch_params params;
 	if (!running_watch(run, &params, err)) {
@@ -49,7 +45,7 @@ static bool start(struct run *run, const struct attach_options *attach, struct e
 	aggregate_expect_old_blocks(run_aggregate(run));
 	(void)smaps_read(&run->before, run->program, "maps");
 	units_expect(&run->units, &run->before);
-	if (!guardian_attach(&run->guardian, attach->max_pause_ns, drain, run, err)) {
+	if (!guardian_attach(&run->guardian, attach->max_pause_ns, run_drain, run, err)) {
 		return false;
 	}
 	params.ends_ns = attach->duration_ns ? clock_now_ns() + attach->duration_ns : 0;
@@ -109,7 +105,7 @@ static void leave(struct run *run) {
 	struct err err = {0};
 	(void)run_note_hooks(run, false, NULL); // includes libraries that were loaded later
 	if (run->end.is_detached) {
-		if (!guardian_detach(&run->guardian, drain, run, &err)) {
+		if (!guardian_detach(&run->guardian, run_drain, run, &err)) {
 			run_say(run, "%s", err.text);
 		}
 		run->end.time_ns = clock_now_ns();
