@@ -88,18 +88,15 @@ static bool greet(struct control *c) {
 static void let_in(struct control *c) {
 	struct ucred who;
 	c->visitor = accept4(c->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	if (c->visitor < 0) {
-		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
-			enter(c, RESTING);
+	if (c->visitor >= 0) {
+		buffer_clear(&c->in);
+		enter(c, READING);
+		if (!unix_peer(c->visitor, &who) || (who.uid != geteuid() && who.uid != 0) || !greet(c)) {
+			send_off(c);
 		}
-		return;
+	} else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
+		enter(c, RESTING);
 	}
-	if (!unix_peer(c->visitor, &who) || (who.uid != geteuid() && who.uid != 0) || !greet(c)) {
-		send_off(c);
-		return;
-	}
-	buffer_clear(&c->in);
-	enter(c, READING);
 }
 
 static void ask(struct control *c, enum control_command command) {
@@ -140,15 +137,12 @@ static void read_line(struct control *c) {
 	size_t before = c->in.size;
 	uint8_t *room = buffer_room(&c->in, CONTROL_LINE_BYTES + 1 - before);
 	ssize_t n = room ? recv(c->visitor, room, CONTROL_LINE_BYTES + 1 - before, 0) : -1;
-	if (n < 0 && room && (errno == EAGAIN || errno == EINTR)) {
-		return;
+	if (n == 0) {
+		answer_error(c, "incomplete line");
+	} else if (n < 0 && !(room && (errno == EAGAIN || errno == EINTR))) {
+		send_off(c);
 	}
 	if (n <= 0) {
-		if (n == 0) {
-			answer_error(c, "incomplete line");
-		} else {
-			send_off(c);
-		}
 		return;
 	}
 	c->in.size = before + (size_t)n;
@@ -173,16 +167,11 @@ static void take_answer(struct control *c) {
 }
 
 static void write_answer(struct control *c) {
-	if (c->out.failed) {
-		send_off(c);
-		return;
-	}
-	ssize_t n = send(c->visitor, c->out.data + c->sent, c->out.size - c->sent, MSG_NOSIGNAL);
-	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
-		return;
-	}
+	bool ok = !c->out.failed;
+	ssize_t n = ok ? send(c->visitor, c->out.data + c->sent, c->out.size - c->sent, MSG_NOSIGNAL)
+				   : 0;
 	c->sent += n > 0 ? (size_t)n : 0;
-	if (n < 0 || c->sent == c->out.size) {
+	if (!ok || c->sent == c->out.size || (n < 0 && errno != EAGAIN && errno != EINTR)) {
 		send_off(c);
 	}
 }
@@ -277,12 +266,8 @@ struct control *control_open(pid_t program, _Atomic uint32_t *bell) {
 	}
 	*c = (struct control){.bell = bell, .visitor = -1, .answered = -1};
 	c->listener = control_listen(&c->place, program);
-	if (c->listener < 0) {
-		free(c);
-		return NULL;
-	}
 	c->answered = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (c->answered < 0 || listen(c->listener, BACKLOG) != 0) {
+	if (c->listener < 0 || c->answered < 0 || listen(c->listener, BACKLOG) != 0) {
 		control_close(c);
 		return NULL;
 	}
@@ -293,13 +278,12 @@ void control_close(struct control *c) {
 	if (!c) {
 		return;
 	}
-	const int fds[] = {c->listener, c->visitor, c->answered};
 	if (c->place.name[0] != '@') {
 		(void)unlink(c->place.name);
 	}
-	for (size_t i = 0; i < sizeof fds / sizeof *fds; i++) {
-		file_close(fds[i]);
-	}
+	file_close(c->listener);
+	file_close(c->visitor);
+	file_close(c->answered);
 	CALL_FOR(buffer_finish, c, in, out, answer, last);
 	free(c);
 }

@@ -228,10 +228,8 @@ static _Noreturn void guard(struct work *w) {
 	(void)setsid();
 	(void)setpriority(PRIO_PROCESS, 0, NICE);
 	int score = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-	if (score >= 0) {
-		(void)!write(score, "-900", 4);
-		(void)close(score);
-	}
+	(void)!write(score, "-900", 4);
+	file_close(score);
 	// The guardian must not keep a terminal or a pipe open
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	for (int fd = 0; null >= 0 && fd < 3; fd++) {
