@@ -68,13 +68,6 @@ static int open_mapped_dump(pid_t program, pid_t inside) {
 	return fd;
 }
 
-/** The map has a known name; a jitdump may be anywhere, but the program has mapped it. */
-static void open_source(struct jit *j, bool wants_dump) {
-	j->fd = open_map(j->program, j->program_inside);
-	j->is_dump = j->fd < 0 && wants_dump;
-	j->fd = j->is_dump ? open_mapped_dump(j->program, j->program_inside) : j->fd;
-}
-
 // ---- the file
 
 /** Read on. False: there is no more, at least not yet. */
@@ -160,11 +153,13 @@ static void name_waiting(struct jit *j, struct tries *t, struct namer *names) {
 
 // ---- all of it
 
+/** The map has a known name; a jitdump may be anywhere, but the program has mapped it. */
 static bool has_source(struct jit *j, uint64_t now_ns, bool is_last) {
 	if (j->fd < 0 && (is_last || now_ns >= j->next_open_ns)) {
 		j->next_open_ns = now_ns + OPEN_GAP_NS;
-		bool wants_dump = is_last || j->n_looks++ % DUMP_GAPS == 0;
-		open_source(j, wants_dump);
+		j->fd = open_map(j->program, j->program_inside);
+		j->is_dump = j->fd < 0 && (is_last || j->n_looks++ % DUMP_GAPS == 0);
+		j->fd = j->is_dump ? open_mapped_dump(j->program, j->program_inside) : j->fd;
 	}
 	if (j->fd >= 0 && !j->buffer) {
 		j->buffer = malloc(BUFFER_BYTES);

@@ -74,12 +74,8 @@ static int open_if_right(const char *path, const struct wire_module *module) {
 // What is mapped in that range, even if it was deleted or replaced since. Needs root's rights
 static int open_mapped(pid_t pid, const struct wire_module *module) {
 	CLOSED_FOLDER *folder = opendir(PROCESS_PATH(pid, "map_files"));
-	if (!folder) {
-		return -1;
-	}
 	int fd = -1;
-	struct dirent *entry;
-	while (fd < 0 && (entry = readdir(folder))) {
+	for (struct dirent *entry; folder && fd < 0 && (entry = readdir(folder));) {
 		uint64_t start, end;
 		if (sscanf(entry->d_name, "%" SCNx64 "-%" SCNx64, &start, &end) == 2 &&
 				start >= module->start && end <= module->end) {
@@ -123,13 +119,15 @@ static int open_module(const struct modules *m, const struct wire_module *module
 
 // ---- the tables
 
-// Any will do: it is unknown which module will be needed again
-static void make_room_for_descriptor(struct modules *m) {
-	for (size_t i = 0; m->n_open >= m->max_open && i < m->files.n; i++) {
-		if (!m->files.items[i].is_lent) {
-			give_up(m, &m->files.items[i]);
+/** Another may have to be closed for it. Any will do: it is unknown which will be needed again. */
+static void open_file(struct modules *m, struct module_file *file) {
+	EACH_WHILE(other, m->files, m->n_open >= m->max_open) {
+		if (!other->is_lent) {
+			give_up(m, other);
 		}
 	}
+	file->fd = open_module(m, file->announced);
+	m->n_open += file->fd >= 0;
 }
 
 static const char *path_of(struct modules *m, const struct wire_module *announced) {
@@ -153,10 +151,8 @@ bool modules_add(struct modules *m, uint32_t id, const struct wire_module *annou
 		return false;
 	}
 	struct module_file *file = &m->files.items[id];
-	make_room_for_descriptor(m);
 	file->announced = announced;
-	file->fd = open_module(m, announced);
-	m->n_open += file->fd >= 0;
+	open_file(m, file);
 	file->path = path_of(m, announced);
 
 	struct rec_module *record = &m->records.items[id];
@@ -175,9 +171,7 @@ bool modules_add(struct modules *m, uint32_t id, const struct wire_module *annou
 struct symbols_module modules_lend(struct modules *m, uint32_t id) {
 	struct module_file *file = &m->files.items[id];
 	if (file->fd < 0) {
-		make_room_for_descriptor(m);
-		file->fd = open_module(m, file->announced);
-		m->n_open += file->fd >= 0;
+		open_file(m, file);
 	}
 	file->is_lent = true;
 	return (struct symbols_module){.fd = file->fd,

@@ -84,11 +84,8 @@ static struct child *find_announced(struct children *c, const struct wire_child 
 /** The entry is the program's memory: texts may be unterminated. */
 static void take_entry(struct children *c, const struct wire_child *entry) {
 	struct child *child = find_announced(c, entry);
-	bool is_known = child && child->is_announced;
-	if (is_known && child->n_announced == entry->n_announced) {
-		return;
-	}
-	if (!child && !(child = add(c))) {
+	bool is_known = child && child->is_announced && child->n_announced == entry->n_announced;
+	if (is_known || !(child = child ?: add(c))) {
 		return;
 	}
 	bool is_ours = entry->pid_space == 0 || entry->pid_space == c->pid_space;
@@ -166,13 +163,9 @@ static struct relative meet(struct children *c, const struct relative *parent, p
 	uint64_t start_ticks = process_start_ticks(pid);
 	const struct child *known = find(c, (uint32_t)pid, start_ticks);
 	(void)process_exe(pid, &r.file);
-	if (known) {
-		r.has_recorder = known->why == REC_WHY_NONE;
-		return r;
-	}
 	bool is_copy = process_is_same_file(&r.file, &parent->file);
-	if (is_copy && parent->has_recorder) {
-		r.has_recorder = true;
+	r.has_recorder = known ? known->why == REC_WHY_NONE : is_copy && parent->has_recorder;
+	if (known || r.has_recorder) {
 		return r;
 	}
 	enum rec_why why;
@@ -193,8 +186,7 @@ static void walk_descendants(struct children *c, bool is_recorded) {
 		pid_t kids[KIDS_MAX];
 		size_t n_kids = process_children(all[i].pid, kids, KIDS_MAX);
 		for (size_t k = 0; k < n_kids && n < WALK_MAX; k++) {
-			struct relative r = meet(c, &all[i], kids[k]);
-			all[n++] = r;
+			all[n++] = meet(c, &all[i], kids[k]);
 		}
 	}
 }

@@ -69,7 +69,6 @@ static bool is_hidden(const void *recorder, const char *name) {
 static void look_at(struct own_heaps *o, const struct module_code *m,
 		const struct elf_symbols *recorder) {
 	char names[512];
-	uint32_t n = 0;
 	meet(o, m->name, find_is_collector(m));
 	if (!o->has_go && find_is_go(m)) {
 		o->has_go = true;
@@ -77,9 +76,8 @@ static void look_at(struct own_heaps *o, const struct module_code *m,
 				"Go takes its memory from the system, and no call shows what it frees; use Go's "
 				"own profiler (runtime/pprof)");
 	}
-	if (recorder->n > 0) {
-		n = find_own_allocator(m, is_hidden, recorder, names, sizeof names);
-	}
+	uint32_t n = recorder->n > 0 ? find_own_allocator(m, is_hidden, recorder, names, sizeof names)
+								 : 0;
 	if (n > 0) {
 		o->tell(o->user, m->name, names, n,
 				"the library calls its own copies, which bypass the preloaded recorder");

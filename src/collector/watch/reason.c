@@ -63,11 +63,8 @@ static enum rec_why reason_of_process(struct reason_context *c, pid_t pid) {
 	if (!elf) {
 		return errno == EACCES ? REC_WHY_RIGHTS : REC_WHY_UNKNOWN;
 	}
-	if (!elf->is_elf) {
-		return REC_WHY_UNKNOWN;
-	}
-	if (!elf->is_ours) {
-		return elf->is_64_bit ? REC_WHY_UNKNOWN : REC_WHY_32_BIT;
+	if (!elf->is_elf || !elf->is_ours) {
+		return elf->is_elf && !elf->is_64_bit ? REC_WHY_32_BIT : REC_WHY_UNKNOWN;
 	}
 	if (process_link(pid, "exe", path, sizeof path) && strstr(path, "/valgrind/")) {
 		return REC_WHY_VALGRIND;

@@ -156,8 +156,7 @@ static void pass_on(struct watch *w, const struct signals_arrived *arrived) {
 	if (!is_alive(w)) {
 		atomic_store(&w->is_hurried, true);
 	} else if (w->params.is_attached) {
-		bool ends = arrived->signal != SIGUSR1 && arrived->signal != SIGUSR2;
-		if (ends) {
+		if (arrived->signal != SIGUSR1 && arrived->signal != SIGUSR2) {
 			w->end.is_detached = true;
 			tell_end(w);
 		}
