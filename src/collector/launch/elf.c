@@ -106,10 +106,7 @@ static bool is_preloaded(pid_t pid) {
 bool launch_exec_is_ours(pid_t pid, enum injector_start *start) {
 	struct launch_elf elf;
 	CLOSED int fd = open(PROCESS_PATH(pid, "exe"), O_RDONLY | O_CLOEXEC);
-	if (fd < 0) {
-		return false;
-	}
-	launch_elf_read(&elf, fd);
+	launch_elf_read(&elf, fd); // nothing, if it is gone
 	if (!elf.is_ours || elf.is_torn || elf.is_loader || elf.sanitizer) {
 		return false;
 	}

@@ -35,8 +35,7 @@ void order_look(struct order *o, struct reader *r) {
 	if (r->end[RING_SMALL] != r->at[RING_SMALL]) {
 		r->ring = RING_SMALL;
 	}
-	uint64_t n_big = r->end[RING_BIG] - r->at[RING_BIG];
-	o->is_crowded |= n_big > RING_BIG_ENTRIES / 2;
+	o->is_crowded |= r->end[RING_BIG] - r->at[RING_BIG] > RING_BIG_ENTRIES / 2;
 }
 
 void order_set_gone(struct reader *r) {

@@ -205,13 +205,10 @@ bool order_round(struct order *o, uint64_t now_ns, size_t *n_events, struct err 
 	o->progress = progress;
 
 	*n_events = o->n_round;
-	if (o->has_failed) {
-		if (err) {
-			*err = o->err;
-		}
-		return false;
+	if (o->has_failed && err) {
+		*err = o->err;
 	}
-	return true;
+	return !o->has_failed;
 }
 
 bool order_is_behind(const struct order *o) {

@@ -109,16 +109,13 @@ void order_find_threads(struct order *o) {
 	uint32_t hint = atomic_load_explicit(&h->slot_hint, memory_order_acquire);
 	o->seen_claims = n_claims;
 	o->searched_ns = o->now_ns;
-	for (uint32_t i = 0; i < o->n_seen_slots && !o->has_failed; i++) {
-		look_at_slot(o, i);
-	}
-	uint32_t n = o->segment->n_slots;
-	for (uint32_t i = o->n_seen_slots; i < n && !o->has_failed; i++) {
+	for (uint32_t i = 0; i < o->segment->n_slots && !o->has_failed; i++) {
 		struct thread_slot *slot = segment_slot(o->segment, i);
-		if (i >= hint && atomic_load_explicit(&slot->state, memory_order_relaxed) == SLOT_FREE) {
+		if (i >= o->n_seen_slots && i >= hint &&
+				atomic_load_explicit(&slot->state, memory_order_relaxed) == SLOT_FREE) {
 			break;
 		}
-		o->n_seen_slots = i + 1;
+		RAISE_TO(o->n_seen_slots, i + 1);
 		look_at_slot(o, i);
 	}
 	begin_image(o);
