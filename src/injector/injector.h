@@ -106,8 +106,8 @@ bool injector_attach(struct injector *in, uint64_t max_pause_ns, struct err *err
 /** The copy of its memory is needed no longer. */
 void injector_drop_snapshot(struct injector *in);
 
-/** Also patch what was loaded since; cheap if nothing was. False: the process is gone. */
-bool injector_rescan(struct injector *in, struct err *err);
+/** Also patch what was loaded since; cheap if nothing was. */
+void injector_rescan(struct injector *in);
 
 /** Undo. True as well if the process is gone. */
 bool injector_detach(struct injector *in, struct err *err);

@@ -195,7 +195,7 @@ static void serve(struct work *w) {
 	for (;;) {
 		int n = poll(fds, 2, w->injector ? RESCAN_MS : -1);
 		if (n == 0 && w->injector) {
-			(void)injector_rescan(w->injector, NULL);
+			injector_rescan(w->injector);
 		}
 		if (n > 0 && fds[1].revents) {
 			pass_on_signal(w);

@@ -195,25 +195,19 @@ void injector_drop_snapshot(struct injector *in) {
 	}
 }
 
-bool injector_rescan(struct injector *in, struct err *err) {
+void injector_rescan(struct injector *in) {
 	SCOPED(process_space) now = {0};
-	if (!in->is_attached) {
-		return true;
-	}
-	if (!injector_has_what_we_know(in)) {
-		in->is_attached = false;
-		return injector_say_it_is_another(in, err);
-	}
-	if (!process_space_read(&now, in->pid, err)) {
-		return false;
+	in->is_attached = in->is_attached && injector_has_what_we_know(in);
+	if (!in->is_attached || !process_space_read(&now, in->pid, NULL)) {
+		return;
 	}
 	uint64_t sum = injector_sum_of_modules(&now);
 	if (sum == in->modules_sum) {
-		return true;
+		return;
 	}
-	if (!patch_prepare(in, 0, NULL, err)) {
+	if (!patch_prepare(in, 0, NULL, NULL)) {
 		in->modules_sum = sum;
-		return true; // the new modules stay without hooks
+		return; // the new modules stay without hooks
 	}
 	bool has_new = in->plan.islands.n > 0 ||
 			FIND_IN(planned, in->plan.hooks, !injector_hook_of(in, planned)->is_patched);
@@ -222,10 +216,9 @@ bool injector_rescan(struct injector *in, struct err *err) {
 		uint64_t at = in->resident.at + RESIDENT_IMAGE_AT + in->blob.thread_caches_at;
 		thread_cache_find(&in->modules, caches);
 		(void)tracee_write(&in->tracee, at, caches, sizeof in->resident.thread_caches, NULL);
-		(void)patch_all(in, err);
+		(void)patch_all(in, NULL);
 	}
 	count(in);
-	return true;
 }
 
 bool injector_detach(struct injector *in, struct err *err) {
