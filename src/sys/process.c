@@ -66,7 +66,8 @@ pid_t process_status_pid(const char *status) {
 	return (pid_t)last;
 }
 
-uint64_t process_stat_number(const char *stat, unsigned field) {
+/** A field of a "stat" behind the name, as the manual counts, from 3 on. 0: it is no number. */
+static uint64_t stat_number(const char *stat, unsigned field) {
 	enum { NAME = 2 };
 	// The name in parentheses may contain anything: what counts follows the last one
 	const char *at = strrchr(stat, ')');
@@ -113,16 +114,22 @@ static char state_in(const char *stat) {
 
 bool process_usage(pid_t pid, struct process_usage *out) {
 	enum { PARENT = 4, MINOR = 10, CHILDREN = 11, MAJOR = 12, USER = 14, SYSTEM = 15 };
+	enum { START_TIME = 22, START_STACK = 28, START_BRK = 47, ARGUMENTS = 48, EXIT_CODE = 52 };
 	char text[1024] = "";
 	(void)process_read(pid, "stat", text, sizeof text);
 	uint64_t tick_ns = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
 	*out = (struct process_usage){
-			.minor_faults = process_stat_number(text, MINOR),
-			.major_faults = process_stat_number(text, MAJOR),
-			.user_ns = process_stat_number(text, USER) * tick_ns,
-			.system_ns = process_stat_number(text, SYSTEM) * tick_ns,
-			.children_faults = process_stat_number(text, CHILDREN),
-			.parent = (pid_t)process_stat_number(text, PARENT),
+			.minor_faults = stat_number(text, MINOR),
+			.major_faults = stat_number(text, MAJOR),
+			.user_ns = stat_number(text, USER) * tick_ns,
+			.system_ns = stat_number(text, SYSTEM) * tick_ns,
+			.children_faults = stat_number(text, CHILDREN),
+			.start_ticks = stat_number(text, START_TIME),
+			.stack = stat_number(text, START_STACK),
+			.brk = stat_number(text, START_BRK),
+			.arguments = stat_number(text, ARGUMENTS),
+			.wait_status = (int)stat_number(text, EXIT_CODE),
+			.parent = (pid_t)stat_number(text, PARENT),
 			.state = state_in(text),
 	};
 	return out->state != 0;
@@ -146,20 +153,16 @@ static int wait_status_of_fd(int fd) {
 }
 
 int process_wait_status(int fd, pid_t pid) {
-	enum { EXIT_CODE = 52 };
-	char text[1024] = "";
+	struct process_usage usage;
 	int status = wait_status_of_fd(fd);
-	if (status < 0 && process_read(pid, "stat", text, sizeof text) > 0 && state_in(text) == 'Z') {
-		status = (int)process_stat_number(text, EXIT_CODE);
-	}
-	return status;
+	return status < 0 && process_usage(pid, &usage) && usage.state == 'Z' ? usage.wait_status
+																		  : status;
 }
 
 uint64_t process_start_ticks(pid_t pid) {
-	enum { START_TIME = 22 };
-	char text[1024] = "";
-	(void)process_read(pid, "stat", text, sizeof text);
-	return process_stat_number(text, START_TIME);
+	struct process_usage usage;
+	(void)process_usage(pid, &usage);
+	return usage.start_ticks;
 }
 
 uint64_t process_start_wall_ns(pid_t pid) {
@@ -243,13 +246,11 @@ bool process_thread_name(pid_t pid, pid_t tid, char *out, size_t size) {
 
 /** Where the main thread's stack began: an exec makes a new one. 0: not to be known, or not yet. */
 static uint64_t stack_start(pid_t pid) {
-	enum { START_STACK = 28, ARGUMENTS = 48 };
-	char text[1024] = "";
-	(void)process_read(pid, "stat", text, sizeof text);
-	uint64_t stack = process_stat_number(text, START_STACK);
+	struct process_usage now;
+	(void)process_usage(pid, &now);
 	// While it execs, the kernel has both where the arguments' texts are, and moves the stack below
 	// them
-	return process_stat_number(text, ARGUMENTS) == stack ? 0 : stack;
+	return now.arguments == now.stack ? 0 : now.stack;
 }
 
 bool process_exe(pid_t pid, struct process_exe *out) {

@@ -25,7 +25,10 @@ bool process_memory(pid_t pid, struct process_memory *out);
 struct process_usage {
 	uint64_t minor_faults, major_faults;
 	uint64_t user_ns, system_ns;
-	uint64_t children_faults; // of children that it has waited for; 0: there were none
+	uint64_t children_faults;       // of children that it has waited for; 0: there were none
+	uint64_t start_ticks;           // as process_start_ticks
+	uint64_t stack, brk, arguments; // where they begin; 0: we may not know
+	int wait_status;                // of a zombie
 	pid_t parent;
 	char state; // R, S, D, T (stopped), Z (gone, not yet waited for)
 };
@@ -73,9 +76,6 @@ uint64_t process_status_number(const char *status, const char *name, int base);
 
 /** The last, innermost pid that a "status" tells; 0: none. */
 pid_t process_status_pid(const char *status);
-
-/** A field of a "stat" behind the name, as the manual counts, from 3 on. 0: it is no number. */
-uint64_t process_stat_number(const char *stat, unsigned field);
 
 /** May we trace the processes of others (CAP_SYS_PTRACE)? */
 bool process_may_trace_all(void);

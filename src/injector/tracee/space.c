@@ -7,8 +7,7 @@
 // ---- mappings
 
 bool process_space_read(struct process_space *s, pid_t pid, struct err *err) {
-	enum { START_STACK = 28, START_BRK = 47 };
-	char text[2048] = "";
+	struct process_usage usage;
 	*s = (struct process_space){0};
 	errno = 0;
 	if (!smaps_read(&s->mappings, pid, "maps")) {
@@ -16,9 +15,9 @@ bool process_space_read(struct process_space *s, pid_t pid, struct err *err) {
 		process_space_finish(s);
 		return err_system(err, why, "cannot read the mappings of process %d", (int)pid);
 	}
-	(void)process_read(pid, "stat", text, sizeof text);
-	s->stack_start = process_stat_number(text, START_STACK);
-	s->brk_start = process_stat_number(text, START_BRK);
+	(void)process_usage(pid, &usage);
+	s->stack_start = usage.stack;
+	s->brk_start = usage.brk;
 	return true;
 }
 
