@@ -20,14 +20,11 @@ bool python_find(const struct elf_image *e, uint64_t bias, struct wire_layout *l
 /** All of a version's layout but addresses. False: it is not known. */
 bool python_layout_of(uint16_t version, struct wire_layout *layout);
 
-/** Reads memory of the program. False: it is not there. */
-typedef bool (*python_read)(void *user, uint64_t address, void *out, size_t bytes);
-
 /**
  * Prove a layout in the program: a thread is found whose frames end, all of functions. NULL:
  * proved; else what does not fit, which may do so a little later.
  */
-const char *python_prove(const struct wire_layout *layout, python_read read, void *user);
+const char *python_prove(const struct wire_layout *layout, const struct program_memory *memory);
 
 /** What it says of an interpreter that has not begun, when all that can be proved is proved. */
 extern const char python_not_begun[];
@@ -51,8 +48,7 @@ uint32_t python_line(const struct python_code *code, uint32_t position);
 /** Types that were met of a program whose layout was proved. `known` is to be finished. */
 struct python_types {
 	const struct wire_layout *layout; // NULL: there are but those in `known`
-	python_read read;
-	void *user;
+	struct program_memory memory;
 	struct texts *names; // to which theirs are added
 	struct map known;    // by address: words before an object, and its name << 3
 };

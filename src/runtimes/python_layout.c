@@ -65,71 +65,72 @@ bool python_find(const struct elf_image *e, uint64_t bias, struct wire_layout *l
 
 // ---- proof
 
-struct memory {
+struct proof {
 	const struct wire_layout *layout;
-	python_read read;
-	void *user;
+	const struct program_memory *memory;
 };
 
-static bool load(const struct memory *m, uint64_t object, enum wire_python_field field,
+static bool read_at(const struct proof *p, uint64_t address, void *out, size_t bytes) {
+	return p->memory->read(p->memory->user, address, out, bytes);
+}
+
+static bool load(const struct proof *p, uint64_t object, enum wire_python_field field,
 		uint64_t *value) {
-	return object % 8 == 0 &&
-			m->read(m->user, object + m->layout->fields[field], value, sizeof *value);
+	return object % 8 == 0 && read_at(p, object + p->layout->fields[field], value, sizeof *value);
 }
 
 /** Its frames end where C has called Python, and all others are of functions. */
-static bool has_frames(const struct memory *m, uint64_t thread) {
+static bool has_frames(const struct proof *p, uint64_t thread) {
 	enum { FRAMES_MOST = 10000 };
-	const uint32_t *fields = m->layout->fields;
+	const uint32_t *fields = p->layout->fields;
 	uint64_t frame, code, type;
 	unsigned n_functions = 0;
 	uint8_t mark = 0;
-	bool ok = load(m, thread, PYTHON_TOP, &frame) &&
-			(fields[PYTHON_TOP_FRAME] == WIRE_NO_FIELD || load(m, frame, PYTHON_TOP_FRAME, &frame));
+	bool ok = load(p, thread, PYTHON_TOP, &frame) &&
+			(fields[PYTHON_TOP_FRAME] == WIRE_NO_FIELD || load(p, frame, PYTHON_TOP_FRAME, &frame));
 	for (unsigned i = 0; ok && frame && i < FRAMES_MOST; i++) {
-		ok = load(m, frame, PYTHON_CODE, &code) &&
-				m->read(m->user, frame + fields[PYTHON_MARK], &mark, 1);
+		ok = load(p, frame, PYTHON_CODE, &code) &&
+				read_at(p, frame + fields[PYTHON_MARK], &mark, 1);
 		if (ok && mark != PYTHON_OWNER_OF_C) {
-			ok = m->read(m->user, (code & ~7ull) + 8, &type, sizeof type) &&
-					type == m->layout->code_type;
+			ok = read_at(p, (code & ~7ull) + 8, &type, sizeof type) && type == p->layout->code_type;
 			n_functions++;
 		}
-		ok = ok && load(m, frame, PYTHON_PREVIOUS, &frame);
+		ok = ok && load(p, frame, PYTHON_PREVIOUS, &frame);
 	}
 	return ok && !frame && n_functions > 0 && mark == fields[PYTHON_MARK_OF_END];
 }
 
 /** Of any interpreter's. */
-static bool has_thread_with_frames(const struct memory *m, uint64_t interpreter) {
+static bool has_thread_with_frames(const struct proof *p, uint64_t interpreter) {
 	enum { MOST = 1 << 14 };
 	uint64_t thread, id, self;
-	bool ok = load(m, interpreter, PYTHON_THREADS, &thread);
+	bool ok = load(p, interpreter, PYTHON_THREADS, &thread);
 	for (unsigned i = 0; ok && i < MOST; i++) {
 		// Its number is where its thread's own data are, which begin with that
-		if (thread && load(m, thread, PYTHON_THREAD_ID, &id) &&
-				m->read(m->user, id, &self, sizeof self) && self == id && has_frames(m, thread)) {
+		if (thread && load(p, thread, PYTHON_THREAD_ID, &id) &&
+				read_at(p, id, &self, sizeof self) && self == id && has_frames(p, thread)) {
 			return true;
 		}
-		ok = thread ? load(m, thread, PYTHON_THREAD, &thread)
-					: load(m, interpreter, PYTHON_INTERPRETER, &interpreter) && interpreter &&
-						load(m, interpreter, PYTHON_THREADS, &thread);
+		ok = thread ? load(p, thread, PYTHON_THREAD, &thread)
+					: load(p, interpreter, PYTHON_INTERPRETER, &interpreter) && interpreter &&
+						load(p, interpreter, PYTHON_THREADS, &thread);
 	}
 	return false;
 }
 
 const char python_not_begun[] = "it has no interpreter yet";
 
-const char *python_prove(const struct wire_layout *layout, python_read read, void *user) {
-	const struct memory m = {layout, read, user};
+const char *python_prove(const struct wire_layout *layout, const struct program_memory *memory) {
+	const struct proof p = {layout, memory};
 	char type[8] = "";
 	uint64_t name, interpreter;
 	enum { TYPE_NAME = 24 }; // of every version's type objects
-	if (!read(user, layout->code_type + TYPE_NAME, &name, sizeof name) ||
-			!read(user, name, type, sizeof type) || memcmp(type, "code", sizeof "code") != 0) {
+	if (!read_at(&p, layout->code_type + TYPE_NAME, &name, sizeof name) ||
+			!read_at(&p, name, type, sizeof type) || memcmp(type, "code", sizeof "code") != 0) {
 		return "its type of code objects is not where it should be";
 	}
-	if (!load(&m, layout->state, PYTHON_HEAD, &interpreter) || !interpreter) {
+	if (!load(&p, layout->state, PYTHON_HEAD, &interpreter) || !interpreter) {
 		return python_not_begun;
 	}
-	return has_thread_with_frames(&m, interpreter) ? NULL : "no thread is found with its frames";
+	return has_thread_with_frames(&p, interpreter) ? NULL : "no thread is found with its frames";
 }

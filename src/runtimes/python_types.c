@@ -23,21 +23,22 @@ enum {
 
 static bool read_type(const struct python_types *t, uint64_t at, uint64_t out[TYPE_WORDS]) {
 	return at % 8 == 0 && at >> 12 != 0 && at >> 47 == 0 &&
-			t->read(t->user, at, out, TYPE_WORDS * sizeof *out);
+			t->memory.read(t->memory.user, at, out, TYPE_WORDS * sizeof *out);
 }
 
 static uint64_t meet_type(const struct python_types *t, uint64_t at) {
 	uint64_t type[TYPE_WORDS], meta[TYPE_WORDS], type_type;
 	char name[128];
 	size_t n = sizeof name;
-	bool is_type = t->read(t->user, t->layout->code_type + 8, &type_type, sizeof type_type) &&
+	bool is_type = t->memory.read(t->memory.user, t->layout->code_type + 8, &type_type,
+						   sizeof type_type) &&
 			read_type(t, at, type) &&
 			(type[1] == type_type ||
 					(read_type(t, type[1], meta) && meta[1] == type_type &&
 							(meta[FLAGS] >> IS_METACLASS_SHIFT & 1)));
-	if (is_type && !t->read(t->user, type[NAME], name, n)) {
+	if (is_type && !t->memory.read(t->memory.user, type[NAME], name, n)) {
 		n = PAGE_BYTES - type[NAME] % PAGE_BYTES; // at the end of a mapping
-		is_type = n < sizeof name && t->read(t->user, type[NAME], name, n);
+		is_type = n < sizeof name && t->memory.read(t->memory.user, type[NAME], name, n);
 	}
 	uint64_t id = is_type ? texts_id(t->names, slice_of(name, strnlen(name, n))) : 0;
 	uint64_t before = type[FLAGS] & IS_COLLECTED ? 2 : 0;

@@ -35,19 +35,12 @@ struct v8_layout {
 /** The layout of the V8 in an executable or library. ERR_NOT_FOUND: there is none in it. */
 bool v8_layout_of_image(const struct elf_image *e, struct v8_layout *out, struct err *err);
 
-/** Where bytes come from: a process, or an image in a test. */
-struct v8_memory {
-	/** All `n` bytes, or false. */
-	bool (*read)(void *context, uint64_t address, void *out, size_t n);
-	void *context;
-};
-
 /**
  * Find the builtins in the program, where the image is loaded at `bias`, and the interpreter in
  * them. `out`: what the recorder must know of it.
  */
 bool v8_layout_place(struct v8_layout *l, const struct elf_image *e, uint64_t bias,
-		const struct v8_memory *memory, struct wire_layout *out, struct err *err);
+		const struct program_memory *memory, struct wire_layout *out, struct err *err);
 
 /** The ends of a script's lines, as far as its source could be read. */
 struct v8_script {
@@ -60,7 +53,7 @@ struct v8_script {
 /** To be finished. */
 struct v8_heap {
 	const struct v8_layout *layout;
-	struct v8_memory memory;
+	struct program_memory memory;
 	uint32_t steps;    // reads that are left
 	bool has_failed;   // a read has, since this was last cleared
 	uint32_t isolate;  // whose objects are read; numbers of scripts are its own

@@ -10,7 +10,7 @@
 enum { MAX_PIECES = 32, MAX_INDIRECT = 8, MAX_MOVED = 2, MAX_TABLE = 4 << 20 };
 
 bool v8_bytes(struct v8_heap *h, uint64_t address, void *out, size_t n) {
-	bool ok = h->steps > 0 && h->memory.read(h->memory.context, address, out, n);
+	bool ok = h->steps > 0 && h->memory.read(h->memory.user, address, out, n);
 	h->steps -= h->steps > 0;
 	h->has_failed |= !ok;
 	return ok;

@@ -230,7 +230,7 @@ static bool find_interpreter(const struct elf_image *e, uint64_t builtins, struc
 }
 
 bool v8_layout_place(struct v8_layout *l, const struct elf_image *e, uint64_t bias,
-		const struct v8_memory *memory, struct wire_layout *out, struct err *err) {
+		const struct program_memory *memory, struct wire_layout *out, struct err *err) {
 	const int32_t of_wire[N_V8_FIELDS] = {
 #define F(name, value) value,
 #include "wire/v8.def"
@@ -238,7 +238,7 @@ bool v8_layout_place(struct v8_layout *l, const struct elf_image *e, uint64_t bi
 	};
 	l->builtins += bias;
 	if ((l->builtins_pointer != 0 &&
-				!memory->read(memory->context, l->builtins_pointer + bias, &l->builtins,
+				!memory->read(memory->user, l->builtins_pointer + bias, &l->builtins,
 						sizeof l->builtins)) ||
 			!find_interpreter(e, l->builtins - bias, l)) {
 		return refuse(l, err, "its interpreter", "is not found");

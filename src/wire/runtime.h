@@ -14,6 +14,15 @@
 
 #include "wire/segment.h"
 
+#include <stdbool.h>
+
+/** Where memory of the program comes from. */
+struct program_memory {
+	/** All `bytes`, or false. */
+	bool (*read)(void *user, uint64_t address, void *out, size_t bytes);
+	void *user;
+};
+
 enum {
 	WIRE_N_LAYOUTS = 16,
 	WIRE_N_RANGES = 8,

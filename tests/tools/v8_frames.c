@@ -154,7 +154,7 @@ static void write_tables(const struct v8_layout *l) {
 
 /** The first mapped file with V8 in it. */
 static bool find_v8(struct v8_layout *l, uint64_t *bias) {
-	const struct v8_memory memory = {read_process, NULL};
+	const struct program_memory memory = {read_process, NULL};
 	for (const struct range *r = ranges; r < ranges + n_ranges; r++) {
 		int fd = r->offset == 0 && r->path[0] == '/' ? open(r->path, O_RDONLY | O_CLOEXEC) : -1;
 		struct stat stat;

@@ -57,6 +57,10 @@ static bool read_image(void *user, uint64_t address, void *out, size_t bytes) {
 	return false;
 }
 
+static struct program_memory memory_of(const struct python_image *image) {
+	return (struct program_memory){read_image, (void *)(uintptr_t)image};
+}
+
 static bool read_noise(void *user, uint64_t address, void *out, size_t bytes) {
 	uint64_t *state = user;
 	for (size_t i = 0; i < bytes; i++) {
@@ -127,10 +131,10 @@ static void test_layout_is_proved(void **state) {
 	(void)state;
 	for (size_t i = 0; i < N_IMAGES; i++) {
 		struct wire_layout l = layout_of(images[i]);
-		void *image = (void *)(uintptr_t)images[i];
-		assert_null(python_prove(&l, read_image, image));
+		const struct program_memory image = memory_of(images[i]);
+		assert_null(python_prove(&l, &image));
 		l.code_type += 8;
-		assert_non_null(python_prove(&l, read_image, image));
+		assert_non_null(python_prove(&l, &image));
 	}
 }
 
@@ -140,20 +144,20 @@ static void test_wrong_layouts_are_refused(void **state) {
 	static const unsigned read[] = {PYTHON_HEAD, PYTHON_THREADS, PYTHON_THREAD_ID, PYTHON_TOP,
 			PYTHON_CODE, PYTHON_PREVIOUS};
 	for (size_t i = 0; i < N_IMAGES; i++) {
-		void *image = (void *)(uintptr_t)images[i];
+		const struct program_memory image = memory_of(images[i]);
 		for (size_t k = 0; k < sizeof read / sizeof *read; k++) {
 			const uint32_t wrong[] = {8, (uint32_t)-8, 16, 4096, 0x7fffff00};
 			for (size_t w = 0; w < sizeof wrong / sizeof *wrong; w++) {
 				struct wire_layout l = layout_of(images[i]);
 				l.fields[read[k]] += wrong[w];
-				assert_non_null(python_prove(&l, read_image, image));
+				assert_non_null(python_prove(&l, &image));
 			}
 		}
 		for (size_t k = 0; k < N_IMAGES; k++) {
 			struct wire_layout l = layout_of(images[k]);
 			l.state = images[i]->state;
 			l.code_type = images[i]->code_type;
-			assert_true(!python_prove(&l, read_image, image) == (i == k));
+			assert_true(!python_prove(&l, &image) == (i == k));
 		}
 	}
 }
@@ -177,7 +181,7 @@ static const char *type_of(const struct python_image *image, const uint64_t *wor
 		uint64_t bytes) {
 	static struct texts names;
 	struct wire_layout l = {.code_type = image->code_type};
-	struct python_types t = {&l, read_image, (void *)(uintptr_t)image, &names, {0}};
+	struct python_types t = {&l, memory_of(image), &names, {0}};
 	texts_finish(&names);
 	names = (struct texts){0};
 	uint32_t first = python_type_of(&t, words, bytes);
@@ -264,7 +268,7 @@ static void test_any_type_is_safe(void **state) {
 	struct texts names = {0};
 	uint64_t random = 1;
 	struct wire_layout l = {.code_type = 0x1000};
-	struct python_types t = {&l, read_noise, &random, &names, {0}};
+	struct python_types t = {&l, {read_noise, &random}, &names, {0}};
 	for (size_t i = 0; i < 100000; i++) {
 		uint64_t words[PYTHON_HEAD_WORDS];
 		(void)read_noise(&random, i, words, sizeof words);

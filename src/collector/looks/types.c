@@ -31,7 +31,7 @@ void types_read(struct view *v, const struct aggregate *blocks, struct python_ty
 	(void)aggregate_live(blocks, take_block, &(struct taking){&v->types, kind, step, 0});
 	EACH(b, v->types) {
 		size_t n = b->bytes < sizeof words ? b->bytes : sizeof words;
-		bool is_read = types->read(types->user, b->ptr, words, n);
+		bool is_read = types->memory.read(types->memory.user, b->ptr, words, n);
 		b->name = is_read ? python_type_of(types, words, b->bytes) : 0;
 	}
 	map_finish(&types->known);

@@ -20,7 +20,11 @@ enum {
 
 void units_init(struct units *u, struct segment *segment, struct modules *modules,
 		struct jit *jit) {
-	*u = (struct units){.segment = segment, .modules = modules, .jit = jit, .n_seen = 1};
+	*u = (struct units){.segment = segment,
+			.modules = modules,
+			.jit = jit,
+			.v8.memory = {modules_read, modules},
+			.n_seen = 1};
 }
 
 void units_finish(struct units *u) {
@@ -36,7 +40,6 @@ static void meet_v8(struct units *u, const struct elf_image *image, uint64_t bia
 	struct err err = {0};
 	struct v8_layout layout;
 	struct wire_layout wire;
-	u->v8.memory = (struct v8_memory){modules_read, u->modules};
 	if (u->v8_layout.major != 0 || !v8_layout_of_image(image, &layout, &err) ||
 			!v8_layout_place(&layout, image, bias, &u->v8.memory, &wire, &err)) {
 		u->v8_why = err.code != ERR_NOT_FOUND && u->v8_layout.major == 0 ? err : u->v8_why;
@@ -83,7 +86,7 @@ static void prove(struct units *u, uint64_t now_ns) {
 		return;
 	}
 	u->next_ns = now_ns + GAP_NS;
-	u->why = python_prove(&u->candidate, modules_read, u->modules);
+	u->why = python_prove(&u->candidate, &u->v8.memory);
 	if (!u->why || u->why == python_not_begun) {
 		u->why = NULL;
 		segment_add_layout(u->segment, &u->candidate);

@@ -79,8 +79,7 @@ static bool read_view(struct run *run, struct view *view) {
 	run->looks_refused += view->is_refused;
 	struct units *u = &run->units;
 	bool is_python = u->candidate.n_ranges > 0 && !u->why;
-	struct python_types types = {is_python ? &u->candidate : NULL, modules_read, u->modules,
-			&run->texts, {0}};
+	struct python_types types = {is_python ? &u->candidate : NULL, u->v8.memory, &run->texts, {0}};
 	if (ok) {
 		nim_put_types(&u->nim, &types);
 	}
