@@ -95,8 +95,12 @@ static void add_users(const struct code_map *m, uint64_t address, bool is_call_o
 	}
 }
 
-void code_map_users(const struct code_map *m, uint64_t address, struct code_users *out) {
-	add_users(m, address, false, CODE_USERS_MAX, out);
+struct code_users code_map_users(const struct code_map *m, uint32_t function) {
+	struct code_users users = {0};
+	if (function != CODE_NO_FUNCTION) {
+		add_users(m, m->functions.items[function].address, false, CODE_USERS_MAX, &users);
+	}
+	return users;
 }
 
 bool code_map_is_called(const struct code_map *m, uint32_t function) {
@@ -105,17 +109,19 @@ bool code_map_is_called(const struct code_map *m, uint32_t function) {
 	return callers.n > code_users_have(&callers, function);
 }
 
-void code_map_users_of_text(const struct code_map *m, const char *text, struct code_users *out) {
+struct code_users code_map_users_of_text(const struct code_map *m, const char *text) {
+	struct code_users users = {.is_whole = true};
 	struct elf_segment s;
 	size_t n = strlen(text) + 1;
-	out->is_whole |= out->n == 0;
 	for (uint32_t i = 0; elf_segment_next(m->image, PT_LOAD, &i, &s);) {
 		struct slice bytes = elf_bytes_from(m->image, s.address, NULL);
 		for (const uint8_t *at = bytes.data, *end = bytes.data + bytes.size;
 				(s.flags & PF_W) == 0 && (at = memmem(at, (size_t)(end - at), text, n)); at += n) {
-			code_map_users(m, s.address + (uint64_t)(at - bytes.data), out);
+			uint64_t address = s.address + (uint64_t)(at - bytes.data);
+			add_users(m, address, false, CODE_USERS_MAX, &users);
 		}
 	}
+	return users;
 }
 
 bool code_map_refers(const struct code_map *m, uint32_t user, uint32_t used) {

@@ -201,11 +201,8 @@ static void judge_nim(struct found_functions *out, size_t first, const struct mo
 /** Likewise, drop functions with a short name whose allocator's `free` is not there. */
 static void judge_families(struct found_functions *out, size_t first,
 		const struct module_code *module) {
-	for (size_t i = first; i < out->n; i++) {
-		const char *family = known_family(out->items[i].known);
-		out->items[i].is_dropped = family && !find_has_free_of(module, family);
-	}
-	vec_keep(out, first, f, !f->is_dropped);
+	const char *family;
+	vec_keep(out, first, f, !(family = known_family(f->known)) || find_has_free_of(module, family));
 }
 
 /** What is hooked in a module because it has an allocator. False: out of memory. */

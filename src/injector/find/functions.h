@@ -28,9 +28,10 @@ struct known_function {
 	const char *name;               // of Nim's, what stands before "__system"
 	uint8_t what, ptr, size, times; // as struct resident_hook has them
 	enum known_nim nim;
-	bool is_operator;  // of C++: counts only where it reaches blocks by itself
-	const char *shown; // for people, where the name is not; else NULL
-	const char *quiet; // of one that throws: the same, but it returns NULL
+	bool is_operator;   // of C++: counts only where it reaches blocks by itself
+	const char *shown;  // for people, where the name is not; else NULL
+	const char *quiet;  // of one that throws: the same, but it returns NULL
+	const char *family; // as known_family says, where the name does not; else NULL
 };
 
 /** NULL: none of them. */
@@ -181,13 +182,13 @@ uint32_t code_map_function_at(const struct code_map *m, uint64_t address);
 struct function_code code_map_code(const struct code_map *m, uint32_t function);
 
 /**
- * Adds who refers to `address`: calls it or jumps there, or makes a pointer to it (relative to the
- * instruction, or as a constant).
+ * Who refers to a function: calls it or jumps there, or makes a pointer to it (relative to the
+ * instruction, or as a constant). CODE_NO_FUNCTION: nobody, and not whole.
  */
-void code_map_users(const struct code_map *m, uint64_t address, struct code_users *out);
+struct code_users code_map_users(const struct code_map *m, uint32_t function);
 
-/** Adds who refers to a text in read-only data, its terminating 0 included. */
-void code_map_users_of_text(const struct code_map *m, const char *text, struct code_users *out);
+/** Who refers to a text in read-only data, its terminating 0 included. */
+struct code_users code_map_users_of_text(const struct code_map *m, const char *text);
 
 bool code_users_have(const struct code_users *users, uint32_t function);
 

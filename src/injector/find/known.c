@@ -61,8 +61,24 @@ enum { NONE = RESIDENT_NO_REGISTER };
 #define OPERATOR_DELETE(f, its_name, ...) \
 	ROW(f, FREES, 0, NONE, NONE, .is_operator = true, .shown = its_name),
 
-static const struct known_function allocators[] = {
+// Release builds of Nim inline rawAlloc and rawDealloc into these. They inline them into others as
+// well, which run destructors and so free more than one block: those are not listed
+#define NIM_ALLOCATES(name, size, which) ROW(name, ALLOCATES_WITHIN, NONE, size, NONE, .nim = which)
+#define NIM_FREES(name, ptr, which)      ROW(name, FREES, ptr, NONE, NONE, .nim = which)
+
+static const struct known_function plain[] = {
 #include "wire/allocators.def"
+		// Only Firefox's own, which do not call its malloc; those of others do, and are no
+		// allocator's
+		ROW(strdup, ALLOCATES, NONE, RESIDENT_TEXT, NONE, .family = "moz_arena_"),
+		ROW(strndup, ALLOCATES, NONE, RESIDENT_TEXT, NONE, .family = "moz_arena_"),
+		NIM_FREES(dealloc, 0, KNOWN_NIM_BLOCK),
+		NIM_FREES(alignedDealloc, 0, KNOWN_NIM_BLOCK),
+		NIM_FREES(nimRawDispose, 0, KNOWN_NIM_DISPOSES),
+		NIM_ALLOCATES(newObj, 1, KNOWN_NIM_OBJECT),
+		NIM_ALLOCATES(newObjNoInit, 1, KNOWN_NIM_OBJECT),
+		NIM_ALLOCATES(newObjRC1, 1, KNOWN_NIM_OBJECT),
+		NIM_ALLOCATES(rawNewStringNoInit, RESIDENT_NIM_STRING, KNOWN_NIM_OBJECT),
 };
 #undef OPERATOR_NEW
 #undef OPERATOR_DELETE
@@ -92,32 +108,9 @@ const struct known_function *known_beside(const char *name) {
 	return NAMED(name, beside);
 }
 
-// ---- Firefox
+// ---- by name
 
-// Only its own, which do not call its malloc; those of others do, and are no allocator's
-static const struct known_function firefox[] = {
-		ROW(strdup, ALLOCATES, NONE, RESIDENT_TEXT, NONE),
-		ROW(strndup, ALLOCATES, NONE, RESIDENT_TEXT, NONE),
-};
-enum { N_FIREFOX = sizeof firefox / sizeof *firefox };
-
-// ---- Nim
-
-// Release builds of Nim inline rawAlloc and rawDealloc into these. They inline them into others as
-// well, which run destructors and so free more than one block: those are not listed
-#define NIM_ALLOCATES(name, size, which) ROW(name, ALLOCATES_WITHIN, NONE, size, NONE, .nim = which)
-#define NIM_FREES(name, ptr, which)      ROW(name, FREES, ptr, NONE, NONE, .nim = which)
-
-static const struct known_function nim[] = {
-		NIM_FREES(dealloc, 0, KNOWN_NIM_BLOCK),
-		NIM_FREES(alignedDealloc, 0, KNOWN_NIM_BLOCK),
-		NIM_FREES(nimRawDispose, 0, KNOWN_NIM_DISPOSES),
-		NIM_ALLOCATES(newObj, 1, KNOWN_NIM_OBJECT),
-		NIM_ALLOCATES(newObjNoInit, 1, KNOWN_NIM_OBJECT),
-		NIM_ALLOCATES(newObjRC1, 1, KNOWN_NIM_OBJECT),
-		NIM_ALLOCATES(rawNewStringNoInit, RESIDENT_NIM_STRING, KNOWN_NIM_OBJECT),
-};
-
+/** NAME__system_N of Nim's. */
 static const struct known_function nim_numbered[] = {
 		ROW(rawAlloc, ALLOCATES, NONE, 1, NONE), // (region, size)
 		ROW(rawDealloc, FREES, 1, NONE, NONE),
@@ -137,8 +130,6 @@ static const struct known_function nim_numbered[] = {
 		NIM_FREES(deallocImpl, 0, KNOWN_NIM_BLOCK),
 		NIM_FREES(deallocSharedImpl, 0, KNOWN_NIM_BLOCK),
 };
-
-// ---- by name
 
 enum { BEGINNINGS = 4096 };
 
@@ -163,9 +154,7 @@ static void note_beginnings(const struct known_function *functions, size_t n) {
 }
 
 static void fill(void) {
-	note_beginnings(allocators, sizeof allocators / sizeof *allocators);
-	note_beginnings(firefox, N_FIREFOX);
-	note_beginnings(nim, sizeof nim / sizeof *nim);
+	note_beginnings(plain, sizeof plain / sizeof *plain);
 	note_beginnings(nim_numbered, sizeof nim_numbered / sizeof *nim_numbered);
 }
 
@@ -192,17 +181,13 @@ static const struct known_function *look_up_nim(const char *name) {
 }
 
 const struct known_function *known_function_of(const char *name) {
-	return NAMED(name, allocators) ?: NAMED(name, firefox) ?: NAMED(name, nim) ?: look_up_nim(name);
+	return NAMED(name, plain) ?: look_up_nim(name);
 }
 
 const char *known_family(const struct known_function *f) {
-	static const char *const families[] = {"mi_", "tc_"};
-	if (f >= firefox && f < firefox + N_FIREFOX) {
-		return "moz_arena_";
-	}
-	const char *const *family = FIND(begin, families, sizeof families / sizeof *families,
-			strncmp(f->name, *begin, strlen(*begin)) == 0);
-	return family ? *family : NULL;
+	return strncmp(f->name, "mi_", 3) == 0    ? "mi_"
+			: strncmp(f->name, "tc_", 3) == 0 ? "tc_"
+											  : f->family;
 }
 
 bool known_may_be(const char *name) {

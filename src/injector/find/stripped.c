@@ -36,23 +36,9 @@ static uint32_t only_one(const struct code_users *users) {
 	return users->is_whole && users->n == 1 ? users->items[0] : CODE_NO_FUNCTION;
 }
 
-static struct code_users users_of_text(const struct code_map *m, const char *text) {
-	struct code_users users = {0};
-	code_map_users_of_text(m, text, &users);
-	return users;
-}
-
 static uint32_t only_user_of_text(const struct code_map *m, const char *text) {
-	const struct code_users users = users_of_text(m, text);
+	const struct code_users users = code_map_users_of_text(m, text);
 	return only_one(&users);
-}
-
-static struct code_users users_of(const struct code_map *m, uint32_t function) {
-	struct code_users users = {0};
-	if (function != CODE_NO_FUNCTION) {
-		code_map_users(m, m->functions.items[function].address, &users);
-	}
-	return users;
 }
 
 static void drop(struct code_users *users, uint32_t function) {
@@ -77,8 +63,8 @@ static void keep_called(const struct code_map *m, struct code_users *users) {
 // ---- one after the other
 
 static uint32_t find_int_free(const struct code_map *m) {
-	struct code_users users = users_of_text(m, "free(): invalid pointer");
-	const struct code_users others = users_of_text(m, "double free or corruption (!prev)");
+	struct code_users users = code_map_users_of_text(m, "free(): invalid pointer");
+	const struct code_users others = code_map_users_of_text(m, "double free or corruption (!prev)");
 	if (users.n > 1) {
 		keep_common(&users, &others);
 	}
@@ -86,8 +72,8 @@ static uint32_t find_int_free(const struct code_map *m) {
 }
 
 static uint32_t find_realloc(const struct code_map *m, const struct malloc_parts *p) {
-	struct code_users users = users_of_text(m, "realloc(): invalid pointer");
-	const struct code_users callers = users_of(m, p->int_realloc);
+	struct code_users users = code_map_users_of_text(m, "realloc(): invalid pointer");
+	const struct code_users callers = code_map_users(m, p->int_realloc);
 	keep_common(&users, &callers);
 	keep_called(m, &users);
 	return only_one(&users);
@@ -95,8 +81,8 @@ static uint32_t find_realloc(const struct code_map *m, const struct malloc_parts
 
 /** It frees both kinds of blocks, and realloc to nothing calls it. */
 static uint32_t find_free(const struct code_map *m, const struct malloc_parts *p) {
-	struct code_users users = users_of(m, p->int_free);
-	const struct code_users others = users_of(m, p->munmap_chunk);
+	struct code_users users = code_map_users(m, p->int_free);
+	const struct code_users others = code_map_users(m, p->munmap_chunk);
 	keep_common(&users, &others);
 	drop(&users, p->int_free);
 	drop(&users, p->realloc);
@@ -106,7 +92,7 @@ static uint32_t find_free(const struct code_map *m, const struct malloc_parts *p
 
 /** What realloc of nothing calls; what makes a thread's cache is called by that in turn. */
 static uint32_t find_malloc(const struct code_map *m, const struct malloc_parts *p) {
-	struct code_users users = users_of(m, p->int_malloc);
+	struct code_users users = code_map_users(m, p->int_malloc);
 	drop(&users, p->int_malloc);
 	drop(&users, p->int_realloc);
 	keep_used_by(m, &users, p->realloc);
@@ -117,7 +103,7 @@ static uint32_t find_malloc(const struct code_map *m, const struct malloc_parts 
 }
 
 static uint32_t find_calloc(const struct code_map *m, const struct malloc_parts *p) {
-	struct code_users users = users_of(m, p->int_malloc);
+	struct code_users users = code_map_users(m, p->int_malloc);
 	const uint32_t others[] = {p->int_malloc, p->int_realloc, p->int_memalign, p->malloc,
 			p->realloc};
 	vec_keep(&users, 0, id,
@@ -129,7 +115,7 @@ static uint32_t find_calloc(const struct code_map *m, const struct malloc_parts 
 
 /** What all of its kind go through, (alignment, size), unless the compiler has inlined it. */
 static uint32_t find_memalign(const struct code_map *m, const struct malloc_parts *p) {
-	struct code_users users = users_of(m, p->int_memalign);
+	struct code_users users = code_map_users(m, p->int_memalign);
 	drop(&users, p->int_memalign);
 	keep_called(m, &users);
 	uint32_t found = only_one(&users);
@@ -140,16 +126,14 @@ static uint32_t find_memalign(const struct code_map *m, const struct malloc_part
 }
 
 static uint32_t find_execve(const struct code_map *m) {
-	uint32_t found = CODE_NO_FUNCTION;
+	uint32_t found = CODE_NO_FUNCTION, n = 0;
 	for (uint32_t id = 0; id < m->functions.n; id++) {
 		if (code_begins_with_call(code_map_code(m, id), SYS_execve)) {
-			if (found != CODE_NO_FUNCTION) {
-				return CODE_NO_FUNCTION;
-			}
 			found = id;
+			n++;
 		}
 	}
-	return found;
+	return n == 1 ? found : CODE_NO_FUNCTION;
 }
 
 static bool is_whole(const struct malloc_parts *p) {
