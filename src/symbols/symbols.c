@@ -179,10 +179,7 @@ bool symbols_variable(struct symbols *s, const struct symbols_module *module, ui
 		(void)fill_table(m, &m->variables, SYMBOL_VARIABLES);
 	}
 	const struct symbol_entry *e = m ? symbol_table_find(&m->variables, address) : NULL;
-	*out = (struct symbols_variable){0};
-	if (e) {
-		*out = (struct symbols_variable){e->start, e->name};
-	}
+	*out = e ? (struct symbols_variable){e->start, e->name} : (struct symbols_variable){0};
 	return e;
 }
 
