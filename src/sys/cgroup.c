@@ -119,9 +119,7 @@ bool cgroup_memory(const struct cgroup *c, struct cgroup_memory *out) {
 	(void)take_field(text, c->is_v2 ? "anon" : "total_rss", &out->anonymous_bytes);
 	(void)take_field(text, c->is_v2 ? "file" : "total_cache", &out->file_bytes);
 	(void)take_field(text, c->is_v2 ? "shmem" : "total_shmem", &out->shared_bytes);
-	if (out->shared_bytes > out->file_bytes) { // they are counted one after the other
-		out->shared_bytes = out->file_bytes;
-	}
+	LOWER_TO(out->shared_bytes, out->file_bytes); // they are counted one after the other
 	(void)take_field(text, c->is_v2 ? "inactive_file" : "total_inactive_file",
 			&out->inactive_bytes);
 	if (!c->is_v2) {

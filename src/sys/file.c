@@ -46,10 +46,8 @@ static bool read_whole(int fd, const char *path, struct buffer *out, size_t max_
 
 bool file_read_whole(const char *path, struct buffer *out, size_t max_bytes, struct err *err) {
 	CLOSED int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	if (fd < 0) {
-		return err_system(err, errno, "cannot open %s", path);
-	}
-	return read_whole(fd, path, out, max_bytes, err);
+	return fd < 0 ? err_system(err, errno, "cannot open %s", path)
+				  : read_whole(fd, path, out, max_bytes, err);
 }
 
 /** Those who may write it anyway may also say what is in it. */

@@ -146,16 +146,12 @@ static unsigned beginning_of(const char *name) {
 	return at % BEGINNINGS;
 }
 
-static void note_beginnings(const struct known_function *functions, size_t n) {
-	for (size_t i = 0; i < n; i++) {
-		unsigned at = beginning_of(functions[i].name);
+static void fill(void) {
+	for (size_t i = 0; i < N_OF(plain) + N_OF(nim_numbered); i++) {
+		unsigned at = beginning_of(
+				i < N_OF(plain) ? plain[i].name : nim_numbered[i - N_OF(plain)].name);
 		beginnings[at / 64] |= 1ull << at % 64;
 	}
-}
-
-static void fill(void) {
-	note_beginnings(plain, sizeof plain / sizeof *plain);
-	note_beginnings(nim_numbered, sizeof nim_numbered / sizeof *nim_numbered);
 }
 
 /**

@@ -242,10 +242,8 @@ static bool walk_chunks(struct heap_walker *w, uint64_t at, uint64_t top, uint64
 		if (at < top && at + bytes > top) {
 			return at + bytes + CHUNK_MIN > end; // the top a moment ago: a block is being cut off
 		}
-		if (!read_word(w, at + bytes + 8, &next)) {
-			return false;
-		}
-		if ((next & IN_USE_BEFORE) && !heap_add(w, at, bytes)) {
+		if (!read_word(w, at + bytes + 8, &next) ||
+				((next & IN_USE_BEFORE) && !heap_add(w, at, bytes))) {
 			return false;
 		}
 		at += bytes;

@@ -96,16 +96,11 @@ bool modules_code_open(struct modules_code *m, const struct process_space *space
 		struct err *err) {
 	*m = (struct modules_code){0};
 	EACH(mapping, space->mappings) {
+		struct module_code module = {FIELDS_OF(mapping, name, inode, start, end)};
 		if (!mapping->is_executable || mapping->inode == 0 || mapping->name[0] != '/' ||
-				is_known(m, mapping)) {
+				is_known(m, mapping) || !open_module(&module, mapping, pid)) {
 			continue;
 		}
-		struct module_code module = {.name = mapping->name, .inode = mapping->inode};
-		if (!open_module(&module, mapping, pid)) {
-			continue;
-		}
-		module.start = mapping->start;
-		module.end = mapping->end;
 		set_bounds(&module, space);
 		if (!vec_add(m, module)) {
 			file_unmap(module.image.bytes);

@@ -72,9 +72,6 @@ bool tracee_open_at_start(struct tracee *t, pid_t pid, bool has_loader, struct e
 	if (!is_there) {
 		return err_set(err, ERR_SYSTEM, "process %d has ended while it was being loaded", (int)pid);
 	}
-	if (!vec_add(&t->threads, thread)) {
-		return err_memory(err);
-	}
-	t->is_held = true;
-	return true;
+	t->is_held = vec_add(&t->threads, thread);
+	return t->is_held || err_memory(err);
 }

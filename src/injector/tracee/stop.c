@@ -159,11 +159,7 @@ static bool try_to_stop_all(struct tracee *t, bool *is_passing, struct err *err)
 /** The first that can be. */
 static bool try_to_stop_one(struct tracee *t, bool *is_passing, struct err *err) {
 	CLOSED_FOLDER *folder = open_threads(t, err);
-	*is_passing = false;
-	if (!folder) {
-		return false;
-	}
-	bool is_refused = false, ok = true;
+	bool is_refused = false, ok = folder != NULL;
 	for (pid_t tid; ok && t->threads.n == 0 && (tid = process_next(folder)) != 0;) {
 		const struct tracee_thread thread = {.tid = tid, .pid = t->pid};
 		bool is_in_vfork = false;

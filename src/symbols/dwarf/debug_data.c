@@ -227,8 +227,7 @@ void debug_data_destroy(struct debug_data *d) {
 	elf_end(d->alternate_elf);
 	split_source_finish(&d->splits);
 	arena_finish(&d->arena);
-	vec_finish(&d->units);
-	vec_finish(&d->ranges);
+	CALL_FOR(vec_finish, d, units, ranges);
 	free(d);
 }
 
