@@ -17,8 +17,7 @@ void json_reader_init(struct json_reader *j, struct slice bytes) {
 }
 
 void json_reader_finish(struct json_reader *j) {
-	buffer_finish(&j->key_text);
-	buffer_finish(&j->value_text);
+	CALL_FOR(buffer_finish, j, key_text, value_text);
 }
 
 static uint8_t look(struct json_reader *j) {

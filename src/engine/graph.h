@@ -76,6 +76,5 @@ struct graph {
 bool graph_grade(const struct graph_input *in, struct graph *out, struct err *err);
 
 static inline void graph_finish(struct graph *g) {
-	vec_finish(&g->grades);
-	vec_finish(&g->holders);
+	CALL_FOR(vec_finish, g, grades, holders);
 }

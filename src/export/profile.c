@@ -65,8 +65,7 @@ static void make_mappings(struct making *k) {
 				continue;
 			}
 			struct profile_mapping mapping = {
-					.start = m->start,
-					.end = m->end,
+					FIELDS_OF(m, start, end),
 					.file_offset = m->start - m->bias,
 					.path = text_of(k, m->path ? m->path : k->r->meta.exe),
 					.build_id = build_id_of(k, m),

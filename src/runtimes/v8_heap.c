@@ -20,8 +20,7 @@ void v8_heap_finish(struct v8_heap *h) {
 	for (size_t i = 0; i < h->scripts.n; i++) {
 		vec_finish(&h->scripts.items[i].ends);
 	}
-	vec_finish(&h->scripts);
-	vec_finish(&h->copies);
+	CALL_FOR(vec_finish, h, scripts, copies);
 }
 
 // ---- words

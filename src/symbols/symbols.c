@@ -38,8 +38,7 @@ struct symbols *symbols_create(const struct symbols_options *options, struct err
 
 static void module_destroy(struct module *m) {
 	debug_data_destroy(m->debug);
-	vec_finish(&m->table);
-	vec_finish(&m->variables);
+	CALL_FOR(vec_finish, m, table, variables);
 	module_files_close(&m->files);
 	free(m);
 }
@@ -139,8 +138,7 @@ static bool name_by_table(const struct module *m, uint64_t pc, struct symbols_an
 	if (answer->n_frames) {
 		*frame = answer->frames[0];
 	}
-	frame->function = name.function;
-	frame->symbol = name.symbol;
+	COPY_FIELDS(frame, &name, function, symbol);
 	*answer = (struct symbols_answer){.n_frames = 1, .frames = frame};
 	return true;
 }

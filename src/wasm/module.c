@@ -25,8 +25,7 @@ static struct {
 /** Forget what was opened. */
 static void clear(void) {
 	session_close(&m.session);
-	buffer_finish(&m.blob);
-	buffer_finish(&m.said);
+	CALL_FOR(buffer_finish, &m, blob, said);
 	free(m.name);
 	memset(&m, 0, sizeof m);
 	module_file = (struct module_file){0};

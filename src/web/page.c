@@ -146,8 +146,7 @@ bool page_whole(struct buffer *out, const struct recording *r, const struct name
 				buffer_view(&blobs.base), false};
 		ok = put_page(&p, err);
 	}
-	buffer_finish(&blobs.profile);
-	buffer_finish(&blobs.base);
+	CALL_FOR(buffer_finish, &blobs, profile, base);
 	return ok;
 }
 

@@ -124,8 +124,7 @@ static bool grade(const struct scan *scan, struct graph *out, struct buffer *tex
 					.pid = scan->program,
 					.area = UINT32_MAX}};
 	const struct graph_input in = {.parts = &parts,
-			.nodes = known->tries->nodes,
-			.n_nodes = known->tries->n_nodes,
+			FIELDS_OF(known->tries, nodes, n_nodes),
 			.threads = threads,
 			.n_threads = n_bytes / sizeof *threads,
 			.kernel_words = scan->kept->words.items,

@@ -117,10 +117,7 @@ void view_take_rss(struct view *v, pid_t pid) {
 
 void view_finish(struct view *v) {
 	smaps_finish(&v->areas);
-	vec_finish(&v->pages);
-	vec_finish(&v->ours);
-	vec_finish(&v->modules);
-	vec_finish(&v->types);
+	CALL_FOR(vec_finish, v, pages, ours, modules, types);
 }
 
 // ---- which looks are kept
@@ -138,11 +135,8 @@ bool looks_want(const struct looks *l, uint64_t rss_bytes, uint64_t now_ns, enum
 }
 
 static void drop(struct looks *l, size_t i) {
-	vec_finish(&l->items.items[i].parts);
-	vec_finish(&l->items.items[i].untouched);
-	vec_finish(&l->items.items[i].types);
-	vec_finish(&l->items.items[i].graded.grades);
-	vec_finish(&l->items.items[i].graded.holders);
+	CALL_FOR(vec_finish, &l->items.items[i], parts, untouched, types);
+	CALL_FOR(vec_finish, &l->items.items[i].graded, grades, holders);
 	l->items.n--;
 	memmove(&l->items.items[i], &l->items.items[i + 1], (l->items.n - i) * sizeof *l->items.items);
 }
@@ -314,8 +308,7 @@ void looks_take_graded(struct looks *l, uint64_t time_ns, struct graded *graded)
 		look->graded = *graded;
 		*graded = none;
 	}
-	vec_finish(&graded->grades);
-	vec_finish(&graded->holders);
+	CALL_FOR(vec_finish, graded, grades, holders);
 }
 
 #define PUT_ROWS(of, table)                    \

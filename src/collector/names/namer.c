@@ -255,7 +255,6 @@ void namer_destroy(struct namer *n) {
 	for (size_t i = 0; i < n->waiting.n; i++) {
 		vec_finish(&n->waiting.items[i]);
 	}
-	vec_finish(&n->waiting);
-	vec_finish(&n->frames);
+	CALL_FOR(vec_finish, n, waiting, frames);
 	free(n);
 }

@@ -226,8 +226,7 @@ static void begin_scan(struct run *run, const struct view *running) {
 	}
 	file_close(held.threads);
 	free(held.stacks);
-	vec_finish(&held.kept.files);
-	vec_finish(&held.kept.words);
+	CALL_FOR(vec_finish, &held.kept, files, words);
 }
 
 /** Has it ended, or is its time up? */

@@ -172,8 +172,7 @@ void run_open_door(struct run *run) {
 }
 
 bool run_start_watch(struct run *run, struct watch_params params, struct err *err) {
-	params.program = run->program;
-	params.signals_fd = run->signals_fd;
+	COPY_FIELDS(&params, run, program, signals_fd);
 	params.witness = &run->witness;
 	params.guardian = run->guardian.pid;
 	params.door_fd = run->door_fd;

@@ -88,8 +88,7 @@ static void put_quality(struct rec_quality *q, const struct run *run) {
 // program's if it is higher than that. All these counts lag behind the pages themselves
 static void put_peak_rss(struct rec_summary *summary, const struct run *run) {
 	uint64_t account = run->end.max_rss_bytes;
-	summary->peak_rss_bytes = run->samples.peak_rss_bytes;
-	summary->peak_rss_time_ns = run->samples.peak_rss_time_ns;
+	COPY_FIELDS(summary, &run->samples, peak_rss_bytes, peak_rss_time_ns);
 	if (account > run->rss_before_exec && account > summary->peak_rss_bytes) {
 		summary->peak_rss_bytes = account;
 		summary->peak_rss_time_ns = run->now_ns;

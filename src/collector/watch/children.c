@@ -91,8 +91,7 @@ static void take_entry(struct children *c, const struct wire_child *entry) {
 	bool is_ours = entry->pid_space == 0 || entry->pid_space == c->pid_space;
 	if (child->pid == 0) {
 		child->pid_inside = entry->pid;
-		child->pid_space = entry->pid_space;
-		child->start_ticks = entry->start_ticks;
+		COPY_FIELDS(child, entry, pid_space, start_ticks);
 		child->pid = is_ours ? entry->pid : find_outside(entry);
 	}
 	child->is_announced = true;

@@ -56,8 +56,7 @@ void samples_take(struct samples *s, pid_t pid, uint64_t now_ns, bool is_idle, u
 		return;
 	}
 	(void)process_usage(pid, &usage);
-	s->code_bytes = memory.code_bytes;
-	s->seccomp_mode = memory.seccomp_mode;
+	COPY_FIELDS(s, &memory, code_bytes, seccomp_mode);
 	// An exec resets the kernel's high-water mark
 	if (memory.peak_rss_bytes > s->peak_rss_bytes) {
 		s->peak_rss_bytes = memory.peak_rss_bytes;

@@ -411,7 +411,6 @@ bool bins_copy_log(const struct bins *b, struct bins *log) {
 	if (b->n_log) {
 		memcpy(log->log, b->log, b->n_log * sizeof *b->log);
 	}
-	log->n_log = b->n_log;
-	log->mark = b->mark;
+	COPY_FIELDS(log, b, n_log, mark);
 	return compact_log(log);
 }

@@ -194,6 +194,5 @@ void edges_finish(struct marking *m) {
 	}
 	free(m->leaves);
 	free(m->first);
-	vec_finish(&m->blocks);
-	vec_finish(&m->sources);
+	CALL_FOR(vec_finish, m, blocks, sources);
 }

@@ -414,6 +414,5 @@ bool parts_join(const struct parts_input *in, struct parts *out, struct err *err
 }
 
 void parts_finish(struct parts *p) {
-	vec_finish(&p->rows);
-	vec_finish(&p->untouched);
+	CALL_FOR(vec_finish, p, rows, untouched);
 }

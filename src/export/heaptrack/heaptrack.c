@@ -302,8 +302,7 @@ static bool write_file(const struct export_request *request, const struct export
 		put_file(&o);
 	}
 	buffer_finish(&o.out);
-	vec_finish(&o.path);
-	vec_finish(&o.infos);
+	CALL_FOR(vec_finish, &o, path, infos);
 	index_finish(&o.info_index);
 	map_finish(&o.live);
 	return !o.failed || err_set(err, o.err.code, "%s", o.err.text);

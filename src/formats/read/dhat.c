@@ -155,7 +155,6 @@ bool dhat_decode(struct profile_maker *m, struct slice in, struct err *err) {
 		m->head.duration_ns = m->head.peak_time_ns = 0;
 	}
 	json_reader_finish(&r.j);
-	vec_finish(&r.table);
-	vec_finish(&r.stack);
+	CALL_FOR(vec_finish, &r, table, stack);
 	return ok;
 }

@@ -204,8 +204,7 @@ void session_close(struct session *s) {
 	if (s && s->path) {
 		names_destroy(s->names);
 		recording_finish(&s->recording);
-		buffer_finish(&s->embedded);
-		buffer_finish(&s->complaints);
+		CALL_FOR(buffer_finish, s, embedded, complaints);
 		suppressions_finish(&s->suppressions);
 		file_close(s->fd);
 		free(s->path);

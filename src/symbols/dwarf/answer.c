@@ -28,8 +28,7 @@ enum names_scheme answer_scheme(struct unit *unit) {
 static bool set_name(struct symbols_frame *frame, struct name_pool *pool, const char *linkage,
 		enum names_scheme scheme) {
 	const struct name name = name_pool_get(pool, linkage, scheme);
-	frame->symbol = name.symbol;
-	frame->function = name.function;
+	COPY_FIELDS(frame, &name, symbol, function);
 	return name.function != NULL;
 }
 

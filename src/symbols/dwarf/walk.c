@@ -31,8 +31,7 @@ bool walk_init(struct walk *w, const uint64_t *pcs, size_t n) {
 void walk_finish(struct walk *w) {
 	free(w->owners);
 	free(w->heads);
-	vec_finish(&w->links);
-	vec_finish(&w->claimed);
+	CALL_FOR(vec_finish, w, links, claimed);
 	*w = (struct walk){0};
 }
 

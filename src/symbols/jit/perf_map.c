@@ -94,6 +94,5 @@ const struct perf_map_entry *perf_map_find(const struct perf_map_entries *entrie
 }
 
 void perf_map_finish(struct perf_map *m) {
-	vec_finish(&m->current);
-	vec_finish(&m->fresh);
+	CALL_FOR(vec_finish, m, current, fresh);
 }

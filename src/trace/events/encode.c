@@ -270,8 +270,7 @@ void events_next_block(struct events_encoder *e) {
 }
 
 void events_finish(struct events_encoder *e) {
-	map_finish(&e->blocks);
-	map_finish(&e->infos);
+	CALL_FOR(map_finish, e, blocks, infos);
 	CALL_FOR(vec_finish, e, hints, pending, new_infos);
 	for (size_t i = 1; i <= N_EVENTS_COLUMNS; i++) {
 		buffer_finish(&e->columns[i]);

@@ -162,8 +162,7 @@ static bool decode_names(struct log_reader *l, const struct table_raw *raw, stru
 			break;
 		}
 		struct rec_location *location = &l->out->locations.items[names[i].location];
-		location->first_frame = names[i].first_frame;
-		location->n_frames = names[i].n_frames;
+		COPY_FIELDS(location, &names[i], first_frame, n_frames);
 	}
 	return ok;
 }

@@ -66,8 +66,7 @@ bool frames_build(const struct recording *r, const struct names *n, struct arena
 		out->nodes.items = tree.nodes;
 		out->nodes.n = tree.n;
 	}
-	index_finish(&b.symbols);
-	index_finish(&b.kinds);
+	CALL_FOR(index_finish, &b, symbols, kinds);
 	arena_finish(&b.scratch);
 	return ok;
 }

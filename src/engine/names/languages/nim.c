@@ -75,8 +75,7 @@ bool names_nim_correct_places(struct names *n) {
 				? find_symbol(n, &known, f->symbol)
 				: NULL;
 		if (own) {
-			f->file = own->file;
-			f->line = own->line;
+			COPY_FIELDS(f, own, file, line);
 			f->owner = OWNER_YOURS;
 			f->is_runtime = false;
 		}
