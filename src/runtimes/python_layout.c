@@ -4,7 +4,7 @@
 
 #define NONE WIRE_NO_FIELD
 static const uint16_t versions[] = {0x030b, 0x030c, 0x030d, 0x030e};
-static const uint32_t offsets[][sizeof versions / sizeof *versions] = {
+static const uint32_t offsets[][N_OF(versions)] = {
 #define F(name, ...) {__VA_ARGS__},
 #include "wire/python.def"
 #undef F
@@ -36,7 +36,7 @@ static void find_ranges(const struct elf_image *e, uint64_t bias, struct wire_la
 }
 
 bool python_layout_of(uint16_t version, struct wire_layout *l) {
-	const uint16_t *row = FIND(v, versions, sizeof versions / sizeof *versions, *v == version);
+	const uint16_t *row = FIND(v, versions, N_OF(versions), *v == version);
 	*l = (struct wire_layout){.kind = MODULE_PYTHON, .version = version};
 	for (unsigned i = 0; row && i < N_PYTHON_OFFSETS; i++) {
 		l->fields[i] = offsets[i][row - versions];

@@ -39,10 +39,7 @@ static const char *const places[] = {
 #include "runtimes/v8_layout.def"
 };
 
-enum {
-	N_FIELDS = sizeof fields / sizeof *fields,
-	N_CONSTANTS = sizeof constants / sizeof *constants
-};
+enum { N_FIELDS = N_OF(fields), N_CONSTANTS = N_OF(constants) };
 
 static int32_t *field_at(struct v8_layout *l, size_t offset) {
 	return (int32_t *)((char *)l + offset);

@@ -127,7 +127,7 @@ bool cgroup_memory(const struct cgroup *c, struct cgroup_memory *out) {
 	} else if (!take_field(text, "kernel", &out->kernel_bytes)) { // before Linux 5.18
 		static const char *const parts[] = {"slab", "kernel_stack", "pagetables", "percpu", "sock"};
 		uint64_t bytes;
-		for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+		for (size_t i = 0; i < N_OF(parts); i++) {
 			out->kernel_bytes += take_field(text, parts[i], &bytes) ? bytes : 0;
 		}
 	}

@@ -36,16 +36,16 @@ int signals_open(struct err *err) {
 	static const int ignored[] = {SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE, SIGXFSZ};
 	sigset_t set;
 	(void)sigemptyset(&set);
-	for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
+	for (size_t i = 0; i < N_OF(taken); i++) {
 		(void)sigaddset(&set, taken[i]);
 	}
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 	// Blocked first: an ignored signal that is not blocked would be dropped, and SIGCHLD ignored
 	// means that no child can be waited for
-	for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
+	for (size_t i = 0; i < N_OF(taken); i++) {
 		(void)signal(taken[i], SIG_DFL);
 	}
-	for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++) {
+	for (size_t i = 0; i < N_OF(ignored); i++) {
 		(void)signal(ignored[i], SIG_IGN);
 	}
 	int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

@@ -77,7 +77,7 @@ static uint64_t *field_of(struct smaps_area *a, const char *name, size_t n) {
 			{"Anonymous", &a->anonymous_bytes}, {"Shared_Clean", &a->shared_bytes},
 			{"Shared_Dirty", &a->shared_bytes}, {"Swap", &a->swap_bytes},
 			{"LazyFree", &a->lazy_free_bytes}, {"AnonHugePages", &a->huge_bytes}};
-	__auto_type field = FIND(f, fields, sizeof fields / sizeof *fields,
+	__auto_type field = FIND(f, fields, N_OF(fields),
 			strlen(f->name) == n && memcmp(f->name, name, n) == 0);
 	return field ? field->field : NULL;
 }

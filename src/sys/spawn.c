@@ -17,7 +17,7 @@ enum {
 };
 
 static const unsigned kept[] = {RLIMIT_STACK, RLIMIT_NOFILE, RLIMIT_FSIZE, RLIMIT_AS};
-enum { N_KEPT = sizeof kept / sizeof *kept };
+enum { N_KEPT = N_OF(kept) };
 
 static struct rlimit started_with[N_KEPT];
 static bool is_known[N_KEPT];

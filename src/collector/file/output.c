@@ -28,7 +28,7 @@ void output_suffix(char *out, size_t size, const char *name, bool *was_replaced)
 	static const char *const others[] = {".gz", ".xz", ".bz2", ".lzma", ".lz4", ".zip"};
 	struct slice base = slice_of_text(name);
 	*was_replaced = false;
-	for (size_t i = 0; i < sizeof others / sizeof *others && !*was_replaced; i++) {
+	for (size_t i = 0; i < N_OF(others) && !*was_replaced; i++) {
 		*was_replaced = base.size > strlen(others[i]) && ends_with(base, others[i]);
 		base.size -= *was_replaced ? strlen(others[i]) : 0;
 	}

@@ -216,7 +216,7 @@ static sigset_t block_signals(void) {
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_BLOCK, &all, NULL);
 	(void)sigemptyset(&some);
-	for (size_t i = 0; i < sizeof passed_on / sizeof *passed_on; i++) {
+	for (size_t i = 0; i < N_OF(passed_on); i++) {
 		(void)signal(passed_on[i], SIG_DFL); // an ignored signal would not arrive
 		(void)sigaddset(&some, passed_on[i]);
 	}

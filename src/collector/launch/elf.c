@@ -26,7 +26,7 @@ static const char *find_sanitizer(struct slice names) {
 	if (names.size == 0 || !has_name(names, "san_init")) {
 		return NULL;
 	}
-	__auto_type mark = FIND(m, marks, sizeof marks / sizeof *marks, has_name(names, m->function));
+	__auto_type mark = FIND(m, marks, N_OF(marks), has_name(names, m->function));
 	return mark ? mark->name : NULL;
 }
 

@@ -66,7 +66,7 @@ const char *launch_find(const char *name, struct arena *arena, struct err *err) 
 		return NULL;
 	}
 	size_t folder = (size_t)(path_base_name(exe) - exe);
-	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+	for (size_t i = 0; i < N_OF(places); i++) {
 		char path[PATH_MAX], real[PATH_MAX];
 		(void)snprintf(path, sizeof path, "%.*s%s%s", (int)folder, exe, places[i], name);
 		if (access(path, R_OK) != 0 || !realpath(path, real)) {

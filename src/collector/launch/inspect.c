@@ -59,7 +59,7 @@ static bool gains_rights(int fd, const struct stat *s, const char **how) {
 
 static bool starts_others(const char *path) {
 	static const char *const names[] = {"su", "sudo", "doas", "pkexec", "runuser", "newgrp", "sg"};
-	return ANY(i, sizeof names / sizeof *names, strcmp(path_base_name(path), names[i]) == 0);
+	return ANY(i, N_OF(names), strcmp(path_base_name(path), names[i]) == 0);
 }
 
 static bool note_image(struct launch *l, const char *path, enum launch_verdict verdict) {

@@ -72,7 +72,6 @@ static int find_program(const struct wrapper *w, char *const *argv) {
 
 int launch_wrapped(char *const *argv) {
 	const char *name = path_base_name(argv[0]);
-	const struct wrapper *w = FIND(item, wrappers, sizeof wrappers / sizeof *wrappers,
-			strcmp(name, item->name) == 0);
+	const struct wrapper *w = FIND(item, wrappers, N_OF(wrappers), strcmp(name, item->name) == 0);
 	return w ? find_program(w, argv) : 0;
 }

@@ -187,7 +187,7 @@ void run_look_at_thread(struct run *run, struct live_thread *thread) {
 	}
 	unseen_watch(&run->unseen, (pid_t)thread->tid, thread->n_looks > 0);
 	thread->look_ns = run->now_ns + gaps_ns[thread->n_looks];
-	thread->n_looks += thread->n_looks + 1 < sizeof gaps_ns / sizeof *gaps_ns;
+	thread->n_looks += thread->n_looks + 1 < N_OF(gaps_ns);
 }
 
 void run_look_at_threads(struct run *run) {

@@ -246,7 +246,7 @@ static void *run(void *user) {
 		atomic_fetch_add_explicit(w->params.heartbeat, 1, memory_order_relaxed);
 		fds[4] = control_awaited(control);
 		int most_ms = control_patience_ms(control, patience_ms(w));
-		if (poll(fds, sizeof fds / sizeof *fds, most_ms) < 0 && errno != EINTR) {
+		if (poll(fds, N_OF(fds), most_ms) < 0 && errno != EINTR) {
 			return NULL;
 		}
 		look_at_attached(w, fds[3].revents != 0);

@@ -18,7 +18,7 @@ static void say_missing(struct quality_writer *w) {
 			{REC_TIME, "how long it took"},
 	};
 	char all[300] = "";
-	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+	for (size_t i = 0; i < N_OF(numbers); i++) {
 		if (w->recording->missing & numbers[i].bit) {
 			(void)strcat(strcat(all, *all ? ", " : ""), numbers[i].what);
 		}

@@ -100,8 +100,8 @@ static const struct known_function beside[] = {
 #undef HOOK
 
 /** The row of that name in a table, or NULL. */
-#define NAMED(its_name, table)                      \
-	FIND(item, table, sizeof table / sizeof *table, \
+#define NAMED(its_name, table)     \
+	FIND(item, table, N_OF(table), \
 			*(its_name) == *item->name && strcmp((its_name), item->name) == 0)
 
 const struct known_function *known_beside(const char *name) {
@@ -168,8 +168,7 @@ static const struct known_function *look_up_nim(const char *name) {
 	rest += *rest == 'u';
 	size_t n = (size_t)(at - name), n_digits = strspn(rest, "0123456789");
 	bool is_clone = strncmp(rest + n_digits, clone, sizeof clone - 1) == 0;
-	const struct known_function *found = FIND(f, nim_numbered,
-			sizeof nim_numbered / sizeof *nim_numbered,
+	const struct known_function *found = FIND(f, nim_numbered, N_OF(nim_numbered),
 			strlen(f->name) == n && strncmp(name, f->name, n) == 0);
 	bool is_it = n_digits > 0 && found &&
 			(rest[n_digits] == '\0' || (is_clone && found->nim == KNOWN_NIM_OBJECT));

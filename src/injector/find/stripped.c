@@ -107,8 +107,7 @@ static uint32_t find_calloc(const struct code_map *m, const struct malloc_parts 
 	const uint32_t others[] = {p->int_malloc, p->int_realloc, p->int_memalign, p->malloc,
 			p->realloc};
 	vec_keep(&users, 0, id,
-			!ANY(i, sizeof others / sizeof *others, others[i] == *id) &&
-					code_multiplies(code_map_code(m, *id)));
+			!ANY(i, N_OF(others), others[i] == *id) && code_multiplies(code_map_code(m, *id)));
 	keep_called(m, &users);
 	return only_one(&users);
 }
@@ -139,8 +138,7 @@ static uint32_t find_execve(const struct code_map *m) {
 static bool is_whole(const struct malloc_parts *p) {
 	const uint32_t all[] = {p->int_free, p->munmap_chunk, p->int_malloc, p->int_realloc, p->malloc,
 			p->free, p->calloc, p->realloc};
-	return ALL(i, sizeof all / sizeof *all,
-			all[i] != CODE_NO_FUNCTION && ALL(k, i, all[k] != all[i]));
+	return ALL(i, N_OF(all), all[i] != CODE_NO_FUNCTION && ALL(k, i, all[k] != all[i]));
 }
 
 static bool recognize(const struct code_map *m, struct malloc_parts *p) {

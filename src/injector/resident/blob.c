@@ -8,7 +8,7 @@
 enum { PAGE = 4096, IMAGE_MAX = 64 << 20 };
 
 static bool add_part(struct blob *b, const struct elf_segment *segment) {
-	if (b->n_parts == sizeof b->parts / sizeof *b->parts) {
+	if (b->n_parts == N_OF(b->parts)) {
 		return false;
 	}
 	uint64_t at = segment->address & ~(uint64_t)(PAGE - 1);
@@ -65,7 +65,7 @@ static bool find_names(struct blob *b) {
 			{"inject_stub_frees", &b->stub_frees_at},
 			{"inject_threads", &b->threads_at},
 	};
-	EACH_OF(n, names, sizeof names / sizeof *names) {
+	EACH_OF(n, names, N_OF(names)) {
 		if (!elf_symbols_init(&symbols, &b->image, SHT_DYNSYM) ||
 				!elf_symbols_find(&symbols, n->name, &symbol)) {
 			return false;

@@ -280,7 +280,7 @@ static bool never_returns(const char *name) {
 			"pthread_exit", "__pthread_exit", "thrd_exit", "malloc_printerr", "__libc_fatal",
 			"__fortify_fail", "__chk_fail", "_Unwind_Resume", "_dl_signal_error",
 			"__assert_fail_base"};
-	return ANY(i, sizeof names / sizeof *names, strcmp(name, names[i]) == 0);
+	return ANY(i, N_OF(names), strcmp(name, names[i]) == 0);
 }
 
 static void add_symbols(struct flow *f) {

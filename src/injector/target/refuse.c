@@ -158,8 +158,7 @@ static bool is_free_of_others(pid_t pid, struct err *err) {
 		return false;
 	}
 	EACH(m, space.mappings) {
-		__auto_type other = FIND(o, others, sizeof others / sizeof *others,
-				strstr(m->name, o->mapped));
+		__auto_type other = FIND(o, others, N_OF(others), strstr(m->name, o->mapped));
 		if (other) {
 			return refuse(err, "process %d %s", (int)pid, other->why);
 		}

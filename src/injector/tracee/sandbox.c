@@ -125,7 +125,7 @@ static const struct {
 
 /** The first call that the filter does not let pass; NULL: all pass. */
 static const char *stops_us(const struct sock_filter *code, size_t n, uint64_t pc) {
-	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+	for (size_t i = 0; i < N_OF(calls); i++) {
 		struct seccomp_data call = {.nr = calls[i].number,
 				.arch = MACHINE_AUDIT,
 				.instruction_pointer = pc};

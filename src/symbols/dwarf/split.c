@@ -168,7 +168,7 @@ static bool read_unit(struct split *s, const struct slice parts[static SPLIT_N_P
 			compose_plain(part_names[SPLIT_ABBREV], parts[SPLIT_ABBREV]),
 			compose_plain(".debug_addr.dwo", s->addresses),
 	};
-	struct slice image = compose_image(sections, sizeof sections / sizeof *sections, &s->arena);
+	struct slice image = compose_image(sections, N_OF(sections), &s->arena);
 	s->elf = image.size ? elf_memory((char *)image.data, image.size) : NULL;
 	s->handle = s->elf ? dwarf_begin_elf(s->elf, DWARF_C_READ, NULL) : NULL;
 	if (!s->handle || !find_root(s, id)) {

@@ -205,7 +205,7 @@ bool module_files_open_package(struct mapped_file *out, const struct module_file
 		const struct symbols_options *options, const char *module_path) {
 	struct search s = {.out = out};
 	const char *const beside[] = {f->image.path, f->debug.path};
-	return ANY(i, sizeof beside / sizeof *beside, beside[i] && try_path(&s, "%s.dwp", beside[i])) ||
+	return ANY(i, N_OF(beside), beside[i] && try_path(&s, "%s.dwp", beside[i])) ||
 			try_each(&s, options->debug_paths, "%s/%s.dwp", path_base_name(module_path));
 }
 

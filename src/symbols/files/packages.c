@@ -27,8 +27,7 @@ static struct slice without_usr(struct slice path) {
 
 static bool may_be_code(struct slice path) {
 	static const char *const folders[] = {"/lib", "/bin/", "/sbin/", "/games/", "/opt/"};
-	return ANY(i, sizeof folders / sizeof *folders,
-			path.size > strlen(folders[i]) && starts_with(path, folders[i]));
+	return ANY(i, N_OF(folders), path.size > strlen(folders[i]) && starts_with(path, folders[i]));
 }
 
 static void add_file(struct packages *p, struct slice path, const char *source) {

@@ -95,7 +95,7 @@ static const struct table table_own = {
 		.name = "stacks",
 		.row_bytes = sizeof(struct rec_stack),
 		.columns = stacks_columns,
-		.n_columns = sizeof stacks_columns / sizeof *stacks_columns - REC_LIFETIMES,
+		.n_columns = N_OF(stacks_columns) - REC_LIFETIMES,
 		UNIT(struct rec_stack, usual_size),
 };
 
@@ -158,4 +158,4 @@ const struct state_table state_tables[] = {
 		STATE(untouched),
 		STATE(groups),
 };
-const size_t n_state_tables = sizeof state_tables / sizeof *state_tables;
+const size_t n_state_tables = N_OF(state_tables);

@@ -85,7 +85,7 @@ static inline bool regs_is_interrupted(const struct user_regs_struct *regs) {
 			SYS_epoll_pwait, SYS_epoll_pwait2, SYS_rt_sigtimedwait, SYS_semop, SYS_semtimedop,
 			SYS_msgsnd, SYS_msgrcv, SYS_io_getevents, SYS_io_pgetevents, SYS_io_uring_enter};
 	return (int64_t)regs->rax == -EINTR &&
-			ANY(i, sizeof repeatable / sizeof *repeatable, regs->orig_rax == repeatable[i]);
+			ANY(i, N_OF(repeatable), regs->orig_rax == repeatable[i]);
 }
 
 static inline void regs_repeat_call(struct user_regs_struct *regs) {
