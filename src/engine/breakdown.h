@@ -26,11 +26,20 @@ bool recording_by_node(const struct recording *r, struct arena *arena, struct re
 
 // ---- parts
 
-enum breakdown_by { BY_SITE, BY_TYPE, BY_THREAD, BY_TID, BY_SIZE, BY_LIFETIME, N_BREAKDOWNS };
+enum breakdown_by {
+	BY_SITE,
+	BY_CLASS,
+	BY_GRADE,
+	BY_THREAD,
+	BY_TID,
+	BY_SIZE,
+	BY_LIFETIME,
+	N_BREAKDOWNS,
+};
 
 /**
- * "site", "type" (where the stack proves it), "thread" (by name), "tid" (each apart), "size",
- * "lifetime".
+ * "site", "class" (as blocks were seen to be, or else where the stack proves it), "grade", "thread"
+ * (by name), "tid" (each apart), "size", "lifetime".
  */
 extern const char *const breakdown_names[N_BREAKDOWNS];
 
@@ -41,9 +50,10 @@ struct part {
 	bool is_rest;            // not told apart, or of no class
 	struct lens_costs costs;
 	uint32_t n_stacks;
-	uint32_t heaviest;  // stack
-	uint32_t n_threads; // BY_THREAD: how many of that name made what is counted
-	uint32_t tid;       // BY_TID; 0: several short threads of one name
+	uint32_t heaviest;             // stack
+	uint32_t n_threads;            // BY_THREAD: how many of that name made what is counted
+	uint32_t tid;                  // BY_TID; 0: several short threads of one name
+	const struct rec_class *class; // BY_CLASS: what was seen; NULL: nothing
 };
 
 struct breakdown {

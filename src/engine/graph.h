@@ -35,6 +35,11 @@ struct graph_input {
 	bool (*read)(void *user, uint64_t at, void *out, size_t bytes);
 	/** Where the variable begins that this word is of; 0: not known. One thread. May be NULL. */
 	uint64_t (*variable)(void *user, uint32_t area, uint64_t at);
+	/**
+	 * A number for the class whose objects begin with this word, which points to data of a module.
+	 * 0: it is of none. One thread. May be NULL.
+	 */
+	uint32_t (*class_of)(void *user, uint64_t word);
 	void *user;
 };
 
@@ -51,6 +56,7 @@ struct graph_root {
 struct graph_holder {
 	struct rec_holder row;
 	struct graph_root root; // of a row without one above it
+	uint32_t class;         // of blocks, as in rec_grade
 };
 
 struct graph_holders {
@@ -59,8 +65,9 @@ struct graph_holders {
 
 /** Zeroed: empty. */
 struct graph {
-	VEC(struct rec_grade) grades; // by stack and grade; `look` is 0
-	struct graph_holders holders; // each after the one above it
+	VEC(struct rec_grade) grades;  // by stack, grade and class; `look` is 0
+	VEC(struct rec_class) classes; // the name is the number of graph_input.class_of
+	struct graph_holders holders;  // each after the one above it
 };
 
 /**
@@ -76,5 +83,5 @@ struct graph {
 bool graph_grade(const struct graph_input *in, struct graph *out, struct err *err);
 
 static inline void graph_finish(struct graph *g) {
-	CALL_FOR(vec_finish, g, grades, holders);
+	CALL_FOR(vec_finish, g, grades, classes, holders);
 }

@@ -19,6 +19,8 @@
  *   hide=NAME         frames of this function are left out; their costs go to their callers
  *   fold=0            library frames are shown one by one (1, the default: a run of them is one)
  *   threads=NAME,...  only blocks allocated by threads of these names
+ *   grade=unreachable,cycle  only blocks of these grades (heaptrack --leaks), of m=graded, which it
+ *                     stands for alone, or of m=unreachable
  *   group=package     frames are gathered: function (default) package module file
  *
  * NAME is a function's whole name, or what stands in it before the first '(' or '<', with or
@@ -72,6 +74,7 @@ struct lens {
 	bool has_range;   // false: the whole recording, exact to its very end
 	int32_t from, to; // edges, LENS_START <= from < to <= edges.n (edges.n: the end)
 	bool is_unfolded;
+	uint32_t grades; // a bit each, 0: all; under metrics that have them
 	const struct lens_text *texts;
 	uint32_t n_texts;
 	const struct slice *focus, *hide, *threads; // names
@@ -96,6 +99,9 @@ bool lens_parse(struct lens *l, struct slice text, const struct recording *r, st
 void lens_between(struct lens *l, const struct recording *r, uint64_t from_ns, uint64_t to_ns);
 
 extern const char *const lens_group_names[N_LENS_GROUPS];
+
+/** "held", "held_inside" ... of enum rec_grade_id. */
+extern const char *const lens_grade_names[REC_GRADES];
 
 /** The shortest text that lens_parse understands as the same lens; "" for lens_whole(). */
 struct slice lens_text(const struct lens *l, const struct recording *r, struct arena *arena);

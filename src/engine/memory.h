@@ -119,11 +119,12 @@ struct memory_row *memory_rows(const struct memory_look *m, uint8_t part, const 
 /**
  * A recording in which what a metric counts stands in place of blocks: mappings, or, as of the
  * newest look until `until_ns` (UINT64_MAX: of that which is shown), what was in memory of blocks
- * and mappings, or was not in memory of blocks, of which a look of the past tells nothing. `r` and
- * `arena` outlive it; it is not to be finished. False: `r` does not have that.
+ * and mappings, or was not in memory of blocks, of which a look of the past tells nothing. Where
+ * blocks have grades, those of `grades` (a bit each; 0: all) count, and row i of its grades is of
+ * stack i. `r` and `arena` outlive it; it is not to be finished. False: `r` does not have that.
  */
-bool memory_as_recording(const struct recording *r, enum lens_metric metric, uint64_t until_ns,
-		struct arena *arena, struct recording *out, struct err *err);
+bool memory_as_recording(const struct recording *r, enum lens_metric metric, uint32_t grades,
+		uint64_t until_ns, struct arena *arena, struct recording *out, struct err *err);
 
 /**
  * Make the stacks of what holds live blocks: a root stands where main would, and the site of blocks
@@ -144,9 +145,6 @@ extern const struct memory_part_text { const char *id, *words; } memory_part_tex
 
 /** A change for programs ("given-back") and for people, by enum wire_change. */
 extern const struct memory_part_text memory_change_texts[];
-
-/** "held", "held_inside" ... of enum rec_grade_id. */
-extern const char *const memory_grade_ids[REC_GRADES];
 
 /** "global", "thread_local" ... of enum rec_holder_kind. */
 extern const char *const memory_holder_ids[REC_HOLDER_KINDS];

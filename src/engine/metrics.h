@@ -23,6 +23,7 @@
 	METRIC(UNMAPPED, "never-unmapped") \
 	METRIC(RESIDENT, "resident")       \
 	METRIC(UNTOUCHED, "untouched")     \
+	METRIC(GRADED, "graded")           \
 	METRIC(UNREACHABLE, "unreachable") \
 	METRIC(HELD, "held")
 
@@ -67,6 +68,7 @@ enum metric_of {
 	METRIC_OF_MAPPINGS,
 	METRIC_OF_RESIDENT,
 	METRIC_OF_ABSENT,
+	METRIC_OF_GRADED,
 	METRIC_OF_UNREACHABLE,
 	METRIC_OF_HELD,
 };

@@ -372,11 +372,12 @@ enum rec_grade_id {
 	REC_GRADES,
 };
 
-/** Blocks of a stack of one grade. Ordered by look, stack and grade. */
+/** Blocks of a stack of one grade and class. Ordered by look, stack and grade. */
 struct rec_grade {
 	uint64_t blocks, bytes;
 	uint64_t owned_blocks, owned_bytes; // REC_OWNED ones that are reached from these, each once
 	uint32_t look, stack;               // index into stacks
+	uint32_t class;                     // 1 + index into classes; 0: not known
 	uint8_t grade;
 };
 
@@ -405,15 +406,20 @@ struct rec_holder {
 	uint8_t kind;     // enum rec_holder_kind
 };
 
-/** What blocks of a stack were, of the some 2,000 whose type was looked at. Ordered by look. */
+/**
+ * What blocks were: all of a class of C++, of the blocks that were graded; or those of a stack, of
+ * the some 2,000 whose type was looked at. Ordered by look.
+ */
 struct rec_class {
 	uint64_t bytes;
-	uint32_t look, node; // of the stack; 0: unknown
-	uint32_t name;       // string: of their type; 0: not known
+	uint64_t retained_bytes; // of what is held, what would not be reached without them. C++
+	uint64_t objects;        // that lie in blocks of many, and are not counted in others. C++
+	uint32_t look, node;     // of the stack; 0: unknown
+	uint32_t name;           // string: of their type; 0: not known
 	uint32_t blocks;
 	uint32_t kind; // enum rec_class_kind
 };
-enum rec_class_kind { REC_CLASS_PYTHON, REC_CLASS_NIM, REC_CLASS_KINDS };
+enum rec_class_kind { REC_CLASS_PYTHON, REC_CLASS_NIM, REC_CLASS_CPP, REC_CLASS_KINDS };
 
 /** At a look, the control group whose memory limit is the smallest for the process. */
 struct rec_group {

@@ -124,7 +124,7 @@ def test_rust_with_old_names_says_no_parameter_for_a_type(tools, tmp_path):
 def test_another_language_has_one_row(tools):
     recording = tools.record("/bin/sh", "-c", "true")
     assert set(types_of(recording, "--lens", "m=bytes")) <= {"(type not known)"}
-    assert recording.json("--by", "type")["by"] == "type"
+    assert recording.json("--by", "type")["by"] == "class"
 
 
 NIM = """

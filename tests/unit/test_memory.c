@@ -331,16 +331,16 @@ static void asks_no_look_of_the_past_what_was_untouched(void **state) {
 	r.untouched.items = &untouched, r.untouched.n = 1;
 	look_at(300, REC_AT_TIMER);
 	part(REC_PART_HEAP_LIVE, 24);
-	assert_false(memory_as_recording(&r, LENS_UNTOUCHED, 400 * MS, &arena, &as, &err));
+	assert_false(memory_as_recording(&r, LENS_UNTOUCHED, 0, 400 * MS, &arena, &as, &err));
 	assert_int_equal(err.code, ERR_UNSUPPORTED);
-	assert_true(memory_as_recording(&r, LENS_RESIDENT, 400 * MS, &arena, &as, &err));
+	assert_true(memory_as_recording(&r, LENS_RESIDENT, 0, 400 * MS, &arena, &as, &err));
 	look_at(500, REC_AT_REQUEST);
 	part(REC_PART_HEAP_LIVE, 25);
 	look_at(700, REC_AT_TIMER);
 	part(REC_PART_HEAP_LIVE, 26);
-	assert_true(memory_as_recording(&r, LENS_UNTOUCHED, 800 * MS, &arena, &as, &err));
+	assert_true(memory_as_recording(&r, LENS_UNTOUCHED, 0, 800 * MS, &arena, &as, &err));
 	assert_int_equal(as.summary.peak_time_ns, 500 * MS);
-	assert_true(memory_as_recording(&r, LENS_RESIDENT, 800 * MS, &arena, &as, &err));
+	assert_true(memory_as_recording(&r, LENS_RESIDENT, 0, 800 * MS, &arena, &as, &err));
 	assert_int_equal(as.summary.peak_time_ns, 700 * MS);
 }
 
@@ -350,15 +350,15 @@ static void takes_no_silence_for_nothing_untouched(void **state) {
 	struct recording as;
 	struct err err;
 	look_at(1000, REC_AT_END);
-	assert_true(memory_as_recording(&r, LENS_UNTOUCHED, UINT64_MAX, &arena, &as, &err));
+	assert_true(memory_as_recording(&r, LENS_UNTOUCHED, 0, UINT64_MAX, &arena, &as, &err));
 	part(REC_PART_HEAP_LIVE, 24); // all its blocks lived
-	assert_false(memory_as_recording(&r, LENS_UNTOUCHED, UINT64_MAX, &arena, &as, &err));
+	assert_false(memory_as_recording(&r, LENS_UNTOUCHED, 0, UINT64_MAX, &arena, &as, &err));
 	assert_int_equal(err.code, ERR_UNSUPPORTED);
-	assert_false(memory_as_recording(&r, LENS_UNTOUCHED, 2000 * MS, &arena, &as, &err));
+	assert_false(memory_as_recording(&r, LENS_UNTOUCHED, 0, 2000 * MS, &arena, &as, &err));
 	parts[0].asked_bytes = 0;
 	looks[0].has &= (uint8_t)~REC_HAS_BLOCKS;
-	assert_false(memory_as_recording(&r, LENS_UNTOUCHED, UINT64_MAX, &arena, &as, &err));
-	assert_true(memory_as_recording(&r, LENS_RESIDENT, UINT64_MAX, &arena, &as, &err));
+	assert_false(memory_as_recording(&r, LENS_UNTOUCHED, 0, UINT64_MAX, &arena, &as, &err));
+	assert_true(memory_as_recording(&r, LENS_RESIDENT, 0, UINT64_MAX, &arena, &as, &err));
 }
 
 /** 40 blocks on pages that are free otherwise; what was just freed is accused of nothing. */

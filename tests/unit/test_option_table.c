@@ -143,8 +143,8 @@ static void what_is_wrong_is_said(void **state) {
 			{"--html-limit 3X f", "--html-limit: invalid size \"3X\"; use e.g. 256M or 2G"},
 			{"-l2 f", "--print-leaks: invalid value \"2\"; use 0 or 1"},
 			{"--by colour f",
-					"--by: unknown list \"colour\"; use one of: function package module file site type "
-					"thread tid size lifetime"},
+					"--by: unknown list \"colour\"; use one of: function package module file site class "
+					"type grade thread tid size lifetime"},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct print_options o;

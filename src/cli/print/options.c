@@ -57,8 +57,9 @@ static bool take_by(const struct option_given *g) {
 			return true;
 		}
 	}
+	const char *name = strcmp(g->value, "type") == 0 ? breakdown_names[BY_CLASS] : g->value;
 	for (int i = 0; i < N_BREAKDOWNS; i++) {
-		if (strcmp(g->value, breakdown_names[i]) == 0) {
+		if (strcmp(name, breakdown_names[i]) == 0) {
 			o->by = (enum breakdown_by)i;
 			o->view = VIEW_PARTS;
 			return true;
@@ -68,13 +69,22 @@ static bool take_by(const struct option_given *g) {
 			g->row->words);
 }
 
-static bool take_unreachable(const struct option_given *g) {
+static bool take_parts(const struct option_given *g, enum breakdown_by by,
+		enum lens_metric metric) {
 	struct print_options *o = g->options;
 	o->layout = LAYOUT_VIEW;
 	o->view = VIEW_PARTS;
-	o->by = BY_SITE;
-	o->metric = LENS_UNREACHABLE;
+	o->by = by;
+	o->metric = metric;
 	return true;
+}
+
+static bool take_unreachable(const struct option_given *g) {
+	return take_parts(g, BY_SITE, LENS_UNREACHABLE);
+}
+
+static bool take_classes(const struct option_given *g) {
+	return take_parts(g, BY_CLASS, LENS_GRADED);
 }
 
 static bool take_holders(const struct option_given *g) {

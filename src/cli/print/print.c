@@ -106,7 +106,7 @@ static bool take_others(struct lens *lens, const struct recording *r, const char
 		struct arena *arena, struct recording *out, struct err *err) {
 	const uint64_t until = lens->has_range ? lens_edge_ns(r, lens->to) : UINT64_MAX;
 	const uint8_t of = lens_metrics[lens->metric].of;
-	if (!memory_as_recording(r, lens->metric, until, arena, out, err)) {
+	if (!memory_as_recording(r, lens->metric, lens->grades, until, arena, out, err)) {
 		return false;
 	}
 	return of != METRIC_OF_MAPPINGS || lens_parse(lens, slice_of_text(text), out, arena, err);
@@ -119,6 +119,8 @@ static bool put_view(struct buffer *out, const struct session *s, const struct p
 	bool ok = !o->lens || lens_parse(&lens, slice_of_text(o->lens), &s->recording, &arena, err);
 	lens.metric = o->view == VIEW_MEMORY ? LENS_PEAK : lens.metric; // it has none
 	lens.metric = o->metric != LENS_PEAK ? o->metric : lens.metric;
+	bool has_grades = o->view == VIEW_PARTS && o->by == BY_GRADE && lens.metric == LENS_PEAK;
+	lens.metric = has_grades ? LENS_GRADED : lens.metric;
 	const struct recording *r = &s->recording;
 	struct recording others;
 	if (ok && lens_metrics[lens.metric].of != METRIC_OF_BLOCKS) {

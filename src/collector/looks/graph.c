@@ -17,27 +17,24 @@
 
 enum { NICE = 10 }; // beside a program that goes on
 
-/** How it went, in front of grades, holders and texts. */
+/** How it went, in front of grades, classes, holders and texts. */
 struct verdict {
-	uint64_t n_rows, n_holders, n_text_bytes;
+	uint64_t n_rows, n_classes, n_holders, n_text_bytes;
 	bool ok;
 	struct err err;
 };
 
-/** What a graph is asked with. */
-struct reader {
-	int memory;
-	struct root_names names;
-};
-
 static bool read_memory(void *user, uint64_t at, void *out, size_t bytes) {
-	const struct reader *r = user;
-	return pread(r->memory, out, bytes, (off_t)at) == (ssize_t)bytes;
+	const struct root_names *n = user;
+	return pread(n->memory, out, bytes, (off_t)at) == (ssize_t)bytes;
 }
 
 static uint64_t find_variable(void *user, uint32_t area, uint64_t at) {
-	struct reader *r = user;
-	return root_names_variable(&r->names, area, at);
+	return root_names_variable(user, area, at);
+}
+
+static uint32_t find_class(void *user, uint64_t word) {
+	return root_names_class(user, word);
 }
 
 // ---- what the kernel keeps
@@ -116,13 +113,13 @@ static bool grade(const struct scan *scan, struct graph *out, struct buffer *tex
 	}
 	const struct looks_known *known = scan->known;
 	const struct parts_input parts = view_as_input(&v, known);
-	struct reader reader = {scan->memory,
-			{.areas = &v.areas,
-					.threads = known->in.threads,
-					.modules = known->modules,
-					.symbols = symbols_create(NULL, NULL),
-					.pid = scan->program,
-					.area = UINT32_MAX}};
+	struct root_names names = {.areas = &v.areas,
+			.threads = known->in.threads,
+			.modules = known->modules,
+			.symbols = symbols_create(NULL, NULL),
+			.memory = scan->memory,
+			.pid = scan->program,
+			.area = UINT32_MAX};
 	const struct graph_input in = {.parts = &parts,
 			FIELDS_OF(known->tries, nodes, n_nodes),
 			.threads = threads,
@@ -131,17 +128,20 @@ static bool grade(const struct scan *scan, struct graph *out, struct buffer *tex
 			.n_kernel_words = scan->kept->words.n,
 			.read = read_memory,
 			.variable = find_variable,
-			.user = &reader};
+			.class_of = find_class,
+			.user = &names};
 	bool ok = graph_grade(&in, out, err);
-	root_names_put(&reader.names, out, texts);
+	root_names_put(&names, out, texts);
 	return ok;
 }
 
 static bool answer_with(int answer, const struct graph *graph, const struct buffer *texts,
 		struct verdict *v) {
 	SCOPED(buffer) rows = {0};
-	*v = (struct verdict){graph->grades.n, graph->holders.n, texts->size, true, {0}};
+	*v = (struct verdict){graph->grades.n, graph->classes.n, graph->holders.n, texts->size, true,
+			{0}};
 	buffer_slice(&rows, slice_of(graph->grades.items, v->n_rows * sizeof(struct rec_grade)));
+	buffer_slice(&rows, slice_of(graph->classes.items, v->n_classes * sizeof(struct rec_class)));
 	EACH(holder, graph->holders) {
 		buffer_slice(&rows, slice_of(&holder->row, sizeof holder->row));
 	}
@@ -202,16 +202,23 @@ static bool take_answer(int answer, struct graded *out, struct texts *texts, str
 		*err = end.err;
 		return false;
 	}
-	const size_t bytes = end.n_rows * sizeof *out->grades.items;
-	const size_t holder_bytes = end.n_holders * sizeof *out->holders.items;
+	const size_t classes = sizeof end + end.n_rows * sizeof *out->grades.items;
+	const size_t holders = classes + end.n_classes * sizeof *out->classes.items;
+	const size_t texts_at = holders + end.n_holders * sizeof *out->holders.items;
 	FREED char *text = calloc(end.n_text_bytes + 1, 1);
 	bool ok = text && vec_reserve(&out->grades, end.n_rows) &&
+			vec_reserve(&out->classes, end.n_classes) &&
 			vec_reserve(&out->holders, end.n_holders) &&
-			take(answer, out->grades.items, bytes, sizeof end) &&
-			take(answer, out->holders.items, holder_bytes, sizeof end + bytes) &&
-			take(answer, text, end.n_text_bytes, sizeof end + bytes + holder_bytes);
+			take(answer, out->grades.items, classes - sizeof end, sizeof end) &&
+			take(answer, out->classes.items, holders - classes, classes) &&
+			take(answer, out->holders.items, texts_at - holders, holders) &&
+			take(answer, text, end.n_text_bytes, texts_at);
 	out->grades.n = ok ? end.n_rows : 0;
+	out->classes.n = ok ? end.n_classes : 0;
 	out->holders.n = ok ? end.n_holders : 0;
+	EACH(class, out->classes) {
+		class->name = texts_id_of(texts, text + class->name);
+	}
 	EACH(holder, out->holders) {
 		holder->name = holder->name ? texts_id_of(texts, text + holder->name) : 0;
 	}

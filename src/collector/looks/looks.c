@@ -136,7 +136,7 @@ bool looks_want(const struct looks *l, uint64_t rss_bytes, uint64_t now_ns, enum
 
 static void drop(struct looks *l, size_t i) {
 	CALL_FOR(vec_finish, &l->items.items[i], parts, untouched, types);
-	CALL_FOR(vec_finish, &l->items.items[i].graded, grades, holders);
+	CALL_FOR(vec_finish, &l->items.items[i].graded, grades, classes, holders);
 	l->items.n--;
 	memmove(&l->items.items[i], &l->items.items[i + 1], (l->items.n - i) * sizeof *l->items.items);
 }
@@ -155,7 +155,8 @@ static void make_past(struct look *look) {
 		}
 	}
 	look->parts.n = kept;
-	look->untouched.n = look->graded.grades.n = look->graded.holders.n = 0;
+	look->untouched.n = look->graded.grades.n = look->graded.classes.n = 0;
+	look->graded.holders.n = 0;
 	look->fullness.n = 0;
 	look->row.at = REC_AT_TIMER;
 }
@@ -327,7 +328,7 @@ bool looks_put(const struct looks *l, struct recording *r) {
 			!HAS_ROOM(parts, SUM(i, n, all[i].parts.n)) ||
 			!HAS_ROOM(untouched, SUM(i, n, all[i].untouched.n)) ||
 			!HAS_ROOM(fullness, SUM(i, n, all[i].fullness.n)) ||
-			!HAS_ROOM(classes, SUM(i, n, all[i].types.n)) ||
+			!HAS_ROOM(classes, SUM(i, n, all[i].types.n + all[i].graded.classes.n)) ||
 			!HAS_ROOM(grades, SUM(i, n, all[i].graded.grades.n)) ||
 			!HAS_ROOM(holders, SUM(i, n, all[i].graded.holders.n))) {
 		return false;
@@ -341,16 +342,22 @@ bool looks_put(const struct looks *l, struct recording *r) {
 		PUT_ROWS(*look, parts);
 		PUT_ROWS(*look, fullness);
 		PUT_ROWS(*look, untouched);
+		// Rows were counted in this look alone
 		PUT_ROWS(look->graded, grades);
+		for (size_t k = r->grades.n - look->graded.grades.n; k < r->grades.n; k++) {
+			r->grades.items[k].class += r->grades.items[k].class ? (uint32_t)r->classes.n : 0;
+		}
+		PUT_ROWS(look->graded, classes);
 		const uint32_t before = (uint32_t)r->holders.n;
 		PUT_ROWS(look->graded, holders);
-		for (size_t k = before; k < r->holders.n; k++) { // of this look alone until now
+		for (size_t k = before; k < r->holders.n; k++) {
 			r->holders.items[k].above += r->holders.items[k].above ? before : 0;
 		}
 		EACH(t, look->types) {
 			uint32_t node = t->stack < r->stacks.n ? r->stacks.items[t->stack].node : 0;
-			r->classes.items[r->classes.n++] = (struct rec_class){t->bytes, i, node, t->name,
-					t->blocks, t->kind};
+			r->classes.items[r->classes.n++] = (struct rec_class){.look = i,
+					.node = node,
+					FIELDS_OF(t, bytes, name, blocks, kind)};
 		}
 	}
 	return true;

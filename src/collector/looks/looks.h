@@ -25,9 +25,10 @@ struct types { // for vec_* of base/vec.h
 	size_t n, capacity;
 };
 
-/** By stack and grade, and what holds what is held; `look` is not set. Zeroed: nothing is known. */
+/** What points to blocks; `look` is not set, rows count from 0. Zeroed: nothing is known. */
 struct graded {
-	VEC(struct rec_grade) grades;
+	VEC(struct rec_grade) grades; // by stack, grade and class
+	VEC(struct rec_class) classes;
 	VEC(struct rec_holder) holders;
 };
 
@@ -150,12 +151,14 @@ bool scanner_has_ended(const struct scanner *s, uint64_t within_ns);
 /** Take what it has found. False: `err` says why nothing is known, unless it had to be ended. */
 bool scanner_finish(struct scanner *s, struct graded *out, struct texts *texts, struct err *err);
 
-/** Names of roots. What is of a module is asked for only if its files are there. */
+/** Names of roots and classes. What is of a module is asked for only if its files are there. */
 struct root_names {
 	const struct smaps *areas;
 	const struct parts_thread *threads; // of the roots
 	struct modules *modules;
 	struct symbols *symbols;
+	struct texts classes;
+	int memory;    // of the process
 	pid_t pid;     // that the threads are of
 	uint32_t area; // whose module is `module`, lent; AREA_NONE: of none yet
 	uint32_t module;
@@ -165,7 +168,10 @@ struct root_names {
 /** As graph_input.variable. */
 uint64_t root_names_variable(struct root_names *n, uint32_t area, uint64_t at);
 
-/** Name the roots among the holders. Names are places in `texts`, where one ends with a zero. */
+/** As graph_input.class_of. */
+uint32_t root_names_class(struct root_names *n, uint64_t word);
+
+/** Name roots among the holders, and classes: places in `texts`, where each ends with a zero. */
 void root_names_put(struct root_names *n, struct graph *graph, struct buffer *texts);
 
 /**

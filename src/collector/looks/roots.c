@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Names for memory that holds blocks: variables by the symbols of their modules, threads by what
- * the kernel calls them, mappings by their line in smaps. It is done in the child that reads the
- * graph: a file that breaks symbols costs no recording, and their memory goes with it.
+ * the kernel calls them, mappings by their line in smaps; and for classes. It is done in the child
+ * that reads the graph: a file that breaks symbols costs no recording, and their memory goes with
+ * it.
  */
 #include "collector/looks/looks.h"
 #include "sys/sys.h"
@@ -40,6 +41,57 @@ static bool find_variable(struct root_names *n, uint32_t area, uint64_t at,
 uint64_t root_names_variable(struct root_names *n, uint32_t area, uint64_t at) {
 	struct symbols_variable v;
 	return find_variable(n, area, at, &v) ? v.start + n->modules->records.items[n->module].bias : 0;
+}
+
+// ---- classes, by the tables of functions that their objects begin with
+
+/** What a demangler says of a symbol, behind what it begins with. NULL: not that. */
+static const char *behind(const char *symbol, const char *first, struct arena *arena) {
+	const char *text = symbols_for_people(symbol, arena);
+	return text && strncmp(text, first, strlen(first)) == 0 ? text + strlen(first) : NULL;
+}
+
+/** The table's head: how far inside of its object it is pointed to, and the type's address. */
+static bool read_head(const struct root_names *n, uint64_t table, uint64_t head[static 2]) {
+	return pread(n->memory, head, 16, (off_t)(table - 16)) == 16 && head[0] == 0;
+}
+
+/** Itanium C++ ABI, 2.9.5: a type begins with a table of its own class, and points to its name. */
+static bool read_type_name(const struct root_names *n, uint64_t type, uint64_t *table,
+		char name[static 1024]) {
+	uint64_t words[2];
+	ssize_t got = -1;
+	if (type % 8 == 0 && pread(n->memory, words, 16, (off_t)type) == 16) {
+		got = pread(n->memory, name, 1023, (off_t)words[1]);
+		name[got > 0 ? got : 0] = '\0';
+		*table = words[0];
+	}
+	return got > 0 && memchr(name, '\0', (size_t)got);
+}
+
+/** A type's table is one of these, which a program without symbols has as well. */
+static const char *class_by_type(const struct root_names *n, uint64_t type, struct arena *arena) {
+	char name[1024], of[1024], symbol[1024 + 4];
+	uint64_t table, head[2], none;
+	bool is_type = read_type_name(n, type, &table, name) && read_head(n, table, head) &&
+			read_type_name(n, head[1], &none, of) && strncmp(of, "N10__cxxabiv1", 13) == 0;
+	(void)snprintf(symbol, sizeof symbol, "_ZTS%s", name + (is_type && name[0] == '*'));
+	return is_type ? behind(symbol, "typeinfo name for ", arena) : NULL;
+}
+
+uint32_t root_names_class(struct root_names *n, uint64_t word) {
+	SCOPED(arena) arena = {0};
+	struct symbols_variable v;
+	uint64_t head[2];
+	const size_t area = sorted_first_of(n->areas->items, n->areas->n, sizeof *n->areas->items,
+			word + 1);
+	if (area == 0 || !read_head(n, word, head)) {
+		return 0;
+	}
+	const char *name = find_variable(n, (uint32_t)area - 1, word, &v)
+			? behind(v.symbol, "vtable for ", &arena)
+			: class_by_type(n, head[1], &arena);
+	return texts_id_of(&n->classes, name);
 }
 
 // ---- texts of an answer, each behind a zero byte
@@ -86,5 +138,11 @@ void root_names_put(struct root_names *n, struct graph *graph, struct buffer *te
 		buffer_u8(texts, 0);
 		holder->row.name = (uint32_t)texts->size;
 		put_label(n, &holder->root, texts);
+	}
+	EACH(class, graph->classes) {
+		const struct slice name = n->classes.items[class->name];
+		buffer_u8(texts, 0);
+		class->name = (uint32_t)texts->size;
+		buffer_slice(texts, name);
 	}
 }

@@ -175,15 +175,16 @@ static bool grade_rest(struct marking *m, struct rec_grade *sums) {
 
 // ---- all together
 
-ORDER_OF(by_row, struct rec_grade, LOWEST(stack) ?: LOWEST(grade));
+ORDER_OF(by_row, struct rec_grade, LOWEST(stack) ?: LOWEST(grade) ?: LOWEST(class));
 
-/** A row for each block, then one for all of a stack and grade. */
+/** A row for each block, then one for all of a stack, grade and class. */
 static bool sum_up(struct marking *m, struct rec_grade *rows, struct graph *out) {
 	size_t n = 0;
 	for (size_t i = 0; i < m->blocks.n; i++) {
 		const struct live_block *b = &m->blocks.items[i];
 		rows[i].stack = b->stack;
 		rows[i].grade = m->grades[i];
+		rows[i].class = m->class_of[i];
 		rows[i].blocks = 1;
 		rows[i].bytes = b->bytes;
 	}
@@ -214,8 +215,8 @@ static bool grade_all(struct marking *m, struct graph *out) {
 	memset(m->grades, NOT_YET, m->blocks.n);
 	mark_from(m, REC_HELD);
 	mark_from(m, REC_HELD_INSIDE);
-	return search_disguised(m) && grade_rest(m, rows) && sum_up(m, rows, out) &&
-			holders_find(m, out);
+	return search_disguised(m) && grade_rest(m, rows) && classes_find(m, out) &&
+			sum_up(m, rows, out) && holders_find(m, out);
 }
 
 bool graph_grade(const struct graph_input *in, struct graph *out, struct err *err) {
@@ -230,6 +231,7 @@ bool graph_grade(const struct graph_input *in, struct graph *out, struct err *er
 		vec_finish(&m.parts[k].found);
 	}
 	free(m.grades);
+	free(m.class_of);
 	free(m.queue);
 	edges_finish(&m);
 	return ok;

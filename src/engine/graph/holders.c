@@ -339,25 +339,30 @@ static bool find_dominators(struct holding *h) {
  * That of blocks of a stack below a row: one above it of the same stack, if there is one. Blocks of
  * no stack that is known, and of all beyond ROWS_MOST, are one row below each.
  */
-static uint32_t row_below(struct holding *h, struct graph *out, uint32_t above, uint32_t stack) {
+static uint32_t row_below(struct holding *h, struct graph *out, uint32_t above, uint32_t stack,
+		uint32_t class) {
 	stack = out->holders.n < ROWS_MOST ? stack : STACK_NONE;
 	for (uint32_t row = above; row != 0; row = out->holders.items[row - 1].row.above) {
 		const struct rec_holder *r = &out->holders.items[row - 1].row;
-		if (r->kind >= REC_HOLDER_BLOCKS && r->stack == stack) {
+		if (r->kind >= REC_HOLDER_BLOCKS && r->stack == stack &&
+				out->holders.items[row - 1].class == class) {
 			return row;
 		}
 	}
-	const struct graph_holder fresh = {
-			.row = {.above = above,
-					.stack = stack,
-					.kind = stack == STACK_NONE ? REC_HOLDER_REST : REC_HOLDER_BLOCKS}};
+	const struct graph_holder fresh = {.row = {.above = above,
+											   .stack = stack,
+											   .kind = stack == STACK_NONE ? REC_HOLDER_REST
+																		   : REC_HOLDER_BLOCKS},
+			.class = class};
 	h->ok = h->ok && vec_reserve(&out->holders, 1);
-	const uint32_t row = !h->ok ? INDEX_NONE
-								: INDEX_FIND_OR_PUT(&h->row_index, hash_pair(above, stack), i,
-										  out->holders.items[i].row.above == above &&
-												  out->holders.items[i].row.stack == stack &&
-												  out->holders.items[i].row.kind == fresh.row.kind,
-										  out->holders.items, out->holders.n, fresh);
+	const uint32_t row = !h->ok
+			? INDEX_NONE
+			: INDEX_FIND_OR_PUT(&h->row_index, hash_pair(hash_pair(above, class), stack), i,
+					  out->holders.items[i].row.above == above &&
+							  out->holders.items[i].row.stack == stack &&
+							  out->holders.items[i].class == class &&
+							  out->holders.items[i].row.kind == fresh.row.kind,
+					  out->holders.items, out->holders.n, fresh);
 	h->ok &= row != INDEX_NONE;
 	return h->ok ? row + 1 : above;
 }
@@ -388,7 +393,8 @@ static bool put_rows(struct holding *h, struct graph *out) {
 		}
 		const struct live_block *b = &h->m->blocks.items[v - first_block];
 		const uint32_t stack = stack_of(h, v - first_block);
-		const uint32_t row = row_below(h, out, above ? h->rows[above] : several, stack);
+		const uint32_t row = row_below(h, out, above ? h->rows[above] : several, stack,
+				h->m->class_of[v - first_block]);
 		struct rec_holder *r = &out->holders.items[row - 1].row;
 		lengths[i] = above && h->rows[above] == row ? lengths[above] + 1 : 1;
 		h->rows[i] = row;
@@ -405,6 +411,20 @@ static bool put_rows(struct holding *h, struct graph *out) {
 		}
 	}
 	return h->ok;
+}
+
+/** Blocks of a class below others of it are among what these retain. */
+static void sum_classes(struct graph *out) {
+	const struct graph_holder *all = out->holders.items;
+	EACH(holder, out->holders) {
+		uint32_t above = holder->row.above;
+		while (above && all[above - 1].class != holder->class) {
+			above = all[above - 1].row.above;
+		}
+		if (holder->class && !above) {
+			out->classes.items[holder->class - 1].retained_bytes += holder->row.retained_bytes;
+		}
+	}
 }
 
 /** Rows that hold little become one below what is above them, with all below. */
@@ -426,7 +446,8 @@ static bool join_small(struct holding *h, struct graph *out) {
 			h->ok = vec_add(&joined.holders, one);
 			numbers[i + 1] = (uint32_t)joined.holders.n;
 		} else if (row->retained_blocks > 0) {
-			numbers[i + 1] = is_below ? row->above : row_below(h, &joined, row->above, STACK_NONE);
+			numbers[i + 1] = is_below ? row->above
+									  : row_below(h, &joined, row->above, STACK_NONE, 0);
 			struct rec_holder *rest = h->ok ? &joined.holders.items[numbers[i + 1] - 1].row : row;
 			ADD_FIELDS(rest, row, blocks, bytes);
 			rest->retained_blocks += is_below ? 0 : row->retained_blocks;
@@ -441,7 +462,9 @@ static bool join_small(struct holding *h, struct graph *out) {
 bool holders_find(struct marking *m, struct graph *out) {
 	struct holding h = {.m = m, .ok = true};
 	bool ok = find_alike(&h) && find_objects(&h) && mark_rare(&h) && find_dominators(&h);
-	ok = ok && put_rows(&h, out) && join_small(&h, out);
+	ok = ok && put_rows(&h, out);
+	sum_classes(out);
+	ok = ok && join_small(&h, out);
 	CALL_FOR(vec_finish, &h, words, objects, fields);
 	CALL_FOR(index_finish, &h, field_index, row_index);
 	dominators_finish(&h.dominators);

@@ -33,7 +33,10 @@ struct edge {
 struct part {
 	size_t begin, end; // sources
 	VEC(struct edge) edges;
-	VEC(uint32_t) found; // blocks, by pass 3
+	VEC(uint32_t) found; // blocks, by pass 3; rows of classes, of one block
+	struct map words;    // that may be of classes
+	uint64_t *objects;   // by class: in arenas. NULL: words are yet to be found
+	uint32_t head;       // the class of the block's first word, as class_of
 	uint8_t *window;     // memory from window_at on, WINDOW_BYTES. 0: none
 	uint64_t window_at;
 	bool ok, is_unread;
@@ -53,7 +56,9 @@ struct marking {
 	struct part parts[PARALLEL_MOST];
 	unsigned n_parts;
 
-	uint8_t *grades; // per block
+	uint8_t *grades;    // per block
+	uint32_t *class_of; // per block: 1 + its row of graph.classes, 0: not known
+	const struct class_words *words;
 	uint32_t *queue; // blocks that were marked, and those from `at` on are yet to be followed
 	size_t n_queued, at;
 	struct holding *holding; // while words of roots are taken once more
@@ -83,7 +88,10 @@ typedef void take_piece(struct marking *m, struct part *p, const struct source *
 bool edges_read_source(struct marking *m, struct part *p, const struct source *s, bool is_any,
 		take_piece *take);
 
-/** After all are graded. False: no memory, or a part says what else. */
+/** False: no memory, or a part says what else. */
+bool classes_find(struct marking *m, struct graph *out);
+
+/** After all are graded and have classes. False: no memory, or a part says what else. */
 bool holders_find(struct marking *m, struct graph *out);
 
 enum { WORD = 8, WORDS_APART = 64 }; // fields of blocks with more words are one and the same

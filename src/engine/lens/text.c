@@ -4,6 +4,15 @@
 #include "engine/lens.h"
 #include "engine/lens/parts.h"
 
+const char *const lens_grade_names[REC_GRADES] = {
+		[REC_HELD] = "held",
+		[REC_HELD_INSIDE] = "held_inside",
+		[REC_DISGUISED] = "disguised",
+		[REC_UNREACHABLE] = "unreachable",
+		[REC_OWNED] = "owned",
+		[REC_CYCLE] = "cycle",
+};
+
 // ---- reading
 
 struct reader {
@@ -107,6 +116,17 @@ static bool read_threads(struct reader *rd, struct slice value) {
 	}
 }
 
+static bool read_grades(struct reader *rd, struct slice value) {
+	unsigned grade = 0;
+	for (struct slice word; take_part(&value, ',', &word);) {
+		if (!read_choice(word, lens_grade_names, REC_GRADES, &grade, rd->err)) {
+			return false;
+		}
+		rd->lens->grades |= 1u << grade;
+	}
+	return true;
+}
+
 static bool read_fold(struct reader *rd, struct slice value) {
 	static const char *const answers[] = {"0", "1"};
 	unsigned choice = 1;
@@ -125,10 +145,11 @@ static bool read_word(struct reader *rd, struct slice key, struct slice value) {
 			: IS("q")     ? read_text(rd, value)
 			: IS("focus") ? read_name(rd, value, rd->focus, &l->n_focus)
 			: IS("hide")  ? read_name(rd, value, rd->hide, &l->n_hide)
+			: IS("grade") ? read_grades(rd, value)
 			: IS("threads")
 			? read_threads(rd, value)
 			: err_set(rd->err, ERR_USAGE,
-					  "unknown term; use m, t, q, focus, hide, fold, threads or group");
+					  "unknown term; use m, t, q, focus, hide, fold, threads, grade or group");
 #undef IS
 }
 
@@ -170,7 +191,14 @@ bool lens_parse(struct lens *l, struct slice text, const struct recording *r, st
 		return err_memory(err);
 	}
 	COPY_FIELDS(l, &rd, texts, focus, hide, threads);
-	return read_words(&rd, text);
+	if (!read_words(&rd, text)) {
+		return false;
+	}
+	l->metric = l->grades && l->metric == LENS_PEAK ? LENS_GRADED : l->metric;
+	const uint8_t of = lens_metrics[l->metric].of;
+	return !l->grades || of == METRIC_OF_GRADED || of == METRIC_OF_UNREACHABLE ||
+			err_set(err, ERR_USAGE, "lens: m=%s has no grades; use m=graded or m=unreachable",
+					lens_metric_names[l->metric]);
 }
 
 // ---- writing
@@ -190,6 +218,15 @@ static void put_encoded(struct buffer *out, struct slice s) {
 
 static void put_key(struct buffer *out, const char *key) {
 	buffer_printf(out, "%s%s=", out->size ? "&" : "", key);
+}
+
+/** A value of a list. */
+static void put_next(struct buffer *out, const char *key, bool is_further) {
+	if (is_further) {
+		buffer_u8(out, ',');
+	} else {
+		put_key(out, key);
+	}
 }
 
 static void put_text(struct buffer *out, const struct lens_text *t) {
@@ -237,12 +274,14 @@ struct slice lens_text(const struct lens *l, const struct recording *r, struct a
 		buffer_text(&out, "0");
 	}
 	for (uint32_t i = 0; i < l->n_threads; i++) {
-		if (i == 0) {
-			put_key(&out, "threads");
-		} else {
-			buffer_u8(&out, ',');
-		}
+		put_next(&out, "threads", i > 0);
 		put_encoded(&out, l->threads[i]);
+	}
+	for (uint32_t i = 0; i < REC_GRADES; i++) {
+		if (l->grades & 1u << i) {
+			put_next(&out, "grade", l->grades & ((1u << i) - 1));
+			buffer_text(&out, lens_grade_names[i]);
+		}
 	}
 	if (l->group != LENS_BY_FUNCTION) {
 		put_key(&out, "group");

@@ -6,7 +6,8 @@
 
 const char *const breakdown_names[N_BREAKDOWNS] = {
 		[BY_SITE] = "site",
-		[BY_TYPE] = "type",
+		[BY_CLASS] = "class",
+		[BY_GRADE] = "grade",
 		[BY_THREAD] = "thread",
 		[BY_TID] = "tid",
 		[BY_SIZE] = "size",
@@ -95,29 +96,63 @@ static struct seen *types_seen(const struct recording *r) {
 		s->name = s->name ?: c->name;
 		s->votes += c->name && c->name == s->name ? c->blocks : c->blocks * -100ll;
 	}
+	if (seen) {
+		seen[0] = (struct seen){0}; // of no stack, or of several
+	}
 	return seen;
 }
 
-static bool take_types(struct taker *t) {
+/** Of the blocks that count, where each was looked at (memory_as_recording). NULL: not known. */
+static const struct rec_grade *grade_of(const struct recording *r, uint32_t stack) {
+	bool has_grades = r->of == METRIC_OF_GRADED || r->of == METRIC_OF_UNREACHABLE;
+	return has_grades ? &r->grades.items[stack] : NULL;
+}
+
+static const struct rec_class *class_of(const struct recording *r, uint32_t stack) {
+	const struct rec_grade *grade = grade_of(r, stack);
+	return grade && grade->class ? &r->classes.items[grade->class - 1] : NULL;
+}
+
+static bool take_classes(struct taker *t) {
 	SCOPED(index) known = {0};
 	FREED struct seen *seen = types_seen(t->recording);
 	FREED uint32_t *part_of = calloc(names_n_functions(t->names) + 1ul, sizeof *part_of);
 	bool ok = part_of && seen;
 	EACH_STACK_THAT_COSTS(i, t, ok) {
+		const struct rec_class *class = class_of(t->recording, i);
 		uint32_t node = t->recording->stacks.items[i].node, none = 0;
-		struct slice type = t->recording->strings.items[seen[node].name];
-		const struct name *f = type_of_stack(t->recording, t->names, node, &type);
+		struct slice type = t->recording->strings.items[class ? class->name : seen[node].name];
+		const struct name *f = class ? NULL : type_of_stack(t->recording, t->names, node, &type);
 		uint32_t *which = f ? &part_of[f->function_id] : &none;
-		if (!*which && (f || seen[node].votes > 0)) {
-			const struct part *part = part_of_type(t, &known, type);
+		if (!*which && (f || class || seen[node].votes > 0)) {
+			struct part *part = part_of_type(t, &known, type);
 			ok = part != NULL;
 			*which = ok ? (uint32_t)(part - t->parts.items) + 1 : 0;
+			if (ok && class) {
+				part->class = class;
+			}
 		}
 		if (ok) {
 			add_stack(t, *which ? &t->parts.items[*which - 1] : &t->rest, i);
 		}
 	}
 	t->rest.label = slice_of_text("(type not known)");
+	return ok;
+}
+
+static bool take_grades(struct taker *t) {
+	uint32_t part_of[REC_GRADES] = {0};
+	bool ok = true;
+	EACH_STACK_THAT_COSTS(i, t, ok) {
+		const struct rec_grade *row = grade_of(t->recording, i);
+		if (!row) {
+			add_stack(t, &t->rest, i);
+		} else {
+			const struct part fresh = {.label = slice_of_text(lens_grade_names[row->grade])};
+			ok = add_to_part(t, &part_of[row->grade], i, fresh) != NULL;
+		}
+	}
+	t->rest.label = slice_of_text("(grades not told apart)");
 	return ok;
 }
 
@@ -277,13 +312,14 @@ static bool take_lifetimes(struct taker *t) {
 HEAVIEST_FIRST(heaviest_first, struct part, heaviest);
 
 bool breakdown_is_ranked(enum breakdown_by by) {
-	return by == BY_SITE || by == BY_TYPE || by == BY_THREAD || by == BY_TID;
+	return by < BY_SIZE;
 }
 
 static bool take(struct taker *t) {
 	switch (t->by) {
 	case BY_SITE: return take_sites(t);
-	case BY_TYPE: return take_types(t);
+	case BY_CLASS: return take_classes(t);
+	case BY_GRADE: return take_grades(t);
 	case BY_THREAD:
 	case BY_TID: return take_threads(t);
 	case BY_SIZE: return take_sizes(t);

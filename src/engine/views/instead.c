@@ -72,15 +72,18 @@ static bool knows(const struct memory_look *m, uint8_t of) {
 	return has_pages && (of == METRIC_OF_RESIDENT || memory_knows_untouched(m));
 }
 
-static bool put_grades(const struct recording *r, const struct memory_grades *g,
+static bool put_grades(const struct recording *r, const struct memory_grades *g, uint32_t grades,
 		struct arena *arena, struct recording *out) {
 	out->stacks.items = arena_new(arena, struct rec_stack, g->n_rows + 1ul);
-	out->stacks.n = out->edges.n = out->intervals.n = 0;
-	out->summary.peak_time_ns = g->look->time_ns;
-	for (uint32_t i = 0; out->stacks.items && i < g->n_rows; i++) {
+	out->grades.items = arena_new(arena, struct rec_grade, g->n_rows + 1ul);
+	out->classes = r->classes;
+	for (uint32_t i = 0; out->stacks.items && out->grades.items && i < g->n_rows; i++) {
 		const struct rec_grade *row = &g->rows[i];
-		bool is_suppressed = FIND_IN(s, r->suppressed, s->stack == row->stack);
-		if (memory_is_unreachable(row->grade) && !is_suppressed) {
+		bool is_accused = memory_is_unreachable(row->grade) &&
+				!FIND_IN(s, r->suppressed, s->stack == row->stack);
+		if ((grades == 0 || grades & 1u << row->grade) &&
+				(out->of == METRIC_OF_GRADED || is_accused)) {
+			out->grades.items[out->grades.n++] = *row;
 			out->stacks.items[out->stacks.n++] = (struct rec_stack){
 					FIELDS_OF(&r->stacks.items[row->stack], node, thread, first_ns, last_ns),
 					.peak_bytes = row->bytes,
@@ -88,15 +91,13 @@ static bool put_grades(const struct recording *r, const struct memory_grades *g,
 			};
 		}
 	}
-	return out->stacks.items;
+	return out->stacks.items && out->grades.items;
 }
 
 /** Rows are stacks of their own (held_add_stacks). */
 static bool put_holders(const struct recording *r, const struct memory_grades *g,
 		struct arena *arena, struct recording *out) {
 	out->stacks.items = arena_new(arena, struct rec_stack, r->holders.n + 1ul);
-	out->stacks.n = out->edges.n = out->intervals.n = 0;
-	out->summary.peak_time_ns = g->look->time_ns;
 	EACH_WHILE(h, r->holders, out->stacks.items) {
 		if (h->look == g->number && h->bytes > 0) {
 			out->stacks.items[out->stacks.n++] = (struct rec_stack){.node = h->node,
@@ -107,8 +108,23 @@ static bool put_holders(const struct recording *r, const struct memory_grades *g
 	return out->stacks.items;
 }
 
-bool memory_as_recording(const struct recording *r, enum lens_metric metric, uint64_t until_ns,
+/** What points to blocks: of the newest look that knows. */
+static bool put_graph(const struct recording *r, uint32_t grades, uint64_t until_ns,
 		struct arena *arena, struct recording *out, struct err *err) {
+	const struct memory_grades g = memory_grades(r, until_ns);
+	if (!g.look) {
+		return err_set(err, ERR_UNSUPPORTED,
+				"nobody looked at what points to live blocks; record with heaptrack --leaks");
+	}
+	out->stacks.n = out->edges.n = out->intervals.n = 0;
+	out->summary.peak_time_ns = g.look->time_ns;
+	return (out->of == METRIC_OF_HELD ? put_holders(r, &g, arena, out)
+									  : put_grades(r, &g, grades, arena, out)) ||
+			err_memory(err);
+}
+
+bool memory_as_recording(const struct recording *r, enum lens_metric metric, uint32_t grades,
+		uint64_t until_ns, struct arena *arena, struct recording *out, struct err *err) {
 	const uint8_t of = lens_metrics[metric].of;
 	struct memory_look look = until_ns == UINT64_MAX ? memory_at_peak(r) : (struct memory_look){0};
 	*out = *r;
@@ -121,13 +137,8 @@ bool memory_as_recording(const struct recording *r, enum lens_metric metric, uin
 				? err_set(err, ERR_UNSUPPORTED, "calls that map memory were not recorded")
 				: put_mappings(r, arena, out) || err_memory(err);
 	}
-	if (of == METRIC_OF_UNREACHABLE || of == METRIC_OF_HELD) {
-		const struct memory_grades g = memory_grades(r, until_ns);
-		return !g.look ? err_set(err, ERR_UNSUPPORTED,
-								 "nobody looked at what points to live blocks; record with "
-								 "heaptrack --leaks")
-					   : (of == METRIC_OF_HELD ? put_holders : put_grades)(r, &g, arena, out) ||
-						err_memory(err);
+	if (of >= METRIC_OF_GRADED) {
+		return put_graph(r, grades, until_ns, arena, out, err);
 	}
 	for (uint32_t i = 0;
 			i < r->looks.n && r->looks.items[i].time_ns <= until_ns && until_ns != UINT64_MAX;

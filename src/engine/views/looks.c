@@ -98,7 +98,7 @@ void memory_put_grades_json(struct json *j, const struct memory_grades *g) {
 	JSON_LIST(j, "grades");
 	for (uint8_t grade = 0; grade < REC_GRADES; grade++) {
 		JSON_OBJECT(j, NULL);
-		json_text(j, "grade", memory_grade_ids[grade]);
+		json_text(j, "grade", lens_grade_names[grade]);
 		json_number(j, "blocks", g->blocks[grade]);
 		json_number(j, "bytes", g->bytes[grade]);
 	}

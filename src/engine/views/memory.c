@@ -32,15 +32,6 @@ const struct memory_part_text memory_change_texts[WIRE_CHANGES] = {
 		[WIRE_CHANGE_NAMES] = {"named", "named by prctl(PR_SET_VMA)"},
 };
 
-const char *const memory_grade_ids[REC_GRADES] = {
-		[REC_HELD] = "held",
-		[REC_HELD_INSIDE] = "held_inside",
-		[REC_DISGUISED] = "disguised",
-		[REC_UNREACHABLE] = "unreachable",
-		[REC_OWNED] = "owned",
-		[REC_CYCLE] = "cycle",
-};
-
 const char *const memory_holder_ids[REC_HOLDER_KINDS] = {
 		[REC_HOLDER_GLOBAL] = "global",
 		[REC_HOLDER_THREAD_LOCAL] = "thread_local",

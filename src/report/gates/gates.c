@@ -151,7 +151,8 @@ static bool apply(const struct diff_input *run, enum gate_number number, struct 
 	lens->metric = kinds[number].metric;
 	const uint64_t until_ns = lens->has_range ? lens_edge_ns(as, lens->to) : UINT64_MAX;
 	return (lens_metrics[lens->metric].of == METRIC_OF_BLOCKS ||
-				   memory_as_recording(run->recording, lens->metric, until_ns, arena, as, err)) &&
+				   memory_as_recording(run->recording, lens->metric, lens->grades, until_ns, arena,
+						   as, err)) &&
 			lens_apply(lens, as, run->names, arena, out, err);
 }
 

@@ -174,13 +174,15 @@ static bool put_memory(struct document *d, const struct recording *r) {
 	return ok;
 }
 
-/** What blocks of a stack were, of those whose type was looked at. */
+/** What blocks were: of a class, or of those of a stack whose type was looked at. */
 static void put_classes(struct document *d) {
-	static const char *const kinds[REC_CLASS_KINDS] = {"python", "nim"};
+	static const char *const kinds[REC_CLASS_KINDS] = {"python", "nim", "cpp"};
 	JSON_LIST(&d->j, "classes");
 	EACH(c, d->r->classes) {
 		JSON_OBJECT(&d->j, NULL);
 		JSON_FIELDS(&d->j, c, look, blocks, bytes);
+		json_number_if(&d->j, "retained_bytes", c->kind == REC_CLASS_CPP, c->retained_bytes);
+		json_number_if(&d->j, "objects_in_arenas", c->kind == REC_CLASS_CPP, c->objects);
 		json_text(&d->j, "kind", kinds[c->kind]);
 		json_string_if(&d->j, "name", d->r->strings.items[c->name]);
 		put_stack(d, c->node);
@@ -206,8 +208,12 @@ static void put_graded_sites(struct document *d, const struct recording *r,
 	EACH_OF(row, g->rows, g->n_rows) {
 		if (row->grade != REC_HELD) {
 			JSON_OBJECT(&d->j, NULL);
-			json_text(&d->j, "grade", memory_grade_ids[row->grade]);
+			json_text(&d->j, "grade", lens_grade_names[row->grade]);
 			JSON_FIELDS(&d->j, row, blocks, bytes, owned_blocks, owned_bytes);
+			if (row->class) {
+				json_string(&d->j, "class",
+						r->strings.items[r->classes.items[row->class - 1].name]);
+			}
 			put_stack(d, r->stacks.items[row->stack].node);
 		}
 	}

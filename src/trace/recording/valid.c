@@ -372,7 +372,8 @@ static bool looks_are_valid(const struct recording *r, struct err *why) {
 			row->look >= r->looks.n || row->node >= r->nodes.n || row->name >= r->strings.n ||
 					row->kind >= REC_CLASS_KINDS)
 	RANGE_OF(grades, "grade",
-			row->look >= r->looks.n || row->stack >= r->stacks.n || row->grade >= REC_GRADES)
+			row->look >= r->looks.n || row->stack >= r->stacks.n || row->grade >= REC_GRADES ||
+					row->class > r->classes.n)
 	RANGE_OF(holders, "holder",
 			row->look >= r->looks.n || row->above > i || row->kind >= REC_HOLDER_KINDS ||
 					row->name >= r->strings.n || row->mapping > r->mappings.n ||

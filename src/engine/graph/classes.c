@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Of which classes blocks are, by the word that objects with virtual functions begin with.
+ *
+ *   1. words of blocks that point to data of modules    each is asked for its class, once
+ *   2. blocks that begin with such a word               of the class, or arenas: their objects
+ *
+ * Memory is read for each; without any class, once. An arena looks like the first object in it, so
+ * a block is of a class only if it is hardly larger than the smallest one.
+ */
+#include "engine/graph/parts.h"
+
+enum {
+	MANY_BYTES = 1024, // from here on a block with
+	MANY_OBJECTS = 4,  // so many objects is an arena
+	SPREAD = 2,        // times the smallest of its class a block may have
+	WORDS_MOST = 1 << 20,
+	NO_CLASS = UINT32_MAX,
+};
+
+struct class_words {
+	struct marking *m;
+	struct graph *out;
+	VEC(struct parts_range) data; // of modules, where the tables of classes are
+	VEC(uint64_t) words;
+	struct map rows;    // by word: 1 + its row, or NO_CLASS
+	struct map by_name; // 1 + the row of a name
+};
+
+static bool find_data(struct class_words *c) {
+	const struct smaps *areas = c->m->in->parts->areas;
+	bool ok = true;
+	EACH(a, *areas) {
+		struct parts_range *last = c->data.n ? &c->data.items[c->data.n - 1] : NULL;
+		if (a->kind != SMAPS_FILE || a->is_executable) {
+			continue;
+		}
+		if (last && last->end == a->start) {
+			last->end = a->end;
+		} else {
+			ok = ok && vec_add(&c->data, (struct parts_range){a->start, a->end});
+		}
+	}
+	return ok;
+}
+
+static bool is_data(const struct class_words *c, uint64_t word) {
+	const struct parts_range *all = c->data.items;
+	if (word % WORD != 0 || c->data.n == 0 || word < all->start || word >= all[c->data.n - 1].end) {
+		return false;
+	}
+	const size_t behind = sorted_first_of(all, c->data.n, sizeof *all, word + 1);
+	return behind > 0 && word < all[behind - 1].end;
+}
+
+// ---- words
+
+static void take_words(struct marking *m, struct part *p, const struct source *s, uint64_t at,
+		const uint8_t *memory, size_t bytes) {
+	const uint64_t *words = (const uint64_t *)(const void *)memory;
+	(void)s;
+	(void)at;
+	for (size_t i = 0; i < bytes / WORD; i++) {
+		if (is_data(m->words, words[i]) && p->words.n < WORDS_MOST) {
+			p->ok &= map_put(&p->words, words[i], 1);
+		}
+	}
+}
+
+/** The class of a word, whose row it gets if it is the first of it. */
+static bool ask(struct class_words *c, uint64_t word) {
+	const struct graph_input *in = c->m->in;
+	const uint32_t name = in->class_of(in->user, word);
+	uint64_t row = name ? map_get(&c->by_name, name) : NO_CLASS;
+	if (row == 0) {
+		row = c->out->classes.n + 1;
+		if (!vec_add(&c->out->classes, (struct rec_class){.name = name, .kind = REC_CLASS_CPP}) ||
+				!map_put(&c->by_name, name, row)) {
+			return false;
+		}
+	}
+	return map_put(&c->rows, word, row);
+}
+
+ORDER_OF(by_word, uint64_t, compare_u64(*a, *b));
+
+/** One thread, by rising address: those of one module behind each other. */
+static bool ask_all(struct class_words *c) {
+	bool ok = true;
+	for (unsigned k = 0; ok && k < c->m->n_parts; k++) {
+		const struct map *words = &c->m->parts[k].words;
+		for (size_t i = 0; ok && i < words->capacity; i++) {
+			ok = words->entries[i].value == 0 || vec_add(&c->words, words->entries[i].key);
+		}
+	}
+	vec_sort(&c->words, by_word);
+	for (size_t i = 0; ok && i < c->words.n; i++) {
+		const uint64_t word = c->words.items[i];
+		ok = (i > 0 && word == c->words.items[i - 1]) || ask(c, word);
+	}
+	return ok;
+}
+
+// ---- blocks
+
+static void take_objects(struct marking *m, struct part *p, const struct source *s, uint64_t at,
+		const uint8_t *memory, size_t bytes) {
+	const uint64_t *words = (const uint64_t *)(const void *)memory;
+	for (size_t i = 0; i < bytes / WORD; i++) {
+		uint64_t row = is_data(m->words, words[i]) ? map_get(&m->words->rows, words[i]) : 0;
+		if (row != 0 && row != NO_CLASS) {
+			p->ok &= vec_add(&p->found, (uint32_t)row);
+			p->head = at + i * WORD == s->start ? (uint32_t)row : p->head;
+		}
+	}
+}
+
+static void read_part(void *user, unsigned number) {
+	struct marking *m = user;
+	struct part *p = &m->parts[number];
+	p->window_at = 0;
+	for (size_t i = p->begin < m->n_roots ? m->n_roots : p->begin; p->ok && i < p->end; i++) {
+		const struct source *s = &m->sources.items[i];
+		p->head = 0;
+		p->found.n = 0;
+		p->ok = edges_read_source(m, p, s, false, p->objects ? take_objects : take_words) && p->ok;
+		const bool is_arena = s->end - s->start >= MANY_BYTES && p->found.n >= MANY_OBJECTS;
+		m->class_of[i - m->n_roots] = is_arena ? 0 : p->head;
+		for (size_t k = 0; is_arena && k < p->found.n; k++) {
+			p->objects[p->found.items[k] - 1]++;
+		}
+	}
+	p->found.n = 0;
+}
+
+/** The smallest block of each class tells which are of it. */
+static bool sum_up(struct marking *m, struct graph *out) {
+	FREED uint64_t *least = malloc((out->classes.n + 1) * sizeof *least);
+	for (size_t i = 0; least && i < out->classes.n; i++) {
+		least[i] = UINT64_MAX;
+		for (unsigned k = 0; k < m->n_parts; k++) {
+			out->classes.items[i].objects += m->parts[k].objects[i];
+		}
+	}
+	for (int pass = 0; least && pass < 2; pass++) {
+		for (size_t i = 0; i < m->blocks.n; i++) {
+			const uint32_t row = m->class_of[i];
+			const uint64_t bytes = m->blocks.items[i].bytes;
+			if (row && pass == 0) {
+				LOWER_TO(least[row - 1], bytes);
+			} else if (row && bytes / SPREAD <= least[row - 1]) {
+				out->classes.items[row - 1].blocks++;
+				out->classes.items[row - 1].bytes += bytes;
+			} else {
+				m->class_of[i] = 0;
+			}
+		}
+	}
+	return least;
+}
+
+static bool find_all(struct class_words *c) {
+	struct marking *m = c->m;
+	parallel_run(m->n_parts, read_part, m);
+	bool ok = ALL(k, m->n_parts, m->parts[k].ok) && ask_all(c);
+	for (unsigned k = 0; ok && k < m->n_parts && c->out->classes.n > 0; k++) {
+		m->parts[k].objects = calloc(c->out->classes.n, sizeof *m->parts[k].objects);
+		ok = m->parts[k].objects != NULL;
+	}
+	if (ok && c->out->classes.n > 0) {
+		parallel_run(m->n_parts, read_part, m);
+		ok = ALL(k, m->n_parts, m->parts[k].ok) && sum_up(m, c->out);
+	}
+	return ok;
+}
+
+bool classes_find(struct marking *m, struct graph *out) {
+	struct class_words c = {.m = m, .out = out};
+	m->class_of = calloc(m->blocks.n + 1, sizeof *m->class_of);
+	m->words = &c;
+	bool ok = m->class_of && (!m->in->class_of || (find_data(&c) && find_all(&c)));
+	m->words = NULL;
+	CALL_FOR(vec_finish, &c, data, words);
+	CALL_FOR(map_finish, &c, rows, by_name);
+	for (unsigned k = 0; k < m->n_parts; k++) {
+		map_finish(&m->parts[k].words);
+		free(m->parts[k].objects);
+	}
+	return ok;
+}
