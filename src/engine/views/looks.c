@@ -94,6 +94,8 @@ void look_put_json(const struct looks_writer *w, const struct memory_look *m) {
 	}
 }
 
+// ---- what points to live blocks
+
 void memory_put_grades_json(struct json *j, const struct memory_grades *g) {
 	JSON_LIST(j, "grades");
 	for (uint8_t grade = 0; grade < REC_GRADES; grade++) {
@@ -102,4 +104,51 @@ void memory_put_grades_json(struct json *j, const struct memory_grades *g) {
 		json_number(j, "blocks", g->blocks[grade]);
 		json_number(j, "bytes", g->bytes[grade]);
 	}
+}
+
+static void put_graded_looks(struct json *j, const struct memory_grades *g) {
+	JSON_LIST(j, "looks");
+	if (!g->look) {
+		return;
+	}
+	JSON_OBJECT(j, NULL);
+	json_number(j, "look", g->number);
+	json_number(j, "pid", g->look->pid);
+	json_text(j, "at", memory_at_ids[g->look->at]);
+	json_number(j, "time_ns", g->look->time_ns);
+	memory_put_grades_json(j, g);
+}
+
+/** What blocks were: of a class, or of those of a stack whose type was looked at. */
+static void put_classes(const struct looks_writer *w) {
+	static const char *const kinds[REC_CLASS_KINDS] = {"python", "nim", "cpp"};
+	JSON_LIST(w->j, "classes");
+	EACH(c, w->r->classes) {
+		JSON_OBJECT(w->j, NULL);
+		JSON_FIELDS(w->j, c, look, blocks, bytes);
+		json_number_if(w->j, "retained_bytes", c->kind == REC_CLASS_CPP, c->retained_bytes);
+		json_number_if(w->j, "objects_in_arenas", c->kind == REC_CLASS_CPP, c->objects);
+		json_text(w->j, "kind", kinds[c->kind]);
+		json_string_if(w->j, "name", w->r->strings.items[c->name]);
+		w->put_stack(w->user, c->node);
+	}
+}
+
+/** The roots. What is below them is a tree under the metric `held`. */
+static void put_holders(const struct looks_writer *w, const struct memory_grades *g) {
+	JSON_LIST(w->j, "holders");
+	EACH(h, w->r->holders) {
+		if (g->look && h->look == g->number && h->above == 0) {
+			JSON_OBJECT(w->j, NULL);
+			json_string_if(w->j, "name", w->r->strings.items[h->name]);
+			json_text(w->j, "kind", memory_holder_ids[h->kind]);
+			JSON_FIELDS(w->j, h, retained_bytes, retained_blocks);
+		}
+	}
+}
+
+void leaks_put_json(const struct looks_writer *w, const struct memory_grades *g) {
+	put_graded_looks(w->j, g);
+	put_classes(w);
+	put_holders(w, g);
 }

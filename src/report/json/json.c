@@ -174,34 +174,6 @@ static bool put_memory(struct document *d, const struct recording *r) {
 	return ok;
 }
 
-/** What blocks were: of a class, or of those of a stack whose type was looked at. */
-static void put_classes(struct document *d) {
-	static const char *const kinds[REC_CLASS_KINDS] = {"python", "nim", "cpp"};
-	JSON_LIST(&d->j, "classes");
-	EACH(c, d->r->classes) {
-		JSON_OBJECT(&d->j, NULL);
-		JSON_FIELDS(&d->j, c, look, blocks, bytes);
-		json_number_if(&d->j, "retained_bytes", c->kind == REC_CLASS_CPP, c->retained_bytes);
-		json_number_if(&d->j, "objects_in_arenas", c->kind == REC_CLASS_CPP, c->objects);
-		json_text(&d->j, "kind", kinds[c->kind]);
-		json_string_if(&d->j, "name", d->r->strings.items[c->name]);
-		put_stack(d, c->node);
-	}
-}
-
-static void put_graded_looks(struct json *j, const struct memory_grades *g) {
-	JSON_LIST(j, "looks");
-	if (!g->look) {
-		return;
-	}
-	JSON_OBJECT(j, NULL);
-	json_number(j, "look", g->number);
-	json_number(j, "pid", g->look->pid);
-	json_text(j, "at", memory_at_ids[g->look->at]);
-	json_number(j, "time_ns", g->look->time_ns);
-	memory_put_grades_json(j, g);
-}
-
 static void put_graded_sites(struct document *d, const struct recording *r,
 		const struct memory_grades *g) {
 	JSON_LIST(&d->j, "sites");
@@ -219,27 +191,13 @@ static void put_graded_sites(struct document *d, const struct recording *r,
 	}
 }
 
-/** The roots. What is below them is a tree under the metric `held`. */
-static void put_holders(struct document *d, const struct memory_grades *g) {
-	JSON_LIST(&d->j, "holders");
-	EACH(h, d->r->holders) {
-		if (g->look && h->look == g->number && h->above == 0) {
-			JSON_OBJECT(&d->j, NULL);
-			json_string_if(&d->j, "name", d->r->strings.items[h->name]);
-			json_text(&d->j, "kind", memory_holder_ids[h->kind]);
-			JSON_FIELDS(&d->j, h, retained_bytes, retained_blocks);
-		}
-	}
-}
-
 /** What points to live blocks, as of the newest look that asked; and types. `r`: by stack. */
 static void put_leaks(struct document *d, const struct recording *r) {
 	const struct memory_grades g = memory_grades(r, UINT64_MAX);
+	const struct looks_writer looks = {&d->j, d->r, put_stack, d, NULL};
 	JSON_OBJECT(&d->j, "leaks");
-	put_graded_looks(&d->j, &g);
-	put_classes(d);
+	leaks_put_json(&looks, &g);
 	put_graded_sites(d, r, &g);
-	put_holders(d, &g);
 }
 
 /** As in the look that the report shows. */

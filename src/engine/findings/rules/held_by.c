@@ -15,6 +15,22 @@ static const struct rec_holder *largest_below(const struct finder *f, uint32_t l
 					: 0);
 }
 
+/** Since the look before, if there was one. */
+static void say_change(struct finder *f, const struct memory_grades *g,
+		const struct rec_holder *h) {
+	const struct memory_grades before = memory_grades(f->r, g->look->time_ns - 1);
+	const struct rec_holder *was = FIND_IN(w, f->r->holders,
+			before.look && w->look == before.number && w->above == 0 && w->kind == h->kind &&
+					w->name == h->name && w->mapping == h->mapping);
+	if (was && h->retained_bytes != was->retained_bytes) {
+		bool is_more = h->retained_bytes > was->retained_bytes;
+		uint64_t bytes = is_more ? h->retained_bytes - was->retained_bytes
+								 : was->retained_bytes - h->retained_bytes;
+		SAY(f, ", %s %s than at %s", HUMAN_BYTES(bytes), is_more ? "more" : "less",
+				HUMAN_DURATION(before.look->time_ns));
+	}
+}
+
 static void say_held(struct finder *f, const struct memory_grades *g, const struct rec_holder *h,
 		const bool *is_said) {
 	const struct rec_holder *all = f->r->holders.items;
@@ -27,6 +43,7 @@ static void say_held(struct finder *f, const struct memory_grades *g, const stru
 	SAY(f, ", %s of what lived %s", HUMAN_PERCENT(h->retained_bytes, held),
 			g->look->at == REC_AT_END ? "just before the end"
 									  : FORMAT(64, "at %s", HUMAN_DURATION(g->look->time_ns)));
+	say_change(f, g, h);
 	const struct rec_holder *step = h, *above;
 	for (int i = 0; i < STEPS; i++) {
 		above = step;
