@@ -103,6 +103,14 @@ def test_dynamic_child(tools, child):
     assert known["children"][0]["why"] is None
 
 
+def test_child_of_another_name(tools, child):
+    """Such as dot and busybox's: by the name of its file it would be another program."""
+    link = child("of_many_names").parent / "called"
+    link.symlink_to("of_many_names")
+    _, known = run_child(tools, f"{link} {MB} {SECONDS}")
+    assert_advice_works(tools, assert_said(known, 1, "called", DYNAMIC.format(link)))
+
+
 @pytest.mark.parametrize("compiler", ["gcc", "musl-gcc"])
 def test_static_child(tools, child, compiler):
     program = child(f"static-{compiler}", "-static", compiler=compiler)

@@ -46,6 +46,16 @@ static void choose_name(struct child *child) {
 	}
 }
 
+/** A program of several names (busybox) does what it is called by: then that is its path. */
+static void take_other_name(struct child *child) {
+	char called[sizeof child->exe] = {0};
+	if (process_read((pid_t)child->pid, "cmdline", called, sizeof called - 1) > 0 &&
+			strcmp(path_base_name(called), child->name) == 0 &&
+			strcmp(path_base_name(called), path_base_name(child->exe)) != 0) {
+		memcpy(child->exe, called, sizeof called);
+	}
+}
+
 /** What the process is now, as seen from outside. What cannot be read stays as announced. */
 static void look_closer(struct child *child) {
 	char name[sizeof child->name], exe[sizeof child->exe];
@@ -55,6 +65,7 @@ static void look_closer(struct child *child) {
 	}
 	if (process_link(pid, "exe", exe, sizeof exe)) {
 		memcpy(child->exe, exe, sizeof exe);
+		take_other_name(child);
 	}
 	(void)process_exe(pid, &child->file);
 	choose_name(child);
