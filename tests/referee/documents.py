@@ -236,7 +236,7 @@ def growth(findings):
             bound = "at most, " * any(name.startswith("before_attach") for name in f["numbers"])
             between = f"{bound}between {times[0]} and {times[1]}"
             heap = in_bytes(f["numbers"].get("heap_grown_bytes", 0))
-            return ("heap grew", heap, between) if grown else ("growing", "nothing", between)
+            return ("heap grew", heap, between) if grown and f["numbers"].get("heap_grown_bytes") else ("growing", "nothing", between)
     return "growing", "not measured", None
 
 

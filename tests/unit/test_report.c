@@ -50,7 +50,7 @@ static void prints_the_page(void **state) {
 			"app (--fast)   1.00 s   recording whole   file x.zst\n"
 			"\n"
 			"  peak heap      16.0 MB  at 500 ms            peak RSS      20.0 MB\n"
-			"  never freed   101.1 kB  in 1,001 blocks      heap grew         0 B  between 500 ms and 1.00 s\n"
+			"  never freed   101.1 kB  in 1,001 blocks      growing       nothing  between 500 ms and 1.00 s\n"
 			"  allocations      1,553  (1,553/s)            short-lived        50  (3.2 %)\n"
 			"\n"
 			"FINDINGS\n"
@@ -198,7 +198,7 @@ static void prints_json_with_the_named_fields(void **state) {
 	struct report_options o = {0};
 	assert_true(report_json(&out, &r, names, &o, NULL));
 	static const char *const parts[] = {
-			"{\"version\":1,\"schema\":9,\"program\":{\"command\":[\"--fast\"]",
+			"{\"version\":1,\"schema\":10,\"program\":{\"command\":[\"--fast\"]",
 			"\"exit_status\":0", "\"summary\":{\"duration_ns\":1000000000,\"allocations\":1553,",
 			"\"never_freed_blocks\":1001,\"never_freed_bytes\":101100,", "\"findings\":[{\"id\":\"",
 			"\"sites\":{\"peak\":[{\"bytes\":16000000,\"blocks\":1,\"allocations\":2,\"temporary\":0,"

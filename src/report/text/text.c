@@ -128,8 +128,8 @@ static const char *growth_words(struct page *p, const struct findings *all,
 			finding_number(f, "before_attach_freed_blocks") > 0;
 	buffer_text(remark, replaces_old ? "at most, " : "");
 	if (heap) {
-		(void)snprintf(number, HUMAN_MAX, "%s",
-				grown ? HUMAN_BYTES(finding_number(f, "heap_grown_bytes")) : "nothing");
+		grown = grown ? finding_number(f, "heap_grown_bytes") : 0; // of the site if not 0
+		(void)snprintf(number, HUMAN_MAX, "%s", grown ? HUMAN_BYTES(grown) : "nothing");
 		buffer_printf(remark, "between %s and %s", HUMAN_DURATION(from_ns), HUMAN_DURATION(to_ns));
 		return grown ? "heap grew" : "growing";
 	}
