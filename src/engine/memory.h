@@ -91,7 +91,7 @@ struct looks_writer {
 /** Members of an object. */
 void look_put_json(const struct looks_writer *w, const struct memory_look *m);
 
-/** Members of an object: what points to live blocks by a look, their classes, and what holds them. */
+/** Members of an object: what points to live blocks by a look, of what classes, what holds them. */
 void leaks_put_json(const struct looks_writer *w, const struct memory_grades *g);
 
 /** A look was taken in the lens's time. */
