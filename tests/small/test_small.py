@@ -11,7 +11,7 @@ import pytest
 from conftest import let_look
 
 ATTACH = "this heaptrack was built without support for attaching (meson -Dattach=false)"
-PAGE = "this heaptrack was built without the web page (meson -Dweb=disabled)"
+PAGE = "this heaptrack was built without the web page (meson -Dweb=enabled)"
 
 
 @pytest.fixture

@@ -309,7 +309,7 @@ void looks_take_graded(struct looks *l, uint64_t time_ns, struct graded *graded)
 		look->graded = *graded;
 		*graded = none;
 	}
-	CALL_FOR(vec_finish, graded, grades, holders);
+	CALL_FOR(vec_finish, graded, grades, classes, holders);
 }
 
 #define PUT_ROWS(of, table)                    \
