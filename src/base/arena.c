@@ -20,13 +20,10 @@ static bool is_allowed(const struct arena *a, size_t size) {
 /** A chunk of `size` bytes for data: large ones in whole large pages. */
 static struct arena_chunk *take_chunk(size_t size, bool is_large) {
 	const size_t bytes = sizeof(struct arena_chunk) + size;
-	bool is_zeroed = true;
 	// calloc: the system's fresh pages are zero already, and none is taken before its use
-	struct arena_chunk *chunk = is_large ? large_pages_take(bytes, &is_zeroed) : calloc(1, bytes);
+	struct arena_chunk *chunk = is_large ? large_pages_take(bytes) : calloc(1, bytes);
 	if (chunk) {
 		chunk->size = size;
-		chunk->used = 0;
-		chunk->dirty = is_zeroed ? 0 : size;
 		chunk->is_large = is_large;
 	}
 	return chunk;

@@ -50,12 +50,8 @@ void arena_reset(struct arena *a);
 //
 // Getting 4 KiB pages one by one costs as much as filling a table that is filled once. Without
 // large pages, this is ordinary memory.
-//
-// Up to LARGE_PAGES_KEPT bytes of freed memory are kept for the next request: on virtual machines,
-// fresh memory costs more than everything that is then done with it. Callable from any thread,
-// without waiting.
 
-enum { LARGE_PAGE = 2 << 20, LARGE_PAGES_KEPT = 64 << 20 };
+enum { LARGE_PAGE = 2 << 20 };
 
 /** Up to a multiple of `to`, a power of two. */
 static inline uint64_t round_up(uint64_t n, uint64_t to) {
@@ -69,11 +65,8 @@ static inline size_t large_pages_round(size_t bytes) {
 	return (size_t)round_up(bytes, LARGE_PAGE);
 }
 
-/**
- * Aligned to LARGE_PAGE. *is_zeroed: the memory is fresh, and pages are taken from the system only
- * when used; else its contents are undefined. NULL: no memory.
- */
-void *large_pages_take(size_t bytes, bool *is_zeroed);
+/** Aligned to LARGE_PAGE, zeroed; pages are the system's until they are used. NULL: no memory. */
+void *large_pages_take(size_t bytes);
 
 /** `bytes` as they were taken. NULL is fine. */
 void large_pages_give(void *pages, size_t bytes);

@@ -124,62 +124,18 @@ static void keeps_its_limit_with_large_pages(void **state) {
 
 static void takes_large_pages(void **state) {
 	(void)state;
-	bool is_zeroed = false;
-	assert_null(large_pages_take(SIZE_MAX - 5, &is_zeroed));
-	assert_null(large_pages_take(SIZE_MAX / 2, &is_zeroed));
+	enum { BYTES = 64 << 20 };
+	assert_null(large_pages_take(SIZE_MAX - 5));
+	assert_null(large_pages_take(SIZE_MAX / 2));
 	large_pages_give(NULL, 5);
-	uint8_t *pages = large_pages_take(LARGE_PAGES_KEPT + 1, &is_zeroed); // more than is ever kept
+	uint8_t *pages = large_pages_take(BYTES + 1);
 	assert_non_null(pages);
-	assert_true(is_zeroed);
 	assert_int_equal((uintptr_t)pages % LARGE_PAGE, 0);
-	for (size_t i = 0; i < LARGE_PAGES_KEPT; i += 4096) {
+	for (size_t i = 0; i < BYTES; i += 4096) {
 		assert_int_equal(pages[i], 0);
 		pages[i] = 1;
 	}
-	large_pages_give(pages, LARGE_PAGES_KEPT + 1);
-}
-
-/** What was given back is given out again, in parts, and arenas clear it before they do. */
-static void keeps_large_pages(void **state) {
-	(void)state;
-	enum { N = 4 };
-	struct arena a = {0};
-	bool is_zeroed;
-	uint8_t *all = large_pages_take(N * (size_t)LARGE_PAGE, &is_zeroed), *parts[N];
-	assert_non_null(all);
-	memset(all, 0xaa, N * (size_t)LARGE_PAGE);
-	large_pages_give(all, N * (size_t)LARGE_PAGE);
-	for (int i = 0; i < N; i++) {
-		parts[i] = large_pages_take(LARGE_PAGE, &is_zeroed);
-		assert_non_null(parts[i]);
-		for (int k = 0; k < i; k++) {
-			assert_ptr_not_equal(parts[i], parts[k]);
-		}
-		memset(parts[i], 0xaa, LARGE_PAGE);
-	}
-	for (int i = 0; i < N; i++) {
-		large_pages_give(parts[i], LARGE_PAGE);
-	}
-	for (size_t n = 1 << 20; n < LARGE_PAGE; n += 77777) {
-		uint8_t *p = arena_alloc(&a, n, 1);
-		assert_non_null(p);
-		for (size_t i = 0; i < n; i++) {
-			if (p[i]) {
-				fail_msg("byte %zu of %zu is not zero", i, n);
-			}
-		}
-	}
-	arena_finish(&a);
-	// Neither more bytes nor more stretches than it has places for
-	static uint8_t *many[64];
-	for (int i = 0; i < 64; i++) {
-		many[i] = large_pages_take(2ul * LARGE_PAGE, &is_zeroed);
-		assert_non_null(many[i]);
-		many[i][0] = 1;
-	}
-	for (int i = 0; i < 64; i++) {
-		large_pages_give(many[i], 2ul * LARGE_PAGE);
-	}
+	large_pages_give(pages, BYTES + 1);
 }
 
 static void copies_text_with_a_zero(void **state) {
@@ -236,7 +192,6 @@ int main(void) {
 			cmocka_unit_test(keeps_its_limit),
 			cmocka_unit_test(keeps_its_limit_with_large_pages),
 			cmocka_unit_test(takes_large_pages),
-			cmocka_unit_test(keeps_large_pages),
 			cmocka_unit_test(copies_text_with_a_zero),
 			cmocka_unit_test(grows_a_vec),
 			cmocka_unit_test(says_what_went_wrong),

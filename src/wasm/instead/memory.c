@@ -21,10 +21,9 @@ void parallel_run(unsigned n_parts, void (*work)(void *user, unsigned part), voi
 	}
 }
 
-void *large_pages_take(size_t bytes, bool *is_zeroed) {
-	*is_zeroed = false;
+void *large_pages_take(size_t bytes) {
 	size_t whole = large_pages_round(bytes);
-	return whole < bytes ? NULL : malloc(whole);
+	return whole < bytes ? NULL : calloc(1, whole);
 }
 
 void large_pages_prefer(void *memory, size_t bytes) {}
