@@ -36,7 +36,7 @@ struct graph_input {
 	/** Where the variable begins that this word is of; 0: not known. One thread. May be NULL. */
 	uint64_t (*variable)(void *user, uint32_t area, uint64_t at);
 	/**
-	 * A number for the class whose objects begin with this word, which points to data of a module.
+	 * A number for the class whose objects begin with this word, which points into a module.
 	 * 0: it is of none. One thread. May be NULL.
 	 */
 	uint32_t (*class_of)(void *user, uint64_t word);

@@ -627,11 +627,14 @@ static void finish(void) {
 }
 
 static struct graph_input input_of(struct parts_input *parts) {
+	static const struct parts_range module = {DATA_AT, DATA_AT + DATA_PAGES * PAGE};
 	*parts = (struct parts_input){
 			.page_bytes = PAGE,
 			.areas = &w.areas,
 			.pages = &w.pages,
 			.blocks = w.aggregate,
+			.modules = &module,
+			.n_modules = 1,
 			.is_glibc = true,
 			.knows_all_blocks = true,
 	};

@@ -2,8 +2,8 @@
 /*
  * Of which classes blocks are, by the word that objects with virtual functions begin with.
  *
- *   1. words of blocks that point to data of modules    each is asked for its class, once
- *   2. blocks that begin with such a word               of the class, or arenas: their objects
+ *   1. words of blocks that point into modules    each is asked for its class, once
+ *   2. blocks that begin with such a word         of the class, or arenas: their objects
  *
  * Memory is read for each; without any class, once. An arena looks like the first object in it, so
  * a block is of a class only if it is hardly larger than the smallest one.
@@ -21,35 +21,19 @@ enum {
 struct class_words {
 	struct marking *m;
 	struct graph *out;
-	VEC(struct parts_range) data; // of modules, where the tables of classes are
 	VEC(uint64_t) words;
 	struct map rows;    // by word: 1 + its row, or NO_CLASS
 	struct map by_name; // 1 + the row of a name
 };
 
-static bool find_data(struct class_words *c) {
-	const struct smaps *areas = c->m->in->parts->areas;
-	bool ok = true;
-	EACH(a, *areas) {
-		struct parts_range *last = c->data.n ? &c->data.items[c->data.n - 1] : NULL;
-		if (a->kind != SMAPS_FILE || a->is_executable) {
-			continue;
-		}
-		if (last && last->end == a->start) {
-			last->end = a->end;
-		} else {
-			ok = ok && vec_add(&c->data, (struct parts_range){a->start, a->end});
-		}
-	}
-	return ok;
-}
-
-static bool is_data(const struct class_words *c, uint64_t word) {
-	const struct parts_range *all = c->data.items;
-	if (word % WORD != 0 || c->data.n == 0 || word < all->start || word >= all[c->data.n - 1].end) {
+/** The tables of classes are in modules. */
+static bool is_of_module(const struct marking *m, uint64_t word) {
+	const struct parts_range *all = m->in->parts->modules;
+	const size_t n = m->in->parts->n_modules;
+	if (word % WORD != 0 || n == 0 || word < all->start || word >= all[n - 1].end) {
 		return false;
 	}
-	const size_t behind = sorted_first_of(all, c->data.n, sizeof *all, word + 1);
+	const size_t behind = sorted_first_of(all, n, sizeof *all, word + 1);
 	return behind > 0 && word < all[behind - 1].end;
 }
 
@@ -61,7 +45,7 @@ static void take_words(struct marking *m, struct part *p, const struct source *s
 	(void)s;
 	(void)at;
 	for (size_t i = 0; i < bytes / WORD; i++) {
-		if (is_data(m->words, words[i]) && p->words.n < WORDS_MOST) {
+		if (is_of_module(m, words[i]) && p->words.n < WORDS_MOST) {
 			p->ok &= map_put(&p->words, words[i], 1);
 		}
 	}
@@ -107,7 +91,7 @@ static void take_objects(struct marking *m, struct part *p, const struct source 
 		const uint8_t *memory, size_t bytes) {
 	const uint64_t *words = (const uint64_t *)(const void *)memory;
 	for (size_t i = 0; i < bytes / WORD; i++) {
-		uint64_t row = is_data(m->words, words[i]) ? map_get(&m->words->rows, words[i]) : 0;
+		uint64_t row = is_of_module(m, words[i]) ? map_get(&m->words->rows, words[i]) : 0;
 		if (row != 0 && row != NO_CLASS) {
 			p->ok &= vec_add(&p->found, (uint32_t)row);
 			p->head = at + i * WORD == s->start ? (uint32_t)row : p->head;
@@ -178,9 +162,9 @@ bool classes_find(struct marking *m, struct graph *out) {
 	struct class_words c = {.m = m, .out = out};
 	m->class_of = calloc(m->blocks.n + 1, sizeof *m->class_of);
 	m->words = &c;
-	bool ok = m->class_of && (!m->in->class_of || (find_data(&c) && find_all(&c)));
+	bool ok = m->class_of && (!m->in->class_of || find_all(&c));
 	m->words = NULL;
-	CALL_FOR(vec_finish, &c, data, words);
+	vec_finish(&c.words);
 	CALL_FOR(map_finish, &c, rows, by_name);
 	for (unsigned k = 0; k < m->n_parts; k++) {
 		map_finish(&m->parts[k].words);
