@@ -49,6 +49,7 @@ export interface Facts {
 	allocators: Allocator[]; // where the recorder was put in; none: it was preloaded
 	children: { pid: number; name: string | null; peak_rss_bytes: number }[];
 	looks: Look[]; // at resident memory, in order of time
+	leaks: Leaks;
 	metrics: MetricRow[];
 	page: {
 		heaptrack_version: string;
@@ -63,6 +64,25 @@ export interface Facts {
 		merged_below_bytes: number;
 		redacted: boolean;
 	};
+}
+
+/** What pointed to live blocks, by the newest look that asked (none: nobody did). */
+export interface Leaks {
+	looks: {
+		look: number;
+		time_ns: number;
+		grades: { grade: string; bytes: number; blocks: number }[];
+	}[];
+	classes: {
+		look: number;
+		kind: string;
+		name: string | null;
+		bytes: number;
+		blocks: number;
+		retained_bytes: number | null; // with what nothing else leads to
+		objects_in_arenas: number | null;
+	}[];
+	holders: { name: string | null; retained_bytes: number; retained_blocks: number }[];
 }
 
 /** Where resident memory was at one moment: its parts add up to rss_bytes. */

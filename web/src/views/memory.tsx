@@ -6,6 +6,7 @@ import { baseName, bytes, count, moment, percent, shortName } from '../ui/format
 import { Name } from '../ui/name.tsx';
 import { useValue } from '../ui/signals.ts';
 import { Table } from '../ui/table.tsx';
+import { Held } from './held.tsx';
 import { layerOf, MemoryChart } from './memorychart.tsx';
 
 const AT: Record<Look['at'], string> = {
@@ -370,6 +371,7 @@ export function MemoryView() {
 			{shown && <Rows part={shown} look={look} />}
 			{look.arenas.length > 0 && <Arenas look={look} />}
 			{absent.length > 0 && <Untouched sites={absent} />}
+			{p.facts.leaks.looks.length > 0 && <Held leaks={p.facts.leaks} />}
 		</>
 	);
 }

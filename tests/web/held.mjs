@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// What points to live blocks: node held.mjs MODULES ADDRESS BROWSER
+// Prints as JSON the tables of the Memory view, and where a holder and a grade lead.
+
+import { launch, open, settle } from './browser.mjs';
+
+const [modules, address, name] = process.argv.slice(2);
+const browser = await launch(modules, name);
+const { page, wrong } = await open(browser, `${address}#v=memory`);
+const rowsOf = (title) =>
+	page
+		.getByRole('region', { name: title })
+		.locator('tbody tr')
+		.evaluateAll((rows) => rows.map((row) => [...row.children].map((cell) => cell.innerText.trim())));
+const seen = {
+	wrong,
+	grades: await rowsOf('What pointed to live blocks'),
+	holders: await rowsOf('Who held them'),
+	classes: await rowsOf('Of what classes'),
+};
+await page.getByRole('button', { name: seen.holders[0][0], exact: true }).click();
+await settle(page);
+seen.holder = await page.evaluate(() => decodeURIComponent(location.hash.slice(1)));
+await page.goBack();
+await settle(page);
+await page.getByRole('region', { name: 'What pointed to live blocks' }).getByRole('button').last().click();
+await settle(page);
+seen.grade = await page.evaluate(() => decodeURIComponent(location.hash.slice(1)));
+console.log(JSON.stringify(seen));
+await browser.close();

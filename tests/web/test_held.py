@@ -1,0 +1,32 @@
+"""The Memory view of a recording with --leaks: grades, who holds what, and classes, as in --json."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests/referee"))
+
+from figures import in_bytes
+
+
+@pytest.mark.parametrize("browser", ["chromium", "firefox"])
+def test_tables_are_those_of_json(browser, pages, browse, ask):
+    if browser == "firefox" and not shutil.which("firefox-esr"):
+        pytest.skip("firefox-esr is not installed")
+    seen = browse("held.mjs", pages.page("classes").as_uri(), browser)
+    leaks = ask(pages.recording("classes"), None)["leaks"]
+    assert not seen["wrong"], seen["wrong"]
+    holders = sorted(leaks["holders"], key=lambda row: -row["retained_bytes"])
+    assert [row[0] for row in seen["holders"]] == [row["name"] for row in holders]
+    assert [row[1] for row in seen["holders"]] == [in_bytes(row["retained_bytes"]) for row in holders]
+    classes = sorted(leaks["classes"], key=lambda row: -row["bytes"])
+    assert [row[1:] for row in seen["classes"]] == [
+        [in_bytes(row["bytes"]), in_bytes(row["retained_bytes"]), f"{row['blocks']:,}", f"{row['objects_in_arenas']:,}"]
+        for row in classes]
+    assert seen["classes"][0][0] == "zoo::Parrot" and len(seen["classes"]) >= 6
+    grades = [row for row in leaks["looks"][0]["grades"] if row["blocks"]]
+    assert [row[1] for row in seen["grades"]] == [in_bytes(row["bytes"]) for row in grades]
+    assert seen["holder"] == "v=flame&m=held&focus=g_animals of classes", seen["holder"]
+    assert seen["grade"] == "v=flame&m=graded", seen["grade"]
