@@ -151,8 +151,7 @@ bool page_whole(struct buffer *out, const struct recording *r, const struct name
 }
 
 bool page_bare(struct buffer *out, const struct page_frame *frame, struct err *err) {
-	struct page p = {.out = out, .frame = *frame};
-	return need_bundle(err) && put_page(&p, err);
+	return need_bundle(err) && put_page(&(struct page){.out = out, .frame = *frame}, err);
 }
 
 bool page_viewer(struct buffer *out, struct err *err) {
