@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 		}
 		(void)python_line(&code, UINT32_MAX);
 	}
-	(void)python_prove(&layout, read_memory, &memory);
+	(void)python_prove(&layout, &(struct program_memory){read_memory, &memory});
 	arena_finish(&texts);
 	return 0;
 }

@@ -116,8 +116,10 @@ def judge_sites(referee):
 def judge_classes(referee):
     """What blocks were is not in their events: held against the file's table."""
     r = referee.recorded
-    truth = [{"look": c["look"], "kind": ("python", "nim")[c["kind"]], "name": r.text(c["name"]) or None,
-              "blocks": c["blocks"], "bytes": c["bytes"], "stack": r.chain(c["node"])} for c in r.tables["classes"]]
+    truth = [{"look": c["look"], "kind": ("python", "nim", "cpp")[c["kind"]], "name": r.text(c["name"]) or None,
+              "blocks": c["blocks"], "bytes": c["bytes"], "stack": r.chain(c["node"]),
+              "retained_bytes": c["retained_bytes"] if c["kind"] == 2 else None,
+              "objects_in_arenas": c["objects"] if c["kind"] == 2 else None} for c in r.tables["classes"]]
     said = [{**c, "stack": tuple(int(f["address"], 16) for f in c["stack"] if not f["inlined"])}
             for c in referee.report["json"]["leaks"]["classes"]]
     return [] if said == truth else [f"--json: leaks.classes: {said[:3]}, not {truth[:3]}"]
