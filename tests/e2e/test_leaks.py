@@ -232,7 +232,9 @@ def test_a_look_before_exit_handlers(tools, how):
 
     def lost_bytes(*options):
         run = tools.record(tools.folder / "leave", *arguments, options=(*options, "--force"))
-        assert graded(run)[1]["at"] == "end", repr(run)
+        is_early = options == ("--leaks=before-exit",)
+        assert graded(run)[1]["at"] == ("request" if is_early else "end"), repr(run)
+        assert ("just before the end" in run.report("--full")) <= (not is_early), run.report("--full")
         return sorted(site["bytes"] for site in run.json()["leaks"]["sites"] if site["grade"] in LOST)
     late = lost_bytes("--leaks")
     assert {222, 333} <= set(late), late

@@ -339,7 +339,8 @@ void run_look_at_end(struct run *run) {
 	}
 	atomic_store(&run->segment.header->end_wait_ms, 0); // it is looked at once
 	if (let_go_on(run, SEGMENT_ENDING) && is_read) {
-		(void)keep_look(run, &view, REC_AT_END, has_all);
+		(void)keep_look(run, &view, run->options->leaks_before_exit ? REC_AT_REQUEST : REC_AT_END,
+				has_all);
 	}
 	run->asked_look_ns = run->now_ns;
 	run_take_grades(run, true);
