@@ -461,7 +461,7 @@ def test_objects_have_their_types(tools, tmp_path, python):
             assert size[name] * 0.99 <= total <= size[name] * 1.01 + 500_000 * (name == "bytes"), (name, total, size[name])
     assert 20000 <= found["dict"][0] < 21000, found["dict"]  # the garbage collector knows few of them
     assert abs(found["table of dict"][0] - 20000) < 1000, found["table of dict"]
-    assert not {name for name in found if not re.match(r"[\w.]+$|\(type not known\)$|table of dict$", name)}, found
+    assert not {name for name in found if not re.match(r"[\w.-]+$|\(type not known\)$|table of dict$", name)}, found
     assert "--by type says what its blocks are" in recording.report(), recording.report()
 
 

@@ -215,7 +215,7 @@ def is_said(text, running):
 
 
 def is_ready(ready, place, running):
-    """A port that listens, a file that exists, or text in what the server wrote."""
+    """A port or socket that listens, a file that exists, or text in what the server wrote."""
     if running.process.poll() is not None:
         pytest.fail(f"ended before it was ready: {running.finished(running.process.returncode)!r}")
     if ready.isdigit():
@@ -224,5 +224,12 @@ def is_ready(ready, place, running):
             return one.connect_ex(("127.0.0.1", int(ready))) == 0
     if ready.startswith("says "):
         return is_said(ready[5:], running)
+    if (place / ready).is_socket():  # it is there before it listens
+        with socket.socket(socket.AF_UNIX) as one:
+            at = os.open(place, os.O_RDONLY)  # paths of sockets are short
+            try:
+                return one.connect_ex(f"/proc/self/fd/{at}/{ready}") == 0
+            finally:
+                os.close(at)
     return (place / ready).exists()
 
