@@ -12,11 +12,9 @@
 #define ATTR_NOINLINE          __attribute__((noinline))
 // At the top of a file whose functions stand for others and use nothing that they are given
 #define ATTR_STAND_INS _Pragma("GCC diagnostic ignored \"-Wunused-parameter\"")
-// A type: several numbers at once
-#define ATTR_LANES(bytes) __attribute__((vector_size(bytes)))
-#define ATTR_INLINE       __attribute__((always_inline)) inline
-#define LIKELY(x)         __builtin_expect(!!(x), 1)
-#define UNLIKELY(x)       __builtin_expect(!!(x), 0)
+#define ATTR_INLINE    __attribute__((always_inline)) inline
+#define LIKELY(x)      __builtin_expect(!!(x), 1)
+#define UNLIKELY(x)    __builtin_expect(!!(x), 0)
 
 // ---- what is released where its block ends, however it is left
 

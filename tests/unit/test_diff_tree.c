@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "engine/call_tree.h"
 #include "engine/diff.h"
-#include "one_core.h"
 #include "random_recording.h"
 
 #include <setjmp.h>
@@ -175,37 +174,6 @@ static void merged_nodes_weigh_what_their_stacks_weigh(void **state) {
 	}
 }
 
-/** Costs of large ones are computed in parts. */
-static void parts_of_the_work_change_nothing(void **state) {
-	(void)state;
-	const struct make_options o = {7, 60000, 20000, 20, 60000, 3000, 2};
-	struct made made = make_recording(&o);
-	const struct names *names = names_create(&made.r, NULL, NULL);
-	struct arena arena = {0};
-	struct lens ours = lens_whole(), base = {.has_range = true, .from = 3, .to = 9};
-	struct lens unfolded = {.is_unfolded = true};
-	const struct lens *const others[] = {&base, &unfolded};
-	for (size_t i = 0; i < 2; i++) {
-		const struct diff_input input[N_DIFF_SIDES] = {{&made.r, names, &ours},
-				{&made.r, names, others[i]}};
-		struct diff_tree one, all;
-		assert_true(diff_tree_make(input, LENS_PEAK, &arena, &all, NULL));
-		cpu_set_t cores = take_one_core();
-		assert_true(diff_tree_make(input, LENS_PEAK, &arena, &one, NULL));
-		take_cores_back(&cores);
-		assert_true(one.n > 1000);
-		assert_int_equal(one.n, all.n);
-		assert_memory_equal(one.nodes, all.nodes, one.n * sizeof *one.nodes);
-		assert_int_equal(one.n_labels, all.n_labels);
-		for (uint32_t k = 0; k < one.n_labels; k++) {
-			assert_true(slice_equal(one.labels[k], all.labels[k]));
-		}
-	}
-	arena_finish(&arena);
-	names_destroy((struct names *)names);
-	finish_made(&made);
-}
-
 /** Stacks that both sides have are followed once: as if there were two trees. */
 static void one_tree_is_as_good_as_two(void **state) {
 	(void)state;
@@ -234,7 +202,6 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(merged_nodes_weigh_what_their_stacks_weigh),
 			cmocka_unit_test(one_tree_is_as_good_as_two),
-			cmocka_unit_test(parts_of_the_work_change_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

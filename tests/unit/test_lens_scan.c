@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Scans of many intervals: in parts, in lanes, with numbers that fit no lane. */
+/* Scans of many intervals: in any order, with numbers of every width. */
 #include "engine/call_tree.h"
 #include "engine/lens.h"
-#include "one_core.h"
 #include "random_recording.h"
 
 #include <setjmp.h>
@@ -13,8 +12,7 @@ static void same(const struct lens_costs *a, const struct lens_costs *b) {
 	assert_memory_equal(a, b, sizeof *a);
 }
 
-/** Costs are laid over a tree of many stacks in parts, too. */
-static void parts_of_the_tree_change_nothing(void **state) {
+static void running_sums_of_many_stacks_add_up(void **state) {
 	(void)state;
 	const struct make_options o = {12, 3000, 110000, 40, 150000, 50, 3};
 	struct made m = make_recording(&o);
@@ -23,23 +21,25 @@ static void parts_of_the_tree_change_nothing(void **state) {
 	struct lens l = lens_whole();
 	struct lens_result result;
 	struct call_tree tree;
-	struct tree_costs one, all;
+	struct tree_costs costs;
 	assert_true(lens_apply(&l, &m.r, n, &arena, &result, NULL));
 	assert_true(call_tree_make(&l, &m.r, n, &arena, &tree, NULL));
-	assert_true(call_tree_costs(&tree, &l, &result, &arena, &all, NULL));
-	cpu_set_t cores = take_one_core();
-	assert_true(call_tree_costs(&tree, &l, &result, &arena, &one, NULL));
-	take_cores_back(&cores);
-	assert_memory_equal(one.before, all.before, (tree.n_stacks + 1ul) * sizeof *one.before);
-	struct lens_costs root = call_tree_all(&all, 0);
+	assert_true(call_tree_costs(&tree, &l, &result, &arena, &costs, NULL));
+	struct lens_costs sum = {0};
+	for (uint32_t i = 0; i < tree.n_stacks; i++) {
+		same(&costs.before[i], &sum);
+		lens_costs_add(&sum, &result.stacks[tree.stacks[i]]);
+	}
+	struct lens_costs root = call_tree_all(&costs, 0);
 	same(&root, &result.total);
+	same(&root, &sum);
 	arena_finish(&arena);
 	names_destroy(n);
 	finish_made(&m);
 }
 
-/** A large recording is scanned in parts; one whose intervals lie in no order, too. */
-static void parts_of_the_scan_change_nothing(void **state) {
+/** Those of a stack need not stand together. */
+static void intervals_may_lie_in_any_order(void **state) {
 	(void)state;
 	const struct make_options o = {11, 3000, 2000, 40, 450000, 50, 3};
 	struct made m = make_recording(&o);
@@ -49,16 +49,12 @@ static void parts_of_the_scan_change_nothing(void **state) {
 	struct lens_result ordered = {0};
 	for (int round = 0; round < 3; round++) {
 		struct lens l = {.has_range = true, .from = 8, .to = 25, .metric = LENS_KEPT};
-		struct lens_result one, all;
+		struct lens_result all;
 		assert_true(lens_apply(&l, &m.r, n, &arena, &all, NULL));
-		cpu_set_t cores = take_one_core();
-		assert_true(lens_apply(&l, &m.r, n, &arena, &one, NULL));
-		take_cores_back(&cores);
-		assert_true(one.total.blocks > 0);
-		same(&one.total, &all.total);
-		assert_memory_equal(one.stacks, all.stacks, m.r.stacks.n * sizeof *one.stacks);
-		ordered = round == 0 ? one : ordered;
-		assert_memory_equal(one.stacks, ordered.stacks, m.r.stacks.n * sizeof *one.stacks);
+		assert_true(all.total.blocks > 0);
+		ordered = round == 0 ? all : ordered;
+		same(&all.total, &ordered.total);
+		assert_memory_equal(all.stacks, ordered.stacks, m.r.stacks.n * sizeof *all.stacks);
 		// One out of place; then the halves of all
 		struct rec_interval_row moved = v[round * 100];
 		v[round * 100] = v[m.r.intervals.n - 10];
@@ -78,7 +74,7 @@ static void parts_of_the_scan_change_nothing(void **state) {
 
 enum { STACKS = 5, EDGES = 7, MANY = 140000 };
 
-/** Few stacks with many intervals each: the first with more than lanes hold, the last with wide ones. */
+/** Few stacks with many intervals each: the first with the largest that are narrow, the last with wide ones. */
 static void make_wide(struct made *m) {
 	const struct make_options o = {13, 20, STACKS, EDGES, STACKS, 4, 1};
 	*m = make_recording(&o);
@@ -164,8 +160,8 @@ static void numbers_of_every_width_add_up(void **state) {
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
-			cmocka_unit_test(parts_of_the_scan_change_nothing),
-			cmocka_unit_test(parts_of_the_tree_change_nothing),
+			cmocka_unit_test(intervals_may_lie_in_any_order),
+			cmocka_unit_test(running_sums_of_many_stacks_add_up),
 			cmocka_unit_test(numbers_of_every_width_add_up),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -168,8 +168,8 @@ bool lens_apply(const struct lens *l, const struct recording *r, const struct na
 	bool ok = (out->stacks || err_memory(err)) &&
 			find_left_out(l, r, n, arena, &scratch, &out->is_left_out, err);
 	if (ok && has_range(l, r)) {
-		ok = lens_scan(l, r, &scratch, out, err);
-		if (ok && lens_metrics[l->metric].rule == METRIC_MADE_TEMPORARY) {
+		lens_scan(l, r, out);
+		if (lens_metrics[l->metric].rule == METRIC_MADE_TEMPORARY) {
 			temporary_costs(l, r, out);
 		}
 	} else if (ok) {

@@ -12,10 +12,9 @@ uint32_t lens_largest_edge(const struct lens *l, const struct recording *r);
 
 /**
  * The expensive half of lens_apply: add up out->stacks (zeroed; is_left_out is made already) and
- * out->total over the range of l. False: no memory.
+ * out->total over the range of l.
  */
-bool lens_scan(const struct lens *l, const struct recording *r, struct arena *scratch,
-		struct lens_result *out, struct err *err);
+void lens_scan(const struct lens *l, const struct recording *r, struct lens_result *out);
 
 /** Set the range of `l` from the value of a lens's `t`. False: `err` says what is wrong. */
 bool lens_time_parse(struct lens *l, struct slice text, const struct recording *r, struct err *err);

@@ -8,8 +8,6 @@
  */
 #include "engine/call_tree.h"
 
-#include "base/parallel.h"
-
 enum { NODE_NONE = INDEX_NONE };
 
 /** A tree under construction: nodes as they come, children as lists. */
@@ -340,62 +338,22 @@ struct slice call_tree_label(const struct call_tree *t, uint32_t node) {
 
 // ---- costs
 
-/**
- * Running sums in parts: each from nothing at first, then raised by what the parts before it have.
- */
-struct laying {
-	const uint32_t *order;
-	uint32_t n;
-	const struct lens_costs *stacks;
-	struct lens_costs *before;
-	unsigned n_parts;
-	struct lens_costs sums[PARALLEL_MOST];
-};
-
-static void sum_part(void *user, unsigned part) {
-	enum { AHEAD = 16 };
-	struct laying *l = user;
-	struct lens_costs sum = {0};
-	uint32_t end = (uint32_t)parallel_begin(l->n, l->n_parts, part + 1);
-	for (uint32_t i = (uint32_t)parallel_begin(l->n, l->n_parts, part); i < end; i++) {
-		if (i + AHEAD < end) {
-			__builtin_prefetch(&l->stacks[l->order[i + AHEAD]]);
-		}
-		lens_costs_add(&sum, &l->stacks[l->order[i]]);
-		l->before[i + 1] = sum;
-	}
-	l->sums[part] = sum;
-}
-
-static void raise_part(void *user, unsigned part) {
-	const struct laying *l = user;
-	struct lens_costs sum = {0};
-	for (unsigned i = 0; i < part; i++) {
-		lens_costs_add(&sum, &l->sums[i]);
-	}
-	uint32_t end = (uint32_t)parallel_begin(l->n, l->n_parts, part + 1);
-	uint32_t begin = (uint32_t)parallel_begin(l->n, l->n_parts, part);
-	for (uint32_t i = begin; part > 0 && i < end; i++) {
-		lens_costs_add(&l->before[i + 1], &sum);
-	}
-}
-
 bool call_tree_costs(const struct call_tree *t, const struct lens *l,
 		const struct lens_result *result, struct arena *arena, struct tree_costs *out,
 		struct err *err) {
-	enum { LEAST = 50000 }; // stacks: for fewer, starting a thread costs more than it brings
-	*out = (struct tree_costs){t, l, result->stacks,
-			arena_new_unset(arena, struct lens_costs, t->n_stacks + 1ul)};
-	if (!out->before) {
+	enum { AHEAD = 16 };
+	struct lens_costs *before = arena_new_unset(arena, struct lens_costs, t->n_stacks + 1ul);
+	if (!before) {
 		return err_memory(err);
 	}
-	out->before[0] = (struct lens_costs){0};
-	struct laying laying = {t->stacks, t->n_stacks, result->stacks, out->before,
-			parallel_parts(t->n_stacks, LEAST), {{0}}};
-	parallel_run(laying.n_parts, sum_part, &laying);
-	if (laying.n_parts > 1) {
-		parallel_run(laying.n_parts, raise_part, &laying);
+	*out = (struct tree_costs){t, l, result->stacks, before};
+	struct lens_costs sum = {0};
+	for (uint32_t i = 0; i < t->n_stacks; i++) {
+		__builtin_prefetch(&result->stacks[t->stacks[i + AHEAD < t->n_stacks ? i + AHEAD : i]]);
+		before[i] = sum;
+		lens_costs_add(&sum, &result->stacks[t->stacks[i]]);
 	}
+	before[t->n_stacks] = sum;
 	return true;
 }
 
