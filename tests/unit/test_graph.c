@@ -17,7 +17,7 @@
 enum { PAGE = 4096, HEAP_PAGES = 24, DATA_PAGES = 3, STACK_PAGES = 4, BLOCKS = 48, STACKS = 6 };
 enum { TABLES = 8, WORD_BYTES = 8 };
 #define DATA_AT  0x400000ull
-#define HEAP_AT  0x7f1200600000ull
+#define HEAP_AT  0x7f1207ff4000ull // its blocks are indexed by 64 MiB, and it lies in two of these
 #define STACK_AT 0x7ffe00000000ull
 
 struct block {
@@ -780,12 +780,61 @@ static void lists_of_free_chunks_hold_nothing(void **state) {
 	}
 }
 
+/** Far apart, next to each other, and over many pages. */
+static void blocks_of_all_sizes_are_found(void **state) {
+	(void)state;
+	static const struct trace_event all[] = {
+			{.ptr = 0x10000000, .size = 100},
+			{.ptr = 0x13ffffd0, .size = 100},
+			{.ptr = 0x20000000, .size = 200 << 20},
+			{.ptr = 0x20000000 + (200 << 20) + 16, .size = 16},
+			{.ptr = 0x7f0000000000, .size = 1},
+	};
+	for (uint32_t i = 0; i < 4 * N_OF(all); i++) {
+		const struct trace_event *b = &all[i / 4];
+		const uint64_t inside[] = {0, b->size / 2, b->size - 1, b->size};
+		const uint64_t word = b->ptr + inside[i % 4];
+		struct parts_input parts;
+		struct graph graph = {0};
+		memset(&w, 0, sizeof w);
+		w.aggregate = aggregate_create(NULL, NULL);
+		assert_int_equal(aggregate_thread(w.aggregate, 1, 1, 0), 1);
+		for (uint32_t k = 0; k < N_OF(all); k++) {
+			struct trace_event e = all[k];
+			size_t done;
+			e.thread = 1;
+			e.kind = TRACE_ALLOC;
+			e.node = 1 + k;
+			assert_true(aggregate_events(w.aggregate, &e, 1, &done, NULL));
+		}
+		do {
+			vec_finish(&w.areas);
+			vec_finish(&w.pages);
+			memset(&w.areas, 0, sizeof w.areas);
+			memset(&w.pages, 0, sizeof w.pages);
+			put_area(DATA_AT, 1, SMAPS_FILE, w.data, w.is_there);
+		} while (!w.is_there[0]);
+		w.pages.how = PAGEMAP_SCANNED;
+		memcpy(w.data, &word, sizeof word);
+		const struct graph_input in = input_of(&parts);
+		assert_true(graph_grade(&in, &graph, NULL));
+		EACH(row, graph.grades) {
+			bool is_it = aggregate_node(w.aggregate, row->stack) == 1 + i / 4;
+			const uint8_t held = inside[i % 4] ? REC_HELD_INSIDE : REC_HELD;
+			assert_int_equal(row->grade, is_it ? held : REC_UNREACHABLE);
+		}
+		graph_finish(&graph);
+		finish();
+	}
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(grades_are_the_slow_versions),
 			cmocka_unit_test(unreadable_memory_accuses_nobody),
 			cmocka_unit_test(each_allocation_may_fail),
 			cmocka_unit_test(lists_of_free_chunks_hold_nothing),
+			cmocka_unit_test(blocks_of_all_sizes_are_found),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,10 +6,40 @@
  */
 #include "engine/graph/parts.h"
 
-enum { WINDOW_BYTES = 1 << 20 };
-enum { PAGE_SHIFT = 12, LEAF_SHIFT = 30, PAGE_BITS = LEAF_SHIFT - PAGE_SHIFT };
+enum { WINDOW_BYTES = 1 << 18 };
+enum { PAGE_SHIFT = 12, LEAF_SHIFT = 26, PAGES = 1 << (LEAF_SHIFT - PAGE_SHIFT) };
+enum { PAGE_BYTES = 1 << PAGE_SHIFT };
 
 // ---- which block
+
+static uint32_t *leaf_of(const struct marking *m, uint64_t address) {
+	return m->leaves[(address >> LEAF_SHIFT) - (m->low >> LEAF_SHIFT)];
+}
+
+/** Of each page of a leaf that a block reaches into, and of the one behind: the first block. */
+static bool fill_leaves(struct marking *m) {
+	const struct live_block *b = m->blocks.items;
+	uint64_t next = 0; // the first leaf that is not filled
+	for (size_t i = 0; i < m->blocks.n; i++) {
+		const uint64_t last = (b[i].start + b[i].bytes) >> LEAF_SHIFT;
+		size_t first = i;
+		for (RAISE_TO(next, b[i].start >> LEAF_SHIFT); next <= last; next++) {
+			uint32_t *leaf = malloc((PAGES + 1) * sizeof *leaf);
+			m->leaves[next - (m->low >> LEAF_SHIFT)] = leaf;
+			for (uint64_t page = 0; leaf && page <= PAGES; page++) {
+				const uint64_t at = (next << LEAF_SHIFT) + (page << PAGE_SHIFT);
+				while (first < m->blocks.n && b[first].start < at) {
+					first++;
+				}
+				leaf[page] = (uint32_t)first;
+			}
+			if (!leaf) {
+				return false;
+			}
+		}
+	}
+	return true;
+}
 
 static bool index_blocks(struct marking *m) {
 	const struct live_block *b = m->blocks.items;
@@ -17,41 +47,43 @@ static bool index_blocks(struct marking *m) {
 	m->low = n ? b[0].start : UINT64_MAX; // which no word in a leaf is
 	m->high = n ? b[n - 1].start + b[n - 1].bytes : UINT64_MAX;
 	m->leaves = calloc((m->high >> LEAF_SHIFT) - (m->low >> LEAF_SHIFT) + 1, sizeof *m->leaves);
-	for (size_t i = 0; m->leaves && i < n; i++) {
-		for (uint64_t page = b[i].start >> PAGE_SHIFT;
-				page <= (b[i].start + b[i].bytes) >> PAGE_SHIFT; page++) {
-			uint32_t **leaf = &m->leaves[(page >> PAGE_BITS) - (m->low >> LEAF_SHIFT)];
-			*leaf = *leaf ? *leaf : calloc((size_t)1 << PAGE_BITS, sizeof **leaf);
-			if (!*leaf) {
-				return false;
-			}
-			uint32_t *place = &(*leaf)[page & ((1u << PAGE_BITS) - 1)];
-			*place = *place ? *place : (uint32_t)i + 1;
-		}
+	m->in_page = malloc((n + 1) * sizeof *m->in_page);
+	for (size_t i = 0; m->in_page && i < n; i++) {
+		m->in_page[i] = b[i].start % PAGE_BYTES;
 	}
-	return m->leaves != NULL;
+	return m->leaves && m->in_page && fill_leaves(m);
+}
+
+/** Blocks that begin on the word's page: its first and the one behind its last. */
+static inline void find_page(const struct marking *m, uint64_t word, uint32_t page[static 2]) {
+	memcpy(page, leaf_of(m, word) + (word >> PAGE_SHIFT) % PAGES, 2 * sizeof *page);
+}
+
+/** The last block of a page that begins at the word or before; that before all of them, if none. */
+static inline uint32_t find_last(const struct marking *m, uint64_t word, const uint32_t page[2]) {
+	const uint16_t *in_page = m->in_page + page[0], at = word % PAGE_BYTES;
+	uint32_t low = 0;
+	for (uint32_t n = page[1] - page[0]; n > 0;) {
+		const uint32_t half = (n + 1) / 2;
+		low += half & -(uint32_t)(in_page[low + half - 1] <= at); // no jump: it would be guessed
+		n -= half;
+	}
+	return page[0] + low - 1;
+}
+
+/** The last word of a block's memory, and the one behind it, are of it, too. */
+static inline bool is_within(const struct marking *m, uint64_t word, uint32_t block) {
+	return block != NO_BLOCK && word - m->blocks.items[block].start <= m->blocks.items[block].bytes;
 }
 
 uint32_t edges_block_of(const struct marking *m, uint64_t word) {
-	if (LIKELY(!edges_may_be_block(m, word))) {
+	uint32_t page[2];
+	if (LIKELY(!edges_may_be_block(m, word)) || !leaf_of(m, word)) {
 		return NO_BLOCK;
 	}
-	const uint32_t *leaf = m->leaves[(word >> LEAF_SHIFT) - (m->low >> LEAF_SHIFT)];
-	const uint32_t page = (uint32_t)(word >> PAGE_SHIFT) & ((1u << PAGE_BITS) - 1);
-	if (!leaf || leaf[page] == 0) {
-		return NO_BLOCK;
-	}
-	const struct live_block *b = m->blocks.items;
-	const uint32_t next = page + 1 < 1u << PAGE_BITS ? leaf[page + 1] : 0;
-	size_t low = leaf[page] - 1, high = next > 0 ? next : m->blocks.n;
-	while (low < high) { // the first behind the word
-		size_t middle = low + (high - low) / 2;
-		bool is_behind = b[middle].start > word;
-		high = is_behind ? middle : high;
-		low = is_behind ? low : middle + 1;
-	}
-	return low >= leaf[page] && word <= b[low - 1].start + b[low - 1].bytes ? (uint32_t)low - 1
-																			: NO_BLOCK;
+	find_page(m, word, page);
+	const uint32_t block = find_last(m, word, page);
+	return is_within(m, word, block) ? block : NO_BLOCK;
 }
 
 /**
@@ -62,12 +94,16 @@ static bool is_free_chunk(const struct live_block *b, uint64_t word) {
 	return word % (2 * WORD) == 0 && word > b->start && word + WORD >= b->start + b->bytes;
 }
 
+/** The source itself, or in a list of free memory. */
+static bool is_none(const struct marking *m, const struct source *s, uint64_t word,
+		uint32_t block) {
+	return block == (size_t)(s - m->sources.items) - m->n_roots ||
+			(s->is_libcs && is_free_chunk(&m->blocks.items[block], word));
+}
+
 uint32_t edges_target(const struct marking *m, const struct source *s, uint64_t word) {
 	const uint32_t block = edges_block_of(m, word);
-	const size_t own = (size_t)(s - m->sources.items) - m->n_roots;
-	bool is_none = block == NO_BLOCK || block == own ||
-			(s->is_libcs && is_free_chunk(&m->blocks.items[block], word));
-	return is_none ? NO_BLOCK : block;
+	return block == NO_BLOCK || is_none(m, s, word, block) ? NO_BLOCK : block;
 }
 
 // ---- memory
@@ -75,16 +111,22 @@ uint32_t edges_target(const struct marking *m, const struct source *s, uint64_t 
 /** What is not resident was never written: zeros. */
 static bool fetch(const struct marking *m, uint64_t at, uint8_t *out, size_t bytes) {
 	const struct pagemap *pages = m->in->parts->pages;
+	const uint64_t end = at + bytes;
 	size_t i = sorted_first_of(pages->items, pages->n, sizeof *pages->items, at + 1);
-	memset(out, 0, bytes);
-	for (i -= i > 0; i < pages->n && pages->items[i].start < at + bytes; i++) {
+	for (i -= i > 0; i < pages->n && pages->items[i].start < end; i++) {
 		uint64_t from = pages->items[i].start, to = pages->items[i].end;
 		RAISE_TO(from, at);
-		LOWER_TO(to, at + bytes);
-		if (from < to && !m->in->read(m->in->user, from, out + (from - at), to - from)) {
-			return false;
+		LOWER_TO(to, end);
+		if (from < to) {
+			memset(out, 0, from - at);
+			if (!m->in->read(m->in->user, from, out + (from - at), to - from)) {
+				return false;
+			}
+			out += to - at;
+			at = to;
 		}
 	}
+	memset(out, 0, end - at);
 	return true;
 }
 
@@ -116,19 +158,56 @@ bool edges_read_source(struct marking *m, struct part *p, const struct source *s
 	return true;
 }
 
+/**
+ * Pointers to anywhere miss all caches, so many are looked up at a time: the page of each is
+ * fetched, then its blocks, then what is known of the last of them, each time while those of the
+ * others arrive. Nothing need be known of a block that a word is the address of.
+ */
+static void take_waiting(struct marking *m, struct part *p) {
+	uint32_t page[WAITING][2], block[WAITING];
+	bool is_start[WAITING];
+	for (uint32_t i = 0; i < p->n_waiting; i++) {
+		find_page(m, p->waiting[i].word, page[i]);
+		__builtin_prefetch(&m->in_page[page[i][0]]);
+		__builtin_prefetch(&m->in_page[page[i][1]]);
+	}
+	for (uint32_t i = 0; i < p->n_waiting; i++) {
+		const uint64_t word = p->waiting[i].word;
+		block[i] = find_last(m, word, page[i]);
+		is_start[i] = block[i] + 1 > page[i][0] && m->in_page[block[i]] == word % PAGE_BYTES;
+		if (!is_start[i]) {
+			__builtin_prefetch(&m->blocks.items[block[i]]);
+		}
+	}
+	for (uint32_t i = 0; i < p->n_waiting; i++) {
+		const struct waiting *w = &p->waiting[i];
+		const struct source *s = &m->sources.items[w->source];
+		if ((is_start[i] || is_within(m, w->word, block[i])) && !is_none(m, s, w->word, block[i])) {
+			const uint64_t inside = is_start[i] ? 0 : w->word - m->blocks.items[block[i]].start;
+			const struct edge e = {.block = block[i],
+					.inside = inside < UINT16_MAX ? (uint16_t)inside : UINT16_MAX,
+					.word = w->of_source & 127};
+			p->ok &= vec_add(&p->edges, e);
+			m->first[w->source]++;
+		}
+	}
+	p->n_waiting = 0;
+}
+
 static void take_edges(struct marking *m, struct part *p, const struct source *s, uint64_t at,
 		const uint8_t *memory, size_t bytes) {
 	const uint64_t *words = (const uint64_t *)(const void *)memory;
 	const bool is_small = s->end - s->start <= WORDS_APART * WORD;
-	const size_t first = (at - s->start) / WORD;
+	const size_t first = (at - s->start) / WORD, source = (size_t)(s - m->sources.items);
 	for (size_t i = 0; i < bytes / WORD; i++) {
-		const uint32_t block = edges_target(m, s, words[i]);
-		if (block != NO_BLOCK) {
-			const uint64_t inside = words[i] - m->blocks.items[block].start;
-			const struct edge e = {.block = block,
-					.inside = inside < UINT16_MAX ? (uint16_t)inside : UINT16_MAX,
-					.word = (is_small ? first + i : WORDS_APART) & 127};
-			p->ok &= vec_add(&p->edges, e);
+		const uint32_t *leaf = edges_may_be_block(m, words[i]) ? leaf_of(m, words[i]) : NULL;
+		if (leaf) {
+			__builtin_prefetch(leaf + (words[i] >> PAGE_SHIFT) % PAGES);
+			p->waiting[p->n_waiting++] = (struct waiting){words[i], (uint32_t)source,
+					(uint32_t)(is_small ? first + i : WORDS_APART)};
+			if (p->n_waiting == WAITING) {
+				take_waiting(m, p);
+			}
 		}
 	}
 }
@@ -137,11 +216,19 @@ static void read_part(void *user, unsigned number) {
 	struct marking *m = user;
 	struct part *p = &m->parts[number];
 	p->window = malloc(WINDOW_BYTES);
-	p->ok = p->window != NULL;
+	p->waiting = malloc(WAITING * sizeof *p->waiting);
+	p->ok = p->window && p->waiting;
 	for (size_t i = p->begin; p->ok && i < p->end; i++) {
-		m->first[i] = p->edges.n;
 		p->ok = edges_read_source(m, p, &m->sources.items[i], false, take_edges) && p->ok;
 	}
+	take_waiting(m, p);
+	size_t sum = 0;
+	for (size_t i = p->begin; i < p->end; i++) { // from how many to where they begin
+		const size_t n = m->first[i];
+		m->first[i] = sum;
+		sum += n;
+	}
+	free(p->waiting);
 }
 
 /** Parts of about the same size. */
@@ -193,6 +280,7 @@ void edges_finish(struct marking *m) {
 		free(m->parts[k].window);
 	}
 	free(m->leaves);
+	free(m->in_page);
 	free(m->first);
 	CALL_FOR(vec_finish, m, blocks, sources);
 }

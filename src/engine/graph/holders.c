@@ -33,7 +33,7 @@ struct field {
 
 struct holding {
 	struct marking *m;
-	uint32_t *alike;             // by stack: the first one of the same places
+	uint32_t *stacks;            // by block: the first stack of the same places, or STACK_NONE
 	VEC(struct root_word) words; // by object
 	VEC(size_t) objects;         // where the words of each begin, and their end
 	VEC(struct field) fields;
@@ -161,28 +161,30 @@ static uint64_t *find_places(const struct graph_input *in) {
 	return sums;
 }
 
-static bool find_alike(struct holding *h) {
+static bool find_stacks(struct holding *h) {
 	const struct graph_input *in = h->m->in;
-	const uint32_t n_stacks = h->m->blocks.n_stacks;
+	const struct live_blocks *blocks = &h->m->blocks;
+	const uint32_t n_stacks = blocks->n_stacks;
 	FREED uint64_t *sums = in->nodes ? find_places(in) : NULL;
+	FREED uint32_t *alike = calloc(n_stacks + 1ul, sizeof *alike);
 	struct map first = {0};
-	h->alike = calloc(n_stacks + 1ul, sizeof *h->alike);
-	bool ok = h->alike && (sums || !in->nodes) && map_reserve(&first, sums ? n_stacks : 0);
+	h->stacks = malloc((blocks->n + 1) * sizeof *h->stacks);
+	bool ok = h->stacks && alike && (sums || !in->nodes) &&
+			map_reserve(&first, sums ? n_stacks : 0);
 	for (uint32_t i = 0; ok && i < n_stacks; i++) {
 		const uint32_t node = sums ? aggregate_node(in->parts->blocks, i) : 0;
 		const uint64_t known = node && node < in->n_nodes ? map_get(&first, sums[node]) : 0;
-		h->alike[i] = known ? (uint32_t)known - 1 : i;
+		alike[i] = known ? (uint32_t)known - 1 : i;
 		if (node && node < in->n_nodes && !known) {
 			(void)map_set(&first, sums[node], i + 1ul);
 		}
 	}
+	for (size_t i = 0; ok && i < blocks->n; i++) {
+		const uint32_t stack = blocks->items[i].stack;
+		h->stacks[i] = stack < n_stacks ? alike[stack] : STACK_NONE;
+	}
 	map_finish(&first);
 	return ok;
-}
-
-static uint32_t stack_of(const struct holding *h, uint32_t block) {
-	const uint32_t stack = h->m->blocks.items[block].stack;
-	return stack < h->m->blocks.n_stacks ? h->alike[stack] : STACK_NONE;
 }
 
 // ---- rare fields
@@ -191,7 +193,7 @@ static uint32_t stack_of(const struct holding *h, uint32_t block) {
 
 /** Pointers from that word to blocks of `to`. INDEX_NONE: no memory. */
 static uint32_t field_of(struct holding *h, uint32_t block, uint32_t to, const struct edge *e) {
-	const struct field f = {stack_of(h, block), to, e->word, 0};
+	const struct field f = {h->stacks[block], to, e->word, 0};
 	const uint64_t hash = hash_u64((uint64_t)f.from << 39 ^ (uint64_t)f.to << 7 ^ f.word);
 	return !vec_reserve(&h->fields, 1)
 			? INDEX_NONE
@@ -216,10 +218,10 @@ static bool mark_rare(struct holding *h) {
 	FREED uint32_t *n_into = calloc(n_stacks + 1ul, 2 * sizeof *n_into); // last: of no stack
 	uint32_t *n_blocks = n_into ? n_into + n_stacks + 1 : NULL;
 	for (uint32_t i = 0; n_into && i < n; i++) {
-		const uint32_t from = stack_of(h, i);
+		const uint32_t from = h->stacks[i];
 		n_blocks[from < n_stacks ? from : n_stacks]++;
 		EACH_EDGE(e, m, m->n_roots + i) {
-			const uint32_t to = stack_of(h, e->block), field = field_of(h, i, to, e);
+			const uint32_t to = h->stacks[e->block], field = field_of(h, i, to, e);
 			const uint32_t word = field_of(h, i, ANY_STACK, e);
 			if (field == INDEX_NONE || word == INDEX_NONE) {
 				return false;
@@ -231,7 +233,7 @@ static bool mark_rare(struct holding *h) {
 	}
 	for (uint32_t i = 0; n_into && i < n; i++) {
 		EACH_EDGE(e, m, m->n_roots + i) {
-			const uint32_t from = stack_of(h, i), to = stack_of(h, e->block);
+			const uint32_t from = h->stacks[i], to = h->stacks[e->block];
 			const uint32_t to_field = field_of(h, i, to, e), any = field_of(h, i, ANY_STACK, e);
 			const uint32_t field = h->fields.items[to_field].n, word = h->fields.items[any].n;
 			bool is_unusual = from < n_stacks && word < n_blocks[from] / 2;
@@ -392,7 +394,7 @@ static bool put_rows(struct holding *h, struct graph *out) {
 			continue;
 		}
 		const struct live_block *b = &h->m->blocks.items[v - first_block];
-		const uint32_t stack = stack_of(h, v - first_block);
+		const uint32_t stack = h->stacks[v - first_block];
 		const uint32_t row = row_below(h, out, above ? h->rows[above] : several, stack,
 				h->m->class_of[v - first_block]);
 		struct rec_holder *r = &out->holders.items[row - 1].row;
@@ -461,14 +463,14 @@ static bool join_small(struct holding *h, struct graph *out) {
 
 bool holders_find(struct marking *m, struct graph *out) {
 	struct holding h = {.m = m, .ok = true};
-	bool ok = find_alike(&h) && find_objects(&h) && mark_rare(&h) && find_dominators(&h);
+	bool ok = find_stacks(&h) && find_objects(&h) && mark_rare(&h) && find_dominators(&h);
 	ok = ok && put_rows(&h, out);
 	sum_classes(out);
 	ok = ok && join_small(&h, out);
 	CALL_FOR(vec_finish, &h, words, objects, fields);
 	CALL_FOR(index_finish, &h, field_index, row_index);
 	dominators_finish(&h.dominators);
-	free(h.alike);
+	free(h.stacks);
 	free(h.flow.first);
 	free(h.flow.to);
 	free(h.is_usual);

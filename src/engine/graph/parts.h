@@ -29,15 +29,24 @@ struct edge {
 	uint16_t is_rare : 1;
 };
 
+enum { WAITING = 256 };
+struct waiting {
+	uint64_t word;
+	uint32_t source;
+	uint32_t of_source; // edge.word
+};
+
 /** Sources that one thread reads. */
 struct part {
 	size_t begin, end; // sources
 	VEC(struct edge) edges;
-	VEC(uint32_t) found; // blocks, by pass 3; rows of classes, of one block
-	struct map words;    // that may be of classes
-	uint64_t *objects;   // by class: in arenas. NULL: words are yet to be found
-	uint32_t head;       // the class of the block's first word, as class_of
-	uint8_t *window;     // memory from window_at on, WINDOW_BYTES. 0: none
+	VEC(uint32_t) found;     // blocks, by pass 3; rows of classes, of one block
+	struct map words;        // that may be of classes
+	uint64_t *objects;       // by class: in arenas. NULL: words are yet to be found
+	uint32_t head;           // the class of the block's first word, as class_of
+	struct waiting *waiting; // WAITING words, in their order, which may point to blocks
+	uint32_t n_waiting;
+	uint8_t *window; // memory from window_at on, WINDOW_BYTES. 0: none
 	uint64_t window_at;
 	bool ok, is_unread;
 };
@@ -48,11 +57,12 @@ struct marking {
 	struct sources sources; // the roots, then the blocks
 	size_t n_roots;
 
-	// Which block an address is of: by GiB and page, 1 + the first that ends there or later
+	// Which block an address is of: by 64 MiB and page, the first that begins there or later
 	uint64_t low, high;
 	uint32_t **leaves;
+	uint16_t *in_page; // where each block begins in its page
 
-	size_t *first; // per source, of its edges in those of its part
+	size_t *first; // per source, of its edges in those of its part; while they are read, how many
 	struct part parts[PARALLEL_MOST];
 	unsigned n_parts;
 
