@@ -7,6 +7,7 @@ started is ended: the processes of its session, which is its own.
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -260,6 +261,12 @@ def wait_until(condition, timeout=PATIENCE / 3, what="the condition"):
             pytest.fail(f"{what} did not come true within {timeout} s")
         time.sleep(0.01)
     return value
+
+
+def listens(path):
+    """Is the server at this socket there? Its file exists before it listens."""
+    with socket.socket(socket.AF_UNIX) as one:
+        return one.connect_ex(str(path)) == 0
 
 
 def heaptrack_below(pid):

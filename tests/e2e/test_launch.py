@@ -128,7 +128,7 @@ def test_redis_under_a_benchmark_and_sigterm(tools, tmp_path, helpers):
     socket = tmp_path / "redis.sock"
     running = tools.start_record("redis-server", "--port", "0", "--unixsocket", socket,
                                  "--save", "", "--daemonize", "no", cwd=tmp_path)
-    helpers.wait_until(socket.exists, what="redis")
+    helpers.wait_until(lambda: helpers.listens(socket), what="redis")
     benchmark = tools.run("redis-benchmark", "-s", socket, "-n", "5000", "-r", "1000", "-q",
                           "-t", "set,get,lpush,zadd", timeout=60)
     assert benchmark.status == 0, repr(benchmark)

@@ -144,7 +144,7 @@ def test_a_server_under_load_is_not_accused(tools):
         pytest.skip("redis is not installed")
     socket = tools.folder / "redis.sock"
     server = tools.start_record("redis-server", "--port", "0", "--unixsocket", socket, "--save", "", options=("--leaks",))
-    conftest.wait_until(socket.exists, what="the server")
+    conftest.wait_until(lambda: conftest.listens(socket), what="the server")
     subprocess.run(["redis-benchmark", "-s", socket, "-n", "20000", "-r", "20000", "-q", "-t", "set,lpush,hset"],
                    check=True, timeout=120, stdout=subprocess.DEVNULL)
     subprocess.run(["redis-cli", "-s", socket, "shutdown", "nosave"], check=True, timeout=60)

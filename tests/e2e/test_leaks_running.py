@@ -320,7 +320,7 @@ def test_a_server_under_load_is_not_accused(tools, is_long):
         pytest.skip("redis is not installed")
     socket = tools.folder / "redis.sock"
     server = tools.start_record("redis-server", "--port", "0", "--unixsocket", socket, "--save", "", options=("--leaks",))
-    conftest.wait_until(socket.exists, what="the server")
+    conftest.wait_until(lambda: conftest.listens(socket), what="the server")
     load = ["redis-benchmark", "-s", socket, "-r", "100000", "-q", "-t", "set,lpush,hset"]
     subprocess.run([*load, "-n", "100000", "-P", "16"], check=True, timeout=120, stdout=subprocess.DEVNULL)
     busy = subprocess.Popen([*load, "-l", "-n", "20000"], stdout=subprocess.DEVNULL)
@@ -412,7 +412,7 @@ def test_no_block_falls_through_the_cut(tools, is_long):
     """Blocks that live before and after a look are in it, each once, and held; so are those that live briefly."""
     program = compile_c(tools, "hands", HANDS)
     running = tools.start_record(program, "64", options=("--leaks", "--force"))
-    time.sleep(1)
+    conftest.wait_until(lambda: running.finished(0).stdout == "ok\n", what="its blocks and threads")
     for _ in range(1000 if is_long else 20):
         answer = look(tools, running.program())
         assert lost_of(answer) == 0, answer

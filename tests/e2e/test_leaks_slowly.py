@@ -97,7 +97,7 @@ def test_redis(tools):
     path = tools.folder / "redis.sock"
 
     def ask():
-        conftest.wait_until(path.exists, what="the server")
+        conftest.wait_until(lambda: conftest.listens(path), what="the server")
         for command in (["eval", "for i = 1, 100000 do redis.call('set', 'k' .. i, string.rep('v', i % 90)) end", "0"],
                         ["eval", "for i = 1, 5000 do redis.call('hset', 'h' .. i % 50, 'f' .. i, i) "
                          "redis.call('zadd', 'z', i, 'm' .. i) redis.call('rpush', 'l' .. i % 9, i) end", "0"],

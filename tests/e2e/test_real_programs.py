@@ -298,7 +298,7 @@ def test_redis_under_a_benchmark(tools, build, tmp_path, helpers):
     server = tools.start_record(
         need("redis-server"), "--port", "0", "--unixsocket", socket, "--save", "", "--dir",
         tmp_path, env=counter.env)
-    helpers.wait_until(socket.exists, what="the server's socket")
+    helpers.wait_until(lambda: helpers.listens(socket), what="the server's socket")
     bench = tools.run(need("redis-benchmark"), "-s", socket, "-q", "-n", "20000", "-c", "20", "-t",
                       "set,get,lpush,lrange_100,hset,zadd", "-r", "5000")
     assert bench.status == 0 and "requests per second" in bench.stdout, repr(bench)
