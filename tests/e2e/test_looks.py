@@ -116,17 +116,22 @@ def test_the_end_is_looked_at(tools, program, name):
         assert held <= parts[HEAP_LIVE] < held + (1 << 20)
 
 
+def waited_for_a_cpu(*pids):
+    """For how many seconds their main threads had work, and no processor."""
+    return sum(int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9 for pid in pids)
+
+
 def test_a_collector_that_is_stopped_delays_the_end_by_little(tools, program):
     started = tools.start_record(program("hold(8 << 20); getchar(); return 3;"), stdin=subprocess.PIPE)
     pid = started.program()
     collector = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
     conftest.wait_until(lambda: resident(pid) >= 8 << 20, what="the block is touched")
     os.kill(collector, signal.SIGSTOP)
-    begin = time.monotonic()
+    begin = time.monotonic() - waited_for_a_cpu(pid, "self")
     started.process.stdin.write(b"\n")
     started.process.stdin.close()
     conftest.wait_until(lambda: state(pid) == "Z", what="the program has ended")
-    waited = time.monotonic() - begin
+    waited = time.monotonic() - waited_for_a_cpu(pid, "self") - begin
     os.kill(collector, signal.SIGCONT)
     assert started.wait().status == 3
     assert waited < 1.5
