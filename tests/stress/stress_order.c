@@ -444,8 +444,8 @@ static int report(const struct order_counts *c, double seconds) {
 		   "\n",
 			judged.wrong, judged.twice, judged.unpaired, misjudged, lost,
 			judged.threads - judged.ended);
-	// Who freezes within a hook is not waited for as long
-	bool is_late = !(run.disturb & FREEZE) && (c->forced || c->late);
+	// Who freezes within a hook is not waited for as long, nor whom a busy kernel is slow to bury
+	bool is_late = !(run.disturb & FREEZE) && (c->forced > n_died || c->late);
 	return judged.wrong || judged.twice || judged.unpaired || misjudged || lost || is_late ||
 			c->bad_entries || judged.threads != judged.ended;
 }
