@@ -112,47 +112,33 @@ struct piece {
 	default: PUT_EACH(uint64_t, value) break; \
 	}
 
-/*
- * From what the column stores to the fields. Stored numbers are bytes or words: one of the two is
- * NULL, and this is made once for each. False: a value does not fit its field.
- */
-static ATTR_INLINE bool put_fields(struct walk *w, const struct piece *p, const uint8_t *bytes,
-		const uint64_t *words) {
-#define STORED (bytes ? (uint64_t)bytes[i] : words[i])
+/** From what the column stores to the fields. False: a value does not fit its field. */
+static bool put_fields(struct walk *w, const struct piece *p, const uint64_t *stored) {
 	const struct column *c = w->column;
 	const uint64_t none = low_bits(c->width);
 	uint8_t *row = p->row + c->offset;
 	uint64_t other[ROWS_AT_ONCE], at = w->previous, any = 0;
 	switch ((enum column_way)c->way) {
-	case COLUMN_PLAIN: PUT(c->width, STORED) break;
-	case COLUMN_DELTA: PUT(c->width, at += unzigzag(STORED)) break;
-	case COLUMN_HIGH: PUT(c->width, at += unzigzag(STORED) << 16) break;
-	case COLUMN_BACK: PUT(c->width, p->index + i - STORED) break;
+	case COLUMN_PLAIN: PUT(c->width, stored[i]) break;
+	case COLUMN_DELTA: PUT(c->width, at += unzigzag(stored[i])) break;
+	case COLUMN_HIGH: PUT(c->width, at += unzigzag(stored[i]) << 16) break;
+	case COLUMN_BACK: PUT(c->width, p->index + i - stored[i]) break;
 	case COLUMN_LOW:
 		// The low bits join the high ones, which their field holds already
 		load_all(other, row, p->row_bytes, c->width, p->n);
-		PUT(c->width, other[i] | (STORED & 0xffff))
+		PUT(c->width, other[i] | (stored[i] & 0xffff))
 		break;
 	case COLUMN_UNTIL:
 		load_others(w, other, p->row, p->n);
-		PUT(c->width, STORED == 0 ? none : other[i] + STORED - 1)
+		PUT(c->width, stored[i] == 0 ? none : other[i] + stored[i] - 1)
 		break;
 	default:
 		load_others(w, other, p->row, p->n);
-		PUT(c->width, other[i] + unzigzag(STORED))
+		PUT(c->width, other[i] + unzigzag(stored[i]))
 		break;
 	}
 	w->previous = at;
 	return any <= none;
-#undef STORED
-}
-
-static ATTR_NOINLINE bool put_bytes(struct walk *w, const struct piece *p, const uint8_t *bytes) {
-	return put_fields(w, p, bytes, NULL);
-}
-
-static ATTR_NOINLINE bool put_words(struct walk *w, const struct piece *p, const uint64_t *words) {
-	return put_fields(w, p, NULL, words);
 }
 
 // A column on its way into rows
@@ -170,22 +156,10 @@ static bool skip_zeros(struct cursor *c, size_t n) {
 	return are_zeros;
 }
 
-// The next n numbers if each takes one byte, as most do; NULL: they do not, or are not there
-static const uint8_t *take_bytes(struct cursor *c, size_t n) {
-	const uint8_t *bytes = c->at;
-	bool ok = n > 0 && cursor_left(c) >= n && are_short(bytes, n);
-	c->at = ok ? bytes + n : bytes;
-	return ok ? bytes : NULL;
-}
-
 static bool decode_numbers(struct reading *r, const struct piece *p) {
 	struct walk *w = &r->walk;
 	if (w->column->way == COLUMN_PLAIN && skip_zeros(&r->bytes, p->n)) {
 		return true;
-	}
-	const uint8_t *bytes = take_bytes(&r->bytes, p->n);
-	if (bytes) {
-		return put_bytes(w, p, bytes);
 	}
 	uint64_t words[ROWS_AT_ONCE];
 	if (r->is_zero) {
@@ -193,7 +167,7 @@ static bool decode_numbers(struct reading *r, const struct piece *p) {
 	} else {
 		take_numbers(words, &r->bytes, p->n);
 	}
-	return put_words(w, p, words);
+	return put_fields(w, p, words);
 }
 
 static bool decode_ids(struct reading *r, const struct piece *p) {
@@ -222,14 +196,16 @@ static bool is_zero_if_missing(const struct column *c) {
 	return c->way == COLUMN_PLAIN || c->way == COLUMN_DELTA || c->way == COLUMN_ID;
 }
 
-bool table_columns(struct cursor *out, const struct table_raw *raw, const struct table *t,
-		struct err *err) {
+/** The columns that need decoding: `*n` of them. */
+static bool find_readings(struct reading *out, size_t *n, const struct table_raw *raw,
+		const struct table *t, struct err *err) {
 	struct cursor columns = cursor_init(raw->columns);
 	uint64_t id = 0;
 	struct slice bytes = {raw->columns.data, 0};
 	bool more = next_column(&columns, &id, &bytes);
-	for (size_t i = 0; i < t->n_columns; i++) {
-		const struct column *column = &t->columns[i];
+	check(t->n_columns <= COLUMNS_MAX);
+	*n = 0;
+	EACH_OF(column, t->columns, t->n_columns) {
 		while (more && id < column->id) {
 			uint64_t before = id;
 			more = next_column(&columns, &id, &bytes);
@@ -241,46 +217,41 @@ bool table_columns(struct cursor *out, const struct table_raw *raw, const struct
 		if (column->id == 1 && its.size < raw->n) {
 			return err_set(err, ERR_FORMAT, "table %s: bad column %u", t->name, column->id);
 		}
-		out[i] = cursor_init(its);
+		bool is_zero = its.size == 0;
+		if (!is_zero || !is_zero_if_missing(column)) {
+			out[(*n)++] = (struct reading){{t, column, 0}, cursor_init(its), is_zero};
+		}
 	}
 	return !columns.failed || err_set(err, ERR_FORMAT, "table %s: torn column", t->name);
 }
 
-static size_t find_readings(struct reading *out, const struct cursor *columns,
-		const struct table *t) {
-	size_t n = 0;
-	for (size_t i = 0; i < t->n_columns; i++) {
-		bool is_zero = cursor_left(&columns[i]) == 0;
-		if (!is_zero || !is_zero_if_missing(&t->columns[i])) {
-			out[n++] = (struct reading){{t, &t->columns[i], 0}, columns[i], is_zero};
-		}
-	}
-	return n;
-}
-
 bool table_decode(const struct table_raw *raw, const struct table *t, void *rows, void *user,
 		struct err *err) {
-	struct cursor columns[COLUMNS_MAX];
 	struct reading readings[COLUMNS_MAX];
-	if (t->decode) {
-		return t->decode(raw, t, user, err);
-	}
-	check(t->n_columns <= COLUMNS_MAX);
-	if (!table_columns(columns, raw, t, err)) {
+	struct loose_rows loose;
+	size_t n_readings;
+	if (!find_readings(readings, &n_readings, raw, t, err)) {
 		return false;
 	}
-	const size_t n_readings = find_readings(readings, columns, t);
 	const size_t most = rows_at_once(t);
-	struct piece p = {.row = rows, .row_bytes = t->row_bytes, .index = raw->first};
+	struct piece p = {.row = t->put ? loose.bytes : rows,
+			.row_bytes = t->row_bytes,
+			.index = raw->first};
 	for (uint64_t left = raw->n; left > 0; left -= p.n) {
 		p.n = left < most ? (size_t)left : most;
+		if (t->put) {
+			memset(loose.bytes, 0, p.n * t->row_bytes);
+		}
 		EACH_OF(r, readings, n_readings) {
 			if (!decode_piece(r, &p, p.n == left)) {
 				return err_set(err, ERR_FORMAT, "table %s: bad column %u", t->name,
 						r->walk.column->id);
 			}
 		}
-		p.row += p.n * t->row_bytes;
+		if (t->put && !t->put(loose.bytes, user, p.index, p.n)) {
+			return err_set(err, ERR_LIMIT, "table %s takes too much memory", t->name);
+		}
+		p.row += t->put ? 0 : p.n * t->row_bytes;
 		p.index += p.n;
 	}
 	return true;

@@ -2,11 +2,6 @@
 /* Encodes rows as a table of columns. */
 #include "trace/tables/tables.h"
 
-// Rows that are kept in another form, while columns are made of them
-struct loose_rows {
-	_Alignas(16) uint8_t bytes[BYTES_AT_ONCE];
-};
-
 // The two lengths are patched in afterwards: four bytes each
 static size_t mark_length(struct buffer *out) {
 	size_t mark = out->size;

@@ -69,14 +69,31 @@ struct interval_row {
 	uint32_t unit;
 };
 
+/** What most blocks of a stack have; it may not be checked yet. */
+static uint32_t unit_of(const struct recording *r, uint32_t stack) {
+	return stack < r->stacks.n ? r->stacks.items[stack].usual_size : 0;
+}
+
 static void get_intervals(void *rows, const void *user, uint64_t first, size_t n) {
 	const struct recording *r = user;
 	struct interval_row *out = rows;
 	for (size_t i = 0; i < n; i++) {
 		out[i].interval = recording_interval(r, (uint32_t)(first + i));
-		uint32_t stack = out[i].interval.stack;
-		out[i].unit = stack < r->stacks.n ? r->stacks.items[stack].usual_size : 0;
+		out[i].unit = unit_of(r, out[i].interval.stack);
 	}
+}
+
+/** Stacks come before intervals in a state. */
+static bool put_intervals(const void *rows, void *user, uint64_t first, size_t n) {
+	struct recording *r = user;
+	const struct interval_row *in = rows;
+	bool ok = true;
+	for (size_t i = 0; ok && i < n; i++) {
+		struct rec_interval v = in[i].interval;
+		v.bytes += (uint64_t)v.count * unit_of(r, v.stack);
+		ok = recording_set_interval(r, (uint32_t)(first + i), &v);
+	}
+	return ok;
 }
 
 const struct table table_locations = TABLE_OF(locations);
@@ -86,18 +103,6 @@ const struct table table_names = TABLE_OF(names);
 const struct table table_counts = TABLE_OF(counts);
 const struct table table_infos = TABLE_OF(infos);
 const struct table table_start = TABLE_OF(start);
-
-static const struct column lifetime_columns[] = {LIFETIMES(32, 0)};
-static const struct table table_lifetimes = TABLE_AS(stacks, lifetime,
-		sizeof(struct rec_lifetimes));
-static const struct table table_own = {
-		.id = stacks_number,
-		.name = "stacks",
-		.row_bytes = sizeof(struct rec_stack),
-		.columns = stacks_columns,
-		.n_columns = N_OF(stacks_columns) - REC_LIFETIMES,
-		UNIT(struct rec_stack, usual_size),
-};
 
 static void get_stacks(void *rows, const void *user, uint64_t first, size_t n) {
 	const struct recording *r = user;
@@ -109,13 +114,15 @@ static void get_stacks(void *rows, const void *user, uint64_t first, size_t n) {
 	}
 }
 
-static bool decode_stacks(const struct table_raw *raw, const struct table *t, void *user,
-		struct err *err) {
+static bool put_stacks(const void *rows, void *user, uint64_t first, size_t n) {
 	struct recording *r = user;
-	return table_decode(raw, &table_own, r->stacks.items, r, err) &&
-			(RECORDING_ROOM(r, lifetimes, r->stacks.n) ||
-					err_set(err, ERR_LIMIT, "table %s takes too much memory", t->name)) &&
-			table_decode(raw, &table_lifetimes, r->lifetimes.items, r, err);
+	const struct stack_row *in = rows;
+	bool ok = first > 0 || RECORDING_ROOM(r, lifetimes, r->stacks.n);
+	for (size_t i = 0; ok && i < n; i++) {
+		r->stacks.items[first + i] = in[i].stack;
+		r->lifetimes.items[first + i] = in[i].lifetimes;
+	}
+	return ok;
 }
 
 // Where each lies in struct recording; ONE: in place, one row
@@ -130,11 +137,11 @@ const struct state_table state_tables[] = {
 		ONE(quality),
 		STATE(modules),
 		STATE_AS(stacks, stacks, sizeof(struct stack_row), UNIT(struct stack_row, stack.usual_size),
-				.get = get_stacks, .decode = decode_stacks, .kept_bytes = sizeof(struct rec_stack)),
+				.get = get_stacks, .put = put_stacks, .kept_bytes = sizeof(struct rec_stack)),
 		STATE(edges),
 		STATE_AS(curve, edges, sizeof(struct rec_edge)),
 		STATE_AS(intervals, intervals, sizeof(struct interval_row), UNIT(struct interval_row, unit),
-				.get = get_intervals, .decode = intervals_decode,
+				.get = get_intervals, .put = put_intervals,
 				.kept_bytes = sizeof(struct rec_interval_row)),
 		STATE(sizes, UNIT(struct rec_size, size)),
 		STATE(threads),

@@ -45,8 +45,6 @@ static inline bool are_short(const uint8_t *at, size_t n) {
 	return (any & 0x8080808080808080) == 0;
 }
 
-struct table_raw;
-
 struct column {
 	uint8_t id; // rises within a table
 	uint8_t way;
@@ -66,10 +64,10 @@ struct table {
 	uint8_t unit_width;
 	/**
 	 * For rows that are kept in another form than is described here; else NULL. get: n of them from
-	 * number `first` on. decode: as table_decode, to where user keeps them.
+	 * number `first` on. put: keep them; their units are 0. False: no memory.
 	 */
 	void (*get)(void *rows, const void *user, uint64_t first, size_t n);
-	bool (*decode)(const struct table_raw *raw, const struct table *t, void *user, struct err *err);
+	bool (*put)(const void *rows, void *user, uint64_t first, size_t n);
 	size_t kept_bytes; // of a row as it is kept; 0: row_bytes
 };
 
@@ -95,14 +93,10 @@ struct table_raw {
 bool table_next(struct table_raw *out, struct cursor *payload, struct err *err);
 
 /**
- * Decode all rows into `rows` (raw->n zeroed rows; the memory of row raw->first is first), or by
- * t->decode. Never writes beyond them whatever the bytes are.
+ * Decode all rows into `rows` (raw->n zeroed rows; the memory of row raw->first is first), or hand
+ * them to t->put. Never writes beyond them whatever the bytes are.
  */
 bool table_decode(const struct table_raw *raw, const struct table *t, void *rows, void *user,
-		struct err *err);
-
-/** Where each column of t begins and ends: out[t->n_columns]. Empty: it is missing, all zeros. */
-bool table_columns(struct cursor *out, const struct table_raw *raw, const struct table *t,
 		struct err *err);
 
 /** True if the announced rows can be in there at all: ask before taking memory for them. */
@@ -150,9 +144,6 @@ struct start_row {
 };
 
 extern const struct table table_locations, table_frames, table_nodes, table_names; // log
-/** In intervals.c: the largest table of all has a decoder of its own. */
-bool intervals_decode(const struct table_raw *raw, const struct table *t, void *user,
-		struct err *err);
 extern const struct table table_counts;
 extern const struct table table_infos, table_start; // events
 
@@ -226,6 +217,11 @@ bool state_decode(struct recording *out, struct slice payload, struct err *err);
 // plain loop: what is the same for all rows is decided before it.
 
 enum { ROWS_AT_ONCE = 256, BYTES_AT_ONCE = 16 << 10, COLUMNS_MAX = 32 };
+
+/** Rows that are kept in another form, while columns are made of them, or they of columns. */
+struct loose_rows {
+	_Alignas(16) uint8_t bytes[BYTES_AT_ONCE];
+};
 
 static inline size_t rows_at_once(const struct table *t) {
 	size_t n = BYTES_AT_ONCE / t->row_bytes;
