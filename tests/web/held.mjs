@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What points to live blocks: node held.mjs MODULES ADDRESS BROWSER
-// Prints as JSON the tables of the Memory view, and where a holder and a grade lead.
+// Prints as JSON the tables of the Memory view, where a holder and a grade lead, and what Never freed says.
 
 import { launch, open, settle } from './browser.mjs';
 
@@ -26,5 +26,8 @@ await settle(page);
 await page.getByRole('region', { name: 'What pointed to live blocks' }).getByRole('button').last().click();
 await settle(page);
 seen.grade = await page.evaluate(() => decodeURIComponent(location.hash.slice(1)));
+await page.evaluate(() => (location.hash = '#v=never-freed'));
+await settle(page);
+seen.neverFreed = await rowsOf('Never freed');
 console.log(JSON.stringify(seen));
 await browser.close();

@@ -11,6 +11,22 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests/referee"))
 from figures import in_bytes
 
 
+def test_what_was_never_freed_says_what_is_unreachable(pages, browse, ask):
+    seen = browse("held.mjs", pages.page("leaks").as_uri(), "chromium")
+    assert not seen["wrong"], seen["wrong"]
+    leaks = ask(pages.recording("leaks"), None)["leaks"]
+    lost = [site for site in leaks["sites"] if site["grade"] in ("unreachable", "owned", "cycle")]
+    assert len(lost) > 0, leaks
+    by_function = {}
+    for site in lost:
+        name = site["stack"][0]["function"]
+        by_function[name] = by_function.get(name, 0) + site["bytes"]
+    shown = {row[0].split()[0]: row[4] for row in seen["neverFreed"]}
+    assert len(shown) > len(by_function)
+    for name, text in shown.items():
+        assert text == in_bytes(by_function.get(name, 0)), (name, text, by_function)
+
+
 @pytest.mark.parametrize("browser", ["chromium", "firefox"])
 def test_tables_are_those_of_json(browser, pages, browse, ask):
     if browser == "firefox" and not shutil.which("firefox-esr"):

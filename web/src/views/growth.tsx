@@ -25,6 +25,7 @@ interface Site {
 	stack: number;
 	bytes: number;
 	blocks: number;
+	unreachable: number; // bytes, at the look that asked
 	allocations: number;
 	first: number;
 	last: number;
@@ -51,6 +52,7 @@ function sitesOf(p: Profile, kept: Uint8Array | null, a: Answer): Site[] {
 			stack: i,
 			bytes: 0,
 			blocks: 0,
+			unreachable: 0,
 			allocations: 0,
 			first: Infinity,
 			last: 0,
@@ -58,6 +60,7 @@ function sitesOf(p: Profile, kept: Uint8Array | null, a: Answer): Site[] {
 		};
 		site.bytes += a.bytes[i]!;
 		site.blocks += a.blocks[i]!;
+		site.unreachable += s.others.unreachable?.bytes[i] ?? 0;
 		site.first = Math.min(site.first, s.firstNs[i]!);
 		site.last = Math.max(site.last, s.lastNs[i]!);
 		if (a.bytes[i]! > a.bytes[site.stack]!) {
@@ -126,6 +129,7 @@ export function GrowthView() {
 	const sites = namesOf(p, 'never-freed');
 	const lens = useValue(() => state.lens.value);
 	const { range } = lens;
+	const isGraded = !range && !!p.stacks.others.unreachable; // which is of the whole run
 	const all = useMemo(
 		() => sitesOf(p, kept, ask(p, { ...lens, metric: 'never-freed' }, kept)),
 		[p, kept, range],
@@ -177,6 +181,7 @@ export function GrowthView() {
 					'bytes',
 					'% of never freed',
 					'blocks never freed',
+					...(isGraded ? ['unreachable'] : []),
 					...(hasCurves ? CURVES : []),
 					'what was measured',
 					[<span class="sr">suppress</span>],
@@ -187,6 +192,7 @@ export function GrowthView() {
 					site.bytes,
 					site.bytes,
 					site.blocks,
+					...(isGraded ? [site.unreachable] : []),
 					...(hasCurves ? [undefined, site.first] : []),
 					site.findings[0]?.text ?? null,
 				]}
@@ -217,6 +223,14 @@ export function GrowthView() {
 						<td class="num">
 							{count(site.blocks)} of {count(site.allocations)}
 						</td>
+						{isGraded && (
+							<td
+								class="num graded"
+								style={`--share:${(100 * site.unreachable) / site.bytes}%`}
+							>
+								{bytes(site.unreachable)}
+							</td>
+						)}
 						{hasCurves && (
 							<>
 								<td>
