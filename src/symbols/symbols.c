@@ -181,6 +181,14 @@ bool symbols_variable(struct symbols *s, const struct symbols_module *module, ui
 	return e;
 }
 
+bool symbols_declared(struct symbols *s, const struct symbols_module *module, uint64_t start,
+		struct symbols_frame *out, struct arena *arena) {
+	SCOPED(name_pool) pool = {.arena = arena};
+	const struct module *m = module_of(s, module);
+	*out = (struct symbols_frame){0};
+	return m && (!m->debug || debug_data_declared(m->debug, &m->variables, start, &pool, out));
+}
+
 const char *symbols_for_people(const char *linkage_name, struct arena *arena) {
 	return names_demangle(linkage_name, NAMES_MARKED, arena);
 }

@@ -72,6 +72,15 @@ struct symbols_variable {
 bool symbols_variable(struct symbols *s, const struct symbols_module *module, uint64_t address,
 		struct symbols_variable *out);
 
+/**
+ * Where a variable that symbols_variable gave is declared, by debug data; its function is the
+ * variable with its scopes ("f::table"). Texts as of symbols_resolve; NULL: not known. All that is
+ * asked of a module takes a second of CPU time at most: with much debug data some are not found.
+ * False: no memory.
+ */
+bool symbols_declared(struct symbols *s, const struct symbols_module *module, uint64_t start,
+		struct symbols_frame *out, struct arena *arena);
+
 /** Demangled as a function's would be. NULL: no memory. */
 const char *symbols_for_people(const char *linkage_name, struct arena *arena);
 

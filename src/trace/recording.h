@@ -399,6 +399,7 @@ struct rec_holder {
 	uint64_t retained_blocks, retained_bytes; // with all below
 	uint32_t look, above;                     // 1 + index of what holds it; 0: it is a root
 	uint32_t name;                            // string, but for blocks of a stack
+	uint32_t file, line;                      // of a variable: string, 0: unknown
 	uint32_t stack;                           // of blocks: index into stacks
 	uint32_t mapping; // of mapped memory: 1 + index into mappings; 0: no stack is known
 	uint32_t longest; // of blocks: most of them one behind the other, as in a list

@@ -1,6 +1,8 @@
 """What holds live blocks, as heaptrack --leaks finds it: held against programs that know."""
 
 import collections
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,85 @@ def roots(run):
         name = "thread" if row["kind"] == "thread_local" else row["name"].split(" of ")[0]
         found[name] = (row["retained_bytes"], row["retained_blocks"])
     return found
+
+
+VARIABLES = """
+#include <cstdlib>
+#include <map>
+#include <unistd.h>
+namespace zoo {
+struct Cage { static void *all; }; void *Cage::all; // clang gives the line of the former, gcc of the latter
+static std::map<int, int> cages;
+}
+namespace { void *hidden; }
+void *plain;
+static void fill() {
+	static void *table;
+	table = malloc(5000);
+}
+extern "C" void fill_in_c();
+int main() {
+	for (int i = 0; i < 100; i++) { zoo::cages[i] = i; }
+	zoo::Cage::all = malloc(3000);
+	hidden = malloc(4000);
+	plain = malloc(6000);
+	fill();
+	fill_in_c();
+	_exit(plain == hidden);
+}
+"""
+VARIABLES_IN_C = """
+#include <stdlib.h>
+void fill_in_c(void) {
+	static void *table;
+	table = malloc(7000);
+}
+"""
+PLACES = {
+    "zoo::cages": ("variables.cpp", 7),
+    "zoo::Cage::all": ("variables.cpp", 6),
+    "(anonymous namespace)::hidden": ("variables.cpp", 9),
+    "plain": ("variables.cpp", 10),
+    "fill()::table": ("variables.cpp", 12),
+    "fill_in_c::table": ("in_c.c", 4),
+}
+FORMS = {
+    "gcc": ("gcc", "-g"),
+    "gcc-dwarf4": ("gcc", "-gdwarf-4"),
+    "gcc-split": ("gcc", "-g", "-gsplit-dwarf"),
+    "gcc-split4": ("gcc", "-gdwarf-4", "-gsplit-dwarf"),
+    "gcc-packed": ("gcc", "-g", "-gz=zlib"),
+    "gcc-lto": ("gcc", "-g", "-flto"),
+    "clang": ("clang", "-g", "-gdwarf-5"),
+    "clang-dwarf4": ("clang", "-gdwarf-4"),
+    "clang-split": ("clang", "-gdwarf-5", "-gsplit-dwarf"),
+    "debuglink": ("gcc", "-g"),
+    "none": ("gcc", "-g0"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_variables_have_the_line_of_their_declaration(tools, tmp_path, form):
+    """Of namespaces, classes and functions, by the debug data of each compiler; without any they have names alone."""
+    compiler, *options = FORMS[form]
+    if not shutil.which(compiler):
+        pytest.skip(f"{compiler} is not installed")
+    (tmp_path / "variables.cpp").write_text(VARIABLES, encoding="utf-8")
+    (tmp_path / "in_c.c").write_text(VARIABLES_IN_C, encoding="utf-8")
+    for source in "in_c.c", "variables.cpp":
+        subprocess.run([compiler, *options, "-c", source], cwd=tmp_path, check=True)
+    subprocess.run([compiler, *options, "-o", "program", "variables.o", "in_c.o", "-lstdc++"], cwd=tmp_path, check=True)
+    if form == "debuglink":
+        subprocess.run(["objcopy", "--only-keep-debug", "program", "program.debug"], cwd=tmp_path, check=True)
+        subprocess.run(["objcopy", "-g", "--add-gnu-debuglink=program.debug", "program"], cwd=tmp_path, check=True)
+    run = record(tools, tmp_path / "program")
+    rows = [row for row in run.json()["leaks"]["holders"] if row["name"].endswith(" of program")]
+    found = {row["name"].removesuffix(" of program"): (row["file"] and Path(row["file"]).name, row["line"]) for row in rows}
+    if form == "none":
+        assert set(found.values()) == {(None, None)} and {"plain", "fill()::table"} <= found.keys()
+    else:
+        assert found == PLACES
+        assert "plain of program  variables.cpp:10\n" in tools.print(run.file, "--holders").stdout
 
 
 SEEDS = 12
@@ -89,11 +170,11 @@ def test_a_tree_from_variables_down(tools):
     """And from a function up, to what leads to its blocks; with words where there is no answer."""
     run = record(tools, tools.victim("owners"), "17", "8")
     tree = tools.print(run.file, "--holders").stdout
-    assert "g_1 of owners\n" in tree and tree.index("g_1 of owners") < tree.index("in_table  owners.c:")
+    assert "g_1 of owners  owners.c:20\n" in tree and tree.index("g_1 of owners") < tree.index("in_table  owners.c:")
     callers = tools.print(run.file, "--holders=in_table").stdout
     assert "table  owners.c:" in callers.partition("callees")[0] and "text_of  owners.c:" in callers.partition("callees")[2]
     finding = next(f for f in run.json()["findings"] if f["id"] == "held-by")
-    assert finding["text"].startswith("g_1 of owners holds 2.0 MB in 29,409 blocks, 33 % of what lived just before the end: by ")
+    assert finding["text"].startswith("g_1 of owners owners.c:20 holds 2.0 MB in 29,409 blocks, 33 % of what lived just before the end: by ")
     assert "candidates: table" in tools.print(run.file, "--holders=nobody", status=1).stderr
     plain = tools.record(tools.victim("owners"), options=("--force",))
     assert "record with heaptrack --leaks" in tools.print(plain.file, "--holders", status=1).stderr

@@ -19,6 +19,15 @@ extern const char __executable_start[];
 
 static volatile int sink;
 
+enum { VARIABLE_LINE = __LINE__ + 1 };
+static volatile int variable;
+
+enum { LOCAL_LINE = __LINE__ + 2 };
+static volatile int *with_local(void) {
+	static volatile int local;
+	return &local;
+}
+
 enum { INLINED_LINE = __LINE__ + 2 };
 static inline __attribute__((always_inline)) void inlined(int n) {
 	sink += n * 7;
@@ -88,6 +97,39 @@ static void names_and_inlined_calls(void **state) {
 		forget(&a);
 	}
 	assert_true(found_inlined);
+}
+
+/** Where a variable is declared. */
+static struct symbols_frame declare(const struct symbols_module *module, volatile void *address,
+		struct asked *a) {
+	struct symbols_variable v;
+	struct symbols_frame found = {0};
+	*a = (struct asked){.symbols = symbols_create(NULL, NULL)};
+	const uint64_t start = (uint64_t)(uintptr_t)address - (uint64_t)(uintptr_t)__executable_start;
+	assert_true(!symbols_variable(a->symbols, module, start, &v) ||
+			symbols_declared(a->symbols, module, start, &found, &a->arena));
+	return found;
+}
+
+static void variables_are_declared_somewhere(void **state) {
+	(void)state;
+	struct asked a;
+	struct symbols_frame found = declare(&own, &variable, &a);
+	assert_string_equal(found.function, "variable");
+	assert_string_equal(base_name(found.file), "test_symbols.c");
+	assert_int_equal(found.line, VARIABLE_LINE);
+	forget(&a);
+	found = declare(&own, with_local(), &a);
+	assert_string_equal(found.function, "with_local::local");
+	assert_int_equal(found.line, LOCAL_LINE);
+	forget(&a);
+	found = declare(&own, (volatile char *)&variable + 1, &a); // nothing begins there
+	assert_null(found.function);
+	forget(&a);
+	const struct symbols_module none = {.fd = -1, .path = "/nonexistent/file"};
+	found = declare(&none, &variable, &a);
+	assert_null(found.function);
+	forget(&a);
 }
 
 static void a_return_address_means_the_call_before(void **state) {
@@ -237,6 +279,8 @@ static void damage_is_survived(void **state) {
 		struct asked a;
 		ask(&a, NULL, &module, address_of(outer_function), true);
 		forget(&a);
+		(void)declare(&module, &variable, &a);
+		forget(&a);
 		close(module.fd);
 	}
 	munmap((void *)whole.data, whole.size);
@@ -281,6 +325,7 @@ static void a_file_cut_short_is_survived(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(names_and_inlined_calls),
+			cmocka_unit_test(variables_are_declared_somewhere),
 			cmocka_unit_test(a_return_address_means_the_call_before),
 			cmocka_unit_test(what_cannot_be_read_is_a_fact),
 			cmocka_unit_test(another_build_id_is_never_used),

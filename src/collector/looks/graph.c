@@ -221,6 +221,7 @@ static bool take_answer(int answer, struct graded *out, struct texts *texts, str
 	}
 	EACH(holder, out->holders) {
 		holder->name = holder->name ? texts_id_of(texts, text + holder->name) : 0;
+		holder->file = holder->file ? texts_id_of(texts, text + holder->file) : 0;
 	}
 	return ok || err_memory(err);
 }

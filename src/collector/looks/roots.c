@@ -104,16 +104,39 @@ static const char *thread_of(const struct root_names *n, const struct graph_root
 	return is_known ? room : "";
 }
 
-static void put_label(struct root_names *n, const struct graph_root *r, struct buffer *out) {
+/** Begin the next text. */
+static uint32_t place_of(struct buffer *texts) {
+	buffer_u8(texts, 0);
+	return (uint32_t)texts->size;
+}
+
+/** What its symbol says, if that tells scopes, else what debug data does. */
+static void put_variable(struct root_names *n, const struct symbols_variable *v, const char *area,
+		struct rec_holder *row, struct buffer *out) {
 	SCOPED(arena) arena = {0};
+	struct symbols_frame declared;
+	const char *name = symbols_for_people(v->symbol, &arena);
+	out->failed |= !name || !symbols_declared(n->symbols, &n->lent, v->start, &declared, &arena);
+	if (!out->failed) {
+		bool is_plain = declared.function && strcmp(name, v->symbol) == 0;
+		buffer_printf(out, "%s of %s", is_plain ? declared.function : name, area);
+	}
+	if (!out->failed && declared.file) {
+		row->file = place_of(out);
+		row->line = declared.line;
+		buffer_text(out, declared.file);
+	}
+}
+
+static void put_label(struct root_names *n, const struct graph_root *r, struct rec_holder *row,
+		struct buffer *out) {
 	struct symbols_variable v;
 	char room[64];
 	const char *area = path_base_name(n->areas->items[r->area].name);
 	switch (r->kind) {
 	case REC_HOLDER_GLOBAL:
 		if (find_variable(n, r->area, r->at, &v)) {
-			const char *name = symbols_for_people(v.symbol, &arena);
-			buffer_printf(out, "%s of %s", name ? name : v.symbol, area);
+			put_variable(n, &v, area, row, out);
 		} else {
 			buffer_printf(out, "data of %s", area);
 		}
@@ -135,14 +158,12 @@ void root_names_put(struct root_names *n, struct graph *graph, struct buffer *te
 			continue;
 		}
 		holder->root.kind = holder->row.kind;
-		buffer_u8(texts, 0);
-		holder->row.name = (uint32_t)texts->size;
-		put_label(n, &holder->root, texts);
+		holder->row.name = place_of(texts);
+		put_label(n, &holder->root, &holder->row, texts);
 	}
 	EACH(class, graph->classes) {
 		const struct slice name = n->classes.items[class->name];
-		buffer_u8(texts, 0);
-		class->name = (uint32_t)texts->size;
+		class->name = place_of(texts);
 		buffer_slice(texts, name);
 	}
 }

@@ -29,9 +29,10 @@ static struct rec_location place_of(const struct recording *r, const struct name
 	return (struct rec_location){0};
 }
 
-/** A place that has only a name. */
-static struct rec_location place_called(struct recording *r, uint32_t string) {
-	r->frames.items[r->frames.n] = (struct rec_frame){.function = string};
+/** A place that has only a name, and perhaps a line. */
+static struct rec_location place_called(struct recording *r, const struct rec_holder *h) {
+	r->frames.items[r->frames.n] = (struct rec_frame){.function = h->name,
+			FIELDS_OF(h, file, line)};
 	return (struct rec_location){.first_frame = (uint32_t)r->frames.n++, .n_frames = 1};
 }
 
@@ -45,7 +46,7 @@ bool held_add_stacks(struct recording *r, const struct names *n) {
 		const struct rec_location place = h->kind == REC_HOLDER_BLOCKS
 				? place_of(r, n, r->stacks.items[h->stack].node)
 				: maker ? place_of(r, n, maker)
-						: place_called(r, h->name);
+						: place_called(r, h);
 		r->locations.items[r->locations.n] = place;
 		r->nodes.items[r->nodes.n] = (struct rec_node){.parent = h->above
 						? r->holders.items[h->above - 1].node

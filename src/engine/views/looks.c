@@ -142,6 +142,8 @@ static void put_holders(const struct looks_writer *w, const struct memory_grades
 			JSON_OBJECT(w->j, NULL);
 			json_string_if(w->j, "name", w->r->strings.items[h->name]);
 			json_text(w->j, "kind", memory_holder_ids[h->kind]);
+			json_string_if(w->j, "file", w->r->strings.items[h->file]);
+			json_number_if(w->j, "line", h->line > 0, h->line);
 			JSON_FIELDS(w->j, h, retained_bytes, retained_blocks);
 		}
 	}

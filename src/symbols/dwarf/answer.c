@@ -114,13 +114,17 @@ static bool set_line(struct asking *a, struct symbols_frame *frame, uint64_t pc)
 	return ok;
 }
 
+/** Files are numbered by the unit that the attribute is of, or by the skeleton of that. */
 static bool set_call(struct asking *a, struct symbols_frame *frame, struct die_facts *facts) {
+	Dwarf_Die unit = a->unit->lines_die;
 	Dwarf_Files *files;
 	size_t n_files;
 	frame->line = (uint32_t)die_number(&facts->call_line);
-	return !facts->call_file.form ||
-			dwarf_getsrcfiles(&a->unit->lines_die, &files, &n_files) != 0 ||
-			set_file(a, frame, files, die_number(&facts->call_file));
+	bool has_files = facts->call_file.form &&
+			(a->unit->split ||
+					dwarf_cu_die(facts->call_file.cu, &unit, NULL, NULL, NULL, NULL, NULL, NULL)) &&
+			dwarf_getsrcfiles(&unit, &files, &n_files) == 0;
+	return !has_files || set_file(a, frame, files, die_number(&facts->call_file));
 }
 
 bool answer_chain(struct asking *a, size_t i) {
@@ -147,6 +151,21 @@ bool answer_chain(struct asking *a, size_t i) {
 	}
 	a->question->answers[i] = (struct symbols_answer){.n_frames = n, .frames = frames};
 	return true;
+}
+
+bool answer_variable(struct asking *a, Dwarf_Die *die, struct symbols_frame *out) {
+	struct die_facts facts;
+	struct die_name name;
+	die_facts(&facts, die);
+	die_name(&name, a->unit, die, &facts);
+	const char *qualified = name.plain ? die_qualified(&name, a->unit, &a->scratch, 0) : NULL;
+	if (!qualified) {
+		return !name.plain;
+	}
+	out->function = name_pool_get(a->question->pool, qualified, NAMES_TEXT).function;
+	(void)dwarf_attr_integrate(die, DW_AT_decl_line, &facts.call_line);
+	(void)dwarf_attr_integrate(die, DW_AT_decl_file, &facts.call_file);
+	return out->function && set_call(a, out, &facts);
 }
 
 bool answer_lines(struct asking *a, struct die_range range) {

@@ -18,6 +18,7 @@ enum {
 	HANDLE_BYTES_MAX = 40 << 20,
 	UNITS_TO_RELAX = 64,
 	QUESTIONS_MAX = 16, // for which .debug_aranges is searched; then all units are listed
+	VARIABLES_COST_MAX = 512 << 20, // some 0.9 s
 };
 
 struct unit_entry {
@@ -41,6 +42,7 @@ struct debug_data {
 	unsigned n_questions;         // as long as it has not
 	VEC(struct unit_entry) units; // in the order of the file
 	VEC(struct die_range) ranges;
+	struct variables variables;
 };
 
 /** Not written to, as long as nothing in it is compressed. */
@@ -227,7 +229,7 @@ void debug_data_destroy(struct debug_data *d) {
 	elf_end(d->alternate_elf);
 	split_source_finish(&d->splits);
 	arena_finish(&d->arena);
-	CALL_FOR(vec_finish, d, units, ranges);
+	CALL_FOR(vec_finish, d, units, ranges, variables);
 	free(d);
 }
 
@@ -265,22 +267,27 @@ static void renew_up_to(struct debug_data *d, const struct unit_entry *e) {
 	}
 }
 
+/** The unit that begins with `die`; `split`, zeroed, is to be closed. */
+static struct unit unit_of(struct debug_data *d, Dwarf_Die *die, struct split *split) {
+	bool is_split = split_open(split, &d->splits, die);
+	return (struct unit){.first_code = d->first_code,
+			.lines_die = *die,
+			.tree_die = is_split ? split->root : *die,
+			.split = is_split ? split : NULL};
+}
+
 /** False: no memory. A unit that cannot be read is passed over. */
 static bool open_and_ask(struct debug_data *d, const struct debug_question *q, struct walk *w,
 		const struct unit_entry *e) {
-	struct unit unit = {.first_code = d->first_code};
+	Dwarf_Die die;
 	if (d->handle_bytes > HANDLE_BYTES_MAX) {
 		renew_up_to(d, e);
 	}
-	if (!d->handle || !dwarf_offdie(d->handle, e->offset, &unit.lines_die)) {
+	if (!d->handle || !dwarf_offdie(d->handle, e->offset, &die)) {
 		return true;
 	}
 	SCOPED_BY(split_close) struct split split = {0};
-	unit.tree_die = unit.lines_die;
-	if (split_open(&split, &d->splits, &unit.lines_die)) {
-		unit.split = &split;
-		unit.tree_die = split.root;
-	}
+	struct unit unit = unit_of(d, &die, &split);
 	unit.scheme = answer_scheme(&unit);
 	struct asking a = {.question = q, .unit = &unit, .walk = w};
 	bool ok = ask_unit(&a, d, e);
@@ -309,5 +316,46 @@ bool debug_data_ask(struct debug_data *d, const struct debug_question *q) {
 		}
 	}
 	(void)renew_handle(d);
+	return ok;
+}
+
+// ---- variables
+
+/** All units, as far as they are worth it. */
+static bool search_variables(struct debug_data *d, const struct symbol_table *table) {
+	Dwarf_CU *cu = NULL;
+	Dwarf_Die die;
+	bool ok = true;
+	d->variables.are_searched = true;
+	while (ok && d->variables.cost < VARIABLES_COST_MAX &&
+			dwarf_get_units(d->handle, cu, &cu, NULL, NULL, &die, NULL) == 0) {
+		SCOPED_BY(split_close) struct split split = {0};
+		struct unit unit = unit_of(d, &die, &split);
+		ok = variables_search(&d->variables, &unit, split_addresses(&d->splits, &die), table);
+		count_unit(d);
+	}
+	vec_sort(&d->variables, by_number);
+	(void)renew_handle(d);
+	return ok;
+}
+
+bool debug_data_declared(struct debug_data *d, const struct symbol_table *table, uint64_t start,
+		struct name_pool *pool, struct symbols_frame *out) {
+	struct variables *v = &d->variables;
+	bool ok = v->are_searched || search_variables(d, table);
+	const struct debug_question q = {.pool = pool};
+	for (size_t i = sorted_first_of(v->items, v->n, sizeof *v->items, start);
+			ok && !out->function && i < v->n && v->items[i].address == start &&
+			v->cost < VARIABLES_COST_MAX;
+			i++) {
+		SCOPED_BY(split_close) struct split split = {0};
+		Dwarf_Die die;
+		if (dwarf_offdie(d->handle, v->items[i].unit, &die)) {
+			struct unit unit = unit_of(d, &die, &split);
+			struct asking a = {.question = &q, .unit = &unit};
+			ok = !variables_find(v, i, &unit, &die) || answer_variable(&a, &die, out);
+			arena_finish(&a.scratch);
+		}
+	}
 	return ok;
 }

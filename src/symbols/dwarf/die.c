@@ -125,8 +125,7 @@ static const char *scope_name(const struct unit *unit, Dwarf_Die *die, const cha
 	}
 }
 
-/** The child of `parent` that is, or is around, the DIE at `target`. */
-static bool child_towards(Dwarf_Die *parent, Dwarf_Off target, Dwarf_Die *out) {
+bool die_child_towards(Dwarf_Die *parent, Dwarf_Off target, Dwarf_Die *out) {
 	Dwarf_Die next;
 	if (dwarf_child(parent, out) != 0) {
 		return false;
@@ -169,7 +168,7 @@ const char *die_qualified(const struct die_name *name, const struct unit *unit,
 		return name->plain;
 	}
 	const char *scopes = "";
-	for (int depth = 0; scopes && depth < DEPTH_MAX && child_towards(&at, offset, &child) &&
+	for (int depth = 0; scopes && depth < DEPTH_MAX && die_child_towards(&at, offset, &child) &&
 			dwarf_dieoffset(&child) < offset;
 			depth++) {
 		scopes = add_scope(scopes, unit, &child, name->plain, scratch, n_functions);

@@ -181,6 +181,13 @@ static bool read_unit(struct split *s, const struct slice parts[static SPLIT_N_P
 	return true;
 }
 
+struct slice split_addresses(struct split_source *source, Dwarf_Die *skeleton) {
+	if (!source->is_ready) {
+		make_ready(source);
+	}
+	return from(source->addresses, offset_of(skeleton, DW_AT_addr_base, DW_AT_GNU_addr_base));
+}
+
 bool split_open(struct split *s, struct split_source *source, Dwarf_Die *skeleton) {
 	*s = (struct split){0};
 	uint64_t id = 0;
@@ -189,12 +196,8 @@ bool split_open(struct split *s, struct split_source *source, Dwarf_Die *skeleto
 			type != DW_UT_skeleton) {
 		return false;
 	}
-	if (!source->is_ready) {
-		make_ready(source);
-	}
 	(void)dwarf_lowpc(skeleton, &s->base);
-	s->addresses = from(source->addresses,
-			offset_of(skeleton, DW_AT_addr_base, DW_AT_GNU_addr_base));
+	s->addresses = split_addresses(source, skeleton);
 	s->ranges = from(source->ranges,
 			offset_of(skeleton, DW_AT_GNU_ranges_base, DW_AT_GNU_ranges_base));
 	struct slice parts[SPLIT_N_PARTS] = {0};
@@ -262,8 +265,8 @@ void split_ranges_init(struct split_ranges *r, const struct split *s, Dwarf_Attr
 	r->base = s->base;
 }
 
-static uint64_t address_at(const struct split *s, uint64_t index) {
-	uint64_t address = entry_at(s->addresses, index, 8);
+uint64_t split_address_at(struct slice addresses, uint64_t index) {
+	uint64_t address = entry_at(addresses, index, 8);
 	return address != NO_ENTRY ? address : 0;
 }
 
@@ -289,14 +292,16 @@ bool split_ranges_next(struct split_ranges *r, const struct split *s, struct die
 	}
 	while (cursor_left(c) > 0) {
 		switch (cursor_u8(c)) {
-		case DW_RLE_base_addressx: r->base = address_at(s, cursor_varint(c)); continue;
+		case DW_RLE_base_addressx:
+			r->base = split_address_at(s->addresses, cursor_varint(c));
+			continue;
 		case DW_RLE_base_address: r->base = cursor_u64(c); continue;
 		case DW_RLE_startx_endx:
-			out->start = address_at(s, cursor_varint(c));
-			out->end = address_at(s, cursor_varint(c));
+			out->start = split_address_at(s->addresses, cursor_varint(c));
+			out->end = split_address_at(s->addresses, cursor_varint(c));
 			break;
 		case DW_RLE_startx_length:
-			out->start = address_at(s, cursor_varint(c));
+			out->start = split_address_at(s->addresses, cursor_varint(c));
 			out->end = out->start + cursor_varint(c);
 			break;
 		case DW_RLE_offset_pair:

@@ -77,6 +77,12 @@ struct split {
 bool split_open(struct split *s, struct split_source *source, Dwarf_Die *skeleton);
 void split_close(struct split *s);
 
+/** The part of the program's .debug_addr that a unit numbers its addresses by. */
+struct slice split_addresses(struct split_source *source, Dwarf_Die *skeleton);
+
+/** An address by its number. 0: there is none. */
+uint64_t split_address_at(struct slice addresses, uint64_t index);
+
 /** The text of an attribute of a split unit; NULL: there is none. */
 const char *split_text(const struct split *s, Dwarf_Attribute *attribute);
 
@@ -127,6 +133,9 @@ void die_ranges_init(struct die_ranges *r, const struct unit *unit, Dwarf_Die *d
 		struct die_facts *facts);
 bool die_ranges_next(struct die_ranges *r, struct die_range *out);
 
+/** The child of `parent` that is, or is around, the DIE at `target`. */
+bool die_child_towards(Dwarf_Die *parent, Dwarf_Off target, Dwarf_Die *out);
+
 /** Names of a function, along its abstract origin and specification, also in other units. */
 struct die_name {
 	const char *linkage; // NULL: none
@@ -171,6 +180,14 @@ struct debug_question {
  */
 bool debug_data_ask(struct debug_data *d, const struct debug_question *q);
 
+/**
+ * Where the variable of `table` that begins at `start` is declared. `out`, zeroed: its function is
+ * the variable. All variables are looked for once, and all that is asked together takes a second of
+ * CPU time at most: of a program with more DWARF, some are not found. False: no memory.
+ */
+bool debug_data_declared(struct debug_data *d, const struct symbol_table *table, uint64_t start,
+		struct name_pool *pool, struct symbols_frame *out);
+
 // ---- one compile unit at work
 
 struct unit {
@@ -187,6 +204,26 @@ struct chain_link {
 	uint32_t outer; // its number + 1 in the walk's links; 0: this is the subprogram
 	uint32_t depth; // in the tree
 };
+
+/** What may be the place of a variable in its DIE. */
+struct variable {
+	uint64_t address;
+	Dwarf_Off unit; // its first DIE
+	size_t at;      // from there on
+};
+
+struct variables {
+	VEC(struct variable);
+	uint64_t cost; // bytes that were searched, and others like them
+	bool are_searched;
+};
+
+/** Add those of a unit. `addresses`: what it has by number. False: no memory. */
+bool variables_search(struct variables *v, struct unit *unit, struct slice addresses,
+		const struct symbol_table *table);
+
+/** The DIE of one of them, of that unit. False: it is none. */
+bool variables_find(struct variables *v, size_t number, struct unit *unit, Dwarf_Die *out);
 
 /** The walk of one unit, and for how far it is with all units. */
 struct walk {
@@ -227,6 +264,9 @@ struct asking {
 
 /** Which rules the linkage names of a unit follow. */
 enum names_scheme answer_scheme(struct unit *unit);
+
+/** Say where the variable that a DIE defines is declared. False: no memory. */
+bool answer_variable(struct asking *a, Dwarf_Die *die, struct symbols_frame *out);
 
 /** Turn the chain of pc number `i` into its answer. False: no memory. */
 bool answer_chain(struct asking *a, size_t i);

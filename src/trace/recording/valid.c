@@ -376,7 +376,8 @@ static bool looks_are_valid(const struct recording *r, struct err *why) {
 					row->class > r->classes.n)
 	RANGE_OF(holders, "holder",
 			row->look >= r->looks.n || row->above > i || row->kind >= REC_HOLDER_KINDS ||
-					row->name >= r->strings.n || row->mapping > r->mappings.n ||
+					row->name >= r->strings.n || row->file >= r->strings.n ||
+					row->mapping > r->mappings.n ||
 					(row->kind == REC_HOLDER_BLOCKS && row->stack >= r->stacks.n))
 	return part == r->parts.n || VIOLATION(why, "part %u is of no look", part);
 }
