@@ -4,42 +4,15 @@
 
 #include <regex.h>
 
-/**
- * A text to look for. Plain texts are compared without regard to case. Most regular expressions
- * hold a literal that every match must hold: names without it need no regexec, which is some
- * twenty times slower than memmem.
- */
+/** A text to look for. Plain texts are compared without regard to case. */
 struct pattern {
 	struct slice text; // plain: in lower case
 	bool is_regex;
 	regex_t regex;
-	struct slice literal; // empty: none
 };
 
 static uint8_t lower(uint8_t c) {
 	return c >= 'A' && c <= 'Z' ? (uint8_t)(c | 0x20) : c;
-}
-
-/** The longest run of characters that each match of an expression holds. */
-static struct slice literal_of(struct slice pattern) {
-	struct slice best = {0};
-	size_t start = 0;
-	for (size_t i = 0; i <= pattern.size; i++) {
-		uint8_t c = i < pattern.size ? pattern.data[i] : '.';
-		if (memchr("|()[]\\{}", c, 8)) {
-			return (struct slice){0}; // alternatives, groups, escapes: not worth the trouble
-		}
-		if (!memchr(".*+?^$", c, 6)) {
-			continue;
-		}
-		// What is repeated may be missing
-		size_t end = i > start && (c == '*' || c == '?') ? i - 1 : i;
-		if (end - start > best.size) {
-			best = slice_of(pattern.data + start, end - start);
-		}
-		start = i + 1;
-	}
-	return best;
 }
 
 // The C library writes a repetition out: "((a{1,100}){1,100}){1,100}" took 11 GB, what is below
@@ -139,7 +112,6 @@ static bool pattern_init(struct pattern *p, const struct lens_text *text, struct
 		struct err *err) {
 	*p = (struct pattern){.is_regex = text->is_regex, .text = text->text};
 	if (p->is_regex) {
-		p->literal = literal_of(text->text);
 		return compile(text->text, &p->regex, err);
 	}
 	uint8_t *copy = arena_new(arena, uint8_t, text->text.size + 1);
@@ -163,9 +135,6 @@ static bool holds_plain(struct slice s, struct slice text) {
 static bool holds(const struct pattern *p, struct slice s) {
 	if (!p->is_regex) {
 		return holds_plain(s, p->text);
-	}
-	if (p->literal.size && !memmem(s.data, s.size, p->literal.data, p->literal.size)) {
-		return false;
 	}
 	regmatch_t range = {.rm_so = 0, .rm_eo = (regoff_t)s.size};
 	const char *text = s.size ? (const char *)s.data : "";

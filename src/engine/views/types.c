@@ -184,16 +184,7 @@ static bool split(struct slice f, struct template *class, struct template *metho
 		*method = template_of(part(f, end + 3, f.size));
 		return true;
 	}
-	size_t parameters = 0;
-	do { // "(anonymous namespace)::f(int)"
-		struct slice rest = part(f, parameters, f.size);
-		parameters += find_outside(rest, "(");
-	} while (parameters < f.size && starts_with(part(f, parameters, f.size), "(anonymous") &&
-			(parameters += closed_at(part(f, parameters, f.size)) + 1) < f.size);
-	f = part(f, 0, parameters < f.size ? parameters : f.size);
-	for (size_t blank; (blank = find_outside(f, " ")) < f.size;) { // behind what it returns
-		f = part(f, blank + 1, f.size);
-	}
+	f = function_bare(f);
 	size_t at = last_part_at(f);
 	if (at > 2 && at < f.size && f.data[at] == '<') { // "alloc::boxed::box_new::<T>"
 		at = last_part_at(part(f, 0, at - 2));
