@@ -48,16 +48,13 @@ uint64_t cursor_u64(struct cursor *c) {
 
 uint64_t cursor_varint(struct cursor *c) {
 	uint64_t v = 0;
-	for (unsigned shift = 0; shift < 64; shift += 7) {
-		uint8_t byte = cursor_u8(c);
-		if (c->failed) {
-			return 0;
-		}
+	for (unsigned shift = 0; shift < 64 && c->at < c->end; shift += 7) {
+		uint64_t byte = *c->at++;
 		if (shift == 63 && byte > 1) {
 			break;
 		}
-		v |= (uint64_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80)) {
+		v |= (byte & 0x7f) << shift;
+		if (byte < 0x80) {
 			return v;
 		}
 	}
