@@ -50,9 +50,6 @@ const char *known_family(const struct known_function *f);
  */
 const struct known_function *known_beside(const char *name);
 
-/** Cheap: false of most names. */
-bool known_may_be(const char *name);
-
 // ---- what names in symbol tables tell; no instruction is looked at
 
 /** Is it a function, and defined here? */

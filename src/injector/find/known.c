@@ -2,11 +2,9 @@
 /*
  * Knows the names of functions that allocate and free: the rows of wire/allocators.def, with a
  * call's registers in place of its parameters, and some functions that only count in programs of
- * their own. Hardly any other name begins like one of these, so few are looked for in the tables.
+ * their own.
  */
 #include "injector/find/functions.h"
-
-#include <pthread.h>
 
 enum { NONE = RESIDENT_NO_REGISTER };
 
@@ -131,29 +129,6 @@ static const struct known_function nim_numbered[] = {
 		NIM_FREES(deallocSharedImpl, 0, KNOWN_NIM_BLOCK),
 };
 
-enum { BEGINNINGS = 4096 };
-
-static uint64_t beginnings[BEGINNINGS / 64]; // a bit for each beginning_of() a known name
-static pthread_once_t is_filled = PTHREAD_ONCE_INIT;
-
-/** A hash of the first three characters. */
-static unsigned beginning_of(const char *name) {
-	unsigned at = 0;
-	for (unsigned i = 0; i < 3; i++) {
-		at = at * 31 + (uint8_t)*name;
-		name += *name != '\0';
-	}
-	return at % BEGINNINGS;
-}
-
-static void fill(void) {
-	for (size_t i = 0; i < N_OF(plain) + N_OF(nim_numbered); i++) {
-		unsigned at = beginning_of(
-				i < N_OF(plain) ? plain[i].name : nim_numbered[i - N_OF(plain)].name);
-		beginnings[at / 64] |= 1ull << at % 64;
-	}
-}
-
 /**
  * NAME__system_N. A clone by the compiler (.constprop) takes other arguments, and counts only where
  * functions.c can tell which.
@@ -185,12 +160,6 @@ const char *known_family(const struct known_function *f) {
 											  : f->family;
 }
 
-bool known_may_be(const char *name) {
-	(void)pthread_once(&is_filled, fill);
-	unsigned at = beginning_of(name);
-	return (beginnings[at / 64] >> at % 64 & 1) != 0;
-}
-
 // ---- symbol tables, read by linear searches: a few times for each attach
 
 bool find_is_code(const struct elf_symbol *symbol) {
@@ -199,8 +168,10 @@ bool find_is_code(const struct elf_symbol *symbol) {
 }
 
 const struct known_function *find_known(const struct elf_symbol *symbol) {
-	return find_is_code(symbol) && known_may_be(symbol->name) ? known_function_of(symbol->name)
-															  : NULL;
+	// Large tables are of C++, and hardly any name there begins like those of its operators
+	const char *name = symbol->name;
+	bool may_be = name[0] != '_' || name[1] != 'Z' || name[2] == 'n' || name[2] == 'd';
+	return may_be && find_is_code(symbol) ? known_function_of(name) : NULL;
 }
 
 bool find_code(const struct module_code *module, const char *name, struct elf_symbol *out) {
