@@ -1,6 +1,8 @@
 """tests/run: what its suites may take, when too long is a failure, and which tests it calls slow."""
 
+import os
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,9 @@ import scripts
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import aside  # noqa: E402
 import budget  # noqa: E402
+from conftest import wait_until  # noqa: E402
 
 suites = scripts.load("tests/run")
 BUDGETS = {name: seconds for name, seconds, _ in suites.SUITES}
@@ -71,3 +75,45 @@ def test_the_slowest_tests_are_named(tmp_path):
     assert budget.slowest([report, tmp_path / "missing.xml"], 10) == [
         (22.0, "tests/e2e/test_b.py::test_y"), (1.5, "tests/e2e/test_a.py::test_x[1]")]
     assert len(budget.slowest([report], 1)) == 1
+
+
+def test_what_needs_a_build_has_it_begun():
+    assert {suite for suites_of, _ in suites.BUILDS.values() for suite in suites_of} == \
+        {"small", "sanitized", "unit-clang", "unit-asan", "unit-tsan", "fuzz"}
+    order = list(BUDGETS)
+    first = [min(map(order.index, suites_of)) for suites_of, _ in suites.BUILDS.values()]
+    assert first == sorted(first), "they are made in the order in which they are waited for"
+
+
+COUNTS = "import time\nwhile True: print(time.monotonic(), flush=True)"
+
+
+@pytest.fixture
+def beside(tmp_path):
+    """A command beside the tests that writes without end, and its log."""
+    beside, log = aside.Aside(), tmp_path / "log"
+    beside.begin("counts", lambda run: run([sys.executable, "-c", COUNTS], log, 60))
+    wait_until(lambda: log.exists() and log.stat().st_size > 1000, what="its start")
+    yield beside, log
+    beside.end()
+
+
+def test_what_is_made_aside_leaves_the_processors_to_others_and_is_counted(beside):
+    beside, log = beside
+    assert os.getpriority(os.PRIO_PROCESS, beside.process.pid) == aside.POLITE > aside.OURS
+    wait_until(lambda: beside.used() > 0, what="its use of a processor")
+    beside.end()
+    status, said = beside.result("counts")
+    assert status == -9 and said and beside.used() == 0
+    beside.begin("too late", lambda run: run(["true"], log, 60))
+    assert beside.result("too late") == (1, "")
+
+
+def test_it_stands_still_while_time_is_measured(beside):
+    beside, log = beside
+    with beside.standing_still():
+        wait_until(lambda: Path(f"/proc/{beside.process.pid}/stat").read_text().split()[2] == "T", what="its stop")
+        size = log.stat().st_size
+        time.sleep(0.1)
+        assert log.stat().st_size == size
+    wait_until(lambda: log.stat().st_size > size, what="that it goes on")
