@@ -18,7 +18,8 @@ def control_group(limit_bytes):
         above, limit = root / "memory" / groups["memory"].lstrip("/"), "memory.limit_in_bytes"
     else:
         above, limit = root / groups.get("", "").lstrip("/"), "memory.max"
-    group = above / f"heaptrack-test-{os.getpid()}"
+    # Another name each time: of one that goes slowly, something may still be there
+    group = above / f"heaptrack-test-{os.getpid()}-{time.monotonic_ns()}"
     try:
         group.mkdir()
         (group / limit).write_text(str(limit_bytes))

@@ -409,10 +409,13 @@ def test_attach_detach_attach(build, target, tmp_path, node):
     (tmp_path / "server.js").write_text(SERVER)
     victim = target([node, tmp_path / "server.js"])
     for k in range(3):
-        attach(build, victim.pid, tmp_path / f"at{k}.zst", duration="1s")
-        data = known(build, tmp_path / f"at{k}.zst")
-        sites = through(data["sites"]["peak"], "remember")
-        assert sum(site["bytes"] for site in sites) > 0.8 * data["summary"]["peak_bytes"], (k, sites)
+        for seconds in (1, 4, 16):  # until it has remembered more than V8 needs for itself, on a busy machine, too
+            attach(build, victim.pid, tmp_path / f"at{k}.zst", duration=f"{seconds}s")
+            data = known(build, tmp_path / f"at{k}.zst")
+            sites = through(data["sites"]["peak"], "remember")
+            if is_most := sum(site["bytes"] for site in sites) > 0.8 * data["summary"]["peak_bytes"]:
+                break
+        assert is_most, (k, sites)
         for site in sites[:2]:
             frames = [f["function"] for f in site["stack"] if re.search(r"server\.js$", f["file"] or "")]
             assert frames[:2] == ["remember", "handle"], frames

@@ -4,6 +4,7 @@ The victim `counted` keeps its own count of each thread in a mapped file that ou
 binaries are moved away before a file is opened: names must be inside it.
 """
 
+import contextlib
 import ctypes
 import os
 import random
@@ -124,8 +125,9 @@ def waited_for_a_cpu(pid):
     lower in priority, which finds names."""
     seconds = 0
     for tid in map(int, os.listdir(f"/proc/{pid}/task")):
-        if os.getpriority(os.PRIO_PROCESS, tid) <= os.getpriority(os.PRIO_PROCESS, pid):
-            seconds += int(Path(f"/proc/{pid}/task/{tid}/schedstat").read_text().split()[1]) / 1e9
+        with contextlib.suppress(ProcessLookupError, FileNotFoundError):  # the thread has ended meanwhile
+            if os.getpriority(os.PRIO_PROCESS, tid) <= os.getpriority(os.PRIO_PROCESS, pid):
+                seconds += int(Path(f"/proc/{pid}/task/{tid}/schedstat").read_text().split()[1]) / 1e9
     return seconds
 
 
@@ -233,14 +235,20 @@ def test_killed_program_and_collector(tools, helpers, tmp_path, is_long):
 
 @pytest.mark.timeout(3600)
 def test_killed_collector_leaves_the_program_alone(tools, helpers, tmp_path, is_long):
-    for victim in victims(tools, helpers, tmp_path, 100 if is_long else 1, "finish", 6000, CALM):
+    killed, n = 0, 100 if is_long else 1
+    for victim in victims(tools, helpers, tmp_path, n + 10, "finish", 6000, CALM):
         noted = victim.watch_for_long(random.uniform(2.8, 3.6))
+        if victim.truth().state & DONE:  # on a busy machine that takes longer than the program runs
+            continue
         end = time.monotonic()
         os.kill(victim.running.pid, signal.SIGKILL)
         time.sleep(0.3)  # the death is seen within 50 ms
         assert_runs_on(victim)
         helpers.wait_until(lambda: victim.truth().state & DONE, 20, "the program's normal end")
         assert_lost_with_its_collector(tools, victim, noted, end, helpers)
+        if (killed := killed + 1) == n:
+            return
+    pytest.fail(f"only {killed} of {n} collectors were killed before the program's end")
 
 
 def assert_runs_on(victim):
