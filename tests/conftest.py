@@ -26,6 +26,7 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(config, items):
+    items.sort(key=lambda item: "waits" not in item.keywords)  # else the others would wait for them at the end
     if not config.getoption("--long"):
         for item in items:
             if "long" in item.keywords:

@@ -263,6 +263,7 @@ def test_peak_rss_of_short_and_long_programs(tools):
         assert abs(recording.json()["summary"]["peak_rss_bytes"] - own) < 2 << 20
 
 
+@pytest.mark.waits
 @pytest.mark.parametrize("burst", ["", "for (1 .. 3e6) { $x[$_ % 1000] = 'x' x ($_ % 100) }"],
                          ids=["at-once", "after-a-burst"])
 def test_idle_means_idle(tools, tmp_path, helpers, burst):

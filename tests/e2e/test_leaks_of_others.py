@@ -148,6 +148,7 @@ def compare(name, ours, theirs, differs):
     return sum(blocks for key, (blocks, _) in ours.items() if theirs.get(key) == ours[key])
 
 
+@pytest.mark.waits
 def test_memchecks_own_tests(tools, valgrind, is_long):
     """At each of the checks that they ask for, and at their end."""
     sources = {source.name: source for source in (valgrind / "memcheck/tests").glob("leak*.c*")}

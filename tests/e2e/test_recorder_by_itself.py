@@ -229,6 +229,7 @@ def test_program_survives_its_collector(tools, start, helpers, how):
     helpers.wait_until(lambda: sum(rounds(file, 2)) == 2 * 3_000_000)
 
 
+@pytest.mark.waits
 def test_full_rings_wait_and_then_give_up(tools, start):
     running = start(tools.victim("ends"), "exit", tools.folder / "n", 2, 100_000,
                     options=("--stop-after", "10000"))

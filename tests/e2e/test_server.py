@@ -267,6 +267,7 @@ def test_it_ends_by_signals_and_says_nothing_of_it(serve):
         assert finished.status == 0 and finished.stderr == "", repr(finished)
 
 
+@pytest.mark.waits
 @pytest.mark.timeout(150)
 def test_it_ends_when_the_last_tab_has_gone(serve):
     server = serve("--no-browser")
