@@ -65,9 +65,17 @@ void kept_read(struct kept *k, pid_t pid) {
 
 // ---- the child
 
-/** A copy has no page of shared memory until it is asked for, and those are the process's own. */
+/**
+ * A copy has no page of a file or of shared memory until it is asked for: modules are where the
+ * process has them, and shared pages are its own.
+ */
 static bool add_shared(struct view *v, const struct view *running) {
-	size_t n = 0;
+	size_t n = v->modules.n = 0;
+	EACH(range, running->modules) {
+		if (!vec_add(&v->modules, *range)) {
+			return false;
+		}
+	}
 	EACH(p, running->pages) {
 		while (n < v->areas.n && v->areas.items[n].end <= p->start) {
 			n++;
