@@ -91,8 +91,8 @@ struct looks_writer {
 /** Members of an object. */
 void look_put_json(const struct looks_writer *w, const struct memory_look *m);
 
-/** Members of an object: what points to live blocks by a look, of what classes, what holds them. */
-void leaks_put_json(const struct looks_writer *w, const struct memory_grades *g);
+/** Members of an object: what points to live blocks by looks, of what classes, what holds them. */
+void leaks_put_json(const struct looks_writer *w);
 
 /** A look was taken in the lens's time. */
 bool memory_has_look(const struct lens *l, const struct recording *r, uint32_t look);

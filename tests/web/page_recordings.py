@@ -200,6 +200,7 @@ class Recordings:
             "recursive": lambda: [self.compiled("recursive", RECURSIVE, "-g", "-O0")],
             "threads": lambda: [self.build / "tests/victims/many_threads", "exchange", "2000"],
             "leaks": lambda: ["--leaks", self.build / "tests/victims/holders"],
+            "looks": lambda: ["--leaks", self.build / "tests/victims/animals", "begin", "look", "change"],
             "classes": lambda: ["--leaks", self.build / "tests/victims/classes", "3"],
             "events": lambda: ["--events", self.build / "tests/victims/many_threads", "exchange", "500"],
             "forked": lambda: [self.compiled("forking", FORKING, "-g")],

@@ -106,17 +106,21 @@ void memory_put_grades_json(struct json *j, const struct memory_grades *g) {
 	}
 }
 
-static void put_graded_looks(struct json *j, const struct memory_grades *g) {
+/** The newest first. */
+static void put_graded_looks(struct json *j, const struct recording *r) {
 	JSON_LIST(j, "looks");
-	if (!g->look) {
-		return;
+	for (uint32_t i = r->looks.n; i-- > 0;) {
+		const struct rec_look *look = &r->looks.items[i];
+		if (look->has & REC_HAS_GRAPH) {
+			const struct memory_grades g = memory_grades(r, look->time_ns);
+			JSON_OBJECT(j, NULL);
+			json_number(j, "look", i);
+			json_number(j, "pid", look->pid);
+			json_text(j, "at", memory_at_ids[look->at]);
+			json_number(j, "time_ns", look->time_ns);
+			memory_put_grades_json(j, &g);
+		}
 	}
-	JSON_OBJECT(j, NULL);
-	json_number(j, "look", g->number);
-	json_number(j, "pid", g->look->pid);
-	json_text(j, "at", memory_at_ids[g->look->at]);
-	json_number(j, "time_ns", g->look->time_ns);
-	memory_put_grades_json(j, g);
 }
 
 /** What blocks were: of a class, or of those of a stack whose type was looked at. */
@@ -135,22 +139,22 @@ static void put_classes(const struct looks_writer *w) {
 }
 
 /** The roots. What is below them is a tree under the metric `held`. */
-static void put_holders(const struct looks_writer *w, const struct memory_grades *g) {
+static void put_holders(const struct looks_writer *w) {
 	JSON_LIST(w->j, "holders");
 	EACH(h, w->r->holders) {
-		if (g->look && h->look == g->number && h->above == 0) {
+		if (h->above == 0) {
 			JSON_OBJECT(w->j, NULL);
 			json_string_if(w->j, "name", w->r->strings.items[h->name]);
 			json_text(w->j, "kind", memory_holder_ids[h->kind]);
 			json_string_if(w->j, "file", w->r->strings.items[h->file]);
 			json_number_if(w->j, "line", h->line > 0, h->line);
-			JSON_FIELDS(w->j, h, retained_bytes, retained_blocks);
+			JSON_FIELDS(w->j, h, look, retained_bytes, retained_blocks);
 		}
 	}
 }
 
-void leaks_put_json(const struct looks_writer *w, const struct memory_grades *g) {
-	put_graded_looks(w->j, g);
+void leaks_put_json(const struct looks_writer *w) {
+	put_graded_looks(w->j, w->r);
 	put_classes(w);
-	put_holders(w, g);
+	put_holders(w);
 }

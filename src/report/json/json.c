@@ -191,12 +191,12 @@ static void put_graded_sites(struct document *d, const struct recording *r,
 	}
 }
 
-/** What points to live blocks, as of the newest look that asked; and types. `r`: by stack. */
+/** What points to live blocks, sites as of the newest look that asked; and types. `r`: by stack. */
 static void put_leaks(struct document *d, const struct recording *r) {
 	const struct memory_grades g = memory_grades(r, UINT64_MAX);
 	const struct looks_writer looks = {&d->j, d->r, put_stack, d, NULL};
 	JSON_OBJECT(&d->j, "leaks");
-	leaks_put_json(&looks, &g);
+	leaks_put_json(&looks);
 	put_graded_sites(d, r, &g);
 }
 

@@ -141,10 +141,9 @@ void columns_facts(struct columns *c, struct buffer *out) {
 		put_look(&w, i);
 	}
 	json_close(&w.j);
-	const struct memory_grades grades = memory_grades(c->r, UINT64_MAX);
 	const struct looks_writer looks = {&w.j, c->r, put_site, &w, NULL};
 	json_open(&w.j, "leaks", '{');
-	leaks_put_json(&looks, &grades);
+	leaks_put_json(&looks);
 	json_close(&w.j);
 	facts_put_last(&facts);
 	put_metrics(&w.j);

@@ -66,7 +66,7 @@ export interface Facts {
 	};
 }
 
-/** What pointed to live blocks, by the newest look that asked (none: nobody did). */
+/** What pointed to live blocks, by the looks that asked, the newest first (none: nobody did). */
 export interface Leaks {
 	looks: {
 		look: number;
@@ -82,7 +82,12 @@ export interface Leaks {
 		retained_bytes: number | null; // with what nothing else leads to
 		objects_in_arenas: number | null;
 	}[];
-	holders: { name: string | null; retained_bytes: number; retained_blocks: number }[];
+	holders: {
+		look: number;
+		name: string | null;
+		retained_bytes: number;
+		retained_blocks: number;
+	}[];
 }
 
 /** Where resident memory was at one moment: its parts add up to rss_bytes. */

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
+import { useState } from 'preact/hooks';
 import type { Leaks } from '../data/profile.ts';
 import * as state from '../state.ts';
 import { bytes, count, moment, percent } from '../ui/format.ts';
+import { signed } from '../ui/labels.ts';
 import { Name } from '../ui/name.tsx';
 import { Table } from '../ui/table.tsx';
 
@@ -14,39 +16,83 @@ const GRADES: Record<string, string> = {
 	cycle: 'cycles: only they themselves lead to each other',
 };
 
+type Look = Leaks['looks'][number];
+
 /** The flame graph of what a root holds, or of what nothing points to. */
 function show(metric: string, symbol?: string) {
 	state.change({ metric, focus: symbol ? [symbol] : [] });
 	state.view.value = 'flame';
 }
 
-function Grades({ look }: { look: Leaks['looks'][number] }) {
-	const rows = look.grades.filter((row) => row.blocks > 0);
-	const total = rows.reduce((sum, row) => sum + row.bytes, 0);
+interface TallyProps {
+	id: string;
+	title: string;
+	head: string;
+	share?: string; // what the first figure is a share of
+	columns: Record<string, string>; // bytes, blocks, and further ones: their heads by their keys
+	rows: readonly { look: number; name: string | null; [key: string]: unknown }[];
+	look: Look;
+	base: Look | undefined; // what it is compared with
+	onName?: ((name: string) => void) | false;
+}
+
+/** What a look found, by name, and how much more of it than another one. */
+function Tally({ id, title, head, share, columns, rows, look, base, onName }: TallyProps) {
+	const keys = Object.keys(columns);
+	const figure = (n: number, i: number) => (/bytes/.test(keys[i]!) ? bytes(n) : count(n));
+	const all = new Map<string, number[][]>();
+	for (const row of rows) {
+		const side = row.look === look.look ? 0 : row.look === base?.look ? 1 : -1;
+		if (side >= 0) {
+			const name = row.name ?? '';
+			const sides = all.get(name) ?? [keys.map(() => 0), keys.map(() => 0)];
+			keys.forEach((key, i) => (sides[side]![i]! += Number(row[key])));
+			all.set(name, sides);
+		}
+	}
+	const found = [...all].map(([name, [now, before]]) => ({
+		name,
+		now: now!,
+		gains: base ? [0, 1].map((i) => now![i]! - before![i]!) : [],
+	}));
+	const total = found.reduce((sum, row) => sum + row.now[0]!, 0);
+	const withShare = <T,>([first, ...others]: T[], own: T) =>
+		share ? [first!, own, ...others] : [first!, ...others];
 	return (
-		<section class="panel" aria-labelledby="grades-title">
-			<h2 id="grades-title">What pointed to live blocks at {moment(look.time_ns)}</h2>
+		<section class="panel" aria-labelledby={`${id}-title`}>
+			<h2 id={`${id}-title`}>{title}</h2>
 			<Table
-				id="grades"
-				heads={['grade', 'bytes', '% of live', 'blocks']}
-				rows={rows}
-				values={(row) => [GRADES[row.grade]!, row.bytes, row.bytes, row.blocks]}
+				id={id}
+				heads={[
+					head,
+					...withShare(Object.values(columns), share!),
+					...(base ? [`since ${moment(base.time_ns)}`, 'blocks since then'] : []),
+				]}
+				rows={found
+					.filter((row) => [...row.now, ...row.gains].some(Boolean))
+					.sort((a, b) => b.now[0]! - a.now[0]!)}
+				values={(row) => [row.name, ...withShare(row.now, row.now[0]!), ...row.gains]}
+				most={200}
 			>
 				{(row) => (
 					<tr>
 						<th scope="row">
-							<button
-								class="link"
-								onClick={() =>
-									show(/^held|^dis/.test(row.grade) ? 'graded' : 'unreachable')
-								}
-							>
-								{GRADES[row.grade]}
-							</button>
+							{onName ? (
+								<button class="link name" onClick={() => onName(row.name)}>
+									<Name text={row.name} />
+								</button>
+							) : (
+								<Name text={row.name} />
+							)}
 						</th>
-						<td class="num">{bytes(row.bytes)}</td>
-						<td class="num">{percent(row.bytes, total)}</td>
-						<td class="num">{count(row.blocks)}</td>
+						{[
+							...withShare(row.now.map(figure), percent(row.now[0]!, total)),
+							...row.gains.map((n, i) => signed(figure(Math.abs(n), i), n)),
+						].map((text, i) => (
+							<td key={i} class="num">
+								{text}
+							</td>
+						))}
 					</tr>
 				)}
 			</Table>
@@ -54,74 +100,82 @@ function Grades({ look }: { look: Leaks['looks'][number] }) {
 	);
 }
 
-/** By the newest look that asked what points to live blocks: grades, roots and classes. */
+/** By looks that asked what points to live blocks: grades, roots and classes. */
 export function Held({ leaks }: { leaks: Leaks }) {
-	const look = leaks.looks[0]!;
-	const holders = [...leaks.holders].sort((a, b) => b.retained_bytes - a.retained_bytes);
-	const held = holders.reduce((sum, row) => sum + row.retained_bytes, 0);
-	const classes = leaks.classes
-		.filter((row) => row.kind === 'cpp' && row.look === look.look)
-		.sort((a, b) => b.bytes - a.bytes);
+	const { looks } = leaks;
+	const [chosen, choose] = useState([0, 1]);
+	const [look = looks[0]!, base] = chosen.map((i) => looks[i]);
+	const both = { look, base: base === look ? undefined : base };
+	const classes = leaks.classes.filter((row) => row.kind === 'cpp');
+	const isNewest = look === looks[0]; // which the other views show
 	return (
 		<>
-			<Grades look={look} />
-			<section class="panel" aria-labelledby="holders-title">
-				<h2 id="holders-title">Who held them, with all that nothing else leads to</h2>
-				<Table
-					id="holders"
-					heads={['holder', 'retained bytes', '% of held', 'blocks']}
-					rows={holders}
-					values={(row) => [
-						row.name ?? '',
-						row.retained_bytes,
-						row.retained_bytes,
-						row.retained_blocks,
-					]}
-					most={200}
-				>
-					{(row) => (
-						<tr>
-							<th scope="row">
-								<button class="link name" onClick={() => show('held', row.name!)}>
-									<Name text={row.name ?? ''} />
-								</button>
-							</th>
-							<td class="num">{bytes(row.retained_bytes)}</td>
-							<td class="num">{percent(row.retained_bytes, held)}</td>
-							<td class="num">{count(row.retained_blocks)}</td>
-						</tr>
-					)}
-				</Table>
-			</section>
+			{looks.length > 1 && (
+				<p>
+					{['The look at', 'compared with that at'].map((label, side) => (
+						<label key={side}>
+							{label}{' '}
+							<select
+								class="pill"
+								value={chosen[side]}
+								onChange={(e) =>
+									choose(
+										chosen.map((old, i) =>
+											i === side ? Number(e.currentTarget.value) : old,
+										),
+									)
+								}
+							>
+								{looks.map((each, i) => (
+									<option key={i} value={i}>
+										{moment(each.time_ns)}
+									</option>
+								))}
+							</select>{' '}
+						</label>
+					))}
+				</p>
+			)}
+			<Tally
+				{...both}
+				id="grades"
+				title={`What pointed to live blocks at ${moment(look.time_ns)}`}
+				head="grade"
+				share="% of live"
+				columns={{ bytes: 'bytes', blocks: 'blocks' }}
+				rows={looks.flatMap((each) =>
+					each.grades.map((row) => ({
+						...row,
+						look: each.look,
+						name: GRADES[row.grade]!,
+					})),
+				)}
+				onName={isNewest && ((name) => show(/^held/.test(name) ? 'graded' : 'unreachable'))}
+			/>
+			<Tally
+				{...both}
+				id="holders"
+				title="Who held them, with all that nothing else leads to"
+				head="holder"
+				share="% of held"
+				columns={{ retained_bytes: 'retained bytes', retained_blocks: 'blocks' }}
+				rows={leaks.holders}
+				onName={isNewest && ((name) => show('held', name))}
+			/>
 			{classes.length > 0 && (
-				<section class="panel" aria-labelledby="classes-title">
-					<h2 id="classes-title">Of what classes of C++ they were</h2>
-					<Table
-						id="classes"
-						heads={['class', 'bytes', 'retained bytes', 'blocks', 'objects in arenas']}
-						rows={classes}
-						values={(row) => [
-							row.name ?? '',
-							row.bytes,
-							row.retained_bytes,
-							row.blocks,
-							row.objects_in_arenas,
-						]}
-						most={200}
-					>
-						{(row) => (
-							<tr>
-								<th scope="row">
-									<Name text={row.name ?? ''} />
-								</th>
-								<td class="num">{bytes(row.bytes)}</td>
-								<td class="num">{bytes(row.retained_bytes ?? 0)}</td>
-								<td class="num">{count(row.blocks)}</td>
-								<td class="num">{count(row.objects_in_arenas ?? 0)}</td>
-							</tr>
-						)}
-					</Table>
-				</section>
+				<Tally
+					{...both}
+					id="classes"
+					title="Of what classes of C++ they were"
+					head="class"
+					columns={{
+						bytes: 'bytes',
+						blocks: 'blocks',
+						retained_bytes: 'retained bytes',
+						objects_in_arenas: 'objects in arenas',
+					}}
+					rows={classes}
+				/>
 			)}
 		</>
 	);
