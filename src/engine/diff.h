@@ -6,7 +6,7 @@
  * inlining. Code without a name is matched by its module.
  */
 
-#include "engine/lens.h"
+#include "engine/breakdown.h"
 
 /** Ours is the newer one, with which the base is compared. */
 enum diff_side { DIFF_OURS, DIFF_BASE, N_DIFF_SIDES };
@@ -25,7 +25,7 @@ struct slice diff_label(const struct name *name);
 bool diff_apply(const struct diff_input *in, enum lens_metric metric, struct arena *arena,
 		struct lens *lens, struct lens_result *out, struct err *err);
 
-/** Stacks named after one function. */
+/** A part of a breakdown: by site, stacks named after one function. */
 struct diff_site {
 	struct slice label;
 	const struct name *name; // as in ours, else as in the base; NULL: none
@@ -33,7 +33,7 @@ struct diff_site {
 	uint64_t weight[N_DIFF_SIDES]; // of these, by the metric
 };
 
-/** All sites of both sides, by the size of their difference, largest first. */
+/** All parts of both sides, by the size of their difference, largest first. */
 struct diff_sites {
 	struct diff_site *items;
 	uint32_t n;
@@ -41,8 +41,8 @@ struct diff_sites {
 };
 
 /** `metric` is used instead of the lenses'. False: no memory. All in the arena. */
-bool diff_sites_make(const struct diff_input input[N_DIFF_SIDES], enum lens_metric metric,
-		struct arena *arena, struct diff_sites *out, struct err *err);
+bool diff_sites_make(enum breakdown_by by, const struct diff_input input[N_DIFF_SIDES],
+		enum lens_metric metric, struct arena *arena, struct diff_sites *out, struct err *err);
 
 /**
  * Both call trees as one. Nodes come parents first; node 0 is the root. A node's width, where it is
@@ -53,6 +53,7 @@ struct diff_node {
 	uint32_t parent;
 	uint32_t label;                // into labels
 	uint64_t weight[N_DIFF_SIDES]; // by the metric: of the stacks that go through it or end in it
+	uint64_t blocks[N_DIFF_SIDES]; // of these
 	uint64_t grown, shrunk;
 };
 
@@ -65,3 +66,7 @@ struct diff_tree {
 
 bool diff_tree_make(const struct diff_input input[N_DIFF_SIDES], enum lens_metric metric,
 		struct arena *arena, struct diff_tree *out, struct err *err);
+
+/** The parts of diff_sites_make() as a tree: below the root, each is a node. */
+bool diff_tree_of_parts(enum breakdown_by by, const struct diff_input input[N_DIFF_SIDES],
+		enum lens_metric metric, struct arena *arena, struct diff_tree *out, struct err *err);

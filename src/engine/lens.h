@@ -71,8 +71,10 @@ struct lens_text { // one `q`
 struct lens {
 	enum lens_metric metric;
 	enum lens_group group;
-	bool has_range;   // false: the whole recording, exact to its very end
-	int32_t from, to; // edges, LENS_START <= from < to <= edges.n (edges.n: the end)
+	bool has_range;              // false: the whole recording, exact to its very end
+	int32_t from, to;            // edges, LENS_START <= from < to <= edges.n (edges.n: the end)
+	struct slice time;           // the same as it is written, borrowed; empty: it is not
+	uint64_t since_ns, until_ns; // as written: looks at what points to blocks have no edges
 	bool is_unfolded;
 	uint32_t grades; // a bit each, 0: all; under metrics that have them
 	const struct lens_text *texts;
@@ -94,6 +96,9 @@ struct lens lens_whole(void);
 /** The textual form. False: `err` says which word is wrong and how it is written. */
 bool lens_parse(struct lens *l, struct slice text, const struct recording *r, struct arena *arena,
 		struct err *err);
+
+/** Find the range that `l->time` is by the edges of another recording. */
+bool lens_time_of(struct lens *l, const struct recording *r, struct arena *arena, struct err *err);
 
 /** The range between two marks, snapped as marks are; `to_ns` may be the end. There are edges. */
 void lens_between(struct lens *l, const struct recording *r, uint64_t from_ns, uint64_t to_ns);

@@ -120,14 +120,21 @@ struct memory_row *memory_rows(const struct memory_look *m, uint8_t part, const 
 		const struct names *n, struct arena *arena, uint32_t *n_rows);
 
 /**
- * A recording in which what a metric counts stands in place of blocks: mappings, or, as of the
- * newest look until `until_ns` (UINT64_MAX: of that which is shown), what was in memory of blocks
- * and mappings, or was not in memory of blocks, of which a look of the past tells nothing. Where
- * blocks have grades, those of `grades` (a bit each; 0: all) count, and row i of its grades is of
- * stack i. `r` and `arena` outlive it; it is not to be finished. False: `r` does not have that.
+ * A recording in which what the lens's metric counts stands in place of blocks: mappings, by whose
+ * edges it sets the lens's range; as of the newest look until the end of the range (without one, of
+ * that which is shown), what was in memory of blocks and mappings, or was not in memory of blocks,
+ * of which a look of the past tells nothing; as of the newest look within the range, what points
+ * to blocks. Where these have grades, row i of its grades is of stack i. `r` and `arena` outlive
+ * it; it is not to be finished. False: `r` does not have that.
  */
-bool memory_as_recording(const struct recording *r, enum lens_metric metric, uint32_t grades,
-		uint64_t until_ns, struct arena *arena, struct recording *out, struct err *err);
+bool memory_as_recording(const struct recording *r, struct lens *l, struct arena *arena,
+		struct recording *out, struct err *err);
+
+/** False: `err` says what is wrong, and when it was looked at what points to blocks. */
+bool memory_lacks_look(const struct recording *r, const char *what, struct err *err);
+
+/** "1.235 s": a moment rounded up, so that a range that ends there has it. */
+#define LOOK_MOMENT(ns) FORMAT(32, "%.3f s", (double)(((ns) + 999999) / 1000000) / 1e3)
 
 /**
  * Make the stacks of what holds live blocks: a root stands where main would, and the site of blocks

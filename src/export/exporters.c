@@ -55,8 +55,8 @@ bool export_massif_pages(const struct export_request *request, const struct expo
 	struct export_request mapped = *request;
 	mapped.session = &pages;
 	mapped.options.massif.is_of_pages = true;
-	bool ok = memory_as_recording(&request->session->recording, LENS_MAPPED, 0, UINT64_MAX, &arena,
-			&pages.recording, err);
+	bool ok = memory_as_recording(&request->session->recording,
+			&(struct lens){.metric = LENS_MAPPED}, &arena, &pages.recording, err);
 	pages.recording.of = METRIC_OF_BLOCKS; // an export knows no others
 	return ok && write_profile(massif_encode, &mapped, sink, err);
 }

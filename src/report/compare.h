@@ -90,12 +90,13 @@ struct compare_request {
 	const struct gate_result *gates;
 	uint32_t n_gates;
 	uint32_t width, limit; // columns; sites per list
+	enum breakdown_by by;  // of report_compare_tree: whose parts; N_BREAKDOWNS: call trees
 };
 
 typedef bool comparison(struct buffer *out, const struct compare_request *request, struct err *err);
 comparison report_compare, report_compare_markdown, report_compare_json;
 
-/** Both call trees as one, by the lens's metric. Only with a base. */
+/** Both call trees as one, or both lists of parts, by the lens's metric. Only with a base. */
 comparison report_compare_tree, report_compare_tree_json;
 
 /** A test suite with one case per gate. */

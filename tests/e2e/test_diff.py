@@ -200,9 +200,9 @@ int main(int argc, char **argv) {
     program = tmp_path / "grow"
     subprocess.run(["gcc", "-g", "-O1", tmp_path / "grow.c", "-o", program], check=True, timeout=60)
     small, large = (tools.record(program, *words, name=f"grow{words[1]}") for words in (("1", "9"), ("20000", "0")))
-    for view in ([], ["--tree"]):
+    for view, blocks in (([], ""), (["--tree"], r" +\+19,999"), (["--by", "site"], r" +\+19,999")):
         text = tools.print(large.file, "-d", small.file, *view).stdout
-        assert re.search(r"\+20\.0 MB  > 1000 %  +serve", text), text
+        assert re.search(rf"\+20\.0 MB  > 1000 %{blocks}  +serve", text), text
     text = tools.print(large.file, "-d", small.file).stdout
     assert re.search(r"-9 B  < 0\.1 %  +table", text), text
     assert not re.search(r"%[^\s|]|[-+]0\.0 %", text), text
@@ -264,7 +264,7 @@ def test_both_call_trees_are_one(tools, tmp_path):
         ("main", "fresh"): (0, 4, 4, 0)}
     rows = [line.split() for line in tools.print(new, "-d", base, "--tree").stdout.splitlines()[3:]]
     assert [row[-1] for row in rows] == ["main", "work", "parse", "pack", "fresh"]
-    assert rows[4][-2] == "new" and "same" not in str(rows)
+    assert rows[4][-3] == "new" and "same" not in str(rows)
     text = tools.print(base, "-d", base, "--tree").stdout
     assert "nothing changed" in text
 
@@ -272,7 +272,7 @@ def test_both_call_trees_are_one(tools, tmp_path):
 def test_views_of_one_recording_are_refused(tools, tmp_path):
     file = tmp_path / "a.folded"
     file.write_text("main;parse 100\n")
-    for words in (["--timeline"], ["--bottom-up"], ["--by", "site"]):
+    for words in (["--timeline"], ["--bottom-up"], ["--by", "function"]):
         done = tools.run(tools.heaptrack_print, "-d", file, *words, file)
         assert done.status == 1 and "cannot compare recordings" in done.stderr, repr(done)
     done = tools.run(tools.heaptrack_print, "-d", file, "-d", file, "--html", tmp_path / "x.html", file)

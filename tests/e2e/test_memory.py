@@ -469,9 +469,10 @@ def test_arenas_say_how_full_they_are(build, record):
 
 
 @pytest.mark.parametrize("words, says", [
-    (["--timeline", "--lens", "m=mapped"], "the timeline shows blocks alone"),
+    (["--timeline", "--lens", "m=mapped"], "m=mapped is not of blocks, so only --by, --tree and --stacks show it"),
     (["--export", "csv=x.csv", "--lens", "m=resident"], "an export shows blocks alone"),
-    (["--tree", "--lens", "m=mapped", "-d", "again"], "a comparison shows blocks alone"),
+    (["--export", "csv=x.csv", "--lens", "m=mapped", "-d", "again"], "an export shows blocks alone"),
+    (["--callers", "main", "--lens", "m=mapped", "-d", "again"], "this view cannot compare recordings"),
     (["--by", "site", "--lens", "m=untouched&t=0-0.001"], "nobody looked at that time"),
 ])
 def test_who_does_not_know_mappings_says_so(build, record, tmp_path, words, says):

@@ -322,6 +322,14 @@ static void tells_what_was_asked_for_and_is_not_in_memory(void **state) {
 	assert_null(find("untouched"));
 }
 
+/** What a metric counts until a moment, in ms; 0: to the end. */
+static bool memory_until(enum lens_metric metric, uint64_t ms, struct recording *as,
+		struct err *err) {
+	struct lens l = {.metric = metric, .has_range = ms > 0, .to = (int32_t)r.edges.n};
+	r.meta.duration_ns = ms * MS; // of which the last edge is the end
+	return memory_as_recording(&r, &l, &arena, as, err);
+}
+
 /** A look of the past has kept no blocks, so that it does not know what of them was in memory. */
 static void asks_no_look_of_the_past_what_was_untouched(void **state) {
 	(void)state;
@@ -331,16 +339,16 @@ static void asks_no_look_of_the_past_what_was_untouched(void **state) {
 	r.untouched.items = &untouched, r.untouched.n = 1;
 	look_at(300, REC_AT_TIMER);
 	part(REC_PART_HEAP_LIVE, 24);
-	assert_false(memory_as_recording(&r, LENS_UNTOUCHED, 0, 400 * MS, &arena, &as, &err));
+	assert_false(memory_until(LENS_UNTOUCHED, 400, &as, &err));
 	assert_int_equal(err.code, ERR_UNSUPPORTED);
-	assert_true(memory_as_recording(&r, LENS_RESIDENT, 0, 400 * MS, &arena, &as, &err));
+	assert_true(memory_until(LENS_RESIDENT, 400, &as, &err));
 	look_at(500, REC_AT_REQUEST);
 	part(REC_PART_HEAP_LIVE, 25);
 	look_at(700, REC_AT_TIMER);
 	part(REC_PART_HEAP_LIVE, 26);
-	assert_true(memory_as_recording(&r, LENS_UNTOUCHED, 0, 800 * MS, &arena, &as, &err));
+	assert_true(memory_until(LENS_UNTOUCHED, 800, &as, &err));
 	assert_int_equal(as.summary.peak_time_ns, 500 * MS);
-	assert_true(memory_as_recording(&r, LENS_RESIDENT, 0, 800 * MS, &arena, &as, &err));
+	assert_true(memory_until(LENS_RESIDENT, 800, &as, &err));
 	assert_int_equal(as.summary.peak_time_ns, 700 * MS);
 }
 
@@ -350,15 +358,15 @@ static void takes_no_silence_for_nothing_untouched(void **state) {
 	struct recording as;
 	struct err err;
 	look_at(1000, REC_AT_END);
-	assert_true(memory_as_recording(&r, LENS_UNTOUCHED, 0, UINT64_MAX, &arena, &as, &err));
+	assert_true(memory_until(LENS_UNTOUCHED, 0, &as, &err));
 	part(REC_PART_HEAP_LIVE, 24); // all its blocks lived
-	assert_false(memory_as_recording(&r, LENS_UNTOUCHED, 0, UINT64_MAX, &arena, &as, &err));
+	assert_false(memory_until(LENS_UNTOUCHED, 0, &as, &err));
 	assert_int_equal(err.code, ERR_UNSUPPORTED);
-	assert_false(memory_as_recording(&r, LENS_UNTOUCHED, 0, 2000 * MS, &arena, &as, &err));
+	assert_false(memory_until(LENS_UNTOUCHED, 2000, &as, &err));
 	parts[0].asked_bytes = 0;
 	looks[0].has &= (uint8_t)~REC_HAS_BLOCKS;
-	assert_false(memory_as_recording(&r, LENS_UNTOUCHED, 0, UINT64_MAX, &arena, &as, &err));
-	assert_true(memory_as_recording(&r, LENS_RESIDENT, 0, UINT64_MAX, &arena, &as, &err));
+	assert_false(memory_until(LENS_UNTOUCHED, 0, &as, &err));
+	assert_true(memory_until(LENS_RESIDENT, 0, &as, &err));
 }
 
 /** 40 blocks on pages that are free otherwise; what was just freed is accused of nothing. */

@@ -3,6 +3,7 @@
 #include "report/compare.h"
 
 #include "cli/print/options.h"
+#include "engine/memory.h"
 #include "sys/terminal.h"
 #include "sys/unpack.h"
 
@@ -39,7 +40,9 @@ struct side {
 	struct lens *lenses;
 	struct diff_input *runs;
 	uint32_t n;
-	uint32_t shown; // the run that is
+	uint32_t shown;           // the run that is
+	struct recording counted; // what a view counts of it
+	struct lens counted_by;
 };
 
 struct comparing {
@@ -115,14 +118,37 @@ static bool write_all(struct comparing *c, const struct compare_request *request
 			.lens = &c->ours.lenses[c->ours.shown],
 			.base_lens = request->has_base ? &c->base.lenses[c->base.shown] : NULL,
 	};
-	bool is_tree = o->layout == LAYOUT_VIEW && o->view == VIEW_TREE;
-	comparison *put = is_tree        ? o->is_json ? report_compare_tree_json : report_compare_tree
+	comparison *put = o->layout == LAYOUT_VIEW
+			? o->is_json ? report_compare_tree_json : report_compare_tree
 			: o->is_json             ? report_compare_json
 			: o->compare.is_markdown ? report_compare_markdown
 									 : report_compare;
 	return export_all(&o->exports, &exported, c->err) &&
 			(!o->compare.junit || write_junit(o->compare.junit, request, c->err)) &&
 			put(out, request, c->err);
+}
+
+/** What a view counts of the shown run of a side, in the place of that run. */
+static bool find_counted(struct comparing *c, struct side *s, struct diff_input *out) {
+	const struct session *session = &s->sessions[s->shown];
+	s->counted_by = *out->lens;
+	s->counted_by.metric = print_metric(c->o, c->ours.lenses[c->ours.shown].metric);
+	*out = (struct diff_input){&s->counted, out->names, &s->counted_by};
+	return memory_as_recording(&session->recording, &s->counted_by, &c->arena, &s->counted,
+				   c->err) ||
+			err_add(c->err, "%s", session_title(session));
+}
+
+static bool find_both(struct comparing *c, struct diff_input sides[N_DIFF_SIDES]) {
+	if (!find_counted(c, &c->ours, &sides[DIFF_OURS]) ||
+			!find_counted(c, &c->base, &sides[DIFF_BASE])) {
+		return false;
+	}
+	const struct recording *r = &c->ours.counted;
+	return r->of < METRIC_OF_GRADED ||
+			r->summary.peak_time_ns != c->base.counted.summary.peak_time_ns ||
+			memory_lacks_look(&c->ours.sessions[c->ours.shown].recording,
+					"both sides are the same look", c->err);
 }
 
 /** How a side is called: if two parts are compared, with the part. */
@@ -147,10 +173,14 @@ static bool judge(struct comparing *c, struct buffer *out, bool *is_broken) {
 	}
 	*is_broken = ANY(i, compare->n_gates, results[i].is_failed);
 	const bool has_base = base->n > 0;
+	struct diff_input input[N_DIFF_SIDES] = {ours->runs[ours->shown], base->runs[base->shown]};
+	if (o->layout == LAYOUT_VIEW && !find_both(c, input)) {
+		return false;
+	}
 	struct compare_request request = {
-			.input = (struct diff_input[N_DIFF_SIDES]){ours->runs[ours->shown],
-					base->runs[base->shown]},
+			.input = input,
 			.has_base = has_base,
+			.by = o->view == VIEW_PARTS ? o->by : N_BREAKDOWNS,
 			.file = title(c, ours, o->lens),
 			.base_file = has_base ? title(c, base, compare->base_lens) : NULL,
 			.n_runs = ours->n,

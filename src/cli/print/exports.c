@@ -111,8 +111,12 @@ bool export_file(const struct export_job *job, struct export_request *request, s
 }
 
 bool export_all(const struct export_options *o, struct export_request *request, struct err *err) {
+	const enum lens_metric m = request->lens->metric;
 	request->options = o->write;
-	return ALL(i, o->n, export_file(&o->jobs[i], request, err));
+	return (o->n == 0 || lens_metrics[m].of == METRIC_OF_BLOCKS ||
+				   err_set(err, ERR_USAGE, "m=%s: an export shows blocks alone",
+						   lens_metric_names[m])) &&
+			ALL(i, o->n, export_file(&o->jobs[i], request, err));
 }
 
 // ---- the files that a call of heaptrack_print writes

@@ -170,15 +170,15 @@ static bool check_comparison(const struct print_options *o, struct err *err) {
 		return err_set(err, ERR_USAGE, "--junit writes the results of gates; add --fail-if GATE");
 	}
 	bool is_view = o->layout == LAYOUT_VIEW;
-	bool is_tree = is_view && o->view == VIEW_TREE && o->compare.n_bases;
+	bool has_both = o->compare.n_bases && (o->view == VIEW_TREE || o->view == VIEW_PARTS);
 	if (o->html && (o->n_files > 1 || o->compare.n_bases > 1)) {
 		return err_set(err, ERR_USAGE, "--html shows one recording, with -d against one BASE");
 	}
-	return !is_view || is_tree
+	return !is_view || has_both
 			? true
 			: err_set(err, ERR_USAGE,
 					  "this view cannot compare recordings; with -d use the default report, "
-					  "--tree, --html or --export");
+					  "--tree, --by, --holders, --classes, --html or --export");
 }
 
 bool print_options_parse(struct print_options *o, int argc, char **argv, struct err *err) {

@@ -109,6 +109,15 @@ struct print_options {
 	struct outputs outputs; // of --html, the exports and --junit
 };
 
+/** What a view counts under a lens by `metric`. */
+static inline enum lens_metric print_metric(const struct print_options *o,
+		enum lens_metric metric) {
+	metric = o->view == VIEW_MEMORY ? LENS_PEAK : metric; // it has none
+	metric = o->metric != LENS_PEAK ? o->metric : metric;
+	bool has_grades = o->view == VIEW_PARTS && o->by == BY_GRADE && metric == LENS_PEAK;
+	return has_grades ? LENS_GRADED : metric;
+}
+
 /** False: `err` says what is wrong. */
 bool print_options_parse(struct print_options *o, int argc, char **argv, struct err *err);
 

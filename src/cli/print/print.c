@@ -96,38 +96,16 @@ static bool put_out(void *user, struct buffer *out, struct err *err) {
 	return ok || errno == EPIPE || err_system(err, errno, "cannot write to standard output");
 }
 
-static bool refuse_metric(const struct lens *l, const char *who, struct err *err) {
-	return err_set(err, ERR_USAGE, "m=%s: %s shows blocks alone; ask --by, --tree or --stacks",
-			lens_metric_names[l->metric], who);
-}
-
-/** A lens by what is not of blocks, and the recording that it is asked of. */
-static bool take_others(struct lens *lens, const struct recording *r, const char *text,
-		struct arena *arena, struct recording *out, struct err *err) {
-	const uint64_t until = lens->has_range ? lens_edge_ns(r, lens->to) : UINT64_MAX;
-	const uint8_t of = lens_metrics[lens->metric].of;
-	if (!memory_as_recording(r, lens->metric, lens->grades, until, arena, out, err)) {
-		return false;
-	}
-	return of != METRIC_OF_MAPPINGS || lens_parse(lens, slice_of_text(text), out, arena, err);
-}
-
 static bool put_view(struct buffer *out, const struct session *s, const struct print_options *o,
 		const struct report_options *report, struct err *err) {
 	SCOPED(arena) arena = {0};
 	struct lens lens = lens_whole();
 	bool ok = !o->lens || lens_parse(&lens, slice_of_text(o->lens), &s->recording, &arena, err);
-	lens.metric = o->view == VIEW_MEMORY ? LENS_PEAK : lens.metric; // it has none
-	lens.metric = o->metric != LENS_PEAK ? o->metric : lens.metric;
-	bool has_grades = o->view == VIEW_PARTS && o->by == BY_GRADE && lens.metric == LENS_PEAK;
-	lens.metric = has_grades ? LENS_GRADED : lens.metric;
-	const struct recording *r = &s->recording;
-	struct recording others;
-	if (ok && lens_metrics[lens.metric].of != METRIC_OF_BLOCKS) {
-		ok = (o->view != VIEW_TIMELINE || refuse_metric(&lens, "the timeline", err)) &&
-				take_others(&lens, r, o->lens, &arena, &others, err);
-		r = &others;
-	}
+	lens.metric = print_metric(o, lens.metric);
+	struct recording r = s->recording;
+	ok = ok &&
+			(o->view == VIEW_TIMELINE ||
+					memory_as_recording(&s->recording, &lens, &arena, &r, err));
 	if (o->group >= 0) {
 		lens.group = (enum lens_group)o->group;
 	}
@@ -137,7 +115,7 @@ static bool put_view(struct buffer *out, const struct session *s, const struct p
 			.of = slice_of_text(o->of ? o->of : ""),
 	};
 	return ok &&
-			(o->is_json ? report_view_json : report_view)(out, r, s->names, report, &request, err);
+			(o->is_json ? report_view_json : report_view)(out, &r, s->names, report, &request, err);
 }
 
 static bool put_report(struct buffer *out, const struct session *s, const struct print_options *o,
@@ -168,8 +146,6 @@ static bool put_files(struct session *s, const struct print_options *o, struct e
 	struct export_request request = {.session = s, .lens = &lens};
 	return (!o->html || print_html(s, o, err)) &&
 			(!o->lens || lens_parse(&lens, slice_of_text(o->lens), &s->recording, &arena, err)) &&
-			(lens_metrics[lens.metric].of == METRIC_OF_BLOCKS ||
-					refuse_metric(&lens, "an export", err)) &&
 			export_all(&o->exports, &request, err);
 }
 

@@ -160,7 +160,7 @@ bool lens_apply(const struct lens *l, const struct recording *r, const struct na
 	SCOPED(arena) scratch = {0};
 	if (lens_metrics[l->metric].of != r->of) {
 		return err_set(err, ERR_USAGE,
-				"m=%s: a comparison shows blocks alone; ask --by, --tree or --stacks of one file",
+				"m=%s is not of blocks, so only --by, --tree and --stacks show it",
 				lens_metric_names[l->metric]);
 	}
 	*out = (struct lens_result){.moment_ns = moment_of(l, r)};

@@ -69,6 +69,7 @@ static bool read_time(struct reader *rd, struct slice value) {
 	static const char mark[] = "mark:";
 	struct slice text = value;
 	bool has_mark = memmem(value.data, value.size, mark, sizeof mark - 1);
+	rd->lens->time = value;
 	return (!has_mark || decode(rd, value, &text)) &&
 			lens_time_parse(rd->lens, text, rd->recording, rd->err);
 }
@@ -201,6 +202,11 @@ bool lens_parse(struct lens *l, struct slice text, const struct recording *r, st
 					lens_metric_names[l->metric]);
 }
 
+bool lens_time_of(struct lens *l, const struct recording *r, struct arena *arena, struct err *err) {
+	struct reader rd = {.lens = l, .recording = r, .arena = arena, .err = err};
+	return l->time.size == 0 || read_time(&rd, l->time);
+}
+
 // ---- writing
 
 void lens_put_encoded(struct buffer *out, struct slice s, const char *plain) {
@@ -260,7 +266,10 @@ struct slice lens_text(const struct lens *l, const struct recording *r, struct a
 		put_key(&out, "m");
 		buffer_text(&out, lens_metric_names[l->metric]);
 	}
-	if (l->has_range) {
+	if (l->time.size && lens_metrics[l->metric].of >= METRIC_OF_GRADED) {
+		put_key(&out, "t");
+		buffer_slice(&out, l->time);
+	} else if (l->has_range) {
 		put_key(&out, "t");
 		lens_time_put(&out, l, r);
 	}

@@ -119,7 +119,7 @@ static bool by_wall_clock(const struct rec_meta *m, uint64_t hours, uint64_t min
 struct end {
 	bool is_start, is_end;
 	bool lacks_mark; // a mark was named that is not there
-	uint64_t moment;
+	uint64_t moment, mark_ns;
 };
 
 /** The longest name of a mark that stands there, whole. NULL: none does. */
@@ -148,6 +148,7 @@ static bool take_mark(struct slice *s, const struct recording *r, struct end *ou
 	for (const struct rec_mark *end = r->marks.items + r->marks.n, *of = m; of < end; of++) {
 		if (of->name == m->name && --which == 0) {
 			out->moment = lens_edge_ns(r, mark_edge(r, of->time_ns));
+			out->mark_ns = of->time_ns;
 			out->lacks_mark = false;
 			return true;
 		}
@@ -203,6 +204,8 @@ bool lens_time_parse(struct lens *l, struct slice text, const struct recording *
 	l->has_range = true;
 	if (slice_is(text, "peak")) {
 		find_peak(l, r);
+		l->since_ns = lens_edge_ns(r, l->from);
+		l->until_ns = lens_edge_ns(r, l->to);
 		return true;
 	}
 	if (!take_end(&text, r, &from) || !take_prefix(&text, "-") || !take_end(&text, r, &to) ||
@@ -221,6 +224,8 @@ bool lens_time_parse(struct lens *l, struct slice text, const struct recording *
 	}
 	set_range(l, r, from.is_start ? LENS_START : edge_before(r, from.moment),
 			to.is_end ? (int32_t)r->edges.n : edge_after(r, to.moment));
+	l->since_ns = from.mark_ns ?: from.moment;
+	l->until_ns = to.is_end ? UINT64_MAX : to.mark_ns ?: to.moment;
 	return true;
 }
 

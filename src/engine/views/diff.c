@@ -2,8 +2,6 @@
 /* Compares the parts of two breakdowns. */
 #include "engine/diff.h"
 
-#include "engine/breakdown.h"
-
 struct slice diff_label(const struct name *name) {
 	bool is_unnamed = !name->has_name && name->module.size;
 	return is_unnamed ? path_base(name->module) : function_bare(name->function);
@@ -40,8 +38,8 @@ bool diff_apply(const struct diff_input *in, enum lens_metric metric, struct are
 	return lens_apply(lens, in->recording, in->names, arena, out, err);
 }
 
-bool diff_sites_make(const struct diff_input input[N_DIFF_SIDES], enum lens_metric metric,
-		struct arena *arena, struct diff_sites *out, struct err *err) {
+bool diff_sites_make(enum breakdown_by by, const struct diff_input input[N_DIFF_SIDES],
+		enum lens_metric metric, struct arena *arena, struct diff_sites *out, struct err *err) {
 	SCOPED(index) ids = {0};
 	struct breakdown parts[N_DIFF_SIDES];
 	struct lens lens;
@@ -50,8 +48,8 @@ bool diff_sites_make(const struct diff_input input[N_DIFF_SIDES], enum lens_metr
 		const struct diff_input *in = &input[side];
 		struct lens_result result;
 		if (!diff_apply(in, metric, arena, &lens, &result, err) ||
-				!breakdown_make(BY_SITE, &lens, in->recording, in->names, &result, arena,
-						&parts[side], err)) {
+				!breakdown_make(by, &lens, in->recording, in->names, &result, arena, &parts[side],
+						err)) {
 			return false;
 		}
 	}

@@ -15,6 +15,7 @@ static void add_own(struct diff_tree *t, const struct lens *l, const struct lens
 			__builtin_prefetch(&t->nodes[of_stack[i + AHEAD]], 1);
 		}
 		t->nodes[of_stack[i]].weight[side] += lens_weight(l, &costs[i]);
+		t->nodes[of_stack[i]].blocks[side] += costs[i].blocks;
 	}
 }
 
@@ -26,8 +27,31 @@ static void add_up(struct diff_tree *t) {
 	}
 	for (uint32_t i = t->n; i-- > 1;) {
 		struct diff_node *node = &t->nodes[i], *parent = &t->nodes[node->parent];
-		ADD_FIELDS(parent, node, weight[DIFF_OURS], weight[DIFF_BASE], grown, shrunk);
+		ADD_FIELDS(parent, node, weight[DIFF_OURS], weight[DIFF_BASE], blocks[DIFF_OURS],
+				blocks[DIFF_BASE], grown, shrunk);
 	}
+}
+
+bool diff_tree_of_parts(enum breakdown_by by, const struct diff_input input[N_DIFF_SIDES],
+		enum lens_metric metric, struct arena *arena, struct diff_tree *out, struct err *err) {
+	struct diff_sites parts;
+	*out = (struct diff_tree){0};
+	if (!diff_sites_make(by, input, metric, arena, &parts, err)) {
+		return false;
+	}
+	out->nodes = arena_new(arena, struct diff_node, parts.n + 1ul);
+	out->labels = arena_new(arena, struct slice, parts.n + 1ul);
+	for (out->n = 1; out->nodes && out->labels && out->n <= parts.n; out->n++) {
+		const struct diff_site *part = &parts.items[out->n - 1];
+		struct diff_node *node = &out->nodes[out->n];
+		out->labels[node->label = out->n_labels++] = part->label;
+		for (int side = 0; side < N_DIFF_SIDES; side++) {
+			node->weight[side] = part->weight[side];
+			node->blocks[side] = part->costs[side].blocks;
+		}
+	}
+	add_up(out);
+	return (out->nodes && out->labels) || err_memory(err);
 }
 
 bool diff_tree_make(const struct diff_input input[N_DIFF_SIDES], enum lens_metric metric,

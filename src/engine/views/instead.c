@@ -108,37 +108,55 @@ static bool put_holders(const struct recording *r, const struct memory_grades *g
 	return out->stacks.items;
 }
 
-/** What points to blocks: of the newest look that knows. */
-static bool put_graph(const struct recording *r, uint32_t grades, uint64_t until_ns,
-		struct arena *arena, struct recording *out, struct err *err) {
-	const struct memory_grades g = memory_grades(r, until_ns);
-	if (!g.look) {
-		return err_set(err, ERR_UNSUPPORTED,
-				"nobody looked at what points to live blocks; record with heaptrack --leaks");
+bool memory_lacks_look(const struct recording *r, const char *what, struct err *err) {
+	SCOPED(buffer) moments = {0};
+	EACH(look, r->looks) {
+		if (look->has & REC_HAS_GRAPH) {
+			buffer_printf(&moments, "%s%s", moments.size ? ", " : "", LOOK_MOMENT(look->time_ns));
+		}
+	}
+	return err_set(err, ERR_UNSUPPORTED, "%s; %s%.*s",
+			moments.size ? what : "nobody looked at what points to live blocks",
+			moments.size ? "what points to live blocks was looked at after "
+						 : "record with heaptrack --leaks",
+			SLICE_ARG(buffer_view(&moments)));
+}
+
+/** What points to blocks: of the newest look in the lens's time. */
+static bool put_graph(const struct recording *r, const struct lens *l, struct arena *arena,
+		struct recording *out, struct err *err) {
+	const struct memory_grades g = memory_grades(r, l->time.size ? l->until_ns : UINT64_MAX);
+	if (!g.look || (l->time.size && g.look->time_ns < l->since_ns)) {
+		return memory_lacks_look(r, "this range of time has no look", err);
 	}
 	out->stacks.n = out->edges.n = out->intervals.n = 0;
 	out->summary.peak_time_ns = g.look->time_ns;
 	return (out->of == METRIC_OF_HELD ? put_holders(r, &g, arena, out)
-									  : put_grades(r, &g, grades, arena, out)) ||
+									  : put_grades(r, &g, l->grades, arena, out)) ||
 			err_memory(err);
 }
 
-bool memory_as_recording(const struct recording *r, enum lens_metric metric, uint32_t grades,
-		uint64_t until_ns, struct arena *arena, struct recording *out, struct err *err) {
-	const uint8_t of = lens_metrics[metric].of;
+bool memory_as_recording(const struct recording *r, struct lens *l, struct arena *arena,
+		struct recording *out, struct err *err) {
+	const uint8_t of = lens_metrics[l->metric].of;
+	const uint64_t until_ns = l->has_range ? lens_edge_ns(r, l->to) : UINT64_MAX;
 	struct memory_look look = until_ns == UINT64_MAX ? memory_at_peak(r) : (struct memory_look){0};
 	*out = *r;
 	out->of = of;
+	if (of == METRIC_OF_BLOCKS) {
+		return true;
+	}
 	out->wide.n = out->sizes.n = out->lifetimes.n = out->suppressed.n = 0;
 	// These name stacks by their rows
 	out->untouched.n = out->classes.n = out->grades.n = out->holders.n = out->looks.n = 0;
 	if (of == METRIC_OF_MAPPINGS) {
 		return r->mapping_edges.n == 0
 				? err_set(err, ERR_UNSUPPORTED, "calls that map memory were not recorded")
-				: put_mappings(r, arena, out) || err_memory(err);
+				: (put_mappings(r, arena, out) || err_memory(err)) &&
+						lens_time_of(l, out, arena, err);
 	}
 	if (of >= METRIC_OF_GRADED) {
-		return put_graph(r, grades, until_ns, arena, out, err);
+		return put_graph(r, l, arena, out, err);
 	}
 	for (uint32_t i = 0;
 			i < r->looks.n && r->looks.items[i].time_ns <= until_ns && until_ns != UINT64_MAX;

@@ -46,7 +46,7 @@ bool each_compared_metric(const struct compare_request *request, put_changes *pu
 		if (!lens_metrics[m].compared) {
 			continue;
 		}
-		if (!diff_sites_make(request->input, m, arena, &sites, err)) {
+		if (!diff_sites_make(BY_SITE, request->input, m, arena, &sites, err)) {
 			return false;
 		}
 		put(to, request, m, &sites, arena);

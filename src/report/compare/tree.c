@@ -6,6 +6,7 @@
  */
 #include "base/json.h"
 #include "engine/findings.h"
+#include "engine/memory.h"
 #include "report/compare.h"
 #include "report/compare/parts.h"
 #include "report/text/page.h"
@@ -15,11 +16,14 @@ enum { SMALLEST_SHARE = 100, INDENT = 2, DEEPEST = 200, INDENT_MAX = 60, COLUMN 
 struct tree_writer {
 	struct buffer *out;
 	const struct compare_request *request;
-	struct lens lens;
-	bool is_bytes;
+	enum lens_metric metric;
 	struct diff_tree tree;
 	uint32_t *first, *next; // per node: its children, largest change first; 0: no more
 };
+
+static const char *what_of(const struct compare_request *request) {
+	return request->by == N_BREAKDOWNS ? "call tree" : breakdown_names[request->by];
+}
 
 static uint64_t change_in(const struct tree_writer *w, uint32_t node) {
 	return w->tree.nodes[node].grown + w->tree.nodes[node].shrunk;
@@ -51,10 +55,10 @@ static bool sort_children(struct tree_writer *w, struct arena *arena) {
 
 static bool make(struct tree_writer *w, struct arena *arena, struct err *err) {
 	const struct diff_input *input = w->request->input;
-	w->lens = *input[DIFF_OURS].lens;
-	w->is_bytes = !lens_metrics[w->lens.metric].is_counted;
-	return diff_tree_make(input, w->lens.metric, arena, &w->tree, err) &&
-			(sort_children(w, arena) || err_memory(err));
+	w->metric = input[DIFF_OURS].lens->metric;
+	return w->request->by == N_BREAKDOWNS
+			? diff_tree_make(input, w->metric, arena, &w->tree, err)
+			: diff_tree_of_parts(w->request->by, input, w->metric, arena, &w->tree, err);
 }
 
 // ---- text
@@ -62,13 +66,15 @@ static bool make(struct tree_writer *w, struct arena *arena, struct err *err) {
 static void put_row(struct tree_writer *w, uint32_t node, size_t indent) {
 	const struct diff_node *n = &w->tree.nodes[node];
 	struct slice label = w->tree.labels[n->label];
+	const bool is_bytes = !lens_metrics[w->metric].is_counted;
 	for (int side = DIFF_BASE; side >= DIFF_OURS; side--) {
 		const uint64_t number = n->weight[side];
-		put_right(w->out, w->is_bytes ? HUMAN_BYTES(number) : HUMAN_COUNT(number), COLUMN);
+		put_right(w->out, is_bytes ? HUMAN_BYTES(number) : HUMAN_COUNT(number), COLUMN);
 	}
-	compare_put_change(w->out, n->weight, w->is_bytes);
-	size_t used = 4 * COLUMN + indent;
-	put_spaces(w->out, indent);
+	compare_put_change(w->out, n->weight, is_bytes);
+	put_right(w->out, change_text((char[CHANGE_MAX]){0}, n->blocks, false), COLUMN - 2);
+	size_t used = 5 * COLUMN + indent;
+	put_spaces(w->out, indent + 2);
 	put_left(w->out, label, w->request->width > used + 20 ? w->request->width - used : 20);
 	trim_spaces(w->out);
 	buffer_u8(w->out, '\n');
@@ -86,7 +92,7 @@ static void put_below(struct tree_writer *w, uint32_t node, uint32_t depth) {
 		}
 	}
 	if (n_more) {
-		put_spaces(w->out, 4ul * COLUMN + indent);
+		put_spaces(w->out, 5ul * COLUMN + indent);
 		buffer_printf(w->out, "… %" PRIu32 " that changed less\n", n_more);
 	}
 }
@@ -95,13 +101,20 @@ bool report_compare_tree(struct buffer *out, const struct compare_request *reque
 		struct err *err) {
 	SCOPED(arena) arena = {0};
 	struct tree_writer w = {.out = out, .request = request};
-	bool ok = make(&w, &arena, err);
+	bool ok = make(&w, &arena, err) && (sort_children(&w, &arena) || err_memory(err));
 	if (ok) {
 		compare_put_head(out, request);
+		const struct recording *r = request->input[DIFF_OURS].recording;
+		if (r->of >= METRIC_OF_RESIDENT) {
+			buffer_printf(out, "  this: the look at %s; base: the look at %s\n\n",
+					LOOK_MOMENT(r->summary.peak_time_ns),
+					LOOK_MOMENT(request->input[DIFF_BASE].recording->summary.peak_time_ns));
+		}
 		put_right(out, "base", COLUMN);
 		put_right(out, "this", COLUMN);
 		put_right(out, "change", COLUMN);
-		buffer_printf(out, "            %s, by call tree\n", lens_metric_names[w.lens.metric]);
+		buffer_printf(out, "%22s  %s, by %s\n", lens_metrics[w.metric].unit,
+				lens_metric_names[w.metric], what_of(request));
 		put_below(&w, 0, 0);
 		if (change_in(&w, 0) == 0) {
 			buffer_text(out, "  nothing changed\n");
@@ -113,14 +126,23 @@ bool report_compare_tree(struct buffer *out, const struct compare_request *reque
 
 // ---- for programs
 
-static void put_node(struct json *j, const struct tree_writer *w, uint32_t node) {
+/** Those of which neither side has anything are left out. `ids`: of the others, by their places. */
+static void put_node(struct json *j, const struct tree_writer *w, uint32_t node, uint32_t *ids) {
 	const struct diff_node *n = &w->tree.nodes[node];
 	JSON_OBJECT(j, NULL);
-	json_number_if(j, "parent", node, n->parent);
-	json_string_if(j, "function", node ? w->tree.labels[n->label] : (struct slice){0});
+	json_number_if(j, "parent", node, ids[n->parent]);
+	json_string_if(j, w->request->by == N_BREAKDOWNS ? "function" : "label",
+			node ? w->tree.labels[n->label] : (struct slice){0});
 	json_number(j, "base", n->weight[DIFF_BASE]);
 	json_number(j, "this", n->weight[DIFF_OURS]);
+	json_number(j, "base_blocks", n->blocks[DIFF_BASE]);
+	json_number(j, "this_blocks", n->blocks[DIFF_OURS]);
 	JSON_FIELDS(j, n, grown, shrunk);
+}
+
+/** When it was looked at what is counted; null: that is of no look. */
+static void put_look(struct json *j, const char *key, const struct recording *r) {
+	json_number_if(j, key, r->of >= METRIC_OF_RESIDENT, r->summary.peak_time_ns);
 }
 
 bool report_compare_tree_json(struct buffer *out, const struct compare_request *request,
@@ -128,15 +150,25 @@ bool report_compare_tree_json(struct buffer *out, const struct compare_request *
 	SCOPED(arena) arena = {0};
 	struct tree_writer w = {.out = out, .request = request};
 	bool ok = make(&w, &arena, err);
+	uint32_t *ids = arena_new(&arena, uint32_t, w.tree.n + 1ul), n = 0;
+	ok = ok && (ids || err_memory(err));
 	if (ok) {
 		struct json j = json_init(out);
 		JSON_DOCUMENT(&j);
 		document_put_version(&j);
-		json_text(&j, "metric", lens_metric_names[w.lens.metric]);
+		json_text(&j, "metric", lens_metric_names[w.metric]);
+		json_text(&j, "by", what_of(request));
+		put_look(&j, "base_look_ns", request->input[DIFF_BASE].recording);
+		put_look(&j, "this_look_ns", request->input[DIFF_OURS].recording);
 		compare_put_gates_json(&j, request);
 		JSON_LIST(&j, "nodes");
 		for (uint32_t i = 0; i < w.tree.n; i++) {
-			put_node(&j, &w, i);
+			const struct diff_node *node = &w.tree.nodes[i];
+			if (i == 0 || node->weight[0] || node->weight[1] || node->blocks[0] ||
+					node->blocks[1]) {
+				ids[i] = n++;
+				put_node(&j, &w, i, ids);
+			}
 		}
 	}
 	return ok && (!out->failed || err_memory(err));

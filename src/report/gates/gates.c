@@ -146,13 +146,9 @@ static uint64_t number_in(const struct lens_costs *c, enum gate_number number) {
 /** The gate's metric over a run, and the recording whose stacks have it. */
 static bool apply(const struct diff_input *run, enum gate_number number, struct arena *arena,
 		struct recording *as, struct lens *lens, struct lens_result *out, struct err *err) {
-	*as = *run->recording;
 	*lens = *run->lens;
 	lens->metric = kinds[number].metric;
-	const uint64_t until_ns = lens->has_range ? lens_edge_ns(as, lens->to) : UINT64_MAX;
-	return (lens_metrics[lens->metric].of == METRIC_OF_BLOCKS ||
-				   memory_as_recording(run->recording, lens->metric, lens->grades, until_ns, arena,
-						   as, err)) &&
+	return memory_as_recording(run->recording, lens, arena, as, err) &&
 			lens_apply(lens, as, run->names, arena, out, err);
 }
 
@@ -281,7 +277,7 @@ static bool say_grown(struct buffer *s, const struct diff_input input[N_DIFF_SID
 	if (lens_metrics[metric].of != METRIC_OF_BLOCKS) {
 		return true;
 	}
-	if (!diff_sites_make(input, metric, k->arena, &sites, k->err)) {
+	if (!diff_sites_make(BY_SITE, input, metric, k->arena, &sites, k->err)) {
 		return false;
 	}
 	const struct diff_site *site = MOST_OF(one, sites.items, sites.n, growth(one, number));

@@ -44,9 +44,13 @@ bool view_put_functions(struct viewer *v, struct err *err) {
 	return true;
 }
 
-/** "in arenas and arrays 45,588 objects: 14,205 of ParmVarDecl, ...": of the whole recording. */
+/** "in arenas and arrays 45,588 objects: 14,205 of ParmVarDecl, ...": of all of the look. */
 static void put_objects(struct viewer *v) {
-	uint64_t all = SUM(i, v->r->classes.n, v->r->classes.items[i].objects);
+	const uint32_t look = v->r->grades.n ? v->r->grades.items[0].look : 0;
+	uint64_t all = 0;
+	EACH(c, v->r->classes) {
+		all += c->look == look ? c->objects : 0;
+	}
 	FREED bool *is_told = calloc(v->r->classes.n + 1ul, sizeof *is_told);
 	if (all == 0 || !is_told) {
 		return;
@@ -54,7 +58,8 @@ static void put_objects(struct viewer *v) {
 	buffer_printf(v->out, "\nin arenas and arrays of all live blocks %s", COUNTED(all, "object"));
 	for (int i = 0; i < OBJECTS; i++) {
 		const struct rec_class *rows = v->r->classes.items;
-		__auto_type most = MOST(c, v->r->classes, is_told[c - rows] ? 0 : c->objects);
+		__auto_type most = MOST(c, v->r->classes,
+				is_told[c - rows] || c->look != look ? 0 : c->objects);
 		if (most && most->objects > 0) {
 			is_told[most - rows] = true;
 			buffer_printf(v->out, "%s %s of %.*s", i ? "," : ":", HUMAN_COUNT(most->objects),

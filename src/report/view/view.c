@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: MIT
 /* A view as text: the totals of the lens above, then the view's own function. */
+#include "engine/memory.h"
 #include "report/report.h"
 #include "report/view/viewer.h"
 
 static void put_totals(struct viewer *v) {
 	const struct lens_costs *total = &v->result.total;
+	const bool is_of_graph = v->r->of >= METRIC_OF_GRADED;
 	const char *unit = v->r->of == METRIC_OF_MAPPINGS ? "mapping" : "block";
 	buffer_printf(v->out, "%s: %s", lens_metrics[v->lens->metric].title, HUMAN_BYTES(total->bytes));
 	if (v->r->of != METRIC_OF_RESIDENT) { // of blocks and mappings
 		buffer_printf(v->out, " in %s", COUNTED(total->blocks, unit));
 	}
 	if (lens_metrics[v->lens->metric].rule == METRIC_LIVE_AT_LARGEST) {
-		buffer_printf(v->out, ", at %s", HUMAN_DURATION(v->result.moment_ns));
+		buffer_printf(v->out, ", at %s",
+				is_of_graph ? LOOK_MOMENT(v->result.moment_ns)
+							: HUMAN_DURATION(v->result.moment_ns));
 	}
-	if (v->lens->has_range) {
+	if (v->lens->has_range && !is_of_graph) {
 		buffer_printf(v->out, "; time range from %s to %s",
 				HUMAN_DURATION(lens_edge_ns(v->r, v->lens->from)),
 				HUMAN_DURATION(lens_edge_ns(v->r, v->lens->to)));

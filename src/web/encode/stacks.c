@@ -80,7 +80,7 @@ static bool find_others(struct columns *c, size_t *n) {
 		struct err err = {0};
 		struct recording *as = arena_new(c->arena, struct recording, 1);
 		if (lens_metrics[m].of != METRIC_OF_BLOCKS && as &&
-				memory_as_recording(c->r, m, 0, UINT64_MAX, c->arena, as, &err)) {
+				memory_as_recording(c->r, &(struct lens){.metric = m}, c->arena, as, &err)) {
 			c->others[m] = as;
 			*n += as->stacks.n;
 		} else if (!as || err.code == ERR_MEMORY) {
