@@ -102,6 +102,38 @@ def test_variables_have_the_line_of_their_declaration(tools, tmp_path, form):
         assert "plain of program  variables.cpp:10\n" in tools.print(run.file, "--holders").stdout
 
 
+SHARED = """
+#include <stdlib.h>
+#include <unistd.h>
+struct list { struct list *next; char rest[96]; };
+struct list *first, *second, *third, **table;
+static struct list *push(struct list *next) {
+	struct list *l = calloc(1, sizeof *l);
+	l->next = next;
+	return l;
+}
+int main(void) {
+	for (int i = 0; i < 900; i++) { first = push(first); }
+	table = malloc(sizeof *table); // leads to half of it by a block of its own
+	*table = first;
+	second = push(first);
+	for (int i = 0; i < 10; i++) { third = push(third); }
+	_exit(first == third);
+}
+"""
+
+
+def test_who_leads_to_what_several_hold(tools, tmp_path):
+    (tmp_path / "shared.c").write_text(SHARED, encoding="utf-8")
+    subprocess.run(["gcc", "-g", "-o", "shared", "shared.c"], cwd=tmp_path, check=True)
+    run = record(tools, tmp_path / "shared")
+    row = next(row for row in run.json()["leaks"]["holders"] if row["kind"] == "several")
+    names = row["name"].removeprefix("several roots, most of it by ").replace(" and ", ", ").split(", ")
+    assert sorted(names) == ["first of shared", "second of shared", "table of shared"], row
+    assert (row["retained_blocks"], row["retained_bytes"]) == (900, 93600)
+    assert row["file"] is None
+
+
 SEEDS = 12
 LONG_SEEDS = 200
 EXACT = 0.95  # of all owners

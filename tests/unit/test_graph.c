@@ -408,6 +408,8 @@ static struct slow {
 	bool is_counting;
 } slow;
 
+static unsigned n_sharers; // that were compared
+
 static uint64_t variable_of(void *user, uint32_t area, uint64_t at) {
 	(void)user;
 	(void)area;
@@ -488,10 +490,11 @@ static void find_slow_levels(void) {
 	}
 }
 
-static void reach_without(size_t without) {
+/** From one object alone, or from all others. */
+static void reach(size_t object, bool is_alone) {
 	memset(slow.is_reached, 0, sizeof slow.is_reached);
 	for (size_t i = 0; i < OBJECTS; i++) {
-		slow.is_reached[i] = i != without;
+		slow.is_reached[i] = (i == object) == is_alone;
 	}
 	for (bool is_new = true; is_new;) {
 		is_new = false;
@@ -510,6 +513,34 @@ static size_t object_of(const struct graph_root *r) {
 											 : (r->at - DATA_AT) / VARIABLE;
 }
 
+/** Who leads to half of what no object holds alone; all of them, if few are to be tried. */
+static unsigned compare_sharers(unsigned seed, const struct graph *graph, const bool *is_shared) {
+	uint64_t bytes[OBJECTS] = {0}, all = 0, before = UINT64_MAX;
+	unsigned n_objects = 0, n_half = 0;
+	for (size_t i = 0; i < w.n; i++) {
+		all += is_shared[i] ? w.blocks[i].bytes : 0;
+	}
+	for (size_t k = 0; k < OBJECTS; k++) {
+		reach(k, true);
+		for (size_t i = 0; i < w.n; i++) {
+			bytes[k] += is_shared[i] && slow.is_reached[OBJECTS + i] ? w.blocks[i].bytes : 0;
+		}
+		n_objects += bytes[k] > 0;
+		n_half += bytes[k] > 0 && 2 * bytes[k] >= all;
+	}
+	for (unsigned i = 0; i < graph->n_sharers; i++) {
+		const uint64_t found = bytes[object_of(&graph->sharers[i])];
+		if (2 * found < all || found > before) {
+			fail_msg("seed %u: sharer %u leads to %zu of %zu", seed, i, (size_t)found, (size_t)all);
+		}
+		before = found;
+	}
+	if (n_objects <= 4) {
+		assert_int_equal(graph->n_sharers, n_half < GRAPH_SHARERS ? n_half : GRAPH_SHARERS);
+	}
+	return graph->n_sharers;
+}
+
 static void compare_holders(unsigned seed, const struct graph *graph) {
 	uint64_t want[OBJECTS] = {0}, several = 0, held = 0, found[OBJECTS] = {0}, found_several = 0;
 	memset(&slow, 0, sizeof slow);
@@ -519,14 +550,14 @@ static void compare_holders(unsigned seed, const struct graph *graph) {
 	}
 	find_slow_levels();
 	bool is_alone[BLOCKS] = {0}, is_there[BLOCKS];
-	reach_without(VERTICES);
+	reach(VERTICES, false);
 	memcpy(is_there, slow.is_reached + OBJECTS, sizeof is_there);
 	static const uint8_t no_edges[VERTICES];
 	for (size_t k = 0; k < OBJECTS; k++) {
 		if (memcmp(slow.edges[k], no_edges, sizeof no_edges) == 0) {
 			continue;
 		}
-		reach_without(k);
+		reach(k, false);
 		for (size_t i = 0; i < w.n; i++) {
 			bool is_its = is_there[i] && !slow.is_reached[OBJECTS + i];
 			want[k] += is_its ? w.blocks[i].bytes : 0;
@@ -551,6 +582,14 @@ static void compare_holders(unsigned seed, const struct graph *graph) {
 		}
 	}
 	assert_true(found_several == several || several <= held / 1000);
+	for (size_t i = 0; i < w.n; i++) {
+		is_there[i] &= !is_alone[i];
+	}
+	if (several > held / 1000) {
+		n_sharers += compare_sharers(seed, graph, is_there);
+	} else {
+		assert_int_equal(graph->n_sharers, 0);
+	}
 }
 
 // ---- classes
@@ -701,6 +740,7 @@ static void grades_are_the_slow_versions(void **state) {
 	for (int grade = 0; grade < REC_GRADES; grade++) {
 		assert_true(seen[grade] > 50); // else the worlds are too plain
 	}
+	assert_true(n_sharers > 20);
 }
 
 static bool read_nothing(void *user, uint64_t at, void *out, size_t bytes) {

@@ -121,13 +121,14 @@ static void put_variable(struct root_names *n, const struct symbols_variable *v,
 		bool is_plain = declared.function && strcmp(name, v->symbol) == 0;
 		buffer_printf(out, "%s of %s", is_plain ? declared.function : name, area);
 	}
-	if (!out->failed && declared.file) {
+	if (!out->failed && declared.file && row) {
 		row->file = place_of(out);
 		row->line = declared.line;
 		buffer_text(out, declared.file);
 	}
 }
 
+/** `row`: what is to have the place; or NULL. */
 static void put_label(struct root_names *n, const struct graph_root *r, struct rec_holder *row,
 		struct buffer *out) {
 	struct symbols_variable v;
@@ -160,6 +161,13 @@ void root_names_put(struct root_names *n, struct graph *graph, struct buffer *te
 		holder->root.kind = holder->row.kind;
 		holder->row.name = place_of(texts);
 		put_label(n, &holder->root, &holder->row, texts);
+		for (unsigned i = 0; holder->row.kind == REC_HOLDER_SEVERAL && i < graph->n_sharers; i++) {
+			buffer_text(texts,
+					i == 0                             ? ", most of it by "
+							: i + 1 < graph->n_sharers ? ", "
+													   : " and ");
+			put_label(n, &graph->sharers[i], NULL, texts);
+		}
 	}
 	EACH(class, graph->classes) {
 		const struct slice name = n->classes.items[class->name];

@@ -2,6 +2,26 @@
 /* All numbers here are places in the order of the walk, unless they are called vertices. */
 #include "engine/graph/dominators.h"
 
+bool *flow_reach(const struct flow *g, uint32_t start) {
+	FREED uint32_t *queue = malloc(g->n * sizeof *queue);
+	bool *is_reached = queue ? calloc(g->n, sizeof *is_reached) : NULL;
+	uint32_t n = 0;
+	if (is_reached) {
+		is_reached[start] = true;
+		queue[n++] = start;
+	}
+	for (uint32_t at = 0; at < n; at++) {
+		for (size_t e = g->first[queue[at]]; e < g->first[queue[at] + 1]; e++) {
+			const uint32_t to = g->to[e];
+			if (!is_reached[to]) {
+				is_reached[to] = true;
+				queue[n++] = to;
+			}
+		}
+	}
+	return is_reached;
+}
+
 struct walk {
 	const struct flow *g;
 	struct dominators *out;

@@ -16,6 +16,9 @@ struct flow {
 	uint32_t *to;
 };
 
+/** By vertex, whether a way leads there. NULL: no memory. */
+bool *flow_reach(const struct flow *g, uint32_t start);
+
 /** By the order in which a walk in depth reaches them, the start first; zeroed: empty. */
 struct dominators {
 	uint32_t n;         // vertices that are reached

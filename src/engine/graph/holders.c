@@ -10,7 +10,6 @@
  * as the program's data, rows are not.
  */
 #include "engine/costs/stacks.h"
-#include "engine/graph/dominators.h"
 #include "engine/graph/parts.h"
 
 enum {
@@ -309,29 +308,9 @@ static bool make_flow(struct holding *h) {
 	return g->to;
 }
 
-/** What usual edges alone reach. NULL: no memory. */
-static bool *reach_usual(const struct flow *g) {
-	FREED uint32_t *queue = malloc(g->n * sizeof *queue);
-	bool *is_reached = queue ? calloc(g->n, sizeof *is_reached) : NULL;
-	uint32_t n = 0;
-	if (is_reached) {
-		queue[n++] = 0;
-	}
-	for (uint32_t at = 0; at < n; at++) {
-		for (size_t e = g->first[queue[at]]; e < g->first[queue[at] + 1]; e++) {
-			const uint32_t to = g->to[e];
-			if (!is_reached[to]) {
-				is_reached[to] = true;
-				queue[n++] = to;
-			}
-		}
-	}
-	return is_reached;
-}
-
 /** First by usual edges alone: that tells what they reach. */
 static bool find_dominators(struct holding *h) {
-	return make_flow(h) && (h->is_usual = reach_usual(&h->flow)) && make_flow(h) &&
+	return make_flow(h) && (h->is_usual = flow_reach(&h->flow, 0)) && make_flow(h) &&
 			dominators_find(&h->flow, &h->dominators);
 }
 
@@ -429,6 +408,16 @@ static void sum_classes(struct graph *out) {
 	}
 }
 
+/** Who reaches most of what is held by several roots, the first row. */
+static bool find_sharers(struct holding *h, struct graph *out) {
+	uint32_t sharers[GRAPH_SHARERS] = {0};
+	bool ok = sharers_find(&h->flow, &h->dominators, &h->m->blocks, sharers);
+	for (int i = 0; i < GRAPH_SHARERS && sharers[i]; i++) {
+		out->sharers[out->n_sharers++] = *object_of(h, sharers[i]);
+	}
+	return ok;
+}
+
 /** Rows that hold little become one below what is above them, with all below. */
 static bool join_small(struct holding *h, struct graph *out) {
 	const struct graph_holder *all = out->holders.items;
@@ -438,6 +427,9 @@ static bool join_small(struct holding *h, struct graph *out) {
 	struct graph joined = {0};
 	h->ok = h->ok && numbers;
 	index_finish(&h->row_index);
+	if (h->ok && all[0].row.retained_bytes > held / LEAST) {
+		h->ok = find_sharers(h, out);
+	}
 	for (size_t i = 0; h->ok && i < n; i++) {
 		struct graph_holder one = all[i];
 		struct rec_holder *row = &one.row;

@@ -4,6 +4,7 @@
 
 #include "base/parallel.h"
 #include "engine/graph.h"
+#include "engine/graph/dominators.h"
 #include "engine/parts/owners.h"
 
 /** Memory that holds what its words point to. */
@@ -103,6 +104,14 @@ bool classes_find(struct marking *m, struct graph *out);
 
 /** After all are graded and have classes. False: no memory, or a part says what else. */
 bool holders_find(struct marking *m, struct graph *out);
+
+/**
+ * Of the vertices before those of blocks, which ones reach at least half of the bytes that none of
+ * them dominates: most first, then 0. Only CANDIDATES that seem to reach most are tried. False: no
+ * memory.
+ */
+bool sharers_find(const struct flow *g, const struct dominators *d,
+		const struct live_blocks *blocks, uint32_t out[static GRAPH_SHARERS]);
 
 enum { WORD = 8, WORDS_APART = 64 }; // fields of blocks with more words are one and the same
 
