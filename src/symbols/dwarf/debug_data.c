@@ -330,9 +330,11 @@ static bool search_variables(struct debug_data *d, const struct symbol_table *ta
 	while (ok && d->variables.cost < VARIABLES_COST_MAX &&
 			dwarf_get_units(d->handle, cu, &cu, NULL, NULL, &die, NULL) == 0) {
 		SCOPED_BY(split_close) struct split split = {0};
-		struct unit unit = unit_of(d, &die, &split);
-		ok = variables_search(&d->variables, &unit, split_addresses(&d->splits, &die), table);
-		count_unit(d);
+		if (die.addr) { // damaged units have no DIE
+			struct unit unit = unit_of(d, &die, &split);
+			ok = variables_search(&d->variables, &unit, split_addresses(&d->splits, &die), table);
+			count_unit(d);
+		}
 	}
 	vec_sort(&d->variables, by_number);
 	(void)renew_handle(d);
