@@ -10,12 +10,16 @@ import select
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "referee"))
+
 import conftest
+import referee
 import test_leaks
 from control_groups import control_group
 
@@ -238,6 +242,50 @@ def test_looks_every_so_often(tools):
         assert server.end() == 3
         looks = server.known()["memory"]["looks"]
     assert 2 <= sum(row["at"] == "request" for row in looks) <= 16, looks
+
+
+ENDS = r"""
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+static struct entry { struct entry *next; void *value; } *entries;
+__attribute__((noinline)) static void *make(void) { return malloc(300); }
+static void forget(void) {
+	while (entries) {
+		struct entry *next = entries->next;
+		free(entries);
+		entries = next;
+	}
+}
+int main(int argc, char **argv) {
+	atexit(forget);
+	for (int i = 0; i < 500; i++) {
+		struct entry *e = malloc(sizeof *e);
+		*e = (struct entry){entries, make()};
+		entries = e;
+	}
+	creat(argv[argc - 1], 0600);
+	getchar();
+	return 0;
+}
+"""
+
+
+def test_what_exit_handlers_leave_behind_was_held_before(tools, build):
+    """An owner that is freed at the end loses what it held, as every tool has it: what was held until then is told."""
+    ready = tools.folder / "ready"
+    running = tools.start_record(compile_c(tools, "ends", ENDS), ready, options=("--leaks", "--force"), stdin=subprocess.PIPE)
+    conftest.wait_until(lambda: ready.exists() and tools.run(tools.heaptrack, "--ctl", running.program()).status == 0,
+                        what="the program, and heaptrack's answers")
+    answer = look(tools, running.program())
+    assert lost_of(answer) == 0, answer
+    running.process.stdin.close()
+    finished = running.wait()
+    assert finished.status == 0, repr(finished)
+    said = [f["text"] for f in tools.json(running.file)["findings"] if f["id"] == "unreachable"]
+    assert re.fullmatch(r"make ends\.c:6 <- main: 500 blocks \(150\.0 kB\) that nothing points to; at .+ a pointer was found to "
+                        r"each of its 500 blocks\.", said[0]), said
+    assert referee.Referee(running.file, build).judge() == []
 
 
 def test_a_recording_without_leaks_is_looked_at_plainly(tools):

@@ -58,7 +58,8 @@ FORMS = {
                    rf"a pointer was found to each of the (?P<all>{COUNT}) blocks that were live (?:just before the end|at {TIME})\.|"
                    rf"(?P<who>.+): (?P<cycle>a cycle of |cycles, all in all )?(?P<blocks>{COUNT}) blocks? \((?P<bytes>{BYTES})\) "
                    rf"that nothing (?:else )?points to"
-                   rf"(?:, and (?P<owned>{COUNT}) blocks? \((?P<owned_bytes>{BYTES})\) that only (?:it leads|they lead) to)?\.",
+                   rf"(?:, and (?P<owned>{COUNT}) blocks? \((?P<owned_bytes>{BYTES})\) that only (?:it leads|they lead) to)?"
+                   rf"(?:; at (?P<before>{TIME}) a pointer was found to each of its (?P<held>{COUNT}) blocks?)?\.",
     "held-by": rf"(?P<who>.+?) holds (?P<bytes>{BYTES}) in (?P<blocks>{COUNT}) blocks?, (?P<share>{PERCENT}) of what lived "
                rf"(?:just before the end|at {TIME})(?P<steps>(?:: by|, by these) {COUNT} blocks? \({BYTES}\) of .+)?\.",
     "outside-growing": rf"resident memory beyond the largest heap so far grew by (?P<grown>{BYTES})(?: \((?P<rate>{BYTES})/s(?: towards the end)?\))? "
@@ -727,6 +728,15 @@ class Sentence(memory_sentences.OfMemory):
         self.text("bytes", in_bytes(size))
         self.text("owned", f"{n['owned_blocks']:,}")
         self.text("owned_bytes", in_bytes(n["owned_bytes"]))
+        before = [row for row in self.recorded.tables["grades"] if row["look"] < rows[0]["look"]]
+        before = [row for row in before if row["look"] == max(r["look"] for r in before)]
+        held = {sum(row["blocks"] for row in before if self.recorded.chain(self.recorded.tables["stacks"][row["stack"]]["node"]) in stacks)
+                for stacks in self.referee.naming.candidates(self.finding["function"])}
+        if "held" in self.said:
+            self.text("held", f"{n['held_before']:,}")
+            self.left -= {"held_before"}
+            if n["held_before"] not in held:
+                self.wrong("not what the look before found", held)
 
     def judge_held_by(self):
         """Against the rows of the newest look that asked, summed up by root."""

@@ -9,8 +9,11 @@
 #include <cmocka.h>
 
 static const struct known_function *find_by_symbol(const char *name) {
-	return find_known(&(struct elf_symbol){
-			.name = name, .type = STT_FUNC, .section = 1, .address = 0x1000, .size = 16});
+	return find_known(&(struct elf_symbol){.name = name,
+			.type = STT_FUNC,
+			.section = 1,
+			.address = 0x1000,
+			.size = 16});
 }
 
 /** A symbol whose beginning no known name has is not looked up: all that are known must be. */

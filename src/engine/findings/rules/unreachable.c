@@ -8,18 +8,29 @@ enum { SITES_MOST = 3, MANY_BLOCKS = 100, MANY_BYTES = 64000 };
 
 struct lost {
 	uint64_t blocks, bytes, owned_blocks, owned_bytes;
-	bool is_cycle; // all of them
+	bool is_cycle;        // all of them
+	uint64_t held_before; // blocks of the place, at the look before
+	bool was_lost_before; // some of them
 };
 
+static struct lost *lost_of(const struct finder *f, struct lost *sums, uint32_t stack) {
+	const uint32_t place = f->place_of[stack];
+	return &sums[FIND_IN(s, f->r->suppressed, s->stack == stack) ? f->n_places + 1
+					: place < f->n_places                        ? place
+																 : f->n_places];
+}
+
 /** By place; behind the last, what has none, and what is suppressed. NULL: no memory. */
-static struct lost *lost_by_place(struct finder *f, const struct memory_grades *g) {
+static struct lost *lost_by_place(struct finder *f, const struct memory_grades *g,
+		const struct memory_grades *before) {
 	struct lost *sums = FINDER_NEW(f, struct lost, f->n_places + 1);
+	EACH_OF_WHILE(row, before->rows, before->n_rows, sums) {
+		struct lost *sum = lost_of(f, sums, row->stack);
+		sum->held_before += row->blocks;
+		sum->was_lost_before |= memory_is_unreachable(row->grade);
+	}
 	EACH_OF_WHILE(row, g->rows, g->n_rows, sums) {
-		uint32_t place = f->place_of[row->stack];
-		bool is_suppressed = FIND_IN(s, f->r->suppressed, s->stack == row->stack);
-		struct lost *sum = &sums[is_suppressed ? f->n_places + 1
-						: place < f->n_places  ? place
-											   : f->n_places];
+		struct lost *sum = lost_of(f, sums, row->stack);
 		if (row->grade == REC_UNREACHABLE || row->grade == REC_CYCLE) {
 			sum->is_cycle = row->grade == REC_CYCLE && (sum->is_cycle || sum->blocks == 0);
 			ADD_FIELDS(sum, row, blocks, bytes, owned_blocks, owned_bytes);
@@ -32,7 +43,8 @@ static void put_blocks(struct finder *f, uint64_t blocks, uint64_t bytes) {
 	SAY(f, "%s (%s)", COUNTED(blocks, "block"), HUMAN_BYTES(bytes));
 }
 
-static void say_lost(struct finder *f, const struct place *p, const struct lost *lost) {
+static void say_lost(struct finder *f, const struct place *p, const struct lost *lost,
+		const struct rec_look *before) {
 	const uint64_t blocks = lost->blocks + lost->owned_blocks;
 	const uint64_t bytes = lost->bytes + lost->owned_bytes;
 	const bool is_one = lost->blocks == 1;
@@ -50,6 +62,11 @@ static void say_lost(struct finder *f, const struct place *p, const struct lost 
 		SAY(f, ", and ");
 		put_blocks(f, lost->owned_blocks, lost->owned_bytes);
 		SAY(f, is_one ? " that only it leads to" : " that only they lead to");
+	}
+	if (lost->held_before > 0 && !lost->was_lost_before) { // exit handlers and destructors lose it
+		SAY(f, "; at %s a pointer was found to each of its %s", HUMAN_DURATION(before->time_ns),
+				COUNTED(lost->held_before, "block"));
+		finder_put(f, "held_before", lost->held_before);
 	}
 	FINDER_PUT_VALUES(f, blocks, bytes);
 	FINDER_PUT(f, lost, owned_blocks, owned_bytes);
@@ -82,7 +99,8 @@ static void say_none(struct finder *f, const struct memory_grades *g) {
 
 void find_unreachable(struct finder *f) {
 	const struct memory_grades g = memory_grades(f->r, UINT64_MAX);
-	struct lost *sums = g.look ? lost_by_place(f, &g) : NULL;
+	const struct memory_grades before = memory_grades(f->r, g.look ? g.look->time_ns - 1 : 0);
+	struct lost *sums = g.look ? lost_by_place(f, &g, &before) : NULL;
 	if (!sums) {
 		return;
 	}
@@ -92,7 +110,7 @@ void find_unreachable(struct finder *f) {
 	for (int i = 0; i < SITES_MOST; i++) {
 		struct lost *best = MOST_OF(s, sums, f->n_places, s->bytes + s->owned_bytes + s->blocks);
 		if (best) {
-			say_lost(f, &f->places[best - sums], best);
+			say_lost(f, &f->places[best - sums], best, before.look);
 			*best = (struct lost){0};
 		} else if (i == 0) {
 			say_other(f, &sums[f->n_places], "of call stacks without any function that is known");
