@@ -79,7 +79,7 @@ def test_the_slowest_tests_are_named(tmp_path):
 
 def test_what_needs_a_build_has_it_begun():
     assert {suite for suites_of, _ in suites.BUILDS.values() for suite in suites_of} == \
-        {"small", "sanitized", "unit-clang", "unit-asan", "unit-tsan", "fuzz"}
+        {"package", "small", "sanitized", "unit-clang", "unit-asan", "unit-tsan", "fuzz"}
     order = list(BUDGETS)
     first = [min(map(order.index, suites_of)) for suites_of, _ in suites.BUILDS.values()]
     assert first == sorted(first), "they are made in the order in which they are waited for"
