@@ -21,12 +21,13 @@ http { access_log off; client_body_temp_path t1; proxy_temp_path t2; fastcgi_tem
 scgi_temp_path t5; open_file_cache max=100; server { listen 127.0.0.1:{port}; root .; gzip on; gzip_types *; } }
 """
 
-# A client asks for so many seconds, and so often at least: what is filled once must be full, on any machine
-LOOP = """import http.client, socket, sys, time
+# A client asks for so many seconds, and so often at least: what is filled once must be full, on any machine;
+# and for as long as somebody wants it
+LOOP = """import http.client, os, socket, sys, time
 end = time.monotonic() + float(sys.argv[1])
 i = 0
 def goes_on():
-    return time.monotonic() < end or i < int(sys.argv[2])
+    return time.monotonic() < end or i < int(sys.argv[2]) or os.path.exists("goes-on")
 """
 
 HTTP = LOOP + """while goes_on():

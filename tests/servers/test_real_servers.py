@@ -54,11 +54,14 @@ class RealServer(recorders.Stage):
         assert done.status == 0, repr(done)
 
     def attach(self, pid, out):
+        goes_on = self.place / "goes-on"
+        goes_on.touch()
         client = self.steady()
         time.sleep(0.7)
         worker = max(family(pid), key=heap_of)
         done = self.tools.run(self.tools.heaptrack, "-f", "--events", "--duration", f"{ATTACHED_S}s", "-o", out, "-p", worker)
         assert done.status == 0 and client.process.poll() is None, repr(done)
+        goes_on.unlink()
         self.asked(client)
 
 
