@@ -274,7 +274,7 @@ int main(int argc, char **argv) {
 def test_what_exit_handlers_leave_behind_was_held_before(tools, build):
     """An owner that is freed at the end loses what it held, as every tool has it: what was held until then is told."""
     ready = tools.folder / "ready"
-    running = tools.start_record(compile_c(tools, "ends", ENDS), ready, options=("--leaks", "--force"), stdin=subprocess.PIPE)
+    running = tools.start_record(compile_c(tools, "ends", ENDS), ready, options=("--leaks", "--events", "--force"), stdin=subprocess.PIPE)
     conftest.wait_until(lambda: ready.exists() and tools.run(tools.heaptrack, "--ctl", running.program()).status == 0,
                         what="the program, and heaptrack's answers")
     answer = look(tools, running.program())
