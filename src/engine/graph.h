@@ -70,7 +70,7 @@ struct graph {
 	VEC(struct rec_grade) grades;  // by stack, grade and class; `look` is 0
 	VEC(struct rec_class) classes; // the name is the number of graph_input.class_of
 	struct graph_holders holders;  // each after the one above it
-	// Those that lead to half or more of what several roots hold, who leads to most of it first
+	// Those that lead to half or more of what several roots hold
 	struct graph_root sharers[GRAPH_SHARERS];
 	unsigned n_sharers;
 };

@@ -29,14 +29,6 @@ static bool read_memory(void *user, uint64_t at, void *out, size_t bytes) {
 	return pread(n->memory, out, bytes, (off_t)at) == (ssize_t)bytes;
 }
 
-static uint64_t find_variable(void *user, uint32_t area, uint64_t at) {
-	return root_names_variable(user, area, at);
-}
-
-static uint32_t find_class(void *user, uint64_t word) {
-	return root_names_class(user, word);
-}
-
 // ---- what the kernel keeps
 
 void kept_find(struct kept *k, pid_t pid) {
@@ -135,8 +127,8 @@ static bool grade(const struct scan *scan, struct graph *out, struct buffer *tex
 			.kernel_words = scan->kept->words.items,
 			.n_kernel_words = scan->kept->words.n,
 			.read = read_memory,
-			.variable = find_variable,
-			.class_of = find_class,
+			.variable = root_names_variable,
+			.class_of = root_names_class,
 			.user = &names};
 	bool ok = graph_grade(&in, out, err);
 	root_names_put(&names, out, texts);

@@ -165,11 +165,9 @@ struct root_names {
 	struct symbols_module lent;
 };
 
-/** As graph_input.variable. */
-uint64_t root_names_variable(struct root_names *n, uint32_t area, uint64_t at);
-
-/** As graph_input.class_of. */
-uint32_t root_names_class(struct root_names *n, uint64_t word);
+/** As graph_input.variable and .class_of; `user`: struct root_names. */
+uint64_t root_names_variable(void *user, uint32_t area, uint64_t at);
+uint32_t root_names_class(void *user, uint64_t word);
 
 /** Name roots among the holders, and classes: places in `texts`, where each ends with a zero. */
 void root_names_put(struct root_names *n, struct graph *graph, struct buffer *texts);

@@ -38,7 +38,8 @@ static bool find_variable(struct root_names *n, uint32_t area, uint64_t at,
 					out);
 }
 
-uint64_t root_names_variable(struct root_names *n, uint32_t area, uint64_t at) {
+uint64_t root_names_variable(void *user, uint32_t area, uint64_t at) {
+	struct root_names *n = user;
 	struct symbols_variable v;
 	return find_variable(n, area, at, &v) ? v.start + n->modules->records.items[n->module].bias : 0;
 }
@@ -79,7 +80,8 @@ static const char *class_by_type(const struct root_names *n, uint64_t type, stru
 	return is_type ? behind(symbol, "typeinfo name for ", arena) : NULL;
 }
 
-uint32_t root_names_class(struct root_names *n, uint64_t word) {
+uint32_t root_names_class(void *user, uint64_t word) {
+	struct root_names *n = user;
 	SCOPED(arena) arena = {0};
 	struct symbols_variable v;
 	uint64_t head[2];

@@ -245,48 +245,37 @@ static bool mark_rare(struct holding *h) {
 
 // ---- the flow
 
-static size_t n_objects(const struct holding *h) {
-	return h->objects.n - 1;
-}
-
 static uint32_t vertex_of(const struct holding *h, uint32_t block) {
-	return (uint32_t)(1 + n_objects(h) + block);
+	return (uint32_t)(h->objects.n + block); // their last place is no object
 }
 
-typedef void take_target(struct holding *h, uint32_t from, uint32_t to, bool is_rare);
+/** Count an edge, or put it. What is reached without rare edges is held by no others. */
+static void take_edge(struct holding *h, uint32_t from, uint32_t to, bool is_rare) {
+	bool counts = !h->is_usual ? !is_rare
+							   : from == 0 || !h->is_usual[to] || (h->is_usual[from] && !is_rare);
+	if (counts && h->flow.to) {
+		h->flow.to[h->n_put++] = to;
+	} else {
+		h->flow.first[from + 1] += counts;
+	}
+}
 
 /** Where the edges of a vertex lead. Stacks, and what is in disguise, are rare as well. */
-static void each_target(struct holding *h, uint32_t vertex, take_target *take) {
+static void take_edges(struct holding *h, uint32_t vertex) {
 	const struct marking *m = h->m;
 	const uint32_t first_block = vertex_of(h, 0);
 	if (vertex >= first_block) {
 		EACH_EDGE(e, m, m->n_roots + (vertex - first_block)) {
-			take(h, vertex, first_block + e->block, e->is_rare);
+			take_edge(h, vertex, first_block + e->block, e->is_rare);
 		}
 	} else if (vertex > 0) {
 		for (size_t i = h->objects.items[vertex - 1]; i < h->objects.items[vertex]; i++) {
-			take(h, vertex, first_block + h->words.items[i].block, false);
+			take_edge(h, vertex, first_block + h->words.items[i].block, false);
 		}
 	} else {
 		for (uint32_t i = 1; i < first_block; i++) {
-			take(h, 0, i, object_of(h, i)->kind >= REC_HOLDER_STACK);
+			take_edge(h, 0, i, object_of(h, i)->kind >= REC_HOLDER_STACK);
 		}
-	}
-}
-
-/** What is reached without rare edges is held by no others. */
-static bool counts(const struct holding *h, uint32_t from, uint32_t to, bool is_rare) {
-	return !h->is_usual ? !is_rare
-						: from == 0 || !h->is_usual[to] || (h->is_usual[from] && !is_rare);
-}
-
-static void count_edge(struct holding *h, uint32_t from, uint32_t to, bool is_rare) {
-	h->flow.first[from + 1] += counts(h, from, to, is_rare);
-}
-
-static void put_edge(struct holding *h, uint32_t from, uint32_t to, bool is_rare) {
-	if (counts(h, from, to, is_rare)) {
-		h->flow.to[h->n_put++] = to;
 	}
 }
 
@@ -297,13 +286,13 @@ static bool make_flow(struct holding *h) {
 	*g = (struct flow){.n = vertex_of(h, (uint32_t)h->m->blocks.n)};
 	g->first = calloc(g->n + 1ul, sizeof *g->first);
 	for (uint32_t v = 0; g->first && v < g->n; v++) {
-		each_target(h, v, count_edge);
+		take_edges(h, v);
 		g->first[v + 1] += g->first[v];
 	}
 	g->to = g->first ? malloc((g->first[g->n] + 1) * sizeof *g->to) : NULL;
 	h->n_put = 0;
 	for (uint32_t v = 0; g->to && v < g->n; v++) {
-		each_target(h, v, put_edge);
+		take_edges(h, v);
 	}
 	return g->to;
 }

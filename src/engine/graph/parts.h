@@ -107,7 +107,7 @@ bool holders_find(struct marking *m, struct graph *out);
 
 /**
  * Of the vertices before those of blocks, which ones reach at least half of the bytes that none of
- * them dominates: most first, then 0. Only CANDIDATES that seem to reach most are tried. False: no
+ * them dominates, as far as tried: those whose own blocks lead to most come first. Then 0. False: no
  * memory.
  */
 bool sharers_find(const struct flow *g, const struct dominators *d,

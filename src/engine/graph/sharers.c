@@ -15,82 +15,59 @@ enum { CANDIDATES = 4 };
 
 struct sharing {
 	const struct flow *g;
+	const struct dominators *d;
 	const struct live_blocks *blocks;
-	uint32_t first_block;
-	uint32_t *tops;   // by vertex: the one below the start that dominates it, or that it is
-	uint32_t *seen;   // by top: the last root that was seen to lead to it
-	uint64_t *scores; // by top: bytes of its blocks; by root: of tops that it leads to
+	uint32_t first_block; // its vertex
+	uint32_t *tops;       // by vertex: the one below the start that dominates it, or that it is
+	uint64_t *scores;     // by top: bytes of its blocks; by root: of tops that it leads to
 };
 
-static uint64_t bytes_of(const struct sharing *s, uint32_t vertex) {
-	return s->blocks->items[vertex - s->first_block].bytes;
+/** Of a vertex, if several hold it. */
+static uint64_t shared_bytes(const struct sharing *s, uint32_t v) {
+	return s->tops[v] >= s->first_block ? s->blocks->items[v - s->first_block].bytes : 0;
 }
 
-static void find_tops(struct sharing *s, const struct dominators *d) {
-	for (uint32_t i = 1; i < d->n; i++) {
-		const uint32_t v = d->vertices[i], above = d->above[i];
-		s->tops[v] = above ? s->tops[d->vertices[above]] : v;
-		if (s->tops[v] >= s->first_block) {
-			s->scores[s->tops[v]] += bytes_of(s, v);
-		}
-	}
-}
-
-static void score_roots(struct sharing *s) {
+/** What a root dominates are neighbours in the order of the walk, so each top is seen once. */
+static void score_roots(struct sharing *s, uint32_t *seen) {
 	const struct flow *g = s->g;
-	for (uint32_t v = 1; v < g->n; v++) {
-		const uint32_t root = s->tops[v];
-		for (size_t e = g->first[v]; root > 0 && root < s->first_block && e < g->first[v + 1];
-				e++) {
+	for (uint32_t i = 1; i < s->d->n; i++) {
+		const uint32_t v = s->d->vertices[i], above = s->d->above[i];
+		s->tops[v] = above ? s->tops[s->d->vertices[above]] : v;
+		s->scores[s->tops[v]] += shared_bytes(s, v);
+	}
+	for (uint32_t i = 1; i < s->d->n; i++) {
+		const uint32_t v = s->d->vertices[i], root = s->tops[v];
+		for (size_t e = g->first[v]; root < s->first_block && e < g->first[v + 1]; e++) {
 			const uint32_t to = g->to[e];
-			if (s->tops[to] == to && to >= s->first_block && s->seen[to] != root) {
-				s->seen[to] = root;
-				s->scores[root] += s->scores[to];
-			}
+			bool is_new = s->tops[to] == to && to >= s->first_block && seen[to] != root;
+			s->scores[root] += is_new ? s->scores[to] : 0;
+			seen[to] = root;
 		}
 	}
-}
-
-struct sharer {
-	uint64_t bytes; // that it reaches, of what several hold
-	uint32_t root;
-};
-
-ORDER_OF(by_bytes, struct sharer, HIGHEST(bytes) ?: LOWEST(root));
-
-static bool add_bytes(const struct sharing *s, struct sharer *out) {
-	FREED bool *is_reached = flow_reach(s->g, out->root);
-	for (uint32_t v = s->first_block; is_reached && v < s->g->n; v++) {
-		out->bytes += is_reached[v] && s->tops[v] >= s->first_block ? bytes_of(s, v) : 0;
-	}
-	return is_reached;
 }
 
 bool sharers_find(const struct flow *g, const struct dominators *d,
 		const struct live_blocks *blocks, uint32_t out[static GRAPH_SHARERS]) {
+	const uint32_t first_block = g->n - (uint32_t)blocks->n;
 	FREED uint32_t *numbers = calloc(g->n, 2 * sizeof *numbers);
 	FREED uint64_t *scores = calloc(g->n, sizeof *scores);
-	struct sharer found[CANDIDATES] = {0};
+	struct sharing s = {g, d, blocks, first_block, numbers, scores};
 	bool ok = numbers && scores;
 	if (!ok) {
 		return false;
 	}
-	struct sharing s = {g, blocks, g->n - (uint32_t)blocks->n, numbers, numbers + g->n, scores};
-	find_tops(&s, d);
-	score_roots(&s);
-	const uint64_t all = SUM(v, blocks->n, scores[s.first_block + v]);
-	for (int i = 0; ok && i < CANDIDATES; i++) {
-		uint64_t *best = MOST_OF(score, scores + 1, s.first_block - 1ul, *score);
-		if (best) {
-			found[i].root = (uint32_t)(best - scores);
-			*best = 0;
-			ok = add_bytes(&s, &found[i]);
+	score_roots(&s, numbers + g->n);
+	const uint64_t all = SUM(v, blocks->n, scores[first_block + v]);
+	for (int i = 0, n = 0; ok && i < CANDIDATES && n < GRAPH_SHARERS; i++) {
+		uint64_t *best = MOST_OF(score, scores + 1, first_block - 1ul, *score);
+		FREED bool *is_reached = best ? flow_reach(g, (uint32_t)(best - scores)) : NULL;
+		ok = !best || is_reached;
+		if (is_reached && SUM(v, g->n, is_reached[v] ? shared_bytes(&s, v) : 0) >= all - all / 2) {
+			out[n++] = (uint32_t)(best - scores);
 		}
-	}
-	qsort(found, CANDIDATES, sizeof *found, by_bytes);
-	for (int i = 0; i < GRAPH_SHARERS && found[i].root && found[i].bytes >= all - found[i].bytes;
-			i++) {
-		out[i] = found[i].root;
+		if (best) {
+			*best = 0;
+		}
 	}
 	return ok;
 }
