@@ -44,13 +44,22 @@ static bool xz_unpack(struct slice packed, struct slice *out) {
 struct search {
 	struct mapped_file *out;
 	struct slice build_id;
+	uint32_t crc; // if has_crc, of what has no build-id, which would say more
+	bool has_crc;
 };
 
 ATTR_PRINTF(2, 3)
 static bool try_path(const struct search *s, const char *fmt, ...) {
 	char path[PATH_MAX];
 	int n = FORMAT_ARGS(path, sizeof path, fmt);
-	return n >= 0 && (size_t)n < sizeof path && mapped_file_open(s->out, -1, path, s->build_id);
+	if (n < 0 || (size_t)n >= sizeof path || !mapped_file_open(s->out, -1, path, s->build_id)) {
+		return false;
+	}
+	bool is_it = !s->has_crc || s->build_id.size || mapped_file_crc(s->out) == s->crc;
+	if (!is_it) {
+		mapped_file_close(s->out);
+	}
+	return is_it;
 }
 
 /** The folder of a path, for "%.*s": without its last slash; "." if there is none. */
@@ -91,43 +100,27 @@ static bool find_by_build_id(struct search *s, const struct symbols_options *o) 
 			try_roots(s, o, FORMAT(sizeof id + 40, "/usr/lib/debug/.build-id/%s.debug", id));
 }
 
-ATTR_PRINTF(3, 4)
-static bool try_link(struct search *s, uint32_t crc, const char *fmt, ...) {
-	char path[4096];
-	int n = FORMAT_ARGS(path, sizeof path, fmt);
-	if (n < 0 || (size_t)n >= sizeof path || !try_path(s, "%s", path)) {
-		return false;
-	}
-	// An equal build-id was asked for where there is one; it says more than a checksum
-	if (s->build_id.size || mapped_file_crc(s->out) == crc) {
-		return true;
-	}
-	mapped_file_close(s->out);
-	return false;
-}
-
 static bool find_by_link(struct search *s, const struct symbols_options *o,
 		const struct mapped_file *image, const char *module_path) {
 	const char *name;
-	uint32_t crc;
-	if (!elf_debug_link(&image->elf, &name, &crc)) {
+	s->has_crc = elf_debug_link(&image->elf, &name, &s->crc);
+	if (!s->has_crc) {
 		return false;
 	}
 	struct slice folder = folder_of(module_path);
 	for (const char *const *p = list_or_empty(o->debug_paths); *p; p++) {
-		if (try_link(s, crc, "%s/%s", *p, name) ||
-				try_link(s, crc, "%s/%.*s/%s", *p, SLICE_ARG(folder), name)) {
+		if (try_path(s, "%s/%s", *p, name) ||
+				try_path(s, "%s/%.*s/%s", *p, SLICE_ARG(folder), name)) {
 			return true;
 		}
 	}
 	// Beside the file that was found, which is below the sysroot if the module was
 	struct slice here = folder_of(image->path);
-	return try_link(s, crc, "%.*s/%s", SLICE_ARG(here), name) ||
-			try_link(s, crc, "%.*s/.debug/%s", SLICE_ARG(here), name) ||
+	return try_path(s, "%.*s/%s", SLICE_ARG(here), name) ||
+			try_path(s, "%.*s/.debug/%s", SLICE_ARG(here), name) ||
 			(o->sysroot &&
-					try_link(s, crc, "%s/usr/lib/debug/%.*s/%s", o->sysroot, SLICE_ARG(folder),
-							name)) ||
-			try_link(s, crc, "/usr/lib/debug/%.*s/%s", SLICE_ARG(folder), name);
+					try_path(s, "%s/usr/lib/debug/%.*s/%s", o->sysroot, SLICE_ARG(folder), name)) ||
+			try_path(s, "/usr/lib/debug/%.*s/%s", SLICE_ARG(folder), name);
 }
 
 static bool find_alternate(struct search *s, const struct symbols_options *o,
