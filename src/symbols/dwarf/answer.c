@@ -3,15 +3,8 @@
 #include "symbols/dwarf/unit.h"
 
 static bool is_c(int language) {
-	switch (language) {
-	case DW_LANG_C:
-	case DW_LANG_C89:
-	case DW_LANG_C99:
-	case DW_LANG_C11:
-	case 0x2c: // DW_LANG_C17, newer than the header
-		return true;
-	default: return false;
-	}
+	return language == DW_LANG_C || language == DW_LANG_C89 || language == DW_LANG_C99 ||
+			language == DW_LANG_C11 || language == 0x2c; // DW_LANG_C17, newer than the header
 }
 
 enum names_scheme answer_scheme(struct unit *unit) {

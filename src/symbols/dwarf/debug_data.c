@@ -326,7 +326,6 @@ static bool search_variables(struct debug_data *d, const struct symbol_table *ta
 	Dwarf_CU *cu = NULL;
 	Dwarf_Die die;
 	bool ok = true;
-	d->variables.are_searched = true;
 	while (ok && d->variables.cost < VARIABLES_COST_MAX &&
 			dwarf_get_units(d->handle, cu, &cu, NULL, NULL, &die, NULL) == 0) {
 		SCOPED_BY(split_close) struct split split = {0};
@@ -344,7 +343,7 @@ static bool search_variables(struct debug_data *d, const struct symbol_table *ta
 bool debug_data_declared(struct debug_data *d, const struct symbol_table *table, uint64_t start,
 		struct name_pool *pool, struct symbols_frame *out) {
 	struct variables *v = &d->variables;
-	bool ok = v->are_searched || search_variables(d, table);
+	bool ok = v->cost > 0 || search_variables(d, table);
 	const struct debug_question q = {.pool = pool};
 	for (size_t i = sorted_first_of(v->items, v->n, sizeof *v->items, start);
 			ok && !out->function && i < v->n && v->items[i].address == start &&

@@ -214,8 +214,7 @@ struct variable {
 
 struct variables {
 	VEC(struct variable);
-	uint64_t cost; // bytes that were searched, and others like them
-	bool are_searched;
+	uint64_t cost; // bytes that were searched, and others like them; 0: none yet
 };
 
 /** Add those of a unit. `addresses`: what it has by number. False: no memory. */

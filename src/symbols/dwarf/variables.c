@@ -22,13 +22,17 @@ static uint64_t address_of(struct cursor c, struct slice addresses) {
 	return c.failed || expression.failed || cursor_left(&expression) ? 0 : address;
 }
 
-/** All of a unit from its first DIE on, which elfutils has found to lie in the section. */
+/** All of a unit from its first DIE on, as far as the file goes if the unit's length is damaged. */
 static struct slice bytes_of(Dwarf_Die *die) {
 	const size_t head_bytes = dwarf_cuoffset(die);
 	struct cursor c = cursor_init(slice_of((const uint8_t *)die->addr - head_bytes, head_bytes));
 	uint64_t length = cursor_u32(&c);
+	size_t file_bytes = 0;
 	length = length == UINT32_MAX ? cursor_u64(&c) + 12 : length + 4;
-	return slice_of(die->addr, length > head_bytes ? length - head_bytes : 0);
+	const char *file = elf_rawfile(dwarf_getelf(dwarf_cu_getdwarf(die->cu)), &file_bytes);
+	const size_t at = (size_t)((const char *)die->addr - file), most = file_bytes - at;
+	const size_t bytes = length > head_bytes ? length - head_bytes : 0;
+	return slice_of(die->addr, at >= file_bytes ? 0 : bytes < most ? bytes : most);
 }
 
 bool variables_search(struct variables *v, struct unit *unit, struct slice addresses,
