@@ -243,8 +243,8 @@ static bool make_lives(struct making *k) {
 		uint32_t from = v.from > first ? v.from - first : 0;
 		bool outlives = v.until == REC_NEVER || (lens->has_range && v.until >= end);
 		uint32_t until = outlives ? PROFILE_NEVER : v.until - first;
-		struct profile_life life = {k->sample_of[v.stack] - 1, from, until, v.count, v.bytes};
-		profile_maker_life(k->m, &life);
+		PROFILE_MAKER_ADD(k->m, lives,
+				(struct profile_life){k->sample_of[v.stack] - 1, from, until, v.count, v.bytes});
 		moments[from < n ? from : n].bytes += v.bytes;
 		moments[from < n ? from : n].blocks += v.count;
 		moments[until < n ? until : n].bytes -= v.bytes;
@@ -256,8 +256,9 @@ static bool make_lives(struct making *k) {
 		bytes += moments[i].bytes;
 		blocks += moments[i].blocks;
 		bool has_detail = r->intervals.n > 0;
-		profile_maker_moment(k->m, e->time_ns, has_detail ? bytes : e->bytes,
-				has_detail ? blocks : e->blocks);
+		PROFILE_MAKER_ADD(k->m, moments,
+				(struct profile_moment){e->time_ns, has_detail ? bytes : e->bytes,
+						has_detail ? blocks : e->blocks});
 	}
 	return true;
 }

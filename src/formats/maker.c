@@ -90,15 +90,6 @@ struct profile_sample *profile_maker_sample(struct profile_maker *m, uint32_t no
 	return m->failed ? NULL : &m->samples.items[id];
 }
 
-void profile_maker_moment(struct profile_maker *m, uint64_t time_ns, uint64_t bytes,
-		uint64_t blocks) {
-	m->failed = m->failed || !vec_add(&m->moments, (struct profile_moment){time_ns, bytes, blocks});
-}
-
-void profile_maker_life(struct profile_maker *m, const struct profile_life *life) {
-	m->failed = m->failed || !vec_add(&m->lives, *life);
-}
-
 #define TAKE(to, m, table)                                                     \
 	(to)->table.n = (uint32_t)(m)->table.n,                                    \
 	(to)->table.items = arena_copy((m)->arena, (m)->table.items, (m)->table.n, \

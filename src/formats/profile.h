@@ -198,9 +198,9 @@ uint32_t profile_maker_node(struct profile_maker *m, uint32_t parent, uint32_t f
 struct profile_sample *profile_maker_sample(struct profile_maker *m, uint32_t node, uint64_t size,
 		bool is_base);
 
-void profile_maker_moment(struct profile_maker *m, uint64_t time_ns, uint64_t bytes,
-		uint64_t blocks);
-void profile_maker_life(struct profile_maker *m, const struct profile_life *life);
+/** Add a row to one of the tables that have no ids. */
+#define PROFILE_MAKER_ADD(m, table, ...) \
+	((m)->failed = (m)->failed || !vec_add(&(m)->table, __VA_ARGS__))
 
 /** The profile, all of it in the arena. The maker is as finished as it was before. */
 bool profile_maker_take(struct profile_maker *m, struct profile *out, struct err *err);

@@ -136,7 +136,7 @@ static bool take_snapshot(struct reading *r, struct err *err) {
 	}
 	r->time_ns = time;
 	r->n_snapshots++;
-	profile_maker_moment(r->m, time, r->bytes, 0);
+	PROFILE_MAKER_ADD(r->m, moments, (struct profile_moment){time, r->bytes, 0});
 	if (starts_with(line, "peak") && !r->has_peak) {
 		r->has_peak = true;
 		r->m->head.peak_time_ns = time;
