@@ -128,25 +128,22 @@ static bool write_all(struct comparing *c, const struct compare_request *request
 			put(out, request, c->err);
 }
 
-/** What a view counts of the shown run of a side, in the place of that run. */
-static bool find_counted(struct comparing *c, struct side *s, struct diff_input *out) {
-	const struct session *session = &s->sessions[s->shown];
-	s->counted_by = *out->lens;
-	s->counted_by.metric = print_metric(c->o, c->ours.lenses[c->ours.shown].metric);
-	*out = (struct diff_input){&s->counted, out->names, &s->counted_by};
-	return memory_as_recording(&session->recording, &s->counted_by, &c->arena, &s->counted,
-				   c->err) ||
-			err_add(c->err, "%s", session_title(session));
-}
-
-static bool find_both(struct comparing *c, struct diff_input sides[N_DIFF_SIDES]) {
-	if (!find_counted(c, &c->ours, &sides[DIFF_OURS]) ||
-			!find_counted(c, &c->base, &sides[DIFF_BASE])) {
-		return false;
+/** What a view counts of the runs that are shown, in their place. */
+static bool find_counted(struct comparing *c, struct diff_input runs[N_DIFF_SIDES]) {
+	struct side *const sides[N_DIFF_SIDES] = {&c->ours, &c->base};
+	for (int i = 0; i < N_DIFF_SIDES; i++) {
+		struct side *s = sides[i];
+		const struct session *session = &s->sessions[s->shown];
+		s->counted_by = *runs[i].lens;
+		s->counted_by.metric = print_metric(c->o, c->ours.lenses[c->ours.shown].metric);
+		runs[i] = (struct diff_input){&s->counted, runs[i].names, &s->counted_by};
+		if (!memory_as_recording(&session->recording, &s->counted_by, &c->arena, &s->counted,
+					c->err)) {
+			return err_add(c->err, "%s", session_title(session));
+		}
 	}
-	const struct recording *r = &c->ours.counted;
-	return r->of < METRIC_OF_GRADED ||
-			r->summary.peak_time_ns != c->base.counted.summary.peak_time_ns ||
+	const struct recording *r = &c->ours.counted, *base = &c->base.counted;
+	return r->of < METRIC_OF_GRADED || r->summary.peak_time_ns != base->summary.peak_time_ns ||
 			memory_lacks_look(&c->ours.sessions[c->ours.shown].recording,
 					"both sides are the same look", c->err);
 }
@@ -174,7 +171,7 @@ static bool judge(struct comparing *c, struct buffer *out, bool *is_broken) {
 	*is_broken = ANY(i, compare->n_gates, results[i].is_failed);
 	const bool has_base = base->n > 0;
 	struct diff_input input[N_DIFF_SIDES] = {ours->runs[ours->shown], base->runs[base->shown]};
-	if (o->layout == LAYOUT_VIEW && !find_both(c, input)) {
+	if (o->layout == LAYOUT_VIEW && !find_counted(c, input)) {
 		return false;
 	}
 	struct compare_request request = {

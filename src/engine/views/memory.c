@@ -127,11 +127,10 @@ void memory_put_arena(struct buffer *out, const struct rec_fullness *arena) {
 }
 
 bool memory_has_look(const struct lens *l, const struct recording *r, uint32_t look) {
-	const struct rec_edge *edges = r->edges.items;
 	const uint64_t now = r->looks.items[look].time_ns;
-	bool has_begun = !l->has_range || l->from < 0 || edges[l->from].time_ns < now;
-	bool has_ended = l->has_range && l->to < (int32_t)r->edges.n && edges[l->to].time_ns < now;
-	return has_begun && !has_ended;
+	return !l->has_range ||
+			(lens_edge_ns(r, l->from) < now &&
+					(l->to >= (int32_t)r->edges.n || now <= lens_edge_ns(r, l->to)));
 }
 
 void memory_put_group(struct buffer *out, const struct rec_group *g) {
