@@ -140,6 +140,44 @@ EXACT = 0.95  # of all owners
 FOUND = 0.99  # of all that is lost
 
 
+LEFT = """
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <unistd.h>
+struct node { node *next; char text[100]; };
+struct big { big *next; char unwritten[1100]; };
+static node *g_list;
+static big *g_bigs;
+int main() {
+	for (int i = 0; i < 8000; i++) {
+		auto *n = static_cast<node *>(calloc(1, sizeof(node)));
+		n->next = g_list;
+		g_list = n;
+	}
+	for (int i = 0; i < 1200; i++) { // in every twelfth all is left that an index of the list had there
+		auto *b = static_cast<big *>(calloc(1, sizeof(big)));
+		node *n = g_list;
+		for (int k = 0; i % 12 == 0 && k < 137; k++) {
+			memcpy(b->unwritten + 8 * k, &n, sizeof n);
+			for (int j = 0; j < 37; j++) { n = n->next; }
+		}
+		b->next = g_bigs;
+		g_bigs = b;
+	}
+	_exit(0);
+}
+"""
+
+
+def test_what_large_blocks_have_left_of_others_owns_nothing(tools, tmp_path):
+    """Memory that was not written to has pointers of what lay there before, in some of many blocks."""
+    (tmp_path / "left.cpp").write_text(LEFT)
+    subprocess.run(["g++", "-g", "-O1", "-o", tmp_path / "left", tmp_path / "left.cpp"], check=True, timeout=60)
+    found = roots(record(tools, tmp_path / "left"))
+    assert found["g_list"] == (8000 * 112, 8000) and found["g_bigs"] == (1200 * 1112, 1200), found
+
+
 def test_owners_hold_what_they_have_made(tools, is_long):
     """Lists, rings, trees, tables and arrays, by pointers to the inside and with tags, and words left behind in
     one block of a hundred: what each variable holds is known to the byte."""

@@ -28,6 +28,7 @@ struct root_word {
 /** Pointers from a word of the blocks of one stack to blocks of another. */
 struct field {
 	uint32_t from, to, word, n;
+	uint32_t blocks, last; // that have any, 1 + the last of them
 };
 
 struct holding {
@@ -192,7 +193,7 @@ static bool find_stacks(struct holding *h) {
 
 /** Pointers from that word to blocks of `to`. INDEX_NONE: no memory. */
 static uint32_t field_of(struct holding *h, uint32_t block, uint32_t to, const struct edge *e) {
-	const struct field f = {h->stacks[block], to, e->word, 0};
+	const struct field f = {.from = h->stacks[block], .to = to, .word = e->word};
 	const uint64_t hash = hash_u64((uint64_t)f.from << 39 ^ (uint64_t)f.to << 7 ^ f.word);
 	return !vec_reserve(&h->fields, 1)
 			? INDEX_NONE
@@ -207,9 +208,22 @@ static bool is_few(uint32_t n, const uint32_t *all, uint32_t n_stacks, uint32_t 
 	return stack < n_stacks && all[stack] >= MANY_POINTERS && (uint64_t)n * FEW < all[stack];
 }
 
+/** Of the words of that block. False: no memory. */
+static bool count_in(struct holding *h, uint32_t number, uint32_t block) {
+	struct field *f = number == INDEX_NONE ? NULL : &h->fields.items[number];
+	if (f) {
+		f->n++;
+		f->blocks += f->last != block + 1;
+		f->last = block + 1;
+	}
+	return f;
+}
+
 /**
  * A word that few of the blocks of its stack have, or that has few of the pointers to the blocks of
- * another one and most of its own do not have. Words of large blocks are as those of arrays.
+ * another one and most of its own do not have. Words of large blocks are as those of arrays, one
+ * for each stack that they lead to; what most of many such blocks have none of was left behind in
+ * the others.
  */
 static bool mark_rare(struct holding *h) {
 	const struct marking *m = h->m;
@@ -220,24 +234,25 @@ static bool mark_rare(struct holding *h) {
 		const uint32_t from = h->stacks[i];
 		n_blocks[from < n_stacks ? from : n_stacks]++;
 		EACH_EDGE(e, m, m->n_roots + i) {
-			const uint32_t to = h->stacks[e->block], field = field_of(h, i, to, e);
-			const uint32_t word = field_of(h, i, ANY_STACK, e);
-			if (field == INDEX_NONE || word == INDEX_NONE) {
+			const uint32_t to = h->stacks[e->block];
+			if (!count_in(h, field_of(h, i, to, e), i) ||
+					!count_in(h, field_of(h, i, ANY_STACK, e), i)) {
 				return false;
 			}
-			h->fields.items[field].n++;
-			h->fields.items[word].n++;
 			n_into[to < n_stacks ? to : n_stacks]++;
 		}
 	}
 	for (uint32_t i = 0; n_into && i < n; i++) {
 		EACH_EDGE(e, m, m->n_roots + i) {
 			const uint32_t from = h->stacks[i], to = h->stacks[e->block];
-			const uint32_t to_field = field_of(h, i, to, e), any = field_of(h, i, ANY_STACK, e);
-			const uint32_t field = h->fields.items[to_field].n, word = h->fields.items[any].n;
-			bool is_unusual = from < n_stacks && word < n_blocks[from] / 2;
-			e->is_rare = (is_unusual && is_few(field, n_into, n_stacks, to)) ||
-					(e->word < WORDS_APART && is_few(word, n_blocks, n_stacks, from));
+			const struct field *field = &h->fields.items[field_of(h, i, to, e)];
+			const struct field *word = &h->fields.items[field_of(h, i, ANY_STACK, e)];
+			const bool is_array = e->word == WORDS_APART;
+			const uint32_t n_with = is_array ? field->blocks : word->blocks;
+			const bool is_unusual = from < n_stacks && n_with < n_blocks[from] / 2;
+			const bool is_left = is_array ? is_unusual && n_blocks[from] >= MANY_POINTERS
+										  : is_few(n_with, n_blocks, n_stacks, from);
+			e->is_rare = is_left || (is_unusual && is_few(field->n, n_into, n_stacks, to));
 		}
 	}
 	return n_into != NULL;
