@@ -7,7 +7,6 @@ struct arena_chunk {
 	size_t size;  // of data
 	size_t used;  // of it
 	size_t dirty; // behind these first bytes all is zero
-	bool is_large;
 	_Alignas(16) uint8_t data[];
 };
 
@@ -17,26 +16,10 @@ static bool is_allowed(const struct arena *a, size_t size) {
 	return !a->max_bytes || (size <= a->max_bytes && a->bytes <= a->max_bytes - size);
 }
 
-/** A chunk of `size` bytes for data: large ones in whole large pages. */
-static struct arena_chunk *take_chunk(size_t size, bool is_large) {
-	const size_t bytes = sizeof(struct arena_chunk) + size;
-	// calloc: the system's fresh pages are zero already, and none is taken before its use
-	struct arena_chunk *chunk = is_large ? large_pages_take(bytes) : calloc(1, bytes);
-	if (chunk) {
-		chunk->size = size;
-		chunk->is_large = is_large;
-	}
-	return chunk;
-}
-
 static void give_chunks(struct arena_chunk *chunk) {
 	while (chunk) {
 		struct arena_chunk *next = chunk->next;
-		if (chunk->is_large) {
-			large_pages_give(chunk, sizeof *chunk + chunk->size);
-		} else {
-			free(chunk);
-		}
+		free(chunk);
 		chunk = next;
 	}
 }
@@ -49,13 +32,16 @@ static void push(struct arena_chunk **list, struct arena_chunk *chunk) {
 static struct arena_chunk *new_chunk(struct arena *a, size_t need) {
 	size_t size = a->bytes / 4 > CHUNK_MIN ? a->bytes / 4 : CHUNK_MIN;
 	RAISE_TO(size, need);
-	size_t wanted = size <= SIZE_MAX / 8 && a->growth ? size * a->growth : size;
-	size_t whole = large_pages_round(sizeof(struct arena_chunk) + wanted) -
-			sizeof(struct arena_chunk);
-	bool is_large = size > LARGE_PAGE / 2 && is_allowed(a, whole);
-	size = is_large ? whole : size;
-	struct arena_chunk *chunk = is_allowed(a, size) ? take_chunk(size, is_large) : NULL;
-	a->bytes += chunk ? size : 0;
+	bool may_grow = a->growth && size > LARGE_PAGE / 2 && size <= SIZE_MAX / 8;
+	size_t wanted = may_grow ? size * a->growth : size;
+	size = is_allowed(a, wanted) ? wanted : size;
+	// calloc: the system's fresh pages are zero already, and none is taken before its use
+	struct arena_chunk *chunk = is_allowed(a, size) ? calloc(1, sizeof *chunk + size) : NULL;
+	if (chunk) {
+		large_pages_prefer(chunk, sizeof *chunk + size);
+		chunk->size = size;
+		a->bytes += size;
+	}
 	return chunk;
 }
 

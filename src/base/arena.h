@@ -58,18 +58,5 @@ static inline uint64_t round_up(uint64_t n, uint64_t to) {
 	return (n + to - 1) & -to;
 }
 
-/**
- * Rounded up to whole large pages, as large_pages_take does. Values near SIZE_MAX overflow to 0.
- */
-static inline size_t large_pages_round(size_t bytes) {
-	return (size_t)round_up(bytes, LARGE_PAGE);
-}
-
-/** Aligned to LARGE_PAGE, zeroed; pages are the system's until they are used. NULL: no memory. */
-void *large_pages_take(size_t bytes);
-
-/** `bytes` as they were taken. NULL is fine. */
-void large_pages_give(void *pages, size_t bytes);
-
-/** Prefer large pages for the parts of other memory that they fit in. */
+/** Prefer large pages for the parts of memory that they fit in. */
 void large_pages_prefer(void *memory, size_t bytes);

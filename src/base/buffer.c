@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Grows by doubling; what is large from the start gets large pages. */
+/* Grows by doubling; what is large gets large pages. */
 #include "base/arena.h"
-
-/** Grown from nothing at once to something large: where large pages begin. */
-static uint8_t *take_large(size_t bytes) {
-	size_t whole = large_pages_round(bytes);
-	return whole < bytes ? NULL : aligned_alloc(LARGE_PAGE, whole);
-}
 
 uint8_t *buffer_room(struct buffer *b, size_t n) {
 	if (b->failed) {
@@ -20,8 +14,7 @@ uint8_t *buffer_room(struct buffer *b, size_t n) {
 		b->failed = true;
 		return NULL;
 	}
-	bool is_large = !b->data && want >= LARGE_PAGE;
-	uint8_t *data = is_large ? take_large(want) : realloc(b->data, want);
+	uint8_t *data = realloc(b->data, want);
 	if (!data) {
 		b->failed = true;
 		return NULL;

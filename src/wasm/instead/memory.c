@@ -21,16 +21,7 @@ void parallel_run(unsigned n_parts, void (*work)(void *user, unsigned part), voi
 	}
 }
 
-void *large_pages_take(size_t bytes) {
-	size_t whole = large_pages_round(bytes);
-	return whole < bytes ? NULL : calloc(1, whole);
-}
-
 void large_pages_prefer(void *memory, size_t bytes) {}
-
-void large_pages_give(void *pages, size_t bytes) {
-	free(pages);
-}
 
 /** A page reads one file and goes: what is as large as this is never given back, nor cleared. */
 enum { WASM_PAGE = 65536, LARGE_BYTES = 32 << 20 };
