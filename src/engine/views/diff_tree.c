@@ -41,17 +41,18 @@ bool diff_tree_of_parts(enum breakdown_by by, const struct diff_input input[N_DI
 	}
 	out->nodes = arena_new(arena, struct diff_node, parts.n + 1ul);
 	out->labels = arena_new(arena, struct slice, parts.n + 1ul);
-	for (out->n = 1; out->nodes && out->labels && out->n <= parts.n; out->n++) {
+	if (!out->nodes || !out->labels) {
+		return err_memory(err);
+	}
+	for (out->n = 1; out->n <= parts.n; out->n++) {
 		const struct diff_site *part = &parts.items[out->n - 1];
-		struct diff_node *node = &out->nodes[out->n];
-		out->labels[node->label = out->n_labels++] = part->label;
-		for (int side = 0; side < N_DIFF_SIDES; side++) {
-			node->weight[side] = part->weight[side];
-			node->blocks[side] = part->costs[side].blocks;
-		}
+		out->labels[out->n_labels] = part->label;
+		out->nodes[out->n] = (struct diff_node){.label = out->n_labels++,
+				.weight = {part->weight[0], part->weight[1]},
+				.blocks = {part->costs[0].blocks, part->costs[1].blocks}};
 	}
 	add_up(out);
-	return (out->nodes && out->labels) || err_memory(err);
+	return true;
 }
 
 bool diff_tree_make(const struct diff_input input[N_DIFF_SIDES], enum lens_metric metric,
