@@ -46,6 +46,12 @@ typedef bool profile_writer(struct buffer *out, const struct profile *p,
 PROFILE_WRITERS(DECLARE_WRITER)
 #undef DECLARE_WRITER
 
+/** What the numbers are in profile.proto, in the order in which we write them. */
+extern const struct pprof_type {
+	enum profile_value value;
+	const char *type, *unit;
+} pprof_types[N_PROFILE_VALUES];
+
 /** Are these the first bytes (some kilobytes) of such a file, unpacked? */
 bool folded_knows(struct slice head);
 bool pprof_knows(struct slice head);

@@ -7,6 +7,16 @@
 #include "formats/formats.h"
 #include "formats/protobuf.h"
 
+const struct pprof_type pprof_types[N_PROFILE_VALUES] = {
+		{PROFILE_ALLOC_OBJECTS, "alloc_objects", "count"},
+		{PROFILE_ALLOC_BYTES, "alloc_space", "bytes"},
+		{PROFILE_LIVE_OBJECTS, "inuse_objects", "count"},
+		{PROFILE_LIVE_BYTES, "inuse_space", "bytes"},
+		{PROFILE_PEAK_OBJECTS, "peak_objects", "count"},
+		{PROFILE_PEAK_BYTES, "peak_space", "bytes"},
+		{PROFILE_TEMPORARY, "temporary", "count"},
+};
+
 struct entry { // of a table: an id, and the message it stands in
 	uint64_t id;
 	struct slice message;
@@ -105,30 +115,18 @@ static void sort_tables(struct reading *r) {
 
 /** What its columns are. */
 static bool take_types(struct reading *r, struct err *err) {
-	static const struct {
-		const char *type;
-		enum profile_value value;
-	} known[] = {
-			{"alloc_objects", PROFILE_ALLOC_OBJECTS},
-			{"alloc_space", PROFILE_ALLOC_BYTES},
-			{"inuse_objects", PROFILE_LIVE_OBJECTS},
-			{"inuse_space", PROFILE_LIVE_BYTES},
-			{"objects", PROFILE_LIVE_OBJECTS},
-			{"space", PROFILE_LIVE_BYTES},
-			{"peak_objects", PROFILE_PEAK_OBJECTS},
-			{"peak_space", PROFILE_PEAK_BYTES},
-			{"temporary", PROFILE_TEMPORARY},
-	};
 	size_t most = N_OF(r->value_of);
 	for (size_t i = 0; i < r->types.n && i < most; i++) {
 		uint64_t name = field(r->types.items[i], 1);
 		struct slice text = name < r->strings.n ? r->strings.items[name] : (struct slice){0};
 		r->value_of[i] = -1;
-		for (size_t k = 0; k < N_OF(known); k++) {
-			bool is_taken = r->m->head.known >> known[k].value & 1;
-			if (slice_is(text, known[k].type) && !is_taken) {
-				r->value_of[i] = (int)known[k].value;
-				r->m->head.known |= 1u << known[k].value;
+		EACH_OF(type, pprof_types, N_PROFILE_VALUES) {
+			bool is_taken = r->m->head.known >> type->value & 1;
+			bool is_old = starts_with(slice_of_text(type->type), "inuse_") &&
+					slice_is(text, type->type + 6);
+			if ((is_old || slice_is(text, type->type)) && !is_taken) {
+				r->value_of[i] = (int)type->value;
+				r->m->head.known |= 1u << type->value;
 			}
 		}
 	}
