@@ -83,10 +83,8 @@ static struct slice group_of(const struct making *k, const struct name *name) {
 	case LENS_BY_PACKAGE: return names_package(name);
 	case LENS_BY_MODULE: return name->module.size ? path_base(name->module) : name->function;
 	case LENS_BY_FILE: return name->file.size ? name->file : name->function;
-	case LENS_BY_FUNCTION:
-	case N_LENS_GROUPS: break;
+	default: return name->function;
 	}
-	return name->function;
 }
 
 /** Of another build, unnamed code is at other addresses: all of a module is one. */

@@ -254,17 +254,12 @@ struct parts_input view_as_input(const struct view *v, const struct looks_known 
 	return in;
 }
 
-static bool join(const struct view *v, const struct looks_known *known, struct parts *out) {
-	const struct parts_input in = view_as_input(v, known);
-	struct err err;
-	return parts_join(&in, out, &err);
-}
-
 bool looks_add(struct looks *l, struct view *v, const struct looks_known *known, pid_t pid,
 		enum rec_look_at at, uint64_t now_ns) {
 	uint64_t start_ns = clock_thread_cpu_ns();
+	const struct parts_input in = view_as_input(v, known);
 	struct parts parts = {0};
-	bool ok = v->areas.n > 0 && !is_too_late(v, at) && join(v, known, &parts);
+	bool ok = v->areas.n > 0 && !is_too_late(v, at) && parts_join(&in, &parts, NULL);
 	if (ok) {
 		drop_older(l, at);
 	}

@@ -412,16 +412,6 @@ static void sum_classes(struct graph *out) {
 	}
 }
 
-/** Who reaches most of what is held by several roots, the first row. */
-static bool find_sharers(struct holding *h, struct graph *out) {
-	uint32_t sharers[GRAPH_SHARERS] = {0};
-	bool ok = sharers_find(&h->flow, &h->dominators, &h->m->blocks, sharers);
-	for (int i = 0; i < GRAPH_SHARERS && sharers[i]; i++) {
-		out->sharers[out->n_sharers++] = *object_of(h, sharers[i]);
-	}
-	return ok;
-}
-
 /** Rows that hold little become one below what is above them, with all below. */
 static bool join_small(struct holding *h, struct graph *out) {
 	const struct graph_holder *all = out->holders.items;
@@ -429,10 +419,14 @@ static bool join_small(struct holding *h, struct graph *out) {
 	const uint64_t held = SUM(i, n, all[i].row.above ? 0 : all[i].row.retained_bytes);
 	FREED uint32_t *numbers = calloc(n + 1, sizeof *numbers); // + 1, of what a row has become
 	struct graph joined = {0};
+	uint32_t sharers[GRAPH_SHARERS] = {0};
 	h->ok = h->ok && numbers;
 	index_finish(&h->row_index);
-	if (h->ok && all[0].row.retained_bytes > held / LEAST) {
-		h->ok = find_sharers(h, out);
+	if (h->ok && all[0].row.retained_bytes > held / LEAST) { // held by several roots
+		h->ok = sharers_find(&h->flow, &h->dominators, &h->m->blocks, sharers);
+	}
+	for (; out->n_sharers < GRAPH_SHARERS && sharers[out->n_sharers]; out->n_sharers++) {
+		out->sharers[out->n_sharers] = *object_of(h, sharers[out->n_sharers]);
 	}
 	for (size_t i = 0; h->ok && i < n; i++) {
 		struct graph_holder one = all[i];
