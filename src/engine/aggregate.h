@@ -122,6 +122,9 @@ struct aggregate_now aggregate_now(const struct aggregate *a);
 bool aggregate_live(const struct aggregate *a,
 		bool (*visit)(void *user, uint64_t ptr, uint64_t bytes, uint32_t stack), void *user);
 
+/** The stack of a node, which no event needs to have. UINT32_MAX: out of memory. */
+uint32_t aggregate_stack(struct aggregate *a, uint32_t node);
+
 /** The node of a stack that was met. */
 uint32_t aggregate_node(const struct aggregate *a, uint32_t stack);
 

@@ -23,12 +23,26 @@ struct graph_thread {
 	uint64_t words[GRAPH_WORDS];
 };
 
+/**
+ * The stack of blocks from before an attach, of which only sizes tell them apart; in holders, plus
+ * the number of bits of their sizes. Above those of all stacks.
+ */
+#define GRAPH_OLD           (UINT32_MAX - 66)
+#define GRAPH_BITS_OF(size) (64 - (uint32_t)__builtin_clzll((size) | 1))
+
 struct graph_input {
 	const struct parts_input *parts;
 	const struct rec_node *nodes; // of the stacks; NULL: each stack is one of its own
 	uint32_t n_nodes;
 	const struct graph_thread *threads;
 	size_t n_threads;
+	/**
+	 * What the allocator itself knows of, by rising address; n_heap 0: it was not asked. Blocks
+	 * from before an attach that it does not know are none: they were just being freed. What it
+	 * knows alone may have just been allocated: it is held.
+	 */
+	const struct extent *heap;
+	size_t n_heap;
 	const uint64_t *kernel_words; // what the kernel keeps for the process
 	size_t n_kernel_words;
 	/** Memory of the process. Called by several threads at a time. False: not all of it. */
@@ -67,7 +81,8 @@ enum { GRAPH_SHARERS = 3 };
 
 /** Zeroed: empty. */
 struct graph {
-	VEC(struct rec_grade) grades;  // by stack, grade and class; `look` is 0
+	// By stack, grade and class, and lost blocks from before an attach by size; `look` is 0
+	VEC(struct rec_grade) grades;
 	VEC(struct rec_class) classes; // the name is the number of graph_input.class_of
 	struct graph_holders holders;  // each after the one above it
 	// Those that lead to half or more of what several roots hold

@@ -86,6 +86,6 @@ struct heap_walk {
 	uint32_t n_unsure;         // heaps not walked to their end, or whose free blocks are unsure
 };
 
-/** `space` is that of `pid`. False: no heap of glibc was found, it cannot be read, or no memory. */
-bool heap_walk(struct heap_walk *out, const struct process_space *space, pid_t pid);
+/** False: no heap of glibc was found, it cannot be read, or no memory. */
+bool heap_walk(struct heap_walk *out, pid_t pid);
 void heap_walk_finish(struct heap_walk *w);

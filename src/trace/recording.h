@@ -154,7 +154,7 @@ struct rec_location {
 	uint32_t first_frame; // into `frames`; its n_frames frames are innermost first
 	uint16_t n_frames;    // 0: no name (yet). The last is the function, those before inlined in it
 	uint8_t is_exact;
-	uint8_t is_mark; // no code: "outer frames unknown" (pc says which mark: wire/segment.h)
+	uint8_t is_mark; // no code: "outer frames unknown" (pc 1), or of blocks from before an attach
 };
 
 struct rec_frame {

@@ -336,7 +336,7 @@ def test_programs_that_do_not_wait_are_said(tools, how):
     assert run.json()["leaks"]["looks"] == []
 
 
-@pytest.mark.parametrize("options", [("--leaks", "--no-memory", "true"), ("--leaks", "--look", "1")])
+@pytest.mark.parametrize("options", [("--leaks", "--no-memory", "true"), ("--leaks-every", "1s", "--look", "1")])
 def test_what_does_not_go_together_is_refused(tools, options):
     run = tools.run(tools.build / "heaptrack", *options)
     assert run.status == 1 and "--leaks" in run.stderr, repr(run)

@@ -819,6 +819,52 @@ static void lists_of_free_chunks_hold_nothing(void **state) {
 	}
 }
 
+/**
+ * Blocks from before an attach are told by size where they are lost. One that the allocator does
+ * not know any more is none; what it knows alone holds.
+ */
+static void older_blocks_are_told_by_size(void **state) {
+	(void)state;
+	static const struct extent known[] = {{HEAP_AT + 16, 24}, {HEAP_AT + 48, 24},
+			{HEAP_AT + 80, 104}, {HEAP_AT + 192, 40}, {HEAP_AT + 240, 24}, {HEAP_AT + 272, 24}};
+	static const struct extent heap[] = {{HEAP_AT + 16, 24}, {HEAP_AT + 80, 104},
+			{HEAP_AT + 192, 40}, {HEAP_AT + 240, 24}, {HEAP_AT + 272, 24}, {HEAP_AT + 400, 72}};
+	static const struct rec_grade wanted[] = {
+			{.grade = REC_HELD, .blocks = 2, .bytes = 24 + 72},
+			{.grade = REC_UNREACHABLE, .blocks = 2, .bytes = 48},
+			{.grade = REC_UNREACHABLE, .blocks = 1, .bytes = 40},
+			{.grade = REC_UNREACHABLE, .blocks = 1, .bytes = 104},
+	};
+	const uint64_t word = HEAP_AT + 240;
+	struct parts_input parts;
+	struct graph graph = {0};
+	struct extent *old = malloc(sizeof known);
+	memset(&w, 0, sizeof w);
+	w.aggregate = aggregate_create(NULL, NULL);
+	aggregate_expect_old_blocks(w.aggregate);
+	aggregate_old_blocks(w.aggregate, memcpy(old, known, sizeof known), N_OF(known));
+	do {
+		vec_finish(&w.areas);
+		vec_finish(&w.pages);
+		put_area(HEAP_AT, HEAP_PAGES, SMAPS_HEAP, w.heap, w.is_there);
+	} while (!w.is_there[0]);
+	memcpy(w.heap + 400, &word, sizeof word);
+	w.pages.how = PAGEMAP_SCANNED;
+	struct graph_input in = input_of(&parts);
+	in.heap = heap;
+	in.n_heap = N_OF(heap);
+	assert_true(graph_grade(&in, &graph, NULL));
+	assert_int_equal(graph.grades.n, N_OF(wanted));
+	for (size_t i = 0; i < N_OF(wanted); i++) {
+		const struct rec_grade *row = &graph.grades.items[i];
+		assert_true(row->stack == GRAPH_OLD && row->grade == wanted[i].grade);
+		assert_int_equal(row->blocks, wanted[i].blocks);
+		assert_int_equal(row->bytes, wanted[i].bytes);
+	}
+	graph_finish(&graph);
+	finish();
+}
+
 /** Far apart, next to each other, and over many pages. */
 static void blocks_of_all_sizes_are_found(void **state) {
 	(void)state;
@@ -873,6 +919,7 @@ int main(void) {
 			cmocka_unit_test(unreadable_memory_accuses_nobody),
 			cmocka_unit_test(each_allocation_may_fail),
 			cmocka_unit_test(lists_of_free_chunks_hold_nothing),
+			cmocka_unit_test(older_blocks_are_told_by_size),
 			cmocka_unit_test(blocks_of_all_sizes_are_found),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

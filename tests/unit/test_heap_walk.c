@@ -157,10 +157,7 @@ static int compare(const void *a, const void *b) {
 }
 
 static void walk(pid_t child, struct heap_walk *w) {
-	struct process_space space;
-	assert_true(process_space_read(&space, child, NULL));
-	assert_true(heap_walk(w, &space, child));
-	process_space_finish(&space);
+	assert_true(heap_walk(w, child));
 }
 
 /** Each noted block is there with its size, and besides only what the library has for itself. */

@@ -7,7 +7,8 @@
 enum {
 	EVENTS_BUDGET = 256000000, // bytes of --events without a size
 	EVENTS_LEAST = 1000000,
-	MAX_PAUSE_NS = 20000000, // without --max-pause
+	MAX_PAUSE_NS = 20000000,      // without --max-pause, and
+	GRADED_PAUSE_NS = 1000000000, // by --look --leaks
 };
 
 static bool take_events(const struct option_given *g) {
@@ -131,10 +132,14 @@ bool heaptrack_options_parse(struct heaptrack_options *o, int argc, char **argv,
 	if (o->run.leaks_before_exit && o->what != ASKED_RECORD) {
 		return err_set(err, ERR_USAGE, "--leaks=before-exit is for programs that heaptrack starts");
 	}
-	if (o->run.leaks && (o->what == ASKED_LOOK || o->run.no_memory)) {
+	bool is_once = o->run.leaks_every_ns > 0 && o->what == ASKED_LOOK;
+	if (o->run.leaks && (is_once || o->run.no_memory)) {
 		return err_set(err, ERR_USAGE,
-				o->run.no_memory ? "--leaks needs what --no-memory leaves out"
-								 : "--leaks is for use with -p PID, or a program to start");
+				is_once ? "--leaks-every is for use with -p PID, or a program to start"
+						: "--leaks needs what --no-memory leaves out");
+	}
+	if (o->run.leaks && o->what == ASKED_LOOK && !o->has_max_pause) {
+		o->attach.max_pause_ns = GRADED_PAUSE_NS; // how long it will take is said before
 	}
 	if (o->what == ASKED_CHECK) {
 		return take_checked(o, err);

@@ -168,6 +168,20 @@ static int put_result(const struct heaptrack_options *o, struct run_result *resu
 	return status;
 }
 
+/** What a look has seen, and with `leaks` what points to blocks. Gives the exit status. */
+static int print_look(struct run_result *result, bool leaks) {
+	static const char *const views[] = {"--memory", "--by=grade", "--unreachable", "--holders"};
+	const bool is_graded = result->recording.grades.n > 0;
+	char name[] = "heaptrack_print", view[32];
+	int status = leaks && !is_graded;
+	for (size_t i = 0; i < (is_graded ? N_OF(views) : 1); i++) {
+		(void)format_text(view, sizeof view, "%s", views[i]);
+		char *words[] = {name, view, result->path, NULL};
+		status |= cli_print(3, words);
+	}
+	return status;
+}
+
 static void tell_quietly(void *user, const char *text) {
 	(void)user;
 	(void)text;
@@ -186,7 +200,7 @@ static int record(const struct heaptrack_options *o, const struct launch *launch
 		complain("out of memory");
 		return 1;
 	}
-	if (!launch && (o->run.is_quiet || o->what == ASKED_LOOK)) {
+	if (!launch && (o->run.is_quiet || (o->what == ASKED_LOOK && !o->run.leaks))) {
 		options.say = tell_quietly;
 	}
 	struct err err = {0};
@@ -208,9 +222,7 @@ static int record(const struct heaptrack_options *o, const struct launch *launch
 		}
 		status = write_raw(o, result) || status ? status : 1;
 	} else if (o->what == ASKED_LOOK) {
-		char name[] = "heaptrack_print", memory[] = "--memory";
-		char *words[] = {name, memory, result->path, NULL};
-		status = cli_print(3, words);
+		status = print_look(result, o->run.leaks);
 	} else {
 		status = put_result(o, result);
 	}

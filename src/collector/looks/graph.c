@@ -8,6 +8,7 @@
  */
 
 #include "collector/looks/looks.h"
+#include "injector/space.h"
 #include "sys/sys.h"
 
 #include <dirent.h>
@@ -101,8 +102,13 @@ static bool grade(const struct scan *scan, struct graph *out, struct buffer *tex
 		struct err *err) {
 	struct view v = {0};
 	struct stat s;
+	const struct looks_known *known = scan->known;
 	if (!read_view(&v, scan, err)) {
 		return false;
+	}
+	struct heap_walk heap = {0};
+	if (known->has_old && (!heap_walk(&heap, scan->pid) || heap.n_unsure > 0)) {
+		return err_set(err, ERR_UNSUPPORTED, "its heap was just being changed; look again");
 	}
 	(void)fstat(scan->threads, &s);
 	const size_t n_bytes = (size_t)s.st_size;
@@ -111,7 +117,6 @@ static bool grade(const struct scan *scan, struct graph *out, struct buffer *tex
 	if (threads == MAP_FAILED) {
 		return err_memory(err);
 	}
-	const struct looks_known *known = scan->known;
 	const struct parts_input parts = view_as_input(&v, known);
 	struct root_names names = {.areas = &v.areas,
 			.threads = known->in.threads,
@@ -124,6 +129,8 @@ static bool grade(const struct scan *scan, struct graph *out, struct buffer *tex
 			FIELDS_OF(known->tries, nodes, n_nodes),
 			.threads = threads,
 			.n_threads = n_bytes / sizeof *threads,
+			.heap = heap.blocks.items,
+			.n_heap = heap.blocks.n,
 			.kernel_words = scan->kept->words.items,
 			.n_kernel_words = scan->kept->words.n,
 			.read = read_memory,
@@ -166,9 +173,6 @@ static _Noreturn void scan_and_answer(const struct scan *scan, int answer) {
 // ---- its parent
 
 bool scanner_start(struct scanner *s, const struct scan *scan, struct err *err) {
-	if (!scan->known->in.knows_all_blocks) {
-		return err_set(err, ERR_UNSUPPORTED, "not all blocks that live are known");
-	}
 	*s = (struct scanner){.answer = memfd_create("grades", MFD_CLOEXEC), .ended = -1};
 	s->pid = s->answer < 0 ? -1 : fork();
 	if (s->pid == 0) {

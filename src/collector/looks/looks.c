@@ -61,31 +61,34 @@ static bool take_own(struct view *v, const struct wire_range own[WIRE_N_OWN]) {
 	return true;
 }
 
-/** By the header that lies in its first page. */
-static bool find_module(struct view *v, int memory, const struct smaps_area *a) {
+bool view_module(int memory, const struct smaps_area *a, uint64_t *bias, uint64_t *end) {
 	uint8_t bytes[HEADER_BYTES];
 	struct elf_image elf;
 	struct elf_segment s;
 	uint64_t low = UINT64_MAX, high = 0;
 	ssize_t n = pread(memory, bytes, sizeof bytes, (off_t)a->start);
 	if (n <= 0 || !elf_image_init(&elf, slice_of(bytes, (size_t)n))) {
-		return true;
+		return false;
 	}
 	for (uint32_t i = 0; elf_segment_next(&elf, PT_LOAD, &i, &s);) {
-		uint64_t end = s.address + s.memory_bytes;
+		uint64_t behind = s.address + s.memory_bytes;
 		low = s.address < low ? s.address : low;
-		high = end > high && end >= s.address ? end : high;
+		high = behind > high && behind >= s.address ? behind : high;
 	}
 	low &= -(uint64_t)sysconf(_SC_PAGESIZE);
-	return low >= high || add_range(v, false, a->start, a->start + high - low);
+	*bias = a->start - low;
+	*end = *bias + high;
+	return low < high;
 }
 
 static bool find_modules(struct view *v, int memory) {
 	bool ok = true;
+	uint64_t bias, end;
 	for (size_t i = 0; memory >= 0 && ok && i < v->areas.n; i++) {
 		const struct smaps_area *a = &v->areas.items[i];
 		bool may_begin = a->kind == SMAPS_FILE && a->offset == 0 && a->rss_bytes > 0;
-		ok = !may_begin || find_module(v, memory, a);
+		ok = !may_begin || !view_module(memory, a, &bias, &end) ||
+				add_range(v, false, a->start, end);
 	}
 	return ok;
 }

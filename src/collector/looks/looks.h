@@ -59,6 +59,12 @@ bool view_read(struct view *v, pid_t pid, int memory, const struct cgroup *group
 		const struct wire_range own[WIRE_N_OWN]);
 
 /**
+ * Of the module whose header lies at the start of an area, what its addresses are more than in the
+ * file, and where it ends. False: it has none there.
+ */
+bool view_module(int memory, const struct smaps_area *a, uint64_t *bias, uint64_t *end);
+
+/**
  * What some 2,000 of the live blocks are, all large ones among them. Takes 2 us for each, and 8 ns
  * for each block that lives. `types`: zeroed but for what to read.
  */
@@ -105,6 +111,7 @@ struct looks_known {
 	struct texts *texts;   // for the names of files
 	struct modules *modules;
 	const struct tries *tries;
+	bool has_old; // blocks from before an attach
 };
 
 /** What is joined: borrowed from both. */

@@ -8,22 +8,36 @@
 #include "collector/looks/looks.h"
 #include "sys/sys.h"
 
+/** One that was on no call stack. 0: it is none. */
+static uint32_t add_module(struct root_names *n, const struct smaps_area *first) {
+	struct wire_module *m = calloc(1, sizeof *m); // stays, as long as this process does
+	const uint32_t id = n->modules->records.n > 0 ? (uint32_t)n->modules->records.n : 1;
+	if (!m || !view_module(n->memory, first, &m->bias, &m->end)) {
+		free(m);
+		return 0;
+	}
+	m->start = first->start;
+	(void)snprintf(m->path, sizeof m->path, "%s", first->name);
+	return modules_add(n->modules, id, m) ? id : 0;
+}
+
 /** The record of the module that an area is of, for the bias of its addresses. 0: none is known. */
-static uint32_t module_of(const struct root_names *n, uint32_t area, uint64_t at) {
-	const struct smaps_area *all = n->areas->items;
-	uint64_t first = all[area].start, best = 0;
+static uint32_t module_of(struct root_names *n, uint32_t area, uint64_t at) {
+	const struct smaps_area *all = n->areas->items, *first = &all[area];
+	uint64_t best = 0;
 	uint32_t id = 0;
 	for (size_t i = area; i-- > 0 && all[i].end == all[i + 1].start;) {
-		first = strcmp(all[i].name, all[area].name) == 0 ? all[i].start : first;
+		first = strcmp(all[i].name, all[area].name) == 0 ? &all[i] : first;
 	}
 	for (uint32_t i = 1; i < n->modules->records.n; i++) {
 		const struct rec_module *m = &n->modules->records.items[i];
-		if (m->kind == MODULE_FILE && m->start >= first && m->start <= at && m->start > best) {
+		if (m->kind == MODULE_FILE && m->start >= first->start && m->start <= at &&
+				m->start > best) {
 			best = m->start;
 			id = i;
 		}
 	}
-	return id;
+	return id ?: add_module(n, first);
 }
 
 static bool find_variable(struct root_names *n, uint32_t area, uint64_t at,

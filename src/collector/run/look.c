@@ -8,6 +8,8 @@
  *   when it has ended, the look has its grades, and the copy is dropped
  */
 #include "collector/run/parts.h"
+#include "engine/findings.h"
+#include "engine/memory.h"
 #include "sys/futex.h"
 #include "sys/sys.h"
 
@@ -19,11 +21,30 @@ enum {
 static const uint64_t scan_most_ns = (RUN_LEAKS_WAIT_MS - RUN_LEAKS_WAIT_MS / 30) * 1000000ull;
 static const uint64_t last_scan_ns = RUN_LEAKS_WAIT_MS / 3 * 1000000ull; // that the end waits for
 
-static bool has_all_blocks(const struct run *run) {
-	bool has_old = run->meta.source != REC_ATTACHED ||
-			(run->meta.old_unknown == REC_OLD_KNOWN && run->old_heap.snapshot == 0);
-	return has_old && !run->has_failed && run_lost_events(run) == 0 &&
-			!FIND_IN(it, run->allocators, it->why);
+static bool is_attached(const struct run *run) {
+	return run->meta.source == REC_ATTACHED;
+}
+
+/** The heap walk knows glibc's blocks alone. */
+static bool has_unknown(const struct run *run, const struct rec_allocator *it) {
+	const char *module = (const char *)run->texts.items[it->module].data;
+	bool is_other = it > run->allocators.items || !find_is_libc(module);
+	return it->why || (is_attached(run) && run->allocators.n > 1 && is_other);
+}
+
+/** Are all blocks known that live? False: `err` says why not. */
+static bool has_all_blocks(const struct run *run, struct err *err) {
+	char old[QUALITY_OLD_MAX];
+	const struct rec_allocator *other = FIND_IN(it, run->allocators, has_unknown(run, it));
+	if (is_attached(run) && run->meta.old_unknown != REC_OLD_KNOWN) {
+		return err_set(err, ERR_UNSUPPORTED, "%s", quality_why_old(&run->meta, old));
+	}
+	if (other) {
+		return err_set(err, ERR_UNSUPPORTED, "blocks of %.*s are not known",
+				SLICE_ARG(run->texts.items[other->module]));
+	}
+	return (run->old_heap.snapshot == 0 && !run->has_failed && run_lost_events(run) == 0) ||
+			err_set(err, ERR_UNSUPPORTED, "not all blocks that live are known");
 }
 
 /** Where the stacks of threads are that have allocated. Their slots are the program's memory. */
@@ -41,6 +62,7 @@ static struct parts_thread *find_stacks(const struct run *run) {
 static struct looks_known known_of(struct run *run, const struct parts_thread *threads,
 		bool has_all) {
 	unseen_take(&run->unseen);
+	struct err err;
 	return (struct looks_known){
 			.in = {.blocks = run_aggregate(run),
 					.mappings = run->mappings,
@@ -49,7 +71,7 @@ static struct looks_known known_of(struct run *run, const struct parts_thread *t
 					.n_seen = run->unseen.n,
 					.threads = threads,
 					.n_threads = threads ? run->threads.n : 0,
-					.knows_all_blocks = has_all && has_all_blocks(run)},
+					.knows_all_blocks = has_all && has_all_blocks(run, &err)},
 			.limit_bytes = run->ending.limit_bytes,
 			.texts = &run->texts,
 			.modules = &run->modules,
@@ -138,8 +160,8 @@ static bool hold(struct run *run, struct held *held, struct err *err) {
 	if (run->guardian.pid == 0) {
 		return err_set(err, ERR_UNSUPPORTED, "the program cannot be stopped");
 	}
-	if (!has_all_blocks(run)) {
-		return err_set(err, ERR_UNSUPPORTED, "not all blocks that live are known");
+	if (!has_all_blocks(run, err)) {
+		return false;
 	}
 	kept_find(&held->kept, run->program);
 	held->threads = stop_settled(run, err);
@@ -157,10 +179,9 @@ static uint64_t left_bytes(const struct run *run) {
 	return limit == 0 ? UINT64_MAX : used < limit ? limit - used : 0;
 }
 
-/** At most, all of its memory is written to while there is a copy; and a fifth more. */
-static bool has_room(struct run *run, const struct view *view, struct err *err) {
+bool run_has_room(const struct run *run, const struct smaps *areas, struct err *err) {
 	uint64_t limit = run->ending.limit_bytes, left = left_bytes(run);
-	uint64_t bytes = SUM(i, view->areas.n, view->areas.items[i].anonymous_bytes);
+	uint64_t bytes = SUM(i, areas->n, areas->items[i].anonymous_bytes);
 	return bytes + bytes / 5 < left ||
 			err_set(err, ERR_LIMIT,
 					"a copy of the program may take up to %s, and its control group has %s left "
@@ -174,7 +195,7 @@ static pid_t copy(struct run *run, const struct view *view, struct held *held, s
 	const struct injector_room room = {atomic_load(&h->errand_at), atomic_load(&h->errand_code),
 			ANY(i, view->areas.n, view->areas.items[i].is_left_out)};
 	run->look_pause_ns = 0;
-	if (!has_room(run, view, err) || !hold(run, held, err)) {
+	if (!run_has_room(run, &view->areas, err) || !hold(run, held, err)) {
 		return 0;
 	}
 	pid_t pid = guardian_copy(&run->guardian, &room, err);
@@ -195,7 +216,11 @@ void run_say_ungraded(struct run *run, const char *why) {
 static bool scan(struct run *run, const struct held *held, pid_t pid, const struct view *running,
 		struct err *err) {
 	run_take_modules(run);
-	const struct looks_known known = known_of(run, held->stacks, true);
+	struct looks_known known = known_of(run, held->stacks, true);
+	if (!has_all_blocks(run, err)) { // by what came before it stood still
+		return false;
+	}
+	known.has_old = is_attached(run);
 	CLOSED int memory = open_memory(pid);
 	const struct scan scan = {
 			.program = run->program,
@@ -236,6 +261,20 @@ static bool is_over(const struct run *run, bool waits) {
 	return scanner_has_ended(&run->scanner, waits ? left_ns : 0) || left_ns == 0;
 }
 
+/** Of blocks from before an attach, the scanner knows sizes alone. False: no memory. */
+static bool name_old(struct run *run, struct graded *graded) {
+	bool ok = true;
+	EACH(row, graded->grades) {
+		const uint64_t bytes = memory_is_unreachable(row->grade) ? row->bytes / row->blocks : 0;
+		ok = ok && (row->stack != GRAPH_OLD || run_old_stack(run, bytes, false, &row->stack));
+	}
+	EACH(h, graded->holders) {
+		bool is_old = h->kind == REC_HOLDER_BLOCKS && h->stack >= GRAPH_OLD;
+		ok = ok && (!is_old || run_old_stack(run, h->bytes / h->blocks, true, &h->stack));
+	}
+	return ok;
+}
+
 void run_take_grades(struct run *run, bool waits) {
 	enum { SMALL = 10 }; // part of its group's limit that is left: the copy's end comes too late
 	struct graded graded = {0};
@@ -247,11 +286,13 @@ void run_take_grades(struct run *run, bool waits) {
 	run->why_ungraded[0] = '\0';
 	(void)err_set(&err, ERR_LIMIT,
 			is_full ? "its control group was nearly full" : "it takes too long");
-	if (scanner_finish(&run->scanner, &graded, &run->texts, &err)) {
+	if (scanner_finish(&run->scanner, &graded, &run->texts, &err) &&
+			(name_old(run, &graded) || err_memory(&err))) {
 		looks_take_graded(&run->looks, run->asked_look_ns, &graded);
 		run->last_events = run->next_checkpoint_ns = 0;
 	} else {
 		run_say_ungraded(run, err.text);
+		CALL_FOR(vec_finish, &graded, grades, classes, holders);
 	}
 	guardian_release(&run->guardian);
 	if (run->is_scan_asked) {
@@ -271,7 +312,7 @@ bool run_look(struct run *run, enum rec_look_at at) {
 	}
 	if (ok && is_asked && run->options->leaks && run->scanner.pid == 0) {
 		begin_scan(run, &view);
-		run->is_graded |= at == REC_AT_DETACH;
+		run->is_graded |= at == REC_AT_DETACH || run->only_looks;
 	}
 	if (ok) {
 		view_take_rss(&view, run->program);

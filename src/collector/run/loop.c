@@ -157,6 +157,11 @@ void run_loop(struct run *run) {
 		note_given_up(run);
 	}
 	if (run->leave) {
+		while (run->end.is_detached && run->options->leaks && run->old_heap.snapshot != 0) {
+			run_drain(run); // the program goes on, until the blocks that it had are known
+			clock_sleep_ns(NAP_NS);
+			run_take_old_blocks(run, false);
+		}
 		if (run->end.is_detached) {
 			(void)run_look(run, run->only_looks ? REC_AT_REQUEST : REC_AT_DETACH);
 		}

@@ -119,7 +119,8 @@ struct run {
 	struct rec_allocator collectors[2]; // the rows of garbage collectors, which no guardian reports
 	unsigned n_collectors;
 	struct old_heap old_heap;
-	pid_t program_inside; // the program's pid as it calls itself
+	struct map old_stacks; // 1 + that of old blocks, by their place
+	pid_t program_inside;  // the program's pid as it calls itself
 };
 
 // ---- setup.c
@@ -152,6 +153,12 @@ void run_loop(struct run *run);
 
 /** Look at the memory now. False: that is not recorded, or impossible. */
 bool run_look(struct run *run, enum rec_look_at at);
+
+/**
+ * May the program be copied? At most, all of its memory is written to while there is a copy; and a
+ * fifth more. False: `err` says what its control group has left.
+ */
+bool run_has_room(const struct run *run, const struct smaps *areas, struct err *err);
 
 /** Blocks from before an attach are known, or will not be, and there is no scanner. */
 static inline bool run_may_scan(const struct run *run) {
@@ -195,6 +202,12 @@ void run_expect_old_blocks(struct run *run, pid_t snapshot);
  * `waits`: wait for it.
  */
 void run_take_old_blocks(struct run *run, bool waits);
+
+/**
+ * A stack that says of blocks from before the attach what is known: that, and if `bytes` is not 0
+ * their size, or between which powers of two it is. False: out of memory.
+ */
+bool run_old_stack(struct run *run, uint64_t bytes, bool is_range, uint32_t *out);
 
 // ---- loop.c, when it has run
 

@@ -202,6 +202,7 @@ void run_destroy(struct run *run, bool keep_file) {
 	modules_finish(&run->modules);
 	texts_finish(&run->texts);
 	CALL_FOR(vec_finish, run, samples, children, threads, images, allocators);
+	map_finish(&run->old_stacks);
 	vec_finish(&run->own_heaps.seen);
 	looks_finish(&run->looks);
 	unseen_finish(&run->unseen);

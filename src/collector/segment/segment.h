@@ -153,6 +153,9 @@ void tries_pass_by(struct tries *t, uint64_t at, uint64_t bytes);
 /** Slow half of tries_node. */
 uint32_t tries_copy(struct tries *t, uint32_t id);
 
+/** A new node, of no event, at the location that `where` is. `parent` if there is no room. */
+uint32_t tries_add(struct tries *t, uint32_t parent, uint64_t where);
+
 /**
  * The dense id of a node of the target, copied now if it is new. What cannot be right becomes the
  * empty stack, or ends in it, and is counted.

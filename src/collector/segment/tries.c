@@ -50,8 +50,7 @@ static uint32_t location_of(struct tries *t, uint64_t where) {
 	return id;
 }
 
-/** The new node's dense id, or `parent` if there is no room. */
-static uint32_t add_node(struct tries *t, uint32_t parent, uint64_t where) {
+uint32_t tries_add(struct tries *t, uint32_t parent, uint64_t where) {
 	uint32_t location = location_of(t, where);
 	if (!location || !has_room_for_node(t)) {
 		return parent;
@@ -95,7 +94,7 @@ uint32_t tries_copy(struct tries *t, uint32_t id) {
 		uint64_t where = where_of(t, at);
 		bool is_own = wire_where_module(where) == 0 &&
 				wire_where_pc(where) - t->own_at < t->own_bytes;
-		dense = is_own ? dense : add_node(t, dense, where);
+		dense = is_own ? dense : tries_add(t, dense, where);
 		t->dense[at] = dense;
 	}
 	return dense;

@@ -70,3 +70,11 @@ pid_t guardian_copy(struct guardian *g, const struct injector_room *room, struct
 void guardian_release(struct guardian *g) {}
 
 void run_take_old_blocks(struct run *run, bool waits) {}
+
+bool run_old_stack(struct run *run, uint64_t bytes, bool is_range, uint32_t *out) {
+	return false;
+}
+
+bool heap_walk(struct heap_walk *out, pid_t pid) {
+	return false;
+}

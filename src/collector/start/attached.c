@@ -68,9 +68,32 @@ static void note_no_copy(struct run *run, enum injector_no_copy why, uint64_t ma
 	}
 }
 
+/**
+ * Say what it takes to copy the program, once for the blocks that it has and once for what points
+ * to them: by its pages, as docs/leaks.md has measured it. False: there is no room.
+ */
+static bool foretell(struct run *run, struct err *err) {
+	enum { LEAST_US = 2000, PER_GB_US = 28000, HUGE_PER_GB_US = 1200, GB = 1000000000 };
+	SCOPED(smaps) now = {0};
+	if (!smaps_read(&now, run->program, "smaps")) {
+		return true; // the attach is refused, and says why
+	}
+	const uint64_t bytes = SUM(i, now.n, now.items[i].anonymous_bytes);
+	uint64_t huge = SUM(i, now.n, now.items[i].huge_bytes);
+	LOWER_TO(huge, bytes);
+	const uint64_t us = ((bytes - huge) * PER_GB_US + huge * HUGE_PER_GB_US) / GB;
+	run_say(run,
+			"reading %s of memory: the program will stand twice, for about %s each time, longer if "
+			"processors are busy, and take up to %s more if it writes to all of it meanwhile",
+			HUMAN_BYTES(bytes), HUMAN_DURATION((us > LEAST_US ? us : LEAST_US) * 1000),
+			HUMAN_BYTES(bytes));
+	ending_look(&run->ending, run->program, 0);
+	return run_has_room(run, &now, err);
+}
+
 static void say_attached(struct run *run, uint64_t max_pause_ns) {
 	struct injector_report r;
-	if (!run_note_hooks(run, true, &r)) {
+	if (!run_note_hooks(run, !run->only_looks, &r)) {
 		return;
 	}
 	note_no_copy(run, r.no_copy, max_pause_ns);
@@ -80,11 +103,13 @@ static void say_attached(struct run *run, uint64_t max_pause_ns) {
 				"next line",
 				(double)r.snapshot_ns / 1e6);
 	}
-	run_say(run,
-			"attached to process %d: %u functions hooked, %u thread%s stopped for %.2f ms; "
-			"Ctrl+C detaches and leaves it running",
-			(int)run->program, r.n_functions, r.n_threads, r.n_threads == 1 ? "" : "s",
-			(double)r.longest_pause_ns / 1e6);
+	if (!run->only_looks) {
+		run_say(run,
+				"attached to process %d: %u functions hooked, %u thread%s stopped for %.2f ms; "
+				"Ctrl+C detaches and leaves it running",
+				(int)run->program, r.n_functions, r.n_threads, r.n_threads == 1 ? "" : "s",
+				(double)r.longest_pause_ns / 1e6);
+	}
 	run_expect_old_blocks(run, r.snapshot);
 }
 
@@ -124,10 +149,11 @@ bool attach_program(const struct run_options *options, const struct attach_optio
 		return false;
 	}
 	run->leave = leave;
-	bool ok = prepare(run, err) && start(run, attach, err);
+	run->only_looks = attach->only_looks;
+	bool ok = (!run->only_looks || !options->leaks || foretell(run, err)) && prepare(run, err) &&
+			start(run, attach, err);
 	if (ok) {
 		say_attached(run, attach->max_pause_ns);
-		run->only_looks = attach->only_looks;
 		run_loop(run);
 		result->exit_status = 0;
 		run_close(run, result);

@@ -36,6 +36,10 @@ static bool list_leaf(const struct listing *l, const struct shadow_leaf *leaf) {
 	return true;
 }
 
+uint32_t aggregate_stack(struct aggregate *a, uint32_t node) {
+	return stacks_at(&a->stacks, node, 0, 0, 0);
+}
+
 uint32_t aggregate_node(const struct aggregate *a, uint32_t stack) {
 	return a->stacks.items[stack].node;
 }

@@ -4,6 +4,7 @@
  *
  * A part has a window over memory. Sources come by rising address, so most need no read of theirs.
  */
+#include "engine/costs/stacks.h"
 #include "engine/graph/parts.h"
 
 enum { WINDOW_BYTES = 1 << 18 };
@@ -250,9 +251,32 @@ static void divide(struct marking *m) {
 	}
 }
 
+/** Leaves out what the allocator does not know, and adds what it knows alone (graph_input.heap). */
+static bool ask_allocator(struct marking *m) {
+	const struct extent *heap = m->in->heap;
+	const size_t n = m->in->n_heap;
+	vec_keep(&m->blocks, 0, b,
+			b->stack != STACK_NONE || n == 0 ||
+					sorted_first_of(heap, n, sizeof *heap, b->start + 1) >
+							sorted_first_of(heap, n, sizeof *heap, b->start));
+	const size_t n_known = m->blocks.n;
+	bool ok = true;
+	for (size_t i = 0; ok && i < n; i++) {
+		const struct live_block *all = m->blocks.items;
+		const struct live_block fresh = {heap[i].address, heap[i].bytes, STACK_NONE};
+		size_t behind = sorted_first_of(all, n_known, sizeof *all, fresh.start + fresh.bytes);
+		bool is_known = behind > 0 && all[behind - 1].start + all[behind - 1].bytes >= fresh.start;
+		ok = is_known || (vec_add(&m->blocks, fresh) && vec_add(&m->doubtful, fresh.start));
+	}
+	if (m->doubtful.n > 0) {
+		vec_sort(&m->blocks, by_number);
+	}
+	return ok;
+}
+
 static bool find_sources(struct marking *m) {
-	bool ok = live_blocks_list(m->in->parts->blocks, &m->blocks) && index_blocks(m) &&
-			roots_find(m->in, &m->blocks, &m->sources);
+	bool ok = live_blocks_list(m->in->parts->blocks, &m->blocks) && ask_allocator(m) &&
+			index_blocks(m) && roots_find(m->in, &m->blocks, &m->sources);
 	m->n_roots = m->sources.n;
 	ok = ok && vec_reserve(&m->sources, m->blocks.n);
 	for (size_t i = 0; ok && i < m->blocks.n; i++) {
@@ -282,5 +306,5 @@ void edges_finish(struct marking *m) {
 	free(m->leaves);
 	free(m->in_page);
 	free(m->first);
-	CALL_FOR(vec_finish, m, blocks, sources);
+	CALL_FOR(vec_finish, m, blocks, doubtful, sources);
 }

@@ -175,9 +175,15 @@ static bool grade_rest(struct marking *m, struct rec_grade *sums) {
 
 // ---- all together
 
-ORDER_OF(by_row, struct rec_grade, LOWEST(stack) ?: LOWEST(grade) ?: LOWEST(class));
+/** Of lost blocks of no stack: that is all that tells them apart. */
+static uint64_t size_of(const struct rec_grade *row) {
+	return row->stack == STACK_NONE && row->grade >= REC_UNREACHABLE ? row->bytes / row->blocks : 0;
+}
 
-/** A row for each block, then one for all of a stack, grade and class. */
+ORDER_OF(by_row, struct rec_grade,
+		LOWEST(stack) ?: LOWEST(grade) ?: LOWEST(class) ?: compare_u64(size_of(a), size_of(b)));
+
+/** A row for each block, then one for all of a stack, grade, class and size. */
 static bool sum_up(struct marking *m, struct rec_grade *rows, struct graph *out) {
 	size_t n = 0;
 	for (size_t i = 0; i < m->blocks.n; i++) {
@@ -198,9 +204,8 @@ static bool sum_up(struct marking *m, struct rec_grade *rows, struct graph *out)
 	}
 	bool ok = vec_reserve(&out->grades, n);
 	for (size_t i = 0; ok && i < n; i++) {
-		if (rows[i].stack != STACK_NONE) {
-			out->grades.items[out->grades.n++] = rows[i];
-		}
+		rows[i].stack = rows[i].stack == STACK_NONE ? GRAPH_OLD : rows[i].stack;
+		out->grades.items[out->grades.n++] = rows[i];
 	}
 	return ok;
 }
@@ -213,6 +218,7 @@ static bool grade_all(struct marking *m, struct graph *out) {
 		return false;
 	}
 	memset(m->grades, NOT_YET, m->blocks.n);
+	mark_words(m, m->doubtful.items, m->doubtful.n, REC_HELD);
 	mark_from(m, REC_HELD);
 	mark_from(m, REC_HELD_INSIDE);
 	return search_disguised(m) && grade_rest(m, rows) && classes_find(m, out) &&

@@ -378,7 +378,8 @@ static bool put_rows(struct holding *h, struct graph *out) {
 		}
 		const struct live_block *b = &h->m->blocks.items[v - first_block];
 		const uint32_t stack = h->stacks[v - first_block];
-		const uint32_t row = row_below(h, out, above ? h->rows[above] : several, stack,
+		const uint32_t row = row_below(h, out, above ? h->rows[above] : several,
+				stack != STACK_NONE ? stack : GRAPH_OLD + GRAPH_BITS_OF(b->bytes),
 				h->m->class_of[v - first_block]);
 		struct rec_holder *r = &out->holders.items[row - 1].row;
 		lengths[i] = above && h->rows[above] == row ? lengths[above] + 1 : 1;

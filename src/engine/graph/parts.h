@@ -55,6 +55,7 @@ struct part {
 struct marking {
 	const struct graph_input *in;
 	struct live_blocks blocks;
+	VEC(uint64_t) doubtful; // starts of blocks that are held whatever points to them
 	struct sources sources; // the roots, then the blocks
 	size_t n_roots;
 

@@ -64,6 +64,29 @@ static bool add_root(struct sources *out, struct source s, const struct live_blo
 	return ok && (s.start >= s.end || vec_add(out, s));
 }
 
+/** Points a register into that? */
+static bool is_pointed_to(const struct graph_input *in, uint64_t start, uint64_t end) {
+	return ANY(i, in->n_threads * GRAPH_WORDS,
+			in->threads[i / GRAPH_WORDS].words[i % GRAPH_WORDS] - start < end - start);
+}
+
+/**
+ * Where what holds blocks ends in a span; 0: it does not. In front of the first block of [heap] a
+ * static program has its first thread's variables, to which a register points.
+ */
+static uint64_t root_end(const struct graph_input *in, const struct owner_span *span,
+		const struct live_blocks *blocks) {
+	const struct smaps_area *a = &in->parts->areas->items[span->area];
+	size_t i = sorted_first_of(blocks->items, blocks->n, sizeof *blocks->items, a->start);
+	uint64_t first = i < blocks->n ? blocks->items[i].start : a->end;
+	LOWER_TO(first, span->end);
+	return a->kind == SMAPS_DEVICE || a->kind == SMAPS_KERNEL ? 0
+			: is_root(span->owner.part)                       ? span->end
+			: a->kind == SMAPS_HEAP && span->start < first && is_pointed_to(in, span->start, first)
+			? first
+			: 0;
+}
+
 bool roots_find(const struct graph_input *graph, const struct live_blocks *blocks,
 		struct sources *out) {
 	const struct parts_input *in = graph->parts;
@@ -73,23 +96,21 @@ bool roots_find(const struct graph_input *graph, const struct live_blocks *block
 	for (size_t i = 0; ok && i < owners.spans.n; i++) {
 		const struct owner_span *span = &owners.spans.items[i];
 		const struct smaps_area *a = &in->areas->items[span->area];
-		if (!is_root(span->owner.part) || a->kind == SMAPS_DEVICE || a->kind == SMAPS_KERNEL) {
+		const uint64_t start = start_of(graph, span), end = root_end(graph, span, blocks);
+		if (start >= end) {
 			continue;
 		}
-		const uint64_t start = start_of(graph, span);
 		while (page < in->pages->n && in->pages->items[page].end <= start) {
 			page++;
 		}
-		for (size_t k = page; ok && k < in->pages->n && in->pages->items[k].start < span->end;
-				k++) {
+		for (size_t k = page; ok && k < in->pages->n && in->pages->items[k].start < end; k++) {
 			const struct pagemap_range *p = &in->pages->items[k];
 			if (p->is_file && !(a->is_shared && a->is_writable)) {
 				continue;
 			}
 			ok = add_root(out,
 					(struct source){p->start > start ? p->start : start,
-							p->end < span->end ? p->end : span->end, root_of(in, span),
-							is_libcs(in, span)},
+							p->end < end ? p->end : end, root_of(in, span), is_libcs(in, span)},
 					blocks);
 		}
 	}

@@ -77,6 +77,9 @@ static enum code code_of(struct names *n, const struct rec_frame *rec, const str
 		const struct rec_location *l) {
 	enum code by_module = n->module_code[l->module];
 	bool is_virtual = l->module == 0 || n->recording->modules.items[l->module].kind != 0;
+	if (l->is_mark && f->has_name) {
+		return CODE_YOURS; // no code: that name is all that is known
+	}
 	if (is_virtual && !l->is_mark) {
 		// Without a name it counts as a runtime's: its owner is unknown and its address of no use
 		return f->has_name ? names_jit_code(f, by_module) : CODE_RUNTIME;

@@ -132,7 +132,7 @@ static void say_before(struct quality_writer *w) {
 						  HUMAN_COUNT(s->old_freed_blocks), HUMAN_BYTES(s->old_freed_bytes),
 						  s->old_freed_blocks == 1 ? "was" : "were");
 		quality_say(w, "before-attach", s->old_blocks,
-				"allocated before the attach: %s, %s; %s since. They are in no other number here",
+				"allocated before the attach: %s, %s; %s since. Only looks at memory count them",
 				COUNTED(s->old_blocks, "block"), HUMAN_BYTES(s->old_bytes), freed);
 	}
 	if (w->recording->meta.old_unknown) {

@@ -458,14 +458,15 @@ static void sort_blocks(struct heap_walk *out) {
 	}
 }
 
-bool heap_walk(struct heap_walk *out, const struct process_space *space, pid_t pid) {
+bool heap_walk(struct heap_walk *out, pid_t pid) {
 	*out = (struct heap_walk){0};
-	struct heap_walker w = {.out = out, .space = space};
+	SCOPED(process_space) space = {0};
+	struct heap_walker w = {.out = out, .space = &space};
 	w.memory = open(PROCESS_PATH(pid, "mem"), O_RDONLY | O_CLOEXEC);
 	// Copying to 16 bytes off a page takes twice the time
 	w.window = aligned_alloc(PAGE, WINDOW);
-	bool is_found = w.memory >= 0 && w.window &&
-			FIND_IN(m, space->mappings,
+	bool is_found = w.memory >= 0 && w.window && process_space_read(&space, pid, NULL) &&
+			FIND_IN(m, space.mappings,
 					m->is_writable && m->is_readable && !m->is_shared && m->name[0] == '/' &&
 							find_main(&w, m));
 	if (is_found) {

@@ -297,7 +297,7 @@ static void put_findings(struct page *p, const struct findings *findings, size_t
 	buffer_u8(p->out, '\n');
 }
 
-/** False: what it mapped explains why, and findings may tell of that. */
+/** False: what it mapped explains why, or older blocks were graded: findings may tell of that. */
 static bool put_nothing_seen(struct page *p) {
 	enum { MAPPED_BYTES = 4000000 };
 	bool was_attached = p->r->meta.source == REC_ATTACHED;
@@ -312,7 +312,7 @@ static bool put_nothing_seen(struct page *p) {
 	}
 	visible_wrap(p->out, "  ", 2, text, p->width);
 	buffer_u8(p->out, '\n');
-	return !maps;
+	return !maps && !memory_grades(p->r, UINT64_MAX).look;
 }
 
 /** All of it: 60 lines, and those on resident memory; or what little there is. */
