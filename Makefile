@@ -2,6 +2,7 @@
 
 BUILD ?= build
 PREFIX ?= /usr/local
+IS_ROOT := $(filter 0,$(shell id -u))
 
 .PHONY: all run check install dist deb rpm npm image clean format
 .SILENT:
@@ -27,8 +28,8 @@ run:
 # make check                   every suite
 # make check ONLY="unit e2e"   some of them; LONG=1 the long form; QUIET=1 fails what takes too long
 check:
-	BUILD='$(BUILD)' tools/install-packages build check
-	BUILD='$(BUILD)' tests/run $(if $(LONG),--long) $(if $(QUIET),--quiet) $(ONLY)
+	BUILD='$(BUILD)' tools/install-packages build check $(if $(IS_ROOT),,tests)
+	BUILD='$(BUILD)' tests/run $(if $(IS_ROOT),--install) $(if $(LONG),--long) $(if $(QUIET),--quiet) $(ONLY)
 
 # make install PREFIX=/opt/heaptrack (DESTDIR is heeded)
 install: all
