@@ -5,6 +5,7 @@
  * memory (then `err` says so). Nothing here reads files or knows a terminal.
  */
 
+#include "base/json.h"
 #include "engine/breakdown.h"
 #include "engine/suppress.h"
 
@@ -22,8 +23,9 @@ struct report_options {
 	void *user;
 };
 
-/** Hand on what was written, once that is much. False: that failed, or no memory. */
-bool report_drain(const struct report_options *options, struct buffer *out, struct err *err);
+/** An item is whole: close it, and hand on what was written, once that is much. False: that failed,
+ * or no memory. */
+bool report_end_item(struct json *j, const struct report_options *options, struct err *err);
 
 typedef bool report_fn(struct buffer *out, const struct recording *r, const struct names *n,
 		const struct report_options *options, struct err *err);

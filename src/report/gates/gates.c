@@ -39,13 +39,6 @@ static bool take_name(struct slice *s, enum gate_number *out) {
 	return longest > 0;
 }
 
-static bool take_operator(struct slice *s, struct gate *g) {
-	g->is_below = take_prefix(s, "<");
-	bool ok = g->is_below || take_prefix(s, ">");
-	g->or_equal = take_prefix(s, "=");
-	return ok;
-}
-
 /** "k", "MB", "GiB", "%". */
 static void take_unit(struct slice *s, struct gate *g, bool is_more) {
 	static const char units[] = "kMGT";
@@ -74,7 +67,9 @@ bool gate_parse(struct gate *g, const char *text, struct err *err) {
 				"--fail-if: invalid gate \"%s\"; begin with one of:" GATE_NAMES_TEXT, text);
 	}
 	rest = skip_spaces(rest);
-	bool ok = take_operator(&rest, g);
+	g->is_below = take_prefix(&rest, "<");
+	bool ok = g->is_below || take_prefix(&rest, ">");
+	g->or_equal = take_prefix(&rest, "=");
 	rest = skip_spaces(rest);
 	bool is_more = take_prefix(&rest, "+");
 	ok = ok && take_fraction(&rest, &g->value);
@@ -221,11 +216,6 @@ uint32_t gate_median_run(struct gate_runs runs, enum gate_number number, struct 
 
 // ---- verdicts
 
-static bool is_beyond(const struct gate *g, double value, double limit) {
-	return g->is_below ? value < limit || (g->or_equal && value <= limit)
-					   : value > limit || (g->or_equal && value >= limit);
-}
-
 /** Not one of ours on the base's side of its median, nor one of the base's on ours. */
 static bool are_apart(const struct gate *g, const struct run_value *ours, uint32_t n_ours,
 		const struct run_value *base, uint32_t n_base) {
@@ -337,7 +327,9 @@ static bool check_gate(struct checking *k, const struct gate *g, struct buffer *
 		return true;
 	}
 	double value = g->limit == GATE_SHARE ? share_of(our) : our->value;
-	bool is_far = is_beyond(g, value, limit_of(g, theirs));
+	double limit = limit_of(g, theirs);
+	bool is_far = (g->is_below ? value < limit : value > limit) ||
+			(g->or_equal && (g->is_below ? value <= limit : value >= limit));
 	bool is_noise = is_far && theirs && k->ours.n + k->base.n > 2 &&
 			!are_apart(g, ours, k->ours.n, base, k->base.n);
 	*is_failed = is_far && !is_noise;

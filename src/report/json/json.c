@@ -48,17 +48,16 @@ static void put_stack(void *user, uint32_t node) {
 
 enum { DRAIN_BYTES = 1 << 20 };
 
-bool report_drain(const struct report_options *options, struct buffer *out, struct err *err) {
-	if (!options->drain || out->size < DRAIN_BYTES || out->failed) {
-		return !out->failed || err_memory(err);
+bool report_end_item(struct json *j, const struct report_options *options, struct err *err) {
+	json_close(j);
+	if (!options->drain || j->out->size < DRAIN_BYTES || j->out->failed) {
+		return !j->out->failed || err_memory(err);
 	}
-	return options->drain(options->user, out, err);
+	return options->drain(options->user, j->out, err);
 }
 
-/** The item is whole: hand on what was written, once that is much. */
 static void end_item(struct document *d) {
-	json_close(&d->j);
-	d->is_broken = d->is_broken || !report_drain(d->options, d->j.out, d->err);
+	d->is_broken |= !report_end_item(&d->j, d->options, d->err);
 }
 
 static uint32_t limited(const struct document *d, uint64_t n) {
@@ -200,14 +199,6 @@ static void put_leaks(struct document *d, const struct recording *r) {
 	put_graded_sites(d, r, &g);
 }
 
-/** As in the look that the report shows. */
-static void gather_untouched(struct document *d) {
-	const struct memory_look m = memory_at_peak(d->r);
-	EACH_OF(u, m.untouched, m.n_untouched) {
-		d->untouched[d->r->stacks.items[u->stack].node] += u->asked_bytes - u->resident_bytes;
-	}
-}
-
 static void put_timeline(struct document *d) {
 	const struct recording *r = d->r;
 	JSON_LIST(&d->j, "timeline");
@@ -232,7 +223,10 @@ bool report_json(struct buffer *out, const struct recording *r, const struct nam
 	if (!findings_make(&findings, r, n, &arena, err)) {
 		return false;
 	}
-	gather_untouched(&d);
+	const struct memory_look m = memory_at_peak(r); // the one that the report shows
+	EACH_OF(u, m.untouched, m.n_untouched) {
+		d.untouched[r->stacks.items[u->stack].node] += u->asked_bytes - u->resident_bytes;
+	}
 	json_open(&d.j, NULL, '{');
 	document_put_version(&d.j);
 	facts_put_first(&facts, &findings);

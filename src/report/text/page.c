@@ -2,24 +2,11 @@
 /* The page that the default report is written on, and what its parts share. */
 #include "report/text/page.h"
 
-enum { WIDTH_MIN = 60, WIDTH_MAX = 160 };
+enum { WIDTH_MIN = 60 };
 
 size_t width_asked(const struct report_options *o, size_t most) {
 	size_t w = o->width ? o->width : REPORT_WIDTH;
 	return w < WIDTH_MIN ? WIDTH_MIN : w > most ? most : w;
-}
-
-void page_finish(struct page *p) {
-	arena_finish(&p->arena);
-}
-
-struct page page_init(struct buffer *out, const struct recording *r, const struct names *n,
-		const struct report_options *options) {
-	return (struct page){.out = out,
-			.r = r,
-			.names = n,
-			.options = options,
-			.width = width_asked(options, WIDTH_MAX)};
 }
 
 struct slice page_short_name(struct page *p, const struct name *name) {
@@ -30,7 +17,7 @@ struct slice page_short_name(struct page *p, const struct name *name) {
 
 /** As many as a terminal makes of a line: it breaks what is wider, such as the name of a file. */
 static size_t rows_of(const struct page *p, struct slice line) {
-	size_t width = p->options->height > 0 ? width_asked(p->options, WIDTH_MAX) : 0;
+	size_t width = p->options->height > 0 ? p->width : 0;
 	size_t columns = width > 0 ? utf8_columns(line) : 0;
 	return columns > width ? (columns + width - 1) / width : 1;
 }

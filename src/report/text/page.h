@@ -44,14 +44,10 @@ struct page {
 	const struct names *names;
 	const struct report_options *options;
 	size_t width;
+	struct findings findings;
 	struct arena arena; // of this page
 	bool failed;        // no memory
 };
-
-struct page page_init(struct buffer *out, const struct recording *r, const struct names *n,
-		const struct report_options *options);
-
-void page_finish(struct page *p);
 
 struct slice page_short_name(struct page *p, const struct name *name);
 

@@ -111,13 +111,12 @@ static const char *known(const struct page *p, uint32_t number, const char *text
  * What grows and how fast: how much the heap grew where that is said, else as the first finding
  * about growth says. The title.
  */
-static const char *growth_words(struct page *p, const struct findings *all,
-		char number[HUMAN_MAX + 2], struct buffer *remark) {
+static const char *growth_words(struct page *p, char number[HUMAN_MAX + 2], struct buffer *remark) {
 	bool has_time = !(p->r->missing & (REC_TIME | REC_LIVE_BYTES));
 	(void)snprintf(number, HUMAN_MAX, "%s", has_time ? "not measured" : "unknown");
-	const struct finding *heap = FIND(it, all->items, all->n, strcmp(it->id, "no-growth") == 0);
+	const struct finding *heap = FIND_IN(it, p->findings, strcmp(it->id, "no-growth") == 0);
 	const struct finding *f = heap
-			?: FIND(it, all->items, all->n, finding_number(it, "grown_bytes") > 0);
+			?: FIND_IN(it, p->findings, finding_number(it, "grown_bytes") > 0);
 	if (!f) {
 		return "growing";
 	}
@@ -142,7 +141,7 @@ static const char *growth_words(struct page *p, const struct findings *all,
 	return rate ? "growing" : "grew by";
 }
 
-static void put_never_freed(struct page *p, const struct findings *all) {
+static void put_never_freed(struct page *p) {
 	enum { LEFT = 47, RIGHT = 23, ALONE = 26 };
 	const struct rec_summary *s = &p->r->summary;
 	char number[HUMAN_MAX + 2];
@@ -150,7 +149,7 @@ static void put_never_freed(struct page *p, const struct findings *all) {
 	bool has_blocks = s->live_blocks && !(p->r->missing & REC_LIVE_BLOCKS);
 	const char *remark = has_blocks ? FORMAT(64, "in %s", COUNTED(s->live_blocks, "block")) : "";
 	const char *left = known(p, REC_LIVE_BYTES, HUMAN_BYTES(s->live_bytes));
-	const char *title = growth_words(p, all, number, &grows);
+	const char *title = growth_words(p, number, &grows);
 	size_t wide = utf8_columns(buffer_view(&grows));
 	bool fits = LEFT + RIGHT + wide <= p->width;
 	buffer_printf(p->out, "  %-11s %10s  %-*s", "never freed", left, fits ? 20 : 0, remark);
@@ -187,14 +186,14 @@ static void put_hooked(struct page *p) {
 	}
 }
 
-static void put_totals(struct page *p, const struct findings *findings) {
+static void put_totals(struct page *p) {
 	const struct recording *r = p->r;
 	const struct rec_summary *s = &r->summary;
 	bool has_peak = s->peak_bytes && !(r->missing & (REC_PEAK_BYTES | REC_TIME));
 	put_pair(p, "peak heap", known(p, REC_PEAK_BYTES, HUMAN_BYTES(s->peak_bytes)),
 			has_peak ? FORMAT(64, "at %s", HUMAN_DURATION(s->peak_time_ns)) : "", "peak RSS",
 			s->peak_rss_bytes ? HUMAN_BYTES(s->peak_rss_bytes) : "unknown", "");
-	put_never_freed(p, findings);
+	put_never_freed(p);
 	bool is_brief = r->meta.duration_ns < 1000000000; // too short to be projected
 	const char *pace = r->missing & (REC_ALLOCATIONS | REC_TIME) ? ""
 			: is_brief ? FORMAT(64, "in %s", HUMAN_DURATION(r->meta.duration_ns))
@@ -270,7 +269,8 @@ static const struct finding *second_on_screen(const struct findings *findings) {
  * What matters most, until the lines are used up; how many more there are. `screen`: 0, or its
  * lines.
  */
-static void put_findings(struct page *p, const struct findings *findings, size_t screen) {
+static void put_findings(struct page *p, size_t screen) {
+	const struct findings *findings = &p->findings;
 	enum { LINES = 18, BEHIND = 2 }; // "3 more" and the empty line
 	size_t end = page_lines(p) + LINES;
 	end = screen && end + BEHIND > screen ? screen - BEHIND : end;
@@ -316,20 +316,20 @@ static bool put_nothing_seen(struct page *p) {
 }
 
 /** All of it: 60 lines, and those on resident memory; or what little there is. */
-static void put_page(struct page *p, const struct findings *findings) {
+static void put_page(struct page *p) {
 	enum { LINES_AT_END = 8 };
 	put_title(p);
 	put_quality(p, SIZE_MAX);
 	if (p->r->summary.allocations == 0) {
-		if (!put_nothing_seen(p) && findings->n > 0) {
-			put_findings(p, findings, 0);
+		if (!put_nothing_seen(p) && p->findings.n > 0) {
+			put_findings(p, 0);
 		}
 		page_put_memory(p);
 	} else {
-		put_totals(p, findings);
+		put_totals(p);
 		put_hooked(p);
 		buffer_u8(p->out, '\n');
-		put_findings(p, findings, 0);
+		put_findings(p, 0);
 		size_t used = page_lines(p) + LINES_AT_END; // the tables keep their room beside memory
 		page_put_memory(p);
 		page_put_tables(p, used < PAGE_LINES ? PAGE_LINES - used : 0, SIZE_MAX);
@@ -339,13 +339,13 @@ static void put_page(struct page *p, const struct findings *findings) {
 }
 
 /** What comes first and fits on a screen; the tables that have room for their largest rows. */
-static void put_screen(struct page *p, const struct findings *findings, size_t lines) {
+static void put_screen(struct page *p, size_t lines) {
 	enum { TABLE_LINES = 7 };
 	put_title(p);
 	put_quality(p, QUALITY_FIRST);
-	put_totals(p, findings);
+	put_totals(p);
 	buffer_u8(p->out, '\n');
-	put_findings(p, findings, lines - 1);
+	put_findings(p, lines - 1);
 	size_t before = p->out->size;
 	page_put_memory(p);
 	p->out->size = page_lines(p) + 1 > lines ? before : p->out->size;
@@ -355,47 +355,57 @@ static void put_screen(struct page *p, const struct findings *findings, size_t l
 			"more: heaptrack_print FILE | less, or --full | --html OUT | --tree | --help\n");
 }
 
+static void put_report(struct page *p) {
+	enum { LINES_MIN = 20 };
+	const uint32_t height = p->options->height;
+	size_t before = p->out->size, prompt = 1;
+	put_page(p);
+	size_t lines = height > LINES_MIN ? height - prompt : LINES_MIN - prompt;
+	if (height > 0 && page_lines(p) > lines && p->r->summary.allocations > 0) {
+		p->out->size = before;
+		put_screen(p, lines);
+	}
+}
+
+static void put_summary(struct page *p) {
+	put_quality(p, QUALITY_FIRST);
+	if (p->r->summary.allocations == 0) {
+		(void)put_nothing_seen(p);
+		return;
+	}
+	put_totals(p);
+	put_hooked(p);
+	// The first of all, and what was asked for
+	const struct finding *first = FIND_IN(f, p->findings, !f->is_quality);
+	const struct finding *asked = FIND_IN(f, p->findings, strcmp(f->id, "unreachable") == 0);
+	if (first && first->severity != FINDING_FACT) {
+		put_before(p, first, "; ");
+	}
+	if (asked && asked != first) {
+		put_before(p, asked, "; ");
+	}
+	buffer_u8(p->out, '\n');
+}
+
+static bool write_page(struct buffer *out, const struct recording *r, const struct names *n,
+		const struct report_options *options, void (*put)(struct page *p), struct err *err) {
+	enum { WIDTH_MAX = 160 };
+	struct page p = {out, r, n, options, .width = width_asked(options, WIDTH_MAX)};
+	bool ok = findings_make(&p.findings, r, n, &p.arena, err);
+	if (ok) {
+		put(&p);
+		ok = (!p.failed && !out->failed) || err_memory(err);
+	}
+	arena_finish(&p.arena);
+	return ok;
+}
+
 bool report_text(struct buffer *out, const struct recording *r, const struct names *n,
 		const struct report_options *options, struct err *err) {
-	enum { LINES_MIN = 20 };
-	SCOPED(page) p = page_init(out, r, n, options);
-	struct findings findings;
-	if (!findings_make(&findings, r, n, &p.arena, err)) {
-		return false;
-	}
-	size_t before = out->size, prompt = 1;
-	put_page(&p, &findings);
-	size_t lines = options->height > LINES_MIN ? options->height - prompt : LINES_MIN - prompt;
-	if (options->height > 0 && page_lines(&p) > lines && r->summary.allocations > 0) {
-		out->size = before;
-		put_screen(&p, &findings, lines);
-	}
-	return (!p.failed && !out->failed) || err_memory(err);
+	return write_page(out, r, n, options, put_report, err);
 }
 
 bool report_summary(struct buffer *out, const struct recording *r, const struct names *n,
 		const struct report_options *options, struct err *err) {
-	SCOPED(page) p = page_init(out, r, n, options);
-	struct findings findings;
-	if (!findings_make(&findings, r, n, &p.arena, err)) {
-		return false;
-	}
-	put_quality(&p, QUALITY_FIRST);
-	if (r->summary.allocations == 0) {
-		(void)put_nothing_seen(&p);
-	} else {
-		put_totals(&p, &findings);
-		put_hooked(&p);
-		// The first of all, and what was asked for
-		const struct finding *first = FIND_IN(f, findings, !f->is_quality);
-		const struct finding *asked = FIND_IN(f, findings, strcmp(f->id, "unreachable") == 0);
-		if (first && first->severity != FINDING_FACT) {
-			put_before(&p, first, "; ");
-		}
-		if (asked && asked != first) {
-			put_before(&p, asked, "; ");
-		}
-		buffer_u8(p.out, '\n');
-	}
-	return (!p.failed && !out->failed) || err_memory(err);
+	return write_page(out, r, n, options, put_summary, err);
 }

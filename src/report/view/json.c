@@ -20,10 +20,8 @@ struct writer {
 	struct err *err;
 };
 
-/** The item is whole: hand on what was written, once that is much. */
 static void end_item(struct writer *w) {
-	json_close(&w->j);
-	w->is_broken = w->is_broken || !report_drain(w->v->options, w->j.out, w->err);
+	w->is_broken |= !report_end_item(&w->j, w->v->options, w->err);
 }
 
 static void put_costs(struct json *j, const struct lens_costs *c) {

@@ -70,14 +70,9 @@ static bool put_mark(struct viewer *v, const struct rec_mark *m, uint64_t until_
  */
 static bool put_marks(struct viewer *v, uint64_t start_ns, uint64_t end_ns, struct err *err) {
 	const struct rec_mark *marks = v->r->marks.items;
-	uint32_t at = 0, n = v->r->marks.n, shown = 0;
-	while (at < n && marks[at].time_ns < start_ns) {
-		at++;
-	}
-	while (n > at && marks[n - 1].time_ns > end_ns) {
-		n--;
-	}
-	if (at == n) {
+	const size_t all = v->r->marks.n, n = sorted_first_of(marks, all, sizeof *marks, end_ns + 1);
+	size_t at = sorted_first_of(marks, all, sizeof *marks, start_ns), shown = 0;
+	if (at >= n) {
 		return true;
 	}
 	buffer_text(v->out,
@@ -89,7 +84,7 @@ static bool put_marks(struct viewer *v, uint64_t start_ns, uint64_t end_ns, stru
 		}
 	}
 	if (at < n) {
-		buffer_printf(v->out, "  … %u more (--json has them)\n", n - at);
+		buffer_printf(v->out, "  … %zu more (--json has them)\n", n - at);
 	}
 	buffer_text(v->out,
 			"  allocations and bytes: from this mark to the next; kept: of these, live at the "

@@ -29,10 +29,6 @@ bool viewer_init(struct viewer *v, struct buffer *out, const struct recording *r
 									err)));
 }
 
-void viewer_finish(struct viewer *v) {
-	arena_finish(&v->arena);
-}
-
 bool viewer_lacks(const struct viewer *v, const char *what, const struct buffer *candidates,
 		struct err *err) {
 	return err_set(err, ERR_NOT_FOUND, "no %s %.*s under this lens%s%.*s", what,

@@ -24,7 +24,9 @@ struct viewer {
 bool viewer_init(struct viewer *v, struct buffer *out, const struct recording *r,
 		const struct names *n, const struct report_options *options,
 		const struct view_request *request, struct err *err);
-void viewer_finish(struct viewer *v);
+static inline void viewer_finish(struct viewer *v) {
+	arena_finish(&v->arena);
+}
 
 /** "no function parse under this lens; candidates: ...". False. */
 bool viewer_lacks(const struct viewer *v, const char *what, const struct buffer *candidates,
