@@ -31,7 +31,7 @@ void injector_let_go(struct injector *in) {
 
 /** No system call of a recording may harm a process that is in a sandbox. */
 static bool ask_filters(struct injector *in, struct err *err) {
-	if (!injector_stop_all(in, err)) {
+	if (!injector_stop(in, true, err)) {
 		return false;
 	}
 	bool ok = sandbox_lets_us(&in->tracee, err);
@@ -187,7 +187,7 @@ bool injector_attach(struct injector *in, uint64_t max_pause_ns, struct err *err
 
 void injector_drop_snapshot(struct injector *in) {
 	if (in->tracee.copy.pid != 0) {
-		bool is_there = injector_stop_one(in, NULL);
+		bool is_there = injector_stop(in, false, NULL);
 		snapshot_drop(&in->tracee);
 		if (is_there) {
 			injector_resume(in);

@@ -145,7 +145,7 @@ static bool stop_all_safely(struct injector *in, struct err *err) {
 			clock_sleep_ns(pause_ns);
 			pause_ns = pause_ns * 6 / 5 < PAUSE_MAX_NS ? pause_ns * 6 / 5 : PAUSE_MAX_NS;
 		}
-		if (!injector_stop_all(in, err)) {
+		if (!injector_stop(in, true, err)) {
 			return false;
 		}
 		if (is_safe(in)) {

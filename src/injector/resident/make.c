@@ -172,7 +172,7 @@ int resident_make_memory(struct injector *in, uint64_t clock, const char *path, 
 	} else {
 		describe(in, in->resident.at, clock);
 	}
-	if (!injector_stop_one(in, err)) {
+	if (!injector_stop(in, false, err)) {
 		return -1;
 	}
 	bool ok = (!in->is_fresh || map_resident(in, clock, err)) && make(in, &e, path, &fd, err);

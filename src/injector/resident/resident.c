@@ -110,7 +110,7 @@ bool resident_await_errands(struct injector *in, struct err *err) {
 		if (!has_pending(in, false)) {
 			return true;
 		}
-		if (!injector_stop_all(in, err)) {
+		if (!injector_stop(in, true, err)) {
 			return false;
 		}
 		bool waits = has_pending(in, true);
@@ -344,7 +344,7 @@ static bool clean(struct injector *in) {
 static bool restore(struct injector *in, bool *is_outside, struct err *err) {
 	const uint64_t none = 0;
 	struct resident *r = &in->resident;
-	if (!injector_stop_all(in, err)) {
+	if (!injector_stop(in, true, err)) {
 		return false;
 	}
 	bool ok = resident_restore(in, err);

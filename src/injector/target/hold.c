@@ -104,8 +104,7 @@ pid_t injector_copy(struct tracee *t, const struct injector_room *room, struct e
 										  : "the kernel refuses a copy of the process");
 		return 0;
 	}
-	int score = open(PROCESS_PATH(t->copy.pid, "oom_score_adj"), O_WRONLY | O_CLOEXEC);
+	CLOSED int score = open(PROCESS_PATH(t->copy.pid, "oom_score_adj"), O_WRONLY | O_CLOEXEC);
 	(void)!write(score, "1000", 4);
-	file_close(score);
 	return t->copy.pid;
 }

@@ -126,30 +126,19 @@ bool injector_has_allocator(const struct injector *in, struct err *err) {
 
 // ---- stops and errands, with the time taken
 
-static bool stop(struct injector *in, bool all, struct err *err) {
+bool injector_stop(struct injector *in, bool all, struct err *err) {
 	in->stopped_ns = clock_now_ns();
 	in->has_stopped_all = all;
 	if (!tracee_stop(&in->tracee, all, err)) {
 		return false;
 	}
 	if (injector_has_what_we_know(in) && injector_runs_what_we_saw(in)) {
+		in->report.n_threads = all ? (uint32_t)in->tracee.threads.n : in->report.n_threads;
 		return true;
 	}
 	in->is_attached = false;
 	tracee_resume(&in->tracee);
 	return injector_say_it_is_another(in, err);
-}
-
-bool injector_stop_one(struct injector *in, struct err *err) {
-	return stop(in, false, err);
-}
-
-bool injector_stop_all(struct injector *in, struct err *err) {
-	if (!stop(in, true, err)) {
-		return false;
-	}
-	in->report.n_threads = (uint32_t)in->tracee.threads.n;
-	return true;
 }
 
 void injector_resume(struct injector *in) {
@@ -166,7 +155,7 @@ void injector_resume(struct injector *in) {
 }
 
 bool injector_send(struct injector *in, struct errand *e, struct err *err) {
-	if (!injector_stop_one(in, err)) {
+	if (!injector_stop(in, false, err)) {
 		return false;
 	}
 	bool ok = tracee_errand(&in->tracee, NULL, e, err);

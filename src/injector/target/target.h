@@ -94,8 +94,8 @@ bool injector_has_allocator(const struct injector *in, struct err *err);
 
 // ---- stops and errands, with the time taken
 
-bool injector_stop_one(struct injector *in, struct err *err);
-bool injector_stop_all(struct injector *in, struct err *err);
+/** All threads, or one. False: as of tracee_stop, or it has ended or runs another program. */
+bool injector_stop(struct injector *in, bool all, struct err *err);
 void injector_resume(struct injector *in);
 
 /** Stop a thread, and send it on an errand. False: it could not be sent, or did not come back. */

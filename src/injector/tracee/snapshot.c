@@ -131,7 +131,7 @@ enum injector_no_copy snapshot_take(struct tracee *t, uint64_t within_ns, bool l
 	bool is_late = is_sent && !is_made(&t->threads.items[0], start_ns + within_ns);
 	s->cost_ns = clock_now_ns() - start_ns;
 	if (lets_go || is_late) {
-		tracee_resume_others(t);
+		tracee_resume_from(t, 1);
 	}
 	if (is_late) {
 		(void)is_made(&t->threads.items[0], start_ns + PATIENCE_NS);

@@ -143,7 +143,7 @@ static bool try_to_stop_all(struct tracee *t, bool *is_passing, struct err *err)
 		bool is_refused = false;
 		n_before = t->threads.n;
 		bool ok = ask_all(t, &is_refused, err);
-		interrupt(t, n_before); // all are seized: see resume_from
+		interrupt(t, n_before); // all are seized: see tracee_resume_from
 		if (!ok || !wait_for_all(t, until_ns, is_passing, err)) {
 			return false;
 		}
@@ -217,7 +217,7 @@ static void resume_one(const struct tracee *t, const struct tracee_thread *threa
  * traced. Then, if that thread is stopped, the signal wakes another one. So threads whose calls
  * would return EINTR go on last, and last of all the first thread, which often waits for events.
  */
-static void resume_from(struct tracee *t, size_t first) {
+void tracee_resume_from(struct tracee *t, size_t first) {
 	for (unsigned is_changed = 0; is_changed < 2; is_changed++) {
 		for (size_t i = t->threads.n; i-- > first;) {
 			const struct tracee_thread *thread = &t->threads.items[i];
@@ -240,11 +240,7 @@ static void resume_from(struct tracee *t, size_t first) {
 }
 
 void tracee_resume(struct tracee *t) {
-	resume_from(t, 0);
-}
-
-void tracee_resume_others(struct tracee *t) {
-	resume_from(t, 1);
+	tracee_resume_from(t, 0);
 }
 
 void tracee_let_go(struct tracee *t) {

@@ -83,9 +83,9 @@ void tracee_close(struct tracee *t);
  */
 bool tracee_stop(struct tracee *t, bool all, struct err *err);
 
-/** Resume and let go of what is stopped; or of all of it but the first thread. */
+/** Resume and let go of what is stopped; or of all of it from a thread on. */
 void tracee_resume(struct tracee *t);
-void tracee_resume_others(struct tracee *t);
+void tracee_resume_from(struct tracee *t, size_t first);
 
 /** Map memory for code, by a system call of the first stopped thread, which has no errand yet. */
 bool tracee_map(struct tracee *t, uint64_t bytes, uint64_t *address, struct err *err);

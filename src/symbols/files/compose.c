@@ -132,7 +132,8 @@ static bool find_old_packed(struct compose_section *out, const struct elf_image 
 	return true;
 }
 
-bool compose_find(struct compose_section *out, const struct elf_image *image, const char *name) {
+/** As it lies in the image, by its name or the old one (".zdebug_x"). False: no bytes. */
+static bool find(struct compose_section *out, const struct elf_image *image, const char *name) {
 	struct elf_section section;
 	if (!elf_section_find(image, name, &section)) {
 		return find_old_packed(out, image, name);
@@ -155,7 +156,7 @@ bool compose_find(struct compose_section *out, const struct elf_image *image, co
 struct slice compose_section_bytes(const struct elf_image *image, const char *name,
 		struct arena *arena) {
 	struct compose_section s;
-	if (!compose_find(&s, image, name)) {
+	if (!find(&s, image, name)) {
 		return (struct slice){0};
 	}
 	if (!s.packing) {
@@ -169,9 +170,9 @@ struct slice compose_section_bytes(const struct elf_image *image, const char *na
 
 bool compose_is_packed(const struct elf_image *image) {
 	struct compose_section s;
-	return (compose_find(&s, image, ".debug_info") && s.packing) ||
-			(compose_find(&s, image, ".debug_str") && s.packing) ||
-			(compose_find(&s, image, ".debug_line") && s.packing);
+	return (find(&s, image, ".debug_info") && s.packing) ||
+			(find(&s, image, ".debug_str") && s.packing) ||
+			(find(&s, image, ".debug_line") && s.packing);
 }
 
 struct slice compose_unpacked(const struct elf_image *file, struct arena *arena) {
@@ -181,7 +182,7 @@ struct slice compose_unpacked(const struct elf_image *file, struct arena *arena)
 	struct compose_section sections[N_OF(names)];
 	size_t n = 0;
 	for (size_t i = 0; i < N_OF(names); i++) {
-		n += compose_find(&sections[n], file, names[i]);
+		n += find(&sections[n], file, names[i]);
 	}
 	return compose_image(sections, n, arena);
 }

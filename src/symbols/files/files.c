@@ -204,9 +204,7 @@ bool module_files_open_package(struct mapped_file *out, const struct module_file
 
 void module_files_close(struct module_files *f) {
 	if (f) {
-		mapped_file_close(&f->image);
-		mapped_file_close(&f->debug);
-		mapped_file_close(&f->alternate);
+		CALL_FOR(mapped_file_close, f, image, debug, alternate);
 		free((void *)f->minidebug.data);
 		*f = (struct module_files){0};
 	}

@@ -91,9 +91,6 @@ static inline struct compose_section compose_plain(const char *name, struct slic
  */
 struct slice compose_image(const struct compose_section *sections, size_t n, struct arena *arena);
 
-/** As it lies in the image, by its name or the old one (".zdebug_x"). False: no bytes. */
-bool compose_find(struct compose_section *out, const struct elf_image *image, const char *name);
-
 /** Does elfutils need help: are debug sections compressed? */
 bool compose_is_packed(const struct elf_image *image);
 
