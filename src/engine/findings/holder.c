@@ -250,7 +250,7 @@ void put_addresses(struct finder *f, const struct place *p, const uint64_t *weig
 		return;
 	}
 	struct inclusive *addresses = FINDER_NEW(f, struct inclusive, names_n_functions(f->names));
-	struct buffer text = {0};
+	SCOPED(buffer) text = {0};
 	uint64_t all = 0;
 	for (uint32_t i = 0; addresses && i < f->r->stacks.n; i++) {
 		if (f->place_of[i] == p - f->places && weights[i] > 0) {
@@ -268,5 +268,4 @@ void put_addresses(struct finder *f, const struct place *p, const uint64_t *weig
 	if (text.size > 0) {
 		SAY(f, " (%s%.*s)", when, SLICE_ARG(buffer_view(&text)));
 	}
-	buffer_finish(&text);
 }

@@ -12,10 +12,9 @@ enum { MIN_BYTES = 1000, MIN_RUNTIME_BYTES = 8000000 };
 static void put_clock(struct finder *f, const struct rec_meta *m, uint64_t from_ns,
 		uint64_t to_ns) {
 	enum { LONG_RUN_S = 60 };
-	if (!m->wall_start_ns || m->duration_ns < LONG_RUN_S * 1000000000ull) {
-		return;
+	if (m->wall_start_ns && m->duration_ns >= LONG_RUN_S * 1000000000ull) {
+		SAY(f, " (%s to %s)", CLOCK_TIME(m, from_ns), CLOCK_TIME(m, to_ns));
 	}
-	SAY(f, " (%s to %s)", CLOCK_TIME(m, from_ns), CLOCK_TIME(m, to_ns));
 }
 
 /** The time to the limit of its control group, if it goes on like this. */
