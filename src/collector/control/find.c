@@ -36,21 +36,19 @@ static void abstract(struct control_place *place, uid_t uid, pid_t pid) {
 			(int)pid);
 }
 
-/** A folder, no link, of this user, where nobody else may write. */
-static bool is_own(const char *folder, uid_t uid) {
+/** A folder of this user, where nobody else may write. `look`: lstat, or stat if a link will do. */
+static bool is_own(const char *folder, uid_t uid, int (*look)(const char *, struct stat *)) {
 	struct stat st;
-	return lstat(folder, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == uid &&
+	return look(folder, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == uid &&
 			(st.st_mode & WRITABLE_BY_OTHERS) == 0;
 }
 
 /** The runtime folder may be reached by a link, but nobody else may replace what is in it. */
 static bool make_folder(const struct control_place *folder, uid_t uid) {
 	struct control_place parent = *folder;
-	struct stat st;
 	*strrchr(parent.name, '/') = '\0';
-	return stat(parent.name, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == uid &&
-			(st.st_mode & WRITABLE_BY_OTHERS) == 0 &&
-			(mkdir(folder->name, 0700) == 0 || errno == EEXIST) && is_own(folder->name, uid);
+	return is_own(parent.name, uid, stat) && (mkdir(folder->name, 0700) == 0 || errno == EEXIST) &&
+			is_own(folder->name, uid, lstat);
 }
 
 int control_listen(struct control_place *place, pid_t pid) {
@@ -72,7 +70,7 @@ int control_listen(struct control_place *place, pid_t pid) {
 // ---- all of this user
 
 static bool look_into(struct control_list *list, const struct control_place *folder, uid_t uid) {
-	CLOSED_FOLDER *dir = is_own(folder->name, uid) ? opendir(folder->name) : NULL;
+	CLOSED_FOLDER *dir = is_own(folder->name, uid, lstat) ? opendir(folder->name) : NULL;
 	bool ok = true;
 	for (struct dirent *e; ok && dir && (e = readdir(dir));) {
 		struct control_found found = {.owner = uid, .is_own = true};

@@ -8,11 +8,8 @@ static const char *const names[CONTROL_COMMANDS] =
 enum { SHOWN_BYTES = 40 };
 
 enum control_command control_command(struct slice name) {
-	size_t i = 0;
-	while (i < CONTROL_COMMANDS && !slice_equal(name, slice_of_text(names[i]))) {
-		i++;
-	}
-	return (enum control_command)i;
+	const char *const *found = FIND(at, names, CONTROL_COMMANDS, slice_is(name, *at));
+	return found ? (enum control_command)(found - names) : CONTROL_COMMANDS;
 }
 
 static struct slice next_word(struct slice *line) {

@@ -93,10 +93,9 @@ static enum existing kind_of(int fd, const char *path) {
 															   : EXISTS_OTHER;
 }
 
-/** *fd: the file, locked, or -1. */
+/** *fd, which is -1: the file, locked, if it can be opened. */
 static bool look_at_existing(const char *path, enum existing *what, int *fd, struct err *err) {
 	struct stat s;
-	*fd = -1;
 	*what = EXISTS_NOT;
 	if (lstat(path, &s) != 0) {
 		return errno == ENOENT || errno == ENOTDIR
@@ -126,24 +125,22 @@ static bool move_aside(struct output *o, struct err *err) {
 /** *is_in_use: another heaptrack records to it. */
 static bool make_room_for_name(struct output *o, bool overwrite, bool *is_in_use, struct err *err) {
 	enum existing what;
-	int fd;
+	CLOSED int fd = -1;
 	if (!look_at_existing(o->path, &what, &fd, err)) {
 		return false;
 	}
-	bool ok = true;
 	*is_in_use = what == EXISTS_IN_USE;
 	if (what == EXISTS_OTHER) {
-		ok = err_set(err, ERR_USAGE,
+		return err_set(err, ERR_USAGE,
 				"refusing to overwrite \"%s\": not a heaptrack recording; choose another name "
 				"with -o, or remove it",
 				o->path);
-	} else if (what == EXISTS_RECORDING && !overwrite) {
-		ok = move_aside(o, err);
-	} else if (what == EXISTS_RECORDING || what == EXISTS_EMPTY) {
-		ok = unlink(o->path) == 0 || err_system(err, errno, "cannot replace \"%s\"", o->path);
 	}
-	file_close(fd);
-	return ok;
+	if (what == EXISTS_RECORDING && !overwrite) {
+		return move_aside(o, err);
+	}
+	return what == EXISTS_NOT || what == EXISTS_IN_USE || unlink(o->path) == 0 ||
+			err_system(err, errno, "cannot replace \"%s\"", o->path);
 }
 
 // ---- open

@@ -105,12 +105,6 @@ static bool expects_exec(void *user) {
 	return atomic_load(w->exec) == EXEC_SEIZED;
 }
 
-/** From here on the program may ask again. */
-static void done_with_exec(const struct work *w) {
-	atomic_store(w->exec, EXEC_READY);
-	futex_wake(w->exec, INT_MAX);
-}
-
 static void follow(struct work *w, pid_t target, struct answer *a) {
 	enum injector_start start;
 	bool has_execed = injector_await_exec(target, expects_exec, w, &a->err);
@@ -118,8 +112,9 @@ static void follow(struct work *w, pid_t target, struct answer *a) {
 	if (!a->is_left) {
 		create(w, target, start, a);
 	}
-	if (!a->ok) {
-		done_with_exec(w); // before it is left: it may be quick
+	if (!a->ok) { // the program may ask again, and is told before it is left: it may be quick
+		atomic_store(w->exec, EXEC_READY);
+		futex_wake(w->exec, INT_MAX);
 	}
 	if (has_execed && a->is_left) {
 		injector_leave(target);

@@ -64,34 +64,21 @@ void order_tell_taken(struct reader *r) {
 
 // ---- what leaves
 
-void order_fail(struct order *o, const struct err *err) {
-	if (!o->has_failed) {
-		o->err = *err;
-		o->has_failed = true;
-	}
-}
-
 void order_flush(struct order *o) {
 	uint32_t n = o->n_batch;
 	o->n_batch = 0;
 	if (n == 0 || o->has_failed) {
 		return;
 	}
-	struct err err = {0};
-	if (!(o->is_late ? o->sink.late_events : o->sink.events)(o->sink.user, o->batch, n, &err)) {
-		order_fail(o, &err);
-		return;
-	}
-	o->counts.events += n;
-	o->n_round += n;
+	o->has_failed = !(
+			o->is_late ? o->sink.late_events : o->sink.events)(o->sink.user, o->batch, n, &o->err);
+	o->counts.events += o->has_failed ? 0 : n;
+	o->n_round += o->has_failed ? 0 : n;
 }
 
 void order_hand_mapping(struct order *o, const struct trace_event *event) {
 	order_flush(o);
-	struct err err = {0};
-	if (!o->has_failed && !o->sink.mapping(o->sink.user, event, &err)) {
-		order_fail(o, &err);
-	}
+	o->has_failed = o->has_failed || !o->sink.mapping(o->sink.user, event, &o->err);
 	o->counts.mappings++;
 	o->n_round++;
 }
@@ -401,13 +388,11 @@ static void look_through(struct order *o, struct reader *r, unsigned ring) {
 }
 
 void order_look_behind(struct order *o, struct reader *r) {
-	uint64_t epoch = r->epoch, base = r->base, label_ns = r->label_ns;
+	const struct reader before = *r;
 	look_through(o, r, r->ring);
 	if (r->ring == RING_SMALL) {
 		look_through(o, r, RING_BIG);
 	}
 	order_set_late(o, false);
-	r->epoch = epoch;
-	r->base = base;
-	r->label_ns = label_ns;
+	COPY_FIELDS(r, &before, epoch, base, label_ns);
 }

@@ -55,7 +55,6 @@ struct reader {
 	bool is_held;   // belongs to an image that has not begun
 	bool is_passed; // the others no longer wait for the entry that holds it up
 	bool has_event; // `key` is that of its next event, found in an earlier round and too young then
-	bool has_thread; // the sink knows it
 };
 
 /** A reader that has an event, by its key. */
@@ -126,8 +125,6 @@ void order_flush(struct order *o);
 
 /** From now on, or no longer, events come late. */
 void order_set_late(struct order *o, bool is_late);
-
-void order_fail(struct order *o, const struct err *err);
 
 /** Where the next events go, room for at least one. order_commit says how far. */
 static inline struct trace_event *order_room(struct order *o) {

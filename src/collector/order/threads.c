@@ -11,9 +11,7 @@
  */
 #include "collector/order/parts.h"
 
-enum {
-	ASK_AT_ONCE = 256,
-};
+enum { ASK_AT_ONCE = 256 };
 static const uint64_t search_pause_ns = 5 * 1000 * 1000;
 static const uint64_t ask_pause_ns = 10 * 1000 * 1000;
 
@@ -32,7 +30,6 @@ static void introduce(struct order *o, struct reader *r) {
 			.time_ns = o->label_now_ns,
 	};
 	r->thread = o->sink.thread(o->sink.user, &thread);
-	r->has_thread = true;
 	r->is_held = false;
 	o->counts.n_threads++;
 }
@@ -40,9 +37,7 @@ static void introduce(struct order *o, struct reader *r) {
 static void add_reader(struct order *o, uint32_t index) {
 	struct reader *r = calloc(1, sizeof *r);
 	if (!r) {
-		struct err err;
-		(void)err_memory(&err);
-		order_fail(o, &err);
+		o->has_failed = !err_memory(&o->err);
 		return;
 	}
 	r->slot = segment_slot(o->segment, index);
@@ -56,10 +51,9 @@ static void add_reader(struct order *o, uint32_t index) {
 	o->readers[o->n_readers++] = r;
 	o->by_slot[index] = r;
 	end_namesake(o, r);
+	r->is_held = true;
 	if (r->image <= o->image) {
 		introduce(o, r);
-	} else {
-		r->is_held = true;
 	}
 }
 
@@ -85,14 +79,9 @@ static void begin_image(struct order *o) {
 		return;
 	}
 	order_flush(o);
-	bool is_first = o->image == 0;
+	o->has_failed = o->has_failed || (o->image != 0 && !o->sink.image(o->sink.user, next, &o->err));
 	o->image = next;
-	struct err err;
-	if (!is_first && !o->sink.image(o->sink.user, next, &err)) {
-		order_fail(o, &err);
-		return;
-	}
-	for (uint32_t i = 0; i < o->n_readers; i++) {
+	for (uint32_t i = 0; i < o->n_readers && !o->has_failed; i++) {
 		if (o->readers[i]->image == next) {
 			introduce(o, o->readers[i]);
 		}
@@ -152,9 +141,7 @@ struct order_counts order_counts(const struct order *o) {
 
 static void end_thread(struct order *o, struct reader *r) {
 	order_flush(o);
-	if (r->has_thread) {
-		o->sink.thread_ended(o->sink.user, r->thread);
-	}
+	o->sink.thread_ended(o->sink.user, r->thread);
 	add_counts(&o->counts, r->slot);
 	order_end_epoch_of(o, r);
 	struct reader *last = o->readers[--o->n_readers];

@@ -15,15 +15,8 @@
 #include "engine/findings.h"
 #include "sys/sys.h"
 
-static void put_meta(struct run *run) {
-	char text[4096];
-	run->meta.source = REC_ATTACHED;
-	if (process_link(run->program, "cwd", text, sizeof text)) {
-		run->meta.cwd = texts_id_of(&run->texts, text);
-	}
-}
-
 static bool prepare(struct run *run, struct err *err) {
+	char folder[4096];
 	const char *recorder = launch_find(RECORDER_INJECTED, &run->arena, err);
 	if (!recorder || !guardian_start(&run->guardian, recorder, NULL, err)) {
 		return false;
@@ -33,7 +26,10 @@ static bool prepare(struct run *run, struct err *err) {
 			!run_make_injected_segment(run, err) || !running_prepare(run, err)) {
 		return false;
 	}
-	put_meta(run);
+	run->meta.source = REC_ATTACHED;
+	if (process_link(run->program, "cwd", folder, sizeof folder)) {
+		run->meta.cwd = texts_id_of(&run->texts, folder);
+	}
 	return true;
 }
 

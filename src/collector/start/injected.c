@@ -25,14 +25,6 @@ static bool prepare(struct run *run, const struct launch *launch, struct run_res
 	return ok;
 }
 
-static bool go_on(struct run *run, const struct launch *launch, int *exit_status, struct err *err) {
-	run->program_inside = run->program;
-	// Before the exec: a child that cannot exec ends, and its tracer must notice
-	guardian_await(&run->guardian, run->program,
-			launch->has_loader ? INJECTOR_AT_LOAD : INJECTOR_AT_EXEC);
-	return child_exec(run, NULL, exit_status, err);
-}
-
 static void say_unrecorded(struct run *run, struct err *why) {
 	(void)err_add(why, "\"%s\" runs unrecorded", run->argv[0]);
 	run_say(run, "%s", why->text);
@@ -69,7 +61,11 @@ static bool record(struct run *run, const struct launch *launch, struct err *err
 
 /** The program has begun. False: it was killed, since nobody would see its end. */
 static bool start(struct run *run, const struct launch *launch, int *exit_status, struct err *err) {
-	if (!go_on(run, launch, exit_status, err)) {
+	run->program_inside = run->program;
+	// Before the exec: a child that cannot exec ends, and its tracer must notice
+	guardian_await(&run->guardian, run->program,
+			launch->has_loader ? INJECTOR_AT_LOAD : INJECTOR_AT_EXEC);
+	if (!child_exec(run, NULL, exit_status, err)) {
 		return false;
 	}
 	if (record(run, launch, err) && run_start_watch(run, (struct watch_params){0}, err)) {

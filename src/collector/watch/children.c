@@ -39,10 +39,8 @@ static struct child *add(struct children *c) {
 // Programs that start themselves again by /proc/self/exe are called "exe" by the kernel
 static void choose_name(struct child *child) {
 	if (strcmp(child->name, "exe") == 0 && child->exe[0]) {
-		const char *base = path_base_name(child->exe);
-		size_t n = strnlen(base, sizeof child->name - 1);
-		memcpy(child->name, base, n);
-		child->name[n] = 0;
+		(void)snprintf(child->name, sizeof child->name, "%.*s", (int)sizeof child->name - 1,
+				path_base_name(child->exe));
 	}
 }
 

@@ -42,6 +42,8 @@ static bool is_alive(const struct watch *w) {
 // ---- children
 
 static void tell_end(struct watch *w) {
+	(void)process_thread_name(w->params.program, w->params.program, w->end.name,
+			sizeof w->end.name);
 	w->end.time_ns = clock_now_ns();
 	atomic_store_explicit(&w->has_ended, true, memory_order_release);
 	atomic_store_explicit(w->params.bell, 1, memory_order_seq_cst);
@@ -71,7 +73,6 @@ static void note_end(struct watch *w, const siginfo_t *info) {
 	end->is_signaled = info->si_code != CLD_EXITED;
 	end->status = info->si_status;
 	end->limits = limits_of(w->params.program);
-	(void)process_thread_name(w->params.program, w->params.program, end->name, sizeof end->name);
 	(void)process_usage(w->params.program, &end->usage); // a zombie still reports its CPU times
 	siginfo_t again;
 	struct rusage rusage;
@@ -91,13 +92,6 @@ static void stop_with_program(struct watch *w, int signal) {
 	if (terminal_controls_us(!by_terminal)) {
 		witness_guard(w->params.witness, w->params.program);
 		(void)kill(getpid(), SIGSTOP); // stops all threads, but not necessarily before kill returns
-	}
-}
-
-// By fg or bg, which also continue the program, or by a signal to heaptrack only
-static void continue_program(struct watch *w) {
-	if (w->program_is_stopped && is_alive(w) && process_is_stopped(w->params.program)) {
-		(void)kill(w->params.program, SIGCONT);
 	}
 }
 
@@ -175,17 +169,10 @@ static void take_signals(struct watch *w) {
 		}
 	}
 	reap(w);
-	if (is_continued) {
-		continue_program(w);
-	}
-}
-
-static void note_visitor(struct watch *w, pid_t pid) {
-	for (size_t i = 0; i < VISITORS; i++) {
-		pid_t free_place = 0;
-		if (atomic_compare_exchange_strong(&w->visitors[i], &free_place, pid)) {
-			return;
-		}
+	// By fg or bg, which also continue the program, or by a signal to heaptrack only
+	if (is_continued && w->program_is_stopped && is_alive(w) &&
+			process_is_stopped(w->params.program)) {
+		(void)kill(w->params.program, SIGCONT);
 	}
 }
 
@@ -193,7 +180,8 @@ static bool is_program(void *user, pid_t pid, uid_t uid) {
 	struct watch *w = user;
 	(void)uid; // may differ: the socket is for programs that have dropped their rights
 	if (pid != w->params.program) {
-		note_visitor(w, pid);
+		(void)ANY(i, VISITORS,
+				atomic_compare_exchange_strong(&w->visitors[i], &(pid_t){0}, pid)); // a free place
 		return false;
 	}
 	return is_alive(w);
@@ -226,8 +214,6 @@ static void look_at_attached(struct watch *w, bool has_program_ended) {
 	if (has_program_ended || is_late) {
 		w->end.is_detached = !has_program_ended;
 		note_status(w, has_program_ended);
-		(void)process_thread_name(w->params.program, w->params.program, w->end.name,
-				sizeof w->end.name);
 		tell_end(w);
 	}
 }
@@ -296,13 +282,11 @@ bool watch_is_hurried(const struct watch *w) {
 }
 
 pid_t watch_take_visitor(struct watch *w) {
-	for (size_t i = 0; i < VISITORS; i++) {
-		pid_t pid = atomic_load(&w->visitors[i]) != 0 ? atomic_exchange(&w->visitors[i], 0) : 0;
-		if (pid != 0) {
-			return pid;
-		}
+	pid_t pid = 0;
+	for (size_t i = 0; i < VISITORS && pid == 0; i++) {
+		pid = atomic_load(&w->visitors[i]) != 0 ? atomic_exchange(&w->visitors[i], 0) : 0;
 	}
-	return 0;
+	return pid;
 }
 
 void watch_stop(struct watch *w) {
