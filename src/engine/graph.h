@@ -96,8 +96,8 @@ struct graph {
  * fiftieth of the blocks of a stack have, or less than half of them and less than a fiftieth of the
  * pointers into those of another one, does not count where others lead to the block: left behind in
  * the middle of a list it would break it in two. Of a hundred large blocks or more of a stack, less
- * than half that lead to those of another one are enough. Stacks of the same places, of whatever thread and
- * however often they recur, are one there.
+ * than half that lead to those of another one are enough. Stacks of the same places, of whatever
+ * thread and however often they recur, are one there.
  *
  * False: `err` says why nothing is known. `out` is to be finished in any case.
  */
