@@ -281,9 +281,7 @@ void control_close(struct control *c) {
 	if (c->place.name[0] != '@') {
 		(void)unlink(c->place.name);
 	}
-	file_close(c->listener);
-	file_close(c->visitor);
-	file_close(c->answered);
+	CALL_FOR(file_close_at, c, listener, visitor, answered);
 	CALL_FOR(buffer_finish, c, in, out, answer, last);
 	free(c);
 }

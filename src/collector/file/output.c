@@ -113,15 +113,6 @@ static bool look_at_existing(const char *path, enum existing *what, int *fd, str
 	return true;
 }
 
-static bool move_aside(struct output *o, struct err *err) {
-	char to[PATH_MAX];
-	bool ok = file_move(o->path, o->path, 1, to, err);
-	if (ok) {
-		note(o, "the existing recording was renamed \"%s\"", to);
-	}
-	return ok;
-}
-
 /** *is_in_use: another heaptrack records to it. */
 static bool make_room_for_name(struct output *o, bool overwrite, bool *is_in_use, struct err *err) {
 	enum existing what;
@@ -137,7 +128,12 @@ static bool make_room_for_name(struct output *o, bool overwrite, bool *is_in_use
 				o->path);
 	}
 	if (what == EXISTS_RECORDING && !overwrite) {
-		return move_aside(o, err);
+		char to[PATH_MAX];
+		bool ok = file_move(o->path, o->path, 1, to, err);
+		if (ok) {
+			note(o, "the existing recording was renamed \"%s\"", to);
+		}
+		return ok;
 	}
 	return what == EXISTS_NOT || what == EXISTS_IN_USE || unlink(o->path) == 0 ||
 			err_system(err, errno, "cannot replace \"%s\"", o->path);

@@ -65,16 +65,12 @@ static void pass_turn(struct namer *n, uint32_t turn) {
 
 // ---- the worker
 
-static bool resolve(struct namer *n, struct batch *b) {
-	b->answers = arena_new(&b->arena, struct symbols_answer, b->n);
-	return b->answers &&
-			symbols_resolve(n->symbols, &b->file, b->wanted, b->n, b->answers, &b->facts,
-					&b->arena);
-}
-
 static void answer(struct namer *n, struct batch *b) {
 	uint64_t start_ns = clock_thread_cpu_ns();
-	b->is_answered = resolve(n, b);
+	b->answers = arena_new(&b->arena, struct symbols_answer, b->n);
+	b->is_answered = b->answers &&
+			symbols_resolve(n->symbols, &b->file, b->wanted, b->n, b->answers, &b->facts,
+					&b->arena);
 	if (b->is_first) {
 		b->suppressions = symbols_suppressions(&b->file, &b->arena);
 		const char *path = path_normal(b->file.path, &b->arena);

@@ -262,8 +262,6 @@ void order_destroy(struct order *o) {
 	for (uint32_t i = 0; i < o->n_readers; i++) {
 		free(o->readers[i]);
 	}
-	free(o->by_slot);
-	free(o->readers);
-	free(o->turns);
+	CALL_FOR(free_at, o, by_slot, readers, turns);
 	free(o);
 }

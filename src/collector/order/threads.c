@@ -57,14 +57,6 @@ static void add_reader(struct order *o, uint32_t index) {
 	}
 }
 
-static void look_at_slot(struct order *o, uint32_t index) {
-	if (!o->by_slot[index] &&
-			atomic_load_explicit(&segment_slot(o->segment, index)->state, memory_order_acquire) ==
-					SLOT_LIVE) {
-		add_reader(o, index);
-	}
-}
-
 /** The next image begins once all threads of the one before have ended. */
 static void begin_image(struct order *o) {
 	uint32_t next = UINT32_MAX;
@@ -105,7 +97,10 @@ void order_find_threads(struct order *o) {
 			break;
 		}
 		RAISE_TO(o->n_seen_slots, i + 1);
-		look_at_slot(o, i);
+		if (!o->by_slot[i] &&
+				atomic_load_explicit(&slot->state, memory_order_acquire) == SLOT_LIVE) {
+			add_reader(o, i);
+		}
 	}
 	begin_image(o);
 }

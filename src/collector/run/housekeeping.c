@@ -19,7 +19,7 @@ enum {
 static void announce(void *user, uint32_t id, const struct wire_module *module) {
 	struct run *run = user;
 	if (modules_add(&run->modules, id, module) && module->kind == MODULE_FILE) {
-		own_heaps_meet(&run->own_heaps, module->path);
+		own_heaps_meet(&run->own_heaps, module->path, false);
 		units_meet(&run->units, run->modules.files.items[id].fd, run->modules.files.items[id].path,
 				module);
 	}

@@ -144,9 +144,7 @@ void tries_finish(struct tries *t) {
 	}
 	pages_give(t->modules, t->segment->module_capacity * sizeof(struct wire_module *));
 	pages_give(t->dense, t->segment->node_capacity * sizeof *t->dense);
-	free(t->nodes);
-	free(t->locations);
-	free(t->wheres);
+	CALL_FOR(free_at, t, nodes, locations, wheres);
 	index_finish(&t->by_where);
 	vec_finish(&t->path);
 	*t = (struct tries){0};

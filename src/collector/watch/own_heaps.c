@@ -25,16 +25,13 @@ static void look_for_second_libc(struct own_heaps *o, const struct process_space
 	}
 }
 
-static void meet(struct own_heaps *o, const char *path, bool is_collector) {
+void own_heaps_meet(struct own_heaps *o, const char *path, bool is_collector) {
+	is_collector |= strncmp(path_base_name(path), "libgc.so", 8) == 0;
 	if (!o->has_collector && is_collector) {
 		o->has_collector = true;
 		o->tell(o->user, path, "GC_malloc, GC_malloc_atomic, GC_realloc, GC_free", 4,
 				"no call shows what this garbage collector frees");
 	}
-}
-
-void own_heaps_meet(struct own_heaps *o, const char *path) {
-	meet(o, path, strncmp(path_base_name(path), "libgc.so", 8) == 0);
 }
 
 /** The recorder's symbol table as it is in the program: the symbols that it hides are 0 there. */
@@ -69,7 +66,7 @@ static bool is_hidden(const void *recorder, const char *name) {
 static void look_at(struct own_heaps *o, const struct module_code *m,
 		const struct elf_symbols *recorder) {
 	char names[512];
-	meet(o, m->name, find_is_collector(m));
+	own_heaps_meet(o, m->name, find_is_collector(m));
 	if (!o->has_go && find_is_go(m)) {
 		o->has_go = true;
 		o->tell(o->user, m->name, "runtime.mallocgc", 1,

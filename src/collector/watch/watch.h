@@ -320,5 +320,5 @@ struct own_heaps {
 void own_heaps_look(struct own_heaps *o, pid_t program, bool is_preloaded, uint64_t code_bytes,
 		uint64_t now_ns);
 
-/** A module, which may be a garbage collector's library: its blocks are never seen to be freed. */
-void own_heaps_meet(struct own_heaps *o, const char *path);
+/** A module, which is a garbage collector or may be its library: no call shows what that frees. */
+void own_heaps_meet(struct own_heaps *o, const char *path, bool is_collector);
