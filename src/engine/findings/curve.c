@@ -27,7 +27,7 @@ static uint32_t last_with(const struct curve *c, double bytes) {
 static uint64_t lowest(const struct curve *c, uint32_t first, uint32_t last) {
 	uint64_t low = c->bytes[first];
 	for (uint32_t i = first; i <= last; i++) {
-		low = c->bytes[i] < low ? c->bytes[i] : low;
+		LOWER_TO(low, c->bytes[i]);
 	}
 	return low;
 }

@@ -108,7 +108,7 @@ bool view_put_timeline(struct viewer *v, struct err *err) {
 		s->end_ns = start + (uint64_t)((double)(end - start) * (i + 1) / rows);
 		s->end_ns = i + 1 == rows ? end : s->end_ns;
 		for (; at < t.n && t.points[at].time_ns <= s->end_ns; at++) {
-			s->bytes = t.points[at].bytes > s->bytes ? t.points[at].bytes : s->bytes;
+			RAISE_TO(s->bytes, t.points[at].bytes);
 			ADD_FIELDS(s, &t.points[at], allocations, temporary);
 			s->is_seen = true;
 		}

@@ -64,12 +64,10 @@ void find_handed_over(struct finder *f) {
 /** Resident memory beyond the largest heap so far, for what was freed may stay resident. */
 static void outside_of_heap(const struct recording *r, uint64_t *times, uint64_t *bytes) {
 	uint64_t largest_heap = 0;
-	for (uint32_t i = 0; i < r->samples.n; i++) {
-		const struct rec_sample *s = &r->samples.items[i];
-		largest_heap = s->heap_bytes > largest_heap ? s->heap_bytes : largest_heap;
-		uint64_t known = s->ours_bytes + largest_heap;
-		times[i] = s->time_ns;
-		bytes[i] = s->rss_bytes > known ? s->rss_bytes - known : 0;
+	EACH(s, r->samples) {
+		const uint64_t known = s->ours_bytes + RAISE_TO(largest_heap, s->heap_bytes);
+		*times++ = s->time_ns;
+		*bytes++ = s->rss_bytes > known ? s->rss_bytes - known : 0;
 	}
 }
 
