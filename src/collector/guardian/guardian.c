@@ -66,16 +66,9 @@ struct work {
 	struct tracee *hold;
 };
 
-static void describe(struct work *w, struct answer *a) {
-	SCOPED(buffer) text = {0};
-	a->report = injector_report(w->injector);
-	injector_describe(w->injector, &text);
-	(void)snprintf(a->text, sizeof a->text, "%.*s", text.failed ? 0 : (int)text.size,
-			text.data ? (const char *)text.data : "");
-}
-
 /** Orders that need an injector. */
 static void step(struct work *w, const struct request *r, struct answer *a, int *fd) {
+	SCOPED(buffer) text = {0};
 	a->ok = true;
 	switch (r->order) {
 	case ORDER_MEMORY:
@@ -88,7 +81,10 @@ static void step(struct work *w, const struct request *r, struct answer *a, int 
 	case ORDER_LET_GO: injector_let_go(w->injector); break;
 	default: break;
 	}
-	describe(w, a);
+	a->report = injector_report(w->injector);
+	injector_describe(w->injector, &text);
+	(void)snprintf(a->text, sizeof a->text, "%.*s", text.failed ? 0 : (int)text.size,
+			text.data ? (const char *)text.data : "");
 }
 
 static void create(struct work *w, pid_t target, enum injector_start start, struct answer *a) {

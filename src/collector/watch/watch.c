@@ -197,15 +197,6 @@ static int patience_ms(const struct watch *w) {
 	return (int)(ms < BEAT_MS ? ms : BEAT_MS);
 }
 
-static void note_status(struct watch *w, bool has_program_ended) {
-	int status = has_program_ended ? process_wait_status(w->params.program_fd, w->params.program)
-								   : -1;
-	w->end.is_signaled = status > 0 && WIFSIGNALED(status);
-	w->end.status = status < 0   ? REC_STATUS_UNKNOWN
-			: w->end.is_signaled ? WTERMSIG(status)
-								 : WEXITSTATUS(status);
-}
-
 static void look_at_attached(struct watch *w, bool has_program_ended) {
 	if (!w->params.is_attached || !is_alive(w)) {
 		return;
@@ -213,7 +204,13 @@ static void look_at_attached(struct watch *w, bool has_program_ended) {
 	bool is_late = w->params.ends_ns != 0 && clock_now_ns() >= w->params.ends_ns;
 	if (has_program_ended || is_late) {
 		w->end.is_detached = !has_program_ended;
-		note_status(w, has_program_ended);
+		int status = has_program_ended
+				? process_wait_status(w->params.program_fd, w->params.program)
+				: -1;
+		w->end.is_signaled = status > 0 && WIFSIGNALED(status);
+		w->end.status = status < 0   ? REC_STATUS_UNKNOWN
+				: w->end.is_signaled ? WTERMSIG(status)
+									 : WEXITSTATUS(status);
 		tell_end(w);
 	}
 }
