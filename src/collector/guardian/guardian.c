@@ -169,15 +169,6 @@ static bool obey(struct work *w, const struct request *r, struct answer *a) {
 	return fd_send(w->socket, a, sizeof *a, fd, 0);
 }
 
-/** The guardian has heaptrack's arguments, so that a kill by name may hit it instead. */
-static void pass_on_signal(const struct work *w) {
-	struct signalfd_siginfo info;
-	if (read(w->signals_fd, &info, sizeof info) == (ssize_t)sizeof info &&
-			getppid() == w->heaptrack) {
-		(void)kill(w->heaptrack, (int)info.ssi_signo);
-	}
-}
-
 /** Returns when heaptrack closes its end of the socket or exits. */
 static void serve(struct work *w) {
 	struct answer a;
@@ -188,8 +179,12 @@ static void serve(struct work *w) {
 		if (n == 0 && w->injector) {
 			injector_rescan(w->injector);
 		}
-		if (n > 0 && fds[1].revents) {
-			pass_on_signal(w);
+		// The guardian has heaptrack's arguments, so that a kill by name may hit it instead
+		struct signalfd_siginfo info;
+		if (n > 0 && fds[1].revents &&
+				read(w->signals_fd, &info, sizeof info) == (ssize_t)sizeof info &&
+				getppid() == w->heaptrack) {
+			(void)kill(w->heaptrack, (int)info.ssi_signo);
 		}
 		struct request request;
 		if (n > 0 && fds[0].revents &&
