@@ -22,8 +22,10 @@ static volatile int sink;
 enum { VARIABLE_LINE = __LINE__ + 1 };
 static volatile int variable;
 
-enum { LOCAL_LINE = __LINE__ + 2 };
-static volatile int *with_local(void) {
+// Others may call it: clang does not name what is gone around a variable
+enum { LOCAL_LINE = __LINE__ + 3 };
+__attribute__((noinline)) volatile int *with_local(void);
+volatile int *with_local(void) {
 	static volatile int local;
 	return &local;
 }
