@@ -10,6 +10,7 @@
 
 #include "engine/diff.h"
 #include "engine/lens.h"
+#include "engine/memory.h"
 #include "export/export.h"
 #include "session/import.h"
 
@@ -218,6 +219,30 @@ static void make_samples(struct making *k, const struct answers *a) {
 	}
 }
 
+/** By a look at the end what pointed to what was never freed, unless the lens has a range. */
+static void make_grades(struct making *k, const struct lens_costs *live) {
+	const struct memory_grades g = memory_grades(k->r, UINT64_MAX);
+	bool is_of_end = g.look && (g.look->at == REC_AT_END || g.look->at == REC_AT_DETACH);
+	const uint32_t n = is_of_end && !k->lens->has_range ? k->r->stacks.n : 0;
+	for (uint32_t i = 0, at = 0; i < n; i++) {
+		struct profile_grade rest = {"not_looked_at", k->sample_of[i] - 1, live[i].blocks,
+				live[i].bytes};
+		for (; at < g.n_rows && g.rows[at].stack <= i; at++) {
+			const struct rec_grade *row = &g.rows[at];
+			if (row->blocks <= rest.blocks && row->bytes <= rest.bytes) {
+				PROFILE_MAKER_ADD(k->m, grades,
+						(struct profile_grade){lens_grade_names[row->grade], rest.sample,
+								row->blocks, row->bytes});
+				rest.blocks -= row->blocks;
+				rest.bytes -= row->bytes;
+			}
+		}
+		if (rest.blocks > 0) {
+			PROFILE_MAKER_ADD(k->m, grades, rest);
+		}
+	}
+}
+
 /** What lived when, as far as the lens looks: its moments are the edges of its range. */
 static bool make_lives(struct making *k) {
 	const struct lens *lens = k->lens;
@@ -314,6 +339,9 @@ static bool add_side(struct profile_maker *m, const struct session *session,
 		make_nodes(&k);
 		make_samples(&k, &answers);
 		ok = is_plain || make_lives(&k) || err_memory(err);
+		if (!is_plain) {
+			make_grades(&k, answers.live.stacks);
+		}
 		if (!is_base) {
 			make_head(&k, &answers);
 		}

@@ -16,7 +16,7 @@ void profile_maker_init(struct profile_maker *m, struct arena *arena) {
 }
 
 void profile_maker_finish(struct profile_maker *m) {
-	CALL_FOR(vec_finish, m, strings, mappings, frames, nodes, samples, moments, lives);
+	CALL_FOR(vec_finish, m, strings, mappings, frames, nodes, samples, moments, lives, grades);
 	CALL_FOR(index_finish, m, string_ids, mapping_ids, frame_ids, node_ids, sample_ids);
 }
 
@@ -98,7 +98,7 @@ struct profile_sample *profile_maker_sample(struct profile_maker *m, uint32_t no
 
 bool profile_maker_take(struct profile_maker *m, struct profile *out, struct err *err) {
 	*out = m->head;
-	FOR_FIELDS(TAKE, out, m, strings, mappings, frames, nodes, samples, moments, lives);
+	FOR_FIELDS(TAKE, out, m, strings, mappings, frames, nodes, samples, moments, lives, grades);
 	return !m->failed || err_memory(err);
 }
 

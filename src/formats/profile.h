@@ -71,6 +71,13 @@ struct profile_life {
 	uint64_t blocks, bytes;
 };
 
+/** What pointed to some of the never freed blocks of a sample. */
+struct profile_grade {
+	const char *name; // static
+	uint32_t sample;
+	uint64_t blocks, bytes;
+};
+
 #define PROFILE_TABLE(type) \
 	struct {                \
 		type *items;        \
@@ -91,6 +98,7 @@ struct profile {
 	PROFILE_TABLE(struct profile_sample) samples;
 	PROFILE_TABLE(struct profile_moment) moments;
 	PROFILE_TABLE(struct profile_life) lives;
+	PROFILE_TABLE(struct profile_grade) grades;
 };
 
 static inline bool profile_knows(const struct profile *p, enum profile_value value) {
@@ -178,6 +186,7 @@ struct profile_maker {
 	VEC(struct profile_sample) samples;
 	VEC(struct profile_moment) moments;
 	VEC(struct profile_life) lives;
+	VEC(struct profile_grade) grades;
 	struct index string_ids, mapping_ids, frame_ids, node_ids, sample_ids;
 	size_t most_items; // of each table; follows from the arena's limit
 	bool failed;

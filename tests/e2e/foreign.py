@@ -70,6 +70,21 @@ def pprof(path):
     return types, samples
 
 
+def pprof_by_label(path, key):
+    """{text of the label: {type: sum}}; None: samples without it."""
+    tables = collections.defaultdict(list)
+    for field, value in message(gzip.decompress(path.read_bytes())):
+        tables[field].append(value)
+    strings = [text.decode() for text in tables[6]]
+    types = [strings[dict(message(one))[1]] for one in tables[1]]
+    sums = collections.defaultdict(collections.Counter)
+    for one in tables[2]:
+        labels = [dict(message(value)) for field, value in message(one) if field == 3]
+        text = next((strings[label[2]] for label in labels if strings[label[1]] == key), None)
+        sums[text].update(dict(zip(types, packed(dict(message(one))[2]))))
+    return sums
+
+
 def folded(text):
     """{stack: number}, or of a comparison {stack: (base, number)}."""
     stacks = {}

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import foreign
+
 
 def record(tools, *command, **more):
     run = tools.record(*command, options=("--leaks", "--force"), **more)
@@ -234,6 +236,24 @@ def test_what_is_lost_with_other_allocators(tools, allocator, is_long):
         pytest.skip(f"{allocator} is not installed")
     lost, found = lose(tools, 20 if is_long else 1, "no-ends", by=("env", f"LD_PRELOAD={library}"))
     assert found >= FOUND * lost > 0
+
+
+def test_pprof_has_the_grades_of_what_was_never_freed(tools, tmp_path):
+    run = record(tools, tools.victim("lost"), "3")
+    path = tmp_path / "graded.pb.gz"
+    tools.print(run.file, "--export", f"pprof={path}")
+    sums = foreign.pprof_by_label(path, "grade")
+    document = run.json()
+    grades = {row["grade"]: row for row in document["leaks"]["looks"][0]["grades"] if row["blocks"]}
+    assert {"held", "unreachable"} <= grades.keys() == sums.keys() - {None, "not_looked_at"}
+    for grade, row in grades.items():
+        assert (sums[grade]["inuse_objects"], sums[grade]["inuse_space"]) == (row["blocks"], row["bytes"]), grade
+        assert sums[grade]["alloc_space"] == sums[grade]["peak_space"] == 0
+    assert sums[None]["inuse_space"] == 0 < sums[None]["alloc_space"]
+    assert sum(row["inuse_space"] for row in sums.values()) == document["summary"]["never_freed_bytes"]
+    plain = tools.record(tools.victim("lost"), "3", options=("--force",))
+    tools.print(plain.file, "--export", f"pprof={path}")
+    assert foreign.pprof_by_label(path, "grade").keys() == {None}
 
 
 def test_a_tree_from_variables_down(tools):

@@ -95,7 +95,8 @@ static bool put_values(struct writer *w, const struct profile_sample *s) {
 	return any != 0;
 }
 
-static void put_sample(struct writer *w, const struct profile_sample *s) {
+/** `grade`: of never freed blocks alone, or NULL. */
+static void put_sample(struct writer *w, const struct profile_sample *s, const char *grade) {
 	buffer_clear(&w->message);
 	buffer_clear(&w->packed);
 	for (uint32_t node = s->node; node; node = profile_caller_of(w->p, &w->places, node)) {
@@ -109,10 +110,28 @@ static void put_sample(struct writer *w, const struct profile_sample *s) {
 	if (s->size) {
 		put_label(w, "bytes", NULL, s->size, "bytes");
 	}
+	if (grade) {
+		put_label(w, "grade", grade, 0, NULL);
+	}
 	if (s->is_base) {
 		put_label(w, "pprof::base", "true", 0, NULL);
 	}
 	end_message(w, PROFILE_SAMPLE);
+}
+
+/** `rest`: all samples, from which those of a grade are taken. */
+static void put_samples(struct writer *w, struct profile_sample *rest) {
+	EACH(g, w->p->grades) {
+		struct profile_sample *s = &rest[g->sample];
+		const struct profile_sample graded = {FIELDS_OF(s, node, size),
+				.values = {[PROFILE_LIVE_OBJECTS] = g->blocks, [PROFILE_LIVE_BYTES] = g->bytes}};
+		s->values[PROFILE_LIVE_OBJECTS] -= g->blocks;
+		s->values[PROFILE_LIVE_BYTES] -= g->bytes;
+		put_sample(w, &graded, g->name);
+	}
+	EACH_OF(s, rest, w->p->samples.n) {
+		put_sample(w, s, NULL);
+	}
 }
 
 static void put_mapping(struct writer *w, uint32_t id) {
@@ -170,11 +189,12 @@ bool pprof_encode(struct buffer *out, const struct profile *p, const struct writ
 	bool ok = profile_find_places(p, UINT32_MAX, &w.scratch, &w.places) &&
 			profile_find_functions(p, PROFILE_BY_SYMBOL | PROFILE_BY_FILE, &w.scratch,
 					&w.functions);
+	struct profile_sample *rest = arena_copy(&w.scratch, p->samples.items, p->samples.n,
+			sizeof *rest);
+	ok = ok && rest;
 	if (ok) {
 		put_types(&w);
-		for (uint32_t i = 0; i < p->samples.n; i++) {
-			put_sample(&w, &p->samples.items[i]);
-		}
+		put_samples(&w, rest);
 		for (uint32_t i = 1; i < p->mappings.n; i++) {
 			put_mapping(&w, i);
 		}
