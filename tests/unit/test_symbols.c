@@ -139,8 +139,9 @@ static void a_return_address_means_the_call_before(void **state) {
 	struct asked a;
 	uint64_t address = address_of(outer_function);
 	ask(&a, NULL, &own, address, false);
-	assert_true(a.answer.n_frames == 0 ||
-			strcmp(a.answer.frames[a.answer.n_frames - 1].function, "outer_function") != 0);
+	const size_t n = a.answer.n_frames;
+	const char *before = n > 0 ? a.answer.frames[n - 1].function : NULL;
+	assert_true(!before || strcmp(before, "outer_function") != 0);
 	forget(&a);
 	ask(&a, NULL, &own, address + 1, false);
 	assert_string_equal(a.answer.frames[a.answer.n_frames - 1].function, "outer_function");
