@@ -2,6 +2,8 @@
 /* Numbers scaled and rounded so that a person reads few digits, paths, and mistyped words. */
 #include "base/text.h"
 
+#include <ctype.h>
+
 /** The size of the first text of a list with which it begins, or that it is; SIZE_MAX: of none. */
 static size_t find_in_list(struct slice s, const char *list, bool is_whole) {
 	for (size_t n; *list; list = strchrnul(list + n, '|')) {
@@ -229,4 +231,21 @@ void nearest_try(struct nearest *n, const char *name) {
 		n->least = d;
 		n->name = name;
 	}
+}
+
+struct slice nim_module_of(struct slice s) {
+	size_t end = s.size;
+	while (end > 0 && isdigit(s.data[end - 1])) {
+		end--;
+	}
+	if (end == s.size || end < 5) {
+		return (struct slice){0};
+	}
+	end -= s.data[end - 1] == 'u';
+	const uint8_t *split = memmem(s.data, end, "__", 2);
+	if (!split || split == s.data || s.data[end - 1] != '_') {
+		return (struct slice){0};
+	}
+	size_t begin = (size_t)(split - s.data) + 2;
+	return begin < end - 1 ? slice_of(s.data + begin, end - 1 - begin) : (struct slice){0};
 }

@@ -272,3 +272,6 @@ struct nearest nearest_init(struct slice word);
 
 /** Is it this one? Of two that are as near, the first is kept. */
 void nearest_try(struct nearest *n, const char *name);
+
+/** The Nim module in "newSeq__system_208": "system". Or empty. */
+struct slice nim_module_of(struct slice symbol);

@@ -136,8 +136,8 @@ static void knows_crates_modules_and_packages(void **state) {
 	assert_true(owner_is_rust_symbol(slice_of_text("_ZN3app4main17h0123456789abcdefE")));
 	assert_true(owner_is_rust_symbol(slice_of_text("_RNvCs1234_3app4main")));
 	assert_false(owner_is_rust_symbol(slice_of_text("_ZN3app4mainEv")));
-	assert_text(owner_nim_module_of(slice_of_text("newSeq__system_208")), "system");
-	assert_text(owner_nim_module_of(slice_of_text("plain_c_name")), "");
+	assert_text(nim_module_of(slice_of_text("newSeq__system_208")), "system");
+	assert_text(nim_module_of(slice_of_text("plain_c_name")), "");
 	static const char *const packages[][2] =
 			{{"/h/.cargo/registry/src/index.crates.io-6f17/serde_json-1.0.140/src/de.rs",
 					 "serde_json"},

@@ -188,23 +188,6 @@ bool owner_is_rust_symbol(struct slice s) {
 			ALL(i, 16, isxdigit(end[-1 - i]));
 }
 
-struct slice owner_nim_module_of(struct slice s) {
-	size_t end = s.size;
-	while (end > 0 && isdigit(s.data[end - 1])) {
-		end--;
-	}
-	if (end == s.size || end < 5) {
-		return (struct slice){0};
-	}
-	end -= s.data[end - 1] == 'u';
-	const uint8_t *split = memmem(s.data, end, "__", 2);
-	if (!split || split == s.data || s.data[end - 1] != '_') {
-		return (struct slice){0};
-	}
-	size_t begin = (size_t)(split - s.data) + 2;
-	return begin < end - 1 ? slice_of(s.data + begin, end - 1 - begin) : (struct slice){0};
-}
-
 /** The part of the path behind `folder`, up to the next slash. */
 static struct slice part_behind(struct slice path, const char *folder) {
 	const uint8_t *at = path.size ? memmem(path.data, path.size, folder, strlen(folder)) : NULL;

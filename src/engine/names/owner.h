@@ -67,8 +67,5 @@ enum code owner_of_crate(struct slice crate);
 /** True for names as Rust's compilers link them. */
 bool owner_is_rust_symbol(struct slice symbol);
 
-/** The Nim module in "newSeq__system_208": "system". Or empty. */
-struct slice owner_nim_module_of(struct slice symbol);
-
 /** Crate, npm, Nim or Python package, vendored project that a source file is of. Or empty. */
 struct slice owner_package_of_file(struct slice file);

@@ -82,26 +82,9 @@ static int capital_hex_digit(uint8_t c) {
 	return islower(c) ? -1 : hex_digit(c);
 }
 
-/** "foo__module_208", "foo__module_u208": the length of foo; else 0. */
-static size_t nim_name_size(struct slice name) {
-	size_t end = name.size;
-	while (end > 0 && isdigit(name.data[end - 1])) {
-		end--;
-	}
-	if (end == name.size || end < 5) {
-		return 0;
-	}
-	end -= name.data[end - 1] == 'u';
-	if (name.data[end - 1] != '_') {
-		return 0;
-	}
-	const uint8_t *split = memmem(name.data, end - 1, "__", 2);
-	size_t size = split ? (size_t)(split - name.data) : 0;
-	return size + 2 < end - 1 ? size : 0;
-}
-
 static const char *nim_name(struct slice name, struct arena *arena) {
-	size_t size = nim_name_size(name);
+	const struct slice module = nim_module_of(name);
+	const size_t size = module.size ? (size_t)(module.data - name.data) - 2 : 0;
 	char *text = arena_text(arena, slice_of(name.data, size ? size : name.size));
 	if (!size || !text) {
 		return text;

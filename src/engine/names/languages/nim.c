@@ -43,14 +43,14 @@ static bool is_of_compiler(struct slice s) {
 
 enum code names_nim_code(const struct name *f) {
 	static const char runtime[] = "|system|stdZ|pureZ|coreZ|implZ|collectionsZ";
-	struct slice module = owner_nim_module_of(f->symbol);
+	struct slice module = nim_module_of(f->symbol);
 	const struct slice s = f->symbol.size ? f->symbol : f->function;
 	return starts_with_any(module, runtime) || is_of_compiler(s) || is_start_up(s) ? CODE_RUNTIME
 																				   : CODE_UNSURE;
 }
 
 static bool is_of_user(const struct name *f) {
-	return !f->is_inlined && owner_nim_module_of(f->symbol).size > 0 &&
+	return !f->is_inlined && nim_module_of(f->symbol).size > 0 &&
 			names_nim_code(f) == CODE_UNSURE;
 }
 
