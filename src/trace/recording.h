@@ -615,20 +615,6 @@ static inline struct rec_interval rec_interval_of(const struct rec_interval_row 
 	return v;
 }
 
-static inline bool rec_interval_is_narrow(const struct rec_interval *v) {
-	return v->count < REC_WIDE && v->temporary <= UINT16_MAX && v->bytes <= UINT32_MAX;
-}
-
-/** The row of an interval that fits. */
-static inline struct rec_interval_row rec_interval_narrow(const struct rec_interval *v) {
-	return (struct rec_interval_row){
-			FIELDS_OF(v, stack, from, until),
-			.count = (uint16_t)v->count,
-			.temporary = (uint16_t)v->temporary,
-			.bytes = (uint32_t)v->bytes,
-	};
-}
-
 static inline struct rec_interval recording_interval(const struct recording *r, uint32_t i) {
 	return rec_interval_of(&r->intervals.items[i], r->wide.items);
 }

@@ -170,7 +170,7 @@ static bool look_frame(struct window *w, uint64_t at, struct frame *f, struct er
 	struct cursor c = cursor_init(tag);
 	uint32_t kind = cursor_u32(&c);
 	uint64_t payload_bytes = cursor_u32(&c);
-	if (c.failed || !frame_is_skippable(kind)) {
+	if (c.failed || (kind & ~15u) != FRAME_HEAD) { // neither ours nor one that other programs skip
 		return false;
 	}
 	*f = (struct frame){.at = at, .end = at + FRAME_TAG_BYTES + payload_bytes};

@@ -17,11 +17,6 @@ enum {
 	FRAME_PADDING = 0x184D2A53,
 };
 
-/** True for the tags of all skippable frames, also those that are not ours. */
-static inline bool frame_is_skippable(uint32_t magic) {
-	return (magic & ~15u) == FRAME_HEAD;
-}
-
 enum {
 	FRAME_TAG_BYTES = 8,    // magic and size, before every payload
 	FRAME_ALIGN = 8,        // so that a tag lies within one aligned 8

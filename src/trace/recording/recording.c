@@ -25,8 +25,13 @@ static struct rec_wide *wide_place(struct recording *r, struct rec_interval_row 
 
 bool recording_set_interval(struct recording *r, uint32_t i, const struct rec_interval *v) {
 	struct rec_interval_row *row = &r->intervals.items[i];
-	if (LIKELY(rec_interval_is_narrow(v))) {
-		*row = rec_interval_narrow(v);
+	if (LIKELY(v->count < REC_WIDE && v->temporary <= UINT16_MAX && v->bytes <= UINT32_MAX)) {
+		*row = (struct rec_interval_row){
+				FIELDS_OF(v, stack, from, until),
+				.count = (uint16_t)v->count,
+				.temporary = (uint16_t)v->temporary,
+				.bytes = (uint32_t)v->bytes,
+		};
 		return true;
 	}
 	struct rec_wide *wide = wide_place(r, row);

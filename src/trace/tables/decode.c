@@ -50,6 +50,14 @@ bool table_count_is_possible(const struct table_raw *raw) {
 
 enum { GROUP = 16 };
 
+/** Is each number of a group one byte, as most are? */
+static inline bool are_short(const uint8_t *group) {
+	uint64_t halves[2];
+	_Static_assert(sizeof halves == GROUP, "all of a group");
+	memcpy(halves, group, sizeof halves);
+	return ((halves[0] | halves[1]) & 0x8080808080808080) == 0;
+}
+
 static void widen(uint64_t *restrict out, const uint8_t *restrict group) {
 	for (size_t i = 0; i < GROUP; i++) {
 		out[i] = group[i];
@@ -74,7 +82,7 @@ static inline uint64_t next_of_many(struct cursor *c) {
 static void take_numbers(uint64_t *out, struct cursor *c, size_t n) {
 	size_t i = 0;
 	for (; n - i >= GROUP && cursor_left(c) >= GROUP * VARINT_MAX; i += GROUP) {
-		if (are_short(c->at, GROUP)) {
+		if (are_short(c->at)) {
 			widen(out + i, c->at);
 			c->at += GROUP;
 		} else {

@@ -50,7 +50,7 @@ static bool decode_rows(struct recording *r, const struct state_table *s,
 		return err_set(err, ERR_FORMAT, "table %s: fewer rows than announced", s->table.name);
 	}
 	t.n = (uint32_t)raw->n;
-	t.items = arena_alloc(&r->arena, t.n, table_kept_bytes(&s->table));
+	t.items = arena_alloc(&r->arena, t.n, s->table.kept_bytes ?: s->table.row_bytes);
 	if (!t.items) {
 		return err_set(err, ERR_LIMIT, "table %s: %u rows take too much memory", s->table.name,
 				t.n);

@@ -32,19 +32,6 @@ static inline uint64_t unzigzag(uint64_t stored) {
 	return stored >> 1 ^ -(stored & 1);
 }
 
-/** Is each of `n` numbers one byte, as most are? */
-static inline bool are_short(const uint8_t *at, size_t n) {
-	uint64_t any = 0, eight;
-	for (; n >= sizeof eight; n -= sizeof eight, at += sizeof eight) {
-		memcpy(&eight, at, sizeof eight);
-		any |= eight;
-	}
-	for (; n > 0; n--) {
-		any |= *at++;
-	}
-	return (any & 0x8080808080808080) == 0;
-}
-
 struct column {
 	uint8_t id; // rises within a table
 	uint8_t way;
@@ -70,10 +57,6 @@ struct table {
 	bool (*put)(const void *rows, void *user, uint64_t first, size_t n);
 	size_t kept_bytes; // of a row as it is kept; 0: row_bytes
 };
-
-static inline size_t table_kept_bytes(const struct table *t) {
-	return t->kept_bytes ? t->kept_bytes : t->row_bytes;
-}
 
 /**
  * Append n rows as one table; the first of them, at `rows`, has the number `first`. (With t->get,
