@@ -111,12 +111,6 @@ extern const char *const lens_metric_names[N_LENS_METRICS];
 /** A rule for programs ("live-at-largest") and for people. */
 extern const struct metric_rule_text { const char *name, *help; } metric_rule_texts[N_METRIC_RULES];
 
-/** What the weight of a metric needs to be known: enum rec_number. */
-static inline uint32_t metric_missing(enum lens_metric metric) {
-	const struct metric *m = &lens_metrics[metric];
-	return m->is_counted ? m->blocks.number : m->bytes.number;
-}
-
 /** The metrics of the report, in its order; `out` has room for all. */
 size_t metrics_of_report(enum lens_metric out[N_LENS_METRICS]);
 

@@ -65,7 +65,7 @@ static bool reserve_batch(struct aggregate *a) {
 	}
 	return block_pool_reserve(&a->blocks, BATCH) && sizes_reserve(&a->sizes, BATCH) &&
 			bins_reserve(&a->bins, ENDS) && stacks_reserve_lives(&a->stacks, ENDS) &&
-			handovers_reserve(&a->threads, ENDS) && pendings_reserve(&a->pendings, BATCH);
+			handovers_reserve(&a->threads, ENDS) && vec_reserve(&a->pendings, BATCH + 1);
 }
 
 /** The periods that a moment is after have ended. False: out of memory. */

@@ -20,11 +20,7 @@ static ATTR_INLINE void leave(struct aggregate *a, struct tally *t, uint32_t num
 	t->live_bytes -= b->size;
 	t->ended++;
 	apply_end(a, b, t->moment, t->epoch, flags);
-	if (t->has_numbers) {
-		block_pool_release(&a->blocks, number);
-	} else {
-		block_pool_give(&a->blocks, number);
-	}
+	block_pool_give(&a->blocks, number, t->has_numbers);
 }
 
 /** KDE's rule for a block that is freed: aggregate_follow_kde. */

@@ -41,15 +41,12 @@ static inline uint32_t block_pool_take(struct block_pool *b) {
 	return ahead[BLOCKS_AHEAD];
 }
 
-/** A block has ended; its number is for block_pool_take. */
-static inline void block_pool_give(struct block_pool *b, uint32_t number) {
+/** A block has ended; its number is for block_pool_take, or, if `is_chosen`, block_pool_claim. */
+static inline void block_pool_give(struct block_pool *b, uint32_t number, bool is_chosen) {
 	b->items[number].stack = BLOCK_UNUSED;
-	b->unused[BLOCKS_AHEAD + b->n_unused++] = number;
-}
-
-/** A block has ended; its number is for block_pool_claim. */
-static inline void block_pool_release(struct block_pool *b, uint32_t number) {
-	b->items[number].stack = BLOCK_UNUSED;
+	if (!is_chosen) {
+		b->unused[BLOCKS_AHEAD + b->n_unused++] = number;
+	}
 }
 
 /** Is that the number of a block? */
@@ -59,7 +56,7 @@ static inline bool block_pool_has(const struct block_pool *b, uint64_t number) {
 
 /**
  * A number for a new block that the caller chose: one that was used before, or the next one; that
- * is taken for any other. Not together with block_pool_take and block_pool_give.
+ * is taken for any other. Not together with block_pool_take.
  */
 static inline uint32_t block_pool_claim(struct block_pool *b, uint64_t number) {
 	if (number - 1 < b->n - 1) { // neither BLOCK_NONE nor new
@@ -206,12 +203,7 @@ struct pendings {
 	uint32_t unused;
 };
 
-/** Room for `more` further ones. False: out of memory. */
-static inline bool pendings_reserve(struct pendings *p, size_t more) {
-	return vec_reserve(p, more + 1);
-}
-
-/** `newest`: where the thread keeps its newest one. pendings_reserve made room. */
+/** `newest`: where the thread keeps its newest one. There is room for it and for items[0]. */
 static inline void pendings_push(struct pendings *p, uint32_t *newest, struct pending pending) {
 	p->n += p->n == 0;
 	uint32_t number = p->unused;

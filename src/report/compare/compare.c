@@ -54,16 +54,17 @@ static void put_durations(struct buffer *out, const struct compare_request *requ
 static void put_sites(void *to, const struct compare_request *request, enum lens_metric metric,
 		const struct diff_sites *sites, struct arena *arena) {
 	struct buffer *out = to;
+	const struct metric *m = &lens_metrics[metric];
 	uint32_t missing = request->input[DIFF_OURS].recording->missing |
 			request->input[DIFF_BASE].recording->missing;
-	if (missing & metric_missing(metric)) {
+	if (missing & (m->is_counted ? m->blocks.number : m->bytes.number)) {
 		return;
 	}
-	buffer_printf(out, "%s, changed sites: %" PRIu32 " of %" PRIu32 "\n",
-			lens_metrics[metric].compared, sites->n_changed, sites->n);
+	buffer_printf(out, "%s, changed sites: %" PRIu32 " of %" PRIu32 "\n", m->compared,
+			sites->n_changed, sites->n);
 	EACH_OF_WHILE(site, sites->items, sites->n_changed, site - sites->items < request->limit) {
 		SCOPED(buffer) place = {0};
-		compare_put_change(out, site->weight, !lens_metrics[metric].is_counted);
+		compare_put_change(out, site->weight, !m->is_counted);
 		put_site(&place, site->name, site->label, arena);
 		put_left(out, buffer_view(&place), request->width > 30 ? request->width - 26 : 4);
 		trim_spaces(out);
