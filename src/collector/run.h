@@ -5,6 +5,7 @@
  * file, returns the result.
  */
 
+#include "injector/injector.h"
 #include "trace/recording.h"
 
 #include <sys/types.h>
@@ -127,19 +128,11 @@ struct attach_options {
 bool attach_program(const struct run_options *run, const struct attach_options *attach,
 		struct run_result *result, struct err *err);
 
-struct attach_check {
-	bool is_certain; // else the filters of its sandbox are yet to be asked, when it is stopped
-	uint32_t n_functions, n_modules; // that would be hooked
-	bool copies;                     // its memory, to find existing blocks
-	uint64_t copy_ns;                // for which all of it is stopped for that, at most; estimated
-	struct buffer hooked;            // as injector_describe; to be finished
-};
-
 /**
  * Would attach_program be refused? Takes its steps up to the first that stops or changes anything.
  * pid 0: may this user attach to his own programs on this machine?
  */
-bool attach_check(const struct attach_options *attach, struct attach_check *out, struct err *err);
+bool attach_check(const struct attach_options *attach, struct injector_check *out, struct err *err);
 
 /**
  * Undo an attach that was interrupted because heaptrack was killed; `*was_attached`: there was one.

@@ -77,14 +77,15 @@ struct injector *injector_create(pid_t pid, enum injector_start start, const cha
 struct injector_check {
 	struct injector_report report; // what would be hooked; snapshot_ns at most, if it was estimated
 	bool has_filter; // of a sandbox: whether it lets us is seen only when the process is stopped
+	struct buffer hooked; // as by injector_describe; to be finished
 };
 
 /**
- * Take the steps of an attach up to the first that would stop or change the process. `hooked`: as
- * by injector_describe. False: it would be refused; `err` says why and what helps.
+ * Take the steps of an attach up to the first that would stop or change the process. False: it
+ * would be refused; `err` says why and what helps.
  */
 bool injector_check(pid_t pid, const char *recorder, uint64_t max_pause_ns,
-		struct injector_check *out, struct buffer *hooked, struct err *err);
+		struct injector_check *out, struct err *err);
 
 /** What this machine forbids for all processes, those that run or those that are started. */
 bool injector_check_machine(bool is_running, struct err *err);

@@ -190,7 +190,7 @@ static int check_machine(struct check *c) {
 			"programs of glibc: it preloads the recorder", &err);
 	ok &= answer(c, "inject", run_check_injected(&err),
 			"static programs, those of musl, and allocators that a program contains", &err);
-	struct attach_check attached;
+	struct injector_check attached;
 	ok &= answer(c, "attach", attach_check(&(struct attach_options){0}, &attached, &err),
 			"to running programs: heaptrack --check PID tells of one", &err);
 	fact(c, "memory", THEIR_MEMORY "; " OUR_MEMORY);
@@ -242,18 +242,19 @@ static void put_launch(struct check *c, const char *exe) {
 }
 
 /** How many would be hooked, and the first file that they are in. */
-static void put_allocators(struct check *out, const struct attach_check *c) {
+static void put_allocators(struct check *out, const struct injector_check *c) {
 	const char *text = (const char *)c->hooked.data;
-	json_number(&out->j, "functions", c->n_functions);
-	json_number(&out->j, "modules", c->n_modules);
+	const struct injector_report *r = &c->report;
+	json_number(&out->j, "functions", r->n_functions);
+	json_number(&out->j, "modules", r->n_modules);
 	fact(out, "allocators",
-			FORMAT(256, "%u functions in %u file%s: %.*s", c->n_functions, c->n_modules,
-					c->n_modules == 1 ? "" : "s", (int)strcspn(text, "\t"), text));
+			FORMAT(256, "%u functions in %u file%s: %.*s", r->n_functions, r->n_modules,
+					r->n_modules == 1 ? "" : "s", (int)strcspn(text, "\t"), text));
 }
 
-static void put_old_blocks(struct check *out, const struct attach_check *c, uint64_t max_pause_ns,
-		bool is_glibc) {
-	const char *takes = HUMAN_DURATION(c->copy_ns);
+static void put_old_blocks(struct check *out, const struct injector_report *r,
+		uint64_t max_pause_ns, bool is_glibc) {
+	const char *takes = HUMAN_DURATION(r->snapshot_ns);
 	const char *line = FORMAT(160,
 			"those of glibc's malloc; copying its memory stops it for at most %s (estimated)",
 			takes);
@@ -269,14 +270,14 @@ static void put_old_blocks(struct check *out, const struct attach_check *c, uint
 				"from before stay unknown",
 				takes, HUMAN_DURATION(max_pause_ns));
 	}
-	json_number(&out->j, "copy_ns", c->copy_ns);
+	json_number(&out->j, "copy_ns", r->snapshot_ns);
 	json_number(&out->j, "max_pause_ns", max_pause_ns);
-	(void)answer(out, "old blocks", c->copies && is_glibc, line, &err);
+	(void)answer(out, "old blocks", r->no_copy == INJECTOR_COPIED && is_glibc, line, &err);
 }
 
 static int check_process(struct check *out, int pid, uint64_t max_pause_ns) {
 	const struct attach_options options = {.pid = pid, .max_pause_ns = max_pause_ns};
-	struct attach_check c;
+	struct injector_check c;
 	struct err err = {0};
 	char exe[4096] = "", link[64], libc[160];
 	(void)snprintf(link, sizeof link, "/proc/%d/exe", pid);
@@ -291,14 +292,14 @@ static int check_process(struct check *out, int pid, uint64_t max_pause_ns) {
 		put_limits(out, pid);
 	}
 	put_launch(out, exe);
-	if (ok && !c.is_certain) {
+	if (ok && c.has_filter) {
 		row(out, "attach", "perhaps", "its seccomp filters can be read only when it is stopped");
 	} else {
 		(void)answer(out, "attach", ok, "", &err);
 	}
 	if (ok) {
 		put_allocators(out, &c);
-		put_old_blocks(out, &c, max_pause_ns, kind == CHECK_GLIBC);
+		put_old_blocks(out, &c.report, max_pause_ns, kind == CHECK_GLIBC);
 		fact(out, "pause", PAUSES);
 		fact(out, "memory", THEIR_MEMORY "; " OUR_MEMORY);
 		head(out, "  %-12s (estimated from measurements of other programs: docs/attach.md)\n", "");

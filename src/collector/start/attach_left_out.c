@@ -24,9 +24,10 @@ bool attach_program(const struct run_options *run, const struct attach_options *
 	return say_left_out(err);
 }
 
-bool attach_check(const struct attach_options *attach, struct attach_check *out, struct err *err) {
+bool attach_check(const struct attach_options *attach, struct injector_check *out,
+		struct err *err) {
 	(void)attach;
-	*out = (struct attach_check){0};
+	*out = (struct injector_check){0};
 	return say_left_out(err);
 }
 

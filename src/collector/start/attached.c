@@ -158,21 +158,15 @@ bool attach_program(const struct run_options *options, const struct attach_optio
 	return ok;
 }
 
-bool attach_check(const struct attach_options *attach, struct attach_check *out, struct err *err) {
+bool attach_check(const struct attach_options *attach, struct injector_check *out,
+		struct err *err) {
 	SCOPED(arena) arena = {0};
-	struct injector_check c;
-	*out = (struct attach_check){0};
+	*out = (struct injector_check){0};
 	const char *recorder = launch_find(RECORDER_INJECTED, &arena, err);
-	bool ok = recorder && (attach->pid != 0 || injector_check_machine(true, err));
-	if (ok && attach->pid != 0) {
-		ok = injector_check(attach->pid, recorder, attach->max_pause_ns, &c, &out->hooked, err);
-		out->is_certain = ok && !c.has_filter;
-		out->n_functions = ok ? c.report.n_functions : 0;
-		out->n_modules = ok ? c.report.n_modules : 0;
-		out->copies = ok && c.report.no_copy == INJECTOR_COPIED;
-		out->copy_ns = ok ? c.report.snapshot_ns : 0;
-	}
-	return ok;
+	return recorder &&
+			(attach->pid != 0
+							? injector_check(attach->pid, recorder, attach->max_pause_ns, out, err)
+							: injector_check_machine(true, err));
 }
 
 bool attach_repair(pid_t pid, bool *was_attached, struct err *err) {

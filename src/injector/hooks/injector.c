@@ -123,7 +123,7 @@ struct injector *injector_create(pid_t pid, enum injector_start start, const cha
 }
 
 bool injector_check(pid_t pid, const char *recorder, uint64_t max_pause_ns,
-		struct injector_check *out, struct buffer *hooked, struct err *err) {
+		struct injector_check *out, struct err *err) {
 	struct injector *in = create(pid, INJECTOR_RUNNING, recorder, true, err);
 	bool ok = in && injector_find_vdso(in, err) && plan_make(in, err);
 	if (ok) {
@@ -133,8 +133,8 @@ bool injector_check(pid_t pid, const char *recorder, uint64_t max_pause_ns,
 		count(in);
 		in->max_pause_ns = max_pause_ns;
 		(void)patch_may_copy_memory(in);
-		injector_describe(in, hooked);
-		*out = (struct injector_check){in->report, in->has_filter};
+		*out = (struct injector_check){in->report, in->has_filter, {0}};
+		injector_describe(in, &out->hooked);
 	}
 	injector_destroy(in);
 	return ok;
