@@ -58,9 +58,6 @@ bool find_is_libc(const char *path);
 /** Does it contain Boehm's garbage collector, as a library or linked into a program? */
 bool find_is_collector(const struct module_code *m);
 
-/** Does it contain Go's runtime, which takes its memory from the system? */
-bool find_is_go(const struct module_code *m);
-
 /**
  * The functions of an allocator that `m` keeps to itself: local ones, and exported ones of which
  * `is_hidden` says that no other module's are called in their place. `names` receives their names

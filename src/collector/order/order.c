@@ -154,7 +154,11 @@ static void merge(struct order *o) {
 		order_key limit = next_key(o);
 		limit = limit < o->limit ? limit : o->limit;
 		limit = limit_of_late(o, o->turns[0].key, limit);
-		order_note_busy(o, r);
+		if (o->busy != r) {
+			o->busy = r;
+			o->busy_since_ns = o->now_ns;
+			o->busy_from = r->at[RING_SMALL] + r->at[RING_BIG];
+		}
 		enum order_next next = order_drain(o, r, limit);
 		if (next == NEXT_EVENT) {
 			sift_down(o, 0, (struct turn){r->key, r});

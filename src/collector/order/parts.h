@@ -182,15 +182,6 @@ uint64_t order_take_horizon(struct order *o);
  */
 void order_see_epoch(struct order *o);
 
-/** The events that follow are this reader's. */
-static inline void order_note_busy(struct order *o, struct reader *r) {
-	if (o->busy != r) {
-		o->busy = r;
-		o->busy_since_ns = o->now_ns;
-		o->busy_from = r->at[RING_SMALL] + r->at[RING_BIG];
-	}
-}
-
 /** Its thread is gone, and its slot will be another's: its epoch ends. */
 void order_end_epoch_of(struct order *o, const struct reader *r);
 

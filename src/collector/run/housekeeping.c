@@ -130,7 +130,10 @@ enum rec_look_at run_housekeep(struct run *run, bool is_idle) {
 		samples_take(&run->samples, run->program, run->now_ns, is_idle,
 				aggregate_now(run_aggregate(run)).live_bytes, &run->segment);
 		ending_look(&run->ending, run->program, run->now_ns);
-		run_look_at_first_image(run);
+		if (run->exec_why == REC_WHY_NONE && atomic_load(&run->segment.header->n_images) == 0) {
+			// No image has announced itself, and that may stay so
+			(void)reason_presence(&run->children.reason, run->program, &run->exec_why);
+		}
 		look_for_own_heaps(run);
 		due = look_at_rss(run);
 	}

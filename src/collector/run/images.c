@@ -116,12 +116,6 @@ void run_note_last_program(struct run *run) {
 	}
 }
 
-void run_look_at_first_image(struct run *run) {
-	if (run->exec_why == REC_WHY_NONE && atomic_load(&run->segment.header->n_images) == 0) {
-		(void)reason_presence(&run->children.reason, run->program, &run->exec_why);
-	}
-}
-
 void run_note_sandbox(struct run *run) {
 	struct process_memory it, own;
 	_Atomic uint32_t *has_filter = &run->segment.header->has_filter;

@@ -274,9 +274,6 @@ void run_watch_exec(struct run *run, bool is_running);
 /** See what the process has become. */
 void run_look_at_program(struct run *run);
 
-/** If no image has announced itself: determine `exec_why`, in case that stays so. */
-void run_look_at_first_image(struct run *run);
-
 /** Tell the recorder, for good, if the program is in a sandbox that heaptrack is not in. */
 void run_note_sandbox(struct run *run);
 

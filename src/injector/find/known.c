@@ -242,10 +242,6 @@ bool find_is_collector(const struct module_code *m) {
 	return memmem(bytes.data, bytes.size, variable, sizeof variable) != NULL;
 }
 
-bool find_is_go(const struct module_code *m) {
-	return elf_has_section(&m->image, ".go.buildinfo");
-}
-
 /** Is an exported function of that name, or at that address, replaced by another module's? */
 static bool is_stood_in_for(const struct module_code *m, const struct elf_symbol *local,
 		bool (*is_hidden)(const void *user, const char *name), const void *user) {
