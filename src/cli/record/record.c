@@ -20,6 +20,7 @@
 struct screen {
 	bool is_quiet;
 	bool is_raw;
+	bool is_silent;    // not even the collector's words
 	bool has_progress; // a line without an end stands on the terminal
 };
 
@@ -42,7 +43,9 @@ static void tell_start(void *user, const char *path) {
 static void tell(void *user, const char *text) {
 	struct screen *screen = user;
 	end_progress(screen);
-	complain("%s", text);
+	if (!screen->is_silent) {
+		complain("%s", text);
+	}
 }
 
 static void tell_progress(void *user, size_t n_left, size_t n_all) {
@@ -155,19 +158,6 @@ static bool run_in_some_way(const struct run_options *options, const struct laun
 	return run_program(options, launch, result, err);
 }
 
-/** Report on a recording that was made; gives the exit status. */
-static int put_result(const struct heaptrack_options *o, struct run_result *result) {
-	int status = result->exit_status;
-	if (result->is_lost) {
-		return status ? status : 1;
-	}
-	if (!o->run.is_quiet) {
-		put_figures(result);
-		put_way_on(result);
-	}
-	return status;
-}
-
 /** What a look has seen, and with `leaks` what points to blocks. Gives the exit status. */
 static int print_look(struct run_result *result, bool leaks) {
 	static const char *const views[] = {"--memory", "--by=grade", "--unreachable", "--holders"};
@@ -182,27 +172,18 @@ static int print_look(struct run_result *result, bool leaks) {
 	return status;
 }
 
-static void tell_quietly(void *user, const char *text) {
-	(void)user;
-	(void)text;
-}
-
 /** `launch` NULL: attach to the program that runs. */
 static int record(const struct heaptrack_options *o, const struct launch *launch) {
-	struct screen screen = {.is_quiet = o->run.is_quiet, .is_raw = o->is_raw};
-	if (o->python_objects && setenv("PYTHONMALLOC", "malloc", 1) != 0) {
+	bool looks_only = o->what == ASKED_LOOK && !o->run.leaks;
+	struct screen screen = {.is_quiet = o->run.is_quiet,
+			.is_raw = o->is_raw,
+			.is_silent = !launch && (o->run.is_quiet || looks_only)};
+	FREED struct run_result *result = calloc(1, sizeof *result);
+	if (!result || (o->python_objects && setenv("PYTHONMALLOC", "malloc", 1) != 0)) {
 		complain("out of memory");
 		return 1;
 	}
 	struct run_options options = options_of(o, &screen);
-	struct run_result *result = calloc(1, sizeof *result);
-	if (!result) {
-		complain("out of memory");
-		return 1;
-	}
-	if (!launch && (o->run.is_quiet || (o->what == ASKED_LOOK && !o->run.leaks))) {
-		options.say = tell_quietly;
-	}
 	struct err err = {0};
 	bool has_run = launch ? run_in_some_way(&options, launch, result, &err)
 						  : attach_program(&options, &o->attach, result, &err);
@@ -223,11 +204,13 @@ static int record(const struct heaptrack_options *o, const struct launch *launch
 		status = write_raw(o, result) || status ? status : 1;
 	} else if (o->what == ASKED_LOOK) {
 		status = print_look(result, o->run.leaks);
-	} else {
-		status = put_result(o, result);
+	} else if (result->is_lost) {
+		status = status ? status : 1;
+	} else if (!o->run.is_quiet) {
+		put_figures(result);
+		put_way_on(result);
 	}
 	run_result_finish(result);
-	free(result);
 	return status;
 }
 
@@ -272,18 +255,16 @@ static int inspect_and_record(const struct heaptrack_options *o) {
 	SCOPED(arena) arena = {0};
 	struct launch launch;
 	struct err err = {0};
-	int status = 1;
 	if (!launch_inspect(&launch, o->rest[0], &arena, &err)) {
 		complain("%s", err.text);
-	} else if (launch.verdict == LAUNCH_REFUSED) {
-		complain("%s", launch.why);
-		status = launch.exit_status;
-	} else if (launch.verdict == LAUNCH_UNRECORDED) {
-		status = run_unrecorded(&launch, launch.why, o->rest);
-	} else {
-		status = record(o, &launch);
+		return 1;
 	}
-	return status;
+	if (launch.verdict == LAUNCH_REFUSED) {
+		complain("%s", launch.why);
+		return launch.exit_status;
+	}
+	return launch.verdict == LAUNCH_UNRECORDED ? run_unrecorded(&launch, launch.why, o->rest)
+											   : record(o, &launch);
 }
 
 // ---- the other forms
