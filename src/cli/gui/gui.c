@@ -148,14 +148,6 @@ static bool sort_words(struct asked *a, int n, char **words) {
 	return a->argv != NULL;
 }
 
-static int page(struct asked *a) {
-	a->argv[0] = (char *)"heaptrack_gui";
-	if (!browser_is_likely()) {
-		a->argv[a->argc++] = (char *)"--no-browser";
-	}
-	return cli_gui(a->argc, a->argv);
-}
-
 /** How this file becomes a page in front of whoever reads this. */
 static void put_ways(const char *path) {
 	const char *file = VISIBLE_NAME(path);
@@ -182,7 +174,11 @@ int cli_analyze(int n, char **words) {
 		say_problem("heaptrack", "no recording given; usage: heaptrack --analyze FILE");
 		status = 1;
 	} else if (a.wants_web || (suits_page && browser_is_likely())) {
-		status = page(&a);
+		a.argv[0] = (char *)"heaptrack_gui";
+		if (!browser_is_likely()) {
+			a.argv[a.argc++] = (char *)"--no-browser";
+		}
+		status = cli_gui(a.argc, a.argv);
 	} else {
 		a.argv[0] = (char *)"heaptrack_print";
 		status = cli_print(a.argc, a.argv);
