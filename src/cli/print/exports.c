@@ -16,12 +16,6 @@ static const struct {
 		{"peak", PROFILE_PEAK_BYTES},
 };
 
-struct export_options export_options_default(void) {
-	return (struct export_options){
-			.write = {cost_types[0].value, {.threshold_percent = 1, .detailed_every = 2}},
-	};
-}
-
 static struct export_job *add_job(struct export_options *o, const char *path, struct err *err) {
 	if (o->n == EXPORTS_MAX) {
 		(void)err_set(err, ERR_USAGE, "too many exports; at most %d", EXPORTS_MAX);

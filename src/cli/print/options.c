@@ -19,14 +19,9 @@ static bool take_view(const struct option_given *g) {
 	return true;
 }
 
-static bool take_classic_switch(const struct option_given *g) {
+static bool take_classic(const struct option_given *g) {
 	((struct print_options *)g->options)->layout = LAYOUT_CLASSIC;
-	return option_take_switch(g);
-}
-
-static bool take_classic_number(const struct option_given *g) {
-	((struct print_options *)g->options)->layout = LAYOUT_CLASSIC;
-	return option_take_number(g);
+	return g->row->value == VALUE_SWITCH ? option_take_switch(g) : option_take_number(g);
 }
 
 static bool take_limit(const struct option_given *g) {
@@ -69,22 +64,14 @@ static bool take_by(const struct option_given *g) {
 			g->row->words);
 }
 
-static bool take_parts(const struct option_given *g, enum breakdown_by by,
-		enum lens_metric metric) {
+/** --unreachable, --classes: row->arg, the metric. */
+static bool take_parts(const struct option_given *g) {
 	struct print_options *o = g->options;
 	o->layout = LAYOUT_VIEW;
 	o->view = VIEW_PARTS;
-	o->by = by;
-	o->metric = metric;
+	o->metric = (enum lens_metric)g->row->arg;
+	o->by = o->metric == LENS_GRADED ? BY_CLASS : BY_SITE;
 	return true;
-}
-
-static bool take_unreachable(const struct option_given *g) {
-	return take_parts(g, BY_SITE, LENS_UNREACHABLE);
-}
-
-static bool take_classes(const struct option_given *g) {
-	return take_parts(g, BY_CLASS, LENS_GRADED);
 }
 
 static bool take_holders(const struct option_given *g) {
@@ -108,11 +95,10 @@ static bool take_csv(const struct option_given *g) {
 #define FLAG(field)       .take = option_take_flag, AT(field)
 #define TEXT(name, field) VALUE_NEEDED, .value_name = (name), .take = option_take_text, AT(field)
 #define SWITCH(field)     VALUE_SWITCH, .take = option_take_switch, AT(field)
-#define SECTION_OF(field) VALUE_SWITCH, .take = take_classic_switch, AT(classic.field)
-#define LENGTH_OF(field) \
-	VALUE_NEEDED, .value_name = "N", .take = take_classic_number, AT(classic.field)
-#define EXPORT_TO   VALUE_NEEDED, .value_name = "OUT", .take = export_take_classic, AT(exports)
-#define SHOWS(what) .take = take_view, .arg = (what)
+#define SECTION_OF(field) VALUE_SWITCH, .take = take_classic, AT(classic.field)
+#define LENGTH_OF(field)  VALUE_NEEDED, .value_name = "N", .take = take_classic, AT(classic.field)
+#define EXPORT_TO         VALUE_NEEDED, .value_name = "OUT", .take = export_take_classic, AT(exports)
+#define SHOWS(what)       .take = take_view, .arg = (what)
 
 #define SECTION(title) {.section = (title)},
 #define OPTION(...)    {__VA_ARGS__},
@@ -185,7 +171,7 @@ bool print_options_parse(struct print_options *o, int argc, char **argv, struct 
 	*o = (struct print_options){
 			.limit = SITES_IN_JSON,
 			.group = -1,
-			.exports = export_options_default(),
+			.exports.write = {PROFILE_ALLOC_OBJECTS, {.threshold_percent = 1, .detailed_every = 2}},
 			.classic = {.allocators = true,
 					.peaks = true,
 					.temporary = true,

@@ -23,8 +23,6 @@ struct export_options {
 	struct write_options write; // its `shown`: by a flame graph
 };
 
-struct export_options export_options_default(void);
-
 /** --export NAME=OUT; a name that there is not is found out here. Fields: struct export_options. */
 option_taker export_take;
 option_taker export_take_classic; // -F, -M, -H
