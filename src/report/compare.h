@@ -76,9 +76,9 @@ struct gate_result {
 bool gates_check(const struct gate *gates, uint32_t n, struct gate_runs ours, struct gate_runs base,
 		struct arena *arena, struct gate_result **out, struct err *err);
 
-/** The run whose number of this kind is the median: the one to show. */
-uint32_t gate_median_run(struct gate_runs runs, enum gate_number number, struct arena *arena,
-		struct err *err);
+/** *run: whose number of this kind is the median, the one to show. */
+bool gate_median_run(struct gate_runs runs, enum gate_number number, struct arena *arena,
+		uint32_t *run, struct err *err);
 
 // ---- a recording compared with a base, and the verdicts of the gates
 

@@ -80,10 +80,14 @@ static bool open_side(struct comparing *c, struct side *s, const char *const *fi
 	return true;
 }
 
-static void close_side(struct side *s) {
-	for (uint32_t i = 0; i < s->n; i++) {
-		session_close(&s->sessions[i]);
+static void finish(struct comparing *c) {
+	struct side *const sides[N_DIFF_SIDES] = {&c->ours, &c->base};
+	for (int side = 0; side < N_DIFF_SIDES; side++) {
+		for (uint32_t i = 0; i < sides[side]->n; i++) {
+			session_close(&sides[side]->sessions[i]);
+		}
 	}
+	arena_finish(&c->arena);
 }
 
 static struct gate_runs runs_of(const struct side *s) {
@@ -96,9 +100,7 @@ static struct gate_runs runs_of(const struct side *s) {
 static bool choose_run(struct comparing *c, struct side *s) {
 	const struct compare_options *o = &c->o->compare;
 	enum gate_number number = o->n_gates ? o->gates[0].number : GATE_PEAK;
-	struct err why = {0};
-	s->shown = s->n ? gate_median_run(runs_of(s), number, &c->arena, &why) : 0;
-	return why.code == ERR_NONE || err_set(c->err, why.code, "%s", why.text);
+	return s->n == 0 || gate_median_run(runs_of(s), number, &c->arena, &s->shown, c->err);
 }
 
 // ---- what is written
@@ -156,30 +158,35 @@ static const char *title(struct comparing *c, const struct side *s, const char *
 			: arena_printf(&c->arena, "%s (%s)", name, lens ? lens : "all of it") ?: name;
 }
 
-static bool judge(struct comparing *c, struct buffer *out, bool *is_broken) {
-	const struct print_options *o = c->o;
+bool compare_run(const struct print_options *o, struct buffer *out, bool *is_broken,
+		struct err *err) {
 	const struct compare_options *compare = &o->compare;
-	const struct side *ours = &c->ours, *base = &c->base;
+	SCOPED_BY(finish) struct comparing c = {.o = o, .err = err};
+	const struct side *ours = &c.ours, *base = &c.base;
 	struct gate_result *results;
-	if (!outputs_spare(&o->outputs, ours->sessions, ours->n, c->err) ||
-			!outputs_spare(&o->outputs, base->sessions, base->n, c->err) ||
-			!gates_check(compare->gates, compare->n_gates, runs_of(ours), runs_of(base), &c->arena,
-					&results, c->err) ||
-			!choose_run(c, &c->ours) || !choose_run(c, &c->base)) {
+	*is_broken = false;
+	if (!open_side(&c, &c.ours, o->files, o->n_files, o->lens) ||
+			!open_side(&c, &c.base, compare->bases, compare->n_bases,
+					compare->base_lens ? compare->base_lens : o->lens) ||
+			!outputs_spare(&o->outputs, ours->sessions, ours->n, err) ||
+			!outputs_spare(&o->outputs, base->sessions, base->n, err) ||
+			!gates_check(compare->gates, compare->n_gates, runs_of(ours), runs_of(base), &c.arena,
+					&results, err) ||
+			!choose_run(&c, &c.ours) || !choose_run(&c, &c.base)) {
 		return false;
 	}
 	*is_broken = ANY(i, compare->n_gates, results[i].is_failed);
 	const bool has_base = base->n > 0;
 	struct diff_input input[N_DIFF_SIDES] = {ours->runs[ours->shown], base->runs[base->shown]};
-	if (o->layout == LAYOUT_VIEW && !find_counted(c, input)) {
+	if (o->layout == LAYOUT_VIEW && !find_counted(&c, input)) {
 		return false;
 	}
 	struct compare_request request = {
 			.input = input,
 			.has_base = has_base,
 			.by = o->view == VIEW_PARTS ? o->by : N_BREAKDOWNS,
-			.file = title(c, ours, o->lens),
-			.base_file = has_base ? title(c, base, compare->base_lens) : NULL,
+			.file = title(&c, ours, o->lens),
+			.base_file = has_base ? title(&c, base, compare->base_lens) : NULL,
 			.n_runs = ours->n,
 			.n_base_runs = base->n,
 			.gates = results,
@@ -189,20 +196,5 @@ static bool judge(struct comparing *c, struct buffer *out, bool *is_broken) {
 					: o->limit     ? o->limit
 								   : UINT32_MAX,
 	};
-	return write_all(c, &request, out);
-}
-
-bool compare_run(const struct print_options *o, struct buffer *out, bool *is_broken,
-		struct err *err) {
-	const struct compare_options *compare = &o->compare;
-	struct comparing c = {.o = o, .err = err};
-	*is_broken = false;
-	bool ok = open_side(&c, &c.ours, o->files, o->n_files, o->lens) &&
-			open_side(&c, &c.base, compare->bases, compare->n_bases,
-					compare->base_lens ? compare->base_lens : o->lens) &&
-			judge(&c, out, is_broken);
-	close_side(&c.ours);
-	close_side(&c.base);
-	arena_finish(&c.arena);
-	return ok;
+	return write_all(&c, &request, out);
 }

@@ -27,16 +27,12 @@ static const struct {
 
 /** The longest name that stands here. */
 static bool take_name(struct slice *s, enum gate_number *out) {
-	size_t longest = 0;
-	for (int i = 0; i < N_GATE_NUMBERS; i++) {
-		size_t n = strlen(kinds[i].name);
-		if (n > longest && starts_with(*s, kinds[i].name)) {
-			longest = n;
-			*out = (enum gate_number)i;
-		}
+	__auto_type kind = MOST_OF(k, kinds, N_OF(kinds), starts_with(*s, k->name) * strlen(k->name));
+	if (kind) {
+		*out = (enum gate_number)(kind - kinds);
+		*s = slice_from(*s, strlen(kind->name));
 	}
-	*s = slice_from(*s, longest);
-	return longest > 0;
+	return kind;
 }
 
 /** "k", "MB", "GiB", "%". */
@@ -208,10 +204,11 @@ static const struct run_value *median(const struct run_value *values, uint32_t n
 	return &values[(n - 1) / 2];
 }
 
-uint32_t gate_median_run(struct gate_runs runs, enum gate_number number, struct arena *arena,
-		struct err *err) {
+bool gate_median_run(struct gate_runs runs, enum gate_number number, struct arena *arena,
+		uint32_t *run, struct err *err) {
 	struct run_value *values = values_of(runs, number, arena, err);
-	return values ? median(values, runs.n)->run : 0;
+	*run = values ? median(values, runs.n)->run : 0;
+	return values;
 }
 
 // ---- verdicts
@@ -306,12 +303,6 @@ static bool needs_base(const struct gate *g) {
 	return g->limit == GATE_MORE || g->limit == GATE_MORE_SHARE;
 }
 
-static double limit_of(const struct gate *g, const struct run_value *base) {
-	return g->limit == GATE_MORE          ? base->value + g->value
-			: g->limit == GATE_MORE_SHARE ? base->value * (1 + g->value)
-										  : g->value;
-}
-
 static bool check_gate(struct checking *k, const struct gate *g, struct buffer *s,
 		bool *is_failed) {
 	struct run_value *ours = values_of(k->ours, g->number, k->arena, k->err), *base = NULL;
@@ -327,7 +318,9 @@ static bool check_gate(struct checking *k, const struct gate *g, struct buffer *
 		return true;
 	}
 	double value = g->limit == GATE_SHARE ? share_of(our) : our->value;
-	double limit = limit_of(g, theirs);
+	double limit = g->limit == GATE_MORE  ? theirs->value + g->value
+			: g->limit == GATE_MORE_SHARE ? theirs->value * (1 + g->value)
+										  : g->value;
 	bool is_far = (g->is_below ? value < limit : value > limit) ||
 			(g->or_equal && (g->is_below ? value <= limit : value >= limit));
 	bool is_noise = is_far && theirs && k->ours.n + k->base.n > 2 &&
