@@ -85,7 +85,7 @@ static bool diff_against(struct desk *d, const struct names *names) {
 	const struct diff_input input[N_DIFF_SIDES] = {{d->r, d->names, &d->lens},
 			{d->r, names, &d->earlier}};
 	struct diff_tree merged;
-	return diff_tree_make(input, d->lens.metric, &d->arena, &merged, NULL);
+	return diff_tree_make(N_BREAKDOWNS, input, d->lens.metric, &d->arena, &merged, NULL);
 }
 
 static bool ask_difference(struct desk *d) {

@@ -64,9 +64,6 @@ struct diff_tree {
 	uint32_t n_labels;
 };
 
-bool diff_tree_make(const struct diff_input input[N_DIFF_SIDES], enum lens_metric metric,
-		struct arena *arena, struct diff_tree *out, struct err *err);
-
-/** The parts of diff_sites_make() as a tree: below the root, each is a node. */
-bool diff_tree_of_parts(enum breakdown_by by, const struct diff_input input[N_DIFF_SIDES],
+/** `by` not N_BREAKDOWNS: the parts of diff_sites_make() instead, each a node below the root. */
+bool diff_tree_make(enum breakdown_by by, const struct diff_input input[N_DIFF_SIDES],
 		enum lens_metric metric, struct arena *arena, struct diff_tree *out, struct err *err);

@@ -32,10 +32,9 @@ static void add_up(struct diff_tree *t) {
 	}
 }
 
-bool diff_tree_of_parts(enum breakdown_by by, const struct diff_input input[N_DIFF_SIDES],
+static bool make_of_parts(enum breakdown_by by, const struct diff_input input[N_DIFF_SIDES],
 		enum lens_metric metric, struct arena *arena, struct diff_tree *out, struct err *err) {
 	struct diff_sites parts;
-	*out = (struct diff_tree){0};
 	if (!diff_sites_make(by, input, metric, arena, &parts, err)) {
 		return false;
 	}
@@ -55,11 +54,14 @@ bool diff_tree_of_parts(enum breakdown_by by, const struct diff_input input[N_DI
 	return true;
 }
 
-bool diff_tree_make(const struct diff_input input[N_DIFF_SIDES], enum lens_metric metric,
-		struct arena *arena, struct diff_tree *out, struct err *err) {
+bool diff_tree_make(enum breakdown_by by, const struct diff_input input[N_DIFF_SIDES],
+		enum lens_metric metric, struct arena *arena, struct diff_tree *out, struct err *err) {
 	SCOPED(arena) scratch = {0};
 	uint32_t *of_stack[N_DIFF_SIDES];
 	*out = (struct diff_tree){0};
+	if (by != N_BREAKDOWNS) {
+		return make_of_parts(by, input, metric, arena, out, err);
+	}
 	if (!call_tree_of_both(input, arena, &scratch, out, of_stack, err)) {
 		return false;
 	}

@@ -53,14 +53,6 @@ static bool sort_children(struct tree_writer *w, struct arena *arena) {
 	return true;
 }
 
-static bool make(struct tree_writer *w, struct arena *arena, struct err *err) {
-	const struct diff_input *input = w->request->input;
-	w->metric = input[DIFF_OURS].lens->metric;
-	return w->request->by == N_BREAKDOWNS
-			? diff_tree_make(input, w->metric, arena, &w->tree, err)
-			: diff_tree_of_parts(w->request->by, input, w->metric, arena, &w->tree, err);
-}
-
 // ---- text
 
 static void put_row(struct tree_writer *w, uint32_t node, size_t indent) {
@@ -100,8 +92,11 @@ static void put_below(struct tree_writer *w, uint32_t node, uint32_t depth) {
 bool report_compare_tree(struct buffer *out, const struct compare_request *request,
 		struct err *err) {
 	SCOPED(arena) arena = {0};
-	struct tree_writer w = {.out = out, .request = request};
-	bool ok = make(&w, &arena, err) && (sort_children(&w, &arena) || err_memory(err));
+	struct tree_writer w = {.out = out,
+			.request = request,
+			.metric = request->input[DIFF_OURS].lens->metric};
+	bool ok = diff_tree_make(request->by, request->input, w.metric, &arena, &w.tree, err) &&
+			(sort_children(&w, &arena) || err_memory(err));
 	if (ok) {
 		compare_put_head(out, request);
 		const struct recording *r = request->input[DIFF_OURS].recording;
@@ -148,8 +143,10 @@ static void put_look(struct json *j, const char *key, const struct recording *r)
 bool report_compare_tree_json(struct buffer *out, const struct compare_request *request,
 		struct err *err) {
 	SCOPED(arena) arena = {0};
-	struct tree_writer w = {.out = out, .request = request};
-	bool ok = make(&w, &arena, err);
+	struct tree_writer w = {.out = out,
+			.request = request,
+			.metric = request->input[DIFF_OURS].lens->metric};
+	bool ok = diff_tree_make(request->by, request->input, w.metric, &arena, &w.tree, err);
 	uint32_t *ids = arena_new(&arena, uint32_t, w.tree.n + 1ul), n = 0;
 	ok = ok && (ids || err_memory(err));
 	if (ok) {
