@@ -97,8 +97,9 @@ static bool take_csv(const struct option_given *g) {
 #define SWITCH(field)     VALUE_SWITCH, .take = option_take_switch, AT(field)
 #define SECTION_OF(field) VALUE_SWITCH, .take = take_classic, AT(classic.field)
 #define LENGTH_OF(field)  VALUE_NEEDED, .value_name = "N", .take = take_classic, AT(classic.field)
-#define EXPORT_TO         VALUE_NEEDED, .value_name = "OUT", .take = export_take_classic, AT(exports)
-#define SHOWS(what)       .take = take_view, .arg = (what)
+
+#define EXPORT_TO   VALUE_NEEDED, .value_name = "OUT", .take = export_take_classic, AT(exports)
+#define SHOWS(what) .take = take_view, .arg = (what)
 
 #define SECTION(title) {.section = (title)},
 #define OPTION(...)    {__VA_ARGS__},
