@@ -50,8 +50,7 @@ enum code names_nim_code(const struct name *f) {
 }
 
 static bool is_of_user(const struct name *f) {
-	return !f->is_inlined && nim_module_of(f->symbol).size > 0 &&
-			names_nim_code(f) == CODE_UNSURE;
+	return !f->is_inlined && nim_module_of(f->symbol).size > 0 && names_nim_code(f) == CODE_UNSURE;
 }
 
 static const struct name *find_symbol(const struct names *n, const struct index *known,
