@@ -114,9 +114,9 @@ def test_php_whose_values_are_in_no_block(tools, tmp_path):
 
 def test_php_names_its_extension(tools, tmp_path):
     """Several functions of one extension, none of which has a name."""
-    page, _ = said(tools, tmp_path, MATCHES, "php", suffix="php")
-    if "not found" in page or not list(Path("/usr/lib/php").glob("*/mbstring.so")):
+    if not list(Path("/usr/lib/php").glob("*/mbstring.so")):
         pytest.skip("no mbstring here")
+    page, _ = said(tools, tmp_path, MATCHES, "php", suffix="php")
     assert re.search(r"churn execute_ex php\S* via mbstring\.so <- zend_execute makes", page), page
 
 

@@ -57,6 +57,7 @@ UCX = r"""
 #include <unistd.h>
 static volatile sig_atomic_t goes_on;
 static void go_on(int n) { goes_on = n; }
+static volatile int is_done;
 static void *map(void) {
 	long result = -1;
 #ifdef __x86_64__
@@ -74,6 +75,7 @@ static void *work(void *waits) {
 	for (int i = 0; i < 100; i++) { usleep(5000), free(malloc(100)); }
 	memset(map(), 1, 40 << 20);
 	puts("done"), fflush(stdout);
+	is_done = 1;
 	while (waits) { usleep(1000); }
 	return waits;
 }
@@ -83,7 +85,7 @@ int main(int n, char **words) {
 	signal(SIGUSR1, go_on);
 	free(malloc(50));
 	pthread_create(&thread, NULL, work, waits);
-	do { sleep(1); } while (waits); // the thread is there until the end
+	do { sleep(1); } while (waits || !is_done); // the thread is there until the end
 	return 0;
 }
 """
