@@ -245,8 +245,8 @@ static bool mark_rare(struct holding *h) {
 	for (uint32_t i = 0; n_into && i < n; i++) {
 		EACH_EDGE(e, m, m->n_roots + i) {
 			const uint32_t from = h->stacks[i], to = h->stacks[e->block];
-			const struct field *field = &h->fields.items[field_of(h, i, to, e)];
-			const struct field *word = &h->fields.items[field_of(h, i, ANY_STACK, e)];
+			const uint32_t to_field = field_of(h, i, to, e), any = field_of(h, i, ANY_STACK, e);
+			const struct field *field = &h->fields.items[to_field], *word = &h->fields.items[any];
 			const bool is_array = e->word == WORDS_APART;
 			const uint32_t n_with = is_array ? field->blocks : word->blocks;
 			const bool is_unusual = from < n_stacks && n_with < n_blocks[from] / 2;
