@@ -315,6 +315,13 @@ def test_gates(tools):
     assert "does not contain this figure" in tools.print(plain.file, "--fail-if", "unreachable>0", status=3).stdout
 
 
+def test_one_block_is_said_to_be_one(tools):
+    (tools.folder / "one.c").write_text("#include <stdlib.h>\nstatic void *volatile kept;\nint main(void) { kept = malloc(9); return 0; }\n")
+    subprocess.run(["gcc", "-O1", "-g", "-o", tools.folder / "one", tools.folder / "one.c"], check=True, timeout=60)
+    report = record(tools, tools.folder / "one").report()
+    assert "a pointer was found to the only block that was live just before the end." in report, report
+
+
 def test_nothing_lost_is_said_with_its_number(tools):
     run = record(tools, "sqlite3", ":memory:", "select 1") if shutil.which("sqlite3") else pytest.skip("no sqlite3")
     n = run.json()["summary"]["never_freed_blocks"]

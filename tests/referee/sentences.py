@@ -55,7 +55,7 @@ FORMS = {
                    rf"were freed by thread (?P<to>.+) \((?P<to_tid>\d+)\)(?:; .+ allocated (?P<made>{COUNT}) blocks "
                    rf"\((?P<made_bytes>{BYTES})\))?\.",
     "unreachable": rf"(?P<others>{COUNT}) unreachable blocks? \((?P<others_bytes>{BYTES})\) (?:is|are) (?:suppressed|of call stacks without any function that is known)\.|"
-                   rf"a pointer was found to each of the (?P<all>{COUNT}) blocks that were live (?:just before the end|at {TIME})\.|"
+                   rf"a pointer was found to (?:each of the (?P<all>{COUNT}) blocks that were|(?P<one>the only block that was)) live (?:just before the end|at {TIME})\.|"
                    rf"(?P<who>.+): (?P<cycle>a cycle of |cycles, all in all )?(?P<blocks>{COUNT}) blocks? \((?P<bytes>{BYTES})\) "
                    rf"that nothing (?:else )?points to"
                    rf"(?:, and (?P<owned>{COUNT}) blocks? \((?P<owned_bytes>{BYTES})\) that only (?:it leads|they lead) to)?"
@@ -711,7 +711,9 @@ class Sentence(memory_sentences.OfMemory):
             if self.numbers["blocks"] > sum(row["blocks"] + row["owned_blocks"] for row in lost):
                 self.wrong("more than the look found")
             return
-        if "all" in self.said:
+        if "one" in self.said and sum(row["blocks"] for row in rows) != 1:
+            self.wrong("not one block")
+        if "all" in self.said or "one" in self.said:
             self.text("all", f"{sum(row['blocks'] for row in rows):,}")
             self.number("blocks", sum(row["blocks"] for row in lost))
             self.number("bytes", sum(row["bytes"] for row in lost))

@@ -17,7 +17,7 @@ static uint32_t *leaf_of(const struct marking *m, uint64_t address) {
 	return m->leaves[(address >> LEAF_SHIFT) - (m->low >> LEAF_SHIFT)];
 }
 
-/** Of each page of a leaf that a block reaches into, and of the one behind: the first block. */
+/** Leaves that blocks reach into: for each page, and the one behind the last, the first block. */
 static bool fill_leaves(struct marking *m) {
 	const struct live_block *b = m->blocks.items;
 	uint64_t next = 0; // the first leaf that is not filled
@@ -72,7 +72,7 @@ static inline uint32_t find_last(const struct marking *m, uint64_t word, const u
 	return page[0] + low - 1;
 }
 
-/** The last word of a block's memory, and the one behind it, are of it, too. */
+/** One past a block's end is of it, too. */
 static inline bool is_within(const struct marking *m, uint64_t word, uint32_t block) {
 	return block != NO_BLOCK && word - m->blocks.items[block].start <= m->blocks.items[block].bytes;
 }

@@ -13,6 +13,7 @@ struct lost {
 	bool was_lost_before; // some of them
 };
 
+/** Where a stack counts. */
 static struct lost *lost_of(const struct finder *f, struct lost *sums, uint32_t stack) {
 	const uint32_t place = f->place_of[stack];
 	return &sums[FIND_IN(s, f->r->suppressed, s->stack == stack) ? f->n_places + 1
@@ -89,7 +90,9 @@ static void say_other(struct finder *f, const struct lost *lost, const char *wha
 
 static void say_none(struct finder *f, const struct memory_grades *g) {
 	uint64_t blocks = SUM(grade, REC_GRADES, g->blocks[grade]);
-	SAY(f, "a pointer was found to each of the %s blocks that were live %s", HUMAN_COUNT(blocks),
+	SAY(f, "a pointer was found to %s live %s",
+			blocks == 1 ? "the only block that was"
+						: FORMAT(64, "each of the %s blocks that were", HUMAN_COUNT(blocks)),
 			g->look->at == REC_AT_END ? "just before the end"
 									  : FORMAT(64, "at %s", HUMAN_DURATION(g->look->time_ns)));
 	finder_put(f, "blocks", 0);
