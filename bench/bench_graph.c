@@ -11,25 +11,15 @@
  */
 
 #include "engine/graph/parts.h"
+#include "rounds.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { BLOCK_BYTES = 208, ROUNDS_MOST = 100, NEARBY = 1000, WORDS = 25 };
-
-static double cpu_ms(void) {
-	struct timespec t;
-	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
-
-static uint64_t argument(int argc, char **argv, int i, uint64_t otherwise) {
-	return argc > i ? strtoull(argv[i], NULL, 10) : otherwise;
-}
 
 static uint64_t any(uint64_t *state) { // xorshift
 	*state ^= *state << 13;
@@ -68,11 +58,6 @@ static bool add_blocks(struct aggregate *a, uint64_t start, uint64_t n) {
 
 static bool read_memory(void *user, uint64_t at, void *out, size_t bytes) {
 	return pread(*(int *)user, out, bytes, (off_t)at) == (ssize_t)bytes;
-}
-
-static int by_size(const void *x, const void *y) {
-	const double *a = x, *b = y;
-	return (*a > *b) - (*a < *b);
 }
 
 /** Of which block each pointer is; all that `--leaks` does with them besides. */

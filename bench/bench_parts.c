@@ -8,25 +8,15 @@
  */
 
 #include "engine/parts.h"
+#include "rounds.h"
 #include "wire/event.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { ROUNDS_MOST = 1000, STEPS = 4 };
-
-static double cpu_ms(void) {
-	struct timespec t;
-	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
-
-static uint64_t argument(int argc, char **argv, int i, uint64_t otherwise) {
-	return argc > i ? strtoull(argv[i], NULL, 10) : otherwise;
-}
 
 static bool add_blocks(struct aggregate *a, uint64_t start, uint64_t bytes, uint64_t n) {
 	bool ok = aggregate_thread(a, 1, 1, 0) != 0;
@@ -80,11 +70,6 @@ static bool look(const struct parts_input *made, double ms[STEPS]) {
 	vec_finish(&pages);
 	smaps_finish(&areas);
 	return ok;
-}
-
-static int by_size(const void *x, const void *y) {
-	const double *a = x, *b = y;
-	return (*a > *b) - (*a < *b);
 }
 
 int main(int argc, char **argv) {
