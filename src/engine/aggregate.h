@@ -134,6 +134,9 @@ bool aggregate_has(const struct aggregate *a, uint64_t ptr, uint64_t bytes, uint
 /** Was a block ever in this range, or within 4 MiB of it? */
 bool aggregate_ever_had(const struct aggregate *a, uint64_t start, uint64_t end);
 
+/** Nothing has happened since the last event: later ones count as of `now_ns` at least. */
+bool aggregate_until(struct aggregate *a, uint64_t now_ns, struct err *err);
+
 /**
  * Write the state as of `now_ns` into `out`: summary (its counting part), quality (its part),
  * stacks (with `node`), edges (the running period closed as if it ended now), intervals by

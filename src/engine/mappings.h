@@ -53,6 +53,9 @@ struct mapped_range {
 void mappings_each(const struct mappings *m,
 		bool (*visit)(void *user, const struct mapped_range *range), void *user);
 
+/** Nothing was mapped since the last event: later ones count as of `now_ns` at least. */
+bool mappings_until(struct mappings *m, uint64_t now_ns, struct err *err);
+
 /**
  * Write the state as of `now_ns` into `out`: mappings (with `node`), mapping_edges,
  * mapping_intervals, ranges, changes, and their part of the summary. Arrays go to out->arena.

@@ -56,6 +56,34 @@ static void a_failed_realloc_changes_nothing(void **state) {
 	recording_finish(&rec);
 }
 
+static void what_is_freed_before_a_long_rest_is_no_part_of_the_rest(void **state) {
+	(void)state;
+	struct pair p = start_pair(NULL, 3);
+	const uint64_t second = 1000000000;
+	const struct trace_event events[] = {
+			alloc_event(second + 10, 1, 0x1000, 100),
+			other_event(TRACE_FREE, second + 20, 1, 0x1000),
+	};
+	feed(&p, events, 2);
+	assert_true(aggregate_until(p.aggregate, 10 * second, NULL));
+	const struct trace_event late = alloc_event(9 * second, 1, 0x2000, 7);
+	feed(&p, &late, 1);
+	struct recording rec = {0};
+	assert_true(aggregate_snapshot(p.aggregate, 10 * second + 5, &rec, NULL));
+	assert_int_equal(rec.summary.peak_bytes, 100);
+	uint32_t n_later = 0;
+	for (uint32_t i = 0; i < rec.edges.n; i++) {
+		const struct rec_edge *e = &rec.edges.items[i];
+		if (e->end_ns > 5 * second) {
+			assert_int_equal(e->bytes, e->time_ns < 10 * second ? 0 : 7);
+			n_later++;
+		}
+	}
+	assert_true(n_later > 2);
+	recording_finish(&rec);
+	finish_pair(&p);
+}
+
 static void temporary_looks_at_the_allocating_thread_alone(void **state) {
 	(void)state;
 	const struct trace_event events[] = {
@@ -229,6 +257,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(realloc_never_counts_both_sizes),
 			cmocka_unit_test(a_failed_realloc_changes_nothing),
+			cmocka_unit_test(what_is_freed_before_a_long_rest_is_no_part_of_the_rest),
 			cmocka_unit_test(temporary_looks_at_the_allocating_thread_alone),
 			cmocka_unit_test(short_lived_is_16_allocations_or_1_ms),
 			cmocka_unit_test(the_first_of_equal_maxima_is_the_peak),

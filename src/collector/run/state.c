@@ -7,6 +7,8 @@
  */
 #include "collector/run/parts.h"
 
+enum { ON_THEIR_WAY_NS = 1000000000 }; // events younger than that may come yet
+
 static bool copy_tables(struct recording *r, const struct run *run) {
 	const struct symbols_rows *frames = namer_frames(run->names);
 	return RECORDING_PUT(r, strings, run->texts.items, run->texts.n) &&
@@ -143,8 +145,13 @@ struct recording *run_state(struct run *run, bool is_last, struct err *err) {
 	if (!r) {
 		return err_memory_null(err);
 	}
-	bool ok = aggregate_snapshot(run_aggregate(run), run->now_ns, r, err) &&
-			(!run->records_mappings || mappings_snapshot(run->mappings, run->now_ns, r, err));
+	uint64_t coming_ns = is_last ? 0 : ON_THEIR_WAY_NS;
+	uint64_t known_ns = run->now_ns - LOWER_TO(coming_ns, run->now_ns);
+	bool ok = aggregate_until(run_aggregate(run), known_ns, err) &&
+			aggregate_snapshot(run_aggregate(run), run->now_ns, r, err) &&
+			(!run->records_mappings ||
+					(mappings_until(run->mappings, known_ns, err) &&
+							mappings_snapshot(run->mappings, run->now_ns, r, err)));
 	// The names of children and marks may be new texts: before the texts are copied
 	ok = ok &&
 			((put_children(r, run) && put_marks(r, run) && copy_tables(r, run) &&

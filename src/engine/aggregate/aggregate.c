@@ -78,6 +78,11 @@ static bool reach(struct aggregate *a, uint64_t moment) {
 	return EVERY(moment >= a->bins.curve_end, bins_advance(&a->bins, &now, a->stacks.n));
 }
 
+bool aggregate_until(struct aggregate *a, uint64_t now_ns, struct err *err) {
+	RAISE_TO(a->moment, now_ns);
+	return reach(a, a->moment) || err_memory(err);
+}
+
 bool aggregate_events(struct aggregate *a, const struct trace_event *events, size_t n, size_t *done,
 		struct err *err) {
 	*done = 0;

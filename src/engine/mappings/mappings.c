@@ -275,6 +275,10 @@ static bool reach(struct mappings *m, uint64_t time_ns) {
 			bins_advance(&m->bins, &m->now, (uint32_t)m->stacks.n));
 }
 
+bool mappings_until(struct mappings *m, uint64_t now_ns, struct err *err) {
+	return reach(m, now_ns) || err_memory(err);
+}
+
 bool mappings_event(struct mappings *m, const struct trace_event *e, struct err *err) {
 	uint64_t start = e->ptr & ~m->page_mask, bytes = (e->size + m->page_mask) & ~m->page_mask;
 	uint64_t end = start + bytes < start ? ~m->page_mask : start + bytes;

@@ -100,6 +100,7 @@ bool import_heaptrack(struct import *import, struct err *err) {
 	k->import = import;
 	k->out = import->out;
 	bool ok = start(k, err) && read_all(k, err) && kde_put_code(k, err) &&
+			aggregate_until(k->feed.aggregate, k->time_ms * 1000000, err) &&
 			aggregate_snapshot(k->feed.aggregate, k->time_ms * 1000000, k->out, err);
 	if (ok) {
 		put_meta(k);
