@@ -7,8 +7,8 @@
  * and returns the exit status. Only this folder prints.
  */
 
-#include "base/base.h"
 #include "base/visible.h"
+#include "sys/sys.h"
 
 /** Behind the command's name in what --version prints; KDE's heaptrack ends with its number. */
 #define CLI_VERSION HEAPTRACK_VERSION " (heaptrack-c)"

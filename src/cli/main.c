@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Runs one of the four commands, depending on the name that the program was called by. */
 #include "cli/cli.h"
-#include "sys/file.h"
 #include "sys/spawn.h"
 
 #include <sys/auxv.h>

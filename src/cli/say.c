@@ -2,9 +2,6 @@
 /* Prints for people: text with its control characters replaced. */
 #include "cli/cli.h"
 
-#include <errno.h>
-#include <unistd.h>
-
 bool say_text(FILE *to, struct slice text) {
 	struct buffer shown = {0};
 	visible_put_lines(&shown, text);

@@ -8,8 +8,7 @@
  */
 
 #include "sys/listen.h"
-
-#include <sys/types.h>
+#include "sys/sys.h"
 
 /** The name of a socket as connect_to_unix takes it. */
 struct control_place {

@@ -6,9 +6,6 @@
  */
 
 #include "injector/injector.h"
-#include "trace/recording.h"
-
-#include <sys/types.h>
 
 // ---- a program before it is started: can it be executed, and can the recorder be loaded?
 //

@@ -9,10 +9,8 @@
 #include "formats/profile.h"
 
 #include "engine/diff.h"
-#include "engine/lens.h"
 #include "engine/memory.h"
 #include "export/export.h"
-#include "session/import.h"
 
 struct making {
 	struct profile_maker *m;

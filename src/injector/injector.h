@@ -20,6 +20,7 @@
  */
 
 #include "engine/graph.h"
+#include "sys/sys.h"
 
 struct injector;
 

@@ -9,6 +9,7 @@
 
 #include "elf/image.h"
 #include "sys/smaps.h"
+#include "sys/sys.h"
 
 struct process_space {
 	struct smaps mappings; // what is mapped alone

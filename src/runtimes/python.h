@@ -6,7 +6,6 @@
  * Works on bytes and on memory that is read through a function, and trusts neither. Any thread.
  */
 
-#include "base/index.h"
 #include "elf/image.h"
 #include "wire/runtime.h"
 

@@ -7,7 +7,6 @@
  * for use by several threads at once.
  */
 
-#include "base/arena.h"
 #include "elf/image.h"
 #include "wire/runtime.h"
 

@@ -7,7 +7,6 @@
 #include "sys/signals.h"
 
 #include <poll.h>
-#include <stdatomic.h>
 
 enum {
 	TICK_MS = 2000,

@@ -7,7 +7,6 @@
 
 #include "formats/profile.h"
 #include "symbols/symbols.h"
-#include "trace/recording.h"
 
 struct import_options {
 	uint64_t max_unpacked_bytes;           // 0: UNPACK_DEFAULT_MAX

@@ -7,7 +7,6 @@
  */
 #include "symbols/symbols.h"
 
-#include "elf/image.h"
 #include "symbols/dwarf/unit.h"
 
 struct module {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * The vocabulary of what talks to Linux: clocks, files and processes, and the C library's headers
- * that go with them. Sources that need two or more of these include this instead.
+ * The vocabulary of what talks to Linux: clocks, files, processes and what they wait for, and the C
+ * library's headers that go with them. Headers of collector, injector and cli include it, and their
+ * sources have it from them.
  */
 
 #include "sys/clock.h"
 #include "sys/file.h"
+#include "sys/futex.h"
 #include "sys/process.h"
 
 #include <sys/mman.h>

@@ -19,8 +19,6 @@
 
 #include "wire/segment.h"
 
-#include <stdint.h>
-
 // ---- system calls that a stopped thread of the target makes for heaptrack, its *errand*
 //
 // After them it may call a function of the recorder. The thread runs on the resident's stack, with

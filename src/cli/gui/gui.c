@@ -9,9 +9,6 @@
 #include "sys/terminal.h"
 #include "web/page.h"
 
-#include <time.h>
-#include <unistd.h>
-
 // ---- options
 
 static bool take_port(const struct option_given *g) {

@@ -11,8 +11,6 @@
 #include "sys/terminal.h"
 #include "web/page.h"
 
-#include <unistd.h>
-
 struct show {
 	const struct gui_options *options;
 	struct session session, base;

@@ -7,8 +7,6 @@
 #include "sys/terminal.h"
 #include "sys/unpack.h"
 
-#include <unistd.h>
-
 enum { SITES_COMPARED = 12 }; // per list, so that all of it fits a screen or two
 
 bool compare_take_base(const struct option_given *g) {

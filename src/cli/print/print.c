@@ -3,13 +3,9 @@
 #include "cli/options/table.h"
 #include "cli/print/options.h"
 #include "engine/memory.h"
-#include "session/session.h"
 #include "sys/terminal.h"
 #include "sys/unpack.h"
 #include "web/page.h"
-
-#include <errno.h>
-#include <unistd.h>
 
 // ---- the page: --html and --viewer
 

@@ -7,11 +7,6 @@
  */
 #include "cli/cli.h"
 #include "cli/record/options.h"
-#include "collector/run.h"
-
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define VARIABLE "DUMP_HEAPTRACK_OUTPUT"
 

@@ -4,8 +4,6 @@
 #include "cli/cli.h"
 #include "collector/run.h"
 #include "engine/findings.h"
-#include "sys/smaps.h"
-#include "sys/sys.h"
 
 #include <sys/resource.h>
 #include <sys/utsname.h>

@@ -2,10 +2,8 @@
 /* The commands heaptrack --ctl and --look: recordings in progress, one line each on stdout. */
 #include "collector/control.h"
 
-#include "base/json.h"
 #include "cli/options/table.h"
 #include "engine/memory.h"
-#include "sys/file.h"
 
 #define complain(...) say_problem("heaptrack", __VA_ARGS__)
 

@@ -8,9 +8,6 @@
 #include "cli/options/table.h"
 #include "cli/print/options.h"
 #include "cli/record/options.h"
-#include "export/export.h"
-#include "session/import.h"
-#include "sys/file.h"
 
 struct words {
 	VEC(const char *);

@@ -2,12 +2,9 @@
 /* The command heaptrack. Its messages go to stderr: stdout belongs to the program. */
 #include "cli/options/table.h"
 #include "cli/record/options.h"
-#include "collector/run.h"
 #include "engine/findings.h"
 #include "report/report.h"
 #include "session/session.h"
-#include "sys/file.h"
-#include "sys/process.h"
 #include "sys/spawn.h"
 #include "sys/terminal.h"
 

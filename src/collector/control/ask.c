@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Sends a line to a control socket and reads the answer. */
 #include "base/json.h"
-#include "collector/control.h"
 #include "collector/control/serve.h"
-#include "sys/sys.h"
-
-#include <poll.h>
 
 enum {
 	RETRY_NS = 20000000,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Where control sockets are: from the most private place on; the abstract name always works. */
 #include "collector/control/serve.h"
-#include "sys/sys.h"
 
 // ---- where a socket may be
 

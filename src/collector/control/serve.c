@@ -15,8 +15,6 @@
 #include "collector/control/serve.h"
 
 #include "base/json.h"
-#include "sys/futex.h"
-#include "sys/sys.h"
 
 #include <sys/eventfd.h>
 

@@ -11,7 +11,6 @@
 #include "collector/control.h"
 
 #include <poll.h>
-#include <stdatomic.h>
 
 struct control;
 

@@ -2,9 +2,6 @@
 /* Keeps the file up to date: each state is written by a thread of its own. */
 #include "base/parallel.h"
 #include "collector/file/output.h"
-#include "sys/clock.h"
-
-#include <stdatomic.h>
 
 enum { STATE_GROWTH = 4 }; // the next state may be so many times larger, and still find its memory
 

@@ -8,8 +8,6 @@
  */
 #include "collector/file/output.h"
 
-#include "sys/sys.h"
-
 enum {
 	RESERVE_MAX = 1 << 30, // kept free: 1 GB or 5 % of the free space, whichever is smaller
 	RESERVE_PERCENT = 5,

@@ -7,9 +7,8 @@
  * finished file replaces the growing one.
  */
 
+#include "sys/sys.h"
 #include "trace/trace.h"
-
-#include <sys/types.h>
 
 struct output_request {
 	const char *name;    // as given with -o, %h and %p unexpanded; NULL: the default name

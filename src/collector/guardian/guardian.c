@@ -8,16 +8,13 @@
 #include "collector/guardian/guardian.h"
 
 #include "collector/launch/parts.h"
-#include "sys/futex.h"
 #include "sys/listen.h"
-#include "sys/sys.h"
 #include "wire/segment.h"
 
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
 
 enum {
 	RESCAN_MS = 1000,

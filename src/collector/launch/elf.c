@@ -6,7 +6,6 @@
  */
 #include "collector/launch/parts.h"
 #include "injector/space.h"
-#include "sys/sys.h"
 #include "wire/segment.h"
 
 static bool has_name(struct slice names, const char *name) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What a program is executed with: environment and arguments; and where the recorder is. */
 #include "collector/launch/parts.h"
-#include "sys/file.h"
-#include "sys/process.h"
 
 // Without this, AddressSanitizer's runtime ends a program in which a library was loaded before it.
 // Programs without that runtime ignore it

@@ -6,7 +6,6 @@
  * decides whether the recorder can be injected; what env(1) then executes must preload it.
  */
 #include "collector/launch/parts.h"
-#include "sys/file.h"
 
 #include <sys/xattr.h>
 

@@ -3,7 +3,6 @@
 /** What a program is executed with, and where its recorder is. */
 
 #include "collector/run.h"
-#include "injector/injector.h"
 
 /**
  * `environ` as the program is to see it: entry 0 is left free for the segment's variable;

@@ -7,7 +7,6 @@
  * named before, the location is retired. Then places without a name are looked up in the whole map.
  */
 #include "collector/names/namer.h"
-#include "sys/sys.h"
 
 enum {
 	OPEN_GAP_NS = 100000000, // between two searches for a map,

@@ -7,7 +7,6 @@
  * process had, then as heaptrack sees it.
  */
 #include "collector/names/namer.h"
-#include "sys/sys.h"
 
 #include <sys/uio.h>
 

@@ -6,9 +6,6 @@
  */
 #include "collector/names/namer.h"
 
-#include "sys/futex.h"
-#include "sys/sys.h"
-
 #include <pthread.h>
 #include <sys/resource.h>
 

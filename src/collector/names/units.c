@@ -7,8 +7,6 @@
  * and again until the interpreter is so far; V8's, by the first functions that are read with it.
  */
 #include "collector/names/namer.h"
-#include "sys/futex.h"
-#include "sys/sys.h"
 
 enum {
 	GAP_NS = 2000000, // between two proofs

@@ -7,7 +7,6 @@
  * in an entry nothing is trusted.
  */
 #include "collector/order/parts.h"
-#include "sys/futex.h"
 
 // ---- how far they are reserved, and how far the owner knows that they are taken
 

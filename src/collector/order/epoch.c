@@ -14,7 +14,6 @@
  * while.
  */
 #include "collector/order/parts.h"
-#include "sys/clock.h"
 
 static const uint64_t slack_ns = 50 * 1000; // where there is no clock of all processors
 static const uint64_t alone_ns = 1000 * 1000;

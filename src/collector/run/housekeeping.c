@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What is done between two rounds of events, from samples to checkpoints. */
 #include "collector/run/parts.h"
-#include "sys/clock.h"
 
 enum {
 	CHECKPOINT_GAP_NS = 1000000000,

@@ -8,7 +8,6 @@
  * ended.
  */
 #include "collector/run/parts.h"
-#include "sys/sys.h"
 
 /**
  * The link beside the executable by which it was started: redis-server of redis-check-rdb. 0: none,

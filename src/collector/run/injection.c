@@ -10,8 +10,6 @@
  *      │ ◄─────────────────────────── │ share, attach, let go ──►│ injected
  */
 #include "collector/run/parts.h"
-#include "sys/file.h"
-#include "sys/futex.h"
 
 enum { REPORT_BYTES = 16 << 10 };
 

@@ -10,8 +10,6 @@
 #include "collector/run/parts.h"
 #include "engine/findings.h"
 #include "engine/memory.h"
-#include "sys/futex.h"
-#include "sys/sys.h"
 
 enum {
 	LAST_ROUNDS_NS = 20000000, // for events before the look at the end: other threads may go on

@@ -14,7 +14,6 @@
  * half a ring can be full.
  */
 #include "collector/run/parts.h"
-#include "sys/sys.h"
 
 enum {
 	MANY_EVENTS = 4096, // a round with so many is followed by the next at once

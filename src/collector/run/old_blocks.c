@@ -8,7 +8,6 @@
  */
 #include "collector/run/parts.h"
 #include "engine/findings.h"
-#include "sys/clock.h"
 
 static void *work(void *user) {
 	struct old_heap *o = user;

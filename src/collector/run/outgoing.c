@@ -8,7 +8,6 @@
  */
 #include "base/parallel.h"
 #include "collector/run/parts.h"
-#include "sys/sys.h"
 
 void run_say(struct run *run, const char *fmt, ...) {
 	char text[1024];

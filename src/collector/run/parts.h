@@ -12,7 +12,6 @@
 #include "collector/file/output.h"
 #include "collector/guardian/guardian.h"
 #include "collector/looks/looks.h"
-#include "collector/names/namer.h"
 #include "collector/order/order.h"
 #include "collector/watch/watch.h"
 #include "engine/feed.h"

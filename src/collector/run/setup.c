@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Sets up the parts of a recording, each with those before it, and destroys them. */
 #include "collector/run/parts.h"
-#include "sys/sys.h"
 
 enum { MODULES_OPEN_MAX = 4096 };
 

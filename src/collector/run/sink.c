@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Passes what the order delivers on to the aggregate and the file. */
 #include "collector/run/parts.h"
-#include "sys/sys.h"
 
 static bool take_events(void *user, const struct trace_event *events, size_t n, struct err *err) {
 	struct run *run = user;

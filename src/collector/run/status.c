@@ -3,7 +3,6 @@
 #include "base/json.h"
 #include "collector/run/parts.h"
 #include "engine/memory.h"
-#include "sys/sys.h"
 
 enum { COMMAND_BYTES = 16 << 10 }; // longer ones are cut
 

@@ -6,9 +6,6 @@
  */
 #include "collector/segment/segment.h"
 
-#include "sys/futex.h"
-#include "sys/sys.h"
-
 #include <sys/random.h>
 #include <sys/resource.h>
 

@@ -17,6 +17,7 @@
  */
 
 #include "sys/pages.h"
+#include "sys/sys.h"
 #include "trace/recording.h"
 #include "wire/event.h"
 #include "wire/runtime.h"

@@ -13,7 +13,6 @@
  */
 #include "collector/start/steps.h"
 #include "engine/findings.h"
-#include "sys/sys.h"
 
 static bool prepare(struct run *run, struct err *err) {
 	char folder[4096];

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Records a program that waits, in its recorder's initialization, for the segment's address. */
 #include "collector/start/steps.h"
-#include "sys/sys.h"
 
 // ---- the steps that attached.c shares
 

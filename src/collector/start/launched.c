@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Launches a program with the recorder preloaded. */
 #include "collector/start/steps.h"
-#include "sys/sys.h"
 
 // ---- the steps that injected.c shares
 

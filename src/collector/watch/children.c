@@ -7,7 +7,6 @@
  * recognized by the environment that they were started with.
  */
 #include "collector/watch/watch.h"
-#include "sys/clock.h"
 
 enum {
 	GAP_MIN_NS = 10000000,

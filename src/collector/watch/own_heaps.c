@@ -4,7 +4,6 @@
  * not (injector/space.h).
  */
 #include "collector/watch/watch.h"
-#include "sys/clock.h"
 
 #include <sys/uio.h>
 

@@ -4,7 +4,6 @@
  * environment.
  */
 #include "collector/watch/watch.h"
-#include "sys/file.h"
 
 /** The file that the process runs. NULL: it is gone, or (errno is EACCES) of another user. */
 static const struct launch_elf *read_elf(struct reason_context *c, pid_t pid) {

@@ -5,8 +5,6 @@
  */
 #include "collector/watch/watch.h"
 
-#include <sys/stat.h>
-
 enum {
 	MS = 1000000,
 	FIRST_GAP_NS = 4 * MS,

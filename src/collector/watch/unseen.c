@@ -8,7 +8,6 @@
  * calls of the machine slower, so it is asked only after a look has found such memory.
  */
 #include "collector/watch/watch.h"
-#include "sys/sys.h"
 
 #include <linux/perf_event.h>
 

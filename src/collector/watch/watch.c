@@ -2,8 +2,6 @@
 /* One poll over signals, the socket for the segment, the program's pidfd and the control socket. */
 #include "collector/watch/watch.h"
 
-#include "sys/futex.h"
-#include "sys/sys.h"
 #include "sys/terminal.h"
 
 #include <pthread.h>

@@ -23,12 +23,9 @@
 #include "collector/control/serve.h"
 #include "collector/launch/parts.h"
 #include "collector/segment/segment.h"
-#include "engine/parts.h"
 #include "injector/space.h"
 #include "sys/cgroup.h"
-#include "sys/process.h"
 #include "sys/signals.h"
-#include "wire/segment.h"
 
 struct watch_params {
 	pid_t program;

@@ -4,7 +4,6 @@
  * is told apart by the stacks that end in a node, and summed up like the weights.
  */
 #include "engine/call_tree.h"
-#include "engine/diff.h"
 
 /** Costs come in no order of the tree: nodes are called for before their turn. */
 static void add_own(struct diff_tree *t, const struct lens *l, const struct lens_costs *costs,

@@ -8,7 +8,6 @@
  */
 #include "base/json.h"
 #include "formats/formats.h"
-#include "formats/profile.h"
 
 struct reading {
 	struct profile_maker *m;

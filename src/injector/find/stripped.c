@@ -20,8 +20,6 @@
  */
 #include "injector/find/functions.h"
 
-#include <sys/syscall.h>
-
 enum { MALLOC_ALIGNMENT = 16 };
 
 /** What is known of a program; indexes of functions. */

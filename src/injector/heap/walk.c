@@ -15,7 +15,6 @@
  * and its own size with three flags. Whether it is in use is told by a flag of the chunk behind it.
  */
 #include "injector/space.h"
-#include "sys/sys.h"
 
 enum {
 	PAGE = 4096,

@@ -4,8 +4,6 @@
 
 #include "injector/hooks/patch.h"
 #include "injector/resident/resident.h"
-#include "injector/tracee/tracee.h"
-#include "sys/clock.h"
 
 static void count(struct injector *in) {
 	const struct found_function *last = NULL;

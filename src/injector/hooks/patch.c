@@ -4,7 +4,6 @@
 
 #include "injector/resident/resident.h"
 #include "regs.h"
-#include "sys/sys.h"
 
 enum {
 	PLAN_TRIES = 6,   // the process may map something where we wanted to

@@ -3,7 +3,6 @@
 #include "injector/resident/blob.h"
 
 #include "machine.h"
-#include "sys/sys.h"
 
 enum { PAGE = 4096, IMAGE_MAX = 64 << 20 };
 

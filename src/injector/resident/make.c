@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Makes a resident, a mapping with the recorder in it, and the memfd that it will share. */
 #include "injector/resident/resident.h"
-#include "sys/sys.h"
-#include "wire/segment.h"
 
 /** Where a module's unwind tables lie, if only its sections say so, as in many static programs. */
 static uint64_t hidden_tables(const struct module_code *module) {

@@ -11,8 +11,6 @@
 
 #include "machine.h"
 #include "regs.h"
-#include "sys/sys.h"
-#include "wire/segment.h"
 
 enum {
 	RETIRE_TRIES = 8, // with growing pauses between: 127 ms in all

@@ -5,9 +5,7 @@
  */
 #include "injector/target/target.h"
 #include "regs.h"
-#include "sys/sys.h"
 
-#include <elf.h>
 #include <sys/uio.h>
 
 struct tracee *injector_hold(pid_t pid, struct err *err) {

@@ -2,7 +2,6 @@
 /* May a process be attached to? Every reason against it has its message, with what helps. */
 #include "injector/target/target.h"
 #include "machine.h"
-#include "sys/file.h"
 
 enum { STATUS_BYTES = 4096 };
 

@@ -8,7 +8,6 @@
 #include "injector/target/target.h"
 
 #include "machine.h"
-#include "sys/clock.h"
 
 uint64_t injector_sum_of_modules(const struct process_space *s) {
 	uint64_t sum = 14695981039346656037ull;

@@ -10,7 +10,6 @@
 
 #include "injector/resident/blob.h"
 #include "injector/tracee/tracee.h"
-#include "sys/process.h"
 
 /** A hook that is to be patched. */
 struct planned {

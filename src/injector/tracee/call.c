@@ -13,7 +13,6 @@
  */
 #include "injector/tracee/tracee.h"
 #include "regs.h"
-#include "sys/sys.h"
 
 enum { SIGNALS_BYTES = 8 };
 

@@ -7,7 +7,6 @@
 #include "injector/tracee/tracee.h"
 #include "machine.h"
 #include "regs.h"
-#include "sys/sys.h"
 
 enum { INSTRUCTIONS_MAX = 4096, FILTERS_MAX = 64 };
 

@@ -6,7 +6,6 @@
  * go when the time is up.
  */
 #include "injector/tracee/tracee.h"
-#include "sys/sys.h"
 
 #include <sched.h>
 

@@ -2,8 +2,6 @@
 /* Mappings from /proc/PID/maps; each file with code is opened once for each place it is at. */
 #include "injector/space.h"
 
-#include "sys/sys.h"
-
 // ---- mappings
 
 bool process_space_read(struct process_space *s, pid_t pid, struct err *err) {

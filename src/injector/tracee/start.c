@@ -7,7 +7,6 @@
  */
 #include "injector/tracee/tracee.h"
 #include "regs.h"
-#include "sys/sys.h"
 
 static const uint64_t START_PATIENCE_NS = 60000000000; // a loader may wait for a file server
 

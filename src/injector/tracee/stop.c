@@ -7,7 +7,6 @@
  */
 #include "injector/tracee/tracee.h"
 #include "regs.h"
-#include "sys/sys.h"
 
 #include <linux/kcmp.h>
 

@@ -7,7 +7,6 @@
  */
 #include "injector/tracee/tracee.h"
 #include "machine.h"
-#include "sys/sys.h"
 
 #include <sched.h>
 

@@ -2,7 +2,6 @@
 /* A comparison for programs. */
 #include "base/visible.h"
 #include "engine/findings.h"
-#include "report/compare.h"
 #include "report/compare/parts.h"
 
 static void put_totals(struct json *j, const char *key, const struct total totals[N_TOTALS],

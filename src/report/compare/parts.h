@@ -2,7 +2,6 @@
 #pragma once
 /** What the forms of a comparison share: totals, sites that changed, and how both are said. */
 
-#include "base/json.h"
 #include "report/compare.h"
 
 /** A total of both sides; texts for people. */

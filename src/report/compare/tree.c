@@ -5,9 +5,7 @@
  * than a hundredth of all change is summed up; for programs, all nodes are listed, parents first.
  */
 #include "base/json.h"
-#include "engine/findings.h"
 #include "engine/memory.h"
-#include "report/compare.h"
 #include "report/compare/parts.h"
 #include "report/text/page.h"
 

@@ -4,7 +4,6 @@
  * would have no bound.
  */
 #include "engine/breakdown.h"
-#include "engine/findings.h"
 #include "engine/memory.h"
 #include "report/view/viewer.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* A view as text: the totals of the lens above, then the view's own function. */
 #include "engine/memory.h"
-#include "report/report.h"
 #include "report/view/viewer.h"
 
 static void put_totals(struct viewer *v) {

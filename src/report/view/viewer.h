@@ -3,7 +3,6 @@
 /** What all views share: the answers of the engine, rows of figures, names. */
 
 #include "engine/call_tree.h"
-#include "report/report.h"
 #include "report/text/page.h"
 
 struct viewer {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The kinds of files, and how one of them is read. A further kind is a further row. */
 #include "formats/heaptrack.h"
-#include "session/import.h"
 #include "session/import/importer.h"
 
 // The order matters only where two know the same head: those with magic bytes stand first

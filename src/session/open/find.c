@@ -8,8 +8,6 @@
 #include "session/import/importer.h"
 #include "session/open/parts.h"
 #include "session/session.h"
-#include "sys/file.h"
-#include "trace/trace.h"
 
 // ---- all recordings of a folder: known by their first bytes, or by the names of KDE's heaptrack
 

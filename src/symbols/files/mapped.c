@@ -15,7 +15,6 @@
 #include "symbols/files/files.h"
 #include "sys/sys.h"
 
-#include <stdatomic.h>
 #include <zlib.h>
 
 // ---- files that shrink

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What the page says besides its tables: as in --json, and what it alone asks. */
 #include "engine/findings.h"
-#include "engine/memory.h"
-#include "engine/metrics.h"
 #include "web/encode/columns.h"
 
 struct writer {

@@ -5,7 +5,6 @@
  */
 #include "engine/memory.h"
 
-#include "engine/findings.h"
 #include "engine/findings/parts.h"
 #include "wire/event.h"
 
