@@ -61,15 +61,22 @@ def judge(seconds, budget, others, cores, is_quiet):
     return "over budget", is_quiet and seconds > SLOW * budget
 
 
+def cases_of(report):
+    """The tests of a JUnit file, each with its name. None if it is no whole file."""
+    try:
+        cases = list(xml.etree.ElementTree.parse(report).getroot().iter("testcase"))
+    except (OSError, xml.etree.ElementTree.ParseError):
+        return []
+    return [(f"tests/{case.get('classname').replace('.', '/')}.py::{case.get('name')}", case) for case in cases]
+
+
 def slowest(reports, n):
     """The n slowest tests of JUnit files, as (seconds, name), the slowest first."""
-    tests = []
-    for report in reports:
-        try:
-            cases = xml.etree.ElementTree.parse(report).getroot().iter("testcase")
-        except (OSError, xml.etree.ElementTree.ParseError):
-            continue
-        for case in cases:
-            file = case.get("classname").replace(".", "/")
-            tests.append((float(case.get("time", 0)), f"tests/{file}.py::{case.get('name')}"))
+    tests = [(float(case.get("time", 0)), name) for report in reports for name, case in cases_of(report)]
     return sorted(tests, reverse=True)[:n]
+
+
+def failures(report):
+    """The names of the tests that failed, each once."""
+    return list(dict.fromkeys(name for name, case in cases_of(report)
+                              if case.find("failure") is not None or case.find("error") is not None))

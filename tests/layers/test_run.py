@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+import types
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,33 @@ def test_the_slowest_tests_are_named(tmp_path):
     assert budget.slowest([report, tmp_path / "missing.xml"], 10) == [
         (22.0, "tests/e2e/test_b.py::test_y"), (1.5, "tests/e2e/test_a.py::test_x[1]")]
     assert len(budget.slowest([report], 1)) == 1
+
+
+SOMETIMES = """
+import os, pathlib, time
+HERE = pathlib.Path(__file__).parent
+def test_beside_others():
+    assert os.environ.get("PYTEST_XDIST_WORKER") is None, "beside others"
+def test_always():
+    assert False, "always"
+def test_never():
+    pass
+"""
+
+
+@pytest.mark.parametrize("is_quiet, counts, note", [(False, (2, 1), "1 passed only alone"), (True, (1, 2), "")])
+def test_what_fails_beside_others_is_run_again_alone_and_named(tmp_path, monkeypatch, is_quiet, counts, note):
+    """Not on a machine that is said to be quiet. What fails twice has failed."""
+    pytest.importorskip("xdist")
+    (tmp_path / "tests/some").mkdir(parents=True)
+    (tmp_path / "tests/pytest.ini").write_text("[pytest]\nmarkers = serial: nothing beside them\n")
+    (tmp_path / "tests/some/test_some.py").write_text(SOMETIMES)
+    for name, value in [("SOURCE", tmp_path), ("LOGS", tmp_path), ("REPORTS", []), ("CORES", 1)]:
+        monkeypatch.setattr(suites, name, value)
+    monkeypatch.setattr(os, "environ", {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")})
+    result = suites.pytest_suite("some")(types.SimpleNamespace(long=False, quiet=is_quiet), 60)
+    assert (result.passed, result.failed, result.note) == (*counts, note), result.details
+    assert is_quiet or "passed tests/some/test_some.py::test_beside_others\nFAILED tests/some/test_some.py::test_always" in result.details
 
 
 def test_what_needs_a_build_has_it_begun():
