@@ -274,7 +274,9 @@ def test_a_thousand_silent_connections(asker, recorded):
             visitor.connect(str(recorded.socket))
         except BlockingIOError:
             refused += 1
-    assert refused > 900 and n_open() <= before + 1  # one is served, a few wait in the kernel
+    assert refused > 900
+    # One is served, a few wait in the kernel; heaptrack has files of its own open now and then
+    wait_until(lambda: n_open() <= before + 1, what="no more descriptors")
     start = time.monotonic()
     assert asker.status(recorded.program())[0]["state"] == "recording"
     assert time.monotonic() - start < BOUND

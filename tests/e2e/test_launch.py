@@ -159,8 +159,8 @@ def close(one, other):
 
 
 @pytest.mark.parametrize("wrapper", [
-    ["env", "A=b"], ["timeout", "5"], ["timeout", "-k", "3", "--signal=INT", "5"],
-    ["timeout", "--kill-after", "3", "5"], ["nice", "-n", "1"], ["stdbuf", "-o0"],
+    ["env", "A=b"], ["timeout", "90"], ["timeout", "-k", "90", "--signal=INT", "90"],
+    ["timeout", "--kill-after", "90", "90"], ["nice", "-n", "1"], ["stdbuf", "-o0"],
     ["nohup"], ["setsid", "-w"], ["sh", "-c", 'exec "$@"', "sh"]])
 def test_wrappers(tools, direct, wrapper):
     if not shutil.which(wrapper[0]):
