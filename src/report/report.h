@@ -5,8 +5,9 @@
  * memory (then `err` says so). Nothing here reads files or knows a terminal.
  */
 
-#include "base/json.h"
 #include "engine/breakdown.h"
+#include "engine/findings.h"
+#include "engine/memory.h"
 #include "engine/suppress.h"
 
 enum { REPORT_WIDTH = 100 }; // columns, where no terminal says otherwise

@@ -7,8 +7,6 @@
 
 #include "sys/sys.h"
 
-#include <poll.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 
 void signals_save(struct signals_start *out) {

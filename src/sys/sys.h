@@ -11,6 +11,12 @@
 #include "sys/futex.h"
 #include "sys/process.h"
 
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>

@@ -3,7 +3,6 @@
 #include "report/compare.h"
 
 #include "cli/print/options.h"
-#include "engine/memory.h"
 #include "sys/terminal.h"
 #include "sys/unpack.h"
 

@@ -2,7 +2,6 @@
 /* The command heaptrack_print: opens recordings, and prints one report or writes one page. */
 #include "cli/options/table.h"
 #include "cli/print/options.h"
-#include "engine/memory.h"
 #include "sys/terminal.h"
 #include "sys/unpack.h"
 #include "web/page.h"

@@ -5,7 +5,6 @@
 #include "collector/run.h"
 #include "engine/findings.h"
 
-#include <sys/resource.h>
 #include <sys/utsname.h>
 
 enum { LIBC_BYTES_MAX = 64 << 20, OLDEST_MINOR = 28 }; // glibc 2.28

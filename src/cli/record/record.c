@@ -2,7 +2,6 @@
 /* The command heaptrack. Its messages go to stderr: stdout belongs to the program. */
 #include "cli/options/table.h"
 #include "cli/record/options.h"
-#include "engine/findings.h"
 #include "report/report.h"
 #include "session/session.h"
 #include "sys/spawn.h"

@@ -10,8 +10,6 @@
 
 #include "collector/control.h"
 
-#include <poll.h>
-
 struct control;
 
 /** `bell` is set to 1 and woken for the recording's thread. NULL: no place for a socket. */

@@ -11,9 +11,6 @@
 #include "sys/listen.h"
 #include "wire/segment.h"
 
-#include <poll.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 
 enum {

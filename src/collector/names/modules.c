@@ -8,8 +8,6 @@
  */
 #include "collector/names/namer.h"
 
-#include <sys/uio.h>
-
 enum { HEAD_BYTES = 16 << 10 }; // segments and notes stand at the start of a file
 
 void modules_init(struct modules *m, struct texts *texts, pid_t pid, const char *exe,

@@ -6,9 +6,6 @@
  */
 #include "collector/names/namer.h"
 
-#include <pthread.h>
-#include <sys/resource.h>
-
 enum {
 	NICE = 10,
 	FIRST_WAIT_NS = 200000000,  // in which a new module gathers addresses

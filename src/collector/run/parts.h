@@ -17,8 +17,6 @@
 #include "engine/feed.h"
 #include "sys/spawn.h"
 
-#include <pthread.h>
-
 // How long the program's end waits to be looked at, at least; and with --leaks
 enum { RUN_END_WAIT_MS = 50, RUN_LEAKS_WAIT_MS = 30000 };
 enum { RUN_PAUSE_NS = 20000 }; // between two rounds that wait for events

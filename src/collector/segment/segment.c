@@ -7,7 +7,6 @@
 #include "collector/segment/segment.h"
 
 #include <sys/random.h>
-#include <sys/resource.h>
 
 enum {
 	OWN_BYTES = 600 << 20, // heaptrack's own; the engine's table of addresses is half of it

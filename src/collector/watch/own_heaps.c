@@ -5,8 +5,6 @@
  */
 #include "collector/watch/watch.h"
 
-#include <sys/uio.h>
-
 enum { LOOK_COST = 100 }; // checks take at most 1 % of a CPU
 
 /** A second C library is the same code of the same file mapped at two places. */

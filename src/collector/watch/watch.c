@@ -4,9 +4,7 @@
 
 #include "sys/terminal.h"
 
-#include <pthread.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 
 enum {
 	VISITORS = 64,

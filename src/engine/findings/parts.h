@@ -6,6 +6,7 @@
  */
 
 #include "engine/findings.h"
+#include "engine/memory.h"
 
 // ---- the shape of a site's live bytes over a run, as used by findings
 //

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* States a finding: its sentence, its numbers, its lens, and the function that it is about. */
 #include "engine/findings/parts.h"
-#include "engine/lens.h"
 
 void finder_begin(struct finder *f, const char *id, const char *title) {
 	f->draft = (struct finding){.id = id, .title = title, .text = "", .lens = "", .place = ""};

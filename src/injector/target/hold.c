@@ -6,8 +6,6 @@
 #include "injector/target/target.h"
 #include "regs.h"
 
-#include <sys/uio.h>
-
 struct tracee *injector_hold(pid_t pid, struct err *err) {
 	struct tracee *t = calloc(1, sizeof *t);
 	if (!t) {

@@ -7,8 +7,6 @@
  */
 #include "injector/tracee/tracee.h"
 
-#include <sched.h>
-
 static const uint64_t BIRTH_PATIENCE_NS = 2000000000;
 static const uint64_t PATIENCE_NS = 600000000000; // one thread alone has to wait
 

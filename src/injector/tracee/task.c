@@ -8,8 +8,6 @@
 #include "injector/tracee/tracee.h"
 #include "machine.h"
 
-#include <sched.h>
-
 // ---- memory
 
 bool tracee_open(struct tracee *t, pid_t pid, struct err *err) {

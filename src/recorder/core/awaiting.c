@@ -2,10 +2,8 @@
 /* The collector may be gone, or so slow among others that the program goes on without it. */
 #include "recorder/core/awaiting.h"
 
-#include "recorder/core/segment.h"
 #include "recorder/core/switch.h"
 
-#include <linux/futex.h>
 #include <time.h>
 
 bool awaiting_has_collector(void) {

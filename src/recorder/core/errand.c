@@ -6,8 +6,6 @@
  */
 #include "recorder/core/errand.h"
 
-#include "recorder/core/sys.h"
-
 static bool make_call(struct errand_call *c) {
 	const uint64_t *a = c->arguments;
 	long result = syscall_6((long)c->number, (long)a[0], (long)a[1], (long)a[2], (long)a[3],

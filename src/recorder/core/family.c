@@ -4,8 +4,6 @@
 
 #include "recorder/core/sys.h"
 
-#include <linux/futex.h>
-
 /** When this process was started, in ticks since boot: identifies it, with its pid. 0: unknown. */
 static uint64_t read_start(void) {
 	enum { FIELD_NAME = 2, FIELD_START = 22 };

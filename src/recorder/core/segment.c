@@ -9,11 +9,8 @@
 #include "recorder/core/segment.h"
 
 #include "recorder/core/family.h"
-#include "recorder/core/sys.h"
 
 #include <fcntl.h>
-#include <linux/futex.h>
-#include <linux/prctl.h>
 #include <linux/seccomp.h>
 #include <sys/resource.h>
 #include <sys/socket.h>

@@ -8,11 +8,9 @@
  */
 
 #include "recorder/core/attr.h"
-#include "syscall.h"
+#include "recorder/core/sys.h"
 #include "wire/event.h"
 #include "wire/runtime.h"
-
-#include <stdbool.h>
 
 /** What is mapped. After segment_open only n_slots, n_nodes*, *_open and has_no_clock change. */
 struct segment {

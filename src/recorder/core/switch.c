@@ -9,9 +9,6 @@
 
 #include "recorder/core/capture/capture.h"
 #include "recorder/core/family.h"
-#include "recorder/core/sys.h"
-
-#include <linux/futex.h>
 
 _Alignas(MACHINE_PAGE_MOST) union switch_page switch_page;
 _Static_assert(sizeof switch_page == MACHINE_PAGE_MOST, "a page of its own, of whatever size");

@@ -14,10 +14,10 @@
 #include "recorder/core/own.h"
 #include "syscall.h"
 
+#include <linux/futex.h>
 #include <linux/mman.h>
+#include <linux/prctl.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 /** True if a system call's result is an error number, negated. */
 static inline bool sys_failed(long result) {

@@ -3,10 +3,7 @@
 #include "recorder/core/thread.h"
 
 #include "recorder/core/switch.h"
-#include "recorder/core/sys.h"
 
-#include <linux/futex.h>
-#include <linux/prctl.h>
 #include <time.h>
 
 static bool try_slot(struct thread_slot *slot) {

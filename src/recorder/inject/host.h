@@ -13,10 +13,6 @@
 #include "recorder/core/unwind/mapped_image.h"
 #include "wire/resident.h"
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-
 #define thread_words resident_thread
 
 extern struct thread_words inject_threads[1 << RESIDENT_THREADS_LOG2]

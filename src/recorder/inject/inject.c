@@ -15,7 +15,6 @@
 #include "recorder/core/awaiting.h"
 #include "recorder/core/errand.h"
 #include "recorder/core/hook/mapping.h"
-#include "recorder/core/sys.h"
 #include "recorder/core/unwind/runtimes.h"
 
 struct resident_range inject_thread_caches[RESIDENT_THREAD_CACHES];

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* What the core needs of the process into which the recorder was put, and its table of threads. */
 #include "host.h"
-#include "recorder/core/segment.h"
 #include "recorder/core/switch.h"
-#include "recorder/core/sys.h"
 
 #include <time.h>
 

@@ -7,7 +7,6 @@
  */
 #include "recorder/preload/collector.h"
 
-#include "recorder/core/sys.h"
 #include "recorder/preload/real.h"
 
 #include <fcntl.h>

@@ -7,9 +7,6 @@
  * traced program, which would then differ from one that runs without heaptrack.
  */
 #include "recorder/core/segment.h"
-#include "recorder/core/switch.h"
-#include "recorder/core/sys.h"
-#include "recorder/preload/collector.h"
 #include "recorder/preload/exports/replace.h"
 
 #include <fcntl.h>

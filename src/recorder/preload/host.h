@@ -10,8 +10,6 @@
 #include "machine.h"
 #include "recorder/core/unwind/mapped_image.h"
 
-#include <stdbool.h>
-
 struct thread_slot;
 
 /** The thread's own words, in static thread-local storage: small, it is scarce. */

@@ -10,8 +10,6 @@
 
 #include "recorder/core/sys.h"
 
-#include <stdatomic.h>
-
 enum {
 	N_PLACES = 1 << 22,
 	PROBES = 512, // places looked at, before the table counts as full

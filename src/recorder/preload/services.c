@@ -2,7 +2,6 @@
 /* What the core needs of the process into which the recorder was preloaded. */
 #include "recorder/core/errand.h"
 #include "recorder/core/switch.h"
-#include "recorder/core/sys.h"
 #include "recorder/preload/collector.h"
 #include "recorder/preload/real.h"
 

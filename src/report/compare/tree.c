@@ -5,7 +5,6 @@
  * than a hundredth of all change is summed up; for programs, all nodes are listed, parents first.
  */
 #include "base/json.h"
-#include "engine/memory.h"
 #include "report/compare/parts.h"
 #include "report/text/page.h"
 

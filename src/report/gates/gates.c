@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Parses gates such as "never-freed>+1M", decides each, and says what was found. */
 #include "engine/breakdown.h"
-#include "engine/memory.h"
 #include "report/compare.h"
 #include "report/text/page.h"
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Everything that a recording has, for programs. */
 #include "engine/breakdown.h"
-#include "engine/findings.h"
-#include "engine/memory.h"
 #include "report/report.h"
 
 struct document {

@@ -3,7 +3,6 @@
 /** The page that the default report is written on, and what its parts share. */
 
 #include "base/visible.h"
-#include "engine/findings.h"
 #include "report/report.h"
 
 // ---- text that lines up: widths count characters, not bytes

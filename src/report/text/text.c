@@ -5,7 +5,6 @@
  * they are written: the tables get what is left.
  */
 #include "engine/findings.h"
-#include "engine/memory.h"
 #include "report/text/page.h"
 
 #include <time.h>

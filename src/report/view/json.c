@@ -4,7 +4,6 @@
  * would have no bound.
  */
 #include "engine/breakdown.h"
-#include "engine/memory.h"
 #include "report/view/viewer.h"
 
 enum { USUAL_DEPTH = 3 };

@@ -2,7 +2,6 @@
 /* Says what no pointer led to when the program was last looked at for that, by site. */
 #include "engine/findings.h"
 #include "engine/findings/parts.h"
-#include "engine/memory.h"
 
 enum { SITES_MOST = 3, MANY_BLOCKS = 100, MANY_BYTES = 64000 };
 

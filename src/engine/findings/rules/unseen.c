@@ -5,7 +5,6 @@
  */
 #include "engine/findings.h"
 #include "engine/findings/parts.h"
-#include "engine/memory.h"
 
 /** The one site that allocated nine tenths of what was handed over, and no more; NULL: unsure. */
 static const struct place *place_handed_over(const struct finder *f, const struct rec_handover *h) {

@@ -27,7 +27,6 @@
 #include "recorder/core/capture/capture.h"
 
 #include "recorder/core/capture/context.h"
-#include "recorder/core/sys.h"
 
 enum { NEAR_MAX = 48 }; // frames that capture_near takes on
 

@@ -7,13 +7,11 @@
  * Both share what is declared here.
  */
 
-#include "recorder/core/attr.h"
 #include "recorder/core/capture/capture.h"
 #include "recorder/core/capture/trie.h"
 #include "recorder/core/runtime/chain.h"
 #include "recorder/core/runtime/v8.h"
 #include "recorder/core/unwind/modules.h"
-#include "recorder/core/unwind/walk.h"
 
 // struct frame.checks: the number of checks from the root to this frame, and flags
 enum {

@@ -20,9 +20,7 @@
  */
 #include "recorder/core/capture/trie.h"
 
-#include "recorder/core/attr.h"
 #include "recorder/core/segment.h"
-#include "recorder/core/sys.h"
 
 enum {
 	FIRST_BITS = 14,

@@ -8,7 +8,6 @@
  */
 #include "recorder/core/hook/hook.h"
 
-#include <linux/futex.h>
 #include <time.h>
 
 // ---- room in the ring

@@ -7,7 +7,6 @@
  * hook_put does it for an event that fits one entry; event.c has the others.
  */
 
-#include "recorder/core/attr.h"
 #include "recorder/core/thread.h"
 
 /** Write an event for which a label may be due, or whose pointer or size does not fit an entry. */

@@ -25,11 +25,9 @@
  * different, even then, continues by the way above. Hooks that are not plain begin in enter.c.
  */
 
-#include "recorder/core/attr.h"
 #include "recorder/core/hook/event.h"
 #include "recorder/core/hook/progress.h"
 #include "recorder/core/switch.h"
-#include "recorder/core/thread.h"
 #include "recorder/core/unwind/modules.h"
 
 // A file whose hooks are rarely called defines it differently, to be small

@@ -12,8 +12,6 @@
 #include "recorder/core/hook/hook.h"
 
 #include <linux/errno.h>
-#include <linux/mman.h>
-#include <linux/prctl.h>
 #include <sys/shm.h>
 
 #define SURE_END (1ull << 47) // of addresses that every process may have

@@ -8,7 +8,6 @@
 #include "recorder/core/hook/progress.h"
 
 #include "recorder/core/hook/event.h"
-#include "recorder/core/sys.h"
 
 #include <signal.h>
 

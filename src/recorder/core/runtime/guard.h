@@ -10,7 +10,6 @@
  */
 
 #include "recorder/core/segment.h"
-#include "recorder/core/sys.h"
 #include "recorder/core/unwind/walk.h"
 
 enum { GUARD_SMALL_PAGES = 16, GUARD_BUSY_PAGES = 256 };

@@ -9,7 +9,6 @@
 
 #include "host.h"
 #include "recorder/core/segment.h"
-#include "recorder/core/sys.h"
 #include "wire/image.h"
 
 static void program_header_read(struct image *image, const Elf64_Phdr *header) {

@@ -11,9 +11,6 @@
 
 #include "host.h"
 #include "recorder/core/segment.h"
-#include "recorder/core/sys.h"
-
-#include <elf.h>
 
 enum { MODULE_UNKNOWN = WIRE_MODULE_MAX + 1 };
 

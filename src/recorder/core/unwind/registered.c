@@ -6,7 +6,6 @@
  * counter on a stack are read: that code is still there, and so are its tables.
  */
 #include "recorder/core/segment.h"
-#include "recorder/core/sys.h"
 #include "recorder/core/unwind/modules.h"
 
 enum { FRAMES_MAX = 1 << 16 };

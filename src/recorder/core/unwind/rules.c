@@ -10,13 +10,9 @@
  */
 #include "recorder/core/unwind/rules.h"
 
-#include "recorder/core/segment.h"
-#include "recorder/core/sys.h"
 #include "recorder/core/unwind/modules.h"
 #include "recorder/core/unwind/runtimes.h"
 #include "recorder/core/unwind/walk.h"
-
-#include <dwarf.h>
 
 enum {
 	FIRST_BITS = 13,

@@ -11,8 +11,6 @@
 #include "recorder/core/unwind/eh.h"
 #include "wire/segment.h"
 
-#include <stdbool.h>
-
 /**
  * The key of a rule: a program counter, and WIRE_EXACT_PC as in a node's `where`. Not UINT64_MAX.
  */

@@ -5,7 +5,6 @@
  * signal handler, no lock.
  */
 
-#include "recorder/core/attr.h"
 #include "recorder/core/segment.h"
 
 struct runtime {

@@ -7,7 +7,6 @@
 #include "recorder/core/unwind/walk.h"
 
 #include "recorder/core/segment.h"
-#include "recorder/core/sys.h"
 
 enum {
 	STEPS_MAX = 1 << 20, // to reach a state with all registers

@@ -6,7 +6,6 @@
  */
 #include "recorder/core/awaiting.h"
 #include "recorder/core/hook/hook.h"
-#include "recorder/core/sys.h"
 #include "recorder/preload/collector.h"
 #include "recorder/preload/pools.h"
 

@@ -2,9 +2,7 @@
 /* The exported functions of the C library, made from hooks.def, and their start. */
 #include "recorder/core/unwind/modules.h"
 #include "recorder/core/unwind/runtimes.h"
-#include "recorder/preload/collector.h"
 #include "recorder/preload/exports/replace.h"
-#include "recorder/preload/real.h"
 
 #define HOOK(result, name, parameters, arguments, what, without) \
 	REPLACEMENT(result, name, parameters, arguments, what)

@@ -9,7 +9,6 @@
 #include "recorder/core/awaiting.h"
 #include "recorder/core/hook/hook.h"
 #include "recorder/core/hook/mapping.h"
-#include "recorder/core/sys.h"
 #include "recorder/preload/collector.h"
 #include "recorder/preload/real.h"
 
