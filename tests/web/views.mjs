@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Every view, looked at: node views.mjs MODULES ADDRESS FOLDER NAME OPTIONS-AS-JSON
 // Keeps a picture of each in FOLDER, and prints what axe finds in it as JSON, by view.
+//
+// Options: theme, width, height; other (a page to compare with), of (a function to select), isLong (pictures are as
+// high as the view), isUnjudged (pictures alone).
 
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -8,7 +11,8 @@ import { readFileSync } from 'node:fs';
 import { launch, open, settle } from './browser.mjs';
 
 const [modules, address, folder, name, given] = process.argv.slice(2);
-const options = JSON.parse(given ?? '{}');
+const options = { of: 'leakyParse', ...JSON.parse(given ?? '{}') };
+const of = encodeURIComponent(options.of);
 const axe = readFileSync(createRequire(join(modules, 'package.json')).resolve('axe-core/axe.min.js'), 'utf8');
 
 const VIEWS = {
@@ -16,7 +20,7 @@ const VIEWS = {
 	flame: 'v=flame',
 	'flame-bottom-up': 'v=flame&dir=bu',
 	'flame-around': 'v=flame&dir=around&sel=main',
-	'flame-details': 'v=flame&sel=leakyParse&m=allocations',
+	'flame-details': `v=flame&sel=${of}&m=allocations`,
 	'flame-modules': 'v=flame&group=module',
 	treemap: 'v=flame&dir=map&m=allocations',
 	tree: 'v=tree&m=allocations',
@@ -70,6 +74,8 @@ function cutTexts() {
 			wrong.push(`cells below each other: ${row.textContent}`);
 		}
 	}
+	const values = document.querySelectorAll('.matrix td:empty');
+	wrong.push(...(innerWidth < 600 ? [...values] : []).filter((cell) => cell.clientHeight).map((cell) => `empty: ${cell.dataset.by}`));
 	wrong.push(...brokenFigures());
 	for (const part of innerWidth < 600 ? document.querySelectorAll('main :not(.source)') : []) {
 		if (/auto|scroll/.test(getComputedStyle(part).overflowX) && part.scrollWidth > part.clientWidth + 1) {
@@ -80,6 +86,22 @@ function cutTexts() {
 		wrong.push(`the page is ${document.documentElement.scrollWidth - innerWidth} px too wide`);
 	}
 	return wrong;
+}
+
+async function keepPicture(page, view) {
+	const path = join(folder, `${name}-${view}-${options.theme}-${options.width}.png`);
+	await page.screenshot({ path, fullPage: options.isLong });
+}
+
+async function judge(page) {
+	await page.evaluate(axe);
+	const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
+	await page.evaluate(`window.brokenFigures = ${brokenFigures}`);
+	const cut = await page.evaluate(cutTexts);
+	return [
+		...violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 160)).slice(0, 3).join(' | ')}`),
+		...cut.map((text) => `cut: ${text}`),
+	];
 }
 
 const browser = await launch(modules);
@@ -94,16 +116,12 @@ for (const [view, words] of states) {
 		await page.getByRole('region', { name: 'Functions that changed' }).waitFor();
 		await settle(page);
 	}
-	await page.screenshot({ path: join(folder, `${name}-${view}-${options.theme}-${options.width}.png`) });
-	await page.evaluate(axe);
-	const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
-	found[view] = violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 160)).slice(0, 3).join(' | ')}`);
-	await page.evaluate(`window.brokenFigures = ${brokenFigures}`);
-	found[view].push(...(await page.evaluate(cutTexts)).map((text) => `cut: ${text}`));
+	await keepPicture(page, view);
+	found[view] = options.isUnjudged ? [] : await judge(page);
 }
 await page.keyboard.press('?');
 await page.getByRole('dialog').waitFor();
 await settle(page);
-await page.screenshot({ path: join(folder, `${name}-help-${options.theme}-${options.width}.png`) });
+await keepPicture(page, 'help');
 await browser.close();
 process.stdout.write(JSON.stringify({ found, wrong }));
