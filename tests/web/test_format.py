@@ -49,6 +49,31 @@ def test_ties_are_rounded_as_in_the_report(format_of):
     assert format_of("percent", TIES_PERCENT) == [in_percent(*pair) for pair in TIES_PERCENT]
 
 
+def test_names_of_operators_are_shortened_as_in_the_report(format_of):
+    """Without what stands in brackets, where the page has a "…"."""
+    table = (SOURCE / "tests/unit/test_shorten.c").read_text(encoding="utf-8")
+    pairs = re.findall(r'\{"(.*)",\s*"(.*)"\},', table[:table.index("keeps_parameters")])
+    pairs = [(name, short) for name, short in pairs if re.search("operator|decltype|main", name) and "{" not in name]
+    assert len(pairs) >= 10, pairs
+    said = format_of("shortName", [[name] for name, _ in pairs])
+    assert [short.replace("…", "") for short in said] == [short for _, short in pairs]
+
+
+def test_what_python_calls_its_functions_is_no_template(format_of):
+    name = "load.<locals>.<listcomp>"
+    assert format_of("shortName", [[name]]) == [name]
+
+
+def test_a_moment_has_one_form(format_of):
+    """That of the report, wherever it stands by itself; among near ones, the digits that tell them apart."""
+    said = format_of("moment", [[ns] for ns in DURATIONS_NS] + [[0], [4_091_200_000, 100_000_000], [4_091_200_000, 12_000_000_000]])
+    assert said == [*map(in_time, DURATIONS_NS), "0 s", "4.091 s", "4.09 s"]
+
+
+def test_a_class_of_sizes_is_written_in_units_of_its_powers(format_of):
+    assert format_of("inBinary", [[512], [1024], [65536], [2 ** 31]]) == ["512 B", "1 KiB", "64 KiB", "2 GiB"]
+
+
 def test_each_finding_on_what_is_held_has_a_card():
     cards = re.findall(r"ids: (/.+/),", (SOURCE / "web/src/views/cards.tsx").read_text())
     ids = re.findall(r"^\| (`[^|]+`) \|[^|]+\|[^|]+\|[^|]+\| `[^|]*focus=", (SOURCE / "docs/findings.md").read_text(), re.M)

@@ -47,6 +47,12 @@ def test_the_line_of_the_peak(seen):
     assert re.search(r"16\.0 MB\s+\d+\s+std::vector<char> request", seen["peak_to_source_line"]["said"]), seen
 
 
+def test_stacks_that_only_map_have_no_first_allocation(seen):
+    """The malloc below spike() maps: of that no time of an allocation is known."""
+    first = re.search(r"first allocation at ([\d.]+) (ms|s), last at", seen["peak_to_source_line"]["said"])
+    assert first and float(first[1]) > 0, seen["peak_to_source_line"]
+
+
 def test_arrows_go_from_line_to_line(seen):
     lines = seen["next_line_that_costs_something"]["said"]
     assert lines["before"] == "line 37, 16.0 MB" and lines["after"] == "line 38, 16.0 MB", lines

@@ -26,7 +26,7 @@ import {
 	TEMPORARY,
 } from '../data/missing.ts';
 import { copyText } from './copy.ts';
-import { bytes, count, duration, percent, shortName } from './format.ts';
+import { bytes, count, moment, percent, shortName } from './format.ts';
 import { metricName, placeOf, weight } from './labels.ts';
 import { Lifetimes, SizeMix } from './mix.tsx';
 import { Source } from './source.tsx';
@@ -151,11 +151,13 @@ function Costs({ p, stacks, answer: a }: Part & { answer: Answer }) {
 
 function Times({ p, stacks }: Part) {
 	const [first, last] = useMemo(() => {
-		const { firstNs, lastNs } = p.stacks;
+		const { allocations, firstNs, lastNs } = p.stacks;
 		let [least, most] = [Infinity, 0];
 		for (const s of stacks) {
-			least = Math.min(least, firstNs[s]!);
-			most = Math.max(most, lastNs[s]!);
+			if (allocations[s]) {
+				least = Math.min(least, firstNs[s]!);
+				most = Math.max(most, lastNs[s]!);
+			}
 		}
 		return [least, most];
 	}, [p, stacks]);
@@ -164,7 +166,7 @@ function Times({ p, stacks }: Part) {
 	}
 	return (
 		<p class="dim">
-			first allocation at {duration(first)}, last at {duration(last)}
+			first allocation at {moment(first)}, last at {moment(last)}
 		</p>
 	);
 }

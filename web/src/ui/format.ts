@@ -47,6 +47,12 @@ export function bytes(n: number): string {
 	return `${sign}${unit === 0 ? Math.round(value) : oneDigit(value)} ${units[unit]}`;
 }
 
+/** A power of two: "512 B", "64 KiB". */
+export function inBinary(n: number): string {
+	const power = n < 1024 ? 0 : Math.floor(Math.log2(n) / 10);
+	return `${n / 1024 ** power} ${['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'][power]}`;
+}
+
 /** By hand: the browser's own takes ten times as long, and a flame graph says hundreds at once. */
 export function count(n: number): string {
 	const digits = String(Math.abs(Math.round(n)));
@@ -123,13 +129,16 @@ export function span(ns: number): string {
 	return ns < 1e6 ? 'less than 1 ms' : duration(ns);
 }
 
-/** A moment on the time axis, with as many digits as its neighbours need. */
-export function moment(ns: number, span = ns): string {
-	if (timeUnit) {
-		return inTimeUnit(ns);
+/**
+ * A moment as the report writes it; among others that are less than `span` apart, with as many
+ * digits as they need.
+ */
+export function moment(ns: number, span = 0): string {
+	if (timeUnit || !span) {
+		return ns || timeUnit ? duration(ns) : '0 s';
 	}
 	const [unit, name] = Math.max(ns, span) < 1e9 ? [1e6, 'ms'] : [1e9, 's'];
-	const digits = Math.max(0, 2 - Math.floor(Math.log10(Math.max(span, 1) / unit)));
+	const digits = Math.max(unit === 1e9 ? 2 : 0, 2 - Math.floor(Math.log10(span / unit)));
 	return `${ns === 0 ? 0 : (ns / unit).toFixed(Math.min(digits, 4))} ${name}`;
 }
 
@@ -185,21 +194,39 @@ function harmless(name: string): string {
 	return RIGHT_TO_LEFT.test(seen) ? `\u2068${seen}\u2069` : seen;
 }
 
+const OPERATOR =
+	/operator(\(\)|\[\]|<<?=?|>>?=?|->\*?|"" ?\w+| (new|delete)(\[\])?|[-+*/%^&|~!=,]+| (?=\w))/y;
+
 function shorten(name: string): string {
 	if (/^operator (new|delete)/.test(name)) {
 		return name.replace(/\(.*$/, '()');
 	}
-	if (name.includes('operator') || name.startsWith('(') || name.startsWith('<')) {
+	if (name.startsWith('(') || name.startsWith('<')) {
 		return name.length > 80 ? `${name.slice(0, 79)}…` : name;
+	}
+	if (/^decltype ?\(/.test(name)) {
+		name = name.slice(closing(name, name.indexOf('('), '(', ')') + 1).trimStart();
 	}
 	name = name.replace(/\[abi:\w+\]/g, ''); // which of the library's strings it returns
 	let out = '';
 	let isCall = false;
+	let isOperator = false;
 	for (let i = 0; i < name.length; i++) {
 		const c = name[i]!;
-		if (c === '<') {
+		OPERATOR.lastIndex = i;
+		const operator = c === 'o' && !/\w/.test(name[i - 1] ?? '') && OPERATOR.exec(name);
+		if (operator) {
+			isOperator = true;
+			out += operator[0];
+			i = OPERATOR.lastIndex - 1;
+			if (name.startsWith(' <', OPERATOR.lastIndex)) {
+				i = closing(name, i + 2, '<', '>'); // or "operator<<" reads as one with three
+			}
+		} else if (c === '<') {
+			const from = i;
 			i = closing(name, i, '<', '>');
-			out += '<…>';
+			// "load.<locals>.<listcomp>" says what Python made it of
+			out += name[from - 1] === '.' ? name.slice(from, i + 1) : '<…>';
 		} else if (c === '(' && name.startsWith('(anonymous namespace)', i)) {
 			out += '(anonymous)';
 			i += '(anonymous namespace)'.length - 1;
@@ -210,7 +237,13 @@ function shorten(name: string): string {
 			if (name[i + 1] === ' ' || i + 1 >= name.length || name[i + 1] === '[') {
 				break;
 			}
-		} else if (c === ' ' && !isCall && /^[\w:<>…*& ]+$/.test(out) && name.includes('(', i)) {
+		} else if (
+			c === ' ' &&
+			!isCall &&
+			!isOperator &&
+			/^[\w:<>…*& ]+$/.test(out) &&
+			name.includes('(', i)
+		) {
 			out = ''; // what stood before was the type
 		} else {
 			out += c;

@@ -2,7 +2,7 @@
 import { useMemo } from 'preact/hooks';
 import type { Profile } from '../data/profile.ts';
 import { sumOf } from '../data/query.ts';
-import { bytes, count } from './format.ts';
+import { bytes, count, inBinary } from './format.ts';
 
 /** Labels of the 16 classes of lifetimes: < 1 µs, < 4 µs, ... */
 export const LIFETIMES = Array.from({ length: 16 }, (_, i) => lifetimeLabel(i));
@@ -70,7 +70,7 @@ export function SizeMix({ p, stacks }: { p: Profile; stacks: Uint32Array }) {
 	return (
 		<Bars
 			rows={rows.map(({ size, isClass, ...row }) => [
-				isClass ? `${bytes(size)} – ${bytes(size * 2)}` : bytes(size),
+				isClass ? `${inBinary(size)} – ${inBinary(size * 2)}` : bytes(size),
 				row.count,
 				`${count(row.count)} × · ${bytes(row.bytes)}`,
 			])}

@@ -50,7 +50,7 @@ export function Strip() {
 					<span aria-hidden="true">
 						{what} ·{' '}
 						<span class="nowrap">
-							peak {bytes(top)} at {moment(ns)}
+							peak {bytes(top)}{top > 0 && ` at ${moment(ns)}`}
 						</span>{' '}
 						· drag to select, or type{' '}
 					</span>

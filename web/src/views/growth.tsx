@@ -8,7 +8,7 @@ import { ask, type Answer } from '../data/query.ts';
 import { isRuntime, sitesOf as namesOf } from '../data/series.ts';
 import * as state from '../state.ts';
 import { copyText } from '../ui/copy.ts';
-import { bytes, count, duration, percent, shortName } from '../ui/format.ts';
+import { bytes, count, moment, percent, shortName } from '../ui/format.ts';
 import { placeOf } from '../ui/labels.ts';
 import { Name } from '../ui/name.tsx';
 import { useValue } from '../ui/signals.ts';
@@ -61,8 +61,10 @@ function sitesOf(p: Profile, kept: Uint8Array | null, a: Answer): Site[] {
 		site.bytes += a.bytes[i]!;
 		site.blocks += a.blocks[i]!;
 		site.unreachable += s.others.unreachable?.bytes[i] ?? 0;
-		site.first = Math.min(site.first, s.firstNs[i]!);
-		site.last = Math.max(site.last, s.lastNs[i]!);
+		if (s.allocations[i]) {
+			site.first = Math.min(site.first, s.firstNs[i]!);
+			site.last = Math.max(site.last, s.lastNs[i]!);
+		}
 		if (a.bytes[i]! > a.bytes[site.stack]!) {
 			site.stack = i;
 		}
@@ -169,8 +171,8 @@ export function GrowthView() {
 						? `allocated in ${rangeWords(p, range)} and never freed; what was ` +
 							'measured, first and last allocation are of the whole run'
 						: p.stacks.others.unreachable
-							? 'what of it nothing points to: metric unreachable'
-							: 'heaptrack --leaks tells what of it nothing points to'}
+							? 'unreachable: nothing points to them any more'
+							: 'heaptrack --leaks records what nothing points to any more'}
 				</span>
 			</div>
 			<Table
@@ -239,7 +241,8 @@ export function GrowthView() {
 									)}
 								</td>
 								<td class="dim nowrap roomy">
-									{duration(site.first)}, {duration(site.last)}
+									{site.first <= site.last &&
+										`${moment(site.first)}, ${moment(site.last)}`}
 								</td>
 							</>
 						)}

@@ -4,7 +4,7 @@ import { cellsOf, sharesIn } from '../data/lifetimes.ts';
 import type { Sites } from '../data/series.ts';
 import * as state from '../state.ts';
 import { CopyAs } from '../ui/copyas.tsx';
-import { duration } from '../ui/format.ts';
+import { duration, moment } from '../ui/format.ts';
 import { Swatch } from '../ui/legend.tsx';
 import { useValue } from '../ui/signals.ts';
 import { themeTurn } from '../ui/theme.ts';
@@ -61,7 +61,7 @@ export function LifetimesOverTime({ sites }: { sites: Sites }) {
 					profile={p}
 					lines={lines}
 					height={220}
-					unit={duration}
+					unit={(ns) => moment(ns, p.facts.summary.duration_ns)}
 					range={range}
 					band={band}
 					onRange={state.setRange}

@@ -53,7 +53,7 @@ function HeapChart() {
 		() => heapAndRss(p, whole ? series : null, stacks === null, off),
 		[series, off],
 	);
-	const { peak_bytes, peak_time_ns, duration_ns } = p.facts.summary;
+	const { peak_bytes, peak_time_ns } = p.facts.summary;
 	return (
 		<section class="panel" aria-labelledby="heap-title">
 			<div class="panel-head">
@@ -82,7 +82,7 @@ function HeapChart() {
 				onRange={setRange}
 				flag={{
 					ns: peak_time_ns,
-					text: `peak ${bytes(peak_bytes)} · ${moment(peak_time_ns, duration_ns)}`,
+					text: `peak ${bytes(peak_bytes)} · ${moment(peak_time_ns)}`,
 				}}
 				marks={marked}
 				isClock={clock}

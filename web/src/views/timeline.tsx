@@ -315,7 +315,7 @@ export function TimelineView() {
 			state.cursorEdge.value = ns === null ? -1 : edgeAtOrAfter(p.edges, ns);
 		},
 	};
-	const { peak_bytes, peak_time_ns, duration_ns } = p.facts.summary;
+	const { peak_bytes, peak_time_ns } = p.facts.summary;
 	const { top, ns } = useMemo(
 		() => (kept ? keptLine(p, kept) : { top: peak_bytes, ns: peak_time_ns }),
 		[p, kept],
@@ -386,7 +386,7 @@ export function TimelineView() {
 							height={260}
 							flag={{
 								ns,
-								text: `peak ${bytes(top)} · ${moment(ns, duration_ns)}`,
+								text: `peak ${bytes(top)} · ${moment(ns)}`,
 							}}
 							label={`Heap over time: largest ${bytes(top)} at ${moment(ns)}`}
 						/>
