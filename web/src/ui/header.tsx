@@ -23,7 +23,7 @@ function Title() {
 	const title = isOther ? `${called} (${program.name})` : program.name;
 	return (
 		<div class="title">
-			<h1>{title || 'unknown program'}</h1>
+			<h1 title={title}>{title || 'unknown program'}</h1>
 			{verdict && (
 				<span class={`verdict ${/^incomplete/.test(verdict) ? 'broken' : 'dim'}`}>
 					{verdict}

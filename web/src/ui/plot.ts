@@ -41,6 +41,7 @@ const AXIS = { left: 74, right: 14, top: 20, bottom: 26 };
 const BARE = { left: 0, right: 0, top: 4, bottom: 0 };
 const X_SPACE = 90; // px from one label to the next, at least
 const Y_SPACE = 32;
+const HALF_LETTER = 3.4; // px
 
 export function frameOf(
 	lines: Line[],
@@ -104,7 +105,9 @@ function drawAxes(c: Pen, f: Frame, look: Look): void {
 		const x = xOf(f, ns);
 		c.moveTo(round(x), f.top);
 		c.lineTo(round(x), f.top + f.height);
-		c.fillText(look.time(ns), x, f.top + f.height + 7);
+		const text = look.time(ns);
+		const last = f.left + f.width + AXIS.right - text.length * HALF_LETTER;
+		c.fillText(text, Math.min(x, last), f.top + f.height + 7);
 	}
 	c.textAlign = 'right';
 	c.textBaseline = 'middle';

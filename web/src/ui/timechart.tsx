@@ -156,7 +156,7 @@ function place(
 	const x = (ns: number) => (ns / frame.endNs) * frame.width;
 	const at = (edge: number) => (edge < 0 ? 0 : edge < e.n ? e.timeNs[edge]! : frame.endNs);
 	const parts: HTMLElement[] = [];
-	const add = (name: string, left: number, width?: number, text?: string) => {
+	const add = (name: string, left: number, width?: number, text?: string, isLower = false) => {
 		const part = document.createElement('div');
 		part.className = name;
 		part.style.left = `${left}px`;
@@ -166,7 +166,8 @@ function place(
 		if (text) {
 			const span = document.createElement('span');
 			span.textContent = text;
-			span.className = left > frame.width - 180 ? 'left' : '';
+			span.className =
+				(left > frame.width - 180 ? 'left' : '') + (isLower ? ' lower' : '');
 			part.append(span);
 		}
 		parts.push(part);
@@ -181,9 +182,15 @@ function place(
 	if (props.flag) {
 		add('flag', x(props.flag.ns), undefined, props.isBare ? '' : props.flag.text);
 	}
-	props.marks?.forEach((mark, i) =>
-		add('mark', x(at(mark)), undefined, markLabel(props.profile, i)),
-	);
+	let right = -Infinity; // where the label before ends
+	let isLower = false;
+	props.marks?.forEach((mark, i) => {
+		const left = x(at(mark));
+		const text = markLabel(props.profile, i);
+		isLower = left < right && !isLower;
+		right = left + 14 + 8 * text.length;
+		add('mark', left, undefined, text, isLower);
+	});
 	if (cursor !== null) {
 		add('cursor', x(cursor), undefined, props.isBare ? '' : reading(props, cursor, value));
 	}

@@ -4,7 +4,6 @@ import type { Leaks } from '../data/profile.ts';
 import * as state from '../state.ts';
 import { bytes, count, moment, percent } from '../ui/format.ts';
 import { signed } from '../ui/labels.ts';
-import { Name } from '../ui/name.tsx';
 import { Table } from '../ui/table.tsx';
 
 const GRADES: Record<string, string> = {
@@ -58,15 +57,17 @@ function Tally({ id, title, head, share, columns, rows, look, base, onName }: Ta
 	const total = found.reduce((sum, row) => sum + row.now[0]!, 0);
 	const withShare = <T,>([first, ...others]: T[], own: T) =>
 		share ? [first!, own, ...others] : [first!, ...others];
+	const since = base && `since ${moment(base.time_ns).replaceAll(' ', '\u00a0')}`;
 	return (
 		<section class="panel" aria-labelledby={`${id}-title`}>
 			<h2 id={`${id}-title`}>{title}</h2>
 			<Table
 				id={id}
+				class="data lines tally"
 				heads={[
 					head,
 					...withShare(Object.values(columns), share!),
-					...(base ? [`since ${moment(base.time_ns)}`, 'blocks since then'] : []),
+					...(since ? [since, 'blocks since then'] : []),
 				]}
 				rows={found
 					.filter((row) => [...row.now, ...row.gains].some(Boolean))
@@ -78,11 +79,11 @@ function Tally({ id, title, head, share, columns, rows, look, base, onName }: Ta
 					<tr>
 						<th scope="row">
 							{onName ? (
-								<button class="link name" onClick={() => onName(row.name)}>
-									<Name text={row.name} />
+								<button class="link" onClick={() => onName(row.name)}>
+									{row.name}
 								</button>
 							) : (
-								<Name text={row.name} />
+								row.name
 							)}
 						</th>
 						{[

@@ -139,7 +139,7 @@ function Remarks({ look }: { look: Look }) {
 		.reduce((sum, row) => sum + row.lazy_free_bytes, 0);
 	const live = look.parts.find((part) => part.id === 'heap_live');
 	const remarks = [
-		live && look.asked_bytes > live.bytes
+		live && bytes(look.asked_bytes) !== bytes(live.bytes) && look.asked_bytes > live.bytes
 			? `Live blocks are ${bytes(look.asked_bytes)} as asked for; ` +
 				'the rest was never touched, or is swapped out.'
 			: '',
@@ -159,21 +159,27 @@ function Remarks({ look }: { look: Look }) {
 }
 
 function Rows({ part, look }: { part: MemoryPart; look: Look }) {
+	const hasPlaces = part.rows.some((row) => row.file);
 	return (
 		<section class="panel" aria-labelledby="owners-title">
 			<h2 id="owners-title">Who owns: {wordsOf(part)}</h2>
 			<Table
 				id="owners"
-				heads={['owner', 'place', 'bytes', '% of RSS']}
+				heads={['owner', ...(hasPlaces ? ['place'] : []), 'bytes', '% of RSS']}
 				rows={part.rows}
-				values={(row) => [row.name ?? row.function!, placeOf(row), row.bytes, row.bytes]}
+				values={(row) => [
+					row.name ?? row.function!,
+					...(hasPlaces ? [placeOf(row)] : []),
+					row.bytes,
+					row.bytes,
+				]}
 			>
 				{(row) => (
 					<tr>
 						<th scope="row">
 							<Owner row={row} />
 						</th>
-						<td class="dim">{placeOf(row)}</td>
+						{hasPlaces && <td class="dim">{placeOf(row)}</td>}
 						<td class="num">{bytes(row.bytes)}</td>
 						<td class="num">{percent(row.bytes, look.rss_bytes)}</td>
 					</tr>

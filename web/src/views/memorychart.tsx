@@ -133,9 +133,8 @@ export function MemoryChart({
 				label={`RSS over time, in parts, as ${looks.length} looks found them`}
 			/>
 			<p class="dim">
-				The areas are what {looks.length} looks found, each until the next one, or until RSS
-				or the heap, which were read more often, had moved by a tenth. A click shows the
-				look before.
+				Memory was looked at {looks.length} times: an area is what one look found, as long
+				as RSS and the heap stayed within a tenth of it. A click shows the look before.
 			</p>
 			<FoldedTable
 				label="RSS over time"

@@ -6,7 +6,8 @@ import type { Profile } from '../data/profile.ts';
 import { sitesOf } from '../data/series.ts';
 import { classesOf, classOf } from '../data/sizes.ts';
 import * as state from '../state.ts';
-import { bytes, count, percent, shortName } from '../ui/format.ts';
+import { bytes, count, inBinary, percent, shortName } from '../ui/format.ts';
+import { Heat } from '../ui/heat.tsx';
 import { LIFETIMES } from '../ui/mix.tsx';
 import { Name } from '../ui/name.tsx';
 import { useValue } from '../ui/signals.ts';
@@ -15,7 +16,8 @@ import { LifetimesOverTime } from './lifetimes.tsx';
 import { Shares } from './shares.tsx';
 
 function classLabel(power: number): string {
-	return power < 2 ? `${power} B` : `${bytes(2 ** (power - 1))} – ${bytes(2 ** power - 1)}`;
+	const [from, to] = [2 ** (power - 1), 2 ** power];
+	return power < 2 ? `${power} B` : `${inBinary(from)} – ${inBinary(to > 1024 ? to : to - 1)}`;
 }
 
 /** Freed blocks by how long they lived and what they had as usual size, per stack. */
@@ -59,68 +61,39 @@ function sitesOfCell(p: Profile, kept: Uint8Array | null, keys: Uint32Array, cel
 	return [...sums.values()].sort((a, b) => b.count - a.count);
 }
 
-interface HeatProps {
+interface LifesProps {
 	p: Profile;
 	kept: Uint8Array | null;
 	chosen: Cell | null;
 	onChoose: (cell: Cell) => void;
 }
 
-function Heat({ p, kept, chosen, onChoose }: HeatProps) {
+function SizesByLifetime({ p, kept, chosen, onChoose }: LifesProps) {
 	const { powers, cells } = useMemo(() => heat(p, kept), [p, kept]);
 	const used = LIFETIMES.map((_, k) => k).filter((k) =>
 		powers.some((w) => cells.get(w)![k]! > 0),
 	);
-	const most = Math.max(1, ...[...cells.values()].flat());
 	if (!used.length) {
 		return <p class="dim">No block was freed.</p>;
 	}
 	return (
-		<div class="scroll tall" tabIndex={0} role="region" aria-label="Sizes and lifetimes">
-			<table class="heat matrix">
-				<thead>
-					<tr>
-						<th>mean size \ lifetime</th>
-						{used.map((k) => (
-							<th key={k}>{LIFETIMES[k]}</th>
-						))}
-					</tr>
-				</thead>
-				<tbody>
-					{powers.map((w) => (
-						<tr key={w}>
-							<th scope="row">{classLabel(w)}</th>
-							{used.map((k) => {
-								const n = cells.get(w)![k]!;
-								const share = n
-									? 0.12 + (0.88 * Math.log1p(n)) / Math.log1p(most)
-									: 0;
-								return (
-									<td
-										key={k}
-										data-by={LIFETIMES[k]}
-										class={
-											(share > 0.6 ? 'hot' : '') +
-											(chosen?.power === w && chosen.life === k ? ' at' : '')
-										}
-										style={n ? { '--heat': share.toFixed(2) } : {}}
-									>
-										{n > 0 && (
-											<button
-												title="Show who allocated them"
-												onClick={() => onChoose({ power: w, life: k })}
-											>
-												{count(n)}
-											</button>
-										)}
-									</td>
-								);
-							})}
-						</tr>
-					))}
-				</tbody>
-			</table>
-		</div>
+		<Heat
+			label="Sizes and lifetimes"
+			corner="mean size \ lifetime"
+			rows={powers.map(classLabel)}
+			columns={used.map((k) => LIFETIMES[k]!)}
+			weights={powers.map((w) => used.map((k) => cells.get(w)![k]!))}
+			at={(r, c) => chosen?.power === powers[r] && chosen.life === used[c]}
+		>
+			{(r, c) => (
+				<button
+					title="Show who allocated them"
+					onClick={() => onChoose({ power: powers[r]!, life: used[c]! })}
+				>
+					{count(cells.get(powers[r]!)![used[c]!]!)}
+				</button>
+			)}
+		</Heat>
 	);
 }
 
@@ -129,29 +102,29 @@ interface Pool {
 	size: number;
 	count: number;
 	bytes: number;
-	stack: number;
+	stacks: number;
 }
 
 const POOL_CALLS = 10_000;
 
-/** One site, one size, very often. */
+/** Stacks that ask for one size very often; those of a site and size are one row. */
 function poolsOf(p: Profile, keys: Uint32Array, kept: Uint8Array | null): Pool[] {
-	const out: Pool[] = [];
+	const found = new Map<string, Pool>();
 	const z = p.sizes;
 	for (let s = 0; s < p.stacks.n; s++) {
 		for (let i = z.first[s]!; i < z.first[s + 1]!; i++) {
 			if ((!kept || kept[s]) && !z.isClass[i] && z.count[i]! > POOL_CALLS) {
-				out.push({
-					key: keys[s]!,
-					size: z.size[i]!,
-					count: z.count[i]!,
-					bytes: z.bytes[i]!,
-					stack: s,
-				});
+				const [key, size] = [keys[s]!, z.size[i]!];
+				const none = { key, size, count: 0, bytes: 0, stacks: 0 };
+				const pool = found.get(`${key} ${size}`) ?? none;
+				pool.count += z.count[i]!;
+				pool.bytes += z.bytes[i]!;
+				pool.stacks++;
+				found.set(`${key} ${size}`, pool);
 			}
 		}
 	}
-	return out.sort((a, b) => b.count - a.count).slice(0, 20);
+	return [...found.values()].sort((a, b) => b.count - a.count).slice(0, 20);
 }
 
 export function SizesView() {
@@ -264,7 +237,7 @@ export function SizesView() {
 			)}
 			<section class="panel" aria-labelledby="heat-title">
 				<h2 id="heat-title">Freed blocks by size and lifetime</h2>
-				<Heat p={p} kept={kept} chosen={cell} onChoose={setCell} />
+				<SizesByLifetime p={p} kept={kept} chosen={cell} onChoose={setCell} />
 			</section>
 			{cell && (
 				<Shares
@@ -288,6 +261,7 @@ export function SizesView() {
 						heads={[
 							'function',
 							'size',
+							'stacks',
 							'allocations',
 							'total',
 						]}
@@ -295,12 +269,13 @@ export function SizesView() {
 						values={(pool) => [
 							shortName(sites.name[pool.key]!),
 							pool.size,
+							pool.stacks,
 							pool.count,
 							pool.bytes,
 						]}
 					>
 						{(pool) => (
-							<tr key={`${pool.stack} ${pool.size}`}>
+							<tr key={`${pool.key} ${pool.size}`}>
 								<td>
 									<button
 										class="link name"
@@ -310,6 +285,7 @@ export function SizesView() {
 									</button>
 								</td>
 								<td class="num">{bytes(pool.size)}</td>
+								<td class="num">{count(pool.stacks)}</td>
 								<td class="num">{count(pool.count)}</td>
 								<td class="num">{bytes(pool.bytes)}</td>
 							</tr>

@@ -6,7 +6,8 @@ import { NOT_IN_FILE } from '../data/missing.ts';
 import type { Profile, Thread } from '../data/profile.ts';
 import { ask } from '../data/query.ts';
 import { change, lens, profile } from '../state.ts';
-import { bytes, count, duration, percent } from '../ui/format.ts';
+import { bytes, count, moment, percent, plural } from '../ui/format.ts';
+import { Heat } from '../ui/heat.tsx';
 import { useValue } from '../ui/signals.ts';
 import { Table } from '../ui/table.tsx';
 
@@ -59,46 +60,25 @@ function Matrix({ p }: { p: Profile }) {
 			<p class="dim">No block was freed by a thread other than the one that allocated it.</p>
 		);
 	}
-	const most = Math.max(1, ...p.handovers.map((h) => h.bytes));
+	const names = top.map(nameOf);
+	const handed = top.map((from) =>
+		top.map((to) => p.handovers.find((h) => h.from === from.id && h.to === to.id)),
+	);
 	return (
-		<div class="scroll" tabIndex={0} role="region" aria-label="Blocks handed over">
-			<table class="heat matrix">
-				<thead>
-					<tr>
-						<th>allocated by \ freed by</th>
-						{top.map((t) => (
-							<th key={t.id}>{nameOf(t)}</th>
-						))}
-					</tr>
-				</thead>
-				<tbody>
-					{top.map((from) => (
-						<tr key={from.id}>
-							<th scope="row">{nameOf(from)}</th>
-							{top.map((to) => {
-								const h = p.handovers.find(
-									(x) => x.from === from.id && x.to === to.id,
-								);
-								const share = h
-									? 0.12 + (0.88 * Math.log1p(h.bytes)) / Math.log1p(most)
-									: 0;
-								return (
-									<td
-										key={to.id}
-										class={share > 0.6 ? 'hot' : ''}
-										data-by={`freed by ${nameOf(to)}`}
-										style={h ? { '--heat': share.toFixed(2) } : {}}
-										title={h ? `${count(h.blocks)} blocks` : ''}
-									>
-										{h ? bytes(h.bytes) : ''}
-									</td>
-								);
-							})}
-						</tr>
-					))}
-				</tbody>
-			</table>
-		</div>
+		<Heat
+			label="Blocks handed over"
+			corner="allocated by \ freed by"
+			rows={names}
+			columns={names}
+			by="freed by "
+			weights={handed.map((row) => row.map((h) => h?.bytes ?? 0))}
+		>
+			{(r, c) => (
+				<span title={plural(handed[r]![c]!.blocks, 'block')}>
+					{bytes(handed[r]![c]!.bytes)}
+				</span>
+			)}
+		</Heat>
 	);
 }
 
@@ -199,7 +179,7 @@ export function ThreadsView() {
 							<td class="num">{bytes(t.peakBytes)}</td>
 							<td class="num">{bytes(t.liveBytes)}</td>
 							<td class="dim">
-								{duration(t.firstNs)} – {duration(t.lastNs)}
+								{moment(t.firstNs)} – {moment(t.lastNs)}
 							</td>
 							{isWhole && <td class="num">{count(t.frees)}</td>}
 							{isWhole && <td class="num">{count(t.foreignFrees)}</td>}

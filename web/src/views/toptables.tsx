@@ -189,14 +189,14 @@ function RunFacts({ profile: p }: { profile: Profile }) {
 		['allocated', lacks(p, ALLOCATED) ? NOT_IN_FILE : bytes(s.allocated_bytes)],
 		['frees', lacks(p, ALLOCATIONS) ? NOT_IN_FILE : count(s.frees)],
 		['reallocations', isImported(p) ? NOT_IN_FILE : count(s.reallocations)],
-		['peak RSS', s.peak_rss_bytes ? bytes(s.peak_rss_bytes) : 'unknown'],
+		['peak RSS', s.peak_rss_bytes ? bytes(s.peak_rss_bytes) : NOT_IN_FILE],
 		[
 			'process',
 			program.pid
 				? `${program.pid}${program.host ? ` on ${program.host}` : ''}`
-				: 'not known',
+				: NOT_IN_FILE,
 		],
-		['executable', program.executable || 'not known'],
+		['executable', program.executable || NOT_IN_FILE],
 	];
 	if (s.failed) {
 		facts.push(['failed calls', count(s.failed)]);
