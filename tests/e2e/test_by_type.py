@@ -107,16 +107,17 @@ def test_libcxx(tools, tmp_path):
 
 
 @pytest.mark.parametrize("level", ["-Copt-level=0", "-Copt-level=2"])
-def test_rust(tools, tmp_path, level):
-    recording = recorded(tools, tmp_path, RUST, "app.rs", "rustc", "-Awarnings", "-g", level,
-                         "-Csymbol-mangling-version=v0")
+@pytest.mark.parametrize("scheme", [(), ("-Csymbol-mangling-version=v0",)], ids=["usual", "v0"])
+def test_rust(tools, tmp_path, level, scheme):
+    """Usual names have a parameter's name alone; what it is, debug data say."""
+    recording = recorded(tools, tmp_path, RUST, "app.rs", "rustc", "-Awarnings", "-g", level, *scheme)
     types = types_of(recording, "--lens", "m=never-freed")
     assert {label: size for label, size in types.items() if label in RUST_TYPES} == RUST_TYPES, types
     assert types["(u32, u64)"] > 500 * 16, types
 
 
 def test_rust_with_old_names_says_no_parameter_for_a_type(tools, tmp_path):
-    recording = recorded(tools, tmp_path, RUST, "app.rs", "rustc", "-Awarnings", "-g", "-Copt-level=2")
+    recording = recorded(tools, tmp_path, RUST, "app.rs", "rustc", "-Awarnings", "-Cdebuginfo=1", "-Copt-level=2")
     types = types_of(recording, "--lens", "m=never-freed")
     assert not {"T", "K", "V", "A"} & set(types), types
 

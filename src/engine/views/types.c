@@ -3,7 +3,8 @@
  * The table of functions that prove what type a block is of. A frame proves a type only if all that
  * it asks for is of this type: a constructor that was inlined into it asks for something else. So
  * most rows are functions that construct nothing; for others there must be debug data, which name
- * what was inlined. Old names of Rust have the parameter ("T"), not what it is.
+ * what was inlined. Old names of Rust have the parameter ("T") where debug data do not say what it
+ * is.
  */
 #include "engine/views/types.h"
 
@@ -47,12 +48,12 @@ static const struct row {
 };
 
 // What lies between those and the allocator
-static const char passing
-		[] = "|alloc::alloc::|<alloc::alloc::Global|std::alloc::|alloc::raw_vec::"
-			 "|<alloc::raw_vec::RawVecInner|alloc::boxed::box_new_uninit|hashbrown::raw::alloc::"
-			 "|<hashbrown::raw::RawTableInner|std::__1::__libcpp_allocate"
-			 "|std::__1::__libcpp_operator_new|void* std::__1::__libcpp_operator_new"
-			 "|std::__1::__allocate_at_least|auto std::__1::__allocate_at_least";
+static const char passing[] =
+		"|alloc::alloc::|<alloc::alloc::Global|std::alloc::|alloc::raw_vec::"
+		"|<alloc::raw_vec::RawVecInner|alloc::boxed::box_new_uninit|hashbrown::raw::alloc::"
+		"|<hashbrown::raw::RawTableInner|hashbrown::raw::RawTableInner|std::__1::__libcpp_allocate"
+		"|std::__1::__libcpp_operator_new|void* std::__1::__libcpp_operator_new"
+		"|std::__1::__allocate_at_least|auto std::__1::__allocate_at_least";
 
 static const struct {
 	const char *class, *before, *behind;
@@ -212,18 +213,25 @@ static struct slice argument_of(const struct row *row, const struct template *cl
 													  : (struct slice){0};
 }
 
+/** "T", not "u8" or "app::Point": Rust's types have a path, or begin with a small letter. */
+static bool is_parameter(struct slice type) {
+	return type.size > 0 && isupper(type.data[0]) && !memchr(type.data, ':', type.size);
+}
+
 enum type_proof type_of_frame(const struct name *frame, struct slice *type) {
 	struct template class, method;
 	if (!frame->has_name) {
 		return TYPE_UNKNOWN;
 	}
-	// "_ZN5alloc7raw_vec19RawVec$LT$T$C$A$GT$" has the parameter's name, and no argument
-	bool has_arguments = !starts_with(frame->symbol, "_ZN") || !owner_is_rust_symbol(frame->symbol);
-	if (has_arguments && split(frame->function, &class, &method)) {
+	bool is_old_rust = starts_with(frame->symbol, "_ZN") && owner_is_rust_symbol(frame->symbol);
+	if (split(frame->function, &class, &method)) {
 		for (size_t i = 0; i < N_OF(rows); i++) {
 			if (is_class(class.name, rows[i].class) && is_method(method.name, rows[i].methods) &&
 					(!rows[i].needs_lines || frame->file.size > 0)) {
 				*type = argument_of(&rows[i], &class, &method);
+				if (is_old_rust && is_parameter(*type)) {
+					break;
+				}
 				return type->size > 0 ? TYPE_PROVED : TYPE_UNKNOWN;
 			}
 		}
@@ -269,6 +277,7 @@ static void put_plain(struct buffer *out, struct slice s) {
 			{"__cxx11::", ""},
 			{"__1::", ""},
 			{" >", ">"},
+			{", alloc::alloc::Global>", ">"},
 	};
 	while (s.size > 0) {
 		size_t taken = 0;

@@ -71,7 +71,15 @@ static bool name_frame(struct asking *a, struct symbols_frame *frame, struct cha
 	// A copy's symbol says which copy it is: foo.part.0
 	bool is_same = entry &&
 			slice_equal(names_without_suffixes(entry->name), names_without_suffixes(name.linkage));
-	return set_name(frame, pool, is_same ? entry->name : name.linkage, a->unit->scheme);
+	if (!set_name(frame, pool, is_same ? entry->name : name.linkage, a->unit->scheme)) {
+		return false;
+	}
+	if (name.plain && strncmp(name.linkage, "_ZN", 3) == 0 &&
+			dwarf_srclang(&a->unit->tree_die) == DW_LANG_Rust) {
+		const char *filled = generics_filled(frame->function, a->unit, &name, &a->scratch);
+		frame->function = filled ? name_pool_get(pool, filled, NAMES_TEXT).function : NULL;
+	}
+	return frame->function != NULL;
 }
 
 /** DWARF 5 leaves folders relative to that of the compilation, which comes first. */

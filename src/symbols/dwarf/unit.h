@@ -152,6 +152,13 @@ void die_name(struct die_name *out, const struct unit *unit, Dwarf_Die *die,
 const char *die_qualified(const struct die_name *name, const struct unit *unit,
 		struct arena *scratch, int n_functions);
 
+/**
+ * A demangled name of Rust's old scheme with what its parameters are: "alloc::vec::Vec<u8>::push"
+ * for "alloc::vec::Vec<T>::push"; as it is where that is not said. NULL: no memory.
+ */
+const char *generics_filled(const char *function, const struct unit *unit,
+		const struct die_name *name, struct arena *arena);
+
 // ---- DWARF of one module, through elfutils
 //
 // The units and their ranges are listed once, for a compressed file perhaps only those that were
