@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Old names of Rust have the parameters of a generic function ("alloc::boxed::Box<T>::new"). Its
- * DIE has a child for each, and what they are in its own name: "new<[u64; 32]>".
+ * Fills in what the parameters in a name of Rust's old scheme are.
+ *
+ * "alloc::boxed::Box<T>::new": its DIE has a child for each parameter, and what they are in its
+ * own name, "new<[u64; 32]>".
  */
 #include "symbols/dwarf/unit.h"
 
