@@ -21,6 +21,15 @@ async function doubleClick(x, y) {
 	}
 }
 
+await page.getByRole('button', { name: 'Heap at the peak' }).click();
+await settle(page);
+seen.peak = await hash();
+await page.getByRole('tree').first().focus();
+await page.keyboard.press('Home');
+seen.peakRoot = await focusedBox(page);
+await page.evaluate(() => (location.hash = 'v=overview'));
+await settle(page);
+
 // At the right of the row below the root: where the details come to stand
 await page.keyboard.press('2');
 await settle(page);

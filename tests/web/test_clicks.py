@@ -24,6 +24,12 @@ def test_a_double_click_zooms_the_box_of_its_first_click(seen):
     assert seen["box"].startswith(name), seen
 
 
+def test_the_peak_is_selected_in_all_that_the_heap_held(seen):
+    words = dict(word.split("=", 1) for word in seen["peak"].split("&"))
+    assert words["v"] == "flame" and words["sel"].startswith("spike()@") and "focus" not in words, seen["peak"]
+    assert ", 100 %" in seen["peakRoot"] and seen["peakRoot"].startswith("demo"), seen["peakRoot"]
+
+
 def test_the_key_of_a_view_gives_it_the_focus(seen):
     assert seen["focusInFlame"] == "tree"
     assert seen["focusInTree"] == "treegrid"

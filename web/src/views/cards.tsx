@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
+import { parseLens } from '../data/lens.ts';
+import { isNamed } from '../data/match.ts';
 import { lacks, lacksCurves, LIVE, NOT_IN_FILE, PEAK, TEMPORARY } from '../data/missing.ts';
 import { ownFindings, type Finding, type Profile } from '../data/profile.ts';
-import { profile } from '../state.ts';
+import { batch } from '../signal.ts';
+import { profile, selected } from '../state.ts';
 import { bytes, count, percent, plural, shortName, span } from '../ui/format.ts';
 import { useValue } from '../ui/signals.ts';
 import { follow } from '../url.ts';
@@ -205,6 +208,27 @@ function Said({ finding }: { finding: Finding }) {
 	);
 }
 
+/** What a lens is about, selected in all that the heap held. */
+function showPeak(lens: string): void {
+	const p = profile.value;
+	const [name] = parseLens(p, lens).lens.focus;
+	const isIts = p.symbols.name.map((each) => name !== undefined && isNamed(each, name));
+	const sums = new Map<number, number>(); // by outermost box of the function
+	for (let s = 0; s < p.stacks.n; s++) {
+		let box = 0;
+		for (let at = p.stacks.node[s]!; at > 0; at = p.nodes.parent[at]!) {
+			box = isIts[p.nodes.symbol[at]!] ? at : box;
+		}
+		sums.set(box, (sums.get(box) ?? 0) + p.stacks.peakBytes[s]!);
+	}
+	sums.delete(0);
+	const [[base] = [0]] = [...sums].sort((a, b) => b[1] - a[1]);
+	batch(() => {
+		follow(lens.replace(/(^|&)focus=[^&]*/g, ''), 'flame');
+		selected.value = base ? { symbol: p.nodes.symbol[base]!, base } : null;
+	});
+}
+
 function Card({ kind, findings }: { kind: CardKind; findings: Finding[] }) {
 	const p = profile.value;
 	const [main, ...more] = findings;
@@ -235,7 +259,11 @@ function Card({ kind, findings }: { kind: CardKind; findings: Finding[] }) {
 				<p class="actions">
 					<button
 						class="link"
-						onClick={() => follow(hasRange ? without : lens, kind.view)}
+						onClick={() =>
+							kind.id === 'peak'
+								? showPeak(without)
+								: follow(hasRange ? without : lens, kind.view)
+						}
 					>
 						{kind.action}
 					</button>
