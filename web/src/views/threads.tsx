@@ -2,13 +2,15 @@
 import { useMemo } from 'preact/hooks';
 import type { Lens } from '../data/lens.ts';
 import { stacksUnder } from '../data/match.ts';
-import { NOT_IN_FILE } from '../data/missing.ts';
+import { lacksCurves, NOT_IN_FILE } from '../data/missing.ts';
 import type { Profile, Thread } from '../data/profile.ts';
 import { ask } from '../data/query.ts';
+import { curvesOfGroups } from '../data/series.ts';
 import { change, lens, profile } from '../state.ts';
 import { bytes, count, moment, percent, plural } from '../ui/format.ts';
 import { Heat } from '../ui/heat.tsx';
 import { useValue } from '../ui/signals.ts';
+import { Sparkline } from '../ui/sparkline.tsx';
 import { Table } from '../ui/table.tsx';
 
 function nameOf(t: Thread): string {
@@ -118,6 +120,12 @@ export function ThreadsView() {
 			).sort((a, b) => b.allocatedBytes - a.allocatedBytes),
 		[p, range, texts, focus],
 	);
+	const curves = useMemo(() => {
+		const kept = stacksUnder(p, { ...l, threads: [] });
+		const keys = Int32Array.from(p.stacks.thread, (id, s) => (!kept || kept[s] ? id : -1));
+		const all = curvesOfGroups(p, keys, threads.map((t) => t.id));
+		return new Map(threads.map((t, i) => [t, all[i]!]));
+	}, [threads]);
 	if (!p.threads.some((t) => t.id > 0 && t.allocations + t.frees > 0)) {
 		return (
 			<section class="panel">
@@ -126,6 +134,7 @@ export function ThreadsView() {
 			</section>
 		);
 	}
+	const hasCurves = !lacksCurves(p);
 	const total = threads.reduce((sum, t) => sum + t.allocatedBytes, 0);
 	return (
 		<>
@@ -150,6 +159,7 @@ export function ThreadsView() {
 						'at the peak',
 						'never freed',
 						['from – to'],
+						...(hasCurves ? [['alive over time'] as [string]] : []),
 						...(isWhole ? FREES : []),
 					]}
 					rows={threads}
@@ -162,6 +172,7 @@ export function ThreadsView() {
 						t.peakBytes,
 						t.liveBytes,
 						t.firstNs,
+						...(hasCurves ? [undefined] : []),
 						t.frees,
 						t.foreignFrees,
 					]}
@@ -181,6 +192,11 @@ export function ThreadsView() {
 							<td class="dim">
 								{moment(t.firstNs)} – {moment(t.lastNs)}
 							</td>
+							{hasCurves && (
+								<td>
+									<Sparkline values={curves.get(t)!} />
+								</td>
+							)}
 							{isWhole && <td class="num">{count(t.frees)}</td>}
 							{isWhole && <td class="num">{count(t.foreignFrees)}</td>}
 						</tr>
