@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What every view says of a recording, as a person reads it: node foreign.mjs MODULES ADDRESS...
-// Prints for each address the text of the head and of each view, as JSON.
+// Prints for each address the text of the head and of each view, and of the third compared with the second, as JSON.
 
+import { fileURLToPath } from 'node:url';
 import { launch, open, settle } from './browser.mjs';
 
 const [modules, ...addresses] = process.argv.slice(2);
@@ -15,6 +16,15 @@ for (const address of addresses) {
 		await view.click();
 		await settle(tab.page);
 		seen[await view.innerText()] = await tab.page.locator('main').innerText();
+	}
+	if (address === addresses[2]) {
+		await tab.page.getByLabel('Page to compare with').setInputFiles(fileURLToPath(addresses[1]));
+		const totals = tab.page.getByRole('region', { name: /^Before/ });
+		await totals.waitFor();
+		seen.totals = await totals.getByRole('row').allInnerTexts();
+		await tab.page.getByRole('button', { name: 'Never freed', exact: true }).click();
+		await settle(tab.page);
+		seen.changed = await tab.page.locator('main').innerText();
 	}
 	wrong.push(...tab.wrong);
 	all.push(seen);

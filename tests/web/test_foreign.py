@@ -29,6 +29,15 @@ def seen(build, pages, browse, tmp_path_factory):
     return dict(zip(("massif", "folded", "pprof", "instructions"), found["all"], strict=True))
 
 
+def test_a_comparison_has_no_numbers_that_a_file_lacks(seen):
+    """Folded stacks say one number of each, and no time."""
+    rows = {row.split("\t")[0]: row.split("\t")[1:] for row in seen["pprof"]["totals"]}
+    for name in ("allocations", "never freed", "temporary"):
+        assert rows[name][0] == ABSENT and re.match(r"\d", rows[name][1]) and rows[name][2:] == ["", ""], rows
+    assert "runtime" not in rows, rows
+    assert f"Never freed: {ABSENT}, folded-two.html." in seen["pprof"]["changed"], seen["pprof"]["changed"]
+
+
 def run_of(overview):
     """The facts of the run, by name."""
     lines = overview.split("The run\n")[1].splitlines()

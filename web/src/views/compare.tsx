@@ -12,6 +12,16 @@ import {
 	type Side,
 } from '../data/compare.ts';
 import type { Metric } from '../data/metrics.ts';
+import {
+	ALLOCATIONS,
+	lacks,
+	lacksMetric,
+	LIVE,
+	NOT_IN_FILE,
+	PEAK,
+	TEMPORARY,
+	TIME,
+} from '../data/missing.ts';
 import type { Facts, Profile } from '../data/profile.ts';
 import { sitesOf, type Sites } from '../data/series.ts';
 import * as state from '../state.ts';
@@ -98,23 +108,24 @@ function Choose() {
 	);
 }
 
+// NaN: not in the file
 type Total = { name: string; before: number; now: number; text: (n: number) => string };
 
-const TOTALS: [string, (f: Facts['summary']) => number, (n: number) => string][] = [
-	['peak', (s) => s.peak_bytes, bytes],
-	['never freed', (s) => s.never_freed_bytes, bytes],
-	['allocations', (s) => s.allocations, count],
-	['temporary', (s) => s.temporary, count],
-	['runtime', (s) => s.duration_ns, duration],
+const TOTALS: [string, number, (f: Facts['summary']) => number, (n: number) => string][] = [
+	['peak', PEAK, (s) => s.peak_bytes, bytes],
+	['never freed', LIVE, (s) => s.never_freed_bytes, bytes],
+	['allocations', ALLOCATIONS, (s) => s.allocations, count],
+	['temporary', TEMPORARY, (s) => s.temporary, count],
+	['runtime', TIME, (s) => s.duration_ns, duration],
 ];
 
 function totalsOfFiles(before: Profile, now: Profile): Total[] {
-	return TOTALS.map(([name, read, text]) => ({
-		name,
-		before: read(before.facts.summary),
-		now: read(now.facts.summary),
-		text,
-	}));
+	// Of programs' times those can be compared that are both known
+	const known = lacks(before, TIME) || lacks(now, TIME) ? TOTALS.slice(0, -1) : TOTALS;
+	return known.map(([name, bit, read, text]) => {
+		const of = (p: Profile) => (lacks(p, bit) ? NaN : read(p.facts.summary));
+		return { name, before: of(before), now: of(now), text };
+	});
 }
 
 /** What was alive at two edges, and what had been made until then. */
@@ -157,13 +168,20 @@ function Totals({ rows }: { rows: Total[] }) {
 				{rows.map(({ name, before, now, text }) => (
 					<tr key={name}>
 						<th scope="row">{name}</th>
-						<td class="num">{text(before)}</td>
-						<td class="num">{text(now)}</td>
-						<td class="num">{signed(text(Math.abs(now - before)), now - before)}</td>
+						{[before, now].map((n) => (
+							<td class="num">{isNaN(n) ? NOT_IN_FILE : text(n)}</td>
+						))}
 						<td class="num">
-							{before && now !== before
-								? signed(percent(Math.abs(now - before), before), now - before)
-								: ''}
+							{!isNaN(now - before) &&
+								signed(text(Math.abs(now - before)), now - before)}
+						</td>
+						<td class="num">
+							{now >= 100 * before
+								? before > 0 && `× ${count(now / before)}`
+								: now !== before &&
+									before > 0 &&
+									!isNaN(now) &&
+									signed(percent(Math.abs(now - before), before), now - before)}
 						</td>
 					</tr>
 				))}
@@ -183,7 +201,13 @@ function openSite({ keys, node, symbol }: Sites, key: number): void {
 	});
 }
 
-function ChangedSites({ all, metric }: { all: Difference[]; metric: Metric }) {
+interface ChangedProps {
+	all: Difference[];
+	metric: Metric;
+	hasBlocks: boolean;
+}
+
+function ChangedSites({ all, metric, hasBlocks }: ChangedProps) {
 	const p = state.profile.value;
 	const changed = useMemo(() => all.filter((d) => changeOf(d) !== 'same'), [all]);
 	const sites = sitesOf(p, metric);
@@ -216,7 +240,7 @@ function ChangedSites({ all, metric }: { all: Difference[]; metric: Metric }) {
 					'now',
 					`difference in ${metricName(metric).toLowerCase()}`,
 					[<span class="sr">as a bar</span>],
-					'blocks',
+					...(hasBlocks ? ['blocks'] : []),
 				]}
 				rows={changed}
 				values={(d) => [
@@ -226,7 +250,7 @@ function ChangedSites({ all, metric }: { all: Difference[]; metric: Metric }) {
 					d.now,
 					d.now - d.before,
 					undefined,
-					d.blocksNow - d.blocksBefore,
+					...(hasBlocks ? [d.blocksNow - d.blocksBefore] : []),
 				]}
 				most={ROWS}
 			>
@@ -259,7 +283,9 @@ function ChangedSites({ all, metric }: { all: Difference[]; metric: Metric }) {
 									}}
 								/>
 							</td>
-							<td class="num">{signed(count(Math.abs(blocks)), blocks)}</td>
+							{hasBlocks && (
+								<td class="num">{signed(count(Math.abs(blocks)), blocks)}</td>
+							)}
 						</tr>
 					);
 				}}
@@ -281,6 +307,8 @@ function Compared({ other }: { other: NonNullable<typeof state.compared.value> }
 		[p, other, lens],
 	);
 	const sites = useMemo(() => compareSites(...sides), [sides]);
+	const both = isFile ? [other.profile, p] : [p];
+	const lacking = both.find((side) => lacksMetric(side, lens.metric));
 	const names = isFile
 		? [other.name, p.facts.program.name]
 		: [markName(p, other.from), markName(p, other.to)];
@@ -320,8 +348,20 @@ function Compared({ other }: { other: NonNullable<typeof state.compared.value> }
 					</span>
 				)}
 			</div>
-			<DiffFlame sides={sides} metric={lens.metric} />
-			<ChangedSites all={sites} metric={lens.metric} />
+			{lacking ? (
+				<p class="panel nothing">
+					{metricName(lens.metric)}: {NOT_IN_FILE}, {names[lacking === p ? 1 : 0]}.
+				</p>
+			) : (
+				<>
+					<DiffFlame sides={sides} metric={lens.metric} />
+					<ChangedSites
+						all={sites}
+						metric={lens.metric}
+						hasBlocks={!both.some((side) => lacksMetric(side, lens.metric, 'blocks'))}
+					/>
+				</>
+			)}
 		</>
 	);
 }
