@@ -74,6 +74,11 @@ function cutTexts() {
 			wrong.push(`cells below each other: ${row.textContent}`);
 		}
 	}
+	for (const panel of innerWidth < 600 ? document.querySelectorAll('.panel') : []) {
+		const { right } = panel.getBoundingClientRect();
+		const cells = [...panel.querySelectorAll('td, th')].filter((cell) => cell.getBoundingClientRect().right > right);
+		wrong.push(...cells.map((cell) => `outside its panel: ${cell.textContent}`));
+	}
 	const values = document.querySelectorAll('.matrix td:empty');
 	wrong.push(...(innerWidth < 600 ? [...values] : []).filter((cell) => cell.clientHeight).map((cell) => `empty: ${cell.dataset.by}`));
 	wrong.push(...brokenFigures());

@@ -142,6 +142,9 @@ export function moment(ns: number, span = 0): string {
 	return `${ns === 0 ? 0 : (ns / unit).toFixed(Math.min(digits, 4))} ${name}`;
 }
 
+/** Stays in one line. */
+export const unbroken = (text: string) => text.replaceAll(' ', '\u00a0');
+
 export function clock(startedNs: number, ns: number): string {
 	const at = new Date((startedNs + ns) / 1e6);
 	const two = (n: number) => String(n).padStart(2, '0');

@@ -30,6 +30,8 @@ export interface TimeChartProps {
 	theme: string;
 }
 
+const LETTER = 7.2; // px, of a flag's label
+
 export function lookOf(
 	props: Pick<TimeChartProps, 'profile' | 'unit' | 'isClock' | 'isBare'>,
 	hasBinary: boolean,
@@ -166,8 +168,12 @@ function place(
 		if (text) {
 			const span = document.createElement('span');
 			span.textContent = text;
-			span.className =
-				(left > frame.width - 180 ? 'left' : '') + (isLower ? ' lower' : '');
+			if (name === 'flag') {
+				span.style.left = `${Math.min(4, frame.width - left - LETTER * text.length)}px`;
+			} else {
+				span.className =
+					(left > frame.width - 180 ? 'left' : '') + (isLower ? ' lower' : '');
+			}
 			part.append(span);
 		}
 		parts.push(part);

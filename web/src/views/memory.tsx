@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 import type { Arena, Look, MemoryPart, MemoryRow, Profile } from '../data/profile.ts';
 import * as state from '../state.ts';
-import { baseName, bytes, count, moment, percent, shortName } from '../ui/format.ts';
+import { baseName, bytes, count, moment, percent, shortName, unbroken } from '../ui/format.ts';
 import { Name } from '../ui/name.tsx';
 import { useValue } from '../ui/signals.ts';
 import { Table } from '../ui/table.tsx';
@@ -21,7 +21,7 @@ const AT: Record<Look['at'], string> = {
 
 /** "a peak of RSS, 1.20 s"; of the past the moment alone. */
 function nameOf(look: Look): string {
-	return `${AT[look.at]}${AT[look.at] && ', '}${moment(look.time_ns)}`;
+	return `${AT[look.at]}${AT[look.at] && ', '}${unbroken(moment(look.time_ns))}`;
 }
 
 /** As in the report: those of the lens's time. */
