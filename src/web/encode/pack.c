@@ -1,33 +1,16 @@
 // SPDX-License-Identifier: MIT
-/* Packs by zlib's deflate, and in base64. */
+/* Packs by libdeflate, and in base64. */
 #include "web/encode/columns.h"
 
-#include <zlib.h>
-
-enum { WINDOW = -15, MEMORY = 9 }; // a negative window: no header
+#include <libdeflate.h>
 
 bool pack_deflate(struct buffer *out, struct slice raw, int level, struct err *err) {
-	z_stream z = {0};
-	if (deflateInit2(&z, level, Z_DEFLATED, WINDOW, MEMORY, Z_DEFAULT_STRATEGY) != Z_OK) {
-		return err_memory(err);
-	}
-	bool ok = raw.size <= UINT32_MAX && deflateBound(&z, raw.size) <= UINT32_MAX;
-	if (!ok) {
-		(void)err_set(err, ERR_LIMIT, "the profile is larger than 4 GB");
-	}
-	uint8_t *room = ok ? buffer_room(out, deflateBound(&z, raw.size)) : NULL;
-	if (room) {
-		z.next_in = (Bytef *)(uintptr_t)raw.data; // zlib's own prototype lacks the const
-		z.avail_in = (uInt)raw.size;
-		z.next_out = room;
-		z.avail_out = (uInt)deflateBound(&z, raw.size);
-		ok = deflate(&z, Z_FINISH) == Z_STREAM_END;
-		out->size += ok ? z.total_out : 0;
-	} else if (ok) {
-		ok = err_memory(err);
-	}
-	(void)deflateEnd(&z);
-	return ok;
+	struct libdeflate_compressor *c = libdeflate_alloc_compressor(level);
+	size_t most = libdeflate_deflate_compress_bound(c, raw.size);
+	uint8_t *room = c ? buffer_room(out, most) : NULL;
+	out->size += room ? libdeflate_deflate_compress(c, raw.data, raw.size, room, most) : 0;
+	libdeflate_free_compressor(c);
+	return room || err_memory(err);
 }
 
 void pack_base64(struct buffer *out, struct slice raw) {
