@@ -53,7 +53,7 @@ static void read_sections(struct elf_image *e, const Elf64_Ehdr *h) {
 	e->n_sections = (uint32_t)(e->sections.size / sizeof(Elf64_Shdr));
 	struct elf_section s;
 	if (elf_section_at(e, names, &s)) {
-		e->section_names = texts(elf_section_bytes(e, &s));
+		e->section_names = texts(s.bytes);
 	}
 }
 
@@ -95,29 +95,17 @@ bool elf_section_at(const struct elf_image *e, uint32_t index, struct elf_sectio
 			.address = s.sh_addr,
 			.offset = s.sh_offset,
 			.size = s.sh_size,
+			.bytes = s.sh_type == SHT_NOBITS ? (struct slice){0}
+											 : part(e->bytes, s.sh_offset, s.sh_size),
 	};
 	return true;
 }
 
-bool elf_section_find(const struct elf_image *e, const char *name, struct elf_section *out) {
-	uint32_t i = 1;
-	return SOME(elf_section_at(e, i++, out), strcmp(out->name, name) == 0);
-}
-
-struct slice elf_section_bytes(const struct elf_image *e, const struct elf_section *section) {
-	if (section->type == SHT_NOBITS) {
-		return (struct slice){0};
-	}
-	return part(e->bytes, section->offset, section->size);
-}
-
-static struct slice bytes_named(const struct elf_image *e, const char *name) {
+struct elf_section elf_section_named(const struct elf_image *e, const char *name) {
 	struct elf_section s;
-	return elf_section_find(e, name, &s) ? elf_section_bytes(e, &s) : (struct slice){0};
-}
-
-bool elf_has_section(const struct elf_image *e, const char *name) {
-	return bytes_named(e, name).size > 0;
+	uint32_t i = 1;
+	bool is_there = SOME(elf_section_at(e, i++, &s), strcmp(s.name, name) == 0);
+	return is_there ? s : (struct elf_section){0};
 }
 
 struct slice elf_bytes_from(const struct elf_image *e, uint64_t address,
@@ -150,9 +138,10 @@ bool elf_segment_next(const struct elf_image *e, uint32_t type, uint32_t *next,
 	return is_it;
 }
 
-bool elf_segment_find(const struct elf_image *e, uint32_t type, struct elf_segment *out) {
+struct elf_segment elf_segment_of(const struct elf_image *e, uint32_t type) {
+	struct elf_segment s;
 	uint32_t first = 0;
-	return elf_segment_next(e, type, &first, out);
+	return elf_segment_next(e, type, &first, &s) ? s : (struct elf_segment){0};
 }
 
 struct slice elf_segment_bytes(const struct elf_image *e, const struct elf_segment *segment) {
@@ -190,14 +179,14 @@ struct slice elf_build_id(const struct elf_image *e) {
 	struct elf_section s;
 	for (uint32_t i = 1; !id.size && elf_section_at(e, i, &s); i++) {
 		if (s.type == SHT_NOTE) {
-			id = build_id_in(elf_section_bytes(e, &s), 4);
+			id = build_id_in(s.bytes, 4);
 		}
 	}
 	return id;
 }
 
 bool elf_debug_link(const struct elf_image *e, const char **name, uint32_t *crc) {
-	struct slice link = bytes_named(e, ".gnu_debuglink");
+	struct slice link = elf_section_named(e, ".gnu_debuglink").bytes;
 	size_t length = link.size ? strnlen((const char *)link.data, link.size) : 0;
 	struct slice sum = part(link, round_up(length + 1, 4), sizeof *crc);
 	if (!length || !sum.size) {
@@ -209,7 +198,7 @@ bool elf_debug_link(const struct elf_image *e, const char **name, uint32_t *crc)
 }
 
 bool elf_alternate_link(const struct elf_image *e, const char **path, struct slice *build_id) {
-	struct slice link = bytes_named(e, ".gnu_debugaltlink");
+	struct slice link = elf_section_named(e, ".gnu_debugaltlink").bytes;
 	size_t length = link.size ? strnlen((const char *)link.data, link.size) : 0;
 	if (!length || length == link.size) {
 		return false;
@@ -219,30 +208,28 @@ bool elf_alternate_link(const struct elf_image *e, const char **path, struct sli
 	return true;
 }
 
-bool elf_symbols_init(struct elf_symbols *s, const struct elf_image *e, uint32_t section_type) {
+struct elf_symbols elf_symbols_of(const struct elf_image *e, uint32_t section_type) {
 	struct elf_section table, names;
-	*s = (struct elf_symbols){0};
-	for (uint32_t i = 1; elf_section_at(e, i, &table); i++) {
-		if (table.type == section_type && elf_section_at(e, table.link, &names)) {
-			s->table = elf_section_bytes(e, &table);
-			s->names = texts(elf_section_bytes(e, &names));
-			s->n = s->table.size / sizeof(Elf64_Sym);
-			s->next = 1; // the first is nobody
-			return s->n > 1;
-		}
+	uint32_t i = 1;
+	if (!SOME(elf_section_at(e, i++, &table),
+				table.type == section_type && elf_section_at(e, table.link, &names))) {
+		return (struct elf_symbols){0};
 	}
-	return false;
+	size_t n = table.bytes.size / sizeof(Elf64_Sym); // the first is nobody
+	return (struct elf_symbols){table.bytes, texts(names.bytes), n > 1 ? n : 0, .next = 1};
 }
 
 struct elf_symbols elf_symbols_all(const struct elf_image *e) {
-	struct elf_symbols s;
-	(void)elf_symbols_init(&s, e, SHT_DYNSYM);
+	struct elf_symbols s = elf_symbols_of(e, SHT_DYNSYM);
 	s.then = e;
 	return s;
 }
 
 bool elf_symbols_next(struct elf_symbols *s, struct elf_symbol *out) {
-	if (s->next >= s->n && (!s->then || !elf_symbols_init(s, s->then, SHT_SYMTAB))) {
+	if (s->next >= s->n && s->then) {
+		*s = elf_symbols_of(s->then, SHT_SYMTAB);
+	}
+	if (s->next >= s->n) {
 		return false;
 	}
 	Elf64_Sym symbol;
@@ -295,10 +282,10 @@ static bool text_returned(const struct elf_image *e, uint64_t function, struct s
 
 static bool find_returned(const struct elf_image *e, uint32_t table, const char *function,
 		struct slice *out) {
-	struct elf_symbols symbols;
+	struct elf_symbols symbols = elf_symbols_of(e, table);
 	struct elf_symbol s;
 	// Most files do not even have the name: to look for that is quicker than symbol by symbol
-	return elf_symbols_init(&symbols, e, table) && symbols.names.size > 0 &&
+	return symbols.names.size > 0 &&
 			memmem(symbols.names.data, symbols.names.size, function, strlen(function) + 1) &&
 			SOME(elf_symbols_find(&symbols, function, &s), s.type == STT_FUNC) &&
 			text_returned(e, s.address, out);

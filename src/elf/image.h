@@ -33,17 +33,14 @@ struct elf_section {
 	const char *name; // "" if its place is bad
 	uint32_t type, link;
 	uint64_t flags, address, offset, size;
+	struct slice bytes; // in the file; empty for SHT_NOBITS, and if they are beyond its end
 };
 
-/** False: there is no section of that index, or of that name. */
+/** False: there is no section of that index. */
 bool elf_section_at(const struct elf_image *e, uint32_t index, struct elf_section *out);
-bool elf_section_find(const struct elf_image *e, const char *name, struct elf_section *out);
 
-/** What the file holds of a section; empty for SHT_NOBITS and for bytes beyond the end. */
-struct slice elf_section_bytes(const struct elf_image *e, const struct elf_section *section);
-
-/** True if there is a section of that name with bytes in this file. */
-bool elf_has_section(const struct elf_image *e, const char *name);
+/** The first of that name; zeros: there is none. */
+struct elf_section elf_section_named(const struct elf_image *e, const char *name);
 
 /** As the file has it: an Elf64_Phdr. */
 struct elf_segment {
@@ -51,8 +48,8 @@ struct elf_segment {
 	uint64_t offset, address, physical_address, file_bytes, memory_bytes, align;
 };
 
-/** The first of that type (PT_LOAD...). False: there is none. */
-bool elf_segment_find(const struct elf_image *e, uint32_t type, struct elf_segment *out);
+/** The first of that type (PT_LOAD...); zeros: there is none. */
+struct elf_segment elf_segment_of(const struct elf_image *e, uint32_t type);
 
 /** The next of that type from the index `*next` on, which becomes that of the one behind it. */
 bool elf_segment_next(const struct elf_image *e, uint32_t type, uint32_t *next,
@@ -94,8 +91,8 @@ struct elf_symbols {
 	const struct elf_image *then; // whose SHT_SYMTAB comes after this table; may be NULL
 };
 
-/** Over one table: SHT_SYMTAB or SHT_DYNSYM. False: there is none, and no symbol comes. */
-bool elf_symbols_init(struct elf_symbols *s, const struct elf_image *e, uint32_t section_type);
+/** Over one table: SHT_SYMTAB or SHT_DYNSYM. `n` is 0 if there is none. */
+struct elf_symbols elf_symbols_of(const struct elf_image *e, uint32_t section_type);
 
 /** Over both tables, the dynamic one first. */
 struct elf_symbols elf_symbols_all(const struct elf_image *e);

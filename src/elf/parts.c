@@ -10,9 +10,8 @@
 static bool code_at(const struct elf_image *e, uint64_t address, struct elf_code *out) {
 	enum { HEAD = 12, START_IN_RECORD = 8 };
 	static const uint8_t encodings[] = {1, 0x1b, 0x03, 0x3b}; // what all linkers write
-	struct elf_segment s;
-	bool has_table = elf_segment_find(e, PT_GNU_EH_FRAME, &s);
-	struct slice table = has_table ? elf_segment_bytes(e, &s) : (struct slice){0};
+	struct elf_segment s = elf_segment_of(e, PT_GNU_EH_FRAME);
+	struct slice table = elf_segment_bytes(e, &s);
 	int32_t row[2], found[2] = {0};
 	if (table.size < HEAD || memcmp(table.data, encodings, sizeof encodings) != 0) {
 		return false;

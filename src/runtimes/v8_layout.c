@@ -193,8 +193,7 @@ bool v8_layout_of_image(const struct elf_image *e, struct v8_layout *out, struct
 	struct tables t = {0};
 	bool ok = false;
 	for (size_t i = 0; i < 2 && !ok; i++) {
-		struct elf_symbols all;
-		(void)elf_symbols_init(&all, e, kinds[i]);
+		struct elf_symbols all = elf_symbols_of(e, kinds[i]);
 		for (struct elf_symbol s; elf_symbols_next(&all, &s);) {
 			read_symbol(&t, e, &s);
 		}

@@ -8,12 +8,9 @@
 static volatile size_t sink;
 
 static void read_symbols(const struct elf_image *e, uint32_t type) {
-	struct elf_symbols symbols;
-	struct elf_symbol s;
-	if (elf_symbols_init(&symbols, e, type)) {
-		while (elf_symbols_next(&symbols, &s)) {
-			sink += strlen(s.name);
-		}
+	struct elf_symbols symbols = elf_symbols_of(e, type);
+	for (struct elf_symbol s; elf_symbols_next(&symbols, &s);) {
+		sink += strlen(s.name);
 	}
 }
 
@@ -24,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	}
 	struct elf_section section;
 	for (uint32_t i = 0; elf_section_at(&e, i, &section); i++) {
-		struct slice bytes = elf_section_bytes(&e, &section);
+		struct slice bytes = section.bytes;
 		sink += strlen(section.name) + (bytes.size ? bytes.data[bytes.size - 1] : 0);
 	}
 	struct elf_segment segment;

@@ -118,8 +118,8 @@ static const struct range *range_of(uint64_t address) {
 }
 
 static uint64_t bias_of(const struct elf_image *e, const struct range *first) {
-	struct elf_segment s;
-	return e->type == 3 && elf_segment_find(e, 1, &s) ? first->start - (s.address & ~0xfffull) : 0;
+	struct elf_segment s = elf_segment_of(e, 1);
+	return e->type == 3 && s.type ? first->start - (s.address & ~0xfffull) : 0;
 }
 
 static void write_symbols(const struct elf_image *e) {

@@ -28,7 +28,7 @@ static void agrees_with_libelf(void **state) {
 		assert_string_equal(s.name, elf_strptr(oracle, names, h.sh_name));
 		assert_true(s.address == h.sh_addr && s.offset == h.sh_offset && s.size == h.sh_size);
 		assert_true(s.type == h.sh_type && s.flags == h.sh_flags && s.link == h.sh_link);
-		assert_int_equal(elf_section_bytes(&e, &s).size, h.sh_type == SHT_NOBITS ? 0 : h.sh_size);
+		assert_int_equal(s.bytes.size, h.sh_type == SHT_NOBITS ? 0 : h.sh_size);
 	}
 	size_t n_segments;
 	assert_int_equal(elf_getphdrnum(oracle, &n_segments), 0);
@@ -61,8 +61,8 @@ static void symbols_agree_with_libelf(void **state) {
 			continue;
 		}
 		Elf_Data *data = elf_getdata(scn, NULL);
-		struct elf_symbols symbols;
-		assert_true(elf_symbols_init(&symbols, &e, h.sh_type));
+		struct elf_symbols symbols = elf_symbols_of(&e, h.sh_type);
+		assert_true(symbols.n > 0);
 		for (int i = 1; i < (int)(h.sh_size / h.sh_entsize); i++, n_seen++) {
 			GElf_Sym want;
 			struct elf_symbol got;
@@ -86,17 +86,14 @@ static size_t ask_everything(const struct elf_image *e) {
 	size_t sum = elf_build_id(e).size + elf_first_code_address(e) % 2;
 	struct elf_section s;
 	for (uint32_t i = 0; elf_section_at(e, i, &s); i++) {
-		struct slice b = elf_section_bytes(e, &s);
+		struct slice b = s.bytes;
 		sum += strlen(s.name) + (b.size ? b.data[0] + b.data[b.size - 1] : 0);
 	}
 	static const uint32_t types[] = {SHT_SYMTAB, SHT_DYNSYM};
 	for (int i = 0; i < 2; i++) {
-		struct elf_symbols symbols;
-		struct elf_symbol symbol;
-		if (elf_symbols_init(&symbols, e, types[i])) {
-			while (elf_symbols_next(&symbols, &symbol)) {
-				sum += strlen(symbol.name);
-			}
+		struct elf_symbols symbols = elf_symbols_of(e, types[i]);
+		for (struct elf_symbol symbol; elf_symbols_next(&symbols, &symbol);) {
+			sum += strlen(symbol.name);
 		}
 	}
 	const char *text;
@@ -161,9 +158,8 @@ static void finds_the_parts_of_a_function(void **state) {
 	struct slice bytes = own_bytes();
 	struct elf_image e;
 	assert_true(elf_image_init(&e, bytes));
-	struct elf_symbols symbols;
+	struct elf_symbols symbols = elf_symbols_of(&e, SHT_SYMTAB);
 	struct elf_symbol s;
-	assert_true(elf_symbols_init(&symbols, &e, SHT_SYMTAB));
 	assert_true(elf_symbols_find(&symbols, "divided", &s));
 	const uint64_t near = s.address, far = near + (uint64_t)(divided_far - divided);
 	const uint64_t end = near + (uint64_t)(divided_end - divided);

@@ -25,10 +25,10 @@ static struct slice text(void) {
 
 static struct slice section_of(struct slice image, const char *name) {
 	struct elf_image e;
-	struct elf_section s;
 	assert_true(elf_image_init(&e, image));
-	assert_true(elf_section_find(&e, name, &s));
-	return elf_section_bytes(&e, &s);
+	struct elf_section s = elf_section_named(&e, name);
+	assert_int_not_equal(s.type, SHT_NULL);
+	return s.bytes;
 }
 
 static void sections_come_back(void **state) {

@@ -37,18 +37,18 @@ static bool is_loader_name(int fd) {
 }
 
 static void look_inside(struct launch_elf *out, const struct elf_image *e, int fd) {
-	struct elf_segment loader;
-	struct elf_symbols symbols; // of the loader's, with the names of needed libraries
-	out->has_loader = elf_segment_find(e, PT_INTERP, &loader);
-	struct slice path = out->has_loader ? elf_segment_bytes(e, &loader) : (struct slice){0};
+	struct elf_segment loader = elf_segment_of(e, PT_INTERP);
+	out->has_loader = loader.type == PT_INTERP;
+	struct slice path = elf_segment_bytes(e, &loader);
 	if (path.size > 0 && path.size < sizeof out->loader) {
 		memcpy(out->loader, path.data, path.size);
 	}
 	out->is_loader = !out->has_loader && e->type == ET_DYN && is_loader_name(fd);
-	(void)elf_symbols_init(&symbols, e, SHT_DYNSYM);
-	out->sanitizer = find_sanitizer(symbols.names);
+	// What the loader is told has the names of needed libraries
+	out->sanitizer = find_sanitizer(elf_symbols_of(e, SHT_DYNSYM).names);
 	out->has_allocator = find_defines_allocator(e, out->has_loader);
-	out->is_go = !out->has_loader && !out->has_allocator && elf_has_section(e, ".go.buildinfo");
+	out->is_go = !out->has_loader && !out->has_allocator &&
+			elf_section_named(e, ".go.buildinfo").bytes.size > 0;
 }
 
 static void read_header(struct launch_elf *out, struct slice file, int fd) {

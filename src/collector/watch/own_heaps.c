@@ -35,14 +35,14 @@ void own_heaps_meet(struct own_heaps *o, const char *path, bool is_collector) {
 static struct elf_symbols symbols_of_recorder(const struct modules_code *modules, pid_t program,
 		void **memory) {
 	EACH(m, *modules) {
-		struct elf_symbols s;
-		struct elf_section table;
-		if (!strstr(m->name, RECORDER_PRELOADED) || !elf_symbols_init(&s, &m->image, SHT_DYNSYM) ||
-				!elf_section_find(&m->image, ".dynsym", &table)) {
+		struct elf_symbols s = elf_symbols_of(&m->image, SHT_DYNSYM);
+		if (!strstr(m->name, RECORDER_PRELOADED) || s.n == 0) {
 			continue;
 		}
 		struct iovec here = {malloc(s.table.size), s.table.size};
-		struct iovec there = {(void *)(uintptr_t)(m->bias + table.address), s.table.size};
+		struct iovec there = {(void *)(uintptr_t)(m->bias +
+									  elf_section_named(&m->image, ".dynsym").address),
+				s.table.size};
 		*memory = here.iov_base;
 		if (here.iov_base &&
 				process_vm_readv(program, &here, 1, &there, 1, 0) == (ssize_t)s.table.size) {
@@ -64,7 +64,7 @@ static void look_at(struct own_heaps *o, const struct module_code *m,
 		const struct elf_symbols *recorder) {
 	char names[512];
 	own_heaps_meet(o, m->name, find_is_collector(m));
-	if (!o->has_go && elf_has_section(&m->image, ".go.buildinfo")) {
+	if (!o->has_go && elf_section_named(&m->image, ".go.buildinfo").bytes.size > 0) {
 		o->has_go = true;
 		o->tell(o->user, m->name, "runtime.mallocgc", 1,
 				"Go takes its memory from the system, and no call shows what it frees; use Go's "

@@ -11,7 +11,7 @@
 
 /** Those that the file has all bytes of. */
 static bool add_functions(struct code_map *m, const struct elf_section *section) {
-	struct slice all = elf_section_bytes(m->image, section);
+	struct slice all = section->bytes;
 	const uint8_t *end = all.data + all.size;
 	struct eh_cursor record;
 	struct eh_fde f;
@@ -32,10 +32,9 @@ static bool add_functions(struct code_map *m, const struct elf_section *section)
 }
 
 bool code_map_init(struct code_map *m, const struct elf_image *image) {
-	struct elf_section section;
+	struct elf_section frames = elf_section_named(image, ".eh_frame");
 	*m = (struct code_map){.image = image};
-	if (!elf_section_find(image, ".eh_frame", &section) || !add_functions(m, &section) ||
-			m->functions.n == 0) {
+	if (!add_functions(m, &frames) || m->functions.n == 0) {
 		code_map_finish(m);
 		return false;
 	}

@@ -34,15 +34,14 @@ static size_t ways_out(const struct module_code *module, const struct found_func
 static const char *name_of_word(const struct module_code *module, uint64_t word) {
 	const struct elf_image *e = &module->image;
 	struct elf_section section, linked;
-	struct elf_symbols symbols;
+	struct elf_symbols symbols = elf_symbols_of(e, SHT_DYNSYM);
 	struct elf_symbol symbol;
-	(void)elf_symbols_init(&symbols, e, SHT_DYNSYM);
 	for (uint32_t i = 0; elf_section_at(e, i, &section); i++) {
 		if (section.type != SHT_RELA || !elf_section_at(e, section.link, &linked) ||
 				linked.type != SHT_DYNSYM) {
 			continue;
 		}
-		struct slice table = elf_section_bytes(e, &section);
+		struct slice table = section.bytes;
 		Elf64_Rela rela;
 		for (size_t at = 0; at + sizeof rela <= table.size; at += sizeof rela) {
 			memcpy(&rela, table.data + at, sizeof rela);
@@ -163,9 +162,8 @@ static bool look_through(struct found_functions *out, const struct module_code *
 }
 
 static bool has_name(const struct module_code *module, const char *beginning) {
-	struct elf_symbols symbols;
+	struct elf_symbols symbols = elf_symbols_of(&module->image, SHT_SYMTAB);
 	struct elf_symbol symbol;
-	(void)elf_symbols_init(&symbols, &module->image, SHT_SYMTAB);
 	return SOME(elf_symbols_next(&symbols, &symbol),
 			find_is_code(&symbol) && strncmp(symbol.name, beginning, strlen(beginning)) == 0);
 }
@@ -217,14 +215,10 @@ static bool add_beside(struct found_functions *out, const struct module_code *mo
 }
 
 bool find_is_stripped_static(const struct module_code *module) {
-	struct elf_segment segment;
-	struct elf_symbols symbols;
-	if (elf_segment_find(&module->image, PT_INTERP, &segment)) {
-		return false;
-	}
+	const struct elf_image *e = &module->image;
 	// The dynamic table of a static-pie has only its first entry, which means nothing
-	bool is_linked = elf_symbols_init(&symbols, &module->image, SHT_DYNSYM) && symbols.n > 1;
-	return !is_linked && !elf_symbols_init(&symbols, &module->image, SHT_SYMTAB);
+	return elf_segment_of(e, PT_INTERP).type == PT_NULL && elf_symbols_of(e, SHT_DYNSYM).n == 0 &&
+			elf_symbols_of(e, SHT_SYMTAB).n == 0;
 }
 
 /** Add the functions of one module. False: out of memory. */

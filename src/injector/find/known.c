@@ -181,9 +181,8 @@ bool find_code(const struct module_code *module, const char *name, struct elf_sy
 
 /** The address of an exported name; 0: it is not there. */
 static uint64_t exported(const struct module_code *module, const char *name) {
-	struct elf_symbols symbols;
+	struct elf_symbols symbols = elf_symbols_of(&module->image, SHT_DYNSYM);
 	struct elf_symbol symbol;
-	(void)elf_symbols_init(&symbols, &module->image, SHT_DYNSYM);
 	return elf_symbols_find(&symbols, name, &symbol) ? module->bias + symbol.address : 0;
 }
 
@@ -228,26 +227,21 @@ bool find_defines_allocator(const struct elf_image *image, bool must_free) {
 bool find_is_collector(const struct module_code *m) {
 	static const char variable[] = "GC_INITIAL_HEAP_SIZE"; // it reads this one when it starts
 	struct elf_symbol symbol;
-	struct elf_segment loader;
-	struct elf_section texts;
 	if (find_code(m, "GC_gcollect", &symbol)) {
 		return find_code(m, "GC_malloc", &symbol);
 	}
-	bool is_program = m->image.type == ET_EXEC || elf_segment_find(&m->image, PT_INTERP, &loader);
-	if (!is_program || elf_has_section(&m->image, ".symtab") ||
-			!elf_section_find(&m->image, ".rodata", &texts)) {
-		return false;
-	}
-	struct slice bytes = elf_section_bytes(&m->image, &texts);
-	return memmem(bytes.data, bytes.size, variable, sizeof variable) != NULL;
+	bool is_program = m->image.type == ET_EXEC ||
+			elf_segment_of(&m->image, PT_INTERP).type == PT_INTERP;
+	struct slice texts = elf_section_named(&m->image, ".rodata").bytes;
+	return is_program && !elf_section_named(&m->image, ".symtab").bytes.size && texts.size > 0 &&
+			memmem(texts.data, texts.size, variable, sizeof variable);
 }
 
 /** Is an exported function of that name, or at that address, replaced by another module's? */
 static bool is_stood_in_for(const struct module_code *m, const struct elf_symbol *local,
 		bool (*is_hidden)(const void *user, const char *name), const void *user) {
-	struct elf_symbols symbols;
+	struct elf_symbols symbols = elf_symbols_of(&m->image, SHT_DYNSYM);
 	struct elf_symbol s;
-	(void)elf_symbols_init(&symbols, &m->image, SHT_DYNSYM);
 	return SOME(elf_symbols_next(&symbols, &s),
 			(s.address == local->address || strcmp(s.name, local->name) == 0) && known_plain(&s) &&
 					!is_hidden(user, s.name));
@@ -256,7 +250,7 @@ static bool is_stood_in_for(const struct module_code *m, const struct elf_symbol
 uint32_t find_own_allocator(const struct module_code *m,
 		bool (*is_hidden)(const void *user, const char *name), const void *user, char *names,
 		size_t size) {
-	struct elf_symbols symbols;
+	struct elf_symbols symbols = elf_symbols_of(&m->image, SHT_SYMTAB);
 	struct elf_symbol s;
 	bool allocates = false, frees = false;
 	uint32_t n = 0;
@@ -264,8 +258,9 @@ uint32_t find_own_allocator(const struct module_code *m,
 	if (find_is_loader(m) || find_is_of_tool(m) || exported(m, "__libc_malloc") != 0) {
 		return 0;
 	}
-	(void)(elf_symbols_init(&symbols, &m->image, SHT_SYMTAB) ||
-			elf_symbols_init(&symbols, &m->image, SHT_DYNSYM));
+	if (symbols.n == 0) {
+		symbols = elf_symbols_of(&m->image, SHT_DYNSYM);
+	}
 	while (elf_symbols_next(&symbols, &s)) {
 		const struct known_function *known = known_plain(&s);
 		const char *family = known ? known_family(known) : NULL;

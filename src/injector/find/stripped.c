@@ -213,7 +213,6 @@ void thread_cache_find(const struct modules_code *modules,
 	memset(caches, 0, RESIDENT_THREAD_CACHES * sizeof *caches);
 	for (size_t i = 0, n = 0; i < modules->n && n < RESIDENT_THREAD_CACHES; i++) {
 		const struct module_code *module = &modules->items[i];
-		struct elf_symbols symbols;
 		struct elf_symbol symbol;
 		struct resident_range found = {0};
 		if (n > 0 && !find_is_libc(module->name)) {
@@ -225,7 +224,7 @@ void thread_cache_find(const struct modules_code *modules,
 			found = (struct resident_range){module->bias + symbol.address, symbol.size};
 		}
 		bool may_lack_names = find_is_libc(module->name) ||
-				(modules->n == 1 && !elf_symbols_init(&symbols, &module->image, SHT_SYMTAB));
+				(modules->n == 1 && elf_symbols_of(&module->image, SHT_SYMTAB).n == 0);
 		if (found.bytes == 0 && may_lack_names) {
 			found = cache_by_sentence(module);
 		}

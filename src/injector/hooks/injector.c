@@ -71,10 +71,9 @@ static bool deal_with_resident(struct injector *in, struct err *err) {
 
 /** Its loader has mapped none of its libraries yet. */
 static bool has_only_its_loader(const struct injector *in) {
-	struct elf_segment loader;
 	return in->modules.n <= 2 &&
 			ANY(i, in->modules.n,
-					elf_segment_find(&in->modules.items[i].image, PT_INTERP, &loader));
+					elf_segment_of(&in->modules.items[i].image, PT_INTERP).type == PT_INTERP);
 }
 
 /** Look; a process that is still being loaded gets a moment until it has its functions. */

@@ -46,9 +46,7 @@ static bool copy_segments(struct blob *b) {
 }
 
 static bool find_names(struct blob *b) {
-	struct elf_symbols symbols;
 	struct elf_symbol symbol;
-	struct elf_section section;
 	const struct {
 		const char *name;
 		uint64_t *at;
@@ -65,15 +63,13 @@ static bool find_names(struct blob *b) {
 			{"inject_threads", &b->threads_at},
 	};
 	EACH_OF(n, names, N_OF(names)) {
-		if (!elf_symbols_init(&symbols, &b->image, SHT_DYNSYM) ||
-				!elf_symbols_find(&symbols, n->name, &symbol)) {
+		struct elf_symbols symbols = elf_symbols_of(&b->image, SHT_DYNSYM);
+		if (!elf_symbols_find(&symbols, n->name, &symbol)) {
 			return false;
 		}
 		*n->at = symbol.address;
 	}
-	if (elf_section_find(&b->image, ".eh_frame", &section)) {
-		b->frames_at = section.address;
-	}
+	b->frames_at = elf_section_named(&b->image, ".eh_frame").address;
 	struct slice id = elf_build_id(&b->image);
 	memcpy(b->id, id.data, id.size < sizeof b->id ? id.size : sizeof b->id);
 	return b->frames_at && b->text_bytes && b->data_bytes && id.size > 0;
@@ -82,7 +78,7 @@ static bool find_names(struct blob *b) {
 bool blob_place(struct blob *b, uint64_t address) {
 	struct elf_section section;
 	for (uint32_t i = 0; elf_section_at(&b->image, i, &section); i++) {
-		struct slice bytes = elf_section_bytes(&b->image, &section);
+		struct slice bytes = section.bytes;
 		if (section.type == SHT_REL) {
 			return false;
 		}

@@ -4,20 +4,15 @@
 
 /** Where a module's unwind tables lie, if only its sections say so, as in many static programs. */
 static uint64_t hidden_tables(const struct module_code *module) {
-	struct elf_segment segment;
-	struct elf_section section;
+	struct elf_section frames = elf_section_named(&module->image, ".eh_frame");
 	uint32_t end;
-	if (elf_segment_find(&module->image, PT_GNU_EH_FRAME, &segment) ||
-			!elf_section_find(&module->image, ".eh_frame", &section)) {
+	if (elf_segment_of(&module->image, PT_GNU_EH_FRAME).type == PT_GNU_EH_FRAME ||
+			frames.bytes.size < sizeof end) {
 		return 0;
 	}
 	// A record of length 0 must end them: nothing else does
-	struct slice bytes = elf_section_bytes(&module->image, &section);
-	if (bytes.size < sizeof end) {
-		return 0;
-	}
-	memcpy(&end, bytes.data + bytes.size - sizeof end, sizeof end);
-	return end == 0 ? module->bias + section.address : 0;
+	memcpy(&end, frames.bytes.data + frames.bytes.size - sizeof end, sizeof end);
+	return end == 0 ? module->bias + frames.address : 0;
 }
 
 static void describe_tables(struct resident *r, const struct modules_code *modules) {

@@ -81,11 +81,12 @@ bool injector_find_vdso(struct injector *in, struct err *err) {
 		}
 		const uint8_t *call = memmem(bytes, n, MACHINE_SYSTEM_CALL, sizeof MACHINE_SYSTEM_CALL);
 		in->tracee.syscall_at = call ? m->start + (uint64_t)(call - bytes) : 0;
-		struct elf_symbols symbols;
+		struct elf_symbols symbols = {0};
 		struct elf_symbol symbol;
-		if (elf_image_init(&image, slice_of(bytes, n)) &&
-				elf_symbols_init(&symbols, &image, SHT_DYNSYM) &&
-				elf_symbols_find(&symbols, "__vdso_clock_gettime", &symbol)) {
+		if (elf_image_init(&image, slice_of(bytes, n))) {
+			symbols = elf_symbols_of(&image, SHT_DYNSYM);
+		}
+		if (elf_symbols_find(&symbols, "__vdso_clock_gettime", &symbol)) {
 			in->clock = m->start + symbol.address;
 		}
 	}

@@ -113,13 +113,7 @@ struct slice compose_image(const struct compose_section *sections, size_t n, str
 /** ".debug_x" may also be an old ".zdebug_x": "ZLIB", the size (big endian), the zlib stream. */
 static bool find_old_packed(struct compose_section *out, const struct elf_image *image,
 		const char *name) {
-	char old[64] = ".z";
-	struct elf_section section;
-	if (strlen(name) > sizeof old - 3 ||
-			!elf_section_find(image, strcat(old, name + 1), &section)) {
-		return false;
-	}
-	struct slice bytes = elf_section_bytes(image, &section);
+	struct slice bytes = elf_section_named(image, FORMAT(64, ".z%s", name + 1)).bytes;
 	if (bytes.size < 12 || memcmp(bytes.data, "ZLIB", 4) != 0) {
 		return false;
 	}
@@ -134,11 +128,11 @@ static bool find_old_packed(struct compose_section *out, const struct elf_image 
 
 /** As it lies in the image, by its name or the old one (".zdebug_x"). False: no bytes. */
 static bool find(struct compose_section *out, const struct elf_image *image, const char *name) {
-	struct elf_section section;
-	if (!elf_section_find(image, name, &section)) {
+	struct elf_section section = elf_section_named(image, name);
+	if (section.type == SHT_NULL) {
 		return find_old_packed(out, image, name);
 	}
-	struct slice bytes = elf_section_bytes(image, &section);
+	struct slice bytes = section.bytes;
 	*out = compose_plain(name, bytes);
 	if (section.flags & SHF_COMPRESSED) {
 		Elf64_Chdr header = {0};

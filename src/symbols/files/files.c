@@ -139,7 +139,8 @@ static bool find_alternate(struct search *s, const struct symbols_options *o,
 
 static bool has_dwarf(const struct mapped_file *m) {
 	return m->bytes.size &&
-			(elf_has_section(&m->elf, ".debug_info") || elf_has_section(&m->elf, ".zdebug_info"));
+			(elf_section_named(&m->elf, ".debug_info").bytes.size ||
+					elf_section_named(&m->elf, ".zdebug_info").bytes.size);
 }
 
 const struct mapped_file *module_files_dwarf(const struct module_files *f) {
@@ -147,9 +148,8 @@ const struct mapped_file *module_files_dwarf(const struct module_files *f) {
 }
 
 static void open_minidebug(struct module_files *f) {
-	struct elf_section section;
-	if (f->image.bytes.size && elf_section_find(&f->image.elf, ".gnu_debugdata", &section) &&
-			xz_unpack(elf_section_bytes(&f->image.elf, &section), &f->minidebug) &&
+	if (f->image.bytes.size &&
+			xz_unpack(elf_section_named(&f->image.elf, ".gnu_debugdata").bytes, &f->minidebug) &&
 			!elf_image_init(&f->minidebug_elf, f->minidebug)) {
 		free((void *)f->minidebug.data);
 		f->minidebug = (struct slice){0};

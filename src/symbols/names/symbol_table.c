@@ -41,10 +41,9 @@ static bool is_wanted(const struct elf_symbol *s, const struct elf_section *sect
 
 bool symbol_table_add(struct symbol_table *t, const struct elf_image *image, uint32_t section_type,
 		enum symbol_sort sort) {
-	struct elf_symbols symbols;
+	struct elf_symbols symbols = elf_symbols_of(image, section_type);
 	struct elf_symbol s;
 	struct elf_section section;
-	(void)elf_symbols_init(&symbols, image, section_type);
 	return !SOME(elf_symbols_next(&symbols, &s),
 			s.name[0] && s.section != SHN_UNDEF && elf_section_at(image, s.section, &section) &&
 					is_wanted(&s, &section, sort) && s.address - section.address < section.size &&
