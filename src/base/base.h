@@ -3,14 +3,16 @@
 /**
  * The vocabulary of all other folders.
  *
- * It is texts and bytes, growing arrays and indexes, arenas, errors, human-readable numbers, and
- * the C library's headers that go with them. Headers include it where they need any of it; sources
- * have it from the headers that they include.
+ * It is texts and bytes, JSON, growing arrays and indexes, arenas, errors, human-readable numbers,
+ * and the C library's headers that go with them. Headers include it where they need any of it;
+ * sources have it from the headers that they include.
  */
 
 #include "base/err.h"
 #include "base/index.h"
+#include "base/json.h"
 #include "base/text.h"
+#include "base/visible.h"
 
 #include <ctype.h>
 #include <inttypes.h>

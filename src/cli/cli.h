@@ -7,8 +7,10 @@
  * and returns the exit status. Only this folder prints.
  */
 
-#include "base/visible.h"
+#include "session/session.h"
 #include "sys/sys.h"
+#include "sys/terminal.h"
+#include "web/page.h"
 
 /** Behind the command's name in what --version prints; KDE's heaptrack ends with its number. */
 #define CLI_VERSION HEAPTRACK_VERSION " (heaptrack-c)"

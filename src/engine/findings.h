@@ -7,7 +7,6 @@
  * one paragraph per rule.
  */
 
-#include "base/json.h"
 #include "engine/names.h"
 
 enum finding_severity {

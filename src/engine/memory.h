@@ -5,7 +5,6 @@
  * choose looks and sum up their parts here, so that they cannot disagree.
  */
 
-#include "base/json.h"
 #include "engine/lens.h"
 
 /** A look with its parts. Borrowed from the recording. */

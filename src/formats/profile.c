@@ -10,7 +10,6 @@ uint64_t profile_total(const struct profile *p, enum profile_value value, bool o
 const char *profile_value_name(enum profile_value value) {
 #define NAME(id, name, ...) name,
 	static const char *const names[] = {PROFILE_VALUES(NAME)};
-#undef NAME
 	return names[value];
 }
 

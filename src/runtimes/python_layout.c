@@ -7,7 +7,6 @@ static const uint16_t versions[] = {0x030b, 0x030c, 0x030d, 0x030e};
 static const uint32_t offsets[][N_OF(versions)] = {
 #define F(name, ...) {__VA_ARGS__},
 #include "wire/python.def"
-#undef F
 };
 
 static bool find_symbol(const struct elf_image *e, const char *name, struct elf_symbol *out) {

@@ -230,7 +230,6 @@ bool v8_layout_place(struct v8_layout *l, const struct elf_image *e, uint64_t bi
 	const int32_t of_wire[N_V8_FIELDS] = {
 #define F(name, value) value,
 #include "wire/v8.def"
-#undef F
 	};
 	l->builtins += bias;
 	if ((l->builtins_pointer != 0 &&

@@ -6,6 +6,5 @@ bool library_load(struct library *library, struct err *err) {
 	(void)err;
 #define TAKE(name) library->name = MHD_##name;
 	LIBRARY_CALLS(TAKE)
-#undef TAKE
 	return true;
 }

@@ -12,7 +12,6 @@ bool library_load(struct library *library, struct err *err) {
 	bool ok = loaded != NULL;
 #define TAKE(name) ok = ok && (*(void **)&library->name = dlsym(loaded, "MHD_" #name));
 	LIBRARY_CALLS(TAKE)
-#undef TAKE
 	return ok ||
 			err_set(err, ERR_UNSUPPORTED,
 					"the page is served by libmicrohttpd, which cannot be loaded (%s); without it, "

@@ -5,7 +5,6 @@
  */
 #include "web/page.h"
 
-#include "base/visible.h"
 #include "web/encode/columns.h"
 
 // What the build made of web/; empty if it was told to make nothing

@@ -35,7 +35,6 @@ enum {
 enum wire_python_field {
 #define F(name, ...) PYTHON_##name,
 #include "wire/python.def"
-#undef F
 	N_PYTHON_OFFSETS,
 	PYTHON_STATE_BYTES = N_PYTHON_OFFSETS, // of the runtime's state
 	N_PYTHON_FIELDS,
@@ -52,7 +51,6 @@ _Static_assert((int)N_PYTHON_FIELDS <= (int)WIRE_N_FIELDS, "fits");
 enum wire_v8_field {
 #define F(name, value) V8_##name,
 #include "wire/v8.def"
-#undef F
 	N_V8_FIELDS,
 };
 _Static_assert((int)N_V8_FIELDS <= (int)WIRE_N_FIELDS, "fits");

@@ -5,9 +5,6 @@
  */
 #include "cli/gui/show.h"
 #include "cli/options/table.h"
-#include "session/session.h"
-#include "sys/terminal.h"
-#include "web/page.h"
 
 // ---- options
 

@@ -5,11 +5,8 @@
 #include "cli/cli.h"
 #include "report/report.h"
 #include "server/server.h"
-#include "session/session.h"
 #include "sys/listen.h"
 #include "sys/signals.h"
-#include "sys/terminal.h"
-#include "web/page.h"
 
 struct show {
 	const struct gui_options *options;

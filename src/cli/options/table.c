@@ -2,8 +2,6 @@
 /* Parses a command line with getopt, by a table of options, and prints the help from it. */
 #include "cli/options/table.h"
 
-#include "web/page.h"
-
 #include <getopt.h>
 
 enum {

@@ -3,7 +3,6 @@
 #include "report/compare.h"
 
 #include "cli/print/options.h"
-#include "sys/terminal.h"
 #include "sys/unpack.h"
 
 enum { SITES_COMPARED = 12 }; // per list, so that all of it fits a screen or two

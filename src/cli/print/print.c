@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The command heaptrack_print: opens recordings, and prints one report or writes one page. */
-#include "cli/options/table.h"
 #include "cli/print/options.h"
-#include "sys/terminal.h"
 #include "sys/unpack.h"
-#include "web/page.h"
 
 // ---- the page: --html and --viewer
 

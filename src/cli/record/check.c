@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* The command heaptrack --check: facts, then answers, one line each; or one JSON object. */
-#include "base/json.h"
 #include "cli/cli.h"
 #include "collector/run.h"
 #include "engine/findings.h"

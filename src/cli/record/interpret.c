@@ -5,7 +5,6 @@
  * Both open the recording as a session, which puts in the names, and write it by the export of that
  * name.
  */
-#include "cli/options/table.h"
 #include "cli/print/options.h"
 #include "cli/record/options.h"
 

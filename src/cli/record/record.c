@@ -3,9 +3,7 @@
 #include "cli/options/table.h"
 #include "cli/record/options.h"
 #include "report/report.h"
-#include "session/session.h"
 #include "sys/spawn.h"
-#include "sys/terminal.h"
 
 #include <getopt.h>
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Sends a line to a control socket and reads the answer. */
-#include "base/json.h"
 #include "collector/control/serve.h"
 
 enum {

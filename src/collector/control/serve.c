@@ -14,8 +14,6 @@
  */
 #include "collector/control/serve.h"
 
-#include "base/json.h"
-
 #include <sys/eventfd.h>
 
 enum {

@@ -8,7 +8,6 @@
  *   when it has ended, the look has its grades, and the copy is dropped
  */
 #include "collector/run/parts.h"
-#include "engine/findings.h"
 #include "engine/memory.h"
 
 enum {

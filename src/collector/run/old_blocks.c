@@ -7,7 +7,6 @@
  * pays for each page that it writes to.
  */
 #include "collector/run/parts.h"
-#include "engine/findings.h"
 
 static void *work(void *user) {
 	struct old_heap *o = user;

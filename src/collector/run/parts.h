@@ -15,6 +15,7 @@
 #include "collector/order/order.h"
 #include "collector/watch/watch.h"
 #include "engine/feed.h"
+#include "engine/findings.h"
 #include "sys/spawn.h"
 
 // How long the program's end waits to be looked at, at least; and with --leaks

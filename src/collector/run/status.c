@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* The answers on the control socket: from what is known already, and what a look saw. */
-#include "base/json.h"
 #include "collector/run/parts.h"
 #include "engine/memory.h"
 

@@ -12,7 +12,6 @@
  *      │ takes the rest, writes   │                          │
  */
 #include "collector/start/steps.h"
-#include "engine/findings.h"
 
 static bool prepare(struct run *run, struct err *err) {
 	char folder[4096];

@@ -10,7 +10,6 @@
 static const struct rule rules[] = {
 #define RULE(find, needs, id, title) {find, needs, id, title},
 #include "engine/findings/rules.def"
-#undef RULE
 };
 
 /**

@@ -296,7 +296,6 @@ void put_paths(struct finder *f, const struct place *p);
 
 #define RULE(find, needs, id, title) void find(struct finder *f);
 #include "engine/findings/rules.def"
-#undef RULE
 
 /** The runtime's function that asked for most of what a module holds. */
 struct asker {

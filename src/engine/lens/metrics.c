@@ -16,9 +16,7 @@ const struct metric lens_metrics[N_LENS_METRICS] = {
 
 const char *const lens_metric_names[N_LENS_METRICS] = {
 #define NAME(id, text) [LENS_##id] = text,
-		LENS_METRICS(NAME)
-#undef NAME
-};
+		LENS_METRICS(NAME)};
 
 const struct metric_rule_text metric_rule_texts[N_METRIC_RULES] = {
 		[METRIC_LIVE_AT_LARGEST] = {"live-at-largest",

@@ -151,7 +151,6 @@ static bool read_word(struct reader *rd, struct slice key, struct slice value) {
 			? read_threads(rd, value)
 			: err_set(rd->err, ERR_USAGE,
 					  "unknown term; use m, t, q, focus, hide, fold, threads, grade or group");
-#undef IS
 }
 
 static size_t count(struct slice s, uint8_t c) {

@@ -54,7 +54,6 @@ static size_t find_verb(struct slice s, const char *verb, size_t *end) {
 static const char allocators[] =
 #define HOOK(result, name, ...) "|" #name
 #include "wire/allocators.def"
-#undef HOOK
 		;
 
 static bool is_of_library(struct slice f) {

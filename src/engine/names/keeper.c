@@ -3,7 +3,6 @@
  * Finds who keeps what is never freed, and who maps memory. A runtime has tables and objects of its
  * own, whoever called it.
  */
-#include "base/text.h"
 #include "engine/names/parts.h"
 
 static bool is_noisy_function(const struct name *f) {

@@ -3,7 +3,6 @@
  * Reads DHAT's JSON, of valgrind and of Rust's dhat crate. write/dhat.c describes it. The frames
  * stand behind the program points that use them, so the file is read twice.
  */
-#include "base/json.h"
 #include "formats/formats.h"
 #include "formats/read/place.h"
 

@@ -6,7 +6,6 @@
  *
  *   {"head":{"callFrame":{...},"selfSize":0,"id":1,"children":[...]},"samples":[...]}
  */
-#include "base/json.h"
 #include "formats/formats.h"
 
 struct reading {

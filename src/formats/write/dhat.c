@@ -10,7 +10,6 @@
  * moments of the recording alone: the largest of them, and differences between them. The base of a
  * comparison stands under a frame "(base)", what is compared with it under "(new)".
  */
-#include "base/json.h"
 #include "formats/write/text.h"
 
 struct point {

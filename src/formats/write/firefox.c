@@ -8,7 +8,6 @@
  *
  * Times are ms. Libraries, functions and native symbols are columns of ids, -1 or null for none.
  */
-#include "base/json.h"
 #include "formats/write/text.h"
 
 struct document {

@@ -3,7 +3,6 @@
  * Writes speedscope's file format: shared frames, and a "sampled" profile per value, the one to be
  * shown first. The base of a comparison has profiles of its own.
  */
-#include "base/json.h"
 #include "formats/write/text.h"
 
 static const struct {

@@ -2,7 +2,6 @@
 #pragma once
 /** What writers share: names and places of frames as text, and paths. */
 
-#include "base/json.h"
 #include "formats/formats.h"
 
 /** The text without line ends and other control characters; bytes of `forbidden` become ':'. */

@@ -95,7 +95,6 @@ static const struct known_function beside[] = {
 		ROW(_Exit, ENDS, NONE, NONE, NONE),
 #include "wire/mappings.def"
 };
-#undef HOOK
 
 /** The row of that name in a table, or NULL. */
 #define NAMED(its_name, table)     \

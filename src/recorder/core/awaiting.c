@@ -4,8 +4,6 @@
 
 #include "recorder/core/switch.h"
 
-#include <time.h>
-
 bool awaiting_has_collector(void) {
 	uint32_t owner = atomic_load(&segment.common->owner);
 	return owner != 0 && (owner & FUTEX_OWNER_DIED) == 0;

@@ -18,6 +18,7 @@
 #include <linux/mman.h>
 #include <linux/prctl.h>
 #include <stdbool.h>
+#include <time.h>
 
 /** True if a system call's result is an error number, negated. */
 static inline bool sys_failed(long result) {

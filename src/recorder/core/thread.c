@@ -4,8 +4,6 @@
 
 #include "recorder/core/switch.h"
 
-#include <time.h>
-
 static bool try_slot(struct thread_slot *slot) {
 	uint32_t is_free = SLOT_FREE;
 	return atomic_load_explicit(&slot->state, memory_order_relaxed) == SLOT_FREE &&

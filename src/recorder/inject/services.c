@@ -3,8 +3,6 @@
 #include "host.h"
 #include "recorder/core/switch.h"
 
-#include <time.h>
-
 struct resident *inject_resident;
 
 enum segment_role host_open_segment(void) {

@@ -16,8 +16,6 @@
 #include "recorder/core/switch.h"
 #include "recorder/preload/collector.h"
 
-#include <time.h>
-
 enum { END_PATIENCE_MS = 300000 }; // for the collector to write the file
 
 static const char *wanted_file; // the argument of heaptrack_start

@@ -6,7 +6,6 @@
  * It is not asked for a file that gives rights (set-uid): the kernel would withhold them from a
  * traced program, which would then differ from one that runs without heaptrack.
  */
-#include "recorder/core/segment.h"
 #include "recorder/preload/exports/replace.h"
 
 #include <fcntl.h>

@@ -6,7 +6,6 @@
 #include "recorder/preload/real.h"
 
 #include <elf.h>
-#include <time.h>
 
 /**
  * The environment as it was when the program began. The kernel puts on the stack: argc, argv, NULL,

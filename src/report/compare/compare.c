@@ -3,7 +3,6 @@
 #include "report/compare.h"
 
 #include "report/compare/parts.h"
-#include "report/text/page.h"
 
 enum { COLUMN = 14 };
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* A comparison for programs. */
-#include "base/visible.h"
 #include "report/compare/parts.h"
 
 static void put_totals(struct json *j, const char *key, const struct total totals[N_TOTALS],

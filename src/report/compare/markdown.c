@@ -3,9 +3,7 @@
  * A comparison as GitHub's markdown, for a comment on a pull request or a job's summary. Names
  * stand in code spans; what would end a cell of a table is escaped.
  */
-#include "report/compare.h"
 #include "report/compare/parts.h"
-#include "report/text/page.h"
 
 static void put_code(struct buffer *out, struct slice text) {
 	buffer_u8(out, '`');

@@ -2,8 +2,6 @@
 /* What the forms of a comparison share: totals, sites that changed, and how both are said. */
 #include "report/compare/parts.h"
 
-#include "report/text/page.h"
-
 bool totals_of(const struct compare_request *request, struct arena *arena,
 		struct total out[N_TOTALS], struct err *err) {
 	static const struct total rows[N_TOTALS] = {

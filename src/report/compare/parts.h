@@ -3,6 +3,7 @@
 /** What the forms of a comparison share: totals, sites that changed, and how both are said. */
 
 #include "report/compare.h"
+#include "report/text/page.h"
 
 /** A total of both sides; texts for people. */
 struct total {

@@ -4,9 +4,7 @@
  * two changes that cancel each other are seen. As text, the largest come first, and what has less
  * than a hundredth of all change is summed up; for programs, all nodes are listed, parents first.
  */
-#include "base/json.h"
 #include "report/compare/parts.h"
-#include "report/text/page.h"
 
 enum { SMALLEST_SHARE = 100, INDENT = 2, DEEPEST = 200, INDENT_MAX = 60, COLUMN = 12 };
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Parses gates such as "never-freed>+1M", decides each, and says what was found. */
-#include "engine/breakdown.h"
 #include "report/compare.h"
 #include "report/text/page.h"
 
@@ -12,9 +11,7 @@ static const struct {
 } kinds[N_GATE_NUMBERS] = {
 #define GATE_ROW(id, name, metric, is_bytes, may_be_share, says) \
 	[GATE_##id] = {name, says, LENS_##metric, is_bytes, may_be_share},
-		METRIC_GATES(GATE_ROW) OTHER_GATES(GATE_ROW)
-#undef GATE_ROW
-};
+		METRIC_GATES(GATE_ROW) OTHER_GATES(GATE_ROW)};
 
 /** The names of those that may be a share. */
 #define SHARE_true(name) " " name

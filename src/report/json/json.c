@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Everything that a recording has, for programs. */
-#include "engine/breakdown.h"
 #include "report/report.h"
 
 struct document {

@@ -4,7 +4,6 @@
  * lines, and the table of suppressions, in its wording and number format. An entry is an innermost
  * frame (allocation functions of C++ skipped) with the backtraces that lead to it.
  */
-#include "engine/breakdown.h"
 #include "report/text/page.h"
 
 enum what { CALLS, PEAK, LEAKED, TEMPORARY };

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Cuts, pads and wraps text by its columns. */
-#include "base/visible.h"
 #include "report/text/page.h"
 
 /** The byte at which column `column` begins. */

@@ -2,7 +2,6 @@
 #pragma once
 /** The page that the default report is written on, and what its parts share. */
 
-#include "base/visible.h"
 #include "report/report.h"
 
 // ---- text that lines up: widths count characters, not bytes

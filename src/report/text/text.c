@@ -4,7 +4,6 @@
  * resident memory went, four tables, ways to go on, the six classic lines. Lines are counted as
  * they are written: the tables get what is left.
  */
-#include "engine/findings.h"
 #include "report/text/page.h"
 
 #include <time.h>

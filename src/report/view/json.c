@@ -3,7 +3,6 @@
  * The views for programs. Trees are lists in pre-order whose items name their parents: nesting
  * would have no bound.
  */
-#include "engine/breakdown.h"
 #include "report/view/viewer.h"
 
 enum { USUAL_DEPTH = 3 };
@@ -304,9 +303,7 @@ bool report_view_json(struct buffer *out, const struct recording *r, const struc
 		const struct report_options *options, const struct view_request *request, struct err *err) {
 	static bool (*const put[N_VIEWS])(struct writer *) = {
 #define PUT(id, name, ...) [VIEW_##id] = put_##name,
-			VIEWS(PUT)
-#undef PUT
-	};
+			VIEWS(PUT)};
 	SCOPED(viewer) v;
 	struct writer w = {.j = json_init(out), .v = &v, .err = err};
 	bool ok = viewer_init(&v, out, r, n, options, request, err);

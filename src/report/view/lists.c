@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* The views that are flat lists, as text: functions, parts and the stacks of a site. */
-#include "engine/lens.h"
 #include "report/view/viewer.h"
 
 enum { ROWS = 30, STACKS = 10, OBJECTS = 10 };

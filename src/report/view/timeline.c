@@ -3,7 +3,6 @@
  * The heap over time, as bars: each row is a stretch of time, its bar the largest heap in it. Below
  * them a row for each mark, with what lies between it and the next.
  */
-#include "engine/breakdown.h"
 #include "report/view/viewer.h"
 
 enum { ROWS = 40, BAR = 40, MARKS_SHOWN = 20, MARK_NAME = 34 };

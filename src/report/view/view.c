@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* A view as text: the totals of the lens above, then the view's own function. */
-#include "engine/memory.h"
 #include "report/view/viewer.h"
 
 static void put_totals(struct viewer *v) {
@@ -39,9 +38,7 @@ bool report_view(struct buffer *out, const struct recording *r, const struct nam
 		const struct report_options *options, const struct view_request *request, struct err *err) {
 	static bool (*const put[N_VIEWS])(struct viewer *, struct err *) = {
 #define PUT(id, name, ...) [VIEW_##id] = view_put_##name,
-			VIEWS(PUT)
-#undef PUT
-	};
+			VIEWS(PUT)};
 	SCOPED(viewer) v;
 	if (!viewer_init(&v, out, r, n, options, request, err)) {
 		return false;

@@ -6,9 +6,7 @@ enum { ROW_BYTES = 8, ROW_BLOCKS = 12, WIDTH_MAX = 200 };
 
 static const bool has_tree[N_VIEWS] = {
 #define HAS_TREE(id, name, has_tree) [VIEW_##id] = has_tree,
-		VIEWS(HAS_TREE)
-#undef HAS_TREE
-};
+		VIEWS(HAS_TREE)};
 
 bool viewer_init(struct viewer *v, struct buffer *out, const struct recording *r,
 		const struct names *n, const struct report_options *options,

@@ -3,7 +3,6 @@
  * Asking for names. Places are sorted by module and address, and each module is asked about once.
  * Strings and frames grow in vectors and move into the recording at the end.
  */
-#include "base/index.h"
 #include "session/import.h"
 
 struct resolver {

@@ -3,7 +3,6 @@
  * Bytes come from the file's unpacker, records from formats/heaptrack.h. Here they part: code goes
  * to code.c, events go to events.c.
  */
-#include "session/import/importer.h"
 #include "session/kde/parts.h"
 
 static bool take_text(struct kde_import *k, struct slice text, struct slice *out, struct err *err) {

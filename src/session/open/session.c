@@ -2,7 +2,6 @@
 /* Reading a recording, then naming its frames and applying suppressions. */
 #include "session/session.h"
 
-#include "base/visible.h"
 #include "engine/memory.h"
 #include "session/open/parts.h"
 #include "sys/clock.h"

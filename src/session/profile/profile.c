@@ -168,7 +168,6 @@ static bool make_modules(struct filling *k) {
 #define HAS_SAME_BIT(id, name, field, missing) \
 	_Static_assert(REC_##missing == 1 << PROFILE_##id, #id);
 PROFILE_VALUES(HAS_SAME_BIT)
-#undef HAS_SAME_BIT
 
 static void add_sample(struct filling *k, const struct profile_sample *s) {
 	struct recording *r = k->out;
@@ -181,7 +180,6 @@ static void add_sample(struct filling *k, const struct profile_sample *s) {
 	struct rec_stack *t = &r->stacks.items[*known - 1];
 #define ADD(id, name, field, ...) t->field += s->values[PROFILE_##id];
 	PROFILE_VALUES(ADD)
-#undef ADD
 }
 
 /** Make a stack's numbers agree. Bytes are in one block at least. */

@@ -82,9 +82,7 @@ static const struct section {
 	write_section *write;
 } sections[] = {
 #define SECTION(number, what, part) {number, part, columns_##what},
-		BLOB_SECTIONS(SECTION)
-#undef SECTION
-};
+		BLOB_SECTIONS(SECTION)};
 
 /**
  * The first has what the first picture needs: who is there, what each cost over the whole run, and

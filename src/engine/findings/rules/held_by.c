@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Says which root holds much of what lived when it was last looked at, and over which blocks. */
-#include "engine/findings.h"
 #include "engine/findings/parts.h"
 
 enum { ROOTS_MOST = 2, PART = 4, LEAST_BYTES = 1 << 20, STEPS = 3 };

@@ -3,7 +3,6 @@
  * Says what a runtime holds for the scripts that it runs. How much, in which module, which of its
  * functions asked for it, and how the scripts' own functions get names.
  */
-#include "engine/findings.h"
 #include "engine/findings/parts.h"
 
 /** ", 25.8 MB of it in libjvm.so, 9.0 MB asked for by Arena::grow()". */

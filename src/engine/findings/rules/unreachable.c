@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Says what no pointer led to when the program was last looked at for that, by site. */
-#include "engine/findings.h"
 #include "engine/findings/parts.h"
 
 enum { SITES_MOST = 3, MANY_BLOCKS = 100, MANY_BYTES = 64000 };

@@ -3,7 +3,6 @@
  * Says what no table of sites shows. Blocks that change threads, memory that is not in the heap,
  * other processes, and that nothing is wrong.
  */
-#include "engine/findings.h"
 #include "engine/findings/parts.h"
 
 /** The one site that allocated nine tenths of what was handed over, and no more; NULL: unsure. */

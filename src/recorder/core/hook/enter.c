@@ -8,8 +8,6 @@
  */
 #include "recorder/core/hook/hook.h"
 
-#include <time.h>
-
 // ---- room in the ring
 
 /** What a wait for the collector has seen so far. */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* The exported functions of the C library, made from hooks.def, and their start. */
-#include "recorder/core/unwind/modules.h"
 #include "recorder/core/unwind/runtimes.h"
 #include "recorder/preload/exports/replace.h"
 
