@@ -81,6 +81,10 @@ function cutTexts() {
 	}
 	const values = document.querySelectorAll('.matrix td:empty');
 	wrong.push(...(innerWidth < 600 ? [...values] : []).filter((cell) => cell.clientHeight).map((cell) => `empty: ${cell.dataset.by}`));
+	const around = [...document.querySelectorAll('.around canvas')];
+	if (around.length && around.every((graph) => graph.clientHeight < 30)) {
+		wrong.push('a function without callers and callees');
+	}
 	wrong.push(...brokenFigures());
 	for (const part of innerWidth < 600 ? document.querySelectorAll('main :not(.source)') : []) {
 		if (/auto|scroll/.test(getComputedStyle(part).overflowX) && part.scrollWidth > part.clientWidth + 1) {

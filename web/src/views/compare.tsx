@@ -109,7 +109,12 @@ function Choose() {
 }
 
 // NaN: not in the file
-type Total = { name: string; before: number; now: number; text: (n: number) => string };
+interface Total {
+	name: string;
+	before: number;
+	now: number;
+	text: (n: number) => string;
+}
 
 const TOTALS: [string, number, (f: Facts['summary']) => number, (n: number) => string][] = [
 	['peak', PEAK, (s) => s.peak_bytes, bytes],
@@ -165,26 +170,27 @@ function Totals({ rows }: { rows: Total[] }) {
 				</tr>
 			</thead>
 			<tbody>
-				{rows.map(({ name, before, now, text }) => (
-					<tr key={name}>
-						<th scope="row">{name}</th>
-						{[before, now].map((n) => (
-							<td class="num">{isNaN(n) ? NOT_IN_FILE : text(n)}</td>
-						))}
-						<td class="num">
-							{!isNaN(now - before) &&
-								signed(text(Math.abs(now - before)), now - before)}
-						</td>
-						<td class="num">
-							{now >= 100 * before
-								? before > 0 && `× ${count(now / before)}`
-								: now !== before &&
-									before > 0 &&
-									!isNaN(now) &&
-									signed(percent(Math.abs(now - before), before), now - before)}
-						</td>
-					</tr>
-				))}
+				{rows.map(({ name, before, now, text }) => {
+					const gain = now - before;
+					return (
+						<tr key={name}>
+							<th scope="row">{name}</th>
+							{[before, now].map((n) => (
+								<td class="num">{isNaN(n) ? NOT_IN_FILE : text(n)}</td>
+							))}
+							<td class="num">
+								{!isNaN(gain) && signed(text(Math.abs(gain)), gain)}
+							</td>
+							<td class="num">
+								{!gain || !before
+									? ''
+									: now < 100 * before
+										? signed(percent(Math.abs(gain), before), gain)
+										: `× ${count(now / before)}`}
+							</td>
+						</tr>
+					);
+				})}
 			</tbody>
 		</table>
 	);

@@ -114,6 +114,16 @@ function Around() {
 		);
 	}
 	const { name, callers, callees } = around;
+	if (!callers.total[0]) {
+		return (
+			<p class="nothing">
+				<code>{name}</code> is in no box here{' '}
+				<button class="link" onClick={() => state.change({ isUnfolded: true })}>
+					show the library's (l)
+				</button>
+			</p>
+		);
+	}
 	return (
 		<div class="around">
 			<h2>

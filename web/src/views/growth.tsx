@@ -170,9 +170,8 @@ export function GrowthView() {
 					{range
 						? `allocated in ${rangeWords(p, range)} and never freed; what was ` +
 							'measured, first and last allocation are of the whole run'
-						: p.stacks.others.unreachable
-							? 'unreachable: nothing points to them any more'
-							: 'heaptrack --leaks records what nothing points to any more'}
+						: !p.stacks.others.unreachable &&
+							'heaptrack --leaks records what nothing points to'}
 				</span>
 			</div>
 			<Table

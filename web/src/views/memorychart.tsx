@@ -133,8 +133,8 @@ export function MemoryChart({
 				label={`RSS over time, in parts, as ${looks.length} looks found them`}
 			/>
 			<p class="dim">
-				Memory was looked at {looks.length} times: an area is what one look found, as long
-				as RSS and the heap stayed within a tenth of it. A click shows the look before.
+				An area is what one of {looks.length} looks found, while RSS and the heap stayed
+				within a tenth of it. A click shows the look before.
 			</p>
 			<FoldedTable
 				label="RSS over time"
