@@ -56,8 +56,7 @@ await settle(forced.page);
 seen.forced = await forced.page.evaluate(() => {
 	const style = (selector) => getComputedStyle(document.querySelector(selector));
 	return {
-		bar: style('.bar i').backgroundColor !== getComputedStyle(document.body).backgroundColor &&
-			style('.bar i').backgroundColor,
+		bar: /^linear-gradient\((?!rgba\(0, 0, 0, 0\))/.test(style('.rows .bar').backgroundImage),
 		pill: style('.pill.on').outlineStyle,
 		tab: style('nav [aria-current=page]').outlineStyle,
 		other: style('nav button:not([aria-current])').outlineStyle,

@@ -5,11 +5,12 @@ import { useEffect, useState } from 'preact/hooks';
 export const REST_MS = 90;
 
 let touched = 0;
-for (const kind of ['keydown', 'pointerdown', 'wheel']) {
+// A wheel is known by what it scrolls: who listens to wheels has each looked up on the page first
+for (const kind of ['keydown', 'pointerdown', 'scroll']) {
 	addEventListener(kind, () => (touched = performance.now()), { capture: true, passive: true });
 }
 
-/** Runs something after `ms`, once no key, button or wheel has been used for a moment. */
+/** Runs something after `ms`, once no key, button or scrollbar has moved for a moment. */
 function whenLeftAlone(run: () => void, ms = 0): () => void {
 	const look = () => {
 		const left = touched + REST_MS - performance.now();

@@ -8,6 +8,7 @@ import { Name } from '../ui/name.tsx';
 import { matched } from '../ui/search.ts';
 import { useSheet } from '../ui/table.tsx';
 import { useValue } from '../ui/signals.ts';
+import { barOf } from './nodes.ts';
 
 const ROW = 24;
 type Order = 'total' | 'self';
@@ -112,9 +113,12 @@ export function FunctionTable() {
 						>
 							<Name text={symbolName(p, f.symbol, t.group)} />
 						</span>
-						<span role="gridcell" class="num bar">
-							<i style={{ width: `${(100 * f[order]) / (total || 1)}%` }} />
-							<b>{weight(metric, f[order])}</b>
+						<span
+							role="gridcell"
+							class="num bar"
+							style={barOf(f[order] / (total || 1))}
+						>
+							{weight(metric, f[order])}
 						</span>
 						<span role="gridcell" class="num">
 							{percent(f[order], total)}

@@ -13,6 +13,11 @@ export function selectNode(f: Boxes, node: number): void {
 	}
 }
 
+/** The bar behind a figure. */
+export function barOf(share: number) {
+	return { backgroundSize: `${100 * share}% 14px` };
+}
+
 /** Shift+click: a run frame by frame, or as one box again. */
 export function openRun(f: Boxes, node: number): void {
 	const key = f.key[node]!;

@@ -14,7 +14,7 @@ import { REST_MS, useTurn, useValue } from '../ui/signals.ts';
 import { Sparkline } from '../ui/sparkline.tsx';
 import { inOrder, useHead, useOrder, useSheet, type Value } from '../ui/table.tsx';
 import { areKnown, curveOf, medianLife } from './curves.ts';
-import { hideNode, openRun, selectNode } from './nodes.ts';
+import { barOf, hideNode, openRun, selectNode } from './nodes.ts';
 
 const ROW = 24;
 const CURVE = 'alive over time';
@@ -241,6 +241,7 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 		}
 		const row = rows[at]!;
 		const page = Math.max(1, Math.floor(height / ROW) - 2);
+		const goUp = () => go(rows.findIndex((r) => r.node === forest.parent[row.node]));
 		switch (event.key) {
 			case 'ArrowDown':
 			case 'j':
@@ -273,12 +274,12 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 				if (open.has(row.node)) {
 					toggle(row.node, false);
 				} else {
-					go(rows.findIndex((r) => r.node === forest.parent[row.node]));
+					goUp();
 				}
 				break;
 			case 'Backspace':
 			case 'u':
-				go(rows.findIndex((r) => r.node === forest.parent[row.node]));
+				goUp();
 				break;
 			case 'Enter':
 				toggle(row.node);
@@ -423,12 +424,8 @@ function extraOf(name: string, { forest: f, node, metric, hasCurves }: RowProps)
 			return isPlace ? <Sparkline values={curveOf(p, f, node)} /> : null;
 		case LIFE:
 			return isPlace ? medianLife(p, f, node) : '';
-		case 'blocks':
-			return count(f.blocks[node]!);
-		case 'temporary':
-			return count(f.temporary[node]!);
 		default:
-			return count(f.allocations[node]!);
+			return count(f[name as 'blocks' | 'temporary' | 'allocations'][node]!);
 	}
 }
 
@@ -461,58 +458,53 @@ class TreeRow extends Component<RowProps> {
 	}
 
 	override render(props: RowProps) {
-		return rowOf(props);
-	}
-}
-
-function rowOf(props: RowProps) {
-	const { forest: f, node, metric } = props;
-	const total = f.total[0]!;
-	const p = state.profile.value;
-	const isParent = hasChildren(f, node);
-	const symbol = f.symbol[node]!;
-	const owner = symbol ? ownerOf(p, symbol) : 'program';
-	const value = f.total[node]!;
-	return (
-		<div
-			class={`tr${props.isAt ? ' at' : ''}${props.isMarked ? ' marked' : ''}`}
-			role="row"
-			id={props.id}
-			style={{ top: `${props.index * ROW}px` }}
-			aria-level={props.level}
-			aria-posinset={props.position}
-			aria-setsize={props.siblings}
-			aria-rowindex={props.index + 2}
-			aria-selected={props.isAt}
-			aria-expanded={isParent ? props.isOpen : undefined}
-		>
-			<span
-				class={`name ${owner}${f.isRun[node] ? ' run' : ''}`}
-				role="gridcell"
-				style={{ paddingLeft: `${Math.min(props.level - 1, 40) * 14}px` }}
-				title={symbol ? p.symbols.name[symbol] : ''}
+		const { forest: f, node, metric } = props;
+		const total = f.total[0]!;
+		const p = state.profile.value;
+		const isParent = hasChildren(f, node);
+		const symbol = f.symbol[node]!;
+		const owner = symbol ? ownerOf(p, symbol) : 'program';
+		const value = f.total[node]!;
+		return (
+			<div
+				class={`tr${props.isAt ? ' at' : ''}${props.isMarked ? ' marked' : ''}`}
+				role="row"
+				id={props.id}
+				style={{ top: `${props.index * ROW}px` }}
+				aria-level={props.level}
+				aria-posinset={props.position}
+				aria-setsize={props.siblings}
+				aria-rowindex={props.index + 2}
+				aria-selected={props.isAt}
+				aria-expanded={isParent ? props.isOpen : undefined}
 			>
-				<i
-					class={isParent ? (props.isOpen ? 'open' : 'closed') : 'leaf'}
-					aria-hidden="true"
-				/>
-				<Name text={nodeName(p, f, node)} />
-			</span>
-			<span role="gridcell" class="dim place">
-				{symbol > 0 && f.tree.group === 'function' && placeOf(p, symbol, f.line[node]!)}
-			</span>
-			<span role="gridcell" class="num bar">
-				<i style={{ width: `${(100 * value) / (total || 1)}%` }} />
-				<b>{weight(metric, value)}</b>
-			</span>
-			<span role="gridcell" class="num">
-				{percent(value, total)}
-			</span>
-			{props.extra.map((name) => (
-				<span key={name} role="gridcell" class={name === CURVE ? '' : 'num'}>
-					{extraOf(name, props)}
+				<span
+					class={`name ${owner}${f.isRun[node] ? ' run' : ''}`}
+					role="gridcell"
+					style={{ paddingLeft: `${Math.min(props.level - 1, 40) * 14}px` }}
+					title={symbol ? p.symbols.name[symbol] : ''}
+				>
+					<i
+						class={isParent ? (props.isOpen ? 'open' : 'closed') : 'leaf'}
+						aria-hidden="true"
+					/>
+					<Name text={nodeName(p, f, node)} />
 				</span>
-			))}
-		</div>
-	);
+				<span role="gridcell" class="dim place">
+					{symbol > 0 && f.tree.group === 'function' && placeOf(p, symbol, f.line[node]!)}
+				</span>
+				<span role="gridcell" class="num bar" style={barOf(value / (total || 1))}>
+					{weight(metric, value)}
+				</span>
+				<span role="gridcell" class="num">
+					{percent(value, total)}
+				</span>
+				{props.extra.map((name) => (
+					<span key={name} role="gridcell" class={name === CURVE ? '' : 'num'}>
+						{extraOf(name, props)}
+					</span>
+				))}
+			</div>
+		);
+	}
 }
