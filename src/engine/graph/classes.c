@@ -103,13 +103,13 @@ static void read_part(void *user, unsigned number) {
 	struct marking *m = user;
 	struct part *p = &m->parts[number];
 	p->window_at = 0;
-	for (size_t i = p->begin < m->n_roots ? m->n_roots : p->begin; p->ok && i < p->end; i++) {
-		const struct source *s = &m->sources.items[i];
+	for (size_t i = p->begin < m->roots.n ? m->roots.n : p->begin; p->ok && i < p->end; i++) {
+		const struct source s = source_of(m, i);
 		p->head = 0;
 		p->found.n = 0;
-		p->ok = edges_read_source(m, p, s, false, p->objects ? take_objects : take_words) && p->ok;
-		const bool is_arena = s->end - s->start >= MANY_BYTES && p->found.n >= MANY_OBJECTS;
-		m->class_of[i - m->n_roots] = is_arena ? 0 : p->head;
+		p->ok = edges_read_source(m, p, &s, false, p->objects ? take_objects : take_words) && p->ok;
+		const bool is_arena = s.end - s.start >= MANY_BYTES && p->found.n >= MANY_OBJECTS;
+		m->class_of[i - m->roots.n] = is_arena ? 0 : p->head;
 		for (size_t k = 0; is_arena && k < p->found.n; k++) {
 			p->objects[p->found.items[k] - 1]++;
 		}

@@ -6,70 +6,89 @@
  */
 #include "engine/costs/stacks.h"
 #include "engine/graph/parts.h"
+#include "sys/pages.h"
 
 enum { WINDOW_BYTES = 1 << 18 };
-enum { PAGE_SHIFT = 12, LEAF_SHIFT = 26, PAGES = 1 << (LEAF_SHIFT - PAGE_SHIFT) };
-enum { PAGE_BYTES = 1 << PAGE_SHIFT };
+enum { GRAIN_SHIFT = 4, GRAINS = 64, CHUNK_SHIFT = GRAIN_SHIFT + 6 };
+enum { LEAF_SHIFT = 22, CHUNKS = 1 << (LEAF_SHIFT - CHUNK_SHIFT) };
+
+/** 1 KiB of addresses. */
+struct chunk {
+	uint64_t starts;     // a bit for each 16 bytes at which a block begins
+	uint32_t first : 31; // the first that begins here or later
+	uint32_t is_odd : 1; // one begins at no multiple of 16
+} __attribute__((packed, aligned(4)));
 
 // ---- which block
 
-static uint32_t *leaf_of(const struct marking *m, uint64_t address) {
+static inline const struct chunk *leaf_of(const struct marking *m, uint64_t address) {
 	return m->leaves[(address >> LEAF_SHIFT) - (m->low >> LEAF_SHIFT)];
 }
 
-/** Leaves that blocks reach into: for each page, and the one behind the last, the first block. */
-static bool fill_leaves(struct marking *m) {
+static size_t leaves_bytes(const struct marking *m) {
+	return ((m->high >> LEAF_SHIFT) - (m->low >> LEAF_SHIFT) + 1) * sizeof *m->leaves;
+}
+
+/** That begins at `at`. `block` begins there or later; gives the first that begins behind it. */
+static uint32_t fill_leaf(const struct marking *m, struct chunk *leaf, uint64_t at,
+		uint32_t block) {
+	for (uint64_t i = 0; i < CHUNKS; i++) {
+		struct chunk c = {.first = block & INT32_MAX};
+		at += 1 << CHUNK_SHIFT;
+		for (; block < m->blocks.n && m->blocks.items[block].start < at; block++) {
+			const uint64_t start = m->blocks.items[block].start;
+			c.starts |= 1ull << (start >> GRAIN_SHIFT) % GRAINS;
+			c.is_odd |= start % (1 << GRAIN_SHIFT) != 0;
+		}
+		leaf[i] = c;
+	}
+	return block;
+}
+
+/** Leaves that blocks reach into. */
+ATTR_COLD static bool index_blocks(struct marking *m) {
 	const struct live_block *b = m->blocks.items;
-	uint64_t next = 0; // the first leaf that is not filled
-	for (size_t i = 0; i < m->blocks.n; i++) {
+	const size_t n = m->blocks.n;
+	uint64_t next = 0;                    // the first leaf that is not filled
+	m->low = n ? b[0].start : UINT64_MAX; // which no word in a leaf is
+	m->high = n ? b[n - 1].start + b[n - 1].bytes : UINT64_MAX;
+	m->leaves = n < INT32_MAX ? pages_take(leaves_bytes(m)) : NULL;
+	for (uint32_t i = 0; m->leaves && i < n; i++) {
 		const uint64_t last = (b[i].start + b[i].bytes) >> LEAF_SHIFT;
-		size_t first = i;
+		uint32_t block = i; // the first that begins in the leaf or later
 		for (RAISE_TO(next, b[i].start >> LEAF_SHIFT); next <= last; next++) {
-			uint32_t *leaf = malloc((PAGES + 1) * sizeof *leaf);
+			struct chunk *leaf = arena_new_unset(&m->chunks, struct chunk, CHUNKS);
 			m->leaves[next - (m->low >> LEAF_SHIFT)] = leaf;
-			for (uint64_t page = 0; leaf && page <= PAGES; page++) {
-				const uint64_t at = (next << LEAF_SHIFT) + (page << PAGE_SHIFT);
-				while (first < m->blocks.n && b[first].start < at) {
-					first++;
-				}
-				leaf[page] = (uint32_t)first;
-			}
 			if (!leaf) {
 				return false;
 			}
+			block += block == i && b[i].start < next << LEAF_SHIFT; // it reaches there
+			block = fill_leaf(m, leaf, next << LEAF_SHIFT, block);
 		}
 	}
-	return true;
+	return m->leaves;
 }
 
-static bool index_blocks(struct marking *m) {
-	const struct live_block *b = m->blocks.items;
-	const size_t n = m->blocks.n;
-	m->low = n ? b[0].start : UINT64_MAX; // which no word in a leaf is
-	m->high = n ? b[n - 1].start + b[n - 1].bytes : UINT64_MAX;
-	m->leaves = calloc((m->high >> LEAF_SHIFT) - (m->low >> LEAF_SHIFT) + 1, sizeof *m->leaves);
-	m->in_page = malloc((n + 1) * sizeof *m->in_page);
-	for (size_t i = 0; m->in_page && i < n; i++) {
-		m->in_page[i] = b[i].start % PAGE_BYTES;
+/** Not the compiler's, which is a call where not all processors have an instruction for it. */
+static inline uint32_t n_bits(uint64_t bits) {
+	bits -= bits >> 1 & 0x5555555555555555;
+	bits = (bits & 0x3333333333333333) + (bits >> 2 & 0x3333333333333333);
+	return (uint32_t)(((bits + (bits >> 4)) & 0x0f0f0f0f0f0f0f0f) * 0x0101010101010101 >> 56);
+}
+
+/** The last block that begins at the word or before; NO_BLOCK if none. */
+static inline uint32_t find_last(const struct marking *m, uint64_t word, bool *is_start) {
+	const struct chunk c = leaf_of(m, word)[(word >> CHUNK_SHIFT) % CHUNKS];
+	const unsigned grain = (word >> GRAIN_SHIFT) % GRAINS;
+	uint32_t behind = c.first + n_bits(c.starts & UINT64_MAX >> (GRAINS - 1 - grain));
+	if (UNLIKELY(c.is_odd)) {
+		for (behind = c.first; behind < m->blocks.n && m->blocks.items[behind].start <= word;) {
+			behind++;
+		}
 	}
-	return m->leaves && m->in_page && fill_leaves(m);
-}
-
-/** Blocks that begin on the word's page: its first and the one behind its last. */
-static inline void find_page(const struct marking *m, uint64_t word, uint32_t page[static 2]) {
-	memcpy(page, leaf_of(m, word) + (word >> PAGE_SHIFT) % PAGES, 2 * sizeof *page);
-}
-
-/** The last block of a page that begins at the word or before; that before all of them, if none. */
-static inline uint32_t find_last(const struct marking *m, uint64_t word, const uint32_t page[2]) {
-	const uint16_t *in_page = m->in_page + page[0], at = word % PAGE_BYTES;
-	uint32_t low = 0;
-	for (uint32_t n = page[1] - page[0]; n > 0;) {
-		const uint32_t half = (n + 1) / 2;
-		low += half & -(uint32_t)(in_page[low + half - 1] <= at); // no jump: it would be guessed
-		n -= half;
-	}
-	return page[0] + low - 1;
+	const bool is_even = word % (1 << GRAIN_SHIFT) == 0 && !c.is_odd;
+	*is_start = is_even && (c.starts >> grain & 1) != 0; // else it is not known
+	return behind - 1;
 }
 
 /** One past a block's end is of it, too. */
@@ -78,12 +97,11 @@ static inline bool is_within(const struct marking *m, uint64_t word, uint32_t bl
 }
 
 uint32_t edges_block_of(const struct marking *m, uint64_t word) {
-	uint32_t page[2];
+	bool is_start;
 	if (LIKELY(!edges_may_be_block(m, word)) || !leaf_of(m, word)) {
 		return NO_BLOCK;
 	}
-	find_page(m, word, page);
-	const uint32_t block = find_last(m, word, page);
+	const uint32_t block = find_last(m, word, &is_start);
 	return is_within(m, word, block) ? block : NO_BLOCK;
 }
 
@@ -96,10 +114,9 @@ static bool is_free_chunk(const struct live_block *b, uint64_t word) {
 }
 
 /** The source itself, or in a list of free memory. */
-static bool is_none(const struct marking *m, const struct source *s, uint64_t word,
+static inline bool is_none(const struct marking *m, const struct source *s, uint64_t word,
 		uint32_t block) {
-	return block == (size_t)(s - m->sources.items) - m->n_roots ||
-			(s->is_libcs && is_free_chunk(&m->blocks.items[block], word));
+	return block == s->block || (s->is_libcs && is_free_chunk(&m->blocks.items[block], word));
 }
 
 uint32_t edges_target(const struct marking *m, const struct source *s, uint64_t word) {
@@ -110,7 +127,7 @@ uint32_t edges_target(const struct marking *m, const struct source *s, uint64_t 
 // ---- memory
 
 /** What is not resident was never written: zeros. */
-static bool fetch(const struct marking *m, uint64_t at, uint8_t *out, size_t bytes) {
+ATTR_COLD static bool fetch(const struct marking *m, uint64_t at, uint8_t *out, size_t bytes) {
 	const struct pagemap *pages = m->in->parts->pages;
 	const uint64_t end = at + bytes;
 	size_t i = sorted_first_of(pages->items, pages->n, sizeof *pages->items, at + 1);
@@ -160,35 +177,28 @@ bool edges_read_source(struct marking *m, struct part *p, const struct source *s
 }
 
 /**
- * Pointers to anywhere miss all caches, so many are looked up at a time: the page of each is
- * fetched, then its blocks, then what is known of the last of them, each time while those of the
+ * Pointers to anywhere miss all caches, so many are looked up at a time: the chunk of each is
+ * fetched, then what is known of the last block that begins there, each time while those of the
  * others arrive. Nothing need be known of a block that a word is the address of.
  */
 static void take_waiting(struct marking *m, struct part *p) {
-	uint32_t page[WAITING][2], block[WAITING];
+	uint32_t block[WAITING];
 	bool is_start[WAITING];
 	for (uint32_t i = 0; i < p->n_waiting; i++) {
-		find_page(m, p->waiting[i].word, page[i]);
-		__builtin_prefetch(&m->in_page[page[i][0]]);
-		__builtin_prefetch(&m->in_page[page[i][1]]);
-	}
-	for (uint32_t i = 0; i < p->n_waiting; i++) {
-		const uint64_t word = p->waiting[i].word;
-		block[i] = find_last(m, word, page[i]);
-		is_start[i] = block[i] + 1 > page[i][0] && m->in_page[block[i]] == word % PAGE_BYTES;
+		block[i] = find_last(m, p->waiting[i].word, &is_start[i]);
 		if (!is_start[i]) {
 			__builtin_prefetch(&m->blocks.items[block[i]]);
 		}
 	}
 	for (uint32_t i = 0; i < p->n_waiting; i++) {
 		const struct waiting *w = &p->waiting[i];
-		const struct source *s = &m->sources.items[w->source];
-		if ((is_start[i] || is_within(m, w->word, block[i])) && !is_none(m, s, w->word, block[i])) {
+		const struct source s = source_of(m, w->source);
+		if ((is_start[i] || is_within(m, w->word, block[i])) &&
+				!is_none(m, &s, w->word, block[i])) {
 			const uint64_t inside = is_start[i] ? 0 : w->word - m->blocks.items[block[i]].start;
-			const struct edge e = {.block = block[i],
+			p->edges[p->n_edges++] = (struct edge){.block = block[i],
 					.inside = inside < UINT16_MAX ? (uint16_t)inside : UINT16_MAX,
 					.word = w->of_source & 127};
-			p->ok &= vec_add(&p->edges, e);
 			m->first[w->source]++;
 		}
 	}
@@ -199,28 +209,38 @@ static void take_edges(struct marking *m, struct part *p, const struct source *s
 		const uint8_t *memory, size_t bytes) {
 	const uint64_t *words = (const uint64_t *)(const void *)memory;
 	const bool is_small = s->end - s->start <= WORDS_APART * WORD;
-	const size_t first = (at - s->start) / WORD, source = (size_t)(s - m->sources.items);
+	const size_t first = (at - s->start) / WORD;
+	const uint64_t low = m->low, span = m->high - m->low;
+	struct waiting *const waiting = p->waiting;
+	uint32_t n = p->n_waiting;
 	for (size_t i = 0; i < bytes / WORD; i++) {
-		const uint32_t *leaf = edges_may_be_block(m, words[i]) ? leaf_of(m, words[i]) : NULL;
+		const struct chunk *leaf = words[i] - low <= span ? leaf_of(m, words[i]) : NULL;
 		if (leaf) {
-			__builtin_prefetch(leaf + (words[i] >> PAGE_SHIFT) % PAGES);
-			p->waiting[p->n_waiting++] = (struct waiting){words[i], (uint32_t)source,
+			__builtin_prefetch(leaf + (words[i] >> CHUNK_SHIFT) % CHUNKS);
+			waiting[n++] = (struct waiting){words[i], p->source,
 					(uint32_t)(is_small ? first + i : WORDS_APART)};
-			if (p->n_waiting == WAITING) {
-				take_waiting(m, p);
-			}
+		}
+		if (n == WAITING) {
+			p->n_waiting = n;
+			take_waiting(m, p);
+			n = 0;
 		}
 	}
+	p->n_waiting = n;
 }
 
-static void read_part(void *user, unsigned number) {
+ATTR_COLD static void read_part(void *user, unsigned number) {
 	struct marking *m = user;
 	struct part *p = &m->parts[number];
 	p->window = malloc(WINDOW_BYTES);
 	p->waiting = malloc(WAITING * sizeof *p->waiting);
-	p->ok = p->window && p->waiting;
+	p->edges = pages_take(p->edges_bytes);
+	p->ok = p->window && p->waiting && p->edges;
+	large_pages_prefer(p->edges, p->ok ? p->edges_bytes : 0);
 	for (size_t i = p->begin; p->ok && i < p->end; i++) {
-		p->ok = edges_read_source(m, p, &m->sources.items[i], false, take_edges) && p->ok;
+		const struct source s = source_of(m, i);
+		p->source = (uint32_t)i;
+		p->ok = edges_read_source(m, p, &s, false, take_edges) && p->ok;
 	}
 	take_waiting(m, p);
 	size_t sum = 0;
@@ -232,27 +252,32 @@ static void read_part(void *user, unsigned number) {
 	free(p->waiting);
 }
 
+static uint64_t bytes_of(const struct marking *m, size_t source) {
+	const struct source s = source_of(m, source);
+	return s.end - s.start;
+}
+
 /** Parts of about the same size. */
-static void divide(struct marking *m) {
+ATTR_COLD static void divide(struct marking *m) {
 	enum { LEAST = 4 << 20 };
-	const struct source *s = m->sources.items;
-	const uint64_t all = SUM(i, m->sources.n, s[i].end - s[i].start);
+	const size_t n = n_sources(m);
+	const uint64_t all = SUM(i, n, bytes_of(m, i));
 	uint64_t sum = 0;
 	m->n_parts = parallel_parts(all, LEAST);
 	size_t at = 0;
 	for (unsigned k = 0; k < m->n_parts; k++) {
-		const uint64_t until = parallel_begin(all, m->n_parts, k + 1);
+		const uint64_t until = parallel_begin(all, m->n_parts, k + 1), before = sum;
 		m->parts[k].begin = at;
-		while (at < m->sources.n && (sum < until || k + 1 == m->n_parts)) {
-			sum += s[at].end - s[at].start;
-			at++;
+		while (at < n && (sum < until || k + 1 == m->n_parts)) {
+			sum += bytes_of(m, at++);
 		}
 		m->parts[k].end = at;
+		m->parts[k].edges_bytes = (sum - before) / WORD * sizeof(struct edge) + WORD;
 	}
 }
 
 /** Leaves out what the allocator does not know, and adds what it knows alone (graph_input.heap). */
-static bool ask_allocator(struct marking *m) {
+ATTR_COLD static bool ask_allocator(struct marking *m) {
 	const struct extent *heap = m->in->heap;
 	const size_t n = m->in->n_heap;
 	vec_keep(&m->blocks, 0, b,
@@ -274,20 +299,13 @@ static bool ask_allocator(struct marking *m) {
 	return ok;
 }
 
-static bool find_sources(struct marking *m) {
-	bool ok = live_blocks_list(m->in->parts->blocks, &m->blocks) && ask_allocator(m) &&
-			index_blocks(m) && roots_find(m->in, &m->blocks, &m->sources);
-	m->n_roots = m->sources.n;
-	ok = ok && vec_reserve(&m->sources, m->blocks.n);
-	for (size_t i = 0; ok && i < m->blocks.n; i++) {
-		const struct live_block *b = &m->blocks.items[i];
-		m->sources.items[m->sources.n++] = (struct source){b->start, b->start + b->bytes, {0}, 0};
-	}
-	return ok;
+ATTR_COLD static bool find_sources(struct marking *m) {
+	return live_blocks_list(m->in->parts->blocks, &m->blocks) && ask_allocator(m) &&
+			index_blocks(m) && roots_find(m->in, &m->blocks, &m->roots);
 }
 
-bool edges_read(struct marking *m) {
-	if (!find_sources(m) || !(m->first = calloc(m->sources.n + 1, sizeof *m->first))) {
+ATTR_COLD bool edges_read(struct marking *m) {
+	if (!find_sources(m) || !(m->first = calloc(n_sources(m) + 1, sizeof *m->first))) {
 		return false;
 	}
 	divide(m);
@@ -295,16 +313,13 @@ bool edges_read(struct marking *m) {
 	return ALL(k, m->n_parts, m->parts[k].ok);
 }
 
-void edges_finish(struct marking *m) {
-	for (uint64_t i = m->low >> LEAF_SHIFT; m->leaves && i <= m->high >> LEAF_SHIFT; i++) {
-		free(m->leaves[i - (m->low >> LEAF_SHIFT)]);
-	}
+ATTR_COLD void edges_finish(struct marking *m) {
 	for (unsigned k = 0; k < PARALLEL_MOST; k++) {
-		vec_finish(&m->parts[k].edges);
+		pages_give(m->parts[k].edges, m->parts[k].edges_bytes);
 		free(m->parts[k].window);
 	}
-	free(m->leaves);
-	free(m->in_page);
+	pages_give(m->leaves, leaves_bytes(m));
+	arena_finish(&m->chunks);
 	free(m->first);
-	CALL_FOR(vec_finish, m, blocks, doubtful, sources);
+	CALL_FOR(vec_finish, m, blocks, doubtful, roots);
 }

@@ -30,7 +30,7 @@ static void mark(struct marking *m, uint32_t block, uint8_t grade) {
 /** All that marked blocks lead to. */
 static void follow(struct marking *m, uint8_t grade) {
 	while (m->at < m->n_queued) {
-		EACH_EDGE(e, m, m->n_roots + m->queue[m->at]) {
+		EACH_EDGE(e, m, m->roots.n + m->queue[m->at]) {
 			if (e->inside == 0 || grade != REC_HELD) {
 				mark(m, e->block, grade);
 			}
@@ -41,7 +41,7 @@ static void follow(struct marking *m, uint8_t grade) {
 
 /** A root, or a block that is marked. */
 static bool holds(const struct marking *m, size_t source) {
-	return source < m->n_roots || m->grades[source - m->n_roots] != NOT_YET;
+	return source < m->roots.n || m->grades[source - m->roots.n] != NOT_YET;
 }
 
 static void mark_words(struct marking *m, const uint64_t *words, size_t n, uint8_t grade) {
@@ -55,8 +55,8 @@ static void mark_words(struct marking *m, const uint64_t *words, size_t n, uint8
 
 /** And all that it leads to. */
 static void mark_from(struct marking *m, uint8_t grade) {
-	for (size_t i = 0; i < m->sources.n; i++) {
-		if (holds(m, i) && (grade != REC_HELD || i < m->n_roots)) {
+	for (size_t i = 0; i < n_sources(m); i++) {
+		if (holds(m, i) && (grade != REC_HELD || i < m->roots.n)) {
 			EACH_EDGE(e, m, i) {
 				if (grade != REC_HELD || e->inside == 0) {
 					mark(m, e->block, grade);
@@ -98,8 +98,8 @@ static void search_part(void *user, unsigned number) {
 	struct marking *m = user;
 	struct part *p = &m->parts[number];
 	for (size_t i = p->begin; p->ok && i < p->end; i++) {
-		p->ok = !holds(m, i) ||
-				(edges_read_source(m, p, &m->sources.items[i], true, find_disguised) && p->ok);
+		const struct source s = source_of(m, i);
+		p->ok = !holds(m, i) || (edges_read_source(m, p, &s, true, find_disguised) && p->ok);
 	}
 }
 
@@ -134,7 +134,7 @@ static bool own(struct marking *m, uint32_t block, uint8_t *is_owned, struct rec
 	m->n_queued = m->at = 0;
 	m->queue[m->n_queued++] = block;
 	for (; m->at < m->n_queued; m->at++) {
-		EACH_EDGE(e, m, m->n_roots + m->queue[m->at]) {
+		EACH_EDGE(e, m, m->roots.n + m->queue[m->at]) {
 			is_cycle |= e->block == block;
 			if (m->grades[e->block] >= NOT_YET && e->block != block && !is_owned[e->block]) {
 				is_owned[e->block] = true;

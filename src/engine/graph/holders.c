@@ -97,8 +97,8 @@ static void take_registers(struct holding *h) {
 	for (size_t i = 0; i < m->in->n_threads; i++) {
 		const struct graph_thread *t = &m->in->threads[i];
 		struct graph_root root = {.at = t->sp, .kind = REC_HOLDER_STACK};
-		for (size_t k = 0; k < m->n_roots; k++) {
-			const struct graph_root *r = &m->sources.items[k].root;
+		for (size_t k = 0; k < m->roots.n; k++) {
+			const struct graph_root *r = &m->roots.items[k].root;
 			const struct smaps_area *a = &m->in->parts->areas->items[r->area];
 			bool is_its = r->kind == REC_HOLDER_STACK && t->sp >= a->start && t->sp < a->end;
 			root = is_its ? *r : root;
@@ -124,8 +124,8 @@ static bool find_objects(struct holding *h) {
 	struct part *p = &m->parts[0];
 	p->window_at = 0;
 	m->holding = h;
-	for (size_t i = 0; i < m->n_roots; i++) {
-		if (!edges_read_source(m, p, &m->sources.items[i], false, take_words)) {
+	for (size_t i = 0; i < m->roots.n; i++) {
+		if (!edges_read_source(m, p, &m->roots.items[i], false, take_words)) {
 			return false;
 		}
 	}
@@ -233,7 +233,7 @@ static bool mark_rare(struct holding *h) {
 	for (uint32_t i = 0; n_into && i < n; i++) {
 		const uint32_t from = h->stacks[i];
 		n_blocks[from < n_stacks ? from : n_stacks]++;
-		EACH_EDGE(e, m, m->n_roots + i) {
+		EACH_EDGE(e, m, m->roots.n + i) {
 			const uint32_t to = h->stacks[e->block];
 			if (!count_in(h, field_of(h, i, to, e), i) ||
 					!count_in(h, field_of(h, i, ANY_STACK, e), i)) {
@@ -243,7 +243,7 @@ static bool mark_rare(struct holding *h) {
 		}
 	}
 	for (uint32_t i = 0; n_into && i < n; i++) {
-		EACH_EDGE(e, m, m->n_roots + i) {
+		EACH_EDGE(e, m, m->roots.n + i) {
 			const uint32_t from = h->stacks[i], to = h->stacks[e->block];
 			const uint32_t to_field = field_of(h, i, to, e), any = field_of(h, i, ANY_STACK, e);
 			const struct field *field = &h->fields.items[to_field], *word = &h->fields.items[any];
@@ -280,7 +280,7 @@ static void take_edges(struct holding *h, uint32_t vertex) {
 	const struct marking *m = h->m;
 	const uint32_t first_block = vertex_of(h, 0);
 	if (vertex >= first_block) {
-		EACH_EDGE(e, m, m->n_roots + (vertex - first_block)) {
+		EACH_EDGE(e, m, m->roots.n + (vertex - first_block)) {
 			take_edge(h, vertex, first_block + e->block, e->is_rare);
 		}
 	} else if (vertex > 0) {

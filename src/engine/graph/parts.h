@@ -2,6 +2,7 @@
 #pragma once
 /** What the files of the graph share. */
 
+#include "base/arena.h"
 #include "base/parallel.h"
 #include "engine/graph.h"
 #include "engine/graph/dominators.h"
@@ -11,8 +12,10 @@
 struct source {
 	uint64_t start, end;
 	struct graph_root root; // of a root; its `at` is that of the area
+	uint32_t block;         // or NO_BLOCK
 	bool is_libcs;          // variables of the C library: lists of free chunks are among them
 };
+#define NO_BLOCK UINT32_MAX
 
 struct sources {
 	VEC(struct source);
@@ -39,8 +42,10 @@ struct waiting {
 
 /** Sources that one thread reads. */
 struct part {
-	size_t begin, end; // sources
-	VEC(struct edge) edges;
+	size_t begin, end;  // sources
+	uint32_t source;    // the one that is read
+	struct edge *edges; // in pages of their own, room for one in each word
+	size_t n_edges, edges_bytes;
 	VEC(uint32_t) found;     // blocks, by pass 3; rows of classes, of one block
 	struct map words;        // that may be of classes
 	uint64_t *objects;       // by class: in arenas. NULL: words are yet to be found
@@ -56,13 +61,12 @@ struct marking {
 	const struct graph_input *in;
 	struct live_blocks blocks;
 	VEC(uint64_t) doubtful; // starts of blocks that are held whatever points to them
-	struct sources sources; // the roots, then the blocks
-	size_t n_roots;
+	struct sources roots;   // sources are these, then the blocks
 
-	// Which block an address is of: by 64 MiB and page, the first that begins there or later
+	// Which block an address is of, by 4 MiB from the first on
 	uint64_t low, high;
-	uint32_t **leaves;
-	uint16_t *in_page; // where each block begins in its page
+	struct chunk **leaves;
+	struct arena chunks;
 
 	size_t *first; // per source, of its edges in those of its part; while they are read, how many
 	struct part parts[PARALLEL_MOST];
@@ -76,7 +80,17 @@ struct marking {
 	struct holding *holding; // while words of roots are taken once more
 };
 
-#define NO_BLOCK UINT32_MAX
+static inline size_t n_sources(const struct marking *m) {
+	return m->roots.n + m->blocks.n;
+}
+
+static inline struct source source_of(const struct marking *m, size_t i) {
+	if (i < m->roots.n) {
+		return m->roots.items[i];
+	}
+	const struct live_block *b = &m->blocks.items[i - m->roots.n];
+	return (struct source){b->start, b->start + b->bytes, {0}, (uint32_t)(i - m->roots.n), false};
+}
 
 /** Find blocks and roots, and read them into edges. False: no memory, or a part says what else. */
 bool edges_read(struct marking *m);
@@ -118,9 +132,9 @@ enum { WORD = 8, WORDS_APART = 64 }; // fields of blocks with more words are one
 
 #define EACH_EDGE(e, m, source)                                                                  \
 	for (const struct part *part_ = part_of((m), (source)); part_; part_ = NULL)                 \
-		for (struct edge *e = part_->edges.items + (m)->first[source],                           \
-						 *behind_ = part_->edges.items +                                         \
-						((source) + 1 < part_->end ? (m)->first[(source) + 1] : part_->edges.n); \
+		for (struct edge *e = part_->edges + (m)->first[source],                                 \
+						 *behind_ = part_->edges +                                               \
+						((source) + 1 < part_->end ? (m)->first[(source) + 1] : part_->n_edges); \
 				e < behind_; e++)
 
 /** NULL: it has no edges. */
@@ -129,5 +143,5 @@ static inline const struct part *part_of(const struct marking *m, size_t source)
 	while (source >= p->end) {
 		p++;
 	}
-	return p->edges.items ? p : NULL;
+	return p->edges ? p : NULL;
 }

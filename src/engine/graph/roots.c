@@ -110,7 +110,8 @@ bool roots_find(const struct graph_input *graph, const struct live_blocks *block
 			}
 			ok = add_root(out,
 					(struct source){p->start > start ? p->start : start,
-							p->end < end ? p->end : end, root_of(in, span), is_libcs(in, span)},
+							p->end < end ? p->end : end, root_of(in, span), NO_BLOCK,
+							is_libcs(in, span)},
 					blocks);
 		}
 	}
