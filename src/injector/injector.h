@@ -135,9 +135,11 @@ struct injector_room {
 
 /**
  * Copy the process, which may have to be in the same moment of which other things are known: a
- * process that never runs. The threads go on. 0: there is none; `err` says why.
+ * process that never runs. The threads go on; `*pause_ns`: that they stood for. 0: there is none;
+ * `err` says why.
  */
-pid_t injector_copy(struct tracee *t, const struct injector_room *room, struct err *err);
+pid_t injector_copy(struct tracee *t, const struct injector_room *room, uint64_t *pause_ns,
+		struct err *err);
 
 /** They go on, and the copy ends. NULL is allowed. */
 void injector_release(struct tracee *t);

@@ -122,11 +122,11 @@ static void release(struct work *w) {
 
 /** Returns the file of its threads. */
 static int hold(struct work *w, const struct request *r, struct answer *a) {
-	w->hold = injector_hold(r->target, &a->err);
-	int fd = w->hold ? memfd_create("threads", MFD_CLOEXEC) : -1;
+	int fd = memfd_create("threads", MFD_CLOEXEC);
+	w->hold = fd >= 0 ? injector_hold(r->target, &a->err) : NULL;
 	struct graph_thread thread;
 	size_t n = 1;
-	a->ok = fd >= 0;
+	a->ok = w->hold != NULL;
 	for (size_t i = 0; a->ok && i < n; i++) {
 		n = injector_held(w->hold, i, &thread);
 		a->ok = write(fd, &thread, sizeof thread) == (ssize_t)sizeof thread;
@@ -152,7 +152,7 @@ static bool obey(struct work *w, const struct request *r, struct answer *a) {
 	} else if (r->order == ORDER_HOLD) {
 		fd = hold(w, r, a);
 	} else if (r->order == ORDER_COPY && w->hold) {
-		a->report.snapshot = injector_copy(w->hold, &r->room, &a->err);
+		a->report.snapshot = injector_copy(w->hold, &r->room, &a->report.one_pause_ns, &a->err);
 		a->ok = a->report.snapshot != 0;
 	} else if (r->order == ORDER_RELEASE) {
 		release(w);
@@ -215,6 +215,7 @@ static _Noreturn void guard(struct work *w) {
 	for (int fd = 0; null >= 0 && fd < 3; fd++) {
 		(void)dup2(null, fd);
 	}
+	(void)prctl(PR_SET_TIMERSLACK, 1ul);
 	(void)prctl(PR_SET_DUMPABLE, 0); // registers of the process pass through its memory
 	w->signals_fd = signalfd(-1, &passed_on, SFD_CLOEXEC | SFD_NONBLOCK);
 	serve(w);
@@ -362,11 +363,12 @@ bool guardian_detach(struct guardian *g, void (*work)(void *user), void *user, s
 	return ask_and_work(g, &(struct request){.order = ORDER_DETACH}, work, user, err);
 }
 
-pid_t guardian_copy(struct guardian *g, const struct injector_room *room, struct err *err) {
+pid_t guardian_copy(struct guardian *g, const struct injector_room *room, uint64_t *pause_ns,
+		struct err *err) {
 	struct answer a;
-	return ask(g, &(struct request){.order = ORDER_COPY, .room = *room}, &a, NULL, err)
-			? a.report.snapshot
-			: 0;
+	bool ok = ask(g, &(struct request){.order = ORDER_COPY, .room = *room}, &a, NULL, err);
+	*pause_ns = ok ? a.report.one_pause_ns : 0;
+	return ok ? a.report.snapshot : 0;
 }
 
 bool guardian_report(struct guardian *g, struct injector_report *report, char *text, size_t size) {

@@ -53,8 +53,12 @@ bool guardian_detach(struct guardian *g, void (*work)(void *user), void *user, s
 /** Stop all threads of the process, and get a file of struct graph_thread, one for each. */
 int guardian_hold(struct guardian *g, pid_t target, struct err *err);
 
-/** If they are stopped: copy the process, whose threads go on in any case. 0: there is no copy. */
-pid_t guardian_copy(struct guardian *g, const struct injector_room *room, struct err *err);
+/**
+ * If they are stopped: copy the process, whose threads go on in any case; `*pause_ns`: that they
+ * stood for. 0: there is no copy.
+ */
+pid_t guardian_copy(struct guardian *g, const struct injector_room *room, uint64_t *pause_ns,
+		struct err *err);
 
 /** What stands still goes on, and all copies of the process's memory end. */
 void guardian_release(struct guardian *g);

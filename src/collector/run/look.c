@@ -138,7 +138,6 @@ static bool is_settled(struct run *run) {
 static int stop_settled(struct run *run, struct err *err) {
 	enum { TRIES = 200, PAUSE_NS = 500000 };
 	for (unsigned i = 0; i < TRIES; i++) {
-		run->look_pause_ns = clock_now_ns();
 		int fd = guardian_hold(&run->guardian, run->program, err);
 		if (fd < 0 || run->has_failed || is_settled(run)) {
 			return fd;
@@ -195,9 +194,7 @@ static pid_t copy(struct run *run, const struct view *view, struct held *held, s
 	if (!run_has_room(run, &view->areas, err) || !hold(run, held, err)) {
 		return 0;
 	}
-	pid_t pid = guardian_copy(&run->guardian, &room, err);
-	run->look_pause_ns = clock_now_ns() - run->look_pause_ns;
-	return pid;
+	return guardian_copy(&run->guardian, &room, &run->look_pause_ns, err);
 }
 
 // ---- what points to live blocks

@@ -64,7 +64,8 @@ int guardian_hold(struct guardian *g, pid_t target, struct err *err) {
 	return -1;
 }
 
-pid_t guardian_copy(struct guardian *g, const struct injector_room *room, struct err *err) {
+pid_t guardian_copy(struct guardian *g, const struct injector_room *room, uint64_t *pause_ns,
+		struct err *err) {
 	return 0;
 }
 

@@ -184,6 +184,7 @@ bool injector_attach(struct injector *in, uint64_t max_pause_ns, struct err *err
 
 void injector_drop_snapshot(struct injector *in) {
 	if (in->tracee.copy.pid != 0) {
+		snapshot_end(&in->tracee);
 		bool is_there = injector_stop(in, false, NULL);
 		snapshot_drop(&in->tracee);
 		if (is_there) {

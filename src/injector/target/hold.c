@@ -36,10 +36,11 @@ static bool has_room(const struct tracee *t) {
 }
 
 void injector_release(struct tracee *t) {
-	if (t && t->copy.pid != 0 && tracee_stop(t, false, NULL) && !has_room(t)) {
-		tracee_resume(t);
-	}
 	if (t) {
+		snapshot_end(t);
+		if (t->copy.pid != 0 && tracee_stop(t, false, NULL) && !has_room(t)) {
+			tracee_resume(t);
+		}
 		snapshot_drop(t);
 		tracee_close(t);
 		free(t);
@@ -79,7 +80,8 @@ static bool advise(struct tracee *t, const struct smaps *areas, int advice) {
 	return ok;
 }
 
-pid_t injector_copy(struct tracee *t, const struct injector_room *room, struct err *err) {
+pid_t injector_copy(struct tracee *t, const struct injector_room *room, uint64_t *pause_ns,
+		struct err *err) {
 	enum { WITHIN_NS = 1000000000 };
 	SCOPED_BY(smaps_finish) struct smaps areas = {0};
 	t->errands.code = room->code;
@@ -94,6 +96,7 @@ pid_t injector_copy(struct tracee *t, const struct injector_room *room, struct e
 								   : INJECTOR_COPY_FAILED;
 	(void)advise(t, &areas, MADV_DONTFORK);
 	tracee_resume(t);
+	*pause_ns = clock_now_ns() - t->since_ns;
 	if (why != INJECTOR_COPIED) {
 		(void)err_set(err, ERR_UNSUPPORTED,
 				why == INJECTOR_COPY_LATE ? "copying its memory takes longer than a second"

@@ -148,13 +148,21 @@ enum injector_no_copy snapshot_take(struct tracee *t, uint64_t within_ns, bool l
 	return INJECTOR_COPIED;
 }
 
+void snapshot_end(const struct tracee *t) {
+	siginfo_t info;
+	if (t->copy.pid != 0) {
+		(void)kill(t->copy.pid, SIGKILL);
+		(void)waitid(P_PID, (id_t)t->copy.pid, &info, WEXITED | WNOWAIT | __WALL);
+	}
+}
+
 void snapshot_drop(struct tracee *t) {
 	struct snapshot *s = &t->copy;
 	int status;
 	if (s->pid == 0) {
 		return;
 	}
-	(void)kill(s->pid, SIGKILL);
+	snapshot_end(t);
 	(void)waitpid(s->pid, &status, __WALL);
 	if (t->threads.n > 0) {
 		struct errand e = {0};

@@ -36,7 +36,8 @@ static enum tracee_wait wait_for_stop(struct tracee_thread *thread, uint64_t unt
 }
 
 /** Ask seized threads, from the `first` on, to stop. One that is gone is noticed later. */
-static void interrupt(const struct tracee *t, size_t first) {
+static void interrupt(struct tracee *t, size_t first) {
+	t->since_ns = first == 0 ? clock_now_ns() : t->since_ns;
 	for (size_t i = first; i < t->threads.n; i++) {
 		(void)ptrace(PTRACE_INTERRUPT, t->threads.items[i].tid, 0, 0);
 	}

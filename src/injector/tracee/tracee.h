@@ -54,6 +54,7 @@ struct tracee {
 	pid_t pid;
 	int memory;          // /proc/PID/mem
 	uint64_t syscall_at; // an instruction "syscall" in it; 0: not looked for yet
+	uint64_t since_ns;   // when its threads were last asked to stop
 	struct {
 		uint64_t code, errand, stack_top; // of the resident; 0: there is none yet
 	} errands;
@@ -182,7 +183,10 @@ bool snapshot_fits(pid_t pid, uint64_t within_ns, uint64_t *takes_ns);
  */
 enum injector_no_copy snapshot_take(struct tracee *t, uint64_t within_ns, bool lets_go);
 
-/** End it, if there is one. A thread must be stopped, to reap it for the process, if that lives. */
+/** End it, if there is one, which takes as long as it took to make: nothing need be stopped. */
+void snapshot_end(const struct tracee *t);
+
+/** And forget it. A thread must be stopped, to reap it for the process, if that lives. */
 void snapshot_drop(struct tracee *t);
 
 // ---- whether the filters of a sandbox (seccomp) let a process make the calls that recording needs
