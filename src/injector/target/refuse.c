@@ -63,7 +63,7 @@ bool injector_asks_filters(pid_t pid, bool *has_filter, struct err *err) {
 	unsigned long mode = number(s, "Seccomp");
 	// In a container heaptrack has the same filters as the programs, which may do what it may
 	char own[STATUS_BYTES];
-	bool shares_ours = read_status(own, 0) && number(own, "Seccomp_filters") > 0 &&
+	bool shares_ours = mode > STRICT && read_status(own, 0) && number(own, "Seccomp_filters") > 0 &&
 			number(own, "Seccomp_filters") == number(s, "Seccomp_filters");
 	*has_filter = mode > STRICT && !shares_ours;
 	return mode != STRICT ||
