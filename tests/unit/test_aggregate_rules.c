@@ -244,6 +244,22 @@ static void an_exec_ends_all_blocks_and_frees_none(void **state) {
 	finish_pair(&p);
 }
 
+static void a_thread_begins_no_later_than_its_stacks(void **state) {
+	(void)state;
+	struct pair p = start_pair(NULL, 1);
+	uint32_t late = aggregate_thread(p.aggregate, 77, 1, 5000);
+	const struct trace_event event = alloc_event(3000, late, 0x1000, 8);
+	size_t done;
+	assert_true(aggregate_events(p.aggregate, &event, 1, &done, NULL));
+	struct recording rec = {0};
+	assert_true(aggregate_snapshot(p.aggregate, 6000, &rec, NULL));
+	const struct rec_thread *thread = &rec.threads.items[rec.stacks.items[0].thread];
+	assert_int_equal(thread->tid, 77);
+	assert_int_equal(thread->first_ns, 3000);
+	recording_finish(&rec);
+	finish_pair(&p);
+}
+
 static void an_empty_recording_has_one_edge(void **state) {
 	(void)state;
 	struct recording rec = outcome_of(NULL, 0);
@@ -266,6 +282,7 @@ int main(void) {
 			cmocka_unit_test(numbers_stand_for_addresses),
 			cmocka_unit_test(a_pending_realloc_is_undone_with_its_thread),
 			cmocka_unit_test(an_exec_ends_all_blocks_and_frees_none),
+			cmocka_unit_test(a_thread_begins_no_later_than_its_stacks),
 			cmocka_unit_test(an_empty_recording_has_one_edge),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -247,6 +247,9 @@ static bool put_threads(const struct aggregate *a, uint64_t now_ns, struct recor
 	}
 	EACH(s, out->stacks) {
 		s->thread = number[t->ids.items[s->thread].record];
+		// A thread is met a little after its first events
+		struct rec_thread *of = &out->threads.items[s->thread];
+		LOWER_TO(of->first_ns, s->allocations > 0 ? s->first_ns : of->first_ns);
 	}
 	EACH(h, out->handovers) {
 		h->from = number[h->from];
