@@ -16,12 +16,24 @@
 
 #include "engine/parts.h"
 
-/** A thread that stands still. Each word of its registers may be an address. */
-enum { GRAPH_WORDS = 27 + 832 / 8 }; // general registers, and vector registers as xsave has them
+/**
+ * A thread that stands still. Each word of its registers may be an address: of general ones, by
+ * their numbers in DWARF up to the program counter, and of vector registers as xsave has them.
+ */
+enum { GRAPH_PC = 16, GRAPH_VECTORS = 19, GRAPH_WORDS = GRAPH_VECTORS + 832 / 8 };
 struct graph_thread {
 	uint64_t sp; // from where on it uses its stack
+	uint64_t fs_base;
+	uint32_t tid;
 	uint64_t words[GRAPH_WORDS];
 };
+
+/**
+ * In place of the address of a word in a register, where no process has memory. What behind the
+ * program counter is of the same frame as that.
+ */
+#define GRAPH_AT_WORD(thread, word) \
+	(~((uint64_t)(thread)*GRAPH_WORDS + ((word) < GRAPH_PC ? (word) : GRAPH_PC)))
 
 /**
  * The stack of blocks from before an attach, of which only sizes tell them apart; in holders, plus
@@ -34,7 +46,7 @@ struct graph_input {
 	const struct parts_input *parts;
 	const struct rec_node *nodes; // of the stacks; NULL: each stack is one of its own
 	uint32_t n_nodes;
-	const struct graph_thread *threads;
+	const struct graph_thread *threads; // by rising sp, and as those of parts
 	size_t n_threads;
 	/**
 	 * What the allocator itself knows of, by rising address; n_heap 0: it was not asked. Blocks
@@ -50,6 +62,11 @@ struct graph_input {
 	/** Where the variable begins that this word is of; 0: not known. One thread. May be NULL. */
 	uint64_t (*variable)(void *user, uint32_t area, uint64_t at);
 	/**
+	 * Of whose frame a word on a stack or in a register is: a number for all frames of a function
+	 * in that thread, larger for those further out; 0: not known. One thread. May be NULL.
+	 */
+	uint32_t (*frame)(void *user, uint64_t at);
+	/**
 	 * A number for the class whose objects begin with this word, which points into a module.
 	 * 0: it is of none. One thread. May be NULL.
 	 */
@@ -63,6 +80,7 @@ struct graph_root {
 	uint32_t area;    // of parts_input.areas; of a variable, that of its module's file
 	uint32_t mapping; // as in struct parts_row
 	uint32_t thread;  // 1 + that of parts_input.threads; 0: none, or not known
+	uint32_t frame;   // on the thread's stack, as of graph_input.frame; 0: none, or not known
 	uint8_t kind;     // enum rec_holder_kind
 };
 
@@ -92,7 +110,8 @@ struct graph {
 
 /**
  * Of blocks that are held, what holds them: a root holds what would not be reached without it, a
- * block likewise. Stacks and registers hold only what nothing else does. A word that less than a
+ * block likewise. Stacks and registers hold only what nothing else does, and frames what those
+ * further out in the thread do not. A word that less than a
  * fiftieth of the blocks of a stack have, or less than half of them and less than a fiftieth of the
  * pointers into those of another one, does not count where others lead to the block: left behind in
  * the middle of a list it would break it in two. Of a hundred large blocks or more of a stack, less

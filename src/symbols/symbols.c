@@ -18,6 +18,8 @@ struct module {
 	struct symbol_table table, variables;
 	bool has_variables; // were asked for
 	struct debug_data *debug;
+	Elf *elf;           // of the image
+	Dwarf_CFI *callers; // of that; NULL: was not asked for, or there are none
 };
 
 struct symbols {
@@ -37,6 +39,8 @@ struct symbols *symbols_create(const struct symbols_options *options, struct err
 
 static void module_destroy(struct module *m) {
 	debug_data_destroy(m->debug);
+	(void)dwarf_cfi_end(m->callers);
+	(void)elf_end(m->elf);
 	CALL_FOR(vec_finish, m, table, variables);
 	module_files_close(&m->files);
 	free(m);
@@ -186,6 +190,76 @@ bool symbols_declared(struct symbols *s, const struct symbols_module *module, ui
 	const struct module *m = module_of(s, module);
 	*out = (struct symbols_frame){0};
 	return m && (!m->debug || debug_data_declared(m->debug, &m->variables, start, &pool, out));
+}
+
+// ---- callers
+
+struct step {
+	bool (*read)(void *user, uint64_t at, void *out, size_t bytes);
+	void *user;
+	const uint64_t *registers; // of the frame
+	uint64_t cfa;
+};
+
+/**
+ * Of expressions, those that add constants to registers and to words of memory: others are of no
+ * compiler. `is_value`: it is what is wanted itself, and not where that lies. False: another one.
+ */
+static bool evaluate(const struct step *s, const Dwarf_Op *ops, size_t n, uint64_t *out,
+		bool *is_value) {
+	bool ok = n > 0;
+	*is_value = false;
+	for (const Dwarf_Op *op = ops; ok && op < ops + n; op++) {
+		const bool is_any = op->atom == DW_OP_bregx;
+		const uint64_t reg = is_any ? op->number : op->atom - (uint64_t)DW_OP_breg0;
+		if (op->atom == DW_OP_call_frame_cfa) {
+			*out = s->cfa;
+		} else if (op->atom == DW_OP_plus_uconst) {
+			*out += op->number;
+		} else if (op->atom == DW_OP_deref) {
+			ok = s->read(s->user, *out, out, sizeof *out);
+		} else if (op->atom == DW_OP_stack_value) {
+			*is_value = true;
+		} else if ((ok = reg < SYMBOLS_REGISTERS)) {
+			*out = s->registers[reg] + (is_any ? op->number2 : op->number);
+		}
+	}
+	return ok;
+}
+
+bool symbols_find_caller(struct symbols *s, const struct symbols_module *module, uint64_t pc,
+		bool (*read)(void *user, uint64_t at, void *out, size_t bytes), void *user,
+		struct symbols_caller *c) {
+	enum { KEPT = 1 << 3 | 1 << 6 | 0xf << 12 }; // by functions that do not save them: rbx, rbp...
+	struct module *m = module_of(s, module);
+	const struct symbols_caller callee = *c;
+	struct step step = {read, user, callee.registers, 0};
+	FREED Dwarf_Frame *frame = NULL;
+	Dwarf_Op *ops, room[3];
+	size_t n;
+	uint64_t end;
+	bool is_signal, is_value;
+	if (m && m->is_found && !m->elf) {
+		(void)elf_version(EV_CURRENT);
+		m->elf = elf_memory((char *)m->files.image.bytes.data, m->files.image.bytes.size);
+		m->callers = dwarf_getcfi_elf(m->elf);
+	}
+	bool ok = m && m->callers && dwarf_cfi_addrframe(m->callers, pc, &frame) == 0 &&
+			dwarf_frame_info(frame, &c->called, &end, &is_signal) == SYMBOLS_PC && !is_signal &&
+			dwarf_frame_cfa(frame, &ops, &n) == 0 && evaluate(&step, ops, n, &step.cfa, &is_value);
+	c->called_end = step.cfa;
+	for (int i = 0; ok && i < SYMBOLS_REGISTERS; i++) {
+		uint64_t *value = &c->registers[i];
+		*value = KEPT >> i & 1 ? *value : 0;
+		c->saved_at[i] = 0;
+		ok = dwarf_frame_register(frame, i, room, &ops, &n) == 0 &&
+				(n == 0 || evaluate(&step, ops, n, value, &is_value));
+		if (ok && n > 0 && !is_value) {
+			c->saved_at[i] = *value;
+			ok = read(user, *value, value, sizeof *value);
+		}
+	}
+	return ok;
 }
 
 const char *symbols_for_people(const char *linkage_name, struct arena *arena) {

@@ -81,6 +81,23 @@ bool symbols_variable(struct symbols *s, const struct symbols_module *module, ui
 bool symbols_declared(struct symbols *s, const struct symbols_module *module, uint64_t start,
 		struct symbols_frame *out, struct arena *arena);
 
+/** A frame of a thread that stands still: registers by their numbers in DWARF. */
+enum { SYMBOLS_PC = 16, SYMBOLS_REGISTERS };
+struct symbols_caller {
+	uint64_t called_end;                   // of the frame that was called, on the stack
+	uint64_t called;                       // where its code begins, in the file
+	uint64_t registers[SYMBOLS_REGISTERS]; // 0: not known; as the program counter at the end
+	uint64_t saved_at[SYMBOLS_REGISTERS];  // where they lie in memory; 0: they do not
+};
+
+/**
+ * From a frame's registers, in `c`, to those of its caller, by .eh_frame. `pc` is in the file, of
+ * the call or of what comes next. False: the frame is of another form; also that of a signal.
+ */
+bool symbols_find_caller(struct symbols *s, const struct symbols_module *module, uint64_t pc,
+		bool (*read)(void *user, uint64_t at, void *out, size_t bytes), void *user,
+		struct symbols_caller *c);
+
 /** Demangled as a function's would be. NULL: no memory. */
 const char *symbols_for_people(const char *linkage_name, struct arena *arena);
 

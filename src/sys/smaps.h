@@ -47,6 +47,12 @@ struct smaps {
  */
 bool smaps_read(struct smaps *out, pid_t pid, const char *name);
 
+/** What an address lies in, or NULL. */
+static inline struct smaps_area *smaps_at(const struct smaps *s, uint64_t at) {
+	const size_t i = sorted_first_of(s->items, s->n, sizeof *s->items, at + 1);
+	return i > 0 && at < s->items[i - 1].end ? &s->items[i - 1] : NULL;
+}
+
 /** One line of it, without its end, after all lines before. False: no memory. */
 bool smaps_take_line(struct smaps *out, char *line);
 

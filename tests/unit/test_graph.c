@@ -398,8 +398,10 @@ static void grade_slowly(struct rec_grade sums[STACKS][REC_GRADES]) {
 
 // ---- who holds what, by leaving out one after the other
 
-enum { VARIABLE = 64, OBJECTS = DATA_PAGES * PAGE / VARIABLE + 2, VERTICES = OBJECTS + BLOCKS };
-enum { STACK_OBJECT = OBJECTS - 2, DISGUISE_OBJECT, FIELDS = STACKS * STACKS * 65 };
+// Those of a stack from outside: what is of no frame that is known, and of each frame
+enum { VARIABLE = 64, FRAMES = 3, STACK_OBJECT = DATA_PAGES * PAGE / VARIABLE };
+enum { LAST_FRAME = STACK_OBJECT + FRAMES, DISGUISE_OBJECT, OBJECTS };
+enum { VERTICES = OBJECTS + BLOCKS, FIELDS = STACKS * STACKS * 65 };
 
 static struct slow {
 	uint8_t edges[VERTICES][VERTICES], levels[VERTICES]; // 1 usual, 2 rare
@@ -441,6 +443,17 @@ static void put_slow_edge(uint64_t word, size_t from, uint32_t field_word) {
 	*edge = w.blocks[to].grade <= REC_DISGUISED ? *edge : 0;
 }
 
+/** The larger the further out; 0: of none. */
+static uint32_t frame_of(void *user, uint64_t at) {
+	(void)user;
+	return (uint32_t)(at >= STACK_AT && at < STACK_AT + sizeof w.stack ? at / 256 : at) %
+			(FRAMES + 1);
+}
+
+static size_t stack_object(uint32_t frame) {
+	return frame ? LAST_FRAME + 1 - frame : STACK_OBJECT;
+}
+
 static void put_slow_edges(void) {
 	uint64_t word;
 	for (size_t at = 0; at + 8 <= sizeof w.data; at += 8) {
@@ -449,10 +462,11 @@ static void put_slow_edges(void) {
 	}
 	for (size_t at = (w.thread.sp - STACK_AT + 7) & ~7ull; at + 8 <= sizeof w.stack; at += 8) {
 		memcpy(&word, w.stack + at, sizeof word);
-		put_slow_edge(w.is_there[DATA_PAGES + HEAP_PAGES + at / PAGE] ? word : 0, STACK_OBJECT, 0);
+		put_slow_edge(w.is_there[DATA_PAGES + HEAP_PAGES + at / PAGE] ? word : 0,
+				stack_object(frame_of(NULL, STACK_AT + at)), 0);
 	}
 	for (size_t i = 0; i < w.n_words; i++) {
-		put_slow_edge(w.thread.words[i], STACK_OBJECT, 0);
+		put_slow_edge(w.thread.words[i], stack_object(frame_of(NULL, GRAPH_AT_WORD(0, i))), 0);
 	}
 	for (size_t i = 0; i < w.n; i++) {
 		const struct block *b = &w.blocks[i];
@@ -490,11 +504,11 @@ static void find_slow_levels(void) {
 	}
 }
 
-/** From one object alone, or from all others. */
-static void reach(size_t object, bool is_alone) {
+/** From some objects alone, or from all others. */
+static void reach(size_t first, size_t last, bool is_alone) {
 	memset(slow.is_reached, 0, sizeof slow.is_reached);
 	for (size_t i = 0; i < OBJECTS; i++) {
-		slow.is_reached[i] = (i == object) == is_alone;
+		slow.is_reached[i] = (i >= first && i <= last) == is_alone;
 	}
 	for (bool is_new = true; is_new;) {
 		is_new = false;
@@ -508,7 +522,7 @@ static void reach(size_t object, bool is_alone) {
 }
 
 static size_t object_of(const struct graph_root *r) {
-	return r->kind == REC_HOLDER_STACK       ? STACK_OBJECT
+	return r->kind == REC_HOLDER_STACK       ? stack_object(r->frame)
 			: r->kind == REC_HOLDER_DISGUISE ? DISGUISE_OBJECT
 											 : (r->at - DATA_AT) / VARIABLE;
 }
@@ -521,7 +535,7 @@ static unsigned compare_sharers(unsigned seed, const struct graph *graph, const 
 		all += is_shared[i] ? w.blocks[i].bytes : 0;
 	}
 	for (size_t k = 0; k < OBJECTS; k++) {
-		reach(k, true);
+		reach(k, k, true);
 		for (size_t i = 0; i < w.n; i++) {
 			bytes[k] += is_shared[i] && slow.is_reached[OBJECTS + i] ? w.blocks[i].bytes : 0;
 		}
@@ -549,16 +563,17 @@ static void compare_holders(unsigned seed, const struct graph *graph) {
 	}
 	find_slow_levels();
 	bool is_alone[BLOCKS] = {0}, is_there[BLOCKS];
-	reach(VERTICES, false);
+	reach(VERTICES, VERTICES, false);
 	memcpy(is_there, slow.is_reached + OBJECTS, sizeof is_there);
 	static const uint8_t no_edges[VERTICES];
-	for (size_t k = 0; k < OBJECTS; k++) {
+	for (size_t k = OBJECTS; k-- > 0;) {
 		if (memcmp(slow.edges[k], no_edges, sizeof no_edges) == 0) {
 			continue;
 		}
-		reach(k, false);
+		// Without a frame there are none that it has called, which hold what they alone lead to
+		reach(k, k >= STACK_OBJECT && k <= LAST_FRAME ? LAST_FRAME : k, false);
 		for (size_t i = 0; i < w.n; i++) {
-			bool is_its = is_there[i] && !slow.is_reached[OBJECTS + i];
+			bool is_its = is_there[i] && !slow.is_reached[OBJECTS + i] && !is_alone[i];
 			want[k] += is_its ? w.blocks[i].bytes : 0;
 			is_alone[i] |= is_its;
 		}
@@ -666,6 +681,8 @@ static void finish(void) {
 
 static struct graph_input input_of(struct parts_input *parts) {
 	static const struct parts_range module = {DATA_AT, DATA_AT + DATA_PAGES * PAGE};
+	static struct parts_thread thread;
+	thread = (struct parts_thread){.sp = w.thread.sp};
 	*parts = (struct parts_input){
 			.page_bytes = PAGE,
 			.areas = &w.areas,
@@ -673,6 +690,8 @@ static struct graph_input input_of(struct parts_input *parts) {
 			.blocks = w.aggregate,
 			.modules = &module,
 			.n_modules = 1,
+			.threads = &thread,
+			.n_threads = 1,
 			.is_glibc = true,
 			.knows_all_blocks = true,
 	};
@@ -684,6 +703,7 @@ static struct graph_input input_of(struct parts_input *parts) {
 			.n_kernel_words = w.n_kernel_words,
 			.read = read_memory,
 			.variable = variable_of,
+			.frame = frame_of,
 			.class_of = class_of,
 	};
 }

@@ -25,11 +25,6 @@ struct verdict {
 	struct err err;
 };
 
-static bool read_memory(void *user, uint64_t at, void *out, size_t bytes) {
-	const struct root_names *n = user;
-	return pread(n->memory, out, bytes, (off_t)at) == (ssize_t)bytes;
-}
-
 // ---- what the kernel keeps
 
 void kept_find(struct kept *k, pid_t pid) {
@@ -112,14 +107,22 @@ static bool grade(const struct scan *scan, struct graph *out, struct buffer *tex
 	}
 	(void)fstat(scan->threads, &s);
 	const size_t n_bytes = (size_t)s.st_size;
-	const struct graph_thread *threads = mmap(NULL, n_bytes, PROT_READ, MAP_PRIVATE, scan->threads,
-			0);
-	if (threads == MAP_FAILED) {
+	struct graph_thread *threads = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE,
+			scan->threads, 0);
+	const size_t n_threads = n_bytes / sizeof *threads;
+	struct parts_thread *stacks = calloc(n_threads + 1, sizeof *stacks);
+	if (threads == MAP_FAILED || !stacks) {
 		return err_memory(err);
 	}
-	const struct parts_input parts = view_as_input(&v, known);
+	qsort(threads, n_threads, sizeof *threads, by_number);
+	for (size_t i = 0; i < n_threads; i++) {
+		stacks[i] = (struct parts_thread){FIELDS_OF(&threads[i], sp, fs_base, tid)};
+	}
+	struct parts_input parts = view_as_input(&v, known);
+	parts.threads = stacks;
+	parts.n_threads = n_threads;
 	struct root_names names = {.areas = &v.areas,
-			.threads = known->in.threads,
+			.threads = stacks,
 			.modules = known->modules,
 			.symbols = symbols_create(NULL, NULL),
 			.memory = scan->memory,
@@ -128,16 +131,19 @@ static bool grade(const struct scan *scan, struct graph *out, struct buffer *tex
 	const struct graph_input in = {.parts = &parts,
 			FIELDS_OF(known->tries, nodes, n_nodes),
 			.threads = threads,
-			.n_threads = n_bytes / sizeof *threads,
+			.n_threads = n_threads,
 			.heap = heap.blocks.items,
 			.n_heap = heap.blocks.n,
 			.kernel_words = scan->kept->words.items,
 			.n_kernel_words = scan->kept->words.n,
-			.read = read_memory,
+			.read = root_names_read,
 			.variable = root_names_variable,
+			.frame = root_names_frame,
 			.class_of = root_names_class,
 			.user = &names};
-	bool ok = graph_grade(&in, out, err);
+	bool ok = ALL(i, n_threads, root_names_find_frames(&names, i, &threads[i]))
+			? graph_grade(&in, out, err)
+			: err_memory(err);
 	root_names_put(&names, out, texts);
 	return ok;
 }

@@ -158,6 +158,16 @@ bool scanner_has_ended(const struct scanner *s, uint64_t within_ns);
 /** Take what it has found. False: `err` says why nothing is known, unless it had to be ended. */
 bool scanner_finish(struct scanner *s, struct graded *out, struct texts *texts, struct err *err);
 
+/** A function's frame on a thread's stack. */
+struct stack_frame {
+	struct symbols_caller caller; // its `called` in the program; first is where the frame ends
+	uint64_t start, pc;           // of the call, or of what comes next
+	uint32_t area;                // in which that is
+	uint32_t outermost;           // 1 + that of the same function and thread
+	bool is_asked;
+	struct symbols_frame named; // of the outermost: the function, and the line if it is one
+};
+
 /** Names of roots and classes. What is of a module is asked for only if its files are there. */
 struct root_names {
 	const struct smaps *areas;
@@ -170,10 +180,21 @@ struct root_names {
 	uint32_t area; // whose module is `module`, lent; AREA_NONE: of none yet
 	uint32_t module;
 	struct symbols_module lent;
+	VEC(struct stack_frame) frames; // by rising address, once they were looked for
+	struct map saved;               // addresses of registers' words, to 1 + frame + 1; 1: of none
+	struct arena arena;
 };
 
-/** As graph_input.variable and .class_of; `user`: struct root_names. */
+/**
+ * Find the frames of a thread, the one of that number, as far as its modules tell; of a stack that
+ * is very deep, not all. After those of threads with lower stacks. False: no memory.
+ */
+bool root_names_find_frames(struct root_names *n, size_t thread, const struct graph_thread *t);
+
+/** As graph_input.read, .variable, .frame and .class_of; `user`: struct root_names. */
+bool root_names_read(void *user, uint64_t at, void *out, size_t bytes);
 uint64_t root_names_variable(void *user, uint32_t area, uint64_t at);
+uint32_t root_names_frame(void *user, uint64_t at);
 uint32_t root_names_class(void *user, uint64_t word);
 
 /** Name roots among the holders, and classes: places in `texts`, where each ends with a zero. */

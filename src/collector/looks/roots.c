@@ -40,16 +40,25 @@ static uint32_t module_of(struct root_names *n, uint32_t area, uint64_t at) {
 	return id ?: add_module(n, first);
 }
 
-static bool find_variable(struct root_names *n, uint32_t area, uint64_t at,
-		struct symbols_variable *out) {
+/** Have its module lent; `at` becomes an address in its file. False: it is not known. */
+static bool lend(struct root_names *n, uint32_t area, uint64_t *at) {
 	if (n->area != area) {
 		n->area = area;
-		n->module = module_of(n, area, at);
+		n->module = module_of(n, area, *at);
 		n->lent = n->module ? modules_lend(n->modules, n->module) : (struct symbols_module){0};
 	}
-	return n->module && n->symbols &&
-			symbols_variable(n->symbols, &n->lent, at - n->modules->records.items[n->module].bias,
-					out);
+	*at -= n->module ? n->modules->records.items[n->module].bias : 0;
+	return n->module && n->symbols;
+}
+
+static bool find_variable(struct root_names *n, uint32_t area, uint64_t at,
+		struct symbols_variable *out) {
+	return lend(n, area, &at) && symbols_variable(n->symbols, &n->lent, at, out);
+}
+
+bool root_names_read(void *user, uint64_t at, void *out, size_t bytes) {
+	const struct root_names *n = user;
+	return pread(n->memory, out, bytes, (off_t)at) == (ssize_t)bytes;
 }
 
 uint64_t root_names_variable(void *user, uint32_t area, uint64_t at) {
@@ -99,15 +108,98 @@ uint32_t root_names_class(void *user, uint64_t word) {
 	SCOPED(arena) arena = {0};
 	struct symbols_variable v;
 	uint64_t head[2];
-	const size_t area = sorted_first_of(n->areas->items, n->areas->n, sizeof *n->areas->items,
-			word + 1);
-	if (area == 0 || !read_head(n, word, head)) {
+	const struct smaps_area *area = smaps_at(n->areas, word);
+	if (!area || !read_head(n, word, head)) {
 		return 0;
 	}
-	const char *name = find_variable(n, (uint32_t)area - 1, word, &v)
+	const char *name = find_variable(n, (uint32_t)(area - n->areas->items), word, &v)
 			? behind(v.symbol, "vtable for ", &arena)
 			: class_by_type(n, head[1], &arena);
 	return texts_id_of(&n->classes, name);
+}
+
+// ---- frames
+//
+// A word on a stack is of the frame that it lies in, unless a function has saved a register there
+// for its callers: then it is, as that register was, of the outermost of them that had the value.
+
+/** Of the frames from number `first` on; it was not found out whose is what comes behind them. */
+static bool put_owners(struct root_names *n, size_t first, size_t thread,
+		const struct graph_thread *t) {
+	uint64_t owners[SYMBOLS_REGISTERS] = {0};
+	bool ok = true;
+	for (size_t i = n->frames.n; ok && i-- > first;) {
+		const struct symbols_caller *c = &n->frames.items[i].caller;
+		const uint64_t *own = i > first ? n->frames.items[i - 1].caller.registers : t->words;
+		for (size_t k = 0; ok && k < SYMBOLS_REGISTERS; k++) {
+			ok = c->saved_at[k] == 0 || map_put(&n->saved, c->saved_at[k], 1 + owners[k]);
+			owners[k] = own[k] == c->registers[k] ? owners[k] : i + 1;
+		}
+	}
+	for (size_t k = 0; ok && k < SYMBOLS_REGISTERS; k++) {
+		ok = map_put(&n->saved, GRAPH_AT_WORD(thread, k), 1 + owners[k]);
+	}
+	return ok;
+}
+
+bool root_names_find_frames(struct root_names *n, size_t thread, const struct graph_thread *t) {
+	enum { SP = 7, MOST = 1000 };
+	struct stack_frame f = {.start = t->sp};
+	const size_t first = n->frames.n;
+	const struct smaps_area *stack = smaps_at(n->areas, t->words[SP]), *code;
+	bool ok = true;
+	memcpy(f.caller.registers, t->words, sizeof f.caller.registers);
+	while (ok && stack && n->frames.n < first + MOST &&
+			(code = smaps_at(n->areas, f.caller.registers[SYMBOLS_PC]))) {
+		uint64_t pc = f.pc = f.caller.registers[SYMBOLS_PC] - (n->frames.n > first);
+		f.area = (uint32_t)(code - n->areas->items);
+		if (!lend(n, f.area, &pc) ||
+				!symbols_find_caller(n->symbols, &n->lent, pc, root_names_read, n, &f.caller) ||
+				f.caller.called_end <= f.start || f.caller.called_end > stack->end) {
+			break;
+		}
+		f.caller.called += f.pc - pc;
+		ok = vec_add(&n->frames, f);
+		f.start = f.caller.called_end;
+	}
+	for (size_t i = first; ok && i < n->frames.n; i++) {
+		size_t k = n->frames.n - 1;
+		while (n->frames.items[k].caller.called != n->frames.items[i].caller.called) {
+			k--;
+		}
+		n->frames.items[i].outermost = (uint32_t)k + 1;
+	}
+	return ok && put_owners(n, first, thread, t);
+}
+
+static void name_frame(struct root_names *n, struct stack_frame *f, struct symbols_frame *out) {
+	struct symbols_wanted wanted = {.address = f->pc, .is_exact = true};
+	struct symbols_answer answer;
+	struct symbols_facts facts;
+	f->is_asked = true;
+	if (lend(n, f->area, &wanted.address) &&
+			symbols_resolve(n->symbols, &n->lent, &wanted, 1, &answer, &facts, &n->arena) &&
+			answer.n_frames > 0) {
+		const struct symbols_frame *its = &answer.frames[answer.n_frames - 1];
+		bool is_other = out->function && its->line != out->line;
+		*out = is_other ? (struct symbols_frame){.function = its->function} : *its;
+	}
+}
+
+uint32_t root_names_frame(void *user, uint64_t at) {
+	struct root_names *n = user;
+	struct stack_frame *all = n->frames.items;
+	const uint64_t saved = map_get(&n->saved, at);
+	const size_t i = saved ? saved - 1 : 1 + sorted_first_of(all, n->frames.n, sizeof *all, at + 1);
+	if (i == 0 || i > n->frames.n || (!saved && at < all[i - 1].start)) {
+		return 0;
+	}
+	struct stack_frame *f = &all[i - 1];
+	struct symbols_frame *named = &all[f->outermost - 1].named;
+	if (!f->is_asked) {
+		name_frame(n, f, named);
+	}
+	return named->function ? f->outermost : 0;
 }
 
 // ---- texts of an answer, each behind a zero byte
@@ -126,6 +218,14 @@ static uint32_t place_of(struct buffer *texts) {
 	return (uint32_t)texts->size;
 }
 
+static void put_place(const struct symbols_frame *f, struct rec_holder *row, struct buffer *out) {
+	if (!out->failed && f->file && row) {
+		row->file = place_of(out);
+		row->line = f->line;
+		buffer_text(out, f->file);
+	}
+}
+
 /** What its symbol says, if that tells scopes, else what debug data does. */
 static void put_variable(struct root_names *n, const struct symbols_variable *v, const char *area,
 		struct rec_holder *row, struct buffer *out) {
@@ -137,11 +237,7 @@ static void put_variable(struct root_names *n, const struct symbols_variable *v,
 		bool is_plain = declared.function && strcmp(name, v->symbol) == 0;
 		buffer_printf(out, "%s of %s", is_plain ? declared.function : name, area);
 	}
-	if (!out->failed && declared.file && row) {
-		row->file = place_of(out);
-		row->line = declared.line;
-		buffer_text(out, declared.file);
-	}
+	put_place(&declared, row, out);
 }
 
 /** `row`: what is to have the place; or NULL. */
@@ -161,7 +257,15 @@ static void put_label(struct root_names *n, const struct graph_root *r, struct r
 	case REC_HOLDER_THREAD_LOCAL:
 		buffer_printf(out, "thread-local memory of %s", thread_of(n, r, room));
 		break;
-	case REC_HOLDER_STACK: buffer_printf(out, "stack of thread %s", thread_of(n, r, room)); break;
+	case REC_HOLDER_STACK:
+		if (r->frame) {
+			const struct symbols_frame *f = &n->frames.items[r->frame - 1].named;
+			buffer_printf(out, "frame of %s in thread %s", f->function, thread_of(n, r, room));
+			put_place(f, row, out);
+		} else {
+			buffer_printf(out, "stack of thread %s", thread_of(n, r, room));
+		}
+		break;
 	case REC_HOLDER_DISGUISE: buffer_text(out, "pointers in disguise"); break;
 	case REC_HOLDER_SEVERAL: buffer_text(out, "several roots"); break;
 	case REC_HOLDER_REST: buffer_text(out, "others"); break;

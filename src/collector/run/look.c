@@ -112,8 +112,7 @@ static bool read_view(struct run *run, struct view *view) {
 
 /** Its threads, and what the kernel keeps for it. */
 struct held {
-	int threads;                 // a file of struct graph_thread
-	struct parts_thread *stacks; // of those that have allocated
+	int threads; // a file of struct graph_thread
 	struct kept kept;
 };
 
@@ -162,7 +161,6 @@ static bool hold(struct run *run, struct held *held, struct err *err) {
 	kept_find(&held->kept, run->program);
 	held->threads = stop_settled(run, err);
 	kept_read(&held->kept, run->program);
-	held->stacks = find_stacks(run);
 	return held->threads >= 0;
 }
 
@@ -210,7 +208,7 @@ void run_say_ungraded(struct run *run, const char *why) {
 static bool scan(struct run *run, const struct held *held, pid_t pid, const struct view *running,
 		struct err *err) {
 	run_take_modules(run);
-	struct looks_known known = known_of(run, held->stacks, true);
+	struct looks_known known = known_of(run, NULL, true);
 	if (!has_all_blocks(run, err)) { // by what came before it stood still
 		return false;
 	}
@@ -244,7 +242,6 @@ static void begin_scan(struct run *run, const struct view *running) {
 		}
 	}
 	file_close(held.threads);
-	free(held.stacks);
 	CALL_FOR(vec_finish, &held.kept, files, words);
 }
 

@@ -77,14 +77,16 @@ static void take_words(struct marking *m, struct part *p, const struct source *s
 			root.at = in->variable(in->user, root.area, at + i) ?: root.at;
 		} else if (is_thread_local(in->parts, &root, at + i)) {
 			root.kind = REC_HOLDER_THREAD_LOCAL;
+		} else if (root.kind == REC_HOLDER_STACK && in->frame) {
+			root.frame = in->frame(in->user, at + i);
 		}
 		m->holding->ok &= vec_add(&m->holding->words, (struct root_word){root, block});
 	}
 }
 
-/** What one is of is one object. */
+/** What one is of is one object; those of a thread's frames are neighbours, from outside. */
 static uint64_t identity(const struct graph_root *r) {
-	return r->thread > 0                                  ? r->thread
+	return r->thread > 0 ? (uint64_t)r->thread << 32 | (r->frame ? ~r->frame : 0)
 			: r->kind == REC_HOLDER_MAPPING && r->mapping ? r->mapping
 														  : r->at;
 }
@@ -93,19 +95,15 @@ ORDER_OF(by_object, struct root_word,
 		LOWEST(root.kind) ?: compare_u64(identity(&a->root), identity(&b->root)));
 
 static void take_registers(struct holding *h) {
-	const struct marking *m = h->m;
-	for (size_t i = 0; i < m->in->n_threads; i++) {
-		const struct graph_thread *t = &m->in->threads[i];
-		struct graph_root root = {.at = t->sp, .kind = REC_HOLDER_STACK};
-		for (size_t k = 0; k < m->roots.n; k++) {
-			const struct graph_root *r = &m->roots.items[k].root;
-			const struct smaps_area *a = &m->in->parts->areas->items[r->area];
-			bool is_its = r->kind == REC_HOLDER_STACK && t->sp >= a->start && t->sp < a->end;
-			root = is_its ? *r : root;
-		}
-		for (size_t k = 0; k < GRAPH_WORDS; k++) {
-			const uint32_t block = edges_block_of(m, t->words[k]);
-			h->ok &= block == NO_BLOCK || vec_add(&h->words, (struct root_word){root, block});
+	const struct graph_input *in = h->m->in;
+	for (size_t i = 0; i < in->n_threads * GRAPH_WORDS; i++) {
+		const size_t thread = i / GRAPH_WORDS, word = i % GRAPH_WORDS;
+		const uint32_t block = edges_block_of(h->m, in->threads[thread].words[word]);
+		if (block != NO_BLOCK) {
+			const struct graph_root root = {.thread = (uint32_t)thread + 1,
+					.frame = in->frame ? in->frame(in->user, GRAPH_AT_WORD(thread, word)) : 0,
+					.kind = REC_HOLDER_STACK};
+			h->ok &= vec_add(&h->words, (struct root_word){root, block});
 		}
 	}
 }
@@ -143,6 +141,13 @@ static bool find_objects(struct holding *h) {
 /** By its number, from 1 on. */
 static const struct graph_root *object_of(const struct holding *h, size_t number) {
 	return &h->words.items[h->objects.items[number - 1]].root;
+}
+
+/** Is it a frame below the object before it, of the same thread? */
+static bool is_called(const struct holding *h, size_t number) {
+	const struct graph_root *r = object_of(h, number);
+	const struct graph_root *before = number > 1 ? object_of(h, number - 1) : NULL;
+	return before && r->frame && before->kind == r->kind && before->thread == r->thread;
 }
 
 // ---- stacks
@@ -275,7 +280,10 @@ static void take_edge(struct holding *h, uint32_t from, uint32_t to, bool is_rar
 	}
 }
 
-/** Where the edges of a vertex lead. Stacks, and what is in disguise, are rare as well. */
+/**
+ * Where the edges of a vertex lead. Stacks, and what is in disguise, are rare as well. A frame
+ * leads to the one that it has called: what both point to is the outer one's.
+ */
 static void take_edges(struct holding *h, uint32_t vertex) {
 	const struct marking *m = h->m;
 	const uint32_t first_block = vertex_of(h, 0);
@@ -287,9 +295,14 @@ static void take_edges(struct holding *h, uint32_t vertex) {
 		for (size_t i = h->objects.items[vertex - 1]; i < h->objects.items[vertex]; i++) {
 			take_edge(h, vertex, first_block + h->words.items[i].block, false);
 		}
+		if (vertex + 1 < first_block && is_called(h, vertex + 1)) {
+			take_edge(h, vertex, vertex + 1, true);
+		}
 	} else {
 		for (uint32_t i = 1; i < first_block; i++) {
-			take_edge(h, 0, i, object_of(h, i)->kind >= REC_HOLDER_STACK);
+			if (!is_called(h, i)) {
+				take_edge(h, 0, i, object_of(h, i)->kind >= REC_HOLDER_STACK);
+			}
 		}
 	}
 }

@@ -122,11 +122,11 @@ bool holders_find(struct marking *m, struct graph *out);
 
 /**
  * Of the vertices before those of blocks, which ones reach at least half of the bytes that none of
- * them dominates, as far as tried: those whose own blocks lead to most come first. Then 0. False:
- * no memory.
+ * them dominates, as far as tried: those whose own blocks lead to most come first. Then 0. Edges
+ * between them are dropped. False: no memory.
  */
-bool sharers_find(const struct flow *g, const struct dominators *d,
-		const struct live_blocks *blocks, uint32_t out[static GRAPH_SHARERS]);
+bool sharers_find(struct flow *g, const struct dominators *d, const struct live_blocks *blocks,
+		uint32_t out[static GRAPH_SHARERS]);
 
 enum { WORD = 8, WORDS_APART = 64 }; // fields of blocks with more words are one and the same
 

@@ -22,13 +22,10 @@ static bool is_libcs(const struct parts_input *in, const struct owner_span *span
 
 /** Of a stack, what its thread has left of it: the stack pointer nearest to the span's start. */
 static uint64_t start_of(const struct graph_input *in, const struct owner_span *span) {
-	uint64_t start = span->end;
-	EACH_OF(t, in->threads, in->n_threads) {
-		if (t->sp >= span->start && t->sp < span->end) {
-			LOWER_TO(start, t->sp & -(uint64_t)8);
-		}
-	}
-	return start < span->end ? start : span->start;
+	const struct graph_thread *all = in->threads;
+	const size_t i = sorted_first_of(all, in->n_threads, sizeof *all, span->start);
+	const bool is_its = i < in->n_threads && all[i].sp < span->end;
+	return is_its ? all[i].sp & -(uint64_t)8 : span->start;
 }
 
 static struct graph_root root_of(const struct parts_input *in, const struct owner_span *span) {

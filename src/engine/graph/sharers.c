@@ -32,7 +32,7 @@ static void score_roots(struct sharing *s, uint32_t *seen) {
 	const struct flow *g = s->g;
 	for (uint32_t i = 1; i < s->d->n; i++) {
 		const uint32_t v = s->d->vertices[i], above = s->d->above[i];
-		s->tops[v] = above ? s->tops[s->d->vertices[above]] : v;
+		s->tops[v] = above && v >= s->first_block ? s->tops[s->d->vertices[above]] : v;
 		s->scores[s->tops[v]] += shared_bytes(s, v);
 	}
 	for (uint32_t i = 1; i < s->d->n; i++) {
@@ -46,8 +46,8 @@ static void score_roots(struct sharing *s, uint32_t *seen) {
 	}
 }
 
-bool sharers_find(const struct flow *g, const struct dominators *d,
-		const struct live_blocks *blocks, uint32_t out[static GRAPH_SHARERS]) {
+bool sharers_find(struct flow *g, const struct dominators *d, const struct live_blocks *blocks,
+		uint32_t out[static GRAPH_SHARERS]) {
 	const uint32_t first_block = g->n - (uint32_t)blocks->n;
 	FREED uint32_t *numbers = calloc(g->n, 2 * sizeof *numbers);
 	FREED uint64_t *scores = calloc(g->n, sizeof *scores);
@@ -55,6 +55,11 @@ bool sharers_find(const struct flow *g, const struct dominators *d,
 	bool ok = numbers && scores;
 	if (!ok) {
 		return false;
+	}
+	for (uint32_t v = 1; v < first_block; v++) {
+		for (size_t e = g->first[v]; e < g->first[v + 1]; e++) {
+			g->to[e] = g->to[e] < first_block ? v : g->to[e];
+		}
 	}
 	score_roots(&s, numbers + g->n);
 	const uint64_t all = SUM(v, blocks->n, scores[first_block + v]);

@@ -55,12 +55,6 @@ static bool has_block(const struct finding *f, uint64_t start, uint64_t end) {
 			(before && before->start + before->bytes > start);
 }
 
-/** The area in which an address lies, or NULL. */
-static const struct smaps_area *area_at(const struct smaps *s, uint64_t at) {
-	size_t i = sorted_first_of(s->items, s->n, sizeof *s->items, at + 1);
-	return i > 0 && at < s->items[i - 1].end ? &s->items[i - 1] : NULL;
-}
-
 // ---- calls that map
 
 static void sort_sps(struct finding *f) {
@@ -159,7 +153,7 @@ static uint64_t bss_end(const struct parts_input *in, const struct smaps_area *a
  * beside them may stand in the same line.
  */
 static void claim_stack(struct finding *f, const struct parts_thread *t, uint64_t of) {
-	const struct smaps_area *a = area_at(f->in->areas, of);
+	const struct smaps_area *a = smaps_at(f->in->areas, of);
 	if (!a || !is_plain(a)) {
 		return;
 	}

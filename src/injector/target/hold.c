@@ -20,10 +20,11 @@ struct tracee *injector_hold(pid_t pid, struct err *err) {
 
 size_t injector_held(const struct tracee *in, size_t i, struct graph_thread *out) {
 	const struct tracee_thread *t = &in->threads.items[i];
-	_Static_assert(sizeof out->words > sizeof t->regs, "and vector registers");
-	struct iovec rest = {(char *)out->words + sizeof t->regs, sizeof out->words - sizeof t->regs};
-	*out = (struct graph_thread){.sp = regs_kept_from(&t->regs, t->is_changed)};
-	memcpy(out->words, &t->regs, sizeof t->regs);
+	struct iovec rest = {out->words + GRAPH_VECTORS, sizeof out->words - GRAPH_VECTORS * 8};
+	*out = (struct graph_thread){.sp = regs_kept_from(&t->regs, t->is_changed),
+			.fs_base = t->regs.fs_base,
+			.tid = (uint32_t)t->tid};
+	regs_words(&t->regs, out->words);
 	(void)ptrace(PTRACE_GETREGSET, t->tid, NT_X86_XSTATE, &rest);
 	return in->threads.n;
 }

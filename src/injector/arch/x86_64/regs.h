@@ -45,6 +45,13 @@ static inline uint64_t regs_kept_from(const struct user_regs_struct *regs, bool 
 	return regs->rsp - (!repeats_call && (int64_t)regs->orig_rax < 0 ? RED_ZONE : 0);
 }
 
+/** What may be addresses: first, up to the program counter, by their numbers in DWARF. */
+static inline void regs_words(const struct user_regs_struct *r, uint64_t out[static 19]) {
+	const uint64_t words[] = {r->rax, r->rdx, r->rcx, r->rbx, r->rsi, r->rdi, r->rbp, r->rsp, r->r8,
+			r->r9, r->r10, r->r11, r->r12, r->r13, r->r14, r->r15, r->rip, r->fs_base, r->gs_base};
+	memcpy(out, words, sizeof words);
+}
+
 /** What the recorder knows the thread by (struct resident_thread). */
 static inline uint64_t regs_thread_key(const struct user_regs_struct *regs) {
 	return regs->fs_base;
