@@ -699,6 +699,8 @@ def test_no_content_is_kept(tools):
     running.stdin.flush()
     assert running.stdout.readline() == b"ok\n"
     pid = next(child for child in below(running.pid) if name_of(child) == "secret")
+    # It may be ready before heaptrack is
+    conftest.wait_until(lambda: tools.run(tools.heaptrack, "--ctl", pid, "status").status == 0, what="heaptrack to answer")
     assert blocks_of(look(tools, pid))["held"] >= 3
     shared = shared_of(running.pid)
     memory = memory_of(running.pid)

@@ -56,7 +56,8 @@ await settle(forced.page);
 seen.forced = await forced.page.evaluate(() => {
 	const style = (selector) => getComputedStyle(document.querySelector(selector));
 	return {
-		bar: /^linear-gradient\((?!rgba\(0, 0, 0, 0\))/.test(style('.rows .bar').backgroundImage),
+		bar: style('.rows .bar').backgroundImage,
+		back: style('body').backgroundColor,
 		pill: style('.pill.on').outlineStyle,
 		tab: style('nav [aria-current=page]').outlineStyle,
 		other: style('nav button:not([aria-current])').outlineStyle,
