@@ -57,7 +57,6 @@ seen.forced = await forced.page.evaluate(() => {
 	const style = (selector) => getComputedStyle(document.querySelector(selector));
 	return {
 		bar: style('.rows .bar').backgroundImage,
-		back: style('body').backgroundColor,
 		pill: style('.pill.on').outlineStyle,
 		tab: style('nav [aria-current=page]').outlineStyle,
 		other: style('nav button:not([aria-current])').outlineStyle,
