@@ -10,10 +10,9 @@
 
 /** One that was on no call stack. 0: it is none. */
 static uint32_t add_module(struct root_names *n, const struct smaps_area *first) {
-	struct wire_module *m = calloc(1, sizeof *m); // stays, as long as this process does
+	struct wire_module *m = arena_new(&n->arena, struct wire_module, 1);
 	const uint32_t id = n->modules->records.n > 0 ? (uint32_t)n->modules->records.n : 1;
 	if (!m || !view_module(n->memory, first, &m->bias, &m->end)) {
-		free(m);
 		return 0;
 	}
 	m->start = first->start;
