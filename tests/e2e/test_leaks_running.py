@@ -218,8 +218,8 @@ def test_looks_on_request_find_what_is_lost_until_then(tools):
         server.do("lose 5", "hold 10")
         text = tools.run(tools.heaptrack, "--ctl", server.pid, "look").stdout
         assert re.search(r"nothing points to 50 live blocks \(6\.2 kB\); stopped for [\d.]+ [mµu]?s", text), text
-        known = conftest.wait_until(lambda: graded_look(tools, "request"), what="a checkpoint")
-        assert known["grades"]["unreachable"] == 25
+        conftest.wait_until(lambda: (known := graded_look(tools, "request")) and known["grades"]["unreachable"] == 25,
+                            what="a checkpoint after the last look")
         assert server.end() == 3
     known = graded_look(tools, "end")
     assert (known["grades"]["unreachable"], known["grades"]["owned"]) == (25, 25), known
