@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "engine/naming_rules.h"
+#include "engine/names.h"
 
 #include <stdlib.h>
 
