@@ -87,10 +87,13 @@ def ask(build):
 
 @pytest.fixture(scope="session")
 def browse(web):
-    """browse(script, address, *words, timeout): the JSON that a script of this folder prints."""
+    """browse(script, address, *words, timeout): the JSON that a script of this folder prints.
+
+    Figures have a plain space before their unit there; on the page it is one at which no line ends.
+    """
     def run(script, *words, timeout=600):
         done = subprocess.run(["node", HERE / script, web, *map(str, words)], capture_output=True,
                               text=True, timeout=timeout, check=False)
         assert done.returncode == 0, done.stderr[-4000:]
-        return json.loads(done.stdout)
+        return json.loads(done.stdout.replace("\u00a0", " "))
     return run

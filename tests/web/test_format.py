@@ -25,18 +25,28 @@ TIES_PERCENT = [(1, 8), (3, 8), (9, 400), (11, 400), (21, 200), (399, 400)]
 
 @pytest.fixture(scope="module")
 def format_of(web, tmp_path_factory):
-    """What a function of the page says of some arguments."""
+    """What a function of the page says of some arguments: with a plain space between a figure and its unit, unless it is `raw`."""
     module = tmp_path_factory.mktemp("format") / "format.mjs"
     subprocess.run([web / "node_modules/.bin/esbuild", SOURCE / "web/src/ui/format.ts", "--bundle",
                     "--format=esm", f"--outfile={module}", "--log-level=warning"], check=True, timeout=120)
 
-    def say(function, arguments):
+    def say(function, arguments, raw=False):
         program = f"import {{{function}}} from {json.dumps(str(module))}; " \
                   f"console.log(JSON.stringify({json.dumps(arguments)}.map((all) => {function}(...all))))"
         said = subprocess.run(["node", "--input-type=module", "-e", program], check=True, capture_output=True,
                               text=True, timeout=60)
-        return json.loads(said.stdout)
+        return json.loads(said.stdout if raw else said.stdout.replace("\u00a0", " "))
     return say
+
+
+def test_no_figure_stands_apart_from_its_unit(format_of):
+    all_ns = [[ns] for ns in [0, 17, 12_345] + DURATIONS_NS]
+    figures = [text for function in ("duration", "moment", "span", "bytes", "inBinary")
+               for text in format_of(function, all_ns, raw=True)]
+    figures += format_of("percent", [[0, 1], [1, 1], *TIES_PERCENT, [-1, 3], [1, 10 ** 6], [-1, 10 ** 6]], raw=True)
+    assert [text for text in figures if " " in text.replace("less than 1", "")] == []
+    [said] = format_of("unbroken", [["3 blocks, < 0.1 % of 12.5 kB/s in 1 ms, 4 blobs of main 2 B"]], raw=True)
+    assert said == "3 blocks, <\u00a00.1\u00a0% of 12.5\u00a0kB/s in 1\u00a0ms, 4 blobs of main 2\u00a0B"
 
 
 def test_a_duration_is_written_as_in_the_report(format_of):

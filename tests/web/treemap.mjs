@@ -19,7 +19,7 @@ for (const width of [1440, 390]) {
 			share: (tile.offsetWidth * tile.offsetHeight) / area,
 		}));
 		const texts = [...map.querySelectorAll('h2, span')].filter((part) => part.scrollWidth > part.clientWidth + 1);
-		const cut = texts.map((part) => part.textContent).filter((text) => /\d (kB|MB|B|%)/.test(text));
+		const cut = texts.map((part) => part.textContent).filter((text) => /\d\s(kB|MB|B|%)/.test(text));
 		return { groups: [...map.querySelectorAll('h2')].map((head) => head.title), tiles, cut };
 	});
 	// A tile of a runtime selects the function that it is of

@@ -43,7 +43,7 @@ function brokenFigures() {
 	const wrong = [];
 	const texts = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
 	for (let node = texts.nextNode(); node; node = texts.nextNode()) {
-		for (const found of node.data.matchAll(/\d ([kMG]?B|%|[mµn]?s)(?![a-z])/g)) {
+		for (const found of node.data.matchAll(/\d\s([kMG]?B|%|[mµn]?s)(?![a-z])/g)) {
 			const range = document.createRange();
 			range.setStart(node, found.index);
 			range.setEnd(node, found.index + found[0].length);

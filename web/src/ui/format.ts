@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-/** Numbers and names for people. Decimal units: 1 kB is 1000 bytes; `useBinary` makes it 1 KiB. */
+/**
+ * Numbers and names for people. Decimal units: 1 kB is 1000 bytes; `useBinary` makes it 1 KiB. A
+ * figure and its unit stay in one line.
+ */
 
 let base = 1000;
 let units = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
@@ -20,7 +23,7 @@ export function useTimeUnit(unit: number): void {
 }
 
 function inTimeUnit(n: number): string {
-	return timeUnit === 66 ? bytes(n) : `${shortCount(n)} instr.`;
+	return timeUnit === 66 ? bytes(n) : `${shortCount(n)}\u00a0instr.`;
 }
 
 /** As the report rounds: of two that are as near, the even one. `value` is no less than 0. */
@@ -44,13 +47,13 @@ export function bytes(n: number): string {
 		value /= base;
 		unit++;
 	}
-	return `${sign}${unit === 0 ? Math.round(value) : oneDigit(value)} ${units[unit]}`;
+	return `${sign}${unit === 0 ? Math.round(value) : oneDigit(value)}\u00a0${units[unit]}`;
 }
 
 /** A power of two: "512 B", "64 KiB". */
 export function inBinary(n: number): string {
 	const power = n < 1024 ? 0 : Math.floor(Math.log2(n) / 10);
-	return `${n / 1024 ** power} ${['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'][power]}`;
+	return `${n / 1024 ** power}\u00a0${['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'][power]}`;
 }
 
 /** By hand: the browser's own takes ten times as long, and a flame graph says hundreds at once. */
@@ -78,21 +81,21 @@ export function shortCount(n: number): string {
 
 export function percent(part: number, whole: number): string {
 	if (whole === 0 || part === 0) {
-		return '0 %';
+		return '0\u00a0%';
 	}
 	const share = (100 * part) / whole;
 	if (part === whole) {
-		return '100 %';
+		return '100\u00a0%';
 	}
 	if (Math.abs(share) < 0.1) {
-		return share > 0 ? '< 0.1 %' : '> −0.1 %';
+		return share > 0 ? '<\u00a00.1\u00a0%' : '>\u00a0−0.1\u00a0%';
 	}
 	if (Math.abs(share) < 9.95) {
-		return `${share < 0 ? '−' : ''}${oneDigit(Math.abs(share))} %`;
+		return `${share < 0 ? '−' : ''}${oneDigit(Math.abs(share))}\u00a0%`;
 	}
 	const near = Number(rounded(Math.abs(share), 0));
 	return `${share < 0 ? '−' : ''}` +
-		`${count(share > 0 && share < 100 ? Math.min(99, near) : near)} %`;
+		`${count(share > 0 && share < 100 ? Math.min(99, near) : near)}\u00a0%`;
 }
 
 /** From a millisecond on as the report writes it. */
@@ -101,32 +104,32 @@ export function duration(ns: number): string {
 		return inTimeUnit(ns);
 	}
 	if (ns < 1000) {
-		return `${Math.round(ns)} ns`;
+		return `${Math.round(ns)}\u00a0ns`;
 	}
 	if (ns < 1e6) {
-		return `${(ns / 1e3).toFixed(1)} µs`;
+		return `${(ns / 1e3).toFixed(1)}\u00a0µs`;
 	}
 	if (ns < 999.5e6) {
 		const ms = ns / 1e6;
-		return `${rounded(ms, ms < 10 ? 1 : 0)} ms`;
+		return `${rounded(ms, ms < 10 ? 1 : 0)}\u00a0ms`;
 	}
 	if (ns < 119.995e9) {
-		return `${rounded(ns / 1e9, 2)} s`;
+		return `${rounded(ns / 1e9, 2)}\u00a0s`;
 	}
 	const s = Math.floor(ns / 1e9);
 	const two = (n: number) => String(n).padStart(2, '0');
 	if (s < 3600) {
-		return `${Math.floor(s / 60)} min ${two(s % 60)} s`;
+		return `${Math.floor(s / 60)}\u00a0min\u00a0${two(s % 60)}\u00a0s`;
 	}
 	if (s < 86400) {
-		return `${Math.floor(s / 3600)} h ${two(Math.floor((s % 3600) / 60))} min`;
+		return `${Math.floor(s / 3600)}\u00a0h\u00a0${two(Math.floor((s % 3600) / 60))}\u00a0min`;
 	}
-	return `${Math.floor(s / 86400)} d ${two(Math.floor((s % 86400) / 3600))} h`;
+	return `${Math.floor(s / 86400)}\u00a0d\u00a0${two(Math.floor((s % 86400) / 3600))}\u00a0h`;
 }
 
 /** A length of time, as exact as an event's time is known. */
 export function span(ns: number): string {
-	return ns < 1e6 ? 'less than 1 ms' : duration(ns);
+	return ns < 1e6 ? 'less than 1\u00a0ms' : duration(ns);
 }
 
 /**
@@ -135,15 +138,18 @@ export function span(ns: number): string {
  */
 export function moment(ns: number, span = 0): string {
 	if (timeUnit || !span) {
-		return ns || timeUnit ? duration(ns) : '0 s';
+		return ns || timeUnit ? duration(ns) : '0\u00a0s';
 	}
 	const [unit, name] = Math.max(ns, span) < 1e9 ? [1e6, 'ms'] : [1e9, 's'];
 	const digits = Math.max(unit === 1e9 ? 2 : 0, 2 - Math.floor(Math.log10(span / unit)));
-	return `${ns === 0 ? 0 : (ns / unit).toFixed(Math.min(digits, 4))} ${name}`;
+	return `${ns === 0 ? 0 : (ns / unit).toFixed(Math.min(digits, 4))}\u00a0${name}`;
 }
 
-/** Stays in one line. */
-export const unbroken = (text: string) => text.replaceAll(' ', '\u00a0');
+const WITH_UNIT = /(?:< )?\d[\d.,]* (?:[kMGT]?B|%|[mµn]?s)(?![a-z])/g;
+
+/** A text of the program, in which no figure stands apart from its unit. */
+export const unbroken = (text: string) =>
+	text.replace(WITH_UNIT, (figure) => figure.replaceAll(' ', '\u00a0'));
 
 export function clock(startedNs: number, ns: number): string {
 	const at = new Date((startedNs + ns) / 1e6);

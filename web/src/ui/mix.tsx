@@ -13,7 +13,7 @@ function lifetimeLabel(i: number): string {
 	}
 	const us = 4 ** i;
 	const [value, unit] = us < 1000 ? [us, 'µs'] : us < 1e6 ? [us / 1e3, 'ms'] : [us / 1e6, 's'];
-	return `< ${value < 10 && value % 1 ? value.toFixed(1) : Math.round(value)} ${unit}`;
+	return `<\u00a0${value < 10 && value % 1 ? value.toFixed(1) : Math.round(value)}\u00a0${unit}`;
 }
 
 function Bars({ rows }: { rows: [string, number, string][] }) {

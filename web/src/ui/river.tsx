@@ -152,10 +152,7 @@ export function River(props: RiverProps) {
 				{named ? (
 					<>
 						<code>{named.series.label}</code>{' '}
-						<span class="nowrap">
-							{bytes(size)} ({percent(size, all)})
-						</span>{' '}
-						<span class="nowrap">at {moment(at!.ns, duration_ns)}</span>
+						{bytes(size)} ({percent(size, all)}) at {moment(at!.ns, duration_ns)}
 					</>
 				) : (
 					'A band is a link: only its function is shown then'

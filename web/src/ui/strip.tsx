@@ -43,22 +43,15 @@ export function Strip() {
 				}
 			/>
 			<div class="strip-words dim">
-				<span class="nowrap" aria-hidden="true">
-					{moment(0, duration_ns)}
-				</span>
+				<span aria-hidden="true">{moment(0, duration_ns)}</span>
 				<span>
 					<span aria-hidden="true">
-						{what} ·{' '}
-						<span class="nowrap">
-							peak {bytes(top)}{top > 0 && ` at ${moment(ns)}`}
-						</span>{' '}
-						· drag to select, or type{' '}
+						{what} · peak {bytes(top)}
+						{top > 0 && ` at ${moment(ns)}`} · drag to select, or type{' '}
 					</span>
 					<RangeField />
 				</span>
-				<span class="nowrap" aria-hidden="true">
-					{moment(duration_ns)}
-				</span>
+				<span aria-hidden="true">{moment(duration_ns)}</span>
 			</div>
 		</div>
 	);

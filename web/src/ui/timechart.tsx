@@ -272,6 +272,6 @@ export function rangeWords(p: Profile, range: Range): string {
 	const from = range.from < 0 ? 0 : e.timeNs[range.from]!;
 	const to = range.to < e.n ? e.timeNs[range.to]! : span;
 	const [a, b] = [moment(from, to - from), moment(to, to - from)];
-	const [number, unit] = a.split(' ');
-	return `${b.endsWith(` ${unit}`) ? number : a}–${b} (${duration(to - from)})`;
+	const [number, unit] = a.split('\u00a0');
+	return `${b.endsWith(`\u00a0${unit}`) ? number : a}–${b} (${duration(to - from)})`;
 }

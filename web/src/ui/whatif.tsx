@@ -31,7 +31,7 @@ export function WhatIf({ p, alive, name }: { p: Profile; alive: Float64Array; na
 				<strong>{bytes(without.bytes)}</strong>
 				{without.bytes > 0 && ` at ${moment(p.edges.timeNs[without.edge]!)}`}{' '}
 				instead of{' '}
-				{bytes(peak)} (−{saved} %).
+				{`${bytes(peak)} (−${saved}\u00a0%).`}
 			</p>
 		</>
 	);

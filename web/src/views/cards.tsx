@@ -5,7 +5,7 @@ import { lacks, lacksCurves, LIVE, NOT_IN_FILE, PEAK, TEMPORARY } from '../data/
 import { ownFindings, type Finding, type Profile } from '../data/profile.ts';
 import { batch } from '../signal.ts';
 import { profile, selected } from '../state.ts';
-import { bytes, count, percent, plural, shortName, span } from '../ui/format.ts';
+import { bytes, count, percent, plural, shortName, span, unbroken } from '../ui/format.ts';
 import { useValue } from '../ui/signals.ts';
 import { follow } from '../url.ts';
 
@@ -143,29 +143,19 @@ const CARDS: CardKind[] = [
 	},
 ];
 
-const WITH_UNIT = /((?:< )?\d[\d.,]* (?:[kMGT]?B(?:\/s)?|%|[mµn]?s)(?![a-z]))/;
-
-/** A text in which no figure stands apart from its unit. */
-function Unbroken({ text }: { text: string }) {
-	const parts = text.split(WITH_UNIT);
-	return <>{parts.map((part, i) => (i % 2 ? <span class="nowrap">{part}</span> : part))}</>;
-}
-
-const FIGURE = /\d[\d.,]* (?:[kMGT]?B(?:\/s)?|%|of [\d,]+ blocks)(?: \([^)]*%[^)]*\))?/;
+// The first in a text, or its end
+const FIGURE = /\d[\d.,]*\s(?:[kMGT]?B(?:\/s)?|%|of [\d,]+ blocks)(?: \([^)]*%[^)]*\))?|$/;
 
 /** The first figure of a text is what the eye looks for. */
 function Figures({ text }: { text: string }) {
-	const found = FIGURE.exec(text);
-	if (!found) {
-		return <Unbroken text={text} />;
-	}
+	const words = unbroken(text);
+	const [figure] = FIGURE.exec(words)!;
+	const [before, ...after] = figure ? words.split(figure) : [words];
 	return (
 		<>
-			<Unbroken text={text.slice(0, found.index)} />
-			<strong>
-				<Unbroken text={found[0]} />
-			</strong>
-			<Unbroken text={text.slice(found.index + found[0].length)} />
+			{before}
+			<strong>{figure}</strong>
+			{after.join(figure)}
 		</>
 	);
 }
@@ -182,7 +172,7 @@ export function Sentence({ text: given, name }: { text: string; name: string | n
 	const at = text.indexOf(shown);
 	return (
 		<>
-			<Unbroken text={text.slice(0, Math.min(at, 1)).toUpperCase() + text.slice(1, at)} />
+			{unbroken(text.slice(0, Math.min(at, 1)).toUpperCase() + text.slice(1, at))}
 			<code>{shown}</code>
 			<Figures text={text.slice(at + shown.length)} />
 		</>
@@ -246,9 +236,7 @@ function Card({ kind, findings }: { kind: CardKind; findings: Finding[] }) {
 			{main ? (
 				<Said finding={main} />
 			) : (
-				<p class="main">
-					<Unbroken text={kind.none(p)} />
-				</p>
+				<p class="main">{unbroken(kind.none(p))}</p>
 			)}
 			{more.slice(0, 2).map((f) => (
 				<p key={f.text} class="dim more">

@@ -2,6 +2,7 @@
 import { NOT_IN_FILE } from '../data/missing.ts';
 import { ownFindings } from '../data/profile.ts';
 import { change, lens, profile, resetLens } from '../state.ts';
+import { unbroken } from '../ui/format.ts';
 import { metricName } from '../ui/labels.ts';
 import { rangeWords } from '../ui/timechart.tsx';
 import { useValue } from '../ui/signals.ts';
@@ -23,7 +24,7 @@ export function Empty() {
 				{hasLooks &&
 					ownFindings(facts).map((f) => (
 						<p key={f.text}>
-							<strong>{f.title}</strong> {f.text}
+							<strong>{f.title}</strong> {unbroken(f.text)}
 						</p>
 					))}
 			</section>

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 import type { Leaks } from '../data/profile.ts';
 import * as state from '../state.ts';
-import { bytes, count, moment, percent, unbroken } from '../ui/format.ts';
+import { bytes, count, moment, percent } from '../ui/format.ts';
 import { signed } from '../ui/labels.ts';
 import { Table } from '../ui/table.tsx';
 
@@ -57,7 +57,7 @@ function Tally({ id, title, head, share, columns, rows, look, base, onName }: Ta
 	const total = found.reduce((sum, row) => sum + row.now[0]!, 0);
 	const withShare = <T,>([first, ...others]: T[], own: T) =>
 		share ? [first!, own, ...others] : [first!, ...others];
-	const since = base && `since ${unbroken(moment(base.time_ns))}`;
+	const since = base && `since ${moment(base.time_ns)}`;
 	return (
 		<section class="panel" aria-labelledby={`${id}-title`}>
 			<h2 id={`${id}-title`}>{title}</h2>

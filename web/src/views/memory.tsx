@@ -21,7 +21,7 @@ const AT: Record<Look['at'], string> = {
 
 /** "a peak of RSS, 1.20 s"; of the past the moment alone. */
 function nameOf(look: Look): string {
-	return `${AT[look.at]}${AT[look.at] && ', '}${unbroken(moment(look.time_ns))}`;
+	return `${AT[look.at]}${AT[look.at] && ', '}${moment(look.time_ns)}`;
 }
 
 /** As in the report: those of the lens's time. */
@@ -146,7 +146,7 @@ function Remarks({ look }: { look: Look }) {
 		lazy > 0
 			? `${bytes(lazy)} were given back (MADV_FREE), and the kernel has not taken them yet.`
 			: '',
-		look.limit_used ? `The control group used ${look.limit_used}.` : '',
+		look.limit_used ? `The control group used ${unbroken(look.limit_used)}.` : '',
 		look.swap_bytes > 0 ? `${bytes(look.swap_bytes)} more are swapped out.` : '',
 		look.has_pages
 			? ''

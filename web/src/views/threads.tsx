@@ -158,7 +158,7 @@ export function ThreadsView() {
 						'temporary',
 						'at the peak',
 						'never freed',
-						['from – to'],
+						'from – to',
 						...(hasCurves ? [['alive over time'] as [string]] : []),
 						...(isWhole ? FREES : []),
 					]}
@@ -189,7 +189,7 @@ export function ThreadsView() {
 							<td class="num">{count(t.temporary)}</td>
 							<td class="num">{bytes(t.peakBytes)}</td>
 							<td class="num">{bytes(t.liveBytes)}</td>
-							<td class="dim">
+							<td class="num dim">
 								{moment(t.firstNs)} – {moment(t.lastNs)}
 							</td>
 							{hasCurves && (

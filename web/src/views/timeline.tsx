@@ -164,8 +164,7 @@ function Between({ p, from, to, name }: { p: Profile; from: number; to: number; 
 					? top.map((key, i) => (
 							<>
 								{i > 0 && ', '}
-								{shortName(sites.name[key]!)}{' '}
-								<span class="nowrap">{bytes(sums[key]!)}</span>
+								{shortName(sites.name[key]!)} {bytes(sums[key]!)}
 							</>
 						))
 					: ofBlocks('nothing')}
