@@ -42,6 +42,11 @@ static inline void free_at(void *pointer) {
 	})
 #define ALL(i, n, is_so) (!ANY(i, (n), !(is_so)))
 
+/** Each i below n for which it is so. */
+#define EACH_NUMBER(i, n, is_so)                  \
+	for (__typeof__((n) + 0) i = 0; i < (n); i++) \
+		if (is_so)
+
 /** The same of what an iterator gives: `next` is asked for one more as long as that can matter. */
 #define SOME(next, is_so)        \
 	({                           \

@@ -39,6 +39,12 @@
 /** The same of a plain array, which may be at NULL if it has none. */
 #define EACH_OF(item, array, count) EACH_OF_WHILE(item, array, count, true)
 
+/** The same of those for which it is so. */
+#define EACH_THAT(item, v, is_so) EACH_OF_THAT(item, (v).items, (v).n, is_so)
+#define EACH_OF_THAT(item, array, count, is_so) \
+	EACH_OF(item, array, count)                 \
+	if (is_so)
+
 /** The same up to the first one for which it is not so. */
 #define EACH_WHILE(item, v, is_so) EACH_OF_WHILE(item, (v).items, (v).n, is_so)
 #define EACH_OF_WHILE(item, array, count, is_so) \

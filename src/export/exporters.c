@@ -99,10 +99,8 @@ bool export_histogram(const struct export_request *request, const struct export_
 	bool ok = (sizes || err_memory(err)) &&
 			lens_apply(request->lens, r, request->session->names, &scratch, &costs, err);
 	uint32_t n = 0;
-	EACH_WHILE(s, r->sizes, ok) {
-		if (s->count && costs.stacks[s->stack].allocations) {
-			sizes[n++] = (struct size_count){s->bytes / s->count, s->count};
-		}
+	EACH_THAT(s, r->sizes, ok && s->count && costs.stacks[s->stack].allocations) {
+		sizes[n++] = (struct size_count){s->bytes / s->count, s->count};
 	}
 	if (ok) {
 		put_sizes(&out, sizes, n);

@@ -18,10 +18,8 @@ unsigned profile_views(const struct profile *p, enum profile_value shown,
 	const enum profile_value order[] = {shown, PROFILE_PEAK_BYTES, PROFILE_LIVE_BYTES,
 			PROFILE_ALLOC_BYTES, PROFILE_ALLOC_OBJECTS, PROFILE_TEMPORARY};
 	unsigned n = 0;
-	for (unsigned i = 0; i < N_OF(order); i++) {
-		if (profile_knows(p, order[i]) && (i == 0 || order[i] != shown)) {
-			views[n++] = order[i];
-		}
+	EACH_NUMBER(i, N_OF(order), profile_knows(p, order[i]) && (i == 0 || order[i] != shown)) {
+		views[n++] = order[i];
 	}
 	return n;
 }

@@ -64,13 +64,10 @@ void v8_symbols_add(struct v8_layout *told, const char *symbol, int32_t value) {
 	static const char *const prefixes[] = {"v8dbg_", "_ZN2v88internal7"};
 	const char *const *prefix = FIND(p, prefixes, 2, strncmp(symbol, *p, strlen(*p)) == 0);
 	const char *name = prefix ? symbol + strlen(*prefix) : "";
-	for (size_t i = 0; i < N_FIELDS; i++) {
-		if (fields[i].symbol && is_symbol_of(name, fields[i].symbol)) {
-			int32_t *field = field_at(told, fields[i].offset);
-			told->contradicted = *field != 0 && *field != value ? fields[i].symbol
-																: told->contradicted;
-			*field = value;
-		}
+	EACH_NUMBER(i, N_FIELDS, fields[i].symbol && is_symbol_of(name, fields[i].symbol)) {
+		int32_t *field = field_at(told, fields[i].offset);
+		told->contradicted = *field != 0 && *field != value ? fields[i].symbol : told->contradicted;
+		*field = value;
 	}
 }
 
@@ -144,10 +141,8 @@ static void read_symbol(struct tables *t, const struct elf_image *e, const struc
 	if (!may_be_wanted(s) || (s->name[0] != 'v' && (s->name[0] != '_' || s->name[1] != 'Z'))) {
 		return;
 	}
-	for (size_t i = 0; i < N_PLACES; i++) {
-		if (strcmp(s->name, places[i]) == 0) {
-			t->at[i] = *s;
-		}
+	EACH_NUMBER(i, N_PLACES, strcmp(s->name, places[i]) == 0) {
+		t->at[i] = *s;
 	}
 	if (strncmp(s->name, "v8dbg_", 6) == 0 ||
 			strncmp(s->name, "_ZN2v88internal7Version", 23) == 0) {

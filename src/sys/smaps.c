@@ -237,10 +237,7 @@ bool pagemap_look(struct pagemap *out, pid_t pid, const struct smaps *areas, boo
 	CLOSED int fd = open(PROCESS_PATH(pid, "pagemap"), O_RDONLY | O_CLOEXEC);
 	bool ok = true;
 	out->how = fd < 0 ? PAGEMAP_REFUSED : can_scan ? PAGEMAP_SCANNED : PAGEMAP_READ;
-	EACH_WHILE(a, *areas, fd >= 0 && ok) {
-		if (a->rss_bytes == 0 || a->is_hugetlb) {
-			continue;
-		}
+	EACH_THAT(a, *areas, fd >= 0 && ok && a->rss_bytes > 0 && !a->is_hugetlb) {
 		int scanned = out->how == PAGEMAP_SCANNED ? scan(out, fd, a) : -1;
 		if (scanned < 0) {
 			out->how = PAGEMAP_READ;

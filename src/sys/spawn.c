@@ -52,10 +52,8 @@ void own_limits_raise(void) {
 }
 
 void own_limits_restore(void) {
-	for (size_t i = 0; i < N_KEPT; i++) {
-		if (is_known[i]) {
-			(void)setrlimit(kept[i], &started_with[i]);
-		}
+	EACH_NUMBER(i, N_KEPT, is_known[i]) {
+		(void)setrlimit(kept[i], &started_with[i]);
 	}
 }
 

@@ -24,10 +24,7 @@ static void prepare(struct prepared *p, const struct option_table *table) {
 	}
 	*letter++ = ':'; // values that are missing are told apart from options that are unknown
 	p->n = 0;
-	EACH_OF(row, table->rows, table->n_rows) {
-		if (!row->name) {
-			continue;
-		}
+	EACH_OF_THAT(row, table->rows, table->n_rows, row->name) {
 		check(p->n < ROWS_MAX);
 		bool is_optional = row->value == VALUE_OPTIONAL || row->value == VALUE_SWITCH;
 		int kind = row->value == VALUE_NONE ? no_argument
@@ -88,10 +85,8 @@ static bool say_unknown(const struct prepared *p, const struct option_table *tab
 		return false;
 	}
 	struct nearest nearest = nearest_init(slice_of(word + 2, n));
-	for (int i = 0; i < p->n; i++) {
-		if (p->rows[i]->help) {
-			nearest_try(&nearest, p->rows[i]->name);
-		}
+	EACH_NUMBER(i, p->n, p->rows[i]->help) {
+		nearest_try(&nearest, p->rows[i]->name);
 	}
 	if (nearest.name) {
 		return err_set(err, ERR_USAGE, "unknown option \"%.*s\"; did you mean \"--%s\"?",
@@ -218,11 +213,11 @@ bool option_take_time(const struct option_given *g) {
 	} units[] = {{"", 1}, {"s", 1}, {"ms", 0.001}, {"m", 60}, {"min", 60}, {"h", 3600}};
 	char *end;
 	double n = strtod(g->value, &end);
-	for (size_t i = 0; isdigit((unsigned char)g->value[0]) && i < N_OF(units); i++) {
-		if (strcmp(end, units[i].name) == 0 && n * units[i].seconds < 1e9 && n > 0) {
-			*(uint64_t *)option_field(g) = (uint64_t)(n * units[i].seconds * 1e9);
-			return true;
-		}
+	EACH_NUMBER(i, N_OF(units),
+			isdigit((unsigned char)g->value[0]) && strcmp(end, units[i].name) == 0 &&
+					n * units[i].seconds < 1e9 && n > 0) {
+		*(uint64_t *)option_field(g) = (uint64_t)(n * units[i].seconds * 1e9);
+		return true;
 	}
 	return err_set(g->err, ERR_USAGE, "--%s: invalid time \"%s\"; use e.g. 90s or 5m", g->row->name,
 			g->value);

@@ -45,20 +45,16 @@ static bool take_by(const struct option_given *g) {
 	struct print_options *o = g->options;
 	o->layout = LAYOUT_VIEW;
 	o->of = NULL;
-	for (int i = 0; i < N_LENS_GROUPS; i++) {
-		if (strcmp(g->value, lens_group_names[i]) == 0) {
-			o->group = i;
-			o->view = VIEW_FUNCTIONS;
-			return true;
-		}
+	EACH_NUMBER(i, N_LENS_GROUPS, strcmp(g->value, lens_group_names[i]) == 0) {
+		o->group = i;
+		o->view = VIEW_FUNCTIONS;
+		return true;
 	}
 	const char *name = strcmp(g->value, "type") == 0 ? breakdown_names[BY_CLASS] : g->value;
-	for (int i = 0; i < N_BREAKDOWNS; i++) {
-		if (strcmp(name, breakdown_names[i]) == 0) {
-			o->by = (enum breakdown_by)i;
-			o->view = VIEW_PARTS;
-			return true;
-		}
+	EACH_NUMBER(i, N_BREAKDOWNS, strcmp(name, breakdown_names[i]) == 0) {
+		o->by = (enum breakdown_by)i;
+		o->view = VIEW_PARTS;
+		return true;
 	}
 	return err_set(g->err, ERR_USAGE, "--by: unknown list \"%s\"; use one of: %s", g->value,
 			g->row->words);

@@ -166,10 +166,8 @@ static void finish_sizes(const struct aggregate *a, const uint32_t *ends, struct
 		uint32_t n_own = ends[i] - at;
 		own[0] = usual_size(&a->stacks.items[i], i, own + 1, n_own - 1);
 		qsort(own, n_own, sizeof *own, compare_sizes);
-		for (uint32_t k = 0; k < n_own; k++) {
-			if (own[k].count) {
-				all[n++] = own[k]; // n never overtakes at
-			}
+		EACH_NUMBER(k, n_own, own[k].count) {
+			all[n++] = own[k]; // n never overtakes at
 		}
 		at = ends[i];
 	}
@@ -239,11 +237,9 @@ static bool put_threads(const struct aggregate *a, uint64_t now_ns, struct recor
 		return false;
 	}
 	out->threads.n = 0;
-	for (size_t i = 0; i < t->records.n; i++) {
-		if (t->records.items[i].is_used) {
-			number[i] = out->threads.n;
-			out->threads.items[out->threads.n++] = thread_of(a, &t->records.items[i], now_ns);
-		}
+	EACH_NUMBER(i, t->records.n, t->records.items[i].is_used) {
+		number[i] = out->threads.n;
+		out->threads.items[out->threads.n++] = thread_of(a, &t->records.items[i], now_ns);
 	}
 	EACH(s, out->stacks) {
 		s->thread = number[t->ids.items[s->thread].record];

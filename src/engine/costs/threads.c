@@ -113,10 +113,8 @@ static bool is_mergeable(const struct thread_record *r) {
 /** What an ended thread must have allocated to stay by itself. */
 static uint64_t bytes_to_be_kept(const struct threads *t, uint64_t *scratch) {
 	size_t n = 0;
-	for (size_t i = 0; i < t->records.n; i++) {
-		if (is_mergeable(&t->records.items[i])) {
-			scratch[n++] = t->records.items[i].allocated_bytes;
-		}
+	EACH_THAT(r, t->records, is_mergeable(r)) {
+		scratch[n++] = r->allocated_bytes;
 	}
 	if (n <= THREADS_KEPT) {
 		return 0;

@@ -22,10 +22,8 @@ static struct step *sizes_of(struct finder *f, const uint8_t *tags, uint32_t *n)
 	const struct recording *r = f->r;
 	struct step *steps = FINDER_NEW(f, struct step, r->sizes.n);
 	*n = 0;
-	EACH_WHILE(s, r->sizes, steps) {
-		if (is_exact_of(s, tags)) {
-			steps[(*n)++] = (struct step){s->size, s->count, s->bytes, false};
-		}
+	EACH_THAT(s, r->sizes, steps && is_exact_of(s, tags)) {
+		steps[(*n)++] = (struct step){s->size, s->count, s->bytes, false};
 	}
 	if (!steps || *n == 0) {
 		return NULL;

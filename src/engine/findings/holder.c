@@ -252,11 +252,9 @@ void put_addresses(struct finder *f, const struct place *p, const uint64_t *weig
 	struct inclusive *addresses = FINDER_NEW(f, struct inclusive, names_n_functions(f->names));
 	SCOPED(buffer) text = {0};
 	uint64_t all = 0;
-	for (uint32_t i = 0; addresses && i < f->r->stacks.n; i++) {
-		if (f->place_of[i] == p - f->places && weights[i] > 0) {
-			add_frames(f, addresses, i, p, weights[i]);
-			all += weights[i];
-		}
+	EACH_NUMBER(i, f->r->stacks.n, addresses && f->place_of[i] == p - f->places && weights[i] > 0) {
+		add_frames(f, addresses, i, p, weights[i]);
+		all += weights[i];
 	}
 	const struct inclusive *in = all ? innermost(f, addresses, all) : NULL;
 	bool is_caller = in && in->own < in->bytes;

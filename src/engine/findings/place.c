@@ -105,16 +105,15 @@ static struct called called_by_place(const struct finder *f, const struct place 
 		enum weight by) {
 	struct called out = called_by_site(f, p->heaviest[by]);
 	uint64_t all = 0, by_function = 0, by_module = 0;
-	for (uint32_t i = 0; (out.function || out.module.size > 0) && i < f->r->stacks.n; i++) {
-		if (f->place_of[i] == p - f->places) {
-			const struct called other = called_by_site(f, i);
-			uint64_t weight = stack_weight(&f->r->stacks.items[i], by);
-			bool is_same = out.function && other.function &&
-					other.function->function_id == out.function->function_id;
-			all += weight;
-			by_function += is_same ? weight : 0;
-			by_module += slice_equal(other.module, out.module) ? weight : 0;
-		}
+	EACH_NUMBER(i, out.function || out.module.size > 0 ? f->r->stacks.n : 0,
+			f->place_of[i] == p - f->places) {
+		const struct called other = called_by_site(f, i);
+		uint64_t weight = stack_weight(&f->r->stacks.items[i], by);
+		bool is_same = out.function && other.function &&
+				other.function->function_id == out.function->function_id;
+		all += weight;
+		by_function += is_same ? weight : 0;
+		by_module += slice_equal(other.module, out.module) ? weight : 0;
 	}
 	out.function = by_function > all / 5 * 3 ? out.function : NULL;
 	out.module = by_module > all / 5 * 3 ? out.module : (struct slice){0};

@@ -44,10 +44,8 @@ static void take_words(struct marking *m, struct part *p, const struct source *s
 	const uint64_t *words = (const uint64_t *)(const void *)memory;
 	(void)s;
 	(void)at;
-	for (size_t i = 0; i < bytes / WORD; i++) {
-		if (is_of_module(m, words[i]) && p->words.n < WORDS_MOST) {
-			p->ok &= map_put(&p->words, words[i], 1);
-		}
+	EACH_NUMBER(i, bytes / WORD, is_of_module(m, words[i]) && p->words.n < WORDS_MOST) {
+		p->ok &= map_put(&p->words, words[i], 1);
 	}
 }
 

@@ -55,12 +55,10 @@ static void mark_words(struct marking *m, const uint64_t *words, size_t n, uint8
 
 /** And all that it leads to. */
 static void mark_from(struct marking *m, uint8_t grade) {
-	for (size_t i = 0; i < n_sources(m); i++) {
-		if (holds(m, i) && (grade != REC_HELD || i < m->roots.n)) {
-			EACH_EDGE(e, m, i) {
-				if (grade != REC_HELD || e->inside == 0) {
-					mark(m, e->block, grade);
-				}
+	EACH_NUMBER(i, n_sources(m), holds(m, i) && (grade != REC_HELD || i < m->roots.n)) {
+		EACH_EDGE(e, m, i) {
+			if (grade != REC_HELD || e->inside == 0) {
+				mark(m, e->block, grade);
 			}
 		}
 	}
@@ -156,10 +154,8 @@ static bool grade_rest(struct marking *m, struct rec_grade *sums) {
 	FREED uint8_t *is_owned = calloc(n + 1, 2);
 	uint8_t *by_later = is_owned ? is_owned + n : NULL;
 	struct rec_grade nothing = {0};
-	for (uint32_t i = 0; is_owned && i < n; i++) {
-		if (m->grades[i] == NOT_YET && !is_owned[i]) {
-			(void)own(m, i, is_owned, &nothing);
-		}
+	EACH_NUMBER(i, (uint32_t)n, is_owned && m->grades[i] == NOT_YET && !is_owned[i]) {
+		(void)own(m, i, is_owned, &nothing);
 	}
 	for (uint32_t i = (uint32_t)n; is_owned && i-- > 0;) {
 		if (m->grades[i] == NOT_YET && !is_owned[i] && !by_later[i]) {

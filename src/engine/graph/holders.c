@@ -130,10 +130,9 @@ static bool find_objects(struct holding *h) {
 	take_registers(h);
 	take_disguised(h);
 	vec_sort(&h->words, by_object);
-	for (size_t i = 0; i < h->words.n; i++) {
-		if (i == 0 || by_object(&h->words.items[i - 1], &h->words.items[i]) != 0) {
-			h->ok &= vec_add(&h->objects, i);
-		}
+	EACH_NUMBER(i, h->words.n,
+			i == 0 || by_object(&h->words.items[i - 1], &h->words.items[i]) != 0) {
+		h->ok &= vec_add(&h->objects, i);
 	}
 	return h->ok && vec_add(&h->objects, h->words.n);
 }

@@ -114,11 +114,9 @@ struct lens_costs lens_stack_costs(enum lens_metric metric, const struct rec_sta
 }
 
 static void whole_costs(const struct lens *l, const struct recording *r, struct lens_result *out) {
-	for (uint32_t i = 0; i < r->stacks.n; i++) {
-		if (!lens_leaves_out(out, i)) {
-			out->stacks[i] = lens_stack_costs(l->metric, &r->stacks.items[i]);
-			lens_costs_add(&out->total, &out->stacks[i]);
-		}
+	EACH_NUMBER(i, r->stacks.n, !lens_leaves_out(out, i)) {
+		out->stacks[i] = lens_stack_costs(l->metric, &r->stacks.items[i]);
+		lens_costs_add(&out->total, &out->stacks[i]);
 	}
 }
 

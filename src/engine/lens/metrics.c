@@ -31,10 +31,8 @@ const struct metric_rule_text metric_rule_texts[N_METRIC_RULES] = {
 size_t metrics_of_report(enum lens_metric out[N_LENS_METRICS]) {
 	size_t n = 0;
 	for (unsigned place = 1; place <= N_LENS_METRICS; place++) {
-		for (enum lens_metric m = 0; m < N_LENS_METRICS; m++) {
-			if (lens_metrics[m].report.place == place) {
-				out[n++] = m;
-			}
+		EACH_NUMBER(m, N_LENS_METRICS, lens_metrics[m].report.place == place) {
+			out[n++] = m;
 		}
 	}
 	return n;

@@ -285,11 +285,9 @@ struct slice lens_text(const struct lens *l, const struct recording *r, struct a
 		put_next(&out, "threads", i > 0);
 		put_encoded(&out, l->threads[i]);
 	}
-	for (uint32_t i = 0; i < REC_GRADES; i++) {
-		if (l->grades & 1u << i) {
-			put_next(&out, "grade", l->grades & ((1u << i) - 1));
-			buffer_text(&out, lens_grade_names[i]);
-		}
+	EACH_NUMBER(i, REC_GRADES, l->grades & 1u << i) {
+		put_next(&out, "grade", l->grades & ((1u << i) - 1));
+		buffer_text(&out, lens_grade_names[i]);
 	}
 	if (l->group != LENS_BY_FUNCTION) {
 		put_key(&out, "group");

@@ -375,11 +375,9 @@ static bool put_ranges(const struct mappings *m, struct recording *out) {
 static bool log_live(const struct mappings *m, struct bins *log) {
 	FREED uint32_t *hints = calloc(m->stacks.n + 1, sizeof *hints);
 	bool ok = hints && bins_reserve(log, m->now.blocks + 1);
-	EACH_WHILE(mapping, m->mappings, ok) {
-		if (mapping->left_bytes > 0) {
-			bins_log(log, &hints[mapping->stack], mapping->stack,
-					bins_edge_after(&m->bins, mapping->birth), mapping->left_bytes, false);
-		}
+	EACH_THAT(mapping, m->mappings, ok && mapping->left_bytes > 0) {
+		bins_log(log, &hints[mapping->stack], mapping->stack,
+				bins_edge_after(&m->bins, mapping->birth), mapping->left_bytes, false);
 	}
 	return ok && bins_end_live(log);
 }

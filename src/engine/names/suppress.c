@@ -145,10 +145,8 @@ int suppressed_heaviest_first(const void *a, const void *b) {
  * What time and sizes say of them. The largest tables: gone through only if a rule covers a stack.
  */
 static void free_details(struct recording *r, const uint32_t *of_node) {
-	EACH(v, r->intervals) {
-		if (v->until == REC_NEVER && of_node[r->stacks.items[v->stack].node]) {
-			v->until = (uint16_t)r->edges.n;
-		}
+	EACH_THAT(v, r->intervals, v->until == REC_NEVER && of_node[r->stacks.items[v->stack].node]) {
+		v->until = (uint16_t)r->edges.n;
 	}
 	EACH(z, r->sizes) {
 		z->live = of_node[r->stacks.items[z->stack].node] ? 0 : z->live;

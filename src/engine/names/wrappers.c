@@ -41,13 +41,12 @@ static bool is_allocating(const struct search *s, const struct name *f) {
 
 static bool find_candidates(struct search *s) {
 	bool has_any = false;
-	EACH_OF(f, s->n->frames, s->n->n_frames) {
-		if (f->has_name && !f->is_runtime && !f->is_wrapper &&
-				owner_speaks_of_allocating(f->function)) {
-			struct candidate *c = &s->functions[f->function_id];
-			c->is_one = has_any = true;
-			c->is_sure = owner_is_called_like_allocating(f->function);
-		}
+	EACH_OF_THAT(f, s->n->frames, s->n->n_frames,
+			f->has_name && !f->is_runtime && !f->is_wrapper &&
+					owner_speaks_of_allocating(f->function)) {
+		struct candidate *c = &s->functions[f->function_id];
+		c->is_one = has_any = true;
+		c->is_sure = owner_is_called_like_allocating(f->function);
 	}
 	return has_any;
 }

@@ -345,21 +345,18 @@ static bool start_untouched(struct joining *j) {
 		return true;
 	}
 	j->by_stack = calloc(j->blocks.n_stacks + 1ul, sizeof *j->by_stack);
-	EACH_WHILE(b, j->blocks, j->by_stack) {
-		if (b->stack != STACK_NONE) {
-			j->by_stack[b->stack].stack = b->stack;
-			j->by_stack[b->stack].blocks++;
-			j->by_stack[b->stack].asked_bytes += b->bytes;
-		}
+	EACH_THAT(b, j->blocks, j->by_stack && b->stack != STACK_NONE) {
+		j->by_stack[b->stack].stack = b->stack;
+		j->by_stack[b->stack].blocks++;
+		j->by_stack[b->stack].asked_bytes += b->bytes;
 	}
 	return j->by_stack != NULL;
 }
 
 static bool put_untouched(struct joining *j) {
-	EACH_OF(u, j->by_stack, j->blocks.n_stacks) {
-		if (weight_of(u) + u->resident_bytes > 0 && !vec_add(&j->out->untouched, *u)) {
-			return false;
-		}
+	EACH_OF_THAT(u, j->by_stack, j->blocks.n_stacks,
+			weight_of(u) + u->resident_bytes > 0 && !vec_add(&j->out->untouched, *u)) {
+		return false;
 	}
 	vec_sort(&j->out->untouched, by_weight);
 	LOWER_TO(j->out->untouched.n, PARTS_STACKS);

@@ -335,10 +335,8 @@ void quality_say_launched(struct quality_writer *w) {
 
 void quality_say_unrecorded(struct quality_writer *w) {
 	const struct recording *r = w->recording;
-	for (uint32_t i = 0; i < r->images.n; i++) {
-		if (r->images.items[i].is_unrecorded) {
-			say_image(w, &r->images.items[i]);
-		}
+	EACH_THAT(image, r->images, image->is_unrecorded) {
+		say_image(w, image);
 	}
 	if (!is_launcher(r)) {
 		say_children(w);

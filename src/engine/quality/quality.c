@@ -18,10 +18,8 @@ static void say_missing(struct quality_writer *w) {
 			{REC_TIME, "how long it took"},
 	};
 	char all[300] = "";
-	for (size_t i = 0; i < N_OF(numbers); i++) {
-		if (w->recording->missing & numbers[i].bit) {
-			(void)strcat(strcat(all, *all ? ", " : ""), numbers[i].what);
-		}
+	EACH_NUMBER(i, N_OF(numbers), w->recording->missing & numbers[i].bit) {
+		(void)strcat(strcat(all, *all ? ", " : ""), numbers[i].what);
 	}
 	if (*all) {
 		quality_say(w, "not-in-file", w->recording->missing,

@@ -370,10 +370,8 @@ ORDER_BY(heaviest_first, struct call_function, compare_costs(user, a, b) ?: LOWE
 static bool rank_functions(const struct call_function *by_key, uint32_t n_keys,
 		const struct lens *l, struct arena *arena, struct call_functions *out) {
 	out->items = arena_new(arena, struct call_function, n_keys);
-	for (uint32_t i = 0; out->items && i < n_keys; i++) {
-		if (lens_costs_any(&by_key[i].all)) {
-			out->items[out->n++] = by_key[i];
-		}
+	EACH_NUMBER(i, n_keys, out->items && lens_costs_any(&by_key[i].all)) {
+		out->items[out->n++] = by_key[i];
 	}
 	if (out->n) {
 		qsort_r(out->items, out->n, sizeof *out->items, heaviest_first, (void *)l);

@@ -92,10 +92,8 @@ bool call_tree_bottom_up(const struct tree_costs *costs, struct arena *arena, st
 		struct err *err) {
 	const struct call_tree *t = costs->tree;
 	struct level l = level_of(costs, false, out);
-	for (uint32_t i = 0; i < t->n_stacks; i++) {
-		if (lens_costs_any(&costs->stacks[i])) {
-			add_path(&l, t->of_stack[i], i);
-		}
+	EACH_NUMBER(i, t->n_stacks, lens_costs_any(&costs->stacks[i])) {
+		add_path(&l, t->of_stack[i], i);
 	}
 	return make_level(&l, arena, err);
 }

@@ -107,15 +107,13 @@ static bool put_look(const struct recording *r, const struct memory_look *m, str
 	out->stacks.items = arena_new(arena, struct rec_stack, m->n_untouched + m->n_rows + 1ul);
 	out->stacks.n = out->intervals.n = 0;
 	out->summary.peak_time_ns = m->look->time_ns;
-	EACH_OF_WHILE(u, m->untouched, m->n_untouched, out->stacks.items) {
-		if (is_resident || memory_is_absent(u)) {
-			out->stacks.items[out->stacks.n++] = (struct rec_stack){
-					FIELDS_OF(&r->stacks.items[u->stack], node, thread, first_ns, last_ns),
-					.peak_bytes = is_resident ? u->resident_bytes
-											  : u->asked_bytes - u->resident_bytes,
-					.peak_blocks = u->blocks,
-			};
-		}
+	EACH_OF_THAT(u, m->untouched, m->n_untouched,
+			out->stacks.items && (is_resident || memory_is_absent(u))) {
+		out->stacks.items[out->stacks.n++] = (struct rec_stack){
+				FIELDS_OF(&r->stacks.items[u->stack], node, thread, first_ns, last_ns),
+				.peak_bytes = is_resident ? u->resident_bytes : u->asked_bytes - u->resident_bytes,
+				.peak_blocks = u->blocks,
+		};
 	}
 	if (out->stacks.items && is_resident) {
 		add_resident(r, m, out);
@@ -155,22 +153,18 @@ static bool put_grades(const struct recording *r, const struct memory_grades *g,
 static bool put_holders(const struct recording *r, const struct memory_grades *g,
 		struct arena *arena, struct recording *out) {
 	out->stacks.items = arena_new(arena, struct rec_stack, r->holders.n + 1ul);
-	EACH_WHILE(h, r->holders, out->stacks.items) {
-		if (h->look == g->number && h->bytes > 0) {
-			out->stacks.items[out->stacks.n++] = (struct rec_stack){.node = h->node,
-					.peak_bytes = h->bytes,
-					.peak_blocks = h->blocks};
-		}
+	EACH_THAT(h, r->holders, out->stacks.items && h->look == g->number && h->bytes > 0) {
+		out->stacks.items[out->stacks.n++] = (struct rec_stack){.node = h->node,
+				.peak_bytes = h->bytes,
+				.peak_blocks = h->blocks};
 	}
 	return out->stacks.items;
 }
 
 bool memory_lacks_look(const struct recording *r, const char *what, struct err *err) {
 	SCOPED(buffer) moments = {0};
-	EACH(look, r->looks) {
-		if (look->has & REC_HAS_GRAPH) {
-			buffer_printf(&moments, "%s%s", moments.size ? ", " : "", LOOK_MOMENT(look->time_ns));
-		}
+	EACH_THAT(look, r->looks, look->has & REC_HAS_GRAPH) {
+		buffer_printf(&moments, "%s%s", moments.size ? ", " : "", LOOK_MOMENT(look->time_ns));
 	}
 	return err_set(err, ERR_UNSUPPORTED, "%s; %s%.*s",
 			moments.size ? what : "nobody looked at what points to live blocks",

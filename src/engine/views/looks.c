@@ -28,10 +28,8 @@ static void put_part(const struct looks_writer *w, const struct memory_look *m, 
 		w->put_rows(w->user, m, part);
 		return;
 	}
-	for (uint32_t i = 0; i < m->n_rows; i++) {
-		if (m->rows[i].part == part && m->rows[i].resident_bytes > 0) {
-			put_row(w, &m->rows[i]);
-		}
+	EACH_OF_THAT(row, m->rows, m->n_rows, row->part == part && row->resident_bytes > 0) {
+		put_row(w, row);
 	}
 }
 
@@ -81,10 +79,8 @@ void look_put_json(const struct looks_writer *w, const struct memory_look *m) {
 	json_bool(j, "has_makers", m->look->has & REC_HAS_MAKERS);
 	put_group(j, m->group);
 	json_open(j, "parts", '[');
-	for (uint8_t i = 0; i < REC_PARTS; i++) {
-		if (m->bytes[i] > 0) {
-			put_part(w, m, i);
-		}
+	EACH_NUMBER(i, REC_PARTS, m->bytes[i] > 0) {
+		put_part(w, m, (uint8_t)i);
 	}
 	json_close(j);
 	put_arenas(j, m, w->r->meta.page_bytes);
@@ -141,15 +137,13 @@ static void put_classes(const struct looks_writer *w) {
 /** The roots. What is below them is a tree under the metric `held`. */
 static void put_holders(const struct looks_writer *w) {
 	JSON_LIST(w->j, "holders");
-	EACH(h, w->r->holders) {
-		if (h->above == 0) {
-			JSON_OBJECT(w->j, NULL);
-			json_string_if(w->j, "name", w->r->strings.items[h->name]);
-			json_text(w->j, "kind", memory_holder_ids[h->kind]);
-			json_string_if(w->j, "file", w->r->strings.items[h->file]);
-			json_number_if(w->j, "line", h->line > 0, h->line);
-			JSON_FIELDS(w->j, h, look, retained_bytes, retained_blocks);
-		}
+	EACH_THAT(h, w->r->holders, h->above == 0) {
+		JSON_OBJECT(w->j, NULL);
+		json_string_if(w->j, "name", w->r->strings.items[h->name]);
+		json_text(w->j, "kind", memory_holder_ids[h->kind]);
+		json_string_if(w->j, "file", w->r->strings.items[h->file]);
+		json_number_if(w->j, "line", h->line > 0, h->line);
+		JSON_FIELDS(w->j, h, look, retained_bytes, retained_blocks);
 	}
 }
 

@@ -62,26 +62,20 @@ struct memory_look memory_look(const struct recording *r, uint32_t number) {
 	EACH(g, r->groups) {
 		m.group = g->time_ns == m.look->time_ns ? g : m.group;
 	}
-	EACH(p, r->parts) {
-		if (p->look == number) {
-			m.rows = m.n_rows++ ? m.rows : p;
-			m.bytes[p->part] += p->resident_bytes;
-			m.lazy_free[p->part] += p->lazy_free_bytes;
-			m.asked_bytes += p->asked_bytes;
-		}
+	EACH_THAT(p, r->parts, p->look == number) {
+		m.rows = m.n_rows++ ? m.rows : p;
+		m.bytes[p->part] += p->resident_bytes;
+		m.lazy_free[p->part] += p->lazy_free_bytes;
+		m.asked_bytes += p->asked_bytes;
 	}
-	EACH(u, r->untouched) {
-		if (u->look == number) {
-			m.untouched = m.n_untouched++ ? m.untouched : u;
-			m.untouched_bytes += u->asked_bytes - u->resident_bytes;
-			m.n_notable += m.n_notable < MOST_NOTABLE &&
-					(memory_is_absent(u) || u->pinned_bytes >= PARTS_PINNED);
-		}
+	EACH_THAT(u, r->untouched, u->look == number) {
+		m.untouched = m.n_untouched++ ? m.untouched : u;
+		m.untouched_bytes += u->asked_bytes - u->resident_bytes;
+		m.n_notable += m.n_notable < MOST_NOTABLE &&
+				(memory_is_absent(u) || u->pinned_bytes >= PARTS_PINNED);
 	}
-	EACH(f, r->fullness) {
-		if (f->look == number) {
-			m.arenas = m.n_arenas++ ? m.arenas : f;
-		}
+	EACH_THAT(f, r->fullness, f->look == number) {
+		m.arenas = m.n_arenas++ ? m.arenas : f;
 	}
 	return m;
 }
@@ -107,12 +101,10 @@ struct memory_grades memory_grades(const struct recording *r, uint64_t until_ns)
 		g.number = r->looks.items[i].has & REC_HAS_GRAPH ? i : g.number;
 		g.look = r->looks.items[i].has & REC_HAS_GRAPH ? &r->looks.items[i] : g.look;
 	}
-	EACH(row, r->grades) {
-		if (g.look && row->look == g.number) {
-			g.rows = g.n_rows++ ? g.rows : row;
-			g.blocks[row->grade] += row->blocks;
-			g.bytes[row->grade] += row->bytes;
-		}
+	EACH_THAT(row, r->grades, g.look && row->look == g.number) {
+		g.rows = g.n_rows++ ? g.rows : row;
+		g.blocks[row->grade] += row->blocks;
+		g.bytes[row->grade] += row->bytes;
 	}
 	return g;
 }
@@ -192,10 +184,7 @@ struct memory_row *memory_rows(const struct memory_look *m, uint8_t part, const 
 	static const char gone[] = " (deleted)";
 	struct memory_row *rows = arena_new(arena, struct memory_row, m->n_rows + 1ul);
 	*n_rows = 0;
-	EACH_OF_WHILE(p, m->rows, m->n_rows, rows) {
-		if (p->part != part || p->resident_bytes == 0) {
-			continue;
-		}
+	EACH_OF_THAT(p, m->rows, m->n_rows, rows && p->part == part && p->resident_bytes > 0) {
 		uint32_t node = p->mapping ? r->mappings.items[p->mapping - 1].node : 0;
 		const struct name *running = NULL;
 		const struct name *maker = node ? names_mapper(n, node, &running) : NULL;

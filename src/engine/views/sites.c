@@ -59,10 +59,8 @@ static bool suppressed_by_node(const struct recording *r, const uint32_t *row, s
 		uint32_t stack = row[r->stacks.items[v->stack].node] - 1;
 		ADD_FIELDS(&items[stack], v, blocks, bytes);
 	}
-	for (uint32_t i = 0; i < out->stacks.n; i++) {
-		if (items[i].blocks) {
-			items[n++] = (struct rec_suppressed){i, items[i].blocks, items[i].bytes};
-		}
+	EACH_NUMBER(i, out->stacks.n, items[i].blocks) {
+		items[n++] = (struct rec_suppressed){i, items[i].blocks, items[i].bytes};
 	}
 	out->suppressed.n = n;
 	qsort(items, n, sizeof *items, suppressed_heaviest_first);

@@ -225,15 +225,14 @@ enum type_proof type_of_frame(const struct name *frame, struct slice *type) {
 	}
 	bool is_old_rust = starts_with(frame->symbol, "_ZN") && owner_is_rust_symbol(frame->symbol);
 	if (split(frame->function, &class, &method)) {
-		for (size_t i = 0; i < N_OF(rows); i++) {
-			if (is_class(class.name, rows[i].class) && is_method(method.name, rows[i].methods) &&
-					(!rows[i].needs_lines || frame->file.size > 0)) {
-				*type = argument_of(&rows[i], &class, &method);
-				if (is_old_rust && is_parameter(*type)) {
-					break;
-				}
-				return type->size > 0 ? TYPE_PROVED : TYPE_UNKNOWN;
+		EACH_NUMBER(i, N_OF(rows),
+				is_class(class.name, rows[i].class) && is_method(method.name, rows[i].methods) &&
+						(!rows[i].needs_lines || frame->file.size > 0)) {
+			*type = argument_of(&rows[i], &class, &method);
+			if (is_old_rust && is_parameter(*type)) {
+				break;
 			}
+			return type->size > 0 ? TYPE_PROVED : TYPE_UNKNOWN;
 		}
 	}
 	return frame->is_wrapper || starts_with_any(frame->function, passing) ? TYPE_PASSED_ON
@@ -281,11 +280,9 @@ static void put_plain(struct buffer *out, struct slice s) {
 	};
 	while (s.size > 0) {
 		size_t taken = 0;
-		for (size_t i = 0; taken == 0 && i < N_OF(words); i++) {
-			if (starts_with(s, words[i].long_one)) {
-				buffer_text(out, words[i].short_one);
-				taken = strlen(words[i].long_one);
-			}
+		EACH_NUMBER(i, N_OF(words), taken == 0 && starts_with(s, words[i].long_one)) {
+			buffer_text(out, words[i].short_one);
+			taken = strlen(words[i].long_one);
 		}
 		taken = taken ? taken : default_allocator(s);
 		if (taken == 0) {

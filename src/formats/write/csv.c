@@ -136,10 +136,8 @@ bool csv_encode(struct buffer *out, const struct profile *p, const struct write_
 	const struct profile_sample **base_of = arena_new(&scratch, const struct profile_sample *,
 			p->nodes.n);
 	bool ok = base_of != NULL;
-	for (uint32_t i = 0; ok && i < p->samples.n; i++) {
-		if (p->samples.items[i].is_base) {
-			base_of[p->samples.items[i].node] = &p->samples.items[i];
-		}
+	EACH_THAT(s, p->samples, ok && s->is_base) {
+		base_of[s->node] = s;
 	}
 	put_columns(out, p);
 	ok = ok && put_rows(out, p, base_of);

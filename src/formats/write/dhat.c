@@ -161,10 +161,8 @@ static void put_head(struct document *d) {
 static void put_points(struct document *d) {
 	json_open(&d->j, "pps", '[');
 	for (int side = 0; side < 2; side++) {
-		for (uint32_t i = 0; i < d->tree.n; i++) {
-			if (d->sides[side][i].is_used) {
-				put_point(d, i, side);
-			}
+		EACH_NUMBER(i, d->tree.n, d->sides[side][i].is_used) {
+			put_point(d, i, side);
 		}
 	}
 	json_close(&d->j);

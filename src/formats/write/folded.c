@@ -33,10 +33,7 @@ bool folded_encode(struct buffer *out, const struct profile *p, const struct wri
 	EACH_WHILE(s, p->samples, ok) {
 		sums[tree.of_node[s->node]][s->is_base] += s->values[value];
 	}
-	for (uint32_t i = 0; ok && i < tree.n; i++) {
-		if (sums[i][0] == 0 && sums[i][1] == 0) {
-			continue;
-		}
+	EACH_NUMBER(i, tree.n, ok && (sums[i][0] || sums[i][1])) {
 		ok = path_of(&path, tree.nodes, i);
 		if (ok && path.n == 0) {
 			buffer_text(out, "(no stack)");

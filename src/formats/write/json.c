@@ -42,10 +42,8 @@ static void put_stack(struct json *j, const struct profile *p, const struct prof
 	if (s->size) {
 		json_number(j, "size", s->size);
 	}
-	for (int v = 0; v < N_PROFILE_VALUES; v++) {
-		if (profile_knows(p, (enum profile_value)v)) {
-			json_number(j, profile_value_name((enum profile_value)v), s->values[v]);
-		}
+	EACH_NUMBER(v, N_PROFILE_VALUES, profile_knows(p, (enum profile_value)v)) {
+		json_number(j, profile_value_name((enum profile_value)v), s->values[v]);
 	}
 	JSON_LIST(j, "frames");
 	for (uint32_t node = s->node; node; node = p->nodes.items[node].parent) {

@@ -53,10 +53,7 @@ static uint32_t make_groups(struct snapshots *s, struct weight *w, uint32_t n,
 		struct group *groups) {
 	uint32_t n_groups = 0;
 	qsort_r(w, n, sizeof *w, by_frame, s);
-	for (uint32_t i = 0; i < n; i++) {
-		if (w[i].node == 0) {
-			continue;
-		}
+	EACH_NUMBER(i, n, w[i].node != 0) {
 		struct group *last = n_groups ? &groups[n_groups - 1] : NULL;
 		if (last && frame_at(s, &w[last->first]) == frame_at(s, &w[i])) {
 			last->n++;
@@ -108,10 +105,8 @@ static bool put_place(struct snapshots *s, struct weight *w, uint32_t n, uint64_
 
 static bool put_tree(struct snapshots *s, uint64_t total) {
 	uint32_t n = 0;
-	for (uint32_t i = 0; i < s->p->samples.n; i++) {
-		if (s->live[i]) {
-			s->weights[n++] = (struct weight){s->p->samples.items[i].node, s->live[i]};
-		}
+	EACH_NUMBER(i, s->p->samples.n, s->live[i]) {
+		s->weights[n++] = (struct weight){s->p->samples.items[i].node, s->live[i]};
 	}
 	s->least = (uint64_t)((double)total * s->options->threshold_percent / 100);
 	RAISE_TO(s->least, 1);
@@ -140,10 +135,8 @@ static void take_values(struct snapshots *s, enum profile_value value, bool of_b
 /** What lived at a moment. */
 static void take_moment(struct snapshots *s, uint32_t moment) {
 	memset(s->live, 0, s->p->samples.n * sizeof *s->live);
-	EACH(l, s->p->lives) {
-		if (l->from <= moment && moment < l->until) {
-			s->live[l->sample] += l->bytes;
-		}
+	EACH_THAT(l, s->p->lives, l->from <= moment && moment < l->until) {
+		s->live[l->sample] += l->bytes;
 	}
 }
 

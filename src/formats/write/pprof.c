@@ -62,12 +62,10 @@ static void end_part(struct writer *w, unsigned field) {
 	} while (0)
 
 static void put_types(struct writer *w) {
-	for (size_t i = 0; i < N_PROFILE_VALUES; i++) {
-		if (profile_knows(w->p, pprof_types[i].value)) {
-			proto_varint(&w->message, 1, text_id(w, pprof_types[i].type));
-			proto_varint(&w->message, 2, text_id(w, pprof_types[i].unit));
-			end_message(w, PROFILE_SAMPLE_TYPE);
-		}
+	EACH_NUMBER(i, N_PROFILE_VALUES, profile_knows(w->p, pprof_types[i].value)) {
+		proto_varint(&w->message, 1, text_id(w, pprof_types[i].type));
+		proto_varint(&w->message, 2, text_id(w, pprof_types[i].unit));
+		end_message(w, PROFILE_SAMPLE_TYPE);
 	}
 }
 
@@ -84,12 +82,10 @@ static void put_label(struct writer *w, const char *key, const char *text, uint6
 static bool put_values(struct writer *w, const struct profile_sample *s) {
 	uint64_t any = 0;
 	buffer_clear(&w->packed);
-	for (size_t i = 0; i < N_PROFILE_VALUES; i++) {
-		if (profile_knows(w->p, pprof_types[i].value)) {
-			uint64_t v = s->values[pprof_types[i].value];
-			buffer_varint(&w->packed, s->is_base ? -v : v);
-			any |= v;
-		}
+	EACH_NUMBER(i, N_PROFILE_VALUES, profile_knows(w->p, pprof_types[i].value)) {
+		uint64_t v = s->values[pprof_types[i].value];
+		buffer_varint(&w->packed, s->is_base ? -v : v);
+		any |= v;
 	}
 	proto_bytes(&w->message, 2, buffer_view(&w->packed));
 	return any != 0;
@@ -167,10 +163,8 @@ static void put_head(struct writer *w, enum profile_value shown) {
 	end_message(w, PROFILE_PERIOD_TYPE);
 	proto_varint(w->out, PROFILE_PERIOD, 1); // every allocation, not a sample of them
 	proto_varint(w->out, PROFILE_COMMENT, p->command);
-	for (size_t i = 0; i < N_PROFILE_VALUES; i++) {
-		if (pprof_types[i].value == shown && profile_knows(p, shown)) {
-			proto_varint(w->out, PROFILE_DEFAULT_SAMPLE_TYPE, text_id(w, pprof_types[i].type));
-		}
+	EACH_NUMBER(i, N_PROFILE_VALUES, pprof_types[i].value == shown && profile_knows(p, shown)) {
+		proto_varint(w->out, PROFILE_DEFAULT_SAMPLE_TYPE, text_id(w, pprof_types[i].type));
 	}
 }
 

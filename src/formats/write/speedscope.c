@@ -46,10 +46,7 @@ static bool is_shown(const struct profile_sample *s, enum profile_value value, b
 static void put_samples(struct document *d, enum profile_value value, bool of_base) {
 	const struct profile *p = d->p;
 	json_open(&d->j, "samples", '[');
-	EACH_WHILE(s, p->samples, !d->failed) {
-		if (!is_shown(s, value, of_base)) {
-			continue;
-		}
+	EACH_THAT(s, p->samples, !d->failed && is_shown(s, value, of_base)) {
 		d->failed |= !path_of(&d->path, p->nodes.items, s->node);
 		JSON_LIST(&d->j, NULL);
 		for (uint32_t k = 0; !d->failed && k < d->path.n; k++) {
@@ -58,10 +55,8 @@ static void put_samples(struct document *d, enum profile_value value, bool of_ba
 	}
 	json_close(&d->j);
 	JSON_LIST(&d->j, "weights");
-	for (uint32_t i = 0; i < p->samples.n; i++) {
-		if (is_shown(&p->samples.items[i], value, of_base)) {
-			json_number(&d->j, NULL, p->samples.items[i].values[value]);
-		}
+	EACH_THAT(s, p->samples, is_shown(s, value, of_base)) {
+		json_number(&d->j, NULL, s->values[value]);
 	}
 }
 

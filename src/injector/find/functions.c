@@ -237,11 +237,10 @@ static bool look_at(struct found_functions *out, const struct module_code *modul
 bool find_functions(struct found_functions *out, const struct modules_code *modules,
 		struct err *err) {
 	*out = (struct found_functions){0};
-	EACH(module, *modules) {
-		if (!find_is_loader(module) && !find_is_of_tool(module) && !look_at(out, module)) {
-			vec_finish(out);
-			return err_memory(err);
-		}
+	EACH_THAT(module, *modules,
+			!find_is_loader(module) && !find_is_of_tool(module) && !look_at(out, module)) {
+		vec_finish(out);
+		return err_memory(err);
 	}
 	return true;
 }

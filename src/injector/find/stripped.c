@@ -124,11 +124,10 @@ static uint32_t find_memalign(const struct code_map *m, const struct malloc_part
 
 static uint32_t find_execve(const struct code_map *m) {
 	uint32_t found = CODE_NO_FUNCTION, n = 0;
-	for (uint32_t id = 0; id < m->functions.n; id++) {
-		if (code_begins_with_call(code_map_code(m, id), SYS_execve)) {
-			found = id;
-			n++;
-		}
+	EACH_NUMBER(id, (uint32_t)m->functions.n,
+			code_begins_with_call(code_map_code(m, id), SYS_execve)) {
+		found = id;
+		n++;
 	}
 	return n == 1 ? found : CODE_NO_FUNCTION;
 }

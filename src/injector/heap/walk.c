@@ -421,11 +421,9 @@ static bool take_cache(struct heap_walker *w, uint64_t block, bool has_wide_coun
 		ok = n_odd <= 1 && cache.lists[i] % 16 == 0;
 	}
 	bool has_any = false;
-	for (unsigned i = 0; ok && i < CACHE_BINS; i++) {
-		if (cache.counts[i] > 0) {
-			struct list list = {cache.lists[i], CHUNK_MIN + 16ull * i - 8, 0, cache.counts[i]};
-			has_any |= take_list(w, &list);
-		}
+	EACH_NUMBER(i, (unsigned)CACHE_BINS, ok && cache.counts[i] > 0) {
+		struct list list = {cache.lists[i], CHUNK_MIN + 16ull * i - 8, 0, cache.counts[i]};
+		has_any |= take_list(w, &list);
 	}
 	return has_any;
 }

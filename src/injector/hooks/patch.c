@@ -98,11 +98,9 @@ static void move_thread(struct injector *in, struct tracee_thread *thread) {
 		if (planned->is_reused || hook->is_patched || into == 0 || into >= hook->n_bytes) {
 			continue;
 		}
-		for (unsigned s = 0; s < planned->moved.n_steps; s++) {
-			if (planned->moved.from[s] == into) {
-				regs_set_pc(&thread->regs, hook->moved + planned->moved.to[s]);
-				thread->is_changed = true;
-			}
+		EACH_NUMBER(s, planned->moved.n_steps, planned->moved.from[s] == into) {
+			regs_set_pc(&thread->regs, hook->moved + planned->moved.to[s]);
+			thread->is_changed = true;
 		}
 	}
 }

@@ -97,11 +97,9 @@ static int take_descriptor(pid_t pid, int64_t fd, struct err *err) {
 static void protect_parts(const struct injector *in, struct errand *e) {
 	uint64_t at = in->resident.at;
 	(void)errand_add(e, SYS_mprotect, at, RESIDENT_GUARD_BYTES, PROT_NONE);
-	EACH_OF(part, in->blob.parts, in->blob.n_parts) {
-		if (part->at != in->blob.text_at) {
-			(void)errand_add(e, SYS_mprotect, at + RESIDENT_IMAGE_AT + part->at, part->bytes,
-					(uint64_t)part->protection);
-		}
+	EACH_OF_THAT(part, in->blob.parts, in->blob.n_parts, part->at != in->blob.text_at) {
+		(void)errand_add(e, SYS_mprotect, at + RESIDENT_IMAGE_AT + part->at, part->bytes,
+				(uint64_t)part->protection);
 	}
 }
 

@@ -307,10 +307,8 @@ static void add_descriptor(struct injector *in, struct errand *e) {
 /** The list is emptied first: at a second attempt other mappings could be in the same places. */
 static bool add_mappings(struct injector *in, struct errand *e) {
 	struct resident *r = &in->resident;
-	for (unsigned i = 0; i < RESIDENT_MAPPINGS; i++) {
-		if (r->mappings[i].bytes != 0) {
-			(void)errand_add(e, SYS_munmap, r->mappings[i].at, r->mappings[i].bytes, 0);
-		}
+	EACH_OF_THAT(m, r->mappings, RESIDENT_MAPPINGS, m->bytes != 0) {
+		(void)errand_add(e, SYS_munmap, m->at, m->bytes, 0);
 	}
 	memset(r->mappings, 0, sizeof r->mappings);
 	return tracee_write(&in->tracee, in->resident_at + offsetof(struct resident, mappings),

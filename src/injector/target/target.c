@@ -11,10 +11,8 @@
 
 uint64_t injector_sum_of_modules(const struct process_space *s) {
 	uint64_t sum = 14695981039346656037ull;
-	EACH(m, s->mappings) {
-		if (m->is_executable && m->inode != 0) {
-			sum = (sum ^ m->start ^ m->inode << 20) * 1099511628211ull;
-		}
+	EACH_THAT(m, s->mappings, m->is_executable && m->inode != 0) {
+		sum = (sum ^ m->start ^ m->inode << 20) * 1099511628211ull;
 	}
 	return sum;
 }

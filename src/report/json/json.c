@@ -173,17 +173,14 @@ static bool put_memory(struct document *d, const struct recording *r) {
 static void put_graded_sites(struct document *d, const struct recording *r,
 		const struct memory_grades *g) {
 	JSON_LIST(&d->j, "sites");
-	EACH_OF(row, g->rows, g->n_rows) {
-		if (row->grade != REC_HELD) {
-			JSON_OBJECT(&d->j, NULL);
-			json_text(&d->j, "grade", lens_grade_names[row->grade]);
-			JSON_FIELDS(&d->j, row, blocks, bytes, owned_blocks, owned_bytes);
-			if (row->class) {
-				json_string(&d->j, "class",
-						r->strings.items[r->classes.items[row->class - 1].name]);
-			}
-			put_stack(d, r->stacks.items[row->stack].node);
+	EACH_OF_THAT(row, g->rows, g->n_rows, row->grade != REC_HELD) {
+		JSON_OBJECT(&d->j, NULL);
+		json_text(&d->j, "grade", lens_grade_names[row->grade]);
+		JSON_FIELDS(&d->j, row, blocks, bytes, owned_blocks, owned_bytes);
+		if (row->class) {
+			json_string(&d->j, "class", r->strings.items[r->classes.items[row->class - 1].name]);
 		}
+		put_stack(d, r->stacks.items[row->stack].node);
 	}
 }
 

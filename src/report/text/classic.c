@@ -218,10 +218,9 @@ static void put_section(struct classic *c, enum what what, bool is_asked, const 
 	buffer_printf(c->out, "%s\n", title);
 	c->what = what;
 	qsort_r(c->entries, c->n_entries, sizeof *c->entries, largest_first, c);
-	for (uint32_t i = 0; i < c->n_entries && i < c->options->peak_limit; i++) {
-		if (of_stack(c, &c->entries[i].sum) > 0) {
-			put_entry(c, &c->entries[i]);
-		}
+	const uint64_t limit = c->options->peak_limit, n = limit < c->n_entries ? limit : c->n_entries;
+	EACH_OF_THAT(e, c->entries, n, of_stack(c, &e->sum) > 0) {
+		put_entry(c, e);
 	}
 	buffer_text(c->out, c->options->merge_backtraces ? "\n" : "\n\n");
 }
@@ -297,11 +296,9 @@ void report_six_lines(struct buffer *out, const struct recording *r) {
 void report_suppressions(struct buffer *out, const struct suppressions *s) {
 	buffer_text(out, "Suppressions used:\n");
 	buffer_printf(out, "%16s %16s %s\n", "matches", "leaked", "pattern");
-	EACH(rule, s->rules) {
-		if (rule->n_stacks) {
-			const char *unit = rule->bytes > 1000 ? "B" : ""; // KDE's table has "8.67KB" and "0B"
-			buffer_printf(out, "%16" PRIu64 " %16s %.*s\n", rule->n_stacks,
-					FORMAT(32, "%s%s", HUMAN_CLASSIC(rule->bytes), unit), SLICE_ARG(rule->pattern));
-		}
+	EACH_THAT(rule, s->rules, rule->n_stacks) {
+		const char *unit = rule->bytes > 1000 ? "B" : ""; // KDE's table has "8.67KB" and "0B"
+		buffer_printf(out, "%16" PRIu64 " %16s %.*s\n", rule->n_stacks,
+				FORMAT(32, "%s%s", HUMAN_CLASSIC(rule->bytes), unit), SLICE_ARG(rule->pattern));
 	}
 }

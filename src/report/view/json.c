@@ -176,10 +176,7 @@ static bool put_functions(struct writer *w) {
 		return false;
 	}
 	json_open(&w->j, "functions", '[');
-	for (uint32_t i = 0; i < f.n && !w->is_broken; i++) {
-		if (is_left_out(w, i, &f.items[i].own)) {
-			continue;
-		}
+	EACH_NUMBER(i, f.n, !w->is_broken && !is_left_out(w, i, &f.items[i].own)) {
 		json_open(&w->j, NULL, '{');
 		put_label(w, f.items[i].node);
 		put_costs(&w->j, &f.items[i].all);

@@ -152,11 +152,9 @@ const struct rank *view_find_stacks(struct viewer *v, uint32_t *n, struct lens_c
 	if (!ranks) {
 		return err_memory_null(err);
 	}
-	for (uint32_t i = 0; i < v->r->stacks.n; i++) {
-		if (is_of_site(v, i)) {
-			ranks[(*n)++] = (struct rank){lens_weight(v->lens, &v->result.stacks[i]), i};
-			lens_costs_add(total, &v->result.stacks[i]);
-		}
+	EACH_NUMBER(i, v->r->stacks.n, is_of_site(v, i)) {
+		ranks[(*n)++] = (struct rank){lens_weight(v->lens, &v->result.stacks[i]), i};
+		lens_costs_add(total, &v->result.stacks[i]);
 	}
 	qsort(ranks, *n, sizeof *ranks, rank_heaviest_first);
 	return *n > 0 || v->request->of.size == 0 || no_such_site(v, err) ? ranks : NULL;

@@ -78,11 +78,9 @@ bool view_find_function(struct viewer *v, struct up_nodes *out, struct err *err)
 		return false;
 	}
 	SCOPED(buffer) list = {0};
-	for (uint32_t i = 0; i < functions.n && i < 5; i++) {
-		if (functions.items[i].node) {
-			buffer_printf(&list, "%s%.*s", list.size ? ", " : "",
-					SLICE_ARG(call_tree_label(&v->tree, functions.items[i].node)));
-		}
+	EACH_NUMBER(i, 5u, i < functions.n && functions.items[i].node) {
+		buffer_printf(&list, "%s%.*s", list.size ? ", " : "",
+				SLICE_ARG(call_tree_label(&v->tree, functions.items[i].node)));
 	}
 	return viewer_lacks(v, "function", &list, err);
 }

@@ -132,14 +132,12 @@ static bool name_frames(struct session *s, const struct session_options *options
 static bool make_visible(struct recording *r, struct err *err) {
 	SCOPED(buffer) shown = {0};
 	bool ok = true;
-	EACH_WHILE(s, r->strings, ok) {
-		if (visible_differs(*s)) {
-			buffer_clear(&shown);
-			visible_put(&shown, *s);
-			const char *copy = shown.failed ? NULL : arena_text(&r->arena, buffer_view(&shown));
-			ok = copy || err_memory(err);
-			*s = ok ? slice_of(copy, shown.size) : *s;
-		}
+	EACH_THAT(s, r->strings, ok && visible_differs(*s)) {
+		buffer_clear(&shown);
+		visible_put(&shown, *s);
+		const char *copy = shown.failed ? NULL : arena_text(&r->arena, buffer_view(&shown));
+		ok = copy || err_memory(err);
+		*s = ok ? slice_of(copy, shown.size) : *s;
 	}
 	return ok;
 }

@@ -209,10 +209,8 @@ static bool fill_stacks(struct filling *k) {
 	if (!r->stacks.items || !k->stack_of_node) {
 		return false;
 	}
-	for (uint32_t i = 0; i < k->p->samples.n; i++) {
-		if (!k->p->samples.items[i].is_base) {
-			add_sample(k, &k->p->samples.items[i]);
-		}
+	EACH_THAT(s, k->p->samples, !s->is_base) {
+		add_sample(k, s);
 	}
 	EACH(t, r->stacks) {
 		complete_stack(k->p, t);

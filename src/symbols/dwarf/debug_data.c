@@ -310,10 +310,8 @@ bool debug_data_ask(struct debug_data *d, const struct debug_question *q) {
 		return false;
 	}
 	bool ok = true;
-	for (size_t i = 0; ok && i < d->units.n; i++) {
-		if (entry_is_wanted(d, &d->units.items[i], &w)) {
-			ok = open_and_ask(d, q, &w, &d->units.items[i]);
-		}
+	EACH_THAT(e, d->units, ok && entry_is_wanted(d, e, &w)) {
+		ok = open_and_ask(d, q, &w, e);
 	}
 	(void)renew_handle(d);
 	return ok;

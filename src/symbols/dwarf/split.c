@@ -29,10 +29,8 @@ static struct slice part_of(struct slice s, uint64_t offset, uint64_t size) {
 
 static void read_parts(struct slice parts[static SPLIT_N_PARTS], const struct elf_image *image,
 		struct arena *arena) {
-	for (int i = 0; i < SPLIT_N_PARTS; i++) {
-		if (part_names[i]) {
-			parts[i] = compose_section_bytes(image, part_names[i], arena);
-		}
+	EACH_NUMBER(i, SPLIT_N_PARTS, part_names[i]) {
+		parts[i] = compose_section_bytes(image, part_names[i], arena);
 	}
 }
 

@@ -111,10 +111,7 @@ static const char *nim_name(struct slice name, struct arena *arena) {
  */
 static char *name_initializers(const char *name, struct arena *arena) {
 	static const char *const named[] = {"_GLOBAL__sub_I_", "_GLOBAL__I_"};
-	for (size_t i = 0; i < N_OF(named); i++) {
-		if (strncmp(name, named[i], strlen(named[i])) != 0) {
-			continue;
-		}
+	EACH_NUMBER(i, N_OF(named), strncmp(name, named[i], strlen(named[i])) == 0) {
 		const char *after = name + strlen(named[i]);
 		FREED char *demangled = demangle_bounded(after);
 		bool is_file = !demangled && strchr(after, '.');

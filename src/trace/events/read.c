@@ -49,11 +49,10 @@ static bool is_whole(const struct scan *scan, struct err *err) {
 }
 
 static bool read_infos(struct reading *reading, const struct scan *scan, struct err *err) {
-	EACH(b, scan->infos) {
-		if (!scan_unpack(&reading->raw, reading->src, b, BLOCK_MAX_BYTES, err) ||
-				!infos_decode(&reading->infos, buffer_view(&reading->raw), err)) {
-			return err_add(err, "infos block at byte %" PRIu64, b->at);
-		}
+	EACH_THAT(b, scan->infos,
+			!scan_unpack(&reading->raw, reading->src, b, BLOCK_MAX_BYTES, err) ||
+					!infos_decode(&reading->infos, buffer_view(&reading->raw), err)) {
+		return err_add(err, "infos block at byte %" PRIu64, b->at);
 	}
 	return true;
 }

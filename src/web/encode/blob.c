@@ -92,14 +92,12 @@ static bool write_part(struct columns *c, uint8_t part, struct buffer *out, stru
 	static const int levels[] = {[BLOB_SMALL] = 7, [BLOB_QUICKLY] = 1, [BLOB_AS_IS] = 0};
 	SCOPED(buffer) body = {0};
 	SCOPED(buffer) packed = {0};
-	EACH_OF(section, sections, N_OF(sections)) {
-		if (section->part == part) {
-			SCOPED(buffer) table = {0};
-			section->write(c, &table);
-			buffer_u8(&body, section->number);
-			buffer_sized(&body, buffer_view(&table));
-			body.failed |= table.failed;
-		}
+	EACH_OF_THAT(section, sections, N_OF(sections), section->part == part) {
+		SCOPED(buffer) table = {0};
+		section->write(c, &table);
+		buffer_u8(&body, section->number);
+		buffer_sized(&body, buffer_view(&table));
+		body.failed |= table.failed;
 	}
 	bool ok = (!body.failed || err_memory(err)) &&
 			pack_deflate(&packed, buffer_view(&body), levels[c->options->packing], err);

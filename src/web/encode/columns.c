@@ -65,13 +65,11 @@ void columns_stacks(struct columns *c, struct buffer *out) {
 /** What is not of blocks: a metric's number and moment, then its columns. */
 void columns_others(struct columns *c, struct buffer *out) {
 	struct buffer column = {0};
-	for (uint32_t m = 0; m < N_LENS_METRICS; m++) {
-		if (c->others[m]) {
-			buffer_varint(out, m);
-			buffer_varint(out, c->others[m]->summary.peak_time_ns);
-			STACK_COLUMN(row->others[m].bytes)
-			STACK_COLUMN(row->others[m].blocks)
-		}
+	EACH_NUMBER(m, (uint32_t)N_LENS_METRICS, c->others[m]) {
+		buffer_varint(out, m);
+		buffer_varint(out, c->others[m]->summary.peak_time_ns);
+		STACK_COLUMN(row->others[m].bytes)
+		STACK_COLUMN(row->others[m].blocks)
 	}
 	buffer_finish(&column);
 }

@@ -58,11 +58,8 @@ static void put_stacks(struct writer *w, const struct memory_look *m) {
 		FOR_FIELDS(ITEM, &w->j, _, w->c->stacks.of[u->stack], u->resident_bytes,
 				u->asked_bytes - u->resident_bytes, u->blocks);
 	}
-	EACH_OF(p, m->rows, m->n_rows) {
-		if (p->part == REC_PART_MAPPED && p->mapping > 0) {
-			FOR_FIELDS(ITEM, &w->j, _, w->c->stacks.mapping[p->mapping - 1], p->resident_bytes, 0,
-					0);
-		}
+	EACH_OF_THAT(p, m->rows, m->n_rows, p->part == REC_PART_MAPPED && p->mapping > 0) {
+		FOR_FIELDS(ITEM, &w->j, _, w->c->stacks.mapping[p->mapping - 1], p->resident_bytes, 0, 0);
 	}
 }
 

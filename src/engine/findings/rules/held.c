@@ -425,9 +425,7 @@ static void look_at(struct finder *f, struct place *p) {
 }
 
 void find_held(struct finder *f) {
-	for (uint32_t i = 0; i < f->n_places; i++) {
-		if (f->places[i].live_curve) {
-			look_at(f, &f->places[i]);
-		}
+	EACH_OF_THAT(p, f->places, f->n_places, p->live_curve) {
+		look_at(f, p);
 	}
 }

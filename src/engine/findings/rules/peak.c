@@ -141,11 +141,11 @@ static const struct name *next_below(struct finder *f, const struct holder *h, u
 /** Those large enough to be named become one where their names are. */
 static void join_overloads(struct finder *f, struct part *parts, uint64_t least) {
 	for (uint32_t i = 0; i < names_n_functions(f->names); i++) {
-		for (uint32_t k = 0; parts[i].bytes >= least && k < i; k++) {
-			if (parts[k].bytes >= least && are_called_alike(f, parts[i].name, parts[k].name)) {
-				parts[k].bytes += parts[i].bytes;
-				parts[i].bytes = 0;
-			}
+		EACH_NUMBER(k, i,
+				parts[i].bytes >= least && parts[k].bytes >= least &&
+						are_called_alike(f, parts[i].name, parts[k].name)) {
+			parts[k].bytes += parts[i].bytes;
+			parts[i].bytes = 0;
 		}
 	}
 }
@@ -160,13 +160,11 @@ static void put_split(struct finder *f, const struct holder *h) {
 	if (!parts || !alike) {
 		return;
 	}
-	for (uint32_t i = 0; i < f->r->stacks.n; i++) {
-		if (h->tags[i] && f->r->stacks.items[i].peak_bytes > 0) {
-			const struct name *below = next_below(f, h, i, alike);
-			struct part *p = &parts[below->function_id];
-			p->name = p->name ? p->name : below;
-			p->bytes += f->r->stacks.items[i].peak_bytes;
-		}
+	EACH_NUMBER(i, f->r->stacks.n, h->tags[i] && f->r->stacks.items[i].peak_bytes > 0) {
+		const struct name *below = next_below(f, h, i, alike);
+		struct part *p = &parts[below->function_id];
+		p->name = p->name ? p->name : below;
+		p->bytes += f->r->stacks.items[i].peak_bytes;
 	}
 	join_overloads(f, parts, least);
 	const char *before = ", of it ";

@@ -93,10 +93,10 @@ bool names_find_command(struct names *n) {
 	}
 	find_first(n, first);
 	struct slice package = find_package(n, first);
-	EACH_OF_WHILE(f, n->frames, n->n_frames, package.size > 0) {
-		if (!f->is_runtime && slice_equal(owner_package_of_file(f->file), package)) {
-			f->owner = OWNER_YOURS;
-		}
+	EACH_OF_THAT(f, n->frames, n->n_frames,
+			package.size > 0 && !f->is_runtime &&
+					slice_equal(owner_package_of_file(f->file), package)) {
+		f->owner = OWNER_YOURS;
 	}
 	return true;
 }
