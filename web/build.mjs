@@ -19,6 +19,23 @@ const { minify } = packages('terser');
 // read of a signal is never left out: reading it is what it is for
 const SMALLER = { ecma: 2020, compress: { passes: 2, pure_getters: false } };
 
+// What the page alone knows is called something shorter: names in two words, handlers of its own
+// parts, and these. JSON has names in small letters; of the others, those that come from outside
+// stay (columns by the names of metrics, too). The worker has none, for the engine calls it.
+const OWN = new RegExp(
+	'^(?!on[A-Z])[a-z]+[A-Z]\\w*$|' +
+	'^on(Band|Choose|Close|Cursor|Go|Hide|Name|OpenRun|Pick|Range|Remove|Select|Switch|Zoom)$|' +
+	'^(bands|chart|chosen|colour|column|column32|curves|edges|extra|facts|faded|fills|forest|found|' +
+	'gains|handovers|ids|intervals|keeper|levels|lifetimes|linkage|lives|lowered|many|merged|' +
+	'others|readers|rising|room|runs|samples|scene|seen|series|shown|siblings|sized|skin|tell|' +
+	'texts|until|varint|walkers|weights|within|work)$',
+);
+const FROM_OUTSIDE = [
+	...['fromBase64', 'heaptrackMeasured', 'preventScroll'],
+	...['allocatedBytes', 'liveBlocks', 'liveBytes', 'peakBlocks', 'peakBytes', 'shortLived'],
+	'temporaryBytes',
+];
+
 async function bundle(entry) {
 	const result = await build({
 		entryPoints: [entry],
@@ -38,7 +55,12 @@ async function bundle(entry) {
 		logLevel: 'warning',
 	});
 	const { text } = result.outputFiles[0];
-	return entry.endsWith('.css') ? text.trim() : (await minify(text, SMALLER)).code;
+	if (entry.endsWith('.css')) {
+		return text.trim();
+	}
+	const properties = { regex: OWN, reserved: FROM_OUTSIDE };
+	const mangle = entry.endsWith('.tsx') ? { properties } : {};
+	return (await minify(text, { ...SMALLER, mangle })).code;
 }
 
 /** What may stand in an inline script: nothing that ends it. */
