@@ -40,8 +40,10 @@ export function marksOf(p: Profile, rule: Sought, before: Marks | null = null): 
 		return at < 0 ? -1 : at + 1;
 	};
 	const holds = (i: number) => (found[i] ||= find(i)) > 0;
-	const has = (symbol: number) =>
+	const known = new Uint8Array(p.symbols.n); // 0: not looked for yet, 1: not marked, 2: marked
+	const isMarked = (symbol: number) =>
 		symbol > 0 && (holds(name[symbol]!) || holds(file[symbol]!) || holds(module[symbol]!));
+	const has = (symbol: number) => (known[symbol] ||= 1 + +isMarked(symbol)) > 1;
 	let all: Uint8Array | null = null;
 	return {
 		rule,
@@ -64,11 +66,11 @@ interface Texts {
 	module: Uint32Array;
 }
 
-const known = new WeakMap<Profile, Texts>();
+const textsKnown = new WeakMap<Profile, Texts>();
 
 /** Also called before anything is looked for: the first letter need not wait for it then. */
 export function textsOf(p: Profile): Texts {
-	let found = known.get(p);
+	let found = textsKnown.get(p);
 	if (!found) {
 		const ids = new Map<string, number>();
 		const idOf = (text: string) => {
@@ -81,7 +83,7 @@ export function textsOf(p: Profile): Texts {
 		const columns = { name: column(s.name), file: column(s.file), module: column(s.module) };
 		const texts = [...ids.keys()];
 		found = { texts, lowered: texts.map(lower), ...columns };
-		known.set(p, found);
+		textsKnown.set(p, found);
 	}
 	return found;
 }
