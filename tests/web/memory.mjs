@@ -27,7 +27,7 @@ for (let i = 0; i < Math.max(n, 1); i++) {
 		await pills.nth(i).click();
 	}
 	const owners = {};
-	const parts = page.locator('table.waterfall').getByRole('button');
+	const parts = page.locator('table.waterfall tbody').getByRole('button');
 	for (let k = 0; k < (await parts.count()); k++) {
 		await parts.nth(k).click();
 		owners[await parts.nth(k).innerText()] = await cells(page.locator('section[aria-labelledby=owners-title] table'));

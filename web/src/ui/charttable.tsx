@@ -4,49 +4,46 @@ import type { Series } from '../data/series.ts';
 import { CopyAs } from './copyas.tsx';
 import { bytes, moment } from './format.ts';
 import { valueAt, type Line } from './plot.ts';
+import { Table } from './table.tsx';
 
 const ROWS = 24;
 
 interface FoldedTableProps {
 	label: string;
 	columns: string[]; // behind the time
-	rows: string[][];
+	rows: number[][]; // ns, and a value for each column
+	when: (ns: number) => string;
+	unit?: (value: number) => string;
 }
 
 /** Below a chart: what takes it elsewhere, and the same in words. */
-export function FoldedTable({ label, columns, rows }: FoldedTableProps) {
+export function FoldedTable({ label, columns, rows, when, unit = bytes }: FoldedTableProps) {
 	return (
 		<>
 			<CopyAs />
 			<details class="as-table">
 				<summary>Show as table</summary>
 				<div class="scroll" tabIndex={0} role="region" aria-label={`${label} as a table`}>
-					<table class="data matrix">
-						<thead>
-							<tr>
-								<th>time</th>
-								{columns.map((name) => (
-									<th key={name} class="num">
-										{name}
-									</th>
+					<Table
+						id={label.replace(/\W+/g, '-')}
+						class="data matrix"
+						heads={[['time'], ...columns]}
+						rows={rows}
+						values={(row) => row}
+					>
+						{([ns, ...values]) => (
+							<tr key={ns}>
+								<th scope="row" class="nowrap">
+									{when(ns!)}
+								</th>
+								{values.map((value, i) => (
+									<td key={columns[i]} class="num" data-by={columns[i]}>
+										{unit(value)}
+									</td>
 								))}
 							</tr>
-						</thead>
-						<tbody>
-							{rows.map(([when, ...values]) => (
-								<tr key={when}>
-									<th scope="row" class="nowrap">
-										{when}
-									</th>
-									{values.map((text, i) => (
-										<td key={columns[i]} class="num" data-by={columns[i]}>
-											{text}
-										</td>
-									))}
-								</tr>
-							))}
-						</tbody>
-					</table>
+						)}
+					</Table>
 				</div>
 			</details>
 		</>
@@ -58,14 +55,14 @@ export function ChartTable({ profile: p, series }: { profile: Profile; series: S
 	const step = Math.max(1, Math.floor(p.edges.n / ROWS));
 	const rows = Array.from({ length: Math.ceil(p.edges.n / step) }, (_, i) => {
 		const k = i * step;
-		const when = moment(p.edges.timeNs[k]!, p.facts.summary.duration_ns);
-		return [when, bytes(p.edges.bytes[k]!), ...series.map((s) => bytes(s.values[k]!))];
+		return [p.edges.timeNs[k]!, p.edges.bytes[k]!, ...series.map((s) => s.values[k]!)];
 	});
 	return (
 		<FoldedTable
 			label="Heap over time"
 			columns={['heap', ...series.map((s) => s.label)]}
 			rows={rows}
+			when={(ns) => moment(ns, p.facts.summary.duration_ns)}
 		/>
 	);
 }
@@ -89,7 +86,16 @@ export function RateTable({ profile: p, label, line, unit }: RateTableProps) {
 					? Math.max(most, line.values[k]!)
 					: most;
 		}
-		return [`${moment(from, duration_ns)} – ${moment(to, duration_ns)}`, unit(most)];
+		return [from, most];
 	});
-	return <FoldedTable label={label} columns={['at most']} rows={rows} />;
+	const when = (ns: number) => moment(ns, duration_ns);
+	return (
+		<FoldedTable
+			label={label}
+			columns={['at most']}
+			rows={rows}
+			when={(ns) => `${when(ns)} – ${when(ns + duration_ns / ROWS)}`}
+			unit={unit}
+		/>
+	);
 }

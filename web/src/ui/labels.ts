@@ -7,8 +7,15 @@ import { groupName } from '../data/tree.ts';
 import { baseName, bytes, count, shortCount, shortName } from './format.ts';
 
 export function metricName(metric: Metric): string {
-	const { title } = metricOf(metric);
-	return title.charAt(0).toUpperCase() + title.slice(1);
+	return capital(metricOf(metric).title);
+}
+
+/** The begin of a sentence. */
+export const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** A sentence of the program; where it begins with its name, that stays as it is. */
+export function sentence(p: Profile, text: string): string {
+	return text.startsWith(p.facts.program.name) ? text : capital(text);
 }
 
 /** One of what a metric counts. */

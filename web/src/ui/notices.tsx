@@ -3,6 +3,7 @@ import { lacks, TIME } from '../data/missing.ts';
 import { ENDED, type Allocator } from '../data/profile.ts';
 import { isServerGone, refused, profile, view } from '../state.ts';
 import { baseName, bytes, count, duration, plural, unbroken } from './format.ts';
+import { sentence } from './labels.ts';
 import { useValue } from './signals.ts';
 import { Table } from './table.tsx';
 
@@ -54,7 +55,7 @@ export function Notices() {
 	const isFirst = useValue(() => view.value === 'overview');
 	const { page, summary, allocators } = p.facts;
 	const { sentences } = p.facts.quality;
-	const lines = sentences.map((line) => unbroken(line.text));
+	const lines = sentences.map(({ text }) => unbroken(sentence(p, text)));
 	const end = duration(summary.duration_ns);
 	const isOver = page.ended !== ENDED.running || lacks(p, TIME);
 	if (!isOver && !sentences.some((q) => /end|incomplete|cut/.test(q.id))) {

@@ -212,7 +212,7 @@ export function Source({
 					<span class="dim"> · {metricName(a.lens.metric).toLowerCase()} by line</span>
 				)}
 			</h3>
-			<OpenInEditor file={file} line={at} />
+			{/^(<|node:)/.test(file) || <OpenInEditor file={file} line={at} />}
 			{typeof text === 'string' ? (
 				<p class="dim">
 					{text ||

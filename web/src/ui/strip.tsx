@@ -2,6 +2,7 @@
 import { useMemo } from 'preact/hooks';
 import { isWhole, kept, lens, marks, profile, setRange } from '../state.ts';
 import { bytes, moment } from './format.ts';
+import { capital } from './labels.ts';
 import { heapLine, keptLine } from './lines.ts';
 import { RangeField } from './rangefield.tsx';
 import { useValue } from './signals.ts';
@@ -38,7 +39,7 @@ export function Strip() {
 				marks={marked}
 				theme={String(turn)}
 				label={
-					`${what.replace('h', 'H')}, largest ${bytes(top)} at ${moment(ns)}. ` +
+					`${capital(what)}, largest ${bytes(top)} at ${moment(ns)}. ` +
 					`Keys [ and ] move the range`
 				}
 			/>

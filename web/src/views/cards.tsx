@@ -6,6 +6,7 @@ import { ownFindings, type Finding, type Profile } from '../data/profile.ts';
 import { batch } from '../signal.ts';
 import { profile, selected } from '../state.ts';
 import { bytes, count, percent, plural, shortName, span, unbroken } from '../ui/format.ts';
+import { sentence } from '../ui/labels.ts';
 import { useValue } from '../ui/signals.ts';
 import { follow } from '../url.ts';
 
@@ -166,8 +167,7 @@ export function Sentence({ text: given, name }: { text: string; name: string | n
 	const short = name && shortName(name);
 	const shown = [name, short, short?.replaceAll('<…>', '<>')].find((n) => n && text.includes(n));
 	if (!shown) {
-		const isName = text.startsWith(profile.value.facts.program.name);
-		return <Figures text={isName ? text : text.charAt(0).toUpperCase() + text.slice(1)} />;
+		return <Figures text={sentence(profile.value, text)} />;
 	}
 	const at = text.indexOf(shown);
 	return (

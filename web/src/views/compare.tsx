@@ -159,40 +159,38 @@ function totalsOfMarks(p: Profile, from: number, to: number): Total[] {
 
 function Totals({ rows }: { rows: Total[] }) {
 	return (
-		<table class="data lines totals">
-			<thead>
-				<tr>
-					<th>total</th>
-					<th class="num">before</th>
-					<th class="num">now</th>
-					<th class="num">difference</th>
-					<th class="num">% of before</th>
-				</tr>
-			</thead>
-			<tbody>
-				{rows.map(({ name, before, now, text }) => {
-					const gain = now - before;
-					return (
-						<tr key={name}>
-							<th scope="row">{name}</th>
-							{[before, now].map((n) => (
-								<td class="num">{isNaN(n) ? NOT_IN_FILE : text(n)}</td>
-							))}
-							<td class="num">
-								{!isNaN(gain) && signed(text(Math.abs(gain)), gain)}
-							</td>
-							<td class="num">
-								{!gain || !before
-									? ''
-									: now < 100 * before
-										? signed(percent(Math.abs(gain), before), gain)
-										: `× ${count(now / before)}`}
-							</td>
-						</tr>
-					);
-				})}
-			</tbody>
-		</table>
+		<Table
+			id="totals"
+			class="data lines totals"
+			heads={['total', 'before', 'now', 'difference', '% of before']}
+			rows={rows}
+			values={({ name, before, now }) => [
+				name,
+				...[before, now, now - before, now / before].map((n) => (isFinite(n) ? n : null)),
+			]}
+		>
+			{({ name, before, now, text }) => {
+				const gain = now - before;
+				return (
+					<tr key={name}>
+						<th scope="row">{name}</th>
+						{[before, now].map((n) => (
+							<td class="num">{isNaN(n) ? NOT_IN_FILE : text(n)}</td>
+						))}
+						<td class="num">
+							{!isNaN(gain) && signed(text(Math.abs(gain)), gain)}
+						</td>
+						<td class="num">
+							{!gain || !before
+								? ''
+								: now < 100 * before
+									? signed(percent(Math.abs(gain), before), gain)
+									: `× ${count(now / before)}`}
+						</td>
+					</tr>
+				);
+			}}
+		</Table>
 	);
 }
 

@@ -13,7 +13,7 @@ const AT: Record<Look['at'], string> = {
 	end: 'the end',
 	'rss-peak': 'a peak of RSS',
 	detach: 'the detach',
-	request: 'a request',
+	request: '', // by a person, or by heaptrack --leaks-every
 	timer: '',
 	trigger: 'a trigger',
 	sizes: 'a reading of sizes',
@@ -83,53 +83,52 @@ function Waterfall({
 	onChoose: (id: string) => void;
 }) {
 	let before = 0;
+	const rows = look.parts.map((part) => {
+		before += part.bytes;
+		return { part, before: before - part.bytes };
+	});
 	return (
-		<table class="bars waterfall">
-			<thead>
-				<tr>
-					<th>part</th>
-					<th>
-						<span class="sr">bytes as a bar that begins where the last one ended</span>
+		<Table
+			id="parts"
+			class="bars waterfall"
+			heads={[
+				'part',
+				[<span class="sr">bytes as a bar that begins where the last one ended</span>],
+				'bytes',
+				'% of RSS',
+			]}
+			rows={rows}
+			values={({ part }) => [wordsOf(part), undefined, part.bytes, part.bytes]}
+		>
+			{({ part, before }) => (
+				<tr key={part.id} class={part.id === chosen ? 'at' : ''}>
+					<th scope="row">
+						{hasOwners(part) ? (
+							<button
+								class="link"
+								aria-pressed={part.id === chosen}
+								onClick={() => onChoose(part.id)}
+							>
+								{wordsOf(part)}
+							</button>
+						) : (
+							wordsOf(part)
+						)}
 					</th>
-					<th class="num">bytes</th>
-					<th class="num">% of RSS</th>
+					<td>
+						<i
+							style={{
+								marginLeft: `${(100 * before) / look.rss_bytes}%`,
+								width: `${(100 * part.bytes) / look.rss_bytes}%`,
+								background: `var(--series-${layerOf(part)})`,
+							}}
+						/>
+					</td>
+					<td class="num">{bytes(part.bytes)}</td>
+					<td class="num">{percent(part.bytes, look.rss_bytes)}</td>
 				</tr>
-			</thead>
-			<tbody>
-				{look.parts.map((part) => {
-					const left = (100 * before) / look.rss_bytes;
-					before += part.bytes;
-					return (
-						<tr key={part.id} class={part.id === chosen ? 'at' : ''}>
-							<th scope="row">
-								{hasOwners(part) ? (
-									<button
-										class="link"
-										aria-pressed={part.id === chosen}
-										onClick={() => onChoose(part.id)}
-									>
-										{wordsOf(part)}
-									</button>
-								) : (
-									wordsOf(part)
-								)}
-							</th>
-							<td>
-								<i
-									style={{
-										marginLeft: `${left}%`,
-										width: `${(100 * part.bytes) / look.rss_bytes}%`,
-										background: `var(--series-${layerOf(part)})`,
-									}}
-								/>
-							</td>
-							<td class="num">{bytes(part.bytes)}</td>
-							<td class="num">{percent(part.bytes, look.rss_bytes)}</td>
-						</tr>
-					);
-				})}
-			</tbody>
-		</table>
+			)}
+		</Table>
 	);
 }
 

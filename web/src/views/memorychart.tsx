@@ -3,7 +3,7 @@ import { useMemo, useState } from 'preact/hooks';
 import type { Look, MemoryPart, Profile } from '../data/profile.ts';
 import * as state from '../state.ts';
 import { FoldedTable } from '../ui/charttable.tsx';
-import { bytes, moment } from '../ui/format.ts';
+import { moment } from '../ui/format.ts';
 import { Legend, RSS_OFF } from '../ui/legend.tsx';
 import { rssLine } from '../ui/lines.ts';
 import { useValue } from '../ui/signals.ts';
@@ -139,11 +139,8 @@ export function MemoryChart({
 			<FoldedTable
 				label="RSS over time"
 				columns={['RSS', ...LAYERS]}
-				rows={looks.map((look, i) => [
-					moment(look.time_ns, summary.duration_ns),
-					bytes(look.rss_bytes),
-					...layers[i]!.map(bytes),
-				])}
+				rows={looks.map((look, i) => [look.time_ns, look.rss_bytes, ...layers[i]!])}
+				when={(ns) => moment(ns, summary.duration_ns)}
 			/>
 		</section>
 	);

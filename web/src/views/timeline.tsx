@@ -23,6 +23,7 @@ import { heapAndRss, keptLine, offAtFirst } from '../ui/lines.ts';
 import { markLabel } from '../ui/marks.ts';
 import { RangeField } from '../ui/rangefield.tsx';
 import { River } from '../ui/river.tsx';
+import { Table } from '../ui/table.tsx';
 import { useValue } from '../ui/signals.ts';
 import { themeTurn } from '../ui/theme.ts';
 import { TimeChart, type Line, type TimeChartProps } from '../ui/timechart.tsx';
@@ -116,71 +117,67 @@ function paceOf(p: Profile) {
 
 const isMissing = (p: Profile, bit: number) => lacks(p, bit | TIME) || lacksCurves(p);
 
-function Between({ p, from, to, name }: { p: Profile; from: number; to: number; name: string }) {
-	const range: Range = { from, to };
-	const kept = state.kept.value;
-	const base = { ...state.lens.value, range };
-	const made = ask(p, { ...base, metric: 'kept' }, kept);
-	const sites = sitesOf(p);
-	const sums = sumsBySite(sites, made.weights);
-	const top = heaviestOf(null, sums, 3).ids;
-	const at = (edge: number) =>
-		edge < 0 ? 0 : edge < p.edges.n ? p.edges.bytes[edge]! : p.facts.summary.never_freed_bytes;
-	const growth = at(to) - at(from);
-	const hasGrowth = to < p.edges.n || !lacks(p, LIVE);
-	const ofBlocks = (text: string) => (isMissing(p, ALLOCATIONS) ? NOT_IN_FILE : text);
-	const ns = (edge: number) =>
-		edge < 0 ? 0 : edge < p.edges.n ? p.edges.timeNs[edge]! : p.facts.summary.duration_ns;
-	return (
-		<tr>
-			<th scope="row" class="nowrap">
-				<button
-					class="link"
-					onClick={() => state.change({ range, metric: 'kept' })}
-				>
-					{name}
-				</button>
-			</th>
-			<td class="num">{lacks(p, TIME) ? NOT_IN_FILE : duration(ns(to) - ns(from))}</td>
-			<td class="num">
-				{hasGrowth ? `${growth > 0 ? '+' : ''}${bytes(growth)}` : NOT_IN_FILE}
-			</td>
-			<td class="num">{ofBlocks(bytes(made.total.bytes))}</td>
-			<td class="num">{ofBlocks(bytes(made.total.allocatedBytes - made.total.bytes))}</td>
-			<td class="num">{ofBlocks(count(made.total.allocations))}</td>
-			<td class="num">
-				{from >= 0 && (
-					<button
-						class="link"
-						title="Flame graph and functions of the difference"
-						onClick={() => state.compareEdges(range)}
-					>
-						compare
-					</button>
-				)}
-			</td>
-			<td>
-				{top.length
-					? top.map((key, i) => (
-							<>
-								{i > 0 && ', '}
-								{shortName(sites.name[key]!)} {bytes(sums[key]!)}
-							</>
-						))
-					: ofBlocks('nothing')}
-			</td>
-		</tr>
+/** What came and stayed between two marks. */
+interface Between {
+	name: string;
+	range: Range;
+	ns: number | null; // null: not in the file
+	growth: number | null;
+	kept: number | null;
+	freed: number | null;
+	allocations: number | null;
+	top: string; // who keeps most
+}
+
+function between(p: Profile, range: Range, name: string): Between {
+	const { total, weights } = ask(
+		p,
+		{ ...state.lens.value, range, metric: 'kept' },
+		state.kept.value,
 	);
+	const { edges, facts } = p;
+	const { duration_ns, never_freed_bytes } = facts.summary;
+	const at = (edge: number, column: Float64Array, end: number) =>
+		edge < 0 ? 0 : (column[edge] ?? end);
+	const gain = (column: Float64Array, end: number) =>
+		at(range.to, column, end) - at(range.from, column, end);
+	const ofBlocks = (n: number) => (isMissing(p, ALLOCATIONS) ? null : n);
+	const sites = sitesOf(p);
+	const sums = sumsBySite(sites, weights);
+	const top = heaviestOf(null, sums, 3).ids.map(
+		(key) => `${shortName(sites.name[key]!)} ${bytes(sums[key]!)}`,
+	);
+	return {
+		name,
+		range,
+		ns: lacks(p, TIME) ? null : gain(edges.timeNs, duration_ns),
+		growth:
+			range.to < edges.n || !lacks(p, LIVE) ? gain(edges.bytes, never_freed_bytes) : null,
+		kept: ofBlocks(total.bytes),
+		freed: ofBlocks(total.allocatedBytes - total.bytes),
+		allocations: ofBlocks(total.allocations),
+		top: top.join(', ') || (isMissing(p, ALLOCATIONS) ? NOT_IN_FILE : 'nothing'),
+	};
 }
 
 /** What came and stayed between the marks: generations of a finished recording. */
 function Generations({ p }: { p: Profile }) {
 	const marks = useValue(() => state.marks.value);
 	const a = useValue(() => state.answer.value);
-	void a;
+	const hasBinary = useValue(() => state.isBinary.value);
 	const ends = [-1, ...marks, p.edges.n];
 	const name = (i: number) =>
 		i === 0 ? 'start' : i > marks.length ? 'end' : markLabel(p, i - 1);
+	const rows = useMemo(
+		() =>
+			ends
+				.slice(1)
+				.map((to, i) => between(p, { from: ends[i]!, to }, `${name(i)} – ${name(i + 1)}`)),
+		[p, a, marks, hasBinary],
+	);
+	const figure = (n: number | null, text: (n: number) => string) => (
+		<td class="num">{n === null ? NOT_IN_FILE : text(n)}</td>
+	);
 	return (
 		<section class="panel" aria-labelledby="marks-title">
 			<div class="panel-head">
@@ -194,33 +191,61 @@ function Generations({ p }: { p: Profile }) {
 					</button>
 				)}
 			</div>
-			<table class="data lines">
-				<thead>
-					<tr>
-						<th class="nowrap">from – to</th>
-						<th class="num">time</th>
-						<th class="num">growth</th>
-						<th class="num">kept</th>
-						<th class="num">made and freed</th>
-						<th class="num">allocations</th>
-						<th>
-							<span class="sr">compare</span>
+			<Table
+				id="marks"
+				class="data lines"
+				heads={[
+					['from – to', 'nowrap'],
+					'time',
+					'growth',
+					'kept',
+					'made and freed',
+					'allocations',
+					[<span class="sr">compare</span>],
+					['who keeps most'],
+				]}
+				rows={rows}
+				values={(row) => [
+					rows.indexOf(row),
+					row.ns,
+					row.growth,
+					row.kept,
+					row.freed,
+					row.allocations,
+					undefined,
+					row.top,
+				]}
+			>
+				{(row) => (
+					<tr key={row.name}>
+						<th scope="row" class="nowrap">
+							<button
+								class="link"
+								onClick={() => state.change({ range: row.range, metric: 'kept' })}
+							>
+								{row.name}
+							</button>
 						</th>
-						<th>who keeps most</th>
+						{figure(row.ns, duration)}
+						{figure(row.growth, (n) => `${n > 0 ? '+' : ''}${bytes(n)}`)}
+						{figure(row.kept, bytes)}
+						{figure(row.freed, bytes)}
+						{figure(row.allocations, count)}
+						<td class="num">
+							{row.range.from >= 0 && (
+								<button
+									class="link"
+									title="Flame graph and functions of the difference"
+									onClick={() => state.compareEdges(row.range)}
+								>
+									compare
+								</button>
+							)}
+						</td>
+						<td>{row.top}</td>
 					</tr>
-				</thead>
-				<tbody>
-					{ends.slice(1).map((to, i) => (
-						<Between
-							key={`${i} ${to}`}
-							p={p}
-							from={ends[i]!}
-							to={to}
-							name={`${name(i)} – ${name(i + 1)}`}
-						/>
-					))}
-				</tbody>
-			</table>
+				)}
+			</Table>
 		</section>
 	);
 }
