@@ -212,12 +212,14 @@ def test_looks_on_request_find_what_is_lost_until_then(tools):
     with Server(tools) as server:
         server.do("hold 500")
         assert lost_of(look(tools, server.pid)) == 0
+        text = tools.run(tools.heaptrack, "--ctl", server.pid, "look").stdout
+        assert re.search(r"no unreachable block was found; stopped for [\d.]+ [mµu]?s", text), text
         server.do("lose 20")
         blocks = blocks_of(look(tools, server.pid))
         assert (blocks["unreachable"], blocks["owned"]) == (20, 20) and blocks["held"] >= 500, blocks
         server.do("lose 5", "hold 10")
         text = tools.run(tools.heaptrack, "--ctl", server.pid, "look").stdout
-        assert re.search(r"nothing points to 50 live blocks \(6\.2 kB\); stopped for [\d.]+ [mµu]?s", text), text
+        assert re.search(r"unreachable: 50 live blocks \(6\.2 kB\); stopped for [\d.]+ [mµu]?s", text), text
         conftest.wait_until(lambda: (known := graded_look(tools, "request")) and known["grades"]["unreachable"] == 25,
                             what="a checkpoint after the last look")
         assert server.end() == 3

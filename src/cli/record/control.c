@@ -126,10 +126,13 @@ static void put_look(struct status *s) {
 				memory_part_texts[most - s->parts].words);
 		*most = 0;
 	}
-	if (s->pause_ns > 0 && s->ungraded.size == 0) {
-		say(stdout, "\n%7s  nothing points to %s live blocks (%s); stopped for %s", "",
-				s->lost_blocks > 0 ? HUMAN_COUNT(s->lost_blocks) : "any of the",
-				HUMAN_BYTES(s->lost_bytes), HUMAN_DURATION(s->pause_ns));
+	if (s->pause_ns > 0 && s->ungraded.size == 0 && s->lost_blocks > 0) {
+		say(stdout, "\n%7s  unreachable: %s (%s); stopped for %s", "",
+				COUNTED(s->lost_blocks, "live block"), HUMAN_BYTES(s->lost_bytes),
+				HUMAN_DURATION(s->pause_ns));
+	} else if (s->pause_ns > 0 && s->ungraded.size == 0) {
+		say(stdout, "\n%7s  no unreachable block was found; stopped for %s", "",
+				HUMAN_DURATION(s->pause_ns));
 	} else if (s->ungraded.size > 0) {
 		say(stdout, "\n%7s  what points to live blocks is not known: %.*s", "",
 				SLICE_ARG(buffer_view(&s->ungraded)));
