@@ -1,6 +1,7 @@
 """Whose frame on a thread's stack holds blocks, by programs whose functions know what they hold."""
 
 import random
+import re
 import shutil
 import subprocess
 
@@ -190,3 +191,30 @@ def test_a_frame_is_the_same_whatever_it_waits_for(tools, tmp_path):
         nodes = tools.json(runs[n].file, "--holders", "-d", runs[30].file)["nodes"]
         found = [(node["base_blocks"], node["this_blocks"]) for node in nodes if node["parent"] == 0 and node["function"] == name]
         assert found == [(30, rows[n]["retained_blocks"])], nodes
+
+
+ENDS = HEAD + """
+static void *worker(void *unused) {
+	void *volatile blocks[100];
+	for (int i = 0; i < 100; i++) { blocks[i] = malloc(1000); }
+	usleep(100000);
+	return (void)unused, blocks[0];
+}
+int main(void) {
+	pthread_t t;
+	pthread_setname_np(pthread_self(), "main");
+	for (int i = 0; i < 3; i++) { pthread_create(&t, NULL, worker, NULL); }
+	usleep(99900);
+	exit(0);
+}
+"""
+
+
+def test_threads_that_end_meanwhile_are_not_nameless(tools, tmp_path):
+    path = build(tmp_path, ENDS, COMPILERS["gcc -O0"])
+    found = holders(tools.record(path, options=("--leaks", "--force")))
+    roots = [name for name in found if "stack of" in name or "frame of" in name]
+    assert roots, found
+    for name in roots:
+        assert re.search(r"(stack of|frame of \w+ in) (thread main|a thread that has ended)", name), found
+        assert "thread  " not in name and not name.endswith("thread "), found

@@ -203,12 +203,14 @@ uint32_t root_names_frame(void *user, uint64_t at) {
 
 // ---- texts of an answer, each behind a zero byte
 
-/** Of the thread that a root is of; "" if it has none. */
+/** The thread that a root is of. It may have ended while its copy was searched. */
 static const char *thread_of(const struct root_names *n, const struct graph_root *r,
 		char room[static 64]) {
+	char name[32];
 	bool is_known = r->thread > 0 &&
-			process_thread_name(n->pid, (pid_t)n->threads[r->thread - 1].tid, room, 64);
-	return is_known ? room : "";
+			process_thread_name(n->pid, (pid_t)n->threads[r->thread - 1].tid, name, sizeof name);
+	(void)snprintf(room, 64, is_known ? "thread %s" : "a thread that has ended", name);
+	return room;
 }
 
 /** Begin the next text. */
@@ -259,10 +261,10 @@ static void put_label(struct root_names *n, const struct graph_root *r, struct r
 	case REC_HOLDER_STACK:
 		if (r->frame) {
 			const struct symbols_frame *f = &n->frames.items[r->frame - 1].named;
-			buffer_printf(out, "frame of %s in thread %s", f->function, thread_of(n, r, room));
+			buffer_printf(out, "frame of %s in %s", f->function, thread_of(n, r, room));
 			put_place(f, row, out);
 		} else {
-			buffer_printf(out, "stack of thread %s", thread_of(n, r, room));
+			buffer_printf(out, "stack of %s", thread_of(n, r, room));
 		}
 		break;
 	case REC_HOLDER_DISGUISE: buffer_text(out, "pointers in disguise"); break;
