@@ -136,6 +136,35 @@ def test_who_leads_to_what_several_hold(tools, tmp_path):
     assert row["file"] is None
 
 
+MAPPED = """
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#define MAP(at) \\
+	((struct list **)mmap((void *)(at##L << 40), 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))
+struct list { struct list *next; char rest[96]; };
+int main(void) {
+	struct list *first = NULL;
+	for (int i = 0; i < 900; i++) {
+		struct list *l = calloc(1, sizeof *l);
+		l->next = first;
+		first = l;
+	}
+	*MAP(1) = first;
+	*MAP(2) = first; // by another call, which makes it a root of its own
+	first = NULL;
+	_exit(0);
+}
+"""
+
+
+def test_roots_of_one_name_are_said_once(tools, tmp_path):
+    (tmp_path / "mapped.c").write_text(MAPPED, encoding="utf-8")
+    subprocess.run(["gcc", "-g", "-o", "mapped", "mapped.c"], cwd=tmp_path, check=True)
+    row = next(row for row in record(tools, tmp_path / "mapped").json()["leaks"]["holders"] if row["kind"] == "several")
+    assert (row["name"], row["retained_blocks"]) == ("several roots, most of it by mapped memory", 900)
+
+
 SEEDS = 12
 LONG_SEEDS = 200
 EXACT = 0.95  # of all owners

@@ -274,6 +274,20 @@ static void put_label(struct root_names *n, const struct graph_root *r, struct r
 	}
 }
 
+/** The roots that lead to most of what several do; those of one name are said once. */
+static void put_sharers(struct root_names *n, const struct graph *graph, struct buffer *out) {
+	SCOPED(texts) names = {0};
+	for (unsigned i = 0; i < graph->n_sharers; i++) {
+		SCOPED(buffer) label = {0};
+		put_label(n, &graph->sharers[i], NULL, &label);
+		out->failed |= label.failed || texts_id(&names, buffer_view(&label)) == 0;
+	}
+	for (size_t i = 1; i < names.n; i++) {
+		buffer_text(out, i == 1 ? ", most of it by " : i + 1 < names.n ? ", " : " and ");
+		buffer_slice(out, names.items[i]);
+	}
+}
+
 void root_names_put(struct root_names *n, struct graph *graph, struct buffer *texts) {
 	EACH(holder, graph->holders) {
 		if (holder->row.kind == REC_HOLDER_BLOCKS) {
@@ -282,12 +296,8 @@ void root_names_put(struct root_names *n, struct graph *graph, struct buffer *te
 		holder->root.kind = holder->row.kind;
 		holder->row.name = place_of(texts);
 		put_label(n, &holder->root, &holder->row, texts);
-		for (unsigned i = 0; holder->row.kind == REC_HOLDER_SEVERAL && i < graph->n_sharers; i++) {
-			buffer_text(texts,
-					i == 0                             ? ", most of it by "
-							: i + 1 < graph->n_sharers ? ", "
-													   : " and ");
-			put_label(n, &graph->sharers[i], NULL, texts);
+		if (holder->row.kind == REC_HOLDER_SEVERAL) {
+			put_sharers(n, graph, texts);
 		}
 	}
 	EACH(class, graph->classes) {
