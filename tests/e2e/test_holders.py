@@ -161,8 +161,17 @@ int main(void) {
 def test_roots_of_one_name_are_said_once(tools, tmp_path):
     (tmp_path / "mapped.c").write_text(MAPPED, encoding="utf-8")
     subprocess.run(["gcc", "-g", "-o", "mapped", "mapped.c"], cwd=tmp_path, check=True)
-    row = next(row for row in record(tools, tmp_path / "mapped").json()["leaks"]["holders"] if row["kind"] == "several")
+    rows = record(tools, tmp_path / "mapped").json()["leaks"]["holders"]
+    row = next(row for row in rows if row["kind"] == "several")
+    assert row["stack"] is None
     assert (row["name"], row["retained_blocks"]) == ("several roots, most of it by mapped memory", 900)
+
+
+def test_who_has_mapped_what_holds_blocks(tools, tmp_path):
+    (tmp_path / "mapped.c").write_text(MAPPED.replace("*MAP(2) = first;", ""), encoding="utf-8")
+    subprocess.run(["gcc", "-g", "-o", "mapped", "mapped.c"], cwd=tmp_path, check=True)
+    row, = record(tools, tmp_path / "mapped").json()["leaks"]["holders"]
+    assert row["kind"] == "mapping" and "main" in [frame["function"] for frame in row["stack"]], row
 
 
 SEEDS = 12

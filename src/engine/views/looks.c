@@ -2,17 +2,22 @@
 /* The looks of a recording as JSON: each with its parts, and who has how much of them. */
 #include "engine/memory.h"
 
+/** Whose call mapped it; `mapping` as in a part. */
+static void put_maker(const struct looks_writer *w, uint32_t mapping) {
+	if (mapping) {
+		w->put_stack(w->user, w->r->mappings.items[mapping - 1].node);
+	} else {
+		json_null(w->j, "stack");
+	}
+}
+
 static void put_row(const struct looks_writer *w, const struct rec_part *p) {
 	struct json *j = w->j;
 	JSON_OBJECT(j, NULL);
 	json_number(j, "bytes", p->resident_bytes);
 	json_number(j, "lazy_free_bytes", p->lazy_free_bytes);
 	json_string_if(j, "name", w->r->strings.items[p->name]);
-	if (p->mapping) {
-		w->put_stack(w->user, w->r->mappings.items[p->mapping - 1].node);
-	} else {
-		json_null(j, "stack");
-	}
+	put_maker(w, p->mapping);
 }
 
 static void put_part(const struct looks_writer *w, const struct memory_look *m, uint8_t part) {
@@ -144,6 +149,7 @@ static void put_holders(const struct looks_writer *w) {
 		json_string_if(w->j, "file", w->r->strings.items[h->file]);
 		json_number_if(w->j, "line", h->line > 0, h->line);
 		JSON_FIELDS(w->j, h, look, retained_bytes, retained_blocks);
+		put_maker(w, h->mapping);
 	}
 }
 
