@@ -336,6 +336,21 @@ def test_two_allocators(tools):
         assert running.end() == 3
 
 
+def test_what_is_mapped_is_not_known(tools):
+    """Debian's static busybox has no symbols, and its mmap is not found by its code."""
+    busybox = shutil.which("busybox")
+    if not busybox or b"not a dynamic" not in subprocess.run(["ldd", busybox], capture_output=True, check=False).stderr:
+        pytest.skip("no static busybox is installed")
+    program = subprocess.Popen([busybox, "sleep", "60"])
+    try:
+        said = look(tools, program.pid, status=1).stderr
+        assert "what points to live blocks is not known: what the program maps is not recorded" in said, said
+        assert program.poll() is None
+    finally:
+        program.kill()
+        program.wait()
+
+
 def test_a_pause_that_is_not_allowed(tools):
     with Program(compile_c(tools, "holder", HOLDER)) as program:
         said = look(tools, program.pid, "--max-pause", "0", status=1).stderr

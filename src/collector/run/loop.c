@@ -181,8 +181,9 @@ void run_loop(struct run *run) {
 	run_note_last_program(run);
 	if (run->options->leaks && !run->is_graded) {
 		run_say_ungraded(run,
-				"the program ended without waiting for heaptrack, by a signal or a system call of "
-				"its own");
+				run->records_mappings ? "the program ended without waiting for heaptrack, by a "
+										"signal or a system call of its own"
+									  : "what the program maps is not recorded");
 	}
 	children_take_last(&run->children, run->segment.header, run->now_ns);
 	control_settle(run->control, run_put_status, run);
