@@ -20,6 +20,7 @@ struct name {
 	struct slice symbol;   // as linked; empty: none
 	struct slice file;     // empty: unknown
 	struct slice module;   // path; empty: none known
+	struct slice type;     // of what it allocates, as debug data say; empty: unknown
 	uint32_t line;         // 0: unknown
 	uint32_t function_id;  // equal for all frames of one function of one file; < names_n_functions
 	uint8_t owner;         // enum owner

@@ -280,6 +280,7 @@ bool symbols_put(const struct symbols_answer *answer, struct rec_location *place
 				.symbol = texts_id_of(texts, f->symbol),
 				.file = texts_id_of(texts, f->file),
 				.line = f->line,
+				.allocates = texts_id_of(texts, f->allocates),
 		};
 	}
 	return !texts->failed;

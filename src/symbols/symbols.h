@@ -37,10 +37,11 @@ struct symbols_wanted {
 };
 
 struct symbols_frame {
-	const char *function; // demangled, hashes and clone suffixes dropped; NULL: unknown
-	const char *symbol;   // raw linkage name; NULL: unknown
-	const char *file;     // NULL: unknown
-	uint32_t line;        // 0: unknown
+	const char *function;  // demangled, hashes and clone suffixes dropped; NULL: unknown
+	const char *symbol;    // raw linkage name; NULL: unknown
+	const char *file;      // NULL: unknown
+	uint32_t line;         // 0: unknown
+	const char *allocates; // the type of what this call allocates; NULL: unknown
 };
 
 struct symbols_answer {

@@ -158,10 +158,11 @@ struct rec_location {
 };
 
 struct rec_frame {
-	uint32_t function; // string: for people
-	uint32_t symbol;   // string: as in the symbol table, mangled; 0 for inlined frames without one
-	uint32_t file;     // string; 0: unknown
-	uint32_t line;     // 0: unknown
+	uint32_t function;  // string: for people
+	uint32_t symbol;    // string: as in the symbol table, mangled; 0 for inlined frames without one
+	uint32_t file;      // string; 0: unknown
+	uint32_t line;      // 0: unknown
+	uint32_t allocates; // string: the type of what its call allocates; 0: unknown
 };
 
 struct rec_node {

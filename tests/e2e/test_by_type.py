@@ -122,6 +122,67 @@ def test_rust_with_old_names_says_no_parameter_for_a_type(tools, tmp_path):
     assert not {"T", "K", "V", "A"} & set(types), types
 
 
+# What clang writes since LLVM 22, which Debian 12 does not have: each call of operator new says what it allocates, and
+# calls of other functions say nothing.
+CALLS = [("_Znwm", 24, "point", "app::Point"), ("_Znam", 20, "int", "int"), ("_Znam", 56, "pointer", "app::Point**"),
+         ("_Znwm", 16, "pair", "app::pair<int>"), ("malloc", 32, "", ""), ("_Znwm", 40, "unnamed", ""),
+         ("_Znwm", 8, "anything", "void*"), ("_Znwm", 48, "row", "int")]
+
+
+def written_by_new_clang(version):
+    """An assembler's text of a program with those calls, and their debug data as DWARF `version` has them."""
+    form_addr, form_ref4, form_string, none = 1, 19, 8, 0
+    tag, end = {4: (0x4109, 0x11), 5: (0x48, 0x7d)}[version]  # GNU's call site, by its "low pc", and that of DWARF 5
+    kinds = {"unit": (0x11, 1, [(0x13, 11), (3, form_string), (0x11, form_addr), (0x12, 6)]),
+             "function": (0x2e, 1, [(3, form_string), (0x11, form_addr), (0x12, 6)]),
+             "namespace": (0x39, 1, [(3, form_string)]), "struct": (0x13, none, [(3, form_string)]),
+             "unnamed": (0x13, none, []), "base": (0x24, none, [(3, form_string), (0x3e, 11), (0x0b, 11)]),
+             "pointer": (0x0f, none, [(0x49, form_ref4)]), "anything": (0x0f, none, []),
+             "const": (0x26, none, [(0x49, form_ref4)]), "array": (1, none, [(0x49, form_ref4)]),
+             "call": (tag, none, [(end, form_addr)]),
+             "allocating": (tag, none, [(end, form_addr), (0x3e0e, form_ref4)])}
+    number = {kind: i + 1 for i, kind in enumerate(kinds)}
+    code, calls = [], []
+    for i, (function, size, kind, _) in enumerate(CALLS):
+        code.append(f"mov ${size}, %edi; call {function}@PLT; .Lend{i}: mov %rax, kept+{8 * i}(%rip)")
+        calls.append(f".uleb128 {number['allocating']}; .quad .Lend{i}; .long .L{kind} - .Lunit" if kind else
+                     f".uleb128 {number['call']}; .quad .Lend{i}")
+    abbreviations = [f".uleb128 {number[kind]}, {tag}; .byte {children}; .uleb128 " +
+                     ", ".join(f"{name}, {form}" for name, form in [*attributes, (0, 0)])
+                     for kind, (tag, children, attributes) in kinds.items()]
+
+    def one(label, kind, *values):
+        return f".L{label}: .uleb128 {number[kind]}; " + "; ".join(values)
+
+    head = {4: ".short 4; .long .debug_abbrev; .byte 8", 5: ".short 5; .byte 1, 8; .long .debug_abbrev"}[version]
+    lines = [
+        ".text", ".globl main", ".type main, @function", "main: .cfi_startproc", "push %rbx", ".cfi_adjust_cfa_offset 8",
+        *code, "xor %eax, %eax", "pop %rbx", "ret", ".cfi_endproc", ".Lend: .size main, . - main",
+        f".comm kept, {8 * len(CALLS)}", '.section .debug_abbrev,"",@progbits', *abbreviations, ".byte 0",
+        '.section .debug_info,"",@progbits', ".Lunit: .long .Lunit_end - .Lversion", f".Lversion: {head}",
+        one("top", "unit", ".byte 4", '.asciz "app.cpp"', ".quad main", ".long .Lend - main"),
+        one("app", "namespace", '.asciz "app"'), one("point", "struct", '.asciz "Point"'),
+        one("pair", "struct", '.asciz "pair<int>"'), ".byte 0",
+        one("unnamed", "unnamed"), one("int", "base", '.asciz "int"', ".byte 5, 4"),
+        one("constant", "const", ".long .Lpoint - .Lunit"), one("one", "pointer", ".long .Lconstant - .Lunit"),
+        one("pointer", "pointer", ".long .Lone - .Lunit"), one("anything", "anything"),
+        one("row", "array", ".long .Lint - .Lunit"),
+        one("main", "function", '.asciz "main"', ".quad main", ".long .Lend - main"), *calls, ".byte 0",
+        ".byte 0", ".Lunit_end:", '.section .note.GNU-stack,"",@progbits']
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_types_that_a_new_clang_writes_at_calls(tools, tmp_path, version):
+    recording = recorded(tools, tmp_path, written_by_new_clang(version), "app.s", "g++")
+    types = types_of(recording, "--lens", "m=never-freed&focus=main")
+    wanted = {}
+    for _, size, _, name in CALLS:
+        label = name or "(type not known)"
+        wanted[label] = wanted.get(label, 0) + size
+    assert types == wanted
+
+
 def test_another_language_has_one_row(tools):
     recording = tools.record("/bin/sh", "-c", "true")
     assert set(types_of(recording, "--lens", "m=bytes")) <= {"(type not known)"}

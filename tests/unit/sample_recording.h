@@ -70,13 +70,13 @@ static struct rec_module sample_modules[N_MODULES] = {
 };
 
 static struct rec_frame sample_frames[] = {
-		{S_NEW, S_NONE, S_NONE, 0},         // 0
-		{S_VECTOR, S_NONE, S_VECTOR_H, 68}, // 1
-		{S_ROW, S_NONE, S_APP_CPP, 12},     // 2, inlined into
-		{S_SPIKE, S_NONE, S_APP_CPP, 20},   // 3
-		{S_PARSE, S_NONE, S_APP_CPP, 33},   // 4
-		{S_MAIN, S_NONE, S_APP_CPP, 50},    // 5
-		{S_START, S_NONE, S_NONE, 0},       // 6
+		{S_NEW, S_NONE, S_NONE, 0, S_NONE},         // 0
+		{S_VECTOR, S_NONE, S_VECTOR_H, 68, S_NONE}, // 1
+		{S_ROW, S_NONE, S_APP_CPP, 12, S_NONE},     // 2, inlined into
+		{S_SPIKE, S_NONE, S_APP_CPP, 20, S_NONE},   // 3
+		{S_PARSE, S_NONE, S_APP_CPP, 33, S_NONE},   // 4
+		{S_MAIN, S_NONE, S_APP_CPP, 50, S_NONE},    // 5
+		{S_START, S_NONE, S_NONE, 0, S_NONE},       // 6
 };
 
 static struct rec_location sample_locations[N_LOCATIONS] = {

@@ -67,6 +67,7 @@ static void test_code(void **state) {
 	BREAK("frame 9", r.frames.items[9].function = r.strings.n);
 	BREAK("frame 9", r.frames.items[9].symbol = r.strings.n);
 	BREAK("frame 9", r.frames.items[9].file = r.strings.n);
+	BREAK("frame 9", r.frames.items[9].allocates = r.strings.n);
 	BREAK("does not come before", r.nodes.items[50].parent = 50);
 	BREAK("location", r.nodes.items[50].location = r.locations.n);
 }

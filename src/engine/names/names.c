@@ -173,6 +173,7 @@ static bool name_location(struct names *n, uint32_t id) {
 		out[i].function = text(r, f->function);
 		out[i].symbol = text(r, f->symbol);
 		out[i].file = text(r, f->file);
+		out[i].type = text(r, f->allocates);
 		out[i].line = f->line;
 		out[i].has_name = out[i].function.size > 0;
 		if (out[i].has_name && l->module == 0) {

@@ -116,14 +116,14 @@ static const struct rec_class *class_of(const struct recording *r, uint32_t stac
 static bool take_classes(struct taker *t) {
 	SCOPED(index) known = {0};
 	FREED struct seen *seen = types_seen(t->recording);
-	FREED uint32_t *part_of = calloc(names_n_functions(t->names) + 1ul, sizeof *part_of);
+	FREED uint32_t *part_of = calloc(names_n_frames(t->names) + 1ul, sizeof *part_of);
 	bool ok = part_of && seen;
 	EACH_STACK_THAT_COSTS(i, t, ok) {
 		const struct rec_class *class = class_of(t->recording, i);
 		uint32_t node = t->recording->stacks.items[i].node, none = 0;
 		struct slice type = t->recording->strings.items[class ? class->name : seen[node].name];
 		const struct name *f = class ? NULL : type_of_stack(t->recording, t->names, node, &type);
-		uint32_t *which = f ? &part_of[f->function_id] : &none;
+		uint32_t *which = f ? &part_of[names_number(t->names, f)] : &none;
 		if (!*which && (f || class || seen[node].votes > 0)) {
 			struct part *part = part_of_type(t, &known, type);
 			ok = part != NULL;

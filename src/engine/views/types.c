@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The table of functions that prove what type a block is of. A frame proves a type only if all that
- * it asks for is of this type: a constructor that was inlined into it asks for something else. So
- * most rows are functions that construct nothing; for others there must be debug data, which name
- * what was inlined. Old names of Rust have the parameter ("T") where debug data do not say what it
- * is.
+ * What proves what type a block is of: debug data at the call, else a table of functions. A frame
+ * proves a type only if all that it asks for is of this type: a constructor that was inlined into
+ * it asks for something else. So most rows are functions that construct nothing; for others there
+ * must be debug data, which name what was inlined. Old names of Rust have the parameter ("T") where
+ * debug data do not say what it is.
  */
 #include "engine/views/types.h"
 
@@ -220,6 +220,10 @@ static bool is_parameter(struct slice type) {
 
 enum type_proof type_of_frame(const struct name *frame, struct slice *type) {
 	struct template class, method;
+	if (frame->type.size > 0) {
+		*type = frame->type;
+		return TYPE_PROVED;
+	}
 	if (!frame->has_name) {
 		return TYPE_UNKNOWN;
 	}

@@ -68,8 +68,10 @@ static bool make_locations(struct filling *k) {
 		};
 		for (uint32_t at = i; at && has_name; at = k->places.tree.nodes[at].parent) {
 			const struct profile_frame *f = &k->p->frames.items[k->places.tree.nodes[at].frame];
-			r->frames.items[r->frames.n++] = (struct rec_frame){f->function, f->symbol, f->file,
-					f->line};
+			r->frames.items[r->frames.n++] = (struct rec_frame){.function = f->function,
+					.symbol = f->symbol,
+					.file = f->file,
+					.line = f->line};
 		}
 	}
 	return true;

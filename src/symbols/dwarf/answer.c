@@ -128,6 +128,51 @@ static bool set_call(struct asking *a, struct symbols_frame *frame, struct die_f
 	return !has_files || set_file(a, frame, files, die_number(&facts->call_file));
 }
 
+/** What a type is made of: pointers, then itself. False: void, or not known (no pointers). */
+static bool find_type(Dwarf_Die *type, unsigned attribute, int *n_pointers) {
+	enum { STEPS_MAX = 16 }; // damaged data could lead in a circle
+	Dwarf_Attribute to;
+	int step = 0;
+	for (; step < STEPS_MAX && dwarf_attr(type, attribute, &to); step++) {
+		if (!dwarf_formref_die(&to, type)) {
+			step = STEPS_MAX;
+			break;
+		}
+		attribute = DW_AT_type;
+		switch (dwarf_tag(type)) {
+		case DW_TAG_pointer_type: ++*n_pointers; break;
+		case DW_TAG_array_type:
+		case DW_TAG_const_type:
+		case DW_TAG_volatile_type: break;
+		default: return true;
+		}
+	}
+	*n_pointers = step < STEPS_MAX ? *n_pointers : 0;
+	return false;
+}
+
+/** What a call allocates, as C++ writes its name. False: no memory. */
+static bool set_type(struct asking *a, struct symbols_frame *frame, Dwarf_Die *call) {
+	Dwarf_Die type = *call;
+	int n_pointers = 0;
+	const char *text;
+	if (find_type(&type, DW_AT_LLVM_alloc_type, &n_pointers)) {
+		struct die_facts facts;
+		struct die_name name;
+		die_facts(&facts, &type);
+		die_name(&name, a->unit, &type, &facts);
+		text = name.plain ? die_qualified(&name, a->unit, &a->scratch, 0) : "";
+	} else {
+		text = n_pointers ? "void" : "";
+	}
+	if (text && !*text) {
+		return true; // it has no name
+	}
+	text = text ? arena_printf(&a->scratch, "%s%.*s", text, n_pointers, "****************") : NULL;
+	frame->allocates = text ? name_pool_get(a->question->pool, text, NAMES_TEXT).function : NULL;
+	return frame->allocates != NULL;
+}
+
 bool answer_chain(struct asking *a, size_t i) {
 	struct walk *w = a->walk;
 	uint64_t pc = w->pcs[i];
@@ -136,7 +181,8 @@ bool answer_chain(struct asking *a, size_t i) {
 		n++;
 	}
 	struct symbols_frame *frames = arena_new(a->question->pool->arena, struct symbols_frame, n);
-	if (!frames || !set_line(a, &frames[0], pc)) {
+	if (!frames || !set_line(a, &frames[0], pc) ||
+			(w->calls[i] && !set_type(a, &frames[0], &w->links.items[w->calls[i] - 1].die))) {
 		return false;
 	}
 	uint32_t at = w->heads[i];

@@ -5,6 +5,7 @@
 static int keep_attribute(Dwarf_Attribute *attribute, void *arg) {
 	struct die_facts *f = arg;
 	switch (dwarf_whatattr(attribute)) {
+	case DW_AT_call_return_pc:
 	case DW_AT_low_pc: f->low = *attribute; break;
 	case DW_AT_high_pc: f->high = *attribute; break;
 	case DW_AT_ranges: f->ranges = *attribute; break;
@@ -19,6 +20,7 @@ static int keep_attribute(Dwarf_Attribute *attribute, void *arg) {
 	case DW_AT_name: f->name = *attribute; break;
 	case DW_AT_call_file: f->call_file = *attribute; break;
 	case DW_AT_call_line: f->call_line = *attribute; break;
+	case DW_AT_LLVM_alloc_type: f->allocates = *attribute; break;
 	default: break;
 	}
 	return DWARF_CB_OK;

@@ -105,7 +105,11 @@ struct die_facts {
 	Dwarf_Attribute origin;            // abstract origin or specification
 	Dwarf_Attribute linkage_name, name;
 	Dwarf_Attribute call_file, call_line;
+	Dwarf_Attribute allocates; // of a call: the type of what it allocates
 };
+
+// LLVM 22, https://github.com/llvm/llvm-project/pull/132073; elfutils' header does not have it
+enum { DW_AT_LLVM_alloc_type = 0x3e0e };
 
 void die_facts(struct die_facts *out, Dwarf_Die *die);
 
@@ -237,6 +241,7 @@ struct walk {
 	size_t n;
 	uint32_t *owners; // per pc: the number of the subprogram that holds it; 0: none yet
 	uint32_t *heads;  // per pc: the innermost link + 1, in the unit at work
+	uint32_t *calls;  // per pc: the link + 1 of a call that says what it allocates; 0: none
 	uint32_t n_subprograms;
 	VEC(struct chain_link) links; // of the unit at work
 	VEC(uint32_t) claimed;        // pcs that the unit at work took

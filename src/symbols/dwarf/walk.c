@@ -7,6 +7,7 @@
  *       subprogram           entered if it holds a wanted pc: it becomes the pc's owner
  *         lexical block      always entered
  *           inlined call     entered if it holds a pc of the owner: a link of the pc's chain
+ *           call             kept if it says what it allocates
  *
  * The first unit whose subprogram holds a pc owns it: linkers leave debug data of thrown-away
  * copies that point at the kept copy, so that one pc may lie in dozens of units. Depth first, outer
@@ -21,7 +22,8 @@ bool walk_init(struct walk *w, const uint64_t *pcs, size_t n) {
 	*w = (struct walk){.pcs = pcs, .n = n};
 	w->owners = calloc(n + 1, sizeof *w->owners);
 	w->heads = calloc(n + 1, sizeof *w->heads);
-	if (w->owners && w->heads) {
+	w->calls = calloc(n + 1, sizeof *w->calls);
+	if (w->owners && w->heads && w->calls) {
 		return true;
 	}
 	walk_finish(w);
@@ -31,6 +33,7 @@ bool walk_init(struct walk *w, const uint64_t *pcs, size_t n) {
 void walk_finish(struct walk *w) {
 	free(w->owners);
 	free(w->heads);
+	free(w->calls);
 	CALL_FOR(vec_finish, w, links, claimed);
 	*w = (struct walk){0};
 }
@@ -38,6 +41,7 @@ void walk_finish(struct walk *w) {
 void walk_next_unit(struct walk *w) {
 	for (size_t i = 0; i < w->claimed.n; i++) {
 		w->heads[w->claimed.items[i]] = 0;
+		w->calls[w->claimed.items[i]] = 0;
 	}
 	w->claimed.n = 0;
 	w->links.n = 0;
@@ -48,11 +52,11 @@ bool walk_wants(const struct walk *w, struct die_range range) {
 	return SOME(i < w->n && w->pcs[i] < range.end, !w->owners[i++]);
 }
 
-/** Put a link in front of the chain of pc number `i`. */
-static void add_link(struct walk *w, size_t i, const Dwarf_Die *die, uint32_t depth) {
-	struct chain_link link = {.die = *die, .outer = w->heads[i], .depth = depth};
+/** Put a link in front of a chain. */
+static void add_link(struct walk *w, uint32_t *head, const Dwarf_Die *die, uint32_t depth) {
+	struct chain_link link = {.die = *die, .outer = *head, .depth = depth};
 	if (vec_add(&w->links, link)) {
-		w->heads[i] = (uint32_t)w->links.n;
+		*head = (uint32_t)w->links.n;
 	} else {
 		w->failed = true;
 	}
@@ -64,7 +68,7 @@ static void claim(struct walk *w, size_t i, const Dwarf_Die *die, uint32_t owner
 		return;
 	}
 	w->owners[i] = owner;
-	add_link(w, i, die, 0);
+	add_link(w, &w->heads[i], die, 0);
 }
 
 /**
@@ -90,13 +94,28 @@ static uint32_t enter(struct walk *w, const struct unit *unit, Dwarf_Die *die, u
 				holds = true;
 			} else if (w->links.items[w->heads[i] - 1].depth < depth) {
 				// Of two calls side by side that both claim a pc the first has it
-				add_link(w, i, die, depth);
+				add_link(w, &w->heads[i], die, depth);
 				holds = true;
 			}
 		}
 	}
 	w->n_subprograms += !owner && holds;
 	return holds ? own : 0;
+}
+
+/** A call, by what returns from it; the pc of a frame is one before. */
+static void keep_call(struct walk *w, Dwarf_Die *die, uint32_t owner) {
+	struct die_facts facts;
+	Dwarf_Addr end = 0;
+	die_facts(&facts, die);
+	if (!facts.low.form || dwarf_formaddr(&facts.low, &end) != 0) {
+		return;
+	}
+	for (size_t i = sorted_first(w->pcs, w->n, end - 1); i < w->n && w->pcs[i] < end; i++) {
+		if (w->owners[i] == owner && !w->calls[i]) {
+			add_link(w, &w->calls[i], die, 0);
+		}
+	}
 }
 
 static void walk_children(struct walk *w, const struct unit *unit, Dwarf_Die *parent,
@@ -114,6 +133,12 @@ static void visit(struct walk *w, const struct unit *unit, Dwarf_Die *die, uint3
 	case DW_TAG_inlined_subroutine:
 		if (owner && enter(w, unit, die, owner, depth)) {
 			walk_children(w, unit, die, owner, depth, is_full);
+		}
+		break;
+	case DW_TAG_call_site:
+	case DW_TAG_GNU_call_site:
+		if (owner && dwarf_hasattr(die, DW_AT_LLVM_alloc_type)) {
+			keep_call(w, die, owner);
 		}
 		break;
 	case DW_TAG_lexical_block:

@@ -88,7 +88,8 @@ static bool code_is_valid(const struct recording *r, struct err *why) {
 					row->n_frames > r->frames.n - row->first_frame || row->is_exact > 1 ||
 					row->is_mark > 1)
 	RANGE_OF(frames, "frame",
-			!is_string(r, row->function) || !is_string(r, row->symbol) || !is_string(r, row->file))
+			!is_string(r, row->function) || !is_string(r, row->symbol) ||
+					!is_string(r, row->file) || !is_string(r, row->allocates))
 	REFUSE_ROWS(r->nodes, 1, row->parent >= i, "node %u: its parent %u does not come before it", i,
 			row->parent)
 	REFUSE_ROWS(r->nodes, 1, row->location >= r->locations.n, "node %u: location %u is undefined",
