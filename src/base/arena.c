@@ -49,9 +49,7 @@ static struct arena_chunk *new_chunk(struct arena *a, size_t need) {
 static struct arena_chunk *take_spare(struct arena *a, size_t need) {
 	struct arena_chunk **best = NULL;
 	for (struct arena_chunk **at = &a->spares; *at; at = &(*at)->next) {
-		if ((*at)->size >= need && (!best || (*at)->size < (*best)->size)) {
-			best = at;
-		}
+		best = (*at)->size >= need && (!best || (*at)->size < (*best)->size) ? at : best;
 	}
 	struct arena_chunk *chunk = best ? *best : NULL;
 	if (chunk) {

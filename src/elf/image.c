@@ -40,12 +40,8 @@ static void read_sections(struct elf_image *e, const Elf64_Ehdr *h) {
 	}
 	Elf64_Shdr zero;
 	memcpy(&zero, first.data, sizeof zero);
-	if (n == 0) {
-		n = zero.sh_size;
-	}
-	if (names == SHN_XINDEX) {
-		names = zero.sh_link;
-	}
+	n = n ?: zero.sh_size;
+	names = names == SHN_XINDEX ? zero.sh_link : names;
 	if (n > UINT32_MAX) {
 		return;
 	}
@@ -178,9 +174,7 @@ struct slice elf_build_id(const struct elf_image *e) {
 	// A debug file has the headers of segments whose bytes it lacks: the sections decide then
 	struct elf_section s;
 	for (uint32_t i = 1; !id.size && elf_section_at(e, i, &s); i++) {
-		if (s.type == SHT_NOTE) {
-			id = build_id_in(s.bytes, 4);
-		}
+		id = s.type == SHT_NOTE ? build_id_in(s.bytes, 4) : id;
 	}
 	return id;
 }

@@ -30,9 +30,8 @@ static bool write_profile(profile_writer *encode, const struct export_request *r
 	struct profile p;
 	bool ok = profile_of_request(&p, request, &arena, err);
 	struct write_options options = request->options;
-	if (ok && !request->has_shown) {
-		options.shown = profile_value_shown(request->lens, &p);
-	}
+	options.shown = ok && !request->has_shown ? profile_value_shown(request->lens, &p)
+											  : options.shown;
 	return ok && encode(&out, &p, &options, err) && sink->write(sink->user, buffer_view(&out), err);
 }
 

@@ -120,9 +120,7 @@ static uint32_t make_frame(struct making *k, uint32_t location, const struct nam
 
 static uint32_t frame_of(struct making *k, uint32_t location, const struct name *name) {
 	uint32_t *known = &k->frame_ids[names_number(k->names, name)];
-	if (*known == 0) {
-		*known = make_frame(k, location, name) + 1;
-	}
+	*known = *known ?: make_frame(k, location, name) + 1;
 	return *known - 1;
 }
 

@@ -83,9 +83,7 @@ static bool read_numbers(struct heaptrack_reader *r, const uint8_t *at, const ui
 static struct slice read_line_text(const uint8_t *at, const uint8_t *end) {
 	const uint8_t *p = at;
 	uint64_t size;
-	if (read_number(&p, end, &size) && size == (uint64_t)(end - p)) {
-		at = p;
-	}
+	at = read_number(&p, end, &size) && size == (uint64_t)(end - p) ? p : at;
 	return slice_of(at, (size_t)(end - at));
 }
 

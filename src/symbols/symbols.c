@@ -86,9 +86,7 @@ static struct module *module_create(struct symbols *s, const struct symbols_modu
 		module_destroy(m);
 		return NULL;
 	}
-	if (m->is_found) {
-		m->debug = debug_data_create(&m->files, &s->options, m->path);
-	}
+	m->debug = m->is_found ? debug_data_create(&m->files, &s->options, m->path) : NULL;
 	return m;
 }
 

@@ -239,9 +239,7 @@ bool pagemap_look(struct pagemap *out, pid_t pid, const struct smaps *areas, boo
 	out->how = fd < 0 ? PAGEMAP_REFUSED : can_scan ? PAGEMAP_SCANNED : PAGEMAP_READ;
 	EACH_THAT(a, *areas, fd >= 0 && ok && a->rss_bytes > 0 && !a->is_hugetlb) {
 		int scanned = out->how == PAGEMAP_SCANNED ? scan(out, fd, a) : -1;
-		if (scanned < 0) {
-			out->how = PAGEMAP_READ;
-		}
+		out->how = scanned < 0 ? PAGEMAP_READ : out->how;
 		ok = scanned < 0 ? read_words(out, fd, a) : scanned > 0;
 	}
 	return ok;

@@ -64,9 +64,7 @@ static bool parse(struct gui_options *o, int argc, char **argv, struct err *err)
 				"unexpected argument \"%s\"; usage: heaptrack_gui [options] [BASE] FILE",
 				argv[argc - 1]);
 	}
-	if (n_files == 2) {
-		o->base = argv[operands++];
-	}
+	o->base = n_files == 2 ? argv[operands++] : o->base;
 	o->file = n_files > 0 ? argv[operands] : NULL;
 	if (o->base && !o->file) {
 		return err_set(err, ERR_USAGE, "no recording to compare with %s", o->base);

@@ -58,11 +58,8 @@ static const struct option_row *find_row(const struct prepared *p, int c) {
 static bool say_ambiguous(const struct prepared *p, const char *word, size_t n, struct err *err) {
 	SCOPED(buffer) names = {0};
 	int n_found = 0;
-	for (int i = 0; i < p->n; i++) {
-		const struct option_row *row = p->rows[i];
-		if (row->help && strncmp(row->name, word + 2, n) == 0) {
-			buffer_printf(&names, "%s--%s", n_found++ ? ", " : "", row->name);
-		}
+	EACH_NUMBER(i, p->n, p->rows[i]->help && strncmp(p->rows[i]->name, word + 2, n) == 0) {
+		buffer_printf(&names, "%s--%s", n_found++ ? ", " : "", p->rows[i]->name);
 	}
 	if (n_found > 1) {
 		(void)err_set(err, ERR_USAGE, "option \"%s\" is ambiguous: %.*s", word,

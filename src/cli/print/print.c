@@ -98,9 +98,7 @@ static bool put_view(struct buffer *out, const struct session *s, const struct p
 	ok = ok &&
 			(o->view == VIEW_TIMELINE ||
 					memory_as_recording(&s->recording, &lens, &arena, &r, err));
-	if (o->group >= 0) {
-		lens.group = (enum lens_group)o->group;
-	}
+	lens.group = o->group >= 0 ? (enum lens_group)o->group : lens.group;
 	struct view_request request = {
 			FIELDS_OF(o, view, by, depth),
 			.lens = &lens,

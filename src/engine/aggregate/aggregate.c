@@ -104,9 +104,7 @@ uint32_t aggregate_thread(struct aggregate *a, uint32_t tid, uint32_t image, uin
 
 void aggregate_thread_name(struct aggregate *a, uint32_t thread, uint32_t name) {
 	struct thread_record *r = thread_record_of(&a->threads, thread);
-	if (r->n_merged == 0) {
-		r->name = name;
-	}
+	r->name = r->n_merged == 0 ? name : r->name;
 }
 
 bool aggregate_has_pending(const struct aggregate *a, uint32_t thread) {

@@ -188,15 +188,12 @@ bool finder_make_curves(struct finder *f) {
 		f->holder.curve = sum_up(row_of(&c, 1, COME), row_of(&c, 1, GONE), c.stride,
 				SUM(i, f->r->stacks.n, f->holder.tags[i] ? f->r->stacks.items[i].live_bytes : 0));
 	}
-	for (uint32_t i = 0; i < f->n_places; i++) {
-		struct place *p = &f->places[i];
-		uint32_t class = 2 * tag_of_place[i];
-		if (class) {
-			p->live_curve = sum_up(row_of(&c, class, COME), row_of(&c, class, GONE), c.stride,
-					p->live_bytes + p->noise_bytes);
-			p->kept_curve = sum_up(row_of(&c, class, KEPT), NULL, c.stride, p->live_bytes);
-			p->gone_curve = sum_up(row_of(&c, class, GONE), NULL, c.stride, 0);
-		}
+	EACH_OF_THAT(p, f->places, f->n_places, tag_of_place[p - f->places]) {
+		uint32_t class = 2 * tag_of_place[p - f->places];
+		p->live_curve = sum_up(row_of(&c, class, COME), row_of(&c, class, GONE), c.stride,
+				p->live_bytes + p->noise_bytes);
+		p->kept_curve = sum_up(row_of(&c, class, KEPT), NULL, c.stride, p->live_bytes);
+		p->gone_curve = sum_up(row_of(&c, class, GONE), NULL, c.stride, 0);
 	}
 	return true;
 }

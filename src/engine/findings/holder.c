@@ -177,11 +177,10 @@ static void find_start_up(struct finder *f) {
 		begin_ns = p->name->is_runtime || p->first_ns > begin_ns ? begin_ns : p->first_ns;
 	}
 	bool has_seen_it = f->r->meta.source == REC_LAUNCHED && !f->runs_scripts;
-	EACH_OF_WHILE(p, f->places, f->n_places, has_seen_it) {
-		bool is_largest = p->peak_bytes > (f->start_up ? f->start_up->peak_bytes : 0);
-		if (p->name->is_runtime && p->last_ns < begin_ns && is_largest) {
-			f->start_up = p->peak_bytes < f->r->summary.peak_bytes ? p : NULL;
-		}
+	EACH_OF_THAT(p, f->places, f->n_places,
+			has_seen_it && p->name->is_runtime && p->last_ns < begin_ns &&
+					p->peak_bytes > (f->start_up ? f->start_up->peak_bytes : 0)) {
+		f->start_up = p->peak_bytes < f->r->summary.peak_bytes ? p : NULL;
 	}
 }
 

@@ -88,9 +88,7 @@ static struct called called_by_site(const struct finder *f, uint32_t stack) {
 	bool is_alloc_of_work = named && named->is_wrapper && !next->has_name &&
 			!owner_is_allocation_function(named->function) &&
 			!owner_is_called_like_allocating(named->function);
-	if (named && !named->is_runtime && (is_work || is_alloc_of_work)) {
-		out.function = named;
-	}
+	out.function = named && !named->is_runtime && (is_work || is_alloc_of_work) ? named : NULL;
 	bool is_hook = next && next->owner == OWNER_YOURS && site->owner != OWNER_YOURS;
 	if (frame && next && !is_hook && !next->is_runtime && !next->is_wrapper &&
 			!slice_equal(next->module, site->module) &&

@@ -122,10 +122,8 @@ static bool find_objects(struct holding *h) {
 	struct part *p = &m->parts[0];
 	p->window_at = 0;
 	m->holding = h;
-	for (size_t i = 0; i < m->roots.n; i++) {
-		if (!edges_read_source(m, p, &m->roots.items[i], false, take_words)) {
-			return false;
-		}
+	if (!ALL(i, m->roots.n, edges_read_source(m, p, &m->roots.items[i], false, take_words))) {
+		return false;
 	}
 	take_registers(h);
 	take_disguised(h);

@@ -206,14 +206,11 @@ static void match_functions(const struct lens *l, const struct recording *r, con
 	enum { IS_KNOWN = 0x80 };
 	for (uint32_t i = 0; i < r->locations.n; i++) {
 		const struct name_list frames = names_of(n, i);
-		EACH(f, frames) {
-			uint8_t *is = &functions[f->function_id];
-			if (*is == 0) {
-				bool is_focus = is_one_of(f->function, l->focus, l->n_focus);
-				bool is_hidden = is_one_of(f->function, l->hide, l->n_hide);
-				*is = (uint8_t)(IS_KNOWN | (is_focus ? LENS_IS_FOCUS : 0) |
-						(is_hidden ? LENS_IS_HIDDEN : 0));
-			}
+		EACH_THAT(f, frames, functions[f->function_id] == 0) {
+			bool is_focus = is_one_of(f->function, l->focus, l->n_focus);
+			bool is_hidden = is_one_of(f->function, l->hide, l->n_hide);
+			functions[f->function_id] = (uint8_t)(IS_KNOWN | (is_focus ? LENS_IS_FOCUS : 0) |
+					(is_hidden ? LENS_IS_HIDDEN : 0));
 		}
 	}
 }

@@ -200,9 +200,7 @@ static bool map(struct mappings *m, const struct trace_event *e, struct piece pi
 	}
 	struct mapping_stack *s = &m->stacks.items[stack];
 	s->sum.is_inside |= what == WIRE_MAP_INSIDE || what == WIRE_MAP_MOVED_INSIDE;
-	if (what >= WIRE_MAP_MOVED) {
-		piece.sort = is_same ? m->last.sort : 0;
-	}
+	piece.sort = what >= WIRE_MAP_MOVED ? (is_same ? m->last.sort : 0) : piece.sort;
 	piece.mapping = new_mapping(m, (struct mapping){m->moment, bytes, piece.start, stack});
 	if (piece.mapping == MAPPING_NONE) {
 		return false;

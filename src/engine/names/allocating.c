@@ -90,9 +90,7 @@ static struct slice last_part(struct slice f) {
 	for (size_t i = 0; i < f.size && (f.data[i] != '(' || depth > 0); i++) {
 		depth += f.data[i] == '<';
 		depth -= f.data[i] == '>' && depth > 0;
-		if (depth == 0 && f.data[i] == ':') {
-			begin = i + 1;
-		}
+		begin = depth == 0 && f.data[i] == ':' ? i + 1 : begin;
 		end = i + 1;
 	}
 	return slice_of(f.data + begin, end > begin ? end - begin : 0);

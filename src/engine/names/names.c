@@ -48,9 +48,8 @@ static void find_product(struct names *n) {
 	struct slice exe = text(r, r->meta.exe);
 	for (uint32_t i = 1; i < r->modules.n; i++) {
 		struct slice path = text(r, r->modules.items[i].path);
-		if (path.size == 0 || slice_equal(path, exe)) {
-			n->product = r->modules.items[i].package;
-		}
+		n->product = path.size == 0 || slice_equal(path, exe) ? r->modules.items[i].package
+															  : n->product;
 	}
 	n->product_folder = owner_product_folder_of(exe);
 }
@@ -58,9 +57,7 @@ static void find_product(struct names *n) {
 /** Ask once per string: files and functions recur in many frames. */
 static enum code ask(uint8_t *known, uint32_t id, enum code (*judge)(struct slice),
 		struct slice s) {
-	if (known[id] == 0) {
-		known[id] = (uint8_t)(judge(s) + 1);
-	}
+	known[id] = known[id] ?: (uint8_t)(judge(s) + 1);
 	return known[id] - 1;
 }
 
@@ -369,14 +366,12 @@ const struct name *names_without_symbols(const struct names *n, const struct nam
 
 struct slice names_package(const struct name *name) {
 	struct slice package = owner_package_of_file(name->file);
-	if (package.size == 0) {
-		package = owner_package_of_file(name->module);
-	}
+	package = package.size ? package : owner_package_of_file(name->module);
 	if (package.size == 0 && (owner_is_rust_symbol(name->symbol) || ends_with(name->file, ".rs"))) {
 		package = owner_crate_of(name->function);
 	}
-	if (package.size == 0) {
-		package = name->module.size ? path_base(name->module) : names_jit_package(name);
-	}
+	package = package.size      ? package
+			: name->module.size ? path_base(name->module)
+								: names_jit_package(name);
 	return package.size ? package : slice_of_text("generated code");
 }

@@ -98,9 +98,7 @@ static struct shape shape_of(struct slice s) {
 		}
 	}
 	// Without parameters a space belongs to the name: "generated code 0x1234", "operator new"
-	if (shape.parameters == s.size) {
-		shape.begin = 0;
-	}
+	shape.begin = shape.parameters == s.size ? 0 : shape.begin;
 	return shape;
 }
 

@@ -54,12 +54,6 @@ static uint32_t best_of_location(const struct names *n, uint32_t location, enum 
 	return best;
 }
 
-/** All of its frames only hand memory out. */
-static bool is_of_allocator(const struct names *n, uint32_t location) {
-	const uint32_t first = n->first[location];
-	return ALL(i, n->first[location + 1] - first, n->frames[first + i].is_wrapper);
-}
-
 struct slice names_program(const struct recording *r) {
 	return r->strings.items[r->meta.called ? r->meta.called : r->meta.exe];
 }
@@ -245,7 +239,8 @@ static struct place *find_places(const struct names *n, struct arena *scratch) {
 		enum fitness fit;
 		places[i].best_frame = best_of_location(n, i, &fit);
 		places[i].fitness = (uint8_t)fit;
-		places[i].is_allocator = is_of_allocator(n, i);
+		places[i].is_allocator = ALL(k, n->first[i + 1] - n->first[i],
+				n->frames[n->first[i] + k].is_wrapper); // they only hand memory out
 		places[i].is_hook = is_hook[i];
 		places[i].module = r->locations.items[i].module;
 	}

@@ -78,12 +78,9 @@ static void look_at_calls(struct search *s) {
 			look_at_call(s, &frames[k + 1], &frames[k + 1], &frames[k]);
 		}
 	}
-	for (uint32_t i = 1; i < r->nodes.n; i++) {
-		const struct rec_node *node = &r->nodes.items[i];
-		if (node->parent != 0) {
-			look_at_call(s, &frames[first[r->nodes.items[node->parent].location]],
-					&frames[s->named[node->parent]], &frames[first[node->location + 1] - 1]);
-		}
+	EACH_THAT(node, r->nodes, node->parent != 0) {
+		look_at_call(s, &frames[first[r->nodes.items[node->parent].location]],
+				&frames[s->named[node->parent]], &frames[first[node->location + 1] - 1]);
 	}
 }
 

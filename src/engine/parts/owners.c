@@ -302,11 +302,9 @@ bool owners_find(const struct parts_input *in, const struct live_block *blocks, 
 	if (in->mappings) {
 		mappings_each(in->mappings, claim_call, &f);
 	}
-	for (uint32_t i = 0; in->is_glibc && i < in->areas->n; i++) {
-		const struct smaps_area *a = &in->areas->items[i];
-		if (a->kind == SMAPS_ANONYMOUS && !a->is_shared && a->is_writable) {
-			claim_arenas(&f, a, i + 1 == in->areas->n);
-		}
+	EACH_THAT(a, *in->areas,
+			in->is_glibc && a->kind == SMAPS_ANONYMOUS && !a->is_shared && a->is_writable) {
+		claim_arenas(&f, a, a + 1 == in->areas->items + in->areas->n);
 	}
 	claim_stacks(&f);
 	for (uint32_t i = 0; f.ok && i < in->areas->n; i++) {

@@ -108,18 +108,16 @@ static const struct rec_grade *grade_of(const struct recording *r, uint32_t stac
 	return has_grades ? &r->grades.items[stack] : NULL;
 }
 
-static const struct rec_class *class_of(const struct recording *r, uint32_t stack) {
-	const struct rec_grade *grade = grade_of(r, stack);
-	return grade && grade->class ? &r->classes.items[grade->class - 1] : NULL;
-}
-
 static bool take_classes(struct taker *t) {
 	SCOPED(index) known = {0};
 	FREED struct seen *seen = types_seen(t->recording);
 	FREED uint32_t *part_of = calloc(names_n_frames(t->names) + 1ul, sizeof *part_of);
 	bool ok = part_of && seen;
 	EACH_STACK_THAT_COSTS(i, t, ok) {
-		const struct rec_class *class = class_of(t->recording, i);
+		const struct rec_grade *grade = grade_of(t->recording, i);
+		const struct rec_class *class = grade && grade->class ? &t->recording->classes
+																		 .items[grade->class - 1]
+															  : NULL;
 		uint32_t node = t->recording->stacks.items[i].node, none = 0;
 		struct slice type = t->recording->strings.items[class ? class->name : seen[node].name];
 		const struct name *f = class ? NULL : type_of_stack(t->recording, t->names, node, &type);
@@ -338,9 +336,9 @@ bool breakdown_make(enum breakdown_by by, const struct lens *l, const struct rec
 		qsort_r(t.parts.items, t.parts.n, sizeof *t.parts.items, heaviest_first, (void *)l);
 	}
 	const struct lens_costs *c = &t.rest.costs;
-	if (c->bytes || c->blocks || c->allocations || c->allocated_bytes || c->temporary) {
-		ok = ok && vec_add(&t.parts, t.rest);
-	}
+	ok = ok &&
+			((!lens_costs_any(c) && !c->allocated_bytes && !c->temporary) ||
+					vec_add(&t.parts, t.rest));
 	*out = (struct breakdown){.n = (uint32_t)t.parts.n};
 	out->parts = ok ? arena_copy(arena, t.parts.items, t.parts.n, sizeof *t.parts.items) : NULL;
 	vec_finish(&t.parts);

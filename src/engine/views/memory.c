@@ -153,15 +153,13 @@ struct rec_change memory_changes(const struct recording *r, const struct names *
 	struct rec_change *of = arena_new(arena, struct rec_change, names_n_functions(n) + 1ul),
 					  all = {0};
 	*most = all;
-	EACH_WHILE(c, r->changes, of) {
+	EACH_THAT(c, r->changes, of && c->what == what) {
 		const struct name *site = names_site(n, c->node);
 		struct rec_change *its = &of[site ? site->function_id : 0];
-		if (c->what == what) {
-			its->node = c->node;
-			ADD_FIELDS(its, c, calls, bytes);
-			ADD_FIELDS(&all, c, calls, bytes);
-			*most = (its->bytes ?: its->calls) > (most->bytes ?: most->calls) ? *its : *most;
-		}
+		its->node = c->node;
+		ADD_FIELDS(its, c, calls, bytes);
+		ADD_FIELDS(&all, c, calls, bytes);
+		*most = (its->bytes ?: its->calls) > (most->bytes ?: most->calls) ? *its : *most;
 	}
 	return all;
 }

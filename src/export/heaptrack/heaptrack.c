@@ -186,20 +186,12 @@ static void put_suppressions(struct kde_out *o) {
 	}
 }
 
-static struct slice module_path(const struct recording *r, uint32_t module) {
-	const struct rec_module *m = &r->modules.items[module];
-	struct slice path = r->strings.items[m->path];
-	return path.size || !module ? path : r->strings.items[r->meta.exe];
-}
-
 static void put_modules(struct kde_out *o) {
 	kde_out_line(o, 'm', slice_of_text("-"), NULL, 0);
-	for (uint32_t i = 1; i < o->r->modules.n; i++) {
-		const struct rec_module *m = &o->r->modules.items[i];
-		if (m->start < m->end) {
-			uint64_t numbers[3] = {m->bias, m->start - m->bias, m->end - m->start};
-			kde_out_line(o, 'm', module_path(o->r, i), numbers, 3);
-		}
+	EACH_THAT(m, o->r->modules, m->start < m->end) {
+		const uint64_t numbers[3] = {m->bias, m->start - m->bias, m->end - m->start};
+		const struct slice *strings = o->r->strings.items, path = strings[m->path];
+		kde_out_line(o, 'm', path.size ? path : strings[o->r->meta.exe], numbers, 3);
 	}
 }
 
@@ -231,11 +223,6 @@ static void put_head(struct kde_out *o) {
 
 // ---- all of it
 
-static bool is_whole(const struct lens *l) {
-	return !l->has_range && l->n_texts == 0 && l->n_focus == 0 && l->n_hide == 0 &&
-			l->n_threads == 0;
-}
-
 static bool init(struct kde_out *o, struct arena *arena) {
 	o->strings = arena_new(arena, uint32_t, (size_t)o->r->strings.n + 1);
 	o->locations = arena_new(arena, uint32_t, o->r->locations.n);
@@ -256,7 +243,8 @@ static void put_end(struct kde_out *o) {
 }
 
 static bool can_be_written(const struct export_request *request, struct err *err) {
-	if (!is_whole(request->lens)) {
+	const struct lens *l = request->lens;
+	if (l->has_range || l->n_texts || l->n_focus || l->n_hide || l->n_threads) {
 		return err_set(err, ERR_USAGE,
 				"the heaptrack format holds a whole recording; leave out --lens");
 	}

@@ -248,12 +248,6 @@ static bool take_sample(struct reading *r, struct slice message, struct err *err
 	return take_values(r, node, size, err);
 }
 
-static bool take_samples(struct reading *r, struct err *err) {
-	return ALL(i, r->samples.n, r->m->failed || take_sample(r, r->samples.items[i], err)) &&
-			(r->budget ||
-					err_set(err, ERR_LIMIT, "its stacks are too deep for a file of its size"));
-}
-
 bool pprof_knows(struct slice head) {
 	// A message that starts with sample types, as every writer's does
 	struct cursor c = cursor_init(head);
@@ -276,7 +270,9 @@ bool pprof_decode(struct profile_maker *m, struct slice in, struct err *err) {
 			m->head.program = string_of(&r, field(r.mappings.items[0].message, 5));
 		}
 		sort_tables(&r);
-		ok = take_samples(&r, err);
+		ok = ALL(i, r.samples.n, m->failed || take_sample(&r, r.samples.items[i], err)) &&
+				(r.budget ||
+						err_set(err, ERR_LIMIT, "its stacks are too deep for a file of its size"));
 	}
 	CALL_FOR(vec_finish, &r, functions, locations, mappings, strings, samples, types, ids, numbers);
 	return ok;

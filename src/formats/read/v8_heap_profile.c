@@ -36,9 +36,7 @@ static uint32_t take_frame(struct reading *r) {
 			json_skip(j);
 		}
 	}
-	if (f.function == 0) {
-		f.function = profile_maker_string(r->m, slice_of_text("(anonymous)"));
-	}
+	f.function = f.function ?: profile_maker_string(r->m, slice_of_text("(anonymous)"));
 	return profile_maker_frame(r->m, &f);
 }
 

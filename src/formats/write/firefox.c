@@ -155,12 +155,9 @@ static uint32_t events_of_samples(const struct profile *p, bool of_base, struct 
 			: profile_knows(p, PROFILE_LIVE_BYTES)                  ? PROFILE_LIVE_BYTES
 																	: PROFILE_ALLOC_BYTES;
 	uint32_t n = 0;
-	for (uint32_t i = 0; i < p->samples.n; i++) {
-		const struct profile_sample *s = &p->samples.items[i];
-		if (s->is_base == of_base && s->values[value]) {
-			events[n++] = (struct event){p->peak_time_ns, (int64_t)s->values[value], s->node,
-					i + 1};
-		}
+	EACH_THAT(s, p->samples, s->is_base == of_base && s->values[value]) {
+		events[n++] = (struct event){p->peak_time_ns, (int64_t)s->values[value], s->node,
+				(uint32_t)(s - p->samples.items) + 1};
 	}
 	return n;
 }

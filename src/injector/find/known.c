@@ -257,9 +257,7 @@ uint32_t find_own_allocator(const struct module_code *m,
 	if (find_is_loader(m) || find_is_of_tool(m) || exported(m, "__libc_malloc") != 0) {
 		return 0;
 	}
-	if (symbols.n == 0) {
-		symbols = elf_symbols_of(&m->image, SHT_DYNSYM);
-	}
+	symbols = symbols.n ? symbols : elf_symbols_of(&m->image, SHT_DYNSYM);
 	while (elf_symbols_next(&symbols, &s)) {
 		const struct known_function *known = known_plain(&s);
 		const char *family = known ? known_family(known) : NULL;

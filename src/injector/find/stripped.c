@@ -224,9 +224,7 @@ void thread_cache_find(const struct modules_code *modules,
 		}
 		bool may_lack_names = find_is_libc(module->name) ||
 				(modules->n == 1 && elf_symbols_of(&module->image, SHT_SYMTAB).n == 0);
-		if (found.bytes == 0 && may_lack_names) {
-			found = cache_by_sentence(module);
-		}
+		found = found.bytes == 0 && may_lack_names ? cache_by_sentence(module) : found;
 		caches[n] = found;
 		n += found.bytes != 0;
 	}

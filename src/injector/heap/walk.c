@@ -176,9 +176,7 @@ static uint64_t run_end(const struct heap_walker *w, uint64_t at) {
 	EACH(m, w->space->mappings) {
 		bool is_heap = strcmp(m->name, "[heap]") == 0;
 		bool is_plain = m->name[0] == '\0' && m->is_writable && !m->is_shared;
-		if (m->start <= end && end < m->end && (is_plain || is_heap)) {
-			end = m->end;
-		}
+		end = m->start <= end && end < m->end && (is_plain || is_heap) ? m->end : end;
 	}
 	return end;
 }

@@ -50,9 +50,7 @@ static uint64_t gap_near(const struct process_space *s, uint64_t low, uint64_t h
 				best_distance = distance;
 			}
 		}
-		if (i < s->mappings.n) {
-			gap_low = s->mappings.items[i].end;
-		}
+		gap_low = i < s->mappings.n ? s->mappings.items[i].end : gap_low;
 	}
 	return best;
 }

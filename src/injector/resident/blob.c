@@ -29,13 +29,10 @@ static bool add_part(struct blob *b, const struct elf_segment *segment) {
 
 static bool copy_segments(struct blob *b) {
 	struct elf_segment segment;
-	for (uint32_t i = 0; elf_segment_next(&b->image, PT_LOAD, &i, &segment);) {
-		if (!add_part(b, &segment)) {
-			return false;
-		}
-	}
-	b->bytes = calloc(1, b->n_bytes);
-	for (uint32_t i = 0; b->bytes && elf_segment_next(&b->image, PT_LOAD, &i, &segment);) {
+	uint32_t i = 0;
+	bool ok = EVERY(elf_segment_next(&b->image, PT_LOAD, &i, &segment), add_part(b, &segment));
+	b->bytes = ok ? calloc(1, b->n_bytes) : NULL;
+	for (i = 0; b->bytes && elf_segment_next(&b->image, PT_LOAD, &i, &segment);) {
 		struct slice bytes = elf_segment_bytes(&b->image, &segment);
 		if (bytes.size != segment.file_bytes || segment.address + bytes.size > b->n_bytes) {
 			return false;

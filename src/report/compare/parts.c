@@ -39,11 +39,8 @@ bool totals_of(const struct compare_request *request, struct arena *arena,
 
 bool each_compared_metric(const struct compare_request *request, put_changes *put, void *to,
 		struct arena *arena, struct err *err) {
-	for (enum lens_metric m = 0; request->has_base && m < N_LENS_METRICS; m++) {
+	EACH_NUMBER(m, N_LENS_METRICS, request->has_base && lens_metrics[m].compared) {
 		struct diff_sites sites;
-		if (!lens_metrics[m].compared) {
-			continue;
-		}
 		if (!diff_sites_make(BY_SITE, request->input, m, arena, &sites, err)) {
 			return false;
 		}

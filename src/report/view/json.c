@@ -162,10 +162,13 @@ static bool is_left_out(struct writer *w, uint32_t item, const struct lens_costs
 	return true;
 }
 
-static void put_rest(struct writer *w) {
+/** True. */
+static bool end_list(struct writer *w) {
+	json_close(&w->j);
 	JSON_OBJECT(&w->j, "rest");
 	json_number(&w->j, "items", w->n_left_out);
 	put_costs(&w->j, &w->rest);
+	return true;
 }
 
 /** Own costs of all functions sum to the total: so `rest` holds own costs. */
@@ -185,9 +188,7 @@ static bool put_functions(struct writer *w) {
 		json_close(&w->j);
 		end_item(w);
 	}
-	json_close(&w->j);
-	put_rest(w);
-	return true;
+	return end_list(w);
 }
 
 static bool put_parts(struct writer *w) {
@@ -221,9 +222,7 @@ static bool put_parts(struct writer *w) {
 		json_bool(&w->j, "is_rest", p->is_rest);
 		put_costs(&w->j, &p->costs);
 	}
-	json_close(&w->j);
-	put_rest(w);
-	return true;
+	return end_list(w);
 }
 
 /** The member "stack", by its node. */
@@ -261,9 +260,7 @@ static bool put_stacks(struct writer *w) {
 			put_stack(w, stacks[i].index);
 		}
 	}
-	json_close(&w->j);
-	put_rest(w);
-	return true;
+	return end_list(w);
 }
 
 static bool put_timeline(struct writer *w) {

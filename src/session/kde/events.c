@@ -183,11 +183,6 @@ static bool on_address(struct kde_import *k, const struct heaptrack_event *e, st
 	return !e->is_free || add_event(k, TRACE_FREE, e->number, is_temporary && !k->is_raw, 0, err);
 }
 
-/** Does the next event free what this one allocates? */
-static ATTR_INLINE bool is_blink(const struct heaptrack_event *e) {
-	return !e[0].is_free && e[1].is_free && e[0].number == e[1].number;
-}
-
 bool kde_events(void *user, const struct heaptrack_event *events, size_t n, struct err *err) {
 	struct kde_import *k = user;
 	bool by_address = has_addresses(k), ok = true;
@@ -204,7 +199,8 @@ bool kde_events(void *user, const struct heaptrack_event *events, size_t n, stru
 			ok = on_address(k, &events[i], err);
 		} else if (number >= k->infos.n) {
 			continue;
-		} else if (i + 1 < n && is_blink(&events[i]) && k->unused_block != KDE_NO_BLOCK) {
+		} else if (i + 1 < n && !events[i].is_free && events[i + 1].is_free &&
+				events[i + 1].number == number && k->unused_block != KDE_NO_BLOCK) {
 			ok = on_blink(k, (uint32_t)number, err);
 			i++;
 		} else {

@@ -99,14 +99,12 @@ static bool bias_of_elf(const struct profile_mapping *m, struct slice head, uint
 	if (!elf_image_init(&image, head)) {
 		return false;
 	}
-	for (uint32_t i = 0; elf_segment_next(&image, PT_LOAD, &i, &segment);) {
-		if (segment.offset <= m->file_offset &&
-				m->file_offset - segment.offset < segment.file_bytes) {
-			*bias = m->start - (m->file_offset - segment.offset + segment.address);
-			return true;
-		}
-	}
-	return false;
+	uint32_t i = 0;
+	bool is_there = SOME(elf_segment_next(&image, PT_LOAD, &i, &segment),
+			segment.offset <= m->file_offset &&
+					m->file_offset - segment.offset < segment.file_bytes);
+	*bias = is_there ? m->start - (m->file_offset - segment.offset + segment.address) : *bias;
+	return is_there;
 }
 
 enum { ELF_HEAD_BYTES = 4096 }; // the program headers are right behind the file's header
@@ -186,12 +184,8 @@ static void add_sample(struct filling *k, const struct profile_sample *s) {
 
 /** Make a stack's numbers agree. Bytes are in one block at least. */
 static void complete_stack(const struct profile *p, struct rec_stack *t) {
-	if (!profile_knows(p, PROFILE_PEAK_BYTES)) {
-		t->peak_bytes = t->live_bytes;
-	}
-	if (!profile_knows(p, PROFILE_PEAK_OBJECTS)) {
-		t->peak_blocks = t->live_blocks;
-	}
+	t->peak_bytes = profile_knows(p, PROFILE_PEAK_BYTES) ? t->peak_bytes : t->live_bytes;
+	t->peak_blocks = profile_knows(p, PROFILE_PEAK_OBJECTS) ? t->peak_blocks : t->live_blocks;
 	RAISE_TO(t->live_blocks, t->live_bytes > 0);
 	RAISE_TO(t->peak_blocks, t->peak_bytes > 0);
 	RAISE_TO(t->allocated_bytes, t->peak_bytes);

@@ -173,9 +173,7 @@ static bool read_unit(struct split *s, const struct slice parts[static SPLIT_N_P
 		return false;
 	}
 	s->string_offsets = from(parts[SPLIT_STR_OFFSETS], s->version >= 5 ? 8 : 0);
-	if (s->version >= 5) {
-		s->ranges = parts[SPLIT_RNGLISTS];
-	}
+	s->ranges = s->version >= 5 ? parts[SPLIT_RNGLISTS] : s->ranges;
 	return true;
 }
 

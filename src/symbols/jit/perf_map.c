@@ -10,7 +10,8 @@ static bool take_number(struct slice *line, uint64_t *out) {
 	return ok;
 }
 
-void perf_map_add(struct perf_map *m, uint64_t start, uint64_t size, uint64_t name_at,
+/** Add to `fresh`, unless it has no size, no name, or exceeds PERF_MAP_ENTRIES_MAX. */
+static void add(struct perf_map *m, uint64_t start, uint64_t size, uint64_t name_at,
 		size_t name_bytes) {
 	uint64_t end;
 	if (size > 0 && name_bytes > 0 && !__builtin_add_overflow(start, size, &end) &&
@@ -30,7 +31,7 @@ size_t perf_map_feed(struct perf_map *m, struct slice bytes, uint64_t at) {
 		struct slice line = slice_of(bytes.data + done, end - done);
 		uint64_t start, size;
 		if (take_number(&line, &start) && take_number(&line, &size)) {
-			perf_map_add(m, start, size, at + end - line.size, line.size);
+			add(m, start, size, at + end - line.size, line.size);
 		}
 		done = end + 1;
 	}
@@ -131,7 +132,7 @@ static void load(struct perf_map *m, struct record *r, uint64_t at) {
 	(void)cursor_u64(&r->body); // its number
 	struct slice name = cursor_rest(&r->body);
 	size_t n = name.size > 0 ? strnlen((const char *)name.data, name.size) : 0;
-	perf_map_add(m, address, size, at + LOAD_BYTES, n);
+	add(m, address, size, at + LOAD_BYTES, n);
 }
 
 static const struct perf_map_entry *entry_at(const struct perf_map *m, uint64_t address) {
@@ -149,7 +150,7 @@ static void move(struct perf_map *m, struct record *r) {
 	const struct perf_map_entry *old = entry_at(m, cursor_u64(&r->body));
 	uint64_t address = cursor_u64(&r->body), size = cursor_u64(&r->body);
 	if (old) {
-		perf_map_add(m, address, size, old->name_at, old->name_bytes);
+		add(m, address, size, old->name_at, old->name_bytes);
 	}
 }
 

@@ -42,9 +42,7 @@ struct slice names_without_suffixes(const char *linkage_name) {
 	struct slice name = slice_of_text(linkage_name);
 	// "memcpy@@GLIBC_2.14": the version is not part of the name
 	const uint8_t *version = memchr(name.data, '@', name.size);
-	if (version > name.data) {
-		name.size = (size_t)(version - name.data);
-	}
+	name.size = version > name.data ? (size_t)(version - name.data) : name.size;
 	while (cut_suffix(&name)) {}
 	return name;
 }

@@ -140,10 +140,6 @@ static struct trace_event next_event(struct decoder *d, bool has_free_nodes) {
 	return event;
 }
 
-static bool is_used_up(const struct decoder *d) {
-	return d->run == 0 && !ANY(i, N_EVENTS_COLUMNS, cursor_left(&d->columns[i + 1]));
-}
-
 static bool decode_table(const struct table_raw *raw, struct decoder *d, trace_each_events *each,
 		void *user, bool *is_stopped, struct err *err) {
 	for (uint8_t i = 1; i <= N_EVENTS_COLUMNS; i++) {
@@ -166,7 +162,8 @@ static bool decode_table(const struct table_raw *raw, struct decoder *d, trace_e
 		*is_stopped = !each(user, batch, n);
 		left -= n;
 	}
-	if (!*is_stopped && !is_used_up(d)) {
+	if (!*is_stopped &&
+			(d->run != 0 || ANY(i, N_EVENTS_COLUMNS, cursor_left(&d->columns[i + 1])))) {
 		return err_set(err, ERR_FORMAT, "there is more of some column than of events");
 	}
 	return true;

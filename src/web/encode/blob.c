@@ -51,10 +51,9 @@ static struct slice cut_lines(struct slice text, uint32_t first, uint32_t last) 
 static uint32_t put_place(const struct columns *c, const struct place *p, struct buffer *rows) {
 	SCOPED(buffer) text = {0};
 	uint32_t first = p->line > LINES_AROUND ? p->line - LINES_AROUND : 1;
-	struct slice lines = {0};
-	if (c->options->source(c->options->user, p->file, &text)) {
-		lines = cut_lines(buffer_view(&text), first, p->line + LINES_AROUND);
-	}
+	struct slice lines = c->options->source(c->options->user, p->file, &text)
+			? cut_lines(buffer_view(&text), first, p->line + LINES_AROUND)
+			: (struct slice){0};
 	if (lines.size > 0) {
 		buffer_varint(rows, p->file);
 		buffer_varint(rows, first);

@@ -13,14 +13,6 @@ bool names_nim_is_program(const struct recording *r) {
 }
 
 /**
- * What the compiler puts before the user's code; lines of other code stand beside it, whichever.
- */
-static bool is_start_up(struct slice symbol) {
-	static const char names[] = "|main|NimMain|NimMainInner|PreMain|PreMainInner";
-	return is_any(symbol, names);
-}
-
-/**
  * What the compiler calls by name has no module in it: the system's memory, sequences and strings,
  * and what visits or initialises a module's globals. Library procs of old carry their module's
  * mark.
@@ -45,8 +37,10 @@ enum code names_nim_code(const struct name *f) {
 	static const char runtime[] = "|system|stdZ|pureZ|coreZ|implZ|collectionsZ";
 	struct slice module = nim_module_of(f->symbol);
 	const struct slice s = f->symbol.size ? f->symbol : f->function;
-	return starts_with_any(module, runtime) || is_of_compiler(s) || is_start_up(s) ? CODE_RUNTIME
-																				   : CODE_UNSURE;
+	// What the compiler puts before the user's code; lines of other code stand beside it, whichever
+	bool is_start_up = is_any(s, "|main|NimMain|NimMainInner|PreMain|PreMainInner");
+	return starts_with_any(module, runtime) || is_of_compiler(s) || is_start_up ? CODE_RUNTIME
+																				: CODE_UNSURE;
 }
 
 static bool is_of_user(const struct name *f) {
