@@ -32,7 +32,7 @@ size_t metrics_of_report(enum lens_metric out[N_LENS_METRICS]) {
 	size_t n = 0;
 	for (unsigned place = 1; place <= N_LENS_METRICS; place++) {
 		EACH_NUMBER(m, N_LENS_METRICS, lens_metrics[m].report.place == place) {
-			out[n++] = m;
+			out[n++] = (enum lens_metric)m;
 		}
 	}
 	return n;

@@ -41,10 +41,10 @@ bool each_compared_metric(const struct compare_request *request, put_changes *pu
 		struct arena *arena, struct err *err) {
 	EACH_NUMBER(m, N_LENS_METRICS, request->has_base && lens_metrics[m].compared) {
 		struct diff_sites sites;
-		if (!diff_sites_make(BY_SITE, request->input, m, arena, &sites, err)) {
+		if (!diff_sites_make(BY_SITE, request->input, (enum lens_metric)m, arena, &sites, err)) {
 			return false;
 		}
-		put(to, request, m, &sites, arena);
+		put(to, request, (enum lens_metric)m, &sites, arena);
 	}
 	return true;
 }
