@@ -29,6 +29,10 @@ struct perf_map {
 
 enum { PERF_MAP_NAME_MAX = 4096, PERF_MAP_ENTRIES_MAX = 1 << 21 };
 
+/** Add to `fresh`, unless it has no size, no name, or exceeds PERF_MAP_ENTRIES_MAX. */
+void perf_map_add(struct perf_map *m, uint64_t start, uint64_t size, uint64_t name_at,
+		size_t name_bytes);
+
 /**
  * Take the whole lines of `bytes`, that stand at `at` in the file, into `fresh`. Gives how many
  * bytes these are: the rest comes again with what follows.

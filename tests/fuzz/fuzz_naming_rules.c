@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "engine/names.h"
+#include "engine/naming_rules.h"
 
 #include <stdlib.h>
 

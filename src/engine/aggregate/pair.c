@@ -7,6 +7,7 @@
  * address from a known stack, or the end of one of the thread's own. Those are digested in line,
  * all others by a function that knows every case. The rules are the same functions for both.
  */
+#include "engine/aggregate/apply.h"
 #include "engine/aggregate/tally.h"
 
 // ---- blocks

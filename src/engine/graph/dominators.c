@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* All numbers here are places in the order of the walk, unless they are called vertices. */
-#include "engine/graph/parts.h"
+#include "engine/graph/dominators.h"
 
 bool *flow_reach(const struct flow *g, uint32_t start) {
 	FREED uint32_t *queue = malloc(g->n * sizeof *queue);
@@ -146,79 +146,4 @@ void dominators_finish(struct dominators *d) {
 	free(d->vertices);
 	free(d->above);
 	*d = (struct dominators){0};
-}
-
-// ---- the roots that reach most of what several of them hold together
-//
-//   root A ──► its blocks ──┐
-//                           ├──► block that neither dominates ──► all that this one dominates
-//   root B ──► its blocks ──┘
-//
-// To follow all edges from each root would take long. So roots count first for what their own
-// blocks lead to directly, and only those with most of it are followed.
-
-enum { CANDIDATES = 4 };
-
-struct sharing {
-	const struct flow *g;
-	const struct dominators *d;
-	const struct live_blocks *blocks;
-	uint32_t first_block; // its vertex
-	uint32_t *tops;       // by vertex: the one below the start that dominates it, or that it is
-	uint64_t *scores;     // by top: bytes of its blocks; by root: of tops that it leads to
-};
-
-/** Of a vertex, if several hold it. */
-static uint64_t shared_bytes(const struct sharing *s, uint32_t v) {
-	return s->tops[v] >= s->first_block ? s->blocks->items[v - s->first_block].bytes : 0;
-}
-
-/** What a root dominates are neighbours in the order of the walk, so each top is seen once. */
-static void score_roots(struct sharing *s, uint32_t *seen) {
-	const struct flow *g = s->g;
-	for (uint32_t i = 1; i < s->d->n; i++) {
-		const uint32_t v = s->d->vertices[i], above = s->d->above[i];
-		s->tops[v] = above && v >= s->first_block ? s->tops[s->d->vertices[above]] : v;
-		s->scores[s->tops[v]] += shared_bytes(s, v);
-	}
-	for (uint32_t i = 1; i < s->d->n; i++) {
-		const uint32_t v = s->d->vertices[i], root = s->tops[v];
-		for (size_t e = g->first[v]; root < s->first_block && e < g->first[v + 1]; e++) {
-			const uint32_t to = g->to[e];
-			bool is_new = s->tops[to] == to && to >= s->first_block && seen[to] != root;
-			s->scores[root] += is_new ? s->scores[to] : 0;
-			seen[to] = root;
-		}
-	}
-}
-
-bool sharers_find(struct flow *g, const struct dominators *d, const struct live_blocks *blocks,
-		uint32_t out[static GRAPH_SHARERS]) {
-	const uint32_t first_block = g->n - (uint32_t)blocks->n;
-	FREED uint32_t *numbers = calloc(g->n, 2 * sizeof *numbers);
-	FREED uint64_t *scores = calloc(g->n, sizeof *scores);
-	struct sharing s = {g, d, blocks, first_block, numbers, scores};
-	bool ok = numbers && scores;
-	if (!ok) {
-		return false;
-	}
-	for (uint32_t v = 1; v < first_block; v++) {
-		for (size_t e = g->first[v]; e < g->first[v + 1]; e++) {
-			g->to[e] = g->to[e] < first_block ? v : g->to[e];
-		}
-	}
-	score_roots(&s, numbers + g->n);
-	const uint64_t all = SUM(v, blocks->n, scores[first_block + v]);
-	for (int i = 0, n = 0; ok && i < CANDIDATES && n < GRAPH_SHARERS; i++) {
-		uint64_t *best = MOST_OF(score, scores + 1, first_block - 1ul, *score);
-		FREED bool *is_reached = best ? flow_reach(g, (uint32_t)(best - scores)) : NULL;
-		ok = !best || is_reached;
-		if (is_reached && SUM(v, g->n, is_reached[v] ? shared_bytes(&s, v) : 0) >= all - all / 2) {
-			out[n++] = (uint32_t)(best - scores);
-		}
-		if (best) {
-			*best = 0;
-		}
-	}
-	return ok;
 }

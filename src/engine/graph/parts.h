@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/parallel.h"
 #include "engine/graph.h"
+#include "engine/graph/dominators.h"
 #include "engine/parts/owners.h"
 
 /** Memory that holds what its words point to. */
@@ -119,6 +120,14 @@ bool classes_find(struct marking *m, struct graph *out);
 /** After all are graded and have classes. False: no memory, or a part says what else. */
 bool holders_find(struct marking *m, struct graph *out);
 
+/**
+ * Of the vertices before those of blocks, which ones reach at least half of the bytes that none of
+ * them dominates, as far as tried: those whose own blocks lead to most come first. Then 0. Edges
+ * between them are dropped. False: no memory.
+ */
+bool sharers_find(struct flow *g, const struct dominators *d, const struct live_blocks *blocks,
+		uint32_t out[static GRAPH_SHARERS]);
+
 enum { WORD = 8, WORDS_APART = 64 }; // fields of blocks with more words are one and the same
 
 #define EACH_EDGE(e, m, source)                                                                  \
@@ -136,38 +145,3 @@ static inline const struct part *part_of(const struct marking *m, size_t source)
 	}
 	return p->edges ? p : NULL;
 }
-
-// ---- which vertices of a graph are on every way to another one
-//
-// The last of these before a vertex dominates it: without that one, it would not be reached.
-//
-// Georgiadis: Linear-Time Algorithms for Dominators and Related Problems (2005), Semi-NCA.
-
-/** The edges of vertex v are to[first[v]] to to[first[v + 1]]. Vertex 0 is the start. */
-struct flow {
-	uint32_t n; // vertices
-	size_t *first;
-	uint32_t *to;
-};
-
-/** By vertex, whether a way leads there. NULL: no memory. */
-bool *flow_reach(const struct flow *g, uint32_t start);
-
-/** By the order in which a walk in depth reaches them, the start first; zeroed: empty. */
-struct dominators {
-	uint32_t n;         // vertices that are reached
-	uint32_t *vertices; // in that order
-	uint32_t *above;    // places in that order: who dominates it. Of the start, itself
-};
-
-/** False: no memory. `out` is to be finished in any case. Takes 20 bytes for each vertex. */
-bool dominators_find(const struct flow *g, struct dominators *out);
-void dominators_finish(struct dominators *d);
-
-/**
- * Of the vertices before those of blocks, which ones reach at least half of the bytes that none of
- * them dominates, as far as tried: those whose own blocks lead to most come first. Then 0. Edges
- * between them are dropped. False: no memory.
- */
-bool sharers_find(struct flow *g, const struct dominators *d, const struct live_blocks *blocks,
-		uint32_t out[static GRAPH_SHARERS]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Parses and matches the user's rules about whose code a frame is. */
-#include "engine/names.h"
+#include "engine/naming_rules.h"
 
 enum { COMPLAINTS_MAX = 3, LINE_SHOWN_MAX = 80 };
 

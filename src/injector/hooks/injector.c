@@ -2,6 +2,7 @@
 /* The steps of injector.h. Each leaves the process as it was if it fails. */
 #include "injector/injector.h"
 
+#include "injector/hooks/patch.h"
 #include "injector/resident/resident.h"
 
 static void count(struct injector *in) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Islands are mapped with one thread stopped, functions are patched with all of them stopped. */
+#include "injector/hooks/patch.h"
 
 #include "injector/resident/resident.h"
 #include "regs.h"

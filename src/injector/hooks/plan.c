@@ -10,7 +10,7 @@
  * A function that an earlier attach has hooked, and that still has the same bytes, uses what lies
  * there.
  */
-#include "injector/resident/resident.h"
+#include "injector/hooks/patch.h"
 #include "machine.h"
 
 enum {

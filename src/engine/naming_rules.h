@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+/**
+ * The user's rules about whose code a frame is: --fold and .heaptrackrc. A rule is a line
+ *
+ *   yours PATTERN      the user's own code, whatever it looks like
+ *   library PATTERN    a dependency: folded, names a site only where nothing better does
+ *   fold PATTERN       folded, and never names a site (allocation wrappers)
+ *
+ * '#' begins a comment. A frame matches if its function, its file or its module's path contains
+ * the pattern; '*' stands for anything in between. The first rule that matches decides.
+ */
+
+#include "base/base.h"
+
+enum naming_kind { NAMING_YOURS, NAMING_LIBRARY, NAMING_FOLD };
+
+struct naming_rule {
+	enum naming_kind kind;
+	struct slice pattern;
+	struct naming_rule *next;
+};
+
+struct naming_rules { // zeroed: none
+	struct naming_rule *first, *last;
+};
+
+/** Append a rule. Memory from `arena`, which also gets a copy of the pattern. */
+bool naming_rules_add(struct naming_rules *rules, enum naming_kind kind, struct slice pattern,
+		struct arena *arena, struct err *err);
+
+/**
+ * Append the rules of a file's text. What is none gets a line in `complaints`, the first few;
+ * `name` is the file's. False: no memory.
+ */
+bool naming_rules_parse(struct naming_rules *rules, struct slice text, const char *name,
+		struct arena *arena, struct buffer *complaints, struct err *err);
+
+/** The first rule that one of the three texts matches, or NULL. */
+const struct naming_rule *naming_rules_find(const struct naming_rules *rules, struct slice function,
+		struct slice file, struct slice module);

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+/** Putting hooks into a process. */
+
+#include "injector/target/target.h"
+
+/** Decide which functions become which hooks, in which islands. */
+bool plan_make(struct injector *in, struct err *err);
+
+/**
+ * Plan, and map what is planned: all or nothing. `function`, of the recorder, is called with the
+ * resident then; 0: none.
+ */
+bool patch_prepare(struct injector *in, uint64_t function, int64_t *result, struct err *err);
+
+/** Shall its memory be copied? Asked before all are stopped; the report says why not. */
+bool patch_may_copy_memory(struct injector *in);
+
+/** Write the planned patches, at a moment when no thread is in their way. */
+bool patch_all(struct injector *in, struct err *err);

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+/* The page that the default report is written on, and what its parts share. */
+#include "report/text/page.h"
+
+enum { WIDTH_MIN = 60 };
+
+size_t width_asked(const struct report_options *o, size_t most) {
+	size_t w = o->width ? o->width : REPORT_WIDTH;
+	return w < WIDTH_MIN ? WIDTH_MIN : w > most ? most : w;
+}
+
+struct slice page_short_name(struct page *p, const struct name *name) {
+	char *text = function_short(name->function, &p->arena);
+	p->failed |= !text;
+	return slice_of_text(text ? text : "?");
+}
+
+/** As many as a terminal makes of a line: it breaks what is wider, such as the name of a file. */
+static size_t rows_of(const struct page *p, struct slice line) {
+	size_t width = p->options->height > 0 ? p->width : 0;
+	size_t columns = width > 0 ? utf8_columns(line) : 0;
+	return columns > width ? (columns + width - 1) / width : 1;
+}
+
+size_t page_lines(const struct page *p) {
+	size_t n = 0;
+	for (size_t i = 0, start = 0; i < p->out->size; i++) {
+		if (p->out->data[i] == '\n') {
+			n += rows_of(p, slice_of(p->out->data + start, i - start));
+			start = i + 1;
+		}
+	}
+	return n;
+}
+
+uint64_t page_per_second(const struct recording *r, uint64_t n) {
+	double s = (double)r->meta.duration_ns / 1e9;
+	return s > 0 ? (uint64_t)((double)n / s) : 0;
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+/* Compresses into a temporary file, which is renamed when it is complete. */
+#include "sys/file.h"
+#include "sys/unpack.h"
+
+#include <zlib.h>
+#include <zstd.h>
+
+enum { OUT_BYTES = 128 << 10 };
+
+struct packer {
+	int fd;
+	char *path;      // NULL: stdout
+	char *temporary; // what the file is called meanwhile; NULL: it is no file of its own
+	ZSTD_CStream *zstd;
+	z_stream gzip;
+	bool is_gzip;
+	uint8_t out[OUT_BYTES];
+};
+
+static bool put(struct packer *p, const uint8_t *bytes, size_t n, struct err *err) {
+	while (n) {
+		ssize_t done = write(p->fd, bytes, n);
+		if (done < 0 && errno != EINTR) {
+			return err_system(err, errno, "cannot write %s", p->path ? p->path : "stdout");
+		}
+		bytes += done > 0 ? done : 0;
+		n -= done > 0 ? (size_t)done : 0;
+	}
+	return true;
+}
+
+static bool put_zstd(struct packer *p, struct slice bytes, ZSTD_EndDirective how, struct err *err) {
+	ZSTD_inBuffer in = {bytes.data, bytes.size, 0};
+	for (size_t left = 1; in.pos < in.size || (how == ZSTD_e_end && left);) {
+		ZSTD_outBuffer out = {p->out, OUT_BYTES, 0};
+		left = ZSTD_compressStream2(p->zstd, &out, &in, how);
+		if (ZSTD_isError(left)) {
+			return err_set(err, ERR_MEMORY, "zstd: %s", ZSTD_getErrorName(left));
+		}
+		if (!put(p, p->out, out.pos, err)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool put_gzip(struct packer *p, struct slice bytes, int flush, struct err *err) {
+	p->gzip.next_in = (uint8_t *)bytes.data;
+	p->gzip.avail_in = (uInt)bytes.size;
+	do {
+		p->gzip.next_out = p->out;
+		p->gzip.avail_out = OUT_BYTES;
+		if (deflate(&p->gzip, flush) == Z_STREAM_ERROR) {
+			return err_set(err, ERR_MEMORY, "gzip: failed");
+		}
+		if (!put(p, p->out, OUT_BYTES - p->gzip.avail_out, err)) {
+			return false;
+		}
+	} while (p->gzip.avail_out == 0);
+	return true;
+}
+
+/** `is_end`: all that is packed comes out. */
+static bool deliver(struct packer *p, struct slice bytes, bool is_end, struct err *err) {
+	return p->zstd       ? put_zstd(p, bytes, is_end ? ZSTD_e_end : ZSTD_e_continue, err)
+			: p->is_gzip ? put_gzip(p, bytes, is_end ? Z_FINISH : Z_NO_FLUSH, err)
+						 : put(p, bytes.data, bytes.size, err);
+}
+
+bool packer_write(struct packer *p, struct slice bytes, struct err *err) {
+	enum { PORTION = 1 << 30 }; // zlib counts in 32 bits
+	while (bytes.size) {
+		struct slice now = slice_of(bytes.data, bytes.size < PORTION ? bytes.size : PORTION);
+		if (!deliver(p, now, false, err)) {
+			return false;
+		}
+		bytes = slice_of(bytes.data + now.size, bytes.size - now.size);
+	}
+	return true;
+}
+
+/** A name that a device or a pipe has is written to as it is; a file is made anew next to it. */
+static bool open_file(struct packer *p, const char *path, struct err *err) {
+	struct stat s;
+	bool is_special = stat(path, &s) == 0 && !S_ISREG(s.st_mode);
+	p->path = strdup(path);
+	if (!p->path || (!is_special && asprintf(&p->temporary, "%s.XXXXXX", path) < 0)) {
+		p->temporary = NULL;
+		return err_memory(err);
+	}
+	if (is_special) {
+		p->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	} else {
+		p->fd = mkostemp(p->temporary, O_CLOEXEC);
+		mode_t mask = umask(0);
+		(void)umask(mask);
+		if (p->fd >= 0) {
+			(void)fchmod(p->fd, 0666 & ~mask);
+		}
+	}
+	return p->fd >= 0 || err_system(err, errno, "cannot write %s", path);
+}
+
+static bool start_packing(struct packer *p, const char *path, enum packer_how how,
+		struct err *err) {
+	if (how == PACKER_BY_NAME && ends_with(slice_of_text(path), ".zst")) {
+		p->zstd = ZSTD_createCStream();
+		return p->zstd || err_memory(err);
+	}
+	p->is_gzip = how == PACKER_GZIP ||
+			(how == PACKER_BY_NAME && ends_with(slice_of_text(path), ".gz"));
+	return !p->is_gzip ||
+			deflateInit2(&p->gzip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8,
+					Z_DEFAULT_STRATEGY) == Z_OK ||
+			err_memory(err);
+}
+
+struct packer *packer_open(const char *path, enum packer_how how, struct err *err) {
+	struct packer *p = calloc(1, sizeof *p);
+	if (!p) {
+		return err_memory_null(err);
+	}
+	p->fd = STDOUT_FILENO;
+	bool is_stdout = strcmp(path, "-") == 0;
+	if ((!is_stdout && !open_file(p, path, err)) || !start_packing(p, path, how, err)) {
+		packer_cancel(p);
+		return NULL;
+	}
+	return p;
+}
+
+bool packer_finish(struct packer *p, struct err *err) {
+	bool ok = deliver(p, (struct slice){0}, true, err);
+	if (ok && p->temporary && rename(p->temporary, p->path) != 0) {
+		ok = err_system(err, errno, "cannot write %s", p->path);
+	}
+	packer_cancel(p); // a file that has its name has no temporary one any more
+	return ok;
+}
+
+void packer_cancel(struct packer *p) {
+	if (!p) {
+		return;
+	}
+	if (p->temporary) {
+		(void)unlink(p->temporary);
+	}
+	ZSTD_freeCStream(p->zstd);
+	if (p->is_gzip) {
+		(void)deflateEnd(&p->gzip);
+	}
+	file_close(p->path ? p->fd : -1);
+	free(p->temporary);
+	free(p->path);
+	free(p);
+}
+
+bool packer_put(const char *path, enum packer_how how, struct slice bytes, struct err *err) {
+	struct packer *p = packer_open(path, how, err);
+	if (p && packer_write(p, bytes, err)) {
+		return packer_finish(p, err);
+	}
+	packer_cancel(p);
+	return false;
+}
