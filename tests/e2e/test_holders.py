@@ -1,6 +1,7 @@
 """What holds live blocks, as heaptrack --leaks finds it: held against programs that know."""
 
 import collections
+import resource
 import shutil
 import subprocess
 from pathlib import Path
@@ -172,6 +173,41 @@ def test_who_has_mapped_what_holds_blocks(tools, tmp_path):
     subprocess.run(["gcc", "-g", "-o", "mapped", "mapped.c"], cwd=tmp_path, check=True)
     row, = record(tools, tmp_path / "mapped").json()["leaks"]["holders"]
     assert row["kind"] == "mapping" and "main" in [frame["function"] for frame in row["stack"]], row
+
+
+DEEP = """
+#include <stdlib.h>
+#define PLACE free(malloc(10));
+#define PLACES PLACE PLACE PLACE PLACE PLACE PLACE PLACE PLACE
+void *kept;
+static int down(int n) {
+	PLACES PLACES
+	return n > 0 ? down(n - 1) + 1 : 0;
+}
+int main(void) {
+	int n = down(DEPTH);
+	kept = malloc(3000);
+	return n != DEPTH;
+}
+"""
+
+
+def test_deep_recursion_costs_no_more_than_its_frames(tools, tmp_path):
+    """Each frame asks in sixteen places: to go back to main from each of these takes as long as all the rest."""
+    (tmp_path / "deep.c").write_text(DEEP)
+    subprocess.run(["gcc", "-g", "-O0", "-DDEPTH=20000", "-o", tmp_path / "deep", tmp_path / "deep.c"], check=True)
+
+    def seconds(do):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = do()
+        return done, resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before.ru_utime
+
+    plain, recorded_in = seconds(lambda: tools.record(tmp_path / "deep", options=("--force",)))
+    with_leaks, graded_in = seconds(lambda: record(tools, tmp_path / "deep"))
+    assert plain.status == 0 and "is not known" not in with_leaks.stderr, with_leaks
+    assert graded_in < 1.5 * recorded_in + 0.5, (graded_in, recorded_in)
+    _, printed_in = seconds(with_leaks.report)
+    assert printed_in < recorded_in, (printed_in, recorded_in)
 
 
 SEEDS = 12

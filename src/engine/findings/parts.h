@@ -258,8 +258,12 @@ static inline uint64_t finder_unknown_frees(const struct finder *f) {
  */
 void put_freed_before(struct finder *f);
 
-/** The user's own function, named or not, that called the site in this stack; NULL: none. */
-const struct name *caller_of_site(const struct finder *f, uint32_t stack, bool has_name);
+/**
+ * The user's own function, named or not, that called the site in this stack; NULL: none. `been`, by
+ * node: NULL too where it has been there for another stack of the site. NULL: that does not matter.
+ */
+const struct name *caller_of_site(const struct finder *f, uint32_t stack, bool has_name,
+		uint8_t *been);
 
 static inline uint64_t stack_weight(const struct rec_stack *s, enum weight by) {
 	const uint64_t in_their_order[N_WEIGHTS] = {s->allocated_bytes, s->allocations, s->peak_bytes,

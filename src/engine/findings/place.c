@@ -40,14 +40,24 @@ struct asker runtime_largest_asker(struct finder *f, const struct place *p, enum
 	return best;
 }
 
-const struct name *caller_of_site(const struct finder *f, uint32_t stack, bool has_name) {
+const struct name *caller_of_site(const struct finder *f, uint32_t stack, bool has_name,
+		uint8_t *been) {
 	uint32_t node = f->r->stacks.items[stack].node;
 	const struct name *site = names_site(f->names, node);
 	struct stack_walk w = stack_walk_init(f->r, f->names, node);
 	(void)NEXT_FRAME_THAT(frame, &w, frame == site);
-	return NEXT_FRAME_THAT(frame, &w,
-			frame->owner == OWNER_YOURS && frame->has_name == has_name &&
-					frame->function_id != site->function_id);
+	const struct name *caller;
+	while ((caller = stack_walk_next(&w)) != NULL &&
+			(caller->owner != OWNER_YOURS || caller->has_name != has_name ||
+					caller->function_id == site->function_id)) {
+		if (been && w.i == w.frames.n) {
+			if (been[w.node]) {
+				return NULL;
+			}
+			been[w.node] = 1;
+		}
+	}
+	return caller;
 }
 
 /** For which function of a script the site, in an addon of the user's, allocated; or NULL. */
@@ -64,7 +74,7 @@ static const struct name *script_behind(const struct finder *f, uint32_t stack) 
 /** "ld, no symbols": whose code called an allocation function that nobody with a name calls. */
 static const struct name *module_behind(const struct finder *f, uint32_t stack) {
 	const struct name *site = names_site(f->names, f->r->stacks.items[stack].node);
-	const struct name *caller = site->is_wrapper ? caller_of_site(f, stack, false) : NULL;
+	const struct name *caller = site->is_wrapper ? caller_of_site(f, stack, false, NULL) : NULL;
 	return caller ? names_without_symbols(f->names, caller) : NULL;
 }
 
@@ -138,7 +148,7 @@ void say_place(struct finder *f, const struct place *p, enum weight by, const ch
 		SAY(f, " via %.*s", SLICE_ARG(short_name_of(f, asker.name)));
 	}
 	const struct called via = called_by_place(f, p, by);
-	const struct name *caller = caller_of_site(f, p->heaviest[by], true);
+	const struct name *caller = caller_of_site(f, p->heaviest[by], true, NULL);
 	caller = caller ? caller : module_behind(f, p->heaviest[by]);
 	if (via.function) {
 		SAY(f, " via %.*s (%.*s)", SLICE_ARG(short_name_of(f, via.function)),

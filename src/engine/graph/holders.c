@@ -149,16 +149,36 @@ static bool is_called(const struct holding *h, size_t number) {
 
 // ---- stacks
 
-/** By node, a sum over its places, each counted once. */
+/**
+ * By node, a sum over its places, each counted once. From caller to callee and back, with how often
+ * each place is among those that are entered: stacks may be as deep as there are nodes.
+ */
 static uint64_t *find_places(const struct graph_input *in) {
-	uint64_t *sums = calloc(in->n_nodes + 1ul, sizeof *sums);
-	for (uint32_t i = 1; sums && i < in->n_nodes; i++) {
-		const struct rec_node *n = &in->nodes[i];
-		uint32_t above = n->parent;
-		while (above != 0 && in->nodes[above].location != n->location) {
-			above = in->nodes[above].parent;
+	const struct rec_node *nodes = in->nodes;
+	uint32_t last = 0;
+	EACH_OF(n, nodes, in->n_nodes) {
+		RAISE_TO(last, n->location);
+	}
+	FREED uint32_t *callee = calloc(in->n_nodes + 1ul, sizeof *callee); // the first
+	FREED uint32_t *next = calloc(in->n_nodes + 1ul, sizeof *next);     // of the same caller
+	FREED uint32_t *entered = calloc(last + 1ul, sizeof *entered);
+	uint64_t *sums = callee && next && entered ? calloc(in->n_nodes + 1ul, sizeof *sums) : NULL;
+	for (uint32_t i = in->n_nodes; sums && i-- > 1;) {
+		next[i] = callee[nodes[i].parent];
+		callee[nodes[i].parent] = i;
+	}
+	for (uint32_t i = sums ? callee[0] : 0; i != 0;) {
+		const uint32_t place = nodes[i].location;
+		sums[i] = sums[nodes[i].parent] + (entered[place]++ ? 0 : hash_u64(place));
+		if (callee[i] != 0) {
+			i = callee[i];
+			continue;
 		}
-		sums[i] = sums[n->parent] + (above ? 0 : hash_u64(n->location));
+		for (; i != 0 && next[i] == 0; i = nodes[i].parent) {
+			entered[nodes[i].location]--;
+		}
+		entered[nodes[i].location] -= i != 0;
+		i = next[i];
 	}
 	return sums;
 }

@@ -192,15 +192,17 @@ static void say_unmapped(struct quality_writer *w) {
 			"which pages the program has; root may");
 }
 
-/** Is there a function on the stack that the runtime knows, but that could not be read? */
-static bool has_unread(const struct recording *r, uint32_t node) {
-	for (; node; node = r->nodes.items[node].parent) {
-		const struct rec_location *l = &r->locations.items[r->nodes.items[node].location];
-		if (l->n_frames == 0 && r->modules.items[l->module].kind != 0) {
-			return true;
-		}
+/** By node: is there a function on its stack that the runtime knows, but that could not be read? */
+static const uint8_t *find_unread(const struct quality_writer *w) {
+	const struct recording *r = w->recording;
+	uint8_t *unread = arena_new(w->arena, uint8_t, r->nodes.n);
+	for (uint32_t i = 1; unread && i < r->nodes.n; i++) {
+		const struct rec_node *n = &r->nodes.items[i];
+		const struct rec_location *l = &r->locations.items[n->location];
+		unread[i] = unread[n->parent] ||
+				(l->n_frames == 0 && r->modules.items[l->module].kind != 0);
 	}
-	return false;
+	return unread;
 }
 
 /** The shares of the bytes at the peak whose site, or one of whose callers, has no name. */
@@ -208,10 +210,11 @@ static void say_unnamed(struct quality_writer *w) {
 	const struct recording *r = w->recording;
 	uint64_t unnamed = 0, unread = 0, all = 0, heaviest = 0;
 	struct slice module = {0};
+	const uint8_t *is_unread = find_unread(w);
 	EACH(s, r->stacks) {
 		const struct name *name = s->peak_bytes ? names_site(w->names, s->node) : NULL;
 		all += s->peak_bytes;
-		unread += s->peak_bytes && has_unread(r, s->node) ? s->peak_bytes : 0;
+		unread += is_unread && is_unread[s->node] ? s->peak_bytes : 0;
 		const uint64_t bytes = name && !name->has_name ? s->peak_bytes : 0;
 		unnamed += bytes;
 		module = bytes > heaviest ? name->module : module;

@@ -49,9 +49,10 @@ static bool only_forwards(struct finder *f, uint32_t stack) {
 
 static uint32_t count_callers(struct finder *f, const struct place *p) {
 	uint8_t *seen = FINDER_NEW(f, uint8_t, names_n_functions(f->names));
+	uint8_t *been = FINDER_NEW(f, uint8_t, f->r->nodes.n);
 	uint32_t n = 0;
 	EACH_STACK_OF(i, f, p) {
-		const struct name *caller = caller_of_site(f, i, true);
+		const struct name *caller = caller_of_site(f, i, true, been);
 		if (!only_forwards(f, i)) {
 			return 0;
 		}
