@@ -446,3 +446,29 @@ def below(pid):
 def has_ended(pidfd):
     import select
     return bool(select.select([pidfd], [], [], 0)[0])
+
+
+BESIDE = """
+#include <stdlib.h>
+static void *kept[100];
+__attribute__((noinline)) static void make(int i) {
+	kept[i] = malloc(100000);
+	void *volatile lost = malloc(3000);
+	lost = NULL;
+}
+int main(void) {
+	for (int i = 0; i < 100; i++) { make(i); }
+	return kept[0] == NULL;
+}
+"""
+
+
+@pytest.mark.parametrize("form", ["-g", "-s"])
+def test_the_place_is_that_of_what_is_lost(tools, tmp_path, form):
+    """Not that of what the same function holds, though that be more."""
+    (tmp_path / "beside.c").write_text(BESIDE)
+    subprocess.run(["gcc", form, "-O0", "-o", tmp_path / "beside", tmp_path / "beside.c"], check=True)
+    recording = tools.record(tmp_path / "beside", options=("--leaks", "--force"))
+    told, = [one["text"] for one in recording.json()["findings"] if one["id"] == "unreachable"]
+    named = "make beside.c:6" if form == "-g" else "(100 % at beside+0x"
+    assert named in told and "100 blocks (300.0 kB) that nothing points to" in told, told

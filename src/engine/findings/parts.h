@@ -235,7 +235,7 @@ static inline void put_name(struct finder *f, const struct name *name) {
  * "<- caller()", of an addon also "<- checkBlock app.js:2"; where a dependency allocates for it,
  * "via NAME (package)". Where none of these has
  * a name, addresses follow, with shares of what was there `when` ("at the peak, ", or ""); NULL:
- * none do. `weights`: of what else the shares are, per stack; NULL: of `by`.
+ * none do. `weights`: what each stack weighs; NULL: as `by` says.
  */
 void say_place(struct finder *f, const struct place *p, enum weight by, const char *metric,
 		const char *when, const uint64_t *weights);
@@ -306,7 +306,8 @@ struct asker {
 	const struct name *name; // NULL: none has a name
 	uint64_t weight, all;    // its own, the module's
 };
-struct asker runtime_largest_asker(struct finder *f, const struct place *p, enum weight by);
+struct asker runtime_largest_asker(struct finder *f, const struct place *p, enum weight by,
+		const uint64_t *weights);
 
 /** Behind all, in their order: the first sentence about the runtime says how scripts get names. */
 void runtime_say_flag(struct finder *f);

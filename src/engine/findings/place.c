@@ -26,11 +26,18 @@ static const struct name *asker_of_stack(const struct finder *f, uint32_t stack)
 	return asker && asker->has_name ? asker : NULL;
 }
 
-struct asker runtime_largest_asker(struct finder *f, const struct place *p, enum weight by) {
+/** What a stack weighs: by `weights`, if there are any. */
+static uint64_t weight_in(const struct finder *f, const uint64_t *weights, enum weight by,
+		uint32_t stack) {
+	return weights ? weights[stack] : stack_weight(&f->r->stacks.items[stack], by);
+}
+
+struct asker runtime_largest_asker(struct finder *f, const struct place *p, enum weight by,
+		const uint64_t *weights) {
 	uint64_t *of_function = FINDER_NEW(f, uint64_t, names_n_functions(f->names));
 	struct asker best = {0};
 	EACH_STACK_OF(i, f, p) {
-		uint64_t weight = stack_weight(&f->r->stacks.items[i], by);
+		uint64_t weight = weight_in(f, weights, by, i);
 		const struct name *name = weight > 0 && of_function ? asker_of_stack(f, i) : NULL;
 		uint64_t sum = name ? of_function[name->function_id] += weight : 0;
 		best.name = sum > best.weight ? name : best.name;
@@ -108,15 +115,25 @@ static struct called called_by_site(const struct finder *f, uint32_t stack) {
 	return out;
 }
 
-/** The same of its heaviest stack, as far as it is so for most of the place. */
-static struct called called_by_place(const struct finder *f, const struct place *p,
-		enum weight by) {
-	struct called out = called_by_site(f, p->heaviest[by]);
+/** Of a place, the stack that weighs most. */
+static uint32_t heaviest_stack(const struct finder *f, const struct place *p, enum weight by,
+		const uint64_t *weights) {
+	uint32_t most = p->heaviest[by];
+	EACH_NUMBER(i, weights ? f->r->stacks.n : 0, f->place_of[i] == p - f->places) {
+		most = weights[i] > weights[most] ? i : most;
+	}
+	return most;
+}
+
+/** The same of one of its stacks, as far as it is so for most of the place. */
+static struct called called_by_place(const struct finder *f, const struct place *p, enum weight by,
+		const uint64_t *weights, uint32_t stack) {
+	struct called out = called_by_site(f, stack);
 	uint64_t all = 0, by_function = 0, by_module = 0;
 	EACH_NUMBER(i, out.function || out.module.size > 0 ? f->r->stacks.n : 0,
 			f->place_of[i] == p - f->places) {
 		const struct called other = called_by_site(f, i);
-		uint64_t weight = stack_weight(&f->r->stacks.items[i], by);
+		uint64_t weight = weight_in(f, weights, by, i);
 		bool is_same = out.function && other.function &&
 				other.function->function_id == out.function->function_id;
 		all += weight;
@@ -140,16 +157,18 @@ static const uint64_t *weights_by(struct finder *f, enum weight by) {
 
 void say_place(struct finder *f, const struct place *p, enum weight by, const char *metric,
 		const char *when, const uint64_t *weights) {
-	const struct name *name = finder_site(f, p->heaviest[by]);
+	const uint32_t heaviest = heaviest_stack(f, p, by, weights);
+	const struct name *name = finder_site(f, heaviest);
 	finder_about(f, name, metric);
 	put_name(f, name);
-	struct asker asker = p->name->is_runtime ? runtime_largest_asker(f, p, by) : (struct asker){0};
+	struct asker asker = p->name->is_runtime ? runtime_largest_asker(f, p, by, weights)
+											 : (struct asker){0};
 	if (asker.weight > asker.all / 5 * 3) {
 		SAY(f, " via %.*s", SLICE_ARG(short_name_of(f, asker.name)));
 	}
-	const struct called via = called_by_place(f, p, by);
-	const struct name *caller = caller_of_site(f, p->heaviest[by], true, NULL);
-	caller = caller ? caller : module_behind(f, p->heaviest[by]);
+	const struct called via = called_by_place(f, p, by, weights, heaviest);
+	const struct name *caller = caller_of_site(f, heaviest, true, NULL);
+	caller = caller ? caller : module_behind(f, heaviest);
 	if (via.function) {
 		SAY(f, " via %.*s (%.*s)", SLICE_ARG(short_name_of(f, via.function)),
 				SLICE_ARG(names_package(via.function)));
@@ -158,7 +177,7 @@ void say_place(struct finder *f, const struct place *p, enum weight by, const ch
 	} else if (when && !caller && !name->has_name) {
 		put_addresses(f, p, weights ? weights : weights_by(f, by), when);
 	}
-	const struct name *script = script_behind(f, p->heaviest[by]);
+	const struct name *script = script_behind(f, heaviest);
 	if (caller && caller != script) {
 		SAY(f, " <- %.*s", SLICE_ARG(short_name_of(f, caller)));
 	}

@@ -38,16 +38,26 @@ static struct lost *lost_by_place(struct finder *f, const struct memory_grades *
 	return sums;
 }
 
+/** By stack. NULL: no memory. */
+static const uint64_t *lost_bytes(struct finder *f, const struct memory_grades *g) {
+	uint64_t *bytes = FINDER_NEW(f, uint64_t, f->r->stacks.n);
+	EACH_OF_WHILE(row, g->rows, g->n_rows, bytes) {
+		bool is_lost = row->grade == REC_UNREACHABLE || row->grade == REC_CYCLE;
+		bytes[row->stack] += is_lost ? row->bytes + row->owned_bytes : 0;
+	}
+	return bytes;
+}
+
 static void put_blocks(struct finder *f, uint64_t blocks, uint64_t bytes) {
 	SAY(f, "%s (%s)", COUNTED(blocks, "block"), HUMAN_BYTES(bytes));
 }
 
 static void say_lost(struct finder *f, const struct place *p, const struct lost *lost,
-		const struct rec_look *before) {
+		const uint64_t *of_stacks, const struct rec_look *before) {
 	const uint64_t blocks = lost->blocks + lost->owned_blocks;
 	const uint64_t bytes = lost->bytes + lost->owned_bytes;
 	const bool is_one = lost->blocks == 1;
-	say_place(f, p, BY_LIVE_BYTES, "unreachable", "", NULL);
+	say_place(f, p, BY_LIVE_BYTES, "unreachable", "", of_stacks);
 	SAY(f, ": ");
 	if (lost->is_cycle) {
 		SAY(f, is_one ? "a cycle of " : "cycles, all in all ");
@@ -102,7 +112,8 @@ void find_unreachable(struct finder *f) {
 	const struct memory_grades g = memory_grades(f->r, UINT64_MAX);
 	const struct memory_grades before = memory_grades(f->r, g.look ? g.look->time_ns - 1 : 0);
 	struct lost *sums = g.look ? lost_by_place(f, &g, &before) : NULL;
-	if (!sums) {
+	const uint64_t *of_stacks = sums ? lost_bytes(f, &g) : NULL;
+	if (!of_stacks) {
 		return;
 	}
 	if (g.blocks[REC_UNREACHABLE] + g.blocks[REC_CYCLE] == 0 && g.n_rows > 0) {
@@ -111,7 +122,7 @@ void find_unreachable(struct finder *f) {
 	for (int i = 0; i < SITES_MOST; i++) {
 		struct lost *best = MOST_OF(s, sums, f->n_places, s->bytes + s->owned_bytes + s->blocks);
 		if (best) {
-			say_lost(f, &f->places[best - sums], best, before.look);
+			say_lost(f, &f->places[best - sums], best, of_stacks, before.look);
 			*best = (struct lost){0};
 		} else if (i == 0) {
 			say_other(f, &sums[f->n_places], "of call stacks without any function that is known");
