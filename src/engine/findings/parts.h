@@ -233,9 +233,9 @@ static inline void put_name(struct finder *f, const struct name *name) {
 /**
  * The draft is about a site: finder_about and put_name, with the line that weighs most, and
  * "<- caller()", of an addon also "<- checkBlock app.js:2"; where a dependency allocates for it,
- * "via NAME (package)". Where none of these has
- * a name, addresses follow, with shares of what was there `when` ("at the peak, ", or ""); NULL:
- * none do. `weights`: what each stack weighs; NULL: as `by` says.
+ * "via NAME (package)". Where none of these has a name, addresses follow, with shares of what was
+ * there `when` ("at the peak, ", or ""); NULL: none do. `weights`: what each stack weighs; NULL: as
+ * `by` says.
  */
 void say_place(struct finder *f, const struct place *p, enum weight by, const char *metric,
 		const char *when, const uint64_t *weights);

@@ -128,7 +128,10 @@ static bool set_call(struct asking *a, struct symbols_frame *frame, struct die_f
 	return !has_files || set_file(a, frame, files, die_number(&facts->call_file));
 }
 
-/** What a type is made of: pointers, then itself. False: void, or not known (no pointers). */
+/**
+ * From what the attribute refers to, past pointers, arrays and qualifiers, to a type with a name of
+ * its own. False: there is none: behind `*n_pointers` it is void; if these are 0, it is not known.
+ */
 static bool find_type(Dwarf_Die *type, unsigned attribute, int *n_pointers) {
 	enum { STEPS_MAX = 16 }; // damaged data could lead in a circle
 	Dwarf_Attribute to;

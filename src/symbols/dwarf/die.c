@@ -5,7 +5,7 @@
 static int keep_attribute(Dwarf_Attribute *attribute, void *arg) {
 	struct die_facts *f = arg;
 	switch (dwarf_whatattr(attribute)) {
-	case DW_AT_call_return_pc:
+	case DW_AT_call_return_pc: // what GNU calls the low pc of a call
 	case DW_AT_low_pc: f->low = *attribute; break;
 	case DW_AT_high_pc: f->high = *attribute; break;
 	case DW_AT_ranges: f->ranges = *attribute; break;
