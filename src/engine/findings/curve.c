@@ -141,18 +141,23 @@ static bool judge_level(const struct curve *c, uint32_t end, struct curve_facts 
 
 static bool judge_bursts(const struct curve *c, uint32_t end, struct curve_facts *f) {
 	(void)end;
-	uint64_t in_burst = 0, first_begin = 0, last_begin = 0;
+	uint64_t in_burst = 0, first_begin = 0, last_begin = 0, low = 0, high = 0;
 	bool is_up = false;
 	for (uint32_t i = 0; i < c->n; i++) {
 		if (!is_up && c->bytes[i] > f->top_bytes / 2) {
 			struct curve_stretch s = curve_stretch_at(c, i);
 			is_up = true;
+			high = c->bytes[i];
 			last_begin = c->times_ns[i];
 			first_begin = f->n_bursts++ == 0 ? last_begin : first_begin;
 			in_burst += s.ns;
 		} else if (is_up && c->bytes[i] < f->top_bytes / 5) {
 			is_up = false;
+			f->risen_bytes += high - low;
+			low = c->bytes[i];
 		}
+		high = is_up && c->bytes[i] > high ? c->bytes[i] : high;
+		low = !is_up && c->bytes[i] < low ? c->bytes[i] : low;
 	}
 	if (f->n_bursts < 3 || is_up || in_burst > c->times_ns[c->n - 1] / 2) {
 		return false;

@@ -41,7 +41,8 @@ struct curve_facts {
 	bool is_even;           // GREW: along a straight line
 	bool is_freed;          // at the end less than a tenth of top_bytes is left
 	uint64_t held_until_ns; // when nine tenths of it were there for the last time
-	uint32_t n_bursts;      // BURSTS
+	uint32_t n_bursts;      // BURSTS: those that edges met
+	uint64_t risen_bytes;   // BURSTS: all that these rose by
 	uint64_t burst_ns;      // BURSTS: how long one lasts, in the mean
 	uint64_t period_ns;     // BURSTS: from one's begin to the next one's, in the mean
 };

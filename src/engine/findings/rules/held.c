@@ -274,10 +274,13 @@ static void say_once(struct finder *f, const struct curve_facts *c) {
 	f->draft.severity = FINDING_EXPLAINS;
 }
 
-static void say_bursts(struct finder *f, const struct curve_facts *c) {
-	SAY(f, ": holds up to %s, in %u bursts above half of that, of %s%s, one every %s",
-			HUMAN_BYTES(c->top_bytes), c->n_bursts, c->burst_ns < 1000000 ? "" : "about ",
-			HUMAN_SPAN(c->burst_ns), HUMAN_DURATION(c->period_ns));
+/** Another one, which no edge met, would have to rise from a fifth of the top to half of it. */
+static void say_bursts(struct finder *f, const struct place *p, const struct curve_facts *c) {
+	bool are_all = p->allocated_bytes < c->risen_bytes + c->top_bytes / 10 * 3;
+	SAY(f, ": holds up to %s, in %s%u bursts above half of that, of %s%s",
+			HUMAN_BYTES(c->top_bytes), are_all ? "" : "at least ", c->n_bursts,
+			c->burst_ns < 1000000 ? "" : "about ", HUMAN_SPAN(c->burst_ns));
+	SAY(f, are_all ? ", one every %s" : "", HUMAN_DURATION(c->period_ns));
 	finder_put(f, "bursts", c->n_bursts);
 	finder_put(f, "lasted_ns", c->burst_ns);
 	finder_put(f, "period_ns", c->period_ns);
@@ -301,7 +304,7 @@ static void say_shape(struct finder *f, struct place *p, const struct curve_fact
 	case CURVE_STOPPED: say_stopped(f, p, c); break;
 	case CURVE_AT_START:
 	case CURVE_ONCE: say_once(f, c); break;
-	default: say_bursts(f, c); break;
+	default: say_bursts(f, p, c); break;
 	}
 	finder_say(f, f->draft.severity, millionths(c->top_bytes, f->r->summary.peak_bytes));
 	p->has_memory_finding = true;
