@@ -280,7 +280,9 @@ static void say_bursts(struct finder *f, const struct place *p, const struct cur
 	SAY(f, ": holds up to %s, in %s%u bursts above half of that, of %s%s",
 			HUMAN_BYTES(c->top_bytes), are_all ? "" : "at least ", c->n_bursts,
 			c->burst_ns < 1000000 ? "" : "about ", HUMAN_SPAN(c->burst_ns));
-	SAY(f, are_all ? ", one every %s" : "", HUMAN_DURATION(c->period_ns));
+	if (are_all) {
+		SAY(f, ", one every %s", HUMAN_DURATION(c->period_ns));
+	}
 	finder_put(f, "bursts", c->n_bursts);
 	finder_put(f, "lasted_ns", c->burst_ns);
 	finder_put(f, "period_ns", c->period_ns);
