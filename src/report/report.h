@@ -24,9 +24,11 @@ struct report_options {
 	void *user;
 };
 
-/** An item is whole: close it, and hand on what was written, once that is much. False: that failed,
- * or no memory. */
-bool report_end_item(struct json *j, const struct report_options *options, struct err *err);
+/** An item is whole: close it, and hand on what was written, once that is much. */
+void report_end_item(struct json *j, const struct report_options *options, struct err *err);
+
+/** False: there was no memory for it, or `err` says why it could not be handed on. */
+bool report_is_whole(const struct buffer *out, struct err *err);
 
 typedef bool report_fn(struct buffer *out, const struct recording *r, const struct names *n,
 		const struct report_options *options, struct err *err);

@@ -10,7 +10,6 @@ struct document {
 	struct arena *arena;
 	struct slice *written; // per location: its frames as JSON; empty: not yet
 	uint64_t *untouched;   // per node: bytes of its live blocks that were not in memory
-	bool is_broken;        // what was written could not be handed on
 	struct err *err;
 };
 
@@ -45,16 +44,22 @@ static void put_stack(void *user, uint32_t node) {
 
 enum { DRAIN_BYTES = 1 << 20 };
 
-bool report_end_item(struct json *j, const struct report_options *options, struct err *err) {
+void report_end_item(struct json *j, const struct report_options *options, struct err *err) {
 	json_close(j);
-	if (!options->drain || j->out->size < DRAIN_BYTES || j->out->failed) {
-		return !j->out->failed || err_memory(err);
+	if (options->drain && j->out->size >= DRAIN_BYTES && !j->out->failed) {
+		j->out->failed = !options->drain(options->user, j->out, err);
 	}
-	return options->drain(options->user, j->out, err);
+}
+
+bool report_is_whole(const struct buffer *out, struct err *err) {
+	if (out->failed && (!err || err->code == ERR_NONE)) {
+		(void)err_memory(err);
+	}
+	return !out->failed;
 }
 
 static void end_item(struct document *d) {
-	d->is_broken |= !report_end_item(&d->j, d->options, d->err);
+	report_end_item(&d->j, d->options, d->err);
 }
 
 static uint32_t limited(const struct document *d, uint64_t n) {
@@ -80,47 +85,45 @@ static void put_item(struct document *d, uint64_t bytes, uint64_t blocks, uint32
 	end_item(d);
 }
 
-static bool put_sites(struct document *d, enum lens_metric metric) {
+static void put_sites(struct document *d, enum lens_metric metric) {
 	char key[METRIC_KEY_MAX];
 	uint32_t n_all;
 	FREED struct rank *ranks = rank_stacks(d->r, metric, &n_all);
-	if (!ranks) {
-		return err_memory(d->err);
-	}
+	d->j.out->failed |= !ranks;
 	uint32_t n = limited(d, n_all);
 	uint32_t n_suppressed = lens_metrics[metric].rule == METRIC_NEVER_FREED
 			? limited(d, n_all + (uint64_t)d->r->suppressed.n) - n
 			: 0;
 	JSON_LIST(&d->j, metric_json_key(key, metric));
-	EACH_OF_WHILE(rank, ranks, n, !d->is_broken) {
+	EACH_OF_WHILE(rank, ranks, n, !d->j.out->failed) {
 		const struct rec_stack *s = &d->r->stacks.items[rank->index];
 		struct lens_costs c = lens_stack_costs(metric, s);
 		put_item(d, c.bytes, c.blocks, lens_metrics[metric].blocks.number, s, false);
 	}
 	// Behind the others that were never freed: together they are the summary's
-	EACH_OF_WHILE(v, d->r->suppressed.items, n_suppressed, !d->is_broken) {
+	EACH_OF_WHILE(v, d->r->suppressed.items, n_suppressed, !d->j.out->failed) {
 		put_item(d, v->bytes, v->blocks, REC_LIVE_BLOCKS, &d->r->stacks.items[v->stack], true);
 	}
-	return true;
 }
 
 ORDER_OF(compare_mappings, struct rec_mapping *const,
 		compare_u64((*b)->peak_bytes, (*a)->peak_bytes) ?: compare_u64((*a)->node, (*b)->node));
 
 /** Stacks that mapped, by what they had mapped at the peak of all. */
-static bool put_mappings(struct document *d) {
+static void put_mappings(struct document *d) {
 	const struct recording *r = d->r;
 	const struct rec_mapping **sorted = arena_new(d->arena, const struct rec_mapping *,
 			r->mappings.n + 1ul);
 	if (!sorted) {
-		return err_memory(d->err);
+		d->j.out->failed = true;
+		return;
 	}
 	for (uint32_t i = 0; i < r->mappings.n; i++) {
 		sorted[i] = &r->mappings.items[i];
 	}
 	qsort(sorted, r->mappings.n, sizeof *sorted, compare_mappings);
 	JSON_LIST(&d->j, "mappings");
-	for (uint32_t i = 0; i < limited(d, r->mappings.n) && !d->is_broken; i++) {
+	for (uint32_t i = 0; i < limited(d, r->mappings.n) && !d->j.out->failed; i++) {
 		const struct rec_mapping *m = sorted[i];
 		json_open(&d->j, NULL, '{');
 		JSON_FIELDS(&d->j, m, maps, mapped_bytes, peak_bytes);
@@ -130,7 +133,6 @@ static bool put_mappings(struct document *d) {
 		put_stack(d, m->node);
 		end_item(d);
 	}
-	return true;
 }
 
 /** What else than unmapping stacks did to what they or others had mapped. */
@@ -146,28 +148,27 @@ static void put_changes(struct document *d) {
 }
 
 /** `r`: with the stacks that looks name. */
-static bool put_memory(struct document *d, const struct recording *r) {
+static void put_memory(struct document *d, const struct recording *r) {
 	const struct rec_summary *s = &r->summary;
 	const struct looks_writer looks = {&d->j, r, put_stack, d, NULL};
 	const bool has_mappings = r->mapping_edges.n > 0;
 	if (!has_mappings && r->looks.n == 0) {
 		json_null(&d->j, "memory");
-		return true;
+		return;
 	}
 	JSON_OBJECT(&d->j, "memory");
 	json_number_if(&d->j, "mapped_peak_bytes", has_mappings, s->mapped_peak_bytes);
 	json_number_if(&d->j, "mapped_peak_time_ns", has_mappings, s->mapped_peak_time_ns);
 	json_number_if(&d->j, "never_unmapped_bytes", has_mappings, s->never_unmapped_bytes);
-	bool ok = put_mappings(d);
+	put_mappings(d);
 	put_changes(d);
 	JSON_LIST(&d->j, "looks");
-	for (uint32_t i = 0; i < r->looks.n && !d->is_broken; i++) {
+	for (uint32_t i = 0; i < r->looks.n && !d->j.out->failed; i++) {
 		const struct memory_look m = memory_look(r, i);
 		json_open(&d->j, NULL, '{');
 		look_put_json(&looks, &m);
 		end_item(d);
 	}
-	return ok;
 }
 
 static void put_graded_sites(struct document *d, const struct recording *r,
@@ -207,14 +208,15 @@ bool report_json(struct buffer *out, const struct recording *r, const struct nam
 	SCOPED(arena) arena = {0};
 	struct document d = {json_init(out), r, n, options, &arena,
 			arena_new(&arena, struct slice, r->locations.n),
-			arena_new(&arena, uint64_t, r->nodes.n), false, err};
+			arena_new(&arena, uint64_t, r->nodes.n), err};
 	struct recording by_node;
 	if (!d.written || !d.untouched) {
 		return err_memory(err);
 	}
 	const struct facts facts = {&d.j, r, n, &arena, r->missing, false};
 	struct findings findings;
-	if (!findings_make(&findings, r, n, &arena, err)) {
+	if (!findings_make(&findings, r, n, &arena, err) ||
+			!recording_by_node(r, &arena, &by_node, err)) {
 		return false;
 	}
 	const struct memory_look m = memory_at_peak(r); // the one that the report shows
@@ -225,17 +227,18 @@ bool report_json(struct buffer *out, const struct recording *r, const struct nam
 	document_put_version(&d.j);
 	facts_put_first(&facts, &findings);
 	json_open(&d.j, "sites", '{');
-	bool ok = recording_by_node(r, &arena, &by_node, err);
 	d.r = &by_node;
 	enum lens_metric metrics[N_LENS_METRICS];
 	const size_t n_metrics = metrics_of_report(metrics);
-	ok = ok && ALL(i, n_metrics, put_sites(&d, metrics[i]));
+	for (size_t i = 0; i < n_metrics; i++) {
+		put_sites(&d, metrics[i]);
+	}
 	json_close(&d.j);
-	ok = ok && put_memory(&d, r);
+	put_memory(&d, r);
 	put_leaks(&d, r);
 	put_timeline(&d);
 	facts_put_last(&facts);
 	json_close(&d.j);
 	buffer_u8(out, '\n');
-	return ok && !d.is_broken && (!out->failed || err_memory(err));
+	return report_is_whole(out, err);
 }

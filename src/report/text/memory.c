@@ -18,7 +18,6 @@ struct writer {
 	struct arena *arena;
 	size_t width; // of a line
 	struct memory_look m;
-	bool failed; // no memory
 };
 
 /** The label is cut to its column and finished. */
@@ -28,7 +27,7 @@ static void put_row(struct writer *w, struct buffer *label, uint64_t bytes) {
 	put_right(w->out, HUMAN_COMPACT(bytes), BYTES_COLUMN);
 	put_right(w->out, FORMAT(16, "%.1f", all > 0 ? 100.0 * (double)bytes / all : 0), SHARE_COLUMN);
 	buffer_u8(w->out, '\n');
-	w->failed |= label->failed;
+	w->out->failed |= label->failed;
 	buffer_finish(label);
 }
 
@@ -49,7 +48,7 @@ static void put_title(struct writer *w) {
 	put_right(w->out, "bytes", BYTES_COLUMN);
 	put_right(w->out, "% of RSS", SHARE_COLUMN);
 	buffer_u8(w->out, '\n');
-	w->failed |= title.failed;
+	w->out->failed |= title.failed;
 }
 
 /** "load_table() app.c:12"; of a runtime "node via Allocate()"; of what has no maker its name. */
@@ -86,7 +85,7 @@ static void put_lazy_free(struct buffer *out, uint64_t bytes) {
 
 static struct memory_row *rows_of(struct writer *w, uint8_t part, uint32_t *n) {
 	struct memory_row *rows = memory_rows(&w->m, part, w->r, w->names, w->arena, n);
-	w->failed |= !rows;
+	w->out->failed |= !rows;
 	return rows;
 }
 
@@ -181,7 +180,7 @@ static void put_remarks(struct writer *w, struct buffer *out, bool is_full) {
 		buffer_printf(out, "  about %s came or went while it was read\n",
 				HUMAN_BYTES(look->changed_bytes));
 	}
-	w->failed |= out->failed;
+	w->out->failed |= out->failed;
 }
 
 /** The parts whose rows are joined where not all have room: the smallest, never what is unknown. */
@@ -227,10 +226,9 @@ static void put_parts(struct writer *w) {
 }
 
 void page_put_memory(struct page *p) {
-	struct writer w = {p->out, p->r, p->names, &p->arena, p->width, memory_at_peak(p->r), false};
+	struct writer w = {p->out, p->r, p->names, &p->arena, p->width, memory_at_peak(p->r)};
 	if (w.m.look) {
 		put_parts(&w);
-		p->failed |= w.failed;
 	}
 }
 
@@ -312,10 +310,10 @@ static void put_changes(struct writer *w) {
 	}
 }
 
-bool view_put_memory(struct viewer *v, struct err *err) {
-	struct writer w = {v->out, v->r, v->names, &v->arena, v->width, {0}, false};
+bool view_put_memory(struct viewer *v) {
+	struct writer w = {v->out, v->r, v->names, &v->arena, v->width, {0}};
 	uint32_t n = 0;
-	for (uint32_t i = 0; i < v->r->looks.n && !w.failed; i++) {
+	for (uint32_t i = 0; i < v->r->looks.n && !v->out->failed; i++) {
 		if (memory_has_look(v->lens, v->r, i)) {
 			buffer_text(v->out, n++ ? "\n" : "");
 			w.m = memory_look(v->r, i);
@@ -326,5 +324,5 @@ bool view_put_memory(struct viewer *v, struct err *err) {
 		buffer_text(v->out, "No look at the program's memory is in this part of the recording.\n");
 	}
 	put_changes(&w);
-	return !w.failed || err_memory(err);
+	return true;
 }

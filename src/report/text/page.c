@@ -11,7 +11,7 @@ size_t width_asked(const struct report_options *o, size_t most) {
 
 struct slice page_short_name(struct page *p, const struct name *name) {
 	char *text = function_short(name->function, &p->arena);
-	p->failed |= !text;
+	p->out->failed |= !text;
 	return slice_of_text(text ? text : "?");
 }
 

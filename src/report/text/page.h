@@ -37,14 +37,13 @@ enum { PAGE_LINES = 60, BYTES_COLUMN = 10, PERCENT_COLUMN = 16, BLOCKS_COLUMN = 
 size_t width_asked(const struct report_options *o, size_t most);
 
 struct page {
-	struct buffer *out;
+	struct buffer *out; // fails for lack of memory
 	const struct recording *r;
 	const struct names *names;
 	const struct report_options *options;
 	size_t width;
 	struct findings findings;
 	struct arena arena; // of this page
-	bool failed;        // no memory
 };
 
 struct slice page_short_name(struct page *p, const struct name *name);

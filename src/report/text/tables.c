@@ -131,7 +131,7 @@ static void put_table(struct page *p, enum lens_metric metric, uint32_t max_rows
 		return;
 	}
 	if (!rank_sites(p->r, p->names, metric, &p->arena, &ranking, &total)) {
-		p->failed = true;
+		p->out->failed = true;
 		return;
 	}
 	struct rows rows = rows_of(&ranking, total);

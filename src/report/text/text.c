@@ -159,7 +159,7 @@ static void put_never_freed(struct page *p) {
 		put_left(p->out, buffer_view(&grows), wide < room ? wide : room);
 	}
 	buffer_u8(p->out, '\n');
-	p->failed |= grows.failed;
+	p->out->failed |= grows.failed;
 }
 
 /** Which allocators these numbers are of, where that is not a matter of course. */
@@ -220,7 +220,7 @@ static void put_before(struct page *p, const struct finding *f, const char *word
 		buffer_printf(&clause, "%.*s.", (int)(end - f->text), f->text);
 	}
 	buffer_u8(&clause, 0);
-	p->failed |= clause.failed;
+	p->out->failed |= clause.failed;
 	struct finding brief = *f;
 	brief.text = *end && !clause.failed ? (const char *)clause.data : f->text;
 	put_finding(p, &brief);
@@ -392,7 +392,7 @@ static bool write_page(struct buffer *out, const struct recording *r, const stru
 	bool ok = findings_make(&p.findings, r, n, &p.arena, err);
 	if (ok) {
 		put(&p);
-		ok = (!p.failed && !out->failed) || err_memory(err);
+		ok = !out->failed || err_memory(err);
 	}
 	arena_finish(&p.arena);
 	return ok;

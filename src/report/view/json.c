@@ -13,12 +13,10 @@ struct writer {
 	uint32_t n_items;       // of the tree that is being written
 	uint32_t n_left_out;    // of the list: what is behind the limit
 	struct lens_costs rest; // what that costs
-	bool is_broken;         // what was written could not be handed on
-	struct err *err;
 };
 
 static void end_item(struct writer *w) {
-	w->is_broken |= !report_end_item(&w->j, w->v->options, w->err);
+	report_end_item(&w->j, w->v->options, w->v->err);
 }
 
 static void put_costs(struct json *j, const struct lens_costs *c) {
@@ -78,10 +76,10 @@ static bool put_tree(struct writer *w) {
 	const struct tree_costs *costs = &w->v->costs;
 	uint32_t *ids = arena_new(&w->v->arena, uint32_t, t->n);
 	if (!ids) {
-		return err_memory(w->err);
+		return err_memory(w->v->err);
 	}
 	JSON_LIST(&w->j, "tree");
-	for (uint32_t i = 0; i < t->n && !w->is_broken;) {
+	for (uint32_t i = 0; i < t->n && !w->v->out->failed;) {
 		struct lens_costs all = call_tree_all(costs, i);
 		if (i > 0 && !lens_costs_any(&all)) {
 			i = t->nodes[i].end; // nor has anything below it
@@ -101,13 +99,13 @@ static bool put_tree(struct writer *w) {
 
 static bool put_level(struct writer *w, const struct up_nodes *level, enum view_way way,
 		uint32_t parent, uint32_t depth) {
-	EACH_WHILE(node, *level, !w->is_broken) {
+	EACH_WHILE(node, *level, !w->v->out->failed) {
 		struct up_nodes below = {0};
 		uint32_t id = open_item(w, parent);
 		put_label(w, node->node);
 		put_costs(&w->j, &node->costs);
 		bool is_opened = depth > 1;
-		if (is_opened && !view_open_node(w->v, node, way, &below, w->err)) {
+		if (is_opened && !view_open_node(w->v, node, way, &below)) {
 			return false;
 		}
 		json_bool(&w->j, "opened", is_opened);
@@ -128,7 +126,7 @@ static uint32_t depth_of(const struct writer *w) {
 static bool put_bottom_up(struct writer *w) {
 	struct viewer *v = w->v;
 	struct up_nodes level;
-	if (!call_tree_bottom_up(&v->costs, &v->arena, &level, w->err)) {
+	if (!call_tree_bottom_up(&v->costs, &v->arena, &level, w->v->err)) {
 		return false;
 	}
 	JSON_LIST(&w->j, "bottom_up");
@@ -137,7 +135,7 @@ static bool put_bottom_up(struct writer *w) {
 
 static bool put_callers(struct writer *w) {
 	struct up_nodes level;
-	if (!view_find_function(w->v, &level, w->err)) {
+	if (!view_find_function(w->v, &level)) {
 		return false;
 	}
 	json_string(&w->j, "function", w->v->request->of);
@@ -175,11 +173,11 @@ static bool end_list(struct writer *w) {
 static bool put_functions(struct writer *w) {
 	struct viewer *v = w->v;
 	struct call_functions f;
-	if (!call_tree_functions(&v->costs, &v->arena, &f, w->err)) {
+	if (!call_tree_functions(&v->costs, &v->arena, &f, w->v->err)) {
 		return false;
 	}
 	json_open(&w->j, "functions", '[');
-	EACH_NUMBER(i, f.n, !w->is_broken && !is_left_out(w, i, &f.items[i].own)) {
+	EACH_NUMBER(i, f.n, !w->v->out->failed && !is_left_out(w, i, &f.items[i].own)) {
 		json_open(&w->j, NULL, '{');
 		put_label(w, f.items[i].node);
 		put_costs(&w->j, &f.items[i].all);
@@ -195,7 +193,7 @@ static bool put_parts(struct writer *w) {
 	struct viewer *v = w->v;
 	struct breakdown b;
 	if (!breakdown_make(v->request->by, v->lens, v->r, v->names, &v->result, &v->arena, &b,
-				w->err)) {
+				w->v->err)) {
 		return false;
 	}
 	json_text(&w->j, "by", breakdown_names[v->request->by]);
@@ -250,12 +248,12 @@ static void put_stack(struct writer *w, uint32_t stack) {
 static bool put_stacks(struct writer *w) {
 	uint32_t n;
 	struct lens_costs total;
-	const struct rank *stacks = view_find_stacks(w->v, &n, &total, w->err);
+	const struct rank *stacks = view_find_stacks(w->v, &n, &total);
 	if (!stacks) {
 		return false;
 	}
 	json_open(&w->j, "stacks", '[');
-	for (uint32_t i = 0; i < n && !w->is_broken; i++) {
+	for (uint32_t i = 0; i < n && !w->v->out->failed; i++) {
 		if (!is_left_out(w, i, &w->v->result.stacks[stacks[i].index])) {
 			put_stack(w, stacks[i].index);
 		}
@@ -265,7 +263,7 @@ static bool put_stacks(struct writer *w) {
 
 static bool put_timeline(struct writer *w) {
 	struct timeline t;
-	if (!timeline_make(w->v->lens, w->v->r, &w->v->result, &w->v->arena, &t, w->err)) {
+	if (!timeline_make(w->v->lens, w->v->r, &w->v->result, &w->v->arena, &t, w->v->err)) {
 		return false;
 	}
 	json_open(&w->j, "timeline", '[');
@@ -282,7 +280,7 @@ static bool put_timeline(struct writer *w) {
 static bool put_memory(struct writer *w) {
 	const struct looks_writer looks = {&w->j, w->v->r, put_frames, w, NULL};
 	JSON_LIST(&w->j, "looks");
-	for (uint32_t i = 0; i < w->v->r->looks.n && !w->is_broken; i++) {
+	for (uint32_t i = 0; i < w->v->r->looks.n && !w->v->out->failed; i++) {
 		if (memory_has_look(w->v->lens, w->v->r, i)) {
 			const struct memory_look m = memory_look(w->v->r, i);
 			json_open(&w->j, NULL, '{');
@@ -299,13 +297,13 @@ bool report_view_json(struct buffer *out, const struct recording *r, const struc
 #define PUT(id, name, ...) [VIEW_##id] = put_##name,
 			VIEWS(PUT)};
 	SCOPED(viewer) v;
-	struct writer w = {.j = json_init(out), .v = &v, .err = err};
+	struct writer w = {.j = json_init(out), .v = &v};
 	bool ok = viewer_init(&v, out, r, n, options, request, err);
 	if (ok) {
 		JSON_DOCUMENT(&w.j);
 		document_put_version(&w.j);
 		put_lens(&w);
-		ok = (!put[request->view] || put[request->view](&w)) && !w.is_broken;
+		ok = !put[request->view] || put[request->view](&w);
 	}
-	return ok && (!out->failed || err_memory(err));
+	return ok && report_is_whole(out, err);
 }

@@ -13,9 +13,9 @@ static void put_second(struct viewer *v, const struct lens_costs *c) {
 	buffer_text(v->out, "  ");
 }
 
-bool view_put_functions(struct viewer *v, struct err *err) {
+bool view_put_functions(struct viewer *v) {
 	struct call_functions f;
-	if (!call_tree_functions(&v->costs, &v->arena, &f, err)) {
+	if (!call_tree_functions(&v->costs, &v->arena, &f, v->err)) {
 		return false;
 	}
 	bool is_grouped = v->lens->group != LENS_BY_FUNCTION;
@@ -32,9 +32,7 @@ bool view_put_functions(struct viewer *v, struct err *err) {
 		const struct lens_costs *own = &f.items[i].own, *all = &f.items[i].all;
 		viewer_put_costs(v, is_grouped ? own : all);
 		put_second(v, is_grouped ? all : own);
-		if (!viewer_put_label(v, f.items[i].node)) {
-			return err_memory(err);
-		}
+		viewer_put_label(v, f.items[i].node);
 		buffer_u8(v->out, '\n');
 	}
 	if (n > ROWS) {
@@ -77,9 +75,10 @@ static void put_threads(struct viewer *v, const struct part *p) {
 	}
 }
 
-bool view_put_parts(struct viewer *v, struct err *err) {
+bool view_put_parts(struct viewer *v) {
 	struct breakdown b;
-	if (!breakdown_make(v->request->by, v->lens, v->r, v->names, &v->result, &v->arena, &b, err)) {
+	if (!breakdown_make(v->request->by, v->lens, v->r, v->names, &v->result, &v->arena, &b,
+				v->err)) {
 		return false;
 	}
 	bool is_ranked = breakdown_is_ranked(v->request->by);
@@ -104,17 +103,13 @@ bool view_put_parts(struct viewer *v, struct err *err) {
 			put_right(v->out, p->class ? HUMAN_COMPACT(p->class->retained_bytes) : "", 8);
 			buffer_text(v->out, "  ");
 		}
-		bool ok = true;
 		if (p->name) {
-			ok = viewer_put_frame(v, p->name, 0);
+			viewer_put_frame(v, p->name, 0);
 		} else {
 			put_cut_padded(v->out, p->label, utf8_columns(p->label));
 			put_threads(v, p);
 		}
 		buffer_u8(v->out, '\n');
-		if (!ok) {
-			return err_memory(err);
-		}
 	}
 	viewer_put_more(v, 0, n_more, &more);
 	if (has_retained) {
@@ -132,32 +127,31 @@ static bool is_of_site(const struct viewer *v, uint32_t stack) {
 			(v->request->of.size == 0 || lens_is_named(site->function, v->request->of));
 }
 
-static bool no_such_site(struct viewer *v, struct err *err) {
+static bool no_such_site(struct viewer *v) {
 	struct breakdown b;
-	if (!breakdown_make(BY_SITE, v->lens, v->r, v->names, &v->result, &v->arena, &b, err)) {
+	if (!breakdown_make(BY_SITE, v->lens, v->r, v->names, &v->result, &v->arena, &b, v->err)) {
 		return false;
 	}
 	SCOPED(buffer) list = {0};
 	for (uint32_t i = 0; i < b.n && i < 5; i++) {
 		buffer_printf(&list, "%s%.*s", i ? ", " : "", SLICE_ARG(b.parts[i].label));
 	}
-	return viewer_lacks(v, "stacks attributed to", &list, err);
+	return viewer_lacks(v, "stacks attributed to", &list);
 }
 
-const struct rank *view_find_stacks(struct viewer *v, uint32_t *n, struct lens_costs *total,
-		struct err *err) {
+const struct rank *view_find_stacks(struct viewer *v, uint32_t *n, struct lens_costs *total) {
 	struct rank *ranks = arena_new(&v->arena, struct rank, v->r->stacks.n);
 	*total = (struct lens_costs){0};
 	*n = 0;
 	if (!ranks) {
-		return err_memory_null(err);
+		return err_memory_null(v->err);
 	}
 	EACH_NUMBER(i, v->r->stacks.n, is_of_site(v, i)) {
 		ranks[(*n)++] = (struct rank){lens_weight(v->lens, &v->result.stacks[i]), i};
 		lens_costs_add(total, &v->result.stacks[i]);
 	}
 	qsort(ranks, *n, sizeof *ranks, rank_heaviest_first);
-	return *n > 0 || v->request->of.size == 0 || no_such_site(v, err) ? ranks : NULL;
+	return *n > 0 || v->request->of.size == 0 || no_such_site(v) ? ranks : NULL;
 }
 
 /** A line of a stack as text: a frame, or a run of library frames, which is its outermost. */
@@ -248,26 +242,23 @@ static const struct alike *gather_alike(struct viewer *v, const struct rank *sta
 }
 
 /** Frames under each other, innermost first. */
-static bool put_frames(struct viewer *v, uint32_t stack) {
+static void put_frames(struct viewer *v, uint32_t stack) {
 	struct stack_walk w = stack_walk_init(v->r, v->names, v->r->stacks.items[stack].node);
 	const struct name *next = stack_walk_next(&w);
 	for (struct line line; (line = next_shown(v, &w, &next)).frame;) {
 		put_spaces(v->out, 14);
-		if (!viewer_put_frame(v, line.frame, line.n_folded)) {
-			return false;
-		}
+		viewer_put_frame(v, line.frame, line.n_folded);
 		buffer_u8(v->out, '\n');
 	}
-	return true;
 }
 
-bool view_put_stacks(struct viewer *v, struct err *err) {
+bool view_put_stacks(struct viewer *v) {
 	uint32_t n, n_looks, n_more = 0;
 	struct lens_costs total, more = {0};
-	const struct rank *stacks = view_find_stacks(v, &n, &total, err);
+	const struct rank *stacks = view_find_stacks(v, &n, &total);
 	const struct alike *looks = stacks ? gather_alike(v, stacks, n, &n_looks) : NULL;
 	if (!looks) {
-		return stacks && err_memory(err);
+		return stacks && err_memory(v->err);
 	}
 	viewer_put_head(v, "stacks, heaviest first");
 	viewer_put_costs(v, &total);
@@ -285,9 +276,7 @@ bool view_put_stacks(struct viewer *v, struct err *err) {
 			buffer_printf(v->out, "%" PRIu32 " stacks alike", looks[i].n);
 		}
 		buffer_u8(v->out, '\n');
-		if (!put_frames(v, looks[i].heaviest)) {
-			return err_memory(err);
-		}
+		put_frames(v, looks[i].heaviest);
 	}
 	if (n_more) {
 		buffer_u8(v->out, '\n');

@@ -43,13 +43,12 @@ static void put_row(struct viewer *v, const struct stretch *s, uint64_t start_ns
 	buffer_text(v->out, s->bytes == most && most ? "  largest\n" : "\n");
 }
 
-static bool put_mark(struct viewer *v, const struct rec_mark *m, uint64_t until_ns,
-		struct err *err) {
+static bool put_mark(struct viewer *v, const struct rec_mark *m, uint64_t until_ns) {
 	struct lens between = *v->lens;
 	between.metric = LENS_KEPT;
 	lens_between(&between, v->r, m->time_ns, until_ns);
 	struct lens_result result;
-	if (!lens_apply(&between, v->r, v->names, &v->arena, &result, err)) {
+	if (!lens_apply(&between, v->r, v->names, &v->arena, &result, v->err)) {
 		return false;
 	}
 	buffer_text(v->out, "  ");
@@ -67,7 +66,7 @@ static bool put_mark(struct viewer *v, const struct rec_mark *m, uint64_t until_
  * A row for each mark of a stretch of time: what was made between it and the next (or the end), and
  * what of that lived then. Nothing if there is none. False: no memory.
  */
-static bool put_marks(struct viewer *v, uint64_t start_ns, uint64_t end_ns, struct err *err) {
+static bool put_marks(struct viewer *v, uint64_t start_ns, uint64_t end_ns) {
 	const struct rec_mark *marks = v->r->marks.items;
 	const size_t all = v->r->marks.n, n = sorted_first_of(marks, all, sizeof *marks, end_ns + 1);
 	size_t at = sorted_first_of(marks, all, sizeof *marks, start_ns), shown = 0;
@@ -78,7 +77,7 @@ static bool put_marks(struct viewer *v, uint64_t start_ns, uint64_t end_ns, stru
 			"\n  mark                                        at    allocations     bytes"
 			"      kept       blocks\n");
 	for (; at < n && shown < MARKS_SHOWN; at++, shown++) {
-		if (!put_mark(v, &marks[at], at + 1 < n ? marks[at + 1].time_ns : end_ns, err)) {
+		if (!put_mark(v, &marks[at], at + 1 < n ? marks[at + 1].time_ns : end_ns)) {
 			return false;
 		}
 	}
@@ -92,9 +91,9 @@ static bool put_marks(struct viewer *v, uint64_t start_ns, uint64_t end_ns, stru
 }
 
 /** Points are where the heap was largest: a stretch without one had no period end in it. */
-bool view_put_timeline(struct viewer *v, struct err *err) {
+bool view_put_timeline(struct viewer *v) {
 	struct timeline t;
-	if (!timeline_draw(v->lens, v->r, &v->result, &v->arena, &t, err)) {
+	if (!timeline_draw(v->lens, v->r, &v->result, &v->arena, &t, v->err)) {
 		return false;
 	}
 	uint64_t start = v->lens->has_range ? lens_edge_ns(v->r, v->lens->from) : 0;
@@ -120,5 +119,5 @@ bool view_put_timeline(struct viewer *v, struct err *err) {
 	for (uint32_t i = 0; i < rows; i++) {
 		put_row(v, &stretches[i], i ? stretches[i - 1].end_ns : start, most);
 	}
-	return put_marks(v, start, end, err);
+	return put_marks(v, start, end);
 }

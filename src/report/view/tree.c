@@ -17,14 +17,14 @@ static size_t indent_of(uint32_t depth) {
 }
 
 bool view_open_node(struct viewer *v, const struct up_node *node, enum view_way way,
-		struct up_nodes *out, struct err *err) {
+		struct up_nodes *out) {
 	return way == VIEW_CALLEES
-			? up_node_callees(&v->costs, node, &v->arena, out, err)
-			: up_node_open(&v->costs, node, way == VIEW_CALLERS_OF_ONE, &v->arena, out, err);
+			? up_node_callees(&v->costs, node, &v->arena, out, v->err)
+			: up_node_open(&v->costs, node, way == VIEW_CALLERS_OF_ONE, &v->arena, out, v->err);
 }
 
 static bool put_level(struct viewer *v, const struct up_nodes *level, enum view_way way,
-		uint32_t depth, struct err *err) {
+		uint32_t depth) {
 	struct lens_costs more = {0};
 	uint32_t n_more = 0;
 	EACH(node, *level) {
@@ -35,15 +35,11 @@ static bool put_level(struct viewer *v, const struct up_nodes *level, enum view_
 		}
 		viewer_put_costs(v, &node->costs);
 		put_spaces(v->out, indent_of(depth));
-		bool ok = viewer_put_label(v, node->node);
+		viewer_put_label(v, node->node);
 		buffer_u8(v->out, '\n');
 		struct up_nodes below;
-		if (!ok) {
-			return err_memory(err);
-		}
 		if (depth < DEEPEST &&
-				(!view_open_node(v, node, way, &below, err) ||
-						!put_level(v, &below, way, depth + 1, err))) {
+				(!view_open_node(v, node, way, &below) || !put_level(v, &below, way, depth + 1))) {
 			return false;
 		}
 	}
@@ -52,29 +48,28 @@ static bool put_level(struct viewer *v, const struct up_nodes *level, enum view_
 }
 
 /** From the outside in: what is called from everything, and what that calls. */
-bool view_put_tree(struct viewer *v, struct err *err) {
+bool view_put_tree(struct viewer *v) {
 	struct up_entry all = {0};
 	const struct up_node root = {.entries = &all, .n_entries = 1};
 	struct up_nodes level;
 	viewer_put_head(v, "call tree, from the outermost function down");
-	return view_open_node(v, &root, VIEW_CALLEES, &level, err) &&
-			put_level(v, &level, VIEW_CALLEES, 0, err);
+	return view_open_node(v, &root, VIEW_CALLEES, &level) && put_level(v, &level, VIEW_CALLEES, 0);
 }
 
-bool view_put_bottom_up(struct viewer *v, struct err *err) {
+bool view_put_bottom_up(struct viewer *v) {
 	struct up_nodes level;
 	viewer_put_head(v, "allocating functions, and their callers");
-	return call_tree_bottom_up(&v->costs, &v->arena, &level, err) &&
-			put_level(v, &level, VIEW_CALLERS_OF_ENDS, 0, err);
+	return call_tree_bottom_up(&v->costs, &v->arena, &level, v->err) &&
+			put_level(v, &level, VIEW_CALLERS_OF_ENDS, 0);
 }
 
-bool view_find_function(struct viewer *v, struct up_nodes *out, struct err *err) {
+bool view_find_function(struct viewer *v, struct up_nodes *out) {
 	struct call_functions functions;
-	bool ok = call_tree_callers(&v->costs, v->request->of, &v->arena, out, err);
+	bool ok = call_tree_callers(&v->costs, v->request->of, &v->arena, out, v->err);
 	if (!ok || out->n) {
 		return ok;
 	}
-	if (!call_tree_functions(&v->costs, &v->arena, &functions, err)) {
+	if (!call_tree_functions(&v->costs, &v->arena, &functions, v->err)) {
 		return false;
 	}
 	SCOPED(buffer) list = {0};
@@ -82,19 +77,19 @@ bool view_find_function(struct viewer *v, struct up_nodes *out, struct err *err)
 		buffer_printf(&list, "%s%.*s", list.size ? ", " : "",
 				SLICE_ARG(call_tree_label(&v->tree, functions.items[i].node)));
 	}
-	return viewer_lacks(v, "function", &list, err);
+	return viewer_lacks(v, "function", &list);
 }
 
-bool view_put_callers(struct viewer *v, struct err *err) {
+bool view_put_callers(struct viewer *v) {
 	struct up_nodes level;
-	if (!view_find_function(v, &level, err)) {
+	if (!view_find_function(v, &level)) {
 		return false;
 	}
 	viewer_put_head(v, "callers");
-	if (!put_level(v, &level, VIEW_CALLERS_OF_ONE, 0, err)) {
+	if (!put_level(v, &level, VIEW_CALLERS_OF_ONE, 0)) {
 		return false;
 	}
 	buffer_u8(v->out, '\n');
 	viewer_put_head(v, "callees");
-	return put_level(v, &level, VIEW_CALLEES, 0, err);
+	return put_level(v, &level, VIEW_CALLEES, 0);
 }

@@ -36,7 +36,7 @@ static void put_totals(struct viewer *v) {
 
 bool report_view(struct buffer *out, const struct recording *r, const struct names *n,
 		const struct report_options *options, const struct view_request *request, struct err *err) {
-	static bool (*const put[N_VIEWS])(struct viewer *, struct err *) = {
+	static bool (*const put[N_VIEWS])(struct viewer *) = {
 #define PUT(id, name, ...) [VIEW_##id] = view_put_##name,
 			VIEWS(PUT)};
 	SCOPED(viewer) v;
@@ -51,7 +51,7 @@ bool report_view(struct buffer *out, const struct recording *r, const struct nam
 	bool ok = true;
 	if (put[request->view] && is_shown) {
 		buffer_text(out, is_of_blocks ? "\n" : "");
-		ok = put[request->view](&v, err);
+		ok = put[request->view](&v);
 	}
 	return ok && (!out->failed || err_memory(err));
 }

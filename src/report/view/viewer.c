@@ -18,6 +18,7 @@ bool viewer_init(struct viewer *v, struct buffer *out, const struct recording *r
 			.options = options,
 			.request = request,
 			.lens = request->lens,
+			.err = err,
 			.width = width_asked(options, WIDTH_MAX),
 	};
 	return lens_apply(v->lens, r, n, &v->arena, &v->result, err) &&
@@ -27,9 +28,8 @@ bool viewer_init(struct viewer *v, struct buffer *out, const struct recording *r
 									err)));
 }
 
-bool viewer_lacks(const struct viewer *v, const char *what, const struct buffer *candidates,
-		struct err *err) {
-	return err_set(err, ERR_NOT_FOUND, "no %s %.*s under this lens%s%.*s", what,
+bool viewer_lacks(const struct viewer *v, const char *what, const struct buffer *candidates) {
+	return err_set(v->err, ERR_NOT_FOUND, "no %s %.*s under this lens%s%.*s", what,
 			SLICE_ARG(v->request->of), candidates->size ? "; candidates: " : "",
 			SLICE_ARG(buffer_view(candidates)));
 }
@@ -81,7 +81,7 @@ static void put_rest(struct viewer *v, struct slice text, put_cut *put) {
 	trim_spaces(v->out);
 }
 
-bool viewer_put_frame(struct viewer *v, const struct name *frame, uint32_t n_folded) {
+void viewer_put_frame(struct viewer *v, const struct name *frame, uint32_t n_folded) {
 	const char *name = function_short(frame->function, &v->arena);
 	SCOPED(buffer) line = {0};
 	buffer_text(&line, name ? name : "");
@@ -92,18 +92,16 @@ bool viewer_put_frame(struct viewer *v, const struct name *frame, uint32_t n_fol
 		put_place(&line, frame); // what ends with spaces is trimmed
 	}
 	put_rest(v, buffer_view(&line), put_cut_padded);
-	return name && !line.failed;
+	v->out->failed |= !name || line.failed;
 }
 
-bool viewer_put_label(struct viewer *v, uint32_t node) {
+void viewer_put_label(struct viewer *v, uint32_t node) {
 	const struct call_node *c = &v->tree.nodes[node];
 	if (node == 0) {
 		buffer_text(v->out, "(no stack)");
-		return true;
-	}
-	if (v->tree.labels) {
+	} else if (v->tree.labels) {
 		put_rest(v, call_tree_label(&v->tree, node), put_left); // a path's end tells most
-		return true;
+	} else {
+		viewer_put_frame(v, c->name, c->n_folded);
 	}
-	return viewer_put_frame(v, c->name, c->n_folded);
 }

@@ -12,6 +12,7 @@ struct viewer {
 	const struct report_options *options;
 	const struct view_request *request;
 	const struct lens *lens;
+	struct err *err; // what a false says; or `out` has failed: no memory
 	size_t width;
 	struct arena arena;
 	struct lens_result result;
@@ -28,8 +29,7 @@ static inline void viewer_finish(struct viewer *v) {
 }
 
 /** "no function parse under this lens; candidates: ...". False. */
-bool viewer_lacks(const struct viewer *v, const char *what, const struct buffer *candidates,
-		struct err *err);
+bool viewer_lacks(const struct viewer *v, const char *what, const struct buffer *candidates);
 
 // ---- text
 
@@ -41,23 +41,22 @@ void viewer_put_head(struct viewer *v, const char *what);
 void viewer_put_more(struct viewer *v, size_t indent, uint32_t n, const struct lens_costs *c);
 
 /** The name of a tree's node as a line has room for it, with its place: "spike()  app.cpp:20". */
-bool viewer_put_label(struct viewer *v, uint32_t node);
-bool viewer_put_frame(struct viewer *v, const struct name *frame, uint32_t n_folded);
+void viewer_put_label(struct viewer *v, uint32_t node);
+void viewer_put_frame(struct viewer *v, const struct name *frame, uint32_t n_folded);
 
-#define DECLARE_VIEW(id, name, ...) bool view_put_##name(struct viewer *v, struct err *err);
+#define DECLARE_VIEW(id, name, ...) bool view_put_##name(struct viewer *v);
 VIEWS(DECLARE_VIEW)
 #undef DECLARE_VIEW
 
 // ---- both
 
 /** The stacks of a site, heaviest first; *total: what they cost. ERR_NOT_FOUND: no such site. */
-const struct rank *view_find_stacks(struct viewer *v, uint32_t *n, struct lens_costs *total,
-		struct err *err);
+const struct rank *view_find_stacks(struct viewer *v, uint32_t *n, struct lens_costs *total);
 
 /** How a tree from the inside out is opened: of all that allocates, or of one function. */
 enum view_way { VIEW_CALLERS_OF_ENDS, VIEW_CALLERS_OF_ONE, VIEW_CALLEES };
 bool view_open_node(struct viewer *v, const struct up_node *node, enum view_way way,
-		struct up_nodes *out, struct err *err);
+		struct up_nodes *out);
 
 /** The first level of VIEW_CALLERS. ERR_NOT_FOUND: no such function under this lens. */
-bool view_find_function(struct viewer *v, struct up_nodes *out, struct err *err);
+bool view_find_function(struct viewer *v, struct up_nodes *out);
