@@ -11,9 +11,7 @@ enum names_scheme answer_scheme(struct unit *unit) {
 	if (!is_c(dwarf_srclang(&unit->tree_die))) {
 		return NAMES_MARKED;
 	}
-	struct die_facts facts;
-	die_facts(&facts, &unit->tree_die);
-	const char *name = die_text(unit, &facts.name);
+	const char *name = die_own_name(unit, &unit->tree_die);
 	size_t n = name ? strlen(name) : 0;
 	return n > 6 && strcmp(name + n - 6, ".nim.c") == 0 ? NAMES_NIM : NAMES_C;
 }
@@ -28,9 +26,8 @@ static bool set_name(struct symbols_frame *frame, struct name_pool *pool, const 
 /** Does the symbol stand for this subprogram, or for one of its parts? */
 static bool is_symbol_of(const struct symbol_entry *entry, const struct unit *unit, Dwarf_Die *die,
 		struct die_facts *facts) {
-	struct die_ranges ranges;
+	struct die_ranges ranges = die_ranges_init(unit, die, facts);
 	struct die_range r;
-	die_ranges_init(&ranges, unit, die, facts);
 	return SOME(entry && die_ranges_next(&ranges, &r), r.start == entry->start);
 }
 
@@ -62,8 +59,7 @@ static bool name_frame(struct asking *a, struct symbols_frame *frame, struct cha
 	const struct symbol_entry *entry = link->outer ? NULL
 												   : symbol_table_find(a->question->table, pc);
 	entry = is_symbol_of(entry, a->unit, &link->die, facts) ? entry : NULL;
-	struct die_name name;
-	die_name(&name, a->unit, &link->die, facts);
+	const struct die_name name = die_name(a->unit, &link->die, *facts);
 	if (!name.linkage) {
 		return name.plain ? name_plain(a, frame, &name, entry)
 						  : !entry || set_name(frame, pool, entry->name, a->unit->scheme);
@@ -160,10 +156,7 @@ static bool set_type(struct asking *a, struct symbols_frame *frame, Dwarf_Die *c
 	int n_pointers = 0;
 	const char *text;
 	if (find_type(&type, DW_AT_LLVM_alloc_type, &n_pointers)) {
-		struct die_facts facts;
-		struct die_name name;
-		die_facts(&facts, &type);
-		die_name(&name, a->unit, &type, &facts);
+		const struct die_name name = die_name(a->unit, &type, die_facts(&type));
 		text = name.plain ? die_qualified(&name, a->unit, &a->scratch, 0) : "";
 	} else {
 		text = n_pointers ? "void" : "";
@@ -180,19 +173,19 @@ bool answer_chain(struct asking *a, size_t i) {
 	struct walk *w = a->walk;
 	uint64_t pc = w->pcs[i];
 	uint32_t n = 0;
-	for (uint32_t at = w->heads[i]; at; at = w->links.items[at - 1].outer) {
+	for (uint32_t at = w->found[i].head; at; at = w->links.items[at - 1].outer) {
 		n++;
 	}
 	struct symbols_frame *frames = arena_new(a->question->pool->arena, struct symbols_frame, n);
 	if (!frames || !set_line(a, &frames[0], pc) ||
-			(w->calls[i] && !set_type(a, &frames[0], &w->links.items[w->calls[i] - 1].die))) {
+			(w->found[i].call &&
+					!set_type(a, &frames[0], &w->links.items[w->found[i].call - 1].die))) {
 		return false;
 	}
-	uint32_t at = w->heads[i];
+	uint32_t at = w->found[i].head;
 	for (uint32_t k = 0; k < n; k++) {
 		struct chain_link *link = &w->links.items[at - 1];
-		struct die_facts facts;
-		die_facts(&facts, &link->die);
+		struct die_facts facts = die_facts(&link->die);
 		if (!name_frame(a, &frames[k], link, &facts, pc) ||
 				(link->outer && !set_call(a, &frames[k + 1], &facts))) {
 			return false;
@@ -204,10 +197,8 @@ bool answer_chain(struct asking *a, size_t i) {
 }
 
 bool answer_variable(struct asking *a, Dwarf_Die *die, struct symbols_frame *out) {
-	struct die_facts facts;
-	struct die_name name;
-	die_facts(&facts, die);
-	die_name(&name, a->unit, die, &facts);
+	struct die_facts facts = die_facts(die);
+	const struct die_name name = die_name(a->unit, die, facts);
 	const char *qualified = name.plain ? die_qualified(&name, a->unit, &a->scratch, 0) : NULL;
 	if (!qualified) {
 		return !name.plain;
@@ -224,7 +215,7 @@ bool answer_lines(struct asking *a, struct die_range range) {
 			i++) {
 		struct symbols_answer *answer = &a->question->answers[i];
 		struct symbols_frame frame = {0};
-		if (w->owners[i] || answer->n_frames) {
+		if (w->found[i].owner || answer->n_frames) {
 			continue;
 		}
 		if (!set_line(a, &frame, w->pcs[i])) {

@@ -91,11 +91,9 @@ static bool add_unit(struct debug_data *d, Dwarf_Die *die) {
 	entry->unit = entry->offset - dwarf_cuoffset(die);
 	entry->first_range = d->ranges.n;
 	struct unit unit = {.lines_die = *die, .tree_die = *die, .first_code = d->first_code};
-	struct die_facts facts;
-	struct die_ranges ranges;
+	struct die_facts facts = die_facts(die);
+	struct die_ranges ranges = die_ranges_init(&unit, die, &facts);
 	struct die_range r;
-	die_facts(&facts, die);
-	die_ranges_init(&ranges, &unit, die, &facts);
 	if (!EVERY(die_ranges_next(&ranges, &r), vec_add(&d->ranges, r))) {
 		return false;
 	}
@@ -173,11 +171,11 @@ static bool have_all_code(const struct debug_data *d, const struct debug_questio
 	}
 	EACH(range, d->ranges) {
 		for (size_t k = sorted_first(q->pcs, q->n, range->start);
-				k < q->n && q->pcs[k] < range->end && !w.owners[k]; k++) {
-			w.owners[k] = 1;
+				k < q->n && q->pcs[k] < range->end && !w.found[k].owner; k++) {
+			w.found[k].owner = 1;
 		}
 	}
-	return ALL(k, q->n, w.owners[k] != 0);
+	return ALL(k, q->n, w.found[k].owner != 0);
 }
 
 /** List the units of the question's addresses alone. False: that cannot be. */

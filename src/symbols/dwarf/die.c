@@ -26,9 +26,10 @@ static int keep_attribute(Dwarf_Attribute *attribute, void *arg) {
 	return DWARF_CB_OK;
 }
 
-void die_facts(struct die_facts *out, Dwarf_Die *die) {
-	*out = (struct die_facts){0};
-	(void)dwarf_getattrs(die, keep_attribute, out, 0);
+struct die_facts die_facts(Dwarf_Die *die) {
+	struct die_facts facts = {0};
+	(void)dwarf_getattrs(die, keep_attribute, &facts, 0);
+	return facts;
 }
 
 uint64_t die_number(Dwarf_Attribute *attribute) {
@@ -42,27 +43,26 @@ const char *die_text(const struct unit *unit, Dwarf_Attribute *attribute) {
 							: dwarf_formstring(attribute);
 }
 
-void die_ranges_init(struct die_ranges *r, const struct unit *unit, Dwarf_Die *die,
+const char *die_own_name(const struct unit *unit, Dwarf_Die *die) {
+	struct die_facts facts = die_facts(die);
+	return die_text(unit, &facts.name);
+}
+
+struct die_ranges die_ranges_init(const struct unit *unit, Dwarf_Die *die,
 		struct die_facts *facts) {
-	*r = (struct die_ranges){.unit = unit, .die = die};
-	if (facts->ranges.form) {
-		r->is_list = true;
-		if (unit->split) {
-			split_ranges_init(&r->split, unit->split, &facts->ranges);
-		}
-		return;
-	}
-	Dwarf_Addr low = 0, high = 0;
+	struct die_ranges r = {.unit = unit, .die = die, .is_list = facts->ranges.form != 0};
 	Dwarf_Word size;
-	r->is_done = !facts->low.form || !facts->high.form || dwarf_formaddr(&facts->low, &low) != 0;
-	if (r->is_done) {
-		return;
+	if (r.is_list && unit->split) {
+		split_ranges_init(&r.split, unit->split, &facts->ranges);
+	} else if (!r.is_list) {
+		r.is_done = !facts->low.form || !facts->high.form ||
+				dwarf_formaddr(&facts->low, &r.only.start) != 0;
+		if (!r.is_done && dwarf_formaddr(&facts->high, &r.only.end) != 0) {
+			r.is_done = dwarf_formudata(&facts->high, &size) != 0;
+			r.only.end = r.only.start + size;
+		}
 	}
-	if (dwarf_formaddr(&facts->high, &high) != 0) {
-		r->is_done = dwarf_formudata(&facts->high, &size) != 0;
-		high = low + size;
-	}
-	r->only = (struct die_range){low, high};
+	return r;
 }
 
 static bool next_of_list(struct die_ranges *r, struct die_range *out) {
@@ -91,29 +91,26 @@ bool die_ranges_next(struct die_ranges *r, struct die_range *out) {
 	return false;
 }
 
-void die_name(struct die_name *out, const struct unit *unit, Dwarf_Die *die,
-		struct die_facts *facts) {
+struct die_name die_name(const struct unit *unit, Dwarf_Die *die, struct die_facts facts) {
 	enum { STEPS_MAX = 16 }; // damaged data could lead in a circle
-	*out = (struct die_name){.declared = *die};
-	struct die_facts f = *facts;
+	struct die_name name = {.declared = *die};
 	for (int step = 0; step < STEPS_MAX; step++) {
-		out->linkage = out->linkage ? out->linkage : die_text(unit, &f.linkage_name);
-		out->plain = out->plain ? out->plain : die_text(unit, &f.name);
+		name.linkage = name.linkage ?: die_text(unit, &facts.linkage_name);
+		name.plain = name.plain ?: die_text(unit, &facts.name);
 		Dwarf_Die next;
-		if ((out->linkage && out->plain) || !f.origin.form ||
-				!dwarf_formref_die(&f.origin, &next)) {
-			return;
+		if ((name.linkage && name.plain) || !facts.origin.form ||
+				!dwarf_formref_die(&facts.origin, &next)) {
+			break;
 		}
-		out->declared = next;
-		die_facts(&f, &next);
+		name.declared = next;
+		facts = die_facts(&next);
 	}
+	return name;
 }
 
 /** What a scope that is no function adds in front of "::"; NULL: nothing. */
 static const char *scope_name(const struct unit *unit, Dwarf_Die *die, const char *plain) {
-	struct die_facts facts;
-	die_facts(&facts, die);
-	const char *own = die_text(unit, &facts.name);
+	const char *own = die_own_name(unit, die);
 	switch (dwarf_tag(die)) {
 	case DW_TAG_namespace: return own ? own : "(anonymous namespace)";
 	case DW_TAG_structure_type:
@@ -146,10 +143,7 @@ static const char *add_scope(const char *scopes, const struct unit *unit, Dwarf_
 		const char *plain, struct arena *scratch, int n_functions) {
 	const char *scope;
 	if (dwarf_tag(die) == DW_TAG_subprogram && n_functions < FUNCTIONS_MAX) {
-		struct die_facts facts;
-		struct die_name function;
-		die_facts(&facts, die);
-		die_name(&function, unit, die, &facts);
+		struct die_name function = die_name(unit, die, die_facts(die));
 		if (function.plain && dwarf_dieoffset(&function.declared) != dwarf_dieoffset(die)) {
 			return die_qualified(&function, unit, scratch,
 					n_functions + 1); // has scopes of its own

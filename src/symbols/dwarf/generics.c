@@ -19,9 +19,7 @@ static void take_names(struct parameters *p, const struct unit *unit, Dwarf_Die 
 	for (int end = dwarf_child(&function, &child); end == 0 && p->n_names < PARAMETERS_MAX;
 			end = dwarf_siblingof(&child, &child)) {
 		if (dwarf_tag(&child) == DW_TAG_template_type_parameter) {
-			struct die_facts facts;
-			die_facts(&facts, &child);
-			const char *name = die_text(unit, &facts.name);
+			const char *name = die_own_name(unit, &child);
 			p->names[p->n_names++] = name ? slice_of_text(name) : (struct slice){0};
 		}
 	}

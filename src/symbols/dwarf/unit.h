@@ -111,13 +111,14 @@ struct die_facts {
 // LLVM 22, https://github.com/llvm/llvm-project/pull/132073; elfutils' header does not have it
 enum { DW_AT_LLVM_alloc_type = 0x3e0e };
 
-void die_facts(struct die_facts *out, Dwarf_Die *die);
+struct die_facts die_facts(Dwarf_Die *die);
 
 /** The value of a constant attribute; 0 if it is not there. */
 uint64_t die_number(Dwarf_Attribute *attribute);
 
-/** The text of an attribute, or NULL. */
+/** The text of an attribute, or NULL; and that of its own DW_AT_name. */
 const char *die_text(const struct unit *unit, Dwarf_Attribute *attribute);
+const char *die_own_name(const struct unit *unit, Dwarf_Die *die);
 
 /**
  * An iterator over the code of a DIE. Ranges of code that the linker threw away (they start at 0
@@ -133,8 +134,7 @@ struct die_ranges {
 	bool is_list, is_done;
 };
 
-void die_ranges_init(struct die_ranges *r, const struct unit *unit, Dwarf_Die *die,
-		struct die_facts *facts);
+struct die_ranges die_ranges_init(const struct unit *unit, Dwarf_Die *die, struct die_facts *facts);
 bool die_ranges_next(struct die_ranges *r, struct die_range *out);
 
 /** The child of `parent` that is, or is around, the DIE at `target`. */
@@ -146,8 +146,7 @@ struct die_name {
 	const char *plain;   // NULL: none
 	Dwarf_Die declared;  // the end of the way: its place says the scopes
 };
-void die_name(struct die_name *out, const struct unit *unit, Dwarf_Die *die,
-		struct die_facts *facts);
+struct die_name die_name(const struct unit *unit, Dwarf_Die *die, struct die_facts facts);
 
 /**
  * "ns::Class::plain", by the scopes around `declared`. `n_functions`: of so many functions, one in
@@ -235,13 +234,18 @@ bool variables_search(struct variables *v, struct unit *unit, struct slice addre
 /** The DIE of one of them, of that unit. False: it is none. */
 bool variables_find(struct variables *v, size_t number, struct unit *unit, Dwarf_Die *out);
 
+/** What a walk has found at a pc. */
+struct walked {
+	uint32_t owner; // the number of the subprogram that holds it; 0: none yet
+	uint32_t head;  // the innermost link + 1, in the unit at work
+	uint32_t call;  // the link + 1 of a call that says what it allocates; 0: none
+};
+
 /** The walk of one unit, and for how far it is with all units. */
 struct walk {
 	const uint64_t *pcs;
 	size_t n;
-	uint32_t *owners; // per pc: the number of the subprogram that holds it; 0: none yet
-	uint32_t *heads;  // per pc: the innermost link + 1, in the unit at work
-	uint32_t *calls;  // per pc: the link + 1 of a call that says what it allocates; 0: none
+	struct walked *found; // at each pc
 	uint32_t n_subprograms;
 	VEC(struct chain_link) links; // of the unit at work
 	VEC(uint32_t) claimed;        // pcs that the unit at work took

@@ -20,28 +20,19 @@ enum { DEPTH_MAX = 1000 }; // damaged data could nest without end
 
 bool walk_init(struct walk *w, const uint64_t *pcs, size_t n) {
 	*w = (struct walk){.pcs = pcs, .n = n};
-	w->owners = calloc(n + 1, sizeof *w->owners);
-	w->heads = calloc(n + 1, sizeof *w->heads);
-	w->calls = calloc(n + 1, sizeof *w->calls);
-	if (w->owners && w->heads && w->calls) {
-		return true;
-	}
-	walk_finish(w);
-	return false;
+	w->found = calloc(n + 1, sizeof *w->found);
+	return w->found != NULL;
 }
 
 void walk_finish(struct walk *w) {
-	free(w->owners);
-	free(w->heads);
-	free(w->calls);
+	free(w->found);
 	CALL_FOR(vec_finish, w, links, claimed);
 	*w = (struct walk){0};
 }
 
 void walk_next_unit(struct walk *w) {
-	for (size_t i = 0; i < w->claimed.n; i++) {
-		w->heads[w->claimed.items[i]] = 0;
-		w->calls[w->claimed.items[i]] = 0;
+	EACH(i, w->claimed) {
+		w->found[*i].head = w->found[*i].call = 0;
 	}
 	w->claimed.n = 0;
 	w->links.n = 0;
@@ -49,7 +40,7 @@ void walk_next_unit(struct walk *w) {
 
 bool walk_wants(const struct walk *w, struct die_range range) {
 	size_t i = sorted_first(w->pcs, w->n, range.start);
-	return SOME(i < w->n && w->pcs[i] < range.end, !w->owners[i++]);
+	return SOME(i < w->n && w->pcs[i] < range.end, !w->found[i++].owner);
 }
 
 /** Put a link in front of a chain. */
@@ -67,8 +58,8 @@ static void claim(struct walk *w, size_t i, const Dwarf_Die *die, uint32_t owner
 		w->failed = true;
 		return;
 	}
-	w->owners[i] = owner;
-	add_link(w, &w->heads[i], die, 0);
+	w->found[i].owner = owner;
+	add_link(w, &w->found[i].head, die, 0);
 }
 
 /**
@@ -79,22 +70,20 @@ static uint32_t enter(struct walk *w, const struct unit *unit, Dwarf_Die *die, u
 		uint32_t depth) {
 	const uint32_t own = owner ? owner : w->n_subprograms + 1;
 	bool holds = false;
-	struct die_facts facts;
-	struct die_ranges ranges;
+	struct die_facts facts = die_facts(die);
+	struct die_ranges ranges = die_ranges_init(unit, die, &facts);
 	struct die_range r;
-	die_facts(&facts, die);
-	die_ranges_init(&ranges, unit, die, &facts);
 	while (die_ranges_next(&ranges, &r)) {
 		for (size_t i = sorted_first(w->pcs, w->n, r.start); i < w->n && w->pcs[i] < r.end; i++) {
-			if (w->owners[i] != owner || w->failed) {
+			if (w->found[i].owner != owner || w->failed) {
 				continue;
 			}
 			if (!owner) {
 				claim(w, i, die, own);
 				holds = true;
-			} else if (w->links.items[w->heads[i] - 1].depth < depth) {
+			} else if (w->links.items[w->found[i].head - 1].depth < depth) {
 				// Of two calls side by side that both claim a pc the first has it
-				add_link(w, &w->heads[i], die, depth);
+				add_link(w, &w->found[i].head, die, depth);
 				holds = true;
 			}
 		}
@@ -105,15 +94,14 @@ static uint32_t enter(struct walk *w, const struct unit *unit, Dwarf_Die *die, u
 
 /** A call, by what returns from it; the pc of a frame is one before. */
 static void keep_call(struct walk *w, Dwarf_Die *die, uint32_t owner) {
-	struct die_facts facts;
+	struct die_facts facts = die_facts(die);
 	Dwarf_Addr end = 0;
-	die_facts(&facts, die);
 	if (!facts.low.form || dwarf_formaddr(&facts.low, &end) != 0) {
 		return;
 	}
 	for (size_t i = sorted_first(w->pcs, w->n, end - 1); i < w->n && w->pcs[i] < end; i++) {
-		if (w->owners[i] == owner && !w->calls[i]) {
-			add_link(w, &w->calls[i], die, 0);
+		if (w->found[i].owner == owner && !w->found[i].call) {
+			add_link(w, &w->found[i].call, die, 0);
 		}
 	}
 }
