@@ -154,7 +154,7 @@ bool scan_unpack_in(struct arena *memory, struct slice *raw, const struct trace_
 //
 // docs/trace-format.md, "How a growing file changes". Everything stands in what was a padding
 // frame: at the end of the file there is always one, the tail, and dropped blocks leave others, the
-// holes.
+// holes. A finished file has neither: each block is put at its end.
 
 struct place {
 	uint64_t at, bytes; // of a whole frame, or of a whole block
@@ -165,6 +165,7 @@ struct space {
 	uint64_t end; // of the file
 	struct place tail;
 	VEC(struct place) holes;
+	bool is_finished; // set with `sink`, and where the tail begins, instead of space_init
 };
 
 /** Write the first page: head, note and tail. */

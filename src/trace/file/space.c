@@ -38,7 +38,8 @@ bool space_init(struct space *s, struct trace_sink sink, struct err *err) {
 // Lengthen the file until the tail takes `bytes` and there is a frame left behind them
 static bool grow_tail(struct space *s, uint64_t bytes, struct err *err) {
 	uint64_t need = bytes + FRAME_TAG_BYTES;
-	if (s->tail.bytes >= need) {
+	s->tail.bytes = s->is_finished ? bytes : s->tail.bytes;
+	if (s->is_finished || s->tail.bytes >= need) {
 		return true;
 	}
 	if (need > INT32_MAX) {
@@ -52,11 +53,8 @@ static bool grow_tail(struct space *s, uint64_t bytes, struct err *err) {
 			return false;
 		}
 	}
-	if (!write_tag(s, s->tail.at, FRAME_PADDING, s->end - s->tail.at, err)) {
-		return false;
-	}
 	s->tail.bytes = s->end - s->tail.at;
-	return true;
+	return write_tag(s, s->tail.at, FRAME_PADDING, s->tail.bytes, err);
 }
 
 // Where `bytes` go: a hole or the tail
@@ -68,46 +66,40 @@ static struct place *find_room(struct space *s, uint64_t bytes, bool in_hole, st
 static void take(struct space *s, struct place *room, uint64_t bytes) {
 	room->at += bytes;
 	room->bytes -= bytes;
-	if (room->bytes == 0) {
+	if (room->bytes == 0 && room != &s->tail) {
 		*room = s->holes.items[--s->holes.n];
 	}
 }
 
-// Both steps of the picture. `thing` begins behind its tag and has room for one more tag
-static bool put(struct space *s, struct place *room, uint32_t magic, uint64_t frame_bytes,
-		struct buffer *thing, struct place *out, struct err *err) {
-	*out = (struct place){room->at, thing->size + FRAME_TAG_BYTES};
-	uint64_t left = room->bytes - out->bytes;
-	check(room->bytes >= out->bytes && left % FRAME_ALIGN == 0);
-	if (left) {
-		uint8_t tag[FRAME_TAG_BYTES];
-		frame_put_tag(tag, FRAME_PADDING, (uint32_t)(left - FRAME_TAG_BYTES));
-		buffer_bytes(thing, tag, sizeof tag);
-	}
-	if (thing->failed) {
-		return err_memory(err);
-	}
-	if (!write_at(s, out->at + FRAME_TAG_BYTES, thing->data, thing->size, err) ||
-			!write_tag(s, out->at, magic, frame_bytes, err)) {
-		return false;
-	}
-	take(s, room, out->bytes);
-	return true;
-}
-
+// Both steps of the picture. A file that is written from front to end has the tag first
 bool space_put_block(struct space *s, const struct frame_block *block, struct slice stored,
 		bool in_hole, struct place *out, struct err *err) {
-	uint8_t header[FRAME_BLOCK_BYTES + FRAME_ALIGN] = {0};
-	frame_put_block(header, block);
-	size_t header_bytes = FRAME_BLOCK_BYTES + frame_block_gap(stored.size);
+	uint8_t header[FRAME_BLOCK_BYTES + FRAME_ALIGN] = {0}, tag[FRAME_TAG_BYTES];
+	const uint64_t header_bytes = FRAME_BLOCK_BYTES + frame_block_gap(stored.size);
+	const uint64_t frame_bytes = FRAME_TAG_BYTES + header_bytes;
 	struct place *room = find_room(s, frame_block_span(stored.size), in_hole, err);
 	if (!room) {
 		return false;
 	}
-	SCOPED(buffer) thing = {0};
+	*out = (struct place){room->at, frame_block_span(stored.size)};
+	uint64_t left = room->bytes - out->bytes;
+	check(room->bytes >= out->bytes && left % FRAME_ALIGN == 0);
+	SCOPED(buffer) thing = {0}; // but for its first tag
+	frame_put_block(header, block);
 	buffer_bytes(&thing, header, header_bytes);
 	buffer_slice(&thing, stored);
-	return put(s, room, FRAME_BLOCK, FRAME_TAG_BYTES + header_bytes, &thing, out, err);
+	if (left) {
+		frame_put_tag(tag, FRAME_PADDING, (uint32_t)(left - FRAME_TAG_BYTES));
+		buffer_bytes(&thing, tag, sizeof tag);
+	}
+	bool ok = (!thing.failed || err_memory(err)) &&
+			(!s->is_finished || write_tag(s, out->at, FRAME_BLOCK, frame_bytes, err)) &&
+			write_at(s, out->at + FRAME_TAG_BYTES, thing.data, thing.size, err) &&
+			(s->is_finished || write_tag(s, out->at, FRAME_BLOCK, frame_bytes, err));
+	if (ok) {
+		take(s, room, out->bytes);
+	}
+	return ok;
 }
 
 bool space_put_slots(struct space *s, size_t n, uint64_t capacity, struct place *at,

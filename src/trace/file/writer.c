@@ -60,25 +60,28 @@ static void finish(struct trace_writer *w) {
 // ---- blocks and the log, of either file
 
 /** Compress what is in `raw`. `block`: gets the lengths. */
-static bool pack_raw(struct trace_writer *w, struct frame_block *block, int level,
-		struct err *err) {
-	if (w->raw.failed) {
-		return err_memory(err);
-	}
-	if (!pack(&w->stored, buffer_view(&w->raw), level, err)) {
-		return false;
-	}
+static bool pack_raw(struct trace_writer *w, struct frame_block *block, struct err *err) {
+	int level = w->space.is_finished ? PACK_COMPACT : PACK_FAST;
+	bool ok = !w->raw.failed ? pack(&w->stored, buffer_view(&w->raw), level, err) : err_memory(err);
 	block->raw_bytes = w->raw.size;
 	block->stored_bytes = w->stored.size;
-	return true;
+	return ok;
 }
 
-/** Put what is in `raw` into the file, as a block of this type and number. */
-typedef bool put_raw(struct trace_writer *w, uint8_t type, uint64_t sequence, struct err *err);
+/** Put what is in `stored` behind all that is in the file. */
+static bool put_stored(struct trace_writer *w, const struct frame_block *block, struct err *err) {
+	struct place place;
+	return space_put_block(&w->space, block, buffer_view(&w->stored), false, &place, err);
+}
+
+/** The same of what is in `raw`, as a block of this type and number. */
+static bool put_raw(struct trace_writer *w, uint8_t type, uint64_t sequence, struct err *err) {
+	struct frame_block block = {.type = type, .sequence = sequence};
+	return pack_raw(w, &block, err) && put_stored(w, &block, err);
+}
 
 /** Write what `r` has and the log has not. */
-static bool write_log(struct trace_writer *w, const struct recording *r, put_raw *put,
-		struct err *err) {
+static bool write_log(struct trace_writer *w, const struct recording *r, struct err *err) {
 	for (;;) {
 		if (!log_encode(&w->raw, &w->piece, &w->marks, r) ||
 				!log_piece_reserve(&w->marks, &w->piece)) {
@@ -87,7 +90,7 @@ static bool write_log(struct trace_writer *w, const struct recording *r, put_raw
 		if (w->raw.size == 0) {
 			return true;
 		}
-		if (!put(w, BLOCK_LOG, w->n_log_blocks + 1, err)) {
+		if (!put_raw(w, BLOCK_LOG, w->n_log_blocks + 1, err)) {
 			return false;
 		}
 		w->n_log_blocks++;
@@ -118,13 +121,6 @@ void trace_writer_destroy(struct trace_writer *w) {
 	free(w);
 }
 
-static bool put_at_end(struct trace_writer *w, uint8_t type, uint64_t sequence, struct err *err) {
-	struct frame_block block = {.type = type, .sequence = sequence};
-	struct place place;
-	return pack_raw(w, &block, PACK_FAST, err) &&
-			space_put_block(&w->space, &block, buffer_view(&w->stored), false, &place, err);
-}
-
 // ---- slots
 
 // Slots for a state of `bytes`. The old ones go once a new one is whole
@@ -141,33 +137,31 @@ static bool make_slots(struct trace_writer *w, uint64_t bytes, struct place *old
 	return true;
 }
 
-static bool pack_state(struct trace_writer *w, const struct recording *r, struct err *err) {
+static bool pack_state(struct trace_writer *w, const struct recording *r,
+		struct frame_block *header, struct err *err) {
+	*header = (struct frame_block){.sequence = w->n_checkpoints + 1,
+			.n_log_blocks = w->n_log_blocks};
 	buffer_clear(&w->raw);
 	state_encode(&w->raw, r);
-	return w->raw.failed ? err_memory(err) : pack(&w->stored, buffer_view(&w->raw), PACK_FAST, err);
+	return pack_raw(w, header, err);
 }
 
 /** Put what is in `stored` into the slot whose turn it is. */
-static bool fill_slot(struct trace_writer *w, struct err *err) {
-	struct frame_block header = {.sequence = w->n_checkpoints + 1,
-			.stored_bytes = w->stored.size,
-			.raw_bytes = w->raw.size,
-			.n_log_blocks = w->n_log_blocks};
-	size_t slot = header.sequence % SLOW_TURNS == 0 ? SLOW_SLOT : (header.sequence + 1) % 2;
-	if (!space_write_slot(&w->space, w->slots[slot], &header, buffer_view(&w->stored), err)) {
-		return false;
-	}
-	w->n_checkpoints++;
-	return true;
+static bool fill_slot(struct trace_writer *w, const struct frame_block *header, struct err *err) {
+	size_t slot = header->sequence % SLOW_TURNS == 0 ? SLOW_SLOT : (header->sequence + 1) % 2;
+	bool ok = space_write_slot(&w->space, w->slots[slot], header, buffer_view(&w->stored), err);
+	w->n_checkpoints += ok;
+	return ok;
 }
 
 static bool write_state(struct trace_writer *w, const struct recording *r, struct err *err) {
-	if (!pack_state(w, r, err)) {
+	struct frame_block header;
+	if (!pack_state(w, r, &header, err)) {
 		return false;
 	}
 	struct place old[N_SLOTS] = {0};
 	bool is_larger = w->stored.size > w->slot_bytes;
-	return (!is_larger || make_slots(w, w->stored.size, old, err)) && fill_slot(w, err) &&
+	return (!is_larger || make_slots(w, w->stored.size, old, err)) && fill_slot(w, &header, err) &&
 			(!is_larger ||
 					ALL(i, N_SLOTS, old[i].bytes == 0 || space_drop(&w->space, old[i], err)));
 }
@@ -197,7 +191,7 @@ static bool write_infos(struct trace_writer *w, struct err *err) {
 	if (w->raw.size == 0) {
 		return true;
 	}
-	if (!put_at_end(w, BLOCK_INFOS, w->n_info_blocks + 1, err)) {
+	if (!put_raw(w, BLOCK_INFOS, w->n_info_blocks + 1, err)) {
 		return false;
 	}
 	w->n_info_blocks++;
@@ -217,7 +211,7 @@ static bool write_events(struct trace_writer *w, struct err *err) {
 			.first = w->n_events,
 			.n = w->events.n,
 	};
-	if (!pack_raw(w, &block, PACK_FAST, err) ||
+	if (!pack_raw(w, &block, err) ||
 			!EVERY(w->first_kept < w->blocks.n &&
 							w->event_bytes + frame_block_span(w->stored.size) > w->event_budget,
 					drop_oldest(w, err))) {
@@ -273,7 +267,7 @@ uint64_t trace_writer_events_dropped(const struct trace_writer *w) {
 bool trace_writer_checkpoint(struct trace_writer *w, const struct recording *r, struct err *err) {
 	w->has_state = false;
 	bool has_events = cut_events(w, err);
-	if (!write_log(w, r, put_at_end, err)) {
+	if (!write_log(w, r, err)) {
 		return err_add(err, "log");
 	}
 	w->has_state = write_state(w, r, err) || err_add(err, "checkpoint");
@@ -288,13 +282,12 @@ bool trace_writer_narrow(struct trace_writer *w, struct recording *r, struct err
 	if (w->slot_bytes == 0 || !log->strings || !log->locations || !log->nodes) {
 		return err_set(err, ERR_LIMIT, "there is no room for a first checkpoint");
 	}
+	struct frame_block header;
 	for (enum narrow_level level = NARROW_TO_LOG; level < N_NARROW_LEVELS; level++) {
 		narrow(r, log, level);
-		if (!pack_state(w, r, err)) {
-			return false;
-		}
-		if (w->stored.size <= w->slot_bytes) {
-			return fill_slot(w, err);
+		bool is_packed = pack_state(w, r, &header, err);
+		if (!is_packed || w->stored.size <= w->slot_bytes) {
+			return is_packed && fill_slot(w, &header, err);
 		}
 	}
 	return err_set(err, ERR_LIMIT, "there is no room for the totals");
@@ -302,33 +295,10 @@ bool trace_writer_narrow(struct trace_writer *w, struct recording *r, struct err
 
 // ---- the finished file
 
-static bool append(struct trace_writer *w, const void *data, size_t n, struct err *err) {
-	if (!w->space.sink.write(w->space.sink.user, w->space.end, data, n, err)) {
-		return false;
-	}
-	w->space.end += n;
-	return true;
-}
-
 static bool write_start(struct trace_writer *w, uint64_t finished_bytes, struct err *err) {
 	uint8_t bytes[FRAME_START_BYTES];
 	frame_put_start(bytes, finished_bytes);
 	return w->space.sink.write(w->space.sink.user, 0, bytes, sizeof bytes, err);
-}
-
-// A block around what is in `stored`
-static bool append_block(struct trace_writer *w, const struct frame_block *block, struct err *err) {
-	uint8_t bytes[FRAME_TAG_BYTES + FRAME_BLOCK_BYTES + FRAME_ALIGN] = {0};
-	size_t payload = FRAME_BLOCK_BYTES + frame_block_gap(w->stored.size);
-	frame_put_tag(bytes, FRAME_BLOCK, (uint32_t)payload);
-	frame_put_block(bytes + FRAME_TAG_BYTES, block);
-	return append(w, bytes, FRAME_TAG_BYTES + payload, err) &&
-			append(w, w->stored.data, w->stored.size, err);
-}
-
-static bool pack_block(struct trace_writer *w, uint8_t type, uint64_t sequence, struct err *err) {
-	struct frame_block block = {.type = type, .sequence = sequence};
-	return pack_raw(w, &block, PACK_COMPACT, err) && append_block(w, &block, err);
 }
 
 static bool copy_block(struct trace_writer *w, const struct trace_source *old,
@@ -342,7 +312,7 @@ static bool copy_block(struct trace_writer *w, const struct trace_source *old,
 		return err_add(err, "copying events");
 	}
 	w->stored.size = block->header.stored_bytes;
-	return append_block(w, &block->header, err);
+	return put_stored(w, &block->header, err);
 }
 
 static bool copy_events(struct trace_writer *w, const struct trace_source *old, struct err *err) {
@@ -357,19 +327,18 @@ static bool copy_events(struct trace_writer *w, const struct trace_source *old, 
 
 static bool write_all(struct trace_writer *w, const struct recording *r,
 		const struct trace_source *old, struct err *err) {
-	w->space.end = FRAME_START_BYTES;
-	if (!write_start(w, 0, err) || !write_log(w, r, pack_block, err) ||
-			(old && !copy_events(w, old, err))) {
+	if (!write_start(w, 0, err) || !write_log(w, r, err) || (old && !copy_events(w, old, err))) {
 		return false;
 	}
 	buffer_clear(&w->raw);
 	state_encode(&w->raw, r);
-	return pack_block(w, BLOCK_STATE, 1, err) && write_start(w, w->space.end, err);
+	return put_raw(w, BLOCK_STATE, 1, err) && write_start(w, w->space.tail.at, err);
 }
 
 bool trace_write_whole(struct trace_sink sink, const struct recording *r,
 		struct trace_writer *growing, const struct trace_source *old, struct err *err) {
-	struct trace_writer w = {.space.sink = sink};
+	struct trace_writer w = {
+			.space = {.sink = sink, .tail.at = FRAME_START_BYTES, .is_finished = true}};
 	bool ok = (!growing || !old || cut_events(growing, err)) && write_all(&w, r, old, err);
 	finish(&w);
 	return ok;
