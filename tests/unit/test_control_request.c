@@ -63,25 +63,24 @@ static void any_length(void **state) {
 
 static void places(void **state) {
 	(void)state;
-	struct control_place folder, place;
-	assert_true(control_folder(&folder, 0, 7, "/r", ""));
-	assert_string_equal(folder.name, "/r/heaptrack");
-	assert_true(control_in_folder(&place, &folder, 4194304));
+	struct control_place folders[CONTROL_FOLDERS], place;
+	assert_int_equal(control_folders(folders, 7, "/r", ""), 2);
+	assert_string_equal(folders[0].name, "/r/heaptrack");
+	assert_string_equal(folders[1].name, "/run/user/7/heaptrack");
+	assert_true(control_in_folder(&place, &folders[0], 4194304));
 	assert_string_equal(place.name, "/r/heaptrack/4194304.sock");
-	assert_false(control_folder(&folder, 0, 7, "r", "")); // as the rules of XDG have it
-	assert_false(control_folder(&folder, 0, 7, NULL, ""));
-	assert_true(control_folder(&folder, 1, 7, NULL, "/proc/1/root"));
-	assert_string_equal(folder.name, "/proc/1/root/run/user/7/heaptrack");
-	assert_false(control_folder(&folder, 2, 7, NULL, ""));
-	assert_true(control_folder(&folder, 2, 0, NULL, ""));
-	assert_string_equal(folder.name, "/run/heaptrack");
+	assert_int_equal(control_folders(folders, 7, "r", ""), 1); // as the rules of XDG have it
+	assert_int_equal(control_folders(folders, 7, NULL, "/proc/1/root"), 1);
+	assert_string_equal(folders[0].name, "/proc/1/root/run/user/7/heaptrack");
+	assert_int_equal(control_folders(folders, 0, "/r", ""), 3);
+	assert_string_equal(folders[2].name, "/run/heaptrack");
 	char runtime[UNIX_NAME_BYTES];
 	memset(runtime, 'x', sizeof runtime);
 	runtime[0] = '/';
 	for (size_t n = 1; n < sizeof runtime; n++) { // no name is cut
 		runtime[n] = '\0';
-		bool fits = control_folder(&folder, 0, 7, runtime, "") &&
-				control_in_folder(&place, &folder, 12345);
+		bool fits = control_folders(folders, 7, runtime, "") == 2 &&
+				control_in_folder(&place, &folders[0], 12345);
 		assert_int_equal(fits, n + strlen("/heaptrack/12345.sock") < UNIX_NAME_BYTES);
 		runtime[n] = 'x';
 	}

@@ -6,24 +6,23 @@
 
 #define FOLDER "/heaptrack"
 
-enum { FOLDERS = 3, WRITABLE_BY_OTHERS = S_IWGRP | S_IWOTH };
+enum { WRITABLE_BY_OTHERS = S_IWGRP | S_IWOTH };
 
 static bool fits(int n) {
 	return n > 0 && n < UNIX_NAME_BYTES;
 }
 
-bool control_folder(struct control_place *folder, int which, uid_t uid, const char *runtime,
+size_t control_folders(struct control_place out[CONTROL_FOLDERS], uid_t uid, const char *runtime,
 		const char *root) {
-	char *out = folder->name;
-	switch (which) {
-	case 0:
-		return runtime && runtime[0] == '/' &&
-				fits(snprintf(out, UNIX_NAME_BYTES, "%s%s" FOLDER, root, runtime));
-	case 1:
-		return fits(snprintf(out, UNIX_NAME_BYTES, "%s/run/user/%u" FOLDER, root, (unsigned)uid));
-	case 2: return uid == 0 && fits(snprintf(out, UNIX_NAME_BYTES, "%s/run" FOLDER, root));
-	default: return false;
-	}
+	size_t n = runtime && runtime[0] == '/' &&
+			fits(snprintf(out[0].name, UNIX_NAME_BYTES, "%s%s" FOLDER, root, runtime));
+	n += fits(snprintf(out[n].name, UNIX_NAME_BYTES, "%s/run/user/%u" FOLDER, root, (unsigned)uid));
+	n += uid == 0 && fits(snprintf(out[n].name, UNIX_NAME_BYTES, "%s/run" FOLDER, root));
+	return n;
+}
+
+static size_t own_folders(struct control_place out[CONTROL_FOLDERS]) {
+	return control_folders(out, geteuid(), getenv("XDG_RUNTIME_DIR"), "");
 }
 
 bool control_in_folder(struct control_place *place, const struct control_place *folder, pid_t pid) {
@@ -52,14 +51,13 @@ static bool make_folder(const struct control_place *folder, uid_t uid) {
 
 int control_listen(struct control_place *place, pid_t pid) {
 	uid_t uid = geteuid();
-	struct control_place folder;
-	for (int i = 0; i < FOLDERS; i++) {
-		if (control_folder(&folder, i, uid, getenv("XDG_RUNTIME_DIR"), "") &&
-				control_in_folder(place, &folder, pid) && make_folder(&folder, uid)) {
-			int fd = listen_on_unix(place->name, NULL);
-			if (fd >= 0) {
-				return fd;
-			}
+	struct control_place folders[CONTROL_FOLDERS];
+	const size_t n = own_folders(folders);
+	EACH_OF_THAT(folder, folders, n,
+			control_in_folder(place, folder, pid) && make_folder(folder, uid)) {
+		int fd = listen_on_unix(place->name, NULL);
+		if (fd >= 0) {
+			return fd;
 		}
 	}
 	abstract(place, uid, pid);
@@ -104,14 +102,9 @@ static bool look_at_abstract(struct control_list *list, uid_t uid) {
 
 bool control_find_all(struct control_list *list) {
 	uid_t uid = geteuid();
-	struct control_place folder;
-	bool ok = true;
-	for (int i = 0; ok && i < FOLDERS; i++) {
-		if (control_folder(&folder, i, uid, getenv("XDG_RUNTIME_DIR"), "")) {
-			ok = look_into(list, &folder, uid);
-		}
-	}
-	return ok && look_at_abstract(list, uid);
+	struct control_place folders[CONTROL_FOLDERS];
+	const size_t n = own_folders(folders);
+	return ALL(i, n, look_into(list, &folders[i], uid)) && look_at_abstract(list, uid);
 }
 
 // ---- of one program
@@ -119,21 +112,15 @@ bool control_find_all(struct control_list *list) {
 /** Add the place if something is there. */
 static bool add_place(struct control_list *list, struct control_found found) {
 	struct stat st;
-	return found.place.name[0] != '@' && lstat(found.place.name, &st) != 0 ? true
-																		   : vec_add(list, found);
+	return (found.place.name[0] != '@' && lstat(found.place.name, &st) != 0) ||
+			vec_add(list, found);
 }
 
 static bool add_folders(struct control_list *list, struct control_found found, pid_t pid,
 		const char *runtime, const char *root) {
-	struct control_place folder;
-	bool ok = true;
-	for (int i = 0; ok && i < FOLDERS; i++) {
-		if (control_folder(&folder, i, found.owner, runtime, root) &&
-				control_in_folder(&found.place, &folder, pid)) {
-			ok = add_place(list, found);
-		}
-	}
-	return ok;
+	struct control_place folders[CONTROL_FOLDERS];
+	const size_t n = control_folders(folders, found.owner, runtime, root);
+	return ALL(i, n, !control_in_folder(&found.place, &folders[i], pid) || add_place(list, found));
 }
 
 /** In the roots of the program and of its parent, which may be the heaptrack that launched it. */

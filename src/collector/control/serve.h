@@ -59,10 +59,11 @@ enum {
 #define CONTROL_TOO_LATE "{\"error\":\"the recording is being completed\"}"
 
 /**
- * One of the three folders to try, for a user as `root` (a prefix; "" is ours) has it. `runtime`:
- * $XDG_RUNTIME_DIR, or NULL. False: this user has none there.
+ * The folders to try, for a user as `root` (a prefix; "" is ours) has them. `runtime`:
+ * $XDG_RUNTIME_DIR, or NULL. Returns how many there are.
  */
-bool control_folder(struct control_place *folder, int which, uid_t uid, const char *runtime,
+enum { CONTROL_FOLDERS = 3 };
+size_t control_folders(struct control_place out[CONTROL_FOLDERS], uid_t uid, const char *runtime,
 		const char *root);
 
 /** False: the name would be too long. */
