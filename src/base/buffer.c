@@ -60,23 +60,14 @@ void buffer_u8(struct buffer *b, uint8_t v) {
 	buffer_bytes(b, &v, 1);
 }
 
-static void little_endian(struct buffer *b, uint64_t v, size_t n) {
-	uint8_t *at = buffer_room(b, n);
-	if (!at) {
-		return;
-	}
-	for (size_t i = 0; i < n; i++, v >>= 8) {
-		at[i] = (uint8_t)v;
-	}
-	b->size += n;
-}
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are as they lie in memory");
 
 void buffer_u32(struct buffer *b, uint32_t v) {
-	little_endian(b, v, 4);
+	buffer_bytes(b, &v, sizeof v);
 }
 
 void buffer_u64(struct buffer *b, uint64_t v) {
-	little_endian(b, v, 8);
+	buffer_bytes(b, &v, sizeof v);
 }
 
 void buffer_varint(struct buffer *b, uint64_t v) {

@@ -49,12 +49,9 @@ struct trace_writer {
 };
 
 static void finish(struct trace_writer *w) {
-	vec_finish(&w->space.holes);
+	CALL_FOR(vec_finish, w, space.holes, marks.named, piece.names, blocks);
 	CALL_FOR(buffer_finish, w, raw, stored);
-	free(w->marks.named);
-	vec_finish(&w->piece.names);
 	events_finish(&w->events);
-	vec_finish(&w->blocks);
 }
 
 // ---- blocks and the log, of either file

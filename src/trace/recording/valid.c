@@ -145,10 +145,8 @@ static bool summary_is_valid(const struct recording *r, struct err *why) {
 			t->frees != ended - t->gone_at_exec) {
 		return VIOLATION(why, "summary: freed, live and gone blocks are not all allocations");
 	}
-	if (t->live_bytes > t->peak_bytes || t->gone_at_exec_bytes > t->allocated_bytes) {
-		return VIOLATION(why, "summary: more of a part than of the whole");
-	}
-	return true;
+	return (t->live_bytes <= t->peak_bytes && t->gone_at_exec_bytes <= t->allocated_bytes) ||
+			VIOLATION(why, "summary: more of a part than of the whole");
 }
 
 // ---- time: edges and intervals

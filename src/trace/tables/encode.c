@@ -10,16 +10,10 @@ static size_t mark_length(struct buffer *out) {
 }
 
 void table_end(struct buffer *out, size_t mark) {
-	if (out->failed) {
-		return;
-	}
-	size_t n = out->size - mark - 4;
-	if (n > UINT32_MAX) {
-		out->failed = true;
-		return;
-	}
-	for (size_t i = 0; i < 4; i++, n >>= 8) {
-		out->data[mark + i] = (uint8_t)n;
+	const uint64_t n = out->size - mark - sizeof(uint32_t);
+	out->failed |= n > UINT32_MAX;
+	if (!out->failed) {
+		memcpy(out->data + mark, &(uint32_t){(uint32_t)n}, sizeof(uint32_t));
 	}
 }
 

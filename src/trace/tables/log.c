@@ -52,7 +52,7 @@ static uint32_t encode_rows(struct buffer *out, const struct table *t, const voi
 }
 
 static bool is_named(const struct log_marks *marks, uint32_t location) {
-	return location / 8 < marks->named_bytes && marks->named[location / 8] >> location % 8 & 1;
+	return location / 8 < marks->named.n && marks->named.items[location / 8] >> location % 8 & 1;
 }
 
 // Names of locations, and of frames, that are in the log or in this very piece
@@ -92,24 +92,12 @@ bool log_encode(struct buffer *out, struct log_piece *piece, const struct log_ma
 }
 
 bool log_piece_reserve(struct log_marks *marks, const struct log_piece *piece) {
-	size_t need = (size_t)piece->counts.locations / 8 + 1;
-	if (need > marks->named_bytes) {
-		size_t bytes = need * 2;
-		uint8_t *named = realloc(marks->named, bytes);
-		if (!named) {
-			return false;
-		}
-		memset(named + marks->named_bytes, 0, bytes - marks->named_bytes);
-		marks->named = named;
-		marks->named_bytes = bytes;
-	}
-	return true;
+	return EVERY(marks->named.n <= piece->counts.locations / 8, vec_add(&marks->named, 0));
 }
 
 void log_piece_done(struct log_marks *marks, const struct log_piece *piece) {
-	for (size_t i = 0; i < piece->names.n; i++) {
-		uint32_t location = piece->names.items[i].location;
-		marks->named[location / 8] |= (uint8_t)(1u << location % 8);
+	EACH(name, piece->names) {
+		marks->named.items[name->location / 8] |= (uint8_t)(1u << name->location % 8);
 	}
 	marks->counts = piece->counts;
 }

@@ -146,8 +146,7 @@ extern const size_t n_state_tables;
 /** How far the log has been written, and which locations have been given names there. */
 struct log_marks {
 	struct counts_row counts;
-	uint8_t *named; // a bit per location; of malloc
-	size_t named_bytes;
+	VEC(uint8_t) named; // a bit per location
 };
 
 /** A piece of the log on its way out: it counts once log_piece_done says so. */
