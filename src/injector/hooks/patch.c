@@ -29,8 +29,7 @@ static void add_islands(const struct injector *in, struct errand *e) {
 /** Nothing is written to an island before it is known to be there, and ours. */
 static bool fill_islands(struct injector *in, const struct errand *e, struct err *err) {
 	struct resident *r = &in->resident;
-	if (!tracee_read(&in->tracee, in->resident_at + offsetof(struct resident, header_at),
-				&r->header_at, sizeof r->header_at)) { // the recorder has written it
+	if (!tracee_read(&in->tracee, INJECTOR_FIELD(in, header_at))) { // the recorder has written it
 		return err_set(err, ERR_NOT_FOUND, "process %d has ended", (int)in->pid);
 	}
 	for (uint32_t i = 0; i < e->n_calls; i++) {
@@ -188,8 +187,7 @@ bool patch_all(struct injector *in, struct err *err) {
 		return false;
 	}
 	in->resident.state = RESIDENT_ATTACHED;
-	bool ok = tracee_write(&in->tracee, in->resident_at + offsetof(struct resident, state),
-					  &in->resident.state, sizeof in->resident.state, err) &&
+	bool ok = tracee_write(&in->tracee, INJECTOR_FIELD(in, state), err) &&
 			ALL(i, in->plan.hooks.n, patch_hook(in, in->plan.hooks.items[i].hook, err));
 	if (!ok) {
 		(void)resident_restore(in, NULL);

@@ -184,9 +184,7 @@ static bool restore_hook(struct injector *in, uint32_t i, struct err *err) {
 		return false;
 	}
 	hook->is_patched = 0;
-	return tracee_write(&in->tracee,
-			injector_hook_at(in, i) + offsetof(struct resident_hook, is_patched), &hook->is_patched,
-			1, err);
+	return tracee_write(&in->tracee, INJECTOR_FIELD(in, hooks[i].is_patched), err);
 }
 
 bool resident_restore(struct injector *in, struct err *err) {
@@ -194,8 +192,7 @@ bool resident_restore(struct injector *in, struct err *err) {
 		return false;
 	}
 	in->resident.state = RESIDENT_USED;
-	return tracee_write(&in->tracee, in->resident_at + offsetof(struct resident, state),
-			&in->resident.state, sizeof in->resident.state, err);
+	return tracee_write(&in->tracee, INJECTOR_FIELD(in, state), err);
 }
 
 // ---- where threads stand, and return to
@@ -311,8 +308,7 @@ static bool add_mappings(struct injector *in, struct errand *e) {
 		(void)errand_add(e, SYS_munmap, m->at, m->bytes, 0);
 	}
 	memset(r->mappings, 0, sizeof r->mappings);
-	return tracee_write(&in->tracee, in->resident_at + offsetof(struct resident, mappings),
-			r->mappings, sizeof r->mappings, NULL);
+	return tracee_write(&in->tracee, INJECTOR_FIELD(in, mappings), NULL);
 }
 
 static bool clean(struct injector *in) {
@@ -346,8 +342,7 @@ static bool restore(struct injector *in, bool *is_outside, struct err *err) {
 	bool ok = resident_restore(in, err);
 	*is_outside = ok && !is_lived_in(in) &&
 			tracee_write(&in->tracee, r->pointer_at, &none, sizeof none, NULL) &&
-			tracee_read(&in->tracee, in->resident_at + offsetof(struct resident, mappings),
-					r->mappings, sizeof r->mappings);
+			tracee_read(&in->tracee, INJECTOR_FIELD(in, mappings));
 	injector_resume(in);
 	return ok;
 }

@@ -100,6 +100,11 @@ void injector_resume(struct injector *in);
 /** Stop a thread, and send it on an errand. False: it could not be sent, or did not come back. */
 bool injector_send(struct injector *in, struct errand *e, struct err *err);
 
+/** Of a field of the resident: where it lies in the process and in our copy, and its bytes. */
+#define INJECTOR_FIELD(in, field)                                                \
+	(in)->resident_at + offsetof(struct resident, field), &(in)->resident.field, \
+			sizeof(in)->resident.field
+
 /** A planned hook in our copy of the resident, and the address of a hook in the process. */
 static inline struct resident_hook *injector_hook_of(struct injector *in,
 		const struct planned *planned) {
