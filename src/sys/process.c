@@ -244,26 +244,20 @@ bool process_thread_name(pid_t pid, pid_t tid, char *out, size_t size) {
 	return true;
 }
 
-/** Where the main thread's stack began: an exec makes a new one. 0: not to be known, or not yet. */
-static uint64_t stack_start(pid_t pid) {
-	struct process_usage now;
-	(void)process_usage(pid, &now);
-	// While it execs, the kernel has both where the arguments' texts are, and moves the stack below
-	// them
-	return now.arguments == now.stack ? 0 : now.stack;
-}
-
 bool process_exe(pid_t pid, struct process_exe *out) {
 	enum { TRIES = 3 };
 	const char *path = PROCESS_PATH(pid, "exe");
 	struct process_exe after;
+	struct process_usage now;
 	for (int i = 0; i < TRIES && process_exe_file(path, out); i++) {
-		uint64_t stack = stack_start(pid);
+		(void)process_usage(pid, &now);
 		if (!process_exe_file(path, &after)) {
 			break;
 		}
 		if (process_is_same_file(&after, out)) {
-			out->stack = stack; // of this file, not of one that came in between
+			// Of this file, not of one that came in between. While it execs, the kernel has both
+			// where the arguments' texts are, and moves the stack below them
+			out->stack = now.arguments == now.stack ? 0 : now.stack;
 			return true;
 		}
 	}

@@ -21,11 +21,6 @@ enum {
 
 enum { HEADER_BYTES = 4096, BSS_MOST_BYTES = 1 << 20 };
 
-static bool add_range(struct view *v, bool is_ours, uint64_t start, uint64_t end) {
-	const struct parts_range range = {start, end};
-	return is_ours ? vec_add(&v->ours, range) : vec_add(&v->modules, range);
-}
-
 /** The segment, and the recorder with its memory, by the names that they have. */
 static bool is_named_ours(const char *name) {
 	const char *base = strrchr(name, '/');
@@ -42,7 +37,7 @@ static bool find_ours(struct view *v) {
 		bool is_bss = was_ours && !*a->name && a[-1].end == a->start && a[-1].kind == SMAPS_FILE &&
 				a->end - a->start <= BSS_MOST_BYTES;
 		was_ours = is_named_ours(a->name) || is_bss;
-		if (was_ours && !add_range(v, true, a->start, a->end)) {
+		if (was_ours && !vec_add(&v->ours, (struct parts_range){a->start, a->end})) {
 			return false;
 		}
 	}
@@ -54,7 +49,7 @@ static bool take_own(struct view *v, const struct wire_range own[WIRE_N_OWN]) {
 	for (unsigned i = 0; i < WIRE_N_OWN; i++) {
 		uint64_t at = atomic_load(&own[i].at), bytes = atomic_load(&own[i].bytes);
 		if (at != 0 && bytes != 0 && bytes < UINT64_MAX - at &&
-				!add_range(v, true, at, at + bytes)) {
+				!vec_add(&v->ours, (struct parts_range){at, at + bytes})) {
 			return false;
 		}
 	}
@@ -88,7 +83,7 @@ static bool find_modules(struct view *v, int memory) {
 		const struct smaps_area *a = &v->areas.items[i];
 		bool may_begin = a->kind == SMAPS_FILE && a->offset == 0 && a->rss_bytes > 0;
 		ok = !may_begin || !view_module(memory, a, &bias, &end) ||
-				add_range(v, false, a->start, end);
+				vec_add(&v->modules, (struct parts_range){a->start, end});
 	}
 	return ok;
 }

@@ -28,8 +28,7 @@ bool jit_dump_is_of(struct slice header, uint32_t pid) {
 
 /** Code that there is now, with its name; the code itself follows. */
 static void load(struct perf_map *m, struct record *r, uint64_t at) {
-	(void)cursor_u64(&r->body); // process and thread
-	(void)cursor_u64(&r->body); // where it will be in memory, which is where it is
+	(void)cursor_bytes(&r->body, 16); // process and thread; where it will be, which is where it is
 	uint64_t address = cursor_u64(&r->body), size = cursor_u64(&r->body);
 	(void)cursor_u64(&r->body); // its number
 	struct slice name = cursor_rest(&r->body);
@@ -47,8 +46,7 @@ static const struct perf_map_entry *entry_at(const struct perf_map *m, uint64_t 
 }
 
 static void move(struct perf_map *m, struct record *r) {
-	(void)cursor_u64(&r->body);
-	(void)cursor_u64(&r->body);
+	(void)cursor_bytes(&r->body, 16);
 	const struct perf_map_entry *old = entry_at(m, cursor_u64(&r->body));
 	uint64_t address = cursor_u64(&r->body), size = cursor_u64(&r->body);
 	if (old) {
