@@ -178,10 +178,8 @@ static void module_fill(struct module *module, uint32_t id, uint64_t start, uint
 		const uint8_t *hdr, const uint8_t *frame) {
 	module->id = id != 0 ? id : MODULE_UNKNOWN;
 	module->tables = (struct eh_tables){hdr, frame, start, end};
-	if (hdr == NULL) {
-		return;
-	}
-	if ((uint64_t)hdr < start || (uint64_t)hdr >= end) { // of another segment, unknown to us
+	if (hdr != NULL && ((uint64_t)hdr < start || (uint64_t)hdr >= end)) {
+		// Of another segment, unknown to us
 		module->tables.low = 0;
 		module->tables.high = INT64_MAX;
 	}
