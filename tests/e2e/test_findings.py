@@ -257,6 +257,20 @@ def test_what_a_runtime_holds_to_the_end_is_not_freed(tools):
     assert not any(f["id"] == "all-freed" or "freed only" in f["text"] for f in findings), findings
 
 
+@pytest.mark.parametrize("main_has, said", [
+    (["-g"], "has file and line information only of a part: build the rest with -g"),
+    ([], "has no file and line information: build it with -g")], ids=["in part", "none"])
+def test_what_is_said_to_have_no_lines_has_none(tools, tmp_path, main_has, said):
+    parts = {"main.c": "void keep(void);\nint main(void) { keep(); }\n",
+             "keep.c": "#include <stdlib.h>\nvoid *kept[9];\nvoid keep(void) { for (int i = 0; i < 9; i++) kept[i] = malloc(90000); }\n"}
+    for name, text in parts.items():
+        (tmp_path / name).write_text(text)
+        run("gcc", "-O1", *(main_has if name == "main.c" else []), "-c", tmp_path / name, "-o", tmp_path / f"{name}.o")
+    run("gcc", tmp_path / "main.c.o", tmp_path / "keep.c.o", "-o", tmp_path / "parts")
+    found = tools.record(tmp_path / "parts").json()["findings"]
+    assert [f["text"] for f in found if f["id"] == "no-lines"] == [f"parts {said}."], found
+
+
 SUPPRESSES = """
 #include <stdlib.h>
 const char *__lsan_default_suppressions(void);

@@ -88,7 +88,7 @@ FORMS = {
                rf"(?:, (?P<part>{BYTES}) of it in (?P<module>.+?))?"
                rf"(?:, (?P<asked>{BYTES}) (?:of it )?asked for by (?P<asker>.+?))?"
                r"(?P<own>; its own functions: heaptrack_print --bottom-up --lens fold=0)?\.",
-    "no-lines": r".+ has no file and line information: build it with .+\.",
+    "no-lines": r".+ has (?:no file and line information: build it|file and line information only of a part: build the rest) with .+\.",
     "wrapper": rf"(?P<who>.+) makes (?P<share>{PERCENT}) of the allocations for (?P<n>{COUNT}) callers; to see those "
                r"instead: --fold '.+'\.",
     "all-freed": rf"(?P<what>nothing was left allocated|nothing allocated since the attach was left)(?: except (?P<bytes>{BYTES}) of the runtime itself, in (?P<n>{COUNT}) "

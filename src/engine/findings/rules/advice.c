@@ -17,7 +17,7 @@ static const char *how_to_have_lines(const struct finder *f) {
 	return "-g";
 }
 
-/** The program's functions have names, but neither files nor lines. */
+/** Most that its functions allocated is of such as have names, but neither files nor lines. */
 void find_no_lines(struct finder *f) {
 	uint64_t without = 0, all = 0;
 	const struct name *some = NULL;
@@ -33,8 +33,13 @@ void find_no_lines(struct finder *f) {
 	if (!some || without < all / 2 || finder_misses_allocator(f)) {
 		return;
 	}
-	SAY(f, "%.*s has no file and line information: build it with %s",
-			SLICE_ARG(path_base(some->module)), how_to_have_lines(f));
+	bool is_in_part = ANY(i, f->r->modules.n,
+			f->r->modules.items[i].has_lines &&
+					slice_equal(f->r->strings.items[f->r->modules.items[i].path], exe));
+	SAY(f, "%.*s has %s: build %s with %s", SLICE_ARG(path_base(some->module)),
+			is_in_part ? "file and line information only of a part"
+					   : "no file and line information",
+			is_in_part ? "the rest" : "it", how_to_have_lines(f));
 	finder_put(f, "bytes", without);
 	finder_say(f, FINDING_FACT, 0);
 }
