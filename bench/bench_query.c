@@ -43,23 +43,20 @@ static bool ask_range(struct desk *d) {
 }
 
 static bool ask_tree(struct desk *d) {
-	struct call_tree tree;
-	return call_tree_make(&d->lens, d->r, d->names, &d->arena, &tree, NULL);
+	return call_tree_make(&d->lens, d->r, d->names, &d->arena).nodes;
 }
 
 static bool ask_costs(struct desk *d) {
-	struct tree_costs costs;
-	return call_tree_costs(&d->tree, &d->lens, &d->result, &d->arena, &costs, NULL);
+	return call_tree_costs(&d->tree, &d->lens, &d->result, &d->arena).before;
 }
 
 static bool ask_inclusive(struct desk *d) {
-	struct tree_costs costs;
-	bool ok = call_tree_costs(&d->tree, &d->lens, &d->result, &d->arena, &costs, NULL);
-	for (uint32_t i = 0; ok && i < d->tree.n; i++) {
+	const struct tree_costs costs = call_tree_costs(&d->tree, &d->lens, &d->result, &d->arena);
+	for (uint32_t i = 0; i < d->tree.n; i++) {
 		struct lens_costs all = call_tree_all(&costs, i);
 		d->sum += all.bytes ^ all.blocks ^ all.allocations ^ all.allocated_bytes ^ all.temporary;
 	}
-	return ok;
+	return true;
 }
 
 /** What moving a range takes. */
@@ -71,13 +68,11 @@ static bool ask_range_and_inclusive(struct desk *d) {
 }
 
 static bool ask_functions(struct desk *d) {
-	struct call_functions f;
-	return call_tree_functions(&d->costs, &d->arena, &f, NULL);
+	return call_tree_functions(&d->costs, &d->arena).items;
 }
 
 static bool ask_bottom_up(struct desk *d) {
-	struct up_nodes up;
-	return call_tree_bottom_up(&d->costs, &d->arena, &up, NULL);
+	return call_tree_bottom_up(&d->costs, &d->arena).items;
 }
 
 /** All calls of the range against those of an earlier one: as many nodes on both sides. */
@@ -97,13 +92,11 @@ static bool ask_difference_to_another(struct desk *d) {
 }
 
 static bool ask_timeline(struct desk *d) {
-	struct timeline t;
-	return timeline_make(&d->lens, d->r, &d->result, &d->arena, &t, NULL);
+	return timeline_make(&d->lens, d->r, &d->result, &d->arena).points;
 }
 
 static bool ask_sites(struct desk *d) {
-	struct breakdown b;
-	return breakdown_make(BY_SITE, &d->lens, d->r, d->names, &d->result, &d->arena, &b, NULL);
+	return breakdown_make(BY_SITE, &d->lens, d->r, d->names, &d->result, &d->arena).parts;
 }
 
 static bool ask_names(struct desk *d) {
@@ -136,7 +129,7 @@ static void measure(struct desk *d, const char *what, bool (*ask)(struct desk *)
 static void keep_tree(struct desk *d, struct lens_result *result) {
 	check(lens_apply(&d->lens, d->r, d->names, &d->kept, result, NULL));
 	d->result = *result;
-	check(call_tree_make(&d->lens, d->r, d->names, &d->kept, &d->tree, NULL));
+	d->tree = call_tree_make(&d->lens, d->r, d->names, &d->kept);
 }
 
 static void measure_text(struct desk *d, const char *what, const char *text, bool is_regex,
@@ -184,7 +177,7 @@ static void measure_size(const struct make_options *options, int rounds) {
 	measure(&d, "costs laid over it", ask_costs, rounds);
 	measure(&d, "the same, and told of each of its nodes", ask_inclusive, rounds);
 	measure(&d, "the range, and inclusive costs", ask_range_and_inclusive, rounds);
-	check(call_tree_costs(&d.tree, &d.lens, &range, &d.kept, &d.costs, NULL));
+	d.costs = call_tree_costs(&d.tree, &d.lens, &range, &d.kept);
 	measure(&d, "by function, recursion once", ask_functions, rounds);
 	measure(&d, "bottom-up, first level", ask_bottom_up, rounds);
 	measure_difference(&d, rounds);

@@ -2,6 +2,8 @@
 /* Takes blocks from chunks of growing size, and keeps chunks for reuse when it is reset. */
 #include "base/arena.h"
 
+#include "base/err.h"
+
 struct arena_chunk {
 	struct arena_chunk *next;
 	size_t size;  // of data
@@ -42,7 +44,7 @@ static struct arena_chunk *new_chunk(struct arena *a, size_t need) {
 		chunk->size = size;
 		a->bytes += size;
 	}
-	return chunk;
+	return chunk || !is_allowed(a, size) ? chunk : memory_lacks();
 }
 
 /** The smallest spare chunk that has room for `need`, or NULL. */
@@ -69,7 +71,7 @@ static bool add_chunk(struct arena *a, size_t need) {
 void *arena_alloc_unset(struct arena *a, size_t n, size_t size) {
 	size_t need;
 	if (__builtin_mul_overflow(n, size, &need) || need > SIZE_MAX / 2) {
-		return NULL;
+		return memory_lacks();
 	}
 	need = (need + 15) & ~(size_t)15;
 	if ((!a->chunks || need > a->chunks->size - a->chunks->used) &&

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Grows by doubling; what is large gets large pages. */
 #include "base/arena.h"
+#include "base/err.h"
 
 uint8_t *buffer_room(struct buffer *b, size_t n) {
 	if (b->failed) {
@@ -10,14 +11,12 @@ uint8_t *buffer_room(struct buffer *b, size_t n) {
 		return b->data + b->size;
 	}
 	size_t want = b->capacity ? b->capacity * 2 : 256;
-	if ((want < b->size || want - b->size < n) && __builtin_add_overflow(b->size, n, &want)) {
-		b->failed = true;
-		return NULL;
-	}
-	uint8_t *data = realloc(b->data, want);
+	bool is_too_much = (want < b->size || want - b->size < n) &&
+			__builtin_add_overflow(b->size, n, &want);
+	uint8_t *data = is_too_much ? NULL : realloc(b->data, want);
 	if (!data) {
 		b->failed = true;
-		return NULL;
+		return memory_lacks();
 	}
 	large_pages_prefer(data, want);
 	b->data = data;

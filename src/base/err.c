@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Formats the message of an error, and what callers put in front of it; aborts for our own. */
+/* Formats errors, with what callers put in front; ends the process for lack of memory, or aborts. */
 #include "base/err.h"
 
 #include "base/slice.h"
@@ -43,6 +43,28 @@ bool err_system(struct err *err, int errnum, const char *fmt, ...) {
 
 bool err_memory(struct err *err) {
 	return err_set(err, ERR_MEMORY, "out of memory");
+}
+
+// ---- memory
+
+static const char *answering; // NULL: callers are told
+static int answering_status;
+
+void memory_must(const char *program, int status) {
+	answering = program;
+	answering_status = status;
+}
+
+void *memory_lacks(void) {
+	if (answering) {
+		fprintf(stderr, "%s: out of memory\n", answering);
+		_Exit(answering_status);
+	}
+	return NULL;
+}
+
+void *memory_new(size_t n, size_t size) {
+	return calloc(n ? n : 1, size) ?: memory_lacks();
 }
 
 void check_failed(const char *cond, const char *file, int line) {

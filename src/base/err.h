@@ -45,6 +45,25 @@ static inline void *err_memory_null(struct err *err) {
 	return NULL;
 }
 
+// ---- memory
+//
+// Beside a program that is recorded, whoever finds no memory gets NULL or false and goes on with
+// less. An answer without its memory is none: what only answers says so first, and then code that
+// only answers never gets NULL: the process ends with a sentence.
+
+/**
+ * From now on, a lack of memory prints "PROGRAM: out of memory" and ends the process with that
+ * status. For arenas, but for one above its max_bytes, growing arrays, buffers and memory_new. One
+ * thread calls it, before others need any.
+ */
+void memory_must(const char *program, int status);
+
+/** There is none: NULL, or it does not return. */
+ATTR_COLD void *memory_lacks(void);
+
+/** calloc. */
+void *memory_new(size_t n, size_t size);
+
 // ---- assertions about our own code
 //
 // If check(cond) fails, the process prints where and aborts. Never used on input. Enabled in all

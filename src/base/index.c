@@ -32,7 +32,7 @@ bool map_reserve(struct map *m, size_t more) {
 	}
 	bigger.entries = calloc(bigger.capacity, sizeof *bigger.entries);
 	if (!bigger.entries) {
-		return false;
+		return memory_lacks() != NULL;
 	}
 	for (size_t i = 0; i < m->capacity; i++) {
 		if (m->entries[i].value) {

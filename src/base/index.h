@@ -87,7 +87,7 @@ static inline bool index_reserve(struct index *ix, uint32_t more) {
 	}
 	struct index grown = {.mask = (uint32_t)(size - 1)};
 	if (size > (uint64_t)1 << 32 || !(grown.slots = calloc(size, sizeof *grown.slots))) {
-		return false;
+		return memory_lacks() != NULL;
 	}
 	for (uint64_t i = 0; ix->slots && i <= ix->mask; i++) {
 		if (ix->slots[i]) {

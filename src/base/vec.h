@@ -11,7 +11,7 @@
  * until the next push.
  */
 
-#include "base/attr.h"
+#include "base/err.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -98,22 +98,17 @@ static inline void vec_release(void *vec) {
 
 static inline bool vec_grow(void **items, size_t *capacity, size_t n, size_t more,
 		size_t item_bytes) {
-	size_t need;
-	if (__builtin_add_overflow(n, more, &need)) {
-		return false;
-	}
-	if (need <= *capacity) {
+	size_t need, bytes;
+	bool is_too_much = __builtin_add_overflow(n, more, &need);
+	if (!is_too_much && need <= *capacity) {
 		return true;
 	}
 	size_t want = *capacity < 8 ? 16 : *capacity * 2;
 	RAISE_TO(want, need);
-	size_t bytes;
-	if (__builtin_mul_overflow(want, item_bytes, &bytes)) {
-		return false;
-	}
-	void *grown = realloc(*items, bytes);
+	is_too_much |= __builtin_mul_overflow(want, item_bytes, &bytes);
+	void *grown = is_too_much ? NULL : realloc(*items, bytes);
 	if (!grown) {
-		return false;
+		return memory_lacks() != NULL;
 	}
 	*items = grown;
 	*capacity = want;

@@ -13,16 +13,15 @@
 // Or those of all threads joined, for queries that do not distinguish threads. For every metric,
 // the costs of all stacks add up to the recording's totals.
 
-/** Stacks with any block, heaviest first; equal ones in their order. Malloc'ed; NULL: no memory. */
+/** Stacks with any block, heaviest first; equal ones in their order. Malloc'ed. */
 struct rank *rank_stacks(const struct recording *r, enum lens_metric metric, uint32_t *n);
 
 /**
  * The recording with one stack per node, for all threads together. A shallow copy, whose stacks
  * live in `arena`; it has no intervals, sizes, lifetimes or untouched bytes, because those name
- * stacks by their rows. False: no memory.
+ * stacks by their rows.
  */
-bool recording_by_node(const struct recording *r, struct arena *arena, struct recording *out,
-		struct err *err);
+void recording_by_node(const struct recording *r, struct arena *arena, struct recording *out);
 
 // ---- parts
 
@@ -64,14 +63,14 @@ struct breakdown {
 /** Its parts are no classes: they come heaviest first. */
 bool breakdown_is_ranked(enum breakdown_by by);
 
-/** Parts that cost nothing are left out. False: no memory. All in the arena. */
-bool breakdown_make(enum breakdown_by by, const struct lens *l, const struct recording *r,
-		const struct names *n, const struct lens_result *result, struct arena *arena,
-		struct breakdown *out, struct err *err);
+/** Parts that cost nothing are left out. All in the arena. */
+struct breakdown breakdown_make(enum breakdown_by by, const struct lens *l,
+		const struct recording *r, const struct names *n, const struct lens_result *result,
+		struct arena *arena);
 
-/** The sites of a whole recording, and what all cost. False: no memory. */
-bool rank_sites(const struct recording *r, const struct names *n, enum lens_metric metric,
-		struct arena *arena, struct breakdown *out, struct lens_costs *total);
+/** The sites of a whole recording, of blocks, and what all cost. */
+struct breakdown rank_sites(const struct recording *r, const struct names *n,
+		enum lens_metric metric, struct arena *arena, struct lens_costs *total);
 
 // ---- the heap over time under a lens
 //
@@ -88,20 +87,18 @@ struct timeline_point {
 /**
  * One point per edge of the range, and for the end of the recording if it is in it. The
  * allocations of all points sum to the total of `result`, which is that of the lens; for LENS_PEAK
- * the largest point is the total's. False: no memory.
+ * the largest point is the total's.
  */
 struct timeline {
 	struct timeline_point *points;
 	uint32_t n;
 };
-bool timeline_make(const struct lens *l, const struct recording *r,
-		const struct lens_result *result, struct arena *arena, struct timeline *out,
-		struct err *err);
+struct timeline timeline_make(const struct lens *l, const struct recording *r,
+		const struct lens_result *result, struct arena *arena);
 
 /**
  * The same for a picture: as fine as it is known. If the lens leaves nothing out, the points are
  * those of the whole's curve (`edge` is then 0), which may have many more of them.
  */
-bool timeline_draw(const struct lens *l, const struct recording *r,
-		const struct lens_result *result, struct arena *arena, struct timeline *out,
-		struct err *err);
+struct timeline timeline_draw(const struct lens *l, const struct recording *r,
+		const struct lens_result *result, struct arena *arena);

@@ -33,23 +33,22 @@ struct call_tree {
 	uint32_t n_keys;
 };
 
-/** False: no memory. All in the arena; names are borrowed. */
-bool call_tree_make(const struct lens *l, const struct recording *r, const struct names *n,
-		struct arena *arena, struct call_tree *out, struct err *err);
+/** All in the arena; names are borrowed. */
+struct call_tree call_tree_make(const struct lens *l, const struct recording *r,
+		const struct names *n, struct arena *arena);
 
 /**
  * The call trees of two recordings as one, whose nodes are the same if their labels are: `out` but
- * for what its nodes weigh, and the node of each stack of each side, in scratch. False: no memory.
+ * for what its nodes weigh, and the node of each stack of each side, in scratch.
  */
-bool call_tree_of_both(const struct diff_input input[N_DIFF_SIDES], struct arena *arena,
-		struct arena *scratch, struct diff_tree *out, uint32_t *of_stack[N_DIFF_SIDES],
-		struct err *err);
+void call_tree_of_both(const struct diff_input input[N_DIFF_SIDES], struct arena *arena,
+		struct arena *scratch, struct diff_tree *out, uint32_t *of_stack[N_DIFF_SIDES]);
 
 /**
  * The nodes alone of all of a recording: one for each frame's key (by names_number; from 1) that is
- * called by one node, even of the same key; and where each of its own nodes ends. False: no memory.
+ * called by one node, even of the same key; and where each of its own nodes ends.
  */
-bool call_tree_by_keys(const struct recording *r, const struct names *n, uint32_t *keys,
+void call_tree_by_keys(const struct recording *r, const struct names *n, uint32_t *keys,
 		struct arena *arena, struct call_tree *out, uint32_t **of_node);
 
 /** What a node is called: its function (in full), or its group. "" for the root. */
@@ -63,10 +62,9 @@ struct tree_costs {
 	struct lens_costs *before;       // of all that stand before a place in tree->stacks
 };
 
-/** Compute the costs of the tree's nodes. False: no memory. */
-bool call_tree_costs(const struct call_tree *t, const struct lens *l,
-		const struct lens_result *result, struct arena *arena, struct tree_costs *out,
-		struct err *err);
+/** Compute the costs of the tree's nodes. */
+struct tree_costs call_tree_costs(const struct call_tree *t, const struct lens *l,
+		const struct lens_result *result, struct arena *arena);
 
 /** What the stacks cost that go through a node or end in it; of node 0: the result's total. */
 static inline struct lens_costs call_tree_all(const struct tree_costs *c, uint32_t node) {
@@ -96,8 +94,7 @@ struct call_functions {
 	struct call_function *items;
 	uint32_t n;
 };
-bool call_tree_functions(const struct tree_costs *costs, struct arena *arena,
-		struct call_functions *out, struct err *err);
+struct call_functions call_tree_functions(const struct tree_costs *costs, struct arena *arena);
 
 // ---- from the inside out
 
@@ -121,21 +118,20 @@ struct up_nodes {
 	struct lens_costs outermost; // paths that have no further caller, or callee
 };
 
-/** The first level: the functions that stacks end in. False: no memory. */
-bool call_tree_bottom_up(const struct tree_costs *costs, struct arena *arena, struct up_nodes *out,
-		struct err *err);
+/** The first level: the functions that stacks end in. */
+struct up_nodes call_tree_bottom_up(const struct tree_costs *costs, struct arena *arena);
 
 /**
  * The first level for one function: one node (or none), with what the function and its callees
  * cost; each stack counts once, by the function's outermost call in it.
  */
-bool call_tree_callers(const struct tree_costs *costs, struct slice function, struct arena *arena,
-		struct up_nodes *out, struct err *err);
+struct up_nodes call_tree_callers(const struct tree_costs *costs, struct slice function,
+		struct arena *arena);
 
 /** What it calls, of a node of call_tree_callers. */
-bool up_node_callees(const struct tree_costs *costs, const struct up_node *node,
-		struct arena *arena, struct up_nodes *out, struct err *err);
+struct up_nodes up_node_callees(const struct tree_costs *costs, const struct up_node *node,
+		struct arena *arena);
 
 /** Its callers. `is_inclusive`: of call_tree_callers, else of call_tree_bottom_up. */
-bool up_node_open(const struct tree_costs *costs, const struct up_node *node, bool is_inclusive,
-		struct arena *arena, struct up_nodes *out, struct err *err);
+struct up_nodes up_node_open(const struct tree_costs *costs, const struct up_node *node,
+		bool is_inclusive, struct arena *arena);

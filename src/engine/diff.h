@@ -21,7 +21,7 @@ struct diff_input {
 /** The same of a function. One without a name, at other addresses there, is known by its module. */
 struct slice diff_label(const struct name *name);
 
-/** What a side costs by this metric instead of its lens's; *lens: with it. False: no memory. */
+/** What a side costs by this metric instead of its lens's; *lens: with it. As lens_apply. */
 bool diff_apply(const struct diff_input *in, enum lens_metric metric, struct arena *arena,
 		struct lens *lens, struct lens_result *out, struct err *err);
 
@@ -40,7 +40,7 @@ struct diff_sites {
 	uint32_t n_changed; // the others follow them
 };
 
-/** `metric` is used instead of the lenses'. False: no memory. All in the arena. */
+/** `metric` is used instead of the lenses'. As lens_apply. All in the arena. */
 bool diff_sites_make(enum breakdown_by by, const struct diff_input input[N_DIFF_SIDES],
 		enum lens_metric metric, struct arena *arena, struct diff_sites *out, struct err *err);
 

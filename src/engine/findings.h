@@ -44,9 +44,9 @@ struct findings {
 	uint64_t noise_bytes, noise_blocks; // never freed by the runtime itself: in no accusation
 };
 
-/** Everything lives in `arena`, or with the recording and the names. False: no memory. */
-bool findings_make(struct findings *out, const struct recording *r, const struct names *n,
-		struct arena *arena, struct err *err);
+/** Everything lives in `arena`, or with the recording and the names. */
+struct findings findings_make(const struct recording *r, const struct names *n,
+		struct arena *arena);
 
 /** The number of that name, or 0. */
 uint64_t finding_number(const struct finding *f, const char *name);

@@ -178,7 +178,10 @@ static inline bool lens_leaves_out(const struct lens_result *result, uint32_t st
 	return result->is_left_out && result->is_left_out[stack];
 }
 
-/** Costs of every stack under the lens: one scan over the intervals. False: no memory. */
+/**
+ * Costs of every stack under the lens: one scan over the intervals. False: its metric is not of
+ * what the recording's stacks count, and `err` says which views show it.
+ */
 bool lens_apply(const struct lens *l, const struct recording *r, const struct names *n,
 		struct arena *arena, struct lens_result *out, struct err *err);
 
@@ -199,9 +202,9 @@ struct lens_match {
 	uint8_t *functions;  // per name.function_id: enum lens_frame; or NULL: no focus, nothing hidden
 };
 
-/** False: no memory. All in the arena. */
-bool lens_match_names(const struct lens *l, const struct recording *r, const struct names *n,
-		struct arena *arena, struct lens_match *out, struct err *err);
+/** All in the arena. */
+struct lens_match lens_match_names(const struct lens *l, const struct recording *r,
+		const struct names *n, struct arena *arena);
 
 /** An extended regular expression that compiles? False: `err` says what is wrong with it. */
 bool lens_pattern_is_valid(struct slice pattern, struct err *err);

@@ -324,10 +324,8 @@ static bool add_side(struct profile_maker *m, const struct session *session,
 	k.sample_of = arena_new(&k.scratch, uint32_t, k.r->stacks.n);
 	k.is_focused = arena_new(&k.scratch, uint8_t, k.r->nodes.n);
 	k.frame_ids = arena_new(&k.scratch, uint32_t, names_n_frames(k.names));
-	bool ok = (k.mapping_of && k.node_of && k.sample_of && k.is_focused && k.frame_ids) ||
-			err_memory(err);
-	ok = ok && lens_match_names(lens, k.r, k.names, &k.scratch, &k.match, err);
-	ok = ok && ask(&k, &answers, err);
+	k.match = lens_match_names(lens, k.r, k.names, &k.scratch);
+	bool ok = ask(&k, &answers, err);
 	if (ok) {
 		if (!is_plain) {
 			make_mappings(&k);

@@ -24,23 +24,20 @@ struct report_options {
 	void *user;
 };
 
-/** An item is whole: close it, and hand on what was written, once that is much. */
-void report_end_item(struct json *j, const struct report_options *options, struct err *err);
-
-/** False: there was no memory for it, or `err` says why it could not be handed on. */
-bool report_is_whole(const struct buffer *out, struct err *err);
-
-typedef bool report_fn(struct buffer *out, const struct recording *r, const struct names *n,
-		const struct report_options *options, struct err *err);
+/** An item is whole: close it, and hand on what was written, once that is much. False: that
+ * failed. */
+bool report_end_item(struct json *j, const struct report_options *options, struct err *err);
 
 /**
  * The default report: about 60 lines and 13 on resident memory, the summary first, the six classic
  * lines last. On a terminal that is lower, what comes first and fits: no line of it scrolls away.
  */
-report_fn report_text;
+void report_text(struct buffer *out, const struct recording *r, const struct names *n,
+		const struct report_options *options);
 
 /** The short form that is printed at the end of a recording: at most ten lines. */
-report_fn report_summary;
+void report_summary(struct buffer *out, const struct recording *r, const struct names *n,
+		const struct report_options *options);
 
 struct classic_options {
 	bool allocators, peaks, leaks, temporary; // sections
@@ -50,9 +47,8 @@ struct classic_options {
 };
 
 /** The long layout of KDE's heaptrack_print, HEAPTRACK's sections in its order. */
-bool report_classic(struct buffer *out, const struct recording *r, const struct names *n,
-		const struct report_options *options, const struct classic_options *classic,
-		struct err *err);
+void report_classic(struct buffer *out, const struct recording *r, const struct names *n,
+		const struct report_options *options, const struct classic_options *classic);
 
 /** The six lines that scripts grep, in KDE's wording and number format; and a seventh where leaks
  * were suppressed. */
@@ -62,7 +58,8 @@ void report_six_lines(struct buffer *out, const struct recording *r);
 void report_suppressions(struct buffer *out, const struct suppressions *s);
 
 /** Everything for programs; docs/json.md names the fields. */
-report_fn report_json;
+bool report_json(struct buffer *out, const struct recording *r, const struct names *n,
+		const struct report_options *options, struct err *err);
 
 // ---- one view of a recording under a lens, as text and as JSON
 //

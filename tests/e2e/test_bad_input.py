@@ -2,9 +2,11 @@
 
 import os
 import shutil
+import signal
 import stat
 import struct
 import subprocess
+import sys
 
 import pytest
 
@@ -184,3 +186,29 @@ def test_without_its_recorder_it_says_so(tools, tmp_path):
     shutil.copy(tools.heaptrack, alone)
     refused(tools.run(alone / "heaptrack", "true", cwd=tmp_path), 1, "libheaptrack_preload.so")
     assert nothing_left(tmp_path)
+
+
+DEEP = """
+def f(n, k):
+    return [bytearray(300 + k), f(n - 1, k)] if n else []
+kept = [f(60, k) for k in range(400)]
+"""
+
+
+@pytest.mark.parametrize("options", [["--json"], [], ["--tree"], ["--full"]], ids=str)
+def test_where_there_is_too_little_memory_that_is_said(tools, tmp_path, options):
+    """Whatever the limit, there is the whole answer, or one sentence: from as little as programs start with."""
+    file = tools.record(sys.executable, "-c", DEEP).file
+    whole = tools.print(file, *options).stdout
+    seen = set()
+    for limit in range(1 << 20, 64 << 20, 256 << 10):
+        answer = tools.run("prlimit", f"--data={limit}", tools.heaptrack_print, *options, file)
+        if answer.status in (127, -signal.SIGSEGV) and not seen:  # its libraries do not fit in
+            continue
+        seen.add(answer.status)
+        if answer.status:
+            assert answer.status == 1 and "memory" in answer.stderr and answer.stderr.count("\n") == 1, repr(answer)
+        else:
+            assert answer.stdout == whole
+            break
+    assert seen == {0, 1}, seen

@@ -251,17 +251,12 @@ static bool stacks_agree(const struct world *w, const struct lens *l,
 
 static bool views_agree(const struct world *w, const struct lens *l,
 		const struct lens_result *result, struct arena *arena, struct err *err) {
-	struct call_tree tree;
-	struct tree_costs costs;
-	struct call_functions functions;
-	struct up_nodes up;
-	struct timeline timeline;
 	struct lens_costs sum = {0};
-	check(call_tree_make(l, w->r, w->names, arena, &tree, NULL) &&
-			call_tree_costs(&tree, l, result, arena, &costs, NULL) &&
-			call_tree_functions(&costs, arena, &functions, NULL) &&
-			call_tree_bottom_up(&costs, arena, &up, NULL) &&
-			timeline_make(l, w->r, result, arena, &timeline, NULL));
+	const struct call_tree tree = call_tree_make(l, w->r, w->names, arena);
+	const struct tree_costs costs = call_tree_costs(&tree, l, result, arena);
+	const struct call_functions functions = call_tree_functions(&costs, arena);
+	const struct up_nodes up = call_tree_bottom_up(&costs, arena);
+	const struct timeline timeline = timeline_make(l, w->r, result, arena);
 	struct lens_costs root = call_tree_all(&costs, 0);
 	if (!same("the tree", &result->total, &root, err)) {
 		return false;
@@ -280,9 +275,8 @@ static bool views_agree(const struct world *w, const struct lens *l,
 		return false;
 	}
 	for (unsigned by = 0; by < N_BREAKDOWNS; by++) {
-		struct breakdown parts;
-		check(breakdown_make((enum breakdown_by)by, l, w->r, w->names, result, arena, &parts,
-				NULL));
+		const struct breakdown parts = breakdown_make((enum breakdown_by)by, l, w->r, w->names,
+				result, arena);
 		sum = (struct lens_costs){0};
 		for (uint32_t i = 0; i < parts.n; i++) {
 			lens_costs_add(&sum, &parts.parts[i].costs);

@@ -69,7 +69,7 @@ static void count_paths(struct two *t, enum diff_side side) {
 	const struct recording *r = &t->made[side].r;
 	struct call_tree tree;
 	struct lens_result result;
-	assert_true(call_tree_make(&t->lens, r, t->names[side], &t->arena, &tree, NULL));
+	tree = call_tree_make(&t->lens, r, t->names[side], &t->arena);
 	assert_true(lens_apply(&t->lens, r, t->names[side], &t->arena, &result, NULL));
 	for (uint32_t i = 0; i < r->stacks.n; i++) {
 		struct path *end = &t->paths[t->n_paths];

@@ -151,7 +151,7 @@ static void check_up(const struct tree_costs *costs, const struct up_nodes *leve
 		bool is_inclusive, int depth, struct arena *arena) {
 	for (uint32_t i = 0; depth > 0 && i < level->n; i++) {
 		struct up_nodes below;
-		assert_true(up_node_open(costs, &level->items[i], is_inclusive, arena, &below, NULL));
+		below = up_node_open(costs, &level->items[i], is_inclusive, arena);
 		struct lens_costs sum = {0};
 		add_costs(&sum, &below);
 		same(&sum, &level->items[i].costs);
@@ -213,7 +213,7 @@ static void check_functions(const struct made *m, const struct names *n, const s
 		const struct tree_costs *costs, const struct lens *l, const struct lens_result *result,
 		struct arena *arena) {
 	struct call_functions functions;
-	assert_true(call_tree_functions(costs, arena, &functions, NULL));
+	functions = call_tree_functions(costs, arena);
 	struct lens_costs sum = {0};
 	for (uint32_t i = 0; i < functions.n; i++) {
 		const struct call_function *f = &functions.items[i];
@@ -230,12 +230,12 @@ static void check_functions(const struct made *m, const struct names *n, const s
 		struct lens_costs own = own_by_hand(m, n, t, l, result->stacks, t->nodes[f->node].key);
 		same(&f->own, &own);
 		struct up_nodes callers;
-		assert_true(call_tree_callers(costs, call_tree_label(t, f->node), arena, &callers, NULL));
+		callers = call_tree_callers(costs, call_tree_label(t, f->node), arena);
 		if (l->group == LENS_BY_FUNCTION && callers.n == 1) {
 			same(&callers.items[0].costs, &f->all);
 			struct up_nodes callees;
 			struct lens_costs parts = {0};
-			assert_true(up_node_callees(costs, &callers.items[0], arena, &callees, NULL));
+			callees = up_node_callees(costs, &callers.items[0], arena);
 			add_costs(&parts, &callees);
 			same(&parts, &f->all);
 			check_up(costs, &callers, true, 3, arena);
@@ -248,8 +248,8 @@ static void check_tree(const struct made *m, const struct names *n, const struct
 		const struct lens_result *result, struct arena *arena) {
 	struct call_tree t;
 	struct tree_costs costs;
-	assert_true(call_tree_make(l, &m->r, n, arena, &t, NULL));
-	assert_true(call_tree_costs(&t, l, result, arena, &costs, NULL));
+	t = call_tree_make(l, &m->r, n, arena);
+	costs = call_tree_costs(&t, l, result, arena);
 	struct lens_costs root = call_tree_all(&costs, 0);
 	same(&root, &result->total);
 	assert_int_equal(t.nodes[0].end, t.n);
@@ -288,7 +288,7 @@ static void check_tree(const struct made *m, const struct names *n, const struct
 	check_functions(m, n, &t, &costs, l, result, arena);
 	struct up_nodes up;
 	struct lens_costs sum = {0};
-	assert_true(call_tree_bottom_up(&costs, arena, &up, NULL));
+	up = call_tree_bottom_up(&costs, arena);
 	add_costs(&sum, &up);
 	same(&sum, &result->total);
 	check_up(&costs, &up, false, 4, arena);
@@ -299,7 +299,7 @@ static void check_breakdowns(const struct made *m, const struct names *n, const 
 	for (unsigned by = 0; by < N_BREAKDOWNS; by++) {
 		struct breakdown b;
 		struct lens_costs sum = {0};
-		assert_true(breakdown_make((enum breakdown_by)by, l, &m->r, n, result, arena, &b, NULL));
+		b = breakdown_make((enum breakdown_by)by, l, &m->r, n, result, arena);
 		for (uint32_t i = 0; i < b.n; i++) {
 			lens_costs_add(&sum, &b.parts[i].costs);
 			assert_true(b.parts[i].costs.blocks <= result->total.blocks);
@@ -313,7 +313,7 @@ static void check_breakdowns(const struct made *m, const struct names *n, const 
 static void check_timeline(const struct made *m, const struct names *n, const struct lens *l,
 		const struct lens_result *result, struct arena *arena) {
 	struct timeline t;
-	assert_true(timeline_make(l, &m->r, result, arena, &t, NULL));
+	t = timeline_make(l, &m->r, result, arena);
 	uint64_t allocations = 0, temporary = 0, allocated_bytes = 0;
 	bool is_peak_there = false;
 	for (uint32_t i = 0; i < t.n; i++) {
@@ -405,8 +405,8 @@ static void test_library_runs_are_boxes(void **state) {
 	struct lens folded = lens_whole(), plain = lens_whole();
 	plain.is_unfolded = true;
 	struct call_tree a, b;
-	assert_true(call_tree_make(&folded, &m.r, n, &arena, &a, NULL));
-	assert_true(call_tree_make(&plain, &m.r, n, &arena, &b, NULL));
+	a = call_tree_make(&folded, &m.r, n, &arena);
+	b = call_tree_make(&plain, &m.r, n, &arena);
 	assert_true(a.n < b.n);
 	uint32_t n_boxes = 0;
 	for (uint32_t i = 1; i < a.n; i++) {

@@ -14,7 +14,7 @@ static uint64_t next_random(uint64_t *state) {
 }
 
 /** Keys within `mask`; each value is where its key stood. */
-static void check(size_t n, uint64_t mask, uint64_t seed) {
+static void agrees(size_t n, uint64_t mask, uint64_t seed) {
 	struct radix_item *items = calloc(n + 1, sizeof *items);
 	struct radix_item *scratch = calloc(n + 1, sizeof *scratch);
 	uint64_t *keys = calloc(n + 1, sizeof *keys);
@@ -43,7 +43,7 @@ static void orders_any_keys(void **state) {
 	const uint64_t masks[] = {0, 1, 0xff, 0xff00, 0xfffffff, 0xff000000000000ff, UINT64_MAX};
 	for (size_t m = 0; m < sizeof masks / sizeof *masks; m++) {
 		for (size_t n = 0; n < 2000; n = n * 3 + 1) {
-			check(n, masks[m], 88172645463325252u + n);
+			agrees(n, masks[m], 88172645463325252u + n);
 		}
 	}
 }

@@ -44,7 +44,7 @@ static const char *text(void) {
 static void prints_the_page(void **state) {
 	(void)state;
 	struct report_options o = {.file = "x.zst"};
-	assert_true(report_text(&out, &r, names, &o, NULL));
+	report_text(&out, &r, names, &o);
 	// clang-format off
 	assert_string_equal(text(),
 			"app (--fast)   1.00 s   recording whole   file x.zst\n"
@@ -95,7 +95,7 @@ static void says_that_it_saw_nothing(void **state) {
 	r.summary = (struct rec_summary){0};
 	r.stacks.n = 0;
 	struct report_options o = {0};
-	assert_true(report_text(&out, &r, names, &o, NULL));
+	report_text(&out, &r, names, &o);
 	assert_non_null(strstr(text(), "The recorder saw no allocation."));
 }
 
@@ -104,7 +104,7 @@ static void keeps_lines_within_the_width(void **state) {
 	for (uint32_t width = 60; width <= 160; width += 20) {
 		buffer_clear(&out);
 		struct report_options o = {.width = width};
-		assert_true(report_text(&out, &r, names, &o, NULL));
+		report_text(&out, &r, names, &o);
 		for (const char *line = text(); *line; line = strchr(line, '\n') + 1) {
 			size_t columns = 0;
 			for (const char *c = line; *c != '\n'; c++) {
@@ -137,14 +137,14 @@ static void keeps_units_with_their_numbers(void **state) {
 static void sums_up_with_the_first_finding(void **state) {
 	(void)state;
 	struct report_options o = {0};
-	assert_true(report_summary(&out, &r, names, &o, NULL));
+	report_summary(&out, &r, names, &o);
 	assert_non_null(strstr(text(),
 			"  peak  make_row() app.cpp:12 <- spike() holds 16.0 MB (99 % of the peak).\n"));
 	assert_null(strstr(text(), "  ! "));
 	buffer_clear(&out);
 	r.quality.lost_events = 3, r.quality.abandoned_hooks = 4, r.quality.double_allocations = 5;
 	r.quality.looks_refused = 6, r.quality.time_corrections = 7;
-	assert_true(report_summary(&out, &r, names, &o, NULL));
+	report_summary(&out, &r, names, &o);
 	size_t n = 0;
 	for (const char *line = strstr(text(), "  ! "); line; line = strstr(line + 1, "\n  ! ")) {
 		n++;
@@ -166,7 +166,7 @@ static void prints_the_classic_sections(void **state) {
 			.peak_limit = 10,
 			.sub_peak_limit = 5};
 	struct report_options o = {.file = "x.zst"};
-	assert_true(report_classic(&out, &r, names, &o, &k, NULL));
+	report_classic(&out, &r, names, &o, &k);
 	static const char *const lines[] = {
 			"reading file \"x.zst\" - please wait, this might take some time...\n",
 			"Debuggee command was: --fast\n",
@@ -243,7 +243,7 @@ static void says_where_memory_went(void **state) {
 	(void)state;
 	sample_add_looks(&r);
 	struct report_options o = {.file = "x.zst"};
-	assert_true(report_text(&out, &r, names, &o, NULL));
+	report_text(&out, &r, names, &o);
 	// clang-format off
 	holds("    101.0 kB.\n\n"
 			HEAP_PARTS
@@ -267,7 +267,7 @@ static void says_it_in_twelve_lines(void **state) {
 	r.parts.items[6].part = REC_PART_SHARED;
 	r.looks.items[0].swap_bytes = 7000000;
 	struct report_options o = {0};
-	assert_true(report_text(&out, &r, names, &o, NULL));
+	report_text(&out, &r, names, &o);
 	r.parts.items[5].part = r.parts.items[6].part = REC_PART_MAPPED;
 	r.looks.items[0].swap_bytes = 0;
 	assert_int_equal(lines_of_memory(), 12);
@@ -281,7 +281,7 @@ static void says_nothing_of_memory_without_a_look(void **state) {
 	static struct rec_sample sample = {.time_ns = 1, .rss_bytes = 90000000};
 	struct report_options o = {0};
 	r.samples.items = &sample, r.samples.n = 1;
-	assert_true(report_text(&out, &r, names, &o, NULL));
+	report_text(&out, &r, names, &o);
 	assert_int_equal(lines_of_memory(), 0);
 	assert_null(strstr(text(), "resident"));
 }

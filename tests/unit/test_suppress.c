@@ -118,7 +118,7 @@ static void stays_with_its_stack_whatever_the_threads(void **state) {
 	assert_true(suppressions_add(&s, slice_of_text("leak:^parse(\n"), SUPPRESSION_FROM_FILE, NULL));
 	assert_true(suppressions_apply(&s, &r, NULL));
 	assert_int_equal(r.suppressed.n, 3);
-	assert_true(recording_by_node(&r, &arena, &by_node, NULL));
+	recording_by_node(&r, &arena, &by_node);
 	assert_int_equal(by_node.suppressed.n, 2);
 	const struct rec_suppressed *both = &by_node.suppressed.items[0], *one = both + 1;
 	assert_int_equal(by_node.stacks.items[both->stack].node, N_PARSE_NEW);

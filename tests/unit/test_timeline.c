@@ -23,14 +23,14 @@ static void pictures_are_as_fine_as_the_curve(void **state) {
 	struct lens_result result = {0};
 	struct arena arena = {0};
 	struct timeline t;
-	assert_true(timeline_draw(&l, &r, &result, &arena, &t, NULL));
+	t = timeline_draw(&l, &r, &result, &arena);
 	assert_int_equal(t.n, 5);
 	assert_int_equal(t.points[2].bytes, 20);
 	assert_int_equal(t.points[4].allocations, 1);
 	l.has_range = true;
 	l.from = 0;
 	l.to = 1;
-	assert_true(timeline_draw(&l, &r, &result, &arena, &t, NULL));
+	t = timeline_draw(&l, &r, &result, &arena);
 	assert_int_equal(t.n, 2);
 	assert_int_equal(t.points[0].time_ns, 25);
 	assert_int_equal(t.points[0].allocations + t.points[1].allocations, 6);

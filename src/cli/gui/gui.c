@@ -103,6 +103,7 @@ static bool list(struct err *err) {
 }
 
 int cli_gui(int argc, char **argv) {
+	memory_must("heaptrack_gui", 1);
 	struct gui_options o;
 	struct err err = {0};
 	bool ok = parse(&o, argc, argv, &err) && (o.file ? show(&o, &err) : list(&err));
@@ -123,10 +124,10 @@ struct asked {
 	const char *file;
 };
 
-static bool sort_words(struct asked *a, int n, char **words) {
-	a->argv = calloc((size_t)n + 3, sizeof *a->argv);
+static void sort_words(struct asked *a, int n, char **words) {
+	a->argv = memory_new((size_t)n + 3, sizeof *a->argv);
 	a->argc = 1;
-	for (int i = 0; a->argv && i < n; i++) {
+	for (int i = 0; i < n; i++) {
 		if (strcmp(words[i], "--web") == 0) {
 			a->wants_web = true;
 		} else if (strcmp(words[i], "--text") == 0) {
@@ -137,7 +138,6 @@ static bool sort_words(struct asked *a, int n, char **words) {
 			a->argv[a->argc++] = words[i];
 		}
 	}
-	return a->argv != NULL;
 }
 
 /** How this file becomes a page in front of whoever reads this. */
@@ -156,10 +156,8 @@ static void put_ways(const char *path) {
 
 int cli_analyze(int n, char **words) {
 	struct asked a = {0};
-	if (!sort_words(&a, n, words)) {
-		say_problem("heaptrack", "out of memory");
-		return 1;
-	}
+	memory_must("heaptrack", 1);
+	sort_words(&a, n, words);
 	bool suits_page = isatty(STDOUT_FILENO) && !a.wants_text && !a.has_options && page_is_there();
 	int status;
 	if (!a.file && !a.has_options) {

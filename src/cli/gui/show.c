@@ -131,17 +131,14 @@ static bool prepare(struct show *show, struct err *err) {
 	}
 	(void)say_text(stderr, buffer_view(&s->complaints));
 	struct report_options report = {.file = session_title(s)};
+	report_text(&show->text, &s->recording, s->names, &report);
 	return blob_write(&show->profile, &s->recording, s->names, &blob, err) &&
-			report_text(&show->text, &s->recording, s->names, &report, err) &&
 			(!base_file || session_open(&show->base, base_file, NULL, err)) &&
 			(!base_file || blob_write(&show->before, &base->recording, base->names, &blob, err));
 }
 
 bool show(const struct gui_options *o, struct err *err) {
-	FREED struct show *show = calloc(1, sizeof *show);
-	if (!show) {
-		return err_memory(err);
-	}
+	FREED struct show *show = memory_new(1, sizeof *show);
 	show->options = o;
 	CLOSED int signals = -1;
 	bool ok = prepare(show, err) && (signals = signals_open(err)) >= 0 && serve(show, signals, err);

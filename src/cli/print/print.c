@@ -11,11 +11,8 @@ static bool read_source(void *user, uint32_t file, struct buffer *out) {
 }
 
 /** Without arguments, and of the programs that sentences name only the last part of their paths. */
-static bool redact(struct recording *r, struct arena *arena, struct err *err) {
+static void redact(struct recording *r, struct arena *arena) {
 	struct slice *strings = arena_new(arena, struct slice, (size_t)r->strings.n + 1);
-	if (!strings) {
-		return err_memory(err);
-	}
 	memcpy(strings, r->strings.items, r->strings.n * sizeof *strings);
 	r->strings.items = strings;
 	r->meta.n_argv = 0;
@@ -26,7 +23,6 @@ static bool redact(struct recording *r, struct arena *arena, struct err *err) {
 	EACH(child, r->children) {
 		strings[child->exe] = path_base(strings[child->exe]);
 	}
-	return true;
 }
 
 static bool make_page(const struct session *s, const struct session *before,
@@ -35,9 +31,13 @@ static bool make_page(const struct session *s, const struct session *before,
 	SCOPED(arena) arena = {0};
 	struct report_options report = {.file = options->is_redacted ? NULL : session_title(s)};
 	struct recording shown = s->recording, shown_base = before->recording; // share their tables
-	bool ok = !options->is_redacted ||
-			(redact(&shown, &arena, err) && (!before->path || redact(&shown_base, &arena, err)));
-	ok = ok && report_text(&text, &shown, s->names, &report, err);
+	if (options->is_redacted) {
+		redact(&shown, &arena);
+	}
+	if (options->is_redacted && before->path) {
+		redact(&shown_base, &arena);
+	}
+	report_text(&text, &shown, s->names, &report);
 	struct page_base base = {&shown_base, before->names, {0}};
 	if (before->path) {
 		base.name = path_base(slice_of_text(before->path));
@@ -50,7 +50,7 @@ static bool make_page(const struct session *s, const struct session *before,
 			.user = (void *)(uintptr_t)s, // given back to read_source, which does not change it
 			.base = before->path ? &base : NULL,
 	};
-	return ok && page_whole(page, &shown, s->names, &o, err);
+	return page_whole(page, &shown, s->names, &o, err);
 }
 
 /**
@@ -124,9 +124,12 @@ static bool put_report(struct buffer *out, const struct session *s, const struct
 	if (o->is_json) {
 		return report_json(out, &s->recording, s->names, &report, err);
 	}
-	return o->layout == LAYOUT_CLASSIC
-			? report_classic(out, &s->recording, s->names, &report, &o->classic, err)
-			: report_text(out, &s->recording, s->names, &report, err);
+	if (o->layout == LAYOUT_CLASSIC) {
+		report_classic(out, &s->recording, s->names, &report, &o->classic);
+	} else {
+		report_text(out, &s->recording, s->names, &report);
+	}
+	return true;
 }
 
 /** --html and the exports, under the lens. */
@@ -178,6 +181,7 @@ static bool print(struct print_options *o, struct err *err) {
 }
 
 int cli_print(int argc, char **argv) {
+	memory_must("heaptrack_print", 1);
 	struct print_options o;
 	struct err err = {0};
 	bool is_broken = false;

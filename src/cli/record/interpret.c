@@ -195,6 +195,7 @@ static int interpret(int argc, char **argv, const char *who,
 		bool (*run)(const struct interpret_options *o, struct err *err)) {
 	struct interpret_options o;
 	struct err err = {0};
+	memory_must(who, EXIT_FAILURE);
 	bool ok = parse(&o, argc, argv, &err) && run(&o, &err);
 	if (!ok) {
 		say_problem(who, "%s", err.text);

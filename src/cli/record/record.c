@@ -62,8 +62,8 @@ static void put_figures(struct run_result *result) {
 	SCOPED_BY(session_close) struct session s;
 	struct report_options options = {.file = result->path,
 			.width = terminal_columns(STDERR_FILENO)};
-	if (session_of_recording(&s, &result->recording, result->path, &err) &&
-			report_summary(&out, &s.recording, s.names, &options, &err)) {
+	if (session_of_recording(&s, &result->recording, result->path, &err)) {
+		report_summary(&out, &s.recording, s.names, &options);
 		(void)say_text(stderr, buffer_view(&out));
 	} else {
 		complain("cannot print a summary: %s", err.text);
@@ -183,6 +183,7 @@ static int record(const struct heaptrack_options *o, const struct launch *launch
 						  : attach_program(&options, &o->attach, result, &err);
 	end_progress(&screen);
 	int status = result->exit_status;
+	memory_must("heaptrack", status);
 	if (!has_run && result->is_untouched) {
 		status = run_unrecorded(launch, err.text, o->rest);
 	} else if (!has_run) {

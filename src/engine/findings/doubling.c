@@ -22,10 +22,10 @@ static struct step *sizes_of(struct finder *f, const uint8_t *tags, uint32_t *n)
 	const struct recording *r = f->r;
 	struct step *steps = FINDER_NEW(f, struct step, r->sizes.n);
 	*n = 0;
-	EACH_THAT(s, r->sizes, steps && is_exact_of(s, tags)) {
+	EACH_THAT(s, r->sizes, is_exact_of(s, tags)) {
 		steps[(*n)++] = (struct step){s->size, s->count, s->bytes, false};
 	}
-	if (!steps || *n == 0) {
+	if (*n == 0) {
 		return NULL;
 	}
 	qsort(steps, *n, sizeof *steps, by_number);
@@ -81,14 +81,14 @@ static struct chain find_chain(struct step *steps, uint32_t n) {
 static uint32_t most_on_one_stack(struct finder *f, const uint8_t *tags, const struct step *steps,
 		uint32_t n) {
 	uint32_t *of_stack = FINDER_NEW(f, uint32_t, f->r->stacks.n);
-	EACH_WHILE(s, f->r->sizes, of_stack) {
+	EACH(s, f->r->sizes) {
 		const struct step key = {.size = s->size};
 		const struct step *step = is_exact_of(s, tags)
 				? bsearch(&key, steps, n, sizeof *steps, by_number)
 				: NULL;
 		of_stack[s->stack] += step && step->is_in_chain;
 	}
-	return (uint32_t)LARGEST(i, of_stack ? f->r->stacks.n : 0, of_stack[i]);
+	return (uint32_t)LARGEST(i, f->r->stacks.n, of_stack[i]);
 }
 
 bool say_doubling(struct finder *f, const uint8_t *tags, const struct place *p) {

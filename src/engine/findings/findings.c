@@ -38,16 +38,19 @@ static void rank_of_short_run(struct finder *f) {
 	}
 }
 
-bool findings_make(struct findings *out, const struct recording *r, const struct names *n,
-		struct arena *arena, struct err *err) {
-	*out = (struct findings){0};
-	struct finder f = {.r = r, .names = n, .arena = arena, .out = out};
-	f.failed = !finder_gather(&f) || !finder_find_holder(&f, false) || !finder_make_curves(&f);
-	if (!f.failed && holder_is_replaced(&f)) {
-		f.failed = !finder_find_holder(&f, true) || !finder_make_curves(&f);
+struct findings findings_make(const struct recording *r, const struct names *n,
+		struct arena *arena) {
+	struct findings out = {0};
+	struct finder f = {.r = r, .names = n, .arena = arena, .out = &out};
+	finder_gather(&f);
+	finder_find_holder(&f, false);
+	finder_make_curves(&f);
+	if (holder_is_replaced(&f)) {
+		finder_find_holder(&f, true);
+		finder_make_curves(&f);
 	}
-	for (size_t i = 0; !f.failed && i < N_OF(rules); i++) {
-		f.rule = &rules[i];
+	EACH_OF(rule, rules, N_OF(rules)) {
+		f.rule = rule;
 		finder_begin(&f, f.rule->id, f.rule->title);
 		if (!(r->missing & f.rule->needs)) {
 			f.rule->find(&f);
@@ -58,9 +61,9 @@ bool findings_make(struct findings *out, const struct recording *r, const struct
 	}
 	vec_sort(&f.found, most_important_first);
 	runtime_say_flag(&f);
-	out->items = arena_copy(arena, f.found.items, f.found.n, sizeof *f.found.items);
-	out->n = (uint32_t)f.found.n;
+	out.items = arena_copy(arena, f.found.items, f.found.n, sizeof *f.found.items);
+	out.n = (uint32_t)f.found.n;
 	vec_finish(&f.found);
 	arena_finish(&f.scratch);
-	return (!f.failed && out->items) || err_memory(err);
+	return out;
 }

@@ -43,14 +43,11 @@ static void add_stack(struct finder *f, struct place *p, uint32_t stack) {
 	ADD_FIELDS(p, s, live_bytes, live_blocks);
 }
 
-static bool gather_places(struct finder *f) {
+static void gather_places(struct finder *f) {
 	uint32_t n = f->r->stacks.n, most = names_n_functions(f->names);
 	uint32_t *place_of_function = arena_new(&f->scratch, uint32_t, most + 1ul);
 	f->place_of = arena_new(&f->scratch, uint32_t, n + 1ul);
 	f->places = arena_new(&f->scratch, struct place, (most < n ? most : n) + 1ul);
-	if (!place_of_function || !f->place_of || !f->places) {
-		return false;
-	}
 	for (uint32_t i = 0; i < n; i++) {
 		const struct name *name = finder_site(f, i);
 		struct place *p = name ? place_for(f, place_of_function, name) : NULL;
@@ -66,7 +63,6 @@ static bool gather_places(struct finder *f) {
 		f->places[f->place_of[s->stack]].noise_bytes += s->bytes;
 		f->places[f->place_of[s->stack]].noise_blocks += s->blocks;
 	}
-	return true;
 }
 
 /** What a runtime holds matters where it holds it for the scripts that it runs. */
@@ -170,18 +166,12 @@ static const uint64_t *sum_up(uint64_t *come, const uint64_t *gone, size_t strid
 	return come;
 }
 
-bool finder_make_curves(struct finder *f) {
+void finder_make_curves(struct finder *f) {
 	uint32_t *tag_of_place = arena_new(&f->scratch, uint32_t, f->n_places + 1ul);
 	struct rank *ranks = arena_new(&f->scratch, struct rank, f->n_places + 1ul);
-	if (!tag_of_place || !ranks) {
-		return false;
-	}
 	struct curves c = {.stride = f->r->edges.n + 1ul, .tag_of_place = tag_of_place};
 	c.n_tags = choose(f, ranks, tag_of_place);
 	c.all = arena_new(&f->scratch, uint64_t, (c.n_tags + 1ul) * 2 * N_ROWS * c.stride);
-	if (!c.all) {
-		return false;
-	}
 	scan_intervals(f, &c);
 	join_classes(&c);
 	if (f->holder.tags) {
@@ -195,16 +185,12 @@ bool finder_make_curves(struct finder *f) {
 		p->kept_curve = sum_up(row_of(&c, class, KEPT), NULL, c.stride, p->live_bytes);
 		p->gone_curve = sum_up(row_of(&c, class, GONE), NULL, c.stride, 0);
 	}
-	return true;
 }
 
-bool finder_gather(struct finder *f) {
+void finder_gather(struct finder *f) {
 	const struct recording *r = f->r;
 	f->runs_scripts = owner_is_runtime(r->strings.items[r->meta.exe]);
 	f->times_ns = arena_new(&f->scratch, uint64_t, r->edges.n + 1ul);
-	if (!f->times_ns) {
-		return false;
-	}
 	for (uint32_t i = 0; i < r->edges.n; i++) {
 		f->times_ns[i] = r->edges.items[i].time_ns;
 	}
@@ -217,5 +203,5 @@ bool finder_gather(struct finder *f) {
 	for (uint32_t i = 0; i < r->edges.n && r->edges.items[i].bytes == 0; i++) {
 		f->start_ns = f->times_ns[i];
 	}
-	return gather_places(f);
+	gather_places(f);
 }

@@ -25,9 +25,6 @@ static uint32_t *stacks_of_peak(struct finder *f, uint32_t *n) {
 	struct radix_item *scratch = arena_new_unset(&f->scratch, struct radix_item,
 			f->r->stacks.n + 1ul);
 	*n = 0;
-	if (!out || !all || !scratch) {
-		return NULL;
-	}
 	for (uint32_t i = 0; i < f->r->stacks.n; i++) { // often few of all hold something
 		const uint64_t bytes = f->r->stacks.items[i].peak_bytes;
 		all[n_all] = (struct radix_item){.key = ~bytes, .value = i};
@@ -136,7 +133,7 @@ static const struct inclusive *choose(const struct finder *f, const struct inclu
 /** Per location: does it have a frame of this function, as the user's own? */
 static uint8_t *locations_of(struct finder *f, uint32_t function_id) {
 	uint8_t *out = arena_new(&f->scratch, uint8_t, f->r->locations.n);
-	for (uint32_t i = 0; out && i < f->r->locations.n; i++) {
+	for (uint32_t i = 0; i < f->r->locations.n; i++) {
 		const struct name_list frames = names_of(f->names, i);
 		out[i] = FIND_IN(x, frames, x->owner == OWNER_YOURS && x->function_id == function_id) !=
 				NULL;
@@ -145,14 +142,11 @@ static uint8_t *locations_of(struct finder *f, uint32_t function_id) {
 }
 
 /** Tag all stacks through the holder, also those that hold nothing at the peak, and sum them up. */
-static bool tag_stacks(struct finder *f, struct holder *h) {
+static void tag_stacks(struct finder *f, struct holder *h) {
 	uint32_t id = h->name->function_id;
 	uint8_t *of_location = locations_of(f, id);
 	uint8_t *through = arena_new(&f->scratch, uint8_t, f->r->nodes.n + 1ul);
 	h->tags = arena_new(&f->scratch, uint8_t, f->r->stacks.n + 1ul);
-	if (!of_location || !through || !h->tags) {
-		return false;
-	}
 	for (uint32_t i = 1; i < f->r->nodes.n; i++) {
 		const struct rec_node *node = &f->r->nodes.items[i];
 		through[i] = through[node->parent] | of_location[node->location];
@@ -164,7 +158,6 @@ static bool tag_stacks(struct finder *f, struct holder *h) {
 		h->bytes += h->tags[i] ? f->r->stacks.items[i].peak_bytes : 0;
 		h->own += site && site->function_id == id ? f->r->stacks.items[i].peak_bytes : 0;
 	}
-	return true;
 }
 
 /**
@@ -198,26 +191,22 @@ bool holder_is_replaced(const struct finder *f) {
 			holder_what_if(f, &when_ns) > f->r->summary.peak_bytes / 20 * 19;
 }
 
-bool finder_find_holder(struct finder *f, bool is_site) {
+void finder_find_holder(struct finder *f, bool is_site) {
 	if (f->r->summary.peak_bytes == 0 || f->r->missing & REC_PEAK_BYTES) {
-		return true;
+		return;
 	}
 	find_start_up(f);
 	uint32_t n;
 	uint32_t *stacks = stacks_of_peak(f, &n);
 	struct inclusive *functions = FINDER_NEW(f, struct inclusive, names_n_functions(f->names));
-	if (!stacks || !functions) {
-		return false;
-	}
 	for (uint32_t i = 0; i < n; i++) {
 		add_stack(f, functions, stacks[i]);
 	}
 	const struct inclusive *best = choose(f, functions, is_site);
-	if (!best) {
-		return true;
+	if (best) {
+		f->holder = (struct holder){.name = best->name};
+		tag_stacks(f, &f->holder);
 	}
-	f->holder = (struct holder){.name = best->name};
-	return tag_stacks(f, &f->holder);
 }
 
 // ---- where in code without names
@@ -251,7 +240,7 @@ void put_addresses(struct finder *f, const struct place *p, const uint64_t *weig
 	struct inclusive *addresses = FINDER_NEW(f, struct inclusive, names_n_functions(f->names));
 	SCOPED(buffer) text = {0};
 	uint64_t all = 0;
-	EACH_NUMBER(i, f->r->stacks.n, addresses && f->place_of[i] == p - f->places && weights[i] > 0) {
+	EACH_NUMBER(i, f->r->stacks.n, f->place_of[i] == p - f->places && weights[i] > 0) {
 		add_frames(f, addresses, i, p, weights[i]);
 		all += weights[i];
 	}

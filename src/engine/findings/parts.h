@@ -151,30 +151,24 @@ struct finder {
 	uint32_t n_points;
 	uint64_t start_ns; // so long there was no heap
 	bool runs_scripts; // the program is a runtime: what it holds, it holds for them
-	bool failed;       // no memory
 };
 
-/** Zeroed, for the work: n of them, and one more. NULL, f->failed: no memory. */
-#define FINDER_NEW(f, type, n)                                  \
-	({                                                          \
-		type *new_ = arena_new(&(f)->scratch, type, (n) + 1ul); \
-		(f)->failed |= !new_;                                   \
-		new_;                                                   \
-	})
+/** Zeroed, for the work: n of them, and one more. */
+#define FINDER_NEW(f, type, n) arena_new(&(f)->scratch, type, (n) + 1ul)
 
 /** The number of each stack of a place. */
 #define EACH_STACK_OF(i, f, place)                  \
 	for (uint32_t i = 0; i < (f)->r->stacks.n; i++) \
 		if ((f)->place_of[i] == (place) - (f)->places)
 
-/** Gather the stacks by site. False, of each of these: no memory. */
-bool finder_gather(struct finder *f);
+/** Gather the stacks by site. */
+void finder_gather(struct finder *f);
 
 /** Then find f->holder, but for its curve. `is_site`: only who allocates it. */
-bool finder_find_holder(struct finder *f, bool is_site);
+void finder_find_holder(struct finder *f, bool is_site);
 
 /** Then make the curves of the sites that matter, and of the holder. */
-bool finder_make_curves(struct finder *f);
+void finder_make_curves(struct finder *f);
 
 /** The largest heap without the holder, at the edges, and when it was; 0: there is none. */
 uint64_t holder_what_if(const struct finder *f, uint64_t *when_ns);
@@ -329,7 +323,7 @@ static inline int64_t window_change(const struct window *w, const struct rec_int
 }
 
 /** By how many bytes each stack, and each place, holds more at the second one; what has no place
- * is behind the last place. NULL, f->failed: no memory. */
+ * is behind the last place. */
 int64_t *growth_of_stacks(struct finder *f, const struct window *w);
 int64_t *growth_of_places(struct finder *f, const int64_t *of_stacks);
 

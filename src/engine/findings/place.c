@@ -38,7 +38,7 @@ struct asker runtime_largest_asker(struct finder *f, const struct place *p, enum
 	struct asker best = {0};
 	EACH_STACK_OF(i, f, p) {
 		uint64_t weight = weight_in(f, weights, by, i);
-		const struct name *name = weight > 0 && of_function ? asker_of_stack(f, i) : NULL;
+		const struct name *name = weight > 0 ? asker_of_stack(f, i) : NULL;
 		uint64_t sum = name ? of_function[name->function_id] += weight : 0;
 		best.name = sum > best.weight ? name : best.name;
 		best.weight = sum > best.weight ? sum : best.weight;
@@ -145,10 +145,10 @@ static struct called called_by_place(const struct finder *f, const struct place 
 	return out;
 }
 
-/** What each stack weighs, without what a runtime keeps. NULL: no memory. */
+/** What each stack weighs, without what a runtime keeps. */
 static const uint64_t *weights_by(struct finder *f, enum weight by) {
 	uint64_t *weights = FINDER_NEW(f, uint64_t, f->r->stacks.n);
-	for (uint32_t i = 0; weights && i < f->r->stacks.n; i++) {
+	for (uint32_t i = 0; i < f->r->stacks.n; i++) {
 		bool is_noise = by == BY_LIVE_BYTES && finder_is_noise(f, i);
 		weights[i] = is_noise ? 0 : stack_weight(&f->r->stacks.items[i], by);
 	}

@@ -19,10 +19,9 @@ void finder_put(struct finder *f, const char *name, uint64_t value) {
 }
 
 static const char *keep(struct finder *f, struct buffer *text) {
-	const char *kept = text->failed ? NULL : arena_text(f->arena, buffer_view(text));
-	f->failed |= !kept;
+	const char *kept = arena_text(f->arena, buffer_view(text));
 	buffer_finish(text);
-	return kept ? kept : "";
+	return kept;
 }
 
 const char *finder_end_sentence(struct finder *f) {
@@ -35,14 +34,12 @@ void finder_say(struct finder *f, enum finding_severity severity, uint64_t weigh
 	f->draft.severity = severity;
 	f->draft.weight = weight;
 	f->draft.number = (uint32_t)f->found.n;
-	f->failed |= !vec_add(&f->found, f->draft);
+	(void)vec_add(&f->found, f->draft);
 	finder_begin(f, f->rule->id, f->rule->title);
 }
 
 struct slice short_name_of(struct finder *f, const struct name *name) {
-	const char *text = function_short(name->function, f->arena);
-	f->failed |= !text;
-	return slice_of_text(text ? text : "?");
+	return slice_of_text(function_short(name->function, f->arena));
 }
 
 static const char *place_of_name(struct finder *f, const struct name *name) {

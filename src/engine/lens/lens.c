@@ -24,16 +24,10 @@ enum { HAS_FOCUS = (uint32_t)1 << 31 };
 
 /** Per node: which texts its stack holds, and whether it goes through the focus. */
 static uint32_t *find_held(const struct lens *l, const struct recording *r, const struct names *n,
-		struct arena *scratch, struct err *err) {
-	struct lens_match match;
+		struct arena *scratch) {
+	const struct lens_match match = lens_match_names(l, r, n, scratch);
 	uint32_t *held = arena_new(scratch, uint32_t, r->nodes.n);
 	uint32_t *places = arena_new(scratch, uint32_t, r->locations.n);
-	if (!held || !places) {
-		return err_memory_null(err);
-	}
-	if (!lens_match_names(l, r, n, scratch, &match, err)) {
-		return NULL;
-	}
 	for (uint32_t i = 1; i < r->locations.n; i++) {
 		const struct name_list frames = names_of(n, i);
 		bool is_focus = l->n_focus && FIND_IN(f, frames, lens_frame_of(&match, f) & LENS_IS_FOCUS);
@@ -55,23 +49,19 @@ static void find_wanted(const struct lens *l, uint32_t *asked, uint32_t *wanted)
 	}
 }
 
-static bool leave_out_by_names(const struct lens *l, const struct recording *r,
-		const struct names *n, struct arena *scratch, uint8_t *is_out, struct err *err) {
+static void leave_out_by_names(const struct lens *l, const struct recording *r,
+		const struct names *n, struct arena *scratch, uint8_t *is_out) {
 	uint32_t asked, wanted;
 	find_wanted(l, &asked, &wanted);
-	const uint32_t *held = find_held(l, r, n, scratch, err);
-	for (uint32_t i = 0; held && i < r->stacks.n; i++) {
+	const uint32_t *held = find_held(l, r, n, scratch);
+	for (uint32_t i = 0; i < r->stacks.n; i++) {
 		is_out[i] |= (held[r->stacks.items[i].node] & asked) != wanted;
 	}
-	return held != NULL;
 }
 
-static bool leave_out_by_threads(const struct lens *l, const struct recording *r,
-		struct arena *scratch, uint8_t *is_out, struct err *err) {
+static void leave_out_by_threads(const struct lens *l, const struct recording *r,
+		struct arena *scratch, uint8_t *is_out) {
 	bool *is_asked = arena_new(scratch, bool, r->threads.n);
-	if (!is_asked) {
-		return err_memory(err);
-	}
 	for (uint32_t i = 1; i < r->threads.n; i++) {
 		struct slice name = r->strings.items[r->threads.items[i].name];
 		is_asked[i] = ANY(k, l->n_threads, slice_equal(name, l->threads[k]));
@@ -79,22 +69,20 @@ static bool leave_out_by_threads(const struct lens *l, const struct recording *r
 	for (uint32_t i = 0; i < r->stacks.n; i++) {
 		is_out[i] |= !is_asked[r->stacks.items[i].thread];
 	}
-	return true;
 }
 
-/** *is_out: per stack, whether the lens leaves it out; NULL: none is. */
-static bool find_left_out(const struct lens *l, const struct recording *r, const struct names *n,
-		struct arena *arena, struct arena *scratch, uint8_t **is_out, struct err *err) {
-	*is_out = NULL;
-	if (!l->n_texts && !l->n_focus && !l->n_threads) {
-		return true;
+/** Per stack, whether the lens leaves it out; NULL: none is. */
+static uint8_t *find_left_out(const struct lens *l, const struct recording *r,
+		const struct names *n, struct arena *arena, struct arena *scratch) {
+	bool has_names = l->n_texts || l->n_focus;
+	uint8_t *is_out = has_names || l->n_threads ? arena_new(arena, uint8_t, r->stacks.n) : NULL;
+	if (has_names) {
+		leave_out_by_names(l, r, n, scratch, is_out);
 	}
-	*is_out = arena_new(arena, uint8_t, r->stacks.n);
-	if (!*is_out) {
-		return err_memory(err);
+	if (l->n_threads) {
+		leave_out_by_threads(l, r, scratch, is_out);
 	}
-	return (!(l->n_texts || l->n_focus) || leave_out_by_names(l, r, n, scratch, *is_out, err)) &&
-			(!l->n_threads || leave_out_by_threads(l, r, scratch, *is_out, err));
+	return is_out;
 }
 
 // ---- what they cost
@@ -161,17 +149,16 @@ bool lens_apply(const struct lens *l, const struct recording *r, const struct na
 				"m=%s is not of blocks, so only --by, --tree and --stacks show it",
 				lens_metric_names[l->metric]);
 	}
-	*out = (struct lens_result){.moment_ns = moment_of(l, r)};
-	out->stacks = arena_new(arena, struct lens_costs, r->stacks.n);
-	bool ok = (out->stacks || err_memory(err)) &&
-			find_left_out(l, r, n, arena, &scratch, &out->is_left_out, err);
-	if (ok && has_range(l, r)) {
+	*out = (struct lens_result){.moment_ns = moment_of(l, r),
+			.stacks = arena_new(arena, struct lens_costs, r->stacks.n),
+			.is_left_out = find_left_out(l, r, n, arena, &scratch)};
+	if (has_range(l, r)) {
 		lens_scan(l, r, out);
 		if (lens_metrics[l->metric].rule == METRIC_MADE_TEMPORARY) {
 			temporary_costs(l, r, out);
 		}
-	} else if (ok) {
+	} else {
 		whole_costs(l, r, out);
 	}
-	return ok;
+	return true;
 }

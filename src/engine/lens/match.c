@@ -108,21 +108,17 @@ bool lens_pattern_is_valid(struct slice pattern, struct err *err) {
 	return true;
 }
 
-static bool pattern_init(struct pattern *p, const struct lens_text *text, struct arena *arena,
-		struct err *err) {
+/** lens_pattern_is_valid has been asked. */
+static void pattern_init(struct pattern *p, const struct lens_text *text, struct arena *arena) {
 	*p = (struct pattern){.is_regex = text->is_regex, .text = text->text};
-	if (p->is_regex) {
-		return compile(text->text, &p->regex, err);
+	if (p->is_regex && !compile(text->text, &p->regex, NULL)) {
+		(void)memory_lacks();
 	}
 	uint8_t *copy = arena_new(arena, uint8_t, text->text.size + 1);
-	if (!copy) {
-		return err_memory(err);
-	}
 	for (size_t i = 0; i < text->text.size; i++) {
 		copy[i] = lower(text->text.data[i]);
 	}
 	p->text = slice_of(copy, text->text.size);
-	return true;
 }
 
 static bool holds_plain(struct slice s, struct slice text) {
@@ -164,23 +160,19 @@ static void match_locations(const struct pattern *p, uint32_t bit, const struct 
 	}
 }
 
-static bool match_text(const struct lens_text *text, uint32_t bit, const struct recording *r,
-		const struct names *n, uint32_t *locations, struct err *err) {
+static void match_text(const struct lens_text *text, uint32_t bit, const struct recording *r,
+		const struct names *n, uint32_t *locations) {
 	SCOPED(arena) scratch = {0};
 	struct found found = {
 			.functions = arena_new(&scratch, uint8_t, names_n_functions(n)),
 			.modules = arena_new(&scratch, uint8_t, r->modules.n),
 	};
 	struct pattern p = {0};
-	bool ok = (found.functions && found.modules) || err_memory(err);
-	ok = ok && pattern_init(&p, text, &scratch, err);
-	if (ok) {
-		match_locations(&p, bit, r, n, &found, locations);
-		if (p.is_regex) {
-			regfree(&p.regex);
-		}
+	pattern_init(&p, text, &scratch);
+	match_locations(&p, bit, r, n, &found, locations);
+	if (p.is_regex) {
+		regfree(&p.regex);
 	}
-	return ok;
 }
 
 bool lens_is_named(struct slice function, struct slice name) {
@@ -215,25 +207,16 @@ static void match_functions(const struct lens *l, const struct recording *r, con
 	}
 }
 
-bool lens_match_names(const struct lens *l, const struct recording *r, const struct names *n,
-		struct arena *arena, struct lens_match *out, struct err *err) {
-	*out = (struct lens_match){0};
-	if (l->n_texts) {
-		out->locations = arena_new(arena, uint32_t, r->locations.n);
-		if (!out->locations) {
-			return err_memory(err);
-		}
-		if (!ALL(i, l->n_texts,
-					match_text(&l->texts[i], (uint32_t)1 << i, r, n, out->locations, err))) {
-			return false;
-		}
+struct lens_match lens_match_names(const struct lens *l, const struct recording *r,
+		const struct names *n, struct arena *arena) {
+	struct lens_match out = {0};
+	out.locations = l->n_texts ? arena_new(arena, uint32_t, r->locations.n) : NULL;
+	for (uint32_t i = 0; i < l->n_texts; i++) {
+		match_text(&l->texts[i], (uint32_t)1 << i, r, n, out.locations);
 	}
 	if (l->n_focus || l->n_hide) {
-		out->functions = arena_new(arena, uint8_t, names_n_functions(n));
-		if (!out->functions) {
-			return err_memory(err);
-		}
-		match_functions(l, r, n, out->functions);
+		out.functions = arena_new(arena, uint8_t, names_n_functions(n));
+		match_functions(l, r, n, out.functions);
 	}
-	return true;
+	return out;
 }

@@ -36,50 +36,44 @@ static void add_stack(const struct taker *t, struct part *part, uint32_t stack) 
 
 // ---- by what a stack is: its site, its thread
 
-/** The part whose number + 1 is at `which`; 0: a fresh one. NULL: no memory. */
+/** The part whose number + 1 is at `which`; 0: a fresh one. */
 static struct part *add_to_part(struct taker *t, uint32_t *which, uint32_t stack,
 		struct part fresh) {
-	if (!*which && !vec_add(&t->parts, fresh)) {
-		return NULL;
+	if (!*which) {
+		(void)vec_add(&t->parts, fresh);
+		*which = (uint32_t)t->parts.n;
 	}
-	*which = *which ? *which : (uint32_t)t->parts.n;
 	struct part *part = &t->parts.items[*which - 1];
 	add_stack(t, part, stack);
 	return part;
 }
 
-/** Each stack that costs anything, while `ok`. */
-#define EACH_STACK_THAT_COSTS(i, t, ok)                             \
-	for (uint32_t i = 0; (ok) && i < (t)->recording->stacks.n; i++) \
-		if (lens_costs_any(&(t)->result->stacks[i]))
+/** Each stack that costs anything. */
+#define EACH_STACK_THAT_COSTS(i, t) \
+	EACH_NUMBER(i, (t)->recording->stacks.n, lens_costs_any(&(t)->result->stacks[i]))
 
-static bool take_sites(struct taker *t) {
+static void take_sites(struct taker *t) {
 	uint32_t n_functions = names_n_functions(t->names);
-	FREED uint32_t *part_of = calloc(n_functions + 1ul, sizeof *part_of); // the last: of none
-	bool ok = part_of != NULL;
-	EACH_STACK_THAT_COSTS(i, t, ok) {
+	FREED uint32_t *part_of = memory_new(n_functions + 1ul, sizeof *part_of); // the last: of none
+	EACH_STACK_THAT_COSTS(i, t) {
 		const struct name *name = lens_site(t->lens, t->names, t->recording->stacks.items[i].node);
 		uint32_t number = name ? name->function_id : n_functions;
 		struct part fresh = {
 				.name = name,
 				.label = name ? name->function : slice_of_text("(no stack)"),
 		};
-		ok = add_to_part(t, &part_of[number], i, fresh) != NULL;
+		(void)add_to_part(t, &part_of[number], i, fresh);
 	}
-	return ok;
 }
 
 /** The part of a type that was seen before under another function; else a new one. */
 static struct part *part_of_type(struct taker *t, struct index *known, struct slice type) {
-	const char *label = type_shown(type, t->arena);
-	struct slice text = slice_of_text(label ? label : "");
+	struct slice text = slice_of_text(type_shown(type, t->arena));
 	uint64_t h = slice_hash(SLICE_HASH, text);
-	if (!label || !vec_reserve(&t->parts, 1)) {
-		return NULL;
-	}
+	(void)vec_reserve(&t->parts, 1);
 	uint32_t id = INDEX_FIND_OR_PUT(known, h, i, slice_equal(t->parts.items[i].label, text),
 			t->parts.items, t->parts.n, (struct part){.label = text});
-	return id == INDEX_NONE ? NULL : &t->parts.items[id];
+	return &t->parts.items[id];
 }
 
 /** What blocks of a stack were seen to be, in all looks: above 0 if all but 1 in 100 are it. */
@@ -88,17 +82,15 @@ struct seen {
 	int64_t votes;
 };
 
-/** By node. NULL: no memory. */
+/** By node. */
 static struct seen *types_seen(const struct recording *r) {
-	struct seen *seen = calloc(r->nodes.n + 1ul, sizeof *seen);
-	EACH_WHILE(c, r->classes, seen) {
+	struct seen *seen = memory_new(r->nodes.n + 1ul, sizeof *seen);
+	EACH(c, r->classes) {
 		struct seen *s = &seen[c->node];
 		s->name = s->name ?: c->name;
 		s->votes += c->name && c->name == s->name ? c->blocks : c->blocks * -100ll;
 	}
-	if (seen) {
-		seen[0] = (struct seen){0}; // of no stack, or of several
-	}
+	seen[0] = (struct seen){0}; // of no stack, or of several
 	return seen;
 }
 
@@ -108,12 +100,11 @@ static const struct rec_grade *grade_of(const struct recording *r, uint32_t stac
 	return has_grades ? &r->grades.items[stack] : NULL;
 }
 
-static bool take_classes(struct taker *t) {
+static void take_classes(struct taker *t) {
 	SCOPED(index) known = {0};
 	FREED struct seen *seen = types_seen(t->recording);
-	FREED uint32_t *part_of = calloc(names_n_frames(t->names) + 1ul, sizeof *part_of);
-	bool ok = part_of && seen;
-	EACH_STACK_THAT_COSTS(i, t, ok) {
+	FREED uint32_t *part_of = memory_new(names_n_frames(t->names) + 1ul, sizeof *part_of);
+	EACH_STACK_THAT_COSTS(i, t) {
 		const struct rec_grade *grade = grade_of(t->recording, i);
 		const struct rec_class *class = grade && grade->class ? &t->recording->classes
 																		 .items[grade->class - 1]
@@ -124,44 +115,35 @@ static bool take_classes(struct taker *t) {
 		uint32_t *which = f ? &part_of[names_number(t->names, f)] : &none;
 		if (!*which && (f || class || seen[node].votes > 0)) {
 			struct part *part = part_of_type(t, &known, type);
-			ok = part != NULL;
-			*which = ok ? (uint32_t)(part - t->parts.items) + 1 : 0;
-			if (ok && class) {
-				part->class = class;
-			}
+			*which = (uint32_t)(part - t->parts.items) + 1;
+			part->class = class ? class : part->class;
 		}
-		if (ok) {
-			add_stack(t, *which ? &t->parts.items[*which - 1] : &t->rest, i);
-		}
+		add_stack(t, *which ? &t->parts.items[*which - 1] : &t->rest, i);
 	}
 	t->rest.label = slice_of_text("(type not known)");
-	return ok;
 }
 
-static bool take_grades(struct taker *t) {
+static void take_grades(struct taker *t) {
 	uint32_t part_of[REC_GRADES] = {0};
-	bool ok = true;
-	EACH_STACK_THAT_COSTS(i, t, ok) {
+	EACH_STACK_THAT_COSTS(i, t) {
 		const struct rec_grade *row = grade_of(t->recording, i);
 		if (!row) {
 			add_stack(t, &t->rest, i);
 		} else {
 			const struct part fresh = {.label = slice_of_text(lens_grade_names[row->grade])};
-			ok = add_to_part(t, &part_of[row->grade], i, fresh) != NULL;
+			(void)add_to_part(t, &part_of[row->grade], i, fresh);
 		}
 	}
 	t->rest.label = slice_of_text("(grades not told apart)");
-	return ok;
 }
 
 /** By name, as the lens knows them, or each apart. */
-static bool take_threads(struct taker *t) {
+static void take_threads(struct taker *t) {
 	const struct recording *r = t->recording;
 	uint32_t n = t->by == BY_TID ? r->threads.n : r->strings.n;
-	FREED uint32_t *part_of = calloc(n + 1ul, sizeof *part_of);
-	FREED bool *is_counted = calloc(r->threads.n + 1ul, sizeof *is_counted);
-	bool ok = part_of && is_counted;
-	EACH_STACK_THAT_COSTS(i, t, ok) {
+	FREED uint32_t *part_of = memory_new(n + 1ul, sizeof *part_of);
+	FREED bool *is_counted = memory_new(r->threads.n + 1ul, sizeof *is_counted);
+	EACH_STACK_THAT_COSTS(i, t) {
 		uint32_t thread = r->stacks.items[i].thread;
 		if (thread == 0) {
 			add_stack(t, &t->rest, i);
@@ -175,23 +157,20 @@ static bool take_threads(struct taker *t) {
 		};
 		uint32_t number = t->by == BY_TID ? thread : who->name;
 		struct part *part = add_to_part(t, &part_of[number], i, fresh);
-		ok = part != NULL;
-		if (ok && !is_counted[thread]) {
+		if (!is_counted[thread]) {
 			is_counted[thread] = true;
 			part->n_threads += who->n_merged ? who->n_merged : 1;
 		}
 	}
 	t->rest.label = slice_of_text("(threads not told apart)");
-	return ok;
 }
 
 // ---- by class: sizes and lifetimes
 
-/** A part of its own, with a copy of its label. False: no memory. */
-static bool add_class(struct taker *t, const char *label, struct part part) {
-	const char *copy = arena_text(t->arena, slice_of_text(label));
-	part.label = slice_of_text(copy ? copy : "");
-	return copy && vec_add(&t->parts, part);
+/** A part of its own, with a copy of its label. */
+static void add_class(struct taker *t, const char *label, struct part part) {
+	part.label = slice_of_text(arena_text(t->arena, slice_of_text(label)));
+	(void)vec_add(&t->parts, part);
 }
 
 enum { SIZE_CLASSES = 65 }; // 0, 1, 2 .. 3, 4 .. 7 ...
@@ -230,12 +209,9 @@ static void add_sizes(struct taker *t, struct part *classes, uint32_t stack,
 	lens_costs_add(&t->rest.costs, &rest);
 }
 
-static bool take_sizes(struct taker *t) {
+static void take_sizes(struct taker *t) {
 	const struct recording *r = t->recording;
-	FREED struct part *classes = calloc(SIZE_CLASSES, sizeof *classes);
-	if (!classes) {
-		return false;
-	}
+	struct part classes[SIZE_CLASSES] = {0};
 	uint32_t at = 0;
 	for (uint32_t i = 0; i < r->stacks.n; i++) {
 		uint32_t first = at;
@@ -246,17 +222,15 @@ static bool take_sizes(struct taker *t) {
 			add_sizes(t, classes, i, r->sizes.items + first, at - first);
 		}
 	}
-	bool ok = true;
-	for (unsigned i = 0; ok && i < SIZE_CLASSES; i++) {
+	EACH_NUMBER(i, (unsigned)SIZE_CLASSES, lens_costs_any(&classes[i].costs)) {
 		char text[2 * HUMAN_MAX + 8];
 		uint64_t least = i ? (uint64_t)1 << (i - 1) : 0;
 		classes[i].least = least;
 		(void)snprintf(text, sizeof text, i < 2 ? "%s" : "%s to %s", HUMAN_BYTES(least),
 				HUMAN_BYTES(least * 2 - 1));
-		ok = !lens_costs_any(&classes[i].costs) || add_class(t, text, classes[i]);
+		add_class(t, text, classes[i]);
 	}
 	t->rest.label = slice_of_text("(sizes not told apart)");
-	return ok;
 }
 
 static uint64_t lifetime_least_ns(unsigned class) {
@@ -276,7 +250,7 @@ static void put_life(char *out, size_t size, unsigned class) {
 /**
  * How many blocks of each life a stack made; what lives, or what a range asks about, is the rest.
  */
-static bool take_lifetimes(struct taker *t) {
+static void take_lifetimes(struct taker *t) {
 	const struct recording *r = t->recording;
 	uint64_t blocks[REC_LIFETIMES] = {0};
 	bool is_counted = lens_metrics[t->lens->metric].rule == METRIC_MADE;
@@ -286,23 +260,17 @@ static bool take_lifetimes(struct taker *t) {
 			blocks[k] += r->lifetimes.items[i].blocks[k];
 		}
 	}
-	for (unsigned k = 0; k < REC_LIFETIMES; k++) {
+	EACH_NUMBER(k, (unsigned)REC_LIFETIMES, blocks[k]) {
 		char text[HUMAN_MAX + 16];
-		if (!blocks[k]) {
-			continue;
-		}
 		put_life(text, sizeof text, k);
 		struct part part = {
 				.least = lifetime_least_ns(k),
 				.costs = {.allocations = blocks[k], .blocks = is_counted ? blocks[k] : 0},
 		};
-		if (!add_class(t, text, part)) {
-			return false;
-		}
+		add_class(t, text, part);
 		t->rest.costs = lens_costs_between(&part.costs, &t->rest.costs);
 	}
 	t->rest.label = slice_of_text("(never freed, or lifetimes not told apart)");
-	return true;
 }
 
 // ---- all
@@ -313,34 +281,29 @@ bool breakdown_is_ranked(enum breakdown_by by) {
 	return by < BY_SIZE;
 }
 
-static bool take(struct taker *t) {
-	switch (t->by) {
-	case BY_SITE: return take_sites(t);
-	case BY_CLASS: return take_classes(t);
-	case BY_GRADE: return take_grades(t);
-	case BY_THREAD:
-	case BY_TID: return take_threads(t);
-	case BY_SIZE: return take_sizes(t);
-	case BY_LIFETIME:
-	case N_BREAKDOWNS: break;
-	}
-	return take_lifetimes(t);
-}
-
-bool breakdown_make(enum breakdown_by by, const struct lens *l, const struct recording *r,
-		const struct names *n, const struct lens_result *result, struct arena *arena,
-		struct breakdown *out, struct err *err) {
+struct breakdown breakdown_make(enum breakdown_by by, const struct lens *l,
+		const struct recording *r, const struct names *n, const struct lens_result *result,
+		struct arena *arena) {
+	static void (*const take[N_BREAKDOWNS])(struct taker * t) = {
+			[BY_SITE] = take_sites,
+			[BY_CLASS] = take_classes,
+			[BY_GRADE] = take_grades,
+			[BY_THREAD] = take_threads,
+			[BY_TID] = take_threads,
+			[BY_SIZE] = take_sizes,
+			[BY_LIFETIME] = take_lifetimes,
+	};
 	struct taker t = {by, l, r, n, result, arena, {0}, {.is_rest = true}};
-	bool ok = take(&t);
-	if (ok && breakdown_is_ranked(by) && t.parts.n) {
+	take[by](&t);
+	if (breakdown_is_ranked(by) && t.parts.n) {
 		qsort_r(t.parts.items, t.parts.n, sizeof *t.parts.items, heaviest_first, (void *)l);
 	}
 	const struct lens_costs *c = &t.rest.costs;
-	ok = ok &&
-			((!lens_costs_any(c) && !c->allocated_bytes && !c->temporary) ||
-					vec_add(&t.parts, t.rest));
-	*out = (struct breakdown){.n = (uint32_t)t.parts.n};
-	out->parts = ok ? arena_copy(arena, t.parts.items, t.parts.n, sizeof *t.parts.items) : NULL;
+	if (lens_costs_any(c) || c->allocated_bytes || c->temporary) {
+		(void)vec_add(&t.parts, t.rest);
+	}
+	struct breakdown out = {.n = (uint32_t)t.parts.n};
+	out.parts = arena_copy(arena, t.parts.items, t.parts.n, sizeof *t.parts.items);
 	vec_finish(&t.parts);
-	return out->parts || err_memory(err);
+	return out;
 }

@@ -32,14 +32,12 @@ struct end {
 	uint32_t n_boxed; // frames of the box that node is, so far; 0: it is none
 };
 
-/** NODE_NONE: no memory. */
 static uint32_t child_of(struct maker *m, uint32_t parent, uint32_t key, const struct name *name) {
 	uint64_t hash = hash_u64((uint64_t)parent << 32 | key);
-	struct call_node *all = vec_reserve(&m->nodes, 1) ? m->nodes.items : NULL;
-	return !all ? NODE_NONE
-				: INDEX_FIND_OR_PUT(&m->children, hash, i,
-						  all[i].parent == parent && all[i].key == key, all, m->nodes.n,
-						  (struct call_node){.name = name, .parent = parent, .key = key});
+	(void)vec_reserve(&m->nodes, 1);
+	struct call_node *all = m->nodes.items;
+	return INDEX_FIND_OR_PUT(&m->children, hash, i, all[i].parent == parent && all[i].key == key,
+			all, m->nodes.n, (struct call_node){.name = name, .parent = parent, .key = key});
 }
 
 static bool has_groups(const struct maker *m) {
@@ -55,47 +53,43 @@ static uint32_t key_of(const struct maker *m, const struct name *frame) {
 	return m->keys ? *label_at(m, frame) : frame->function_id;
 }
 
-/** One frame further in. False: no memory. */
-static bool follow(struct maker *m, struct end *end, const struct name *frame) {
+/** One frame further in. */
+static void follow(struct maker *m, struct end *end, const struct name *frame) {
 	unsigned is = lens_frame_of(&m->match, frame);
 	if (end->node == NODE_NONE) {
 		if (!(is & LENS_IS_FOCUS)) {
-			return true;
+			return;
 		}
 		*end = (struct end){0};
 	}
 	if (is & LENS_IS_HIDDEN) {
-		return true;
+		return;
 	}
 	bool is_boxed = !has_groups(m) && !m->lens->is_unfolded && frame->owner == OWNER_LIBRARY;
 	if (is_boxed && end->n_boxed) {
 		struct call_node *box = &m->nodes.items[end->node];
 		box->n_folded = end->n_boxed > box->n_folded ? end->n_boxed : box->n_folded;
 		end->n_boxed++;
-		return true;
+		return;
 	}
 	uint32_t key = key_of(m, frame);
 	if (has_groups(m) && end->node && m->nodes.items[end->node].key == key) {
-		return true;
+		return;
 	}
 	end->node = child_of(m, end->node, key, frame);
 	end->n_boxed = is_boxed;
-	return end->node != NODE_NONE;
 }
 
-static bool follow_all(struct maker *m) {
+static void follow_all(struct maker *m) {
 	const struct recording *r = m->recording;
 	for (uint32_t i = 1; i < r->nodes.n; i++) {
 		const struct name_list frames = names_of(m->names, r->nodes.items[i].location);
 		struct end end = m->ends[r->nodes.items[i].parent];
 		for (const struct name *f = frames.items + frames.n; f-- > frames.items;) {
-			if (!follow(m, &end, f)) {
-				return false;
-			}
+			follow(m, &end, f);
 		}
 		m->ends[i] = end;
 	}
-	return true;
 }
 
 // ---- labels
@@ -109,51 +103,47 @@ static struct slice label_of(const struct name *f, enum lens_group group) {
 	return s.size ? s : slice_of_text("(unknown)");
 }
 
-/** The number of a label, a new one if need be; INDEX_NONE: no memory. */
+/** The number of a label, a new one if need be. */
 static uint32_t intern(struct index *ix, struct call_tree *t, struct slice label) {
 	uint64_t hash = slice_hash(SLICE_HASH, label);
 	return INDEX_FIND_OR_PUT(ix, hash, i, slice_equal(t->labels[i], label), t->labels, t->n_keys,
 			label);
 }
 
-static bool find_labels(struct maker *m, struct arena *scratch, struct call_tree *t) {
+static void find_labels(struct maker *m, struct arena *scratch, struct call_tree *t) {
 	m->keys = arena_new(scratch, uint32_t, names_n_frames(m->names));
-	bool ok = m->keys && index_reserve(&m->label_ids, 1);
-	for (uint32_t i = 0; ok && i < m->recording->locations.n; i++) {
+	(void)index_reserve(&m->label_ids, 1);
+	for (uint32_t i = 0; i < m->recording->locations.n; i++) {
 		const struct name_list frames = names_of(m->names, i);
-		EACH_WHILE(f, frames, ok) {
+		EACH(f, frames) {
 			uint32_t *label = label_at(m, f);
 			*label = *label ?: intern(&m->label_ids, t, label_of(f, m->lens->group));
-			ok = *label != INDEX_NONE;
 		}
 	}
-	return ok;
 }
 
 /** Room for the labels of so many frames; 0, the root's, is no frame's. */
-static bool begin(struct maker *m, struct call_tree *t, size_t n_frames, struct arena *arena) {
+static void begin(struct maker *m, struct call_tree *t, size_t n_frames, struct arena *arena) {
 	t->labels = n_frames ? arena_new(arena, struct slice, n_frames + 1) : NULL;
 	t->n_keys = 1;
-	return (t->labels || !n_frames) && index_reserve(&m->children, 1) && vec_push(&m->nodes);
+	(void)index_reserve(&m->children, 1);
+	(void)vec_push(&m->nodes);
 }
 
 /** Further stacks: m->ends then says where they end. */
-static bool add_recording(struct maker *m, const struct diff_input *in, struct arena *scratch,
-		struct call_tree *t, struct err *err) {
+static void add_recording(struct maker *m, const struct diff_input *in, struct arena *scratch,
+		struct call_tree *t) {
 	struct lens names_only = *in->lens;
 	names_only.n_texts = 0;
 	COPY_FIELDS(m, in, lens, recording, names);
 	m->is_by_frame = m->is_by_frame || has_groups(m);
-	if (!lens_match_names(&names_only, in->recording, in->names, scratch, &m->match, err)) {
-		return false;
-	}
+	m->match = lens_match_names(&names_only, in->recording, in->names, scratch);
 	m->ends = arena_new(scratch, struct end, in->recording->nodes.n);
-	bool ok = m->ends && (!t->labels || find_labels(m, scratch, t));
-	if (ok) {
-		m->ends[0].node = in->lens->n_focus ? NODE_NONE : 0;
-		ok = follow_all(m);
+	if (t->labels) {
+		find_labels(m, scratch, t);
 	}
-	return ok || err_memory(err);
+	m->ends[0].node = in->lens->n_focus ? NODE_NONE : 0;
+	follow_all(m);
 }
 
 static uint32_t end_of_stack(const struct maker *m, uint32_t stack) {
@@ -164,24 +154,20 @@ static uint32_t end_of_stack(const struct maker *m, uint32_t stack) {
 // ---- pre-order
 
 /** new_of[old]: its place in pre-order. Children stand in the order in which they came. */
-static bool lay_out(const struct maker *m, struct arena *arena, uint32_t *new_of,
+static void lay_out(const struct maker *m, struct arena *arena, uint32_t *new_of,
 		struct call_tree *t) {
 	uint32_t n = (uint32_t)m->nodes.n;
 	const struct call_node *old = m->nodes.items;
 	t->nodes = arena_new(arena, struct call_node, n);
-	FREED uint32_t *sizes = calloc(n, sizeof *sizes);
-	FREED uint32_t *next = calloc(n, sizeof *next); // where a node's next child goes
-	bool ok = t->nodes && sizes && next;
-	for (uint32_t i = n; ok && i-- > 1;) {
+	FREED uint32_t *sizes = memory_new(n, sizeof *sizes);
+	FREED uint32_t *next = memory_new(n, sizeof *next); // where a node's next child goes
+	for (uint32_t i = n; i-- > 1;) {
 		sizes[i]++;
 		sizes[old[i].parent] += sizes[i];
 	}
-	if (ok) {
-		sizes[0]++;
-		next[0] = 1;
-		t->nodes[0] = (struct call_node){.end = n, .key = UINT32_MAX};
-	}
-	for (uint32_t i = 1; ok && i < n; i++) {
+	next[0] = 1;
+	t->nodes[0] = (struct call_node){.end = n, .key = UINT32_MAX};
+	for (uint32_t i = 1; i < n; i++) {
 		uint32_t parent = old[i].parent;
 		new_of[i] = next[parent];
 		next[parent] += sizes[i];
@@ -191,22 +177,17 @@ static bool lay_out(const struct maker *m, struct arena *arena, uint32_t *new_of
 		t->nodes[new_of[i]].end = new_of[i] + sizes[i];
 	}
 	t->n = n;
-	return ok;
 }
 
 /** Stacks in the order of their nodes. */
-static bool put_stacks(struct arena *arena, struct call_tree *t) {
+static void put_stacks(struct arena *arena, struct call_tree *t) {
 	t->stacks = arena_new(arena, uint32_t, t->n_stacks);
 	t->first = arena_new(arena, uint32_t, t->n + 2ul);
 	t->last = arena_new(arena, uint32_t, t->n);
-	if (!t->stacks || !t->first || !t->last) {
-		return false;
-	}
 	GROUP_BY(t->stacks, t->first, t->n, i, t->n_stacks, t->of_stack[i]);
 	for (uint32_t i = 0; i < t->n; i++) {
 		t->last[i] = t->first[t->nodes[i].end];
 	}
-	return true;
 }
 
 /**
@@ -223,16 +204,14 @@ static uint32_t find_site(const struct maker *m, const struct call_tree *t, uint
 	return node ? node : end;
 }
 
-static bool make(const struct maker *m, struct arena *arena, struct arena *scratch,
+static void make(const struct maker *m, struct arena *arena, struct arena *scratch,
 		struct call_tree *t) {
 	const struct recording *r = m->recording;
 	uint32_t *new_of = arena_new(scratch, uint32_t, m->nodes.n);
 	t->of_stack = arena_new(arena, uint32_t, r->stacks.n);
 	t->site_of_stack = arena_new(arena, uint32_t, r->stacks.n);
 	t->n_stacks = r->stacks.n;
-	if (!t->of_stack || !t->site_of_stack || !new_of || !lay_out(m, arena, new_of, t)) {
-		return false;
-	}
+	lay_out(m, arena, new_of, t);
 	for (uint32_t i = 0; i < r->stacks.n; i++) {
 		t->of_stack[i] = new_of[end_of_stack(m, i)];
 		// Without folding, the innermost frame is the site, even of a wrapper or a runtime
@@ -240,7 +219,7 @@ static bool make(const struct maker *m, struct arena *arena, struct arena *scrat
 				? t->of_stack[i]
 				: find_site(m, t, r->stacks.items[i].node, t->of_stack[i]);
 	}
-	return put_stacks(arena, t);
+	put_stacks(arena, t);
 }
 
 static void finish(struct maker *m) {
@@ -248,36 +227,35 @@ static void finish(struct maker *m) {
 	vec_finish(&m->nodes);
 }
 
-bool call_tree_make(const struct lens *l, const struct recording *r, const struct names *n,
-		struct arena *arena, struct call_tree *out, struct err *err) {
+struct call_tree call_tree_make(const struct lens *l, const struct recording *r,
+		const struct names *n, struct arena *arena) {
 	SCOPED(arena) scratch = {0};
 	struct maker m = {0};
-	*out = (struct call_tree){0};
+	struct call_tree out = {0};
 	bool is_grouped = l->group != LENS_BY_FUNCTION;
-	bool ok = (begin(&m, out, is_grouped ? names_n_frames(n) : 0, arena) || err_memory(err)) &&
-			add_recording(&m, &(struct diff_input){r, n, l}, &scratch, out, err);
-	out->n_keys = is_grouped ? out->n_keys : names_n_functions(n);
-	ok = ok && (make(&m, arena, &scratch, out) || err_memory(err));
+	begin(&m, &out, is_grouped ? names_n_frames(n) : 0, arena);
+	add_recording(&m, &(struct diff_input){r, n, l}, &scratch, &out);
+	out.n_keys = is_grouped ? out.n_keys : names_n_functions(n);
+	make(&m, arena, &scratch, &out);
 	finish(&m);
-	return ok;
+	return out;
 }
 
-bool call_tree_by_keys(const struct recording *r, const struct names *n, uint32_t *keys,
+void call_tree_by_keys(const struct recording *r, const struct names *n, uint32_t *keys,
 		struct arena *arena, struct call_tree *out, uint32_t **of_node) {
 	SCOPED(arena) scratch = {0};
 	const struct lens all = {.is_unfolded = true};
 	struct maker m = {.keys = keys, .is_by_frame = true};
 	*out = (struct call_tree){0};
-	bool ok = begin(&m, out, 0, arena) &&
-			add_recording(&m, &(struct diff_input){r, n, &all}, &scratch, out, NULL);
-	uint32_t *new_of = ok ? arena_new(&scratch, uint32_t, m.nodes.n) : NULL;
-	*of_node = ok ? arena_new(arena, uint32_t, r->nodes.n) : NULL;
-	ok = new_of && *of_node && lay_out(&m, arena, new_of, out);
-	for (uint32_t i = 0; ok && i < r->nodes.n; i++) {
+	begin(&m, out, 0, arena);
+	add_recording(&m, &(struct diff_input){r, n, &all}, &scratch, out);
+	uint32_t *new_of = arena_new(&scratch, uint32_t, m.nodes.n);
+	*of_node = arena_new(arena, uint32_t, r->nodes.n);
+	lay_out(&m, arena, new_of, out);
+	for (uint32_t i = 0; i < r->nodes.n; i++) {
 		(*of_node)[i] = new_of[m.ends[i].node];
 	}
 	finish(&m);
-	return ok;
 }
 
 // ---- of two recordings
@@ -296,37 +274,34 @@ static bool have_same_tree(const struct diff_input *x, const struct diff_input *
 			are_same_names(a->hide, a->n_hide, b->hide, b->n_hide);
 }
 
-static bool put_nodes(const struct maker *m, struct arena *arena, struct diff_tree *out) {
+static void put_nodes(const struct maker *m, struct arena *arena, struct diff_tree *out) {
 	out->n = (uint32_t)m->nodes.n;
 	out->nodes = arena_new(arena, struct diff_node, out->n);
-	for (uint32_t i = 1; out->nodes && i < out->n; i++) {
+	for (uint32_t i = 1; i < out->n; i++) {
 		out->nodes[i].parent = m->nodes.items[i].parent;
 		out->nodes[i].label = m->nodes.items[i].key;
 	}
-	return out->nodes;
 }
 
-bool call_tree_of_both(const struct diff_input input[N_DIFF_SIDES], struct arena *arena,
-		struct arena *scratch, struct diff_tree *out, uint32_t *of_stack[N_DIFF_SIDES],
-		struct err *err) {
+void call_tree_of_both(const struct diff_input input[N_DIFF_SIDES], struct arena *arena,
+		struct arena *scratch, struct diff_tree *out, uint32_t *of_stack[N_DIFF_SIDES]) {
 	struct maker m = {0};
 	struct call_tree t = {0};
 	int n_trees = have_same_tree(&input[0], &input[1]) ? 1 : N_DIFF_SIDES;
 	size_t n_frames = SUM(i, n_trees, names_n_frames(input[i].names));
-	bool ok = begin(&m, &t, n_frames, arena) || err_memory(err);
-	for (int i = 0; ok && i < n_trees; i++) {
+	begin(&m, &t, n_frames, arena);
+	for (int i = 0; i < n_trees; i++) {
 		const uint32_t n = input[i].recording->stacks.n;
 		of_stack[DIFF_BASE] = of_stack[i] = arena_new(scratch, uint32_t, n);
-		ok = (of_stack[i] || err_memory(err)) && add_recording(&m, &input[i], scratch, &t, err);
-		for (uint32_t k = 0; ok && k < n; k++) {
+		add_recording(&m, &input[i], scratch, &t);
+		for (uint32_t k = 0; k < n; k++) {
 			of_stack[i][k] = end_of_stack(&m, k);
 		}
 	}
-	ok = ok && (put_nodes(&m, arena, out) || err_memory(err));
+	put_nodes(&m, arena, out);
 	out->labels = t.labels;
 	out->n_labels = t.n_keys;
 	finish(&m);
-	return ok;
 }
 
 // ----
@@ -338,15 +313,10 @@ struct slice call_tree_label(const struct call_tree *t, uint32_t node) {
 
 // ---- costs
 
-bool call_tree_costs(const struct call_tree *t, const struct lens *l,
-		const struct lens_result *result, struct arena *arena, struct tree_costs *out,
-		struct err *err) {
+struct tree_costs call_tree_costs(const struct call_tree *t, const struct lens *l,
+		const struct lens_result *result, struct arena *arena) {
 	enum { AHEAD = 16 };
 	struct lens_costs *before = arena_new_unset(arena, struct lens_costs, t->n_stacks + 1ul);
-	if (!before) {
-		return err_memory(err);
-	}
-	*out = (struct tree_costs){t, l, result->stacks, before};
 	struct lens_costs sum = {0};
 	for (uint32_t i = 0; i < t->n_stacks; i++) {
 		__builtin_prefetch(&result->stacks[t->stacks[i + AHEAD < t->n_stacks ? i + AHEAD : i]]);
@@ -354,7 +324,7 @@ bool call_tree_costs(const struct call_tree *t, const struct lens *l,
 		lens_costs_add(&sum, &result->stacks[t->stacks[i]]);
 	}
 	before[t->n_stacks] = sum;
-	return true;
+	return (struct tree_costs){t, l, result->stacks, before};
 }
 
 static int compare_costs(const struct lens *l, const struct call_function *a,
@@ -366,29 +336,24 @@ static int compare_costs(const struct lens *l, const struct call_function *a,
 
 ORDER_BY(heaviest_first, struct call_function, compare_costs(user, a, b) ?: LOWEST(node));
 
-/** Functions with any cost into `out`, by their weight. */
-static bool rank_functions(const struct call_function *by_key, uint32_t n_keys,
-		const struct lens *l, struct arena *arena, struct call_functions *out) {
-	out->items = arena_new(arena, struct call_function, n_keys);
-	EACH_NUMBER(i, n_keys, out->items && lens_costs_any(&by_key[i].all)) {
-		out->items[out->n++] = by_key[i];
+/** Functions with any cost, by their weight. */
+static struct call_functions rank_functions(const struct call_function *by_key, uint32_t n_keys,
+		const struct lens *l, struct arena *arena) {
+	struct call_functions out = {.items = arena_new(arena, struct call_function, n_keys)};
+	EACH_NUMBER(i, n_keys, lens_costs_any(&by_key[i].all)) {
+		out.items[out.n++] = by_key[i];
 	}
-	if (out->n) {
-		qsort_r(out->items, out->n, sizeof *out->items, heaviest_first, (void *)l);
-	}
-	return out->items != NULL;
+	qsort_r(out.items, out.n, sizeof *out.items, heaviest_first, (void *)l);
+	return out;
 }
 
-bool call_tree_functions(const struct tree_costs *costs, struct arena *arena,
-		struct call_functions *out, struct err *err) {
+struct call_functions call_tree_functions(const struct tree_costs *costs, struct arena *arena) {
 	const struct call_tree *t = costs->tree;
 	SCOPED(arena) scratch = {0};
-	*out = (struct call_functions){0};
 	// One more: the root, for stacks without any frame
 	struct call_function *by_key = arena_new(&scratch, struct call_function, t->n_keys + 1ul);
 	uint32_t *open_until = arena_new(&scratch, uint32_t, t->n_keys + 1ul);
-	bool ok = by_key && open_until;
-	for (uint32_t i = 1; ok && i < t->n; i++) {
+	for (uint32_t i = 1; i < t->n; i++) {
 		uint32_t key = t->nodes[i].key;
 		struct call_function *f = &by_key[key];
 		if (i >= open_until[key]) {
@@ -398,14 +363,11 @@ bool call_tree_functions(const struct tree_costs *costs, struct arena *arena,
 			lens_costs_add(&f->all, &all);
 		}
 	}
-	for (uint32_t i = 0; ok && i < t->n_stacks; i++) {
+	for (uint32_t i = 0; i < t->n_stacks; i++) {
 		uint32_t node = t->site_of_stack[i];
 		struct call_function *f = &by_key[node ? t->nodes[node].key : t->n_keys];
 		lens_costs_add(&f->own, &costs->stacks[i]);
 	}
-	if (ok) {
-		by_key[t->n_keys].all = by_key[t->n_keys].own;
-	}
-	ok = ok && rank_functions(by_key, t->n_keys + 1, costs->lens, arena, out);
-	return ok || err_memory(err);
+	by_key[t->n_keys].all = by_key[t->n_keys].own;
+	return rank_functions(by_key, t->n_keys + 1, costs->lens, arena);
 }

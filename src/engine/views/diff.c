@@ -7,20 +7,16 @@ struct slice diff_label(const struct name *name) {
 	return is_unnamed ? path_base(name->module) : function_bare(name->function);
 }
 
-static bool add_part(struct diff_sites *out, struct index *ids, const struct part *part, int side,
+static void add_part(struct diff_sites *out, struct index *ids, const struct part *part, int side,
 		const struct lens *lens) {
 	struct slice label = part->name ? diff_label(part->name) : part->label;
 	const uint32_t hash = (uint32_t)slice_hash(SLICE_HASH, label);
 	uint32_t id = INDEX_FIND_OR_PUT(ids, hash, i, slice_equal(out->items[i].label, label),
 			out->items, out->n, (struct diff_site){.label = label});
-	if (id == INDEX_NONE) {
-		return false;
-	}
 	struct diff_site *site = &out->items[id];
 	site->name = site->name ? site->name : part->name;
 	lens_costs_add(&site->costs[side], &part->costs);
 	site->weight[side] += lens_weight(lens, &part->costs);
-	return true;
 }
 
 static uint64_t change_of(const struct diff_site *s) {
@@ -47,18 +43,16 @@ bool diff_sites_make(enum breakdown_by by, const struct diff_input input[N_DIFF_
 	for (int side = 0; side < N_DIFF_SIDES; side++) {
 		const struct diff_input *in = &input[side];
 		struct lens_result result;
-		if (!diff_apply(in, metric, arena, &lens, &result, err) ||
-				!breakdown_make(by, &lens, in->recording, in->names, &result, arena, &parts[side],
-						err)) {
+		if (!diff_apply(in, metric, arena, &lens, &result, err)) {
 			return false;
 		}
+		parts[side] = breakdown_make(by, &lens, in->recording, in->names, &result, arena);
 	}
 	out->items = arena_new(arena, struct diff_site, parts[0].n + (size_t)parts[1].n);
-	bool ok = out->items &&
-			ALL(side, (int)N_DIFF_SIDES,
-					ALL(i, parts[side].n, add_part(out, &ids, &parts[side].parts[i], side, &lens)));
-	if (!ok) {
-		return err_memory(err);
+	for (int side = 0; side < N_DIFF_SIDES; side++) {
+		EACH_OF(part, parts[side].parts, parts[side].n) {
+			add_part(out, &ids, part, side, &lens);
+		}
 	}
 	qsort(out->items, out->n, sizeof *out->items, largest_first);
 	out->n_changed = (uint32_t)SUM(i, out->n, change_of(&out->items[i]) > 0);

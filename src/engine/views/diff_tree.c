@@ -39,9 +39,6 @@ static bool make_of_parts(enum breakdown_by by, const struct diff_input input[N_
 	}
 	out->nodes = arena_new(arena, struct diff_node, parts.n + 1ul);
 	out->labels = arena_new(arena, struct slice, parts.n + 1ul);
-	if (!out->nodes || !out->labels) {
-		return err_memory(err);
-	}
 	for (out->n = 1; out->n <= parts.n; out->n++) {
 		const struct diff_site *part = &parts.items[out->n - 1];
 		out->labels[out->n_labels] = part->label;
@@ -61,9 +58,7 @@ bool diff_tree_make(enum breakdown_by by, const struct diff_input input[N_DIFF_S
 	if (by != N_BREAKDOWNS) {
 		return make_of_parts(by, input, metric, arena, out, err);
 	}
-	if (!call_tree_of_both(input, arena, &scratch, out, of_stack, err)) {
-		return false;
-	}
+	call_tree_of_both(input, arena, &scratch, out, of_stack);
 	for (int side = 0; side < N_DIFF_SIDES; side++) {
 		struct lens lens;
 		struct lens_result result;

@@ -2,7 +2,7 @@
 /* Puts mappings, or what of blocks was in memory or was not, in the place of blocks. */
 #include "engine/memory.h"
 
-static bool put_mappings(const struct recording *r, struct arena *arena, struct recording *out) {
+static void put_mappings(const struct recording *r, struct arena *arena, struct recording *out) {
 	out->stacks.items = arena_new(arena, struct rec_stack, r->mappings.n);
 	out->intervals.items = arena_new(arena, struct rec_interval_row, r->mapping_intervals.n);
 	out->stacks.n = r->mappings.n;
@@ -10,8 +10,7 @@ static bool put_mappings(const struct recording *r, struct arena *arena, struct 
 	out->edges.items = r->mapping_edges.items;
 	out->edges.n = r->mapping_edges.n;
 	out->summary.peak_time_ns = r->summary.mapped_peak_time_ns;
-	bool ok = out->stacks.items && out->intervals.items;
-	for (uint32_t i = 0; ok && i < r->mappings.n; i++) {
+	for (uint32_t i = 0; i < r->mappings.n; i++) {
 		const struct rec_mapping *m = &r->mappings.items[i];
 		out->stacks.items[i] = (struct rec_stack){
 				FIELDS_OF(m, node, peak_bytes, live_bytes, first_ns, last_ns),
@@ -21,9 +20,9 @@ static bool put_mappings(const struct recording *r, struct arena *arena, struct 
 				.live_blocks = m->live_maps,
 		};
 	}
-	return ok &&
-			ALL(i, r->mapping_intervals.n,
-					recording_set_interval(out, i, &r->mapping_intervals.items[i]));
+	for (uint32_t i = 0; i < r->mapping_intervals.n; i++) {
+		(void)recording_set_interval(out, i, &r->mapping_intervals.items[i]);
+	}
 }
 
 /** What has no row of its own has no stack: node 0. */
@@ -44,24 +43,22 @@ static void add_resident(const struct recording *r, const struct memory_look *m,
 	}
 }
 
-static bool put_look(const struct recording *r, const struct memory_look *m, struct arena *arena,
+static void put_look(const struct recording *r, const struct memory_look *m, struct arena *arena,
 		struct recording *out) {
 	const bool is_resident = out->of == METRIC_OF_RESIDENT;
 	out->stacks.items = arena_new(arena, struct rec_stack, m->n_untouched + m->n_rows + 1ul);
 	out->stacks.n = out->intervals.n = 0;
 	out->summary.peak_time_ns = m->look->time_ns;
-	EACH_OF_THAT(u, m->untouched, m->n_untouched,
-			out->stacks.items && (is_resident || memory_is_absent(u))) {
+	EACH_OF_THAT(u, m->untouched, m->n_untouched, is_resident || memory_is_absent(u)) {
 		out->stacks.items[out->stacks.n++] = (struct rec_stack){
 				FIELDS_OF(&r->stacks.items[u->stack], node, thread, first_ns, last_ns),
 				.peak_bytes = is_resident ? u->resident_bytes : u->asked_bytes - u->resident_bytes,
 				.peak_blocks = u->blocks,
 		};
 	}
-	if (out->stacks.items && is_resident) {
+	if (is_resident) {
 		add_resident(r, m, out);
 	}
-	return out->stacks.items;
 }
 
 /** Does a look know what is counted? */
@@ -70,13 +67,12 @@ static bool knows(const struct memory_look *m, uint8_t of) {
 	return has_pages && (of == METRIC_OF_RESIDENT || memory_knows_untouched(m));
 }
 
-static bool put_grades(const struct recording *r, const struct memory_grades *g, uint32_t grades,
+static void put_grades(const struct recording *r, const struct memory_grades *g, uint32_t grades,
 		struct arena *arena, struct recording *out) {
 	out->stacks.items = arena_new(arena, struct rec_stack, g->n_rows + 1ul);
 	out->grades.items = arena_new(arena, struct rec_grade, g->n_rows + 1ul);
 	out->classes = r->classes;
-	for (uint32_t i = 0; out->stacks.items && out->grades.items && i < g->n_rows; i++) {
-		const struct rec_grade *row = &g->rows[i];
+	EACH_OF(row, g->rows, g->n_rows) {
 		bool is_accused = memory_is_unreachable(row->grade) &&
 				!FIND_IN(s, r->suppressed, s->stack == row->stack);
 		if ((grades == 0 || grades & 1u << row->grade) &&
@@ -89,19 +85,17 @@ static bool put_grades(const struct recording *r, const struct memory_grades *g,
 			};
 		}
 	}
-	return out->stacks.items && out->grades.items;
 }
 
 /** Rows are stacks of their own (held_add_stacks). */
-static bool put_holders(const struct recording *r, const struct memory_grades *g,
+static void put_holders(const struct recording *r, const struct memory_grades *g,
 		struct arena *arena, struct recording *out) {
 	out->stacks.items = arena_new(arena, struct rec_stack, r->holders.n + 1ul);
-	EACH_THAT(h, r->holders, out->stacks.items && h->look == g->number && h->bytes > 0) {
+	EACH_THAT(h, r->holders, h->look == g->number && h->bytes > 0) {
 		out->stacks.items[out->stacks.n++] = (struct rec_stack){.node = h->node,
 				.peak_bytes = h->bytes,
 				.peak_blocks = h->blocks};
 	}
-	return out->stacks.items;
 }
 
 bool memory_lacks_look(const struct recording *r, const char *what, struct err *err) {
@@ -125,9 +119,12 @@ static bool put_graph(const struct recording *r, const struct lens *l, struct ar
 	}
 	out->stacks.n = out->edges.n = out->intervals.n = 0;
 	out->summary.peak_time_ns = g.look->time_ns;
-	return (out->of == METRIC_OF_HELD ? put_holders(r, &g, arena, out)
-									  : put_grades(r, &g, l->grades, arena, out)) ||
-			err_memory(err);
+	if (out->of == METRIC_OF_HELD) {
+		put_holders(r, &g, arena, out);
+	} else {
+		put_grades(r, &g, l->grades, arena, out);
+	}
+	return true;
 }
 
 bool memory_as_recording(const struct recording *r, struct lens *l, struct arena *arena,
@@ -144,10 +141,10 @@ bool memory_as_recording(const struct recording *r, struct lens *l, struct arena
 	// These name stacks by their rows
 	out->untouched.n = out->classes.n = out->grades.n = out->holders.n = out->looks.n = 0;
 	if (of == METRIC_OF_MAPPINGS) {
+		put_mappings(r, arena, out);
 		return r->mapping_edges.n == 0
 				? err_set(err, ERR_UNSUPPORTED, "calls that map memory were not recorded")
-				: (put_mappings(r, arena, out) || err_memory(err)) &&
-						lens_time_of(l, out, arena, err);
+				: lens_time_of(l, out, arena, err);
 	}
 	if (of >= METRIC_OF_GRADED) {
 		return put_graph(r, l, arena, out, err);
@@ -159,7 +156,8 @@ bool memory_as_recording(const struct recording *r, struct lens *l, struct arena
 		look = knows(&m, of) ? m : look;
 	}
 	if (knows(&look, of)) {
-		return put_look(r, &look, arena, out) || err_memory(err);
+		put_look(r, &look, arena, out);
+		return true;
 	}
 	bool has_pages = knows(&look, METRIC_OF_RESIDENT);
 	return err_set(err, ERR_UNSUPPORTED, "%s",

@@ -153,7 +153,7 @@ struct rec_change memory_changes(const struct recording *r, const struct names *
 	struct rec_change *of = arena_new(arena, struct rec_change, names_n_functions(n) + 1ul),
 					  all = {0};
 	*most = all;
-	EACH_THAT(c, r->changes, of && c->what == what) {
+	EACH_THAT(c, r->changes, c->what == what) {
 		const struct name *site = names_site(n, c->node);
 		struct rec_change *its = &of[site ? site->function_id : 0];
 		its->node = c->node;
@@ -182,7 +182,7 @@ struct memory_row *memory_rows(const struct memory_look *m, uint8_t part, const 
 	static const char gone[] = " (deleted)";
 	struct memory_row *rows = arena_new(arena, struct memory_row, m->n_rows + 1ul);
 	*n_rows = 0;
-	EACH_OF_THAT(p, m->rows, m->n_rows, rows && p->part == part && p->resident_bytes > 0) {
+	EACH_OF_THAT(p, m->rows, m->n_rows, p->part == part && p->resident_bytes > 0) {
 		uint32_t node = p->mapping ? r->mappings.items[p->mapping - 1].node : 0;
 		const struct name *running = NULL;
 		const struct name *maker = node ? names_mapper(n, node, &running) : NULL;
@@ -207,7 +207,7 @@ struct memory_row *memory_rows(const struct memory_look *m, uint8_t part, const 
 		rows[k].bytes += p->resident_bytes;
 		rows[k].lazy_free += p->lazy_free_bytes;
 	}
-	for (uint32_t i = 0; rows && i < *n_rows; i++) {
+	for (uint32_t i = 0; i < *n_rows; i++) {
 		bool is_most = rows[i].running_bytes >= rows[i].bytes / 2;
 		rows[i].running = is_most ? rows[i].running : NULL;
 	}

@@ -4,57 +4,47 @@
 #include "engine/suppress.h"
 
 struct rank *rank_stacks(const struct recording *r, enum lens_metric metric, uint32_t *n) {
-	struct rank *ranks = malloc((r->stacks.n + 1ul) * sizeof *ranks);
+	struct rank *ranks = memory_new(r->stacks.n, sizeof *ranks);
 	*n = 0;
-	for (uint32_t i = 0; ranks && i < r->stacks.n; i++) {
+	for (uint32_t i = 0; i < r->stacks.n; i++) {
 		struct lens_costs c = lens_stack_costs(metric, &r->stacks.items[i]);
 		// A block of zero bytes weighs nothing, but it is a block
 		if (c.blocks > 0) {
 			ranks[(*n)++] = (struct rank){lens_metric_weight(metric, &c), i};
 		}
 	}
-	if (ranks) {
-		qsort(ranks, *n, sizeof *ranks, rank_heaviest_first);
-	}
+	qsort(ranks, *n, sizeof *ranks, rank_heaviest_first);
 	return ranks;
 }
 
-bool rank_sites(const struct recording *r, const struct names *n, enum lens_metric metric,
-		struct arena *arena, struct breakdown *out, struct lens_costs *total) {
+struct breakdown rank_sites(const struct recording *r, const struct names *n,
+		enum lens_metric metric, struct arena *arena, struct lens_costs *total) {
 	static const struct name nowhere = {.function = {(const uint8_t *)"(no stack)", 10}};
 	SCOPED(arena) scratch = {0};
 	struct lens lens = lens_whole();
 	struct lens_result result;
-	*out = (struct breakdown){0};
 	lens.metric = metric;
-	bool ok = lens_apply(&lens, r, n, &scratch, &result, NULL);
-	if (ok) {
-		*total = result.total;
-		for (uint32_t i = 0; i < r->stacks.n; i++) { // a stack without a block is in no site
-			if (result.stacks[i].blocks == 0) {
-				result.stacks[i] = (struct lens_costs){0};
-			}
-		}
-		ok = breakdown_make(BY_SITE, &lens, r, n, &result, arena, out, NULL);
+	check(lens_apply(&lens, r, n, &scratch, &result, NULL));
+	*total = result.total;
+	EACH_NUMBER(i, r->stacks.n, result.stacks[i].blocks == 0) { // such a stack is in no site
+		result.stacks[i] = (struct lens_costs){0};
 	}
-	EACH_OF_WHILE(site, out->parts, out->n, ok) {
+	struct breakdown out = breakdown_make(BY_SITE, &lens, r, n, &result, arena);
+	EACH_OF(site, out.parts, out.n) {
 		const struct name *name = lens_site(&lens, n, r->stacks.items[site->heaviest].node);
 		site->name = name ? name : &nowhere;
 	}
-	return ok;
+	return out;
 }
 
 // ---- by node
 
 /** What is suppressed, by its new rows. `row`: per node, its stack + 1. */
-static bool suppressed_by_node(const struct recording *r, const uint32_t *row, struct arena *arena,
+static void suppressed_by_node(const struct recording *r, const uint32_t *row, struct arena *arena,
 		struct recording *out) {
 	uint32_t n = 0;
 	out->suppressed.items = arena_new(arena, struct rec_suppressed, out->stacks.n);
 	struct rec_suppressed *items = out->suppressed.items;
-	if (!items) {
-		return false;
-	}
 	EACH(v, r->suppressed) {
 		uint32_t stack = row[r->stacks.items[v->stack].node] - 1;
 		ADD_FIELDS(&items[stack], v, blocks, bytes);
@@ -64,16 +54,11 @@ static bool suppressed_by_node(const struct recording *r, const uint32_t *row, s
 	}
 	out->suppressed.n = n;
 	qsort(items, n, sizeof *items, suppressed_heaviest_first);
-	return true;
 }
 
-bool recording_by_node(const struct recording *r, struct arena *arena, struct recording *out,
-		struct err *err) {
+void recording_by_node(const struct recording *r, struct arena *arena, struct recording *out) {
 	uint32_t *row = arena_new(arena, uint32_t, r->nodes.n); // + 1
 	struct rec_stack *stacks = arena_new(arena, struct rec_stack, r->stacks.n);
-	if (!row || !stacks) {
-		return err_memory(err);
-	}
 	uint32_t n = 0;
 	EACH(s, r->stacks) {
 		if (row[s->node]) {
@@ -93,6 +78,7 @@ bool recording_by_node(const struct recording *r, struct arena *arena, struct re
 	out->intervals.n = 0;
 	out->untouched.n = 0;
 	out->sizes.n = 0;
-	bool ok = r->suppressed.n == 0 || suppressed_by_node(r, row, arena, out);
-	return ok || err_memory(err);
+	if (r->suppressed.n > 0) {
+		suppressed_by_node(r, row, arena, out);
+	}
 }

@@ -54,14 +54,10 @@ static void copy_edges(const struct recording *r, const struct rec_edge *edges, 
 	points[n] = point_of(&end, &before);
 }
 
-bool timeline_make(const struct lens *l, const struct recording *r,
-		const struct lens_result *result, struct arena *arena, struct timeline *out,
-		struct err *err) {
+struct timeline timeline_make(const struct lens *l, const struct recording *r,
+		const struct lens_result *result, struct arena *arena) {
 	uint32_t n = r->edges.n + 1;
 	struct timeline_point *points = arena_new(arena, struct timeline_point, n);
-	if (!points) {
-		return err_memory(err);
-	}
 	if (r->intervals.n) {
 		add_intervals(r, result, points);
 		// From what comes and goes to what lives.
@@ -79,8 +75,7 @@ bool timeline_make(const struct lens *l, const struct recording *r,
 	}
 	uint32_t first = l->has_range ? (uint32_t)(l->from + 1) : 0;
 	uint32_t last = l->has_range ? (uint32_t)l->to : n - 1;
-	*out = (struct timeline){.points = points + first, .n = last - first + 1};
-	return true;
+	return (struct timeline){.points = points + first, .n = last - first + 1};
 }
 
 /** How many points of the curve are not after edge `edge`. */
@@ -93,21 +88,16 @@ static uint32_t points_until(const struct recording *r, int32_t edge) {
 	return n;
 }
 
-bool timeline_draw(const struct lens *l, const struct recording *r,
-		const struct lens_result *result, struct arena *arena, struct timeline *out,
-		struct err *err) {
+struct timeline timeline_draw(const struct lens *l, const struct recording *r,
+		const struct lens_result *result, struct arena *arena) {
 	if (result->is_left_out || r->curve.n == 0) {
-		return timeline_make(l, r, result, arena, out, err);
+		return timeline_make(l, r, result, arena);
 	}
 	uint32_t n = r->curve.n;
 	struct timeline_point *points = arena_new(arena, struct timeline_point, n + 1ul);
-	if (!points) {
-		return err_memory(err);
-	}
 	copy_edges(r, r->curve.items, n, points);
 	bool has_end = !l->has_range || l->to >= (int32_t)r->edges.n;
 	uint32_t first = l->has_range ? points_until(r, l->from) : 0;
 	uint32_t behind = has_end ? n + 1 : points_until(r, l->to);
-	*out = (struct timeline){.points = points + first, .n = behind - first};
-	return true;
+	return (struct timeline){.points = points + first, .n = behind - first};
 }

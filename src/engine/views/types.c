@@ -302,7 +302,7 @@ static const char *plain(struct slice s, struct arena *arena) {
 	SCOPED(buffer) once = {0}, twice = {0};
 	put_plain(&once, s);
 	put_plain(&twice, buffer_view(&once));
-	return once.failed || twice.failed ? NULL : arena_text(arena, buffer_view(&twice));
+	return arena_text(arena, buffer_view(&twice));
 }
 
 const char *type_shown(struct slice type, struct arena *arena) {
@@ -311,6 +311,6 @@ const char *type_shown(struct slice type, struct arena *arena) {
 			(t.arguments.data + t.arguments.size + 1) == type.data + type.size;
 	__auto_type holder = FIND(h, holders, is_whole ? N_OF(holders) : 0, is_class(t.name, h->class));
 	const char *before = holder ? holder->before : "", *behind = holder ? holder->behind : "";
-	const char *text = plain(holder ? first_argument(t.arguments) : type, arena);
-	return text ? arena_printf(arena, "%s%s%s", before, text, behind) : NULL;
+	return arena_printf(arena, "%s%s%s", before,
+			plain(holder ? first_argument(t.arguments) : type, arena), behind);
 }

@@ -231,12 +231,12 @@ static bool say_heaviest(struct buffer *s, const struct diff_input *run, enum ga
 		struct checking *k) {
 	struct lens lens;
 	struct lens_result result;
-	struct breakdown parts;
 	struct recording as;
-	if (!apply(run, number, k->arena, &as, &lens, &result, k->err) ||
-			!breakdown_make(BY_SITE, &lens, &as, run->names, &result, k->arena, &parts, k->err)) {
+	if (!apply(run, number, k->arena, &as, &lens, &result, k->err)) {
 		return false;
 	}
+	const struct breakdown parts = breakdown_make(BY_SITE, &lens, &as, run->names, &result,
+			k->arena);
 	if (parts.n > 0) {
 		buffer_text(s, "; the largest part is ");
 		put_site(s, parts.parts[0].name, parts.parts[0].label, k->arena);

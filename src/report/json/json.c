@@ -10,6 +10,7 @@ struct document {
 	struct arena *arena;
 	struct slice *written; // per location: its frames as JSON; empty: not yet
 	uint64_t *untouched;   // per node: bytes of its live blocks that were not in memory
+	bool is_broken;        // what was written could not be handed on
 	struct err *err;
 };
 
@@ -27,9 +28,7 @@ static struct slice frames_of(struct document *d, uint32_t location) {
 			JSON_OBJECT(&j, NULL);
 			name_put_json(&j, f, &d->r->locations.items[location]);
 		}
-		const char *kept = text.failed ? NULL : arena_text(d->arena, buffer_view(&text));
-		*written = slice_of(kept, kept ? text.size : 0);
-		d->j.out->failed |= !kept;
+		*written = slice_of(arena_text(d->arena, buffer_view(&text)), text.size);
 	}
 	return *written;
 }
@@ -44,22 +43,14 @@ static void put_stack(void *user, uint32_t node) {
 
 enum { DRAIN_BYTES = 1 << 20 };
 
-void report_end_item(struct json *j, const struct report_options *options, struct err *err) {
+bool report_end_item(struct json *j, const struct report_options *options, struct err *err) {
 	json_close(j);
-	if (options->drain && j->out->size >= DRAIN_BYTES && !j->out->failed) {
-		j->out->failed = !options->drain(options->user, j->out, err);
-	}
-}
-
-bool report_is_whole(const struct buffer *out, struct err *err) {
-	if (out->failed && (!err || err->code == ERR_NONE)) {
-		(void)err_memory(err);
-	}
-	return !out->failed;
+	return !options->drain || j->out->size < DRAIN_BYTES ||
+			options->drain(options->user, j->out, err);
 }
 
 static void end_item(struct document *d) {
-	report_end_item(&d->j, d->options, d->err);
+	d->is_broken |= !report_end_item(&d->j, d->options, d->err);
 }
 
 static uint32_t limited(const struct document *d, uint64_t n) {
@@ -89,19 +80,18 @@ static void put_sites(struct document *d, enum lens_metric metric) {
 	char key[METRIC_KEY_MAX];
 	uint32_t n_all;
 	FREED struct rank *ranks = rank_stacks(d->r, metric, &n_all);
-	d->j.out->failed |= !ranks;
 	uint32_t n = limited(d, n_all);
 	uint32_t n_suppressed = lens_metrics[metric].rule == METRIC_NEVER_FREED
 			? limited(d, n_all + (uint64_t)d->r->suppressed.n) - n
 			: 0;
 	JSON_LIST(&d->j, metric_json_key(key, metric));
-	EACH_OF_WHILE(rank, ranks, n, !d->j.out->failed) {
+	EACH_OF_WHILE(rank, ranks, n, !d->is_broken) {
 		const struct rec_stack *s = &d->r->stacks.items[rank->index];
 		struct lens_costs c = lens_stack_costs(metric, s);
 		put_item(d, c.bytes, c.blocks, lens_metrics[metric].blocks.number, s, false);
 	}
 	// Behind the others that were never freed: together they are the summary's
-	EACH_OF_WHILE(v, d->r->suppressed.items, n_suppressed, !d->j.out->failed) {
+	EACH_OF_WHILE(v, d->r->suppressed.items, n_suppressed, !d->is_broken) {
 		put_item(d, v->bytes, v->blocks, REC_LIVE_BLOCKS, &d->r->stacks.items[v->stack], true);
 	}
 }
@@ -114,16 +104,12 @@ static void put_mappings(struct document *d) {
 	const struct recording *r = d->r;
 	const struct rec_mapping **sorted = arena_new(d->arena, const struct rec_mapping *,
 			r->mappings.n + 1ul);
-	if (!sorted) {
-		d->j.out->failed = true;
-		return;
-	}
 	for (uint32_t i = 0; i < r->mappings.n; i++) {
 		sorted[i] = &r->mappings.items[i];
 	}
 	qsort(sorted, r->mappings.n, sizeof *sorted, compare_mappings);
 	JSON_LIST(&d->j, "mappings");
-	for (uint32_t i = 0; i < limited(d, r->mappings.n) && !d->j.out->failed; i++) {
+	for (uint32_t i = 0; i < limited(d, r->mappings.n) && !d->is_broken; i++) {
 		const struct rec_mapping *m = sorted[i];
 		json_open(&d->j, NULL, '{');
 		JSON_FIELDS(&d->j, m, maps, mapped_bytes, peak_bytes);
@@ -163,7 +149,7 @@ static void put_memory(struct document *d, const struct recording *r) {
 	put_mappings(d);
 	put_changes(d);
 	JSON_LIST(&d->j, "looks");
-	for (uint32_t i = 0; i < r->looks.n && !d->j.out->failed; i++) {
+	for (uint32_t i = 0; i < r->looks.n && !d->is_broken; i++) {
 		const struct memory_look m = memory_look(r, i);
 		json_open(&d->j, NULL, '{');
 		look_put_json(&looks, &m);
@@ -208,17 +194,10 @@ bool report_json(struct buffer *out, const struct recording *r, const struct nam
 	SCOPED(arena) arena = {0};
 	struct document d = {json_init(out), r, n, options, &arena,
 			arena_new(&arena, struct slice, r->locations.n),
-			arena_new(&arena, uint64_t, r->nodes.n), err};
+			arena_new(&arena, uint64_t, r->nodes.n), false, err};
 	struct recording by_node;
-	if (!d.written || !d.untouched) {
-		return err_memory(err);
-	}
 	const struct facts facts = {&d.j, r, n, &arena, r->missing, false};
-	struct findings findings;
-	if (!findings_make(&findings, r, n, &arena, err) ||
-			!recording_by_node(r, &arena, &by_node, err)) {
-		return false;
-	}
+	const struct findings findings = findings_make(r, n, &arena);
 	const struct memory_look m = memory_at_peak(r); // the one that the report shows
 	EACH_OF(u, m.untouched, m.n_untouched) {
 		d.untouched[r->stacks.items[u->stack].node] += u->asked_bytes - u->resident_bytes;
@@ -227,6 +206,7 @@ bool report_json(struct buffer *out, const struct recording *r, const struct nam
 	document_put_version(&d.j);
 	facts_put_first(&facts, &findings);
 	json_open(&d.j, "sites", '{');
+	recording_by_node(r, &arena, &by_node);
 	d.r = &by_node;
 	enum lens_metric metrics[N_LENS_METRICS];
 	const size_t n_metrics = metrics_of_report(metrics);
@@ -240,5 +220,5 @@ bool report_json(struct buffer *out, const struct recording *r, const struct nam
 	facts_put_last(&facts);
 	json_close(&d.j);
 	buffer_u8(out, '\n');
-	return report_is_whole(out, err);
+	return !d.is_broken;
 }

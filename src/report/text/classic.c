@@ -62,14 +62,11 @@ static int compare_leaves(const struct classic *c, uint32_t s, uint32_t t) {
 
 ORDER_BY(by_leaf, uint32_t, compare_leaves(user, *a, *b) ?: compare_u64(*a, *b));
 
-static bool gather(struct classic *c) {
+static void gather(struct classic *c) {
 	uint32_t n = c->r->stacks.n;
 	c->entries = arena_new(&c->arena, struct entry, n);
 	c->order = arena_new(&c->arena, uint32_t, n);
 	c->leaf = arena_new(&c->arena, uint32_t, n);
-	if (!c->entries || !c->order || !c->leaf) {
-		return false;
-	}
 	for (uint32_t i = 0; i < n; i++) {
 		c->order[i] = i;
 		c->leaf[i] = skip_operator_new(c, c->r->stacks.items[i].node);
@@ -88,7 +85,6 @@ static bool gather(struct classic *c) {
 		e->n++;
 		rec_stack_add(&e->sum, s);
 	}
-	return true;
 }
 
 /** The function's name; where none is known, the address of the call. */
@@ -237,27 +233,23 @@ static void put_command(struct classic *c) {
 	buffer_u8(c->out, '\n');
 }
 
-bool report_classic(struct buffer *out, const struct recording *r, const struct names *n,
-		const struct report_options *options, const struct classic_options *classic,
-		struct err *err) {
+void report_classic(struct buffer *out, const struct recording *r, const struct names *n,
+		const struct report_options *options, const struct classic_options *classic) {
 	struct classic c = {.out = out, .r = r, .names = n, .options = classic};
 	buffer_printf(out, "reading file \"%s\" - please wait, this might take some time...\n",
 			options->file ? options->file : "");
 	put_command(&c);
 	buffer_text(out, "finished reading file, now analyzing data:\n\n");
 	struct recording by_node;
-	bool ok = recording_by_node(r, &c.arena, &by_node, err);
+	recording_by_node(r, &c.arena, &by_node);
 	c.r = &by_node;
-	ok = ok && gather(&c);
-	if (ok) {
-		put_section(&c, CALLS, classic->allocators, "MOST CALLS TO ALLOCATION FUNCTIONS");
-		put_section(&c, PEAK, classic->peaks, "PEAK MEMORY CONSUMERS");
-		put_section(&c, LEAKED, classic->leaks, "MEMORY LEAKS");
-		put_section(&c, TEMPORARY, classic->temporary, "MOST TEMPORARY ALLOCATIONS");
-	}
+	gather(&c);
+	put_section(&c, CALLS, classic->allocators, "MOST CALLS TO ALLOCATION FUNCTIONS");
+	put_section(&c, PEAK, classic->peaks, "PEAK MEMORY CONSUMERS");
+	put_section(&c, LEAKED, classic->leaks, "MEMORY LEAKS");
+	put_section(&c, TEMPORARY, classic->temporary, "MOST TEMPORARY ALLOCATIONS");
 	report_six_lines(out, r);
 	arena_finish(&c.arena);
-	return (ok && !out->failed) || err_memory(err);
 }
 
 // ---- the six lines

@@ -27,7 +27,6 @@ static void put_row(struct writer *w, struct buffer *label, uint64_t bytes) {
 	put_right(w->out, HUMAN_COMPACT(bytes), BYTES_COLUMN);
 	put_right(w->out, FORMAT(16, "%.1f", all > 0 ? 100.0 * (double)bytes / all : 0), SHARE_COLUMN);
 	buffer_u8(w->out, '\n');
-	w->out->failed |= label->failed;
 	buffer_finish(label);
 }
 
@@ -48,7 +47,6 @@ static void put_title(struct writer *w) {
 	put_right(w->out, "bytes", BYTES_COLUMN);
 	put_right(w->out, "% of RSS", SHARE_COLUMN);
 	buffer_u8(w->out, '\n');
-	w->out->failed |= title.failed;
 }
 
 /** "load_table() app.c:12"; of a runtime "node via Allocate()"; of what has no maker its name. */
@@ -61,11 +59,10 @@ static void put_owner(struct writer *w, struct buffer *out, const struct memory_
 	const char *name = function_short(f->function, w->arena);
 	const char *via = row->via && row->via->has_name ? function_short(row->via->function, w->arena)
 													 : NULL;
-	buffer_text(out, name ? name : "?");
+	buffer_text(out, name);
 	if (row->running) {
-		const char *running = function_short(row->running->function, w->arena);
 		buffer_printf(out, " (%s while %s ran)", HUMAN_BYTES(row->running_bytes),
-				running ? running : "?");
+				function_short(row->running->function, w->arena));
 	} else if (via) {
 		buffer_printf(out, " via %s", via);
 	} else if (!f->is_runtime) {
@@ -84,9 +81,7 @@ static void put_lazy_free(struct buffer *out, uint64_t bytes) {
 }
 
 static struct memory_row *rows_of(struct writer *w, uint8_t part, uint32_t *n) {
-	struct memory_row *rows = memory_rows(&w->m, part, w->r, w->names, w->arena, n);
-	w->out->failed |= !rows;
-	return rows;
+	return memory_rows(&w->m, part, w->r, w->names, w->arena, n);
 }
 
 static void put_mapper(struct writer *w, struct buffer *out, const struct memory_row *row) {
@@ -180,7 +175,6 @@ static void put_remarks(struct writer *w, struct buffer *out, bool is_full) {
 		buffer_printf(out, "  about %s came or went while it was read\n",
 				HUMAN_BYTES(look->changed_bytes));
 	}
-	w->out->failed |= out->failed;
 }
 
 /** The parts whose rows are joined where not all have room: the smallest, never what is unknown. */
@@ -313,7 +307,7 @@ static void put_changes(struct writer *w) {
 bool view_put_memory(struct viewer *v) {
 	struct writer w = {v->out, v->r, v->names, &v->arena, v->width, {0}};
 	uint32_t n = 0;
-	for (uint32_t i = 0; i < v->r->looks.n && !v->out->failed; i++) {
+	for (uint32_t i = 0; i < v->r->looks.n; i++) {
 		if (memory_has_look(v->lens, v->r, i)) {
 			buffer_text(v->out, n++ ? "\n" : "");
 			w.m = memory_look(v->r, i);

@@ -10,9 +10,7 @@ size_t width_asked(const struct report_options *o, size_t most) {
 }
 
 struct slice page_short_name(struct page *p, const struct name *name) {
-	char *text = function_short(name->function, &p->arena);
-	p->out->failed |= !text;
-	return slice_of_text(text ? text : "?");
+	return slice_of_text(function_short(name->function, &p->arena));
 }
 
 /** As many as a terminal makes of a line: it breaks what is wider, such as the name of a file. */

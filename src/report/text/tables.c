@@ -125,15 +125,11 @@ static struct rows rows_of(const struct breakdown *ranking, struct lens_costs to
 
 static void put_table(struct page *p, enum lens_metric metric, uint32_t max_rows) {
 	const struct metric *m = &lens_metrics[metric];
-	struct breakdown ranking;
 	struct lens_costs total;
 	if (p->r->missing & m->bytes.number) {
 		return;
 	}
-	if (!rank_sites(p->r, p->names, metric, &p->arena, &ranking, &total)) {
-		p->out->failed = true;
-		return;
-	}
+	const struct breakdown ranking = rank_sites(p->r, p->names, metric, &p->arena, &total);
 	struct rows rows = rows_of(&ranking, total);
 	// That all of it is the runtime's is said once: who held the peak
 	if (rows.n == 0 && (m->rule != METRIC_LIVE_AT_LARGEST || rows.runtime.blocks == 0)) {

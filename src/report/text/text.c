@@ -159,7 +159,6 @@ static void put_never_freed(struct page *p) {
 		put_left(p->out, buffer_view(&grows), wide < room ? wide : room);
 	}
 	buffer_u8(p->out, '\n');
-	p->out->failed |= grows.failed;
 }
 
 /** Which allocators these numbers are of, where that is not a matter of course. */
@@ -220,9 +219,8 @@ static void put_before(struct page *p, const struct finding *f, const char *word
 		buffer_printf(&clause, "%.*s.", (int)(end - f->text), f->text);
 	}
 	buffer_u8(&clause, 0);
-	p->out->failed |= clause.failed;
 	struct finding brief = *f;
-	brief.text = *end && !clause.failed ? (const char *)clause.data : f->text;
+	brief.text = *end ? (const char *)clause.data : f->text;
 	put_finding(p, &brief);
 }
 
@@ -385,25 +383,21 @@ static void put_summary(struct page *p) {
 	buffer_u8(p->out, '\n');
 }
 
-static bool write_page(struct buffer *out, const struct recording *r, const struct names *n,
-		const struct report_options *options, void (*put)(struct page *p), struct err *err) {
+static void write_page(struct buffer *out, const struct recording *r, const struct names *n,
+		const struct report_options *options, void (*put)(struct page *p)) {
 	enum { WIDTH_MAX = 160 };
 	struct page p = {out, r, n, options, .width = width_asked(options, WIDTH_MAX)};
-	bool ok = findings_make(&p.findings, r, n, &p.arena, err);
-	if (ok) {
-		put(&p);
-		ok = !out->failed || err_memory(err);
-	}
+	p.findings = findings_make(r, n, &p.arena);
+	put(&p);
 	arena_finish(&p.arena);
-	return ok;
 }
 
-bool report_text(struct buffer *out, const struct recording *r, const struct names *n,
-		const struct report_options *options, struct err *err) {
-	return write_page(out, r, n, options, put_report, err);
+void report_text(struct buffer *out, const struct recording *r, const struct names *n,
+		const struct report_options *options) {
+	write_page(out, r, n, options, put_report);
 }
 
-bool report_summary(struct buffer *out, const struct recording *r, const struct names *n,
-		const struct report_options *options, struct err *err) {
-	return write_page(out, r, n, options, put_summary, err);
+void report_summary(struct buffer *out, const struct recording *r, const struct names *n,
+		const struct report_options *options) {
+	write_page(out, r, n, options, put_summary);
 }

@@ -13,10 +13,12 @@ struct writer {
 	uint32_t n_items;       // of the tree that is being written
 	uint32_t n_left_out;    // of the list: what is behind the limit
 	struct lens_costs rest; // what that costs
+	bool is_broken;         // what was written could not be handed on
+	struct err *err;
 };
 
 static void end_item(struct writer *w) {
-	report_end_item(&w->j, w->v->options, w->v->err);
+	w->is_broken |= !report_end_item(&w->j, w->v->options, w->err);
 }
 
 static void put_costs(struct json *j, const struct lens_costs *c) {
@@ -75,11 +77,8 @@ static bool put_tree(struct writer *w) {
 	const struct call_tree *t = &w->v->tree;
 	const struct tree_costs *costs = &w->v->costs;
 	uint32_t *ids = arena_new(&w->v->arena, uint32_t, t->n);
-	if (!ids) {
-		return err_memory(w->v->err);
-	}
 	JSON_LIST(&w->j, "tree");
-	for (uint32_t i = 0; i < t->n && !w->v->out->failed;) {
+	for (uint32_t i = 0; i < t->n && !w->is_broken;) {
 		struct lens_costs all = call_tree_all(costs, i);
 		if (i > 0 && !lens_costs_any(&all)) {
 			i = t->nodes[i].end; // nor has anything below it
@@ -97,26 +96,25 @@ static bool put_tree(struct writer *w) {
 	return true;
 }
 
-static bool put_level(struct writer *w, const struct up_nodes *level, enum view_way way,
+static void put_level(struct writer *w, const struct up_nodes *level, enum view_way way,
 		uint32_t parent, uint32_t depth) {
-	EACH_WHILE(node, *level, !w->v->out->failed) {
+	EACH_WHILE(node, *level, !w->is_broken) {
 		struct up_nodes below = {0};
 		uint32_t id = open_item(w, parent);
 		put_label(w, node->node);
 		put_costs(&w->j, &node->costs);
 		bool is_opened = depth > 1;
-		if (is_opened && !view_open_node(w->v, node, way, &below)) {
-			return false;
+		if (is_opened) {
+			below = view_open_node(w->v, node, way);
 		}
 		json_bool(&w->j, "opened", is_opened);
 		json_number(&w->j, "own_bytes", below.outermost.bytes);
 		json_number(&w->j, "own_blocks", below.outermost.blocks);
 		end_item(w);
-		if (is_opened && !put_level(w, &below, way, id, depth - 1)) {
-			return false;
+		if (is_opened) {
+			put_level(w, &below, way, id, depth - 1);
 		}
 	}
-	return true;
 }
 
 static uint32_t depth_of(const struct writer *w) {
@@ -125,12 +123,10 @@ static uint32_t depth_of(const struct writer *w) {
 
 static bool put_bottom_up(struct writer *w) {
 	struct viewer *v = w->v;
-	struct up_nodes level;
-	if (!call_tree_bottom_up(&v->costs, &v->arena, &level, w->v->err)) {
-		return false;
-	}
+	const struct up_nodes level = call_tree_bottom_up(&v->costs, &v->arena);
 	JSON_LIST(&w->j, "bottom_up");
-	return put_level(w, &level, VIEW_CALLERS_OF_ENDS, UINT32_MAX, depth_of(w));
+	put_level(w, &level, VIEW_CALLERS_OF_ENDS, UINT32_MAX, depth_of(w));
+	return true;
 }
 
 static bool put_callers(struct writer *w) {
@@ -140,11 +136,12 @@ static bool put_callers(struct writer *w) {
 	}
 	json_string(&w->j, "function", w->v->request->of);
 	json_open(&w->j, "callers", '[');
-	bool ok = put_level(w, &level, VIEW_CALLERS_OF_ONE, UINT32_MAX, depth_of(w) + 1);
+	put_level(w, &level, VIEW_CALLERS_OF_ONE, UINT32_MAX, depth_of(w) + 1);
 	json_close(&w->j);
 	w->n_items = 0;
 	JSON_LIST(&w->j, "callees");
-	return ok && put_level(w, &level, VIEW_CALLEES, UINT32_MAX, depth_of(w) + 1);
+	put_level(w, &level, VIEW_CALLEES, UINT32_MAX, depth_of(w) + 1);
+	return true;
 }
 
 // ---- lists
@@ -172,12 +169,9 @@ static bool end_list(struct writer *w) {
 /** Own costs of all functions sum to the total: so `rest` holds own costs. */
 static bool put_functions(struct writer *w) {
 	struct viewer *v = w->v;
-	struct call_functions f;
-	if (!call_tree_functions(&v->costs, &v->arena, &f, w->v->err)) {
-		return false;
-	}
+	const struct call_functions f = call_tree_functions(&v->costs, &v->arena);
 	json_open(&w->j, "functions", '[');
-	EACH_NUMBER(i, f.n, !w->v->out->failed && !is_left_out(w, i, &f.items[i].own)) {
+	EACH_NUMBER(i, f.n, !w->is_broken && !is_left_out(w, i, &f.items[i].own)) {
 		json_open(&w->j, NULL, '{');
 		put_label(w, f.items[i].node);
 		put_costs(&w->j, &f.items[i].all);
@@ -191,11 +185,8 @@ static bool put_functions(struct writer *w) {
 
 static bool put_parts(struct writer *w) {
 	struct viewer *v = w->v;
-	struct breakdown b;
-	if (!breakdown_make(v->request->by, v->lens, v->r, v->names, &v->result, &v->arena, &b,
-				w->v->err)) {
-		return false;
-	}
+	const struct breakdown b = breakdown_make(v->request->by, v->lens, v->r, v->names, &v->result,
+			&v->arena);
 	json_text(&w->j, "by", breakdown_names[v->request->by]);
 	json_open(&w->j, "parts", '[');
 	for (uint32_t i = 0; i < b.n; i++) {
@@ -253,7 +244,7 @@ static bool put_stacks(struct writer *w) {
 		return false;
 	}
 	json_open(&w->j, "stacks", '[');
-	for (uint32_t i = 0; i < n && !w->v->out->failed; i++) {
+	for (uint32_t i = 0; i < n && !w->is_broken; i++) {
 		if (!is_left_out(w, i, &w->v->result.stacks[stacks[i].index])) {
 			put_stack(w, stacks[i].index);
 		}
@@ -262,10 +253,7 @@ static bool put_stacks(struct writer *w) {
 }
 
 static bool put_timeline(struct writer *w) {
-	struct timeline t;
-	if (!timeline_make(w->v->lens, w->v->r, &w->v->result, &w->v->arena, &t, w->v->err)) {
-		return false;
-	}
+	const struct timeline t = timeline_make(w->v->lens, w->v->r, &w->v->result, &w->v->arena);
 	json_open(&w->j, "timeline", '[');
 	EACH_OF(p, t.points, t.n) {
 		JSON_OBJECT(&w->j, NULL);
@@ -280,7 +268,7 @@ static bool put_timeline(struct writer *w) {
 static bool put_memory(struct writer *w) {
 	const struct looks_writer looks = {&w->j, w->v->r, put_frames, w, NULL};
 	JSON_LIST(&w->j, "looks");
-	for (uint32_t i = 0; i < w->v->r->looks.n && !w->v->out->failed; i++) {
+	for (uint32_t i = 0; i < w->v->r->looks.n && !w->is_broken; i++) {
 		if (memory_has_look(w->v->lens, w->v->r, i)) {
 			const struct memory_look m = memory_look(w->v->r, i);
 			json_open(&w->j, NULL, '{');
@@ -297,13 +285,12 @@ bool report_view_json(struct buffer *out, const struct recording *r, const struc
 #define PUT(id, name, ...) [VIEW_##id] = put_##name,
 			VIEWS(PUT)};
 	SCOPED(viewer) v;
-	struct writer w = {.j = json_init(out), .v = &v};
-	bool ok = viewer_init(&v, out, r, n, options, request, err);
-	if (ok) {
-		JSON_DOCUMENT(&w.j);
-		document_put_version(&w.j);
-		put_lens(&w);
-		ok = !put[request->view] || put[request->view](&w);
+	struct writer w = {.j = json_init(out), .v = &v, .err = err};
+	if (!viewer_init(&v, out, r, n, options, request, err)) {
+		return false;
 	}
-	return ok && report_is_whole(out, err);
+	JSON_DOCUMENT(&w.j);
+	document_put_version(&w.j);
+	put_lens(&w);
+	return (!put[request->view] || put[request->view](&w)) && !w.is_broken;
 }

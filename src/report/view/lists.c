@@ -14,10 +14,7 @@ static void put_second(struct viewer *v, const struct lens_costs *c) {
 }
 
 bool view_put_functions(struct viewer *v) {
-	struct call_functions f;
-	if (!call_tree_functions(&v->costs, &v->arena, &f, v->err)) {
-		return false;
-	}
+	const struct call_functions f = call_tree_functions(&v->costs, &v->arena);
 	bool is_grouped = v->lens->group != LENS_BY_FUNCTION;
 	viewer_put_head(v,
 			FORMAT(64,
@@ -48,8 +45,8 @@ static void put_objects(struct viewer *v) {
 	EACH(c, v->r->classes) {
 		all += c->look == look ? c->objects : 0;
 	}
-	FREED bool *is_told = calloc(v->r->classes.n + 1ul, sizeof *is_told);
-	if (all == 0 || !is_told) {
+	FREED bool *is_told = memory_new(v->r->classes.n, sizeof *is_told);
+	if (all == 0) {
 		return;
 	}
 	buffer_printf(v->out, "\nin arenas and arrays of all live blocks %s", COUNTED(all, "object"));
@@ -76,11 +73,8 @@ static void put_threads(struct viewer *v, const struct part *p) {
 }
 
 bool view_put_parts(struct viewer *v) {
-	struct breakdown b;
-	if (!breakdown_make(v->request->by, v->lens, v->r, v->names, &v->result, &v->arena, &b,
-				v->err)) {
-		return false;
-	}
+	const struct breakdown b = breakdown_make(v->request->by, v->lens, v->r, v->names, &v->result,
+			&v->arena);
 	bool is_ranked = breakdown_is_ranked(v->request->by);
 	const bool has_retained = v->request->by == BY_CLASS && v->r->of == METRIC_OF_GRADED;
 	viewer_put_head(v,
@@ -128,10 +122,8 @@ static bool is_of_site(const struct viewer *v, uint32_t stack) {
 }
 
 static bool no_such_site(struct viewer *v) {
-	struct breakdown b;
-	if (!breakdown_make(BY_SITE, v->lens, v->r, v->names, &v->result, &v->arena, &b, v->err)) {
-		return false;
-	}
+	const struct breakdown b = breakdown_make(BY_SITE, v->lens, v->r, v->names, &v->result,
+			&v->arena);
 	SCOPED(buffer) list = {0};
 	for (uint32_t i = 0; i < b.n && i < 5; i++) {
 		buffer_printf(&list, "%s%.*s", i ? ", " : "", SLICE_ARG(b.parts[i].label));
@@ -143,9 +135,6 @@ const struct rank *view_find_stacks(struct viewer *v, uint32_t *n, struct lens_c
 	struct rank *ranks = arena_new(&v->arena, struct rank, v->r->stacks.n);
 	*total = (struct lens_costs){0};
 	*n = 0;
-	if (!ranks) {
-		return err_memory_null(v->err);
-	}
 	EACH_NUMBER(i, v->r->stacks.n, is_of_site(v, i)) {
 		ranks[(*n)++] = (struct rank){lens_weight(v->lens, &v->result.stacks[i]), i};
 		lens_costs_add(total, &v->result.stacks[i]);
@@ -194,7 +183,7 @@ static uint64_t hash_line(struct gathering *g, const struct line *line, uint64_t
 	uint64_t *name = &g->names[f->function_id];
 	if (!*name) {
 		const char *text = function_short(f->function, &g->v->arena);
-		*name = slice_hash(SLICE_HASH, slice_of_text(text ? text : "")) | 1;
+		*name = slice_hash(SLICE_HASH, slice_of_text(text)) | 1;
 	}
 	struct slice place = line->n_folded ? (struct slice){0}
 			: f->file.size              ? path_base(f->file)
@@ -203,7 +192,7 @@ static uint64_t hash_line(struct gathering *g, const struct line *line, uint64_t
 	return slice_hash(hash_u64(before ^ *name) + number, place);
 }
 
-static bool add_alike(struct gathering *g, uint32_t stack) {
+static void add_alike(struct gathering *g, uint32_t stack) {
 	struct viewer *v = g->v;
 	struct stack_walk w = stack_walk_init(v->r, v->names, v->r->stacks.items[stack].node);
 	const struct name *next = stack_walk_next(&w);
@@ -213,17 +202,13 @@ static bool add_alike(struct gathering *g, uint32_t stack) {
 	}
 	uint32_t i = INDEX_FIND_OR_PUT(&g->by_look, look, k, g->items[k].look == look, g->items, g->n,
 			(struct alike){.heaviest = stack, .look = look});
-	if (i == INDEX_NONE) {
-		return false;
-	}
 	g->items[i].n++;
 	lens_costs_add(&g->items[i].costs, &v->result.stacks[stack]);
-	return true;
 }
 
 HEAVIEST_FIRST(heaviest_look_first, struct alike, heaviest);
 
-/** Stacks, heaviest first, by what they look like. NULL: no memory. */
+/** Stacks, heaviest first, by what they look like. */
 static const struct alike *gather_alike(struct viewer *v, const struct rank *stacks, uint32_t n,
 		uint32_t *n_looks) {
 	struct gathering g = {
@@ -231,14 +216,14 @@ static const struct alike *gather_alike(struct viewer *v, const struct rank *sta
 			.names = arena_new(&v->arena, uint64_t, names_n_functions(v->names)),
 			.items = arena_new(&v->arena, struct alike, n),
 	};
-	bool ok = g.names && g.items && index_reserve(&g.by_look, 1) &&
-			ALL(i, n, add_alike(&g, stacks[i].index));
+	(void)index_reserve(&g.by_look, 1);
+	for (uint32_t i = 0; i < n; i++) {
+		add_alike(&g, stacks[i].index);
+	}
 	index_finish(&g.by_look);
 	*n_looks = g.n;
-	if (ok) {
-		qsort_r(g.items, g.n, sizeof *g.items, heaviest_look_first, (void *)v->lens);
-	}
-	return ok ? g.items : NULL;
+	qsort_r(g.items, g.n, sizeof *g.items, heaviest_look_first, (void *)v->lens);
+	return g.items;
 }
 
 /** Frames under each other, innermost first. */
@@ -256,10 +241,10 @@ bool view_put_stacks(struct viewer *v) {
 	uint32_t n, n_looks, n_more = 0;
 	struct lens_costs total, more = {0};
 	const struct rank *stacks = view_find_stacks(v, &n, &total);
-	const struct alike *looks = stacks ? gather_alike(v, stacks, n, &n_looks) : NULL;
-	if (!looks) {
-		return stacks && err_memory(v->err);
+	if (!stacks) {
+		return false;
 	}
+	const struct alike *looks = gather_alike(v, stacks, n, &n_looks);
 	viewer_put_head(v, "stacks, heaviest first");
 	viewer_put_costs(v, &total);
 	buffer_printf(v->out, "%" PRIu32 " stack%s%s%.*s\n", n, n == 1 ? "" : "s",

@@ -43,14 +43,12 @@ static void put_row(struct viewer *v, const struct stretch *s, uint64_t start_ns
 	buffer_text(v->out, s->bytes == most && most ? "  largest\n" : "\n");
 }
 
-static bool put_mark(struct viewer *v, const struct rec_mark *m, uint64_t until_ns) {
+static void put_mark(struct viewer *v, const struct rec_mark *m, uint64_t until_ns) {
 	struct lens between = *v->lens;
 	between.metric = LENS_KEPT;
 	lens_between(&between, v->r, m->time_ns, until_ns);
 	struct lens_result result;
-	if (!lens_apply(&between, v->r, v->names, &v->arena, &result, v->err)) {
-		return false;
-	}
+	check(lens_apply(&between, v->r, v->names, &v->arena, &result, NULL));
 	buffer_text(v->out, "  ");
 	put_left(v->out, v->r->strings.items[m->name], MARK_NAME);
 	put_right(v->out, HUMAN_DURATION(m->time_ns), 12);
@@ -59,27 +57,24 @@ static bool put_mark(struct viewer *v, const struct rec_mark *m, uint64_t until_
 	put_right(v->out, HUMAN_COMPACT(result.total.bytes), 10);
 	put_right(v->out, HUMAN_COUNT(result.total.blocks), 13);
 	buffer_u8(v->out, '\n');
-	return true;
 }
 
 /**
  * A row for each mark of a stretch of time: what was made between it and the next (or the end), and
- * what of that lived then. Nothing if there is none. False: no memory.
+ * what of that lived then. Nothing if there is none.
  */
-static bool put_marks(struct viewer *v, uint64_t start_ns, uint64_t end_ns) {
+static void put_marks(struct viewer *v, uint64_t start_ns, uint64_t end_ns) {
 	const struct rec_mark *marks = v->r->marks.items;
 	const size_t all = v->r->marks.n, n = sorted_first_of(marks, all, sizeof *marks, end_ns + 1);
 	size_t at = sorted_first_of(marks, all, sizeof *marks, start_ns), shown = 0;
 	if (at >= n) {
-		return true;
+		return;
 	}
 	buffer_text(v->out,
 			"\n  mark                                        at    allocations     bytes"
 			"      kept       blocks\n");
 	for (; at < n && shown < MARKS_SHOWN; at++, shown++) {
-		if (!put_mark(v, &marks[at], at + 1 < n ? marks[at + 1].time_ns : end_ns)) {
-			return false;
-		}
+		put_mark(v, &marks[at], at + 1 < n ? marks[at + 1].time_ns : end_ns);
 	}
 	if (at < n) {
 		buffer_printf(v->out, "  … %zu more (--json has them)\n", n - at);
@@ -87,15 +82,11 @@ static bool put_marks(struct viewer *v, uint64_t start_ns, uint64_t end_ns) {
 	buffer_text(v->out,
 			"  allocations and bytes: from this mark to the next; kept: of these, live at the "
 			"next\n");
-	return true;
 }
 
 /** Points are where the heap was largest: a stretch without one had no period end in it. */
 bool view_put_timeline(struct viewer *v) {
-	struct timeline t;
-	if (!timeline_draw(v->lens, v->r, &v->result, &v->arena, &t, v->err)) {
-		return false;
-	}
+	const struct timeline t = timeline_draw(v->lens, v->r, &v->result, &v->arena);
 	uint64_t start = v->lens->has_range ? lens_edge_ns(v->r, v->lens->from) : 0;
 	uint64_t end = t.points[t.n - 1].time_ns;
 	uint32_t rows = t.n < ROWS ? t.n : ROWS;
@@ -119,5 +110,6 @@ bool view_put_timeline(struct viewer *v) {
 	for (uint32_t i = 0; i < rows; i++) {
 		put_row(v, &stretches[i], i ? stretches[i - 1].end_ns : start, most);
 	}
-	return put_marks(v, start, end);
+	put_marks(v, start, end);
+	return true;
 }

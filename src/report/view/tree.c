@@ -16,14 +16,13 @@ static size_t indent_of(uint32_t depth) {
 	return indent < INDENT_MAX ? indent : INDENT_MAX;
 }
 
-bool view_open_node(struct viewer *v, const struct up_node *node, enum view_way way,
-		struct up_nodes *out) {
+struct up_nodes view_open_node(struct viewer *v, const struct up_node *node, enum view_way way) {
 	return way == VIEW_CALLEES
-			? up_node_callees(&v->costs, node, &v->arena, out, v->err)
-			: up_node_open(&v->costs, node, way == VIEW_CALLERS_OF_ONE, &v->arena, out, v->err);
+			? up_node_callees(&v->costs, node, &v->arena)
+			: up_node_open(&v->costs, node, way == VIEW_CALLERS_OF_ONE, &v->arena);
 }
 
-static bool put_level(struct viewer *v, const struct up_nodes *level, enum view_way way,
+static void put_level(struct viewer *v, const struct up_nodes *level, enum view_way way,
 		uint32_t depth) {
 	struct lens_costs more = {0};
 	uint32_t n_more = 0;
@@ -37,41 +36,37 @@ static bool put_level(struct viewer *v, const struct up_nodes *level, enum view_
 		put_spaces(v->out, indent_of(depth));
 		viewer_put_label(v, node->node);
 		buffer_u8(v->out, '\n');
-		struct up_nodes below;
-		if (depth < DEEPEST &&
-				(!view_open_node(v, node, way, &below) || !put_level(v, &below, way, depth + 1))) {
-			return false;
+		if (depth < DEEPEST) {
+			const struct up_nodes below = view_open_node(v, node, way);
+			put_level(v, &below, way, depth + 1);
 		}
 	}
 	viewer_put_more(v, indent_of(depth), n_more, &more);
-	return true;
 }
 
 /** From the outside in: what is called from everything, and what that calls. */
 bool view_put_tree(struct viewer *v) {
 	struct up_entry all = {0};
 	const struct up_node root = {.entries = &all, .n_entries = 1};
-	struct up_nodes level;
+	const struct up_nodes level = view_open_node(v, &root, VIEW_CALLEES);
 	viewer_put_head(v, "call tree, from the outermost function down");
-	return view_open_node(v, &root, VIEW_CALLEES, &level) && put_level(v, &level, VIEW_CALLEES, 0);
+	put_level(v, &level, VIEW_CALLEES, 0);
+	return true;
 }
 
 bool view_put_bottom_up(struct viewer *v) {
-	struct up_nodes level;
+	const struct up_nodes level = call_tree_bottom_up(&v->costs, &v->arena);
 	viewer_put_head(v, "allocating functions, and their callers");
-	return call_tree_bottom_up(&v->costs, &v->arena, &level, v->err) &&
-			put_level(v, &level, VIEW_CALLERS_OF_ENDS, 0);
+	put_level(v, &level, VIEW_CALLERS_OF_ENDS, 0);
+	return true;
 }
 
 bool view_find_function(struct viewer *v, struct up_nodes *out) {
-	struct call_functions functions;
-	bool ok = call_tree_callers(&v->costs, v->request->of, &v->arena, out, v->err);
-	if (!ok || out->n) {
-		return ok;
+	*out = call_tree_callers(&v->costs, v->request->of, &v->arena);
+	if (out->n) {
+		return true;
 	}
-	if (!call_tree_functions(&v->costs, &v->arena, &functions, v->err)) {
-		return false;
-	}
+	const struct call_functions functions = call_tree_functions(&v->costs, &v->arena);
 	SCOPED(buffer) list = {0};
 	EACH_NUMBER(i, 5u, i < functions.n && functions.items[i].node) {
 		buffer_printf(&list, "%s%.*s", list.size ? ", " : "",
@@ -86,10 +81,9 @@ bool view_put_callers(struct viewer *v) {
 		return false;
 	}
 	viewer_put_head(v, "callers");
-	if (!put_level(v, &level, VIEW_CALLERS_OF_ONE, 0)) {
-		return false;
-	}
+	put_level(v, &level, VIEW_CALLERS_OF_ONE, 0);
 	buffer_u8(v->out, '\n');
 	viewer_put_head(v, "callees");
-	return put_level(v, &level, VIEW_CALLEES, 0);
+	put_level(v, &level, VIEW_CALLEES, 0);
+	return true;
 }

@@ -48,10 +48,9 @@ bool report_view(struct buffer *out, const struct recording *r, const struct nam
 		put_totals(&v);
 	}
 	bool is_shown = v.result.total.blocks || request->view == VIEW_TIMELINE || !is_of_blocks;
-	bool ok = true;
-	if (put[request->view] && is_shown) {
-		buffer_text(out, is_of_blocks ? "\n" : "");
-		ok = put[request->view](&v);
+	if (!put[request->view] || !is_shown) {
+		return true;
 	}
-	return ok && (!out->failed || err_memory(err));
+	buffer_text(out, is_of_blocks ? "\n" : "");
+	return put[request->view](&v);
 }

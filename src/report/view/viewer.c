@@ -21,11 +21,14 @@ bool viewer_init(struct viewer *v, struct buffer *out, const struct recording *r
 			.err = err,
 			.width = width_asked(options, WIDTH_MAX),
 	};
-	return lens_apply(v->lens, r, n, &v->arena, &v->result, err) &&
-			(!has_tree[request->view] ||
-					(call_tree_make(v->lens, r, n, &v->arena, &v->tree, err) &&
-							call_tree_costs(&v->tree, v->lens, &v->result, &v->arena, &v->costs,
-									err)));
+	if (!lens_apply(v->lens, r, n, &v->arena, &v->result, err)) {
+		return false;
+	}
+	if (has_tree[request->view]) {
+		v->tree = call_tree_make(v->lens, r, n, &v->arena);
+		v->costs = call_tree_costs(&v->tree, v->lens, &v->result, &v->arena);
+	}
+	return true;
 }
 
 bool viewer_lacks(const struct viewer *v, const char *what, const struct buffer *candidates) {
@@ -82,9 +85,8 @@ static void put_rest(struct viewer *v, struct slice text, put_cut *put) {
 }
 
 void viewer_put_frame(struct viewer *v, const struct name *frame, uint32_t n_folded) {
-	const char *name = function_short(frame->function, &v->arena);
 	SCOPED(buffer) line = {0};
-	buffer_text(&line, name ? name : "");
+	buffer_text(&line, function_short(frame->function, &v->arena));
 	if (n_folded) {
 		buffer_printf(&line, " +%" PRIu32, n_folded);
 	} else {
@@ -92,7 +94,6 @@ void viewer_put_frame(struct viewer *v, const struct name *frame, uint32_t n_fol
 		put_place(&line, frame); // what ends with spaces is trimmed
 	}
 	put_rest(v, buffer_view(&line), put_cut_padded);
-	v->out->failed |= !name || line.failed;
 }
 
 void viewer_put_label(struct viewer *v, uint32_t node) {

@@ -12,15 +12,15 @@ struct viewer {
 	const struct report_options *options;
 	const struct view_request *request;
 	const struct lens *lens;
-	struct err *err; // what a false says; or `out` has failed: no memory
 	size_t width;
+	struct err *err; // of what returns false
 	struct arena arena;
 	struct lens_result result;
 	struct call_tree tree; // of views that have one
 	struct tree_costs costs;
 };
 
-/** Ask the engine. False: no memory; viewer_finish all the same. */
+/** Ask the engine. False: as lens_apply; viewer_finish all the same. */
 bool viewer_init(struct viewer *v, struct buffer *out, const struct recording *r,
 		const struct names *n, const struct report_options *options,
 		const struct view_request *request, struct err *err);
@@ -55,8 +55,7 @@ const struct rank *view_find_stacks(struct viewer *v, uint32_t *n, struct lens_c
 
 /** How a tree from the inside out is opened: of all that allocates, or of one function. */
 enum view_way { VIEW_CALLERS_OF_ENDS, VIEW_CALLERS_OF_ONE, VIEW_CALLEES };
-bool view_open_node(struct viewer *v, const struct up_node *node, enum view_way way,
-		struct up_nodes *out);
+struct up_nodes view_open_node(struct viewer *v, const struct up_node *node, enum view_way way);
 
 /** The first level of VIEW_CALLERS. ERR_NOT_FOUND: no such function under this lens. */
 bool view_find_function(struct viewer *v, struct up_nodes *out);

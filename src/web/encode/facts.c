@@ -124,11 +124,7 @@ void columns_facts(struct columns *c, struct buffer *out) {
 	SCOPED(arena) arena = {0};
 	struct writer w = {json_init(out), c, &arena};
 	const struct facts facts = {&w.j, c->r, c->names, &arena, 0, c->options->is_redacted};
-	struct findings findings;
-	if (!findings_make(&findings, c->r, c->names, &arena, NULL)) {
-		out->failed = true;
-		return;
-	}
+	const struct findings findings = findings_make(c->r, c->names, &arena);
 	json_open(&w.j, NULL, '{');
 	facts_put_first(&facts, &findings);
 	json_open(&w.j, "looks", '[');

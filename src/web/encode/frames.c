@@ -60,8 +60,9 @@ bool frames_build(const struct recording *r, const struct names *n, struct arena
 	struct builder b = {.r = r, .names = n, .arena = arena, .out = out};
 	struct call_tree tree;
 	*out = (struct frames){0};
-	bool ok = find_kinds(&b) && call_tree_by_keys(r, n, b.keys, arena, &tree, &out->node_of);
+	bool ok = find_kinds(&b);
 	if (ok) {
+		call_tree_by_keys(r, n, b.keys, arena, &tree, &out->node_of);
 		tree.nodes[0].key = 0;
 		out->nodes.items = tree.nodes;
 		out->nodes.n = tree.n;

@@ -61,7 +61,7 @@ static uint32_t count_callers(struct finder *f, const struct place *p) {
 		if (!only_forwards(f, i)) {
 			return 0;
 		}
-		if (seen && caller && !seen[caller->function_id]) {
+		if (caller && !seen[caller->function_id]) {
 			seen[caller->function_id] = 1;
 			n++;
 		}

@@ -63,7 +63,7 @@ static void say_held(struct finder *f, const struct memory_grades *g, const stru
 void find_held_by(struct finder *f) {
 	const struct memory_grades g = memory_grades(f->r, UINT64_MAX);
 	bool *is_said = FINDER_NEW(f, bool, f->r->holders.n);
-	for (int i = 0; g.look && is_said && i < ROOTS_MOST; i++) {
+	for (int i = 0; g.look && i < ROOTS_MOST; i++) {
 		const struct rec_holder *h = largest_below(f, g.number, 0, is_said);
 		bool is_much = h && h->retained_bytes >= LEAST_BYTES &&
 				h->retained_bytes >= SUM(k, REC_UNREACHABLE, g.bytes[k]) / PART;

@@ -141,9 +141,7 @@ static uint64_t outside_of_heap(const struct memory_look *m) {
 /** Who has what of a part, the largest first; `n` 0: nobody, or there is no look. */
 static const struct memory_row *rows_of(struct finder *f, const struct memory_look *m, uint8_t part,
 		uint32_t *n) {
-	const struct memory_row *rows = memory_rows(m, part, f->r, f->names, &f->scratch, n);
-	f->failed |= !rows;
-	return rows;
+	return memory_rows(m, part, f->r, f->names, &f->scratch, n);
 }
 
 /** What may be anybody's. */
@@ -440,14 +438,14 @@ static void find_presence(struct finder *f, bool is_pinned) {
 	const struct memory_look *m = &look;
 	struct presence *sums = FINDER_NEW(f, struct presence, f->n_places);
 	uint64_t *of_stack = FINDER_NEW(f, uint64_t, f->r->stacks.n);
-	EACH_OF_WHILE(u, m->untouched, m->n_untouched, sums && of_stack) {
+	EACH_OF(u, m->untouched, m->n_untouched) {
 		const uint64_t bytes = is_pinned ? u->pinned_bytes : u->asked_bytes - u->resident_bytes;
 		struct presence *sum = &sums[f->place_of[u->stack]];
 		sum->bytes += bytes;
 		of_stack[u->stack] += bytes;
 		ADD_FIELDS(sum, u, blocks, asked_bytes);
 	}
-	EACH_OF_WHILE(u, sums, f->n_places, of_stack && m->n_untouched) {
+	EACH_OF_WHILE(u, sums, f->n_places, m->n_untouched) {
 		const struct place *p = &f->places[u - sums];
 		const uint64_t least = is_pinned ? PINNED_BYTES : UNTOUCHED_BYTES;
 		// Blocks that came while pages were read are known, and their pages are not

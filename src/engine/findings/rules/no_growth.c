@@ -70,13 +70,13 @@ int64_t *growth_of_stacks(struct finder *f, const struct window *w) {
 	const struct recording *r = f->r;
 	int64_t *grown = FINDER_NEW(f, int64_t, r->stacks.n);
 	bool is_to_end = w->to == r->edges.n;
-	for (uint32_t i = 0; grown && is_to_end && i < r->stacks.n; i++) {
+	for (uint32_t i = 0; is_to_end && i < r->stacks.n; i++) {
 		grown[i] = (int64_t)r->stacks.items[i].live_bytes;
 	}
-	for (uint32_t i = 0; grown && is_to_end && i < r->suppressed.n; i++) {
+	for (uint32_t i = 0; is_to_end && i < r->suppressed.n; i++) {
 		grown[r->suppressed.items[i].stack] += (int64_t)r->suppressed.items[i].bytes;
 	}
-	for (uint32_t i = 0; grown && i < r->intervals.n; i++) {
+	for (uint32_t i = 0; i < r->intervals.n; i++) {
 		const struct rec_interval v = rec_interval_of(&r->intervals.items[i], r->wide.items);
 		const bool was_there = v.from <= w->from && w->from < v.until;
 		grown[v.stack] += is_to_end ? was_there ? -(int64_t)v.bytes : 0 : window_change(w, &v);
@@ -86,7 +86,7 @@ int64_t *growth_of_stacks(struct finder *f, const struct window *w) {
 
 int64_t *growth_of_places(struct finder *f, const int64_t *of_stacks) {
 	int64_t *grown = FINDER_NEW(f, int64_t, f->n_places);
-	for (uint32_t i = 0; grown && of_stacks && i < f->r->stacks.n; i++) {
+	for (uint32_t i = 0; i < f->r->stacks.n; i++) {
 		grown[f->place_of[i]] += of_stacks[i];
 	}
 	return grown;
@@ -96,7 +96,7 @@ int64_t *growth_of_places(struct finder *f, const int64_t *of_stacks) {
 static bool held_before(struct finder *f, uint32_t place, const struct window *w) {
 	uint32_t n = f->r->edges.n;
 	int64_t *held = FINDER_NEW(f, int64_t, n);
-	for (uint32_t i = 0; held && i < f->r->intervals.n; i++) {
+	for (uint32_t i = 0; i < f->r->intervals.n; i++) {
 		const struct rec_interval v = rec_interval_of(&f->r->intervals.items[i], f->r->wide.items);
 		if (f->place_of[v.stack] == place) {
 			held[v.from < n ? v.from : n] += (int64_t)v.bytes;
@@ -104,7 +104,7 @@ static bool held_before(struct finder *f, uint32_t place, const struct window *w
 		}
 	}
 	int64_t most = 0, last = (int64_t)held_at_end(&f->places[place]);
-	for (uint32_t i = 1; held && i < n; i++) {
+	for (uint32_t i = 1; i < n; i++) {
 		most = i <= w->from && held[i - 1] > most ? held[i - 1] : most;
 		held[i] += held[i - 1];
 		last = i == w->to ? held[i] : last;
@@ -127,10 +127,10 @@ static bool is_growth_told(struct finder *f, uint32_t most, const struct window 
 static void keep_what_grew(struct finder *f, int64_t *grown) {
 	const struct rec_stack *stacks = f->r->stacks.items;
 	int64_t *of_nodes = FINDER_NEW(f, int64_t, f->r->nodes.n);
-	for (uint32_t i = 0; of_nodes && i < f->r->stacks.n; i++) {
+	for (uint32_t i = 0; i < f->r->stacks.n; i++) {
 		of_nodes[stacks[i].node] += grown[i];
 	}
-	for (uint32_t i = 0; of_nodes && i < f->r->stacks.n; i++) {
+	for (uint32_t i = 0; i < f->r->stacks.n; i++) {
 		int64_t *of_node = &of_nodes[stacks[i].node];
 		grown[i] = *of_node > 0 ? *of_node : 0;
 		*of_node = 0;
@@ -190,7 +190,7 @@ void find_no_growth(struct finder *f) {
 	const int64_t *largest = MOST_OF(g, grown, f->n_places + 1, *g > 0 ? (uint64_t)*g : 0);
 	const uint32_t most = largest ? (uint32_t)(largest - grown) : f->n_places;
 	const uint64_t bytes = largest ? (uint64_t)*largest : 0;
-	if (f->failed || is_growth_told(f, most, &w, bytes)) {
+	if (is_growth_told(f, most, &w, bytes)) {
 		return;
 	}
 	uint64_t from_ns = r->edges.items[w.from].time_ns;

@@ -157,9 +157,6 @@ static void put_split(struct finder *f, const struct holder *h) {
 	struct part *parts = FINDER_NEW(f, struct part, n);
 	uint8_t *alike = FINDER_NEW(f, uint8_t, n);
 	uint64_t rest = h->bytes, least = h->bytes / 20 + 1;
-	if (!parts || !alike) {
-		return;
-	}
 	EACH_NUMBER(i, f->r->stacks.n, h->tags[i] && f->r->stacks.items[i].peak_bytes > 0) {
 		const struct name *below = next_below(f, h, i, alike);
 		struct part *p = &parts[below->function_id];

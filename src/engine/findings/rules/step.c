@@ -59,7 +59,7 @@ static struct cause largest_site(struct finder *f, const struct step *s) {
 	const struct window w = window_around(edges, n, s);
 	const int64_t *grown = growth_of_places(f, growth_of_stacks(f, &w));
 	const int64_t *most = MOST_OF(g, grown, f->n_places, *g > 0 ? (uint64_t)*g : 0);
-	if (f->failed || !most) {
+	if (!most) {
 		return (struct cause){0};
 	}
 	const struct place *p = &f->places[most - grown];
@@ -74,7 +74,7 @@ static struct cause largest_maker(struct finder *f, const struct step *s) {
 	const uint32_t n = r->mapping_edges.n;
 	const struct window w = window_around(edges, n, s);
 	struct cause *of = FINDER_NEW(f, struct cause, names_n_functions(f->names));
-	EACH_WHILE(v, r->mapping_intervals, of) {
+	EACH(v, r->mapping_intervals) {
 		const struct rec_mapping *m = &r->mappings.items[v->stack];
 		const struct name *running, *maker = names_mapper(f->names, m->node, &running);
 		if (m->is_inside || !maker) {

@@ -19,16 +19,16 @@ static struct lost *lost_of(const struct finder *f, struct lost *sums, uint32_t 
 																 : f->n_places];
 }
 
-/** By place; behind the last, what has none, and what is suppressed. NULL: no memory. */
+/** By place; behind the last, what has none, and what is suppressed. */
 static struct lost *lost_by_place(struct finder *f, const struct memory_grades *g,
 		const struct memory_grades *before) {
 	struct lost *sums = FINDER_NEW(f, struct lost, f->n_places + 1);
-	EACH_OF_WHILE(row, before->rows, before->n_rows, sums) {
+	EACH_OF(row, before->rows, before->n_rows) {
 		struct lost *sum = lost_of(f, sums, row->stack);
 		sum->held_before += row->blocks;
 		sum->was_lost_before |= memory_is_unreachable(row->grade);
 	}
-	EACH_OF_WHILE(row, g->rows, g->n_rows, sums) {
+	EACH_OF(row, g->rows, g->n_rows) {
 		struct lost *sum = lost_of(f, sums, row->stack);
 		if (row->grade == REC_UNREACHABLE || row->grade == REC_CYCLE) {
 			sum->is_cycle = row->grade == REC_CYCLE && (sum->is_cycle || sum->blocks == 0);
@@ -38,10 +38,10 @@ static struct lost *lost_by_place(struct finder *f, const struct memory_grades *
 	return sums;
 }
 
-/** By stack. NULL: no memory. */
+/** By stack. */
 static const uint64_t *lost_bytes(struct finder *f, const struct memory_grades *g) {
 	uint64_t *bytes = FINDER_NEW(f, uint64_t, f->r->stacks.n);
-	EACH_OF_WHILE(row, g->rows, g->n_rows, bytes) {
+	EACH_OF(row, g->rows, g->n_rows) {
 		bool is_lost = row->grade == REC_UNREACHABLE || row->grade == REC_CYCLE;
 		bytes[row->stack] += is_lost ? row->bytes + row->owned_bytes : 0;
 	}
