@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Formats errors, with what callers put in front; ends the process for lack of memory, or aborts. */
+/* Formats errors, with what callers put in front; ends the process for lack of memory, or aborts */
 #include "base/err.h"
 
 #include "base/slice.h"
