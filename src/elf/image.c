@@ -226,7 +226,11 @@ bool elf_symbols_next(struct elf_symbols *s, struct elf_symbol *out) {
 	if (s->next >= s->n) {
 		return false;
 	}
+	enum { AHEAD = 16 }; // names lie anywhere: that of a later symbol is fetched meanwhile
 	Elf64_Sym symbol;
+	size_t later = s->next + AHEAD < s->n ? s->next + AHEAD : s->next;
+	memcpy(&symbol, s->table.data + later * sizeof symbol, sizeof symbol);
+	__builtin_prefetch(text_at(s->names, symbol.st_name));
 	memcpy(&symbol, s->table.data + s->next++ * sizeof symbol, sizeof symbol);
 	*out = (struct elf_symbol){
 			.name = text_at(s->names, symbol.st_name),
@@ -241,7 +245,7 @@ bool elf_symbols_next(struct elf_symbols *s, struct elf_symbol *out) {
 
 bool elf_symbols_find(struct elf_symbols *s, const char *name, struct elf_symbol *out) {
 	return SOME(elf_symbols_next(s, out),
-			out->section != SHN_UNDEF && strcmp(out->name, name) == 0);
+			*out->name == *name && out->section != SHN_UNDEF && strcmp(out->name, name) == 0);
 }
 
 // ---- the text where the address is that a function returns

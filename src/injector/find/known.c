@@ -149,8 +149,30 @@ static const struct known_function *look_up_nim(const char *name) {
 	return is_it ? found : NULL;
 }
 
+// By their first letters, which hardly any other function's name has
+static bool has_beginning[1 << 12];
+
+static bool *beginning_of(const char *name) {
+	enum { LETTERS = 3 };
+	unsigned hash = 0;
+	for (int i = 0; i < LETTERS && name[i]; i++) {
+		hash = hash * 37 + (uint8_t)name[i];
+	}
+	return &has_beginning[hash % N_OF(has_beginning)];
+}
+
+/** Before main, when there are no threads yet. */
+__attribute__((constructor)) static void note_beginnings(void) {
+	EACH_OF(f, plain, N_OF(plain)) {
+		*beginning_of(f->name) = true;
+	}
+	EACH_OF(f, nim_numbered, N_OF(nim_numbered)) {
+		*beginning_of(f->name) = true;
+	}
+}
+
 const struct known_function *known_function_of(const char *name) {
-	return NAMED(name, plain) ?: look_up_nim(name);
+	return *beginning_of(name) ? NAMED(name, plain) ?: look_up_nim(name) : NULL;
 }
 
 const char *known_family(const struct known_function *f) {
@@ -167,10 +189,7 @@ bool find_is_code(const struct elf_symbol *symbol) {
 }
 
 const struct known_function *find_known(const struct elf_symbol *symbol) {
-	// Large tables are of C++, and hardly any name there begins like those of its operators
-	const char *name = symbol->name;
-	bool may_be = name[0] != '_' || name[1] != 'Z' || name[2] == 'n' || name[2] == 'd';
-	return may_be && find_is_code(symbol) ? known_function_of(name) : NULL;
+	return find_is_code(symbol) ? known_function_of(symbol->name) : NULL;
 }
 
 bool find_code(const struct module_code *module, const char *name, struct elf_symbol *out) {
