@@ -124,5 +124,9 @@ struct elf_code {
 	struct slice bytes;
 };
 
-/** Another part of the function around `address`. False: none is found, as in nearly all. */
-bool elf_other_part(const struct elf_image *e, uint64_t address, struct elf_code *out);
+/**
+ * Another part of the function around `address`. False: none is found, as in nearly all. `known`,
+ * unless NULL, has those of the image that were asked for, as this fills it.
+ */
+bool elf_other_part(const struct elf_image *e, struct map *known, uint64_t address,
+		struct elf_code *out);

@@ -41,12 +41,22 @@ static bool jumps_to(const struct elf_code *from, const struct elf_code *to, boo
 			target - to->address < to->bytes.size && (!is_midst || target != to->address));
 }
 
-bool elf_other_part(const struct elf_image *e, uint64_t address, struct elf_code *out) {
+bool elf_other_part(const struct elf_image *e, struct map *known, uint64_t address,
+		struct elf_code *out) {
+	enum { NONE = 1 };
 	struct elf_code code;
 	uint64_t target;
 	size_t i = 0;
-	return e->machine == elf_machine && code_at(e, address, &code) &&
-			SOME(elf_next_jump(&code, &i, &target),
-					target - code.address >= code.bytes.size && code_at(e, target, out) &&
-							jumps_to(out, &code, target == out->address));
+	if (e->machine != elf_machine || !code_at(e, address, &code)) {
+		return false;
+	}
+	uint64_t part = known ? map_get(known, code.address) : 0;
+	if (part) {
+		return part != NONE && code_at(e, part, out);
+	}
+	bool is_found = SOME(elf_next_jump(&code, &i, &target),
+			target - code.address >= code.bytes.size && code_at(e, target, out) &&
+					jumps_to(out, &code, target == out->address));
+	(void)(known && map_put(known, code.address, is_found ? out->address : NONE));
+	return is_found;
 }

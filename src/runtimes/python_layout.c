@@ -28,7 +28,7 @@ static void find_ranges(const struct elf_image *e, uint64_t bias, struct wire_la
 		}
 	}
 	struct elf_code part;
-	if (l->n_ranges == 1 && elf_other_part(e, l->ranges[0].start - bias, &part)) {
+	if (l->n_ranges == 1 && elf_other_part(e, NULL, l->ranges[0].start - bias, &part)) {
 		uint64_t start = bias + part.address;
 		l->ranges[l->n_ranges++] = (struct wire_code_range){start, start + part.bytes.size};
 	}

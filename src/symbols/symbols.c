@@ -17,6 +17,7 @@ struct module {
 	struct module_files files;
 	struct symbol_table table, variables;
 	bool has_variables; // were asked for
+	struct map parts;   // of functions without a symbol, by their start
 	struct debug_data *debug;
 	Elf *elf;           // of the image
 	Dwarf_CFI *callers; // of that; NULL: was not asked for, or there are none
@@ -42,6 +43,7 @@ static void module_destroy(struct module *m) {
 	(void)dwarf_cfi_end(m->callers);
 	(void)elf_end(m->elf);
 	CALL_FOR(vec_finish, m, table, variables);
+	map_finish(&m->parts);
 	module_files_close(&m->files);
 	free(m);
 }
@@ -114,17 +116,17 @@ static struct module *module_of(struct symbols *s, const struct symbols_module *
 }
 
 /** The function around `pc`, or of which that is a part. */
-static const struct symbol_entry *find_entry(const struct module *m, uint64_t pc) {
+static const struct symbol_entry *find_entry(struct module *m, uint64_t pc) {
 	const struct symbol_entry *found = symbol_table_find(&m->table, pc);
 	struct elf_code part;
 	bool may_be = !found && m->table.n > 0;
-	return may_be && elf_other_part(&m->files.image.elf, pc, &part)
+	return may_be && elf_other_part(&m->files.image.elf, &m->parts, pc, &part)
 			? symbol_table_find(&m->table, part.address)
 			: found;
 }
 
 /** For an address that DWARF gave no function: the symbol's name, with the line if there is one. */
-static bool name_by_table(const struct module *m, uint64_t pc, struct symbols_answer *answer,
+static bool name_by_table(struct module *m, uint64_t pc, struct symbols_answer *answer,
 		struct name_pool *pool) {
 	const struct symbol_entry *entry = find_entry(m, pc);
 	if (!entry || (answer->n_frames && answer->frames[0].function)) {

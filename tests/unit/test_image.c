@@ -164,12 +164,18 @@ static void finds_the_parts_of_a_function(void **state) {
 	const uint64_t near = s.address, far = near + (uint64_t)(divided_far - divided);
 	const uint64_t end = near + (uint64_t)(divided_end - divided);
 	struct elf_code part;
-	assert_true(elf_other_part(&e, near + 1, &part));
-	assert_true(part.address == far && part.bytes.size == end - far);
-	assert_true(elf_other_part(&e, end - 1, &part));
-	assert_true(part.address == near && part.bytes.size == s.size);
-	assert_false(elf_other_part(&e, near + (uint64_t)(goes_on - divided), &part));
-	assert_false(elf_other_part(&e, 0, &part) || elf_other_part(&e, UINT64_MAX, &part));
+	struct map known = {0};
+	for (unsigned i = 0; i < 3; i++) { // without what is known, to fill that, and from it
+		struct map *m = i > 0 ? &known : NULL;
+		assert_true(elf_other_part(&e, m, near + 1, &part));
+		assert_true(part.address == far && part.bytes.size == end - far);
+		assert_true(elf_other_part(&e, m, end - 1, &part));
+		assert_true(part.address == near && part.bytes.size == s.size);
+		assert_false(elf_other_part(&e, m, near + (uint64_t)(goes_on - divided), &part));
+		assert_false(elf_other_part(&e, m, 0, &part) || elf_other_part(&e, m, UINT64_MAX, &part));
+	}
+	assert_int_equal(known.n, 3);
+	map_finish(&known);
 	free((void *)bytes.data);
 }
 
