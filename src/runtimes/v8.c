@@ -269,10 +269,12 @@ uint32_t v8_name_calls(struct v8_heap *h, const struct v8_shared *own, uint64_t 
 		struct v8_shared shared = *own, after;
 		if (calls[i].shared == 0 || v8_shared_of(h, calls[i].shared, &shared)) {
 			out[named++] = name_call(h, &shared, calls[i].position, texts);
+			v8_forget(h);
 			h->has_failed |= !v8_shared_of(h, shared.object, &after) || after.name != shared.name ||
 					after.script != shared.script;
 		}
 	}
+	v8_forget(h);
 	struct v8_call again[V8_MAX_FRAMES]; // a collection may have moved the functions
 	h->has_failed |= n > 1 &&
 			(v8_code_calls(h, pc, function, again) != n ||
@@ -329,6 +331,7 @@ bool v8_unit_read(struct v8_heap *h, const struct wire_unit *u, struct arena *te
 	h->code_map = h->isolate == u->thread ? h->code_map : 0;
 	h->isolate = u->thread;
 	h->has_failed = false;
+	v8_forget(h);
 	*out = (struct v8_unit){0};
 	if (!v8_shared_of(h, u->object, &own) || !is_same(h, &own, u)) {
 		return false;
@@ -346,6 +349,7 @@ bool v8_unit_read(struct v8_heap *h, const struct wire_unit *u, struct arena *te
 	out->is_vague = !is_builtin && pc != 0 && frames[0].line == 0;
 	out->frames = arena_copy(texts, frames, n, sizeof *frames);
 	out->n = out->frames ? n : 0;
+	v8_forget(h);
 	return is_same(h, &own, u) && !h->has_failed;
 }
 

@@ -49,10 +49,19 @@ struct v8_script {
 	VEC(uint64_t) ends;
 };
 
+enum { V8_BLOCK_BYTES = 512, V8_BLOCKS = 32 };
+
+/** Memory as it was read; 0: none. It never spans two pages. */
+struct v8_block {
+	uint64_t at;
+	uint8_t bytes[V8_BLOCK_BYTES];
+};
+
 /** To be finished. */
 struct v8_heap {
 	const struct v8_layout *layout;
 	struct program_memory memory;
+	struct v8_block blocks[V8_BLOCKS]; // by address: objects are small, and read word by word
 	uint32_t steps;    // reads that are left
 	bool has_failed;   // a read has, since this was last cleared
 	uint32_t isolate;  // whose objects are read; numbers of scripts are its own

@@ -19,6 +19,9 @@ bool v8_symbols_layout(const struct v8_layout *told, struct v8_layout *out, stru
 
 // ---- the heap
 
+/** From now on memory is read anew: what was read is to be checked against what there is by now. */
+void v8_forget(struct v8_heap *h);
+
 /** `n` bytes at an address. False: they cannot be read, or the steps are used up. */
 bool v8_bytes(struct v8_heap *h, uint64_t address, void *out, size_t n);
 

@@ -258,12 +258,18 @@ struct code_at {
 
 static bool read_code(void *context, uint64_t address, void *out, size_t n) {
 	struct code_at *c = context;
-	if (address == c->at && n == sizeof c->code) {
+	bool ok = image_read(c->image, address, out, n);
+	bool is_block = n == V8_BLOCK_BYTES && address % V8_BLOCK_BYTES == 0;
+	bool is_code = (is_block || n == sizeof c->code) && c->at - address <= n - sizeof c->code;
+	if (is_block && !ok && !(is_code && c->n_same <= 1)) {
+		return false; // less is read instead
+	}
+	if (is_code) {
+		memset(out, 0, ok ? 0 : n);
 		uint64_t code = c->n_same-- > 0 ? c->code : c->code + 1;
-		memcpy(out, &code, sizeof code);
+		memcpy((uint8_t *)out + (c->at - address), &code, sizeof code);
 		return true;
 	}
-	bool ok = image_read(c->image, address, out, n);
 	for (size_t i = 0; !ok && n > IMAGE_GRANULE && i < n; i++) {
 		((uint8_t *)out)[i] = 0;
 		(void)image_read(c->image, address + i, (uint8_t *)out + i, 1);
