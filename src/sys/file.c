@@ -26,12 +26,13 @@ ssize_t file_read_all(int fd, void *out, size_t size) {
 	return (ssize_t)n;
 }
 
-static bool read_whole(int fd, const char *path, struct buffer *out, size_t max_bytes,
+bool file_read_rest(int fd, const char *path, struct buffer *out, size_t max_bytes,
 		struct err *err) {
+	enum { AT_LEAST = 1 << 12 };
 	bool ok = true;
 	for (ssize_t n = 1; ok && n != 0;) {
-		uint8_t *room = buffer_room(out, 1 << 12);
-		n = room ? read(fd, room, 1 << 12) : 0;
+		uint8_t *room = buffer_room(out, AT_LEAST);
+		n = room ? read(fd, room, out->capacity - out->size) : 0;
 		out->size += n > 0 ? (size_t)n : 0;
 		if (!room) {
 			ok = err_memory(err);
@@ -47,7 +48,7 @@ static bool read_whole(int fd, const char *path, struct buffer *out, size_t max_
 bool file_read_whole(const char *path, struct buffer *out, size_t max_bytes, struct err *err) {
 	CLOSED int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	return fd < 0 ? err_system(err, errno, "cannot open %s", path)
-				  : read_whole(fd, path, out, max_bytes, err);
+				  : file_read_rest(fd, path, out, max_bytes, err);
 }
 
 /** Those who may write it anyway may also say what is in it. */
@@ -73,7 +74,7 @@ bool file_read_found(const char *path, const char *beside, struct buffer *out, s
 		return beside && errno == ELOOP ? err_set(err, ERR_USAGE, "%s: a symbolic link", path)
 										: err_system(err, errno, "%s", path);
 	}
-	return is_to_be_trusted(fd, path, beside, err) && read_whole(fd, path, out, max_bytes, err);
+	return is_to_be_trusted(fd, path, beside, err) && file_read_rest(fd, path, out, max_bytes, err);
 }
 
 void file_close(int fd) {

@@ -19,7 +19,14 @@ long file_read_small(const char *path, char *out, size_t size);
 /** As much as fits of all that comes, up to its end. -1: see errno. */
 ssize_t file_read_all(int fd, void *out, size_t size);
 
-/** Append a whole file of at most `max_bytes`. False: `err` says what is wrong with which file. */
+/**
+ * Append what is still to be read of a file; `out` holds at most `max_bytes` then. False: `err`
+ * says what is wrong with which file.
+ */
+bool file_read_rest(int fd, const char *path, struct buffer *out, size_t max_bytes,
+		struct err *err);
+
+/** The same of a whole file. */
 bool file_read_whole(const char *path, struct buffer *out, size_t max_bytes, struct err *err);
 
 /**

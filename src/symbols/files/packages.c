@@ -38,12 +38,18 @@ static void add_file(struct packages *p, struct slice path, const char *source) 
 	}
 }
 
-static struct slice read_below_root(const struct packages *p, const char *path,
-		struct buffer *out) {
+static int open_below_root(const struct packages *p, const char *path, int flags) {
 	char full[PATH_MAX];
 	int n = p->root_fd >= 0 ? snprintf(full, sizeof full, "/proc/self/fd/%d", p->root_fd) : 0;
 	(void)snprintf(full + n, sizeof full - (size_t)n, "%s", path);
-	bool ok = file_read_whole(full, out, DATABASE_MAX_BYTES, NULL);
+	return open(full, flags | O_CLOEXEC);
+}
+
+/** All of a file, or nothing. `fd` is closed. */
+static struct slice read_text(int fd, struct buffer *out) {
+	CLOSED int file = fd;
+	buffer_clear(out);
+	bool ok = file >= 0 && file_read_rest(file, "", out, DATABASE_MAX_BYTES, NULL);
 	return ok ? buffer_view(out) : (struct slice){0};
 }
 
@@ -54,31 +60,34 @@ struct dpkg_entry {
 	bool is_multi_arch;
 };
 
-static void add_dpkg_entry(struct packages *p, const struct dpkg_entry *e) {
-	char path[PATH_MAX];
-	if (e->package.size == 0) {
+/** Only packages of a machine hold code. */
+static void add_dpkg_entry(struct packages *p, const struct dpkg_entry *e, int folder,
+		struct buffer *list) {
+	char name[PATH_MAX];
+	if (e->package.size == 0 || slice_equal(e->architecture, slice_of_text("all"))) {
 		return;
 	}
 	// "Source: name (version)", where it differs from the package's
 	struct slice source = before_first(e->source.size ? e->source : e->package, ' ');
-	SCOPED(buffer) list = {0};
-	(void)snprintf(path, sizeof path, "/var/lib/dpkg/info/%.*s%s%.*s.list", SLICE_ARG(e->package),
+	(void)snprintf(name, sizeof name, "%.*s%s%.*s.list", SLICE_ARG(e->package),
 			e->is_multi_arch ? ":" : "", e->is_multi_arch ? (int)e->architecture.size : 0,
 			(const char *)e->architecture.data);
-	const char *name = arena_text(&p->arena, source);
-	struct slice rest = read_below_root(p, path, &list), line;
-	while (name && next_line(&rest, &line)) {
-		add_file(p, line, name);
+	const char *text = arena_text(&p->arena, source);
+	struct slice rest = read_text(openat(folder, name, O_RDONLY | O_CLOEXEC), list), line;
+	while (text && next_line(&rest, &line)) {
+		add_file(p, line, text);
 	}
 }
 
 static void read_dpkg(struct packages *p) {
-	SCOPED(buffer) status = {0};
+	SCOPED(buffer) status = {0}, list = {0};
+	CLOSED int folder = open_below_root(p, "/var/lib/dpkg/info", O_PATH | O_DIRECTORY);
 	struct dpkg_entry e = {0};
-	struct slice rest = read_below_root(p, "/var/lib/dpkg/status", &status), line;
+	struct slice line;
+	struct slice rest = read_text(open_below_root(p, "/var/lib/dpkg/status", O_RDONLY), &status);
 	while (next_line(&rest, &line)) {
 		if (line.size == 0) {
-			add_dpkg_entry(p, &e);
+			add_dpkg_entry(p, &e, folder, &list);
 			e = (struct dpkg_entry){0};
 		} else if (take_prefix(&line, "Package: ")) {
 			e.package = line;
@@ -90,14 +99,15 @@ static void read_dpkg(struct packages *p) {
 			e.is_multi_arch = true;
 		}
 	}
-	add_dpkg_entry(p, &e);
+	add_dpkg_entry(p, &e, folder, &list);
 }
 
 // ---- apk: P: package, o: origin, F: a folder, R: a file in it
 
 static void read_apk(struct packages *p) {
 	SCOPED(buffer) installed = {0};
-	struct slice rest = read_below_root(p, "/lib/apk/db/installed", &installed);
+	int fd = open_below_root(p, "/lib/apk/db/installed", O_RDONLY);
+	struct slice rest = read_text(fd, &installed);
 	struct slice line, folder = {0};
 	const char *source = NULL;
 	while (next_line(&rest, &line)) {
