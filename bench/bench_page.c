@@ -203,7 +203,7 @@ int main(int argc, char **argv) {
 	make_stacks(&r, (uint32_t)((uint64_t)n_nodes * 29 / 100), n_nodes < 500000 ? 23 : 21);
 	make_edges(&r);
 	struct err err = {0};
-	struct names *names = names_create(&r, NULL, &err);
+	struct names *names = names_create(&r, NULL);
 	struct buffer page = {0};
 	struct page_options options = {0};
 	double start = now_s();

@@ -100,7 +100,7 @@ static bool ask_sites(struct desk *d) {
 }
 
 static bool ask_names(struct desk *d) {
-	struct names *n = names_create(d->r, NULL, NULL);
+	struct names *n = names_create(d->r, NULL);
 	names_destroy(n);
 	return n != NULL;
 }
@@ -145,7 +145,7 @@ static void measure_difference(struct desk *d, int rounds) {
 	d->earlier = d->lens;
 	d->earlier.from = 0;
 	d->earlier.to = d->lens.from;
-	d->others = names_create(d->r, NULL, NULL);
+	d->others = names_create(d->r, NULL);
 	check(d->others);
 	measure(d, "the difference to an earlier range", ask_difference, rounds);
 	measure(d, "the same as to another recording", ask_difference_to_another, rounds);
@@ -159,7 +159,7 @@ static void measure_size(const struct make_options *options, int rounds) {
 	printf("%" PRIu32 " nodes, %" PRIu32 " stacks, %" PRIu32 " intervals, %" PRIu32
 		   " edges, %" PRIu32 " functions\n",
 			m.r.nodes.n, m.r.stacks.n, m.r.intervals.n, m.r.edges.n, options->functions);
-	d.names = names_create(&m.r, NULL, NULL);
+	d.names = names_create(&m.r, NULL);
 	check(d.names);
 	measure(&d, "names, once per opened recording", ask_names, rounds);
 	measure(&d, "the whole recording", ask_range, rounds);

@@ -114,7 +114,7 @@ static inline bool memory_row_is_rest(const struct memory_row *row) {
 	return !row->maker && row->name.size == 0;
 }
 
-/** Largest first; what has neither maker nor name is one row, the last. NULL: no memory. */
+/** Largest first; what has neither maker nor name is one row, the last. */
 struct memory_row *memory_rows(const struct memory_look *m, uint8_t part, const struct recording *r,
 		const struct names *n, struct arena *arena, uint32_t *n_rows);
 
@@ -138,13 +138,13 @@ bool memory_lacks_look(const struct recording *r, const char *what, struct err *
 /**
  * Make the stacks of what holds live blocks: a root stands where main would, and the site of blocks
  * is called by what leads to them. They come behind the nodes, locations and frames that there are,
- * of which names are to be made anew. False: no memory.
+ * of which names are to be made anew.
  */
-bool held_add_stacks(struct recording *r, const struct names *n);
+void held_add_stacks(struct recording *r, const struct names *n);
 
 /**
  * Sum up the calls that have changed memory in one way (enum wire_change). *most: those of the site
- * that has changed most, with one of its stacks; calls 0: there are none, or no memory.
+ * that has changed most, with one of its stacks; calls 0: there are none.
  */
 struct rec_change memory_changes(const struct recording *r, const struct names *n, uint8_t what,
 		struct arena *arena, struct rec_change *most);

@@ -34,8 +34,7 @@ struct name {
 struct names;
 
 /** `rules` (may be NULL) come before all others; they are used during the call alone. */
-struct names *names_create(const struct recording *r, const struct naming_rules *rules,
-		struct err *err);
+struct names *names_create(const struct recording *r, const struct naming_rules *rules);
 void names_destroy(struct names *n);
 
 /**
@@ -127,7 +126,7 @@ struct slice names_program(const struct recording *r);
  * A function's name, shortened for tables: template arguments become <>, parameters (), the return
  * type and ABI tags go. "void f<int>(char, int)" gives "f<>()"; "buildMatrix(int)" gives
  * "buildMatrix()"; names of C, Rust, Nim and module+0xoffset stay as they are but for generic
- * arguments. NULL: out of memory. The result ends in a zero byte that is not counted.
+ * arguments. The result ends in a zero byte that is not counted.
  */
 char *function_short(struct slice name, struct arena *arena);
 

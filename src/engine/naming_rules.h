@@ -26,15 +26,15 @@ struct naming_rules { // zeroed: none
 };
 
 /** Append a rule. Memory from `arena`, which also gets a copy of the pattern. */
-bool naming_rules_add(struct naming_rules *rules, enum naming_kind kind, struct slice pattern,
-		struct arena *arena, struct err *err);
+void naming_rules_add(struct naming_rules *rules, enum naming_kind kind, struct slice pattern,
+		struct arena *arena);
 
 /**
  * Append the rules of a file's text. What is none gets a line in `complaints`, the first few;
- * `name` is the file's. False: no memory.
+ * `name` is the file's.
  */
-bool naming_rules_parse(struct naming_rules *rules, struct slice text, const char *name,
-		struct arena *arena, struct buffer *complaints, struct err *err);
+void naming_rules_parse(struct naming_rules *rules, struct slice text, const char *name,
+		struct arena *arena, struct buffer *complaints);
 
 /** The first rule that one of the three texts matches, or NULL. */
 const struct naming_rule *naming_rules_find(const struct naming_rules *rules, struct slice function,

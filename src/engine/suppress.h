@@ -35,15 +35,14 @@ struct suppressions {
 	struct buffer complaints;      // a line each for lines that are no rules
 };
 
-/** The rules of a text. Lines that are none go to `complaints`. False: no memory. */
-bool suppressions_add(struct suppressions *s, struct slice text, enum suppression_source source,
-		struct err *err);
+/** The rules of a text. Lines that are none go to `complaints`. */
+void suppressions_add(struct suppressions *s, struct slice text, enum suppression_source source);
 
 /** Those that every recording has. Narrow: nothing is suppressed for being loaded by dlopen. */
-bool suppressions_add_built_in(struct suppressions *s, struct err *err);
+void suppressions_add_built_in(struct suppressions *s);
 
-/** Change the recording, and count in the rules. Once per recording. False: no memory. */
-bool suppressions_apply(struct suppressions *s, struct recording *r, struct err *err);
+/** Change the recording, and count in the rules. Once per recording. */
+void suppressions_apply(struct suppressions *s, struct recording *r);
 
 void suppressions_finish(struct suppressions *s);
 

@@ -43,6 +43,7 @@ char *EXPORT(module_room)(size_t n_name, size_t n) {
 /** Open what was put there. False: module_said says why. */
 bool EXPORT(module_open)(void) {
 	struct err err = {0};
+	memory_must("the engine", 1);
 	const struct import_options import = {
 			.max_memory_bytes = MEMORY_MAX,
 			.max_unpacked_bytes = UNPACKED_MAX,

@@ -348,7 +348,7 @@ int main(int argc, char **argv) {
 	bool ok = replay_file(argv[1], replay, &r, &err);
 	struct world w = {.replay = replay, .r = &r};
 	w.random = (argc > 3 ? strtoull(argv[3], NULL, 10) : 1) * 0x9e3779b97f4a7c15 + 1;
-	struct names *names = ok ? names_create(&r, NULL, &err) : NULL;
+	struct names *names = ok ? names_create(&r, NULL) : NULL;
 	if (names && r.stacks.n) {
 		w.names = names;
 		w.stack_of = find_stacks(&w);

@@ -140,7 +140,7 @@ static void compare(uint64_t seed, const char *lens_text) {
 		const struct make_options o = {seed * 2 + side, 150 + side * 60, 60 + side * 70, 12, 900,
 				20 + 15 * side, 3};
 		t.made[side] = make_recording(&o);
-		t.names[side] = names_create(&t.made[side].r, NULL, NULL);
+		t.names[side] = names_create(&t.made[side].r, NULL);
 		assert_non_null(t.names[side]);
 		input[side] = (struct diff_input){&t.made[side].r, t.names[side], &t.lens};
 	}
@@ -179,8 +179,8 @@ static void one_tree_is_as_good_as_two(void **state) {
 	(void)state;
 	const struct make_options o = {8, 400, 200, 20, 900, 20, 2};
 	struct made made = make_recording(&o);
-	const struct names *names = names_create(&made.r, NULL, NULL);
-	const struct names *others = names_create(&made.r, NULL, NULL);
+	const struct names *names = names_create(&made.r, NULL);
+	const struct names *others = names_create(&made.r, NULL);
 	struct arena arena = {0};
 	const struct lens ours = {.has_range = true, .from = 0, .to = 5};
 	const struct lens base = {.has_range = true, .from = 5, .to = 10};

@@ -54,7 +54,7 @@ static int set_up(void **state) {
 		add(1, i, REC_NEVER, 10, 101);
 	}
 	fill_edges();
-	names = names_create(&r, NULL, NULL);
+	names = names_create(&r, NULL);
 	return names ? 0 : -1;
 }
 
@@ -563,7 +563,7 @@ static void is_silent_about_nothing(void **state) {
 static void become(const char *exe) {
 	names_destroy(names);
 	sample_strings[S_EXE] = slice_of_text(exe);
-	names = names_create(&r, NULL, NULL);
+	names = names_create(&r, NULL);
 	assert_non_null(names);
 }
 

@@ -345,7 +345,7 @@ static void check_timeline(const struct made *m, const struct names *n, const st
 static void check_lenses(const struct make_options *options, int n_lenses) {
 	struct made m = make_recording(options);
 	struct err err = {0};
-	struct names *n = names_create(&m.r, NULL, &err);
+	struct names *n = names_create(&m.r, NULL);
 	assert_non_null(n);
 	if (!recording_is_valid(&m.r, &err)) {
 		fail_msg("%s", err.text);
@@ -400,7 +400,7 @@ static void test_library_runs_are_boxes(void **state) {
 			.functions = 30,
 			.threads = 1};
 	struct made m = make_recording(&options);
-	struct names *n = names_create(&m.r, NULL, NULL);
+	struct names *n = names_create(&m.r, NULL);
 	struct arena arena = {0};
 	struct lens folded = lens_whole(), plain = lens_whole();
 	plain.is_unfolded = true;

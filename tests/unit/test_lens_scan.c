@@ -16,7 +16,7 @@ static void running_sums_of_many_stacks_add_up(void **state) {
 	(void)state;
 	const struct make_options o = {12, 3000, 110000, 40, 150000, 50, 3};
 	struct made m = make_recording(&o);
-	struct names *n = names_create(&m.r, NULL, NULL);
+	struct names *n = names_create(&m.r, NULL);
 	struct arena arena = {0};
 	struct lens l = lens_whole();
 	struct lens_result result;
@@ -43,7 +43,7 @@ static void intervals_may_lie_in_any_order(void **state) {
 	(void)state;
 	const struct make_options o = {11, 3000, 2000, 40, 450000, 50, 3};
 	struct made m = make_recording(&o);
-	struct names *n = names_create(&m.r, NULL, NULL);
+	struct names *n = names_create(&m.r, NULL);
 	struct arena arena = {0};
 	struct rec_interval_row *v = m.r.intervals.items;
 	struct lens_result ordered = {0};
@@ -137,7 +137,7 @@ static void numbers_of_every_width_add_up(void **state) {
 	struct made m;
 	make_wide(&m);
 	assert_true(m.r.wide.n > 1000 && m.r.wide.n < m.r.intervals.n);
-	struct names *n = names_create(&m.r, NULL, NULL);
+	struct names *n = names_create(&m.r, NULL);
 	struct arena arena = {0};
 	for (int round = 0; round < 8; round++) {
 		struct lens l = {.has_range = true, .metric = metrics[round % 4]};

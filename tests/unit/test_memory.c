@@ -56,7 +56,7 @@ static int set_up(void **state) {
 	r.parts.items = parts, r.parts.n = 0;
 	r.mappings.items = mappings, r.mappings.n = 2;
 	r.summary.peak_bytes = 90 * MB;
-	names = names_create(&r, NULL, NULL);
+	names = names_create(&r, NULL);
 	return names ? 0 : -1;
 }
 

@@ -20,11 +20,10 @@ static int tear_down(void **state) {
 	return 0;
 }
 
-static bool parse(const char *text, struct err *err) {
+static void parse(const char *text) {
 	buffer_clear(&complaints);
-	bool ok = naming_rules_parse(&rules, slice_of_text(text), "rc", &arena, &complaints, err);
+	naming_rules_parse(&rules, slice_of_text(text), "rc", &arena, &complaints);
 	buffer_u8(&complaints, 0);
-	return ok;
 }
 
 static const struct naming_rule *find(const char *function, const char *file, const char *module) {
@@ -34,12 +33,11 @@ static const struct naming_rule *find(const char *function, const char *file, co
 
 static void the_first_that_matches_decides(void **state) {
 	(void)state;
-	assert_true(parse("# who is who\n"
-					  "yours   third_party/mine  # ours after all\n"
-					  "\n"
-					  "library third_party/\n"
-					  "fold pool_*::get",
-			NULL));
+	parse("# who is who\n"
+		  "yours   third_party/mine  # ours after all\n"
+		  "\n"
+		  "library third_party/\n"
+		  "fold pool_*::get");
 	assert_int_equal(find("f", "/s/third_party/mine/a.c", "")->kind, NAMING_YOURS);
 	assert_int_equal(find("f", "/s/third_party/zlib/a.c", "")->kind, NAMING_LIBRARY);
 	assert_int_equal(find("f", "", "/opt/third_party/libz.so")->kind, NAMING_LIBRARY);
@@ -50,20 +48,19 @@ static void the_first_that_matches_decides(void **state) {
 
 static void says_which_line_is_no_rule(void **state) {
 	(void)state;
-	struct err err = {0};
-	assert_true(parse("fold x\nforget y\nyours z", &err));
+	parse("fold x\nforget y\nyours z");
 	assert_string_equal((const char *)complaints.data,
 			"rc: line 2: \"forget y\" is not a rule and is ignored; use yours PATTERN, "
 			"library PATTERN or fold PATTERN\n");
 	assert_int_equal(find("z", "", "")->kind, NAMING_YOURS); // what follows holds
-	assert_true(parse("library", &err));
+	parse("library");
 	assert_non_null(strstr((const char *)complaints.data, "\"library\""));
-	assert_true(parse("a\nb\nc\nd\ne\n", &err));
+	parse("a\nb\nc\nd\ne\n");
 	assert_non_null(strstr((const char *)complaints.data, "rc: 2 more such lines\n"));
 }
 
 static const char *site_of(const struct recording *r, uint32_t node) {
-	struct names *n = names_create(r, &rules, NULL);
+	struct names *n = names_create(r, &rules);
 	assert_non_null(n);
 	const char *text = arena_text(&arena, names_site(n, node)->function);
 	names_destroy(n);
@@ -74,10 +71,10 @@ static void come_before_all_others(void **state) {
 	(void)state;
 	struct recording r = sample_recording();
 	assert_string_equal(site_of(&r, N_NEW), "make_row(int)");
-	assert_true(parse("fold make_row\nlibrary libx.so\n", NULL));
+	parse("fold make_row\nlibrary libx.so\n");
 	assert_string_equal(site_of(&r, N_NEW), "spike(int)");
 	assert_string_equal(site_of(&r, N_PARSE_X), "parse(char const*)");
-	assert_true(parse("yours std::vector\n", NULL));
+	parse("yours std::vector\n");
 	assert_string_equal(site_of(&r, N_NEW),
 			"std::vector<double, std::allocator<double> >::reserve(unsigned long)");
 }

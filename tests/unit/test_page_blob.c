@@ -114,7 +114,7 @@ static void frames_hold_every_stack(void **state) {
 	(void)state;
 	struct recording r = {0};
 	make_recording(&r);
-	struct names *n = names_create(&r, NULL, NULL);
+	struct names *n = names_create(&r, NULL);
 	struct arena arena = {0};
 	struct frames f;
 	assert_true(n && frames_build(&r, n, &arena, &f));
@@ -204,7 +204,7 @@ static void blob_keeps_every_sum(void **state) {
 	(void)state;
 	struct recording r = {0};
 	make_recording(&r);
-	struct names *n = names_create(&r, NULL, NULL);
+	struct names *n = names_create(&r, NULL);
 	uint64_t before = UINT64_MAX;
 	for (uint64_t least = 0; least < 2 * r.summary.peak_bytes; least = least ? 4 * least : 100) {
 		struct buffer blob = {0};
@@ -232,7 +232,7 @@ static void blob_is_the_same_in_each_packing(void **state) {
 	(void)state;
 	struct recording r = {0};
 	make_recording(&r);
-	struct names *n = names_create(&r, NULL, NULL);
+	struct names *n = names_create(&r, NULL);
 	struct buffer body[3] = {0}, blob[3] = {0};
 	for (int packing = BLOB_SMALL; packing <= BLOB_AS_IS; packing++) {
 		struct blob_options options = {.packing = (enum blob_packing)packing};
@@ -254,7 +254,7 @@ static void redacted_blob_names_no_folder(void **state) {
 	(void)state;
 	struct recording r = {0};
 	make_recording(&r);
-	struct names *n = names_create(&r, NULL, NULL);
+	struct names *n = names_create(&r, NULL);
 	struct buffer blob = {0};
 	struct blob_options options = {.is_redacted = true};
 	assert_true(blob_write(&blob, &r, n, &options, NULL));

@@ -17,7 +17,7 @@ static struct buffer out;
 static int set_up(void **state) {
 	(void)state;
 	r = sample_recording();
-	names = names_create(&r, NULL, NULL);
+	names = names_create(&r, NULL);
 	return names ? 0 : -1;
 }
 

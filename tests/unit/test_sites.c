@@ -20,7 +20,7 @@ static struct fixture f;
 static int set_up(void **state) {
 	(void)state;
 	f.r = sample_recording();
-	f.names = names_create(&f.r, NULL, NULL);
+	f.names = names_create(&f.r, NULL);
 	return f.names ? 0 : -1;
 }
 
@@ -88,7 +88,7 @@ static void knows_the_runtime_in_a_library(void **state) {
 	l->first_frame = first;
 	l->n_frames = 1;
 	vector->file = S_NONE;
-	struct names *n = names_create(&f.r, NULL, NULL);
+	struct names *n = names_create(&f.r, NULL);
 	assert_non_null(n);
 	assert_true(names_of(n, L_X).items->is_runtime);
 	names_destroy(n);

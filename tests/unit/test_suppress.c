@@ -42,7 +42,7 @@ static void empty_patterns_match_nothing(void **state) {
 	assert_false(matches("foo", ""));
 	assert_false(matches("*", ""));
 	struct suppressions s = {0};
-	assert_true(suppressions_add(&s, slice_of_text("leak:\nleak\n"), SUPPRESSION_FROM_FILE, NULL));
+	suppressions_add(&s, slice_of_text("leak:\nleak\n"), SUPPRESSION_FROM_FILE);
 	assert_int_equal(s.rules.n, 0);
 	suppressions_finish(&s);
 }
@@ -51,7 +51,7 @@ static void lines(void **state) {
 	(void)state;
 	struct suppressions s = {0};
 	static const char text[] = "# a comment\n\n  leak:one  \r\nnonsense\nleak:two";
-	assert_true(suppressions_add(&s, slice_of_text(text), SUPPRESSION_FROM_FILE, NULL));
+	suppressions_add(&s, slice_of_text(text), SUPPRESSION_FROM_FILE);
 	assert_int_equal(s.rules.n, 2);
 	assert_true(slice_equal(s.rules.items[0].pattern, slice_of_text("one")));
 	assert_true(slice_equal(s.rules.items[1].pattern, slice_of_text("two")));
@@ -63,7 +63,7 @@ static void lines(void **state) {
 static void the_built_in_ones_are_narrow(void **state) {
 	(void)state;
 	struct suppressions s = {0};
-	assert_true(suppressions_add_built_in(&s, NULL));
+	suppressions_add_built_in(&s);
 	assert_true(s.rules.n > 0);
 	static const char *const not [] = {"dl_open_worker", "_dl_open", "dlopen", "main", "malloc",
 			"/usr/lib/libglib-2.0.so.0"};
@@ -81,8 +81,8 @@ static void applied(void **state) {
 	struct recording r = sample_recording();
 	struct suppressions s = {0};
 	static const char text[] = "leak:^parse(\nleak:operator new\nleak:nowhere\n";
-	assert_true(suppressions_add(&s, slice_of_text(text), SUPPRESSION_FROM_FILE, NULL));
-	assert_true(suppressions_apply(&s, &r, NULL));
+	suppressions_add(&s, slice_of_text(text), SUPPRESSION_FROM_FILE);
+	suppressions_apply(&s, &r);
 	struct err why = {0};
 	assert_true(recording_is_valid(&r, &why));
 	assert_int_equal(r.summary.live_bytes, 100);
@@ -115,8 +115,8 @@ static void stays_with_its_stack_whatever_the_threads(void **state) {
 	r.stacks.items = stacks, r.stacks.n = sizeof stacks / sizeof *stacks;
 	struct suppressions s = {0};
 	struct arena arena = {0};
-	assert_true(suppressions_add(&s, slice_of_text("leak:^parse(\n"), SUPPRESSION_FROM_FILE, NULL));
-	assert_true(suppressions_apply(&s, &r, NULL));
+	suppressions_add(&s, slice_of_text("leak:^parse(\n"), SUPPRESSION_FROM_FILE);
+	suppressions_apply(&s, &r);
 	assert_int_equal(r.suppressed.n, 3);
 	recording_by_node(&r, &arena, &by_node);
 	assert_int_equal(by_node.suppressed.n, 2);

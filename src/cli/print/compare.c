@@ -53,9 +53,6 @@ static bool open_side(struct comparing *c, struct side *s, const char *const *fi
 	s->sessions = arena_new(&c->arena, struct session, n + 1ul);
 	s->lenses = arena_new(&c->arena, struct lens, n + 1ul);
 	s->runs = arena_new(&c->arena, struct diff_input, n + 1ul);
-	if (!s->sessions || !s->lenses || !s->runs) {
-		return err_memory(c->err);
-	}
 	for (uint32_t i = 0; i < n; i++) {
 		struct session *session = &s->sessions[i];
 		if (!session_open(session, files[i], &c->o->session, c->err)) {
@@ -151,7 +148,7 @@ static const char *title(struct comparing *c, const struct side *s, const char *
 	const char *name = session_title(&s->sessions[s->shown]);
 	return !c->o->compare.base_lens
 			? name
-			: arena_printf(&c->arena, "%s (%s)", name, lens ? lens : "all of it") ?: name;
+			: arena_printf(&c->arena, "%s (%s)", name, lens ? lens : "all of it");
 }
 
 bool compare_run(const struct print_options *o, struct buffer *out, bool *is_broken,

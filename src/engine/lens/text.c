@@ -28,9 +28,6 @@ struct reader {
 /** The value without its percent signs, in the arena. */
 static bool decode(struct reader *rd, struct slice value, struct slice *out) {
 	uint8_t *text = arena_new(rd->arena, uint8_t, value.size + 1);
-	if (!text) {
-		return err_memory(rd->err);
-	}
 	size_t n = 0;
 	for (size_t i = 0; i < value.size; i++) {
 		if (value.data[i] != '%') {
@@ -157,13 +154,12 @@ static size_t count(struct slice s, uint8_t c) {
 	return SUM(i, s.size, s.data[i] == c);
 }
 
-static bool reader_init(struct reader *rd, struct slice text) {
+static void reader_init(struct reader *rd, struct slice text) {
 	size_t words = count(text, '&') + 1;
 	rd->texts = arena_new(rd->arena, struct lens_text, words);
 	rd->focus = arena_new(rd->arena, struct slice, words);
 	rd->hide = arena_new(rd->arena, struct slice, words);
 	rd->threads = arena_new(rd->arena, struct slice, words + count(text, ','));
-	return rd->texts && rd->focus && rd->hide && rd->threads;
 }
 
 static bool read_words(struct reader *rd, struct slice text) {
@@ -187,9 +183,7 @@ bool lens_parse(struct lens *l, struct slice text, const struct recording *r, st
 		struct err *err) {
 	*l = lens_whole();
 	struct reader rd = {.lens = l, .recording = r, .arena = arena, .err = err};
-	if (!reader_init(&rd, text)) {
-		return err_memory(err);
-	}
+	reader_init(&rd, text);
 	COPY_FIELDS(l, &rd, texts, focus, hide, threads);
 	if (!read_words(&rd, text)) {
 		return false;
@@ -293,6 +287,5 @@ struct slice lens_text(const struct lens *l, const struct recording *r, struct a
 		put_key(&out, "group");
 		buffer_text(&out, lens_group_names[l->group]);
 	}
-	const char *text = out.failed ? NULL : arena_text(arena, buffer_view(&out));
-	return text ? slice_of(text, out.size) : slice_of(NULL, 0);
+	return slice_of(arena_text(arena, buffer_view(&out)), out.size);
 }

@@ -123,10 +123,10 @@ static void judge(struct names *n, const struct rec_frame *rec, struct name *f,
  * "libfoo.so+0x4f20", "generated code": the address in the file, of the call rather than of what
  * follows it.
  */
-static bool name_by_address(struct names *n, const struct rec_location *l, struct name *out) {
+static void name_by_address(struct names *n, const struct rec_location *l, struct name *out) {
 	if (l->is_mark) {
 		out->function = slice_of_text("(callers not recorded)");
-		return true;
+		return;
 	}
 	const struct rec_module *m = &n->recording->modules.items[l->module];
 	struct slice title = names_title_of(n, names_module_path(n->recording, l->module));
@@ -138,25 +138,22 @@ static bool name_by_address(struct names *n, const struct rec_location *l, struc
 		(void)snprintf(number, sizeof number, "+0x%" PRIx64, address);
 		out->function = names_join(n, "", title, number);
 	}
-	return out->function.size > 0;
 }
 
 /**
  * What runs before main for variables is known by their file: "static initializers of app.cpp".
  * Debug data call it as the compiler does. Files of KDE's heaptrack are printed in its own words.
  */
-static bool name_initializers(struct names *n, struct name *f) {
+static void name_initializers(struct names *n, struct name *f) {
 	static const char begins[] =
 			"|static initializers|__static_initialization_and_destruction_|__cxx_global_var_init";
-	if (!starts_with_any(f->function, begins) || f->file.size == 0 ||
-			n->recording->meta.source == REC_FROM_KDE) {
-		return true;
+	if (starts_with_any(f->function, begins) && f->file.size > 0 &&
+			n->recording->meta.source != REC_FROM_KDE) {
+		f->function = names_join(n, "static initializers of ", path_base(f->file), "");
 	}
-	f->function = names_join(n, "static initializers of ", path_base(f->file), "");
-	return f->function.size > 0;
 }
 
-static bool name_location(struct names *n, uint32_t id) {
+static void name_location(struct names *n, uint32_t id) {
 	static const struct rec_frame unnamed = {0};
 	const struct recording *r = n->recording;
 	const struct rec_location *l = &r->locations.items[id];
@@ -176,49 +173,40 @@ static bool name_location(struct names *n, uint32_t id) {
 		if (out[i].has_name && l->module == 0) {
 			names_jit_read(&out[i]);
 		}
-		if (!out[i].has_name && !name_by_address(n, l, &out[i])) {
-			return false;
+		if (!out[i].has_name) {
+			name_by_address(n, l, &out[i]);
 		}
 		judge(n, f, &out[i], l);
-		if (!name_initializers(n, &out[i])) {
-			return false;
-		}
+		name_initializers(n, &out[i]);
 		// What a Rust thread runs is inlined into its start; only debug data would name it
 		if (out[i].file.size == 0 && ends_with(out[i].function, "::__rust_begin_short_backtrace")) {
 			out[i].function = slice_of_text("what a thread runs");
 			out[i].is_runtime = false;
 		}
 	}
-	return true;
 }
 
 /** Number the functions: frames of equal function and file get equal ids. */
-static bool number_functions(struct names *n) {
+static void number_functions(struct names *n) {
 	SCOPED(index) known = {0};
-	FREED uint32_t *sample = malloc((n->n_frames + 1ul) * sizeof *sample); // per function: a frame
-	bool ok = sample != NULL;
-	for (uint32_t i = 0; ok && i < n->n_frames; i++) {
+	FREED uint32_t *sample = memory_new(n->n_frames, sizeof *sample); // per function: a frame
+	for (uint32_t i = 0; i < n->n_frames; i++) {
 		struct name *f = &n->frames[i];
 		uint64_t h = slice_hash(slice_hash(SLICE_HASH, f->function), f->file);
 		f->function_id = INDEX_FIND_OR_PUT(&known, h, k,
 				slice_equal(f->function, n->frames[sample[k]].function) &&
 						slice_equal(f->file, n->frames[sample[k]].file),
 				sample, n->n_functions, i);
-		ok = f->function_id != INDEX_NONE;
 	}
-	return ok;
 }
 
 /**
  * The crate of a Rust program's main, as its names tell; else a program's name may be its crate's.
  */
-static bool find_root_crate(struct names *n) {
+static void find_root_crate(struct names *n) {
 	const struct recording *r = n->recording;
 	struct slice exe = path_base(text(r, r->meta.exe));
 	char *like_exe = arena_text(&n->arena, exe);
-	if (!like_exe) {
-		return false;
-	}
 	for (char *c = like_exe; *c; c++) {
 		*c = *c == '-' ? '_' : *c;
 	}
@@ -230,24 +218,20 @@ static bool find_root_crate(struct names *n) {
 		if (crate.size > 0 && crate.size + 6 == f.size && ends_with(f, "::main") &&
 				owner_is_rust_symbol(text(r, r->frames.items[i].symbol))) {
 			if (slice_equal(crate, n->root_crate)) {
-				return true;
+				return;
 			}
 			found = crate;
 		}
 	}
 	n->root_crate = found.size ? found : n->root_crate;
-	return true;
 }
 
-static bool make_room(struct names *n) {
+static void make_room(struct names *n) {
 	const struct recording *r = n->recording;
 	n->first = arena_new(&n->arena, uint32_t, (size_t)r->locations.n + 1);
 	n->module_code = arena_new(&n->arena, uint8_t, (size_t)r->modules.n + 1);
 	n->file_code = arena_new(&n->arena, uint8_t, (size_t)r->strings.n + 1);
 	n->function_code = arena_new(&n->arena, uint8_t, (size_t)r->strings.n + 1);
-	if (!n->first || !n->module_code || !n->file_code || !n->function_code) {
-		return false;
-	}
 	uint64_t total = 0;
 	for (uint32_t i = 0; i < r->locations.n; i++) {
 		n->first[i] = (uint32_t)total;
@@ -255,43 +239,40 @@ static bool make_room(struct names *n) {
 		total += count ? count : 1;
 	}
 	if (total > UINT32_MAX - 2ull * r->modules.n - 1) {
-		return false;
+		(void)memory_lacks();
 	}
 	n->first[r->locations.n] = n->n_frames = (uint32_t)total;
 	n->frames = arena_new(&n->arena, struct name, total + 2ull * r->modules.n + 1);
-	return n->frames != NULL;
 }
 
-static bool build(struct names *n) {
+static void build(struct names *n) {
 	const struct recording *r = n->recording;
 	n->is_runtime = owner_is_runtime(text(r, r->meta.exe));
 	n->is_nim = names_nim_is_program(r);
 	find_product(n);
-	if (!make_room(n) || !find_root_crate(n)) {
-		return false;
-	}
+	make_room(n);
+	find_root_crate(n);
 	for (uint32_t i = 0; i < r->modules.n; i++) {
 		n->module_code[i] = (uint8_t)code_of_module(n, i);
 	}
-	return ALL(i, r->locations.n, name_location(n, i)) &&
-			(!n->is_nim || names_nim_correct_places(n)) && names_cpp_find_start_up(n) &&
-			names_find_command(n) && number_functions(n) && names_find_wrappers(n) &&
-			names_find_sites(n);
+	for (uint32_t i = 0; i < r->locations.n; i++) {
+		name_location(n, i);
+	}
+	if (n->is_nim) {
+		names_nim_correct_places(n);
+	}
+	names_cpp_find_start_up(n);
+	names_find_command(n);
+	number_functions(n);
+	names_find_wrappers(n);
+	names_find_sites(n);
 }
 
-struct names *names_create(const struct recording *r, const struct naming_rules *rules,
-		struct err *err) {
-	struct names *n = calloc(1, sizeof *n);
-	if (!n) {
-		return err_memory_null(err);
-	}
+struct names *names_create(const struct recording *r, const struct naming_rules *rules) {
+	struct names *n = memory_new(1, sizeof *n);
 	n->recording = r;
 	n->rules = rules;
-	if (!build(n)) {
-		(void)err_memory(err);
-		names_destroy(n);
-		return NULL;
-	}
+	build(n);
 	n->rules = NULL;
 	return n;
 }

@@ -4,13 +4,10 @@
 
 enum { COMPLAINTS_MAX = 3, LINE_SHOWN_MAX = 80 };
 
-bool naming_rules_add(struct naming_rules *rules, enum naming_kind kind, struct slice pattern,
-		struct arena *arena, struct err *err) {
+void naming_rules_add(struct naming_rules *rules, enum naming_kind kind, struct slice pattern,
+		struct arena *arena) {
 	struct naming_rule *rule = arena_new(arena, struct naming_rule, 1);
 	const char *text = arena_text(arena, pattern);
-	if (!rule || !text) {
-		return err_memory(err);
-	}
 	*rule = (struct naming_rule){.kind = kind, .pattern = slice_of(text, pattern.size)};
 	if (rules->last) {
 		rules->last->next = rule;
@@ -18,17 +15,14 @@ bool naming_rules_add(struct naming_rules *rules, enum naming_kind kind, struct 
 		rules->first = rule;
 	}
 	rules->last = rule;
-	return true;
 }
 
-/** False: no memory. *is_rule: it is one, or says nothing. */
-static bool parse_line(struct naming_rules *rules, struct slice line, struct arena *arena,
-		bool *is_rule, struct err *err) {
+/** True: it is one, or says nothing. */
+static bool parse_line(struct naming_rules *rules, struct slice line, struct arena *arena) {
 	static const struct {
 		const char *word;
 		enum naming_kind kind;
 	} kinds[] = {{"yours", NAMING_YOURS}, {"library", NAMING_LIBRARY}, {"fold", NAMING_FOLD}};
-	*is_rule = true;
 	line = trimmed(before_first(line, '#'));
 	if (line.size == 0) {
 		return true;
@@ -39,20 +33,19 @@ static bool parse_line(struct naming_rules *rules, struct slice line, struct are
 	}
 	struct slice pattern = trimmed(slice_from(line, n));
 	__auto_type kind = FIND(k, kinds, N_OF(kinds), slice_is(slice_of(line.data, n), k->word));
-	*is_rule = kind && pattern.size > 0;
-	return !*is_rule || naming_rules_add(rules, kind->kind, pattern, arena, err);
+	bool is_rule = kind && pattern.size > 0;
+	if (is_rule) {
+		naming_rules_add(rules, kind->kind, pattern, arena);
+	}
+	return is_rule;
 }
 
-bool naming_rules_parse(struct naming_rules *rules, struct slice text, const char *name,
-		struct arena *arena, struct buffer *complaints, struct err *err) {
+void naming_rules_parse(struct naming_rules *rules, struct slice text, const char *name,
+		struct arena *arena, struct buffer *complaints) {
 	unsigned n_bad = 0;
 	struct slice line;
 	for (unsigned number = 1; next_line(&text, &line); number++) {
-		bool is_rule;
-		if (!parse_line(rules, line, arena, &is_rule, err)) {
-			return false;
-		}
-		if (!is_rule && n_bad++ < COMPLAINTS_MAX) {
+		if (!parse_line(rules, line, arena) && n_bad++ < COMPLAINTS_MAX) {
 			line.size = line.size < LINE_SHOWN_MAX ? line.size : LINE_SHOWN_MAX;
 			buffer_printf(complaints,
 					"%s: line %u: \"%.*s\" is not a rule and is ignored; use yours PATTERN, "
@@ -63,7 +56,6 @@ bool naming_rules_parse(struct naming_rules *rules, struct slice text, const cha
 	if (n_bad > COMPLAINTS_MAX) {
 		buffer_printf(complaints, "%s: %u more such lines\n", name, n_bad - COMPLAINTS_MAX);
 	}
-	return true;
 }
 
 const struct naming_rule *naming_rules_find(const struct naming_rules *rules, struct slice function,

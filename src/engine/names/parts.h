@@ -23,20 +23,17 @@ struct names {
 	uint32_t *site; // per node: the frame its stacks are named after, + 1
 };
 
-/** All three as one, which lives as long as the names. Empty: no memory. */
+/** All three as one, which lives as long as the names. */
 struct slice names_join(struct names *n, const char *before, struct slice text, const char *after);
 
 /** What a module is called, as names_title_stem. */
 struct slice names_title_of(struct names *n, struct slice path);
 
-/** Find the frame that each node's stacks are named after. False: no memory. */
-bool names_find_sites(struct names *n);
+/** Find the frame that each node's stacks are named after. */
+void names_find_sites(struct names *n);
 
-/**
- * Mark the project's own allocation functions as wrappers; functions have numbers. False: no
- * memory.
- */
-bool names_find_wrappers(struct names *n);
+/** Mark the project's own allocation functions as wrappers; functions have numbers. */
+void names_find_wrappers(struct names *n);
 
 /** The path by which a module is shown. Empty: of generated code. */
 struct slice names_module_path(const struct recording *r, uint32_t module);
@@ -49,12 +46,11 @@ struct slice names_jit_package(const struct name *f);
 
 /**
  * Mark what libstdc++ has for itself from the start where neither it nor the program has names.
- * False: no memory.
  */
-bool names_cpp_find_start_up(struct names *n);
+void names_cpp_find_start_up(struct names *n);
 
-/** Mark the functions of an installed command's package as the user's. False: no memory. */
-bool names_find_command(struct names *n);
+/** Mark the functions of an installed command's package as the user's. */
+void names_find_command(struct names *n);
 
 /** By its file and its name; `otherwise` if they tell nothing. */
 enum code names_jit_code(const struct name *f, enum code otherwise);
@@ -65,7 +61,5 @@ bool names_nim_is_program(const struct recording *r);
 /** By the module that is part of a Nim function's linked name. */
 enum code names_nim_code(const struct name *f);
 
-/**
- * Give functions the file and line of their own that code inlined by Nim took. False: no memory.
- */
-bool names_nim_correct_places(struct names *n);
+/** Give functions the file and line of their own that code inlined by Nim took. */
+void names_nim_correct_places(struct names *n);

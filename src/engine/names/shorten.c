@@ -151,9 +151,6 @@ static struct slice without_self_brackets(struct slice s, struct arena *arena) {
 		return s;
 	}
 	char *text = arena_alloc(arena, s.size, 1);
-	if (!text) {
-		return s;
-	}
 	memcpy(text, inner.data, inner.size);
 	memcpy(text + inner.size, s.data + end, s.size - end);
 	return slice_of(text, s.size - 2);
@@ -164,11 +161,10 @@ static struct slice without_self_brackets(struct slice s, struct arena *arena) {
  */
 static struct slice without_abi_tags(struct slice s, struct arena *arena) {
 	static const char tag[] = "[abi:";
-	bool has_tag = s.size > 0 && memmem(s.data, s.size, tag, strlen(tag));
-	uint8_t *text = has_tag ? arena_alloc(arena, s.size, 1) : NULL;
-	if (!text) {
+	if (s.size == 0 || !memmem(s.data, s.size, tag, strlen(tag))) {
 		return s;
 	}
+	uint8_t *text = arena_alloc(arena, s.size, 1);
 	size_t n = 0;
 	for (size_t i = 0; i < s.size;) {
 		if (at_word(s, i, tag)) {
@@ -184,9 +180,6 @@ char *function_short(struct slice s, struct arena *arena) {
 	s = without_self_brackets(without_abi_tags(s, arena), arena);
 	// An unclosed "<" grows by one, "()" and the zero by three
 	char *out = arena_alloc(arena, s.size + 4, 1);
-	if (!out) {
-		return NULL;
-	}
 	struct shape shape = shape_of(s);
 	size_t n = copy_elided(out, s, shape.begin, shape.parameters);
 	if (shape.parameters < s.size) {
@@ -199,8 +192,6 @@ char *function_short(struct slice s, struct arena *arena) {
 
 char *template_short(struct slice s, struct arena *arena) {
 	char *out = arena_alloc(arena, s.size + 2, 1);
-	if (out) {
-		out[copy_elided(out, s, 0, s.size)] = '\0';
-	}
+	out[copy_elided(out, s, 0, s.size)] = '\0';
 	return out;
 }

@@ -78,8 +78,7 @@ struct slice names_title_stem(struct slice path, const char **end) {
 }
 
 struct slice names_join(struct names *n, const char *before, struct slice text, const char *after) {
-	const char *out = arena_printf(&n->arena, "%s%.*s%s", before, SLICE_ARG(text), after);
-	return slice_of_text(out ? out : "");
+	return slice_of_text(arena_printf(&n->arena, "%s%.*s%s", before, SLICE_ARG(text), after));
 }
 
 struct slice names_title_of(struct names *n, struct slice path) {
@@ -90,7 +89,7 @@ struct slice names_title_of(struct names *n, struct slice path) {
 }
 
 /** "bc, no symbols": all code of a module that has no names. */
-static bool name_unnamed(struct names *n) {
+static void name_unnamed(struct names *n) {
 	const struct recording *r = n->recording;
 	uint32_t n_ids = n->n_functions - n->frames[n->n_frames].function_id; // of modules
 	n->n_functions += n_ids;
@@ -101,18 +100,14 @@ static bool name_unnamed(struct names *n) {
 				.function = names_join(n, "", module->function, ", no symbols"),
 				.owner = n->module_code[i] == CODE_YOURS ? OWNER_YOURS : OWNER_LIBRARY,
 				.function_id = module->function_id + n_ids};
-		if (out->function.size == 0) {
-			return false;
-		}
 	}
-	return true;
 }
 
 /** The names of modules stand behind those of the frames. A file that is loaded twice is one. */
-static bool name_modules(struct names *n, struct arena *scratch) {
+static void name_modules(struct names *n, struct arena *scratch) {
 	const struct recording *r = n->recording;
 	uint32_t *ids = arena_new(scratch, uint32_t, (size_t)r->strings.n + 1); // by path: id + 1
-	for (uint32_t i = 0; ids && i < r->modules.n; i++) {
+	for (uint32_t i = 0; i < r->modules.n; i++) {
 		struct name *out = &n->frames[n->n_frames + i];
 		uint32_t *id = &ids[r->modules.items[i].path];
 		out->module = names_module_path(r, i);
@@ -126,7 +121,6 @@ static bool name_modules(struct names *n, struct arena *scratch) {
 		*id = *id ? *id : ++n->n_functions;
 		out->function_id = *id - 1;
 	}
-	return ids != NULL;
 }
 
 // ---- code without a name that libraries call back only to have memory: allocator hooks
@@ -181,14 +175,11 @@ static void note_calls(const struct names *n, struct callee *of) {
 	}
 }
 
-/** Per location: it is such a hook. NULL: no memory. */
+/** Per location: it is such a hook. */
 static const bool *find_hooks(const struct names *n, struct arena *scratch) {
 	const struct recording *r = n->recording;
 	struct callee *of = arena_new(scratch, struct callee, r->locations.n + 1ul);
 	bool *is_hook = arena_new(scratch, bool, r->locations.n + 1ul);
-	if (!of || !is_hook) {
-		return NULL;
-	}
 	note_calls(n, of);
 	for (uint32_t i = r->nodes.n; i-- > 1;) { // callees come behind their callers
 		const struct rec_node *node = &r->nodes.items[i];
@@ -235,7 +226,7 @@ static struct place *find_places(const struct names *n, struct arena *scratch) {
 	const struct recording *r = n->recording;
 	struct place *places = arena_new(scratch, struct place, r->locations.n);
 	const bool *is_hook = find_hooks(n, scratch);
-	for (uint32_t i = 0; places && is_hook && i < r->locations.n; i++) {
+	for (uint32_t i = 0; i < r->locations.n; i++) {
 		enum fitness fit;
 		places[i].best_frame = best_of_location(n, i, &fit);
 		places[i].fitness = (uint8_t)fit;
@@ -244,7 +235,7 @@ static struct place *find_places(const struct names *n, struct arena *scratch) {
 		places[i].is_hook = is_hook[i];
 		places[i].module = r->locations.items[i].module;
 	}
-	return is_hook ? places : NULL;
+	return places;
 }
 
 static void find_site(struct names *n, uint32_t node, const struct place *places,
@@ -269,16 +260,18 @@ static void find_site(struct names *n, uint32_t node, const struct place *places
 											   : place->best_frame + 1;
 }
 
-bool names_find_sites(struct names *n) {
+void names_find_sites(struct names *n) {
 	const struct recording *r = n->recording;
 	SCOPED(arena) scratch = {0};
 	const struct place *places = find_places(n, &scratch);
 	struct best *best = arena_new(&scratch, struct best, r->nodes.n);
 	n->site = arena_new(&n->arena, uint32_t, r->nodes.n);
-	bool ok = places && best && n->site && r->modules.n < MODULES_MOST &&
-			name_modules(n, &scratch) && name_unnamed(n);
-	for (uint32_t i = 1; ok && i < r->nodes.n; i++) {
+	if (r->modules.n >= MODULES_MOST) {
+		(void)memory_lacks();
+	}
+	name_modules(n, &scratch);
+	name_unnamed(n);
+	for (uint32_t i = 1; i < r->nodes.n; i++) {
 		find_site(n, i, places, best);
 	}
-	return ok;
 }

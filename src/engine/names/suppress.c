@@ -28,33 +28,31 @@ bool suppression_matches(struct slice pattern, struct slice name) {
 
 // ---- rules
 
-static bool add_line(struct suppressions *s, struct slice line, enum suppression_source source) {
+static void add_line(struct suppressions *s, struct slice line, enum suppression_source source) {
 	line = trimmed(line);
 	if (line.size == 0 || line.data[0] == '#') {
-		return true;
+		return;
 	}
 	struct slice pattern = line;
 	if (!take_prefix(&pattern, "leak:") || pattern.size == 0) {
 		buffer_printf(&s->complaints, "invalid suppression line: %.*s\n", SLICE_ARG(line));
-		return !s->complaints.failed;
+		return;
 	}
-	struct suppression *rule = vec_push(&s->rules);
-	char *copy = rule ? arena_text(&s->arena, pattern) : NULL;
-	if (rule) {
-		rule->pattern = slice_of(copy, copy ? pattern.size : 0);
-		rule->source = source;
-	}
-	return copy != NULL;
+	const struct suppression rule = {
+			.pattern = slice_of(arena_text(&s->arena, pattern), pattern.size),
+			.source = source,
+	};
+	(void)vec_add(&s->rules, rule);
 }
 
-bool suppressions_add(struct suppressions *s, struct slice text, enum suppression_source source,
-		struct err *err) {
-	struct slice line;
-	return EVERY(next_line(&text, &line), add_line(s, line, source)) || err_memory(err);
+void suppressions_add(struct suppressions *s, struct slice text, enum suppression_source source) {
+	for (struct slice line; next_line(&text, &line);) {
+		add_line(s, line, source);
+	}
 }
 
-bool suppressions_add_built_in(struct suppressions *s, struct err *err) {
-	return suppressions_add(s, slice_of_text(built_in), SUPPRESSION_BUILT_IN, err);
+void suppressions_add_built_in(struct suppressions *s) {
+	suppressions_add(s, slice_of_text(built_in), SUPPRESSION_BUILT_IN);
 }
 
 void suppressions_finish(struct suppressions *s) {
@@ -84,16 +82,12 @@ static uint32_t rule_of_location(const struct recording *r, const struct rec_loc
 	return rule;
 }
 
-/** of_node: the rule of each node; NULL: none has any. */
-static bool find_rules(const struct suppressions *s, const struct recording *r,
-		struct arena *scratch, uint32_t **of_node) {
+/** The rule of each node; NULL: none has any. */
+static uint32_t *find_rules(const struct suppressions *s, const struct recording *r,
+		struct arena *scratch) {
 	uint32_t *of_string = arena_new(scratch, uint32_t, r->strings.n);
 	uint32_t *of_location = arena_new(scratch, uint32_t, r->locations.n);
 	uint32_t any = 0;
-	*of_node = NULL;
-	if (!of_string || !of_location) {
-		return false;
-	}
 	for (uint32_t i = 1; i < r->strings.n; i++) {
 		const struct suppression *rule = FIND_IN(x, s->rules,
 				suppression_matches(x->pattern, r->strings.items[i]));
@@ -104,18 +98,14 @@ static bool find_rules(const struct suppressions *s, const struct recording *r,
 		any |= of_location[i];
 	}
 	if (!any) {
-		return true; // as in most recordings: nothing is to be looked at
+		return NULL; // as in most recordings: nothing is to be looked at
 	}
-	*of_node = arena_new(scratch, uint32_t, r->nodes.n);
-	if (!*of_node) {
-		return false;
-	}
+	uint32_t *of_node = arena_new(scratch, uint32_t, r->nodes.n);
 	for (uint32_t i = 1; i < r->nodes.n; i++) {
 		const struct rec_node *n = &r->nodes.items[i];
-		uint32_t outer = (*of_node)[n->parent];
-		(*of_node)[i] = outer ? outer : of_location[n->location];
+		of_node[i] = of_node[n->parent] ?: of_location[n->location];
 	}
-	return true;
+	return of_node;
 }
 
 /** Its blocks that live count as freed at the very end. */
@@ -153,16 +143,15 @@ static void free_details(struct recording *r, const uint32_t *of_node) {
 	}
 }
 
-bool suppressions_apply(struct suppressions *s, struct recording *r, struct err *err) {
+void suppressions_apply(struct suppressions *s, struct recording *r) {
 	SCOPED(arena) scratch = {0};
-	uint32_t *of_node;
+	const uint32_t *of_node = find_rules(s, r, &scratch);
 	bool is_any = false;
-	bool ok = find_rules(s, r, &scratch, &of_node);
-	if (ok && of_node) {
-		r->suppressed.items = arena_new(&r->arena, struct rec_suppressed, r->stacks.n);
-		ok = r->suppressed.items;
+	if (!of_node) {
+		return;
 	}
-	for (uint32_t i = 0; ok && of_node && i < r->stacks.n; i++) {
+	r->suppressed.items = arena_new(&r->arena, struct rec_suppressed, r->stacks.n);
+	for (uint32_t i = 0; i < r->stacks.n; i++) {
 		uint32_t rule = of_node[r->stacks.items[i].node];
 		if (rule) {
 			free_stack(r, i, &s->rules.items[rule - 1]);
@@ -174,5 +163,4 @@ bool suppressions_apply(struct suppressions *s, struct recording *r, struct err 
 				suppressed_heaviest_first);
 		free_details(r, of_node);
 	}
-	return ok || err_memory(err);
 }

@@ -106,14 +106,11 @@ static void find_named(struct search *s) {
 	}
 }
 
-bool names_find_wrappers(struct names *n) {
+void names_find_wrappers(struct names *n) {
 	SCOPED(arena) scratch = {0};
 	struct search s = {.n = n,
 			.functions = arena_new(&scratch, struct candidate, n->n_functions + 1ul),
 			.named = arena_new(&scratch, uint32_t, n->recording->nodes.n + 1ul)};
-	if (!s.functions || !s.named) {
-		return false;
-	}
 	find_named(&s);
 	s.has_changed = find_candidates(&s);
 	bool has_any = s.has_changed;
@@ -125,5 +122,4 @@ bool names_find_wrappers(struct names *n) {
 	for (uint32_t i = 0; has_any && i < n->n_frames; i++) {
 		n->frames[i].is_wrapper |= s.functions[n->frames[i].function_id].is_one;
 	}
-	return true;
 }

@@ -7,10 +7,10 @@
 #include "engine/memory.h"
 
 /** Further rows of a table, as many as there are holders. */
-#define MAKE_ROOM(table)                                                                    \
-	((grown = arena_alloc(&r->arena, r->table.n + r->holders.n, sizeof *r->table.items)) && \
-			(memcpy(grown, r->table.items, r->table.n * sizeof *r->table.items),            \
-					r->table.items = grown, true))
+#define MAKE_ROOM(table)                                                       \
+	(r->table.items = memcpy(arena_alloc(&r->arena, r->table.n + r->holders.n, \
+									 sizeof *r->table.items),                  \
+			 r->table.items, r->table.n * sizeof *r->table.items))
 
 /** The place whose one frame names what a stack is of. 0: it has none. */
 static struct rec_location place_of(const struct recording *r, const struct names *n,
@@ -36,11 +36,10 @@ static struct rec_location place_called(struct recording *r, const struct rec_ho
 	return (struct rec_location){.first_frame = (uint32_t)r->frames.n++, .n_frames = 1};
 }
 
-bool held_add_stacks(struct recording *r, const struct names *n) {
-	void *grown;
-	if (!MAKE_ROOM(frames) || !MAKE_ROOM(locations) || !MAKE_ROOM(nodes)) {
-		return false;
-	}
+void held_add_stacks(struct recording *r, const struct names *n) {
+	MAKE_ROOM(frames);
+	MAKE_ROOM(locations);
+	MAKE_ROOM(nodes);
 	EACH(h, r->holders) {
 		const uint32_t maker = h->mapping ? r->mappings.items[h->mapping - 1].node : 0;
 		const struct rec_location place = h->kind == REC_HOLDER_BLOCKS
@@ -54,5 +53,4 @@ bool held_add_stacks(struct recording *r, const struct names *n) {
 				.location = (uint32_t)r->locations.n++};
 		h->node = (uint32_t)r->nodes.n++;
 	}
-	return true;
 }

@@ -26,6 +26,6 @@ const struct name *type_of_stack(const struct recording *r, const struct names *
 
 /**
  * A type for people: "app::Point", "node of std::list<int>", "app::Point and its reference counts";
- * without the library's versions and default allocators. NULL: no memory.
+ * without the library's versions and default allocators.
  */
 const char *type_shown(struct slice type, struct arena *arena);

@@ -21,18 +21,23 @@ static struct trace_source source_of(struct session *s) {
 static bool suppress(struct session *s, const struct session_options *o, struct err *err) {
 	struct suppressions *rules = &s->suppressions;
 	SCOPED(buffer) text = {0};
-	bool ok = !o->suppressions || file_read_whole(o->suppressions, &text, RULES_MAX_BYTES, err);
-	ok = ok && suppressions_add(rules, buffer_view(&text), SUPPRESSION_FROM_FILE, err);
-	ok = ok &&
-			(o->no_embedded ||
-					suppressions_add(rules, buffer_view(&s->embedded), SUPPRESSION_EMBEDDED, err));
-	ok = ok && (o->no_built_in || suppressions_add_built_in(rules, err));
+	if (o->suppressions && !file_read_whole(o->suppressions, &text, RULES_MAX_BYTES, err)) {
+		return false;
+	}
+	suppressions_add(rules, buffer_view(&text), SUPPRESSION_FROM_FILE);
+	if (!o->no_embedded) {
+		suppressions_add(rules, buffer_view(&s->embedded), SUPPRESSION_EMBEDDED);
+	}
+	if (!o->no_built_in) {
+		suppressions_add_built_in(rules);
+	}
 	buffer_slice(&s->complaints, buffer_view(&rules->complaints));
-	return ok && suppressions_apply(rules, &s->recording, err);
+	suppressions_apply(rules, &s->recording);
+	return true;
 }
 
 /** The rules of all modules, each text once. */
-static bool take_embedded(struct session *s, struct err *err) {
+static void take_embedded(struct session *s) {
 	const struct recording *r = &s->recording;
 	for (uint32_t i = 1; i < r->modules.n; i++) {
 		uint32_t text = r->modules.items[i].suppressions;
@@ -46,7 +51,6 @@ static bool take_embedded(struct session *s, struct err *err) {
 			buffer_text(&s->embedded, rules.data[rules.size - 1] == '\n' ? "" : "\n");
 		}
 	}
-	return !s->embedded.failed || err_memory(err);
 }
 
 static bool read_recording(struct session *s, const struct import_options *options,
@@ -64,7 +68,11 @@ static bool read_recording(struct session *s, const struct import_options *optio
 	}
 	s->is_ours = true;
 	struct trace_source source = source_of(s);
-	return trace_read(&s->recording, &s->facts, &source, 0, err) && take_embedded(s, err);
+	if (!trace_read(&s->recording, &s->facts, &source, 0, err)) {
+		return false;
+	}
+	take_embedded(s);
+	return true;
 }
 
 // ---- whose code a frame is
@@ -74,81 +82,81 @@ struct reading {
 	struct naming_rules rules;
 	struct arena arena; // of the rules
 	struct buffer *complaints;
-	struct err *err;
 };
 
-static bool add_file(struct reading *rd, const char *folder, const char *name, const char *beside) {
-	FREED char *path = NULL;
-	if (asprintf(&path, "%s/%s", folder, name) < 0) {
-		return err_memory(rd->err);
-	}
+static void add_file(struct reading *rd, const char *folder, const char *name, const char *beside) {
+	const char *path = arena_printf(&rd->arena, "%s/%s", folder, name);
 	SCOPED(buffer) text = {0};
 	struct err why = {0};
 	if (file_read_found(path, beside, &text, RC_MAX_BYTES, &why)) {
-		return naming_rules_parse(&rd->rules, buffer_view(&text), path, &rd->arena, rd->complaints,
-				rd->err);
+		naming_rules_parse(&rd->rules, buffer_view(&text), path, &rd->arena, rd->complaints);
+	} else {
+		buffer_printf(rd->complaints, "%s; its rules are ignored\n", why.text);
 	}
-	buffer_printf(rd->complaints, "%s; its rules are ignored\n", why.text);
-	return why.code != ERR_MEMORY || err_memory(rd->err);
 }
 
-static bool add_folder_of(struct reading *rd, const char *recording) {
+static void add_folder_of(struct reading *rd, const char *recording) {
 	const char *slash = strrchr(recording, '/');
-	FREED char *folder = slash ? strndup(recording, (size_t)(slash - recording)) : strdup(".");
-	return folder ? add_file(rd, folder, ".heaptrackrc", recording) : err_memory(rd->err);
+	struct slice folder = slash ? slice_of(recording, (size_t)(slash - recording))
+								: slice_of_text(".");
+	add_file(rd, arena_text(&rd->arena, folder), ".heaptrackrc", recording);
 }
 
 /**
  * The user's rules about whose code a frame is (engine/naming_rules.h): --fold, then .heaptrackrc
  * in the folder of the recording, then heaptrackrc in $XDG_CONFIG_HOME, then .heaptrackrc in the
  * home folder. The first rule that matches decides. Whoever wrote them may not be who reads the
- * recording. False: no memory, or a bad pattern of --fold.
+ * recording.
  */
-static bool add_rules(struct reading *rd, const struct session *s,
+static void add_rules(struct reading *rd, const struct session *s,
 		const struct session_options *o) {
 	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-	return ALL(i, o->n_folds,
-				   naming_rules_add(&rd->rules, NAMING_FOLD, slice_of_text(o->folds[i]), &rd->arena,
-						   rd->err)) &&
-			(s->is_stdin || add_folder_of(rd, s->path)) &&
-			(!config || !*config || add_file(rd, config, "heaptrackrc", NULL)) &&
-			(!home || !*home || add_file(rd, home, ".heaptrackrc", NULL));
+	for (uint32_t i = 0; i < o->n_folds; i++) {
+		naming_rules_add(&rd->rules, NAMING_FOLD, slice_of_text(o->folds[i]), &rd->arena);
+	}
+	if (!s->is_stdin) {
+		add_folder_of(rd, s->path);
+	}
+	if (config && *config) {
+		add_file(rd, config, "heaptrackrc", NULL);
+	}
+	if (home && *home) {
+		add_file(rd, home, ".heaptrackrc", NULL);
+	}
 }
 
-static bool name_frames(struct session *s, const struct session_options *options, struct err *err) {
-	struct reading rd = {.complaints = &s->complaints, .err = err};
-	bool ok = add_rules(&rd, s, options) &&
-			(s->names = names_create(&s->recording, &rd.rules, err));
-	if (ok && s->recording.holders.n > 0) {
-		ok = held_add_stacks(&s->recording, s->names) || err_memory(err);
+static void name_frames(struct session *s, const struct session_options *options) {
+	struct reading rd = {.complaints = &s->complaints};
+	add_rules(&rd, s, options);
+	s->names = names_create(&s->recording, &rd.rules);
+	if (s->recording.holders.n > 0) {
+		held_add_stacks(&s->recording, s->names);
 		names_destroy(s->names);
-		s->names = ok ? names_create(&s->recording, &rd.rules, err) : NULL;
+		s->names = names_create(&s->recording, &rd.rules);
 	}
 	arena_finish(&rd.arena);
-	return ok && s->names;
 }
 
 /** Names as they may stand on a terminal: before they are measured and cut. */
-static bool make_visible(struct recording *r, struct err *err) {
+static void make_visible(struct recording *r) {
 	SCOPED(buffer) shown = {0};
-	bool ok = true;
-	EACH_THAT(s, r->strings, ok && visible_differs(*s)) {
+	EACH_THAT(s, r->strings, visible_differs(*s)) {
 		buffer_clear(&shown);
 		visible_put(&shown, *s);
-		const char *copy = shown.failed ? NULL : arena_text(&r->arena, buffer_view(&shown));
-		ok = copy || err_memory(err);
-		*s = ok ? slice_of(copy, shown.size) : *s;
+		*s = slice_of(arena_text(&r->arena, buffer_view(&shown)), shown.size);
 	}
-	return ok;
 }
 
 /** Once the recording is there. */
 static bool prepare(struct session *s, const struct session_options *options, struct err *err) {
 	struct rec_meta *meta = &s->recording.meta;
 	meta->wall_offset_s = clock_wall_offset_s(meta->wall_start_ns);
-	return (!options->is_shown || make_visible(&s->recording, err)) &&
-			(name_frames(s, options, err) || err_add(err, "%s", session_title(s))) &&
-			suppress(s, options, err);
+	s->recording.arena.max_bytes = 0; // was for what the file may ask for
+	if (options->is_shown) {
+		make_visible(&s->recording);
+	}
+	name_frames(s, options);
+	return suppress(s, options, err);
 }
 
 static const struct session_options defaults;
@@ -182,7 +190,8 @@ bool session_of_recording(struct session *s, struct recording *r, const char *pa
 		recording_finish(&s->recording);
 		return err_memory(err);
 	}
-	bool ok = take_embedded(s, err) && prepare(s, &shown, err);
+	take_embedded(s);
+	bool ok = prepare(s, &shown, err);
 	if (!ok) {
 		session_close(s);
 	}

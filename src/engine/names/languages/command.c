@@ -76,7 +76,7 @@ static struct slice find_package(const struct names *n, const uint32_t *first) {
 	return its > all / 2 ? found : (struct slice){0};
 }
 
-bool names_find_command(struct names *n) {
+void names_find_command(struct names *n) {
 	const struct recording *r = n->recording;
 	bool has_own = false, has_script = false;
 	for (uint32_t i = 0; i < r->locations.n && !has_own; i++) {
@@ -85,12 +85,9 @@ bool names_find_command(struct names *n) {
 		has_own = is_of_script(n, i) && f->owner == OWNER_YOURS && !is_command(f);
 	}
 	if (has_own || !has_script) {
-		return true;
+		return;
 	}
-	FREED uint32_t *first = calloc(r->nodes.n + 1ul, sizeof *first);
-	if (!first) {
-		return false;
-	}
+	FREED uint32_t *first = memory_new(r->nodes.n, sizeof *first);
 	find_first(n, first);
 	struct slice package = find_package(n, first);
 	EACH_OF_THAT(f, n->frames, n->n_frames,
@@ -98,5 +95,4 @@ bool names_find_command(struct names *n) {
 					slice_equal(owner_package_of_file(f->file), package)) {
 		f->owner = OWNER_YOURS;
 	}
-	return true;
 }

@@ -39,12 +39,12 @@ struct branch {
 
 static struct branch *find_branches(const struct recording *r, struct arena *scratch) {
 	struct branch *branches = arena_new(scratch, struct branch, r->nodes.n + 1ul);
-	for (uint32_t i = 1; branches && i < r->nodes.n; i++) {
+	for (uint32_t i = 1; i < r->nodes.n; i++) {
 		uint32_t parent = r->nodes.items[i].parent, outer = r->nodes.items[parent].parent;
 		branches[i].top = parent == 0 ? 0 : outer == 0 ? i : branches[parent].top;
 		branches[i].first_ns = UINT64_MAX;
 	}
-	EACH_WHILE(s, r->stacks, branches) {
+	EACH(s, r->stacks) {
 		struct branch *b = &branches[branches[s->node].top];
 		b->n_stacks++;
 		b->first_ns = s->first_ns < b->first_ns ? s->first_ns : b->first_ns;
@@ -64,17 +64,15 @@ static bool is_before_main(const struct recording *r, const struct branch *branc
 							branches[i].n_stacks >= own->n_stacks);
 }
 
-bool names_cpp_find_start_up(struct names *n) {
+void names_cpp_find_start_up(struct names *n) {
 	const struct recording *r = n->recording;
 	SCOPED(arena) scratch = {0};
 	const struct rec_stack *pool = FIND_IN(s, r->stacks, is_pool(n, s));
-	const struct branch *branches = pool ? find_branches(r, &scratch) : NULL;
-	bool is_start_up = branches && is_before_main(r, branches, pool->node);
+	bool is_start_up = pool && is_before_main(r, find_branches(r, &scratch), pool->node);
 	for (uint32_t node = pool ? pool->node : 0; is_start_up && node != 0;
 			node = r->nodes.items[node].parent) {
 		struct name *frame = &n->frames[n->first[r->nodes.items[node].location]];
 		frame->is_runtime = true;
 		frame->owner = OWNER_LIBRARY;
 	}
-	return !pool || branches;
 }

@@ -54,16 +54,14 @@ static const struct name *find_symbol(const struct names *n, const struct index 
 	return found == INDEX_NONE ? NULL : &n->frames[found];
 }
 
-bool names_nim_correct_places(struct names *n) {
+void names_nim_correct_places(struct names *n) {
 	SCOPED(index) known = {0};
-	bool ok = true;
-	for (uint32_t i = 0; ok && i < n->n_frames; i++) {
-		const struct name *f = &n->frames[i];
+	EACH_OF(f, n->frames, n->n_frames) {
 		if (f->owner == OWNER_YOURS && is_of_user(f) && !find_symbol(n, &known, f->symbol)) {
-			ok = index_add(&known, slice_hash(SLICE_HASH, f->symbol), i);
+			(void)index_add(&known, slice_hash(SLICE_HASH, f->symbol), (uint32_t)(f - n->frames));
 		}
 	}
-	EACH_OF_WHILE(f, n->frames, n->n_frames, ok) {
+	EACH_OF(f, n->frames, n->n_frames) {
 		const struct name *own = f->is_runtime && is_of_user(f) && f->file.size > 0
 				? find_symbol(n, &known, f->symbol)
 				: NULL;
@@ -73,5 +71,4 @@ bool names_nim_correct_places(struct names *n) {
 			f->is_runtime = false;
 		}
 	}
-	return ok;
 }
