@@ -79,18 +79,6 @@ static bool log_live(const struct aggregate *a, struct bins *log) {
 	return ok && bins_end_live(log);
 }
 
-/** Append intervals to those of their stacks; next[stack] is where. */
-static bool put_by_stack(struct recording *out, uint32_t *next, const struct rec_interval *items,
-		size_t n) {
-	return ALL(i, n, recording_set_interval(out, next[items[i].stack]++, &items[i]));
-}
-
-static void count_by_stack(uint32_t *counts, const struct rec_interval *items, size_t n) {
-	for (size_t i = 0; i < n; i++) {
-		counts[items[i].stack]++;
-	}
-}
-
 /** counts[i] becomes the sum of those before it. */
 static void counts_to_starts(uint32_t *counts, size_t n) {
 	uint32_t sum = 0;
@@ -104,21 +92,28 @@ static void counts_to_starts(uint32_t *counts, size_t n) {
 /** All three parts are ordered by `until`, and one after the other: so are those of a stack. */
 static bool sort_intervals(const struct aggregate *a, const struct bins *log,
 		const struct bins *live, struct recording *out) {
-	const struct bins *b = &a->bins;
-	size_t n = b->n_intervals + log->n_log + live->n_log;
-	FREED uint32_t *next = calloc((size_t)a->stacks.n + 1, sizeof *next);
+	const struct {
+		const struct rec_interval *items;
+		size_t n;
+	} parts[] = {{a->bins.intervals, a->bins.n_intervals}, {log->log, log->n_log},
+			{live->log, live->n_log}};
+	const size_t n = SUM(k, N_OF(parts), parts[k].n);
+	FREED uint32_t *next = calloc((size_t)a->stacks.n + 1, sizeof *next); // by stack: where
 	out->intervals.items = arena_new(&out->arena, struct rec_interval_row, n);
 	if (!next || !out->intervals.items || n >= UINT32_MAX) {
 		return false;
 	}
-	count_by_stack(next, b->intervals, b->n_intervals);
-	count_by_stack(next, log->log, log->n_log);
-	count_by_stack(next, live->log, live->n_log);
+	EACH_OF(part, parts, N_OF(parts)) {
+		EACH_OF(v, part->items, part->n) {
+			next[v->stack]++;
+		}
+	}
 	counts_to_starts(next, a->stacks.n);
 	out->intervals.n = (uint32_t)n;
-	return put_by_stack(out, next, b->intervals, b->n_intervals) &&
-			put_by_stack(out, next, log->log, log->n_log) &&
-			put_by_stack(out, next, live->log, live->n_log);
+	return ALL(k, N_OF(parts),
+			ALL(i, parts[k].n,
+					recording_set_interval(out, next[parts[k].items[i].stack]++,
+							&parts[k].items[i])));
 }
 
 static bool put_intervals(const struct aggregate *a, struct recording *out) {

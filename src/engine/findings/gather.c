@@ -88,9 +88,8 @@ static uint32_t choose(const struct finder *f, struct rank *ranks, uint32_t *tag
 }
 
 /**
- * Curves under construction, of classes of stacks: 2 * tag of the place, and 1 more for those that
- * the holder of the peak holds. So each interval is counted once. A class has three rows, each with
- * a point for what is behind the last edge.
+ * Curves under construction: number 0 is the holder's of the peak, the others are those of the
+ * tagged places. Each has three rows, with a point for what is behind the last edge.
  */
 struct curves {
 	uint64_t *all;
@@ -101,19 +100,19 @@ struct curves {
 
 enum { COME, GONE, KEPT, N_ROWS };
 
-static uint64_t *row_of(const struct curves *c, uint32_t class, int row) {
-	return c->all + ((size_t) class * N_ROWS + (size_t)row) * c->stride;
+static uint64_t *row_of(const struct curves *c, uint32_t number, int row) {
+	return c->all + ((size_t)number * N_ROWS + (size_t)row) * c->stride;
 }
 
 /** What the intervals of a stack change at each edge. */
-static const struct rec_interval_row *add_changes(const struct finder *f, struct curves *c,
-		uint32_t class, const struct rec_interval_row *row, const struct rec_interval_row *end) {
-	uint64_t *come = row_of(c, class, COME), *gone = row_of(c, class, GONE);
-	uint64_t *kept = row_of(c, class, KEPT);
+static void add_changes(const struct finder *f, struct curves *c, uint32_t number,
+		const struct rec_interval_row *row, const struct rec_interval_row *end) {
+	uint64_t *come = row_of(c, number, COME), *gone = row_of(c, number, GONE);
+	uint64_t *kept = row_of(c, number, KEPT);
 	const uint32_t stack = row->stack;
 	// As live_bytes has it: what is suppressed or a runtime's own is not what a place has kept
 	bool is_kept = f->r->stacks.items[stack].live_blocks > 0 && !finder_is_noise(f, stack);
-	for (; row < end && row->stack == stack; row++) {
+	for (; row < end; row++) {
 		const struct rec_interval v = rec_interval_of(row, f->r->wide.items);
 		come[v.from] += v.bytes;
 		if (v.until != REC_NEVER) {
@@ -122,35 +121,18 @@ static const struct rec_interval_row *add_changes(const struct finder *f, struct
 			kept[v.from] += v.bytes;
 		}
 	}
-	return row;
 }
 
 static void scan_intervals(const struct finder *f, struct curves *c) {
-	if (f->r->intervals.n == 0) {
-		return; // items may be NULL, which has no end
-	}
-	const struct rec_interval_row *v = f->r->intervals.items, *end = v + f->r->intervals.n;
-	while (v < end) {
-		// Those of a stack stand together
-		const uint32_t stack = v->stack, tag = c->tag_of_place[f->place_of[stack]];
-		uint32_t class = 2 * tag + (f->holder.tags && f->holder.tags[stack]);
-		v = class ? add_changes(f, c, class, v, end) : v + 1;
-	}
-}
-
-/**
- * The holder's are those of all classes with it (class 1 has no tag); a place's those of both of
- * its.
- */
-static void join_classes(struct curves *c) {
-	for (uint32_t tag = 1; tag <= c->n_tags; tag++) {
-		for (int row = 0; row < N_ROWS; row++) {
-			const uint64_t *held = row_of(c, 2 * tag + 1, row);
-			uint64_t *holders = row_of(c, 1, row), *places = row_of(c, 2 * tag, row);
-			for (size_t i = 0; i < c->stride; i++) {
-				holders[i] += held[i];
-				places[i] += held[i];
-			}
+	const struct rec_interval_row *rows = f->r->intervals.items;
+	for (uint32_t i = 0, end; i < f->r->intervals.n; i = end) {
+		const uint32_t stack = rows[i].stack, tag = c->tag_of_place[f->place_of[stack]];
+		for (end = i; end < f->r->intervals.n && rows[end].stack == stack; end++) {}
+		if (f->holder.tags && f->holder.tags[stack]) {
+			add_changes(f, c, 0, rows + i, rows + end);
+		}
+		if (tag) {
+			add_changes(f, c, tag, rows + i, rows + end);
 		}
 	}
 }
@@ -171,19 +153,18 @@ void finder_make_curves(struct finder *f) {
 	struct rank *ranks = arena_new(&f->scratch, struct rank, f->n_places + 1ul);
 	struct curves c = {.stride = f->r->edges.n + 1ul, .tag_of_place = tag_of_place};
 	c.n_tags = choose(f, ranks, tag_of_place);
-	c.all = arena_new(&f->scratch, uint64_t, (c.n_tags + 1ul) * 2 * N_ROWS * c.stride);
+	c.all = arena_new(&f->scratch, uint64_t, (c.n_tags + 1ul) * N_ROWS * c.stride);
 	scan_intervals(f, &c);
-	join_classes(&c);
 	if (f->holder.tags) {
-		f->holder.curve = sum_up(row_of(&c, 1, COME), row_of(&c, 1, GONE), c.stride,
+		f->holder.curve = sum_up(row_of(&c, 0, COME), row_of(&c, 0, GONE), c.stride,
 				SUM(i, f->r->stacks.n, f->holder.tags[i] ? f->r->stacks.items[i].live_bytes : 0));
 	}
 	EACH_OF_THAT(p, f->places, f->n_places, tag_of_place[p - f->places]) {
-		uint32_t class = 2 * tag_of_place[p - f->places];
-		p->live_curve = sum_up(row_of(&c, class, COME), row_of(&c, class, GONE), c.stride,
+		uint32_t tag = tag_of_place[p - f->places];
+		p->live_curve = sum_up(row_of(&c, tag, COME), row_of(&c, tag, GONE), c.stride,
 				p->live_bytes + p->noise_bytes);
-		p->kept_curve = sum_up(row_of(&c, class, KEPT), NULL, c.stride, p->live_bytes);
-		p->gone_curve = sum_up(row_of(&c, class, GONE), NULL, c.stride, 0);
+		p->kept_curve = sum_up(row_of(&c, tag, KEPT), NULL, c.stride, p->live_bytes);
+		p->gone_curve = sum_up(row_of(&c, tag, GONE), NULL, c.stride, 0);
 	}
 }
 

@@ -7,6 +7,7 @@
  * before it. If the heap is nearly as large without a holder (others come to the same at other
  * times), the largest site is what makes it so large.
  */
+#include "engine/breakdown.h"
 #include "engine/findings/parts.h"
 
 // Per function, while the stacks of the peak are walked
@@ -17,28 +18,16 @@ struct inclusive {
 	const struct name *name;
 };
 
-/** The heaviest of the peak first, until they cover it or are many. */
-static uint32_t *stacks_of_peak(struct finder *f, uint32_t *n) {
+/** How many of the ranked stacks of the peak cover it, or are enough. */
+static uint32_t count_heaviest(const struct finder *f, const struct rank *ranks, uint32_t n) {
 	enum { STACKS_MAX = 20000 };
-	uint32_t *out = arena_new(&f->scratch, uint32_t, STACKS_MAX), n_all = 0;
-	struct radix_item *all = arena_new_unset(&f->scratch, struct radix_item, f->r->stacks.n + 1ul);
-	struct radix_item *scratch = arena_new_unset(&f->scratch, struct radix_item,
-			f->r->stacks.n + 1ul);
-	*n = 0;
-	for (uint32_t i = 0; i < f->r->stacks.n; i++) { // often few of all hold something
-		const uint64_t bytes = f->r->stacks.items[i].peak_bytes;
-		all[n_all] = (struct radix_item){.key = ~bytes, .value = i};
-		n_all += bytes > 0;
+	const uint64_t peak = f->r->summary.peak_bytes;
+	uint64_t left = peak;
+	uint32_t i = 0;
+	for (; i < STACKS_MAX && i < n && ranks[i].weight > 0 && left > peak / 1000; i++) {
+		left -= ranks[i].weight < left ? ranks[i].weight : left;
 	}
-	radix_sort(all, scratch, n_all);
-	uint64_t left = f->r->summary.peak_bytes;
-	while (*n < STACKS_MAX && *n < n_all && left > f->r->summary.peak_bytes / 1000) {
-		const uint64_t bytes = ~all[*n].key;
-		left -= bytes < left ? bytes : left;
-		out[*n] = (uint32_t)all[*n].value;
-		(*n)++;
-	}
-	return out;
+	return i;
 }
 
 /** `nameless`: a place of whose code the addresses are weighed, instead of functions; or NULL. */
@@ -197,10 +186,11 @@ void finder_find_holder(struct finder *f, bool is_site) {
 	}
 	find_start_up(f);
 	uint32_t n;
-	uint32_t *stacks = stacks_of_peak(f, &n);
+	FREED struct rank *ranks = rank_stacks(f->r, LENS_PEAK, &n);
 	struct inclusive *functions = FINDER_NEW(f, struct inclusive, names_n_functions(f->names));
+	n = count_heaviest(f, ranks, n);
 	for (uint32_t i = 0; i < n; i++) {
-		add_stack(f, functions, stacks[i]);
+		add_stack(f, functions, ranks[i].index);
 	}
 	const struct inclusive *best = choose(f, functions, is_site);
 	if (best) {

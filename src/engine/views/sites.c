@@ -4,16 +4,19 @@
 #include "engine/suppress.h"
 
 struct rank *rank_stacks(const struct recording *r, enum lens_metric metric, uint32_t *n) {
-	struct rank *ranks = memory_new(r->stacks.n, sizeof *ranks);
+	const size_t most = r->stacks.n + 1ul;
+	FREED struct radix_item *items = memory_new(2 * most, sizeof *items); // behind: for sorting
+	struct rank *ranks = memory_new(most, sizeof *ranks);
 	*n = 0;
 	for (uint32_t i = 0; i < r->stacks.n; i++) {
 		struct lens_costs c = lens_stack_costs(metric, &r->stacks.items[i]);
-		// A block of zero bytes weighs nothing, but it is a block
-		if (c.blocks > 0) {
-			ranks[(*n)++] = (struct rank){lens_metric_weight(metric, &c), i};
-		}
+		items[*n] = (struct radix_item){~lens_metric_weight(metric, &c), i};
+		*n += c.blocks > 0; // a block of zero bytes weighs nothing, but it is a block
 	}
-	qsort(ranks, *n, sizeof *ranks, rank_heaviest_first);
+	radix_sort(items, items + most, *n);
+	for (uint32_t i = 0; i < *n; i++) {
+		ranks[i] = (struct rank){~items[i].key, (uint32_t)items[i].value};
+	}
 	return ranks;
 }
 
