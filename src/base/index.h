@@ -128,6 +128,15 @@ static inline bool index_add(struct index *ix, uint64_t hash, uint32_t number) {
 		id_;                                                                        \
 	})
 
+/** The same of a VEC. INDEX_NONE: out of memory. */
+#define VEC_FIND_OR_ADD(index, v, hash, item, is_it, ...)                                    \
+	(!vec_reserve((v), 1) ? INDEX_NONE                                                       \
+						  : INDEX_FIND_OR_PUT((index), (hash), i_, ({                        \
+								const __typeof__(*(v)->items) *const item = &(v)->items[i_]; \
+								is_it;                                                       \
+							}),                                                              \
+									(v)->items, (v)->n, __VA_ARGS__))
+
 static inline void index_finish(struct index *ix) {
 	free(ix->slots);
 	*ix = (struct index){0};

@@ -101,6 +101,7 @@ struct slice names_package(const struct name *name);
 struct stack_walk {
 	const struct recording *recording;
 	const struct names *names;
+	const struct name *site; // of the stack
 	uint32_t node;
 	uint32_t location; // of the frame that was given last
 	struct name_list frames;

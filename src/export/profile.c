@@ -153,9 +153,8 @@ static void make_nodes(struct making *k) {
 
 /** The frame that a stack is named after. A runtime's stacks are named after no frame of theirs. */
 static uint32_t site_of(struct making *k, uint32_t node) {
-	const struct name *site = names_site(k->names, node);
 	struct stack_walk w = stack_walk_init(k->r, k->names, node);
-	const struct name *f;
+	const struct name *const site = w.site, *f;
 	if (site && SOME((f = stack_walk_next(&w)), f == site)) {
 		return frame_of(k, w.location, f);
 	}

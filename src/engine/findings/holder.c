@@ -33,13 +33,12 @@ static uint32_t count_heaviest(const struct finder *f, const struct rank *ranks,
 /** `nameless`: a place of whose code the addresses are weighed, instead of functions; or NULL. */
 static void add_frames(struct finder *f, struct inclusive *functions, uint32_t stack,
 		const struct place *nameless, uint64_t weight) {
-	const uint32_t node = f->r->stacks.items[stack].node;
-	const struct name *site = names_site(f->names, node), *frame;
-	struct stack_walk w = stack_walk_init(f->r, f->names, node);
+	struct stack_walk w = walk_of(f, stack);
+	const struct name *frame;
 	for (uint64_t depth = 0; (frame = stack_walk_next(&w)); depth++) {
 		struct inclusive *in = &functions[frame->function_id];
 		bool may_be = !nameless
-				? holder_may_be(frame, site)
+				? holder_may_be(frame, w.site)
 				: !frame->has_name && slice_equal(frame->module, nameless->name->module);
 		if (!may_be || in->seen_in == stack + 1) {
 			continue;
@@ -48,14 +47,14 @@ static void add_frames(struct finder *f, struct inclusive *functions, uint32_t s
 		in->name = in->name ? in->name : frame;
 		in->bytes += weight;
 		in->depth += weight * depth;
-		in->own += frame == site ? weight : 0;
+		in->own += frame == w.site ? weight : 0;
 	}
 }
 
 /** A library's function that has a name called the site in this stack. */
-static bool is_called_back(const struct finder *f, uint32_t stack, const struct name *site) {
-	struct stack_walk w = stack_walk_init(f->r, f->names, f->r->stacks.items[stack].node);
-	(void)NEXT_FRAME_THAT(frame, &w, frame == site);
+static bool is_called_back(const struct finder *f, uint32_t stack) {
+	struct stack_walk w = walk_of(f, stack);
+	(void)NEXT_FRAME_THAT(frame, &w, frame == w.site);
 	return NEXT_FRAME_THAT(frame, &w,
 			frame->owner == OWNER_LIBRARY && !frame->is_runtime && !frame->is_wrapper &&
 					frame->has_name);
@@ -72,7 +71,7 @@ static void add_stack(struct finder *f, struct inclusive *functions, uint32_t st
 	if (site && (unnamed != site || is_runtimes_own)) {
 		struct inclusive *in = &functions[unnamed->function_id];
 		in->name = unnamed;
-		in->bytes += unnamed != site && is_called_back(f, stack, site) ? 0 : bytes;
+		in->bytes += unnamed != site && is_called_back(f, stack) ? 0 : bytes;
 		in->own += bytes;
 	}
 }

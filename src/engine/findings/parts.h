@@ -278,6 +278,10 @@ static inline bool finder_is_noise(const struct finder *f, uint32_t stack) {
 	return !keeper || keeper->is_runtime;
 }
 
+static inline struct stack_walk walk_of(const struct finder *f, uint32_t stack) {
+	return stack_walk_init(f->r, f->names, f->r->stacks.items[stack].node);
+}
+
 /** An allocator was seen that could not be hooked: what it did is in no number. */
 static inline bool finder_misses_allocator(const struct finder *f) {
 	return ANY(i, f->r->allocators.n, f->r->allocators.items[i].why);

@@ -12,13 +12,12 @@ struct own_frames {
 };
 
 static void collect_own(struct finder *f, uint32_t stack, struct own_frames *out) {
-	uint32_t node = f->r->stacks.items[stack].node;
-	const struct name *site = names_site(f->names, node), *frame;
-	struct stack_walk w = stack_walk_init(f->r, f->names, node);
+	struct stack_walk w = walk_of(f, stack);
+	const struct name *frame;
 	bool is_behind = false;
 	out->n = 0;
 	while (out->n < 64 && (frame = stack_walk_next(&w))) {
-		is_behind |= frame == site;
+		is_behind |= frame == w.site;
 		if (is_behind && frame->owner == OWNER_YOURS) {
 			out->items[out->n++] = frame;
 		}

@@ -15,11 +15,9 @@ static bool is_inside(struct slice function) {
  * are its insides. NULL: code without a name did.
  */
 static const struct name *asker_of_stack(const struct finder *f, uint32_t stack) {
-	uint32_t node = f->r->stacks.items[stack].node;
-	const struct name *site = names_site(f->names, node);
-	struct stack_walk w = stack_walk_init(f->r, f->names, node);
+	struct stack_walk w = walk_of(f, stack);
 	const struct name *asker = NEXT_FRAME_THAT(frame, &w,
-			!frame->is_wrapper && slice_equal(frame->module, site->module) &&
+			!frame->is_wrapper && slice_equal(frame->module, w.site->module) &&
 					(!frame->has_name ||
 							(!owner_speaks_of_allocating(frame->function) &&
 									!is_inside(frame->function))));
@@ -49,14 +47,12 @@ struct asker runtime_largest_asker(struct finder *f, const struct place *p, enum
 
 const struct name *caller_of_site(const struct finder *f, uint32_t stack, bool has_name,
 		uint8_t *been) {
-	uint32_t node = f->r->stacks.items[stack].node;
-	const struct name *site = names_site(f->names, node);
-	struct stack_walk w = stack_walk_init(f->r, f->names, node);
-	(void)NEXT_FRAME_THAT(frame, &w, frame == site);
+	struct stack_walk w = walk_of(f, stack);
+	(void)NEXT_FRAME_THAT(frame, &w, frame == w.site);
 	const struct name *caller;
 	while ((caller = stack_walk_next(&w)) != NULL &&
 			(caller->owner != OWNER_YOURS || caller->has_name != has_name ||
-					caller->function_id == site->function_id)) {
+					caller->function_id == w.site->function_id)) {
 		if (been && w.i == w.frames.n) {
 			if (been[w.node]) {
 				return NULL;
@@ -69,7 +65,7 @@ const struct name *caller_of_site(const struct finder *f, uint32_t stack, bool h
 
 /** For which function of a script the site, in an addon of the user's, allocated; or NULL. */
 static const struct name *script_behind(const struct finder *f, uint32_t stack) {
-	struct stack_walk w = stack_walk_init(f->r, f->names, f->r->stacks.items[stack].node);
+	struct stack_walk w = walk_of(f, stack);
 	const struct name *site = finder_site(f, stack);
 	if (!f->runs_scripts || site->owner != OWNER_YOURS || site->module.size == 0) {
 		return NULL;
@@ -92,9 +88,8 @@ struct called {
 };
 
 static struct called called_by_site(const struct finder *f, uint32_t stack) {
-	uint32_t node = f->r->stacks.items[stack].node;
-	const struct name *site = names_site(f->names, node), *frame, *next = NULL, *named = NULL;
-	struct stack_walk w = stack_walk_init(f->r, f->names, node);
+	struct stack_walk w = walk_of(f, stack);
+	const struct name *const site = w.site, *frame, *next = NULL, *named = NULL;
 	while ((frame = stack_walk_next(&w)) && frame != site) {
 		named = frame->has_name ? frame : named;
 		next = frame;

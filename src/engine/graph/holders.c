@@ -217,12 +217,8 @@ static bool find_stacks(struct holding *h) {
 static uint32_t field_of(struct holding *h, uint32_t block, uint32_t to, const struct edge *e) {
 	const struct field f = {.from = h->stacks[block], .to = to, .word = e->word};
 	const uint64_t hash = hash_u64((uint64_t)f.from << 39 ^ (uint64_t)f.to << 7 ^ f.word);
-	return !vec_reserve(&h->fields, 1)
-			? INDEX_NONE
-			: INDEX_FIND_OR_PUT(&h->field_index, hash, k,
-					  h->fields.items[k].from == f.from && h->fields.items[k].to == f.to &&
-							  h->fields.items[k].word == f.word,
-					  h->fields.items, h->fields.n, f);
+	return VEC_FIND_OR_ADD(&h->field_index, &h->fields, hash, k,
+			k->from == f.from && k->to == f.to && k->word == f.word, f);
 }
 
 /** Of all that there are of a stack. What is of none is never few. */
@@ -369,15 +365,11 @@ static uint32_t row_below(struct holding *h, struct graph *out, uint32_t above, 
 											   .kind = stack == STACK_NONE ? REC_HOLDER_REST
 																		   : REC_HOLDER_BLOCKS},
 			.class = class};
-	h->ok = h->ok && vec_reserve(&out->holders, 1);
-	const uint32_t row = !h->ok
-			? INDEX_NONE
-			: INDEX_FIND_OR_PUT(&h->row_index, hash_pair(hash_pair(above, class), stack), i,
-					  out->holders.items[i].row.above == above &&
-							  out->holders.items[i].row.stack == stack &&
-							  out->holders.items[i].class == class &&
-							  out->holders.items[i].row.kind == fresh.row.kind,
-					  out->holders.items, out->holders.n, fresh);
+	const uint32_t hash = hash_pair(hash_pair(above, class), stack);
+	const uint32_t row = VEC_FIND_OR_ADD(&h->row_index, &out->holders, hash, r,
+			r->row.above == above && r->row.stack == stack && r->class == class &&
+					r->row.kind == fresh.row.kind,
+			fresh);
 	h->ok &= row != INDEX_NONE;
 	return h->ok ? row + 1 : above;
 }

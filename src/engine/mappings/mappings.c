@@ -83,11 +83,7 @@ static void keep_peak(const struct mappings *m, struct mapping_stack *s) {
 }
 
 static uint32_t stack_of(struct mappings *m, uint32_t node) {
-	if (!vec_reserve(&m->stacks, 1)) {
-		return INDEX_NONE;
-	}
-	return INDEX_FIND_OR_PUT(&m->by_node, hash_u64(node), i, m->stacks.items[i].sum.node == node,
-			m->stacks.items, m->stacks.n,
+	return VEC_FIND_OR_ADD(&m->by_node, &m->stacks, hash_u64(node), s, s->sum.node == node,
 			(struct mapping_stack){.sum = {.node = node, .first_ns = m->moment}});
 }
 
@@ -244,14 +240,9 @@ static bool add_change(struct mappings *m, const struct trace_event *e, uint64_t
 		uint32_t sort) {
 	const uint32_t what = sort >> 4;
 	const uint64_t key = (uint64_t)e->node << 8 | what;
-	uint32_t i = vec_reserve(&m->changes, 1)
-			? INDEX_FIND_OR_PUT(&m->by_change, hash_u64(key), k,
-					  m->changes.items[k].node == e->node && m->changes.items[k].what == what,
-					  m->changes.items, m->changes.n,
-					  (struct rec_change){.node = e->node,
-							  .what = (uint8_t)what,
-							  .first_ns = m->moment})
-			: INDEX_NONE;
+	uint32_t i = VEC_FIND_OR_ADD(&m->by_change, &m->changes, hash_u64(key), known,
+			known->node == e->node && known->what == what,
+			(struct rec_change){.node = e->node, .what = (uint8_t)what, .first_ns = m->moment});
 	if (i == INDEX_NONE) {
 		return false;
 	}

@@ -18,8 +18,8 @@ static bool is_noisy_function(const struct name *f) {
 }
 
 const struct name *names_keeper(const struct names *n, uint32_t node) {
-	const struct name *site = names_site(n, node), *f;
 	struct stack_walk w = stack_walk_init(n->recording, n, node);
+	const struct name *const site = w.site, *f;
 	while (site && !site->is_runtime && (f = stack_walk_next(&w)) && f != site) {
 		if (f->is_runtime && !f->is_wrapper && is_noisy_function(f)) {
 			return &n->frames[n->n_frames + n->recording->locations.items[w.location].module];
@@ -36,9 +36,8 @@ static bool is_interpreter(const struct names *n, uint32_t module) {
 }
 
 const struct name *names_mapper(const struct names *n, uint32_t node, const struct name **running) {
-	const struct name *site = names_site(n, node);
 	struct stack_walk w = stack_walk_init(n->recording, n, node);
-	const struct name *f = NEXT_FRAME_THAT(frame, &w, !frame->is_wrapper);
+	const struct name *site = w.site, *f = NEXT_FRAME_THAT(frame, &w, !frame->is_wrapper);
 	const uint32_t module = f ? n->recording->locations.items[w.location].module : 0;
 	bool is_own = f && site && !site->is_runtime && !slice_equal(site->module, f->module) &&
 			is_interpreter(n, module);

@@ -292,7 +292,7 @@ struct name_list names_of(const struct names *n, uint32_t location) {
 }
 
 struct stack_walk stack_walk_init(const struct recording *r, const struct names *n, uint32_t node) {
-	return (struct stack_walk){.recording = r, .names = n, .node = node};
+	return (struct stack_walk){r, n, names_site(n, node), .node = node};
 }
 
 const struct name *stack_walk_next(struct stack_walk *w) {

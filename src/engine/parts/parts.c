@@ -40,15 +40,10 @@ static uint32_t row_of(struct joining *j, uint8_t part, uint32_t mapping, const 
 	for (const char *c = name; c && *c; c++) {
 		hash = hash_u64(hash ^ (uint8_t)*c);
 	}
-	j->ok &= vec_reserve(&j->out->rows, 1);
-	struct parts_row *rows = j->out->rows.items;
-	uint32_t found = !j->ok
-			? INDEX_NONE
-			: INDEX_FIND_OR_PUT(&j->rows, hash, i,
-					  rows[i].part == part && rows[i].mapping == mapping &&
-							  strcmp(rows[i].name ? rows[i].name : "", name ? name : "") == 0,
-					  rows, j->out->rows.n,
-					  (struct parts_row){.name = name, .mapping = mapping, .part = part});
+	uint32_t found = VEC_FIND_OR_ADD(&j->rows, &j->out->rows, hash, r,
+			r->part == part && r->mapping == mapping &&
+					strcmp(r->name ? r->name : "", name ? name : "") == 0,
+			(struct parts_row){.name = name, .mapping = mapping, .part = part});
 	j->ok &= found != INDEX_NONE;
 	return found;
 }

@@ -70,9 +70,8 @@ static void take_sites(struct taker *t) {
 static struct part *part_of_type(struct taker *t, struct index *known, struct slice type) {
 	struct slice text = slice_of_text(type_shown(type, t->arena));
 	uint64_t h = slice_hash(SLICE_HASH, text);
-	(void)vec_reserve(&t->parts, 1);
-	uint32_t id = INDEX_FIND_OR_PUT(known, h, i, slice_equal(t->parts.items[i].label, text),
-			t->parts.items, t->parts.n, (struct part){.label = text});
+	uint32_t id = VEC_FIND_OR_ADD(known, &t->parts, h, p, slice_equal(p->label, text),
+			(struct part){.label = text});
 	return &t->parts.items[id];
 }
 

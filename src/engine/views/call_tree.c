@@ -34,10 +34,8 @@ struct end {
 
 static uint32_t child_of(struct maker *m, uint32_t parent, uint32_t key, const struct name *name) {
 	uint64_t hash = hash_u64((uint64_t)parent << 32 | key);
-	(void)vec_reserve(&m->nodes, 1);
-	struct call_node *all = m->nodes.items;
-	return INDEX_FIND_OR_PUT(&m->children, hash, i, all[i].parent == parent && all[i].key == key,
-			all, m->nodes.n, (struct call_node){.name = name, .parent = parent, .key = key});
+	return VEC_FIND_OR_ADD(&m->children, &m->nodes, hash, n, n->parent == parent && n->key == key,
+			(struct call_node){.name = name, .parent = parent, .key = key});
 }
 
 static bool has_groups(const struct maker *m) {

@@ -32,22 +32,17 @@ struct document {
 	struct profile_functions functions;
 	uint8_t *is_written; // per function
 	VEC(struct cost) costs;
-	bool failed;
 };
 
 static struct cost *find_cost(struct document *d, uint32_t frame, uint32_t callee) {
 	uint32_t function = d->functions.of_frame[frame];
 	uint32_t line = d->p->frames.items[frame].line;
 	const uint32_t hash = hash_pair(hash_pair(function, line), callee);
-	struct cost *all = vec_reserve(&d->costs, 1) ? d->costs.items : NULL;
-	uint32_t id = !all
-			? INDEX_NONE
-			: INDEX_FIND_OR_PUT(&d->cost_ids, hash, i,
-					  all[i].function == function && all[i].line == line && all[i].callee == callee,
-					  all, d->costs.n,
-					  (struct cost){.function = function, .line = line, .callee = callee});
-	d->failed |= id == INDEX_NONE;
-	return d->failed ? NULL : &all[id];
+	uint32_t id = VEC_FIND_OR_ADD(&d->cost_ids, &d->costs, hash, c,
+			c->function == function && c->line == line && c->callee == callee,
+			(struct cost){.function = function, .line = line, .callee = callee});
+	d->out->failed |= id == INDEX_NONE;
+	return id == INDEX_NONE ? NULL : &d->costs.items[id];
 }
 
 static void add(struct document *d, struct cost *c, uint32_t sample) {
@@ -70,7 +65,7 @@ static void add_stack(struct document *d, uint32_t sample) {
 		return;
 	}
 	add(d, find_cost(d, nodes[node].frame, 0), sample);
-	for (; nodes[node].parent && !d->failed; node = nodes[node].parent) {
+	for (; nodes[node].parent && !d->out->failed; node = nodes[node].parent) {
 		uint32_t caller = nodes[nodes[node].parent].frame;
 		add(d, find_cost(d, caller, d->functions.of_frame[nodes[node].frame]), sample);
 	}
@@ -145,12 +140,12 @@ bool callgrind_encode(struct buffer *out, const struct profile *p,
 	struct document d = {.out = out, .p = p};
 	d.n_columns = profile_views(p, options->shown, d.columns);
 	d.is_written = arena_new(&d.scratch, uint8_t, p->frames.n + 1ul);
-	d.failed = !d.is_written ||
+	out->failed |= !d.is_written ||
 			!profile_find_functions(p, PROFILE_BY_FILE, &d.scratch, &d.functions);
-	for (uint32_t i = 0; i < p->samples.n && !d.failed; i++) {
+	for (uint32_t i = 0; i < p->samples.n && !out->failed; i++) {
 		add_stack(&d, i);
 	}
-	if (!d.failed) {
+	if (!out->failed) {
 		vec_sort(&d.costs, by_function);
 		put_head(&d);
 		put_costs(&d);
@@ -158,5 +153,5 @@ bool callgrind_encode(struct buffer *out, const struct profile *p,
 	vec_finish(&d.costs);
 	index_finish(&d.cost_ids);
 	arena_finish(&d.scratch);
-	return (!d.failed && !out->failed) || err_memory(err);
+	return !out->failed || err_memory(err);
 }

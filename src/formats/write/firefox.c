@@ -16,7 +16,6 @@ struct document {
 	struct arena scratch;
 	struct profile_functions functions;
 	const struct event *events; // of the thread that is being written
-	bool failed;
 };
 
 struct event {
@@ -123,16 +122,6 @@ static void put_tables(struct document *d) {
 	put_table(d, "resourceTable", 1, d->p->mappings.n, resources);
 }
 
-static void put_empty_tables(struct document *d) {
-	json_raw(&d->j,
-			slice_of_text("\"markers\":{\"length\":0,\"category\":[],\"data\":[],"
-						  "\"endTime\":[],\"name\":[],\"phase\":[],\"startTime\":[]},"
-						  "\"samples\":{\"length\":0,\"stack\":[],\"time\":[],"
-						  "\"weight\":null,\"weightType\":\"samples\",\"eventDelay\":[]},"
-						  "\"nativeSymbols\":{\"length\":0,\"libIndex\":[],\"address\":[],"
-						  "\"name\":[],\"functionSize\":[]}"));
-}
-
 ORDER_OF(by_time, struct event,
 		LOWEST(time_ns) ?: LOWEST(address) ?: (a->bytes < b->bytes) - (a->bytes > b->bytes));
 
@@ -175,7 +164,7 @@ static void put_allocations(struct document *d, bool of_base) {
 	size_t most = p->lives.n * 2ul > p->samples.n ? p->lives.n * 2ul : p->samples.n;
 	struct event *events = arena_new(&d->scratch, struct event, most);
 	if (!events) {
-		d->failed = true;
+		d->j.out->failed = true;
 		return;
 	}
 	bool is_balanced = p->lives.n > 0 && !p->is_diff;
@@ -202,19 +191,22 @@ static void put_strings(struct document *d) {
 }
 
 static void put_thread(struct document *d, bool of_base) {
+	static const char rest[] =
+			"\"processType\":\"default\",\"processStartupTime\":0,\"processShutdownTime\":null,"
+			"\"registerTime\":0,\"unregisterTime\":null,\"pausedRanges\":[]";
+	static const char empty[] = "\"markers\":{\"length\":0,\"category\":[],\"data\":[],"
+								"\"endTime\":[],\"name\":[],\"phase\":[],\"startTime\":[]},"
+								"\"samples\":{\"length\":0,\"stack\":[],\"time\":[],"
+								"\"weight\":null,\"weightType\":\"samples\",\"eventDelay\":[]},"
+								"\"nativeSymbols\":{\"length\":0,\"libIndex\":[],\"address\":[],"
+								"\"name\":[],\"functionSize\":[]}";
 	JSON_OBJECT(&d->j, NULL);
-	json_text(&d->j, "processType", "default");
-	json_number(&d->j, "processStartupTime", 0);
-	json_null(&d->j, "processShutdownTime");
-	json_number(&d->j, "registerTime", 0);
-	json_null(&d->j, "unregisterTime");
-	json_open(&d->j, "pausedRanges", '[');
-	json_close(&d->j);
+	json_raw(&d->j, slice_of_text(rest));
 	json_text(&d->j, "name", of_base ? "base" : "heap");
 	json_bool(&d->j, "isMainThread", !of_base);
 	json_text(&d->j, "pid", FORMAT(16, "%u", d->p->pid));
 	json_number(&d->j, "tid", of_base);
-	put_empty_tables(d);
+	json_raw(&d->j, slice_of_text(empty));
 	put_tables(d);
 	put_strings(d);
 	put_allocations(d, of_base);
@@ -256,9 +248,9 @@ bool firefox_encode(struct buffer *out, const struct profile *p,
 		const struct write_options *options, struct err *err) {
 	(void)options;
 	struct document d = {.j = json_init(out), .p = p};
-	d.failed = !profile_find_functions(p, PROFILE_BY_FILE | PROFILE_BY_MAPPING, &d.scratch,
+	out->failed |= !profile_find_functions(p, PROFILE_BY_FILE | PROFILE_BY_MAPPING, &d.scratch,
 			&d.functions);
-	if (!d.failed) {
+	if (!out->failed) {
 		JSON_OBJECT(&d.j, NULL);
 		put_meta(&d);
 		put_libs(&d);
@@ -270,5 +262,5 @@ bool firefox_encode(struct buffer *out, const struct profile *p,
 		}
 	}
 	arena_finish(&d.scratch);
-	return (!d.failed && !out->failed) || err_memory(err);
+	return !out->failed || err_memory(err);
 }

@@ -32,7 +32,6 @@ struct writer {
 	struct profile_places places; // a Location each
 	struct profile_functions functions;
 	struct texts texts; // further strings behind those of the profile
-	bool failed;
 };
 
 static uint32_t text_id(struct writer *w, const char *text) {
@@ -41,14 +40,14 @@ static uint32_t text_id(struct writer *w, const char *text) {
 
 static void end_message(struct writer *w, unsigned field) {
 	proto_bytes(w->out, field, buffer_view(&w->message));
-	w->failed |= w->message.failed;
+	w->out->failed |= w->message.failed;
 	buffer_clear(&w->message);
 }
 
 /** A message within the message. */
 static void end_part(struct writer *w, unsigned field) {
 	proto_bytes(&w->message, field, buffer_view(&w->part));
-	w->failed |= w->part.failed;
+	w->out->failed |= w->part.failed;
 	buffer_clear(&w->part);
 }
 
@@ -201,7 +200,7 @@ bool pprof_encode(struct buffer *out, const struct profile *p, const struct writ
 		put_head(&w, options->shown);
 		put_strings(&w);
 	}
-	ok = ok && !w.failed && !w.texts.failed && !out->failed;
+	ok = ok && !w.texts.failed && !out->failed;
 	texts_finish(&w.texts);
 	CALL_FOR(buffer_finish, &w, message, part, packed);
 	arena_finish(&w.scratch);

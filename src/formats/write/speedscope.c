@@ -19,7 +19,6 @@ struct document {
 	struct json j;
 	const struct profile *p;
 	struct path path;
-	bool failed;
 };
 
 static void put_frames(struct document *d) {
@@ -46,10 +45,10 @@ static bool is_shown(const struct profile_sample *s, enum profile_value value, b
 static void put_samples(struct document *d, enum profile_value value, bool of_base) {
 	const struct profile *p = d->p;
 	json_open(&d->j, "samples", '[');
-	EACH_THAT(s, p->samples, !d->failed && is_shown(s, value, of_base)) {
-		d->failed |= !path_of(&d->path, p->nodes.items, s->node);
+	EACH_THAT(s, p->samples, !d->j.out->failed && is_shown(s, value, of_base)) {
+		d->j.out->failed |= !path_of(&d->path, p->nodes.items, s->node);
 		JSON_LIST(&d->j, NULL);
-		for (uint32_t k = 0; !d->failed && k < d->path.n; k++) {
+		for (uint32_t k = 0; !d->j.out->failed && k < d->path.n; k++) {
 			json_number(&d->j, NULL, p->nodes.items[d->path.items[k]].frame - 1);
 		}
 	}
@@ -94,5 +93,5 @@ bool speedscope_encode(struct buffer *out, const struct profile *p,
 	put_profiles(&d, options->shown);
 	json_close(&d.j);
 	vec_finish(&d.path);
-	return (!d.failed && !out->failed) || err_memory(err);
+	return !out->failed || err_memory(err);
 }

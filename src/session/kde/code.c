@@ -121,11 +121,8 @@ static uint32_t location_of(struct kde_import *k, uint64_t ip) {
 	uint32_t module = loaded ? loaded->module : 0;
 	uint64_t pc = pc_of(k, ip);
 	uint64_t hash = hash_u64(pc + module * 0x9e3779b97f4a7c15u);
-	struct rec_location *all = vec_reserve(&k->locations, 1) ? k->locations.items : NULL;
-	uint32_t id = !all ? INDEX_NONE
-					   : INDEX_FIND_OR_PUT(&k->location_index, hash, i,
-								 all[i].pc == pc && all[i].module == module, all, k->locations.n,
-								 (struct rec_location){.pc = pc, .module = module});
+	uint32_t id = VEC_FIND_OR_ADD(&k->location_index, &k->locations, hash, l,
+			l->pc == pc && l->module == module, (struct rec_location){.pc = pc, .module = module});
 	return id == INDEX_NONE ? 0 : id;
 }
 

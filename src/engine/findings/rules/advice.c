@@ -46,10 +46,9 @@ void find_no_lines(struct finder *f) {
 
 /** Only hands out memory: everything below its own frame is the allocator. */
 static bool only_forwards(struct finder *f, uint32_t stack) {
-	uint32_t node = f->r->stacks.items[stack].node;
-	const struct name *site = names_site(f->names, node), *frame;
-	struct stack_walk w = stack_walk_init(f->r, f->names, node);
-	return EVERY((frame = stack_walk_next(&w)) && frame != site, frame->is_wrapper);
+	struct stack_walk w = walk_of(f, stack);
+	const struct name *frame;
+	return EVERY((frame = stack_walk_next(&w)) && frame != w.site, frame->is_wrapper);
 }
 
 static uint32_t count_callers(struct finder *f, const struct place *p) {

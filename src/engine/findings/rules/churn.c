@@ -39,10 +39,9 @@ static struct slice qualifier_of(struct slice name) {
 
 /** The class whose member asked for the memory: "std::vector", Rust's "Vec". Empty: none known. */
 static struct slice class_of(struct finder *f, const struct place *p) {
-	uint32_t node = f->r->stacks.items[p->heaviest[BY_SHORT_LIVED]].node;
-	const struct name *site = names_site(f->names, node), *frame, *via = NULL;
-	struct stack_walk w = stack_walk_init(f->r, f->names, node);
-	while ((frame = stack_walk_next(&w)) && frame != site) {
+	struct stack_walk w = walk_of(f, p->heaviest[BY_SHORT_LIVED]);
+	const struct name *frame, *via = NULL;
+	while ((frame = stack_walk_next(&w)) && frame != w.site) {
 		via = frame->is_wrapper || !frame->has_name ? via : frame;
 	}
 	struct slice class = qualifier_of(via ? short_name_of(f, via) : (struct slice){0});

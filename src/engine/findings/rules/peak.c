@@ -125,9 +125,8 @@ static bool are_called_alike(struct finder *f, const struct name *a, const struc
 static const struct name *next_below(struct finder *f, const struct holder *h, uint32_t stack,
 		uint8_t *alike) {
 	enum { UNKNOWN, ALIKE, OTHER };
-	uint32_t node = f->r->stacks.items[stack].node;
-	const struct name *site = names_site(f->names, node), *frame, *below = NULL;
-	struct stack_walk w = stack_walk_init(f->r, f->names, node);
+	struct stack_walk w = walk_of(f, stack);
+	const struct name *const site = w.site, *frame, *below = NULL;
 	while ((frame = stack_walk_next(&w)) && frame->function_id != h->name->function_id) {
 		uint8_t *is = &alike[frame->function_id];
 		if (*is == UNKNOWN && holder_may_be(frame, site)) {
