@@ -72,7 +72,7 @@ struct gate_result {
 	const char *sentence; // what was found, of which site it is; ends with no stop
 };
 
-/** False: no memory, or a gate that asks for a base that there is not. Results in the arena. */
+/** False: a gate asks for a base that there is not. Results in the arena. */
 bool gates_check(const struct gate *gates, uint32_t n, struct gate_runs ours, struct gate_runs base,
 		struct arena *arena, struct gate_result **out, struct err *err);
 
@@ -93,7 +93,7 @@ struct compare_request {
 	enum breakdown_by by;  // of report_compare_tree: whose parts; N_BREAKDOWNS: call trees
 };
 
-typedef bool comparison(struct buffer *out, const struct compare_request *request, struct err *err);
+typedef void comparison(struct buffer *out, const struct compare_request *request);
 comparison report_compare, report_compare_markdown, report_compare_json;
 
 /** Both call trees as one, or both lists of parts, by the lens's metric. Only with a base. */

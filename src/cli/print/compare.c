@@ -100,8 +100,8 @@ static bool choose_run(struct comparing *c, struct side *s) {
 
 static bool write_junit(const char *path, const struct compare_request *request, struct err *err) {
 	SCOPED(buffer) out = {0};
-	return report_junit(&out, request, err) &&
-			packer_put(path, PACKER_BY_NAME, buffer_view(&out), err);
+	report_junit(&out, request);
+	return packer_put(path, PACKER_BY_NAME, buffer_view(&out), err);
 }
 
 static bool write_all(struct comparing *c, const struct compare_request *request,
@@ -118,9 +118,9 @@ static bool write_all(struct comparing *c, const struct compare_request *request
 			: o->is_json             ? report_compare_json
 			: o->compare.is_markdown ? report_compare_markdown
 									 : report_compare;
+	put(out, request);
 	return export_all(&o->exports, &exported, c->err) &&
-			(!o->compare.junit || write_junit(o->compare.junit, request, c->err)) &&
-			put(out, request, c->err);
+			(!o->compare.junit || write_junit(o->compare.junit, request, c->err));
 }
 
 /** What a view counts of the runs that are shown, in their place. */

@@ -109,30 +109,27 @@ static void put_six_lines(struct buffer *out, const struct compare_request *requ
 	put_classic(out, "total memory leaked", &totals[TOTAL_NEVER_FREED]);
 }
 
-bool report_compare(struct buffer *out, const struct compare_request *request, struct err *err) {
+void report_compare(struct buffer *out, const struct compare_request *request) {
 	SCOPED(arena) arena = {0};
 	struct total totals[N_TOTALS];
-	bool ok = totals_of(request, &arena, totals, err);
-	if (ok) {
-		compare_put_head(out, request);
-		buffer_printf(out, "  %-12s", "");
-		if (request->has_base) {
-			put_right(out, "base", COLUMN);
-		}
-		put_right(out, "this", COLUMN);
-		buffer_u8(out, '\n');
-		for (int i = 0; i < N_TOTALS; i++) {
-			put_total(out, request, &totals[i]);
-			if (i == TOTAL_ALLOCATED_BYTES) {
-				put_rate(out, request, &totals[TOTAL_ALLOCATIONS]);
-			}
-		}
-		put_durations(out, request);
+	totals_of(request, &arena, totals);
+	compare_put_head(out, request);
+	buffer_printf(out, "  %-12s", "");
+	if (request->has_base) {
+		put_right(out, "base", COLUMN);
 	}
-	ok = ok && each_compared_metric(request, put_sites, out, &arena, err);
+	put_right(out, "this", COLUMN);
+	buffer_u8(out, '\n');
+	for (int i = 0; i < N_TOTALS; i++) {
+		put_total(out, request, &totals[i]);
+		if (i == TOTAL_ALLOCATED_BYTES) {
+			put_rate(out, request, &totals[TOTAL_ALLOCATIONS]);
+		}
+	}
+	put_durations(out, request);
+	each_compared_metric(request, put_sites, out, &arena);
 	compare_put_gates(out, request);
-	if (ok && request->has_base) {
+	if (request->has_base) {
 		put_six_lines(out, request, totals);
 	}
-	return ok && (!out->failed || err_memory(err));
 }

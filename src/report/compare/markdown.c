@@ -92,22 +92,18 @@ static void put_sites(void *to, const struct compare_request *request, enum lens
 	buffer_text(out, "\n</details>\n\n");
 }
 
-bool report_compare_markdown(struct buffer *out, const struct compare_request *request,
-		struct err *err) {
+void report_compare_markdown(struct buffer *out, const struct compare_request *request) {
 	SCOPED(arena) arena = {0};
 	struct total totals[N_TOTALS];
-	bool ok = totals_of(request, &arena, totals, err);
-	if (ok) {
-		buffer_text(out, "### Heap: ");
-		put_code(out, path_base(slice_of_text(request->file)));
-		if (request->has_base) {
-			buffer_text(out, " against ");
-			put_code(out, path_base(slice_of_text(request->base_file)));
-		}
-		buffer_text(out, "\n\n");
-		put_gates(out, request);
-		put_totals(out, request, totals);
+	totals_of(request, &arena, totals);
+	buffer_text(out, "### Heap: ");
+	put_code(out, path_base(slice_of_text(request->file)));
+	if (request->has_base) {
+		buffer_text(out, " against ");
+		put_code(out, path_base(slice_of_text(request->base_file)));
 	}
-	ok = ok && each_compared_metric(request, put_sites, out, &arena, err);
-	return ok && (!out->failed || err_memory(err));
+	buffer_text(out, "\n\n");
+	put_gates(out, request);
+	put_totals(out, request, totals);
+	each_compared_metric(request, put_sites, out, &arena);
 }

@@ -2,8 +2,8 @@
 /* What the forms of a comparison share: totals, sites that changed, and how both are said. */
 #include "report/compare/parts.h"
 
-bool totals_of(const struct compare_request *request, struct arena *arena,
-		struct total out[N_TOTALS], struct err *err) {
+void totals_of(const struct compare_request *request, struct arena *arena,
+		struct total out[N_TOTALS]) {
 	static const struct total rows[N_TOTALS] = {
 			{.what = "peak", .key = "peak_bytes", .is_bytes = true},
 			{.what = "never freed", .key = "never_freed_bytes", .is_bytes = true},
@@ -20,10 +20,8 @@ bool totals_of(const struct compare_request *request, struct arena *arena,
 		const struct diff_input *in = &request->input[side];
 		struct lens lens;
 		struct lens_result peak, live;
-		if (!diff_apply(in, LENS_PEAK, arena, &lens, &peak, err) ||
-				!diff_apply(in, LENS_NEVER_FREED, arena, &lens, &live, err)) {
-			return false;
-		}
+		check(diff_apply(in, LENS_PEAK, arena, &lens, &peak, NULL));
+		check(diff_apply(in, LENS_NEVER_FREED, arena, &lens, &live, NULL));
 		const struct lens_costs *c = &peak.total;
 		const uint64_t values[N_TOTALS] = {c->bytes, live.total.bytes, live.total.blocks,
 				c->allocations, c->allocated_bytes, c->temporary,
@@ -34,19 +32,15 @@ bool totals_of(const struct compare_request *request, struct arena *arena,
 		}
 		out[N_TOTALS - 1].is_known[side] = values[N_TOTALS - 1] > 0;
 	}
-	return true;
 }
 
-bool each_compared_metric(const struct compare_request *request, put_changes *put, void *to,
-		struct arena *arena, struct err *err) {
+void each_compared_metric(const struct compare_request *request, put_changes *put, void *to,
+		struct arena *arena) {
 	EACH_NUMBER(m, N_LENS_METRICS, request->has_base && lens_metrics[m].compared) {
 		struct diff_sites sites;
-		if (!diff_sites_make(BY_SITE, request->input, (enum lens_metric)m, arena, &sites, err)) {
-			return false;
-		}
+		check(diff_sites_make(BY_SITE, request->input, (enum lens_metric)m, arena, &sites, NULL));
 		put(to, request, (enum lens_metric)m, &sites, arena);
 	}
-	return true;
 }
 
 const char *total_text(char text[HUMAN_MAX], const struct total *t, int side) {

@@ -21,8 +21,8 @@ enum {
 	TOTAL_PEAK_RSS,
 	N_TOTALS,
 };
-bool totals_of(const struct compare_request *request, struct arena *arena,
-		struct total out[N_TOTALS], struct err *err);
+void totals_of(const struct compare_request *request, struct arena *arena,
+		struct total out[N_TOTALS]);
 
 /** A total of a side as text; whether both are known, and differ. */
 const char *total_text(char text[HUMAN_MAX], const struct total *t, int side);
@@ -31,8 +31,8 @@ bool total_has_changed(const struct total *t);
 /** For each metric that comparisons have; with no base: none. `to` is passed on. */
 typedef void put_changes(void *to, const struct compare_request *request, enum lens_metric metric,
 		const struct diff_sites *sites, struct arena *arena);
-bool each_compared_metric(const struct compare_request *request, put_changes *put, void *to,
-		struct arena *arena, struct err *err);
+void each_compared_metric(const struct compare_request *request, put_changes *put, void *to,
+		struct arena *arena);
 
 /** Of a number of both sides: "+3.9 MB", "-12", "0". */
 enum { CHANGE_MAX = HUMAN_MAX + 1 };

@@ -25,14 +25,11 @@ static uint64_t change_in(const struct tree_writer *w, uint32_t node) {
 }
 
 /** Put before their siblings in rising order, the largest end up first. */
-static bool sort_children(struct tree_writer *w, struct arena *arena) {
+static void sort_children(struct tree_writer *w, struct arena *arena) {
 	uint32_t n = w->tree.n;
 	struct rank *ranks = arena_new(arena, struct rank, n);
 	w->first = arena_new(arena, uint32_t, n);
 	w->next = arena_new(arena, uint32_t, n);
-	if (!ranks || !w->first || !w->next) {
-		return false;
-	}
 	for (uint32_t i = 0; i < n; i++) {
 		ranks[i] = (struct rank){change_in(w, i), i};
 	}
@@ -45,7 +42,6 @@ static bool sort_children(struct tree_writer *w, struct arena *arena) {
 			*first = node;
 		}
 	}
-	return true;
 }
 
 // ---- text
@@ -84,34 +80,37 @@ static void put_below(struct tree_writer *w, uint32_t node, uint32_t depth) {
 	}
 }
 
-bool report_compare_tree(struct buffer *out, const struct compare_request *request,
-		struct err *err) {
-	SCOPED(arena) arena = {0};
+/** The metric is of what the recordings' stacks count. */
+static struct tree_writer writer_of(struct buffer *out, const struct compare_request *request,
+		struct arena *arena) {
 	struct tree_writer w = {.out = out,
 			.request = request,
 			.metric = request->input[DIFF_OURS].lens->metric};
-	bool ok = diff_tree_make(request->by, request->input, w.metric, &arena, &w.tree, err) &&
-			(sort_children(&w, &arena) || err_memory(err));
-	if (ok) {
-		compare_put_head(out, request);
-		const struct recording *r = request->input[DIFF_OURS].recording;
-		if (r->of >= METRIC_OF_RESIDENT) {
-			buffer_printf(out, "  this: the look at %s; base: the look at %s\n\n",
-					LOOK_MOMENT(r->summary.peak_time_ns),
-					LOOK_MOMENT(request->input[DIFF_BASE].recording->summary.peak_time_ns));
-		}
-		put_right(out, "base", COLUMN);
-		put_right(out, "this", COLUMN);
-		put_right(out, "change", COLUMN);
-		buffer_printf(out, "%22s  %s, by %s\n", lens_metrics[w.metric].unit,
-				lens_metric_names[w.metric], what_of(request));
-		put_below(&w, 0, 0);
-		if (change_in(&w, 0) == 0) {
-			buffer_text(out, "  nothing changed\n");
-		}
-		compare_put_gates(out, request);
+	check(diff_tree_make(request->by, request->input, w.metric, arena, &w.tree, NULL));
+	return w;
+}
+
+void report_compare_tree(struct buffer *out, const struct compare_request *request) {
+	SCOPED(arena) arena = {0};
+	struct tree_writer w = writer_of(out, request, &arena);
+	const struct recording *r = request->input[DIFF_OURS].recording;
+	sort_children(&w, &arena);
+	compare_put_head(out, request);
+	if (r->of >= METRIC_OF_RESIDENT) {
+		buffer_printf(out, "  this: the look at %s; base: the look at %s\n\n",
+				LOOK_MOMENT(r->summary.peak_time_ns),
+				LOOK_MOMENT(request->input[DIFF_BASE].recording->summary.peak_time_ns));
 	}
-	return ok && (!out->failed || err_memory(err));
+	put_right(out, "base", COLUMN);
+	put_right(out, "this", COLUMN);
+	put_right(out, "change", COLUMN);
+	buffer_printf(out, "%22s  %s, by %s\n", lens_metrics[w.metric].unit,
+			lens_metric_names[w.metric], what_of(request));
+	put_below(&w, 0, 0);
+	if (change_in(&w, 0) == 0) {
+		buffer_text(out, "  nothing changed\n");
+	}
+	compare_put_gates(out, request);
 }
 
 // ---- for programs
@@ -135,33 +134,24 @@ static void put_look(struct json *j, const char *key, const struct recording *r)
 	json_number_if(j, key, r->of >= METRIC_OF_RESIDENT, r->summary.peak_time_ns);
 }
 
-bool report_compare_tree_json(struct buffer *out, const struct compare_request *request,
-		struct err *err) {
+void report_compare_tree_json(struct buffer *out, const struct compare_request *request) {
 	SCOPED(arena) arena = {0};
-	struct tree_writer w = {.out = out,
-			.request = request,
-			.metric = request->input[DIFF_OURS].lens->metric};
-	bool ok = diff_tree_make(request->by, request->input, w.metric, &arena, &w.tree, err);
+	const struct tree_writer w = writer_of(out, request, &arena);
 	uint32_t *ids = arena_new(&arena, uint32_t, w.tree.n + 1ul), n = 0;
-	ok = ok && (ids || err_memory(err));
-	if (ok) {
-		struct json j = json_init(out);
-		JSON_DOCUMENT(&j);
-		document_put_version(&j);
-		json_text(&j, "metric", lens_metric_names[w.metric]);
-		json_text(&j, "by", what_of(request));
-		put_look(&j, "base_look_ns", request->input[DIFF_BASE].recording);
-		put_look(&j, "this_look_ns", request->input[DIFF_OURS].recording);
-		compare_put_gates_json(&j, request);
-		JSON_LIST(&j, "nodes");
-		for (uint32_t i = 0; i < w.tree.n; i++) {
-			const struct diff_node *node = &w.tree.nodes[i];
-			if (i == 0 || node->weight[0] || node->weight[1] || node->blocks[0] ||
-					node->blocks[1]) {
-				ids[i] = n++;
-				put_node(&j, &w, i, ids);
-			}
+	struct json j = json_init(out);
+	JSON_DOCUMENT(&j);
+	document_put_version(&j);
+	json_text(&j, "metric", lens_metric_names[w.metric]);
+	json_text(&j, "by", what_of(request));
+	put_look(&j, "base_look_ns", request->input[DIFF_BASE].recording);
+	put_look(&j, "this_look_ns", request->input[DIFF_OURS].recording);
+	compare_put_gates_json(&j, request);
+	JSON_LIST(&j, "nodes");
+	EACH_OF(node, w.tree.nodes, w.tree.n) {
+		const uint32_t i = (uint32_t)(node - w.tree.nodes);
+		if (i == 0 || node->weight[0] || node->weight[1] || node->blocks[0] || node->blocks[1]) {
+			ids[i] = n++;
+			put_node(&j, &w, i, ids);
 		}
 	}
-	return ok && (!out->failed || err_memory(err));
 }

@@ -178,9 +178,6 @@ ORDER_OF(by_value, struct run_value, (a->value > b->value) - (a->value < b->valu
 static struct run_value *values_of(struct gate_runs runs, enum gate_number number,
 		struct arena *arena, struct err *err) {
 	struct run_value *values = arena_new(arena, struct run_value, runs.n);
-	if (!values) {
-		return err_memory_null(err);
-	}
 	for (uint32_t i = 0; i < runs.n; i++) {
 		values[i].run = i;
 		if (!value_of_run(&runs.runs[i], number, &values[i], err)) {
@@ -337,9 +334,6 @@ bool gates_check(const struct gate *gates, uint32_t n, struct gate_runs ours, st
 		struct arena *arena, struct gate_result **out, struct err *err) {
 	struct checking k = {ours, base, arena, err};
 	*out = arena_new(arena, struct gate_result, n);
-	if (!*out) {
-		return err_memory(err);
-	}
 	for (uint32_t i = 0; i < n; i++) {
 		const struct gate *g = &gates[i];
 		struct gate_result *result = &(*out)[i];
@@ -348,12 +342,11 @@ bool gates_check(const struct gate *gates, uint32_t n, struct gate_runs ours, st
 			return err_set(err, ERR_USAGE, "--fail-if \"%s\" needs a base to compare with: -d BASE",
 					g->text);
 		}
-		bool ok = check_gate(&k, g, &s, &result->is_failed);
-		result->gate = g;
-		result->sentence = ok && !s.failed ? arena_text(arena, buffer_view(&s)) : NULL;
-		if (!result->sentence) {
-			return ok ? err_memory(err) : false;
+		if (!check_gate(&k, g, &s, &result->is_failed)) {
+			return false;
 		}
+		result->gate = g;
+		result->sentence = arena_text(arena, buffer_view(&s));
 	}
 	return true;
 }
