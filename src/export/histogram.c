@@ -36,15 +36,13 @@ bool export_histogram(const struct export_request *request, const struct export_
 	SCOPED(buffer) out = {0};
 	struct lens_result costs;
 	struct size_count *sizes = arena_new(&scratch, struct size_count, r->sizes.n);
-	bool ok = (sizes || err_memory(err)) &&
-			lens_apply(request->lens, r, request->session->names, &scratch, &costs, err);
+	if (!lens_apply(request->lens, r, request->session->names, &scratch, &costs, err)) {
+		return false;
+	}
 	uint32_t n = 0;
-	EACH_THAT(s, r->sizes, ok && s->count && costs.stacks[s->stack].allocations) {
+	EACH_THAT(s, r->sizes, s->count && costs.stacks[s->stack].allocations) {
 		sizes[n++] = (struct size_count){s->bytes / s->count, s->count};
 	}
-	if (ok) {
-		put_sizes(&out, sizes, n);
-		ok = (!out.failed || err_memory(err)) && sink->write(sink->user, buffer_view(&out), err);
-	}
-	return ok;
+	put_sizes(&out, sizes, n);
+	return sink->write(sink->user, buffer_view(&out), err);
 }

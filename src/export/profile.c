@@ -97,7 +97,6 @@ static uint32_t make_plain_frame(struct making *k, const struct name *name) {
 	}
 	buffer_slice(&text, group);
 	struct profile_frame f = {.function = profile_maker_string(k->m, buffer_view(&text))};
-	k->m->failed |= text.failed;
 	return profile_maker_frame(k->m, &f);
 }
 
@@ -239,7 +238,7 @@ static void make_grades(struct making *k, const struct lens_costs *live) {
 }
 
 /** What lived when, as far as the lens looks: its moments are the edges of its range. */
-static bool make_lives(struct making *k) {
+static void make_lives(struct making *k) {
 	const struct lens *lens = k->lens;
 	const struct recording *r = k->r;
 	uint32_t first = lens->has_range ? (uint32_t)(lens->from + 1) : 0;
@@ -247,9 +246,6 @@ static bool make_lives(struct making *k) {
 																	  : r->edges.n;
 	uint32_t n = end > first ? end - first : 0;
 	struct profile_moment *moments = arena_new(&k->scratch, struct profile_moment, n + 1ul);
-	if (!moments) {
-		return false;
-	}
 	for (uint32_t i = 0; i < r->intervals.n; i++) {
 		const struct rec_interval v = recording_interval(r, i);
 		bool is_before = v.until <= first && v.until != REC_NEVER;
@@ -278,7 +274,6 @@ static bool make_lives(struct making *k) {
 				(struct profile_moment){e->time_ns, has_detail ? bytes : e->bytes,
 						has_detail ? blocks : e->blocks});
 	}
-	return true;
 }
 
 /** The words it was called with; an imported file has but the program and what stood behind it. */
@@ -303,7 +298,6 @@ static void make_head(struct making *k, const struct answers *a) {
 	SCOPED(buffer) command = {0};
 	head->program = text_of(k, meta->exe);
 	put_command(&command, k->r);
-	k->m->failed |= command.failed;
 	head->command = profile_maker_string(k->m, buffer_view(&command));
 	COPY_FIELDS(head, meta, pid, wall_start_ns, duration_ns);
 	head->peak_time_ns = a->peak.moment_ns;
@@ -331,8 +325,8 @@ static bool add_side(struct profile_maker *m, const struct session *session,
 		}
 		make_nodes(&k);
 		make_samples(&k, &answers);
-		ok = is_plain || make_lives(&k) || err_memory(err);
 		if (!is_plain) {
+			make_lives(&k);
 			make_grades(&k, answers.live.stacks);
 		}
 		if (!is_base) {

@@ -25,7 +25,7 @@ unsigned profile_views(const struct profile *p, enum profile_value shown,
 }
 
 /** `n_frames` NULL: what is called is a node's child as well, not only what is inlined. */
-static bool gather(const struct profile *p, const uint32_t *key_of_frame, uint32_t most,
+static void gather(const struct profile *p, const uint32_t *key_of_frame, uint32_t most,
 		uint32_t *n_frames, struct arena *arena, struct profile_tree *t) {
 	SCOPED(index) table = {0};
 	*t = (struct profile_tree){
@@ -33,8 +33,7 @@ static bool gather(const struct profile *p, const uint32_t *key_of_frame, uint32
 			.nodes = arena_new(arena, struct profile_node, p->nodes.n),
 			.of_node = arena_new(arena, uint32_t, p->nodes.n),
 	};
-	bool ok = t->nodes && t->of_node;
-	for (uint32_t i = 1; ok && i < p->nodes.n; i++) {
+	for (uint32_t i = 1; i < p->nodes.n; i++) {
 		const struct profile_node *n = &p->nodes.items[i];
 		uint32_t parent = t->of_node[n->parent];
 		uint32_t key = n_frames ? n->frame
@@ -46,24 +45,22 @@ static bool gather(const struct profile *p, const uint32_t *key_of_frame, uint32
 		uint32_t id = INDEX_FIND_OR_PUT(&table, hash_pair(parent, key), k,
 				t->nodes[k].parent == parent && t->nodes[k].frame == key, t->nodes, t->n,
 				(struct profile_node){parent, key});
-		ok = id != INDEX_NONE;
 		t->of_node[i] = id;
-		if (ok && n_frames) {
+		if (n_frames) {
 			n_frames[id] = n_frames[parent] + 1;
 		}
 	}
-	return ok;
 }
 
-bool profile_gather(const struct profile *p, const uint32_t *key_of_frame, struct arena *arena,
+void profile_gather(const struct profile *p, const uint32_t *key_of_frame, struct arena *arena,
 		struct profile_tree *out) {
-	return gather(p, key_of_frame, 0, NULL, arena, out);
+	gather(p, key_of_frame, 0, NULL, arena, out);
 }
 
-bool profile_find_places(const struct profile *p, uint32_t most, struct arena *arena,
+void profile_find_places(const struct profile *p, uint32_t most, struct arena *arena,
 		struct profile_places *out) {
 	out->n_frames = arena_new(arena, uint32_t, p->nodes.n);
-	return out->n_frames && gather(p, NULL, most, out->n_frames, arena, &out->tree);
+	gather(p, NULL, most, out->n_frames, arena, &out->tree);
 }
 
 static bool is_same(const struct profile_frame *a, const struct profile_frame *b,
@@ -74,7 +71,7 @@ static bool is_same(const struct profile_frame *a, const struct profile_frame *b
 			(!(told_by & PROFILE_BY_MAPPING) || a->mapping == b->mapping);
 }
 
-bool profile_find_functions(const struct profile *p, unsigned told_by, struct arena *arena,
+void profile_find_functions(const struct profile *p, unsigned told_by, struct arena *arena,
 		struct profile_functions *out) {
 	SCOPED(index) ids = {0};
 	*out = (struct profile_functions){
@@ -82,14 +79,11 @@ bool profile_find_functions(const struct profile *p, unsigned told_by, struct ar
 			.of_frame = arena_new(arena, uint32_t, p->frames.n),
 			.frame = arena_new(arena, uint32_t, p->frames.n + 1ul),
 	};
-	bool ok = out->of_frame && out->frame;
-	for (uint32_t i = 1; ok && i < p->frames.n; i++) {
+	for (uint32_t i = 1; i < p->frames.n; i++) {
 		const struct profile_frame *f = &p->frames.items[i];
 		out->of_frame[i] = INDEX_FIND_OR_PUT(&ids, hash_pair(f->function, f->file), k,
 				is_same(f, &p->frames.items[out->frame[k]], told_by), out->frame, out->n, i);
-		ok = out->of_frame[i] != INDEX_NONE;
 	}
-	return ok;
 }
 
 uint32_t profile_caller_of(const struct profile *p, const struct profile_places *places,

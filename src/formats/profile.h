@@ -137,8 +137,8 @@ struct profile_tree {
 	uint32_t *of_node;          // per node of the profile
 };
 
-/** `key_of_frame`: per frame of the profile; NULL: its function. False: no memory. */
-bool profile_gather(const struct profile *p, const uint32_t *key_of_frame, struct arena *arena,
+/** `key_of_frame`: per frame of the profile; NULL: its function. */
+void profile_gather(const struct profile *p, const uint32_t *key_of_frame, struct arena *arena,
 		struct profile_tree *out);
 
 /** Frames of the same function, as a format tells functions apart; numbered in their order. */
@@ -149,8 +149,8 @@ struct profile_functions {
 	uint32_t *frame;    // per function: its first frame
 };
 
-/** False: no memory. All in the arena. */
-bool profile_find_functions(const struct profile *p, unsigned told_by, struct arena *arena,
+/** All in the arena. */
+void profile_find_functions(const struct profile *p, unsigned told_by, struct arena *arena,
 		struct profile_functions *out);
 
 /**
@@ -163,7 +163,7 @@ struct profile_places {
 };
 
 /** `most`: so many frames have one place; what is inlined further in begins another. */
-bool profile_find_places(const struct profile *p, uint32_t most, struct arena *arena,
+void profile_find_places(const struct profile *p, uint32_t most, struct arena *arena,
 		struct profile_places *out);
 
 /** The node that calls the place which begins with a node. */

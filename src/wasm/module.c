@@ -50,9 +50,10 @@ bool EXPORT(module_open)(void) {
 	};
 	const struct session_options how = {.import = &import};
 	struct blob_options options = {.packing = BLOB_AS_IS};
-	bool ok = session_open(&m.session, m.name, &how, &err) &&
-			blob_write(&m.blob, &m.session.recording, m.session.names, &options, &err);
-	if (!ok) {
+	bool ok = session_open(&m.session, m.name, &how, &err);
+	if (ok) {
+		blob_write(&m.blob, &m.session.recording, m.session.names, &options);
+	} else {
 		buffer_text(&m.said, err.text);
 	}
 	return ok;

@@ -70,7 +70,7 @@ static size_t put_mark(struct page *p, struct slice rest) {
 	return strlen(marks[which]);
 }
 
-static bool put_page(struct page *p, struct err *err) {
+static void put_page(struct page *p) {
 	struct slice rest = slice_of(page_bundle, (size_t)(page_bundle_end - page_bundle));
 	while (rest.size > 0) {
 		const uint8_t *at = memmem(rest.data, rest.size, "@@", 2);
@@ -84,7 +84,6 @@ static bool put_page(struct page *p, struct err *err) {
 		}
 		rest = slice_from(rest, skip);
 	}
-	return !p->out->failed || err_memory(err);
 }
 
 /** What is put into the page: of the recording, and of what it is compared with. */
@@ -97,8 +96,8 @@ static size_t html_bytes(const struct blobs *b, const struct page_options *optio
 			(b->profile.size + b->base.size) / 3 * 4 + 12;
 }
 
-static bool write_both(struct blobs *out, const struct recording *r, const struct names *n,
-		const struct page_options *options, uint64_t least_bytes, struct err *err) {
+static void write_both(struct blobs *out, const struct recording *r, const struct names *n,
+		const struct page_options *options, uint64_t least_bytes) {
 	const struct page_base *base = options->base;
 	struct blob_options b = {.is_redacted = options->is_redacted,
 			.least_bytes = least_bytes,
@@ -107,25 +106,27 @@ static bool write_both(struct blobs *out, const struct recording *r, const struc
 	struct blob_options of_base = {.is_redacted = options->is_redacted, .least_bytes = least_bytes};
 	buffer_clear(&out->profile);
 	buffer_clear(&out->base);
-	return blob_write(&out->profile, r, n, &b, err) &&
-			(!base || blob_write(&out->base, base->recording, base->names, &of_base, err));
+	blob_write(&out->profile, r, n, &b);
+	if (base) {
+		blob_write(&out->base, base->recording, base->names, &of_base);
+	}
 }
 
 /** Blobs that fit. What is small goes first, ever more of it, until they do. */
 static bool write_blobs(struct blobs *out, const struct recording *r, const struct names *n,
 		const struct page_options *options, struct err *err) {
 	uint64_t least_bytes = r->summary.peak_bytes / 1000000 + 1;
-	bool ok = write_both(out, r, n, options, 0, err);
-	while (ok && options->limit_bytes && html_bytes(out, options) > options->limit_bytes) {
+	write_both(out, r, n, options, 0);
+	while (options->limit_bytes && html_bytes(out, options) > options->limit_bytes) {
 		if (least_bytes > r->summary.peak_bytes && least_bytes > r->summary.live_bytes) {
 			return err_set(err, ERR_LIMIT,
 					"the page does not fit into %llu bytes; it needs at least %zu",
 					(unsigned long long)options->limit_bytes, html_bytes(out, options));
 		}
-		ok = write_both(out, r, n, options, least_bytes, err);
+		write_both(out, r, n, options, least_bytes);
 		least_bytes *= 4;
 	}
-	return ok;
+	return true;
 }
 
 bool page_whole(struct buffer *out, const struct recording *r, const struct names *n,
@@ -143,14 +144,18 @@ bool page_whole(struct buffer *out, const struct recording *r, const struct name
 		size_t first = blob_first_size(profile);
 		struct page p = {out, frame, slice_of(profile.data, first), slice_from(profile, first),
 				buffer_view(&blobs.base), false};
-		ok = put_page(&p, err);
+		put_page(&p);
 	}
 	CALL_FOR(buffer_finish, &blobs, profile, base);
 	return ok;
 }
 
 bool page_bare(struct buffer *out, const struct page_frame *frame, struct err *err) {
-	return need_bundle(err) && put_page(&(struct page){.out = out, .frame = *frame}, err);
+	if (!need_bundle(err)) {
+		return false;
+	}
+	put_page(&(struct page){.out = out, .frame = *frame});
+	return true;
 }
 
 bool page_viewer(struct buffer *out, struct err *err) {
@@ -168,7 +173,8 @@ bool page_viewer(struct buffer *out, struct err *err) {
 			.nonce = "",
 	};
 	struct page p = {.out = out, .frame = frame, .is_viewer = true};
-	return put_page(&p, err);
+	put_page(&p);
+	return true;
 }
 
 const char *page_licences(void) {

@@ -42,8 +42,8 @@ struct blob_options {
 };
 
 /** Append the blob to `out`. */
-bool blob_write(struct buffer *out, const struct recording *r, const struct names *n,
-		const struct blob_options *options, struct err *err);
+void blob_write(struct buffer *out, const struct recording *r, const struct names *n,
+		const struct blob_options *options);
 
 /** How many bytes of a blob are its head and its first part. */
 size_t blob_first_size(struct slice blob);

@@ -132,9 +132,14 @@ static bool prepare(struct show *show, struct err *err) {
 	(void)say_text(stderr, buffer_view(&s->complaints));
 	struct report_options report = {.file = session_title(s)};
 	report_text(&show->text, &s->recording, s->names, &report);
-	return blob_write(&show->profile, &s->recording, s->names, &blob, err) &&
-			(!base_file || session_open(&show->base, base_file, NULL, err)) &&
-			(!base_file || blob_write(&show->before, &base->recording, base->names, &blob, err));
+	blob_write(&show->profile, &s->recording, s->names, &blob);
+	if (base_file && !session_open(&show->base, base_file, NULL, err)) {
+		return false;
+	}
+	if (base_file) {
+		blob_write(&show->before, &base->recording, base->names, &blob);
+	}
+	return true;
 }
 
 bool show(const struct gui_options *o, struct err *err) {

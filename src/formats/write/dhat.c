@@ -31,7 +31,7 @@ struct document {
 };
 
 /** Write every frame as a text; equal texts are one line of ftbl. */
-static bool make_lines(struct document *d) {
+static void make_lines(struct document *d) {
 	const struct profile *p = d->p;
 	SCOPED(buffer) text = {0};
 	for (uint32_t i = 0; i < p->frames.n; i++) { // frame 0, "[root]", is the empty text
@@ -41,9 +41,7 @@ static bool make_lines(struct document *d) {
 			put_frame_place(&text, p, i);
 		}
 		d->line_of_frame[i] = texts_id(&d->lines, buffer_view(&text));
-		d->lines.failed |= text.failed;
 	}
-	return !d->lines.failed;
 }
 
 static void add_sample(struct document *d, const struct profile_sample *s) {
@@ -62,20 +60,17 @@ struct change {
 ORDER_OF(by_node_and_moment, struct change, LOWEST(node) ?: LOWEST(moment));
 
 /** The largest that each point was at any moment, from what came and went at each. */
-static bool find_most(struct document *d) {
+static void find_most(struct document *d) {
 	const struct profile *p = d->p;
 	struct change *changes = arena_new(&d->scratch, struct change, p->lives.n * 2ul);
 	uint32_t n = 0;
-	EACH_WHILE(l, p->lives, changes) {
+	EACH(l, p->lives) {
 		uint32_t node = d->tree.of_node[p->samples.items[l->sample].node];
 		int64_t bytes = (int64_t)l->bytes, blocks = (int64_t)l->blocks;
 		if (l->from < l->until) {
 			changes[n++] = (struct change){node, l->from, bytes, blocks};
 			changes[n++] = (struct change){node, l->until, -bytes, -blocks};
 		}
-	}
-	if (!changes) {
-		return false;
 	}
 	qsort(changes, n, sizeof *changes, by_node_and_moment);
 	int64_t bytes = 0, blocks = 0;
@@ -90,7 +85,6 @@ static bool find_most(struct document *d) {
 			point->most_blocks = (uint64_t)blocks;
 		}
 	}
-	return true;
 }
 
 static void put_most(struct json *j, const struct point *point) {
@@ -175,18 +169,13 @@ static void put_points(struct document *d) {
 	json_text(&d->j, NULL, "(base)");
 }
 
-static bool collect(struct document *d) {
+static void collect(struct document *d) {
 	const struct profile *p = d->p;
 	d->line_of_frame = arena_new(&d->scratch, uint32_t, p->frames.n);
-	if (!d->line_of_frame || !make_lines(d) ||
-			!profile_gather(p, d->line_of_frame, &d->scratch, &d->tree)) {
-		return false;
-	}
+	make_lines(d);
+	profile_gather(p, d->line_of_frame, &d->scratch, &d->tree);
 	d->sides[0] = arena_new(&d->scratch, struct point, d->tree.n);
 	d->sides[1] = arena_new(&d->scratch, struct point, d->tree.n);
-	if (!d->sides[0] || !d->sides[1]) {
-		return false;
-	}
 	for (uint32_t i = 0; i < p->samples.n; i++) {
 		add_sample(d, &p->samples.items[i]);
 	}
@@ -195,7 +184,13 @@ static bool collect(struct document *d) {
 		uint32_t node = d->tree.of_node[p->samples.items[l->sample].node];
 		d->sides[0][node].lifetimes_us += ns / 1000 * l->blocks;
 	}
-	return find_most(d);
+	find_most(d);
+}
+
+static void put_document(struct document *d) {
+	JSON_DOCUMENT(&d->j);
+	put_head(d);
+	put_points(d);
 }
 
 /** All that lifetimes go with: without one of them the file is one without (bklt false). */
@@ -212,13 +207,9 @@ bool dhat_encode(struct buffer *out, const struct profile *p, const struct write
 				"the DHAT format needs allocation counts, which the input does not contain");
 	}
 	struct document d = {.j = json_init(out), .p = p, .has_lifetimes = has_lifetimes(p)};
-	bool ok = collect(&d);
-	if (ok) {
-		JSON_DOCUMENT(&d.j);
-		put_head(&d);
-		put_points(&d);
-	}
+	collect(&d);
+	put_document(&d);
 	texts_finish(&d.lines);
 	arena_finish(&d.scratch);
-	return (ok && !out->failed) || err_memory(err);
+	return true;
 }

@@ -163,10 +163,6 @@ static void put_allocations(struct document *d, bool of_base) {
 	const struct profile *p = d->p;
 	size_t most = p->lives.n * 2ul > p->samples.n ? p->lives.n * 2ul : p->samples.n;
 	struct event *events = arena_new(&d->scratch, struct event, most);
-	if (!events) {
-		d->j.out->failed = true;
-		return;
-	}
 	bool is_balanced = p->lives.n > 0 && !p->is_diff;
 	uint32_t n = is_balanced ? events_of_lives(p, events) : events_of_samples(p, of_base, events);
 	qsort(events, n, sizeof *events, by_time);
@@ -246,21 +242,20 @@ static void put_libs(struct document *d) {
 
 bool firefox_encode(struct buffer *out, const struct profile *p,
 		const struct write_options *options, struct err *err) {
-	(void)options;
+	(void)options, (void)err;
 	struct document d = {.j = json_init(out), .p = p};
-	out->failed |= !profile_find_functions(p, PROFILE_BY_FILE | PROFILE_BY_MAPPING, &d.scratch,
-			&d.functions);
-	if (!out->failed) {
-		JSON_OBJECT(&d.j, NULL);
-		put_meta(&d);
-		put_libs(&d);
-		json_raw(&d.j, slice_of_text("\"pages\":[]"));
-		JSON_LIST(&d.j, "threads");
-		put_thread(&d, false);
-		if (p->is_diff) {
-			put_thread(&d, true);
-		}
+	profile_find_functions(p, PROFILE_BY_FILE | PROFILE_BY_MAPPING, &d.scratch, &d.functions);
+	json_open(&d.j, NULL, '{');
+	put_meta(&d);
+	put_libs(&d);
+	json_raw(&d.j, slice_of_text("\"pages\":[]"));
+	json_open(&d.j, "threads", '[');
+	put_thread(&d, false);
+	if (p->is_diff) {
+		put_thread(&d, true);
 	}
+	json_close(&d.j);
+	json_close(&d.j);
 	arena_finish(&d.scratch);
-	return !out->failed || err_memory(err);
+	return true;
 }

@@ -65,7 +65,7 @@ static void put_moments(struct json *j, const struct profile *p) {
 
 bool json_profile_encode(struct buffer *out, const struct profile *p,
 		const struct write_options *options, struct err *err) {
-	(void)options;
+	(void)options, (void)err;
 	struct json j = json_init(out);
 	json_open(&j, NULL, '{');
 	json_number(&j, "version", 1);
@@ -86,5 +86,5 @@ bool json_profile_encode(struct buffer *out, const struct profile *p,
 	put_moments(&j, p);
 	json_close(&j);
 	buffer_u8(out, '\n');
-	return !out->failed || err_memory(err);
+	return true;
 }

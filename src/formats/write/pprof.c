@@ -40,14 +40,12 @@ static uint32_t text_id(struct writer *w, const char *text) {
 
 static void end_message(struct writer *w, unsigned field) {
 	proto_bytes(w->out, field, buffer_view(&w->message));
-	w->out->failed |= w->message.failed;
 	buffer_clear(&w->message);
 }
 
 /** A message within the message. */
 static void end_part(struct writer *w, unsigned field) {
 	proto_bytes(&w->message, field, buffer_view(&w->part));
-	w->out->failed |= w->part.failed;
 	buffer_clear(&w->part);
 }
 
@@ -178,31 +176,27 @@ static void put_strings(struct writer *w) {
 
 bool pprof_encode(struct buffer *out, const struct profile *p, const struct write_options *options,
 		struct err *err) {
+	(void)err;
 	struct writer w = {.out = out, .p = p, .texts.borrows = true};
-	bool ok = profile_find_places(p, UINT32_MAX, &w.scratch, &w.places) &&
-			profile_find_functions(p, PROFILE_BY_SYMBOL | PROFILE_BY_FILE, &w.scratch,
-					&w.functions);
+	profile_find_places(p, UINT32_MAX, &w.scratch, &w.places);
+	profile_find_functions(p, PROFILE_BY_SYMBOL | PROFILE_BY_FILE, &w.scratch, &w.functions);
 	struct profile_sample *rest = arena_copy(&w.scratch, p->samples.items, p->samples.n,
 			sizeof *rest);
-	ok = ok && rest;
-	if (ok) {
-		put_types(&w);
-		put_samples(&w, rest);
-		for (uint32_t i = 1; i < p->mappings.n; i++) {
-			put_mapping(&w, i);
-		}
-		for (uint32_t i = 1; i < w.places.tree.n; i++) {
-			put_location(&w, i);
-		}
-		for (uint32_t i = 1; i < w.functions.n; i++) {
-			put_function(&w, i);
-		}
-		put_head(&w, options->shown);
-		put_strings(&w);
+	put_types(&w);
+	put_samples(&w, rest);
+	for (uint32_t i = 1; i < p->mappings.n; i++) {
+		put_mapping(&w, i);
 	}
-	ok = ok && !w.texts.failed && !out->failed;
+	for (uint32_t i = 1; i < w.places.tree.n; i++) {
+		put_location(&w, i);
+	}
+	for (uint32_t i = 1; i < w.functions.n; i++) {
+		put_function(&w, i);
+	}
+	put_head(&w, options->shown);
+	put_strings(&w);
 	texts_finish(&w.texts);
 	CALL_FOR(buffer_finish, &w, message, part, packed);
 	arena_finish(&w.scratch);
-	return ok || err_memory(err);
+	return true;
 }

@@ -4,9 +4,6 @@
 
 void put_plain(struct buffer *out, struct slice text, const char *forbidden) {
 	uint8_t *at = buffer_room(out, text.size);
-	if (!at) {
-		return;
-	}
 	for (size_t i = 0; i < text.size; i++) {
 		uint8_t c = text.data[i];
 		at[i] = c < ' ' || c == 0x7f ? ' ' : c < 0x80 && strchr(forbidden, c) ? ':' : c;
@@ -33,18 +30,15 @@ void put_frame_place(struct buffer *out, const struct profile *p, uint32_t frame
 	}
 }
 
-bool path_of(struct path *path, const struct profile_node *nodes, uint32_t node) {
+void path_of(struct path *path, const struct profile_node *nodes, uint32_t node) {
 	size_t n = 0;
 	for (uint32_t at = node; at; at = nodes[at].parent) {
 		n++;
 	}
 	path->n = 0;
-	if (!vec_reserve(path, n)) {
-		return false;
-	}
+	(void)vec_reserve(path, n);
 	path->n = n;
 	for (uint32_t at = node; at; at = nodes[at].parent) {
 		path->items[--n] = at;
 	}
-	return true;
 }

@@ -18,5 +18,5 @@ struct path {
 	VEC(uint32_t);
 };
 
-/** Node 0 ends the walk. False: no memory. */
-bool path_of(struct path *path, const struct profile_node *nodes, uint32_t node);
+/** Node 0 ends the walk. */
+void path_of(struct path *path, const struct profile_node *nodes, uint32_t node);

@@ -32,12 +32,10 @@ enum {
 	LONGEST_PLACE = 1000
 }; // frames inlined at one address; further ones are a place of their own
 
-static bool find_places(struct filling *k) {
+static void find_places(struct filling *k) {
 	const struct profile *p = k->p;
 	k->is_end = arena_new(&k->scratch, uint8_t, p->nodes.n);
-	if (!k->is_end || !profile_find_places(p, LONGEST_PLACE, &k->scratch, &k->places)) {
-		return false;
-	}
+	profile_find_places(p, LONGEST_PLACE, &k->scratch, &k->places);
 	for (uint32_t i = 1; i < p->nodes.n; i++) {
 		bool is_inlined = k->places.tree.nodes[k->places.tree.of_node[i]].parent != 0;
 		k->is_end[p->nodes.items[i].parent] |= !is_inlined;
@@ -45,7 +43,6 @@ static bool find_places(struct filling *k) {
 	for (uint32_t i = 0; i < p->samples.n; i++) {
 		k->is_end[p->samples.items[i].node] = 1;
 	}
-	return true;
 }
 
 static bool make_locations(struct filling *k) {
@@ -202,7 +199,7 @@ static bool fill_stacks(struct filling *k) {
 	struct recording *r = k->out;
 	r->stacks.items = arena_new(&r->arena, struct rec_stack, k->p->samples.n + 1ul);
 	k->stack_of_node = arena_new(&k->scratch, uint32_t, r->nodes.n);
-	if (!r->stacks.items || !k->stack_of_node) {
+	if (!r->stacks.items) {
 		return false;
 	}
 	EACH_THAT(s, k->p->samples, !s->is_base) {
@@ -266,8 +263,9 @@ bool recording_of_profile(struct recording *out, const struct profile *p, struct
 	out->meta.source = REC_IMPORTED;
 	out->meta.is_complete = 1;
 	k.node_of = arena_new(&k.scratch, uint32_t, p->nodes.n);
-	bool ok = k.node_of && fill_strings(&k) && find_places(&k) && make_modules(&k) &&
-			make_locations(&k) && make_nodes(&k) && fill_stacks(&k) && fill_edges(&k);
+	find_places(&k);
+	bool ok = fill_strings(&k) && make_modules(&k) && make_locations(&k) && make_nodes(&k) &&
+			fill_stacks(&k) && fill_edges(&k);
 	arena_finish(&k.scratch);
 	return ok || err_memory(err);
 }
@@ -287,8 +285,8 @@ static bool read_whole(struct import *import, struct buffer *out, struct err *er
 					"larger than 1 GB when decompressed, the limit for this format");
 		}
 		buffer_slice(out, part);
-	} while (part.size && !out->failed);
-	return !out->failed || err_memory(err);
+	} while (part.size);
+	return true;
 }
 
 bool import_profile(struct import *import, profile_decoder *decode, struct err *err) {

@@ -6,7 +6,7 @@
 
 enum { BLOCK_BYTES = 65535 };
 
-bool pack_deflate(struct buffer *out, struct slice raw, int level, struct err *err) {
+void pack_deflate(struct buffer *out, struct slice raw, int level) {
 	(void)level;
 	size_t at = 0;
 	do {
@@ -16,7 +16,6 @@ bool pack_deflate(struct buffer *out, struct slice raw, int level, struct err *e
 		buffer_bytes(out, raw.data + at, n);
 		at += n;
 	} while (at < raw.size);
-	return !out->failed || err_memory(err);
 }
 
 bool unpack(uint8_t *out, size_t n, struct slice stored, struct err *err) {

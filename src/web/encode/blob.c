@@ -14,13 +14,12 @@ struct place {
 
 ORDER_OF(by_weight, struct place, HIGHEST(weight) ?: LOWEST(file) ?: LOWEST(line));
 
-/** The places of all sites, heaviest first, each once. NULL: no memory. */
+/** The places of all sites, heaviest first, each once. */
 static struct place *find_places(const struct columns *c, uint32_t *n) {
 	SCOPED(index) ix = {0};
-	bool ok = index_reserve(&ix, c->stacks.n);
-	struct place *places = ok ? arena_new(c->arena, struct place, (size_t)c->stacks.n + 1) : NULL;
+	struct place *places = arena_new(c->arena, struct place, (size_t)c->stacks.n + 1);
 	*n = 0;
-	EACH_WHILE(s, c->stacks, places) {
+	EACH(s, c->stacks) {
 		uint32_t key = c->frames->nodes.items[s->site.node].key;
 		const struct frame_kind *kind = &c->frames->kinds.items[key];
 		uint32_t file = c->frames->symbols.items[kind->symbol].file, line = kind->line;
@@ -31,9 +30,7 @@ static struct place *find_places(const struct columns *c, uint32_t *n) {
 			places[at].weight += s->sum.peak_bytes + s->sum.live_bytes + s->sum.allocations;
 		}
 	}
-	if (*n > 0) {
-		qsort(places, *n, sizeof *places, by_weight);
-	}
+	qsort(places, *n, sizeof *places, by_weight);
 	return places;
 }
 
@@ -59,7 +56,6 @@ static uint32_t put_place(const struct columns *c, const struct place *p, struct
 		buffer_varint(rows, first);
 		buffer_sized(rows, lines);
 	}
-	rows->failed |= text.failed;
 	return lines.size > 0;
 }
 
@@ -71,7 +67,6 @@ void columns_sources(struct columns *c, struct buffer *out) {
 	LOWER_TO(n_places, SITES_MAX);
 	buffer_varint(out, SUM(i, n_places, put_place(c, &places[i], &rows)));
 	buffer_slice(out, buffer_view(&rows));
-	out->failed |= rows.failed || (c->options->source && !places);
 }
 
 // ---- the sections, put together and packed
@@ -87,7 +82,7 @@ static const struct section {
  * The first has what the first picture needs: who is there, what each cost over the whole run, and
  * when.
  */
-static bool write_part(struct columns *c, uint8_t part, struct buffer *out, struct err *err) {
+static void write_part(struct columns *c, uint8_t part, struct buffer *out) {
 	static const int levels[] = {[BLOB_SMALL] = 7, [BLOB_QUICKLY] = 1, [BLOB_AS_IS] = 0};
 	SCOPED(buffer) body = {0};
 	SCOPED(buffer) packed = {0};
@@ -96,27 +91,25 @@ static bool write_part(struct columns *c, uint8_t part, struct buffer *out, stru
 		section->write(c, &table);
 		buffer_u8(&body, section->number);
 		buffer_sized(&body, buffer_view(&table));
-		body.failed |= table.failed;
 	}
-	bool ok = (!body.failed || err_memory(err)) &&
-			pack_deflate(&packed, buffer_view(&body), levels[c->options->packing], err);
+	pack_deflate(&packed, buffer_view(&body), levels[c->options->packing]);
 	buffer_u64(out, body.size);
 	buffer_u64(out, packed.size);
 	buffer_slice(out, buffer_view(&packed));
-	return ok && (!out->failed || err_memory(err));
 }
 
-bool blob_write(struct buffer *out, const struct recording *r, const struct names *n,
-		const struct blob_options *options, struct err *err) {
+void blob_write(struct buffer *out, const struct recording *r, const struct names *n,
+		const struct blob_options *options) {
 	SCOPED(arena) arena = {0};
 	struct frames frames;
 	struct columns c = {r, n, &frames, options, &arena, {0}, {0}, {.borrows = true}};
 	buffer_text(out, BLOB_MAGIC);
 	buffer_u32(out, BLOB_VERSION);
-	bool ok = (frames_build(r, n, &arena, &frames) && columns_find_stacks(&c)) || err_memory(err);
-	ok = ok && write_part(&c, 0, out, err) && write_part(&c, 1, out, err);
+	frames_build(r, n, &arena, &frames);
+	columns_find_stacks(&c);
+	write_part(&c, 0, out);
+	write_part(&c, 1, out);
 	texts_finish(&c.words);
-	return ok;
 }
 
 size_t blob_first_size(struct slice blob) {

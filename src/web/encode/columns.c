@@ -34,7 +34,6 @@ void columns_nodes(struct columns *c, struct buffer *out) {
 /** With its length in bytes before it, so that it can be read when it is asked for. */
 static void put_sized(struct buffer *out, struct buffer *column) {
 	buffer_sized(out, buffer_view(column));
-	out->failed |= column->failed;
 	buffer_clear(column);
 }
 
@@ -104,20 +103,15 @@ static uint32_t stack_of(const struct columns *c, const void *rows, size_t row_b
 }
 
 /** Append how many rows there are, and how many of each stack; and say which. */
-static bool put_by_stack(struct columns *c, const void *rows, size_t row_bytes, uint32_t n,
+static void put_by_stack(struct columns *c, const void *rows, size_t row_bytes, uint32_t n,
 		struct by_stack *out, struct buffer *column) {
 	out->starts = arena_new(c->arena, uint32_t, (size_t)c->stacks.n + 2);
 	out->rows = arena_new(c->arena, uint32_t, (size_t)n + 1);
-	if (!out->starts || !out->rows) {
-		column->failed = true;
-		return false;
-	}
 	GROUP_BY(out->rows, out->starts, c->stacks.n, i, n, stack_of(c, rows, row_bytes, i));
 	buffer_varint(column, n);
 	for (uint32_t s = 0; s < c->stacks.n; s++) {
 		buffer_varint(column, out->starts[s + 1] - out->starts[s]);
 	}
-	return true;
 }
 
 #define SORTED_COLUMN(out, by, table, value)                                  \
@@ -165,9 +159,7 @@ static void put_bytes(const struct columns *c, const struct by_stack *by, struct
 void columns_intervals(struct columns *c, struct buffer *out) {
 	struct by_stack by;
 	const struct rec_interval_row *rows = c->r->intervals.items;
-	if (!put_by_stack(c, rows, sizeof *rows, c->r->intervals.n, &by, out)) {
-		return;
-	}
+	put_by_stack(c, rows, sizeof *rows, c->r->intervals.n, &by, out);
 	put_from(c, &by, out);
 	SORTED_COLUMN(out, by, c->r->intervals,
 			row->until == REC_NEVER ? 0 : (uint32_t)row->until - row->from + 1)
@@ -179,9 +171,7 @@ void columns_intervals(struct columns *c, struct buffer *out) {
 void columns_sizes(struct columns *c, struct buffer *out) {
 	struct by_stack by;
 	const struct rec_size *rows = c->r->sizes.items;
-	if (!put_by_stack(c, rows, sizeof *rows, c->r->sizes.n, &by, out)) {
-		return;
-	}
+	put_by_stack(c, rows, sizeof *rows, c->r->sizes.n, &by, out);
 	FOR_FIELDS(SORTED_FIELD, by, c->r->sizes, is_class, size, count, bytes, live);
 }
 
@@ -262,5 +252,4 @@ void columns_strings(struct columns *c, struct buffer *out) {
 	for (uint32_t i = 1; i < t->n; i++) {
 		buffer_slice(out, t->items[i]);
 	}
-	out->failed |= t->failed;
 }

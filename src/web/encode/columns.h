@@ -47,7 +47,7 @@ struct columns {
 };
 
 /** Finds out which stacks the page has. */
-bool columns_find_stacks(struct columns *c);
+void columns_find_stacks(struct columns *c);
 
 /**
  * SECTION(number, what, part): in the order in which they are written. Strings are those of what
@@ -101,13 +101,13 @@ struct frames {
 	uint32_t *node_of; // per rec_node: the node of its innermost frame
 };
 
-/** All of it lives in `arena`. False: no memory. */
-bool frames_build(const struct recording *r, const struct names *n, struct arena *arena,
+/** All of it lives in `arena`. */
+void frames_build(const struct recording *r, const struct names *n, struct arena *arena,
 		struct frames *out);
 
 // ---- packs bytes as browsers unpack them without help: raw deflate, and base64 for text
 
 /** Append `raw`, deflated without header or checksum: level 0 (as it is) to 9 (slow and small). */
-bool pack_deflate(struct buffer *out, struct slice raw, int level, struct err *err);
+void pack_deflate(struct buffer *out, struct slice raw, int level);
 
 void pack_base64(struct buffer *out, struct slice raw);

@@ -31,16 +31,12 @@ static uint32_t kind_add(struct builder *b, struct frame_kind kind) {
 			b->out->kinds.n, kind);
 }
 
-static bool find_kinds(struct builder *b) {
+static void find_kinds(struct builder *b) {
 	const struct recording *r = b->r;
 	uint32_t most = names_n_frames(b->names);
 	b->keys = arena_new(&b->scratch, uint32_t, most);
 	b->out->symbols.items = arena_new(b->arena, struct frame_symbol, most + 1ul);
 	b->out->kinds.items = arena_new(b->arena, struct frame_kind, most + 1ul);
-	if (!b->keys || !b->out->symbols.items || !b->out->kinds.items ||
-			!index_reserve(&b->symbols, most) || !index_reserve(&b->kinds, most)) {
-		return false;
-	}
 	b->out->symbols.n = b->out->kinds.n = 1;
 	for (uint32_t i = 1; i < r->locations.n; i++) {
 		const struct name_list frames = names_of(b->names, i);
@@ -52,22 +48,18 @@ static bool find_kinds(struct builder *b) {
 			b->keys[names_number(b->names, f)] = kind_add(b, (struct frame_kind){symbol, f->line});
 		}
 	}
-	return true;
 }
 
-bool frames_build(const struct recording *r, const struct names *n, struct arena *arena,
+void frames_build(const struct recording *r, const struct names *n, struct arena *arena,
 		struct frames *out) {
 	struct builder b = {.r = r, .names = n, .arena = arena, .out = out};
 	struct call_tree tree;
 	*out = (struct frames){0};
-	bool ok = find_kinds(&b);
-	if (ok) {
-		call_tree_by_keys(r, n, b.keys, arena, &tree, &out->node_of);
-		tree.nodes[0].key = 0;
-		out->nodes.items = tree.nodes;
-		out->nodes.n = tree.n;
-	}
+	find_kinds(&b);
+	call_tree_by_keys(r, n, b.keys, arena, &tree, &out->node_of);
+	tree.nodes[0].key = 0;
+	out->nodes.items = tree.nodes;
+	out->nodes.n = tree.n;
 	CALL_FOR(index_finish, &b, symbols, kinds);
 	arena_finish(&b.scratch);
-	return ok;
 }

@@ -4,22 +4,18 @@
 
 #include <libdeflate.h>
 
-bool pack_deflate(struct buffer *out, struct slice raw, int level, struct err *err) {
+void pack_deflate(struct buffer *out, struct slice raw, int level) {
 	struct libdeflate_compressor *c = libdeflate_alloc_compressor(level);
 	size_t most = libdeflate_deflate_compress_bound(c, raw.size);
-	uint8_t *room = c ? buffer_room(out, most) : NULL;
-	out->size += room ? libdeflate_deflate_compress(c, raw.data, raw.size, room, most) : 0;
+	uint8_t *room = c ? buffer_room(out, most) : memory_lacks();
+	out->size += libdeflate_deflate_compress(c, raw.data, raw.size, room, most);
 	libdeflate_free_compressor(c);
-	return room || err_memory(err);
 }
 
 void pack_base64(struct buffer *out, struct slice raw) {
 	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	size_t n = (raw.size + 2) / 3 * 4;
 	uint8_t *to = buffer_room(out, n);
-	if (!to) {
-		return;
-	}
 	for (size_t i = 0; i < raw.size; i += 3, to += 4) {
 		size_t left = raw.size - i;
 		uint32_t v = (uint32_t)raw.data[i] << 16 | (left > 1 ? (uint32_t)raw.data[i + 1] << 8 : 0) |

@@ -12,14 +12,11 @@ static const struct recording *recording_of(const struct columns *c, uint32_t me
 
 /**
  * Nodes that stay: those whose subtree is worth `least_bytes`. A stack is worth keeping for the
- * largest of its bytes, or a share of the calls. NULL: no memory.
+ * largest of its bytes, or a share of the calls.
  */
 static const uint64_t *weigh_nodes(struct columns *c) {
 	const struct rec_summary *all = &c->r->summary;
 	uint64_t *weights = arena_new(c->arena, uint64_t, c->frames->nodes.n);
-	if (!weights) {
-		return NULL;
-	}
 	for (uint32_t m = 0; m < N_LENS_METRICS; m++) {
 		const struct recording *r = recording_of(c, m);
 		EACH_OF(s, r ? r->stacks.items : NULL, r ? r->stacks.n : 0) {
@@ -74,38 +71,33 @@ struct place {
 ORDER_OF(compare_places, struct place,
 		LOWEST(node) ?: LOWEST(thread) ?: LOWEST(metric) ?: LOWEST(stack));
 
-/** What is not of blocks; adds up how many stacks there are. False: no memory. */
-static bool find_others(struct columns *c, size_t *n) {
+/** What is not of blocks; adds up how many stacks there are. */
+static void find_others(struct columns *c, size_t *n) {
 	for (uint32_t m = 0; m < N_LENS_METRICS; m++) {
-		struct err err = {0};
 		struct recording *as = arena_new(c->arena, struct recording, 1);
-		if (lens_metrics[m].of != METRIC_OF_BLOCKS && as &&
-				memory_as_recording(c->r, &(struct lens){.metric = m}, c->arena, as, &err)) {
+		if (lens_metrics[m].of != METRIC_OF_BLOCKS &&
+				memory_as_recording(c->r, &(struct lens){.metric = m}, c->arena, as, NULL)) {
 			c->others[m] = as;
 			*n += as->stacks.n;
-		} else if (!as || err.code == ERR_MEMORY) {
-			return false;
 		}
 	}
-	return true;
 }
 
-/** All stacks, by where they end and whose they are. NULL: no memory. */
+/** All stacks, by where they end and whose they are. */
 static struct place *find_places(struct columns *c, size_t *n) {
 	*n = c->r->stacks.n;
-	const uint64_t *weights = find_others(c, n) ? weigh_nodes(c) : NULL;
-	struct place *places = weights ? arena_new(c->arena, struct place, *n + 1) : NULL;
+	find_others(c, n);
+	const uint64_t *weights = weigh_nodes(c);
+	struct place *places = arena_new(c->arena, struct place, *n + 1);
 	*n = 0;
-	for (uint32_t m = 0; places && m < N_LENS_METRICS; m++) {
+	for (uint32_t m = 0; m < N_LENS_METRICS; m++) {
 		const struct recording *r = recording_of(c, m);
 		for (uint32_t i = 0; r && i < r->stacks.n; i++) {
 			const struct rec_stack *s = &r->stacks.items[i];
 			places[(*n)++] = (struct place){i, end_of(c, weights, s->node), s->thread, m};
 		}
 	}
-	if (places) {
-		qsort(places, *n, sizeof *places, compare_places);
-	}
+	qsort(places, *n, sizeof *places, compare_places);
 	return places;
 }
 
@@ -126,16 +118,13 @@ static void add_stack(struct columns *c, const struct place *at, const struct re
 	}
 }
 
-bool columns_find_stacks(struct columns *c) {
+void columns_find_stacks(struct columns *c) {
 	struct page_stacks *p = &c->stacks;
 	size_t n = 0;
 	const struct place *places = find_places(c, &n);
 	p->of = arena_new(c->arena, uint32_t, (size_t)c->r->stacks.n + 1);
 	p->mapping = arena_new(c->arena, uint32_t, (size_t)c->r->mappings.n + 1);
 	p->items = arena_new(c->arena, struct page_stack, n + 1);
-	if (!places || !p->of || !p->mapping || !p->items) {
-		return false;
-	}
 	for (size_t i = 0; i < n; i++) {
 		const struct place *at = &places[i];
 		const struct rec_stack *s = &recording_of(c, at->metric)->stacks.items[at->stack];
@@ -152,5 +141,4 @@ bool columns_find_stacks(struct columns *c) {
 		}
 		add_stack(c, at, s);
 	}
-	return true;
 }
