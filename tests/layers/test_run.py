@@ -122,7 +122,7 @@ def beside(tmp_path):
     """A command beside the tests that writes without end, and its log."""
     beside, log = aside.Aside(), tmp_path / "log"
     beside.begin("counts", lambda run: run([sys.executable, "-c", COUNTS], log, 60))
-    wait_until(lambda: log.exists() and log.stat().st_size > 1000, what="its start")
+    wait_until(lambda: beside.process and log.stat().st_size > 1000, what="its start")
     yield beside, log
     beside.end()
 
