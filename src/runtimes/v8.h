@@ -62,9 +62,9 @@ struct v8_heap {
 	const struct v8_layout *layout;
 	struct program_memory memory;
 	struct v8_block blocks[V8_BLOCKS]; // by address: objects are small, and read word by word
-	uint32_t steps;    // reads that are left
-	bool has_failed;   // a read has, since this was last cleared
-	uint32_t isolate;  // whose objects are read; numbers of scripts are its own
+	uint32_t steps;                    // reads that are left
+	bool has_failed;                   // a read has, since this was last cleared
+	uint32_t isolate;                  // whose objects are read; numbers of scripts are its own
 	uint64_t code_map; // the first word of all Code objects, once one was found; else 0
 	VEC(struct v8_script) scripts;
 	VEC(uint64_t) copies; // where the code of builtins has been copied to

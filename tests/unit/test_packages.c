@@ -27,10 +27,14 @@ static const struct {
 				"Package: libgs10\nArchitecture: amd64\nMulti-Arch: same\n"
 				"Source: ghostscript (10.0.0~dfsg-11)\n\n"
 				"Package: gone\nArchitecture: amd64\n\n"
+				"Package: all\nArchitecture: all\n\n"
+				"Package: Zebra-data\nSource: zebra\nArchitecture: amd64\n\n"
 				"Package: libz\nArchitecture: amd64\nMulti-Arch: same"},
 		{"/var/lib/dpkg/info/ghostscript.list", "/.\n/usr\n/usr/bin\n/usr/bin/gs\n/usr/share/x\n"},
 		{"/var/lib/dpkg/info/libgs10:amd64.list", "/usr/lib/x86_64-linux-gnu/libgs.so.10\n"},
 		{"/var/lib/dpkg/info/libz:amd64.list", "/lib/x86_64-linux-gnu/libz.so.1"},
+		{"/var/lib/dpkg/info/all.list", "/usr/bin/all\n/usr/bin/gs\n"},
+		{"/var/lib/dpkg/info/Zebra-data.list", "/usr/lib/libzebras.so.1\n/usr/lib/libother.so.1\n"},
 		{"/lib", NULL},
 		{"/lib/apk", NULL},
 		{"/lib/apk/db", NULL},
@@ -83,6 +87,9 @@ static void knows_the_source_of_a_debian_package(void **state) {
 	assert_source("/usr/lib/x86_64-linux-gnu/libgs.so.10", "ghostscript");
 	assert_source("/usr/lib/x86_64-linux-gnu/libz.so.1", "libz"); // without "/usr" in the list
 	assert_source("/lib/x86_64-linux-gnu/libgs.so.10", "ghostscript");
+	assert_source("/usr/lib/libzebras.so.1", "zebra"); // in a package of nearly that name,
+	assert_source("/usr/lib/libother.so.1", "zebra");  // and of another
+	assert_source("/usr/bin/all", "");                 // of no machine
 }
 
 static void knows_the_origin_of_an_alpine_package(void **state) {

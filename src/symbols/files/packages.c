@@ -2,19 +2,29 @@
 /*
  * Looks up files in the databases of dpkg and apk.
  *
- * The databases are read once, into a map from a path's hash to its source package. Only folders
- * with code are kept. Two paths with equal 64-bit hashes are taken for each other.
+ * The databases are read into a map from a path's hash to its source package. Only folders with code
+ * are kept. Two paths with equal 64-bit hashes are taken for each other. Each of dpkg's packages has
+ * a list of its own: those that are called like the file come first.
  */
 #include "symbols/symbols.h"
 #include "sys/file.h"
 
+#include <ctype.h>
+
 enum { DATABASE_MAX_BYTES = 1 << 28 };
+
+struct dpkg_entry {
+	struct slice package, source, architecture;
+	bool is_multi_arch, is_read;
+};
 
 struct packages {
 	int root_fd; // O_PATH; -1: our own root
 	bool is_read;
-	struct arena arena; // names of packages
-	struct map files;   // hash of the path: source (const char *)
+	struct buffer status;           // dpkg's
+	VEC(struct dpkg_entry) entries; // in that
+	struct arena arena;             // names of packages
+	struct map files;               // hash of the path: source (const char *)
 };
 
 /** With /lib, /bin and /sbin as links into /usr a file has two names: without "/usr" it has one. */
@@ -55,18 +65,8 @@ static struct slice read_text(int fd, struct buffer *out) {
 
 // ---- dpkg
 
-struct dpkg_entry {
-	struct slice package, source, architecture;
-	bool is_multi_arch;
-};
-
-/** Only packages of a machine hold code. */
-static void add_dpkg_entry(struct packages *p, const struct dpkg_entry *e, int folder,
-		struct buffer *list) {
+static void read_list(struct packages *p, struct dpkg_entry *e, int folder, struct buffer *list) {
 	char name[PATH_MAX];
-	if (e->package.size == 0 || slice_equal(e->architecture, slice_of_text("all"))) {
-		return;
-	}
 	// "Source: name (version)", where it differs from the package's
 	struct slice source = before_first(e->source.size ? e->source : e->package, ' ');
 	(void)snprintf(name, sizeof name, "%.*s%s%.*s.list", SLICE_ARG(e->package),
@@ -77,17 +77,47 @@ static void add_dpkg_entry(struct packages *p, const struct dpkg_entry *e, int f
 	while (text && next_line(&rest, &line)) {
 		add_file(p, line, text);
 	}
+	e->is_read = true;
+}
+
+static struct slice stem_of(struct slice name) {
+	size_t n = 0;
+	(void)take_prefix(&name, "lib");
+	while (n < name.size && isalpha(name.data[n])) {
+		n++;
+	}
+	return slice_of(name.data, n);
+}
+
+/** Hardly anything else begins with three letters; those of one or two are whole names. */
+static bool is_alike(struct slice package, const char *file) {
+	struct slice a = stem_of(slice_of_text(file)), b = stem_of(package);
+	return (a.size == b.size || (a.size > 2 && b.size > a.size)) &&
+			strncasecmp((const char *)a.data, (const char *)b.data, a.size) == 0;
+}
+
+/** The lists that were not read yet: of all packages, or of those that are called like the file. */
+static void read_lists(struct packages *p, const char *file, bool is_any) {
+	SCOPED(buffer) list = {0};
+	CLOSED int folder = open_below_root(p, "/var/lib/dpkg/info", O_PATH | O_DIRECTORY);
+	EACH_THAT(e, p->entries, !e->is_read && (is_any || is_alike(e->package, file))) {
+		read_list(p, e, folder, &list);
+	}
+}
+
+/** Only packages of a machine hold code. */
+static void add_entry(struct packages *p, struct dpkg_entry e) {
+	bool may_have = e.package.size > 0 && !slice_equal(e.architecture, slice_of_text("all"));
+	(void)(may_have && vec_add(&p->entries, e));
 }
 
 static void read_dpkg(struct packages *p) {
-	SCOPED(buffer) status = {0}, list = {0};
-	CLOSED int folder = open_below_root(p, "/var/lib/dpkg/info", O_PATH | O_DIRECTORY);
 	struct dpkg_entry e = {0};
-	struct slice line;
-	struct slice rest = read_text(open_below_root(p, "/var/lib/dpkg/status", O_RDONLY), &status);
+	int fd = open_below_root(p, "/var/lib/dpkg/status", O_RDONLY);
+	struct slice rest = read_text(fd, &p->status), line;
 	while (next_line(&rest, &line)) {
 		if (line.size == 0) {
-			add_dpkg_entry(p, &e, folder, &list);
+			add_entry(p, e);
 			e = (struct dpkg_entry){0};
 		} else if (take_prefix(&line, "Package: ")) {
 			e.package = line;
@@ -99,7 +129,7 @@ static void read_dpkg(struct packages *p) {
 			e.is_multi_arch = true;
 		}
 	}
-	add_dpkg_entry(p, &e, folder, &list);
+	add_entry(p, e);
 }
 
 // ---- apk: P: package, o: origin, F: a folder, R: a file in it
@@ -139,7 +169,11 @@ struct slice packages_source_of(struct packages *p, const char *path) {
 		read_dpkg(p);
 		read_apk(p);
 	}
-	uint64_t source = map_get(&p->files, slice_hash(SLICE_HASH, name));
+	uint64_t hash = slice_hash(SLICE_HASH, name), source = map_get(&p->files, hash);
+	for (unsigned is_any = 0; is_any < 2 && !source; is_any++) {
+		read_lists(p, path_base_name(path), is_any);
+		source = map_get(&p->files, hash);
+	}
 	return source ? slice_of_text((const char *)(uintptr_t)source) : (struct slice){0};
 }
 
@@ -158,6 +192,8 @@ void packages_destroy(struct packages *p) {
 		file_close(p->root_fd);
 		arena_finish(&p->arena);
 		map_finish(&p->files);
+		buffer_finish(&p->status);
+		vec_finish(&p->entries);
 		free(p);
 	}
 }
