@@ -112,10 +112,7 @@ static void handle(void *user, const struct http_request *q, struct http_answer 
 }
 
 struct server *server_start(int fd, const struct server_content *content, struct err *err) {
-	struct server *s = calloc(1, sizeof *s);
-	if (!s) {
-		return err_memory_null(err);
-	}
+	struct server *s = memory_new(1, sizeof *s);
 	s->content = *content;
 	if (guard_init(&s->guard, err)) {
 		(void)snprintf(s->entrance, sizeof s->entrance, "/?token=%s", s->guard.token);

@@ -38,10 +38,8 @@ static bool take(void *user, const struct heaptrack_record *r, struct err *err) 
 	case 'm':
 	case 'x': c->from_raw = true; break;
 	case 'a':
-		kde_out_has_memory(o,
-				vec_add(&c->infos,
-						(struct kde_out_info){.size = r->numbers[0],
-								.node = known_node(c, r->numbers[1])}));
+		(void)vec_add(&c->infos,
+				(struct kde_out_info){.size = r->numbers[0], .node = known_node(c, r->numbers[1])});
 		break;
 	case '+':
 		if (r->n == 3) {
@@ -101,7 +99,7 @@ static void on_alloc(struct replay *p, const struct trace_event *e) {
 
 static void on_realloc(struct replay *p, const struct trace_event *e) {
 	struct trace_pending pending = {e->thread, e->ptr, map_take(&p->o->live, e->ptr)};
-	kde_out_has_memory(p->o, vec_add(&p->pending, pending));
+	(void)vec_add(&p->pending, pending);
 }
 
 static void on_moved(struct replay *p, const struct trace_event *e) {
@@ -116,7 +114,7 @@ static bool on_stayed(struct replay *p, uint32_t thread) {
 	if (old.value && map_get(&p->o->live, old.ptr)) {
 		kde_out_free(p->o, old.ptr, old.value);
 	} else if (old.value) {
-		kde_out_has_memory(p->o, map_put(&p->o->live, old.ptr, old.value));
+		(void)!map_put(&p->o->live, old.ptr, old.value);
 	}
 	return old.ptr != 0;
 }
@@ -223,11 +221,11 @@ static void put_head(struct kde_out *o) {
 
 // ---- all of it
 
-static bool init(struct kde_out *o, struct arena *arena) {
+static void init(struct kde_out *o, struct arena *arena) {
 	o->strings = arena_new(arena, uint32_t, (size_t)o->r->strings.n + 1);
 	o->locations = arena_new(arena, uint32_t, o->r->locations.n);
 	o->nodes = arena_new(arena, uint32_t, o->r->nodes.n);
-	return o->strings && o->locations && o->nodes && vec_push(&o->infos);
+	(void)vec_push(&o->infos);
 }
 
 static void put_end(struct kde_out *o) {
@@ -286,9 +284,8 @@ static bool write_file(const struct export_request *request, const struct export
 			.r = &request->session->recording,
 			.is_raw = is_raw,
 	};
-	if (kde_out_has_memory(&o, init(&o, &arena))) {
-		put_file(&o);
-	}
+	init(&o, &arena);
+	put_file(&o);
 	buffer_finish(&o.out);
 	CALL_FOR(vec_finish, &o, path, infos);
 	index_finish(&o.info_index);

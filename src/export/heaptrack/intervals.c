@@ -306,9 +306,5 @@ void kde_out_intervals(struct kde_out *o) {
 	s.until_at = arena_new(&arena, uint32_t, s.n_steps + 3ul);
 	s.owed = arena_new(&arena, int64_t, r->stacks.n);
 	s.next_ptr = o->is_raw ? arena_new(&arena, uint64_t, r->intervals.n) : NULL;
-	if (kde_out_has_memory(o,
-				s.by_from && s.by_until && s.from_at && s.until_at && s.owed &&
-						(s.next_ptr || !o->is_raw))) {
-		put_steps(&s);
-	}
+	put_steps(&s);
 }

@@ -6,15 +6,8 @@
 
 enum { FLUSH_BYTES = 256 << 10 };
 
-bool kde_out_has_memory(struct kde_out *o, bool ok) {
-	o->failed = o->failed || (!ok && !err_memory(&o->err));
-	return ok;
-}
-
 void kde_out_flush(struct kde_out *o) {
-	if (kde_out_has_memory(o, !o->out.failed) && !o->failed) {
-		o->failed = !o->sink->write(o->sink->user, buffer_view(&o->out), &o->err);
-	}
+	o->failed = o->failed || !o->sink->write(o->sink->user, buffer_view(&o->out), &o->err);
 	buffer_clear(&o->out);
 }
 
@@ -87,10 +80,7 @@ static uint32_t location_of(struct kde_out *o, uint32_t id) {
 	const struct recording *r = o->r;
 	const struct rec_location *l = &r->locations.items[id];
 	uint32_t n_frames = l->is_mark ? 1 : l->n_frames;
-	FREED uint64_t *numbers = calloc(2 + 3 * (size_t)n_frames, sizeof *numbers);
-	if (!kde_out_has_memory(o, numbers != NULL)) {
-		return 0;
-	}
+	FREED uint64_t *numbers = memory_new(2 + 3 * (size_t)n_frames, sizeof *numbers);
 	size_t n = 0;
 	numbers[n++] = ip_of(l);
 	uint32_t path = o->r->modules.items[l->module].path;
@@ -129,9 +119,7 @@ static void put_trace(struct kde_out *o, uint32_t node) {
 static uint32_t kde_out_trace(struct kde_out *o, uint32_t node) {
 	o->path.n = 0;
 	for (uint32_t i = node; i && !o->nodes[i]; i = o->r->nodes.items[i].parent) {
-		if (!kde_out_has_memory(o, vec_add(&o->path, i))) {
-			return 0;
-		}
+		(void)vec_add(&o->path, i);
 	}
 	while (o->path.n) {
 		put_trace(o, o->path.items[--o->path.n]);
@@ -158,13 +146,9 @@ uint32_t kde_out_info(struct kde_out *o, uint32_t node, uint64_t size, bool is_t
 	}
 	uint64_t hash = hash_info(node, size, is_twin);
 	uint64_t numbers[2] = {size, kde_out_trace(o, node)};
-	if (!kde_out_has_memory(o,
-				index_reserve(&o->info_index, 1) &&
-						vec_add(&o->infos, (struct kde_out_info){size, node, is_twin}))) {
-		return KDE_OUT_NO_INFO;
-	}
-	uint32_t id = (uint32_t)o->infos.n - 1;
-	index_put(&o->info_index, hash, id);
+	uint32_t id = (uint32_t)o->infos.n;
+	(void)vec_add(&o->infos, (struct kde_out_info){size, node, is_twin});
+	(void)index_add(&o->info_index, hash, id);
 	kde_out_numbers(o, 'a', numbers, 2);
 	return id;
 }
@@ -208,5 +192,5 @@ void kde_out_free_at(struct kde_out *o, uint64_t ptr) {
 
 void kde_out_alloc_at(struct kde_out *o, uint64_t size, uint32_t node, uint64_t ptr, bool is_twin) {
 	uint64_t value = kde_out_alloc(o, size, node, ptr, is_twin);
-	kde_out_has_memory(o, !value || map_put(&o->live, ptr, value));
+	(void)(value && map_put(&o->live, ptr, value));
 }

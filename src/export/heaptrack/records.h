@@ -38,8 +38,7 @@ enum {
 	KDE_OUT_FIRST = 1, // has number 0 in the file
 };
 
-/** `o` keeps the first failure; none of the functions below does anything after it. */
-bool kde_out_has_memory(struct kde_out *o, bool ok);
+// `o` keeps the first failure of its sink, to which nothing is written after it
 
 /** A record; text or numbers may be none. Hand on what was written. */
 void kde_out_line(struct kde_out *o, char kind, struct slice text, const uint64_t *numbers,

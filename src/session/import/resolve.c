@@ -70,9 +70,9 @@ static bool resolve_module(struct resolver *v, struct symbols *symbols, const ui
 
 /** Locations without a name, in modules of known addresses: `*n` of them, sorted. */
 static uint32_t *places_without_names(const struct recording *r, size_t *n) {
-	uint32_t *places = calloc(r->locations.n, sizeof *places);
+	uint32_t *places = memory_new(r->locations.n, sizeof *places);
 	*n = 0;
-	for (uint32_t i = 1; places && i < r->locations.n; i++) {
+	for (uint32_t i = 1; i < r->locations.n; i++) {
 		const struct rec_location *l = &r->locations.items[i];
 		const struct rec_module *m = &r->modules.items[l->module];
 		if (l->n_frames == 0 && !l->is_mark && l->module && m->start < m->end) {

@@ -120,7 +120,7 @@ char *find_recording(const char *name, struct err *err) {
 		// NAME means the file with a suffix, but not if NAME exists, too, and is a recording
 		if (access(path, F_OK) == 0 &&
 				(!*suffixes[i] || access(name, F_OK) != 0 || !session_knows(name))) {
-			return strdup(path) ?: err_memory_null(err);
+			return strdup(path) ?: memory_lacks();
 		}
 	}
 	say_what_is_near(name, err);
@@ -181,5 +181,5 @@ char *spool_stdin(struct err *err) {
 	if (fd >= 0) {
 		(void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
 	}
-	return *path ? strdup(path) ?: err_memory_null(err) : NULL;
+	return *path ? strdup(path) ?: memory_lacks() : NULL;
 }

@@ -184,12 +184,8 @@ bool session_open(struct session *s, const char *name, const struct session_opti
 
 bool session_of_recording(struct session *s, struct recording *r, const char *path,
 		struct err *err) {
-	*s = (struct session){.path = strdup(path), .recording = *r, .fd = -1};
+	*s = (struct session){.path = strdup(path) ?: memory_lacks(), .recording = *r, .fd = -1};
 	*r = (struct recording){0};
-	if (!s->path) {
-		recording_finish(&s->recording);
-		return err_memory(err);
-	}
 	take_embedded(s);
 	bool ok = prepare(s, &shown, err);
 	if (!ok) {

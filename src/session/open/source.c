@@ -10,7 +10,7 @@ static bool read_all(int fd, uint64_t bytes, struct buffer *out, struct err *err
 	}
 	size_t got = 0;
 	uint8_t *room = buffer_room(out, (size_t)bytes);
-	bool ok = (room || err_memory(err)) && file_read_at(fd, 0, room, (size_t)bytes, &got, err) &&
+	bool ok = file_read_at(fd, 0, room, (size_t)bytes, &got, err) &&
 			(!memchr(room, 0, got) || err_set(err, ERR_FORMAT, "not a text file"));
 	out->size += ok ? got : 0;
 	return ok;
