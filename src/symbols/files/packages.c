@@ -2,9 +2,9 @@
 /*
  * Looks up files in the databases of dpkg and apk.
  *
- * The databases are read into a map from a path's hash to its source package. Only folders with code
- * are kept. Two paths with equal 64-bit hashes are taken for each other. Each of dpkg's packages has
- * a list of its own: those that are called like the file come first.
+ * The databases are read into a map from a path's hash to its source package. Only folders with
+ * code are kept. Two paths with equal 64-bit hashes are taken for each other. Each of dpkg's
+ * packages has a list of its own: those that are called like the file come first.
  */
 #include "symbols/symbols.h"
 #include "sys/file.h"
