@@ -89,11 +89,12 @@ static struct slice stem_of(struct slice name) {
 	return slice_of(name.data, n);
 }
 
-/** Hardly anything else begins with three letters; those of one or two are whole names. */
+/** Those of one or two letters are whole names. The C library's package has others' (libm, ld). */
 static bool is_alike(struct slice package, const char *file) {
 	struct slice a = stem_of(slice_of_text(file)), b = stem_of(package);
-	return (a.size == b.size || (a.size > 2 && b.size > a.size)) &&
-			strncasecmp((const char *)a.data, (const char *)b.data, a.size) == 0;
+	bool may_be = a.size == b.size || (a.size > 2 && b.size > a.size);
+	return slice_equal(b, slice_of_text("c")) ||
+			(may_be && strncasecmp((const char *)a.data, (const char *)b.data, a.size) == 0);
 }
 
 /** The lists that were not read yet: of all packages, or of those that are called like the file. */
