@@ -93,6 +93,7 @@ static bool has_reader(const char *path) {
 static void write_stream(void *user, const struct run_result *result) {
 	struct beside_target *target = user;
 	struct err err = {0};
+	memory_must("heaptrack", EXIT_FAILURE); // the program has ended, its recording is there
 	const char *path = (const char *)target->path.data;
 	bool ok = result->was_recorded ||
 			err_set(&err, ERR_NOT_FOUND,

@@ -79,9 +79,7 @@ static uint32_t *places_without_names(const struct recording *r, size_t *n) {
 			places[(*n)++] = i;
 		}
 	}
-	if (places) {
-		qsort_r(places, *n, sizeof *places, compare_places, (void *)r);
-	}
+	qsort_r(places, *n, sizeof *places, compare_places, (void *)r);
 	return places;
 }
 
@@ -102,31 +100,30 @@ static bool resolve_places(struct resolver *v, const uint32_t *places, size_t n)
 }
 
 /** Copy the recording's tables into vectors, which become its tables. */
-static bool take_tables(struct resolver *v) {
+static void take_tables(struct resolver *v) {
 	struct recording *r = v->r;
-	if (!vec_reserve(&v->texts, r->strings.n) || !vec_reserve(&v->frames, r->frames.n + 1ul)) {
-		return false;
-	}
+	(void)(vec_reserve(&v->texts, r->strings.n) && vec_reserve(&v->frames, r->frames.n + 1ul));
 	memcpy(v->texts.items, r->strings.items, r->strings.n * sizeof *r->strings.items);
 	v->texts.n = r->strings.n;
 	if (r->frames.n > 0) {
 		memcpy(v->frames.items, r->frames.items, r->frames.n * sizeof *r->frames.items);
 	}
 	v->frames.n = r->frames.n;
-	return true;
 }
 
 bool resolve_names(struct recording *r, const struct symbols_options *options, struct err *err) {
 	struct resolver v = {.r = r, .options = options, .texts.arena = r->arena};
 	size_t n;
 	FREED uint32_t *places = places_without_names(r, &n);
-	bool ok = places && (n == 0 || (take_tables(&v) && resolve_places(&v, places, n)));
+	if (n == 0) {
+		return true;
+	}
+	take_tables(&v);
+	bool ok = resolve_places(&v, places, n);
 	r->arena = v.texts.arena;
 	v.texts.arena = (struct arena){0};
-	ok = ok &&
-			(n == 0 ||
-					(RECORDING_PUT(r, strings, v.texts.items, v.texts.n) &&
-							RECORDING_PUT(r, frames, v.frames.items, v.frames.n)));
+	ok = ok && RECORDING_PUT(r, strings, v.texts.items, v.texts.n) &&
+			RECORDING_PUT(r, frames, v.frames.items, v.frames.n);
 	texts_finish(&v.texts);
 	vec_finish(&v.frames);
 	arena_finish(&v.scratch);

@@ -11,29 +11,25 @@ static uint32_t known_string(const struct kde_import *k, uint64_t id) {
 	return id < k->strings.n ? (uint32_t)id : 0;
 }
 
-/** `*id`: its number. False: no memory. */
+/** `*id`: its number. False: the limit of memory for the recording, or of ids. */
 static bool add_string(struct kde_import *k, struct slice text, uint32_t *id) {
-	struct slice *s = k->strings.n < UINT32_MAX ? vec_push(&k->strings) : NULL;
-	char *copy = s && text.size ? arena_text(&k->out->arena, text) : NULL;
-	if (!s || (text.size && !copy)) {
-		return false;
-	}
-	*s = slice_of(copy, text.size);
-	*id = (uint32_t)k->strings.n - 1;
-	return true;
+	char *copy = text.size ? arena_text(&k->out->arena, text) : NULL;
+	*id = (uint32_t)k->strings.n;
+	return k->strings.n < UINT32_MAX && (copy || text.size == 0) &&
+			vec_add(&k->strings, slice_of(copy, text.size));
 }
 
-/** `*out`: the module whose path is this string; 0: none. False: no memory. */
-static bool module_of(struct kde_import *k, uint32_t path, uint32_t *out) {
-	if (!EVERY(k->module_of_string.n <= path, vec_push(&k->module_of_string))) {
-		return false;
+/** The module whose path is this string; 0: none. */
+static uint32_t module_of(struct kde_import *k, uint32_t path) {
+	while (k->module_of_string.n <= path) {
+		(void)vec_push(&k->module_of_string);
 	}
 	uint32_t *id = &k->module_of_string.items[path];
-	struct rec_module m = {.path = path, .image = 1, .has_symbols = 1};
-	bool ok = !path || *id || vec_add(&k->modules, m);
-	*id = path && !*id ? (uint32_t)k->modules.n - 1 : *id;
-	*out = *id;
-	return ok;
+	if (path && !*id) {
+		*id = (uint32_t)k->modules.n;
+		(void)vec_add(&k->modules, (struct rec_module){.path = path, .image = 1, .has_symbols = 1});
+	}
+	return *id;
 }
 
 static uint64_t pc_of(const struct kde_import *k, uint64_t ip) {
@@ -42,9 +38,8 @@ static uint64_t pc_of(const struct kde_import *k, uint64_t ip) {
 
 /** i: an address, its module, and triples of function, file and line, innermost first. */
 static bool add_ip(struct kde_import *k, const struct heaptrack_record *r) {
-	uint32_t module = 0;
-	bool ok = r->n <= 1 || module_of(k, known_string(k, r->numbers[1]), &module);
-	struct rec_location *l = ok && k->locations.n < UINT32_MAX ? vec_push(&k->locations) : NULL;
+	uint32_t module = r->n > 1 ? module_of(k, known_string(k, r->numbers[1])) : 0;
+	struct rec_location *l = k->locations.n < UINT32_MAX ? vec_push(&k->locations) : NULL;
 	if (!l || r->is_bad) {
 		return l != NULL;
 	}
@@ -94,7 +89,7 @@ static bool add_module(struct kde_import *k, const struct heaptrack_record *r) {
 	uint32_t id = same_module(k, path, r->numbers[0]);
 	if (!id) {
 		struct rec_module *m = vec_push(&k->modules);
-		if (!m || !add_string(k, path, &m->path)) {
+		if (!add_string(k, path, &m->path)) {
 			return false;
 		}
 		m->image = 1;
@@ -105,9 +100,7 @@ static bool add_module(struct kde_import *k, const struct heaptrack_record *r) {
 	struct rec_module *m = &k->modules.items[id];
 	for (size_t i = 1; i + 1 < r->n; i += 2) {
 		uint64_t start = m->bias + r->numbers[i], end = start + r->numbers[i + 1];
-		if (!vec_add(&k->ranges, (struct kde_range){start, end, id})) {
-			return false;
-		}
+		(void)vec_add(&k->ranges, (struct kde_range){start, end, id});
 		m->start = start < m->start ? start : m->start;
 		m->end = end > m->end ? end : m->end;
 	}
@@ -115,15 +108,14 @@ static bool add_module(struct kde_import *k, const struct heaptrack_record *r) {
 	return true;
 }
 
-/** The location of a raw address; 0: no memory. */
+/** The location of a raw address. */
 static uint32_t location_of(struct kde_import *k, uint64_t ip) {
 	const struct kde_range *loaded = FIND_IN(r, k->ranges, ip >= r->start && ip < r->end);
 	uint32_t module = loaded ? loaded->module : 0;
 	uint64_t pc = pc_of(k, ip);
 	uint64_t hash = hash_u64(pc + module * 0x9e3779b97f4a7c15u);
-	uint32_t id = VEC_FIND_OR_ADD(&k->location_index, &k->locations, hash, l,
+	return VEC_FIND_OR_ADD(&k->location_index, &k->locations, hash, l,
 			l->pc == pc && l->module == module, (struct rec_location){.pc = pc, .module = module});
-	return id == INDEX_NONE ? 0 : id;
 }
 
 /** t: a place, called from the stack of an earlier trace. */
@@ -131,9 +123,6 @@ static bool add_trace(struct kde_import *k, const struct heaptrack_record *r) {
 	uint32_t location = 0;
 	if (!r->is_bad && k->is_raw) {
 		location = location_of(k, r->numbers[0]);
-		if (!location) {
-			return false;
-		}
 	} else if (!r->is_bad && r->numbers[0] < k->locations.n) {
 		location = (uint32_t)r->numbers[0];
 	}

@@ -143,9 +143,7 @@ static bool on_resident(struct kde_import *k, uint64_t pages, struct err *err) {
 		*last = last->rss_bytes >= bytes ? *last : sample;
 		return true;
 	}
-	if (!vec_add(&k->samples, sample)) {
-		return err_memory(err);
-	}
+	(void)vec_add(&k->samples, sample);
 	if (k->samples.n == KDE_SAMPLES) {
 		thin_samples(k);
 	}
