@@ -43,23 +43,16 @@ static struct slice build_id_of(const struct wire_module *module) {
 
 // True unless both have a build-id and they differ (ours may be cut)
 static bool is_right_file(int fd, const struct wire_module *module) {
-	struct slice wanted = build_id_of(module);
-	if (wanted.size == 0) {
-		return true;
-	}
-	FREED uint8_t *head = malloc(HEAD_BYTES);
+	struct slice wanted = build_id_of(module), found = {0};
+	FREED uint8_t *head = wanted.size ? malloc(HEAD_BYTES) : NULL;
 	size_t got;
-	bool is_right = true;
 	struct elf_image image;
 	if (head && file_read_at(fd, 0, head, HEAD_BYTES, &got, NULL) &&
 			elf_image_init(&image, slice_of(head, got))) {
-		struct slice found = elf_build_id(&image);
-		is_right = found.size == 0 ||
-				slice_equal(slice_of(found.data,
-									found.size < wanted.size ? found.size : wanted.size),
-						wanted);
+		found = elf_build_id(&image);
 	}
-	return is_right;
+	LOWER_TO(found.size, wanted.size);
+	return found.size == 0 || slice_equal(found, wanted);
 }
 
 static int open_if_right(const char *path, const struct wire_module *module) {
@@ -99,19 +92,14 @@ static int open_module(const struct modules *m, const struct wire_module *module
 									 : "cwd/",
 			name);
 	int fd = open_if_right(path, module);
-	if (fd < 0) {
-		fd = open_mapped(pid, module);
-	}
+	fd = fd >= 0 ? fd : open_mapped(pid, module);
 	name = module->path;
 	name = !name[0] && m->exe && module->image == 1 ? m->exe : name;
 	if (fd < 0 && name[0] == '/' && m->root_fd >= 0) {
 		(void)snprintf(path, sizeof path, "/proc/self/fd/%d%s", m->root_fd, name);
 		fd = open_if_right(path, module);
 	}
-	if (fd < 0 && name[0] == '/') {
-		fd = open_if_right(name, module);
-	}
-	return fd;
+	return fd < 0 && name[0] == '/' ? open_if_right(name, module) : fd;
 }
 
 // ---- the tables
