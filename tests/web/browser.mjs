@@ -118,11 +118,11 @@ export async function picture(page) {
 	return last;
 }
 
-/** True if two pictures are the same to the eye: edges that were drawn twice may be off by a shade. */
-export async function looksSame(browser, one, other) {
+/** True if two pictures are the same to the eye: edges that were drawn twice may be off by a shade, `most` values by more. */
+export async function looksSame(browser, one, other, most = 0) {
 	const page = await browser.newPage();
 	const same = await page.evaluate(
-		async (pictures) => {
+		async ([pictures, most]) => {
 			const pixels = pictures.map(async (base64) => {
 				const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
 				const image = await createImageBitmap(new Blob([bytes]));
@@ -131,9 +131,10 @@ export async function looksSame(browser, one, other) {
 				return context.getImageData(0, 0, image.width, image.height).data;
 			});
 			const [a, b] = await Promise.all(pixels);
-			return a.length === b.length && a.every((v, i) => Math.abs(v - b[i]) <= 4);
+			const differ = a.reduce((n, v, i) => n + (Math.abs(v - b[i]) > 4 ? 1 : 0), 0);
+			return a.length === b.length && differ <= most;
 		},
-		[one.toString('base64'), other.toString('base64')],
+		[[one.toString('base64'), other.toString('base64')], most],
 	);
 	await page.close();
 	return same;

@@ -19,3 +19,9 @@ def test_what_is_typed_on_marks_what_it_marks_alone(web, tmp_path):
     assert alone["x$"] == [6] and alone["x$y"] == [7], alone
     for of in seen:
         assert of["behind"] in (None, of["alone"]), of
+
+
+def test_boxes_that_letters_fade_look_as_if_all_was_drawn_anew(pages, browse):
+    found = browse("letters.mjs", pages.page("clang++").as_uri(), "clang::Px")
+    assert not found["wrong"] and found["seen"] == [True] * 9, found
+    assert found["differed"] >= 3, "some letters mark other boxes"

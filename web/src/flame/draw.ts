@@ -136,7 +136,12 @@ interface Seen {
 	faded: Rects;
 	runs: Rects; // boxes side by side that are too small to be told apart
 	texts: number[]; // boxes
-	nodes: number[]; // that a search can mark
+	boxes: number[]; // that a search can mark
+}
+
+function nothingSeen(nColours: number): Seen {
+	const fills = Array.from({ length: nColours }, () => []);
+	return { fills, faded: [], runs: [], texts: [], boxes: [] };
 }
 
 /** The end of a row, as far as it is filled: what follows without a gap makes that longer. */
@@ -159,7 +164,16 @@ function addRect(row: RowEnd, to: Rects, left: number, right: number, top: numbe
 
 const GAP_PX = 3; // wider boxes have a gap behind them
 
-function addBox(row: RowEnd, to: Rects, [left, right]: [number, number], top: number): void {
+const isFaded = (s: Scene, box: number) =>
+	s.isMarked !== null && !s.isMarked(s.layout.node[box]!);
+
+function addBox(s: Scene, box: number, row: RowEnd, seen: Seen, top: number, width: number): void {
+	const [left, right] = sidesOf(s, box);
+	const to = isFaded(s, box) ? seen.faded : seen.fills[s.colour(s.layout.node[box]!)]!;
+	seen.boxes.push(box);
+	if (width > TEXT_PX) {
+		seen.texts.push(box);
+	}
 	if (right - left > GAP_PX) {
 		row.of = null;
 		to.push(left, top, right - left - 1);
@@ -168,17 +182,9 @@ function addBox(row: RowEnd, to: Rects, [left, right]: [number, number], top: nu
 	}
 }
 
-const isFaded = (s: Scene, node: number) => s.isMarked !== null && !s.isMarked(node);
-
 function look(s: Scene, scale: number, nColours: number): Seen {
 	const { layout, forest } = s;
-	const seen: Seen = {
-		fills: Array.from({ length: nColours }, () => []),
-		faded: [],
-		runs: [],
-		texts: [],
-		nodes: [],
-	};
+	const seen = nothingSeen(nColours);
 	const tops = Array.from({ length: layout.levels }, (_, depth) => rowTop(s, depth));
 	const ends = Array.from({ length: layout.levels }, (): RowEnd => ({
 		of: null,
@@ -200,18 +206,10 @@ function look(s: Scene, scale: number, nColours: number): Seen {
 		const isSmall = width < SMALL_PX;
 		if (!isAbove && !isBelow) {
 			if (isSmall) {
-				addRect(ends[depth]!, seen.runs, left, left + Math.max(1, width), top);
+				const [from, to] = sidesOf(s, i);
+				addRect(ends[depth]!, seen.runs, from, Math.max(from + 1, to), top);
 			} else {
-				seen.nodes.push(node);
-				addBox(
-					ends[depth]!,
-					isFaded(s, node) ? seen.faded : seen.fills[s.colour(node)]!,
-					sidesOf(s, i),
-					top,
-				);
-			}
-			if (width > TEXT_PX) {
-				seen.texts.push(i);
+				addBox(s, i, ends[depth]!, seen, top, width);
 			}
 		}
 		i = isSmall ? layout.end[i]! : i + 1;
@@ -232,7 +230,7 @@ function fill(
 
 /** What was drawn last. */
 interface Drawn {
-	seen: Seen;
+	boxes: number[];
 	scene: Scene;
 	palette: Palette;
 }
@@ -244,33 +242,37 @@ export function isEmptied(context: Pen): void {
 	drawn.delete(context);
 }
 
-/** It would look the same: letters of a search often mark what the ones before have marked. */
-function isDrawn(context: Pen, s: Scene, p: Palette): boolean {
-	const last = drawn.get(context);
-	if (!last || last.palette !== p) {
-		return false;
-	}
+/** The boxes that a letter of a search marks, or no more; null: all is another. */
+function turnedSince(last: Drawn | undefined, s: Scene, p: Palette): number[] | null {
 	const { isMarked, ...rest } = s;
 	const isSame = (Object.keys(rest) as (keyof typeof rest)[]).every(
-		(key) => rest[key] === last.scene[key],
+		(key) => rest[key] === last?.scene[key],
 	);
-	return (
-		isSame &&
-		(isMarked === last.scene.isMarked ||
-			last.seen.nodes.every((node) => isFaded(s, node) === isFaded(last.scene, node)))
-	);
+	return last && last.palette === p && isSame
+		? last.boxes.filter((box) => isFaded(s, box) !== isFaded(last.scene, box))
+		: null;
 }
 
-/** Draws what can be seen. */
+/** Draws what can be seen; of what is drawn already, what looks another way. */
 export function draw(context: Pen, s: Scene, p: Palette): void {
-	if (isDrawn(context, s, p)) {
-		return;
-	}
-	const seen = look(s, s.width / (s.to - s.from || 1), p.fills.length);
-	drawn.set(context, { seen, scene: s, palette: p });
-	const library = p.fills[Colour.Library]!;
+	const last = drawn.get(context);
+	const turned = turnedSince(last, s, p);
+	const scale = s.width / (s.to - s.from || 1);
+	const seen = turned ? nothingSeen(p.fills.length) : look(s, scale, p.fills.length);
 	context.fillStyle = p.background;
-	context.fillRect(0, 0, s.width, s.height);
+	if (turned) {
+		for (const box of turned) {
+			const top = rowTop(s, s.layout.depth[box]!);
+			const [left, right] = sidesOf(s, box);
+			const end = { of: null, at: 0, right: 0 };
+			addBox(s, box, end, seen, top, s.forest.total[s.layout.node[box]!]! * scale);
+			context.fillRect(left, top, Math.max(1, right - left), ROW - 1);
+		}
+	} else {
+		context.fillRect(0, 0, s.width, s.height);
+	}
+	drawn.set(context, { boxes: turned ? last!.boxes : seen.boxes, scene: s, palette: p });
+	const library = p.fills[Colour.Library]!;
 	seen.fills.forEach((rects, colour) => {
 		const isUnknown = (colour as Colour) === Colour.Unknown;
 		fill(context, rects, isUnknown ? hatch(context, p.line, library) : p.fills[colour]!);
