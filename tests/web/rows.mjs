@@ -26,6 +26,14 @@ for (const top of [0, 100, 333, 1777, 5000, 200, 1e6, 50]) {
 				told: owned.map((id) => numberOf(document.getElementById(id))),
 				stand: rows.sort((a, b) => a.offsetTop - b.offsetTop).map(numberOf),
 				tops: rows.map((row) => row.offsetTop),
+				outside: rows
+					.map((row) => row.querySelector('.name:not(.cut)'))
+					.filter((name) => name && name.scrollWidth > name.clientWidth + 1)
+					.map((name) => name.innerText),
+				shortened: rows
+					.map((row) => row.querySelector('.name'))
+					.map((name) => [name.title, name.innerText.trim()])
+					.filter(([, text]) => text.replaceAll('<…>', '').includes('…')),
 				first: Math.floor(box.scrollTop / 24),
 				last: Math.ceil(bottom / 24) - 1,
 				all: Number(box.getAttribute('aria-rowcount')) - 1,

@@ -17,4 +17,8 @@ def test_rows_on_the_screen_are_there_in_their_order(browser, pages, browse):
         assert rows == list(range(rows[0], rows[-1] + 1)), seen
         assert seen["told"] == rows, "and screen readers are told so"
         assert seen["tops"] == [24 * row for row in rows], seen
+        assert seen["outside"] == [], "names are as long as there is room"
         assert rows[0] <= seen["first"] and min(seen["last"], seen["all"] - 1) <= rows[-1], seen
+    shortened = [pair for seen in found["seen"] for pair in seen["shortened"]]
+    assert shortened, "deep rows have little room"
+    assert all(len(whole) > len(shown) for whole, shown in shortened), "all of a name is in its title"

@@ -79,6 +79,19 @@ function cutTexts() {
 		const cells = [...panel.querySelectorAll('td, th')].filter((cell) => cell.getBoundingClientRect().right > right);
 		wrong.push(...cells.map((cell) => `outside its panel: ${cell.textContent}`));
 	}
+	// A name is not cut beside an empty place, and a sentence is no column of single words
+	for (const cell of innerWidth > 600 ? document.querySelectorAll('.top td:first-child') : []) {
+		const parts = [...cell.querySelectorAll('.name, .scope')];
+		const left = cell.clientWidth - [...cell.children].reduce((sum, part) => sum + part.offsetWidth, 0);
+		if (left > 200 && parts.some((part) => part.scrollWidth > part.clientWidth + 1)) {
+			wrong.push(`cut beside ${left} px: ${cell.textContent}`);
+		}
+	}
+	for (const cell of innerWidth > 860 ? document.querySelectorAll('.growth .sentence') : []) {
+		if (cell.textContent && cell.clientWidth < 200) {
+			wrong.push(`a sentence in ${cell.clientWidth} px: ${cell.textContent}`);
+		}
+	}
 	const values = document.querySelectorAll('.matrix td:empty');
 	wrong.push(...(innerWidth < 600 ? [...values] : []).filter((cell) => cell.clientHeight).map((cell) => `empty: ${cell.dataset.by}`));
 	const around = [...document.querySelectorAll('.around canvas')];

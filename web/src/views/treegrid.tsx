@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
-import { Component, type ComponentChildren } from 'preact';
+import { render, type ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { hasChildren, heaviest, type Forest } from '../data/forest.ts';
 import { ALLOCATIONS, lacks, lacksCurves, lacksMetric, TEMPORARY } from '../data/missing.ts';
 import { isCounted, metricOf, type Metric } from '../data/metrics.ts';
 import * as state from '../state.ts';
 import { ownerOf } from '../data/tree.ts';
-import { count, percent } from '../ui/format.ts';
+import { count, elide, percent } from '../ui/format.ts';
 import { metricName, nodeName, placeOf, weight } from '../ui/labels.ts';
-import { Name } from '../ui/name.tsx';
 import { matched } from '../ui/search.ts';
 import { REST_MS, useTurn, useValue } from '../ui/signals.ts';
 import { Sparkline } from '../ui/sparkline.tsx';
@@ -20,23 +19,39 @@ const ROW = 24;
 const CURVE = 'alive over time';
 const LIFE = 'median life';
 const SELF = 'self';
+type Size = 'phone' | 'narrow' | 'medium' | 'wide';
 // Columns beside the fixed ones, by the room there is, and how wide each is
-const EXTRA = {
+const EXTRA: Record<Size, string[]> = {
 	phone: [],
 	narrow: [SELF],
 	medium: [SELF, 'allocations', CURVE],
 	wide: [SELF, 'blocks', 'temporary', 'allocations', LIFE, CURVE],
 };
-const WIDTHS: Record<string, string> = { [CURVE]: '100px', [LIFE]: '76px' };
+const WIDTHS: Record<string, number> = { [CURVE]: 100, [LIFE]: 76 };
+// Of the place, but on a phone; of the weight and its share
+const FIXED: Record<Size, number[]> = {
+	phone: [84, 56],
+	narrow: [90, 92, 54],
+	medium: [120, 120, 60],
+	wide: [150, 150, 60],
+};
+const [GAP, PADDING, ARROW] = [8, 12, 18];
+
+/** In pixels: what follows from the room is worked out in each row anew. The name has the rest. */
+function columnsOf(width: number, size: Size, extra: string[]): number[] {
+	const behind = [...FIXED[size], ...extra.map((name) => WIDTHS[name] ?? 84)];
+	return [Math.max(110, behind.reduce((left, n) => left - n - GAP, width - PADDING)), ...behind];
+}
+
 // A node of the bottom-up tree is a way out to callers: these are nothing that it has
 const OF_CALLS = [SELF, LIFE, CURVE];
 
-function sizeOf(width: number): keyof typeof EXTRA {
-	return width < 440 ? 'phone' : width < 780 ? 'narrow' : width < 1040 ? 'medium' : 'wide';
+function sizeOf(width: number): Size {
+	return width < 480 ? 'phone' : width < 830 ? 'narrow' : width < 1160 ? 'medium' : 'wide';
 }
 
 /** A count that is the weight already is not said twice; beside mappings, nothing of blocks is. */
-function extraColumns(size: keyof typeof EXTRA, metric: Metric, f: Forest): string[] {
+function extraColumns(size: Size, metric: Metric, f: Forest): string[] {
 	const said = isCounted(metric) ? ['blocks', metric as string] : [];
 	const left = f.kind === 'up' ? OF_CALLS : [];
 	const p = state.profile.value;
@@ -147,7 +162,9 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 	const [top, setTop] = useState(0);
 	const [height, setHeight] = useState(400);
 	const [width, setWidth] = useState(1400);
+	const [letter, setLetter] = useState(8);
 	const box = useRef<HTMLDivElement>(null);
+	const ruler = useRef<HTMLElement>(null);
 	const body = useRef<HTMLDivElement>(null);
 	const shape = useRef(forest.parent);
 
@@ -159,15 +176,17 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 		}
 	}, [forest]);
 	useLayoutEffect(() => {
-		const watch = new ResizeObserver(([entry]) => {
-			setHeight(entry!.contentRect.height);
-			setWidth(entry!.contentRect.width);
+		const watch = new ResizeObserver(() => {
+			setHeight(box.current!.clientHeight);
+			setWidth(box.current!.clientWidth);
+			setLetter(ruler.current!.offsetWidth / 100);
 		});
 		watch.observe(box.current!);
+		watch.observe(ruler.current!);
 		return () => watch.disconnect();
 	}, []);
 
-	const size = sizeOf(isNarrow ? Math.min(width, 779) : width);
+	const size = sizeOf(isNarrow ? Math.min(width, 829) : width);
 	const hasBinary = useValue(() => state.isBinary.value);
 	const names = extraColumns(size, metric, forest).join('\n');
 	const extra = useMemo(() => names.split('\n').filter(Boolean), [names]);
@@ -324,7 +343,34 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 	const places = Math.ceil(height / ROW) + 9; // however far it is scrolled
 	const shown = inPlaces(first, places, rows.length);
 	const idOf = (row: number) => `${label.replace(/\W+/g, '-')}-${row}`;
-	const columns = extra.map((name) => WIDTHS[name] ?? '84px').join(' ');
+	const columns = useMemo(() => columnsOf(width, size, extra), [width, size, extra]);
+	const lines = useRef<{ extra: string[]; all: Line[] } | null>(null);
+	useLayoutEffect(() => {
+		if (lines.current?.extra !== extra) {
+			body.current!.replaceChildren();
+			lines.current = { extra, all: [] };
+		}
+		const { all } = lines.current;
+		all.splice(shown.length).forEach(({ element }) => element.remove());
+		shown.forEach((index, place) => {
+			const row = rows[index]!;
+			(all[place] ??= new Line(body.current!, extra)).show({
+				...row,
+				id: idOf(index),
+				forest,
+				index,
+				metric,
+				isOpen: open.has(row.node),
+				isAt: index === at,
+				isMarked: marked?.has(forest.symbol[row.node]!) ?? false,
+				extra,
+				columns,
+				letter,
+				hasCurves: !isMoving || areKnown(forest, row.node),
+				hasBinary,
+			});
+		});
+	});
 	return (
 		<div
 			class={`treegrid ${size}`}
@@ -332,12 +378,13 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 			aria-label={label}
 			aria-rowcount={rows.length + 1}
 			aria-activedescendant={idOf(at)}
-			style={{ '--extra': columns }}
+			style={{ '--columns': columns.map((column) => `${column}px`).join(' ') }}
 			tabIndex={0}
 			ref={box}
 			onKeyDown={onKey}
 			onScroll={(e) => setTop((e.target as HTMLElement).scrollTop)}
 		>
+			<code class="ruler" ref={ruler} aria-hidden="true" />
 			<div class="tr th" role="row" aria-rowindex={1}>
 				<Head name="function" />
 				<Head name="place" />
@@ -357,27 +404,7 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 				style={{ height: `${rows.length * ROW}px` }}
 				onClick={onClick}
 				onDblClick={(event) => !isArrow(event) && toggle(rows[indexOf(event)]!.node)}
-			>
-				{shown.map((index) => {
-					const row = rows[index]!;
-					return (
-						<TreeRow
-							key={index % places}
-							id={idOf(index)}
-							forest={forest}
-							{...row}
-							index={index}
-							metric={metric}
-							isOpen={open.has(row.node)}
-							isAt={index === at}
-							isMarked={marked?.has(forest.symbol[row.node]!) ?? false}
-							extra={extra}
-							hasCurves={!isMoving || areKnown(forest, row.node)}
-							hasBinary={hasBinary}
-						/>
-					);
-				})}
-			</div>
+			/>
 		</div>
 	);
 }
@@ -414,14 +441,17 @@ function Head({ name, children }: { name: string; children?: ComponentChildren }
 }
 
 /** What stands in a column that is not always there. */
-function extraOf(name: string, { forest: f, node, metric, hasCurves }: RowProps) {
+function extraOf(
+	name: string,
+	{ forest: f, node, metric, hasCurves }: RowProps,
+): string | Float64Array | null {
 	const p = state.profile.value;
 	const isPlace = hasCurves && !f.isRest[node]; // its stacks are known
 	switch (name) {
 		case SELF:
 			return weight(metric, f.self[node]!);
 		case CURVE:
-			return isPlace ? <Sparkline values={curveOf(p, f, node)} /> : null;
+			return isPlace ? curveOf(p, f, node) : null;
 		case LIFE:
 			return isPlace ? medianLife(p, f, node) : '';
 		default:
@@ -438,6 +468,8 @@ interface RowProps extends Row {
 	isAt: boolean;
 	isMarked: boolean;
 	extra: string[];
+	columns: number[]; // how wide each is, in pixels
+	letter: number; // the same of one, of a name
 	hasCurves: boolean;
 	hasBinary: boolean; // how figures are written
 }
@@ -450,61 +482,100 @@ function indexOf(event: MouseEvent): number {
 	return Number(row.getAttribute('aria-rowindex')) - 2;
 }
 
-/** A row is as it was as long as all that it shows is: then nothing of it is looked at again. */
-class TreeRow extends Component<RowProps> {
-	override shouldComponentUpdate(next: RowProps): boolean {
-		const { props } = this;
-		return (Object.keys(next) as (keyof RowProps)[]).some((key) => next[key] !== props[key]);
+const EVEN = /^[ -~…]*$/; // each letter as wide as another, in code
+
+/** The element of a row, made once: of what it shows, only what is another is written. */
+class Line {
+	element: HTMLElement;
+	private cells: HTMLElement[];
+	private before?: RowProps;
+	private written: unknown[] = [];
+
+	constructor(body: Element, extra: string[]) {
+		body.insertAdjacentHTML(
+			'beforeend',
+			'<div role="row"><span role="gridcell"><i aria-hidden="true"></i><code></code></span>' +
+				`${'<span role="gridcell" class="num"></span>'.repeat(3 + extra.length)}</div>`,
+		);
+		this.element = body.lastElementChild as HTMLElement;
+		this.cells = [...this.element.children] as HTMLElement[];
 	}
 
-	override render(props: RowProps) {
-		const { forest: f, node, metric } = props;
-		const total = f.total[0]!;
+	show(props: RowProps): void {
+		const { before, element, cells, written } = this;
+		const [name, ofPlace, bar] = cells as [HTMLElement, HTMLElement, HTMLElement];
+		const [arrow, code] = name.children as unknown as [HTMLElement, HTMLElement];
+		const keys = Object.keys(props) as (keyof RowProps)[];
+		if (before && keys.every((key) => props[key] === before[key])) {
+			return;
+		}
+		this.before = props;
+		let at = 0;
+		/** Writes an attribute, or a property of its style. */
+		const write = (to: HTMLElement, key: string, value: unknown) => {
+			if (written[at] !== value) {
+				written[at] = value;
+				if (key in to.style) {
+					to.style.setProperty(key, String(value));
+				} else if (value === undefined) {
+					to.removeAttribute(key);
+				} else {
+					to.setAttribute(key, String(value));
+				}
+			}
+			at++;
+		};
+		const { forest: f, node, metric, columns, letter } = props;
 		const p = state.profile.value;
-		const isParent = hasChildren(f, node);
 		const symbol = f.symbol[node]!;
+		const [total, value] = [f.total[0]!, f.total[node]!];
+		const isParent = hasChildren(f, node);
+		write(element, 'class', `tr${props.isAt ? ' at' : ''}${props.isMarked ? ' marked' : ''}`);
+		write(element, 'id', props.id);
+		write(element, 'top', `${props.index * ROW}px`);
+		write(element, 'aria-level', props.level);
+		write(element, 'aria-posinset', props.position);
+		write(element, 'aria-setsize', props.siblings);
+		write(element, 'aria-rowindex', props.index + 2);
+		write(element, 'aria-selected', props.isAt);
+		write(element, 'aria-expanded', isParent ? props.isOpen : undefined);
+		write(arrow, 'class', isParent ? (props.isOpen ? 'open' : 'closed') : 'leaf');
+
+		const text = nodeName(p, f, node);
+		const indent = Math.min(props.level - 1, 40) * (columns.length < 4 ? 5 : 14); // a phone's
+		const room = (columns[0]! - ARROW - indent) / letter;
+		const short = elide(text, Math.max(8, room | 0));
 		const owner = symbol ? ownerOf(p, symbol) : 'program';
-		const value = f.total[node]!;
-		return (
-			<div
-				class={`tr${props.isAt ? ' at' : ''}${props.isMarked ? ' marked' : ''}`}
-				role="row"
-				id={props.id}
-				style={{ top: `${props.index * ROW}px` }}
-				aria-level={props.level}
-				aria-posinset={props.position}
-				aria-setsize={props.siblings}
-				aria-rowindex={props.index + 2}
-				aria-selected={props.isAt}
-				aria-expanded={isParent ? props.isOpen : undefined}
-			>
-				<span
-					class={`name ${owner}${f.isRun[node] ? ' run' : ''}`}
-					role="gridcell"
-					style={{ paddingLeft: `${Math.min(props.level - 1, 40) * 14}px` }}
-					title={symbol ? p.symbols.name[symbol] : ''}
-				>
-					<i
-						class={isParent ? (props.isOpen ? 'open' : 'closed') : 'leaf'}
-						aria-hidden="true"
-					/>
-					<Name text={nodeName(p, f, node)} />
-				</span>
-				<span role="gridcell" class="dim place">
-					{symbol > 0 && f.tree.group === 'function' && placeOf(p, symbol, f.line[node]!)}
-				</span>
-				<span role="gridcell" class="num bar" style={barOf(value / (total || 1))}>
-					{weight(metric, value)}
-				</span>
-				<span role="gridcell" class="num">
-					{percent(value, total)}
-				</span>
-				{props.extra.map((name) => (
-					<span key={name} role="gridcell" class={name === CURVE ? '' : 'num'}>
-						{extraOf(name, props)}
-					</span>
-				))}
-			</div>
-		);
+		const cut = (isCut: boolean) => (isCut ? ' cut' : '');
+		const isOdd = short.length > room || !EVEN.test(short);
+		write(name, 'class', `name ${owner}${f.isRun[node] ? ' run' : ''}${cut(isOdd)}`);
+		write(name, 'padding-left', `${indent}px`);
+		write(name, 'title', symbol ? p.symbols.name[symbol] : '');
+
+		const isPlace = symbol > 0 && f.tree.group === 'function';
+		const place = isPlace ? placeOf(p, symbol, f.line[node]!) : '';
+		write(ofPlace, 'class', `dim place${cut(place.length * letter > columns[1]!)}`);
+		write(bar, 'class', 'num bar');
+		write(bar, 'background-size', barOf(value / (total || 1)).backgroundSize);
+		[
+			short,
+			place,
+			weight(metric, value),
+			percent(value, total),
+			...props.extra.map((column) => extraOf(column, props)),
+		].forEach((text, i) => {
+			const cell = i ? cells[i]! : code;
+			if (written[at] !== text) {
+				written[at] = text;
+				if (typeof text === 'object') {
+					render(text && <Sparkline values={text} />, cell);
+				} else if (cell.firstChild) {
+					cell.firstChild.nodeValue = text;
+				} else {
+					cell.textContent = text;
+				}
+			}
+			at++;
+		});
 	}
 }
