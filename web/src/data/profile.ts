@@ -16,6 +16,7 @@ import type { MetricRow } from './metrics.ts';
 export interface Facts {
 	program: {
 		name: string; // the last part of `executable`
+		called: string; // the same of what people ran
 		executable: string | null;
 		command: string[];
 		host: string | null;

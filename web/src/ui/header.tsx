@@ -3,7 +3,7 @@ import { useRef, useState } from 'preact/hooks';
 import { change, isServed, isWhole, lens, profile, searched, view, views } from '../state.ts';
 import { ALLOCATIONS, lacks, TIME } from '../data/missing.ts';
 import { saveAddress } from '../load.ts';
-import { baseName, count, date, duration } from './format.ts';
+import { count, date, duration } from './format.ts';
 import { copyText } from './copy.ts';
 import { canSave, savePage } from '../save.ts';
 import { address, currentLink } from '../url.ts';
@@ -17,10 +17,8 @@ function Title() {
 	const { program, summary } = p.facts;
 	const { verdict } = p.facts.quality;
 	const command = program.command.join(' ');
-	// redis-server is a link to redis-check-rdb: what people called comes first, as in the report
-	const called = baseName(program.command[0] ?? '');
-	const isOther = called !== program.name && /^[a-z0-9]/i.test(called);
-	const title = isOther ? `${called} (${program.name})` : program.name;
+	const { name, called } = program;
+	const title = called === name ? name : `${called} (${name})`;
 	return (
 		<div class="title">
 			<h1 title={title}>{title || 'unknown program'}</h1>
@@ -33,7 +31,7 @@ function Title() {
 				{!lacks(p, TIME) && <span>{duration(summary.duration_ns)}</span>}
 				{!lacks(p, ALLOCATIONS) && <span>{count(summary.allocations)} allocations</span>}
 				{program.started_ns > 0 && <span>recorded {date(program.started_ns)}</span>}
-				{command && command !== program.name && <span>{command}</span>}
+				{command && command !== name && <span>{command}</span>}
 			</span>
 		</div>
 	);

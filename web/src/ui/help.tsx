@@ -16,7 +16,7 @@ const WORDS: [string, string][] = [
 		'Who a frame belongs to. Consecutive library frames are folded into one grey box: ' +
 		'the outermost name, and how many others it holds',
 	],
-	['Churn', 'Freed within 16 allocations of their thread or within 1 ms'],
+	['Short-lived', 'Freed within 16 allocations of their thread or 1 ms'],
 	['Percent', 'Always of what the lens selects'],
 	['Range', 'Snaps outwards to moments at which every number is exact'],
 ];

@@ -59,7 +59,7 @@ export function nodeName(p: Profile, f: Boxes, node: number): string {
 		return `${count(f.more[node]!)} smaller`;
 	}
 	if (f.symbol[node] === 0) {
-		return p.facts.program.name || 'program';
+		return p.facts.program.called || 'program';
 	}
 	const name = symbolName(p, f.symbol[node]!, f.tree.group);
 	return f.isRun[node] && f.more[node]! > 0 ? `${name} +${f.more[node]}` : name;

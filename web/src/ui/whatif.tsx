@@ -29,9 +29,8 @@ export function WhatIf({ p, alive, name }: { p: Profile; alive: Float64Array; na
 			<p>
 				Without <code>{name}</code> and what it calls the peak would be at least{' '}
 				<strong>{bytes(without.bytes)}</strong>
-				{without.bytes > 0 && ` at ${moment(p.edges.timeNs[without.edge]!)}`}{' '}
-				instead of{' '}
-				{`${bytes(peak)} (−${saved}\u00a0%).`}
+				{without.bytes > 0 && ` at ${moment(p.edges.timeNs[without.edge]!)}`},{' '}
+				{saved}{'\u00a0'}% less.
 			</p>
 		</>
 	);

@@ -314,7 +314,7 @@ function Compared({ other }: { other: NonNullable<typeof state.compared.value> }
 	const both = isFile ? [other.profile, p] : [p];
 	const lacking = both.find((side) => lacksMetric(side, lens.metric));
 	const names = isFile
-		? [other.name, p.facts.program.name]
+		? [other.name, p.facts.program.called]
 		: [markName(p, other.from), markName(p, other.to)];
 	return (
 		<>

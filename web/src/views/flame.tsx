@@ -155,7 +155,7 @@ function Minimap({ forest, zoom }: { forest: Forest; zoom: number }) {
 				<i style={{ left: `${100 * from}%`, width: `${100 * (to - from)}%` }} />
 			</div>
 			<button class="link" onClick={() => zoomTo(forest, 0)}>
-				{p.facts.program.name}
+				{p.facts.program.called}
 			</button>
 			{path.map((node) => (
 				<span key={node}>

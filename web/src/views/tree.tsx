@@ -32,7 +32,7 @@ function Half({ title, forest, name, symbol, isFlipped = false }: HalfProps) {
 	return (
 		<section class="half" aria-label={`${title} of ${name}`}>
 			<h2>
-				{title} <code>{name}</code>
+				{title} of <code>{name}</code>
 			</h2>
 			{hasAny && (
 				<>
