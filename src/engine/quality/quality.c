@@ -34,14 +34,14 @@ static void say_missing(struct quality_writer *w) {
 static uint64_t count_cut_off(const struct quality_writer *w, bool is_strict) {
 	const struct recording *r = w->recording;
 	uint8_t *is_cut = arena_new(w->arena, uint8_t, r->nodes.n);
-	for (uint32_t i = 1; is_cut && i < r->nodes.n; i++) {
+	for (uint32_t i = 1; i < r->nodes.n; i++) {
 		const struct rec_node *node = &r->nodes.items[i];
 		const struct name_list frames = names_of(w->names, node->location);
 		bool is_main = !is_strict && slice_is(frames.items[frames.n - 1].function, "main");
 		is_cut[i] = !is_main &&
 				(node->parent ? is_cut[node->parent] : r->locations.items[node->location].is_mark);
 	}
-	return SUM(i, is_cut ? r->stacks.n : 0,
+	return SUM(i, r->stacks.n,
 			is_cut[r->stacks.items[i].node] ? r->stacks.items[i].allocations : 0);
 }
 
@@ -196,7 +196,7 @@ static void say_unmapped(struct quality_writer *w) {
 static const uint8_t *find_unread(const struct quality_writer *w) {
 	const struct recording *r = w->recording;
 	uint8_t *unread = arena_new(w->arena, uint8_t, r->nodes.n);
-	for (uint32_t i = 1; unread && i < r->nodes.n; i++) {
+	for (uint32_t i = 1; i < r->nodes.n; i++) {
 		const struct rec_node *n = &r->nodes.items[i];
 		const struct rec_location *l = &r->locations.items[n->location];
 		unread[i] = unread[n->parent] ||
@@ -214,7 +214,7 @@ static void say_unnamed(struct quality_writer *w) {
 	EACH(s, r->stacks) {
 		const struct name *name = s->peak_bytes ? names_site(w->names, s->node) : NULL;
 		all += s->peak_bytes;
-		unread += is_unread && is_unread[s->node] ? s->peak_bytes : 0;
+		unread += is_unread[s->node] ? s->peak_bytes : 0;
 		const uint64_t bytes = name && !name->has_name ? s->peak_bytes : 0;
 		unnamed += bytes;
 		module = bytes > heaviest ? name->module : module;

@@ -154,8 +154,7 @@ static void say_children(struct quality_writer *w) {
 	SCOPED(buffer) text = {0};
 	uint64_t n = put_children(&text, w->recording, false);
 	buffer_u8(&text, 0);
-	QUALITY_SAY_IF_ANY(w, "children", n, "%s",
-			text.failed ? "(out of memory)" : (const char *)text.data);
+	QUALITY_SAY_IF_ANY(w, "children", n, "%s", (const char *)text.data);
 }
 
 uint64_t quality_minor_children(const struct recording *r, struct buffer *text) {

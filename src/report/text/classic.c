@@ -94,9 +94,9 @@ static void put_function(struct classic *c, uint32_t node, const struct name *f)
 		buffer_printf(c->out, "0x%" PRIx64, l->pc - (!l->is_exact && l->pc > 0));
 		return;
 	}
-	char *text = c->options->shorten_templates ? NULL : arena_text(&c->arena, f->function);
-	text = text ? text : template_short(f->function, &c->arena);
-	buffer_text(c->out, text ? text : "?");
+	const bool is_short = c->options->shorten_templates;
+	buffer_text(c->out,
+			is_short ? template_short(f->function, &c->arena) : arena_text(&c->arena, f->function));
 }
 
 /** Also of functions of scripts, which are in no file that is loaded: [python]. */

@@ -71,8 +71,7 @@ void put_place(struct buffer *out, const struct name *f) {
 
 void put_site(struct buffer *out, const struct name *name, struct slice label,
 		struct arena *arena) {
-	char *text = name ? function_short(name->function, arena) : arena_text(arena, label);
-	buffer_text(out, text ? text : "?");
+	buffer_text(out, name ? function_short(name->function, arena) : arena_text(arena, label));
 	if (name && name->file.size && name->line) {
 		buffer_printf(out, " %.*s:%" PRIu32, SLICE_ARG(path_base(name->file)), name->line);
 	}
