@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What takes at most three steps: node steps.mjs MODULES BROWSER ADDRESS LONG OTHER
+// What takes at most three steps: node steps.mjs MODULES BROWSER ADDRESS LONG OTHER HELD
 // A step is a click, a drag, a choice, or what is typed at once. LONG is a page with a name that is cut, OTHER
-// one to compare with. Prints what is seen after the last step of each task, and how many it took, as JSON.
+// one to compare with, HELD one of a recording with --leaks. Prints what is seen after the last step of each task,
+// and how many it took, as JSON.
 
 import { launch, open, settle } from './browser.mjs';
 
-const [modules, name, address, long, other] = process.argv.slice(2);
+const [modules, name, address, long, other, held] = process.argv.slice(2);
 const browser = await launch(modules, name);
 const seen = {};
 const wrong = [];
@@ -248,6 +249,14 @@ const tasks = {
 		const filtered = await me.lens;
 		await me.back();
 		return { filtered, undone: await me.lens };
+	},
+
+	async who_holds_this(me) {
+		await me.page.goto(held);
+		await settle(me.page);
+		await me.tab('Memory');
+		await me.click(me.region('Who held them').locator('tbody').getByRole('button').first());
+		return me.total();
 	},
 
 	async the_rest_of_rss(me) {

@@ -20,7 +20,8 @@ def seen(request, build, pages, browse, tmp_path_factory):
     stacks = folder / "long.folded"
     stacks.write_text(f"main;{LONG} 5000\n", encoding="utf-8")
     subprocess.run([build / "heaptrack_print", "--html", folder / "long.html", stacks], check=True, timeout=60)
-    them = (pages.page("demo", "--with-source").as_uri(), (folder / "long.html").as_uri(), pages.page("before"))
+    them = (pages.page("demo", "--with-source").as_uri(), (folder / "long.html").as_uri(), pages.page("before"),
+            pages.page("classes").as_uri())
     found = pages.seen(f"steps-{request.param}", lambda: browse("steps.mjs", request.param, *them))
     assert not found["wrong"], "\n".join(found["wrong"])
     return found["seen"]
@@ -31,7 +32,7 @@ def human(n):
 
 
 def test_each_takes_at_most_three_steps(seen):
-    assert len(seen) == 18 and {task: did["steps"] for task, did in seen.items() if did["steps"] > STEPS_MOST} == {}
+    assert len(seen) == 19 and {task: did["steps"] for task, did in seen.items() if did["steps"] > STEPS_MOST} == {}
 
 
 @pytest.mark.parametrize("task", ["grew_from_30_to_60_percent", "one_thread", "never_freed_by_file"])
@@ -105,6 +106,14 @@ def test_what_a_package_costs(seen, ask, pages):
     spike = sum(site["bytes"] for site in sites if any(frame["function"] == "spike()" for frame in site["stack"]))
     assert tiles["spike()"] == human(spike) and said["groups"][0].startswith("demo 37."), json.dumps(said)
     assert said["focused"] == said["tiles"][1]
+
+
+def test_who_holds_this(seen, ask, pages):
+    holders = ask(pages.recording("classes"))["leaks"]["holders"]
+    heaviest = max(holders, key=lambda row: row["retained_bytes"])
+    did = seen["who_holds_this"]
+    assert f"focus={heaviest['name']}" in did["lens"] and "m=held" in did["lens"], did
+    assert human(heaviest["retained_bytes"]) in did["said"], (did, heaviest)
 
 
 def test_where_the_rest_of_rss_is(seen):
