@@ -88,7 +88,7 @@ function cutTexts() {
 		}
 	}
 	for (const cell of innerWidth > 860 ? document.querySelectorAll('.growth .sentence') : []) {
-		if (cell.textContent && cell.clientWidth < 200) {
+		if (cell.textContent && cell.clientWidth < 140) {
 			wrong.push(`a sentence in ${cell.clientWidth} px: ${cell.textContent}`);
 		}
 	}
