@@ -612,12 +612,13 @@ class Sentence(memory_sentences.OfMemory):
             stacks = self.stacks(lambda s: grown(s) == numbers["grown_bytes"])
             self.number("grown_bytes", grown(stacks))
             self.judge_site_that_grew(stacks, halfway, near_end)
-        elif "heap" in self.said or "none" in self.said:  # a site of which nothing is said
+        elif {"heap", "none", "rose"} & self.said.keys():  # a site of which nothing is said
             self.left.discard("grown_bytes")
         else:
             self.number("grown_bytes", max(0, grown(())))
         is_little = 0 < numbers["grown_bytes"] < r.peak // 1000 and grown(r.all) <= 0
-        if ("none" in self.said) != is_little:
+        if ("none" in self.said) != is_little or \
+                ("rose" in self.said and not self.finding["function"] and numbers["grown_bytes"] >= r.peak // 1000):
             self.wrong("a thousandth of the peak, or not?")
         for function in self.referee.naming.heaviest(12):
             sets = self.referee.naming.candidates(function)

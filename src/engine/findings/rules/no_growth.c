@@ -161,16 +161,17 @@ static void say_most(struct finder *f, const struct window *w, const struct plac
 	uint64_t before = heap_at(r, w->from), after = heap_at(r, w->to);
 	bool is_most = r->summary.old_freed_bytes > 0 || finder_unknown_frees(f) > 0;
 	bool is_growth = after > before && !only_rises_again(r, w);
-	bool is_little = after <= before && bytes < r->summary.peak_bytes / 1000;
+	bool is_little = !is_growth && bytes < r->summary.peak_bytes / 1000;
 	if (is_growth) {
 		SAY(f, " the heap grew by %s%s (%s of the peak)", is_most ? "at most " : "",
 				HUMAN_BYTES(after - before), HUMAN_PERCENT(after - before, r->summary.peak_bytes));
 		finder_put(f, "heap_grown_bytes", after - before);
 	} else {
 		SAY(f,
-				is_little ? " the heap did not grow, nor did any function by 0.1 %% of the peak"
-						: after > before ? " the heap rose to no more than it held before"
-										 : " the heap as a whole did not grow");
+				after > before ? " the heap rose to no more than it held before"
+						: is_little
+						? " the heap did not grow, nor did any function by 0.1 %% of the peak"
+						: " the heap as a whole did not grow");
 	}
 	if (p && !is_little) {
 		finder_about(f, p->name, NULL);
