@@ -53,15 +53,15 @@ static inline void *err_memory_null(struct err *err) {
 
 /**
  * From now on, a lack of memory prints "PROGRAM: out of memory" and ends the process with that
- * status. For arenas, but for one above its max_bytes, growing arrays, buffers and memory_new. One
- * thread calls it, before others need any.
+ * status. That holds for arenas, growing arrays, indexes, buffers and memory_new; an arena that has
+ * reached its max_bytes still gives NULL. One thread calls it, before others need memory.
  */
 void memory_must(const char *program, int status);
 
-/** There is none: NULL, or it does not return. */
+/** To be called where there is none. NULL; or, after memory_must, it does not return. */
 ATTR_COLD void *memory_lacks(void);
 
-/** calloc. */
+/** As calloc, but for the end of the process. Freed by the caller. */
 void *memory_new(size_t n, size_t size);
 
 // ---- assertions about our own code
