@@ -114,7 +114,7 @@ static void put_mapped(struct writer *w, uint32_t most) {
 	const struct memory_row *rows = rows_of(w, REC_PART_MAPPED, &n);
 	uint64_t rest = w->m.bytes[REC_PART_MAPPED];
 	uint32_t i = 0;
-	for (; rows && i < n && (n <= most || i + 1 < most); i++) {
+	for (; i < n && (n <= most || i + 1 < most); i++) {
 		if (memory_row_is_rest(&rows[i])) {
 			break;
 		}
@@ -126,12 +126,12 @@ static void put_mapped(struct writer *w, uint32_t most) {
 	}
 	if (rest > 0) {
 		struct buffer label = {0};
-		if (most == 1 && rows && !memory_row_is_rest(rows)) {
+		if (most == 1 && !memory_row_is_rest(rows)) {
 			put_mapper(w, &label, rows);
 			buffer_text(&label, " and others");
 		} else {
 			buffer_text(&label, "  mapped by others");
-			put_largest(w, &label, rows + i, rows ? n - i : 0);
+			put_largest(w, &label, rows + i, n - i);
 		}
 		put_row(w, &label, rest);
 	}
@@ -148,7 +148,7 @@ static void put_part(struct writer *w, uint8_t part, bool has_rows) {
 	} else if (!has_rows && part >= REC_PART_MODULES_WRITTEN) {
 		uint32_t n = 0;
 		const struct memory_row *rows = rows_of(w, part, &n);
-		put_largest(w, &label, rows, rows ? n : 0);
+		put_largest(w, &label, rows, n);
 	}
 	put_row(w, &label, bytes);
 }
@@ -275,7 +275,7 @@ static void put_in_full(struct writer *w) {
 			put_part(w, part, true);
 		}
 		bool has_owners = n > 1 || (n == 1 && (rows->maker || rows->name.size > 0));
-		for (uint32_t k = 0; rows && has_owners && k < n; k++) {
+		for (uint32_t k = 0; has_owners && k < n; k++) {
 			struct buffer label = {0};
 			buffer_text(&label, "      ");
 			put_owner(w, &label, &rows[k]);

@@ -3,7 +3,7 @@
 /**
  * The tables of the blob, column after column. docs/page-format.md describes them. Rows follow the
  * page's order: nodes in pre-order, stacks by node. Every function appends to `out`, whose failure
- * is sticky: no memory.
+ * is sticky.
  */
 
 #include "engine/call_tree.h"
