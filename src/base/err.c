@@ -47,18 +47,33 @@ bool err_memory(struct err *err) {
 
 // ---- memory
 
-static const char *answering; // NULL: callers are told
-static int answering_status;
+static struct {
+	void (*end)(void *user); // NULL: callers are told
+	void *user;
+	const char *program;
+	int status;
+} lack;
+
+static void say_and_end(void *user) {
+	(void)user;
+	fprintf(stderr, "%s: out of memory\n", lack.program);
+	_Exit(lack.status);
+}
 
 void memory_must(const char *program, int status) {
-	answering = program;
-	answering_status = status;
+	lack.program = program;
+	lack.status = status;
+	memory_must_or(say_and_end, NULL);
+}
+
+void memory_must_or(void (*end)(void *user), void *user) {
+	lack.user = user;
+	lack.end = end;
 }
 
 void *memory_lacks(void) {
-	if (answering) {
-		fprintf(stderr, "%s: out of memory\n", answering);
-		_Exit(answering_status);
+	if (lack.end) {
+		lack.end(lack.user);
 	}
 	return NULL;
 }

@@ -47,9 +47,9 @@ static inline void *err_memory_null(struct err *err) {
 
 // ---- memory
 //
-// Beside a program that is recorded, whoever finds no memory gets NULL or false and goes on with
-// less. An answer without its memory is none: what only answers says so first, and then code that
-// only answers never gets NULL: the process ends with a sentence.
+// Beside a process that stands still, whoever finds no memory gets NULL or false and goes on with
+// less. An answer without its memory is none, and neither is a recording: what answers or records
+// says so first, and then its code never gets NULL: the process ends with a sentence.
 
 /**
  * From now on, a lack of memory prints "PROGRAM: out of memory" and ends the process with that
@@ -57,6 +57,9 @@ static inline void *err_memory_null(struct err *err) {
  * reached its max_bytes still gives NULL. One thread calls it, before others need memory.
  */
 void memory_must(const char *program, int status);
+
+/** The same, but `end` ends the process, on whatever thread. NULL: callers are told once more. */
+void memory_must_or(void (*end)(void *user), void *user);
 
 /** To be called where there is none. NULL; or, after memory_must, it does not return. */
 ATTR_COLD void *memory_lacks(void);

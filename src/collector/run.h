@@ -30,8 +30,8 @@ struct launch {
 	struct arena *arena; // of these
 };
 
-/** Find `program` as execvp would (PATH when it has no slash) and judge it. False: no memory. */
-bool launch_inspect(struct launch *out, const char *program, struct arena *arena, struct err *err);
+/** Find `program` as execvp would (PATH when it has no slash) and judge it. */
+void launch_inspect(struct launch *out, const char *program, struct arena *arena);
 
 /**
  * The index in `argv` of the program that argv[0] runs as a child, if argv[0] is a command that

@@ -58,9 +58,6 @@ static void put_recording(struct buffer *out, const char *path, int pid) {
 static bool choose(struct beside_target *target, int pid, struct err *err) {
 	const char *name = getenv(VARIABLE);
 	put_path(&target->path, name ? name : "heaptrack.$$", pid);
-	if (target->path.failed) {
-		return err_memory(err);
-	}
 	const char *path = (const char *)target->path.data;
 	struct stat s;
 	if (!is_stream(path) && stat(path, &s) == 0 && S_ISDIR(s.st_mode)) {
@@ -70,7 +67,7 @@ static bool choose(struct beside_target *target, int pid, struct err *err) {
 		(void)dup2(STDERR_FILENO, STDOUT_FILENO);
 	}
 	put_recording(&target->recording, path, pid);
-	return !target->recording.failed || err_memory(err);
+	return true;
 }
 
 /** A pipe with a name has a reader, or gets one soon. */
@@ -93,7 +90,6 @@ static bool has_reader(const char *path) {
 static void write_stream(void *user, const struct run_result *result) {
 	struct beside_target *target = user;
 	struct err err = {0};
-	memory_must("heaptrack", EXIT_FAILURE); // the program has ended, its recording is there
 	const char *path = (const char *)target->path.data;
 	bool ok = result->was_recorded ||
 			err_set(&err, ERR_NOT_FOUND,
@@ -135,8 +131,9 @@ int cli_beside(int pid, int fd) {
 	let_go(fd);
 	struct beside_target target = {0};
 	struct err err = {0};
-	FREED struct run_result *result = calloc(1, sizeof *result);
-	bool ok = (result || err_memory(&err)) && choose(&target, pid, &err);
+	memory_must("heaptrack", EXIT_FAILURE);
+	FREED struct run_result *result = memory_new(1, sizeof *result);
+	bool ok = choose(&target, pid, &err);
 	const struct run_options run = {
 			.environment = environ,
 			.output = (const char *)target.recording.data,

@@ -225,16 +225,18 @@ static void put_launch(struct check *c, const char *exe) {
 	struct err err = {0};
 	if (!*exe) {
 		row(c, "start", "unknown", "which program it runs cannot be read");
-	} else if (launch_inspect(&launch, exe, &arena, &err)) {
-		bool ok = launch.verdict == LAUNCH_RECORDED || launch.verdict == LAUNCH_INJECTED;
-		if (!ok) {
-			(void)err_set(&err, ERR_UNSUPPORTED, "%s", launch.why);
-		}
-		(void)answer(c, "start", ok,
-				launch.verdict == LAUNCH_INJECTED ? "the recorder is injected"
-												  : "the recorder is preloaded",
-				&err);
+		return;
 	}
+	memory_must("heaptrack", EXIT_FAILURE); // nothing stands still
+	launch_inspect(&launch, exe, &arena);
+	bool ok = launch.verdict == LAUNCH_RECORDED || launch.verdict == LAUNCH_INJECTED;
+	if (!ok) {
+		(void)err_set(&err, ERR_UNSUPPORTED, "%s", launch.why);
+	}
+	(void)answer(c, "start", ok,
+			launch.verdict == LAUNCH_INJECTED ? "the recorder is injected"
+											  : "the recorder is preloaded",
+			&err);
 }
 
 /** How many would be hooked, and the first file that they are in. */

@@ -172,10 +172,10 @@ static int record(const struct heaptrack_options *o, const struct launch *launch
 	struct screen screen = {.is_quiet = o->run.is_quiet,
 			.is_raw = o->is_raw,
 			.is_silent = !launch && (o->run.is_quiet || looks_only)};
-	FREED struct run_result *result = calloc(1, sizeof *result);
-	if (!result || (o->python_objects && setenv("PYTHONMALLOC", "malloc", 1) != 0)) {
-		complain("out of memory");
-		return 1;
+	memory_must("heaptrack", EXIT_FAILURE);
+	FREED struct run_result *result = memory_new(1, sizeof *result);
+	if (o->python_objects && setenv("PYTHONMALLOC", "malloc", 1) != 0) {
+		(void)memory_lacks();
 	}
 	struct run_options options = options_of(o, &screen);
 	struct err err = {0};
@@ -225,15 +225,15 @@ static int detach(int pid) {
 // What `timeout 5 PROGRAM` means is PROGRAM: heaptrack goes in between, as timeout's child
 static int record_wrapped(const struct heaptrack_options *o, char *const *own, int n_own, int at) {
 	SCOPED(arena) arena = {0};
-	struct err err = {0};
 	struct launch launch;
 	char self[PATH_MAX];
+	memory_must("heaptrack", EXIT_FAILURE);
 	char **argv = arena_new(&arena, char *, (size_t)(n_own + o->n_rest) + 4);
-	if (!argv || !process_link(0, "exe", self, sizeof self) ||
-			!launch_inspect(&launch, o->rest[0], &arena, &err)) {
+	if (!process_link(0, "exe", self, sizeof self)) {
 		complain("cannot run \"%s\"", o->rest[0]);
 		return 1;
 	}
+	launch_inspect(&launch, o->rest[0], &arena);
 	if (launch.verdict == LAUNCH_REFUSED && !launch.gains_rights) {
 		complain("%s", launch.why);
 		return launch.exit_status;
@@ -247,13 +247,10 @@ static int record_wrapped(const struct heaptrack_options *o, char *const *own, i
 }
 
 static int inspect_and_record(const struct heaptrack_options *o) {
+	memory_must("heaptrack", EXIT_FAILURE);
 	SCOPED(arena) arena = {0};
 	struct launch launch;
-	struct err err = {0};
-	if (!launch_inspect(&launch, o->rest[0], &arena, &err)) {
-		complain("%s", err.text);
-		return 1;
-	}
+	launch_inspect(&launch, o->rest[0], &arena);
 	if (launch.verdict == LAUNCH_REFUSED) {
 		complain("%s", launch.why);
 		return launch.exit_status;

@@ -284,6 +284,7 @@ bool guardian_start(struct guardian *g, const char *recorder, _Atomic uint32_t *
 				.heaptrack = heaptrack,
 				.recorder = recorder,
 				.exec = exec};
+		memory_must_or(NULL, NULL); // it ends in order
 		(void)close(ends[0]);
 		guard(&w);
 	}

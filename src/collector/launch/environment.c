@@ -19,7 +19,7 @@ char **launch_environment(const char *recorder, char *const *environment, struct
 	const size_t n = count(environment);
 	char **out = arena_new(arena, char *, n + 4);
 	size_t at = 1;
-	for (size_t i = 0; out && i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		struct slice rest = slice_of_text(environment[i]);
 		if (take_prefix(&rest, "LD_PRELOAD=")) {
 			preload = rest;
@@ -29,14 +29,11 @@ char **launch_environment(const char *recorder, char *const *environment, struct
 			out[at++] = environment[i];
 		}
 	}
-	if (!out) {
-		return NULL;
-	}
 	out[at] = arena_printf(arena, "LD_PRELOAD=%s%s%.*s", recorder, preload.size > 0 ? ":" : "",
 			SLICE_ARG(preload));
 	out[at + 1] = arena_printf(arena, "ASAN_OPTIONS=%.*s%s" RUNTIME_MAY_COME_LATER,
 			SLICE_ARG(options), options.size > 0 ? ":" : "");
-	return out[at] && out[at + 1] ? out : NULL;
+	return out;
 }
 
 char **launch_arguments(const struct launch *launch, char *const *argv, struct arena *arena) {
@@ -45,11 +42,9 @@ char **launch_arguments(const struct launch *launch, char *const *argv, struct a
 	}
 	const size_t n = count(argv);
 	char **out = arena_new(arena, char *, n + 2);
-	if (out) {
-		out[0] = (char *)"/bin/sh";
-		out[1] = (char *)launch->path;
-		memcpy(out + 2, argv + 1, (n - 1) * sizeof *argv);
-	}
+	out[0] = (char *)"/bin/sh";
+	out[1] = (char *)launch->path;
+	memcpy(out + 2, argv + 1, (n - 1) * sizeof *argv);
 	return out;
 }
 
@@ -77,7 +72,7 @@ const char *launch_find(const char *name, struct arena *arena, struct err *err) 
 					real);
 			return NULL;
 		}
-		return arena_text(arena, slice_of_text(real)) ?: err_memory_null(err);
+		return arena_text(arena, slice_of_text(real));
 	}
 	(void)err_set(err, ERR_NOT_FOUND,
 			"cannot find the recorder %s in %.*s or %.*s../lib/heaptrack/; is the installation "

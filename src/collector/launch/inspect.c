@@ -12,13 +12,14 @@
 enum { MAX_SCRIPTS = 5 }; // as the kernel: a script of a script of ...
 
 ATTR_PRINTF(4, 5)
-static bool say(struct launch *l, enum launch_verdict verdict, int status, const char *fmt, ...) {
+static enum launch_verdict say(struct launch *l, enum launch_verdict verdict, int status,
+		const char *fmt, ...) {
 	char text[PATH_MAX + 512];
 	(void)FORMAT_ARGS(text, sizeof text, fmt);
 	l->verdict = verdict;
 	l->exit_status = status;
 	l->why = arena_text(l->arena, slice_of_text(text));
-	return l->why != NULL;
+	return verdict;
 }
 
 // The first folder of PATH that has an executable of this name; else the first with any file
@@ -61,16 +62,18 @@ static bool starts_others(const char *path) {
 	return ANY(i, N_OF(names), strcmp(path_base_name(path), names[i]) == 0);
 }
 
-static bool note_image(struct launch *l, const char *path, enum launch_verdict verdict) {
+static enum launch_verdict note_image(struct launch *l, const char *path,
+		enum launch_verdict verdict) {
 	char real[PATH_MAX];
 	l->verdict = verdict;
 	if (!l->image && realpath(path, real)) {
 		l->image = arena_text(l->arena, slice_of_text(real));
 	}
-	return true;
+	return verdict;
 }
 
-static bool judge_elf(struct launch *l, const char *path, const struct launch_elf *elf) {
+static enum launch_verdict judge_elf(struct launch *l, const char *path,
+		const struct launch_elf *elf) {
 	const char *machine = launch_machine_name(elf->machine);
 	if (elf->is_torn) {
 		return say(l, LAUNCH_REFUSED, 126, "\"%s\" is a damaged executable", path);
@@ -109,9 +112,10 @@ static bool judge_elf(struct launch *l, const char *path, const struct launch_el
 	return note_image(l, path, l->has_loader ? LAUNCH_INJECTED : LAUNCH_RECORDED);
 }
 
-static bool judge_file(struct launch *l, const char *path, int depth);
+static enum launch_verdict judge_file(struct launch *l, const char *path, int depth);
 
-static bool judge_named(struct launch *l, const char *name, const char *user, int depth) {
+static enum launch_verdict judge_named(struct launch *l, const char *name, const char *user,
+		int depth) {
 	char path[PATH_MAX];
 	if (strchr(name, '/')) {
 		(void)snprintf(path, sizeof path, "%s", name);
@@ -126,17 +130,17 @@ static bool judge_named(struct launch *l, const char *name, const char *user, in
 }
 
 // Not the first program that is executed: it must load the recorder itself
-static bool give_up_on_second(struct launch *l, const char *name) {
-	if (l->verdict != LAUNCH_INJECTED) {
-		return true;
+static enum launch_verdict judge_second(struct launch *l, const char *name, const char *user,
+		int depth) {
+	if (judge_named(l, name, user, depth) == LAUNCH_INJECTED && !l->has_loader) {
+		return say(l, LAUNCH_UNRECORDED, 0, "its interpreter \"%s\" cannot load the recorder",
+				name);
 	}
-	l->verdict = LAUNCH_RECORDED;
-	return l->has_loader ||
-			say(l, LAUNCH_UNRECORDED, 0, "its interpreter \"%s\" cannot load the recorder", name);
+	return l->verdict = l->verdict == LAUNCH_INJECTED ? LAUNCH_RECORDED : l->verdict;
 }
 
 // "#! /usr/bin/env node": what is loaded first is env, what counts in the end is node
-static bool judge_script(struct launch *l, const char *path, char *line, int depth) {
+static enum launch_verdict judge_script(struct launch *l, const char *path, char *line, int depth) {
 	if (depth >= MAX_SCRIPTS) {
 		return say(l, LAUNCH_REFUSED, 126, "\"%s\": too many nested script interpreters", path);
 	}
@@ -148,11 +152,9 @@ static bool judge_script(struct launch *l, const char *path, char *line, int dep
 		l->needs_shell = depth == 0; // the kernel refuses it, execvp gives it to the shell
 		return judge_named(l, "/bin/sh", path, depth + 1);
 	}
-	if (!judge_named(l, interpreter, path, depth + 1)) {
-		return false;
-	}
-	if (l->verdict != LAUNCH_RECORDED || !rest || strcmp(path_base_name(interpreter), "env") != 0) {
-		return true;
+	if (judge_named(l, interpreter, path, depth + 1) != LAUNCH_RECORDED || !rest ||
+			strcmp(path_base_name(interpreter), "env") != 0) {
+		return l->verdict;
 	}
 	rest += strspn(rest, " \t");
 	if (strncmp(rest, "-S", 2) == 0) {
@@ -160,12 +162,12 @@ static bool judge_script(struct launch *l, const char *path, char *line, int dep
 	}
 	char *name = strsep(&rest, " \t");
 	if (!*name || *name == '-' || strchr(name, '=')) {
-		return true; // more than a name: env is what is judged
+		return l->verdict; // more than a name: env is what is judged
 	}
-	return judge_named(l, name, path, depth + 1) && give_up_on_second(l, name);
+	return judge_second(l, name, path, depth + 1);
 }
 
-static bool judge_open_file(struct launch *l, const char *path, int fd, int depth) {
+static enum launch_verdict judge_open_file(struct launch *l, const char *path, int fd, int depth) {
 	struct stat s;
 	const char *how;
 	if (fstat(fd, &s) == 0 && gains_rights(fd, &s, &how)) {
@@ -193,10 +195,10 @@ static bool judge_open_file(struct launch *l, const char *path, int fd, int dept
 		return judge_elf(l, path, &elf);
 	}
 	l->needs_shell = depth == 0;
-	return depth < MAX_SCRIPTS ? judge_named(l, "/bin/sh", path, depth + 1) : true;
+	return depth < MAX_SCRIPTS ? judge_named(l, "/bin/sh", path, depth + 1) : l->verdict;
 }
 
-static bool judge_file(struct launch *l, const char *path, int depth) {
+static enum launch_verdict judge_file(struct launch *l, const char *path, int depth) {
 	struct stat s;
 	if (stat(path, &s) != 0) {
 		return say(l, LAUNCH_REFUSED, errno == EACCES ? 126 : 127, "\"%s\": %s", path,
@@ -211,30 +213,28 @@ static bool judge_file(struct launch *l, const char *path, int depth) {
 	}
 	CLOSED int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
-		l->verdict = LAUNCH_RECORDED; // it may be executed but not read: assume the best
-		return true;
+		return l->verdict = LAUNCH_RECORDED; // it may be executed but not read: assume the best
 	}
 	return judge_open_file(l, path, fd, depth);
 }
 
-bool launch_inspect(struct launch *out, const char *program, struct arena *arena, struct err *err) {
+void launch_inspect(struct launch *out, const char *program, struct arena *arena) {
 	*out = (struct launch){.arena = arena};
-	char path[PATH_MAX];
+	char path[PATH_MAX] = "";
 	if (strlen(program) >= sizeof path) {
-		return err_set(err, ERR_LIMIT, "the program's name is too long");
+		(void)say(out, LAUNCH_REFUSED, 126, "the program's name is too long");
+		return;
 	}
 	strcpy(path, program);
-	bool ok;
 	if (!*program || (!strchr(program, '/') && !find_in_path(program, path))) {
-		ok = say(out, LAUNCH_REFUSED, 127, "\"%s\" not found in PATH%s", program,
+		(void)say(out, LAUNCH_REFUSED, 127, "\"%s\" not found in PATH%s", program,
 				*program && access(program, F_OK) == 0
 						? "; to run the one in this folder, put ./ before its name"
 						: "");
 	} else if (access(path, F_OK) != 0 && errno == ENOENT) {
-		ok = say(out, LAUNCH_REFUSED, 127, "no such file: \"%s\"", path);
+		(void)say(out, LAUNCH_REFUSED, 127, "no such file: \"%s\"", path);
 	} else {
-		ok = judge_file(out, path, 0);
+		(void)judge_file(out, path, 0);
 	}
 	out->path = arena_text(arena, slice_of_text(path));
-	return ok && out->path ? true : err_memory(err);
 }

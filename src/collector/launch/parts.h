@@ -7,11 +7,11 @@
 /**
  * `environ` as the program is to see it: entry 0 is left free for the segment's variable;
  * LD_PRELOAD has the recorder first, then what the user had; ASAN_OPTIONS permits that, for the
- * program and all that it starts. NULL: no memory.
+ * program and all that it starts.
  */
 char **launch_environment(const char *recorder, char *const *environment, struct arena *arena);
 
-/** `argv` itself, or /bin/sh before it for a launch that needs a shell. NULL: no memory. */
+/** `argv` itself, or /bin/sh before it for a launch that needs a shell. */
 char **launch_arguments(const struct launch *launch, char *const *argv, struct arena *arena);
 
 #define RECORDER_PRELOADED "libheaptrack_preload.so"

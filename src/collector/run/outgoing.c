@@ -61,21 +61,14 @@ static void choose_stages(struct run *run, size_t n_events) {
 // ---- rounds
 
 bool run_round(struct run *run, size_t *n) {
-	*n = 0;
-	if (run->has_failed) {
-		return false;
-	}
 	uint64_t now = clock_now_ns();
 	run->now_ns = now - run->segment.start_ns;
 	struct err err = {0};
-	if (order_round(run->order, now, n, &err)) {
-		choose_stages(run, *n);
-		return true;
+	if (!order_round(run->order, now, n, &err)) {
+		(void)memory_lacks();
 	}
-	run->has_failed = run->stopped_early = true;
-	segment_close(&run->segment);
-	run_say(run, "recording has stopped; the program keeps running: %s", err.text);
-	return false;
+	choose_stages(run, *n);
+	return true;
 }
 
 void run_drain(void *user) {

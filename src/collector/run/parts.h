@@ -123,9 +123,11 @@ struct run {
 
 // ---- setup.c
 
-/** A recording of which nothing is set up yet; `result` is cleared. NULL: out of memory. */
-struct run *run_create(const struct run_options *options, struct run_result *result,
-		struct err *err);
+/**
+ * A recording of which nothing is set up yet; `result` is cleared. From here until its destruction,
+ * a lack of memory ends the recording, and the process when the program ends.
+ */
+struct run *run_create(const struct run_options *options, struct run_result *result);
 
 /** Release all of it. The file, if it is open, is removed unless it is to be kept. */
 void run_destroy(struct run *run, bool keep_file);

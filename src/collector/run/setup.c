@@ -4,13 +4,37 @@
 
 enum { MODULES_OPEN_MAX = 4096 };
 
-struct run *run_create(const struct run_options *options, struct run_result *result,
-		struct err *err) {
-	*result = (struct run_result){.exit_status = 1};
-	struct run *run = calloc(1, sizeof *run);
-	if (!run) {
-		return err_memory_null(err);
+/** No memory: the recording is what the file has of it, the program goes on. Any thread. */
+static void end_without_memory(void *user) {
+	struct run *run = user;
+	siginfo_t now;
+	struct watch_end end = {.status = EXIT_FAILURE};
+	const bool is_child = run->program > 0 &&
+			waitid(P_PID, (id_t)run->program, &now, WEXITED | WNOHANG | WNOWAIT) == 0;
+	if (run->options->say) {
+		run->options->say(run->options->user,
+				"out of memory: recording has stopped, the file is as it was last saved");
 	}
+	if (run->segment.header) {
+		segment_close(&run->segment); // nobody waits for us
+	}
+	if (run->guardian.pid > 0) {
+		(void)shutdown(run->guardian.socket, SHUT_RDWR); // it leaves the program as it was
+	}
+	if (run->watch && is_child) {
+		watch_await(run->watch, &end);
+	} else if (run->watch) {
+		(void)watch_has_ended(run->watch, &end);
+	} else if (is_child) {
+		(void)kill(run->program, SIGKILL); // nobody would see its end
+	}
+	_Exit(end.is_signaled ? 128 + end.status : end.status);
+}
+
+struct run *run_create(const struct run_options *options, struct run_result *result) {
+	*result = (struct run_result){.exit_status = 1};
+	struct run *run = memory_new(1, sizeof *run);
+	memory_must_or(end_without_memory, run);
 	run->options = options;
 	run->argv = options->argv;
 	run->output.fd = run->signals_fd = run->door_fd = run->guardian.socket = -1;
@@ -210,5 +234,6 @@ void run_destroy(struct run *run, bool keep_file) {
 	file_close(run->door_fd);
 	file_close(run->signals_fd);
 	arena_finish(&run->arena);
+	memory_must_or(NULL, NULL);
 	free(run);
 }

@@ -138,10 +138,7 @@ static void leave(struct run *run) {
 
 bool attach_program(const struct run_options *options, const struct attach_options *attach,
 		struct run_result *result, struct err *err) {
-	struct run *run = running_create(options, attach->pid, result, err);
-	if (!run) {
-		return false;
-	}
+	struct run *run = running_create(options, attach->pid, result);
 	run->leave = leave;
 	run->only_looks = attach->only_looks;
 	bool ok = (!run->only_looks || !options->leaks || foretell(run, err)) && prepare(run, err) &&

@@ -24,12 +24,9 @@ static long end_of_title(char *text, long n) {
 	return end + 1;
 }
 
-/** The arguments of the process, as an argv. NULL: out of memory. */
+/** The arguments of the process, as an argv. */
 static char **arguments_of(pid_t pid, struct arena *arena) {
 	char *text = arena_new(arena, char, ARGUMENTS_MAX);
-	if (!text) {
-		return NULL;
-	}
 	long n = process_read(pid, "cmdline", text, ARGUMENTS_MAX);
 	if (n <= 0 || !text[0]) { // overwritten
 		(void)process_thread_name(pid, pid, text, ARGUMENTS_MAX);
@@ -39,32 +36,22 @@ static char **arguments_of(pid_t pid, struct arena *arena) {
 	size_t count = SUM(i, n, text[i] == '\0');
 	char **argv = arena_new(arena, char *, count + 2);
 	size_t k = 0;
-	for (long i = 0; argv && i < n && k <= count; i += (long)strlen(text + i) + 1) {
+	for (long i = 0; i < n && k <= count; i += (long)strlen(text + i) + 1) {
 		argv[k++] = text + i;
 	}
 	return argv;
 }
 
-struct run *running_create(const struct run_options *options, pid_t pid, struct run_result *result,
-		struct err *err) {
-	struct run *run = run_create(options, result, err);
-	if (!run) {
-		return NULL;
-	}
+struct run *running_create(const struct run_options *options, pid_t pid,
+		struct run_result *result) {
+	struct run *run = run_create(options, result);
 	run->program = pid;
 	run->argv = arguments_of(pid, &run->arena);
-	if (!run->argv) {
-		run_destroy(run, false);
-		return err_memory_null(err);
-	}
 	return run;
 }
 
 bool running_prepare(struct run *run, struct err *err) {
 	char *exe = arena_new(&run->arena, char, 4096);
-	if (!exe) {
-		return err_memory(err);
-	}
 	run->signals_fd = signals_open(err);
 	(void)process_link(run->program, "exe", exe, 4096);
 	if (run->signals_fd < 0 || !run_open_output(run, err) || !run_create_parts(run, exe, err)) {
@@ -106,9 +93,9 @@ static bool start(struct run *run, const struct beside_options *beside, struct e
 
 bool beside_program(const struct run_options *options, const struct beside_options *beside,
 		struct run_result *result, struct err *err) {
-	struct run *run = running_create(options, beside->pid, result, err);
-	bool ok = run && run_make_segment(run, SEGMENT_PROGRAM_WAITS, -1, err) &&
-			running_prepare(run, err) && start(run, beside, err);
+	struct run *run = running_create(options, beside->pid, result);
+	bool ok = run_make_segment(run, SEGMENT_PROGRAM_WAITS, -1, err) && running_prepare(run, err) &&
+			start(run, beside, err);
 	(void)close(beside->fd);
 	if (ok) {
 		run_loop(run);
@@ -116,8 +103,6 @@ bool beside_program(const struct run_options *options, const struct beside_optio
 		output_close(&run->output, result->was_recorded);
 		beside->written(beside->user, result);
 	}
-	if (run) {
-		run_destroy(run, result->was_recorded);
-	}
+	run_destroy(run, result->was_recorded);
 	return ok;
 }

@@ -7,9 +7,6 @@
 bool child_fork(struct run *run, const struct launch *launch, char **environment, struct err *err) {
 	struct spawn_program *program = arena_new(&run->arena, struct spawn_program, 1);
 	char **argv = launch_arguments(launch, run->argv, &run->arena);
-	if (!program || !argv || !environment) {
-		return err_memory(err);
-	}
 	*program = (struct spawn_program){
 			.path = launch->needs_shell ? "/bin/sh" : launch->path,
 			.argv = argv,
@@ -51,10 +48,7 @@ static void cancel(struct run *run) {
 
 bool child_run(const struct child_way *way, const struct run_options *options,
 		const struct launch *launch, struct run_result *result, struct err *err) {
-	struct run *run = run_create(options, result, err);
-	if (!run) {
-		return false;
-	}
+	struct run *run = run_create(options, result);
 	bool has_run = way->prepare(run, launch, result, err);
 	if (result->is_untouched) {
 		cancel(run);
@@ -78,16 +72,14 @@ bool child_check(child_prepare *prepare, struct err *err) {
 	const struct run_options options = {.argv = argv, .environment = environment};
 	const struct launch launch = {.path = "/proc/self/exe"};
 	struct run_result result;
-	struct run *run = run_create(&options, &result, err);
-	bool ok = run && prepare(run, &launch, &result, err);
-	if (run) {
-		if (run->spawn.pid > 0) {
-			(void)kill(run->spawn.pid, SIGKILL); // it has a copy of the guardian's socket
-		}
-		guardian_stop(&run->guardian); // which is told of the child's end before us
-		cancel(run);
-		run_destroy(run, false);
+	struct run *run = run_create(&options, &result);
+	bool ok = prepare(run, &launch, &result, err);
+	if (run->spawn.pid > 0) {
+		(void)kill(run->spawn.pid, SIGKILL); // it has a copy of the guardian's socket
 	}
+	guardian_stop(&run->guardian); // which is told of the child's end before us
+	cancel(run);
+	run_destroy(run, false);
 	return ok;
 }
 
@@ -149,9 +141,6 @@ static bool prepare(struct run *run, const struct launch *launch, struct run_res
 static bool start(struct run *run, const struct launch *launch, int *exit_status, struct err *err) {
 	(void)launch;
 	char *variable = arena_new(&run->arena, char, SEGMENT_ENV_BYTES);
-	if (!variable) {
-		return err_memory(err);
-	}
 	segment_address(&run->segment, (uint32_t)run->program, (uint32_t)getpid(), variable);
 	const struct reason_context reason = {.recorder = run->recorder, .segment = variable};
 	children_init(&run->children, run->program, reason);

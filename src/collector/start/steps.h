@@ -39,8 +39,7 @@ bool child_check(child_prepare *prepare, struct err *err);
 // ---- beside.c: a program that ran before, and is no child of heaptrack
 
 /** As run_create, for a process; argv and environment in `options` are not used. */
-struct run *running_create(const struct run_options *options, pid_t pid, struct run_result *result,
-		struct err *err);
+struct run *running_create(const struct run_options *options, pid_t pid, struct run_result *result);
 
 /** Set up all parts of the recording but its segment, which is there. */
 bool running_prepare(struct run *run, struct err *err);

@@ -11,6 +11,7 @@ enum {
 	BEAT_MS = 1250, // below 2 s even if the main loop's wake-up, once a second, comes in between
 	ECHO_NS = 20000000,
 	GUARDIAN_ECHO_NS = 1000000000, // it has a low priority
+	AWAIT_NS = 10000000,
 };
 
 /** The last one of a number that was taken. */
@@ -23,6 +24,7 @@ struct watch {
 	struct watch_params params;
 	pthread_t thread;
 	int stop_fd;
+	struct pollfd fds[5];
 	bool program_is_stopped;       // used by the watching thread only
 	struct last_signal last[NSIG]; // the same
 	struct watch_end end;          // complete once has_ended is set
@@ -211,38 +213,45 @@ static void look_at_attached(struct watch *w, bool has_program_ended) {
 	}
 }
 
+/** Wait for something, and take it. False: stopped. */
+static bool take_next(struct watch *w) {
+	struct pollfd *fds = w->fds;
+	struct control *control = w->params.control;
+	atomic_fetch_add_explicit(w->params.heartbeat, 1, memory_order_relaxed);
+	fds[4] = control_awaited(control);
+	int most_ms = control_patience_ms(control, patience_ms(w));
+	if (poll(fds, N_OF(w->fds), most_ms) < 0 && errno != EINTR) {
+		return false;
+	}
+	look_at_attached(w, fds[3].revents != 0);
+	if (fds[3].revents) {
+		fds[3].fd = -1; // the end is reported once
+	}
+	if (fds[1].revents) {
+		return false;
+	}
+	if (fds[0].revents) {
+		take_signals(w);
+	}
+	if (fds[2].revents) {
+		fd_door_serve(w->params.door_fd, w->params.segment_fd, is_program, w);
+	}
+	control_step(control, fds[4].revents);
+	return true;
+}
+
 static void *run(void *user) {
 	struct watch *w = user;
-	struct pollfd fds[] = {
-			{.fd = w->params.signals_fd, .events = POLLIN}, {.fd = w->stop_fd, .events = POLLIN},
-			{.fd = w->params.door_fd, .events = POLLIN}, // poll skips a negative one
-			{.fd = w->params.is_attached ? w->params.program_fd : -1, .events = POLLIN},
-			{.fd = -1}, // of the control socket
-	};
-	struct control *control = w->params.control;
-	reap(w);
-	for (;;) {
-		atomic_fetch_add_explicit(w->params.heartbeat, 1, memory_order_relaxed);
-		fds[4] = control_awaited(control);
-		int most_ms = control_patience_ms(control, patience_ms(w));
-		if (poll(fds, N_OF(fds), most_ms) < 0 && errno != EINTR) {
-			return NULL;
-		}
-		look_at_attached(w, fds[3].revents != 0);
-		if (fds[3].revents) {
-			fds[3].fd = -1; // the end is reported once
-		}
-		if (fds[1].revents) {
-			return NULL;
-		}
-		if (fds[0].revents) {
-			take_signals(w);
-		}
-		if (fds[2].revents) {
-			fd_door_serve(w->params.door_fd, w->params.segment_fd, is_program, w);
-		}
-		control_step(control, fds[4].revents);
+	const int of_program = w->params.is_attached ? w->params.program_fd : -1;
+	const int fds[N_OF(w->fds)] = {w->params.signals_fd, w->stop_fd,
+			w->params.door_fd, // poll skips a negative one
+			of_program, -1};   // of the control socket
+	for (size_t i = 0; i < N_OF(fds); i++) {
+		w->fds[i] = (struct pollfd){.fd = fds[i], .events = POLLIN};
 	}
+	reap(w);
+	while (take_next(w)) {}
+	return NULL;
 }
 
 struct watch *watch_start(const struct watch_params *params, struct err *err) {
@@ -272,6 +281,16 @@ bool watch_has_ended(const struct watch *w, struct watch_end *out) {
 
 bool watch_is_hurried(const struct watch *w) {
 	return atomic_load(&w->is_hurried);
+}
+
+void watch_await(struct watch *w, struct watch_end *out) {
+	const bool is_own = pthread_equal(pthread_self(), w->thread) != 0;
+	w->params.control = is_own ? NULL : w->params.control;
+	while (!watch_has_ended(w, out)) {
+		if (!is_own || !take_next(w)) {
+			clock_sleep_ns(AWAIT_NS);
+		}
+	}
 }
 
 pid_t watch_take_visitor(struct watch *w) {

@@ -66,6 +66,9 @@ struct watch *watch_start(const struct watch_params *params, struct err *err);
 /** Any thread. True once the program has ended; then `out` (may be NULL) is filled. */
 bool watch_has_ended(const struct watch *w, struct watch_end *out);
 
+/** Any thread. Wait for that; all goes on but the answers at the control socket. */
+void watch_await(struct watch *w, struct watch_end *out);
+
 /** Any thread. True once heaptrack was asked to exit after the program had ended: hurry. */
 bool watch_is_hurried(const struct watch *w);
 
