@@ -18,32 +18,32 @@ enum where {
 
 static const struct row {
 	const char *class;
-	const char *methods; // a blank before and behind each; "new*" begins so; NULL: any
+	const char *methods; // a list of texts; "new*" begins so; NULL: any
 	uint8_t where;
 	bool needs_lines;
 } rows[] = {
-		{"std::__new_allocator", " allocate ", OF_CLASS, false},
-		{"__gnu_cxx::new_allocator", " allocate ", OF_CLASS, false},
-		{"std::allocator", " allocate allocate_at_least ", OF_CLASS, false},
-		{"std::allocator_traits", " allocate allocate_at_least ", OF_ALLOCATOR, false},
-		{"__gnu_cxx::__alloc_traits", " allocate ", OF_ALLOCATOR, false},
-		{"std::_Vector_base", " _M_allocate _M_create_storage ", OF_CLASS, false},
-		{"std::_Deque_base", " _M_allocate_node ", OF_CLASS, false},
+		{"std::__new_allocator", "|allocate", OF_CLASS, false},
+		{"__gnu_cxx::new_allocator", "|allocate", OF_CLASS, false},
+		{"std::allocator", "|allocate|allocate_at_least", OF_CLASS, false},
+		{"std::allocator_traits", "|allocate|allocate_at_least", OF_ALLOCATOR, false},
+		{"__gnu_cxx::__alloc_traits", "|allocate", OF_ALLOCATOR, false},
+		{"std::_Vector_base", "|_M_allocate|_M_create_storage", OF_CLASS, false},
+		{"std::_Deque_base", "|_M_allocate_node", OF_CLASS, false},
 		{"std::basic_string", NULL, OF_CLASS, false},
-		{"std", " make_unique ", OF_METHOD, true},
+		{"std", "|make_unique", OF_METHOD, true},
 		{"alloc::raw_vec::RawVec", NULL, OF_CLASS, false},
 		{"alloc::vec::Vec",
-				" push push_mut with_capacity* reserve reserve_exact try_reserve* shrink_to* "
-				"into_boxed_slice insert append grow_one ",
+				"|push|push_mut|with_capacity*|reserve|reserve_exact|try_reserve*|shrink_to*"
+				"|into_boxed_slice|insert|append|grow_one",
 				OF_CLASS, false},
 		{"alloc::collections::vec_deque::VecDeque",
-				" grow push_back* push_front* with_capacity* reserve* ", OF_CLASS, false},
-		{"alloc::boxed::Box", " new* try_new* ", OF_CLASS, false},
-		{"alloc::boxed", " box_new ", OF_METHOD, false},
-		{"alloc::rc::Rc", " new ", OF_CLASS, false},
-		{"alloc::sync::Arc", " new ", OF_CLASS, false},
+				"|grow|push_back*|push_front*|with_capacity*|reserve*", OF_CLASS, false},
+		{"alloc::boxed::Box", "|new*|try_new*", OF_CLASS, false},
+		{"alloc::boxed", "|box_new", OF_METHOD, false},
+		{"alloc::rc::Rc", "|new", OF_CLASS, false},
+		{"alloc::sync::Arc", "|new", OF_CLASS, false},
 		{"hashbrown::raw::RawTable",
-				" reserve* with_capacity* fallible_with_capacity* try_with_capacity* new* resize* ",
+				"|reserve*|with_capacity*|fallible_with_capacity*|try_with_capacity*|new*|resize*",
 				OF_CLASS, false},
 };
 
@@ -77,36 +77,33 @@ static struct slice part(struct slice s, size_t from, size_t to) {
 	return slice_of(s.data + from, to - from);
 }
 
-/** Walks over a name: how deep in brackets the next byte is. The arrow of "fn() -> T" is none. */
-static void step(struct slice s, size_t i, size_t *depth) {
-	uint8_t c = s.data[i];
-	bool is_arrow = c == '>' && i > 0 && s.data[i - 1] == '-';
-	*depth += c == '<' || c == '(' || c == '[' || c == '{';
-	*depth -= *depth > 0 && !is_arrow && (c == '>' || c == ')' || c == ']' || c == '}');
+/** The ">" of "fn() -> T" is no bracket. */
+static bool is_arrow(struct slice s, size_t i) {
+	return s.data[i] == '>' && i > 0 && s.data[i - 1] == '-';
 }
 
-/** Where the bracket that a name begins with is closed; its size if it is not. */
-static size_t closed_at(struct slice s) {
-	size_t depth = 0;
-	for (size_t i = 0; i < s.size; i++) {
-		step(s, i, &depth);
-		if (depth == 0) {
-			return i;
-		}
-	}
-	return s.size;
+/** Walks over a name: how deep in brackets the next byte is. */
+static void step(struct slice s, size_t i, size_t *depth) {
+	uint8_t c = s.data[i];
+	*depth += c == '<' || c == '(' || c == '[' || c == '{';
+	*depth -= *depth > 0 && !is_arrow(s, i) && (c == '>' || c == ')' || c == ']' || c == '}');
 }
 
 /** The place of the first of some bytes outside of all brackets; the size: there is none. */
 static size_t find_outside(struct slice s, const char *bytes) {
 	size_t depth = 0;
 	for (size_t i = 0; i < s.size; i++) {
-		if (depth == 0 && strchr(bytes, s.data[i])) {
+		if (depth == 0 && strchr(bytes, s.data[i]) && !is_arrow(s, i)) {
 			return i;
 		}
 		step(s, i, &depth);
 	}
 	return s.size;
+}
+
+/** Where the bracket that a name begins with is closed; its size if it is not. */
+static size_t closed_at(struct slice s) {
+	return 1 + find_outside(part(s, 1, s.size), ">)]}");
 }
 
 /** "a::B<c::D>::e<f>": behind the last "::" outside of brackets; 0: there is none. */
@@ -160,18 +157,8 @@ static bool is_class(struct slice s, const char *class) {
 }
 
 static bool is_method(struct slice s, const char *methods) {
-	if (!methods) {
-		return true;
-	}
-	for (const char *at = methods + 1; *at; at = strchr(at, ' ') + 1) {
-		size_t n = strcspn(at, " ");
-		bool is_prefix = at[n - 1] == '*';
-		n -= is_prefix;
-		if (s.size >= n && memcmp(s.data, at, n) == 0 && (is_prefix || s.size == n)) {
-			return true;
-		}
-	}
-	return false;
+	struct slice pattern;
+	return !methods || SOME(next_text(&methods, &pattern), has_parts(s, pattern, true, true));
 }
 
 /** A function's class and its own name, each with arguments. False: it has no class. */
