@@ -190,22 +190,20 @@ struct memory_row *memory_rows(const struct memory_look *m, uint8_t part, const 
 		bool is_given = part == REC_PART_SHARED && starts_with_any(name, "|/memfd:|/dev/shm/");
 		name = maker && !is_given ? (struct slice){0} : name;
 		name.size -= is_given && ends_with(name, gone) ? strlen(gone) : 0; // as any memfd is
-		uint32_t k = 0;
-		while (k < *n_rows &&
-				!(is_same_maker(rows[k].maker, maker) && slice_equal(rows[k].name, name))) {
-			k++;
-		}
-		if (k == *n_rows) { // rows come largest first: so does the function of a runtime
+		struct memory_row *row = FIND(known, rows, *n_rows,
+				is_same_maker(known->maker, maker) && slice_equal(known->name, name));
+		if (!row) { // they come largest first: so does the function of a runtime
 			const struct name *via = maker && maker->is_runtime ? names_site_frame(n, node, maker)
 																: NULL;
-			rows[(*n_rows)++] = (struct memory_row){.maker = maker, .via = via, .name = name};
+			row = &rows[(*n_rows)++];
+			*row = (struct memory_row){.maker = maker, .via = via, .name = name};
 		}
-		rows[k].running = rows[k].running ?: running;
-		bool is_most = running && is_same_maker(rows[k].running, running) &&
-				slice_equal(rows[k].running->file, running->file); // many are "<module>"
-		rows[k].running_bytes += is_most ? p->resident_bytes : 0;
-		rows[k].bytes += p->resident_bytes;
-		rows[k].lazy_free += p->lazy_free_bytes;
+		row->running = row->running ?: running;
+		bool is_most = running && is_same_maker(row->running, running) &&
+				slice_equal(row->running->file, running->file); // many are "<module>"
+		row->running_bytes += is_most ? p->resident_bytes : 0;
+		row->bytes += p->resident_bytes;
+		row->lazy_free += p->lazy_free_bytes;
 	}
 	for (uint32_t i = 0; i < *n_rows; i++) {
 		bool is_most = rows[i].running_bytes >= rows[i].bytes / 2;
