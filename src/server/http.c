@@ -67,10 +67,7 @@ static void end_stream(void *user) {
 }
 
 static struct MHD_Response *new_stream(struct http *h, struct MHD_Connection *connection) {
-	struct stream *s = calloc(1, sizeof *s);
-	if (!s) {
-		return NULL;
-	}
+	struct stream *s = memory_new(1, sizeof *s);
 	*s = (struct stream){.http = h, .connection = connection, .is_due = true};
 	struct MHD_Response *r = mhd.create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK,
 			give_life, s, end_stream);
@@ -183,11 +180,11 @@ static size_t keep_escapes(void *user, struct MHD_Connection *connection, char *
 // ---- life
 
 struct http *http_start(int fd, http_handler *handler, void *user, struct err *err) {
-	struct http *h = NULL;
-	if (!library_load(&mhd, err) || (!(h = calloc(1, sizeof *h)) && !err_memory(err))) {
+	if (!library_load(&mhd, err)) {
 		(void)close(fd);
 		return NULL;
 	}
+	struct http *h = memory_new(1, sizeof *h);
 	*h = (struct http){.handler = handler, .user = user};
 	pthread_mutex_init(&h->lock, NULL);
 	h->daemon = mhd.start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL,

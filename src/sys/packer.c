@@ -10,8 +10,8 @@ enum { OUT_BYTES = 128 << 10 };
 
 struct packer {
 	int fd;
-	char *path;      // NULL: stdout
-	char *temporary; // what the file is called meanwhile; NULL: it is no file of its own
+	const char *path;         // NULL: stdout
+	char temporary[PATH_MAX]; // what the file is called meanwhile; empty: it is no file of its own
 	ZSTD_CStream *zstd;
 	z_stream gzip;
 	bool is_gzip;
@@ -84,14 +84,11 @@ bool packer_write(struct packer *p, struct slice bytes, struct err *err) {
 static bool open_file(struct packer *p, const char *path, struct err *err) {
 	struct stat s;
 	bool is_special = stat(path, &s) == 0 && !S_ISREG(s.st_mode);
-	p->path = strdup(path);
-	if (!p->path || (!is_special && asprintf(&p->temporary, "%s.XXXXXX", path) < 0)) {
-		p->temporary = NULL;
-		return err_memory(err);
-	}
+	p->path = path;
 	if (is_special) {
 		p->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
 	} else {
+		(void)snprintf(p->temporary, sizeof p->temporary, "%s.XXXXXX", path);
 		p->fd = mkostemp(p->temporary, O_CLOEXEC);
 		mode_t mask = umask(0);
 		(void)umask(mask);
@@ -117,10 +114,7 @@ static bool start_packing(struct packer *p, const char *path, enum packer_how ho
 }
 
 struct packer *packer_open(const char *path, enum packer_how how, struct err *err) {
-	struct packer *p = calloc(1, sizeof *p);
-	if (!p) {
-		return err_memory_null(err);
-	}
+	struct packer *p = memory_new(1, sizeof *p);
 	p->fd = STDOUT_FILENO;
 	bool is_stdout = strcmp(path, "-") == 0;
 	if ((!is_stdout && !open_file(p, path, err)) || !start_packing(p, path, how, err)) {
@@ -132,7 +126,7 @@ struct packer *packer_open(const char *path, enum packer_how how, struct err *er
 
 bool packer_finish(struct packer *p, struct err *err) {
 	bool ok = deliver(p, (struct slice){0}, true, err);
-	if (ok && p->temporary && rename(p->temporary, p->path) != 0) {
+	if (ok && *p->temporary && rename(p->temporary, p->path) != 0) {
 		ok = err_system(err, errno, "cannot write %s", p->path);
 	}
 	packer_cancel(p); // a file that has its name has no temporary one any more
@@ -143,7 +137,7 @@ void packer_cancel(struct packer *p) {
 	if (!p) {
 		return;
 	}
-	if (p->temporary) {
+	if (*p->temporary) {
 		(void)unlink(p->temporary);
 	}
 	ZSTD_freeCStream(p->zstd);
@@ -151,8 +145,6 @@ void packer_cancel(struct packer *p) {
 		(void)deflateEnd(&p->gzip);
 	}
 	file_close(p->path ? p->fd : -1);
-	free(p->temporary);
-	free(p->path);
 	free(p);
 }
 

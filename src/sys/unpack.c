@@ -207,10 +207,7 @@ bool unpack_is_torn(const struct unpack *u) {
 // ---- begin and end
 
 struct unpack *unpack_open(const char *path, uint64_t max_bytes, struct err *err) {
-	struct unpack *u = calloc(1, sizeof *u);
-	if (!u) {
-		return err_memory_null(err);
-	}
+	struct unpack *u = memory_new(1, sizeof *u);
 	u->max_bytes = max_bytes ? max_bytes : UNPACK_DEFAULT_MAX;
 	u->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (u->fd < 0) {

@@ -13,9 +13,7 @@
 ATTR_STAND_INS
 
 char *find_recording(const char *name, struct err *err) {
-	char *copy = strdup(name);
-	(void)(copy || err_memory(err));
-	return copy;
+	return strdup(name) ?: memory_lacks();
 }
 
 char *spool_stdin(struct err *err) {
@@ -68,11 +66,8 @@ struct unpack {
 };
 
 struct unpack *unpack_open(const char *path, uint64_t max_bytes, struct err *err) {
-	struct unpack *u = calloc(1, sizeof *u);
-	(void)(u || err_memory(err));
-	if (u) {
-		u->max_bytes = max_bytes;
-	}
+	struct unpack *u = memory_new(1, sizeof *u);
+	u->max_bytes = max_bytes;
 	return u;
 }
 
