@@ -20,12 +20,9 @@ struct interpret_options {
 
 // ---- options
 
-static bool add_word(struct words *w, const char *word, struct err *err) {
-	return vec_add(w, word) || err_memory(err);
-}
-
 static bool take_word(const struct option_given *g) {
-	return add_word(option_field(g), g->value, g->err);
+	struct words *w = option_field(g);
+	return vec_add(w, g->value);
 }
 
 #define AT(field) .at = offsetof(struct interpret_options, field)
@@ -59,9 +56,9 @@ static bool parse(struct interpret_options *o, int argc, char **argv, struct err
 	int operands = argc;
 	bool ok = options_parse(&interpret_option_table, o, argc, argv, &operands, err);
 	for (int i = operands; ok && i < argc; i++) {
-		ok = add_word(&o->files, argv[i], err);
+		(void)vec_add(&o->files, argv[i]);
 	}
-	ok = ok && add_word(&o->debug_paths, NULL, err) && add_word(&o->extra_paths, NULL, err);
+	CALL_FOR(vec_push, o, debug_paths, extra_paths); // NULL ends them
 	o->symbols.debug_paths = o->debug_paths.items;
 	o->symbols.extra_paths = o->extra_paths.items;
 	return ok;
@@ -126,10 +123,8 @@ static bool name_ours(struct session *s, const struct symbols_options *symbols, 
 	if (!resolve_names(&s->recording, symbols, err)) {
 		return false;
 	}
-	FREED char *temporary = NULL;
-	if (asprintf(&temporary, "%s.XXXXXX", path) < 0) {
-		return err_memory(err);
-	}
+	char temporary[PATH_MAX];
+	(void)snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
 	CLOSED int fd = mkostemp(temporary, O_CLOEXEC);
 	struct trace_source old;
 	bool has_events = session_source(s, &old);

@@ -79,10 +79,7 @@ static uint64_t expanded_size(struct slice p) {
 }
 
 static bool compile(struct slice pattern, regex_t *regex, struct err *err) {
-	FREED char *text = strndup((const char *)pattern.data, pattern.size);
-	if (!text) {
-		return err_memory(err);
-	}
+	FREED char *text = strndup((const char *)pattern.data, pattern.size) ?: memory_lacks();
 	int wrong = regcomp(regex, text, REG_EXTENDED | REG_NOSUB);
 	if (wrong) {
 		char why[128];

@@ -48,9 +48,6 @@ static bool resolve_module(struct resolver *v, struct symbols *symbols, const ui
 			.build_id = slice_of(m->build_id, m->build_id_bytes),
 	};
 	struct symbols_facts facts = {0};
-	if (!wanted || !answers || !file.path) {
-		return false;
-	}
 	size_t n_asked = list_addresses(r, m->bias, places, n, wanted), at = 0;
 	if (!symbols_resolve(symbols, &file, wanted, n_asked, answers, &facts, &v->scratch)) {
 		return false;

@@ -81,10 +81,10 @@ ORDER_BY(most_alike_first, struct listed,
 static void say_what_is_near(const char *name, struct err *err) {
 	const char *slash = strrchr(name, '/');
 	const char *base = slash ? slash + 1 : name;
-	FREED char *folder = slash ? strndup(name, (size_t)(slash - name) + 1) : strdup(".");
 	SCOPED(arena) arena = {0};
+	const char *folder = !slash ? "." : arena_text(&arena, slice_of(name, (size_t)(base - name)));
 	SCOPED_BY(vec_release) struct listing near = {0};
-	if (folder && list_recordings(folder, &arena, &near, err) && near.n > 1) {
+	if (list_recordings(folder, &arena, &near, err) && near.n > 1) {
 		qsort_r(near.items, near.n, sizeof *near.items, most_alike_first, (void *)base);
 	}
 	SCOPED(buffer) list = {0};
@@ -137,10 +137,8 @@ static const char *temporary_folder(void) {
 
 /** A file without a name; -1: errno says why. */
 static int make_file(void) {
-	FREED char *path = NULL;
-	if (asprintf(&path, "%s/heaptrack-stdin.XXXXXX", temporary_folder()) < 0) {
-		return -1;
-	}
+	char path[PATH_MAX];
+	(void)snprintf(path, sizeof path, "%s/heaptrack-stdin.XXXXXX", temporary_folder());
 	int fd = mkostemp(path, O_CLOEXEC);
 	if (fd >= 0) {
 		(void)unlink(path);

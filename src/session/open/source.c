@@ -23,18 +23,14 @@ static bool read_path(const char *path, struct buffer *out, struct err *err) {
 }
 
 /** Below `root`, with fewer and fewer of the folders that the path begins with. */
-static bool read_below(const char *root, const char *path, struct buffer *out) {
-	for (const char *rest = path; rest; rest = strchr(rest, '/')) {
+static bool read_below(const char *root, const char *path, struct arena *scratch,
+		struct buffer *out) {
+	bool is_read = false;
+	for (const char *rest = path; rest && !is_read; rest = strchr(rest, '/')) {
 		rest += *rest == '/';
-		FREED char *full = NULL;
-		if (*rest == 0 || asprintf(&full, "%s/%s", root, rest) < 0) {
-			return false;
-		}
-		if (read_path(full, out, NULL)) {
-			return true;
-		}
+		is_read = *rest && read_path(arena_printf(scratch, "%s/%s", root, rest), out, NULL);
 	}
-	return false;
+	return is_read;
 }
 
 bool source_read(const struct recording *r, uint32_t file, const char *root, struct buffer *out,
@@ -42,12 +38,9 @@ bool source_read(const struct recording *r, uint32_t file, const char *root, str
 	if (file == 0 || !FIND_IN(f, r->frames, f->file == file)) {
 		return err_set(err, ERR_NOT_FOUND, "the recording has no source file %u", file);
 	}
-	struct slice name = r->strings.items[file];
-	FREED char *path = strndup((const char *)name.data, name.size);
-	if (!path) {
-		return err_memory(err);
-	}
-	return (root && read_below(root, path, out)) ||
+	SCOPED(arena) scratch = {0};
+	const char *path = arena_text(&scratch, r->strings.items[file]);
+	return (root && read_below(root, path, &scratch, out)) ||
 			(path[0] == '/' ? read_path(path, out, err)
 							: err_set(err, ERR_NOT_FOUND,
 									  "%s: relative path; use --source-root DIR", path));
