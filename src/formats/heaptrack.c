@@ -63,14 +63,12 @@ static inline bool read_number(const uint8_t **at, const uint8_t *end, uint64_t 
 	return true;
 }
 
-/** True: `numbers` has all that is left of the line. *ok false: no memory. */
-static bool read_numbers(struct heaptrack_reader *r, const uint8_t *at, const uint8_t *end,
-		bool *ok) {
+/** True: `numbers` has all that is left of the line. */
+static bool read_numbers(struct heaptrack_reader *r, const uint8_t *at, const uint8_t *end) {
 	r->numbers.n = 0;
 	while (at < end) {
-		if (r->numbers.n == r->numbers.capacity && !vec_reserve(&r->numbers, 1)) {
-			*ok = false;
-			return false;
+		if (r->numbers.n == r->numbers.capacity) {
+			(void)vec_reserve(&r->numbers, 1);
 		}
 		if (!read_number(&at, end, &r->numbers.items[r->numbers.n++])) {
 			return false;
@@ -131,7 +129,6 @@ static bool read_line(struct heaptrack_reader *r, const uint8_t *line, size_t si
 	const uint8_t *end = line + size;
 	const uint8_t *at = size > 2 ? line + 2 : end;
 	struct heaptrack_record record = {.kind = (char)line[0]};
-	bool ok = true;
 	if (kind.text == TEXT_LINE) {
 		record.text = slice_of(at, (size_t)(end - at));
 		at = end;
@@ -141,11 +138,8 @@ static bool read_line(struct heaptrack_reader *r, const uint8_t *line, size_t si
 	} else if (kind.text == TEXT_WORD) {
 		record.text = read_word(&at, end);
 	}
-	bool is_good = read_numbers(r, at, end, &ok) && r->numbers.n >= kind.least &&
+	bool is_good = read_numbers(r, at, end) && r->numbers.n >= kind.least &&
 			(kind.most == 255 || r->numbers.n <= kind.most);
-	if (!ok) {
-		return err_memory(r->err);
-	}
 	if (!is_good) {
 		record.is_bad = true;
 		r->n_bad++;
@@ -182,9 +176,6 @@ static bool read_rest(struct heaptrack_reader *r, struct slice bytes, size_t *us
 				r->n_lines + 1);
 	}
 	buffer_bytes(&r->rest, bytes.data, *used);
-	if (r->rest.failed) {
-		return err_memory(r->err);
-	}
 	if (!newline) {
 		return true;
 	}

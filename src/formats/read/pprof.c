@@ -55,16 +55,12 @@ static uint64_t field(struct slice message, uint32_t id) {
 static bool numbers_of(struct reading *r, const struct proto_field *f, bool is_ids) {
 	struct cursor c = cursor_init(f->bytes);
 	bool is_packed = f->wire == WIRE_BYTES;
-	while (!is_packed || cursor_left(&c)) {
+	for (bool goes_on = !is_packed || cursor_left(&c); goes_on;
+			goes_on = is_packed && cursor_left(&c)) {
 		uint64_t v = is_packed ? cursor_varint(&c) : f->number;
-		if (!(is_ids ? vec_add(&r->ids, v) : vec_add(&r->numbers, v)) || c.failed) {
-			return false;
-		}
-		if (!is_packed) {
-			break;
-		}
+		(void)(is_ids ? vec_add(&r->ids, v) : vec_add(&r->numbers, v));
 	}
-	return true;
+	return !c.failed;
 }
 
 static uint32_t string_of(struct reading *r, uint64_t id) {
@@ -78,32 +74,29 @@ static struct entry *find(struct table *t, uint64_t id) {
 	return t->n ? bsearch(&key, t->items, t->n, sizeof key, by_number) : NULL;
 }
 
-static bool add_entry(struct table *t, struct slice message) {
-	return vec_add(t, (struct entry){.id = field(message, 1), .message = message});
+static void add_entry(struct table *t, struct slice message) {
+	(void)vec_add(t, (struct entry){.id = field(message, 1), .message = message});
 }
 
 static bool collect(struct reading *r, struct slice in, struct err *err) {
 	struct cursor c = cursor_init(in);
 	struct proto_field f;
-	bool ok = true;
-	while (ok && proto_next(&c, &f)) {
+	while (proto_next(&c, &f)) {
 		switch (f.id) {
-		case 1: ok = vec_add(&r->types, f.bytes); break;
-		case 2: ok = vec_add(&r->samples, f.bytes); break;
-		case 3: ok = add_entry(&r->mappings, f.bytes); break;
-		case 4: ok = add_entry(&r->locations, f.bytes); break;
-		case 5: ok = add_entry(&r->functions, f.bytes); break;
-		case 6: ok = vec_add(&r->strings, f.bytes); break;
+		case 1: (void)vec_add(&r->types, f.bytes); break;
+		case 2: (void)vec_add(&r->samples, f.bytes); break;
+		case 3: add_entry(&r->mappings, f.bytes); break;
+		case 4: add_entry(&r->locations, f.bytes); break;
+		case 5: add_entry(&r->functions, f.bytes); break;
+		case 6: (void)vec_add(&r->strings, f.bytes); break;
 		case 9: r->m->head.wall_start_ns = f.number; break;
 		case 10: r->m->head.duration_ns = f.number; break;
 		default: break;
 		}
 	}
-	if (c.failed) {
-		return err_set(err, ERR_FORMAT, "it is damaged or cut short at byte %zu",
-				in.size - cursor_left(&c));
-	}
-	return ok || err_memory(err);
+	return !c.failed ||
+			err_set(err, ERR_FORMAT, "it is damaged or cut short at byte %zu",
+					in.size - cursor_left(&c));
 }
 
 static void sort_tables(struct reading *r) {
