@@ -46,13 +46,15 @@ static uint64_t cpu_ns(void) {
 
 static bool take(void *user, const struct trace_event *events, size_t n, struct err *err) {
 	struct fed *f = user;
-	size_t done;
+	(void)err;
 	if (f->way == TWO_THREADS) {
 		memcpy(f->feed.events, events, n * sizeof *events);
 		f->feed.n = n;
-		return feed_pass(&f->feed, err);
+		feed_pass(&f->feed);
+	} else if (f->way == ONE_THREAD) {
+		aggregate_events(f->feed.aggregate, events, n);
 	}
-	return f->way == ORDER || aggregate_events(f->feed.aggregate, events, n, &done, err);
+	return true;
 }
 
 static uint32_t take_thread(void *user, const struct order_thread *thread) {
@@ -88,10 +90,10 @@ static void begin(struct fed *f, enum way way, const struct events *events) {
 	f->writer_of = calloc(events->n_threads + 1, sizeof *f->writer_of);
 	if (!f->writer_of || !segment_init(&f->segment, &params, &err) ||
 			!tries_init(&f->tries, &f->segment, &err) ||
-			!(f->order = order_create(&f->segment, &f->tries, &sink, NULL, &err)) ||
-			!feed_init(&f->feed, aggregate_create(NULL, &err), &err)) {
+			!(f->order = order_create(&f->segment, &f->tries, &sink, NULL, &err))) {
 		stop(err.text);
 	}
+	feed_init(&f->feed, aggregate_create(NULL));
 
 	atomic_store(&f->segment.header->n_images, 1);
 	for (uint32_t i = 1; i < n_nodes; i++) {
@@ -168,7 +170,7 @@ static struct cost drain(struct fed *f, size_t n_left) {
 			stop(err.text);
 		}
 	}
-	(void)feed_drain(&f->feed, &err);
+	feed_drain(&f->feed);
 	struct cost end = now();
 	return (struct cost){end.wall_ns - begin.wall_ns, end.first_ns - begin.first_ns,
 			end.all_ns - begin.all_ns};

@@ -165,10 +165,10 @@ struct map {
 uint64_t map_get(const struct map *m, uint64_t key);
 
 /** Set or replace; `value` is not 0. False: out of memory, unchanged. */
-bool map_put(struct map *m, uint64_t key, uint64_t value) ATTR_NODISCARD;
+bool map_put(struct map *m, uint64_t key, uint64_t value);
 
 /** Room for `more` further keys. False: out of memory, unchanged. */
-bool map_reserve(struct map *m, size_t more) ATTR_NODISCARD;
+bool map_reserve(struct map *m, size_t more);
 
 /** The same as map_put once there is room; returns what was there, or 0. */
 uint64_t map_set(struct map *m, uint64_t key, uint64_t value);

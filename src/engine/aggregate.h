@@ -39,8 +39,8 @@ struct aggregate_limits {
 
 struct aggregate_limits aggregate_default_limits(void);
 
-/** NULL limits: the defaults above. NULL: no memory. */
-struct aggregate *aggregate_create(const struct aggregate_limits *limits, struct err *err);
+/** NULL limits: the defaults above. */
+struct aggregate *aggregate_create(const struct aggregate_limits *limits);
 void aggregate_destroy(struct aggregate *a);
 
 /**
@@ -61,14 +61,12 @@ void aggregate_expect_numbers(struct aggregate *a);
 
 /**
  * Process a batch in order. `thread` of an event is an id returned by aggregate_thread. Node ids
- * are the caller's; a stack record is created for each node that allocates. False: out of memory;
- * the aggregate stays valid and has processed a prefix of the batch (`*done` events).
+ * are the caller's; a stack record is created for each node that allocates.
  */
-bool aggregate_events(struct aggregate *a, const struct trace_event *events, size_t n, size_t *done,
-		struct err *err);
+void aggregate_events(struct aggregate *a, const struct trace_event *events, size_t n);
 
 /**
- * A new thread (ids rise from 1); 0: out of memory. Events of thread 0 or of an id never given are
+ * A new thread (ids rise from 1); 0: there are 2^28. Events of thread 0 or of an id never given are
  * counted for "no thread". Beyond some 2,000 threads, ended ones are merged, but for the 512 that
  * allocated most: then a thread's index in the recording is no longer its id.
  */
@@ -87,9 +85,9 @@ void aggregate_thread_ended(struct aggregate *a, uint32_t thread, uint64_t now_n
 
 /**
  * The process image was replaced (exec): all its blocks end now, and nobody freed them
- * (summary.gone_at_exec). False: out of memory, some blocks are still there; call again.
+ * (summary.gone_at_exec).
  */
-bool aggregate_exec(struct aggregate *a, uint64_t now_ns, struct err *err);
+void aggregate_exec(struct aggregate *a, uint64_t now_ns);
 
 /**
  * Call before the first event if the program was attached to: its existing blocks are being
@@ -116,13 +114,12 @@ struct aggregate_now aggregate_now(const struct aggregate *a);
 
 /**
  * Each live block that has an address; of those from before an attach the size is the usable one,
- * `stack` UINT32_MAX, else the row of recording.stacks. Mostly by rising address. `visit` returns
- * false to end it.
+ * `stack` UINT32_MAX, else the row of recording.stacks. Mostly by rising address.
  */
-bool aggregate_live(const struct aggregate *a,
-		bool (*visit)(void *user, uint64_t ptr, uint64_t bytes, uint32_t stack), void *user);
+void aggregate_live(const struct aggregate *a,
+		void (*visit)(void *user, uint64_t ptr, uint64_t bytes, uint32_t stack), void *user);
 
-/** The stack of a node, which no event needs to have. UINT32_MAX: out of memory. */
+/** The stack of a node, which no event needs to have. */
 uint32_t aggregate_stack(struct aggregate *a, uint32_t node);
 
 /** The node of a stack that was met. */
@@ -135,12 +132,13 @@ bool aggregate_has(const struct aggregate *a, uint64_t ptr, uint64_t bytes, uint
 bool aggregate_ever_had(const struct aggregate *a, uint64_t start, uint64_t end);
 
 /** Nothing has happened since the last event: later ones count as of `now_ns` at least. */
-bool aggregate_until(struct aggregate *a, uint64_t now_ns, struct err *err);
+void aggregate_until(struct aggregate *a, uint64_t now_ns);
 
 /**
  * Write the state as of `now_ns` into `out`: summary (its counting part), quality (its part),
  * stacks (with `node`), edges (the running period closed as if it ended now), intervals by
  * stack, sizes, threads, handovers. Arrays go to out->arena. The aggregate goes on unchanged.
+ * False: that may hold no more (max_bytes).
  */
 bool aggregate_snapshot(const struct aggregate *a, uint64_t now_ns, struct recording *out,
 		struct err *err);

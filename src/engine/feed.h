@@ -3,10 +3,12 @@
 /**
  * Passes events to an aggregate by a thread: it applies batches while the caller fills more.
  *
- *     feed_init(&f, aggregate, &err);
- *     *feed_next(&f) = event;                        for each event,
- *     feed_is_full(&f) && !feed_pass(&f, &err)       and then this
- *     feed_drain(&f, &err);                          all is applied: the aggregate may be asked
+ *     feed_init(&f, aggregate);
+ *     *feed_next(&f) = event;       for each event,
+ *     if (feed_is_full(&f)) {
+ *         feed_pass(&f);
+ *     }
+ *     feed_drain(&f);               all is applied: the aggregate may be asked
  *
  * All calls are one thread's, and so is the aggregate between a feed_drain and the next feed_pass.
  */
@@ -22,8 +24,8 @@ struct feed {
 	struct feed_worker *worker;
 };
 
-/** The aggregate is the feed's from now on; NULL: none, `err` says why. False: no memory. */
-bool feed_init(struct feed *f, struct aggregate *aggregate, struct err *err);
+/** The aggregate is the feed's from now on. */
+void feed_init(struct feed *f, struct aggregate *aggregate);
 
 /** Ends the aggregate, too. */
 void feed_finish(struct feed *f);
@@ -40,10 +42,9 @@ static inline bool feed_is_full(const struct feed *f) {
 
 /**
  * Hand over the batch, to a thread that is started by the first one; waits for room. Where there is
- * no thread, as on a single core, it is as feed_drain. False: an earlier batch ran out of memory,
- * later ones are dropped.
+ * no thread, as on a single core, it is as feed_drain.
  */
-bool feed_pass(struct feed *f, struct err *err);
+void feed_pass(struct feed *f);
 
-/** Wait until all events are applied, the last batch by the caller. False: out of memory. */
-bool feed_drain(struct feed *f, struct err *err);
+/** Wait until all events are applied, the last batch by the caller. */
+void feed_drain(struct feed *f);

@@ -24,18 +24,18 @@
 
 #include "trace/trace.h"
 
-/** `page_bytes`: of the machine. NULL: no memory. */
-struct mappings *mappings_create(uint64_t page_bytes, struct err *err);
+/** `page_bytes`: of the machine. */
+struct mappings *mappings_create(uint64_t page_bytes);
 void mappings_destroy(struct mappings *m);
 
 /**
  * A call that maps: `kind` is KIND_MAP, KIND_UNMAP or KIND_CHANGED of wire/event.h, the low bits of
- * `ptr` its wire_map_sort(). False: out of memory, the event may be processed in part.
+ * `ptr` its wire_map_sort().
  */
-bool mappings_event(struct mappings *m, const struct trace_event *event, struct err *err);
+void mappings_event(struct mappings *m, const struct trace_event *event);
 
-/** The process image was replaced: everything is unmapped. False: out of memory. */
-bool mappings_exec(struct mappings *m, uint64_t now_ns, struct err *err);
+/** The process image was replaced: everything is unmapped. */
+void mappings_exec(struct mappings *m, uint64_t now_ns);
 
 /** Pages that are mapped now, by one call and with one protection. */
 struct mapped_range {
@@ -47,19 +47,18 @@ struct mapped_range {
 };
 
 /**
- * All of them by rising address; they do not overlap. `visit` returns false to end it, and changes
- * nothing of `m`. Two neighbours may differ in nothing but that two calls have mapped them.
+ * All of them by rising address; they do not overlap. `visit` changes nothing of `m`. Two
+ * neighbours may differ in nothing but that two calls have mapped them.
  */
 void mappings_each(const struct mappings *m,
-		bool (*visit)(void *user, const struct mapped_range *range), void *user);
+		void (*visit)(void *user, const struct mapped_range *range), void *user);
 
 /** Nothing was mapped since the last event: later ones count as of `now_ns` at least. */
-bool mappings_until(struct mappings *m, uint64_t now_ns, struct err *err);
+void mappings_until(struct mappings *m, uint64_t now_ns);
 
 /**
  * Write the state as of `now_ns` into `out`: mappings (with `node`), mapping_edges,
  * mapping_intervals, ranges, changes, and their part of the summary. Arrays go to out->arena.
  * Nothing of `m` changes.
  */
-bool mappings_snapshot(const struct mappings *m, uint64_t now_ns, struct recording *out,
-		struct err *err);
+void mappings_snapshot(const struct mappings *m, uint64_t now_ns, struct recording *out);

@@ -31,24 +31,19 @@ void pages_give(void *pages, size_t bytes) {
 
 enum { FIRST_BYTES = 1 << 18 };
 
-bool pages_reserve(void **items, size_t *capacity, size_t need, size_t item_bytes) {
+void pages_reserve(void **items, size_t *capacity, size_t need, size_t item_bytes) {
 	if (need <= *capacity) {
-		return true;
+		return;
 	}
 	size_t wanted = *capacity ? *capacity * 2 : FIRST_BYTES / item_bytes;
 	RAISE_TO(wanted, need);
 	size_t bytes;
-	if (__builtin_mul_overflow(wanted, item_bytes, &bytes)) {
-		return false;
-	}
-	void *grown = *items ? mremap(*items, *capacity * item_bytes, bytes, MREMAP_MAYMOVE)
-						 : pages_take(bytes);
-	if (!grown || grown == MAP_FAILED) {
-		return false;
-	}
-	*items = grown;
+	bool is_too_much = __builtin_mul_overflow(wanted, item_bytes, &bytes);
+	void *grown = is_too_much ? NULL
+			: *items          ? mremap(*items, *capacity * item_bytes, bytes, MREMAP_MAYMOVE)
+							  : pages_take(bytes);
+	*items = !grown || grown == MAP_FAILED ? memory_lacks() : grown;
 	*capacity = wanted;
-	return true;
 }
 
 // ---- memory files, created and mapped

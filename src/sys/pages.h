@@ -7,7 +7,7 @@
 
 #include "base/base.h"
 
-/** NULL: out of memory. */
+/** NULL: the system does not give so much. */
 void *pages_take(size_t bytes);
 
 /** Zero some of them again, without touching pages that were never touched. */
@@ -17,10 +17,10 @@ void pages_clear(void *from, size_t bytes);
 void pages_give(void *pages, size_t bytes);
 
 /**
- * Room for `need` items in a table that doubles, like vec_reserve. False: out of memory, the table
- * is as it was. *items starts as NULL, *capacity as 0.
+ * Room for `need` items in a table that doubles, like vec_reserve, but for programs that end where
+ * there is none. *items starts as NULL, *capacity as 0.
  */
-bool pages_reserve(void **items, size_t *capacity, size_t need, size_t item_bytes);
+void pages_reserve(void **items, size_t *capacity, size_t need, size_t item_bytes);
 
 // ---- memory shared with other processes through a descriptor
 //

@@ -188,18 +188,16 @@ static uint64_t some_address(const struct world *w, uint64_t *room) {
 	return a->start + page * w->in.page_bytes;
 }
 
-static bool keep_range(void *user, const struct mapped_range *range) {
+static void keep_range(void *user, const struct mapped_range *range) {
 	struct world *w = user;
 	assert_true(w->n_ranges < RANGES_MOST);
 	w->ranges[w->n_ranges++] = *range;
-	return true;
 }
 
 static void call_maps(struct world *w) {
 	static const uint32_t whats[] = {WIRE_MAP_PLAIN, WIRE_MAP_PLAIN, WIRE_MAP_FILE, WIRE_MAP_BRK,
 			WIRE_MAP_STACK, WIRE_MAP_INSIDE, WIRE_MAP_INSIDE};
-	w->mappings = mappings_create(w->in.page_bytes, NULL);
-	assert_non_null(w->mappings);
+	w->mappings = mappings_create(w->in.page_bytes);
 	for (uint64_t i = 0, n = below(40); i < n; i++) {
 		uint64_t room, which = below(8);
 		struct trace_event e = {.ptr = some_address(w, &room), .time_ns = i + 1, .thread = 1};
@@ -209,7 +207,7 @@ static void call_maps(struct world *w) {
 		e.ptr |= e.kind == KIND_MAP ? 3 | whats[below(7)] << 4 : below(8);
 		e.ptr &= e.kind == KIND_UNMAP ? ~0xffull : ~0ull;
 		e.node = e.kind == KIND_MAP ? 1 + (uint32_t)below(6) : 0;
-		assert_true(mappings_event(w->mappings, &e, NULL));
+		mappings_event(w->mappings, &e);
 	}
 	mappings_each(w->mappings, keep_range, w);
 	w->in.mappings = w->mappings;
@@ -262,8 +260,7 @@ static void allocate(struct world *w, uint64_t ptr, uint64_t time_ns) {
 	if (ptr % 16 == 0) {
 		w->ever[w->n_ever++] = ptr;
 	}
-	size_t done;
-	assert_true(aggregate_events(w->blocks, &e, 1, &done, NULL));
+	aggregate_events(w->blocks, &e, 1);
 }
 
 static void put_blocks(struct world *w) {
@@ -282,9 +279,8 @@ static void put_blocks(struct world *w) {
 					.time_ns = i,
 					.thread = 1};
 			e.kind = TRACE_FREE;
-			size_t done;
 			free_live(w, e.ptr);
-			assert_true(aggregate_events(w->blocks, &e, 1, &done, NULL));
+			aggregate_events(w->blocks, &e, 1);
 		}
 	}
 }
@@ -375,8 +371,7 @@ static void world_begin(struct world *w, uint64_t page_bytes) {
 			.is_allocators = is_allocators,
 			.knows_all_blocks = true};
 	w->pages.how = PAGEMAP_SCANNED;
-	w->blocks = aggregate_create(NULL, NULL);
-	assert_non_null(w->blocks);
+	w->blocks = aggregate_create(NULL);
 	w->in.blocks = w->blocks;
 }
 
@@ -411,7 +406,7 @@ static inline void world_make(struct world *w, unsigned seed) {
 static inline void world_of_one(struct world *w, uint64_t start, uint64_t bytes) {
 	uint64_t page = w->in.page_bytes;
 	struct trace_event events[2] = {{.kind = TRACE_FREE, .ptr = w->live[0].start}};
-	size_t done, n = w->n_live;
+	size_t n = w->n_live;
 	w->in.is_glibc = true;
 	w->areas.n = w->pages.n = 0;
 	w->at = start & -page;
@@ -428,7 +423,7 @@ static inline void world_of_one(struct world *w, uint64_t start, uint64_t bytes)
 	events[n].kind = TRACE_ALLOC;
 	w->live[0].start = start;
 	w->n_live = 1;
-	assert_true(aggregate_events(w->blocks, events, n + 1, &done, NULL));
+	aggregate_events(w->blocks, events, n + 1);
 }
 
 /** Of these pages alone. */

@@ -34,7 +34,7 @@ static void run(struct world w, const struct aggregate_limits *limits, size_t n_
 		}
 		if (k % 7 == 0) {
 			uint64_t label = events[at - 1].time_ns;
-			assert_true(aggregate_exec(p.aggregate, label, NULL));
+			aggregate_exec(p.aggregate, label);
 			replay_exec(p.replay, label);
 			compare(&p, label);
 		}
@@ -97,9 +97,7 @@ static void times_may_be_anything(void **state) {
 		compare(&p, 0);
 	}
 	const struct trace_event latest = alloc_event(UINT64_MAX, 1, 0x100, 1);
-	size_t done;
-	assert_true(aggregate_events(p.aggregate, &latest, 1, &done, NULL));
-	assert_int_equal(done, 1);
+	aggregate_events(p.aggregate, &latest, 1);
 	finish_pair(&p);
 }
 
@@ -330,11 +328,10 @@ static void threads_have_stacks_of_their_own(void **state) {
 /** A stack's node may be any number; a growing program must not pay for what is empty. */
 static void memory_is_bounded(void **state) {
 	(void)state;
-	struct aggregate *a = aggregate_create(NULL, NULL);
+	struct aggregate *a = aggregate_create(NULL);
 	assert_non_null(a);
 	struct world w = a_world;
 	w.random = 5;
-	size_t done;
 	enum { N_LIVE = 200000, N_NODES = 20000, N_EVENTS = 3000000 };
 	for (uint64_t i = 0; i < N_EVENTS; i++) {
 		uint64_t slot = below(&w, N_LIVE);
@@ -343,7 +340,7 @@ static void memory_is_bounded(void **state) {
 		if (i >= N_LIVE && i % 2) {
 			e = other_event(TRACE_FREE, i * 100, 0, e.ptr);
 		}
-		assert_true(aggregate_events(a, &e, 1, &done, NULL));
+		aggregate_events(a, &e, 1);
 	}
 	struct aggregate_now now = aggregate_now(a);
 	uint64_t bound = (32u << 20) + (uint64_t)now.n_stacks * 192 + now.live_blocks * 64 +

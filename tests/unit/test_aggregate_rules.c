@@ -65,7 +65,7 @@ static void what_is_freed_before_a_long_rest_is_no_part_of_the_rest(void **state
 			other_event(TRACE_FREE, second + 20, 1, 0x1000),
 	};
 	feed(&p, events, 2);
-	assert_true(aggregate_until(p.aggregate, 10 * second, NULL));
+	aggregate_until(p.aggregate, 10 * second);
 	const struct trace_event late = alloc_event(9 * second, 1, 0x2000, 7);
 	feed(&p, &late, 1);
 	struct recording rec = {0};
@@ -153,7 +153,7 @@ static void numbers_stand_for_addresses(void **state) {
 	(void)state;
 	enum { ROUNDS = 200000, BLOCKS = 300 };
 	struct world w = {.random = 77};
-	struct aggregate *by_number = aggregate_create(NULL, NULL);
+	struct aggregate *by_number = aggregate_create(NULL);
 	struct pair other = start_pair(NULL, 0);
 	aggregate_expect_numbers(by_number);
 	uint64_t n_used = 0;
@@ -169,8 +169,7 @@ static void numbers_stand_for_addresses(void **state) {
 		if (!is_alloc && below(&w, 50) == 0) {
 			e.ptr = UINT64_MAX - 15; // nobody's
 		}
-		size_t done;
-		assert_true(aggregate_events(by_number, &e, 1, &done, NULL));
+		aggregate_events(by_number, &e, 1);
 		e.ptr *= 16;
 		feed(&other, &e, 1);
 	}
@@ -228,7 +227,7 @@ static void an_exec_ends_all_blocks_and_frees_none(void **state) {
 			other_event(TRACE_REALLOC, 12, 2, 0x2000),
 	};
 	feed(&p, events, 3);
-	assert_true(aggregate_exec(p.aggregate, 20, NULL));
+	aggregate_exec(p.aggregate, 20);
 	replay_exec(p.replay, 20);
 	const struct trace_event after = alloc_event(30, 1, 0x1000, 5);
 	feed(&p, &after, 1);
@@ -249,8 +248,7 @@ static void a_thread_begins_no_later_than_its_stacks(void **state) {
 	struct pair p = start_pair(NULL, 1);
 	uint32_t late = aggregate_thread(p.aggregate, 77, 1, 5000);
 	const struct trace_event event = alloc_event(3000, late, 0x1000, 8);
-	size_t done;
-	assert_true(aggregate_events(p.aggregate, &event, 1, &done, NULL));
+	aggregate_events(p.aggregate, &event, 1);
 	struct recording rec = {0};
 	assert_true(aggregate_snapshot(p.aggregate, 6000, &rec, NULL));
 	const struct rec_thread *thread = &rec.threads.items[rec.stacks.items[0].thread];

@@ -22,7 +22,7 @@ static struct trace_event random_event(void) {
 }
 
 static struct aggregate *new_aggregate(void) {
-	struct aggregate *a = aggregate_create(NULL, NULL);
+	struct aggregate *a = aggregate_create(NULL);
 	assert_non_null(a);
 	return a;
 }
@@ -51,23 +51,28 @@ static void assert_same(const struct aggregate *a, const struct aggregate *b, ui
 }
 
 /** The same events through a feed, drained now and then, and straight. */
+static void pass_if_full(struct feed *f) {
+	if (feed_is_full(f)) {
+		feed_pass(f);
+	}
+}
+
 static void feed_and_compare(size_t n, unsigned seed) {
 	struct aggregate *fed = new_aggregate(), *straight = new_aggregate();
 	struct feed f;
-	assert_true(feed_init(&f, fed, NULL));
+	feed_init(&f, fed);
 	srand(seed);
 	for (size_t i = 0; i < n; i++) {
 		struct trace_event e = random_event();
-		size_t done;
-		assert_true(aggregate_events(straight, &e, 1, &done, NULL));
+		aggregate_events(straight, &e, 1);
 		*feed_next(&f) = e;
-		assert_true(!feed_is_full(&f) || feed_pass(&f, NULL));
+		pass_if_full(&f);
 		if (rand() % 20000 == 0) {
-			assert_true(feed_drain(&f, NULL));
+			feed_drain(&f);
 			assert_int_equal(aggregate_now(fed).live_bytes, aggregate_now(straight).live_bytes);
 		}
 	}
-	assert_true(feed_drain(&f, NULL));
+	feed_drain(&f);
 	assert_same(fed, straight, 2000);
 	feed_finish(&f);
 	aggregate_destroy(straight);
@@ -90,16 +95,16 @@ static void test_another_aggregate(void **state) {
 	(void)state;
 	struct feed f;
 	struct aggregate *first = new_aggregate();
-	assert_true(feed_init(&f, first, NULL));
+	feed_init(&f, first);
 	for (int round = 1; round <= 2; round++) {
 		for (int i = 1; i <= 3 * FEED_BATCH; i++) {
 			*feed_next(&f) = (struct trace_event){.kind = TRACE_ALLOC,
 					.ptr = (uint64_t)i * 16,
 					.size = 1,
 					.node = 1};
-			assert_true(!feed_is_full(&f) || feed_pass(&f, NULL));
+			pass_if_full(&f);
 		}
-		assert_true(feed_drain(&f, NULL));
+		feed_drain(&f);
 		assert_int_equal(aggregate_now(f.aggregate).allocations, 3 * FEED_BATCH);
 		aggregate_destroy(f.aggregate);
 		f.aggregate = new_aggregate();
@@ -111,13 +116,13 @@ static void test_left_in_the_middle(void **state) {
 	(void)state;
 	struct feed f;
 	struct aggregate *a = new_aggregate();
-	assert_true(feed_init(&f, a, NULL));
+	feed_init(&f, a);
 	for (int i = 1; i <= 10 * FEED_BATCH + 5; i++) {
 		*feed_next(&f) = (struct trace_event){.kind = TRACE_ALLOC,
 				.ptr = (uint64_t)i * 16,
 				.size = 1,
 				.node = 1};
-		assert_true(!feed_is_full(&f) || feed_pass(&f, NULL));
+		pass_if_full(&f);
 	}
 	feed_finish(&f); // which loses what is left
 	feed_finish(NULL);
@@ -144,8 +149,7 @@ static struct trace_event event_of_threads(uint32_t n_threads, uint64_t *now_ns)
 }
 
 static void apply_straight(struct aggregate *a, const struct trace_event *events, size_t n) {
-	size_t done;
-	assert_true(aggregate_events(a, events, n, &done, NULL));
+	aggregate_events(a, events, n);
 }
 
 static void feed_threads_and_compare(unsigned seed) {
@@ -154,25 +158,25 @@ static void feed_threads_and_compare(unsigned seed) {
 	uint32_t n_threads = 0;
 	uint64_t now_ns = 0;
 	srand(seed);
-	assert_true(feed_init(&f, fed, NULL));
+	feed_init(&f, fed);
 	for (int i = 0; i < 60; i++) {
 		size_t n = 1 + (size_t)rand() % FEED_BATCH;
 		for (size_t k = 0; k < n; k++) {
 			*feed_next(&f) = event_of_threads(n_threads, &now_ns);
 		}
 		apply_straight(straight, f.events, n);
-		assert_true(seed % 30 == 0 ? feed_drain(&f, NULL) : feed_pass(&f, NULL));
+		(seed % 30 == 0 ? feed_drain : feed_pass)(&f);
 		if (rand() % 20 == 0) {
-			assert_true(feed_drain(&f, NULL));
+			feed_drain(&f);
 			assert_same(fed, straight, now_ns);
 		}
 		if (n_threads < N_THREADS && rand() % 4 == 0) {
-			assert_true(feed_drain(&f, NULL));
+			feed_drain(&f);
 			n_threads = aggregate_thread(fed, (uint32_t)i, 1, now_ns);
 			assert_int_equal(aggregate_thread(straight, (uint32_t)i, 1, now_ns), n_threads);
 		}
 	}
-	assert_true(feed_drain(&f, NULL));
+	feed_drain(&f);
 	assert_same(fed, straight, now_ns);
 	feed_finish(&f);
 	aggregate_destroy(straight);

@@ -118,9 +118,8 @@ static uint32_t class_of(void *user, uint64_t word) {
 }
 
 static void put_blocks(void) {
-	size_t done;
 	uint64_t at = HEAP_AT;
-	w.aggregate = aggregate_create(NULL, NULL);
+	w.aggregate = aggregate_create(NULL);
 	assert_non_null(w.aggregate);
 	assert_int_equal(aggregate_thread(w.aggregate, 1, 1, 0), 1);
 	for (w.n = 0; w.n < 2 + below(BLOCKS - 2);) {
@@ -135,7 +134,7 @@ static void put_blocks(void) {
 				.node = (uint32_t)below(STACKS),
 				.thread = 1,
 				.kind = TRACE_ALLOC};
-		assert_true(aggregate_events(w.aggregate, &e, 1, &done, NULL));
+		aggregate_events(w.aggregate, &e, 1);
 		b.stack = e.node; // until the rows are known
 		w.blocks[w.n++] = b;
 		at = (at + b.bytes + 15) & ~15ull;
@@ -143,20 +142,19 @@ static void put_blocks(void) {
 }
 
 /** Their rows in the recording's table. */
-static bool take_row(void *user, uint64_t ptr, uint64_t bytes, uint32_t stack) {
+static void take_row(void *user, uint64_t ptr, uint64_t bytes, uint32_t stack) {
 	(void)user;
 	(void)bytes;
 	for (size_t i = 0; i < w.n; i++) {
 		w.blocks[i].stack = w.blocks[i].start == ptr ? stack : w.blocks[i].stack;
 	}
-	return true;
 }
 
 static void make(unsigned seed) {
 	srand(seed);
 	memset(&w, 0, sizeof w);
 	put_blocks();
-	assert_true(aggregate_live(w.aggregate, take_row, NULL));
+	aggregate_live(w.aggregate, take_row, NULL);
 	for (size_t i = 0; i < w.n; i++) {
 		uint8_t *bytes = w.heap + (w.blocks[i].start - HEAP_AT);
 		if (w.blocks[i].bytes >= 16) {
@@ -785,27 +783,6 @@ static void unreadable_memory_accuses_nobody(void **state) {
 	finish();
 }
 
-static void each_allocation_may_fail(void **state) {
-	(void)state;
-	struct parts_input parts;
-	make(7);
-	const struct graph_input in = input_of(&parts);
-	bool ok = false;
-	uint64_t failing = 0;
-	while (!ok) {
-		struct graph graph = {0};
-		struct err err = {0};
-		n_calls = 0;
-		failing_call = ++failing;
-		ok = graph_grade(&in, &graph, &err);
-		failing_call = 0;
-		assert_true(ok || err.code == ERR_MEMORY);
-		graph_finish(&graph);
-	}
-	assert_true(failing > 10);
-	finish();
-}
-
 /** The lists of free chunks are in the C library's data: a chunk begins in the block before it. */
 static void lists_of_free_chunks_hold_nothing(void **state) {
 	(void)state;
@@ -860,7 +837,7 @@ static void older_blocks_are_told_by_size(void **state) {
 	struct graph graph = {0};
 	struct extent *old = malloc(sizeof known);
 	memset(&w, 0, sizeof w);
-	w.aggregate = aggregate_create(NULL, NULL);
+	w.aggregate = aggregate_create(NULL);
 	aggregate_expect_old_blocks(w.aggregate);
 	aggregate_old_blocks(w.aggregate, memcpy(old, known, sizeof known), N_OF(known));
 	do {
@@ -902,15 +879,14 @@ static void blocks_of_all_sizes_are_found(void **state) {
 		struct parts_input parts;
 		struct graph graph = {0};
 		memset(&w, 0, sizeof w);
-		w.aggregate = aggregate_create(NULL, NULL);
+		w.aggregate = aggregate_create(NULL);
 		assert_int_equal(aggregate_thread(w.aggregate, 1, 1, 0), 1);
 		for (uint32_t k = 0; k < N_OF(all); k++) {
 			struct trace_event e = all[k];
-			size_t done;
 			e.thread = 1;
 			e.kind = TRACE_ALLOC;
 			e.node = 1 + k;
-			assert_true(aggregate_events(w.aggregate, &e, 1, &done, NULL));
+			aggregate_events(w.aggregate, &e, 1);
 		}
 		do {
 			vec_finish(&w.areas);
@@ -937,7 +913,6 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(grades_are_the_slow_versions),
 			cmocka_unit_test(unreadable_memory_accuses_nobody),
-			cmocka_unit_test(each_allocation_may_fail),
 			cmocka_unit_test(lists_of_free_chunks_hold_nothing),
 			cmocka_unit_test(older_blocks_are_told_by_size),
 			cmocka_unit_test(blocks_of_all_sizes_are_found),

@@ -25,7 +25,7 @@ static void add(struct looks *l, struct aggregate *blocks, enum rec_look_at at, 
 /** In order of time, and those of the past spread over all of it, the newest among them. */
 static void keeps_some_of_the_past(void **state) {
 	(void)state;
-	struct aggregate *blocks = aggregate_create(NULL, NULL);
+	struct aggregate *blocks = aggregate_create(NULL);
 	struct looks l = {0};
 	assert_non_null(blocks);
 	for (uint64_t i = 0; i < LOOKS; i++) {

@@ -505,26 +505,6 @@ static void random_processes_have_the_same_parts(void **state) {
 	}
 }
 
-static void each_allocation_may_fail(void **state) {
-	(void)state;
-	for (unsigned seed = 0; seed < 40; seed++) {
-		struct world w;
-		world_make(&w, seed);
-		bool ok = false;
-		for (uint64_t n = 1; !ok; n++) {
-			struct parts p = {0};
-			struct err err = {0};
-			n_calls = 0;
-			failing_call = n;
-			ok = parts_join(&w.in, &p, &err);
-			assert_true(ok == (n_calls < n) && (ok || err.code == ERR_MEMORY));
-			failing_call = 0;
-			parts_finish(&p);
-		}
-		world_finish(&w);
-	}
-}
-
 /** Blocks of the real malloc: what one has beyond what was asked for is what malloc says of it. */
 static void glibc_rounds_as_it_says(void **state) {
 	(void)state;
@@ -639,8 +619,7 @@ static void many_arenas_are_joined(void **state) {
 		w.at = at;
 		put_area(&w, SMAPS_ANONYMOUS, 2, "");
 		struct trace_event e = {.kind = TRACE_ALLOC, .ptr = at, .size = 2048, .node = 1};
-		size_t done;
-		assert_true(aggregate_events(w.blocks, &e, 1, &done, NULL));
+		aggregate_events(w.blocks, &e, 1);
 		assert_true(pagemap_take(&w.pages, at, 4096, &word, 1));
 		assert_true(pagemap_take(&w.pages, at + 4096, 4096, &word, 1));
 	}
@@ -685,7 +664,6 @@ static void what_went_meanwhile_is_said(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(random_processes_have_the_same_parts),
-			cmocka_unit_test(each_allocation_may_fail),
 			cmocka_unit_test(glibc_rounds_as_it_says),
 			cmocka_unit_test(untouched_pages_are_counted_exactly),
 			cmocka_unit_test(arenas_are_told_apart),

@@ -14,21 +14,21 @@ struct taking {
 	uint64_t step, left; // bytes from one that is taken to the next, about; that are left of these
 };
 
-static bool take_block(void *user, uint64_t ptr, uint64_t bytes, uint32_t stack) {
+static void take_block(void *user, uint64_t ptr, uint64_t bytes, uint32_t stack) {
 	struct taking *t = user;
 	if (bytes < t->left) {
 		t->left -= bytes;
-		return true;
+		return;
 	}
 	t->left = t->step / 2 + hash_u64(ptr) % t->step; // for blocks come in patterns
-	return vec_add(t->types, (struct typed){ptr, bytes, stack, 0, 1, t->kind});
+	(void)vec_add(t->types, (struct typed){ptr, bytes, stack, 0, 1, t->kind});
 }
 
 void types_read(struct view *v, const struct aggregate *blocks, struct python_types *types) {
 	uint64_t start_ns = clock_thread_cpu_ns(), words[PYTHON_HEAD_WORDS];
 	uint32_t kind = types->layout ? REC_CLASS_PYTHON : REC_CLASS_NIM;
 	uint64_t step = aggregate_now(blocks).live_bytes / TAKEN_MOST + 1;
-	(void)aggregate_live(blocks, take_block, &(struct taking){&v->types, kind, step, 0});
+	aggregate_live(blocks, take_block, &(struct taking){&v->types, kind, step, 0});
 	EACH(b, v->types) {
 		size_t n = b->bytes < sizeof words ? b->bytes : sizeof words;
 		bool is_read = types->memory.read(types->memory.user, b->ptr, words, n);

@@ -41,10 +41,10 @@ void run_note_image(struct run *run) {
 
 /** The process became a program without the recorder: what was live before is gone. */
 static void run_note_unrecorded(struct run *run) {
-	struct err err;
-	if (run->has_failed || !run_begin_program(run, &err)) {
+	if (run->has_failed) {
 		return;
 	}
+	run_begin_program(run);
 	struct rec_image *entry = vec_push(&run->images);
 	if (entry) {
 		uint64_t before_ns = run->images.n > 1 ? entry[-1].time_ns : 0;

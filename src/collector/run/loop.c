@@ -172,8 +172,7 @@ void run_loop(struct run *run) {
 		run_take_label(run, thread);
 	}
 	struct err err = {0};
-	if (!run->has_failed &&
-			!(order_finish(run->order, clock_now_ns(), &err) && feed_drain(&run->feed, &err))) {
+	if (!run->has_failed && !order_finish(run->order, clock_now_ns(), &err)) {
 		run->stopped_early = true;
 	}
 	segment_close(&run->segment); // children that still run must not wait for us

@@ -25,7 +25,7 @@ static bool find_stack(struct run *run, uint64_t place, uint32_t above, const ch
 	const uint64_t known = map_get(&run->old_stacks, place);
 	const uint32_t node = known ? 0 : tries_add(&run->tries, above, place);
 	*out = known ? (uint32_t)known - 1 : aggregate_stack(run_aggregate(run), node);
-	if (known || node == above || *out == UINT32_MAX) {
+	if (known || node == above) {
 		return known;
 	}
 	struct rec_location *location = &run->tries.locations[run->tries.nodes[node].location];

@@ -24,13 +24,10 @@ void run_keep_events(struct run *run, const struct trace_event *events, size_t n
 	}
 }
 
-bool run_begin_program(struct run *run, struct err *err) {
-	if (!aggregate_exec(run_aggregate(run), run->now_ns, err) ||
-			!mappings_exec(run->mappings, run->now_ns, err)) {
-		return false;
-	}
+void run_begin_program(struct run *run) {
+	aggregate_exec(run_aggregate(run), run->now_ns);
+	mappings_exec(run->mappings, run->now_ns);
 	run_keep_events(run, &(struct trace_event){.kind = TRACE_EXEC, .time_ns = run->now_ns}, 1);
-	return true;
 }
 
 // ---- who applies events
@@ -94,6 +91,6 @@ bool run_drain_all(struct run *run, uint64_t within_ns, unsigned n_idle) {
 }
 
 struct aggregate *run_aggregate(struct run *run) {
-	(void)feed_drain(&run->feed, NULL);
+	feed_drain(&run->feed);
 	return run->feed.aggregate;
 }

@@ -255,7 +255,7 @@ void run_say(struct run *run, const char *fmt, ...) ATTR_PRINTF(2, 3);
 void run_keep_events(struct run *run, const struct trace_event *events, size_t n);
 
 /** The process runs another program from here on: what was live is gone. */
-bool run_begin_program(struct run *run, struct err *err);
+void run_begin_program(struct run *run);
 
 // ---- images.c
 

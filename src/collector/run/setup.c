@@ -179,9 +179,9 @@ bool run_create_parts(struct run *run, const char *image, struct err *err) {
 	run->stages = stages ? (enum stages)(*stages - '0') : STAGES_UNKNOWN;
 	struct order_sink sink = run_sink;
 	sink.user = run;
+	feed_init(&run->feed, aggregate_create(NULL));
+	run->mappings = mappings_create(run->segment.header->page_bytes);
 	return tries_init(&run->tries, &run->segment, err) &&
-			feed_init(&run->feed, aggregate_create(NULL, err), err) &&
-			(run->mappings = mappings_create(run->segment.header->page_bytes, err)) &&
 			(run->order = order_create(&run->segment, &run->tries, &sink, NULL, err)) &&
 			(run->names = namer_create(&run->modules, &run->texts, err)) &&
 			(run->keeper = keeper_create(&run->output, run->options->events_bytes, err)) &&

@@ -2,8 +2,7 @@
 /*
  * Runs events through pair.c, a batch at a time, and ends periods between batches.
  *
- * All memory that a batch may need is reserved before, or, for what depends on the event, before
- * the event changes anything. So an event is digested whole or not at all.
+ * All memory that a batch may need is reserved before, but for what depends on the event.
  */
 #include "engine/aggregate.h"
 
@@ -17,16 +16,14 @@ struct aggregate_limits aggregate_default_limits(void) {
 	};
 }
 
-struct aggregate *aggregate_create(const struct aggregate_limits *limits, struct err *err) {
+struct aggregate *aggregate_create(const struct aggregate_limits *limits) {
 	const struct aggregate_limits defaults = aggregate_default_limits();
 	limits = limits ? limits : &defaults;
-	struct aggregate *a = calloc(1, sizeof *a);
-	if (!a || !shadow_init(&a->shadow) || !stacks_init(&a->stacks) || !threads_init(&a->threads) ||
-			!bins_init(&a->bins, limits->min_bins, limits->max_entries)) {
-		aggregate_destroy(a);
-		err_memory(err);
-		return NULL;
-	}
+	struct aggregate *a = memory_new(1, sizeof *a);
+	shadow_init(&a->shadow);
+	stacks_init(&a->stacks);
+	threads_init(&a->threads);
+	bins_init(&a->bins, limits->min_bins, limits->max_entries);
 	a->sizes.max_per_stack = limits->max_sizes_per_stack;
 	a->epoch = 1;
 	return a;
@@ -57,45 +54,45 @@ void aggregate_expect_numbers(struct aggregate *a) {
 	a->has_numbers = true;
 }
 
-static bool reserve_batch(struct aggregate *a) {
+static void reserve_batch(struct aggregate *a) {
 	if (UNLIKELY(a->epoch >= UINT32_MAX - BATCH)) {
 		stacks_restart_epochs(&a->stacks, a->epoch);
 		threads_restart_epochs(&a->threads, a->epoch);
 		a->epoch = 1;
 	}
-	return block_pool_reserve(&a->blocks, BATCH) && sizes_reserve(&a->sizes, BATCH) &&
-			bins_reserve(&a->bins, ENDS) && stacks_reserve_lives(&a->stacks, ENDS) &&
-			handovers_reserve(&a->threads, ENDS) && vec_reserve(&a->pendings, BATCH + 1);
+	block_pool_reserve(&a->blocks, BATCH);
+	sizes_reserve(&a->sizes, BATCH);
+	bins_reserve(&a->bins, ENDS);
+	stacks_reserve_lives(&a->stacks, ENDS);
+	handovers_reserve(&a->threads, ENDS);
+	(void)vec_reserve(&a->pendings, BATCH + 1);
 }
 
-/** The periods that a moment is after have ended. False: out of memory. */
-static bool reach(struct aggregate *a, uint64_t moment) {
+/** The periods that a moment is after have ended. */
+static void reach(struct aggregate *a, uint64_t moment) {
 	const struct rec_edge now = {
 			.bytes = a->sum.live_bytes,
 			.blocks = a->sum.live_blocks,
 			FIELDS_OF(&a->sum, allocations, allocated_bytes, temporary),
 	};
-	return EVERY(moment >= a->bins.curve_end, bins_advance(&a->bins, &now, a->stacks.n));
-}
-
-bool aggregate_until(struct aggregate *a, uint64_t now_ns, struct err *err) {
-	RAISE_TO(a->moment, now_ns);
-	return reach(a, a->moment) || err_memory(err);
-}
-
-bool aggregate_events(struct aggregate *a, const struct trace_event *events, size_t n, size_t *done,
-		struct err *err) {
-	*done = 0;
-	bool ok = true;
-	pair_fetch(a, events, n);
-	while (ok && *done < n) {
-		// In this order: joining periods takes up room in the log
-		ok = reach(a, next_moment(a->moment, events[*done].time_ns)) && reserve_batch(a);
-		if (ok) {
-			*done += pair_events(a, events + *done, n - *done, &ok);
-		}
+	while (moment >= a->bins.curve_end) {
+		bins_advance(&a->bins, &now, a->stacks.n);
 	}
-	return ok || err_memory(err);
+}
+
+void aggregate_until(struct aggregate *a, uint64_t now_ns) {
+	RAISE_TO(a->moment, now_ns);
+	reach(a, a->moment);
+}
+
+void aggregate_events(struct aggregate *a, const struct trace_event *events, size_t n) {
+	pair_fetch(a, events, n);
+	for (size_t done = 0; done < n;) {
+		// In this order: joining periods takes up room in the log
+		reach(a, next_moment(a->moment, events[done].time_ns));
+		reserve_batch(a);
+		done += pair_events(a, events + done, n - done);
+	}
 }
 
 uint32_t aggregate_thread(struct aggregate *a, uint32_t tid, uint32_t image, uint64_t now_ns) {
@@ -115,14 +112,11 @@ void aggregate_thread_ended(struct aggregate *a, uint32_t thread, uint64_t now_n
 	uint32_t *newest = &a->threads.ids.items[thread].pending;
 	for (struct pending p; pendings_pop(&a->pendings, newest, &p);) {
 		if (!pair_give_back(a, &p)) {
-			// Its block ends, which is an event. Without memory for that it stays, with no address
+			// Its block ends, which is an event
 			pendings_push(&a->pendings, newest, p);
 			struct trace_event e = {.kind = TRACE_STAYED, .time_ns = now_ns};
 			e.thread = thread & (THREADS_MAX - 1);
-			size_t done;
-			if (!aggregate_events(a, &e, 1, &done, NULL)) {
-				break;
-			}
+			aggregate_events(a, &e, 1);
 		}
 	}
 	threads_end(&a->threads, thread, now_ns);
@@ -137,25 +131,20 @@ static void forget_pendings(struct aggregate *a) {
 	a->pendings.unused = 0;
 }
 
-bool aggregate_exec(struct aggregate *a, uint64_t now_ns, struct err *err) {
+void aggregate_exec(struct aggregate *a, uint64_t now_ns) {
 	uint64_t moment = next_moment(a->moment, now_ns);
-	if (!reach(a, moment)) {
-		return err_memory(err);
-	}
+	reach(a, moment);
 	pair_exec(a, now_ns, moment);
 	forget_pendings(a);
 	shadow_clear(&a->shadow);
 	for (uint32_t block = 1; block < a->blocks.n;) {
-		if (!reserve_batch(a)) {
-			return err_memory(err);
-		}
+		reserve_batch(a);
 		for (uint32_t i = 0; i < ENDS && block < a->blocks.n; i++, block++) {
 			if (a->blocks.items[block].stack != BLOCK_UNUSED) {
 				pair_gone(a, block);
 			}
 		}
 	}
-	return true;
 }
 
 void aggregate_expect_old_blocks(struct aggregate *a) {

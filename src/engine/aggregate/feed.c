@@ -20,7 +20,7 @@ struct feed_worker {
 	uint64_t wanted; // the caller waits until so many are done
 	bool is_working; // the thread, on the next one
 	bool is_claimed; // the caller will apply what is left
-	bool is_ending, has_failed;
+	bool is_ending;
 
 	struct aggregate *aggregate;
 	struct batch { // those from n_done to n_given are the thread's, the others the caller's
@@ -29,10 +29,9 @@ struct feed_worker {
 	} batches[BATCHES];
 };
 
-static bool apply_next(const struct feed_worker *w) {
+static void apply_next(const struct feed_worker *w) {
 	const struct batch *b = &w->batches[w->n_done % BATCHES];
-	size_t done;
-	return w->has_failed || aggregate_events(w->aggregate, b->events, b->n, &done, NULL);
+	aggregate_events(w->aggregate, b->events, b->n);
 }
 
 static void *run(void *user) {
@@ -45,10 +44,9 @@ static void *run(void *user) {
 		}
 		w->is_working = true;
 		(void)pthread_mutex_unlock(&w->lock);
-		bool ok = apply_next(w);
+		apply_next(w);
 		(void)pthread_mutex_lock(&w->lock);
 		w->is_working = false;
-		w->has_failed |= !ok;
 		if (++w->n_done == w->wanted || w->is_claimed) {
 			(void)pthread_cond_signal(&w->done);
 		}
@@ -56,17 +54,12 @@ static void *run(void *user) {
 	return NULL;
 }
 
-bool feed_init(struct feed *f, struct aggregate *aggregate, struct err *err) {
-	struct feed_worker *w = aggregate ? calloc(1, sizeof *w) : NULL;
-	*f = (struct feed){.aggregate = aggregate, .worker = w};
-	if (!w) {
-		return err_memory(err);
-	}
-	f->events = w->batches[0].events;
+void feed_init(struct feed *f, struct aggregate *aggregate) {
+	struct feed_worker *w = memory_new(1, sizeof *w);
+	*f = (struct feed){.aggregate = aggregate, .events = w->batches[0].events, .worker = w};
 	(void)pthread_mutex_init(&w->lock, NULL);
 	(void)pthread_cond_init(&w->given, NULL);
 	(void)pthread_cond_init(&w->done, NULL);
-	return true;
 }
 
 void feed_finish(struct feed *f) {
@@ -84,12 +77,13 @@ void feed_finish(struct feed *f) {
 	}
 }
 
-bool feed_pass(struct feed *f, struct err *err) {
+void feed_pass(struct feed *f) {
 	struct feed_worker *w = f->worker;
 	w->has_thread = w->has_thread ||
 			(parallel_cores() > 1 && pthread_create(&w->thread, NULL, run, w) == 0);
 	if (!w->has_thread) {
-		return feed_drain(f, err);
+		feed_drain(f);
+		return;
 	}
 	LOCKED(&w->lock);
 	if (w->n_given == w->n_done) {
@@ -106,14 +100,11 @@ bool feed_pass(struct feed *f, struct err *err) {
 	}
 	f->n = 0;
 	f->events = w->batches[w->n_given % BATCHES].events;
-	return !w->has_failed || err_memory(err);
 }
 
 // The thread need not run for that: it may take long until it gets a processor
-bool feed_drain(struct feed *f, struct err *err) {
+void feed_drain(struct feed *f) {
 	struct feed_worker *w = f->worker;
-	size_t n = f->n, done;
-	f->n = 0;
 	LOCKED(&w->lock);
 	w->is_claimed = true;
 	while (w->is_working) {
@@ -121,9 +112,8 @@ bool feed_drain(struct feed *f, struct err *err) {
 	}
 	w->is_claimed = false;
 	for (; w->n_done < w->n_given; w->n_done++) {
-		w->has_failed |= !apply_next(w);
+		apply_next(w);
 	}
-	return (!w->has_failed &&
-				   (n == 0 || aggregate_events(f->aggregate, f->events, n, &done, err))) ||
-			err_memory(err);
+	aggregate_events(f->aggregate, f->events, f->n);
+	f->n = 0;
 }

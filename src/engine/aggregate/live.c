@@ -6,16 +6,16 @@ ORDER_OF(by_region, struct shadow_leaf *const, compare_u64((*a)->region, (*b)->r
 
 struct listing {
 	const struct aggregate *a;
-	bool (*visit)(void *user, uint64_t ptr, uint64_t bytes, uint32_t stack);
+	void (*visit)(void *user, uint64_t ptr, uint64_t bytes, uint32_t stack);
 	void *user;
 };
 
-static bool list_block(const struct listing *l, uint64_t ptr, uint32_t number) {
+static void list_block(const struct listing *l, uint64_t ptr, uint32_t number) {
 	const struct block *b = &l->a->blocks.items[number];
-	return l->visit(l->user, ptr, b->size, b->stack);
+	l->visit(l->user, ptr, b->size, b->stack);
 }
 
-static bool list_leaf(const struct listing *l, const struct shadow_leaf *leaf) {
+static void list_leaf(const struct listing *l, const struct shadow_leaf *leaf) {
 	enum { AT_ONCE = 16 };
 	uint64_t start = (uint64_t)leaf->region << SHADOW_LEAF_SHIFT;
 	uint32_t left = leaf->n; // with places that are held
@@ -27,13 +27,10 @@ static bool list_leaf(const struct listing *l, const struct shadow_leaf *leaf) {
 		for (uint32_t i = at; any && i < at + AT_ONCE; i++) {
 			if (leaf->slots[i] != BLOCK_NONE) {
 				left--;
-				if (!list_block(l, start + (uint64_t)i * 16, leaf->slots[i])) {
-					return false;
-				}
+				list_block(l, start + (uint64_t)i * 16, leaf->slots[i]);
 			}
 		}
 	}
-	return true;
 }
 
 uint32_t aggregate_stack(struct aggregate *a, uint32_t node) {
@@ -44,25 +41,24 @@ uint32_t aggregate_node(const struct aggregate *a, uint32_t stack) {
 	return a->stacks.items[stack].node;
 }
 
-bool aggregate_live(const struct aggregate *a,
-		bool (*visit)(void *user, uint64_t ptr, uint64_t bytes, uint32_t stack), void *user) {
+void aggregate_live(const struct aggregate *a,
+		void (*visit)(void *user, uint64_t ptr, uint64_t bytes, uint32_t stack), void *user) {
 	const struct listing l = {a, visit, user};
 	size_t n = a->shadow.leaves.n;
-	FREED struct shadow_leaf **leaves = malloc((n + 1) * sizeof *leaves);
-	bool ok = leaves != NULL;
-	if (ok && n > 0) {
+	FREED struct shadow_leaf **leaves = memory_new(n, sizeof *leaves);
+	if (n > 0) {
 		memcpy(leaves, a->shadow.leaves.items, n * sizeof *leaves);
 		qsort(leaves, n, sizeof *leaves, by_region);
 	}
-	ok = ok && ALL(i, n, list_leaf(&l, leaves[i]));
-	const struct map *odd = &a->shadow.odd;
-	EACH_OF_WHILE(e, odd->entries, odd->capacity, ok) {
-		ok = e->value == BLOCK_NONE || list_block(&l, e->key, (uint32_t)e->value);
+	EACH_OF(leaf, leaves, n) {
+		list_leaf(&l, *leaf);
 	}
-	const struct extent *old = a->old.items;
-	return ok &&
-			ALL(i, a->old.n,
-					old[i].bytes == 0 || visit(user, old[i].address, old[i].bytes, STACK_NONE));
+	EACH_OF_THAT(e, a->shadow.odd.entries, a->shadow.odd.capacity, e->value != BLOCK_NONE) {
+		list_block(&l, e->key, (uint32_t)e->value);
+	}
+	EACH_OF_THAT(old, a->old.items, a->old.n, old->bytes > 0) {
+		visit(user, old->address, old->bytes, STACK_NONE);
+	}
 }
 
 bool aggregate_has(const struct aggregate *a, uint64_t ptr, uint64_t bytes, uint32_t stack) {

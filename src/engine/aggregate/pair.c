@@ -184,12 +184,13 @@ static ATTR_INLINE uint32_t thread_of_event(const struct aggregate *a,
 	return e->thread < a->threads.ids.n ? e->thread : THREAD_NONE;
 }
 
-/** Room for a new block, and its stack; STACK_NONE: out of memory. */
+/** Room for a new block, and its stack. */
 static uint32_t stack_for(struct aggregate *a, const struct tally *t, const struct trace_event *e,
 		uint64_t moment) {
-	return t->has_numbers || shadow_reserve(&a->shadow, e->ptr)
-			? stacks_at(&a->stacks, e->node, t->thread, e->size, moment)
-			: STACK_NONE;
+	if (!t->has_numbers) {
+		shadow_reserve(&a->shadow, e->ptr);
+	}
+	return stacks_at(&a->stacks, e->node, t->thread, e->size, moment);
 }
 
 /** Now is the moment of an event. */
@@ -211,8 +212,8 @@ static ATTR_INLINE void look_at_total(struct tally *t) {
 	}
 }
 
-/** Any event. False: out of memory, nothing changed. */
-static ATTR_NOINLINE bool digest(struct aggregate *a, struct tally *t, const struct trace_event *e,
+/** Any event. */
+static ATTR_NOINLINE void digest(struct aggregate *a, struct tally *t, const struct trace_event *e,
 		uint64_t moment) {
 	if (t->is_rising) {
 		settle_rise(a, t);
@@ -224,9 +225,6 @@ static ATTR_NOINLINE bool digest(struct aggregate *a, struct tally *t, const str
 	uint32_t stack = STACK_NONE;
 	if (e->kind == TRACE_ALLOC || e->kind == TRACE_MOVED) {
 		stack = stack_for(a, t, e, moment);
-		if (UNLIKELY(stack == STACK_NONE)) {
-			return false;
-		}
 	}
 	start_event(a, t, e->time_ns, moment);
 	switch (e->kind) {
@@ -238,7 +236,6 @@ static ATTR_NOINLINE bool digest(struct aggregate *a, struct tally *t, const str
 	default: break;
 	}
 	look_at_total(t);
-	return true;
 }
 
 // ---- what is plain
@@ -397,12 +394,12 @@ void pair_fetch(const struct aggregate *a, const struct trace_event *events, siz
 }
 
 static ATTR_INLINE size_t follow(struct aggregate *a, const struct trace_event *events, size_t n,
-		bool *ok, bool has_numbers, bool follows_kde) {
+		bool has_numbers, bool follows_kde) {
 	const struct trace_event *e = events, *end = events + (n < BATCH ? n : BATCH);
 	struct tally t = tally_take(a, thread_of_event(a, events));
 	t.has_numbers = has_numbers;
 	t.follows_kde = follows_kde;
-	for (*ok = true; e < end; e++) {
+	for (; e < end; e++) {
 		fetch_ahead(a, &t, e, events + n);
 		uint64_t moment = next_moment(t.moment, e->time_ns);
 		if (moment >= a->bins.curve_end) {
@@ -415,10 +412,7 @@ static ATTR_INLINE size_t follow(struct aggregate *a, const struct trace_event *
 		if (LIKELY(digest_plain(a, &t, e, moment))) {
 			continue;
 		}
-		*ok = digest(a, &t, e, moment);
-		if (UNLIKELY(!*ok)) {
-			break;
-		}
+		digest(a, &t, e, moment);
 		t.has_numbers = has_numbers;
 		t.follows_kde = follows_kde;
 	}
@@ -430,10 +424,9 @@ static ATTR_INLINE size_t follow(struct aggregate *a, const struct trace_event *
 	return (size_t)(e - events);
 }
 
-size_t pair_events(struct aggregate *a, const struct trace_event *events, size_t n, bool *ok) {
-	return a->has_numbers || a->follows_kde
-			? follow(a, events, n, ok, a->has_numbers, a->follows_kde)
-			: follow(a, events, n, ok, false, false);
+size_t pair_events(struct aggregate *a, const struct trace_event *events, size_t n) {
+	return a->has_numbers || a->follows_kde ? follow(a, events, n, a->has_numbers, a->follows_kde)
+											: follow(a, events, n, false, false);
 }
 
 void pair_exec(struct aggregate *a, uint64_t label, uint64_t moment) {

@@ -64,19 +64,18 @@ static bool put_edges(const struct aggregate *a, uint64_t now_ns, struct recordi
 }
 
 /** The blocks that live as intervals without end: in `log`, which the caller finishes. */
-static bool log_live(const struct aggregate *a, struct bins *log) {
+static void log_live(const struct aggregate *a, struct bins *log) {
 	*log = (struct bins){0};
-	FREED uint32_t *hints = calloc((size_t)a->stacks.n + 1, sizeof *hints);
-	bool ok = hints != NULL;
-	for (uint32_t i = 1; ok && i < a->blocks.n; i++) {
+	FREED uint32_t *hints = memory_new(a->stacks.n, sizeof *hints);
+	for (uint32_t i = 1; i < a->blocks.n; i++) {
 		const struct block *b = &a->blocks.items[i];
-		ok = bins_reserve(log, 1);
-		if (ok && b->stack != BLOCK_UNUSED) {
+		bins_reserve(log, 1);
+		if (b->stack != BLOCK_UNUSED) {
 			bins_log(log, &hints[b->stack], b->stack, bins_edge_after(&a->bins, b->birth), b->size,
 					false);
 		}
 	}
-	return ok && bins_end_live(log);
+	bins_end_live(log);
 }
 
 /** counts[i] becomes the sum of those before it. */
@@ -98,9 +97,9 @@ static bool sort_intervals(const struct aggregate *a, const struct bins *log,
 	} parts[] = {{a->bins.intervals, a->bins.n_intervals}, {log->log, log->n_log},
 			{live->log, live->n_log}};
 	const size_t n = SUM(k, N_OF(parts), parts[k].n);
-	FREED uint32_t *next = calloc((size_t)a->stacks.n + 1, sizeof *next); // by stack: where
+	FREED uint32_t *next = memory_new(a->stacks.n, sizeof *next); // by stack: where
 	out->intervals.items = arena_new(&out->arena, struct rec_interval_row, n);
-	if (!next || !out->intervals.items || n >= UINT32_MAX) {
+	if (!out->intervals.items || n >= UINT32_MAX) {
 		return false;
 	}
 	EACH_OF(part, parts, N_OF(parts)) {
@@ -119,8 +118,9 @@ static bool sort_intervals(const struct aggregate *a, const struct bins *log,
 static bool put_intervals(const struct aggregate *a, struct recording *out) {
 	SCOPED(bins) log = {0};
 	SCOPED(bins) live = {0};
-	return bins_copy_log(&a->bins, &log) && log_live(a, &live) &&
-			sort_intervals(a, &log, &live, out);
+	bins_copy_log(&a->bins, &log);
+	log_live(a, &live);
+	return sort_intervals(a, &log, &live, out);
 }
 
 /** live[i]: how many blocks counted in sizes.items[i] live. */
@@ -197,10 +197,10 @@ static void put_counted_sizes(const struct aggregate *a, const uint64_t *live, u
 
 static bool put_sizes(const struct aggregate *a, struct recording *out) {
 	size_t n = (size_t)a->sizes.n + a->stacks.n;
-	FREED uint32_t *next = calloc((size_t)a->stacks.n + 1, sizeof *next);
-	FREED uint64_t *live = calloc((size_t)a->sizes.n + 1, sizeof *live);
+	FREED uint32_t *next = memory_new(a->stacks.n, sizeof *next);
+	FREED uint64_t *live = memory_new(a->sizes.n, sizeof *live);
 	struct rec_size *all = arena_new(&out->arena, struct rec_size, n);
-	if (!next || !live || !all || n >= UINT32_MAX) {
+	if (!all || n >= UINT32_MAX) {
 		return false;
 	}
 	count_live_sizes(a, live);
@@ -226,8 +226,8 @@ static struct rec_thread thread_of(const struct aggregate *a, const struct threa
 
 static bool put_threads(const struct aggregate *a, uint64_t now_ns, struct recording *out) {
 	const struct threads *t = &a->threads;
-	FREED uint32_t *number = calloc(t->records.n, sizeof *number);
-	if (!number || !RECORDING_ROOM(out, threads, t->n_used) ||
+	FREED uint32_t *number = memory_new(t->records.n, sizeof *number);
+	if (!RECORDING_ROOM(out, threads, t->n_used) ||
 			!RECORDING_PUT(out, handovers, t->handovers.items, t->handovers.n)) {
 		return false;
 	}

@@ -65,9 +65,9 @@ void pair_fetch(const struct aggregate *a, const struct trace_event *events, siz
 
 /**
  * Digest the events that belong to the running period, at most a batch. reserve_batch was called.
- * Gives how many; *ok: false: out of memory.
+ * Gives how many.
  */
-size_t pair_events(struct aggregate *a, const struct trace_event *events, size_t n, bool *ok);
+size_t pair_events(struct aggregate *a, const struct trace_event *events, size_t n);
 
 /** An exec at this moment. */
 void pair_exec(struct aggregate *a, uint64_t label, uint64_t moment);

@@ -57,22 +57,28 @@ size_t intervals_merge(struct rec_interval *items, size_t n, uint32_t *scratch) 
 	return n_out;
 }
 
-static bool reserve_scratch(struct bins *b, size_t n) {
-	size_t need = intervals_merge_scratch(n);
-	if (need <= b->scratch_size) {
-		return true;
+/** Numbers of items of the log have 32 bits. */
+static void reserve_log(struct bins *b, size_t need) {
+	if (need > UINT32_MAX) {
+		(void)memory_lacks();
 	}
-	uint32_t *scratch = malloc(need * sizeof *scratch);
-	if (!scratch) {
-		return false;
-	}
-	free(b->scratch);
-	b->scratch = scratch;
-	b->scratch_size = need;
-	return true;
+	pages_reserve((void **)&b->log, &b->log_capacity, need, sizeof *b->log);
 }
 
-bool bins_init(struct bins *b, uint32_t min_bins, uint32_t max_intervals) {
+static void reserve_intervals(struct bins *b, size_t need) {
+	pages_reserve((void **)&b->intervals, &b->intervals_capacity, need, sizeof *b->intervals);
+}
+
+static void reserve_scratch(struct bins *b, size_t n) {
+	size_t need = intervals_merge_scratch(n);
+	if (need > b->scratch_size) {
+		free(b->scratch);
+		b->scratch = memory_new(need, sizeof *b->scratch);
+		b->scratch_size = need;
+	}
+}
+
+void bins_init(struct bins *b, uint32_t min_bins, uint32_t max_intervals) {
 	min_bins = min_bins < 2 ? 2 : min_bins > BINS_MAX ? BINS_MAX : min_bins;
 	*b = (struct bins){
 			.min_bins = min_bins,
@@ -82,12 +88,11 @@ bool bins_init(struct bins *b, uint32_t min_bins, uint32_t max_intervals) {
 			.curve_shift = BINS_SHORTEST_SHIFT,
 			.curve_end = 1 << BINS_SHORTEST_SHIFT,
 	};
-	b->curve = calloc((size_t)min_bins * 2, sizeof *b->curve);
-	b->edges = calloc((size_t)min_bins * 2, sizeof *b->edges);
-	b->edge_times = calloc((size_t)min_bins * 2, sizeof *b->edge_times);
-	return b->curve && b->edges && b->edge_times &&
-			pages_reserve((void **)&b->log, &b->log_capacity, 1, sizeof *b->log) &&
-			pages_reserve((void **)&b->intervals, &b->intervals_capacity, 1, sizeof *b->intervals);
+	b->curve = memory_new((size_t)min_bins * 2, sizeof *b->curve);
+	b->edges = memory_new((size_t)min_bins * 2, sizeof *b->edges);
+	b->edge_times = memory_new((size_t)min_bins * 2, sizeof *b->edge_times);
+	reserve_log(b, 1);
+	reserve_intervals(b, 1);
 }
 
 void bins_finish(struct bins *b) {
@@ -113,17 +118,12 @@ static size_t merge_settled(struct bins *b) {
 	return intervals_merge(b->log, b->mark, b->scratch);
 }
 
-/**
- * Label all items of the log as if the period ended now, and merge equal ones. False: out of
- * memory, nothing changed.
- */
-static bool compact_log(struct bins *b) {
+/** Label all items of the log as if the period ended now, and merge equal ones. */
+static void compact_log(struct bins *b) {
 	if (b->n_log == 0) {
-		return true;
+		return;
 	}
-	if (!reserve_scratch(b, b->n_log)) {
-		return false;
-	}
+	reserve_scratch(b, b->n_log);
 	for (size_t i = b->mark; i < b->n_log; i++) {
 		b->log[i].until = (uint16_t)(b->n + 1);
 	}
@@ -132,27 +132,21 @@ static bool compact_log(struct bins *b) {
 	memmove(b->log + n_settled, b->log + b->mark, n_open * sizeof *b->log);
 	b->mark = n_settled;
 	b->n_log = n_settled + n_open;
-	return true;
 }
 
-bool bins_end_live(struct bins *b) {
-	bool ok = compact_log(b);
+void bins_end_live(struct bins *b) {
+	compact_log(b);
 	for (size_t i = 0; i < b->n_log; i++) {
 		b->log[i].until = REC_NEVER;
 	}
-	return ok;
 }
 
-bool bins_reserve(struct bins *b, size_t more) {
-	if (LIKELY(b->n_log + more <= b->log_capacity)) {
-		return true;
+void bins_reserve(struct bins *b, size_t more) {
+	if (UNLIKELY(b->n_log + more > b->log_capacity)) {
+		compact_log(b);
+		// Merging again and again what is different would be slow: half the log shall be free
+		reserve_log(b, (b->n_log + more) * 2);
 	}
-	(void)compact_log(b); // without memory for that, the log grows instead
-	// Merging again and again what is different would be slow: half the log shall be free
-	size_t need = (b->n_log + more) * 2;
-	return need <= UINT32_MAX &&
-			(pages_reserve((void **)&b->log, &b->log_capacity, need, sizeof *b->log) ||
-					b->n_log + more <= b->log_capacity);
 }
 
 /** Append the settled part of the log to the intervals; the rest is settled from now on. */
@@ -252,18 +246,15 @@ static void join_levels(struct bins *b, unsigned levels, uint16_t *new_edge, uin
 
 /**
  * 1 << levels periods become one. Their number is a multiple of that, so the running one, too, only
- * grows at its end. False: out of memory.
+ * grows at its end.
  */
-static bool coarsen(struct bins *b, unsigned levels) {
-	FREED uint16_t *new_edge = malloc(2 * ((size_t)b->n + 2) * sizeof *new_edge);
+static void coarsen(struct bins *b, unsigned levels) {
+	FREED uint16_t *new_edge = memory_new((size_t)b->n + 2, 2 * sizeof *new_edge);
 	// What ends at one edge from now on ended up to that edge, and behind the one that stays before
 	// it
 	size_t n_group = largest_span(b, (2u << levels) - 1);
-	if (!new_edge || !reserve_scratch(b, n_group) ||
-			!pages_reserve((void **)&b->log, &b->log_capacity, b->n_log + n_group,
-					sizeof *b->log)) {
-		return false;
-	}
+	reserve_scratch(b, n_group);
+	reserve_log(b, b->n_log + n_group);
 	join_levels(b, levels, new_edge, new_edge + b->n + 2);
 	b->n_intervals = relabel(b->intervals, b->n_intervals, new_edge, b->scratch);
 	EACH_OF(item, b->log, b->n_log) {
@@ -273,7 +264,6 @@ static bool coarsen(struct bins *b, unsigned levels) {
 	b->period_end = ((uint64_t)b->n + 1) << b->shift;
 	b->levels = 0;
 	unsettle_last(b);
-	return true;
 }
 
 // One stack in so many is looked at, to know beforehand what joining periods will bring
@@ -285,15 +275,13 @@ static bool is_sampled(uint32_t stack) {
 
 /**
  * How many times periods must be joined until intervals are few enough: where blocks live for many
- * periods, the first times bring nothing and cost as much as the last. 1 if there is no memory.
+ * periods, the first times bring nothing and cost as much as the last.
  */
 static unsigned levels_wanted(struct bins *b, uint64_t allowed) {
 	size_t n = SUM(i, b->n_intervals, is_sampled(b->intervals[i].stack));
-	FREED struct rec_interval *sample = calloc(n + 1, sizeof *sample);
-	FREED uint16_t *half = calloc(b->n + 2, sizeof *half);
-	if (!sample || !half || !reserve_scratch(b, n)) {
-		return 1;
-	}
+	FREED struct rec_interval *sample = memory_new(n + 1, sizeof *sample);
+	FREED uint16_t *half = memory_new(b->n + 2, sizeof *half);
+	reserve_scratch(b, n);
 	n = 0;
 	for (size_t i = 0; i < b->n_intervals; i++) {
 		sample[n] = b->intervals[i];
@@ -329,23 +317,22 @@ static struct rec_edge begin_at(const struct rec_edge *so_far, uint64_t moment) 
 	return edge;
 }
 
-/** The running period is over, or made longer. False: out of memory. */
-static bool end_period(struct bins *b, const struct rec_edge *so_far, uint32_t n_stacks) {
+/** The running period is over, or made longer. */
+static void end_period(struct bins *b, const struct rec_edge *so_far, uint32_t n_stacks) {
 	if (b->n == b->min_bins * 2) {
-		return coarsen(b, 1);
+		coarsen(b, 1);
+		return;
 	}
 	uint64_t allowed = allowed_intervals(b, so_far, n_stacks);
 	if (b->n % 2 == 0 && b->n >= 4 && b->n_intervals > allowed) {
 		b->levels = b->levels ? b->levels : levels_wanted(b, allowed);
 		if (b->n % (1u << b->levels) == 0 || b->n_intervals > b->max_intervals) {
-			return coarsen(b, b->n % (1u << b->levels) == 0 ? b->levels : 1);
+			coarsen(b, b->n % (1u << b->levels) == 0 ? b->levels : 1);
+			return;
 		}
 	}
-	if (!reserve_scratch(b, b->mark) ||
-			!pages_reserve((void **)&b->intervals, &b->intervals_capacity, b->n_intervals + b->mark,
-					sizeof *b->intervals)) {
-		return false;
-	}
+	reserve_scratch(b, b->mark);
+	reserve_intervals(b, b->n_intervals + b->mark);
 	append_settled(b);
 	b->edges[b->n] = bins_edge_at(b, b->period_end);
 	b->edge_times[b->n] = b->running.time_ns;
@@ -353,7 +340,6 @@ static bool end_period(struct bins *b, const struct rec_edge *so_far, uint32_t n
 	b->running = begin_at(so_far, b->period_end);
 	b->running_edge = b->period_end;
 	b->period_end = ((uint64_t)b->n + 1) << b->shift;
-	return true;
 }
 
 /** The running point is over, or its period made longer. */
@@ -371,13 +357,12 @@ static void end_point(struct bins *b, const struct rec_edge *so_far) {
 	b->curve_end = ((uint64_t)b->n_curve + 1) << b->curve_shift;
 }
 
-bool bins_advance(struct bins *b, const struct rec_edge *so_far, uint32_t n_stacks) {
+void bins_advance(struct bins *b, const struct rec_edge *so_far, uint32_t n_stacks) {
 	LOWER_TO(b->running.min_bytes, b->point.min_bytes);
-	if (b->period_end == b->curve_end && !end_period(b, so_far, n_stacks)) {
-		return false;
+	if (b->period_end == b->curve_end) {
+		end_period(b, so_far, n_stacks);
 	}
 	end_point(b, so_far);
-	return true;
 }
 
 struct rec_edge bins_edge_at(const struct bins *b, uint64_t end_ns) {
@@ -403,14 +388,12 @@ struct rec_edge *bins_copy_edges(struct arena *arena, const struct rec_edge *end
 	return edges;
 }
 
-bool bins_copy_log(const struct bins *b, struct bins *log) {
+void bins_copy_log(const struct bins *b, struct bins *log) {
 	*log = (struct bins){.n = b->n};
-	if (!bins_reserve(log, b->n_log + 1)) {
-		return false;
-	}
+	bins_reserve(log, b->n_log + 1);
 	if (b->n_log) {
 		memcpy(log->log, b->log, b->n_log * sizeof *b->log);
 	}
 	COPY_FIELDS(log, b, n_log, mark);
-	return compact_log(log);
+	compact_log(log);
 }

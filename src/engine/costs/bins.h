@@ -73,13 +73,13 @@ struct bins {
 	size_t scratch_size;
 };
 
-/** The running period is the first one. False: out of memory. */
-bool bins_init(struct bins *b, uint32_t min_bins, uint32_t max_intervals);
+/** The running period is the first one. */
+void bins_init(struct bins *b, uint32_t min_bins, uint32_t max_intervals);
 void bins_finish(struct bins *b);
 uint64_t bins_bytes(const struct bins *b);
 
-/** Room for `more` deaths in the log. False: out of memory. */
-bool bins_reserve(struct bins *b, size_t more);
+/** Room for `more` deaths in the log. */
+void bins_reserve(struct bins *b, size_t more);
 
 /** The first edge at or after a moment that was. */
 static inline uint32_t bins_edge_after(const struct bins *b, uint64_t moment) {
@@ -110,8 +110,8 @@ static inline void bins_settle(struct bins *b) {
 	b->mark = b->n_log;
 }
 
-/** The log of what lives: no item of it ends. Merge equal ones. False: out of memory. */
-bool bins_end_live(struct bins *b);
+/** The log of what lives: no item of it ends. Merge equal ones. */
+void bins_end_live(struct bins *b);
 
 /** Copied field by field: a wide copy right after narrow stores would have to wait for them. */
 static inline void bins_set_edge(struct rec_edge *edge, const struct rec_edge *now) {
@@ -135,20 +135,20 @@ static inline bool bins_rise(struct bins *b, const struct rec_edge *now) {
 /**
  * The running point's period is over, and with it perhaps the running period; or they were made
  * longer, because there were too many: look at curve_end again. `so_far`: bytes, blocks and the
- * counters of now. `n_stacks`: of all intervals. False: out of memory, nothing changed.
+ * counters of now. `n_stacks`: of all intervals.
  */
-bool bins_advance(struct bins *b, const struct rec_edge *so_far, uint32_t n_stacks);
+void bins_advance(struct bins *b, const struct rec_edge *so_far, uint32_t n_stacks);
 
 /** The running edge, and the running point, as if their periods ended at `end_ns`. */
 struct rec_edge bins_edge_at(const struct bins *b, uint64_t end_ns);
 struct rec_edge bins_point_at(const struct bins *b, uint64_t end_ns);
 
-/** Edges or points that ended, and the running one. NULL: out of memory. */
+/** Edges or points that ended, and the running one. NULL: the arena may hold no more. */
 struct rec_edge *bins_copy_edges(struct arena *arena, const struct rec_edge *ended, uint32_t n,
 		struct rec_edge running);
 
 /** The log of the running period, labelled and merged: in `log`, which the caller finishes. */
-bool bins_copy_log(const struct bins *b, struct bins *log);
+void bins_copy_log(const struct bins *b, struct bins *log);
 
 /**
  * Merge, in place, items of equal (stack, from); those of one call have equal `until`. `scratch`

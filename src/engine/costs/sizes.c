@@ -18,9 +18,9 @@ static uint64_t class_of(uint64_t size) {
 	return (uint64_t)1 << (63 - __builtin_clzll(size));
 }
 
-bool sizes_reserve(struct sizes *z, uint32_t more) {
-	return pages_reserve((void **)&z->items, &z->capacity, (size_t)z->n + more, sizeof *z->items) &&
-			index_reserve(&z->index, more);
+void sizes_reserve(struct sizes *z, uint32_t more) {
+	pages_reserve((void **)&z->items, &z->capacity, (size_t)z->n + more, sizeof *z->items);
+	(void)index_reserve(&z->index, more);
 }
 
 static uint32_t add(struct sizes *z, uint64_t hash, struct size_count c) {

@@ -6,9 +6,8 @@
 
 enum { NODE_PAGES = 1 << 16 };
 
-bool stacks_init(struct stacks *s) {
-	*s = (struct stacks){.node_pages = calloc(NODE_PAGES, sizeof *s->node_pages)};
-	return s->node_pages != NULL;
+void stacks_init(struct stacks *s) {
+	*s = (struct stacks){.node_pages = memory_new(NODE_PAGES, sizeof *s->node_pages)};
 }
 
 void stacks_finish(struct stacks *s) {
@@ -36,10 +35,7 @@ uint64_t stacks_bytes(const struct stacks *s) {
 static struct stack_at_node *at_node(struct stacks *s, uint32_t node) {
 	struct stack_at_node **page = &s->node_pages[node / STACK_NODE_PAGE];
 	if (!*page) {
-		*page = calloc(STACK_NODE_PAGE, sizeof **page);
-		if (!*page) {
-			return NULL;
-		}
+		*page = memory_new(STACK_NODE_PAGE, sizeof **page);
 		s->n_node_pages++;
 	}
 	return &(*page)[node % STACK_NODE_PAGE];
@@ -73,37 +69,31 @@ static void put(struct stacks *s, uint32_t stack) {
 }
 
 /** The only stack of a node is found through the node; with a second one both go into the index. */
-static bool put_beside(struct stacks *s, const struct stack_at_node *known, uint32_t stack) {
+static void put_beside(struct stacks *s, const struct stack_at_node *known, uint32_t stack) {
 	if (!known->stack) {
-		return true;
+		return;
 	}
-	if (!index_reserve(&s->by_thread, 2)) {
-		return false;
-	}
+	(void)index_reserve(&s->by_thread, 2);
 	const struct stack *other = &s->items[known->stack - 1];
 	if (find(s, other->node, other->thread) == STACK_NONE) {
 		put(s, known->stack - 1);
 	}
 	put(s, stack);
-	return true;
 }
 
 static uint32_t add(struct stacks *s, const struct stack_at_node *known, struct stack stack) {
-	size_t n = (size_t)s->n + 1;
-	if (s->n == STACK_NONE ||
-			!pages_reserve((void **)&s->items, &s->capacity, n, sizeof *s->items)) {
-		return STACK_NONE;
+	if (s->n == STACK_NONE) {
+		(void)memory_lacks();
 	}
+	pages_reserve((void **)&s->items, &s->capacity, (size_t)s->n + 1, sizeof *s->items);
 	s->items[s->n] = stack;
-	return put_beside(s, known, s->n) ? s->n++ : STACK_NONE;
+	put_beside(s, known, s->n);
+	return s->n++;
 }
 
 uint32_t stacks_find(struct stacks *s, uint32_t node, uint32_t thread, uint64_t size,
 		uint64_t moment) {
 	struct stack_at_node *known = at_node(s, node);
-	if (!known) {
-		return STACK_NONE;
-	}
 	uint32_t owner = thread <= STACKS_THREADS ? thread : 0;
 	uint32_t stack = find_beside(s, known, node, owner);
 	if (stack == STACK_NONE && s->n >= STACKS_BY_THREAD && owner) {
@@ -120,9 +110,7 @@ uint32_t stacks_find(struct stacks *s, uint32_t node, uint32_t thread, uint64_t 
 						.thread = owner,
 				});
 	}
-	if (stack != STACK_NONE) {
-		*known = (struct stack_at_node){.stack = stack + 1, .thread = thread};
-	}
+	*known = (struct stack_at_node){.stack = stack + 1, .thread = thread};
 	return stack;
 }
 
@@ -133,10 +121,10 @@ static uint32_t find_lives(const struct stacks *s, uint32_t stack) {
 	return INDEX_FIND(&s->lives_of, hash, i, s->lives[i].stack == stack);
 }
 
-bool stacks_reserve_lives(struct stacks *s, uint32_t more) {
-	return pages_reserve((void **)&s->lives, &s->lives_capacity, (size_t)s->n_lives + more,
-				   sizeof *s->lives) &&
-			index_reserve(&s->lives_of, more);
+void stacks_reserve_lives(struct stacks *s, uint32_t more) {
+	pages_reserve((void **)&s->lives, &s->lives_capacity, (size_t)s->n_lives + more,
+			sizeof *s->lives);
+	(void)index_reserve(&s->lives_of, more);
 }
 
 void stacks_carry_lives(struct stacks *s, uint32_t stack, unsigned class) {

@@ -73,7 +73,7 @@ struct stacks {
 	struct index lives_of; // stack -> lives
 };
 
-bool stacks_init(struct stacks *s);
+void stacks_init(struct stacks *s);
 void stacks_finish(struct stacks *s);
 uint64_t stacks_bytes(const struct stacks *s);
 
@@ -95,7 +95,7 @@ static ATTR_INLINE uint32_t stacks_known(const struct stacks *s, uint32_t node, 
 
 /**
  * The stack of a node and a thread; a new one, whose first block has this size, if they never
- * allocated. STACK_NONE: out of memory.
+ * allocated.
  */
 static inline uint32_t stacks_at(struct stacks *s, uint32_t node, uint32_t thread, uint64_t size,
 		uint64_t moment) {
@@ -129,8 +129,8 @@ static inline unsigned lifetime_class(uint64_t life_ns) {
 	return n < STACK_LIFETIMES ? n : STACK_LIFETIMES - 1;
 }
 
-/** Room for `more` further deaths to be counted. False: out of memory. */
-bool stacks_reserve_lives(struct stacks *s, uint32_t more);
+/** Room for `more` further deaths to be counted. */
+void stacks_reserve_lives(struct stacks *s, uint32_t more);
 
 /** The rare half of stacks_count_life. */
 void stacks_carry_lives(struct stacks *s, uint32_t stack, unsigned class);
@@ -169,8 +169,8 @@ struct sizes {
 	struct index index;
 };
 
-/** Room for `more` new sizes. False: out of memory. */
-bool sizes_reserve(struct sizes *z, uint32_t more);
+/** Room for `more` new sizes. */
+void sizes_reserve(struct sizes *z, uint32_t more);
 
 /** Is this block one of those not counted here? */
 static inline bool size_is_usual(const struct stack *s, uint64_t size) {

@@ -6,8 +6,8 @@ static uint32_t new_record(struct threads *t) {
 	while (t->unused_hint < t->records.n && t->records.items[t->unused_hint].is_used) {
 		t->unused_hint++;
 	}
-	if (t->unused_hint == t->records.n && !vec_push(&t->records)) {
-		return UINT32_MAX;
+	if (t->unused_hint == t->records.n) {
+		(void)vec_push(&t->records);
 	}
 	struct thread_record *r = &t->records.items[t->unused_hint];
 	*r = (struct thread_record){.is_used = true};
@@ -15,9 +15,10 @@ static uint32_t new_record(struct threads *t) {
 	return t->unused_hint++;
 }
 
-bool threads_init(struct threads *t) {
+void threads_init(struct threads *t) {
 	*t = (struct threads){.merge_at = THREADS_MANY};
-	return vec_push(&t->ids) && new_record(t) == THREAD_NONE;
+	(void)vec_push(&t->ids);
+	(void)new_record(t); // THREAD_NONE
 }
 
 void threads_finish(struct threads *t) {
@@ -82,8 +83,9 @@ static struct rec_handover *handover_of(struct threads *t, uint32_t from, uint32
 	}
 }
 
-bool handovers_reserve(struct threads *t, uint32_t more) {
-	return vec_reserve(&t->handovers, more) && index_reserve(&t->handover_index, more);
+void handovers_reserve(struct threads *t, uint32_t more) {
+	(void)vec_reserve(&t->handovers, more);
+	(void)index_reserve(&t->handover_index, more);
 }
 
 void handovers_count(struct threads *t, uint32_t from, uint32_t to, uint64_t bytes) {
@@ -143,18 +145,15 @@ static void merge_records(struct threads *t, uint64_t kept_bytes, uint32_t *new_
 	}
 }
 
-/** Out of memory: nothing is merged, until there is. */
 static void merge_ended(struct threads *t, uint32_t epoch) {
-	FREED uint64_t *scratch = malloc(t->records.n * sizeof *scratch);
-	FREED uint32_t *new_record_of = malloc(t->records.n * sizeof *new_record_of);
-	if (scratch && new_record_of) {
-		merge_records(t, bytes_to_be_kept(t, scratch), new_record_of, epoch);
-		if (t->handovers.n) {
-			renumber_handovers(t, new_record_of);
-		}
-		// Most are alive: look again when there are many more
-		t->merge_at = t->n_used * 2 > THREADS_MANY ? t->n_used * 2 : THREADS_MANY;
+	FREED uint64_t *scratch = memory_new(t->records.n, sizeof *scratch);
+	FREED uint32_t *new_record_of = memory_new(t->records.n, sizeof *new_record_of);
+	merge_records(t, bytes_to_be_kept(t, scratch), new_record_of, epoch);
+	if (t->handovers.n) {
+		renumber_handovers(t, new_record_of);
 	}
+	// Most are alive: look again when there are many more
+	t->merge_at = t->n_used * 2 > THREADS_MANY ? t->n_used * 2 : THREADS_MANY;
 }
 
 uint32_t threads_add(struct threads *t, uint32_t tid, uint32_t image, uint64_t now_ns,
@@ -162,15 +161,11 @@ uint32_t threads_add(struct threads *t, uint32_t tid, uint32_t image, uint64_t n
 	if (t->n_used >= t->merge_at) {
 		merge_ended(t, epoch);
 	}
-	if (t->ids.n >= THREADS_MAX || !vec_reserve(&t->ids, 1)) {
+	if (t->ids.n >= THREADS_MAX) {
 		return THREAD_NONE;
 	}
-	uint32_t record = new_record(t);
-	if (record == UINT32_MAX) {
-		return THREAD_NONE;
-	}
-	uint32_t id = (uint32_t)t->ids.n++;
-	t->ids.items[id] = (struct thread_id){.record = record};
+	uint32_t id = (uint32_t)t->ids.n, record = new_record(t);
+	(void)vec_add(&t->ids, (struct thread_id){.record = record});
 	struct thread_record *r = &t->records.items[record];
 	r->id = id;
 	r->tid = tid;

@@ -48,12 +48,11 @@ struct threads {
 	struct index handover_index;
 };
 
-/** False: out of memory. */
-bool threads_init(struct threads *t);
+void threads_init(struct threads *t);
 void threads_finish(struct threads *t);
 uint64_t threads_bytes(const struct threads *t);
 
-/** The new thread's id; THREAD_NONE: out of memory, or ids. `epoch`: the current one. */
+/** The new thread's id; THREAD_NONE: there are too many. `epoch`: the current one. */
 uint32_t threads_add(struct threads *t, uint32_t tid, uint32_t image, uint64_t now_ns,
 		uint32_t epoch);
 void threads_end(struct threads *t, uint32_t id, uint64_t now_ns);
@@ -73,8 +72,8 @@ static inline uint64_t thread_peak_bytes(const struct thread_record *r, uint32_t
 /** Epochs start anew, because their number no longer fits: `epoch` becomes 1. */
 void threads_restart_epochs(struct threads *t, uint32_t epoch);
 
-/** Room for `more` new pairs. False: out of memory. */
-bool handovers_reserve(struct threads *t, uint32_t more);
+/** Room for `more` new pairs. */
+void handovers_reserve(struct threads *t, uint32_t more);
 
 /** A block of thread `from` was freed by another thread. handovers_reserve made room. */
 void handovers_count(struct threads *t, uint32_t from, uint32_t to, uint64_t bytes);

@@ -300,8 +300,8 @@ ATTR_COLD static bool ask_allocator(struct marking *m) {
 }
 
 ATTR_COLD static bool find_sources(struct marking *m) {
-	return live_blocks_list(m->in->parts->blocks, &m->blocks) && ask_allocator(m) &&
-			index_blocks(m) && roots_find(m->in, &m->blocks, &m->roots);
+	live_blocks_list(m->in->parts->blocks, &m->blocks);
+	return ask_allocator(m) && index_blocks(m) && roots_find(m->in, &m->blocks, &m->roots);
 }
 
 ATTR_COLD bool edges_read(struct marking *m) {

@@ -4,19 +4,17 @@
 
 #include "sys/pages.h"
 
-bool block_pool_reserve(struct block_pool *b, uint32_t more) {
+void block_pool_reserve(struct block_pool *b, uint32_t more) {
 	size_t need = (size_t)(b->n ? b->n : 1) + more;
-	if (need > BLOCK_UNUSED ||
-			!pages_reserve((void **)&b->items, &b->capacity, need, sizeof *b->items) ||
-			!pages_reserve((void **)&b->unused, &b->unused_capacity, BLOCKS_AHEAD + need,
-					sizeof *b->unused)) {
-		return false;
+	if (need > BLOCK_UNUSED) {
+		(void)memory_lacks();
 	}
+	pages_reserve((void **)&b->items, &b->capacity, need, sizeof *b->items);
+	pages_reserve((void **)&b->unused, &b->unused_capacity, BLOCKS_AHEAD + need, sizeof *b->unused);
 	if (b->n == 0) {
 		b->items[BLOCK_NONE].stack = BLOCK_UNUSED;
 		b->n = 1;
 	}
-	return true;
 }
 
 void block_pool_finish(struct block_pool *b) {
@@ -33,10 +31,9 @@ static size_t directory_bytes(void) {
 	return SHADOW_DIRECTORY * sizeof(struct shadow_leaf *);
 }
 
-bool shadow_init(struct shadow *s) {
-	*s = (struct shadow){.directory = pages_take(directory_bytes())};
-	s->ever = pages_take(SHADOW_DIRECTORY);
-	return s->directory && s->ever;
+void shadow_init(struct shadow *s) {
+	*s = (struct shadow){.directory = pages_take(directory_bytes()) ?: memory_lacks(),
+			.ever = pages_take(SHADOW_DIRECTORY) ?: memory_lacks()};
 }
 
 void shadow_finish(struct shadow *s) {
@@ -76,21 +73,15 @@ uint64_t shadow_bytes(const struct shadow *s) {
 	return bytes + s->n_spares * sizeof(struct shadow_leaf);
 }
 
-bool shadow_add_leaf(struct shadow *s, uint64_t ptr) {
-	if (!vec_reserve(&s->leaves, 1)) {
-		return false;
-	}
-	struct shadow_leaf *leaf = s->n_spares ? s->spares[--s->n_spares]
-										   : pages_take(sizeof(struct shadow_leaf));
-	if (!leaf) {
-		return false;
-	}
+void shadow_add_leaf(struct shadow *s, uint64_t ptr) {
+	struct shadow_leaf *leaf = s->n_spares
+			? s->spares[--s->n_spares]
+			: pages_take(sizeof(struct shadow_leaf)) ?: memory_lacks();
 	leaf->region = (uint32_t)(ptr >> SHADOW_LEAF_SHIFT);
 	leaf->number = (uint32_t)s->leaves.n;
-	s->leaves.items[s->leaves.n++] = leaf;
+	(void)vec_add(&s->leaves, leaf);
 	s->directory[leaf->region] = leaf;
 	s->ever[leaf->region] = true;
-	return true;
 }
 
 static void drop_leaf(struct shadow *s, struct shadow_leaf *leaf) {

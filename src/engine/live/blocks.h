@@ -28,8 +28,8 @@ struct block_pool {
 	uint32_t n_unused; // numbers
 };
 
-/** Room for `more` further blocks. False: out of memory. */
-bool block_pool_reserve(struct block_pool *b, uint32_t more);
+/** Room for `more` further blocks. */
+void block_pool_reserve(struct block_pool *b, uint32_t more);
 
 /** A number for a new block; block_pool_reserve made room. */
 static inline uint32_t block_pool_take(struct block_pool *b) {
@@ -109,8 +109,7 @@ struct shadow {
 	uint32_t n_odd_held; // places there
 };
 
-/** False: out of memory. */
-bool shadow_init(struct shadow *s);
+void shadow_init(struct shadow *s);
 void shadow_finish(struct shadow *s);
 
 /** No block has an address any more, and nothing is held. */
@@ -120,7 +119,7 @@ void shadow_clear(struct shadow *s);
 uint64_t shadow_bytes(const struct shadow *s);
 
 // The rare half of what follows
-bool shadow_add_leaf(struct shadow *s, uint64_t ptr);
+void shadow_add_leaf(struct shadow *s, uint64_t ptr);
 void shadow_leaf_emptied(struct shadow *s, struct shadow_leaf *leaf);
 
 static inline bool shadow_is_odd(uint64_t ptr) {
@@ -136,12 +135,13 @@ static inline uint32_t *shadow_slot_of(struct shadow_leaf *leaf, uint64_t ptr) {
 	return &leaf->slots[ptr >> 4 & (SHADOW_LEAF_SLOTS - 1)];
 }
 
-/** Make room for a block at `ptr`. False: out of memory. */
-static inline bool shadow_reserve(struct shadow *s, uint64_t ptr) {
+/** Make room for a block at `ptr`. */
+static inline void shadow_reserve(struct shadow *s, uint64_t ptr) {
 	if (UNLIKELY(shadow_is_odd(ptr))) {
-		return map_reserve(&s->odd, s->n_odd_held + 1ul);
+		(void)map_reserve(&s->odd, s->n_odd_held + 1ul);
+	} else if (UNLIKELY(!shadow_leaf_of(s, ptr))) {
+		shadow_add_leaf(s, ptr);
 	}
-	return LIKELY(shadow_leaf_of(s, ptr)) || shadow_add_leaf(s, ptr);
 }
 
 /** The block at `ptr` from now on; gives the one it replaces. Needs room, reserved or held. */

@@ -51,13 +51,10 @@ struct mappings {
 	uint64_t peak_bytes, peak_time_ns;
 };
 
-struct mappings *mappings_create(uint64_t page_bytes, struct err *err) {
-	struct mappings *m = calloc(1, sizeof *m);
+struct mappings *mappings_create(uint64_t page_bytes) {
+	struct mappings *m = memory_new(1, sizeof *m);
 	const struct aggregate_limits limits = aggregate_default_limits();
-	if (!m || !bins_init(&m->bins, limits.min_bins, limits.max_entries)) {
-		mappings_destroy(m);
-		return err_memory_null(err);
-	}
+	bins_init(&m->bins, limits.min_bins, limits.max_entries);
 	m->page_mask = page_bytes - 1;
 	m->unused = MAPPING_NONE;
 	m->last.stack = INDEX_NONE;
@@ -95,15 +92,13 @@ struct ending {
 	uint32_t thread;
 };
 
-static bool end_piece(void *user, struct piece *piece) {
+static void end_piece(void *user, struct piece *piece) {
 	struct ending *e = user;
 	struct mappings *m = e->m;
 	struct mapping *mapping = &m->mappings.items[piece->mapping];
 	struct mapping_stack *s = &m->stacks.items[mapping->stack];
 	uint64_t bytes = piece->end - piece->start;
-	if (!bins_reserve(&m->bins, 1)) {
-		return false;
-	}
+	bins_reserve(&m->bins, 1);
 	if (e->is_first) {
 		m->last = (struct last_unmapped){piece->start, e->thread, mapping->stack, piece->sort};
 		e->is_first = false;
@@ -122,38 +117,34 @@ static bool end_piece(void *user, struct piece *piece) {
 		mapping->stack = m->unused;
 		m->unused = piece->mapping;
 	}
-	return true;
 }
 
-static bool unmap(struct mappings *m, uint64_t start, uint64_t end, uint32_t thread) {
+static void unmap(struct mappings *m, uint64_t start, uint64_t end, uint32_t thread) {
 	struct ending ending = {m, true, thread};
 	uint32_t taken = pieces_take(&m->pieces, start, end);
-	bool ok = pieces_walk(&m->pieces, taken, end_piece, &ending);
+	pieces_walk(&m->pieces, taken, end_piece, &ending);
 	pieces_give(&m->pieces, taken);
 	LOWER_TO(m->bins.point.min_bytes, m->now.bytes);
-	return ok;
 }
 
 /** Ends what is left of a call of shmat; there may be other mappings in its holes. */
-static bool detach(struct mappings *m, uint64_t start, uint32_t thread) {
+static void detach(struct mappings *m, uint64_t start, uint32_t thread) {
 	const struct pieces *p = &m->pieces;
 	uint32_t i = pieces_find(p, start);
 	uint64_t at = i == PIECE_NONE ? pieces_next(p, start) : start, next, left;
 	const struct piece first = p->items[pieces_find(p, at)];
 	if (first.sort >> 4 != WIRE_MAP_SHM || m->mappings.items[first.mapping].start != start) {
-		return true;
+		return;
 	}
-	bool ok = true;
-	for (left = m->mappings.items[first.mapping].left_bytes; ok && left > 0; at = next) {
+	for (left = m->mappings.items[first.mapping].left_bytes; left > 0; at = next) {
 		next = pieces_next(p, at);
 		i = pieces_find(p, at);
 		if (i != PIECE_NONE && p->items[i].mapping == first.mapping) {
 			left -= next - at;
-			ok = unmap(m, at, next, thread);
+			unmap(m, at, next, thread);
 		}
 	}
 	m->last.stack = INDEX_NONE;
-	return ok;
 }
 
 // ---- new mappings
@@ -162,12 +153,11 @@ static uint32_t new_mapping(struct mappings *m, struct mapping mapping) {
 	uint32_t i = m->unused;
 	if (i != MAPPING_NONE) {
 		m->unused = m->mappings.items[i].stack;
-	} else if (vec_push(&m->mappings)) {
-		i = (uint32_t)m->mappings.n - 1;
+		m->mappings.items[i] = mapping;
 	} else {
-		return MAPPING_NONE;
+		i = (uint32_t)m->mappings.n;
+		(void)vec_add(&m->mappings, mapping);
 	}
-	m->mappings.items[i] = mapping;
 	return i;
 }
 
@@ -184,23 +174,17 @@ static void rise(struct mappings *m) {
 	}
 }
 
-static bool map(struct mappings *m, const struct trace_event *e, struct piece piece) {
+static void map(struct mappings *m, const struct trace_event *e, struct piece piece) {
 	enum wire_map_what what = (enum wire_map_what)(piece.sort >> 4);
 	bool is_same = m->last.stack != INDEX_NONE && m->last.thread == e->thread;
 	uint32_t stack = what == WIRE_MAP_BACK && is_same && m->last.start == piece.start
 			? m->last.stack
 			: stack_of(m, e->node);
 	uint64_t bytes = piece.end - piece.start;
-	if (stack == INDEX_NONE) {
-		return false;
-	}
 	struct mapping_stack *s = &m->stacks.items[stack];
 	s->sum.is_inside |= what == WIRE_MAP_INSIDE || what == WIRE_MAP_MOVED_INSIDE;
 	piece.sort = what >= WIRE_MAP_MOVED ? (is_same ? m->last.sort : 0) : piece.sort;
 	piece.mapping = new_mapping(m, (struct mapping){m->moment, bytes, piece.start, stack});
-	if (piece.mapping == MAPPING_NONE) {
-		return false;
-	}
 	pieces_put(&m->pieces, &piece);
 	keep_peak(m, s);
 	s->sum.last_ns = m->moment;
@@ -213,20 +197,18 @@ static bool map(struct mappings *m, const struct trace_event *e, struct piece pi
 	m->now.blocks++;
 	m->now.bytes += bytes;
 	rise(m);
-	return true;
 }
 
 // ---- pages whose protection changes
 
-static bool protect(void *user, struct piece *piece) {
+static void protect(void *user, struct piece *piece) {
 	const uint32_t *protection = user;
 	piece->sort = (piece->sort & ~7u) | *protection;
-	return true;
 }
 
 static void change(struct mappings *m, uint64_t start, uint64_t end, uint32_t protection) {
 	uint32_t taken = pieces_take(&m->pieces, start, end);
-	(void)pieces_walk(&m->pieces, taken, protect, &protection);
+	pieces_walk(&m->pieces, taken, protect, &protection);
 	pieces_put_back(&m->pieces, taken);
 	for (uint64_t at = start; at < end; at = pieces_next(&m->pieces, at)) {
 		pieces_mend(&m->pieces, at);
@@ -236,78 +218,80 @@ static void change(struct mappings *m, uint64_t start, uint64_t end, uint32_t pr
 
 // ---- what else calls change
 
-static bool add_change(struct mappings *m, const struct trace_event *e, uint64_t bytes,
+static void add_change(struct mappings *m, const struct trace_event *e, uint64_t bytes,
 		uint32_t sort) {
 	const uint32_t what = sort >> 4;
 	const uint64_t key = (uint64_t)e->node << 8 | what;
 	uint32_t i = VEC_FIND_OR_ADD(&m->by_change, &m->changes, hash_u64(key), known,
 			known->node == e->node && known->what == what,
 			(struct rec_change){.node = e->node, .what = (uint8_t)what, .first_ns = m->moment});
-	if (i == INDEX_NONE) {
-		return false;
-	}
 	struct rec_change *c = &m->changes.items[i];
 	c->is_inside |= sort >> 3 & 1;
 	c->last_ns = m->moment;
 	c->calls++;
 	c->bytes += bytes;
-	return true;
 }
 
 // ----
 
 /** The periods before this moment have ended. */
-static bool reach(struct mappings *m, uint64_t time_ns) {
+static void reach(struct mappings *m, uint64_t time_ns) {
 	m->label = time_ns > m->label ? time_ns : m->label;
 	m->moment = next_moment(m->moment, m->label);
-	return EVERY(m->moment >= m->bins.curve_end,
-			bins_advance(&m->bins, &m->now, (uint32_t)m->stacks.n));
+	while (m->moment >= m->bins.curve_end) {
+		bins_advance(&m->bins, &m->now, (uint32_t)m->stacks.n);
+	}
 }
 
-bool mappings_until(struct mappings *m, uint64_t now_ns, struct err *err) {
-	return reach(m, now_ns) || err_memory(err);
+void mappings_until(struct mappings *m, uint64_t now_ns) {
+	reach(m, now_ns);
 }
 
-bool mappings_event(struct mappings *m, const struct trace_event *e, struct err *err) {
+void mappings_event(struct mappings *m, const struct trace_event *e) {
 	uint64_t start = e->ptr & ~m->page_mask, bytes = (e->size + m->page_mask) & ~m->page_mask;
 	uint64_t end = start + bytes < start ? ~m->page_mask : start + bytes;
 	uint32_t sort = (uint32_t)e->ptr & ((1u << WIRE_MAP_BITS) - 1);
 	bool is_change = e->kind == KIND_CHANGED && sort >> 4 != WIRE_CHANGE_PROTECTION;
 	if (start == end && !is_change) {
-		return true;
+		return;
 	}
-	bool ok = reach(m, e->time_ns) && pieces_reserve(&m->pieces, PIECES_PER_EVENT);
-	if (ok && is_change) {
-		ok = sort >> 4 >= WIRE_CHANGES || add_change(m, e, end - start, sort);
-	} else if (ok && e->kind == KIND_CHANGED) {
+	reach(m, e->time_ns);
+	pieces_reserve(&m->pieces, PIECES_PER_EVENT);
+	if (is_change && sort >> 4 < WIRE_CHANGES) {
+		add_change(m, e, end - start, sort);
+	} else if (is_change) {
+		return;
+	} else if (e->kind == KIND_CHANGED) {
 		change(m, start, end, sort & 7);
-	} else if (ok && e->kind == KIND_UNMAP) {
+	} else if (e->kind == KIND_UNMAP) {
 		m->last.stack = INDEX_NONE;
-		ok = sort >> 4 == WIRE_MAP_SHM ? detach(m, start, e->thread)
-									   : unmap(m, start, end, e->thread);
-	} else if (ok) {
+		if (sort >> 4 == WIRE_MAP_SHM) {
+			detach(m, start, e->thread);
+		} else {
+			unmap(m, start, end, e->thread);
+		}
+	} else {
 		struct last_unmapped last = m->last; // not what this one replaces
-		ok = unmap(m, start, end, e->thread);
+		unmap(m, start, end, e->thread);
 		m->last = last;
-		ok = ok && map(m, e, (struct piece){.start = start, .end = end, .sort = sort});
+		map(m, e, (struct piece){.start = start, .end = end, .sort = sort});
 	}
-	return ok || err_memory(err);
 }
 
-bool mappings_exec(struct mappings *m, uint64_t now_ns, struct err *err) {
+void mappings_exec(struct mappings *m, uint64_t now_ns) {
 	m->last.stack = INDEX_NONE;
-	return (reach(m, now_ns) && pieces_reserve(&m->pieces, PIECES_PER_EVENT) &&
-				   unmap(m, 0, UINT64_MAX, 0)) ||
-			err_memory(err);
+	reach(m, now_ns);
+	pieces_reserve(&m->pieces, PIECES_PER_EVENT);
+	unmap(m, 0, UINT64_MAX, 0);
 }
 
 struct visiting {
 	const struct mappings *m;
-	bool (*visit)(void *user, const struct mapped_range *range);
+	void (*visit)(void *user, const struct mapped_range *range);
 	void *user;
 };
 
-static bool visit_piece(void *user, struct piece *piece) {
+static void visit_piece(void *user, struct piece *piece) {
 	const struct visiting *v = user;
 	const struct mapping *mapping = &v->m->mappings.items[piece->mapping];
 	const struct mapped_range range = {.start = piece->start,
@@ -316,82 +300,69 @@ static bool visit_piece(void *user, struct piece *piece) {
 			.node = v->m->stacks.items[mapping->stack].sum.node,
 			.mapping = mapping->stack,
 			.sort = piece->sort};
-	return v->visit(v->user, &range);
+	v->visit(v->user, &range);
 }
 
 void mappings_each(const struct mappings *m,
-		bool (*visit)(void *user, const struct mapped_range *range), void *user) {
+		void (*visit)(void *user, const struct mapped_range *range), void *user) {
 	struct visiting visiting = {m, visit, user};
-	(void)pieces_walk(&m->pieces, m->pieces.root, visit_piece, &visiting);
+	pieces_walk(&m->pieces, m->pieces.root, visit_piece, &visiting);
 }
 
 // ---- as the tables of a recording
 
-static bool put_stacks(const struct mappings *m, struct recording *out) {
-	bool ok = RECORDING_ROOM(out, mappings, m->stacks.n);
-	for (size_t i = 0; ok && i < m->stacks.n; i++) {
+static void put_stacks(const struct mappings *m, struct recording *out) {
+	(void)RECORDING_ROOM(out, mappings, m->stacks.n);
+	for (size_t i = 0; i < m->stacks.n; i++) {
 		struct mapping_stack s = m->stacks.items[i];
 		keep_peak(m, &s);
 		out->mappings.items[i] = s.sum;
 	}
-	return ok;
 }
 
 /** Neighbours that say the same become one row. */
-static bool put_range(void *user, const struct mapped_range *range) {
+static void put_range(void *user, const struct mapped_range *range) {
 	struct recording *out = user;
 	struct rec_range *last = out->ranges.n ? &out->ranges.items[out->ranges.n - 1] : NULL;
 	if (last && last->end == range->start && last->mapping == range->mapping &&
 			last->born_ns == range->born_ns && last->sort == range->sort) {
 		last->end = range->end;
-		return true;
+		return;
 	}
 	out->ranges.items[out->ranges.n++] = (struct rec_range){.start = range->start,
 			FIELDS_OF(range, end, mapping, born_ns),
 			.sort = (uint8_t)range->sort};
-	return true;
-}
-
-static bool put_ranges(const struct mappings *m, struct recording *out) {
-	out->ranges.items = arena_new(&out->arena, struct rec_range, m->pieces.n_used + 1ul);
-	if (out->ranges.items) {
-		mappings_each(m, put_range, out);
-	}
-	return out->ranges.items != NULL;
 }
 
 /** What is mapped as intervals without end, in `log`, which the caller finishes. */
-static bool log_live(const struct mappings *m, struct bins *log) {
-	FREED uint32_t *hints = calloc(m->stacks.n + 1, sizeof *hints);
-	bool ok = hints && bins_reserve(log, m->now.blocks + 1);
-	EACH_THAT(mapping, m->mappings, ok && mapping->left_bytes > 0) {
+static void log_live(const struct mappings *m, struct bins *log) {
+	FREED uint32_t *hints = memory_new(m->stacks.n, sizeof *hints);
+	bins_reserve(log, m->now.blocks + 1);
+	EACH_THAT(mapping, m->mappings, mapping->left_bytes > 0) {
 		bins_log(log, &hints[mapping->stack], mapping->stack,
 				bins_edge_after(&m->bins, mapping->birth), mapping->left_bytes, false);
 	}
-	return ok && bins_end_live(log);
+	bins_end_live(log);
 }
 
 ORDER_OF(compare_intervals, struct rec_interval, LOWEST(stack) ?: LOWEST(until) ?: LOWEST(from));
 
-static bool put_intervals(const struct mappings *m, struct recording *out) {
+static void put_intervals(const struct mappings *m, struct recording *out) {
 	SCOPED(bins) log = {0};
 	SCOPED(bins) live = {0};
-	bool ok = bins_copy_log(&m->bins, &log) && log_live(m, &live);
+	bins_copy_log(&m->bins, &log);
+	log_live(m, &live);
 	size_t n_ended = m->bins.n_intervals, n = n_ended + log.n_log + live.n_log;
-	struct rec_interval *all = ok ? arena_new(&out->arena, struct rec_interval, n + 1) : NULL;
-	if (all) {
-		memcpy(all, m->bins.intervals, n_ended * sizeof *all);
-		memcpy(all + n_ended, log.log, log.n_log * sizeof *all);
-		memcpy(all + n_ended + log.n_log, live.log, live.n_log * sizeof *all);
-		qsort(all, n, sizeof *all, compare_intervals);
-		out->mapping_intervals.items = all;
-		out->mapping_intervals.n = (uint32_t)n;
-	}
-	return all != NULL;
+	struct rec_interval *all = arena_new(&out->arena, struct rec_interval, n + 1);
+	memcpy(all, m->bins.intervals, n_ended * sizeof *all);
+	memcpy(all + n_ended, log.log, log.n_log * sizeof *all);
+	memcpy(all + n_ended + log.n_log, live.log, live.n_log * sizeof *all);
+	qsort(all, n, sizeof *all, compare_intervals);
+	out->mapping_intervals.items = all;
+	out->mapping_intervals.n = (uint32_t)n;
 }
 
-bool mappings_snapshot(const struct mappings *m, uint64_t now_ns, struct recording *out,
-		struct err *err) {
+void mappings_snapshot(const struct mappings *m, uint64_t now_ns, struct recording *out) {
 	const struct bins *b = &m->bins;
 	uint64_t last_ns = m->moment > b->running.time_ns ? m->moment : b->running.time_ns;
 	uint64_t end_ns = now_ns > last_ns ? now_ns : last_ns + 1;
@@ -401,8 +372,9 @@ bool mappings_snapshot(const struct mappings *m, uint64_t now_ns, struct recordi
 	out->mapping_edges.items = bins_copy_edges(&out->arena, b->edges, b->n,
 			bins_edge_at(b, end_ns));
 	out->mapping_edges.n = b->n + 1;
-	return (out->mapping_edges.items && put_stacks(m, out) && put_ranges(m, out) &&
-				   RECORDING_PUT(out, changes, m->changes.items, m->changes.n) &&
-				   put_intervals(m, out)) ||
-			err_memory(err);
+	put_stacks(m, out);
+	out->ranges.items = arena_new(&out->arena, struct rec_range, m->pieces.n_used + 1ul);
+	mappings_each(m, put_range, out);
+	(void)RECORDING_PUT(out, changes, m->changes.items, m->changes.n);
+	put_intervals(m, out);
 }

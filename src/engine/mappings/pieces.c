@@ -4,15 +4,14 @@
 
 #include "base/base.h"
 
-bool pieces_reserve(struct pieces *p, size_t more) {
-	bool is_new = p->n == 0;
-	if (!vec_reserve(p, more + is_new) || p->n + more >= UINT32_MAX) {
-		return false;
+void pieces_reserve(struct pieces *p, size_t more) {
+	if (p->n + more >= UINT32_MAX) {
+		(void)memory_lacks();
 	}
-	if (is_new) {
-		p->items[p->n++] = (struct piece){0};
+	if (p->n == 0) {
+		(void)vec_push(p); // PIECE_NONE
 	}
-	return true;
+	(void)vec_reserve(p, more);
 }
 
 /** The pieces of `tree` below an address, and those from it on; none lies across it. */
@@ -108,11 +107,13 @@ void pieces_give(struct pieces *p, uint32_t tree) {
 	}
 }
 
-bool pieces_walk(const struct pieces *p, uint32_t tree, bool (*visit)(void *user, struct piece *),
+void pieces_walk(const struct pieces *p, uint32_t tree, void (*visit)(void *user, struct piece *),
 		void *user) {
-	return tree == PIECE_NONE ||
-			(pieces_walk(p, p->items[tree].left, visit, user) && visit(user, &p->items[tree]) &&
-					pieces_walk(p, p->items[tree].right, visit, user));
+	if (tree != PIECE_NONE) {
+		pieces_walk(p, p->items[tree].left, visit, user);
+		visit(user, &p->items[tree]);
+		pieces_walk(p, p->items[tree].right, visit, user);
+	}
 }
 
 uint64_t pieces_next(const struct pieces *p, uint64_t at) {

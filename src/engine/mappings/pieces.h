@@ -28,8 +28,8 @@ struct pieces {
 	uint32_t root, unused, n_used;
 };
 
-/** Room for `more` further pieces. False: out of memory, as before. */
-bool pieces_reserve(struct pieces *p, size_t more);
+/** Room for `more` further pieces. */
+void pieces_reserve(struct pieces *p, size_t more);
 
 /** Put in a range that holds none. pieces_reserve made room. */
 void pieces_put(struct pieces *p, const struct piece *piece);
@@ -44,7 +44,7 @@ void pieces_put_back(struct pieces *p, uint32_t tree);
 void pieces_give(struct pieces *p, uint32_t tree);
 
 /** Of a tree, by rising address; `visit` may change what a piece says, but not its place. */
-bool pieces_walk(const struct pieces *p, uint32_t tree, bool (*visit)(void *user, struct piece *),
+void pieces_walk(const struct pieces *p, uint32_t tree, void (*visit)(void *user, struct piece *),
 		void *user);
 
 /** The piece in which this address lies, or PIECE_NONE. */

@@ -3,17 +3,15 @@
 #include "engine/costs/stacks.h"
 #include "engine/parts/owners.h"
 
-static bool keep_block(void *user, uint64_t ptr, uint64_t bytes, uint32_t stack) {
+static void keep_block(void *user, uint64_t ptr, uint64_t bytes, uint32_t stack) {
 	struct live_blocks *out = user;
 	out->asked_bytes += bytes;
 	out->n_stacks = stack != STACK_NONE && stack >= out->n_stacks ? stack + 1 : out->n_stacks;
-	return vec_add(out, (struct live_block){ptr, bytes, stack});
+	(void)vec_add(out, (struct live_block){ptr, bytes, stack});
 }
 
-bool live_blocks_list(const struct aggregate *a, struct live_blocks *out) {
-	if (!aggregate_live(a, keep_block, out)) {
-		return false;
-	}
+void live_blocks_list(const struct aggregate *a, struct live_blocks *out) {
+	aggregate_live(a, keep_block, out);
 	struct live_block *all = out->items;
 	if (ANY(i, out->n, i > 0 && all[i - 1].start > all[i].start)) {
 		qsort(all, out->n, sizeof *all, by_number);
@@ -31,5 +29,4 @@ bool live_blocks_list(const struct aggregate *a, struct live_blocks *out) {
 		}
 	}
 	out->n = n;
-	return true;
 }

@@ -91,11 +91,10 @@ static uint8_t part_of_call(const struct finding *f, const struct mapped_range *
 	return REC_PART_MAPPED;
 }
 
-static bool claim_call(void *user, const struct mapped_range *range) {
+static void claim_call(void *user, const struct mapped_range *range) {
 	struct finding *f = user;
 	uint8_t part = part_of_call(f, range);
 	claim(f, LAYER_CALLS, range->start, range->end, part, range->mapping + 1);
-	return f->ok;
 }
 
 // ---- what no call tells

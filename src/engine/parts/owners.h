@@ -41,7 +41,7 @@ struct live_blocks {
 };
 
 /** Of two blocks that overlap the first has the bytes: a pool's own block, or a missed free. */
-bool live_blocks_list(const struct aggregate *a, struct live_blocks *out);
+void live_blocks_list(const struct aggregate *a, struct live_blocks *out);
 
 /** Zeroed: empty. */
 struct owners {

@@ -11,10 +11,10 @@ static bool has_addresses(const struct kde_import *k) {
 	return k->is_raw || k->reader.format == 0;
 }
 
-struct aggregate *kde_aggregate(struct err *err) {
+struct aggregate *kde_aggregate(void) {
 	struct aggregate_limits limits = aggregate_default_limits();
 	limits.max_sizes_per_stack = 1 << 20;
-	return aggregate_create(&limits, err);
+	return aggregate_create(&limits);
 }
 
 static void set_rules(const struct kde_import *k, struct aggregate *a) {
@@ -33,8 +33,8 @@ static void begin_events(struct kde_import *k) {
 }
 
 /** Each field is stored in place: copying a struct right after its stores would wait for them. */
-static inline bool add_event(struct kde_import *k, enum trace_event_kind kind, uint64_t ptr,
-		uint64_t size, uint32_t node, struct err *err) {
+static inline void add_event(struct kde_import *k, enum trace_event_kind kind, uint64_t ptr,
+		uint64_t size, uint32_t node) {
 	struct trace_event *e = feed_next(&k->feed);
 	e->ptr = ptr;
 	e->size = size;
@@ -42,7 +42,9 @@ static inline bool add_event(struct kde_import *k, enum trace_event_kind kind, u
 	e->node = node;
 	e->thread = 0;
 	e->kind = kind;
-	return !feed_is_full(&k->feed) || feed_pass(&k->feed, err);
+	if (feed_is_full(&k->feed)) {
+		feed_pass(&k->feed);
+	}
 }
 
 static bool on_alloc(struct kde_import *k, uint32_t number, struct err *err) {
@@ -53,18 +55,20 @@ static bool on_alloc(struct kde_import *k, uint32_t number, struct err *err) {
 		k->unused_block = k->next_block.items[block];
 		__builtin_prefetch(&k->next_block.items[k->unused_block], 1); // needed soon
 	} else {
-		if (k->next_block.n == UINT32_MAX || !vec_push(&k->next_block)) {
+		if (k->next_block.n == UINT32_MAX) {
 			return err_memory(err);
 		}
-		block = (uint32_t)k->next_block.n - 1;
+		block = (uint32_t)k->next_block.n;
+		(void)vec_push(&k->next_block);
 	}
 	k->next_block.items[block] = info->newest;
 	info->newest = block;
 	k->live_bytes += info->size;
-	return add_event(k, TRACE_ALLOC, block, info->size, info->node, err);
+	add_event(k, TRACE_ALLOC, block, info->size, info->node);
+	return true;
 }
 
-static bool on_free(struct kde_import *k, uint32_t number, struct err *err) {
+static void on_free(struct kde_import *k, uint32_t number) {
 	struct kde_info *info = &k->infos.items[k->infos.items[number].same];
 	bool is_temporary = k->last_info == number;
 	k->last_info = 0;
@@ -77,15 +81,15 @@ static bool on_free(struct kde_import *k, uint32_t number, struct err *err) {
 		k->live_bytes -= info->size;
 		ptr = block;
 	}
-	return add_event(k, TRACE_FREE, ptr, is_temporary, 0, err);
+	add_event(k, TRACE_FREE, ptr, is_temporary, 0);
 }
 
 /** A block that is freed at once, as most are: its number stays the next unused one. */
-static bool on_blink(struct kde_import *k, uint32_t number, struct err *err) {
+static void on_blink(struct kde_import *k, uint32_t number) {
 	const struct kde_info *info = &k->infos.items[number];
 	k->last_info = 0;
-	return add_event(k, TRACE_ALLOC, k->unused_block, info->size, info->node, err) &&
-			add_event(k, TRACE_FREE, k->unused_block, true, 0, err);
+	add_event(k, TRACE_ALLOC, k->unused_block, info->size, info->node);
+	add_event(k, TRACE_FREE, k->unused_block, true, 0);
 }
 
 static uint32_t known_node(const struct kde_import *k, uint64_t node) {
@@ -101,8 +105,7 @@ static bool add_info(struct kde_import *k, const struct heaptrack_record *r, str
 	uint64_t hash = hash_u64(info.size ^ (uint64_t)info.node << 33);
 	info.same = INDEX_FIND_OR_ADD(&k->info_index, hash, i,
 			k->infos.items[i].size == info.size && k->infos.items[i].node == info.node, info.same);
-	return (k->infos.n < UINT32_MAX && info.same != INDEX_NONE && vec_add(&k->infos, info)) ||
-			err_memory(err);
+	return (k->infos.n < UINT32_MAX && vec_add(&k->infos, info)) || err_memory(err);
 }
 
 /** Drop half of the samples, the smaller of each two. */
@@ -120,16 +123,14 @@ static void thin_samples(struct kde_import *k) {
  * R: resident pages. Before 1.2.0 a decimal number was taken for hexadecimal, so these are too
  * many; KDE's tools show them as they are, and so do we.
  */
-static bool on_resident(struct kde_import *k, uint64_t pages, struct err *err) {
+static void on_resident(struct kde_import *k, uint64_t pages) {
 	uint64_t bytes = pages * k->out->meta.page_bytes;
 	if (bytes > k->peak_rss_bytes) {
 		k->peak_rss_bytes = bytes;
 		k->peak_rss_ms = k->time_ms;
 	}
 	if (has_addresses(k)) {
-		if (!feed_drain(&k->feed, err)) {
-			return false;
-		}
+		feed_drain(&k->feed);
 		k->live_bytes = aggregate_now(k->feed.aggregate).live_bytes;
 	}
 	struct rec_sample sample = {
@@ -141,28 +142,20 @@ static bool on_resident(struct kde_import *k, uint64_t pages, struct err *err) {
 	if (n && sample.time_ns < k->samples.items[n - 1].time_ns + k->sample_ms * 1000000) {
 		struct rec_sample *last = &k->samples.items[n - 1];
 		*last = last->rss_bytes >= bytes ? *last : sample;
-		return true;
+		return;
 	}
 	(void)vec_add(&k->samples, sample);
 	if (k->samples.n == KDE_SAMPLES) {
 		thin_samples(k);
 	}
-	return true;
 }
 
 /** A: heaptrack was attached here; what came before does not count. */
-static bool on_attached(struct kde_import *k, struct err *err) {
-	struct aggregate *anew = kde_aggregate(err);
-	if (!anew) {
-		return false;
-	}
-	set_rules(k, anew);
-	if (!feed_drain(&k->feed, err)) {
-		aggregate_destroy(anew);
-		return false;
-	}
+static void on_attached(struct kde_import *k) {
+	feed_drain(&k->feed);
 	aggregate_destroy(k->feed.aggregate);
-	k->feed.aggregate = anew;
+	k->feed.aggregate = kde_aggregate();
+	set_rules(k, k->feed.aggregate);
 	k->out->meta.was_attached = true;
 	k->live_bytes = 0;
 	k->peak_rss_bytes = 0;
@@ -171,14 +164,15 @@ static bool on_attached(struct kde_import *k, struct err *err) {
 	}
 	k->next_block.n = 1;
 	k->unused_block = KDE_NO_BLOCK;
-	return true;
 }
 
 /** What a file with addresses says of a free. An allocation of one number there is damage. */
-static bool on_address(struct kde_import *k, const struct heaptrack_event *e, struct err *err) {
+static void on_address(struct kde_import *k, const struct heaptrack_event *e) {
 	bool is_temporary = e->number == k->last_ptr;
 	k->last_ptr = 0;
-	return !e->is_free || add_event(k, TRACE_FREE, e->number, is_temporary && !k->is_raw, 0, err);
+	if (e->is_free) {
+		add_event(k, TRACE_FREE, e->number, is_temporary && !k->is_raw, 0);
+	}
 }
 
 bool kde_events(void *user, const struct heaptrack_event *events, size_t n, struct err *err) {
@@ -194,16 +188,17 @@ bool kde_events(void *user, const struct heaptrack_event *events, size_t n, stru
 			__builtin_prefetch(&k->infos.items[soon < k->infos.n ? soon : 0], 1);
 		}
 		if (by_address) {
-			ok = on_address(k, &events[i], err);
+			on_address(k, &events[i]);
 		} else if (number >= k->infos.n) {
 			continue;
 		} else if (i + 1 < n && !events[i].is_free && events[i + 1].is_free &&
 				events[i + 1].number == number && k->unused_block != KDE_NO_BLOCK) {
-			ok = on_blink(k, (uint32_t)number, err);
+			on_blink(k, (uint32_t)number);
 			i++;
+		} else if (events[i].is_free) {
+			on_free(k, (uint32_t)number);
 		} else {
-			ok = events[i].is_free ? on_free(k, (uint32_t)number, err)
-								   : on_alloc(k, (uint32_t)number, err);
+			ok = on_alloc(k, (uint32_t)number, err);
 		}
 	}
 	return ok;
@@ -218,8 +213,8 @@ static bool on_event(struct kde_import *k, const struct heaptrack_record *r, str
 		// Raw files, and those before format 1, say address, size and stack at each event.
 		begin_events(k);
 		k->last_ptr = r->numbers[2];
-		return add_event(k, TRACE_ALLOC, r->numbers[2], r->numbers[0], known_node(k, r->numbers[1]),
-				err);
+		add_event(k, TRACE_ALLOC, r->numbers[2], r->numbers[0], known_node(k, r->numbers[1]));
+		return true;
 	}
 	return kde_events(k, &(struct heaptrack_event){*r->numbers, r->kind == '-'}, 1, err);
 }
@@ -235,7 +230,11 @@ bool kde_event(struct kde_import *k, const struct heaptrack_record *r, struct er
 				? r->numbers[0]
 				: k->time_ms;
 		return true;
-	case 'R': return r->is_bad || on_resident(k, r->numbers[0], err);
-	default: return on_attached(k, err);
+	case 'R':
+		if (!r->is_bad) {
+			on_resident(k, r->numbers[0]);
+		}
+		return true;
+	default: on_attached(k); return true;
 	}
 }

@@ -48,7 +48,8 @@ static bool read_all(struct kde_import *k, struct err *err) {
 			return false;
 		}
 		if (bytes.size == 0) {
-			return feed_drain(&k->feed, err);
+			feed_drain(&k->feed);
+			return true;
 		}
 		if (!heaptrack_read(&k->reader, bytes, take_record, k, err)) {
 			return false;
@@ -82,21 +83,21 @@ static void finish(struct kde_import *k) {
 }
 
 /** Row 0 of each table is "none". */
-static bool start(struct kde_import *k, struct err *err) {
-	if (!feed_init(&k->feed, kde_aggregate(err), err)) {
-		return false;
-	}
+static void start(struct kde_import *k) {
+	feed_init(&k->feed, kde_aggregate());
 	CALL_FOR(vec_push, k, strings, modules, locations, nodes, next_block);
-	return true;
 }
 
 bool import_heaptrack(struct import *import, struct err *err) {
 	struct kde_import *k = memory_new(1, sizeof *k);
 	k->import = import;
 	k->out = import->out;
-	bool ok = start(k, err) && read_all(k, err) && kde_put_code(k, err) &&
-			aggregate_until(k->feed.aggregate, k->time_ms * 1000000, err) &&
-			aggregate_snapshot(k->feed.aggregate, k->time_ms * 1000000, k->out, err);
+	start(k);
+	bool ok = read_all(k, err) && kde_put_code(k, err);
+	if (ok) {
+		aggregate_until(k->feed.aggregate, k->time_ms * 1000000);
+		ok = aggregate_snapshot(k->feed.aggregate, k->time_ms * 1000000, k->out, err);
+	}
 	if (ok) {
 		put_meta(k);
 		if (k->is_raw) {

@@ -61,12 +61,12 @@ struct kde_import {
 /** Records of code: s i t m. False: no memory. */
 bool kde_code(struct kde_import *k, const struct heaptrack_record *r, struct err *err);
 
-/** Records of events: a + - c R A. False: no memory. */
+/** Records of events: a + - c R A. False: there are too many. */
 bool kde_event(struct kde_import *k, const struct heaptrack_record *r, struct err *err);
 bool kde_events(void *user, const struct heaptrack_event *events, size_t n, struct err *err);
 
-/** For the events of a file: nearly every size is told apart, as the file does. NULL: no memory. */
-struct aggregate *kde_aggregate(struct err *err);
+/** For the events of a file: nearly every size is told apart, as the file does. */
+struct aggregate *kde_aggregate(void);
 
 /** The tables of code are complete: into the recording. */
 bool kde_put_code(struct kde_import *k, struct err *err);

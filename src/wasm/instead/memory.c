@@ -44,11 +44,8 @@ void pages_give(void *pages, size_t bytes) {
 	}
 }
 
-bool pages_reserve(void **items, size_t *capacity, size_t need, size_t item_bytes) {
+void pages_reserve(void **items, size_t *capacity, size_t need, size_t item_bytes) {
 	size_t before = *capacity;
-	if (!vec_grow(items, capacity, need, 0, item_bytes)) {
-		return false;
-	}
+	(void)vec_grow(items, capacity, need, 0, item_bytes);
 	memset((uint8_t *)*items + before * item_bytes, 0, (*capacity - before) * item_bytes);
-	return true;
 }
