@@ -20,11 +20,9 @@ static struct tries tries;
 static struct writer writers[MAX_WRITERS];
 static uint64_t n_taken;
 
-static bool take(void *user, const struct trace_event *events, size_t n, struct err *err) {
+static void take(void *user, const struct trace_event *events, size_t n) {
 	(void)user;
-	(void)err;
 	n_taken += n + (events[0].kind == 0);
-	return true;
 }
 
 static uint32_t take_thread(void *user, const struct order_thread *thread) {
@@ -55,8 +53,7 @@ static double measure(const struct shape *shape, uint32_t n_rounds) {
 			.image = idle_image,
 			.is_thread_alive = idle_is_alive,
 			.is_thread_running = idle_is_alive};
-	struct err err;
-	struct order *o = order_create(&segment, &tries, &sink, NULL, &err);
+	struct order *o = order_create(&segment, &tries, &sink, NULL);
 	uint32_t n_fill = 12000 * (shape->n_active < 8 ? shape->n_active : 8);
 	uint64_t best_ns = UINT64_MAX;
 	for (uint32_t round = 0; round < n_rounds; round++) {
@@ -67,7 +64,7 @@ static double measure(const struct shape *shape, uint32_t n_rounds) {
 		uint64_t took_ns = 0;
 		for (size_t n, n_left = n_fill; n_left > 0; n_left -= n) {
 			uint64_t begin_ns = clock_thread_cpu_ns();
-			(void)order_round(o, clock_now_ns(), &n, &err);
+			n = order_round(o, clock_now_ns());
 			took_ns += n > 0 ? clock_thread_cpu_ns() - begin_ns : 0;
 		}
 		best_ns = took_ns < best_ns ? took_ns : best_ns;
@@ -82,10 +79,11 @@ static bool open_all(uint32_t n_live) {
 			.slot_bytes = 1 << 20,
 			.node_capacity = N_NODES,
 			.start_ns = clock_now_ns()};
-	if (!segment_init(&segment, &params, &err) || !tries_init(&tries, &segment, &err)) {
+	if (!segment_init(&segment, &params, &err)) {
 		fprintf(stderr, "%s\n", err.text);
 		return false;
 	}
+	tries_init(&tries, &segment);
 	atomic_store(&segment.header->n_images, 1);
 	for (uint32_t i = 1; i < N_NODES; i++) {
 		segment.nodes[i].parent = i / 2;

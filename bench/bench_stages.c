@@ -44,17 +44,15 @@ static uint64_t cpu_ns(void) {
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static bool take(void *user, const struct trace_event *events, size_t n, struct err *err) {
+static void take(void *user, const struct trace_event *events, size_t n) {
 	struct fed *f = user;
-	(void)err;
 	if (f->way == TWO_THREADS) {
 		memcpy(f->feed.events, events, n * sizeof *events);
 		f->feed.n = n;
 		feed_pass(&f->feed);
-	} else if (f->way == ONE_THREAD) {
+	} else if (f->way != ORDER) {
 		aggregate_events(f->feed.aggregate, events, n);
 	}
-	return true;
 }
 
 static uint32_t take_thread(void *user, const struct order_thread *thread) {
@@ -88,13 +86,12 @@ static void begin(struct fed *f, enum way way, const struct events *events) {
 			.is_thread_alive = idle_is_alive,
 			.is_thread_running = idle_is_alive};
 	f->writer_of = calloc(events->n_threads + 1, sizeof *f->writer_of);
-	if (!f->writer_of || !segment_init(&f->segment, &params, &err) ||
-			!tries_init(&f->tries, &f->segment, &err) ||
-			!(f->order = order_create(&f->segment, &f->tries, &sink, NULL, &err))) {
+	if (!f->writer_of || !segment_init(&f->segment, &params, &err)) {
 		stop(err.text);
 	}
 	feed_init(&f->feed, aggregate_create(NULL));
-
+	tries_init(&f->tries, &f->segment);
+	f->order = order_create(&f->segment, &f->tries, &sink, NULL);
 	atomic_store(&f->segment.header->n_images, 1);
 	for (uint32_t i = 1; i < n_nodes; i++) {
 		f->segment.nodes[i].parent = i / 2;
@@ -163,12 +160,9 @@ static struct cost now(void) {
 }
 
 static struct cost drain(struct fed *f, size_t n_left) {
-	struct err err = {0};
 	struct cost begin = now();
 	for (size_t n; n_left > 0; n_left -= n) {
-		if (!order_round(f->order, clock_now_ns(), &n, &err)) {
-			stop(err.text);
-		}
+		n = order_round(f->order, clock_now_ns());
 	}
 	feed_drain(&f->feed);
 	struct cost end = now();

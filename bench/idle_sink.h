@@ -10,11 +10,9 @@ static inline void idle_thread_ended(void *user, uint32_t thread) {
 	(void)thread;
 }
 
-static inline bool idle_image(void *user, uint32_t image, struct err *err) {
+static inline void idle_image(void *user, uint32_t image) {
 	(void)user;
 	(void)image;
-	(void)err;
-	return true;
 }
 
 static inline bool idle_is_alive(void *user, uint32_t pid, uint32_t tid) {

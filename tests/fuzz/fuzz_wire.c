@@ -23,24 +23,20 @@ static struct {
 
 // ---- the sink
 
-static bool take_events(void *user, const struct trace_event *events, size_t n, struct err *err) {
+static void take_events(void *user, const struct trace_event *events, size_t n) {
 	(void)user;
-	(void)err;
 	for (size_t i = 0; i < n; i++) {
 		check(events[i].kind >= TRACE_ALLOC && events[i].kind <= TRACE_STAYED);
 		check(events[i].node < f.tries.n_nodes && events[i].thread <= f.n_threads);
 		check(events[i].time_ns <= f.now_ns);
 	}
 	f.n_events += n;
-	return true;
 }
 
-static bool take_mapping(void *user, const struct trace_event *event, struct err *err) {
+static void take_mapping(void *user, const struct trace_event *event) {
 	(void)user;
-	(void)err;
 	check(event->kind >= KIND_MAP && event->kind <= KIND_CHANGED);
 	check(event->node < f.tries.n_nodes && event->thread <= f.n_threads);
-	return true;
 }
 
 static uint32_t take_thread(void *user, const struct order_thread *thread) {
@@ -54,11 +50,9 @@ static void take_end(void *user, uint32_t thread) {
 	check(thread <= f.n_threads);
 }
 
-static bool take_image(void *user, uint32_t image, struct err *err) {
+static void take_image(void *user, uint32_t image) {
 	(void)user;
 	(void)image;
-	(void)err;
-	return true;
 }
 
 static bool is_alive(void *user, uint32_t pid, uint32_t tid) {
@@ -137,11 +131,9 @@ static void scribble(struct cursor *c) {
 }
 
 static void look(uint8_t n_steps) {
-	size_t n;
-	struct err err;
 	f.now_ns += n_steps * STEP_NS + 1;
 	tries_poll_modules(&f.tries, take_module, NULL);
-	check(order_round(f.order, f.now_ns, &n, &err));
+	(void)order_round(f.order, f.now_ns);
 }
 
 static void act(struct cursor *c) {
@@ -185,8 +177,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	struct err err;
 	memset(&f, 0, sizeof f);
 	f.now_ns = 1;
-	check(segment_init(&f.segment, &params, &err) && tries_init(&f.tries, &f.segment, &err));
-	f.order = order_create(&f.segment, &f.tries, &sink, NULL, &err);
+	check(segment_init(&f.segment, &params, &err));
+	tries_init(&f.tries, &f.segment);
+	f.order = order_create(&f.segment, &f.tries, &sink, NULL);
 	check(f.order != NULL);
 	atomic_store(&f.segment.header->n_images, 1);
 	struct cursor c = cursor_init(slice_of(data, size));
@@ -195,7 +188,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	}
 	look(1);
 	f.now_ns += STEP_NS;
-	check(order_finish(f.order, f.now_ns, &err));
+	order_finish(f.order, f.now_ns);
 	check_tries();
 	check(f.n_events == order_counts(f.order).events);
 	order_destroy(f.order);

@@ -349,20 +349,13 @@ static void thread_ended(void *user, uint32_t thread) {
 }
 
 static void collect(struct order *o) {
-	struct err err;
 	uint64_t last_ns = clock_now_ns();
 	uint64_t seen = 0;
 	while (judged.events < run.n_events) {
-		size_t n = 0;
 		segment_tick(&segment, clock_now_ns());
-		if (!order_round(o, clock_now_ns(), &n, &err)) {
-			fprintf(stderr, "%s\n", err.text);
-			abort();
-		}
-		if (n == 0) {
+		if (order_round(o, clock_now_ns()) == 0) {
 			segment_arm(&segment);
-			(void)order_round(o, clock_now_ns(), &n, &err);
-			if (n == 0) {
+			if (order_round(o, clock_now_ns()) == 0) {
 				segment_wait(&segment, order_rest_ns(o));
 			}
 		}
@@ -385,11 +378,11 @@ static void set_up(struct tries *tries) {
 	n_truth = (uint32_t)(2 * run.n_events + 100000000);
 	truth = calloc(n_truth, 1);
 	pool = aligned_alloc(BLOCK_BYTES, (size_t)POOL_BLOCKS * BLOCK_BYTES);
-	if (!truth || !judge_set_up(n_truth) || !pool || !segment_init(&segment, &params, &err) ||
-			!tries_init(tries, &segment, &err)) {
+	if (!truth || !judge_set_up(n_truth) || !pool || !segment_init(&segment, &params, &err)) {
 		fprintf(stderr, "set-up: %s\n", err.text);
 		exit(1);
 	}
+	tries_init(tries, &segment);
 	for (uint32_t i = 0; i < POOL_BLOCKS; i++) {
 		struct block *b = (struct block *)(void *)((char *)pool + (size_t)i * BLOCK_BYTES);
 		b->next = lifo_top;
@@ -456,10 +449,7 @@ int main(int argc, char **argv) {
 	set_up(&tries);
 	struct order_sink sink = judge_sink;
 	sink.thread_ended = thread_ended;
-	struct order *o = order_create(&segment, &tries, &sink, NULL, &err);
-	if (!o) {
-		return 1;
-	}
+	struct order *o = order_create(&segment, &tries, &sink, NULL);
 	uint64_t begin_ns = clock_now_ns();
 	for (uint32_t i = 0; i < run.n_threads; i++) {
 		workers[i].random = (run.seed + i) * 0x9E3779B97F4A7C15ull | 1;
@@ -475,10 +465,7 @@ int main(int argc, char **argv) {
 	for (uint32_t i = 0; i < run.n_threads; i++) {
 		pthread_join(workers[i].thread, NULL);
 	}
-	if (!order_finish(o, clock_now_ns(), &err)) {
-		fprintf(stderr, "%s\n", err.text);
-		return 1;
-	}
+	order_finish(o, clock_now_ns());
 	struct order_counts counts = order_counts(o);
 	order_destroy(o);
 	tries_finish(&tries);

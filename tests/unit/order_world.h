@@ -31,18 +31,14 @@ static struct {
 	uint64_t now_ns;
 	uint64_t last_ptr;
 	uint64_t next_size, n_misplaced; // sizes count up by one in the tests that look at these
-	bool is_refusing, is_running;
+	bool is_running;
 	struct err err;
 } t;
 
 // ---- the sink
 
-static inline bool take_events(void *user, const struct trace_event *events, size_t n,
-		struct err *err) {
+static inline void take_events(void *user, const struct trace_event *events, size_t n) {
 	(void)user;
-	if (t.is_refusing) {
-		return err_set(err, ERR_LIMIT, "enough");
-	}
 	for (size_t i = 0; i < n; i++, t.n_all++) {
 		if (t.n_row < MAX_ROW) {
 			t.row[t.n_row++] = events[i];
@@ -50,18 +46,16 @@ static inline bool take_events(void *user, const struct trace_event *events, siz
 		t.last_ptr = events[i].ptr;
 		t.n_misplaced += events[i].size != t.next_size++;
 	}
-	return true;
 }
 
-static inline bool take_late_events(void *user, const struct trace_event *events, size_t n,
-		struct err *err) {
+static inline void take_late_events(void *user, const struct trace_event *events, size_t n) {
 	t.n_late += n;
-	return take_events(user, events, n, err);
+	take_events(user, events, n);
 }
 
 /** Calls that map are in the row, in their place. */
-static inline bool take_mapping(void *user, const struct trace_event *event, struct err *err) {
-	return take_events(user, event, 1, err);
+static inline void take_mapping(void *user, const struct trace_event *event) {
+	take_events(user, event, 1);
 }
 
 static inline uint32_t take_thread(void *user, const struct order_thread *thread) {
@@ -77,13 +71,11 @@ static inline void take_end(void *user, uint32_t thread) {
 	t.n_ended++;
 }
 
-static inline bool take_image(void *user, uint32_t image, struct err *err) {
+static inline void take_image(void *user, uint32_t image) {
 	(void)user;
-	(void)err;
 	t.image = image;
 	// A mark in the row
 	t.row[t.n_row++] = (struct trace_event){.ptr = image};
-	return true;
 }
 
 static inline bool is_alive(void *user, uint32_t pid, uint32_t tid) {
@@ -121,12 +113,13 @@ static inline int set_up_slots(uint32_t n_slots, const struct order_limits *limi
 			.image = take_image,
 			.is_thread_alive = is_alive,
 			.is_thread_running = is_running};
-	if (!segment_init(&t.segment, &params, &t.err) || !tries_init(&t.tries, &t.segment, &t.err)) {
+	if (!segment_init(&t.segment, &params, &t.err)) {
 		return -1;
 	}
+	tries_init(&t.tries, &t.segment);
 	atomic_store(&t.segment.header->n_images, 1);
-	t.order = order_create(&t.segment, &t.tries, &sink, limits, &t.err);
-	return t.order ? 0 : -1;
+	t.order = order_create(&t.segment, &t.tries, &sink, limits);
+	return 0;
 }
 
 static inline int set_up_with(const struct order_limits *limits) {
@@ -147,9 +140,7 @@ static inline int tear_down(void **state) {
 }
 
 static inline size_t round_now(void) {
-	size_t n = 0;
-	assert_true(order_round(t.order, t.now_ns, &n, &t.err));
-	return n;
+	return order_round(t.order, t.now_ns);
 }
 
 static inline void rounds(unsigned n, uint64_t step_ns) {

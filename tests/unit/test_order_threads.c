@@ -93,17 +93,6 @@ static void test_owner_that_waits_is_told(void **state) {
 	assert_int_equal(atomic_load(&w.slot->rings[RING_SMALL].room), 1);
 }
 
-static void test_refusal_of_the_sink_is_passed_on(void **state) {
-	(void)state;
-	struct writer w = join(1);
-	emit(&w, KIND_ALLOC, page(1), 0);
-	t.is_refusing = true;
-	size_t n;
-	assert_false(order_round(t.order, t.now_ns, &n, &t.err));
-	assert_string_equal(t.err.text, "enough");
-	assert_int_equal(n, 0);
-}
-
 static void test_end_takes_what_is_left(void **state) {
 	(void)state;
 	struct writer a = join(1), b = join(2);
@@ -112,7 +101,7 @@ static void test_end_takes_what_is_left(void **state) {
 	emit(&b, KIND_FREE, page(1), 0);
 	label(&b, UINT64_MAX);
 	emit(&b, KIND_FREE, page(2), 0);
-	assert_true(order_finish(t.order, t.now_ns, &t.err));
+	order_finish(t.order, t.now_ns);
 	assert_int_equal(t.n_row, 3);
 	assert_int_equal(t.n_ended, 2);
 	assert_int_equal(order_counts(t.order).unpublished, 1);
@@ -126,7 +115,6 @@ int main(void) {
 			ORDER_TEST(images_follow_each_other),
 			ORDER_TEST(labels_of_the_future_are_cut),
 			ORDER_TEST(owner_that_waits_is_told),
-			ORDER_TEST(refusal_of_the_sink_is_passed_on),
 			ORDER_TEST(end_takes_what_is_left),
 	};
 	int n_failed = 0;

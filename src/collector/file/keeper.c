@@ -54,10 +54,7 @@ static void *run(void *user) {
 }
 
 struct keeper *keeper_create(struct output *output, uint64_t events_budget, struct err *err) {
-	struct keeper *k = calloc(1, sizeof *k);
-	if (!k) {
-		return err_memory_null(err);
-	}
+	struct keeper *k = memory_new(1, sizeof *k);
 	k->output = output;
 	k->events_budget = events_budget;
 	(void)pthread_mutex_init(&k->writing, NULL);
@@ -102,7 +99,8 @@ struct recording *keeper_take(struct keeper *k) {
 	k->state = NULL;
 	if (r) {
 		recording_reset(r);
-	} else if ((r = calloc(1, sizeof *r))) {
+	} else {
+		r = memory_new(1, sizeof *r);
 		r->arena.growth = STATE_GROWTH;
 	}
 	return r;

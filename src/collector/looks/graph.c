@@ -57,31 +57,29 @@ void kept_read(struct kept *k, pid_t pid) {
  * A copy has no page of a file or of shared memory until it is asked for: modules are where the
  * process has them, and shared pages are its own.
  */
-static bool add_shared(struct view *v, const struct view *running) {
+static void add_shared(struct view *v, const struct view *running) {
 	size_t n = v->modules.n = 0;
 	EACH(range, running->modules) {
-		if (!vec_add(&v->modules, *range)) {
-			return false;
-		}
+		(void)vec_add(&v->modules, *range);
 	}
 	EACH(p, running->pages) {
 		while (n < v->areas.n && v->areas.items[n].end <= p->start) {
 			n++;
 		}
 		const struct smaps_area *a = n < v->areas.n ? &v->areas.items[n] : NULL;
-		if (a && a->start <= p->start && p->end <= a->end && a->is_shared && a->is_writable &&
-				!vec_add(&v->pages, *p)) {
-			return false;
+		if (a && a->start <= p->start && p->end <= a->end && a->is_shared && a->is_writable) {
+			(void)vec_add(&v->pages, *p);
 		}
 	}
 	vec_sort(&v->pages, by_number);
-	return true;
 }
 
 static bool read_view(struct view *v, const struct scan *scan, struct err *err) {
-	const struct view *r = scan->running;
-	if (!view_read(v, scan->pid, scan->memory, NULL, scan->own) || (r && !add_shared(v, r))) {
+	if (!view_read(v, scan->pid, scan->memory, NULL, scan->own)) {
 		return err_set(err, ERR_SYSTEM, "its memory cannot be read");
+	}
+	if (scan->running) {
+		add_shared(v, scan->running);
 	}
 	if (v->pages.how == PAGEMAP_REFUSED || v->pages.skipped_bytes > 0) {
 		return err_set(err, ERR_UNSUPPORTED, "the kernel does not tell which pages are in memory");
@@ -110,8 +108,8 @@ static bool grade(const struct scan *scan, struct graph *out, struct buffer *tex
 	struct graph_thread *threads = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE,
 			scan->threads, 0);
 	const size_t n_threads = n_bytes / sizeof *threads;
-	struct parts_thread *stacks = calloc(n_threads + 1, sizeof *stacks);
-	if (threads == MAP_FAILED || !stacks) {
+	struct parts_thread *stacks = memory_new(n_threads + 1, sizeof *stacks);
+	if (threads == MAP_FAILED) {
 		return err_memory(err);
 	}
 	qsort(threads, n_threads, sizeof *threads, by_number);
@@ -141,9 +139,10 @@ static bool grade(const struct scan *scan, struct graph *out, struct buffer *tex
 			.frame = root_names_frame,
 			.class_of = root_names_class,
 			.user = &names};
-	bool ok = ALL(i, n_threads, root_names_find_frames(&names, i, &threads[i]))
-			? graph_grade(&in, out, err)
-			: err_memory(err);
+	for (size_t i = 0; i < n_threads; i++) {
+		root_names_find_frames(&names, i, &threads[i]);
+	}
+	bool ok = graph_grade(&in, out, err);
 	root_names_put(&names, out, texts);
 	return ok;
 }
@@ -159,14 +158,21 @@ static bool answer_with(int answer, const struct graph *graph, const struct buff
 		buffer_slice(&rows, slice_of(&holder->row, sizeof holder->row));
 	}
 	buffer_slice(&rows, buffer_view(texts));
-	return !rows.failed && !texts->failed &&
-			pwrite(answer, rows.data, rows.size, sizeof *v) == (ssize_t)rows.size;
+	return pwrite(answer, rows.data, rows.size, sizeof *v) == (ssize_t)rows.size;
+}
+
+static void answer_that_memory_lacks(void *user) {
+	const int *answer = user;
+	struct verdict v = {0};
+	(void)err_memory(&v.err);
+	_exit(pwrite(*answer, &v, sizeof v, 0) != sizeof v);
 }
 
 static _Noreturn void scan_and_answer(const struct scan *scan, int answer) {
 	struct graph graph = {0};
 	struct buffer texts = {0};
 	struct verdict v = {0};
+	memory_must_or(answer_that_memory_lacks, &answer);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	(void)prctl(PR_SET_DUMPABLE, 0); // no core with what it has read
 	(void)setpriority(PRIO_PROCESS, 0, scan->running ? NICE : 0);
@@ -215,11 +221,11 @@ static bool take_answer(int answer, struct graded *out, struct texts *texts, str
 	const size_t classes = sizeof end + end.n_rows * sizeof *out->grades.items;
 	const size_t holders = classes + end.n_classes * sizeof *out->classes.items;
 	const size_t texts_at = holders + end.n_holders * sizeof *out->holders.items;
-	FREED char *text = calloc(end.n_text_bytes + 1, 1);
-	bool ok = text && vec_reserve(&out->grades, end.n_rows) &&
-			vec_reserve(&out->classes, end.n_classes) &&
-			vec_reserve(&out->holders, end.n_holders) &&
-			take(answer, out->grades.items, classes - sizeof end, sizeof end) &&
+	FREED char *text = memory_new(end.n_text_bytes + 1, 1);
+	(void)vec_reserve(&out->grades, end.n_rows);
+	(void)vec_reserve(&out->classes, end.n_classes);
+	(void)vec_reserve(&out->holders, end.n_holders);
+	bool ok = take(answer, out->grades.items, classes - sizeof end, sizeof end) &&
 			take(answer, out->classes.items, holders - classes, classes) &&
 			take(answer, out->holders.items, texts_at - holders, holders) &&
 			take(answer, text, end.n_text_bytes, texts_at);
@@ -233,7 +239,7 @@ static bool take_answer(int answer, struct graded *out, struct texts *texts, str
 		holder->name = holder->name ? texts_id_of(texts, text + holder->name) : 0;
 		holder->file = holder->file ? texts_id_of(texts, text + holder->file) : 0;
 	}
-	return ok || err_memory(err);
+	return ok || err_set(err, ERR_SYSTEM, "the process that read it has died");
 }
 
 /** The thread that watches the program may reap it. */

@@ -31,29 +31,26 @@ static bool is_named_ours(const char *name) {
 }
 
 /** Its bss has no name: it follows the file. */
-static bool find_ours(struct view *v) {
+static void find_ours(struct view *v) {
 	bool was_ours = false;
 	EACH(a, v->areas) {
 		bool is_bss = was_ours && !*a->name && a[-1].end == a->start && a[-1].kind == SMAPS_FILE &&
 				a->end - a->start <= BSS_MOST_BYTES;
 		was_ours = is_named_ours(a->name) || is_bss;
-		if (was_ours && !vec_add(&v->ours, (struct parts_range){a->start, a->end})) {
-			return false;
+		if (was_ours) {
+			(void)vec_add(&v->ours, (struct parts_range){a->start, a->end});
 		}
 	}
-	return true;
 }
 
 /** Called before find_ours; it is the program's memory: ranges may be anything. */
-static bool take_own(struct view *v, const struct wire_range own[WIRE_N_OWN]) {
+static void take_own(struct view *v, const struct wire_range own[WIRE_N_OWN]) {
 	for (unsigned i = 0; i < WIRE_N_OWN; i++) {
 		uint64_t at = atomic_load(&own[i].at), bytes = atomic_load(&own[i].bytes);
-		if (at != 0 && bytes != 0 && bytes < UINT64_MAX - at &&
-				!vec_add(&v->ours, (struct parts_range){at, at + bytes})) {
-			return false;
+		if (at != 0 && bytes != 0 && bytes < UINT64_MAX - at) {
+			(void)vec_add(&v->ours, (struct parts_range){at, at + bytes});
 		}
 	}
-	return true;
 }
 
 bool view_module(int memory, const struct smaps_area *a, uint64_t *bias, uint64_t *end) {
@@ -76,16 +73,14 @@ bool view_module(int memory, const struct smaps_area *a, uint64_t *bias, uint64_
 	return low < high;
 }
 
-static bool find_modules(struct view *v, int memory) {
-	bool ok = true;
+static void find_modules(struct view *v, int memory) {
 	uint64_t bias, end;
-	for (size_t i = 0; memory >= 0 && ok && i < v->areas.n; i++) {
-		const struct smaps_area *a = &v->areas.items[i];
+	EACH(a, v->areas) {
 		bool may_begin = a->kind == SMAPS_FILE && a->offset == 0 && a->rss_bytes > 0;
-		ok = !may_begin || !view_module(memory, a, &bias, &end) ||
-				vec_add(&v->modules, (struct parts_range){a->start, end});
+		if (memory >= 0 && may_begin && view_module(memory, a, &bias, &end)) {
+			(void)vec_add(&v->modules, (struct parts_range){a->start, end});
+		}
 	}
-	return ok;
 }
 
 static uint64_t rss_of(pid_t pid) {
@@ -103,7 +98,9 @@ bool view_read(struct view *v, pid_t pid, int memory, const struct cgroup *group
 	(void)(group && cgroup_memory(group, &v->group)); // as near to what smaps says as can be
 	ok = ok && pagemap_look(&v->pages, pid, &v->areas, true);
 	v->rss_after_bytes = ok ? rss_of(pid) : 0;
-	ok = ok && take_own(v, own) && find_ours(v) && find_modules(v, memory);
+	take_own(v, own);
+	find_ours(v);
+	find_modules(v, memory);
 	vec_sort(&v->ours, by_number);
 	v->cost_ns = clock_thread_cpu_ns() - start_ns;
 	return ok;
@@ -209,23 +206,19 @@ static bool is_too_late(const struct view *v, enum rec_look_at at) {
 	return is_automatic && after < before - before / SHRINKING;
 }
 
-static bool take_parts(struct look *look, const struct parts *parts, struct texts *texts) {
-	if (!vec_reserve(&look->parts, parts->rows.n) ||
-			!vec_reserve(&look->untouched, parts->untouched.n)) {
-		return false;
-	}
+static void take_parts(struct look *look, const struct parts *parts, struct texts *texts) {
 	EACH(from, parts->rows) {
-		look->parts.items[look->parts.n++] = (struct rec_part){
-				FIELDS_OF(from, resident_bytes, asked_bytes, lazy_free_bytes, mapping),
-				.name = texts_id_of(texts, from->name),
-				.part = from->part,
-		};
+		(void)vec_add(&look->parts,
+				(struct rec_part){
+						FIELDS_OF(from, resident_bytes, asked_bytes, lazy_free_bytes, mapping),
+						.name = texts_id_of(texts, from->name),
+						.part = from->part,
+				});
 	}
 	look->fullness = parts->fullness;
 	EACH(from, parts->untouched) {
-		look->untouched.items[look->untouched.n++] = *from;
+		(void)vec_add(&look->untouched, *from);
 	}
-	return true;
 }
 
 static struct rec_group group_of(const struct view *v, uint64_t limit_bytes, uint64_t now_ns) {
@@ -258,15 +251,13 @@ bool looks_add(struct looks *l, struct view *v, const struct looks_known *known,
 	const struct parts_input in = view_as_input(v, known);
 	struct parts parts = {0};
 	bool ok = v->areas.n > 0 && !is_too_late(v, at) && parts_join(&in, &parts, NULL);
-	if (ok) {
-		drop_older(l, at);
-	}
-	struct look *look = ok ? vec_push(&l->items) : NULL;
-	ok = look && take_parts(look, &parts, known->texts);
 	l->has_unseen |= ok && parts.has_seen;
 	l->last_cost_ns = v->cost_ns + clock_thread_cpu_ns() - start_ns;
 	l->cost_ns += l->last_cost_ns;
 	if (ok) {
+		drop_older(l, at);
+		struct look *look = vec_push(&l->items);
+		take_parts(look, &parts, known->texts);
 		look->row = parts.look;
 		look->row.time_ns = now_ns;
 		look->row.cost_ns = l->last_cost_ns;
@@ -286,8 +277,6 @@ bool looks_add(struct looks *l, struct view *v, const struct looks_known *known,
 		if (at == REC_AT_TIMER) {
 			make_past(look);
 		}
-	} else if (look) {
-		drop(l, l->items.n - 1);
 	}
 	parts_finish(&parts);
 	return ok;
@@ -311,21 +300,20 @@ void looks_take_graded(struct looks *l, uint64_t time_ns, struct graded *graded)
 		r->table.items[r->table.n++].look = i; \
 	}
 
-#define HAS_ROOM(table, count) \
-	((r->table.items = arena_alloc(&r->arena, (count) + 1, sizeof *r->table.items)) != NULL)
+#define MAKE_ROOM(table, count) \
+	(r->table.items = arena_alloc(&r->arena, (count) + 1, sizeof *r->table.items))
 
-bool looks_put(const struct looks *l, struct recording *r) {
+void looks_put(const struct looks *l, struct recording *r) {
 	const size_t n = l->items.n;
 	const struct look *const all = l->items.items;
-	if (!HAS_ROOM(looks, n) || !HAS_ROOM(groups, n) ||
-			!HAS_ROOM(parts, SUM(i, n, all[i].parts.n)) ||
-			!HAS_ROOM(untouched, SUM(i, n, all[i].untouched.n)) ||
-			!HAS_ROOM(fullness, SUM(i, n, all[i].fullness.n)) ||
-			!HAS_ROOM(classes, SUM(i, n, all[i].types.n + all[i].graded.classes.n)) ||
-			!HAS_ROOM(grades, SUM(i, n, all[i].graded.grades.n)) ||
-			!HAS_ROOM(holders, SUM(i, n, all[i].graded.holders.n))) {
-		return false;
-	}
+	MAKE_ROOM(looks, n);
+	MAKE_ROOM(groups, n);
+	MAKE_ROOM(parts, SUM(i, n, all[i].parts.n));
+	MAKE_ROOM(untouched, SUM(i, n, all[i].untouched.n));
+	MAKE_ROOM(fullness, SUM(i, n, all[i].fullness.n));
+	MAKE_ROOM(classes, SUM(i, n, all[i].types.n + all[i].graded.classes.n));
+	MAKE_ROOM(grades, SUM(i, n, all[i].graded.grades.n));
+	MAKE_ROOM(holders, SUM(i, n, all[i].graded.holders.n));
 	for (uint32_t i = 0; i < n; i++) {
 		const struct look *look = &all[i];
 		r->looks.items[r->looks.n++] = look->row;
@@ -353,7 +341,6 @@ bool looks_put(const struct looks *l, struct recording *r) {
 					FIELDS_OF(t, bytes, name, blocks, kind)};
 		}
 	}
-	return true;
 }
 
 void looks_finish(struct looks *l) {

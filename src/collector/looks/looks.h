@@ -187,9 +187,9 @@ struct root_names {
 
 /**
  * Find the frames of a thread, the one of that number, as far as its modules tell; of a stack that
- * is very deep, not all. After those of threads with lower stacks. False: no memory.
+ * is very deep, not all. After those of threads with lower stacks.
  */
-bool root_names_find_frames(struct root_names *n, size_t thread, const struct graph_thread *t);
+void root_names_find_frames(struct root_names *n, size_t thread, const struct graph_thread *t);
 
 /** As graph_input.read, .variable, .frame and .class_of; `user`: struct root_names. */
 bool root_names_read(void *user, uint64_t at, void *out, size_t bytes);
@@ -217,7 +217,7 @@ bool looks_add(struct looks *l, struct view *v, const struct looks_known *known,
 /** What points to the blocks that lived at the look of that time, if it is still kept. */
 void looks_take_graded(struct looks *l, uint64_t time_ns, struct graded *graded);
 
-/** Write them into `r`, with memory of its own. False: out of memory. */
-bool looks_put(const struct looks *l, struct recording *r);
+/** Write them into `r`, with memory of its own. */
+void looks_put(const struct looks *l, struct recording *r);
 
 void looks_finish(struct looks *l);

@@ -12,12 +12,13 @@
 static uint32_t add_module(struct root_names *n, const struct smaps_area *first) {
 	struct wire_module *m = arena_new(&n->arena, struct wire_module, 1);
 	const uint32_t id = n->modules->records.n > 0 ? (uint32_t)n->modules->records.n : 1;
-	if (!m || !view_module(n->memory, first, &m->bias, &m->end)) {
+	if (!view_module(n->memory, first, &m->bias, &m->end)) {
 		return 0;
 	}
 	m->start = first->start;
 	(void)snprintf(m->path, sizeof m->path, "%s", first->name);
-	return modules_add(n->modules, id, m) ? id : 0;
+	modules_add(n->modules, id, m);
+	return id;
 }
 
 /** The record of the module that an area is of, for the bias of its addresses. 0: none is known. */
@@ -123,32 +124,31 @@ uint32_t root_names_class(void *user, uint64_t word) {
 // for its callers: then it is, as that register was, of the outermost of them that had the value.
 
 /** Of the frames from number `first` on; it was not found out whose is what comes behind them. */
-static bool put_owners(struct root_names *n, size_t first, size_t thread,
+static void put_owners(struct root_names *n, size_t first, size_t thread,
 		const struct graph_thread *t) {
 	uint64_t owners[SYMBOLS_REGISTERS] = {0};
-	bool ok = true;
-	for (size_t i = n->frames.n; ok && i-- > first;) {
+	for (size_t i = n->frames.n; i-- > first;) {
 		const struct symbols_caller *c = &n->frames.items[i].caller;
 		const uint64_t *own = i > first ? n->frames.items[i - 1].caller.registers : t->words;
-		for (size_t k = 0; ok && k < SYMBOLS_REGISTERS; k++) {
-			ok = c->saved_at[k] == 0 || map_put(&n->saved, c->saved_at[k], 1 + owners[k]);
+		for (size_t k = 0; k < SYMBOLS_REGISTERS; k++) {
+			if (c->saved_at[k]) {
+				(void)map_put(&n->saved, c->saved_at[k], 1 + owners[k]);
+			}
 			owners[k] = own[k] == c->registers[k] ? owners[k] : i + 1;
 		}
 	}
-	for (size_t k = 0; ok && k < SYMBOLS_REGISTERS; k++) {
-		ok = map_put(&n->saved, GRAPH_AT_WORD(thread, k), 1 + owners[k]);
+	for (size_t k = 0; k < SYMBOLS_REGISTERS; k++) {
+		(void)map_put(&n->saved, GRAPH_AT_WORD(thread, k), 1 + owners[k]);
 	}
-	return ok;
 }
 
-bool root_names_find_frames(struct root_names *n, size_t thread, const struct graph_thread *t) {
+void root_names_find_frames(struct root_names *n, size_t thread, const struct graph_thread *t) {
 	enum { SP = 7, MOST = 1000 };
 	struct stack_frame f = {.start = t->sp};
 	const size_t first = n->frames.n;
 	const struct smaps_area *stack = smaps_at(n->areas, t->words[SP]), *code;
-	bool ok = true;
 	memcpy(f.caller.registers, t->words, sizeof f.caller.registers);
-	while (ok && stack && n->frames.n < first + MOST &&
+	while (stack && n->frames.n < first + MOST &&
 			(code = smaps_at(n->areas, f.caller.registers[SYMBOLS_PC]))) {
 		uint64_t pc = f.pc = f.caller.registers[SYMBOLS_PC] - (n->frames.n > first);
 		f.area = (uint32_t)(code - n->areas->items);
@@ -158,17 +158,17 @@ bool root_names_find_frames(struct root_names *n, size_t thread, const struct gr
 			break;
 		}
 		f.caller.called += f.pc - pc;
-		ok = vec_add(&n->frames, f);
+		(void)vec_add(&n->frames, f);
 		f.start = f.caller.called_end;
 	}
-	for (size_t i = first; ok && i < n->frames.n; i++) {
+	for (size_t i = first; i < n->frames.n; i++) {
 		size_t k = n->frames.n - 1;
 		while (n->frames.items[k].caller.called != n->frames.items[i].caller.called) {
 			k--;
 		}
 		n->frames.items[i].outermost = (uint32_t)k + 1;
 	}
-	return ok && put_owners(n, first, thread, t);
+	put_owners(n, first, thread, t);
 }
 
 static void name_frame(struct root_names *n, struct stack_frame *f, struct symbols_frame *out) {
@@ -220,7 +220,7 @@ static uint32_t place_of(struct buffer *texts) {
 }
 
 static void put_place(const struct symbols_frame *f, struct rec_holder *row, struct buffer *out) {
-	if (!out->failed && f->file && row) {
+	if (f->file && row) {
 		row->file = place_of(out);
 		row->line = f->line;
 		buffer_text(out, f->file);
@@ -233,11 +233,9 @@ static void put_variable(struct root_names *n, const struct symbols_variable *v,
 	SCOPED(arena) arena = {0};
 	struct symbols_frame declared;
 	const char *name = symbols_for_people(v->symbol, &arena);
-	out->failed |= !name || !symbols_declared(n->symbols, &n->lent, v->start, &declared, &arena);
-	if (!out->failed) {
-		bool is_plain = declared.function && strcmp(name, v->symbol) == 0;
-		buffer_printf(out, "%s of %s", is_plain ? declared.function : name, area);
-	}
+	(void)symbols_declared(n->symbols, &n->lent, v->start, &declared, &arena);
+	bool is_plain = declared.function && strcmp(name, v->symbol) == 0;
+	buffer_printf(out, "%s of %s", is_plain ? declared.function : name, area);
 	put_place(&declared, row, out);
 }
 
@@ -280,7 +278,7 @@ static void put_sharers(struct root_names *n, const struct graph *graph, struct 
 	for (unsigned i = 0; i < graph->n_sharers; i++) {
 		SCOPED(buffer) label = {0};
 		put_label(n, &graph->sharers[i], NULL, &label);
-		out->failed |= label.failed || texts_id(&names, buffer_view(&label)) == 0;
+		(void)texts_id(&names, buffer_view(&label));
 	}
 	for (size_t i = 1; i < names.n; i++) {
 		buffer_text(out, i == 1 ? ", most of it by " : i + 1 < names.n ? ", " : " and ");

@@ -110,7 +110,8 @@ static uint32_t name_of(const struct jit *j, struct namer *names,
 // ---- places
 
 void jit_add(struct jit *j, const struct rec_location *l, uint32_t id) {
-	j->n_waiting += vec_add(&j->places, (struct jit_place){l->pc - !l->is_exact, id, 0});
+	(void)vec_add(&j->places, (struct jit_place){l->pc - !l->is_exact, id, 0});
+	j->n_waiting++;
 }
 
 /** Where code of another name is now, the next stack gets another location. */
@@ -123,7 +124,8 @@ static void retire(struct jit *j, struct tries *t, struct namer *names) {
 				k < j->places.n && j->places.items[k].pc < entry->end; k++) {
 			struct jit_place *place = &j->places.items[k];
 			name = name || place->name == 0 ? name : name_of(j, names, entry);
-			if (place->name && place->name != name && vec_add(&gone, place->location)) {
+			if (place->name && place->name != name) {
+				(void)vec_add(&gone, place->location);
 				place->location = 0;
 			}
 		}
@@ -161,7 +163,7 @@ static bool has_source(struct jit *j, uint64_t now_ns, bool is_last) {
 		j->fd = j->is_dump ? open_mapped_dump(j->program, j->program_inside) : j->fd;
 	}
 	if (j->fd >= 0 && !j->buffer) {
-		j->buffer = malloc(BUFFER_BYTES);
+		j->buffer = memory_new(BUFFER_BYTES, 1);
 	}
 	return j->buffer != NULL;
 }

@@ -44,10 +44,10 @@ static struct slice build_id_of(const struct wire_module *module) {
 // True unless both have a build-id and they differ (ours may be cut)
 static bool is_right_file(int fd, const struct wire_module *module) {
 	struct slice wanted = build_id_of(module), found = {0};
-	FREED uint8_t *head = wanted.size ? malloc(HEAD_BYTES) : NULL;
+	FREED uint8_t *head = memory_new(HEAD_BYTES, 1);
 	size_t got;
 	struct elf_image image;
-	if (head && file_read_at(fd, 0, head, HEAD_BYTES, &got, NULL) &&
+	if (wanted.size && file_read_at(fd, 0, head, HEAD_BYTES, &got, NULL) &&
 			elf_image_init(&image, slice_of(head, got))) {
 		found = elf_build_id(&image);
 	}
@@ -130,11 +130,9 @@ static const char *path_of(struct modules *m, const struct wire_module *announce
 	return (const char *)m->texts->items[id].data; // as it was: the program may exec
 }
 
-bool modules_add(struct modules *m, uint32_t id, const struct wire_module *announced) {
-	if (!EVERY(m->files.n <= id, vec_add(&m->files, (struct module_file){.fd = -1})) ||
-			!EVERY(m->records.n <= id, vec_push(&m->records))) {
-		return false;
-	}
+void modules_add(struct modules *m, uint32_t id, const struct wire_module *announced) {
+	(void)EVERY(m->files.n <= id, vec_add(&m->files, (struct module_file){.fd = -1}));
+	(void)EVERY(m->records.n <= id, vec_push(&m->records));
 	struct module_file *file = &m->files.items[id];
 	file->announced = announced;
 	open_file(m, file);
@@ -150,7 +148,6 @@ bool modules_add(struct modules *m, uint32_t id, const struct wire_module *annou
 			.is_unresolved = announced->kind == MODULE_FILE && file->fd < 0,
 	};
 	memcpy(record->build_id, announced->build_id, record->build_id_bytes);
-	return true;
 }
 
 struct symbols_module modules_lend(struct modules *m, uint32_t id) {

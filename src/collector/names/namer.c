@@ -62,9 +62,8 @@ static void pass_turn(struct namer *n, uint32_t turn) {
 static void answer(struct namer *n, struct batch *b) {
 	uint64_t start_ns = clock_thread_cpu_ns();
 	b->answers = arena_new(&b->arena, struct symbols_answer, b->n);
-	b->is_answered = b->answers &&
-			symbols_resolve(n->symbols, &b->file, b->wanted, b->n, b->answers, &b->facts,
-					&b->arena);
+	b->is_answered = symbols_resolve(n->symbols, &b->file, b->wanted, b->n, b->answers, &b->facts,
+			&b->arena);
 	if (b->is_first) {
 		b->suppressions = symbols_suppressions(&b->file, &b->arena);
 		const char *path = path_normal(b->file.path, &b->arena);
@@ -97,7 +96,8 @@ uint32_t namer_text(struct namer *n, struct slice text) {
 }
 
 void namer_put(struct namer *n, struct rec_location *location, struct rec_frame frame) {
-	if (location->n_frames < UINT16_MAX && vec_add(&n->frames, frame)) {
+	if (location->n_frames < UINT16_MAX) {
+		(void)vec_add(&n->frames, frame);
 		location->n_frames++;
 		location->first_frame = (uint32_t)n->frames.n - location->n_frames;
 	}
@@ -137,23 +137,23 @@ static bool take_result(struct namer *n, struct tries *t, uint64_t now_ns) {
 
 void namer_add(struct namer *n, const struct rec_location *location, uint32_t id, uint64_t now_ns) {
 	const struct modules *m = n->modules;
-	if (location->module >= m->files.n || !m->files.items[location->module].announced ||
-			!EVERY(n->waiting.n <= location->module, vec_push(&n->waiting))) {
-		return; // out of memory
+	if (location->module >= m->files.n || !m->files.items[location->module].announced) {
+		return;
 	}
+	(void)EVERY(n->waiting.n <= location->module, vec_push(&n->waiting));
 	struct waiting *waiting = &n->waiting.items[location->module];
 	if (waiting->due_ns == 0) {
 		waiting->due_ns = now_ns + FIRST_WAIT_NS;
 	}
 	uint64_t bias = m->records.items[location->module].bias;
-	n->n_pending += vec_add(waiting,
-			(struct symbols_wanted){location->pc - bias, id, location->is_exact});
+	(void)vec_add(waiting, (struct symbols_wanted){location->pc - bias, id, location->is_exact});
+	n->n_pending++;
 }
 
 ORDER_OF(compare_wanted, struct symbols_wanted, LOWEST(address) ?: LOWEST(is_exact));
 
 // All that wait, except the second of two that differ in is_exact alone: that waits on
-static void fill_batch(struct namer *n, struct waiting *from, struct batch *b) {
+static void fill_batch(struct waiting *from, struct batch *b) {
 	qsort(from->items, from->n, sizeof *from->items, compare_wanted);
 	struct waiting rest = {.due_ns = from->due_ns, .had_batch = true};
 	b->is_first = !from->had_batch;
@@ -163,7 +163,7 @@ static void fill_batch(struct namer *n, struct waiting *from, struct batch *b) {
 			from->items[kept++] = from->items[i];
 			continue;
 		}
-		n->n_pending -= !vec_add(&rest, from->items[i]);
+		(void)vec_add(&rest, from->items[i]);
 	}
 	b->wanted = from->items;
 	b->n = kept;
@@ -173,7 +173,7 @@ static void fill_batch(struct namer *n, struct waiting *from, struct batch *b) {
 static void hand_out(struct namer *n, uint32_t module) {
 	struct batch *b = &n->batch;
 	*b = (struct batch){.module = module, .file = modules_lend(n->modules, module)};
-	fill_batch(n, &n->waiting.items[module], b);
+	fill_batch(&n->waiting.items[module], b);
 	n->is_under_way = true;
 	pass_turn(n, TURN_WORKER);
 }
@@ -210,10 +210,7 @@ const struct symbols_rows *namer_frames(const struct namer *n) {
 // ---- begin and end
 
 struct namer *namer_create(struct modules *modules, struct texts *texts, struct err *err) {
-	struct namer *n = calloc(1, sizeof *n);
-	if (!n) {
-		return err_memory_null(err);
-	}
+	struct namer *n = memory_new(1, sizeof *n);
 	n->modules = modules;
 	n->texts = texts;
 	n->symbols = symbols_create(NULL, err);
@@ -221,9 +218,8 @@ struct namer *namer_create(struct modules *modules, struct texts *texts, struct 
 	char exe[PATH_MAX];
 	bool is_known = modules->exe || process_link(modules->pid, "exe", exe, sizeof exe);
 	n->is_of_system = is_known && packages_may_hold(modules->exe ? modules->exe : exe);
-	bool has_all = n->symbols && (n->packages || err_memory(err));
-	int why = has_all ? pthread_create(&n->worker, NULL, work, n) : 0;
-	if (!has_all || (why != 0 && !err_system(err, why, "cannot start a thread"))) {
+	int why = n->symbols ? pthread_create(&n->worker, NULL, work, n) : 0;
+	if (!n->symbols || (why != 0 && !err_system(err, why, "cannot start a thread"))) {
 		packages_destroy(n->packages);
 		symbols_destroy(n->symbols);
 		free(n);

@@ -48,8 +48,8 @@ void modules_init(struct modules *m, struct texts *texts, pid_t pid, const char 
 		uint32_t max_open);
 void modules_finish(struct modules *m);
 
-/** A module appeared. `announced` stays valid. False: out of memory. */
-bool modules_add(struct modules *m, uint32_t id, const struct wire_module *announced);
+/** A module appeared. `announced` stays valid. */
+void modules_add(struct modules *m, uint32_t id, const struct wire_module *announced);
 
 /** Read memory of the program, whose modules `user` is. False: it is not there. */
 bool modules_read(void *user, uint64_t address, void *out, size_t bytes);

@@ -220,9 +220,8 @@ static void read_python(struct units *u, const struct wire_unit *unit, struct un
 	const void *excerpt = arena_copy(&u->arena, u->segment->excerpts + unit->excerpt_at,
 			unit->excerpt_bytes, 1);
 	struct python_code code;
-	if (excerpt &&
-			python_decode(slice_of(excerpt, unit->excerpt_bytes),
-					&u->segment->layouts[unit->layout], &code, &u->arena)) {
+	if (python_decode(slice_of(excerpt, unit->excerpt_bytes), &u->segment->layouts[unit->layout],
+				&code, &u->arena)) {
 		name->python = code;
 	}
 }
@@ -240,7 +239,8 @@ static bool read_unit(struct units *u, uint32_t id) {
 /** Read what may have moved, and what the recorder has met since. */
 static void read_units(struct units *u) {
 	uint32_t n = u->segment->has_runtimes ? atomic_load(&u->segment->header->n_units) : 0;
-	while (u->names.n < n && u->names.n + 1 < WIRE_N_UNITS && vec_push(&u->names)) {
+	while (u->names.n < n && u->names.n + 1 < WIRE_N_UNITS) {
+		(void)vec_push(&u->names);
 		(void)vec_add(&u->unread, (uint32_t)u->names.n);
 	}
 	vec_keep(&u->unread, 0, id, !read_unit(u, *id));

@@ -66,18 +66,16 @@ void order_tell_taken(struct reader *r) {
 void order_flush(struct order *o) {
 	uint32_t n = o->n_batch;
 	o->n_batch = 0;
-	if (n == 0 || o->has_failed) {
-		return;
+	if (n > 0) {
+		(o->is_late ? o->sink.late_events : o->sink.events)(o->sink.user, o->batch, n);
 	}
-	o->has_failed = !(
-			o->is_late ? o->sink.late_events : o->sink.events)(o->sink.user, o->batch, n, &o->err);
-	o->counts.events += o->has_failed ? 0 : n;
-	o->n_round += o->has_failed ? 0 : n;
+	o->counts.events += n;
+	o->n_round += n;
 }
 
 void order_hand_mapping(struct order *o, const struct trace_event *event) {
 	order_flush(o);
-	o->has_failed = o->has_failed || !o->sink.mapping(o->sink.user, event, &o->err);
+	o->sink.mapping(o->sink.user, event);
 	o->counts.mappings++;
 	o->n_round++;
 }
@@ -341,7 +339,7 @@ enum order_next order_drain(struct order *o, struct reader *r, order_key limit) 
 		}
 		struct entry entry;
 		enum order_next next = find(o, r, &entry);
-		if (next != NEXT_EVENT || entry.key > limit || o->has_failed) {
+		if (next != NEXT_EVENT || entry.key > limit) {
 			return next;
 		}
 		order_emit(o, &entry.event);

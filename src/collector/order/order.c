@@ -149,7 +149,7 @@ static order_key limit_of_late(struct order *o, order_key key, order_key limit) 
 
 /** Hand over the events of all readers up to the limit, in order. */
 static void merge(struct order *o) {
-	while (o->n_turns > 0 && o->turns[0].key <= o->limit && !o->has_failed) {
+	while (o->n_turns > 0 && o->turns[0].key <= o->limit) {
 		struct reader *r = o->turns[0].reader;
 		order_key limit = next_key(o);
 		limit = limit < o->limit ? limit : o->limit;
@@ -191,7 +191,7 @@ static void note_through(struct order *o) {
 
 // ---- rounds
 
-bool order_round(struct order *o, uint64_t now_ns, size_t *n_events, struct err *err) {
+size_t order_round(struct order *o, uint64_t now_ns) {
 	o->n_round = 0;
 	o->now_ns = now_ns;
 	o->label_now_ns = now_ns - o->segment->start_ns;
@@ -208,11 +208,7 @@ bool order_round(struct order *o, uint64_t now_ns, size_t *n_events, struct err 
 	o->n_idle = progress == o->progress ? o->n_idle + 1 : 0;
 	o->progress = progress;
 
-	*n_events = o->n_round;
-	if (o->has_failed && err) {
-		*err = o->err;
-	}
-	return !o->has_failed;
+	return o->n_round;
 }
 
 bool order_is_behind(const struct order *o) {
@@ -225,23 +221,20 @@ uint64_t order_rest_ns(const struct order *o) {
 	return o->n_held > 0 || o->n_left > 0 ? while_waiting_ns : usual_ns;
 }
 
-bool order_finish(struct order *o, uint64_t now_ns, struct err *err) {
+void order_finish(struct order *o, uint64_t now_ns) {
 	enum { IDLE_ROUNDS = 4, IDLE_MAX = 64 };
 	o->is_last = true;
 	o->n_idle = 0;
-	size_t n;
-	return EVERY(o->n_idle < IDLE_ROUNDS || (o->n_readers > 0 && o->n_idle < IDLE_MAX),
-			order_round(o, now_ns, &n, err));
+	while (o->n_idle < IDLE_ROUNDS || (o->n_readers > 0 && o->n_idle < IDLE_MAX)) {
+		(void)order_round(o, now_ns);
+	}
 }
 
 // ---- begin and end
 
 struct order *order_create(struct segment *segment, struct tries *tries,
-		const struct order_sink *sink, const struct order_limits *limits, struct err *err) {
-	struct order *o = calloc(1, sizeof *o);
-	if (!o) {
-		return err_memory_null(err);
-	}
+		const struct order_sink *sink, const struct order_limits *limits) {
+	struct order *o = memory_new(1, sizeof *o);
 	o->segment = segment;
 	o->tries = tries;
 	o->sink = *sink;
@@ -249,13 +242,9 @@ struct order *order_create(struct segment *segment, struct tries *tries,
 	o->limits.patience_ns = o->limits.patience_ns ? o->limits.patience_ns : 100000000u;
 	o->epoch_most = 2; // its first thread's, and what the second makes of it
 	o->limits.force_ns = o->limits.force_ns ? o->limits.force_ns : 10000000000u;
-	o->by_slot = calloc(segment->n_slots, sizeof(struct reader *));
-	o->readers = calloc(segment->n_slots, sizeof(struct reader *));
-	o->turns = calloc(segment->n_slots, sizeof *o->turns);
-	if (!o->by_slot || !o->readers || !o->turns) {
-		order_destroy(o);
-		return err_memory_null(err);
-	}
+	o->by_slot = memory_new(segment->n_slots, sizeof(struct reader *));
+	o->readers = memory_new(segment->n_slots, sizeof(struct reader *));
+	o->turns = memory_new(segment->n_slots, sizeof *o->turns);
 	return o;
 }
 

@@ -33,21 +33,21 @@ struct order_thread {
 
 struct order_sink {
 	void *user;
-	/** The next events, nodes and threads by our ids. False stops order_round. */
-	bool (*events)(void *user, const struct trace_event *events, size_t n, struct err *err);
+	/** The next events, nodes and threads by our ids. */
+	void (*events)(void *user, const struct trace_event *events, size_t n);
 	/** The same for events that come after younger ones have been handed over. */
-	bool (*late_events)(void *user, const struct trace_event *events, size_t n, struct err *err);
+	void (*late_events)(void *user, const struct trace_event *events, size_t n);
 	/**
 	 * A call that maps, in its place among the events: KIND_MAP, KIND_UNMAP or KIND_CHANGED. Low
 	 * bits of its address are the wire_map_sort().
 	 */
-	bool (*mapping)(void *user, const struct trace_event *event, struct err *err);
+	void (*mapping)(void *user, const struct trace_event *event);
 	/** A thread appeared: its id (below 2^28) for its events. 0 is allowed: "no thread". */
 	uint32_t (*thread)(void *user, const struct order_thread *thread);
 	/** All its events have been handed over. */
 	void (*thread_ended)(void *user, uint32_t thread);
 	/** The process runs another program from here on. */
-	bool (*image)(void *user, uint32_t image, struct err *err);
+	void (*image)(void *user, uint32_t image);
 	/** False once no thread `tid` of the program can write to the segment any more. */
 	bool (*is_thread_alive)(void *user, uint32_t pid, uint32_t tid);
 	/** True if it runs, or would if there were a processor for it. */
@@ -73,16 +73,13 @@ struct order_counts {
 	uint32_t n_live;        // slots in use
 };
 
-/** `segment` and `tries` must outlive it. NULL: `err` says why. */
+/** `segment` and `tries` must outlive it. */
 struct order *order_create(struct segment *segment, struct tries *tries,
-		const struct order_sink *sink, const struct order_limits *limits, struct err *err);
+		const struct order_sink *sink, const struct order_limits *limits);
 void order_destroy(struct order *o);
 
-/**
- * Take what is there, and hand it over. `now_ns` is CLOCK_MONOTONIC. *n_events is how many. False:
- * the sink refused, or out of memory.
- */
-bool order_round(struct order *o, uint64_t now_ns, size_t *n_events, struct err *err);
+/** Take what is there, and hand it over. `now_ns` is CLOCK_MONOTONIC. Returns how many events. */
+size_t order_round(struct order *o, uint64_t now_ns);
 
 /** Is there anything that the last round could not hand over yet? */
 bool order_is_behind(const struct order *o);
@@ -91,6 +88,6 @@ bool order_is_behind(const struct order *o);
 uint64_t order_rest_ns(const struct order *o);
 
 /** The process is gone: take all that is left, and end all threads. */
-bool order_finish(struct order *o, uint64_t now_ns, struct err *err);
+void order_finish(struct order *o, uint64_t now_ns);
 
 struct order_counts order_counts(const struct order *o);

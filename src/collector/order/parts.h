@@ -114,8 +114,6 @@ struct order {
 	size_t n_round;
 	uint64_t progress; // sum of all that a round may bring, as of the last one
 	uint32_t n_idle;   // rounds that brought nothing of it, up to now
-	bool has_failed;
-	struct err err;
 };
 
 // ---- drain.c: what leaves

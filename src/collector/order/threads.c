@@ -35,11 +35,7 @@ static void introduce(struct order *o, struct reader *r) {
 }
 
 static void add_reader(struct order *o, uint32_t index) {
-	struct reader *r = calloc(1, sizeof *r);
-	if (!r) {
-		o->has_failed = !err_memory(&o->err);
-		return;
-	}
+	struct reader *r = memory_new(1, sizeof *r);
 	r->slot = segment_slot(o->segment, index);
 	for (unsigned ring = 0; ring < N_RINGS; ring++) {
 		r->entries[ring] = (struct wire_event *)(void *)((uint8_t *)r->slot + wire_ring_at(ring));
@@ -71,9 +67,11 @@ static void begin_image(struct order *o) {
 		return;
 	}
 	order_flush(o);
-	o->has_failed = o->has_failed || (o->image != 0 && !o->sink.image(o->sink.user, next, &o->err));
+	if (o->image != 0) {
+		o->sink.image(o->sink.user, next);
+	}
 	o->image = next;
-	for (uint32_t i = 0; i < o->n_readers && !o->has_failed; i++) {
+	for (uint32_t i = 0; i < o->n_readers; i++) {
 		if (o->readers[i]->image == next) {
 			introduce(o, o->readers[i]);
 		}
@@ -90,7 +88,7 @@ void order_find_threads(struct order *o) {
 	uint32_t hint = atomic_load_explicit(&h->slot_hint, memory_order_acquire);
 	o->seen_claims = n_claims;
 	o->searched_ns = o->now_ns;
-	for (uint32_t i = 0; i < o->segment->n_slots && !o->has_failed; i++) {
+	for (uint32_t i = 0; i < o->segment->n_slots; i++) {
 		struct thread_slot *slot = segment_slot(o->segment, i);
 		if (i >= o->n_seen_slots && i >= hint &&
 				atomic_load_explicit(&slot->state, memory_order_relaxed) == SLOT_FREE) {
@@ -167,7 +165,7 @@ static void ask_some(struct order *o, bool all) {
 void order_end_threads(struct order *o) {
 	ask_some(o, o->is_last);
 	bool has_ended = false;
-	for (uint32_t i = o->n_readers; i-- > 0 && !o->has_failed;) {
+	for (uint32_t i = o->n_readers; i-- > 0;) {
 		struct reader *r = o->readers[i];
 		if (r->is_gone && !r->is_held && order_is_drained(r)) {
 			end_thread(o, r);

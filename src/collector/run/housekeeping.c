@@ -17,7 +17,8 @@ enum {
 
 static void announce(void *user, uint32_t id, const struct wire_module *module) {
 	struct run *run = user;
-	if (modules_add(&run->modules, id, module) && module->kind == MODULE_FILE) {
+	modules_add(&run->modules, id, module);
+	if (module->kind == MODULE_FILE) {
 		own_heaps_meet(&run->own_heaps, module->path, false);
 		units_meet(&run->units, run->modules.files.items[id].fd, run->modules.files.items[id].path,
 				module);
@@ -52,10 +53,7 @@ static void keep(struct run *run) {
 	}
 	uint64_t start_ns = clock_now_ns();
 	uint64_t start_cpu_ns = clock_thread_cpu_ns();
-	struct recording *r = run_state(run, false, NULL);
-	if (!r) {
-		return; // out of memory: the next try may have more
-	}
+	struct recording *r = run_state(run, false);
 	struct keeper_cost cost = keeper_cost(run->keeper);
 	keeper_give(run->keeper, r);
 	cost.wall_ns += clock_now_ns() - start_ns;
@@ -88,8 +86,8 @@ void run_note_own_heap(void *user, const char *module, const char *functions, ui
 			.why = texts_id_of(&run->texts, why),
 			.n_functions = n,
 	};
-	if (vec_add(&run->allocators, a) &&
-			run->n_collectors < (unsigned)run->own_heaps.has_collector + run->own_heaps.has_go) {
+	(void)vec_add(&run->allocators, a);
+	if (run->n_collectors < (unsigned)run->own_heaps.has_collector + run->own_heaps.has_go) {
 		run->collectors[run->n_collectors++] = a; // it has just been met
 	}
 }

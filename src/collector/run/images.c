@@ -29,36 +29,28 @@ static uint32_t link_to(struct run *run, const char *exe) {
 
 void run_note_image(struct run *run) {
 	char exe[4096];
-	struct rec_image *entry = vec_push(&run->images);
-	if (entry) {
-		if (process_link(run->program, "exe", exe, sizeof exe)) {
-			run->meta.exe = texts_id_of(&run->texts, exe);
-			run->meta.called = link_to(run, exe);
-		}
-		*entry = (struct rec_image){.exe = run->meta.exe, .time_ns = run->now_ns};
+	if (process_link(run->program, "exe", exe, sizeof exe)) {
+		run->meta.exe = texts_id_of(&run->texts, exe);
+		run->meta.called = link_to(run, exe);
 	}
+	(void)vec_add(&run->images, (struct rec_image){.exe = run->meta.exe, .time_ns = run->now_ns});
 }
 
 /** The process became a program without the recorder: what was live before is gone. */
 static void run_note_unrecorded(struct run *run) {
-	if (run->has_failed) {
-		return;
-	}
 	run_begin_program(run);
 	struct rec_image *entry = vec_push(&run->images);
-	if (entry) {
-		uint64_t before_ns = run->images.n > 1 ? entry[-1].time_ns : 0;
-		uint64_t since_ns = run->exec_watch.since_ns;
-		run->meta.exe = texts_id_of(&run->texts, run->exec_watch.path);
-		run->meta.called = 0;
-		*entry = (struct rec_image){
-				.exe = run->meta.exe,
-				.is_unrecorded = true,
-				.is_too_narrow = atomic_load(&run->segment.header->n_too_narrow) > 0,
-				.why = (uint8_t)run->exec_why,
-				.time_ns = since_ns > before_ns ? since_ns : before_ns,
-		};
-	}
+	uint64_t before_ns = run->images.n > 1 ? entry[-1].time_ns : 0;
+	uint64_t since_ns = run->exec_watch.since_ns;
+	run->meta.exe = texts_id_of(&run->texts, run->exec_watch.path);
+	run->meta.called = 0;
+	*entry = (struct rec_image){
+			.exe = run->meta.exe,
+			.is_unrecorded = true,
+			.is_too_narrow = atomic_load(&run->segment.header->n_too_narrow) > 0,
+			.why = (uint8_t)run->exec_why,
+			.time_ns = since_ns > before_ns ? since_ns : before_ns,
+	};
 }
 
 static bool has_module(void *user, uint32_t image, const char *name) {

@@ -40,14 +40,14 @@ static bool has_all_blocks(const struct run *run, struct err *err) {
 		return err_set(err, ERR_UNSUPPORTED, "blocks of %.*s are not known",
 				SLICE_ARG(run->texts.items[other->module]));
 	}
-	return (run->old_heap.snapshot == 0 && !run->has_failed && run_lost_events(run) == 0) ||
+	return (run->old_heap.snapshot == 0 && run_lost_events(run) == 0) ||
 			err_set(err, ERR_UNSUPPORTED, "not all blocks that live are known");
 }
 
 /** Where the stacks of threads are that have allocated. Their slots are the program's memory. */
 static struct parts_thread *find_stacks(const struct run *run) {
-	struct parts_thread *threads = calloc(run->threads.n + 1, sizeof *threads);
-	for (size_t i = 0; threads && i < run->threads.n; i++) {
+	struct parts_thread *threads = memory_new(run->threads.n + 1, sizeof *threads);
+	for (size_t i = 0; i < run->threads.n; i++) {
 		const struct thread_slot *slot = segment_slot(&run->segment, run->threads.items[i].slot);
 		threads[i] = (struct parts_thread){.sp = slot->stack_at,
 				.fs_base = slot->thread_area,
@@ -138,7 +138,7 @@ static int stop_settled(struct run *run, struct err *err) {
 	enum { TRIES = 200, PAUSE_NS = 500000 };
 	for (unsigned i = 0; i < TRIES; i++) {
 		int fd = guardian_hold(&run->guardian, run->program, err);
-		if (fd < 0 || run->has_failed || is_settled(run)) {
+		if (fd < 0 || is_settled(run)) {
 			return fd;
 		}
 		file_close(fd);
@@ -252,18 +252,15 @@ static bool is_over(const struct run *run, bool waits) {
 	return scanner_has_ended(&run->scanner, waits ? left_ns : 0) || left_ns == 0;
 }
 
-/** Of blocks from before an attach, the scanner knows sizes alone. False: no memory. */
-static bool name_old(struct run *run, struct graded *graded) {
-	bool ok = true;
-	EACH(row, graded->grades) {
+/** Of blocks from before an attach, the scanner knows sizes alone. */
+static void name_old(struct run *run, struct graded *graded) {
+	EACH_THAT(row, graded->grades, row->stack == GRAPH_OLD) {
 		const uint64_t bytes = memory_is_unreachable(row->grade) ? row->bytes / row->blocks : 0;
-		ok = ok && (row->stack != GRAPH_OLD || run_old_stack(run, bytes, false, &row->stack));
+		row->stack = run_old_stack(run, bytes, false);
 	}
-	EACH(h, graded->holders) {
-		bool is_old = h->kind == REC_HOLDER_BLOCKS && h->stack >= GRAPH_OLD;
-		ok = ok && (!is_old || run_old_stack(run, h->bytes / h->blocks, true, &h->stack));
+	EACH_THAT(h, graded->holders, h->kind == REC_HOLDER_BLOCKS && h->stack >= GRAPH_OLD) {
+		h->stack = run_old_stack(run, h->bytes / h->blocks, true);
 	}
-	return ok;
 }
 
 void run_take_grades(struct run *run, bool waits) {
@@ -277,8 +274,8 @@ void run_take_grades(struct run *run, bool waits) {
 	run->why_ungraded[0] = '\0';
 	(void)err_set(&err, ERR_LIMIT,
 			is_full ? "its control group was nearly full" : "it takes too long");
-	if (scanner_finish(&run->scanner, &graded, &run->texts, &err) &&
-			(name_old(run, &graded) || err_memory(&err))) {
+	if (scanner_finish(&run->scanner, &graded, &run->texts, &err)) {
+		name_old(run, &graded);
 		looks_take_graded(&run->looks, run->asked_look_ns, &graded);
 		run->last_events = run->next_checkpoint_ns = 0;
 	} else {

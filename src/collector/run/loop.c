@@ -82,13 +82,11 @@ static bool must_look(const struct run *run) {
 }
 
 static void rest(struct run *run, uint64_t *sleep_ns) {
-	size_t n;
 	segment_arm(&run->segment);
 	// A ring from before the bell was armed does not end the wait: check everything once more
 	if (has_ended(run) || run_exec_is_announced(run) ||
 			segment_state(&run->segment) == SEGMENT_ENDING ||
-			control_asked(run->control) == CONTROL_STATUS || must_look(run) ||
-			(run_round(run, &n) && n > 0)) {
+			control_asked(run->control) == CONTROL_STATUS || must_look(run) || run_round(run) > 0) {
 		return;
 	}
 	uint64_t most_ns = order_rest_ns(run->order);
@@ -114,9 +112,8 @@ static void note_given_up(struct run *run) {
 
 /** A round and what follows it; how many events it brought. */
 static size_t take_turn(struct run *run) {
-	size_t n;
 	segment_tick(&run->segment, clock_now_ns());
-	(void)run_round(run, &n);
+	size_t n = run_round(run);
 	if (segment_state(&run->segment) == SEGMENT_ENDING) {
 		run_look_at_end(run);
 	}
@@ -171,10 +168,8 @@ void run_loop(struct run *run) {
 	EACH(thread, run->threads) {
 		run_take_label(run, thread);
 	}
-	struct err err = {0};
-	if (!run->has_failed && !order_finish(run->order, clock_now_ns(), &err)) {
-		run->stopped_early = true;
-	}
+	order_finish(run->order, clock_now_ns());
+	feed_drain(&run->feed);
 	segment_close(&run->segment); // children that still run must not wait for us
 	run_take_modules(run);
 	run_note_last_program(run);
@@ -224,10 +219,7 @@ static bool end(struct run *run, struct run_result *result, struct err *err) {
 		finish_names(run);
 	}
 	keeper_wait(run->keeper); // two states at a time would take twice the memory
-	FREED struct recording *r = run_state(run, true, err);
-	if (!r) {
-		return false;
-	}
+	FREED struct recording *r = run_state(run, true);
 	// The last state is a copy of these; the memory that writing it takes is not added to theirs
 	feed_finish(&run->feed);
 	mappings_destroy(run->mappings);

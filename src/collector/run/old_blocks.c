@@ -20,32 +20,32 @@ static void *work(void *user) {
 }
 
 /** The stack of blocks that are called so, at a place that no code has. */
-static bool find_stack(struct run *run, uint64_t place, uint32_t above, const char *name,
-		uint32_t *out) {
+static uint32_t find_stack(struct run *run, uint64_t place, uint32_t above, const char *name) {
 	const uint64_t known = map_get(&run->old_stacks, place);
-	const uint32_t node = known ? 0 : tries_add(&run->tries, above, place);
-	*out = known ? (uint32_t)known - 1 : aggregate_stack(run_aggregate(run), node);
-	if (known || node == above) {
-		return known;
+	if (known) {
+		return (uint32_t)known - 1;
 	}
+	const uint32_t node = tries_add(&run->tries, above, place);
+	const uint32_t stack = aggregate_stack(run_aggregate(run), node);
 	struct rec_location *location = &run->tries.locations[run->tries.nodes[node].location];
 	location->is_mark = true;
 	namer_put(run->names, location,
 			(struct rec_frame){.function = namer_text(run->names, slice_of_text(name))});
-	return map_put(&run->old_stacks, place, *out + 1ul);
+	(void)map_put(&run->old_stacks, place, stack + 1ul);
+	return stack;
 }
 
-bool run_old_stack(struct run *run, uint64_t bytes, bool is_range, uint32_t *out) {
+uint32_t run_old_stack(struct run *run, uint64_t bytes, bool is_range) {
 	enum { ANY_SIZE = 2, EXACT = ANY_SIZE + 65 }; // program counters; those of ranges lie between
 	const uint32_t bits = GRAPH_BITS_OF(bytes);
 	const uint64_t least = 1ull << (bits - 1);
 	const char *name = is_range
 			? FORMAT(96, "older blocks of %s to %s", HUMAN_BYTES(least), HUMAN_BYTES(2 * least - 1))
 			: FORMAT(96, "older blocks with room for %" PRIu64 " bytes", bytes);
-	return find_stack(run, ANY_SIZE, 0, "allocated before the attach", out) &&
-			(bytes == 0 ||
-					find_stack(run, is_range ? ANY_SIZE + bits : EXACT + bytes,
-							aggregate_node(run_aggregate(run), *out), name, out));
+	const uint32_t any = find_stack(run, ANY_SIZE, 0, "allocated before the attach");
+	return bytes == 0 ? any
+					  : find_stack(run, is_range ? ANY_SIZE + bits : EXACT + bytes,
+								aggregate_node(run_aggregate(run), any), name);
 }
 
 void run_expect_old_blocks(struct run *run, pid_t snapshot) {

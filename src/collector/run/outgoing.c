@@ -57,28 +57,24 @@ static void choose_stages(struct run *run, size_t n_events) {
 
 // ---- rounds
 
-bool run_round(struct run *run, size_t *n) {
+size_t run_round(struct run *run) {
 	uint64_t now = clock_now_ns();
 	run->now_ns = now - run->segment.start_ns;
-	struct err err = {0};
-	if (!order_round(run->order, now, n, &err)) {
-		(void)memory_lacks();
-	}
-	choose_stages(run, *n);
-	return true;
+	size_t n = order_round(run->order, now);
+	choose_stages(run, n);
+	return n;
 }
 
 void run_drain(void *user) {
 	struct run *run = user;
-	size_t n;
 	segment_tick(&run->segment, clock_now_ns());
-	(void)run_round(run, &n);
+	(void)run_round(run);
 }
 
 bool run_drain_all(struct run *run, uint64_t within_ns, unsigned n_idle) {
 	uint64_t until_ns = clock_now_ns() + within_ns;
-	size_t n = 1;
-	while (n_idle > 0 && clock_now_ns() < until_ns && run_round(run, &n)) {
+	while (n_idle > 0 && clock_now_ns() < until_ns) {
+		size_t n = run_round(run);
 		if (n == 0 && !order_is_behind(run->order)) {
 			return true;
 		}

@@ -95,7 +95,6 @@ struct run {
 	uint64_t late_allocated_bytes, late_freed_bytes; // by events that came out of order
 	uint64_t last_event_ns; // the time label of the last event that was taken
 	bool keeps_events;
-	bool has_failed; // events can no longer be digested
 	bool stopped_early;
 	bool ends_when_closed;  // the program may end the recording
 	bool only_looks;        // it ends when the blocks from before an attach are known
@@ -205,9 +204,9 @@ void run_take_old_blocks(struct run *run, bool waits);
 
 /**
  * A stack that says of blocks from before the attach what is known: that, and if `bytes` is not 0
- * their size, or between which powers of two it is. False: out of memory.
+ * their size, or between which powers of two it is.
  */
-bool run_old_stack(struct run *run, uint64_t bytes, bool is_range, uint32_t *out);
+uint32_t run_old_stack(struct run *run, uint64_t bytes, bool is_range);
 
 // ---- loop.c, when it has run
 
@@ -219,8 +218,8 @@ void run_close(struct run *run, struct run_result *result);
 /** Events that are missing in the recording. */
 uint64_t run_lost_events(const struct run *run);
 
-/** The state as of now, with memory of its own; NULL: out of memory. */
-struct recording *run_state(struct run *run, bool is_last, struct err *err);
+/** The state as of now, with memory of its own. */
+struct recording *run_state(struct run *run, bool is_last);
 
 /** The answer to `status` on the control socket (docs/control.md), from what is known already. */
 void run_put_status(void *run, struct buffer *out);
@@ -231,8 +230,8 @@ void run_put_no_look(void *run, struct buffer *out);
 
 // ---- sink.c, outgoing.c
 
-/** A round of events. False: they are no longer taken. */
-bool run_round(struct run *run, size_t *n);
+/** A round of events; how many. */
+size_t run_round(struct run *run);
 
 /** Take what is in the rings of `run` now; cheap if there is nothing. */
 void run_drain(void *run);

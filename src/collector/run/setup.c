@@ -123,12 +123,8 @@ static uint32_t put_arguments(struct run *run) {
 	uint32_t n = 0;
 	for (char *const *arg = run->argv; *arg; arg++, n++) {
 		// Ids are consecutive: each argument gets a new one, known or not
-		struct slice *item = vec_push(&run->texts);
-		char *copy = item ? arena_text(&run->texts.arena, slice_of_text(*arg)) : NULL;
-		if (!copy) {
-			break;
-		}
-		*item = slice_of(copy, strlen(copy));
+		const char *copy = arena_text(&run->texts.arena, slice_of_text(*arg));
+		(void)vec_add(&run->texts, slice_of(copy, strlen(copy)));
 	}
 	return n;
 }
@@ -160,9 +156,7 @@ static void put_meta(struct run *run) {
 bool run_create_parts(struct run *run, const char *image, struct err *err) {
 	(void)texts_id(&run->texts, (struct slice){0}); // id 0
 	modules_init(&run->modules, &run->texts, run->program, image, raise_file_limits());
-	if (run->texts.n == 0 || !vec_push(&run->modules.records)) {
-		return err_memory(err);
-	}
+	(void)vec_push(&run->modules.records);
 	put_meta(run);
 	run_note_sandbox(run);
 	if (run->records_mappings) {
@@ -179,11 +173,11 @@ bool run_create_parts(struct run *run, const char *image, struct err *err) {
 	run->stages = stages ? (enum stages)(*stages - '0') : STAGES_UNKNOWN;
 	struct order_sink sink = run_sink;
 	sink.user = run;
+	tries_init(&run->tries, &run->segment);
+	run->order = order_create(&run->segment, &run->tries, &sink, NULL);
 	feed_init(&run->feed, aggregate_create(NULL));
 	run->mappings = mappings_create(run->segment.header->page_bytes);
-	return tries_init(&run->tries, &run->segment, err) &&
-			(run->order = order_create(&run->segment, &run->tries, &sink, NULL, err)) &&
-			(run->names = namer_create(&run->modules, &run->texts, err)) &&
+	return (run->names = namer_create(&run->modules, &run->texts, err)) &&
 			(run->keeper = keeper_create(&run->output, run->options->events_bytes, err)) &&
 			segment_hold(&run->segment, err);
 }

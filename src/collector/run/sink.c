@@ -2,9 +2,8 @@
 /* Passes what the order delivers on to the aggregate and the file. */
 #include "collector/run/parts.h"
 
-static bool take_events(void *user, const struct trace_event *events, size_t n, struct err *err) {
+static void take_events(void *user, const struct trace_event *events, size_t n) {
 	struct run *run = user;
-	(void)err;
 	check(n <= FEED_BATCH);
 	if (run->is_staged || run->stages == STAGES_TWO_ALWAYS) {
 		memcpy(run->feed.events, events, n * sizeof *events);
@@ -15,32 +14,25 @@ static bool take_events(void *user, const struct trace_event *events, size_t n, 
 	}
 	run->last_event_ns = n > 0 ? events[n - 1].time_ns : run->last_event_ns;
 	run_keep_events(run, events, n);
-	return true;
 }
 
 // What they add to the heap, or remove, was missing since their place in the order: in between, the
 // sum was too low, or too high, by that much
-static bool take_late_events(void *user, const struct trace_event *events, size_t n,
-		struct err *err) {
+static void take_late_events(void *user, const struct trace_event *events, size_t n) {
 	struct run *run = user;
 	for (size_t i = 0; i < n; i++) {
 		uint64_t before = aggregate_now(run_aggregate(run)).live_bytes;
-		if (!take_events(run, &events[i], 1, err)) {
-			return false;
-		}
+		take_events(run, &events[i], 1);
 		uint64_t now = aggregate_now(run_aggregate(run)).live_bytes;
 		run->late_allocated_bytes += now > before ? now - before : 0;
 		run->late_freed_bytes += now < before ? before - now : 0;
 	}
-	return true;
 }
 
-static bool take_mapping(void *user, const struct trace_event *event, struct err *err) {
+static void take_mapping(void *user, const struct trace_event *event) {
 	struct run *run = user;
-	(void)err;
 	run->last_event_ns = event->time_ns;
 	mappings_event(run->mappings, event);
-	return true;
 }
 
 /** All up to this one: an image that allocated nothing before its exec has no thread. */
@@ -56,8 +48,8 @@ static uint32_t take_thread(void *user, const struct order_thread *thread) {
 	struct run *run = user;
 	note_images(run, thread->image);
 	uint32_t id = aggregate_thread(run_aggregate(run), thread->tid, thread->image, thread->time_ns);
-	struct live_thread *live = id ? vec_push(&run->threads) : NULL;
-	if (live) {
+	if (id) {
+		struct live_thread *live = vec_push(&run->threads);
 		*live = (struct live_thread){.id = id, .tid = thread->tid, .slot = thread->slot};
 		run_look_at_thread(run, live);
 	}
@@ -78,12 +70,9 @@ static void take_thread_end(void *user, uint32_t id) {
 	}
 }
 
-static bool take_image(void *user, uint32_t image, struct err *err) {
-	struct run *run = user;
-	(void)err;
-	run_begin_program(run);
-	note_images(run, image);
-	return true;
+static void take_image(void *user, uint32_t image) {
+	run_begin_program(user);
+	note_images(user, image);
 }
 
 static bool is_thread_alive(void *user, uint32_t pid, uint32_t tid) {

@@ -9,22 +9,22 @@
 
 enum { ON_THEIR_WAY_NS = 1000000000 }; // events younger than that may come yet
 
-static bool copy_tables(struct recording *r, const struct run *run) {
+static void copy_tables(struct recording *r, const struct run *run) {
 	const struct symbols_rows *frames = namer_frames(run->names);
-	return RECORDING_PUT(r, strings, run->texts.items, run->texts.n) &&
-			RECORDING_PUT(r, modules, run->modules.records.items, run->modules.records.n) &&
-			RECORDING_PUT(r, locations, run->tries.locations, run->tries.n_locations) &&
-			RECORDING_PUT(r, frames, frames->items, frames->n) &&
-			RECORDING_PUT(r, nodes, run->tries.nodes, run->tries.n_nodes) &&
-			RECORDING_PUT(r, samples, run->samples.items, run->samples.n) &&
-			RECORDING_PUT(r, images, run->images.items, run->images.n) &&
-			RECORDING_PUT(r, allocators, run->allocators.items, run->allocators.n);
+	(void)RECORDING_PUT(r, strings, run->texts.items, run->texts.n);
+	(void)RECORDING_PUT(r, modules, run->modules.records.items, run->modules.records.n);
+	(void)RECORDING_PUT(r, locations, run->tries.locations, run->tries.n_locations);
+	(void)RECORDING_PUT(r, frames, frames->items, frames->n);
+	(void)RECORDING_PUT(r, nodes, run->tries.nodes, run->tries.n_nodes);
+	(void)RECORDING_PUT(r, samples, run->samples.items, run->samples.n);
+	(void)RECORDING_PUT(r, images, run->images.items, run->images.n);
+	(void)RECORDING_PUT(r, allocators, run->allocators.items, run->allocators.n);
 }
 
-static bool put_children(struct recording *r, struct run *run) {
+static void put_children(struct recording *r, struct run *run) {
 	const struct children *c = &run->children;
 	r->children.items = arena_new(&r->arena, struct rec_child, c->n ? c->n : 1);
-	r->children.n = r->children.items ? (uint32_t)c->n : 0;
+	r->children.n = (uint32_t)c->n;
 	for (uint32_t i = 0; i < r->children.n; i++) {
 		r->children.items[i] = (struct rec_child){
 				.pid = c->items[i].pid ? c->items[i].pid : c->items[i].pid_inside,
@@ -35,15 +35,14 @@ static bool put_children(struct recording *r, struct run *run) {
 				.peak_rss_bytes = c->items[i].peak_rss_bytes,
 		};
 	}
-	return r->children.items != NULL;
 }
 
 /** The segment's marks. They are the program's memory: names may be unterminated, times wrong. */
-static bool put_marks(struct recording *r, struct run *run) {
+static void put_marks(struct recording *r, struct run *run) {
 	uint32_t n = atomic_load(&run->segment.header->n_marks);
 	n = n < WIRE_N_MARKS ? n : WIRE_N_MARKS;
 	r->marks.items = arena_new(&r->arena, struct rec_mark, n ? n : 1);
-	EACH_OF_WHILE(mark, run->segment.marks, n, r->marks.items) {
+	EACH_OF(mark, run->segment.marks, n) {
 		uint64_t time_ns = atomic_load_explicit(&mark->time_ns, memory_order_acquire);
 		char name[WIRE_MARK_NAME];
 		memcpy(name, mark->name, sizeof name);
@@ -56,7 +55,6 @@ static bool put_marks(struct recording *r, struct run *run) {
 		}
 	}
 	vec_sort(&r->marks, by_number);
-	return r->marks.items != NULL;
 }
 
 uint64_t run_lost_events(const struct run *run) {
@@ -140,29 +138,20 @@ static void put_meta(struct rec_meta *meta, struct run *run, bool is_last) {
 	meta->is_complete = is_last;
 }
 
-struct recording *run_state(struct run *run, bool is_last, struct err *err) {
+struct recording *run_state(struct run *run, bool is_last) {
 	struct recording *r = keeper_take(run->keeper);
-	if (!r) {
-		return err_memory_null(err);
-	}
 	uint64_t coming_ns = is_last ? 0 : ON_THEIR_WAY_NS;
 	uint64_t known_ns = run->now_ns - LOWER_TO(coming_ns, run->now_ns);
 	aggregate_until(run_aggregate(run), known_ns);
-	bool ok = aggregate_snapshot(run_aggregate(run), run->now_ns, r, err);
+	(void)aggregate_snapshot(run_aggregate(run), run->now_ns, r, NULL); // there is no max_bytes
 	if (run->records_mappings) {
 		mappings_until(run->mappings, known_ns);
 		mappings_snapshot(run->mappings, run->now_ns, r);
 	}
-	// The names of children and marks may be new texts: before the texts are copied
-	ok = ok &&
-			((put_children(r, run) && put_marks(r, run) && copy_tables(r, run) &&
-					 looks_put(&run->looks, r)) ||
-					err_memory(err));
-	if (!ok) {
-		recording_finish(r);
-		free(r);
-		return NULL;
-	}
+	put_children(r, run);
+	put_marks(r, run);
+	copy_tables(r, run); // behind those two, whose names may be new texts
+	looks_put(&run->looks, r);
 	// A module may be announced before the first event of its image is taken.
 	EACH(m, r->modules) {
 		m->image = m->image < r->images.n ? m->image : r->images.n;

@@ -103,10 +103,7 @@ void run_put_status(void *user, struct buffer *out) {
 	JSON_DOCUMENT(&j);
 	json_number(&j, "pid", (uint64_t)run->program);
 	json_number(&j, "collector_pid", (uint64_t)getpid());
-	json_text(&j, "state",
-			run->end.time_ns > 0      ? "finishing"
-					: run->has_failed ? "stopped"
-									  : "recording");
+	json_text(&j, "state", run->end.time_ns > 0 ? "finishing" : "recording");
 	json_bool(&j, "attached", run->meta.source == REC_ATTACHED);
 	put_command(&j, run->argv);
 	put_file(&j, &run->output);

@@ -141,8 +141,8 @@ struct tries {
 	VEC(uint32_t) path;
 };
 
-/** `segment` must outlive it. False: out of memory. */
-bool tries_init(struct tries *t, const struct segment *segment, struct err *err);
+/** `segment` must outlive it. */
+void tries_init(struct tries *t, const struct segment *segment);
 void tries_finish(struct tries *t);
 
 /**
@@ -154,7 +154,7 @@ void tries_pass_by(struct tries *t, uint64_t at, uint64_t bytes);
 /** Slow half of tries_node. */
 uint32_t tries_copy(struct tries *t, uint32_t id);
 
-/** A new node, of no event, at the location that `where` is. `parent` if there is no room. */
+/** A new node, of no event, at the location that `where` is. */
 uint32_t tries_add(struct tries *t, uint32_t parent, uint64_t where);
 
 /**

@@ -10,14 +10,14 @@
 
 enum { ON_PATH = UINT32_MAX };
 
-static bool has_room_for_node(struct tries *t) {
-	return vec_grow((void **)&t->nodes, &t->node_room, t->n_nodes, 1, sizeof *t->nodes);
+static void make_room_for_node(struct tries *t) {
+	(void)vec_grow((void **)&t->nodes, &t->node_room, t->n_nodes, 1, sizeof *t->nodes);
 }
 
-static bool has_room_for_location(struct tries *t) {
+static void make_room_for_location(struct tries *t) {
 	const uint32_t n = t->n_locations;
-	return vec_grow((void **)&t->locations, &t->location_room, n, 1, sizeof *t->locations) &&
-			vec_grow((void **)&t->wheres, &t->where_room, n, 1, sizeof *t->wheres);
+	(void)vec_grow((void **)&t->locations, &t->location_room, n, 1, sizeof *t->locations);
+	(void)vec_grow((void **)&t->wheres, &t->where_room, n, 1, sizeof *t->wheres);
 }
 
 static struct rec_location read_where(const struct tries *t, uint64_t where) {
@@ -32,18 +32,16 @@ static struct rec_location read_where(const struct tries *t, uint64_t where) {
 	};
 }
 
-/** Id of the location, a new one if needed; 0: out of memory. */
+/** Id of the location, a new one if needed. */
 static uint32_t location_of(struct tries *t, uint64_t where) {
 	const uint32_t hash = hash_pair((uint32_t)(where >> 32), (uint32_t)where);
 	uint32_t id = INDEX_FIND(&t->by_where, hash, i, t->wheres[i] == where);
 	if (id != INDEX_NONE) {
 		return id;
 	}
-	id = t->n_locations;
-	if (!has_room_for_location(t) || !index_add(&t->by_where, hash, id)) {
-		return 0;
-	}
-	t->n_locations++;
+	make_room_for_location(t);
+	id = t->n_locations++;
+	(void)index_add(&t->by_where, hash, id);
 	t->wheres[id] = where;
 	t->locations[id] = read_where(t, where);
 	RAISE_TO(t->n_modules, t->locations[id].module);
@@ -52,9 +50,7 @@ static uint32_t location_of(struct tries *t, uint64_t where) {
 
 uint32_t tries_add(struct tries *t, uint32_t parent, uint64_t where) {
 	uint32_t location = location_of(t, where);
-	if (!location || !has_room_for_node(t)) {
-		return parent;
-	}
+	make_room_for_node(t);
 	t->nodes[t->n_nodes] = (struct rec_node){parent, location};
 	return t->n_nodes++;
 }
@@ -76,10 +72,7 @@ static uint32_t walk_up(struct tries *t, uint32_t id) {
 		if (t->dense[id]) {
 			return t->dense[id];
 		}
-		if (!vec_reserve(&t->path, 1)) {
-			return 0;
-		}
-		t->path.items[t->path.n++] = id;
+		(void)vec_add(&t->path, id);
 		t->dense[id] = ON_PATH;
 		t->n_dense = id >= t->n_dense ? id + 1 : t->n_dense;
 		id = t->segment->nodes[id].parent;
@@ -106,10 +99,7 @@ void tries_pass_by(struct tries *t, uint64_t at, uint64_t bytes) {
 }
 
 void tries_retire(struct tries *t, const uint32_t *locations, size_t n) {
-	FREED uint8_t *is_gone = calloc(t->n_nodes, sizeof *is_gone);
-	if (!is_gone) {
-		return; // the names stay those of the older code
-	}
+	FREED uint8_t *is_gone = memory_new(t->n_nodes, sizeof *is_gone);
 	for (size_t i = 0; i < n; i++) {
 		t->wheres[locations[i]] = 0;
 	}
@@ -121,18 +111,16 @@ void tries_retire(struct tries *t, const uint32_t *locations, size_t n) {
 	}
 }
 
-bool tries_init(struct tries *t, const struct segment *segment, struct err *err) {
+void tries_init(struct tries *t, const struct segment *segment) {
 	*t = (struct tries){.segment = segment, .first_unseen = 1};
-	t->dense = pages_take(segment->node_capacity * sizeof *t->dense);
-	t->modules = pages_take(segment->module_capacity * sizeof(struct wire_module *));
-	if (!t->dense || !t->modules || !has_room_for_node(t) || !has_room_for_location(t)) {
-		tries_finish(t);
-		return err_memory(err);
-	}
+	t->dense = pages_take(segment->node_capacity * sizeof *t->dense) ?: memory_lacks();
+	t->modules = pages_take(segment->module_capacity * sizeof(struct wire_module *))
+			?: memory_lacks();
+	make_room_for_node(t);
+	make_room_for_location(t);
 	t->nodes[t->n_nodes++] = (struct rec_node){0};
 	t->wheres[t->n_locations] = 0;
 	t->locations[t->n_locations++] = (struct rec_location){0};
-	return true;
 }
 
 void tries_finish(struct tries *t) {
@@ -151,10 +139,7 @@ void tries_finish(struct tries *t) {
 }
 
 static struct wire_module *copy_module(const struct wire_module *module) {
-	struct wire_module *copy = malloc(sizeof *copy);
-	if (!copy) {
-		return NULL;
-	}
+	struct wire_module *copy = memory_new(1, sizeof *copy);
 	memcpy(copy, module, sizeof *copy);
 	copy->path[sizeof copy->path - 1] = '\0';
 	if (copy->build_id_bytes > sizeof copy->build_id) {
@@ -174,7 +159,8 @@ void tries_poll_modules(struct tries *t,
 	for (uint32_t id = t->first_unseen; id <= n; id++) {
 		const struct wire_module *module = &t->segment->modules[id];
 		bool is_whole = atomic_load_explicit(&module->state, memory_order_acquire) == 1;
-		if (is_whole && !t->modules[id] && (t->modules[id] = copy_module(module))) {
+		if (is_whole && !t->modules[id]) {
+			t->modules[id] = copy_module(module);
 			announce(user, id, t->modules[id]);
 		}
 		has_gap |= !t->modules[id];

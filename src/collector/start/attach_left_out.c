@@ -73,8 +73,8 @@ void guardian_release(struct guardian *g) {}
 
 void run_take_old_blocks(struct run *run, bool waits) {}
 
-bool run_old_stack(struct run *run, uint64_t bytes, bool is_range, uint32_t *out) {
-	return false;
+uint32_t run_old_stack(struct run *run, uint64_t bytes, bool is_range) {
+	return 0;
 }
 
 bool heap_walk(struct heap_walk *out, pid_t pid) {

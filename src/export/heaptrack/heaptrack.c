@@ -114,7 +114,7 @@ static bool on_stayed(struct replay *p, uint32_t thread) {
 	if (old.value && map_get(&p->o->live, old.ptr)) {
 		kde_out_free(p->o, old.ptr, old.value);
 	} else if (old.value) {
-		(void)!map_put(&p->o->live, old.ptr, old.value);
+		(void)map_put(&p->o->live, old.ptr, old.value);
 	}
 	return old.ptr != 0;
 }

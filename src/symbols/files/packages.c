@@ -44,7 +44,7 @@ static void add_file(struct packages *p, struct slice path, const char *source) 
 	path = without_usr(path);
 	const uint64_t hash = may_be_code(path) ? slice_hash(SLICE_HASH, path) : 0;
 	if (hash != 0 && map_get(&p->files, hash) == 0) {
-		(void)!map_put(&p->files, hash, (uint64_t)(uintptr_t)source);
+		(void)map_put(&p->files, hash, (uint64_t)(uintptr_t)source);
 	}
 }
 
