@@ -17,6 +17,7 @@ struct report_options {
 	uint32_t width;   // columns; 0: REPORT_WIDTH
 	uint32_t height;  // lines of the terminal that it is shown on; 0: none
 	uint32_t limit;   // rows or sites per list; 0: all, for JSON
+	bool is_summary;  // of report_text: ten lines at most, as at the end of a recording
 
 	/** For long output: called regularly to take the bytes out of `out` (and clear it); false
 	 * ends the report with what `err` says. NULL: everything stays in `out`. */
@@ -33,10 +34,6 @@ bool report_end_item(struct json *j, const struct report_options *options, struc
  * lines last. On a terminal that is lower, what comes first and fits: no line of it scrolls away.
  */
 void report_text(struct buffer *out, const struct recording *r, const struct names *n,
-		const struct report_options *options);
-
-/** The short form that is printed at the end of a recording: at most ten lines. */
-void report_summary(struct buffer *out, const struct recording *r, const struct names *n,
 		const struct report_options *options);
 
 struct classic_options {

@@ -136,15 +136,15 @@ static void keeps_units_with_their_numbers(void **state) {
 /** What was found comes at the end of a recording, though much is to be said of its quality. */
 static void sums_up_with_the_first_finding(void **state) {
 	(void)state;
-	struct report_options o = {0};
-	report_summary(&out, &r, names, &o);
+	struct report_options o = {.is_summary = true};
+	report_text(&out, &r, names, &o);
 	assert_non_null(strstr(text(),
 			"  peak  make_row() app.cpp:12 <- spike() holds 16.0 MB (99 % of the peak).\n"));
 	assert_null(strstr(text(), "  ! "));
 	buffer_clear(&out);
 	r.quality.lost_events = 3, r.quality.abandoned_hooks = 4, r.quality.double_allocations = 5;
 	r.quality.looks_refused = 6, r.quality.time_corrections = 7;
-	report_summary(&out, &r, names, &o);
+	report_text(&out, &r, names, &o);
 	size_t n = 0;
 	for (const char *line = strstr(text(), "  ! "); line; line = strstr(line + 1, "\n  ! ")) {
 		n++;

@@ -61,9 +61,10 @@ static void put_figures(struct run_result *result) {
 	SCOPED(buffer) out = {0};
 	SCOPED_BY(session_close) struct session s;
 	struct report_options options = {.file = result->path,
-			.width = terminal_columns(STDERR_FILENO)};
+			.width = terminal_columns(STDERR_FILENO),
+			.is_summary = true};
 	if (session_of_recording(&s, &result->recording, result->path, &err)) {
-		report_summary(&out, &s.recording, s.names, &options);
+		report_text(&out, &s.recording, s.names, &options);
 		(void)say_text(stderr, buffer_view(&out));
 	} else {
 		complain("cannot print a summary: %s", err.text);

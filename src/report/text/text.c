@@ -383,21 +383,11 @@ static void put_summary(struct page *p) {
 	buffer_u8(p->out, '\n');
 }
 
-static void write_page(struct buffer *out, const struct recording *r, const struct names *n,
-		const struct report_options *options, void (*put)(struct page *p)) {
+void report_text(struct buffer *out, const struct recording *r, const struct names *n,
+		const struct report_options *options) {
 	enum { WIDTH_MAX = 160 };
 	struct page p = {out, r, n, options, .width = width_asked(options, WIDTH_MAX)};
 	p.findings = findings_make(r, n, &p.arena);
-	put(&p);
+	(options->is_summary ? put_summary : put_report)(&p);
 	arena_finish(&p.arena);
-}
-
-void report_text(struct buffer *out, const struct recording *r, const struct names *n,
-		const struct report_options *options) {
-	write_page(out, r, n, options, put_report);
-}
-
-void report_summary(struct buffer *out, const struct recording *r, const struct names *n,
-		const struct report_options *options) {
-	write_page(out, r, n, options, put_summary);
 }
