@@ -18,14 +18,13 @@ enum naming_kind { NAMING_YOURS, NAMING_LIBRARY, NAMING_FOLD };
 struct naming_rule {
 	enum naming_kind kind;
 	struct slice pattern;
-	struct naming_rule *next;
 };
 
 struct naming_rules { // zeroed: none
-	struct naming_rule *first, *last;
+	VEC(struct naming_rule);
 };
 
-/** Append a rule. Memory from `arena`, which also gets a copy of the pattern. */
+/** Append a rule. `arena` gets a copy of the pattern. */
 void naming_rules_add(struct naming_rules *rules, enum naming_kind kind, struct slice pattern,
 		struct arena *arena);
 

@@ -9,17 +9,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	struct arena arena = {0};
 	struct buffer complaints = {0};
 	naming_rules_parse(&rules, slice_of(data, size), "rc", &arena, &complaints);
-	size_t n = 0;
-	for (const struct naming_rule *r = rules.first; r; r = r->next, n++) {
+	EACH(r, rules) {
 		struct slice none = {0};
-		if (r->pattern.size == 0 || (r->next == NULL) != (r == rules.last) ||
-				(n < 100 && !naming_rules_find(&rules, r->pattern, none, none))) {
+		if (r->pattern.size == 0 ||
+				(r - rules.items < 100 && !naming_rules_find(&rules, r->pattern, none, none))) {
 			abort();
 		}
 	}
-	if (size == 0 && (n || complaints.size)) {
+	if (size == 0 && (rules.n || complaints.size)) {
 		abort();
 	}
+	vec_finish(&rules);
 	buffer_finish(&complaints);
 	arena_finish(&arena);
 	return 0;

@@ -14,7 +14,7 @@ static struct buffer complaints;
 
 static int tear_down(void **state) {
 	(void)state;
-	rules = (struct naming_rules){0};
+	vec_finish(&rules);
 	arena_finish(&arena);
 	buffer_finish(&complaints);
 	return 0;

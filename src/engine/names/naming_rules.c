@@ -6,15 +6,8 @@ enum { COMPLAINTS_MAX = 3, LINE_SHOWN_MAX = 80 };
 
 void naming_rules_add(struct naming_rules *rules, enum naming_kind kind, struct slice pattern,
 		struct arena *arena) {
-	struct naming_rule *rule = arena_new(arena, struct naming_rule, 1);
 	const char *text = arena_text(arena, pattern);
-	*rule = (struct naming_rule){.kind = kind, .pattern = slice_of(text, pattern.size)};
-	if (rules->last) {
-		rules->last->next = rule;
-	} else {
-		rules->first = rule;
-	}
-	rules->last = rule;
+	(void)vec_add(rules, (struct naming_rule){kind, slice_of(text, pattern.size)});
 }
 
 /** True: it is one, or says nothing. */
@@ -60,11 +53,8 @@ void naming_rules_parse(struct naming_rules *rules, struct slice text, const cha
 
 const struct naming_rule *naming_rules_find(const struct naming_rules *rules, struct slice function,
 		struct slice file, struct slice module) {
-	const struct naming_rule *r = rules ? rules->first : NULL;
-	while (r && !has_parts(function, r->pattern, false, false) &&
-			!has_parts(file, r->pattern, false, false) &&
-			!has_parts(module, r->pattern, false, false)) {
-		r = r->next;
-	}
-	return r;
+	return FIND(r, rules ? rules->items : NULL, rules ? rules->n : 0,
+			has_parts(function, r->pattern, false, false) ||
+					has_parts(file, r->pattern, false, false) ||
+					has_parts(module, r->pattern, false, false));
 }

@@ -134,6 +134,7 @@ static void name_frames(struct session *s, const struct session_options *options
 		names_destroy(s->names);
 		s->names = names_create(&s->recording, &rd.rules);
 	}
+	vec_finish(&rd.rules);
 	arena_finish(&rd.arena);
 }
 
