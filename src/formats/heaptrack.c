@@ -270,10 +270,6 @@ bool heaptrack_read(struct heaptrack_reader *r, struct slice bytes, heaptrack_ea
 	return true;
 }
 
-bool heaptrack_is_cut(const struct heaptrack_reader *r) {
-	return r->rest.size > 0;
-}
-
 void heaptrack_reader_finish(struct heaptrack_reader *r) {
 	buffer_finish(&r->rest);
 	vec_finish(&r->numbers);

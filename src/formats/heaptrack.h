@@ -43,7 +43,7 @@ struct heaptrack_reader {
 	unsigned program;   // version of the heaptrack that wrote it: major << 16 | minor << 8 | patch
 	uint64_t n_lines;   // read so far
 	uint64_t n_bad;     // of these, lines that make no sense
-	struct buffer rest; // a line whose end has not come yet
+	struct buffer rest; // a line whose end has not come yet; after all bytes, it may be cut
 	heaptrack_events *events; // gets most of those lines, which `each` then does not; may be NULL
 	VEC(uint64_t) numbers;
 
@@ -63,9 +63,6 @@ bool heaptrack_is_head(struct slice head);
  */
 bool heaptrack_read(struct heaptrack_reader *r, struct slice bytes, heaptrack_each *each,
 		void *user, struct err *err);
-
-/** After all bytes: the last line had no end. It was not read: it may be cut. */
-bool heaptrack_is_cut(const struct heaptrack_reader *r);
 
 void heaptrack_reader_finish(struct heaptrack_reader *r);
 

@@ -12,14 +12,11 @@ struct import_options {
 	uint64_t max_unpacked_bytes;           // 0: UNPACK_DEFAULT_MAX
 	uint64_t max_memory_bytes;             // of the tables made from the file; 0: 8 GiB
 	const struct symbols_options *symbols; // where names are looked up that the file lacks, or NULL
-	/** Called now and then with the share of the file that was read, 0 .. 1000; or NULL. */
-	void (*progress)(void *user, unsigned per_mille);
-	void *user;
 };
 
 /**
- * Read a file of another program. `suppressions` (may be NULL) receives those of the program.
- * False: nothing usable; `out` is empty again.
+ * Read a file of another program. `suppressions` receives those of the program. False: nothing
+ * usable; `out` is empty again.
  */
 bool import_file(const char *path, const struct import_options *options, struct recording *out,
 		struct buffer *suppressions, struct err *err);

@@ -30,11 +30,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	struct recording r = {.arena = {.max_bytes = FUZZ_MAX_BYTES}};
 	const struct import_options options = {0};
 	struct err err = {0};
+	struct buffer suppressions = {0};
 	struct import import = {
 			.in = open_bytes(data, size, &err),
 			.path = "fuzz",
 			.options = &options,
 			.out = &r,
+			.suppressions = &suppressions,
 	};
 	check(import.in);
 	if (import_heaptrack(&import, &err)) {
@@ -47,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 		check(err.code != ERR_NONE && err.text[0]);
 	}
 	unpack_close(import.in);
-	buffer_finish(&import.suppressions);
+	buffer_finish(&suppressions);
 	recording_finish(&r);
 	return 0;
 }

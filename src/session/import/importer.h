@@ -19,8 +19,8 @@ struct import {
 	struct unpack *in; // at the file's beginning
 	const char *path;
 	const struct import_options *options;
-	struct recording *out;      // zeroed
-	struct buffer suppressions; // lines of LSan's kind that the program brought with it
+	struct recording *out;       // zeroed
+	struct buffer *suppressions; // lines of LSan's kind that the program brought with it
 };
 
 enum { IMPORT_HEAD_BYTES = 4096 };

@@ -46,7 +46,7 @@ bool import_file(const char *path, const struct import_options *options, struct 
 	if (!in) {
 		return false;
 	}
-	struct import import = {.in = in, .path = path, .options = options, .out = out};
+	struct import import = {in, path, options, out, suppressions};
 	out->arena.max_bytes = options->max_memory_bytes ? options->max_memory_bytes : DEFAULT_MEMORY;
 	struct slice head;
 	bool ok = unpack_peek(in, IMPORT_HEAD_BYTES, &head, err);
@@ -57,11 +57,6 @@ bool import_file(const char *path, const struct import_options *options, struct 
 	unpack_close(in);
 	if (!ok) {
 		recording_finish(out);
-	}
-	if (ok && suppressions) {
-		*suppressions = import.suppressions;
-	} else {
-		buffer_finish(&import.suppressions);
 	}
 	return ok;
 }

@@ -27,8 +27,8 @@ static bool take_record(void *user, const struct heaptrack_record *r, struct err
 	case 'X': return take_text(k, r->text, &k->command, err);
 	case 'x': k->is_raw = true; return take_text(k, r->text, &k->exe, err);
 	case 'S': // a line of what __lsan_default_suppressions() gave
-		buffer_slice(&k->import->suppressions, r->text);
-		buffer_u8(&k->import->suppressions, '\n');
+		buffer_slice(k->import->suppressions, r->text);
+		buffer_u8(k->import->suppressions, '\n');
 		return true;
 	case 'I':
 		if (!r->is_bad) {
@@ -60,7 +60,7 @@ static bool read_all(struct kde_import *k, struct err *err) {
 /** What the recording says of itself. Lines that make no sense count as lost events. */
 static void put_meta(struct kde_import *k) {
 	struct rec_meta *m = &k->out->meta;
-	bool is_torn = unpack_is_torn(k->import->in) || heaptrack_is_cut(&k->reader);
+	bool is_torn = unpack_is_torn(k->import->in) || k->reader.rest.size > 0;
 	m->source = REC_FROM_KDE;
 	m->ended = is_torn ? REC_STILL_RUNNING : REC_EXITED;
 	m->is_complete = !is_torn;

@@ -40,12 +40,8 @@ static bool suppress(struct session *s, const struct session_options *o, struct 
 static void take_embedded(struct session *s) {
 	const struct recording *r = &s->recording;
 	for (uint32_t i = 1; i < r->modules.n; i++) {
-		uint32_t text = r->modules.items[i].suppressions;
-		bool is_new = text != 0;
-		for (uint32_t k = 1; is_new && k < i; k++) {
-			is_new = r->modules.items[k].suppressions != text;
-		}
-		if (is_new) {
+		const uint32_t text = r->modules.items[i].suppressions;
+		if (text != 0 && ALL(k, i, r->modules.items[k].suppressions != text)) {
 			struct slice rules = r->strings.items[text];
 			buffer_slice(&s->embedded, rules);
 			buffer_text(&s->embedded, rules.data[rules.size - 1] == '\n' ? "" : "\n");
