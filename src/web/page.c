@@ -49,10 +49,8 @@ static struct slice engine(void) {
 
 /** If a mark begins here, what stands for it is written; the number of bytes to step over. */
 static size_t put_mark(struct page *p, struct slice rest) {
-	size_t which = 0;
-	while (which < N_MARKS && !starts_with(rest, marks[which])) {
-		which++;
-	}
+	__auto_type mark = FIND(m, marks, N_MARKS, starts_with(rest, *m));
+	const size_t which = mark ? (size_t)(mark - marks) : N_MARKS;
 	switch (which) {
 	case MARK_TITLE: markup_put(p->out, p->frame.title); break;
 	case MARK_TEXT: markup_put(p->out, p->frame.text); break;
@@ -137,7 +135,7 @@ bool page_whole(struct buffer *out, const struct recording *r, const struct name
 		struct page_frame frame = {
 				.title = path_base(r->strings.items[r->meta.exe]),
 				.text = options->text,
-				.base_name = options->base ? options->base->name : slice_of(NULL, 0),
+				.base_name = path_base(slice_of_text(options->base ? options->base->path : "")),
 				.nonce = "",
 		};
 		struct slice profile = buffer_view(&blobs.profile);

@@ -54,7 +54,7 @@ size_t blob_first_size(struct slice blob);
 struct page_base {
 	const struct recording *recording;
 	const struct names *names;
-	struct slice name; // what people know it by: a file's
+	const char *path; // of its file, by whose name people know it
 };
 
 struct page_options {

@@ -16,11 +16,6 @@ struct show {
 	char opened[4096];             // the file that the browser was sent to; empty: none
 };
 
-static struct slice base_name(const struct show *show) {
-	const char *path = show->base.path;
-	return path ? path_base(slice_of_text(path)) : slice_of(NULL, 0);
-}
-
 // ---- what the server asks for
 
 static bool give_page(void *user, const char *nonce, struct buffer *out, struct err *err) {
@@ -29,7 +24,7 @@ static bool give_page(void *user, const char *nonce, struct buffer *out, struct 
 	struct page_frame frame = {
 			.title = path_base(r->strings.items[r->meta.exe]),
 			.text = buffer_view(&show->text),
-			.base_name = base_name(show),
+			.base_name = path_base(slice_of_text(show->base.path ?: "")),
 			.nonce = nonce,
 	};
 	return page_bare(out, &frame, err);
@@ -42,7 +37,7 @@ static bool give_source(void *user, uint32_t id, struct buffer *out, struct err 
 
 static bool give_whole(void *user, struct buffer *out, struct err *err) {
 	const struct show *show = user;
-	struct page_base base = {&show->base.recording, show->base.names, base_name(show)};
+	struct page_base base = {&show->base.recording, show->base.names, show->base.path};
 	struct page_options options = {
 			.text = buffer_view(&show->text),
 			.base = show->options->base ? &base : NULL,

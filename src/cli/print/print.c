@@ -33,15 +33,10 @@ static bool make_page(const struct session *s, const struct session *before,
 	struct recording shown = s->recording, shown_base = before->recording; // share their tables
 	if (options->is_redacted) {
 		redact(&shown, &arena);
-	}
-	if (options->is_redacted && before->path) {
 		redact(&shown_base, &arena);
 	}
 	report_text(&text, &shown, s->names, &report);
-	struct page_base base = {&shown_base, before->names, {0}};
-	if (before->path) {
-		base.name = path_base(slice_of_text(before->path));
-	}
+	struct page_base base = {&shown_base, before->names, before->path};
 	struct page_options o = {
 			.text = buffer_view(&text),
 			.is_redacted = options->is_redacted,
@@ -85,7 +80,8 @@ static bool put_out(void *user, struct buffer *out, struct err *err) {
 			: out->size > 0 ? fwrite(out->data, 1, out->size, stdout) == out->size
 							: true;
 	buffer_clear(out);
-	return ok || errno == EPIPE || err_system(err, errno, "cannot write to standard output");
+	return (ok && fflush(stdout) == 0) || errno == EPIPE ||
+			err_system(err, errno, "cannot write to standard output");
 }
 
 static bool put_view(struct buffer *out, const struct session *s, const struct print_options *o,
@@ -142,11 +138,6 @@ static bool put_files(struct session *s, const struct print_options *o, struct e
 			export_all(&o->exports, &request, err);
 }
 
-static bool flush_out(struct err *err) {
-	return fflush(stdout) == 0 || errno == EPIPE ||
-			err_system(err, errno, "cannot write to standard output");
-}
-
 static bool print_page(const struct print_options *o, struct err *err) {
 	SCOPED_BY(session_close) struct session s;
 	return session_open(&s, o->file, &o->session, err) && print_html(&s, o, err);
@@ -156,7 +147,7 @@ static bool print_page(const struct print_options *o, struct err *err) {
 static bool print_comparison(const struct print_options *o, bool *is_broken, struct err *err) {
 	SCOPED(buffer) out = {0};
 	return compare_run(o, &out, is_broken, err) && (!o->html || print_page(o, err)) &&
-			put_out((void *)(uintptr_t)o, &out, err) && flush_out(err);
+			put_out((void *)(uintptr_t)o, &out, err);
 }
 
 static bool print(struct print_options *o, struct err *err) {
@@ -177,7 +168,7 @@ static bool print(struct print_options *o, struct err *err) {
 	if (ok && o->shows_suppressions && !o->is_json) {
 		report_suppressions(&out, &s.suppressions);
 	}
-	return ok && put_out(o, &out, err) && flush_out(err);
+	return ok && put_out(o, &out, err);
 }
 
 int cli_print(int argc, char **argv) {

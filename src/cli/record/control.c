@@ -58,10 +58,8 @@ static void take_parts(struct json_reader *j, struct status *s) {
 		JSON_EACH(j, '{') {
 			if (json_key_is(j, "id")) {
 				struct slice id = json_take_text(j);
-				part = 0;
-				while (part < REC_PARTS && !slice_is(id, memory_part_texts[part].id)) {
-					part++;
-				}
+				__auto_type known = FIND(t, memory_part_texts, REC_PARTS, slice_is(id, t->id));
+				part = known ? (size_t)(known - memory_part_texts) : REC_PARTS;
 			} else if (json_key_is(j, "bytes")) {
 				bytes = json_take_number(j);
 			} else {
