@@ -159,9 +159,6 @@ static char *drop_last(char *start, char *to) {
 
 const char *path_normal(const char *path, struct arena *arena) {
 	char *text = arena_alloc(arena, strlen(path) + 2, 1);
-	if (!text) {
-		return NULL;
-	}
 	bool is_absolute = *path == '/';
 	char *start = text + is_absolute; // the parts go here, with single slashes between them
 	char *to = start;

@@ -253,7 +253,7 @@ char *human_classic(char out[HUMAN_MAX], uint64_t bytes);
 
 // ---- paths as text, without asking the file system
 
-/** "/a/b//../c" is "/a/c"; links are not followed. NULL: no memory. */
+/** "/a/b//../c" is "/a/c"; links are not followed. */
 const char *path_normal(const char *path, struct arena *arena);
 
 /** What follows the last slash: "/a/b.c" gives "b.c". */

@@ -23,9 +23,8 @@ static enum code code_of_module(struct names *n, uint32_t id) {
 		return n->is_runtime ? CODE_RUNTIME : CODE_YOURS;
 	}
 	const char *as_is = memmem(path.data, path.size, "/.", 2) ? arena_text(&n->arena, path) : NULL;
-	const char *normal = as_is ? path_normal(as_is, &n->arena) : NULL;
 	// A RUNPATH with "$ORIGIN/../lib" finds the system's libraries as /usr/bin/../lib/libfoo.so
-	path = normal ? slice_of_text(normal) : path;
+	path = as_is ? slice_of_text(path_normal(as_is, &n->arena)) : path;
 	enum code code = owner_of_module(path);
 	bool is_product = (n->product && r->modules.items[id].package == n->product) ||
 			(n->product_folder.size > 0 && begins_with(path, n->product_folder));
