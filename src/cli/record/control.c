@@ -147,9 +147,6 @@ static void show(struct asked *a, struct slice answer) {
 	if (s.error.size > 0) {
 		complain("%.*s", SLICE_ARG(buffer_view(&s.error)));
 		a->n_failed++;
-	} else if (s.file.failed || s.command.failed) {
-		complain("out of memory");
-		a->n_failed++;
 	} else if (!a->file || file_is_one(a->file, (const char *)s.file.data)) {
 		a->n_shown++;
 		if (a->is_json) {
@@ -173,37 +170,35 @@ static bool ask_one(struct asked *a, const struct control_found *at, struct err 
 	return ok;
 }
 
-static bool ask_all(struct asked *a, struct err *err) {
+/** True. */
+static bool ask_all(struct asked *a) {
 	SCOPED_BY(vec_release) struct control_list list = {0};
-	bool ok = control_find_all(&list) || err_memory(err);
-	for (size_t i = 0; ok && i < list.n; i++) {
+	(void)control_find_all(&list);
+	EACH(at, list) {
 		struct err why = {0};
-		if (!ask_one(a, &list.items[i], &why)) {
-			complain("process %d: %s", (int)list.items[i].pid, why.text);
+		if (!ask_one(a, at, &why)) {
+			complain("process %d: %s", (int)at->pid, why.text);
 			a->n_failed += why.code != ERR_NOT_FOUND;
 		}
 	}
-	return ok;
+	return true;
 }
 
 static bool ask_process(struct asked *a, pid_t pid, struct err *err) {
 	SCOPED_BY(vec_release) struct control_list list = {0};
 	struct err why = {0}; // that nobody listens at a name that was only guessed says nothing
-	bool ok = control_find(&list, pid) || err_memory(err);
-	for (size_t i = 0; ok && i < list.n && a->n_shown + a->n_failed == 0; i++) {
+	(void)control_find(&list, pid);
+	EACH_WHILE(at, list, a->n_shown + a->n_failed == 0) {
 		struct err now = {0};
-		bool has_answered = ask_one(a, &list.items[i], &now);
-		if (!has_answered && why.code == ERR_NONE &&
-				(now.code != ERR_NOT_FOUND || list.items[i].is_own)) {
+		bool has_answered = ask_one(a, at, &now);
+		if (!has_answered && why.code == ERR_NONE && (now.code != ERR_NOT_FOUND || at->is_own)) {
 			why = now;
 		}
 	}
-	if (ok && a->n_shown + a->n_failed == 0) {
-		ok = why.code == ERR_NONE
-				? err_set(err, ERR_NOT_FOUND, "process %d is not being recorded", (int)pid)
-				: err_set(err, why.code, "process %d: %s", (int)pid, why.text);
-	}
-	return ok;
+	return a->n_shown + a->n_failed > 0 ||
+			(why.code == ERR_NONE ? err_set(err, ERR_NOT_FOUND, "process %d is not being recorded",
+											(int)pid)
+								  : err_set(err, why.code, "process %d: %s", (int)pid, why.text));
 }
 
 // ---- the words
@@ -232,7 +227,7 @@ static bool take_words(struct asked *a, pid_t *pid, int n, char **words, struct 
 	struct slice text = buffer_view(line);
 	buffer_u8(line, 0);
 	a->line = (const char *)line->data;
-	return line->failed ? err_memory(err) : control_request(text, &command, err);
+	return control_request(text, &command, err);
 }
 
 int cli_control(int argc, char **argv) {
@@ -241,12 +236,13 @@ int cli_control(int argc, char **argv) {
 	SCOPED(buffer) line = {0};
 	pid_t pid = 0;
 	int at;
+	memory_must("heaptrack", EXIT_FAILURE);
 	if (!options_parse(&table, &a, argc, argv, &at, &err)) {
 		complain("%s", err.text);
 		return EXIT_FAILURE;
 	}
 	bool ok = take_words(&a, &pid, argc - at, argv + at, &line, &err) &&
-			(pid != 0 ? ask_process(&a, pid, &err) : ask_all(&a, &err)) &&
+			(pid != 0 ? ask_process(&a, pid, &err) : ask_all(&a)) &&
 			(!a.file || a.n_shown > 0 ||
 					err_set(&err, ERR_NOT_FOUND, "this user has no recording to \"%s\" in progress",
 							a.file));
@@ -261,6 +257,7 @@ int cli_control(int argc, char **argv) {
 bool cli_look(int pid, int *status) {
 	struct asked a = {.line = "look"};
 	struct err err = {0};
+	memory_must("heaptrack", EXIT_FAILURE);
 	bool is_recorded = ask_process(&a, pid, &err) || err.code != ERR_NOT_FOUND;
 	if (is_recorded && err.code != ERR_NONE) {
 		complain("%s", err.text);
