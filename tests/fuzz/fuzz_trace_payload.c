@@ -13,7 +13,7 @@ enum { N_PIECES = 4 };
 
 static void add_block(struct buffer *file, uint8_t type, struct slice raw) {
 	struct buffer stored = {0};
-	check(pack(&stored, raw, PACK_FAST, NULL));
+	pack(&stored, raw, PACK_FAST);
 	struct frame_block block = {.type = type,
 			.sequence = 1,
 			.stored_bytes = stored.size,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-// Every allocation of the trace module fails once: a clear error, nothing lost that was whole, no
-// leak
+// Every allocation of a reader fails once: a clear error, no leak
 
 #include "failing.h"
 #include "trace_samples.h"
@@ -49,41 +48,6 @@ static bool write_both(struct sample_file *growing, struct sample_file *finished
 	return ok;
 }
 
-static void assert_reads_as_last(const struct sample_file *file) {
-	struct slice bytes = buffer_view(&file->bytes);
-	struct trace_source src = sample_source(&bytes);
-	struct recording got = {0};
-	struct err err = {0};
-	if (!trace_read(&got, NULL, &src, 0, &err)) {
-		fail_msg("%s", err.text);
-	}
-	assert_null(sample_difference(&got, &states[1]));
-	recording_finish(&got);
-}
-
-static void test_writer(void **state) {
-	(void)state;
-	bool ok = false;
-	uint64_t n = 1;
-	for (; !ok; n++) {
-		struct sample_file growing = file_with_room();
-		struct sample_file finished = file_with_room();
-		struct err err = {0};
-		n_calls = 0;
-		failing_call = n;
-		ok = write_both(&growing, &finished, &err);
-		failing_call = 0;
-		assert_int_equal(err.code, ok ? ERR_NONE : ERR_MEMORY);
-		// The writer goes on after one failure: the last of the checkpoints is there
-		if (growing.bytes.size && n > 1) {
-			assert_reads_as_last(&growing);
-		}
-		buffer_finish(&growing.bytes);
-		buffer_finish(&finished.bytes);
-	}
-	print_message("%d allocations\n", (int)n - 2);
-}
-
 static bool ignore_events(void *user, const struct trace_event *events, size_t n) {
 	(void)user;
 	return events != NULL && n > 0;
@@ -126,7 +90,6 @@ static void test_reader(void **state) {
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
-			cmocka_unit_test(test_writer),
 			cmocka_unit_test(test_reader),
 	};
 	sample_recording_make(&states[0], 2, 2, &(struct sample_size){30, 20, 10, 10, 40});

@@ -33,14 +33,13 @@ static void put_age(struct events_encoder *e, uint64_t age) {
 	e->last.age = age;
 }
 
-static bool begin_block(struct events_encoder *e) {
+static void begin_block(struct events_encoder *e) {
 	// At most two numbers of ten bytes per event and column, and the last run
 	enum { ROOM = (EVENTS_PER_BLOCK + 1) * 2 * 10 };
-	if (!ALL(i, N_EVENTS_COLUMNS, buffer_room(&e->columns[i + 1], ROOM))) {
-		return false;
+	for (size_t i = 1; i <= N_EVENTS_COLUMNS; i++) {
+		(void)buffer_room(&e->columns[i], ROOM);
 	}
 	e->start = (struct start_row){e->allocations, e->time_ns};
-	return true;
 }
 
 static void end_run(struct events_encoder *e) {
@@ -59,54 +58,38 @@ static void put_run(struct events_encoder *e, uint32_t thread) {
 	e->run++;
 }
 
-static bool add_info(struct events_encoder *e, const struct trace_event *event, uint64_t key) {
-	if (!vec_reserve(&e->new_infos, 1) || !map_put(&e->infos, key, e->infos.n + 1)) {
-		return false;
-	}
-	e->new_infos.items[e->new_infos.n++] = (struct info_row){event->node, (uint32_t)event->size};
-	return true;
-}
-
-// The node's hint, made if there is none; NULL: no memory, or a node beyond all measure
+// The node's hint, made if there is none; NULL: a node beyond all measure
 static struct info_hint *find_hint(struct events_encoder *e, uint32_t node) {
-	if (node >= e->hints.n) {
-		size_t more = node + 1 - e->hints.n;
-		if (node >= MAX_HINTS || !vec_reserve(&e->hints, more)) {
-			return NULL;
-		}
-		memset(&e->hints.items[e->hints.n], 0, more * sizeof *e->hints.items);
-		e->hints.n += more;
+	if (node >= MAX_HINTS) {
+		return NULL;
 	}
+	(void)EVERY(e->hints.n <= node, vec_push(&e->hints));
 	return &e->hints.items[node];
 }
 
 // The info of an allocation that is not the hint; a new one while there is room; 0: none
-static bool look_up_info(struct events_encoder *e, const struct trace_event *event,
-		struct info_hint *hint, uint64_t *info) {
-	*info = 0;
+static uint64_t look_up_info(struct events_encoder *e, const struct trace_event *event,
+		struct info_hint *hint) {
 	if (event->size > UINT32_MAX) {
-		return true;
+		return 0;
 	}
-	uint64_t key = (uint64_t)event->node << 32 | event->size;
-	*info = map_get(&e->infos, key);
-	if (!*info && e->infos.n < MAX_INFOS) {
-		if (!add_info(e, event, key)) {
-			return false;
-		}
-		*info = e->infos.n;
+	const uint32_t size = (uint32_t)event->size;
+	uint64_t key = (uint64_t)event->node << 32 | size, info = map_get(&e->infos, key);
+	if (!info && e->infos.n < MAX_INFOS) {
+		info = e->infos.n + 1;
+		(void)map_put(&e->infos, key, info);
+		(void)vec_add(&e->new_infos, (struct info_row){event->node, size});
 	}
-	if (hint && *info) {
-		*hint = (struct info_hint){(uint32_t)event->size, (uint32_t)*info};
+	if (hint && info) {
+		*hint = (struct info_hint){size, (uint32_t)info};
 	}
-	return true;
+	return info;
 }
 
-static bool put_info(struct events_encoder *e, const struct trace_event *event) {
+static void put_info(struct events_encoder *e, const struct trace_event *event) {
 	struct info_hint *hint = find_hint(e, event->node);
 	uint64_t info = hint && hint->size == event->size ? hint->info : 0;
-	if (!info && !look_up_info(e, event, hint, &info)) {
-		return false;
-	}
+	info = info ?: look_up_info(e, event, hint);
 	// The info that comes after the last one is the step 0
 	put(e, EVENTS_INFO, info);
 	put(e, EVENTS_INFO_STEP, zigzag(info - e->last.info - 1));
@@ -115,7 +98,6 @@ static bool put_info(struct events_encoder *e, const struct trace_event *event) 
 		put(e, EVENTS_NODE, event->node);
 		put(e, EVENTS_SIZE, event->size);
 	}
-	return true;
 }
 
 struct trace_pending trace_take_pending(struct trace_pendings *pending, uint32_t thread) {
@@ -130,96 +112,90 @@ struct trace_pending trace_take_pending(struct trace_pendings *pending, uint32_t
 	return (struct trace_pending){0};
 }
 
-static bool add_alloc(struct events_encoder *e, const struct trace_event *event, uint8_t *kind) {
+static void add_alloc(struct events_encoder *e, const struct trace_event *event, uint8_t *kind) {
 	if (event->kind == TRACE_MOVED) {
 		(void)trace_take_pending(&e->pending, event->thread);
 	}
-	if (!put_info(e, event)) {
-		return false;
-	}
+	put_info(e, event);
 	uint64_t over = map_get(&e->blocks, event->ptr);
+	e->allocations++;
 	if (over) {
 		*kind |= OVER;
-		put_age(e, age_of(e, over));
-		e->allocations++;
-		return true;
+		put_age(e, e->allocations - over);
+	} else {
+		(void)map_put(&e->blocks, event->ptr, e->allocations);
 	}
-	return map_put(&e->blocks, event->ptr, ++e->allocations);
 }
 
-static bool add_free(struct events_encoder *e, const struct trace_event *event) {
+static void add_free(struct events_encoder *e, const struct trace_event *event) {
 	uint64_t number = map_take(&e->blocks, event->ptr);
 	put_age(e, age_of(e, number));
 	put(e, EVENTS_FREE_NODE, event->node);
 	e->has_free_nodes |= event->node != 0;
-	return event->kind == TRACE_FREE ||
-			vec_add(&e->pending, (struct trace_pending){event->thread, event->ptr, number});
+	if (event->kind == TRACE_REALLOC) {
+		(void)vec_add(&e->pending, (struct trace_pending){event->thread, event->ptr, number});
+	}
 }
 
-static bool undo_realloc(struct events_encoder *e, struct trace_pending p) {
-	return !p.value || map_put(&e->blocks, p.ptr, p.value);
+static void undo_realloc(struct events_encoder *e, struct trace_pending p) {
+	if (p.value) {
+		(void)map_put(&e->blocks, p.ptr, p.value);
+	}
 }
 
-static bool add_stayed(struct events_encoder *e, const struct trace_event *event) {
+static void add_stayed(struct events_encoder *e, const struct trace_event *event) {
 	struct trace_pending p = trace_take_pending(&e->pending, event->thread);
 	put_age(e, age_of(e, p.value));
-	return undo_realloc(e, p);
+	undo_realloc(e, p);
 }
 
-static bool add_thread_ended(struct events_encoder *e, uint32_t thread) {
-	bool ok = true;
-	EACH(p, e->pending) {
-		ok &= p->thread != thread || undo_realloc(e, *p);
+static void add_thread_ended(struct events_encoder *e, uint32_t thread) {
+	EACH_THAT(p, e->pending, p->thread == thread) {
+		undo_realloc(e, *p);
 	}
 	vec_keep(&e->pending, 0, p, p->thread != thread);
-	return ok;
 }
 
-static bool add_by_kind(struct events_encoder *e, const struct trace_event *event, uint8_t *kind) {
+static void add_by_kind(struct events_encoder *e, const struct trace_event *event, uint8_t *kind) {
 	switch ((enum trace_event_kind)event->kind) {
 	case TRACE_ALLOC:
-	case TRACE_MOVED: return add_alloc(e, event, kind);
+	case TRACE_MOVED: add_alloc(e, event, kind); break;
 	case TRACE_FREE:
-	case TRACE_REALLOC: return add_free(e, event);
-	case TRACE_STAYED: return add_stayed(e, event);
-	case TRACE_THREAD_ENDED: return add_thread_ended(e, event->thread);
+	case TRACE_REALLOC: add_free(e, event); break;
+	case TRACE_STAYED: add_stayed(e, event); break;
+	case TRACE_THREAD_ENDED: add_thread_ended(e, event->thread); break;
 	case TRACE_EXEC:
 		map_clear(&e->blocks);
 		e->pending.n = 0;
-		return true;
+		break;
+	default: check(!"an event of no kind");
 	}
-	check(!"an event of no kind");
-	return false;
 }
 
-bool events_add(struct events_encoder *e, const struct trace_event *event) {
+void events_add(struct events_encoder *e, const struct trace_event *event) {
 	check(e->n < EVENTS_PER_BLOCK);
-	if (e->n == 0 && !begin_block(e)) {
-		return false;
+	if (e->n == 0) {
+		begin_block(e);
 	}
 	uint8_t kind = event->kind;
-	if (!add_by_kind(e, event, &kind)) {
-		return false;
-	}
+	add_by_kind(e, event, &kind);
 	put(e, EVENTS_KIND, kind); // below 128: one byte
 	uint64_t dt = event->time_ns - e->time_ns;
 	put(e, EVENTS_TIME, zigzag(dt));
 	e->time_ns = event->time_ns;
 	put_run(e, event->thread);
 	e->n++;
-	return true;
 }
 
-/**
- * About how many bytes a column takes in the file: its begin stands for all. UINT64_MAX: no memory.
- */
+/** About how many bytes a column takes in the file: its begin stands for all. */
 static uint64_t packed_bytes(const struct buffer *column, struct buffer *scratch) {
 	enum { SAMPLE = 16 << 10 };
 	size_t n = column->size < SAMPLE ? column->size : SAMPLE;
-	return n == 0 ? 0
-			: pack(scratch, slice_of(column->data, n), PACK_FAST, NULL)
-			? (uint64_t)scratch->size * column->size / n
-			: UINT64_MAX;
+	if (n == 0) {
+		return 0;
+	}
+	pack(scratch, slice_of(column->data, n), PACK_FAST);
+	return (uint64_t)scratch->size * column->size / n;
 }
 
 /** Of two ways to say the same, the longer one is left out. */
@@ -240,7 +216,6 @@ void events_encode(struct events_encoder *e, struct buffer *out) {
 	size_t table = table_begin(out, TABLE_EVENTS, 0, e->n);
 	for (uint8_t i = 1; i <= N_EVENTS_COLUMNS; i++) {
 		struct slice bytes = buffer_view(&e->columns[i]);
-		out->failed |= e->columns[i].failed;
 		if (bytes.size == 0 || (i == EVENTS_FREE_NODE && !e->has_free_nodes)) {
 			continue;
 		}

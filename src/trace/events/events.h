@@ -58,8 +58,8 @@ struct events_encoder {
 	struct buffer columns[N_EVENTS_COLUMNS + 1]; // by enum events_column, with room for a block
 };
 
-/** Add one event to the block in the making. False: out of memory; the block must be given up. */
-bool events_add(struct events_encoder *e, const struct trace_event *event);
+/** Add one event to the block in the making. */
+void events_add(struct events_encoder *e, const struct trace_event *event);
 
 /** The payload of the block in the making, and of infos that it needs first (empty: none). */
 void events_encode(struct events_encoder *e, struct buffer *out);

@@ -94,7 +94,7 @@ enum {
 };
 
 /** Replace `out`'s bytes with one zstd frame that unpacks to `raw`. */
-bool pack(struct buffer *out, struct slice raw, int level, struct err *err);
+void pack(struct buffer *out, struct slice raw, int level);
 
 /** Unpack exactly `n` bytes to `out`. */
 bool unpack(uint8_t *out, size_t n, struct slice stored, struct err *err);

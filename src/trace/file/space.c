@@ -92,8 +92,7 @@ bool space_put_block(struct space *s, const struct frame_block *block, struct sl
 		frame_put_tag(tag, FRAME_PADDING, (uint32_t)(left - FRAME_TAG_BYTES));
 		buffer_bytes(&thing, tag, sizeof tag);
 	}
-	bool ok = (!thing.failed || err_memory(err)) &&
-			(!s->is_finished || write_tag(s, out->at, FRAME_BLOCK, frame_bytes, err)) &&
+	bool ok = (!s->is_finished || write_tag(s, out->at, FRAME_BLOCK, frame_bytes, err)) &&
 			write_at(s, out->at + FRAME_TAG_BYTES, thing.data, thing.size, err) &&
 			(s->is_finished || write_tag(s, out->at, FRAME_BLOCK, frame_bytes, err));
 	if (ok) {
@@ -155,15 +154,12 @@ static void join_holes(struct space *s, struct place *p) {
 }
 
 bool space_drop(struct space *s, struct place p, struct err *err) {
-	if (!vec_reserve(&s->holes, 1)) {
-		return err_memory(err);
-	}
 	if (!write_tag(s, p.at, FRAME_PADDING, p.bytes, err)) {
 		return false;
 	}
 	struct place whole = p;
 	join_holes(s, &whole);
-	s->holes.items[s->holes.n++] = whole;
+	(void)vec_add(&s->holes, whole);
 	// If this fails, two padding frames remain where one would do, until a block is put there
 	return whole.bytes == p.bytes || write_tag(s, whole.at, FRAME_PADDING, whole.bytes, err);
 }

@@ -57,12 +57,10 @@ static void finish(struct trace_writer *w) {
 // ---- blocks and the log, of either file
 
 /** Compress what is in `raw`. `block`: gets the lengths. */
-static bool pack_raw(struct trace_writer *w, struct frame_block *block, struct err *err) {
-	int level = w->space.is_finished ? PACK_COMPACT : PACK_FAST;
-	bool ok = !w->raw.failed ? pack(&w->stored, buffer_view(&w->raw), level, err) : err_memory(err);
+static void pack_raw(struct trace_writer *w, struct frame_block *block) {
+	pack(&w->stored, buffer_view(&w->raw), w->space.is_finished ? PACK_COMPACT : PACK_FAST);
 	block->raw_bytes = w->raw.size;
 	block->stored_bytes = w->stored.size;
-	return ok;
 }
 
 /** Put what is in `stored` behind all that is in the file. */
@@ -74,16 +72,14 @@ static bool put_stored(struct trace_writer *w, const struct frame_block *block, 
 /** The same of what is in `raw`, as a block of this type and number. */
 static bool put_raw(struct trace_writer *w, uint8_t type, uint64_t sequence, struct err *err) {
 	struct frame_block block = {.type = type, .sequence = sequence};
-	return pack_raw(w, &block, err) && put_stored(w, &block, err);
+	pack_raw(w, &block);
+	return put_stored(w, &block, err);
 }
 
 /** Write what `r` has and the log has not. */
 static bool write_log(struct trace_writer *w, const struct recording *r, struct err *err) {
 	for (;;) {
-		if (!log_encode(&w->raw, &w->piece, &w->marks, r) ||
-				!log_piece_reserve(&w->marks, &w->piece)) {
-			return err_memory(err);
-		}
+		log_encode(&w->raw, &w->piece, &w->marks, r);
 		if (w->raw.size == 0) {
 			return true;
 		}
@@ -99,10 +95,7 @@ static bool write_log(struct trace_writer *w, const struct recording *r, struct 
 
 struct trace_writer *trace_writer_create(struct trace_sink sink, uint64_t event_bytes,
 		struct err *err) {
-	struct trace_writer *w = calloc(1, sizeof *w);
-	if (!w) {
-		return err_memory_null(err);
-	}
+	struct trace_writer *w = memory_new(1, sizeof *w);
 	w->event_budget = event_bytes ?: UINT64_MAX;
 	if (!space_init(&w->space, sink, err)) {
 		trace_writer_destroy(w);
@@ -134,13 +127,13 @@ static bool make_slots(struct trace_writer *w, uint64_t bytes, struct place *old
 	return true;
 }
 
-static bool pack_state(struct trace_writer *w, const struct recording *r,
-		struct frame_block *header, struct err *err) {
+static void pack_state(struct trace_writer *w, const struct recording *r,
+		struct frame_block *header) {
 	*header = (struct frame_block){.sequence = w->n_checkpoints + 1,
 			.n_log_blocks = w->n_log_blocks};
 	buffer_clear(&w->raw);
 	state_encode(&w->raw, r);
-	return pack_raw(w, header, err);
+	pack_raw(w, header);
 }
 
 /** Put what is in `stored` into the slot whose turn it is. */
@@ -153,9 +146,7 @@ static bool fill_slot(struct trace_writer *w, const struct frame_block *header, 
 
 static bool write_state(struct trace_writer *w, const struct recording *r, struct err *err) {
 	struct frame_block header;
-	if (!pack_state(w, r, &header, err)) {
-		return false;
-	}
+	pack_state(w, r, &header);
 	struct place old[N_SLOTS] = {0};
 	bool is_larger = w->stored.size > w->slot_bytes;
 	return (!is_larger || make_slots(w, w->stored.size, old, err)) && fill_slot(w, &header, err) &&
@@ -199,29 +190,23 @@ static bool write_infos(struct trace_writer *w, struct err *err) {
 
 static bool write_events(struct trace_writer *w, struct err *err) {
 	events_encode(&w->events, &w->raw);
-	if (!vec_reserve(&w->blocks, 1)) {
-		return err_memory(err);
-	}
 	struct frame_block block = {
 			.type = BLOCK_EVENTS,
 			.sequence = w->n_event_blocks + 1,
 			.first = w->n_events,
 			.n = w->events.n,
 	};
-	if (!pack_raw(w, &block, err) ||
-			!EVERY(w->first_kept < w->blocks.n &&
-							w->event_bytes + frame_block_span(w->stored.size) > w->event_budget,
-					drop_oldest(w, err))) {
+	struct event_block e = {.n = w->events.n};
+	pack_raw(w, &block);
+	if (!EVERY(w->first_kept < w->blocks.n &&
+						w->event_bytes + frame_block_span(w->stored.size) > w->event_budget,
+				drop_oldest(w, err)) ||
+			!space_put_block(&w->space, &block, buffer_view(&w->stored), true, &e.place, err)) {
 		return false;
 	}
-	struct event_block *e = &w->blocks.items[w->blocks.n];
-	*e = (struct event_block){.n = w->events.n};
-	if (!space_put_block(&w->space, &block, buffer_view(&w->stored), true, &e->place, err)) {
-		return false;
-	}
-	w->blocks.n++;
+	(void)vec_add(&w->blocks, e);
 	w->n_event_blocks++;
-	w->event_bytes += e->place.bytes;
+	w->event_bytes += e.place.bytes;
 	return true;
 }
 
@@ -245,12 +230,8 @@ bool trace_writer_events(struct trace_writer *w, const struct trace_event *event
 		if (i + AHEAD < n) {
 			map_fetch(&w->events.blocks, events[i + AHEAD].ptr);
 		}
-		if (!events_add(&w->events, &events[i])) {
-			w->n_dropped += w->events.n + 1;
-			w->n_events += w->events.n + 1;
-			events_next_block(&w->events);
-			ok = err_memory(err);
-		} else if (w->events.n == EVENTS_PER_BLOCK) {
+		events_add(&w->events, &events[i]);
+		if (w->events.n == EVENTS_PER_BLOCK) {
 			ok &= cut_events(w, err);
 		}
 	}
@@ -282,9 +263,9 @@ bool trace_writer_narrow(struct trace_writer *w, struct recording *r, struct err
 	struct frame_block header;
 	for (enum narrow_level level = NARROW_TO_LOG; level < N_NARROW_LEVELS; level++) {
 		narrow(r, log, level);
-		bool is_packed = pack_state(w, r, &header, err);
-		if (!is_packed || w->stored.size <= w->slot_bytes) {
-			return is_packed && fill_slot(w, &header, err);
+		pack_state(w, r, &header);
+		if (w->stored.size <= w->slot_bytes) {
+			return fill_slot(w, &header, err);
 		}
 	}
 	return err_set(err, ERR_LIMIT, "there is no room for the totals");
@@ -302,9 +283,6 @@ static bool copy_block(struct trace_writer *w, const struct trace_source *old,
 		const struct scan_block *block, struct err *err) {
 	buffer_clear(&w->stored);
 	uint8_t *at = buffer_room(&w->stored, block->header.stored_bytes);
-	if (!at) {
-		return err_memory(err);
-	}
 	if (!scan_read(old, block->stored_at, at, block->header.stored_bytes, err)) {
 		return err_add(err, "copying events");
 	}

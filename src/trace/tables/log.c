@@ -56,22 +56,18 @@ static bool is_named(const struct log_marks *marks, uint32_t location) {
 }
 
 // Names of locations, and of frames, that are in the log or in this very piece
-static bool collect_names(struct log_piece *piece, const struct log_marks *marks,
+static void collect_names(struct log_piece *piece, const struct log_marks *marks,
 		const struct recording *r) {
 	for (uint32_t i = 0; i < piece->counts.locations && piece->names.n < PIECE_ROWS; i++) {
 		const struct rec_location *l = &r->locations.items[i];
-		if (l->n_frames == 0 || is_named(marks, i) ||
-				(uint64_t)l->first_frame + l->n_frames > piece->counts.frames) {
-			continue;
-		}
-		if (!vec_add(&piece->names, (struct name_row){i, l->first_frame, l->n_frames})) {
-			return false;
+		if (l->n_frames > 0 && !is_named(marks, i) &&
+				(uint64_t)l->first_frame + l->n_frames <= piece->counts.frames) {
+			(void)vec_add(&piece->names, (struct name_row){i, l->first_frame, l->n_frames});
 		}
 	}
-	return true;
 }
 
-bool log_encode(struct buffer *out, struct log_piece *piece, const struct log_marks *marks,
+void log_encode(struct buffer *out, struct log_piece *piece, const struct log_marks *marks,
 		const struct recording *r) {
 	buffer_clear(out);
 	const struct counts_row *from = &marks->counts;
@@ -82,20 +78,14 @@ bool log_encode(struct buffer *out, struct log_piece *piece, const struct log_ma
 			r->locations.n);
 	to->nodes = encode_rows(out, &table_nodes, r->nodes.items, from->nodes, r->nodes.n);
 	piece->names.n = 0;
-	if (!collect_names(piece, marks, r)) {
-		return false;
-	}
+	collect_names(piece, marks, r);
 	if (piece->names.n) {
 		table_encode(out, &table_names, piece->names.items, 0, piece->names.n, NULL);
 	}
-	return !out->failed;
-}
-
-bool log_piece_reserve(struct log_marks *marks, const struct log_piece *piece) {
-	return EVERY(marks->named.n <= piece->counts.locations / 8, vec_add(&marks->named, 0));
 }
 
 void log_piece_done(struct log_marks *marks, const struct log_piece *piece) {
+	(void)EVERY(marks->named.n <= piece->counts.locations / 8, vec_add(&marks->named, 0));
 	EACH(name, piece->names) {
 		marks->named.items[name->location / 8] |= (uint8_t)(1u << name->location % 8);
 	}

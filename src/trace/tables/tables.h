@@ -157,13 +157,10 @@ struct log_piece {
 
 /**
  * Encode the next piece of what `r` has and the log has not (bounded; call again until nothing is
- * left). True with an empty `out`: nothing new. False: no memory.
+ * left). An empty `out`: nothing new.
  */
-bool log_encode(struct buffer *out, struct log_piece *piece, const struct log_marks *marks,
+void log_encode(struct buffer *out, struct log_piece *piece, const struct log_marks *marks,
 		const struct recording *r);
-
-/** Room for the marks that `piece` will leave. False: no memory. */
-bool log_piece_reserve(struct log_marks *marks, const struct log_piece *piece);
 
 /** The piece is in the file: mark it. There must be room. */
 void log_piece_done(struct log_marks *marks, const struct log_piece *piece);
