@@ -80,7 +80,8 @@ static bool diff_against(struct desk *d, const struct names *names) {
 	const struct diff_input input[N_DIFF_SIDES] = {{d->r, d->names, &d->lens},
 			{d->r, names, &d->earlier}};
 	struct diff_tree merged;
-	return diff_tree_make(N_BREAKDOWNS, input, d->lens.metric, &d->arena, &merged, NULL);
+	diff_tree_make(N_BREAKDOWNS, input, d->lens.metric, &d->arena, &merged);
+	return merged.nodes;
 }
 
 static bool ask_difference(struct desk *d) {

@@ -21,9 +21,12 @@ struct diff_input {
 /** The same of a function. One without a name, at other addresses there, is known by its module. */
 struct slice diff_label(const struct name *name);
 
-/** What a side costs by this metric instead of its lens's; *lens: with it. As lens_apply. */
-bool diff_apply(const struct diff_input *in, enum lens_metric metric, struct arena *arena,
-		struct lens *lens, struct lens_result *out, struct err *err);
+/**
+ * What a side costs by this metric instead of its lens's; *lens: with it. Here and below the metric
+ * is of what the recordings' stacks count.
+ */
+void diff_apply(const struct diff_input *in, enum lens_metric metric, struct arena *arena,
+		struct lens *lens, struct lens_result *out);
 
 /** A part of a breakdown: by site, stacks named after one function. */
 struct diff_site {
@@ -40,9 +43,9 @@ struct diff_sites {
 	uint32_t n_changed; // the others follow them
 };
 
-/** `metric` is used instead of the lenses'. As lens_apply. All in the arena. */
-bool diff_sites_make(enum breakdown_by by, const struct diff_input input[N_DIFF_SIDES],
-		enum lens_metric metric, struct arena *arena, struct diff_sites *out, struct err *err);
+/** `metric` is used instead of the lenses'. All in the arena. */
+void diff_sites_make(enum breakdown_by by, const struct diff_input input[N_DIFF_SIDES],
+		enum lens_metric metric, struct arena *arena, struct diff_sites *out);
 
 /**
  * Both call trees as one. Nodes come parents first; node 0 is the root. A node's width, where it is
@@ -65,5 +68,5 @@ struct diff_tree {
 };
 
 /** `by` not N_BREAKDOWNS: the parts of diff_sites_make() instead, each a node below the root. */
-bool diff_tree_make(enum breakdown_by by, const struct diff_input input[N_DIFF_SIDES],
-		enum lens_metric metric, struct arena *arena, struct diff_tree *out, struct err *err);
+void diff_tree_make(enum breakdown_by by, const struct diff_input input[N_DIFF_SIDES],
+		enum lens_metric metric, struct arena *arena, struct diff_tree *out);

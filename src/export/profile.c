@@ -166,13 +166,12 @@ struct answers {
 	struct lens_result peak, live;
 };
 
-static bool ask(struct making *k, struct answers *out, struct err *err) {
+static void ask(struct making *k, struct answers *out) {
 	const struct diff_input in = {k->r, k->names, k->lens};
 	bool is_kept = lens_metrics[k->lens->metric].rule == METRIC_KEPT;
 	struct lens lens;
-	return diff_apply(&in, LENS_PEAK, &k->scratch, &lens, &out->peak, err) &&
-			diff_apply(&in, is_kept ? LENS_KEPT : LENS_NEVER_FREED, &k->scratch, &lens, &out->live,
-					err);
+	diff_apply(&in, LENS_PEAK, &k->scratch, &lens, &out->peak);
+	diff_apply(&in, is_kept ? LENS_KEPT : LENS_NEVER_FREED, &k->scratch, &lens, &out->live);
 }
 
 static void add_values(struct profile_sample *s, const struct lens_costs *peak,
@@ -303,8 +302,8 @@ static void make_head(struct making *k, const struct answers *a) {
 	head->peak_time_ns = a->peak.moment_ns;
 }
 
-static bool add_side(struct profile_maker *m, const struct session *session,
-		const struct lens *lens, bool is_base, bool is_plain, struct err *err) {
+static void add_side(struct profile_maker *m, const struct session *session,
+		const struct lens *lens, bool is_base, bool is_plain) {
 	struct making k = {.m = m,
 			.r = &session->recording,
 			.names = session->names,
@@ -318,23 +317,20 @@ static bool add_side(struct profile_maker *m, const struct session *session,
 	k.is_focused = arena_new(&k.scratch, uint8_t, k.r->nodes.n);
 	k.frame_ids = arena_new(&k.scratch, uint32_t, names_n_frames(k.names));
 	k.match = lens_match_names(lens, k.r, k.names, &k.scratch);
-	bool ok = ask(&k, &answers, err);
-	if (ok) {
-		if (!is_plain) {
-			make_mappings(&k);
-		}
-		make_nodes(&k);
-		make_samples(&k, &answers);
-		if (!is_plain) {
-			make_lives(&k);
-			make_grades(&k, answers.live.stacks);
-		}
-		if (!is_base) {
-			make_head(&k, &answers);
-		}
+	ask(&k, &answers);
+	if (!is_plain) {
+		make_mappings(&k);
+	}
+	make_nodes(&k);
+	make_samples(&k, &answers);
+	if (!is_plain) {
+		make_lives(&k);
+		make_grades(&k, answers.live.stacks);
+	}
+	if (!is_base) {
+		make_head(&k, &answers);
 	}
 	arena_finish(&k.scratch);
-	return ok;
 }
 
 /** What an imported file did not say was made up to agree with the rest: it is not passed on. */
@@ -352,12 +348,14 @@ bool profile_of_request(struct profile *out, const struct export_request *reques
 	SCOPED(profile_maker) m;
 	const struct session *base = request->base;
 	profile_maker_init(&m, arena);
-	bool ok = add_side(&m, request->session, request->lens, false, base != NULL, err) &&
-			(!base || add_side(&m, base, request->base_lens, true, true, err));
+	add_side(&m, request->session, request->lens, false, base != NULL);
+	if (base) {
+		add_side(&m, base, request->base_lens, true, true);
+	}
 	m.head.is_diff = base != NULL;
 	m.head.known = PROFILE_KNOWS_ALL &
 			~(request->session->recording.missing | (base ? base->recording.missing : 0));
-	ok = ok && profile_maker_take(&m, out, err);
+	bool ok = profile_maker_take(&m, out, err);
 	if (ok) {
 		drop_unknown(out);
 	}

@@ -49,10 +49,9 @@ bool session_open(struct session *s, const char *name, const struct session_opti
 
 /**
  * A session over a recording in memory that is, or is to be, in the file at `path`: it says what
- * session_open would say of that file on a terminal. *r is taken over, also if it fails.
+ * session_open would say of that file on a terminal. *r is taken over.
  */
-bool session_of_recording(struct session *s, struct recording *r, const char *path,
-		struct err *err);
+void session_of_recording(struct session *s, struct recording *r, const char *path);
 
 /** Its display name: its path, or "standard input". */
 const char *session_title(const struct session *s);

@@ -57,18 +57,14 @@ static void tell_progress(void *user, size_t n_left, size_t n_all) {
 
 /** What a report on the file would say first. */
 static void put_figures(struct run_result *result) {
-	struct err err = {0};
 	SCOPED(buffer) out = {0};
 	SCOPED_BY(session_close) struct session s;
 	struct report_options options = {.file = result->path,
 			.width = terminal_columns(STDERR_FILENO),
 			.is_summary = true};
-	if (session_of_recording(&s, &result->recording, result->path, &err)) {
-		report_text(&out, &s.recording, s.names, &options);
-		(void)say_text(stderr, buffer_view(&out));
-	} else {
-		complain("cannot print a summary: %s", err.text);
-	}
+	session_of_recording(&s, &result->recording, result->path);
+	report_text(&out, &s.recording, s.names, &options);
+	(void)say_text(stderr, buffer_view(&out));
 }
 
 static void put_way_on(const struct run_result *result) {

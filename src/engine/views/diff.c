@@ -27,15 +27,15 @@ static uint64_t change_of(const struct diff_site *s) {
 ORDER_OF(largest_first, struct diff_site,
 		compare_u64(change_of(b), change_of(a)) ?: slice_compare(a->label, b->label));
 
-bool diff_apply(const struct diff_input *in, enum lens_metric metric, struct arena *arena,
-		struct lens *lens, struct lens_result *out, struct err *err) {
+void diff_apply(const struct diff_input *in, enum lens_metric metric, struct arena *arena,
+		struct lens *lens, struct lens_result *out) {
 	*lens = *in->lens;
 	lens->metric = metric;
-	return lens_apply(lens, in->recording, in->names, arena, out, err);
+	check(lens_apply(lens, in->recording, in->names, arena, out, NULL));
 }
 
-bool diff_sites_make(enum breakdown_by by, const struct diff_input input[N_DIFF_SIDES],
-		enum lens_metric metric, struct arena *arena, struct diff_sites *out, struct err *err) {
+void diff_sites_make(enum breakdown_by by, const struct diff_input input[N_DIFF_SIDES],
+		enum lens_metric metric, struct arena *arena, struct diff_sites *out) {
 	SCOPED(index) ids = {0};
 	struct breakdown parts[N_DIFF_SIDES];
 	struct lens lens;
@@ -43,9 +43,7 @@ bool diff_sites_make(enum breakdown_by by, const struct diff_input input[N_DIFF_
 	for (int side = 0; side < N_DIFF_SIDES; side++) {
 		const struct diff_input *in = &input[side];
 		struct lens_result result;
-		if (!diff_apply(in, metric, arena, &lens, &result, err)) {
-			return false;
-		}
+		diff_apply(in, metric, arena, &lens, &result);
 		parts[side] = breakdown_make(by, &lens, in->recording, in->names, &result, arena);
 	}
 	out->items = arena_new(arena, struct diff_site, parts[0].n + (size_t)parts[1].n);
@@ -56,5 +54,4 @@ bool diff_sites_make(enum breakdown_by by, const struct diff_input input[N_DIFF_
 	}
 	qsort(out->items, out->n, sizeof *out->items, largest_first);
 	out->n_changed = (uint32_t)SUM(i, out->n, change_of(&out->items[i]) > 0);
-	return true;
 }

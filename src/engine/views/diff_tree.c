@@ -31,12 +31,10 @@ static void add_up(struct diff_tree *t) {
 	}
 }
 
-static bool make_of_parts(enum breakdown_by by, const struct diff_input input[N_DIFF_SIDES],
-		enum lens_metric metric, struct arena *arena, struct diff_tree *out, struct err *err) {
+static void make_of_parts(enum breakdown_by by, const struct diff_input input[N_DIFF_SIDES],
+		enum lens_metric metric, struct arena *arena, struct diff_tree *out) {
 	struct diff_sites parts;
-	if (!diff_sites_make(by, input, metric, arena, &parts, err)) {
-		return false;
-	}
+	diff_sites_make(by, input, metric, arena, &parts);
 	out->nodes = arena_new(arena, struct diff_node, parts.n + 1ul);
 	out->labels = arena_new(arena, struct slice, parts.n + 1ul);
 	for (out->n = 1; out->n <= parts.n; out->n++) {
@@ -46,27 +44,28 @@ static bool make_of_parts(enum breakdown_by by, const struct diff_input input[N_
 				.weight = {part->weight[0], part->weight[1]},
 				.blocks = {part->costs[0].blocks, part->costs[1].blocks}};
 	}
-	add_up(out);
-	return true;
 }
 
-bool diff_tree_make(enum breakdown_by by, const struct diff_input input[N_DIFF_SIDES],
-		enum lens_metric metric, struct arena *arena, struct diff_tree *out, struct err *err) {
+static void make_of_calls(const struct diff_input input[N_DIFF_SIDES], enum lens_metric metric,
+		struct arena *arena, struct diff_tree *out) {
 	SCOPED(arena) scratch = {0};
 	uint32_t *of_stack[N_DIFF_SIDES];
-	*out = (struct diff_tree){0};
-	if (by != N_BREAKDOWNS) {
-		return make_of_parts(by, input, metric, arena, out, err);
-	}
 	call_tree_of_both(input, arena, &scratch, out, of_stack);
 	for (int side = 0; side < N_DIFF_SIDES; side++) {
 		struct lens lens;
 		struct lens_result result;
-		if (!diff_apply(&input[side], metric, &scratch, &lens, &result, err)) {
-			return false;
-		}
+		diff_apply(&input[side], metric, &scratch, &lens, &result);
 		add_own(out, &lens, result.stacks, of_stack[side], input[side].recording->stacks.n, side);
 	}
+}
+
+void diff_tree_make(enum breakdown_by by, const struct diff_input input[N_DIFF_SIDES],
+		enum lens_metric metric, struct arena *arena, struct diff_tree *out) {
+	*out = (struct diff_tree){0};
+	if (by == N_BREAKDOWNS) {
+		make_of_calls(input, metric, arena, out);
+	} else {
+		make_of_parts(by, input, metric, arena, out);
+	}
 	add_up(out);
-	return true;
 }

@@ -20,8 +20,8 @@ void totals_of(const struct compare_request *request, struct arena *arena,
 		const struct diff_input *in = &request->input[side];
 		struct lens lens;
 		struct lens_result peak, live;
-		check(diff_apply(in, LENS_PEAK, arena, &lens, &peak, NULL));
-		check(diff_apply(in, LENS_NEVER_FREED, arena, &lens, &live, NULL));
+		diff_apply(in, LENS_PEAK, arena, &lens, &peak);
+		diff_apply(in, LENS_NEVER_FREED, arena, &lens, &live);
 		const struct lens_costs *c = &peak.total;
 		const uint64_t values[N_TOTALS] = {c->bytes, live.total.bytes, live.total.blocks,
 				c->allocations, c->allocated_bytes, c->temporary,
@@ -38,7 +38,7 @@ void each_compared_metric(const struct compare_request *request, put_changes *pu
 		struct arena *arena) {
 	EACH_NUMBER(m, N_LENS_METRICS, request->has_base && lens_metrics[m].compared) {
 		struct diff_sites sites;
-		check(diff_sites_make(BY_SITE, request->input, (enum lens_metric)m, arena, &sites, NULL));
+		diff_sites_make(BY_SITE, request->input, (enum lens_metric)m, arena, &sites);
 		put(to, request, (enum lens_metric)m, &sites, arena);
 	}
 }

@@ -86,7 +86,7 @@ static struct tree_writer writer_of(struct buffer *out, const struct compare_req
 	struct tree_writer w = {.out = out,
 			.request = request,
 			.metric = request->input[DIFF_OURS].lens->metric};
-	check(diff_tree_make(request->by, request->input, w.metric, arena, &w.tree, NULL));
+	diff_tree_make(request->by, request->input, w.metric, arena, &w.tree);
 	return w;
 }
 

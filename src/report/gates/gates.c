@@ -224,23 +224,19 @@ static char *number_text(char out[HUMAN_MAX], enum gate_number number, double v)
 }
 
 /** The site that weighs most, for limits without a base. */
-static bool say_heaviest(struct buffer *s, const struct diff_input *run, enum gate_number number,
-		struct checking *k) {
+static void say_heaviest(struct buffer *s, const struct diff_input *run, enum gate_number number,
+		struct arena *arena) {
 	struct lens lens;
 	struct lens_result result;
 	struct recording as;
-	if (!apply(run, number, k->arena, &as, &lens, &result, k->err)) {
-		return false;
-	}
-	const struct breakdown parts = breakdown_make(BY_SITE, &lens, &as, run->names, &result,
-			k->arena);
+	check(apply(run, number, arena, &as, &lens, &result, NULL)); // as when the number was found
+	const struct breakdown parts = breakdown_make(BY_SITE, &lens, &as, run->names, &result, arena);
 	if (parts.n > 0) {
 		buffer_text(s, "; the largest part is ");
-		put_site(s, parts.parts[0].name, parts.parts[0].label, k->arena);
+		put_site(s, parts.parts[0].name, parts.parts[0].label, arena);
 		buffer_printf(s, " with %s",
 				NUMBER_TEXT(number, (double)number_in(&parts.parts[0].costs, number)));
 	}
-	return true;
 }
 
 static uint64_t growth(const struct diff_site *site, enum gate_number number) {
@@ -250,24 +246,21 @@ static uint64_t growth(const struct diff_site *site, enum gate_number number) {
 }
 
 /** The site that grew most. */
-static bool say_grown(struct buffer *s, const struct diff_input input[N_DIFF_SIDES],
-		enum gate_number number, struct checking *k) {
+static void say_grown(struct buffer *s, const struct diff_input input[N_DIFF_SIDES],
+		enum gate_number number, struct arena *arena) {
 	struct diff_sites sites;
 	enum lens_metric metric = kinds[number].metric;
 	if (lens_metrics[metric].of != METRIC_OF_BLOCKS) {
-		return true;
+		return;
 	}
-	if (!diff_sites_make(BY_SITE, input, metric, k->arena, &sites, k->err)) {
-		return false;
-	}
+	diff_sites_make(BY_SITE, input, metric, arena, &sites);
 	const struct diff_site *site = MOST_OF(one, sites.items, sites.n, growth(one, number));
 	if (site) {
 		buffer_printf(s, "; most of it is %s",
 				number_in(&site->costs[DIFF_BASE], number) ? "" : "new: ");
-		put_site(s, site->name, site->label, k->arena);
+		put_site(s, site->name, site->label, arena);
 		buffer_printf(s, ", +%s", NUMBER_TEXT(number, (double)growth(site, number)));
 	}
-	return true;
 }
 
 /** What was found, and what it is compared with: `base` may be NULL. */
@@ -322,12 +315,12 @@ static bool check_gate(struct checking *k, const struct gate *g, struct buffer *
 	say_value(s, g, our, theirs, k->ours);
 	buffer_text(s, is_noise ? "; within the variation between runs, so not a failure" : "");
 	bool is_of_metric = g->number < GATE_PEAK_RSS;
-	if (!*is_failed || !is_of_metric || g->is_below) {
-		return true;
+	if (*is_failed && is_of_metric && !g->is_below) {
+		const struct diff_input input[N_DIFF_SIDES] = {k->ours.runs[our->run],
+				theirs ? k->base.runs[theirs->run] : (struct diff_input){0}};
+		(theirs ? say_grown : say_heaviest)(s, input, g->number, k->arena);
 	}
-	const struct diff_input input[N_DIFF_SIDES] = {k->ours.runs[our->run],
-			theirs ? k->base.runs[theirs->run] : (struct diff_input){0}};
-	return theirs ? say_grown(s, input, g->number, k) : say_heaviest(s, input, g->number, k);
+	return true;
 }
 
 bool gates_check(const struct gate *gates, uint32_t n, struct gate_runs ours, struct gate_runs base,

@@ -179,16 +179,11 @@ bool session_open(struct session *s, const char *name, const struct session_opti
 	return ok;
 }
 
-bool session_of_recording(struct session *s, struct recording *r, const char *path,
-		struct err *err) {
+void session_of_recording(struct session *s, struct recording *r, const char *path) {
 	*s = (struct session){.path = strdup(path) ?: memory_lacks(), .recording = *r, .fd = -1};
 	*r = (struct recording){0};
 	take_embedded(s);
-	bool ok = prepare(s, &shown, err);
-	if (!ok) {
-		session_close(s);
-	}
-	return ok;
+	(void)prepare(s, &shown, NULL); // without rules in a file, which alone could fail
 }
 
 bool session_source(struct session *s, struct trace_source *out) {
