@@ -156,7 +156,6 @@ static void put_ways(const char *path) {
 
 int cli_analyze(int n, char **words) {
 	struct asked a = {0};
-	memory_must("heaptrack", 1);
 	sort_words(&a, n, words);
 	bool suits_page = isatty(STDOUT_FILENO) && !a.wants_text && !a.has_options && page_is_there();
 	int status;

@@ -131,7 +131,6 @@ int cli_beside(int pid, int fd) {
 	let_go(fd);
 	struct beside_target target = {0};
 	struct err err = {0};
-	memory_must("heaptrack", EXIT_FAILURE);
 	FREED struct run_result *result = memory_new(1, sizeof *result);
 	bool ok = choose(&target, pid, &err);
 	const struct run_options run = {

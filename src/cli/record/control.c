@@ -236,7 +236,6 @@ int cli_control(int argc, char **argv) {
 	SCOPED(buffer) line = {0};
 	pid_t pid = 0;
 	int at;
-	memory_must("heaptrack", EXIT_FAILURE);
 	if (!options_parse(&table, &a, argc, argv, &at, &err)) {
 		complain("%s", err.text);
 		return EXIT_FAILURE;
@@ -257,7 +256,6 @@ int cli_control(int argc, char **argv) {
 bool cli_look(int pid, int *status) {
 	struct asked a = {.line = "look"};
 	struct err err = {0};
-	memory_must("heaptrack", EXIT_FAILURE);
 	bool is_recorded = ask_process(&a, pid, &err) || err.code != ERR_NOT_FOUND;
 	if (is_recorded && err.code != ERR_NONE) {
 		complain("%s", err.text);

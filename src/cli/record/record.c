@@ -169,7 +169,6 @@ static int record(const struct heaptrack_options *o, const struct launch *launch
 	struct screen screen = {.is_quiet = o->run.is_quiet,
 			.is_raw = o->is_raw,
 			.is_silent = !launch && (o->run.is_quiet || looks_only)};
-	memory_must("heaptrack", EXIT_FAILURE);
 	FREED struct run_result *result = memory_new(1, sizeof *result);
 	if (o->python_objects && setenv("PYTHONMALLOC", "malloc", 1) != 0) {
 		(void)memory_lacks();
@@ -224,7 +223,6 @@ static int record_wrapped(const struct heaptrack_options *o, char *const *own, i
 	SCOPED(arena) arena = {0};
 	struct launch launch;
 	char self[PATH_MAX];
-	memory_must("heaptrack", EXIT_FAILURE);
 	char **argv = arena_new(&arena, char *, (size_t)(n_own + o->n_rest) + 4);
 	if (!process_link(0, "exe", self, sizeof self)) {
 		complain("cannot run \"%s\"", o->rest[0]);
@@ -244,7 +242,6 @@ static int record_wrapped(const struct heaptrack_options *o, char *const *own, i
 }
 
 static int inspect_and_record(const struct heaptrack_options *o) {
-	memory_must("heaptrack", EXIT_FAILURE);
 	SCOPED(arena) arena = {0};
 	struct launch launch;
 	launch_inspect(&launch, o->rest[0], &arena);
@@ -271,6 +268,9 @@ int cli_heaptrack(int argc, char **argv) {
 	if (!heaptrack_options_parse(&o, argc, argv, &err)) {
 		complain("%s", err.text);
 		return 1;
+	}
+	if (o.what != ASKED_DETACH && o.what != ASKED_CHECK) { // by which a process may stand still
+		memory_must("heaptrack", EXIT_FAILURE);
 	}
 	switch (o.what) {
 	case ASKED_ANALYZE: return cli_analyze(o.n_rest, o.rest);
