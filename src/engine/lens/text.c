@@ -57,8 +57,7 @@ static bool read_choice(struct slice value, const char *const *names, unsigned n
 		}
 		buffer_printf(&list, "%s%s", i ? ", " : "", names[i]);
 	}
-	(void)err_set(err, ERR_USAGE, "use one of: %.*s", SLICE_ARG(buffer_view(&list)));
-	return false;
+	return err_set(err, ERR_USAGE, "use one of: %.*s", SLICE_ARG(buffer_view(&list)));
 }
 
 /** Its percent signs are those of shares, but where a mark is named. */
@@ -101,17 +100,15 @@ static bool read_name(struct reader *rd, struct slice value, struct slice *names
 }
 
 static bool read_threads(struct reader *rd, struct slice value) {
-	for (;;) {
-		const uint8_t *comma = memchr(value.data, ',', value.size);
-		size_t size = comma ? (size_t)(comma - value.data) : value.size;
-		if (!decode(rd, slice_of(value.data, size), &rd->threads[rd->lens->n_threads++])) {
+	for (bool is_last = false; !is_last;) {
+		const struct slice name = before_first(value, ',');
+		is_last = name.size == value.size;
+		if (!decode(rd, name, &rd->threads[rd->lens->n_threads++])) {
 			return false;
 		}
-		if (!comma) {
-			return true;
-		}
-		value = slice_of(comma + 1, value.size - size - 1);
+		value = slice_from(value, name.size + !is_last);
 	}
+	return true;
 }
 
 static bool read_grades(struct reader *rd, struct slice value) {
@@ -229,21 +226,17 @@ static void put_next(struct buffer *out, const char *key, bool is_further) {
 }
 
 static void put_text(struct buffer *out, const struct lens_text *t) {
-	put_key(out, "q");
-	buffer_text(out, t->is_negated ? "!" : "");
+	const char *slash = t->is_regex ? "/" : "";
 	struct slice s = t->text;
-	if (t->is_regex) {
-		buffer_u8(out, '/');
-		put_encoded(out, s);
-		buffer_u8(out, '/');
-		return;
-	}
+	put_key(out, "q");
+	buffer_printf(out, "%s%s", t->is_negated ? "!" : "", slash);
 	// A plain text may look like an expression, or like a negation
-	if (s.size && (s.data[0] == '/' || s.data[0] == '!')) {
+	if (!t->is_regex && s.size && (s.data[0] == '/' || s.data[0] == '!')) {
 		buffer_printf(out, "%%%02X", s.data[0]);
 		s = slice_from(s, 1);
 	}
 	put_encoded(out, s);
+	buffer_text(out, slash);
 }
 
 static void put_names(struct buffer *out, const char *key, const struct slice *names, uint32_t n) {
