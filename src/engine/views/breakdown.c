@@ -166,12 +166,6 @@ static void take_threads(struct taker *t) {
 
 // ---- by class: sizes and lifetimes
 
-/** A part of its own, with a copy of its label. */
-static void add_class(struct taker *t, const char *label, struct part part) {
-	part.label = slice_of_text(arena_text(t->arena, slice_of_text(label)));
-	(void)vec_add(&t->parts, part);
-}
-
 enum { SIZE_CLASSES = 65 }; // 0, 1, 2 .. 3, 4 .. 7 ...
 
 static unsigned size_class(uint64_t size) {
@@ -222,12 +216,11 @@ static void take_sizes(struct taker *t) {
 		}
 	}
 	EACH_NUMBER(i, (unsigned)SIZE_CLASSES, lens_costs_any(&classes[i].costs)) {
-		char text[2 * HUMAN_MAX + 8];
 		uint64_t least = i ? (uint64_t)1 << (i - 1) : 0;
 		classes[i].least = least;
-		(void)snprintf(text, sizeof text, i < 2 ? "%s" : "%s to %s", HUMAN_BYTES(least),
-				HUMAN_BYTES(least * 2 - 1));
-		add_class(t, text, classes[i]);
+		classes[i].label = slice_of_text(arena_printf(t->arena, i < 2 ? "%s" : "%s to %s",
+				HUMAN_BYTES(least), HUMAN_BYTES(least * 2 - 1)));
+		(void)vec_add(&t->parts, classes[i]);
 	}
 	t->rest.label = slice_of_text("(sizes not told apart)");
 }
@@ -236,14 +229,12 @@ static uint64_t lifetime_least_ns(unsigned class) {
 	return class ? (uint64_t)1000 << (2 * (class - 1)) : 0;
 }
 
-static void put_life(char *out, size_t size, unsigned class) {
+static const char *lifetime_words(unsigned class, struct arena *arena) {
 	bool is_last = class == REC_LIFETIMES - 1;
 	uint64_t ns = lifetime_least_ns(is_last ? class : class + 1);
-	if (ns < 1000000) {
-		(void)snprintf(out, size, "below %u us", (unsigned)(ns / 1000));
-	} else {
-		(void)snprintf(out, size, "%s %s", is_last ? "from" : "below", HUMAN_DURATION(ns));
-	}
+	return ns < 1000000
+			? arena_printf(arena, "below %u us", (unsigned)(ns / 1000))
+			: arena_printf(arena, "%s %s", is_last ? "from" : "below", HUMAN_DURATION(ns));
 }
 
 /**
@@ -260,13 +251,12 @@ static void take_lifetimes(struct taker *t) {
 		}
 	}
 	EACH_NUMBER(k, (unsigned)REC_LIFETIMES, blocks[k]) {
-		char text[HUMAN_MAX + 16];
-		put_life(text, sizeof text, k);
 		struct part part = {
+				.label = slice_of_text(lifetime_words(k, t->arena)),
 				.least = lifetime_least_ns(k),
 				.costs = {.allocations = blocks[k], .blocks = is_counted ? blocks[k] : 0},
 		};
-		add_class(t, text, part);
+		(void)vec_add(&t->parts, part);
 		t->rest.costs = lens_costs_between(&part.costs, &t->rest.costs);
 	}
 	t->rest.label = slice_of_text("(never freed, or lifetimes not told apart)");
