@@ -108,8 +108,7 @@ static struct slice value_of(struct MHD_Connection *c, enum MHD_ValueKind kind, 
 
 static bool add_headers(struct MHD_Response *r, const struct http_answer *a) {
 	const char *policy = a->policy[0] ? a->policy : "default-src 'none'; frame-ancestors 'none'";
-	char disposition[300];
-	(void)snprintf(disposition, sizeof disposition, "attachment; filename=\"%s\"",
+	const char *disposition = FORMAT(300, "attachment; filename=\"%s\"",
 			a->save_as ? a->save_as : "");
 	const char *const headers[][2] = {
 			{"Content-Type", a->type ? a->type : "text/plain; charset=utf-8"},

@@ -64,11 +64,9 @@ static void tell_forwarding(const char *there, unsigned port, const char *entran
 
 static void tell(struct show *show, struct server *server, unsigned port) {
 	const struct gui_options *o = show->options;
-	char there[64];
-	char address[160];
 	struct err err = {0};
-	(void)snprintf(there, sizeof there, "127.0.0.1:%u", port);
-	(void)snprintf(address, sizeof address, "http://%s%s", there, server_entrance(server));
+	const char *there = FORMAT(64, "127.0.0.1:%u", port);
+	const char *address = FORMAT(160, "http://%s%s", there, server_entrance(server));
 	if (o->socket) {
 		tell_forwarding(o->socket, 8899, server_entrance(server));
 	} else if (browser_is_remote() && !browser_is_likely()) {

@@ -133,9 +133,7 @@ static void name_by_address(struct names *n, const struct rec_location *l, struc
 		out->function = slice_of_text(l->module ? "(function not read)" : "generated code");
 	} else {
 		uint64_t address = l->pc - m->bias - (l->is_exact ? 0 : 1);
-		char number[32];
-		(void)snprintf(number, sizeof number, "+0x%" PRIx64, address);
-		out->function = names_join(n, "", title, number);
+		out->function = names_join(n, "", title, FORMAT(32, "+0x%" PRIx64, address));
 	}
 }
 

@@ -153,8 +153,7 @@ static uint64_t put_children(struct buffer *text, const struct recording *r, boo
 static void say_children(struct quality_writer *w) {
 	SCOPED(buffer) text = {0};
 	uint64_t n = put_children(&text, w->recording, false);
-	buffer_u8(&text, 0);
-	QUALITY_SAY_IF_ANY(w, "children", n, "%s", (const char *)text.data);
+	QUALITY_SAY_IF_ANY(w, "children", n, "%.*s", SLICE_ARG(buffer_view(&text)));
 }
 
 uint64_t quality_minor_children(const struct recording *r, struct buffer *text) {

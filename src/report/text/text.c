@@ -214,13 +214,8 @@ static void put_before(struct page *p, const struct finding *f, const char *word
 	for (int depth = 0; *end && (depth > 0 || strncmp(end, words, strlen(words)) != 0); end++) {
 		depth += (*end == '(') - (*end == ')');
 	}
-	SCOPED(buffer) clause = {0};
-	if (*end) {
-		buffer_printf(&clause, "%.*s.", (int)(end - f->text), f->text);
-	}
-	buffer_u8(&clause, 0);
 	struct finding brief = *f;
-	brief.text = *end ? (const char *)clause.data : f->text;
+	brief.text = *end ? arena_printf(&p->arena, "%.*s.", (int)(end - f->text), f->text) : f->text;
 	put_finding(p, &brief);
 }
 

@@ -74,11 +74,9 @@ static void put_meta(struct kde_import *k) {
 static void finish(struct kde_import *k) {
 	heaptrack_reader_finish(&k->reader);
 	feed_finish(&k->feed);
-	index_finish(&k->location_index);
+	CALL_FOR(index_finish, k, location_index, info_index);
 	CALL_FOR(vec_finish, k, strings, modules, locations, frames, nodes, samples, module_of_string,
-			ranges, infos);
-	index_finish(&k->info_index);
-	vec_finish(&k->next_block);
+			ranges, infos, next_block);
 	free(k);
 }
 

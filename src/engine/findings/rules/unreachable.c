@@ -111,11 +111,11 @@ static void say_none(struct finder *f, const struct memory_grades *g) {
 void find_unreachable(struct finder *f) {
 	const struct memory_grades g = memory_grades(f->r, UINT64_MAX);
 	const struct memory_grades before = memory_grades(f->r, g.look ? g.look->time_ns - 1 : 0);
-	struct lost *sums = g.look ? lost_by_place(f, &g, &before) : NULL;
-	const uint64_t *of_stacks = sums ? lost_bytes(f, &g) : NULL;
-	if (!of_stacks) {
+	if (!g.look) {
 		return;
 	}
+	struct lost *sums = lost_by_place(f, &g, &before);
+	const uint64_t *of_stacks = lost_bytes(f, &g);
 	if (g.blocks[REC_UNREACHABLE] + g.blocks[REC_CYCLE] == 0 && g.n_rows > 0) {
 		say_none(f, &g);
 	}
