@@ -7,7 +7,7 @@
 void *pages_take(size_t bytes) {
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
 			-1, 0);
-	return p == MAP_FAILED ? NULL : p;
+	return p == MAP_FAILED ? memory_lacks() : p;
 }
 
 void pages_clear(void *from, size_t bytes) {
@@ -39,10 +39,10 @@ void pages_reserve(void **items, size_t *capacity, size_t need, size_t item_byte
 	RAISE_TO(wanted, need);
 	size_t bytes;
 	bool is_too_much = __builtin_mul_overflow(wanted, item_bytes, &bytes);
-	void *grown = is_too_much ? NULL
+	void *grown = is_too_much ? MAP_FAILED
 			: *items          ? mremap(*items, *capacity * item_bytes, bytes, MREMAP_MAYMOVE)
 							  : pages_take(bytes);
-	*items = !grown || grown == MAP_FAILED ? memory_lacks() : grown;
+	*items = grown == MAP_FAILED ? memory_lacks() : grown;
 	*capacity = wanted;
 }
 

@@ -7,7 +7,7 @@
 
 #include "base/base.h"
 
-/** NULL: the system does not give so much. */
+/** NULL: there is no memory. */
 void *pages_take(size_t bytes);
 
 /** Zero some of them again, without touching pages that were never touched. */

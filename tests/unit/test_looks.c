@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "collector/looks/looks.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -71,10 +74,58 @@ static void wants_one_when_rss_rises_moves_or_gets_old(void **state) {
 	assert_false(looks_want(&l, 70 * MB, 14ull * S, &at));
 }
 
+/** Whatever memory_must has been told for the process that waits for it. */
+static void a_search_without_memory_says_so(void **state) {
+	(void)state;
+#ifdef __SANITIZE_ADDRESS__
+	skip(); // it takes all lacks of memory for its own
+#endif
+	static const struct wire_range own[WIRE_N_OWN];
+	static const struct tries tries;
+	static const struct kept kept;
+	static struct modules modules;
+	struct texts texts = {0};
+	struct aggregate *blocks = aggregate_create(NULL);
+	const struct looks_known known = {.in.blocks = blocks,
+			.texts = &texts,
+			.modules = &modules,
+			.tries = &tries};
+	const struct scan scan = {.program = getpid(),
+			.pid = getpid(),
+			.memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC),
+			.known = &known,
+			.own = own,
+			.threads = memfd_create("threads", MFD_CLOEXEC),
+			.kept = &kept};
+	assert_int_equal(ftruncate(scan.threads, sizeof(struct graph_thread)), 0);
+	for (int lacks = 0; lacks < 2; lacks++) {
+		struct scanner scanner;
+		struct graded graded = {0};
+		struct err err = {0};
+		struct rlimit before;
+		assert_int_equal(getrlimit(RLIMIT_DATA, &before), 0);
+		const struct rlimit little = {lacks ? 1 : before.rlim_cur, before.rlim_max};
+		memory_must("test", 3);
+		assert_int_equal(setrlimit(RLIMIT_DATA, &little), 0);
+		bool ok = scanner_start(&scanner, &scan, &err);
+		assert_int_equal(setrlimit(RLIMIT_DATA, &before), 0);
+		memory_must_or(NULL, NULL);
+		assert_true(ok && scanner_has_ended(&scanner, 60ull * S));
+		ok = scanner_finish(&scanner, &graded, &texts, &err);
+		assert_true(lacks ? !ok && err.code == ERR_MEMORY : ok || err.code == ERR_UNSUPPORTED);
+		vec_finish(&graded.grades);
+	}
+	(void)close(scan.memory);
+	(void)close(scan.threads);
+	texts_finish(&texts);
+	aggregate_destroy(blocks);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(keeps_some_of_the_past),
 			cmocka_unit_test(wants_one_when_rss_rises_moves_or_gets_old),
+			cmocka_unit_test(a_search_without_memory_says_so),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,9 +113,8 @@ void tries_retire(struct tries *t, const uint32_t *locations, size_t n) {
 
 void tries_init(struct tries *t, const struct segment *segment) {
 	*t = (struct tries){.segment = segment, .first_unseen = 1};
-	t->dense = pages_take(segment->node_capacity * sizeof *t->dense) ?: memory_lacks();
-	t->modules = pages_take(segment->module_capacity * sizeof(struct wire_module *))
-			?: memory_lacks();
+	t->dense = pages_take(segment->node_capacity * sizeof *t->dense);
+	t->modules = pages_take(segment->module_capacity * sizeof(struct wire_module *));
 	make_room_for_node(t);
 	make_room_for_location(t);
 	t->nodes[t->n_nodes++] = (struct rec_node){0};

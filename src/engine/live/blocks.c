@@ -32,8 +32,8 @@ static size_t directory_bytes(void) {
 }
 
 void shadow_init(struct shadow *s) {
-	*s = (struct shadow){.directory = pages_take(directory_bytes()) ?: memory_lacks(),
-			.ever = pages_take(SHADOW_DIRECTORY) ?: memory_lacks()};
+	*s = (struct shadow){.directory = pages_take(directory_bytes()),
+			.ever = pages_take(SHADOW_DIRECTORY)};
 }
 
 void shadow_finish(struct shadow *s) {
@@ -74,9 +74,8 @@ uint64_t shadow_bytes(const struct shadow *s) {
 }
 
 void shadow_add_leaf(struct shadow *s, uint64_t ptr) {
-	struct shadow_leaf *leaf = s->n_spares
-			? s->spares[--s->n_spares]
-			: pages_take(sizeof(struct shadow_leaf)) ?: memory_lacks();
+	struct shadow_leaf *leaf = s->n_spares ? s->spares[--s->n_spares]
+										   : pages_take(sizeof(struct shadow_leaf));
 	leaf->region = (uint32_t)(ptr >> SHADOW_LEAF_SHIFT);
 	leaf->number = (uint32_t)s->leaves.n;
 	(void)vec_add(&s->leaves, leaf);

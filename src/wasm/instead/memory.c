@@ -28,10 +28,10 @@ enum { WASM_PAGE = 65536, LARGE_BYTES = 32 << 20 };
 
 void *pages_take(size_t bytes) {
 	if (bytes < LARGE_BYTES) {
-		return calloc(1, bytes);
+		return memory_new(1, bytes);
 	}
 	size_t page = __builtin_wasm_memory_grow(0, bytes / WASM_PAGE + 1);
-	return page == SIZE_MAX ? NULL : (void *)(page * WASM_PAGE);
+	return page == SIZE_MAX ? memory_lacks() : (void *)(page * WASM_PAGE);
 }
 
 void pages_clear(void *from, size_t bytes) {
