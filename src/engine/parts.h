@@ -94,6 +94,6 @@ struct parts {
 enum { PARTS_NAMES = 12, PARTS_MAKERS = 1024, PARTS_STACKS = 1024 }; // rows that are told apart
 enum { PARTS_ABSENT = 4096, PARTS_PINNED = 65536 };                  // bytes: fewer weigh nothing
 
-/** `out` is zeroed, and to be finished in any case. False: no memory. */
-bool parts_join(const struct parts_input *in, struct parts *out, struct err *err);
+/** `out` is zeroed. */
+void parts_join(const struct parts_input *in, struct parts *out);
 void parts_finish(struct parts *p);

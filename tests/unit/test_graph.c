@@ -783,6 +783,23 @@ static void unreadable_memory_accuses_nobody(void **state) {
 	finish();
 }
 
+static struct graph_input failing_input;
+
+static void grade_once(void) {
+	struct graph graph = {0};
+	(void)graph_grade(&failing_input, &graph, NULL);
+	graph_finish(&graph);
+}
+
+static void each_lack_of_memory_ends_the_process(void **state) {
+	(void)state;
+	struct parts_input parts;
+	make(7);
+	failing_input = input_of(&parts);
+	assert_true(ends_at_each(grade_once) > 40);
+	finish();
+}
+
 /** The lists of free chunks are in the C library's data: a chunk begins in the block before it. */
 static void lists_of_free_chunks_hold_nothing(void **state) {
 	(void)state;
@@ -913,6 +930,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(grades_are_the_slow_versions),
 			cmocka_unit_test(unreadable_memory_accuses_nobody),
+			cmocka_unit_test(each_lack_of_memory_ends_the_process),
 			cmocka_unit_test(lists_of_free_chunks_hold_nothing),
 			cmocka_unit_test(older_blocks_are_told_by_size),
 			cmocka_unit_test(blocks_of_all_sizes_are_found),

@@ -461,7 +461,7 @@ static void compare_fullness(const struct world *w, const struct parts *p) {
 
 static void compare(const struct world *w) {
 	struct parts p = {0};
-	assert_true(parts_join(&w->in, &p, NULL));
+	parts_join(&w->in, &p);
 	slow_join(w);
 	uint64_t sum = 0, asked = 0;
 	for (uint8_t part = 0; part < REC_PARTS; part++) {
@@ -505,6 +505,25 @@ static void random_processes_have_the_same_parts(void **state) {
 	}
 }
 
+static struct world failing_world;
+
+static void join_once(void) {
+	struct parts p = {0};
+	parts_join(&failing_world.in, &p);
+	parts_finish(&p);
+}
+
+static void each_lack_of_memory_ends_the_process(void **state) {
+	(void)state;
+	uint64_t n = 0;
+	for (unsigned seed = 0; seed < 40; seed++) {
+		world_make(&failing_world, seed);
+		n += ends_at_each(join_once);
+		world_finish(&failing_world);
+	}
+	assert_true(n > 200);
+}
+
 /** Blocks of the real malloc: what one has beyond what was asked for is what malloc says of it. */
 static void glibc_rounds_as_it_says(void **state) {
 	(void)state;
@@ -524,7 +543,7 @@ static void glibc_rounds_as_it_says(void **state) {
 		assert_non_null(block);
 		world_of_one(&w, (uintptr_t)block, bytes);
 		struct parts p = {0};
-		assert_true(parts_join(&w.in, &p, NULL));
+		parts_join(&w.in, &p);
 		uint64_t start = (uintptr_t)block, end = start + bytes, page_end = (end + page - 1) & -page;
 		// With the word before the next block, unless it has a mapping of its own
 		bool is_mapped = bytes >= 128 << 10 && start % page == 16;
@@ -553,7 +572,7 @@ static void untouched_pages_are_counted_exactly(void **state) {
 		}
 		world_take_touched(&w, n);
 		struct parts p = {0};
-		assert_true(parts_join(&w.in, &p, NULL));
+		parts_join(&w.in, &p);
 		uint64_t resident = 0;
 		for (uint64_t i = 0; i < n; i++) {
 			uint64_t at = w.touched[i];
@@ -579,7 +598,7 @@ static struct rec_fullness fullness_of(uint64_t start, uint64_t bytes, enum smap
 	world_of_one(&w, start, bytes);
 	w.in.is_glibc = is_glibc;
 	w.areas.items[0].kind = kind;
-	assert_true(parts_join(&w.in, &p, NULL));
+	parts_join(&w.in, &p);
 	assert_int_equal(p.fullness.n, 1);
 	struct rec_fullness f = p.fullness.items[0];
 	assert_int_equal(f.live_bytes, bytes);
@@ -623,7 +642,7 @@ static void many_arenas_are_joined(void **state) {
 		assert_true(pagemap_take(&w.pages, at, 4096, &word, 1));
 		assert_true(pagemap_take(&w.pages, at + 4096, 4096, &word, 1));
 	}
-	assert_true(parts_join(&w.in, &p, NULL));
+	parts_join(&w.in, &p);
 	assert_int_equal(p.fullness.n, PARTS_ARENAS);
 	const struct rec_fullness *rest = &p.fullness.items[PARTS_ARENAS - 1];
 	assert_int_equal(rest->kind, REC_ARENA_REST);
@@ -651,7 +670,7 @@ static void what_went_meanwhile_is_said(void **state) {
 		for (uint64_t came = 0; came <= 8; came += 4) {
 			w.in.rss_after_bytes = (64 + came) * 4096;
 			struct parts p = {0};
-			assert_true(parts_join(&w.in, &p, NULL));
+			parts_join(&w.in, &p);
 			uint64_t half = came * 4096 / 2, all = went * 4096;
 			assert_int_equal(p.look.changed_bytes, came && all > half ? all : half);
 			assert_int_equal(sum_of(&p, REC_PART_UNKNOWN), all);
@@ -664,6 +683,7 @@ static void what_went_meanwhile_is_said(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(random_processes_have_the_same_parts),
+			cmocka_unit_test(each_lack_of_memory_ends_the_process),
 			cmocka_unit_test(glibc_rounds_as_it_says),
 			cmocka_unit_test(untouched_pages_are_counted_exactly),
 			cmocka_unit_test(arenas_are_told_apart),

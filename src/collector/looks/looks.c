@@ -250,8 +250,11 @@ bool looks_add(struct looks *l, struct view *v, const struct looks_known *known,
 	uint64_t start_ns = clock_thread_cpu_ns();
 	const struct parts_input in = view_as_input(v, known);
 	struct parts parts = {0};
-	bool ok = v->areas.n > 0 && !is_too_late(v, at) && parts_join(&in, &parts, NULL);
-	l->has_unseen |= ok && parts.has_seen;
+	bool ok = v->areas.n > 0 && !is_too_late(v, at);
+	if (ok) {
+		parts_join(&in, &parts);
+	}
+	l->has_unseen |= parts.has_seen;
 	l->last_cost_ns = v->cost_ns + clock_thread_cpu_ns() - start_ns;
 	l->cost_ns += l->last_cost_ns;
 	if (ok) {

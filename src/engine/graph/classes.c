@@ -45,42 +45,37 @@ static void take_words(struct marking *m, struct part *p, const struct source *s
 	(void)s;
 	(void)at;
 	EACH_NUMBER(i, bytes / WORD, is_of_module(m, words[i]) && p->words.n < WORDS_MOST) {
-		p->ok &= map_put(&p->words, words[i], 1);
+		(void)map_put(&p->words, words[i], 1);
 	}
 }
 
 /** The class of a word, whose row it gets if it is the first of it. */
-static bool ask(struct class_words *c, uint64_t word) {
+static void ask(struct class_words *c, uint64_t word) {
 	const struct graph_input *in = c->m->in;
 	const uint32_t name = in->class_of(in->user, word);
 	uint64_t row = name ? map_get(&c->by_name, name) : NO_CLASS;
 	if (row == 0) {
 		row = c->out->classes.n + 1;
-		if (!vec_add(&c->out->classes, (struct rec_class){.name = name, .kind = REC_CLASS_CPP}) ||
-				!map_put(&c->by_name, name, row)) {
-			return false;
-		}
+		(void)vec_add(&c->out->classes, (struct rec_class){.name = name, .kind = REC_CLASS_CPP});
+		(void)map_put(&c->by_name, name, row);
 	}
-	return map_put(&c->rows, word, row);
+	(void)map_put(&c->rows, word, row);
 }
 
 ORDER_OF(by_word, uint64_t, compare_u64(*a, *b));
 
 /** One thread, by rising address: those of one module behind each other. */
-static bool ask_all(struct class_words *c) {
-	bool ok = true;
-	for (unsigned k = 0; ok && k < c->m->n_parts; k++) {
+static void ask_all(struct class_words *c) {
+	for (unsigned k = 0; k < c->m->n_parts; k++) {
 		const struct map *words = &c->m->parts[k].words;
-		for (size_t i = 0; ok && i < words->capacity; i++) {
-			ok = words->entries[i].value == 0 || vec_add(&c->words, words->entries[i].key);
+		EACH_OF_THAT(entry, words->entries, words->capacity, entry->value != 0) {
+			(void)vec_add(&c->words, entry->key);
 		}
 	}
 	vec_sort(&c->words, by_word);
-	for (size_t i = 0; ok && i < c->words.n; i++) {
-		const uint64_t word = c->words.items[i];
-		ok = (i > 0 && word == c->words.items[i - 1]) || ask(c, word);
+	EACH_THAT(word, c->words, word == c->words.items || word[-1] != *word) {
+		ask(c, *word);
 	}
-	return ok;
 }
 
 // ---- blocks
@@ -91,7 +86,7 @@ static void take_objects(struct marking *m, struct part *p, const struct source 
 	for (size_t i = 0; i < bytes / WORD; i++) {
 		uint64_t row = is_of_module(m, words[i]) ? map_get(&m->words->rows, words[i]) : 0;
 		if (row != 0 && row != NO_CLASS) {
-			p->ok &= vec_add(&p->found, (uint32_t)row);
+			(void)vec_add(&p->found, (uint32_t)row);
 			p->head = at + i * WORD == s->start ? (uint32_t)row : p->head;
 		}
 	}
@@ -101,11 +96,12 @@ static void read_part(void *user, unsigned number) {
 	struct marking *m = user;
 	struct part *p = &m->parts[number];
 	p->window_at = 0;
-	for (size_t i = p->begin < m->roots.n ? m->roots.n : p->begin; p->ok && i < p->end; i++) {
+	size_t i = p->begin < m->roots.n ? m->roots.n : p->begin;
+	for (; !p->is_unread && i < p->end; i++) {
 		const struct source s = source_of(m, i);
 		p->head = 0;
 		p->found.n = 0;
-		p->ok = edges_read_source(m, p, &s, false, p->objects ? take_objects : take_words) && p->ok;
+		edges_read_source(m, p, &s, false, p->objects ? take_objects : take_words);
 		const bool is_arena = s.end - s.start >= MANY_BYTES && p->found.n >= MANY_OBJECTS;
 		m->class_of[i - m->roots.n] = is_arena ? 0 : p->head;
 		for (size_t k = 0; is_arena && k < p->found.n; k++) {
@@ -116,15 +112,15 @@ static void read_part(void *user, unsigned number) {
 }
 
 /** The smallest block of each class tells which are of it. */
-static bool sum_up(struct marking *m, struct graph *out) {
-	FREED uint64_t *least = malloc((out->classes.n + 1) * sizeof *least);
-	for (size_t i = 0; least && i < out->classes.n; i++) {
+static void sum_up(struct marking *m, struct graph *out) {
+	FREED uint64_t *least = memory_new(out->classes.n, sizeof *least);
+	for (size_t i = 0; i < out->classes.n; i++) {
 		least[i] = UINT64_MAX;
 		for (unsigned k = 0; k < m->n_parts; k++) {
 			out->classes.items[i].objects += m->parts[k].objects[i];
 		}
 	}
-	for (int pass = 0; least && pass < 2; pass++) {
+	for (int pass = 0; pass < 2; pass++) {
 		for (size_t i = 0; i < m->blocks.n; i++) {
 			const uint32_t row = m->class_of[i];
 			const uint64_t bytes = m->blocks.items[i].bytes;
@@ -138,29 +134,28 @@ static bool sum_up(struct marking *m, struct graph *out) {
 			}
 		}
 	}
-	return least;
 }
 
 static bool find_all(struct class_words *c) {
 	struct marking *m = c->m;
-	parallel_run(m->n_parts, read_part, m);
-	bool ok = ALL(k, m->n_parts, m->parts[k].ok) && ask_all(c);
-	for (unsigned k = 0; ok && k < m->n_parts && c->out->classes.n > 0; k++) {
-		m->parts[k].objects = calloc(c->out->classes.n, sizeof *m->parts[k].objects);
-		ok = m->parts[k].objects != NULL;
+	bool ok = run_parts(m, read_part);
+	ask_all(c);
+	const size_t n = c->out->classes.n;
+	for (unsigned k = 0; k < m->n_parts && n > 0; k++) {
+		m->parts[k].objects = memory_new(n, sizeof *m->parts[k].objects);
 	}
-	if (ok && c->out->classes.n > 0) {
-		parallel_run(m->n_parts, read_part, m);
-		ok = ALL(k, m->n_parts, m->parts[k].ok) && sum_up(m, c->out);
+	if (ok && n > 0) {
+		ok = run_parts(m, read_part);
+		sum_up(m, c->out);
 	}
 	return ok;
 }
 
 bool classes_find(struct marking *m, struct graph *out) {
 	struct class_words c = {.m = m, .out = out};
-	m->class_of = calloc(m->blocks.n + 1, sizeof *m->class_of);
+	m->class_of = memory_new(m->blocks.n, sizeof *m->class_of);
 	m->words = &c;
-	bool ok = m->class_of && (!m->in->class_of || find_all(&c));
+	bool ok = !m->in->class_of || find_all(&c);
 	m->words = NULL;
 	vec_finish(&c.words);
 	CALL_FOR(map_finish, &c, rows, by_name);

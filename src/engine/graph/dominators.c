@@ -3,13 +3,11 @@
 #include "engine/graph/dominators.h"
 
 bool *flow_reach(const struct flow *g, uint32_t start) {
-	FREED uint32_t *queue = malloc(g->n * sizeof *queue);
-	bool *is_reached = queue ? calloc(g->n, sizeof *is_reached) : NULL;
+	FREED uint32_t *queue = memory_new(g->n, sizeof *queue);
+	bool *is_reached = memory_new(g->n, sizeof *is_reached);
 	uint32_t n = 0;
-	if (is_reached) {
-		is_reached[start] = true;
-		queue[n++] = start;
-	}
+	is_reached[start] = true;
+	queue[n++] = start;
 	for (uint32_t at = 0; at < n; at++) {
 		for (size_t e = g->first[queue[at]]; e < g->first[queue[at] + 1]; e++) {
 			const uint32_t to = g->to[e];
@@ -125,21 +123,17 @@ static void find_above(struct walk *w, const uint32_t *sources) {
 	}
 }
 
-bool dominators_find(const struct flow *g, struct dominators *out) {
-	FREED uint32_t *numbers = calloc(g->n, 5 * sizeof *numbers);
-	FREED size_t *from = calloc((size_t)g->n + 1, sizeof *from);
-	FREED uint32_t *sources = malloc((g->first[g->n] + 1) * sizeof *sources);
-	*out = (struct dominators){.vertices = calloc(g->n, sizeof *out->vertices),
-			.above = calloc(g->n, sizeof *out->above)};
-	if (!numbers || !from || !sources || !out->vertices || !out->above) {
-		return false;
-	}
+void dominators_find(const struct flow *g, struct dominators *out) {
+	FREED uint32_t *numbers = memory_new(g->n, 5 * sizeof *numbers);
+	FREED size_t *from = memory_new(g->n + 1ul, sizeof *from);
+	FREED uint32_t *sources = memory_new(g->first[g->n], sizeof *sources);
+	*out = (struct dominators){.vertices = memory_new(g->n, sizeof *out->vertices),
+			.above = memory_new(g->n, sizeof *out->above)};
 	struct walk w = {g, out, numbers, numbers + g->n, numbers + 2 * (size_t)g->n,
 			numbers + 3 * (size_t)g->n, numbers + 4 * (size_t)g->n, from};
 	walk_in_depth(&w);
 	turn_round(&w, sources);
 	find_above(&w, sources);
-	return true;
 }
 
 void dominators_finish(struct dominators *d) {

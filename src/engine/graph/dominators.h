@@ -16,7 +16,7 @@ struct flow {
 	uint32_t *to;
 };
 
-/** By vertex, whether a way leads there. NULL: no memory. */
+/** By vertex, whether a way leads there. Freed by the caller. */
 bool *flow_reach(const struct flow *g, uint32_t start);
 
 /** By the order in which a walk in depth reaches them, the start first; zeroed: empty. */
@@ -26,6 +26,6 @@ struct dominators {
 	uint32_t *above;    // places in that order: who dominates it. Of the start, itself
 };
 
-/** False: no memory. `out` is to be finished in any case. Takes 20 bytes for each vertex. */
-bool dominators_find(const struct flow *g, struct dominators *out);
+/** Takes 20 bytes for each vertex. */
+void dominators_find(const struct flow *g, struct dominators *out);
 void dominators_finish(struct dominators *d);

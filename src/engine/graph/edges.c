@@ -46,27 +46,23 @@ static uint32_t fill_leaf(const struct marking *m, struct chunk *leaf, uint64_t 
 }
 
 /** Leaves that blocks reach into. */
-ATTR_COLD static bool index_blocks(struct marking *m) {
+ATTR_COLD static void index_blocks(struct marking *m) {
 	const struct live_block *b = m->blocks.items;
 	const size_t n = m->blocks.n;
 	uint64_t next = 0;                    // the first leaf that is not filled
 	m->low = n ? b[0].start : UINT64_MAX; // which no word in a leaf is
 	m->high = n ? b[n - 1].start + b[n - 1].bytes : UINT64_MAX;
-	m->leaves = n < INT32_MAX ? pages_take(leaves_bytes(m)) : NULL;
-	for (uint32_t i = 0; m->leaves && i < n; i++) {
+	m->leaves = n < INT32_MAX ? pages_take(leaves_bytes(m)) : memory_lacks();
+	for (uint32_t i = 0; i < n; i++) {
 		const uint64_t last = (b[i].start + b[i].bytes) >> LEAF_SHIFT;
 		uint32_t block = i; // the first that begins in the leaf or later
 		for (RAISE_TO(next, b[i].start >> LEAF_SHIFT); next <= last; next++) {
 			struct chunk *leaf = arena_new_unset(&m->chunks, struct chunk, CHUNKS);
 			m->leaves[next - (m->low >> LEAF_SHIFT)] = leaf;
-			if (!leaf) {
-				return false;
-			}
 			block += block == i && b[i].start < next << LEAF_SHIFT; // it reaches there
 			block = fill_leaf(m, leaf, next << LEAF_SHIFT, block);
 		}
 	}
-	return m->leaves;
 }
 
 /** Not the compiler's, which is a call where not all processors have an instruction for it. */
@@ -159,7 +155,7 @@ static const uint8_t *view(const struct marking *m, struct part *p, uint64_t at,
 	return p->window + (at - p->window_at);
 }
 
-bool edges_read_source(struct marking *m, struct part *p, const struct source *s, bool is_any,
+void edges_read_source(struct marking *m, struct part *p, const struct source *s, bool is_any,
 		take_piece *take) {
 	enum { STEP = WINDOW_BYTES - WORD };
 	const size_t most = STEP + (is_any ? WORD - 1 : 0);
@@ -169,11 +165,10 @@ bool edges_read_source(struct marking *m, struct part *p, const struct source *s
 		const uint8_t *memory = view(m, p, at, bytes);
 		if (!memory) {
 			p->is_unread = true;
-			return false;
+			return;
 		}
 		take(m, p, s, at, memory, bytes);
 	}
-	return true;
 }
 
 /**
@@ -232,15 +227,14 @@ static void take_edges(struct marking *m, struct part *p, const struct source *s
 ATTR_COLD static void read_part(void *user, unsigned number) {
 	struct marking *m = user;
 	struct part *p = &m->parts[number];
-	p->window = malloc(WINDOW_BYTES);
-	p->waiting = malloc(WAITING * sizeof *p->waiting);
+	p->window = memory_new(WINDOW_BYTES, 1);
+	p->waiting = memory_new(WAITING, sizeof *p->waiting);
 	p->edges = pages_take(p->edges_bytes);
-	p->ok = p->window && p->waiting && p->edges;
-	large_pages_prefer(p->edges, p->ok ? p->edges_bytes : 0);
-	for (size_t i = p->begin; p->ok && i < p->end; i++) {
+	large_pages_prefer(p->edges, p->edges_bytes);
+	for (size_t i = p->begin; !p->is_unread && i < p->end; i++) {
 		const struct source s = source_of(m, i);
 		p->source = (uint32_t)i;
-		p->ok = edges_read_source(m, p, &s, false, take_edges) && p->ok;
+		edges_read_source(m, p, &s, false, take_edges);
 	}
 	take_waiting(m, p);
 	size_t sum = 0;
@@ -277,7 +271,7 @@ ATTR_COLD static void divide(struct marking *m) {
 }
 
 /** Leaves out what the allocator does not know, and adds what it knows alone (graph_input.heap). */
-ATTR_COLD static bool ask_allocator(struct marking *m) {
+ATTR_COLD static void ask_allocator(struct marking *m) {
 	const struct extent *heap = m->in->heap;
 	const size_t n = m->in->n_heap;
 	vec_keep(&m->blocks, 0, b,
@@ -285,32 +279,29 @@ ATTR_COLD static bool ask_allocator(struct marking *m) {
 					sorted_first_of(heap, n, sizeof *heap, b->start + 1) >
 							sorted_first_of(heap, n, sizeof *heap, b->start));
 	const size_t n_known = m->blocks.n;
-	bool ok = true;
-	for (size_t i = 0; ok && i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		const struct live_block *all = m->blocks.items;
 		const struct live_block fresh = {heap[i].address, heap[i].bytes, STACK_NONE};
 		size_t behind = sorted_first_of(all, n_known, sizeof *all, fresh.start + fresh.bytes);
 		bool is_known = behind > 0 && all[behind - 1].start + all[behind - 1].bytes >= fresh.start;
-		ok = is_known || (vec_add(&m->blocks, fresh) && vec_add(&m->doubtful, fresh.start));
+		if (!is_known) {
+			(void)vec_add(&m->blocks, fresh);
+			(void)vec_add(&m->doubtful, fresh.start);
+		}
 	}
 	if (m->doubtful.n > 0) {
 		vec_sort(&m->blocks, by_number);
 	}
-	return ok;
-}
-
-ATTR_COLD static bool find_sources(struct marking *m) {
-	live_blocks_list(m->in->parts->blocks, &m->blocks);
-	return ask_allocator(m) && index_blocks(m) && roots_find(m->in, &m->blocks, &m->roots);
 }
 
 ATTR_COLD bool edges_read(struct marking *m) {
-	if (!find_sources(m) || !(m->first = calloc(n_sources(m) + 1, sizeof *m->first))) {
-		return false;
-	}
+	live_blocks_list(m->in->parts->blocks, &m->blocks);
+	ask_allocator(m);
+	index_blocks(m);
+	roots_find(m->in, &m->blocks, &m->roots);
+	m->first = memory_new(n_sources(m) + 1, sizeof *m->first);
 	divide(m);
-	parallel_run(m->n_parts, read_part, m);
-	return ALL(k, m->n_parts, m->parts[k].ok);
+	return run_parts(m, read_part);
 }
 
 ATTR_COLD void edges_finish(struct marking *m) {

@@ -86,7 +86,7 @@ static void find_disguised(struct marking *m, struct part *p, const struct sourc
 			const uint32_t block = edges_may_be_block(m, ways[k]) ? edges_target(m, s, ways[k])
 																  : NO_BLOCK;
 			if (block != NO_BLOCK && m->grades[block] == NOT_YET) {
-				p->ok &= vec_add(&p->found, block);
+				(void)vec_add(&p->found, block);
 			}
 		}
 	}
@@ -95,9 +95,11 @@ static void find_disguised(struct marking *m, struct part *p, const struct sourc
 static void search_part(void *user, unsigned number) {
 	struct marking *m = user;
 	struct part *p = &m->parts[number];
-	for (size_t i = p->begin; p->ok && i < p->end; i++) {
+	for (size_t i = p->begin; !p->is_unread && i < p->end; i++) {
 		const struct source s = source_of(m, i);
-		p->ok = !holds(m, i) || (edges_read_source(m, p, &s, true, find_disguised) && p->ok);
+		if (holds(m, i)) {
+			edges_read_source(m, p, &s, true, find_disguised);
+		}
 	}
 }
 
@@ -111,9 +113,8 @@ static bool search_disguised(struct marking *m) {
 	bool ok = true;
 	while (ok && m->n_queued != n_before && m->n_queued < m->blocks.n) {
 		n_before = m->n_queued;
-		parallel_run(m->n_parts, search_part, m);
+		ok = run_parts(m, search_part);
 		for (unsigned k = 0; k < m->n_parts; k++) {
-			ok = ok && m->parts[k].ok;
 			EACH(block, m->parts[k].found) {
 				mark(m, *block, REC_DISGUISED);
 			}
@@ -149,24 +150,23 @@ static bool own(struct marking *m, uint32_t block, uint8_t *is_owned, struct rec
  * Blocks that none before them leads to lead to all of the rest. None of these leads to a later one
  * of them; from the last one back, those that a later one leads to drop out.
  */
-static bool grade_rest(struct marking *m, struct rec_grade *sums) {
+static void grade_rest(struct marking *m, struct rec_grade *sums) {
 	const size_t n = m->blocks.n;
-	FREED uint8_t *is_owned = calloc(n + 1, 2);
-	uint8_t *by_later = is_owned ? is_owned + n : NULL;
+	FREED uint8_t *is_owned = memory_new(n, 2);
+	uint8_t *by_later = is_owned + n;
 	struct rec_grade nothing = {0};
-	EACH_NUMBER(i, (uint32_t)n, is_owned && m->grades[i] == NOT_YET && !is_owned[i]) {
+	EACH_NUMBER(i, (uint32_t)n, m->grades[i] == NOT_YET && !is_owned[i]) {
 		(void)own(m, i, is_owned, &nothing);
 	}
-	for (uint32_t i = (uint32_t)n; is_owned && i-- > 0;) {
+	for (uint32_t i = (uint32_t)n; i-- > 0;) {
 		if (m->grades[i] == NOT_YET && !is_owned[i] && !by_later[i]) {
 			m->grades[i] = own(m, i, by_later, &sums[i]) ? REC_CYCLE : NOT_YET;
 		}
 	}
-	for (uint32_t i = 0; is_owned && i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		bool is_led_to = is_owned[i] || by_later[i];
 		m->grades[i] = m->grades[i] == NOT_YET && is_led_to ? REC_OWNED : m->grades[i];
 	}
-	return is_owned;
 }
 
 // ---- all together
@@ -180,7 +180,7 @@ ORDER_OF(by_row, struct rec_grade,
 		LOWEST(stack) ?: LOWEST(grade) ?: LOWEST(class) ?: compare_u64(size_of(a), size_of(b)));
 
 /** A row for each block, then one for all of a stack, grade, class and size. */
-static bool sum_up(struct marking *m, struct rec_grade *rows, struct graph *out) {
+static void sum_up(struct marking *m, struct rec_grade *rows, struct graph *out) {
 	size_t n = 0;
 	for (size_t i = 0; i < m->blocks.n; i++) {
 		const struct live_block *b = &m->blocks.items[i];
@@ -198,37 +198,35 @@ static bool sum_up(struct marking *m, struct rec_grade *rows, struct graph *out)
 			rows[n++] = rows[i];
 		}
 	}
-	bool ok = vec_reserve(&out->grades, n);
-	for (size_t i = 0; ok && i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		rows[i].stack = rows[i].stack == STACK_NONE ? GRAPH_OLD : rows[i].stack;
-		out->grades.items[out->grades.n++] = rows[i];
+		(void)vec_add(&out->grades, rows[i]);
 	}
-	return ok;
 }
 
 static bool grade_all(struct marking *m, struct graph *out) {
-	FREED struct rec_grade *rows = calloc(m->blocks.n + 1, sizeof *rows);
-	m->grades = malloc(m->blocks.n + 1);
-	m->queue = calloc(m->blocks.n + 1, sizeof *m->queue);
-	if (!rows || !m->grades || !m->queue) {
-		return false;
-	}
+	FREED struct rec_grade *rows = memory_new(m->blocks.n, sizeof *rows);
+	m->grades = memory_new(m->blocks.n, 1);
+	m->queue = memory_new(m->blocks.n, sizeof *m->queue);
 	memset(m->grades, NOT_YET, m->blocks.n);
 	mark_words(m, m->doubtful.items, m->doubtful.n, REC_HELD);
 	mark_from(m, REC_HELD);
 	mark_from(m, REC_HELD_INSIDE);
-	return search_disguised(m) && grade_rest(m, rows) && classes_find(m, out) &&
-			sum_up(m, rows, out) && holders_find(m, out);
+	if (!search_disguised(m)) {
+		return false;
+	}
+	grade_rest(m, rows);
+	if (!classes_find(m, out)) {
+		return false;
+	}
+	sum_up(m, rows, out);
+	return holders_find(m, out);
 }
 
 bool graph_grade(const struct graph_input *in, struct graph *out, struct err *err) {
 	struct marking m = {.in = in};
-	bool ok = edges_read(&m) && grade_all(&m, out);
-	if (!ok && !ANY(k, m.n_parts, m.parts[k].is_unread)) {
-		(void)err_memory(err);
-	} else if (!ok) {
-		(void)err_set(err, ERR_SYSTEM, "some of its memory could not be read");
-	}
+	bool ok = (edges_read(&m) && grade_all(&m, out)) ||
+			err_set(err, ERR_SYSTEM, "some of its memory could not be read");
 	for (unsigned k = 0; k < PARALLEL_MOST; k++) {
 		vec_finish(&m.parts[k].found);
 	}

@@ -44,7 +44,6 @@ struct holding {
 	struct dominators dominators;
 	uint32_t *rows;         // by place in dominators: 1 + of out->holders
 	struct index row_index; // by the row above and the stack
-	bool ok;
 };
 
 // ---- root objects
@@ -80,7 +79,7 @@ static void take_words(struct marking *m, struct part *p, const struct source *s
 		} else if (root.kind == REC_HOLDER_STACK && in->frame) {
 			root.frame = in->frame(in->user, at + i);
 		}
-		m->holding->ok &= vec_add(&m->holding->words, (struct root_word){root, block});
+		(void)vec_add(&m->holding->words, (struct root_word){root, block});
 	}
 }
 
@@ -103,17 +102,15 @@ static void take_registers(struct holding *h) {
 			const struct graph_root root = {.thread = (uint32_t)thread + 1,
 					.frame = in->frame ? in->frame(in->user, GRAPH_AT_WORD(thread, word)) : 0,
 					.kind = REC_HOLDER_STACK};
-			h->ok &= vec_add(&h->words, (struct root_word){root, block});
+			(void)vec_add(&h->words, (struct root_word){root, block});
 		}
 	}
 }
 
 /** The kernel's words, and what is found in disguise alone, are of no place that is known. */
 static void take_disguised(struct holding *h) {
-	for (uint32_t i = 0; i < h->m->blocks.n; i++) {
-		const struct graph_root root = {.kind = REC_HOLDER_DISGUISE};
-		h->ok &= h->m->grades[i] != REC_DISGUISED ||
-				vec_add(&h->words, (struct root_word){root, i});
+	EACH_NUMBER(i, (uint32_t)h->m->blocks.n, h->m->grades[i] == REC_DISGUISED) {
+		(void)vec_add(&h->words, (struct root_word){{.kind = REC_HOLDER_DISGUISE}, i});
 	}
 }
 
@@ -122,17 +119,18 @@ static bool find_objects(struct holding *h) {
 	struct part *p = &m->parts[0];
 	p->window_at = 0;
 	m->holding = h;
-	if (!ALL(i, m->roots.n, edges_read_source(m, p, &m->roots.items[i], false, take_words))) {
-		return false;
+	EACH_WHILE(root, m->roots, !p->is_unread) {
+		edges_read_source(m, p, root, false, take_words);
 	}
 	take_registers(h);
 	take_disguised(h);
 	vec_sort(&h->words, by_object);
 	EACH_NUMBER(i, h->words.n,
 			i == 0 || by_object(&h->words.items[i - 1], &h->words.items[i]) != 0) {
-		h->ok &= vec_add(&h->objects, i);
+		(void)vec_add(&h->objects, i);
 	}
-	return h->ok && vec_add(&h->objects, h->words.n);
+	(void)vec_add(&h->objects, h->words.n);
+	return !p->is_unread;
 }
 
 /** By its number, from 1 on. */
@@ -159,15 +157,15 @@ static uint64_t *find_places(const struct graph_input *in) {
 	EACH_OF(n, nodes, in->n_nodes) {
 		RAISE_TO(last, n->location);
 	}
-	FREED uint32_t *callee = calloc(in->n_nodes + 1ul, sizeof *callee); // the first
-	FREED uint32_t *next = calloc(in->n_nodes + 1ul, sizeof *next);     // of the same caller
-	FREED uint32_t *entered = calloc(last + 1ul, sizeof *entered);
-	uint64_t *sums = callee && next && entered ? calloc(in->n_nodes + 1ul, sizeof *sums) : NULL;
-	for (uint32_t i = in->n_nodes; sums && i-- > 1;) {
+	FREED uint32_t *callee = memory_new(in->n_nodes, sizeof *callee); // the first
+	FREED uint32_t *next = memory_new(in->n_nodes, sizeof *next);     // of the same caller
+	FREED uint32_t *entered = memory_new(last + 1ul, sizeof *entered);
+	uint64_t *sums = memory_new(in->n_nodes, sizeof *sums);
+	for (uint32_t i = in->n_nodes; i-- > 1;) {
 		next[i] = callee[nodes[i].parent];
 		callee[nodes[i].parent] = i;
 	}
-	for (uint32_t i = sums ? callee[0] : 0; i != 0;) {
+	for (uint32_t i = callee[0]; i != 0;) {
 		const uint32_t place = nodes[i].location;
 		sums[i] = sums[nodes[i].parent] + (entered[place]++ ? 0 : hash_u64(place));
 		if (callee[i] != 0) {
@@ -183,37 +181,34 @@ static uint64_t *find_places(const struct graph_input *in) {
 	return sums;
 }
 
-static bool find_stacks(struct holding *h) {
+static void find_stacks(struct holding *h) {
 	const struct graph_input *in = h->m->in;
 	const struct live_blocks *blocks = &h->m->blocks;
 	const uint32_t n_stacks = blocks->n_stacks;
 	FREED uint64_t *sums = in->nodes ? find_places(in) : NULL;
-	FREED uint32_t *alike = calloc(n_stacks + 1ul, sizeof *alike);
+	FREED uint32_t *alike = memory_new(n_stacks, sizeof *alike);
 	struct map first = {0};
-	h->stacks = malloc((blocks->n + 1) * sizeof *h->stacks);
-	bool ok = h->stacks && alike && (sums || !in->nodes) &&
-			map_reserve(&first, sums ? n_stacks : 0);
-	for (uint32_t i = 0; ok && i < n_stacks; i++) {
+	h->stacks = memory_new(blocks->n, sizeof *h->stacks);
+	for (uint32_t i = 0; i < n_stacks; i++) {
 		const uint32_t node = sums ? aggregate_node(in->parts->blocks, i) : 0;
 		const uint64_t known = node && node < in->n_nodes ? map_get(&first, sums[node]) : 0;
 		alike[i] = known ? (uint32_t)known - 1 : i;
 		if (node && node < in->n_nodes && !known) {
-			(void)map_set(&first, sums[node], i + 1ul);
+			(void)map_put(&first, sums[node], i + 1ul);
 		}
 	}
-	for (size_t i = 0; ok && i < blocks->n; i++) {
+	for (size_t i = 0; i < blocks->n; i++) {
 		const uint32_t stack = blocks->items[i].stack;
 		h->stacks[i] = stack < n_stacks ? alike[stack] : STACK_NONE;
 	}
 	map_finish(&first);
-	return ok;
 }
 
 // ---- rare fields
 
 #define ANY_STACK (STACK_NONE - 1)
 
-/** Pointers from that word to blocks of `to`. INDEX_NONE: no memory. */
+/** Pointers from that word to blocks of `to`. */
 static uint32_t field_of(struct holding *h, uint32_t block, uint32_t to, const struct edge *e) {
 	const struct field f = {.from = h->stacks[block], .to = to, .word = e->word};
 	const uint64_t hash = hash_u64((uint64_t)f.from << 39 ^ (uint64_t)f.to << 7 ^ f.word);
@@ -226,15 +221,12 @@ static bool is_few(uint32_t n, const uint32_t *all, uint32_t n_stacks, uint32_t 
 	return stack < n_stacks && all[stack] >= MANY_POINTERS && (uint64_t)n * FEW < all[stack];
 }
 
-/** Of the words of that block. False: no memory. */
-static bool count_in(struct holding *h, uint32_t number, uint32_t block) {
-	struct field *f = number == INDEX_NONE ? NULL : &h->fields.items[number];
-	if (f) {
-		f->n++;
-		f->blocks += f->last != block + 1;
-		f->last = block + 1;
-	}
-	return f;
+/** Of the words of that block. */
+static void count_in(struct holding *h, uint32_t number, uint32_t block) {
+	struct field *f = &h->fields.items[number];
+	f->n++;
+	f->blocks += f->last != block + 1;
+	f->last = block + 1;
 }
 
 /**
@@ -243,24 +235,22 @@ static bool count_in(struct holding *h, uint32_t number, uint32_t block) {
  * for each stack that they lead to; what most of many such blocks have none of was left behind in
  * the others.
  */
-static bool mark_rare(struct holding *h) {
+static void mark_rare(struct holding *h) {
 	const struct marking *m = h->m;
 	const uint32_t n = (uint32_t)m->blocks.n, n_stacks = m->blocks.n_stacks;
-	FREED uint32_t *n_into = calloc(n_stacks + 1ul, 2 * sizeof *n_into); // last: of no stack
-	uint32_t *n_blocks = n_into ? n_into + n_stacks + 1 : NULL;
-	for (uint32_t i = 0; n_into && i < n; i++) {
+	FREED uint32_t *n_into = memory_new(n_stacks + 1ul, 2 * sizeof *n_into); // last: of no stack
+	uint32_t *n_blocks = n_into + n_stacks + 1;
+	for (uint32_t i = 0; i < n; i++) {
 		const uint32_t from = h->stacks[i];
 		n_blocks[from < n_stacks ? from : n_stacks]++;
 		EACH_EDGE(e, m, m->roots.n + i) {
 			const uint32_t to = h->stacks[e->block];
-			if (!count_in(h, field_of(h, i, to, e), i) ||
-					!count_in(h, field_of(h, i, ANY_STACK, e), i)) {
-				return false;
-			}
+			count_in(h, field_of(h, i, to, e), i);
+			count_in(h, field_of(h, i, ANY_STACK, e), i);
 			n_into[to < n_stacks ? to : n_stacks]++;
 		}
 	}
-	for (uint32_t i = 0; n_into && i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		EACH_EDGE(e, m, m->roots.n + i) {
 			const uint32_t from = h->stacks[i], to = h->stacks[e->block];
 			const uint32_t to_field = field_of(h, i, to, e), any = field_of(h, i, ANY_STACK, e);
@@ -273,7 +263,6 @@ static bool mark_rare(struct holding *h) {
 			e->is_rare = is_left || (is_unusual && is_few(field->n, n_into, n_stacks, to));
 		}
 	}
-	return n_into != NULL;
 }
 
 // ---- the flow
@@ -320,28 +309,29 @@ static void take_edges(struct holding *h, uint32_t vertex) {
 	}
 }
 
-static bool make_flow(struct holding *h) {
+static void make_flow(struct holding *h) {
 	struct flow *g = &h->flow;
 	free(g->first);
 	free(g->to);
 	*g = (struct flow){.n = vertex_of(h, (uint32_t)h->m->blocks.n)};
-	g->first = calloc(g->n + 1ul, sizeof *g->first);
-	for (uint32_t v = 0; g->first && v < g->n; v++) {
+	g->first = memory_new(g->n + 1ul, sizeof *g->first);
+	for (uint32_t v = 0; v < g->n; v++) {
 		take_edges(h, v);
 		g->first[v + 1] += g->first[v];
 	}
-	g->to = g->first ? malloc((g->first[g->n] + 1) * sizeof *g->to) : NULL;
+	g->to = memory_new(g->first[g->n], sizeof *g->to);
 	h->n_put = 0;
-	for (uint32_t v = 0; g->to && v < g->n; v++) {
+	for (uint32_t v = 0; v < g->n; v++) {
 		take_edges(h, v);
 	}
-	return g->to;
 }
 
 /** First by usual edges alone: that tells what they reach. */
-static bool find_dominators(struct holding *h) {
-	return make_flow(h) && (h->is_usual = flow_reach(&h->flow, 0)) && make_flow(h) &&
-			dominators_find(&h->flow, &h->dominators);
+static void find_dominators(struct holding *h) {
+	make_flow(h);
+	h->is_usual = flow_reach(&h->flow, 0);
+	make_flow(h);
+	dominators_find(&h->flow, &h->dominators);
 }
 
 // ---- rows
@@ -366,18 +356,17 @@ static uint32_t row_below(struct holding *h, struct graph *out, uint32_t above, 
 																		   : REC_HOLDER_BLOCKS},
 			.class = class};
 	const uint32_t hash = hash_pair(hash_pair(above, class), stack);
-	const uint32_t row = VEC_FIND_OR_ADD(&h->row_index, &out->holders, hash, r,
-			r->row.above == above && r->row.stack == stack && r->class == class &&
-					r->row.kind == fresh.row.kind,
-			fresh);
-	h->ok &= row != INDEX_NONE;
-	return h->ok ? row + 1 : above;
+	return 1 +
+			VEC_FIND_OR_ADD(&h->row_index, &out->holders, hash, r,
+					r->row.above == above && r->row.stack == stack && r->class == class &&
+							r->row.kind == fresh.row.kind,
+					fresh);
 }
 
-static uint32_t add_root(struct holding *h, struct graph *out, struct graph_root root) {
+static uint32_t add_root(struct graph *out, struct graph_root root) {
 	const struct graph_holder holder = {.row = {.kind = root.kind, .mapping = root.mapping},
 			.root = root};
-	h->ok = h->ok && vec_add(&out->holders, holder);
+	(void)vec_add(&out->holders, holder);
 	return (uint32_t)out->holders.n;
 }
 
@@ -385,17 +374,16 @@ static uint32_t add_root(struct holding *h, struct graph *out, struct graph_root
  * Row by row from above: `rows` of who dominates a vertex is known before its own. Blocks that no
  * vertex dominates are held by several roots.
  */
-static bool put_rows(struct holding *h, struct graph *out) {
+static void put_rows(struct holding *h, struct graph *out) {
 	const struct dominators *d = &h->dominators;
 	const uint32_t first_block = vertex_of(h, 0);
-	FREED uint32_t *lengths = calloc(d->n, sizeof *lengths);
-	h->rows = calloc(d->n, sizeof *h->rows);
-	h->ok = lengths && h->rows;
-	const uint32_t several = add_root(h, out, (struct graph_root){.kind = REC_HOLDER_SEVERAL});
-	for (uint32_t i = 1; h->ok && i < d->n; i++) {
+	FREED uint32_t *lengths = memory_new(d->n, sizeof *lengths);
+	h->rows = memory_new(d->n, sizeof *h->rows);
+	const uint32_t several = add_root(out, (struct graph_root){.kind = REC_HOLDER_SEVERAL});
+	for (uint32_t i = 1; i < d->n; i++) {
 		const uint32_t v = d->vertices[i], above = d->above[i];
 		if (v < first_block) {
-			h->rows[i] = add_root(h, out, *object_of(h, v));
+			h->rows[i] = add_root(out, *object_of(h, v));
 			continue;
 		}
 		const struct live_block *b = &h->m->blocks.items[v - first_block];
@@ -418,7 +406,6 @@ static bool put_rows(struct holding *h, struct graph *out) {
 			ADD_FIELDS(&out->holders.items[r->above - 1].row, r, retained_blocks, retained_bytes);
 		}
 	}
-	return h->ok;
 }
 
 /** Blocks of a class below others of it are among what these retain. */
@@ -436,34 +423,33 @@ static void sum_classes(struct graph *out) {
 }
 
 /** Rows that hold little become one below what is above them, with all below. */
-static bool join_small(struct holding *h, struct graph *out) {
+static void join_small(struct holding *h, struct graph *out) {
 	const struct graph_holder *all = out->holders.items;
 	const size_t n = out->holders.n;
 	const uint64_t held = SUM(i, n, all[i].row.above ? 0 : all[i].row.retained_bytes);
-	FREED uint32_t *numbers = calloc(n + 1, sizeof *numbers); // + 1, of what a row has become
+	FREED uint32_t *numbers = memory_new(n + 1, sizeof *numbers); // + 1, of what a row has become
 	struct graph joined = {0};
 	uint32_t sharers[GRAPH_SHARERS] = {0};
-	h->ok = h->ok && numbers;
 	index_finish(&h->row_index);
-	if (h->ok && all[0].row.retained_bytes > held / LEAST) { // held by several roots
-		h->ok = sharers_find(&h->flow, &h->dominators, &h->m->blocks, sharers);
+	if (all[0].row.retained_bytes > held / LEAST) { // held by several roots
+		sharers_find(&h->flow, &h->dominators, &h->m->blocks, sharers);
 	}
 	for (; out->n_sharers < GRAPH_SHARERS && sharers[out->n_sharers]; out->n_sharers++) {
 		out->sharers[out->n_sharers] = *object_of(h, sharers[out->n_sharers]);
 	}
-	for (size_t i = 0; h->ok && i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		struct graph_holder one = all[i];
 		struct rec_holder *row = &one.row;
 		row->above = numbers[row->above];
 		bool is_below = row->above &&
 				joined.holders.items[row->above - 1].row.kind == REC_HOLDER_REST;
 		if (row->retained_bytes > held / LEAST && row->kind != REC_HOLDER_REST && !is_below) {
-			h->ok = vec_add(&joined.holders, one);
+			(void)vec_add(&joined.holders, one);
 			numbers[i + 1] = (uint32_t)joined.holders.n;
 		} else if (row->retained_blocks > 0) {
 			numbers[i + 1] = is_below ? row->above
 									  : row_below(h, &joined, row->above, STACK_NONE, 0);
-			struct rec_holder *rest = h->ok ? &joined.holders.items[numbers[i + 1] - 1].row : row;
+			struct rec_holder *rest = &joined.holders.items[numbers[i + 1] - 1].row;
 			ADD_FIELDS(rest, row, blocks, bytes);
 			rest->retained_blocks += is_below ? 0 : row->retained_blocks;
 			rest->retained_bytes += is_below ? 0 : row->retained_bytes;
@@ -471,15 +457,19 @@ static bool join_small(struct holding *h, struct graph *out) {
 	}
 	vec_finish(&out->holders);
 	out->holders = joined.holders;
-	return h->ok;
 }
 
 bool holders_find(struct marking *m, struct graph *out) {
-	struct holding h = {.m = m, .ok = true};
-	bool ok = find_stacks(&h) && find_objects(&h) && mark_rare(&h) && find_dominators(&h);
-	ok = ok && put_rows(&h, out);
-	sum_classes(out);
-	ok = ok && join_small(&h, out);
+	struct holding h = {.m = m};
+	find_stacks(&h);
+	bool ok = find_objects(&h);
+	if (ok) {
+		mark_rare(&h);
+		find_dominators(&h);
+		put_rows(&h, out);
+		sum_classes(out);
+		join_small(&h, out);
+	}
 	CALL_FOR(vec_finish, &h, words, objects, fields);
 	CALL_FOR(index_finish, &h, field_index, row_index);
 	dominators_finish(&h.dominators);

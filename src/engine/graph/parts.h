@@ -21,8 +21,8 @@ struct sources {
 	VEC(struct source);
 };
 
-/** The roots in memory, by rising address, as far as it is resident. False: no memory. */
-bool roots_find(const struct graph_input *in, const struct live_blocks *blocks,
+/** The roots in memory, by rising address, as far as it is resident. */
+void roots_find(const struct graph_input *in, const struct live_blocks *blocks,
 		struct sources *out);
 
 /** Numbers that are too large for their field are its largest one. */
@@ -54,7 +54,7 @@ struct part {
 	uint32_t n_waiting;
 	uint8_t *window; // memory from window_at on, WINDOW_BYTES. 0: none
 	uint64_t window_at;
-	bool ok, is_unread;
+	bool is_unread; // some of it: it cannot be read
 };
 
 struct marking {
@@ -92,7 +92,13 @@ static inline struct source source_of(const struct marking *m, size_t i) {
 	return (struct source){b->start, b->start + b->bytes, {0}, (uint32_t)(i - m->roots.n), false};
 }
 
-/** Find blocks and roots, and read them into edges. False: no memory, or a part says what else. */
+/** Each part by a thread. False: not all can be read. */
+static inline bool run_parts(struct marking *m, void (*work)(void *marking, unsigned part)) {
+	parallel_run(m->n_parts, work, m);
+	return ALL(k, m->n_parts, !m->parts[k].is_unread);
+}
+
+/** Find blocks and roots, and read them into edges. False: not all can be read. */
 bool edges_read(struct marking *m);
 void edges_finish(struct marking *m);
 
@@ -110,22 +116,22 @@ uint32_t edges_block_of(const struct marking *m, uint64_t word);
 typedef void take_piece(struct marking *m, struct part *p, const struct source *s, uint64_t at,
 		const uint8_t *memory, size_t bytes);
 
-/** `is_any`: a word may begin at any byte, so the pieces overlap. */
-bool edges_read_source(struct marking *m, struct part *p, const struct source *s, bool is_any,
+/** `is_any`: a word may begin at any byte, so the pieces overlap. What cannot be read is noted. */
+void edges_read_source(struct marking *m, struct part *p, const struct source *s, bool is_any,
 		take_piece *take);
 
-/** False: no memory, or a part says what else. */
+/** False: not all can be read. */
 bool classes_find(struct marking *m, struct graph *out);
 
-/** After all are graded and have classes. False: no memory, or a part says what else. */
+/** After all are graded and have classes. False: not all can be read. */
 bool holders_find(struct marking *m, struct graph *out);
 
 /**
  * Of the vertices before those of blocks, which ones reach at least half of the bytes that none of
  * them dominates, as far as tried: those whose own blocks lead to most come first. Then 0. Edges
- * between them are dropped. False: no memory.
+ * between them are dropped.
  */
-bool sharers_find(struct flow *g, const struct dominators *d, const struct live_blocks *blocks,
+void sharers_find(struct flow *g, const struct dominators *d, const struct live_blocks *blocks,
 		uint32_t out[static GRAPH_SHARERS]);
 
 enum { WORD = 8, WORDS_APART = 64 }; // fields of blocks with more words are one and the same
@@ -137,11 +143,10 @@ enum { WORD = 8, WORDS_APART = 64 }; // fields of blocks with more words are one
 						((source) + 1 < part_->end ? (m)->first[(source) + 1] : part_->n_edges); \
 				e < behind_; e++)
 
-/** NULL: it has no edges. */
 static inline const struct part *part_of(const struct marking *m, size_t source) {
 	const struct part *p = m->parts;
 	while (source >= p->end) {
 		p++;
 	}
-	return p->edges ? p : NULL;
+	return p;
 }

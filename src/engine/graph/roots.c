@@ -49,16 +49,15 @@ static struct graph_root root_of(const struct parts_input *in, const struct owne
 }
 
 /** But for blocks in it, which hold if they are held: large ones have mappings of their own. */
-static bool add_root(struct sources *out, struct source s, const struct live_blocks *blocks) {
+static void add_root(struct sources *out, struct source s, const struct live_blocks *blocks) {
 	size_t i = sorted_first_of(blocks->items, blocks->n, sizeof *blocks->items, s.start);
-	bool ok = true;
-	for (i -= i > 0; ok && i < blocks->n && blocks->items[i].start < s.end; i++) {
+	for (i -= i > 0; i < blocks->n && blocks->items[i].start < s.end; i++) {
 		struct source before = s;
 		before.end = blocks->items[i].start;
-		ok = before.start >= before.end || vec_add(out, before);
+		(void)(before.start < before.end && vec_add(out, before));
 		RAISE_TO(s.start, before.end + blocks->items[i].bytes);
 	}
-	return ok && (s.start >= s.end || vec_add(out, s));
+	(void)(s.start < s.end && vec_add(out, s));
 }
 
 /** Points a register into that? */
@@ -84,13 +83,13 @@ static uint64_t root_end(const struct graph_input *in, const struct owner_span *
 			: 0;
 }
 
-bool roots_find(const struct graph_input *graph, const struct live_blocks *blocks,
+void roots_find(const struct graph_input *graph, const struct live_blocks *blocks,
 		struct sources *out) {
 	const struct parts_input *in = graph->parts;
 	struct owners owners = {0};
-	bool ok = owners_find(in, blocks->items, blocks->n, &owners);
 	size_t page = 0;
-	for (size_t i = 0; ok && i < owners.spans.n; i++) {
+	owners_find(in, blocks->items, blocks->n, &owners);
+	for (size_t i = 0; i < owners.spans.n; i++) {
 		const struct owner_span *span = &owners.spans.items[i];
 		const struct smaps_area *a = &in->areas->items[span->area];
 		const uint64_t start = start_of(graph, span), end = root_end(graph, span, blocks);
@@ -100,12 +99,12 @@ bool roots_find(const struct graph_input *graph, const struct live_blocks *block
 		while (page < in->pages->n && in->pages->items[page].end <= start) {
 			page++;
 		}
-		for (size_t k = page; ok && k < in->pages->n && in->pages->items[k].start < end; k++) {
+		for (size_t k = page; k < in->pages->n && in->pages->items[k].start < end; k++) {
 			const struct pagemap_range *p = &in->pages->items[k];
 			if (p->is_file && !(a->is_shared && a->is_writable)) {
 				continue;
 			}
-			ok = add_root(out,
+			add_root(out,
 					(struct source){p->start > start ? p->start : start,
 							p->end < end ? p->end : end, root_of(in, span), NO_BLOCK,
 							is_libcs(in, span)},
@@ -113,5 +112,4 @@ bool roots_find(const struct graph_input *graph, const struct live_blocks *block
 		}
 	}
 	vec_finish(&owners.spans);
-	return ok;
 }

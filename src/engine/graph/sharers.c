@@ -46,16 +46,12 @@ static void score_roots(struct sharing *s, uint32_t *seen) {
 	}
 }
 
-bool sharers_find(struct flow *g, const struct dominators *d, const struct live_blocks *blocks,
+void sharers_find(struct flow *g, const struct dominators *d, const struct live_blocks *blocks,
 		uint32_t out[static GRAPH_SHARERS]) {
 	const uint32_t first_block = g->n - (uint32_t)blocks->n;
-	FREED uint32_t *numbers = calloc(g->n, 2 * sizeof *numbers);
-	FREED uint64_t *scores = calloc(g->n, sizeof *scores);
+	FREED uint32_t *numbers = memory_new(g->n, 2 * sizeof *numbers);
+	FREED uint64_t *scores = memory_new(g->n, sizeof *scores);
 	struct sharing s = {g, d, blocks, first_block, numbers, scores};
-	bool ok = numbers && scores;
-	if (!ok) {
-		return false;
-	}
 	for (uint32_t v = 1; v < first_block; v++) {
 		for (size_t e = g->first[v]; e < g->first[v + 1]; e++) {
 			g->to[e] = g->to[e] < first_block ? v : g->to[e];
@@ -63,16 +59,15 @@ bool sharers_find(struct flow *g, const struct dominators *d, const struct live_
 	}
 	score_roots(&s, numbers + g->n);
 	const uint64_t all = SUM(v, blocks->n, scores[first_block + v]);
-	for (int i = 0, n = 0; ok && i < CANDIDATES && n < GRAPH_SHARERS; i++) {
+	for (int i = 0, n = 0; i < CANDIDATES && n < GRAPH_SHARERS; i++) {
 		uint64_t *best = MOST_OF(score, scores + 1, first_block - 1ul, *score);
-		FREED bool *is_reached = best ? flow_reach(g, (uint32_t)(best - scores)) : NULL;
-		ok = !best || is_reached;
-		if (is_reached && SUM(v, g->n, is_reached[v] ? shared_bytes(&s, v) : 0) >= all - all / 2) {
+		if (!best) {
+			return;
+		}
+		FREED bool *is_reached = flow_reach(g, (uint32_t)(best - scores));
+		if (SUM(v, g->n, is_reached[v] ? shared_bytes(&s, v) : 0) >= all - all / 2) {
 			out[n++] = (uint32_t)(best - scores);
 		}
-		if (best) {
-			*best = 0;
-		}
+		*best = 0;
 	}
-	return ok;
 }

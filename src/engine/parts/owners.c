@@ -37,7 +37,6 @@ struct finding {
 	size_t n_blocks;
 	VEC(uint64_t) sps; // of all threads, rising
 	struct layer layers[LAYERS];
-	bool ok;
 };
 
 static void claim(struct finding *f, int layer, uint64_t start, uint64_t end, uint8_t part,
@@ -45,7 +44,9 @@ static void claim(struct finding *f, int layer, uint64_t start, uint64_t end, ui
 	struct layer *l = &f->layers[layer];
 	uint64_t before = l->n ? l->items[l->n - 1].end : 0;
 	start = start > before ? start : before;
-	f->ok &= start >= end || vec_add(l, (struct claim){start, end, {mapping, AREA_NONE, part}});
+	if (start < end) {
+		(void)vec_add(l, (struct claim){start, end, {mapping, AREA_NONE, part}});
+	}
 }
 
 static bool has_block(const struct finding *f, uint64_t start, uint64_t end) {
@@ -58,9 +59,8 @@ static bool has_block(const struct finding *f, uint64_t start, uint64_t end) {
 // ---- calls that map
 
 static void sort_sps(struct finding *f) {
-	f->ok = f->ok && vec_reserve(&f->sps, f->in->n_threads);
-	for (size_t i = 0; f->ok && i < f->in->n_threads; i++) {
-		f->sps.items[f->sps.n++] = f->in->threads[i].sp;
+	for (size_t i = 0; i < f->in->n_threads; i++) {
+		(void)vec_add(&f->sps, f->in->threads[i].sp);
 	}
 	vec_sort(&f->sps, by_number);
 }
@@ -166,8 +166,8 @@ static void claim_stack(struct finding *f, const struct parts_thread *t, uint64_
 		RAISE_TO(start, area - 2 * page);
 	}
 	if ((has_sp || has_area) && start < end && (is_whole || end - start <= STACK_MOST_BYTES)) {
-		const struct claim c = {start, end, {0, AREA_NONE, REC_PART_STACKS}};
-		f->ok &= vec_add(&f->layers[LAYER_STACKS], c);
+		(void)vec_add(&f->layers[LAYER_STACKS],
+				(struct claim){start, end, {0, AREA_NONE, REC_PART_STACKS}});
 	}
 }
 
@@ -265,7 +265,7 @@ static struct owner owner_of_line(const struct smaps_area *a, uint32_t i) {
 											  : REC_PART_UNKNOWN};
 }
 
-static bool divide(struct finding *f, uint32_t i, struct owners *out) {
+static void divide(struct finding *f, uint32_t i, struct owners *out) {
 	const struct smaps_area *a = &f->in->areas->items[i];
 	bool is_own = a->kind > SMAPS_STACK || (a->is_shared && a->kind == SMAPS_ANONYMOUS);
 	bool has_calls = a->kind == SMAPS_SHARED || a->kind == SMAPS_HEAP;
@@ -283,16 +283,13 @@ static bool divide(struct finding *f, uint32_t i, struct owners *out) {
 		if (is_lines && c) {
 			owner.mapping = c->owner.mapping; // of shared memory: who mapped it
 		}
-		if (!vec_add(&out->spans, (struct owner_span){at, end, owner, i, is_lines})) {
-			return false;
-		}
+		(void)vec_add(&out->spans, (struct owner_span){at, end, owner, i, is_lines});
 	}
-	return true;
 }
 
-bool owners_find(const struct parts_input *in, const struct live_block *blocks, size_t n_blocks,
+void owners_find(const struct parts_input *in, const struct live_block *blocks, size_t n_blocks,
 		struct owners *out) {
-	struct finding f = {.in = in, .blocks = blocks, .n_blocks = n_blocks, .ok = true};
+	struct finding f = {.in = in, .blocks = blocks, .n_blocks = n_blocks};
 	for (size_t i = 0; i < in->n_ours; i++) {
 		claim(&f, LAYER_OURS, in->ours[i].start, in->ours[i].end, REC_PART_OURS, 0);
 	}
@@ -305,12 +302,11 @@ bool owners_find(const struct parts_input *in, const struct live_block *blocks, 
 		claim_arenas(&f, a, a + 1 == in->areas->items + in->areas->n);
 	}
 	claim_stacks(&f);
-	for (uint32_t i = 0; f.ok && i < in->areas->n; i++) {
-		f.ok = divide(&f, i, out);
+	for (uint32_t i = 0; i < in->areas->n; i++) {
+		divide(&f, i, out);
 	}
 	for (int k = 0; k < LAYERS; k++) {
 		vec_finish(&f.layers[k]);
 	}
 	vec_finish(&f.sps);
-	return f.ok;
 }

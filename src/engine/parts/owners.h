@@ -53,6 +53,6 @@ static inline bool glibc_has_mapped(const struct parts_input *in, const struct l
 	return in->is_glibc && b->bytes >= 128 << 10 && (b->start & (in->page_bytes - 1)) == 16;
 }
 
-/** `blocks` by rising address. False: no memory. `out` is to be finished in any case. */
-bool owners_find(const struct parts_input *in, const struct live_block *blocks, size_t n_blocks,
+/** `blocks` by rising address. */
+void owners_find(const struct parts_input *in, const struct live_block *blocks, size_t n_blocks,
 		struct owners *out);

@@ -29,23 +29,20 @@ struct joining {
 	uint64_t page, live_of_page, tenth;
 	uint32_t n_arenas[REC_ARENAS]; // of all, up to the last one of a kind. 0: there is none
 	uint64_t heap[REC_PART_HEAP_PARTLY_FREE + 1];
-	bool ok;
 };
 
 // ---- rows
 
-/** The row of an owner, by its number. INDEX_NONE: no memory. */
+/** The row of an owner, by its number. */
 static uint32_t row_of(struct joining *j, uint8_t part, uint32_t mapping, const char *name) {
 	uint64_t hash = hash_u64((uint64_t)mapping << 8 | part);
 	for (const char *c = name; c && *c; c++) {
 		hash = hash_u64(hash ^ (uint8_t)*c);
 	}
-	uint32_t found = VEC_FIND_OR_ADD(&j->rows, &j->out->rows, hash, r,
+	return VEC_FIND_OR_ADD(&j->rows, &j->out->rows, hash, r,
 			r->part == part && r->mapping == mapping &&
 					strcmp(r->name ? r->name : "", name ? name : "") == 0,
 			(struct parts_row){.name = name, .mapping = mapping, .part = part});
-	j->ok &= found != INDEX_NONE;
-	return found;
 }
 
 static uint32_t add(struct joining *j, struct owner owner, uint64_t bytes) {
@@ -58,9 +55,7 @@ static uint32_t add(struct joining *j, struct owner owner, uint64_t bytes) {
 	bool has_maker = owner.part == REC_PART_MAPPED || owner.part == REC_PART_STACKS ||
 			owner.part == REC_PART_SHARED;
 	uint32_t row = row_of(j, owner.part, has_maker ? owner.mapping : 0, *name ? name : NULL);
-	if (row != INDEX_NONE) {
-		j->out->rows.items[row].resident_bytes += bytes;
-	}
+	j->out->rows.items[row].resident_bytes += bytes;
 	return row;
 }
 
@@ -221,7 +216,7 @@ static void add_all_pages(struct joining *j) {
 	const struct pagemap *pages = j->in->pages;
 	uint64_t most = 0, free = 0;
 	uint32_t row_of_most = INDEX_NONE;
-	for (size_t i = 0, at = 0; j->ok && i < j->owners.spans.n; i++) {
+	for (size_t i = 0, at = 0; i < j->owners.spans.n; i++) {
 		const struct owner_span *s = &j->owners.spans.items[i];
 		uint64_t own = 0, file = 0;
 		j->span = s;
@@ -259,7 +254,7 @@ static void add_all_pages(struct joining *j) {
 /** Without pages a line is its owner's if it has one owner alone. */
 static void add_all_lines(struct joining *j) {
 	const struct owner_span *spans = j->owners.spans.items;
-	for (size_t i = 0, k; j->ok && i < j->owners.spans.n; i = k) {
+	for (size_t i = 0, k; i < j->owners.spans.n; i = k) {
 		const struct smaps_area *a = &j->in->areas->items[spans[i].area];
 		struct owner owner = spans[i].owner;
 		bool is_file = spans[i].is_file;
@@ -283,11 +278,9 @@ static void add_all_lines(struct joining *j) {
 
 static void add_heap(struct joining *j) {
 	for (uint8_t part = 0; part <= REC_PART_HEAP_PARTLY_FREE; part++) {
-		uint32_t row = row_of(j, part, 0, NULL);
-		if (row != INDEX_NONE) {
-			j->out->rows.items[row].resident_bytes += j->heap[part];
-			j->out->rows.items[row].asked_bytes = part ? 0 : j->blocks.asked_bytes;
-		}
+		const uint32_t row = row_of(j, part, 0, NULL);
+		j->out->rows.items[row].resident_bytes += j->heap[part];
+		j->out->rows.items[row].asked_bytes = part ? 0 : j->blocks.asked_bytes;
 	}
 	if (j->out->look.has & REC_HAS_BLOCKS && j->out->look.has & REC_HAS_PAGES) {
 		return;
@@ -334,28 +327,25 @@ ORDER_OF(by_weight, struct rec_untouched,
 		compare_u64(weight_of(b), weight_of(a)) ?: HIGHEST(resident_bytes));
 
 /** What is asked for: only where all that is not resident was never touched. */
-static bool start_untouched(struct joining *j) {
+static void start_untouched(struct joining *j) {
 	if (j->in->pages->how == PAGEMAP_REFUSED || j->in->pages->skipped_bytes > 0 ||
 			j->out->look.swap_bytes > 0 || !j->in->knows_all_blocks) {
-		return true;
+		return;
 	}
-	j->by_stack = calloc(j->blocks.n_stacks + 1ul, sizeof *j->by_stack);
-	EACH_THAT(b, j->blocks, j->by_stack && b->stack != STACK_NONE) {
+	j->by_stack = memory_new(j->blocks.n_stacks, sizeof *j->by_stack);
+	EACH_THAT(b, j->blocks, b->stack != STACK_NONE) {
 		j->by_stack[b->stack].stack = b->stack;
 		j->by_stack[b->stack].blocks++;
 		j->by_stack[b->stack].asked_bytes += b->bytes;
 	}
-	return j->by_stack != NULL;
 }
 
-static bool put_untouched(struct joining *j) {
-	EACH_OF_THAT(u, j->by_stack, j->blocks.n_stacks,
-			weight_of(u) + u->resident_bytes > 0 && !vec_add(&j->out->untouched, *u)) {
-		return false;
+static void put_untouched(struct joining *j) {
+	EACH_OF_THAT(u, j->by_stack, j->blocks.n_stacks, weight_of(u) + u->resident_bytes > 0) {
+		(void)vec_add(&j->out->untouched, *u);
 	}
 	vec_sort(&j->out->untouched, by_weight);
 	LOWER_TO(j->out->untouched.n, PARTS_STACKS);
-	return true;
 }
 
 /**
@@ -376,8 +366,8 @@ static void add_rest(struct joining *j) {
 	}
 }
 
-bool parts_join(const struct parts_input *in, struct parts *out, struct err *err) {
-	struct joining j = {.in = in, .out = out, .ok = true};
+void parts_join(const struct parts_input *in, struct parts *out) {
+	struct joining j = {.in = in, .out = out};
 	bool has_pages = in->pages->how != PAGEMAP_REFUSED;
 	out->look.has = (uint8_t)(REC_HAS_SIZES | (has_pages ? REC_HAS_PAGES : 0) |
 			(in->knows_all_blocks ? REC_HAS_BLOCKS : 0) | (in->mappings ? REC_HAS_MAKERS : 0));
@@ -385,24 +375,22 @@ bool parts_join(const struct parts_input *in, struct parts *out, struct err *err
 	out->look.changed_bytes = (before > after ? before - after : after - before) / 2;
 	out->look.swap_bytes = SUM(i, in->areas->n, in->areas->items[i].swap_bytes);
 	live_blocks_list(in->blocks, &j.blocks);
-	j.ok = start_untouched(&j) && owners_find(in, j.blocks.items, j.blocks.n, &j.owners);
-	if (j.ok && has_pages) {
+	start_untouched(&j);
+	owners_find(in, j.blocks.items, j.blocks.n, &j.owners);
+	if (has_pages) {
 		add_all_pages(&j);
-	} else if (j.ok) {
+	} else {
 		add_all_lines(&j);
 	}
-	if (j.ok) {
-		add_heap(&j);
-		add_rest(&j);
-		put_rows(out);
-		out->fullness.n = out->look.has & REC_HAS_BLOCKS ? out->fullness.n : 0;
-		j.ok = j.ok && put_untouched(&j);
-	}
+	add_heap(&j);
+	add_rest(&j);
+	put_rows(out);
+	out->fullness.n = out->look.has & REC_HAS_BLOCKS ? out->fullness.n : 0;
+	put_untouched(&j);
 	free(j.by_stack);
 	index_finish(&j.rows);
 	vec_finish(&j.owners.spans);
 	vec_finish(&j.blocks);
-	return j.ok || err_memory(err);
 }
 
 void parts_finish(struct parts *p) {
