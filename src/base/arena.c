@@ -44,7 +44,7 @@ static struct arena_chunk *new_chunk(struct arena *a, size_t need) {
 		chunk->size = size;
 		a->bytes += size;
 	}
-	return chunk || !is_allowed(a, size) ? chunk : memory_lacks();
+	return chunk || a->may_lack || !is_allowed(a, size) ? chunk : memory_lacks();
 }
 
 /** The smallest spare chunk that has room for `need`, or NULL. */
@@ -125,7 +125,7 @@ void arena_finish(struct arena *a) {
 	if (a) {
 		give_chunks(a->chunks);
 		give_chunks(a->spares);
-		*a = (struct arena){.max_bytes = a->max_bytes, .growth = a->growth};
+		*a = (struct arena){FIELDS_OF(a, max_bytes, growth, may_lack)};
 	}
 }
 

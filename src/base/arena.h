@@ -13,6 +13,7 @@ struct arena {
 	size_t bytes;               // in all chunks
 	size_t max_bytes;           // 0: no limit; beyond it allocations fail
 	unsigned growth; // large chunks are this many times larger than requested; 0: as requested
+	bool may_lack;   // sizes are a file's claims: a lack of memory gives NULL, memory_must or not
 };
 
 /**

@@ -196,6 +196,7 @@ struct debug_data *debug_data_create(const struct module_files *files,
 		return NULL;
 	}
 	(void)elf_version(EV_CURRENT);
+	d->arena.may_lack = d->splits.arena.may_lack = true;
 	d->splits.files = files;
 	d->splits.program = file;
 	d->splits.options = options;

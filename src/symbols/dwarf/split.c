@@ -185,7 +185,7 @@ struct slice split_addresses(struct split_source *source, Dwarf_Die *skeleton) {
 }
 
 bool split_open(struct split *s, struct split_source *source, Dwarf_Die *skeleton) {
-	*s = (struct split){0};
+	*s = (struct split){.arena.may_lack = true};
 	uint64_t id = 0;
 	uint8_t type;
 	if (dwarf_cu_info(skeleton->cu, NULL, &type, NULL, NULL, &id, NULL, NULL) != 0 ||
