@@ -42,8 +42,8 @@ size_t perf_map_feed(struct perf_map *m, struct slice bytes, uint64_t at);
 /** Put `fresh` in order, without what a later line of it has overwritten. */
 void perf_map_sort(struct perf_map *m);
 
-/** Sorted `fresh` takes the place of what it overlaps. False: no memory, and they are lost. */
-bool perf_map_merge(struct perf_map *m);
+/** Sorted `fresh` takes the place of what it overlaps. */
+void perf_map_merge(struct perf_map *m);
 
 /** The entry that covers an address, or NULL. `entries` are in order. */
 const struct perf_map_entry *perf_map_find(const struct perf_map_entries *entries,

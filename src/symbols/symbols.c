@@ -29,11 +29,8 @@ struct symbols {
 	struct module *modules;
 };
 
-struct symbols *symbols_create(const struct symbols_options *options, struct err *err) {
-	struct symbols *s = calloc(1, sizeof *s);
-	if (!s) {
-		return err_memory_null(err);
-	}
+struct symbols *symbols_create(const struct symbols_options *options) {
+	struct symbols *s = memory_new(1, sizeof *s);
 	s->options = options ? *options : (struct symbols_options){0};
 	return s;
 }
@@ -61,34 +58,27 @@ void symbols_destroy(struct symbols *s) {
 	free(s);
 }
 
-static bool fill_table(const struct module *m, struct symbol_table *t, enum symbol_sort sort) {
+static void fill_table(const struct module *m, struct symbol_table *t, enum symbol_sort sort) {
 	const struct module_files *f = &m->files;
-	bool ok = symbol_table_add(t, &f->debug.elf, SHT_SYMTAB, sort) &&
-			symbol_table_add(t, &f->image.elf, SHT_SYMTAB, sort);
+	symbol_table_add(t, &f->debug.elf, SHT_SYMTAB, sort);
+	symbol_table_add(t, &f->image.elf, SHT_SYMTAB, sort);
 	// The dynamic symbols are among the others, where there are others
-	if (ok && t->n == 0) {
-		ok = symbol_table_add(t, &f->minidebug_elf, SHT_SYMTAB, sort) &&
-				symbol_table_add(t, &f->image.elf, SHT_DYNSYM, sort);
+	if (t->n == 0) {
+		symbol_table_add(t, &f->minidebug_elf, SHT_SYMTAB, sort);
+		symbol_table_add(t, &f->image.elf, SHT_DYNSYM, sort);
 	}
-	return ok && symbol_table_sort(t);
+	symbol_table_sort(t);
 }
 
 static struct module *module_create(struct symbols *s, const struct symbols_module *asked) {
-	struct module *m = calloc(1, sizeof *m);
-	const char *id = arena_text(&s->arena, asked->build_id);
-	const char *path = arena_text(&s->arena, slice_of_text(asked->path ? asked->path : ""));
-	if (!m || !id || !path) {
-		free(m);
-		return NULL;
-	}
-	m->path = path;
-	m->build_id = slice_of(id, asked->build_id.size);
+	struct module *m = memory_new(1, sizeof *m);
+	m->path = arena_text(&s->arena, slice_of_text(asked->path ? asked->path : ""));
+	m->build_id = slice_of(arena_text(&s->arena, asked->build_id), asked->build_id.size);
 	m->is_found = module_files_find(&m->files, &s->options, asked);
-	if (m->is_found && !fill_table(m, &m->table, SYMBOL_FUNCTIONS)) {
-		module_destroy(m);
-		return NULL;
+	if (m->is_found) {
+		fill_table(m, &m->table, SYMBOL_FUNCTIONS);
+		m->debug = debug_data_create(&m->files, &s->options, m->path);
 	}
-	m->debug = m->is_found ? debug_data_create(&m->files, &s->options, m->path) : NULL;
 	return m;
 }
 
@@ -108,10 +98,8 @@ static struct module *module_of(struct symbols *s, const struct symbols_module *
 		}
 	}
 	struct module *m = module_create(s, asked);
-	if (m) {
-		m->next = s->modules;
-		s->modules = m;
-	}
+	m->next = s->modules;
+	s->modules = m;
 	return m;
 }
 
@@ -126,38 +114,31 @@ static const struct symbol_entry *find_entry(struct module *m, uint64_t pc) {
 }
 
 /** For an address that DWARF gave no function: the symbol's name, with the line if there is one. */
-static bool name_by_table(struct module *m, uint64_t pc, struct symbols_answer *answer,
+static void name_by_table(struct module *m, uint64_t pc, struct symbols_answer *answer,
 		struct name_pool *pool) {
 	const struct symbol_entry *entry = find_entry(m, pc);
 	if (!entry || (answer->n_frames && answer->frames[0].function)) {
-		return true;
+		return;
 	}
 	const struct name name = name_pool_get(pool, entry->name,
 			m->table.is_nim ? NAMES_NIM : NAMES_MARKED);
 	struct symbols_frame *frame = arena_new(pool->arena, struct symbols_frame, 1);
-	if (!name.function || !frame) {
-		return false;
-	}
 	if (answer->n_frames) {
 		*frame = answer->frames[0];
 	}
 	COPY_FIELDS(frame, &name, function, symbol);
 	*answer = (struct symbols_answer){.n_frames = 1, .frames = frame};
-	return true;
 }
 
-bool symbols_resolve(struct symbols *s, const struct symbols_module *module,
+void symbols_resolve(struct symbols *s, const struct symbols_module *module,
 		const struct symbols_wanted *wanted, size_t n, struct symbols_answer *answers,
 		struct symbols_facts *facts, struct arena *arena) {
 	if (n) {
 		memset(answers, 0, n * sizeof *answers);
 	}
-	FREED uint64_t *pcs = malloc((n + 1) * sizeof *pcs);
-	struct module *m = pcs ? module_of(s, module) : NULL;
+	FREED uint64_t *pcs = memory_new(n, sizeof *pcs);
+	struct module *m = module_of(s, module);
 	SCOPED(name_pool) pool = {.arena = arena};
-	if (!m) {
-		return false;
-	}
 	*facts = (struct symbols_facts){
 			.has_symbols = m->table.n > 0,
 			.has_lines = m->debug != NULL,
@@ -168,28 +149,34 @@ bool symbols_resolve(struct symbols *s, const struct symbols_module *module,
 		pcs[i] = wanted[i].address - (!wanted[i].is_exact && wanted[i].address);
 	}
 	struct debug_question q = {pcs, n, &m->table, &pool, answers};
-	return (!m->debug || debug_data_ask(m->debug, &q)) &&
-			ALL(i, n, name_by_table(m, pcs[i], &answers[i], &pool));
+	if (m->debug) {
+		debug_data_ask(m->debug, &q);
+	}
+	for (size_t i = 0; i < n; i++) {
+		name_by_table(m, pcs[i], &answers[i], &pool);
+	}
 }
 
 bool symbols_variable(struct symbols *s, const struct symbols_module *module, uint64_t address,
 		struct symbols_variable *out) {
 	struct module *m = module_of(s, module);
-	if (m && m->is_found && !m->has_variables) {
+	if (m->is_found && !m->has_variables) {
 		m->has_variables = true;
-		(void)fill_table(m, &m->variables, SYMBOL_VARIABLES);
+		fill_table(m, &m->variables, SYMBOL_VARIABLES);
 	}
-	const struct symbol_entry *e = m ? symbol_table_find(&m->variables, address) : NULL;
+	const struct symbol_entry *e = symbol_table_find(&m->variables, address);
 	*out = e ? (struct symbols_variable){e->start, e->name} : (struct symbols_variable){0};
 	return e;
 }
 
-bool symbols_declared(struct symbols *s, const struct symbols_module *module, uint64_t start,
+void symbols_declared(struct symbols *s, const struct symbols_module *module, uint64_t start,
 		struct symbols_frame *out, struct arena *arena) {
 	SCOPED(name_pool) pool = {.arena = arena};
 	const struct module *m = module_of(s, module);
 	*out = (struct symbols_frame){0};
-	return m && (!m->debug || debug_data_declared(m->debug, &m->variables, start, &pool, out));
+	if (m->debug) {
+		debug_data_declared(m->debug, &m->variables, start, &pool, out);
+	}
 }
 
 // ---- callers
@@ -239,12 +226,12 @@ bool symbols_find_caller(struct symbols *s, const struct symbols_module *module,
 	size_t n;
 	uint64_t end;
 	bool is_signal, is_value;
-	if (m && m->is_found && !m->elf) {
+	if (m->is_found && !m->elf) {
 		(void)elf_version(EV_CURRENT);
 		m->elf = elf_memory((char *)m->files.image.bytes.data, m->files.image.bytes.size);
 		m->callers = dwarf_getcfi_elf(m->elf);
 	}
-	bool ok = m && m->callers && dwarf_cfi_addrframe(m->callers, pc, &frame) == 0 &&
+	bool ok = m->callers && dwarf_cfi_addrframe(m->callers, pc, &frame) == 0 &&
 			dwarf_frame_info(frame, &c->called, &end, &is_signal) == SYMBOLS_PC && !is_signal &&
 			dwarf_frame_cfa(frame, &ops, &n) == 0 && evaluate(&step, ops, n, &step.cfa, &is_value);
 	c->called_end = step.cfa;
@@ -266,24 +253,24 @@ const char *symbols_for_people(const char *linkage_name, struct arena *arena) {
 	return names_demangle(linkage_name, NAMES_MARKED, arena);
 }
 
-bool symbols_put(const struct symbols_answer *answer, struct rec_location *place,
+void symbols_put(const struct symbols_answer *answer, struct rec_location *place,
 		struct symbols_rows *rows, struct texts *texts) {
 	uint32_t n = answer->n_frames < UINT16_MAX ? answer->n_frames : UINT16_MAX;
-	if (n == 0 || !vec_reserve(rows, n)) {
-		return n == 0;
+	if (n == 0) {
+		return;
 	}
 	place->first_frame = (uint32_t)rows->n;
 	place->n_frames = (uint16_t)n;
 	EACH_OF(f, answer->frames, n) {
-		rows->items[rows->n++] = (struct rec_frame){
+		struct rec_frame row = {
 				.function = texts_id_of(texts, f->function),
 				.symbol = texts_id_of(texts, f->symbol),
 				.file = texts_id_of(texts, f->file),
 				.line = f->line,
 				.allocates = texts_id_of(texts, f->allocates),
 		};
+		(void)vec_add(rows, row);
 	}
-	return !texts->failed;
 }
 
 struct slice symbols_suppressions(const struct symbols_module *module, struct arena *arena) {
@@ -292,8 +279,7 @@ struct slice symbols_suppressions(const struct symbols_module *module, struct ar
 	if (module->fd < 0 || !mapped_file_open(&file, module->fd, module->path, (struct slice){0})) {
 		return text;
 	}
-	const char *copy = elf_returned_text(&file.elf, "__lsan_default_suppressions", &text)
-			? arena_text(arena, text)
-			: NULL;
-	return slice_of(copy, copy ? text.size : 0);
+	return elf_returned_text(&file.elf, "__lsan_default_suppressions", &text)
+			? slice_of(arena_text(arena, text), text.size)
+			: (struct slice){0};
 }

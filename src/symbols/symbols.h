@@ -19,8 +19,8 @@ struct symbols_options {
 			*extra_paths; // NULL-terminated; tried by base name, then as sysroots, or NULL
 };
 
-/** NULL options: all off. Their texts are borrowed until the end. NULL: no memory. */
-struct symbols *symbols_create(const struct symbols_options *options, struct err *err);
+/** NULL options: all off. Their texts are borrowed until the end. */
+struct symbols *symbols_create(const struct symbols_options *options);
 void symbols_destroy(struct symbols *s);
 
 struct symbols_module {
@@ -56,10 +56,9 @@ struct symbols_facts {
 
 /**
  * Look up `n` addresses of one module, ascending and distinct. Fills answers[0..n-1]; strings and
- * frames live in `arena`. False only for lack of memory: a module that cannot be read is a fact,
- * not an error.
+ * frames live in `arena`. A module that cannot be read is a fact, not an error.
  */
-bool symbols_resolve(struct symbols *s, const struct symbols_module *module,
+void symbols_resolve(struct symbols *s, const struct symbols_module *module,
 		const struct symbols_wanted *wanted, size_t n, struct symbols_answer *answers,
 		struct symbols_facts *facts, struct arena *arena);
 
@@ -77,9 +76,8 @@ bool symbols_variable(struct symbols *s, const struct symbols_module *module, ui
  * Where a variable that symbols_variable gave is declared, by debug data; its function is the
  * variable with its scopes ("f::table"). Texts as of symbols_resolve; NULL: not known. All that is
  * asked of a module takes a second of CPU time at most: with much debug data some are not found.
- * False: no memory.
  */
-bool symbols_declared(struct symbols *s, const struct symbols_module *module, uint64_t start,
+void symbols_declared(struct symbols *s, const struct symbols_module *module, uint64_t start,
 		struct symbols_frame *out, struct arena *arena);
 
 /** A frame of a thread that stands still: registers by their numbers in DWARF. */
@@ -99,7 +97,7 @@ bool symbols_find_caller(struct symbols *s, const struct symbols_module *module,
 		bool (*read)(void *user, uint64_t at, void *out, size_t bytes), void *user,
 		struct symbols_caller *c);
 
-/** Demangled as a function's would be. NULL: no memory. */
+/** Demangled as a function's would be. */
 const char *symbols_for_people(const char *linkage_name, struct arena *arena);
 
 /** Frames of places, as a recording has them. */
@@ -107,8 +105,8 @@ struct symbols_rows {
 	VEC(struct rec_frame);
 };
 
-/** Those of an answer become those of a place; a longer chain is cut. False: no memory. */
-bool symbols_put(const struct symbols_answer *answer, struct rec_location *place,
+/** Those of an answer become those of a place; a longer chain is cut. */
+void symbols_put(const struct symbols_answer *answer, struct rec_location *place,
 		struct symbols_rows *rows, struct texts *texts);
 
 /**
@@ -131,7 +129,7 @@ struct packages;
 
 /**
  * The packages of a root folder: a descriptor, which becomes ours; -1: our own root. Nothing is
- * read yet. NULL: no memory, and the descriptor is closed.
+ * read yet.
  */
 struct packages *packages_create(int root_fd);
 void packages_destroy(struct packages *p);

@@ -82,7 +82,7 @@ static __attribute__((noinline)) void look(void) {
 	assert_true(smaps_read(&areas, getpid(), "maps"));
 	struct root_names n = {.areas = &areas,
 			.modules = &modules,
-			.symbols = symbols_create(NULL, NULL),
+			.symbols = symbols_create(NULL),
 			.memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC),
 			.pid = getpid(),
 			.area = UINT32_MAX};

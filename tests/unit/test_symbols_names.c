@@ -31,22 +31,9 @@ static void equal_texts_share_memory(void **state) {
 	arena_finish(&arena);
 }
 
-static void lack_of_memory_is_told(void **state) {
-	(void)state;
-	struct arena arena = {.max_bytes = 1};
-	struct name_pool pool = {.arena = &arena};
-	assert_null(name_pool_get(&pool, "_Z3foov", NAMES_MARKED).function);
-	assert_null(name_pool_get(&pool, "/a", NAMES_PATH).function);
-	assert_null(name_pool_get(&pool, "a", NAMES_TEXT).function);
-	assert_null(names_demangle("_Z3foov", NAMES_MARKED, &arena));
-	name_pool_finish(&pool);
-	arena_finish(&arena);
-}
-
 int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(equal_texts_share_memory),
-			cmocka_unit_test(lack_of_memory_is_told),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,8 +55,8 @@ static void fill(struct symbol_table *t, const struct made *m) {
 	struct elf_image e;
 	assert_true(elf_image_init(&e, slice_of(m, sizeof *m)));
 	*t = (struct symbol_table){0};
-	assert_true(symbol_table_add(t, &e, SHT_SYMTAB, SYMBOL_FUNCTIONS));
-	assert_true(symbol_table_sort(t));
+	symbol_table_add(t, &e, SHT_SYMTAB, SYMBOL_FUNCTIONS);
+	symbol_table_sort(t);
 }
 
 static const char *name_at(const struct symbol_table *t, uint64_t address) {

@@ -122,7 +122,7 @@ static bool grade(const struct scan *scan, struct graph *out, struct buffer *tex
 	struct root_names names = {.areas = &v.areas,
 			.threads = stacks,
 			.modules = known->modules,
-			.symbols = symbols_create(NULL, NULL),
+			.symbols = symbols_create(NULL),
 			.memory = scan->memory,
 			.pid = scan->program,
 			.area = UINT32_MAX};

@@ -173,12 +173,13 @@ void root_names_find_frames(struct root_names *n, size_t thread, const struct gr
 
 static void name_frame(struct root_names *n, struct stack_frame *f, struct symbols_frame *out) {
 	struct symbols_wanted wanted = {.address = f->pc, .is_exact = true};
-	struct symbols_answer answer;
+	struct symbols_answer answer = {0};
 	struct symbols_facts facts;
 	f->is_asked = true;
-	if (lend(n, f->area, &wanted.address) &&
-			symbols_resolve(n->symbols, &n->lent, &wanted, 1, &answer, &facts, &n->arena) &&
-			answer.n_frames > 0) {
+	if (lend(n, f->area, &wanted.address)) {
+		symbols_resolve(n->symbols, &n->lent, &wanted, 1, &answer, &facts, &n->arena);
+	}
+	if (answer.n_frames > 0) {
 		const struct symbols_frame *its = &answer.frames[answer.n_frames - 1];
 		bool is_other = out->function && its->line != out->line;
 		*out = is_other ? (struct symbols_frame){.function = its->function} : *its;
@@ -233,7 +234,7 @@ static void put_variable(struct root_names *n, const struct symbols_variable *v,
 	SCOPED(arena) arena = {0};
 	struct symbols_frame declared;
 	const char *name = symbols_for_people(v->symbol, &arena);
-	(void)symbols_declared(n->symbols, &n->lent, v->start, &declared, &arena);
+	symbols_declared(n->symbols, &n->lent, v->start, &declared, &arena);
 	bool is_plain = declared.function && strcmp(name, v->symbol) == 0;
 	buffer_printf(out, "%s of %s", is_plain ? declared.function : name, area);
 	put_place(&declared, row, out);

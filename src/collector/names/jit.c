@@ -185,7 +185,7 @@ void jit_step(struct jit *j, struct tries *t, struct namer *names, uint64_t now_
 	}
 	perf_map_sort(&j->map);
 	retire(j, t, names);
-	(void)perf_map_merge(&j->map);
+	perf_map_merge(&j->map);
 	name_waiting(j, t, names);
 }
 

@@ -31,7 +31,6 @@ struct batch {
 	struct slice package;      // likewise
 	struct arena arena;        // the rest of the batch
 	uint64_t cost_ns;
-	bool is_answered;
 };
 
 struct namer {
@@ -62,13 +61,11 @@ static void pass_turn(struct namer *n, uint32_t turn) {
 static void answer(struct namer *n, struct batch *b) {
 	uint64_t start_ns = clock_thread_cpu_ns();
 	b->answers = arena_new(&b->arena, struct symbols_answer, b->n);
-	b->is_answered = symbols_resolve(n->symbols, &b->file, b->wanted, b->n, b->answers, &b->facts,
-			&b->arena);
+	symbols_resolve(n->symbols, &b->file, b->wanted, b->n, b->answers, &b->facts, &b->arena);
 	if (b->is_first) {
 		b->suppressions = symbols_suppressions(&b->file, &b->arena);
 		const char *path = path_normal(b->file.path, &b->arena);
-		b->package = n->is_of_system && path ? packages_source_of(n->packages, path)
-											 : (struct slice){0};
+		b->package = n->is_of_system ? packages_source_of(n->packages, path) : (struct slice){0};
 	}
 	b->cost_ns = clock_thread_cpu_ns() - start_ns;
 }
@@ -108,15 +105,13 @@ static bool take_result(struct namer *n, struct tries *t, uint64_t now_ns) {
 		return false;
 	}
 	struct batch *b = &n->batch;
-	for (size_t i = 0; b->is_answered && i < b->n; i++) {
-		(void)symbols_put(&b->answers[i], &t->locations[b->wanted[i].place], &n->frames, n->texts);
+	for (size_t i = 0; i < b->n; i++) {
+		symbols_put(&b->answers[i], &t->locations[b->wanted[i].place], &n->frames, n->texts);
 	}
 	struct rec_module *module = &n->modules->records.items[b->module];
-	if (b->is_answered) {
-		module->has_symbols |= b->facts.has_symbols;
-		module->has_lines |= b->facts.has_lines;
-		module->is_unresolved = b->facts.is_unresolved;
-	}
+	module->has_symbols |= b->facts.has_symbols;
+	module->has_lines |= b->facts.has_lines;
+	module->is_unresolved = b->facts.is_unresolved;
 	if (b->is_first) {
 		module->suppressions = texts_id(n->texts, b->suppressions);
 		module->package = texts_id(n->texts, b->package);
@@ -213,13 +208,14 @@ struct namer *namer_create(struct modules *modules, struct texts *texts, struct 
 	struct namer *n = memory_new(1, sizeof *n);
 	n->modules = modules;
 	n->texts = texts;
-	n->symbols = symbols_create(NULL, err);
+	n->symbols = symbols_create(NULL);
 	n->packages = packages_create(fcntl(modules->root_fd, F_DUPFD_CLOEXEC, 0)); // -1 stays -1
 	char exe[PATH_MAX];
 	bool is_known = modules->exe || process_link(modules->pid, "exe", exe, sizeof exe);
 	n->is_of_system = is_known && packages_may_hold(modules->exe ? modules->exe : exe);
-	int why = n->symbols ? pthread_create(&n->worker, NULL, work, n) : 0;
-	if (!n->symbols || (why != 0 && !err_system(err, why, "cannot start a thread"))) {
+	int why = pthread_create(&n->worker, NULL, work, n);
+	if (why != 0) {
+		(void)err_system(err, why, "cannot start a thread");
 		packages_destroy(n->packages);
 		symbols_destroy(n->symbols);
 		free(n);

@@ -35,7 +35,7 @@ static size_t list_addresses(const struct recording *r, uint64_t bias, const uin
 }
 
 /** All places of one module; `places` are sorted. */
-static bool resolve_module(struct resolver *v, struct symbols *symbols, const uint32_t *places,
+static void resolve_module(struct resolver *v, struct symbols *symbols, const uint32_t *places,
 		size_t n) {
 	struct recording *r = v->r;
 	struct rec_module *m = &r->modules.items[r->locations.items[places[0]].module];
@@ -49,20 +49,15 @@ static bool resolve_module(struct resolver *v, struct symbols *symbols, const ui
 	};
 	struct symbols_facts facts = {0};
 	size_t n_asked = list_addresses(r, m->bias, places, n, wanted), at = 0;
-	if (!symbols_resolve(symbols, &file, wanted, n_asked, answers, &facts, &v->scratch)) {
-		return false;
-	}
+	symbols_resolve(symbols, &file, wanted, n_asked, answers, &facts, &v->scratch);
 	m->has_symbols |= facts.has_symbols;
 	m->has_lines |= facts.has_lines;
 	m->is_unresolved = facts.is_unresolved;
 	for (size_t i = 0; i < n; i++) {
 		struct rec_location *l = &r->locations.items[places[i]];
 		at += l->pc - m->bias != wanted[at].address;
-		if (!symbols_put(&answers[at], l, &v->frames, &v->texts)) {
-			return false;
-		}
+		symbols_put(&answers[at], l, &v->frames, &v->texts);
 	}
-	return true;
 }
 
 /** Locations without a name, in modules of known addresses: `*n` of them, sorted. */
@@ -80,20 +75,18 @@ static uint32_t *places_without_names(const struct recording *r, size_t *n) {
 	return places;
 }
 
-static bool resolve_places(struct resolver *v, const uint32_t *places, size_t n) {
-	struct symbols *symbols = symbols_create(v->options, NULL);
-	bool ok = symbols != NULL;
-	for (size_t i = 0, end; ok && i < n; i = end) {
+static void resolve_places(struct resolver *v, const uint32_t *places, size_t n) {
+	struct symbols *symbols = symbols_create(v->options);
+	for (size_t i = 0, end; i < n; i = end) {
 		uint32_t module = v->r->locations.items[places[i]].module;
 		end = i;
 		while (end < n && v->r->locations.items[places[end]].module == module) {
 			end++;
 		}
-		ok = resolve_module(v, symbols, places + i, end - i);
+		resolve_module(v, symbols, places + i, end - i);
 		arena_finish(&v->scratch);
 	}
 	symbols_destroy(symbols);
-	return ok;
 }
 
 /** Copy the recording's tables into vectors, which become its tables. */
@@ -116,10 +109,10 @@ bool resolve_names(struct recording *r, const struct symbols_options *options, s
 		return true;
 	}
 	take_tables(&v);
-	bool ok = resolve_places(&v, places, n);
+	resolve_places(&v, places, n);
 	r->arena = v.texts.arena;
 	v.texts.arena = (struct arena){0};
-	ok = ok && RECORDING_PUT(r, strings, v.texts.items, v.texts.n) &&
+	bool ok = !v.texts.failed && RECORDING_PUT(r, strings, v.texts.items, v.texts.n) &&
 			RECORDING_PUT(r, frames, v.frames.items, v.frames.n);
 	texts_finish(&v.texts);
 	vec_finish(&v.frames);

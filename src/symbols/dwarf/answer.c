@@ -16,11 +16,10 @@ enum names_scheme answer_scheme(struct unit *unit) {
 	return n > 6 && strcmp(name + n - 6, ".nim.c") == 0 ? NAMES_NIM : NAMES_C;
 }
 
-static bool set_name(struct symbols_frame *frame, struct name_pool *pool, const char *linkage,
+static void set_name(struct symbols_frame *frame, struct name_pool *pool, const char *linkage,
 		enum names_scheme scheme) {
 	const struct name name = name_pool_get(pool, linkage, scheme);
 	COPY_FIELDS(frame, &name, symbol, function);
-	return name.function != NULL;
 }
 
 /** Does the symbol stand for this subprogram, or for one of its parts? */
@@ -32,28 +31,27 @@ static bool is_symbol_of(const struct symbol_entry *entry, const struct unit *un
 }
 
 /** A function without a linkage name: C, or hidden in its unit, or debug data of the small kind. */
-static bool name_plain(struct asking *a, struct symbols_frame *frame, const struct die_name *name,
+static void name_plain(struct asking *a, struct symbols_frame *frame, const struct die_name *name,
 		const struct symbol_entry *entry) {
 	struct name_pool *pool = a->question->pool;
 	if (entry &&
 			(slice_equal(names_without_suffixes(entry->name), slice_of_text(name->plain)) ||
 					(starts_with_any(slice_of_text(entry->name), "|_Z|_R|_D") &&
 							a->unit->scheme == NAMES_MARKED))) {
-		return set_name(frame, pool, entry->name, a->unit->scheme);
+		set_name(frame, pool, entry->name, a->unit->scheme);
+	} else if (a->unit->scheme != NAMES_MARKED) {
+		set_name(frame, pool, name->plain, a->unit->scheme);
+	} else {
+		const char *qualified = die_qualified(name, a->unit, &a->scratch, 0);
+		frame->function = name_pool_get(pool, qualified, NAMES_TEXT).function;
 	}
-	if (a->unit->scheme != NAMES_MARKED) {
-		return set_name(frame, pool, name->plain, a->unit->scheme);
-	}
-	const char *qualified = die_qualified(name, a->unit, &a->scratch, 0);
-	frame->function = qualified ? name_pool_get(pool, qualified, NAMES_TEXT).function : NULL;
-	return frame->function != NULL;
 }
 
 /**
  * The name of one function of a chain. The symbol at `pc` may add to it for the real function of
  * the chain; an inlined one has no symbol.
  */
-static bool name_frame(struct asking *a, struct symbols_frame *frame, struct chain_link *link,
+static void name_frame(struct asking *a, struct symbols_frame *frame, struct chain_link *link,
 		struct die_facts *facts, uint64_t pc) {
 	struct name_pool *pool = a->question->pool;
 	const struct symbol_entry *entry = link->outer ? NULL
@@ -61,21 +59,22 @@ static bool name_frame(struct asking *a, struct symbols_frame *frame, struct cha
 	entry = is_symbol_of(entry, a->unit, &link->die, facts) ? entry : NULL;
 	const struct die_name name = die_name(a->unit, &link->die, *facts);
 	if (!name.linkage) {
-		return name.plain ? name_plain(a, frame, &name, entry)
-						  : !entry || set_name(frame, pool, entry->name, a->unit->scheme);
+		if (name.plain) {
+			name_plain(a, frame, &name, entry);
+		} else if (entry) {
+			set_name(frame, pool, entry->name, a->unit->scheme);
+		}
+		return;
 	}
 	// A copy's symbol says which copy it is: foo.part.0
 	bool is_same = entry &&
 			slice_equal(names_without_suffixes(entry->name), names_without_suffixes(name.linkage));
-	if (!set_name(frame, pool, is_same ? entry->name : name.linkage, a->unit->scheme)) {
-		return false;
-	}
+	set_name(frame, pool, is_same ? entry->name : name.linkage, a->unit->scheme);
 	if (name.plain && strncmp(name.linkage, "_ZN", 3) == 0 &&
 			dwarf_srclang(&a->unit->tree_die) == DW_LANG_Rust) {
 		const char *filled = generics_filled(frame->function, a->unit, &name, &a->scratch);
-		frame->function = filled ? name_pool_get(pool, filled, NAMES_TEXT).function : NULL;
+		frame->function = name_pool_get(pool, filled, NAMES_TEXT).function;
 	}
-	return frame->function != NULL;
 }
 
 /** DWARF 5 leaves folders relative to that of the compilation, which comes first. */
@@ -87,32 +86,30 @@ static const char *full_path(struct asking *a, Dwarf_Files *files, const char *p
 		return name_pool_get(a->question->pool, path, NAMES_PATH).function;
 	}
 	const char *joined = arena_printf(&a->scratch, "%s/%s", folders[0], path);
-	return joined ? name_pool_get(a->question->pool, joined, NAMES_PATH).function : NULL;
+	return name_pool_get(a->question->pool, joined, NAMES_PATH).function;
 }
 
 /** The file with that number, if there is one. */
-static bool set_file(struct asking *a, struct symbols_frame *frame, Dwarf_Files *files, size_t i) {
+static void set_file(struct asking *a, struct symbols_frame *frame, Dwarf_Files *files, size_t i) {
 	const char *path = dwarf_filesrc(files, i, NULL, NULL);
 	frame->file = path ? full_path(a, files, path) : NULL;
-	return !path || frame->file;
 }
 
-static bool set_line(struct asking *a, struct symbols_frame *frame, uint64_t pc) {
+static void set_line(struct asking *a, struct symbols_frame *frame, uint64_t pc) {
 	Dwarf_Line *line = dwarf_getsrc_die(&a->unit->lines_die, pc);
 	Dwarf_Files *files;
 	size_t index;
-	if (!line || dwarf_line_file(line, &files, &index) != 0) {
-		return true;
-	}
 	int number = 0;
-	bool ok = set_file(a, frame, files, index);
+	if (!line || dwarf_line_file(line, &files, &index) != 0) {
+		return;
+	}
+	set_file(a, frame, files, index);
 	bool has_line = frame->file && dwarf_lineno(line, &number) == 0 && number > 0;
 	frame->line = has_line ? (uint32_t)number : 0;
-	return ok;
 }
 
 /** Files are numbered by the unit that the attribute is of, or by the skeleton of that. */
-static bool set_call(struct asking *a, struct symbols_frame *frame, struct die_facts *facts) {
+static void set_call(struct asking *a, struct symbols_frame *frame, struct die_facts *facts) {
 	Dwarf_Die unit = a->unit->lines_die;
 	Dwarf_Files *files;
 	size_t n_files;
@@ -121,7 +118,9 @@ static bool set_call(struct asking *a, struct symbols_frame *frame, struct die_f
 			(a->unit->split ||
 					dwarf_cu_die(facts->call_file.cu, &unit, NULL, NULL, NULL, NULL, NULL, NULL)) &&
 			dwarf_getsrcfiles(&unit, &files, &n_files) == 0;
-	return !has_files || set_file(a, frame, files, die_number(&facts->call_file));
+	if (has_files) {
+		set_file(a, frame, files, die_number(&facts->call_file));
+	}
 }
 
 /**
@@ -150,26 +149,24 @@ static bool find_type(Dwarf_Die *type, unsigned attribute, int *n_pointers) {
 	return false;
 }
 
-/** What a call allocates, as C++ writes its name. False: no memory. */
-static bool set_type(struct asking *a, struct symbols_frame *frame, Dwarf_Die *call) {
+/** What a call allocates, as C++ writes its name; nothing if it has none. */
+static void set_type(struct asking *a, struct symbols_frame *frame, Dwarf_Die *call) {
 	Dwarf_Die type = *call;
 	int n_pointers = 0;
-	const char *text;
+	const char *text = NULL;
 	if (find_type(&type, DW_AT_LLVM_alloc_type, &n_pointers)) {
 		const struct die_name name = die_name(a->unit, &type, die_facts(&type));
-		text = name.plain ? die_qualified(&name, a->unit, &a->scratch, 0) : "";
-	} else {
-		text = n_pointers ? "void" : "";
+		text = name.plain ? die_qualified(&name, a->unit, &a->scratch, 0) : NULL;
+	} else if (n_pointers) {
+		text = "void";
 	}
-	if (text && !*text) {
-		return true; // it has no name
+	if (text && *text) {
+		text = arena_printf(&a->scratch, "%s%.*s", text, n_pointers, "****************");
+		frame->allocates = name_pool_get(a->question->pool, text, NAMES_TEXT).function;
 	}
-	text = text ? arena_printf(&a->scratch, "%s%.*s", text, n_pointers, "****************") : NULL;
-	frame->allocates = text ? name_pool_get(a->question->pool, text, NAMES_TEXT).function : NULL;
-	return frame->allocates != NULL;
 }
 
-bool answer_chain(struct asking *a, size_t i) {
+void answer_chain(struct asking *a, size_t i) {
 	struct walk *w = a->walk;
 	uint64_t pc = w->pcs[i];
 	uint32_t n = 0;
@@ -177,39 +174,37 @@ bool answer_chain(struct asking *a, size_t i) {
 		n++;
 	}
 	struct symbols_frame *frames = arena_new(a->question->pool->arena, struct symbols_frame, n);
-	if (!frames || !set_line(a, &frames[0], pc) ||
-			(w->found[i].call &&
-					!set_type(a, &frames[0], &w->links.items[w->found[i].call - 1].die))) {
-		return false;
+	set_line(a, &frames[0], pc);
+	if (w->found[i].call) {
+		set_type(a, &frames[0], &w->links.items[w->found[i].call - 1].die);
 	}
 	uint32_t at = w->found[i].head;
 	for (uint32_t k = 0; k < n; k++) {
 		struct chain_link *link = &w->links.items[at - 1];
 		struct die_facts facts = die_facts(&link->die);
-		if (!name_frame(a, &frames[k], link, &facts, pc) ||
-				(link->outer && !set_call(a, &frames[k + 1], &facts))) {
-			return false;
+		name_frame(a, &frames[k], link, &facts, pc);
+		if (link->outer) {
+			set_call(a, &frames[k + 1], &facts);
 		}
 		at = link->outer;
 	}
 	a->question->answers[i] = (struct symbols_answer){.n_frames = n, .frames = frames};
-	return true;
 }
 
-bool answer_variable(struct asking *a, Dwarf_Die *die, struct symbols_frame *out) {
+void answer_variable(struct asking *a, Dwarf_Die *die, struct symbols_frame *out) {
 	struct die_facts facts = die_facts(die);
 	const struct die_name name = die_name(a->unit, die, facts);
-	const char *qualified = name.plain ? die_qualified(&name, a->unit, &a->scratch, 0) : NULL;
-	if (!qualified) {
-		return !name.plain;
+	if (!name.plain) {
+		return;
 	}
+	const char *qualified = die_qualified(&name, a->unit, &a->scratch, 0);
 	out->function = name_pool_get(a->question->pool, qualified, NAMES_TEXT).function;
 	(void)dwarf_attr_integrate(die, DW_AT_decl_line, &facts.call_line);
 	(void)dwarf_attr_integrate(die, DW_AT_decl_file, &facts.call_file);
-	return out->function && set_call(a, out, &facts);
+	set_call(a, out, &facts);
 }
 
-bool answer_lines(struct asking *a, struct die_range range) {
+void answer_lines(struct asking *a, struct die_range range) {
 	struct walk *w = a->walk;
 	for (size_t i = sorted_first(w->pcs, w->n, range.start); i < w->n && w->pcs[i] < range.end;
 			i++) {
@@ -218,16 +213,10 @@ bool answer_lines(struct asking *a, struct die_range range) {
 		if (w->found[i].owner || answer->n_frames) {
 			continue;
 		}
-		if (!set_line(a, &frame, w->pcs[i])) {
-			return false;
+		set_line(a, &frame, w->pcs[i]);
+		if (frame.file) {
+			answer->n_frames = 1;
+			answer->frames = arena_copy(a->question->pool->arena, &frame, 1, sizeof frame);
 		}
-		struct symbols_frame *kept = frame.file
-				? arena_copy(a->question->pool->arena, &frame, 1, sizeof frame)
-				: NULL;
-		if (frame.file && !kept) {
-			return false;
-		}
-		*answer = (struct symbols_answer){.n_frames = kept != NULL, .frames = kept};
 	}
-	return true;
 }

@@ -82,11 +82,8 @@ static bool renew_handle(struct debug_data *d) {
 	return open_handle(d);
 }
 
-static bool add_unit(struct debug_data *d, Dwarf_Die *die) {
+static void add_unit(struct debug_data *d, Dwarf_Die *die) {
 	struct unit_entry *entry = vec_push(&d->units);
-	if (!entry) {
-		return false;
-	}
 	entry->offset = dwarf_dieoffset(die);
 	entry->unit = entry->offset - dwarf_cuoffset(die);
 	entry->first_range = d->ranges.n;
@@ -94,15 +91,14 @@ static bool add_unit(struct debug_data *d, Dwarf_Die *die) {
 	struct die_facts facts = die_facts(die);
 	struct die_ranges ranges = die_ranges_init(&unit, die, &facts);
 	struct die_range r;
-	if (!EVERY(die_ranges_next(&ranges, &r), vec_add(&d->ranges, r))) {
-		return false;
+	while (die_ranges_next(&ranges, &r)) {
+		(void)vec_add(&d->ranges, r);
 	}
 	entry->n_ranges = d->ranges.n - entry->first_range;
-	return true;
 }
 
 /** All units that have code, in the order of the file. */
-static bool list_units(struct debug_data *d) {
+static void list_units(struct debug_data *d) {
 	Dwarf_CU *cu = NULL;
 	Dwarf_Die die;
 	uint8_t type;
@@ -116,16 +112,14 @@ static bool list_units(struct debug_data *d) {
 		if (type == DW_UT_type || type == DW_UT_split_type) {
 			continue;
 		}
-		if (!add_unit(d, &die)) {
-			return false;
-		}
+		add_unit(d, &die);
 		if (d->units.items[d->units.n - 1].n_ranges == 0) {
 			d->units.n--;
 		}
 		count_unit(d);
 	}
 	d->has_all_units = true;
-	return renew_handle(d);
+	(void)renew_handle(d);
 }
 
 // ---- some units of a compressed file
@@ -137,9 +131,10 @@ static bool add_unit_at(struct debug_data *d, Dwarf_Off offset) {
 	Dwarf_Die die;
 	if (dwarf_next_unit(d->handle, offset, &next, &header_bytes, NULL, NULL, NULL, NULL, NULL,
 				NULL) != 0 ||
-			!dwarf_offdie(d->handle, offset + header_bytes, &die) || !add_unit(d, &die)) {
+			!dwarf_offdie(d->handle, offset + header_bytes, &die)) {
 		return false;
 	}
+	add_unit(d, &die);
 	d->units.items[d->units.n - 1].bytes = next - offset;
 	return true;
 }
@@ -166,9 +161,7 @@ static bool add_units(struct debug_data *d, uint64_t *at, size_t n) {
 /** Have the units of a question code at all of its addresses? */
 static bool have_all_code(const struct debug_data *d, const struct debug_question *q) {
 	SCOPED(walk) w;
-	if (!walk_init(&w, q->pcs, q->n)) {
-		return false;
-	}
+	walk_init(&w, q->pcs, q->n);
 	EACH(range, d->ranges) {
 		for (size_t k = sorted_first(q->pcs, q->n, range->start);
 				k < q->n && q->pcs[k] < range->end && !w.found[k].owner; k++) {
@@ -181,9 +174,9 @@ static bool have_all_code(const struct debug_data *d, const struct debug_questio
 /** List the units of the question's addresses alone. False: that cannot be. */
 static bool list_wanted_units(struct debug_data *d, const struct debug_question *q) {
 	bool is_worth_it = d->aranges.size && d->n_questions++ < QUESTIONS_MAX;
-	FREED uint64_t *units = is_worth_it ? malloc((q->n + 1) * sizeof *units) : NULL;
-	return units && ahead_units(d->aranges, q->pcs, q->n, units) && add_units(d, units, q->n) &&
-			have_all_code(d, q);
+	FREED uint64_t *units = memory_new(q->n, sizeof *units);
+	return is_worth_it && ahead_units(d->aranges, q->pcs, q->n, units) &&
+			add_units(d, units, q->n) && have_all_code(d, q);
 }
 
 // ----
@@ -191,10 +184,10 @@ static bool list_wanted_units(struct debug_data *d, const struct debug_question 
 struct debug_data *debug_data_create(const struct module_files *files,
 		const struct symbols_options *options, const char *module_path) {
 	const struct mapped_file *file = module_files_dwarf(files);
-	struct debug_data *d = file ? calloc(1, sizeof *d) : NULL;
-	if (!d) {
+	if (!file) {
 		return NULL;
 	}
+	struct debug_data *d = memory_new(1, sizeof *d);
 	(void)elf_version(EV_CURRENT);
 	d->arena.may_lack = d->splits.arena.may_lack = true;
 	d->splits.files = files;
@@ -237,19 +230,20 @@ static bool entry_is_wanted(const struct debug_data *d, const struct unit_entry 
 	return ANY(i, e->n_ranges, walk_wants(w, d->ranges.items[e->first_range + i]));
 }
 
-static bool ask_unit(struct asking *a, struct debug_data *d, const struct unit_entry *e) {
+static void ask_unit(struct asking *a, struct debug_data *d, const struct unit_entry *e) {
 	struct walk *w = a->walk;
 	walk_unit(w, a->unit, false);
 	// Some functions are nested in others: only when something is missing are those searched too
 	if (entry_is_wanted(d, e, w) && dwarf_srclang(&a->unit->tree_die) != DW_LANG_Mips_Assembler) {
 		walk_unit(w, a->unit, true);
 	}
-	bool ok = !w->failed && ALL(i, w->claimed.n, answer_chain(a, w->claimed.items[i]));
-	for (size_t i = 0; ok && i < e->n_ranges; i++) {
-		ok = answer_lines(a, d->ranges.items[e->first_range + i]);
+	EACH(i, w->claimed) {
+		answer_chain(a, *i);
+	}
+	for (size_t i = 0; i < e->n_ranges; i++) {
+		answer_lines(a, d->ranges.items[e->first_range + i]);
 	}
 	walk_next_unit(w);
-	return ok;
 }
 
 /**
@@ -275,21 +269,21 @@ static struct unit unit_of(struct debug_data *d, Dwarf_Die *die, struct split *s
 			.split = is_split ? split : NULL};
 }
 
-/** False: no memory. A unit that cannot be read is passed over. */
-static bool open_and_ask(struct debug_data *d, const struct debug_question *q, struct walk *w,
+/** A unit that cannot be read is passed over. */
+static void open_and_ask(struct debug_data *d, const struct debug_question *q, struct walk *w,
 		const struct unit_entry *e) {
 	Dwarf_Die die;
 	if (d->handle_bytes > HANDLE_BYTES_MAX) {
 		renew_up_to(d, e);
 	}
 	if (!d->handle || !dwarf_offdie(d->handle, e->offset, &die)) {
-		return true;
+		return;
 	}
 	SCOPED_BY(split_close) struct split split = {0};
 	struct unit unit = unit_of(d, &die, &split);
 	unit.scheme = answer_scheme(&unit);
 	struct asking a = {.question = q, .unit = &unit, .walk = w};
-	bool ok = ask_unit(&a, d, e);
+	ask_unit(&a, d, e);
 	Dwarf_Lines *lines;
 	size_t n_lines = 0;
 	(void)dwarf_getsrclines(&unit.lines_die, &lines, &n_lines);
@@ -297,63 +291,58 @@ static bool open_and_ask(struct debug_data *d, const struct debug_question *q, s
 	d->handle_bytes += e->bytes + split.arena.bytes + n_lines * 64 + 4096;
 	count_unit(d);
 	arena_finish(&a.scratch);
-	return ok;
 }
 
-bool debug_data_ask(struct debug_data *d, const struct debug_question *q) {
-	if (!d->has_all_units && !list_wanted_units(d, q) && !list_units(d)) {
-		return false;
-	}
+void debug_data_ask(struct debug_data *d, const struct debug_question *q) {
 	SCOPED(walk) w;
-	if (!walk_init(&w, q->pcs, q->n)) {
-		return false;
+	walk_init(&w, q->pcs, q->n);
+	if (!d->has_all_units && !list_wanted_units(d, q)) {
+		list_units(d);
 	}
-	bool ok = true;
-	EACH_THAT(e, d->units, ok && entry_is_wanted(d, e, &w)) {
-		ok = open_and_ask(d, q, &w, e);
+	EACH_THAT(e, d->units, entry_is_wanted(d, e, &w)) {
+		open_and_ask(d, q, &w, e);
 	}
 	(void)renew_handle(d);
-	return ok;
 }
 
 // ---- variables
 
 /** All units, as far as they are worth it. */
-static bool search_variables(struct debug_data *d, const struct symbol_table *table) {
+static void search_variables(struct debug_data *d, const struct symbol_table *table) {
 	Dwarf_CU *cu = NULL;
 	Dwarf_Die die;
-	bool ok = true;
-	while (ok && d->variables.cost < VARIABLES_COST_MAX &&
+	while (d->variables.cost < VARIABLES_COST_MAX &&
 			dwarf_get_units(d->handle, cu, &cu, NULL, NULL, &die, NULL) == 0) {
 		SCOPED_BY(split_close) struct split split = {0};
 		if (die.addr) { // damaged units have no DIE
 			struct unit unit = unit_of(d, &die, &split);
-			ok = variables_search(&d->variables, &unit, split_addresses(&d->splits, &die), table);
+			variables_search(&d->variables, &unit, split_addresses(&d->splits, &die), table);
 			count_unit(d);
 		}
 	}
 	vec_sort(&d->variables, by_number);
 	(void)renew_handle(d);
-	return ok;
 }
 
-bool debug_data_declared(struct debug_data *d, const struct symbol_table *table, uint64_t start,
+void debug_data_declared(struct debug_data *d, const struct symbol_table *table, uint64_t start,
 		struct name_pool *pool, struct symbols_frame *out) {
 	struct variables *v = &d->variables;
-	bool ok = v->cost > 0 || search_variables(d, table);
+	if (v->cost == 0) {
+		search_variables(d, table);
+	}
 	const struct debug_question q = {.pool = pool};
-	for (size_t i = sorted_first_of(v->items, v->n, sizeof *v->items, start);
-			ok && !out->function && i < v->n && v->items[i].address == start &&
-			v->cost < VARIABLES_COST_MAX;
+	for (size_t i = sorted_first_of(v->items, v->n, sizeof *v->items, start); !out->function &&
+			i < v->n && v->items[i].address == start && v->cost < VARIABLES_COST_MAX;
 			i++) {
 		SCOPED_BY(split_close) struct split split = {0};
 		Dwarf_Die die;
 		if (dwarf_offdie(d->handle, v->items[i].unit, &die)) {
 			struct unit unit = unit_of(d, &die, &split);
 			struct asking a = {.question = &q, .unit = &unit};
-			ok = !variables_find(v, i, &unit, &die) || answer_variable(&a, &die, out);
+			if (variables_find(v, i, &unit, &die)) {
+				answer_variable(&a, &die, out);
+			}
 			arena_finish(&a.scratch);
 		}
 	}
-	return ok;
 }

@@ -138,7 +138,7 @@ bool die_child_towards(Dwarf_Die *parent, Dwarf_Off target, Dwarf_Die *out) {
 
 enum { FUNCTIONS_MAX = 8 }; // of functions in functions: damaged data could lead in a circle
 
-/** `scopes` and one scope more. NULL: no memory. */
+/** `scopes` and one scope more. */
 static const char *add_scope(const char *scopes, const struct unit *unit, Dwarf_Die *die,
 		const char *plain, struct arena *scratch, int n_functions) {
 	const char *scope;
@@ -164,13 +164,11 @@ const char *die_qualified(const struct die_name *name, const struct unit *unit,
 		return name->plain;
 	}
 	const char *scopes = "";
-	for (int depth = 0; scopes && depth < DEPTH_MAX && die_child_towards(&at, offset, &child) &&
+	for (int depth = 0; depth < DEPTH_MAX && die_child_towards(&at, offset, &child) &&
 			dwarf_dieoffset(&child) < offset;
 			depth++) {
 		scopes = add_scope(scopes, unit, &child, name->plain, scratch, n_functions);
 		at = child;
 	}
-	return scopes && *scopes ? arena_printf(scratch, "%s::%s", scopes, name->plain)
-			: scopes         ? name->plain
-							 : NULL;
+	return *scopes ? arena_printf(scratch, "%s::%s", scopes, name->plain) : name->plain;
 }

@@ -66,7 +66,5 @@ const char *generics_filled(const char *function, const struct unit *unit,
 		at += n ? n : 1;
 		is_part = at[-1] == ':';
 	}
-	return out.failed              ? NULL
-			: out.size > BYTES_MAX ? function
-								   : arena_text(arena, buffer_view(&out));
+	return out.size > BYTES_MAX ? function : arena_text(arena, buffer_view(&out));
 }

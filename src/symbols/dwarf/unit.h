@@ -150,14 +150,14 @@ struct die_name die_name(const struct unit *unit, Dwarf_Die *die, struct die_fac
 
 /**
  * "ns::Class::plain", by the scopes around `declared`. `n_functions`: of so many functions, one in
- * the other, this one is a scope. NULL: no memory.
+ * the other, this one is a scope.
  */
 const char *die_qualified(const struct die_name *name, const struct unit *unit,
 		struct arena *scratch, int n_functions);
 
 /**
  * A demangled name of Rust's old scheme with what its parameters are: "alloc::vec::Vec<u8>::push"
- * for "alloc::vec::Vec<T>::push"; as it is where that is not said. NULL: no memory.
+ * for "alloc::vec::Vec<T>::push"; as it is where that is not said.
  */
 const char *generics_filled(const char *function, const struct unit *unit,
 		const struct die_name *name, struct arena *arena);
@@ -186,16 +186,16 @@ struct debug_question {
 
 /**
  * Answer from DWARF: the chain of inlined calls, or, if no function is known, one frame with file
- * and line but no name. False: no memory.
+ * and line but no name.
  */
-bool debug_data_ask(struct debug_data *d, const struct debug_question *q);
+void debug_data_ask(struct debug_data *d, const struct debug_question *q);
 
 /**
  * Where the variable of `table` that begins at `start` is declared. `out`, zeroed: its function is
  * the variable. All variables are looked for once, and all that is asked together takes a second of
- * CPU time at most: of a program with more DWARF, some are not found. False: no memory.
+ * CPU time at most: of a program with more DWARF, some are not found.
  */
-bool debug_data_declared(struct debug_data *d, const struct symbol_table *table, uint64_t start,
+void debug_data_declared(struct debug_data *d, const struct symbol_table *table, uint64_t start,
 		struct name_pool *pool, struct symbols_frame *out);
 
 // ---- one compile unit at work
@@ -227,8 +227,8 @@ struct variables {
 	uint64_t cost; // bytes that were searched, and others like them; 0: none yet
 };
 
-/** Add those of a unit. `addresses`: what it has by number. False: no memory. */
-bool variables_search(struct variables *v, struct unit *unit, struct slice addresses,
+/** Add those of a unit. `addresses`: what it has by number. */
+void variables_search(struct variables *v, struct unit *unit, struct slice addresses,
 		const struct symbol_table *table);
 
 /** The DIE of one of them, of that unit. False: it is none. */
@@ -249,10 +249,9 @@ struct walk {
 	uint32_t n_subprograms;
 	VEC(struct chain_link) links; // of the unit at work
 	VEC(uint32_t) claimed;        // pcs that the unit at work took
-	bool failed;                  // no memory
 };
 
-bool walk_init(struct walk *w, const uint64_t *pcs, size_t n);
+void walk_init(struct walk *w, const uint64_t *pcs, size_t n);
 void walk_finish(struct walk *w);
 
 /** Is there a pc in the range that no subprogram holds yet? */
@@ -280,14 +279,11 @@ struct asking {
 /** Which rules the linkage names of a unit follow. */
 enum names_scheme answer_scheme(struct unit *unit);
 
-/** Say where the variable that a DIE defines is declared. False: no memory. */
-bool answer_variable(struct asking *a, Dwarf_Die *die, struct symbols_frame *out);
+/** Say where the variable that a DIE defines is declared. */
+void answer_variable(struct asking *a, Dwarf_Die *die, struct symbols_frame *out);
 
-/** Turn the chain of pc number `i` into its answer. False: no memory. */
-bool answer_chain(struct asking *a, size_t i);
+/** Turn the chain of pc number `i` into its answer. */
+void answer_chain(struct asking *a, size_t i);
 
-/**
- * For pcs in the unit that no function holds (assembler): the line alone, if there is one. False:
- * no memory.
- */
-bool answer_lines(struct asking *a, struct die_range range);
+/** For pcs in the unit that no function holds (assembler): the line alone, if there is one. */
+void answer_lines(struct asking *a, struct die_range range);

@@ -35,13 +35,12 @@ static struct slice bytes_of(Dwarf_Die *die) {
 	return slice_of(die->addr, at >= file_bytes ? 0 : bytes < most ? bytes : most);
 }
 
-bool variables_search(struct variables *v, struct unit *unit, struct slice addresses,
+void variables_search(struct variables *v, struct unit *unit, struct slice addresses,
 		const struct symbol_table *table) {
 	const struct slice all = bytes_of(&unit->tree_die);
 	const Dwarf_Off at_unit = dwarf_dieoffset(&unit->lines_die);
-	bool ok = true;
 	v->cost += all.size;
-	for (size_t i = 0; ok && i + 1 < all.size; i++) {
+	for (size_t i = 0; i + 1 < all.size; i++) {
 		const uint8_t operation = all.data[i + 1];
 		if (all.data[i] > 9 ||
 				(operation != DW_OP_addr && operation != DW_OP_addrx &&
@@ -51,9 +50,10 @@ bool variables_search(struct variables *v, struct unit *unit, struct slice addre
 		const struct cursor at = cursor_init(slice_of(all.data + i, all.size - i));
 		const uint64_t address = address_of(at, addresses);
 		const struct symbol_entry *e = symbol_table_find(table, address);
-		ok = !e || e->start != address || vec_add(v, (struct variable){address, at_unit, i});
+		if (e && e->start == address) {
+			(void)vec_add(v, (struct variable){address, at_unit, i});
+		}
 	}
-	return ok;
 }
 
 bool variables_find(struct variables *v, size_t number, struct unit *unit, Dwarf_Die *out) {

@@ -18,10 +18,8 @@
 
 enum { DEPTH_MAX = 1000 }; // damaged data could nest without end
 
-bool walk_init(struct walk *w, const uint64_t *pcs, size_t n) {
-	*w = (struct walk){.pcs = pcs, .n = n};
-	w->found = calloc(n + 1, sizeof *w->found);
-	return w->found != NULL;
+void walk_init(struct walk *w, const uint64_t *pcs, size_t n) {
+	*w = (struct walk){.pcs = pcs, .n = n, .found = memory_new(n, sizeof *w->found)};
 }
 
 void walk_finish(struct walk *w) {
@@ -46,18 +44,12 @@ bool walk_wants(const struct walk *w, struct die_range range) {
 /** Put a link in front of a chain. */
 static void add_link(struct walk *w, uint32_t *head, const Dwarf_Die *die, uint32_t depth) {
 	struct chain_link link = {.die = *die, .outer = *head, .depth = depth};
-	if (vec_add(&w->links, link)) {
-		*head = (uint32_t)w->links.n;
-	} else {
-		w->failed = true;
-	}
+	(void)vec_add(&w->links, link);
+	*head = (uint32_t)w->links.n;
 }
 
 static void claim(struct walk *w, size_t i, const Dwarf_Die *die, uint32_t owner) {
-	if (!vec_add(&w->claimed, (uint32_t)i)) {
-		w->failed = true;
-		return;
-	}
+	(void)vec_add(&w->claimed, (uint32_t)i);
 	w->found[i].owner = owner;
 	add_link(w, &w->found[i].head, die, 0);
 }
@@ -75,7 +67,7 @@ static uint32_t enter(struct walk *w, const struct unit *unit, Dwarf_Die *die, u
 	struct die_range r;
 	while (die_ranges_next(&ranges, &r)) {
 		for (size_t i = sorted_first(w->pcs, w->n, r.start); i < w->n && w->pcs[i] < r.end; i++) {
-			if (w->found[i].owner != owner || w->failed) {
+			if (w->found[i].owner != owner) {
 				continue;
 			}
 			if (!owner) {
@@ -161,7 +153,7 @@ static void walk_children(struct walk *w, const struct unit *unit, Dwarf_Die *pa
 		offset = dwarf_dieoffset(&die);
 		more = dwarf_siblingof(&die, &next) == 0 && dwarf_dieoffset(&next) > offset;
 		die = next;
-	} while (more && !w->failed);
+	} while (more);
 }
 
 void walk_unit(struct walk *w, const struct unit *unit, bool is_full) {

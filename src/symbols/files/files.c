@@ -14,15 +14,12 @@ enum { UNPACKED_MAX = 64 << 20, MEMORY_MAX = 128 << 20 };
 
 /**
  * Unpack an xz file, such as .gnu_debugdata is. `out` is the caller's to free.
- * False: damaged, larger than a symbol table would be, or no memory.
+ * False: damaged, or larger than a symbol table would be.
  */
 static bool xz_unpack(struct slice packed, struct slice *out) {
 	// The size is not known before: double until it fits
 	for (size_t room = 1 << 20; packed.size && room <= UNPACKED_MAX; room *= 2) {
-		uint8_t *data = malloc(room);
-		if (!data) {
-			return false;
-		}
+		uint8_t *data = memory_new(room, 1);
 		uint64_t memory = MEMORY_MAX;
 		size_t from = 0, to = 0;
 		lzma_ret ret = lzma_stream_buffer_decode(&memory, 0, NULL, packed.data, &from, packed.size,

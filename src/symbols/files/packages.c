@@ -74,7 +74,7 @@ static void read_list(struct packages *p, struct dpkg_entry *e, int folder, stru
 			(const char *)e->architecture.data);
 	const char *text = arena_text(&p->arena, source);
 	struct slice rest = read_text(openat(folder, name, O_RDONLY | O_CLOEXEC), list), line;
-	while (text && next_line(&rest, &line)) {
+	while (next_line(&rest, &line)) {
 		add_file(p, line, text);
 	}
 	e->is_read = true;
@@ -179,12 +179,8 @@ struct slice packages_source_of(struct packages *p, const char *path) {
 }
 
 struct packages *packages_create(int root_fd) {
-	struct packages *p = calloc(1, sizeof *p);
-	if (p) {
-		p->root_fd = root_fd;
-	} else {
-		file_close(root_fd);
-	}
+	struct packages *p = memory_new(1, sizeof *p);
+	p->root_fd = root_fd;
 	return p;
 }
 

@@ -17,7 +17,8 @@ void perf_map_add(struct perf_map *m, uint64_t start, uint64_t size, uint64_t na
 			m->current.n + m->fresh.n < PERF_MAP_ENTRIES_MAX) {
 		LOWER_TO(name_bytes, PERF_MAP_NAME_MAX);
 		struct perf_map_entry entry = {start, end, name_at, (uint32_t)name_bytes, m->n_lines};
-		m->n_lines += vec_add(&m->fresh, entry);
+		(void)vec_add(&m->fresh, entry);
+		m->n_lines++;
 	}
 }
 
@@ -56,15 +57,12 @@ void perf_map_sort(struct perf_map *m) {
 	f->n = kept;
 }
 
-bool perf_map_merge(struct perf_map *m) {
+void perf_map_merge(struct perf_map *m) {
 	struct perf_map_entries merged = {0}, *old = &m->current, *fresh = &m->fresh;
 	if (fresh->n == 0) {
-		return true;
+		return;
 	}
-	if (!vec_reserve(&merged, old->n + fresh->n)) {
-		fresh->n = 0;
-		return false;
-	}
+	(void)vec_reserve(&merged, old->n + fresh->n);
 	size_t k = 0;
 	EACH(entry, *fresh) {
 		while (k < old->n && old->items[k].end <= entry->start) {
@@ -81,7 +79,6 @@ bool perf_map_merge(struct perf_map *m) {
 	vec_finish(old);
 	*old = merged;
 	fresh->n = 0;
-	return true;
 }
 
 const struct perf_map_entry *perf_map_find(const struct perf_map_entries *entries,

@@ -84,7 +84,7 @@ static const char *nim_name(struct slice name, struct arena *arena) {
 	const struct slice module = nim_module_of(name);
 	const size_t size = module.size ? (size_t)(module.data - name.data) - 2 : 0;
 	char *text = arena_text(arena, slice_of(name.data, size ? size : name.size));
-	if (!size || !text) {
+	if (!size) {
 		return text;
 	}
 	// Operators are written as X and two digits: X5BX5D is []
@@ -123,7 +123,7 @@ const char *names_demangle(const char *linkage_name, enum names_scheme scheme,
 		struct arena *arena) {
 	struct slice name = names_without_suffixes(linkage_name);
 	char *text = arena_text(arena, name);
-	if (!text || scheme == NAMES_C) {
+	if (scheme == NAMES_C) {
 		return text;
 	}
 	char *initializers = name_initializers(text, arena);

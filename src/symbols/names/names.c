@@ -15,12 +15,12 @@ struct name name_pool_get(struct name_pool *p, const char *text, enum names_sche
 		return p->items[found].name;
 	}
 	struct name made = {.symbol = arena_text(p->arena, slice_of_text(text))};
-	made.function = !made.symbol || scheme == NAMES_TEXT ? made.symbol
-			: scheme == NAMES_PATH                       ? path_normal(made.symbol, p->arena)
-								   : names_demangle(made.symbol, scheme, p->arena);
-	bool ok = made.function && vec_reserve(p, 1) && index_add(&p->index, hash, (uint32_t)p->n) &&
-			vec_add(p, (struct name_item){scheme, made});
-	return ok ? made : (struct name){0};
+	made.function = scheme == NAMES_TEXT ? made.symbol
+			: scheme == NAMES_PATH       ? path_normal(made.symbol, p->arena)
+										 : names_demangle(made.symbol, scheme, p->arena);
+	(void)index_add(&p->index, hash, (uint32_t)p->n);
+	(void)vec_add(p, (struct name_item){scheme, made});
+	return made;
 }
 
 void name_pool_finish(struct name_pool *pool) {

@@ -23,13 +23,13 @@ struct slice names_without_suffixes(const char *linkage_name);
 /**
  * A name for people, from a linkage name: C++ (Itanium), Rust (legacy and v0, without hash and
  * disambiguators), D, Nim; `.llvm.N`, `.part.N`, `.constprop.N`, `.isra.N`, `.cold` dropped. A
- * plain C name comes back unchanged. NULL: no memory.
+ * plain C name comes back unchanged.
  */
 const char *names_demangle(const char *linkage_name, enum names_scheme scheme, struct arena *arena);
 
 struct name {
 	const char *symbol;   // as it came
-	const char *function; // for people; NULL: no memory
+	const char *function; // for people
 };
 
 struct name_pool {
@@ -60,16 +60,12 @@ struct symbol_table {
 	bool is_nim; // there is a NimMain
 };
 
-/**
- * The functions of one table (SHT_SYMTAB, SHT_DYNSYM), or its variables; names stay in the image.
- * False: no memory.
- */
+/** Those of one table (SHT_SYMTAB, SHT_DYNSYM); names stay in the image. */
 enum symbol_sort { SYMBOL_FUNCTIONS, SYMBOL_VARIABLES };
-bool symbol_table_add(struct symbol_table *t, const struct elf_image *image, uint32_t section_type,
+void symbol_table_add(struct symbol_table *t, const struct elf_image *image, uint32_t section_type,
 		enum symbol_sort sort);
 
-/** False: out of memory. */
-bool symbol_table_sort(struct symbol_table *t);
+void symbol_table_sort(struct symbol_table *t);
 
 /**
  * The innermost function that holds the address: one with a size if there is one, else one without

@@ -13,11 +13,8 @@ static uint8_t rank_of(const struct elf_symbol *s) {
 	return (uint8_t)rank;
 }
 
-static bool add(struct symbol_table *t, const struct elf_symbol *s, uint64_t section_end) {
+static void add(struct symbol_table *t, const struct elf_symbol *s, uint64_t section_end) {
 	struct symbol_entry *e = vec_push(t);
-	if (!e) {
-		return false;
-	}
 	e->start = s->address;
 	e->is_sized = s->size > 0;
 	// Without a size: as far as its section goes; the sort shortens it to the next function
@@ -25,7 +22,6 @@ static bool add(struct symbol_table *t, const struct elf_symbol *s, uint64_t sec
 	e->name = s->name;
 	e->rank = rank_of(s);
 	t->is_nim |= s->name[0] == 'N' && strcmp(s->name, "NimMain") == 0;
-	return true;
 }
 
 static bool is_wanted(const struct elf_symbol *s, const struct elf_section *section,
@@ -39,25 +35,23 @@ static bool is_wanted(const struct elf_symbol *s, const struct elf_section *sect
 									strncmp(s->name, ".L", 2) != 0));
 }
 
-bool symbol_table_add(struct symbol_table *t, const struct elf_image *image, uint32_t section_type,
+void symbol_table_add(struct symbol_table *t, const struct elf_image *image, uint32_t section_type,
 		enum symbol_sort sort) {
 	struct elf_symbols symbols = elf_symbols_of(image, section_type);
 	struct elf_symbol s;
 	struct elf_section section;
-	return !SOME(elf_symbols_next(&symbols, &s),
-			s.name[0] && s.section != SHN_UNDEF && elf_section_at(image, s.section, &section) &&
-					is_wanted(&s, &section, sort) && s.address - section.address < section.size &&
-					!add(t, &s, section.address + section.size));
+	while (elf_symbols_next(&symbols, &s)) {
+		if (s.name[0] && s.section != SHN_UNDEF && elf_section_at(image, s.section, &section) &&
+				is_wanted(&s, &section, sort) && s.address - section.address < section.size) {
+			add(t, &s, section.address + section.size);
+		}
+	}
 }
 
-/** Entries by address; of several at one address, the one that is shown. NULL: out of memory. */
+/** Entries by address; of several at one address, the one that is shown. */
 static struct symbol_entry *in_order(const struct symbol_table *t, size_t *n) {
-	FREED struct radix_item *order = calloc(t->n, 2 * sizeof *order);
-	struct symbol_entry *sorted = calloc(t->n, sizeof *sorted);
-	if (!order || !sorted) {
-		free(sorted);
-		return NULL;
-	}
+	FREED struct radix_item *order = memory_new(t->n, 2 * sizeof *order);
+	struct symbol_entry *sorted = memory_new(t->n, sizeof *sorted);
 	for (size_t i = 0; i < t->n; i++) {
 		order[i] = (struct radix_item){.key = t->items[i].start, .value = i};
 	}
@@ -76,15 +70,9 @@ static struct symbol_entry *in_order(const struct symbol_table *t, size_t *n) {
 	return sorted;
 }
 
-bool symbol_table_sort(struct symbol_table *t) {
-	if (t->n == 0) {
-		return true;
-	}
+void symbol_table_sort(struct symbol_table *t) {
 	size_t n;
 	struct symbol_entry *sorted = in_order(t, &n);
-	if (!sorted) {
-		return false;
-	}
 	free(t->items);
 	t->capacity = t->n;
 	t->items = sorted;
@@ -97,7 +85,6 @@ bool symbol_table_sort(struct symbol_table *t) {
 		reach = e->end > reach ? e->end : reach;
 		e->reach = reach;
 	}
-	return true;
 }
 
 const struct symbol_entry *symbol_table_find(const struct symbol_table *t, uint64_t address) {
