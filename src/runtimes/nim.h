@@ -13,8 +13,8 @@ struct nim_types { // for vec_* of base/vec.h
 	size_t n, capacity;
 };
 
-/** Add those of a program, whose names live in `arena`. False: out of memory. */
-bool nim_find_types(const struct elf_image *e, uint64_t bias, struct arena *arena,
+/** Add those of a program, whose names live in `arena`. */
+void nim_find_types(const struct elf_image *e, uint64_t bias, struct arena *arena,
 		struct nim_types *out);
 
 /** Have `out`, which knows no Python then, tell them: python_type_of. */

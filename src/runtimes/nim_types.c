@@ -16,22 +16,20 @@ static struct slice name_of(const char *symbol) {
 											 : (struct slice){0};
 }
 
-bool nim_find_types(const struct elf_image *e, uint64_t bias, struct arena *arena,
+void nim_find_types(const struct elf_image *e, uint64_t bias, struct arena *arena,
 		struct nim_types *out) {
 	struct elf_symbols symbols = elf_symbols_all(e);
 	struct elf_symbol s;
-	bool ok = true;
 	if (!elf_symbols_find(&symbols, "NimMain", &s)) {
-		return true;
+		return;
 	}
 	symbols = elf_symbols_all(e);
-	while (ok && elf_symbols_next(&symbols, &s)) {
-		const char *name = s.type == STT_OBJECT && name_of(s.name).size > 0
-				? arena_text(arena, name_of(s.name))
-				: NULL;
-		ok = !name || vec_add(out, (struct nim_type){bias + s.address, name});
+	while (elf_symbols_next(&symbols, &s)) {
+		const struct slice name = s.type == STT_OBJECT ? name_of(s.name) : (struct slice){0};
+		if (name.size > 0) {
+			(void)vec_add(out, (struct nim_type){bias + s.address, arena_text(arena, name)});
+		}
 	}
-	return ok;
 }
 
 void nim_put_types(const struct nim_types *t, struct python_types *out) {
@@ -46,7 +44,6 @@ void nim_put_types(const struct nim_types *t, struct python_types *out) {
 						(is_seq                  ? 4
 										: is_ref ? 3
 												 : 0));
-		uint64_t id = texts_id_of(out->names, name);
-		(void)(id != 0 && map_put(&out->known, type->address, id << 3));
+		(void)map_put(&out->known, type->address, (uint64_t)texts_id_of(out->names, name) << 3);
 	}
 }

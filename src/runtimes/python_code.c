@@ -42,11 +42,11 @@ static bool read_text(struct slice object, const struct wire_layout *l, struct s
 	struct slice s = slice_of(object.data + at, object.size - at);
 	size_t n = s.size / width < length ? s.size / width : (size_t)length;
 	uint8_t *text = arena_new_unset(arena, uint8_t, n * 4 + 1), *end = text;
-	for (size_t i = 0; text && i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		end = put_utf8(end, character_at(s, width, i));
 	}
-	*out = slice_of(text, text ? (size_t)(end - text) : 0);
-	return text && out->size > 0;
+	*out = slice_of(text, (size_t)(end - text));
+	return out->size > 0;
 }
 
 bool python_decode(struct slice excerpt, const struct wire_layout *l, struct python_code *out,

@@ -125,7 +125,7 @@ static bool put_source_name(struct v8_heap *h, const struct v8_shared *s, struct
 	before.at += ((uint64_t)s->start - before.n) * before.width;
 	bool ok = v8_put_chars(h, &before, SIZE_MAX, &text);
 	buffer_u8(&text, 0);
-	return ok && !text.failed && name_from_source((const char *)text.data, out);
+	return ok && name_from_source((const char *)text.data, out);
 }
 
 // ---- names
@@ -160,9 +160,8 @@ static void read_lines(struct v8_heap *h, const struct v8_chars *source, struct 
 		for (uint32_t i = 0; i < n; i++, out->n_read++) {
 			uint32_t c = some[i];
 			out->ends.n -= c == '\n' && last == '\r' && out->ends.n > 0; // they are one
-			if ((c == '\n' || c == '\r' || c == 0x2028 || c == 0x2029) &&
-					!vec_add(&out->ends, out->n_read)) {
-				return;
+			if (c == '\n' || c == '\r' || c == 0x2028 || c == 0x2029) {
+				(void)vec_add(&out->ends, out->n_read);
 			}
 			last = c;
 		}
@@ -186,10 +185,10 @@ static int32_t script_of(struct v8_heap *h, uint64_t script) {
 	if (!known && source_of(h, script, &source)) {
 		struct v8_script fresh = {key, first_line, 0, {0}};
 		read_lines(h, &source, &fresh);
-		if (fresh.n_read == 0 || !vec_add(&h->scripts, fresh)) { // perhaps another time
-			vec_finish(&fresh.ends);
-			return -1;
+		if (fresh.n_read == 0) {
+			return -1; // perhaps another time
 		}
+		(void)vec_add(&h->scripts, fresh);
 		known = &h->scripts.items[h->scripts.n - 1];
 	}
 	return known ? (int32_t)(known - h->scripts.items) : -1;
@@ -219,8 +218,7 @@ bool v8_fits(struct v8_heap *h, const struct v8_shared *s) {
 }
 
 static struct slice keep(struct arena *texts, const struct buffer *text) {
-	void *copy = arena_copy(texts, text->data, text->size, 1);
-	return slice_of(copy, copy ? text->size : 0);
+	return slice_of(arena_copy(texts, text->data, text->size, 1), text->size);
 }
 
 static struct v8_named name_call(struct v8_heap *h, const struct v8_shared *s, int32_t position,
@@ -348,7 +346,7 @@ bool v8_unit_read(struct v8_heap *h, const struct wire_unit *u, struct arena *te
 	out->is_proof = begins_as_function(h, &own);
 	out->is_vague = !is_builtin && pc != 0 && frames[0].line == 0;
 	out->frames = arena_copy(texts, frames, n, sizeof *frames);
-	out->n = out->frames ? n : 0;
+	out->n = n;
 	v8_forget(h);
 	return is_same(h, &own, u) && !h->has_failed;
 }

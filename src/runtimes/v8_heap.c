@@ -83,7 +83,7 @@ uint64_t v8_element(struct v8_heap *h, uint64_t array, int64_t index) {
 
 bool v8_append(struct v8_heap *h, uint64_t address, uint32_t n, struct buffer *out) {
 	uint8_t *room = buffer_room(out, n);
-	bool ok = room && (n == 0 || v8_bytes(h, address, room, n));
+	bool ok = n == 0 || v8_bytes(h, address, room, n);
 	out->size += ok ? n : 0;
 	return ok;
 }

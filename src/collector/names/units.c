@@ -73,7 +73,7 @@ void units_meet(struct units *u, int fd, const char *path, const struct wire_mod
 		u->next_ns = 0;
 	}
 	if (is_image && u->nim.n == 0) {
-		(void)nim_find_types(&image, bias, &u->arena, &u->nim);
+		nim_find_types(&image, bias, &u->arena, &u->nim);
 	}
 	file_unmap(bytes);
 }
