@@ -26,14 +26,14 @@ struct control_list {
 	VEC(struct control_found);
 };
 
-/** All sockets of this user. False: out of memory. vec_finish releases the list. */
-bool control_find_all(struct control_list *list);
+/** All sockets of this user. vec_finish releases the list. */
+void control_find_all(struct control_list *list);
 
 /**
  * The places where the socket of one program may be: those of the user who records it, here or, in
  * a container, where the program has its own files. The most likely first; most often one.
  */
-bool control_find(struct control_list *list, pid_t pid);
+void control_find(struct control_list *list, pid_t pid);
 
 /**
  * Send a line (without its end) and append the lines of the answer, except the first, which is

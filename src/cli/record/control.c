@@ -173,7 +173,7 @@ static bool ask_one(struct asked *a, const struct control_found *at, struct err 
 /** True. */
 static bool ask_all(struct asked *a) {
 	SCOPED_BY(vec_release) struct control_list list = {0};
-	(void)control_find_all(&list);
+	control_find_all(&list);
 	EACH(at, list) {
 		struct err why = {0};
 		if (!ask_one(a, at, &why)) {
@@ -187,7 +187,7 @@ static bool ask_all(struct asked *a) {
 static bool ask_process(struct asked *a, pid_t pid, struct err *err) {
 	SCOPED_BY(vec_release) struct control_list list = {0};
 	struct err why = {0}; // that nobody listens at a name that was only guessed says nothing
-	(void)control_find(&list, pid);
+	control_find(&list, pid);
 	EACH_WHILE(at, list, a->n_shown + a->n_failed == 0) {
 		struct err now = {0};
 		bool has_answered = ask_one(a, at, &now);

@@ -93,9 +93,9 @@ static bool receive(struct call *c, struct err *err) {
 			continue;
 		}
 		uint8_t *room = buffer_room(&c->in, CHUNK_BYTES);
-		ssize_t n = room ? recv(c->fd, room, CHUNK_BYTES, 0) : -1;
+		ssize_t n = recv(c->fd, room, CHUNK_BYTES, 0);
 		if (n <= 0) {
-			return room != NULL || err_memory(err);
+			return true;
 		}
 		c->in.size += (size_t)n;
 		if (c->in.size > CONTROL_ANSWER_BYTES + CHUNK_BYTES) {

@@ -66,26 +66,23 @@ int control_listen(struct control_place *place, pid_t pid) {
 
 // ---- all of this user
 
-static bool look_into(struct control_list *list, const struct control_place *folder, uid_t uid) {
+static void look_into(struct control_list *list, const struct control_place *folder, uid_t uid) {
 	CLOSED_FOLDER *dir = is_own(folder->name, uid, lstat) ? opendir(folder->name) : NULL;
-	bool ok = true;
-	for (struct dirent *e; ok && dir && (e = readdir(dir));) {
+	for (struct dirent *e; dir && (e = readdir(dir));) {
 		struct control_found found = {.owner = uid, .is_own = true};
 		int n = 0;
 		if (sscanf(e->d_name, "%d.sock%n", &found.pid, &n) == 1 && n > 0 && !e->d_name[n] &&
 				control_in_folder(&found.place, folder, found.pid)) {
-			ok = vec_add(list, found);
+			(void)vec_add(list, found);
 		}
 	}
-	return ok;
 }
 
-static bool look_at_abstract(struct control_list *list, uid_t uid) {
+static void look_at_abstract(struct control_list *list, uid_t uid) {
 	CLOSED_FILE *file = fopen("/proc/net/unix", "re");
 	FREED char *line = NULL;
 	size_t size = 0;
-	bool ok = true;
-	while (ok && file && getline(&line, &size, file) > 0) {
+	while (file && getline(&line, &size, file) > 0) {
 		struct control_found found = {.owner = uid};
 		unsigned owner;
 		const char *name = strstr(line, " @heaptrack-ctl-");
@@ -93,66 +90,73 @@ static bool look_at_abstract(struct control_list *list, uid_t uid) {
 				owner == uid) {
 			abstract(&found.place, uid, found.pid);
 			// A connection has its listener's name
-			ok = ANY(i, list->n, strcmp(list->items[i].place.name, found.place.name) == 0) ||
-					vec_add(list, found);
+			if (!FIND_IN(known, *list, strcmp(known->place.name, found.place.name) == 0)) {
+				(void)vec_add(list, found);
+			}
 		}
 	}
-	return ok;
 }
 
-bool control_find_all(struct control_list *list) {
+void control_find_all(struct control_list *list) {
 	uid_t uid = geteuid();
 	struct control_place folders[CONTROL_FOLDERS];
 	const size_t n = own_folders(folders);
-	return ALL(i, n, look_into(list, &folders[i], uid)) && look_at_abstract(list, uid);
+	EACH_OF(folder, folders, n) {
+		look_into(list, folder, uid);
+	}
+	look_at_abstract(list, uid);
 }
 
 // ---- of one program
 
 /** Add the place if something is there. */
-static bool add_place(struct control_list *list, struct control_found found) {
+static void add_place(struct control_list *list, struct control_found found) {
 	struct stat st;
-	return (found.place.name[0] != '@' && lstat(found.place.name, &st) != 0) ||
-			vec_add(list, found);
+	if (found.place.name[0] == '@' || lstat(found.place.name, &st) == 0) {
+		(void)vec_add(list, found);
+	}
 }
 
-static bool add_folders(struct control_list *list, struct control_found found, pid_t pid,
+static void add_folders(struct control_list *list, struct control_found found, pid_t pid,
 		const char *runtime, const char *root) {
 	struct control_place folders[CONTROL_FOLDERS];
 	const size_t n = control_folders(folders, found.owner, runtime, root);
-	return ALL(i, n, !control_in_folder(&found.place, &folders[i], pid) || add_place(list, found));
+	EACH_OF_THAT(folder, folders, n, control_in_folder(&found.place, folder, pid)) {
+		add_place(list, found);
+	}
 }
 
 /** In the roots of the program and of its parent, which may be the heaptrack that launched it. */
-static bool look_where_it_is(struct control_list *list, struct control_found found) {
+static void look_where_it_is(struct control_list *list, struct control_found found) {
 	char root[32];
 	struct process_usage usage = {0};
 	pid_t inside = process_pid_inside(found.pid);
 	size_t n;
 	FREED char *environment = process_environment(found.pid, &n);
 	const char *runtime = environment ? process_variable(environment, n, "XDG_RUNTIME_DIR") : NULL;
-	bool ok = add_folders(list, found, found.pid, runtime, "");
+	add_folders(list, found, found.pid, runtime, "");
 	pid_t owners[] = {found.pid, process_usage(found.pid, &usage) ? usage.parent : 0};
-	for (int i = 0; ok && i < 2 && owners[i] > 0; i++) {
+	for (int i = 0; i < 2 && owners[i] > 0; i++) {
 		(void)snprintf(root, sizeof root, "/proc/%d/root", (int)owners[i]);
-		ok = add_folders(list, found, inside, runtime, root);
+		add_folders(list, found, inside, runtime, root);
 	}
 	abstract(&found.place, found.owner, found.pid);
-	ok = ok && add_place(list, found);
+	add_place(list, found);
 	abstract(&found.place, found.owner, inside);
-	return ok && (inside == found.pid || add_place(list, found));
+	if (inside != found.pid) {
+		add_place(list, found);
+	}
 }
 
-bool control_find(struct control_list *list, pid_t pid) {
+void control_find(struct control_list *list, pid_t pid) {
 	struct stat st;
 	struct control_found found = {.pid = pid, .owner = geteuid(), .is_own = true};
-	bool ok = add_folders(list, found, pid, getenv("XDG_RUNTIME_DIR"), "");
+	add_folders(list, found, pid, getenv("XDG_RUNTIME_DIR"), "");
 	found.is_own = false;
 	abstract(&found.place, found.owner, pid);
-	ok = ok && add_place(list, found);
-	if (!ok || stat(FORMAT(32, "/proc/%d", (int)pid), &st) != 0) {
-		return ok;
+	add_place(list, found);
+	if (stat(FORMAT(32, "/proc/%d", (int)pid), &st) == 0) {
+		found.owner = found.owner == 0 ? st.st_uid : found.owner;
+		look_where_it_is(list, found);
 	}
-	found.owner = found.owner == 0 ? st.st_uid : found.owner;
-	return look_where_it_is(list, found);
 }

@@ -77,8 +77,7 @@ static bool greet(struct control *c) {
 	json_text(&j, "heaptrack", HEAPTRACK_VERSION);
 	json_close(&j);
 	buffer_u8(&c->out, '\n');
-	return !c->out.failed &&
-			send(c->visitor, c->out.data, c->out.size, MSG_NOSIGNAL) == (ssize_t)c->out.size;
+	return send(c->visitor, c->out.data, c->out.size, MSG_NOSIGNAL) == (ssize_t)c->out.size;
 }
 
 static void let_in(struct control *c) {
@@ -132,10 +131,10 @@ static void take_line(struct control *c, size_t n) {
 static void read_line(struct control *c) {
 	size_t before = c->in.size;
 	uint8_t *room = buffer_room(&c->in, CONTROL_LINE_BYTES + 1 - before);
-	ssize_t n = room ? recv(c->visitor, room, CONTROL_LINE_BYTES + 1 - before, 0) : -1;
+	ssize_t n = recv(c->visitor, room, CONTROL_LINE_BYTES + 1 - before, 0);
 	if (n == 0) {
 		answer_error(c, "incomplete line");
-	} else if (n < 0 && !(room && (errno == EAGAIN || errno == EINTR))) {
+	} else if (n < 0 && errno != EAGAIN && errno != EINTR) {
 		send_off(c);
 	}
 	if (n <= 0) {
@@ -155,7 +154,7 @@ static void take_answer(struct control *c) {
 	}
 	(void)!read(c->answered, &n, sizeof n);
 	atomic_store(&c->turn, TURN_WATCH);
-	if (c->answer.failed || c->answer.size > CONTROL_ANSWER_BYTES) {
+	if (c->answer.size > CONTROL_ANSWER_BYTES) {
 		answer_error(c, "the answer is too long");
 	} else {
 		answer_line(c, buffer_view(&c->answer));
@@ -163,11 +162,9 @@ static void take_answer(struct control *c) {
 }
 
 static void write_answer(struct control *c) {
-	bool ok = !c->out.failed;
-	ssize_t n = ok ? send(c->visitor, c->out.data + c->sent, c->out.size - c->sent, MSG_NOSIGNAL)
-				   : 0;
+	ssize_t n = send(c->visitor, c->out.data + c->sent, c->out.size - c->sent, MSG_NOSIGNAL);
 	c->sent += n > 0 ? (size_t)n : 0;
-	if (!ok || c->sent == c->out.size || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+	if (c->sent == c->out.size || (n < 0 && errno != EAGAIN && errno != EINTR)) {
 		send_off(c);
 	}
 }
@@ -256,10 +253,7 @@ void control_settle(struct control *c, void (*put)(void *user, struct buffer *ou
 // ---- both
 
 struct control *control_open(pid_t program, _Atomic uint32_t *bell) {
-	struct control *c = calloc(1, sizeof *c);
-	if (!c) {
-		return NULL;
-	}
+	struct control *c = memory_new(1, sizeof *c);
 	*c = (struct control){.bell = bell, .visitor = -1, .answered = -1};
 	c->listener = control_listen(&c->place, program);
 	c->answered = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
