@@ -325,10 +325,7 @@ bool output_replace(struct output *o,
 		find_moved(o);
 	}
 	bool is_there = file_is_same(o->fd, o->path);
-	FREED struct output *beside = calloc(1, sizeof *beside);
-	if (!beside) {
-		return err_memory(err);
-	}
+	FREED struct output *beside = memory_new(1, sizeof *beside);
 	(void)snprintf(beside->path, sizeof beside->path, "%.*s.%d.part", (int)sizeof o->path - 32,
 			o->path, (int)getpid());
 	beside->reserve_bytes = o->reserve_bytes;

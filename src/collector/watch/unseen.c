@@ -69,14 +69,11 @@ static void cut(struct unseen *u, const struct parts_seen *seen) {
 static void keep(struct unseen *u, struct unseen_thread *t, struct parts_seen seen) {
 	struct parts_seen *place = FIND_IN(s, *u, s->start == s->end);
 	place = place ?: u->n < MOST ? vec_push(u) : &u->items[u->next++ % MOST];
-	if (place) {
-		t->newest = 1 + (size_t)(place - u->items);
-		*place = seen;
-		(void)(*t->name || process_thread_name(u->program, t->tid, t->name, sizeof t->name));
-		(void)snprintf(place->name, sizeof place->name,
-				"thread %d (%.*s), by system calls of its own", t->tid, (int)strcspn(t->name, "/"),
-				t->name);
-	}
+	t->newest = 1 + (size_t)(place - u->items);
+	*place = seen;
+	(void)(*t->name || process_thread_name(u->program, t->tid, t->name, sizeof t->name));
+	(void)snprintf(place->name, sizeof place->name, "thread %d (%.*s), by system calls of its own",
+			t->tid, (int)strcspn(t->name, "/"), t->name);
 }
 
 /** A call has returned: what it returned lies in what has just been mapped, or it failed. */
@@ -146,10 +143,10 @@ void unseen_watch(struct unseen *u, pid_t tid, bool is_old) {
 		now.newest = before->newest;
 		close_ring(is_busy ? before->ring : NULL);
 		*before = now;
-	} else if (is_old && u->threads.n < THREADS_MOST && vec_reserve(&u->threads, 1)) {
+	} else if (is_old && u->threads.n < THREADS_MOST) {
 		now.ring = open_ring(tid, u->call_ends) ?: open_ring(tid, 0);
 		*now.name = 0; // it may be about to execute the program
-		u->threads.items[u->threads.n++] = now;
+		(void)vec_add(&u->threads, now);
 	}
 }
 

@@ -255,10 +255,7 @@ static void *run(void *user) {
 }
 
 struct watch *watch_start(const struct watch_params *params, struct err *err) {
-	struct watch *w = calloc(1, sizeof *w);
-	if (!w) {
-		return err_memory_null(err);
-	}
+	struct watch *w = memory_new(1, sizeof *w);
 	w->params = *params;
 	w->stop_fd = eventfd(0, EFD_CLOEXEC);
 	int why = w->stop_fd < 0 ? errno : pthread_create(&w->thread, NULL, run, w);
