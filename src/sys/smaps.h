@@ -83,7 +83,7 @@ struct pagemap {
  * Of the areas that have something resident, by the ioctl PAGEMAP_SCAN (Linux 6.7), else by reading
  * /proc/PID/pagemap. A running process is read as it is: what it touches or unmaps meanwhile may be
  * there or not. `can_scan` false: as if there were no such ioctl.
- * False: out of memory, or more than the 4 Mi ranges that are taken at most.
+ * False: more than the 4 Mi ranges that are taken at most.
  */
 bool pagemap_look(struct pagemap *out, pid_t pid, const struct smaps *areas, bool can_scan);
 

@@ -72,7 +72,7 @@ uint64_t root_names_variable(void *user, uint32_t area, uint64_t at) {
 /** What a demangler says of a symbol, behind what it begins with. NULL: not that. */
 static const char *behind(const char *symbol, const char *first, struct arena *arena) {
 	const char *text = symbols_for_people(symbol, arena);
-	return text && strncmp(text, first, strlen(first)) == 0 ? text + strlen(first) : NULL;
+	return strncmp(text, first, strlen(first)) == 0 ? text + strlen(first) : NULL;
 }
 
 /** The table's head: how far inside of its object it is pointed to, and the type's address. */
