@@ -95,7 +95,7 @@ struct keeper_cost keeper_cost(const struct keeper *k);
 
 /**
  * An empty recording for the next state: with the memory of the last one that was written. The
- * caller's until it is given. NULL: out of memory.
+ * caller's until it is given.
  */
 struct recording *keeper_take(struct keeper *k);
 

@@ -52,8 +52,8 @@ struct view {
 
 /**
  * `memory`: /proc/PID/mem. `own`: what the recorder says that it has mapped. `group`: its control
- * group, after its limit was asked for; or NULL. False: the process is gone or may not be read, or
- * out of memory. Finish `v` in any case.
+ * group, after its limit was asked for; or NULL. False: the process is gone or may not be read.
+ * Finish `v` in any case.
  */
 bool view_read(struct view *v, pid_t pid, int memory, const struct cgroup *group,
 		const struct wire_range own[WIRE_N_OWN]);
@@ -207,10 +207,7 @@ void root_names_put(struct root_names *n, struct graph *graph, struct buffer *te
  */
 bool looks_want(const struct looks *l, uint64_t rss_bytes, uint64_t now_ns, enum rec_look_at *at);
 
-/**
- * Join what was read with what is known, and take its types. False: out of memory, or nothing was
- * read.
- */
+/** Join what was read with what is known, and take its types. False: nothing was read. */
 bool looks_add(struct looks *l, struct view *v, const struct looks_known *known, pid_t pid,
 		enum rec_look_at at, uint64_t now_ns);
 

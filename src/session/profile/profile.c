@@ -111,7 +111,7 @@ static uint64_t bias_of(const struct profile *p, const struct profile_mapping *m
 		struct arena *scratch) {
 	uint64_t bias = m->start - m->file_offset;
 	const char *path = arena_text(scratch, profile_text(p, m->path));
-	bool may_be = path && *path == '/' && m->start;
+	bool may_be = *path == '/' && m->start;
 	uint8_t head[ELF_HEAD_BYTES];
 	uint64_t bytes;
 	size_t got;
@@ -299,5 +299,5 @@ bool import_profile(struct import *import, profile_decoder *decode, struct err *
 		import->out->meta.is_complete = 0;
 		import->out->quality.recording_stopped_early = 1;
 	}
-	return ok && (resolve_names(import->out, import->options->symbols, err) || err_memory(err));
+	return ok && resolve_names(import->out, import->options->symbols, err);
 }
