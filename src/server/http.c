@@ -58,12 +58,10 @@ static void end_stream(void *user) {
 	FREED struct stream *s = user;
 	LOCKED(&s->http->lock);
 	struct stream **at = &s->http->streams;
-	while (*at && *at != s) {
+	while (*at != s) {
 		at = &(*at)->next;
 	}
-	if (*at) {
-		*at = s->next;
-	}
+	*at = s->next;
 }
 
 static struct MHD_Response *new_stream(struct http *h, struct MHD_Connection *connection) {
@@ -71,10 +69,6 @@ static struct MHD_Response *new_stream(struct http *h, struct MHD_Connection *co
 	*s = (struct stream){.http = h, .connection = connection, .is_due = true};
 	struct MHD_Response *r = mhd.create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK,
 			give_life, s, end_stream);
-	if (!r) {
-		free(s);
-		return NULL;
-	}
 	LOCKED(&h->lock);
 	s->next = h->streams;
 	h->streams = s;
@@ -155,13 +149,7 @@ static enum MHD_Result answer(void *user, struct MHD_Connection *connection, con
 	};
 	struct http_answer a = {.status = MHD_HTTP_NOT_FOUND};
 	h->handler(h->user, &q, &a);
-	struct MHD_Response *r = new_response(h, connection, &a);
-	if (!r) {
-		if (a.body == HTTP_OWNED) {
-			free((void *)a.bytes.data);
-		}
-		return MHD_NO; // out of memory: this connection ends
-	}
+	struct MHD_Response *r = new_response(h, connection, &a) ?: memory_lacks();
 	// Queued at the first call, before any body: the library then reads none
 	enum MHD_Result result = add_headers(r, &a) ? mhd.queue_response(connection, a.status, r)
 												: MHD_NO;
