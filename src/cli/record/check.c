@@ -60,14 +60,14 @@ static enum check_libc judge_static(struct slice file, char *text, size_t size) 
 
 /** Which C library a process has, and in `text` what follows from it. Reads its files. */
 static enum check_libc check_libc(pid_t pid, char *text, size_t size) {
-	char name[PATH_MAX], path[PATH_MAX + 64];
+	char name[PATH_MAX];
 	bool is_readable;
 	bool is_shared = find_libc(pid, name, &is_readable);
 	SCOPED(buffer) file = {0};
 	struct err err = {0};
 	enum check_libc kind = CHECK_UNKNOWN_LIBC;
-	(void)snprintf(path, sizeof path, is_shared ? "/proc/%d/root%s" : "/proc/%d/exe", (int)pid,
-			name);
+	const char *path = FORMAT(PATH_MAX + 64, is_shared ? "/proc/%d/root%s" : "/proc/%d/exe",
+			(int)pid, name);
 	if (!is_readable || !file_read_whole(path, &file, LIBC_BYTES_MAX, &err)) {
 		(void)snprintf(text, size, "unknown: its files cannot be read");
 	} else if (is_shared) {
@@ -222,7 +222,6 @@ static void put_process(struct check *c, int pid, const char *exe) {
 static void put_launch(struct check *c, const char *exe) {
 	SCOPED(arena) arena = {0};
 	struct launch launch;
-	struct err err = {0};
 	if (!*exe) {
 		row(c, "start", "unknown", "which program it runs cannot be read");
 		return;
@@ -230,13 +229,10 @@ static void put_launch(struct check *c, const char *exe) {
 	memory_must("heaptrack", EXIT_FAILURE); // nothing stands still
 	launch_inspect(&launch, exe, &arena);
 	bool ok = launch.verdict == LAUNCH_RECORDED || launch.verdict == LAUNCH_INJECTED;
-	if (!ok) {
-		(void)err_set(&err, ERR_UNSUPPORTED, "%s", launch.why);
-	}
-	(void)answer(c, "start", ok,
-			launch.verdict == LAUNCH_INJECTED ? "the recorder is injected"
-											  : "the recorder is preloaded",
-			&err);
+	row(c, "start", ok ? "yes" : "no",
+			!ok                                         ? launch.why
+					: launch.verdict == LAUNCH_INJECTED ? "the recorder is injected"
+														: "the recorder is preloaded");
 }
 
 /** How many would be hooked, and the first file that they are in. */
@@ -253,32 +249,29 @@ static void put_allocators(struct check *out, const struct injector_check *c) {
 static void put_old_blocks(struct check *out, const struct injector_report *r,
 		uint64_t max_pause_ns, bool is_glibc) {
 	const char *takes = HUMAN_DURATION(r->snapshot_ns);
-	const char *line = FORMAT(160,
+	const char *fits = FORMAT(160,
 			"those of glibc's malloc; copying its memory stops it for at most %s (estimated)",
 			takes);
-	struct err err = {0};
-	if (!is_glibc) {
-		(void)err_set(&err, ERR_UNSUPPORTED,
-				"only those of glibc's malloc are found: blocks from before stay unknown");
-	} else if (max_pause_ns == 0) {
-		(void)err_set(&err, ERR_LIMIT, "--max-pause 0: blocks from before stay unknown");
-	} else {
-		(void)err_set(&err, ERR_LIMIT,
-				"copying its memory would stop it for %s, and %s are allowed (--max-pause): blocks "
-				"from before stay unknown",
-				takes, HUMAN_DURATION(max_pause_ns));
-	}
+	const char *is_long = FORMAT(256,
+			"copying its memory would stop it for %s, and %s are allowed (--max-pause): blocks "
+			"from before stay unknown",
+			takes, HUMAN_DURATION(max_pause_ns));
+	const char *why = !is_glibc
+			? "only those of glibc's malloc are found: blocks from before stay unknown"
+			: max_pause_ns ? is_long
+						   : "--max-pause 0: blocks from before stay unknown";
+	bool ok = r->no_copy == INJECTOR_COPIED && is_glibc;
 	json_number(&out->j, "copy_ns", r->snapshot_ns);
 	json_number(&out->j, "max_pause_ns", max_pause_ns);
-	(void)answer(out, "old blocks", r->no_copy == INJECTOR_COPIED && is_glibc, line, &err);
+	row(out, "old blocks", ok ? "yes" : "no", ok ? fits : why);
 }
 
 static int check_process(struct check *out, int pid, uint64_t max_pause_ns) {
 	const struct attach_options options = {.pid = pid, .max_pause_ns = max_pause_ns};
 	struct injector_check c;
 	struct err err = {0};
-	char exe[4096] = "", link[64], libc[160];
-	(void)snprintf(link, sizeof link, "/proc/%d/exe", pid);
+	char exe[4096] = "", libc[160];
+	const char *link = PROCESS_PATH(pid, "exe");
 	if (process_link(pid, "exe", exe, sizeof exe) && !file_is_one(exe, link)) {
 		(void)snprintf(exe, sizeof exe, "%s", link); // it was deleted, or lies in another root
 	}

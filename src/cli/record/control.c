@@ -124,16 +124,15 @@ static void put_look(struct status *s) {
 				memory_part_texts[most - s->parts].words);
 		*most = 0;
 	}
-	if (s->pause_ns > 0 && s->ungraded.size == 0 && s->lost_blocks > 0) {
-		say(stdout, "\n%7s  unreachable: %s (%s); stopped for %s", "",
-				COUNTED(s->lost_blocks, "live block"), HUMAN_BYTES(s->lost_bytes),
-				HUMAN_DURATION(s->pause_ns));
-	} else if (s->pause_ns > 0 && s->ungraded.size == 0) {
-		say(stdout, "\n%7s  no unreachable block was found; stopped for %s", "",
-				HUMAN_DURATION(s->pause_ns));
-	} else if (s->ungraded.size > 0) {
+	if (s->ungraded.size > 0) {
 		say(stdout, "\n%7s  what points to live blocks is not known: %.*s", "",
 				SLICE_ARG(buffer_view(&s->ungraded)));
+	} else if (s->pause_ns > 0) {
+		const char *lost = FORMAT(4 * HUMAN_MAX, "unreachable: %s (%s)",
+				COUNTED(s->lost_blocks, "live block"), HUMAN_BYTES(s->lost_bytes));
+		say(stdout, "\n%7s  %s; stopped for %s", "",
+				s->lost_blocks > 0 ? lost : "no unreachable block was found",
+				HUMAN_DURATION(s->pause_ns));
 	}
 	say(stdout, "\nWho owns them: heaptrack_print --memory \"%s\"\n",
 			VISIBLE_NAME((const char *)s->file.data));

@@ -167,12 +167,9 @@ static void put_hooked(struct page *p) {
 	enum { MODULES = 4 };
 	uint32_t n = 0;
 	EACH(a, r->allocators) {
-		struct slice path = r->strings.items[a->module];
-		const uint8_t *slash = memrchr(path.data, '/', path.size);
-		size_t skipped = slash ? (size_t)(slash + 1 - path.data) : 0;
 		if (a->why == 0 && n++ < MODULES) {
 			buffer_printf(p->out, n > 1 ? ", %u of %.*s" : "  hooked      %u functions of %.*s",
-					a->n_functions, (int)(path.size - skipped), (const char *)path.data + skipped);
+					a->n_functions, SLICE_ARG(path_base(r->strings.items[a->module])));
 		}
 	}
 	if (n > MODULES) {

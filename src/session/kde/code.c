@@ -154,13 +154,12 @@ static bool put_command(struct kde_import *k) {
 	uint32_t id;
 	m->argv_first = (uint32_t)k->strings.n;
 	struct slice left = k->command, word;
-	for (; take_part(&left, ' ', &word); m->n_argv++) {
-		if (!add_string(k, word, &id)) {
-			return false;
-		}
+	bool ok = true;
+	for (; ok && take_part(&left, ' ', &word); m->n_argv++) {
+		ok = add_string(k, word, &id);
 	}
 	m->exe = m->n_argv ? m->argv_first : 0;
-	return k->exe.size == 0 || add_string(k, k->exe, &m->exe);
+	return ok && (k->exe.size == 0 || add_string(k, k->exe, &m->exe));
 }
 
 #define KDE_PUT(k, table) RECORDING_PUT((k)->out, table, (k)->table.items, (k)->table.n)

@@ -14,13 +14,10 @@
 static bool is_recording(int fd, struct slice name) {
 	uint8_t head[64];
 	size_t got = 0;
-	struct err err;
-	if (!file_read_at(fd, 0, head, sizeof head, &got, &err)) {
-		return false;
-	}
-	return trace_is_ours(slice_of(head, got)) ||
-			(starts_with(name, "heaptrack.") &&
-					(ends_with(name, ".gz") || ends_with(name, ".zst")));
+	return file_read_at(fd, 0, head, sizeof head, &got, NULL) &&
+			(trace_is_ours(slice_of(head, got)) ||
+					(starts_with(name, "heaptrack.") &&
+							(ends_with(name, ".gz") || ends_with(name, ".zst"))));
 }
 
 /** True: `out` is filled. */
@@ -41,11 +38,10 @@ ORDER_OF(by_age, struct listed, HIGHEST(written_ns) ?: strcmp(a->name, b->name))
 static void collect(DIR *dir, struct arena *arena, struct listing *out) {
 	for (struct dirent *e; (e = readdir(dir));) {
 		struct listed one;
-		if (!look_at(dirfd(dir), e->d_name, &one)) {
-			continue;
+		if (look_at(dirfd(dir), e->d_name, &one)) {
+			one.name = arena_text(arena, slice_of_text(e->d_name));
+			(void)vec_add(out, one);
 		}
-		one.name = arena_text(arena, slice_of_text(e->d_name));
-		(void)vec_add(out, one);
 	}
 }
 
@@ -79,10 +75,10 @@ ORDER_BY(most_alike_first, struct listed,
 
 /** Of the recordings in its folder, those that share most of their beginning with a name. */
 static void say_what_is_near(const char *name, struct err *err) {
-	const char *slash = strrchr(name, '/');
-	const char *base = slash ? slash + 1 : name;
+	const char *base = path_base_name(name);
 	SCOPED(arena) arena = {0};
-	const char *folder = !slash ? "." : arena_text(&arena, slice_of(name, (size_t)(base - name)));
+	const char *folder = base == name ? "."
+									  : arena_text(&arena, slice_of(name, (size_t)(base - name)));
 	SCOPED_BY(vec_release) struct listing near = {0};
 	if (list_recordings(folder, &arena, &near, err) && near.n > 1) {
 		qsort_r(near.items, near.n, sizeof *near.items, most_alike_first, (void *)base);

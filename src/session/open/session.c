@@ -91,13 +91,6 @@ static void add_file(struct reading *rd, const char *folder, const char *name, c
 	}
 }
 
-static void add_folder_of(struct reading *rd, const char *recording) {
-	const char *slash = strrchr(recording, '/');
-	struct slice folder = slash ? slice_of(recording, (size_t)(slash - recording))
-								: slice_of_text(".");
-	add_file(rd, arena_text(&rd->arena, folder), ".heaptrackrc", recording);
-}
-
 /**
  * The user's rules about whose code a frame is (engine/naming_rules.h): --fold, then .heaptrackrc
  * in the folder of the recording, then heaptrackrc in $XDG_CONFIG_HOME, then .heaptrackrc in the
@@ -111,7 +104,9 @@ static void add_rules(struct reading *rd, const struct session *s,
 		naming_rules_add(&rd->rules, NAMING_FOLD, slice_of_text(o->folds[i]), &rd->arena);
 	}
 	if (!s->is_stdin) {
-		add_folder_of(rd, s->path);
+		int folder = (int)(path_base_name(s->path) - s->path); // with its slash
+		add_file(rd, folder ? FORMAT(PATH_MAX, "%.*s", folder - 1, s->path) : ".", ".heaptrackrc",
+				s->path);
 	}
 	if (config && *config) {
 		add_file(rd, config, "heaptrackrc", NULL);
