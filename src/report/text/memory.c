@@ -304,7 +304,7 @@ static void put_changes(struct writer *w) {
 	}
 }
 
-bool view_put_memory(struct viewer *v) {
+void view_put_memory(struct viewer *v) {
 	struct writer w = {v->out, v->r, v->names, &v->arena, v->width, {0}};
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < v->r->looks.n; i++) {
@@ -318,5 +318,4 @@ bool view_put_memory(struct viewer *v) {
 		buffer_text(v->out, "No look at the program's memory is in this part of the recording.\n");
 	}
 	put_changes(&w);
-	return true;
 }

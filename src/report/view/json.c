@@ -13,12 +13,10 @@ struct writer {
 	uint32_t n_items;       // of the tree that is being written
 	uint32_t n_left_out;    // of the list: what is behind the limit
 	struct lens_costs rest; // what that costs
-	bool is_broken;         // what was written could not be handed on
-	struct err *err;
 };
 
 static void end_item(struct writer *w) {
-	w->is_broken |= !report_end_item(&w->j, w->v->options, w->err);
+	w->v->is_broken |= !report_end_item(&w->j, w->v->options, w->v->err);
 }
 
 static void put_costs(struct json *j, const struct lens_costs *c) {
@@ -73,12 +71,12 @@ static uint32_t open_item(struct writer *w, uint32_t parent) {
 	return w->n_items++;
 }
 
-static bool put_tree(struct writer *w) {
+static void put_tree(struct writer *w) {
 	const struct call_tree *t = &w->v->tree;
 	const struct tree_costs *costs = &w->v->costs;
 	uint32_t *ids = arena_new(&w->v->arena, uint32_t, t->n);
 	JSON_LIST(&w->j, "tree");
-	for (uint32_t i = 0; i < t->n && !w->is_broken;) {
+	for (uint32_t i = 0; i < t->n && !w->v->is_broken;) {
 		struct lens_costs all = call_tree_all(costs, i);
 		if (i > 0 && !lens_costs_any(&all)) {
 			i = t->nodes[i].end; // nor has anything below it
@@ -93,12 +91,11 @@ static bool put_tree(struct writer *w) {
 		end_item(w);
 		i++;
 	}
-	return true;
 }
 
 static void put_level(struct writer *w, const struct up_nodes *level, enum view_way way,
 		uint32_t parent, uint32_t depth) {
-	EACH_WHILE(node, *level, !w->is_broken) {
+	EACH_WHILE(node, *level, !w->v->is_broken) {
 		struct up_nodes below = {0};
 		uint32_t id = open_item(w, parent);
 		put_label(w, node->node);
@@ -121,19 +118,15 @@ static uint32_t depth_of(const struct writer *w) {
 	return w->v->request->depth ? w->v->request->depth : USUAL_DEPTH;
 }
 
-static bool put_bottom_up(struct writer *w) {
+static void put_bottom_up(struct writer *w) {
 	struct viewer *v = w->v;
 	const struct up_nodes level = call_tree_bottom_up(&v->costs, &v->arena);
 	JSON_LIST(&w->j, "bottom_up");
 	put_level(w, &level, VIEW_CALLERS_OF_ENDS, UINT32_MAX, depth_of(w));
-	return true;
 }
 
-static bool put_callers(struct writer *w) {
-	struct up_nodes level;
-	if (!view_find_function(w->v, &level)) {
-		return false;
-	}
+static void put_callers(struct writer *w) {
+	const struct up_nodes level = view_find_function(w->v);
 	json_string(&w->j, "function", w->v->request->of);
 	json_open(&w->j, "callers", '[');
 	put_level(w, &level, VIEW_CALLERS_OF_ONE, UINT32_MAX, depth_of(w) + 1);
@@ -141,7 +134,6 @@ static bool put_callers(struct writer *w) {
 	w->n_items = 0;
 	JSON_LIST(&w->j, "callees");
 	put_level(w, &level, VIEW_CALLEES, UINT32_MAX, depth_of(w) + 1);
-	return true;
 }
 
 // ---- lists
@@ -157,21 +149,19 @@ static bool is_left_out(struct writer *w, uint32_t item, const struct lens_costs
 	return true;
 }
 
-/** True. */
-static bool end_list(struct writer *w) {
+static void end_list(struct writer *w) {
 	json_close(&w->j);
 	JSON_OBJECT(&w->j, "rest");
 	json_number(&w->j, "items", w->n_left_out);
 	put_costs(&w->j, &w->rest);
-	return true;
 }
 
 /** Own costs of all functions sum to the total: so `rest` holds own costs. */
-static bool put_functions(struct writer *w) {
+static void put_functions(struct writer *w) {
 	struct viewer *v = w->v;
 	const struct call_functions f = call_tree_functions(&v->costs, &v->arena);
 	json_open(&w->j, "functions", '[');
-	EACH_NUMBER(i, f.n, !w->is_broken && !is_left_out(w, i, &f.items[i].own)) {
+	EACH_NUMBER(i, f.n, !w->v->is_broken && !is_left_out(w, i, &f.items[i].own)) {
 		json_open(&w->j, NULL, '{');
 		put_label(w, f.items[i].node);
 		put_costs(&w->j, &f.items[i].all);
@@ -180,10 +170,10 @@ static bool put_functions(struct writer *w) {
 		json_close(&w->j);
 		end_item(w);
 	}
-	return end_list(w);
+	end_list(w);
 }
 
-static bool put_parts(struct writer *w) {
+static void put_parts(struct writer *w) {
 	struct viewer *v = w->v;
 	const struct breakdown b = breakdown_make(v->request->by, v->lens, v->r, v->names, &v->result,
 			&v->arena);
@@ -211,7 +201,7 @@ static bool put_parts(struct writer *w) {
 		json_bool(&w->j, "is_rest", p->is_rest);
 		put_costs(&w->j, &p->costs);
 	}
-	return end_list(w);
+	end_list(w);
 }
 
 /** The member "stack", by its node. */
@@ -236,23 +226,20 @@ static void put_stack(struct writer *w, uint32_t stack) {
 	end_item(w);
 }
 
-static bool put_stacks(struct writer *w) {
+static void put_stacks(struct writer *w) {
 	uint32_t n;
 	struct lens_costs total;
 	const struct rank *stacks = view_find_stacks(w->v, &n, &total);
-	if (!stacks) {
-		return false;
-	}
 	json_open(&w->j, "stacks", '[');
-	for (uint32_t i = 0; i < n && !w->is_broken; i++) {
+	for (uint32_t i = 0; i < n && !w->v->is_broken; i++) {
 		if (!is_left_out(w, i, &w->v->result.stacks[stacks[i].index])) {
 			put_stack(w, stacks[i].index);
 		}
 	}
-	return end_list(w);
+	end_list(w);
 }
 
-static bool put_timeline(struct writer *w) {
+static void put_timeline(struct writer *w) {
 	const struct timeline t = timeline_make(w->v->lens, w->v->r, &w->v->result, &w->v->arena);
 	json_open(&w->j, "timeline", '[');
 	EACH_OF(p, t.points, t.n) {
@@ -262,13 +249,12 @@ static bool put_timeline(struct writer *w) {
 	}
 	json_close(&w->j);
 	marks_put_json(&w->j, w->v->r);
-	return true;
 }
 
-static bool put_memory(struct writer *w) {
+static void put_memory(struct writer *w) {
 	const struct looks_writer looks = {&w->j, w->v->r, put_frames, w, NULL};
 	JSON_LIST(&w->j, "looks");
-	for (uint32_t i = 0; i < w->v->r->looks.n && !w->is_broken; i++) {
+	for (uint32_t i = 0; i < w->v->r->looks.n && !w->v->is_broken; i++) {
 		if (memory_has_look(w->v->lens, w->v->r, i)) {
 			const struct memory_look m = memory_look(w->v->r, i);
 			json_open(&w->j, NULL, '{');
@@ -276,21 +262,23 @@ static bool put_memory(struct writer *w) {
 			end_item(w);
 		}
 	}
-	return true;
 }
 
 bool report_view_json(struct buffer *out, const struct recording *r, const struct names *n,
 		const struct report_options *options, const struct view_request *request, struct err *err) {
-	static bool (*const put[N_VIEWS])(struct writer *) = {
+	static void (*const put[N_VIEWS])(struct writer *) = {
 #define PUT(id, name, ...) [VIEW_##id] = put_##name,
 			VIEWS(PUT)};
 	SCOPED(viewer) v;
-	struct writer w = {.j = json_init(out), .v = &v, .err = err};
+	struct writer w = {.j = json_init(out), .v = &v};
 	if (!viewer_init(&v, out, r, n, options, request, err)) {
 		return false;
 	}
 	JSON_DOCUMENT(&w.j);
 	document_put_version(&w.j);
 	put_lens(&w);
-	return (!put[request->view] || put[request->view](&w)) && !w.is_broken;
+	if (put[request->view]) {
+		put[request->view](&w);
+	}
+	return !v.is_broken;
 }

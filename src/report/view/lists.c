@@ -13,7 +13,7 @@ static void put_second(struct viewer *v, const struct lens_costs *c) {
 	buffer_text(v->out, "  ");
 }
 
-bool view_put_functions(struct viewer *v) {
+void view_put_functions(struct viewer *v) {
 	const struct call_functions f = call_tree_functions(&v->costs, &v->arena);
 	bool is_grouped = v->lens->group != LENS_BY_FUNCTION;
 	viewer_put_head(v,
@@ -35,7 +35,6 @@ bool view_put_functions(struct viewer *v) {
 	if (n > ROWS) {
 		buffer_printf(v->out, "  … %" PRIu32 " more\n", n - ROWS);
 	}
-	return true;
 }
 
 /** "in arenas and arrays 45,588 objects: 14,205 of ParmVarDecl, ...": of all of the look. */
@@ -72,7 +71,7 @@ static void put_threads(struct viewer *v, const struct part *p) {
 	}
 }
 
-bool view_put_parts(struct viewer *v) {
+void view_put_parts(struct viewer *v) {
 	const struct breakdown b = breakdown_make(v->request->by, v->lens, v->r, v->names, &v->result,
 			&v->arena);
 	bool is_ranked = breakdown_is_ranked(v->request->by);
@@ -109,7 +108,6 @@ bool view_put_parts(struct viewer *v) {
 	if (has_retained) {
 		put_objects(v);
 	}
-	return true;
 }
 
 // ---- stacks
@@ -121,14 +119,14 @@ static bool is_of_site(const struct viewer *v, uint32_t stack) {
 			(v->request->of.size == 0 || lens_is_named(site->function, v->request->of));
 }
 
-static bool no_such_site(struct viewer *v) {
+static void say_no_such_site(struct viewer *v) {
 	const struct breakdown b = breakdown_make(BY_SITE, v->lens, v->r, v->names, &v->result,
 			&v->arena);
 	SCOPED(buffer) list = {0};
 	for (uint32_t i = 0; i < b.n && i < 5; i++) {
 		buffer_printf(&list, "%s%.*s", i ? ", " : "", SLICE_ARG(b.parts[i].label));
 	}
-	return viewer_lacks(v, "stacks attributed to", &list);
+	viewer_lacks(v, "stacks attributed to", &list);
 }
 
 const struct rank *view_find_stacks(struct viewer *v, uint32_t *n, struct lens_costs *total) {
@@ -140,7 +138,10 @@ const struct rank *view_find_stacks(struct viewer *v, uint32_t *n, struct lens_c
 		lens_costs_add(total, &v->result.stacks[i]);
 	}
 	qsort(ranks, *n, sizeof *ranks, rank_heaviest_first);
-	return *n > 0 || v->request->of.size == 0 || no_such_site(v) ? ranks : NULL;
+	if (*n == 0 && v->request->of.size > 0) {
+		say_no_such_site(v);
+	}
+	return ranks;
 }
 
 /** A line of a stack as text: a frame, or a run of library frames, which is its outermost. */
@@ -237,13 +238,10 @@ static void put_frames(struct viewer *v, uint32_t stack) {
 	}
 }
 
-bool view_put_stacks(struct viewer *v) {
+void view_put_stacks(struct viewer *v) {
 	uint32_t n, n_looks, n_more = 0;
 	struct lens_costs total, more = {0};
 	const struct rank *stacks = view_find_stacks(v, &n, &total);
-	if (!stacks) {
-		return false;
-	}
 	const struct alike *looks = gather_alike(v, stacks, n, &n_looks);
 	viewer_put_head(v, "stacks, heaviest first");
 	viewer_put_costs(v, &total);
@@ -267,5 +265,4 @@ bool view_put_stacks(struct viewer *v) {
 		buffer_u8(v->out, '\n');
 		viewer_put_more(v, 0, n_more, &more);
 	}
-	return true;
 }

@@ -85,7 +85,7 @@ static void put_marks(struct viewer *v, uint64_t start_ns, uint64_t end_ns) {
 }
 
 /** Points are where the heap was largest: a stretch without one had no period end in it. */
-bool view_put_timeline(struct viewer *v) {
+void view_put_timeline(struct viewer *v) {
 	const struct timeline t = timeline_draw(v->lens, v->r, &v->result, &v->arena);
 	uint64_t start = v->lens->has_range ? lens_edge_ns(v->r, v->lens->from) : 0;
 	uint64_t end = t.points[t.n - 1].time_ns;
@@ -111,5 +111,4 @@ bool view_put_timeline(struct viewer *v) {
 		put_row(v, &stretches[i], i ? stretches[i - 1].end_ns : start, most);
 	}
 	put_marks(v, start, end);
-	return true;
 }

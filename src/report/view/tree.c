@@ -45,26 +45,24 @@ static void put_level(struct viewer *v, const struct up_nodes *level, enum view_
 }
 
 /** From the outside in: what is called from everything, and what that calls. */
-bool view_put_tree(struct viewer *v) {
+void view_put_tree(struct viewer *v) {
 	struct up_entry all = {0};
 	const struct up_node root = {.entries = &all, .n_entries = 1};
 	const struct up_nodes level = view_open_node(v, &root, VIEW_CALLEES);
 	viewer_put_head(v, "call tree, from the outermost function down");
 	put_level(v, &level, VIEW_CALLEES, 0);
-	return true;
 }
 
-bool view_put_bottom_up(struct viewer *v) {
+void view_put_bottom_up(struct viewer *v) {
 	const struct up_nodes level = call_tree_bottom_up(&v->costs, &v->arena);
 	viewer_put_head(v, "allocating functions, and their callers");
 	put_level(v, &level, VIEW_CALLERS_OF_ENDS, 0);
-	return true;
 }
 
-bool view_find_function(struct viewer *v, struct up_nodes *out) {
-	*out = call_tree_callers(&v->costs, v->request->of, &v->arena);
-	if (out->n) {
-		return true;
+struct up_nodes view_find_function(struct viewer *v) {
+	const struct up_nodes level = call_tree_callers(&v->costs, v->request->of, &v->arena);
+	if (level.n) {
+		return level;
 	}
 	const struct call_functions functions = call_tree_functions(&v->costs, &v->arena);
 	SCOPED(buffer) list = {0};
@@ -72,18 +70,15 @@ bool view_find_function(struct viewer *v, struct up_nodes *out) {
 		buffer_printf(&list, "%s%.*s", list.size ? ", " : "",
 				SLICE_ARG(call_tree_label(&v->tree, functions.items[i].node)));
 	}
-	return viewer_lacks(v, "function", &list);
+	viewer_lacks(v, "function", &list);
+	return level;
 }
 
-bool view_put_callers(struct viewer *v) {
-	struct up_nodes level;
-	if (!view_find_function(v, &level)) {
-		return false;
-	}
+void view_put_callers(struct viewer *v) {
+	const struct up_nodes level = view_find_function(v);
 	viewer_put_head(v, "callers");
 	put_level(v, &level, VIEW_CALLERS_OF_ONE, 0);
 	buffer_u8(v->out, '\n');
 	viewer_put_head(v, "callees");
 	put_level(v, &level, VIEW_CALLEES, 0);
-	return true;
 }

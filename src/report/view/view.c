@@ -36,7 +36,7 @@ static void put_totals(struct viewer *v) {
 
 bool report_view(struct buffer *out, const struct recording *r, const struct names *n,
 		const struct report_options *options, const struct view_request *request, struct err *err) {
-	static bool (*const put[N_VIEWS])(struct viewer *) = {
+	static void (*const put[N_VIEWS])(struct viewer *) = {
 #define PUT(id, name, ...) [VIEW_##id] = view_put_##name,
 			VIEWS(PUT)};
 	SCOPED(viewer) v;
@@ -48,9 +48,9 @@ bool report_view(struct buffer *out, const struct recording *r, const struct nam
 		put_totals(&v);
 	}
 	bool is_shown = v.result.total.blocks || request->view == VIEW_TIMELINE || !is_of_blocks;
-	if (!put[request->view] || !is_shown) {
-		return true;
+	if (put[request->view] && is_shown) {
+		buffer_text(out, is_of_blocks ? "\n" : "");
+		put[request->view](&v);
 	}
-	buffer_text(out, is_of_blocks ? "\n" : "");
-	return put[request->view](&v);
+	return !v.is_broken;
 }

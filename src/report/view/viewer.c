@@ -31,8 +31,8 @@ bool viewer_init(struct viewer *v, struct buffer *out, const struct recording *r
 	return true;
 }
 
-bool viewer_lacks(const struct viewer *v, const char *what, const struct buffer *candidates) {
-	return err_set(v->err, ERR_NOT_FOUND, "no %s %.*s under this lens%s%.*s", what,
+void viewer_lacks(struct viewer *v, const char *what, const struct buffer *candidates) {
+	v->is_broken = !err_set(v->err, ERR_NOT_FOUND, "no %s %.*s under this lens%s%.*s", what,
 			SLICE_ARG(v->request->of), candidates->size ? "; candidates: " : "",
 			SLICE_ARG(buffer_view(candidates)));
 }

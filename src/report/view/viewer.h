@@ -13,7 +13,8 @@ struct viewer {
 	const struct view_request *request;
 	const struct lens *lens;
 	size_t width;
-	struct err *err; // of what returns false
+	struct err *err;
+	bool is_broken; // what was asked for is not there, or was not handed on: `err` says why
 	struct arena arena;
 	struct lens_result result;
 	struct call_tree tree; // of views that have one
@@ -28,8 +29,8 @@ static inline void viewer_finish(struct viewer *v) {
 	arena_finish(&v->arena);
 }
 
-/** "no function parse under this lens; candidates: ...". False. */
-bool viewer_lacks(const struct viewer *v, const char *what, const struct buffer *candidates);
+/** It is broken: "no function parse under this lens; candidates: ...". */
+void viewer_lacks(struct viewer *v, const char *what, const struct buffer *candidates);
 
 // ---- text
 
@@ -44,18 +45,18 @@ void viewer_put_more(struct viewer *v, size_t indent, uint32_t n, const struct l
 void viewer_put_label(struct viewer *v, uint32_t node);
 void viewer_put_frame(struct viewer *v, const struct name *frame, uint32_t n_folded);
 
-#define DECLARE_VIEW(id, name, ...) bool view_put_##name(struct viewer *v);
+#define DECLARE_VIEW(id, name, ...) void view_put_##name(struct viewer *v);
 VIEWS(DECLARE_VIEW)
 #undef DECLARE_VIEW
 
 // ---- both
 
-/** The stacks of a site, heaviest first; *total: what they cost. ERR_NOT_FOUND: no such site. */
+/** The stacks of a site, heaviest first; *total: what they cost. None: the viewer is broken. */
 const struct rank *view_find_stacks(struct viewer *v, uint32_t *n, struct lens_costs *total);
 
 /** How a tree from the inside out is opened: of all that allocates, or of one function. */
 enum view_way { VIEW_CALLERS_OF_ENDS, VIEW_CALLERS_OF_ONE, VIEW_CALLEES };
 struct up_nodes view_open_node(struct viewer *v, const struct up_node *node, enum view_way way);
 
-/** The first level of VIEW_CALLERS. ERR_NOT_FOUND: no such function under this lens. */
-bool view_find_function(struct viewer *v, struct up_nodes *out);
+/** The first level of VIEW_CALLERS. Empty: no such function, and the viewer is broken. */
+struct up_nodes view_find_function(struct viewer *v);
