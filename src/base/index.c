@@ -107,8 +107,10 @@ void map_finish(struct map *m) {
 // ---- texts: copies live in an arena, and ids in a table by hash
 
 uint32_t texts_id(struct texts *s, struct slice text) {
-	s->failed |= s->n == 0 && !vec_push(s); // id 0
-	if (s->n == 0 || text.size == 0) {
+	if (s->n == 0) {
+		(void)vec_push(s); // id 0
+	}
+	if (text.size == 0) {
 		return 0;
 	}
 	const uint32_t hash = (uint32_t)slice_hash(SLICE_HASH, text);
@@ -117,12 +119,9 @@ uint32_t texts_id(struct texts *s, struct slice text) {
 		return id;
 	}
 	const void *kept = s->borrows ? text.data : (const void *)arena_text(&s->arena, text);
-	if (!kept || !vec_reserve(s, 1) || !index_add(&s->ids, hash, (uint32_t)s->n)) {
-		s->failed = true;
-		return 0;
-	}
-	s->items[s->n] = slice_of(kept, text.size);
-	return (uint32_t)s->n++;
+	(void)index_add(&s->ids, hash, (uint32_t)s->n);
+	(void)vec_add(s, slice_of(kept, text.size));
+	return (uint32_t)s->n - 1;
 }
 
 uint32_t texts_id_of(struct texts *s, const char *text) {

@@ -192,10 +192,9 @@ struct texts {
 	struct arena arena; // of the copies
 	struct index ids;
 	bool borrows; // set by the owner: texts outlive the struct, and no copies are made
-	bool failed;  // a text was lost: out of memory
 };
 
-/** The id of a text, new or known. 0 for an empty text, and when out of memory. */
+/** The id of a text, new or known; 0 for an empty one. */
 uint32_t texts_id(struct texts *s, struct slice text);
 uint32_t texts_id_of(struct texts *s, const char *text); // NULL: 0
 

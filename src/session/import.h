@@ -24,6 +24,6 @@ bool import_file(const char *path, const struct import_options *options, struct 
 /**
  * Symbolize the locations of a recording that have no names: function, file, line and inlined
  * frames, from the binaries in the places that `options` name (NULL: those in the recording).
- * Locations, frames, strings and the modules' facts change; ids of strings stay. False: no memory.
+ * Locations, frames, strings and the modules' facts change; ids of strings stay.
  */
-bool resolve_names(struct recording *r, const struct symbols_options *options, struct err *err);
+void resolve_names(struct recording *r, const struct symbols_options *options);

@@ -120,9 +120,7 @@ static uint64_t count_names(const struct recording *r) {
 static bool name_ours(struct session *s, const struct symbols_options *symbols, const char *path,
 		struct err *err) {
 	uint64_t before = count_names(&s->recording);
-	if (!resolve_names(&s->recording, symbols, err)) {
-		return false;
-	}
+	resolve_names(&s->recording, symbols);
 	char temporary[PATH_MAX];
 	(void)snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
 	CLOSED int fd = mkostemp(temporary, O_CLOEXEC);

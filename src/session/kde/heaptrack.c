@@ -99,7 +99,7 @@ bool import_heaptrack(struct import *import, struct err *err) {
 	if (ok) {
 		put_meta(k);
 		if (k->is_raw) {
-			ok = resolve_names(k->out, import->options->symbols, err);
+			resolve_names(k->out, import->options->symbols);
 		}
 	} else if (k->reader.n_lines) {
 		(void)err_add(err, "line %llu", (unsigned long long)k->reader.n_lines);

@@ -299,5 +299,8 @@ bool import_profile(struct import *import, profile_decoder *decode, struct err *
 		import->out->meta.is_complete = 0;
 		import->out->quality.recording_stopped_early = 1;
 	}
-	return ok && resolve_names(import->out, import->options->symbols, err);
+	if (ok) {
+		resolve_names(import->out, import->options->symbols);
+	}
+	return ok;
 }

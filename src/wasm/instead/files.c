@@ -51,9 +51,7 @@ int64_t clock_wall_offset_s(uint64_t wall_ns) {
 }
 
 /** The binaries are on another machine: what has no name keeps its address. */
-bool resolve_names(struct recording *r, const struct symbols_options *options, struct err *err) {
-	return true;
-}
+void resolve_names(struct recording *r, const struct symbols_options *options) {}
 
 // ---- unpacked outside of the module, part by part
 
