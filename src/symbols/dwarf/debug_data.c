@@ -75,11 +75,11 @@ static void count_unit(struct debug_data *d) {
 	}
 }
 
-/** Give back what elfutils read so far. False: the file cannot be read any more. */
-static bool renew_handle(struct debug_data *d) {
+/** Give back what elfutils read so far. Without a handle, the file cannot be read any more. */
+static void renew_handle(struct debug_data *d) {
 	dwarf_end(d->handle);
 	relax(d);
-	return open_handle(d);
+	(void)open_handle(d);
 }
 
 static void add_unit(struct debug_data *d, Dwarf_Die *die) {
@@ -119,7 +119,7 @@ static void list_units(struct debug_data *d) {
 		count_unit(d);
 	}
 	d->has_all_units = true;
-	(void)renew_handle(d);
+	renew_handle(d);
 }
 
 // ---- some units of a compressed file
@@ -160,8 +160,7 @@ static bool add_units(struct debug_data *d, uint64_t *at, size_t n) {
 
 /** Have the units of a question code at all of its addresses? */
 static bool have_all_code(const struct debug_data *d, const struct debug_question *q) {
-	SCOPED(walk) w;
-	walk_init(&w, q->pcs, q->n);
+	SCOPED(walk) w = walk_init(q->pcs, q->n);
 	EACH(range, d->ranges) {
 		for (size_t k = sorted_first(q->pcs, q->n, range->start);
 				k < q->n && q->pcs[k] < range->end && !w.found[k].owner; k++) {
@@ -253,7 +252,7 @@ static void ask_unit(struct asking *a, struct debug_data *d, const struct unit_e
 static void renew_up_to(struct debug_data *d, const struct unit_entry *e) {
 	size_t wanted = (size_t)(e - d->units.items);
 	Dwarf_Die die;
-	(void)renew_handle(d);
+	renew_handle(d);
 	for (size_t i = 0; d->handle && i < wanted; i += UNITS_TO_RELAX) {
 		(void)dwarf_offdie(d->handle, d->units.items[i].offset, &die);
 		relax(d);
@@ -294,15 +293,14 @@ static void open_and_ask(struct debug_data *d, const struct debug_question *q, s
 }
 
 void debug_data_ask(struct debug_data *d, const struct debug_question *q) {
-	SCOPED(walk) w;
-	walk_init(&w, q->pcs, q->n);
+	SCOPED(walk) w = walk_init(q->pcs, q->n);
 	if (!d->has_all_units && !list_wanted_units(d, q)) {
 		list_units(d);
 	}
 	EACH_THAT(e, d->units, entry_is_wanted(d, e, &w)) {
 		open_and_ask(d, q, &w, e);
 	}
-	(void)renew_handle(d);
+	renew_handle(d);
 }
 
 // ---- variables
@@ -321,7 +319,7 @@ static void search_variables(struct debug_data *d, const struct symbol_table *ta
 		}
 	}
 	vec_sort(&d->variables, by_number);
-	(void)renew_handle(d);
+	renew_handle(d);
 }
 
 void debug_data_declared(struct debug_data *d, const struct symbol_table *table, uint64_t start,

@@ -251,7 +251,7 @@ struct walk {
 	VEC(uint32_t) claimed;        // pcs that the unit at work took
 };
 
-void walk_init(struct walk *w, const uint64_t *pcs, size_t n);
+struct walk walk_init(const uint64_t *pcs, size_t n);
 void walk_finish(struct walk *w);
 
 /** Is there a pc in the range that no subprogram holds yet? */

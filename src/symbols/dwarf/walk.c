@@ -18,8 +18,8 @@
 
 enum { DEPTH_MAX = 1000 }; // damaged data could nest without end
 
-void walk_init(struct walk *w, const uint64_t *pcs, size_t n) {
-	*w = (struct walk){.pcs = pcs, .n = n, .found = memory_new(n, sizeof *w->found)};
+struct walk walk_init(const uint64_t *pcs, size_t n) {
+	return (struct walk){.pcs = pcs, .n = n, .found = memory_new(n, sizeof(struct walked))};
 }
 
 void walk_finish(struct walk *w) {
