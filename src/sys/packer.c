@@ -99,28 +99,26 @@ static bool open_file(struct packer *p, const char *path, struct err *err) {
 	return p->fd >= 0 || err_system(err, errno, "cannot write %s", path);
 }
 
-static bool start_packing(struct packer *p, const char *path, enum packer_how how,
-		struct err *err) {
-	if (how == PACKER_BY_NAME && ends_with(slice_of_text(path), ".zst")) {
-		p->zstd = ZSTD_createCStream();
-		return p->zstd || err_memory(err);
-	}
-	p->is_gzip = how == PACKER_GZIP ||
-			(how == PACKER_BY_NAME && ends_with(slice_of_text(path), ".gz"));
-	return !p->is_gzip ||
+static void start_packing(struct packer *p, const char *path, enum packer_how how) {
+	const struct slice name = slice_of_text(how == PACKER_BY_NAME ? path : "");
+	p->zstd = ends_with(name, ".zst") ? ZSTD_createCStream() ?: memory_lacks() : NULL;
+	p->is_gzip = how == PACKER_GZIP || ends_with(name, ".gz");
+	if (p->is_gzip &&
 			deflateInit2(&p->gzip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8,
-					Z_DEFAULT_STRATEGY) == Z_OK ||
-			err_memory(err);
+					Z_DEFAULT_STRATEGY) != Z_OK) {
+		(void)memory_lacks();
+	}
 }
 
 struct packer *packer_open(const char *path, enum packer_how how, struct err *err) {
 	struct packer *p = memory_new(1, sizeof *p);
 	p->fd = STDOUT_FILENO;
 	bool is_stdout = strcmp(path, "-") == 0;
-	if ((!is_stdout && !open_file(p, path, err)) || !start_packing(p, path, how, err)) {
+	if (!is_stdout && !open_file(p, path, err)) {
 		packer_cancel(p);
 		return NULL;
 	}
+	start_packing(p, path, how);
 	return p;
 }
 

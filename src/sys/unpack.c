@@ -66,15 +66,11 @@ static bool start(struct unpack *u, struct err *err) {
 	}
 	enum packing packing = packing_of(u->in, u->in_end);
 	if (packing == PACKING_GZIP && inflateInit2(&u->gzip, 15 + 16) != Z_OK) {
-		return err_memory(err);
+		(void)memory_lacks();
 	}
 	if (packing == PACKING_ZSTD) {
-		u->zstd = ZSTD_createDStream();
-		if (!u->zstd ||
-				ZSTD_isError(
-						ZSTD_DCtx_setParameter(u->zstd, ZSTD_d_windowLogMax, WINDOW_LOG_MAX))) {
-			return err_memory(err);
-		}
+		u->zstd = ZSTD_createDStream() ?: memory_lacks();
+		(void)ZSTD_DCtx_setParameter(u->zstd, ZSTD_d_windowLogMax, WINDOW_LOG_MAX);
 	}
 	u->packing = packing;
 	return true;
