@@ -12,7 +12,6 @@
 #include "engine/mappings/pieces.h"
 #include "wire/event.h"
 
-enum { PIECES_PER_EVENT = 3 }; // two that are cut, and a new one
 #define MAPPING_NONE UINT32_MAX
 
 /** What one call has mapped, as long as a page of it is. */
@@ -55,6 +54,7 @@ struct mappings *mappings_create(uint64_t page_bytes) {
 	struct mappings *m = memory_new(1, sizeof *m);
 	const struct aggregate_limits limits = aggregate_default_limits();
 	bins_init(&m->bins, limits.min_bins, limits.max_entries);
+	(void)vec_push(&m->pieces); // PIECE_NONE
 	m->page_mask = page_bytes - 1;
 	m->unused = MAPPING_NONE;
 	m->last.stack = INDEX_NONE;
@@ -256,7 +256,6 @@ void mappings_event(struct mappings *m, const struct trace_event *e) {
 		return;
 	}
 	reach(m, e->time_ns);
-	pieces_reserve(&m->pieces, PIECES_PER_EVENT);
 	if (is_change && sort >> 4 < WIRE_CHANGES) {
 		add_change(m, e, end - start, sort);
 	} else if (is_change) {
@@ -281,7 +280,6 @@ void mappings_event(struct mappings *m, const struct trace_event *e) {
 void mappings_exec(struct mappings *m, uint64_t now_ns) {
 	m->last.stack = INDEX_NONE;
 	reach(m, now_ns);
-	pieces_reserve(&m->pieces, PIECES_PER_EVENT);
 	unmap(m, 0, UINT64_MAX, 0);
 }
 

@@ -4,16 +4,6 @@
 
 #include "base/base.h"
 
-void pieces_reserve(struct pieces *p, size_t more) {
-	if (p->n + more >= UINT32_MAX) {
-		(void)memory_lacks();
-	}
-	if (p->n == 0) {
-		(void)vec_push(p); // PIECE_NONE
-	}
-	(void)vec_reserve(p, more);
-}
-
 /** The pieces of `tree` below an address, and those from it on; none lies across it. */
 static void split(struct pieces *p, uint32_t tree, uint64_t at, uint32_t *below, uint32_t *above) {
 	if (tree == PIECE_NONE) {
@@ -65,7 +55,8 @@ void pieces_put(struct pieces *p, const struct piece *piece) {
 	if (i != PIECE_NONE) {
 		p->unused = p->items[i].left;
 	} else {
-		i = (uint32_t)p->n++;
+		i = (uint32_t)p->n;
+		(void)(p->n < UINT32_MAX ? vec_push(p) : memory_lacks());
 	}
 	p->items[i] = *piece;
 	p->items[i].left = p->items[i].right = PIECE_NONE;

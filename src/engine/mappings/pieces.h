@@ -23,18 +23,15 @@ struct piece {
 };
 
 struct pieces {
-	struct piece *items; // [PIECE_NONE] is none
+	struct piece *items; // the owner puts [PIECE_NONE] first, which is none
 	size_t n, capacity;
 	uint32_t root, unused, n_used;
 };
 
-/** Room for `more` further pieces. */
-void pieces_reserve(struct pieces *p, size_t more);
-
-/** Put in a range that holds none. pieces_reserve made room. */
+/** Put in a range that holds none. */
 void pieces_put(struct pieces *p, const struct piece *piece);
 
-/** Take out all of [start, end): a tree of its own, to walk and to give back. Room for two. */
+/** Take out all of [start, end): a tree of its own, to walk and to give back. */
 uint32_t pieces_take(struct pieces *p, uint64_t start, uint64_t end);
 
 /** Put back what was taken, with the same addresses. */
