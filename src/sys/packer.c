@@ -13,8 +13,7 @@ struct packer {
 	const char *path;         // NULL: stdout
 	char temporary[PATH_MAX]; // what the file is called meanwhile; empty: it is no file of its own
 	ZSTD_CStream *zstd;
-	z_stream gzip;
-	bool is_gzip;
+	gzFile gzip;
 	uint8_t out[OUT_BYTES];
 };
 
@@ -36,7 +35,7 @@ static bool put_zstd(struct packer *p, struct slice bytes, ZSTD_EndDirective how
 		ZSTD_outBuffer out = {p->out, OUT_BYTES, 0};
 		left = ZSTD_compressStream2(p->zstd, &out, &in, how);
 		if (ZSTD_isError(left)) {
-			return err_set(err, ERR_MEMORY, "zstd: %s", ZSTD_getErrorName(left));
+			(void)memory_lacks();
 		}
 		if (!put(p, p->out, out.pos, err)) {
 			return false;
@@ -45,39 +44,12 @@ static bool put_zstd(struct packer *p, struct slice bytes, ZSTD_EndDirective how
 	return true;
 }
 
-static bool put_gzip(struct packer *p, struct slice bytes, int flush, struct err *err) {
-	p->gzip.next_in = (uint8_t *)bytes.data;
-	p->gzip.avail_in = (uInt)bytes.size;
-	do {
-		p->gzip.next_out = p->out;
-		p->gzip.avail_out = OUT_BYTES;
-		if (deflate(&p->gzip, flush) == Z_STREAM_ERROR) {
-			return err_set(err, ERR_MEMORY, "gzip: failed");
-		}
-		if (!put(p, p->out, OUT_BYTES - p->gzip.avail_out, err)) {
-			return false;
-		}
-	} while (p->gzip.avail_out == 0);
-	return true;
-}
-
-/** `is_end`: all that is packed comes out. */
-static bool deliver(struct packer *p, struct slice bytes, bool is_end, struct err *err) {
-	return p->zstd       ? put_zstd(p, bytes, is_end ? ZSTD_e_end : ZSTD_e_continue, err)
-			: p->is_gzip ? put_gzip(p, bytes, is_end ? Z_FINISH : Z_NO_FLUSH, err)
-						 : put(p, bytes.data, bytes.size, err);
-}
-
 bool packer_write(struct packer *p, struct slice bytes, struct err *err) {
-	enum { PORTION = 1 << 30 }; // zlib counts in 32 bits
-	while (bytes.size) {
-		struct slice now = slice_of(bytes.data, bytes.size < PORTION ? bytes.size : PORTION);
-		if (!deliver(p, now, false, err)) {
-			return false;
-		}
-		bytes = slice_of(bytes.data + now.size, bytes.size - now.size);
+	if (p->gzip) {
+		return gzfwrite(bytes.data, 1, bytes.size, p->gzip) == bytes.size ||
+				err_system(err, errno, "cannot write %s", p->path ? p->path : "stdout");
 	}
-	return true;
+	return p->zstd ? put_zstd(p, bytes, ZSTD_e_continue, err) : put(p, bytes.data, bytes.size, err);
 }
 
 /** A name that a device or a pipe has is written to as it is; a file is made anew next to it. */
@@ -101,12 +73,10 @@ static bool open_file(struct packer *p, const char *path, struct err *err) {
 
 static void start_packing(struct packer *p, const char *path, enum packer_how how) {
 	const struct slice name = slice_of_text(how == PACKER_BY_NAME ? path : "");
-	p->zstd = ends_with(name, ".zst") ? ZSTD_createCStream() ?: memory_lacks() : NULL;
-	p->is_gzip = how == PACKER_GZIP || ends_with(name, ".gz");
-	if (p->is_gzip &&
-			deflateInit2(&p->gzip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8,
-					Z_DEFAULT_STRATEGY) != Z_OK) {
-		(void)memory_lacks();
+	if (ends_with(name, ".zst")) {
+		p->zstd = ZSTD_createCStream() ?: memory_lacks();
+	} else if (how == PACKER_GZIP || ends_with(name, ".gz")) {
+		p->gzip = gzdopen(dup(p->fd), "wb") ?: memory_lacks();
 	}
 }
 
@@ -123,7 +93,11 @@ struct packer *packer_open(const char *path, enum packer_how how, struct err *er
 }
 
 bool packer_finish(struct packer *p, struct err *err) {
-	bool ok = deliver(p, (struct slice){0}, true, err);
+	bool ok = !p->zstd || put_zstd(p, (struct slice){0}, ZSTD_e_end, err);
+	if (p->gzip && gzclose(p->gzip) != Z_OK) {
+		ok = err_system(err, errno, "cannot write %s", p->path ? p->path : "stdout");
+	}
+	p->gzip = NULL;
 	if (ok && *p->temporary && rename(p->temporary, p->path) != 0) {
 		ok = err_system(err, errno, "cannot write %s", p->path);
 	}
@@ -139,9 +113,7 @@ void packer_cancel(struct packer *p) {
 		(void)unlink(p->temporary);
 	}
 	ZSTD_freeCStream(p->zstd);
-	if (p->is_gzip) {
-		(void)deflateEnd(&p->gzip);
-	}
+	(void)gzclose(p->gzip); // NULL is fine
 	file_close(p->path ? p->fd : -1);
 	free(p);
 }

@@ -5,7 +5,7 @@
  * bytes, whatever the file's name; anything else is read as it is. Several compressed members in a
  * row are one stream. Memory is a few hundred kB (and a zstd window of up to 128 MB), however large
  * the file; the output is limited, so a decompression bomb ends with an error. A truncated file
- * yields its complete part and is reported as torn.
+ * yields its complete part and is reported as torn. Of gzip, what follows the last member is left.
  */
 
 #include "base/base.h"
@@ -32,7 +32,7 @@ bool unpack_next(struct unpack *u, struct slice *out, struct err *err);
  */
 bool unpack_peek(struct unpack *u, size_t n, struct slice *out, struct err *err);
 
-/** After the end: the packed bytes ended in the middle, or something else followed them. */
+/** After the end: the packed bytes ended in the middle, or something else followed zstd's. */
 bool unpack_is_torn(const struct unpack *u);
 
 // ---- a file that is written sequentially
