@@ -138,7 +138,5 @@ void aggregate_until(struct aggregate *a, uint64_t now_ns);
  * Write the state as of `now_ns` into `out`: summary (its counting part), quality (its part),
  * stacks (with `node`), edges (the running period closed as if it ended now), intervals by
  * stack, sizes, threads, handovers. Arrays go to out->arena. The aggregate goes on unchanged.
- * False: that may hold no more (max_bytes).
  */
-bool aggregate_snapshot(const struct aggregate *a, uint64_t now_ns, struct recording *out,
-		struct err *err);
+void aggregate_snapshot(const struct aggregate *a, uint64_t now_ns, struct recording *out);

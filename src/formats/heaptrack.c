@@ -67,9 +67,7 @@ static inline bool read_number(const uint8_t **at, const uint8_t *end, uint64_t 
 static bool read_numbers(struct heaptrack_reader *r, const uint8_t *at, const uint8_t *end) {
 	r->numbers.n = 0;
 	while (at < end) {
-		if (r->numbers.n == r->numbers.capacity) {
-			(void)vec_reserve(&r->numbers, 1);
-		}
+		(void)vec_reserve(&r->numbers, 1);
 		if (!read_number(&at, end, &r->numbers.items[r->numbers.n++])) {
 			return false;
 		}

@@ -42,7 +42,7 @@ static struct aggregate *digest(void) {
 static void digest_and_write(void) {
 	struct aggregate *a = digest();
 	struct recording rec = {0};
-	(void)aggregate_snapshot(a, events[N_EVENTS - 1].time_ns, &rec, NULL);
+	aggregate_snapshot(a, events[N_EVENTS - 1].time_ns, &rec);
 	recording_finish(&rec);
 	aggregate_exec(a, events[N_EVENTS - 1].time_ns);
 	aggregate_destroy(a);
@@ -54,28 +54,9 @@ static void each_lack_of_memory_ends_the_process(void **state) {
 	assert_true(ends_at_each(digest_and_write) > 40);
 }
 
-static void a_snapshot_keeps_to_the_limit_of_its_arena(void **state) {
-	(void)state;
-	make_events();
-	struct aggregate *a = digest();
-	size_t limit = 1, n_refused = 0;
-	for (bool ok = false; !ok; limit += 64 << 10) {
-		struct recording rec = {.arena.max_bytes = limit};
-		struct err err = {0};
-		ok = aggregate_snapshot(a, events[N_EVENTS - 1].time_ns, &rec, &err);
-		assert_true(ok || err.code == ERR_MEMORY);
-		assert_true(rec.arena.bytes <= limit);
-		n_refused += !ok;
-		recording_finish(&rec);
-	}
-	assert_true(n_refused > 4);
-	aggregate_destroy(a);
-}
-
 int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(each_lack_of_memory_ends_the_process),
-			cmocka_unit_test(a_snapshot_keeps_to_the_limit_of_its_arena),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

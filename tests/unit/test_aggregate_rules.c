@@ -16,7 +16,7 @@ static struct recording outcome_of(const struct trace_event *events, size_t n) {
 	feed(&p, events, n);
 	compare(&p, 0);
 	struct recording rec = {0};
-	assert_true(aggregate_snapshot(p.aggregate, 0, &rec, NULL));
+	aggregate_snapshot(p.aggregate, 0, &rec);
 	finish_pair(&p);
 	return rec;
 }
@@ -69,7 +69,7 @@ static void what_is_freed_before_a_long_rest_is_no_part_of_the_rest(void **state
 	const struct trace_event late = alloc_event(9 * second, 1, 0x2000, 7);
 	feed(&p, &late, 1);
 	struct recording rec = {0};
-	assert_true(aggregate_snapshot(p.aggregate, 10 * second + 5, &rec, NULL));
+	aggregate_snapshot(p.aggregate, 10 * second + 5, &rec);
 	assert_int_equal(rec.summary.peak_bytes, 100);
 	uint32_t n_later = 0;
 	for (uint32_t i = 0; i < rec.edges.n; i++) {
@@ -233,7 +233,7 @@ static void an_exec_ends_all_blocks_and_frees_none(void **state) {
 	feed(&p, &after, 1);
 	compare(&p, 40);
 	struct recording rec = {0};
-	assert_true(aggregate_snapshot(p.aggregate, 40, &rec, NULL));
+	aggregate_snapshot(p.aggregate, 40, &rec);
 	assert_int_equal(rec.summary.gone_at_exec, 2);
 	assert_int_equal(rec.summary.gone_at_exec_bytes, 130);
 	assert_int_equal(rec.summary.frees, 0);
@@ -250,7 +250,7 @@ static void a_thread_begins_no_later_than_its_stacks(void **state) {
 	const struct trace_event event = alloc_event(3000, late, 0x1000, 8);
 	aggregate_events(p.aggregate, &event, 1);
 	struct recording rec = {0};
-	assert_true(aggregate_snapshot(p.aggregate, 6000, &rec, NULL));
+	aggregate_snapshot(p.aggregate, 6000, &rec);
 	const struct rec_thread *thread = &rec.threads.items[rec.stacks.items[0].thread];
 	assert_int_equal(thread->tid, 77);
 	assert_int_equal(thread->first_ns, 3000);

@@ -169,8 +169,7 @@ static bool ask_one(struct asked *a, const struct control_found *at, struct err 
 	return ok;
 }
 
-/** True. */
-static bool ask_all(struct asked *a) {
+static void ask_all(struct asked *a) {
 	SCOPED_BY(vec_release) struct control_list list = {0};
 	control_find_all(&list);
 	EACH(at, list) {
@@ -180,7 +179,6 @@ static bool ask_all(struct asked *a) {
 			a->n_failed += why.code != ERR_NOT_FOUND;
 		}
 	}
-	return true;
 }
 
 static bool ask_process(struct asked *a, pid_t pid, struct err *err) {
@@ -240,7 +238,7 @@ int cli_control(int argc, char **argv) {
 		return EXIT_FAILURE;
 	}
 	bool ok = take_words(&a, &pid, argc - at, argv + at, &line, &err) &&
-			(pid != 0 ? ask_process(&a, pid, &err) : ask_all(&a)) &&
+			(pid != 0 ? ask_process(&a, pid, &err) : (ask_all(&a), true)) &&
 			(!a.file || a.n_shown > 0 ||
 					err_set(&err, ERR_NOT_FOUND, "this user has no recording to \"%s\" in progress",
 							a.file));

@@ -51,28 +51,28 @@ static void note_hooks(struct run *run, char *line, bool says_so) {
 
 bool run_note_hooks(struct run *run, bool says_so, struct injector_report *report) {
 	struct injector_report r;
-	FREED char *text = malloc(REPORT_BYTES);
-	bool ok = text && guardian_report(&run->guardian, &r, text, REPORT_BYTES);
-	if (ok) {
-		tries_pass_by(&run->tries, r.code_at, r.code_bytes);
-		// Without its functions that map, a program would seem to map nothing
-		run->records_mappings = r.maps_are_hooked && !run->options->no_memory;
-		if (says_so && !r.maps_are_hooked && !run->options->no_memory) {
-			run_say(run, "mmap, munmap or mremap cannot be hooked: what is mapped is not recorded");
-		}
+	FREED char *text = memory_new(REPORT_BYTES, 1);
+	if (!guardian_report(&run->guardian, &r, text, REPORT_BYTES)) {
+		return false;
 	}
-	if (ok && report) {
+	tries_pass_by(&run->tries, r.code_at, r.code_bytes);
+	// Without its functions that map, a program would seem to map nothing
+	run->records_mappings = r.maps_are_hooked && !run->options->no_memory;
+	if (says_so && !r.maps_are_hooked && !run->options->no_memory) {
+		run_say(run, "mmap, munmap or mremap cannot be hooked: what is mapped is not recorded");
+	}
+	if (report) {
 		*report = r;
 	}
-	run->allocators.n = ok ? 0 : run->allocators.n;
-	for (char *line = text, *end; ok && (end = strchr(line, '\n')); line = end + 1) {
+	run->allocators.n = 0;
+	for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
 		*end = '\0';
 		note_hooks(run, line, says_so);
 	}
-	for (unsigned i = 0; ok && i < run->n_collectors; i++) {
-		(void)vec_add(&run->allocators, run->collectors[i]);
+	EACH_OF(collector, run->collectors, run->n_collectors) {
+		(void)vec_add(&run->allocators, *collector);
 	}
-	return ok;
+	return true;
 }
 
 bool run_make_injected_segment(struct run *run, struct err *err) {

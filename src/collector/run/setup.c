@@ -21,11 +21,9 @@ static void end_without_memory(void *user) {
 	if (run->guardian.pid > 0) {
 		(void)shutdown(run->guardian.socket, SHUT_RDWR); // it leaves the program as it was
 	}
-	if (run->watch && is_child) {
+	if (run->watch && (is_child || watch_has_ended(run->watch, NULL))) {
 		watch_await(run->watch, &end);
-	} else if (run->watch) {
-		(void)watch_has_ended(run->watch, &end);
-	} else if (is_child) {
+	} else if (!run->watch && is_child) {
 		(void)kill(run->program, SIGKILL); // nobody would see its end
 	}
 	_Exit(end.is_signaled ? 128 + end.status : end.status);

@@ -22,17 +22,15 @@ static void copy_tables(struct recording *r, const struct run *run) {
 }
 
 static void put_children(struct recording *r, struct run *run) {
-	const struct children *c = &run->children;
-	r->children.items = arena_new(&r->arena, struct rec_child, c->n ? c->n : 1);
-	r->children.n = (uint32_t)c->n;
-	for (uint32_t i = 0; i < r->children.n; i++) {
-		r->children.items[i] = (struct rec_child){
-				.pid = c->items[i].pid ? c->items[i].pid : c->items[i].pid_inside,
-				.name = texts_id_of(&run->texts, c->items[i].name),
-				.exe = texts_id_of(&run->texts, c->items[i].exe),
-				.is_fork = c->items[i].is_fork,
-				.why = (uint8_t)c->items[i].why,
-				.peak_rss_bytes = c->items[i].peak_rss_bytes,
+	(void)RECORDING_ROOM(r, children, run->children.n);
+	struct rec_child *row = r->children.items;
+	EACH(c, run->children) {
+		*row++ = (struct rec_child){
+				FIELDS_OF(c, is_fork, peak_rss_bytes),
+				.pid = c->pid ? c->pid : c->pid_inside,
+				.name = texts_id_of(&run->texts, c->name),
+				.exe = texts_id_of(&run->texts, c->exe),
+				.why = (uint8_t)c->why,
 		};
 	}
 }
@@ -143,7 +141,7 @@ struct recording *run_state(struct run *run, bool is_last) {
 	uint64_t coming_ns = is_last ? 0 : ON_THEIR_WAY_NS;
 	uint64_t known_ns = run->now_ns - LOWER_TO(coming_ns, run->now_ns);
 	aggregate_until(run_aggregate(run), known_ns);
-	(void)aggregate_snapshot(run_aggregate(run), run->now_ns, r, NULL); // there is no max_bytes
+	aggregate_snapshot(run_aggregate(run), run->now_ns, r);
 	if (run->records_mappings) {
 		mappings_until(run->mappings, known_ns);
 		mappings_snapshot(run->mappings, run->now_ns, r);

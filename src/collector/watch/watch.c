@@ -242,13 +242,6 @@ static bool take_next(struct watch *w) {
 
 static void *run(void *user) {
 	struct watch *w = user;
-	const int of_program = w->params.is_attached ? w->params.program_fd : -1;
-	const int fds[N_OF(w->fds)] = {w->params.signals_fd, w->stop_fd,
-			w->params.door_fd, // poll skips a negative one
-			of_program, -1};   // of the control socket
-	for (size_t i = 0; i < N_OF(fds); i++) {
-		w->fds[i] = (struct pollfd){.fd = fds[i], .events = POLLIN};
-	}
 	reap(w);
 	while (take_next(w)) {}
 	return NULL;
@@ -258,6 +251,11 @@ struct watch *watch_start(const struct watch_params *params, struct err *err) {
 	struct watch *w = memory_new(1, sizeof *w);
 	w->params = *params;
 	w->stop_fd = eventfd(0, EFD_CLOEXEC);
+	const int fds[] = {params->signals_fd, w->stop_fd, params->door_fd,
+			params->is_attached ? params->program_fd : -1};
+	for (size_t i = 0; i < N_OF(fds); i++) {
+		w->fds[i] = (struct pollfd){.fd = fds[i], .events = POLLIN}; // poll skips a negative one
+	}
 	int why = w->stop_fd < 0 ? errno : pthread_create(&w->thread, NULL, run, w);
 	if (why != 0) {
 		(void)err_system(err, why, "cannot watch the program");

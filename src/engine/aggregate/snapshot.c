@@ -36,18 +36,17 @@ static void put_stack(const struct aggregate *a, uint32_t i, struct rec_stack *o
 	};
 }
 
-static bool put_stacks(const struct aggregate *a, struct recording *out) {
-	bool ok = RECORDING_ROOM(out, stacks, a->stacks.n) &&
-			RECORDING_ROOM(out, lifetimes, a->stacks.n);
-	for (uint32_t i = 0; ok && i < a->stacks.n; i++) {
+static void put_stacks(const struct aggregate *a, struct recording *out) {
+	(void)RECORDING_ROOM(out, stacks, a->stacks.n);
+	(void)RECORDING_ROOM(out, lifetimes, a->stacks.n);
+	for (uint32_t i = 0; i < a->stacks.n; i++) {
 		put_stack(a, i, &out->stacks.items[i]);
 		out->lifetimes.items[i] = stacks_lifetimes(&a->stacks, i);
 	}
-	return ok;
 }
 
 /** A curve that is no finer than the edges is left out. */
-static bool put_edges(const struct aggregate *a, uint64_t now_ns, struct recording *out) {
+static void put_edges(const struct aggregate *a, uint64_t now_ns, struct recording *out) {
 	const struct bins *b = &a->bins;
 	uint64_t end_ns = now_ns;
 	RAISE_TO(end_ns, a->moment);
@@ -60,7 +59,6 @@ static bool put_edges(const struct aggregate *a, uint64_t now_ns, struct recordi
 				bins_point_at(b, end_ns));
 		out->curve.n = b->n_curve + 1;
 	}
-	return out->edges.items && (out->curve.n == 0 || out->curve.items);
 }
 
 /** The blocks that live as intervals without end: in `log`, which the caller finishes. */
@@ -89,7 +87,7 @@ static void counts_to_starts(uint32_t *counts, size_t n) {
 }
 
 /** All three parts are ordered by `until`, and one after the other: so are those of a stack. */
-static bool sort_intervals(const struct aggregate *a, const struct bins *log,
+static void sort_intervals(const struct aggregate *a, const struct bins *log,
 		const struct bins *live, struct recording *out) {
 	const struct {
 		const struct rec_interval *items;
@@ -99,8 +97,8 @@ static bool sort_intervals(const struct aggregate *a, const struct bins *log,
 	const size_t n = SUM(k, N_OF(parts), parts[k].n);
 	FREED uint32_t *next = memory_new(a->stacks.n, sizeof *next); // by stack: where
 	out->intervals.items = arena_new(&out->arena, struct rec_interval_row, n);
-	if (!out->intervals.items || n >= UINT32_MAX) {
-		return false;
+	if (n >= UINT32_MAX) {
+		(void)memory_lacks(); // of numbers
 	}
 	EACH_OF(part, parts, N_OF(parts)) {
 		EACH_OF(v, part->items, part->n) {
@@ -109,18 +107,19 @@ static bool sort_intervals(const struct aggregate *a, const struct bins *log,
 	}
 	counts_to_starts(next, a->stacks.n);
 	out->intervals.n = (uint32_t)n;
-	return ALL(k, N_OF(parts),
-			ALL(i, parts[k].n,
-					recording_set_interval(out, next[parts[k].items[i].stack]++,
-							&parts[k].items[i])));
+	EACH_OF(part, parts, N_OF(parts)) {
+		EACH_OF(v, part->items, part->n) {
+			(void)recording_set_interval(out, next[v->stack]++, v);
+		}
+	}
 }
 
-static bool put_intervals(const struct aggregate *a, struct recording *out) {
+static void put_intervals(const struct aggregate *a, struct recording *out) {
 	SCOPED(bins) log = {0};
 	SCOPED(bins) live = {0};
 	bins_copy_log(&a->bins, &log);
 	log_live(a, &live);
-	return sort_intervals(a, &log, &live, out);
+	sort_intervals(a, &log, &live, out);
 }
 
 /** live[i]: how many blocks counted in sizes.items[i] live. */
@@ -195,19 +194,18 @@ static void put_counted_sizes(const struct aggregate *a, const uint64_t *live, u
 	}
 }
 
-static bool put_sizes(const struct aggregate *a, struct recording *out) {
+static void put_sizes(const struct aggregate *a, struct recording *out) {
 	size_t n = (size_t)a->sizes.n + a->stacks.n;
 	FREED uint32_t *next = memory_new(a->stacks.n, sizeof *next);
 	FREED uint64_t *live = memory_new(a->sizes.n, sizeof *live);
 	struct rec_size *all = arena_new(&out->arena, struct rec_size, n);
-	if (!all || n >= UINT32_MAX) {
-		return false;
+	if (n >= UINT32_MAX) {
+		(void)memory_lacks(); // of numbers
 	}
 	count_live_sizes(a, live);
 	find_starts(a, next);
 	put_counted_sizes(a, live, next, all);
 	finish_sizes(a, next, all, out);
-	return true;
 }
 
 static struct rec_thread thread_of(const struct aggregate *a, const struct thread_record *r,
@@ -224,13 +222,11 @@ static struct rec_thread thread_of(const struct aggregate *a, const struct threa
 	};
 }
 
-static bool put_threads(const struct aggregate *a, uint64_t now_ns, struct recording *out) {
+static void put_threads(const struct aggregate *a, uint64_t now_ns, struct recording *out) {
 	const struct threads *t = &a->threads;
 	FREED uint32_t *number = memory_new(t->records.n, sizeof *number);
-	if (!RECORDING_ROOM(out, threads, t->n_used) ||
-			!RECORDING_PUT(out, handovers, t->handovers.items, t->handovers.n)) {
-		return false;
-	}
+	(void)RECORDING_ROOM(out, threads, t->n_used);
+	(void)RECORDING_PUT(out, handovers, t->handovers.items, t->handovers.n);
 	out->threads.n = 0;
 	EACH_NUMBER(i, t->records.n, t->records.items[i].is_used) {
 		number[i] = out->threads.n;
@@ -246,13 +242,13 @@ static bool put_threads(const struct aggregate *a, uint64_t now_ns, struct recor
 		h->from = number[h->from];
 		h->to = number[h->to];
 	}
-	return true;
 }
 
-bool aggregate_snapshot(const struct aggregate *a, uint64_t now_ns, struct recording *out,
-		struct err *err) {
+void aggregate_snapshot(const struct aggregate *a, uint64_t now_ns, struct recording *out) {
 	put_summary(a, out);
-	return (put_stacks(a, out) && put_edges(a, now_ns, out) && put_intervals(a, out) &&
-				   put_sizes(a, out) && put_threads(a, now_ns, out)) ||
-			err_memory(err);
+	put_stacks(a, out);
+	put_edges(a, now_ns, out);
+	put_intervals(a, out);
+	put_sizes(a, out);
+	put_threads(a, now_ns, out);
 }

@@ -381,10 +381,8 @@ struct rec_edge bins_point_at(const struct bins *b, uint64_t end_ns) {
 struct rec_edge *bins_copy_edges(struct arena *arena, const struct rec_edge *ended, uint32_t n,
 		struct rec_edge running) {
 	struct rec_edge *edges = arena_new(arena, struct rec_edge, (size_t)n + 1);
-	if (edges) {
-		memcpy(edges, ended, n * sizeof *edges);
-		edges[n] = running;
-	}
+	memcpy(edges, ended, n * sizeof *edges);
+	edges[n] = running;
 	return edges;
 }
 

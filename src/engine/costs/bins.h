@@ -143,7 +143,7 @@ void bins_advance(struct bins *b, const struct rec_edge *so_far, uint32_t n_stac
 struct rec_edge bins_edge_at(const struct bins *b, uint64_t end_ns);
 struct rec_edge bins_point_at(const struct bins *b, uint64_t end_ns);
 
-/** Edges or points that ended, and the running one. NULL: the arena may hold no more. */
+/** Edges or points that ended, and the running one. */
 struct rec_edge *bins_copy_edges(struct arena *arena, const struct rec_edge *ended, uint32_t n,
 		struct rec_edge running);
 

@@ -91,14 +91,12 @@ static void resolve_places(struct resolver *v, const uint32_t *places, size_t n)
 
 /** Copy the recording's tables into vectors, which become its tables. */
 static void take_tables(struct resolver *v) {
-	struct recording *r = v->r;
-	(void)(vec_reserve(&v->texts, r->strings.n) && vec_reserve(&v->frames, r->frames.n + 1ul));
-	memcpy(v->texts.items, r->strings.items, r->strings.n * sizeof *r->strings.items);
-	v->texts.n = r->strings.n;
-	if (r->frames.n > 0) {
-		memcpy(v->frames.items, r->frames.items, r->frames.n * sizeof *r->frames.items);
+	EACH(text, v->r->strings) {
+		(void)vec_add(&v->texts, *text);
 	}
-	v->frames.n = r->frames.n;
+	EACH(frame, v->r->frames) {
+		(void)vec_add(&v->frames, *frame);
+	}
 }
 
 void resolve_names(struct recording *r, const struct symbols_options *options) {

@@ -93,10 +93,9 @@ bool import_heaptrack(struct import *import, struct err *err) {
 	start(k);
 	bool ok = read_all(k, err) && kde_put_code(k, err);
 	if (ok) {
+		k->out->arena.max_bytes = 0; // was for what the file may ask for
 		aggregate_until(k->feed.aggregate, k->time_ms * 1000000);
-		ok = aggregate_snapshot(k->feed.aggregate, k->time_ms * 1000000, k->out, err);
-	}
-	if (ok) {
+		aggregate_snapshot(k->feed.aggregate, k->time_ms * 1000000, k->out);
 		put_meta(k);
 		if (k->is_raw) {
 			resolve_names(k->out, import->options->symbols);

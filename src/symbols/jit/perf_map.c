@@ -62,19 +62,18 @@ void perf_map_merge(struct perf_map *m) {
 	if (fresh->n == 0) {
 		return;
 	}
-	(void)vec_reserve(&merged, old->n + fresh->n);
 	size_t k = 0;
 	EACH(entry, *fresh) {
-		while (k < old->n && old->items[k].end <= entry->start) {
-			merged.items[merged.n++] = old->items[k++];
+		for (; k < old->n && old->items[k].end <= entry->start; k++) {
+			(void)vec_add(&merged, old->items[k]);
 		}
 		while (k < old->n && old->items[k].start < entry->end) {
 			k++; // overwritten
 		}
-		merged.items[merged.n++] = *entry;
+		(void)vec_add(&merged, *entry);
 	}
-	while (k < old->n) {
-		merged.items[merged.n++] = old->items[k++];
+	for (; k < old->n; k++) {
+		(void)vec_add(&merged, old->items[k]);
 	}
 	vec_finish(old);
 	*old = merged;

@@ -202,12 +202,11 @@ static bool find_frame(struct window *w, uint64_t *at, struct frame *f, struct e
 
 // ---- the file
 
-static bool add_frame(struct scan *s, const struct frame *f, struct err *err) {
+static void add_frame(struct scan *s, const struct frame *f) {
 	const uint8_t type = f->is_slot ? 0 : f->header.type;
-	bool is_listed = f->is_slot || (f->is_block && type > 0 && type <= BLOCK_STATE);
-	return !is_listed ||
-			vec_add(&s->lists[type], (struct scan_block){f->header, f->at, f->contents_at}) ||
-			err_memory(err);
+	if (f->is_slot || (f->is_block && type > 0 && type <= BLOCK_STATE)) {
+		(void)vec_add(&s->lists[type], (struct scan_block){f->header, f->at, f->contents_at});
+	}
 }
 
 static bool read_head(struct scan *s, struct window *w, struct err *err) {
@@ -249,9 +248,7 @@ static bool hop(struct scan *s, struct window *w, uint64_t max_bytes, struct err
 		if (!is_there) {
 			break;
 		}
-		if (!add_frame(s, &f, err)) {
-			return false;
-		}
+		add_frame(s, &f);
 		if (SUM(i, N_OF(s->lists), s->lists[i].capacity) * sizeof(struct scan_block) > max_bytes) {
 			return err_set(err, ERR_LIMIT, "the list of blocks takes too much memory");
 		}

@@ -229,10 +229,7 @@ static bool intervals_are_valid(const struct recording *r, struct err *why) {
 	if (r->intervals.n == 0) {
 		return true; // no detail, as in imported files
 	}
-	FREED struct change *begin = calloc(2ul * PLACES, sizeof *begin);
-	if (!begin) {
-		return err_memory(why);
-	}
+	FREED struct change *begin = memory_new(2ul * PLACES, sizeof *begin);
 	struct change *end = begin + PLACES;
 	return add_intervals(r, begin, end, why) &&
 			edges_agree(r->edges.items, r->edges.n, begin, end, "edge", why);
@@ -329,10 +326,7 @@ static bool mapping_intervals_are_valid(const struct recording *r, struct err *w
 	if (r->mapping_intervals.n == 0) {
 		return true;
 	}
-	FREED struct change *begin = calloc(2ul * PLACES, sizeof *begin);
-	if (!begin) {
-		return err_memory(why);
-	}
+	FREED struct change *begin = memory_new(2ul * PLACES, sizeof *begin);
 	RANGE_OF(mapping_intervals, "mapping interval",
 			row->stack >= r->mappings.n || row->from > n || row->until < row->from ||
 					(row->until > n && row->until != REC_NEVER))
