@@ -42,7 +42,7 @@ static void set_up(void) {
 	segment.header->program_pid = (uint32_t)getpid();
 	atomic_store(&segment.header->state, SEGMENT_OPEN);
 	atomic_store(&segment.common->tick_ns, 1);
-	atomic_store(&segment.header->stamps, STAMPS_CLOCK);
+	atomic_store(&segment.header->common.stamps, STAMPS_CLOCK);
 	if (!capture_setup() || thread_claim() == NULL) {
 		abort();
 	}

@@ -18,7 +18,7 @@ enum segment_role host_open_segment(void) {
 	segment.header->program_pid = (uint32_t)getpid();
 	segment.header->state = SEGMENT_OPEN;
 	segment.header->common.tick_ns = 1;
-	segment.header->stamps = STAMPS_COUNTED;
+	segment.header->common.stamps = STAMPS_COUNTED;
 	return SEGMENT_ROLE_PROGRAM;
 }
 

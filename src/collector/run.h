@@ -49,6 +49,7 @@ struct run_options {
 	bool overwrite;
 	bool is_quiet; // suppresses messages that are only informative
 	bool free_stacks, exact_time;
+	bool children;           // and all processes that descend from the program. Implies no_memory
 	bool no_memory;          // calls that map are not recorded
 	bool leaks;              // look for what points to each live block: at the end, and when asked
 	bool leaks_before_exit;  // at the end: before exit handlers are called

@@ -24,7 +24,8 @@
  *    Two events of one time are told apart by their order: each event has a moment of its own, in
  *    ns, the label or the least later number that follows the last event's moment and is not a
  *    multiple of 2^17 (the shortest period). All times in the recording are moments.
- *  - a block that an exec ended is neither freed nor live: it counts in summary.gone_at_exec.
+ *  - a block that an exec ended is neither freed nor live: it counts in summary.gone_at_exec. One
+ *    that a process of a tree left behind at its end counts as live (aggregate_end_region).
  * docs/engine.md says how it works and what it costs.
  */
 
@@ -88,6 +89,22 @@ void aggregate_thread_ended(struct aggregate *a, uint32_t thread, uint64_t now_n
  * (summary.gone_at_exec).
  */
 void aggregate_exec(struct aggregate *a, uint64_t now_ns);
+
+/**
+ * The blocks at the addresses from `start` on, a multiple of 4 MiB, up to the next one end as by an
+ * exec. `is_left`: their process has ended, so each of them was never freed (live in the recording,
+ * and summary.left_blocks), but is in no total from here on.
+ */
+void aggregate_end_region(struct aggregate *a, uint64_t start, uint64_t now_ns, bool is_left);
+
+/**
+ * From now on, note the highest total of live bytes that is above `above_bytes`. The next call
+ * returns it, or `above_bytes`. UINT64_MAX: note none.
+ */
+uint64_t aggregate_watch(struct aggregate *a, uint64_t above_bytes);
+
+/** Its running totals: those that events change, without peak, frees and reallocs. */
+const struct rec_summary *aggregate_sums(const struct aggregate *a, uint64_t *unknown_frees);
 
 /**
  * Call before the first event if the program was attached to: its existing blocks are being

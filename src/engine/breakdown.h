@@ -31,6 +31,8 @@ enum breakdown_by {
 	BY_GRADE,
 	BY_THREAD,
 	BY_TID,
+	BY_PROCESS,
+	BY_COMMAND,
 	BY_SIZE,
 	BY_LIFETIME,
 	N_BREAKDOWNS,
@@ -38,7 +40,8 @@ enum breakdown_by {
 
 /**
  * "site", "class" (as blocks were seen to be, or else where the stack proves it), "grade", "thread"
- * (by name), "tid" (each apart), "size", "lifetime".
+ * (by name), "tid" (each apart), "process" and "command" (of a tree of processes), "size",
+ * "lifetime".
  */
 extern const char *const breakdown_names[N_BREAKDOWNS];
 
@@ -49,9 +52,9 @@ struct part {
 	bool is_rest;            // not told apart, or of no class
 	struct lens_costs costs;
 	uint32_t n_stacks;
-	uint32_t heaviest;             // stack
-	uint32_t n_threads;            // BY_THREAD: how many of that name made what is counted
-	uint32_t tid;                  // BY_TID; 0: several short threads of one name
+	uint32_t heaviest;  // stack
+	uint32_t n_threads; // BY_THREAD: how many of that name made what is counted
+	uint32_t tid;       // BY_TID; 0: several short threads of one name. BY_PROCESS: its pid
 	const struct rec_class *class; // BY_CLASS: what was seen; NULL: nothing
 };
 

@@ -122,6 +122,9 @@ void name_put_json(struct json *j, const struct name *f, const struct rec_locati
 /** A list: name and moment of every mark. */
 void marks_put_json(struct json *j, const struct recording *r);
 
+/** "processes": those of a tree. */
+void processes_put_json(struct json *j, const struct recording *r);
+
 /** What a recording says besides its costs. */
 struct facts {
 	struct json *j;

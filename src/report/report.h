@@ -74,6 +74,7 @@ bool report_json(struct buffer *out, const struct recording *r, const struct nam
 	VIEW(FUNCTIONS, functions, true) /* or packages, modules, files: the lens */ \
 	VIEW(PARTS, parts, false)        /* by site, type, thread, size, lifetime */ \
 	VIEW(TIMELINE, timeline, false)                                              \
+	VIEW(PROCESSES, processes, false) /* of a tree, whatever the lens */         \
 	VIEW(MEMORY, memory, false) /* the looks within the lens's time; else nothing of it counts */
 
 enum view {

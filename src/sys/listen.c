@@ -132,13 +132,13 @@ bool fd_send(int socket, const void *data, size_t n, int fd, int flags) {
 	return sendmsg(socket, &message, MSG_NOSIGNAL | flags) == (ssize_t)n;
 }
 
-void fd_door_serve(int door, int fd, bool (*may_have)(void *user, pid_t pid, uid_t uid),
+void fd_door_serve(int door, void (*serve)(void *user, int connection, const struct ucred *who),
 		void *user) {
 	int connection;
 	while ((connection = accept4(door, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
 		struct ucred who;
-		if (unix_peer(connection, &who) && may_have(user, who.pid, who.uid)) {
-			(void)fd_send(connection, "", 1, fd, MSG_DONTWAIT);
+		if (unix_peer(connection, &who)) {
+			serve(user, connection, &who);
 		}
 		(void)close(connection);
 	}

@@ -37,9 +37,8 @@ bool unix_peer(int connection, struct ucred *who);
 bool fd_send(int socket, const void *data, size_t n, int fd, int flags);
 
 /**
- * Serve all connections waiting at a socket (listen_on_abstract), for processes that cannot open
- * /proc/PID/fd/N: those that the caller's rule permits get the descriptor, with one byte of data.
- * `may_have` (pid as this process sees it, or 0) decides. Never waits.
+ * Serve all connections waiting at a socket (listen_on_abstract): `serve` answers each, perhaps by
+ * fd_send. Does not wait.
  */
-void fd_door_serve(int door, int fd, bool (*may_have)(void *user, pid_t pid, uid_t uid),
+void fd_door_serve(int door, void (*serve)(void *user, int connection, const struct ucred *who),
 		void *user);

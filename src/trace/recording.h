@@ -100,6 +100,7 @@ struct rec_summary {
 	uint64_t peak_bytes, peak_blocks, peak_time_ns;
 	uint64_t peak_low_bytes, peak_high_bytes;  // where it lies; both 0: it is exact
 	uint64_t live_bytes, live_blocks;          // never freed
+	uint64_t left_bytes, left_blocks;          // of these, by processes that have ended
 	uint64_t gone_at_exec, gone_at_exec_bytes; // blocks that ended with their image: neither freed
 											   // nor live; allocations = frees + live + gone
 	uint64_t mapped_peak_bytes, mapped_peak_time_ns, never_unmapped_bytes; // by calls that map
@@ -178,10 +179,12 @@ struct rec_stack {
 	uint32_t node;
 	uint32_t thread;     // whose allocations these are; 0: of any, threads were not told apart here
 	uint32_t usual_size; // the first size seen
+	uint32_t command;    // row of commands; 0: there are none, or not told apart
 	uint64_t allocations, allocated_bytes;
 	uint64_t temporary, temporary_bytes, short_lived;
 	uint64_t peak_blocks, peak_bytes; // at the moment of the peak
 	uint64_t live_blocks, live_bytes; // never freed
+	uint64_t left_blocks, left_bytes; // of these, by processes that have ended
 	uint64_t reallocs;                // of its allocations, by realloc
 	uint64_t first_ns, last_ns;       // first and last allocation
 };
@@ -500,7 +503,32 @@ struct rec_image {
 	uint8_t is_unrecorded; // the recorder did not get into it: what it allocated is missing
 	uint8_t is_too_narrow; // and that for lack of address space (ulimit -v)
 	uint8_t why;           // enum rec_why
+	uint32_t process;      // row of processes; 0: there are none
 	uint64_t time_ns;
+};
+
+/**
+ * A process of a tree, by the order in which they joined it; the first is the one that heaptrack
+ * started. Of a copy (fork), what it got from its parent is no allocation of its own.
+ */
+struct rec_process {
+	uint32_t pid;
+	uint32_t parent;           // row; 0: of none that is here
+	uint32_t command;          // row of commands: what it executed last
+	int32_t exit_status;       // 128 + N: signal N ended it; REC_STATUS_UNKNOWN
+	uint64_t start_ns, end_ns; // end 0: it was still running
+	uint64_t allocations, allocated_bytes, temporary;
+	uint64_t peak_bytes, peak_time_ns;
+	uint64_t live_bytes, live_blocks;           // never freed
+	uint64_t inherited_bytes, inherited_blocks; // live in its parent at the fork
+	uint64_t inherited_freed;                   // blocks of these that it freed or reallocated
+};
+
+/** What processes executed: all that have the same file. Row 0 is none. */
+struct rec_command {
+	uint32_t name; // string
+	uint32_t exe;  // string
+	uint32_t n_processes;
 };
 
 /** A moment that the program gave a name. */
@@ -560,6 +588,8 @@ struct recording {
 	REC_TABLE(struct rec_image) images;
 	REC_TABLE(struct rec_mark) marks; // in order of time
 	REC_TABLE(struct rec_allocator) allocators;
+	REC_TABLE(struct rec_process) processes; // row 0 is none; empty: one process
+	REC_TABLE(struct rec_command) commands;
 	REC_TABLE(struct rec_edge) mapping_edges; // as edges, of mapped bytes; empty: not recorded
 	REC_TABLE(struct rec_mapping) mappings;
 	REC_TABLE(struct rec_interval) mapping_intervals; // of mappings, between mapping_edges

@@ -40,6 +40,10 @@ enum wire_kind {
 	KIND_UNMAP = 10,   // A range is about to be released
 	KIND_CHANGED = 11, // A range is another from now on
 
+	// In a tree. ptr: 16 times the number of the fork that follows (segment_header.fork_number); 0:
+	// the process is about to end
+	KIND_FORK = 12,
+
 	KIND_STAMP = 13, // body: a whole stamp, for what follows
 	KIND_EPOCH = 14, // body: an epoch, for what follows
 };

@@ -28,13 +28,17 @@
 #include <stdint.h>
 
 #define SEGMENT_MAGIC   0x3147455350414548ull // "HEAPSEG1", little endian
-#define SEGMENT_VERSION 18u                   // bump on any change of layout or meaning
+#define SEGMENT_VERSION 19u                   // bump on any change of layout or meaning
 
 /**
  * The target finds the segment by an environment variable (docs/wire.md):
  *   HEAPTRACK_SEGMENT=<pid of the program>:<pid of the collector>:<fd>:<32 hex digits token>
  * pid, fd decimal. The socket is "\0heaptrack-<token>", a unix stream, and sends one byte with the
  * descriptor (SCM_RIGHTS).
+ *
+ * In a tree of processes (SEGMENT_TREE) pid is 0, and each process asks at the socket for a segment
+ * of its own, its *cell*: it sends a struct wire_join and gets two descriptors, first the cell's,
+ * then that of the page with struct wire_common. All cells of a recording have the same layout.
  */
 #define SEGMENT_ENV           "HEAPTRACK_SEGMENT"
 #define SEGMENT_SOCKET_PREFIX "heaptrack-"
@@ -56,6 +60,14 @@ enum {
 	SEGMENT_PROGRAM_WAITS = 1u << 2,
 	SEGMENT_NO_MAPPINGS = 1u << 3, // calls that map are not recorded
 	SEGMENT_LOOKS_EARLY = 1u << 4, // the look at the end is before exit handlers are called
+	SEGMENT_TREE = 1u << 5,        // one of the cells of a tree of processes
+};
+
+/** What a process says of itself when it asks for a cell. Zeros: it has executed a program. */
+struct wire_join {
+	uint32_t process; // a copy of this one (segment_header.process),
+	uint32_t fork;    // by its fork of this number, which a KIND_FORK names
+	uint32_t image;   // and of this image
 };
 
 // struct segment_header.state
@@ -69,7 +81,7 @@ enum {
 };
 
 /**
- * struct segment_header.epoch: number << WIRE_EPOCH_SHIFT | owner. Each event belongs to the epoch
+ * struct wire_common.epoch: number << WIRE_EPOCH_SHIFT | owner. Each event belongs to the epoch
  * that its thread reads there between reserve and publish. The number only increases.
  *
  *   owner 0      all threads' epoch: each event in it takes a stamp
@@ -77,9 +89,10 @@ enum {
  *                of its ring, without stamps. Another thread with an event ends it, by
  *                compare-and-swap to the next number without an owner
  *
+ * In a tree, owner n is the thread in slot n - 1 - segment_header.first_owner of one of the cells.
  * The first thread of all takes epoch 1; later owners are assigned by C.
  */
-#define WIRE_EPOCH_SHIFT 16
+#define WIRE_EPOCH_SHIFT 24
 #define WIRE_EPOCH_OWNER ((1u << WIRE_EPOCH_SHIFT) - 1)
 
 static inline uint64_t wire_epoch(uint64_t number, uint32_t owner) {
@@ -100,12 +113,12 @@ static inline uint64_t wire_epoch_of_all(uint64_t epoch) {
 }
 
 /**
- * struct segment_header.stamps: the source of stamps, which order the events of an epoch without
+ * struct wire_common.stamps: the source of stamps, which order the events of an epoch without
  * owner. Stamps of different epochs are not compared.
  *
  *   STAMPS_CLOCK     the processor's time stamp counter, read when all before it has been executed.
  *                    Only if the kernel trusts it as the clock of all processors
- *   STAMPS_COUNTED   the next number of segment_header.stamp, which begins above all of the clock
+ *   STAMPS_COUNTED   the next number of wire_common.stamp, which begins above all of the clock
  *
  * It changes from the clock to the counter and never back: by C when the kernel no longer trusts
  * the clock, by T when the program forbids itself to read it (PR_SET_TSC). It is read after the
@@ -165,8 +178,8 @@ enum {
 };
 
 /**
- * What several segments could share: one futex, one robust entry, one tick. The recorder and the
- * collector reach it by a pointer; today it is that of the segment's own header.
+ * What the cells of a tree share, on a page of its own: one futex, one robust entry, one tick, one
+ * order of events. Elsewhere it is that of the segment's own header.
  */
 struct wire_common {
 	// ---- written by C while recording (one line)
@@ -179,8 +192,15 @@ struct wire_common {
 
 	// ---- doorbell: C stores 0 and futex-waits on it; T exchanges 1 and wakes if it was 0
 	_Alignas(64) _Atomic uint32_t bell;
+
+	// ---- the next stamp of STAMPS_COUNTED
+	_Alignas(64) _Atomic uint64_t stamp;
+
+	// ---- whose epoch it is, and where stamps come from; T and C, rarely
+	_Alignas(64) _Atomic uint64_t epoch;
+	_Atomic uint32_t stamps; // STAMPS_CLOCK ...
 };
-_Static_assert(sizeof(struct wire_common) == 192, "layout");
+_Static_assert(sizeof(struct wire_common) == 320, "layout");
 
 struct segment_header {
 	// ---- constant: written by C before the launch
@@ -196,7 +216,9 @@ struct segment_header {
 	uint32_t program_pid;   // as the target's own getpid() says
 	uint64_t start_ns;      // CLOCK_MONOTONIC when the recording began: zero of all times
 	uint32_t page_bytes;    // of the machine: protections and holes are whole ones of these
-	uint8_t reserved0[52];
+	uint32_t process;       // of a tree: its number, from 1
+	uint32_t first_owner;   // of a tree: how many owners of epochs are before its first slot's
+	uint8_t reserved0[44];
 	struct wire_table tables[WIRE_N_TABLES];
 
 	struct wire_common common;
@@ -229,14 +251,9 @@ struct segment_header {
 	// ---- the trie's next id, on a line of its own: threads add to it
 	_Alignas(64) _Atomic uint32_t n_nodes; // ids 1 .. n_nodes - 1 are given out; 0 is the root
 
-	// ---- the next stamp of STAMPS_COUNTED
-	_Alignas(64) _Atomic uint64_t stamp;
-
-	// ---- whose epoch it is, and where stamps come from; T and C, rarely
-	_Alignas(64) _Atomic uint64_t epoch;
-	_Atomic uint32_t stamps; // STAMPS_CLOCK ...
+	// ---- written by T at its start
 	// Where its threads can be sent (wire/resident.h): written by T at its start. 0: nowhere
-	_Atomic uint64_t errand_at; // struct errand, behind a stack
+	_Alignas(64) _Atomic uint64_t errand_at; // struct errand, behind a stack
 	_Atomic uint64_t errand_code;
 
 	// ---- written by T: raised before each call that may take memory away from the program
@@ -262,14 +279,12 @@ struct segment_header {
 };
 _Static_assert(offsetof(struct segment_header, tables) == 128, "layout");
 _Static_assert(offsetof(struct segment_header, common) == 384, "layout");
-_Static_assert(offsetof(struct segment_header, state) == 576, "layout");
-_Static_assert(offsetof(struct segment_header, n_images) == 640, "layout");
-_Static_assert(offsetof(struct segment_header, n_nodes) == 704, "layout");
-_Static_assert(offsetof(struct segment_header, stamp) == 768, "layout");
-_Static_assert(offsetof(struct segment_header, epoch) == 832, "layout");
-_Static_assert(offsetof(struct segment_header, unmap_epoch) == 896, "layout");
-_Static_assert(offsetof(struct segment_header, n_units) == 960, "layout");
-_Static_assert(offsetof(struct segment_header, children) == 1024, "layout");
+_Static_assert(offsetof(struct segment_header, state) == 704, "layout");
+_Static_assert(offsetof(struct segment_header, n_images) == 768, "layout");
+_Static_assert(offsetof(struct segment_header, n_nodes) == 832, "layout");
+_Static_assert(offsetof(struct segment_header, unmap_epoch) == 960, "layout");
+_Static_assert(offsetof(struct segment_header, n_units) == 1024, "layout");
+_Static_assert(offsetof(struct segment_header, children) == 1088, "layout");
 _Static_assert(sizeof(struct segment_header) <= 9 * WIRE_PAGE_MOST, "layout");
 
 /** Entries from here on were never used: each is that of a process which was counted before. */

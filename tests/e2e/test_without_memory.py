@@ -53,6 +53,21 @@ def test_a_program_that_it_started_runs_to_its_end(tools, options):
     assert_saved(tools, running.file)
 
 
+def test_all_processes_of_a_tree_run_to_their_end(tools):
+    running = tools.start_record(sys.executable, "-c", f"""
+import subprocess, sys
+grows = {GROWS!r}
+first = subprocess.Popen([sys.executable, "-c", grows, "6"])
+print([first.wait(), subprocess.call([sys.executable, "-c", grows, "1"])], flush=True)
+sys.exit(5)
+""", options=("--children",), env={"PYTHONMALLOC": "malloc"})
+    lose_memory(tools, running)
+    answer = running.wait()
+    assert answer.stdout == "begins\ndone True\nbegins\ndone True\n[7, 7]\n" and answer.status == 5, repr(answer)
+    assert answer.stderr.count(SAYS) == 1, repr(answer)
+    assert_saved(tools, running.file)
+
+
 def test_signals_still_reach_it(tools):
     running = grows(tools, 100)
     wait_until(lambda: SAYS in running.finished(0).stderr)

@@ -35,7 +35,7 @@ static void take_events(void *user, const struct trace_event *events, size_t n) 
 
 static void take_mapping(void *user, const struct trace_event *event) {
 	(void)user;
-	check(event->kind >= KIND_MAP && event->kind <= KIND_CHANGED);
+	check(event->kind >= KIND_MAP && event->kind <= KIND_FORK);
 	check(event->node < f.tries.n_nodes && event->thread <= f.n_threads);
 }
 

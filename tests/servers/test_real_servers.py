@@ -83,7 +83,7 @@ def wrong_of(server, way, report):
     wrong = [text for finding in report["json"]["findings"] for text in judge_server.accusations(finding, peak)
              if judge_server.bare(finding["function"]) not in server.grows]
     page = " ".join(report["text"].split())
-    if way == "launched" and server.has_workers and not re.search(r"! \d+ child process.* not recorded; .* attach", page):
+    if way == "launched" and server.has_workers and not re.search(r"! \d+ child process.* not recorded; .* heaptrack --children", page):
         wrong.append("it does not say that workers were not recorded, and how to record one")
     if way == "attached" and "before the attach" not in page:
         wrong.append("it does not say that heaptrack was attached")

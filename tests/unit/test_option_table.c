@@ -144,7 +144,7 @@ static void what_is_wrong_is_said(void **state) {
 			{"-l2 f", "--print-leaks: invalid value \"2\"; use 0 or 1"},
 			{"--by colour f",
 					"--by: unknown list \"colour\"; use one of: function package module file site class "
-					"type grade thread tid size lifetime"},
+					"type grade thread tid process command size lifetime"},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct print_options o;

@@ -151,7 +151,7 @@ static void test_stamps_are_whole_again_and_again(void **state) {
 	const uint64_t step = 1ull << (WIRE_STAMP_BITS - 1);
 	for (uint64_t i = 0; i < 40; i++) {
 		// As if so many had passed
-		atomic_store(&t.segment.header->stamp, STAMPS_COUNTED_FROM + (i + 1) * step - 2600);
+		atomic_store(&t.segment.header->common.stamp, STAMPS_COUNTED_FROM + (i + 1) * step - 2600);
 		writer_label(&a, t.now_ns += MS);
 		writer_label(&b, t.now_ns);
 		(void)round_now();
@@ -365,12 +365,12 @@ static void test_millions_of_events_may_wait(void **state) {
 static void test_a_clock_that_goes_back_is_given_up(void **state) {
 	(void)state;
 	struct writer a = join(1);
-	atomic_store(&t.segment.header->stamps, STAMPS_CLOCK);
+	atomic_store(&t.segment.header->common.stamps, STAMPS_CLOCK);
 	(void)round_now();
-	assert_int_equal(atomic_load(&t.segment.header->stamps), STAMPS_CLOCK);
+	assert_int_equal(atomic_load(&t.segment.header->common.stamps), STAMPS_CLOCK);
 	t.order->settled = 1ull << 61; // as if it had been as late as that
 	(void)round_now();
-	assert_int_equal(atomic_load(&t.segment.header->stamps), STAMPS_COUNTED);
+	assert_int_equal(atomic_load(&t.segment.header->common.stamps), STAMPS_COUNTED);
 	emit(&a, KIND_ALLOC, page(1), 0);
 	rounds(3, MS);
 	ASSERT_ROW(page(1));
@@ -381,16 +381,16 @@ static void test_a_clock_that_goes_back_is_given_up(void **state) {
 static void test_the_clock_is_given_up(void **state) {
 	(void)state;
 	struct writer a = join(1), b = join(2);
-	atomic_store(&t.segment.header->stamps, STAMPS_CLOCK);
-	atomic_store(&t.segment.header->stamp, 0);
+	atomic_store(&t.segment.header->common.stamps, STAMPS_CLOCK);
+	atomic_store(&t.segment.header->common.stamp, 0);
 	atomic_store(&a.slot->rings[RING_SMALL].reserved, 0);
 	struct writer_event e = writer_reserve(&a, KIND_ALLOC, page(1), false);
 	e.stamp = 0;
 	writer_publish(&a, &e, 0, 0);
 	(void)round_now();
 	ASSERT_ROW(page(1));
-	atomic_store(&t.segment.header->stamp, STAMPS_COUNTED_FROM);
-	atomic_store(&t.segment.header->stamps, STAMPS_COUNTED);
+	atomic_store(&t.segment.header->common.stamp, STAMPS_COUNTED_FROM);
+	atomic_store(&t.segment.header->common.stamps, STAMPS_COUNTED);
 	emit(&b, KIND_FREE, page(1), 0);
 	(void)round_now();
 	ASSERT_ROW(page(1)); // somebody may read the clock yet

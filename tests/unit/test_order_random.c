@@ -97,7 +97,7 @@ static void scribble(void) {
 	uint64_t value = (uint64_t)rand() << 33 ^ (uint64_t)rand() << 11 ^ (uint64_t)rand();
 	uint64_t *at;
 	switch (below(8)) {
-	case 0: at = (uint64_t *)&s->header->stamp; break;
+	case 0: at = (uint64_t *)&s->header->common.stamp; break;
 	case 1: at = (uint64_t *)&s->nodes[below(64)]; break;
 	case 2: at = (uint64_t *)slot + below(sizeof *slot / 8); break;
 	case 3: at = (uint64_t *)s->header + 40 + below(16); break; // what the target counts

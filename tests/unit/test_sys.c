@@ -434,8 +434,12 @@ static void signals_and_the_witness(void **state) {
 
 // ---- door
 
-static bool may_have(void *user, pid_t pid, uid_t uid) {
-	return pid == getpid() && uid == getuid() && *(bool *)user;
+static void serve(void *user, int connection, const struct ucred *who) {
+	assert_int_equal(who->pid, getpid());
+	assert_int_equal(who->uid, getuid());
+	if (*(int *)user >= 0) {
+		(void)fd_send(connection, "", 1, *(int *)user, MSG_DONTWAIT);
+	}
 }
 
 static int ask_door(const char *name, int door, int fd, bool answer) {
@@ -444,7 +448,8 @@ static int ask_door(const char *name, int door, int fd, bool answer) {
 	int s = socket(AF_UNIX, SOCK_STREAM, 0);
 	socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name));
 	assert_int_equal(connect(s, (struct sockaddr *)&address, size), 0);
-	fd_door_serve(door, fd, may_have, &answer);
+	fd = answer ? fd : -1;
+	fd_door_serve(door, serve, &fd);
 	char byte, control[CMSG_SPACE(sizeof(int))];
 	struct iovec data = {&byte, 1};
 	struct msghdr message = {.msg_iov = &data,

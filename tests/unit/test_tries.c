@@ -249,6 +249,83 @@ static void test_modules_are_announced_once_when_whole(void **state) {
 	assert_null(tries_module(&t, UINT32_MAX));
 }
 
+// ---- several segments
+
+static unsigned n_met;
+
+static void meet(void *user, uint32_t id, const struct wire_module *module) {
+	n_met++;
+	assert_int_not_equal(tries_share(user, id, module), 0);
+}
+
+static void announce_module(struct segment *of, uint32_t id, uint64_t start, uint8_t build_id) {
+	struct wire_module *m = &of->modules[id];
+	m->start = m->bias = start;
+	m->end = start + 0x10000;
+	m->build_id_bytes = 20;
+	m->build_id[0] = build_id;
+	(void)snprintf(m->path, sizeof m->path, "/lib/%u.so", build_id);
+	atomic_store(&m->state, 1);
+	atomic_store(&of->header->n_modules, id);
+}
+
+static void test_stacks_of_several_processes_are_one_set(void **state) {
+	(void)state;
+	const struct segment_params params = {.n_slots = 64,
+			.slot_bytes = 1 << 20,
+			.node_capacity = N_NODES,
+			.module_capacity = N_MODULES};
+	struct segment other;
+	struct tries whole, own[2];
+	assert_true(segment_init(&other, &params, &err));
+	tries_init(&whole, &s);
+	tries_init(&own[0], &s);
+	tries_init(&own[1], &other);
+	for (unsigned i = 0; i < 2; i++) {
+		tries_join(&own[i], &whole);
+		own[i].command = 1;
+	}
+	// The same two modules, at other addresses and by other numbers
+	announce_module(&s, 1, 0x100000, 7);
+	announce_module(&s, 2, 0x200000, 8);
+	announce_module(&other, 1, 0x500000, 8);
+	announce_module(&other, 2, 0x700000, 7);
+	for (unsigned i = 0; i < 2; i++) {
+		tries_poll_modules(&own[i], meet, &own[i]);
+	}
+	node(1, 0, where(0x100010, 1));
+	node(2, 1, where(0x200020, 2) | WIRE_EXACT_PC);
+	uint32_t leaf = tries_node(&own[0], 2);
+	other.nodes[9].parent = 0;
+	atomic_store(&other.nodes[9].where, where(0x700010, 2));
+	other.nodes[4].parent = 9;
+	atomic_store(&other.nodes[4].where, where(0x500020, 1) | WIRE_EXACT_PC);
+	assert_int_equal(tries_node(&own[1], 4), leaf);
+	assert_int_equal(whole.n_nodes, 3);
+	assert_int_equal(whole.n_modules, 2);
+	assert_int_equal(n_met, 4);
+	assert_int_equal(whole.locations[whole.nodes[leaf].location].pc, 0x200020);
+	assert_int_equal(whole.commands.items[leaf], 1);
+
+	// Of another command they are others
+	own[1].command = 2;
+	other.nodes[5].parent = 0;
+	atomic_store(&other.nodes[5].where, where(0x700010, 2));
+	uint32_t apart = tries_node(&own[1], 5);
+	assert_int_equal(apart, 3);
+	assert_int_equal(whole.nodes[apart].location, whole.nodes[1].location);
+	assert_int_equal(whole.commands.items[apart], 2);
+
+	// What is no module stays where it is
+	other.nodes[6].parent = 5;
+	atomic_store(&other.nodes[6].where, where(0x1234, 0));
+	assert_int_equal(whole.locations[whole.nodes[tries_node(&own[1], 6)].location].pc, 0x1234);
+	tries_finish(&own[0]);
+	tries_finish(&own[1]);
+	tries_finish(&whole);
+	segment_finish(&other);
+}
+
 int main(void) {
 #define ONE(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
@@ -261,6 +338,7 @@ int main(void) {
 			ONE(other_code_at_a_place_makes_other_nodes),
 			ONE(nonsense_ends_in_the_empty_stack),
 			ONE(modules_are_announced_once_when_whole),
+			ONE(stacks_of_several_processes_are_one_set),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

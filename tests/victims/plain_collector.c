@@ -271,7 +271,7 @@ static uint64_t settled_epoch(void) {
 	if (next != epoch && now_ns() - next_ns > 50000000) {
 		epoch = next;
 	}
-	if (next == epoch && (next = atomic_load(&header->epoch)) != epoch) {
+	if (next == epoch && (next = atomic_load(&header->common.epoch)) != epoch) {
 		next_ns = now_ns();
 	}
 	return epoch;
@@ -280,7 +280,8 @@ static uint64_t settled_epoch(void) {
 static uint64_t drain_all(void) {
 	uint64_t n = 0;
 	uint64_t epoch = settled_epoch();
-	uint64_t horizon = wire_epoch_owner(epoch) == 0 ? atomic_load(&header->stamp) : UINT64_MAX;
+	uint64_t horizon = wire_epoch_owner(epoch) == 0 ? atomic_load(&header->common.stamp)
+													: UINT64_MAX;
 	bool is_all = true;
 	for (uint32_t i = 0; i < header->n_slots; i++) {
 		n += drain_slot(i);
@@ -332,8 +333,7 @@ static void make_segment(void) {
 			.node_capacity = wanted.node_capacity,
 			.start_ns = now_ns(),
 			.state = SEGMENT_OPEN,
-			.stamps = STAMPS_COUNTED,
-			.stamp = STAMPS_COUNTED_FROM,
+			.common = {.stamps = STAMPS_COUNTED, .stamp = STAMPS_COUNTED_FROM},
 			.n_nodes = 1};
 	if (getrandom(header->token, sizeof header->token, 0) != sizeof header->token) {
 		die("getrandom");
@@ -465,7 +465,7 @@ static void report(const char *path, int status) {
 	fprintf(f, "{\n");
 	// Of the epochs none is given to a thread here: when the first one ends, its owner may have reserved
 	// an entry that does not do
-	uint64_t n_given_up = wire_epoch_number(header->epoch) > 1;
+	uint64_t n_given_up = wire_epoch_number(header->common.epoch) > 1;
 	uint64_t n_voids = counted.kinds[KIND_VOID];
 	SAY("voids", n_voids > n_given_up ? n_voids - n_given_up : 0);
 	SAY("allocs", counted.kinds[KIND_ALLOC]);

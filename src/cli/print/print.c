@@ -10,19 +10,22 @@ static bool read_source(void *user, uint32_t file, struct buffer *out) {
 	return source_read(&s->recording, file, NULL, out, NULL);
 }
 
+#define KEEP_NAMES(strings, rows) \
+	EACH(row, rows)               \
+	(strings)[row->exe] = path_base((strings)[row->exe])
+
 /** Without arguments, and of the programs that sentences name only the last part of their paths. */
 static void redact(struct recording *r, struct arena *arena) {
 	struct slice *strings = arena_new(arena, struct slice, (size_t)r->strings.n + 1);
-	memcpy(strings, r->strings.items, r->strings.n * sizeof *strings);
+	if (r->strings.n > 0) {
+		memcpy(strings, r->strings.items, r->strings.n * sizeof *strings);
+	}
 	r->strings.items = strings;
 	r->meta.n_argv = 0;
 	strings[r->meta.exe] = path_base(strings[r->meta.exe]);
-	EACH(image, r->images) {
-		strings[image->exe] = path_base(strings[image->exe]);
-	}
-	EACH(child, r->children) {
-		strings[child->exe] = path_base(strings[child->exe]);
-	}
+	KEEP_NAMES(strings, r->images);
+	KEEP_NAMES(strings, r->children);
+	KEEP_NAMES(strings, r->commands);
 }
 
 static bool make_page(const struct session *s, const struct session *before,

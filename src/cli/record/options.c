@@ -129,6 +129,11 @@ bool heaptrack_options_parse(struct heaptrack_options *o, int argc, char **argv,
 				"its objects from arenas, and goes on doing so");
 	}
 	o->run.leaks |= o->run.leaks_every_ns > 0;
+	if (o->run.children &&
+			(o->what != ASKED_RECORD || o->run.leaks || o->run.events_bytes > 0 || o->is_raw)) {
+		return err_set(err, ERR_USAGE,
+				"--children is for a program to start, without --leaks, --events and --raw");
+	}
 	if (o->run.leaks_before_exit && o->what != ASKED_RECORD) {
 		return err_set(err, ERR_USAGE, "--leaks=before-exit is for programs that heaptrack starts");
 	}

@@ -139,7 +139,12 @@ static struct run_options options_of(const struct heaptrack_options *o, struct s
 /** Where the recorder cannot be put into it, it can perhaps be loaded by it. */
 static bool run_in_some_way(const struct run_options *options, const struct launch *launch,
 		struct run_result *result, struct err *err) {
-	if (launch->verdict == LAUNCH_INJECTED) {
+	if (launch->verdict == LAUNCH_INJECTED && options->children && !launch->has_loader) {
+		result->exit_status = EXIT_FAILURE;
+		return err_set(err, ERR_UNSUPPORTED,
+				"\"%s\" cannot load the recorder; record it without --children", options->argv[0]);
+	}
+	if (launch->verdict == LAUNCH_INJECTED && !options->children) {
 		bool has_run = run_injected_program(options, launch, result, err);
 		if (has_run || !result->is_untouched || !launch->has_loader) {
 			return has_run;

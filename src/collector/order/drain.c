@@ -121,15 +121,15 @@ static uint64_t stamp_of(const struct reader *r, uint64_t head, uint64_t body) {
 	return r->base == 0 ? 0 : wire_stamp(r->base, head, body);
 }
 
-static void fill_event(struct order *o, const struct reader *r, struct entry *out, uint64_t head,
-		uint64_t body, uint64_t ptr, uint64_t size) {
+static void fill_event(const struct reader *r, struct entry *out, uint64_t head, uint64_t body,
+		uint64_t ptr, uint64_t size) {
 	uint32_t kind = wire_head_kind(head);
 	out->key = order_key_of(r->epoch, stamp_of(r, head, body));
 	out->event = (struct trace_event){
 			.ptr = ptr,
 			.size = size,
 			.time_ns = r->label_ns,
-			.node = tries_node(o->tries, wire_body_node(body)),
+			.node = tries_node(r->source->tries, wire_body_node(body)),
 			.thread = r->thread & TRACE_THREAD_MAX,
 			.kind = kind & 0xf,
 	};
@@ -141,14 +141,14 @@ static inline bool is_event(uint32_t kind) {
 
 /** The address of an event; of a mapping, its page, and what is said of it in the low bits. */
 static inline uint64_t address_of(uint64_t head, uint64_t ptr) {
-	return order_is_mapping(wire_head_kind(head))
+	return order_is_mapping(wire_head_kind(head)) && wire_head_kind(head) != KIND_FORK
 			? (ptr & -(uint64_t)WIRE_PAGE_LEAST) | wire_map_sort_of(wire_head_ptr(head))
 			: ptr;
 }
 
 /** A prefix and the event it belongs to. */
-static enum entry_is read_wide(struct order *o, const struct reader *r, unsigned ring,
-		uint64_t index, uint64_t wide_head, uint64_t wide_body, struct entry *out) {
+static enum entry_is read_wide(const struct reader *r, unsigned ring, uint64_t index,
+		uint64_t wide_head, uint64_t wide_body, struct entry *out) {
 	struct wire_event *e = entry_at(r, ring, index + 1);
 	uint64_t head = atomic_load_explicit(&e->head, memory_order_acquire);
 	if (!is_published(head, ring, index + 1) || (r->is_gone && index + 1 >= r->end[ring])) {
@@ -165,7 +165,7 @@ static enum entry_is read_wide(struct order *o, const struct reader *r, unsigned
 		return ENTRY_BAD;
 	}
 	out->n = 2;
-	fill_event(o, r, out, head, body, address_of(head, wire_wide_ptr(wide_head, wide_body)),
+	fill_event(r, out, head, body, address_of(head, wire_wide_ptr(wide_head, wide_body)),
 			wire_wide_size(wide_body));
 	return ENTRY_EVENT;
 }
@@ -199,13 +199,13 @@ static enum entry_is read_entry(struct order *o, struct reader *r, unsigned ring
 	case KIND_TIME: take_label(o, r, body); return ENTRY_NOTHING;
 	case KIND_STAMP: r->base = body; return ENTRY_NOTHING;
 	case KIND_EPOCH: take_epoch(o, r, body); return ENTRY_NOTHING;
-	case KIND_WIDE: return read_wide(o, r, ring, index, head, body, out);
+	case KIND_WIDE: return read_wide(r, ring, index, head, body, out);
 	default: break;
 	}
 	if (!is_event(kind) || wire_body_size(body) == WIRE_SIZE_WIDE) {
 		return ENTRY_BAD; // of no known kind, or without its prefix
 	}
-	fill_event(o, r, out, head, body, address_of(head, wire_head_ptr(head)), wire_body_size(body));
+	fill_event(r, out, head, body, address_of(head, wire_head_ptr(head)), wire_body_size(body));
 	return ENTRY_EVENT;
 }
 
@@ -279,7 +279,7 @@ static ATTR_INLINE bool drain_plain(struct order *o, struct reader *r, uint64_t 
 	const uint64_t phase = wire_phase(at, wire_ring_log2(ring));
 	const uint64_t label_ns = r->label_ns;
 	const uint32_t thread = r->thread;
-	struct tries *const tries = o->tries;
+	struct tries *const tries = r->source->tries;
 	struct trace_event *out = order_room(o);
 	const uint64_t base = r->base;
 	uint64_t last = 0, stamp = 0;

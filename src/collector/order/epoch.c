@@ -31,15 +31,13 @@ static bool is_seen_by_all(struct order *o, uint64_t stamp) {
 
 /** A clock that went back, as over a suspension, cannot order events. */
 static void give_up_clock_that_went_back(struct order *o) {
-	struct segment_header *h = o->segment->header;
-	if (!o->is_last && o->counted_ns == 0 && atomic_load(&h->stamps) == STAMPS_CLOCK &&
+	if (!o->is_last && o->counted_ns == 0 && atomic_load(&o->common->stamps) == STAMPS_CLOCK &&
 			clock_stamp() < o->settled) {
-		atomic_store(&h->stamps, STAMPS_COUNTED);
+		atomic_store(&o->common->stamps, STAMPS_COUNTED);
 	}
 }
 
 uint64_t order_take_horizon(struct order *o) {
-	const struct segment_header *h = o->segment->header;
 	uint64_t clock = 0, newest = UINT64_MAX;
 	give_up_clock_that_went_back(o);
 	o->horizon = o->limit = ORDER_KEY_MAX;
@@ -47,14 +45,14 @@ uint64_t order_take_horizon(struct order *o) {
 		return newest;
 	}
 	if (o->counted_ns == 0 &&
-			atomic_load_explicit(&h->stamps, memory_order_relaxed) == STAMPS_CLOCK) {
+			atomic_load_explicit(&o->common->stamps, memory_order_relaxed) == STAMPS_CLOCK) {
 		newest = clock = clock_stamp();
 		o->settled = clock - ORDER_SLACK;
 	} else if (o->counted_ns == 0) {
 		o->counted_ns = o->settled == 0 ? 1 : o->now_ns;
 	}
 	if (o->counted_ns != 0 && o->now_ns - o->counted_ns >= counted_pause_ns) {
-		newest = atomic_load(&h->stamp);
+		newest = atomic_load(&o->common->stamp);
 		o->settled = newest - 1;
 	}
 	if (o->next.epoch != o->epoch && is_seen_by_all(o, clock)) {
@@ -68,7 +66,7 @@ uint64_t order_take_horizon(struct order *o) {
 
 /** The epoch in the header. A value that cannot be there was overwritten, and is corrected. */
 static uint64_t look(struct order *o) {
-	_Atomic uint64_t *at = &o->segment->header->epoch;
+	_Atomic uint64_t *at = &o->common->epoch;
 	uint64_t epoch = atomic_load(at);
 	if (epoch < o->newest_epoch || wire_epoch_number(epoch) > o->epoch_most) {
 		o->counts.bad_entries++;
@@ -89,8 +87,8 @@ static bool is_alone(const struct order *o) {
 
 static void give(struct order *o, uint64_t epoch) {
 	uint64_t number = wire_epoch_number(epoch) + 1;
-	uint64_t given = wire_epoch(number, o->busy->slot_index + 1);
-	if (atomic_compare_exchange_strong(&o->segment->header->epoch, &epoch, given)) {
+	uint64_t given = wire_epoch(number, o->busy->owner);
+	if (atomic_compare_exchange_strong(&o->common->epoch, &epoch, given)) {
 		o->newest_epoch = given;
 		o->epoch_most = number + 1;
 	}
@@ -112,9 +110,8 @@ void order_see_epoch(struct order *o) {
 
 void order_end_epoch_of(struct order *o, const struct reader *r) {
 	uint64_t epoch = look(o);
-	if (wire_epoch_owner(epoch) == r->slot_index + 1) {
-		(void)atomic_compare_exchange_strong(&o->segment->header->epoch, &epoch,
-				wire_epoch_of_all(epoch));
+	if (wire_epoch_owner(epoch) == r->owner) {
+		(void)atomic_compare_exchange_strong(&o->common->epoch, &epoch, wire_epoch_of_all(epoch));
 	}
 	if (o->busy == r) {
 		o->busy = NULL;

@@ -62,7 +62,7 @@ static bool is_out_of_patience(struct order *o, const struct reader *r) {
 	uint64_t held_ns = o->now_ns - r->held_since_ns;
 	return held_ns > o->limits.force_ns ||
 			(held_ns > o->limits.patience_ns && o->is_crowded &&
-					!o->sink.is_thread_running(o->sink.user, r->pid, r->tid));
+					!o->sink.is_thread_running(r->source->user, r->pid, r->tid));
 }
 
 static void hold_up(struct order *o, struct reader *r) {
@@ -116,21 +116,35 @@ static void check_key(struct order *o, struct reader *r, uint64_t newest) {
 	}
 }
 
+/** An image that has not begun: what other processes do after its first event has to wait. */
+static void await_image(struct order *o, struct reader *r) {
+	struct source *s = r->source;
+	s->held_since_ns = s->held_since_ns ? s->held_since_ns : o->now_ns;
+	if (o->sources.n > 1 && o->now_ns - s->held_since_ns <= o->limits.patience_ns) {
+		order_look(o, r);
+		if (order_peek(o, r) == NEXT_EVENT && r->key <= o->limit) {
+			o->limit = r->key - 1;
+		}
+	}
+}
+
 /** What is there, and who holds the others up. `newest` is what order_take_horizon returned. */
 static void look_at_all(struct order *o, uint64_t newest) {
 	o->n_turns = 0;
 	o->n_held = 0;
 	o->is_crowded = false;
-	for (uint32_t i = 0; i < o->n_readers; i++) {
-		struct reader *r = o->readers[i];
+	for (uint32_t i = 0; i < o->readers.n; i++) {
+		struct reader *r = o->readers.items[i];
 		if (!r->is_held) {
 			check_key(o, r, newest);
 			order_look(o, r);
 		}
 	}
-	for (uint32_t i = 0; i < o->n_readers; i++) {
-		struct reader *r = o->readers[i];
-		if (!r->is_held && !order_is_drained(r)) {
+	for (uint32_t i = 0; i < o->readers.n; i++) {
+		struct reader *r = o->readers.items[i];
+		if (r->is_held) {
+			await_image(o, r);
+		} else if (!order_is_drained(r)) {
 			come_to(o, r, order_peek(o, r));
 		}
 	}
@@ -178,8 +192,8 @@ static void merge(struct order *o) {
  */
 static void note_through(struct order *o) {
 	o->n_left = o->n_turns;
-	for (uint32_t i = 0; i < o->n_readers; i++) {
-		struct reader *r = o->readers[i];
+	for (uint32_t i = 0; i < o->readers.n; i++) {
+		struct reader *r = o->readers.items[i];
 		if (r->held_since_ns == 0 && (!r->has_event || r->key > o->horizon)) {
 			r->through = o->horizon;
 		} else if (r->is_passed) {
@@ -194,7 +208,7 @@ static void note_through(struct order *o) {
 size_t order_round(struct order *o, uint64_t now_ns) {
 	o->n_round = 0;
 	o->now_ns = now_ns;
-	o->label_now_ns = now_ns - o->segment->start_ns;
+	o->label_now_ns = now_ns - o->start_ns;
 
 	uint64_t newest = order_take_horizon(o);
 	order_find_threads(o);
@@ -213,7 +227,7 @@ size_t order_round(struct order *o, uint64_t now_ns) {
 
 bool order_is_behind(const struct order *o) {
 	return o->n_held > 0 || o->n_left > 0 || o->next.epoch != o->epoch ||
-			ANY(i, o->n_readers, o->readers[i]->is_held);
+			ANY(i, o->readers.n, o->readers.items[i]->is_held);
 }
 
 uint64_t order_rest_ns(const struct order *o) {
@@ -225,26 +239,42 @@ void order_finish(struct order *o, uint64_t now_ns) {
 	enum { IDLE_ROUNDS = 4, IDLE_MAX = 64 };
 	o->is_last = true;
 	o->n_idle = 0;
-	while (o->n_idle < IDLE_ROUNDS || (o->n_readers > 0 && o->n_idle < IDLE_MAX)) {
+	while (o->n_idle < IDLE_ROUNDS || (o->readers.n > 0 && o->n_idle < IDLE_MAX)) {
 		(void)order_round(o, now_ns);
 	}
 }
 
 // ---- begin and end
 
+void order_add(struct order *o, struct segment *segment, struct tries *tries, void *user) {
+	struct source *s = memory_new(1, sizeof *s + segment->n_slots * sizeof *s->by_slot);
+	s->segment = segment;
+	s->tries = tries;
+	s->user = user;
+	(void)vec_add(&o->sources, s);
+}
+
+bool order_remove(struct order *o, const struct segment *segment) {
+	struct source **at = FIND_IN(s, o->sources, (*s)->segment == segment);
+	if (!at || (*at)->n_readers > 0) {
+		return false;
+	}
+	free(*at);
+	*at = o->sources.items[--o->sources.n];
+	return true;
+}
+
 struct order *order_create(struct segment *segment, struct tries *tries,
 		const struct order_sink *sink, const struct order_limits *limits) {
 	struct order *o = memory_new(1, sizeof *o);
-	o->segment = segment;
-	o->tries = tries;
+	o->common = segment->common;
+	o->start_ns = segment->start_ns;
 	o->sink = *sink;
 	o->limits = limits ? *limits : (struct order_limits){0};
 	o->limits.patience_ns = o->limits.patience_ns ? o->limits.patience_ns : 100000000u;
 	o->epoch_most = 2; // its first thread's, and what the second makes of it
 	o->limits.force_ns = o->limits.force_ns ? o->limits.force_ns : 10000000000u;
-	o->by_slot = memory_new(segment->n_slots, sizeof(struct reader *));
-	o->readers = memory_new(segment->n_slots, sizeof(struct reader *));
-	o->turns = memory_new(segment->n_slots, sizeof *o->turns);
+	order_add(o, segment, tries, sink->user);
 	return o;
 }
 
@@ -252,9 +282,13 @@ void order_destroy(struct order *o) {
 	if (!o) {
 		return;
 	}
-	for (uint32_t i = 0; i < o->n_readers; i++) {
-		free(o->readers[i]);
+	EACH(r, o->readers) {
+		free(*r);
 	}
-	CALL_FOR(free_at, o, by_slot, readers, turns);
+	EACH(s, o->sources) {
+		free(*s);
+	}
+	CALL_FOR(vec_finish, o, readers, sources);
+	free(o->turns);
 	free(o);
 }

@@ -3,7 +3,8 @@
 /**
  * Merges the rings of all threads into one sequence of events.
  *
- * One thread; never sleeps or waits.
+ * One thread; never sleeps or waits. The threads may be of several processes with a segment each,
+ * if these share their struct wire_common.
  *
  * Guarantees for the sequence:
  *  - between threads: any order that the program itself has established, by a lock, a join, an
@@ -39,7 +40,7 @@ struct order_sink {
 	void (*late_events)(void *user, const struct trace_event *events, size_t n);
 	/**
 	 * A call that maps, in its place among the events: KIND_MAP, KIND_UNMAP or KIND_CHANGED. Low
-	 * bits of its address are the wire_map_sort().
+	 * bits of its address are the wire_map_sort(). Or a KIND_FORK.
 	 */
 	void (*mapping)(void *user, const struct trace_event *event);
 	/** A thread appeared: its id (below 2^28) for its events. 0 is allowed: "no thread". */
@@ -52,6 +53,8 @@ struct order_sink {
 	bool (*is_thread_alive)(void *user, uint32_t pid, uint32_t tid);
 	/** True if it runs, or would if there were a processor for it. */
 	bool (*is_thread_running)(void *user, uint32_t pid, uint32_t tid);
+	/** NULL, or: add the segments of all processes that may have had an event before now. */
+	void (*find_segments)(void *user);
 };
 
 struct order_limits {
@@ -77,6 +80,15 @@ struct order_counts {
 struct order *order_create(struct segment *segment, struct tries *tries,
 		const struct order_sink *sink, const struct order_limits *limits);
 void order_destroy(struct order *o);
+
+/**
+ * The same for one more segment. The sink is asked about its threads and images, and told of them,
+ * with that `user`; its events go to the sink's own.
+ */
+void order_add(struct order *o, struct segment *segment, struct tries *tries, void *user);
+
+/** All threads that it ever had have ended. The segment may go. False: not yet. */
+bool order_remove(struct order *o, const struct segment *segment);
 
 /** Take what is there, and hand it over. `now_ns` is CLOCK_MONOTONIC. Returns how many events. */
 size_t order_round(struct order *o, uint64_t now_ns);

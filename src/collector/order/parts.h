@@ -32,8 +32,24 @@ static inline uint64_t order_key_epoch(order_key key) {
 	return (uint64_t)(key >> 64);
 }
 
+/** A segment, and which threads it has. */
+struct source {
+	struct segment *segment;
+	struct tries *tries;
+	void *user; // of the sink, where it is about this segment
+	uint32_t n_readers;
+	uint32_t n_seen_slots; // slots below were in use at least once
+	uint32_t seen_claims;
+	uint32_t image;
+	uint64_t searched_ns;
+	uint64_t held_since_ns; // its next image waits until it begins; 0: none does
+	bool has_ended;         // one of its threads, just now
+	struct reader *by_slot[];
+};
+
 /** One slot in use: a thread, as seen from here. */
 struct reader {
+	struct source *source;
 	struct thread_slot *slot;
 	struct wire_event *entries[N_RINGS];
 	uint64_t at[N_RINGS];   // next entry to take
@@ -47,6 +63,7 @@ struct reader {
 	uint64_t held_since_ns; // its next entry is reserved and not published; 0: it is not held up
 	uint64_t alive_at_ns;   // when it was last checked that its thread is alive
 	uint32_t slot_index;
+	uint32_t owner;  // its number as an owner of epochs
 	uint32_t thread; // the sink's id
 	uint32_t tid, pid, image;
 	uint32_t index; // in order.readers
@@ -64,24 +81,20 @@ struct turn {
 };
 
 struct order {
-	struct segment *segment;
-	struct tries *tries;
+	struct wire_common *common;
+	uint64_t start_ns;
 	struct order_sink sink;
 	struct order_limits limits;
 	uint64_t now_ns;       // CLOCK_MONOTONIC, of this round
 	uint64_t label_now_ns; // the same as a label
 	bool is_last;          // the process is gone
 	struct order_counts counts;
-	uint32_t image;
 
 	// threads
-	struct reader **by_slot; // n_slots
-	struct reader **readers; // compact
-	uint32_t n_readers;
-	uint32_t n_seen_slots; // slots below were in use at least once
-	uint32_t seen_claims;
-	uint32_t next_asked; // the reader whose thread is checked next
-	uint64_t searched_ns, asked_ns;
+	VEC(struct source *) sources;
+	VEC(struct reader *) readers; // in any order
+	uint32_t next_asked;          // the reader whose thread is checked next
+	uint64_t asked_ns;
 
 	// epochs
 	uint64_t epoch;        // all earlier ones are complete: their events are reserved
@@ -102,7 +115,8 @@ struct order {
 	order_key reached;   // the highest that was handed over
 	uint64_t settled;    // all with older stamps in the present epoch have been reserved
 	uint64_t counted_ns; // when stamps were first seen to be counted; 0: they are the clock's
-	struct turn *turns;  // a heap of n_turns
+	struct turn *turns;  // a heap of n_turns, with room for all readers
+	size_t turn_room;
 	uint32_t n_turns;
 	uint32_t n_held, n_left; // readers held up, and those with events beyond the horizon
 	bool is_crowded;         // a ring is filling up
@@ -136,8 +150,9 @@ static inline void order_commit(struct order *o, const struct trace_event *end) 
 	o->n_batch = (uint32_t)(end - o->batch);
 }
 
+/** Those that change no block. */
 static inline bool order_is_mapping(uint32_t kind) {
-	return kind - KIND_MAP <= KIND_CHANGED - KIND_MAP;
+	return kind - KIND_MAP <= KIND_FORK - KIND_MAP;
 }
 
 /** Hand over a mapping's event, behind what the batch holds. */

@@ -26,7 +26,9 @@ static void announce(void *user, uint32_t id, const struct wire_module *module) 
 }
 
 void run_take_modules(struct run *run) {
-	tries_poll_modules(&run->tries, announce, run);
+	if (!run->tree) {
+		tries_poll_modules(&run->tries, announce, run);
+	}
 }
 
 /**
@@ -64,7 +66,7 @@ static void keep(struct run *run) {
 
 /** If the kernel no longer trusts the clock that orders events, count stamps instead. */
 static void look_at_clock(struct run *run) {
-	_Atomic uint32_t *stamps = &run->segment.header->stamps;
+	_Atomic uint32_t *stamps = &run->segment.common->stamps;
 	if (run->now_ns < run->next_clock_ns || atomic_load(stamps) != STAMPS_CLOCK) {
 		return;
 	}
@@ -123,6 +125,9 @@ enum rec_look_at run_housekeep(struct run *run, bool is_idle) {
 	run_take_modules(run);
 	run_look_at_threads(run);
 	run_look_at_program(run);
+	if (run->tree) {
+		run_tree_see_ends(run);
+	}
 	if (run->now_ns >= run->samples.next_ns) {
 		samples_take(&run->samples, run->program, run->now_ns, is_idle,
 				aggregate_now(run_aggregate(run)).live_bytes, &run->segment);

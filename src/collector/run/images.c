@@ -38,7 +38,7 @@ void run_note_image(struct run *run) {
 
 /** The process became a program without the recorder: what was live before is gone. */
 static void run_note_unrecorded(struct run *run) {
-	run_begin_program(run);
+	(run->tree ? run_tree_exec : run_begin_program)(&run->first);
 	struct rec_image *entry = vec_push(&run->images);
 	uint64_t before_ns = run->images.n > 1 ? entry[-1].time_ns : 0;
 	uint64_t since_ns = run->exec_watch.since_ns;
@@ -66,7 +66,9 @@ void run_watch_exec(struct run *run, bool is_running) {
 	run->exec_watch.user = run;
 	exec_watch_init(&run->exec_watch, (const char *)run->texts.items[run->meta.exe].data,
 			run->program, is_running);
-	run_note_image(run);
+	if (!run->tree) {
+		run_note_image(run);
+	}
 }
 
 void run_look_at_program(struct run *run) {
@@ -122,9 +124,8 @@ void run_note_sandbox(struct run *run) {
 enum { THREAD_LOOKS = 64 }; // names of threads looked up per round, at most
 
 /** The name that the program gave its thread. False: none, or it is being written now. */
-static bool thread_label(const struct run *run, const struct live_thread *thread,
-		char label[WIRE_LABEL]) {
-	const struct thread_slot *slot = segment_slot(&run->segment, thread->slot);
+static bool thread_label(const struct live_thread *thread, char label[WIRE_LABEL]) {
+	const struct thread_slot *slot = segment_slot(thread->member->segment, thread->slot);
 	uint32_t version = atomic_load(&slot->label_version);
 	memcpy(label, slot->label, WIRE_LABEL);
 	label[WIRE_LABEL - 1] = '\0';
@@ -135,15 +136,14 @@ static bool thread_label(const struct run *run, const struct live_thread *thread
 
 void run_take_label(struct run *run, const struct live_thread *thread) {
 	char label[WIRE_LABEL];
-	if (thread_label(run, thread, label)) {
+	if (thread_label(thread, label)) {
 		aggregate_thread_name(run_aggregate(run), thread->id, texts_id_of(&run->texts, label));
 	}
 }
 
 /** The name before its first event, all that is known of a thread that has ended since. */
-static bool first_name(const struct run *run, const struct live_thread *thread,
-		char name[WIRE_LABEL]) {
-	const struct thread_slot *slot = segment_slot(&run->segment, thread->slot);
+static bool first_name(const struct live_thread *thread, char name[WIRE_LABEL]) {
+	const struct thread_slot *slot = segment_slot(thread->member->segment, thread->slot);
 	memcpy(name, slot->name, WIRE_THREAD_NAME);
 	name[WIRE_THREAD_NAME - 1] = '\0';
 	return thread->n_looks == 0 && slot->tid == thread->tid && name[0];
@@ -154,7 +154,8 @@ static bool last_name(const struct run *run, const struct live_thread *thread,
 		char name[WIRE_LABEL]) {
 	pid_t main_thread = run->program_inside ? run->program_inside : run->program;
 	struct watch_end end;
-	if (thread->n_looks > 0 || thread->tid != (uint32_t)main_thread || !run->watch ||
+	if (thread->member != &run->first || thread->n_looks > 0 ||
+			thread->tid != (uint32_t)main_thread || !run->watch ||
 			!watch_has_ended(run->watch, &end)) {
 		return false;
 	}
@@ -165,12 +166,14 @@ static bool last_name(const struct run *run, const struct live_thread *thread,
 void run_look_at_thread(struct run *run, struct live_thread *thread) {
 	static const uint64_t gaps_ns[] = {20000000, 200000000, 2000000000, 20000000000};
 	char name[WIRE_LABEL];
-	if (thread_label(run, thread, name) ||
-			process_thread_name(run->program, (pid_t)thread->tid, name, sizeof name) ||
-			first_name(run, thread, name) || last_name(run, thread, name)) {
+	if (thread_label(thread, name) ||
+			process_thread_name(thread->member->pid, (pid_t)thread->tid, name, sizeof name) ||
+			first_name(thread, name) || last_name(run, thread, name)) {
 		aggregate_thread_name(run_aggregate(run), thread->id, texts_id_of(&run->texts, name));
 	}
-	unseen_watch(&run->unseen, (pid_t)thread->tid, thread->n_looks > 0);
+	if (run->records_mappings) {
+		unseen_watch(&run->unseen, (pid_t)thread->tid, thread->n_looks > 0);
+	}
 	thread->look_ns = run->now_ns + gaps_ns[thread->n_looks];
 	thread->n_looks += thread->n_looks + 1 < N_OF(gaps_ns);
 }

@@ -93,7 +93,8 @@ static void rest(struct run *run, uint64_t *sleep_ns) {
 	bool is_waiting = most_ns < NAP_NS;
 	segment_wait(&run->segment, is_waiting ? most_ns : *sleep_ns);
 	uint64_t max_ns = run->jit.fd >= 0 ? JIT_SLEEP_MAX_NS : SLEEP_MAX_NS;
-	max_ns = run->ending.is_close || run->scanner.pid > 0 ? LIMIT_SLEEP_MAX_NS : max_ns;
+	bool is_watched = run->ending.is_close || run->scanner.pid > 0 || run->members.n > 1;
+	max_ns = is_watched ? LIMIT_SLEEP_MAX_NS : max_ns;
 	max_ns = run->children.n_living > 0 && max_ns > CHILDREN_SLEEP_MAX_NS ? CHILDREN_SLEEP_MAX_NS
 																		  : max_ns;
 	*sleep_ns = *sleep_ns * 2 > max_ns ? max_ns : *sleep_ns * 2;
@@ -149,6 +150,7 @@ void run_loop(struct run *run) {
 			rest(run, &sleep_ns);
 		}
 	}
+	run->first.has_ended = !run->end.is_detached; // else its threads live on
 	if (!run->ends_when_closed && segment_state(&run->segment) == SEGMENT_CLOSED) {
 		note_given_up(run);
 	}
@@ -170,6 +172,9 @@ void run_loop(struct run *run) {
 	}
 	order_finish(run->order, clock_now_ns());
 	feed_drain(&run->feed);
+	if (run->tree) {
+		run_tree_end(run);
+	}
 	segment_close(&run->segment); // children that still run must not wait for us
 	run_take_modules(run);
 	run_note_last_program(run);

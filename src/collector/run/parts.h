@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * One recording in progress, as the files of run/ and start/ share it.
+ * One recording in progress, as the files of run/, start/ and tree/ share it.
  *
  *   start/                 the four ways in which a recording begins
  *   loop.c                 rings -> order -> sink.c -> aggregate, until the program has ended;
@@ -25,8 +25,37 @@ enum { RUN_PAUSE_NS = 20000 }; // between two rounds that wait for events
 /** May a thread of its own apply events? HEAPTRACK_STAGES in the environment, for tests: 1 or 2. */
 enum stages { STAGES_UNKNOWN, STAGES_ONE, STAGES_TWO_ALWAYS, STAGES_TWO };
 
+struct tree;  // of processes: tree.c
+struct cell;  // tree/cells.h
+struct cells; // the same
+
+/** What an image, as its process counts them, executes: a string. */
+struct program {
+	uint32_t image, exe;
+};
+
+/** A process that is recorded: the program, or, with --children, another one. */
+struct member {
+	struct run *run;
+	struct segment *segment;
+	pid_t pid;
+	bool has_ended;
+	uint32_t image; // that has begun last, as the recorder counts them
+
+	// ---- of a tree: tree.c
+	struct cell *cell;
+	struct tries tries;
+	uint32_t process;   // row
+	uint32_t image_row; // of that image
+	VEC(struct program) programs;
+	struct map regions;     // of its addresses: theirs
+	uint64_t last, last_to; // the region asked for last; last_to 0: there is none
+	bool is_seen;           // has_ended, and the order has taken what was there then
+};
+
 /** A thread whose name is still looked at. */
 struct live_thread {
+	const struct member *member;
 	uint32_t id, tid; // id: of the aggregate
 	uint32_t slot;
 	uint64_t look_ns; // when to look at its name again
@@ -75,6 +104,10 @@ struct run {
 	struct jit jit;
 	struct units units;
 	struct keeper *keeper;
+	struct member first;          // the program
+	struct cells *cells;          // NULL: only the program is recorded
+	struct tree *tree;            // the same
+	VEC(struct member *) members; // of the tree
 
 	uint64_t rss_before_exec; // what the kernel's account of max_rss begins with
 	struct exec_watch exec_watch;
@@ -84,7 +117,6 @@ struct run {
 	struct ending ending;
 	VEC(struct live_thread) threads;
 	VEC(struct rec_image) images;
-	uint32_t n_images_taken; // of those that the recorder counts
 	struct rec_meta meta;
 	struct watch_end end;
 	uint64_t now_ns; // of the recording's time
@@ -253,8 +285,37 @@ void run_say(struct run *run, const char *fmt, ...) ATTR_PRINTF(2, 3);
 /** Write single events to the file, if they are kept. */
 void run_keep_events(struct run *run, const struct trace_event *events, size_t n);
 
-/** The process runs another program from here on: what was live is gone. */
-void run_begin_program(struct run *run);
+/** The program runs another one from here on: what was live is gone. */
+void run_begin_program(struct member *m);
+
+// ---- tree/tree.c: --children. All but the first of a run that has a tree
+
+/** The program waits to be started. */
+void run_tree_create(struct run *run);
+void run_tree_destroy(struct run *run);
+
+void run_tree_events(struct run *run, const struct trace_event *events, size_t n);
+/** A fork, or an end. */
+void run_tree_fork(struct run *run, const struct trace_event *event);
+
+/** Take processes that have joined, and modules. `user`: the first member. */
+void run_tree_find(void *user);
+
+/** An image begins, of which that is the row; what was live before is gone. */
+void run_tree_image(struct member *m, uint32_t image, struct rec_image *row);
+void run_tree_exec(struct member *m);
+
+/** That thread is one of its own. */
+void run_tree_thread(const struct member *m, uint32_t thread);
+
+/** Between rounds: see which processes have ended. */
+void run_tree_see_ends(struct run *run);
+
+/** The program has ended, and the order is finished. */
+void run_tree_end(struct run *run);
+
+/** Its tables, and what it changes in others: after the aggregate's. */
+void run_tree_put(struct run *run, struct recording *r);
 
 // ---- images.c
 

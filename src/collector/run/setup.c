@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Sets up the parts of a recording, each with those before it, and destroys them. */
 #include "collector/run/parts.h"
+#include "collector/tree/cells.h"
 
 enum { MODULES_OPEN_MAX = 4096 };
 
@@ -17,6 +18,9 @@ static void end_without_memory(void *user) {
 	}
 	if (run->segment.header) {
 		segment_close(&run->segment); // nobody waits for us
+	}
+	if (run->cells) {
+		cells_close(run->cells);
 	}
 	if (run->guardian.pid > 0) {
 		(void)shutdown(run->guardian.socket, SHUT_RDWR); // it leaves the program as it was
@@ -52,7 +56,7 @@ static uint32_t node_capacity(pid_t program) {
 
 bool run_make_segment(struct run *run, uint32_t options, int memory_fd, struct err *err) {
 	const struct run_options *o = run->options;
-	const struct segment_params params = {
+	struct segment_params params = {
 			.options = options | (o->free_stacks ? SEGMENT_FREE_STACKS : 0u) |
 					(o->exact_time ? SEGMENT_EXACT_TIME : 0u) |
 					(o->no_memory ? SEGMENT_NO_MAPPINGS : 0u) |
@@ -63,7 +67,7 @@ bool run_make_segment(struct run *run, uint32_t options, int memory_fd, struct e
 			.has_memory = memory_fd >= 0,
 			.memory_fd = memory_fd,
 	};
-	run->records_mappings = !o->no_memory;
+	run->records_mappings = !o->no_memory && !o->children;
 	struct rlimit before;
 	// The limit on the size of files (ulimit -f) applies to shared memory, and the mapping takes
 	// address space (ulimit -v). The program keeps its limits
@@ -71,7 +75,8 @@ bool run_make_segment(struct run *run, uint32_t options, int memory_fd, struct e
 	rlim_t limit = own_limit_raise(RLIMIT_FSIZE, RLIM_INFINITY);
 	(void)own_limit_raise(RLIMIT_AS, RLIM_INFINITY);
 	void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
-	bool ok = segment_init(&run->segment, &params, err);
+	bool ok = (!o->children || (run->cells = cells_create(&params, err))) &&
+			segment_init(&run->segment, &params, err);
 	if (ok && run->records_mappings) {
 		atomic_store(&run->segment.header->end_wait_ms,
 				o->leaks ? RUN_LEAKS_WAIT_MS : RUN_END_WAIT_MS);
@@ -163,16 +168,23 @@ bool run_create_parts(struct run *run, const char *image, struct err *err) {
 	children_init(&run->children, run->program, (struct reason_context){0});
 	run->own_heaps.tell = run_note_own_heap;
 	run->own_heaps.user = run;
-	jit_init(&run->jit, run->program, run->program_inside);
+	// Generated code of several processes may lie at the same addresses: none has names
+	jit_init(&run->jit, run->options->children ? 0 : run->program, run->program_inside);
 	units_init(&run->units, &run->segment, &run->modules, &run->jit);
 	run->meta.exe = texts_id_of(&run->texts, image);
 	run->keeps_events = run->options->events_bytes > 0;
 	const char *stages = getenv("HEAPTRACK_STAGES");
 	run->stages = stages ? (enum stages)(*stages - '0') : STAGES_UNKNOWN;
+	run->first = (struct member){.run = run, .segment = &run->segment, .pid = run->program};
 	struct order_sink sink = run_sink;
-	sink.user = run;
+	sink.user = &run->first;
+	sink.find_segments = run->cells ? run_tree_find : NULL;
 	tries_init(&run->tries, &run->segment);
-	run->order = order_create(&run->segment, &run->tries, &sink, NULL);
+	if (run->cells) {
+		run_tree_create(run);
+	}
+	run->order = order_create(&run->segment, run->cells ? &run->first.tries : &run->tries, &sink,
+			NULL);
 	feed_init(&run->feed, aggregate_create(NULL));
 	run->mappings = mappings_create(run->segment.header->page_bytes);
 	return (run->names = namer_create(&run->modules, &run->texts, err)) &&
@@ -194,6 +206,7 @@ bool run_start_watch(struct run *run, struct watch_params params, struct err *er
 	params.segment_fd = run->segment.memory.fd;
 	params.bell = &run->segment.common->bell;
 	params.heartbeat = &run->segment.common->heartbeat;
+	params.cells = run->cells;
 	params.control = run->control = control_open(run->program, params.bell);
 	run->watch = watch_start(&params, err);
 	return run->watch != NULL;
@@ -211,18 +224,20 @@ void run_destroy(struct run *run, bool keep_file) {
 	spawn_cancel(&run->spawn);
 	guardian_stop(&run->guardian);
 	order_destroy(run->order);
+	run_tree_destroy(run);
 	tries_finish(&run->tries);
 	feed_finish(&run->feed);
 	mappings_destroy(run->mappings);
 	modules_finish(&run->modules);
 	texts_finish(&run->texts);
-	CALL_FOR(vec_finish, run, samples, children, threads, images, allocators);
+	CALL_FOR(vec_finish, run, samples, children, threads, images, allocators, members);
 	map_finish(&run->old_stacks);
 	vec_finish(&run->own_heaps.seen);
 	looks_finish(&run->looks);
 	unseen_finish(&run->unseen);
 	smaps_finish(&run->before);
 	segment_finish(&run->segment);
+	cells_destroy(run->cells);
 	file_close(run->door_fd);
 	file_close(run->signals_fd);
 	arena_finish(&run->arena);

@@ -3,9 +3,11 @@
 #include "collector/run/parts.h"
 
 static void take_events(void *user, const struct trace_event *events, size_t n) {
-	struct run *run = user;
+	struct run *run = ((const struct member *)user)->run;
 	check(n <= FEED_BATCH);
-	if (run->is_staged || run->stages == STAGES_TWO_ALWAYS) {
+	if (run->tree) {
+		run_tree_events(run, events, n);
+	} else if (run->is_staged || run->stages == STAGES_TWO_ALWAYS) {
 		memcpy(run->feed.events, events, n * sizeof *events);
 		run->feed.n = n;
 		feed_pass(&run->feed);
@@ -19,10 +21,10 @@ static void take_events(void *user, const struct trace_event *events, size_t n) 
 // What they add to the heap, or remove, was missing since their place in the order: in between, the
 // sum was too low, or too high, by that much
 static void take_late_events(void *user, const struct trace_event *events, size_t n) {
-	struct run *run = user;
+	struct run *run = ((const struct member *)user)->run;
 	for (size_t i = 0; i < n; i++) {
 		uint64_t before = aggregate_now(run_aggregate(run)).live_bytes;
-		take_events(run, &events[i], 1);
+		take_events(user, &events[i], 1);
 		uint64_t now = aggregate_now(run_aggregate(run)).live_bytes;
 		run->late_allocated_bytes += now > before ? now - before : 0;
 		run->late_freed_bytes += now < before ? before - now : 0;
@@ -30,34 +32,52 @@ static void take_late_events(void *user, const struct trace_event *events, size_
 }
 
 static void take_mapping(void *user, const struct trace_event *event) {
-	struct run *run = user;
+	struct run *run = ((const struct member *)user)->run;
 	run->last_event_ns = event->time_ns;
-	mappings_event(run->mappings, event);
+	if (event->kind != KIND_FORK) {
+		mappings_event(run->mappings, event);
+	} else if (run->tree) {
+		run_tree_fork(run, event);
+	}
 }
 
 /** All up to this one: an image that allocated nothing before its exec has no thread. */
-static void note_images(struct run *run, uint32_t image) {
-	for (; run->n_images_taken < image; run->n_images_taken++) {
-		if (run->n_images_taken > 0) { // the first was noted at the start
+static void note_images(struct member *m, uint32_t image) {
+	struct run *run = m->run;
+	if (run->tree && image != m->image) {
+		if (m == &run->first) {
+			run_note_image(run);
+		} else {
+			(void)vec_add(&run->images, (struct rec_image){.time_ns = run->now_ns});
+		}
+		run_tree_image(m, image, &run->images.items[run->images.n - 1]);
+	}
+	for (; !run->tree && m->image < image; m->image++) {
+		if (m->image > 0) { // the first was noted at the start
 			run_note_image(run);
 		}
 	}
 }
 
 static uint32_t take_thread(void *user, const struct order_thread *thread) {
-	struct run *run = user;
-	note_images(run, thread->image);
-	uint32_t id = aggregate_thread(run_aggregate(run), thread->tid, thread->image, thread->time_ns);
+	struct member *m = user;
+	struct run *run = m->run;
+	note_images(m, thread->image);
+	uint32_t image = run->tree ? m->image_row : thread->image;
+	uint32_t id = aggregate_thread(run_aggregate(run), thread->tid, image, thread->time_ns);
+	if (run->tree) {
+		run_tree_thread(m, id);
+	}
 	if (id) {
 		struct live_thread *live = vec_push(&run->threads);
-		*live = (struct live_thread){.id = id, .tid = thread->tid, .slot = thread->slot};
+		*live = (struct live_thread){m, .id = id, .tid = thread->tid, .slot = thread->slot};
 		run_look_at_thread(run, live);
 	}
 	return id;
 }
 
 static void take_thread_end(void *user, uint32_t id) {
-	struct run *run = user;
+	struct run *run = ((const struct member *)user)->run;
 	aggregate_thread_ended(run_aggregate(run), id, run->now_ns);
 	struct trace_event end = {.kind = TRACE_THREAD_ENDED, .time_ns = run->now_ns};
 	end.thread = id & TRACE_THREAD_MAX;
@@ -71,27 +91,22 @@ static void take_thread_end(void *user, uint32_t id) {
 }
 
 static void take_image(void *user, uint32_t image) {
-	run_begin_program(user);
-	note_images(user, image);
+	struct member *m = user;
+	(m->run->tree ? run_tree_exec : run_begin_program)(m);
+	note_images(m, image);
 }
 
 static bool is_thread_alive(void *user, uint32_t pid, uint32_t tid) {
-	const struct run *run = user;
-	if (run->end.time_ns > 0 && !run->end.is_detached) { // after a detach its threads live on
-		return false;
-	}
-	if (run->program_inside != 0 && run->program_inside != run->program) {
-		return process_has_thread_inside(run->program, (pid_t)tid);
-	}
-	return syscall(SYS_tgkill, pid, tid, 0) == 0 || errno == EPERM;
+	const struct member *m = user;
+	return !m->has_ended &&
+			((pid_t)pid != m->pid ? process_has_thread_inside(m->pid, (pid_t)tid)
+								  : syscall(SYS_tgkill, pid, tid, 0) == 0 || errno == EPERM);
 }
 
 static bool is_thread_running(void *user, uint32_t pid, uint32_t tid) {
-	const struct run *run = user;
-	(void)pid; // inside a namespace of its own, the thread's id there is all that is known
-	return run->program_inside == 0 || run->program_inside == run->program
-			? process_thread_is_running(run->program, (pid_t)tid)
-			: true;
+	const struct member *m = user;
+	// Inside a namespace of its own, the thread's id there is all that is known
+	return (pid_t)pid != m->pid || process_thread_is_running(m->pid, (pid_t)tid);
 }
 
 const struct order_sink run_sink = {

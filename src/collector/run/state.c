@@ -16,7 +16,7 @@ static void copy_tables(struct recording *r, const struct run *run) {
 	(void)RECORDING_PUT(r, locations, run->tries.locations, run->tries.n_locations);
 	(void)RECORDING_PUT(r, frames, frames->items, frames->n);
 	(void)RECORDING_PUT(r, nodes, run->tries.nodes, run->tries.n_nodes);
-	(void)RECORDING_PUT(r, samples, run->samples.items, run->samples.n);
+	(void)RECORDING_PUT(r, samples, run->samples.items, run->tree ? 0 : run->samples.n);
 	(void)RECORDING_PUT(r, images, run->images.items, run->images.n);
 	(void)RECORDING_PUT(r, allocators, run->allocators.items, run->allocators.n);
 }
@@ -65,7 +65,7 @@ uint64_t run_lost_events(const struct run *run) {
 static void put_quality(struct rec_quality *q, const struct run *run) {
 	struct order_counts counts = order_counts(run->order);
 	const struct segment_header *h = run->segment.header;
-	q->lost_events = run_lost_events(run);
+	q->lost_events += run_lost_events(run);
 	q->truncated_stacks = counts.truncated;
 	q->abandoned_hooks = counts.abandoned;
 	q->runtime_mismatches = atomic_load(&run->segment.header->runtime_mismatches);
@@ -109,6 +109,9 @@ static void put_peak_range(struct rec_summary *summary, const struct run *run) {
 
 static void put_process(struct rec_summary *summary, const struct run *run) {
 	summary->failed = order_counts(run->order).failed;
+	if (run->tree) {
+		return; // of one process, all else would say nothing of the others
+	}
 	put_peak_rss(summary, run);
 	struct process_usage usage = run->end.usage;
 	if (run->end.time_ns == 0 && !process_usage(run->program, &usage)) {
@@ -124,7 +127,7 @@ static void put_meta(struct rec_meta *meta, struct run *run, bool is_last) {
 	meta->memory_limit_bytes = run->ending.limit_bytes;
 	meta->written_ns = run->now_ns;
 	meta->duration_ns = run->now_ns;
-	meta->n_images = (uint32_t)run->images.n;
+	meta->n_images = run->tree ? run->first.image : (uint32_t)run->images.n;
 	if (run->end.time_ns > 0) {
 		meta->duration_ns = run->end.time_ns - run->segment.start_ns;
 		meta->ended = run->end.is_detached ? REC_DETACHED
@@ -145,6 +148,9 @@ struct recording *run_state(struct run *run, bool is_last) {
 	if (run->records_mappings) {
 		mappings_until(run->mappings, known_ns);
 		mappings_snapshot(run->mappings, run->now_ns, r);
+	}
+	if (run->tree) {
+		run_tree_put(run, r);
 	}
 	put_children(r, run);
 	put_marks(r, run);

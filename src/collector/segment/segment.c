@@ -98,7 +98,8 @@ bool segment_init(struct segment *s, const struct segment_params *params, struct
 			.module_capacity = params->module_capacity ?: WIRE_MODULE_MAX + 1,
 			.page_bytes = params->page_bytes ?: (uint32_t)sysconf(_SC_PAGESIZE),
 			.start_ns = params->start_ns,
-			.has_runtimes = true,
+			.has_runtimes = !params->common,
+			FIELDS_OF(params, process, first_owner),
 	};
 	check(s->page_bytes >= WIRE_PAGE_LEAST && s->page_bytes <= WIRE_PAGE_MOST);
 	check(s->slot_bytes % WIRE_PAGE_MOST == 0 && s->slot_bytes > SLOT_PRIVATE_AT);
@@ -110,7 +111,7 @@ bool segment_init(struct segment *s, const struct segment_params *params, struct
 
 	uint8_t *base = s->memory.base;
 	s->header = (struct segment_header *)(void *)base;
-	s->common = &s->header->common;
+	s->common = params->common ?: &s->header->common;
 	s->marks = (struct wire_mark *)(void *)(base + plan.tables[TABLE_MARKS].at);
 	s->modules = (struct wire_module *)(void *)(base + plan.tables[TABLE_MODULES].at);
 	s->nodes = (struct wire_node *)(void *)(base + plan.tables[TABLE_NODES].at);
@@ -126,7 +127,9 @@ bool segment_init(struct segment *s, const struct segment_params *params, struct
 	h->magic = SEGMENT_MAGIC;
 	h->version = SEGMENT_VERSION;
 	h->options = params->options;
-	if (getrandom(h->token, sizeof h->token, 0) != sizeof h->token) {
+	if (params->first) {
+		memcpy(h->token, params->first->header->token, sizeof h->token);
+	} else if (getrandom(h->token, sizeof h->token, 0) != sizeof h->token) {
 		segment_finish(s);
 		return err_system(err, errno, "cannot get random bytes for the token");
 	}
@@ -134,12 +137,15 @@ bool segment_init(struct segment *s, const struct segment_params *params, struct
 	h->segment_bytes = plan.bytes;
 	memcpy(h->tables, plan.tables, sizeof h->tables);
 	COPY_FIELDS(h, s, page_bytes, slot_bytes, n_slots, module_capacity, node_capacity, start_ns);
+	COPY_FIELDS(h, s, process, first_owner);
 	atomic_store(&h->mapped_slots, s->n_slots);
 	atomic_store(&h->mapped_nodes, s->node_capacity);
 	atomic_store(&h->n_nodes, 1);
-	atomic_store(&h->stamps, params->has_stamps ? STAMPS_CLOCK : STAMPS_COUNTED);
-	atomic_store(&h->stamp, STAMPS_COUNTED_FROM);
-	atomic_store(&s->common->bell, 1);
+	if (!params->first) {
+		atomic_store(&s->common->stamps, params->has_stamps ? STAMPS_CLOCK : STAMPS_COUNTED);
+		atomic_store(&s->common->stamp, STAMPS_COUNTED_FROM);
+		atomic_store(&s->common->bell, 1);
+	}
 	atomic_store(&h->state, SEGMENT_OPEN);
 	return true;
 }

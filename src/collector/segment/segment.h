@@ -33,11 +33,16 @@ struct segment_params {
 	bool has_stamps;          // clock_has_stamps()
 	bool has_memory;          // `memory_fd` is an empty memfd to be used, else one is made
 	int memory_fd;
+
+	// Of a cell of a tree
+	struct wire_common *common;    // that it shares. NULL: it is none, and has one of its own
+	const struct segment *first;   // the first cell, whose token it has. NULL: it is the first
+	uint32_t process, first_owner; // as in segment_header
 };
 
 struct segment {
 	struct segment_header *header;
-	struct wire_common *common; // the header's own
+	struct wire_common *common; // the header's own, or (a cell) what all share
 	struct wire_mark *marks;
 	struct wire_module *modules;
 	struct wire_node *nodes;
@@ -49,6 +54,7 @@ struct segment {
 	const uint8_t *excerpts;
 	uint32_t n_slots, node_capacity, module_capacity;
 	uint32_t page_bytes;
+	uint32_t process, first_owner; // as in segment_header
 	uint64_t slot_bytes, slots_at;
 	uint64_t start_ns;
 	char token[2 * sizeof((struct segment_header *)0)->token + 1]; // in hexadecimal
@@ -73,7 +79,8 @@ enum { SEGMENT_ENV_BYTES = 128 };
 
 /**
  * Name the program that will be recorded, as its own getpid() will, and write the environment entry
- * "HEAPTRACK_SEGMENT=..." for it. `collector_pid` as the program will find it in /proc.
+ * "HEAPTRACK_SEGMENT=..." for it (0: each process of the tree asks for a cell). `collector_pid` as
+ * the program will find it in /proc.
  */
 void segment_address(struct segment *s, uint32_t program_pid, uint32_t collector_pid,
 		char out[SEGMENT_ENV_BYTES]);
@@ -130,6 +137,7 @@ struct tries {
 
 	// private
 	const struct segment *segment;
+	uint32_t module_capacity; // ids are below that
 	uint64_t own_at, own_bytes;
 	uint32_t *dense;  // by the target's id
 	uint32_t n_dense; // ids from here on were never asked for
@@ -139,6 +147,15 @@ struct tries {
 	struct wire_module **modules; // by id; NULL: not whole yet
 	uint32_t first_unseen;        // all modules below have been announced
 	VEC(uint32_t) path;
+
+	// Of a segment of a tree: nodes and modules are those of `whole`, in which it has no others
+	struct tries *whole;
+	uint32_t command; // that the nodes to come are of
+	uint32_t *shared; // by module id: that in `whole`; 0: not met
+
+	// Of `whole`
+	struct index by_child, by_module;
+	VEC(uint32_t) commands; // by node
 };
 
 /** `segment` must outlive it. */
@@ -150,6 +167,19 @@ void tries_finish(struct tries *t);
  * removed from stacks.
  */
 void tries_pass_by(struct tries *t, uint64_t at, uint64_t bytes);
+
+/**
+ * From now on, stacks become nodes of `whole`: equal ones of a command the same, wherever in memory
+ * a process has its modules. Those must be polled, and the announcement call tries_share, before
+ * a node that names them is asked for. `whole` is of the first segment, and not asked itself.
+ */
+void tries_join(struct tries *t, struct tries *whole);
+
+/**
+ * The id in t->whole of a module that is met: that of an equal one, or a new one, of which it has a
+ * copy. 0: there is no room.
+ */
+uint32_t tries_share(struct tries *t, uint32_t id, const struct wire_module *module);
 
 /** Slow half of tries_node. */
 uint32_t tries_copy(struct tries *t, uint32_t id);

@@ -25,8 +25,7 @@ static struct rec_location read_where(const struct tries *t, uint64_t where) {
 	uint64_t pc = wire_where_pc(where);
 	return (struct rec_location){
 			.pc = pc,
-			.module = module < t->segment->module_capacity && module <= WIRE_MODULE_MAX ? module
-																						: 0,
+			.module = module < t->module_capacity && module <= WIRE_MODULE_MAX ? module : 0,
 			.is_exact = (where & WIRE_EXACT_PC) != 0,
 			.is_mark = pc == WIRE_PC_TRUNCATED,
 	};
@@ -79,6 +78,35 @@ static uint32_t walk_up(struct tries *t, uint32_t id) {
 	}
 }
 
+/** As it is in `whole`: where that has the module. */
+static uint64_t where_in_whole(struct tries *t, uint64_t where) {
+	uint32_t id = wire_where_module(where);
+	if (id == 0 || id >= t->segment->module_capacity) {
+		return where & (WIRE_PC_MASK | WIRE_EXACT_PC);
+	}
+	const struct wire_module *own = t->modules[id], *there = t->whole->modules[t->shared[id]];
+	uint64_t moved = own && there ? there->bias - own->bias : 0;
+	return (uint64_t)t->shared[id] << WIRE_MODULE_SHIFT | (where & WIRE_EXACT_PC) |
+			((wire_where_pc(where) + moved) & WIRE_PC_MASK);
+}
+
+static uint32_t add_to_whole(struct tries *t, uint32_t parent, uint64_t where) {
+	struct tries *w = t->whole;
+	const uint32_t location = location_of(w, where_in_whole(t, where));
+	const uint32_t hash = hash_pair(parent, location) + t->command;
+	uint32_t id = INDEX_FIND_OR_ADD(&w->by_child, hash, i,
+			w->nodes[i].parent == parent && w->nodes[i].location == location &&
+					w->commands.items[i] == t->command,
+			w->n_nodes);
+	if (id == w->n_nodes) {
+		make_room_for_node(w);
+		w->nodes[w->n_nodes++] = (struct rec_node){parent, location};
+		(void)EVERY(w->commands.n < w->n_nodes, vec_push(&w->commands));
+		w->commands.items[id] = t->command;
+	}
+	return id;
+}
+
 uint32_t tries_copy(struct tries *t, uint32_t id) {
 	t->path.n = 0;
 	uint32_t dense = walk_up(t, id);
@@ -87,7 +115,9 @@ uint32_t tries_copy(struct tries *t, uint32_t id) {
 		uint64_t where = where_of(t, at);
 		bool is_own = wire_where_module(where) == 0 &&
 				wire_where_pc(where) - t->own_at < t->own_bytes;
-		dense = is_own ? dense : tries_add(t, dense, where);
+		dense = is_own     ? dense
+				: t->whole ? add_to_whole(t, dense, where)
+						   : tries_add(t, dense, where);
 		t->dense[at] = dense;
 	}
 	return dense;
@@ -112,9 +142,13 @@ void tries_retire(struct tries *t, const uint32_t *locations, size_t n) {
 }
 
 void tries_init(struct tries *t, const struct segment *segment) {
-	*t = (struct tries){.segment = segment, .first_unseen = 1};
+	*t = (struct tries){
+			.segment = segment,
+			.module_capacity = segment->module_capacity,
+			.first_unseen = 1,
+	};
 	t->dense = pages_take(segment->node_capacity * sizeof *t->dense);
-	t->modules = pages_take(segment->module_capacity * sizeof(struct wire_module *));
+	t->modules = pages_take((WIRE_MODULE_MAX + 1) * sizeof(struct wire_module *));
 	make_room_for_node(t);
 	make_room_for_location(t);
 	t->nodes[t->n_nodes++] = (struct rec_node){0};
@@ -126,14 +160,14 @@ void tries_finish(struct tries *t) {
 	if (!t || !t->segment) {
 		return;
 	}
-	for (uint32_t id = 1; id <= t->n_modules && id < t->segment->module_capacity; id++) {
+	for (uint32_t id = 1; id <= t->n_modules && id < t->module_capacity; id++) {
 		free(t->modules[id]);
 	}
-	pages_give(t->modules, t->segment->module_capacity * sizeof(struct wire_module *));
+	pages_give(t->modules, (WIRE_MODULE_MAX + 1) * sizeof(struct wire_module *));
 	pages_give(t->dense, t->segment->node_capacity * sizeof *t->dense);
-	CALL_FOR(free_at, t, nodes, locations, wheres);
-	index_finish(&t->by_where);
-	vec_finish(&t->path);
+	CALL_FOR(free_at, t, nodes, locations, wheres, shared);
+	CALL_FOR(index_finish, t, by_where, by_child, by_module);
+	CALL_FOR(vec_finish, t, path, commands);
 	*t = (struct tries){0};
 }
 
@@ -168,5 +202,39 @@ void tries_poll_modules(struct tries *t,
 }
 
 const struct wire_module *tries_module(const struct tries *t, uint32_t id) {
-	return id < t->segment->module_capacity ? t->modules[id] : NULL;
+	return id < t->module_capacity ? t->modules[id] : NULL;
+}
+
+// ---- several segments
+
+void tries_join(struct tries *t, struct tries *whole) {
+	t->shared = memory_new(t->segment->module_capacity, sizeof *t->shared);
+	t->whole = whole;
+	whole->module_capacity = WIRE_MODULE_MAX + 1;
+}
+
+/** The same file, as far as that can be told: without a build-id, by its name and size. */
+static bool is_same_module(const struct wire_module *a, const struct wire_module *b) {
+	return a->end - a->start == b->end - b->start && a->kind == b->kind &&
+			a->build_id_bytes == b->build_id_bytes &&
+			memcmp(a->build_id, b->build_id, sizeof a->build_id) == 0 &&
+			strcmp(a->path, b->path) == 0;
+}
+
+uint32_t tries_share(struct tries *t, uint32_t id, const struct wire_module *module) {
+	struct tries *w = t->whole;
+	const struct slice build_id = slice_of(module->build_id, sizeof module->build_id);
+	uint32_t hash = (uint32_t)slice_hash(slice_hash(SLICE_HASH, build_id),
+			slice_of_text(module->path));
+	uint32_t there = INDEX_FIND(&w->by_module, hash, i, is_same_module(w->modules[i], module));
+	if (there == INDEX_NONE) {
+		if (w->n_modules >= WIRE_MODULE_MAX) {
+			return 0;
+		}
+		there = ++w->n_modules;
+		(void)index_add(&w->by_module, hash, there);
+		w->modules[there] = copy_module(module);
+	}
+	t->shared[id] = there;
+	return there;
 }

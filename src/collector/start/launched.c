@@ -118,7 +118,9 @@ static bool prepare_process(struct run *run, const struct launch *launch, struct
 	if (!has_enough_files(err) || !run_make_segment(run, 0, -1, err)) {
 		return false;
 	}
-	start_guardian(run);
+	if (!run->options->children) {
+		start_guardian(run);
+	}
 	return child_fork(run, launch,
 			launch_environment(run->recorder, run->options->environment, &run->arena), err);
 }
@@ -141,7 +143,8 @@ static bool prepare(struct run *run, const struct launch *launch, struct run_res
 static bool start(struct run *run, const struct launch *launch, int *exit_status, struct err *err) {
 	(void)launch;
 	char *variable = arena_new(&run->arena, char, SEGMENT_ENV_BYTES);
-	segment_address(&run->segment, (uint32_t)run->program, (uint32_t)getpid(), variable);
+	segment_address(&run->segment, run->tree ? 0 : (uint32_t)run->program, (uint32_t)getpid(),
+			variable);
 	const struct reason_context reason = {.recorder = run->recorder, .segment = variable};
 	children_init(&run->children, run->program, reason);
 	if (!child_exec(run, variable, exit_status, err)) {

@@ -174,15 +174,24 @@ static void take_signals(struct watch *w) {
 	}
 }
 
-static bool is_program(void *user, pid_t pid, uid_t uid) {
+/** Its user may differ: the socket is for programs that have dropped their rights. */
+static void serve(void *user, int connection, const struct ucred *who) {
 	struct watch *w = user;
-	(void)uid; // may differ: the socket is for programs that have dropped their rights
-	if (pid != w->params.program) {
-		(void)ANY(i, VISITORS,
-				atomic_compare_exchange_strong(&w->visitors[i], &(pid_t){0}, pid)); // a free place
-		return false;
+	bool is_served;
+	if (w->params.cells) {
+		is_served = is_alive(w) && cells_serve(w->params.cells, connection, who);
+		atomic_store(w->params.bell, 1);
+		futex_wake(w->params.bell, 1);
+	} else {
+		is_served = who->pid == w->params.program;
+		if (is_served && is_alive(w)) {
+			(void)fd_send(connection, "", 1, w->params.segment_fd, MSG_DONTWAIT);
+		}
 	}
-	return is_alive(w);
+	if (!is_served) {
+		(void)ANY(i, VISITORS, // a free place
+				atomic_compare_exchange_strong(&w->visitors[i], &(pid_t){0}, who->pid));
+	}
 }
 
 /** poll's timeout: until the next heartbeat, or until the recording ends if that is sooner. */
@@ -234,7 +243,7 @@ static bool take_next(struct watch *w) {
 		take_signals(w);
 	}
 	if (fds[2].revents) {
-		fd_door_serve(w->params.door_fd, w->params.segment_fd, is_program, w);
+		fd_door_serve(w->params.door_fd, serve, w);
 	}
 	control_step(control, fds[4].revents);
 	return true;

@@ -23,6 +23,7 @@
 #include "collector/control/serve.h"
 #include "collector/launch/parts.h"
 #include "collector/segment/segment.h"
+#include "collector/tree/cells.h"
 #include "injector/space.h"
 #include "sys/cgroup.h"
 #include "sys/signals.h"
@@ -39,6 +40,7 @@ struct watch_params {
 	bool is_attached;            // to a program that ran before
 	int program_fd;              // then: its pidfd
 	struct control *control;     // or NULL
+	struct cells *cells;         // of a tree of processes, or NULL
 	uint64_t ends_ns;            // then: CLOCK_MONOTONIC at which the recording ends; 0: never
 };
 

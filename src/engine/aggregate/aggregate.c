@@ -26,6 +26,7 @@ struct aggregate *aggregate_create(const struct aggregate_limits *limits) {
 	bins_init(&a->bins, limits->min_bins, limits->max_entries);
 	a->sizes.max_per_stack = limits->max_sizes_per_stack;
 	a->epoch = 1;
+	a->watched_bytes = UINT64_MAX;
 	return a;
 }
 
@@ -40,7 +41,7 @@ void aggregate_destroy(struct aggregate *a) {
 	sizes_finish(&a->sizes);
 	bins_finish(&a->bins);
 	threads_finish(&a->threads);
-	vec_finish(&a->pendings);
+	CALL_FOR(vec_finish, a, pendings, left);
 	free(a);
 }
 
@@ -131,20 +132,86 @@ static void forget_pendings(struct aggregate *a) {
 	a->pendings.unused = 0;
 }
 
+/** Blocks that end without a free, no more than ENDS at a time. */
+struct ending {
+	struct aggregate *a;
+	unsigned n_left; // for which there is room
+	bool is_left;
+};
+
+static void end_block(struct ending *e, uint32_t number) {
+	if (e->n_left == 0) {
+		reserve_batch(e->a);
+		e->n_left = ENDS;
+	}
+	pair_gone(e->a, number, e->is_left);
+	e->n_left--;
+}
+
 void aggregate_exec(struct aggregate *a, uint64_t now_ns) {
 	uint64_t moment = next_moment(a->moment, now_ns);
 	reach(a, moment);
 	pair_exec(a, now_ns, moment);
 	forget_pendings(a);
 	shadow_clear(&a->shadow);
-	for (uint32_t block = 1; block < a->blocks.n;) {
-		reserve_batch(a);
-		for (uint32_t i = 0; i < ENDS && block < a->blocks.n; i++, block++) {
-			if (a->blocks.items[block].stack != BLOCK_UNUSED) {
-				pair_gone(a, block);
-			}
+	struct ending e = {.a = a};
+	for (uint32_t block = 1; block < a->blocks.n; block++) {
+		if (a->blocks.items[block].stack != BLOCK_UNUSED) {
+			end_block(&e, block);
 		}
 	}
+}
+
+/** Of a leaf: it may be gone with its last block. */
+static void end_leaf(struct ending *e, uint64_t start) {
+	struct shadow *s = &e->a->shadow;
+	for (uint64_t at = start; at < start + (1ull << SHADOW_LEAF_SHIFT); at += 16) {
+		struct shadow_leaf *leaf = shadow_leaf_of(s, start);
+		if (!leaf || leaf->n == 0) {
+			break;
+		}
+		const uint32_t number = *shadow_slot_of(leaf, at);
+		if (number != BLOCK_NONE) {
+			end_block(e, number);
+			(void)shadow_take(s, at);
+		}
+	}
+}
+
+static void end_odd(struct ending *e, uint64_t start) {
+	struct map *odd = &e->a->shadow.odd;
+	for (size_t i = 0; i < odd->capacity;) {
+		const struct map_entry at = odd->entries[i];
+		if (at.value == BLOCK_NONE || at.key >> SHADOW_LEAF_SHIFT != start >> SHADOW_LEAF_SHIFT) {
+			i++;
+			continue;
+		}
+		end_block(e, (uint32_t)at.value);
+		(void)map_take(odd, at.key); // another one may come to its place
+	}
+}
+
+void aggregate_end_region(struct aggregate *a, uint64_t start, uint64_t now_ns, bool is_left) {
+	uint64_t moment = next_moment(a->moment, now_ns);
+	struct ending e = {.a = a, .is_left = is_left};
+	while (is_left && a->left.n < a->stacks.n) {
+		(void)vec_push(&a->left);
+	}
+	reach(a, moment);
+	pair_exec(a, now_ns, moment);
+	end_leaf(&e, start);
+	end_odd(&e, start);
+}
+
+uint64_t aggregate_watch(struct aggregate *a, uint64_t above_bytes) {
+	const uint64_t highest_bytes = a->watched_bytes;
+	a->watched_bytes = above_bytes;
+	return highest_bytes;
+}
+
+const struct rec_summary *aggregate_sums(const struct aggregate *a, uint64_t *unknown_frees) {
+	*unknown_frees = a->quality.unknown_frees;
+	return &a->sum;
 }
 
 void aggregate_expect_old_blocks(struct aggregate *a) {

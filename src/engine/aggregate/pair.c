@@ -435,9 +435,16 @@ void pair_exec(struct aggregate *a, uint64_t label, uint64_t moment) {
 	tally_put(a, &t);
 }
 
-void pair_gone(struct aggregate *a, uint32_t number) {
+void pair_gone(struct aggregate *a, uint32_t number, bool is_left) {
 	const struct block *b = &a->blocks.items[number];
 	struct tally t = tally_take(a, b->thread);
+	if (is_left) {
+		struct left *left = &a->left.items[b->stack];
+		left->blocks++;
+		left->bytes += b->size;
+		a->sum.left_blocks++;
+		a->sum.left_bytes += b->size;
+	}
 	a->sum.gone_at_exec++;
 	a->sum.gone_at_exec_bytes += b->size;
 	leave(a, &t, number, END_GONE);

@@ -12,7 +12,11 @@ static void put_summary(const struct aggregate *a, struct recording *out) {
 	s->reallocs = SUM(i, a->stacks.n, a->stacks.items[i].reallocs);
 	COPY_FIELDS(s, &a->sum, allocations, allocated_bytes, temporary, short_lived, peak_bytes,
 			peak_blocks, peak_time_ns, live_bytes, live_blocks);
-	COPY_FIELDS(s, &a->sum, gone_at_exec, gone_at_exec_bytes);
+	COPY_FIELDS(s, &a->sum, gone_at_exec, gone_at_exec_bytes, left_blocks, left_bytes);
+	s->live_blocks += s->left_blocks;
+	s->live_bytes += s->left_bytes;
+	s->gone_at_exec -= s->left_blocks;
+	s->gone_at_exec_bytes -= s->left_bytes;
 	s->old_blocks = a->old.n;
 	s->old_bytes = a->old.all_bytes;
 	s->old_freed_blocks = a->old.n_freed;
@@ -23,6 +27,7 @@ static void put_summary(const struct aggregate *a, struct recording *out) {
 static void put_stack(const struct aggregate *a, uint32_t i, struct rec_stack *out) {
 	const struct stack *s = &a->stacks.items[i];
 	bool has_kept = s->epoch == a->epoch;
+	const struct left left = i < a->left.n ? a->left.items[i] : (struct left){0};
 	*out = (struct rec_stack){
 			.node = s->node,
 			.thread = s->thread, // an id: put_threads makes it a number
@@ -30,7 +35,11 @@ static void put_stack(const struct aggregate *a, uint32_t i, struct rec_stack *o
 					short_lived),
 			.peak_blocks = has_kept ? s->peak_blocks : s->live_blocks,
 			.peak_bytes = has_kept ? s->peak_bytes : s->live_bytes,
-			FIELDS_OF(s, live_blocks, live_bytes, reallocs),
+			.live_blocks = s->live_blocks + left.blocks,
+			.live_bytes = s->live_bytes + left.bytes,
+			.left_blocks = left.blocks,
+			.left_bytes = left.bytes,
+			.reallocs = s->reallocs,
 			.first_ns = s->first,
 			.last_ns = s->last,
 	};

@@ -29,6 +29,11 @@ struct kind_of_block {
 	uint32_t stack;
 };
 
+/** What processes that have ended never freed. */
+struct left {
+	uint64_t blocks, bytes;
+};
+
 struct aggregate {
 	struct shadow shadow;
 	struct block_pool blocks;
@@ -43,6 +48,8 @@ struct aggregate {
 	uint64_t n_events;
 	struct rec_summary sum;     // as of now; frees and reallocs are sums of others
 	struct rec_quality quality; // its part
+	VEC(struct left) left;      // by stack
+	uint64_t watched_bytes;     // aggregate_watch; UINT64_MAX: nobody asks
 	uint32_t epoch;             // of the peak, from 1
 	bool is_epoch_used;         // something was kept in it
 	bool follows_kde, is_told_temporary;
@@ -72,8 +79,8 @@ size_t pair_events(struct aggregate *a, const struct trace_event *events, size_t
 /** An exec at this moment. */
 void pair_exec(struct aggregate *a, uint64_t label, uint64_t moment);
 
-/** It ends a block. */
-void pair_gone(struct aggregate *a, uint32_t block);
+/** It ends a block. `is_left`: of aggregate.left, in which there is room. */
+void pair_gone(struct aggregate *a, uint32_t block, bool is_left);
 
 /** A realloc did not happen. False: its address was handed out again, so it did. */
 bool pair_give_back(struct aggregate *a, const struct pending *p);

@@ -14,8 +14,9 @@
 struct tally {
 	uint64_t label, moment;
 	uint64_t live_bytes, allocations, allocated_bytes, temporary, short_lived, peak_bytes;
-	uint64_t ended, frees;                 // blocks of the thread, and frees by it, since tally_put
-	uint64_t point_bytes, point_min_bytes; // the running point's
+	uint64_t ended, frees; // blocks of the thread, and frees by it, since tally_put
+	// The running point's; of the highest, the one that is watched if that is lower
+	uint64_t point_bytes, point_min_bytes;
 	uint64_t number_offset; // a block's number among its thread's - its number among all
 	struct thread_id *id;
 	struct thread_record *record;
@@ -41,7 +42,8 @@ static ATTR_INLINE struct tally tally_take(struct aggregate *a, uint32_t thread)
 			FIELDS_OF(a, label, moment, epoch, has_numbers, follows_kde),
 			FIELDS_OF(&a->sum, live_bytes, allocations, allocated_bytes, temporary, short_lived,
 					peak_bytes),
-			.point_bytes = a->bins.point.bytes,
+			.point_bytes = a->bins.point.bytes < a->watched_bytes ? a->bins.point.bytes
+																  : a->watched_bytes,
 			.point_min_bytes = a->bins.point.min_bytes,
 	};
 	tally_thread(a, &t, thread);
@@ -76,6 +78,10 @@ static ATTR_INLINE void tally_change_thread(struct aggregate *a, struct tally *t
 static ATTR_INLINE void settle_rise(struct aggregate *a, struct tally *t) {
 	t->is_rising = false;
 	t->point_bytes = t->live_bytes;
+	a->watched_bytes = t->live_bytes > a->watched_bytes ? t->live_bytes : a->watched_bytes;
+	if (UNLIKELY(t->live_bytes <= a->bins.point.bytes)) {
+		return; // that alone is higher
+	}
 	uint64_t n_blocks = a->sum.live_blocks + t->allocations - a->sum.allocations - t->ended;
 	if (!bins_rise(&a->bins,
 				&(struct rec_edge){

@@ -40,7 +40,7 @@ static void add_stack(struct finder *f, struct place *p, uint32_t stack) {
 		p->noise_blocks += s->live_blocks;
 		return;
 	}
-	ADD_FIELDS(p, s, live_bytes, live_blocks);
+	ADD_FIELDS(p, s, live_bytes, live_blocks, left_bytes);
 }
 
 static void gather_places(struct finder *f) {
@@ -155,14 +155,15 @@ void finder_make_curves(struct finder *f) {
 	c.n_tags = choose(f, ranks, tag_of_place);
 	c.all = arena_new(&f->scratch, uint64_t, (c.n_tags + 1ul) * N_ROWS * c.stride);
 	scan_intervals(f, &c);
+	const struct rec_stack *s = f->r->stacks.items;
 	if (f->holder.tags) {
 		f->holder.curve = sum_up(row_of(&c, 0, COME), row_of(&c, 0, GONE), c.stride,
-				SUM(i, f->r->stacks.n, f->holder.tags[i] ? f->r->stacks.items[i].live_bytes : 0));
+				SUM(i, f->r->stacks.n, f->holder.tags[i] ? s[i].live_bytes - s[i].left_bytes : 0));
 	}
 	EACH_OF_THAT(p, f->places, f->n_places, tag_of_place[p - f->places]) {
 		uint32_t tag = tag_of_place[p - f->places];
 		p->live_curve = sum_up(row_of(&c, tag, COME), row_of(&c, tag, GONE), c.stride,
-				p->live_bytes + p->noise_bytes);
+				p->live_bytes + p->noise_bytes - p->left_bytes);
 		p->kept_curve = sum_up(row_of(&c, tag, KEPT), NULL, c.stride, p->live_bytes);
 		p->gone_curve = sum_up(row_of(&c, tag, GONE), NULL, c.stride, 0);
 	}

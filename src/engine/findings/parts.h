@@ -103,7 +103,8 @@ struct place {
 	uint32_t n_stacks;
 	uint64_t allocations, allocated_bytes, short_lived;
 	uint64_t peak_bytes, peak_blocks;
-	uint64_t live_bytes, live_blocks;   // without noise
+	uint64_t live_bytes, live_blocks; // without noise
+	uint64_t left_bytes; // of these, by processes of a tree that have ended: in no curve's end
 	uint64_t noise_bytes, noise_blocks; // live as well: a runtime's own, and what is suppressed
 	uint64_t first_ns, last_ns;
 	const uint64_t *live_curve; // n_points, or NULL: not one of those that matter

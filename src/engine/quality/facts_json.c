@@ -185,6 +185,38 @@ static void put_children(const struct facts *f) {
 	}
 }
 
+static void put_commands(struct json *j, const struct recording *r) {
+	JSON_LIST(j, "commands");
+	for (uint32_t i = 1; i < r->commands.n; i++) {
+		const struct rec_command *c = &r->commands.items[i];
+		JSON_OBJECT(j, NULL);
+		json_string(j, "name", r->strings.items[c->name]);
+		json_string(j, "executable", r->strings.items[c->exe]);
+		json_number(j, "processes", c->n_processes);
+	}
+}
+
+void processes_put_json(struct json *j, const struct recording *r) {
+	JSON_LIST(j, "processes");
+	for (uint32_t i = 1; i < r->processes.n; i++) {
+		const struct rec_process *p = &r->processes.items[i];
+		const bool has_status = p->end_ns > 0 && p->exit_status != REC_STATUS_UNKNOWN;
+		JSON_OBJECT(j, NULL);
+		json_number(j, "id", i);
+		json_number(j, "pid", p->pid);
+		json_number_if(j, "parent", p->parent > 0, p->parent);
+		json_string(j, "command", r->strings.items[r->commands.items[p->command].name]);
+		json_number(j, "started_ns", p->start_ns);
+		json_number_if(j, "ended_ns", p->end_ns > 0, p->end_ns);
+		json_number_if(j, "exit_status", has_status, (uint64_t)p->exit_status);
+		JSON_FIELDS(j, p, allocations, allocated_bytes, temporary, peak_bytes, peak_time_ns);
+		json_number(j, "never_freed_bytes", p->live_bytes);
+		json_number(j, "never_freed_blocks", p->live_blocks);
+		JSON_FIELDS(j, p, inherited_bytes, inherited_blocks);
+		json_number(j, "inherited_freed_blocks", p->inherited_freed);
+	}
+}
+
 void facts_put_first(const struct facts *f, const struct findings *findings) {
 	put_program(f);
 	put_summary(f);
@@ -196,4 +228,8 @@ void facts_put_last(const struct facts *f) {
 	marks_put_json(f->j, f->r);
 	put_allocators(f);
 	put_children(f);
+	if (f->r->processes.n > 0) {
+		processes_put_json(f->j, f->r);
+		put_commands(f->j, f->r);
+	}
 }

@@ -96,6 +96,8 @@ static void put_largest(struct buffer *out, const struct recording *r, const str
 	const struct reason *reason = &reasons[c->why < REC_WHYS ? c->why : REC_WHY_UNKNOWN];
 	// Starting a program again does not record the processes that it starts by itself
 	bool is_worker = c->is_fork || is_program_itself(r, c->exe);
+	bool may_join = c->why == REC_WHY_NONE && r->meta.source == REC_LAUNCHED &&
+			r->allocators.n + r->processes.n == 0;
 	enum advice advice = reason->advice;
 	advice = advice == ADVICE_BY_ITSELF && (is_worker || exe.size == 0) ? ADVICE_ATTACH : advice;
 	buffer_printf(out, "; %s%.*s (pid %u", is_only ? "" : "the largest, ",
@@ -110,14 +112,14 @@ static void put_largest(struct buffer *out, const struct recording *r, const str
 		buffer_printf(out, "%s %s", comma, clause);
 	}
 	if (advice == ADVICE_ATTACH) {
-		buffer_text(out,
-				"; to record one, start the program without heaptrack and attach: heaptrack -p "
-				"PID");
+		buffer_printf(out, "; to record one, start the program %s",
+				may_join ? "with: heaptrack --children"
+						 : "without heaptrack and attach: heaptrack -p PID");
 	} else if (advice == ADVICE_BY_ITSELF) {
 		buffer_printf(out, "%s is recorded by: heaptrack ",
 				reason->predicate ? "; by itself it" : comma);
 		put_word(out, exe);
-		buffer_text(out, " ...");
+		buffer_text(out, may_join ? " ..., and perhaps all by: heaptrack --children" : " ...");
 	}
 }
 
@@ -172,6 +174,22 @@ void quality_say_launched(struct quality_writer *w) {
 	}
 }
 
+/** In a tree, a linked allocator is not recorded: of which process nothing was, for 100 ms. */
+static void say_silent(struct quality_writer *w) {
+	const struct recording *r = w->recording;
+	const struct rec_process *longest = MOST(p, r->processes,
+			p->allocations + p->inherited_blocks == 0 && p->end_ns > p->start_ns + 100000000u
+					? p->end_ns - p->start_ns
+					: 0);
+	if (longest) {
+		quality_say(w, "silent-process", longest->pid,
+				"%.*s (pid %u) made no allocation that was recorded: if it has an allocator of its "
+				"own, that is missing; heaptrack records it by itself, without --children",
+				SLICE_ARG(r->strings.items[r->commands.items[longest->command].name]),
+				longest->pid);
+	}
+}
+
 void quality_say_unrecorded(struct quality_writer *w) {
 	const struct recording *r = w->recording;
 	EACH_THAT(image, r->images, image->is_unrecorded) {
@@ -180,6 +198,7 @@ void quality_say_unrecorded(struct quality_writer *w) {
 	if (!is_launcher(r)) {
 		say_children(w);
 	}
+	say_silent(w);
 }
 
 /** Does a stack that maps memory lead through functions of mimalloc in that module? */

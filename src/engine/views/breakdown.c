@@ -10,6 +10,8 @@ const char *const breakdown_names[N_BREAKDOWNS] = {
 		[BY_GRADE] = "grade",
 		[BY_THREAD] = "thread",
 		[BY_TID] = "tid",
+		[BY_PROCESS] = "process",
+		[BY_COMMAND] = "command",
 		[BY_SIZE] = "size",
 		[BY_LIFETIME] = "lifetime",
 };
@@ -164,6 +166,29 @@ static void take_threads(struct taker *t) {
 	t->rest.label = slice_of_text("(threads not told apart)");
 }
 
+/** Of a tree: by the process of its threads, or what that executed. */
+static void take_processes(struct taker *t) {
+	const struct recording *r = t->recording;
+	const bool is_by_command = t->by == BY_COMMAND;
+	FREED uint32_t *part_of = memory_new(r->processes.n + r->commands.n, sizeof *part_of);
+	EACH_STACK_THAT_COSTS(i, t) {
+		const struct rec_stack *s = &r->stacks.items[i];
+		const uint32_t image = r->threads.items[s->thread].image - 1u; // 0: of none
+		const uint32_t process = image < r->images.n ? r->images.items[image].process : 0;
+		const uint32_t number = is_by_command ? s->command : process;
+		if (number == 0) {
+			add_stack(t, &t->rest, i);
+			continue;
+		}
+		const struct rec_process *p = &r->processes.items[is_by_command ? 0 : process];
+		const uint32_t command = is_by_command ? number : p->command;
+		struct part fresh = {.label = r->strings.items[r->commands.items[command].name]};
+		fresh.tid = p->pid;
+		(void)add_to_part(t, &part_of[number], i, fresh);
+	}
+	t->rest.label = slice_of_text("(processes not told apart)");
+}
+
 // ---- by class: sizes and lifetimes
 
 enum { SIZE_CLASSES = 65 }; // 0, 1, 2 .. 3, 4 .. 7 ...
@@ -279,6 +304,8 @@ struct breakdown breakdown_make(enum breakdown_by by, const struct lens *l,
 			[BY_GRADE] = take_grades,
 			[BY_THREAD] = take_threads,
 			[BY_TID] = take_threads,
+			[BY_PROCESS] = take_processes,
+			[BY_COMMAND] = take_processes,
 			[BY_SIZE] = take_sizes,
 			[BY_LIFETIME] = take_lifetimes,
 	};

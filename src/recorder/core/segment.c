@@ -3,6 +3,9 @@
  * The segment is mapped in pieces: [header, marks, modules], the nodes, the slots, and at last
  * [layouts, units, excerpts].
  *
+ * A copy of a recorded process (fork), in a tree, maps its own cell over its parent's: all that it
+ * knows by address or number, in private memory as well, stays valid.
+ *
  * All but the first are reserved first and made accessible later, slots one by one. Before that,
  * its descriptor is opened by /proc or by the collector's socket.
  */
@@ -73,12 +76,12 @@ static int open_by_proc(const struct address *a) {
 	return sys_failed(fd) ? -1 : (int)fd;
 }
 
-static bool connect_to_collector(long fd, const char *token) {
-	const struct timeval second = {.tv_sec = 1};
+static bool connect_to_collector(long fd, const char *token, long patience_s) {
+	const struct timeval most = {.tv_sec = patience_s};
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
 	char *end = sys_put_text(sys_put_text(name.sun_path + 1, SEGMENT_SOCKET_PREFIX), token);
-	(void)syscall_6(__NR_setsockopt, fd, SOL_SOCKET, SO_SNDTIMEO, (long)&second, sizeof second, 0);
-	(void)syscall_6(__NR_setsockopt, fd, SOL_SOCKET, SO_RCVTIMEO, (long)&second, sizeof second, 0);
+	(void)syscall_6(__NR_setsockopt, fd, SOL_SOCKET, SO_SNDTIMEO, (long)&most, sizeof most, 0);
+	(void)syscall_6(__NR_setsockopt, fd, SOL_SOCKET, SO_RCVTIMEO, (long)&most, sizeof most, 0);
 	return !sys_failed(syscall_3(__NR_connect, fd, (long)&name, end - (char *)&name));
 }
 
@@ -101,12 +104,22 @@ static int receive_descriptor(long fd) {
 	return received;
 }
 
-static int open_by_socket(const struct address *a) {
+/** `join`, `common`: in a tree, else NULL. *common is a second descriptor, or -1. */
+static int open_by_socket(const char *token, const struct wire_join *join, int *common) {
 	long fd = syscall_3(__NR_socket, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (sys_failed(fd)) {
 		return -1;
 	}
-	int received = connect_to_collector(fd, a->token) ? receive_descriptor(fd) : -1;
+	int received = -1;
+	if (connect_to_collector(fd, token, join == NULL ? 1 : 5) &&
+			(join == NULL ||
+					syscall_6(__NR_sendto, fd, (long)join, sizeof *join, MSG_NOSIGNAL, 0, 0) ==
+							(long)sizeof *join)) {
+		received = receive_descriptor(fd);
+	}
+	if (common != NULL) {
+		*common = received < 0 ? -1 : receive_descriptor(fd);
+	}
 	(void)syscall_1(__NR_close, fd);
 	return received;
 }
@@ -120,13 +133,16 @@ static bool table_is_valid(const struct segment_header *h, unsigned table, uint6
 			t->bytes <= h->segment_bytes - t->at && t->bytes / item_bytes >= n;
 }
 
-static bool token_is(const struct segment_header *h, const char *token) {
+static void put_token(const struct segment_header *h, char token[TOKEN_DIGITS]) {
 	for (unsigned i = 0; i < TOKEN_DIGITS; i++) {
-		if (token[i] != "0123456789abcdef"[h->token[i / 2] >> (i % 2 != 0 ? 0 : 4) & 15]) {
-			return false;
-		}
+		token[i] = "0123456789abcdef"[h->token[i / 2] >> (i % 2 != 0 ? 0 : 4) & 15];
 	}
-	return true;
+}
+
+static bool token_is(const struct segment_header *h, const char *token) {
+	char own[TOKEN_DIGITS];
+	put_token(h, own);
+	return sys_equal(own, token, sizeof own);
 }
 
 /** `token`: what it must say, or NULL: the descriptor itself says enough. */
@@ -228,7 +244,7 @@ static void say_what_is_mapped(struct segment_header *h) {
 
 void segment_count_stamps(void) {
 	atomic_store(&segment.has_no_clock, true);
-	atomic_store(&segment.header->stamps, STAMPS_COUNTED);
+	atomic_store(&segment.common->stamps, STAMPS_COUNTED);
 }
 
 void segment_note_prctl(int option, uint64_t value) {
@@ -251,7 +267,8 @@ static uint64_t base_end(const struct segment_header *h) {
 	return modules->at + modules->bytes > end ? modules->at + modules->bytes : end;
 }
 
-static bool map_program(int fd, struct segment_header *h) {
+/** `common_fd`: of a cell. */
+static bool map_program(int fd, struct segment_header *h, int common_fd) {
 	enum { N_LEAST_NODES = 1 << 14 };
 	struct rlimit limit;
 	bool is_limited = !sys_failed(syscall_4(__NR_prlimit64, 0, RLIMIT_AS, 0, (long)&limit));
@@ -270,7 +287,12 @@ static bool map_program(int fd, struct segment_header *h) {
 	uint32_t n_nodes = map_table(fd, h, TABLE_NODES, sizeof(struct wire_node), h->node_capacity,
 			n_least_nodes, allowance / 2, &nodes);
 	uint64_t nodes_bytes = (uint64_t)n_nodes * sizeof(struct wire_node);
-	if (n_slots == 0 || n_nodes == 0 || !sys_mprotect(nodes, nodes_bytes, PROT_READ | PROT_WRITE)) {
+	const bool is_cell = (h->options & SEGMENT_TREE) != 0;
+	struct wire_common *common = is_cell
+			? map_piece(common_fd, 0, WIRE_PAGE_MOST, PROT_READ | PROT_WRITE)
+			: &((struct segment_header *)base)->common;
+	if (common == NULL || n_slots == 0 || n_nodes == 0 ||
+			!sys_mprotect(nodes, nodes_bytes, PROT_READ | PROT_WRITE)) {
 		sys_munmap(base, base_bytes); // the program needs the room
 		sys_munmap(slots, n_slots * h->slot_bytes);
 		sys_munmap(nodes, nodes_bytes);
@@ -280,7 +302,7 @@ static bool map_program(int fd, struct segment_header *h) {
 	own_begin(OWN_TOLD, header->own, WIRE_N_OWN);
 	segment = (struct segment){
 			.header = header,
-			.common = &header->common,
+			.common = common,
 			.marks = (struct wire_mark *)(base + h->tables[TABLE_MARKS].at),
 			.modules = (struct wire_module *)(base + h->tables[TABLE_MODULES].at),
 			.nodes = nodes,
@@ -295,14 +317,19 @@ static bool map_program(int fd, struct segment_header *h) {
 			.options = h->options,
 			.image = 1 + atomic_fetch_add(&header->n_images, 1),
 	};
-	map_runtimes(fd, h, allowance / 4);
+	if (is_cell) {
+		header->program_pid = (uint32_t)syscall_0(__NR_getpid);
+	} else {
+		map_runtimes(fd, h, allowance / 4);
+	}
 	say_what_is_mapped(header);
 	atomic_store(&header->exec_ns, 0); // what the program became is seen
 	return true;
 }
 
 /** Map the segment behind `fd`, if we are its program, and close that. */
-static enum segment_role open_behind(int fd, const char *token, int32_t program_pid) {
+static enum segment_role open_behind(int fd, const char *token, int32_t program_pid,
+		int common_fd) {
 	enum segment_role role = SEGMENT_ROLE_NONE;
 	struct stat s;
 	uint64_t bytes = sys_failed(syscall_2(__NR_fstat, fd, (long)&s)) ? 0 : (uint64_t)s.st_size;
@@ -315,7 +342,7 @@ static enum segment_role open_behind(int fd, const char *token, int32_t program_
 			role = SEGMENT_ROLE_CHILD;
 		} else if (atomic_load(&h->state) == SEGMENT_OPEN &&
 				(token == NULL || atomic_load(&h->exec) != EXEC_INJECTED)) {
-			if (map_program(fd, h)) {
+			if (map_program(fd, h, common_fd)) {
 				role = SEGMENT_ROLE_PROGRAM;
 			} else {
 				atomic_fetch_add(&h->n_too_narrow, 1);
@@ -334,13 +361,87 @@ enum segment_role segment_open(char **environment) {
 	if (!find_address(&address, environment)) {
 		return SEGMENT_ROLE_NONE;
 	}
-	int fd = open_by_proc(&address);
-	fd = fd >= 0 ? fd : open_by_socket(&address); // bounded in time
-	return fd < 0 ? SEGMENT_ROLE_NONE : open_behind(fd, address.token, address.program_pid);
+	const bool is_tree = address.program_pid == 0;
+	int common = -1;
+	int fd = is_tree ? open_by_socket(address.token, &(struct wire_join){0}, &common) : -1;
+	if (fd >= 0) {
+		address.program_pid = (int32_t)syscall_0(__NR_getpid);
+	} else {
+		fd = open_by_proc(&address);
+		fd = fd >= 0 || is_tree ? fd : open_by_socket(address.token, NULL, NULL); // bounded in time
+	}
+	enum segment_role role = fd < 0 ? SEGMENT_ROLE_NONE
+									: open_behind(fd, address.token, address.program_pid, common);
+	if (common >= 0) {
+		(void)syscall_1(__NR_close, common);
+	}
+	return role;
+}
+
+static uint64_t nodes_bytes(uint32_t n) {
+	return in_pages((uint64_t)n * sizeof(struct wire_node), segment.page_bytes);
+}
+
+/** Put mapped memory in the place of other, at once. */
+static bool move_over(void *from, void *to, uint64_t bytes) {
+	return !sys_failed(syscall_6(__NR_mremap, (long)from, (long)bytes, (long)bytes,
+			MREMAP_MAYMOVE | MREMAP_FIXED, (long)to, 0));
+}
+
+/** What a copy of our parent knows by number must be in its own cell, too. */
+static void copy_known(struct segment_header *to, struct wire_node *nodes) {
+	struct segment_header *from = segment.header;
+	const uint64_t modules_at = from->tables[TABLE_MODULES].at;
+	uint32_t n_modules = atomic_load(&from->n_modules) + 1;
+	n_modules = n_modules < segment.n_modules ? n_modules : segment.n_modules;
+	sys_copy((unsigned char *)to + modules_at, segment.modules,
+			n_modules * sizeof *segment.modules);
+	// In this order: a node that another one names as its first child is among those given out
+	uint32_t n_nodes = atomic_load(&from->n_nodes);
+	sys_copy(nodes, segment.nodes,
+			(n_nodes < segment.n_nodes ? n_nodes : segment.n_nodes) * sizeof *nodes);
+	atomic_store(&to->n_nodes, atomic_load(&from->n_nodes));
+	atomic_store(&to->n_modules, n_modules - 1);
+	atomic_store(&to->n_images, atomic_load(&from->n_images));
+	atomic_store(&to->hash_bytes, atomic_load(&from->hash_bytes));
+	sys_copy(to->own, from->own, sizeof to->own);
+	to->program_pid = (uint32_t)syscall_0(__NR_getpid);
+}
+
+bool segment_join(uint32_t fork) {
+	struct segment_header *h = segment.header;
+	char token[TOKEN_DIGITS + 1] = "";
+	put_token(h, token);
+	const struct wire_join join = {h->process, fork, segment.image};
+	int fd = atomic_load(&h->state) == SEGMENT_OPEN ? open_by_socket(token, &join, NULL) : -1;
+	if (fd < 0) {
+		return false;
+	}
+	const uint64_t base_bytes = base_end(h), slots_bytes = segment.n_slots * segment.slot_bytes;
+	struct segment_header *base = map_piece(fd, 0, base_bytes, PROT_READ | PROT_WRITE);
+	struct wire_node *nodes = map_piece(fd, h->tables[TABLE_NODES].at, nodes_bytes(segment.n_nodes),
+			PROT_READ | PROT_WRITE);
+	void *slots = map_piece(fd, h->tables[TABLE_SLOTS].at, slots_bytes, PROT_NONE);
+	(void)syscall_1(__NR_close, fd);
+	bool ok = base != NULL && nodes != NULL && slots != NULL &&
+			sys_equal(base->tables, h->tables, sizeof h->tables);
+	if (ok) {
+		copy_known(base, nodes);
+		atomic_store(&n_open_slots, 0);
+		ok = move_over(slots, segment.slots, slots_bytes) &&
+				move_over(nodes, segment.nodes, nodes_bytes(segment.n_nodes)) &&
+				move_over(base, h, base_bytes);
+	}
+	if (!ok) {
+		sys_munmap(base, base_bytes);
+		sys_munmap(nodes, nodes_bytes(segment.n_nodes));
+		sys_munmap(slots, slots_bytes);
+	}
+	return ok;
 }
 
 enum segment_role segment_adopt(int fd) {
-	return open_behind(fd, NULL, (int32_t)syscall_0(__NR_getpid));
+	return open_behind(fd, NULL, (int32_t)syscall_0(__NR_getpid), -1);
 }
 
 uint32_t segment_open_slots(void) {
@@ -365,10 +466,6 @@ static uint32_t n_nodes_in_use(void) {
 	const uint64_t per_page = segment.page_bytes / sizeof(struct wire_node);
 	n = (n + per_page - 1) / per_page * per_page;
 	return n < segment.n_nodes ? (uint32_t)n : segment.n_nodes;
-}
-
-static uint64_t nodes_bytes(uint32_t n) {
-	return in_pages((uint64_t)n * sizeof(struct wire_node), segment.page_bytes);
 }
 
 void segment_give_back(uint64_t limit_bytes) {

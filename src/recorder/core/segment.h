@@ -49,6 +49,12 @@ enum segment_role {
 /** Find and map the segment. `environment` as in environ, or NULL. Once, by one thread. */
 enum segment_role segment_open(char **environment);
 
+/**
+ * In a tree, in a copy of a recorded process, with recording off: map a cell in the place of the
+ * parent's, whose fork of that number it was. No slot is this process's then. False: refused.
+ */
+bool segment_join(uint32_t fork);
+
 /** Map the segment behind `fd`, which the injector put there, and close `fd`. Once. */
 enum segment_role segment_adopt(int fd);
 

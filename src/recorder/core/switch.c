@@ -37,6 +37,21 @@ static bool turn_on(enum segment_role (*open_segment)(void)) {
 	return word == SWITCH_ON;
 }
 
+void switch_join(uint32_t fork) {
+	uint32_t unknown = SWITCH_UNKNOWN;
+	// Several of its threads may come at once: it is counted by one
+	if (!atomic_compare_exchange_strong(&switch_page.word, &unknown, SWITCH_OFF) ||
+			segment.header == NULL) {
+		return;
+	}
+	if (fork != 0 && segment_join(fork)) {
+		thread_self.slot = NULL;
+		set_word(SWITCH_ON);
+	} else {
+		family_announce(segment.header, true);
+	}
+}
+
 bool switch_find_out(void) {
 	enum switch_word word = atomic_load_explicit(&switch_page.word, memory_order_acquire);
 	if (word != SWITCH_UNKNOWN) {
@@ -50,13 +65,10 @@ bool switch_find_out(void) {
 		}
 		return is_on;
 	}
-	uint32_t unknown = SWITCH_UNKNOWN;
 	if (seen != START_DONE || atomic_load(&switch_page.word) != SWITCH_UNKNOWN) {
 		atomic_fetch_add(&n_lost_early, 1);
-	} else if (atomic_compare_exchange_strong(&switch_page.word, &unknown, SWITCH_OFF) &&
-			segment.header != NULL) {
-		// A forked child. Several of its threads may come at once: it is counted by one
-		family_announce(segment.header, true);
+	} else {
+		switch_join(0);
 	}
 	return false;
 }

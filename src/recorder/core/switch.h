@@ -60,6 +60,9 @@ uint64_t host_main_stack_end(void);
  */
 bool switch_find_out(void);
 
+/** In a forked child: announce it, or, in a tree, have it recorded. `fork`: its number, or 0. */
+void switch_join(uint32_t fork);
+
 /** Turn on what is off by another way to a segment. False: failed, or it has been on before. */
 bool switch_turn_on_late(enum segment_role (*open_segment)(void));
 

@@ -122,8 +122,8 @@ __attribute__((no_sanitize("null"))) struct thread_slot *thread_claim(void) {
 	atomic_fetch_add(&segment.header->n_claims, 1); // no event of ours is older
 	uint64_t none = 0; // the first thread of all has the first epoch to itself
 	uint64_t at = (uint64_t)((unsigned char *)slot - segment.slots);
-	(void)atomic_compare_exchange_strong(&segment.header->epoch, &none,
-			wire_epoch(1, (uint32_t)(at / segment.slot_bytes) + 1));
+	(void)atomic_compare_exchange_strong(&segment.common->epoch, &none,
+			wire_epoch(1, segment.header->first_owner + (uint32_t)(at / segment.slot_bytes) + 1));
 	self->slot = slot;
 	return slot;
 }

@@ -50,6 +50,7 @@ void alone_wait(void) {
 static void end(void *unused) {
 	(void)unused;
 	awaiting_look(SEGMENT_ENDING);
+	fork_note_end();
 	if (switch_is_on_or_paused() && (segment.options & SEGMENT_PROGRAM_WAITS) != 0) {
 		switch_turn_off(true);
 		alone_wait();

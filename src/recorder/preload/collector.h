@@ -39,6 +39,12 @@ void alone_wait(void);
  */
 void alone_begin(void);
 
+/** Have the C library tell of forks, in a tree of processes. Once, at the start. */
+void fork_begin(void);
+
+/** The process is about to end, and has nothing more to free. */
+void fork_note_end(void);
+
 // ---- a recorded process becomes another program, and the collector is asked to follow
 //
 // It looks at the new program before that runs, and injects the recorder into those that cannot

@@ -9,7 +9,8 @@
 
 void *__environ, *environ;
 void dl_iterate_phdr(void), __errno_location(void);
-void __cxa_atexit(void);
+void __cxa_atexit(void), __register_atfork(void);
 void dl_iterate_phdr(void) {}
 void __errno_location(void) {}
 void __cxa_atexit(void) {}
+void __register_atfork(void) {}

@@ -59,6 +59,9 @@ static void put_title(struct page *p) {
 	if (!(p->r->missing & REC_TIME)) {
 		buffer_printf(p->out, "   %s", HUMAN_DURATION(m->duration_ns));
 	}
+	if (p->r->processes.n > 2) {
+		buffer_printf(p->out, "   %s processes", HUMAN_COUNT(p->r->processes.n - 1));
+	}
 	const char *verdict = QUALITY_VERDICT(p->r);
 	buffer_printf(p->out, "%s%s", *verdict ? "   " : "", verdict);
 	time_t start = (time_t)(m->wall_start_ns / 1000000000);

@@ -173,6 +173,10 @@ static void put_functions(struct writer *w) {
 	end_list(w);
 }
 
+static void put_processes(struct writer *w) {
+	processes_put_json(&w->j, w->v->r);
+}
+
 static void put_parts(struct writer *w) {
 	struct viewer *v = w->v;
 	const struct breakdown b = breakdown_make(v->request->by, v->lens, v->r, v->names, &v->result,

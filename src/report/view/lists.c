@@ -110,6 +110,55 @@ void view_put_parts(struct viewer *v) {
 	}
 }
 
+// ---- processes
+
+/** A process below its parent, with all below it. */
+static void put_process(struct viewer *v, uint32_t row, const uint32_t *first, const uint32_t *next,
+		int depth) {
+	const struct rec_process *p = &v->r->processes.items[row];
+	put_right(v->out, HUMAN_COMPACT(p->peak_bytes), 9);
+	put_right(v->out, HUMAN_COMPACT(p->live_bytes), 9);
+	put_right(v->out, p->inherited_bytes ? HUMAN_COMPACT(p->inherited_bytes) : "", 10);
+	put_right(v->out, HUMAN_COUNT(p->allocations), 13);
+	put_right(v->out, p->end_ns ? HUMAN_DURATION(p->end_ns - p->start_ns) : "", 10);
+	put_right(v->out,
+			p->end_ns && p->exit_status != REC_STATUS_UNKNOWN ? FORMAT(16, "%d", p->exit_status)
+															  : "",
+			6);
+	buffer_printf(v->out, "  %*s%.*s (%" PRIu32 ")\n", 2 * depth, "",
+			SLICE_ARG(v->r->strings.items[v->r->commands.items[p->command].name]), p->pid);
+	for (row = first[row]; row; row = next[row]) {
+		put_process(v, row, first, next, depth + 1);
+	}
+}
+
+void view_put_processes(struct viewer *v) {
+	enum { DEPTH_MOST = 32 }; // what is deeper stands beside its parent
+	const uint32_t n = v->r->processes.n;
+	uint8_t *depth = arena_new(&v->arena, uint8_t, n + 1ul);
+	uint32_t *above = arena_new(&v->arena, uint32_t, n + 1ul);
+	uint32_t *first = arena_new(&v->arena, uint32_t, n + 1ul);
+	uint32_t *next = arena_new(&v->arena, uint32_t, n + 1ul);
+	for (uint32_t i = 1; i < n; i++) {
+		const uint32_t parent = v->r->processes.items[i].parent;
+		above[i] = parent >= i ? 0 : depth[parent] < DEPTH_MOST ? parent : above[parent];
+		depth[i] = (uint8_t)(depth[above[i]] + 1);
+	}
+	for (uint32_t i = n; i-- > 1;) {
+		next[i] = first[above[i]];
+		first[above[i]] = i;
+	}
+	buffer_text(v->out,
+			"     peak    never  inherited  allocations     lived  exit  process\n"
+			"             freed\n");
+	for (uint32_t i = n ? first[0] : 0; i; i = next[i]) {
+		put_process(v, i, first, next, 0);
+	}
+	if (n == 0) {
+		buffer_text(v->out, "only one process was recorded (heaptrack --children)\n");
+	}
+}
+
 // ---- stacks
 
 static bool is_of_site(const struct viewer *v, uint32_t stack) {

@@ -49,6 +49,7 @@ void rec_stack_add(struct rec_stack *sum, const struct rec_stack *s) {
 	bool is_first = sum->allocations == 0;
 	ADD_FIELDS(sum, s, allocations, allocated_bytes, temporary, temporary_bytes, short_lived,
 			peak_blocks, peak_bytes, live_blocks, live_bytes, reallocs);
+	ADD_FIELDS(sum, s, left_blocks, left_bytes);
 	sum->first_ns = is_first || s->first_ns < sum->first_ns ? s->first_ns : sum->first_ns;
 	sum->last_ns = s->last_ns > sum->last_ns ? s->last_ns : sum->last_ns;
 }

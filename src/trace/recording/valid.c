@@ -100,7 +100,8 @@ static bool code_is_valid(const struct recording *r, struct err *why) {
 // ---- stacks
 
 static bool stack_is_sound(const struct rec_stack *s) {
-	return s->live_blocks <= s->allocations && s->live_bytes <= s->allocated_bytes &&
+	return s->left_blocks <= s->live_blocks && s->left_bytes <= s->live_bytes &&
+			s->live_blocks <= s->allocations && s->live_bytes <= s->allocated_bytes &&
 			s->peak_blocks <= s->allocations && s->peak_bytes <= s->allocated_bytes &&
 			s->temporary <= s->allocations - s->live_blocks &&
 			s->short_lived <= s->allocations - s->live_blocks &&
@@ -145,7 +146,8 @@ static bool summary_is_valid(const struct recording *r, struct err *why) {
 			t->frees != ended - t->gone_at_exec) {
 		return VIOLATION(why, "summary: freed, live and gone blocks are not all allocations");
 	}
-	return (t->live_bytes <= t->peak_bytes && t->gone_at_exec_bytes <= t->allocated_bytes) ||
+	return (t->left_bytes <= t->live_bytes && t->live_bytes - t->left_bytes <= t->peak_bytes &&
+				   t->gone_at_exec_bytes <= t->allocated_bytes) ||
 			VIOLATION(why, "summary: more of a part than of the whole");
 }
 
@@ -288,6 +290,14 @@ static bool others_are_valid(const struct recording *r, struct err *why) {
 	RANGE_OF(images, "image",
 			!is_string(r, row->exe) || row->is_unrecorded > 1 || row->is_too_narrow > 1 ||
 					row->why >= REC_WHYS || (i && row->time_ns < row[-1].time_ns))
+	RANGE_OF(processes, "process",
+			row->parent >= r->processes.n || row->command >= r->commands.n ||
+					row->live_blocks > row->allocations || row->live_bytes > row->allocated_bytes)
+	RANGE_OF(commands, "command", !is_string(r, row->name) || !is_string(r, row->exe))
+	REFUSE_ROWS(r->images, 0, row->process > 0 && row->process >= r->processes.n,
+			"image %u: its process is out of range", i)
+	REFUSE_ROWS(r->stacks, 0, row->command > 0 && row->command >= r->commands.n,
+			"stack %u: its command is out of range", i)
 	RANGE_OF(marks, "mark", !is_string(r, row->name) || (i && row->time_ns < row[-1].time_ns))
 	RANGE_OF(allocators, "allocator",
 			!is_string(r, row->module) || !is_string(r, row->functions) || !is_string(r, row->why))

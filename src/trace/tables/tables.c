@@ -109,6 +109,8 @@ static void get_stacks(void *rows, const void *user, uint64_t first, size_t n) {
 	struct stack_row *out = rows;
 	for (size_t i = 0; i < n; i++) {
 		out[i].stack = r->stacks.items[first + i];
+		out[i].stack.live_blocks -= out[i].stack.left_blocks;
+		out[i].stack.live_bytes -= out[i].stack.left_bytes;
 		out[i].lifetimes = r->lifetimes.n ? r->lifetimes.items[first + i]
 										  : (struct rec_lifetimes){.blocks = {0}};
 	}
@@ -120,6 +122,8 @@ static bool put_stacks(const void *rows, void *user, uint64_t first, size_t n) {
 	bool ok = first > 0 || RECORDING_ROOM(r, lifetimes, r->stacks.n);
 	for (size_t i = 0; ok && i < n; i++) {
 		r->stacks.items[first + i] = in[i].stack;
+		r->stacks.items[first + i].live_blocks += in[i].stack.left_blocks;
+		r->stacks.items[first + i].live_bytes += in[i].stack.left_bytes;
 		r->lifetimes.items[first + i] = in[i].lifetimes;
 	}
 	return ok;
@@ -164,5 +168,7 @@ const struct state_table state_tables[] = {
 		STATE(fullness),
 		STATE(untouched),
 		STATE(groups),
+		STATE(processes),
+		STATE(commands),
 };
 const size_t n_state_tables = N_OF(state_tables);

@@ -195,7 +195,7 @@ bool state_decode(struct recording *out, struct slice payload, struct err *err);
 // rows to numbers, then numbers to what the column stores, then bytes; and back. Each step is a
 // plain loop: what is the same for all rows is decided before it.
 
-enum { ROWS_AT_ONCE = 256, BYTES_AT_ONCE = 16 << 10, COLUMNS_MAX = 32 };
+enum { ROWS_AT_ONCE = 256, BYTES_AT_ONCE = 16 << 10, COLUMNS_MAX = 40 };
 
 /** Rows that are kept in another form, while columns are made of them, or they of columns. */
 struct loose_rows {

@@ -191,7 +191,7 @@ static void say_never_freed(struct finder *f, struct place *p, const struct curv
 	say_place(f, p, BY_LIVE_BYTES, "never-freed", "", NULL);
 	SAY(f, ": ");
 	put_kept(f, p);
-	if (f->r->edges.n && !(f->r->missing & REC_TIME)) {
+	if (f->r->edges.n && !(f->r->missing & REC_TIME) && p->left_bytes == 0) {
 		SAY(f, ", ");
 		put_kept_shape(f, p, c);
 	}
@@ -202,7 +202,7 @@ static void say_never_freed(struct finder *f, struct place *p, const struct curv
 }
 
 static void put_freed(struct finder *f, const struct curve_facts *c) {
-	if (c->is_freed && is_held_to_end(f, c)) {
+	if (c->is_freed && is_held_to_end(f, c) && f->r->processes.n == 0) {
 		SAY(f, "; freed only at the end");
 	} else if (c->is_freed) {
 		SAY(f, "; held until %s", HUMAN_DURATION(c->held_until_ns));
@@ -406,12 +406,12 @@ static void look_at(struct finder *f, struct place *p) {
 	struct curve live = finder_as_curve(f, p->live_curve);
 	struct curve kept = finder_as_curve(f, p->kept_curve);
 	struct curve_facts shape = curve_judge(&live), never_freed = curve_judge(&kept);
-	bool has_time = !(f->r->missing & REC_TIME);
-	if (!has_time) { // nothing is known of how it came
-		shape.shape = never_freed.shape = CURVE_OTHER;
-	}
+	bool has_time = !(f->r->missing & REC_TIME), knows_end = has_time && p->left_bytes == 0;
+	shape.shape = has_time ? shape.shape : CURVE_OTHER; // nothing is known of how it came
+	never_freed.shape = knows_end ? never_freed.shape : CURVE_OTHER;
 	bool is_much = p->live_bytes >= shape.top_bytes / 10 && is_much_kept(f, p, &never_freed);
-	bool is_anew = has_time && is_much && is_renewed(f, p, &live, &kept, &never_freed, shape.shape);
+	bool is_anew = knows_end && is_much &&
+			is_renewed(f, p, &live, &kept, &never_freed, shape.shape);
 	bool is_first_time = f->r->summary.old_freed_blocks == 0; // else old ones may have been there
 	if (is_anew && is_first_time && shape.shape == CURVE_STOPPED && is_worth_saying(f, p, &shape)) {
 		say_shape(f, p, &shape);

@@ -42,11 +42,13 @@ static bool take_label(struct thread_state *s) {
 
 /** The epoch that an event of this thread belongs to now. Another thread's epoch is ended. */
 static uint64_t see_epoch(const struct thread_state *s) {
-	_Atomic uint64_t *at = &segment.header->epoch;
+	_Atomic uint64_t *at = &segment.common->epoch;
 	uint64_t epoch = atomic_load_explicit(at, memory_order_relaxed);
 	for (;;) {
 		uint32_t owner = wire_epoch_owner(epoch);
-		if (owner == 0 || thread_state_of(segment_slot(owner - 1)) == s) {
+		// In a tree, it may be of another cell
+		uint32_t slot = owner - 1 - segment.header->first_owner;
+		if (owner == 0 || (slot < segment.n_slots && thread_state_of(segment_slot(slot)) == s)) {
 			return epoch;
 		}
 		if (atomic_compare_exchange_weak(at, &epoch, wire_epoch_of_all(epoch))) {

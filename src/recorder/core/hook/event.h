@@ -21,10 +21,10 @@ void hook_tell_collector(void);
 
 /** The next stamp (wire/segment.h), for an entry that is reserved. */
 static inline uint64_t hook_take_stamp(void) {
-	struct segment_header *h = segment.header;
-	return likely(atomic_load_explicit(&h->stamps, memory_order_relaxed) == STAMPS_CLOCK)
+	struct wire_common *c = segment.common;
+	return likely(atomic_load_explicit(&c->stamps, memory_order_relaxed) == STAMPS_CLOCK)
 			? machine_stamp()
-			: atomic_fetch_add(&h->stamp, 1);
+			: atomic_fetch_add(&c->stamp, 1);
 }
 
 /**
@@ -54,7 +54,7 @@ static inline bool hook_put(struct thread_state *s, enum wire_kind kind, uint64_
 	uint64_t index = ring_reserve(&s->ring, 1);
 	ring_prefetch(&s->ring, index);
 	struct ring_event event = {.kind = kind, .node = node, .ptr = ptr, .size = size};
-	uint64_t epoch = atomic_load_explicit(&segment.header->epoch, memory_order_relaxed);
+	uint64_t epoch = atomic_load_explicit(&segment.common->epoch, memory_order_relaxed);
 	if (unlikely(epoch != before)) {
 		return hook_put_again(s, index, &event);
 	}

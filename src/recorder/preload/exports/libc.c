@@ -49,4 +49,5 @@ __attribute__((constructor)) static void begin(void) {
 	}
 	real_find_early();
 	alone_begin();
+	fork_begin();
 }

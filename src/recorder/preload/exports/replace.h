@@ -151,6 +151,7 @@
 
 #define REPLACE_ENDS(call, none)   \
 	awaiting_look(SEGMENT_ENDING); \
+	fork_note_end();               \
 	call;
 
 // The call returns only if it fails

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The processes of a tree, each with its cell, in one recording.
+ *
+ *   cells -> order (one for all) -> here: addresses, processes -> one aggregate
+ *
+ * Addresses of different processes are made different: each process has its own numbers for the
+ * 4 MiB regions that it uses, as a page table has. So the aggregate knows one address space, in
+ * which the blocks of a process end with it. Events come in runs of one process: what a run changes
+ * in the totals, it changes in the process's, and the highest total within the run is its peak.
+ *
+ * A free of a block that a copy (fork) has not allocated is of one that it has inherited.
+ */
+#include "collector/run/parts.h"
+#include "collector/tree/cells.h"
+
+#include <poll.h>
+#include <sys/prctl.h>
+
+enum {
+	REGION_SHIFT = 22,
+	REGIONS_MAX = 1 << (47 - REGION_SHIFT),
+};
+
+/** What is known of a process for good. */
+struct tree_process {
+	struct rec_process row;
+	uint32_t fork;         // of its parent, as long as it is its copy
+	bool has_executed;     // so what it was a copy of is gone
+	bool is_unrecorded;    // what it executed last has not got the recorder
+	struct member *member; // NULL: it has ended, or was never there
+};
+
+struct tree {
+	VEC(struct tree_process) processes;     // row 0 is none
+	VEC(struct rec_command) commands;       // row 0 is none
+	VEC(uint32_t) process_of;               // by thread
+	VEC(uint32_t) unused;                   // regions
+	struct map forked_bytes, forked_blocks; // 1 + what was live, by process << 32 | fork
+	struct trace_event batch[FEED_BATCH];
+	uint64_t lost_events; // of processes that have ended
+	uint64_t late_frees;  // of blocks that had ended with their process
+	uint32_t n_regions;
+};
+
+static struct tree_process *process_at(struct tree *t, uint32_t process) {
+	return &t->processes.items[process];
+}
+
+static struct tree_process *process_of(struct tree *t, uint32_t thread) {
+	return process_at(t, thread < t->process_of.n ? t->process_of.items[thread] : 0);
+}
+
+// ---- what they execute
+
+/** The row of what is executed. 0: not known. */
+static uint32_t command_of(struct run *run, uint32_t exe) {
+	struct tree *t = run->tree;
+	const struct rec_command *known = FIND_IN(c, t->commands, c->exe == exe);
+	if (known) { // an unknown one in row 0
+		return (uint32_t)(known - t->commands.items);
+	}
+	const char *path = (const char *)run->texts.items[exe].data;
+	const struct rec_command command = {.exe = exe,
+			.name = texts_id_of(&run->texts, path_base_name(path))};
+	(void)vec_add(&t->commands, command);
+	return (uint32_t)t->commands.n - 1;
+}
+
+void run_tree_image(struct member *m, uint32_t image, struct rec_image *row) {
+	struct run *run = m->run;
+	if (m->programs.n > 0 && image != m->programs.items[0].image) { // what it was a copy of is gone
+		struct tree_process *p = process_at(run->tree, m->process);
+		run->tree->late_frees += p->row.inherited_freed;
+		p->row.inherited_bytes = p->row.inherited_blocks = p->row.inherited_freed = 0;
+		p->fork = 0;
+	}
+	const struct program *program = FIND_IN(it, m->programs, it->image == image);
+	row->exe = program && program->exe ? program->exe : row->exe;
+	row->process = m->process;
+	run->meta.exe = m == &run->first ? row->exe : run->meta.exe;
+	m->tries.command = command_of(run, row->exe);
+	m->image = image;
+	m->image_row = (uint32_t)(row - run->images.items) + 1;
+}
+
+// ---- events
+
+/** Where an address of a process is among those of all. False: there is no place left. */
+static bool move_address(struct tree *t, struct member *m, uint64_t *ptr, bool is_new) {
+	const uint64_t region = *ptr >> REGION_SHIFT;
+	if (region != m->last || m->last_to == 0) {
+		uint64_t to = map_get(&m->regions, region);
+		if (to == 0 && is_new) {
+			if (t->unused.n == 0 && t->n_regions + 1 == REGIONS_MAX) {
+				return false;
+			}
+			to = t->unused.n > 0 ? t->unused.items[--t->unused.n] : ++t->n_regions;
+			(void)map_put(&m->regions, region, to);
+		}
+		m->last = region;
+		m->last_to = to; // without one, no block is there: region 0 is nobody's
+	}
+	*ptr = m->last_to << REGION_SHIFT | (*ptr & ((1u << REGION_SHIFT) - 1));
+	return true;
+}
+
+#define LESS_FIELD(to, from, field) (to)->field -= (from)->field
+
+/** Events of one process. */
+static void take_run(struct run *run, struct tree_process *p, const struct trace_event *events,
+		size_t n) {
+	struct aggregate *a = run_aggregate(run);
+	uint64_t unknown, unknown_now;
+	const struct rec_summary *sums = aggregate_sums(a, &unknown);
+	const uint64_t above = sums->live_bytes + p->row.peak_bytes - p->row.live_bytes;
+	if (!p->member) {
+		return; // no thread
+	}
+	size_t n_moved = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct trace_event *e = &run->tree->batch[n_moved];
+		*e = events[i];
+		bool is_new = e->kind == TRACE_ALLOC || e->kind == TRACE_MOVED;
+		n_moved += move_address(run->tree, p->member, &e->ptr, is_new);
+	}
+	run->tree->lost_events += n - n_moved;
+	(void)aggregate_watch(a, above);
+	FOR_FIELDS(LESS_FIELD, &p->row, sums, live_bytes, live_blocks, allocations, allocated_bytes,
+			temporary);
+	aggregate_events(a, run->tree->batch, n_moved);
+	ADD_FIELDS(&p->row, sums, live_bytes, live_blocks, allocations, allocated_bytes, temporary);
+	const uint64_t highest = aggregate_watch(a, UINT64_MAX);
+	if (highest > above) {
+		p->row.peak_bytes += highest - above;
+		p->row.peak_time_ns = events[n - 1].time_ns;
+	}
+	(void)aggregate_sums(a, &unknown_now);
+	const uint64_t frees = unknown_now - unknown;
+	p->row.inherited_freed += p->fork && p->row.end_ns == 0 ? frees : 0;
+	run->tree->late_frees += p->row.end_ns > 0 ? frees : 0;
+}
+
+void run_tree_events(struct run *run, const struct trace_event *events, size_t n) {
+	struct tree *t = run->tree;
+	for (size_t i = 0, end; i < n; i = end) {
+		struct tree_process *p = process_of(t, events[i].thread);
+		for (end = i + 1; end < n && process_of(t, events[end].thread) == p; end++) {}
+		take_run(run, p, events + i, end - i);
+	}
+}
+
+/** The blocks of a process end. `is_left`: with it, else as by an exec. */
+static void end_blocks(struct member *m, bool is_left) {
+	struct run *run = m->run;
+	struct tree_process *p = process_at(run->tree, m->process);
+	EACH_OF_THAT(e, m->regions.entries, m->regions.capacity, e->value != 0) {
+		aggregate_end_region(run_aggregate(run), e->value << REGION_SHIFT, run->now_ns, is_left);
+		(void)vec_add(&run->tree->unused, (uint32_t)e->value);
+	}
+	map_clear(&m->regions);
+	m->last_to = 0;
+	if (!is_left) {
+		p->row.live_bytes = p->row.live_blocks = 0;
+	}
+}
+
+/** What a copy has got from its parent, once that is known. */
+static void inherit(struct tree *t, struct tree_process *p) {
+	const uint64_t key = (uint64_t)p->row.parent << 32 | p->fork;
+	if (p->fork) {
+		p->row.inherited_bytes = (map_get(&t->forked_bytes, key) ?: 1) - 1;
+		p->row.inherited_blocks = (map_get(&t->forked_blocks, key) ?: 1) - 1;
+	}
+}
+
+void run_tree_fork(struct run *run, const struct trace_event *event) {
+	struct tree *t = run->tree;
+	struct tree_process *p = process_of(t, event->thread);
+	if (event->ptr != 0) {
+		uint64_t key = (uint64_t)(p - t->processes.items) << 32 | (event->ptr >> 4 & UINT32_MAX);
+		inherit(t, p);
+		(void)map_put(&t->forked_bytes, key, p->row.live_bytes + p->row.inherited_bytes + 1);
+		(void)map_put(&t->forked_blocks, key, p->row.live_blocks + p->row.inherited_blocks + 1);
+		return;
+	}
+	p->row.end_ns = event->time_ns > p->row.start_ns ? event->time_ns : p->row.start_ns + 1;
+	if (p->member) {
+		end_blocks(p->member, true);
+	}
+}
+
+void run_tree_exec(struct member *m) {
+	end_blocks(m, false);
+}
+
+void run_tree_thread(const struct member *m, uint32_t thread) {
+	struct tree *t = m->run->tree;
+	(void)EVERY(t->process_of.n <= thread, vec_push(&t->process_of));
+	t->process_of.items[thread] = m->process;
+}
+
+// ---- joining
+
+static void meet_module(void *user, uint32_t id, const struct wire_module *module) {
+	struct member *m = user;
+	struct modules *modules = &m->run->modules;
+	uint32_t there = tries_share(&m->tries, id, module);
+	if (there >= modules->records.n) {
+		const char *program = modules->exe;
+		modules->pid = m->pid;
+		modules->exe = m->process == 1 ? program : NULL;
+		modules_add(modules, there, tries_module(&m->run->tries, there));
+		modules->exe = program;
+	}
+}
+
+static void drop_member(struct member *m) {
+	struct run *run = m->run;
+	tries_finish(&m->tries);
+	map_finish(&m->regions);
+	vec_finish(&m->programs);
+	if (m != &run->first) {
+		cells_give_back(run->cells, m->cell);
+		free(m);
+	}
+}
+
+/** The next one, which has its cell. */
+static void add_member(struct member *m) {
+	struct run *run = m->run;
+	struct tree *t = run->tree;
+	m->process = m->segment->process;
+	tries_init(&m->tries, m->segment);
+	tries_join(&m->tries, &run->tries);
+	(void)vec_add(&run->members, m);
+	m->cell->member = m;
+	(void)EVERY(t->processes.n <= m->process, vec_push(&t->processes));
+	*process_at(t, m->process) = (struct tree_process){
+			.row = {.pid = (uint32_t)m->pid,
+					.parent = m->cell->parent,
+					.start_ns = m->cell->time_ns - run->segment.start_ns,
+					.exit_status = REC_STATUS_UNKNOWN},
+			.fork = m->cell->fork,
+			.member = m,
+	};
+}
+
+void run_tree_find(void *user) {
+	struct run *run = ((const struct member *)user)->run;
+	for (struct arrival a; cells_take(run->cells, &a); free(a.exe)) {
+		struct member *m = a.cell->member;
+		const bool is_known = m;
+		if (!is_known) {
+			m = memory_new(1, sizeof *m);
+			*m = (struct member){run, a.cell->segment, a.cell->pid, .cell = a.cell};
+			add_member(m);
+			order_add(run->order, m->segment, &m->tries, m);
+		}
+		struct tree_process *p = process_at(run->tree, m->process);
+		const struct program program = {a.image, texts_id_of(&run->texts, a.exe)};
+		p->has_executed = is_known;
+		p->row.command = command_of(run, program.exe);
+		(void)vec_add(&m->programs, program);
+	}
+	EACH(m, run->members) {
+		tries_poll_modules(&(*m)->tries, meet_module, *m);
+		(*m)->segment->is_lived_in = run->first.has_ended && !(*m)->has_ended;
+	}
+}
+
+// ---- the ends
+
+static int32_t status_of(const struct member *m) {
+	int status = process_wait_status(m->cell->fd, m->pid);
+	return status < 0             ? REC_STATUS_UNKNOWN
+			: WIFSIGNALED(status) ? 128 + WTERMSIG(status)
+								  : WEXITSTATUS(status);
+}
+
+static void note_exec(const struct member *m) {
+	const struct segment_header *h = m->segment->header;
+	process_at(m->run->tree, m->process)->is_unrecorded = atomic_load(&h->exec_ns) != 0;
+}
+
+/** It has ended, and nothing of it is left in the order. */
+static void end_member(struct member *m) {
+	struct run *run = m->run;
+	struct tree_process *p = process_at(run->tree, m->process);
+	const struct segment_header *h = m->segment->header;
+	note_exec(m);
+	inherit(run->tree, p);
+	end_blocks(m, !p->is_unrecorded);
+	p->row.end_ns = p->row.end_ns ?: run->now_ns;
+	p->row.exit_status = status_of(m);
+	p->member = NULL;
+	run->tree->lost_events += atomic_load(&h->lost_no_slot) + atomic_load(&h->lost_early);
+	drop_member(m);
+}
+
+void run_tree_see_ends(struct run *run) {
+	struct pollfd fds[CELLS_MAX];
+	const nfds_t n = run->members.n;
+	for (nfds_t i = 0; i < n; i++) {
+		fds[i] = (struct pollfd){.fd = run->members.items[i]->cell->fd, .events = POLLIN};
+	}
+	(void)poll(fds, n, 0);
+	for (nfds_t i = n; i-- > 1;) {
+		struct member *m = run->members.items[i];
+		m->is_seen = m->has_ended;
+		m->has_ended = fds[i].revents != 0;
+		if (m->is_seen && order_remove(run->order, m->segment)) {
+			run->members.items[i] = run->members.items[--run->members.n];
+			end_member(m);
+		}
+	}
+}
+
+void run_tree_end(struct run *run) {
+	struct tree *t = run->tree;
+	struct rec_process *program = &process_at(t, 1)->row;
+	program->end_ns = run->now_ns;
+	program->exit_status = run->end.is_signaled ? 128 + run->end.status : run->end.status;
+	cells_close(run->cells);
+	run_tree_see_ends(run);
+	run_tree_see_ends(run); // of which there was nothing new
+	if (run->members.n > 1) {
+		run_say(run, "the program has ended; what it started goes on, unrecorded: %zu of %zu",
+				run->members.n - 1, run->tree->processes.n - 2);
+	}
+	uint64_t n_refused = cells_refused(run->cells);
+	if (n_refused > 0) {
+		run_say(run,
+				"%" PRIu64 " processes were not recorded: at most %d are at a time, with %d MB of "
+				"shared memory in all",
+				n_refused, CELLS_MAX, CELLS_TOUCHED_MOST / 1000000);
+	}
+}
+
+// ---- for the file
+
+void run_tree_put(struct run *run, struct recording *r) {
+	struct tree *t = run->tree;
+	EACH(m, run->members) {
+		note_exec(*m);
+	}
+	// It may have been seen on its way into a program, when the recorder was not there yet
+	vec_keep(&run->children, 0, child,
+			!FIND_IN(p, t->processes, p->row.pid == child->pid && !p->is_unrecorded));
+	(void)RECORDING_ROOM(r, processes, t->processes.n);
+	(void)RECORDING_PUT(r, commands, t->commands.items, t->commands.n);
+	for (uint32_t i = 1; i < r->processes.n; i++) {
+		const struct tree_process *p = process_at(t, i);
+		struct rec_process *row = &r->processes.items[i];
+		inherit(t, process_at(t, i));
+		*row = p->row;
+		r->commands.items[row->command].n_processes++;
+		r->quality.unknown_frees -= row->inherited_freed;
+		if (p->has_executed) {
+			row->inherited_bytes = row->inherited_blocks = row->inherited_freed = 0;
+		}
+	}
+	EACH(s, r->stacks) {
+		s->command = s->node < run->tries.commands.n ? run->tries.commands.items[s->node] : 0;
+	}
+	r->quality.unknown_frees -= t->late_frees;
+	r->quality.lost_events += t->lost_events;
+}
+
+// ---- begin and end
+
+void run_tree_create(struct run *run) {
+	struct tree *t = run->tree = memory_new(1, sizeof *t);
+	struct member *m = &run->first;
+	m->cell = cells_begin(run->cells, m->segment, m->pid);
+	(void)vec_push(&t->commands);
+	add_member(m);
+	process_at(t, m->process)->row.command = command_of(run, run->meta.exe);
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 1); // daemons stay descendants
+}
+
+void run_tree_destroy(struct run *run) {
+	struct tree *t = run->tree;
+	if (!t) {
+		return;
+	}
+	EACH(at, run->members) {
+		drop_member(*at);
+	}
+	CALL_FOR(vec_finish, t, processes, commands, process_of, unused);
+	CALL_FOR(map_finish, t, forked_bytes, forked_blocks);
+	free(t);
+	run->tree = NULL;
+}

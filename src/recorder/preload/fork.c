@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+/*
+ * In a tree of processes, a copy of a recorded one is recorded from its first moment on.
+ *
+ *      parent, before the fork       child, after it
+ *         │ KIND_FORK, number n         │ asks for a cell: a copy by fork n
+ *
+ * The end of a process is told as well, so that its memory goes before its parent's wait returns.
+ *
+ * The first two are handlers of the C library, which calls ours last before the fork and first
+ * after it: they are the first that were registered. A fork by a bare system call calls neither,
+ * and one while the thread is inside a hook has no number; such a child announces itself, as
+ * without a tree.
+ */
+#include "recorder/core/hook/hook.h"
+#include "recorder/core/switch.h"
+#include "recorder/preload/collector.h"
+
+static _Thread_local uint32_t fork_number __attribute__((tls_model("initial-exec")));
+
+static void before(void) {
+	struct hook h;
+	fork_number = 0;
+	if (!hook_enter(&h, MACHINE_CALLER(), false)) {
+		return;
+	}
+	if (h.level == 0) {
+		fork_number = atomic_fetch_add(&segment.header->fork_number, 1) + 1;
+		hook_write(h.slot, KIND_FORK, (uint64_t)fork_number << 4, 0, 0);
+	}
+	hook_leave(&h);
+}
+
+void fork_note_end(void) {
+	struct hook h;
+	// A child that borrows our memory (vfork) ends alone
+	if (switch_is_on_or_paused() && (segment.options & SEGMENT_TREE) != 0 &&
+			segment_may_call_system() &&
+			syscall_0(__NR_getpid) == (long)segment.header->program_pid &&
+			hook_enter(&h, MACHINE_CALLER(), false)) {
+		hook_write(h.slot, KIND_FORK, 0, 0, 0);
+		hook_leave(&h);
+	}
+}
+
+static void in_child(void) {
+	if (fork_number != 0) {
+		switch_join(fork_number);
+	}
+}
+
+extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
+		void *library) __attribute__((weak)); // musl has none
+
+void fork_begin(void) {
+	if (switch_is_on_or_paused() && (segment.options & SEGMENT_TREE) != 0 &&
+			&__register_atfork != NULL) {
+		(void)__register_atfork(before, NULL, in_child, NULL);
+	}
+}

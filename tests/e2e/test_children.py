@@ -1,0 +1,416 @@
+"""heaptrack --children: each process of a tree by itself to the byte, and their sum as what it was.
+
+tests/victims/tree.c counts itself; what a program does not count is compared with a recording of it alone.
+"""
+
+import contextlib
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+FIELDS = ("pid", "ppid", "allocations", "allocated_bytes", "never_freed_bytes", "never_freed_blocks", "peak_bytes",
+          "inherited_bytes", "inherited_blocks", "inherited_freed_blocks")
+COMPARED = FIELDS[2:]
+
+
+def record(tools, *command, **more):
+    return tools.record(*command, options=("--children", *more.pop("options", ())), **more)
+
+
+def told(output):
+    """What the processes of tree.c have said of themselves, by pid."""
+    return {numbers[0]: dict(zip(FIELDS, numbers)) for numbers in
+            (tuple(map(int, line.split())) for line in output.splitlines())}
+
+
+def check(recording, counted=None):
+    """Each process as it has counted itself, and the sums. Gives the document."""
+    known = recording.json()
+    counted = told(recording.stdout) if counted is None else counted
+    processes = {p["pid"]: p for p in known["processes"]}
+    assert set(processes) == set(counted), (processes, counted)
+    ids = {p["id"]: p for p in known["processes"]}
+    for pid, truth in counted.items():
+        found = processes[pid]
+        assert {k: found[k] for k in COMPARED} == {k: truth[k] for k in COMPARED}, (found, truth)
+        if found["parent"] is not None and ids[found["parent"]]["ended_ns"] is None:
+            assert ids[found["parent"]]["pid"] == truth["ppid"]
+    summary = known["summary"]
+    for ours, theirs in (("allocations", "allocations"), ("allocated_bytes", "allocated_bytes"),
+                         ("never_freed_bytes", "never_freed_bytes"), ("never_freed_blocks", "never_freed_blocks")):
+        assert summary[ours] == sum(p[theirs] for p in counted.values()), (ours, summary)
+    assert sum(site["bytes"] for site in known["sites"]["never_freed"]) == summary["never_freed_bytes"]
+    assert known["quality"].get("unknown_frees", 0) == 0
+    assert known["quality"].get("lost_events", 0) == 0
+    assert known["quality"].get("double_allocations", 0) == 0
+    assert_exact(known)
+    return known
+
+
+def assert_exact(known):
+    """No event came late, whichever process executed, forked or ended meanwhile."""
+    summary = known["summary"]
+    assert summary.get("peak_bytes_low") is None and summary.get("peak_bytes_high") is None, summary
+
+
+@pytest.fixture
+def tree(tools):
+    program = tools.victim("tree")
+
+    def run(script, **more):
+        recording = record(tools, program, script, **more)
+        assert recording.status in (0, 137) or more.get("any"), repr(recording)
+        return recording
+    return run
+
+
+# ---- one after the other: the peak of the sum is known, too
+
+class Heap:
+    """What a script does if each fork is waited for at once: live bytes of all, and their peak."""
+
+    def __init__(self):
+        self.live = self.peak = 0
+
+    def run(self, script, held):
+        own = 0
+        at = 0
+        while at < len(script):
+            what, at = script[at], at + 1
+            digits = at
+            while at < len(script) and script[at].isdigit():
+                at += 1
+            n = int(script[digits:at] or 0)
+            if what in "at":
+                own, self.live = own + n, self.live + n
+                self.peak = max(self.peak, self.live)
+                if what == "a":
+                    held.append((n, True))
+                else:
+                    own, self.live = own - n, self.live - n
+            elif what in "dr":
+                bytes_, is_own = held.pop()
+                if is_own:
+                    own, self.live = own - bytes_, self.live - bytes_
+                if what == "r":
+                    held.append((n, True))
+                    own, self.live = own + n, self.live + n
+                    self.peak = max(self.peak, self.live)
+            elif what in "fx":
+                end, depth = at + 1, 1
+                while depth:
+                    depth += {"{": 1, "}": -1}.get(script[end], 0)
+                    end += 1
+                child = [(b, False) for b, _ in held] if what == "f" else []
+                self.run(script[at + 1:end - 1], child)
+                at = end
+        self.live -= own  # its memory goes with it
+
+
+def make_script(draw, depth, n_held=0):
+    """A copy either forks, or frees what it has inherited: its copies are not said to have less than it had."""
+    parts = []
+    forks = depth < 4 and draw.random() < 0.7
+    for _ in range(draw.randint(1, 12)):
+        what = draw.choice("aaattffx" if forks and n_held else "aaattdrffx" if forks else "aaattdr")
+        if what in "at":
+            parts.append(f"{what}{draw.choice([1, 16, 24, 1000, 70000, 3000001])}")
+            n_held += what == "a"
+        elif what in "dr" and n_held:
+            parts.append("d" if what == "d" else f"r{draw.randint(1, 200000)}")
+            n_held -= what == "d"
+        elif what in "fx":
+            parts.append(f"{what}{{{make_script(draw, depth + 1, n_held if what == 'f' else 0)}}}w")
+    return "".join(parts)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_generated_trees_are_exact_with_their_peak(tree, seed):
+    script = make_script(random.Random(seed), 0)
+    heap = Heap()
+    heap.run(script, [])
+    known = check(tree(script))
+    assert known["summary"]["peak_bytes"] == heap.peak, script
+
+
+def test_a_copy_frees_what_it_has_inherited(tree):
+    known = check(tree("a1000a2000a3000f{dda50r70}wd"))
+    parent, child = known["processes"]
+    assert (child["inherited_bytes"], child["inherited_freed_blocks"]) == (6000, 2)
+    assert (child["allocations"], child["never_freed_bytes"]) == (2, 70)
+    assert parent["never_freed_bytes"] == 3000  # it freed one itself; what its copy freed is its own still
+    assert child["parent"] == parent["id"]
+
+
+def test_grandchildren_inherit_what_their_parents_had(tree):
+    known = check(tree("a1000f{a500f{a7f{t9}w}w}w"))
+    assert [p["inherited_bytes"] for p in known["processes"]] == [0, 1000, 1500, 1507]
+    assert [p["parent"] for p in known["processes"]] == [None, 1, 2, 3]
+
+
+# ---- side by side
+
+def test_what_fifty_processes_hold_at_once_is_the_peak(tree):
+    known = check(tree("a100" + "".join(f"f{{a{1000 + i}t5000b50}}" for i in range(50)) + "w"))
+    assert known["summary"]["peak_bytes"] >= 100 + sum(1000 + i for i in range(50))
+    assert known["summary"]["peak_bytes"] <= 100 + sum(1000 + i for i in range(50)) + 50 * 5000
+    assert len(known["processes"]) == 51
+
+
+def test_fifty_programs_at_once(tree):
+    known = check(tree("".join(f"x{{a{100 + i}t10s20d}}" for i in range(50)) + "w"))
+    assert len(known["processes"]) == 51
+
+
+def test_a_server_that_forks_its_workers_first(tree):
+    """Its table is inherited by each worker, and counts once."""
+    worker = "f{" + "t4096" * 200 + "a10000ddd}"
+    known = check(tree("a1000000" + "a50" * 3 + worker * 8 + "w"))
+    workers = known["processes"][1:]
+    assert len(workers) == 8
+    assert {(p["inherited_bytes"], p["inherited_freed_blocks"]) for p in workers} == {(1000150, 2)}
+    assert known["summary"]["peak_bytes"] < 1000150 + 8 * (10000 + 4096)
+
+
+def test_how_each_has_ended(tree):
+    known = check(tree("f{a10q3}f{a20k}x{a30q4}wa5"))
+    ends = {p["never_freed_bytes"]: p["exit_status"] for p in known["processes"]}
+    assert ends == {10: 3, 20: 128 + signal.SIGKILL, 30: 4, 5: 0}
+
+
+def test_one_that_outlives_the_program_is_said_to_go_on(tree):
+    recording = tree("a10f{a20s1500q0}s100")
+    assert "what it started goes on, unrecorded: 1 of 1" in recording.stderr, repr(recording)
+    known = recording.json()
+    child = known["processes"][1]
+    assert child["ended_ns"] is None and child["exit_status"] is None and child["never_freed_bytes"] == 20
+    assert known["summary"]["never_freed_bytes"] == 30
+    assert recording.seconds < 1.4
+
+
+def test_a_storm_of_short_ones(tools):
+    recording = record(tools, "bash", "-c", "for i in $(seq 500); do /bin/true; done")
+    assert recording.status == 0, repr(recording)
+    known = recording.json()
+    assert [c["processes"] for c in known["commands"] if c["name"] == "true"] == [500]
+    assert known["quality"].get("lost_events", 0) == 0 and not known["children"]
+    assert_exact(known)
+
+
+# ---- programs of others, against recordings of each alone
+
+def figures(tools, known_or_command):
+    """(allocations, bytes, never freed) of a program recorded by itself."""
+    summary = tools.record(*known_or_command, name=f"alone{time.monotonic_ns()}").json()["summary"]
+    return summary["allocations"], summary["allocated_bytes"], summary["never_freed_bytes"]
+
+
+def test_a_shell_and_what_it_runs(tools):
+    known = record(tools, "sh", "-c", "sort /etc/passwd >/dev/null; sort /etc/group > /dev/null; true").json()
+    sorts = [p for p in known["processes"] if p["command"] == "sort"]
+    alone = [figures(tools, ("sort", f"/etc/{name}")) for name in ("passwd", "group")]
+    assert [(p["allocations"], p["allocated_bytes"], p["never_freed_bytes"]) for p in sorts] == alone
+
+
+@pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
+def test_a_compiler_and_its_parts(tools, tmp_path):
+    source = tmp_path / "one.c"
+    source.write_text("#include <stdio.h>\nint main(void) { return printf(\"%d\\n\", 3); }\n")
+    recording = record(tools, "gcc", "-c", source, "-o", tmp_path / "one.o")
+    known = recording.json()
+    assert {"cc1"} < {p["command"] for p in known["processes"]}, known["processes"]
+    assert known["summary"]["allocations"] == sum(p["allocations"] for p in known["processes"])
+    assert known["summary"]["peak_bytes"] >= max(p["peak_bytes"] for p in known["processes"])
+    text = recording.report("--by", "command")
+    assert "cc1" in text
+    text = recording.report("--processes")
+    assert "    cc1 (" in text, text  # below gcc
+    assert "processes: sums" in recording.report(), recording.report()
+    cost = recording.report("--by", "command", "--lens", "m=allocations", "--json")
+    parts = {p["label"]: p["allocations"] for p in json.loads(cost)["parts"]}
+    by_command = {}
+    for p in known["processes"]:
+        by_command[p["command"]] = by_command.get(p["command"], 0) + p["allocations"]
+    assert parts == {name: n for name, n in by_command.items() if n}
+
+
+POOL = """
+import multiprocessing, os, sys
+def work(n):
+    return sum(len(bytes(100000 + i)) for i in range(n))
+if __name__ == "__main__":
+    multiprocessing.set_start_method(sys.argv[1])
+    with multiprocessing.Pool(3) as pool:
+        print(sum(pool.map(work, [50] * 12)))
+"""
+
+
+@pytest.mark.parametrize("way", ["fork", "spawn"])
+def test_pools_of_python(tools, tmp_path, way):
+    script = tmp_path / "pool.py"
+    script.write_text(POOL)
+    recording = record(tools, os.path.realpath(sys.executable), "-S", "-E", script, way)
+    assert recording.status == 0, repr(recording)
+    known = recording.json()
+    workers = [p for p in known["processes"] if p["parent"] is not None]
+    assert len(workers) >= 3
+    assert known["summary"]["allocated_bytes"] == sum(p["allocated_bytes"] for p in known["processes"])
+    assert sum(p["allocated_bytes"] for p in workers) > 12 * 50 * 100000
+    if way == "fork":
+        assert all(p["inherited_bytes"] > 100000 for p in workers)
+
+
+def test_what_executes_another_program_stays_one_process(tools):
+    program = tools.victim("tree")
+    recording = record(tools, "sh", "-c", f"{program} a100 & exec {program} a200t300s500")
+    known = recording.json()
+    first = known["processes"][0]
+    assert (first["command"], first["never_freed_bytes"], first["exit_status"]) == ("tree", 200, 0)
+    assert sorted(p["never_freed_bytes"] for p in known["processes"]) == [100, 200]
+
+
+# ---- who gets a cell
+
+def ask(token, join=struct.pack("III", 0, 0, 0)):
+    """What the door hands out to this process: how many descriptors."""
+    with socket.socket(socket.AF_UNIX) as door:
+        door.settimeout(5)
+        door.connect(f"\0heaptrack-{token}")
+        n = 0
+        while True:
+            try:
+                door.send(join if n == 0 else b"")
+                fds = socket.recv_fds(door, 1, 4)[1]
+            except ConnectionError:  # closed, whatever was said
+                fds = []
+            if not fds:
+                return n
+            n += len(fds)
+            for fd in fds:
+                os.close(fd)
+
+
+def token_of(running, helpers):
+    pid = running.program()
+
+    def find():
+        entry = next((e for e in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+                      if e.startswith(b"HEAPTRACK_SEGMENT=")), None)
+        return entry.decode().rpartition(":")[2] if entry else None
+    return helpers.wait_until(find)
+
+
+def test_a_stranger_gets_no_cell(tools, helpers):
+    running = tools.start_record(tools.victim("tree"), "a100s1500", options=("--children",))
+    assert ask(token_of(running, helpers)) == 0  # started by the test, not by the program
+    finished = running.wait()
+    assert len(tools.json(running.file)["processes"]) == 1, repr(finished)
+
+
+def test_a_process_that_the_program_has_left_behind_gets_one(tools):
+    """A daemon: its parent has ended before it executes its program."""
+    program = tools.victim("tree")
+    recording = record(tools, "sh", "-c", f"(setsid sh -c 'sleep 0.2; {program} a12345' &) ; sleep 1")
+    known = recording.json()
+    assert [p["never_freed_bytes"] for p in known["processes"] if p["command"] == "tree"] == [12345]
+
+
+def test_nonsense_at_the_door_ends_nothing(tools, helpers):
+    running = tools.start_record(tools.victim("tree"), "a100s1500f{a200}w", options=("--children",))
+    token = token_of(running, helpers)
+    for join in (b"", b"\xff" * 3, b"\xff" * 4096):
+        with socket.socket(socket.AF_UNIX) as door:
+            door.connect(f"\0heaptrack-{token}")
+            with contextlib.suppress(ConnectionError):
+                door.send(join)
+    finished = running.wait()
+    assert sorted(p["never_freed_bytes"] for p in tools.json(running.file)["processes"]) == [100, 200], repr(finished)
+
+
+def test_when_what_a_process_left_was_allocated_is_not_said(tree):
+    """It is never freed, and yet gone from the heap long before the recording's end."""
+    said = [f["text"] for f in tree("f{" + "a100000" * 60 + "}ws700").json()["findings"] if f["id"] == "never-freed"]
+    assert len(said) == 1 and "60 blocks, 6.0 MB" in said[0] and "allocated" not in said[0], said
+
+
+def test_a_process_of_which_nothing_is_seen_is_named(tools, tmp_path):
+    source, program = tmp_path / "silent.c", tmp_path / "silent"
+    source.write_text("#include <unistd.h>\nint main(void) { return usleep(300000); }\n")
+    subprocess.run(["gcc", "-o", program, source], check=True)
+    known = record(tools, "sh", "-c", f"{program}; exit 5").json()
+    lines = [line["text"] for line in known["quality"]["sentences"] if line["id"] == "silent-process"]
+    assert len(lines) == 1 and re.match(r"silent \(pid \d+\) made no allocation that was recorded: if it", lines[0]), lines
+    assert "silent-process" not in str(record(tools, "sh", "-c", "sleep 0.05; exit 5", name="brief").json()["quality"])
+
+
+# ---- what it is not combined with, and what stays as it was
+
+@pytest.mark.parametrize("other", [("--leaks",), ("--leaks-every", "1s"), ("--events",), ("--raw",), ("-p", "1"),
+                                   ("--look", "1")])
+def test_what_it_is_not_combined_with_is_refused(tools, other):
+    finished = tools.run(tools.heaptrack, "--children", *other, "true")
+    assert finished.status == 1
+    assert "--children is for a program to start, without --leaks, --events and --raw" in finished.stderr
+
+
+def test_a_program_that_cannot_load_the_recorder_is_refused(tools):
+    finished = tools.run(tools.heaptrack, "--children", tools.victim("stands_alone"))
+    assert finished.status == 1 and finished.stdout == ""
+    assert "cannot load the recorder; record it without --children" in finished.stderr, repr(finished)
+
+
+def test_without_it_one_process_is_recorded(tools):
+    recording = tools.record(tools.victim("tree"), "a100f{a200}x{a300}w")
+    known = recording.json()
+    assert "processes" not in known and "commands" not in known
+    assert known["summary"]["never_freed_bytes"] == 100
+    assert known["quality"]["children_forked"] + known["quality"]["children_executed"] == 2
+    assert "only one process was recorded" in recording.report("--processes")
+
+
+def test_a_killed_collector_leaves_all_running(tools, helpers, tmp_path):
+    done = tmp_path / "done"
+    running = tools.start_record("bash", "-c", f"for i in $(seq 300); do /bin/true; (:); done; touch {done}",
+                                 options=("--children",))
+    helpers.wait_until(lambda: running.file.exists() and running.file.stat().st_size > 0)
+    time.sleep(0.3)
+    os.kill(running.pid, signal.SIGKILL)
+    running.wait()
+    helpers.wait_until(done.exists, what="the end of the program without its collector")
+
+
+def test_children_killed_at_any_moment(tools):
+    """Whatever they were doing: the others go on, the file is whole, and nothing is lost."""
+    program = tools.victim("tree")
+    busy = "a100" * 50 + "t3000" * 20000
+    script = f"for i in $(seq 24); do {program} {busy} & p=$!; sleep 0.0$((i % 4))$i; kill -9 $p; wait $p; done 2>&-"
+    recording = record(tools, "bash", "-c", script + "; true")
+    known = recording.json()
+    assert recording.status == 0 and known["quality"]["verdict"] == "recording whole", repr(recording)
+    killed = [p for p in known["processes"] if p["command"] == "tree" and p["exit_status"] == 137]
+    assert killed, known["processes"]
+    assert known["summary"]["allocations"] == sum(p["allocations"] for p in known["processes"])
+    assert known["quality"].get("double_allocations", 0) == 0
+
+
+def test_more_at_once_than_there_are_cells(tools):
+    """1,100 that live at the same time: those that got none run as well, and are counted."""
+    program = tools.victim("tree")
+    recording = record(tools, program, "f{a10s4000}" * 1100 + "w")
+    known = recording.json()
+    n = len(known["processes"])
+    assert 1000 < n <= 1024
+    assert f"{1101 - n} processes were not recorded: at most 1024 are at a time" in recording.stderr.replace(",", ""), \
+        repr(recording)
+    assert known["summary"]["never_freed_bytes"] == 10 * (n - 1)
