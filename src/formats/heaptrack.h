@@ -58,8 +58,7 @@ bool heaptrack_is_head(struct slice head);
 
 /**
  * Read further bytes of the file: each whole line goes to `each`; comments, empty lines and letters
- * that nobody knows do not. False: no memory, a newer format, a line without end, or `each` said
- * so.
+ * that nobody knows do not. False: a newer format, a line without end, or `each` said so.
  */
 bool heaptrack_read(struct heaptrack_reader *r, struct slice bytes, heaptrack_each *each,
 		void *user, struct err *err);

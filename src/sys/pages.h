@@ -7,7 +7,7 @@
 
 #include "base/base.h"
 
-/** NULL: there is no memory. */
+/** Zeroed. Where there is none, as memory_new. */
 void *pages_take(size_t bytes);
 
 /** Zero some of them again, without touching pages that were never touched. */

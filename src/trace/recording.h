@@ -606,13 +606,13 @@ struct recording {
 	REC_TABLE(struct rec_suppressed) suppressed; // heaviest first
 };
 
-/** Fill a table of a recording with a copy of `count` items. False: no memory. */
+/** Fill a table of a recording with a copy of `count` items. False: the arena's max_bytes. */
 #define RECORDING_PUT(r, table, from, count)                             \
 	((r)->table.n = (uint32_t)(count),                                   \
 			((r)->table.items = arena_copy(&(r)->arena, (from), (count), \
 					 sizeof *(r)->table.items)) != NULL)
 
-/** Make a table of a recording `count` zeroed rows long. False: no memory. */
+/** Make a table of a recording `count` zeroed rows long. False: the arena's max_bytes. */
 #define RECORDING_ROOM(r, table, count)                                                  \
 	(((r)->table.items = arena_alloc(&(r)->arena, (count), sizeof *(r)->table.items)) && \
 			((r)->table.n = (uint32_t)(count), true))
@@ -650,7 +650,7 @@ static inline struct rec_interval recording_interval(const struct recording *r, 
 	return rec_interval_of(&r->intervals.items[i], r->wide.items);
 }
 
-/** Make it row i, for which there is room. False: no memory. */
+/** Make it row i, for which there is room. False: the arena's max_bytes. */
 bool recording_set_interval(struct recording *r, uint32_t i, const struct rec_interval *v);
 
 void recording_finish(struct recording *r);

@@ -52,5 +52,5 @@ bool import_heaptrack(struct import *import, struct err *err);
 
 bool import_profile(struct import *import, profile_decoder *decode, struct err *err);
 
-/** The profile as a recording, in its arena: the profile must lie there. False: no memory. */
+/** The profile as a recording, in its arena: the profile must lie there. False: max_bytes. */
 bool recording_of_profile(struct recording *out, const struct profile *p, struct err *err);

@@ -58,7 +58,7 @@ struct kde_import {
 	uint64_t peak_rss_bytes, peak_rss_ms;
 };
 
-/** Records of code: s i t m. False: no memory. */
+/** Records of code: s i t m. False: they take more than max_bytes, or there are too many. */
 bool kde_code(struct kde_import *k, const struct heaptrack_record *r, struct err *err);
 
 /** Records of events: a + - c R A. False: there are too many. */

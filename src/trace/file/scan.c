@@ -316,7 +316,7 @@ static bool may_unpack(const struct scan_block *b, uint64_t max_bytes, struct er
 					raw_bytes);
 }
 
-/** `out` may be NULL: there was no memory for it. */
+/** `out` may be NULL: its arena's max_bytes did not allow it. */
 static bool unpack_to(uint8_t *out, const struct trace_source *src, const struct scan_block *b,
 		struct err *err) {
 	SCOPED(buffer) stored = {0};

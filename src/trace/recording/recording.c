@@ -2,7 +2,7 @@
 /* Stores and gives intervals, whose rare large numbers lie elsewhere. */
 #include "trace/recording.h"
 
-/** A place among the wide ones, that of the row if it has one; NULL: no memory. */
+/** A place among the wide ones, that of the row if it has one; NULL: max_bytes. */
 static struct rec_wide *wide_place(struct recording *r, struct rec_interval_row *row) {
 	if (row->count == REC_WIDE) {
 		return &r->wide.items[row->bytes];

@@ -51,7 +51,7 @@ struct table {
 	uint8_t unit_width;
 	/**
 	 * For rows that are kept in another form than is described here; else NULL. get: n of them from
-	 * number `first` on. put: keep them; their units are 0. False: no memory.
+	 * number `first` on. put: keep them; their units are 0. False: max_bytes.
 	 */
 	void (*get)(void *rows, const void *user, uint64_t first, size_t n);
 	bool (*put)(const void *rows, void *user, uint64_t first, size_t n);
