@@ -2,8 +2,8 @@
 #pragma once
 /**
  * Breaks the total down by site, type, thread, size or lifetime instead of callers. Under any lens,
- * the parts add up to the result's total. Whatever a recording does not distinguish (sizes and
- * lifetimes are kept for the whole run) is one part, labelled as such.
+ * the parts add up to the result's total. What a recording does not distinguish under a lens (sizes
+ * and lifetimes are kept for the whole run) is one part, labelled as such.
  */
 
 #include "engine/lens.h"
@@ -13,13 +13,12 @@
 // Or those of all threads joined, for queries that do not distinguish threads. For every metric,
 // the costs of all stacks add up to the recording's totals.
 
-/** Stacks with any block, heaviest first; equal ones in their order. Malloc'ed. */
+/** The stacks with any block, heaviest first; ties in their order. From malloc. */
 struct rank *rank_stacks(const struct recording *r, enum lens_metric metric, uint32_t *n);
 
 /**
- * The recording with one stack per node, for all threads together. A shallow copy, whose stacks
- * live in `arena`; it has no intervals, sizes, lifetimes or untouched bytes, because those name
- * stacks by their rows.
+ * A shallow copy with one stack per node for all threads, which lives in `arena`. It has no
+ * intervals, sizes, lifetimes or untouched bytes, which name stacks by row.
  */
 void recording_by_node(const struct recording *r, struct arena *arena, struct recording *out);
 
@@ -39,8 +38,8 @@ enum breakdown_by {
 };
 
 /**
- * "site", "class" (as blocks were seen to be, or else where the stack proves it), "grade", "thread"
- * (by name), "tid" (each apart), "process" and "command" (of a tree of processes), "size",
+ * "site", "class" (as seen in the blocks, else where the stack proves it), "grade", "thread" (by
+ * name), "tid" (each separately), "process" and "command" (of a tree of processes), "size",
  * "lifetime".
  */
 extern const char *const breakdown_names[N_BREAKDOWNS];
@@ -48,14 +47,14 @@ extern const char *const breakdown_names[N_BREAKDOWNS];
 struct part {
 	struct slice label;
 	const struct name *name; // of a site, else NULL
-	uint64_t least;          // BY_SIZE: bytes; BY_LIFETIME: ns: the least of the class
-	bool is_rest;            // not told apart, or of no class
+	uint64_t least;          // lower bound of the class: BY_SIZE in bytes, BY_LIFETIME in ns
+	bool is_rest;            // not distinguished, or of no class
 	struct lens_costs costs;
 	uint32_t n_stacks;
 	uint32_t heaviest;  // stack
-	uint32_t n_threads; // BY_THREAD: how many of that name made what is counted
-	uint32_t tid;       // BY_TID; 0: several short threads of one name. BY_PROCESS: its pid
-	const struct rec_class *class; // BY_CLASS: what was seen; NULL: nothing
+	uint32_t n_threads; // BY_THREAD: how many threads of that name
+	uint32_t tid;       // BY_TID; 0: several short threads of one name. BY_PROCESS: the pid
+	const struct rec_class *class; // BY_CLASS: the class that was seen; NULL: none
 };
 
 struct breakdown {
@@ -63,34 +62,34 @@ struct breakdown {
 	uint32_t n;
 };
 
-/** Its parts are no classes: they come heaviest first. */
+/** Are its parts ordered by weight, not by class? */
 bool breakdown_is_ranked(enum breakdown_by by);
 
-/** Parts that cost nothing are left out. All in the arena. */
+/** Parts that cost nothing are left out. In the arena. */
 struct breakdown breakdown_make(enum breakdown_by by, const struct lens *l,
 		const struct recording *r, const struct names *n, const struct lens_result *result,
 		struct arena *arena);
 
-/** The sites of a whole recording, of blocks, and what all cost. */
+/** The sites of a whole recording of blocks; *total: the cost of all. */
 struct breakdown rank_sites(const struct recording *r, const struct names *n,
 		enum lens_metric metric, struct arena *arena, struct lens_costs *total);
 
 // ---- the heap over time under a lens
 //
-// It says what was live at each edge of the range, and what was allocated before it.
+// What was live at each edge of the range, and what was allocated since the edge before.
 
 struct timeline_point {
 	uint32_t edge;                         // edges.n: the end of the recording
 	uint64_t time_ns;                      // of the edge
 	uint64_t bytes, blocks;                // live then
-	uint64_t allocations, allocated_bytes; // made since the point before
-	uint64_t temporary;                    // of these
+	uint64_t allocations, allocated_bytes; // since the previous point
+	uint64_t temporary;                    // of these allocations
 };
 
 /**
- * One point per edge of the range, and for the end of the recording if it is in it. The
- * allocations of all points sum to the total of `result`, which is that of the lens; for LENS_PEAK
- * the largest point is the total's.
+ * One point per edge of the range, and one for the end of the recording if the range includes it.
+ * The allocations of all points add up to the total of `result`; for LENS_PEAK the largest point
+ * equals it.
  */
 struct timeline {
 	struct timeline_point *points;
@@ -100,8 +99,8 @@ struct timeline timeline_make(const struct lens *l, const struct recording *r,
 		const struct lens_result *result, struct arena *arena);
 
 /**
- * The same for a picture: as fine as it is known. If the lens leaves nothing out, the points are
- * those of the whole's curve (`edge` is then 0), which may have many more of them.
+ * The same at the finest known resolution, for drawing. If the lens leaves nothing out, the points
+ * are those of the recording's curve, which may have many more (`edge` is then 0).
  */
 struct timeline timeline_draw(const struct lens *l, const struct recording *r,
 		const struct lens_result *result, struct arena *arena);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * Passes events to an aggregate by a thread: it applies batches while the caller fills more.
+ * Passes events to an aggregate through a thread: it applies batches while the caller fills more.
  *
  *     feed_init(&f, aggregate);
  *     *feed_next(&f) = event;       for each event,
  *     if (feed_is_full(&f)) {
  *         feed_pass(&f);
  *     }
- *     feed_drain(&f);               all is applied: the aggregate may be asked
+ *     feed_drain(&f);               all applied: the aggregate may be queried
  *
- * All calls are one thread's, and so is the aggregate between a feed_drain and the next feed_pass.
+ * One thread calls. The aggregate is its own from feed_drain to the next feed_pass.
  */
 
 #include "engine/aggregate.h"
@@ -19,18 +19,18 @@ enum { FEED_BATCH = 512, FEED_AHEAD = 16 };
 
 struct feed {
 	struct aggregate *aggregate; // may be exchanged after feed_drain
-	struct trace_event *events;  // the batch that is being filled
+	struct trace_event *events;  // the batch being filled
 	size_t n;                    // events in it
 	struct feed_worker *worker;
 };
 
-/** The aggregate is the feed's from now on. */
+/** Takes ownership of the aggregate. */
 void feed_init(struct feed *f, struct aggregate *aggregate);
 
-/** Ends the aggregate, too. */
+/** Destroys the aggregate, too. */
 void feed_finish(struct feed *f);
 
-/** The place of the next event. */
+/** Where the next event goes. */
 static inline struct trace_event *feed_next(struct feed *f) {
 	__builtin_prefetch(&f->events[f->n + FEED_AHEAD], 1); // the other core has it
 	return &f->events[f->n++];
@@ -41,10 +41,10 @@ static inline bool feed_is_full(const struct feed *f) {
 }
 
 /**
- * Hand over the batch, to a thread that is started by the first one; waits for room. Where there is
- * no thread, as on a single core, it is as feed_drain.
+ * Hand the batch to the thread, which the first call starts; waits for room. On one core, or
+ * without a thread, the same as feed_drain.
  */
 void feed_pass(struct feed *f);
 
-/** Wait until all events are applied, the last batch by the caller. */
+/** Wait until all events are applied; the caller applies the last batch. */
 void feed_drain(struct feed *f);

@@ -7,8 +7,8 @@
  *   library PATTERN    a dependency: folded, names a site only where nothing better does
  *   fold PATTERN       folded, and never names a site (allocation wrappers)
  *
- * '#' begins a comment. A frame matches if its function, its file or its module's path contains
- * the pattern; '*' stands for anything in between. The first rule that matches decides.
+ * '#' begins a comment. A frame matches if its function, its file or its module's path contains the
+ * pattern; '*' matches anything. The first rule that matches decides.
  */
 
 #include "base/base.h"
@@ -24,17 +24,16 @@ struct naming_rules { // zeroed: none
 	VEC(struct naming_rule);
 };
 
-/** Append a rule. `arena` gets a copy of the pattern. */
+/** Append a rule. The pattern is copied into `arena`. */
 void naming_rules_add(struct naming_rules *rules, enum naming_kind kind, struct slice pattern,
 		struct arena *arena);
 
 /**
- * Append the rules of a file's text. What is none gets a line in `complaints`, the first few;
- * `name` is the file's.
+ * Append the rules of the file `name`. The first few invalid lines are reported in `complaints`.
  */
 void naming_rules_parse(struct naming_rules *rules, struct slice text, const char *name,
 		struct arena *arena, struct buffer *complaints);
 
-/** The first rule that one of the three texts matches, or NULL. */
+/** The first rule that matches any of the three, or NULL. */
 const struct naming_rule *naming_rules_find(const struct naming_rules *rules, struct slice function,
 		struct slice file, struct slice module);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * Suppresses blocks that were never freed, by the user's rules. These are in the syntax of
- * LeakSanitizer, one per line:
+ * Suppresses never freed blocks by the user's rules. These have LeakSanitizer's syntax, one per
+ * line:
  *
  *   leak:PATTERN    # and what follows a '#' at a line's start is a comment
  *
- * A pattern is part of the name of a function, a source file or a module of any frame, inlined
- * ones too, anywhere in the stack; '*' stands for anything, '^' and '$' for its two ends. Of
- * several rules the first wins; a caller's rule wins over that of what it calls.
+ * A pattern is part of the name of a function, a source file or a module of any frame of the stack,
+ * inlined ones too; '*' matches anything, '^' and '$' match the ends. The first of several rules
+ * wins; a caller's rule wins over its callees'.
  *
  * Suppressed blocks count as freed at the very end: they are in every figure except "never freed",
  * and their sum is kept separately.
@@ -18,8 +18,8 @@
 
 enum suppression_source {
 	SUPPRESSION_FROM_FILE,
-	SUPPRESSION_EMBEDDED, // brought by the program: __lsan_default_suppressions()
-	SUPPRESSION_BUILT_IN, // what the system's libraries keep on purpose
+	SUPPRESSION_EMBEDDED, // built into the program: __lsan_default_suppressions()
+	SUPPRESSION_BUILT_IN, // what system libraries keep on purpose
 };
 
 struct suppression {
@@ -32,16 +32,16 @@ struct suppression {
 struct suppressions {
 	struct arena arena;            // of the patterns
 	VEC(struct suppression) rules; // in their order
-	struct buffer complaints;      // a line each for lines that are no rules
+	struct buffer complaints;      // a line for each invalid line
 };
 
-/** The rules of a text. Lines that are none go to `complaints`. */
+/** Add the rules of a text. Invalid lines go to `complaints`. */
 void suppressions_add(struct suppressions *s, struct slice text, enum suppression_source source);
 
-/** Those that every recording has. Narrow: nothing is suppressed for being loaded by dlopen. */
+/** Add the rules of every recording. They are narrow: being loaded by dlopen suppresses nothing. */
 void suppressions_add_built_in(struct suppressions *s);
 
-/** Change the recording, and count in the rules. Once per recording. */
+/** Apply the rules to the recording and count what they match. Call once per recording. */
 void suppressions_apply(struct suppressions *s, struct recording *r);
 
 void suppressions_finish(struct suppressions *s);
@@ -49,5 +49,5 @@ void suppressions_finish(struct suppressions *s);
 /** For qsort: the order of r->suppressed. */
 int suppressed_heaviest_first(const void *a, const void *b);
 
-/** Does a pattern match a name? Never an empty one. */
+/** Does a pattern match a name? An empty one never does. */
 bool suppression_matches(struct slice pattern, struct slice name);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Runs events through pair.c, a batch at a time, and ends periods between batches.
- *
- * All memory that a batch may need is reserved before, but for what depends on the event.
+ * Runs events through pair.c, a batch at a time, and ends periods between batches. Memory for a
+ * batch is reserved before it, except what depends on the event.
  */
 #include "engine/aggregate.h"
 
@@ -69,7 +68,7 @@ static void reserve_batch(struct aggregate *a) {
 	(void)vec_reserve(&a->pendings, BATCH + 1);
 }
 
-/** The periods that a moment is after have ended. */
+/** End the periods that ended before this moment. */
 static void reach(struct aggregate *a, uint64_t moment) {
 	const struct rec_edge now = {
 			.bytes = a->sum.live_bytes,
@@ -89,7 +88,7 @@ void aggregate_until(struct aggregate *a, uint64_t now_ns) {
 void aggregate_events(struct aggregate *a, const struct trace_event *events, size_t n) {
 	pair_fetch(a, events, n);
 	for (size_t done = 0; done < n;) {
-		// In this order: joining periods takes up room in the log
+		// In this order: joining periods uses room in the log
 		reach(a, next_moment(a->moment, events[done].time_ns));
 		reserve_batch(a);
 		done += pair_events(a, events + done, n - done);
@@ -123,7 +122,6 @@ void aggregate_thread_ended(struct aggregate *a, uint32_t thread, uint64_t now_n
 	threads_end(&a->threads, thread, now_ns);
 }
 
-/** No realloc is pending. */
 static void forget_pendings(struct aggregate *a) {
 	for (size_t i = 1; i < a->pendings.n; i++) {
 		a->threads.ids.items[a->pendings.items[i].thread].pending = 0;
@@ -132,10 +130,10 @@ static void forget_pendings(struct aggregate *a) {
 	a->pendings.unused = 0;
 }
 
-/** Blocks that end without a free, no more than ENDS at a time. */
+/** Ends blocks without a free, no more than ENDS at a time. */
 struct ending {
 	struct aggregate *a;
-	unsigned n_left; // for which there is room
+	unsigned n_left; // that there is room for
 	bool is_left;
 };
 
@@ -162,7 +160,7 @@ void aggregate_exec(struct aggregate *a, uint64_t now_ns) {
 	}
 }
 
-/** Of a leaf: it may be gone with its last block. */
+/** The leaf may be freed with its last block. */
 static void end_leaf(struct ending *e, uint64_t start) {
 	struct shadow *s = &e->a->shadow;
 	for (uint64_t at = start; at < start + (1ull << SHADOW_LEAF_SHIFT); at += 16) {
@@ -187,7 +185,7 @@ static void end_odd(struct ending *e, uint64_t start) {
 			continue;
 		}
 		end_block(e, (uint32_t)at.value);
-		(void)map_take(odd, at.key); // another one may come to its place
+		(void)map_take(odd, at.key); // another one may move into its place
 	}
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-/** What an event means for its stack. bins_reserve, sizes_reserve and others made room. */
+/** What an event means for its stack. Requires room from bins_reserve, sizes_reserve and others. */
 
 #include "engine/aggregate/state.h"
 
@@ -14,7 +14,7 @@ static ATTR_INLINE void count_birth(struct aggregate *a, struct stack *s, uint32
 	}
 }
 
-/** `birth`: the moment of a block that ends `life_ns` after it. */
+/** `birth`: when the block was allocated, `life_ns` before its end. */
 static ATTR_INLINE void count_end(struct aggregate *a, struct stack *s, uint32_t stack,
 		uint64_t size, uint64_t birth, uint64_t life_ns, unsigned flags) {
 	bool is_temporary = flags & END_TEMPORARY;
@@ -30,7 +30,7 @@ static ATTR_INLINE void count_end(struct aggregate *a, struct stack *s, uint32_t
 	}
 }
 
-/** A block is born. `epoch`: of the peak, before; 0: a new peak, nothing is to be kept. */
+/** An allocation. `epoch`: of the peak before it; 0: this is a new peak, keep nothing. */
 static ATTR_INLINE void apply_birth(struct aggregate *a, uint32_t stack, uint64_t size,
 		uint64_t moment, uint32_t epoch) {
 	struct stack *s = &a->stacks.items[stack];
@@ -51,7 +51,7 @@ static ATTR_INLINE void apply_end(struct aggregate *a, const struct block *b, ui
 	count_end(a, s, b->stack, b->size, b->birth, moment - b->birth, flags);
 }
 
-/** A block is born and freed at once. */
+/** A block that is freed as soon as it is allocated. */
 static ATTR_INLINE void apply_passing(struct aggregate *a, uint32_t stack, uint64_t size,
 		uint64_t birth, uint64_t life_ns, uint32_t epoch) {
 	struct stack *s = &a->stacks.items[stack];

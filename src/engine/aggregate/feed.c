@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A bounded ring of batches. Whoever waits is woken for several batches at once, since waking costs
- * as much as a thousand events: the thread when a quarter of the ring is full, the caller when half
- * of it is free.
+ * A bounded ring of batches. Waking costs as much as a thousand events, so a waiter is woken for
+ * several batches: the thread when a quarter of the ring is full, the caller when half of it is
+ * free.
  */
 #include "engine/feed.h"
 
@@ -17,13 +17,13 @@ struct feed_worker {
 	pthread_mutex_t lock; // guards what follows
 	pthread_cond_t given, done;
 	uint64_t n_given, n_done;
-	uint64_t wanted; // the caller waits until so many are done
+	uint64_t wanted; // the caller waits until this many are done
 	bool is_working; // the thread, on the next one
-	bool is_claimed; // the caller will apply what is left
+	bool is_claimed; // the caller will apply the rest
 	bool is_ending;
 
 	struct aggregate *aggregate;
-	struct batch { // those from n_done to n_given are the thread's, the others the caller's
+	struct batch { // from n_done to n_given the thread's, the others the caller's
 		size_t n;
 		struct trace_event events[FEED_BATCH];
 	} batches[BATCHES];
@@ -102,7 +102,7 @@ void feed_pass(struct feed *f) {
 	f->events = w->batches[w->n_given % BATCHES].events;
 }
 
-// The thread need not run for that: it may take long until it gets a processor
+// The thread need not run for this: it may wait long for a processor
 void feed_drain(struct feed *f) {
 	struct feed_worker *w = f->worker;
 	LOCKED(&w->lock);

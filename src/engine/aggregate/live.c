@@ -18,7 +18,7 @@ static void list_block(const struct listing *l, uint64_t ptr, uint32_t number) {
 static void list_leaf(const struct listing *l, const struct shadow_leaf *leaf) {
 	enum { AT_ONCE = 16 };
 	uint64_t start = (uint64_t)leaf->region << SHADOW_LEAF_SHIFT;
-	uint32_t left = leaf->n; // with places that are held
+	uint32_t left = leaf->n; // places on hold included
 	for (uint32_t at = 0; left > 0 && at < SHADOW_LEAF_SLOTS; at += AT_ONCE) {
 		uint32_t any = 0;
 		for (uint32_t i = at; i < at + AT_ONCE; i++) {

@@ -3,16 +3,16 @@
  * Pairs frees with allocations, and follows what depends on the order of events: addresses, blocks,
  * threads, stacks, the total with its peak and the running edge.
  *
- * Nearly all events are plain: of the same thread as the event before, a new block at a free
- * address from a known stack, or the end of one of the thread's own. Those are digested in line,
- * all others by a function that knows every case. The rules are the same functions for both.
+ * Nearly all events are plain: on the same thread as the previous one, a new block at a free
+ * address from a known stack, or the end of one of the thread's own blocks. These are handled
+ * inline, all others by a function that knows every case. Both apply the same rules.
  */
 #include "engine/aggregate/apply.h"
 #include "engine/aggregate/tally.h"
 
 // ---- blocks
 
-/** A block of the thread leaves the totals. It has no address any more. */
+/** One of the thread's blocks leaves the totals. It has no address any more. */
 static ATTR_INLINE void leave(struct aggregate *a, struct tally *t, uint32_t number,
 		unsigned flags) {
 	const struct block *b = &a->blocks.items[number];
@@ -23,7 +23,7 @@ static ATTR_INLINE void leave(struct aggregate *a, struct tally *t, uint32_t num
 	block_pool_give(&a->blocks, number, t->has_numbers);
 }
 
-/** KDE's rule for a block that is freed: aggregate_follow_kde. */
+/** KDE's rule for a freed block: see aggregate_follow_kde. */
 static bool is_temporary_for_kde(struct aggregate *a, const struct block *b, unsigned flags) {
 	if (a->is_told_temporary) {
 		return flags & END_TEMPORARY;
@@ -33,7 +33,7 @@ static bool is_temporary_for_kde(struct aggregate *a, const struct block *b, uns
 	return is_temporary;
 }
 
-/** A block of the thread is freed. flags: 0, END_REALLOC, or what we are told. */
+/** One of the thread's blocks is freed. flags: 0, END_REALLOC, or what the caller was told. */
 static ATTR_INLINE void end_own_block(struct aggregate *a, struct tally *t, uint32_t number,
 		unsigned flags) {
 	const struct block *b = &a->blocks.items[number];
@@ -51,9 +51,7 @@ static ATTR_INLINE void end_own_block(struct aggregate *a, struct tally *t, uint
 			flags | (is_temporary ? END_TEMPORARY : 0) | (is_short_lived ? END_SHORT_LIVED : 0));
 }
 
-/**
- * A block is freed. What that changes for the heap, it changes for the thread that allocated it.
- */
+/** Free a block. The heap's changes are also those of the thread that allocated it. */
 static void end_block(struct aggregate *a, struct tally *t, uint32_t number, unsigned flags) {
 	const struct block *b = &a->blocks.items[number];
 	uint32_t by = t->thread;
@@ -70,7 +68,7 @@ static void end_block(struct aggregate *a, struct tally *t, uint32_t number, uns
 	tally_change_thread(a, t, by);
 }
 
-/** A block of the thread is born, and has its address. */
+/** Allocate a block of this thread; its address is already set. */
 static ATTR_INLINE void start_block(struct aggregate *a, struct tally *t,
 		const struct trace_event *e, uint32_t number, uint32_t stack) {
 	if (UNLIKELY(t->follows_kde)) {
@@ -95,9 +93,9 @@ static ATTR_INLINE void start_block(struct aggregate *a, struct tally *t,
 	apply_birth(a, stack, e->size, t->moment, epoch);
 }
 
-// ---- what is not plain
+// ---- the general case
 
-/** The number of a block that is born at `ptr`; one that is still there ends. */
+/** A number for a new block at `ptr`. Ends a block that is still there. */
 static uint32_t number_for(struct aggregate *a, struct tally *t, uint64_t ptr) {
 	uint32_t number, replaced;
 	if (t->has_numbers) {
@@ -114,7 +112,7 @@ static uint32_t number_for(struct aggregate *a, struct tally *t, uint64_t ptr) {
 	return number;
 }
 
-/** A block that was never seen is freed: one from before, or by means that nobody knows. */
+/** A free of a block never seen: one from before the recording, or allocated by unknown means. */
 static void on_unknown(struct aggregate *a, uint64_t ptr) {
 	a->quality.unknown_frees += !old_blocks_free(&a->old, ptr);
 }
@@ -141,7 +139,7 @@ static void on_moved(struct aggregate *a, struct tally *t, const struct trace_ev
 	}
 	start_block(a, t, e, number_for(a, t, e->ptr), stack);
 	a->stacks.items[stack].reallocs++;
-	// Only now: the reserved leaf of the new block may be that of the old one
+	// Only now: the new block's reserved leaf may be the old block's
 	if (p.block != BLOCK_NONE) {
 		shadow_release(&a->shadow, p.ptr);
 	}
@@ -166,9 +164,8 @@ static ATTR_INLINE void on_realloc(struct aggregate *a, const struct tally *t,
 }
 
 /**
- * An answer that came too late, by a detach or by the thread's end, says that nothing changed. If
- * the address is another block's by now the old one has been moved away: it is gone, and no free
- * was missed.
+ * A late answer, at a detach or the thread's end, says that nothing changed. If another block has
+ * the address by now, the old one was moved: it is gone, and no free was missed.
  */
 static void on_stayed(struct aggregate *a, struct tally *t) {
 	struct pending p;
@@ -178,13 +175,13 @@ static void on_stayed(struct aggregate *a, struct tally *t) {
 	}
 }
 
-/** Events of ids that were never given are of no thread. */
+/** Events with unknown ids belong to no thread. */
 static ATTR_INLINE uint32_t thread_of_event(const struct aggregate *a,
 		const struct trace_event *e) {
 	return e->thread < a->threads.ids.n ? e->thread : THREAD_NONE;
 }
 
-/** Room for a new block, and its stack. */
+/** Reserve room for a new block, and find its stack. */
 static uint32_t stack_for(struct aggregate *a, const struct tally *t, const struct trace_event *e,
 		uint64_t moment) {
 	if (!t->has_numbers) {
@@ -193,7 +190,6 @@ static uint32_t stack_for(struct aggregate *a, const struct tally *t, const stru
 	return stacks_at(&a->stacks, e->node, t->thread, e->size, moment);
 }
 
-/** Now is the moment of an event. */
 static ATTR_INLINE void start_event(struct aggregate *a, struct tally *t, uint64_t label,
 		uint64_t moment) {
 	if (UNLIKELY(label < t->label)) {
@@ -212,7 +208,7 @@ static ATTR_INLINE void look_at_total(struct tally *t) {
 	}
 }
 
-/** Any event. */
+/** Handle any event. */
 static ATTR_NOINLINE void digest(struct aggregate *a, struct tally *t, const struct trace_event *e,
 		uint64_t moment) {
 	if (t->is_rising) {
@@ -238,7 +234,7 @@ static ATTR_NOINLINE void digest(struct aggregate *a, struct tally *t, const str
 	look_at_total(t);
 }
 
-// ---- what is plain
+// ---- the plain case
 
 /** Settle what the last event left, and begin the next. */
 static ATTR_INLINE void next_event(struct aggregate *a, struct tally *t,
@@ -249,7 +245,7 @@ static ATTR_INLINE void next_event(struct aggregate *a, struct tally *t,
 	start_event(a, t, e->time_ns, moment);
 }
 
-/** Is there room for a block at `ptr`, and no other one? */
+/** Is there room for a block at `ptr`, and none in it? */
 static ATTR_INLINE bool is_free(const struct aggregate *a, const struct tally *t, uint64_t ptr) {
 	if (t->has_numbers) {
 		return ptr - 1 < a->blocks.n && !block_pool_has(&a->blocks, ptr);
@@ -258,7 +254,7 @@ static ATTR_INLINE bool is_free(const struct aggregate *a, const struct tally *t
 	return slot && *slot == BLOCK_NONE;
 }
 
-/** A number for the block at `ptr`, which is_free. */
+/** A number for the block at `ptr`, for which is_free was true. */
 static ATTR_INLINE uint32_t take_place(struct aggregate *a, const struct tally *t, uint64_t ptr) {
 	if (t->has_numbers) {
 		return block_pool_claim(&a->blocks, ptr);
@@ -268,11 +264,11 @@ static ATTR_INLINE uint32_t take_place(struct aggregate *a, const struct tally *
 	return number;
 }
 
-/** An allocation from a stack known, at a free address. */
+/** An allocation from a known stack, at a free address. */
 static ATTR_INLINE bool plain_alloc(struct aggregate *a, struct tally *t,
 		const struct trace_event *e, uint64_t moment) {
 	uint32_t stack = stacks_known(&a->stacks, e->node, t->thread);
-	// Without size it is no rise, but may follow one
+	// Size 0 is no rise, but may follow one
 	if (UNLIKELY(stack == STACK_NONE || !is_free(a, t, e->ptr) || e->size == 0)) {
 		return false;
 	}
@@ -283,8 +279,8 @@ static ATTR_INLINE bool plain_alloc(struct aggregate *a, struct tally *t,
 }
 
 /**
- * An allocation, in the middle of a point's range, of a block that the next event frees: such
- * blocks are many, and leave nothing but counts. They need no number and no place.
+ * An allocation, below the point's maximum, that the next event frees. These are common and leave
+ * only counts: they need no number and no place.
  */
 static ATTR_INLINE bool plain_passing(struct aggregate *a, struct tally *t,
 		const struct trace_event *e, uint64_t moment) {
@@ -335,7 +331,7 @@ static ATTR_INLINE bool plain_free(struct aggregate *a, struct tally *t,
 	return true;
 }
 
-/** A block of the thread moves to a free address, from a stack known. */
+/** One of the thread's blocks moves to a free address, from a known stack. */
 static ATTR_INLINE bool plain_moved(struct aggregate *a, struct tally *t,
 		const struct trace_event *e, uint64_t moment) {
 	uint32_t stack = stacks_known(&a->stacks, e->node, t->thread);
@@ -350,7 +346,7 @@ static ATTR_INLINE bool plain_moved(struct aggregate *a, struct tally *t,
 	end_own_block(a, t, p.block, END_REALLOC);
 	start_block(a, t, e, take_place(a, t, e->ptr), stack);
 	a->stacks.items[stack].reallocs++;
-	shadow_release(&a->shadow, p.ptr); // only now: its leaf may be that of the new block
+	shadow_release(&a->shadow, p.ptr); // only now: its leaf may be the new block's
 	look_at_total(t);
 	return true;
 }
@@ -363,7 +359,7 @@ static ATTR_INLINE bool is_passing(const struct tally *t, const struct trace_eve
 			e[1].thread == t->thread;
 }
 
-/** False: it is not plain, nothing changed. */
+/** False: not plain, nothing changed. */
 static ATTR_INLINE bool digest_plain(struct aggregate *a, struct tally *t,
 		const struct trace_event *e, uint64_t moment) {
 	if (UNLIKELY(e->thread != t->thread)) {

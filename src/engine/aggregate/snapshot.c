@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes the aggregate's state as the tables of a recording. Nothing here changes the aggregate:
- * what must be merged first, the log of the running period and the live blocks, is merged in a
- * copy.
+ * Writes the aggregate's state as the tables of a recording. The aggregate is unchanged: the log of
+ * the running period and the live blocks are merged in a copy.
  */
 #include "engine/aggregate/state.h"
 
@@ -30,7 +29,7 @@ static void put_stack(const struct aggregate *a, uint32_t i, struct rec_stack *o
 	const struct left left = i < a->left.n ? a->left.items[i] : (struct left){0};
 	*out = (struct rec_stack){
 			.node = s->node,
-			.thread = s->thread, // an id: put_threads makes it a number
+			.thread = s->thread, // an id; put_threads turns it into an index
 			FIELDS_OF(s, usual_size, allocations, allocated_bytes, temporary, temporary_bytes,
 					short_lived),
 			.peak_blocks = has_kept ? s->peak_blocks : s->live_blocks,
@@ -54,7 +53,7 @@ static void put_stacks(const struct aggregate *a, struct recording *out) {
 	}
 }
 
-/** A curve that is no finer than the edges is left out. */
+/** The curve is left out if it is no finer than the edges. */
 static void put_edges(const struct aggregate *a, uint64_t now_ns, struct recording *out) {
 	const struct bins *b = &a->bins;
 	uint64_t end_ns = now_ns;
@@ -70,7 +69,7 @@ static void put_edges(const struct aggregate *a, uint64_t now_ns, struct recordi
 	}
 }
 
-/** The blocks that live as intervals without end: in `log`, which the caller finishes. */
+/** The live blocks as intervals without end, in `log`, which the caller finishes. */
 static void log_live(const struct aggregate *a, struct bins *log) {
 	*log = (struct bins){0};
 	FREED uint32_t *hints = memory_new(a->stacks.n, sizeof *hints);
@@ -85,7 +84,7 @@ static void log_live(const struct aggregate *a, struct bins *log) {
 	bins_end_live(log);
 }
 
-/** counts[i] becomes the sum of those before it. */
+/** Replace each count by the sum of those before it. */
 static void counts_to_starts(uint32_t *counts, size_t n) {
 	uint32_t sum = 0;
 	for (size_t i = 0; i < n; i++) {
@@ -95,7 +94,7 @@ static void counts_to_starts(uint32_t *counts, size_t n) {
 	}
 }
 
-/** All three parts are ordered by `until`, and one after the other: so are those of a stack. */
+/** Each part is ordered by `until`, and so are the parts: so are the intervals of a stack. */
 static void sort_intervals(const struct aggregate *a, const struct bins *log,
 		const struct bins *live, struct recording *out) {
 	const struct {
@@ -104,10 +103,10 @@ static void sort_intervals(const struct aggregate *a, const struct bins *log,
 	} parts[] = {{a->bins.intervals, a->bins.n_intervals}, {log->log, log->n_log},
 			{live->log, live->n_log}};
 	const size_t n = SUM(k, N_OF(parts), parts[k].n);
-	FREED uint32_t *next = memory_new(a->stacks.n, sizeof *next); // by stack: where
+	FREED uint32_t *next = memory_new(a->stacks.n, sizeof *next); // by stack: its next row
 	out->intervals.items = arena_new(&out->arena, struct rec_interval_row, n);
 	if (n >= UINT32_MAX) {
-		(void)memory_lacks(); // of numbers
+		(void)memory_lacks(); // row numbers do not fit
 	}
 	EACH_OF(part, parts, N_OF(parts)) {
 		EACH_OF(v, part->items, part->n) {
@@ -131,7 +130,7 @@ static void put_intervals(const struct aggregate *a, struct recording *out) {
 	sort_intervals(a, &log, &live, out);
 }
 
-/** live[i]: how many blocks counted in sizes.items[i] live. */
+/** live[i]: the number of live blocks counted in sizes.items[i]. */
 static void count_live_sizes(const struct aggregate *a, uint64_t *live) {
 	for (uint32_t i = 1; i < a->blocks.n; i++) {
 		const struct block *b = &a->blocks.items[i];
@@ -146,7 +145,7 @@ static void count_live_sizes(const struct aggregate *a, uint64_t *live) {
 
 ORDER_OF(compare_sizes, struct rec_size, LOWEST(size) ?: LOWEST(is_class));
 
-/** What the other sizes of a stack leave over has its usual size. */
+/** The rest that the stack's other sizes leave. */
 static struct rec_size usual_size(const struct stack *s, uint32_t stack,
 		const struct rec_size *others, size_t n) {
 	struct rec_size usual = {.stack = stack, .size = s->usual_size, .count = s->allocations};
@@ -159,7 +158,7 @@ static struct rec_size usual_size(const struct stack *s, uint32_t stack,
 	return usual;
 }
 
-/** Put in each stack's usual size, and bring its sizes in order. ends[stack]: where they end. */
+/** Add each stack's usual size, and sort its sizes. ends[stack]: where they end. */
 static void finish_sizes(const struct aggregate *a, const uint32_t *ends, struct rec_size *all,
 		struct recording *out) {
 	uint32_t n = 0;
@@ -178,7 +177,7 @@ static void finish_sizes(const struct aggregate *a, const uint32_t *ends, struct
 	out->sizes.n = n;
 }
 
-/** next[stack]: where in `all` its sizes begin, behind a place for the usual one. */
+/** next[stack]: where its sizes begin in `all`, after a place for the usual one. */
 static void find_starts(const struct aggregate *a, uint32_t *next) {
 	for (uint32_t i = 0; i < a->stacks.n; i++) {
 		next[i] = 1;
@@ -209,7 +208,7 @@ static void put_sizes(const struct aggregate *a, struct recording *out) {
 	FREED uint64_t *live = memory_new(a->sizes.n, sizeof *live);
 	struct rec_size *all = arena_new(&out->arena, struct rec_size, n);
 	if (n >= UINT32_MAX) {
-		(void)memory_lacks(); // of numbers
+		(void)memory_lacks(); // row numbers do not fit
 	}
 	count_live_sizes(a, live);
 	find_starts(a, next);
@@ -243,7 +242,7 @@ static void put_threads(const struct aggregate *a, uint64_t now_ns, struct recor
 	}
 	EACH(s, out->stacks) {
 		s->thread = number[t->ids.items[s->thread].record];
-		// A thread is met a little after its first events
+		// A thread may be announced after its first events
 		struct rec_thread *of = &out->threads.items[s->thread];
 		LOWER_TO(of->first_ns, s->allocations > 0 ? s->first_ns : of->first_ns);
 	}

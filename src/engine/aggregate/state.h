@@ -23,13 +23,13 @@ enum {
 	END_SHORT_LIVED = 8,
 };
 
-/** A kind of allocation, for KDE's rule. */
+/** An allocation as KDE's rule sees it. */
 struct kind_of_block {
 	uint64_t size;
 	uint32_t stack;
 };
 
-/** What processes that have ended never freed. */
+/** Never freed by processes that have ended. */
 struct left {
 	uint64_t blocks, bytes;
 };
@@ -44,43 +44,40 @@ struct aggregate {
 	struct pendings pendings;
 	struct old_blocks old;
 
-	uint64_t label, moment; // of the last event: its time, and the time that it got
+	uint64_t label, moment; // of the last event: its time, and its moment
 	uint64_t n_events;
 	struct rec_summary sum;     // as of now; frees and reallocs are sums of others
 	struct rec_quality quality; // its part
 	VEC(struct left) left;      // by stack
-	uint64_t watched_bytes;     // aggregate_watch; UINT64_MAX: nobody asks
+	uint64_t watched_bytes;     // aggregate_watch; UINT64_MAX: off
 	uint32_t epoch;             // of the peak, from 1
-	bool is_epoch_used;         // something was kept in it
+	bool is_epoch_used;         // a stack or thread kept its values in it
 	bool follows_kde, is_told_temporary;
-	bool has_numbers;                 // events have numbers of blocks, not addresses
-	struct kind_of_block first, last; // of all; before the event at hand. For KDE's rule
+	bool has_numbers;                 // events have block numbers, not addresses
+	struct kind_of_block first, last; // the first event's, and the one before this; for KDE's rule
 };
 
-/** The moment that an event of this time has, when the last one's was `last`. */
+/** The moment of an event with this time, if the last one's was `last`. */
 static inline uint64_t next_moment(uint64_t last, uint64_t label) {
-	const uint64_t latest = (uint64_t)1
-			<< 62; // what is beyond is nonsense; sums shall not overflow
+	const uint64_t latest = (uint64_t)1 << 62; // later times are nonsense; sums must not overflow
 	label = label < latest ? label : latest;
 	uint64_t moment = label > last ? label : last + 1;
-	// A period's first moment is no event's: what it holds there is what came before it
+	// No event is at a period's first moment: the values there are those from before
 	return moment + ((moment & ((1 << BINS_SHORTEST_SHIFT) - 1)) == 0);
 }
 
-/** Ask for the cache lines that the first events need; pair_events asks for those of later ones. */
+/** Prefetch for the first events; pair_events does so for later ones. */
 void pair_fetch(const struct aggregate *a, const struct trace_event *events, size_t n);
 
 /**
- * Digest the events that belong to the running period, at most a batch. reserve_batch was called.
- * Gives how many.
+ * Process the events of the running period, at most a batch, after reserve_batch. Returns how many.
  */
 size_t pair_events(struct aggregate *a, const struct trace_event *events, size_t n);
 
-/** An exec at this moment. */
 void pair_exec(struct aggregate *a, uint64_t label, uint64_t moment);
 
-/** It ends a block. `is_left`: of aggregate.left, in which there is room. */
+/** The exec ends a block. `is_left`: counts in aggregate.left, which has room. */
 void pair_gone(struct aggregate *a, uint32_t block, bool is_left);
 
-/** A realloc did not happen. False: its address was handed out again, so it did. */
+/** Undo a pending realloc. False: its address was reused, so the realloc took place. */
 bool pair_give_back(struct aggregate *a, const struct pending *p);

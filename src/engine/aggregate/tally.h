@@ -9,25 +9,25 @@
 
 /**
  * The heap's totals as of the last event, and whose events they are. a->sum has those of the last
- * tally_put: what lies between came from this one thread, so its own totals follow from the heap's.
+ * tally_put; the difference is this thread's alone, so its totals follow from the heap's.
  */
 struct tally {
 	uint64_t label, moment;
 	uint64_t live_bytes, allocations, allocated_bytes, temporary, short_lived, peak_bytes;
-	uint64_t ended, frees; // blocks of the thread, and frees by it, since tally_put
-	// The running point's; of the highest, the one that is watched if that is lower
+	uint64_t ended, frees; // the thread's blocks that ended, and its frees, since tally_put
+	// The running point's extremes; point_bytes is at most the watched total
 	uint64_t point_bytes, point_min_bytes;
-	uint64_t number_offset; // a block's number among its thread's - its number among all
+	uint64_t number_offset; // a block's number within its thread - within all
 	struct thread_id *id;
 	struct thread_record *record;
 	uint32_t epoch;
 	uint32_t thread;
-	bool has_numbers, follows_kde; // the aggregate's: here the compiler knows what they are
-	bool is_kept;                  // what the thread held at the peak
-	bool is_rising;                // the last event made a new maximum: settle_rise
+	bool has_numbers, follows_kde; // the aggregate's, as constants for the compiler
+	bool is_kept;                  // the thread's value at the peak was kept
+	bool is_rising;                // the last event set a new maximum: settle_rise
 };
 
-/** The next events are of this thread. */
+/** The next events are this thread's. */
 static ATTR_INLINE void tally_thread(struct aggregate *a, struct tally *t, uint32_t thread) {
 	t->thread = thread;
 	t->id = &a->threads.ids.items[thread];
@@ -36,7 +36,7 @@ static ATTR_INLINE void tally_thread(struct aggregate *a, struct tally *t, uint3
 	t->is_kept = a->is_epoch_used && t->record->epoch == t->epoch;
 }
 
-/** What the aggregate has now. `thread`: whose events come. */
+/** Start from the aggregate's totals. `thread`: whose events follow. */
 static ATTR_INLINE struct tally tally_take(struct aggregate *a, uint32_t thread) {
 	struct tally t = {
 			FIELDS_OF(a, label, moment, epoch, has_numbers, follows_kde),
@@ -65,22 +65,21 @@ static ATTR_INLINE void tally_put(struct aggregate *a, struct tally *t) {
 	t->ended = t->frees = 0;
 }
 
-/** The events that follow are another thread's. */
+/** The next events are another thread's. */
 static ATTR_INLINE void tally_change_thread(struct aggregate *a, struct tally *t, uint32_t thread) {
 	tally_put(a, t);
 	tally_thread(a, t, thread);
 }
 
 /**
- * The last event left the largest total of its point so far: of rises in a row, that is only
- * looked at after the last. Perhaps it is the period's edge, or the peak.
+ * The last event set the point's maximum, maybe the edge or the peak. Called once per run of rises.
  */
 static ATTR_INLINE void settle_rise(struct aggregate *a, struct tally *t) {
 	t->is_rising = false;
 	t->point_bytes = t->live_bytes;
 	a->watched_bytes = t->live_bytes > a->watched_bytes ? t->live_bytes : a->watched_bytes;
 	if (UNLIKELY(t->live_bytes <= a->bins.point.bytes)) {
-		return; // that alone is higher
+		return; // only the watched total rose
 	}
 	uint64_t n_blocks = a->sum.live_blocks + t->allocations - a->sum.allocations - t->ended;
 	if (!bins_rise(&a->bins,
@@ -104,7 +103,7 @@ static ATTR_INLINE void settle_rise(struct aggregate *a, struct tally *t) {
 	}
 }
 
-/** To be called before totals change without a new peak. */
+/** Call before totals change without a new peak. */
 static ATTR_INLINE void keep_peak(struct aggregate *a, struct tally *t) {
 	if (UNLIKELY(!t->is_kept)) {
 		t->is_kept = a->is_epoch_used = true;
@@ -115,25 +114,21 @@ static ATTR_INLINE void keep_peak(struct aggregate *a, struct tally *t) {
 	}
 }
 
-// ---- the cache lines that events to come will touch, asked for before their turn: of the block at
-// each address, and of the block and the stack that it leads to
+// ---- prefetching
 //
-// Fetching changes nothing.
+// The cache lines that coming events will touch: of the block at each address, and of the block and
+// the stack it leads to.
 
-// How many events before its turn an event's lines are asked for: first its slot, then what that
-// names, then what a block names
+// How many events ahead to fetch: an event's slot, then the block that it names, then its stack
 enum { AHEAD_SLOT = 24, AHEAD_BLOCK = 12, AHEAD_STACK = 6 };
 
-/** Where the number of the block at `ptr` is noted; NULL: not in a leaf that is there. */
+/** The slot for the block at `ptr`; NULL: its leaf does not exist. */
 static ATTR_INLINE uint32_t *slot_of(const struct aggregate *a, uint64_t ptr) {
 	struct shadow_leaf *leaf = LIKELY(!shadow_is_odd(ptr)) ? shadow_leaf_of(&a->shadow, ptr) : NULL;
 	return LIKELY(leaf) ? shadow_slot_of(leaf, ptr) : NULL;
 }
 
-/**
- * The cache lines of events to come. In line: gcc takes a function that does nothing but fetch for
- * one without effect, and drops it.
- */
+/** Inline: gcc takes a function that only prefetches for one without effect, and drops it. */
 static ATTR_INLINE void fetch_slot(const struct aggregate *a, const struct trace_event *e) {
 	const uint32_t *slot = slot_of(a, e->ptr);
 	if (slot) {
@@ -152,7 +147,7 @@ static ATTR_INLINE void fetch_block(const struct aggregate *a, const struct trac
 	}
 }
 
-/** Of a block that is freed: its stack's. */
+/** The stack of a block that is freed. */
 static ATTR_INLINE void fetch_stack(const struct aggregate *a, uint32_t number) {
 	uint32_t stack = a->blocks.items[number].stack;
 	if (stack != BLOCK_UNUSED) {
@@ -161,7 +156,7 @@ static ATTR_INLINE void fetch_stack(const struct aggregate *a, uint32_t number) 
 	}
 }
 
-/** Those of the events after `e`, which is one of those before `end`. */
+/** Prefetch for the events after `e`; all end at `end`. */
 static ATTR_INLINE void fetch_ahead(const struct aggregate *a, const struct tally *t,
 		const struct trace_event *e, const struct trace_event *end) {
 	if (t->has_numbers) {

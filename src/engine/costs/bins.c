@@ -12,7 +12,7 @@ size_t intervals_merge_scratch(size_t n) {
 	return size;
 }
 
-/** Add `item` to `sum`, unless its counters would not hold that. */
+/** Add `item` to `sum`; false if the counters would overflow. */
 static bool add_interval(struct rec_interval *sum, const struct rec_interval *item) {
 	uint32_t count;
 	if (__builtin_add_overflow(sum->count, item->count, &count)) {
@@ -25,9 +25,8 @@ static bool add_interval(struct rec_interval *sum, const struct rec_interval *it
 }
 
 /**
- * A place of the scratch holds the number + 1 of an item in its low bits, as many as that takes,
- * and bits of its hash in the others: items that only share a place are not looked at, which lie
- * anywhere.
+ * Open addressing: the low bits of a slot hold an item's number + 1, the others bits of its hash,
+ * so that items that only collide, which lie anywhere in memory, are not touched.
  */
 size_t intervals_merge(struct rec_interval *items, size_t n, uint32_t *scratch) {
 	size_t mask = intervals_merge_scratch(n) - 1;
@@ -57,7 +56,7 @@ size_t intervals_merge(struct rec_interval *items, size_t n, uint32_t *scratch) 
 	return n_out;
 }
 
-/** Numbers of items of the log have 32 bits. */
+/** Item numbers of the log have 32 bits. */
 static void reserve_log(struct bins *b, size_t need) {
 	if (need > UINT32_MAX) {
 		(void)memory_lacks();
@@ -109,7 +108,7 @@ uint64_t bins_bytes(const struct bins *b) {
 			b->scratch_size * sizeof *b->scratch;
 }
 
-/** Settled items: label them, and merge them. Gives how many are left. */
+/** Label the settled items, and merge them. Returns how many are left. */
 static size_t merge_settled(struct bins *b) {
 	EACH_OF(item, b->log, b->mark) {
 		item->until = (uint16_t)b->n;
@@ -144,12 +143,12 @@ void bins_end_live(struct bins *b) {
 void bins_reserve(struct bins *b, size_t more) {
 	if (UNLIKELY(b->n_log + more > b->log_capacity)) {
 		compact_log(b);
-		// Merging again and again what is different would be slow: half the log shall be free
+		// Merging distinct items over and over would be slow: keep half the log free
 		reserve_log(b, (b->n_log + more) * 2);
 	}
 }
 
-/** Append the settled part of the log to the intervals; the rest is settled from now on. */
+/** Append the settled part of the log to the intervals; the rest becomes settled. */
 static void append_settled(struct bins *b) {
 	size_t n = merge_settled(b);
 	memcpy(b->intervals + b->n_intervals, b->log, n * sizeof *b->log);
@@ -159,9 +158,7 @@ static void append_settled(struct bins *b) {
 	b->mark = b->n_log;
 }
 
-/**
- * Two periods become one: the larger edge stays, the first of equal ones. True: that of `first`.
- */
+/** Join two periods: the larger edge stays, the first of equal ones. True: that of `first`. */
 static bool join(struct rec_edge *out, const struct rec_edge *first,
 		const struct rec_edge *second) {
 	bool first_stays = first->bytes >= second->bytes;
@@ -173,7 +170,7 @@ static bool join(struct rec_edge *out, const struct rec_edge *first,
 	return first_stays;
 }
 
-/** Join edges 2j and 2j + 1. new_edge[k]: what edge k has become. */
+/** Join edges 2j and 2j + 1. new_edge[k]: what edge k becomes. */
 static void join_edges(struct bins *b, uint16_t *new_edge) {
 	for (uint32_t j = 0; j < b->n / 2; j++) {
 		bool first_stays = join(&b->edges[j], &b->edges[2 * j], &b->edges[2 * j + 1]);
@@ -185,12 +182,12 @@ static void join_edges(struct bins *b, uint16_t *new_edge) {
 	new_edge[b->n + 1] = (uint16_t)(b->n / 2 + 1);
 }
 
-/** Give intervals their new edges, and merge those that became equal. Gives how many are left. */
+/** Relabel intervals with their new edges, and merge equal ones. Returns how many are left. */
 static size_t relabel(struct rec_interval *items, size_t n, const uint16_t *new_edge,
 		uint32_t *scratch) {
 	size_t n_out = 0;
 	for (size_t i = 0; i < n;) {
-		// Intervals are ordered by `until`, and stay so: one group at a time
+		// Intervals are and stay ordered by `until`: one group at a time
 		uint16_t until = new_edge[items[i].until];
 		size_t n_group = 0;
 		for (; i < n && new_edge[items[i].until] == until; i++) {
@@ -204,7 +201,7 @@ static size_t relabel(struct rec_interval *items, size_t n, const uint16_t *new_
 	return n_out;
 }
 
-/** How many intervals end at any so many edges in a row, at most. */
+/** The largest number of intervals that end within `n_edges` consecutive edges. */
 static size_t largest_span(const struct bins *b, uint32_t n_edges) {
 	size_t largest = 0;
 	for (size_t i = 0, start = 0; i < b->n_intervals; i++) {
@@ -216,7 +213,7 @@ static size_t largest_span(const struct bins *b, uint32_t n_edges) {
 	return largest;
 }
 
-/** Intervals that now end at the running edge are not complete: back to the log's settled part. */
+/** Intervals that now end at the running edge are incomplete: back to the log's settled part. */
 static void unsettle_last(struct bins *b) {
 	size_t n = 0;
 	while (n < b->n_intervals && b->intervals[b->n_intervals - n - 1].until == b->n) {
@@ -229,7 +226,7 @@ static void unsettle_last(struct bins *b) {
 	b->mark += n;
 }
 
-/** Join edges again and again. new_edge[k]: what edge k, as an end of an interval, has become. */
+/** Join edges `levels` times. new_edge[k]: what edge k becomes as an end of intervals. */
 static void join_levels(struct bins *b, unsigned levels, uint16_t *new_edge, uint16_t *step) {
 	uint32_t n = b->n + 2;
 	for (uint32_t k = 0; k < n; k++) {
@@ -245,13 +242,11 @@ static void join_levels(struct bins *b, unsigned levels, uint16_t *new_edge, uin
 }
 
 /**
- * 1 << levels periods become one. Their number is a multiple of that, so the running one, too, only
- * grows at its end.
+ * Join 1 << levels periods into one; `n` is a multiple, so the running one only grows at its end.
  */
 static void coarsen(struct bins *b, unsigned levels) {
 	FREED uint16_t *new_edge = memory_new((size_t)b->n + 2, 2 * sizeof *new_edge);
-	// What ends at one edge from now on ended up to that edge, and behind the one that stays before
-	// it
+	// What will end at one edge now ends up to that edge, after the one that stays before it
 	size_t n_group = largest_span(b, (2u << levels) - 1);
 	reserve_scratch(b, n_group);
 	reserve_log(b, b->n_log + n_group);
@@ -266,7 +261,7 @@ static void coarsen(struct bins *b, unsigned levels) {
 	unsettle_last(b);
 }
 
-// One stack in so many is looked at, to know beforehand what joining periods will bring
+// One stack in SAMPLE is examined to predict the effect of joining periods
 enum { SAMPLE = 64, LEVELS_MAX = 5 };
 
 static bool is_sampled(uint32_t stack) {
@@ -274,8 +269,8 @@ static bool is_sampled(uint32_t stack) {
 }
 
 /**
- * How many times periods must be joined until intervals are few enough: where blocks live for many
- * periods, the first times bring nothing and cost as much as the last.
+ * How often to join periods until there are few enough intervals: where blocks live for many
+ * periods, the first joins save nothing and cost as much as the last.
  */
 static unsigned levels_wanted(struct bins *b, uint64_t allowed) {
 	size_t n = SUM(i, b->n_intervals, is_sampled(b->intervals[i].stack));
@@ -288,7 +283,7 @@ static unsigned levels_wanted(struct bins *b, uint64_t allowed) {
 		n += is_sampled(b->intervals[i].stack);
 	}
 	for (uint32_t k = 0; k < b->n + 2; k++) {
-		half[k] = (uint16_t)(k / 2); // about: which edge stays is not looked at
+		half[k] = (uint16_t)(k / 2); // roughly: which edge stays is ignored
 	}
 	unsigned levels = 1;
 	while (levels < LEVELS_MAX && b->n >> (levels + 1) >= 2 &&
@@ -309,7 +304,7 @@ static uint64_t allowed_intervals(const struct bins *b, const struct rec_edge *s
 	return LOWER_TO(allowed, b->max_intervals);
 }
 
-/** The first moment of a period, until something is larger: what there is at its begin. */
+/** A period's first moment, until there is a larger one: the values at its beginning. */
 static struct rec_edge begin_at(const struct rec_edge *so_far, uint64_t moment) {
 	struct rec_edge edge = *so_far;
 	edge.time_ns = moment;
@@ -317,7 +312,7 @@ static struct rec_edge begin_at(const struct rec_edge *so_far, uint64_t moment) 
 	return edge;
 }
 
-/** The running period is over, or made longer. */
+/** End the running period, or make it longer. */
 static void end_period(struct bins *b, const struct rec_edge *so_far, uint32_t n_stacks) {
 	if (b->n == b->min_bins * 2) {
 		coarsen(b, 1);
@@ -342,7 +337,7 @@ static void end_period(struct bins *b, const struct rec_edge *so_far, uint32_t n
 	b->period_end = ((uint64_t)b->n + 1) << b->shift;
 }
 
-/** The running point is over, or its period made longer. */
+/** End the running point, or make its period longer. */
 static void end_point(struct bins *b, const struct rec_edge *so_far) {
 	if (b->n_curve == b->min_bins * 2) {
 		b->n_curve /= 2;

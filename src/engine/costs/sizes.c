@@ -29,7 +29,7 @@ static uint32_t add(struct sizes *z, uint64_t hash, struct size_count c) {
 	return z->n++;
 }
 
-/** Where a size is counted that is not among the exact ones: a new exact one, or its class. */
+/** Where to count a size without an exact entry: in a new one, or in its class. */
 static uint32_t at_new_size(struct sizes *z, struct stack *s, uint32_t stack, uint64_t size) {
 	if (size == 0 || s->n_sizes < z->max_per_stack) {
 		s->n_sizes += size != 0;

@@ -11,7 +11,7 @@ void stacks_init(struct stacks *s) {
 }
 
 void stacks_finish(struct stacks *s) {
-	// Few of many places are in use: the sweep ends with the last one
+	// Few places are in use: stop at the last one
 	uint32_t n_left = s->node_pages ? s->n_node_pages : 0;
 	for (uint32_t i = 0; n_left > 0; i++) {
 		n_left -= s->node_pages[i] != NULL;
@@ -54,7 +54,7 @@ static uint32_t find(const struct stacks *s, uint32_t node, uint32_t thread) {
 	return INDEX_FIND(&s->by_thread, hash, i, is_of(s, i, node, thread));
 }
 
-/** Among the stacks of a node, of which one was asked for last. */
+/** `known`: the node's last request. */
 static uint32_t find_beside(const struct stacks *s, const struct stack_at_node *known,
 		uint32_t node, uint32_t thread) {
 	if (!known->stack) {
@@ -68,7 +68,7 @@ static void put(struct stacks *s, uint32_t stack) {
 	index_put(&s->by_thread, hash_of(item->node, item->thread), stack);
 }
 
-/** The only stack of a node is found through the node; with a second one both go into the index. */
+/** A node's only stack is found through the node; a second one puts both in the index. */
 static void put_beside(struct stacks *s, const struct stack_at_node *known, uint32_t stack) {
 	if (!known->stack) {
 		return;

@@ -6,13 +6,13 @@
  *
  * Threads that allocate at one node are distinguished as long as there are few of both: the first
  * STACKS_THREADS threads, until there are STACKS_BY_THREAD stacks. All others share one stack per
- * node, that of thread 0. A node remembers the last stack that was requested: a single thread, or
+ * node, that of thread 0. A node remembers the last stack requested, so that a single thread, or
  * consecutive events of one, need no further lookup.
  *
  * The composition at the peak needs no second pass: "copy on first write after a new peak". Each
  * new peak that follows a change below it starts an epoch. Before a stack changes without a new
- * peak, it copies its live values, once per epoch. So at any moment a stack held at the peak what
- * it copied in this epoch, or, if it did not change since, what it holds now.
+ * peak, it copies its live values, once per epoch. So what a stack held at the peak is its copy of
+ * this epoch, or, if it has not changed since, what it holds now.
  */
 
 #include "trace/recording.h"
@@ -28,20 +28,20 @@ struct stack {
 	uint64_t last;       // moment of the last allocation
 	uint32_t epoch;      // of the copy
 	uint32_t log_hint;   // where bins logged its last free
-	uint32_t usual_size; // the first; UINT32_MAX: that or larger
-	uint32_t n_sizes;    // sizes that are counted exactly, the usual one included
+	uint32_t usual_size; // the first size; UINT32_MAX: that or larger
+	uint32_t n_sizes;    // sizes counted exactly, the usual one included
 
 	// One more for frees, young blocks and realloc
-	_Alignas(64) uint8_t lifetimes[STACK_LIFETIMES]; // modulo 256: stacks.lives has the rest
+	_Alignas(64) uint8_t lifetimes[STACK_LIFETIMES]; // modulo 256; stacks.lives has the rest
 	uint64_t first;                                  // moment of the first allocation
 	uint64_t reallocs;
 	uint64_t temporary, temporary_bytes, short_lived;
 	uint32_t node;
-	uint32_t thread; // 0: of all that have none of their own
+	uint32_t thread; // 0: all without a stack of their own
 };
 _Static_assert(sizeof(struct stack) == 128, "two cache lines");
 
-/** What a stack's lifetimes[] were when they began anew: multiples of 256. */
+/** The overflow of a stack's lifetimes[], in multiples of 256. */
 struct stack_lives {
 	uint32_t stack;
 	struct rec_lifetimes counts;
@@ -53,7 +53,7 @@ enum {
 	STACKS_BY_THREAD = 300000,
 };
 
-/** What a node was last asked for. */
+/** The last request for a node. */
 struct stack_at_node {
 	uint32_t stack; // + 1; 0: never
 	uint32_t thread;
@@ -77,11 +77,11 @@ void stacks_init(struct stacks *s);
 void stacks_finish(struct stacks *s);
 uint64_t stacks_bytes(const struct stacks *s);
 
-/** The rare half of stacks_at: another thread than last time, or a new stack. */
+/** The slow path of stacks_at: another thread than last time, or a new stack. */
 uint32_t stacks_find(struct stacks *s, uint32_t node, uint32_t thread, uint64_t size,
 		uint64_t moment);
 
-/** The stack of a node and a thread, if the node was last asked for that; else STACK_NONE. */
+/** The stack of a node and a thread, if that was the node's last request; else STACK_NONE. */
 static ATTR_INLINE uint32_t stacks_known(const struct stacks *s, uint32_t node, uint32_t thread) {
 	const struct stack_at_node *page = s->node_pages[node / STACK_NODE_PAGE];
 	if (LIKELY(page != NULL)) {
@@ -93,19 +93,14 @@ static ATTR_INLINE uint32_t stacks_known(const struct stacks *s, uint32_t node, 
 	return STACK_NONE;
 }
 
-/**
- * The stack of a node and a thread; a new one, whose first block has this size, if they never
- * allocated.
- */
+/** The stack of a node and a thread; created at their first allocation, which has this size. */
 static inline uint32_t stacks_at(struct stacks *s, uint32_t node, uint32_t thread, uint64_t size,
 		uint64_t moment) {
 	uint32_t stack = stacks_known(s, node, thread);
 	return stack != STACK_NONE ? stack : stacks_find(s, node, thread, size, moment);
 }
 
-/**
- * Soon it will be asked for the stack of `node`. In line, or gcc drops it: it has no other effect.
- */
+/** Prefetch for a request for `node`. Inline, or gcc drops it: it has no other effect. */
 static ATTR_INLINE void stacks_fetch(const struct stacks *s, uint32_t node) {
 	const struct stack_at_node *page = s->node_pages[node / STACK_NODE_PAGE];
 	if (page) {
@@ -113,7 +108,7 @@ static ATTR_INLINE void stacks_fetch(const struct stacks *s, uint32_t node) {
 	}
 }
 
-/** To be called before live values change without a new peak. */
+/** Call before live values change without a new peak. */
 static inline void stack_keep_peak(struct stack *s, uint32_t epoch) {
 	if (s->epoch != epoch) {
 		s->epoch = epoch;
@@ -122,36 +117,35 @@ static inline void stack_keep_peak(struct stack *s, uint32_t epoch) {
 	}
 }
 
-/** Which of lifetimes[] a life belongs to: < 1 us, < 4 us, < 16 us ... */
+/** The index in lifetimes[] for a lifetime: < 1 us, < 4 us, < 16 us ... */
 static inline unsigned lifetime_class(uint64_t life_ns) {
 	uint64_t us = life_ns / 1000;
 	unsigned n = us ? (63 - (unsigned)__builtin_clzll(us)) / 2 + 1 : 0;
 	return n < STACK_LIFETIMES ? n : STACK_LIFETIMES - 1;
 }
 
-/** Room for `more` further deaths to be counted. */
+/** Make room to count `more` deaths. */
 void stacks_reserve_lives(struct stacks *s, uint32_t more);
 
-/** The rare half of stacks_count_life. */
+/** The slow path of stacks_count_life. */
 void stacks_carry_lives(struct stacks *s, uint32_t stack, unsigned class);
 
-/** One more death in a class of lifetimes; stacks_reserve_lives made room. */
+/** Count a death in a class of lifetimes. Requires stacks_reserve_lives. */
 static inline void stacks_count_life(struct stacks *s, uint32_t stack, unsigned class) {
 	if (UNLIKELY(++s->items[stack].lifetimes[class] == 0)) {
 		stacks_carry_lives(s, stack, class);
 	}
 }
 
-/** All that was counted for one of them. */
 struct rec_lifetimes stacks_lifetimes(const struct stacks *s, uint32_t stack);
 
-/** Epochs start anew, because their number no longer fits: `epoch` becomes 1. */
+/** Restart epochs because their number no longer fits: `epoch` becomes 1. */
 void stacks_restart_epochs(struct stacks *s, uint32_t epoch);
 
 // ---- how often a stack allocated each size
 //
-// Most blocks have their stack's first size: those are not counted here, but are what remains after
-// the others. The first 64 sizes of a stack, and size 0, are counted exactly, all later ones in the
+// Most blocks have their stack's first size, which is not counted here: it is what the others
+// leave. The first 64 sizes of a stack, and size 0, are counted exactly, all later ones in the
 // class of their highest bit.
 
 struct size_count {
@@ -169,18 +163,18 @@ struct sizes {
 	struct index index;
 };
 
-/** Room for `more` new sizes. */
+/** Make room for `more` new sizes. */
 void sizes_reserve(struct sizes *z, uint32_t more);
 
-/** Is this block one of those not counted here? */
+/** Is this size one that is not counted here? */
 static inline bool size_is_usual(const struct stack *s, uint64_t size) {
 	return size == s->usual_size && LIKELY(size < UINT32_MAX);
 }
 
-/** One more allocation of an unusual size; sizes_reserve made room. */
+/** Count an allocation of an unusual size. Requires sizes_reserve. */
 void sizes_count(struct sizes *z, struct stack *s, uint32_t stack, uint64_t size);
 
-/** Where blocks of this size are counted, or INDEX_NONE: they are usual, or there were none. */
+/** Where blocks of this size are counted; INDEX_NONE: usual, or never allocated. */
 uint32_t sizes_find(const struct sizes *z, const struct stack *s, uint32_t stack, uint64_t size);
 
 void sizes_finish(struct sizes *z);

@@ -36,11 +36,11 @@ static struct thread_record *find_group(const struct threads *t, uint32_t name, 
 			r->is_used && r->n_merged > 0 && r->name == name && r->image == image);
 }
 
-/** The group that takes threads like this one, which becomes that group if there is none. */
+/** The group that takes threads like this one; if there is none, `single` becomes it. */
 static struct thread_record *group_for(struct threads *t, struct thread_record *single) {
 	struct thread_record *group = find_group(t, single->name, single->image);
 	if (!group && t->n_groups >= THREAD_GROUPS) {
-		// Too many names: the rest has none
+		// Too many names: the rest share no name
 		single->name = 0;
 		single->image = 0;
 		group = find_group(t, 0, 0);
@@ -94,7 +94,7 @@ void handovers_count(struct threads *t, uint32_t from, uint32_t to, uint64_t byt
 	h->bytes += bytes;
 }
 
-/** Records moved: the same pairs by their new numbers. There are no more than before. */
+/** Records moved: renumber the pairs. There are no more than before. */
 static void renumber_handovers(struct threads *t, const uint32_t *new_record_of) {
 	size_t n = t->handovers.n;
 	memset(t->handover_index.slots, 0, index_bytes(&t->handover_index));
@@ -112,7 +112,7 @@ static bool is_mergeable(const struct thread_record *r) {
 	return r->is_used && r->has_ended && r->n_merged == 0;
 }
 
-/** What an ended thread must have allocated to stay by itself. */
+/** How much an ended thread must have allocated to stay separate. */
 static uint64_t bytes_to_be_kept(const struct threads *t, uint64_t *scratch) {
 	size_t n = 0;
 	EACH_THAT(r, t->records, is_mergeable(r)) {
@@ -152,7 +152,7 @@ static void merge_ended(struct threads *t, uint32_t epoch) {
 	if (t->handovers.n) {
 		renumber_handovers(t, new_record_of);
 	}
-	// Most are alive: look again when there are many more
+	// Most are alive: retry at twice as many
 	t->merge_at = t->n_used * 2 > THREADS_MANY ? t->n_used * 2 : THREADS_MANY;
 }
 

@@ -11,16 +11,16 @@
 #include "trace/recording.h"
 
 enum {
-	THREADS_MANY = 2048,     // records, before ended ones are merged
-	THREADS_KEPT = 512,      // ended ones that stay by themselves
-	THREAD_GROUPS = 512,     // names that are told apart among merged ones
+	THREADS_MANY = 2048,     // records before ended ones are merged
+	THREADS_KEPT = 512,      // ended ones that stay separate
+	THREAD_GROUPS = 512,     // names distinguished among merged ones
 	THREADS_MAX = 1 << 28,   // ids: struct trace_event has 28 bits
-	HANDOVERS_MAX = 1 << 16, // pairs; further ones are (from, 0)
+	HANDOVERS_MAX = 1 << 16, // pairs; further ones count for (from, 0)
 	THREAD_NONE = 0,         // id and record of no thread
 };
 
 struct thread_id {
-	uint64_t allocations; // of this very thread
+	uint64_t allocations; // of this thread alone
 	uint32_t record;
 	uint32_t pending; // its newest pending realloc
 };
@@ -29,7 +29,7 @@ struct thread_record {
 	uint64_t live_bytes, peak_bytes; // peak_bytes: valid in `epoch`
 	uint32_t epoch;
 	uint32_t id;                 // whose record it is, or was
-	uint64_t merged_allocations; // of a group; those of a single thread are with its id
+	uint64_t merged_allocations; // of a group; a single thread's are with its id
 	uint64_t allocated_bytes, frees, temporary, foreign_frees;
 	uint64_t first_ns, last_ns;
 	uint32_t tid, image, name;
@@ -41,9 +41,9 @@ struct threads {
 	VEC(struct thread_id) ids;
 	VEC(struct thread_record) records;
 	uint32_t n_used;   // records
-	uint32_t merge_at; // so many records: merge
+	uint32_t merge_at; // merge at this many records
 	uint32_t n_groups;
-	uint32_t unused_hint;               // no unused record is before it
+	uint32_t unused_hint;               // no record before it is unused
 	VEC(struct rec_handover) handovers; // between records
 	struct index handover_index;
 };
@@ -52,7 +52,7 @@ void threads_init(struct threads *t);
 void threads_finish(struct threads *t);
 uint64_t threads_bytes(const struct threads *t);
 
-/** The new thread's id; THREAD_NONE: there are too many. `epoch`: the current one. */
+/** Add a thread and return its id; THREAD_NONE: there are too many. `epoch`: the current one. */
 uint32_t threads_add(struct threads *t, uint32_t tid, uint32_t image, uint64_t now_ns,
 		uint32_t epoch);
 void threads_end(struct threads *t, uint32_t id, uint64_t now_ns);
@@ -69,11 +69,11 @@ static inline uint64_t thread_peak_bytes(const struct thread_record *r, uint32_t
 	return r->epoch == epoch ? r->peak_bytes : r->live_bytes;
 }
 
-/** Epochs start anew, because their number no longer fits: `epoch` becomes 1. */
+/** Restart epochs because their number no longer fits: `epoch` becomes 1. */
 void threads_restart_epochs(struct threads *t, uint32_t epoch);
 
-/** Room for `more` new pairs. */
+/** Make room for `more` new pairs. */
 void handovers_reserve(struct threads *t, uint32_t more);
 
-/** A block of thread `from` was freed by another thread. handovers_reserve made room. */
+/** Count a free of a block of thread `from` by another thread. Requires handovers_reserve. */
 void handovers_count(struct threads *t, uint32_t from, uint32_t to, uint64_t bytes);

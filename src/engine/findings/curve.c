@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Judges the shape of a curve, trying the most certain shapes first. Points are unevenly spaced:
- * what is fitted is first sampled evenly, each sample taking the value of the last point before it.
+ * Judges the shape of a curve, the most certain shapes first. Points are unevenly spaced, so curves
+ * are sampled evenly before a fit; a sample has the value of the last point before it.
  */
 #include "engine/findings/parts.h"
 
@@ -43,7 +43,7 @@ static void sample(const struct curve *c, uint64_t from_ns, uint64_t to_ns, doub
 	}
 }
 
-/** How much of the variance a straight line explains: 1 is all. */
+/** R^2 of a linear fit: 1 is a straight line. */
 static double straightness(const double v[N_SAMPLES]) {
 	double n = N_SAMPLES, sx = 0, sy = 0, sxx = 0, sxy = 0, syy = 0;
 	for (int i = 0; i < N_SAMPLES; i++) {
@@ -59,8 +59,8 @@ static double mean(const double *v, int n) {
 }
 
 /**
- * No quarter is below the one before, and the last still rises: it did not stop. If it is far from
- * a straight line, as most of it came late, it rose in each quarter, and hardly ever fell.
+ * No quarter is below the previous one, and the last still rises. If far from a straight line,
+ * because most came late, each quarter rose and it hardly ever fell.
  */
 static bool keeps_rising(const double v[N_SAMPLES]) {
 	enum { QUARTER = N_SAMPLES / 4 };
@@ -80,7 +80,7 @@ static bool keeps_rising(const double v[N_SAMPLES]) {
 static bool judge_growth(const struct curve *c, uint32_t end, struct curve_facts *f) {
 	uint64_t run = c->times_ns[c->n - 1];
 	uint32_t begin = first_with(c, 1);
-	// Not its start-up: that is no growth
+	// Start-up is not growth
 	while (begin < end && c->times_ns[begin] < run / 20) {
 		begin++;
 	}
@@ -95,7 +95,7 @@ static bool judge_growth(const struct curve *c, uint32_t end, struct curve_facts
 	if (!keeps_rising(v)) {
 		return false;
 	}
-	// It may have held more shortly before: then it grew until then
+	// If it held more shortly before the end, it grew until then
 	uint32_t to = end;
 	const uint64_t late_ns = f->to_ns - (f->to_ns - f->from_ns) / 4;
 	for (uint32_t i = end; c->times_ns[i] >= late_ns; i--) {
@@ -110,7 +110,7 @@ static bool judge_growth(const struct curve *c, uint32_t end, struct curve_facts
 	return true;
 }
 
-/** The largest single rise on the way, as a part of the whole. */
+/** The largest single rise on the way, as a fraction of the whole. */
 static double largest_step(const struct curve *c, uint32_t first, uint32_t last, uint64_t top) {
 	uint64_t step = LARGEST(i, last + 1,
 			i > 0 && i >= first && c->bytes[i] > c->bytes[i - 1] ? c->bytes[i] - c->bytes[i - 1]
@@ -118,9 +118,7 @@ static double largest_step(const struct curve *c, uint32_t first, uint32_t last,
 	return (double)step / (double)top;
 }
 
-/**
- * Where it stopped: it rose step by step until there, and kept what it had until nearly the end.
- */
+/** Rose gradually, then held its level until nearly the end; or rose at once. */
 static bool judge_level(const struct curve *c, uint32_t end, struct curve_facts *f) {
 	double top = (double)f->top_bytes;
 	uint64_t run = c->times_ns[c->n - 1];
@@ -216,7 +214,7 @@ bool curve_find_level(const struct curve *c, struct curve_level *out) {
 	if (c->n < 8) {
 		return false;
 	}
-	// Just under half of the top: a structure that is rebuilt exists twice for a moment
+	// Just under half of the maximum: a structure that is rebuilt briefly exists twice
 	double kept = (double)top_of(c) * 0.45, v[N_SAMPLES];
 	uint64_t run = c->times_ns[c->n - 1];
 	uint32_t end = last_with(c, kept);
@@ -246,7 +244,7 @@ struct fall {
 	uint64_t bytes;
 };
 
-/** The largest until then; of equals the last. */
+/** The largest fall until then; of equal ones the last. */
 static struct fall largest_fall(const struct curve *c, uint64_t until_ns) {
 	struct fall most = {0};
 	for (uint32_t i = 0, top = 0; i < c->n && c->times_ns[i] <= until_ns; i++) {

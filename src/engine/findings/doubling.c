@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * Recognizes a container that grew by doubling, from the sizes of its stacks. Such a container
- * leaves a chain of sizes: each about twice (or one and a half times) the one before, all about
- * equally often, and mostly on the same few stacks: tables of several sizes, each allocated by a
- * line of its own, make a chain, too. What is said of it is the sum over that chain: all but its
- * last blocks are what one reservation would save.
+ * leaves a chain of sizes: each about twice (or one and a half times) the previous one, all about
+ * equally often, and mostly on the same few stacks; tables of several sizes, each allocated on its
+ * own line, also form a chain. What is said of it is the sum over that chain: one reservation would
+ * save all but its last blocks.
  */
 #include "engine/findings/parts.h"
 
@@ -17,7 +17,7 @@ static bool is_exact_of(const struct rec_size *s, const uint8_t *tags) {
 	return tags[s->stack] && !s->is_class && s->size > 0;
 }
 
-/** The exact sizes of the tagged stacks, ascending, equal ones joined. */
+/** The exact sizes of the tagged stacks, ascending, equal ones merged. */
 static struct step *sizes_of(struct finder *f, const uint8_t *tags, uint32_t *n) {
 	const struct recording *r = f->r;
 	struct step *steps = FINDER_NEW(f, struct step, r->sizes.n);
@@ -42,14 +42,14 @@ static struct step *sizes_of(struct finder *f, const uint8_t *tags, uint32_t *n)
 }
 
 struct chain {
-	uint32_t n; // sizes
+	uint32_t n; // number of sizes
 	uint64_t count, bytes, smallest, largest;
 	uint64_t last_count, last_bytes; // of the largest
 };
 
 /**
- * Down from the largest size, each step to about half or two thirds, as long as the blocks of other
- * sizes in between are fewer: among many sizes some make a chain by chance.
+ * Goes down from the largest size by steps to about half or two thirds, while blocks of other sizes
+ * in between are fewer: among many sizes, some form a chain by chance.
  */
 static struct chain find_chain(struct step *steps, uint32_t n) {
 	struct step *at = &steps[n - 1];
@@ -77,7 +77,7 @@ static struct chain find_chain(struct step *steps, uint32_t n) {
 	return c;
 }
 
-/** How many steps of a chain the stack with most of them made. */
+/** The most steps of a chain that one stack made. */
 static uint32_t most_on_one_stack(struct finder *f, const uint8_t *tags, const struct step *steps,
 		uint32_t n) {
 	uint32_t *of_stack = FINDER_NEW(f, uint32_t, f->r->stacks.n);

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Runs the rules one after the other over the same sites and curves; each states what it is sure
- * of. Then what matters most is put first.
- */
+/* Runs the rules one after another over the same sites and curves, and ranks their findings. */
 #include "engine/findings.h"
 
 #include "engine/findings/parts.h"
@@ -12,12 +9,9 @@ static const struct rule rules[] = {
 #include "engine/findings/rules.def"
 };
 
-/**
- * What would be felt counts three times what only explains; facts come last, what asks for a look
- * first.
- */
+/** What would be noticed counts triple what only explains; facts come last. */
 static uint64_t rank_of(const struct finding *f) {
-	const uint64_t all = 4000000; // more than the largest weight three times
+	const uint64_t all = 4000000; // more than three times the largest weight
 	const uint64_t before[] =
 			{[FINDING_EXPLAINS] = all, [FINDING_WORTH_IT] = all, [FINDING_LOOK_FIRST] = 2 * all};
 	return before[f->severity] + (f->severity == FINDING_WORTH_IT ? 3 : 1) * f->weight;
@@ -26,7 +20,7 @@ static uint64_t rank_of(const struct finding *f) {
 ORDER_OF(most_important_first, struct finding,
 		compare_u64(rank_of(b), rank_of(a)) ?: LOWEST(number));
 
-/** A run so short is all start: who holds the peak comes first, and then what grew or was kept. */
+/** A run this short is all start-up: who holds the peak comes first, then what grew or was kept. */
 static void rank_of_short_run(struct finder *f) {
 	EACH(out, f->found) {
 		bool is_most = out->weight >= 500000;

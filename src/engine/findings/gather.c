@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Gathers the stacks by the name of their site, and makes the curves of those that matter. Curves
- * are made for the sites that a finding could be about: the largest by what they held at the peak,
- * never freed and allocated. One scan over the intervals fills all curves, as differences first,
- * then summed up.
+ * Gathers the stacks by site, and makes the curves of the sites that a finding could be about:
+ * those largest by bytes at the peak, never freed and allocated. One scan over the intervals fills
+ * all curves as differences, which are then summed up.
  */
 #include "engine/findings/parts.h"
 #include "engine/names/owner.h"
@@ -59,19 +58,19 @@ static void gather_places(struct finder *f) {
 	for (uint32_t i = 0; i < n; i++) {
 		LOWER_TO(f->place_of[i], f->n_places);
 	}
-	EACH(s, f->r->suppressed) { // what nobody wants to hear of lives, too
+	EACH(s, f->r->suppressed) { // suppressed blocks are live, too
 		f->places[f->place_of[s->stack]].noise_bytes += s->bytes;
 		f->places[f->place_of[s->stack]].noise_blocks += s->blocks;
 	}
 }
 
-/** What a runtime holds matters where it holds it for the scripts that it runs. */
+/** A runtime's memory matters only if it holds it for the scripts that it runs. */
 static uint64_t rank_of(const struct finder *f, const struct place *p, int order) {
 	const uint64_t ranks[] = {p->peak_bytes, p->live_bytes, p->allocated_bytes};
 	return p->name->is_runtime && !f->runs_scripts ? 0 : ranks[order];
 }
 
-/** Mark the largest of each order; how many there are. `ranks`: room for all places. */
+/** Tag the largest of each order and return how many. `ranks` has room for all places. */
 static uint32_t choose(const struct finder *f, struct rank *ranks, uint32_t *tag_of_place) {
 	uint32_t n_tags = 0;
 	for (int order = 0; order < 3; order++) {
@@ -88,8 +87,7 @@ static uint32_t choose(const struct finder *f, struct rank *ranks, uint32_t *tag
 }
 
 /**
- * Curves under construction: number 0 is the holder's of the peak, the others are those of the
- * tagged places. Each has three rows, with a point for what is behind the last edge.
+ * Curves in progress: 0 is the holder's, the others tagged places'; rows have a point for the end.
  */
 struct curves {
 	uint64_t *all;
@@ -104,13 +102,13 @@ static uint64_t *row_of(const struct curves *c, uint32_t number, int row) {
 	return c->all + ((size_t)number * N_ROWS + (size_t)row) * c->stride;
 }
 
-/** What the intervals of a stack change at each edge. */
+/** Add what the intervals of a stack change at each edge. */
 static void add_changes(const struct finder *f, struct curves *c, uint32_t number,
 		const struct rec_interval_row *row, const struct rec_interval_row *end) {
 	uint64_t *come = row_of(c, number, COME), *gone = row_of(c, number, GONE);
 	uint64_t *kept = row_of(c, number, KEPT);
 	const uint32_t stack = row->stack;
-	// As live_bytes has it: what is suppressed or a runtime's own is not what a place has kept
+	// As in live_bytes: a place does not keep what is suppressed or a runtime's own
 	bool is_kept = f->r->stacks.items[stack].live_blocks > 0 && !finder_is_noise(f, stack);
 	for (; row < end; row++) {
 		const struct rec_interval v = rec_interval_of(row, f->r->wide.items);
@@ -137,7 +135,7 @@ static void scan_intervals(const struct finder *f, struct curves *c) {
 	}
 }
 
-/** From what comes and goes to what lives; `end`: what did at the end, which no edge sees. */
+/** Turn changes into live bytes. `end`: those at the end, which no edge shows. */
 static const uint64_t *sum_up(uint64_t *come, const uint64_t *gone, size_t stride, uint64_t end) {
 	uint64_t live = 0;
 	for (size_t i = 0; i < stride; i++) {
@@ -178,8 +176,8 @@ void finder_gather(struct finder *f) {
 	}
 	f->n_points = r->edges.n + 1;
 	uint64_t last = r->edges.n ? f->times_ns[r->edges.n - 1] : 0, run = r->meta.duration_ns;
-	// A server that is waiting when it is left has not stopped growing: a short idle end is no part
-	// of the run. A program that only computes after its start has
+	// A server that idles before it is stopped has not stopped growing: a short idle end does not
+	// count. A program that only computes after its start does.
 	run = run > last && run - last <= run / 4 ? last + 1 : run;
 	f->times_ns[r->edges.n] = run > last ? run : last;
 	for (uint32_t i = 0; i < r->edges.n && r->edges.items[i].bytes == 0; i++) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds who holds the peak: the innermost named function of the user's own that, with what it
- * calls, holds three fifths of it. Where no function holds as much (threads, stacks without outer
- * callers), the largest site. Code without names counts as one function. If it holds three fifths
- * only with what named functions of libraries called back, a function that holds a fifth goes
- * before it. If the heap is nearly as large without a holder (others come to the same at other
- * times), the largest site is what makes it so large.
+ * Finds who holds the peak: the innermost named function of the user's own that, with its callees,
+ * holds three fifths of it. If no function holds as much (threads, stacks without outer callers),
+ * it is the largest site. Unnamed code counts as one function. If it reaches three fifths only with
+ * what named library functions called back, a function that holds a fifth is preferred. If the heap
+ * is nearly as large without a holder (others reach the same at other times), it is the largest
+ * site.
  */
 #include "engine/breakdown.h"
 #include "engine/findings/parts.h"
@@ -13,12 +13,12 @@
 // Per function, while the stacks of the peak are walked
 struct inclusive {
 	uint64_t bytes, own;
-	uint64_t depth;   // bytes times frames between it and the allocation
+	uint64_t depth;   // bytes times the number of frames to the allocation
 	uint32_t seen_in; // stack + 1: recursion counts once
 	const struct name *name;
 };
 
-/** How many of the ranked stacks of the peak cover it, or are enough. */
+/** How many of the ranked stacks cover the peak, or are enough. */
 static uint32_t count_heaviest(const struct finder *f, const struct rank *ranks, uint32_t n) {
 	enum { STACKS_MAX = 20000 };
 	const uint64_t peak = f->r->summary.peak_bytes;
@@ -30,7 +30,7 @@ static uint32_t count_heaviest(const struct finder *f, const struct rank *ranks,
 	return i;
 }
 
-/** `nameless`: a place of whose code the addresses are weighed, instead of functions; or NULL. */
+/** `nameless`: weigh the addresses in this place's code instead of functions; or NULL. */
 static void add_frames(struct finder *f, struct inclusive *functions, uint32_t stack,
 		const struct place *nameless, uint64_t weight) {
 	struct stack_walk w = walk_of(f, stack);
@@ -51,7 +51,7 @@ static void add_frames(struct finder *f, struct inclusive *functions, uint32_t s
 	}
 }
 
-/** A library's function that has a name called the site in this stack. */
+/** Did a named library function call the site in this stack? */
 static bool is_called_back(const struct finder *f, uint32_t stack) {
 	struct stack_walk w = walk_of(f, stack);
 	(void)NEXT_FRAME_THAT(frame, &w, frame == w.site);
@@ -65,7 +65,7 @@ static void add_stack(struct finder *f, struct inclusive *functions, uint32_t st
 	add_frames(f, functions, stack, NULL, bytes);
 	const struct name *site = names_site(f->names, f->r->stacks.items[stack].node);
 	const struct name *unnamed = finder_site(f, stack);
-	// What no function of the user's asked for, as libstdc++ for exceptions; of scripts: runtime.c
+	// Not requested by the user's code, as libstdc++ for exceptions; of scripts: runtime.c
 	bool is_start_up = f->start_up && f->place_of[stack] == f->start_up - f->places;
 	bool is_runtimes_own = site && site->is_runtime && !f->runs_scripts && !is_start_up;
 	if (site && (unnamed != site || is_runtimes_own)) {
@@ -76,7 +76,7 @@ static void add_stack(struct finder *f, struct inclusive *functions, uint32_t st
 	}
 }
 
-/** Of two that hold about the same: the one that allocates most of it, else the one further in. */
+/** Of two that hold about the same: the one that allocates most of it, else the inner one. */
 static bool is_further_in(const struct inclusive *a, const struct inclusive *b) {
 	bool a_allocates = a->own > a->bytes / 2, b_allocates = b->own > b->bytes / 2;
 	if (a_allocates || b_allocates) {
@@ -85,10 +85,7 @@ static bool is_further_in(const struct inclusive *a, const struct inclusive *b) 
 	return (double)a->depth / (double)a->bytes < (double)b->depth / (double)b->bytes;
 }
 
-/**
- * The innermost that holds three fifths: the smallest, or one that differs little from it. NULL if
- * there is none.
- */
+/** The smallest that holds three fifths, or an inner one that differs little from it; or NULL. */
 static const struct inclusive *innermost(const struct finder *f, const struct inclusive *functions,
 		uint64_t all) {
 	uint64_t most = all / 5 * 3, smallest = UINT64_MAX;
@@ -118,7 +115,7 @@ static const struct inclusive *choose(const struct finder *f, const struct inclu
 	return best ? best : is_by_calls ? named : largest;
 }
 
-/** Per location: does it have a frame of this function, as the user's own? */
+/** Per location: does it have a frame of this function in the user's own code? */
 static uint8_t *locations_of(struct finder *f, uint32_t function_id) {
 	uint8_t *out = arena_new(&f->scratch, uint8_t, f->r->locations.n);
 	for (uint32_t i = 0; i < f->r->locations.n; i++) {
@@ -129,7 +126,7 @@ static uint8_t *locations_of(struct finder *f, uint32_t function_id) {
 	return out;
 }
 
-/** Tag all stacks through the holder, also those that hold nothing at the peak, and sum them up. */
+/** Tag and sum up all stacks through the holder, also those that hold nothing at the peak. */
 static void tag_stacks(struct finder *f, struct holder *h) {
 	uint32_t id = h->name->function_id;
 	uint8_t *of_location = locations_of(f, id);
@@ -140,7 +137,7 @@ static void tag_stacks(struct finder *f, struct holder *h) {
 		through[i] = through[node->parent] | of_location[node->location];
 	}
 	for (uint32_t i = 0; i < f->r->stacks.n; i++) {
-		// A runtime's name is in no frame; a dependency's counts only where it names the stack
+		// No frame has a runtime's name; a dependency only counts where it names the stack
 		const struct name *site = finder_site(f, i);
 		h->tags[i] = through[f->r->stacks.items[i].node] || (site && site->function_id == id);
 		h->bytes += h->tags[i] ? f->r->stacks.items[i].peak_bytes : 0;
@@ -148,10 +145,7 @@ static void tag_stacks(struct finder *f, struct holder *h) {
 	}
 }
 
-/**
- * What a language's runtime has before the program does anything, all such programs have: it is no
- * finding about this one, unless that is all there is.
- */
+/** What the runtime allocated before the program: no finding, unless there is nothing else. */
 static void find_start_up(struct finder *f) {
 	uint64_t begin_ns = UINT64_MAX;
 	EACH_OF(p, f->places, f->n_places) {
@@ -198,9 +192,9 @@ void finder_find_holder(struct finder *f, bool is_site) {
 	}
 }
 
-// ---- where in code without names
+// ---- where in unnamed code
 
-/** "38 % at prog+0x1136, 29 % at prog+0x1151, 33 % elsewhere"; one alone, if it is three fifths. */
+/** "38 % at prog+0x1136, 29 % at prog+0x1151, 33 % elsewhere"; only one, if it is three fifths. */
 static void put_sites(const struct finder *f, struct buffer *text, struct inclusive *addresses,
 		uint64_t all) {
 	uint64_t rest = all;

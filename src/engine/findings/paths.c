@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
-/*
- * Compares the paths on which a site's blocks are freed with those on which they never are. The
- * stacks of both kinds are compared from the site outwards, to where they part.
- */
+/* Compares the paths on which a site's blocks are freed with those on which they never are. */
 #include "engine/findings/parts.h"
 
-// Frames of the user's own, from the site outwards
+// Frames of the user's own code, from the site outwards
 struct own_frames {
 	const struct name *items[64];
 	uint32_t n;
@@ -24,7 +21,7 @@ static void collect_own(struct finder *f, uint32_t stack, struct own_frames *out
 	}
 }
 
-/** The heaviest stacks of a place that always, and that never gave back what they had. */
+/** The heaviest stacks of a place all or none of whose blocks were freed. */
 static bool find_paths(const struct finder *f, const struct place *p, uint32_t *freed,
 		uint32_t *kept) {
 	uint64_t n_freed = 0, n_kept = 0, n_mixed = 0;
@@ -44,7 +41,6 @@ static bool find_paths(const struct finder *f, const struct place *p, uint32_t *
 	return n_freed >= 5 && n_kept >= 5 && n_mixed * 20 <= p->allocations;
 }
 
-/** Does a stack pass through this line of this function? */
 static bool passes(struct finder *f, uint32_t stack, const struct name *frame) {
 	struct own_frames own;
 	collect_own(f, stack, &own);
@@ -52,7 +48,7 @@ static bool passes(struct finder *f, uint32_t stack, const struct name *frame) {
 			own.items[i]->function_id == frame->function_id && own.items[i]->line == frame->line);
 }
 
-/** Whatever passes `freed` is freed, whatever passes `kept` is not, and that is nearly all. */
+/** Is whatever passes `freed` freed, whatever passes `kept` not, and is that nearly all? */
 static bool is_so_for_all(struct finder *f, const struct place *p, const struct name *freed,
 		const struct name *kept) {
 	uint64_t n_freed = 0, n_kept = 0;
@@ -70,9 +66,9 @@ static bool is_so_for_all(struct finder *f, const struct place *p, const struct 
 	return n_kept >= p->live_blocks / 10 * 9 && n_freed >= (p->allocations - n_kept) / 2;
 }
 
-/** "freed when called from A, not from B": where the stacks of both kinds part. */
+/** "; freed when called from A, not from B": where the stacks of both kinds part. */
 void put_paths(struct finder *f, const struct place *p) {
-	enum { STACKS_MAX = 200 }; // beyond, it is a function that all others call
+	enum { STACKS_MAX = 200 }; // with more, it is a function that everything calls
 	uint32_t freed = 0, kept = 0, i = 0;
 	if (p->n_stacks > STACKS_MAX || !find_paths(f, p, &freed, &kept)) {
 		return;
@@ -88,7 +84,7 @@ void put_paths(struct finder *f, const struct place *p) {
 		return;
 	}
 	const struct name *x = a.items[i], *y = b.items[i];
-	bool have_lines = x->line > 0 && y->line > 0; // else one cannot tell them apart
+	bool have_lines = x->line > 0 && y->line > 0; // else they look the same
 	if (!x->has_name || !y->has_name || (x->function_id == y->function_id && !have_lines)) {
 		return;
 	}

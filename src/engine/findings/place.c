@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: MIT
-/* Names a place in a sentence: its site, who called it, and through whom it has its memory. */
+/* Names a place in a sentence: its site, who called it, and through whom it gets its memory. */
 #include "engine/findings/parts.h"
 #include "engine/names/owner.h"
 
-/** What tells its reader nothing: the language's own library, insides of V8 and of Python. */
+/** Does it tell a reader nothing: the language's library, internals of V8 and Python? */
 static bool is_inside(struct slice function) {
 	static const char begins[] = "|std::|void std::|_";
 	return starts_with_any(function, begins) || contains(function, "::internal::") ||
 			contains(function, "::detail::");
 }
 
-/**
- * The runtime's function that asked for a stack's memory: none of those that only hand it out, or
- * are its insides. NULL: code without a name did.
- */
+/** The runtime function that requested a stack's memory, unless internal. NULL: unnamed code. */
 static const struct name *asker_of_stack(const struct finder *f, uint32_t stack) {
 	struct stack_walk w = walk_of(f, stack);
 	const struct name *asker = NEXT_FRAME_THAT(frame, &w,
@@ -24,7 +21,6 @@ static const struct name *asker_of_stack(const struct finder *f, uint32_t stack)
 	return asker && asker->has_name ? asker : NULL;
 }
 
-/** What a stack weighs: by `weights`, if there are any. */
 static uint64_t weight_in(const struct finder *f, const uint64_t *weights, enum weight by,
 		uint32_t stack) {
 	return weights ? weights[stack] : stack_weight(&f->r->stacks.items[stack], by);
@@ -63,7 +59,7 @@ const struct name *caller_of_site(const struct finder *f, uint32_t stack, bool h
 	return caller;
 }
 
-/** For which function of a script the site, in an addon of the user's, allocated; or NULL. */
+/** The script function for which the site, in a user's addon, allocated; or NULL. */
 static const struct name *script_behind(const struct finder *f, uint32_t stack) {
 	struct stack_walk w = walk_of(f, stack);
 	const struct name *site = finder_site(f, stack);
@@ -74,17 +70,17 @@ static const struct name *script_behind(const struct finder *f, uint32_t stack) 
 			frame->owner == OWNER_YOURS && frame->module.size == 0 && frame->file.size > 0);
 }
 
-/** "ld, no symbols": whose code called an allocation function that nobody with a name calls. */
+/** "ld, no symbols": whose code called an allocation function that has no named caller. */
 static const struct name *module_behind(const struct finder *f, uint32_t stack) {
 	const struct name *site = names_site(f->names, f->r->stacks.items[stack].node);
 	const struct name *caller = site->is_wrapper ? caller_of_site(f, stack, false, NULL) : NULL;
 	return caller ? names_without_symbols(f->names, caller) : NULL;
 }
 
-// What a site called to have its memory
+// What a site called to get its memory
 struct called {
-	const struct name *function; // of a dependency, maybe behind functions without a name; or NULL
-	struct slice module;         // whose code it called, if not its own; or empty
+	const struct name *function; // a dependency's, maybe through unnamed functions; or NULL
+	struct slice module;         // whose code it called, unless its own; or empty
 };
 
 static struct called called_by_site(const struct finder *f, uint32_t stack) {
@@ -95,7 +91,7 @@ static struct called called_by_site(const struct finder *f, uint32_t stack) {
 		next = frame;
 	}
 	struct called out = {0};
-	// What a library allocates for code without a name is told by the library's function
+	// What a library allocates for unnamed code is described by the library's function
 	bool is_work = named && !named->is_wrapper && named->owner != OWNER_YOURS;
 	bool is_alloc_of_work = named && named->is_wrapper && !next->has_name &&
 			!owner_is_allocation_function(named->function) &&
@@ -110,7 +106,6 @@ static struct called called_by_site(const struct finder *f, uint32_t stack) {
 	return out;
 }
 
-/** Of a place, the stack that weighs most. */
 static uint32_t heaviest_stack(const struct finder *f, const struct place *p, enum weight by,
 		const uint64_t *weights) {
 	uint32_t most = p->heaviest[by];
@@ -120,7 +115,7 @@ static uint32_t heaviest_stack(const struct finder *f, const struct place *p, en
 	return most;
 }
 
-/** The same of one of its stacks, as far as it is so for most of the place. */
+/** What a stack's site called, as far as that is true of most of the place. */
 static struct called called_by_place(const struct finder *f, const struct place *p, enum weight by,
 		const uint64_t *weights, uint32_t stack) {
 	struct called out = called_by_site(f, stack);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* States a finding: its sentence, its numbers, its lens, and the function that it is about. */
+/* States a finding: its sentence, its numbers, its lens, and the function it is about. */
 #include "engine/findings/parts.h"
 
 void finder_begin(struct finder *f, const char *id, const char *title) {
@@ -46,7 +46,7 @@ static const char *place_of_name(struct finder *f, const struct name *name) {
 	struct buffer text = {0};
 	if (name->file.size > 0) {
 		buffer_slice(&text, path_base(name->file));
-		if (name->line > 0) { // Python's functions have a file alone
+		if (name->line > 0) { // Python functions only have a file
 			buffer_printf(&text, ":%" PRIu32, name->line);
 		}
 	} else if (name->has_name && !name->is_runtime) {
@@ -69,7 +69,7 @@ void finder_about(struct finder *f, const struct name *name, const char *metric)
 	if (metric) {
 		buffer_printf(&lens, "m=%s", metric);
 	}
-	if (name->has_name) { // else there is nothing to focus on: each of its frames is an address
+	if (name->has_name) { // unnamed frames are addresses: nothing to focus on
 		buffer_text(&lens, metric ? "&focus=" : "focus=");
 		lens_put_encoded(&lens, name->function, "-_.~:()");
 	}
@@ -83,7 +83,7 @@ const char *name_words(struct finder *f, const struct name *name) {
 	const char *place = place_of_name(f, name);
 	bool is_of_others = name->owner == OWNER_LIBRARY && !name->is_runtime;
 	struct slice package = is_of_others ? names_package(name) : (struct slice){0};
-	// A library that is its own package stands there already
+	// A library that is its own package is already named
 	bool has_package = is_of_others &&
 			(name->has_name || !slice_equal(package, path_base(name->module)));
 	bool is_in_program = name->is_runtime && !f->runs_scripts &&

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * Of which classes blocks are, by the word that objects with virtual functions begin with.
+ * The classes of blocks, by the word that objects with virtual functions begin with.
  *
- *   1. words of blocks that point into modules    each is asked for its class, once
- *   2. blocks that begin with such a word         of the class, or arenas: their objects
+ *   1. words of blocks that point into modules    each is looked up once
+ *   2. blocks that begin with such a word         of the class, or arenas: count their objects
  *
- * Memory is read for each; without any class, once. An arena looks like the first object in it, so
- * a block is of a class only if it is hardly larger than the smallest one.
+ * Each pass reads memory; without any class there is only one. An arena looks like the first object
+ * in it, so a block is of a class only if it is hardly larger than the class's smallest one.
  */
 #include "engine/graph/parts.h"
 
 enum {
-	MANY_BYTES = 1024, // from here on a block with
-	MANY_OBJECTS = 4,  // so many objects is an arena
-	SPREAD = 2,        // times the smallest of its class a block may have
+	MANY_BYTES = 1024, // at least this size with
+	MANY_OBJECTS = 4,  // at least this many objects: an arena
+	SPREAD = 2,        // times the smallest of its class is the largest block
 	WORDS_MOST = 1 << 20,
 	NO_CLASS = UINT32_MAX,
 };
@@ -26,7 +26,7 @@ struct class_words {
 	struct map by_name; // 1 + the row of a name
 };
 
-/** The tables of classes are in modules. */
+/** Tables of virtual functions are in modules. */
 static bool is_of_module(const struct marking *m, uint64_t word) {
 	const struct parts_range *all = m->in->parts->modules;
 	const size_t n = m->in->parts->n_modules;
@@ -49,7 +49,7 @@ static void take_words(struct marking *m, struct part *p, const struct source *s
 	}
 }
 
-/** The class of a word, whose row it gets if it is the first of it. */
+/** Look up the class of a word; a new one gets a row. */
 static void ask(struct class_words *c, uint64_t word) {
 	const struct graph_input *in = c->m->in;
 	const uint32_t name = in->class_of(in->user, word);
@@ -64,7 +64,7 @@ static void ask(struct class_words *c, uint64_t word) {
 
 ORDER_OF(by_word, uint64_t, compare_u64(*a, *b));
 
-/** One thread, by rising address: those of one module behind each other. */
+/** Single-threaded, by rising address, so that words of one module are adjacent. */
 static void ask_all(struct class_words *c) {
 	for (unsigned k = 0; k < c->m->n_parts; k++) {
 		const struct map *words = &c->m->parts[k].words;
@@ -111,7 +111,7 @@ static void read_part(void *user, unsigned number) {
 	p->found.n = 0;
 }
 
-/** The smallest block of each class tells which are of it. */
+/** A class's smallest block decides which blocks are of it. */
 static void sum_up(struct marking *m, struct graph *out) {
 	FREED uint64_t *least = memory_new(out->classes.n, sizeof *least);
 	for (size_t i = 0; i < out->classes.n; i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* All numbers here are places in the order of the walk, unless they are called vertices. */
+/* Semi-NCA. Numbers are positions in the order of the walk, unless they are called vertices. */
 #include "engine/graph/dominators.h"
 
 bool *flow_reach(const struct flow *g, uint32_t start) {
@@ -23,12 +23,12 @@ bool *flow_reach(const struct flow *g, uint32_t start) {
 struct walk {
 	const struct flow *g;
 	struct dominators *out;
-	uint32_t *place;   // of a vertex; NOT_YET: it was not reached
-	uint32_t *parent;  // in the tree of the walk, then the last one of a shortened way up
-	uint32_t *semi;    // the first from where a way leads here through later ones alone
-	uint32_t *label;   // of the way up to `parent`, the one with the first `semi`
-	uint32_t *scratch; // a stack; then who leads here
-	size_t *from;      // where those of a place begin in `scratch`
+	uint32_t *place;   // of a vertex; NOT_YET: not reached
+	uint32_t *parent;  // in the depth-first tree; later the end of a compressed path upwards
+	uint32_t *semi;    // semidominator: the first to lead here through later ones only
+	uint32_t *label;   // the one with the first `semi` on the path up to `parent`
+	uint32_t *scratch; // a stack; later the predecessors
+	size_t *from;      // where those of a position begin in `scratch`
 };
 
 #define NOT_YET UINT32_MAX
@@ -40,7 +40,7 @@ static void reach(struct walk *w, uint32_t vertex, uint32_t parent) {
 	out->vertices[out->n++] = vertex;
 }
 
-/** `from` serves for the edge that each vertex on the way goes on with. */
+/** Uses `from` for the next edge of each vertex on the path. */
 static void walk_in_depth(struct walk *w) {
 	const struct flow *g = w->g;
 	size_t *next = w->from;
@@ -63,7 +63,7 @@ static void walk_in_depth(struct walk *w) {
 	}
 }
 
-/** Edges the other way. */
+/** Reverse the edges. */
 static void turn_round(struct walk *w, uint32_t *sources) {
 	const struct flow *g = w->g;
 	const uint32_t n = w->out->n;
@@ -77,7 +77,7 @@ static void turn_round(struct walk *w, uint32_t *sources) {
 	size_t sum = 0;
 	for (uint32_t i = 0; i <= n; i++) {
 		sum += w->from[i];
-		w->from[i] = sum; // the end of its own
+		w->from[i] = sum; // one past its own
 	}
 	for (uint32_t i = n; i-- > 0;) {
 		const uint32_t v = w->out->vertices[i];
@@ -87,7 +87,7 @@ static void turn_round(struct walk *w, uint32_t *sources) {
 	}
 }
 
-/** The best label on the way up from `v` to those from `least` on, which is shortened. */
+/** The best label on the path up from `v` to positions from `least` on; compresses the path. */
 static uint32_t best_above(struct walk *w, uint32_t v, uint32_t least) {
 	uint32_t n = 0, at = v;
 	while (w->parent[at] >= least) {

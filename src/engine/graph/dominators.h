@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * Which vertices of a graph are on every way to another one. The last of these before a vertex
- * dominates it: without that one, it would not be reached.
+ * The dominators of a graph: vertices that are on every path from the start to another vertex,
+ * which would not be reached without them.
  *
  * Georgiadis: Linear-Time Algorithms for Dominators and Related Problems (2005), Semi-NCA.
  */
@@ -16,16 +16,16 @@ struct flow {
 	uint32_t *to;
 };
 
-/** By vertex, whether a way leads there. Freed by the caller. */
+/** By vertex, whether it can be reached from `start`. Freed by the caller. */
 bool *flow_reach(const struct flow *g, uint32_t start);
 
-/** By the order in which a walk in depth reaches them, the start first; zeroed: empty. */
+/** In the order of a depth-first walk, the start first. Zeroed: empty. */
 struct dominators {
-	uint32_t n;         // vertices that are reached
+	uint32_t n;         // vertices reached
 	uint32_t *vertices; // in that order
-	uint32_t *above;    // places in that order: who dominates it. Of the start, itself
+	uint32_t *above;    // positions in that order: the immediate dominator. Of the start, itself
 };
 
-/** Takes 20 bytes for each vertex. */
+/** Needs 20 bytes per vertex. */
 void dominators_find(const struct flow *g, struct dominators *out);
 void dominators_finish(struct dominators *d);

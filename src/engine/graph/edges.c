@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads memory into edges, in parts of about the same size, each by a thread.
- *
- * A part has a window over memory. Sources come by rising address, so most need no read of theirs.
+ * Reads memory into edges, in parts of about the same size, one per thread. A part has a window
+ * over memory. Sources come by rising address, so most need no read of their own.
  */
 #include "engine/costs/stacks.h"
 #include "engine/graph/parts.h"
@@ -14,9 +13,9 @@ enum { LEAF_SHIFT = 22, CHUNKS = 1 << (LEAF_SHIFT - CHUNK_SHIFT) };
 
 /** 1 KiB of addresses. */
 struct chunk {
-	uint64_t starts;     // a bit for each 16 bytes at which a block begins
-	uint32_t first : 31; // the first that begins here or later
-	uint32_t is_odd : 1; // one begins at no multiple of 16
+	uint64_t starts;     // a bit for each 16 bytes: a block begins there
+	uint32_t first : 31; // the first block that begins here or later
+	uint32_t is_odd : 1; // one begins off a multiple of 16
 } __attribute__((packed, aligned(4)));
 
 // ---- which block
@@ -29,7 +28,7 @@ static size_t leaves_bytes(const struct marking *m) {
 	return ((m->high >> LEAF_SHIFT) - (m->low >> LEAF_SHIFT) + 1) * sizeof *m->leaves;
 }
 
-/** That begins at `at`. `block` begins there or later; gives the first that begins behind it. */
+/** Fill the leaf at `at`. `block` begins there or later; returns the first that begins after it. */
 static uint32_t fill_leaf(const struct marking *m, struct chunk *leaf, uint64_t at,
 		uint32_t block) {
 	for (uint64_t i = 0; i < CHUNKS; i++) {
@@ -45,12 +44,12 @@ static uint32_t fill_leaf(const struct marking *m, struct chunk *leaf, uint64_t 
 	return block;
 }
 
-/** Leaves that blocks reach into. */
+/** Make leaves for all addresses that blocks cover. */
 ATTR_COLD static void index_blocks(struct marking *m) {
 	const struct live_block *b = m->blocks.items;
 	const size_t n = m->blocks.n;
 	uint64_t next = 0;                    // the first leaf that is not filled
-	m->low = n ? b[0].start : UINT64_MAX; // which no word in a leaf is
+	m->low = n ? b[0].start : UINT64_MAX; // no word matches
 	m->high = n ? b[n - 1].start + b[n - 1].bytes : UINT64_MAX;
 	m->leaves = n < INT32_MAX ? pages_take(leaves_bytes(m)) : memory_lacks();
 	for (uint32_t i = 0; i < n; i++) {
@@ -59,20 +58,20 @@ ATTR_COLD static void index_blocks(struct marking *m) {
 		for (RAISE_TO(next, b[i].start >> LEAF_SHIFT); next <= last; next++) {
 			struct chunk *leaf = arena_new_unset(&m->chunks, struct chunk, CHUNKS);
 			m->leaves[next - (m->low >> LEAF_SHIFT)] = leaf;
-			block += block == i && b[i].start < next << LEAF_SHIFT; // it reaches there
+			block += block == i && b[i].start < next << LEAF_SHIFT; // reaches into it
 			block = fill_leaf(m, leaf, next << LEAF_SHIFT, block);
 		}
 	}
 }
 
-/** Not the compiler's, which is a call where not all processors have an instruction for it. */
+/** The compiler's is a function call, because not all processors have the instruction. */
 static inline uint32_t n_bits(uint64_t bits) {
 	bits -= bits >> 1 & 0x5555555555555555;
 	bits = (bits & 0x3333333333333333) + (bits >> 2 & 0x3333333333333333);
 	return (uint32_t)(((bits + (bits >> 4)) & 0x0f0f0f0f0f0f0f0f) * 0x0101010101010101 >> 56);
 }
 
-/** The last block that begins at the word or before; NO_BLOCK if none. */
+/** The last block that begins at or before the word, or NO_BLOCK. */
 static inline uint32_t find_last(const struct marking *m, uint64_t word, bool *is_start) {
 	const struct chunk c = leaf_of(m, word)[(word >> CHUNK_SHIFT) % CHUNKS];
 	const unsigned grain = (word >> GRAIN_SHIFT) % GRAINS;
@@ -87,7 +86,7 @@ static inline uint32_t find_last(const struct marking *m, uint64_t word, bool *i
 	return behind - 1;
 }
 
-/** One past a block's end is of it, too. */
+/** One past a block's end counts as the block's. */
 static inline bool is_within(const struct marking *m, uint64_t word, uint32_t block) {
 	return block != NO_BLOCK && word - m->blocks.items[block].start <= m->blocks.items[block].bytes;
 }
@@ -102,14 +101,14 @@ uint32_t edges_block_of(const struct marking *m, uint64_t word) {
 }
 
 /**
- * In the C library's variables are the lists of free chunks, whose heads reach into the block
- * before them: a chunk's first word is the last one of that block.
+ * The C library's variables include the lists of free chunks, whose heads overlap the block before
+ * them: a chunk's first word is that block's last.
  */
 static bool is_free_chunk(const struct live_block *b, uint64_t word) {
 	return word % (2 * WORD) == 0 && word > b->start && word + WORD >= b->start + b->bytes;
 }
 
-/** The source itself, or in a list of free memory. */
+/** Is it the source itself, or in a list of free memory? */
 static inline bool is_none(const struct marking *m, const struct source *s, uint64_t word,
 		uint32_t block) {
 	return block == s->block || (s->is_libcs && is_free_chunk(&m->blocks.items[block], word));
@@ -122,7 +121,7 @@ uint32_t edges_target(const struct marking *m, const struct source *s, uint64_t 
 
 // ---- memory
 
-/** What is not resident was never written: zeros. */
+/** Pages that are not resident were never written: zeros. */
 ATTR_COLD static bool fetch(const struct marking *m, uint64_t at, uint8_t *out, size_t bytes) {
 	const struct pagemap *pages = m->in->parts->pages;
 	const uint64_t end = at + bytes;
@@ -144,7 +143,7 @@ ATTR_COLD static bool fetch(const struct marking *m, uint64_t at, uint8_t *out, 
 	return true;
 }
 
-/** Memory from `at` on. NULL: it cannot be read. */
+/** Memory at `at`; NULL: it cannot be read. */
 static const uint8_t *view(const struct marking *m, struct part *p, uint64_t at, size_t bytes) {
 	if (at < p->window_at || at + bytes > p->window_at + WINDOW_BYTES || p->window_at == 0) {
 		p->window_at = at;
@@ -172,9 +171,9 @@ void edges_read_source(struct marking *m, struct part *p, const struct source *s
 }
 
 /**
- * Pointers to anywhere miss all caches, so many are looked up at a time: the chunk of each is
- * fetched, then what is known of the last block that begins there, each time while those of the
- * others arrive. Nothing need be known of a block that a word is the address of.
+ * Random pointers miss all caches, so many are looked up together: first the chunk of each is
+ * prefetched, then what is known of the last block that begins there, while the others' arrive. Of
+ * a block whose address the word is, nothing else is needed.
  */
 static void take_waiting(struct marking *m, struct part *p) {
 	uint32_t block[WAITING];
@@ -238,7 +237,7 @@ ATTR_COLD static void read_part(void *user, unsigned number) {
 	}
 	take_waiting(m, p);
 	size_t sum = 0;
-	for (size_t i = p->begin; i < p->end; i++) { // from how many to where they begin
+	for (size_t i = p->begin; i < p->end; i++) { // from counts to starts
 		const size_t n = m->first[i];
 		m->first[i] = sum;
 		sum += n;
@@ -251,7 +250,6 @@ static uint64_t bytes_of(const struct marking *m, size_t source) {
 	return s.end - s.start;
 }
 
-/** Parts of about the same size. */
 ATTR_COLD static void divide(struct marking *m) {
 	enum { LEAST = 4 << 20 };
 	const size_t n = n_sources(m);
@@ -270,7 +268,7 @@ ATTR_COLD static void divide(struct marking *m) {
 	}
 }
 
-/** Leaves out what the allocator does not know, and adds what it knows alone (graph_input.heap). */
+/** Drop what the allocator does not know, and add what only it knows (graph_input.heap). */
 ATTR_COLD static void ask_allocator(struct marking *m) {
 	const struct extent *heap = m->in->heap;
 	const size_t n = m->in->n_heap;

@@ -10,13 +10,13 @@
  *   4. of the rest, what no other of the rest leads to           unreachable; a cycle
  *      and what these lead to                                                   owned
  *
- * Memory is read once, and again for pass 3 if anything is left; only edges are kept. A source is
- * a root or a block: blocks follow the roots.
+ * Memory is read once, and again for pass 3 if anything is left; only edges are kept. Sources are
+ * the roots, followed by the blocks.
  */
 #include "engine/costs/stacks.h"
 #include "engine/graph/parts.h"
 
-enum { NOT_YET = REC_UNREACHABLE }; // the grade of what is not marked
+enum { NOT_YET = REC_UNREACHABLE }; // the grade of unmarked blocks
 
 // ---- marks
 
@@ -27,7 +27,7 @@ static void mark(struct marking *m, uint32_t block, uint8_t grade) {
 	}
 }
 
-/** All that marked blocks lead to. */
+/** Mark all that marked blocks lead to. */
 static void follow(struct marking *m, uint8_t grade) {
 	while (m->at < m->n_queued) {
 		EACH_EDGE(e, m, m->roots.n + m->queue[m->at]) {
@@ -39,7 +39,7 @@ static void follow(struct marking *m, uint8_t grade) {
 	}
 }
 
-/** A root, or a block that is marked. */
+/** A root, or a marked block. */
 static bool holds(const struct marking *m, size_t source) {
 	return source < m->roots.n || m->grades[source - m->roots.n] != NOT_YET;
 }
@@ -53,7 +53,7 @@ static void mark_words(struct marking *m, const uint64_t *words, size_t n, uint8
 	}
 }
 
-/** And all that it leads to. */
+/** Mark what roots point to (later also marked blocks), and all that leads to. */
 static void mark_from(struct marking *m, uint8_t grade) {
 	EACH_NUMBER(i, n_sources(m), holds(m, i) && (grade != REC_HELD || i < m->roots.n)) {
 		EACH_EDGE(e, m, i) {
@@ -68,9 +68,9 @@ static void mark_from(struct marking *m, uint8_t grade) {
 	follow(m, grade);
 }
 
-// ---- what may be in disguise
+// ---- pointers in disguise
 
-/** A word, and without flags in its upper and in its lower bits. */
+/** A word, also without flags in its upper and in its lower bits. */
 enum { WAYS = 3, TAG_BITS = 17 };
 #define WAYS_OF(word) \
 	{ (word), (word) & (UINT64_MAX >> TAG_BITS), (word) & -(uint64_t)WORD }
@@ -103,7 +103,7 @@ static void search_part(void *user, unsigned number) {
 	}
 }
 
-/** Once more as long as something was found: what is held now may hold more. */
+/** Repeated while anything is found: what is held now may hold more. */
 static bool search_disguised(struct marking *m) {
 	size_t n_before = SIZE_MAX;
 	for (size_t i = 0; i < m->in->n_kernel_words; i++) {
@@ -127,7 +127,7 @@ static bool search_disguised(struct marking *m) {
 
 // ---- what nothing points to
 
-/** What the block leads to and nobody did before is owned by it. True: it leads to itself. */
+/** What the block leads to and has no owner yet is owned by it. True: it leads to itself. */
 static bool own(struct marking *m, uint32_t block, uint8_t *is_owned, struct rec_grade *sum) {
 	bool is_cycle = false;
 	m->n_queued = m->at = 0;
@@ -147,8 +147,8 @@ static bool own(struct marking *m, uint32_t block, uint8_t *is_owned, struct rec
 }
 
 /**
- * Blocks that none before them leads to lead to all of the rest. None of these leads to a later one
- * of them; from the last one back, those that a later one leads to drop out.
+ * Blocks to which no earlier one leads, lead to all of the rest. None of them leads to a later one
+ * of them; going back from the last, those to which a later one leads drop out.
  */
 static void grade_rest(struct marking *m, struct rec_grade *sums) {
 	const size_t n = m->blocks.n;
@@ -169,9 +169,9 @@ static void grade_rest(struct marking *m, struct rec_grade *sums) {
 	}
 }
 
-// ---- all together
+// ---- putting it together
 
-/** Of lost blocks of no stack: that is all that tells them apart. */
+/** Only their size distinguishes lost blocks without a stack. */
 static uint64_t size_of(const struct rec_grade *row) {
 	return row->stack == STACK_NONE && row->grade >= REC_UNREACHABLE ? row->bytes / row->blocks : 0;
 }
@@ -179,7 +179,7 @@ static uint64_t size_of(const struct rec_grade *row) {
 ORDER_OF(by_row, struct rec_grade,
 		LOWEST(stack) ?: LOWEST(grade) ?: LOWEST(class) ?: compare_u64(size_of(a), size_of(b)));
 
-/** A row for each block, then one for all of a stack, grade, class and size. */
+/** Make a row per block, then merge those of a stack, grade, class and size. */
 static void sum_up(struct marking *m, struct rec_grade *rows, struct graph *out) {
 	size_t n = 0;
 	for (size_t i = 0; i < m->blocks.n; i++) {

@@ -3,23 +3,23 @@
  * From edges to who holds what.
  *
  *   root words ──► root objects: variables, threads, mappings
- *   fields     ──► edges that are rare, which count only for what is not reached otherwise
+ *   fields     ──► rare edges, which count only for what is not reached otherwise
  *   flow       ──► dominators ──► rows: blocks of a stack below the same row are one
  *
- * Blocks that a row of the same stack is above of belong to that row: lists and trees are as deep
- * as the program's data, rows are not.
+ * Blocks below a row of their own stack belong to that row: lists and trees are as deep as the
+ * program's data, rows are not.
  */
 #include "engine/costs/stacks.h"
 #include "engine/graph/parts.h"
 
 enum {
 	MANY_POINTERS = 100, // into the blocks of a stack, of which one field has
-	FEW = 50,            // less than such a part
+	FEW = 50,            // less than this fraction (1/FEW)
 	ROWS_MOST = 1 << 16,
-	LEAST = 1000, // such a part of what is held a row must hold
+	LEAST = 1000, // a row must hold this fraction (1/LEAST) of everything held
 };
 
-/** A word of a root. `root` says of what object; its `at`, where that begins. */
+/** A word of a root. `root` is its object; root.at, where that begins. */
 struct root_word {
 	struct graph_root root;
 	uint32_t block;
@@ -28,27 +28,27 @@ struct root_word {
 /** Pointers from a word of the blocks of one stack to blocks of another. */
 struct field {
 	uint32_t from, to, word, n;
-	uint32_t blocks, last; // that have any, 1 + the last of them
+	uint32_t blocks, last; // that have any; 1 + the last of them
 };
 
 struct holding {
 	struct marking *m;
-	uint32_t *stacks;            // by block: the first stack of the same places, or STACK_NONE
+	uint32_t *stacks;            // by block: the first stack with the same places, or STACK_NONE
 	VEC(struct root_word) words; // by object
 	VEC(size_t) objects;         // where the words of each begin, and their end
 	VEC(struct field) fields;
 	struct index field_index;
 	struct flow flow; // vertices: the start, objects, blocks
-	bool *is_usual;   // by vertex: reached without rare edges. NULL: not known yet
+	bool *is_usual;   // by vertex: reached without rare edges; NULL: not known yet
 	size_t n_put;
 	struct dominators dominators;
-	uint32_t *rows;         // by place in dominators: 1 + of out->holders
+	uint32_t *rows;         // by position in dominators: 1 + row of out->holders
 	struct index row_index; // by the row above and the stack
 };
 
 // ---- root objects
 
-/** Variables of a thread begin with the page of its thread area, or two before if no stack does. */
+/** A thread's variables begin with the page of its thread area; two before it without a stack. */
 static bool is_thread_local(const struct parts_input *in, const struct graph_root *r, uint64_t at) {
 	if (r->kind != REC_HOLDER_STACK || r->thread == 0) {
 		return false;
@@ -83,7 +83,7 @@ static void take_words(struct marking *m, struct part *p, const struct source *s
 	}
 }
 
-/** What one is of is one object; those of a thread's frames are neighbours, from outside. */
+/** Words with equal identity are one object; a thread's frames are adjacent, outer ones first. */
 static uint64_t identity(const struct graph_root *r) {
 	return r->thread > 0 ? (uint64_t)r->thread << 32 | (r->frame ? ~r->frame : 0)
 			: r->kind == REC_HOLDER_MAPPING && r->mapping ? r->mapping
@@ -107,7 +107,7 @@ static void take_registers(struct holding *h) {
 	}
 }
 
-/** The kernel's words, and what is found in disguise alone, are of no place that is known. */
+/** Nothing is known of where the kernel's words, and those found in disguise, are. */
 static void take_disguised(struct holding *h) {
 	EACH_NUMBER(i, (uint32_t)h->m->blocks.n, h->m->grades[i] == REC_DISGUISED) {
 		(void)vec_add(&h->words, (struct root_word){{.kind = REC_HOLDER_DISGUISE}, i});
@@ -133,12 +133,12 @@ static bool find_objects(struct holding *h) {
 	return !p->is_unread;
 }
 
-/** By its number, from 1 on. */
+/** Numbers start at 1. */
 static const struct graph_root *object_of(const struct holding *h, size_t number) {
 	return &h->words.items[h->objects.items[number - 1]].root;
 }
 
-/** Is it a frame below the object before it, of the same thread? */
+/** Is it a frame called by the object before it, in the same thread? */
 static bool is_called(const struct holding *h, size_t number) {
 	const struct graph_root *r = object_of(h, number);
 	const struct graph_root *before = number > 1 ? object_of(h, number - 1) : NULL;
@@ -148,8 +148,8 @@ static bool is_called(const struct holding *h, size_t number) {
 // ---- stacks
 
 /**
- * By node, a sum over its places, each counted once. From caller to callee and back, with how often
- * each place is among those that are entered: stacks may be as deep as there are nodes.
+ * By node, a hash sum over its places, each counted once. Walks from caller to callee and back
+ * without recursion, as stacks may be as deep as there are nodes.
  */
 static uint64_t *find_places(const struct graph_input *in) {
 	const struct rec_node *nodes = in->nodes;
@@ -157,8 +157,8 @@ static uint64_t *find_places(const struct graph_input *in) {
 	EACH_OF(n, nodes, in->n_nodes) {
 		RAISE_TO(last, n->location);
 	}
-	FREED uint32_t *callee = memory_new(in->n_nodes, sizeof *callee); // the first
-	FREED uint32_t *next = memory_new(in->n_nodes, sizeof *next);     // of the same caller
+	FREED uint32_t *callee = memory_new(in->n_nodes, sizeof *callee); // the first one
+	FREED uint32_t *next = memory_new(in->n_nodes, sizeof *next);     // with the same caller
 	FREED uint32_t *entered = memory_new(last + 1ul, sizeof *entered);
 	uint64_t *sums = memory_new(in->n_nodes, sizeof *sums);
 	for (uint32_t i = in->n_nodes; i-- > 1;) {
@@ -208,7 +208,7 @@ static void find_stacks(struct holding *h) {
 
 #define ANY_STACK (STACK_NONE - 1)
 
-/** Pointers from that word to blocks of `to`. */
+/** The field for pointers from that word to blocks of `to`. */
 static uint32_t field_of(struct holding *h, uint32_t block, uint32_t to, const struct edge *e) {
 	const struct field f = {.from = h->stacks[block], .to = to, .word = e->word};
 	const uint64_t hash = hash_u64((uint64_t)f.from << 39 ^ (uint64_t)f.to << 7 ^ f.word);
@@ -216,12 +216,11 @@ static uint32_t field_of(struct holding *h, uint32_t block, uint32_t to, const s
 			k->from == f.from && k->to == f.to && k->word == f.word, f);
 }
 
-/** Of all that there are of a stack. What is of none is never few. */
+/** Is this a small part of all that a stack has? Never of no stack. */
 static bool is_few(uint32_t n, const uint32_t *all, uint32_t n_stacks, uint32_t stack) {
 	return stack < n_stacks && all[stack] >= MANY_POINTERS && (uint64_t)n * FEW < all[stack];
 }
 
-/** Of the words of that block. */
 static void count_in(struct holding *h, uint32_t number, uint32_t block) {
 	struct field *f = &h->fields.items[number];
 	f->n++;
@@ -230,10 +229,10 @@ static void count_in(struct holding *h, uint32_t number, uint32_t block) {
 }
 
 /**
- * A word that few of the blocks of its stack have, or that has few of the pointers to the blocks of
- * another one and most of its own do not have. Words of large blocks are as those of arrays, one
- * for each stack that they lead to; what most of many such blocks have none of was left behind in
- * the others.
+ * Mark edges as rare. A word is rare if few blocks of its stack have it, or if it has few of the
+ * pointers to the blocks of another stack and most of its own do not have it. Large blocks are
+ * treated as arrays, with one word for each stack they lead to; what most of many such blocks lack
+ * was left behind in the others.
  */
 static void mark_rare(struct holding *h) {
 	const struct marking *m = h->m;
@@ -268,10 +267,10 @@ static void mark_rare(struct holding *h) {
 // ---- the flow
 
 static uint32_t vertex_of(const struct holding *h, uint32_t block) {
-	return (uint32_t)(h->objects.n + block); // their last place is no object
+	return (uint32_t)(h->objects.n + block); // the last position is not an object
 }
 
-/** Count an edge, or put it. What is reached without rare edges is held by no others. */
+/** Count an edge, or store it. What usual edges reach is held by no others. */
 static void take_edge(struct holding *h, uint32_t from, uint32_t to, bool is_rare) {
 	bool counts = !h->is_usual ? !is_rare
 							   : from == 0 || !h->is_usual[to] || (h->is_usual[from] && !is_rare);
@@ -283,8 +282,8 @@ static void take_edge(struct holding *h, uint32_t from, uint32_t to, bool is_rar
 }
 
 /**
- * Where the edges of a vertex lead. Stacks, and what is in disguise, are rare as well. A frame
- * leads to the one that it has called: what both point to is the outer one's.
+ * Take a vertex's edges. Stacks and disguised pointers are rare as well. A frame leads to the one
+ * it called, so that the outer one holds what both point to.
  */
 static void take_edges(struct holding *h, uint32_t vertex) {
 	const struct marking *m = h->m;
@@ -326,7 +325,7 @@ static void make_flow(struct holding *h) {
 	}
 }
 
-/** First by usual edges alone: that tells what they reach. */
+/** First by usual edges alone, to see what they reach. */
 static void find_dominators(struct holding *h) {
 	make_flow(h);
 	h->is_usual = flow_reach(&h->flow, 0);
@@ -337,8 +336,8 @@ static void find_dominators(struct holding *h) {
 // ---- rows
 
 /**
- * That of blocks of a stack below a row: one above it of the same stack, if there is one. Blocks of
- * no stack that is known, and of all beyond ROWS_MOST, are one row below each.
+ * The row for blocks of a stack below a row: that of the same stack above, if any. Blocks without a
+ * known stack, and all beyond ROWS_MOST, share one row below each.
  */
 static uint32_t row_below(struct holding *h, struct graph *out, uint32_t above, uint32_t stack,
 		uint32_t class) {
@@ -371,8 +370,7 @@ static uint32_t add_root(struct graph *out, struct graph_root root) {
 }
 
 /**
- * Row by row from above: `rows` of who dominates a vertex is known before its own. Blocks that no
- * vertex dominates are held by several roots.
+ * From the top: a vertex's dominator has its row first. Blocks without one have several holders.
  */
 static void put_rows(struct holding *h, struct graph *out) {
 	const struct dominators *d = &h->dominators;
@@ -408,7 +406,7 @@ static void put_rows(struct holding *h, struct graph *out) {
 	}
 }
 
-/** Blocks of a class below others of it are among what these retain. */
+/** Blocks of a class below others of it are already among what those retain. */
 static void sum_classes(struct graph *out) {
 	const struct graph_holder *all = out->holders.items;
 	EACH(holder, out->holders) {
@@ -422,12 +420,12 @@ static void sum_classes(struct graph *out) {
 	}
 }
 
-/** Rows that hold little become one below what is above them, with all below. */
+/** Merge rows that hold little, with all below them, into one per row above. */
 static void join_small(struct holding *h, struct graph *out) {
 	const struct graph_holder *all = out->holders.items;
 	const size_t n = out->holders.n;
 	const uint64_t held = SUM(i, n, all[i].row.above ? 0 : all[i].row.retained_bytes);
-	FREED uint32_t *numbers = memory_new(n + 1, sizeof *numbers); // + 1, of what a row has become
+	FREED uint32_t *numbers = memory_new(n + 1, sizeof *numbers); // + 1, of its new row
 	struct graph joined = {0};
 	uint32_t sharers[GRAPH_SHARERS] = {0};
 	index_finish(&h->row_index);

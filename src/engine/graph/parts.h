@@ -11,9 +11,9 @@
 /** Memory that holds what its words point to. */
 struct source {
 	uint64_t start, end;
-	struct graph_root root; // of a root; its `at` is that of the area
+	struct graph_root root; // of a root; root.at is the area's
 	uint32_t block;         // or NO_BLOCK
-	bool is_libcs;          // variables of the C library: lists of free chunks are among them
+	bool is_libcs;          // the C library's variables, which include lists of free chunks
 };
 #define NO_BLOCK UINT32_MAX
 
@@ -21,14 +21,14 @@ struct sources {
 	VEC(struct source);
 };
 
-/** The roots in memory, by rising address, as far as it is resident. */
+/** The resident memory of roots, by rising address. */
 void roots_find(const struct graph_input *in, const struct live_blocks *blocks,
 		struct sources *out);
 
-/** Numbers that are too large for their field are its largest one. */
+/** Numbers too large for their field are stored as its maximum. */
 struct edge {
 	uint32_t block;
-	uint16_t inside;   // bytes from its start
+	uint16_t inside;   // offset in bytes
 	uint16_t word : 7; // of the source
 	uint16_t is_rare : 1;
 };
@@ -40,44 +40,44 @@ struct waiting {
 	uint32_t of_source; // edge.word
 };
 
-/** Sources that one thread reads. */
+/** The sources that one thread reads. */
 struct part {
 	size_t begin, end;  // sources
-	uint32_t source;    // the one that is read
-	struct edge *edges; // in pages of their own, room for one in each word
+	uint32_t source;    // the one being read
+	struct edge *edges; // in their own pages, with room for one per word
 	size_t n_edges, edges_bytes;
-	VEC(uint32_t) found;     // blocks, by pass 3; rows of classes, of one block
-	struct map words;        // that may be of classes
-	uint64_t *objects;       // by class: in arenas. NULL: words are yet to be found
+	VEC(uint32_t) found;     // blocks, by pass 3; or class rows of one block
+	struct map words;        // that may belong to classes
+	uint64_t *objects;       // by class, in arenas; NULL: still collecting words
 	uint32_t head;           // the class of the block's first word, as class_of
-	struct waiting *waiting; // WAITING words, in their order, which may point to blocks
+	struct waiting *waiting; // WAITING words, in order, that may point to blocks
 	uint32_t n_waiting;
-	uint8_t *window; // memory from window_at on, WINDOW_BYTES. 0: none
+	uint8_t *window; // memory at window_at, WINDOW_BYTES; 0: none
 	uint64_t window_at;
-	bool is_unread; // some of it: it cannot be read
+	bool is_unread; // some could not be read
 };
 
 struct marking {
 	const struct graph_input *in;
 	struct live_blocks blocks;
-	VEC(uint64_t) doubtful; // starts of blocks that are held whatever points to them
+	VEC(uint64_t) doubtful; // starts of blocks that are held in any case
 	struct sources roots;   // sources are these, then the blocks
 
-	// Which block an address is of, by 4 MiB from the first on
+	// Maps an address to its block, by 4 MiB from the first on
 	uint64_t low, high;
 	struct chunk **leaves;
 	struct arena chunks;
 
-	size_t *first; // per source, of its edges in those of its part; while they are read, how many
+	size_t *first; // per source, its first edge in those of its part; while reading, their number
 	struct part parts[PARALLEL_MOST];
 	unsigned n_parts;
 
 	uint8_t *grades;    // per block
-	uint32_t *class_of; // per block: 1 + its row of graph.classes, 0: not known
+	uint32_t *class_of; // per block: 1 + its row of graph.classes; 0: not known
 	const struct class_words *words;
-	uint32_t *queue; // blocks that were marked, and those from `at` on are yet to be followed
+	uint32_t *queue; // marked blocks; those from `at` on are still to be followed
 	size_t n_queued, at;
-	struct holding *holding; // while words of roots are taken once more
+	struct holding *holding; // while root words are collected
 };
 
 static inline size_t n_sources(const struct marking *m) {
@@ -92,49 +92,48 @@ static inline struct source source_of(const struct marking *m, size_t i) {
 	return (struct source){b->start, b->start + b->bytes, {0}, (uint32_t)(i - m->roots.n), false};
 }
 
-/** Each part by a thread. False: not all can be read. */
+/** Run a part per thread. False: some memory could not be read. */
 static inline bool run_parts(struct marking *m, void (*work)(void *marking, unsigned part)) {
 	parallel_run(m->n_parts, work, m);
 	return ALL(k, m->n_parts, !m->parts[k].is_unread);
 }
 
-/** Find blocks and roots, and read them into edges. False: not all can be read. */
+/** Find blocks and roots, and read them into edges. False: some could not be read. */
 bool edges_read(struct marking *m);
 void edges_finish(struct marking *m);
 
-/** The block that a word of the source points to, but for the source itself; or NO_BLOCK. */
+/** The block that a word of the source points to, other than the source itself; or NO_BLOCK. */
 uint32_t edges_target(const struct marking *m, const struct source *s, uint64_t word);
 
 static inline bool edges_may_be_block(const struct marking *m, uint64_t word) {
 	return word - m->low <= m->high - m->low;
 }
 
-/** The block that any word points to. */
+/** The block that any word points to, or NO_BLOCK. */
 uint32_t edges_block_of(const struct marking *m, uint64_t word);
 
-/** What looks at a piece of a source's memory, which begins at `at`. */
+/** Examines a piece of a source's memory, which begins at `at`. */
 typedef void take_piece(struct marking *m, struct part *p, const struct source *s, uint64_t at,
 		const uint8_t *memory, size_t bytes);
 
-/** `is_any`: a word may begin at any byte, so the pieces overlap. What cannot be read is noted. */
+/** `is_any`: words may begin at any byte, so pieces overlap. Sets is_unread on failure. */
 void edges_read_source(struct marking *m, struct part *p, const struct source *s, bool is_any,
 		take_piece *take);
 
-/** False: not all can be read. */
+/** False: some memory could not be read. */
 bool classes_find(struct marking *m, struct graph *out);
 
-/** After all are graded and have classes. False: not all can be read. */
+/** Call when all are graded and have classes. False: some memory could not be read. */
 bool holders_find(struct marking *m, struct graph *out);
 
 /**
- * Of the vertices before those of blocks, which ones reach at least half of the bytes that none of
- * them dominates, as far as tried: those whose own blocks lead to most come first. Then 0. Edges
- * between them are dropped.
+ * Find the root vertices that reach at least half of the bytes that none of them dominates, among a
+ * few candidates; best first, then 0. Drops edges between them.
  */
 void sharers_find(struct flow *g, const struct dominators *d, const struct live_blocks *blocks,
 		uint32_t out[static GRAPH_SHARERS]);
 
-enum { WORD = 8, WORDS_APART = 64 }; // fields of blocks with more words are one and the same
+enum { WORD = 8, WORDS_APART = 64 }; // fields of larger blocks are all one
 
 #define EACH_EDGE(e, m, source)                                                                  \
 	for (const struct part *part_ = part_of((m), (source)); part_; part_ = NULL)                 \

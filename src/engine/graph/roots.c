@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the memory that holds blocks without being one: what the process has written, apart from
- * the allocator's memory and heaptrack's.
- *
- * Pages of files count once they were copied, since then a block's address may be on them.
+ * Finds the memory that holds blocks without being one: what the process has written, except the
+ * allocator's memory and heaptrack's. Pages of files count once copied, since they may then contain
+ * a block's address.
  */
 #include "engine/graph/parts.h"
 
@@ -20,7 +19,7 @@ static bool is_libcs(const struct parts_input *in, const struct owner_span *span
 			strncmp(name, "libc.so", 7) == 0;
 }
 
-/** Of a stack, what its thread has left of it: the stack pointer nearest to the span's start. */
+/** Of a stack, the part in use: from the stack pointer nearest to the span's start. */
 static uint64_t start_of(const struct graph_input *in, const struct owner_span *span) {
 	const struct graph_thread *all = in->threads;
 	const size_t i = sorted_first_of(all, in->n_threads, sizeof *all, span->start);
@@ -48,7 +47,7 @@ static struct graph_root root_of(const struct parts_input *in, const struct owne
 	return root;
 }
 
-/** But for blocks in it, which hold if they are held: large ones have mappings of their own. */
+/** Leaves out blocks inside, which hold only if held: large ones have their own mappings. */
 static void add_root(struct sources *out, struct source s, const struct live_blocks *blocks) {
 	size_t i = sorted_first_of(blocks->items, blocks->n, sizeof *blocks->items, s.start);
 	for (i -= i > 0; i < blocks->n && blocks->items[i].start < s.end; i++) {
@@ -60,15 +59,15 @@ static void add_root(struct sources *out, struct source s, const struct live_blo
 	(void)(s.start < s.end && vec_add(out, s));
 }
 
-/** Points a register into that? */
+/** Does a register point into this range? */
 static bool is_pointed_to(const struct graph_input *in, uint64_t start, uint64_t end) {
 	return ANY(i, in->n_threads * GRAPH_WORDS,
 			in->threads[i / GRAPH_WORDS].words[i % GRAPH_WORDS] - start < end - start);
 }
 
 /**
- * Where what holds blocks ends in a span; 0: it does not. In front of the first block of [heap] a
- * static program has its first thread's variables, to which a register points.
+ * Where the part of a span that holds blocks ends; 0: none. In front of the first block of [heap],
+ * a static program has its first thread's variables, to which a register points.
  */
 static uint64_t root_end(const struct graph_input *in, const struct owner_span *span,
 		const struct live_blocks *blocks) {

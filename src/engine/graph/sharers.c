@@ -6,8 +6,8 @@
  *                           ├──► block that neither dominates ──► all that this one dominates
  *   root B ──► its blocks ──┘
  *
- * To follow all edges from each root would take long. So roots count first for what their own
- * blocks lead to directly, and only those with most of it are followed.
+ * Following all edges from each root would take long. So roots are first scored by what their own
+ * blocks lead to directly, and only the best are followed.
  */
 #include "engine/graph/parts.h"
 
@@ -18,16 +18,16 @@ struct sharing {
 	const struct dominators *d;
 	const struct live_blocks *blocks;
 	uint32_t first_block; // its vertex
-	uint32_t *tops;       // by vertex: the one below the start that dominates it, or that it is
-	uint64_t *scores;     // by top: bytes of its blocks; by root: of tops that it leads to
+	uint32_t *tops;       // by vertex: its dominator directly below the start, or itself
+	uint64_t *scores;     // by top: bytes of its blocks; by root: of the tops it leads to
 };
 
-/** Of a vertex, if several hold it. */
+/** A vertex's bytes, if several roots hold it. */
 static uint64_t shared_bytes(const struct sharing *s, uint32_t v) {
 	return s->tops[v] >= s->first_block ? s->blocks->items[v - s->first_block].bytes : 0;
 }
 
-/** What a root dominates are neighbours in the order of the walk, so each top is seen once. */
+/** What a root dominates is contiguous in the order of the walk, so each top is seen once. */
 static void score_roots(struct sharing *s, uint32_t *seen) {
 	const struct flow *g = s->g;
 	for (uint32_t i = 1; i < s->d->n; i++) {

@@ -64,7 +64,7 @@ void shadow_clear(struct shadow *s) {
 
 uint64_t shadow_bytes(const struct shadow *s) {
 	uint64_t bytes = s->odd.capacity * sizeof(struct map_entry);
-	// A page of the directory serves 2 GB of addresses; a slot in use touches one page of its leaf
+	// A page of the directory covers 2 GB of addresses; a used slot touches one page of its leaf
 	bytes += (s->leaves.n + s->n_spares) * PAGE_BYTES;
 	for (size_t i = 0; i < s->leaves.n; i++) {
 		uint64_t touched = ((uint64_t)s->leaves.items[i]->n + 1) * PAGE_BYTES;
@@ -138,7 +138,7 @@ void shadow_release(struct shadow *s, uint64_t ptr) {
 	}
 }
 
-// ---- frees of blocks that existed before the attach
+// ---- frees of blocks from before the attach
 
 enum { UNKNOWN_MAX = 1 << 22 };
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * The live blocks, a pool of records that are found by number. Numbers start at 1; a number is
- * reused as soon as its block has ended, the newest first, because it is still in the cache. The
- * next numbers to be used are known in advance, so records of blocks that ended long ago are
- * prefetched in time.
+ * The live blocks, a pool of records found by number. Numbers start at 1 and are reused as soon as
+ * their block has ended, the newest first, because it is still cached. The next numbers are known
+ * in advance, so that records of blocks that ended long ago are prefetched in time.
  */
 
 #include "base/base.h"
@@ -13,8 +12,8 @@ enum { BLOCK_NONE = 0, BLOCK_UNUSED = UINT32_MAX, BLOCKS_AHEAD = 8 };
 
 struct block {
 	uint64_t size;
-	uint64_t birth;  // its moment
-	uint64_t number; // of its thread's allocations, this was that one
+	uint64_t birth;  // a moment
+	uint64_t number; // which of its thread's allocations it was
 	uint32_t stack;  // BLOCK_UNUSED: not a block
 	uint32_t thread;
 };
@@ -22,16 +21,16 @@ struct block {
 struct block_pool {
 	struct block *items;
 	size_t capacity;
-	uint32_t n;       // records ever used, with number 0
+	uint32_t n;       // records ever used, including number 0
 	uint32_t *unused; // BLOCKS_AHEAD times BLOCK_NONE, then numbers, the newest last; room for all
 	size_t unused_capacity;
 	uint32_t n_unused; // numbers
 };
 
-/** Room for `more` further blocks. */
+/** Make room for `more` further blocks. */
 void block_pool_reserve(struct block_pool *b, uint32_t more);
 
-/** A number for a new block; block_pool_reserve made room. */
+/** A number for a new block. Requires block_pool_reserve. */
 static inline uint32_t block_pool_take(struct block_pool *b) {
 	if (b->n_unused == 0) {
 		return b->n++;
@@ -41,7 +40,7 @@ static inline uint32_t block_pool_take(struct block_pool *b) {
 	return ahead[BLOCKS_AHEAD];
 }
 
-/** A block has ended; its number is for block_pool_take, or, if `is_chosen`, block_pool_claim. */
+/** End a block; block_pool_take may reuse its number, or, if `is_chosen`, block_pool_claim. */
 static inline void block_pool_give(struct block_pool *b, uint32_t number, bool is_chosen) {
 	b->items[number].stack = BLOCK_UNUSED;
 	if (!is_chosen) {
@@ -49,14 +48,14 @@ static inline void block_pool_give(struct block_pool *b, uint32_t number, bool i
 	}
 }
 
-/** Is that the number of a block? */
+/** Does a block have this number? */
 static inline bool block_pool_has(const struct block_pool *b, uint64_t number) {
 	return number < b->n && b->items[number].stack != BLOCK_UNUSED;
 }
 
 /**
- * A number for a new block that the caller chose: one that was used before, or the next one; that
- * is taken for any other. Not together with block_pool_take.
+ * Use the number that the caller chose for a new block: a used one, or the next one, which stands
+ * in for any other. Do not mix with block_pool_take.
  */
 static inline uint32_t block_pool_claim(struct block_pool *b, uint64_t number) {
 	if (number - 1 < b->n - 1) { // neither BLOCK_NONE nor new
@@ -71,15 +70,15 @@ void block_pool_finish(struct block_pool *b);
 // ---- the live block at an address
 //
 // Programs use their address space with locality, which a hash destroys and a shadow keeps: 4 bytes
-// for each 16 bytes of address space, two levels.
+// for each 16 bytes of address space, in two levels.
 //
 //   ptr   | 25 bits: directory        | 18 bits: slot of the leaf | 4 zero bits
 //               v                           v
 //         [ leaf* | NULL | leaf* ]    [ block | 0 | 0 | block ... ]   4 MB of addresses in 1 MB
 //
-// Pages of directory and leaves are allocated by the system when touched. An empty leaf is dropped
-// when another one becomes empty, not at once: a program's only block may come and go. Empty leaves
-// are all zero, so a few are kept for reuse.
+// The system allocates pages of directory and leaves when they are touched. An empty leaf is
+// dropped when another one becomes empty, not at once: a program's only block may come and go.
+// Empty leaves are all zero, so a few are kept for reuse.
 //
 // A block whose realloc is pending has no address, but may get it back: its place is `held`, so
 // that putting it back needs no memory.
@@ -94,31 +93,31 @@ enum {
 struct shadow_leaf {
 	uint32_t slots[SHADOW_LEAF_SLOTS];
 	uint32_t n;      // slots in use or held
-	uint32_t region; // its place in the directory
-	uint32_t number; // its place in `leaves`
+	uint32_t region; // its index in the directory
+	uint32_t number; // its index in `leaves`
 };
 
 struct shadow {
 	struct shadow_leaf **directory;
 	VEC(struct shadow_leaf *) leaves;
-	uint8_t *ever; // of each region: it had a leaf
+	uint8_t *ever; // by region: it had a leaf
 	struct shadow_leaf *spares[SHADOW_SPARES];
 	uint32_t n_spares;
-	struct shadow_leaf *emptied; // the last one that was; it may have blocks again. Or NULL
-	struct map odd; // blocks at addresses that have no slot: no multiple of 16, or above 47 bits
-	uint32_t n_odd_held; // places there
+	struct shadow_leaf *emptied; // the last one that became empty, maybe in use again; or NULL
+	struct map odd; // blocks at addresses without a slot: not a multiple of 16, or above 47 bits
+	uint32_t n_odd_held; // places held there
 };
 
 void shadow_init(struct shadow *s);
 void shadow_finish(struct shadow *s);
 
-/** No block has an address any more, and nothing is held. */
+/** No block has an address any more, and no place is held. */
 void shadow_clear(struct shadow *s);
 
-/** At most this much memory is in use. */
+/** An upper bound of the memory in use. */
 uint64_t shadow_bytes(const struct shadow *s);
 
-// The rare half of what follows
+// Slow paths of the functions below
 void shadow_add_leaf(struct shadow *s, uint64_t ptr);
 void shadow_leaf_emptied(struct shadow *s, struct shadow_leaf *leaf);
 
@@ -144,7 +143,7 @@ static inline void shadow_reserve(struct shadow *s, uint64_t ptr) {
 	}
 }
 
-/** The block at `ptr` from now on; gives the one it replaces. Needs room, reserved or held. */
+/** Put a block at `ptr` and return the one it replaces. Requires room, reserved or held. */
 static inline uint32_t shadow_put(struct shadow *s, uint64_t ptr, uint32_t block) {
 	if (UNLIKELY(shadow_is_odd(ptr))) {
 		return (uint32_t)map_set(&s->odd, ptr, block);
@@ -157,7 +156,7 @@ static inline uint32_t shadow_put(struct shadow *s, uint64_t ptr, uint32_t block
 	return replaced;
 }
 
-/** The block at `ptr`, which is there no more; BLOCK_NONE if there was none. */
+/** Remove the block at `ptr` and return it, or BLOCK_NONE. */
 static inline uint32_t shadow_take(struct shadow *s, uint64_t ptr) {
 	if (UNLIKELY(shadow_is_odd(ptr))) {
 		return (uint32_t)map_take(&s->odd, ptr);
@@ -177,33 +176,32 @@ static inline uint32_t shadow_take(struct shadow *s, uint64_t ptr) {
 	return block;
 }
 
-/** The block at `ptr`, or BLOCK_NONE. */
 uint32_t shadow_at(const struct shadow *s, uint64_t ptr);
 
-/** Like shadow_take, but the place of a block found is held. */
+/** Like shadow_take, but the block's place stays held. */
 uint32_t shadow_hold(struct shadow *s, uint64_t ptr);
 
-/** The place held by shadow_hold is no longer wanted (or was put to use again). */
+/** Release a place held by shadow_hold, also if it is in use again. */
 void shadow_release(struct shadow *s, uint64_t ptr);
 
 // ---- reallocs in progress
 //
-// Between REALLOC and MOVED or STAYED, the block is live but has no address. A thread can have
+// Between REALLOC and MOVED or STAYED the block is live but has no address. A thread can have
 // several nested ones, because a signal handler may reallocate.
 
 struct pending {
 	uint64_t ptr;   // where the block was
-	uint32_t block; // BLOCK_NONE: nothing known was there
+	uint32_t block; // BLOCK_NONE: not a known one
 	uint32_t thread;
-	uint32_t next; // the thread's one before; of an unused record: the next unused one
+	uint32_t next; // the thread's previous one; of an unused record, the next unused one
 };
 
 struct pendings {
-	VEC(struct pending); // from 1; items[0] is none
+	VEC(struct pending); // from 1; items[0] is unused
 	uint32_t unused;
 };
 
-/** `newest`: where the thread keeps its newest one. There is room for it and for items[0]. */
+/** `newest`: the thread's newest one. Requires room, also for items[0]. */
 static inline void pendings_push(struct pendings *p, uint32_t *newest, struct pending pending) {
 	p->n += p->n == 0;
 	uint32_t number = p->unused;
@@ -232,25 +230,24 @@ static inline bool pendings_pop(struct pendings *p, uint32_t *newest, struct pen
 	return true;
 }
 
-// ---- blocks that existed before the attach
+// ---- blocks from before the attach
 //
-// They are found while events are already recorded, so unknown addresses that are freed in the
-// meantime are kept until then. Private to the aggregate.
+// They are found while events are already being recorded, so unknown addresses freed meanwhile are
+// kept until then. Private to the aggregate.
 
 struct old_blocks {
-	bool is_waiting;      // they are being looked for
+	bool is_waiting;      // the search is not over
 	struct extent *items; // ascending, with usable bytes; 0: freed since
 	size_t n;
 	uint64_t n_freed, freed_bytes, all_bytes;
-	VEC(uint64_t) unknown; // addresses that were freed while waiting
+	VEC(uint64_t) unknown; // addresses freed while waiting
 };
 
-/** A block that was never seen is freed. True: it is one of these. */
+/** Free a block that was never seen. True: it is one of these. */
 bool old_blocks_free(struct old_blocks *o, uint64_t ptr);
 
 /**
- * The blocks that were found; takes ownership of the array (from malloc). Returns how many frees
- * of unknown blocks were of these.
+ * Set the old blocks; takes ownership (from malloc). Returns how many unknown frees were of them.
  */
 uint64_t old_blocks_take(struct old_blocks *o, struct extent *blocks, size_t n);
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Follows calls that map, one at a time: they are rare.
- *
- * Mappings are stored with their stacks, as blocks are; their pages as pieces by address, since any
- * thread may unmap a part of any of them. The part is logged with its bytes, and counts as a
- * mapping if it is the last one.
+ * Processes calls that map one at a time: they are rare. Mappings are stored with their stacks, as
+ * blocks are; their pages as pieces by address, since any thread may unmap part of any mapping.
+ * That part is logged with its bytes, and counts as a mapping if it is the last one.
  */
 #include "engine/mappings.h"
 
@@ -14,20 +12,20 @@
 
 #define MAPPING_NONE UINT32_MAX
 
-/** What one call has mapped, as long as a page of it is. */
+/** What one call mapped, while any page of it is mapped. */
 struct mapping {
 	uint64_t birth, left_bytes;
 	uint64_t start;
-	uint32_t stack; // of an unused one: the next
+	uint32_t stack; // of an unused one, the next unused one
 };
 
 struct mapping_stack {
-	struct rec_mapping sum; // the peak's values are those kept in `epoch`
+	struct rec_mapping sum; // its peak values are those kept in `epoch`
 	uint64_t epoch;
 	uint32_t hint; // bins_log
 };
 
-/** The lowest piece that the last unmapping call has ended. stack INDEX_NONE: there was none. */
+/** The lowest piece that the last unmapping call ended; stack INDEX_NONE: none. */
 struct last_unmapped {
 	uint64_t start;
 	uint32_t thread, stack, sort;
@@ -40,13 +38,13 @@ struct mappings {
 	VEC(struct mapping_stack) stacks;
 	struct index by_node;
 	VEC(struct rec_change) changes;
-	struct index by_change; // stack and what
+	struct index by_change; // stack and kind
 	struct bins bins;
 	struct last_unmapped last;
 	uint64_t page_mask;
 	uint64_t label, moment; // as in struct aggregate
 	uint64_t epoch;         // of the peak
-	struct rec_edge now;    // the totals
+	struct rec_edge now;    // totals
 	uint64_t peak_bytes, peak_time_ns;
 };
 
@@ -70,7 +68,7 @@ void mappings_destroy(struct mappings *m) {
 	}
 }
 
-/** Before the live values of a stack change: what it held at the peak. */
+/** Call before a stack's live values change. */
 static void keep_peak(const struct mappings *m, struct mapping_stack *s) {
 	if (s->epoch != m->epoch) {
 		s->epoch = m->epoch;
@@ -84,7 +82,7 @@ static uint32_t stack_of(struct mappings *m, uint32_t node) {
 			(struct mapping_stack){.sum = {.node = node, .first_ns = m->moment}});
 }
 
-// ---- pages that are unmapped
+// ---- unmapping
 
 struct ending {
 	struct mappings *m;
@@ -127,7 +125,7 @@ static void unmap(struct mappings *m, uint64_t start, uint64_t end, uint32_t thr
 	LOWER_TO(m->bins.point.min_bytes, m->now.bytes);
 }
 
-/** Ends what is left of a call of shmat; there may be other mappings in its holes. */
+/** End what is left of one shmat; other mappings may be in its holes. */
 static void detach(struct mappings *m, uint64_t start, uint32_t thread) {
 	const struct pieces *p = &m->pieces;
 	uint32_t i = pieces_find(p, start);
@@ -147,7 +145,7 @@ static void detach(struct mappings *m, uint64_t start, uint32_t thread) {
 	m->last.stack = INDEX_NONE;
 }
 
-// ---- new mappings
+// ---- mapping
 
 static uint32_t new_mapping(struct mappings *m, struct mapping mapping) {
 	uint32_t i = m->unused;
@@ -161,7 +159,7 @@ static uint32_t new_mapping(struct mappings *m, struct mapping mapping) {
 	return i;
 }
 
-/** The largest so far of its point: perhaps of the period, or of all. */
+/** The total may be the largest of its point, of the period, or of all. */
 static void rise(struct mappings *m) {
 	m->now.time_ns = m->moment;
 	if (m->now.bytes > m->bins.point.bytes && bins_rise(&m->bins, &m->now)) {
@@ -199,7 +197,7 @@ static void map(struct mappings *m, const struct trace_event *e, struct piece pi
 	rise(m);
 }
 
-// ---- pages whose protection changes
+// ---- changes of protection
 
 static void protect(void *user, struct piece *piece) {
 	const uint32_t *protection = user;
@@ -216,7 +214,7 @@ static void change(struct mappings *m, uint64_t start, uint64_t end, uint32_t pr
 	pieces_mend(&m->pieces, end);
 }
 
-// ---- what else calls change
+// ---- other changes
 
 static void add_change(struct mappings *m, const struct trace_event *e, uint64_t bytes,
 		uint32_t sort) {
@@ -234,7 +232,7 @@ static void add_change(struct mappings *m, const struct trace_event *e, uint64_t
 
 // ----
 
-/** The periods before this moment have ended. */
+/** End the periods before this moment. */
 static void reach(struct mappings *m, uint64_t time_ns) {
 	m->label = time_ns > m->label ? time_ns : m->label;
 	m->moment = next_moment(m->moment, m->label);
@@ -307,7 +305,7 @@ void mappings_each(const struct mappings *m,
 	pieces_walk(&m->pieces, m->pieces.root, visit_piece, &visiting);
 }
 
-// ---- as the tables of a recording
+// ---- the tables of a recording
 
 static void put_stacks(const struct mappings *m, struct recording *out) {
 	(void)RECORDING_ROOM(out, mappings, m->stacks.n);
@@ -318,7 +316,7 @@ static void put_stacks(const struct mappings *m, struct recording *out) {
 	}
 }
 
-/** Neighbours that say the same become one row. */
+/** Merge equal neighbours into one row. */
 static void put_range(void *user, const struct mapped_range *range) {
 	struct recording *out = user;
 	struct rec_range *last = out->ranges.n ? &out->ranges.items[out->ranges.n - 1] : NULL;
@@ -332,7 +330,7 @@ static void put_range(void *user, const struct mapped_range *range) {
 			.sort = (uint8_t)range->sort};
 }
 
-/** What is mapped as intervals without end, in `log`, which the caller finishes. */
+/** The live mappings as intervals without end, in `log`, which the caller finishes. */
 static void log_live(const struct mappings *m, struct bins *log) {
 	FREED uint32_t *hints = memory_new(m->stacks.n, sizeof *hints);
 	bins_reserve(log, m->now.blocks + 1);

@@ -4,7 +4,7 @@
 
 #include "base/base.h"
 
-/** The pieces of `tree` below an address, and those from it on; none lies across it. */
+/** Split `tree` at an address that no piece crosses. */
 static void split(struct pieces *p, uint32_t tree, uint64_t at, uint32_t *below, uint32_t *above) {
 	if (tree == PIECE_NONE) {
 		*below = *above = PIECE_NONE;
@@ -17,7 +17,7 @@ static void split(struct pieces *p, uint32_t tree, uint64_t at, uint32_t *below,
 	}
 }
 
-/** All of `below` lies below all of `above`. */
+/** All of `below` is below all of `above`. */
 static uint32_t join(struct pieces *p, uint32_t below, uint32_t above) {
 	if (below == PIECE_NONE || above == PIECE_NONE) {
 		return below | above;
@@ -64,7 +64,7 @@ void pieces_put(struct pieces *p, const struct piece *piece) {
 	pieces_put_back(p, i);
 }
 
-/** No piece lies across this address any more. */
+/** Cut the piece across this address, if any. */
 static void cut(struct pieces *p, uint64_t at) {
 	uint32_t i = pieces_find(p, at);
 	if (i != PIECE_NONE && p->items[i].start < at) {

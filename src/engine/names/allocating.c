@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
-/*
- * Tells from a function's name whether it allocates. A name is taken apart into words: what stands
- * before and behind the verb ("xmalloc", "my_calloc_array") decides.
- */
+/* Tells from a function's name whether it allocates, by the words around a verb ("xmalloc"). */
 #include "engine/names/owner.h"
 
-// What the innermost words of an allocation function are; "0", "_n", "_array" and the like may
-// follow
+// The verbs of allocation functions; "0", "_n", "_array" and the like may follow
 static const char *const verbs[] = {"malloc", "calloc", "realloc", "zalloc", "memalign", "valloc",
 		"allocarray", "strdup", "strndup", "memdup", "alloc_or_die", "malloc_or_die"};
 
@@ -17,7 +13,7 @@ static struct slice without_underscores(struct slice s) {
 	return s;
 }
 
-/** "x", "g", "my", "sqlite3": the words that projects put before. Longer ones are names of work. */
+/** "x", "g", "my", "sqlite3": prefixes that projects use. Longer ones name work. */
 static bool is_wrapper_prefix(struct slice s) {
 	static const char prefixes[] =
 			"|safe|checked|must|sqlite3|zend|pymem|pymem_raw|pyobject|_pyobject|_pymem_raw|git|curl"
@@ -38,7 +34,7 @@ static bool is_wrapper_suffix(struct slice s) {
 	return is_any(s, suffixes);
 }
 
-/** The verb in a C name, ignoring case, at the last place where it stands; its end, or 0. */
+/** The last occurrence of a verb in a C name, ignoring case: its position + 1 and end; or 0. */
 static size_t find_verb(struct slice s, const char *verb, size_t *end) {
 	size_t n = strlen(verb);
 	for (size_t i = s.size >= n ? s.size - n + 1 : 0; i-- > 0;) {
@@ -73,7 +69,7 @@ bool owner_is_allocation_function(struct slice f) {
 		return false;
 	}
 	f = before_first(f, '(');
-	(void)take_prefix(&f, "__GI_"); // as glibc's own debug data call __libc_malloc
+	(void)take_prefix(&f, "__GI_"); // glibc's own debug data name __libc_malloc so
 	for (size_t i = 0; i < N_OF(verbs); i++) {
 		size_t end, at = find_verb(f, verbs[i], &end);
 		if (at && is_wrapper_prefix(slice_of(f.data, at - 1)) &&
@@ -110,7 +106,7 @@ bool owner_speaks_of_allocating(struct slice function) {
 			has_word(name, "strdup") || has_word(name, "strndup") || has_word(name, "memdup");
 }
 
-/** "_objalloc_", "apr_pool": what hands out parts of what it allocates. */
+/** "_objalloc_", "apr_pool": hand out parts of what they allocate. */
 static bool is_pool(struct slice s) {
 	static const char *const pools[] = {"alloc", "allocator", "arena", "mem", "obstack", "pool",
 			"slab"};

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Finds who keeps what is never freed, and who maps memory. A runtime has tables and objects of its
- * own, whoever called it.
- */
+/* Finds who keeps what is never freed, and who maps memory: runtimes do so for themselves. */
 #include "engine/names/parts.h"
 
 static bool is_noisy_function(const struct name *f) {
@@ -11,7 +8,7 @@ static bool is_noisy_function(const struct name *f) {
 				 "|allocate_dtv|allocate_stack|__cxa_thread_atexit|__cxa_get_globals|_dlerror"
 				 "|__libc_alloc_buffer|std::locale|std::io::stdio|std::rt::|std::thread::|std::sys"
 				 "|<std::io::stdio|call_init";
-	const bool is_internal = starts_with(f->function, "__GI_"); // the C library's own entrance
+	const bool is_internal = starts_with(f->function, "__GI_"); // the C library's internal alias
 	const size_t skipped = is_internal ? sizeof "__GI_" - 1 : 0;
 	const struct slice name = slice_from(f->function, skipped);
 	return starts_with_any(name, noisy) || starts_with(path_base(f->module), "ld-");
@@ -28,7 +25,7 @@ const struct name *names_keeper(const struct names *n, uint32_t node) {
 	return site;
 }
 
-/** Of those whose functions have names, and so stand for memory that they have not mapped. */
+/** Only those whose functions get names, which would stand for memory they did not map. */
 static bool is_interpreter(const struct names *n, uint32_t module) {
 	const struct slice name = path_base(names_module_path(n->recording, module));
 	return is_called_after(name, "python") || is_called_after(name, "node") ||

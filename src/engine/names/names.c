@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Makes the frames of a recording, with their names and whose code each is, and hands them out. */
+/* Makes the frames of a recording, with their names and whose code each is. */
 #include "engine/names.h"
 
 #include "engine/names/parts.h"
@@ -8,15 +8,15 @@ static struct slice text(const struct recording *r, uint32_t id) {
 	return r->strings.items[id];
 }
 
-/** What a module's code is if neither file nor function of a frame say it. */
+/** A module's code, where neither file nor function decides. */
 static enum code code_of_module(struct names *n, uint32_t id) {
 	const struct recording *r = n->recording;
 	if (id == 0) {
-		// What an interpreter generates is of its scripts; else nobody knows
+		// An interpreter's generated code belongs to its scripts; any other is unknown
 		return n->is_runtime ? CODE_YOURS : CODE_UNSURE;
 	}
 	if (r->modules.items[id].kind != 0) {
-		return CODE_YOURS; // whatever the program is: scripts in it are its own
+		return CODE_YOURS; // scripts are the program's own, whatever it is
 	}
 	struct slice path = text(r, r->modules.items[id].path);
 	if (path.size == 0 || slice_equal(path, text(r, r->meta.exe))) {
@@ -33,14 +33,14 @@ static enum code code_of_module(struct names *n, uint32_t id) {
 	}
 	bool is_beside = owner_is_of_system(path) || owner_is_in_prefix_of(text(r, r->meta.exe), path);
 	if (n->is_runtime && is_beside && (code == CODE_LIBRARY || code == CODE_UNSURE)) {
-		return CODE_RUNTIME; // libcrypto of Debian's node: others have it inside of node itself
+		return CODE_RUNTIME; // libcrypto of Debian's node, which other builds contain
 	}
 	return code ? code : CODE_YOURS;
 }
 
 /**
- * Where the program comes from a package of the system, its libraries are those of the same source
- * package, and what lies in a folder that the system keeps for it (/usr/lib/libreoffice/).
+ * If the program is from a package of the system, libraries of the same source package are its own,
+ * and so is what lies in a system folder of its own (/usr/lib/libreoffice/).
  */
 static void find_product(struct names *n) {
 	const struct recording *r = n->recording;
@@ -53,14 +53,14 @@ static void find_product(struct names *n) {
 	n->product_folder = owner_product_folder_of(exe);
 }
 
-/** Ask once per string: files and functions recur in many frames. */
+/** Asks once per string: files and functions recur in many frames. */
 static enum code ask(uint8_t *known, uint32_t id, enum code (*judge)(struct slice),
 		struct slice s) {
 	known[id] = known[id] ?: (uint8_t)(judge(s) + 1);
 	return known[id] - 1;
 }
 
-/** Without a file, a Rust name tells its crate: the user's is that of the program. */
+/** Without a file, a Rust name tells its crate; the program's is the user's. */
 static enum code code_of_rust(const struct names *n, const struct name *f) {
 	struct slice crate = owner_crate_of(f->function), root = n->root_crate;
 	enum code code = owner_of_crate(crate);
@@ -74,14 +74,14 @@ static enum code code_of(struct names *n, const struct rec_frame *rec, const str
 	enum code by_module = n->module_code[l->module];
 	bool is_virtual = l->module == 0 || n->recording->modules.items[l->module].kind != 0;
 	if (l->is_mark && f->has_name) {
-		return CODE_YOURS; // no code: that name is all that is known
+		return CODE_YOURS; // no code: only the name is known
 	}
 	if (is_virtual && !l->is_mark) {
-		// Without a name it counts as a runtime's: its owner is unknown and its address of no use
+		// Unnamed generated code counts as a runtime's: its address is useless
 		return f->has_name ? names_jit_code(f, by_module) : CODE_RUNTIME;
 	}
 	if (!f->has_name || by_module == CODE_RUNTIME) {
-		// An unnamed place in the user's own program is the best that is known of it
+		// An unnamed place in the user's own program is the best that is known
 		return by_module;
 	}
 	enum code by_file = rec->file ? ask(n->file_code, rec->file, owner_of_file, f->file)
@@ -89,8 +89,8 @@ static enum code code_of(struct names *n, const struct rec_frame *rec, const str
 	if (by_file != CODE_UNSURE) {
 		return by_file;
 	}
-	// Functions of the runtime come without a file, or with one of a folder that tells nothing; its
-	// templates are in whatever library uses them
+	// A runtime's functions come without a file, or with a folder that tells nothing; its templates
+	// are in any library that uses them
 	enum code code = ask(n->function_code, rec->function, owner_of_function, f->function);
 	if (by_module == CODE_LIBRARY) {
 		return code == CODE_RUNTIME ? code : by_module;
@@ -118,10 +118,7 @@ static void judge(struct names *n, const struct rec_frame *rec, struct name *f,
 						 : f->has_name && owner_is_allocation_function(f->function);
 }
 
-/**
- * "libfoo.so+0x4f20", "generated code": the address in the file, of the call rather than of what
- * follows it.
- */
+/** "libfoo.so+0x4f20", "generated code": the file address of the call, not of its return. */
 static void name_by_address(struct names *n, const struct rec_location *l, struct name *out) {
 	if (l->is_mark) {
 		out->function = slice_of_text("(callers not recorded)");
@@ -129,7 +126,7 @@ static void name_by_address(struct names *n, const struct rec_location *l, struc
 	}
 	const struct rec_module *m = &n->recording->modules.items[l->module];
 	struct slice title = names_title_of(n, names_module_path(n->recording, l->module));
-	if (title.size == 0) { // all of it one name: addresses differ from run to run
+	if (title.size == 0) { // one name for all: addresses vary between runs
 		out->function = slice_of_text(l->module ? "(function not read)" : "generated code");
 	} else {
 		uint64_t address = l->pc - m->bias - (l->is_exact ? 0 : 1);
@@ -137,10 +134,7 @@ static void name_by_address(struct names *n, const struct rec_location *l, struc
 	}
 }
 
-/**
- * What runs before main for variables is known by their file: "static initializers of app.cpp".
- * Debug data call it as the compiler does. Files of KDE's heaptrack are printed in its own words.
- */
+/** "static initializers of app.cpp" for debug data's names; files of KDE's heaptrack keep KDE's. */
 static void name_initializers(struct names *n, struct name *f) {
 	static const char begins[] =
 			"|static initializers|__static_initialization_and_destruction_|__cxx_global_var_init";
@@ -175,7 +169,7 @@ static void name_location(struct names *n, uint32_t id) {
 		}
 		judge(n, f, &out[i], l);
 		name_initializers(n, &out[i]);
-		// What a Rust thread runs is inlined into its start; only debug data would name it
+		// A Rust thread's function is inlined into its start; only debug data would name it
 		if (out[i].file.size == 0 && ends_with(out[i].function, "::__rust_begin_short_backtrace")) {
 			out[i].function = slice_of_text("what a thread runs");
 			out[i].is_runtime = false;
@@ -183,7 +177,7 @@ static void name_location(struct names *n, uint32_t id) {
 	}
 }
 
-/** Number the functions: frames of equal function and file get equal ids. */
+/** Equal ids for frames of equal function and file. */
 static void number_functions(struct names *n) {
 	SCOPED(index) known = {0};
 	FREED uint32_t *sample = memory_new(n->n_frames, sizeof *sample); // per function: a frame
@@ -197,9 +191,7 @@ static void number_functions(struct names *n) {
 	}
 }
 
-/**
- * The crate of a Rust program's main, as its names tell; else a program's name may be its crate's.
- */
+/** The crate of a Rust program's main, according to its names; else the program's name. */
 static void find_root_crate(struct names *n) {
 	const struct recording *r = n->recording;
 	struct slice exe = path_base(text(r, r->meta.exe));
@@ -281,7 +273,7 @@ void names_destroy(struct names *n) {
 	}
 }
 
-// ---- what is asked of them
+// ---- queries
 
 struct name_list names_of(const struct names *n, uint32_t location) {
 	const uint32_t first = n->first[location];

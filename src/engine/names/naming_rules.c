@@ -10,7 +10,7 @@ void naming_rules_add(struct naming_rules *rules, enum naming_kind kind, struct 
 	(void)vec_add(rules, (struct naming_rule){kind, slice_of(text, pattern.size)});
 }
 
-/** True: it is one, or says nothing. */
+/** False: invalid. */
 static bool parse_line(struct naming_rules *rules, struct slice line, struct arena *arena) {
 	static const struct {
 		const char *word;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tells from the names of modules, files and functions whose code they are. All of it is tables:
- * lists of texts, and rules, which are a text, how it is compared and what it says; the first one
- * that matches decides.
+ * Tells from the names of modules, files and functions whose code they are, by tables: lists of
+ * texts, and rules, each with texts, a comparison and a verdict. The first match decides.
  */
 #include "engine/names/owner.h"
 
@@ -11,7 +10,7 @@
 enum how { BEGINS, CONTAINS };
 
 struct rule {
-	enum how how; // one of the texts
+	enum how how; // for any of the texts
 	enum code code;
 	const char *texts;
 };
@@ -33,7 +32,7 @@ static struct slice behind(struct slice s, size_t n) {
 	return n < s.size ? slice_from(s, n) : (struct slice){0};
 }
 
-// Where the system, the language distributions and the package managers keep sources
+// Where systems, language distributions and package managers keep sources
 static const struct rule files[] = {
 		{CONTAINS, CODE_LIBRARY,
 				"|/.cargo/registry/|/.cargo/git/|/node_modules/|/.nimble/|/site-packages/"
@@ -45,7 +44,7 @@ static const struct rule files[] = {
 				"|/libstdc++-v3/"},
 		{CONTAINS, CODE_LIBRARY, "|/_deps/|/.conan|/vcpkg/"},
 		{BEGINS, CODE_LIBRARY, "|/usr/|/lib/"},
-		// The C library, as its packages were built
+		// The C library, as distributions build it
 		{BEGINS, CODE_RUNTIME,
 				"|./csu/|./elf/|./malloc/|./libio/|./nptl/|./stdlib/|./string/|./posix/|./iconv/"
 				"|./intl/|./misc/|./sysdeps/|../sysdeps/|./build-tree/"},
@@ -55,7 +54,7 @@ enum code owner_of_file(struct slice file) {
 	return FIRST(files, file);
 }
 
-// Namespaces and families whose owner the name tells, where no file does
+// Namespaces and families whose name reveals the owner, for use without a file
 static const char runtime_families[] =
 		"|std::|__gnu_cxx::|__cxxabiv1::|__cxa_|operator new|operator delete"
 		"|static initializers of eh_alloc.cc|core::|alloc::|<alloc::|<core::|<std::|__rust_|__rdl_"
@@ -77,7 +76,7 @@ enum code owner_of_function(struct slice function) {
 	return is_library ? CODE_LIBRARY : CODE_UNSURE;
 }
 
-// By the last part of a module's path. libuv is node's loop: what it calls is not its own
+// By file name. libuv is node's event loop: what it calls is not its own
 static const char runtime_modules[] =
 		"|libc.so|libc-2.|libc.musl|ld-linux|ld-musl|libstdc++.so|libc++.so|libc++abi.so"
 		"|libgcc_s.so|libm.so|libpthread|libdl.so|librt.so|libnode.so|libuv.so|libv8|libpython"
@@ -102,7 +101,7 @@ struct slice owner_product_folder_of(struct slice exe) {
 	struct slice rest = exe, part;
 	bool is_shared = take_any(&rest, shared);
 	while (is_shared && take_part(&rest, '/', &part) && rest.data > part.data + part.size) {
-		if (!contains(part, "-linux-")) { // else the machine's, all libraries are in it
+		if (!contains(part, "-linux-")) { // else it is the architecture's, with all libraries
 			return slice_of(exe.data, (size_t)(rest.data - exe.data));
 		}
 	}
@@ -121,7 +120,7 @@ bool owner_is_in_prefix_of(struct slice exe, struct slice path) {
 	struct slice bin = slice_of(exe.data, exe.size - path_base(exe).size);
 	struct slice lib = slice_of(path.data, path.size - path_base(path).size);
 	struct slice prefix = slice_of(bin.data, bin.size - (ends_with(bin, "/bin/") ? 5 : bin.size));
-	// What people build themselves lies there, too
+	// /usr/local also has what people built themselves
 	return prefix.size > 0 && !slice_is(prefix, "/usr/local") && begins_with(lib, prefix) &&
 			slice_is(behind(lib, prefix.size), "/lib/");
 }
@@ -134,9 +133,7 @@ bool owner_is_runtime(struct slice exe) {
 	return ANY(i, N_OF(runtimes), is_called_after(name, runtimes[i]));
 }
 
-/**
- * What a type or path begins with: "app" of "&mut app::A<u8>". Empty: a type of the language's own.
- */
+/** The crate that begins a type or path: "app" for "&mut app::A<u8>". Empty: a built-in type. */
 static struct slice crate_of_path(struct slice f) {
 	static const char skipped[] = "|<|&|mut |dyn |*const |*mut |[|(";
 	while (take_any(&f, skipped)) {}
@@ -161,8 +158,8 @@ static struct slice trait_of(struct slice f) {
 	return (struct slice){0};
 }
 
-// "<app::A as core::fmt::Debug>::fmt" is of app. What a trait does for a type of the language's own
-// stands where the trait does: "<u64 as app::Trait>::f", "<alloc::vec::Vec<T> as app::Trait>::f".
+// "<app::A as core::fmt::Debug>::fmt" is app's. A trait's functions for built-in and library types
+// are where the trait is: "<u64 as app::Trait>::f", "<alloc::vec::Vec<T> as app::Trait>::f".
 struct slice owner_crate_of(struct slice f) {
 	struct slice crate = crate_of_path(f);
 	struct slice of_trait = crate_of_path(trait_of(f));
@@ -182,13 +179,13 @@ bool owner_is_rust_symbol(struct slice s) {
 	if (starts_with(s, "_R")) {
 		return true;
 	}
-	// The old scheme: _ZN...17h0123456789abcdefE, maybe with a copy's suffix behind
+	// The old scheme: _ZN...17h0123456789abcdefE, maybe with a clone's suffix
 	const uint8_t *end = s.size ? memrchr(s.data, 'E', s.size) : NULL;
 	return starts_with(s, "_ZN") && end && end - s.data >= 22 && memcmp(end - 19, "17h", 3) == 0 &&
 			ALL(i, 16, isxdigit(end[-1 - i]));
 }
 
-/** The part of the path behind `folder`, up to the next slash. */
+/** The part of the path after `folder`, up to the next slash. */
 static struct slice part_behind(struct slice path, const char *folder) {
 	const uint8_t *at = path.size ? memmem(path.data, path.size, folder, strlen(folder)) : NULL;
 	if (!at) {

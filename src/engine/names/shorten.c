@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Shortens demangled names. A name is read once from left to right. Brackets nest; those of
- * operators do not count. The name proper ends where the parameter list begins: at the last
- * top-level "(" that is no "(anonymous namespace)" or "operator()". A return type ends at the last
- * top-level space before.
+ * Shortens demangled names. They are read once from left to right. Brackets nest, except in
+ * operators. The name proper ends where the parameter list begins: at the last top-level "(" other
+ * than "(anonymous namespace)" or "operator()". A return type ends at the last top-level space
+ * before it.
  */
 #include "engine/names.h"
 
@@ -16,7 +16,7 @@ static bool is_name_char(uint8_t c) {
 	return isalnum(c) || c == '_' || c == '$';
 }
 
-/** If an operator's name begins at i, its length, else 0. */
+/** The length of an operator's name at i, or 0. */
 static size_t operator_length(struct slice s, size_t i) {
 	if (!at_word(s, i, "operator") || (i > 0 && is_name_char(s.data[i - 1]))) {
 		return 0;
@@ -33,7 +33,7 @@ static size_t operator_length(struct slice s, size_t i) {
 		for (n++; n < s.size && s.data[n] != '(' && s.data[n] != '<'; n++) {}
 		return n - i;
 	}
-	// Behind "<" and "<<" alone "<" is part of it: "operator==<int>"
+	// "<" belongs to it only after "<" and "<<": "operator==<int>"
 	while (n < s.size && strchr("<>=!+-*/%^&|~,[]", s.data[n]) &&
 			(s.data[n] != '<' || n == i + 8 || s.data[n - 1] == '<')) {
 		n++;
@@ -61,14 +61,14 @@ static size_t skip_brackets(struct slice s, size_t i) {
 	return i;
 }
 
-/** Behind an operator's name stand its template arguments, after a space: "operator<< <char>". */
+/** An operator's template arguments follow a space: "operator<< <char>". */
 static size_t skip_operator_arguments(struct slice s, size_t i) {
 	return at_word(s, i, " <") ? skip_brackets(s, i + 1) : i;
 }
 
 struct shape {
-	size_t begin;      // behind the return type
-	size_t parameters; // their "(", or the end
+	size_t begin;      // after the return type
+	size_t parameters; // of their "(", or the end
 };
 
 static struct shape shape_of(struct slice s) {
@@ -84,7 +84,7 @@ static struct shape shape_of(struct slice s) {
 		} else if (c == '(' && i > 0) {
 			shape.parameters = i;
 			i = skip_brackets(s, i);
-			// "f(int)::local::g(char)": a local name goes on behind the parameters
+			// "f(int)::local::g(char)": a local name continues after the parameters
 			if (at_word(s, i, "::") || at_word(s, i, " const::")) {
 				shape.parameters = s.size;
 			}
@@ -114,13 +114,12 @@ struct slice function_bare(struct slice name) {
 }
 
 static bool is_kept_bracket(struct slice s, size_t i) {
-	// Rust's "<T as Trait>::f" begins with one; "<lambda" and "<impl" say who it is, as Python's
-	// "f.<locals>.<listcomp>"
+	// As in Rust's "<T as Trait>::f", "<lambda" and "<impl", Python's "f.<locals>.<listcomp>"
 	return i == 0 || s.data[i - 1] == ' ' || s.data[i - 1] == '.' || at_word(s, i, "<lambda") ||
 			at_word(s, i, "<impl");
 }
 
-/** Copy s[begin, end), with template arguments elided; the bytes written. */
+/** Copy s[begin, end), eliding template arguments. Returns the bytes written. */
 static size_t copy_elided(char *out, struct slice s, size_t begin, size_t end) {
 	size_t n = 0;
 	for (size_t i = begin; i < end;) {
@@ -142,7 +141,7 @@ static size_t copy_elided(char *out, struct slice s, size_t begin, size_t end) {
 	return n;
 }
 
-/** "<app::Cache>::fill", as Rust's new names have it, is "app::Cache::fill" for people. */
+/** Rust's v0 mangling has "<app::Cache>::fill" for "app::Cache::fill". */
 static struct slice without_self_brackets(struct slice s, struct arena *arena) {
 	size_t end = s.size > 0 && s.data[0] == '<' ? skip_brackets(s, 0) : 0;
 	struct slice inner = slice_of(s.data + 1, end > 2 ? end - 2 : 0);
@@ -156,9 +155,7 @@ static struct slice without_self_brackets(struct slice s, struct arena *arena) {
 	return slice_of(text, s.size - 2);
 }
 
-/**
- * "name[abi:cxx11]()" is "name()" for people: which of the library's strings it returns is noise.
- */
+/** "name[abi:cxx11]()" becomes "name()": the kind of std::string it returns is noise. */
 static struct slice without_abi_tags(struct slice s, struct arena *arena) {
 	static const char tag[] = "[abi:";
 	if (s.size == 0 || !memmem(s.data, s.size, tag, strlen(tag))) {
@@ -178,7 +175,7 @@ static struct slice without_abi_tags(struct slice s, struct arena *arena) {
 
 char *function_short(struct slice s, struct arena *arena) {
 	s = without_self_brackets(without_abi_tags(s, arena), arena);
-	// An unclosed "<" grows by one, "()" and the zero by three
+	// An unclosed "<" grows by one, "()" and the NUL by three
 	char *out = arena_alloc(arena, s.size + 4, 1);
 	struct shape shape = shape_of(s);
 	size_t n = copy_elided(out, s, shape.begin, shape.parameters);

@@ -5,11 +5,10 @@
  *   the user's own > a dependency's, named > its allocation wrappers > the user's, unnamed >
  *   unnamed > a runtime's
  *
- * What a dependency only calls back is not its work: a frame of the user's own that lies further in
- * than all named ones of dependencies names the stack even without a name (memcached below
- * libevent).
+ * What a dependency only calls back is not its work: a frame of the user's own further in than all
+ * named ones of dependencies names the stack even without a name (memcached below libevent).
  *
- * Where a runtime's is the best there is, the function says nothing to its reader (call_init,
+ * If a runtime's is the best there is, the function means nothing to the reader (call_init,
  * v8::internal::Factory::New): the name is that of the module that asked for the memory. Parents
  * come before children, so each node takes its own frames' best or its caller's better.
  */
@@ -38,7 +37,7 @@ static enum fitness fitness_of(const struct name *f) {
 													  : FIT_UNNAMED;
 }
 
-/** Generated code has an address that is another in each run: it names nothing. */
+/** Generated code has a different address in each run, which names nothing. */
 static uint32_t best_of_location(const struct names *n, uint32_t location, enum fitness *fitness) {
 	uint32_t best = n->first[location];
 	const bool is_generated = n->recording->locations.items[location].module == 0;
@@ -88,7 +87,7 @@ struct slice names_title_of(struct names *n, struct slice path) {
 	return title.size > 0 ? title : path_base(path);
 }
 
-/** "bc, no symbols": all code of a module that has no names. */
+/** "bc, no symbols": all unnamed code of a module. */
 static void name_unnamed(struct names *n) {
 	const struct recording *r = n->recording;
 	uint32_t n_ids = n->n_functions - n->frames[n->n_frames].function_id; // of modules
@@ -103,7 +102,7 @@ static void name_unnamed(struct names *n) {
 	}
 }
 
-/** The names of modules stand behind those of the frames. A file that is loaded twice is one. */
+/** Modules' names follow those of frames. A file that is loaded twice is one. */
 static void name_modules(struct names *n, struct arena *scratch) {
 	const struct recording *r = n->recording;
 	uint32_t *ids = arena_new(scratch, uint32_t, (size_t)r->strings.n + 1); // by path: id + 1
@@ -123,13 +122,13 @@ static void name_modules(struct names *n, struct arena *scratch) {
 	}
 }
 
-// ---- code without a name that libraries call back only to have memory: allocator hooks
+// ---- allocator hooks: unnamed code that libraries call back only for memory
 
 /*
- * What a library calls back from one of its functions does work of its own (a callback of
- * libevent). What four functions of libraries call, directly or through others that call nothing
- * else, only hands memory out (the functions given to xmlMemSetup() of libxml2): the library's
- * function did the work.
+ * What one function of a library calls back does work of its own (a callback of libevent). What
+ * four functions of libraries call, directly or through others that call nothing else, only hands
+ * out memory (the functions given to xmlMemSetup() of libxml2): the library's function did the
+ * work.
  */
 
 enum { CALLERS_ENOUGH = 4 };
@@ -138,8 +137,8 @@ enum { CALLERS_ENOUGH = 4 };
 
 // Per location
 struct callee {
-	uint32_t only; // the one location that it calls; 0: none, MANY
-	uint32_t hook; // the one that it is, or that it does nothing but call; 0: none
+	uint32_t only; // the only location that it calls; 0: none, MANY
+	uint32_t hook; // the hook that it is, or does nothing but call; 0: none
 	uint32_t n_callers;
 	uint32_t callers[CALLERS_ENOUGH]; // functions of libraries
 };
@@ -175,13 +174,13 @@ static void note_calls(const struct names *n, struct callee *of) {
 	}
 }
 
-/** Per location: it is such a hook. */
+/** Per location: is it such a hook? */
 static const bool *find_hooks(const struct names *n, struct arena *scratch) {
 	const struct recording *r = n->recording;
 	struct callee *of = arena_new(scratch, struct callee, r->locations.n + 1ul);
 	bool *is_hook = arena_new(scratch, bool, r->locations.n + 1ul);
 	note_calls(n, of);
-	for (uint32_t i = r->nodes.n; i-- > 1;) { // callees come behind their callers
+	for (uint32_t i = r->nodes.n; i-- > 1;) { // callees follow their callers
 		const struct rec_node *node = &r->nodes.items[i];
 		uint32_t outer = r->nodes.items[node->parent].location, inner = node->location;
 		bool is_part = of[outer].only == inner && of[outer].hook == 0;
@@ -208,13 +207,13 @@ struct place {
 	uint32_t best_frame;
 	uint32_t module;
 	uint8_t fitness;   // of that frame
-	bool is_allocator; // all frames hand out memory
-	bool is_hook;      // called by libraries to have memory
+	bool is_allocator; // all frames are wrappers
+	bool is_hook;      // libraries call it for memory
 };
 
 // Per node: the same of the frames so far
 struct best {
-	uint32_t module : 27; // of the innermost frame that does more than hand out memory
+	uint32_t module : 27; // of the innermost frame that is not a wrapper
 	uint32_t fitness : 3;
 	uint32_t is_allocator : 1;
 	uint32_t is_in_hook : 1;
@@ -231,7 +230,7 @@ static struct place *find_places(const struct names *n, struct arena *scratch) {
 		places[i].best_frame = best_of_location(n, i, &fit);
 		places[i].fitness = (uint8_t)fit;
 		places[i].is_allocator = ALL(k, n->first[i + 1] - n->first[i],
-				n->frames[n->first[i] + k].is_wrapper); // they only hand memory out
+				n->frames[n->first[i] + k].is_wrapper);
 		places[i].is_hook = is_hook[i];
 		places[i].module = r->locations.items[i].module;
 	}

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Parses suppression rules, and applies them to a recording. A rule is looked for once per string
- * of the recording, then once per location, then once per node, whose callers come before it.
- * Numbers of rules are + 1; 0 is none.
+ * Parses suppression rules, and applies them to a recording: once per string, then per location,
+ * then per node, whose callers come first. Numbers of rules are + 1; 0 is none.
  */
 #include "engine/suppress.h"
 
@@ -63,7 +62,6 @@ void suppressions_finish(struct suppressions *s) {
 
 // ---- applying
 
-/** The first of two rules. */
 static uint32_t earlier(uint32_t a, uint32_t b) {
 	return !a ? b : !b || a < b ? a : b;
 }
@@ -82,7 +80,7 @@ static uint32_t rule_of_location(const struct recording *r, const struct rec_loc
 	return rule;
 }
 
-/** The rule of each node; NULL: none has any. */
+/** The rule of each node; NULL: no rule matches. */
 static uint32_t *find_rules(const struct suppressions *s, const struct recording *r,
 		struct arena *scratch) {
 	uint32_t *of_string = arena_new(scratch, uint32_t, r->strings.n);
@@ -98,7 +96,7 @@ static uint32_t *find_rules(const struct suppressions *s, const struct recording
 		any |= of_location[i];
 	}
 	if (!any) {
-		return NULL; // as in most recordings: nothing is to be looked at
+		return NULL; // as in most recordings
 	}
 	uint32_t *of_node = arena_new(scratch, uint32_t, r->nodes.n);
 	for (uint32_t i = 1; i < r->nodes.n; i++) {
@@ -108,7 +106,7 @@ static uint32_t *find_rules(const struct suppressions *s, const struct recording
 	return of_node;
 }
 
-/** Its blocks that live count as freed at the very end. */
+/** Its live blocks count as freed at the very end. */
 static void free_stack(struct recording *r, uint32_t stack, struct suppression *rule) {
 	struct rec_stack *s = &r->stacks.items[stack];
 	rule->n_stacks++;
@@ -131,9 +129,7 @@ int suppressed_heaviest_first(const void *a, const void *b) {
 	return compare_u64(y->bytes, x->bytes) ?: compare_u64(x->stack, y->stack);
 }
 
-/**
- * What time and sizes say of them. The largest tables: gone through only if a rule covers a stack.
- */
+/** Update the largest tables, only if a rule covers a stack. */
 static void free_details(struct recording *r, const uint32_t *of_node) {
 	EACH_THAT(v, r->intervals, v->until == REC_NEVER && of_node[r->stacks.items[v->stack].node]) {
 		v->until = (uint16_t)r->edges.n;

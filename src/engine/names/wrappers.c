@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * Recognizes a project's own allocation functions, which name no site. A name (ngx_palloc,
- * AcquireAlignedMemory, llvm::User::operator new) alone does not tell them from functions that are
- * called alike and do work of their own (allocate_users): one is only taken for an allocation
- * function if
+ * Recognizes a project's own allocation functions, which are never sites. A name alone (ngx_palloc,
+ * AcquireAlignedMemory, llvm::User::operator new) does not distinguish them from functions with
+ * similar names that do work (allocate_users). A function is taken for one only if
  *
  *   its name speaks of allocating,
  *   it calls nothing but allocation functions, in all stacks, and
  *   three functions call it, or only other allocation functions do, or its name ends in a word that
  *   is used for memory only (ReallocateMemory, my_calloc).
  *
- * A function without a name that it calls in its own module (a static function of a stripped
- * library) is a part of it: what that calls counts.
+ * An unnamed function that it calls in its own module (a static function of a stripped library) is
+ * part of it: what that calls counts.
  *
- * All whose names fit are candidates at first; those that do not meet the rest are refuted, which
- * may refute their callers, until nothing changes.
+ * At first all with fitting names are candidates; those that fail the rest are refuted, which may
+ * refute their callers, until nothing changes.
  */
 #include "engine/names/parts.h"
 
@@ -23,9 +22,9 @@ enum { CALLERS = 3 };
 struct candidate {
 	bool is_one;
 	bool is_sure;            // by its name, whoever calls it
-	bool has_caller_outside; // that is no allocation function
+	bool has_caller_outside; // one that is not an allocation function
 	uint8_t n_callers;
-	uint32_t callers[CALLERS]; // functions
+	uint32_t callers[CALLERS]; // function_ids
 };
 
 struct search {
@@ -51,7 +50,7 @@ static bool find_candidates(struct search *s) {
 	return has_any;
 }
 
-/** `caller` calls `callee`, in the name of `worker` if it has none itself. */
+/** `caller` calls `callee`, on behalf of `worker` if it is unnamed. */
 static void look_at_call(struct search *s, const struct name *caller, const struct name *worker,
 		const struct name *callee) {
 	bool is_part = !callee->has_name && slice_equal(callee->module, worker->module);

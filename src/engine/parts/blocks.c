@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Lists the live blocks of an aggregate so that each address is at most one's. */
+/* Lists an aggregate's live blocks so that each address belongs to at most one. */
 #include "engine/costs/stacks.h"
 #include "engine/parts/owners.h"
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds who owns which addresses.
- *
- * What tells owners are claims, in layers: the claims of one layer do not overlap, and an address
- * belongs to the first layer that claims it. A line of smaps is cut wherever a claim begins or
- * ends; what nobody claims is the line's own.
+ * Finds who owns which addresses, by claims in layers: claims of one layer do not overlap, and an
+ * address belongs to the first layer that claims it. A line of smaps is cut wherever a claim begins
+ * or ends; what nobody claims is the line's own.
  *
  *   heaptrack     |    |##|                         |
  *   calls         |    |  |     |##mmap()##|        |
@@ -18,7 +16,7 @@
 
 enum { LAYER_OURS, LAYER_CALLS, LAYER_ARENAS, LAYER_STACKS, LAYERS };
 enum { GUARD_MOST_BYTES = 1 << 20, STACK_MOST_BYTES = 16 << 20 };
-#define ARENA_FIRST (1ull << 40) // below, only what asks for its address is mapped: Go's heap
+#define ARENA_FIRST (1ull << 40) // below are only mappings at requested addresses: Go's heap
 
 struct claim {
 	uint64_t start, end;
@@ -56,7 +54,7 @@ static bool has_block(const struct finding *f, uint64_t start, uint64_t end) {
 			(before && before->start + before->bytes > start);
 }
 
-// ---- calls that map
+// ---- recorded calls that map
 
 static void sort_sps(struct finding *f) {
 	for (size_t i = 0; i < f->in->n_threads; i++) {
@@ -70,10 +68,7 @@ static bool has_sp(const struct finding *f, const struct mapped_range *range) {
 	return i < f->sps.n && f->sps.items[i] < range->end;
 }
 
-/**
- * What the allocator has mapped holds blocks; if it never did, its tables. A block may have been
- * in it if one was near: that is all that is known of those that are gone.
- */
+/** What the allocator mapped holds blocks, or its tables if no block was ever near. */
 static uint8_t part_of_call(const struct finding *f, const struct mapped_range *range) {
 	const struct parts_input *in = f->in;
 	enum wire_map_what what = (enum wire_map_what)(range->sort >> 4);
@@ -97,13 +92,13 @@ static void claim_call(void *user, const struct mapped_range *range) {
 	claim(f, LAYER_CALLS, range->start, range->end, part, range->mapping + 1);
 }
 
-// ---- what no call tells
+// ---- without a recorded call
 
 static bool is_plain(const struct smaps_area *a) {
 	return a->kind == SMAPS_ANONYMOUS && !a->is_shared && !*a->name;
 }
 
-/** Does a block lie there that has no mapping of its own? */
+/** Is there a block without a mapping of its own? */
 static bool has_small_block(const struct finding *f, uint64_t start, uint64_t end) {
 	size_t i = sorted_first_of(f->blocks, f->n_blocks, sizeof *f->blocks, start);
 	while (i < f->n_blocks && glibc_has_mapped(f->in, &f->blocks[i])) {
@@ -113,8 +108,7 @@ static bool has_small_block(const struct finding *f, uint64_t start, uint64_t en
 }
 
 /**
- * glibc's further arenas lie at multiples of 64 MiB, in reserves that end at the next one: what is
- * not used yet of those may not be accessed.
+ * glibc's further arenas are 64 MiB each, and aligned to that; their unused part is inaccessible.
  */
 static void claim_arenas(struct finding *f, const struct smaps_area *a, bool is_last) {
 	uint64_t at = (a->start + ARENA_BYTES - 1) & -ARENA_BYTES, last = a->end & -ARENA_BYTES;
@@ -134,7 +128,7 @@ static void claim_arenas(struct finding *f, const struct smaps_area *a, bool is_
 	}
 }
 
-/** As far as a line is the bss of the file in the line before it. */
+/** Where the bss of the file in the previous line ends in this one. */
 static uint64_t bss_end(const struct parts_input *in, const struct smaps_area *a) {
 	if (a == in->areas->items || a[-1].end != a->start || a[-1].kind != SMAPS_FILE) {
 		return a->start;
@@ -147,9 +141,9 @@ static uint64_t bss_end(const struct parts_input *in, const struct smaps_area *a
 }
 
 /**
- * What of a line is a thread's: a stack ends with the page of its thread area; where that lies
- * elsewhere, as the main thread's, the page and two before it are its variables. Other mappings
- * beside them may stand in the same line.
+ * The part of a line that is a thread's: a stack ends with the page of its thread area; if that is
+ * elsewhere, as the main thread's, that page and two before it are its variables. Other mappings
+ * may share the line.
  */
 static void claim_stack(struct finding *f, const struct parts_thread *t, uint64_t of) {
 	const struct smaps_area *a = smaps_at(f->in->areas, of);
@@ -179,7 +173,7 @@ static void claim_stacks(struct finding *f) {
 	vec_sort(&f->layers[LAYER_STACKS], by_number);
 }
 
-/** Was it mapped before the attach? *end: as far as that goes. */
+/** Was it mapped before the attach? *end: lowered to where the answer changes. */
 static bool was_before(const struct parts_input *in, uint64_t at, uint64_t *end) {
 	const struct smaps *s = in->before;
 	size_t i = s ? sorted_first_of(s->items, s->n, sizeof *s->items, at + 1) : 0;
@@ -189,7 +183,7 @@ static bool was_before(const struct parts_input *in, uint64_t at, uint64_t *end)
 	return was;
 }
 
-/** Who mapped it by a call that was not recorded, or NULL. *end: as far as that goes. */
+/** Who mapped it by a call that was not recorded, or NULL. *end: as in was_before. */
 static const struct parts_seen *seen_at(const struct parts_input *in, uint64_t at, uint64_t *end) {
 	const struct parts_seen *newest = NULL;
 	EACH_OF(s, in->seen, in->mappings ? in->n_seen : 0) {
@@ -203,7 +197,7 @@ static const struct parts_seen *seen_at(const struct parts_input *in, uint64_t a
 	return newest;
 }
 
-/** What an anonymous line is where nobody claims it. *end: as far as that goes. */
+/** What an unclaimed part of an anonymous line is. *end: as in was_before. */
 static struct owner owner_of_rest(const struct finding *f, uint32_t i, uint64_t at, uint64_t *end) {
 	const struct smaps *s = f->in->areas;
 	const struct smaps_area *a = &s->items[i], *before = i > 0 ? a - 1 : NULL;
@@ -224,9 +218,9 @@ static struct owner owner_of_rest(const struct finding *f, uint32_t i, uint64_t 
 	} else if (touches && is_plain(before) && !before->is_writable && a->is_writable &&
 			before->end - before->start <= GUARD_MOST_BYTES &&
 			a->end - a->start <= STACK_MOST_BYTES) {
-		o.part = REC_PART_STACKS; // of a thread that has ended: glibc keeps it, with its guard
+		o.part = REC_PART_STACKS; // an ended thread's, which glibc keeps with its guard
 	} else if (!f->in->is_glibc && has_block(f, a->start, a->end)) {
-		o.part = REC_PART_HEAP_FREE; // an allocator that maps by system calls of its own
+		o.part = REC_PART_HEAP_FREE; // an allocator that makes system calls itself
 	} else if ((seen = seen_at(f->in, at, end)) || was_before(f->in, at, end)) {
 		o.part = REC_PART_MAPPED;
 		o.area = seen ? AREA_SEEN + (uint32_t)(seen - f->in->seen) : AREA_BEFORE;
@@ -235,9 +229,9 @@ static struct owner owner_of_rest(const struct finding *f, uint32_t i, uint64_t 
 	return o;
 }
 
-// ---- all together
+// ---- putting it together
 
-/** The first claim on `at`, whose end it may draw nearer; *end draws nearer to the next one. */
+/** The first claim on `at`. *end is lowered to where the claim ends or a stronger one begins. */
 static const struct claim *claim_at(struct finding *f, int first, int last, uint64_t at,
 		uint64_t *end) {
 	const struct claim *found = NULL;

@@ -2,8 +2,8 @@
 /*
  * Joins resident pages, live blocks and owners, all sorted by address, in one pass.
  *
- * Blocks that lie on common pages form a group. Its pages are the blocks' as far as they asked for
- * them, then rounded up, and else free beside them; the pages between groups are their owner's.
+ * Blocks on common pages form a group. Its bytes are those that the blocks asked for, then what
+ * rounding added, and the rest is free beside them; pages between groups are their owner's.
  *
  *   blocks   ##+  ##+        ####################+          #+
  *   pages   |--------|------|--------|--------|--------|---|------|
@@ -20,20 +20,20 @@ struct joining {
 	const struct parts_input *in;
 	struct parts *out;
 	struct live_blocks blocks;
-	size_t next; // the first that is not wholly before the page at hand
+	size_t next; // the first that does not end before the current page
 	struct owners owners;
 	struct index rows;              // by part, mapping and name
-	struct rec_untouched *by_stack; // NULL: nothing can be told
-	const struct owner_span *span;  // of the pages at hand
+	struct rec_untouched *by_stack; // NULL: cannot be told
+	const struct owner_span *span;  // of the current pages
 	struct rec_fullness *arena;
 	uint64_t page, live_of_page, tenth;
-	uint32_t n_arenas[REC_ARENAS]; // of all, up to the last one of a kind. 0: there is none
+	uint32_t n_arenas[REC_ARENAS]; // in all, up to the last of a kind; 0: none
 	uint64_t heap[REC_PART_HEAP_PARTLY_FREE + 1];
 };
 
 // ---- rows
 
-/** The row of an owner, by its number. */
+/** The index of an owner's row. */
 static uint32_t row_of(struct joining *j, uint8_t part, uint32_t mapping, const char *name) {
 	uint64_t hash = hash_u64((uint64_t)mapping << 8 | part);
 	for (const char *c = name; c && *c; c++) {
@@ -61,10 +61,10 @@ static uint32_t add(struct joining *j, struct owner owner, uint64_t bytes) {
 
 // ---- blocks
 
-/** Where the block ends that its allocator has given for so many bytes, about. */
+/** About where the memory ends that the allocator reserves for a block. */
 static uint64_t end_of_class(const struct parts_input *in, const struct live_block *b) {
 	uint64_t bytes = b->bytes ? b->bytes : 1, step = ALIGNMENT;
-	if (glibc_has_mapped(in, b)) { // with two words before it and one behind
+	if (glibc_has_mapped(in, b)) { // with two words before it and one after
 		bytes = ((bytes + GLIBC_HEAD + step - 1) & -step) + GLIBC_HEAD;
 		return b->start - ALIGNMENT + ((bytes + in->page_bytes - 1) & -in->page_bytes);
 	}
@@ -85,7 +85,7 @@ static uint64_t overlap(uint64_t start, uint64_t end, uint64_t from, uint64_t to
 	return end > start ? end - start : 0;
 }
 
-/** Whose the page is, on which `b` lies first, or no block (NULL). Pages come by rising address. */
+/** The arena of a page; `b`: the first block on it, or NULL. Pages come by rising address. */
 static struct rec_fullness *arena_at(struct joining *j, const struct live_block *b, uint64_t at) {
 	struct parts_fullness *all = &j->out->fullness;
 	bool is_brk = j->in->is_glibc && j->in->areas->items[j->span->area].kind == SMAPS_HEAP;
@@ -104,7 +104,7 @@ static struct rec_fullness *arena_at(struct joining *j, const struct live_block 
 	return &all->items[*n - 1];
 }
 
-/** Pages of their owner alone: so many bytes. */
+/** Add pages without blocks; returns their bytes. */
 static uint64_t add_empty(struct joining *j, uint64_t at, uint64_t end) {
 	if (j->span->owner.part == REC_PART_HEAP_FREE && at < end) {
 		arena_at(j, NULL, at)->pages[0] += (uint32_t)((end - at) / j->in->page_bytes);
@@ -112,7 +112,7 @@ static uint64_t add_empty(struct joining *j, uint64_t at, uint64_t end) {
 	return end - at;
 }
 
-/** The pages of a block's bytes [from, to), which count as empty so far. */
+/** Fill the pages of a block's bytes [from, to), which count as empty so far. */
 static void fill(struct joining *j, uint64_t from, uint64_t to) {
 	const int bits = __builtin_ctzll(j->in->page_bytes);
 	for (uint64_t end; from < to; from = end) {
@@ -127,7 +127,7 @@ static void fill(struct joining *j, uint64_t from, uint64_t to) {
 	}
 }
 
-/** The pages [start, *end) of the group that begins with j->next; *end is drawn nearer. */
+/** Add the pages [start, *end) of the group that begins with j->next; lowers *end to its end. */
 static void add_group(struct joining *j, uint64_t start, uint64_t *end) {
 	const uint64_t mask = j->in->page_bytes - 1;
 	j->arena = arena_at(j, &j->blocks.items[j->next], start);
@@ -164,7 +164,7 @@ static void add_group(struct joining *j, uint64_t start, uint64_t *end) {
 	*end = to;
 }
 
-/** Resident pages of one owner; gives how many bytes no block lies on. */
+/** Add resident pages of one owner; returns the bytes outside of groups. */
 static uint64_t add_pages(struct joining *j, uint64_t at, uint64_t end) {
 	const uint64_t mask = j->in->page_bytes - 1;
 	uint64_t rest = 0;
@@ -185,7 +185,7 @@ static uint64_t add_pages(struct joining *j, uint64_t at, uint64_t end) {
 	return rest;
 }
 
-/** `of`: who owns the other pages. Shared memory is the maker's as well as the file's. */
+/** `of`: the owner of the anonymous pages. Shared memory has its maker and its file. */
 static struct owner owner_of_file(const struct parts_input *in, uint32_t area, struct owner of) {
 	bool is_shared = in->areas->items[area].kind == SMAPS_SHARED;
 	return (struct owner){.area = area,
@@ -193,7 +193,7 @@ static struct owner owner_of_file(const struct parts_input *in, uint32_t area, s
 			.mapping = is_shared ? of.mapping : 0};
 }
 
-/** MADV_FREE is told for each line alone: it counts for who has most of the line. */
+/** MADV_FREE is only known per line: it counts for who has most of the line. */
 static void add_lazy(struct joining *j, uint32_t area, uint32_t row) {
 	uint64_t lazy = j->in->areas->items[area].lazy_free_bytes;
 	if (row != INDEX_NONE && lazy > 0) {
@@ -203,7 +203,7 @@ static void add_lazy(struct joining *j, uint32_t area, uint32_t row) {
 	}
 }
 
-/** A large line of which no page was read is one caller's, if all of it is and it has no block. */
+/** A large line without any page read is one caller's, if it is entirely that and has no block. */
 static uint64_t skipped_bytes(const struct joining *j, const struct owner_span *s) {
 	const struct smaps_area *a = &j->in->areas->items[s->area];
 	size_t i = sorted_first_of(j->blocks.items, j->blocks.n, sizeof *j->blocks.items, s->start);
@@ -251,7 +251,7 @@ static void add_all_pages(struct joining *j) {
 	}
 }
 
-/** Without pages a line is its owner's if it has one owner alone. */
+/** Without pages, a line with a single owner is that owner's. */
 static void add_all_lines(struct joining *j) {
 	const struct owner_span *spans = j->owners.spans.items;
 	for (size_t i = 0, k; i < j->owners.spans.n; i = k) {
@@ -274,7 +274,7 @@ static void add_all_lines(struct joining *j) {
 	}
 }
 
-// ---- what comes out
+// ---- results
 
 static void add_heap(struct joining *j) {
 	for (uint8_t part = 0; part <= REC_PART_HEAP_PARTLY_FREE; part++) {
@@ -292,7 +292,7 @@ static void add_heap(struct joining *j) {
 
 ORDER_OF(by_part_and_bytes, struct parts_row, LOWEST(part) ?: HIGHEST(resident_bytes));
 
-/** The heap in one row, and the smallest of many rows of a part as one without a name. */
+/** Merge the heap into one row, and the smallest of a part's many rows into one without a name. */
 static void put_rows(struct parts *out) {
 	size_t n = 0, n_of_part = 0;
 	vec_sort(&out->rows, by_part_and_bytes);
@@ -326,7 +326,7 @@ static uint64_t weight_of(const struct rec_untouched *u) {
 ORDER_OF(by_weight, struct rec_untouched,
 		compare_u64(weight_of(b), weight_of(a)) ?: HIGHEST(resident_bytes));
 
-/** What is asked for: only where all that is not resident was never touched. */
+/** Count what is asked for, if whatever is not resident is known to be untouched. */
 static void start_untouched(struct joining *j) {
 	if (j->in->pages->how == PAGEMAP_REFUSED || j->in->pages->skipped_bytes > 0 ||
 			j->out->look.swap_bytes > 0 || !j->in->knows_all_blocks) {
@@ -349,8 +349,8 @@ static void put_untouched(struct joining *j) {
 }
 
 /**
- * What was resident in a line but in none of the pages that were read has no owner. If they were
- * all read and the process runs, it went in between; RSS does not say so if as much came.
+ * What was resident in a line but not in the pages that were read has no owner. If all were read
+ * and the process runs, it vanished in between; RSS does not show it if as much came.
  */
 static void add_rest(struct joining *j) {
 	uint64_t sum = SUM(i, j->out->rows.n, j->out->rows.items[i].resident_bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Says how a recording ended: whether all of the program is in it, and what ended it. */
+/* Says how a recording ended: whether it has the whole program, and what ended that. */
 #include "engine/lens/parts.h"
 #include "engine/memory.h"
 #include "engine/quality/parts.h"
@@ -7,7 +7,7 @@
 enum { PARTS_SAID = 4 }; // of resident memory
 enum { WORDS_MAX = 128 };
 
-// Signals as Linux numbers them, and a file says them
+// Signals as numbered by Linux, and in files
 enum { SIGNAL_KILL = 9, SIGNAL_CPU_TIME = 24, SIGNAL_FILE_SIZE = 25 };
 
 static bool is_imported(const struct recording *r) {
@@ -115,7 +115,7 @@ static const char *put_end(const struct rec_meta *m, char out[WORDS_MAX]) {
 				: format_text(out, WORDS_MAX, "was ended by signal %d", m->exit_status);
 }
 
-/** What it had reached, or what failed for it. */
+/** The limit that it reached, or what failed because of one. */
 static const char *put_limit(const struct recording *r, char out[WORDS_MAX]) {
 	const struct rec_meta *m = &r->meta;
 	bool is_signaled = m->ended == REC_SIGNALED;

@@ -37,7 +37,7 @@ static struct slice shown_path(const struct facts *f, uint32_t string) {
 	return f->is_redacted ? path_base(path) : path;
 }
 
-/** What leaves with no redacted file. */
+/** Never in a redacted file. */
 static void put_private(const struct facts *f, const char *key, uint32_t string) {
 	json_string_if(f->j, key, f->r->strings.items[f->is_redacted ? 0 : string]);
 }
@@ -70,12 +70,12 @@ static void put_program(const struct facts *f) {
 	json_string_if(f->j, "heaptrack_version", f->r->strings.items[m->version]);
 }
 
-/** A number, or null where an imported file does not say it. */
+/** Null where an imported file lacks it. */
 static void put_known(const struct facts *f, const char *key, uint64_t v, uint32_t number) {
 	json_number_if(f->j, key, !(f->missing & number), v);
 }
 
-/** A number, or null where nobody looked for blocks from before an attach. */
+/** Null where nobody looked for blocks from before an attach. */
 static void put_old(const struct facts *f, const char *key, uint64_t v) {
 	json_number_if(f->j, key, !f->r->meta.old_unknown, v);
 }

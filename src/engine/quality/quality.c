@@ -4,7 +4,7 @@
 #include "engine/memory.h"
 #include "engine/quality/parts.h"
 
-/** A file of another program that lacks numbers: they are nowhere shown as zero. */
+/** Another program's file may lack numbers, which are never shown as zero. */
 static void say_missing(struct quality_writer *w) {
 	static const struct {
 		uint32_t bit;
@@ -28,8 +28,7 @@ static void say_missing(struct quality_writer *w) {
 }
 
 /**
- * Allocations whose stacks are cut off before they reach main (or a thread's start). `is_strict`:
- * those that reach it and are cut off behind as well.
+ * Allocations whose stacks are cut off before main (or a thread's start); `is_strict`: or beyond.
  */
 static uint64_t count_cut_off(const struct quality_writer *w, bool is_strict) {
 	const struct recording *r = w->recording;
@@ -45,7 +44,7 @@ static uint64_t count_cut_off(const struct quality_writer *w, bool is_strict) {
 			is_cut[r->stacks.items[i].node] ? r->stacks.items[i].allocations : 0);
 }
 
-/** Of less than 1 % of the allocations nothing is said; `--json` has their number. */
+/** Silent below 1 % of the allocations; --json has the number. */
 static void say_truncated(struct quality_writer *w) {
 	const struct recording *r = w->recording;
 	uint64_t all = r->summary.allocations, truncated = r->quality.truncated_stacks;
@@ -54,7 +53,7 @@ static void say_truncated(struct quality_writer *w) {
 			"%s allocations (%s) have stacks without their outer callers: their sizes count; "
 			"in the tree they begin at the outermost caller that is known",
 			HUMAN_COUNT(cut), HUMAN_PERCENT(cut, all));
-	// The others found no room in the trie. Calls that map may be among them, and frees
+	// The others found no room in the trie; calls that map, and frees, may be among them
 	uint64_t known = truncated ? count_cut_off(w, true) : 0;
 	known += SUM(i, r->mappings.n, 2 * r->mappings.items[i].maps);
 	if (truncated > known && truncated - known >= all / 100 + 1 && !r->meta.has_free_stacks) {
@@ -78,7 +77,7 @@ static void say_peak_range(struct quality_writer *w) {
 static void say_losses(struct quality_writer *w) {
 	const struct rec_quality *q = &w->recording->quality;
 	const uint64_t all = w->recording->summary.allocations;
-	// How many events came after the recording's end is unknown
+	// The number of events after the recording's end is unknown
 	QUALITY_SAY_IF_ANY(w, "lost-events", q->recording_stopped_early ? 0 : q->lost_events,
 			"%s allocations or frees could not be recorded and are missing from the totals",
 			HUMAN_COUNT(q->lost_events));
@@ -147,7 +146,7 @@ static void say_before(struct quality_writer *w) {
 					: is_one ? " a"
 							 : "",
 			is_one ? "block" : "blocks");
-	// Of what ran before the first allocation was seen there are some, but never many
+	// There are always a few, from before the first allocation that was seen
 	bool is_many = w->recording->meta.source == REC_LAUNCHED && n > FEW && n > s->allocations / FEW;
 	QUALITY_SAY_IF_ANY(w, "missed-allocations", is_many ? n : 0,
 			"%s frees were of blocks whose allocation was not seen: an allocator's allocations "
@@ -155,7 +154,6 @@ static void say_before(struct quality_writer *w) {
 			HUMAN_COUNT(n), names_is_of_nim(w->names) ? " (build with -d:useMalloc)" : "");
 }
 
-/** Allocators that were seen and could not be hooked. */
 static void say_unhooked(struct quality_writer *w) {
 	const struct recording *r = w->recording;
 	const struct rec_allocator *all = r->allocators.items;
@@ -175,7 +173,7 @@ static void say_unhooked(struct quality_writer *w) {
 			n == 1 ? "it does" : "they do");
 }
 
-/** Silence would read as if nothing had been mapped. */
+/** Silence would suggest that nothing was mapped. */
 static void say_unmapped(struct quality_writer *w) {
 	const struct recording *r = w->recording;
 	bool is_ours = r->meta.source == REC_LAUNCHED || r->meta.source == REC_ATTACHED;
@@ -192,7 +190,7 @@ static void say_unmapped(struct quality_writer *w) {
 			"which pages the program has; root may");
 }
 
-/** By node: is there a function on its stack that the runtime knows, but that could not be read? */
+/** By node: is there a runtime's function on its stack that could not be read? */
 static const uint8_t *find_unread(const struct quality_writer *w) {
 	const struct recording *r = w->recording;
 	uint8_t *unread = arena_new(w->arena, uint8_t, r->nodes.n);
@@ -205,7 +203,7 @@ static const uint8_t *find_unread(const struct quality_writer *w) {
 	return unread;
 }
 
-/** The shares of the bytes at the peak whose site, or one of whose callers, has no name. */
+/** The shares of the peak's bytes whose site, or one of whose callers, has no name. */
 static void say_unnamed(struct quality_writer *w) {
 	const struct recording *r = w->recording;
 	uint64_t unnamed = 0, unread = 0, all = 0, heaviest = 0;
@@ -228,7 +226,7 @@ static void say_unnamed(struct quality_writer *w) {
 	const char *share = HUMAN_PERCENT(unnamed, all);
 	QUALITY_SAY_IF_ANY(w, "unnamed", module.size ? 0 : said,
 			"%s of the bytes at the peak come from generated code without names", share);
-	// A recording that broke off may have its names still to come
+	// A recording that broke off may get its names later
 	QUALITY_SAY_IF_ANY(w, "unnamed", module.size ? said : 0,
 			"%s of the bytes at the peak come from code without names, most of it in %.*s: %s",
 			share, SLICE_ARG(path_base(module)),

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* What is known of the runtimes: options that name functions, tools that show own memory. */
+/* What is known of runtimes: options that name functions, tools that show their own memory. */
 #include "engine/findings.h"
 
 static const struct runtime {
 	const char *name; // of the program; a version may follow
 	const char *language;
-	const char *naming;  // options, or what else to do. NULL: none is known
-	const char *objects; // what it keeps in mappings of its own; NULL: nothing
-	const char *telling; // who tells of them
+	const char *naming;  // options, or other advice; NULL: none
+	const char *objects; // what it keeps in its own mappings; or NULL
+	const char *telling; // what shows them
 } runtimes[] = {
 		{"node", "JavaScript", "--perf-basic-prof --interpreted-frames-native-stack",
 				"JavaScript's objects", "node --heap-prof tells of them"},

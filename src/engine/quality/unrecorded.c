@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: MIT
-/*
- * Says which processes were not recorded, why, and what records them, and whether an allocator was.
- * Advice is given only where it works.
- */
+/* Says which processes and allocators were not recorded, why, and what would really record them. */
 #include "engine/quality/parts.h"
 
-/** What can be done about a process that was not recorded. */
+/** How to record a process that was not. */
 enum advice { ADVICE_NONE, ADVICE_BY_ITSELF, ADVICE_ATTACH };
 
 static const struct reason {
 	const char *id;        // for scripts
-	const char *predicate; // of "the program ..."
+	const char *predicate; // after "the program ..."
 	enum advice advice;
 } reasons[REC_WHYS] = {
 		[REC_WHY_NONE] = {NULL, NULL, ADVICE_BY_ITSELF},
@@ -67,7 +64,6 @@ static void say_image(struct quality_writer *w, const struct rec_image *m) {
 
 // ---- children
 
-/** A path as a shell takes it. */
 static void put_word(struct buffer *out, struct slice word) {
 	const uint8_t *c = word.data;
 	if (word.size > 0 &&
@@ -89,12 +85,12 @@ static bool is_program_itself(const struct recording *r, uint32_t exe) {
 			ANY(i, r->images.n, slice_equal(name, r->strings.items[r->images.items[i].exe]));
 }
 
-/** "; the largest, NAME (pid, RSS), why: what records it"; alone, "; NAME (pid, RSS) why". */
+/** "; the largest, NAME (pid, RSS), why: what records it", without "the largest," if `is_only`. */
 static void put_largest(struct buffer *out, const struct recording *r, const struct rec_child *c,
 		bool is_only) {
 	struct slice exe = r->strings.items[c->exe];
 	const struct reason *reason = &reasons[c->why < REC_WHYS ? c->why : REC_WHY_UNKNOWN];
-	// Starting a program again does not record the processes that it starts by itself
+	// Running a program again does not record the processes that it starts
 	bool is_worker = c->is_fork || is_program_itself(r, c->exe);
 	bool may_join = c->why == REC_WHY_NONE && r->meta.source == REC_LAUNCHED &&
 			r->allocators.n + r->processes.n == 0;
@@ -127,17 +123,14 @@ static const struct rec_child *largest_child(const struct recording *r) {
 	return MOST(c, r->children, c->name != 0 ? c->peak_rss_bytes + 1 : 0);
 }
 
-/**
- * A launcher (a shim of pyenv, Rscript) runs small helpers before it executes the intended program.
- * They do not affect the figures.
- */
+/** A launcher (a shim of pyenv, Rscript) first runs small helpers, which do not affect figures. */
 static bool are_minor(const struct recording *r) {
 	const struct rec_child *largest = largest_child(r);
 	return r->meta.n_images > 1 && largest &&
 			largest->peak_rss_bytes < r->summary.peak_rss_bytes / 10;
 }
 
-/** How many there are, if they are minor or not; else 0. */
+/** How many there are, if are_minor() is `is_minor`; else 0. */
 static uint64_t put_children(struct buffer *text, const struct recording *r, bool is_minor) {
 	uint64_t n = r->quality.children_forked + r->quality.children_executed;
 	if (n == 0 || are_minor(r) != is_minor) {
@@ -162,7 +155,7 @@ uint64_t quality_minor_children(const struct recording *r, struct buffer *text) 
 	return put_children(text, r, true);
 }
 
-/** The program only started what is worth looking at. */
+/** Did the program only start what is worth looking at? */
 static bool is_launcher(const struct recording *r) {
 	const struct rec_child *largest = largest_child(r);
 	return largest && largest->peak_rss_bytes > 2 * r->summary.peak_rss_bytes;
@@ -174,7 +167,7 @@ void quality_say_launched(struct quality_writer *w) {
 	}
 }
 
-/** In a tree, a linked allocator is not recorded: of which process nothing was, for 100 ms. */
+/** In a tree, linked allocators are not recorded: names a process without events for 100 ms. */
 static void say_silent(struct quality_writer *w) {
 	const struct recording *r = w->recording;
 	const struct rec_process *longest = MOST(p, r->processes,
@@ -201,7 +194,7 @@ void quality_say_unrecorded(struct quality_writer *w) {
 	say_silent(w);
 }
 
-/** Does a stack that maps memory lead through functions of mimalloc in that module? */
+/** Does a stack that maps memory go through mimalloc in that module? */
 static bool is_through_mimalloc(const struct recording *r, uint32_t node, uint32_t module) {
 	for (; node != 0; node = r->nodes.items[node].parent) {
 		const struct rec_location *l = &r->locations.items[r->nodes.items[node].location];
@@ -217,7 +210,7 @@ static bool is_through_mimalloc(const struct recording *r, uint32_t node, uint32
 }
 
 bool quality_lacks(const struct recording *r, const struct rec_allocator *a) {
-	enum { WHOLE = 16 }; // who only has some functions of these names may do anything
+	enum { WHOLE = 16 }; // a module with only some of these functions may do anything
 	struct slice names = r->strings.items[a->functions], name;
 	bool may_be_unused = r->meta.source == REC_LAUNCHED && r->mapping_edges.n > 0 &&
 			a->n_functions >= WHOLE;

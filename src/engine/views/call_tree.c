@@ -1,35 +1,34 @@
 // SPDX-License-Identifier: MIT
 /*
- * Makes the call tree, outermost frames first, and adds costs to it. The recording's nodes come
- * parents first. Each is followed from where its caller ended: frame by frame, outermost first, a
- * child of that name is looked up or made. So the tree is made in one pass; then it is laid out in
- * pre-order. Two recordings make one tree if one is followed after the other, and the keys of nodes
- * are labels that both have.
+ * Makes the call tree and adds costs to it. The recording's nodes come parents first. Each is
+ * followed from where its caller ended: frame by frame, outermost first, a child of that name is
+ * found or made. So the tree is made in one pass, and then laid out in pre-order. Two recordings
+ * make one tree if one is followed after the other and nodes are keyed by labels that both have.
  */
 #include "engine/call_tree.h"
 
 enum { NODE_NONE = INDEX_NONE };
 
-/** A tree under construction: nodes as they come, children as lists. */
+/** A tree under construction: nodes in order of creation, children as lists. */
 struct maker {
 	VEC(struct call_node) nodes;
 	struct index children; // (parent, key) -> node
 	struct index label_ids;
 
-	// Of the recording that is followed
+	// Of the recording being followed
 	const struct lens *lens;
 	const struct recording *recording;
 	const struct names *names;
 	struct lens_match match;
 	struct end *ends; // per node
-	uint32_t *keys;   // the numbers of labels, see key_of; NULL: functions are keys
+	uint32_t *keys;   // label numbers, see key_of; NULL: functions are keys
 	bool is_by_frame; // keys are per frame, else per function
 };
 
 /** Where a stack ended in the tree. */
 struct end {
-	uint32_t node;    // NODE_NONE: no frame of the focus came yet
-	uint32_t n_boxed; // frames of the box that node is, so far; 0: it is none
+	uint32_t node;    // NODE_NONE: no frame of the focus yet
+	uint32_t n_boxed; // frames of the box so far; 0: not a box
 };
 
 static uint32_t child_of(struct maker *m, uint32_t parent, uint32_t key, const struct name *name) {
@@ -42,7 +41,7 @@ static bool has_groups(const struct maker *m) {
 	return m->lens->group != LENS_BY_FUNCTION;
 }
 
-/** Where the number of its label is: frames of one function may be of several packages or files. */
+/** Where the number of its label is: frames of one function may be in several packages or files. */
 static uint32_t *label_at(const struct maker *m, const struct name *frame) {
 	return &m->keys[m->is_by_frame ? names_number(m->names, frame) : frame->function_id];
 }
@@ -51,7 +50,7 @@ static uint32_t key_of(const struct maker *m, const struct name *frame) {
 	return m->keys ? *label_at(m, frame) : frame->function_id;
 }
 
-/** One frame further in. */
+/** Follow one frame inwards. */
 static void follow(struct maker *m, struct end *end, const struct name *frame) {
 	unsigned is = lens_frame_of(&m->match, frame);
 	if (end->node == NODE_NONE) {
@@ -93,7 +92,7 @@ static void follow_all(struct maker *m) {
 // ---- labels
 
 static struct slice label_of(const struct name *f, enum lens_group group) {
-	// Code whose source file is not known is of its program or library, which is a file as well
+	// Code without a known source file is in the file of its program or library
 	struct slice s = group == LENS_BY_FUNCTION          ? diff_label(f)
 			: group == LENS_BY_PACKAGE                  ? names_package(f)
 			: group == LENS_BY_FILE && f->file.size > 0 ? f->file
@@ -101,7 +100,7 @@ static struct slice label_of(const struct name *f, enum lens_group group) {
 	return s.size ? s : slice_of_text("(unknown)");
 }
 
-/** The number of a label, a new one if need be. */
+/** The number of a label, new if need be. */
 static uint32_t intern(struct index *ix, struct call_tree *t, struct slice label) {
 	uint64_t hash = slice_hash(SLICE_HASH, label);
 	return INDEX_FIND_OR_PUT(ix, hash, i, slice_equal(t->labels[i], label), t->labels, t->n_keys,
@@ -120,7 +119,7 @@ static void find_labels(struct maker *m, struct arena *scratch, struct call_tree
 	}
 }
 
-/** Room for the labels of so many frames; 0, the root's, is no frame's. */
+/** `n_frames`: room for that many labels; 0 is the root's. */
 static void begin(struct maker *m, struct call_tree *t, size_t n_frames, struct arena *arena) {
 	t->labels = n_frames ? arena_new(arena, struct slice, n_frames + 1) : NULL;
 	t->n_keys = 1;
@@ -128,7 +127,7 @@ static void begin(struct maker *m, struct call_tree *t, size_t n_frames, struct 
 	(void)vec_push(&m->nodes);
 }
 
-/** Further stacks: m->ends then says where they end. */
+/** Add the stacks of a recording; m->ends then tells where they end. */
 static void add_recording(struct maker *m, const struct diff_input *in, struct arena *scratch,
 		struct call_tree *t) {
 	struct lens names_only = *in->lens;
@@ -151,7 +150,7 @@ static uint32_t end_of_stack(const struct maker *m, uint32_t stack) {
 
 // ---- pre-order
 
-/** new_of[old]: its place in pre-order. Children stand in the order in which they came. */
+/** new_of[old]: its place in pre-order. Children keep their order. */
 static void lay_out(const struct maker *m, struct arena *arena, uint32_t *new_of,
 		struct call_tree *t) {
 	uint32_t n = (uint32_t)m->nodes.n;
@@ -177,7 +176,7 @@ static void lay_out(const struct maker *m, struct arena *arena, uint32_t *new_of
 	t->n = n;
 }
 
-/** Stacks in the order of their nodes. */
+/** Sort stacks by their nodes. */
 static void put_stacks(struct arena *arena, struct call_tree *t) {
 	t->stacks = arena_new(arena, uint32_t, t->n_stacks);
 	t->first = arena_new(arena, uint32_t, t->n + 2ul);
@@ -188,9 +187,7 @@ static void put_stacks(struct arena *arena, struct call_tree *t) {
 	}
 }
 
-/**
- * The innermost node above (or at) `end` that is the frame the stack is named after; else `end`.
- */
+/** The innermost node at or above `end` that is the frame the stack is named after; else `end`. */
 static uint32_t find_site(const struct maker *m, const struct call_tree *t, uint32_t rec_node,
 		uint32_t end) {
 	const struct name *named = lens_site(m->lens, m->names, rec_node);
@@ -263,7 +260,7 @@ static bool are_same_names(const struct slice *a, uint32_t n_a, const struct sli
 	return n_a == n_b && ALL(i, n_a, slice_equal(a[i], b[i]));
 }
 
-/** Two ranges of one recording, for one: their stacks end in the same nodes. */
+/** As of two ranges of one recording: their stacks end in the same nodes. */
 static bool have_same_tree(const struct diff_input *x, const struct diff_input *y) {
 	const struct lens *a = x->lens, *b = y->lens;
 	return x->recording == y->recording && x->names == y->names && a->group == b->group &&
@@ -334,7 +331,7 @@ static int compare_costs(const struct lens *l, const struct call_function *a,
 
 ORDER_BY(heaviest_first, struct call_function, compare_costs(user, a, b) ?: LOWEST(node));
 
-/** Functions with any cost, by their weight. */
+/** Functions with any cost, by weight. */
 static struct call_functions rank_functions(const struct call_function *by_key, uint32_t n_keys,
 		const struct lens *l, struct arena *arena) {
 	struct call_functions out = {.items = arena_new(arena, struct call_function, n_keys)};
@@ -348,7 +345,7 @@ static struct call_functions rank_functions(const struct call_function *by_key, 
 struct call_functions call_tree_functions(const struct tree_costs *costs, struct arena *arena) {
 	const struct call_tree *t = costs->tree;
 	SCOPED(arena) scratch = {0};
-	// One more: the root, for stacks without any frame
+	// One more, for stacks without any frame
 	struct call_function *by_key = arena_new(&scratch, struct call_function, t->n_keys + 1ul);
 	uint32_t *open_until = arena_new(&scratch, uint32_t, t->n_keys + 1ul);
 	for (uint32_t i = 1; i < t->n; i++) {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * The call tree from the inside out: from allocating functions to their callers. A node is a list
- * of paths: where each began, and how far up it was followed. To open a node is to follow each path
- * by one call and to gather the paths by the function they then stand in.
+ * The bottom-up tree, from allocating functions to their callers. A node is a list of paths: where
+ * each began, and how far up it was followed. Opening a node follows each path by one call, and
+ * groups the paths by the function they then stand in.
  */
 #include "engine/call_tree.h"
 
-/** A level in the making: paths, and what those cost that have no further node. */
+/** A level under construction: paths, and the costs of those without a further node. */
 struct level {
 	const struct tree_costs *costs;
-	bool is_inclusive; // paths begin in nodes, else they are stacks
+	bool is_inclusive; // paths begin in nodes, else in stacks
 	struct up_nodes out;
-	VEC(struct up_entry) entries; // those that stand in a node
+	VEC(struct up_entry) entries; // paths that stand in a node
 };
 
 static struct lens_costs cost_of(const struct level *l, uint32_t source) {
@@ -27,7 +27,7 @@ static void add_path(struct level *l, uint32_t node, uint32_t source) {
 	}
 }
 
-/** Nodes of the paths that stand in functions of one key. `group`: of each path. */
+/** Group paths by the key of their function. `group`: of each path. */
 static void find_groups(struct level *l, uint32_t *group) {
 	SCOPED(index) keys = {0};
 	const struct call_node *nodes = l->costs->tree->nodes;
@@ -45,7 +45,6 @@ static void find_groups(struct level *l, uint32_t *group) {
 
 HEAVIEST_FIRST(heaviest_first, struct up_node, node);
 
-/** The nodes of a level, from the paths that stand in them. */
 static struct up_nodes make_nodes(struct level *l, struct arena *arena) {
 	SCOPED(arena) scratch = {0};
 	const uint32_t n = (uint32_t)l->entries.n;
@@ -88,7 +87,7 @@ struct up_nodes call_tree_callers(const struct tree_costs *costs, struct slice f
 		if (is_it) {
 			add_path(&l, i, i);
 		}
-		i = is_it ? t->nodes[i].end : i + 1; // what it calls is in its costs
+		i = is_it ? t->nodes[i].end : i + 1; // its callees are in its costs
 	}
 	return make_nodes(&l, arena);
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Weighs the nodes of the call tree that two recordings have in common. What grew and what shrank
- * is told apart by the stacks that end in a node, and summed up like the weights.
+ * Weighs the nodes of the merged call tree of two recordings. What grew and what shrank is told
+ * apart by the stacks that end in a node, and summed up like the weights.
  */
 #include "engine/call_tree.h"
 
-/** Costs come in no order of the tree: nodes are called for before their turn. */
+/** Costs are not in tree order, so nodes are prefetched. */
 static void add_own(struct diff_tree *t, const struct lens *l, const struct lens_costs *costs,
 		const uint32_t *of_stack, uint32_t n, int side) {
 	enum { AHEAD = 16 };

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * What holds live blocks as call stacks, so that every view of these shows it: "insert() called by
- * table() called by g_cache" are blocks of insert() that blocks of table() lead to, which g_cache
- * holds. A frame of a site is the one that names it.
+ * What holds live blocks, as call stacks, so that every view of stacks shows it: "insert() called
+ * by table() called by g_cache" are insert()'s blocks, to which table()'s blocks lead, which
+ * g_cache holds. A site's frame is the one that names it.
  */
 #include "engine/memory.h"
 
-/** Further rows of a table, as many as there are holders. */
+/** Grow a table of the recording by as many rows as there are holders. */
 #define MAKE_ROOM(table)                                                       \
 	(r->table.items = memcpy(arena_alloc(&r->arena, r->table.n + r->holders.n, \
 									 sizeof *r->table.items),                  \
 			 r->table.items, r->table.n * sizeof *r->table.items))
 
-/** The place whose one frame names what a stack is of. 0: it has none. */
+/** A location with the one frame that names a stack, or an empty one. */
 static struct rec_location place_of(const struct recording *r, const struct names *n,
 		uint32_t node) {
 	const struct name *site = names_site(n, node);
@@ -29,7 +29,7 @@ static struct rec_location place_of(const struct recording *r, const struct name
 	return (struct rec_location){0};
 }
 
-/** A place that has only a name, and perhaps a line. */
+/** A location that has only a name, and perhaps a line. */
 static struct rec_location place_called(struct recording *r, const struct rec_holder *h) {
 	r->frames.items[r->frames.n] = (struct rec_frame){.function = h->name,
 			FIELDS_OF(h, file, line)};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Puts mappings, or what of blocks was in memory or was not, in the place of blocks. */
+/* Puts mappings, or resident, absent or held bytes, in the place of blocks. */
 #include "engine/memory.h"
 
 static void put_mappings(const struct recording *r, struct arena *arena, struct recording *out) {
@@ -25,7 +25,7 @@ static void put_mappings(const struct recording *r, struct arena *arena, struct 
 	}
 }
 
-/** What has no row of its own has no stack: node 0. */
+/** Bytes without a row of their own have no stack: node 0. */
 static void add_resident(const struct recording *r, const struct memory_look *m,
 		struct recording *out) {
 	struct rec_stack *rest = &out->stacks.items[out->stacks.n++];
@@ -87,7 +87,7 @@ static void put_grades(const struct recording *r, const struct memory_grades *g,
 	}
 }
 
-/** Rows are stacks of their own (held_add_stacks). */
+/** Rows have stacks of their own (held_add_stacks). */
 static void put_holders(const struct recording *r, const struct memory_grades *g,
 		struct arena *arena, struct recording *out) {
 	out->stacks.items = arena_new(arena, struct rec_stack, r->holders.n + 1ul);
@@ -110,7 +110,7 @@ bool memory_lacks_look(const struct recording *r, const char *what, struct err *
 			SLICE_ARG(buffer_view(&moments)));
 }
 
-/** What points to blocks: of the newest look in the lens's time. */
+/** What points to blocks, as of the newest look in the lens's time. */
 static bool put_graph(const struct recording *r, const struct lens *l, struct arena *arena,
 		struct recording *out, struct err *err) {
 	const struct memory_grades g = memory_grades(r, l->time.size ? l->until_ns : UINT64_MAX);

@@ -2,7 +2,7 @@
 /* The looks of a recording as JSON: each with its parts, and who has how much of them. */
 #include "engine/memory.h"
 
-/** Whose call mapped it; `mapping` as in a part. */
+/** The stack that mapped it; `mapping` as in a part. */
 static void put_maker(const struct looks_writer *w, uint32_t mapping) {
 	if (mapping) {
 		w->put_stack(w->user, w->r->mappings.items[mapping - 1].node);
@@ -38,7 +38,7 @@ static void put_part(const struct looks_writer *w, const struct memory_look *m, 
 	}
 }
 
-/** What of the live blocks of a stack was not in memory. */
+/** What of a stack's live blocks was not in memory. */
 static void put_untouched(const struct looks_writer *w, const struct rec_untouched *u) {
 	struct json *j = w->j;
 	JSON_OBJECT(j, NULL);
@@ -46,7 +46,7 @@ static void put_untouched(const struct looks_writer *w, const struct rec_untouch
 	w->put_stack(w->user, w->r->stacks.items[u->stack].node);
 }
 
-/** Null: no limit of a control group is known. */
+/** Null: no limit is known. */
 static void put_group(struct json *j, const struct rec_group *g) {
 	if (!g) {
 		json_null(j, "control_group");
@@ -107,7 +107,7 @@ void memory_put_grades_json(struct json *j, const struct memory_grades *g) {
 	}
 }
 
-/** The newest first. */
+/** Newest first. */
 static void put_graded_looks(struct json *j, const struct recording *r) {
 	JSON_LIST(j, "looks");
 	for (uint32_t i = r->looks.n; i-- > 0;) {
@@ -124,7 +124,7 @@ static void put_graded_looks(struct json *j, const struct recording *r) {
 	}
 }
 
-/** What blocks were: of a class, or of those of a stack whose type was looked at. */
+/** The classes of blocks, or of the examined blocks of a stack. */
 static void put_classes(const struct looks_writer *w) {
 	static const char *const kinds[REC_CLASS_KINDS] = {"python", "nim", "cpp"};
 	JSON_LIST(w->j, "classes");
@@ -139,7 +139,7 @@ static void put_classes(const struct looks_writer *w) {
 	}
 }
 
-/** The roots. What is below them is a tree under the metric `held`. */
+/** Only the roots; what is below them is a tree under the metric `held`. */
 static void put_holders(const struct looks_writer *w) {
 	JSON_LIST(w->j, "holders");
 	EACH_THAT(h, w->r->holders, h->above == 0) {

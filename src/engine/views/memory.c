@@ -164,7 +164,7 @@ struct rec_change memory_changes(const struct recording *r, const struct names *
 	return all;
 }
 
-/** Code without a name is that of its module. */
+/** Unnamed code is its module's. */
 static bool is_same_maker(const struct name *a, const struct name *b) {
 	if (!a || !b || a == b) {
 		return a == b;
@@ -192,7 +192,7 @@ struct memory_row *memory_rows(const struct memory_look *m, uint8_t part, const 
 		name.size -= is_given && ends_with(name, gone) ? strlen(gone) : 0; // as any memfd is
 		struct memory_row *row = FIND(known, rows, *n_rows,
 				is_same_maker(known->maker, maker) && slice_equal(known->name, name));
-		if (!row) { // they come largest first: so does the function of a runtime
+		if (!row) { // rows come largest first: so does a runtime's function
 			const struct name *via = maker && maker->is_runtime ? names_site_frame(n, node, maker)
 																: NULL;
 			row = &rows[(*n_rows)++];

@@ -5,13 +5,14 @@
 
 struct rank *rank_stacks(const struct recording *r, enum lens_metric metric, uint32_t *n) {
 	const size_t most = r->stacks.n + 1ul;
-	FREED struct radix_item *items = memory_new(2 * most, sizeof *items); // behind: for sorting
+	FREED struct radix_item *items = memory_new(2 * most,
+			sizeof *items); // second half: for sorting
 	struct rank *ranks = memory_new(most, sizeof *ranks);
 	*n = 0;
 	for (uint32_t i = 0; i < r->stacks.n; i++) {
 		struct lens_costs c = lens_stack_costs(metric, &r->stacks.items[i]);
 		items[*n] = (struct radix_item){~lens_metric_weight(metric, &c), i};
-		*n += c.blocks > 0; // a block of zero bytes weighs nothing, but it is a block
+		*n += c.blocks > 0; // a block of zero bytes weighs nothing, but is a block
 	}
 	radix_sort(items, items + most, *n);
 	for (uint32_t i = 0; i < *n; i++) {
@@ -29,7 +30,7 @@ struct breakdown rank_sites(const struct recording *r, const struct names *n,
 	lens.metric = metric;
 	check(lens_apply(&lens, r, n, &scratch, &result, NULL));
 	*total = result.total;
-	EACH_NUMBER(i, r->stacks.n, result.stacks[i].blocks == 0) { // such a stack is in no site
+	EACH_NUMBER(i, r->stacks.n, result.stacks[i].blocks == 0) { // not part of any site
 		result.stacks[i] = (struct lens_costs){0};
 	}
 	struct breakdown out = breakdown_make(BY_SITE, &lens, r, n, &result, arena);
@@ -42,7 +43,7 @@ struct breakdown rank_sites(const struct recording *r, const struct names *n,
 
 // ---- by node
 
-/** What is suppressed, by its new rows. `row`: per node, its stack + 1. */
+/** Suppressed blocks by their new rows. `row`: per node, its stack + 1. */
 static void suppressed_by_node(const struct recording *r, const uint32_t *row, struct arena *arena,
 		struct recording *out) {
 	uint32_t n = 0;

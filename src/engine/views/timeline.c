@@ -2,7 +2,7 @@
 /* Sums up the intervals of a lens at each edge. */
 #include "engine/breakdown.h"
 
-/** Bytes and blocks hold what comes and goes at an edge, modulo 2^64, until they are summed up. */
+/** Until summed up, bytes and blocks are the changes at an edge, modulo 2^64. */
 static void add_intervals(const struct recording *r, const struct lens_result *result,
 		struct timeline_point *points) {
 	for (uint32_t i = 0; i < r->intervals.n; i++) {
@@ -32,7 +32,7 @@ static struct timeline_point point_of(const struct rec_edge *e, const struct rec
 	};
 }
 
-/** What is known at the end, as if it were an edge. */
+/** The end, as if it were an edge. */
 static struct rec_edge end_of(const struct recording *r) {
 	return (struct rec_edge){
 			.time_ns = r->meta.duration_ns,
@@ -60,13 +60,13 @@ struct timeline timeline_make(const struct lens *l, const struct recording *r,
 	struct timeline_point *points = arena_new(arena, struct timeline_point, n);
 	if (r->intervals.n) {
 		add_intervals(r, result, points);
-		// From what comes and goes to what lives.
+		// From changes to live values
 		for (uint32_t i = 1; i < n; i++) {
 			points[i].bytes += points[i - 1].bytes;
 			points[i].blocks += points[i - 1].blocks;
 		}
 	} else if (!result->is_left_out) {
-		// Imported recordings may have edges only: then the whole is known, and no part of it
+		// Imported recordings may have edges only: then only the whole is known
 		copy_edges(r, r->edges.items, r->edges.n, points);
 	}
 	for (uint32_t i = 0; i < n; i++) {
@@ -78,7 +78,7 @@ struct timeline timeline_make(const struct lens *l, const struct recording *r,
 	return (struct timeline){.points = points + first, .n = last - first + 1};
 }
 
-/** How many points of the curve are not after edge `edge`. */
+/** How many points of the curve are at or before edge `edge`. */
 static uint32_t points_until(const struct recording *r, int32_t edge) {
 	uint32_t n = 0;
 	while (edge >= 0 && n < r->curve.n &&

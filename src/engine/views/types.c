@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT
 /*
- * What proves what type a block is of: debug data at the call, else a table of functions. A frame
- * proves a type only if all that it asks for is of this type: a constructor that was inlined into
- * it asks for something else. So most rows are functions that construct nothing; for others there
- * must be debug data, which name what was inlined. Old names of Rust have the parameter ("T") where
- * debug data do not say what it is.
+ * What proves a block's type: debug data at the call, else a table of functions. A frame proves a
+ * type only if everything it requests is of this type; a constructor inlined into it requests
+ * something else. So most rows are functions that construct nothing; others need debug data, which
+ * name what was inlined. Old Rust names have a type parameter ("T") where debug data do not tell
+ * the type.
  */
 #include "engine/views/types.h"
 
 #include "engine/names/owner.h"
 
 enum where {
-	OF_CLASS,     // the first argument of the class: Vec<T>::push
-	OF_METHOD,    // of the function itself: make_unique<T>
+	OF_CLASS,     // the class's first argument: Vec<T>::push
+	OF_METHOD,    // the function's own: make_unique<T>
 	OF_ALLOCATOR, // the class's first argument is an allocator of it
 };
 
 static const struct row {
 	const char *class;
-	const char *methods; // a list of texts; "new*" begins so; NULL: any
+	const char *methods; // a list of texts; "new*" is a prefix; NULL: any
 	uint8_t where;
 	bool needs_lines;
 } rows[] = {
@@ -47,7 +47,7 @@ static const struct row {
 				OF_CLASS, false},
 };
 
-// What lies between those and the allocator
+// Functions between those and the allocator
 static const char passing[] =
 		"|alloc::alloc::|<alloc::alloc::Global|std::alloc::|alloc::raw_vec::"
 		"|<alloc::raw_vec::RawVecInner|alloc::boxed::box_new_uninit|hashbrown::raw::alloc::"
@@ -77,19 +77,19 @@ static struct slice part(struct slice s, size_t from, size_t to) {
 	return slice_of(s.data + from, to - from);
 }
 
-/** The ">" of "fn() -> T" is no bracket. */
+/** The ">" of "fn() -> T" is not a bracket. */
 static bool is_arrow(struct slice s, size_t i) {
 	return s.data[i] == '>' && i > 0 && s.data[i - 1] == '-';
 }
 
-/** Walks over a name: how deep in brackets the next byte is. */
+/** Update the bracket depth for the next byte. */
 static void step(struct slice s, size_t i, size_t *depth) {
 	uint8_t c = s.data[i];
 	*depth += c == '<' || c == '(' || c == '[' || c == '{';
 	*depth -= *depth > 0 && !is_arrow(s, i) && (c == '>' || c == ')' || c == ']' || c == '}');
 }
 
-/** The place of the first of some bytes outside of all brackets; the size: there is none. */
+/** The position of the first of these bytes outside of all brackets, or the size. */
 static size_t find_outside(struct slice s, const char *bytes) {
 	size_t depth = 0;
 	for (size_t i = 0; i < s.size; i++) {
@@ -101,12 +101,12 @@ static size_t find_outside(struct slice s, const char *bytes) {
 	return s.size;
 }
 
-/** Where the bracket that a name begins with is closed; its size if it is not. */
+/** Where the bracket that begins a name is closed, or the size. */
 static size_t closed_at(struct slice s) {
 	return 1 + find_outside(part(s, 1, s.size), ">)]}");
 }
 
-/** "a::B<c::D>::e<f>": behind the last "::" outside of brackets; 0: there is none. */
+/** "a::B<c::D>::e<f>": after the last "::" outside of brackets, or 0. */
 static size_t last_part_at(struct slice s) {
 	size_t depth = 0, at = 0;
 	for (size_t i = 0; i + 1 < s.size; i++) {
@@ -141,7 +141,7 @@ static struct slice first_argument(struct slice arguments) {
 	return trimmed(part(arguments, 0, find_outside(arguments, ",")));
 }
 
-/** Without what the versions of the libraries put in between: "std::__cxx11::", "std::__1::". */
+/** Ignores the library's inline namespaces: "std::__cxx11::", "std::__1::". */
 static bool is_class(struct slice s, const char *class) {
 	static const char *const between[] = {"__cxx11::", "__1::"};
 	size_t std = sizeof "std::" - 1, n = strlen(class);
@@ -161,7 +161,7 @@ static bool is_method(struct slice s, const char *methods) {
 	return !methods || SOME(next_text(&methods, &pattern), has_parts(s, pattern, true, true));
 }
 
-/** A function's class and its own name, each with arguments. False: it has no class. */
+/** Split a function into class and name, each with arguments. False: no class. */
 static bool split(struct slice f, struct template *class, struct template *method) {
 	if (starts_with(f, "<")) { // Rust: "<alloc::vec::Vec<T> as Trait>::method"
 		size_t end = closed_at(f);
@@ -200,7 +200,7 @@ static struct slice argument_of(const struct row *row, const struct template *cl
 													  : (struct slice){0};
 }
 
-/** "T", not "u8" or "app::Point": Rust's types have a path, or begin with a small letter. */
+/** "T", not "u8" or "app::Point": Rust's types have a path, or begin with a lower-case letter. */
 static bool is_parameter(struct slice type) {
 	return type.size > 0 && isupper(type.data[0]) && !memchr(type.data, ':', type.size);
 }
@@ -239,9 +239,9 @@ const struct name *type_of_stack(const struct recording *r, const struct names *
 	return proof == TYPE_PROVED ? last : NULL;
 }
 
-// ---- for people
+// ---- for display
 
-/** How much of a text is an allocator that is the default: ", std::allocator<int>" before a ">". */
+/** The length of a default allocator's text: ", std::allocator<int>" before a ">". */
 static size_t default_allocator(struct slice s) {
 	static const char text[] = ", std::allocator";
 	if (!starts_with(s, text) || s.size == sizeof text - 1 || s.data[sizeof text - 1] != '<') {
@@ -284,7 +284,7 @@ static void put_plain(struct buffer *out, struct slice s) {
 	}
 }
 
-/** Once more, for allocators of libc++ are the default's only without its version. */
+/** Twice, since libc++'s allocators are only recognized without the inline namespace. */
 static const char *plain(struct slice s, struct arena *arena) {
 	SCOPED(buffer) once = {0}, twice = {0};
 	put_plain(&once, s);

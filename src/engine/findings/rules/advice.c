@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Advises what would tell more than this recording does. */
+/* Says what would make a recording tell more. */
 #include "engine/findings/parts.h"
 #include "engine/names/owner.h"
 
-/** How a program is built with lines, by what its names look like. */
+/** How to build the program with line information, judging by its symbols. */
 static const char *how_to_have_lines(const struct finder *f) {
 	for (uint32_t i = 0; i < f->r->frames.n; i++) {
 		struct slice symbol = f->r->strings.items[f->r->frames.items[i].symbol];
@@ -17,7 +17,7 @@ static const char *how_to_have_lines(const struct finder *f) {
 	return "-g";
 }
 
-/** Most that its functions allocated is of such as have names, but neither files nor lines. */
+/** Most of what its own functions allocated has names, but no files and lines. */
 void find_no_lines(struct finder *f) {
 	uint64_t without = 0, all = 0;
 	const struct name *some = NULL;
@@ -44,7 +44,7 @@ void find_no_lines(struct finder *f) {
 	finder_say(f, FINDING_FACT, 0);
 }
 
-/** Only hands out memory: everything below its own frame is the allocator. */
+/** Is everything below its own frame the allocator? */
 static bool only_forwards(struct finder *f, uint32_t stack) {
 	struct stack_walk w = walk_of(f, stack);
 	const struct name *frame;
@@ -68,7 +68,7 @@ static uint32_t count_callers(struct finder *f, const struct place *p) {
 	return n;
 }
 
-/** A function that many call and that does nothing but allocate: offered, never folded silently. */
+/** A function with many callers that only allocates: suggests --fold, never folds it silently. */
 void find_wrapper(struct finder *f) {
 	enum { CALLERS = 20 };
 	const struct place *p = MOST_OF(place, f->places, f->n_places,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Finds work for the allocator that holds nothing: short-lived blocks, many of one size. */
+/* Finds wasted work of the allocator: short-lived blocks, many of one size. */
 #include "engine/findings/parts.h"
 
 /**
- * "228,686/s"; of a site that worked for less than a second or half of the run, "within 25 ms". The
- * time of most of its stacks counts: what a program does at its start is no pace of its work.
+ * "228,686/s"; for less than a second or half of the run, "within 25 ms". Goes by most of the
+ * site's stacks: activity at the start says nothing about the rate.
  */
 static void put_pace(struct finder *f, const struct place *p) {
 	uint64_t run = f->r->meta.duration_ns, worked = p->last_ns - p->first_ns, n = 0, until = 0;
@@ -27,7 +27,7 @@ static void put_pace(struct finder *f, const struct place *p) {
 	finder_put(f, "per_s", rate);
 }
 
-/** The part before the last "::", without template arguments: "std::vector" of its push_back. */
+/** The part before the last "::", without template arguments: "std::vector" for its push_back. */
 static struct slice qualifier_of(struct slice name) {
 	size_t end = 0;
 	for (size_t i = 0; i + 1 < name.size && name.data[i] != '('; i++) {
@@ -37,7 +37,7 @@ static struct slice qualifier_of(struct slice name) {
 	return slice_of(name.data, arguments ? (size_t)(arguments - name.data) : end);
 }
 
-/** The class whose member asked for the memory: "std::vector", Rust's "Vec". Empty: none known. */
+/** The class whose member requested the memory: "std::vector", Rust's "Vec". Empty: none known. */
 static struct slice class_of(struct finder *f, const struct place *p) {
 	struct stack_walk w = walk_of(f, p->heaviest[BY_SHORT_LIVED]);
 	const struct name *frame, *via = NULL;
@@ -57,12 +57,12 @@ static struct slice class_of(struct finder *f, const struct place *p) {
 }
 
 /**
- * The most usual size of a place's short-lived blocks. Sizes are counted per stack, not per block:
- * they are of short-lived ones where (nearly) all are.
+ * The most common size of a place's short-lived blocks. Sizes are counted per stack, so only stacks
+ * whose blocks are nearly all short-lived count.
  */
 struct usual_size {
 	uint64_t size, count;
-	uint64_t n;        // blocks of the stacks whose blocks are nearly all short-lived
+	uint64_t n;        // blocks of those stacks
 	uint64_t left_out; // short-lived blocks of the other stacks
 };
 
@@ -88,10 +88,7 @@ static struct usual_size usual_size_of(const struct finder *f, const struct plac
 	return out;
 }
 
-/**
- * ", always 101 bytes" if it is known of all, "usually" if nine of ten are. No mean: of a tenth
- * that lives long it could be anything.
- */
+/** ", always 101 bytes" if known of all, "usually" for nine of ten. A mean could be far off. */
 static void put_size(struct finder *f, const struct place *p) {
 	struct usual_size usual = usual_size_of(f, p);
 	if (usual.n < p->short_lived / 10 * 9 || usual.n == 0) {
@@ -108,7 +105,7 @@ static void put_size(struct finder *f, const struct place *p) {
 	}
 }
 
-/** What the user's and the dependencies' sites make; a runtime's own is not theirs to change. */
+/** Without runtimes' sites, which nobody can change. */
 #define SUM_OF_OWN(f, field) \
 	SUM(i, (f)->n_places, (f)->places[i].name->is_runtime ? 0 : (f)->places[i].field)
 
@@ -121,7 +118,7 @@ static void say_churn(struct finder *f, struct place *p) {
 	put_size(f, p);
 	FINDER_PUT(f, p, short_lived, allocations);
 	bool is_felt = p->short_lived >= 10000 && p->short_lived >= SUM_OF_OWN(f, allocations) / 2;
-	// Few are not felt: who holds the peak comes before them
+	// Too few to notice: who holds the peak comes first
 	finder_say(f, is_felt ? FINDING_WORTH_IT : FINDING_EXPLAINS,
 			millionths(p->short_lived, s->allocations) / (is_felt ? 1 : 8));
 	p->has_churn_finding = true;
@@ -141,7 +138,7 @@ void find_churn(struct finder *f) {
 	}
 }
 
-/** Blocks of one size from one stack, so many that a pool of them would be felt. */
+/** Blocks of one size from one stack, enough that a pool would pay off. */
 void find_one_size(struct finder *f) {
 	enum { MANY = 10000 };
 	const struct recording *r = f->r;

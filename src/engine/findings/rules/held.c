@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Says what each site holds over time. A site is mentioned once: by what it never freed if that is
- * a good part of it, else by the shape of what it held.
+ * Says what each site holds over time. A site is mentioned once: for what it never freed if that is
+ * a good part of it, else for the shape of what it held.
  */
 #include "engine/findings/parts.h"
 #include "engine/lens/parts.h"
 
 enum { MIN_BYTES = 1000, MIN_RUNTIME_BYTES = 8000000 };
 
-/** " (12:03:05 to 12:13:07)", for runs that one remembers by the clock. */
+/** " (12:03:05 to 12:13:07)", for runs long enough to remember by the clock. */
 static void put_clock(struct finder *f, const struct rec_meta *m, uint64_t from_ns,
 		uint64_t to_ns) {
 	enum { LONG_RUN_S = 60 };
@@ -17,7 +17,7 @@ static void put_clock(struct finder *f, const struct rec_meta *m, uint64_t from_
 	}
 }
 
-/** The time to the limit of its control group, if it goes on like this. */
+/** How long until the limit of its control group is reached at this rate. */
 static void put_time_to_limit(struct finder *f, uint64_t rate) {
 	const struct recording *r = f->r;
 	uint64_t limit = r->meta.memory_limit_bytes;
@@ -35,9 +35,9 @@ static void put_time_to_limit(struct finder *f, uint64_t rate) {
 	finder_put(f, "limit_in_ns", (uint64_t)ns);
 }
 
-/** Nine tenths of it were still there in the last twentieth of the recording. */
+/** Were nine tenths of it still there in the last twentieth of the recording? */
 static bool is_held_to_end(const struct finder *f, const struct curve_facts *c) {
-	uint64_t run_ns = f->r->meta.duration_ns; // curves may end before, where nothing happens
+	uint64_t run_ns = f->r->meta.duration_ns; // curves may end earlier, when nothing happens
 	return c->held_until_ns >= run_ns - run_ns / 20;
 }
 
@@ -49,15 +49,15 @@ void put_window(struct finder *f, const struct curve_facts *c) {
 	finder_put(f, "grown_bytes", c->top_bytes - c->from_bytes);
 }
 
-/** So much came, of so much that is live at the end, while so much from before the attach went. */
+/** Did `came` of the `live` bytes or blocks replace `freed` ones from before the attach? */
 static bool is_replaced(uint64_t came, uint64_t live, uint64_t freed) {
 	uint64_t rise = live > freed ? live - freed : 0;
 	return freed > 0 && freed >= came / 2 && rise < came / 2;
 }
 
 /**
- * The heap as a whole did not grow by as much, for what was there before the attach went: by bytes,
- * or, of what is never freed, by blocks where the sizes of those that went are not known.
+ * Did the heap not grow by as much, because memory from before the attach was freed? By bytes, or
+ * for never freed blocks by number, if the sizes of those freed are unknown.
  */
 static bool replaces_old(const struct finder *f, const struct place *kept,
 		const struct curve_facts *c) {
@@ -66,7 +66,7 @@ static bool replaces_old(const struct finder *f, const struct place *kept,
 			(kept && is_replaced(kept->live_blocks, s->live_blocks, finder_unknown_frees(f)));
 }
 
-/** Where it is uneven, the rate of its last quarter. */
+/** If growth is uneven, the rate of its last quarter. */
 void put_rate(struct finder *f, const struct curve_facts *c) {
 	if (curve_has_rate(c)) {
 		SAY(f, " (%s/s%s)", HUMAN_BYTES(c->rate), c->is_even ? "" : " towards the end");
@@ -104,14 +104,12 @@ static void put_kept(struct finder *f, const struct place *p) {
 	finder_put(f, "bytes", p->live_bytes);
 }
 
-/** When so much of what is kept was there. */
+/** When the kept bytes reached this many. */
 static uint64_t kept_ns(const struct finder *f, const struct place *p, uint64_t bytes) {
 	return f->times_ns[sorted_first(p->kept_curve, f->n_points - 1, bytes)];
 }
 
-/**
- * By when all that is kept was there: a place's last allocation may have been of what was freed.
- */
+/** When everything kept was there: a place's last allocation may have been freed. */
 static uint64_t last_kept_ns(const struct finder *f, const struct place *p) {
 	uint64_t ns = kept_ns(f, p, p->kept_curve[f->n_points - 1]);
 	return LOWER_TO(ns, p->last_ns);
@@ -125,7 +123,7 @@ static bool is_kept_early(const struct finder *f, const struct place *p) {
 	return most_kept_ns(f, p) <= f->r->meta.duration_ns / 10;
 }
 
-/** How what is kept came to be there. */
+/** How the kept bytes came about. */
 static void put_kept_shape(struct finder *f, const struct place *p, const struct curve_facts *c) {
 	if (c->shape == CURVE_GREW) {
 		put_growth(f, c);
@@ -160,7 +158,7 @@ static enum finding_severity severity_of_kept(const struct finder *f, const stru
 			is == CURVE_AT_END ||
 			(is == CURVE_OTHER && !(f->r->missing & REC_TIME) &&
 					(is_kept_early(f, p) || last_kept_ns(f, p) < f->r->meta.duration_ns / 2));
-	// Many small blocks count where they are a part of what is left; a program that never frees
+	// Many small blocks count only if they are a part of what is left; a program that never frees
 	// leaves them everywhere
 	bool is_many = p->live_blocks >= 100 && p->live_bytes >= s->live_bytes / 20;
 	bool is_little = p->live_bytes < s->peak_bytes / 100 && !is_many;
@@ -171,10 +169,10 @@ static enum finding_severity severity_of_kept(const struct finder *f, const stru
 								   : FINDING_LOOK_FIRST;
 }
 
-/** The kinds that are told by their shape, which the rule's row does not name. */
+/** Kinds of findings told apart by shape, which the rule's row does not name. */
 static const struct {
 	const char *id, *title;
-	uint64_t part; // of the peak, which it has at its largest; 0: nothing is said
+	uint64_t part; // minimal fraction (1/part) of the peak at its maximum; 0: not stated
 } kinds[CURVE_RENEWED + 1] = {
 		[CURVE_AT_START] = {"at-start", "at start-up", 5},
 		[CURVE_ONCE] = {"allocated-once", "allocated once", 5},
@@ -218,7 +216,7 @@ static void say_growing(struct finder *f, const struct curve_facts *c) {
 		put_freed_before(f);
 	}
 	put_freed(f, c);
-	// What was given back at the end is work in progress, unless it is a good part of the heap
+	// What is freed at the end is work in progress, unless it is a good part of the heap
 	bool is_passing = c->is_freed && c->top_bytes < f->r->summary.peak_bytes / 10;
 	f->draft.severity = is_in_place || is_passing ? FINDING_WORTH_IT : FINDING_LOOK_FIRST;
 }
@@ -227,14 +225,14 @@ static uint64_t freed_blocks(const struct place *p) {
 	return p->allocations - p->live_blocks - p->noise_blocks;
 }
 
-/** What was allocated behind a moment, of what lived at some edge. */
+/** What was allocated after a moment, of what was live at some edge. */
 static uint64_t came_since(const struct finder *f, const struct place *p, uint64_t ns) {
 	const size_t last = f->n_points > 1 ? f->n_points - 2 : 0;
 	const size_t behind = sorted_first(f->times_ns, last + 1, ns + 1), at = behind ? behind - 1 : 0;
 	return p->live_curve[last] + p->gone_curve[last] - p->live_curve[at] - p->gone_curve[at];
 }
 
-/** It held a level from a moment on, and went on to free blocks and to make them anew. */
+/** Did it hold a level from this moment on, while it freed and reallocated blocks? */
 static bool makes_anew(const struct finder *f, const struct place *p, uint64_t from_ns,
 		uint64_t level_bytes) {
 	uint64_t middle = from_ns + (f->times_ns[f->n_points - 1] - from_ns) / 2;
@@ -274,7 +272,7 @@ static void say_once(struct finder *f, const struct curve_facts *c) {
 	f->draft.severity = FINDING_EXPLAINS;
 }
 
-/** Another one, which no edge met, would have to rise from a fifth of the top to half of it. */
+/** A burst that no edge caught would have to rise from a fifth of the maximum to half of it. */
 static void say_bursts(struct finder *f, const struct place *p, const struct curve_facts *c) {
 	bool are_all = p->allocated_bytes < c->risen_bytes + c->top_bytes / 10 * 3;
 	SAY(f, ": holds up to %s, in %s%u bursts above half of that, of %s%s",
@@ -292,7 +290,7 @@ static void say_bursts(struct finder *f, const struct place *p, const struct cur
 
 static void say_shape(struct finder *f, struct place *p, const struct curve_facts *c) {
 	finder_begin(f, kinds[c->shape].id, kinds[c->shape].title);
-	// Its curve tells what it held over time; the line is of the peak or the end, when it held more
+	// The curve shows what it held; the line is of the peak or the end, where it held more
 	static const char *const when[N_WEIGHTS] =
 			{[BY_PEAK_BYTES] = "at the peak, ", [BY_LIVE_BYTES] = "at the end, "};
 	enum weight by = p->live_bytes > p->peak_bytes ? BY_LIVE_BYTES
@@ -312,17 +310,14 @@ static void say_shape(struct finder *f, struct place *p, const struct curve_fact
 	p->has_memory_finding = true;
 }
 
-/** Edges see a level, not whether it is the same blocks that make it. */
+/** Edges show a level, not whether the same blocks make it up. */
 static bool is_allocated_once(const struct finder *f, const struct place *p,
 		const struct curve_facts *c) {
 	uint64_t soon = f->times_ns[f->n_points - 1] / 100;
 	return came_since(f, p, c->to_ns + soon) <= c->top_bytes / 10;
 }
 
-/**
- * Edges meet some of many short ones, which look like few long ones then. What was allocated tells
- * them apart.
- */
+/** Edges catch only some of many short bursts: few long ones. Allocated bytes tell them apart. */
 static bool are_all_bursts(const struct place *p, const struct curve_facts *c) {
 	return p->allocated_bytes / 2 <= c->n_bursts * c->top_bytes;
 }
@@ -340,7 +335,7 @@ static bool is_worth_saying(const struct finder *f, const struct place *p,
 			(!is_once || is_allocated_once(f, p, c));
 }
 
-/** Enough was never freed to be spoken of; of what came in one go, a good part. */
+/** Is enough never freed to be mentioned? What came all at once must be a good part. */
 static bool is_much_kept(const struct finder *f, const struct place *p,
 		const struct curve_facts *kept) {
 	uint64_t peak = f->r->summary.peak_bytes;
@@ -352,9 +347,9 @@ static bool is_much_kept(const struct finder *f, const struct place *p,
 }
 
 /**
- * Blocks that are freed and made anew all the time are never freed for as long as the recording saw
- * them: such blocks are more and more towards the end. They are no growth if the site held as much
- * before them, or if they are the last of waves.
+ * If blocks are constantly freed and reallocated, those the recording never saw freed accumulate
+ * towards its end. That is not growth if the site held as much before, or if they are the last of
+ * waves.
  */
 static bool is_renewed(const struct finder *f, const struct place *p, const struct curve *live,
 		const struct curve *kept, const struct curve_facts *never_freed,
@@ -368,7 +363,7 @@ static bool is_renewed(const struct finder *f, const struct place *p, const stru
 	if (waves != CURVE_NO_WAVES) {
 		return waves == CURVE_LAST_WAVE;
 	}
-	// In short runs the edges between which curves are judged are few: the sums are exact
+	// Short runs have too few edges to judge curves; the sums are exact
 	uint64_t freed_bytes = p->allocated_bytes - p->live_bytes - p->noise_bytes;
 	if (freed_bytes < p->live_bytes / 2 && f->r->summary.old_freed_blocks == 0) {
 		return false;
@@ -379,7 +374,7 @@ static bool is_renewed(const struct finder *f, const struct place *p, const stru
 					curve_rise_since(live, half) < curve_rise_since(kept, half) / 2);
 }
 
-/** "held 2.7 to 2.9 MB from 35 ms on; blocks came and went"; false: it is not so, or too little. */
+/** "held 2.7 to 2.9 MB from 35 ms on; blocks came and went"; false: not so, or too little. */
 static bool say_steady(struct finder *f, struct place *p, const struct curve *live) {
 	struct curve_level level;
 	uint64_t peak = f->r->summary.peak_bytes;
@@ -407,18 +402,18 @@ static void look_at(struct finder *f, struct place *p) {
 	struct curve kept = finder_as_curve(f, p->kept_curve);
 	struct curve_facts shape = curve_judge(&live), never_freed = curve_judge(&kept);
 	bool has_time = !(f->r->missing & REC_TIME), knows_end = has_time && p->left_bytes == 0;
-	shape.shape = has_time ? shape.shape : CURVE_OTHER; // nothing is known of how it came
+	shape.shape = has_time ? shape.shape : CURVE_OTHER; // how it came about is unknown
 	never_freed.shape = knows_end ? never_freed.shape : CURVE_OTHER;
 	bool is_much = p->live_bytes >= shape.top_bytes / 10 && is_much_kept(f, p, &never_freed);
 	bool is_anew = knows_end && is_much &&
 			is_renewed(f, p, &live, &kept, &never_freed, shape.shape);
-	bool is_first_time = f->r->summary.old_freed_blocks == 0; // else old ones may have been there
+	bool is_first_time = f->r->summary.old_freed_blocks == 0; // else there may have been old ones
 	if (is_anew && is_first_time && shape.shape == CURVE_STOPPED && is_worth_saying(f, p, &shape)) {
 		say_shape(f, p, &shape);
 	} else if (is_anew && say_steady(f, p, &live)) {
 		return;
 	} else if (is_anew && freed_blocks(p) >= p->allocations / 10 * 9) {
-		return; // what is there of it is the last that came, and will go as the rest did
+		return; // what is left is the latest, and will go like the rest
 	} else if (is_much) {
 		never_freed.shape = is_anew ? CURVE_RENEWED : never_freed.shape;
 		say_never_freed(f, p, &never_freed);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Says which root holds much of what lived when it was last looked at, and over which blocks. */
+/* Says which root held much of what was live at the last look, and through which blocks. */
 #include "engine/findings/parts.h"
 
 enum { ROOTS_MOST = 2, PART = 4, LEAST_BYTES = 1 << 20, STEPS = 3 };
 
-/** Of a look, the largest holder below another one (0: root) that was not said yet. */
+/** The largest holder below another one (0: root) in a look, if not mentioned yet. */
 static const struct rec_holder *largest_below(const struct finder *f, uint32_t look, uint32_t above,
 		const bool *is_said) {
 	return MOST(h, f->r->holders,
@@ -13,7 +13,7 @@ static const struct rec_holder *largest_below(const struct finder *f, uint32_t l
 					: 0);
 }
 
-/** Since the look before, if there was one. */
+/** The change since the previous look, if any. */
 static void say_change(struct finder *f, const struct memory_grades *g,
 		const struct rec_holder *h) {
 	const struct memory_grades before = memory_grades(f->r, g->look->time_ns - 1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Says what of resident memory is not in live blocks, and what of live blocks is not in memory, by
- * looks at the pages of the program. Without a look nothing is said.
+ * Says what of resident memory is not in live blocks, and what of live blocks is not in memory,
+ * from looks at the program's pages. Says nothing without a look.
  */
 #include "engine/memory.h"
 
@@ -9,17 +9,17 @@
 #include "wire/event.h"
 
 enum { LARGE_BYTES = 8000000, MAPPED_BYTES = 4000000, UNTOUCHED_BYTES = 1000000 };
-enum { PINNED_BYTES = 4000000, FEW = 4 }; // free bytes on pages, times what the blocks there hold
-enum { LONG = 4 };                        // such a part of the time until a look
-// Makers; rises from look to look, in no less than so long
+enum { PINNED_BYTES = 4000000, FEW = 4 }; // free bytes on pages; times the blocks' bytes
+enum { LONG = 4 };                        // as a fraction (1/LONG) of the time until a look
+// Makers; rises from look to look, over at least this time
 enum { GROWING_MOST = 3, RISES = 3, LEAST_NS = 1000000000 };
 
-/** Resident, without heaptrack's own: what rules compare with. */
+/** Resident without heaptrack's own: what rules compare with. */
 static uint64_t own_rss(const struct memory_look *m) {
 	return m->look->rss_bytes - m->bytes[REC_PART_OURS];
 }
 
-/** The look that the report shows, if each page of it has an owner. */
+/** Does each of its pages have an owner? */
 static bool has_pages(const struct memory_look *m) {
 	return m->look && (m->look->has & REC_HAS_PAGES);
 }
@@ -43,7 +43,7 @@ static void put_numbers(struct finder *f, const struct memory_look *m, uint64_t 
 
 // ---- free, and kept by malloc
 
-/** Allocators, and what makes them give free memory back; a test tries each. */
+/** How to make allocators give back free memory; a test tries each. */
 static const struct {
 	const char *library, *words;
 } allocators[] = {
@@ -57,7 +57,7 @@ static const struct {
 };
 enum { ALLOCATORS = N_OF(allocators) };
 
-/** The first of those that the last image had. NULL: none, or others as well. */
+/** The first of those that the last image used. NULL: none, or others as well. */
 static const char *remedy(const struct recording *r) {
 	size_t best = ALLOCATORS;
 	for (uint32_t i = 1; i < r->modules.n; i++) {
@@ -77,10 +77,10 @@ static const char *remedy(const struct recording *r) {
 struct kept {
 	struct memory_look m;
 	uint64_t bytes;
-	uint64_t most_bytes, since_ns; // what blocks held at most, since when
+	uint64_t most_bytes, since_ns; // the most that blocks held, and since when
 };
 
-/** The largest heap from some moment on, to the end: what is used again later was not kept idly. */
+/** The largest heap from a moment to the end: what was used again later was not kept idly. */
 static uint64_t heap_since(const struct recording *r, const struct memory_look *m, uint64_t from) {
 	const struct rec_edge *e = r->edges.items;
 	uint64_t most = LARGEST(i, r->edges.n,
@@ -89,8 +89,8 @@ static uint64_t heap_since(const struct recording *r, const struct memory_look *
 }
 
 /**
- * Most of RSS is free, and blocks held less than half of it for a quarter of the time before the
- * look, and until the end: what a program frees before it ends is no matter.
+ * Most of RSS is free, and blocks held less than half of it for the last quarter of the time until
+ * the look, and until the end: what a program frees before it ends does not matter.
  */
 static bool is_kept(const struct recording *r, struct kept *k) {
 	const struct memory_look *m = &k->m;
@@ -138,7 +138,7 @@ static uint64_t outside_of_heap(const struct memory_look *m) {
 	return bytes;
 }
 
-/** Who has what of a part, the largest first; `n` 0: nobody, or there is no look. */
+/** The rows of a part, largest first; `n` 0: none, or no look. */
 static const struct memory_row *rows_of(struct finder *f, const struct memory_look *m, uint8_t part,
 		uint32_t *n) {
 	return memory_rows(m, part, f->r, f->names, &f->scratch, n);
@@ -149,7 +149,7 @@ static uint64_t rest_of(const struct memory_row *rows, uint32_t n) {
 	return n && memory_row_is_rest(&rows[n - 1]) ? rows[n - 1].bytes : 0;
 }
 
-/** What the runtime keeps there is of interest in any case. */
+/** Is this a runtime's own memory, which is always of interest? */
 static bool is_own_memory(const struct finder *f, const struct name *maker,
 		char own[RUNTIME_FLAG_MAX]) {
 	struct slice exe = f->r->strings.items[f->r->meta.exe];
@@ -158,10 +158,7 @@ static bool is_own_memory(const struct finder *f, const struct name *maker,
 			runtime_own_memory(exe, own);
 }
 
-/**
- * Whom the finding is about, unless it is a runtime. An interpreter's objects: the function did not
- * ask for this memory, but for some of these.
- */
+/** About the maker, unless a runtime. What ran in an interpreter only caused some objects. */
 static void put_maker(struct finder *f, const struct memory_row *row) {
 	char own[RUNTIME_FLAG_MAX];
 	if (row->running) {
@@ -176,12 +173,12 @@ static void put_maker(struct finder *f, const struct memory_row *row) {
 	}
 }
 
-/** Worth a finding, if it is half of what is not in the heap. */
+/** Is this much enough for a finding? */
 static bool is_much(const struct memory_look *m, uint64_t bytes) {
 	return bytes >= MAPPED_BYTES && bytes >= own_rss(m) / 10;
 }
 
-/** Who looks at a heap of kilobytes beside it looks at the wrong place. */
+/** If the heap is only kilobytes beside it, the finding is worth more. */
 static void say_share(struct finder *f, const struct memory_look *m, uint64_t bytes) {
 	put_numbers(f, m, bytes);
 	finder_say(f, bytes / 10 > f->r->summary.peak_bytes ? FINDING_WORTH_IT : FINDING_EXPLAINS,
@@ -214,7 +211,7 @@ void find_mapped(struct finder *f) {
 	say_share(f, &m, top->bytes);
 }
 
-/** What a row of these parts is, before its maker or name; NULL: its part tells of others. */
+/** What a row of these parts is, before its maker or name; NULL: not stated. */
 static const char *other_words(struct finder *f, const struct memory_look *m, uint8_t part,
 		const struct memory_row *row) {
 	struct slice name = row->name, exe = f->r->strings.items[f->r->meta.exe];
@@ -234,7 +231,7 @@ static const char *other_words(struct finder *f, const struct memory_look *m, ui
 	return knows_makers && !has_name ? "were mapped by no call that was recorded" : NULL;
 }
 
-/** Most of what is not in the heap, where no call that maps is its maker, or it is shared. */
+/** Most of what is not in the heap, if no recorded call mapped it, or if it is shared. */
 void find_resident(struct finder *f) {
 	static const uint8_t parts[] = {REC_PART_SHARED, REC_PART_FILES, REC_PART_MODULES_WRITTEN,
 			REC_PART_MAPPED, REC_PART_UNKNOWN};
@@ -264,14 +261,14 @@ void find_resident(struct finder *f) {
 	say_share(f, &m, best.bytes);
 }
 
-/** A thread that maps by system calls of its own. */
+/** Is this a thread that maps by its own system calls? */
 static bool is_threads(const struct memory_row *row) {
 	return !row->maker && starts_with(row->name, "thread ");
 }
 
 /**
- * What a maker or thread has mapped at a look that is in memory, at most: looks of the past name
- * few. The module from which a thread calls may have become known since.
+ * An upper bound of what a maker or thread had mapped and resident at a look: older looks name few.
+ * The module from which a thread maps may have become known since.
  */
 static uint64_t mapped_at(struct finder *f, uint32_t look, const struct memory_row *of) {
 	const struct memory_look m = memory_look(f->r, look);
@@ -285,8 +282,8 @@ static uint64_t mapped_at(struct finder *f, uint32_t look, const struct memory_r
 }
 
 struct rise {
-	uint32_t since, times;           // the look since which it never fell, and has risen so often
-	uint64_t from_bytes, half_bytes; // then, and when half of the time was over
+	uint32_t since, times;           // the look since which it never fell; how often it rose
+	uint64_t from_bytes, half_bytes; // then, and at half of the time
 };
 
 static struct rise rise_of(struct finder *f, const struct memory_row *row) {
@@ -341,7 +338,7 @@ void find_mapped_growing(struct finder *f) {
 	}
 }
 
-/** States what a part of RSS is, if that part is a good one. `fmt`: of its share, and when. */
+/** State a part of RSS if it is a good one. `fmt`: takes its share, and when. */
 static void say_part(struct finder *f, const struct memory_look *m, uint64_t bytes,
 		const char *fmt) {
 	if (bytes >= LARGE_BYTES && bytes >= own_rss(m) / 10) {
@@ -355,7 +352,7 @@ void find_thread_stacks(struct finder *f) {
 	say_part(f, &m, has_pages(&m) ? m.bytes[REC_PART_STACKS] : 0, "stacks of threads hold %s %s");
 }
 
-/** Counted in RSS until the kernel needs memory. */
+/** Counts in RSS until the kernel needs memory. */
 void find_lazy_free(struct finder *f) {
 	const struct memory_look m = memory_at_peak(f->r);
 	uint64_t bytes = SUM(part, REC_PARTS, m.lazy_free[part]);
@@ -383,10 +380,7 @@ void find_swap(struct finder *f) {
 	say_part(f, &m, is_tenth ? bytes : 0, "beside RSS, %s are swapped out %s");
 }
 
-/**
- * More of the heap is free and in memory than blocks have ever given back: in a huge page, what was
- * never touched is there, too.
- */
+/** More of the heap is free and resident than blocks ever gave back: parts of huge pages. */
 void find_huge_pages(struct finder *f) {
 	const struct memory_look m = memory_at_end(f->r);
 	if (!has_pages(&m)) {
@@ -402,7 +396,7 @@ void find_huge_pages(struct finder *f) {
 
 // ---- asked for, and not in memory
 
-/** Of a site's live blocks: what was not in memory, or what is free on the pages that they keep. */
+/** Of a site's live blocks: what was not in memory, or what is free on their pages. */
 struct presence {
 	uint64_t blocks, asked_bytes, bytes;
 };
@@ -425,14 +419,14 @@ static void say_presence(struct finder *f, const struct memory_look *m, const st
 			millionths(u->bytes, is_pinned ? own_rss(m) : m->asked_bytes));
 }
 
-/** As for what malloc keeps: few blocks since a quarter of the time, and until the end. */
+/** As for kept_by_malloc: few blocks for the last quarter of the time, and until the end. */
 static bool are_few(const struct finder *f, const struct memory_look *m, const struct presence *u) {
 	const uint64_t now = m->look->time_ns;
 	return u->bytes / FEW >= u->asked_bytes &&
 			heap_since(f->r, m, now - now / LONG) <= m->asked_bytes + u->bytes / 2;
 }
 
-/** Sites of which that is a tenth of all that is live, or of RSS. */
+/** Sites for which that is a tenth of everything live, or of RSS. */
 static void find_presence(struct finder *f, bool is_pinned) {
 	const struct memory_look look = is_pinned ? memory_at_end(f->r) : memory_at_peak(f->r);
 	const struct memory_look *m = &look;
@@ -448,7 +442,7 @@ static void find_presence(struct finder *f, bool is_pinned) {
 	EACH_OF_WHILE(u, sums, f->n_places, m->n_untouched) {
 		const struct place *p = &f->places[u - sums];
 		const uint64_t least = is_pinned ? PINNED_BYTES : UNTOUCHED_BYTES;
-		// Blocks that came while pages were read are known, and their pages are not
+		// Of blocks that came while pages were read, the pages are not known
 		bool is_sure = 2 * m->look->changed_bytes <= u->bytes / 50;
 		if (!p->name->is_runtime && is_sure && u->bytes >= least &&
 				u->bytes >= (is_pinned ? own_rss(m) : m->asked_bytes) / 10 &&

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Says how much the heap and the site that grew most grew, where no other rule reports as much
- * growth. Whether anything grows is asked of every recording. Measured is how much more they held
- * near the end than halfway. All sites are compared, not only those that have a curve.
+ * Says how much the heap and the fastest growing site grew, if no other rule reports as much
+ * growth: every reader asks whether anything grows. Compares what they held near the end and
+ * halfway, for all sites, not only those with a curve.
  */
 #include "engine/findings/parts.h"
 
-/** The last edge until `ns`; if the heap was as large before, the lowest since, in `reach_ns`. */
+/** The last edge until `ns`; if the heap was as large before, the lowest one within `reach_ns`. */
 static uint32_t edge_at(const struct recording *r, uint64_t ns, uint64_t reach_ns) {
 	const struct rec_edge *edges = r->edges.items;
 	const size_t behind = sorted_first_of(edges, r->edges.n, sizeof *edges, ns + 1);
@@ -26,19 +26,18 @@ static uint64_t heap_at(const struct recording *r, uint32_t edge) {
 							 : r->summary.live_bytes + r->summary.suppressed_bytes;
 }
 
-/** It holds more at the second moment, but no more than before the first one: it comes and goes. */
+/** Does it hold more at the second edge, but no more than before the first: come and go? */
 static bool only_rises_again(const struct recording *r, const struct window *w) {
 	const uint64_t after = heap_at(r, w->to);
 	return after > heap_at(r, w->from) && ANY(i, w->from, heap_at(r, i) >= after);
 }
 
 /**
- * The last edge of the run's first half (or the first with what the runtime had before the
- * program), and the last one before its last twentieth, in which programs give back what they have.
- * Where the heap had been as large before, something comes and goes: then instead the one at which
- * it was smallest since, within a fifth of the run; within 7/20, if it comes and goes more slowly.
- * If hardly any time is between them, the program did nothing later, and the second moment is the
- * end.
+ * From the last edge of the run's first half (or the first with all of the runtime's start-up) to
+ * the last one before its last twentieth, in which programs free what they have. If the heap had
+ * been as large before, it comes and goes: then from the edge at which it was smallest within a
+ * fifth of the run, or within 7/20 if it comes and goes more slowly. If there is hardly any time
+ * between them, the program did nothing later, and the end is used instead.
  */
 static bool find_window(const struct finder *f, struct window *out) {
 	const struct recording *r = f->r;
@@ -92,7 +91,7 @@ int64_t *growth_of_places(struct finder *f, const int64_t *of_stacks) {
 	return grown;
 }
 
-/** That it grew by as much as it had lost: it had held as much before. */
+/** Had the place held as much before? */
 static bool held_before(struct finder *f, uint32_t place, const struct window *w) {
 	uint32_t n = f->r->edges.n;
 	int64_t *held = FINDER_NEW(f, int64_t, n);
@@ -112,7 +111,7 @@ static bool held_before(struct finder *f, uint32_t place, const struct window *w
 	return most >= last;
 }
 
-/** That site is said to have grown, or another by as much; any one where this is little. */
+/** Does a finding report that site's growth, or as much of another's; or any, if this is little? */
 static bool is_growth_told(struct finder *f, uint32_t most, const struct window *w,
 		uint64_t bytes) {
 	bool is_much = most < f->n_places && bytes >= MIN_GROWN_BYTES &&
@@ -123,7 +122,7 @@ static bool is_growth_told(struct finder *f, uint32_t most, const struct window 
 					(is_much && f->found.items[i].function != f->places[most].name ? bytes : 1));
 }
 
-/** Addresses are those of stacks that grew, in all of their threads together. */
+/** Keep, for addresses, the stacks that grew, counting all of their threads together. */
 static void keep_what_grew(struct finder *f, int64_t *grown) {
 	const struct rec_stack *stacks = f->r->stacks.items;
 	int64_t *of_nodes = FINDER_NEW(f, int64_t, f->r->nodes.n);
@@ -137,7 +136,7 @@ static void keep_what_grew(struct finder *f, int64_t *grown) {
 	}
 }
 
-/** "; parse() app.cpp:3 grew most, by 12.0 kB", and what it held at the end if that was much. */
+/** "; parse() app.cpp:3 grew most, by 12.0 kB", and what it held at the end if that is much. */
 static void put_site(struct finder *f, const struct place *p, const struct window *w,
 		uint64_t bytes) {
 	SAY(f, "; %s", name_words(f, p->name));
@@ -153,7 +152,7 @@ static void put_site(struct finder *f, const struct place *p, const struct windo
 
 /**
  * "from 1.58 s to 3.00 s the heap grew by 14.0 kB (0.1 % of the peak); parse() app.cpp:3 grew most,
- * by 12.0 kB". What was there before an attach and went meanwhile is not in these figures.
+ * by 12.0 kB". Memory from before an attach that was freed meanwhile is not included.
  */
 static void say_most(struct finder *f, const struct window *w, const struct place *p,
 		uint64_t bytes) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * States who holds the peak, among which functions that is split, and what is odd about it. It may
- * have lasted only a moment, consist of equal blocks, or be a container that grew by doubling.
+ * States who holds the peak, among which functions it is split, and what is odd about it: it lasted
+ * only a moment, consists of equal blocks, or is a container that grew by doubling.
  */
 #include "engine/findings/parts.h"
 
@@ -11,7 +11,7 @@ struct twins {
 	uint32_t n_stacks;
 };
 
-/** Large blocks of equal size from different places, alive at once: as a copy makes them. */
+/** Large blocks of equal size from different places, live at once, as copies are. */
 static struct twins find_twins(const struct finder *f, const struct holder *h) {
 	enum { FEW = 8, ON_ONE_PATH = 2, COPIES_MAX = 4 };
 	struct twins found[FEW] = {0};
@@ -99,7 +99,7 @@ static bool put_twins(struct finder *f, const struct holder *h) {
 	return true;
 }
 
-/** Most of what it holds is of a site that another rule has explained. */
+/** Did another rule explain a site with most of what it holds? */
 static bool is_explained(const struct finder *f, const struct holder *h) {
 	return SUM(i, f->r->stacks.n,
 				   h->tags[i] && f->places[f->place_of[i]].has_memory_finding
@@ -107,11 +107,11 @@ static bool is_explained(const struct finder *f, const struct holder *h) {
 						   : 0) > h->bytes / 2;
 }
 
-// ---- among whom it is split
+// ---- how it is split
 
 struct part {
 	uint64_t bytes;
-	const struct name *name; // of the holder itself: what it allocates, not what it calls
+	const struct name *name; // the holder's own: what it allocates, not what it calls
 };
 
 static bool are_called_alike(struct finder *f, const struct name *a, const struct name *b) {
@@ -119,8 +119,8 @@ static bool are_called_alike(struct finder *f, const struct name *a, const struc
 }
 
 /**
- * The next function further in than the holder, in a stack that passes through it. Overloads of the
- * holder, which a sentence calls like it, are the holder. `alike`: per function, whether it is one.
+ * The next function inwards from the holder in a stack. Overloads of the holder, which look the
+ * same in a sentence, count as the holder. `alike`: per function, a cache of that.
  */
 static const struct name *next_below(struct finder *f, const struct holder *h, uint32_t stack,
 		uint8_t *alike) {
@@ -137,7 +137,7 @@ static const struct name *next_below(struct finder *f, const struct holder *h, u
 	return below ? below : h->name;
 }
 
-/** Those large enough to be named become one where their names are. */
+/** Merge parts with equal names, if large enough to be named. */
 static void join_overloads(struct finder *f, struct part *parts, uint64_t least) {
 	for (uint32_t i = 0; i < names_n_functions(f->names); i++) {
 		EACH_NUMBER(k, i,
@@ -195,7 +195,7 @@ static void put_start_up(struct finder *f) {
 	}
 }
 
-/** Much of what was asked for was never in memory; what is swapped out was. */
+/** Much of what was requested was never in memory; swapped out memory was. */
 static void put_most_in_memory(struct finder *f) {
 	const struct rec_summary *s = &f->r->summary;
 	bool is_swapped = ANY(i, f->r->looks.n, f->r->looks.items[i].swap_bytes > 0);
@@ -212,7 +212,7 @@ static void say_peak(struct finder *f, const struct holder *h) {
 	const struct rec_summary *s = &f->r->summary;
 	const struct place *place = FIND(p, f->places, f->n_places,
 			p->name->function_id == h->name->function_id);
-	// As far as a reader sees: the site's own bytes are in the tables, too
+	// As displayed: the tables show the site's own bytes, too
 	bool is_alone = h->own >= h->bytes - h->bytes / 100 &&
 			strcmp(HUMAN_BYTES(h->own), HUMAN_BYTES(h->bytes)) == 0;
 	if (is_alone && place) {

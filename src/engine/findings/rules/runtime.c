@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Says what a runtime holds for the scripts that it runs. How much, in which module, which of its
- * functions asked for it, and how the scripts' own functions get names.
+ * Says what a runtime holds for the scripts that it runs: how much, in which module, requested by
+ * which of its functions; and how the scripts' functions get names.
  */
 #include "engine/findings/parts.h"
 
@@ -35,7 +35,7 @@ void find_runtime(struct finder *f) {
 	finder_say(f, FINDING_FACT, millionths(bytes, r->summary.peak_bytes));
 }
 
-/** Whether any function of the scripts has a name here. */
+/** Does any script function have a name? */
 static bool has_script_names(const struct finder *f) {
 	const struct recording *r = f->r;
 	return ANY(i, r->locations.n,
@@ -44,16 +44,13 @@ static bool has_script_names(const struct finder *f) {
 					!r->locations.items[i].is_mark && names_of(f->names, i).items->has_name);
 }
 
-/** "and so on." with more before the stop. */
+/** Append to a finished sentence, before its full stop. */
 static void say_more(struct finder *f, struct finding *out, const char *more, const char *more2) {
 	SAY(f, "%.*s; %s%s", (int)strlen(out->text) - 1, out->text, more, more2);
 	out->text = finder_end_sentence(f);
 }
 
-/**
- * A sentence that stops at the runtime (all of R is its own product), or at code of others without
- * a name.
- */
+/** Does a sentence end at the runtime (all of R is its own product), or at unnamed library code? */
 static bool is_about_runtime(const struct finder *f, const struct finding *out) {
 	const struct name *name = out->function;
 	return strcmp(out->id, "runtime") == 0 || (strcmp(out->id, "mapped") == 0 && !name) ||

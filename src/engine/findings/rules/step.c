@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
-/*
- * Says when resident memory rose steeply, and what was allocated or mapped meanwhile and stayed.
- */
+/* Says when resident memory rose steeply, and what was allocated or mapped meanwhile and stayed. */
 #include "engine/findings/parts.h"
 
 enum { STEP_NS = 1000000000, STEP_BYTES = 8000000 };
-enum { STEEP = 3 }; // times as fast as if the largest RSS had come evenly over the run
+enum { STEEP = 3 }; // times the rate at which an even run would reach the largest RSS
 
-/** The samples around the largest rise within a second, or between two samples; not the start. */
+/** Samples around the largest rise within a second, or between two samples; not at the start. */
 struct step {
 	const struct rec_sample *from, *to;
 	uint64_t bytes;
@@ -25,7 +23,7 @@ static struct step largest_step(const struct recording *r) {
 			}
 		}
 	}
-	const uint64_t most = best.bytes / 10 * 9; // within the shortest time
+	const uint64_t most = best.bytes / 10 * 9; // in the shortest time
 	for (; best.bytes && best.to->rss_bytes >= best.from[1].rss_bytes + most; best.from++) {}
 	for (; best.bytes && best.to[-1].rss_bytes >= best.from->rss_bytes + most; best.to--) {}
 	best.bytes = best.bytes ? best.to->rss_bytes - best.from->rss_bytes : 0;
@@ -34,13 +32,13 @@ static struct step largest_step(const struct recording *r) {
 
 /** What came meanwhile and stayed. */
 struct cause {
-	const struct name *name; // NULL: nobody
+	const struct name *name; // or NULL
 	uint64_t bytes;
-	uint64_t since_ns, until_ns; // the edges around the step, between which it came
-	uint64_t first_ns, last_ns;  // its first and last call
+	uint64_t since_ns, until_ns; // the edges around the step
+	uint64_t first_ns, last_ns;  // of its calls
 };
 
-/** The last edge before it, and the first one behind it. */
+/** The last edge before the step, and the first one after it. */
 static struct window window_around(const struct rec_edge *edges, uint32_t n, const struct step *s) {
 	const size_t behind = sorted_first_of(edges, n, sizeof *edges, s->from->time_ns + 1);
 	return (struct window){.from = behind ? (uint32_t)behind - 1 : 0,
@@ -52,7 +50,6 @@ static uint64_t edge_ns(const struct finder *f, const struct rec_edge *edges, ui
 	return at < n ? edges[at].time_ns : f->r->meta.duration_ns;
 }
 
-/** The site that grew most. */
 static struct cause largest_site(struct finder *f, const struct step *s) {
 	const struct rec_edge *edges = f->r->edges.items;
 	const uint32_t n = f->r->edges.n;
@@ -67,7 +64,7 @@ static struct cause largest_site(struct finder *f, const struct step *s) {
 			edge_ns(f, edges, n, w.to), p->first_ns, p->last_ns};
 }
 
-/** Who mapped most, but for allocators. */
+/** Who mapped most, except allocators. */
 static struct cause largest_maker(struct finder *f, const struct step *s) {
 	const struct recording *r = f->r;
 	const struct rec_edge *edges = r->mapping_edges.items;
@@ -101,18 +98,18 @@ static void say_step(struct finder *f, const struct step *s, const struct cause 
 			HUMAN_BYTES(s->to->rss_bytes), name_words(f, c->name), is_mapped ? "mapped" : "grew by",
 			HUMAN_BYTES(c->bytes));
 	finder_about(f, c->name, NULL);
-	f->draft.lens = is_mapped ? "" : f->draft.lens; // it may have unmapped that since
+	f->draft.lens = is_mapped ? "" : f->draft.lens; // it may have been unmapped since
 	finder_put(f, "bytes", s->bytes);
 	finder_put(f, "rss_bytes", s->to->rss_bytes);
 	finder_put(f, "from_ns", s->from->time_ns);
 	finder_put(f, "to_ns", s->to->time_ns);
 	finder_put(f, "site_bytes", c->bytes);
 	FINDER_PUT(f, c, since_ns, until_ns);
-	// Who holds memory comes before when it came
+	// Who holds memory is more important than when it came
 	finder_say(f, FINDING_EXPLAINS, millionths(s->bytes, f->r->summary.peak_rss_bytes) / 2);
 }
 
-/** It explains most of the step, came in about the same time, and is nothing of a runtime's own. */
+/** Does it explain most of the step, came at about the same time, and is not a runtime's own? */
 static bool is_cause(const struct step *s, const struct cause *c) {
 	const uint64_t since = c->since_ns > c->first_ns ? c->since_ns : c->first_ns;
 	const uint64_t until = c->until_ns < c->last_ns ? c->until_ns : c->last_ns;

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT
-/* Says what no pointer led to when the program was last looked at for that, by site. */
+/* Says what no pointer led to at the last look that examined it, by site. */
 #include "engine/findings/parts.h"
 
 enum { SITES_MOST = 3, MANY_BLOCKS = 100, MANY_BYTES = 64000 };
 
 struct lost {
 	uint64_t blocks, bytes, owned_blocks, owned_bytes;
-	bool is_cycle;        // all of them
-	uint64_t held_before; // blocks of the place, at the look before
-	bool was_lost_before; // some of them
+	bool is_cycle;        // all are
+	uint64_t held_before; // the place's blocks at the previous look
+	bool was_lost_before; // some were
 };
 
-/** Where a stack counts. */
 static struct lost *lost_of(const struct finder *f, struct lost *sums, uint32_t stack) {
 	const uint32_t place = f->place_of[stack];
 	return &sums[FIND_IN(s, f->r->suppressed, s->stack == stack) ? f->n_places + 1
@@ -19,7 +18,7 @@ static struct lost *lost_of(const struct finder *f, struct lost *sums, uint32_t 
 																 : f->n_places];
 }
 
-/** By place; behind the last, what has none, and what is suppressed. */
+/** By place; then what has none, and what is suppressed. */
 static struct lost *lost_by_place(struct finder *f, const struct memory_grades *g,
 		const struct memory_grades *before) {
 	struct lost *sums = FINDER_NEW(f, struct lost, f->n_places + 1);
@@ -72,7 +71,7 @@ static void say_lost(struct finder *f, const struct place *p, const struct lost 
 		put_blocks(f, lost->owned_blocks, lost->owned_bytes);
 		SAY(f, is_one ? " that only it leads to" : " that only they lead to");
 	}
-	if (lost->held_before > 0 && !lost->was_lost_before) { // exit handlers and destructors lose it
+	if (lost->held_before > 0 && !lost->was_lost_before) { // exit handlers lose it, too
 		SAY(f, "; at %s a pointer was found to each of its %s", HUMAN_DURATION(before->time_ns),
 				COUNTED(lost->held_before, "block"));
 		finder_put(f, "held_before", lost->held_before);
@@ -84,7 +83,7 @@ static void say_lost(struct finder *f, const struct place *p, const struct lost 
 			millionths(bytes, f->r->summary.peak_bytes));
 }
 
-/** What no site is told of. */
+/** What has no site. */
 static void say_other(struct finder *f, const struct lost *lost, const char *what) {
 	const uint64_t blocks = lost->blocks + lost->owned_blocks;
 	const uint64_t bytes = lost->bytes + lost->owned_bytes;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Says what no table of sites shows. Blocks that change threads, memory that is not in the heap,
- * other processes, and that nothing is wrong.
+ * Says what no table of sites shows: handovers between threads, memory outside the heap, children.
  */
 #include "engine/findings/parts.h"
 
-/** The one site that allocated nine tenths of what was handed over, and no more; NULL: unsure. */
+/** The only site that allocated nine tenths of what was handed over, and no more; or NULL. */
 static const struct place *place_handed_over(const struct finder *f, const struct rec_handover *h) {
 	const struct place *found = NULL;
 	uint32_t n = 0;
@@ -20,7 +19,7 @@ static const struct place *place_handed_over(const struct finder *f, const struc
 	return n == 1 ? found : NULL;
 }
 
-/** An interpreter's own threads hand blocks to each other: nothing that its user's code does. */
+/** Is this an interpreter's own thread, whose handovers user code cannot change? */
 static bool is_runtimes_own(const struct finder *f, uint32_t thread) {
 	uint64_t own = 0, all = 0;
 	EACH_WHILE(s, f->r->stacks, f->runs_scripts) {
@@ -59,7 +58,7 @@ void find_handed_over(struct finder *f) {
 	finder_say(f, FINDING_WORTH_IT, millionths(best->blocks, r->summary.allocations));
 }
 
-/** Resident memory beyond the largest heap so far, for what was freed may stay resident. */
+/** Resident memory beyond the largest heap so far, since freed memory may stay resident. */
 static void outside_of_heap(const struct recording *r, uint64_t *times, uint64_t *bytes) {
 	uint64_t largest_heap = 0;
 	EACH(s, r->samples) {
@@ -76,9 +75,9 @@ static uint64_t heap_growth(const struct recording *r, uint64_t from_ns) {
 			LARGEST(i, r->samples.n, s[i].time_ns <= from_ns ? s[i].heap_bytes : 0);
 }
 
-/** The part of RSS that grew most since a moment, as looks at memory show. */
+/** The part of RSS that grew most since a moment, according to looks. */
 static void put_part_that_grew(struct finder *f, uint64_t from_ns) {
-	const struct memory_look to = memory_at_peak(f->r); // at the end, much may be gone
+	const struct memory_look to = memory_at_peak(f->r); // by the end, much may be gone
 	struct memory_look from = to;
 	for (uint32_t i = to.number; i-- > 0 && f->r->looks.items[i].time_ns >= from_ns;) {
 		from = f->r->looks.items[i].has & REC_HAS_PAGES ? memory_look(f->r, i) : from;
@@ -98,7 +97,7 @@ static void put_part_that_grew(struct finder *f, uint64_t from_ns) {
 	}
 }
 
-/** Resident memory that no block explains and that rises to the end while the run goes on. */
+/** Resident memory that no block explains, rising to the end while the run goes on. */
 void find_outside_growing(struct finder *f) {
 	enum { MIN_SAMPLES = 32, MIN_BYTES = 8000000 };
 	const struct recording *r = f->r;
@@ -111,7 +110,7 @@ void find_outside_growing(struct finder *f) {
 	struct curve curve = {times, bytes, r->samples.n, 0};
 	struct curve_facts c = curve_judge(&curve);
 	uint64_t grown = c.top_bytes - c.from_bytes, heap = heap_growth(r, c.from_ns);
-	// What malloc adds to its blocks is no growth of its own, nor is a long start
+	// Neither malloc's overhead nor a long start is growth of its own
 	uint64_t late = bytes[r->samples.n - 1] - bytes[r->samples.n / 2];
 	bool is_late = bytes[r->samples.n - 1] > bytes[r->samples.n / 2] && late >= grown / 4;
 	if (c.shape != CURVE_GREW || c.is_freed || grown < MIN_BYTES || grown < heap / 2 || !is_late) {
@@ -125,12 +124,12 @@ void find_outside_growing(struct finder *f) {
 	finder_say(f, FINDING_LOOK_FIRST, millionths(grown, r->summary.peak_rss_bytes));
 }
 
-/** Children that were not recorded stand among the quality lines and are a finding, too. */
+/** Unrecorded children: a quality line and a finding. */
 void find_in_quality(struct finder *f) {
 	struct quality_line lines[QUALITY_LINES_MAX];
 	size_t n = quality_lines(f->r, f->names, f->arena, lines);
 	const struct quality_line *line = FIND(l, lines, n, strcmp(l->id, "children") == 0);
-	// Those of a launcher touch no number, and are no such line: behind all else
+	// A launcher's children affect no figure: no quality line, and ranked last
 	const uint64_t value = line ? line->value : quality_minor_children(f->r, &f->text);
 	buffer_text(&f->text, line ? line->text : "");
 	if (value > 0) {
@@ -140,7 +139,7 @@ void find_in_quality(struct finder *f) {
 	}
 }
 
-/** "Nothing was left allocated except 320 B of the runtime": when it is so. */
+/** "nothing was left allocated except 320 B of the runtime itself", if true. */
 void find_all_freed(struct finder *f) {
 	const struct findings *o = f->out;
 	if (f->r->summary.allocations == 0 || f->r->summary.live_bytes > o->noise_bytes ||

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * An installed command (borg, npm) is a script of a few lines that calls a package: by its folder
- * nothing is the user's own. There, what most stacks come to first, from the outermost function
- * inwards, is the program.
+ * Finds the package that an installed command is. Commands (borg, npm) are scripts of a few lines
+ * that call a package, so that by folders nothing is the user's own. Then the package that most
+ * stacks reach first, from the outermost function inwards, is the program.
  */
 #include "engine/names/parts.h"
 
@@ -13,13 +13,13 @@ static bool is_of_script(const struct names *n, uint32_t location) {
 	return l->module != 0 && n->recording->modules.items[l->module].kind != 0 && !l->is_mark;
 }
 
-/** A function of the script that is the command, which may lie in a folder of the user's. */
+/** A function of the command's script, which may be in a user's folder. */
 static bool is_command(const struct name *f) {
 	const size_t n = path_base(f->file).size;
 	return ends_with(slice_of(f->file.data, f->file.size - n), "/bin/");
 }
 
-/** Of the outermost function of a location that has one; empty: of none. */
+/** The package of a location's outermost function that has one; or empty. */
 static struct slice package_at(const struct names *n, uint32_t location) {
 	struct slice package = {0};
 	for (uint32_t i = n->first[location + 1]; i-- > n->first[location] && package.size == 0;) {
@@ -30,7 +30,7 @@ static struct slice package_at(const struct names *n, uint32_t location) {
 	return package;
 }
 
-/** Per node: 1 + the location of the first package on the way to it; OF_NO_PACKAGE: typed in. */
+/** Per node: 1 + the first location with a package; OF_NO_PACKAGE: code from -c or -e. */
 static void find_first(const struct names *n, uint32_t *first) {
 	const struct recording *r = n->recording;
 	for (uint32_t i = 1; i < r->nodes.n; i++) {
@@ -46,18 +46,18 @@ static void find_first(const struct names *n, uint32_t *first) {
 	}
 }
 
-/** What a stack comes to first; empty: nothing. */
+/** The package that a stack reaches first; empty: none. */
 static struct slice first_package(const struct names *n, const uint32_t *first,
 		const struct rec_stack *s) {
 	const uint32_t at = first[s->node];
 	return at == 0 || at == OF_NO_PACKAGE ? (struct slice){0} : package_at(n, at - 1);
 }
 
-/** That of more than half of all such allocations; empty: there is none. */
+/** The package of more than half of all such allocations, or empty. */
 static struct slice find_package(const struct names *n, const uint32_t *first) {
 	struct slice found = {0};
 	uint64_t lead = 0, all = 0;
-	EACH(s, n->recording->stacks) { // whoever has the majority is left
+	EACH(s, n->recording->stacks) { // majority vote (Boyer-Moore)
 		struct slice package = first_package(n, first, s);
 		const uint64_t weight = package.size ? s->allocations : 0;
 		if (slice_equal(package, found)) {

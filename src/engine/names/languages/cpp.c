@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Recognizes libstdc++'s memory for exceptions in programs that contain the library and have no
- * symbols. A static initializer of the library allocates it: one block, of a size that is fixed
- * when the library is built. The stack is that of a static initializer if _start called something
- * else later, in more stacks: main.
+ * symbols. A static initializer of the library allocates it: one block, of a size fixed when the
+ * library is built. A stack is that of a static initializer if _start called something else later,
+ * in more stacks: main.
  */
 #include "engine/names/parts.h"
 
@@ -30,9 +30,9 @@ static bool is_pool(const struct names *n, const struct rec_stack *s) {
 	return n_frames <= FRAMES_MOST;
 }
 
-// What the outermost function of a stack called: when, in how many stacks
+// A callee of a stack's outermost function: when, in how many stacks
 struct branch {
-	uint32_t top; // per node: the one that it is, or is called by; 0: it is outermost itself
+	uint32_t top; // per node: itself or the branch it is in; 0: outermost
 	uint32_t n_stacks;
 	uint64_t first_ns, last_ns;
 };

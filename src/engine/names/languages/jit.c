@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Takes apart the names that JIT compilers give to the code that they make. They stand in the map
- * that a compiler writes for perf:
+ * Parses the names that JIT compilers give to generated code in the map for perf:
  *
  *   JS:~onGossipBlock /app/srv.js:3:23     V8; ~ * ^ + - say by which of its compilers
  *   LazyCompile:~get /app/srv.js:3         V8 of node 18 and before
  *   py::parse:/app/parse.py                CPython with -X perf
  *   Builtin:ArrayMap  RegExp:a(b+)c        V8's own
  *
- * The place is a part of the name: here it becomes file and line. Everything borrows from the name.
+ * The place in the name becomes file and line. Everything borrows from the name.
  */
 #include "engine/names/parts.h"
 
@@ -19,7 +18,7 @@ static bool read_v8(struct slice s, struct name *out) {
 	}
 	size_t mark = memchr("~*^+-", s.data[0], 5) != NULL;
 	s = slice_from(s, mark);
-	// "get size /srv/my app/a.js:3:23": functions and files may contain blanks
+	// "get size /srv/my app/a.js:3:23": functions and files may contain spaces
 	size_t n_before = before_first(s, '/').size;
 	const uint8_t *blank = n_before ? memrchr(s.data, ' ', n_before) : NULL;
 	size_t n = blank ? (size_t)(blank - s.data) : s.size;
@@ -31,7 +30,7 @@ static bool read_v8(struct slice s, struct name *out) {
 		bool is_whole_file = (line ?: column) == 1 && (line == 0 || column == 1);
 		(void)take_prefix(&file, "file://");
 		out->file = file;
-		out->line = !file.size ? 0 : line ?: column; // node 18 says the line alone
+		out->line = !file.size ? 0 : line ?: column; // node 18 has no column
 		out->function = n ? out->function
 						  : slice_of_text(is_whole_file ? "(top level)" : "(anonymous)");
 	}
@@ -66,7 +65,7 @@ enum code names_jit_code(const struct name *f, enum code otherwise) {
 		return CODE_RUNTIME;
 	}
 	enum code code = f->file.size ? owner_of_file(f->file) : CODE_UNSURE;
-	// <frozen importlib._bootstrap>, and what scripts of the runtime's call themselves
+	// <frozen importlib._bootstrap>, and names of the runtime's scripts
 	code = code == CODE_UNSURE && f->file.size && f->file.data[0] == '<' ? CODE_RUNTIME : code;
 	return code ? code : otherwise;
 }

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * Corrects the places of functions in programs written in Nim. Nim writes C with #line directives,
- * and those of code that it expands in place (copies, iterators, templates) name the file of the
- * expanded code: a line of the user's function may then seem to be one of Nim's own library. The
- * linked name, "parse__app_12", tells the module it is really of.
+ * Corrects the places of functions in Nim programs. Nim writes C with #line directives, and those
+ * of code expanded in place (copies, iterators, templates) name the file of the expanded code: a
+ * line of the user's function may seem to be in Nim's library. The linked name, "parse__app_12",
+ * has the real module.
  */
 #include "engine/names/parts.h"
 
 bool names_nim_is_program(const struct recording *r) {
-	// NimMain, or what is left of it where it was inlined
+	// NimMain, or parts of it that were not inlined
 	return FIND_IN(f, r->frames, starts_with(r->strings.items[f->function], "NimMain")) != NULL;
 }
 
 /**
- * What the compiler calls by name has no module in it: the system's memory, sequences and strings,
- * and what visits or initialises a module's globals. Library procs of old carry their module's
- * mark.
+ * Functions that the compiler calls by name have no module in it: memory, sequences and strings of
+ * `system`, and what visits or initialises a module's globals. Old library procs carry a module
+ * prefix.
  */
 static bool is_of_compiler(struct slice s) {
 	static const char known[] =
@@ -37,7 +37,7 @@ enum code names_nim_code(const struct name *f) {
 	static const char runtime[] = "|system|stdZ|pureZ|coreZ|implZ|collectionsZ";
 	struct slice module = nim_module_of(f->symbol);
 	const struct slice s = f->symbol.size ? f->symbol : f->function;
-	// What the compiler puts before the user's code; lines of other code stand beside it, whichever
+	// Generated start-up code; the lines beside it may be any
 	bool is_start_up = is_any(s, "|main|NimMain|NimMainInner|PreMain|PreMainInner");
 	return starts_with_any(module, runtime) || is_of_compiler(s) || is_start_up ? CODE_RUNTIME
 																				: CODE_UNSURE;
