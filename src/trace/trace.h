@@ -3,25 +3,25 @@
 /**
  * The recording file, from bytes to struct recording and back.
  *
- * Source and sink of the bytes are the caller's: this module touches no file descriptor.
+ * The caller provides source and sink of the bytes: this module uses no file descriptors.
  * docs/trace-format.md is the specification.
  *
  * A file is a row of zstd frames, skippable ones included, so `zstd -t` accepts it. While it grows:
- * a head, an append-only log (strings, nodes, names; events if asked for) and slots for checkpoints
+ * a head, an append-only log (strings, nodes, names; events on request) and slots for checkpoints
  * of everything that changes. Finished: the same log, compact, and the state at the end. A reader
- * takes the newest whole state that the log can carry.
+ * takes the newest whole state whose log is there.
  */
 
 #include "trace/recording.h"
 
-/** Where bytes come from. `read` gives up to `n` bytes at `offset`; short only at the end. */
+/** Where bytes come from. `read` returns up to `n` bytes at `offset`, fewer only at the end. */
 struct trace_source {
 	bool (*read)(void *user, uint64_t offset, void *out, size_t n, size_t *got, struct err *err);
-	uint64_t size; // when opened; a growing file may have more by now
+	uint64_t size; // when opened; a growing file may be larger by now
 	void *user;
 };
 
-/** Where bytes go. `write` writes all or fails; no offset lies beyond what was written before. */
+/** Where bytes go. `write` writes all or fails; offsets are never beyond what was written. */
 struct trace_sink {
 	bool (*write)(void *user, uint64_t offset, const void *data, size_t n, struct err *err);
 	void *user;
@@ -30,31 +30,30 @@ struct trace_sink {
 struct trace_writer;
 
 /**
- * Start a file at offset 0. The sink must outlive the writer. `event_bytes`: what all event blocks
- * together may take, 0: no bound. Beyond it the oldest are dropped and newer ones take their place
- * in the file.
+ * Start a file at offset 0. The sink must outlive the writer. `event_bytes` limits the total size
+ * of event blocks; 0: no limit. Beyond it new ones replace the oldest in the file.
  */
 struct trace_writer *trace_writer_create(struct trace_sink sink, uint64_t event_bytes,
 		struct err *err);
 
 /**
- * Bring the file up to the state of `r`: what is new at the end of the append-only tables
- * (strings, nodes, locations, frames) goes to the log, the rest into a slot that is not the newest.
- * Returns only when all is written. The file is whole after every single write of the sink, and
- * holds the last checkpoint until the new one is there. `r`'s append-only tables must be those of
- * the last call or have grown; a location may gain frames once (n_frames 0 -> n). False: what was
- * last written whole is still there, and the writer may be used again.
+ * Bring the file up to the state of `r`: additions to the append-only tables (strings, nodes,
+ * locations, frames) go to the log, everything else into a slot that is not the newest. Returns
+ * when all is written. The file is valid after every single write of the sink, and holds the last
+ * checkpoint until the new one is there. `r`'s append-only tables must be those of the last call or
+ * have grown; a location may gain frames once (n_frames 0 -> n). False: the last checkpoint is
+ * still there, and the writer is usable.
  */
 bool trace_writer_checkpoint(struct trace_writer *w, const struct recording *r, struct err *err);
 
 /**
- * After a checkpoint that failed because the disk is full: the same without any growth. What the
- * log lacks, and if need be what the slots cannot hold, is taken out of `r`; its totals stay.
- * False: the file holds no state yet, or cannot even be written where it is.
+ * After a checkpoint that failed because the disk is full: write one without any growth. What the
+ * log lacks, and if need be what the slots cannot hold, is removed from `r`; its totals stay.
+ * False: the file holds no state yet, or cannot be written at all.
  */
 bool trace_writer_narrow(struct trace_writer *w, struct recording *r, struct err *err);
 
-/** One event of an --events recording, as ordered by the collector. 32 bytes. */
+/** An event of an --events recording, as ordered by the collector. 32 bytes. */
 struct trace_event {
 	uint64_t ptr;
 	uint64_t size;
@@ -66,91 +65,90 @@ struct trace_event {
 
 enum { TRACE_THREAD_MAX = (1 << 28) - 1 };
 
-// The last two are for files alone: aggregate.h has calls of its own for them
+// The last two only occur in files; aggregate.h has functions for them
 enum trace_event_kind {
 	TRACE_ALLOC = 1,   // ptr, size, node
 	TRACE_FREE = 2,    // ptr
-	TRACE_REALLOC = 3, // ptr: the address is given back; the block lives on until MOVED or STAYED
+	TRACE_REALLOC = 3, // ptr: the address is free; the block lives until MOVED or STAYED
 	TRACE_MOVED =
 			4, // ptr, size, node: ends the thread's newest pending REALLOC; both halves happen now
 	TRACE_STAYED = 5,       // ptr: the pending REALLOC failed, nothing happened
-	TRACE_EXEC = 6,         // the image was replaced: every block and thread is gone.
-	TRACE_THREAD_ENDED = 7, // thread: its pending REALLOCs are undone.
+	TRACE_EXEC = 6,         // the image was replaced: all blocks and threads are gone
+	TRACE_THREAD_ENDED = 7, // thread: its pending REALLOCs are undone
 };
 
-/** A REALLOC until it ends, and what the block has with whom follows the events. */
+/** A REALLOC until it ends; `value` belongs to the user. */
 struct trace_pending {
 	uint32_t thread;
 	uint64_t ptr, value;
 };
 
-/** The thread's newest, taken off; all 0: there is none. */
+/** Remove the thread's newest; all 0: none. */
 struct trace_pendings {
 	VEC(struct trace_pending);
 };
 struct trace_pending trace_take_pending(struct trace_pendings *pending, uint32_t thread);
 
-/** The `ptr` that a reader gets for a block whose allocation was not recorded: of no block. */
+/** The `ptr` that a reader gets for a block whose allocation was not recorded. */
 #define TRACE_UNKNOWN_PTR 1
 
 /**
- * Append events to the file (paired columns, blocks of 64 Ki events; a checkpoint cuts one as
- * well). May be called with any number of events. `ptr` is used to pair them and is not kept: see
- * trace_read_events. False: the events of the block in the making are lost, and counted as
- * dropped; the writer goes on.
+ * Append any number of events to the file (paired columns, in blocks of 64 Ki events; a checkpoint
+ * ends a block, too). `ptr` is used to pair them but not stored: see trace_read_events. False: the
+ * events of the unfinished block are lost, and counted as dropped; the writer is usable.
  */
 bool trace_writer_events(struct trace_writer *w, const struct trace_event *events, size_t n,
 		struct err *err);
 
-/** Events given to the writer that the file does not hold any more: for rec_quality. */
+/** Events given to the writer that are no longer in the file, for rec_quality. */
 uint64_t trace_writer_events_dropped(const struct trace_writer *w);
 
 /**
- * Write the whole of `r` compactly, as a finished file, to another sink (the collector then renames
- * it over the growing one). `old`: the growing file, to copy events from, or NULL; `w`: its writer,
- * which may hold events that are not in the file yet, or NULL.
+ * Write all of `r` compactly, as a finished file, to another sink (the collector then renames it
+ * over the growing one). `old`: the growing file, to copy events from, or NULL; `w`: its writer,
+ * which may have unwritten events, or NULL.
  */
 bool trace_write_whole(struct trace_sink sink, const struct recording *r, struct trace_writer *w,
 		const struct trace_source *old, struct err *err);
 
 void trace_writer_destroy(struct trace_writer *w);
 
-/** What a reader found out about the file itself, apart from the recording. */
+/** What a reader found out about the file itself. */
 struct trace_facts {
 	uint32_t version;
-	bool is_finished;       // the index at the end was used
+	bool is_finished;       // it has its final state
 	bool is_torn;           // bytes after the last whole frame, or fewer than the head says
-	uint64_t good_bytes;    // up to here all but damaged_bytes are whole frames
-	uint64_t damaged_bytes; // stepped over: a copy of a changing file, or damage
+	uint64_t good_bytes;    // up to here, everything but damaged_bytes is whole frames
+	uint64_t damaged_bytes; // skipped: a copy of a changing file, or damage
 	uint64_t n_event_blocks;
 	uint64_t n_events;
-	uint64_t first_event; // number of the first event that is still there
+	uint64_t first_event; // number of the first event still there
 };
 
-/** True if the first bytes are those of our file, of whatever version. */
+/** Do the first bytes belong to our file, of any version? */
 bool trace_is_ours(struct slice head);
 
 /**
- * Read a file into `out` (zeroed by the caller). False: nothing usable; `err` says what and where.
- * Never reads more than the tables need, never trusts a count, bounded by `max_bytes` of memory
- * (0: 16 GiB). Versions newer than we know are refused by a sentence that says so.
+ * Read a file into `out` (zeroed by the caller). False: unusable; `err` says what and where. Reads
+ * no more than the tables need, trusts no count, and uses at most `max_bytes` of memory (0: 16
+ * GiB). Refuses newer versions with a message that says so.
  */
 bool trace_read(struct recording *out, struct trace_facts *facts, const struct trace_source *src,
 		uint64_t max_bytes, struct err *err);
 
-/** False: enough, read no further. */
+/** Return false to stop reading. */
 typedef bool trace_each_events(void *user, const struct trace_event *events, size_t n);
 
 /**
- * Hand all events that the file still holds, in order, to `each`, in batches; true also if `each`
- * ended it. `ptr` is not the address (that is not in the file) but names the block as an address
- * would: unique among the blocks alive, a multiple of 16, TRACE_UNKNOWN_PTR for one whose
- * allocation was never seen. A free of a block whose allocation was dropped has a ptr that did not
- * occur. `size` and `node` are 0 where the kind has none.
+ * Pass all events still in the file to `each`, in order and in batches; true also if `each`
+ * stopped. `ptr` is not the address, which the file lacks, but identifies the block as one would:
+ * unique among live blocks, a multiple of 16, TRACE_UNKNOWN_PTR for one whose allocation was never
+ * seen. A free of a block whose allocation was dropped has a ptr that did not occur before. `size`
+ * and `node` are 0 where the kind has none.
  *
- * With `r`, the file's recording, nodes are checked against its table: in a growing file those too
- * young for it become 0, in a finished one they are damage. NULL: they are what the file says.
- * `thread` is the id that the collector gave, no index into r->threads (which merges short ones).
+ * `r`: the file's recording, by whose table nodes are checked: too new ones in a growing file
+ * become 0, in a finished file they are damage. NULL: no check. `thread` is the id from the
+ * collector, not an index into r->threads (which merges short ones).
  */
 bool trace_read_events(const struct trace_source *src, const struct recording *r,
 		trace_each_events *each, void *user, struct err *err);

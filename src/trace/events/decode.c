@@ -38,7 +38,7 @@ struct decoder {
 	struct events_last last;
 	uint64_t run;
 	uint32_t run_thread;
-	bool is_wrong; // a number that makes no sense; torn columns show in their cursors
+	bool is_wrong; // an impossible number; torn columns show in their cursors
 };
 
 static uint64_t take(struct decoder *d, enum events_column column) {
@@ -64,7 +64,7 @@ static uint64_t take_info_number(struct decoder *d) {
 	return d->last.info += unzigzag(take(d, EVENTS_INFO_STEP)) + 1;
 }
 
-// The block that an age names
+// The block that an age refers to
 static uint64_t take_aged(struct decoder *d) {
 	uint64_t age = take_age(d);
 	if (age > d->allocations) {

@@ -3,16 +3,16 @@
  * Pairs frees with allocations, and encodes both as columns of small numbers.
  *
  * Blocks are numbered as they are allocated, and a free says how many allocations ago its block
- * came: small numbers where memory is used as a stack, which is most of the time. So the file needs
- * no addresses, and a reader no table of live blocks.
+ * came: a small number where memory is used like a stack, which is most of the time. So the file
+ * needs no addresses, and a reader no table of live blocks.
  *
- * An address stands for one number at a time. When an allocation comes to an address that is alive
- * (its free was missed), the address keeps the number that it has: whoever replays the events then
- * sees the very same thing, a second allocation at a live address.
+ * An address stands for one number at a time. When an allocation comes to a live address (its free
+ * was missed), the address keeps its number: whoever replays the events sees exactly that, a second
+ * allocation at a live address.
  *
- * Infos and ages are kept in two ways, as they are and as steps from the one before: a structure
+ * Infos and ages are stored in two ways, as they are and as steps from the one before: a structure
  * that is built repeatedly uses infos in the order in which they were first used, and is freed in a
- * regular order as well. For each block of events, the form that packs better is written.
+ * regular order. Each block of events has the form that packs better.
  */
 #include "trace/events/events.h"
 #include "trace/file/scan.h"
@@ -21,7 +21,7 @@ static uint64_t age_of(const struct events_encoder *e, uint64_t number) {
 	return number ? e->allocations + 1 - number : 0;
 }
 
-// Without a look at the room: begin_block took enough for a whole block
+// Needs no check for room: begin_block took enough for a whole block
 static void put(struct events_encoder *e, enum events_column column, uint64_t v) {
 	struct buffer *b = &e->columns[column];
 	b->size = (size_t)(put_varint(b->data + b->size, v) - b->data);
@@ -58,7 +58,7 @@ static void put_run(struct events_encoder *e, uint32_t thread) {
 	e->run++;
 }
 
-// The node's hint, made if there is none; NULL: a node beyond all measure
+// The node's hint, created if needed; NULL: the node is too large
 static struct info_hint *find_hint(struct events_encoder *e, uint32_t node) {
 	if (node >= MAX_HINTS) {
 		return NULL;
@@ -67,7 +67,7 @@ static struct info_hint *find_hint(struct events_encoder *e, uint32_t node) {
 	return &e->hints.items[node];
 }
 
-// The info of an allocation that is not the hint; a new one while there is room; 0: none
+// The info of an allocation other than the hint, new while there is room; 0: none
 static uint64_t look_up_info(struct events_encoder *e, const struct trace_event *event,
 		struct info_hint *hint) {
 	if (event->size > UINT32_MAX) {
@@ -90,7 +90,7 @@ static void put_info(struct events_encoder *e, const struct trace_event *event) 
 	struct info_hint *hint = find_hint(e, event->node);
 	uint64_t info = hint && hint->size == event->size ? hint->info : 0;
 	info = info ?: look_up_info(e, event, hint);
-	// The info that comes after the last one is the step 0
+	// The info after the last one is step 0
 	put(e, EVENTS_INFO, info);
 	put(e, EVENTS_INFO_STEP, zigzag(info - e->last.info - 1));
 	e->last.info = info;
@@ -187,7 +187,7 @@ void events_add(struct events_encoder *e, const struct trace_event *event) {
 	e->n++;
 }
 
-/** About how many bytes a column takes in the file: its begin stands for all. */
+/** An estimate of a column's size in the file, from its beginning. */
 static uint64_t packed_bytes(const struct buffer *column, struct buffer *scratch) {
 	enum { SAMPLE = 16 << 10 };
 	size_t n = column->size < SAMPLE ? column->size : SAMPLE;
@@ -198,7 +198,7 @@ static uint64_t packed_bytes(const struct buffer *column, struct buffer *scratch
 	return (uint64_t)scratch->size * column->size / n;
 }
 
-/** Of two ways to say the same, the longer one is left out. */
+/** Drop the longer of two encodings of the same numbers. */
 static void drop_longer(struct events_encoder *e, enum events_column plain,
 		enum events_column steps) {
 	SCOPED(buffer) scratch = {0};

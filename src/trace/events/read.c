@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads all events of a file in the order of their blocks.
- *
- * First come all infos, then the blocks by their sequence (a growing file may have them in any
- * order), each for itself.
+ * Reads all events of a file in the order of their blocks: first all infos, then the blocks by
+ * sequence (a growing file may have them in any order), each independently.
  */
 #include "trace/events/events.h"
 #include "trace/file/scan.h"
@@ -21,7 +19,7 @@ struct reading {
 	struct info_table infos;
 };
 
-// Nodes that the recording does not have: young ones in a growing file, damage in a finished one
+// Nodes missing in the recording are too new in a growing file, and damage in a finished one
 static bool check_nodes(void *user, const struct trace_event *events, size_t n) {
 	struct reading *reading = user;
 	const struct recording *r = reading->r;

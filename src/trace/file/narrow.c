@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Leaves out what a file that may not grow has no room for. */
+/* Leaves out what does not fit in a file that may not grow. */
 #include "trace/file/scan.h"
 
 #define CUT_FIELD(row, r, field) (row)->field = (row)->field < (r)->strings.n ? (row)->field : 0
 
-/** Of each row of a table. */
 #define CUT(table, ...)                             \
 	EACH(row, r->table) {                           \
 		FOR_FIELDS(CUT_FIELD, row, r, __VA_ARGS__); \
@@ -26,7 +25,7 @@ static void cut_strings(struct recording *r) {
 	CUT(classes, name)
 }
 
-/** The node itself, or the deepest caller of it, that the log has. */
+/** The node, or its deepest caller, that is in the log. */
 static uint32_t caller_in(const struct recording *r, uint32_t node, const struct counts_row *log) {
 	while (node >= log->nodes) {
 		node = r->nodes.items[node].parent;

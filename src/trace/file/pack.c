@@ -13,7 +13,7 @@ void pack(struct buffer *out, struct slice raw, int level) {
 	(void)ZSTD_CCtx_setParameter(zstd, ZSTD_c_checksumFlag, 1);
 	size_t n = ZSTD_compress2(zstd, at, bound, raw.data, raw.size);
 	ZSTD_freeCCtx(zstd);
-	if (ZSTD_isError(n)) { // there is room for the worst, so that it was memory
+	if (ZSTD_isError(n)) { // there is room for the worst case, so memory failed
 		(void)memory_lacks();
 	}
 	out->size = n;
@@ -23,7 +23,7 @@ bool unpack(uint8_t *out, size_t n, struct slice stored, struct err *err) {
 	if (ZSTD_getFrameContentSize(stored.data, stored.size) != n) {
 		return err_set(err, ERR_FORMAT, "it is not the zstd frame that was announced");
 	}
-	// One frame and no more: ZSTD_decompress would go on with a second one
+	// One frame only: ZSTD_decompress would continue with a second one
 	size_t whole = ZSTD_findFrameCompressedSize(stored.data, stored.size);
 	if (whole != stored.size) {
 		return err_set(err, ERR_FORMAT, "its zstd frame is torn");

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the newest state in a file that can be read, and decodes it.
+ * Finds the newest readable state in a file, and decodes it.
  *
  * A file offers states: the state block of a finished file, else the slots of a growing one. They
- * are tried from the newest on; the first whose log is there, that decodes and that is valid, wins.
- * While a file grows, slots are written under the reader's eyes: if none was whole, look again.
+ * are tried from the newest on; the first that decodes, is valid and whose log is there wins. While
+ * a file grows, slots change during reading: if none was whole, look again.
  */
 #include "trace/file/scan.h"
 
@@ -19,11 +19,11 @@ struct load {
 	struct scan *scan;
 	uint64_t max_bytes;
 	struct arena memory;
-	struct slice state; // unpacked, in it
+	struct slice state; // unpacked, in `memory`
 	struct buffer piece;
 };
 
-// What may still be taken, on top of what the recording and the state hold already
+// What may still be allocated, besides the recording and the state
 static uint64_t left_bytes(const struct load *l, const struct recording *r) {
 	uint64_t used = r->arena.bytes + l->memory.bytes;
 	return used < l->max_bytes ? l->max_bytes - used : 0;
@@ -105,7 +105,7 @@ static bool load_best(struct load *l, struct recording *out, struct err *err) {
 		}
 		first = i == 0 ? why : first;
 		if (why.code != ERR_FORMAT) {
-			break; // no fault of the file: an older state is no answer to it
+			break; // not the file's fault, so an older state does not help
 		}
 	}
 	return err_set(err, first.code, "%s", first.text);

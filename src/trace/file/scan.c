@@ -6,7 +6,7 @@
 
 static const uint8_t magic[8] = {'h', 'e', 'a', 'p', 't', 'r', 'k', 1};
 
-// As they lie in the file: little endian, like every machine that this is built for
+// As in the file: little endian, like every machine supported
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "structs are the layouts");
 _Static_assert(sizeof(struct frame_head) == FRAME_HEAD_BYTES, "layout");
 _Static_assert(sizeof(struct frame_block) == FRAME_BLOCK_BYTES, "layout");
@@ -18,12 +18,12 @@ static uint32_t tag_of(struct slice frame) {
 }
 
 bool trace_is_ours(struct slice head) {
-	// The head frame's tag and the magic bytes, whatever the version and length
+	// The head frame's tag and magic bytes, whatever the version and length
 	return head.size >= 16 && tag_of(head) == FRAME_HEAD &&
 			memcmp(head.data + FRAME_TAG_BYTES, magic, sizeof magic) == 0;
 }
 
-// CRC-32 as in zlib, bit by bit: it only ever sees some fifty bytes
+// CRC-32 as in zlib, bit by bit: inputs have some fifty bytes
 static uint32_t crc_add(uint32_t crc, uint8_t byte) {
 	crc ^= byte;
 	for (int i = 0; i < 8; i++) {
@@ -32,7 +32,7 @@ static uint32_t crc_add(uint32_t crc, uint8_t byte) {
 	return crc;
 }
 
-// Over the whole payload, with the four bytes of the checksum itself taken as zero
+// Of the whole payload, with the four bytes of the checksum itself as zero
 static uint32_t checksum(const void *payload, size_t n, size_t crc_at) {
 	const uint8_t *data = payload;
 	uint32_t crc = ~0u;
@@ -60,7 +60,7 @@ void frame_put_block(uint8_t out[FRAME_BLOCK_BYTES], const struct frame_block *b
 	memcpy(out, &crc, sizeof crc);
 }
 
-/** False: too short, or the checksum does not agree. */
+/** False: too short, or the checksum is wrong. */
 static bool frame_get_block(struct frame_block *out, struct slice payload) {
 	if (payload.size < sizeof *out) {
 		return false;
@@ -70,11 +70,11 @@ static bool frame_get_block(struct frame_block *out, struct slice payload) {
 }
 
 /**
- * The first block of every file. KDE's heaptrack takes any .zst file for its own and reports zeros
- * of ours; the version that is no version makes it refuse the file in words.
+ * The first block of every file. KDE's heaptrack takes any .zst file for its own and would report
+ * zeros; this impossible version makes it refuse ours with a message.
  */
 static void frame_put_note(uint8_t out[FRAME_NOTE_BYTES]) {
-	// zstd's frame of one block that is stored as it is: "v ffff ffff" and the end of the line
+	// A zstd frame with one stored block: "v ffff ffff\n"
 	static const uint8_t stored[] = {0x28, 0xb5, 0x2f, 0xfd, 0x24, 12, 0x61, 0, 0, 'v', ' ', 'f',
 			'f', 'f', 'f', ' ', 'f', 'f', 'f', 'f', '\n', 0xff, 0x65, 0xd4, 0x75};
 	_Static_assert(sizeof stored == 25, "FRAME_NOTE_BYTES is all of it");
@@ -98,9 +98,9 @@ void frame_put_start(uint8_t out[FRAME_START_BYTES], uint64_t finished_bytes) {
 	frame_put_note(out + FRAME_TAG_BYTES + FRAME_HEAD_BYTES);
 }
 
-// ---- from frame to frame, listing those that are ours
+// ---- from frame to frame
 
-// A small window over the source: hops are short where frames are small
+// A small window over the source: where frames are small, they are close together
 struct window {
 	const struct trace_source *src;
 	uint64_t at;
@@ -126,7 +126,7 @@ static bool look(struct window *w, uint64_t at, size_t n, struct slice *out, str
 
 // ---- one frame
 
-// A whole skippable frame; with its zstd frame, if it is that of a block
+// A whole skippable frame; a block's with its zstd frame
 struct frame {
 	uint64_t at, end;
 	uint64_t contents_at; // of a block or slot
@@ -141,8 +141,8 @@ static bool reaches(struct window *w, uint64_t end, struct err *err) {
 }
 
 /*
- * A frame that says it is a block, but whose header is not whole or not of the size that it
- * implies, is just a frame to be hopped over. So is a slot that is empty or being written.
+ * A frame that claims to be a block, but whose header is torn or does not match its size, is only
+ * skipped. So is a slot that is empty or being written.
  */
 static bool look_header(struct window *w, struct frame *f, uint32_t kind, uint64_t payload_bytes,
 		struct err *err) {
@@ -161,7 +161,7 @@ static bool look_header(struct window *w, struct frame *f, uint32_t kind, uint64
 	return !f->is_block || !__builtin_add_overflow(f->end, h->stored_bytes, &f->end);
 }
 
-// False with err->code 0: no whole frame is there
+// False with err->code 0: there is no whole frame
 static bool look_frame(struct window *w, uint64_t at, struct frame *f, struct err *err) {
 	struct slice tag;
 	if (!look(w, at, FRAME_TAG_BYTES, &tag, err)) {
@@ -170,7 +170,7 @@ static bool look_frame(struct window *w, uint64_t at, struct frame *f, struct er
 	struct cursor c = cursor_init(tag);
 	uint32_t kind = cursor_u32(&c);
 	uint64_t payload_bytes = cursor_u32(&c);
-	if (c.failed || (kind & ~15u) != FRAME_HEAD) { // neither ours nor one that other programs skip
+	if (c.failed || (kind & ~15u) != FRAME_HEAD) { // neither ours nor skippable
 		return false;
 	}
 	*f = (struct frame){.at = at, .end = at + FRAME_TAG_BYTES + payload_bytes};
@@ -179,8 +179,8 @@ static bool look_frame(struct window *w, uint64_t at, struct frame *f, struct er
 }
 
 /*
- * The next block or slot whose header is whole, at `*at` or later. A copy taken while events were
- * dropped and others put in their place can have the head of one and the end of another there.
+ * The next block or slot with a whole header, at or after *at. A copy made while events were
+ * dropped and replaced can have the head of one and the end of another there.
  */
 static bool find_frame(struct window *w, uint64_t *at, struct frame *f, struct err *err) {
 	for (*at += -*at % FRAME_ALIGN;; *at += FRAME_ALIGN) {
@@ -236,7 +236,7 @@ static bool read_head(struct scan *s, struct window *w, struct err *err) {
 	return true;
 }
 
-// All frames behind the head. What is none is stepped over; s->end is that of the last one
+// List all frames after the head; skips anything else. s->end is the end of the last frame
 static bool hop(struct scan *s, struct window *w, uint64_t max_bytes, struct err *err) {
 	struct frame f;
 	for (;;) {
@@ -266,7 +266,7 @@ static bool hop(struct scan *s, struct window *w, uint64_t max_bytes, struct err
 bool scan_file(struct scan *out, const struct trace_source *src, uint64_t max_bytes,
 		struct err *err) {
 	struct window w = {.src = src};
-	struct err mine = {0}; // the caller's may be NULL, or hold something
+	struct err mine = {0}; // the caller's may be NULL or in use
 	*out = (struct scan){.end = FRAME_TAG_BYTES + FRAME_HEAD_BYTES};
 	if (read_head(out, &w, &mine) && hop(out, &w, max_bytes, &mine)) {
 		return true;
@@ -301,9 +301,9 @@ bool scan_read(const struct trace_source *src, uint64_t at, uint8_t *out, size_t
 	return true;
 }
 
-/** Before memory is taken for it. */
+/** Check lengths before allocating. */
 static bool may_unpack(const struct scan_block *b, uint64_t max_bytes, struct err *err) {
-	// zstd's best: a block of 128 KiB of one byte takes four
+	// zstd's limit: 128 KiB of one byte take four
 	enum { BEST_RATIO = 32768, SLACK = 128 << 10 };
 	const uint64_t stored_bytes = b->header.stored_bytes, raw_bytes = b->header.raw_bytes;
 	if (stored_bytes > max_bytes || raw_bytes > max_bytes - stored_bytes) {
@@ -316,7 +316,7 @@ static bool may_unpack(const struct scan_block *b, uint64_t max_bytes, struct er
 					raw_bytes);
 }
 
-/** `out` may be NULL: its arena's max_bytes did not allow it. */
+/** `out` may be NULL: it exceeded its arena's max_bytes. */
 static bool unpack_to(uint8_t *out, const struct trace_source *src, const struct scan_block *b,
 		struct err *err) {
 	SCOPED(buffer) stored = {0};

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-/** Lists the frames of a file, without unpacking any. */
+/** The frames of a file: their layouts, how they are listed, packed and placed. */
 
 #include "trace/tables/tables.h"
 #include "trace/trace.h"
 
-// ---- the byte layouts of the frames of a file
+// ---- the byte layouts of frames
 //
-// docs/trace-format.md, "A row of frames". Everything is little endian; encoders write into memory
-// of the size named, decoders change nothing when they fail.
+// docs/trace-format.md, "A row of frames". Everything is little endian; encoders write exactly the
+// size named, decoders change nothing on failure.
 
 enum {
 	FRAME_HEAD = 0x184D2A50,
@@ -19,17 +19,17 @@ enum {
 
 enum {
 	FRAME_TAG_BYTES = 8,    // magic and size, before every payload
-	FRAME_ALIGN = 8,        // so that a tag lies within one aligned 8
-	FRAME_PAGE = 4096,      // the growing file is a multiple of it
+	FRAME_ALIGN = 8,        // so that a tag never crosses 8 aligned bytes
+	FRAME_PAGE = 4096,      // the growing file is a multiple of this
 	FRAME_HEAD_BYTES = 56,  // payloads
-	FRAME_BLOCK_BYTES = 48, // of slots as well
+	FRAME_BLOCK_BYTES = 48, // also of slots
 	FRAME_NOTE_BYTES = 88,  // the whole note: tag, payload, zstd frame
 	FRAME_START_BYTES = FRAME_TAG_BYTES + FRAME_HEAD_BYTES + FRAME_NOTE_BYTES,
 };
 
 enum {
-	TRACE_VERSION = 1,        // that we write
-	TRACE_READER_VERSION = 1, // that a reader of it must know, and the newest that we know
+	TRACE_VERSION = 1,        // written
+	TRACE_READER_VERSION = 1, // required of its readers, and the newest known
 };
 
 enum block_type {
@@ -51,10 +51,10 @@ struct frame_head {
 	uint8_t zero[32];
 };
 
-/** Of a block or, with type 0, of a slot; what the other does not have is zero. */
+/** Of a block or, with type 0, of a slot; fields of the other are zero. */
 struct frame_block {
 	uint32_t crc;
-	uint8_t type; // enum block_type, or one that we do not know
+	uint8_t type; // enum block_type, or a later one
 	uint8_t zero[3];
 	uint64_t sequence; // 0: an empty slot
 	uint64_t stored_bytes;
@@ -69,12 +69,12 @@ struct frame_block {
 _Static_assert(FRAME_TAG_BYTES + FRAME_HEAD_BYTES == 64, "layout");
 _Static_assert((FRAME_TAG_BYTES + FRAME_BLOCK_BYTES) % FRAME_ALIGN == 0, "layout");
 
-/** Zeros between a block's frame and its zstd frame, so that what follows is aligned. */
+/** Zeros between a block's frame and its zstd frame, which align what follows. */
 static inline uint64_t frame_block_gap(uint64_t stored_bytes) {
 	return -stored_bytes % FRAME_ALIGN;
 }
 
-/** All that a block takes: tag, payload, gap, zstd frame. */
+/** The size of a block: tag, payload, gap, zstd frame. */
 static inline uint64_t frame_block_span(uint64_t stored_bytes) {
 	return FRAME_TAG_BYTES + FRAME_BLOCK_BYTES + frame_block_gap(stored_bytes) + stored_bytes;
 }
@@ -83,28 +83,28 @@ void frame_put_tag(uint8_t out[FRAME_TAG_BYTES], uint32_t magic, uint32_t size);
 void frame_put_head(uint8_t out[FRAME_HEAD_BYTES], const struct frame_head *head);
 void frame_put_block(uint8_t out[FRAME_BLOCK_BYTES], const struct frame_block *block);
 
-/** What every file begins with: the head and, for other programs, a note. */
+/** The beginning of every file: the head and a note for other programs. */
 void frame_put_start(uint8_t out[FRAME_START_BYTES], uint64_t finished_bytes);
 
-// ---- zstd frames, one at a time, with content size and checksum
+// ---- single zstd frames, with content size and checksum
 
 enum {
 	PACK_FAST = 1,    // while recording
 	PACK_COMPACT = 3, // the finished file
 };
 
-/** Replace `out`'s bytes with one zstd frame that unpacks to `raw`. */
+/** Replace `out` by one zstd frame that unpacks to `raw`. */
 void pack(struct buffer *out, struct slice raw, int level);
 
 /** Unpack exactly `n` bytes to `out`. */
 bool unpack(uint8_t *out, size_t n, struct slice stored, struct err *err);
 
-// ---- lists the frames of a file, without unpacking any
+// ---- listing frames, without unpacking any
 
 struct scan_block {
-	struct frame_block header; // as it was when scanned
-	uint64_t at;               // of its frame: for messages
-	uint64_t stored_at;        // of its zstd frame
+	struct frame_block header; // at the time of the scan
+	uint64_t at;               // its frame's position, for messages
+	uint64_t stored_at;        // its zstd frame's position
 };
 
 struct scan_blocks {
@@ -114,50 +114,46 @@ struct scan_blocks {
 struct scan {
 	struct frame_head head;
 	union {
-		struct scan_blocks lists[BLOCK_STATE + 1]; // by type, as they stand in the file
+		struct scan_blocks lists[BLOCK_STATE + 1]; // by type, in the order of the file
 		struct {
-			struct scan_blocks slots, log, infos, events, states; // slots: whole ones
+			struct scan_blocks slots, log, infos, events, states; // slots: only whole ones
 		};
 	};
 	uint64_t end;           // of the last whole frame
-	bool is_torn;           // something follows
-	uint64_t damaged_bytes; // before it: no frames
+	bool is_torn;           // something follows it
+	uint64_t damaged_bytes; // before `end`, not in frames
 };
 
-/**
- * False: not our file, newer than we know, unreadable, or its list of blocks takes more than
- * `max_bytes`. A torn end is no failure.
- */
+/** False: not our file, too new, unreadable, or its blocks need more than `max_bytes` to list. */
 bool scan_file(struct scan *out, const struct trace_source *src, uint64_t max_bytes,
 		struct err *err);
 void scan_finish(struct scan *s);
 
-/** Put blocks into the order of their sequence numbers. */
+/** Sort blocks by sequence number. */
 void scan_sort(struct scan_blocks *blocks);
 
-/** Read exactly `n` bytes, or say where the file ends. */
+/** Read exactly `n` bytes; false: beyond the end. */
 bool scan_read(const struct trace_source *src, uint64_t at, uint8_t *out, size_t n,
 		struct err *err);
 
 /**
- * Read a block or slot and unpack it to `raw`; its lengths come from the file and are checked
- * before memory is taken.
+ * Read and unpack a block or slot. Checks its lengths, which come from the file, before allocating.
  */
 bool scan_unpack(struct buffer *raw, const struct trace_source *src, const struct scan_block *b,
 		uint64_t max_bytes, struct err *err);
 
-/** The same, in memory that large tables take again when it is done with. */
+/** The same into memory that is reused for large tables afterwards. */
 bool scan_unpack_in(struct arena *memory, struct slice *raw, const struct trace_source *src,
 		const struct scan_block *b, uint64_t max_bytes, struct err *err);
 
-// ---- places of blocks in a growing file, so that every single write leaves it valid
+// ---- placing blocks in a growing file, valid after every single write
 //
-// docs/trace-format.md, "How a growing file changes". Everything stands in what was a padding
-// frame: at the end of the file there is always one, the tail, and dropped blocks leave others, the
-// holes. A finished file has neither: each block is put at its end.
+// docs/trace-format.md, "How a growing file changes". Everything is written into a padding frame:
+// the file always ends with one, the tail, and dropped blocks leave others, the holes. A finished
+// file has neither: blocks are appended.
 
 struct place {
-	uint64_t at, bytes; // of a whole frame, or of a whole block
+	uint64_t at, bytes; // of a whole frame or block
 };
 
 struct space {
@@ -165,41 +161,37 @@ struct space {
 	uint64_t end; // of the file
 	struct place tail;
 	VEC(struct place) holes;
-	bool is_finished; // set with `sink`, and where the tail begins, instead of space_init
+	bool is_finished; // set with `sink` and tail.at, instead of space_init
 };
 
 /** Write the first page: head, note and tail. */
 bool space_init(struct space *s, struct trace_sink sink, struct err *err);
 
-/**
- * Put a block there. `in_hole`: it may take the place of what was dropped; else it goes to the
- * tail, behind all that was put there before.
- */
+/** Write a block. `in_hole`: it may use space of dropped ones; else it follows all earlier ones. */
 bool space_put_block(struct space *s, const struct frame_block *block, struct slice stored,
 		bool in_hole, struct place *out, struct err *err);
 
 /**
- * Make `n` empty slots, each with room for `capacity` bytes behind its header; `at` gets their
- * places.
+ * Make `n` empty slots with room for `capacity` bytes after the header, and return their places.
  */
 bool space_put_slots(struct space *s, size_t n, uint64_t capacity, struct place *at,
 		struct err *err);
 
-/** Write a checkpoint into a slot: the old one there is void as soon as this begins. */
+/** Write a checkpoint into a slot, whose old one becomes invalid at once. */
 bool space_write_slot(struct space *s, struct place slot, const struct frame_block *header,
 		struct slice stored, struct err *err);
 
-/** A block or slot that is no longer used becomes a hole. */
+/** Turn an unused block or slot into a hole. */
 bool space_drop(struct space *s, struct place p, struct err *err);
 
-// ---- a state that fits a file which may not grow any more: totals stay exact, detail goes
+// ---- a state for a file that may not grow any more: exact totals, less detail
 
 enum narrow_level {
-	NARROW_TO_LOG,    // stacks end at the deepest caller that the log has
-	NARROW_TO_STACKS, // and the time axis, sizes and threads' exchanges go
-	NARROW_TO_TOTALS, // and all stacks become one
+	NARROW_TO_LOG,    // stacks end at their deepest caller in the log
+	NARROW_TO_STACKS, // also without the time axis, sizes and handovers
+	NARROW_TO_TOTALS, // also with all stacks as one
 	N_NARROW_LEVELS,
 };
 
-/** Make `r` so, in place. `log`: what the log has; at least a row of each. Levels rise. */
+/** Reduce `r` in place; levels rise. `log`: what is in the log, at least a row of each. */
 void narrow(struct recording *r, const struct counts_row *log, enum narrow_level level);

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Places blocks in padding, so that the file is valid after every write.
+ * Places blocks in padding, so that the file is valid after every write. To write into a padding
+ * frame:
  *
- * To put a thing into a padding frame:
+ *      [tag|...............................]      padding
+ *      [tag|rest of the block ][tag|......]      1. all but the first tag: still padding
+ *      [TAG|rest of the block ][tag|......]      2. the first tag makes it a block
  *
- *      [tag|...............................]      padding, all of it
- *      [tag|rest of the thing  ][tag|......]      1. all but the first tag: still padding
- *      [TAG|rest of the thing  ][tag|......]      2. the first tag makes it true
- *
- * The new frame appears atomically, since a tag lies within 8 aligned bytes. The
- * file gets longer by whole pages for the same reason: the kernel moves a file's end once per page.
+ * The new frame appears atomically, since a tag never crosses 8 aligned bytes. The file grows by
+ * whole pages for the same reason: the kernel moves a file's end once per page.
  */
 #include "trace/file/scan.h"
 
@@ -35,7 +34,7 @@ bool space_init(struct space *s, struct trace_sink sink, struct err *err) {
 	return write_at(s, 0, page, sizeof page, err);
 }
 
-// Lengthen the file until the tail takes `bytes` and there is a frame left behind them
+// Grow the file until the tail has room for `bytes` and another frame
 static bool grow_tail(struct space *s, uint64_t bytes, struct err *err) {
 	uint64_t need = bytes + FRAME_TAG_BYTES;
 	s->tail.bytes = s->is_finished ? bytes : s->tail.bytes;
@@ -71,7 +70,7 @@ static void take(struct space *s, struct place *room, uint64_t bytes) {
 	}
 }
 
-// Both steps of the picture. A file that is written from front to end has the tag first
+// The two steps above. A file written from front to end gets the tag first
 bool space_put_block(struct space *s, const struct frame_block *block, struct slice stored,
 		bool in_hole, struct place *out, struct err *err) {
 	uint8_t header[FRAME_BLOCK_BYTES + FRAME_ALIGN] = {0}, tag[FRAME_TAG_BYTES];
@@ -84,7 +83,7 @@ bool space_put_block(struct space *s, const struct frame_block *block, struct sl
 	*out = (struct place){room->at, frame_block_span(stored.size)};
 	uint64_t left = room->bytes - out->bytes;
 	check(room->bytes >= out->bytes && left % FRAME_ALIGN == 0);
-	SCOPED(buffer) thing = {0}; // but for its first tag
+	SCOPED(buffer) thing = {0}; // without its first tag
 	frame_put_block(header, block);
 	buffer_bytes(&thing, header, header_bytes);
 	buffer_slice(&thing, stored);
@@ -113,7 +112,7 @@ bool space_put_slots(struct space *s, size_t n, uint64_t capacity, struct place 
 	if (!write_tag(s, s->tail.at + n * span, FRAME_PADDING, left, err)) {
 		return false;
 	}
-	// From the last to the first, whose tag makes them all true
+	// Backwards, since the first tag makes all of them valid
 	for (size_t i = n; i-- > 0;) {
 		at[i] = (struct place){s->tail.at + i * span, span};
 		if (!write_at(s, at[i].at + FRAME_TAG_BYTES, empty, sizeof empty, err) ||
@@ -138,7 +137,7 @@ bool space_write_slot(struct space *s, struct place slot, const struct frame_blo
 	return write_at(s, header_at, bytes, sizeof bytes, err);
 }
 
-// Take a hole that touches `p` into it
+// Merge adjacent holes into `p`
 static void join_holes(struct space *s, struct place *p) {
 	for (size_t i = 0; i < s->holes.n;) {
 		struct place hole = s->holes.items[i];
@@ -160,6 +159,6 @@ bool space_drop(struct space *s, struct place p, struct err *err) {
 	struct place whole = p;
 	join_holes(s, &whole);
 	(void)vec_add(&s->holes, whole);
-	// If this fails, two padding frames remain where one would do, until a block is put there
+	// If this fails, there are two padding frames instead of one, until a block is put there
 	return whole.bytes == p.bytes || write_tag(s, whole.at, FRAME_PADDING, whole.bytes, err);
 }

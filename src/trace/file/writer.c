@@ -25,12 +25,12 @@ struct event_block {
 	uint32_t n;
 };
 
-/** The growing file; the finished one has no slots and no list of blocks. */
+/** The growing file, or the finished one, which has no slots and no list of blocks. */
 struct trace_writer {
 	struct space space;
-	struct buffer raw, stored; // of the block in the making
+	struct buffer raw, stored; // of the block under construction
 
-	// How far the log is
+	// How much of the log is written
 	struct log_marks marks;
 	struct log_piece piece;
 	uint64_t n_log_blocks;
@@ -41,7 +41,7 @@ struct trace_writer {
 	bool has_state; // of the last checkpoint
 
 	struct events_encoder events;
-	VEC(struct event_block) blocks; // the oldest first; those before first_kept are dropped
+	VEC(struct event_block) blocks; // oldest first; those before first_kept were dropped
 	size_t first_kept;
 	uint64_t n_event_blocks, n_info_blocks; // ever written: their sequence numbers
 	uint64_t n_events, n_dropped;
@@ -54,29 +54,29 @@ static void finish(struct trace_writer *w) {
 	events_finish(&w->events);
 }
 
-// ---- blocks and the log, of either file
+// ---- blocks and the log, for both
 
-/** Compress what is in `raw`. `block`: gets the lengths. */
+/** Pack `raw` into `stored`. `block`: gets the lengths. */
 static void pack_raw(struct trace_writer *w, struct frame_block *block) {
 	pack(&w->stored, buffer_view(&w->raw), w->space.is_finished ? PACK_COMPACT : PACK_FAST);
 	block->raw_bytes = w->raw.size;
 	block->stored_bytes = w->stored.size;
 }
 
-/** Put what is in `stored` behind all that is in the file. */
+/** Append a block with what is in `stored`. */
 static bool put_stored(struct trace_writer *w, const struct frame_block *block, struct err *err) {
 	struct place place;
 	return space_put_block(&w->space, block, buffer_view(&w->stored), false, &place, err);
 }
 
-/** The same of what is in `raw`, as a block of this type and number. */
+/** Append a block with what is in `raw`. */
 static bool put_raw(struct trace_writer *w, uint8_t type, uint64_t sequence, struct err *err) {
 	struct frame_block block = {.type = type, .sequence = sequence};
 	pack_raw(w, &block);
 	return put_stored(w, &block, err);
 }
 
-/** Write what `r` has and the log has not. */
+/** Write what `r` has and the log lacks. */
 static bool write_log(struct trace_writer *w, const struct recording *r, struct err *err) {
 	for (;;) {
 		log_encode(&w->raw, &w->piece, &w->marks, r);
@@ -113,7 +113,7 @@ void trace_writer_destroy(struct trace_writer *w) {
 
 // ---- slots
 
-// Slots for a state of `bytes`. The old ones go once a new one is whole
+// Make slots for a state of `bytes`. The old ones go once a new one is whole
 static bool make_slots(struct trace_writer *w, uint64_t bytes, struct place *old, struct err *err) {
 	memcpy(old, w->slots, sizeof w->slots);
 	uint64_t want = w->slot_bytes * 2;
@@ -136,7 +136,7 @@ static void pack_state(struct trace_writer *w, const struct recording *r,
 	pack_raw(w, header);
 }
 
-/** Put what is in `stored` into the slot whose turn it is. */
+/** Put what is in `stored` into the next slot. */
 static bool fill_slot(struct trace_writer *w, const struct frame_block *header, struct err *err) {
 	size_t slot = header->sequence % SLOW_TURNS == 0 ? SLOW_SLOT : (header->sequence + 1) % 2;
 	bool ok = space_write_slot(&w->space, w->slots[slot], header, buffer_view(&w->stored), err);
@@ -164,7 +164,7 @@ static bool drop_oldest(struct trace_writer *w, struct err *err) {
 	w->event_bytes -= oldest->place.bytes;
 	w->n_dropped += oldest->n;
 	w->first_kept++;
-	// The list forgets them now and then
+	// Shrink the list occasionally
 	if (w->first_kept > 1024 && w->first_kept > w->blocks.n / 2) {
 		w->blocks.n -= w->first_kept;
 		memmove(w->blocks.items, w->blocks.items + w->first_kept,
@@ -210,7 +210,7 @@ static bool write_events(struct trace_writer *w, struct err *err) {
 	return true;
 }
 
-/** Bring all events given so far into the file. */
+/** Write all events given so far. */
 static bool cut_events(struct trace_writer *w, struct err *err) {
 	if (w->events.n == 0) {
 		return true;
@@ -255,7 +255,7 @@ bool trace_writer_checkpoint(struct trace_writer *w, const struct recording *r, 
 bool trace_writer_narrow(struct trace_writer *w, struct recording *r, struct err *err) {
 	const struct counts_row *log = &w->marks.counts;
 	if (w->has_state) {
-		return true; // it was the events that found no room
+		return true; // only the events found no room
 	}
 	if (w->slot_bytes == 0 || !log->strings || !log->locations || !log->nodes) {
 		return err_set(err, ERR_LIMIT, "there is no room for a first checkpoint");

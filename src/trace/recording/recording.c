@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-/* Stores and gives intervals, whose rare large numbers lie elsewhere. */
+/* Stores and returns intervals, whose rare large numbers are kept separately. */
 #include "trace/recording.h"
 
-/** A place among the wide ones, that of the row if it has one; NULL: max_bytes. */
+/** A wide row, the interval's own if it has one; NULL: beyond max_bytes. */
 static struct rec_wide *wide_place(struct recording *r, struct rec_interval_row *row) {
 	if (row->count == REC_WIDE) {
 		return &r->wide.items[row->bytes];
 	}
 	uint32_t n = r->wide.n;
 	if ((n & (n - 1)) == 0) {
-		// Room for twice as many whenever a power of two is full
+		// Doubles the room whenever a power of two is full
 		struct rec_wide *items = arena_new(&r->arena, struct rec_wide, n ? 2ul * n : 1);
 		if (!items) {
 			return NULL;

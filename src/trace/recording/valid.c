@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Checks every claim that recording.h makes, table by table.
- *
- * Later code indexes and adds up without looking: what passes here cannot lead it out of a table
- * or past an overflow.
+ * Checks every claim that recording.h makes, table by table. Later code indexes and adds without
+ * checks: no valid recording can make it leave a table or overflow.
  */
 #include "trace/recording.h"
 #include "wire/event.h"
 
 #define VIOLATION(why, ...) err_set((why), ERR_FORMAT, __VA_ARGS__)
 
-/** Refuse row `i` of a table, from the `first` on, if what is asked of `row` is true. */
+/** Reject row `i` of a table, from `first` on, if `is_wrong` is true of `row`. */
 #define REFUSE_ROWS(table, first, is_wrong, ...)                   \
 	for (uint32_t i = (first); i < (table).n; i++) {               \
 		const __typeof__(*(table).items) *row = &(table).items[i]; \
@@ -22,11 +20,11 @@
 #define RANGE_OF(table, row_name, is_wrong) \
 	REFUSE_ROWS(r->table, 0, is_wrong, row_name " %u is out of range", i)
 
-/** Add a field to that of a sum; or `is_over`. */
+/** Add a field to that of a sum; sets is_over on overflow. */
 #define SUM_FIELD(sum, row, field) \
 	is_over |= __builtin_add_overflow((sum)->field, (row)->field, &(sum)->field)
 
-/** Add fields of all rows to those of a sum. False: it is too large. */
+/** Add up fields of all rows. False: overflow. */
 #define ADD_UP(sum, table, ...)                           \
 	({                                                    \
 		bool is_over = false;                             \
@@ -117,7 +115,6 @@ static bool stack_is_sound(const struct rec_stack *s) {
 		is_off;                                                \
 	})
 
-/** The stacks add up to the summary. */
 static bool stack_sums_are_valid(const struct recording *r, struct err *why) {
 	struct rec_stack sum = {0};
 	const bool adds_up = ADD_UP(&sum, r->stacks, allocations, allocated_bytes, temporary,
@@ -176,7 +173,7 @@ static bool periods_are_valid(const struct recording *r, const struct rec_edge *
 	return true;
 }
 
-// Of REC_NEVER + 1 edges, modulo 2^64: they come and go
+// Changes at REC_NEVER + 1 edges, modulo 2^64
 enum { PLACES = REC_NEVER + 1 };
 struct change {
 	uint64_t bytes, blocks;
@@ -193,12 +190,12 @@ static bool is_in_range(const struct recording *r, const struct rec_interval *v)
 			(is_never ? v->temporary == 0 : v->until >= v->from && v->until <= r->edges.n);
 }
 
-// What each edge changes by the intervals; they are the largest table, and gone through once. Where
-// one ends the next often begins: apart, neither waits for the other. Those that never end do so at
-// an edge of their own
+// Add up what intervals change at each edge, in one pass over the largest table. Begins and ends
+// are separate: an interval often begins where the last one ended, and would wait for that store.
+// Those without end get an edge of their own
 static bool add_intervals(const struct recording *r, struct change *begin, struct change *end,
 		struct err *why) {
-	struct change sum = {0}; // its blocks: fewer than 2^32 numbers below 2^32
+	struct change sum = {0}; // blocks cannot overflow: fewer than 2^32 numbers below 2^32
 	bool is_over = false;
 	for (uint32_t i = 0; i < r->intervals.n; i++) {
 		const struct rec_interval v = recording_interval(r, i);
@@ -213,7 +210,7 @@ static bool add_intervals(const struct recording *r, struct change *begin, struc
 	return were_allocated(r, "intervals", !is_over, sum.blocks, sum.bytes, why);
 }
 
-// What lives at each edge by the intervals is what the edge says
+// Do the intervals add up to each edge?
 static bool edges_agree(const struct rec_edge *edges, uint32_t n, const struct change *begin,
 		const struct change *end, const char *what, struct err *why) {
 	struct change live = {0};
@@ -349,7 +346,6 @@ static bool mapping_intervals_are_valid(const struct recording *r, struct err *w
 	return edges_agree(r->mapping_edges.items, n, begin, begin + PLACES, "mapping edge", why);
 }
 
-/** The parts of each look add up to its RSS. */
 static bool looks_are_valid(const struct recording *r, struct err *why) {
 	uint32_t part = 0;
 	for (uint32_t i = 0; i < r->looks.n; i++) {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Decodes the columns of a table into rows. Any bytes will do: nothing is written beyond the rows.
- */
+/* Decodes the columns of a table into rows. Safe for any bytes: never writes beyond the rows. */
 #include "trace/tables/tables.h"
 
 bool table_next(struct table_raw *out, struct cursor *payload, struct err *err) {
@@ -21,7 +19,7 @@ bool table_next(struct table_raw *out, struct cursor *payload, struct err *err) 
 	return true;
 }
 
-// The next column; false at the end or when it is torn (then columns->failed)
+// The next column; false at the end, or when torn (columns->failed)
 static bool next_column(struct cursor *columns, uint64_t *id, struct slice *bytes) {
 	if (cursor_left(columns) == 0) {
 		return false;
@@ -50,7 +48,7 @@ bool table_count_is_possible(const struct table_raw *raw) {
 
 enum { GROUP = 16 };
 
-/** Is each number of a group one byte, as most are? */
+/** Are all numbers of a group single bytes, as most are? */
 static inline bool are_short(const uint8_t *group) {
 	uint64_t halves[2];
 	_Static_assert(sizeof halves == GROUP, "all of a group");
@@ -64,7 +62,7 @@ static void widen(uint64_t *restrict out, const uint8_t *restrict group) {
 	}
 }
 
-// There are VARINT_MAX bytes at least
+// Requires at least VARINT_MAX bytes
 static inline uint64_t next_of_many(struct cursor *c) {
 	enum { USUAL = 6 }; // bytes, at most
 	const uint8_t *at = c->at;
@@ -96,7 +94,7 @@ static void take_numbers(uint64_t *out, struct cursor *c, size_t n) {
 	}
 }
 
-// What decoding a column asks of its rows, a few at a time
+// Some rows of a column, to be decoded together
 struct piece {
 	uint8_t *row; // the first
 	size_t row_bytes;
@@ -111,7 +109,7 @@ struct piece {
 		any |= field;                                        \
 	}
 
-// A loop over the rows for each width of a field: `value` is that of row i, asked once
+// One loop over the rows per width of a field; `value` is evaluated once per row
 #define PUT(width, value)                     \
 	switch (width) {                          \
 	case 1: PUT_EACH(uint8_t, value) break;   \
@@ -120,7 +118,7 @@ struct piece {
 	default: PUT_EACH(uint64_t, value) break; \
 	}
 
-/** From what the column stores to the fields. False: a value does not fit its field. */
+/** Decode stored numbers into fields. False: a value does not fit. */
 static bool put_fields(struct walk *w, const struct piece *p, const uint64_t *stored) {
 	const struct column *c = w->column;
 	const uint64_t none = low_bits(c->width);
@@ -132,7 +130,7 @@ static bool put_fields(struct walk *w, const struct piece *p, const uint64_t *st
 	case COLUMN_HIGH: PUT(c->width, at += unzigzag(stored[i]) << 16) break;
 	case COLUMN_BACK: PUT(c->width, p->index + i - stored[i]) break;
 	case COLUMN_LOW:
-		// The low bits join the high ones, which their field holds already
+		// The high bits are in the field already
 		load_all(other, row, p->row_bytes, c->width, p->n);
 		PUT(c->width, other[i] | (stored[i] & 0xffff))
 		break;
@@ -149,14 +147,14 @@ static bool put_fields(struct walk *w, const struct piece *p, const uint64_t *st
 	return any <= none;
 }
 
-// A column on its way into rows
+// A column being decoded
 struct reading {
 	struct walk walk;
 	struct cursor bytes;
-	bool is_zero; // no bytes: all its numbers are zero
+	bool is_zero; // no bytes: all zero
 };
 
-// Zeros need no storing: the rows hold them
+// Zeros need no storing: rows are zeroed
 static bool skip_zeros(struct cursor *c, size_t n) {
 	static const uint8_t zeros[ROWS_AT_ONCE];
 	bool are_zeros = cursor_left(c) >= n && memcmp(c->at, zeros, n) == 0;
@@ -193,18 +191,18 @@ static bool decode_ids(struct reading *r, const struct piece *p) {
 	return true;
 }
 
-// False: something does not fit its field, or there is not one number per row
+// False: a value does not fit, or there is not one number per row
 static bool decode_piece(struct reading *r, const struct piece *p, bool is_last) {
 	bool fits = r->walk.column->way == COLUMN_ID ? decode_ids(r, p) : decode_numbers(r, p);
 	return fits && !r->bytes.failed && !(is_last && cursor_left(&r->bytes));
 }
 
-// The rows are zeroed already; other ways need the fields that they refer to
+// Rows are zeroed; other ways need the fields they refer to
 static bool is_zero_if_missing(const struct column *c) {
 	return c->way == COLUMN_PLAIN || c->way == COLUMN_DELTA || c->way == COLUMN_ID;
 }
 
-/** The columns that need decoding: `*n` of them. */
+/** The columns that need decoding, and how many. */
 static bool find_readings(struct reading *out, size_t *n, const struct table_raw *raw,
 		const struct table *t, struct err *err) {
 	struct cursor columns = cursor_init(raw->columns);

@@ -2,7 +2,7 @@
 /* Encodes rows as a table of columns. */
 #include "trace/tables/tables.h"
 
-// The two lengths are patched in afterwards: four bytes each
+// The two lengths, of four bytes, are patched in afterwards
 static size_t mark_length(struct buffer *out) {
 	size_t mark = out->size;
 	buffer_u32(out, 0);
@@ -42,7 +42,7 @@ static void take_steps(uint64_t *v, size_t n, uint64_t *previous) {
 		v[i] = (value);              \
 	}
 
-// From fields to what the column stores for them
+// Encode fields as the column's numbers
 static void to_stored(struct walk *w, uint64_t *v, const uint8_t *row, uint64_t index, size_t n) {
 	const uint64_t none = low_bits(w->column->width);
 	uint64_t other[ROWS_AT_ONCE];
@@ -66,11 +66,11 @@ static void to_stored(struct walk *w, uint64_t *v, const uint8_t *row, uint64_t 
 	}
 }
 
-// A column on its way out of rows
+// A column being encoded
 struct writing {
 	struct walk walk;
 	struct buffer bytes;
-	bool is_needed; // any number was not zero: a missing column says the same as zeros
+	bool is_needed; // some number is not zero; a missing column means zeros
 };
 
 static void encode_numbers(struct writing *c, const uint8_t *row, uint64_t index, size_t n) {

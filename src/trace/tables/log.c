@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Encodes and decodes the log, the tables that only grow.
- *
- * A writer keeps marks of how far it has written each; a piece goes
- * from there to the ends, or to a bound, so that no block gets large. A location is written once
- * without its frames; the names table gives them to it, in the same piece or a later one.
+ * Encodes and decodes the log, the tables that only grow. A writer keeps marks of how far it has
+ * written each; a piece extends from there to the ends, or to a bound, so that no block gets large.
+ * A location is written once without its frames; the names table adds them, in the same piece or a
+ * later one.
  */
 #include "trace/tables/tables.h"
 
@@ -55,7 +54,7 @@ static bool is_named(const struct log_marks *marks, uint32_t location) {
 	return location / 8 < marks->named.n && marks->named.items[location / 8] >> location % 8 & 1;
 }
 
-// Names of locations, and of frames, that are in the log or in this very piece
+// Names of locations whose frames are in the log or in this piece
 static void collect_names(struct log_piece *piece, const struct log_marks *marks,
 		const struct recording *r) {
 	for (uint32_t i = 0; i < piece->counts.locations && piece->names.n < PIECE_ROWS; i++) {
@@ -97,7 +96,7 @@ void log_piece_done(struct log_marks *marks, const struct log_piece *piece) {
 bool log_reader_init(struct log_reader *l, struct recording *out, struct counts_row want,
 		uint64_t log_bytes, struct err *err) {
 	*l = (struct log_reader){.out = out, .want = want};
-	// Each row takes a byte or more: what can't be there needs no memory
+	// Each row takes at least a byte: allocate nothing for what cannot be there
 	if (want.strings > log_bytes || want.locations > log_bytes || want.frames > log_bytes ||
 			want.nodes > log_bytes) {
 		return err_set(err, ERR_FORMAT, "the log is too short for what the state needs");
@@ -127,7 +126,7 @@ static bool decode_strings(struct log_reader *l, const struct table_raw *raw, st
 	return true;
 }
 
-// Names are a table on their way: their rows end in the locations
+// Names are not kept as a table: their rows go to the locations
 static bool decode_names(struct log_reader *l, const struct table_raw *raw, struct err *err) {
 	SCOPED(arena) scratch = {.max_bytes = l->out->arena.max_bytes};
 	struct name_row *names = arena_new(&scratch, struct name_row, raw->n);

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Encodes and decodes the state, all tables that are not in the log.
- *
- * They lie one after the other, behind one row that says how much of the log belongs to them.
- * state_tables says where each lies in memory.
+ * Encodes and decodes the state, all tables that are not in the log. One row, which says how much
+ * of the log belongs to them, precedes the tables, which are adjacent. state_tables lists where
+ * each is in memory.
  */
 #include "trace/tables/tables.h"
 
-// The head of every REC_TABLE, whatever its rows
+// The layout of every REC_TABLE, whatever its rows
 struct any_table {
 	void *items;
 	uint32_t n;
@@ -16,8 +15,8 @@ struct any_table {
 #define COUNT_OF(r, _, table) .table = (r)->table.n
 
 /**
- * In a file, what processes left behind when they ended is gone, not live: so it fits the curve for
- * readers that know one process. `by`: 1 or -1.
+ * In a file, what ended processes left behind is gone, not live, so that it agrees with the curve
+ * for readers that know one process. `by`: 1 or -1.
  */
 static void move_left(struct rec_summary *s, uint64_t by) {
 	s->live_blocks += by * s->left_blocks;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Describes the tables of a recording, made from registry.def. */
+/* Describes the tables of a recording, from registry.def. */
 #include "trace/tables/tables.h"
 
 #include "trace/events/events.h"
@@ -7,11 +7,11 @@
 _Static_assert(sizeof(struct rec_lifetimes) == 64, "columns");
 _Static_assert(sizeof(struct rec_interval_row) == 16, "four in a cache line");
 
-// ---- columns, as registry.def has them
+// ---- columns
 
-// In a file they are one table, in memory two: who goes through stacks needs no lifetimes
+// In a file one table, in memory two: walking over stacks needs no lifetimes
 struct stack_row {
-	struct rec_stack stack; // first: the columns of both begin with its own
+	struct rec_stack stack; // first, so that both begin with its columns
 	struct rec_lifetimes lifetimes;
 };
 
@@ -53,7 +53,7 @@ struct stack_row {
 
 // ---- tables
 
-// The fields of a table of rows of `bytes` with the columns of `list`; `...`: more of them
+// The fields of a table of rows of `bytes` with the columns of `list`; `...`: further fields
 #define TABLE_AS(text, list, bytes, ...)                                                     \
 	{                                                                                        \
 		.id = text##_number, .name = #text, .row_bytes = (bytes), .columns = list##_columns, \
@@ -61,7 +61,7 @@ struct stack_row {
 	}
 #define TABLE_OF(text, ...) TABLE_AS(text, text, text##_row_bytes, __VA_ARGS__)
 
-// The unit of rows that hold it in a field
+// Rows have their unit in a field
 #define UNIT(type, field) .unit = offsetof(type, field), .unit_width = sizeof(((type *)0)->field)
 
 struct interval_row {
@@ -69,7 +69,7 @@ struct interval_row {
 	uint32_t unit;
 };
 
-/** What most blocks of a stack have; it may not be checked yet. */
+/** The size of most of the stack's blocks. The stack may be invalid. */
 static uint32_t unit_of(const struct recording *r, uint32_t stack) {
 	return stack < r->stacks.n ? r->stacks.items[stack].usual_size : 0;
 }
@@ -83,7 +83,7 @@ static void get_intervals(void *rows, const void *user, uint64_t first, size_t n
 	}
 }
 
-/** Stacks come before intervals in a state. */
+/** Stacks precede intervals in a state. */
 static bool put_intervals(const void *rows, void *user, uint64_t first, size_t n) {
 	struct recording *r = user;
 	const struct interval_row *in = rows;
@@ -129,7 +129,7 @@ static bool put_stacks(const void *rows, void *user, uint64_t first, size_t n) {
 	return ok;
 }
 
-// Where each lies in struct recording; ONE: in place, one row
+// Where each is in struct recording; ONE: a single row, in place
 #define STATE_AS(text, list, bytes, ...) \
 	{ TABLE_AS(text, list, bytes, __VA_ARGS__), offsetof(struct recording, text), false }
 #define STATE(text, ...) STATE_AS(text, text, text##_row_bytes, __VA_ARGS__)

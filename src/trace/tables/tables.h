@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-/**
- * The tables of a recording as they lie in a file: docs/trace-format.md.
- */
+/** The tables of a recording as they are in a file: docs/trace-format.md. */
 
 #include "trace/recording.h"
 
@@ -10,7 +8,7 @@
 //
 // One description of a table drives its encoder and its decoder.
 
-/** How a column stores the field v of a row. The letters are those of the specification. */
+/** How a column stores the field v of a row; the letters are the specification's. */
 enum column_way {
 	COLUMN_PLAIN,   // P
 	COLUMN_DELTA,   // D
@@ -47,57 +45,53 @@ struct table {
 	size_t row_bytes;
 	const struct column *columns;
 	size_t n_columns;
-	uint16_t unit; // for COLUMN_PRODUCT: offset of the field of a row that is its unit
+	uint16_t unit; // for COLUMN_PRODUCT: offset of the row's unit
 	uint8_t unit_width;
 	/**
-	 * For rows that are kept in another form than is described here; else NULL. get: n of them from
-	 * number `first` on. put: keep them; their units are 0. False: max_bytes.
+	 * For rows kept in another form than described here; else NULL. get: copy n of them from number
+	 * `first` on. put: store them; their units are 0. False: beyond max_bytes.
 	 */
 	void (*get)(void *rows, const void *user, uint64_t first, size_t n);
 	bool (*put)(const void *rows, void *user, uint64_t first, size_t n);
-	size_t kept_bytes; // of a row as it is kept; 0: row_bytes
+	size_t kept_bytes; // of a row as kept; 0: row_bytes
 };
 
-/**
- * Append n rows as one table; the first of them, at `rows`, has the number `first`. (With t->get,
- * `rows` is not used.)
- */
+/** Append n rows as one table. `rows` is the first (unused with t->get); its number is `first`. */
 void table_encode(struct buffer *out, const struct table *t, const void *rows, uint64_t first,
 		uint64_t n, const void *user);
 
-/** A table as it lies in a payload. Its slices are borrowed from there. */
+/** A table in a payload, from which its slices are borrowed. */
 struct table_raw {
 	uint32_t id;
 	uint64_t first, n;
 	struct slice columns;
 };
 
-/** The next table of a payload. False: at the end, or payload->failed, with `err`: it is torn. */
+/** The next table of a payload. False: at the end, or torn (payload->failed, with `err`). */
 bool table_next(struct table_raw *out, struct cursor *payload, struct err *err);
 
 /**
- * Decode all rows into `rows` (raw->n zeroed rows; the memory of row raw->first is first), or hand
- * them to t->put. Never writes beyond them whatever the bytes are.
+ * Decode into `rows`, raw->n zeroed rows, or t->put. Safe for any bytes: never writes beyond them.
  */
 bool table_decode(const struct table_raw *raw, const struct table *t, void *rows, void *user,
 		struct err *err);
 
-/** True if the announced rows can be in there at all: ask before taking memory for them. */
+/** Can the announced rows be in there at all? Check before allocating. */
 bool table_count_is_possible(const struct table_raw *raw);
 
-// For tables with columns of other kinds (strings, events)
+// For tables with other kinds of columns (strings, events)
 
-/** Marks for the two lengths that are known only afterwards. */
+/** Return marks for the two lengths, which are only known afterwards. */
 size_t table_begin(struct buffer *out, uint32_t id, uint64_t first, uint64_t n);
 size_t table_column_begin(struct buffer *out, uint8_t id);
 void table_end(struct buffer *out, size_t mark); // of the table or of the column
 
-/** A column by its id; an empty slice if it is missing. Torn ones are empty too. */
+/** A column by its id; empty if missing or torn. */
 struct slice table_column(const struct table_raw *raw, uint32_t id);
 
-// ---- the tables of a recording as they lie in a file
+// ---- the tables of a recording
 
-/** Tables of their own kinds; the numbers of all others are in registry.def alone. */
+/** Tables of their own kinds; all other numbers are only in registry.def. */
 enum {
 	TABLE_STRINGS = 1, // log.c
 	TABLE_EVENTS = 50, // events/encode.c
@@ -105,7 +99,7 @@ enum {
 
 enum strings_column { STRINGS_LENGTH = 1, STRINGS_BYTES = 2 };
 
-/** A location that was given its frames. */
+/** Gives a location its frames. */
 struct name_row {
 	uint32_t location, first_frame;
 	uint16_t n_frames;
@@ -116,7 +110,7 @@ struct counts_row {
 	uint32_t strings, locations, frames, nodes;
 };
 
-/** What allocations of an event block are made of. */
+/** What an allocation in an event block consists of. */
 struct info_row {
 	uint32_t node, size;
 };
@@ -130,7 +124,7 @@ extern const struct table table_locations, table_frames, table_nodes, table_name
 extern const struct table table_counts;
 extern const struct table table_infos, table_start; // events
 
-/** A table of the state and where it lies in struct recording. */
+/** A table of the state and its place in struct recording. */
 struct state_table {
 	struct table table;
 	size_t offset;  // of the struct (is_single) or of the REC_TABLE
@@ -139,65 +133,58 @@ struct state_table {
 extern const struct state_table state_tables[];
 extern const size_t n_state_tables;
 
-// ---- what blocks and slots unpack to, pieces of the log and states
-//
-// Encoders and decoders are side by side in log.c and state.c.
+// ---- contents of blocks and slots: pieces of the log, and states
 
-/** How far the log has been written, and which locations have been given names there. */
+/** How much of the log has been written, and which locations have names there. */
 struct log_marks {
 	struct counts_row counts;
 	VEC(uint8_t) named; // a bit per location
 };
 
-/** A piece of the log on its way out: it counts once log_piece_done says so. */
+/** A piece of the log being written; it counts after log_piece_done. */
 struct log_piece {
 	struct counts_row counts; // after it
 	VEC(struct name_row) names;
 };
 
-/**
- * Encode the next piece of what `r` has and the log has not (bounded; call again until nothing is
- * left). An empty `out`: nothing new.
- */
+/** Encode the next bounded piece of what `r` has and the log lacks; repeat until `out` is empty. */
 void log_encode(struct buffer *out, struct log_piece *piece, const struct log_marks *marks,
 		const struct recording *r);
 
-/** The piece is in the file: mark it. There must be room. */
+/** Mark a piece as written. Requires room. */
 void log_piece_done(struct log_marks *marks, const struct log_piece *piece);
 
-/** Reading the log into `out`, whose log tables have room for `want` rows. */
+/** Reads the log into `out`, whose log tables have room for `want` rows. */
 struct log_reader {
 	struct recording *out;
 	struct counts_row want, have;
 };
 
-/**
- * Take room for want's rows in r's arena and begin. `log_bytes`: all bytes that the log unpacks to.
- */
+/** Allocate `want` rows in r's arena. `log_bytes`: the unpacked size of the log. */
 bool log_reader_init(struct log_reader *l, struct recording *out, struct counts_row want,
 		uint64_t log_bytes, struct err *err);
 bool log_decode(struct log_reader *l, struct slice payload, struct err *err);
 
-/** After the last piece: does the log hold all that was wanted? */
+/** Does the log hold all that was wanted? Call after the last piece. */
 bool log_reader_is_done(const struct log_reader *l, struct err *err);
 
 void state_encode(struct buffer *out, const struct recording *r);
 
-/** The state's first table. */
+/** Decode the state's first table. */
 bool state_counts(struct counts_row *out, struct slice payload, struct err *err);
 
-/** The other tables, into r's arena. */
+/** Decode the other tables into r's arena. */
 bool state_decode(struct recording *out, struct slice payload, struct err *err);
 
-// ---- what encoding and decoding a column of a table have in common
+// ---- what encoding and decoding columns share
 //
-// Rows are gone through a few at a time, so that they stay in the cache. Of a column: fields of
-// rows to numbers, then numbers to what the column stores, then bytes; and back. Each step is a
-// plain loop: what is the same for all rows is decided before it.
+// Rows are processed a few at a time, so that they stay in the cache: from fields to numbers, to
+// what the column stores, to bytes; and back. Each step is a plain loop; what is the same for all
+// rows is decided before it.
 
 enum { ROWS_AT_ONCE = 256, BYTES_AT_ONCE = 16 << 10, COLUMNS_MAX = 40 };
 
-/** Rows that are kept in another form, while columns are made of them, or they of columns. */
+/** Rows kept in another form, while they are encoded or decoded. */
 struct loose_rows {
 	_Alignas(16) uint8_t bytes[BYTES_AT_ONCE];
 };
@@ -211,7 +198,7 @@ static inline uint64_t low_bits(unsigned width) {
 	return width == 8 ? UINT64_MAX : (1ull << 8 * width) - 1;
 }
 
-/** A column on its way through the rows. */
+/** A column being processed. */
 struct walk {
 	const struct table *t;
 	const struct column *column;
@@ -223,7 +210,6 @@ struct walk {
 		out[i] = *(const type *)(const void *)row;     \
 	}
 
-/** The fields of n rows. */
 static inline void load_all(uint64_t *out, const uint8_t *row, size_t row_bytes, unsigned width,
 		size_t n) {
 	switch (width) {
@@ -234,7 +220,7 @@ static inline void load_all(uint64_t *out, const uint8_t *row, size_t row_bytes,
 	}
 }
 
-/** What the numbers of a column are relative to: another field, times the rows' units. */
+/** What a column's numbers are relative to: another field, times the rows' units. */
 static inline void load_others(const struct walk *w, uint64_t *out, const uint8_t *row, size_t n) {
 	load_all(out, row + w->column->by, w->t->row_bytes, w->column->by_width, n);
 	if (w->column->way == COLUMN_PRODUCT) {
