@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Answers for addresses, from symbol tables and DWARF.
- *
- * A module is opened once and kept, its sorted symbols and the list of its units with it, for the
- * same file is asked about again and again while a recording grows.
+ * Answers for addresses, from symbol tables and DWARF. A module stays open with its sorted symbols
+ * and list of units, since a growing recording asks about the same files again and again.
  */
 #include "symbols/symbols.h"
 
@@ -11,20 +9,20 @@
 
 struct module {
 	struct module *next;
-	const char *path; // this and the build-id live as long as struct symbols
+	const char *path; // lives as long as struct symbols, as does the build-id
 	struct slice build_id;
 	bool is_found;
 	struct module_files files;
 	struct symbol_table table, variables;
-	bool has_variables; // were asked for
-	struct map parts;   // of functions without a symbol, by their start
+	bool has_variables; // they were asked for
+	struct map parts;   // of functions without a symbol, by start
 	struct debug_data *debug;
 	Elf *elf;           // of the image
-	Dwarf_CFI *callers; // of that; NULL: was not asked for, or there are none
+	Dwarf_CFI *callers; // NULL: not asked for, or none
 };
 
 struct symbols {
-	struct arena arena; // of paths and build-ids
+	struct arena arena; // for paths and build-ids
 	struct symbols_options options;
 	struct module *modules;
 };
@@ -62,7 +60,7 @@ static void fill_table(const struct module *m, struct symbol_table *t, enum symb
 	const struct module_files *f = &m->files;
 	symbol_table_add(t, &f->debug.elf, SHT_SYMTAB, sort);
 	symbol_table_add(t, &f->image.elf, SHT_SYMTAB, sort);
-	// The dynamic symbols are among the others, where there are others
+	// Other tables include the dynamic symbols
 	if (t->n == 0) {
 		symbol_table_add(t, &f->minidebug_elf, SHT_SYMTAB, sort);
 		symbol_table_add(t, &f->image.elf, SHT_DYNSYM, sort);
@@ -82,7 +80,7 @@ static struct module *module_create(struct symbols *s, const struct symbols_modu
 	return m;
 }
 
-/** The module, opened before or now. Without a build-id the file must be the same, unchanged. */
+/** The module, opened if needed. Without a build-id the file must be unchanged. */
 static struct module *module_of(struct symbols *s, const struct symbols_module *asked) {
 	for (struct module **at = &s->modules; *at; at = &(*at)->next) {
 		struct module *m = *at;
@@ -103,7 +101,7 @@ static struct module *module_of(struct symbols *s, const struct symbols_module *
 	return m;
 }
 
-/** The function around `pc`, or of which that is a part. */
+/** The function at `pc`, or the one of which that is a part. */
 static const struct symbol_entry *find_entry(struct module *m, uint64_t pc) {
 	const struct symbol_entry *found = symbol_table_find(&m->table, pc);
 	struct elf_code part;
@@ -113,7 +111,7 @@ static const struct symbol_entry *find_entry(struct module *m, uint64_t pc) {
 			: found;
 }
 
-/** For an address that DWARF gave no function: the symbol's name, with the line if there is one. */
+/** For an address without a function in DWARF: the symbol's name, with the line if known. */
 static void name_by_table(struct module *m, uint64_t pc, struct symbols_answer *answer,
 		struct name_pool *pool) {
 	const struct symbol_entry *entry = find_entry(m, pc);
@@ -144,7 +142,7 @@ void symbols_resolve(struct symbols *s, const struct symbols_module *module,
 			.has_lines = m->debug != NULL,
 			.is_unresolved = !m->is_found,
 	};
-	// A return address may already belong to the next line, or the next function
+	// A return address may be in the next line, or the next function
 	for (size_t i = 0; i < n; i++) {
 		pcs[i] = wanted[i].address - (!wanted[i].is_exact && wanted[i].address);
 	}
@@ -184,13 +182,13 @@ void symbols_declared(struct symbols *s, const struct symbols_module *module, ui
 struct step {
 	bool (*read)(void *user, uint64_t at, void *out, size_t bytes);
 	void *user;
-	const uint64_t *registers; // of the frame
+	const uint64_t *registers; // the frame's
 	uint64_t cfa;
 };
 
 /**
- * Of expressions, those that add constants to registers and to words of memory: others are of no
- * compiler. `is_value`: it is what is wanted itself, and not where that lies. False: another one.
+ * Evaluate expressions that add constants to registers and to words of memory, as compilers use.
+ * `is_value`: the result is the value, not its address. False: another expression.
  */
 static bool evaluate(const struct step *s, const Dwarf_Op *ops, size_t n, uint64_t *out,
 		bool *is_value) {
@@ -217,7 +215,7 @@ static bool evaluate(const struct step *s, const Dwarf_Op *ops, size_t n, uint64
 bool symbols_find_caller(struct symbols *s, const struct symbols_module *module, uint64_t pc,
 		bool (*read)(void *user, uint64_t at, void *out, size_t bytes), void *user,
 		struct symbols_caller *c) {
-	enum { KEPT = 1 << 3 | 1 << 6 | 0xf << 12 }; // by functions that do not save them: rbx, rbp...
+	enum { KEPT = 1 << 3 | 1 << 6 | 0xf << 12 }; // callee-saved: rbx, rbp...
 	struct module *m = module_of(s, module);
 	const struct symbols_caller callee = *c;
 	struct step step = {read, user, callee.registers, 0};

@@ -8,12 +8,12 @@ struct wanted {
 	const uint64_t *pcs;
 	size_t n;
 	uint64_t *units;
-	size_t n_left; // so often a pc may still be found in a range
+	size_t n_left; // how many more pcs may be found in ranges
 };
 
-enum { RANGES_PER_PC = 64 }; // in all files but hostile ones it is one, or two
+enum { RANGES_PER_PC = 64 }; // one or two in all but hostile files
 
-/** The pcs in a range of code are those of this unit, if they have no earlier one. */
+/** Assign the pcs in a range of code to this unit, unless they have an earlier one. */
 static void note_range(struct wanted *w, uint64_t start, uint64_t length, uint64_t unit) {
 	for (size_t i = sorted_first(w->pcs, w->n, start);
 			i < w->n && w->pcs[i] - start < length && w->n_left > 0; i++) {
@@ -22,7 +22,7 @@ static void note_range(struct wanted *w, uint64_t start, uint64_t length, uint64
 	}
 }
 
-/** The ranges of one unit; `set` ends where they do. */
+/** Note the ranges of one unit, to the end of `set`. */
 static void note_set(struct wanted *w, struct cursor set, bool is_wide) {
 	const size_t length_bytes = is_wide ? 12 : 4;
 	const uint8_t *start = set.at;
@@ -33,7 +33,7 @@ static void note_set(struct wanted *w, struct cursor set, bool is_wide) {
 	if (!is_known || address_bytes != ADDRESS_BYTES || segment_bytes != 0) {
 		return;
 	}
-	// The ranges are aligned, counted from the beginning of the set, to their size
+	// Ranges are aligned to their size, relative to the set
 	size_t bytes = length_bytes + (size_t)(set.at - start);
 	(void)cursor_bytes(&set, -bytes & (2 * ADDRESS_BYTES - 1));
 	while (cursor_left(&set) >= 2 * ADDRESS_BYTES && w->n_left > 0) {

@@ -22,7 +22,7 @@ static void set_name(struct symbols_frame *frame, struct name_pool *pool, const 
 	COPY_FIELDS(frame, &name, symbol, function);
 }
 
-/** Does the symbol stand for this subprogram, or for one of its parts? */
+/** Does the symbol stand for this subprogram, or one of its parts? */
 static bool is_symbol_of(const struct symbol_entry *entry, const struct unit *unit, Dwarf_Die *die,
 		struct die_facts *facts) {
 	struct die_ranges ranges = die_ranges_init(unit, die, facts);
@@ -30,7 +30,7 @@ static bool is_symbol_of(const struct symbol_entry *entry, const struct unit *un
 	return SOME(entry && die_ranges_next(&ranges, &r), r.start == entry->start);
 }
 
-/** A function without a linkage name: C, or hidden in its unit, or debug data of the small kind. */
+/** Name a function without a linkage name: C, hidden in its unit, or minimal debug data. */
 static void name_plain(struct asking *a, struct symbols_frame *frame, const struct die_name *name,
 		const struct symbol_entry *entry) {
 	struct name_pool *pool = a->question->pool;
@@ -47,10 +47,7 @@ static void name_plain(struct asking *a, struct symbols_frame *frame, const stru
 	}
 }
 
-/**
- * The name of one function of a chain. The symbol at `pc` may add to it for the real function of
- * the chain; an inlined one has no symbol.
- */
+/** Name a function of a chain. The symbol at `pc` may add to it; inlined functions have none. */
 static void name_frame(struct asking *a, struct symbols_frame *frame, struct chain_link *link,
 		struct die_facts *facts, uint64_t pc) {
 	struct name_pool *pool = a->question->pool;
@@ -66,7 +63,7 @@ static void name_frame(struct asking *a, struct symbols_frame *frame, struct cha
 		}
 		return;
 	}
-	// A copy's symbol says which copy it is: foo.part.0
+	// A clone's symbol says which clone it is: foo.part.0
 	bool is_same = entry &&
 			slice_equal(names_without_suffixes(entry->name), names_without_suffixes(name.linkage));
 	set_name(frame, pool, is_same ? entry->name : name.linkage, a->unit->scheme);
@@ -77,7 +74,7 @@ static void name_frame(struct asking *a, struct symbols_frame *frame, struct cha
 	}
 }
 
-/** DWARF 5 leaves folders relative to that of the compilation, which comes first. */
+/** DWARF 5 has folders relative to the compilation's, which comes first. */
 static const char *full_path(struct asking *a, Dwarf_Files *files, const char *path) {
 	const char *const *folders;
 	size_t n;
@@ -89,7 +86,7 @@ static const char *full_path(struct asking *a, Dwarf_Files *files, const char *p
 	return name_pool_get(a->question->pool, joined, NAMES_PATH).function;
 }
 
-/** The file with that number, if there is one. */
+/** Set the file with this number, if any. */
 static void set_file(struct asking *a, struct symbols_frame *frame, Dwarf_Files *files, size_t i) {
 	const char *path = dwarf_filesrc(files, i, NULL, NULL);
 	frame->file = path ? full_path(a, files, path) : NULL;
@@ -108,7 +105,7 @@ static void set_line(struct asking *a, struct symbols_frame *frame, uint64_t pc)
 	frame->line = has_line ? (uint32_t)number : 0;
 }
 
-/** Files are numbered by the unit that the attribute is of, or by the skeleton of that. */
+/** Files are numbered by the attribute's unit, or its skeleton. */
 static void set_call(struct asking *a, struct symbols_frame *frame, struct die_facts *facts) {
 	Dwarf_Die unit = a->unit->lines_die;
 	Dwarf_Files *files;
@@ -123,12 +120,9 @@ static void set_call(struct asking *a, struct symbols_frame *frame, struct die_f
 	}
 }
 
-/**
- * From what the attribute refers to, past pointers, arrays and qualifiers, to a type with a name of
- * its own. False: there is none: behind `*n_pointers` it is void; if these are 0, it is not known.
- */
+/** Follow the attribute to a named type, past modifiers. False: none; void if *n_pointers. */
 static bool find_type(Dwarf_Die *type, unsigned attribute, int *n_pointers) {
-	enum { STEPS_MAX = 16 }; // damaged data could lead in a circle
+	enum { STEPS_MAX = 16 }; // damaged data could form a circle
 	Dwarf_Attribute to;
 	int step = 0;
 	for (; step < STEPS_MAX && dwarf_attr(type, attribute, &to); step++) {
@@ -149,7 +143,7 @@ static bool find_type(Dwarf_Die *type, unsigned attribute, int *n_pointers) {
 	return false;
 }
 
-/** What a call allocates, as C++ writes its name; nothing if it has none. */
+/** What a call allocates, as a C++ type name, if it has one. */
 static void set_type(struct asking *a, struct symbols_frame *frame, Dwarf_Die *call) {
 	Dwarf_Die type = *call;
 	int n_pointers = 0;

@@ -2,23 +2,22 @@
 /*
  * Keeps the list of units, and closes elfutils' handle before it gets large.
  *
- * elfutils keeps all that it ever read of a unit until its handle is closed. So the list of units
- * with their ranges is ours and stays, while the handle is opened anew whenever the units walked
- * since the last time have cost enough: memory stays flat however much DWARF there is. The pages of
- * the file count as memory too, and the kernel maps more of them than are read: they are given back
- * every few units.
+ * elfutils keeps everything it read of a unit until its handle is closed. So we keep the list of
+ * units with their ranges, and reopen the handle whenever the units walked have cost enough: memory
+ * stays flat however much DWARF there is. Pages of the file count as memory too, and the kernel
+ * maps more than are read: they are released every few units.
  *
- * Of a file whose sections are compressed, as Debian's are, only those units are listed that
- * .debug_aranges says are wanted: most programs ask a C library of nothing but the call of main.
- * Where it does not know an address, all are.
+ * Of a file with compressed sections, as Debian's are, only the units wanted according to
+ * .debug_aranges are listed: most programs only ask a C library about the call of main. If that
+ * does not know an address, all units are listed.
  */
 #include "symbols/dwarf/unit.h"
 
 enum {
 	HANDLE_BYTES_MAX = 40 << 20,
 	UNITS_TO_RELAX = 64,
-	QUESTIONS_MAX = 16, // for which .debug_aranges is searched; then all units are listed
-	VARIABLES_COST_MAX = 512 << 20, // some 0.9 s
+	QUESTIONS_MAX = 16,             // answered by .debug_aranges; then all units are listed
+	VARIABLES_COST_MAX = 512 << 20, // about 0.9 s
 };
 
 struct unit_entry {
@@ -29,23 +28,23 @@ struct unit_entry {
 };
 
 struct debug_data {
-	struct arena arena;   // of what was compressed
+	struct arena arena;   // for decompressed sections
 	struct slice aranges; // .debug_aranges; empty: nothing is compressed
 	Elf *elf, *alternate_elf;
 	Dwarf *handle, *alternate;
 	struct split_source splits;
 	const struct mapped_file *file; // that of `elf`
 	uint64_t first_code;
-	uint64_t handle_bytes; // what the handle may have taken since it was opened
-	unsigned n_units_read; // since pages were given back
+	uint64_t handle_bytes; // an estimate, since it was opened
+	unsigned n_units_read; // since pages were released
 	bool has_all_units;
-	unsigned n_questions;         // as long as it has not
+	unsigned n_questions;         // while it has not
 	VEC(struct unit_entry) units; // in the order of the file
 	VEC(struct die_range) ranges;
 	struct variables variables;
 };
 
-/** Not written to, as long as nothing in it is compressed. */
+/** Not written to unless sections are compressed. */
 static Elf *open_elf(const struct mapped_file *file, struct arena *arena) {
 	struct slice image = compose_is_packed(&file->elf) ? compose_unpacked(&file->elf, arena)
 													   : file->bytes;
@@ -75,7 +74,7 @@ static void count_unit(struct debug_data *d) {
 	}
 }
 
-/** Give back what elfutils read so far. Without a handle, the file cannot be read any more. */
+/** Release what elfutils has read. If that fails, the file cannot be read any more. */
 static void renew_handle(struct debug_data *d) {
 	dwarf_end(d->handle);
 	relax(d);
@@ -97,7 +96,7 @@ static void add_unit(struct debug_data *d, Dwarf_Die *die) {
 	entry->n_ranges = d->ranges.n - entry->first_range;
 }
 
-/** All units that have code, in the order of the file. */
+/** List all units with code, in the order of the file. */
 static void list_units(struct debug_data *d) {
 	Dwarf_CU *cu = NULL;
 	Dwarf_Die die;
@@ -124,7 +123,7 @@ static void list_units(struct debug_data *d) {
 
 // ---- some units of a compressed file
 
-/** List the unit at `offset`. False: it cannot be read. */
+/** List the unit at `offset`. False: unreadable. */
 static bool add_unit_at(struct debug_data *d, Dwarf_Off offset) {
 	Dwarf_Off next;
 	size_t header_bytes;
@@ -139,7 +138,7 @@ static bool add_unit_at(struct debug_data *d, Dwarf_Off offset) {
 	return true;
 }
 
-/** List these units as well, in the order of the file. False: one of them cannot be read. */
+/** Also list these units, in the order of the file. False: one is unreadable. */
 static bool add_units(struct debug_data *d, uint64_t *at, size_t n) {
 	size_t n_before = d->units.n;
 	qsort(at, n, sizeof *at, by_number);
@@ -158,7 +157,7 @@ static bool add_units(struct debug_data *d, uint64_t *at, size_t n) {
 	return true;
 }
 
-/** Have the units of a question code at all of its addresses? */
+/** Do the listed units have code at all addresses of a question? */
 static bool have_all_code(const struct debug_data *d, const struct debug_question *q) {
 	SCOPED(walk) w = walk_init(q->pcs, q->n);
 	EACH(range, d->ranges) {
@@ -170,7 +169,7 @@ static bool have_all_code(const struct debug_data *d, const struct debug_questio
 	return ALL(k, q->n, w.found[k].owner != 0);
 }
 
-/** List the units of the question's addresses alone. False: that cannot be. */
+/** List only the units of the question's addresses. False: impossible. */
 static bool list_wanted_units(struct debug_data *d, const struct debug_question *q) {
 	bool is_worth_it = d->aranges.size && d->n_questions++ < QUESTIONS_MAX;
 	FREED uint64_t *units = memory_new(q->n, sizeof *units);
@@ -232,7 +231,7 @@ static bool entry_is_wanted(const struct debug_data *d, const struct unit_entry 
 static void ask_unit(struct asking *a, struct debug_data *d, const struct unit_entry *e) {
 	struct walk *w = a->walk;
 	walk_unit(w, a->unit, false);
-	// Some functions are nested in others: only when something is missing are those searched too
+	// Nested functions are searched only if something is missing
 	if (entry_is_wanted(d, e, w) && dwarf_srclang(&a->unit->tree_die) != DW_LANG_Mips_Assembler) {
 		walk_unit(w, a->unit, true);
 	}
@@ -246,8 +245,8 @@ static void ask_unit(struct asking *a, struct debug_data *d, const struct unit_e
 }
 
 /**
- * The handle anew, and on its way to unit `e`: elfutils reads the heads of all units before the one
- * that is asked for, which is most of a large file's pages.
+ * Reopen the handle, and step to unit `e`: to reach it, elfutils reads the heads of all units
+ * before, which is most of a large file's pages.
  */
 static void renew_up_to(struct debug_data *d, const struct unit_entry *e) {
 	size_t wanted = (size_t)(e - d->units.items);
@@ -259,7 +258,7 @@ static void renew_up_to(struct debug_data *d, const struct unit_entry *e) {
 	}
 }
 
-/** The unit that begins with `die`; `split`, zeroed, is to be closed. */
+/** The unit that begins with `die`; `split` is zeroed, and must be closed. */
 static struct unit unit_of(struct debug_data *d, Dwarf_Die *die, struct split *split) {
 	bool is_split = split_open(split, &d->splits, die);
 	return (struct unit){.first_code = d->first_code,
@@ -268,7 +267,7 @@ static struct unit unit_of(struct debug_data *d, Dwarf_Die *die, struct split *s
 			.split = is_split ? split : NULL};
 }
 
-/** A unit that cannot be read is passed over. */
+/** Unreadable units are skipped. */
 static void open_and_ask(struct debug_data *d, const struct debug_question *q, struct walk *w,
 		const struct unit_entry *e) {
 	Dwarf_Die die;
@@ -286,7 +285,7 @@ static void open_and_ask(struct debug_data *d, const struct debug_question *q, s
 	Dwarf_Lines *lines;
 	size_t n_lines = 0;
 	(void)dwarf_getsrclines(&unit.lines_die, &lines, &n_lines);
-	// What elfutils took for the line table is a guess on the safe side
+	// A generous estimate of elfutils' line table
 	d->handle_bytes += e->bytes + split.arena.bytes + n_lines * 64 + 4096;
 	count_unit(d);
 	arena_finish(&a.scratch);
@@ -305,14 +304,14 @@ void debug_data_ask(struct debug_data *d, const struct debug_question *q) {
 
 // ---- variables
 
-/** All units, as far as they are worth it. */
+/** Search all units, within VARIABLES_COST_MAX. */
 static void search_variables(struct debug_data *d, const struct symbol_table *table) {
 	Dwarf_CU *cu = NULL;
 	Dwarf_Die die;
 	while (d->variables.cost < VARIABLES_COST_MAX &&
 			dwarf_get_units(d->handle, cu, &cu, NULL, NULL, &die, NULL) == 0) {
 		SCOPED_BY(split_close) struct split split = {0};
-		if (die.addr) { // damaged units have no DIE
+		if (die.addr) { // damaged units have none
 			struct unit unit = unit_of(d, &die, &split);
 			variables_search(&d->variables, &unit, split_addresses(&d->splits, &die), table);
 			count_unit(d);

@@ -5,7 +5,7 @@
 static int keep_attribute(Dwarf_Attribute *attribute, void *arg) {
 	struct die_facts *f = arg;
 	switch (dwarf_whatattr(attribute)) {
-	case DW_AT_call_return_pc: // what GNU calls the low pc of a call
+	case DW_AT_call_return_pc: // GNU uses the low pc of a call
 	case DW_AT_low_pc: f->low = *attribute; break;
 	case DW_AT_high_pc: f->high = *attribute; break;
 	case DW_AT_ranges: f->ranges = *attribute; break;
@@ -82,7 +82,7 @@ bool die_ranges_next(struct die_ranges *r, struct die_range *out) {
 			r->is_done = true;
 			return false;
 		}
-		// -1 and -2 as a start would wrap; all of 0, 1, -1, -2 mark code that is not there
+		// -1 and -2 as a start would wrap; 0, 1, -1 and -2 all mark discarded code
 		if (out->start > 1 && out->start >= r->unit->first_code && out->end > out->start &&
 				out->start < (uint64_t)-2) {
 			return true;
@@ -92,7 +92,7 @@ bool die_ranges_next(struct die_ranges *r, struct die_range *out) {
 }
 
 struct die_name die_name(const struct unit *unit, Dwarf_Die *die, struct die_facts facts) {
-	enum { STEPS_MAX = 16 }; // damaged data could lead in a circle
+	enum { STEPS_MAX = 16 }; // damaged data could form a circle
 	struct die_name name = {.declared = *die};
 	for (int step = 0; step < STEPS_MAX; step++) {
 		name.linkage = name.linkage ?: die_text(unit, &facts.linkage_name);
@@ -108,7 +108,7 @@ struct die_name die_name(const struct unit *unit, Dwarf_Die *die, struct die_fac
 	return name;
 }
 
-/** What a scope that is no function adds in front of "::"; NULL: nothing. */
+/** What a scope other than a function adds before "::"; NULL: nothing. */
 static const char *scope_name(const struct unit *unit, Dwarf_Die *die, const char *plain) {
 	const char *own = die_own_name(unit, die);
 	switch (dwarf_tag(die)) {
@@ -136,9 +136,9 @@ bool die_child_towards(Dwarf_Die *parent, Dwarf_Off target, Dwarf_Die *out) {
 	return dwarf_dieoffset(out) <= target;
 }
 
-enum { FUNCTIONS_MAX = 8 }; // of functions in functions: damaged data could lead in a circle
+enum { FUNCTIONS_MAX = 8 }; // nested functions: damaged data could form a circle
 
-/** `scopes` and one scope more. */
+/** Append a scope to `scopes`. */
 static const char *add_scope(const char *scopes, const struct unit *unit, Dwarf_Die *die,
 		const char *plain, struct arena *scratch, int n_functions) {
 	const char *scope;
@@ -146,7 +146,7 @@ static const char *add_scope(const char *scopes, const struct unit *unit, Dwarf_
 		struct die_name function = die_name(unit, die, die_facts(die));
 		if (function.plain && dwarf_dieoffset(&function.declared) != dwarf_dieoffset(die)) {
 			return die_qualified(&function, unit, scratch,
-					n_functions + 1); // has scopes of its own
+					n_functions + 1); // it has its own scopes
 		}
 		scope = function.plain;
 	} else {

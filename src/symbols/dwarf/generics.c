@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fills in what the parameters in a name of Rust's old scheme are.
- *
- * "alloc::boxed::Box<T>::new": its DIE has a child for each parameter, and what they are in its
- * own name, "new<[u64; 32]>".
+ * Fills in the type parameters in a name of Rust's legacy scheme. "alloc::boxed::Box<T>::new": its
+ * DIE has a child per parameter, and their values in its own name, "new<[u64; 32]>".
  */
 #include "symbols/dwarf/unit.h"
 
-enum { PARAMETERS_MAX = 16, BYTES_MAX = 1000 }; // names of closures in closures get long
+enum { PARAMETERS_MAX = 16, BYTES_MAX = 1000 }; // names of nested closures get long
 
 struct parameters {
 	struct slice names[PARAMETERS_MAX], values[PARAMETERS_MAX];
@@ -25,7 +23,7 @@ static void take_names(struct parameters *p, const struct unit *unit, Dwarf_Die 
 	}
 }
 
-/** Of "new<(u8, fn() -> u16), [u64; 32]>" both. */
+/** Both of "new<(u8, fn() -> u16), [u64; 32]>". */
 static void take_values(struct parameters *p, const char *plain) {
 	const char *begin = strchr(plain, '<') + 1;
 	int depth = 0;
@@ -53,7 +51,7 @@ const char *generics_filled(const char *function, const struct unit *unit,
 		return function;
 	}
 	SCOPED(buffer) out = {0};
-	bool is_part = false; // of a path: "T" is one, "T" of "a::T" is none
+	bool is_part = false; // of a path: "T" is a parameter, but not in "a::T"
 	for (const char *at = function; *at;) {
 		size_t n = 0;
 		while (isalnum((unsigned char)at[n]) || at[n] == '_') {

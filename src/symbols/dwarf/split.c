@@ -2,11 +2,11 @@
 /*
  * Finds the other half of a split unit, and makes it readable for elfutils.
  *
- * elfutils finds a .dwo only where the compiler wrote it, and no .dwp. So we find the half unit,
- * put its sections and the program's address table into an image of its own (compose.h), and read
- * that. Two things of such a unit refer to the program's file in ways that elfutils then cannot
- * follow, and are read here: strings (kept out of the image, for a package has them all in one
- * section) and range lists, whose base is the skeleton's.
+ * elfutils finds a .dwo only where the compiler wrote it, and no .dwp. So we find the unit, put its
+ * sections and the program's address table into an image of its own (compose.h), and read that. Two
+ * kinds of data refer to the program's file in ways that elfutils then cannot follow, and are read
+ * here: strings (kept out of the image, since a package has all of them in one section) and range
+ * lists, whose base is the skeleton's.
  */
 #include "symbols/dwarf/unit.h"
 
@@ -62,13 +62,13 @@ static uint64_t little_endian(const uint8_t *data, unsigned n) {
 
 #define NO_ENTRY UINT64_MAX
 
-/** A number of `n` bytes in a table of such. */
+/** Entry `index` of a table of `n`-byte numbers. */
 static uint64_t entry_at(struct slice table, uint64_t index, unsigned n) {
 	struct slice entry = index < SIZE_MAX / 8 ? part_of(table, index * n, n) : (struct slice){0};
 	return entry.size == n ? little_endian(entry.data, n) : NO_ENTRY;
 }
 
-/** The row of a unit in a package's index: from 1; 0: it is not there. */
+/** A unit's row in a package's index, from 1; 0: none. */
 static uint32_t index_row(struct slice slots, struct slice rows, uint32_t n_slots, uint64_t id) {
 	uint64_t mask = n_slots - 1;
 	uint64_t step = (id >> 32 & mask) | 1;
@@ -85,11 +85,10 @@ static uint32_t index_row(struct slice slots, struct slice rows, uint32_t n_slot
 	return 0;
 }
 
-/** The parts of unit `id` of the package. */
 static bool package_parts(const struct split_source *s, uint64_t id,
 		struct slice parts[static SPLIT_N_PARTS]) {
 	struct cursor c = cursor_init(s->index);
-	(void)cursor_u32(&c); // the version; its columns that we need are the same in all
+	(void)cursor_u32(&c); // version; the columns needed are the same in all
 	uint32_t n_columns = cursor_u32(&c), n_units = cursor_u32(&c), n_slots = cursor_u32(&c);
 	struct slice slots = cursor_bytes(&c, (size_t)n_slots * 8);
 	struct slice rows = cursor_bytes(&c, (size_t)n_slots * 4);
@@ -132,7 +131,7 @@ static bool file_parts(struct split *s, struct split_source *source, Dwarf_Die *
 	return parts[SPLIT_INFO].size > 0;
 }
 
-/** The unit with the id among those of the image. */
+/** Find the unit with this id in the image. */
 static bool find_root(struct split *s, uint64_t id) {
 	Dwarf_CU *cu = NULL;
 	Dwarf_Die die;
@@ -214,7 +213,7 @@ void split_close(struct split *s) {
 	*s = (struct split){0};
 }
 
-/** The index of a string; false: it is not one of those by index. */
+/** The index of a string; false: not indexed. */
 static bool string_index(Dwarf_Attribute *attribute, uint64_t *index) {
 	switch (dwarf_whatform(attribute)) {
 	case DW_FORM_strx:
@@ -243,11 +242,11 @@ const char *split_text(const struct split *s, Dwarf_Attribute *attribute) {
 	return text.size && memchr(text.data, 0, text.size) ? (const char *)text.data : NULL;
 }
 
-/** Where in the lists of version 5 the one with this number starts, or the attribute's offset. */
+/** The offset of a version 5 list by its number, or the attribute's offset. */
 static uint64_t list_offset(const struct split *s, Dwarf_Attribute *attribute) {
 	enum { HEADER_BYTES = 12 }; // length, version, sizes, number of offsets
 	if (dwarf_whatform(attribute) != DW_FORM_rnglistx) {
-		// Not asked of elfutils, which wants to see the section
+		// elfutils would require the section
 		return little_endian(attribute->valp, 4);
 	}
 	struct cursor c = cursor_init(slice_of(attribute->valp, 10));
@@ -312,7 +311,7 @@ bool split_ranges_next(struct split_ranges *r, const struct split *s, struct die
 			out->start = cursor_u64(c);
 			out->end = out->start + cursor_varint(c);
 			break;
-		default: return false; // the end of the list, or damage
+		default: return false; // end of the list, or damage
 		}
 		return !c->failed;
 	}

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the DIEs of variables by their addresses.
- *
- * No table says which unit a variable is of, and to read all units takes long. But where a variable
- * is, its DIE says with one of these expressions:
+ * Finds the DIEs of variables by their addresses. No table says which unit a variable is in, and
+ * reading all units takes long. But a DIE locates its variable with one of these expressions:
  *
  *   9  DW_OP_addr  address      the length, the operation, 8 bytes
  *   n  DW_OP_addrx  number      of an address in .debug_addr: clang's DWARF 5, and split units
  *
- * So a unit's bytes are searched for them, and only what the DIE around one proves counts.
+ * So a unit's bytes are searched for them; a hit only counts if the DIE around it proves it.
  */
 #include "symbols/dwarf/unit.h"
 
-/** The address of an expression, of which the length comes first. 0: it is another one. */
+/** The address of an expression, which follows its length; 0: not such an expression. */
 static uint64_t address_of(struct cursor c, struct slice addresses) {
 	struct cursor expression = cursor_init(cursor_sized(&c));
 	const uint8_t operation = cursor_u8(&expression);
@@ -22,7 +20,7 @@ static uint64_t address_of(struct cursor c, struct slice addresses) {
 	return c.failed || expression.failed || cursor_left(&expression) ? 0 : address;
 }
 
-/** All of a unit from its first DIE on, as far as the file goes if the unit's length is damaged. */
+/** A unit from its first DIE on, up to the end of the file if its length is damaged. */
 static struct slice bytes_of(Dwarf_Die *die) {
 	const size_t head_bytes = dwarf_cuoffset(die);
 	struct cursor c = cursor_init(slice_of((const uint8_t *)die->addr - head_bytes, head_bytes));

@@ -9,9 +9,9 @@
  *           inlined call     entered if it holds a pc of the owner: a link of the pc's chain
  *           call             kept if it says what it allocates
  *
- * The first unit whose subprogram holds a pc owns it: linkers leave debug data of thrown-away
- * copies that point at the kept copy, so that one pc may lie in dozens of units. Depth first, outer
- * before inner: each new link of a pc goes in front, so that its chain begins with the innermost
+ * The first unit whose subprogram holds a pc owns it: linkers leave debug data of discarded copies
+ * that point to the kept one, so that a pc may be in dozens of units. The walk is depth first,
+ * outer before inner; each new link goes in front, so that a pc's chain begins with the innermost
  * call.
  */
 #include "symbols/dwarf/unit.h"
@@ -55,8 +55,7 @@ static void claim(struct walk *w, size_t i, const Dwarf_Die *die, uint32_t owner
 }
 
 /**
- * A subprogram's number as an owner, if it holds a pc that is still free; or `owner`, if this call
- * in it holds one of its pcs. 0: none.
+ * Enter a subprogram with a free pc, or a call with a pc of `owner`; the owner, or 0: not entered.
  */
 static uint32_t enter(struct walk *w, const struct unit *unit, Dwarf_Die *die, uint32_t owner,
 		uint32_t depth) {
@@ -74,7 +73,7 @@ static uint32_t enter(struct walk *w, const struct unit *unit, Dwarf_Die *die, u
 				claim(w, i, die, own);
 				holds = true;
 			} else if (w->links.items[w->found[i].head - 1].depth < depth) {
-				// Of two calls side by side that both claim a pc the first has it
+				// Of two adjacent calls that claim a pc the first gets it
 				add_link(w, &w->found[i].head, die, depth);
 				holds = true;
 			}
@@ -84,7 +83,7 @@ static uint32_t enter(struct walk *w, const struct unit *unit, Dwarf_Die *die, u
 	return holds ? own : 0;
 }
 
-/** A call, by what returns from it; the pc of a frame is one before. */
+/** Keep a call by its return address; a frame's pc is one less. */
 static void keep_call(struct walk *w, Dwarf_Die *die, uint32_t owner) {
 	struct die_facts facts = die_facts(die);
 	Dwarf_Addr end = 0;

@@ -10,8 +10,8 @@
 #define ELFCOMPRESS_ZSTD 2
 #endif
 
-// The image: header, the sections one after the other (each aligned to 8, so that nothing has to be
-// copied again to be read), their names, the table of section headers.
+// The image: header, sections (aligned to 8, so that reading needs no further copy), their names,
+// the table of section headers
 
 enum { ALIGN = 8 };
 
@@ -23,10 +23,10 @@ static void fill_section(Elf64_Shdr *s, unsigned type, size_t name, size_t at, s
 			.sh_addralign = 1};
 }
 
-// A size in a compressed section's header is only a claim: no section is packed tighter than this
+// The size in a compressed section's header is only a claim: nothing compresses better than this
 enum { PACKED_RATIO_MAX = 2000 };
 
-/** Of the sections of libc's debug file, thrice as fast as zlib. */
+/** libdeflate is three times as fast as zlib on libc's debug file. */
 static bool unpack_zlib(uint8_t *to, size_t n, struct slice packed) {
 	struct libdeflate_decompressor *d = libdeflate_alloc_decompressor();
 	bool ok = d &&
@@ -38,7 +38,7 @@ static bool unpack_zlib(uint8_t *to, size_t n, struct slice packed) {
 	return ok;
 }
 
-/** False: it is damaged, what is there is not to be used. */
+/** False: damaged; do not use the output. */
 static bool unpack(uint8_t *to, const struct compose_section *s) {
 	struct slice b = s->bytes;
 	switch (s->packing) {
@@ -56,7 +56,7 @@ static bool unpack(uint8_t *to, const struct compose_section *s) {
 
 static const char own_name[] = ".shstrtab";
 
-/** How long the image is. 0: sizes beyond reason. */
+/** The size of the image; 0: excessive. */
 static size_t image_bytes(const struct compose_section *sections, size_t n) {
 	size_t bytes = round_up(sizeof(Elf64_Ehdr), ALIGN), names_bytes = 1 + sizeof own_name;
 	for (size_t i = 0; i < n; i++) {
@@ -75,7 +75,7 @@ static void lay_out(uint8_t *image, size_t bytes, const struct compose_section *
 	Elf64_Shdr *table = (Elf64_Shdr *)(image + table_at);
 	size_t at = round_up(sizeof(Elf64_Ehdr), ALIGN), name = 1;
 	*(Elf64_Ehdr *)image = (Elf64_Ehdr){
-			.e_ident = ELFMAG "\2\1\1", // 64 bits, little endian, of the current version
+			.e_ident = ELFMAG "\2\1\1", // 64 bits, little endian, current version
 			.e_type = ET_REL,
 			.e_machine = elf_machine,
 			.e_version = EV_CURRENT,
@@ -110,7 +110,7 @@ struct slice compose_image(const struct compose_section *sections, size_t n, str
 	return slice_of(image, image ? bytes : 0);
 }
 
-/** ".debug_x" may also be an old ".zdebug_x": "ZLIB", the size (big endian), the zlib stream. */
+/** ".debug_x" may be an old ".zdebug_x": "ZLIB", the size (big endian), the zlib stream. */
 static bool find_old_packed(struct compose_section *out, const struct elf_image *image,
 		const char *name) {
 	struct slice bytes = elf_section_named(image, FORMAT(64, ".z%s", name + 1)).bytes;
@@ -126,7 +126,7 @@ static bool find_old_packed(struct compose_section *out, const struct elf_image 
 	return true;
 }
 
-/** As it lies in the image, by its name or the old one (".zdebug_x"). False: no bytes. */
+/** As it is in the image, by its name or the old one (".zdebug_x"). False: no bytes. */
 static bool find(struct compose_section *out, const struct elf_image *image, const char *name) {
 	struct elf_section section = elf_section_named(image, name);
 	if (section.type == SHT_NULL) {

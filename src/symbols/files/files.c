@@ -1,23 +1,18 @@
 // SPDX-License-Identifier: MIT
-/*
- * Tries the places where the files of a module may be, one by one.
- *
- * A search is a row of tries: `try_path` formats one path and opens it.
- */
+/* Tries the places where the files of a module may be, one by one. */
 #include "symbols/files/files.h"
 
 #include <lzma.h>
 
-// ---- an xz file, unpacked into a buffer that doubles until it fits
+// ---- xz files
 
 enum { UNPACKED_MAX = 64 << 20, MEMORY_MAX = 128 << 20 };
 
 /**
- * Unpack an xz file, such as .gnu_debugdata is. `out` is the caller's to free.
- * False: damaged, or larger than a symbol table would be.
+ * Unpack an xz file, such as .gnu_debugdata; the caller frees `out`. False: damaged, or too large.
  */
 static bool xz_unpack(struct slice packed, struct slice *out) {
-	// The size is not known before: double until it fits
+	// The size is unknown: double until it fits
 	for (size_t room = 1 << 20; packed.size && room <= UNPACKED_MAX; room *= 2) {
 		uint8_t *data = memory_new(room, 1);
 		uint64_t memory = MEMORY_MAX;
@@ -36,12 +31,12 @@ static bool xz_unpack(struct slice packed, struct slice *out) {
 	return false;
 }
 
-// ---- the places where the files of a module may be, tried one by one
+// ---- where the files of a module may be
 
 struct search {
 	struct mapped_file *out;
 	struct slice build_id;
-	uint32_t crc; // if has_crc, of what has no build-id, which would say more
+	uint32_t crc; // if has_crc: of a file without build-id
 	bool has_crc;
 };
 
@@ -59,7 +54,7 @@ static bool try_path(const struct search *s, const char *fmt, ...) {
 	return is_it;
 }
 
-/** The folder of a path, for "%.*s": without its last slash; "." if there is none. */
+/** The folder of a path without its last slash, or ".". */
 static struct slice folder_of(const char *path) {
 	const char *slash = strrchr(path, '/');
 	return slash ? slice_of(path, (size_t)(slash - path)) : slice_of_text(".");
@@ -70,14 +65,14 @@ static const char *const *list_or_empty(const char *const *list) {
 	return list ? list : empty;
 }
 
-/** A name in each of some folders, or none; `fmt` is of a folder and the name. */
+/** Try a name in each of some folders; `fmt` takes a folder and the name. */
 static bool try_each(struct search *s, const char *const *folders, const char *fmt,
 		const char *name) {
 	const char *const *p = list_or_empty(folders);
 	return SOME(*p, try_path(s, fmt, *p++, name));
 }
 
-/** Where the file system's root may be: the sysroot, then extra paths, then the real one. */
+/** Try possible roots: the sysroot, then extra paths, then the real one. */
 static bool try_roots(struct search *s, const struct symbols_options *o, const char *path) {
 	return (o->sysroot && try_path(s, "%s/%s", o->sysroot, path)) ||
 			try_each(s, o->extra_paths, "%s/%s", path) || try_path(s, "%s", path);

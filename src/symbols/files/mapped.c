@@ -2,10 +2,10 @@
 /*
  * Maps a file, and checks its build-id.
  *
- * A library may be overwritten in place by a build. So that this process survives when a file that
- * is mapped here is truncated, SIGBUS in a mapped range is answered with pages of zeros; every
- * reader of ours takes any bytes. The handler of the process is taken with the first range; a
- * SIGBUS elsewhere does what it did before.
+ * A build may overwrite a library in place. So that this process survives when a mapped file is
+ * truncated, SIGBUS in a mapped range is answered with pages of zeros; our readers are safe for any
+ * bytes. The first range installs the process's handler; a SIGBUS elsewhere does what it did
+ * before.
  *
  * The handler may run in any thread at any time, so the ranges are a fixed table of atomics: `end`
  * is written last when a range is added and cleared first when it goes, and the handler reads it
@@ -22,10 +22,10 @@
 enum { RANGES_MAX = 4096 };
 
 static struct {
-	_Atomic uintptr_t start, end; // end 0: the slot is free
+	_Atomic uintptr_t start, end; // end 0: a free slot
 } ranges[RANGES_MAX];
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // of add and remove
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // for add and remove
 static struct sigaction before;
 static uintptr_t page_bytes;
 
@@ -41,16 +41,16 @@ static void on_sigbus(int signal, siginfo_t *info, void *context) {
 					0) != MAP_FAILED) {
 		return;
 	}
-	// Not ours: as it was, and the instruction faults again
+	// Not ours: restore the old handler, and the instruction faults again
 	sigaction(SIGBUS, &before, NULL);
 }
 
-/** Of too many ranges, the last stay unguarded. */
+/** Beyond RANGES_MAX, ranges stay unguarded. */
 static void guard_add(const void *start, size_t bytes) {
 	LOCKED(&lock);
 	struct sigaction now, action = {.sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO};
 	page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
-	// Asked for with each range: somebody else may have taken the handler since
+	// Checked for each range: others may have replaced the handler since
 	if (sigaction(SIGBUS, NULL, &now) == 0 && now.sa_sigaction != on_sigbus) {
 		(void)sigaction(SIGBUS, &action, &before);
 	}
@@ -62,7 +62,7 @@ static void guard_add(const void *start, size_t bytes) {
 	}
 }
 
-/** Before the range is unmapped. */
+/** Call before the range is unmapped. */
 static void guard_remove(const void *start) {
 	LOCKED(&lock);
 	__auto_type used = FIND(r, ranges, RANGES_MAX,
@@ -80,7 +80,7 @@ static bool map(struct mapped_file *m, int fd) {
 	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size <= 0) {
 		return false;
 	}
-	// Writable, but ours alone: elfutils marks sections that it uncompressed in their headers
+	// Private and writable: elfutils marks decompressed sections in their headers
 	void *data = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
 	if (data == MAP_FAILED) {
 		return false;
@@ -92,7 +92,7 @@ static bool map(struct mapped_file *m, int fd) {
 
 bool mapped_file_open(struct mapped_file *m, int fd, const char *path, struct slice build_id) {
 	*m = (struct mapped_file){0};
-	// O_NONBLOCK: a fifo of that name must not hold us up
+	// O_NONBLOCK: a fifo of that name must not block
 	CLOSED int own = fd >= 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	bool ok = map(m, fd >= 0 ? fd : own) && (m->path = strdup(path)) &&
 			elf_image_init(&m->elf, m->bytes) &&
@@ -111,7 +111,7 @@ static void relax(const uint8_t *from, const uint8_t *to) {
 	}
 }
 
-// What elfutils wrote into the section headers must stay
+// Must keep what elfutils wrote into the section headers
 bool mapped_file_is_current(const struct mapped_file *m, int fd) {
 	struct stat st;
 	const struct timespec *then = &m->found.st_mtim, *now = &st.st_mtim;
@@ -132,7 +132,7 @@ void mapped_file_relax(const struct mapped_file *m) {
 }
 
 uint32_t mapped_file_crc(const struct mapped_file *m) {
-	enum { STEP = 16 << 20 }; // pages read so far are given back: a debug file may be huge
+	enum { STEP = 16 << 20 }; // release pages on the way: a debug file may be huge
 	uLong crc = crc32(0, NULL, 0);
 	for (size_t at = 0; at < m->bytes.size; at += STEP) {
 		size_t n = m->bytes.size - at < STEP ? m->bytes.size - at : STEP;

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Looks up files in the databases of dpkg and apk.
- *
- * The databases are read into a map from a path's hash to its source package. Only folders with
- * code are kept. Two paths with equal 64-bit hashes are taken for each other. Each of dpkg's
- * packages has a list of its own: those that are called like the file come first.
+ * Looks up files in the databases of dpkg and apk. They are read into a map from a path's hash to
+ * its source package, for folders with code. Equal 64-bit hashes are taken for equal paths. dpkg
+ * has a list per package: those with names like the file's are read first.
  */
 #include "symbols/symbols.h"
 #include "sys/file.h"
@@ -24,10 +22,10 @@ struct packages {
 	struct buffer status;           // dpkg's
 	VEC(struct dpkg_entry) entries; // in that
 	struct arena arena;             // names of packages
-	struct map files;               // hash of the path: source (const char *)
+	struct map files;               // hash of the path -> source (const char *)
 };
 
-/** With /lib, /bin and /sbin as links into /usr a file has two names: without "/usr" it has one. */
+/** If /lib, /bin and /sbin link into /usr, a file has two names; without "/usr" only one. */
 static struct slice without_usr(struct slice path) {
 	static const char usr[] = "/usr/";
 	return path.size > sizeof usr && memcmp(path.data, usr, sizeof usr - 1) == 0
@@ -55,7 +53,7 @@ static int open_below_root(const struct packages *p, const char *path, int flags
 	return open(full, flags | O_CLOEXEC);
 }
 
-/** All of a file, or nothing. `fd` is closed. */
+/** All of a file, or nothing. Closes `fd`. */
 static struct slice read_text(int fd, struct buffer *out) {
 	CLOSED int file = fd;
 	buffer_clear(out);
@@ -67,7 +65,7 @@ static struct slice read_text(int fd, struct buffer *out) {
 
 static void read_list(struct packages *p, struct dpkg_entry *e, int folder, struct buffer *list) {
 	char name[PATH_MAX];
-	// "Source: name (version)", where it differs from the package's
+	// "Source: name (version)", if not the package's name
 	struct slice source = before_first(e->source.size ? e->source : e->package, ' ');
 	(void)snprintf(name, sizeof name, "%.*s%s%.*s.list", SLICE_ARG(e->package),
 			e->is_multi_arch ? ":" : "", e->is_multi_arch ? (int)e->architecture.size : 0,
@@ -89,7 +87,7 @@ static struct slice stem_of(struct slice name) {
 	return slice_of(name.data, n);
 }
 
-/** Those of one or two letters are whole names. The C library's package has others' (libm, ld). */
+/** One or two letters are whole names. The C library's package also has libm, ld and others. */
 static bool is_alike(struct slice package, const char *file) {
 	struct slice a = stem_of(slice_of_text(file)), b = stem_of(package);
 	bool may_be = a.size == b.size || (a.size > 2 && b.size > a.size);
@@ -97,7 +95,7 @@ static bool is_alike(struct slice package, const char *file) {
 			(may_be && strncasecmp((const char *)a.data, (const char *)b.data, a.size) == 0);
 }
 
-/** The lists that were not read yet: of all packages, or of those that are called like the file. */
+/** Read the remaining lists, all or those with names like the file's. */
 static void read_lists(struct packages *p, const char *file, bool is_any) {
 	SCOPED(buffer) list = {0};
 	CLOSED int folder = open_below_root(p, "/var/lib/dpkg/info", O_PATH | O_DIRECTORY);
@@ -106,7 +104,7 @@ static void read_lists(struct packages *p, const char *file, bool is_any) {
 	}
 }
 
-/** Only packages of a machine hold code. */
+/** Only architecture-dependent packages hold code. */
 static void add_entry(struct packages *p, struct dpkg_entry e) {
 	bool may_have = e.package.size > 0 && !slice_equal(e.architecture, slice_of_text("all"));
 	(void)(may_have && vec_add(&p->entries, e));

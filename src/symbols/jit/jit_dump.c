@@ -13,22 +13,22 @@ enum { RECORD_LOAD = 0, RECORD_MOVE = 1 };
 
 struct record {
 	uint32_t id, bytes;
-	struct cursor body; // what of it was read
+	struct cursor body; // as far as read
 };
 
 bool jit_dump_is_of(struct slice header, uint32_t pid) {
 	struct cursor c = cursor_init(header);
 	uint32_t magic = cursor_u32(&c), version = cursor_u32(&c);
 	uint32_t bytes = cursor_u32(&c);
-	(void)cursor_u64(&c); // the machine, and nothing
+	(void)cursor_u64(&c); // the machine, and padding
 	uint32_t its_pid = cursor_u32(&c);
 	return !c.failed && magic == MAGIC && version == VERSION && bytes >= JIT_DUMP_HEADER_BYTES &&
 			its_pid == pid;
 }
 
-/** Code that there is now, with its name; the code itself follows. */
+/** New code, with its name; the code itself follows. */
 static void load(struct perf_map *m, struct record *r, uint64_t at) {
-	(void)cursor_bytes(&r->body, 16); // process and thread; where it will be, which is where it is
+	(void)cursor_bytes(&r->body, 16); // process and thread; virtual address, equal to the next
 	uint64_t address = cursor_u64(&r->body), size = cursor_u64(&r->body);
 	(void)cursor_u64(&r->body); // its number
 	struct slice name = cursor_rest(&r->body);
@@ -54,7 +54,7 @@ static void move(struct perf_map *m, struct record *r) {
 	}
 }
 
-/** How much of a record must be there before it is understood. */
+/** How much of a record is needed to parse it. */
 static size_t needed(uint32_t id, uint32_t record_bytes) {
 	size_t n = id == RECORD_LOAD ? LOAD_BYTES + PERF_MAP_NAME_MAX
 			: id == RECORD_MOVE  ? MOVE_BYTES
@@ -62,12 +62,12 @@ static size_t needed(uint32_t id, uint32_t record_bytes) {
 	return n < record_bytes ? n : record_bytes;
 }
 
-/** The record at `done` of `bytes`. False: it is not whole yet, or none. */
+/** The record at `done` in `bytes`. False: incomplete, or invalid. */
 static bool record_at(struct slice bytes, size_t done, uint64_t rest, struct record *out) {
 	struct cursor c = cursor_init(slice_of(bytes.data + done, bytes.size - done));
 	out->id = cursor_u32(&c);
 	out->bytes = cursor_u32(&c);
-	(void)cursor_u64(&c); // when
+	(void)cursor_u64(&c); // time
 	size_t there = bytes.size - done;
 	if (c.failed || out->bytes < RECORD_HEADER_BYTES || out->bytes > rest ||
 			there < needed(out->id, out->bytes)) {

@@ -2,7 +2,7 @@
 /* Reads lines of a perf map, and resolves addresses that were reused. */
 #include "symbols/perf_map.h"
 
-/** A hexadecimal number and the spaces after it. False: there is none, or it is too large. */
+/** Take a hexadecimal number and the spaces after it. False: none, or too large. */
 static bool take_number(struct slice *line, uint64_t *out) {
 	bool ok = line->size > 0 && hex_digit(*line->data) >= 0 && take_hexadecimal(line, out) &&
 			starts_with(*line, " ");

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Demangles names by the mark of their scheme.
- *
- * Each scheme marks its names by a prefix, and only a name with a mark is translated: C++ and old
- * Rust "_Z", new Rust "_R", D "_D". What compilers append to the name of a copy is cut first.
+ * Demangles names by the prefix of their scheme: "_Z" for C++ and legacy Rust, "_R" for Rust v0,
+ * "_D" for D. Other names stay. Suffixes that compilers append to clones are cut first.
  */
 #include "symbols/names/names.h"
 
 #include <libiberty/demangle.h>
 
-// Longer ones are shown as they are: translating may take time and memory out of proportion
+// Longer ones stay mangled: demangling may take excessive time and memory
 enum { MANGLED_BYTES_MAX = 16 << 10, DEMANGLED_BYTES_MAX = 64 << 10 };
 
 static struct slice after_last_dot(struct slice s) {
@@ -18,7 +16,7 @@ static struct slice after_last_dot(struct slice s) {
 						: (struct slice){0};
 }
 
-/** Drop one ".word" or ".word.number" of a copy. False: there is none. */
+/** Drop one ".word" or ".word.number" of a clone. False: none. */
 static bool cut_suffix(struct slice *name) {
 	static const char alone[] = "|cold|localalias";
 	static const char
@@ -66,7 +64,7 @@ static char *demangle(const char *name) {
 	}
 }
 
-/** NULL also for names out of proportion. */
+/** NULL also for excessive names. */
 static char *demangle_bounded(const char *name) {
 	char *demangled = strlen(name) <= MANGLED_BYTES_MAX ? demangle(name) : NULL;
 	if (demangled && strlen(demangled) > DEMANGLED_BYTES_MAX) {
@@ -87,7 +85,7 @@ static const char *nim_name(struct slice name, struct arena *arena) {
 	if (!size) {
 		return text;
 	}
-	// Operators are written as X and two digits: X5BX5D is []
+	// Nim writes operators as X and two digits: X5BX5D is []
 	char *to = text;
 	for (size_t i = 0; i < size; i++) {
 		int high = i + 2 < size && name.data[i] == 'X' ? capital_hex_digit(name.data[i + 1]) : -1;
@@ -104,8 +102,8 @@ static const char *nim_name(struct slice name, struct arena *arena) {
 }
 
 /**
- * What runs before main for a file's variables: gcc calls it after the first of its symbols
- * (_GLOBAL__sub_I_main), clang after the file. NULL: it is another function.
+ * A file's static initializers: gcc names them after the first of its symbols
+ * (_GLOBAL__sub_I_main), clang after the file. NULL: another function.
  */
 static char *name_initializers(const char *name, struct arena *arena) {
 	static const char *const named[] = {"_GLOBAL__sub_I_", "_GLOBAL__I_"};
@@ -132,7 +130,7 @@ const char *names_demangle(const char *linkage_name, enum names_scheme scheme,
 	}
 	FREED char *demangled = demangle_bounded(text);
 	if (demangled) {
-		// What the demangler says of a suffix that we do not know: "f(int) [clone .avx2]".
+		// The demangler shows unknown suffixes: "f(int) [clone .avx2]".
 		char *clone = strstr(demangled, " [clone ");
 		if (clone) {
 			*clone = '\0';

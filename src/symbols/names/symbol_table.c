@@ -2,7 +2,7 @@
 /* Sorts functions by address, and chooses among those at the same one. */
 #include "symbols/names/names.h"
 
-/** Best: with a size, a function, global, a name without underscores in front. */
+/** Best: sized, a function, global, without leading underscores. */
 static uint8_t rank_of(const struct elf_symbol *s) {
 	unsigned rank = s->size ? 0 : 32;
 	rank += s->type == STT_NOTYPE ? 16 : 0;
@@ -17,7 +17,7 @@ static void add(struct symbol_table *t, const struct elf_symbol *s, uint64_t sec
 	struct symbol_entry *e = vec_push(t);
 	e->start = s->address;
 	e->is_sized = s->size > 0;
-	// Without a size: as far as its section goes; the sort shortens it to the next function
+	// Unsized: to the end of its section; sorting cuts it at the next function
 	e->end = s->size && s->size <= UINT64_MAX - s->address ? s->address + s->size : section_end;
 	e->name = s->name;
 	e->rank = rank_of(s);
@@ -48,7 +48,7 @@ void symbol_table_add(struct symbol_table *t, const struct elf_image *image, uin
 	}
 }
 
-/** Entries by address; of several at one address, the one that is shown. */
+/** Entries by address; of several at one address, the one to show. */
 static struct symbol_entry *in_order(const struct symbol_table *t, size_t *n) {
 	FREED struct radix_item *order = memory_new(t->n, 2 * sizeof *order);
 	struct symbol_entry *sorted = memory_new(t->n, sizeof *sorted);
@@ -91,7 +91,7 @@ const struct symbol_entry *symbol_table_find(const struct symbol_table *t, uint6
 	size_t behind = address == UINT64_MAX
 			? t->n
 			: sorted_first_of(t->items, t->n, sizeof *t->items, address + 1);
-	// Backwards while anything still reaches here; nested symbols are few, so this is short
+	// Backwards while anything reaches here; few symbols nest, so this is short
 	const struct symbol_entry *label = NULL;
 	for (size_t i = behind, steps = 0; i-- > 0 && t->items[i].reach > address && steps < 1000;
 			steps++) {
