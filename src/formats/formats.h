@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * The encoders and decoders of this folder, but KDE's (heaptrack.h). Encoders append to `out` and
- * fail only for lack of memory or where a format cannot say what is asked. Decoders take any bytes,
- * and set `known` to what the file says. docs/exports.md has a table of what each format keeps.
+ * The encoders and decoders of this folder, except KDE's (heaptrack.h). Encoders append to `out`
+ * and fail only for lack of memory or where a format cannot express a request. Decoders are safe
+ * for any bytes, and set `known` to what the file has. docs/exports.md lists what each format
+ * keeps.
  */
 
 #include "formats/profile.h"
 
 struct massif_options {
-	double threshold_percent; // smaller branches are gathered
-	bool is_of_pages;         // what lives are mappings, not blocks
-	uint32_t detailed_every;  // every so many snapshots have a tree; 0: the peak alone
+	double threshold_percent; // smaller branches are merged
+	bool is_of_pages;         // counts mappings, not blocks
+	uint32_t detailed_every;  // one snapshot in this many has a tree; 0: only the peak
 };
 
-/** What a format may need to know besides the profile. */
+/** What a format may need besides the profile. */
 struct write_options {
-	enum profile_value shown; // viewers start with it; of a format with one number, that one
+	enum profile_value shown; // first in viewers; the only one in formats with one number
 	struct massif_options massif;
 };
 typedef bool profile_writer(struct buffer *out, const struct profile *p,
 		const struct write_options *options, struct err *err);
 
 /**
- * WRITER(ID, name of the format, usual suffix of its files, what it is and who reads it): a row is
- * all that a format needs besides write/, where ID_encode() is. Those with the suffix ".gz" are
- * packed afterwards. --export, its help, its manual and its completion come from these rows
- * (export/export.h).
+ * WRITER(ID, name of the format, usual suffix, what it is and who reads it): all that a format
+ * needs besides ID_encode() in write/. With suffix ".gz" the output is compressed afterwards.
+ * --export, its help, manual and completion come from these rows (export/export.h).
  */
 #define PROFILE_WRITERS(WRITER)                                                            \
 	WRITER(pprof, "pprof", ".pb.gz",                                                       \
@@ -46,13 +46,13 @@ typedef bool profile_writer(struct buffer *out, const struct profile *p,
 PROFILE_WRITERS(DECLARE_WRITER)
 #undef DECLARE_WRITER
 
-/** What the numbers are in profile.proto, in the order in which we write them. */
+/** The numbers' names in profile.proto, in the order in which they are written. */
 extern const struct pprof_type {
 	enum profile_value value;
 	const char *type, *unit;
 } pprof_types[N_PROFILE_VALUES];
 
-/** Are these the first bytes (some kilobytes) of such a file, unpacked? */
+/** Do the first kilobytes, uncompressed, look like such a file? */
 bool folded_knows(struct slice head);
 bool pprof_knows(struct slice head);
 bool heap_dump_knows(struct slice head);
@@ -60,24 +60,22 @@ bool massif_knows(struct slice head);
 bool dhat_knows(struct slice head);
 bool v8_heap_profile_knows(struct slice head);
 
-/** What the numbers are is not said in the file: they are taken for bytes at the peak. */
+/** The file does not say what its numbers are: they are taken for bytes at the peak. */
 profile_decoder folded_decode;
 
-/**
- * Not compressed. Values that have nothing to do with a heap are left out; there must be others.
- */
+/** Uncompressed. Drops values that have nothing to do with a heap; there must be others. */
 profile_decoder pprof_decode;
 
 /**
- * The text of gperftools' heap profiler, of tcmalloc's sampler and of jemalloc (heap_v2). What was
- * sampled is scaled up here, once per record, as the writers mean it. Frames are addresses.
+ * The text format of gperftools' heap profiler, tcmalloc's sampler and jemalloc (heap_v2). Samples
+ * are scaled up here, once per record, as the writers intend. Frames are addresses.
  */
 profile_decoder heap_dump_decode;
 
-/** The tree of the peak, and of the last snapshot if it has one. */
+/** The tree of the peak, and of the last snapshot, if any. */
 profile_decoder massif_decode;
 
 profile_decoder dhat_decode;
 
-/** node --heap-prof, Chrome's allocation sampling: what lived at the end, already scaled. */
+/** node --heap-prof, Chrome's allocation sampling: live blocks at the end, already scaled. */
 profile_decoder v8_heap_profile_decode;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* The lines of KDE heaptrack's files, parsed and written by one table of letters. */
+/* The lines of KDE heaptrack's files, parsed and written by a table of letters. */
 #include "formats/heaptrack.h"
 
-/** What a line of each letter has. */
+/** The fields of a line, by letter. */
 enum text_kind { TEXT_NONE, TEXT_LINE, TEXT_SIZED, TEXT_WORD };
 
 struct line_kind {
 	uint8_t is_known;
-	uint8_t text;        // enum text_kind: of format 3
+	uint8_t text;        // enum text_kind, in format 3
 	uint8_t least, most; // numbers; most 255: any
 };
 
@@ -35,18 +35,16 @@ static struct line_kind kind_of(uint8_t letter) {
 
 // ---- reading
 
-/**
- * One more than the digit's value; 0: it is none. A table, for no one can guess what comes next.
- */
+/** The digit's value + 1, or 0. A table, since branches would be unpredictable. */
 static const uint8_t digits[256] =
 		{['0'] = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ['a'] = 11, 12, 13, 14, 15, 16};
 
-/** Negative: it is none. */
+/** Negative: not a digit. */
 static inline int digit_of(uint8_t c) {
 	return digits[c] - 1;
 }
 
-/** A number up to a space or the end; *at moves behind the space. False: there is none. */
+/** Read a number up to a space or the end; *at moves after the space. False: none. */
 static inline bool read_number(const uint8_t **at, const uint8_t *end, uint64_t *out) {
 	const uint8_t *p = *at;
 	uint64_t v = 0;
@@ -63,7 +61,7 @@ static inline bool read_number(const uint8_t **at, const uint8_t *end, uint64_t 
 	return true;
 }
 
-/** True: `numbers` has all that is left of the line. */
+/** Read the rest of the line into `numbers`. */
 static bool read_numbers(struct heaptrack_reader *r, const uint8_t *at, const uint8_t *end) {
 	r->numbers.n = 0;
 	while (at < end) {
@@ -75,7 +73,7 @@ static bool read_numbers(struct heaptrack_reader *r, const uint8_t *at, const ui
 	return true;
 }
 
-/** The text of a line: what its length says, or all of it if that is no length of it. */
+/** The text of a line: after its length, or if that does not match, all of it. */
 static struct slice read_line_text(const uint8_t *at, const uint8_t *end) {
 	const uint8_t *p = at;
 	uint64_t size;
@@ -83,7 +81,7 @@ static struct slice read_line_text(const uint8_t *at, const uint8_t *end) {
 	return slice_of(at, (size_t)(end - at));
 }
 
-/** A text that numbers follow; *at moves behind it. */
+/** A text followed by numbers; *at moves after it. */
 static struct slice read_word(const uint8_t **at, const uint8_t *end) {
 	const uint8_t *p = *at;
 	uint64_t size;
@@ -97,9 +95,9 @@ static struct slice read_word(const uint8_t **at, const uint8_t *end) {
 	return slice_of(p, size);
 }
 
-/** Format and writer, from the first line. */
+/** Set format and program from the first line. */
 static bool take_version(struct heaptrack_reader *r) {
-	enum { BEFORE_1_2_0 = 0x10200 }; // so was it called before its release, without a format
+	enum { BEFORE_1_2_0 = 0x10200 }; // its version before the release, without a format
 	enum { OURS = 0xffff };          // docs/trace-format.md: the note
 	uint64_t program = r->numbers.items[0];
 	uint64_t format = r->numbers.n > 1 ? r->numbers.items[1] : program == BEFORE_1_2_0;
@@ -149,7 +147,7 @@ static bool read_line(struct heaptrack_reader *r, const uint8_t *line, size_t si
 }
 
 bool heaptrack_is_head(struct slice head) {
-	// All that KDE's interpreter writes if nothing came in: of programs that end by _exit, for one
+	// All that KDE's interpreter writes without input, for example from programs that end by _exit
 	static const char nothing[] = "\n# strings: 0\n# ips: 0\n";
 	if (slice_is(head, nothing)) {
 		return true;
@@ -163,9 +161,7 @@ bool heaptrack_is_head(struct slice head) {
 	return EVERY(at < end, read_number(&at, end, &number));
 }
 
-/**
- * The end of a line that began in earlier bytes. *used: how many bytes of this portion it takes.
- */
+/** The rest of a line begun in earlier bytes. *used: its bytes in this portion. */
 static bool read_rest(struct heaptrack_reader *r, struct slice bytes, size_t *used) {
 	const uint8_t *newline = bytes.size ? memchr(bytes.data, '\n', bytes.size) : NULL;
 	*used = newline ? (size_t)(newline - bytes.data) : bytes.size;
@@ -183,15 +179,12 @@ static bool read_rest(struct heaptrack_reader *r, struct slice bytes, size_t *us
 	return ok;
 }
 
-// Nearly all lines of a file are "+ number" or "- number". They are read without a look for their
-// end first, and go on in batches.
+// Nearly all lines are "+ number" or "- number". They are parsed without searching their end first,
+// and passed on in batches
 
 enum { EVENTS_MOST = 512, DIGITS_AT = 2, DIGITS_MOST = 16 };
 
-/**
- * The bytes that an event takes; 0: another line stands here. A longest event fits into what is
- * left.
- */
+/** The size of an event at `p`, or 0. Requires room for the longest one. */
 static inline size_t read_event(const uint8_t *p, struct heaptrack_event *out) {
 	if ((p[0] != '+' && p[0] != '-') || p[1] != ' ') {
 		return 0;
@@ -223,9 +216,7 @@ static bool give_events(const struct heaptrack_reader *r, const struct heaptrack
 	return true;
 }
 
-/**
- * As many events as stand at the start of `bytes`, up to a batch. *used: the bytes that they take.
- */
+/** Read events from `bytes`, up to a batch. *used: their bytes. */
 static bool read_events(struct heaptrack_reader *r, struct slice bytes, size_t *used) {
 	enum { EVENT_BYTES = DIGITS_AT + DIGITS_MOST + 1 };
 	struct heaptrack_event events[EVENTS_MOST];
@@ -243,7 +234,7 @@ static bool read_events(struct heaptrack_reader *r, struct slice bytes, size_t *
 	return give_events(r, events, n);
 }
 
-/** A line at the start of `bytes`. *used: its bytes, all there are if it goes on after them. */
+/** Read one line. *used: its bytes, or all if it is incomplete. */
 static bool read_other(struct heaptrack_reader *r, struct slice bytes, size_t *used) {
 	const uint8_t *newline = r->rest.size ? NULL : memchr(bytes.data, '\n', bytes.size);
 	if (!newline) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Tables of a profile that find what is in them already. */
+/* Tables of a profile without duplicates. */
 #include "formats/profile.h"
 
 enum {
 	MOST_ITEMS = 1 << 30, // ids are 32 bits wide
-	ITEM_BYTES = 64,      // what one costs, with its place in the tables of ids
+	ITEM_BYTES = 64,      // the cost of one, including tables of ids
 };
 
 void profile_maker_init(struct profile_maker *m, struct arena *arena) {
@@ -20,13 +20,13 @@ void profile_maker_finish(struct profile_maker *m) {
 	CALL_FOR(index_finish, m, string_ids, mapping_ids, frame_ids, node_ids, sample_ids);
 }
 
-/** The id of an item, unless it is beyond the limit. */
+/** The id of an item, or 0 beyond the limit. */
 static uint32_t limited(struct profile_maker *m, uint32_t id) {
 	m->failed |= id >= m->most_items;
 	return m->failed ? 0 : id;
 }
 
-/** The id of an item: that of the same one, or of a new one; 0 if anything failed. */
+/** The id of an equal item, or of a new one; 0 after a failure. */
 #define ID_OF(m, table, ids, hash, item, is_it, ...) \
 	limited((m),                                     \
 			(m)->failed                              \

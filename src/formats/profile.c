@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Sums over a profile; its tree gathered by a key; its functions and places in code. */
+/* Sums over a profile; its tree grouped by a key; its functions and places in code. */
 #include "formats/profile.h"
 
 uint64_t profile_total(const struct profile *p, enum profile_value value, bool of_base) {
@@ -24,7 +24,7 @@ unsigned profile_views(const struct profile *p, enum profile_value shown,
 	return n;
 }
 
-/** `n_frames` NULL: what is called is a node's child as well, not only what is inlined. */
+/** `n_frames` NULL: calls become children, not only what is inlined. */
 static void gather(const struct profile *p, const uint32_t *key_of_frame, uint32_t most,
 		uint32_t *n_frames, struct arena *arena, struct profile_tree *t) {
 	SCOPED(index) table = {0};

@@ -7,7 +7,7 @@
 enum { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
 
 static inline void proto_varint(struct buffer *b, unsigned field, uint64_t v) {
-	if (v) { // zero is what an absent field means
+	if (v) { // zero is the default
 		buffer_varint(b, field << 3 | WIRE_VARINT);
 		buffer_varint(b, v);
 	}
@@ -18,7 +18,7 @@ static inline void proto_bytes(struct buffer *b, unsigned field, struct slice s)
 	buffer_sized(b, s);
 }
 
-/** A field: `number` for varints and fixed ones, `bytes` for the others. */
+/** A field: `number` of varints and fixed ones, `bytes` of the others. */
 struct proto_field {
 	uint32_t id;
 	uint32_t wire;
@@ -26,7 +26,7 @@ struct proto_field {
 	struct slice bytes;
 };
 
-/** The next field of a message. False: the message is at its end, or the cursor failed. */
+/** The next field of a message. False: at its end, or the cursor failed. */
 static inline bool proto_next(struct cursor *c, struct proto_field *f) {
 	if (c->failed || cursor_left(c) == 0) {
 		return false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads DHAT's JSON, of valgrind and of Rust's dhat crate. write/dhat.c describes it. The frames
- * stand behind the program points that use them, so the file is read twice.
+ * Reads the JSON of DHAT, from valgrind and from Rust's dhat crate (see write/dhat.c). The frames
+ * follow the program points that use them, so the file is read twice.
  */
 #include "formats/formats.h"
 #include "formats/read/place.h"
@@ -14,7 +14,7 @@ struct reading {
 	uint64_t version;
 	bool has_lifetimes, has_micros;
 	uint64_t end, peak; // in the file's unit
-	bool is_wrong;      // an index out of the table
+	bool is_wrong;      // an index beyond the table
 };
 
 static void take_table(struct reading *r) {
@@ -61,7 +61,7 @@ static void take_stack(struct reading *r) {
 	}
 }
 
-/** Index 0 is "[root]": no frame. */
+/** Index 0 is "[root]", not a frame. */
 static uint32_t node_of_stack(struct reading *r) {
 	uint32_t node = 0;
 	struct profile_frame outer = {0};
@@ -148,7 +148,7 @@ bool dhat_decode(struct profile_maker *m, struct slice in, struct err *err) {
 		m->head.known |= 1u << PROFILE_PEAK_BYTES | 1u << PROFILE_PEAK_OBJECTS |
 				1u << PROFILE_LIVE_BYTES | 1u << PROFILE_LIVE_OBJECTS;
 	}
-	uint64_t unit = r.has_micros ? 1000 : 1; // instructions are taken for ns
+	uint64_t unit = r.has_micros ? 1000 : 1; // instructions count as ns
 	if (__builtin_mul_overflow(r.end, unit, &m->head.duration_ns) ||
 			__builtin_mul_overflow(r.peak, unit, &m->head.peak_time_ns)) {
 		m->head.duration_ns = m->head.peak_time_ns = 0;

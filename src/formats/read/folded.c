@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Reads collapsed stacks, "main;parse;operator new 4096" on a line each. */
+/* Reads collapsed stacks, lines like "main;parse;operator new 4096". */
 #include "formats/formats.h"
 
-/** "frames N": the number behind the last space. False: it is no such line. */
+/** Split "frames N" at the last space. False: another line. */
 static bool split_line(struct slice line, struct slice *frames, uint64_t *n) {
 	while (line.size && line.data[line.size - 1] == ' ') {
 		line.size--;

@@ -23,9 +23,9 @@
 
 struct dump {
 	struct profile_maker *m;
-	uint64_t rate; // bytes; 0 or 1: every block was noticed
+	uint64_t rate; // bytes; 0 or 1: every block was recorded
 	bool has_allocations;
-	bool has_stack; // jemalloc's current one:
+	bool has_stack; // in jemalloc's: a current one
 	uint32_t node;
 };
 
@@ -61,7 +61,7 @@ static void add_record(struct dump *d, uint32_t node, struct record r) {
 	if (!s) {
 		return;
 	}
-	// Records are many and bounded: sums stay below 2^64 unless the file lies, then they wrap
+	// Sums stay below 2^64 unless the file lies; then they wrap
 	s->values[PROFILE_LIVE_OBJECTS] += r.blocks;
 	s->values[PROFILE_LIVE_BYTES] += r.bytes;
 	s->values[PROFILE_ALLOC_OBJECTS] += r.all_blocks;
@@ -71,7 +71,7 @@ static void add_record(struct dump *d, uint32_t node, struct record r) {
 
 enum { DEEPEST_DUMP = 4096 };
 
-/** Addresses, innermost first. All but the first are those behind a call. */
+/** Addresses, innermost first. All but the first are return addresses. */
 static uint32_t take_stack(struct dump *d, struct slice s) {
 	uint64_t addresses[DEEPEST_DUMP];
 	size_t n = 0;
@@ -125,7 +125,7 @@ static void find_mappings(struct dump *d) {
 
 static bool take_head(struct dump *d, struct slice line, struct err *err) {
 	struct record total;
-	bool is_sampled = take_prefix(&line, "heap_v2/"); // jemalloc's is the whole line
+	bool is_sampled = take_prefix(&line, "heap_v2/"); // jemalloc has nothing else on this line
 	if (!is_sampled) {
 		(void)take_prefix(&line, "heap profile:");
 		bool ok = take_record(&line, &total);
@@ -136,7 +136,7 @@ static bool take_head(struct dump *d, struct slice line, struct err *err) {
 		line = skip_spaces(line);
 		is_sampled = take_prefix(&line, "heap_v2/") || take_prefix(&line, "heapz_v2/");
 	}
-	bool is_twice = !is_sampled && take_prefix(&line, "heap/"); // as large as it should be
+	bool is_twice = !is_sampled && take_prefix(&line, "heap/"); // twice the real rate
 	bool ok = (!is_sampled && !is_twice) || take_decimal(&line, &d->rate);
 	d->rate /= is_twice ? 2 : 1;
 	return ok || err_set(err, ERR_FORMAT, "the sampling rate is missing");
@@ -153,7 +153,7 @@ static bool take_line(struct dump *d, struct slice line, struct err *err) {
 		d->has_stack = true;
 		return true;
 	}
-	if (line.data[0] == 't') { // a thread's, or with a star all threads'
+	if (line.data[0] == 't') { // a thread's, or with a star that of all threads
 		if (d->has_stack && take_prefix(&line, "t*:")) {
 			bool ok = take_record(&line, &r);
 			if (ok) {
@@ -208,7 +208,7 @@ bool heap_dump_decode(struct profile_maker *m, struct slice in, struct err *err)
 	if (d.has_allocations) {
 		m->head.known |= 1u << PROFILE_ALLOC_OBJECTS | 1u << PROFILE_ALLOC_BYTES;
 	}
-	if (m->mappings.n > 1) { // the first that is executable is the program's
+	if (m->mappings.n > 1) { // the first executable one is the program
 		m->head.program = m->mappings.items[1].path;
 	}
 	return ok;

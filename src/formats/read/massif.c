@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads massif.out. write/massif.c shows its tree. Where the children of a place hold less than the
- * place itself, some stacks begin: it is their outermost frame. So a sample is made at every place,
- * with what its children leave; its stack is the way from there down to the root of the tree.
+ * Reads massif.out (write/massif.c shows its tree). If the children of a place hold less than it
+ * does, some stacks begin there: it is their outermost frame. So every place becomes a sample with
+ * what its children leave; its stack is the path down to the root of the tree.
  */
 #include "formats/formats.h"
 #include "formats/read/place.h"
 
 struct level {
 	uint32_t frame;
-	uint64_t left;     // bytes that no child took yet
-	uint64_t children; // that are still to come
+	uint64_t left;     // bytes not in children so far
+	uint64_t children; // still to come
 };
 
 struct reading {
@@ -19,10 +19,10 @@ struct reading {
 		struct slice rest;
 		size_t line_number;
 	} at;
-	bool is_ns; // times are
+	bool is_ns; // whether times are
 	VEC(struct level) levels;
-	uint64_t bytes, time_ns; // of the snapshot
-	uint64_t visits;         // of frames: bounded, or a narrow file could cost hours
+	uint64_t bytes, time_ns; // of the current snapshot
+	uint64_t visits;         // of frames: bounded, since a narrow file could cost hours
 	enum profile_value value;
 	bool has_peak;
 	uint32_t n_snapshots;
@@ -49,7 +49,7 @@ static void add_stack(struct reading *r) {
 	}
 	uint32_t node = 0;
 	struct profile_frame outer = {0};
-	for (size_t i = r->levels.n; i-- > 1 && !r->m->failed;) { // the outermost is the deepest place
+	for (size_t i = r->levels.n; i-- > 1 && !r->m->failed;) { // the deepest place is outermost
 		node = place_add(r->m, node, r->levels.items[i].frame, &outer);
 	}
 	struct profile_sample *s = profile_maker_sample(r->m, node, 0, false);
@@ -118,7 +118,7 @@ static void skip_tree(struct reading *r) {
 	r->at = before;
 }
 
-/** Behind "snapshot=N". The last one's tree is what was never freed. */
+/** After "snapshot=N". The last one's tree is what was never freed. */
 static bool take_snapshot(struct reading *r, struct err *err) {
 	uint64_t time, extra, stacks;
 	struct slice line;

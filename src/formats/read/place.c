@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Takes a frame apart from its end: place, address, name. */
+/* Parses a frame from its end: place, address, name. */
 #include "formats/read/place.h"
 
 /** "file:12" or, with a column, "file:12:5". */
@@ -23,7 +23,7 @@ static void parse_where(struct profile_maker *m, struct slice where, struct prof
 	}
 }
 
-/** Where " (" opens what the last ")" closes. */
+/** The " (" that matches the last ")". */
 static const uint8_t *opening(struct slice s) {
 	int depth = 0;
 	for (size_t i = s.size; i-- > 1;) {

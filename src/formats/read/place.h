@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-/** Reads a frame as valgrind's tools write it. */
+/** Parses a frame as valgrind's tools write it. */
 
 #include "formats/profile.h"
 
@@ -8,8 +8,8 @@
 struct profile_frame place_parse(struct profile_maker *m, struct slice text);
 
 /**
- * The node of a frame that `node` calls. Of one code address, but not a call of itself: it is
- * inlined. `outer`: the frame of `node`, zeroed for node 0; becomes the new one.
+ * The node of a frame called by `node`. At the same address, unless recursive, it is inlined.
+ * `outer`: the frame of `node` (zeroed for node 0); is replaced by the new one.
  */
 uint32_t place_add(struct profile_maker *m, uint32_t node, uint32_t frame,
 		struct profile_frame *outer);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads profile.proto. Fields may come in any order, and ids are any numbers, so all tables are
- * collected first and sorted by id; then the samples are read. A Location's lines are innermost
- * first, the last is the function that the others were inlined into.
+ * Reads profile.proto. Fields may come in any order, and ids are arbitrary, so all tables are
+ * collected and sorted by id first; then samples are read. A Location's lines are innermost first;
+ * the last is the function into which the others were inlined.
  */
 #include "formats/formats.h"
 #include "formats/protobuf.h"
@@ -17,7 +17,7 @@ const struct pprof_type pprof_types[N_PROFILE_VALUES] = {
 		{PROFILE_TEMPORARY, "temporary", "count"},
 };
 
-struct entry { // of a table: an id, and the message it stands in
+struct entry { // a table's entry: an id, and its message
 	uint64_t id;
 	struct slice message;
 	uint32_t made; // mappings: the profile's; + 1
@@ -31,16 +31,16 @@ struct reading {
 	struct profile_maker *m;
 	struct table functions, locations, mappings;
 	VEC(struct slice) strings, samples, types;
-	VEC(uint64_t) ids, numbers; // of the sample at hand
+	VEC(uint64_t) ids, numbers; // of the current sample
 	int value_of[64];           // per type: enum profile_value, or -1
-	uint64_t budget; // frames that may still be looked at: small files must not cost hours
+	uint64_t budget;            // frames that may still be visited: small files must not cost hours
 };
 
 enum { VISITS_PER_BYTE = 64 };
 
 // ---- fields
 
-/** The number of one field of a message; the last counts. */
+/** The number in a field of a message; the last one counts. */
 static uint64_t field(struct slice message, uint32_t id) {
 	struct cursor c = cursor_init(message);
 	struct proto_field f;
@@ -51,7 +51,7 @@ static uint64_t field(struct slice message, uint32_t id) {
 	return v;
 }
 
-/** Numbers of a repeated field, packed or not. */
+/** The numbers of a repeated field, packed or not. */
 static bool numbers_of(struct reading *r, const struct proto_field *f, bool is_ids) {
 	struct cursor c = cursor_init(f->bytes);
 	bool is_packed = f->wire == WIRE_BYTES;
@@ -106,7 +106,6 @@ static void sort_tables(struct reading *r) {
 	}
 }
 
-/** What its columns are. */
 static bool take_types(struct reading *r, struct err *err) {
 	size_t most = N_OF(r->value_of);
 	for (size_t i = 0; i < r->types.n && i < most; i++) {
@@ -165,7 +164,7 @@ static uint32_t add_line(struct reading *r, uint32_t node, struct slice line,
 	return profile_maker_node(r->m, node, profile_maker_frame(r->m, &place));
 }
 
-/** The frames of a location, outermost first: its lines from the last to the first. */
+/** Add the frames of a location, outermost first: its lines from last to first. */
 static uint32_t add_location(struct reading *r, uint32_t node, uint64_t id) {
 	struct entry *e = find(&r->locations, id);
 	struct slice lines[64];
@@ -194,7 +193,7 @@ static uint32_t add_location(struct reading *r, uint32_t node, uint64_t id) {
 	return node;
 }
 
-/** The numeric label "bytes": how large each block is. */
+/** The numeric label "bytes": the size of each block. */
 static uint64_t size_of_label(struct reading *r, struct slice label) {
 	uint64_t key = field(label, 1);
 	bool is_size = key < r->strings.n && slice_is(r->strings.items[key], "bytes");
@@ -242,7 +241,7 @@ static bool take_sample(struct reading *r, struct slice message, struct err *err
 }
 
 bool pprof_knows(struct slice head) {
-	// A message that starts with sample types, as every writer's does
+	// A message that starts with sample types, as all writers' do
 	struct cursor c = cursor_init(head);
 	struct proto_field f, type;
 	if (!proto_next(&c, &f) || f.id != 1 || f.wire != WIRE_BYTES || f.bytes.size > 32) {
@@ -259,7 +258,7 @@ bool pprof_decode(struct profile_maker *m, struct slice in, struct err *err) {
 	struct reading r = {.m = m, .budget = (uint64_t)in.size * VISITS_PER_BYTE + 1};
 	bool ok = collect(&r, in, err) && take_types(&r, err);
 	if (ok) {
-		if (r.mappings.n) { // the first one is the program's
+		if (r.mappings.n) { // the first is the program
 			m->head.program = string_of(&r, field(r.mappings.items[0].message, 5));
 		}
 		sort_tables(&r);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads V8's sampling heap profile: a tree of call frames, each with the bytes of its own that
- * lived at the end; V8 has scaled them up from what it sampled. Lines and columns start at 0, and
- * -1 is none.
+ * Reads V8's sampling heap profile: a tree of call frames, each with its own live bytes at the end,
+ * scaled up by V8. Lines and columns start at 0; -1 is none.
  *
  *   {"head":{"callFrame":{...},"selfSize":0,"id":1,"children":[...]},"samples":[...]}
  */
@@ -12,11 +11,11 @@ struct reading {
 	struct profile_maker *m;
 	struct json_reader j;
 	unsigned depth;
-	bool is_wrong; // children stand before the frame that they belong to
+	bool is_wrong; // children precede their frame, or too deep
 	bool has_head;
 };
 
-// Two brackets per level: what json_reader can hold, less what stands around the tree
+// Two brackets per level: json_reader's limit, less what surrounds the tree
 enum { DEEPEST = JSON_READ_DEPTH / 2 - 8 };
 
 static uint32_t take_frame(struct reading *r) {
@@ -40,7 +39,7 @@ static uint32_t take_frame(struct reading *r) {
 	return profile_maker_frame(r->m, &f);
 }
 
-/** The root of the tree, "(root)", is no frame. */
+/** The root, "(root)", is not a frame. */
 static void take_node(struct reading *r, uint32_t parent, bool is_root) {
 	struct json_reader *j = &r->j;
 	uint32_t node = 0;

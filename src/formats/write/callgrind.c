@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes a profile of valgrind's callgrind. It has functions with costs of their own per line, and
- * calls between functions with all that they cost. A stack adds to the own cost of its innermost
- * function, and once to each different call on it: what recursion repeats is not counted again. The
- * base of a comparison has events of its own.
+ * Writes a profile in valgrind's callgrind format: functions with own costs per line, and calls
+ * between functions with inclusive costs. A stack adds to the own cost of its innermost function,
+ * and once to each different call on it, whatever recursion repeats. The base of a comparison has
+ * its own events.
  */
 #include "formats/write/text.h"
 
@@ -15,9 +15,9 @@ static const char *const event_names[N_PROFILE_VALUES] = {
 		[PROFILE_TEMPORARY] = "Temporary",
 };
 
-struct cost { // of `function` itself at a line (callee 0), or of a call made there
+struct cost { // of `function` itself at a line (callee 0), or of a call there
 	uint32_t function, line, callee;
-	uint32_t last_stack; // + 1: the stack that was added last
+	uint32_t last_stack; // + 1: the last stack added
 	uint64_t calls;
 	uint64_t values[2 * N_PROFILE_VALUES];
 };
@@ -72,7 +72,7 @@ static void add_stack(struct document *d, uint32_t sample) {
 
 ORDER_OF(by_function, struct cost, LOWEST(function) ?: LOWEST(callee) ?: LOWEST(line));
 
-/** Names are written once: "fn=(3) main", later "fn=(3)". A function has its file's number too. */
+/** Names are written once: "fn=(3) main", then "fn=(3)". A function shares its file's number. */
 static void put_function(struct document *d, const char *file_key, const char *key, uint32_t id) {
 	const struct profile_frame *f = &d->p->frames.items[d->functions.frame[id]];
 	buffer_printf(d->out, "%s=(%u)", file_key, id);

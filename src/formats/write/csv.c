@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes CSV. A line is a stack: what it is named after, the numbers, and its frames from the root
- * to the leaf, joined by ';'. A number that the profile does not have is an empty field. RFC 4180:
- * CRLF, quotes doubled. The columns of a comparison's base begin with "base_".
+ * Writes CSV. A line is a stack: its site, the numbers, and its frames from the root to the leaf,
+ * joined by ';'. Unknown numbers are empty fields. RFC 4180: CRLF, quotes doubled. Columns of a
+ * comparison's base begin with "base_".
  *
- * A stack per line repeats what stacks share: deep recursion made 168 MB of a recording of 0.6 MB.
- * If all of them would take more than STACKS_MAX_BYTES, each is cut to its innermost frames, to as
- * many as fit, and says how many are left out. The numbers are all there.
+ * Lines repeat what stacks share: deep recursion made 168 MB from a recording of 0.6 MB. If all of
+ * them would take more than STACKS_MAX_BYTES, each is cut to as many innermost frames as fit, and
+ * says how many are left out. Numbers are always complete.
  */
 #include "formats/write/text.h"
 
@@ -47,7 +47,7 @@ static void put_values(struct buffer *out, const struct profile *p, const uint64
 	}
 }
 
-/** What the innermost `depth` frames of all stacks take. */
+/** The size of the innermost `depth` frames of all stacks. */
 static uint64_t stacks_bytes(const struct profile *p, uint32_t depth) {
 	uint64_t bytes = 0;
 	for (uint32_t i = 0; i < p->samples.n && bytes <= STACKS_MAX_BYTES; i++) {
@@ -95,7 +95,7 @@ static void put_site(struct buffer *out, const struct profile *p, uint32_t frame
 	}
 }
 
-/** The samples of a stack stand one behind the other: ours, the base's, or both. */
+/** A stack's samples are adjacent: ours, the base's, or both. */
 static void put_row(struct buffer *out, const struct profile *p, const struct profile_sample *ours,
 		const struct profile_sample *base, const struct path *path, uint32_t depth) {
 	const struct profile_sample *s = ours ? ours : base;
@@ -121,7 +121,7 @@ static void put_rows(struct buffer *out, const struct profile *p,
 			}
 			path_of(&path, p->nodes.items, s->node);
 			put_row(out, p, s->is_base ? NULL : s, base, &path, depth);
-			base_of[s->node] = NULL; // stands in a row now
+			base_of[s->node] = NULL; // it is in this row
 		}
 	}
 }

@@ -25,12 +25,12 @@ struct document {
 	bool has_lifetimes;
 	struct arena scratch;
 	struct profile_tree tree;
-	uint32_t *line_of_frame; // in ftbl
-	struct texts lines;      // ftbl, which has "[root]" in the place of the empty one
-	struct point *sides[2];  // per gathered node: ours, the base's
+	uint32_t *line_of_frame; // its index in ftbl
+	struct texts lines;      // ftbl, with "[root]" for the empty text
+	struct point *sides[2];  // per merged node: ours, the base's
 };
 
-/** Write every frame as a text; equal texts are one line of ftbl. */
+/** Make a text of every frame; equal texts share a line of ftbl. */
 static void make_lines(struct document *d) {
 	const struct profile *p = d->p;
 	SCOPED(buffer) text = {0};
@@ -59,7 +59,7 @@ struct change {
 
 ORDER_OF(by_node_and_moment, struct change, LOWEST(node) ?: LOWEST(moment));
 
-/** The largest that each point was at any moment, from what came and went at each. */
+/** The maximum of each point over all moments, from the changes at each. */
 static void find_most(struct document *d) {
 	const struct profile *p = d->p;
 	struct change *changes = arena_new(&d->scratch, struct change, p->lives.n * 2ul);
@@ -193,7 +193,7 @@ static void put_document(struct document *d) {
 	put_points(d);
 }
 
-/** All that lifetimes go with: without one of them the file is one without (bklt false). */
+/** Without all of these numbers, the file has no lifetimes (bklt false). */
 static bool has_lifetimes(const struct profile *p) {
 	return profile_knows(p, PROFILE_PEAK_BYTES) && profile_knows(p, PROFILE_PEAK_OBJECTS) &&
 			profile_knows(p, PROFILE_LIVE_BYTES) && profile_knows(p, PROFILE_LIVE_OBJECTS);

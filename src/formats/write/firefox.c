@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * Writes the processed format of the Firefox Profiler, version 48: tables of columns in a thread,
- * and a table of native allocations. Where the profile knows lives, each group of blocks that came
- * and went together is an allocation and, later, a deallocation of one address: so the profiler can
- * show what any selected range retained. Otherwise every stack is one allocation of what it held. A
- * comparison has a second thread, for the base.
+ * and a table of native allocations. If the profile knows lives, each group of blocks that came and
+ * went together is an allocation and a later deallocation of one address, so that the profiler can
+ * show what a selected range retained. Otherwise every stack is one allocation of what it held. A
+ * comparison has a second thread for the base.
  *
  * Times are ms. Libraries, functions and native symbols are columns of ids, -1 or null for none.
  */
@@ -15,7 +15,7 @@ struct document {
 	const struct profile *p;
 	struct arena scratch;
 	struct profile_functions functions;
-	const struct event *events; // of the thread that is being written
+	const struct event *events; // of the current thread
 };
 
 struct event {
@@ -24,12 +24,12 @@ struct event {
 	uint32_t node, address;
 };
 
-/** A column of a table: numbers, negative ones for null, or the same JSON in every row. */
+/** A column of a table: numbers, negative ones meaning null, or the same JSON in every row. */
 struct column {
 	const char *key;
 	int64_t (*get)(const struct document *d, uint32_t i);
 	const char *same;
-	bool is_signed; // negative ones are numbers
+	bool is_signed; // negative ones are valid
 };
 
 static void put_same(struct document *d, const char *key, uint32_t n, const char *item) {
@@ -51,7 +51,7 @@ static void put_column(struct document *d, const struct column *c, uint32_t firs
 	}
 }
 
-/** Rows first .. n - 1. The last column has no key. */
+/** Rows first .. n - 1. The list of columns ends without a key. */
 static void put_table(struct document *d, const char *key, uint32_t first, uint32_t n,
 		const struct column *columns) {
 	JSON_OBJECT(&d->j, key);
@@ -80,7 +80,7 @@ COLUMN(stack_frame, (int64_t)d->p->nodes.items[i].frame - 1)
 COLUMN(stack_prefix, (int64_t)d->p->nodes.items[i].parent - 1)
 COLUMN(frame_function_id, d->functions.of_frame[i] - 1)
 COLUMN(frame_line, d->p->frames.items[i].line ? (int64_t)d->p->frames.items[i].line : -1)
-// Depth within what is inlined at one address is not kept by the frames, only that they are
+// Frames only know whether they are inlined, not how deep
 COLUMN(frame_inline_depth, d->p->frames.items[i].is_inlined)
 COLUMN(function_name, of_function(d, i)->function)
 COLUMN(function_file, of_function(d, i)->file ? (int64_t)of_function(d, i)->file : -1)
@@ -113,7 +113,7 @@ static void put_tables(struct document *d) {
 			{"resource", .get = function_resource, .is_signed = true},
 			{"fileName", .get = function_file}, {"lineNumber", .same = "null"},
 			{"columnNumber", .same = "null"}, {0}};
-	// A resource per library
+	// One per library
 	static const struct column resources[] = {{"lib", .get = resource_lib},
 			{"name", .get = resource_name}, {"host", .same = "null"}, {"type", .same = "1"}, {0}};
 	put_table(d, "stackTable", 1, d->p->nodes.n, stacks);

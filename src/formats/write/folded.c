@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes collapsed stacks, as Brendan Gregg's FlameGraph reads them: frames from the root to the
- * leaf, joined by ';', a space, a number. There is no escape for ';' within a name, so it becomes
- * ':'. A comparison has two numbers, base first, as difffolded.pl writes it.
+ * Writes collapsed stacks for Brendan Gregg's FlameGraph: frames from the root to the leaf, joined
+ * by ';', a space, a number. ';' in a name cannot be escaped, so it becomes ':'. A comparison has
+ * two numbers, base first, as from difffolded.pl.
  */
 #include "formats/write/text.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes the whole profile as JSON, version 1. docs/exports.md names the fields. Numbers that the
- * profile does not have are null in the totals and absent in the stacks.
+ * Writes the whole profile as JSON, version 1. docs/exports.md describes the fields. Unknown
+ * numbers are null in the totals and absent in the stacks.
  */
 #include "base/json.h"
 

@@ -13,10 +13,10 @@
  */
 #include "formats/write/text.h"
 
-enum { SNAPSHOTS = 100, DEEPEST = 500 }; // places in a tree, one below the other
+enum { SNAPSHOTS = 100, DEEPEST = 500 }; // depth of a tree
 
 struct weight {
-	uint32_t node; // the place looked at now: of the stack, from its innermost frame outwards
+	uint32_t node; // the current place on the stack, from its innermost frame outwards
 	uint64_t bytes;
 };
 
@@ -25,9 +25,9 @@ struct snapshots {
 	const struct profile *p;
 	const struct massif_options *options;
 	struct arena scratch;
-	struct weight *weights; // of the tree being written
-	uint64_t least;         // bytes of a place in it that is not gathered
-	uint64_t *live;         // per sample, of the snapshot being written
+	struct weight *weights; // of the current tree
+	uint64_t least;         // bytes from which a place is not merged
+	uint64_t *live;         // per sample, in the current snapshot
 	uint32_t n;             // snapshots written
 };
 
@@ -35,7 +35,7 @@ static uint32_t frame_at(const struct snapshots *s, const struct weight *w) {
 	return s->p->nodes.items[w->node].frame;
 }
 
-/** Groups by frame: comparing two weights needs the nodes, which qsort_r hands over. */
+/** Comparing two weights needs the nodes, which qsort_r passes on. */
 static int by_frame(const void *a, const void *b, void *user) {
 	const struct snapshots *s = user;
 	return compare_u64(frame_at(s, a), frame_at(s, b));
@@ -48,7 +48,7 @@ struct group {
 
 ORDER_OF(heaviest_group, struct group, HIGHEST(bytes) ?: LOWEST(first));
 
-/** Stacks that end here come first, then the rest group by group. Gives the number of groups. */
+/** Sort stacks that end here first, the rest by group. Returns the number of groups. */
 static uint32_t make_groups(struct snapshots *s, struct weight *w, uint32_t n,
 		struct group *groups) {
 	uint32_t n_groups = 0;
@@ -66,7 +66,7 @@ static uint32_t make_groups(struct snapshots *s, struct weight *w, uint32_t n,
 	return n_groups;
 }
 
-/** A place and those that call it, of stacks that have been followed to it. `root`: its text. */
+/** Write a place and its callers, for stacks followed to it. `root`: its text. */
 static void put_place(struct snapshots *s, struct weight *w, uint32_t n, uint64_t bytes,
 		unsigned depth, const char *root) {
 	FREED struct group *groups = memory_new(n, sizeof *groups);
@@ -131,7 +131,7 @@ static void take_values(struct snapshots *s, enum profile_value value, bool of_b
 	}
 }
 
-/** What lived at a moment. */
+/** Set `live` to what was live at a moment. */
 static void take_moment(struct snapshots *s, uint32_t moment) {
 	memset(s->live, 0, s->p->samples.n * sizeof *s->live);
 	EACH_THAT(l, s->p->lives, l->from <= moment && moment < l->until) {
@@ -144,7 +144,7 @@ static void put_peak(struct snapshots *s, uint64_t time_ns) {
 	put_snapshot(s, time_ns, profile_total(s->p, PROFILE_PEAK_BYTES, false), "peak");
 }
 
-/** The end is no moment: what was never freed is known apart. */
+/** The end is not among the moments: never freed blocks are known separately. */
 static void put_end(struct snapshots *s) {
 	if (!profile_knows(s->p, PROFILE_LIVE_BYTES)) {
 		return;
@@ -168,10 +168,10 @@ static void put_moment(struct snapshots *s, uint32_t moment) {
 	put_snapshot(s, m->time_ns, m->bytes, is_detailed ? "detailed" : "empty");
 }
 
-/** Evenly chosen moments, the peak among them, and the end. */
+/** Evenly chosen moments, including the peak, and the end. */
 static void put_snapshots(struct snapshots *s) {
 	const struct profile *p = s->p;
-	uint32_t most = SNAPSHOTS - 2; // but the peak and the end
+	uint32_t most = SNAPSHOTS - 2; // without the peak and the end
 	uint32_t n = p->moments.n < most ? p->moments.n : most;
 	bool has_peak = profile_knows(p, PROFILE_PEAK_BYTES);
 	const struct profile_moment *largest = MOST(m, p->moments, m->bytes);

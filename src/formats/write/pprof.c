@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Writes google/pprof's profile.proto. A Location is one address with all that was inlined there,
- * so inlined nodes and the node they are inlined into become one:
+ * so inlined nodes are merged with the node they are inlined into:
  *
  *   nodes      main <- spike <- (make_row, inlined into spike) <- operator new
  *   locations  [main]  [make_row, spike]  [operator new]            lines innermost first
@@ -29,13 +29,14 @@ struct writer {
 	struct buffer message, part, packed; // under construction
 	const struct profile *p;
 	struct arena scratch;
-	struct profile_places places; // a Location each
+	struct profile_places places; // one per Location
 	struct profile_functions functions;
-	struct texts texts; // further strings behind those of the profile
+	struct texts texts; // strings after the profile's
 };
 
 static uint32_t text_id(struct writer *w, const char *text) {
-	return w->p->strings.n + texts_id_of(&w->texts, text) - 1; // the first is not the empty one
+	return w->p->strings.n + texts_id_of(&w->texts, text) - 1; // the first of `texts` is empty:
+															   // unwritten
 }
 
 static void end_message(struct writer *w, unsigned field) {
@@ -43,13 +44,13 @@ static void end_message(struct writer *w, unsigned field) {
 	buffer_clear(&w->message);
 }
 
-/** A message within the message. */
+/** End a nested message. */
 static void end_part(struct writer *w, unsigned field) {
 	proto_bytes(&w->message, field, buffer_view(&w->part));
 	buffer_clear(&w->part);
 }
 
-/** Numbers of the fields from 1 on. */
+/** Write numbers as fields from 1 on. */
 #define PUT_NUMBERS(out, ...)                           \
 	do {                                                \
 		const uint64_t numbers_[] = {__VA_ARGS__};      \
@@ -75,7 +76,7 @@ static void put_label(struct writer *w, const char *key, const char *text, uint6
 	end_part(w, 3);
 }
 
-/** The base of a comparison is what `pprof -diff_base` makes of one: negative, with a label. */
+/** A comparison's base is as from `pprof -diff_base`: negative, with a label. */
 static bool put_values(struct writer *w, const struct profile_sample *s) {
 	uint64_t any = 0;
 	buffer_clear(&w->packed);
@@ -88,7 +89,7 @@ static bool put_values(struct writer *w, const struct profile_sample *s) {
 	return any != 0;
 }
 
-/** `grade`: of never freed blocks alone, or NULL. */
+/** `grade`: the sample has only never freed blocks of it; or NULL. */
 static void put_sample(struct writer *w, const struct profile_sample *s, const char *grade) {
 	buffer_clear(&w->message);
 	buffer_clear(&w->packed);
@@ -112,7 +113,7 @@ static void put_sample(struct writer *w, const struct profile_sample *s, const c
 	end_message(w, PROFILE_SAMPLE);
 }
 
-/** `rest`: all samples, from which those of a grade are taken. */
+/** `rest`: all samples; those of a grade are subtracted. */
 static void put_samples(struct writer *w, struct profile_sample *rest) {
 	EACH(g, w->p->grades) {
 		struct profile_sample *s = &rest[g->sample];
@@ -158,7 +159,7 @@ static void put_head(struct writer *w, enum profile_value shown) {
 	proto_varint(&w->message, 1, text_id(w, "space"));
 	proto_varint(&w->message, 2, text_id(w, "bytes"));
 	end_message(w, PROFILE_PERIOD_TYPE);
-	proto_varint(w->out, PROFILE_PERIOD, 1); // every allocation, not a sample of them
+	proto_varint(w->out, PROFILE_PERIOD, 1); // every allocation, not a sample
 	proto_varint(w->out, PROFILE_COMMENT, p->command);
 	EACH_NUMBER(i, N_PROFILE_VALUES, pprof_types[i].value == shown && profile_knows(p, shown)) {
 		proto_varint(w->out, PROFILE_DEFAULT_SAMPLE_TYPE, text_id(w, pprof_types[i].type));

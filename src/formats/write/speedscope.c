@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes speedscope's file format: shared frames, and a "sampled" profile per value, the one to be
- * shown first. The base of a comparison has profiles of its own.
+ * Writes speedscope's file format: shared frames, and a "sampled" profile per value, beginning with
+ * the one to show. The base of a comparison has its own profiles.
  */
 #include "formats/write/text.h"
 

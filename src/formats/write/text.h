@@ -4,10 +4,10 @@
 
 #include "formats/formats.h"
 
-/** The text without line ends and other control characters; bytes of `forbidden` become ':'. */
+/** Append text, with control characters as spaces and bytes of `forbidden` as ':'. */
 void put_plain(struct buffer *out, struct slice text, const char *forbidden);
 
-/** A frame's name for people; never empty. */
+/** A frame's display name; never empty. */
 struct slice frame_function(const struct profile *p, uint32_t frame);
 
 /** "function (file:line)", "function (in module)" or "function", as valgrind's tools write it. */
@@ -18,5 +18,5 @@ struct path {
 	VEC(uint32_t);
 };
 
-/** Node 0 ends the walk. */
+/** Ends before node 0. */
 void path_of(struct path *path, const struct profile_node *nodes, uint32_t node);
