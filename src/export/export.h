@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * All exports of an opened recording, as files for other tools. An exporter asks the engine,
- * fills a format of formats/ and hands out its bytes; it opens no file.
+ * All exports of an opened recording, as files for other tools. An exporter queries the engine,
+ * fills a format of formats/ and passes on its bytes; it opens no file.
  */
 
 #include "engine/lens.h"
 #include "formats/formats.h"
 #include "session/session.h"
 
-/** Where the bytes go, in any portions. False ends the export with what `err` says. */
+/** Where the bytes go, in any portions. False ends the export, with `err`. */
 struct export_sink {
 	bool (*write)(void *user, struct slice bytes, struct err *err);
 	void *user;
 };
 
 struct export_request {
-	struct session *session;    // its file may be read; nothing else of it changes
+	struct session *session;    // its file may be read; otherwise unchanged
 	const struct lens *lens;    // never NULL; lens_whole() for everything
-	const struct session *base; // what it is compared with, and the same lens for it; NULL: none
+	const struct session *base; // the base of a comparison, with the same lens for it; or NULL
 	const struct lens *base_lens;
 	struct write_options options;
-	bool has_shown; // options.shown is asked for, whatever the lens ranks by
+	bool has_shown; // options.shown is set, whatever the lens ranks by
 };
 
 typedef bool export_fn(const struct export_request *request, const struct export_sink *sink,
 		struct err *err);
 
 /**
- * All exports, in the order in which they are listed. OWN(ID, name of the format, usual suffix of
- * its files, what it is and who reads it) reads the recording itself, in export_ID(); WRITERs take
- * a profile of it (formats/formats.h).
+ * All exports, in the order of lists. OWN(ID, name of the format, usual suffix, what it is and who
+ * reads it) reads the recording itself, in export_ID(); WRITERs take a profile of it
+ * (formats/formats.h).
  */
 #define EXPORTS(OWN, WRITER)                                                                     \
 	OWN(heaptrack, "heaptrack", ".heaptrack", "for KDE's heaptrack_print and heaptrack_gui")     \
@@ -50,10 +50,10 @@ struct exporter {
 	profile_writer *encode; // of a profile of it
 };
 
-/** NULL: `err` lists the names there are. */
+/** NULL: `err` lists the names. */
 const struct exporter *exporter_find(struct slice name, struct err *err);
 
-/** What it gives is not packed, which a suffix ".gz" asks for, whatever the file is called. */
+/** The output is uncompressed; a suffix ".gz" asks the caller to compress it. */
 bool exporter_write(const struct exporter *e, const struct export_request *request,
 		const struct export_sink *sink, struct err *err);
 
@@ -65,17 +65,16 @@ bool exporter_write(const struct exporter *e, const struct export_request *reque
 #define EXPORT_ABOUT_TEXT                     EXPORTS(EXPORT_ABOUT, EXPORT_ABOUT)
 #define EXPORT_WORDS                          EXPORTS(EXPORT_WORD, EXPORT_WORD)
 
-// ---- a recording under a lens as a neutral profile, for the formats that take one
+// ---- a recording under a lens as a neutral profile
 
 /**
- * What the request asks for. With a base, a comparison: its frames are functions alone, without
- * lines and addresses, because those of another build say nothing. All in the arena.
+ * Make the requested profile. In a comparison, frames are only functions, without lines and
+ * addresses, which mean nothing across builds. Everything is in the arena.
  */
 bool profile_of_request(struct profile *out, const struct export_request *request,
 		struct arena *arena, struct err *err);
 
 /**
- * The value that a lens ranks by; for the peak of a profile that has none, the weightiest that it
- * has. Another metric may be one that the profile does not know.
+ * The value that a lens ranks by, known or not; for a missing peak, the most important known one.
  */
 enum profile_value profile_value_shown(const struct lens *lens, const struct profile *p);

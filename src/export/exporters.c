@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds an export by its name and runs it. A writer of profiles gets one of what was asked for,
- * writes it into memory, and the whole is handed out: the largest are some hundred bytes per stack.
+ * Finds an export by its name and runs it. Writers of profiles make the whole file in memory: the
+ * largest take some hundred bytes per stack.
  */
 #include "engine/memory.h"
 #include "export/export.h"
@@ -40,7 +40,7 @@ bool exporter_write(const struct exporter *e, const struct export_request *reque
 	return e->write ? e->write(request, sink, err) : write_profile(e->encode, request, sink, err);
 }
 
-/** As valgrind's massif does with --pages-as-heap=yes: with mappings in place of blocks. */
+/** As valgrind's massif with --pages-as-heap=yes: mappings instead of blocks. */
 bool export_massif_pages(const struct export_request *request, const struct export_sink *sink,
 		struct err *err) {
 	const struct lens *lens = request->lens;
@@ -56,6 +56,6 @@ bool export_massif_pages(const struct export_request *request, const struct expo
 	mapped.options.massif.is_of_pages = true;
 	bool ok = memory_as_recording(&request->session->recording,
 			&(struct lens){.metric = LENS_MAPPED}, &arena, &pages.recording, err);
-	pages.recording.of = METRIC_OF_BLOCKS; // an export knows no others
+	pages.recording.of = METRIC_OF_BLOCKS; // exports know no others
 	return ok && write_profile(massif_encode, &mapped, sink, err);
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Makes a profile of what the engine answers. Nodes come in the order of the recording, callers
- * first: each adds the frames of its location to the profile's node of its caller, outermost first.
- * Frames that the lens hides are passed over; under a focus the tree begins with it. Folding is for
- * screens: all other frames are written. A sample is a stack that costs anything under the lens;
- * what it held at the peak and what it never freed are two questions to the lens.
+ * Makes a profile from the engine's answers. Nodes come in the order of the recording, callers
+ * first: each adds the frames of its location, outermost first, to the profile's node of its
+ * caller. Frames hidden by the lens are skipped; under a focus the tree begins with it. Folding is
+ * for display: all other frames are written. A sample is a stack that costs anything under the
+ * lens; peak and never freed bytes take two queries.
  */
 #include "formats/profile.h"
 
@@ -18,13 +18,13 @@ struct making {
 	const struct names *names;
 	const struct lens *lens;
 	bool is_base;
-	bool is_plain; // functions alone
+	bool is_plain; // only functions
 	struct arena scratch;
 	uint32_t *mapping_of; // per module
 	uint32_t *frame_ids;  // per frame: + 1; 0: not made yet
 	uint32_t *node_of;    // per node
 	struct lens_match match;
-	uint8_t *is_focused; // per node: it, or a caller of it, is what the lens focuses on
+	uint8_t *is_focused; // per node: it or a caller of it is in focus
 	uint32_t *sample_of; // per stack, + 1
 };
 
@@ -55,7 +55,7 @@ static bool is_program(const struct recording *r, uint32_t module) {
 	return path == 0 || slice_equal(r->strings.items[path], r->strings.items[r->meta.exe]);
 }
 
-/** The program itself comes first: so pprof knows which one it is. */
+/** The program comes first, which tells pprof that it is the program. */
 static void make_mappings(struct making *k) {
 	for (int pass = 0; pass < 2; pass++) {
 		for (uint32_t i = 1; i < k->r->modules.n; i++) {
@@ -76,7 +76,7 @@ static void make_mappings(struct making *k) {
 	}
 }
 
-/** What the lens gathers frames by. */
+/** What the lens groups frames by. */
 static struct slice group_of(const struct making *k, const struct name *name) {
 	switch (k->lens->group) {
 	case LENS_BY_PACKAGE: return names_package(name);
@@ -86,7 +86,7 @@ static struct slice group_of(const struct making *k, const struct name *name) {
 	}
 }
 
-/** Of another build, unnamed code is at other addresses: all of a module is one. */
+/** Unnamed code has other addresses in other builds: a module's is one function. */
 static uint32_t make_plain_frame(struct making *k, const struct name *name) {
 	SCOPED(buffer) text = {0};
 	struct slice group = group_of(k, name);
@@ -123,7 +123,7 @@ static uint32_t frame_of(struct making *k, uint32_t location, const struct name 
 	return *known - 1;
 }
 
-/** One frame further in; the same node if the lens does not show it. */
+/** Add a frame; the same node if the lens groups both. */
 static uint32_t add_frame(struct making *k, uint32_t at, uint32_t frame) {
 	bool is_grouped = k->lens->group != LENS_BY_FUNCTION;
 	bool is_same = at && k->m->nodes.items[at].frame == frame;
@@ -150,7 +150,7 @@ static void make_nodes(struct making *k) {
 	}
 }
 
-/** The frame that a stack is named after. A runtime's stacks are named after no frame of theirs. */
+/** The frame that a stack is named after; a runtime's stacks have none, only a name. */
 static uint32_t site_of(struct making *k, uint32_t node) {
 	struct stack_walk w = stack_walk_init(k->r, k->names, node);
 	const struct name *const site = w.site, *f;
@@ -212,7 +212,7 @@ static void make_samples(struct making *k, const struct answers *a) {
 	}
 }
 
-/** By a look at the end what pointed to what was never freed, unless the lens has a range. */
+/** What pointed to never freed blocks, by a look at the end, unless the lens has a range. */
 static void make_grades(struct making *k, const struct lens_costs *live) {
 	const struct memory_grades g = memory_grades(k->r, UINT64_MAX);
 	bool is_of_end = g.look && (g.look->at == REC_AT_END || g.look->at == REC_AT_DETACH);
@@ -236,7 +236,7 @@ static void make_grades(struct making *k, const struct lens_costs *live) {
 	}
 }
 
-/** What lived when, as far as the lens looks: its moments are the edges of its range. */
+/** What was live when, under the lens: moments are the edges of its range. */
 static void make_lives(struct making *k) {
 	const struct lens *lens = k->lens;
 	const struct recording *r = k->r;
@@ -252,7 +252,7 @@ static void make_lives(struct making *k) {
 		if (is_outside || k->sample_of[v.stack] == 0) {
 			continue;
 		}
-		// What was there before the range counts as come with it; what outlives it stays
+		// What was there before the range comes with it; what outlives it stays
 		uint32_t from = v.from > first ? v.from - first : 0;
 		bool outlives = v.until == REC_NEVER || (lens->has_range && v.until >= end);
 		uint32_t until = outlives ? PROFILE_NEVER : v.until - first;
@@ -275,7 +275,7 @@ static void make_lives(struct making *k) {
 	}
 }
 
-/** The words it was called with; an imported file has but the program and what stood behind it. */
+/** The command line; an imported file has only the program and its arguments. */
 static void put_command(struct buffer *out, const struct recording *r) {
 	const struct slice *argv = &r->strings.items[r->meta.argv_first];
 	struct slice exe = r->strings.items[r->meta.exe];
@@ -333,7 +333,7 @@ static void add_side(struct profile_maker *m, const struct session *session,
 	arena_finish(&k.scratch);
 }
 
-/** What an imported file did not say was made up to agree with the rest: it is not passed on. */
+/** Drop figures that were made up for an imported file. */
 static void drop_unknown(struct profile *p) {
 	for (uint32_t i = 0; i < p->samples.n; i++) {
 		for (int v = 0; v < N_PROFILE_VALUES; v++) {

@@ -9,15 +9,15 @@
 #include "export/heaptrack/records.h"
 #include "sys/unpack.h"
 
-// ---- the events of another file of KDE's heaptrack, which is read a second time
+// ---- the events of another KDE heaptrack file, read a second time
 //
-// The recording made of it in the first pass has the names, this pass has the order.
+// The recording made from it in the first pass has the names, this pass has the order.
 
 struct copy {
 	struct kde_out *o;
 	struct heaptrack_reader reader;
 	bool from_raw;
-	VEC(struct kde_out_info) infos; // of the file, interpreted
+	VEC(struct kde_out_info) infos; // of the file, if interpreted
 };
 
 static uint32_t known_node(const struct copy *c, uint64_t node) {
@@ -80,9 +80,9 @@ static void kde_out_copy(struct kde_out *o) {
 	vec_finish(&c.infos);
 }
 
-// ---- the events of a recording that kept them
+// ---- the events of a recording made with --events
 //
-// A realloc is a free and an allocation at the moment of its second half. The format knows no exec:
+// A realloc is a free and an allocation at the moment of its second half. The format has no exec:
 // what one ended is freed there.
 
 struct replay {
@@ -92,7 +92,7 @@ struct replay {
 
 static void on_alloc(struct replay *p, const struct trace_event *e) {
 	kde_out_free_at(p->o, e->ptr);
-	// A free of number 0 behind another free counts as temporary: it is the first block's alone
+	// A free of number 0 after another free counts as temporary: only the first block has it
 	bool is_first = kde_out_find(p->o, e->node, e->size, false) == KDE_OUT_FIRST;
 	kde_out_alloc_at(p->o, e->size, e->node, e->ptr, is_first);
 }
@@ -108,7 +108,7 @@ static void on_moved(struct replay *p, const struct trace_event *e) {
 	on_alloc(p, e);
 }
 
-/** A realloc that did not happen: the block is where it was, or its address is another's by now. */
+/** A realloc failed: the block is where it was, unless its address was reused meanwhile. */
 static bool on_stayed(struct replay *p, uint32_t thread) {
 	struct trace_pending old = trace_take_pending(&p->pending, thread);
 	if (old.value && map_get(&p->o->live, old.ptr)) {
@@ -150,7 +150,7 @@ static bool each(void *user, const struct trace_event *events, size_t n) {
 	return !p->o->failed;
 }
 
-/** The events: of the recording itself, of the file of KDE's that it was, or from its intervals. */
+/** The recording's events. */
 static void kde_out_events(struct kde_out *o, const struct trace_source *source) {
 	struct replay p = {.o = o};
 	o->failed |= !trace_read_events(source, o->r, each, &p, &o->err);
@@ -159,7 +159,7 @@ static void kde_out_events(struct kde_out *o, const struct trace_source *source)
 
 // ---- the file
 
-enum { VERSION_WRITTEN = 0x10300 }; // the first that wrote format 3, with ips as they are here
+enum { VERSION_WRITTEN = 0x10300 }; // the first to write format 3, with ips as here
 
 // ---- the first lines
 
@@ -176,7 +176,7 @@ static void put_command(struct kde_out *o) {
 	kde_out_line(o, 'X', buffer_view(&text), NULL, 0);
 }
 
-/** Lines of LSan's kind that the program brought. */
+/** The program's built-in suppressions, in LSan's syntax. */
 static void put_suppressions(struct kde_out *o) {
 	struct slice left = buffer_view(&o->request->session->embedded);
 	for (struct slice line; take_part(&left, '\n', &line);) {
@@ -193,7 +193,7 @@ static void put_modules(struct kde_out *o) {
 	}
 }
 
-/** From an interpreted file no raw one can be made by copying: it names no addresses. */
+/** An interpreted file has no addresses to copy into a raw one. */
 static bool copies(const struct kde_out *o) {
 	return o->r->meta.source == REC_FROM_KDE &&
 			(!o->is_raw || FIND_IN(m, o->r->modules, m->start < m->end));
@@ -219,7 +219,7 @@ static void put_head(struct kde_out *o) {
 	}
 }
 
-// ---- all of it
+// ---- putting it together
 
 static void init(struct kde_out *o, struct arena *arena) {
 	o->strings = arena_new(arena, uint32_t, (size_t)o->r->strings.n + 1);
@@ -231,10 +231,10 @@ static void init(struct kde_out *o, struct arena *arena) {
 static void put_end(struct kde_out *o) {
 	uint64_t duration_ms = (o->r->meta.duration_ns + 500000) / 1000000;
 	const struct recording *r = o->r;
-	// The tools call the last time and 1 ms the runtime
+	// KDE's tools take the last time plus 1 ms for the duration
 	kde_out_time(o, (duration_ms ? duration_ms - 1 : 0) * 1000000);
 	kde_out_samples(o, UINT64_MAX);
-	// A whole file ends with what is resident; a program may be too short to have been looked at
+	// A complete file ends with resident memory; a program may be too short for samples
 	uint64_t bytes = r->samples.n ? r->samples.items[r->samples.n - 1].rss_bytes
 								  : r->summary.peak_rss_bytes;
 	kde_out_resident(o, bytes);
@@ -254,7 +254,7 @@ static bool can_be_written(const struct export_request *request, struct err *err
 	return true;
 }
 
-/** The events of the recording, those of the file of KDE's that it was, or ones made up. */
+/** The recording's own events, those of the KDE file it was made from, or made-up ones. */
 static void put_file(struct kde_out *o) {
 	struct session *session = o->request->session;
 	struct trace_source source;
@@ -293,7 +293,7 @@ static bool write_file(const struct export_request *request, const struct export
 	return !o.failed || err_set(err, o.err.code, "%s", o.err.text);
 }
 
-/** KDE's tools suppress by rules of their own: they get what was recorded. */
+/** KDE's tools have their own suppressions: they get what was recorded. */
 static bool write_unsuppressed(const struct export_request *request, const struct export_sink *sink,
 		bool is_raw, struct err *err) {
 	if (request->session->recording.summary.suppressed_blocks == 0) {

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT
 /*
- * Makes up a stream of events from intervals, in which every figure agrees. Step k is what happened
- * between edges k - 1 and k; what order it had is not known, and this one keeps all promises:
+ * Makes up a stream of events from intervals in which every figure agrees. Step k is what happened
+ * between edges k - 1 and k; its real order is not known, but this one keeps all promises:
  *
- *   1. blocks that edge k does not see any more go: the heap is as small as it can be
- *   2. blocks that no edge saw come and go, one by one: each was there besides what is left now,
+ *   1. blocks that edge k no longer sees go: the heap becomes as small as possible
+ *   2. blocks that no edge saw come and go, one by one: each existed besides what is left now,
  *      so the heap is not larger than it was then, and never above the peak
  *   3. blocks that edge k sees come
  *
- * A temporary block is one whose `-` stands right behind its `+` and names the same number. Where
- * that must not be so, one of the two names a twin: another number for the same size and stack. A
- * number must come by a `+` first (KDE's window relies on it), so the first block of a kind has no
- * twin to go by: it waits for one further event before it goes. A temporary block that an edge saw
- * is the last to come in its step and the first to go after it. What cannot be done in its place
- * is owed to the stack, and made up for by a later block of it in 2.
+ * A block is temporary if its `-` directly follows its `+` and has the same number. Where that must
+ * not happen, one of the two uses a twin: another number for the same size and stack. A number must
+ * first occur in a `+` (KDE's GUI relies on it), so the first block of a kind has no twin to go by:
+ * it waits for one more event before it goes. A temporary block that an edge saw comes last in its
+ * step and goes first after it. What is impossible in its place is owed to the stack, and made up
+ * for by a later block of it in 2.
  *
- * Number 0 is special: its free behind another free counts as temporary. It goes to a block that is
+ * Number 0 is special: its free after another free counts as temporary. It goes to a block that is
  * never freed, if there is one at the start.
  *
- * Sizes of an interval are known by their sum alone: they are spread evenly.
+ * Only the sum of an interval's sizes is known: they are spread evenly.
  */
 #include "export/heaptrack/records.h"
 
@@ -29,19 +29,19 @@ struct kind {
 
 struct steps {
 	struct kde_out *o;
-	uint32_t n_steps;             // edges and one more
-	uint32_t *by_from;            // intervals, in the order of `from`
-	uint32_t *by_until;           // those that end, in the order of `until`
-	uint32_t *from_at, *until_at; // step -> where its intervals begin; one more at the end
-	int64_t *owed;                // stack -> temporary blocks to be counted more, or less
-	uint64_t *next_ptr;           // raw files: interval -> address of its next block to go
-	uint64_t ptr;                 // and of the next new block
+	uint32_t n_steps;             // edges + 1
+	uint32_t *by_from;            // intervals, by `from`
+	uint32_t *by_until;           // those that end, by `until`
+	uint32_t *from_at, *until_at; // by step: where its intervals begin; one more at the end
+	int64_t *owed;                // by stack: temporary blocks to be counted more, or less
+	uint64_t *next_ptr;           // raw files, by interval: address of its next block to go
+	uint64_t ptr;                 // of the next new block
 	uint64_t live;                // bytes
-	uint32_t last;                // the number that the last `+` named, if nothing came behind it
-	uint32_t crossing;            // the temporary block that came last in the last step
+	uint32_t last;                // the number of the last `+`, if nothing followed it
+	uint32_t crossing;            // the temporary block that came last in the previous step
 	bool is_crossing_gone;
-	bool has_waiting;    // a block that goes behind the next event
-	struct kind waiting; // its kind
+	bool has_waiting;    // a block goes after the next event
+	struct kind waiting; // that block's kind
 	uint32_t first;      // the interval whose first block came before all others
 };
 
@@ -49,7 +49,7 @@ static struct rec_interval interval(const struct steps *s, uint32_t i) {
 	return recording_interval(s->o->r, i);
 }
 
-/** Of an interval's blocks the first `count - rest` have one size, the others a byte more. */
+/** The first `count - rest` blocks of an interval have one size, the others a byte more. */
 static struct kind kind_of(const struct steps *s, const struct rec_interval *v, uint64_t i) {
 	uint64_t rest = v->bytes % v->count;
 	return (struct kind){
@@ -67,7 +67,7 @@ static void emit_free(struct steps *s, const struct kind *k, uint32_t number) {
 	s->last = KDE_OUT_NO_INFO;
 }
 
-/** The number by which a block of a kind goes without being temporary, or KDE_OUT_NO_INFO. */
+/** A number by which a block can go without being temporary, or KDE_OUT_NO_INFO. */
 static uint32_t other_number(struct steps *s, const struct kind *k) {
 	uint32_t own = kde_out_find(s->o, k->node, k->size, false);
 	uint32_t twin = kde_out_find(s->o, k->node, k->size, true);
@@ -85,7 +85,7 @@ static void end_waiting(struct steps *s) {
 	}
 }
 
-/** What waits goes behind this one, if there is room for both; not if it would part a pair. */
+/** A waiting block goes after this one, if both fit below the peak; but not between a pair. */
 static void emit_alloc(struct steps *s, const struct kind *k, bool as_twin, bool is_pair) {
 	bool fits = s->live + k->size < s->o->r->summary.peak_bytes;
 	if (s->has_waiting && !fits) {
@@ -107,14 +107,14 @@ static void put_free(struct steps *s, const struct kind *k, bool is_temporary) {
 		return;
 	}
 	if (number == KDE_OUT_NO_INFO) {
-		s->owed[k->stack]--; // it counts as temporary, for want of a twin
+		s->owed[k->stack]--; // counts as temporary for lack of a twin
 		number = kde_out_find(s->o, k->node, k->size, false);
 	}
 	emit_free(s, k, number);
 	end_waiting(s);
 }
 
-/** Number 0 is for one block alone: further ones of its kind have its twin. */
+/** Number 0 is for a single block: others of its kind use its twin. */
 static bool is_first_kind(const struct steps *s, const struct kind *k) {
 	return kde_out_find(s->o, k->node, k->size, false) == KDE_OUT_FIRST;
 }
@@ -123,7 +123,7 @@ static bool is_known_kind(const struct steps *s, const struct kind *k) {
 	return kde_out_find(s->o, k->node, k->size, false) != KDE_OUT_NO_INFO;
 }
 
-// ---- blocks of either kind of file
+// ---- blocks of both kinds of files
 
 /** Blocks that no edge saw. */
 static void put_unseen(struct steps *s, const struct rec_interval *v) {
@@ -141,7 +141,7 @@ static void put_unseen(struct steps *s, const struct rec_interval *v) {
 			emit_alloc(s, &k, is_first_kind(s, &k), true);
 			put_free(s, &k, true);
 		} else {
-			// A block that comes and goes, and is not temporary.
+			// A block that comes and goes without being temporary
 			emit_alloc(s, &k, is_known_kind(s, &k), false);
 			put_free(s, &k, false); // at once if there are two numbers, else it waits
 		}
@@ -160,8 +160,8 @@ static uint32_t find_crossing(const struct steps *s, uint32_t came, uint32_t goe
 }
 
 /**
- * The block that comes last in a step, to go first thereafter. Where nothing but frees lies between
- * it may go a few edges early: none of those can be the peak.
+ * The block that comes last in a step, to go first afterwards. If only frees follow, it may go a
+ * few edges early: none of those can be the peak.
  */
 static uint32_t choose_crossing(const struct steps *s, uint32_t step) {
 	for (uint32_t next = step + 1; next < s->n_steps; next++) {
@@ -173,7 +173,7 @@ static uint32_t choose_crossing(const struct steps *s, uint32_t step) {
 	return INDEX_NONE;
 }
 
-/** The block of an interval that goes first was the last one to come. */
+/** Blocks of an interval go in reverse order. */
 static void put_one_gone(struct steps *s, uint32_t i, uint64_t nth, bool is_temporary) {
 	const struct rec_interval v = interval(s, i);
 	struct kind k = kind_of(s, &v, v.count - 1 - nth);
@@ -214,7 +214,7 @@ static void put_one_come(struct steps *s, uint32_t i, bool is_crossing) {
 			s->ptr += 16;
 			kde_out_raw_alloc(s->o, kind.size, kind.node, s->ptr);
 		} else {
-			// The last one by its twin: what goes next is most likely of its kind
+			// By its twin: what goes next is most likely of its kind
 			bool is_last = k + 1 == v.count;
 			bool as_twin = is_last ? is_known_kind(s, &kind) : is_first_kind(s, &kind);
 			emit_alloc(s, &kind, as_twin, is_crossing && is_last);
@@ -225,7 +225,7 @@ static void put_one_come(struct steps *s, uint32_t i, bool is_crossing) {
 	}
 }
 
-/** Blocks that the edge sees; last the one that is the first to go in the next step. */
+/** Blocks that the edge sees; last the one that goes first in the next step. */
 static void put_come(struct steps *s, uint32_t step) {
 	uint32_t last = s->crossing;
 	if (s->from_at[step] < s->from_at[step + 1]) {
@@ -258,7 +258,7 @@ static void put_step(struct steps *s, uint32_t step) {
 	put_come(s, step);
 }
 
-/** A block that is never freed takes number 0. */
+/** A never freed block takes number 0. */
 static void put_first(struct steps *s) {
 	const struct recording *r = s->o->r;
 	bool is_peak = r->edges.n && r->edges.items[0].bytes == r->summary.peak_bytes;
@@ -273,7 +273,7 @@ static void put_first(struct steps *s) {
 	}
 }
 
-/** The step in which an interval begins, or ends; behind all: that has no blocks, or never ends. */
+/** The step in which an interval begins or ends; n_steps if it has no blocks, or never ends. */
 static uint32_t step_of(const struct steps *s, uint32_t i, bool by_until) {
 	const struct rec_interval v = interval(s, i);
 	const uint32_t step = by_until ? v.until : v.from;

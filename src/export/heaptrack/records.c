@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Names, places and stacks are written right before their first use, as KDE's interpreter does. */
+/* Names, places and stacks are written right before their first use, as by KDE's interpreter. */
 #include "export/heaptrack/records.h"
 
 #include "formats/heaptrack.h"
@@ -30,7 +30,7 @@ void kde_out_resident(struct kde_out *o, uint64_t bytes) {
 	kde_out_numbers(o, 'R', &pages, 1);
 }
 
-/** The peak is no sample, but known. */
+/** The peak is not a sample, but known. */
 void kde_out_samples(struct kde_out *o, uint64_t time_ns) {
 	const struct recording *r = o->r;
 	if (!o->has_peak && r->summary.peak_rss_bytes && r->summary.peak_rss_time_ns <= time_ns) {
@@ -54,7 +54,7 @@ void kde_out_time(struct kde_out *o, uint64_t time_ns) {
 
 // ---- code
 
-/** The ordinal of a text, written if it is new. `id`: 0 for one that is not the recording's. */
+/** The ordinal of a text, written if new. `id`: 0 for texts not of the recording. */
 static uint32_t text_of(struct kde_out *o, uint32_t id, struct slice text) {
 	if (!o->strings[id]) {
 		kde_out_line(o, 's', text, NULL, 0);
@@ -67,12 +67,12 @@ static uint32_t string_of(struct kde_out *o, uint32_t id) {
 	return id ? text_of(o, id, o->r->strings.items[id]) : 0;
 }
 
-/** An ip is the address of the call: the return address less one. */
+/** An ip is the address of the call: the return address minus one. */
 static uint64_t ip_of(const struct rec_location *l) {
 	return l->is_exact || l->pc == 0 ? l->pc : l->pc - 1;
 }
 
-/** i: ip, module, and for each frame, the innermost first, function, file and line. */
+/** i: ip, module, and for each frame, innermost first, function, file and line. */
 static uint32_t location_of(struct kde_out *o, uint32_t id) {
 	if (o->locations[id]) {
 		return o->locations[id];
@@ -95,7 +95,7 @@ static uint32_t location_of(struct kde_out *o, uint32_t id) {
 	if (l->is_mark) {
 		numbers[n++] = text_of(o, 0, slice_of_text("(callers not recorded)"));
 	} else if (n == 5 && numbers[3] == 0) {
-		n = numbers[2] ? 3 : 2; // no file: only the function, if there is one
+		n = numbers[2] ? 3 : 2; // no file: only the function, if any
 	}
 	kde_out_numbers(o, 'i', numbers, n);
 	return o->locations[id] = ++o->n_locations;
@@ -107,7 +107,7 @@ static void put_trace(struct kde_out *o, uint32_t node) {
 	uint64_t parent = o->nodes[n->parent];
 	bool is_nowhere = n->location == 0 || (o->is_raw && l->is_mark);
 	if (is_nowhere) {
-		o->nodes[node] = (uint32_t)parent; // its stack is its caller's
+		o->nodes[node] = (uint32_t)parent; // it has its caller's stack
 		return;
 	}
 	uint64_t numbers[2] = {o->is_raw ? ip_of(l) : location_of(o, n->location), parent};
