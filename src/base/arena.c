@@ -8,7 +8,7 @@ struct arena_chunk {
 	struct arena_chunk *next;
 	size_t size;  // of data
 	size_t used;  // of it
-	size_t dirty; // behind these first bytes all is zero
+	size_t dirty; // all bytes after these are zero
 	_Alignas(16) uint8_t data[];
 };
 
@@ -37,7 +37,7 @@ static struct arena_chunk *new_chunk(struct arena *a, size_t need) {
 	bool may_grow = a->growth && size > LARGE_PAGE / 2 && size <= SIZE_MAX / 8;
 	size_t wanted = may_grow ? size * a->growth : size;
 	size = is_allowed(a, wanted) ? wanted : size;
-	// calloc: the system's fresh pages are zero already, and none is taken before its use
+	// calloc: fresh pages from the system are zero, and only allocated when used
 	struct arena_chunk *chunk = is_allowed(a, size) ? calloc(1, sizeof *chunk + size) : NULL;
 	if (chunk) {
 		large_pages_prefer(chunk, sizeof *chunk + size);
@@ -47,7 +47,7 @@ static struct arena_chunk *new_chunk(struct arena *a, size_t need) {
 	return chunk || a->may_lack || !is_allowed(a, size) ? chunk : memory_lacks();
 }
 
-/** The smallest spare chunk that has room for `need`, or NULL. */
+/** The smallest spare chunk with room for `need`, or NULL. */
 static struct arena_chunk *take_spare(struct arena *a, size_t need) {
 	struct arena_chunk **best = NULL;
 	for (struct arena_chunk **at = &a->spares; *at; at = &(*at)->next) {

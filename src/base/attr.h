@@ -10,30 +10,30 @@
 #define ATTR_NORETURN          __attribute__((noreturn))
 #define ATTR_COLD              __attribute__((cold))
 #define ATTR_NOINLINE          __attribute__((noinline))
-// At the top of a file whose functions stand for others and use nothing that they are given
+// At the top of files whose functions are placeholders that ignore their parameters
 #define ATTR_STAND_INS _Pragma("GCC diagnostic ignored \"-Wunused-parameter\"")
 #define ATTR_INLINE    __attribute__((always_inline)) inline
 #define LIKELY(x)      __builtin_expect(!!(x), 1)
 #define UNLIKELY(x)    __builtin_expect(!!(x), 0)
 
-// ---- what is released where its block ends, however it is left
+// ---- cleanup at the end of a block, however it is left
 
-/** SCOPED(buffer) text = {0}; with buffer_finish(), or another function of a pointer to it. */
+/** SCOPED(buffer) text = {0}; calls buffer_finish(&text); SCOPED_BY names another function. */
 #define SCOPED(type)      SCOPED_BY(type##_finish) struct type
 #define SCOPED_BY(finish) __attribute__((cleanup(finish), unused))
 
-/** A pointer to what free() takes, or NULL. */
+/** A pointer to be freed, or NULL. */
 #define FREED SCOPED_BY(free_at)
 static inline void free_at(void *pointer) {
 	free(*(void **)pointer);
 }
 
-/** How many an array has. */
+/** The number of items of an array. */
 #define N_OF(array) (sizeof(array) / sizeof *(array))
 
-// ---- questions that are one expression
+// ---- queries as expressions
 
-/** Is it so for any, or for all, i below n? Once that is clear the others are not looked at. */
+/** Is it true of any, or all, i below n? Stops as soon as that is known. */
 #define ANY(i, n, is_so)                    \
 	({                                      \
 		__typeof__((n) + 0) i = 0;          \
@@ -42,12 +42,12 @@ static inline void free_at(void *pointer) {
 	})
 #define ALL(i, n, is_so) (!ANY(i, (n), !(is_so)))
 
-/** Each i below n for which it is so. */
+/** Loop over each i below n of which it is true. */
 #define EACH_NUMBER(i, n, is_so)                  \
 	for (__typeof__((n) + 0) i = 0; i < (n); i++) \
 		if (is_so)
 
-/** The same of what an iterator gives: `next` is asked for one more as long as that can matter. */
+/** The same for an iterator: evaluates `next` until it is false or the answer is known. */
 #define SOME(next, is_so)        \
 	({                           \
 		bool so_ = false;        \
@@ -58,11 +58,10 @@ static inline void free_at(void *pointer) {
 	})
 #define EVERY(next, is_so) (!SOME((next), !(is_so)))
 
-/** Raise it, or lower it, to a bound. */
+/** Raise or lower x to a bound. */
 #define RAISE_TO(x, least) ((x) = (x) < (least) ? (least) : (x))
 #define LOWER_TO(x, most)  ((x) = (x) > (most) ? (most) : (x))
 
-/** The sum of a number over all i below n. */
 #define SUM(i, n, number)                               \
 	({                                                  \
 		uint64_t sum_ = 0;                              \
@@ -72,7 +71,7 @@ static inline void free_at(void *pointer) {
 		sum_;                                           \
 	})
 
-/** The largest number of all i below n; 0: there is none. */
+/** The largest number of all i below n, or 0. */
 #define LARGEST(i, n, number)                           \
 	({                                                  \
 		uint64_t most_ = 0;                             \
@@ -83,7 +82,7 @@ static inline void free_at(void *pointer) {
 		most_;                                          \
 	})
 
-/** The first of n items, which may be at NULL if there are none, for which it is so; else NULL. */
+/** The first of n items (NULL if n is 0) of which it is true, or NULL. */
 #define FIND(item, items, n, is_so)                       \
 	({                                                    \
 		__typeof__(&*(items)) item = (items);             \
@@ -92,7 +91,7 @@ static inline void free_at(void *pointer) {
 		left_ > 0 ? item : NULL;                          \
 	})
 
-// ---- the same with several fields of two structs, at pointers: up to ten, each named once
+// ---- operations on up to ten fields of two structs, given by pointers
 
 #define FOR_1(f, x, y, a)                                   f(x, y, a)
 #define FOR_2(f, x, y, a, ...)                              f(x, y, a), FOR_1(f, x, y, __VA_ARGS__)
@@ -116,10 +115,10 @@ static inline void free_at(void *pointer) {
 #define ADD_FIELDS(to, from, ...)   FOR_FIELDS(ADD_FIELD, to, from, __VA_ARGS__)
 #define COPY_FIELDS(to, from, ...)  FOR_FIELDS(COPY_FIELD, to, from, __VA_ARGS__)
 
-/** In an initializer: those of another struct, at a pointer. */
+/** In an initializer: copies of another struct's fields. */
 #define FIELD_OF(of, _, field) .field = (of)->field
 #define FIELDS_OF(of, ...)     FOR_LIST(FIELD_OF, of, _, __VA_ARGS__)
 
-/** Call something for each of some fields: CALL_FOR(vec_finish, maker, frames, nodes). */
+/** Call a function for several fields: CALL_FOR(vec_finish, maker, frames, nodes). */
 #define CALL_FIELD(call, of, field) call(&(of)->field)
 #define CALL_FOR(call, of, ...)     FOR_FIELDS(CALL_FIELD, call, of, __VA_ARGS__)

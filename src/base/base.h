@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * The vocabulary of all other folders.
- *
- * It is texts and bytes, JSON, growing arrays and indexes, arenas, errors, human-readable numbers,
- * and the C library's headers that go with them. Headers include it where they need any of it;
- * sources have it from the headers that they include.
+ * The vocabulary of all other folders: texts and bytes, JSON, growing arrays and indexes, arenas,
+ * errors, human-readable numbers, and the C library's headers that go with them. Headers include it
+ * if they need any of it; sources get it from the headers that they include.
  */
 
 #include "base/err.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Grows by doubling; what is large gets large pages. */
+/* Grows by doubling; large buffers get large pages. */
 #include "base/arena.h"
 #include "base/err.h"
 
@@ -42,7 +42,7 @@ void buffer_text(struct buffer *b, const char *text) {
 
 void buffer_printf(struct buffer *b, const char *fmt, ...) {
 	int n = FORMAT_ARGS(NULL, 0, fmt);
-	// vsnprintf writes a zero behind the text: it needs room, but does not count
+	// vsnprintf adds a NUL, which needs room but does not count
 	uint8_t *at = n < 0 ? NULL : buffer_room(b, (size_t)n + 1);
 	if (at) {
 		(void)FORMAT_ARGS((char *)at, (size_t)n + 1, fmt);

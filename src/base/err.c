@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Formats errors, with what callers put in front; ends the process for lack of memory, or aborts */
+/* Formats errors, with what callers prepend; ends the process for lack of memory, or aborts */
 #include "base/err.h"
 
 #include "base/slice.h"
@@ -20,7 +20,7 @@ bool err_add(struct err *err, const char *fmt, ...) {
 	char old[sizeof err->text];
 	memcpy(old, err->text, sizeof old);
 	int n = FORMAT_ARGS(err->text, sizeof err->text, fmt);
-	int left = (int)sizeof err->text - n - 3; // ": " and the zero
+	int left = (int)sizeof err->text - n - 3; // ": " and the NUL
 	if (n >= 0 && left > 0) {
 		(void)snprintf(err->text + n, sizeof err->text - (size_t)n, ": %.*s", left, old);
 	}
@@ -48,7 +48,7 @@ bool err_memory(struct err *err) {
 // ---- memory
 
 static struct {
-	void (*end)(void *user); // NULL: callers are told
+	void (*end)(void *user); // NULL: callers get NULL
 	void *user;
 	const char *program;
 	int status;

@@ -7,9 +7,9 @@
  *   err_set(err, ERR_FORMAT, "stack %u is undefined", id)          "stack 99 is undefined"
  *   err_add(err, "block %d", 12)                          "block 12: stack 99 is undefined"
  *
- * Both return false, so that `return err_set(...)` works. `err` may be NULL if the caller does not
- * need the message. Messages are for people and say what failed and why, without a final period or
- * line breaks. Longer ones are truncated.
+ * Both return false, so that `return err_set(...)` works. `err` may be NULL if nobody needs the
+ * message. Messages are for people and say what failed and why, without a final full stop or line
+ * breaks. Longer ones are truncated.
  */
 
 #include "base/attr.h"
@@ -35,10 +35,10 @@ struct err {
 bool err_set(struct err *err, enum err_code code, const char *fmt, ...) ATTR_PRINTF(3, 4);
 bool err_add(struct err *err, const char *fmt, ...) ATTR_PRINTF(2, 3);
 
-/** Like err_set with ERR_SYSTEM; ": " and the text of `errnum` are appended. */
+/** Like err_set with ERR_SYSTEM; appends ": " and the text of `errnum`. */
 bool err_system(struct err *err, int errnum, const char *fmt, ...) ATTR_PRINTF(3, 4);
 
-/** ERR_MEMORY, "out of memory"; and where there is a pointer to return. */
+/** ERR_MEMORY, "out of memory". The other returns NULL. */
 bool err_memory(struct err *err);
 static inline void *err_memory_null(struct err *err) {
 	(void)err_memory(err);
@@ -47,29 +47,30 @@ static inline void *err_memory_null(struct err *err) {
 
 // ---- memory
 //
-// Beside a process that stands still, whoever finds no memory gets NULL or false and goes on with
-// less. An answer without its memory is none, and neither is a recording: what answers or records
-// says so first, and then its code never gets NULL: the process ends with a sentence.
+// Without memory_must, callers get NULL or false for lack of memory: beside a stopped process, code
+// must go on with less. Programs that answer or record call memory_must first, since an answer or a
+// recording is useless without its memory: their code never gets NULL, and the process ends with a
+// message.
 
 /**
- * From now on, a lack of memory prints "PROGRAM: out of memory" and ends the process with that
- * status. That holds for arenas, growing arrays, indexes, buffers and memory_new; an arena that has
- * reached its max_bytes still gives NULL. One thread calls it, before others need memory.
+ * From now on, a lack of memory prints "PROGRAM: out of memory" and ends the process with this
+ * status. Applies to arenas, growing arrays, indexes, buffers and memory_new; but an arena at its
+ * max_bytes still returns NULL. Call from one thread, before others need memory.
  */
 void memory_must(const char *program, int status);
 
-/** The same, but `end` ends the process, on whatever thread. NULL: callers are told once more. */
+/** The same, but `end` ends the process, on any thread. NULL: callers get NULL again. */
 void memory_must_or(void (*end)(void *user), void *user);
 
-/** To be called where there is none. NULL; or, after memory_must, it does not return. */
+/** Call for lack of memory. Returns NULL, or after memory_must does not return. */
 ATTR_COLD void *memory_lacks(void);
 
-/** As calloc, but for the end of the process. Freed by the caller. */
+/** As calloc, but may end the process. Freed by the caller. */
 void *memory_new(size_t n, size_t size);
 
 // ---- assertions about our own code
 //
-// If check(cond) fails, the process prints where and aborts. Never used on input. Enabled in all
+// If check(cond) fails, the process prints where and aborts. Never use it on input. Enabled in all
 // builds, so use it on rare paths, not in inner loops.
 
 #define check(cond) ((cond) ? (void)0 : check_failed(#cond, __FILE__, __LINE__))

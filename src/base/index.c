@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Maps by linear probing, with gaps closed when a key is removed; and texts by their hash. */
+/* Maps by linear probing, which close gaps when a key is removed; and texts by their hash. */
 #include "base/index.h"
 
 enum { MIN_CAPACITY = 1024 };
@@ -8,7 +8,7 @@ static size_t home(const struct map *m, uint64_t key) {
 	return (size_t)((key * 0x9E3779B97F4A7C15ull) >> (64 - (unsigned)__builtin_ctzll(m->capacity)));
 }
 
-// Where the key is, or the free place where it would go
+// Where the key is, or the free slot where it would go
 static size_t find(const struct map *m, uint64_t key) {
 	size_t mask = m->capacity - 1;
 	size_t i = home(m, key);
@@ -60,7 +60,7 @@ bool map_put(struct map *m, uint64_t key, uint64_t value) {
 	return has_room;
 }
 
-// Entries behind the gap move up if their home is not behind it
+// Move entries into the gap unless their home is after it
 static void close_gap(struct map *m, size_t gap) {
 	size_t mask = m->capacity - 1;
 	for (size_t i = (gap + 1) & mask; m->entries[i].value; i = (i + 1) & mask) {
@@ -104,7 +104,7 @@ void map_finish(struct map *m) {
 	*m = (struct map){0};
 }
 
-// ---- texts: copies live in an arena, and ids in a table by hash
+// ---- texts
 
 uint32_t texts_id(struct texts *s, struct slice text) {
 	if (s->n == 0) {

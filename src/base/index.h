@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * A hash index over items stored elsewhere: hash -> number of the item (from 0). The caller keeps
- * and compares the keys; a slot stores 32 bits of the hash with the number, so that nearly all
- * comparisons are with the right item. Open addressing, linear probing; it grows only with its
- * load, never with the length of a probe.
+ * A hash index over items stored elsewhere: hash -> index of the item. The caller stores and
+ * compares the keys; a slot has 32 bits of the hash beside the index, so that nearly all
+ * comparisons are with the right item. Open addressing, linear probing; grows only with its load,
+ * never with the length of a probe.
  *
  *   uint32_t id = INDEX_FIND(&ix, hash, i, things[i].key == key);
  *   if (id == INDEX_NONE && !index_add(&ix, hash, n_things)) { no memory }
@@ -18,11 +18,11 @@
 enum { INDEX_NONE = UINT32_MAX };
 
 struct index {
-	uint64_t *slots; // 0: empty; else hash << 32 | number + 1
+	uint64_t *slots; // 0: empty; else hash << 32 | item + 1
 	uint32_t mask, n;
 };
 
-/** Every bit of the key moves every bit of the hash: sequential keys and strides are safe. */
+/** Every bit of the key affects every bit of the hash: sequential keys and strides are safe. */
 static inline uint64_t hash_u64(uint64_t key) {
 	key *= 0x9e3779b97f4a7c15;
 	key ^= key >> 32;
@@ -39,7 +39,7 @@ static inline uint32_t index_first(const struct index *ix, uint64_t hash) {
 	return (uint32_t)hash & ix->mask;
 }
 
-/** The next thing whose hash looks the same, or INDEX_NONE. `at` walks. */
+/** The next item with the same hash bits, or INDEX_NONE. `at` is the position. */
 static inline uint32_t index_next(const struct index *ix, uint64_t hash, uint32_t *at) {
 	if (!ix->slots) {
 		return INDEX_NONE;
@@ -56,7 +56,7 @@ static inline uint32_t index_next(const struct index *ix, uint64_t hash, uint32_
 	}
 }
 
-/** The first number `i` under the hash for which the condition `is_it` holds, or INDEX_NONE. */
+/** The first item `i` with this hash for which `is_it` is true, or INDEX_NONE. */
 #define INDEX_FIND(index, hash, i, is_it)                                            \
 	({                                                                               \
 		uint32_t at_ = index_first((index), (hash)), i;                              \
@@ -64,7 +64,7 @@ static inline uint32_t index_next(const struct index *ix, uint64_t hash, uint32_
 		i;                                                                           \
 	})
 
-/** index_reserve was called; the thing is not in it yet. */
+/** Add an item that is not in the index. Requires index_reserve. */
 static inline void index_put(struct index *ix, uint64_t hash, uint32_t number) {
 	uint32_t at = index_first(ix, hash);
 	while (ix->slots[at]) {
@@ -74,7 +74,7 @@ static inline void index_put(struct index *ix, uint64_t hash, uint32_t number) {
 	ix->n++;
 }
 
-/** Room for `more` further things at a load of at most 1/2. False: out of memory, as before. */
+/** Make room for `more` items at a load of at most 1/2. False: no memory; unchanged. */
 static inline bool index_reserve(struct index *ix, uint32_t more) {
 	uint64_t size = ix->slots ? (uint64_t)ix->mask + 1 : 0;
 	uint64_t need = ((uint64_t)ix->n + more) * 2;
@@ -99,7 +99,7 @@ static inline bool index_reserve(struct index *ix, uint32_t more) {
 	return true;
 }
 
-/** Put one in, with room made for it. False: out of memory, as before. */
+/** Reserve and put. False: no memory; unchanged. */
 static inline bool index_add(struct index *ix, uint64_t hash, uint32_t number) {
 	if (!index_reserve(ix, 1)) {
 		return false;
@@ -108,7 +108,7 @@ static inline bool index_add(struct index *ix, uint64_t hash, uint32_t number) {
 	return true;
 }
 
-/** The same number; if there is none, `next`, which is put in. INDEX_NONE: out of memory. */
+/** The found item, or `next`, which is added. INDEX_NONE: no memory. */
 #define INDEX_FIND_OR_ADD(index, hash, i, is_it, next)                    \
 	({                                                                    \
 		uint32_t found_ = INDEX_FIND(index, hash, i, is_it);              \
@@ -118,7 +118,7 @@ static inline bool index_add(struct index *ix, uint64_t hash, uint32_t number) {
 		found_;                                                           \
 	})
 
-/** The same of items that have room for one more: it is put behind them. */
+/** The same for items with room for one more, which is appended. */
 #define INDEX_FIND_OR_PUT(index, hash, i, is_it, items, n, ...)                     \
 	({                                                                              \
 		uint32_t id_ = INDEX_FIND_OR_ADD((index), (hash), i, is_it, (uint32_t)(n)); \
@@ -128,7 +128,7 @@ static inline bool index_add(struct index *ix, uint64_t hash, uint32_t number) {
 		id_;                                                                        \
 	})
 
-/** The same of a VEC. INDEX_NONE: out of memory. */
+/** The same for a VEC. INDEX_NONE: no memory. */
 #define VEC_FIND_OR_ADD(index, v, hash, item, is_it, ...)                                    \
 	(!vec_reserve((v), 1) ? INDEX_NONE                                                       \
 						  : INDEX_FIND_OR_PUT((index), (hash), i_, ({                        \
@@ -146,10 +146,10 @@ static inline uint64_t index_bytes(const struct index *ix) {
 	return ix->slots ? ((uint64_t)ix->mask + 1) * sizeof *ix->slots : 0;
 }
 
-// ---- a hash map from numbers to numbers, u64 to u64
+// ---- a hash map from u64 to u64
 //
-// Open addressing with linear probing; grows by load alone (at most half full), so no order of keys
-// can make it larger than its contents. A zeroed struct is empty. Key 0 is fine.
+// Open addressing with linear probing; grows by load alone (at most half full), so that no order of
+// keys can make it larger than its contents. Zeroed: empty. Key 0 is valid.
 
 struct map_entry {
 	uint64_t key;
@@ -161,40 +161,40 @@ struct map {
 	size_t n, capacity; // capacity: 0 or a power of two
 };
 
-/** The value (never 0), or 0. */
+/** The value, or 0. */
 uint64_t map_get(const struct map *m, uint64_t key);
 
-/** Set or replace; `value` is not 0. False: out of memory, unchanged. */
+/** Set or replace; `value` must not be 0. False: no memory; unchanged. */
 bool map_put(struct map *m, uint64_t key, uint64_t value);
 
-/** Room for `more` further keys. False: out of memory, unchanged. */
+/** Make room for `more` keys. False: no memory; unchanged. */
 bool map_reserve(struct map *m, size_t more);
 
-/** The same as map_put once there is room; returns what was there, or 0. */
+/** As map_put, with room reserved. Returns the old value, or 0. */
 uint64_t map_set(struct map *m, uint64_t key, uint64_t value);
 
-/** Remove; returns what was there, or 0. */
+/** Remove a key. Returns its value, or 0. */
 uint64_t map_take(struct map *m, uint64_t key);
 
-/** The key will soon be asked for: its place is on its way to the cache. */
+/** Prefetch a key's slot. */
 void map_fetch(const struct map *m, uint64_t key);
 
 void map_clear(struct map *m);
 void map_finish(struct map *m);
 
-// ---- texts that are stored once and identified by a number
+// ---- texts stored once and identified by a number
 //
-// Id 0 is the empty text. Texts never move, and `items` only grows (and may move as an array). A
-// zeroed struct is empty. One thread.
+// Id 0 is the empty text. Texts never move; `items` only grows (and may move as an array). Zeroed:
+// empty. Single-threaded.
 
 struct texts {
 	VEC(struct slice);
 	struct arena arena; // of the copies
 	struct index ids;
-	bool borrows; // set by the owner: texts outlive the struct, and no copies are made
+	bool borrows; // set by the owner: texts outlive the struct and are not copied
 };
 
-/** The id of a text, new or known; 0 for an empty one. */
+/** The id of a text, new if needed; 0 for an empty one. */
 uint32_t texts_id(struct texts *s, struct slice text);
 uint32_t texts_id_of(struct texts *s, const char *text); // NULL: 0
 

@@ -8,8 +8,8 @@
  *   struct json j = json_init(&out);
  *   json_open(&j, NULL, '{');  json_number(&j, "bytes", 12);  json_close(&j);
  *
- * JSON_OBJECT(&j, "totals") and JSON_LIST are closed where the block ends that they stand in, as is
- * JSON_DOCUMENT(&j), the object of a whole document, with a newline behind it.
+ * JSON_OBJECT(&j, "totals") and JSON_LIST are closed at the end of the block, as is
+ * JSON_DOCUMENT(&j), the object of a whole document, which ends with a newline.
  */
 
 #include "base/slice.h"
@@ -48,37 +48,37 @@ static inline void json_end_at(struct json *const *j) {
 }
 
 void json_number(struct json *j, const char *key, uint64_t v);
-/** Fields that are numbers, under their own names: JSON_FIELDS(j, costs, bytes, blocks). */
+/** Fields as numbers under their own names: JSON_FIELDS(j, costs, bytes, blocks). */
 #define JSON_FIELD(j, of, field) json_number((j), #field, (of)->field)
 #define JSON_FIELDS(j, of, ...)  FOR_FIELDS(JSON_FIELD, j, of, __VA_ARGS__)
 void json_signed(struct json *j, const char *key, int64_t v);
 void json_bool(struct json *j, const char *key, bool v);
 void json_null(struct json *j, const char *key);
 
-/** Null if it is not known, or empty. */
+/** Null if unknown or empty. */
 void json_number_if(struct json *j, const char *key, bool is_known, uint64_t v);
 void json_string_if(struct json *j, const char *key, struct slice text);
 
 void json_string(struct json *j, const char *key, struct slice text);
 void json_text(struct json *j, const char *key, const char *text); // NULL: null
-/** Fields that are texts, as JSON_FIELDS. */
+/** Fields as texts, like JSON_FIELDS. */
 #define JSON_TEXT(j, of, field) json_text((j), #field, (of)->field)
 #define JSON_TEXTS(j, of, ...)  FOR_FIELDS(JSON_TEXT, j, of, __VA_ARGS__)
 
-/** One or more items that were written earlier, with their commas: for frequent items. */
+/** Items written earlier, with their commas: for frequent ones. */
 void json_raw(struct json *j, struct slice items);
 
-// ---- a reader of values in order, with a sticky error like that of a cursor
+// ---- a reader of values in order, with a sticky error like a cursor's
 //
 // After a syntax error, or a value of another kind than requested, `failed` is set, no more items
-// follow, and numbers and texts are 0 and empty. No tree is built; the only memory used is one
-// text. Numbers with a fraction are truncated; those beyond 64 bits are clamped.
+// follow, and numbers and texts are 0 and empty. Builds no tree; the only memory used is one text.
+// Numbers with a fraction are truncated; those beyond 64 bits are clamped.
 //
 //   JSON_EACH(&j, '{') {
 //       if (json_key_is(&j, "bytes")) { bytes = json_take_number(&j); } else { json_skip(&j); }
 //   }
 //
-// It is json_enter and json_next in a loop. Each json_next is followed by exactly one json_take_*,
+// It loops over json_enter and json_next. Follow each json_next by exactly one json_take_*,
 // json_skip, or json_enter and its loop to the end.
 
 enum { JSON_READ_DEPTH = 2048 };
@@ -87,8 +87,8 @@ struct json_reader {
 	const uint8_t *start, *at, *end;
 	bool failed;
 	unsigned depth;
-	uint8_t closer[JSON_READ_DEPTH]; // of each open bracket: '}' or ']'
-	bool has_items;                  // the innermost bracket gave an item already
+	uint8_t closer[JSON_READ_DEPTH]; // of each open bracket
+	bool has_items;                  // the innermost bracket has had an item
 	struct slice key;
 	struct buffer key_text, value_text; // of texts with escapes
 };
@@ -99,9 +99,7 @@ void json_reader_finish(struct json_reader *j);
 /** `kind`: '{' or '['. */
 void json_enter(struct json_reader *j, char kind);
 
-/**
- * True: there is an item, in an object its key is in j->key. False: the bracket closed, or failed.
- */
+/** True: an item; in an object its key is j->key. False: the bracket closed, or failure. */
 bool json_next(struct json_reader *j);
 #define JSON_EACH(j, kind) for (json_enter((j), (kind)); json_next(j);)
 bool json_key_is(const struct json_reader *j, const char *key);

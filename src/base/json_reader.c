@@ -59,7 +59,7 @@ static bool take_hex(struct json_reader *j, uint32_t *out) {
 	return true;
 }
 
-/** Behind "\u". A half of a pair without its other half becomes U+FFFD. */
+/** After "\u". An unpaired surrogate becomes U+FFFD. */
 static bool take_unicode(struct json_reader *j, struct buffer *out) {
 	uint32_t c, low;
 	if (!take_hex(j, &c)) {
@@ -91,7 +91,7 @@ static bool take_escape(struct json_reader *j, struct buffer *out) {
 	return known || (c == 'u' && take_unicode(j, out));
 }
 
-/** A text without escapes is borrowed from the input. */
+/** Texts without escapes are borrowed from the input. */
 static struct slice take_string(struct json_reader *j, struct buffer *store) {
 	if (!take(j, '"')) {
 		fail(j);
@@ -138,7 +138,7 @@ bool json_next(struct json_reader *j) {
 	uint8_t closer = j->closer[j->depth - 1];
 	if (take(j, closer)) {
 		j->depth--;
-		j->has_items = true; // the outer bracket's: this was its item
+		j->has_items = true; // of the outer bracket, of which this was an item
 		return false;
 	}
 	if (j->has_items && !take(j, ',')) {
@@ -152,7 +152,7 @@ bool json_next(struct json_reader *j) {
 			fail(j);
 		}
 	}
-	if (look(j) == closer || j->at == j->end) { // nothing behind a comma or a colon
+	if (look(j) == closer || j->at == j->end) { // nothing after a comma or a colon
 		fail(j);
 	}
 	return !j->failed;
@@ -277,7 +277,7 @@ void json_skip(struct json_reader *j) {
 		} else {
 			skip_scalar(j);
 		}
-		// To the next value, out of brackets that end here
+		// To the next value, leaving brackets that end here
 		while (!j->failed && j->depth > depth && !json_next(j)) {}
 	} while (!j->failed && j->depth > depth);
 }

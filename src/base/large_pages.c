@@ -8,7 +8,7 @@ void large_pages_prefer(void *memory, size_t bytes) {
 	size_t before = -(uintptr_t)memory & (LARGE_PAGE - 1);
 	if (before < bytes && bytes - before >= LARGE_PAGE) {
 		size_t whole = (bytes - before) & ~((size_t)LARGE_PAGE - 1);
-		// Refused: small pages do as well
+		// If refused, small pages will do
 		(void)madvise((uint8_t *)memory + before, whole, MADV_HUGEPAGE);
 	}
 }

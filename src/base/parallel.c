@@ -36,7 +36,7 @@ static void *run(void *user) {
 	return NULL;
 }
 
-/** Signals are the caller's: none is taken by a thread of ours. */
+/** Signals are the caller's: the threads block all. */
 static void start(struct part *parts, unsigned n) {
 	sigset_t all, before;
 	(void)sigfillset(&all);

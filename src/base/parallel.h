@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * A parallel loop over the cores that this process may use, joined before the call returns. Parts
- * write only what no other part reads or writes, so the result is the same as if they ran one after
- * the other, which is what happens on a single core or if no thread can be created.
+ * A parallel loop over the cores that this process may use; joined before the call returns. Parts
+ * must not write what others read or write, so that the result is the same when they run one after
+ * another, as on a single core or if no thread can be created.
  */
 
 #include "base/attr.h"
@@ -24,15 +24,13 @@ enum { PARALLEL_MOST = 8 };
 /** Cores that this process may use. */
 unsigned parallel_cores(void);
 
-/** The number of parts for an amount of work: one per core, but none smaller than `least`. */
+/** The number of parts for an amount of work: one per core, but each at least `least`. */
 unsigned parallel_parts(uint64_t work, uint64_t least);
 
-/**
- * work(user, part) for each part < n_parts <= PARALLEL_MOST; the caller's thread does one of them.
- */
+/** Call work(user, part) for each part < n_parts <= PARALLEL_MOST, one of them in this thread. */
 void parallel_run(unsigned n_parts, void (*work)(void *user, unsigned part), void *user);
 
-/** Where a part begins: part n_parts begins at the end. */
+/** The beginning of a part; of part n_parts, the end. */
 static inline uint64_t parallel_begin(uint64_t work, unsigned n_parts, unsigned part) {
 	return work / n_parts * part + work % n_parts * part / n_parts;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-/** Bytes with their length: compared, hashed, read one after the other, and appended. */
+/** Bytes with their length: comparing, hashing, reading and appending them. */
 
 #include "base/attr.h"
 
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/** Bytes with their length, borrowed. Text in a slice is not zero terminated. */
+/** Bytes with their length, borrowed. Text in a slice is not NUL-terminated. */
 struct slice {
 	const uint8_t *data;
 	size_t size;
@@ -25,9 +25,9 @@ static inline struct slice slice_of(const void *data, size_t size) {
 	return (struct slice){data, size};
 }
 
-/** What is left of it behind the first `n` bytes. */
+/** The rest after the first `n` bytes. */
 static inline struct slice slice_from(struct slice s, size_t n) {
-	return slice_of(n > 0 ? s.data + n : s.data, s.size - n); // NULL + 0 is not defined
+	return slice_of(n > 0 ? s.data + n : s.data, s.size - n); // NULL + 0 is undefined
 }
 
 static inline struct slice slice_of_text(const char *text) {
@@ -42,17 +42,16 @@ static inline bool slice_is(struct slice s, const char *text) {
 	return slice_equal(s, slice_of_text(text));
 }
 
-/** For sorting: byte by byte, a beginning before what goes on. */
+/** For sorting: by bytes, a prefix first. */
 static inline int slice_compare(struct slice a, struct slice b) {
 	size_t n = a.size < b.size ? a.size : b.size;
 	return (n ? memcmp(a.data, b.data, n) : 0) ?: (a.size > b.size) - (a.size < b.size);
 }
 
-enum { SLICE_HASH = 0 }; // where hashes begin
+enum { SLICE_HASH = 0 }; // the initial hash
 
 /**
- * FNV-1a, a word at a time, all bits mixed at the end. `before`: SLICE_HASH, or the hash of what
- * comes before.
+ * FNV-1a by words, all bits mixed at the end. `before`: SLICE_HASH, or the hash of what precedes.
  */
 static inline uint64_t slice_hash(uint64_t before, struct slice s) {
 	uint64_t h = before ^ 0xcbf29ce484222325u;
@@ -75,8 +74,8 @@ static inline uint64_t slice_hash(uint64_t before, struct slice s) {
 // ---- a bounded reader over bytes with a sticky error
 //
 // After reading past the end or a malformed number, `failed` is set and all further reads return
-// zero or nothing. Decoders therefore check `failed` once, but must compare every count with
-// cursor_left() before they loop on it.
+// zero or nothing. So decoders check `failed` once, but must compare every count with cursor_left()
+// before looping.
 
 struct cursor {
 	const uint8_t *at;
@@ -95,7 +94,6 @@ static inline size_t cursor_left(const struct cursor *c) {
 /** The next `n` bytes, borrowed from the source; empty if there are fewer. */
 struct slice cursor_bytes(struct cursor *c, uint64_t n);
 
-/** All that is left. */
 struct slice cursor_rest(struct cursor *c);
 
 /** Little endian. */
@@ -112,7 +110,7 @@ struct slice cursor_sized(struct cursor *c);
 // ---- a growing byte buffer with a sticky error
 //
 // If memory runs out, `failed` is set and further writes do nothing, so encoders check once at the
-// end. A zeroed struct is a valid, empty buffer.
+// end. Zeroed: empty.
 
 struct buffer {
 	uint8_t *data;
@@ -126,18 +124,18 @@ void buffer_slice(struct buffer *b, struct slice s);
 void buffer_text(struct buffer *b, const char *text);
 void buffer_printf(struct buffer *b, const char *fmt, ...) ATTR_PRINTF(2, 3);
 void buffer_u8(struct buffer *b, uint8_t v);
-void buffer_utf8(struct buffer *b, uint32_t c); // a character, below 0x110000
-void buffer_u32(struct buffer *b, uint32_t v);  // little endian, as are all
+void buffer_utf8(struct buffer *b, uint32_t c); // a code point, below 0x110000
+void buffer_u32(struct buffer *b, uint32_t v);  // little endian, as the next
 void buffer_u64(struct buffer *b, uint64_t v);
 void buffer_varint(struct buffer *b, uint64_t v);
 void buffer_signed(struct buffer *b, int64_t v);     // zigzag
 void buffer_sized(struct buffer *b, struct slice s); // varint length, then the bytes
 
-/** A text of less than `size` bytes, or as much of it as fits; it lasts as long as its block. */
+/** A text truncated to `size` - 1 bytes, which lives until the end of the block. */
 #define FORMAT(size, ...) format_text((char[size]){0}, (size), __VA_ARGS__)
 const char *format_text(char *out, size_t size, const char *fmt, ...) ATTR_PRINTF(3, 4);
 
-/** In a function of fmt and "...": put the text there, as snprintf does; its whole length. */
+/** In a function with fmt and "...": as snprintf. */
 #define FORMAT_ARGS(out, size, fmt)                      \
 	({                                                   \
 		va_list args_;                                   \
@@ -149,7 +147,7 @@ const char *format_text(char *out, size_t size, const char *fmt, ...) ATTR_PRINT
 
 enum { VARINT_MAX = 10 }; // bytes
 
-/** LEB128, at a place with room for VARINT_MAX bytes. Gives the place behind it. */
+/** LEB128 at `at`, which has room for VARINT_MAX bytes. Returns the end. */
 static inline uint8_t *put_varint(uint8_t *at, uint64_t v) {
 	while (v >= 0x80) {
 		*at++ = (uint8_t)(v | 0x80);
@@ -159,17 +157,17 @@ static inline uint8_t *put_varint(uint8_t *at, uint64_t v) {
 	return at;
 }
 
-/** The same for a character, below 0x110000, as UTF-8 of at most 4 bytes. */
+/** The same for a code point below 0x110000, as UTF-8 of at most 4 bytes. */
 uint8_t *put_utf8(uint8_t *at, uint32_t c);
 
-/** Room for n more bytes to be written by the caller at data + size, or NULL (failed is set). */
+/** Room for n more bytes, to be written at data + size; NULL: failed. */
 uint8_t *buffer_room(struct buffer *b, size_t n);
 
 static inline struct slice buffer_view(const struct buffer *b) {
 	return (struct slice){b->data, b->size};
 }
 
-/** Empty it, keep the memory. */
+/** Empty it, but keep its memory. */
 static inline void buffer_clear(struct buffer *b) {
 	b->size = 0;
 	b->failed = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Distributes items by one byte of their key after the other, from the lowest. */
+/* Radix sort: distributes items by one byte of the key after another, from the lowest. */
 #include "base/vec.h"
 
 enum { DIGIT_BITS = 8, N_DIGITS = 64 / DIGIT_BITS, N_VALUES = 1 << DIGIT_BITS };
@@ -30,7 +30,7 @@ void radix_sort(struct radix_item *items, struct radix_item *scratch, size_t n) 
 	}
 	struct radix_item *from = items, *to = scratch;
 	for (unsigned digit = 0; n > 0 && digit < N_DIGITS; digit++) {
-		if (counts[digit][digit_of(from[0].key, digit)] < n) { // else they have it in common
+		if (counts[digit][digit_of(from[0].key, digit)] < n) { // else all share this digit
 			distribute(from, to, n, digit, counts[digit]);
 			struct radix_item *other = from;
 			from = to;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Numbers scaled and rounded so that a person reads few digits, paths, and mistyped words. */
+/* Numbers rounded to few digits for people, paths, and mistyped words. */
 #include "base/text.h"
 
 #include <ctype.h>
 
-/** The size of the first text of a list with which it begins, or that it is; SIZE_MAX: of none. */
+/** The size of the first text in a list that is a prefix of `s`, or equal; SIZE_MAX: none. */
 static size_t find_in_list(struct slice s, const char *list, bool is_whole) {
 	for (size_t n; *list; list = strchrnul(list + n, '|')) {
 		list++;
@@ -43,7 +43,7 @@ static double scale(uint64_t v, unsigned *unit) {
 	return d;
 }
 
-/** `kilo`: the letter of a thousand. */
+/** `kilo`: the prefix for 1000. */
 static char *put_scaled(char *out, uint64_t bytes, const char *space, char kilo, const char *end) {
 	unsigned unit;
 	double d = scale(bytes, &unit);
@@ -133,7 +133,7 @@ char *human_classic(char out[HUMAN_MAX], uint64_t bytes) {
 	return out;
 }
 
-// ---- paths, taken apart at their slashes
+// ---- paths
 
 struct slice path_base(struct slice path) {
 	const uint8_t *slash = path.size ? memrchr(path.data, '/', path.size) : NULL;
@@ -160,7 +160,7 @@ static char *drop_last(char *start, char *to) {
 const char *path_normal(const char *path, struct arena *arena) {
 	char *text = arena_alloc(arena, strlen(path) + 2, 1);
 	bool is_absolute = *path == '/';
-	char *start = text + is_absolute; // the parts go here, with single slashes between them
+	char *start = text + is_absolute; // the parts go here, separated by single slashes
 	char *to = start;
 	while (*path) {
 		size_t n = strcspn(path, "/");
@@ -187,11 +187,11 @@ const char *path_normal(const char *path, struct arena *arena) {
 	return text;
 }
 
-// ---- words, compared by the number of typing errors between them
+// ---- mistyped words
 
 enum { NAME_MAX_BYTES = 64 };
 
-/** How many letters have to be changed, left out, put in, or exchanged with their neighbour. */
+/** The edit distance: letters changed, omitted, inserted, or swapped with a neighbour. */
 static unsigned distance(struct slice a, struct slice b) {
 	unsigned rows[3][NAME_MAX_BYTES + 1];
 	for (size_t k = 0; k <= b.size; k++) {

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * Texts: taken apart from their front, and numbers, paths and mistyped words in them.
- *
- * The functions named take_ remove what they read from the slice if they return true.
+ * Parsing texts from their front, with numbers, paths and mistyped words in them. Functions named
+ * take_ remove what they read from the slice, if they return true.
  */
 
 #include "base/arena.h"
 
-/** What stands before the first `c`; all of it if there is none. */
+/** The part before the first `c`, or everything. */
 static inline struct slice before_first(struct slice s, char c) {
 	const uint8_t *at = s.size ? memchr(s.data, c, s.size) : NULL;
 	return slice_of(s.data, at ? (size_t)(at - s.data) : s.size);
 }
 
-/** Take what stands before the first `c`, and the `c`. False: the slice is empty. */
+/** Take the part before the first `c`, and the `c`. False: empty. */
 static inline bool take_part(struct slice *rest, char c, struct slice *part) {
 	if (rest->size == 0) {
 		return false;
@@ -25,7 +24,7 @@ static inline bool take_part(struct slice *rest, char c, struct slice *part) {
 	return true;
 }
 
-/** Take the first line off, without its end ("\n" or "\r\n"). False: the slice is empty. */
+/** Take the first line, without its end ("\n" or "\r\n"). False: empty. */
 static inline bool next_line(struct slice *rest, struct slice *line) {
 	bool is_there = take_part(rest, '\n', line);
 	line->size -= is_there && line->size && line->data[line->size - 1] == '\r';
@@ -47,15 +46,15 @@ static inline bool starts_with(struct slice s, const char *prefix) {
 	return begins_with(s, slice_of_text(prefix));
 }
 
-/** Is it `name`, or that with a version or another word behind it? "python3.11", "node_debug" */
+/** Is it `name`, maybe followed by a version or another word: "python3.11", "node_debug"? */
 static inline bool is_called_after(struct slice s, const char *name) {
 	size_t n = strlen(name);
 	return starts_with(s, name) && (s.size == n || strchr("0123456789._-", s.data[n]));
 }
 
 /**
- * A list of texts is one text, with a '|' before each: "|one|another". Unlike an array it has no
- * pointers, which take more room than what they point to. False: that was all.
+ * A list of texts is one text, with a '|' before each: "|one|another". An array's pointers would
+ * take more room than the texts. False: no more.
  */
 static inline bool next_text(const char **list, struct slice *text) {
 	if (!**list) {
@@ -67,11 +66,11 @@ static inline bool next_text(const char **list, struct slice *text) {
 	return true;
 }
 
-/** Is it one of a list, or does it begin with one? */
+/** Is it one of a list, or does it start with one? */
 bool is_any(struct slice s, const char *list);
 bool starts_with_any(struct slice s, const char *list);
 
-/** Take the first one of the list with which it begins. */
+/** Take the first of a list that is a prefix. */
 bool take_any(struct slice *s, const char *list);
 
 static inline bool ends_with(struct slice s, const char *end) {
@@ -111,7 +110,7 @@ static inline int hex_digit(uint8_t c) {
 													 : -1;
 }
 
-/** Write `n` bytes as 2 * `n` digits and a zero byte. */
+/** Write `n` bytes as 2 * `n` digits and a NUL. */
 static inline void put_hexadecimal(char *out, const uint8_t *bytes, size_t n) {
 	for (size_t i = 0; i < 2 * n; i++) {
 		out[i] = "0123456789abcdef"[bytes[i / 2] >> (i % 2 ? 0 : 4) & 15];
@@ -119,7 +118,7 @@ static inline void put_hexadecimal(char *out, const uint8_t *bytes, size_t n) {
 	out[2 * n] = '\0';
 }
 
-/** A number, after spaces. False: there is none, or it does not fit. */
+/** Take a number after spaces. False: none, or too large. */
 static inline bool take_decimal(struct slice *s, uint64_t *out) {
 	struct slice at = skip_spaces(*s);
 	size_t n = 0;
@@ -134,7 +133,7 @@ static inline bool take_decimal(struct slice *s, uint64_t *out) {
 	return n > 0;
 }
 
-/** The same in hexadecimal, with or without "0x"; it ends where it would no longer fit. */
+/** The same in hexadecimal, with or without "0x"; stops before it would overflow. */
 static inline bool take_hexadecimal(struct slice *s, uint64_t *out) {
 	struct slice at = skip_spaces(*s);
 	if (!take_prefix(&at, "0x")) {
@@ -149,7 +148,7 @@ static inline bool take_hexadecimal(struct slice *s, uint64_t *out) {
 	return n > 0;
 }
 
-/** ":12" off the end, as places in code end. False: there is none. */
+/** Take ":12" off the end, as in places in code. False: none. */
 static inline bool take_last_number(struct slice *s, uint32_t *out) {
 	const uint8_t *colon = s->size ? memrchr(s->data, ':', s->size) : NULL;
 	size_t n = colon ? (size_t)(colon - s->data) : 0;
@@ -163,7 +162,7 @@ static inline bool take_last_number(struct slice *s, uint32_t *out) {
 	return true;
 }
 
-/** "1", "2.5", "2.", whatever the locale. False: there is none, or it is longer than 19 bytes. */
+/** Take "1", "2.5", "2.", in any locale. False: none, or longer than 19 bytes. */
 static inline bool take_fraction(struct slice *s, double *out) {
 	size_t n = 0;
 	*out = 0;
@@ -181,8 +180,8 @@ static inline bool take_fraction(struct slice *s, double *out) {
 }
 
 /**
- * Do the parts between the stars of a pattern stand in `s`, one behind the other? `at_start`: the
- * first at its beginning; `at_end`: the last at its end.
+ * Does `s` contain the parts between the stars of a pattern, in this order? `at_start`, `at_end`:
+ * the first or last part must be at that end.
  */
 static inline bool has_parts(struct slice s, struct slice pattern, bool at_start, bool at_end) {
 	for (;; at_start = false) {
@@ -210,9 +209,9 @@ static inline bool has_parts(struct slice s, struct slice pattern, bool at_start
 
 // ---- numbers formatted for people
 //
-// Decimal units throughout (1 kB = 1000 bytes), as in KDE's tools. The texts fit into HUMAN_MAX
-// bytes, including the terminating zero. No locale. Each function returns `out`, so that calls can
-// be arguments; the macros do with room of their own, which lives until the block ends.
+// Decimal units (1 kB = 1000 bytes), as in KDE's tools. Texts fit into HUMAN_MAX bytes, with the
+// NUL. No locale. Functions return `out`, so that calls can be arguments; the macros use room of
+// their own, which lives until the end of the block.
 
 enum { HUMAN_MAX = 32 };
 
@@ -228,13 +227,13 @@ char *human_count(char out[HUMAN_MAX], uint64_t n);
 /** "0.8 ms", "412 ms", "5.19 s", "3 min 07 s", "2 h 05 min", "3 d 04 h". */
 char *human_duration(char out[HUMAN_MAX], uint64_t ns);
 
-/** The same of a length of time, as exact as an event's time is known: "less than 1 ms". */
+/** The same for a length of time, as exact as event times are: "less than 1 ms". */
 char *human_span(char out[HUMAN_MAX], uint64_t ns);
 
 /** "85 %", "0.4 %" below ten, "< 0.1 %"; "0 %" only for none; "100 %" only for all. */
 char *human_percent(char out[HUMAN_MAX], uint64_t part, uint64_t whole);
 
-/** KDE's heaptrack_print: "0B", "60B", "81.98K", "4.20M" (divides while above 1000). */
+/** As KDE's heaptrack_print: "0B", "60B", "81.98K", "4.20M" (divides while above 1000). */
 char *human_classic(char out[HUMAN_MAX], uint64_t bytes);
 
 #define HUMAN_ROOM ((char[HUMAN_MAX]){0})
@@ -251,27 +250,27 @@ char *human_classic(char out[HUMAN_MAX], uint64_t bytes);
 #define COUNTED(n, what) \
 	FORMAT(2 * HUMAN_MAX, "%s %s%s", HUMAN_COUNT(n), (what), (n) == 1 ? "" : "s")
 
-// ---- paths as text, without asking the file system
+// ---- paths as text, without the file system
 
-/** "/a/b//../c" is "/a/c"; links are not followed. */
+/** "/a/b//../c" becomes "/a/c"; links are not followed. */
 const char *path_normal(const char *path, struct arena *arena);
 
-/** What follows the last slash: "/a/b.c" gives "b.c". */
+/** What follows the last slash: "b.c" of "/a/b.c". */
 struct slice path_base(struct slice path);
 const char *path_base_name(const char *path);
 
-// ---- the name that was probably meant by a mistyped word
+// ---- what a mistyped word probably meant
 
 struct nearest {
 	struct slice word;
-	const char *name; // NULL: none is near
+	const char *name; // NULL: none is close
 	unsigned least;
 };
 
 struct nearest nearest_init(struct slice word);
 
-/** Is it this one? Of two that are as near, the first is kept. */
+/** Try a name. Of equally close ones, the first is kept. */
 void nearest_try(struct nearest *n, const char *name);
 
-/** The Nim module in "newSeq__system_208": "system". Or empty. */
+/** The Nim module in "newSeq__system_208": "system"; or empty. */
 struct slice nim_module_of(struct slice symbol);

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
-/* Replaces the characters that a terminal would obey by escapes. */
+/* Escapes the characters that a terminal would act on. */
 #include "base/visible.h"
 
 #include "base/text.h"
 
 #include <ctype.h>
 
-/** Turns of direction, and ends of lines that are no '\n'. */
+/** Control characters, changes of direction, and line separators. */
 static bool is_obeyed(uint32_t c) {
 	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || c == 0x200e || c == 0x200f ||
 			(c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
 }
 
-/** How many bytes from `at` on stay as they are; then *bad bytes (0: the text's end) do not. */
+/** The length of the unescaped part from `at`; *bad bytes must be escaped then (0: end of text). */
 static size_t plain_length(struct slice text, size_t at, bool keeps_lines, size_t *bad) {
 	size_t start = at;
 	for (*bad = 0; at < text.size;) {
@@ -81,7 +81,7 @@ const char *visible_name(char *out, size_t size, const char *name) {
 	return out;
 }
 
-/** How long the next word is; a number and its unit, "548.4 kB/s" or "12 %", are one. */
+/** The length of the next word; a number and its unit, "548.4 kB/s" or "12 %", count as one. */
 static size_t word_length(const char *text) {
 	static const char units[] = "|B|kB|MB|GB|TB|ms|s|min|h|d|%";
 	size_t n = strcspn(text, " ");

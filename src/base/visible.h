@@ -11,41 +11,38 @@
 /** Would visible_put change this? */
 bool visible_differs(struct slice text);
 
-/** Append `text`, a name or a sentence: line breaks and tabs are escaped, too. */
+/** Append `text`, a name or a sentence; escapes line breaks and tabs, too. */
 void visible_put(struct buffer *out, struct slice text);
 
-/** Append `text`, our own lines with names in them: '\n' is kept. */
+/** Append `text`, our own lines with names in them; keeps '\n'. */
 void visible_put_lines(struct buffer *out, struct slice text);
 
-/** A path or another name, as long as its block lasts; cut to two of the longest paths. */
+/** A name that lives until the end of the block; truncated to two of the longest paths. */
 enum { VISIBLE_NAME_MAX = 2 * 4640 };
 #define VISIBLE_NAME(name) visible_name((char[VISIBLE_NAME_MAX]){0}, VISIBLE_NAME_MAX, (name))
 
-/** The same, cut to `size` - 1 bytes. Returns `out`. */
+/** The same, truncated to `size` - 1 bytes. Returns `out`. */
 const char *visible_name(char *out, size_t size, const char *name);
 
 /**
- * Append a paragraph: `first` before the first line, `indent` spaces before the others. Words that
- * do not fit into `width` columns go to the next line, a "%" with its number.
+ * Append a paragraph: `first` before the first line, `indent` spaces before the others. Breaks
+ * lines at `width` columns, but not between a number and its unit.
  */
 void visible_wrap(struct buffer *out, const char *first, size_t indent, const char *text,
 		size_t width);
 
 /**
- * Append `text` as it stands in HTML and XML, also within the quotes of an attribute. Of control
- * characters, only ends of lines and tabs may stand there: others become spaces.
+ * Append `text` for HTML and XML, also in quotes. Control characters become spaces, but "\n\r\t".
  */
 void markup_put(struct buffer *out, struct slice text);
 
-// ---- UTF-8, checked and decoded
+// ---- UTF-8
 
 static inline bool utf8_continues(uint8_t c) {
 	return (c & 0xc0) == 0x80;
 }
 
-/**
- * The length of the UTF-8 sequence at the start of `s` (not empty); 0 if it is invalid (RFC 3629).
- */
+/** The length of the UTF-8 sequence at the start of `s` (not empty); 0: invalid (RFC 3629). */
 static inline size_t utf8_length(struct slice s) {
 	uint8_t a = s.data[0];
 	size_t n = a < 0x80             ? 1
@@ -67,7 +64,7 @@ static inline size_t utf8_length(struct slice s) {
 	return is_overlong || is_outside ? 0 : n;
 }
 
-/** The character that a sequence of utf8_length() bytes stands for. */
+/** The code point of a sequence of utf8_length() bytes. */
 static inline uint32_t utf8_character(const uint8_t *s, size_t n) {
 	uint32_t c = n == 1 ? s[0] : s[0] & (0x7fu >> n);
 	for (size_t i = 1; i < n; i++) {
@@ -76,7 +73,7 @@ static inline uint32_t utf8_character(const uint8_t *s, size_t n) {
 	return c;
 }
 
-/** How many columns a text takes, one per character. */
+/** The columns that a text takes, one per character. */
 static inline size_t utf8_columns(struct slice s) {
 	return SUM(i, s.size, !utf8_continues(s.data[i]));
 }
