@@ -5,7 +5,7 @@
 #include "sys/file.h"
 #include "sys/process.h"
 
-/** Version 1 has hierarchies for some controllers; one that is in none is version 2's. */
+/** Version 1 has hierarchies for some controllers; a controller in none of them is version 2's. */
 static char *find_group(char *text, const char *controller, bool *is_v2) {
 	const char *item = FORMAT(32, ",%s,", controller);
 	char *group_v1 = NULL, *group_v2 = NULL, *line;
@@ -47,7 +47,7 @@ bool cgroup_of_process(struct cgroup *c, pid_t pid, const char *controller) {
 
 // ---- its files
 
-/** A file of the group whose path is the first `bytes` of c->path. */
+/** Read a file of the group whose path is the first `bytes` of c->path. */
 static bool read_of(const struct cgroup *c, size_t bytes, const char *name_v2, const char *name_v1,
 		char *text, size_t size) {
 	char file[sizeof c->path + 32];
@@ -55,7 +55,7 @@ static bool read_of(const struct cgroup *c, size_t bytes, const char *name_v2, c
 	return file_read_small(file, text, size) > 0;
 }
 
-/** Of a limit or a use. */
+/** A limit or a usage; 0: none. */
 static uint64_t bytes_of(const struct cgroup *c, size_t bytes, const char *name_v2,
 		const char *name_v1) {
 	char text[64];
@@ -64,17 +64,17 @@ static uint64_t bytes_of(const struct cgroup *c, size_t bytes, const char *name_
 		return 0; // no such file, or "max"
 	}
 	uint64_t value = strtoull(text, NULL, 10);
-	return value >= UINT64_C(1) << 60 ? 0 : value; // version 1 says "none" by a huge number
+	return value >= UINT64_C(1) << 60 ? 0 : value; // version 1 uses a huge number for "none"
 }
 
-/** The number in the line of that name. False: there is no such line. */
+/** The number in the line with this name. False: no such line. */
 static bool take_field(const char *text, const char *name, uint64_t *out) {
 	const char *value = process_line(text, name, ' ');
 	*out = value ? strtoull(value, NULL, 10) : 0;
 	return value != NULL;
 }
 
-/** Of the path of the group around it. 0: it was the outermost. */
+/** The length of the enclosing group's path; 0: this is the outermost. */
 static size_t outer(const struct cgroup *c, size_t bytes) {
 	const char *root = c->path + c->root_bytes;
 	const char *slash = bytes > c->root_bytes ? memrchr(root, '/', bytes - c->root_bytes) : NULL;
@@ -100,7 +100,7 @@ uint64_t cgroup_cores(const struct cgroup *c) {
 		char quota[64] = "", period[64] = "";
 		(void)read_of(c, n, "cpu.max", "cpu.cfs_quota_us", quota, sizeof quota);
 		(void)(!c->is_v2 && read_of(c, n, "", "cpu.cfs_period_us", period, sizeof period));
-		const char *both = FORMAT(160, "%s %s", quota, period); // without a limit: -1 or a word
+		const char *both = FORMAT(160, "%s %s", quota, period); // no limit: -1 or a word
 		if (sscanf(both, "%" SCNu64 " %" SCNu64, &quota_us, &period_us) == 2 && period_us > 0) {
 			LOWER_TO(fewest, quota_us / period_us);
 		}
@@ -119,7 +119,7 @@ bool cgroup_memory(const struct cgroup *c, struct cgroup_memory *out) {
 	(void)take_field(text, c->is_v2 ? "anon" : "total_rss", &out->anonymous_bytes);
 	(void)take_field(text, c->is_v2 ? "file" : "total_cache", &out->file_bytes);
 	(void)take_field(text, c->is_v2 ? "shmem" : "total_shmem", &out->shared_bytes);
-	LOWER_TO(out->shared_bytes, out->file_bytes); // they are counted one after the other
+	LOWER_TO(out->shared_bytes, out->file_bytes); // they were not read at the same time
 	(void)take_field(text, c->is_v2 ? "inactive_file" : "total_inactive_file",
 			&out->inactive_bytes);
 	if (!c->is_v2) {
@@ -149,7 +149,7 @@ uint64_t cgroup_memory_used(const struct cgroup *c, uint64_t least_bytes) {
 	return is_much && used > m.inactive_bytes ? used - m.inactive_bytes : 0;
 }
 
-// In a container the group's own folder may be the mounted one: the innermost that is there counts
+// In a container the mounted folder may be the group's own: the innermost existing one counts
 bool cgroup_memory_kills(const struct cgroup *c, uint64_t *kills) {
 	char text[1024];
 	*kills = 0;

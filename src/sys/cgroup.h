@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * The control group that accounts for a process's memory or limits its CPU time, of either version.
- *
- * A group may vanish at any time: then it has no limit and counts nothing.
+ * The control group, of either version, that accounts for a process's memory or limits its CPU
+ * time. Groups may vanish at any time: then they have no limit and count nothing.
  */
 
 #include <stdbool.h>
@@ -14,50 +13,43 @@
 
 struct cgroup {
 	char path[4096];     // of its folder
-	uint32_t root_bytes; // of that, the file system's own part
-	uint32_t limiting;   // bytes of the path of the group around it whose limit is the smallest
+	uint32_t root_bytes; // the part of the path that is the file system's
+	uint32_t limiting;   // length of the path of the enclosing group with the least limit
 	bool is_v2;
 };
 
-/** The group of process `pid` for "memory" or "cpu". False: it has none, or is gone. */
+/** The group of process `pid` for "memory" or "cpu". False: none, or the process is gone. */
 bool cgroup_of_process(struct cgroup *c, pid_t pid, const char *controller);
 
-/**
- * The same from the contents of a /proc/PID/cgroup (changed) and where control groups are mounted.
- */
+/** The same from the text of a /proc/PID/cgroup (modified) and the mount point. */
 bool cgroup_parse(struct cgroup *c, char *text, const char *root, const char *controller);
 
 /**
- * How many processors' time the group for "cpu" and the groups around it may take, rounded down. No
- * limit is a huge number.
+ * How many CPUs' time the "cpu" group and enclosing ones allow, rounded down; huge without a limit.
  */
 uint64_t cgroup_cores(const struct cgroup *c);
 
-/** The smallest memory limit of the group and the groups around it; 0: none. Sets c->limiting. */
+/** The smallest memory limit of the group and enclosing ones; 0: none. Sets c->limiting. */
 uint64_t cgroup_memory_limit(struct cgroup *c);
 
-/** Of the group whose limit that is, with all groups in it: what is charged to it. */
+/** What is charged to the group with that limit, and all groups in it. */
 struct cgroup_memory {
 	uint64_t used_bytes, anonymous_bytes, swap_bytes;
-	uint64_t file_bytes;     // page cache, with shared memory
-	uint64_t shared_bytes;   // of that, shared memory
-	uint64_t inactive_bytes; // of file_bytes: the kernel can take them back
+	uint64_t file_bytes;     // page cache, including shared memory
+	uint64_t shared_bytes;   // of file_bytes
+	uint64_t inactive_bytes; // of file_bytes: the kernel can reclaim them
 	uint64_t kernel_bytes;
-	uint64_t limit_hits; // times that the limit was reached
+	uint64_t limit_hits; // how often the limit was reached
 };
 
-/** After the limit was asked for. False: there is none, or nothing is known of its use. */
+/** Call after cgroup_memory_limit. False: no limit, or its usage is unknown. */
 bool cgroup_memory(const struct cgroup *c, struct cgroup_memory *out);
 
 /**
- * What is used of that limit, after it was asked for: all memory that is charged to the group,
- * without files that were read and can be dropped, if it is more than `least_bytes` with them. 0:
- * less, or unknown.
+ * The usage of that limit, after cgroup_memory_limit: all charged memory without file pages that
+ * can be reclaimed, if it is more than `least_bytes` with them; 0: less, or unknown.
  */
 uint64_t cgroup_memory_used(const struct cgroup *c, uint64_t least_bytes);
 
-/**
- * The number of processes of the group that the kernel has killed because memory ran out. False:
- * unknown.
- */
+/** How many processes of the group the kernel killed for lack of memory. False: unknown. */
 bool cgroup_memory_kills(const struct cgroup *c, uint64_t *kills);

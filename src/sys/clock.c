@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-// Of the kernel, as the recorder asks it: others may stand in for libc's clocks (faketime)
+// From the kernel, as in the recorder: libc's clocks may be replaced (faketime)
 static uint64_t read_clock(clockid_t id) {
 	struct timespec t = {0};
 	(void)syscall(SYS_clock_gettime, id, &t);

@@ -51,7 +51,7 @@ bool file_read_whole(const char *path, struct buffer *out, size_t max_bytes, str
 				  : file_read_rest(fd, path, out, max_bytes, err);
 }
 
-/** Those who may write it anyway may also say what is in it. */
+/** Its writers may determine its contents anyway. */
 static bool is_to_be_trusted(int fd, const char *path, const char *beside, struct err *err) {
 	struct stat s, other;
 	if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode)) {
@@ -64,7 +64,7 @@ static bool is_to_be_trusted(int fd, const char *path, const char *beside, struc
 
 bool file_read_found(const char *path, const char *beside, struct buffer *out, size_t max_bytes,
 		struct err *err) {
-	// O_NONBLOCK: the open of a fifo would wait for its writer
+	// O_NONBLOCK: opening a fifo would wait for a writer
 	CLOSED int fd = open(path,
 			O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (beside ? O_NOFOLLOW : 0));
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
@@ -173,7 +173,7 @@ const char *file_numbered(char out[PATH_MAX], const char *path, int number) {
 	return out;
 }
 
-/** False: errno, EEXIST if something has that name. */
+/** False: see errno, EEXIST if the name exists. */
 static bool move_to(const char *from, const char *to) {
 	if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) {
 		return true;
@@ -181,7 +181,7 @@ static bool move_to(const char *from, const char *to) {
 	if (errno != EINVAL && errno != ENOSYS) {
 		return false;
 	}
-	errno = EEXIST; // that file system cannot do both at once
+	errno = EEXIST; // the file system cannot do both atomically
 	return access(to, F_OK) != 0 && rename(from, to) == 0;
 }
 
@@ -226,7 +226,7 @@ char *file_link_next(const char *path, struct arena *arena) {
 }
 
 int file_open_regular(const char *path, uint64_t *bytes, struct err *err) {
-	// O_NONBLOCK: the open of a fifo would wait for its writer
+	// O_NONBLOCK: opening a fifo would wait for a writer
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
 	if (fd < 0) {

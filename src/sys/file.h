@@ -11,8 +11,7 @@
 #include <unistd.h>
 
 /**
- * Up to `size` - 1 bytes of a small file (such as those of /proc) and a zero byte. Returns the
- * number of bytes, or -1 with errno set.
+ * Read up to `size` - 1 bytes of a small file, as in /proc, and add a NUL. Their number; -1: errno.
  */
 long file_read_small(const char *path, char *out, size_t size);
 
@@ -59,8 +58,7 @@ static inline void file_close_folder(DIR *const *folder) {
 int file_keep(int fd, bool is_right);
 
 /**
- * Opens a regular file to be read; anything else (folder, fifo, device) is refused by name.
- * `*bytes`: its size. -1: `err` says why.
+ * Open a regular file for reading; refuses others (folder, fifo, device). *bytes: size. -1: `err`.
  */
 int file_open_regular(const char *path, uint64_t *bytes, struct err *err);
 
@@ -97,8 +95,8 @@ bool file_is_same(int fd, const char *path);
 bool file_is_one(const char *a, const char *b);
 
 /**
- * Take the lock of an open file for this descriptor and its copies (flock). False: another holds
- * it. True as well if the file system does not support locks.
+ * Lock an open file and copies of the descriptor (flock). False: another holds it.  True if
+ * unsupported.
  */
 bool file_lock(int fd);
 

@@ -20,8 +20,8 @@ void futex_wake(_Atomic uint32_t *word, int n) {
 
 /*
  * The kernel walks a thread's robust list when the thread dies. An entry is any address of the
- * process; the word it stands for lies `futex_offset` bytes away. So the list can live in our own
- * memory while the word lies in shared memory that others may scribble on.
+ * process; its word is `futex_offset` bytes away. So the list can be in our own memory while the
+ * word is in shared memory, where others may overwrite it.
  */
 static struct robust_list_head list;
 static struct robust_list entry;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Makes sockets on the loopback address and of unix, and sends descriptors over the latter. */
+/* Makes loopback and unix sockets, and sends descriptors over the latter. */
 #include "sys/listen.h"
 
 #include "sys/file.h"
@@ -17,7 +17,7 @@ static int new_socket(int family, struct err *err) {
 	return fd;
 }
 
-/** A socket that listens at an address. -1: `err` has its `name`, and why not. */
+/** A listening socket. -1: `err` has `name` and the reason. */
 static int listen_at(const struct sockaddr *address, socklen_t size, const char *name,
 		struct err *err) {
 	int fd = new_socket(address->sa_family, err);
@@ -25,9 +25,9 @@ static int listen_at(const struct sockaddr *address, socklen_t size, const char 
 	if (fd < 0) {
 		return -1;
 	}
-	// A port that an earlier server left a moment ago is free
+	// Reuse a port that an earlier server just left
 	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-	// The socket's own mode becomes the file's; umask is the whole process's
+	// The socket's own mode becomes the file's; umask would affect the whole process
 	bool ok = fchmod(fd, 0600) == 0 && bind(fd, address, size) == 0 && listen(fd, BACKLOG) == 0;
 	return file_keep(fd, ok || err_system(err, errno, "%s", name));
 }
@@ -48,7 +48,7 @@ static int connect_at(const struct sockaddr_un *address, socklen_t size) {
 	return fd < 0 ? fd : file_keep(fd, connect(fd, (const struct sockaddr *)address, size) == 0);
 }
 
-/** Remove a socket that nobody answers at. False: the name is taken by something else. */
+/** Remove a socket on which nobody listens. False: the name is in use. */
 static bool make_way(const struct sockaddr_un *address, struct err *err) {
 	struct stat st;
 	if (lstat(address->sun_path, &st) != 0) {
@@ -65,7 +65,7 @@ static bool make_way(const struct sockaddr_un *address, struct err *err) {
 	return unlink(address->sun_path) == 0 || err_system(err, errno, "%s", address->sun_path);
 }
 
-/** False: it is too long. The byte before an abstract name is zero. */
+/** False: too long. The byte before an abstract name is zero. */
 static bool put_name(struct sockaddr_un *address, socklen_t *size, const char *name,
 		bool is_abstract) {
 	size_t n = strlen(name);

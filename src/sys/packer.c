@@ -9,10 +9,10 @@
 enum { OUT_BYTES = 128 << 10 };
 
 struct packer {
-	gzFile file;              // packs by gzip, or writes what it gets
-	const char *path;         // NULL: stdout
-	char temporary[PATH_MAX]; // what the file is called meanwhile; empty: it is no file of its own
-	ZSTD_CStream *zstd;       // NULL: not by that
+	gzFile file;              // compresses with gzip, or writes as is
+	const char *path;         // or NULL: stdout
+	char temporary[PATH_MAX]; // the file's temporary name; empty: not a regular file
+	ZSTD_CStream *zstd;       // or NULL
 	uint8_t out[OUT_BYTES];
 };
 
@@ -43,7 +43,7 @@ bool packer_write(struct packer *p, struct slice bytes, struct err *err) {
 	return p->zstd ? put_zstd(p, bytes, ZSTD_e_continue, err) : put(p, bytes.data, bytes.size, err);
 }
 
-/** A name that a device or a pipe has is written to as it is; a file is made anew next to it. */
+/** Devices and pipes are written directly; a file is created anew beside its name. */
 static int open_file(struct packer *p) {
 	struct stat s;
 	if (stat(p->path, &s) == 0 && !S_ISREG(s.st_mode)) {
@@ -82,7 +82,7 @@ bool packer_finish(struct packer *p, struct err *err) {
 	if (ok && *p->temporary && rename(p->temporary, p->path) != 0) {
 		ok = cannot_write(p, err);
 	}
-	packer_cancel(p); // a file that has its name has no temporary one any more
+	packer_cancel(p); // a renamed file has no temporary one
 	return ok;
 }
 
@@ -94,7 +94,7 @@ void packer_cancel(struct packer *p) {
 		(void)unlink(p->temporary);
 	}
 	ZSTD_freeCStream(p->zstd);
-	(void)gzclose(p->file); // NULL is fine
+	(void)gzclose(p->file); // NULL is allowed
 	free(p);
 }
 

@@ -46,7 +46,7 @@ void pages_reserve(void **items, size_t *capacity, size_t need, size_t item_byte
 	*capacity = wanted;
 }
 
-// ---- memory files, created and mapped
+// ---- memory files
 
 bool shared_memory_init(struct shared_memory *m, int fd, uint64_t bytes, struct err *err) {
 	*m = (struct shared_memory){.fd = fd, .bytes = bytes};
@@ -60,7 +60,7 @@ bool shared_memory_init(struct shared_memory *m, int fd, uint64_t bytes, struct 
 		return false;
 	}
 	(void)madvise(base, bytes, MADV_DONTDUMP);
-	// Shrinking the memory would kill every process that uses it, by SIGBUS
+	// Shrinking it would kill every process that uses it by SIGBUS
 	(void)fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 	m->base = base;
 	return true;

@@ -66,10 +66,10 @@ pid_t process_status_pid(const char *status) {
 	return (pid_t)last;
 }
 
-/** A field of a "stat" behind the name, as the manual counts, from 3 on. 0: it is no number. */
+/** A field of a "stat" after the name, numbered as in the manual, from 3 on. 0: not a number. */
 static uint64_t stat_number(const char *stat, unsigned field) {
 	enum { NAME = 2 };
-	// The name in parentheses may contain anything: what counts follows the last one
+	// The name in parentheses may contain anything: only the last one counts
 	const char *at = strrchr(stat, ')');
 	for (unsigned i = NAME; at && i < field; i++) {
 		at = strchr(at + 1, ' ');
@@ -106,7 +106,7 @@ bool process_memory(pid_t pid, struct process_memory *out) {
 	return out->rss_bytes > 0; // a zombie has none
 }
 
-/** The state of the process or thread with this "stat"; 0: not to be known. */
+/** The state of the process or thread with this "stat"; 0: unknown. */
 static char state_in(const char *stat) {
 	const char *rest = strrchr(stat, ')');
 	return rest && rest[1] == ' ' ? rest[2] : 0;
@@ -140,7 +140,7 @@ bool process_is_stopped(pid_t pid) {
 	return process_usage(pid, &usage) && usage.state == 'T';
 }
 
-/** PIDFD_GET_INFO of linux/pidfd.h, which Debian 12 lacks; the kernel keeps it after the wait. */
+/** PIDFD_GET_INFO of linux/pidfd.h, missing in Debian 12; works after the wait, too. */
 static int wait_status_of_fd(int fd) {
 	struct {
 		uint64_t mask, cgroup;
@@ -188,7 +188,7 @@ uint32_t process_pid_space(pid_t pid) {
 	return stat(PROCESS_PATH(pid, "ns/pid"), &s) == 0 ? (uint32_t)s.st_ino : 0;
 }
 
-/** The last pid that was given away, to a process or a thread. 0: unknown. */
+/** The last pid allocated to a process or thread; 0: unknown. */
 static pid_t newest_pid(void) {
 	char text[128];
 	long n = file_read_small("/proc/loadavg", text, sizeof text);
@@ -209,7 +209,7 @@ size_t process_all(pid_t after, pid_t *out, size_t max) {
 	CLOSED_FOLDER *folder = opendir("/proc");
 	size_t n = 0;
 	for (pid_t pid; n < max && (pid = process_next(folder)) != 0;) {
-		// Pids are given away in a circle
+		// Pids wrap around
 		if (newest == 0 || (uint32_t)(pid - after - 1) < (uint32_t)(newest - after)) {
 			out[n++] = pid;
 		}
@@ -255,8 +255,8 @@ bool process_exe(pid_t pid, struct process_exe *out) {
 			break;
 		}
 		if (process_is_same_file(&after, out)) {
-			// Of this file, not of one that came in between. While it execs, the kernel has both
-			// where the arguments' texts are, and moves the stack below them
+			// The file was the same before and after. During an exec, the kernel sets both to where
+			// the argument strings are, and then moves the stack below them
 			out->stack = now.arguments == now.stack ? 0 : now.stack;
 			return true;
 		}

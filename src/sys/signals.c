@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Saves and restores dispositions, and reads signals from a descriptor. A witness counts those of
- * the group: a child that does nothing else.
+ * Saves and restores dispositions, and reads signals from a descriptor. A witness, a child that
+ * does nothing else, counts those sent to the group.
  */
 #include "sys/signals.h"
 
@@ -38,8 +38,8 @@ int signals_open(struct err *err) {
 		(void)sigaddset(&set, taken[i]);
 	}
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
-	// Blocked first: an ignored signal that is not blocked would be dropped, and SIGCHLD ignored
-	// means that no child can be waited for
+	// Blocked first: an ignored signal that is not blocked would be dropped, and with SIGCHLD
+	// ignored no child can be waited for
 	for (size_t i = 0; i < N_OF(taken); i++) {
 		(void)signal(taken[i], SIG_DFL);
 	}
@@ -59,7 +59,7 @@ bool signals_next(int fd, struct signals_arrived *out) {
 		return false;
 	}
 	out->signal = (int)info.ssi_signo;
-	out->is_sent = info.ssi_code <= 0; // SI_USER, SI_QUEUE, SI_TKILL; the terminal's is SI_KERNEL
+	out->is_sent = info.ssi_code <= 0; // SI_USER, SI_QUEUE, SI_TKILL; a terminal's is SI_KERNEL
 	out->sender = (int)info.ssi_pid;
 	return true;
 }
@@ -69,16 +69,16 @@ bool signals_next(int fd, struct signals_arrived *out) {
 #define WITNESS_NAME "witness"
 
 enum {
-	DELIVERY_NS = 5000000, // a group's members get a signal one after the other, within this
+	DELIVERY_NS = 5000000, // a group's members get a signal one after another, within this
 	GUARD_MS = 50,
 	GUARD_LOOKS = 20,
 	COUNTING_NS = 1000000, // a pending one is counted as soon as the witness runs:
-	COUNTING_TRIES = 300,  // look so often
+	COUNTING_TRIES = 300,  // check this often
 };
 
-// ---- the witness itself
+// ---- in the witness
 
-// So that neither `pidof heaptrack` nor `ps` takes the witness for heaptrack
+// So that `pidof heaptrack` and `ps` do not show the witness as heaptrack
 static void take_name(void) {
 	char *name = program_invocation_name; // argv[0]
 	size_t n = strlen(name);
@@ -87,7 +87,7 @@ static void take_name(void) {
 	(void)snprintf(name, n + 1, WITNESS_NAME);
 }
 
-// True if the program is stopped; else heaptrack shall not be either
+// Is the program stopped? If not, continue heaptrack, too
 static bool guard(pid_t program, pid_t heaptrack) {
 	bool is_stopped = process_is_stopped(program);
 	if (!is_stopped && process_is_stopped(heaptrack)) {
@@ -105,11 +105,11 @@ static void witness(int life_fd, pid_t heaptrack, _Atomic uint32_t *counts) {
 	(void)close_range(1, ~0u, 0);
 	int signals = signalfd(-1, &all, SFD_NONBLOCK);
 	struct pollfd fds[] = {{.fd = 0, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
-	pid_t program = 0;    // stopped, and heaptrack with it
-	unsigned n_looks = 0; // after it went on: heaptrack may be about to stop still
+	pid_t program = 0;    // stopped, with heaptrack
+	unsigned n_looks = 0; // after it continued: heaptrack may still be about to stop
 	while (signals >= 0 && poll(fds, 2, program ? GUARD_MS : -1) >= 0) {
 		if (fds[0].revents && read(0, &program, sizeof program) != (ssize_t)sizeof program) {
-			break; // heaptrack is gone
+			break; // heaptrack has ended
 		}
 		n_looks = fds[0].revents ? GUARD_LOOKS : n_looks;
 		n_looks = program && guard(program, heaptrack) ? GUARD_LOOKS : n_looks;
@@ -124,7 +124,7 @@ static void witness(int life_fd, pid_t heaptrack, _Atomic uint32_t *counts) {
 	_exit(0);
 }
 
-// ---- the other side
+// ---- in heaptrack
 
 bool witness_start(struct witness *w) {
 	*w = (struct witness){.life_fd = -1};
@@ -139,7 +139,7 @@ bool witness_start(struct witness *w) {
 		return false;
 	}
 	pid_t *pid = (pid_t *)(void *)
-						 w->counts; // entry 0 is no signal's: the grandchild's pid goes there
+						 w->counts; // entry 0 belongs to no signal: used for the grandchild's pid
 	pid_t heaptrack = getpid(), between = fork();
 	if (between == 0) {
 		(void)close(life[1]);

@@ -126,10 +126,7 @@ void smaps_finish(struct smaps *s) {
 
 // ---- which pages are resident
 
-/*
- * The ioctl walks mapped pages only. The file has a word for each page of addresses, mapped or not,
- * so of a large reserve it is not read.
- */
+/* The ioctl walks mapped pages only; the file has a word for every page: not for large reserves. */
 
 enum {
 	RANGES_MAX = 4 << 20,
@@ -197,7 +194,7 @@ bool pagemap_take(struct pagemap *out, uint64_t start, uint64_t page_bytes, cons
 							(words[i] & WORD_FILE) != 0));
 }
 
-/** Pages of zeros are nobody's alone and no file's, as those shared with a fork, which stay. */
+/** Drop pages of zeros: neither exclusive nor a file's, as are those shared with a fork (kept). */
 static void drop_zeros(uint64_t *words, size_t n, uint64_t *n_shared) {
 	for (size_t i = 0; i < n; i++) {
 		bool may_be = (words[i] & (WORD_PRESENT | WORD_FILE | WORD_EXCLUSIVE)) == WORD_PRESENT;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Starts a child that waits for its environment, and has the limits that we were started with. */
+/* Starts a child that waits for its environment, and restores the original limits. */
 #include "sys/spawn.h"
 
 #include "sys/file.h"
@@ -9,10 +9,10 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-// ---- the limits of the start, remembered and given back to children
+// ---- limits
 
 enum {
-	STACK_BYTES = 8 << 20, // elfutils and the demangler go deep
+	STACK_BYTES = 8 << 20, // elfutils and the demangler recurse deeply
 	FILES_LEAST = 1024,
 };
 
@@ -29,7 +29,7 @@ rlim_t own_limit_raise(unsigned which, rlim_t least) {
 	}
 	rlim_t most = limit.rlim_max;
 	limit = (struct rlimit){least, most < least ? least : most};
-	if (setrlimit(which, &limit) != 0) { // only root moves the hard one
+	if (setrlimit(which, &limit) != 0) { // only root may raise the hard one
 		limit = (struct rlimit){most, most};
 		(void)setrlimit(which, &limit);
 	}
@@ -69,7 +69,7 @@ static void child_run(const struct spawn_program *program, int talk) {
 		(void)prctl(PR_SET_PTRACER, program->tracer);
 	}
 	if (file_read_all(talk, variable, sizeof variable - 1) <= 0) {
-		_exit(127); // cancelled, or the parent died
+		_exit(127); // cancelled, or the parent has died
 	}
 	if (strcmp(variable, no_variable) != 0) {
 		program->envp[0] = variable;

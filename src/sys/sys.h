@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * The vocabulary of what talks to Linux: clocks, files, processes and what they wait for, and the C
- * library's headers that go with them. Headers of collector, injector and cli include it, and their
- * sources have it from them.
+ * The vocabulary for Linux: clocks, files, processes and what they wait for, with the C library's
+ * headers that go with them. Headers of collector, injector and cli include it; their sources get
+ * it from them.
  */
 
 #include "sys/clock.h"

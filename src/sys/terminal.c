@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Asks the kernel about terminals, and opens pages in a browser. */
+/* Queries terminals, and opens pages in a browser. */
 #include "sys/terminal.h"
 
 #include "sys/file.h"
@@ -36,7 +36,7 @@ bool terminal_controls_us(bool in_foreground) {
 	return !in_foreground || is_foreground;
 }
 
-// ---- a page opened in a browser, by way of a private file
+// ---- opening a page in a browser, through a private file
 
 static bool is_set(const char *name) {
 	const char *value = getenv(name);
@@ -69,7 +69,7 @@ static bool write_page(const char *address, char file[4096], struct err *err) {
 	return ok || err_system(err, errno, "%s", file);
 }
 
-/** The child: its words go nowhere, its signals are as a program expects them. */
+/** The child: its output is discarded, its signals are reset. */
 static _Noreturn void become(const char *program, char *file) {
 	int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
 	for (int fd = 0; fd <= STDERR_FILENO && nowhere >= 0; fd++) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * zlib's gzFile gives what gzip has packed, and any other file as it is. If that is zstd's, it is
- * unpacked here, frame by frame.
- *
- * Packed bytes lie in `in`, from in_at to in_end; what comes out lies in `out`.
+ * zlib's gzFile decompresses gzip and passes on any other file. If that is zstd's, it is
+ * decompressed here, frame by frame. Compressed bytes are in `in`, from in_at to in_end; the output
+ * is in `out`.
  */
 #include "sys/unpack.h"
 
@@ -16,18 +15,18 @@ enum { IN_BYTES = 128 << 10, OUT_BYTES = 256 << 10, HEAD_BYTES = 4, WINDOW_LOG_M
 
 struct unpack {
 	gzFile file;
-	ZSTD_DStream *zstd; // NULL: it is not zstd's
+	ZSTD_DStream *zstd; // NULL: not zstd
 	uint64_t max_bytes, bytes_out;
-	bool has_begun, in_is_over; // nothing comes behind `in`
+	bool has_begun, in_is_over; // nothing follows `in`
 	bool has_ended, is_torn;
-	bool is_within; // a frame has begun and not ended
+	bool is_within; // inside a frame
 	size_t in_at, in_end;
 	size_t out_at, out_end;
 	uint8_t in[IN_BYTES];
 	uint8_t out[OUT_BYTES];
 };
 
-/** More bytes of the file. Damage behind good bytes is an end: those hold. */
+/** Read more bytes. Damage after good bytes counts as the end: those are valid. */
 static bool read_on(struct unpack *u, uint8_t *to, size_t room, size_t *got, struct err *err) {
 	int code, n = gzread(u->file, to, (unsigned)room);
 	const char *why = gzerror(u->file, &code); // "<fd:3>: incorrect data check"
@@ -56,14 +55,14 @@ static bool fill(struct unpack *u, struct err *err) {
 	return true;
 }
 
-/** Enough to know a frame by its head, if there is so much. */
+/** Read enough to recognize a frame, if possible. */
 static bool fill_head(struct unpack *u, struct err *err) {
 	return EVERY(u->in_end - u->in_at < HEAD_BYTES && !u->in_is_over, fill(u, err));
 }
 
 static bool is_frame(const uint8_t *at, size_t n) {
 	static const uint8_t zstd[] = {0x28, 0xb5, 0x2f, 0xfd};
-	static const uint8_t skippable[] = {0x2a, 0x4d, 0x18}; // behind 0x50 .. 0x5f
+	static const uint8_t skippable[] = {0x2a, 0x4d, 0x18}; // after 0x50 .. 0x5f
 	return n >= HEAD_BYTES &&
 			(memcmp(at, zstd, 4) == 0 || (at[0] >> 4 == 5 && memcmp(at + 1, skippable, 3) == 0));
 }
@@ -117,7 +116,7 @@ static bool step_zstd(struct unpack *u, struct err *err) {
 	return !is_stuck || u->has_ended || fill(u, err);
 }
 
-/** More bytes into `out`, or the end. */
+/** Get more bytes into `out`, or the end. */
 static bool advance(struct unpack *u, struct err *err) {
 	size_t out_before = u->out_end;
 	if (!u->has_begun && !begin(u, err)) {
@@ -158,7 +157,7 @@ bool unpack_is_torn(const struct unpack *u) {
 	return u->is_torn;
 }
 
-// ---- begin and end
+// ---- opening and closing
 
 struct unpack *unpack_open(const char *path, uint64_t max_bytes, struct err *err) {
 	struct unpack *u = memory_new(1, sizeof *u);
@@ -178,6 +177,6 @@ void unpack_close(struct unpack *u) {
 		return;
 	}
 	ZSTD_freeDStream(u->zstd);
-	(void)gzclose(u->file); // NULL is fine
+	(void)gzclose(u->file); // NULL is allowed
 	free(u);
 }

@@ -8,7 +8,7 @@
 uint64_t clock_stamp(void) {
 	__builtin_ia32_lfence();
 	uint64_t stamp = __builtin_ia32_rdtsc();
-	__builtin_ia32_lfence(); // what is looked at next is looked at later
+	__builtin_ia32_lfence(); // later reads must come later
 	return stamp;
 }
 
