@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * Events, and the rings that carry them from one thread of the target to the collector.
+ * Events, and the rings that carry them from a thread of the target to the collector.
  *
- * A thread owns a slot of the segment, which holds two rings: a small one for threads that rarely
- * allocate, and a big one, to which the thread moves for good when it has filled the small one. The
- * collector drains the small ring completely before it reads the big one.
+ * A thread owns a slot of the segment with two rings: a small one for threads that rarely allocate,
+ * and a big one, to which it moves for good once the small one is full. The collector drains the
+ * small ring before it reads the big one.
  *
  * An entry is 16 bytes. Its `head` is written last, with release, and contains a phase bit that
- * flips with every lap. That bit alone says that the entry is published, so entries may be
- * published out of order: a signal handler that interrupts a hook takes the next entries and
- * publishes them first.
+ * flips with every lap and alone says that the entry is published. Entries may thus be published
+ * out of order: a signal handler that interrupts a hook takes the next entries and publishes them
+ * first.
  *
  *      taken            blocked entry       published by a handler      reserved
  *        v                    v                  v     v                    v
  *   ...  #  #  #  #  #  #     .  #  #  .  ...
  *
- * docs/wire.md describes the life of an entry, and the order of events of different threads by
- * epochs and stamps. The last KIND_EPOCH before an event in its ring states its epoch (none: epoch
- * 0). An event carries the low bits of its stamp; together with the last KIND_STAMP before it in
- * its ring and epoch, which is less than WIRE_STAMP_REACH away, they make the whole stamp. An event
- * without such a KIND_STAMP has no stamp, and is older than those of its epoch that have one.
+ * docs/wire.md describes the life of an entry, and how epochs and stamps order events of different
+ * threads. The last KIND_EPOCH before an event in its ring states its epoch (none: epoch 0). An
+ * event carries the low bits of its stamp; together with the last KIND_STAMP before it in its ring
+ * and epoch, less than WIRE_STAMP_REACH away, they make the whole stamp. An event without such a
+ * KIND_STAMP has no stamp, and is older than all of its epoch that have one.
  */
 
 #include "wire/segment.h"
@@ -33,15 +33,15 @@ enum wire_kind {
 	KIND_MOVED = 4,   // (new block) The thread's pending realloc succeeded: its new block
 	KIND_STAYED = 5,  // (old block) The pending realloc failed: the old block lives on
 					  // (a thread's pending reallocs are a stack, handlers push on it)
-	KIND_WIDE = 6,    // a prefix: full pointer and size of the very next entry of this ring
+	KIND_WIDE = 6,    // prefix: full pointer and size of the very next entry of this ring
 	KIND_TIME = 7,    // body: ns since the recording's start, for what follows
 
 	KIND_MAP = 9,      // A mapping exists
 	KIND_UNMAP = 10,   // A range is about to be released
-	KIND_CHANGED = 11, // A range is another from now on
+	KIND_CHANGED = 11, // The range has changed as stated
 
-	// In a tree. ptr: 16 times the number of the fork that follows (segment_header.fork_number); 0:
-	// the process is about to end
+	// In a tree. ptr: 16 times the number of the coming fork (segment_header.fork_number); 0: the
+	// process is about to end
 	KIND_FORK = 12,
 
 	KIND_STAMP = 13, // body: a whole stamp, for what follows
@@ -53,21 +53,21 @@ enum wire_kind {
  * body:  bits 0..24 node id | bits 25..50 size | bits 51..63 stamp (bits 15..27)
  *
  * A pointer that is not a multiple of 16 or lies above 48 bits, or a size of WIRE_SIZE_WIDE or
- * more, needs a KIND_WIDE entry right before (both are reserved at once):
+ * more, needs a KIND_WIDE entry right before it (both are reserved at once):
  *   wide head: phase | kind | bits 0..58 ptr >> 4      wide body: bits 0..3 ptr & 15 | 4..63 size
- * and the event's own size field is then WIRE_SIZE_WIDE, its ptr bits are ignored. Bit 63 of a
- * pointer is not kept: no user's has it.
+ * and the event's own size field is then WIRE_SIZE_WIDE, its ptr bits ignored. Bit 63 of a pointer
+ * is lost: no user-space pointer has it.
  *
- * KIND_TIME, KIND_STAMP, KIND_EPOCH: body is the whole value, the rest of head is zero.
- * KIND_FREE, KIND_REALLOC, KIND_STAYED have size 0; node is 0 unless SEGMENT_FREE_STACKS.
- * KIND_MOVED with node and size as an allocation. realloc(p, 0) that frees is a KIND_FREE.
+ * KIND_TIME, KIND_STAMP, KIND_EPOCH: body is the whole value, the rest of head is zero. KIND_FREE,
+ * KIND_REALLOC, KIND_STAYED have size 0; node is 0 unless SEGMENT_FREE_STACKS. KIND_MOVED has node
+ * and size as an allocation. A realloc(p, 0) that frees is a KIND_FREE.
  *
  * KIND_MAP (after the call), KIND_UNMAP (before it; if it fails, a KIND_MAP of the same range
  * follows) and KIND_CHANGED (after it) have size and stamp as an allocation, KIND_MAP also its
- * node. A KIND_MAP ends what was mapped in its range before. Their addresses are of pages, so the
- * low WIRE_MAP_BITS of the event's own ptr field, also behind a KIND_WIDE, say more: protection 3
- * bits, shared 1, enum wire_map_what 4. A KIND_CHANGED has enum wire_change in place of the last,
- * and, unless that is WIRE_CHANGE_PROTECTION, whether a hooked allocation function made the call in
+ * node. A KIND_MAP replaces what was mapped in its range. Their addresses are page-aligned, so the
+ * low WIRE_MAP_BITS of the event's own ptr field, also behind a KIND_WIDE, hold: protection 3 bits,
+ * shared 1, enum wire_map_what 4. A KIND_CHANGED has enum wire_change in place of the last, and,
+ * unless that is WIRE_CHANGE_PROTECTION, whether a hooked allocation function made the call in
  * place of shared, and its node.
  */
 struct wire_event {
@@ -91,29 +91,27 @@ _Static_assert(WIRE_NODE_BITS + WIRE_SIZE_BITS + WIRE_STAMP_BITS - WIRE_STAMP_LO
 #define WIRE_STAMP_REACH (1ull << (WIRE_STAMP_BITS - 2))
 #define WIRE_SIZE_WIDE   ((1u << WIRE_SIZE_BITS) - 1)
 
-/** What a KIND_MAP is about. */
 enum wire_map_what {
 	WIRE_MAP_PLAIN = 0, // anonymous
 	WIRE_MAP_FILE = 1,
 	WIRE_MAP_BRK = 2,
-	WIRE_MAP_SHM = 3, // by shmat. A KIND_UNMAP: all that was mapped at its address by one call
+	WIRE_MAP_SHM = 3, // by shmat. A KIND_UNMAP: all that one call mapped at its address
 	WIRE_MAP_STACK = 5,
 	WIRE_MAP_HUGETLB = 6,
-	WIRE_MAP_INSIDE = 7, // anything that a hooked allocation function has mapped for itself
-	// Protection, shared and what are those of the range that the thread has released before
+	WIRE_MAP_INSIDE = 7, // whatever a hooked allocation function maps for itself
+	// Protection, shared and what are those of the range that the thread released before
 	WIRE_MAP_MOVED = 8, // by mremap
 	WIRE_MAP_MOVED_INSIDE = 9,
-	WIRE_MAP_BACK = 10, // the call that was to release it has failed
+	WIRE_MAP_BACK = 10, // the call meant to release it failed
 };
 
-/** What a KIND_CHANGED is about. */
 enum wire_change {
 	WIRE_CHANGE_PROTECTION = 0,
-	WIRE_CHANGE_GIVES_BACK = 1, // MADV_DONTNEED and such: what it held is gone
-	WIRE_CHANGE_FREES = 2,      // MADV_FREE: gone when the kernel needs memory
+	WIRE_CHANGE_GIVES_BACK = 1, // MADV_DONTNEED and the like: its contents are gone
+	WIRE_CHANGE_FREES = 2,      // MADV_FREE: gone once the kernel needs memory
 	WIRE_CHANGE_LOCKS = 3,
 	WIRE_CHANGE_UNLOCKS = 4,
-	WIRE_CHANGE_CREATES = 5, // memfd_create: a file without bytes, at no address
+	WIRE_CHANGE_CREATES = 5, // memfd_create: an empty file, at no address
 	WIRE_CHANGE_NAMES = 6,   // PR_SET_VMA, even if the kernel keeps no names
 	WIRE_CHANGES,
 };
@@ -128,15 +126,15 @@ enum { WIRE_MAX_SLOTS = 8192 };
 enum {
 	SLOT_FREE = 0,    // may be claimed by CAS to SLOT_CLAIMED
 	SLOT_CLAIMED = 1, // being filled in
-	SLOT_LIVE = 2,    // in use; the collector frees it when its thread is gone and all is drained
+	SLOT_LIVE = 2,    // in use; the collector frees it once its thread is gone and it is drained
 };
 
 /**
- * A thread's place in the segment. Offsets from the slot's start: this struct at 0, the small
- * ring at SLOT_SMALL_RING_AT, the big one at SLOT_BIG_RING_AT, the recorder's private state from
- * SLOT_PRIVATE_AT to slot_bytes (the collector reads its first word alone, 64 bits that are 0
- * unless a hook is in progress, and returns its pages when the thread is gone: a fresh owner finds
- * the slot zeroed, but for `state` and `generation`).
+ * A thread's place in the segment. Offsets from the slot's start: this struct at 0, the small ring
+ * at SLOT_SMALL_RING_AT, the big one at SLOT_BIG_RING_AT, the recorder's private state from
+ * SLOT_PRIVATE_AT to slot_bytes. Of that the collector reads only the first word (64 bits, 0 unless
+ * a hook is in progress), and it returns the pages once the thread is gone: a new owner finds the
+ * slot zeroed, but for `state` and `generation`.
  */
 enum {
 	SLOT_SMALL_RING_AT = 512, // on the first page: threads that rarely allocate need no more
@@ -148,7 +146,7 @@ _Static_assert(SLOT_PRIVATE_AT % WIRE_PAGE_LEAST == 0, "layout");
 enum { WIRE_LABEL = 60, WIRE_THREAD_NAME = 16 };
 
 struct wire_ring {
-	// written by O: entries ever reserved. Raised by a plain add of the owner (signal-atomic)
+	// written by O: entries ever reserved. Raised by the owner's plain add (signal-atomic)
 	_Alignas(64) _Atomic uint64_t reserved;
 	// written by C: entries ever consumed. O reads it only when the ring looks full
 	_Alignas(64) _Atomic uint64_t taken;
@@ -159,13 +157,13 @@ _Static_assert(sizeof(struct wire_ring) == 128, "layout");
 
 struct thread_slot {
 	_Atomic uint32_t state; // T claims, C frees
-	uint32_t generation;    // C raises it at each freeing
+	uint32_t generation;    // C raises it each time it frees the slot
 	// written by O between SLOT_CLAIMED and SLOT_LIVE
 	uint32_t tid;   // as the target's gettid() says (its own pid namespace)
 	uint32_t image; // 1 .. n_images
 	uint32_t pid;   // as the target's getpid() says
 	// Where the thread's stack is: an address in it, and the thread pointer, which lies in the same
-	// mapping if pthread_create made that
+	// mapping if pthread_create made it
 	uint64_t stack_at, thread_area;
 
 	// written by O
@@ -175,10 +173,10 @@ struct thread_slot {
 	_Atomic uint64_t failed;    // allocation calls that returned no block
 	_Atomic uint64_t lost;      // events that could not be recorded
 	_Atomic uint64_t truncated; // stacks whose outer part could not be found or stored
-	_Atomic uint64_t abandoned; // hooks that a jump left
+	_Atomic uint64_t abandoned; // hooks that a longjmp left
 
-	// written by O between SLOT_CLAIMED and SLOT_LIVE: as the system knew the thread before its
-	// first event. Not zero terminated if it is as long as this; empty: not asked for
+	// written by O between SLOT_CLAIMED and SLOT_LIVE: the kernel's name of the thread before its
+	// first event. Not zero-terminated at full length; empty: not asked for
 	char name[WIRE_THREAD_NAME];
 
 	struct wire_ring rings[N_RINGS];
@@ -201,28 +199,25 @@ static inline uint32_t wire_ring_at(unsigned ring) {
 	return ring == RING_SMALL ? SLOT_SMALL_RING_AT : SLOT_BIG_RING_AT;
 }
 
-/**
- * The phase bit (in place, bit 63) that entry number `index` of a ring of 1 << `log2` has when
- * published.
- */
+/** The phase bit, in place (bit 63), of a published entry `index` of a ring of 1 << `log2`. */
 static inline uint64_t wire_phase(uint64_t index, uint32_t log2) {
 	return (~(index >> log2) & 1) << 63;
 }
 
-/** True if (ptr, size) need a KIND_WIDE entry. `ptr` without the tags of the machine. */
+/** Do (ptr, size) need a KIND_WIDE entry? `ptr` carries no tags of the machine. */
 static inline int wire_is_wide(uint64_t ptr, uint64_t size) {
-	// The low bits come on top: one test for both
+	// Rotation puts the low bits on top: one test for both
 	return (ptr >> 4 | ptr << 60) >> WIRE_PTR_BITS != 0 || size >= WIRE_SIZE_WIDE;
 }
 
-/** `ptr` is not wide. */
+/** `ptr` must not be wide. */
 static inline uint64_t wire_head(uint64_t phase, enum wire_kind kind, uint64_t stamp,
 		uint64_t ptr) {
 	return phase | (uint64_t)kind << WIRE_KIND_SHIFT |
 			(stamp & ((1u << WIRE_STAMP_LOW) - 1)) << WIRE_PTR_BITS | ptr >> 4;
 }
 
-/** `node` is below WIRE_MAX_NODES, `size` not above WIRE_SIZE_WIDE. */
+/** `node` < WIRE_MAX_NODES, `size` <= WIRE_SIZE_WIDE. */
 static inline uint64_t wire_body(uint32_t node, uint32_t size, uint64_t stamp) {
 	return (uint64_t)node | (uint64_t)size << WIRE_NODE_BITS |
 			(stamp >> WIRE_STAMP_LOW) << (WIRE_NODE_BITS + WIRE_SIZE_BITS);
@@ -236,11 +231,11 @@ static inline uint64_t wire_head_ptr(uint64_t head) {
 	return (head & ((1ull << WIRE_PTR_BITS) - 1)) << 4;
 }
 
-/** The whole stamp of an event; `base`: that of the last KIND_STAMP. */
+/** The whole stamp of an event, `base` being that of the last KIND_STAMP. */
 static inline uint64_t wire_stamp(uint64_t base, uint64_t head, uint64_t body) {
 	uint64_t low = (head >> WIRE_PTR_BITS & ((1u << WIRE_STAMP_LOW) - 1)) |
 			body >> (WIRE_NODE_BITS + WIRE_SIZE_BITS) << WIRE_STAMP_LOW;
-	// It may also be a little older, see above
+	// The event may also be a little older than that, see above
 	int64_t away = (int64_t)((low - base) << (64 - WIRE_STAMP_BITS)) >> (64 - WIRE_STAMP_BITS);
 	return base + (uint64_t)away;
 }
@@ -277,7 +272,7 @@ static inline uint32_t wire_map_sort(uint32_t protection, int is_shared, enum wi
 	return (protection & 7) | (uint32_t)(is_shared != 0) << 3 | (uint32_t)what << 4;
 }
 
-/** To be added to an address, which becomes the event's pointer. */
+/** What to add to an address to make the event's pointer. */
 static inline uint64_t wire_map_in_ptr(uint32_t sort) {
 	return (uint64_t)sort << 4;
 }

@@ -4,10 +4,10 @@
  * What the recorder reads of ELF images in memory, and heaptrack of their files: unwind tables and
  * build-ids.
  *
- * .eh_frame is a sequence of records, each a CIE or an FDE. A CIE is what functions of one kind
- * share; an FDE is one function and refers to its CIE. Each contains a small program, which, run up
- * to a program counter, yields the row for it. Nothing outside of given bounds is read. Any thread,
- * any signal handler; no function of libc.
+ * .eh_frame is a sequence of records, each a CIE or an FDE. A CIE holds what functions of one kind
+ * share; an FDE is one function and refers to its CIE. Each contains a small program that, run up
+ * to a program counter, yields its row. Nothing outside the given bounds is read. Any thread, any
+ * signal handler; no libc function.
  */
 
 #include <dwarf.h>
@@ -21,7 +21,7 @@ enum {
 	EH_PE_RELATION = 0x70,
 };
 
-/** A cursor over bytes with a sticky failure: past the end come zeros. */
+/** A cursor over bytes with a sticky failure: past the end it reads zeros. */
 struct eh_cursor {
 	const uint8_t *at, *end;
 	bool failed;
@@ -38,7 +38,7 @@ struct eh_fde {
 	uint8_t pc_encoding;
 	uint8_t pc_register;
 	bool has_augmentation;
-	bool is_signal; // augmentation 'S': the frame that a signal handler returns to
+	bool is_signal; // augmentation 'S': the frame a signal handler returns to
 };
 
 // ---- bytes
@@ -62,7 +62,7 @@ static inline int64_t eh_fixed_signed(struct eh_cursor *c, unsigned bytes) {
 	return (int64_t)(eh_fixed(c, bytes) << unused) >> unused;
 }
 
-/** A LEB128 number without its sign, its number of bits and its last byte. */
+/** A LEB128 number as unsigned, with its number of bits and its last byte. */
 static inline uint64_t eh_leb(struct eh_cursor *c, unsigned *shift, uint64_t *last) {
 	uint64_t value = 0;
 	*shift = 0;
@@ -87,7 +87,7 @@ static inline int64_t eh_sleb(struct eh_cursor *c) {
 	return (int64_t)(shift < 64 && (last & 0x40) != 0 ? value | ~0ull << shift : value);
 }
 
-/** Where it counts from its own place, that is where it lies in memory now. */
+/** A pc-relative one counts from where it lies in memory now. */
 static inline uint64_t eh_pointer(struct eh_cursor *c, uint8_t encoding, uint64_t data_base) {
 	uint64_t here = (uint64_t)c->at;
 	uint64_t value = 0;
@@ -114,8 +114,8 @@ static inline uint64_t eh_pointer(struct eh_cursor *c, uint8_t encoding, uint64_
 // ---- records
 
 /**
- * Bounds of the record at `at`. Its `at` then stands behind the length. False: it has no bytes, as
- * the last one has, or makes no sense; then its end is the limit.
+ * Bounds of the record at `at`, whose own `at` is set behind the length. False: it is empty, as the
+ * last one is, or broken; then its end is the limit.
  */
 static inline bool eh_record_open(struct eh_cursor *c, const uint8_t *at, const uint8_t *limit) {
 	*c = (struct eh_cursor){at, limit, false};
@@ -178,7 +178,7 @@ static inline bool eh_cie_read(struct eh_fde *fde, const uint8_t *at, const uint
 	return !c.failed;
 }
 
-/** Read the FDE at `at`, all of it in [low, high). False: it is a CIE, or broken. */
+/** Read the FDE at `at`, entirely in [low, high). False: it is a CIE, or broken. */
 static inline bool eh_fde_read(struct eh_fde *fde, const uint8_t *at, uint64_t low, uint64_t high) {
 	struct eh_cursor c;
 	const uint8_t *limit = (const uint8_t *)high;
@@ -205,7 +205,7 @@ static inline bool eh_fde_read(struct eh_fde *fde, const uint8_t *at, uint64_t l
 
 // ---- notes
 
-/** The build-id among notes padded to `align`. Returns its bytes; 0: there is none. */
+/** The build-id among notes padded to `align`. Returns its bytes, 0 if there is none. */
 static inline uint32_t note_build_id(const uint8_t *notes, uint64_t bytes, uint64_t align,
 		const uint8_t **id) {
 	enum { GNU = 0x554e47 }; // the name "GNU", its terminating zero included

@@ -3,7 +3,7 @@
 /**
  * The one mapping that heaptrack leaves in a process to which it attaches, the *resident*.
  *
- * It begins with this struct; behind it lie a stack for errands, and the recorder's code and data
+ * It begins with this struct; a stack for errands and the recorder's code and data follow
  * (docs/attach.md).
  *
  *   0                       guard page, inaccessible: so a mapping begins here
@@ -12,9 +12,9 @@
  *   RESIDENT_ERRAND_AT      struct errand
  *   RESIDENT_IMAGE_AT       the recorder, as its ELF file lays it out
  *
- * It stays when heaptrack leaves, and is used again by the next attach. It contains all that is
- * needed to undo an interrupted attach: `hooks` are restored from it. It is written from outside
- * while the process is stopped, except `mappings`; the recorder reads it.
+ * It stays when heaptrack leaves, for the next attach, and holds all that undoing an interrupted
+ * attach needs: `hooks` are restored from it. The recorder reads it; except for `mappings` it is
+ * written from outside, while the process is stopped.
  */
 
 #include "wire/segment.h"
@@ -38,26 +38,26 @@ enum errand_state {
 	ERRAND_NONE = 0, // the thread has its own registers again
 	ERRAND_BEGUN = 1,
 	ERRAND_DONE = 2,
-	ERRAND_LEFT = 3, // by now, or in a moment
+	ERRAND_LEFT = 3, // already, or in a moment
 };
 
 struct errand_call {
 	int64_t number;
 	uint64_t arguments[6];
-	int64_t result; // as the kernel gives it; ERRAND_NOT_MADE: a call before it failed
+	int64_t result; // from the kernel; ERRAND_NOT_MADE: an earlier call failed
 };
 _Static_assert(sizeof(struct errand_call) == 64, "layout");
 
 struct errand {
 	uint32_t state; // enum errand_state
 	uint32_t n_calls;
-	uint64_t function, argument; // called when all calls have succeeded; 0: none
+	uint64_t function, argument; // called once all calls have succeeded; 0: none
 	int64_t result;              // of it, or ERRAND_NOT_MADE
 	uint64_t frame;              // of rt_sigreturn
 	struct errand_call calls[ERRAND_CALLS];
 };
 
-/** The place of the errand in the resident, and of the frame behind it. */
+/** Where in the resident the errand is, and the frame behind it. */
 enum { ERRAND_FRAME_AT = 2 * 4096, ERRAND_BYTES = 8 * 4096 };
 _Static_assert(sizeof(struct errand) <= ERRAND_FRAME_AT, "fits");
 
@@ -83,7 +83,7 @@ enum {
 	RESIDENT_MAPS_BYTES = 4 * 4096,
 };
 
-/** What a hooked function does: how its registers are read. Registers count 0 to 5: rdi .. r9. */
+/** What a hooked function does: how its registers are read. Registers 0 to 5 are rdi .. r9. */
 enum resident_what {
 	RESIDENT_ALLOCATES = 1,           // size (times `times`); returns the block
 	RESIDENT_ALLOCATES_AT = 2,        // stores the block at the address in `ptr`, returns 0
@@ -91,14 +91,13 @@ enum resident_what {
 	RESIDENT_FREES = 4,               // ptr
 	RESIDENT_ALLOCATES_OR_THROWS = 5, // size; returns the block, or throws an exception
 	// size; returns the address `behind` bytes behind the block's. What it allocates and frees
-	// meanwhile is recorded; so is the block itself, unless a hooked function that it called has
-	// returned it
+	// meanwhile is recorded; so is the block itself, unless a hooked function it called returned it
 	RESIDENT_ALLOCATES_WITHIN = 6,
 	RESIDENT_REALLOCATES_OR_THROWS = 7, // as REALLOCATES, or throws an exception
 	RESIDENT_REALLOCATES_AT = 8, // size times `times`; the block at the address in `ptr`; returns 0
 	RESIDENT_CONFINES = 9, // prctl: its option in `ptr`, the value in `size`. It allocates nothing,
 						   // but may name a range
-	// The functions of mappings.def. Their registers are those that the table's operands name
+	// The functions of mappings.def. Their registers are the table's operands
 	RESIDENT_MAPS = 10,
 	RESIDENT_UNMAPS = 11,
 	RESIDENT_REMAPS = 12,
@@ -111,27 +110,27 @@ enum resident_what {
 	RESIDENT_CREATES = 19,
 	RESIDENT_BREAKS = 20,
 	RESIDENT_CALLS = 21,
-	RESIDENT_EXECS = 22, // the program becomes another one, unless it fails
+	RESIDENT_EXECS = 22, // the program becomes another one, unless the call fails
 	RESIDENT_ENDS = 23,  // the program ends
 };
 enum {
 	RESIDENT_NO_REGISTER = 0xff,
-	RESIDENT_NIM_STRING = 0xfe, // no register: the string that is returned has its size
-	RESIDENT_TEXT = 0xfd,       // no register: the text that is returned, its zero included
+	RESIDENT_NIM_STRING = 0xfe, // no register: the returned string has its size
+	RESIDENT_TEXT = 0xfd,       // no register: the returned text, its zero included
 };
 
 /** One patched function. */
 struct resident_hook {
 	uint64_t moved;   // its first instructions and a jump to the rest: the real function
 	uint64_t address; // of the patch, in the process
-	// What is called: `moved`, or its twin that returns NULL where `moved` throws: no exception may
-	// pass our frame. When our frame is gone, `moved` is jumped to, which throws
+	// What is called: `moved`, or where that throws its twin that returns NULL, as no exception may
+	// pass our frame. Once our frame is gone, `moved` is jumped to, and throws
 	uint64_t called;
 	uint8_t what;             // enum resident_what
 	uint8_t ptr, size, times; // registers
 	uint8_t n_bytes;          // of the patch
-	uint8_t is_patched;       // stored before the patch is written, cleared after it was taken back
-	uint8_t behind; // the block begins so many bytes before what `ptr`, or the answer, says
+	uint8_t is_patched;       // set before the patch is written, cleared after it is taken back
+	uint8_t behind; // the block begins so many bytes before the address in `ptr`, or returned
 	uint8_t reserved;
 	uint8_t original[RESIDENT_PATCH_MAX];
 	uint8_t patch[RESIDENT_PATCH_MAX];
@@ -153,10 +152,10 @@ struct resident_thread {
 	// FS base, or RESIDENT_KEY_IS_TID | tid. 0: free. Written by compare-and-swap, never changed
 	_Atomic uint64_t key;
 	uint32_t tid;            // as its gettid() says
-	uint32_t tid_at;         // the C library keeps it so far behind the FS base; 0: unknown
-	_Atomic uint64_t inside; // calls of hooked functions that the recorder has begun and not ended
+	uint32_t tid_at;         // its distance from the FS base in the C library's data; 0: unknown
+	_Atomic uint64_t inside; // calls of hooked functions that the recorder began and has not ended
 	uint64_t last_block;     // recorded within the RESIDENT_ALLOCATES_WITHIN in progress; 0: none
-	uint64_t unused[2];      // a line of its own
+	uint64_t unused[2];      // to fill a line of its own
 };
 _Static_assert(sizeof(struct resident_thread) == 64, "layout");
 
@@ -165,9 +164,9 @@ struct resident_range {
 };
 
 enum resident_state {
-	RESIDENT_EMPTY = 0,    // nothing is patched, the recorder's data are as they were made
+	RESIDENT_EMPTY = 0,    // nothing is patched, the recorder's data are as new
 	RESIDENT_ATTACHED = 1, // hooks are, or may be, patched
-	RESIDENT_USED = 2,     // nothing is patched, but threads may still be inside of the recorder
+	RESIDENT_USED = 2,     // nothing is patched, but threads may still be inside the recorder
 };
 
 struct resident {
@@ -176,29 +175,29 @@ struct resident {
 	uint32_t state;                           // enum resident_state
 	uint64_t at;                              // address of the guard page
 	uint64_t bytes;                           // of the whole, from the guard page on
-	uint8_t image_id[32];                     // which recorder this is: only the same is used again
+	uint8_t image_id[32];                     // which recorder: only the same is used again
 	uint64_t image_data_at, image_data_bytes; // writable part, to be made anew; addresses
 	uint64_t text_at, text_bytes;             // code
 	uint64_t threads_at, n_threads;           // struct resident_thread
-	uint64_t has_tids_at; // of a word: not 0 if threads are known by their ids instead of FS bases
+	uint64_t has_tids_at; // of a word: not 0 if threads are known by tid instead of FS base
 	uint64_t errand_code; // where errands begin
-	uint64_t pointer_at;  // of the recorder's pointer to this struct; NULL: nothing is recorded
+	uint64_t pointer_at;  // of the recorder's pointer to this struct; NULL: it records nothing
 	uint64_t frames_at;   // unwind tables of the code
-	// Behind the image: unwind tables that were made for code without. 0 bytes: none
+	// Behind the image: unwind tables made for code without any. 0 bytes: none
 	struct resident_range made_tables;
-	uint64_t tables[RESIDENT_TABLES]; // unwind tables of modules that do not tell where theirs are
+	uint64_t tables[RESIDENT_TABLES]; // unwind tables of modules that do not say where theirs are
 	uint64_t header_at;   // the segment's header as mapped there; 0: none. Written by the recorder
-	int32_t pid;          // as its getpid() said when we came: a forked child finds its parent's
+	int32_t pid;          // its getpid() when we attached: a forked child finds its parent's
 	int32_t fd;           // of the segment; closed by the recorder
 	uint64_t find_object; // address of _dl_find_object, or 0
 	uint64_t in_loader;   // an address in glibc's loader, or 0
 	uint64_t clock;       // of the vdso's clock_gettime, or 0: by system call
 	uint64_t stack_end;   // of the main thread's stack
-	// In each C library, code that frees what the program has freed before; 0 bytes: none
+	// In each C library, code that frees what the program freed before; 0 bytes: none
 	struct resident_range thread_caches[RESIDENT_THREAD_CACHES];
-	uint32_t n_hooks; // places of `hooks` in use; those of earlier attaches stay
+	uint32_t n_hooks; // entries of `hooks` in use; those of earlier attaches stay
 	uint32_t n_islands;
-	// For a process without /proc: the lines of /proc/PID/maps where a file begins; ends with a 0
+	// For a process without /proc: the lines of /proc/PID/maps where a file begins, ended by a 0
 	char maps[RESIDENT_MAPS_BYTES];
 	struct resident_hook hooks[RESIDENT_HOOKS];
 	struct resident_range islands[RESIDENT_ISLANDS];

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * The memory in which recorder and collector tell each other everything, the *segment*.
+ * The memory through which recorder and collector tell each other everything, the *segment*.
  *
- * It is one memfd, made and sized by the collector and mapped by both. docs/wire.md explains how it
- * is used; this header specifies its layout.
+ * One memfd, made and sized by the collector and mapped by both. docs/wire.md explains its use;
+ * this header specifies its layout.
  *
  *   0               header           struct segment_header, with a directory of what follows:
  *   TABLE_MARKS     named moments    WIRE_N_MARKS x struct wire_mark
@@ -15,12 +15,12 @@
  *   TABLE_EXCERPTS
  *   TABLE_SLOTS     thread slots     n_slots x slot_bytes, each begins with struct thread_slot
  *
- * Tables and slots begin at multiples of WIRE_PAGE_MOST, so each is whole pages on any machine. The
- * memfd is sparse: untouched pages take no memory. The collector trusts nothing here, because it is
- * memory of the target: every index is checked before use.
+ * Tables and slots begin at multiples of WIRE_PAGE_MOST: whole pages on any machine. The memfd is
+ * sparse: untouched pages take no memory. It is memory of the target, so the collector trusts
+ * nothing here and checks every index before use.
  *
- * Writers are named per field: C = collector, T = target (any thread), O = the thread that owns
- * the slot. Fields of different writers never share a cache line.
+ * Each field names its writers: C = collector, T = target (any thread), O = the slot's thread.
+ * Fields of different writers never share a cache line.
  */
 
 #include <stdatomic.h>
@@ -53,13 +53,13 @@ enum {
 
 // Options, set by the collector before the launch, never changed
 enum {
-	SEGMENT_FREE_STACKS = 1u << 0, // capture a stack for each free as well
+	SEGMENT_FREE_STACKS = 1u << 0, // capture a stack for each free, too
 	SEGMENT_EXACT_TIME = 1u << 1,  // a time event before every event
 	// The recording ends when the program says so (SEGMENT_CLOSED), and the program's exit waits
-	// until `owner` is let go of: then the file is there
+	// until `owner` is released: by then the file is there
 	SEGMENT_PROGRAM_WAITS = 1u << 2,
 	SEGMENT_NO_MAPPINGS = 1u << 3, // calls that map are not recorded
-	SEGMENT_LOOKS_EARLY = 1u << 4, // the look at the end is before exit handlers are called
+	SEGMENT_LOOKS_EARLY = 1u << 4, // the look at the end comes before exit handlers
 	SEGMENT_TREE = 1u << 5,        // one of the cells of a tree of processes
 };
 
@@ -74,15 +74,15 @@ struct wire_join {
 enum {
 	SEGMENT_OPEN = 1,   // record
 	SEGMENT_CLOSED = 2, // recording has ended, nobody reads any more: hooks pass through
-	// As SEGMENT_OPEN; a thread ends the program and waits until C has looked at it, for
-	// `end_wait_ms` at most. T sets it; C, or T when it has waited long enough, sets SEGMENT_OPEN
+	// As SEGMENT_OPEN; a thread is ending the program and waits up to `end_wait_ms` for C's look. T
+	// sets it; C, or T after that time, sets SEGMENT_OPEN
 	SEGMENT_ENDING = 3,
-	SEGMENT_LOOKING = 4, // the same because the program asks, and goes on
+	SEGMENT_LOOKING = 4, // the same at the program's request; it goes on afterwards
 };
 
 /**
- * struct wire_common.epoch: number << WIRE_EPOCH_SHIFT | owner. Each event belongs to the epoch
- * that its thread reads there between reserve and publish. The number only increases.
+ * struct wire_common.epoch: number << WIRE_EPOCH_SHIFT | owner. An event belongs to the epoch that
+ * its thread reads between reserve and publish. The number only increases.
  *
  *   owner 0      all threads' epoch: each event in it takes a stamp
  *   owner n      that of the thread in slot n - 1: all events in it are that thread's, in the order
@@ -107,7 +107,7 @@ static inline uint32_t wire_epoch_owner(uint64_t epoch) {
 	return (uint32_t)epoch & WIRE_EPOCH_OWNER;
 }
 
-/** The one that follows when an event comes that is not its owner's. */
+/** The epoch that follows when another thread than the owner has an event. */
 static inline uint64_t wire_epoch_of_all(uint64_t epoch) {
 	return wire_epoch(wire_epoch_number(epoch) + 1, 0);
 }
@@ -120,10 +120,9 @@ static inline uint64_t wire_epoch_of_all(uint64_t epoch) {
  *                    Only if the kernel trusts it as the clock of all processors
  *   STAMPS_COUNTED   the next number of wire_common.stamp, which begins above all of the clock
  *
- * It changes from the clock to the counter and never back: by C when the kernel no longer trusts
- * the clock, by T when the program forbids itself to read it (PR_SET_TSC). It is read after the
- * entry is reserved: a thread that still reads the clock does so before any event with a counted
- * stamp.
+ * It changes from clock to counter only: by C when the kernel no longer trusts the clock, by T when
+ * the program forbids itself to read it (PR_SET_TSC). It is read after the entry is reserved, so a
+ * thread that still reads the clock precedes every event with a counted stamp.
  */
 enum { STAMPS_CLOCK = 1, STAMPS_COUNTED = 2 };
 #define STAMPS_COUNTED_FROM (1ull << 62)
@@ -132,36 +131,36 @@ enum { STAMPS_CLOCK = 1, STAMPS_COUNTED = 2 };
 struct wire_child {
 	_Atomic uint32_t pid; // 0: free, WIRE_CHILD_CLAIMED: being filled in. Written last
 	uint32_t is_fork;     // 1: forked without exec, 0: a program of its own
-	uint32_t pid_space;   // inode of the namespace that the pid is of; 0: unknown
-	uint32_t n_announced; // how often: once, and at each exec since
-	uint64_t start_ticks; // when it was started, as /proc/PID/stat says; 0: unknown
+	uint32_t pid_space;   // inode of the pid's namespace; 0: unknown
+	uint32_t n_announced; // how often: once, and at each later exec
+	uint64_t start_ticks; // its start, from /proc/PID/stat; 0: unknown
 	char comm[16];
 	uint32_t why; // (reserved: enum rec_why, as the child itself knows it)
 	uint8_t reserved[28];
-	char exe[440]; // what /proc/self/exe links to, cut at the end, zero terminated
+	char exe[440]; // target of /proc/self/exe, cut at the end, zero-terminated
 };
 _Static_assert(sizeof(struct wire_child) == 512, "layout");
 #define WIRE_CHILD_CLAIMED UINT32_MAX
 
-// struct segment_header.exec: a program that is about to become another one, which the preloaded
-// recorder may not get into, waits for C to follow it
+// struct segment_header.exec: a program about to execute another one, which the preloaded recorder
+// may not get into, waits for C to follow it
 enum {
 	EXEC_NONE = 0,   // C does not follow: do not ask
 	EXEC_READY = 5,  // C: it would follow
 	EXEC_ASKED = 1,  // T: the main thread is about to exec, and waits
-	EXEC_SEIZED = 2, // C: its next program is looked at before it runs: go on
-	EXEC_FAILED = 3, // T: there was no exec after all
-	// C: the recorder was put into that program; a preloaded one keeps out, for good
+	EXEC_SEIZED = 2, // C: it will look at the next program before that runs: go on
+	EXEC_FAILED = 3, // T: the exec failed
+	// C: the recorder was put into that program; a preloaded one keeps out for good
 	EXEC_INJECTED = 4,
 };
 
-/** Anonymous memory of the program that is the recorder's. 0 bytes: none. */
+/** Anonymous memory in the program that is the recorder's. 0 bytes: none. */
 struct wire_range {
 	_Atomic uint64_t at, bytes;
 };
 enum { WIRE_N_OWN = 64 };
 
-/** Where a part of the segment lies. 0 bytes: it is not there. */
+/** Where a part of the segment lies. 0 bytes: absent. */
 struct wire_table {
 	uint64_t at, bytes;
 };
@@ -179,7 +178,7 @@ enum {
 
 /**
  * What the cells of a tree share, on a page of its own: one futex, one robust entry, one tick, one
- * order of events. Elsewhere it is that of the segment's own header.
+ * order of events. Without a tree it is in the segment's own header.
  */
 struct wire_common {
 	// ---- written by C while recording (one line)
@@ -196,7 +195,7 @@ struct wire_common {
 	// ---- the next stamp of STAMPS_COUNTED
 	_Alignas(64) _Atomic uint64_t stamp;
 
-	// ---- whose epoch it is, and where stamps come from; T and C, rarely
+	// ---- whose epoch it is, and the source of stamps; T and C, rarely
 	_Alignas(64) _Atomic uint64_t epoch;
 	_Atomic uint32_t stamps; // STAMPS_CLOCK ...
 };
@@ -213,11 +212,11 @@ struct segment_header {
 	uint32_t n_slots;
 	uint32_t module_capacity;
 	uint32_t node_capacity; // node budget: beyond it stacks fold to their deepest ancestor
-	uint32_t program_pid;   // as the target's own getpid() says
-	uint64_t start_ns;      // CLOCK_MONOTONIC when the recording began: zero of all times
-	uint32_t page_bytes;    // of the machine: protections and holes are whole ones of these
+	uint32_t program_pid;   // the target's own getpid()
+	uint64_t start_ns;      // CLOCK_MONOTONIC when recording began: zero of all times
+	uint32_t page_bytes;    // of the machine: unit of protections and holes
 	uint32_t process;       // of a tree: its number, from 1
-	uint32_t first_owner;   // of a tree: how many owners of epochs are before its first slot's
+	uint32_t first_owner;   // of a tree: owners of epochs before its first slot's
 	uint8_t reserved0[44];
 	struct wire_table tables[WIRE_N_TABLES];
 
@@ -226,11 +225,10 @@ struct segment_header {
 	// ---- written by C while recording (one line)
 	_Alignas(64) _Atomic uint32_t state; // SEGMENT_OPEN ...; T may set SEGMENT_CLOSED
 	_Atomic uint32_t no_syscalls;        // 1: the target is in seccomp mode 1
-	// 1: the target is in a sandbox of its own, so T makes no system call that programs can do
-	// without
+	// 1: the target is in a sandbox of its own, so T makes only system calls that all programs need
 	_Atomic uint32_t has_filter;
 	_Atomic uint32_t runtime_generation; // raised after a layout has come into force
-	_Atomic uint32_t end_wait_ms; // how long the program waits at its end at most. 0: not at all
+	_Atomic uint32_t end_wait_ms;        // the program's longest wait at its end. 0: none
 
 	// ---- written by T, atomically, rarely
 	_Alignas(64) _Atomic uint32_t n_images; // image ids are 1 .. n_images
@@ -244,37 +242,36 @@ struct segment_header {
 	_Atomic uint32_t clock_is_not_tsc;      // 1: times come from the system call or vdso clock
 	_Atomic uint32_t n_too_narrow;          // images whose address space cannot hold the segment
 	_Atomic uint32_t slot_hint;             // where the search for a free slot begins; C lowers it
-	_Atomic uint32_t n_marks;               // made so far, also those that found no room
+	_Atomic uint32_t n_marks;               // made so far, including those that found no room
 	_Atomic uint32_t exec;                  // EXEC_NONE ...; T and C change it in turn. A futex
-	_Atomic uint32_t n_claims; // slots that became SLOT_LIVE: raised before its first event
+	_Atomic uint32_t n_claims; // slots that became SLOT_LIVE: raised before a slot's first event
 
 	// ---- the trie's next id, on a line of its own: threads add to it
-	_Alignas(64) _Atomic uint32_t n_nodes; // ids 1 .. n_nodes - 1 are given out; 0 is the root
+	_Alignas(64) _Atomic uint32_t n_nodes; // ids 1 .. n_nodes - 1 are taken; 0 is the root
 
-	// ---- written by T at its start
-	// Where its threads can be sent (wire/resident.h): written by T at its start. 0: nowhere
+	// ---- written by T at its start: where its threads can be sent (wire/resident.h). 0: nowhere
 	_Alignas(64) _Atomic uint64_t errand_at; // struct errand, behind a stack
 	_Atomic uint64_t errand_code;
 
 	// ---- written by T: raised before each call that may take memory away from the program
 	_Alignas(64) _Atomic uint64_t unmap_epoch;
 
-	// ---- written by T, atomically: units and bytes of excerpts given out, also those that found
-	// no room; functions that have no unit. (fork_number is reserved)
+	// ---- written by T, atomically: units and bytes of excerpts taken, including those that found
+	// no room; functions without a unit. (fork_number is reserved)
 	_Alignas(64) _Atomic uint32_t n_units;
 	_Atomic uint32_t fork_number;
 	_Atomic uint64_t excerpt_used;
 	_Atomic uint64_t units_lost;
 	_Atomic uint64_t exec_ns;    // of the last exec, unless an image has announced itself since
 	_Atomic uint64_t hash_bytes; // of the trie's private tables, which fill quickly
-	_Atomic uint64_t runtime_mismatches; // stacks whose frames of a runtime were not found
-	// Of a runtime that has not begun: T waits until C has seen to it. C makes it 0 again. A futex
+	_Atomic uint64_t runtime_mismatches; // stacks in which a runtime's frames were not found
+	// Of a runtime that has not begun: T waits until C has looked at it. C resets it to 0. A futex
 	_Atomic uint32_t module_awaited;
 	_Atomic uint32_t n_units_read; // by C, at least once. A futex
 
 	_Alignas(64) struct wire_child children[WIRE_N_CHILDREN];
 
-	// ---- written by T: what of its memory is no part of the program's
+	// ---- written by T: what of its memory does not belong to the program
 	_Alignas(64) struct wire_range own[WIRE_N_OWN];
 };
 _Static_assert(offsetof(struct segment_header, tables) == 128, "layout");
@@ -287,7 +284,7 @@ _Static_assert(offsetof(struct segment_header, n_units) == 1024, "layout");
 _Static_assert(offsetof(struct segment_header, children) == 1088, "layout");
 _Static_assert(sizeof(struct segment_header) <= 9 * WIRE_PAGE_MOST, "layout");
 
-/** Entries from here on were never used: each is that of a process which was counted before. */
+/** Entries from here on were never used: a process is counted before it takes one. */
 static inline uint32_t wire_children_in_use(const struct segment_header *h) {
 	uint64_t n = (uint64_t)atomic_load(&h->n_children_forked) +
 			atomic_load(&h->n_children_executed);
@@ -295,8 +292,8 @@ static inline uint32_t wire_children_in_use(const struct segment_header *h) {
 }
 
 /**
- * A moment that the program gave a name (heaptrack_mark). The first WIRE_N_MARKS are kept, in the
- * order in which they were begun; one whose thread died in between stays without a time.
+ * A moment that the program named (heaptrack_mark). The first WIRE_N_MARKS are kept, in the order
+ * they were begun; one whose thread died meanwhile stays without a time.
  */
 enum { WIRE_MARK_NAME = 120 };
 struct wire_mark {
@@ -306,14 +303,14 @@ struct wire_mark {
 _Static_assert(sizeof(struct wire_mark) == 128, "layout");
 
 /**
- * A mapped object (executable, library, vdso), announced by the target when the first program
- * counter inside it is seen. An id is never re-used for other contents: another load of the same
- * file at the same place may take the old id, anything else takes a new one. The id is the index:
- * entry 0 is never used.
+ * A mapped object (executable, library, vdso), announced by the target when it first sees a program
+ * counter inside. Its id is its index; entry 0 is never used. An id is never re-used for other
+ * contents: the same file loaded again at the same place may take the old id, anything else takes a
+ * new one.
  */
 enum { WIRE_MODULE_PATH = 424 };
 
-// struct wire_module.kind: where code of it lies. All but MODULE_FILE are virtual (see `where`)
+// struct wire_module.kind: where its code lies. All but MODULE_FILE are virtual (see `where`)
 enum {
 	MODULE_FILE = 0,
 	MODULE_GENERATED = 1,
@@ -329,25 +326,23 @@ struct wire_module {
 	_Atomic uint32_t state; // 0: not yet whole, 1: whole. Written last (release)
 	uint32_t build_id_bytes;
 	uint8_t build_id[32]; // of the mapped image's PT_NOTE, cut at 32
-	uint16_t path_bytes;  // of the full path; if > WIRE_MODULE_PATH the path below is cut
-	uint8_t is_unloaded;  // T: known to be gone (dlclose)
+	uint16_t path_bytes;  // of the full path; if > WIRE_MODULE_PATH, `path` is cut
+	uint8_t is_unloaded;  // T: known to be unloaded (dlclose)
 	uint8_t kind;         // MODULE_FILE ...
-	uint16_t runtime;     // row of the table of layouts, of a virtual module. 0: none
+	uint16_t runtime;     // of a virtual module: row of the table of layouts. 0: none
 	uint8_t reserved[14];
-	// As the loader names it; of the executable what /proc/self/exe links to, empty if that is
-	// unknown
+	// As the loader names it; for the executable the target of /proc/self/exe, empty if unknown
 	char path[WIRE_MODULE_PATH];
 };
 _Static_assert(sizeof(struct wire_module) == 512, "layout");
 _Static_assert(offsetof(struct wire_module, path) == 88, "layout");
 
 /**
- * A node of the stack trie; its id is its index. `where` says which program counter (and in which
- * module), `parent` is the caller's node. Id 0 is the root: the empty stack. A node's parent is
- * published before it, `where` is written last (release). An id whose `where` is 0 for good is a
- * hole: its thread died in between. An insert that lost its race leaves a whole node that no event
- * names; two nodes for one stack are rare but legal. Ids of one recording are never re-used, over
- * images as well.
+ * A node of the stack trie; its id is its index. `where` holds the program counter and its module,
+ * `parent` is the caller's node. Id 0 is the root: the empty stack. A node's parent is published
+ * before it, `where` is written last (release). An id whose `where` stays 0 is a hole: its thread
+ * died meanwhile. An insert that lost its race leaves a whole node that no event names; two nodes
+ * for one stack are rare but legal. Ids are never re-used within a recording, even across images.
  */
 struct wire_node {
 	_Atomic uint64_t where;
@@ -356,17 +351,17 @@ struct wire_node {
 };
 _Static_assert(sizeof(struct wire_node) == 16, "layout");
 
-/** T has so much private memory for each node, in their order. */
+/** Bytes of private memory that T has per node, in the order of nodes. */
 enum { WIRE_LINK_BYTES = 8 };
 
 /**
  * where: bits 0..47 program counter, bit 48 WIRE_EXACT_PC, bits 49..63 module id (0: none known,
- * such as JIT code). A program counter is the return address as found on the stack (look up the
- * call at pc - 1), unless WIRE_EXACT_PC is set: then a signal interrupted right there.
+ * such as JIT code). A program counter is the return address found on the stack (look up the call
+ * at pc - 1), unless WIRE_EXACT_PC is set: then a signal interrupted right there.
  *
- * In a virtual module (MODULE_GENERATED ...) code has no fixed place. There bits 0..47 are not an
- * address: bits 25..47 number a unit, a function as its run-time knows it, bits 0..24 say where in
- * it (0: somewhere). WIRE_EXACT_PC is never set, and nothing is looked up at pc - 1.
+ * In a virtual module (MODULE_GENERATED ...) code has no fixed place, so bits 0..47 are no address:
+ * bits 25..47 number a unit (a function as its runtime knows it), bits 0..24 a place in it (0:
+ * anywhere). WIRE_EXACT_PC is never set, and nothing is looked up at pc - 1.
  *
  * The recorder's tables of program counters have keys without a module: no key is UINT64_MAX.
  */
@@ -378,8 +373,8 @@ enum { WIRE_LINK_BYTES = 8 };
 #define WIRE_UNIT_MAX     ((1u << (48 - WIRE_UNIT_SHIFT)) - 1)
 #define WIRE_POSITION_MAX ((1u << WIRE_UNIT_SHIFT) - 1)
 
-// "Program counters" that are marks
-#define WIRE_PC_TRUNCATED 1ull // stands outermost: callers beyond it could not be found
+// Marks in place of a program counter
+#define WIRE_PC_TRUNCATED 1ull // outermost: the callers beyond it could not be found
 
 static inline uint32_t wire_where_module(uint64_t where) {
 	return (uint32_t)(where >> WIRE_MODULE_SHIFT);
