@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-/** What objects of Nim's garbage collector (refc) are, by their types' symbols. Any thread. */
+/** Types of objects of Nim's garbage collector (refc), from the types' symbols. Any thread. */
 
 #include "runtimes/python.h"
 
@@ -13,9 +13,9 @@ struct nim_types { // for vec_* of base/vec.h
 	size_t n, capacity;
 };
 
-/** Add those of a program, whose names live in `arena`. */
+/** Add the types of a program; their names live in `arena`. */
 void nim_find_types(const struct elf_image *e, uint64_t bias, struct arena *arena,
 		struct nim_types *out);
 
-/** Have `out`, which knows no Python then, tell them: python_type_of. */
+/** Have `out`, which has no Python layout then, know them: python_type_of. */
 void nim_put_types(const struct nim_types *t, struct python_types *out);

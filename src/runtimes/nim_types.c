@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * With refc, objects of Nim's garbage collector begin with a count of references and the address of
- * their type, whose symbol has its name: NTIsession__HASH, NTIseqLsessionT__HASH for seq[session],
- * NTIrefsession__HASH for ref session. That of texts made at run time is strDesc.
+ * With refc, objects of Nim's garbage collector begin with a reference count and the address of
+ * their type, whose symbol holds its name: NTIsession__HASH, NTIrefsession__HASH for ref session,
+ * NTIseqLsessionT__HASH for seq[session]; strDesc for strings made at run time.
  */
 #include "runtimes/nim.h"
 

@@ -4,7 +4,7 @@
 
 // ---- excerpts
 
-/** The next piece that the recorder has copied. */
+/** The next piece that the recorder copied. */
 static struct slice next_piece(struct cursor *c) {
 	uint32_t bytes = cursor_u32(c), room = cursor_u32(c);
 	struct slice piece = cursor_bytes(c, room);
@@ -19,9 +19,9 @@ static uint64_t number_at(struct slice s, size_t at, size_t bytes) {
 	return value;
 }
 
-// ---- texts
+// ---- text
 
-/** What the characters stand for; half of a pair and what is no character becomes a mark. */
+/** The character at an index; lone surrogates and what is no character become U+FFFD. */
 static uint32_t character_at(struct slice s, size_t width, size_t i) {
 	enum { REPLACEMENT = 0xfffd };
 	uint32_t c = (uint32_t)number_at(s, i * width, width);
@@ -70,7 +70,7 @@ bool python_decode(struct slice excerpt, const struct wire_layout *l, struct pyt
 
 // ---- lines
 
-/** Six bits a byte, the low ones first. */
+/** Six bits per byte, the low ones first. */
 static uint32_t read_varint(struct cursor *c) {
 	uint32_t value = 0;
 	for (unsigned shift = 0;; shift += 6) {
@@ -87,7 +87,7 @@ static int32_t read_signed(struct cursor *c) {
 	return value & 1 ? -(int32_t)(value >> 1) : (int32_t)(value >> 1);
 }
 
-/** An entry's line, as the difference to that before it. `has_line`: it has one at all. */
+/** An entry's line relative to the one before. `has_line`: it has one at all. */
 static int32_t read_entry(struct cursor *c, unsigned kind, bool *has_line) {
 	int32_t delta;
 	*has_line = kind != 15;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The layouts of CPython's versions, and how one is found in a file. */
+/* The layouts of CPython's versions, and how to find one in a file. */
 #include "runtimes/python.h"
 
 #define NONE WIRE_NO_FIELD
@@ -14,7 +14,7 @@ static bool find_symbol(const struct elf_image *e, const char *name, struct elf_
 	return elf_symbols_find(&s, name, out);
 }
 
-/** The loop, and what the compiler has moved out of it, which may have a symbol or none. */
+/** The interpreter's loop, and what the compiler moved out of it, with or without a symbol. */
 static void find_ranges(const struct elf_image *e, uint64_t bias, struct wire_layout *l) {
 	struct elf_symbols s = elf_symbols_all(e);
 	struct elf_symbol symbol;
@@ -78,7 +78,7 @@ static bool load(const struct proof *p, uint64_t object, enum wire_python_field 
 	return object % 8 == 0 && read_at(p, object + p->layout->fields[field], value, sizeof *value);
 }
 
-/** Its frames end where C has called Python, and all others are of functions. */
+/** Its frames end where C called Python, and all others are of functions. */
 static bool has_frames(const struct proof *p, uint64_t thread) {
 	enum { FRAMES_MOST = 10000 };
 	const uint32_t *fields = p->layout->fields;
@@ -99,13 +99,13 @@ static bool has_frames(const struct proof *p, uint64_t thread) {
 	return ok && !frame && n_functions > 0 && mark == fields[PYTHON_MARK_OF_END];
 }
 
-/** Of any interpreter's. */
+/** True if any interpreter has one. */
 static bool has_thread_with_frames(const struct proof *p, uint64_t interpreter) {
 	enum { MOST = 1 << 14 };
 	uint64_t thread, id, self;
 	bool ok = load(p, interpreter, PYTHON_THREADS, &thread);
 	for (unsigned i = 0; ok && i < MOST; i++) {
-		// Its number is where its thread's own data are, which begin with that
+		// A thread's id is where its thread-local data are, which begin with their own address
 		if (thread && load(p, thread, PYTHON_THREAD_ID, &id) &&
 				read_at(p, id, &self, sizeof self) && self == id && has_frames(p, thread)) {
 			return true;
@@ -123,7 +123,7 @@ const char *python_prove(const struct wire_layout *layout, const struct program_
 	const struct proof p = {layout, memory};
 	char type[8] = "";
 	uint64_t name, interpreter;
-	enum { TYPE_NAME = 24 }; // of every version's type objects
+	enum { TYPE_NAME = 24 }; // in every version
 	if (!read_at(&p, layout->code_type + TYPE_NAME, &name, sizeof name) ||
 			!read_at(&p, name, type, sizeof type) || memcmp(type, "code", sizeof "code") != 0) {
 		return "its type of code objects is not where it should be";

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a block is, by its first words: an object has a count of references and its type, and
- * before these, as the type says, two words of the garbage collector and two for its attributes.
- * The table of a dict is no object, but says how large it is.
+ * The type of a block, from its first words. An object has a reference count and its type; before
+ * these, as the type's flags say, two words of the garbage collector and two for attributes. The
+ * table of a dict is no object, but gives its size.
  *
- * A type is what has `type` for its type, or a metaclass: a type of types, whose type is `type`.
+ * A type is what has `type` for its type, or a metaclass: a type whose instances are types.
  */
 #include "runtimes/python.h"
 
@@ -15,7 +15,7 @@ enum {
 	HAS_ATTRIBUTES = 3 << 3,
 	IS_COLLECTED = 1 << 14,
 	IS_METACLASS_SHIFT = 31,
-	REFERENCES_MOST = 1 << 20, // addresses are larger; or those of what is never freed
+	REFERENCES_MOST = 1 << 20, // addresses are larger; so are counts of immortal objects
 	PAGE_BYTES = 4096,
 	NO_TYPE = 7, // else words before an object, and its name << 3
 };
@@ -46,7 +46,7 @@ static uint64_t meet_type(const struct python_types *t, uint64_t at) {
 	return id != 0 ? id << 3 | before : NO_TYPE;
 }
 
-/** A count of references; sizes, each as a logarithm in a byte, and kind; room and entries left. */
+/** A reference count; sizes, each a logarithm in a byte, and kind; room and entries left. */
 static bool is_dict_table(const uint64_t words[PYTHON_HEAD_WORDS], uint64_t bytes) {
 	enum { HEAD = 32, SIZE_LOG_MOST = 40, WITH_HASH = 24, WITHOUT = 16 };
 	uint64_t size_log = words[1] & 0xff, index_log = words[1] >> 8 & 0xff;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * From what the recorder saw of a frame to the calls that it stands for, and their names.
+ * From what the recorder saw of a frame to the calls it stands for, and their names.
  *
- * A SharedFunctionInfo, one for each function in the source, has a string, or a ScopeInfo, whose
- * parts follow each other as its flags say:
+ * A SharedFunctionInfo, one per function in the source, has a string, or a ScopeInfo of these
+ * parts, as its flags say:
  *
  *   flags, parameters, n, (start, end), (a module's number), n names or one table, n infos,
  *   (class variable), (name, slot), (inferred name), (start, end), ...
@@ -19,7 +19,7 @@
 enum {
 	MAX_NAME = 256,
 	MAX_FILE = 4096,
-	MAX_INLINE_NAMES = 75, // so many names of variables or more stand in a table of their own
+	MAX_INLINE_NAMES = 75, // from so many variables on, their names are in a table of their own
 	FIRST_SLOT = 8,
 };
 
@@ -33,7 +33,7 @@ enum {
 	KIND_MASK = 0x1f,
 };
 
-// Kinds of functions that are none in the source
+// Kinds of functions that the source does not contain
 enum { INSTANCE_MEMBERS = 24, STATIC_MEMBERS = 25 };
 
 static uint64_t scope_slot(struct v8_heap *h, uint64_t scope, int64_t slot) {
@@ -47,7 +47,7 @@ static void read_scope(struct v8_heap *h, uint64_t scope, struct v8_shared *out)
 	if (n < 0) {
 		return;
 	}
-	// A number in a word, or 32 bits of one
+	// A small integer (Smi) in the upper half, or 32 bits
 	uint32_t flags = (uint32_t)((word & UINT32_MAX) == 0 ? word >> 32 : word);
 	out->kind = flags >> KIND_SHIFT & KIND_MASK;
 	int64_t at = l->scope_first_names;
@@ -84,12 +84,11 @@ bool v8_shared_of(struct v8_heap *h, uint64_t object, struct v8_shared *out) {
 
 // ---- names from the source
 
-/** The characters of a script. */
 static bool source_of(struct v8_heap *h, uint64_t script, struct v8_chars *out) {
 	return v8_string_chars(h, v8_word(h, script, h->layout->script_source), out);
 }
 
-/** What a function is assigned to, or is an argument of, by what stands before its parameters. */
+/** What a function is assigned to, or an argument of, from the text before its parameters. */
 static bool name_from_source(const char *before, struct buffer *out) {
 #define GAP "[[:space:]]*"
 	static const char *const forms[] = {
@@ -130,7 +129,7 @@ static bool put_source_name(struct v8_heap *h, const struct v8_shared *s, struct
 
 // ---- names
 
-/** As UTF-8. True: it is from the source alone. */
+/** In UTF-8. True: it comes from the source alone. */
 static bool function_name(struct v8_heap *h, const struct v8_shared *s, struct buffer *out) {
 	if (s->kind == INSTANCE_MEMBERS || s->kind == STATIC_MEMBERS) {
 		buffer_text(out,
@@ -152,14 +151,14 @@ static bool function_name(struct v8_heap *h, const struct v8_shared *s, struct b
 
 // ---- scripts
 
-/** The ends of the lines of a source, as far as it can be read. */
+/** The ends of a source's lines, as far as it can be read. */
 static void read_lines(struct v8_heap *h, const struct v8_chars *source, struct v8_script *out) {
 	uint16_t some[V8_CHARS];
 	uint32_t n, last = 0;
 	while ((n = v8_take_chars(h, source, out->n_read, some)) > 0) {
 		for (uint32_t i = 0; i < n; i++, out->n_read++) {
 			uint32_t c = some[i];
-			out->ends.n -= c == '\n' && last == '\r' && out->ends.n > 0; // they are one
+			out->ends.n -= c == '\n' && last == '\r' && out->ends.n > 0; // a CR LF is one end
 			if (c == '\n' || c == '\r' || c == 0x2028 || c == 0x2029) {
 				(void)vec_add(&out->ends, out->n_read);
 			}
@@ -169,8 +168,7 @@ static void read_lines(struct v8_heap *h, const struct v8_chars *source, struct 
 }
 
 /**
- * The number of a script among the heap's, of which the ends of its lines are known from then on.
- * -1: it cannot be read.
+ * The index of a script among the heap's, which from then on have its line ends. -1: unreadable.
  */
 static int32_t script_of(struct v8_heap *h, uint64_t script) {
 	const struct v8_layout *l = h->layout;
@@ -197,7 +195,7 @@ static int32_t script_of(struct v8_heap *h, uint64_t script) {
 uint32_t v8_script_line(const struct v8_heap *h, int32_t script, int32_t position) {
 	const struct v8_script *s = script < 0 ? NULL : &h->scripts.items[script];
 	if (!s || position < 0 || (uint32_t)position > s->n_read) {
-		return 0; // behind what could be read there may be more lines
+		return 0; // there may be more lines behind what could be read
 	}
 	size_t line = sorted_first(s->ends.items, s->ends.n, (uint32_t)position);
 	return (uint32_t)line + (uint32_t)s->first_line + 1;
@@ -236,12 +234,12 @@ static struct v8_named name_call(struct v8_heap *h, const struct v8_shared *s, i
 	return out;
 }
 
-/** Is a position, if it is known, one of the function's? */
+/** Is a position, if known, within the function? */
 static bool is_within(const struct v8_shared *s, int32_t position) {
 	return position < 0 || s->end < 0 || (position >= s->start && position <= s->end);
 }
 
-/** May the calls be those of `own`'s code? Other code may have come to lie there. */
+/** May the calls be those of `own`'s code? Other code may have moved there. */
 static bool are_of(struct v8_heap *h, const struct v8_shared *own, const struct v8_call *calls,
 		uint32_t n) {
 	struct v8_shared s = {0};
@@ -282,7 +280,7 @@ uint32_t v8_name_calls(struct v8_heap *h, const struct v8_shared *own, uint64_t 
 
 // ---- units
 
-/** Most functions' parameters begin so. Of a wrong layout some 3 in 100 do. */
+/** Most functions' parameters begin so. With a wrong layout, about 3 in 100 do. */
 static bool begins_as_function(struct v8_heap *h, const struct v8_shared *s) {
 	struct v8_chars source;
 	uint16_t some[V8_CHARS];
@@ -290,7 +288,7 @@ static bool begins_as_function(struct v8_heap *h, const struct v8_shared *s) {
 			v8_take_chars(h, &source, (uint32_t)s->start, some) > 0 && some[0] == '(';
 }
 
-/** Is it still what the recorder has seen there? */
+/** Is it still what the recorder saw there? */
 static bool is_same(struct v8_heap *h, const struct v8_shared *s, const struct wire_unit *u) {
 	const struct v8_layout *l = h->layout;
 	uint64_t code = u->identity[2]; // other code may lie there by now
@@ -306,7 +304,7 @@ static bool is_same(struct v8_heap *h, const struct v8_shared *s, const struct w
 	return is_there && u->identity[0] == number;
 }
 
-/** The table of a function's bytecode. False: it is that of another one, or none. */
+/** The table of a function's bytecode. False: there is none, or it is another function's. */
 static bool read_positions(struct v8_heap *h, const struct v8_shared *s, uint64_t bytecode,
 		struct arena *texts, struct slice *out) {
 	SCOPED(buffer) table = {0};

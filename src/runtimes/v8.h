@@ -3,40 +3,40 @@
 /**
  * Names functions of JavaScript in the memory of a program that embeds V8, such as node.
  *
- * Needs no V8, runs nothing in the program, and trusts nothing. One struct v8_heap per program; not
- * for use by several threads at once.
+ * Needs no V8, runs nothing in the program, and trusts nothing. One struct v8_heap per program,
+ * used by one thread at a time.
  */
 
 #include "elf/image.h"
 #include "wire/runtime.h"
 
 /**
- * What must be known of a build of V8 to read its frames and objects. It comes from the build's own
- * data for debuggers (symbols v8dbg_*), its version, and constants by version for what it does not
- * tell (v8_layout.def). Whether it fits is only known when objects of the program have been read.
+ * What reading frames and objects of a build of V8 takes. It comes from the build's own data for
+ * debuggers (symbols v8dbg_*), its version, and constants per version for the rest (v8_layout.def).
+ * Whether it fits is known only once objects of the program have been read.
  */
 struct v8_layout {
 #define FIELD(name, symbol, how) int32_t name;
 #include "runtimes/v8_layout.def"
 	const char *contradicted;   // a symbol whose value differs from an earlier one's
-	int32_t of_major, of_minor; // the version whose constants are used: that, or an earlier one
+	int32_t of_major, of_minor; // whose constants are used: this version, or an earlier one
 
-	// Code of the builtins, as addresses of the image until it is placed
+	// Code of the builtins: addresses in the image until it is placed
 	uint64_t builtins, builtins_bytes;
-	uint64_t builtins_pointer; // 0, or where the address is once the image is loaded
-	uint64_t interpreter[2];   // likewise, once it is placed: where functions in bytecode return to
+	uint64_t builtins_pointer; // 0, or where their address is once the image is loaded
+	uint64_t interpreter[2];   // the same, once it is placed: where functions in bytecode return to
 
 	uint32_t n_bytecodes, n_opcodes;
 	uint8_t bytecode_bytes[3][256]; // with operands of 1, 2 and 4 bytes
 	uint8_t operands[64];           // of the opcodes of frame translations
 };
 
-/** The layout of the V8 in an executable or library. ERR_NOT_FOUND: there is none in it. */
+/** The layout of the V8 in an executable or library. ERR_NOT_FOUND: it contains none. */
 bool v8_layout_of_image(const struct elf_image *e, struct v8_layout *out, struct err *err);
 
 /**
- * Find the builtins in the program, where the image is loaded at `bias`, and the interpreter in
- * them. `out`: what the recorder must know of it.
+ * Find the builtins in the program, where the image is loaded at `bias`, and in them the
+ * interpreter. `out` receives what the recorder must know of it.
  */
 bool v8_layout_place(struct v8_layout *l, const struct elf_image *e, uint64_t bias,
 		const struct program_memory *memory, struct wire_layout *out, struct err *err);
@@ -51,23 +51,23 @@ struct v8_script {
 
 enum { V8_BLOCK_BYTES = 512, V8_BLOCKS = 32 };
 
-/** Memory as it was read; 0: none. It never spans two pages. */
+/** Memory as read; address 0: none. It never spans two pages. */
 struct v8_block {
 	uint64_t at;
 	uint8_t bytes[V8_BLOCK_BYTES];
 };
 
-/** To be finished. */
+/** Freed with v8_heap_finish. */
 struct v8_heap {
 	const struct v8_layout *layout;
 	struct program_memory memory;
 	struct v8_block blocks[V8_BLOCKS]; // by address: objects are small, and read word by word
-	uint32_t steps;                    // reads that are left
-	bool has_failed;                   // a read has, since this was last cleared
-	uint32_t isolate;                  // whose objects are read; numbers of scripts are its own
+	uint32_t steps;                    // reads left
+	bool has_failed;                   // a read has failed since this was last cleared
+	uint32_t isolate;                  // whose objects are read; scripts are numbered per isolate
 	uint64_t code_map; // the first word of all Code objects, once one was found; else 0
 	VEC(struct v8_script) scripts;
-	VEC(uint64_t) copies; // where the code of builtins has been copied to
+	VEC(uint64_t) copies; // where builtins' code has been copied to
 };
 
 void v8_heap_finish(struct v8_heap *h);
@@ -76,27 +76,24 @@ struct v8_named {
 	struct slice function, file; // may be empty
 	uint32_t line;               // 0: not known
 	int32_t script;              // of v8_script_line; -1: none
-	bool is_guess;               // the name, from what stands before the function in the source
+	bool is_guess;               // the name, taken from the source before the function
 	bool is_top_level;           // of its script
 };
 
 enum { V8_MAX_FRAMES = 32, V8_STEPS = 100000 };
 
-/** A unit (wire/runtime.h) that was read: the functions it stands for, the innermost first. */
+/** A unit (wire/runtime.h) as read: the functions it stands for, innermost first. */
 struct v8_unit {
 	const struct v8_named *frames;
-	uint32_t n;             // more than 1 if some are inlined; 0: it is no frame of a function
-	struct slice positions; // of bytecode, whose one frame has a line by them
-	bool is_vague;          // its code was not found there: that may be moving
+	uint32_t n;             // more than 1 if some are inlined; 0: it is no function's frame
+	struct slice positions; // of bytecode: give its one frame a line
+	bool is_vague;          // its code was not found: it may be moving
 	bool is_proof;          // its source begins as functions do: the layout fits
 };
 
-/**
- * Read the objects of a unit, soon after it was made: they may move, and die. Texts and tables live
- * in `texts`. False: they are no longer there.
- */
+/** Read a unit's objects, soon after it was made; texts and tables go to `texts`. False: gone. */
 bool v8_unit_read(struct v8_heap *h, const struct wire_unit *u, struct arena *texts,
 		struct v8_unit *out);
 
-/** The line of a position of wire/segment.h in bytecode. 0: not known. */
+/** The line of a position in bytecode, as in wire/segment.h. 0: not known. */
 uint32_t v8_unit_line(const struct v8_heap *h, const struct v8_unit *u, uint32_t position);

@@ -7,16 +7,16 @@
  *   optimized     pc -> source position table of the code, with inlined functions
  *                 or, as Maglev's is empty: pc -> safepoint -> deoptimization exit (see there)
  *
- * A source position table is pairs of numbers: how far on in the code, how far on in the source. A
- * position is, from the lowest bit on: 1 bit, 30 bits of offset + 1, 16 bits of inlining + 1.
+ * A source position table is pairs of increments, in the code and in the source. A position is,
+ * from the lowest bit: 1 bit, 30 bits of offset + 1, 16 bits of inlining + 1.
  */
 #include "runtimes/v8_parts.h"
 
 enum {
 	MAX_BYTECODE = 16 << 20, // bytes of a function
-	CHUNK = 256 << 10,       // V8 takes memory for code in such pieces
+	CHUNK = 256 << 10,       // V8 takes memory for code in such chunks
 	BLOCK = 4096,
-	WRAPPED = 8, // from 13.6 on, code has its function in an object of its own
+	WRAPPED = 8, // since 13.6, code has its function in a separate object
 };
 
 // ---- positions
@@ -25,7 +25,7 @@ static int32_t offset_of(uint64_t position) {
 	return (int32_t)(position >> 1 & 0x3fffffff) - 1;
 }
 
-/** The index of the inlined call; -1: none. */
+/** The index of the inlined call, or -1. */
 static int32_t inlining_of(uint64_t position) {
 	return (int32_t)(position >> 31 & 0xffff) - 1;
 }
@@ -35,13 +35,13 @@ static int64_t take_signed(struct cursor *c) {
 	return (int64_t)(n >> 1 ^ -(n & 1));
 }
 
-/** The last position of a table that is not beyond `offset` in the code; 0: there is none. */
+/** The last position of a table at or before `offset` in the code, or 0. */
 static uint64_t position_at(struct slice table, int64_t offset) {
-	int64_t at = -1; // where a function is entered
+	int64_t at = -1; // function entry
 	uint64_t sum = 0, found = 0;
 	for (struct cursor c = cursor_init(table); cursor_left(&c) > 0; found = sum) {
 		int64_t code = (int32_t)take_signed(&c);
-		at += code >= 0 ? code : -(code + 1); // a negative one starts no statement
+		at += code >= 0 ? code : -(code + 1); // negative: starts no statement
 		sum += (uint64_t)take_signed(&c);
 		if (c.failed || at > offset) {
 			break;
@@ -99,7 +99,7 @@ bool v8_code_at(struct v8_heap *h, uint64_t pc, uint64_t function, struct v8_cod
 			read_code(h, v8_word(h, function, h->layout->function_code), pc, out)) {
 		return true;
 	}
-	// From the address downwards, not beyond the piece of memory that it lies in
+	// Downwards from the address, within the chunk of memory that it lies in
 	for (uint64_t at = pc & ~(uint64_t)(BLOCK - 1); at >= BLOCK; at -= BLOCK) {
 		if (!v8_bytes(h, at, block, BLOCK)) {
 			return false;
@@ -119,14 +119,14 @@ bool v8_code_at(struct v8_heap *h, uint64_t pc, uint64_t function, struct v8_cod
 // ---- baseline
 
 static uint32_t bytecode_bytes(const struct v8_layout *l, const uint8_t *at, size_t left) {
-	// 0 and 2 double the size of the operands, 1 and 3 make it four times as large
+	// 0 and 2 double the size of the operands, 1 and 3 quadruple it
 	bool is_prefix = at[0] < 4;
 	uint32_t scale = !is_prefix ? 0 : at[0] % 2 == 0 ? 1 : 2;
 	uint32_t bytes = is_prefix && left < 2 ? 0 : l->bytecode_bytes[scale][at[is_prefix]];
 	return bytes ? bytes + is_prefix : 0;
 }
 
-/** The offset of the bytecode whose code ends at or behind `pc`, counted from the code's start. */
+/** The offset of the bytecode whose code, counted from its start, ends at or behind `pc`. */
 static int64_t find_bytecode(const struct v8_layout *l, const struct buffer *table,
 		const struct buffer *code, uint64_t pc) {
 	struct cursor c = cursor_init(buffer_view(table));
@@ -141,7 +141,7 @@ static int64_t find_bytecode(const struct v8_layout *l, const struct buffer *tab
 	return -1;
 }
 
-/** The position of a place in baseline code; -1: not known. */
+/** The position of a place in baseline code, or -1. */
 static int32_t baseline_position(struct v8_heap *h, const struct v8_code *c, uint64_t pc) {
 	const struct v8_layout *l = h->layout;
 	SCOPED(buffer) table = {0};
@@ -162,16 +162,15 @@ static int32_t baseline_position(struct v8_heap *h, const struct v8_code *c, uin
 // ---- deoptimization exits
 
 /*
- * The frames that a call in optimized code stands for, as V8 itself finds them when it prints a
- * stack.
+ * The frames that a call in optimized code stands for, as V8 itself finds them to print a stack.
  *
- * Behind the code lies a table of safepoints. One with an exit has, as 1 to 4 bytes each: the
- * return address, the index of the exit + 1, the address of the exit's code + 1. The last stands in
- * the exit itself as well, so that the three prove each other wherever they are.
+ * A table of safepoints follows the code. One with an exit holds, in 1 to 4 bytes each: the return
+ * address, the exit's index + 1, the exit's code address + 1. The last is in the exit as well, so
+ * the three prove each other wherever they are.
  *
- * An exit names a translation: operations of one byte with numbers, from BEGIN to the next BEGIN,
- * frames with what they hold, the outermost first. Operations that are those of an earlier
- * translation at the same place are not repeated but counted.
+ * An exit names a translation: one-byte operations with numbers, from BEGIN to the next BEGIN:
+ * frames and what they hold, outermost first. Operations that repeat those of an earlier
+ * translation are only counted.
  */
 enum {
 	MAX_METADATA = 1 << 20,
@@ -186,7 +185,7 @@ static uint32_t number_of(const uint8_t *at, uint32_t bytes) {
 	return n;
 }
 
-/** The exit whose three numbers begin here, with these sizes. False: they prove nothing. */
+/** The exit whose three numbers, of these sizes, begin here. False: they prove nothing. */
 static bool is_exit(struct v8_heap *h, uint64_t data, struct slice s, uint32_t at, uint32_t of_pc,
 		uint32_t of_index, int32_t *translation) {
 	if (s.size < 2 * of_pc + of_index || number_of(s.data, of_pc) != at) {
@@ -228,13 +227,13 @@ static bool read_operation(const struct v8_layout *l, struct cursor *c, uint32_t
 	}
 	for (uint32_t i = 0; i < l->operands[opcode]; i++) {
 		uint32_t n = (uint32_t)cursor_varint(c), size = n >> 1;
-		// only how far the earlier translation lies back has no sign
+		// only the distance back to the earlier translation has no sign
 		out->operands[i] = (int32_t)(is_begin(l, opcode) && i == 0 ? n : n & 1 ? 0 - size : size);
 	}
 	return !c->failed;
 }
 
-/** A translation, and the one whose operations it shares. They are gone through side by side. */
+/** A translation, and the one whose operations it shares. They are read side by side. */
 struct translation {
 	const struct v8_layout *layout;
 	struct cursor own, earlier;
@@ -261,7 +260,7 @@ static bool translation_open(struct translation *t, const struct v8_layout *l, s
 	return is_begun && back <= at;
 }
 
-/** The next operation. False: the translation is over, or is none. */
+/** The next operation. False: the translation is over, or invalid. */
 static bool translation_next(struct translation *t, struct operation *out) {
 	const struct v8_layout *l = t->layout;
 	struct operation other;
@@ -279,7 +278,7 @@ static bool translation_next(struct translation *t, struct operation *out) {
 	return ok && !is_begin(l, other.opcode);
 }
 
-/** A frame of the interpreter: offset in the bytecode, function, bytecode. */
+/** An interpreter's frame: offset in the bytecode, function, bytecode. */
 static bool call_of(struct v8_heap *h, uint64_t data, const struct operation *o,
 		struct v8_call *out) {
 	uint64_t literals = v8_element(h, data, h->layout->inlined_literals);
@@ -311,7 +310,7 @@ static uint32_t exit_calls(struct v8_heap *h, const struct v8_code *c, uint64_t 
 		if (n == V8_MAX_FRAMES || !call_of(h, data, &o, &call)) {
 			return 0;
 		}
-		memmove(out + 1, out, n++ * sizeof *out); // the innermost first
+		memmove(out + 1, out, n++ * sizeof *out); // innermost first
 		out[0] = call;
 	}
 	return n;
@@ -359,7 +358,7 @@ uint32_t v8_code_calls(struct v8_heap *h, uint64_t pc, uint64_t function,
 	SCOPED(buffer) table = {0};
 	struct v8_code c;
 	bool is_found = v8_code_at(h, pc, function, &c);
-	h->has_failed = false; // what only looks like an object was looked at, too
+	h->has_failed = false; // words that only look like objects were read, too
 	if (is_found && c.kind == l->code_kind_baseline) {
 		out[0] = (struct v8_call){.position = baseline_position(h, &c, pc)};
 		return 1;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * V8's heap. A word is a number in its upper half, or the address of an object plus one (plus three
- * for a weak reference). An object's first word is its map, which has the type of the object.
- * While the heap is compacted, the first word of the old copy is the address of the new one, whose
- * low bits are 0; all other words of the old copy still stand.
+ * for a weak reference). An object's first word is its map, which holds its type. While the heap is
+ * compacted, the first word of an old copy is the address of the new one, with its low bits 0; its
+ * other words are still intact.
  */
 #include "runtimes/v8_parts.h"
 
@@ -15,7 +15,7 @@ void v8_forget(struct v8_heap *h) {
 	}
 }
 
-/** The block that holds them all, read now or before. NULL: there is none, or not all of it. */
+/** The block that holds all of these bytes, read now or before. NULL: no one does. */
 static const uint8_t *block_of(struct v8_heap *h, uint64_t address, size_t n) {
 	uint64_t at = address & -(uint64_t)V8_BLOCK_BYTES;
 	struct v8_block *block = &h->blocks[at / V8_BLOCK_BYTES % V8_BLOCKS];
@@ -55,7 +55,7 @@ int32_t v8_number_of(uint64_t word) {
 	return (word & UINT32_MAX) == 0 ? (int32_t)(word >> 32) : V8_NO_NUMBER;
 }
 
-/** The address of a part of an object; a weak reference is one like any other. */
+/** The address of a part of an object; a weak reference counts like any other. */
 static uint64_t part_of(uint64_t object, int64_t offset) {
 	return (object & ~(uint64_t)3) + (uint64_t)offset;
 }
@@ -114,13 +114,13 @@ bool v8_is_type(struct v8_heap *h, uint64_t *object, int32_t type) {
 
 // ---- strings
 
-/** The type of a string. -1: it is none. */
+/** The type of a string, or -1. */
 static int32_t string_type(struct v8_heap *h, uint64_t *object) {
 	int32_t type = v8_type(h, object);
 	return type < h->layout->type_first_nonstring ? type : -1;
 }
 
-/** The string in which the characters of one that has none itself begin, unless in pieces. */
+/** The string that holds the start of the characters of an indirect one, unless it is in pieces. */
 static uint64_t next_string(struct v8_heap *h, uint64_t string, int32_t form, uint32_t *from) {
 	const struct v8_layout *l = h->layout;
 	if (form == l->string_is_thin) {
@@ -182,7 +182,7 @@ bool v8_put_chars(struct v8_heap *h, const struct v8_chars *chars, size_t max, s
 		n = v8_take_chars(h, chars, at, some);
 		for (uint32_t i = 0; i < n; i++) {
 			uint32_t c = some[i], low = i + 1 < n ? some[i + 1] : 0;
-			if (c >> 11 == 0x1b) { // half of a pair, or one alone
+			if (c >> 11 == 0x1b) { // half of a pair, or a lone one
 				bool is_pair = c < 0xdc00 && low >> 10 == 0x37;
 				c = is_pair ? 0x10000 + ((c & 0x3ff) << 10) + (low & 0x3ff) : 0xfffd;
 				i += is_pair;

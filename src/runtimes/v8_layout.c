@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The layout of a build of V8. Symbols win over constants; of the constants the newest that is not
- * newer than the build. What a newer version may have moved is refused only if it contradicts: the
- * proof is in the program.
+ * newer than the build. A newer version is refused only if something contradicts: the proof is in
+ * the program.
  */
 #include "runtimes/v8_parts.h"
 #include "v8_machine.h"
@@ -19,7 +19,7 @@ static const struct {
 };
 
 static const struct {
-	int32_t version; // in their order
+	int32_t version; // ascending
 	size_t offset;
 	int32_t value;
 } constants[] = {
@@ -45,14 +45,14 @@ static int32_t *field_at(struct v8_layout *l, size_t offset) {
 	return (int32_t *)((char *)l + offset);
 }
 
-/** False, and what of it cannot be used. */
+/** Always false, with an error that says what cannot be used. */
 static bool refuse(const struct v8_layout *l, struct err *err, const char *what, const char *how) {
 	return err_set(err, ERR_UNSUPPORTED, "V8 %d.%d: %s %s", l->major, l->minor, what, how);
 }
 
 // ---- from symbols
 
-/** Classes and types go on with what differs between versions. */
+/** Symbols of classes and types end in what differs between versions. */
 static bool is_symbol_of(const char *name, const char *wanted) {
 	if (strncmp(wanted, "class_", 6) == 0 || strncmp(wanted, "type_", 5) == 0) {
 		return strncmp(name, wanted, strlen(wanted)) == 0;
@@ -71,7 +71,7 @@ void v8_symbols_add(struct v8_layout *told, const char *symbol, int32_t value) {
 	}
 }
 
-/** Constants for what the build does not tell, in the order of versions. */
+/** Constants for what the build does not say, in the order of versions. */
 static void add_constants(struct v8_layout *l) {
 	struct v8_layout told = *l;
 	for (size_t i = 0; i < N_CONSTANTS && constants[i].version <= (l->major << 8 | l->minor); i++) {
@@ -126,10 +126,10 @@ static uint64_t number_at(const struct elf_image *e, uint64_t address, size_t by
 
 struct tables {
 	struct v8_layout told;
-	struct elf_symbol at[N_PLACES]; // address 0: there is none
+	struct elf_symbol at[N_PLACES]; // address 0: none
 };
 
-/** A number, a table, or a few instructions: of what else there is not even the name is read. */
+/** Is it a number, a table, or a few instructions? Of all else not even the name is read. */
 static bool may_be_wanted(const struct elf_symbol *s) {
 	enum { FUNCTION_MOST = 16, NUMBER = sizeof(int32_t), TABLE_LEAST = 64 };
 	return s->section != 0 &&
@@ -183,7 +183,7 @@ static bool find_builtins(const struct tables *t, const struct elf_image *e, str
 }
 
 bool v8_layout_of_image(const struct elf_image *e, struct v8_layout *out, struct err *err) {
-	// What is exported says all of most builds, and is in memory already: it has been linked
+	// Exported symbols suffice for most builds, and are in memory already, as they were linked
 	static const uint32_t kinds[] = {SHT_DYNSYM, SHT_SYMTAB};
 	struct tables t = {0};
 	bool ok = false;
@@ -203,8 +203,8 @@ bool v8_layout_of_image(const struct elf_image *e, struct v8_layout *out, struct
 // ---- in a program
 
 /**
- * Where the interpreter goes on after what it called: the only address that a frame of bytecode can
- * have. There it takes bytecode array and offset from the frame. A second one is for profiling.
+ * Where the interpreter goes on after a call: the only address that a frame of bytecode can have.
+ * There it takes bytecode array and offset from the frame. A second one is for profiling.
  */
 static bool find_interpreter(const struct elf_image *e, uint64_t builtins, struct v8_layout *l) {
 	static const char code[] = V8_CALL V8_GOES_ON;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * What V8's files share: its heap's words, objects and strings, code, functions and scripts.
+ * What V8's files share: words, objects and strings of its heap, code, functions and scripts.
  *
  * Nothing that is read is trusted: it may have moved, or never have been what it seems. All readers
- * are bounded and give up instead of going in circles: a heap spends at most `steps` reads.
+ * are bounded and give up rather than run in circles: a heap spends at most `steps` reads.
  */
 
 #include "runtimes/v8.h"
 
 // ---- layouts
 
-/** A symbol, v8dbg_* or a part of the version, and its value: for a layout, zeroed at first. */
+/** Add a symbol, v8dbg_* or a part of the version, and its value to `told`, zeroed at first. */
 void v8_symbols_add(struct v8_layout *told, const char *symbol, int32_t value);
 
 /** False: something is missing or contradicts the rest; `err` says what. */
@@ -19,19 +19,19 @@ bool v8_symbols_layout(const struct v8_layout *told, struct v8_layout *out, stru
 
 // ---- the heap
 
-/** From now on memory is read anew: what was read is to be checked against what there is by now. */
+/** Read memory anew from now on, to check what was read against what is there by now. */
 void v8_forget(struct v8_heap *h);
 
-/** `n` bytes at an address. False: they cannot be read, or the steps are used up. */
+/** `n` bytes at an address. False: unreadable, or the steps are used up. */
 bool v8_bytes(struct v8_heap *h, uint64_t address, void *out, size_t n);
 
-/** Does the word look like a pointer to an object, and not like a number? */
+/** Does the word look like a pointer to an object rather than a number? */
 bool v8_is_object(uint64_t word);
 
-/** What cannot be read, or is none: neither an object nor a number. */
+/** Stands for an unreadable word, and for a word that is no number. */
 enum { V8_NOTHING = 1, V8_NO_NUMBER = INT32_MIN };
 
-/** The number that a word holds, unless it is a pointer. */
+/** The number that a word holds, or V8_NO_NUMBER. */
 int32_t v8_number_of(uint64_t word);
 
 /** A field of an object: as a word, as a 32-bit number, as the number that a word holds. */
@@ -39,21 +39,18 @@ uint64_t v8_word(struct v8_heap *h, uint64_t object, int64_t offset);
 int32_t v8_int(struct v8_heap *h, uint64_t object, int64_t offset);
 int32_t v8_number(struct v8_heap *h, uint64_t object, int64_t offset);
 
-/** An element of an array, weak or not, that is not beyond its length. */
+/** The element of an array, weak or not. V8_NOTHING: beyond its length. */
 uint64_t v8_element(struct v8_heap *h, uint64_t array, int64_t index);
 
-/** All `n` bytes at an address, and what an array of bytes holds. */
+/** Append all `n` bytes at an address, or what an array of bytes holds. */
 bool v8_append(struct v8_heap *h, uint64_t address, uint32_t n, struct buffer *out);
 bool v8_byte_array(struct v8_heap *h, uint64_t array, struct buffer *out);
 
-/**
- * The instance type of an object, or -1. One that was moved while its old copy is still looked at
- * is followed: `*object` is then its new place.
- */
+/** The instance type of an object, or -1. `*object` follows one that has moved to its new place. */
 int32_t v8_type(struct v8_heap *h, uint64_t *object);
 bool v8_is_type(struct v8_heap *h, uint64_t *object, int32_t type);
 
-/** Characters that stand in one piece. */
+/** Characters in one piece. */
 struct v8_chars {
 	uint64_t at;
 	uint32_t n;
@@ -63,43 +60,41 @@ struct v8_chars {
 /** False: no string, or one in several pieces. */
 bool v8_string_chars(struct v8_heap *h, uint64_t string, struct v8_chars *out);
 
-/** How many there are from an index on, up to V8_CHARS; 0 as well if they cannot be read. */
+/** Read characters from an index on. Returns how many, at most V8_CHARS; 0 also if unreadable. */
 enum { V8_CHARS = 512 };
 uint32_t v8_take_chars(struct v8_heap *h, const struct v8_chars *c, uint32_t from,
 		uint16_t out[V8_CHARS]);
 
-/** The same as UTF-8, up to about `max` bytes. False: they cannot be read. */
+/** The same in UTF-8, up to about `max` bytes. False: unreadable. */
 bool v8_put_chars(struct v8_heap *h, const struct v8_chars *c, size_t max, struct buffer *out);
 
-/** A string as UTF-8, up to about `max` bytes. False: it is empty, or none. */
+/** A string in UTF-8, up to about `max` bytes. False: it is empty, or no string. */
 bool v8_string(struct v8_heap *h, uint64_t string, size_t max, struct buffer *out);
 
 // ---- functions and scripts
 
-/** A SharedFunctionInfo. */
 struct v8_shared {
 	uint64_t object;
 	uint64_t script;         // 0: a function without source
-	uint64_t name, inferred; // words: its own name, or that of what it is assigned to
-	int32_t start, end;      // of its parameters and its body; V8_NO_NUMBER: not known
+	uint64_t name, inferred; // words: its own name, or what it is assigned to
+	int32_t start, end;      // of its parameters and body; V8_NO_NUMBER: not known
 	uint32_t kind;
 };
 
 bool v8_shared_of(struct v8_heap *h, uint64_t object, struct v8_shared *out);
 
-/** The line, from 1, of a position in its source. 0: not known. */
+/** The line, from 1, of a position in a script. 0: not known. */
 uint32_t v8_script_line(const struct v8_heap *h, int32_t script, int32_t position);
 
 // ---- code
 
-/** The position in the source of a place in code, by the code's table. -1: not known. */
+/** The source position of an offset in code, from the code's table, or -1. */
 int32_t v8_find_position(struct slice table, int64_t offset);
 
-/** The table of bytecode, and the position of an offset in it. */
+/** The table of bytecode, and the source position of an offset in it. */
 bool v8_bytecode_table(struct v8_heap *h, uint64_t bytecode, struct buffer *out);
 int32_t v8_bytecode_position(struct v8_heap *h, uint64_t bytecode, int64_t offset);
 
-/** A Code object. */
 struct v8_code {
 	uint64_t object, start;
 	uint32_t bytes;
@@ -114,11 +109,11 @@ bool v8_code_at(struct v8_heap *h, uint64_t pc, uint64_t function, struct v8_cod
 
 /** A call that a frame stands for. */
 struct v8_call {
-	uint64_t shared;  // SharedFunctionInfo; 0: that of the frame
+	uint64_t shared;  // SharedFunctionInfo; 0: the frame's own
 	int32_t position; // or -1
 };
 
-/** The calls that a return address in compiled code stands for, the innermost first. 0: unknown. */
+/** The calls that a return address in compiled code stands for, innermost first. 0: unknown. */
 uint32_t v8_code_calls(struct v8_heap *h, uint64_t pc, uint64_t function,
 		struct v8_call out[V8_MAX_FRAMES]);
 
@@ -127,6 +122,6 @@ uint32_t v8_code_calls(struct v8_heap *h, uint64_t pc, uint64_t function,
 /** Is what refers to a source as it should be? */
 bool v8_fits(struct v8_heap *h, const struct v8_shared *s);
 
-/** Name the calls of a frame of `own`'s: of compiled code that goes on at `pc`, or, 0, of one. */
+/** Name the calls of a frame of `own`, in compiled code that goes on at `pc` or (0) in bytecode. */
 uint32_t v8_name_calls(struct v8_heap *h, const struct v8_shared *own, uint64_t pc,
 		uint64_t function, struct arena *texts, struct v8_named out[V8_MAX_FRAMES]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-/** How V8's interpreter calls a handler, and takes bytecode and offset from its frame then. */
+/** How V8's interpreter calls a handler, and then takes bytecode and offset from its frame. */
 
 // call *%rcx
 #define V8_CALL "\xff\xd1"
