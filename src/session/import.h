@@ -11,19 +11,16 @@
 struct import_options {
 	uint64_t max_unpacked_bytes;           // 0: UNPACK_DEFAULT_MAX
 	uint64_t max_memory_bytes;             // of the tables made from the file; 0: 8 GiB
-	const struct symbols_options *symbols; // where names are looked up that the file lacks, or NULL
+	const struct symbols_options *symbols; // where to look up names that the file lacks, or NULL
 };
 
-/**
- * Read a file of another program. `suppressions` receives those of the program. False: nothing
- * usable; `out` is empty again.
- */
+/** Read a file of another program and its `suppressions`. False: nothing usable, `out` is empty. */
 bool import_file(const char *path, const struct import_options *options, struct recording *out,
 		struct buffer *suppressions, struct err *err);
 
 /**
- * Symbolize the locations of a recording that have no names: function, file, line and inlined
- * frames, from the binaries in the places that `options` name (NULL: those in the recording).
- * Locations, frames, strings and the modules' facts change; ids of strings stay.
+ * Symbolize a recording's locations without names (function, file, line, inlined frames) from
+ * binaries in the places of `options`, or if NULL, the recording's. Locations, frames, strings and
+ * the modules' facts change; ids of strings stay.
  */
 void resolve_names(struct recording *r, const struct symbols_options *options);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* The kinds of files, and how one of them is read. A further kind is a further row. */
+/* The kinds of files, a row each, and how one is read. */
 #include "formats/heaptrack.h"
 #include "session/import/importer.h"
 
-// The order matters only where two know the same head: those with magic bytes stand first
+// The order matters only where two recognize the same head: those with magic bytes come first
 static const struct importer importers[] = {
 		{"KDE heaptrack", heaptrack_is_head, .read = import_heaptrack},
 		{"heap dump", heap_dump_knows, .decode = heap_dump_decode},
@@ -20,7 +20,7 @@ const struct importer *importer_for(struct slice head) {
 	return FIND(item, importers, N_OF(importers), item->knows(head));
 }
 
-/** Say what is wrong with a file that no row recognizes. */
+/** Always false, with an error that says what is wrong with a file that no row recognizes. */
 static bool refuse(struct slice head, bool is_torn, struct err *err) {
 	return err_set(err, ERR_FORMAT, "the file is %s",
 			head.size > 0     ? "not a heaptrack recording, nor of another supported format"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Asking for names. Places are sorted by module and address, and each module is asked about once.
- * Strings and frames grow in vectors and move into the recording at the end.
+ * Asks for names. Places are sorted by module and address, and each module is asked once. Strings
+ * and frames grow in vectors and move into the recording at the end.
  */
 #include "session/import.h"
 
@@ -9,7 +9,7 @@ struct resolver {
 	struct recording *r;
 	const struct symbols_options *options;
 	struct arena scratch; // of one module
-	struct texts texts;   // with the recording's arena; only those that were added have ids to find
+	struct texts texts;   // in the recording's arena; only added ones can be found by text
 	struct symbols_rows frames;
 };
 
@@ -21,7 +21,7 @@ static int compare_places(const void *a, const void *b, void *user) {
 			?: compare_u64(x->pc, y->pc) ?: x->is_exact - y->is_exact;
 }
 
-/** Each address once: two places at one get the same answer. Returns how many there are. */
+/** Each address once: places that share one get the same answer. Returns how many there are. */
 static size_t list_addresses(const struct recording *r, uint64_t bias, const uint32_t *places,
 		size_t n, struct symbols_wanted *wanted) {
 	size_t n_asked = 0;
@@ -34,7 +34,7 @@ static size_t list_addresses(const struct recording *r, uint64_t bias, const uin
 	return n_asked;
 }
 
-/** All places of one module; `places` are sorted. */
+/** Resolve all places of one module; `places` are sorted. */
 static void resolve_module(struct resolver *v, struct symbols *symbols, const uint32_t *places,
 		size_t n) {
 	struct recording *r = v->r;
@@ -60,7 +60,7 @@ static void resolve_module(struct resolver *v, struct symbols *symbols, const ui
 	}
 }
 
-/** Locations without a name, in modules of known addresses: `*n` of them, sorted. */
+/** Locations without a name, in modules with known addresses: `*n` of them, sorted. */
 static uint32_t *places_without_names(const struct recording *r, size_t *n) {
 	uint32_t *places = memory_new(r->locations.n, sizeof *places);
 	*n = 0;
@@ -89,7 +89,7 @@ static void resolve_places(struct resolver *v, const uint32_t *places, size_t n)
 	symbols_destroy(symbols);
 }
 
-/** Copy the recording's tables into vectors, which become its tables. */
+/** Copy the recording's tables to vectors, which will become its tables. */
 static void take_tables(struct resolver *v) {
 	EACH(text, v->r->strings) {
 		(void)vec_add(&v->texts, *text);
@@ -106,7 +106,7 @@ void resolve_names(struct recording *r, const struct symbols_options *options) {
 	if (n == 0) {
 		return;
 	}
-	r->arena.max_bytes = 0; // was for what the file may ask for
+	r->arena.max_bytes = 0; // the limit was for what the file asks for
 	v.texts.arena = r->arena;
 	take_tables(&v);
 	resolve_places(&v, places, n);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
  * Strings, modules, places and stacks of a file. An id that the file does not define is "none", and
- * a line that makes no sense takes its number all the same, so that those behind it keep theirs.
+ * a malformed line still takes its number, so that those after it keep theirs.
  */
 #include "session/kde/parts.h"
 
-enum { ADDRESS_OF_CALL = 0x10300 }; // since 1.3.0 an ip is the return address less one
+enum { ADDRESS_OF_CALL = 0x10300 }; // since 1.3.0 an ip is the return address minus 1
 
 static uint32_t known_string(const struct kde_import *k, uint64_t id) {
 	return id < k->strings.n ? (uint32_t)id : 0;
 }
 
-/** `*id`: its number. False: the limit of memory for the recording, or of ids. */
+/** `*id`: its number. False: the recording's limit of memory, or of ids, is reached. */
 static bool add_string(struct kde_import *k, struct slice text, uint32_t *id) {
 	char *copy = text.size ? arena_text(&k->out->arena, text) : NULL;
 	*id = (uint32_t)k->strings.n;
@@ -19,7 +19,7 @@ static bool add_string(struct kde_import *k, struct slice text, uint32_t *id) {
 			vec_add(&k->strings, slice_of(copy, text.size));
 }
 
-/** The module whose path is this string; 0: none. */
+/** The module whose path is this string, or 0. */
 static uint32_t module_of(struct kde_import *k, uint32_t path) {
 	while (k->module_of_string.n <= path) {
 		(void)vec_push(&k->module_of_string);
@@ -70,18 +70,18 @@ static bool add_ip(struct kde_import *k, const struct heaptrack_record *r) {
 
 // ---- raw files: modules and addresses
 
-/** A module listed anew, at the same place: it keeps its id. */
+/** A module listed again at the same place keeps its id. */
 static uint32_t same_module(const struct kde_import *k, struct slice path, uint64_t bias) {
 	const struct rec_module *known = FIND_IN(m, k->modules,
 			m->path && m->bias == bias && slice_equal(k->strings.items[m->path], path));
 	return known ? (uint32_t)(known - k->modules.items) : 0;
 }
 
-/** m: a path, where it is loaded, and pairs of address and size. */
+/** m: a path, its load address, and pairs of address and size. */
 static bool add_module(struct kde_import *k, const struct heaptrack_record *r) {
 	k->is_raw = true;
 	if (r->is_bad || r->n == 0) {
-		k->ranges.n = 0; // "-": the list begins anew
+		k->ranges.n = 0; // "-": the list starts over
 		return true;
 	}
 	bool is_exe = slice_is(r->text, "x");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Events of a file. They go to the engine in batches, with the time of the last `c`. Those of
- * interpreted files only say which size and stack came or went: they are paired here.
+ * Events of a file. They go to the engine in batches, with the time of the last `c`. Interpreted
+ * files say only which size and stack came or went: their events are paired here.
  */
 #include "session/kde/parts.h"
 
@@ -84,7 +84,7 @@ static void on_free(struct kde_import *k, uint32_t number) {
 	add_event(k, TRACE_FREE, ptr, is_temporary, 0);
 }
 
-/** A block that is freed at once, as most are: its number stays the next unused one. */
+/** A block that is freed at once, as most are: its number remains the next unused one. */
 static void on_blink(struct kde_import *k, uint32_t number) {
 	const struct kde_info *info = &k->infos.items[number];
 	k->last_info = 0;
@@ -108,7 +108,7 @@ static bool add_info(struct kde_import *k, const struct heaptrack_record *r, str
 	return (k->infos.n < UINT32_MAX && vec_add(&k->infos, info)) || err_memory(err);
 }
 
-/** Drop half of the samples, the smaller of each two. */
+/** Drop half of the samples, the smaller one of each pair. */
 static void thin_samples(struct kde_import *k) {
 	size_t n = 0;
 	for (size_t i = 0; i + 1 < k->samples.n; i += 2) {
@@ -120,8 +120,8 @@ static void thin_samples(struct kde_import *k) {
 }
 
 /**
- * R: resident pages. Before 1.2.0 a decimal number was taken for hexadecimal, so these are too
- * many; KDE's tools show them as they are, and so do we.
+ * R: resident pages. Before 1.2.0 a decimal number was read as hexadecimal, so these are too many;
+ * KDE's tools show them as they are, and so do we.
  */
 static void on_resident(struct kde_import *k, uint64_t pages) {
 	uint64_t bytes = pages * k->out->meta.page_bytes;
@@ -150,7 +150,7 @@ static void on_resident(struct kde_import *k, uint64_t pages) {
 	}
 }
 
-/** A: heaptrack was attached here; what came before does not count. */
+/** A: heaptrack was attached here; earlier events do not count. */
 static void on_attached(struct kde_import *k) {
 	feed_drain(&k->feed);
 	aggregate_destroy(k->feed.aggregate);
@@ -166,7 +166,7 @@ static void on_attached(struct kde_import *k) {
 	k->unused_block = KDE_NO_BLOCK;
 }
 
-/** What a file with addresses says of a free. An allocation of one number there is damage. */
+/** A free in a file with addresses. An allocation with one number there is damage. */
 static void on_address(struct kde_import *k, const struct heaptrack_event *e) {
 	bool is_temporary = e->number == k->last_ptr;
 	k->last_ptr = 0;
@@ -204,13 +204,13 @@ bool kde_events(void *user, const struct heaptrack_event *events, size_t n, stru
 	return ok;
 }
 
-/** + or -, of whatever kind. */
+/** + or -, in any kind of file. */
 static bool on_event(struct kde_import *k, const struct heaptrack_record *r, struct err *err) {
 	if (r->is_bad) {
 		return true;
 	}
 	if (r->n == 3 && has_addresses(k)) {
-		// Raw files, and those before format 1, say address, size and stack at each event.
+		// Raw files, and those before format 1, have address, size and stack in each event
 		begin_events(k);
 		k->last_ptr = r->numbers[2];
 		add_event(k, TRACE_ALLOC, r->numbers[2], r->numbers[0], known_node(k, r->numbers[1]));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Bytes come from the file's unpacker, records from formats/heaptrack.h. Here they part: code goes
- * to code.c, events go to events.c.
+ * Takes bytes from the file's unpacker and records from formats/heaptrack.h. Records of code go to
+ * code.c, those of events to events.c.
  */
 #include "session/kde/parts.h"
 
@@ -26,7 +26,7 @@ static bool take_record(void *user, const struct heaptrack_record *r, struct err
 	case 't': return kde_code(k, r, err);
 	case 'X': return take_text(k, r->text, &k->command, err);
 	case 'x': k->is_raw = true; return take_text(k, r->text, &k->exe, err);
-	case 'S': // a line of what __lsan_default_suppressions() gave
+	case 'S': // a line from __lsan_default_suppressions()
 		buffer_slice(k->import->suppressions, r->text);
 		buffer_u8(k->import->suppressions, '\n');
 		return true;
@@ -57,7 +57,7 @@ static bool read_all(struct kde_import *k, struct err *err) {
 	}
 }
 
-/** What the recording says of itself. Lines that make no sense count as lost events. */
+/** What the recording says of itself. Malformed lines count as lost events. */
 static void put_meta(struct kde_import *k) {
 	struct rec_meta *m = &k->out->meta;
 	bool is_torn = unpack_is_torn(k->import->in) || k->reader.rest.size > 0;
@@ -93,7 +93,7 @@ bool import_heaptrack(struct import *import, struct err *err) {
 	start(k);
 	bool ok = read_all(k, err) && kde_put_code(k, err);
 	if (ok) {
-		k->out->arena.max_bytes = 0; // was for what the file may ask for
+		k->out->arena.max_bytes = 0; // the limit was for what the file asks for
 		aggregate_until(k->feed.aggregate, k->time_ms * 1000000);
 		aggregate_snapshot(k->feed.aggregate, k->time_ms * 1000000, k->out);
 		put_meta(k);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds recordings: the one that a name means, all of a folder, or standard input.
+ * Finds recordings: the one that a name means, all in a folder, or standard input.
  *
  * A name is tried with each suffix before it is taken as it is: `-o NAME` writes NAME.zst, often
  * beside the program NAME.
@@ -9,7 +9,7 @@
 #include "session/open/parts.h"
 #include "session/session.h"
 
-// ---- all recordings of a folder: known by their first bytes, or by the names of KDE's heaptrack
+// ---- all recordings in a folder, known by their first bytes or by the names of KDE's heaptrack
 
 static bool is_recording(int fd, struct slice name) {
 	uint8_t head[64];
@@ -73,7 +73,7 @@ ORDER_BY(most_alike_first, struct listed,
 		compare_u64(common_prefix(user, b->name), common_prefix(user, a->name))
 				?: strcmp(a->name, b->name));
 
-/** Of the recordings in its folder, those that share most of their beginning with a name. */
+/** Add to `err` the recordings in a name's folder that share the longest prefix with it. */
 static void say_what_is_near(const char *name, struct err *err) {
 	const char *base = path_base_name(name);
 	SCOPED(arena) arena = {0};
@@ -98,7 +98,7 @@ bool session_knows(const char *path) {
 	size_t got = 0;
 	CLOSED int fd = file_open_regular(path, &bytes, NULL);
 	if (fd < 0) {
-		return false; // a fifo as well, whose open would wait
+		return false; // also a fifo, whose open would block
 	}
 	bool is_known = file_read_at(fd, 0, head, sizeof head, &got, NULL) &&
 			trace_is_ours(slice_of(head, got));
@@ -113,7 +113,7 @@ char *find_recording(const char *name, struct err *err) {
 	static const char *const suffixes[] = {".zst", ".gz", ""};
 	for (size_t i = 0; i < N_OF(suffixes); i++) {
 		const char *path = FORMAT(PATH_MAX + 1, "%s%s", name, suffixes[i]);
-		// NAME means the file with a suffix, but not if NAME exists, too, and is a recording
+		// NAME means the file with a suffix, unless NAME exists, too, and is a recording
 		if (access(path, F_OK) == 0 &&
 				(!*suffixes[i] || access(name, F_OK) != 0 || !session_knows(name))) {
 			return strdup(path) ?: memory_lacks();
@@ -124,14 +124,14 @@ char *find_recording(const char *name, struct err *err) {
 	return NULL;
 }
 
-// ---- standard input, which is copied to an unnamed file if it cannot be read twice
+// ---- standard input, copied to an unnamed file if it cannot be read twice
 
 static const char *temporary_folder(void) {
 	const char *folder = getenv("TMPDIR");
 	return folder && *folder ? folder : "/tmp";
 }
 
-/** A file without a name; -1: errno says why. */
+/** An unnamed file; -1: errno says why. */
 static int make_file(void) {
 	char path[PATH_MAX];
 	(void)snprintf(path, sizeof path, "%s/heaptrack-stdin.XXXXXX", temporary_folder());
@@ -154,7 +154,7 @@ static bool fill(int fd) {
 	return true;
 }
 
-/** A descriptor of what comes in; it stays open. */
+/** A descriptor of standard input's data; it stays open. */
 static int open_input(struct err *err) {
 	struct stat in;
 	if (fstat(STDIN_FILENO, &in) == 0 && S_ISREG(in.st_mode)) {
@@ -170,7 +170,7 @@ static int open_input(struct err *err) {
 }
 
 char *spool_stdin(struct err *err) {
-	static char path[32]; // there is one standard input, and it can be read once
+	static char path[32]; // there is one standard input, which can be read once
 	int fd = *path ? -1 : open_input(err);
 	if (fd >= 0) {
 		(void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);

@@ -5,15 +5,15 @@
 #include "base/base.h"
 
 /**
- * The path of the recording that `name` means (malloc'ed, the caller frees it): `name` itself if
- * it exists, else name.zst, else name.gz. NULL: ERR_NOT_FOUND, and the message lists the recordings
- * of that folder whose names are near.
+ * The path of the recording that `name` means (the caller frees it): `name` itself if it exists,
+ * else name.zst, else name.gz. NULL: ERR_NOT_FOUND, and the message lists recordings in that folder
+ * with similar names.
  */
 char *find_recording(const char *name, struct err *err);
 
 /**
  * A path from which all of standard input can be read repeatedly: the redirected file itself, or an
  * unnamed file in $TMPDIR that disappears with the process. The first call waits for the input; all
- * calls give the same path (malloc'ed, the caller frees it). NULL: `err` says why.
+ * calls give the same path (the caller frees it). NULL: `err` says why.
  */
 char *spool_stdin(struct err *err);

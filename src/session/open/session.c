@@ -17,7 +17,7 @@ static struct trace_source source_of(struct session *s) {
 	return (struct trace_source){read_file, s->file_bytes, &s->fd};
 }
 
-/** All rules that apply: the user's before those of the program before ours. */
+/** Apply all rules: the user's first, then those of the program, then the built-in ones. */
 static bool suppress(struct session *s, const struct session_options *o, struct err *err) {
 	struct suppressions *rules = &s->suppressions;
 	SCOPED(buffer) text = {0};
@@ -73,7 +73,7 @@ static bool read_recording(struct session *s, const struct import_options *optio
 
 // ---- whose code a frame is
 
-/** Rules in the making. What cannot be used gets a line in `complaints`: the rest holds. */
+/** Rules being read. What cannot be used gets a line in `complaints`; the rest holds. */
 struct reading {
 	struct naming_rules rules;
 	struct arena arena; // of the rules
@@ -92,10 +92,10 @@ static void add_file(struct reading *rd, const char *folder, const char *name, c
 }
 
 /**
- * The user's rules about whose code a frame is (engine/naming_rules.h): --fold, then .heaptrackrc
- * in the folder of the recording, then heaptrackrc in $XDG_CONFIG_HOME, then .heaptrackrc in the
- * home folder. The first rule that matches decides. Whoever wrote them may not be who reads the
- * recording.
+ * Add the user's rules about whose code a frame is (engine/naming_rules.h): --fold, then
+ * .heaptrackrc in the recording's folder, then heaptrackrc in $XDG_CONFIG_HOME, then .heaptrackrc
+ * in the home folder. The first rule that matches decides. Their author may not be the one who
+ * reads the recording.
  */
 static void add_rules(struct reading *rd, const struct session *s,
 		const struct session_options *o) {
@@ -104,7 +104,7 @@ static void add_rules(struct reading *rd, const struct session *s,
 		naming_rules_add(&rd->rules, NAMING_FOLD, slice_of_text(o->folds[i]), &rd->arena);
 	}
 	if (!s->is_stdin) {
-		int folder = (int)(path_base_name(s->path) - s->path); // with its slash
+		int folder = (int)(path_base_name(s->path) - s->path); // including its slash
 		add_file(rd, folder ? FORMAT(PATH_MAX, "%.*s", folder - 1, s->path) : ".", ".heaptrackrc",
 				s->path);
 	}
@@ -129,7 +129,7 @@ static void name_frames(struct session *s, const struct session_options *options
 	arena_finish(&rd.arena);
 }
 
-/** Names as they may stand on a terminal: before they are measured and cut. */
+/** Make names fit for a terminal, before they are measured and cut. */
 static void make_visible(struct recording *r) {
 	SCOPED(buffer) shown = {0};
 	EACH_THAT(s, r->strings, visible_differs(*s)) {
@@ -139,11 +139,11 @@ static void make_visible(struct recording *r) {
 	}
 }
 
-/** Once the recording is there. */
+/** What follows once the recording is read. */
 static bool prepare(struct session *s, const struct session_options *options, struct err *err) {
 	struct rec_meta *meta = &s->recording.meta;
 	meta->wall_offset_s = clock_wall_offset_s(meta->wall_start_ns);
-	s->recording.arena.max_bytes = 0; // was for what the file may ask for
+	s->recording.arena.max_bytes = 0; // the limit was for what the file asks for
 	if (options->is_shown) {
 		make_visible(&s->recording);
 	}
@@ -178,7 +178,7 @@ void session_of_recording(struct session *s, struct recording *r, const char *pa
 	*s = (struct session){.path = strdup(path) ?: memory_lacks(), .recording = *r, .fd = -1};
 	*r = (struct recording){0};
 	take_embedded(s);
-	(void)prepare(s, &shown, NULL); // without rules in a file, which alone could fail
+	(void)prepare(s, &shown, NULL); // only rules in a file could make it fail
 }
 
 bool session_source(struct session *s, struct trace_source *out) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reads a path only if a frame names it: a viewer in a browser cannot ask for other files. */
+/* Reads a path only if a frame names it: a browser cannot ask for other files. */
 #include "session/session.h"
 
 enum { SOURCE_BYTES_MAX = 4 << 20 };
@@ -22,7 +22,7 @@ static bool read_path(const char *path, struct buffer *out, struct err *err) {
 	return (fd >= 0 && read_all(fd, bytes, out, err)) || err_add(err, "%s", path);
 }
 
-/** Below `root`, with fewer and fewer of the folders that the path begins with. */
+/** Read it below `root`, dropping one leading folder of the path after the other. */
 static bool read_below(const char *root, const char *path, struct arena *scratch,
 		struct buffer *out) {
 	bool is_read = false;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * A profile has totals per stack; a recording requires all of its numbers, and that they agree.
- * What the profile does not know becomes the least that agrees (everything live was allocated, and
- * the peak was no smaller than the end), and is named in recording.missing, so that nobody shows
- * it.
+ * A profile has totals per stack; a recording requires all numbers, and that they agree. What the
+ * profile does not know becomes the least that agrees (all that is live was allocated, the peak was
+ * no smaller than the end), and recording.missing names it, so that nobody shows it.
  *
  * A recording's location is one address with all that was inlined there, so inlined nodes and the
- * node they are inlined into become one node. It ends where a sample stands, or where something is
- * called that is not inlined; only ends become nodes.
+ * node they are inlined into become one. It ends at a sample, or at a call that is not inlined;
+ * only ends become nodes.
  *
  *   profile    main <- spike <- make_row (inlined) <- operator new
  *   recording  main <- [make_row, spike] <- operator new
@@ -89,7 +88,7 @@ static bool make_nodes(struct filling *k) {
 	return ok;
 }
 
-/** Where a mapping's file was loaded, if these are its first bytes. */
+/** The bias of a mapping's file, if these are its first bytes. */
 static bool bias_of_elf(const struct profile_mapping *m, struct slice head, uint64_t *bias) {
 	struct elf_image image;
 	struct elf_segment segment;
@@ -104,9 +103,9 @@ static bool bias_of_elf(const struct profile_mapping *m, struct slice head, uint
 	return is_there;
 }
 
-enum { ELF_HEAD_BYTES = 4096 }; // the program headers are right behind the file's header
+enum { ELF_HEAD_BYTES = 4096 }; // the program headers follow the file's header directly
 
-/** Its own program headers know it; without them addresses are taken for those in the file. */
+/** From the file's program headers; without the file, addresses are taken for those in it. */
 static uint64_t bias_of(const struct profile *p, const struct profile_mapping *m,
 		struct arena *scratch) {
 	uint64_t bias = m->start - m->file_offset;
@@ -134,7 +133,7 @@ static void put_build_id(struct rec_module *m, struct slice text) {
 	}
 }
 
-/** The mappings, and behind them the program itself: of frames that have a name and no mapping. */
+/** The mappings, and last the program itself: for frames with a name and no mapping. */
 static bool make_modules(struct filling *k) {
 	struct recording *r = k->out;
 	if (!RECORDING_ROOM(r, modules, k->p->mappings.n + 1ul)) {
@@ -161,7 +160,7 @@ static bool make_modules(struct filling *k) {
 
 // ---- totals
 
-/** What a recording is missing are the bits of what a profile knows: here and in export/. */
+/** A recording's bits for missing values are a profile's for known ones: here and in export/. */
 #define HAS_SAME_BIT(id, name, field, missing) \
 	_Static_assert(REC_##missing == 1 << PROFILE_##id, #id);
 PROFILE_VALUES(HAS_SAME_BIT)
@@ -179,7 +178,7 @@ static void add_sample(struct filling *k, const struct profile_sample *s) {
 	PROFILE_VALUES(ADD)
 }
 
-/** Make a stack's numbers agree. Bytes are in one block at least. */
+/** Make a stack's numbers agree: bytes are in at least one block. */
 static void complete_stack(const struct profile *p, struct rec_stack *t) {
 	t->peak_bytes = profile_knows(p, PROFILE_PEAK_BYTES) ? t->peak_bytes : t->live_bytes;
 	t->peak_blocks = profile_knows(p, PROFILE_PEAK_OBJECTS) ? t->peak_blocks : t->live_blocks;
@@ -215,7 +214,7 @@ static bool fill_stacks(struct filling *k) {
 	return true;
 }
 
-/** Snapshots become edges; one that claims more than the peak was taken a moment later than it. */
+/** Snapshots become edges, capped at the peak: one that claims more was taken just after it. */
 static bool fill_edges(struct filling *k) {
 	struct recording *r = k->out;
 	const struct profile *p = k->p;
@@ -230,7 +229,7 @@ static bool fill_edges(struct filling *k) {
 				.bytes = m->bytes < most ? m->bytes : most,
 				.blocks = m->blocks,
 		};
-		RAISE_TO(r->edges.items[i].end_ns, m->time_ns); // of the last
+		RAISE_TO(r->edges.items[i].end_ns, m->time_ns); // the last one's
 	}
 	return ok;
 }
@@ -272,7 +271,7 @@ bool recording_of_profile(struct recording *out, const struct profile *p, struct
 
 // ---- files
 
-enum { MOST_BYTES = 1000000000 }; // of a file, unpacked: it is read whole
+enum { MOST_BYTES = 1000000000 }; // unpacked: a file is read whole
 
 static bool read_whole(struct import *import, struct buffer *out, struct err *err) {
 	struct slice part;
