@@ -1,31 +1,15 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * A recording compared with a base, and the verdicts of the gates. As text, as GitHub's markdown,
- * as JUnit's XML and as JSON. Without a base only the totals and the gates are shown. Every
- * function appends to `out`.
+ * A recording compared with a base, and the verdicts of the gates, as text, GitHub's markdown,
+ * JUnit's XML and JSON. Without a base only the totals and the gates are shown. Every function
+ * appends to `out`.
  */
 
 #include "engine/diff.h"
 #include "report/report.h"
 
 // ---- gates for CI: conditions that a recording must not meet
-//
-// It is looked at by itself or compared with a base. Several recordings on a side are repeated runs
-// of one program.
-//
-//   peak>500M             the number itself, in decimal units (500MiB: in binary ones)
-//   temporary>30%         its share of the allocations
-//   allocations>+5%       more than the base's by this share
-//   never-freed>+1M       more than the base's by this much
-//
-//   heap-free>50%         its share of RSS
-//
-// Numbers: those of the metrics (METRIC_GATES), peak-rss, lost, and those of looks at memory: rss
-// is that of the newest one, heap-free, untouched and unknown are of the one that the report shows.
-// Repeated runs are compared by their medians; and a gate against a base fails only if the runs are
-// clearly separate: none of ours is as small as the base's median, none of the base's as large as
-// our median. Variation between runs alone does not fail a gate.
 
 /** GATE() as in METRIC_GATES. */
 #define OTHER_GATES(GATE)                                                            \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A comparison as text: totals, the sites that changed, the verdicts of the gates, six lines. */
+/* A comparison as text: totals, the sites that changed, the gates' verdicts, six lines. */
 #include "report/compare.h"
 
 #include "report/compare/parts.h"
@@ -21,14 +21,14 @@ static void put_total(struct buffer *out, const struct compare_request *request,
 	buffer_u8(out, '\n');
 }
 
-/** Programs that ran for different times are told apart by their rates. */
+/** Rates, to compare programs that ran for different times. */
 static void put_rate(struct buffer *out, const struct compare_request *request,
 		const struct total *allocations) {
 	uint64_t shortest = request->input[DIFF_OURS].recording->meta.duration_ns;
 	if (request->has_base) {
 		LOWER_TO(shortest, request->input[DIFF_BASE].recording->meta.duration_ns);
 	}
-	if (shortest < 1000000000) { // too short to be projected
+	if (shortest < 1000000000) { // too short to extrapolate
 		return;
 	}
 	buffer_printf(out, "  %-12s", "  a second");
@@ -82,7 +82,7 @@ static void put_classic(struct buffer *out, const char *what, const struct total
 			HUMAN_CLASSIC(ours < base ? base - ours : ours - base));
 }
 
-/** Per second stands the difference of the rates: that of the durations is no time that passed. */
+/** "per second" is the difference of the rates: that of the durations is not a time that passed. */
 static void put_classic_calls(struct buffer *out, const struct compare_request *request,
 		const char *what, const struct total *t) {
 	double rate[N_DIFF_SIDES];
@@ -95,7 +95,7 @@ static void put_classic_calls(struct buffer *out, const struct compare_request *
 			(int64_t)(rate[DIFF_OURS] - rate[DIFF_BASE]));
 }
 
-/** The six lines that scripts look for: the differences, as ever. */
+/** The six lines that scripts look for, with the differences. */
 static void put_six_lines(struct buffer *out, const struct compare_request *request,
 		const struct total totals[N_TOTALS]) {
 	buffer_printf(out, "\ntotal runtime: %.2fs.\n",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A comparison as GitHub's markdown, for a comment on a pull request or a job's summary. Names
- * stand in code spans; what would end a cell of a table is escaped.
+ * A comparison as GitHub's markdown, for a comment on a pull request or a job summary. Names are in
+ * code spans; what would end a table's cell is escaped.
  */
 #include "report/compare/parts.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the forms of a comparison share: totals, sites that changed, and how both are said. */
+/* What the forms of a comparison share: totals, changed sites, and how both are put. */
 #include "report/compare/parts.h"
 
 void totals_of(const struct compare_request *request, struct arena *arena,
@@ -106,7 +106,7 @@ void compare_put_gates_json(struct json *j, const struct compare_request *reques
 	}
 }
 
-/** Mistaken files are a common reason for surprising differences. */
+/** Files mixed up are a common reason for surprising differences. */
 static void put_other_program(struct buffer *out, const struct compare_request *request) {
 	struct slice programs[N_DIFF_SIDES] = {{0}};
 	for (int side = 0; side <= request->has_base; side++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-/** What the forms of a comparison share: totals, sites that changed, and how both are said. */
+/** What the forms of a comparison share: totals, changed sites, and how both are put. */
 
 #include "report/compare.h"
 #include "report/text/page.h"
@@ -24,17 +24,17 @@ enum {
 void totals_of(const struct compare_request *request, struct arena *arena,
 		struct total out[N_TOTALS]);
 
-/** A total of a side as text; whether both are known, and differ. */
+/** A side's total as text; whether both totals are known and differ. */
 const char *total_text(char text[HUMAN_MAX], const struct total *t, int side);
 bool total_has_changed(const struct total *t);
 
-/** For each metric that comparisons have; with no base: none. `to` is passed on. */
+/** Call `put` for each metric that comparisons have, with `to`; without a base, not at all. */
 typedef void put_changes(void *to, const struct compare_request *request, enum lens_metric metric,
 		const struct diff_sites *sites, struct arena *arena);
 void each_compared_metric(const struct compare_request *request, put_changes *put, void *to,
 		struct arena *arena);
 
-/** Of a number of both sides: "+3.9 MB", "-12", "0". */
+/** The change of a number of both sides: "+3.9 MB", "-12", "0". */
 enum { CHANGE_MAX = HUMAN_MAX + 1 };
 const char *change_text(char text[CHANGE_MAX], const uint64_t n[N_DIFF_SIDES], bool is_bytes);
 

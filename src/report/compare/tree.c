@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The call trees of both sides as one. A node counts by what grew and what shrank below it, so that
- * two changes that cancel each other are seen. As text, the largest come first, and what has less
- * than a hundredth of all change is summed up; for programs, all nodes are listed, parents first.
+ * changes that cancel each other are seen. As text, the largest come first, and what has less than
+ * a hundredth of all change is summed up; for programs, all nodes are listed, parents first.
  */
 #include "report/compare/parts.h"
 
@@ -24,7 +24,7 @@ static uint64_t change_in(const struct tree_writer *w, uint32_t node) {
 	return w->tree.nodes[node].grown + w->tree.nodes[node].shrunk;
 }
 
-/** Put before their siblings in rising order, the largest end up first. */
+/** Prepends siblings in ascending order, so that the largest end up first. */
 static void sort_children(struct tree_writer *w, struct arena *arena) {
 	uint32_t n = w->tree.n;
 	struct rank *ranks = arena_new(arena, struct rank, n);
@@ -80,7 +80,7 @@ static void put_below(struct tree_writer *w, uint32_t node, uint32_t depth) {
 	}
 }
 
-/** The metric is of what the recordings' stacks count. */
+/** The metric is one that the recordings' stacks count. */
 static struct tree_writer writer_of(struct buffer *out, const struct compare_request *request,
 		struct arena *arena) {
 	struct tree_writer w = {.out = out,
@@ -115,7 +115,7 @@ void report_compare_tree(struct buffer *out, const struct compare_request *reque
 
 // ---- for programs
 
-/** Those of which neither side has anything are left out. `ids`: of the others, by their places. */
+/** `ids`: numbers of the nodes before it; nodes without costs on either side are left out. */
 static void put_node(struct json *j, const struct tree_writer *w, uint32_t node, uint32_t *ids) {
 	const struct diff_node *n = &w->tree.nodes[node];
 	JSON_OBJECT(j, NULL);
@@ -129,7 +129,7 @@ static void put_node(struct json *j, const struct tree_writer *w, uint32_t node,
 	JSON_FIELDS(j, n, grown, shrunk);
 }
 
-/** When it was looked at what is counted; null: that is of no look. */
+/** When the look was taken; null: the metric needs none. */
 static void put_look(struct json *j, const char *key, const struct recording *r) {
 	json_number_if(j, key, r->of >= METRIC_OF_RESIDENT, r->summary.peak_time_ns);
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Parses gates such as "never-freed>+1M", decides each, and says what was found. */
+/* Parses gates such as "never-freed>+1M", decides each, and says what it found. */
 #include "report/compare.h"
 #include "report/text/page.h"
 
-// What the numbers are, where they come from
+// What the numbers are, and where they come from
 static const struct {
 	const char *name, *what;
-	enum lens_metric metric; // whose sites stand for it
+	enum lens_metric metric; // whose sites explain it
 	bool is_bytes, may_be_share;
 } kinds[N_GATE_NUMBERS] = {
 #define GATE_ROW(id, name, metric, is_bytes, may_be_share, says) \
@@ -21,7 +21,7 @@ static const struct {
 
 // ---- parsing
 
-/** The longest name that stands here. */
+/** The longest name that `s` begins with. */
 static bool take_name(struct slice *s, enum gate_number *out) {
 	__auto_type kind = MOST_OF(k, kinds, N_OF(kinds), starts_with(*s, k->name) * strlen(k->name));
 	if (kind) {
@@ -95,7 +95,7 @@ struct checking {
 
 // ---- numbers of runs
 
-/** With a range: the newest look in it. */
+/** The look that a gate is about; with a range, the newest look in it. */
 static struct memory_look look_of(const struct diff_input *run, enum gate_number number) {
 	const struct recording *r = run->recording;
 	if (run->lens->has_range) {
@@ -125,12 +125,12 @@ static void value_of_look(const struct memory_look *m, enum gate_number number,
 										 : !has_all;
 }
 
-/** What a gate of a metric asks for. */
+/** The number that a gate of a metric asks for. */
 static uint64_t number_in(const struct lens_costs *c, enum gate_number number) {
 	return kinds[number].is_bytes ? c->bytes : c->blocks;
 }
 
-/** The gate's metric over a run, and the recording whose stacks have it. */
+/** Apply the gate's metric to a run; `as` is the recording whose stacks have it. */
 static bool apply(const struct diff_input *run, enum gate_number number, struct arena *arena,
 		struct recording *as, struct lens *lens, struct lens_result *out, struct err *err) {
 	*lens = *run->lens;
@@ -165,7 +165,7 @@ static bool value_of_run(const struct diff_input *run, enum gate_number number,
 		out->value = (double)number_in(&result.total, number);
 		out->whole = (double)result.total.allocations;
 	}
-	if (!ok && err->code == ERR_UNSUPPORTED) { // nobody looked at that
+	if (!ok && err->code == ERR_UNSUPPORTED) { // no look covered that
 		*err = (struct err){0};
 		out->is_missing = ok = true;
 	}
@@ -192,7 +192,7 @@ static double share_of(const struct run_value *v) {
 	return v->whole > 0 ? v->value / v->whole : 0;
 }
 
-/** The lower of two in the middle: always the number of a run that there was. */
+/** The lower of two in the middle: always an actual run's number. */
 static const struct run_value *median(const struct run_value *values, uint32_t n) {
 	return &values[(n - 1) / 2];
 }
@@ -206,7 +206,7 @@ bool gate_median_run(struct gate_runs runs, enum gate_number number, struct aren
 
 // ---- verdicts
 
-/** Not one of ours on the base's side of its median, nor one of the base's on ours. */
+/** None of ours on the base's side of its median, nor any of the base's on ours. */
 static bool are_apart(const struct gate *g, const struct run_value *ours, uint32_t n_ours,
 		const struct run_value *base, uint32_t n_base) {
 	double our_median = median(ours, n_ours)->value, base_median = median(base, n_base)->value;
@@ -223,13 +223,13 @@ static char *number_text(char out[HUMAN_MAX], enum gate_number number, double v)
 	return kinds[number].is_bytes ? human_bytes(out, n) : human_count(out, n);
 }
 
-/** The site that weighs most, for limits without a base. */
+/** The heaviest site, for limits without a base. */
 static void say_heaviest(struct buffer *s, const struct diff_input *run, enum gate_number number,
 		struct arena *arena) {
 	struct lens lens;
 	struct lens_result result;
 	struct recording as;
-	check(apply(run, number, arena, &as, &lens, &result, NULL)); // as when the number was found
+	check(apply(run, number, arena, &as, &lens, &result, NULL)); // it succeeded before
 	const struct breakdown parts = breakdown_make(BY_SITE, &lens, &as, run->names, &result, arena);
 	if (parts.n > 0) {
 		buffer_text(s, "; the largest part is ");

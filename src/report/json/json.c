@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Everything that a recording has, for programs. */
+/* All of a recording, for programs. */
 #include "report/report.h"
 
 struct document {
@@ -8,13 +8,13 @@ struct document {
 	const struct names *names;
 	const struct report_options *options;
 	struct arena *arena;
-	struct slice *written; // per location: its frames as JSON; empty: not yet
+	struct slice *written; // per location: its frames as JSON; empty: not yet made
 	uint64_t *untouched;   // per node: bytes of its live blocks that were not in memory
-	bool is_broken;        // what was written could not be handed on
+	bool is_broken;        // output could not be handed on
 	struct err *err;
 };
 
-/** A location's frames as JSON items. Stacks share locations: each is written once and copied. */
+/** A location's frames as JSON items, made once and copied: stacks share locations. */
 static struct slice frames_of(struct document *d, uint32_t location) {
 	struct slice *written = &d->written[location];
 	if (written->size == 0) {
@@ -58,7 +58,7 @@ static uint32_t limited(const struct document *d, uint64_t n) {
 	return n < limit ? (uint32_t)n : limit;
 }
 
-/** What one stack costs by a metric, or what a rule suppresses of it. */
+/** What a stack costs by a metric, or what a rule suppresses of it. */
 static void put_item(struct document *d, uint64_t bytes, uint64_t blocks, uint32_t number,
 		const struct rec_stack *s, bool is_suppressed) {
 	const uint32_t missing = d->r->missing;
@@ -90,7 +90,7 @@ static void put_sites(struct document *d, enum lens_metric metric) {
 		struct lens_costs c = lens_stack_costs(metric, s);
 		put_item(d, c.bytes, c.blocks, lens_metrics[metric].blocks.number, s, false);
 	}
-	// Behind the others that were never freed: together they are the summary's
+	// After the others that were never freed: together they add up to the summary's number
 	EACH_OF_WHILE(v, d->r->suppressed.items, n_suppressed, !d->is_broken) {
 		put_item(d, v->bytes, v->blocks, REC_LIVE_BLOCKS, &d->r->stacks.items[v->stack], true);
 	}
@@ -99,7 +99,7 @@ static void put_sites(struct document *d, enum lens_metric metric) {
 ORDER_OF(compare_mappings, struct rec_mapping *const,
 		compare_u64((*b)->peak_bytes, (*a)->peak_bytes) ?: compare_u64((*a)->node, (*b)->node));
 
-/** Stacks that mapped, by what they had mapped at the peak of all. */
+/** Stacks that mapped memory, by what they had mapped at the peak of all. */
 static void put_mappings(struct document *d) {
 	const struct recording *r = d->r;
 	const struct rec_mapping **sorted = arena_new(d->arena, const struct rec_mapping *,
@@ -121,7 +121,7 @@ static void put_mappings(struct document *d) {
 	}
 }
 
-/** What else than unmapping stacks did to what they or others had mapped. */
+/** What stacks did to mappings, theirs or others', besides unmapping. */
 static void put_changes(struct document *d) {
 	JSON_LIST(&d->j, "changes");
 	EACH_OF(c, d->r->changes.items, limited(d, d->r->changes.n)) {
@@ -133,7 +133,7 @@ static void put_changes(struct document *d) {
 	}
 }
 
-/** `r`: with the stacks that looks name. */
+/** `r` has the stacks that looks name. */
 static void put_memory(struct document *d, const struct recording *r) {
 	const struct rec_summary *s = &r->summary;
 	const struct looks_writer looks = {&d->j, r, put_stack, d, NULL};
@@ -171,7 +171,7 @@ static void put_graded_sites(struct document *d, const struct recording *r,
 	}
 }
 
-/** What points to live blocks, sites as of the newest look that asked; and types. `r`: by stack. */
+/** What points to live blocks, sites as of the newest look that asked, and types. `r`: by stack. */
 static void put_leaks(struct document *d, const struct recording *r) {
 	const struct memory_grades g = memory_grades(r, UINT64_MAX);
 	const struct looks_writer looks = {&d->j, d->r, put_stack, d, NULL};
@@ -198,7 +198,7 @@ bool report_json(struct buffer *out, const struct recording *r, const struct nam
 	struct recording by_node;
 	const struct facts facts = {&d.j, r, n, &arena, r->missing, false};
 	const struct findings findings = findings_make(r, n, &arena);
-	const struct memory_look m = memory_at_peak(r); // the one that the report shows
+	const struct memory_look m = memory_at_peak(r); // the same look as in the report
 	EACH_OF(u, m.untouched, m.n_untouched) {
 		d.untouched[r->stacks.items[u->stack].node] += u->asked_bytes - u->resident_bytes;
 	}

@@ -2,7 +2,7 @@
 /*
  * The layout of KDE's heaptrack_print, which scripts and people know: sections of entries, the six
  * lines, and the table of suppressions, in its wording and number format. An entry is an innermost
- * frame (allocation functions of C++ skipped) with the backtraces that lead to it.
+ * frame (C++ allocation functions skipped) with the backtraces that lead to it.
  */
 #include "report/text/page.h"
 
@@ -23,7 +23,7 @@ struct classic {
 	uint32_t n_entries;
 	uint32_t *order; // stacks, entry by entry
 	uint32_t *leaf;  // per stack: its node behind the skipped frames
-	enum what what;  // the section that is written
+	enum what what;  // the section being written
 };
 
 static uint64_t of_stack(const struct classic *c, const struct rec_stack *s) {
@@ -47,12 +47,12 @@ static uint32_t skip_operator_new(const struct classic *c, uint32_t node) {
 	return node;
 }
 
-/** Addresses alone tell nothing apart: all of a module that have no name are one. */
+/** Bare addresses distinguish nothing: all unnamed functions of a module are one. */
 static struct slice known_function(const struct name *f) {
 	return f->has_name ? f->function : (struct slice){0};
 }
 
-/** By what the merged view compares: module, function, file, line of the innermost frame. */
+/** Compares what the merged view does: module, function, file, line of the innermost frame. */
 static int compare_leaves(const struct classic *c, uint32_t s, uint32_t t) {
 	const struct name *x = frames_of(c, c->leaf[s]).items, *y = frames_of(c, c->leaf[t]).items;
 	return slice_compare(known_function(x), known_function(y))
@@ -87,7 +87,7 @@ static void gather(struct classic *c) {
 	}
 }
 
-/** The function's name; where none is known, the address of the call. */
+/** The function's name, or if unknown, the address of the call. */
 static void put_function(struct classic *c, uint32_t node, const struct name *f) {
 	const struct rec_location *l = &c->r->locations.items[c->r->nodes.items[node].location];
 	if (!f->has_name && !l->is_mark) {
@@ -99,7 +99,7 @@ static void put_function(struct classic *c, uint32_t node, const struct name *f)
 			is_short ? template_short(f->function, &c->arena) : arena_text(&c->arena, f->function));
 }
 
-/** Also of functions of scripts, which are in no file that is loaded: [python]. */
+/** The module, also of functions of scripts, which no loaded file contains: [python]. */
 static struct slice module_of(const struct classic *c, uint32_t node, const struct name *f) {
 	const uint32_t id = c->r->locations.items[c->r->nodes.items[node].location].module;
 	const bool is_virtual = id != 0 && c->r->modules.items[id].kind != 0;
@@ -130,7 +130,7 @@ static bool is_stop_node(const struct classic *c, uint32_t node) {
 	return is_any(frames_of(c, node).items->function, stops);
 }
 
-/** From a node that no operator new is, outwards. */
+/** From a node that is no operator new, outwards. */
 static void put_backtrace(struct classic *c, uint32_t node, int indent) {
 	while (node && c->r->nodes.items[node].location) {
 		put_node(c, node, indent);
@@ -254,7 +254,7 @@ void report_classic(struct buffer *out, const struct recording *r, const struct 
 
 // ---- the six lines
 
-/** What a file of another program does not say has no line: a script must not take it for zero. */
+/** What a file of another program does not say gets no line: a script must not take it for zero. */
 void report_six_lines(struct buffer *out, const struct recording *r) {
 	const struct rec_summary *s = &r->summary;
 	if (!(r->missing & REC_TIME)) {

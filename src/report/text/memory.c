@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The parts of resident memory at one moment, which add up to it. The report has the look nearest
- * the peak in so few lines that the tables keep their room; --memory all looks, row by row.
+ * The parts of resident memory at one moment, which add up to it. The report shows the look nearest
+ * the peak, briefly enough to leave the tables their room; --memory shows all looks, row by row.
  */
 #include "engine/memory.h"
 
@@ -9,7 +9,7 @@
 #include "wire/event.h"
 
 enum { ROWS = 11, MAKERS = 3, NAMED = 2, REMARK_PERCENT = 2, SHARE_COLUMN = 10 };
-enum { HALF = REC_FULLNESS / 2, PINNED_BYTES = 65536 }; // as of a row that is kept for them
+enum { HALF = REC_FULLNESS / 2, PINNED_BYTES = 65536 }; // the least that gets a row
 
 struct writer {
 	struct buffer *out;
@@ -20,7 +20,7 @@ struct writer {
 	struct memory_look m;
 };
 
-/** The label is cut to its column and finished. */
+/** Cuts the label to its column, and frees it. */
 static void put_row(struct writer *w, struct buffer *label, uint64_t bytes) {
 	double all = (double)w->m.look->rss_bytes;
 	put_cut_padded(w->out, buffer_view(label), w->width - BYTES_COLUMN - SHARE_COLUMN);
@@ -49,7 +49,7 @@ static void put_title(struct writer *w) {
 	buffer_u8(w->out, '\n');
 }
 
-/** "load_table() app.c:12"; of a runtime "node via Allocate()"; of what has no maker its name. */
+/** "load_table() app.c:12"; of a runtime "node via Allocate()"; without a maker, the row's name. */
 static void put_owner(struct writer *w, struct buffer *out, const struct memory_row *row) {
 	const struct name *f = row->maker;
 	if (!f) {
@@ -90,7 +90,7 @@ static void put_mapper(struct writer *w, struct buffer *out, const struct memory
 	put_owner(w, out, row);
 }
 
-/** " (libLLVM.so.14 3.1 MB, app 10.2 kB)": the largest that have a name, while they fit. */
+/** " (libLLVM.so.14 3.1 MB, app 10.2 kB)": the largest that have a name and fit. */
 static void put_largest(struct writer *w, struct buffer *out, const struct memory_row *rows,
 		uint32_t n) {
 	const size_t room = w->width - BYTES_COLUMN - SHARE_COLUMN - sizeof "()";
@@ -108,7 +108,7 @@ static void put_largest(struct writer *w, struct buffer *out, const struct memor
 	buffer_text(out, n_named ? ")" : "");
 }
 
-/** A row each for who mapped most, and one for the others. */
+/** A row for each of those who mapped most, and one for the others. */
 static void put_mapped(struct writer *w, uint32_t most) {
 	uint32_t n;
 	const struct memory_row *rows = rows_of(w, REC_PART_MAPPED, &n);
@@ -153,7 +153,7 @@ static void put_part(struct writer *w, uint8_t part, bool has_rows) {
 	put_row(w, &label, bytes);
 }
 
-/** What else belongs to the figures. */
+/** Remarks that the figures need. */
 static void put_remarks(struct writer *w, struct buffer *out, bool is_full) {
 	const struct rec_look *look = w->m.look;
 	if (!(look->has & REC_HAS_PAGES)) {
@@ -177,7 +177,7 @@ static void put_remarks(struct writer *w, struct buffer *out, bool is_full) {
 	}
 }
 
-/** The parts whose rows are joined where not all have room: the smallest, never what is unknown. */
+/** The parts to join if not all rows have room: the smallest, never the unknown one. */
 static uint32_t joined_parts(const struct memory_look *m, uint32_t n_rows, uint32_t most) {
 	uint32_t joined = 0;
 	for (; n_rows > most; n_rows -= joined & (joined - 1) ? 1 : 0) {
@@ -228,7 +228,7 @@ void page_put_memory(struct page *p) {
 
 // ---- in full
 
-/** By stack, what of live blocks was not in memory, or is free on the pages of these. */
+/** By stack: what of live blocks was not in memory, or is free on their pages. */
 static void put_untouched(struct writer *w, bool is_pinned) {
 	const char *title = is_pinned ? "  free on the pages of live blocks:\n"
 								  : "  of live blocks not in memory:\n";
@@ -288,7 +288,7 @@ static void put_in_full(struct writer *w) {
 	put_untouched(w, true);
 }
 
-/** What calls have given back or locked, and the site that did so most. */
+/** What calls gave back or locked, and the site that did so most. */
 static void put_changes(struct writer *w) {
 	buffer_text(w->out, w->r->changes.n ? "\n" : "");
 	for (uint8_t i = 0; i < WIRE_CHANGES; i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The page that the default report is written on, and what its parts share. */
+/* The page of the default report, and what its parts share. */
 #include "report/text/page.h"
 
 enum { WIDTH_MIN = 60 };
@@ -13,7 +13,7 @@ struct slice page_short_name(struct page *p, const struct name *name) {
 	return slice_of_text(function_short(name->function, &p->arena));
 }
 
-/** As many as a terminal makes of a line: it breaks what is wider, such as the name of a file. */
+/** How many lines a terminal makes of one: it wraps wider ones, such as a long file name. */
 static size_t rows_of(const struct page *p, struct slice line) {
 	size_t width = p->options->height > 0 ? p->width : 0;
 	size_t columns = width > 0 ? utf8_columns(line) : 0;

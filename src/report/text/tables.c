@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The tables of the default report: one per metric, a row per site. Numbers stand right-aligned in
- * the last columns, names get the rest. What runtimes allocate for themselves is one row at the
- * end.
+ * The tables of the default report: one per metric, a row per site. Numbers are right-aligned in
+ * the last columns, names get the rest. What runtimes allocate for themselves is one last row.
  */
 #include "report/text/page.h"
 
-// The sites of a table: the user's and the dependencies', and the sum of the runtimes'
+// A table's sites: yours and the dependencies'; the runtimes' as one sum
 struct rows {
 	struct part *sites;
 	uint32_t n, shown;
@@ -15,7 +14,7 @@ struct rows {
 	uint32_t n_runtimes;
 };
 
-/** "<- handleRequest() <- main": the user's own callers, innermost first. */
+/** "<- handleRequest() <- main": your own callers, innermost first. */
 static void put_callers(struct page *p, const struct part *site, struct buffer *out) {
 	struct stack_walk w = stack_walk_init(p->r, p->names, p->r->stacks.items[site->heaviest].node);
 	uint32_t last = site->name->function_id;
@@ -33,7 +32,7 @@ static void put_callers(struct page *p, const struct part *site, struct buffer *
 	trim_spaces(out);
 }
 
-/** How the width of a table is shared out; the numbers' columns are fixed. */
+/** How a table's width is shared out; the columns of numbers are fixed. */
 struct columns {
 	size_t name, place, callers;
 };
@@ -106,7 +105,7 @@ static void put_more(struct page *p, const struct rows *rows, enum lens_metric m
 	put_numbers(p, &rest, &rows->total, metric);
 }
 
-/** The sites of a ranking, whose place they take; runtimes' are summed up. */
+/** The sites of a ranking, in whose place they are stored; runtimes' are summed up. */
 static struct rows rows_of(const struct breakdown *ranking, struct lens_costs total) {
 	struct rows rows = {.sites = ranking->parts, .total = total};
 	EACH_OF(site, ranking->parts, ranking->n) {
@@ -131,17 +130,17 @@ static void put_table(struct page *p, enum lens_metric metric, uint32_t max_rows
 	}
 	const struct breakdown ranking = rank_sites(p->r, p->names, metric, &p->arena, &total);
 	struct rows rows = rows_of(&ranking, total);
-	// That all of it is the runtime's is said once: who held the peak
+	// That the runtime has all of it is said once, in the table of the peak
 	if (rows.n == 0 && (m->rule != METRIC_LIVE_AT_LARGEST || rows.runtime.blocks == 0)) {
 		return;
 	}
 	rows.shown = rows.n < max_rows ? rows.n : max_rows;
 	if (rows.n == rows.shown + 1) {
-		rows.shown++; // a line that says "1 more" could as well show it
+		rows.shown++; // instead of a line "1 more"
 	}
 	put_left(p->out, slice_of_text(m->report.title), names_width(p));
 	put_right(p->out, "bytes", BYTES_COLUMN);
-	// What the shares are of: the column that ranks.
+	// What the shares are of: the column that ranks
 	put_right(p->out, FORMAT(32, "%% of %s", m->is_counted ? m->report.unit : "bytes"),
 			PERCENT_COLUMN);
 	put_right(p->out, m->report.unit, BLOCKS_COLUMN);
@@ -163,7 +162,7 @@ void page_put_tables(struct page *p, size_t lines, size_t most) {
 	if (n == 0) {
 		return;
 	}
-	// Title, "more", runtime and an empty line stand around the rows; the peak gets twice as many
+	// Title, "more", runtime and an empty line surround the rows; the peak gets twice as many
 	size_t rows = lines > n * AROUND ? lines - n * AROUND : 0;
 	size_t others = rows / (n + 1);
 	others = others > OTHERS_MAX ? OTHERS_MAX : others < MIN ? MIN : others;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The default report, from top to bottom: title, quality lines, the four totals, findings, where
- * resident memory went, four tables, ways to go on, the six classic lines. Lines are counted as
- * they are written: the tables get what is left.
+ * resident memory went, four tables, ways to go on, the six classic lines. The tables get the lines
+ * that are left.
  */
 #include "report/text/page.h"
 
@@ -13,8 +13,8 @@ static struct slice text(const struct page *p, uint32_t id) {
 }
 
 /**
- * What the program was called; a title that it gave itself without the folder of its first word. In
- * "/srv/my app/run" the blank is one of the folder's.
+ * What the program was called; if it gave itself a title, that without the folder of its first
+ * word. In "/srv/my app/run" the blank belongs to the folder.
  */
 static struct slice called_as(const struct page *p, struct slice exe) {
 	const struct rec_meta *m = &p->r->meta;
@@ -32,9 +32,9 @@ static void put_program(struct page *p) {
 	struct slice exe = path_base(text(p, p->r->meta.exe));
 	struct slice called = called_as(p, exe);
 	exe = exe.size ? exe : slice_of_text("unknown program");
-	// redis-server is a link to redis-check-rdb: what people called comes first
+	// redis-server is a link to redis-check-rdb: what it was called comes first
 	bool is_name = called.size > 0 && isalnum(called.data[0]);
-	// "nginx: master process" tells which program it is
+	// "nginx: master process" already names the program
 	bool has_exe = called.size > exe.size && begins_with(called, exe) &&
 			strchr(": ", called.data[exe.size]);
 	buffer_slice(p->out, is_name ? called : exe);
@@ -43,7 +43,7 @@ static void put_program(struct page *p) {
 	}
 }
 
-/** On a line of its own, where a terminal would break it. */
+/** On a line of its own if a terminal would wrap it. */
 static void put_file(struct page *p, size_t columns) {
 	const char *file = p->options->file;
 	if (file) {
@@ -81,7 +81,7 @@ static void put_title(struct page *p) {
 
 enum { QUALITY_FIRST = 2 };
 
-/** On a first screen two at most: findings have their room. */
+/** At most two on a first screen, to leave findings their room. */
 static void put_quality(struct page *p, size_t most) {
 	struct quality_line lines[QUALITY_LINES_MAX];
 	size_t n = quality_lines(p->r, p->names, &p->arena, lines);
@@ -96,21 +96,21 @@ static void put_quality(struct page *p, size_t most) {
 	}
 }
 
-/** One line of totals: two columns of "name  number  remark". */
+/** A line of totals: two columns of "name  number  remark". */
 static void put_pair(struct page *p, const char *name, const char *number, const char *remark,
 		const char *name2, const char *number2, const char *remark2) {
 	buffer_printf(p->out, "  %-11s %10s  %-20s %-11s %9s", name, number, remark, name2, number2);
 	buffer_printf(p->out, "%s%s\n", *remark2 ? "  " : "", remark2);
 }
 
-/** The text; "unknown" where an imported file does not know the number. */
+/** The text, or "unknown" if an imported file lacks the number. */
 static const char *known(const struct page *p, uint32_t number, const char *text) {
 	return p->r->missing & number ? "unknown" : text;
 }
 
 /**
- * What grows and how fast: how much the heap grew where that is said, else as the first finding
- * about growth says. The title.
+ * What grows and how fast: the heap if a finding says how much it grew, else as the first finding
+ * about growth says. Returns the title.
  */
 static const char *growth_words(struct page *p, char number[HUMAN_MAX + 2], struct buffer *remark) {
 	bool has_time = !(p->r->missing & (REC_TIME | REC_LIVE_BYTES));
@@ -128,7 +128,7 @@ static const char *growth_words(struct page *p, char number[HUMAN_MAX + 2], stru
 			finding_number(f, "before_attach_freed_blocks") > 0;
 	buffer_text(remark, replaces_old ? "at most, " : "");
 	if (heap) {
-		grown = grown ? finding_number(f, "heap_grown_bytes") : 0; // of the site if not 0
+		grown = grown ? finding_number(f, "heap_grown_bytes") : 0; // 0 if it is a site's
 		(void)snprintf(number, HUMAN_MAX, "%s", grown ? HUMAN_BYTES(grown) : "nothing");
 		buffer_printf(remark, "between %s and %s", HUMAN_DURATION(from_ns), HUMAN_DURATION(to_ns));
 		return grown ? "heap grew" : "growing";
@@ -154,7 +154,7 @@ static void put_never_freed(struct page *p) {
 	size_t wide = utf8_columns(buffer_view(&grows));
 	bool fits = LEFT + RIGHT + wide <= p->width;
 	buffer_printf(p->out, "  %-11s %10s  %-*s", "never freed", left, fits ? 20 : 0, remark);
-	// A line of its own, where both do not fit on one
+	// On a line of its own if both do not fit on one
 	buffer_printf(p->out, "%s%-11s %*s", fits ? " " : "\n  ", title, fits ? 9 : 10, number);
 	if (wide > 0) {
 		size_t room = p->width - ALONE;
@@ -164,7 +164,7 @@ static void put_never_freed(struct page *p) {
 	buffer_u8(p->out, '\n');
 }
 
-/** Which allocators these numbers are of, where that is not a matter of course. */
+/** Which allocators the numbers cover, unless that goes without saying. */
 static void put_hooked(struct page *p) {
 	const struct recording *r = p->r;
 	enum { MODULES = 4 };
@@ -191,11 +191,11 @@ static void put_totals(struct page *p) {
 			has_peak ? FORMAT(64, "at %s", HUMAN_DURATION(s->peak_time_ns)) : "", "peak RSS",
 			s->peak_rss_bytes ? HUMAN_BYTES(s->peak_rss_bytes) : "unknown", "");
 	put_never_freed(p);
-	bool is_brief = r->meta.duration_ns < 1000000000; // too short to be projected
+	bool is_brief = r->meta.duration_ns < 1000000000; // too short to extrapolate
 	const char *pace = r->missing & (REC_ALLOCATIONS | REC_TIME) ? ""
 			: is_brief ? FORMAT(64, "in %s", HUMAN_DURATION(r->meta.duration_ns))
 					   : FORMAT(64, "(%s/s)", HUMAN_COUNT(page_per_second(r, s->allocations)));
-	// Files of others tell what was temporary in their sense, not how long blocks lived
+	// Files of other programs say what was temporary in their sense, not how long blocks lived
 	bool knows_lives = r->meta.source == REC_LAUNCHED || r->meta.source == REC_ATTACHED;
 	uint64_t brief = knows_lives ? s->short_lived : s->temporary;
 	const char *share = FORMAT(64, "(%s)", HUMAN_PERCENT(brief, s->allocations));
@@ -208,7 +208,7 @@ static void put_finding(struct page *p, const struct finding *f) {
 	visible_wrap(p->out, FORMAT(64, "  %s  ", f->title), 4, f->text, p->width);
 }
 
-/** Only what comes before some words, outside of parentheses: it stands among few lines. */
+/** Puts only what precedes `words`, outside parentheses, as there are few lines. */
 static void put_before(struct page *p, const struct finding *f, const char *words) {
 	const char *end = f->text;
 	for (int depth = 0; *end && (depth > 0 || strncmp(end, words, strlen(words)) != 0); end++) {
@@ -219,13 +219,13 @@ static void put_before(struct page *p, const struct finding *f, const char *word
 	put_finding(p, &brief);
 }
 
-/** Enough of one kind was said. */
+/** Have enough findings of its kind been shown? */
 static bool is_one_of_many(const struct findings *findings, uint32_t i) {
 	enum { OF_A_KIND = 3 };
 	return SUM(k, i, strcmp(findings->items[k].id, findings->items[i].id) == 0) >= OF_A_KIND;
 }
 
-/** One that begins above `end`; where the screen ends there, ends above it, cut if need be. */
+/** Puts one that begins above `end`, and on a screen also ends above it, cut if need be. */
 static bool put_if_room(struct page *p, const struct finding *f, size_t end, bool is_screen) {
 	size_t before = p->out->size;
 	if (page_lines(p) >= end) {
@@ -244,7 +244,7 @@ static bool put_if_room(struct page *p, const struct finding *f, size_t end, boo
 	return true;
 }
 
-/** What holds the peak comes second on a screen. NULL: it comes first, or not. */
+/** On a screen, what holds the peak comes second. NULL: it is first already, or absent. */
 static const struct finding *second_on_screen(const struct findings *findings) {
 	uint32_t n = 0;
 	EACH(f, *findings) {
@@ -256,10 +256,7 @@ static const struct finding *second_on_screen(const struct findings *findings) {
 	return NULL;
 }
 
-/**
- * What matters most, until the lines are used up; how many more there are. `screen`: 0, or its
- * lines.
- */
+/** The main findings, while lines last, and how many more there are. `screen`: its lines, or 0. */
 static void put_findings(struct page *p, size_t screen) {
 	const struct findings *findings = &p->findings;
 	enum { LINES = 18, BEHIND = 2 }; // "3 more" and the empty line
@@ -288,7 +285,7 @@ static void put_findings(struct page *p, size_t screen) {
 	buffer_u8(p->out, '\n');
 }
 
-/** False: what it mapped explains why, or older blocks were graded: findings may tell of that. */
+/** False: mappings explain why, or older blocks were graded: findings may say more. */
 static bool put_nothing_seen(struct page *p) {
 	enum { MAPPED_BYTES = 4000000 };
 	bool was_attached = p->r->meta.source == REC_ATTACHED;
@@ -306,7 +303,7 @@ static bool put_nothing_seen(struct page *p) {
 	return !maps && !memory_grades(p->r, UINT64_MAX).look;
 }
 
-/** All of it: 60 lines, and those on resident memory; or what little there is. */
+/** The whole report: 60 lines, and those on resident memory; or what little there is. */
 static void put_page(struct page *p) {
 	enum { LINES_AT_END = 8 };
 	put_title(p);
@@ -321,7 +318,7 @@ static void put_page(struct page *p) {
 		put_hooked(p);
 		buffer_u8(p->out, '\n');
 		put_findings(p, 0);
-		size_t used = page_lines(p) + LINES_AT_END; // the tables keep their room beside memory
+		size_t used = page_lines(p) + LINES_AT_END; // memory does not take the tables' room
 		page_put_memory(p);
 		page_put_tables(p, used < PAGE_LINES ? PAGE_LINES - used : 0, SIZE_MAX);
 	}
@@ -329,7 +326,7 @@ static void put_page(struct page *p) {
 	report_six_lines(p->out, p->r); // last: scripts read the end of the output
 }
 
-/** What comes first and fits on a screen; the tables that have room for their largest rows. */
+/** What comes first and fits on a screen; tables if their largest rows have room. */
 static void put_screen(struct page *p, size_t lines) {
 	enum { TABLE_LINES = 7 };
 	put_title(p);
@@ -366,7 +363,7 @@ static void put_summary(struct page *p) {
 	}
 	put_totals(p);
 	put_hooked(p);
-	// The first of all, and what was asked for
+	// The first one, and the one asked for
 	const struct finding *first = FIND_IN(f, p->findings, !f->is_quality);
 	const struct finding *asked = FIND_IN(f, p->findings, strcmp(f->id, "unreachable") == 0);
 	if (first && first->severity != FINDING_FACT) {

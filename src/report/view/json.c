@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * The views for programs. Trees are lists in pre-order whose items name their parents: nesting
- * would have no bound.
- */
+/* The views for programs. Trees are lists in pre-order with parents: nesting has no bound. */
 #include "report/view/viewer.h"
 
 enum { USUAL_DEPTH = 3 };
@@ -10,8 +7,8 @@ enum { USUAL_DEPTH = 3 };
 struct writer {
 	struct json j;
 	struct viewer *v;
-	uint32_t n_items;       // of the tree that is being written
-	uint32_t n_left_out;    // of the list: what is behind the limit
+	uint32_t n_items;       // of the tree being written
+	uint32_t n_left_out;    // of the list: what is beyond the limit
 	struct lens_costs rest; // what that costs
 };
 
@@ -23,7 +20,7 @@ static void put_costs(struct json *j, const struct lens_costs *c) {
 	JSON_FIELDS(j, c, bytes, blocks, allocations, allocated_bytes, temporary);
 }
 
-/** What a node of the call tree is: a function, with its place, or a group. */
+/** What a node of the call tree is: a function with its place, or a group. */
 static void put_label(struct writer *w, uint32_t node) {
 	const struct call_tree *t = &w->v->tree;
 	const struct call_node *c = &t->nodes[node];
@@ -63,7 +60,7 @@ static void put_lens(struct writer *w) {
 
 // ---- trees
 
-/** Items of a list that holds a tree: `parent` UINT32_MAX: none. Gives the item's number. */
+/** Open an item of a list that holds a tree; returns its number. `parent` UINT32_MAX: none. */
 static uint32_t open_item(struct writer *w, uint32_t parent) {
 	json_open(&w->j, NULL, '{');
 	json_number(&w->j, "id", w->n_items);
@@ -138,7 +135,7 @@ static void put_callers(struct writer *w) {
 
 // ---- lists
 
-/** Is the item behind the limit? Then it is a part of the rest. */
+/** Is the item beyond the limit? Then it is added to the rest. */
 static bool is_left_out(struct writer *w, uint32_t item, const struct lens_costs *c) {
 	uint32_t limit = w->v->options->limit;
 	if (limit == 0 || item < limit) {
@@ -156,7 +153,7 @@ static void end_list(struct writer *w) {
 	put_costs(&w->j, &w->rest);
 }
 
-/** Own costs of all functions sum to the total: so `rest` holds own costs. */
+/** Own costs of all functions add up to the total, so `rest` holds own costs. */
 static void put_functions(struct writer *w) {
 	struct viewer *v = w->v;
 	const struct call_functions f = call_tree_functions(&v->costs, &v->arena);
@@ -208,7 +205,7 @@ static void put_parts(struct writer *w) {
 	end_list(w);
 }
 
-/** The member "stack", by its node. */
+/** The member "stack" of a node. */
 static void put_frames(void *user, uint32_t node) {
 	struct writer *w = user;
 	struct stack_walk walk = stack_walk_init(w->v->r, w->v->names, node);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* The views that are flat lists, as text: functions, parts and the stacks of a site. */
+/* The flat views as text: functions, parts and the stacks of a site. */
 #include "report/view/viewer.h"
 
 enum { ROWS = 30, STACKS = 10, OBJECTS = 10 };
 
 // ---- functions and parts
 
-/** A second column, in what the first is ranked by. */
+/** A second column, in the unit that the first is ranked by. */
 static void put_second(struct viewer *v, const struct lens_costs *c) {
 	bool is_by_number = lens_metrics[v->lens->metric].is_counted;
 	put_right(v->out, is_by_number ? HUMAN_COUNT(c->blocks) : HUMAN_COMPACT(c->bytes), 8);
@@ -23,7 +23,7 @@ void view_put_functions(struct viewer *v) {
 					lens_group_names[v->lens->group]));
 	uint32_t n = 0;
 	while (n < f.n && f.items[n].all.blocks) {
-		n++; // what weighs nothing stands last
+		n++; // what weighs nothing comes last
 	}
 	for (uint32_t i = 0; i < n && i < ROWS; i++) {
 		const struct lens_costs *own = &f.items[i].own, *all = &f.items[i].all;
@@ -37,7 +37,7 @@ void view_put_functions(struct viewer *v) {
 	}
 }
 
-/** "in arenas and arrays 45,588 objects: 14,205 of ParmVarDecl, ...": of all of the look. */
+/** "in arenas and arrays 45,588 objects: 14,205 of ParmVarDecl, ...", for the whole look. */
 static void put_objects(struct viewer *v) {
 	const uint32_t look = v->r->grades.n ? v->r->grades.items[0].look : 0;
 	uint64_t all = 0;
@@ -62,7 +62,7 @@ static void put_objects(struct viewer *v) {
 	buffer_u8(v->out, '\n');
 }
 
-/** How many threads a part is of, or which. */
+/** How many threads a part is of, or which one. */
 static void put_threads(struct viewer *v, const struct part *p) {
 	if (p->tid) {
 		buffer_printf(v->out, " (%" PRIu32 ")", p->tid);
@@ -133,7 +133,7 @@ static void put_process(struct viewer *v, uint32_t row, const uint32_t *first, c
 }
 
 void view_put_processes(struct viewer *v) {
-	enum { DEPTH_MOST = 32 }; // what is deeper stands beside its parent
+	enum { DEPTH_MOST = 32 }; // deeper ones are put beside their parent
 	const uint32_t n = v->r->processes.n;
 	uint8_t *depth = arena_new(&v->arena, uint8_t, n + 1ul);
 	uint32_t *above = arena_new(&v->arena, uint32_t, n + 1ul);
@@ -193,9 +193,9 @@ const struct rank *view_find_stacks(struct viewer *v, uint32_t *n, struct lens_c
 	return ranks;
 }
 
-/** A line of a stack as text: a frame, or a run of library frames, which is its outermost. */
+/** A line of a stack: a frame, or a run of library frames, shown by its outermost. */
 struct line {
-	const struct name *frame; // NULL: behind the outermost
+	const struct name *frame; // NULL: past the outermost
 	uint32_t n_folded;
 };
 
@@ -212,17 +212,17 @@ static struct line next_shown(const struct viewer *v, struct stack_walk *w,
 	return line;
 }
 
-/** Stacks whose lines say the same: of other instances of a template, or of several threads. */
+/** Stacks with the same lines: of other instances of a template, or of several threads. */
 struct alike {
 	uint32_t heaviest; // stack
 	uint32_t n;
-	uint64_t look; // a hash of the lines
+	uint64_t look; // hash of the lines
 	struct lens_costs costs;
 };
 
 struct gathering {
 	struct viewer *v;
-	uint64_t *names; // per function: a hash of what is printed of it; 0: not asked yet
+	uint64_t *names; // per function: hash of its text; 0: not computed yet
 	struct index by_look;
 	struct alike *items;
 	uint32_t n;
@@ -258,7 +258,7 @@ static void add_alike(struct gathering *g, uint32_t stack) {
 
 HEAVIEST_FIRST(heaviest_look_first, struct alike, heaviest);
 
-/** Stacks, heaviest first, by what they look like. */
+/** Stacks, heaviest first, one per distinct text. */
 static const struct alike *gather_alike(struct viewer *v, const struct rank *stacks, uint32_t n,
 		uint32_t *n_looks) {
 	struct gathering g = {
@@ -276,7 +276,7 @@ static const struct alike *gather_alike(struct viewer *v, const struct rank *sta
 	return g.items;
 }
 
-/** Frames under each other, innermost first. */
+/** Frames on lines of their own, innermost first. */
 static void put_frames(struct viewer *v, uint32_t stack) {
 	struct stack_walk w = stack_walk_init(v->r, v->names, v->r->stacks.items[stack].node);
 	const struct name *next = stack_walk_next(&w);

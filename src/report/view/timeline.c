@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The heap over time, as bars: each row is a stretch of time, its bar the largest heap in it. Below
- * them a row for each mark, with what lies between it and the next.
+ * are rows of marks, each with what lies between it and the next.
  */
 #include "report/view/viewer.h"
 
@@ -16,7 +16,6 @@ static uint64_t rate(uint64_t n, uint64_t ns) {
 	return ns ? (uint64_t)((double)n * 1e9 / (double)ns + 0.5) : 0;
 }
 
-/** In eighths of a column. */
 static void put_bar(struct buffer *out, uint64_t part, uint64_t whole) {
 	static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
 	size_t n = whole ? (size_t)((double)part / (double)whole * BAR * 8 + 0.5) : 0;
@@ -29,7 +28,7 @@ static void put_bar(struct buffer *out, uint64_t part, uint64_t whole) {
 }
 
 static bool has_rates(const struct viewer *v) {
-	return v->r->meta.duration_ns >= 1000000000; // else counts: it is too short to be projected
+	return v->r->meta.duration_ns >= 1000000000; // else counts: too short to extrapolate
 }
 
 static void put_row(struct viewer *v, const struct stretch *s, uint64_t start_ns, uint64_t most) {
@@ -60,8 +59,7 @@ static void put_mark(struct viewer *v, const struct rec_mark *m, uint64_t until_
 }
 
 /**
- * A row for each mark of a stretch of time: what was made between it and the next (or the end), and
- * what of that lived then. Nothing if there is none.
+ * A row per mark: what was allocated until the next mark (or the end), and what of that lived then.
  */
 static void put_marks(struct viewer *v, uint64_t start_ns, uint64_t end_ns) {
 	const struct rec_mark *marks = v->r->marks.items;
@@ -84,7 +82,7 @@ static void put_marks(struct viewer *v, uint64_t start_ns, uint64_t end_ns) {
 			"next\n");
 }
 
-/** Points are where the heap was largest: a stretch without one had no period end in it. */
+/** Points are where the heap was largest: in a stretch without one no period ended. */
 void view_put_timeline(struct viewer *v) {
 	const struct timeline t = timeline_draw(v->lens, v->r, &v->result, &v->arena);
 	uint64_t start = v->lens->has_range ? lens_edge_ns(v->r, v->lens->from) : 0;

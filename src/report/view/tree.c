@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * The views that are trees, as text. What is below one part in a hundred is summed up in one line.
- */
+/* The views that are trees, as text. What is below one percent is summed up in one line. */
 #include "report/view/viewer.h"
 
 enum { SMALLEST_SHARE = 100, INDENT = 2, DEEPEST = 200, INDENT_MAX = 60 };
@@ -44,7 +42,7 @@ static void put_level(struct viewer *v, const struct up_nodes *level, enum view_
 	viewer_put_more(v, indent_of(depth), n_more, &more);
 }
 
-/** From the outside in: what is called from everything, and what that calls. */
+/** From the outside in: the outermost functions, and what they call. */
 void view_put_tree(struct viewer *v) {
 	struct up_entry all = {0};
 	const struct up_node root = {.entries = &all, .n_entries = 1};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A view as text: the totals of the lens above, then the view's own function. */
+/* A view as text: the lens's totals, then the view itself. */
 #include "report/view/viewer.h"
 
 static void put_totals(struct viewer *v) {
@@ -7,7 +7,7 @@ static void put_totals(struct viewer *v) {
 	const bool is_of_graph = v->r->of >= METRIC_OF_GRADED;
 	const char *unit = v->r->of == METRIC_OF_MAPPINGS ? "mapping" : "block";
 	buffer_printf(v->out, "%s: %s", lens_metrics[v->lens->metric].title, HUMAN_BYTES(total->bytes));
-	if (v->r->of != METRIC_OF_RESIDENT) { // of blocks and mappings
+	if (v->r->of != METRIC_OF_RESIDENT) { // blocks and mappings
 		buffer_printf(v->out, " in %s", COUNTED(total->blocks, unit));
 	}
 	if (lens_metrics[v->lens->metric].rule == METRIC_LIVE_AT_LARGEST) {

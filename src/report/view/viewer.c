@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What all views have in common: rows of figures in front of names, and the engine's answers. */
+/* What all views have in common: rows of figures in front of names, and the engine's results. */
 #include "report/view/viewer.h"
 
 enum { ROW_BYTES = 8, ROW_BLOCKS = 12, WIDTH_MAX = 200 };
@@ -39,13 +39,13 @@ void viewer_lacks(struct viewer *v, const char *what, const struct buffer *candi
 
 // ---- rows
 
-/** What shares are of: what the lens leaves of it, if it leaves anything out. */
+/** What shares are of: what a lens leaves over, if it leaves anything out. */
 static const char *share_of(const struct lens *l) {
 	bool is_all = !l->n_texts && !l->n_focus && !l->n_threads;
 	return is_all ? lens_metrics[l->metric].share : "lens";
 }
 
-/** The column of shares is as wide as its head, with a gap before. */
+/** As wide as the column's head and a gap before it. */
 static size_t share_width(const struct lens *l) {
 	return strlen("  % of ") + strlen(share_of(l));
 }
@@ -77,7 +77,7 @@ void viewer_put_more(struct viewer *v, size_t indent, uint32_t n, const struct l
 
 typedef void put_cut(struct buffer *out, struct slice s, size_t width);
 
-/** What fits into the rest of the line. */
+/** Puts as much as the line has room for. */
 static void put_rest(struct viewer *v, struct slice text, put_cut *put) {
 	size_t used = ROW_BYTES + share_width(v->lens) + ROW_BLOCKS + 2;
 	put(v->out, text, v->width > used ? v->width - used : 0);
@@ -91,7 +91,7 @@ void viewer_put_frame(struct viewer *v, const struct name *frame, uint32_t n_fol
 		buffer_printf(&line, " +%" PRIu32, n_folded);
 	} else {
 		buffer_text(&line, "  ");
-		put_place(&line, frame); // what ends with spaces is trimmed
+		put_place(&line, frame); // trailing spaces are trimmed
 	}
 	put_rest(v, buffer_view(&line), put_cut_padded);
 }
@@ -101,7 +101,7 @@ void viewer_put_label(struct viewer *v, uint32_t node) {
 	if (node == 0) {
 		buffer_text(v->out, "(no stack)");
 	} else if (v->tree.labels) {
-		put_rest(v, call_tree_label(&v->tree, node), put_left); // a path's end tells most
+		put_rest(v, call_tree_label(&v->tree, node), put_left); // the end of a path tells most
 	} else {
 		viewer_put_frame(v, c->name, c->n_folded);
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-/** What all views share: the answers of the engine, rows of figures, names. */
+/** What all views share: the engine's results, rows of figures, names. */
 
 #include "engine/call_tree.h"
 #include "report/text/page.h"
@@ -14,14 +14,14 @@ struct viewer {
 	const struct lens *lens;
 	size_t width;
 	struct err *err;
-	bool is_broken; // what was asked for is not there, or was not handed on: `err` says why
+	bool is_broken; // not found, or not handed on: `err` says why
 	struct arena arena;
 	struct lens_result result;
-	struct call_tree tree; // of views that have one
+	struct call_tree tree; // for views that need one
 	struct tree_costs costs;
 };
 
-/** Ask the engine. False: as lens_apply; viewer_finish all the same. */
+/** Ask the engine. False: as lens_apply. Call viewer_finish in any case. */
 bool viewer_init(struct viewer *v, struct buffer *out, const struct recording *r,
 		const struct names *n, const struct report_options *options,
 		const struct view_request *request, struct err *err);
@@ -29,19 +29,19 @@ static inline void viewer_finish(struct viewer *v) {
 	arena_finish(&v->arena);
 }
 
-/** It is broken: "no function parse under this lens; candidates: ...". */
+/** Break the viewer: "no function parse under this lens; candidates: ...". */
 void viewer_lacks(struct viewer *v, const char *what, const struct buffer *candidates);
 
 // ---- text
 
-/** A row of figures: bytes, share of the total's weight, blocks. The caller goes on behind them. */
+/** A row of figures: bytes, share of the total's weight, blocks. The caller continues the line. */
 void viewer_put_costs(struct viewer *v, const struct lens_costs *c);
 void viewer_put_head(struct viewer *v, const char *what);
 
-/** "… 12 more": rows that were left out. */
+/** "… 12 more": rows left out. */
 void viewer_put_more(struct viewer *v, size_t indent, uint32_t n, const struct lens_costs *c);
 
-/** The name of a tree's node as a line has room for it, with its place: "spike()  app.cpp:20". */
+/** A tree node's name and place, as far as the line has room: "spike()  app.cpp:20". */
 void viewer_put_label(struct viewer *v, uint32_t node);
 void viewer_put_frame(struct viewer *v, const struct name *frame, uint32_t n_folded);
 
@@ -51,10 +51,10 @@ VIEWS(DECLARE_VIEW)
 
 // ---- both
 
-/** The stacks of a site, heaviest first; *total: what they cost. None: the viewer is broken. */
+/** A site's stacks, heaviest first; *total: their costs. NULL: none, and the viewer is broken. */
 const struct rank *view_find_stacks(struct viewer *v, uint32_t *n, struct lens_costs *total);
 
-/** How a tree from the inside out is opened: of all that allocates, or of one function. */
+/** How a tree from the inside out is opened: from all that allocates, or from one function. */
 enum view_way { VIEW_CALLERS_OF_ENDS, VIEW_CALLERS_OF_ONE, VIEW_CALLEES };
 struct up_nodes view_open_node(struct viewer *v, const struct up_node *node, enum view_way way);
 
