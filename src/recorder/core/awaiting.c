@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The collector may be gone, or so slow among others that the program goes on without it. */
+/* The collector may be gone, or so slow that the program goes on without it. */
 #include "recorder/core/awaiting.h"
 
 #include "recorder/core/switch.h"
@@ -15,7 +15,7 @@ bool awaiting_is_allowed(void) {
 }
 
 void awaiting_change(_Atomic uint32_t *word, uint32_t value, uint32_t most_ms) {
-	enum { LOOK_AGAIN_NS = 20000000 }; // at whether the collector is alive
+	enum { LOOK_AGAIN_NS = 20000000 }; // at whether the collector lives
 	const struct timespec nap = {.tv_nsec = LOOK_AGAIN_NS};
 	uint64_t until_ns = host_clock_ns() + most_ms * 1000000ull;
 	segment_ring_bell();
@@ -25,13 +25,13 @@ void awaiting_change(_Atomic uint32_t *word, uint32_t value, uint32_t most_ms) {
 }
 
 /*
- *      program                              collector
+ * program                              collector
  *         │ SEGMENT_OPEN -> `state`, bell ───► │ takes what is in the rings, reads the pages
  *         │ ◄──────── SEGMENT_OPEN, futex      │
  *         ▼
  *
  * The other threads go on and are recorded; this one sleeps. If the collector does not answer in
- * time, or dies, the program goes on without having been looked at.
+ * time, or dies, the program goes on unseen.
  */
 void awaiting_look(uint32_t state) {
 	if (switch_is_off() || segment.header == NULL) {
@@ -43,7 +43,7 @@ void awaiting_look(uint32_t state) {
 	if (most_ms == 0 || !awaiting_is_allowed()) {
 		return;
 	}
-	awaiting_change(&h->state, SEGMENT_LOOKING, most_ms); // another thread may wait
+	awaiting_change(&h->state, SEGMENT_LOOKING, most_ms); // another thread may be waiting
 	if (atomic_compare_exchange_strong(&h->state, &open, state)) {
 		awaiting_change(&h->state, state, most_ms);
 		(void)atomic_compare_exchange_strong(&h->state, &state, SEGMENT_OPEN);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * memcpy and memset for clang, which calls them to copy and clear structs whatever it is told.
- *
- * The recorder calls nothing of the C library that the program could have replaced. Linked only if
- * clang builds it; hidden.
+ * memcpy and memset, which clang calls to copy and clear structs whatever it is told. The recorder
+ * calls no function of the C library that the program could have replaced. Linked only if clang
+ * builds it; hidden.
  */
 #include "recorder/core/sys.h"
 

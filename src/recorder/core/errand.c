@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * What a thread of the target does on an errand.
- *
- * It depends on no data of the recorder, which may be made anew at the same time.
- */
+/* What a thread does on an errand. Uses no data of the recorder, which may be remade meanwhile. */
 #include "recorder/core/errand.h"
 
 static bool make_call(struct errand_call *c) {
@@ -11,7 +7,7 @@ static bool make_call(struct errand_call *c) {
 	long result = syscall_6((long)c->number, (long)a[0], (long)a[1], (long)a[2], (long)a[3],
 			(long)a[4], (long)a[5]);
 	if (c->number == __NR_clone && result == 0) {
-		// We are the copy, which is stopped before it gets here, unless who made it has been killed
+		// We are the copy, which gets here only if its maker was killed before it could stop us
 		(void)syscall_1(__NR_exit_group, 0);
 	}
 	c->result = result;
@@ -27,8 +23,8 @@ uint64_t errand_do(struct errand *errand) {
 		errand->result = ((long (*)(uint64_t))errand->function)(errand->argument);
 	}
 	__atomic_store_n(&errand->state, ERRAND_DONE, __ATOMIC_SEQ_CST);
-	// Until somebody comes and changes our registers. ppoll, because it keeps nothing in the kernel
-	// for going on after an interruption: that belongs to the call that the thread was found in
+	// Until somebody comes and changes our registers. ppoll keeps nothing in the kernel for a
+	// restart after an interruption: that belongs to the call the thread was found in
 	const int64_t patience[2] = {ERRAND_PATIENCE_S, 0}; // seconds, ns
 	(void)syscall_6(__NR_ppoll, 0, 0, (long)patience, 0, 0, 0);
 	__atomic_store_n(&errand->state, ERRAND_LEFT, __ATOMIC_SEQ_CST);

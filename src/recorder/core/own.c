@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* A range is claimed by its number of bytes, and only then says where it lies. */
+/* A range is claimed by its number of bytes; its address follows. */
 #include "recorder/core/own.h"
 
 #include <stdbool.h>
 
 static struct {
-	_Atomic(struct wire_range *) ranges; // NULL: it has not begun
+	_Atomic(struct wire_range *) ranges; // NULL: not begun
 	unsigned n;
 } lists[OWN_LISTS];
 

@@ -12,10 +12,9 @@ void ring_open(struct ring *r, struct thread_slot *slot, unsigned which) {
 }
 
 bool ring_look_for_room(struct ring *r, uint32_t n) {
-	// Pairs with order_tell_taken(), which has read the entries that will be overwritten.
-	// Sequentially consistent, like its stores and our store of `owner_waits`: either it sees that
-	// we wait, or we see what it has taken. With a weaker order this load could come before that
-	// store
+	// Pairs with order_tell_taken(), which has read the entries to be overwritten. Sequentially
+	// consistent, like its stores and our store of `owner_waits`: either it sees that we wait, or
+	// we see what it has taken. With a weaker order this load could precede that store
 	r->limit = atomic_load(&r->shared->taken) + r->mask + 1;
 	return ring_has_room(r, n);
 }
@@ -25,10 +24,10 @@ bool ring_is_blocked_by_owner(const struct ring *r, uint32_t n) {
 	uint64_t index = atomic_load_explicit(&r->shared->taken, memory_order_relaxed);
 	while (index < end &&
 			(atomic_load_explicit(&r->entries[index & r->mask].head, memory_order_relaxed) &
-					1ull << 63) == wire_phase(index, r->log2)) { // it is published
+					1ull << 63) == wire_phase(index, r->log2)) { // published
 		index++;
 	}
-	// The collector can come as far as `index`
+	// The collector can get as far as `index`
 	return end + n > index + r->mask + 1;
 }
 

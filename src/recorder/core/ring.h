@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * The owner's side of a ring (wire/event.h).
- *
- * Called by the thread that owns the slot and by signal handlers that interrupt it anywhere, also
- * inside these functions. Nothing here waits or makes a system call.
+ * The owner's side of a ring (wire/event.h). Called by the thread that owns the slot and by signal
+ * handlers that interrupt it anywhere, even inside these functions. Nothing here waits or makes a
+ * system call.
  */
 
 #include "machine.h"
@@ -12,26 +11,25 @@
 
 #include <stdbool.h>
 
-/** A thread's view of the ring that it writes to. */
+/** A thread's view of its current ring. */
 struct ring {
 	struct wire_ring *shared;
 	struct wire_event *entries;
-	uint64_t limit; // entries below this index are known to be free: last seen `taken` + size
+	uint64_t limit; // entries below this index are free: the last `taken` seen + size
 	uint32_t mask;  // number of entries - 1
 	uint32_t log2;  // of the number of entries
 };
 
-/** An event. */
 struct ring_event {
 	enum wire_kind kind;
-	uint64_t stamp; // whole; 0: it has none, its epoch is its thread's own
+	uint64_t stamp; // whole; 0: none, the epoch is the thread's own
 	uint32_t node;
 	uint64_t ptr;
 	uint64_t size;
 };
 
-// The most entries that one event takes: one that is voided; then an epoch, a stamp, a time, a
-// prefix and the event, twice, because a handler may come between
+// The most entries that one event takes: a voided one; then an epoch, a stamp, a time, a prefix and
+// the event, twice, as a handler may come in between
 enum { RING_EVENT_ENTRIES = 1 + 2 * 5 };
 
 /** Begin to write to a slot's small or big ring. */
@@ -41,7 +39,7 @@ static inline uint64_t ring_reserved(const struct ring *r) {
 	return atomic_load_explicit(&r->shared->reserved, memory_order_relaxed);
 }
 
-/** True if `n` more entries fit by what was last seen of the collector. */
+/** Do `n` more entries fit, given what was last seen of the collector? */
 static inline bool ring_has_room(const struct ring *r, uint32_t n) {
 	return ring_reserved(r) + n <= r->limit;
 }
@@ -49,16 +47,16 @@ static inline bool ring_has_room(const struct ring *r, uint32_t n) {
 /** Look at the collector's progress again; true if `n` more entries fit. */
 bool ring_look_for_room(struct ring *r, uint32_t n);
 
-/** True if `n` entries cannot fit until this thread has published those that it has interrupted. */
+/** True if `n` entries cannot fit until this thread publishes those it has interrupted. */
 bool ring_is_blocked_by_owner(const struct ring *r, uint32_t n);
 
 /**
- * Publish as KIND_VOID all entries from `first` on that are reserved but not published: the hooks
- * that reserved them are gone. Returns their number.
+ * Publish as KIND_VOID all entries from `first` on that are reserved but not published, as the
+ * hooks that reserved them are gone. Returns their number.
  */
 uint32_t ring_void(struct ring *r, uint64_t first);
 
-/** True if taking `n` entries at `index` crossed a quarter of the ring: time to ring the bell. */
+/** Did taking `n` entries at `index` cross a quarter of the ring, so that the bell is due? */
 static inline bool ring_crossed_quarter(const struct ring *r, uint64_t index, uint32_t n) {
 	return ((index + n) & (r->mask >> 2)) < n;
 }
@@ -70,7 +68,7 @@ static inline void ring_publish(struct ring *r, uint64_t index, uint64_t head, u
 	atomic_store_explicit(&entry->head, wire_phase(index, r->log2) | head, memory_order_release);
 }
 
-/** Prefetch the cache line that will be written soon. The collector has read it last. */
+/** Prefetch a cache line to write soon. The collector was the last to read it. */
 static inline void ring_prefetch(const struct ring *r, uint64_t index) {
 	enum { AHEAD = 12 };
 	machine_prefetch_to_write(&r->entries[(index + AHEAD) & r->mask]);
@@ -90,13 +88,13 @@ static inline void ring_publish_event(struct ring *r, uint64_t index,
 /** Publish an event whose pointer or size does not fit, in two entries. */
 void ring_publish_wide(struct ring *r, uint64_t index, const struct ring_event *event);
 
-/** Publish what holds for the following entries: a KIND_TIME, KIND_STAMP or KIND_EPOCH. */
+/** Publish what holds for later entries: a KIND_TIME, KIND_STAMP or KIND_EPOCH. */
 static inline void ring_publish_value(struct ring *r, uint64_t index, enum wire_kind kind,
 		uint64_t value) {
 	ring_publish(r, index, wire_head(0, kind, 0, 0), value);
 }
 
-/** Publish `n` entries that mean nothing. */
+/** Publish `n` void entries. */
 static inline void ring_publish_void(struct ring *r, uint64_t index, uint32_t n) {
 	for (uint32_t i = 0; i < n; i++) {
 		ring_publish(r, index + i, wire_head(0, KIND_VOID, 0, 0), 0);

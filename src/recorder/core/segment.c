@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * The segment is mapped in pieces: [header, marks, modules], the nodes, the slots, and at last
+ * The segment is mapped in pieces: [header, marks, modules], the nodes, the slots, and last
  * [layouts, units, excerpts].
  *
- * A copy of a recorded process (fork), in a tree, maps its own cell over its parent's: all that it
- * knows by address or number, in private memory as well, stays valid.
- *
- * All but the first are reserved first and made accessible later, slots one by one. Before that,
- * its descriptor is opened by /proc or by the collector's socket.
+ * In a tree, a copy of a recorded process (fork) maps its own cell over its parent's: all that it
+ * knows by address or number, in private memory as well, stays valid. All but the first piece are
+ * reserved first and made accessible later, slots one by one. The descriptor comes from /proc or
+ * from the collector's socket.
  */
 #include "recorder/core/segment.h"
 
@@ -30,7 +29,6 @@ static _Atomic uint32_t n_open_slots;
 
 enum { TOKEN_DIGITS = 2 * sizeof((struct segment_header *)0)->token };
 
-/** The parts of the variable's value. */
 struct address {
 	int32_t program_pid;
 	int32_t collector_pid;
@@ -38,7 +36,7 @@ struct address {
 	const char *token; // in hexadecimal
 };
 
-/** A decimal number and the colon behind it. NULL: there is none. */
+/** A decimal number and the colon behind it, or NULL. */
 static const char *read_number(const char *text, int32_t *value) {
 	enum { DIGITS_MAX = 10 };
 	const char *end = text;
@@ -48,7 +46,7 @@ static const char *read_number(const char *text, int32_t *value) {
 	return is_number && *end == ':' ? end + 1 : NULL;
 }
 
-/** Find the variable and parse it. `environment` may be NULL. False: it is missing or invalid. */
+/** Find and parse the variable. `environment` may be NULL. False: it is missing or invalid. */
 static bool find_address(struct address *a, char **environment) {
 	char **entry = sys_entry(environment, SEGMENT_ENV "=");
 	const char *text = entry == NULL ? NULL : *entry + sizeof SEGMENT_ENV;
@@ -59,9 +57,7 @@ static bool find_address(struct address *a, char **environment) {
 	return text != NULL && sys_text_length(text) == TOKEN_DIGITS;
 }
 
-/**
- * By the collector's own descriptor. Checked before it is opened: opening some files has effects.
- */
+/** By the collector's own descriptor. Checked first: opening some files has effects. */
 static int open_by_proc(const struct address *a) {
 	char path[64];
 	sys_put_number(sys_put_text(sys_put_number(sys_put_text(path, "/proc/"), a->collector_pid),
@@ -145,7 +141,7 @@ static bool token_is(const struct segment_header *h, const char *token) {
 	return sys_equal(own, token, sizeof own);
 }
 
-/** `token`: what it must say, or NULL: the descriptor itself says enough. */
+/** `token`: what it must contain, or NULL if the descriptor proves enough. */
 static bool header_is_valid(const struct segment_header *h, uint64_t bytes, const char *token) {
 	const uint32_t page = h->page_bytes;
 	return h->magic == SEGMENT_MAGIC && h->version == SEGMENT_VERSION &&
@@ -167,7 +163,7 @@ static void *map_piece(int fd, uint64_t offset, uint64_t bytes, int protection) 
 	return piece;
 }
 
-/** So many slots shall be there at least: 8, if a quarter of the limit holds them, or 1. */
+/** The least number of slots: 8, if a quarter of the limit holds them, or 1. */
 static uint32_t least_slots(const struct segment_header *h, uint64_t limit_bytes) {
 	enum { N_LEAST_SLOTS = 8 };
 	uint64_t n = limit_bytes / 4 / h->slot_bytes;
@@ -175,7 +171,7 @@ static uint32_t least_slots(const struct segment_header *h, uint64_t limit_bytes
 	return n < h->n_slots ? (uint32_t)n : h->n_slots;
 }
 
-/** Bytes of whole pages. */
+/** Bytes rounded up to pages. */
 static uint64_t in_pages(uint64_t bytes, uint32_t page_bytes) {
 	return (bytes + page_bytes - 1) & ~(uint64_t)(page_bytes - 1);
 }
@@ -196,7 +192,7 @@ static uint32_t map_table(int fd, const struct segment_header *h, unsigned which
 	return 0;
 }
 
-/** They are worth no more than the rest of an allowance. Without them frames stay as they are. */
+/** Takes only the rest of an allowance. Without them, frames stay native. */
 static void map_runtimes(int fd, const struct segment_header *h, uint64_t allowance) {
 	const struct wire_table *units = &h->tables[TABLE_UNITS], *last = &h->tables[TABLE_EXCERPTS];
 	uint64_t bytes = last->at + last->bytes - units->at;
@@ -237,7 +233,7 @@ bool segment_open_units(bool opens) {
 }
 
 static void say_what_is_mapped(struct segment_header *h) {
-	// Of several images the narrowest counts: 0 means that none has said anything yet
+	// Of several images the narrowest counts; 0: none has said anything yet
 	atomic_store_explicit(&h->mapped_slots, segment.n_slots, memory_order_relaxed);
 	atomic_store_explicit(&h->mapped_nodes, segment.n_nodes, memory_order_relaxed);
 }
@@ -323,11 +319,11 @@ static bool map_program(int fd, struct segment_header *h, int common_fd) {
 		map_runtimes(fd, h, allowance / 4);
 	}
 	say_what_is_mapped(header);
-	atomic_store(&header->exec_ns, 0); // what the program became is seen
+	atomic_store(&header->exec_ns, 0); // what the program became has been seen
 	return true;
 }
 
-/** Map the segment behind `fd`, if we are its program, and close that. */
+/** Map the segment behind `fd`, if we are its program, and close `fd`. */
 static enum segment_role open_behind(int fd, const char *token, int32_t program_pid,
 		int common_fd) {
 	enum segment_role role = SEGMENT_ROLE_NONE;
@@ -382,7 +378,7 @@ static uint64_t nodes_bytes(uint32_t n) {
 	return in_pages((uint64_t)n * sizeof(struct wire_node), segment.page_bytes);
 }
 
-/** Put mapped memory in the place of other, at once. */
+/** Move mapped memory over other memory, atomically. */
 static bool move_over(void *from, void *to, uint64_t bytes) {
 	return !sys_failed(syscall_6(__NR_mremap, (long)from, (long)bytes, (long)bytes,
 			MREMAP_MAYMOVE | MREMAP_FIXED, (long)to, 0));
@@ -396,7 +392,7 @@ static void copy_known(struct segment_header *to, struct wire_node *nodes) {
 	n_modules = n_modules < segment.n_modules ? n_modules : segment.n_modules;
 	sys_copy((unsigned char *)to + modules_at, segment.modules,
 			n_modules * sizeof *segment.modules);
-	// In this order: a node that another one names as its first child is among those given out
+	// In this order: a node named as a first child is among those taken
 	uint32_t n_nodes = atomic_load(&from->n_nodes);
 	sys_copy(nodes, segment.nodes,
 			(n_nodes < segment.n_nodes ? n_nodes : segment.n_nodes) * sizeof *nodes);
@@ -459,7 +455,7 @@ bool segment_open_more_slots(void) {
 	return true;
 }
 
-/** Nodes up to this one are in use, or may be by an insert that runs now. */
+/** Nodes up to this one are in use, or may become so by an insert in progress. */
 static uint32_t n_nodes_in_use(void) {
 	enum { NODES_MARGIN = 1 << 16 };
 	uint64_t n = atomic_load(&segment.header->n_nodes) + (uint64_t)NODES_MARGIN;

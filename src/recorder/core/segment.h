@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * The recorder's mapping of the shared segment.
- *
- * It is found through the environment, mapped once per image and kept until the process ends
- * (docs/wire.md). Raw system calls only.
+ * The recorder's mapping of the shared segment: found through the environment, mapped once per
+ * image and kept until the process ends (docs/wire.md). Raw system calls only.
  */
 
 #include "recorder/core/attr.h"
@@ -15,21 +13,21 @@
 /** What is mapped. After segment_open only n_slots, n_nodes*, *_open and has_no_clock change. */
 struct segment {
 	struct segment_header *header;
-	struct wire_common *common; // the header's own
+	struct wire_common *common; // the header's own, or the tree's
 	struct wire_mark *marks;
 	struct wire_module *modules;
 	struct wire_node *nodes;
 	unsigned char *slots;
-	const struct wire_layout *layouts; // NULL: there are none, nor units and excerpts
-	struct wire_unit *units;           // not open yet, as the excerpts
+	const struct wire_layout *layouts; // NULL: none, and no units or excerpts
+	struct wire_unit *units;           // not open yet, like the excerpts
 	unsigned char *excerpts;
 	_Atomic uint32_t *unit_hash; // numbers of units, half empty; private to this process
 	uint64_t excerpts_open;
-	uint32_t n_units_open; // 0: not yet, no runtime is known
+	uint32_t n_units_open; // 0: not open, no runtime is known
 	uint64_t slot_bytes;
 	uint32_t n_slots;      // mapped
 	uint32_t n_nodes;      // mapped
-	uint32_t n_nodes_open; // of these, as many may be touched now
+	uint32_t n_nodes_open; // of these, so many may be touched now
 	uint32_t n_modules;    // room for so many, entry 0 included
 	uint32_t page_bytes;
 	uint32_t options;
@@ -50,8 +48,8 @@ enum segment_role {
 enum segment_role segment_open(char **environment);
 
 /**
- * In a tree, in a copy of a recorded process, with recording off: map a cell in the place of the
- * parent's, whose fork of that number it was. No slot is this process's then. False: refused.
+ * In a tree, in a copy of a recorded process, with recording off: map a cell over the parent's, of
+ * which this is the fork of that number. No slot is this process's then. False: refused.
  */
 bool segment_join(uint32_t fork);
 
@@ -64,8 +62,8 @@ static inline struct thread_slot *segment_slot(uint32_t i) {
 
 /**
  * The private part of a slot: two pages for the thread's state and its small capture context
- * (thread.h), then the contexts of its handlers, then the large context. The large one has all the
- * rest, of which only the beginning is open at first: mlockall fills open memory with pages.
+ * (thread.h), then its handlers' contexts, then the large context in all the rest, of which only
+ * the beginning is open at first, as mlockall fills open memory with pages.
  */
 enum {
 	SEGMENT_HANDLER_BYTES = 64 << 10,
@@ -87,8 +85,7 @@ uint32_t segment_open_slots(void);
 bool segment_open_more_slots(void);
 
 /**
- * The program limits its address space to `limit_bytes`: unmap what is reserved and unused, but
- * keep an eighth of the limit.
+ * The program limits its address space: unmap unused reserves, except an eighth of `limit_bytes`.
  */
 void segment_give_back(uint64_t limit_bytes);
 
@@ -103,14 +100,12 @@ static inline bool segment_is_exec(long number) {
 }
 
 /**
- * The program is about to become another one, which may end before anybody sees it. 0: it has not.
- * Nothing is noted of a child's calls, which may be made in our memory (vfork).
+ * The program is about to become another one, which may end before anybody sees it; 0: it has not.
+ * Ignores a child's calls, which may be made in our memory (vfork).
  */
 void segment_note_exec(uint64_t now_ns);
 
-/**
- * Close unused nodes, or reopen them, so that mlockall in between does not fill them with memory.
- */
+/** Close unused nodes, or reopen them, so that mlockall in between does not fill them. */
 void segment_close_unused(bool closes);
 
 /** False in seccomp's strict mode, where any system call would kill the target. */
@@ -118,13 +113,13 @@ static inline bool segment_may_call_system(void) {
 	return atomic_load_explicit(&segment.header->no_syscalls, memory_order_relaxed) == 0;
 }
 
-/** In a sandbox, no system call is made that the program could not be expected to make. */
+/** False in a sandbox, where only system calls that the program might make itself are safe. */
 static inline bool segment_may_ask(void) {
 	return segment_may_call_system() &&
 			atomic_load_explicit(&segment.header->has_filter, memory_order_relaxed) == 0;
 }
 
-/** The next number that `counter` counts, if it is below `end`. 0: there are no more. */
+/** The next number that `counter` counts, if below `end`. 0: there are no more. */
 static inline uint32_t segment_take(_Atomic uint32_t *counter, uint32_t end) {
 	uint32_t n = atomic_load_explicit(counter, memory_order_relaxed);
 	do {

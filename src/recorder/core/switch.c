@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The word has two owners: this process, and the kernel, which zeroes its page in forked children.
- *
- * `start` lies elsewhere and survives a fork. A child therefore finds an unknown word but a
- * finished start, announces itself and stays off.
+ * `start` lies elsewhere and survives a fork, so a child finds an unknown word but a finished
+ * start, announces itself and stays off.
  */
 #include "recorder/core/switch.h"
 
@@ -13,7 +12,7 @@
 _Alignas(MACHINE_PAGE_MOST) union switch_page switch_page;
 _Static_assert(sizeof switch_page == MACHINE_PAGE_MOST, "a page of its own, of whatever size");
 
-/** How far the one attempt to turn the switch on has come. */
+/** How far the only attempt to turn the switch on has come. */
 enum start { START_NOBODY = 0, START_RUNNING = 1, START_DONE = 2 };
 static _Atomic uint32_t start;
 static _Atomic uint64_t n_lost_early;
@@ -23,13 +22,13 @@ static void set_word(enum switch_word word) {
 	atomic_store_explicit(&switch_page.word, word, memory_order_release);
 }
 
-/** By whoever has stored START_RUNNING. */
+/** Called by whoever stored START_RUNNING. */
 static bool turn_on(enum segment_role (*open_segment)(void)) {
 	enum switch_word word = SWITCH_OFF;
 	// Without this a forked child would write into its parent's rings
 	if (sys_madvise(&switch_page, sizeof switch_page, MADV_WIPEONFORK) &&
 			open_segment() == SEGMENT_ROLE_PROGRAM) {
-		(void)capture_setup(); // without tables stacks are empty and counted as truncated
+		(void)capture_setup(); // without tables, stacks are empty and counted as truncated
 		word = SWITCH_ON;
 	}
 	set_word(word); // before `start`: "done" with an unknown word means a forked child
@@ -39,7 +38,7 @@ static bool turn_on(enum segment_role (*open_segment)(void)) {
 
 void switch_join(uint32_t fork) {
 	uint32_t unknown = SWITCH_UNKNOWN;
-	// Several of its threads may come at once: it is counted by one
+	// Several of its threads may come at once: one counts it
 	if (!atomic_compare_exchange_strong(&switch_page.word, &unknown, SWITCH_OFF) ||
 			segment.header == NULL) {
 		return;

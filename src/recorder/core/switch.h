@@ -1,30 +1,29 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * Whether this process is recorded, in a word that every hook tests first.
- *
- * It is turned on by the first hook of a recorded program, or when the program itself asks for it,
- * and turned off for good. Any thread, any signal handler.
+ * Whether this process is recorded, in a word that every hook tests first. It is turned on by the
+ * first hook of a recorded program, or when the program itself asks, and turned off for good. Any
+ * thread, any signal handler.
  */
 
 #include "machine.h"
 #include "recorder/core/segment.h"
 
 enum switch_word {
-	SWITCH_UNKNOWN = 0, // not yet looked at; a forked child finds this, too
+	SWITCH_UNKNOWN = 0, // not looked at yet; a forked child finds this, too
 	SWITCH_ON = 1,
 	SWITCH_OFF = 2,
 	SWITCH_PAUSED = 3, // by the program: only the ends of known blocks are recorded
 };
 
-/** On a private page of its own, which the kernel zeroes in forked children. */
+/** On a private page, which the kernel zeroes in forked children. */
 union switch_page {
 	_Atomic uint32_t word;
 	unsigned char page[MACHINE_PAGE_MOST];
 };
 extern LOCAL union switch_page switch_page;
 
-/** True if everything is recorded. Says nothing about memory: see switch_is_on_or_paused(). */
+/** Is everything recorded? Says nothing about memory: see switch_is_on_or_paused(). */
 static inline bool switch_is_on(void) {
 	return atomic_load_explicit(&switch_page.word, memory_order_relaxed) == SWITCH_ON;
 }
@@ -35,15 +34,13 @@ static inline bool switch_is_off(void) {
 
 /**
  * True if the rings are ours to write, if only for frees. Pairs with the release in set_word():
- * what was made ready before, `segment` and all behind it, is seen from here on.
+ * what was made ready before, `segment` and all behind it, is visible from here on.
  */
 static inline bool switch_is_on_or_paused(void) {
 	return (atomic_load_explicit(&switch_page.word, memory_order_acquire) & SWITCH_ON) != 0;
 }
 
-/**
- * The same for a thread that has a slot, and therefore has called switch_is_on_or_paused() before.
- */
+/** The same for a thread with a slot, which has called switch_is_on_or_paused() before. */
 static inline bool switch_is_still_on_or_paused(void) {
 	return (atomic_load_explicit(&switch_page.word, memory_order_relaxed) & SWITCH_ON) != 0;
 }
@@ -55,18 +52,18 @@ uint64_t host_clock_ns(void);
 uint64_t host_main_stack_end(void);
 
 /**
- * Map the segment and turn the switch on, or off, if the word is SWITCH_UNKNOWN. True if it is on
- * now. False as well while another thread does this: the event is lost, and counted.
+ * If the word is SWITCH_UNKNOWN, map the segment and turn the switch on, or off. True if it is on
+ * now. Also false while another thread does this: the event is lost, and counted.
  */
 bool switch_find_out(void);
 
-/** In a forked child: announce it, or, in a tree, have it recorded. `fork`: its number, or 0. */
+/** In a forked child: announce it or, in a tree, have it recorded. `fork`: its number, or 0. */
 void switch_join(uint32_t fork);
 
-/** Turn on what is off by another way to a segment. False: failed, or it has been on before. */
+/** Turn on, by another way to a segment, what is off. False: failed, or was on before. */
 bool switch_turn_on_late(enum segment_role (*open_segment)(void));
 
-/** End recording in this process for good; `is_for_all`: in the segment as well. */
+/** End recording in this process for good; `is_for_all`: in the segment, too. */
 void switch_turn_off(bool is_for_all);
 
 /** Pause and resume the recording of new blocks. */

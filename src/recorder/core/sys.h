@@ -4,10 +4,9 @@
  * The recorder's own tiny libc, for memory from the kernel, bytes and text.
  *
  * The core calls nothing else, because functions of libc may be interposed, allocate, take locks,
- * set errno, or not be there at all (in a static target). Any thread, any signal handler.
- *
- * The include path of the build selects `syscall.h` and `regs.h` (arch/<machine>) and `host.h`
- * (preload or inject).
+ * set errno, or not be there at all (in a static target). Any thread, any signal handler. The
+ * build's include path selects `syscall.h` and `regs.h` (arch/<machine>) and `host.h` (preload or
+ * inject).
  */
 
 #include "host.h"
@@ -20,7 +19,7 @@
 #include <stdbool.h>
 #include <time.h>
 
-/** True if a system call's result is an error number, negated. */
+/** Is a system call's result a negated error number? */
 static inline bool sys_failed(long result) {
 	return (unsigned long)result > -4096ul;
 }
@@ -47,7 +46,7 @@ static inline void sys_munmap(void *at, size_t bytes) {
 	(void)syscall_2(__NR_munmap, (long)at, (long)bytes);
 }
 
-/** What `*at` points to, else zeroed memory that whoever comes first puts there. NULL: none. */
+/** What `*at` points to, or else zeroed memory that the first to come puts there. NULL: none. */
 #define SYS_MAP_ONCE(at, bytes)                                                      \
 	({                                                                               \
 		__auto_type there_ = atomic_load(at);                                        \
@@ -68,13 +67,13 @@ static inline bool sys_madvise(void *at, size_t bytes, int advice) {
 	return !sys_failed(syscall_3(__NR_madvise, (long)at, (long)bytes, advice));
 }
 
-/** Open a file to read it, without waiting for anybody. Its descriptor, or the error. */
+/** Open a file for reading, without blocking. Returns the descriptor, or the error. */
 static inline long sys_open(const char *path) {
 	enum { AT_CWD = -100, READ_ONLY_CLOEXEC_NONBLOCK = 02004000 };
 	return syscall_4(__NR_openat, AT_CWD, (long)path, READ_ONLY_CLOEXEC_NONBLOCK, 0);
 }
 
-/** The beginning of a file, cut and zero terminated. Returns its bytes; 0: there is none. */
+/** The start of a file, cut and zero-terminated. Returns its bytes; 0: there is none. */
 static inline size_t sys_read_file(const char *path, char *out, size_t bytes) {
 	long n = 0;
 	long fd = sys_open(path);
@@ -87,7 +86,7 @@ static inline size_t sys_read_file(const char *path, char *out, size_t bytes) {
 	return (size_t)n;
 }
 
-/** What a link leads to, cut and zero terminated. Returns its bytes; 0: there is none. */
+/** A link's target, cut and zero-terminated. Returns its bytes; 0: there is none. */
 static inline size_t sys_read_link(const char *path, char *out, size_t bytes) {
 	enum { AT_CWD = -100 };
 	long n = syscall_4(__NR_readlinkat, AT_CWD, (long)path, (long)out, (long)bytes - 1);
@@ -97,9 +96,9 @@ static inline size_t sys_read_link(const char *path, char *out, size_t bytes) {
 }
 
 /**
- * May the 8 bytes at `address` be read? The kernel is asked to read a signal set from there for an
- * operation that does not exist: it reads first, and answers EFAULT if it cannot. Nothing changes,
- * and every sandbox permits the call. Under 100 ns.
+ * May the 8 bytes at `address` be read? Asks the kernel to read a signal set there for an operation
+ * that does not exist: it reads first, and answers EFAULT if it cannot. Nothing changes, and every
+ * sandbox permits the call. Under 100 ns.
  */
 static inline bool sys_is_readable(uint64_t address) {
 	enum { NO_SUCH_OPERATION = 0x7ead, FAULT = -14 };
@@ -107,8 +106,8 @@ static inline bool sys_is_readable(uint64_t address) {
 			syscall_4(__NR_rt_sigprocmask, NO_SUCH_OPERATION, (long)address, 0, 8) != FAULT;
 }
 
-// The loops below stay loops: the core is built so that the compiler does not turn them into calls
-// of memcpy (-fno-builtin, -fno-tree-loop-distribute-patterns)
+// The core is built so that these loops are not compiled into calls of memcpy (-fno-builtin,
+// -fno-tree-loop-distribute-patterns)
 
 static inline void sys_copy(void *to, const void *from, size_t bytes) {
 	unsigned char *t = to;
@@ -154,7 +153,7 @@ static inline const char *sys_after(const char *text, const char *prefix) {
 	return text;
 }
 
-/** Take the decimal digits at the start of a text. 0 as well if there are none. */
+/** Take the decimal digits at the start of a text; also 0 if there are none. */
 static inline uint64_t sys_take_number(const char **text) {
 	uint64_t n = 0;
 	for (; **text >= '0' && **text <= '9'; ++*text) {
@@ -163,7 +162,7 @@ static inline uint64_t sys_take_number(const char **text) {
 	return n;
 }
 
-/** The entry of an environment that begins so, and has a value; NULL: there is none. */
+/** The entry of an environment that begins so and has a value, or NULL. */
 static inline char **sys_entry(char **environment, const char *name) {
 	for (char **e = environment; e != NULL && *e != NULL; e++) {
 		const char *value = sys_after(*e, name);
@@ -174,7 +173,7 @@ static inline char **sys_entry(char **environment, const char *name) {
 	return NULL;
 }
 
-/** Write a text, or a decimal number that is not negative. Returns the zero at its end. */
+/** Write a text, or a non-negative decimal number. Returns the zero at its end. */
 static inline char *sys_put_text(char *at, const char *text) {
 	size_t n = sys_text_length(text);
 	sys_copy(at, text, n + 1);

@@ -11,7 +11,7 @@ static bool try_slot(struct thread_slot *slot) {
 					memory_order_acquire, memory_order_relaxed);
 }
 
-/** A free slot, by a search from where the last one was found. NULL: all are taken. */
+/** A free slot, searched for from where the last one was found. NULL: all are taken. */
 static struct thread_slot *search(void) {
 	struct segment_header *h = segment.header;
 	do {
@@ -28,7 +28,7 @@ static struct thread_slot *search(void) {
 	return NULL;
 }
 
-/** All slots are taken: wait a little for the collector, but not in every thread anew. */
+/** All slots are taken: wait a little for the collector, but not again in every thread. */
 static struct thread_slot *search_again(void) {
 	enum { N_TRIES = 40, PAUSE_NS = 5000000 };
 	const uint64_t truce_ns = 5000000000;
@@ -53,12 +53,12 @@ static struct thread_slot *search_again(void) {
 }
 
 /**
- * A thread may be forbidden to read the time stamp counter; the threads that it makes inherit that.
+ * A thread may be forbidden to read the time stamp counter, and those that it makes inherit that.
  */
 static void look_at_clock(const struct thread_slot *slot) {
 	int may_read = PR_TSC_ENABLE;
-	// The main thread of a launched program may read it, unless our prctl has seen otherwise; its
-	// first event may come right after it has entered a sandbox, so it is not asked
+	// The main thread of a launched program may read it, unless our prctl saw otherwise. It is not
+	// asked: its first event may come right after it entered a sandbox
 	bool is_known = slot->tid == slot->pid && host_sees_prctl();
 	if (!is_known && segment_may_ask() &&
 			!sys_failed(syscall_2(__NR_prctl, PR_GET_TSC, (long)&may_read)) &&
@@ -85,8 +85,8 @@ static void fill_in(struct thread_slot *slot) {
 	s->stamp = 0;
 }
 
-// In an executable ld turns the addition that yields &thread_self into one that sets no flags
-// (lea). The check of gcc's sanitizer for NULL would use these flags
+// In an executable, ld turns the addition that yields &thread_self into a lea, which sets no flags,
+// while the NULL check of gcc's sanitizer would use them
 __attribute__((no_sanitize("null"))) struct thread_slot *thread_claim(void) {
 	enum { N_LEAST_UNTIL_SEARCH = 64, N_DOUBLINGS = 8 };
 	struct thread_words *self = &thread_self;
@@ -95,11 +95,11 @@ __attribute__((no_sanitize("null"))) struct thread_slot *thread_claim(void) {
 		atomic_fetch_add(&segment.header->lost_no_slot, 1);
 		return NULL;
 	}
-	// A child of vfork runs in its parent's memory, with its parent's thread_self: it uses the slot
-	// that is there, but may not leave one behind, since its thread id dies with it
+	// A child of vfork runs in its parent's memory, with its parent's thread_self: it uses that
+	// slot, but may not leave a new one behind, as its thread id dies with it
 	if (segment_may_call_system() &&
 			(uint32_t)syscall_0(__NR_getpid) != segment.header->program_pid) {
-		atomic_fetch_add(&segment.header->lost_no_slot, 1); // its parent shall search as ever
+		atomic_fetch_add(&segment.header->lost_no_slot, 1); // its parent shall search as before
 		return NULL;
 	}
 	struct thread_slot *slot = NULL;
@@ -114,13 +114,13 @@ __attribute__((no_sanitize("null"))) struct thread_slot *thread_claim(void) {
 		return NULL;
 	}
 	fill_in(slot);
-	if (self->slot != NULL) { // a handler that interrupted us was quicker
+	if (self->slot != NULL) { // a handler that interrupted us was faster
 		atomic_store_explicit(&slot->state, SLOT_FREE, memory_order_release);
 		return self->slot;
 	}
 	atomic_store_explicit(&slot->state, SLOT_LIVE, memory_order_release);
 	atomic_fetch_add(&segment.header->n_claims, 1); // no event of ours is older
-	uint64_t none = 0; // the first thread of all has the first epoch to itself
+	uint64_t none = 0; // the very first thread has the first epoch to itself
 	uint64_t at = (uint64_t)((unsigned char *)slot - segment.slots);
 	(void)atomic_compare_exchange_strong(&segment.common->epoch, &none,
 			wire_epoch(1, segment.header->first_owner + (uint32_t)(at / segment.slot_bytes) + 1));
@@ -128,7 +128,7 @@ __attribute__((no_sanitize("null"))) struct thread_slot *thread_claim(void) {
 	return slot;
 }
 
-/** Where the stack of this thread ends. Asking libc would allocate, or wait for a lock. */
+/** The end of this thread's stack. Asking libc would allocate, or wait for a lock. */
 static uint64_t stack_end(const struct thread_slot *slot) {
 	return slot->tid == slot->pid ? host_main_stack_end() : host_stack_end();
 }
@@ -164,7 +164,7 @@ bool thread_grow(struct thread_slot *slot) {
 		return false;
 	}
 	s->open_bytes = open;
-	// Its memory is about to change, and a jump may come between. The known stacks keep their
+	// Its memory is about to change, and a jump may come in between. The known stacks keep their
 	// places, which do not depend on its size, and their nodes stay valid
 	s->captures[0] = NULL;
 	atomic_signal_fence(memory_order_seq_cst);

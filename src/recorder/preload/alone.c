@@ -10,7 +10,7 @@
  *         │ ◄── lets go of header.owner   │
  *         ▼
  *
- * A program that ends otherwise (_exit, a signal) does not wait; its file appears a little later.
+ * A program that ends otherwise (_exit, a signal) does not wait: its file appears a little later.
  */
 #include "recorder/core/awaiting.h"
 #include "recorder/core/switch.h"
@@ -18,7 +18,7 @@
 
 enum { END_PATIENCE_MS = 300000 }; // for the collector to write the file
 
-static const char *wanted_file; // the argument of heaptrack_start
+static const char *wanted_file; // heaptrack_start's argument
 
 static enum segment_role open_wanted(void) {
 	return collector_open_for(wanted_file);
@@ -66,8 +66,8 @@ extern int __cxa_atexit(void (*function)(void *), void *argument, void *library)
 extern int __cxa_thread_atexit_impl(void (*function)(void *), void *argument, void *library)
 		__attribute__((weak)); // musl has none
 
-// Of no library: so it is called after all that was registered later, destructors of libraries too.
-// exit() calls those of the main thread's variables before all others
+// Registered for no library, it is called after all that was registered later, even destructors of
+// libraries. exit() calls those of the main thread's variables before all others
 void alone_begin(void) {
 	if (switch_is_on_or_paused()) {
 		(void)__cxa_atexit(end, NULL, NULL);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The collector is found next to this library and told which file to write.
- *
- * It is a grandchild that nobody waits for, in a session of its own. It answers through a pipe with
- * the entry of the environment by which the segment is found.
+ * Starts the collector next to this library and tells it which file to write. It is a grandchild
+ * that nobody waits for, in a session of its own. Its answer through a pipe is the environment's
+ * entry by which the segment is found.
  */
 #include "recorder/preload/collector.h"
 
@@ -28,18 +27,14 @@ static const char *const places[] = {"heaptrack", "../heaptrack", "../../heaptra
 
 // ---- the collector's process
 
-/** What a collector is started with. */
 struct plan {
 	char **environment;
 	char *asked;           // the entry that names the file
-	char path[PATH_BYTES]; // begins with the folder of this library
+	char path[PATH_BYTES]; // begins with this library's folder
 	size_t folder;         // its length; 0: unknown
 };
 
-/**
- * The environment with the entry that names the file, and without LD_PRELOAD: the collector is not
- * recorded. NULL: no memory.
- */
+/** The environment with the name of the file, but not LD_PRELOAD: the collector is not recorded. */
 static char **environment_of(const struct plan *plan) {
 	size_t n = 0;
 	while (plan->environment[n] != NULL) {
@@ -61,7 +56,7 @@ static char **environment_of(const struct plan *plan) {
 
 /** In the new process. Ends it if none of the places has the command. */
 static void become_collector(struct plan *plan, long pid, int fd) {
-	enum { LEAST_FD = 10 }; // not one of the three that have a meaning
+	enum { LEAST_FD = 10 }; // keep clear of the standard three
 	char pid_and_fd[64];
 	long own = syscall_3(__NR_fcntl, fd, F_DUPFD, LEAST_FD);
 	(void)sys_put_number(sys_put_text(sys_put_number(pid_and_fd, pid), ":"), own);
@@ -69,7 +64,7 @@ static void become_collector(struct plan *plan, long pid, int fd) {
 	char option[] = "--beside";
 	char *arguments[] = {command, option, pid_and_fd, NULL};
 	char **variables = environment_of(plan);
-	(void)syscall_0(__NR_setsid); // what the terminal sends is the program's
+	(void)syscall_0(__NR_setsid); // the terminal's signals are for the program
 	for (size_t i = 0; variables != NULL && i < sizeof places / sizeof *places; i++) {
 		size_t bytes = sys_text_length(places[i]) + 1;
 		if (plan->folder + bytes <= PATH_BYTES) {
@@ -80,7 +75,7 @@ static void become_collector(struct plan *plan, long pid, int fd) {
 	(void)syscall_1(__NR_exit_group, 127);
 }
 
-/** A process that is nobody's child of ours, and that tells no one when it ends. */
+/** A process that is no child of ours, and tells no one when it ends. */
 static void start_collector(struct plan *plan, int fd) {
 	long pid = syscall_0(__NR_getpid);
 	long child = syscall_6(__NR_clone, 0, 0, 0, 0, 0, 0);
@@ -95,7 +90,7 @@ static void start_collector(struct plan *plan, int fd) {
 	}
 }
 
-/** Read a line into `out`; false: the collector has ended without one, or says nothing. */
+/** Read a line into `out`; false: the collector ended without one, or says nothing. */
 static bool read_line(int fd, char out[VARIABLE_BYTES]) {
 	struct pollfd poll = {.fd = fd, .events = POLLIN};
 	for (size_t n = 0; n < VARIABLE_BYTES; n++) {
@@ -111,14 +106,14 @@ static bool read_line(int fd, char out[VARIABLE_BYTES]) {
 	return false;
 }
 
-/** Start it. What it says is for the environment. NULL: it could not be started. */
+/** Start it; returns what it says, for the environment. NULL: it could not be started. */
 static char *start_as_planned(struct plan *plan) {
-	static char variable[VARIABLE_BYTES]; // one collector at most per process
+	static char variable[VARIABLE_BYTES]; // at most one collector per process
 	int fds[2];
 	const char *name = lookup_path((const void *)collector_open);
 	size_t n = name == NULL ? 0 : sys_text_length(name);
 	while (n > 0 && name[n - 1] != '/') {
-		n--; // the search begins in the folder of this library
+		n--; // the search begins in this library's folder
 	}
 	plan->folder = n < PATH_BYTES ? n : 0;
 	sys_copy(plan->path, name, plan->folder);

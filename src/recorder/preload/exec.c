@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * A recorded process becomes another program. The collector is asked to trace the new program as it
- * begins, which it can refuse.
- *
- * It is not asked for a file that gives rights (set-uid): the kernel would withhold them from a
- * traced program, which would then differ from one that runs without heaptrack.
+ * A recorded process becomes another program. The collector, which can refuse, is asked to trace
+ * the new program from its start. It is not asked for a file that gives rights (set-uid): the
+ * kernel would withhold them from a traced program, which would then run differently without
+ * heaptrack.
  */
 #include "recorder/preload/exports/replace.h"
 
@@ -16,7 +15,7 @@ enum { PATH_BYTES = 4096, PATIENCE_MS = 10000 };
 
 // ---- the file
 
-/** Is it one that can be executed, and gives no rights? */
+/** Is it executable, without giving rights? */
 static bool is_plain_program(int folder, const char *path, int flags) {
 	enum { EXECUTE = 1 };
 	struct stat s;
@@ -38,7 +37,7 @@ static bool has_slash(const char *name) {
 	return *name == '/';
 }
 
-/** Does the search find a plain one? Any that is not before it decides, as execvp's would. */
+/** Does the search find a plain one? The first that is not decides, as in execvp. */
 static bool finds_plain_program(const char *name) {
 	static const char variable[] = "PATH=";
 	char path[PATH_BYTES];
@@ -67,8 +66,7 @@ static bool finds_plain_program(const char *name) {
 // ---- the collector
 
 /**
- * Note the exec, and say whether to ask. A child that borrows our memory (vfork) is not the
- * recorded process, whatever our words say.
+ * Note the exec, and say whether to ask. A child of vfork shares our words, but is not recorded.
  */
 static bool may_ask(void) {
 	if (!switch_is_on_or_paused() || !segment_may_call_system()) {
@@ -82,7 +80,7 @@ static bool may_ask(void) {
 static bool ask(void) {
 	_Atomic uint32_t *word = &segment.header->exec;
 	uint32_t seen = EXEC_READY;
-	awaiting_change(word, EXEC_FAILED, PATIENCE_MS); // it looks for its program here and there
+	awaiting_change(word, EXEC_FAILED, PATIENCE_MS); // it looks at its program only now and then
 	if (!atomic_compare_exchange_strong(word, &seen, EXEC_ASKED)) {
 		return false;
 	}
@@ -114,7 +112,7 @@ void exec_failed(bool is_followed) {
 
 // ---- those that take a list
 
-/** The arguments from `first` on, up to the NULL, and what follows it. */
+/** The arguments from `first` up to the NULL, and what follows it. */
 #define LISTED(list, first, argv, behind)                                                      \
 	va_list list;                                                                              \
 	size_t n = 1;                                                                              \

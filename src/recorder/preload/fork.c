@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * In a tree of processes, a copy of a recorded one is recorded from its first moment on.
+ * In a tree of processes, a copy of a recorded one is recorded from the start.
  *
  *      parent, before the fork       child, after it
  *         │ KIND_FORK, number n         │ asks for a cell: a copy by fork n
  *
- * The end of a process is told as well, so that its memory goes before its parent's wait returns.
+ * The end of a process is recorded, too, so that its memory goes before its parent's wait returns.
  *
- * The first two are handlers of the C library, which calls ours last before the fork and first
- * after it: they are the first that were registered. A fork by a bare system call calls neither,
- * and one while the thread is inside a hook has no number; such a child announces itself, as
- * without a tree.
+ * The first two are handlers of the C library, which as the first ones registered run last before
+ * the fork and first after it. A fork by a bare system call runs neither, and one inside a hook has
+ * no number; such a child announces itself, as without a tree.
  */
 #include "recorder/core/hook/hook.h"
 #include "recorder/core/switch.h"

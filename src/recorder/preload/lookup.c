@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Finds functions by their names: walks the loaded objects by dl_iterate_phdr, and reads and
- * changes their symbol tables.
- */
+/* Finds functions by name in the symbol tables of the loaded objects, and changes these. */
 #include "recorder/core/sys.h"
 #include "recorder/preload/real.h"
 
@@ -13,11 +10,11 @@ enum where { ELSEWHERE, BEHIND, WITHIN }; // of the object of `ours`
 /** A search for a function in the loaded objects. */
 struct search {
 	enum where where;
-	unsigned n_left; // objects to look at
+	unsigned n_left; // objects still to look at
 	const char *name;
 	const void *ours;
 	bool is_past_ours;
-	struct dl_phdr_info info; // of the last object that was wanted,
+	struct dl_phdr_info info; // of the last wanted object,
 	const ElfW(Sym) * symbol; // and the function there; NULL: it has none of that name
 };
 
@@ -28,7 +25,7 @@ struct tables {
 	const uint32_t *hash;
 };
 
-/** glibc makes addresses of what the file has as offsets; other loaders leave them. */
+/** glibc turns the file's offsets into addresses; other loaders leave them. */
 static const void *at(const struct dl_phdr_info *info, ElfW(Addr) address) {
 	return (const void *)(address < info->dlpi_addr ? info->dlpi_addr + address : address);
 }
@@ -67,12 +64,12 @@ static uint32_t gnu_hash_of(const char *name) {
 	return hash;
 }
 
-/** The buckets, one of which has the name's first symbol. The symbols' hashes follow, in chains. */
+/** The buckets, each with the first symbol of its names. The symbols' hashes follow, in chains. */
 static const uint32_t *gnu_buckets(const uint32_t *gnu_hash) {
 	return gnu_hash + 4 + gnu_hash[2] * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
 }
 
-/** False: the object has no such name. True for few of the names that it does not have. */
+/** False: the object lacks that name. Rarely true for a name that it lacks. */
 static bool may_have(const uint32_t *gnu_hash, uint32_t hash) {
 	enum { BITS = 8 * sizeof(ElfW(Addr)) };
 	uint32_t n_words = gnu_hash[2];
@@ -81,7 +78,7 @@ static bool may_have(const uint32_t *gnu_hash, uint32_t hash) {
 	return (word >> (hash % BITS) & word >> ((hash >> gnu_hash[3]) % BITS) & 1) != 0;
 }
 
-/** By the chain of the name's hash; the last bit of each hash there says that the chain ends. */
+/** By the chain of the name's hash; the last bit of each hash there ends the chain. */
 static const ElfW(Sym) * find_by_gnu_hash(const struct tables *t, const char *name, uint32_t hash) {
 	uint32_t n_buckets = t->gnu_hash[0];
 	uint32_t first = t->gnu_hash[1];
@@ -120,7 +117,7 @@ static void *address_of(const struct dl_phdr_info *info, const ElfW(Sym) * symbo
 	return symbol != NULL ? (void *)(info->dlpi_addr + symbol->st_value) : NULL;
 }
 
-/** The segment in which an address lies; NULL: it is of another object. */
+/** The segment that contains an address; NULL: it is another object's. */
 static const ElfW(Phdr) * segment_of(const struct dl_phdr_info *info, const void *address) {
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
@@ -140,8 +137,8 @@ static int count_object(struct dl_phdr_info *info, size_t bytes, void *n) {
 }
 
 /**
- * How many objects the program was started with: those that are there at the first look, which the
- * loader's own first allocation brings about. They come first in each later look, too.
+ * How many objects the program was started with: those at the first look, which the loader's own
+ * first allocation causes. They come first in each later look, too.
  */
 static unsigned count_first_objects(void) {
 	static _Atomic unsigned known;
@@ -197,17 +194,17 @@ MACHINE_ALIGNS_STACK const char *lookup_path(const void *ours) {
 
 // ---- redirecting
 
-/** Make the pages in which symbols lie writable, or as they were. */
+/** Make the pages that contain symbols writable, or as they were. */
 static bool protect(const struct dl_phdr_info *info, const ElfW(Sym) * symbols, uint32_t n,
 		bool is_writable) {
 	const ElfW(Phdr) *segment = segment_of(info, symbols);
-	// Keep its other rights: code may lie in that segment, and other threads may be running it
+	// Keep its other rights: the segment may contain code that other threads are running
 	int flags = segment == NULL ? 0 : (int)segment->p_flags;
 	int protection = ((flags & PF_R) != 0 ? PROT_READ : 0) |
 			((flags & PF_W) != 0 || is_writable ? PROT_WRITE : 0) |
 			((flags & PF_X) != 0 ? PROT_EXEC : 0);
 	bool is_done = false;
-	// The kernel refuses what does not begin with one of its pages
+	// The kernel refuses what does not begin at a page boundary
 	for (size_t bytes = MACHINE_PAGE_LEAST;
 			segment != NULL && !is_done && bytes <= MACHINE_PAGE_MOST; bytes *= 2) {
 		uintptr_t page = (uintptr_t)symbols & ~(uintptr_t)(bytes - 1);
@@ -233,10 +230,10 @@ void lookup_redirect(const char *name, const void *from, const void *to) {
 
 enum { HIDDEN_MAX = 512 };
 
-/** Our functions, and which of them are also defined by an object loaded at the program's start. */
+/** Our functions, and which of them an object loaded at the program's start defines, too. */
 struct hiding {
 	const void *ours;
-	unsigned n_left; // objects to look at
+	unsigned n_left; // objects still to look at
 	bool is_past_ours;
 	struct tables tables;
 	uint32_t first, n; // symbols

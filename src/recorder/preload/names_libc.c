@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Takes the place of libc when the recorder is linked.
- *
- * It defines nothing but the names that the recorder uses, with their versions in glibc 2.28
- * (arch/<machine>/libc.map). So one recorder works with that glibc, all later ones, and musl,
- * whichever it was built with.
+ * Takes the place of libc when the recorder is linked: defines only the names that the recorder
+ * uses, with their versions in glibc 2.28 (arch/<machine>/libc.map). So one recorder works with
+ * that glibc, all later ones, and musl, whichever it was built with.
  */
 
 void *__environ, *environ;

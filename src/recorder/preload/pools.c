@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Pools and their blocks lie in one table with open addressing.
- *
- * The place of a pool holds the head of its list, which runs through the places of its blocks. They
- * stay on it, live or not, until the pool ends, so nothing is removed from the middle. Keys are
- * claimed by compare-and-swap and become GONE, to be claimed again.
+ * Pools and their blocks lie in one table with open addressing. A pool's place holds the head of
+ * its list, which runs through the places of its blocks. They stay on it, live or not, until the
+ * pool ends, so nothing is removed from the middle. Keys are claimed by compare-and-swap and become
+ * GONE, to be claimed again.
  */
 #include "recorder/preload/pools.h"
 
@@ -12,22 +11,21 @@
 
 enum {
 	N_PLACES = 1 << 22,
-	PROBES = 512, // places looked at, before the table counts as full
+	PROBES = 512, // places looked at before the table counts as full
 };
 
-#define GONE 1u // no address of anything
+#define GONE 1u // the address of nothing
 
-/** Of a pool or of a block. */
 struct place {
-	_Atomic uint64_t key;  // a block's address, or a pool's with all bits turned. 0: never used
-	_Atomic uint64_t pool; // of a block; written after the key was claimed
-	_Atomic uint32_t next; // block on the list of the pool: index + 1
+	_Atomic uint64_t key;  // a block's address, or a pool's with all bits inverted. 0: never used
+	_Atomic uint64_t pool; // of a block; written after the key is claimed
+	_Atomic uint32_t next; // next block on the pool's list: index + 1
 	_Atomic uint32_t is_live;
 };
 
 static _Atomic(struct place *) places;
 
-/** Neighbouring blocks lie side by side, so the places of a pool share pages. */
+/** Neighbouring blocks have neighbouring places, so the places of a pool share pages. */
 static struct place *place_at(struct place *all, uint64_t pool, uint64_t key, uint32_t i) {
 	uint32_t first = (uint32_t)(key >> 4) + (uint32_t)((pool >> 4) * 0x9E3779B97F4A7C15ull >> 32);
 	return &all[(first + i) % N_PLACES];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Each real function is looked up when it is first called; its place in the table says how. */
+/* Each real function is looked up when first called; its place in the table says how. */
 #include "recorder/preload/real.h"
 
 #include "machine.h"
@@ -12,9 +12,9 @@ static bool stays(const char *name) {
 }
 
 /**
- * Hide what only we define, at the first lookup, before the program itself has loaded anything. A
- * library that it loads may define an allocator under the names that we export; its calls are then
- * its own. We could not tell them from those of another such library.
+ * At the first lookup, before the program itself loads anything, hide what only we define. A
+ * library that it loads may define an allocator under the names we export; its calls are then its
+ * own, as we could not tell them from another such library's.
  */
 MACHINE_ALIGNS_STACK void *real_find_global(const char *name) {
 	static _Atomic bool is_hidden;
@@ -25,7 +25,7 @@ MACHINE_ALIGNS_STACK void *real_find_global(const char *name) {
 	return lookup_next(name, &real);
 }
 
-static _Atomic bool has_loaded; // one was looked up in libraries that can be unloaded
+static _Atomic bool has_loaded; // one was found in libraries that can be unloaded
 
 MACHINE_ALIGNS_STACK static void *find_loaded(const char *name) {
 	void *found = real_find_global(name);
@@ -39,7 +39,7 @@ MACHINE_ALIGNS_STACK static void *find_loaded(const char *name) {
 #pragma GCC diagnostic ignored "-Wunused-parameter" // they take what the real ones take
 
 // For each hook: what to do without a real function, what finds the real one and stores it in the
-// table, and the function that the table holds at first.
+// table, and the function that the table holds at first
 #define FOUND_BY(find, result, name, parameters, arguments, without)                            \
 	static result without_##name parameters {                                                   \
 		return without;                                                                         \

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * The real functions behind the hooks: those that the program would have called without us.
- *
- * Each is looked up at its first call; until then its place in the table holds a function that does
- * so. Any thread, any signal handler.
+ * The real functions behind the hooks: those that the program would have called without us. Each is
+ * looked up at its first call; until then its place in the table holds a function that does so. Any
+ * thread, any signal handler.
  */
 
 #include <errno.h>
@@ -12,41 +11,39 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// ---- functions of the loaded objects by their names, read from the objects' own tables
-//
-// dlsym would do, but it discards what dlerror() is about to tell the program, allocates, frees
-// what earlier calls of it have left, and is in a library of its own before glibc 2.34. Any thread;
-// never in a signal handler, because the loader's lock is taken. `ours` is any address in this
-// library.
+// ---- functions of the loaded objects by name, read from the objects' own tables dlsym would do,
+// but it discards what dlerror() is about to tell the program, allocates, frees what earlier calls
+// of it left, and is in a library of its own before glibc 2.34. Any thread; never in a signal
+// handler, as the loader's lock is taken. `ours` is any address in this library
 
 /**
  * What dlsym(RTLD_NEXT) finds from the object of `ours`, as the program's libraries are linked: a
- * definition in an object behind it that was loaded at the program's start. NULL: there is none.
+ * definition in a later object that was loaded at the program's start, or NULL.
  */
 void *lookup_next(const char *name, const void *ours);
 
-/** In any other object, also one that the program has loaded itself. NULL: none defines it. */
+/** The same in any other object, even if the program itself loaded it. NULL: none defines it. */
 void *lookup_function(const char *name, const void *ours);
 
-/** The path of the object in which `ours` lies, as the loader opened it; NULL: it is of none. */
+/** The path of the object that `ours` lies in, as the loader opened it; NULL: none. */
 const char *lookup_path(const void *ours);
 
-/** True if the object in which `function` lies also defines a function called `name`. */
+/** Does the object that `function` lies in also define a function called `name`? */
 bool lookup_is_beside(const void *function, const char *name);
 
 /**
- * Change the symbol `name` of the object in which `from` lies: lookups that would find `from` find
- * `to` from now on. What is bound already stays.
+ * Make the symbol `name` of the object of `from` refer to `to`, so that lookups that would find
+ * `from` find `to` from now on. What is already bound stays.
  */
 void lookup_redirect(const char *name, const void *from, const void *to);
 
 /**
- * Hide from lookups the functions of the object of `ours` that no other object defines which was
- * loaded at the program's start, except those that stay.
+ * Hide from lookups the functions of the object of `ours` that no other object loaded at the
+ * program's start defines, except those that stay.
  */
 void lookup_hide(const void *ours, bool (*stays)(const char *name));
 
-/** A function of the object whose ELF header lies at `start`, by image_read. NULL: none. */
+/** A function of the object whose ELF header is at `start`, by image_read, or NULL. */
 void *lookup_in_image(uint64_t start, const char *name);
 
 // ---- the real functions behind the hooks
@@ -65,33 +62,30 @@ extern struct real real;
 #define REAL(name) (__atomic_load_n(&real.name, __ATOMIC_RELAXED))
 
 /**
- * The definition that the program would use without us, by the libraries it was started with. NULL:
- * there is none. From the first call on, lookups no longer find what only we define.
+ * The definition that the program would use without us, by the libraries it was started with, or
+ * NULL. From the first call on, lookups no longer find what only we define.
  */
 void *real_find_global(const char *name);
 
-/** A library was unloaded: functions that may have been in it are looked up again. */
+/** A library was unloaded: look up again functions that may have been in it. */
 void real_forget_loaded(void);
 
-/**
- * Find exec*() and functions that map now: a child of fork, or a handler, must not look them up,
- * which takes the loader's lock.
- */
+/** Find exec*() and functions that map now: a child or handler must not take the loader's lock. */
 void real_find_early(void);
 
-/** Find the functions of the C library's allocator. False: another allocator is in front of it. */
+/** Find the functions of the C library's allocator. False: another allocator precedes it. */
 bool real_find_allocator(void);
 
-/** True if `function` lies in the C library. */
+/** Is `function` in the C library? */
 bool real_is_libcs(const void *function);
 
-/** n * size, or SIZE_MAX where that does not fit: no allocator has so much. */
+/** n * size, or SIZE_MAX if it overflows: no allocator has that much. */
 static inline size_t product(size_t n, size_t size) {
 	size_t bytes;
 	return __builtin_mul_overflow(n, size, &bytes) ? SIZE_MAX : bytes;
 }
 
-/** Operators are asked for at least a byte: each block has an address of its own. */
+/** Operators are asked for at least one byte, to give each block an address of its own. */
 static inline size_t some(size_t size) {
 	return size + (size == 0);
 }
@@ -108,7 +102,7 @@ static inline void *no_mapping(void) {
 	return (void *)-1;
 }
 
-/** The answer of a function of the system that does not exist there. */
+/** The answer of a system function that does not exist here. */
 static inline int missing(void) {
 	errno = ENOSYS;
 	return -1;

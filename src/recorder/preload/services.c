@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the core needs of the process into which the recorder was preloaded. */
+/* What the core needs of the process that the recorder is preloaded into. */
 #include "recorder/core/errand.h"
 #include "recorder/core/switch.h"
 #include "recorder/preload/collector.h"
@@ -7,10 +7,7 @@
 
 #include <elf.h>
 
-/**
- * The environment as it was when the program began. The kernel puts on the stack: argc, argv, NULL,
- * the environment. NULL: not to be found (musl).
- */
+/** The environment at the start, from the stack: argc, argv, NULL, environment. NULL: musl. */
 static char **start_environment(void) {
 	enum { ARGUMENTS_MAX = 1 << 24 };
 	if (&__libc_stack_end == NULL) {
@@ -29,7 +26,7 @@ static int ask_kernel(clockid_t clock, struct timespec *now) {
 
 static _Atomic(clock_function *) known_clock;
 
-/** Whoever comes at the same time finds the same. */
+/** Threads that come at the same time find the same. */
 static clock_function *find_clock(void) {
 	clock_function *clock = (clock_function *)lookup_in_image(image_auxiliary(AT_SYSINFO_EHDR),
 									"__vdso_clock_gettime")
@@ -39,8 +36,7 @@ static clock_function *find_clock(void) {
 }
 
 /**
- * By the vdso, not by libc, whose function may give other times (libfaketime) or not work yet
- * (sanitizers).
+ * From the vdso: libc's function may give other times (libfaketime) or not work yet (sanitizers).
  */
 uint64_t host_clock_ns(void) {
 	clock_function *clock = atomic_load_explicit(&known_clock, memory_order_relaxed);
@@ -60,7 +56,7 @@ enum segment_role host_open_segment(void) {
 	if (role == SEGMENT_ROLE_PROGRAM) {
 		static _Alignas(4096) unsigned char room[RESIDENT_STACK_BYTES + ERRAND_BYTES];
 		errand_offer(room + RESIDENT_STACK_BYTES);
-		(void)find_clock(); // while files may still be read; whether it may be asked shows later
+		(void)find_clock(); // while files may still be read; later it may be forbidden
 	}
 	return role;
 }

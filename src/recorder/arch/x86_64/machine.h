@@ -6,10 +6,10 @@
 
 /**
  * Add to a word that only this thread and its signal handlers write; returns the old value. One
- * instruction, so a signal comes before or after it; no lock, so it costs a plain add.
+ * instruction, so a signal comes before or after it; unlocked, so it costs a plain add.
  *
  * Releases, as all stores do here. Pairs with the loads of `reserved` in the collector's
- * order/rings.c: a thread that has reserved in the big ring writes no more to the small one.
+ * order/rings.c: a thread that has reserved in the big ring no longer writes to the small one.
  */
 static inline uint64_t machine_local_add(_Atomic uint64_t *word, uint64_t n) {
 	__asm__ volatile("xaddq %0, %1" : "+r"(n), "+m"(*word) : : "memory");
@@ -26,7 +26,7 @@ static inline void machine_local_replace(uint64_t *word, uint64_t from, uint64_t
 	__asm__ volatile("cmpxchgq %2, %1" : "+a"(from), "+m"(*word) : "r"(to) : "memory", "cc");
 }
 
-/** The thread control block, which lies on top of the stack that pthread_create made. */
+/** The thread control block, on top of the stack that pthread_create made. */
 static inline uint64_t machine_thread_pointer(void) {
 	uint64_t pointer;
 	__asm__("movq %%fs:0, %0" : "=r"(pointer));
@@ -42,15 +42,11 @@ static inline uint64_t machine_fs_base(void) {
 
 /**
  * For a function that calls the process's own code. Hand-written assembly may call us with the
- * stack misaligned by eight bytes. We and most allocators work with that, but code that saves
- * vector registers on the stack does not.
+ * stack misaligned by eight bytes, which breaks code that saves vector registers on it.
  */
 #define MACHINE_ALIGNS_STACK __attribute__((noinline, force_align_arg_pointer))
 
-/**
- * The time stamp counter, read when everything before it in the program has been executed,
- * including loads of what other processors have written.
- */
+/** The time stamp counter, read after all earlier instructions, even loads of others' writes. */
 static inline uint64_t machine_stamp(void) {
 	uint32_t low;
 	uint32_t high;
@@ -58,10 +54,7 @@ static inline uint64_t machine_stamp(void) {
 	return (uint64_t)high << 32 | low;
 }
 
-/**
- * The address of a pointer, for tables and events. Machines that ignore the top byte keep tags in
- * it; on this one, pointer and address are the same.
- */
+/** The address of a pointer, without the tags that other machines keep in its top byte. */
 static inline uint64_t machine_untag(uint64_t pointer) {
 	return pointer;
 }
@@ -75,7 +68,7 @@ enum { MACHINE_PAGE_LEAST = 4096, MACHINE_PAGE_MOST = 4096 };
 /** The highest address that code of a program has. */
 #define MACHINE_PC_MAX ((1ull << 47) - 1)
 
-/** Do these 8 bytes, the last one the highest, end with a call? */
+/** Do these 8 bytes, the last one the highest, end in a call? */
 static inline _Bool machine_ends_with_call(uint64_t code) {
 	const unsigned forms = 1 << 2 | 1 << 3 | 1 << 4 | 1 << 6 | 1 << 7; // bytes of call *...
 	for (unsigned bytes = 2; bytes < 8; bytes++) {
@@ -97,9 +90,9 @@ static inline void machine_prefetch_to_write(const void *at) {
 }
 
 /**
- * The registers of our caller, from inside the hook itself (a macro: it must not be a function of
- * its own). Asking for the frame address makes the compiler keep a frame pointer in the hook:
- * frame[0] is the caller's, frame[1] the return address, behind it the caller's stack goes on.
+ * The registers of our caller, from inside the hook itself, hence a macro. Asking for the frame
+ * address makes the compiler keep a frame pointer: frame[0] is the caller's, frame[1] the return
+ * address, and the caller's stack continues behind it.
  */
 #define MACHINE_CALLER()                                                       \
 	((struct capture_regs){                                                    \

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-/**
- * The registers of x86-64 for the unwinder, by DWARF's numbers and in signal frames.
- *
- * arch/<machine>/regs.h define the same names.
- */
+/** The registers of x86-64 for the unwinder. arch/<machine>/regs.h define the same names. */
 
 #include <stdint.h>
 
@@ -23,11 +19,11 @@ enum {
 	SIGNAL_FRAME_PC = 40 + 16 * 8,
 };
 
-/** mov $15,%rax; syscall: what the kernel's callers use to return from a signal. */
+/** mov $15,%rax; syscall: how signal handlers return to the kernel. */
 #define SIGNAL_TRAMPOLINE "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05"
 enum { SIGNAL_TRAMPOLINE_BYTES = 9 };
 
-/** Where in a signal frame register `number` (DWARF) lies; -1: nowhere. */
+/** The offset of register `number` (DWARF) in a signal frame, or -1. */
 static inline int signal_frame_offset(unsigned number) {
 	static const int8_t greg[REG_N] = {13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2, 3, 4, 5, 6, 7, 16};
 	return number < REG_N ? 40 + greg[number] * 8 : -1;
@@ -49,5 +45,5 @@ static inline int signal_frame_offset(unsigned number) {
 					 : "r"(regs)                 \
 					 : "rax", "memory")
 
-/** Bit per register that REGS_HERE fills in. */
+/** A bit for each register that REGS_HERE fills in. */
 #define REGS_HERE_KNOWN (1u << 3 | 1u << 6 | 1u << 7 | 0xfu << 12 | 1u << 16)

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * System calls without libc, which do not change errno, cannot be interposed and take no lock.
- *
- * The result is the kernel's own: -1 to -4095 is an error number, negated.
+ * System calls without libc: they leave errno alone, cannot be interposed and take no lock. The
+ * result is the kernel's own: -1 to -4095 is a negated error number.
  */
 
 #include <asm/unistd.h>
 
-/** The body of a function whose arguments are in registers of their own, after the number. */
+/** The body of a function whose arguments, after the number, are in their registers. */
 #define SYSCALL(...)                                                                              \
 	long result;                                                                                  \
 	__asm__ volatile("syscall" : "=a"(result) : "a"(number)__VA_ARGS__ : "rcx", "r11", "memory"); \

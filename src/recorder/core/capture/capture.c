@@ -11,15 +11,15 @@
  *    frame 0     frame 1     frame 2     ...     frame n-1            (not remembered: one step)
  *    checks 0..c0-1 | ..c1-1 | ..c2-1      |    ..c(n-1)-1
  *
- * When the new unwinding reaches a state equal to frame k's, and checks 0..ck-1 still compare equal
- * in memory, and no rule has changed (generation), a full unwinding would load the same words and
- * find the same frames, whatever the program did in between: returned and called again, threw,
- * jumped, switched coroutines. docs/recorder.md has the whole argument.
+ * When a new unwinding reaches a state equal to frame k's, checks 0..ck-1 still compare equal in
+ * memory, and no rule has changed (generation), a full unwinding would load the same words and find
+ * the same frames, whatever the program did in between: returned and called again, threw, jumped,
+ * switched coroutines. docs/recorder.md has the full argument.
  *
- * Differing checks show the outermost frame that changed. Frames further out are still good, and
- * the unwinding continues until it meets one of them.
+ * A check that differs shows the outermost frame that changed. Frames further out still hold, and
+ * unwinding goes on until it meets one of them.
  *
- * There are three ways, each of which falls back to the next:
+ * There are three ways, each falling back to the next:
  *   capture_stack    the leaf's caller is unchanged: compares, and changes nothing
  *   capture_near     some inner frames are new, with plain rules and on the thread's own stack
  *   capture_in_full  all cases (full.c)
@@ -28,7 +28,7 @@
 
 #include "recorder/core/capture/context.h"
 
-enum { NEAR_MAX = 48 }; // frames that capture_near takes on
+enum { NEAR_MAX = 48 }; // frames that capture_near handles
 
 static _Atomic bool is_ready;
 
@@ -49,10 +49,10 @@ void capture_modules_changed(void) {
 
 // ---- some inner frames are new
 
-/** The frame that was remembered last, as the next one inside it needs it. */
+/** The last remembered frame, as the next one inside it needs it. */
 struct outer {
 	uint64_t pc, sp, bp, path;
-	uint32_t checks; // as a frame has them
+	uint32_t checks; // as in struct frame
 };
 
 INLINE void push_check(struct capture *c, struct outer *o, uint64_t at, uint64_t value) {
@@ -61,7 +61,7 @@ INLINE void push_check(struct capture *c, struct outer *o, uint64_t at, uint64_t
 	c->check_value[n] = value;
 }
 
-/** Remember `f`, which `o` has called, at `to`. Then `f` is the outer one of the next. */
+/** Remember at `to` the frame `f`, which `o` called; `f` then is the outer frame of the next. */
 INLINE void push_near(struct capture *c, struct outer *o, const struct frame *f, struct frame *to) {
 	int32_t bp = step_bp(f->rule);
 	push_check(c, o, o->sp - 8, o->pc);
@@ -85,7 +85,7 @@ INLINE void push_near(struct capture *c, struct outer *o, const struct frame *f,
 	to->checks = o->checks;
 }
 
-/** Remember `n` new frames inside those that hold. Returns the path of the last one. */
+/** Remember `n` new frames inside those that hold. Returns the last one's path. */
 INLINE uint64_t remember_near(struct capture *c, uint32_t n) {
 	struct frame *to = c->last;
 	struct outer o = {wire_where_pc(to->where), to->sp, to->bp, to->path, to->checks};
@@ -105,19 +105,19 @@ static inline uint32_t room_near(const struct capture *c) {
 	return n < 2 * NEAR_MAX ? n / 2 : NEAR_MAX;
 }
 
-/** May the step from `rule` go by the frame pointer? */
+/** May the step from `rule` use the frame pointer? */
 static OUTLINE bool is_plain_frame(const struct rule *rule, uint64_t sp, uint64_t bp) {
 	enum rule_kind kind = step_kind(rule->step);
 	return (kind == RULE_FRAME || kind == RULE_JIT) && bp >= sp && bp % 8 == 0 &&
 			!rule_is_stale(rule, rule->where & RULE_KEY_MASK);
 }
 
-/** Where a walk stands: the program counter, and the registers that steps go by. */
+/** Where a walk is: the program counter, and the registers that steps use. */
 struct state {
 	uint64_t pc, sp, bp;
 };
 
-/** A step by a plain rule on the thread's own stack. False: it is something else. */
+/** A step by a plain rule on the thread's own stack. False: it is not one. */
 INLINE bool step_near(const struct capture *c, const struct rule *rule, struct state *s) {
 	const uint64_t step = rule->step;
 	uint64_t cfa = (step_kind(step) == RULE_SP ? s->sp : s->bp) + (uint64_t)step_cfa(step);
@@ -140,8 +140,8 @@ INLINE bool step_near(const struct capture *c, const struct rule *rule, struct s
 }
 
 /**
- * Unwind by plain rules, from the leaf's caller to a remembered frame that holds, which becomes the
- * last one. Returns the number of new frames on the way; -1: this way does not apply.
+ * Unwind by plain rules from the leaf's caller to a remembered frame that holds, which becomes the
+ * last one. Returns the number of new frames, or -1 if this way does not apply.
  */
 INLINE int unwind_near(struct capture *c, struct state s, uint32_t n_most) {
 	const struct frame *verified = c->frames;
@@ -176,7 +176,7 @@ INLINE int unwind_near(struct capture *c, struct state s, uint32_t n_most) {
 }
 
 /**
- * The stack of `regs`, with its leaf at c->leaf. pc, sp and bp are the state of the leaf's caller.
+ * The stack of `regs`, with its leaf in c->leaf. pc, sp and bp are the state of the leaf's caller.
  */
 static OUTLINE struct capture_result capture_near(struct capture *c,
 		const struct capture_regs *regs, uint64_t stop_sp, uint64_t pc, uint64_t sp, uint64_t bp) {
@@ -207,7 +207,7 @@ static OUTLINE struct capture_result capture_leaf(struct capture *c,
 
 // ---- only the leaf is new
 
-/** The first capture, or the first one after rules have become invalid. */
+/** The first capture, or the first after rules became invalid. */
 static COLD struct capture_result capture_first(struct capture *c, const struct capture_regs *regs,
 		uint64_t stop_sp) {
 	if (!atomic_load_explicit(&is_ready, memory_order_acquire)) {
@@ -216,7 +216,7 @@ static COLD struct capture_result capture_first(struct capture *c, const struct 
 	uint32_t generation = atomic_load_explicit(&code_generation, memory_order_acquire);
 	c->last = c->frames;
 	sys_fill(c->rules, 0, sizeof(*c->rules) << (64 - c->rule_shift));
-	if (atomic_load(&runtimes_n) > 0) { // what is known may be from before it was
+	if (atomic_load(&runtimes_n) > 0) { // what is known may predate them
 		sys_fill(c->known, 0, sizeof(*c->known) << (64 - c->known_shift));
 	}
 	atomic_signal_fence(memory_order_seq_cst);
@@ -225,8 +225,8 @@ static COLD struct capture_result capture_first(struct capture *c, const struct 
 }
 
 /**
- * The most frequent case: the leaf's caller and all frames beyond it are unchanged. It calls one of
- * the others only at its end, so it has no registers to save.
+ * The most frequent case: the leaf's caller and all frames beyond it are unchanged. It calls the
+ * others only at its end, and so has no registers to save.
  */
 struct capture_result capture_stack(struct capture *c, const struct capture_regs *regs,
 		uint64_t stop_sp) {

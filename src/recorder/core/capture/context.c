@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* The layout of a context, and the nodes of the stacks that it knows. */
+/* The layout of a context, and the nodes of its known stacks. */
 #include "recorder/core/capture/context.h"
 
 enum {
 	RULE_BITS = 11, // of the caches of a busy thread
 	KNOWN_BITS = 11,
-	SMALL_BITS = 5, // and of one with little memory
+	SMALL_BITS = 5, // of one with little memory
 };
 
 struct capture *capture_init(void *memory, size_t bytes, uint64_t stack_end, uint32_t thread) {
@@ -33,7 +33,7 @@ struct capture *capture_init(void *memory, size_t bytes, uint64_t stack_end, uin
 	uint64_t python_at = ((uint64_t)(c->guard.pages + n_pages) + 63) & ~63ull; // a cache line
 	c->python = (struct known_python){(struct known_frame *)python_at, 0, n_python, 0};
 	c->thread = thread;
-	c->memo_mask = UINT32_MAX >> 1 >> __builtin_clz(n_python); // as a power of two has room
+	c->memo_mask = UINT32_MAX >> 1 >> __builtin_clz(n_python); // rounded down to a power of two
 	c->frames = (struct frame *)(c->python.frames + n_python);
 	size_t n_before = (size_t)((unsigned char *)c->frames - (unsigned char *)memory);
 	size_t n = (bytes - n_before - BYTES_BEFORE_CHECKS) / BYTES_PER_FRAME;
@@ -83,7 +83,7 @@ void capture_drop_changed(struct capture *c) {
 // ---- nodes
 
 /**
- * Find or make the node of `where`, called by `outer`, which has one. Returns the flags of both.
+ * Find or make the node of `where`, called by `outer`, which has one. Returns both frames' flags.
  */
 static uint32_t place(const struct frame *outer, uint64_t where, uint32_t *node) {
 	uint32_t flags = frame_flags(outer);
@@ -119,7 +119,7 @@ static bool has_crossed_signal(const struct capture *c, uint64_t stop_sp) {
 	return false;
 }
 
-/** The node of the leaf `where`, called by what is remembered, and its flags. */
+/** The node of the leaf `where`, called by the remembered frames, and its flags. */
 static uint32_t node_of_leaf(struct capture *c, uint64_t where, uint32_t *flags) {
 	uint64_t path = path_step(c->last->path, where);
 	struct known_stack *known = known_place(c, path);
@@ -136,7 +136,7 @@ static uint32_t node_of_leaf(struct capture *c, uint64_t where, uint32_t *flags)
 	return node;
 }
 
-/** The same for a stack with frames of a runtime. It is never known by its native path. */
+/** The same for a stack with frames of a runtime, which its native path never identifies. */
 static COLD uint32_t node_in_runtime(struct capture *c, uint64_t where, uint32_t *flags) {
 	uint32_t node;
 	if (!runtime_stack_node(c, where, &node, flags)) {

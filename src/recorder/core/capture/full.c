@@ -1,25 +1,23 @@
 // SPDX-License-Identifier: MIT
 /*
- * The capture that handles all cases.
- *
- * These are: other stacks, signal frames, code without tables, the end of the stack, no room. It
- * unwinds step by step, collects new frames, and then remembers them from the outside in.
+ * The capture that handles all cases: other stacks, signal frames, code without tables, the end of
+ * the stack, no room. It unwinds step by step, collects new frames, and then remembers them from
+ * the outside in.
  *
  * On the thread's own stack all of [sp, end) is readable, so checks may be compared in bulk. On
- * another stack they are compared from the leaf outwards and only as far as they agree: that reads
- * no word that the unwinding itself would not read.
+ * another stack they are compared from the leaf outwards and only while they agree, which reads no
+ * word that unwinding itself would not read.
  */
 #include "recorder/core/capture/context.h"
 
-/** The state of one capture. */
 struct unwinding {
 	struct walk walk;
 	uint32_t n_new;         // frames collected
-	struct frame *verified; // this remembered frame and those outside it hold
-	bool is_cut;            // the outermost new frame has callers that cannot be found
+	struct frame *verified; // it and the remembered frames outside it hold
+	bool is_cut;            // the callers of the outermost new frame cannot be found
 };
 
-/** The innermost of `n` checks that differs; `n`: none does. Reads nothing beyond it. */
+/** The innermost of `n` checks that differs, or `n`. Reads nothing beyond it. */
 static uint32_t last_difference(struct capture *c, struct walk *w, uint32_t n) {
 	for (uint32_t i = n; i-- > 0;) {
 		if (!walk_may_load(w, c->check_at[i]) || walk_load(c->check_at[i]) != c->check_value[i]) {
@@ -29,7 +27,7 @@ static uint32_t last_difference(struct capture *c, struct walk *w, uint32_t n) {
 	return n;
 }
 
-/** Has the unwinding met a remembered frame that still holds? Then it is `last`. */
+/** Has unwinding met a remembered frame that still holds? Then that is `last`. */
 static bool is_met(struct capture *c, struct unwinding *u) {
 	struct walk *w = &u->walk;
 	c->last = not_returned(c->last, w->sp);
@@ -112,7 +110,7 @@ static void check_add(struct checks *k, uint64_t at, uint64_t value) {
 	k->n++;
 }
 
-/** What the step from `f` to `outer` has loaded. */
+/** What the step from `f` to `outer` loaded. */
 static void checks_of_step(struct checks *k, const struct frame *f, const struct frame *outer) {
 	enum rule_kind kind = step_kind(f->rule);
 	int32_t bp = step_bp(f->rule);
@@ -155,7 +153,7 @@ static void remember(struct capture *c, struct frame f) {
 	*++c->last = f;
 }
 
-/** Remember new frame `i`. The frames outside it are remembered already. */
+/** Remember new frame `i`, once the frames outside it are. */
 static void push(struct capture *c, struct unwinding *u, uint32_t i) {
 	const struct frame f = *new_frame(c, i);
 	const struct frame *outer = c->last;
@@ -173,7 +171,7 @@ static void push(struct capture *c, struct unwinding *u, uint32_t i) {
 	remember(c, (struct frame){f.where, f.sp, f.bp, .checks = flags | k.n});
 }
 
-/** Remember the mark that represents callers that could not be found. */
+/** Remember the mark that stands for callers that could not be found. */
 static void push_mark(struct capture *c) {
 	remember(c,
 			(struct frame){.where = WIRE_PC_TRUNCATED,

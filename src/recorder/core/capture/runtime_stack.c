@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * If the frames that the runtime keeps are others than those of a stack that is known, the stack is
- * gone through from the root: a native frame, or where that is the runtime's, the frames of the
- * next piece.
+ * If the runtime's frames are not those of a known stack, the stack is walked from the root: each
+ * native frame, or if it is the runtime's, the frames of the next piece.
  *
  *    native       main   eval       map_next   eval
  *    pieces              |main a               |b c      (| begins a piece)
@@ -10,7 +9,7 @@
  */
 #include "recorder/core/capture/context.h"
 
-/** That of the innermost frame that has one, and how many native frames are of a runtime. */
+/** The runtime of the innermost frame that has one, and how many native frames are of one. */
 static const struct runtime *find_runtime(const struct capture *c, uint64_t leaf, uint32_t *n) {
 	const struct runtime *found = runtimes_find(leaf);
 	*n = found != NULL;
@@ -22,14 +21,14 @@ static const struct runtime *find_runtime(const struct capture *c, uint64_t leaf
 	return found;
 }
 
-/** One more frame of a stack at `node`; 0: none. False: there is no room. */
+/** Add a frame, if any (0: none), to the stack at `node`. False: no room. */
 static bool go_on(uint32_t *node, uint64_t where) {
 	uint32_t child = where != 0 ? trie_child(*node, where) : *node;
 	*node = child != 0 ? child : *node;
 	return child != 0 || where == 0;
 }
 
-/** The same for the piece that begins at `k`; `native`, if it has no frames. */
+/** Add the piece that begins at `k`, or `native` if it has no frames. */
 static bool go_through_piece(uint32_t *node, const struct known_frame **k,
 		const struct known_frame *end, uint64_t native) {
 	uint32_t before = *node;
@@ -42,8 +41,8 @@ static bool go_through_piece(uint32_t *node, const struct known_frame **k,
 }
 
 /**
- * The node of a stack with `n_frames` of Python's, or with what frames of V8's stand for, `wheres`,
- * the outermost last, of which 0 is itself; and its flags.
+ * The node and flags of a stack with `n_frames` of Python's, or with what V8's frames stand for:
+ * `wheres`, outermost last (0: the frame itself).
  */
 static uint32_t node_of(const struct capture *c, uint64_t leaf, uint32_t n_frames,
 		const uint64_t *wheres, uint32_t n, uint32_t *flags) {
@@ -74,7 +73,7 @@ static bool is_match(const struct capture *c, uint64_t leaf) {
 
 // ---- V8, whose frames are native ones
 
-/** Find what they stand for, `*n` of them, and go on with `*path`. False: there is no room. */
+/** Find the `*n` frames they stand for, and extend `*path`. False: no room. */
 static bool wheres_of_v8(struct capture *c, const struct runtime *runtime, uint64_t *wheres,
 		uint32_t *n, uint64_t *path) {
 	const struct v8_reader reader = {runtime, &c->guard, &c->own, c->thread};
@@ -87,7 +86,7 @@ static bool wheres_of_v8(struct capture *c, const struct runtime *runtime, uint6
 		if (*n == n_max) {
 			return false;
 		}
-		bool is_exact = (f->where & WIRE_EXACT_PC) != 0; // its slots may not be filled in
+		bool is_exact = (f->where & WIRE_EXACT_PC) != 0; // its slots may not be filled in yet
 		uint64_t pc = wire_where_pc(f->where);
 		wheres[*n] = is_exact ? 0 : v8_where(&reader, pc, f->bp, memo_of(c, f));
 		*path = path_step(*path, wheres[(*n)++]);

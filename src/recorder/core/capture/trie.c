@@ -2,21 +2,19 @@
 /*
  * Nodes lie in the shared segment; private chains and hash tables find them.
  *
- * Nodes are in the order in which they were made, and only they are shared with the collector. The
- * first children of a node form a chain: it begins in the node and continues in private links, one
- * per node, which also hold a tag, so that a search along the chain touches no other node. A chain
- * only grows, by compare-and-swap at its end.
+ * Nodes are in order of creation, and only they are shared with the collector. The first children
+ * of a node form a chain, which begins in the node and continues in private links, one per node. A
+ * link also holds a tag, so that a search along the chain touches no other node. A chain only
+ * grows, by compare-and-swap at its end.
  *
  *    node[parent].first_child ──► link[a] = {tag of a, b} ──► link[b] = {tag of b, 0}
  *
- * Children beyond the CHAIN_MAX-th are found by a hash of (id, tag) slots, a row of tables, each
- * four times its predecessor. New entries go to the last; what is found in an earlier one is copied
- * forward.
+ * Children beyond the CHAIN_MAX-th are in hash tables of (id, tag) slots, each table four times its
+ * predecessor. New entries go to the last one; what is found in an earlier one is copied there.
  *
- * Nothing is ever removed, so a reader needs no protection. A node is complete before it can be
- * found. The loser of a race to an equal node leaves a node that no stack uses. Two threads that
- * insert into different tables while the last one grows may make two nodes for one stack; readers
- * add them up.
+ * Nothing is ever removed, so readers need no protection. A node is complete before it can be
+ * found. The loser of a race to make a node leaves one that no stack uses. Threads that insert into
+ * different tables while the last one grows may make two nodes for one stack; readers add them up.
  */
 #include "recorder/core/capture/trie.h"
 
@@ -32,12 +30,12 @@ enum {
 	N_PIECES = 10, // for 2^25 nodes
 };
 
-// A link: the node's next sibling in bits 0..31, the tag of the node itself above. They lie in
-// pieces, each twice as large as the one before: few enough to be told to the collector
+// A link: the next sibling in bits 0..31, the node's own tag above. Links lie in pieces, each twice
+// as large as the one before: few enough to tell the collector of
 static _Atomic(_Atomic uint64_t *) links[N_PIECES];
 
 static _Atomic(_Atomic uint64_t *) tables[N_TABLES];
-static _Atomic uint32_t first_id[N_TABLES]; // nodes from here on are younger than the table
+static _Atomic uint32_t first_id[N_TABLES]; // nodes from here on are newer than the table
 static _Atomic uint32_t n_tables;           // written after what it counts
 
 static unsigned table_bits(unsigned index) {
@@ -58,13 +56,11 @@ static bool grow(uint32_t n) {
 		return false;
 	}
 	if (n > 0) {
-		// Large, and accessed at random: huge pages save page table walks. The first one stays
-		// small
+		// Large, and accessed at random: huge pages save page walks. The first one stays small
 		(void)sys_madvise(table, table_bytes(n), MADV_HUGEPAGE);
 	}
 	atomic_store(&first_id[n], atomic_load(&segment.header->n_nodes));
-	// The thread that put the table there may have been stopped before this line: do it in its
-	// place
+	// The thread that put the table there may have stopped before this line: do it for that thread
 	if (atomic_compare_exchange_strong(&n_tables, &n, n + 1)) {
 		atomic_fetch_add(&segment.header->hash_bytes, table_bytes(n));
 	}
@@ -75,7 +71,7 @@ bool trie_setup(void) {
 	if (atomic_load(&n_tables) > 0) {
 		return true;
 	}
-	// Before an exec, the process had a chain here, whose links are gone
+	// Before an exec, this process had a chain here, whose links are gone
 	atomic_store_explicit(&segment.nodes[0].first_child, 0, memory_order_relaxed);
 	return grow(0);
 }
@@ -93,7 +89,7 @@ static bool node_is(uint32_t id, uint32_t parent, uint64_t where) {
 			segment.nodes[id].parent == parent;
 }
 
-/** The slots of one table that an entry may lie in. */
+/** The slots of a table that an entry may be in. */
 struct probe {
 	_Atomic uint64_t *slots;
 	uint64_t at, mask;
@@ -120,7 +116,7 @@ static uint32_t find(unsigned index, uint64_t hash, uint32_t parent, uint64_t wh
 	return 0;
 }
 
-/** A new node. 0: the budget is exhausted. */
+/** A new node, or 0 if the budget is exhausted. */
 static uint32_t publish(uint32_t parent, uint64_t where) {
 	// The root is counted, too: ids are one less than the count
 	uint32_t n = segment_take(&segment.header->n_nodes, segment.n_nodes_open + 1);
@@ -133,8 +129,8 @@ static uint32_t publish(uint32_t parent, uint64_t where) {
 }
 
 /**
- * Put `id` (0: a new node) into the last table. Returns the node that is there in the end; 0 if
- * `*is_full` (no room in its places), or if the budget is exhausted.
+ * Put `id` (0: a new node) into the last table. Returns the node that ends up there; 0 if
+ * `*is_full` (all its places are taken) or the budget is exhausted.
  */
 static uint32_t insert(unsigned index, uint64_t hash, uint32_t id, uint32_t parent, uint64_t where,
 		bool *is_full) {
@@ -161,7 +157,7 @@ static uint32_t insert(unsigned index, uint64_t hash, uint32_t id, uint32_t pare
 	return 0;
 }
 
-/** `fresh`: a node that was made for this stack and cannot be found yet, or 0. */
+/** `fresh`: a node made for this stack that cannot be found yet, or 0. */
 static uint32_t find_or_insert(uint32_t parent, uint64_t where, uint32_t fresh) {
 	uint64_t hash = hash_of(parent, where);
 	uint32_t n = atomic_load_explicit(&n_tables, memory_order_acquire);
@@ -183,7 +179,7 @@ static uint32_t find_or_insert(uint32_t parent, uint64_t where, uint32_t fresh) 
 			return there;
 		}
 		if (!grow(n)) {
-			break; // the hash cannot hold it: this stack gets a new node each time
+			break; // no hash table can hold it: this stack gets a new node each time
 		}
 		n = atomic_load_explicit(&n_tables, memory_order_acquire);
 	}
@@ -196,12 +192,12 @@ static uint64_t tag_of(uint64_t where) {
 	return where << 32; // the low half of the program counter
 }
 
-/** In which piece the link of a node is. */
+/** The piece that a node's link is in. */
 static unsigned piece_of(uint32_t id) {
 	return 31u - (unsigned)__builtin_clz(id / (uint32_t)FIRST_LINKS + 1);
 }
 
-/** The link of a node. NULL: there is no memory for it. */
+/** A node's link, or NULL if there is no memory for it. */
 static _Atomic uint64_t *link_of(uint32_t id) {
 	if (id >= WIRE_MAX_NODES) {
 		return NULL;
@@ -221,7 +217,7 @@ static COLD void make_links(uint32_t id) {
 	}
 }
 
-/** Make the link of a new node. False: there is no memory for it. */
+/** Make a new node's link. False: no memory. */
 static bool link_start(uint32_t id, uint64_t where) {
 	if (link_of(id) == NULL) {
 		make_links(id);
@@ -235,8 +231,8 @@ static bool link_start(uint32_t id, uint64_t where) {
 
 /** Where a search along a chain ended. */
 struct chain {
-	uint32_t first;         // of the children; 0: there are none
-	_Atomic uint64_t *last; // the link of the last one. NULL: the chain takes no more
+	uint32_t first;         // child; 0: there are none
+	_Atomic uint64_t *last; // the last child's link; NULL: the chain takes no more
 };
 
 static uint32_t chain_find(struct chain *chain, uint32_t id, uint32_t parent, uint64_t where) {

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * The trie of stacks in the segment (struct wire_node).
- *
- * A stack is the node of its innermost frame; the parent of a node is its caller. Any thread, any
- * signal handler, no lock.
+ * The trie of stacks in the segment (struct wire_node): a stack is the node of its innermost frame;
+ * a node's parent is its caller. Any thread, any signal handler, no lock.
  */
 
 #include <stdbool.h>

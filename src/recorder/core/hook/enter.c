@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The slow way into a hook, and the ends of those that leave the fast path.
- *
- * It is taken by a thread's first hook, a hook inside another one, and a hook without room. With a
- * full ring, a thread waits for the collector as long as that lives, 50 ms at a time; docs/wire.md
- * ("Waiting") says when recording ends instead.
+ * The slow way into a hook, and the ends of those that leave the fast path: for a thread's first
+ * hook, a hook inside another one, and a hook without room. With a full ring, a thread waits for
+ * the collector as long as that lives, 50 ms at a time; docs/wire.md ("Waiting") says when
+ * recording ends instead.
  */
 #include "recorder/core/hook/hook.h"
 
@@ -19,9 +18,9 @@ struct patience {
 	uint64_t no_progress_ns; // waited without a taken entry
 };
 
-/** Account for one more step of the wait. False: the collector does not answer any more. */
+/** Account for another step of the wait. False: the collector no longer answers. */
 static bool stays_patient(struct patience *p, const struct ring *r) {
-	const uint64_t step_max_ns = 100000000; // in a longer step this process was stopped itself
+	const uint64_t step_max_ns = 100000000; // in a longer step this process itself was stopped
 	const uint64_t no_beat_max_ns = 5000000000;
 	const uint64_t no_progress_max_ns = 30000000000;
 
@@ -48,7 +47,7 @@ static bool wait_for_room(struct ring *r, uint32_t n) {
 	struct wire_ring *shared = r->shared;
 	while (switch_is_on_or_paused()) {
 		uint32_t room = atomic_load(&shared->room);
-		// Pairs with order_tell_taken(): it stores `taken`, then looks at `owner_waits`
+		// Pairs with order_tell_taken(), which stores `taken`, then looks at `owner_waits`
 		atomic_store(&shared->owner_waits, 1);
 		if (ring_look_for_room(r, n)) {
 			break;
@@ -64,7 +63,7 @@ static bool wait_for_room(struct ring *r, uint32_t n) {
 	return switch_is_on_or_paused();
 }
 
-/** The same without system calls: some milliseconds at most. */
+/** The same without system calls: a few milliseconds at most. */
 static bool spin_for_room(struct ring *r, uint32_t n) {
 	enum { N_SPINS = 200000 };
 	for (unsigned i = 0; i < N_SPINS; i++) {
@@ -77,15 +76,15 @@ static bool spin_for_room(struct ring *r, uint32_t n) {
 }
 
 /**
- * Make room for `n` entries. A thread that has filled its small ring once moves to the big one.
- * `level` is the number of hooks in progress outside this one. False: there is no room.
+ * Make room for `n` entries; a thread moves to the big ring once its small one is full. `level`:
+ * hooks in progress outside this one. False: no room.
  */
 static bool make_room(struct thread_slot *slot, unsigned level, uint32_t n) {
 	struct ring *r = &thread_state_of(slot)->ring;
 	if (ring_has_room(r, n)) {
 		return true;
 	}
-	// Hooks in progress know their entries by index: the ring changes only when there are no others
+	// Hooks in progress know their entries by index: the ring changes only without any
 	if (level == 0 && atomic_load_explicit(&slot->ring, memory_order_relaxed) == RING_SMALL) {
 		if (thread_state_of(slot)->open_bytes == 0) {
 			(void)thread_grow(slot);
@@ -146,7 +145,7 @@ bool hook_enter_slowly(struct hook *h, const struct capture_regs *caller, bool w
 	} else if (wants_stack) {
 		h->node = hook_capture(slot, 0, caller, 0).node;
 	}
-	// With room for the hooks that this one has interrupted: they may have written nothing yet
+	// Include the hooks that this one interrupted: they may have written nothing yet
 	uint32_t n = HOOK_ENTRIES * (level + 1) + (level == 0 ? HOOK_ENTRIES_FOR_HANDLERS : 0);
 	if (!make_room(slot, level, n)) {
 		thread_count(&slot->lost, 1);

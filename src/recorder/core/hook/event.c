@@ -2,9 +2,9 @@
 /*
  * Events that take more than one entry, for an epoch, a stamp, a label or a large size.
  *
- * Their entries are reserved at once. If a signal handler has put events of its own behind them
- * before they have an epoch and a stamp, they would be younger than what follows: they are voided
- * and reserved once more, and then state epoch and stamp again in any case.
+ * Their entries are reserved at once. If a signal handler puts its own events behind them before
+ * they have epoch and stamp, they would be newer than what follows: they are voided and reserved
+ * again, and then state epoch and stamp in any case.
  */
 #include "recorder/core/hook/event.h"
 
@@ -13,18 +13,18 @@
 
 // ---- labels
 
-/** Make the label of the entries that follow current, in s->label_ns. False: it has not changed. */
+/** Update s->label_ns, the label of the entries that follow. False: it has not changed. */
 static bool take_label(struct thread_state *s) {
-	const uint64_t step_ns = 1 << 15; // of labels, while the collector sleeps
+	const uint64_t step_ns = 1 << 15; // between labels, while the collector sleeps
 	const struct segment_header *h = segment.header;
-	runtimes_look(); // often enough, and not each time
-	// Pairs with segment_tick() and segment_arm(), without order: a thread that sees the doorbell
-	// armed may still see an older tick. A label does not define order, and is late by a nap at
+	runtimes_look(); // often enough, but not each time
+	// Pairs with segment_tick() and segment_arm(), without ordering: a thread that sees the
+	// doorbell armed may still see an older tick. A label defines no order, and is late by a nap at
 	// most
 	uint64_t label_ns = atomic_load_explicit(&segment.common->tick_ns, memory_order_relaxed);
 	bool is_exact = (segment.options & SEGMENT_EXACT_TIME) != 0;
 	bool takes_clock = (label_ns == 0 || is_exact) && segment_may_call_system();
-	s->tick_ns = takes_clock ? UINT64_MAX : label_ns; // no tick is as large: look again next time
+	s->tick_ns = takes_clock ? UINT64_MAX : label_ns; // no tick is that large: look again next time
 	if (takes_clock) {
 		label_ns = host_clock_ns() - h->start_ns;
 	}
@@ -33,20 +33,20 @@ static bool take_label(struct thread_state *s) {
 	if (before_ns != UINT64_MAX && label_ns < least_ns) {
 		return false; // labels never decrease
 	}
-	// Unless a handler has come in between, whose label is younger
+	// Unless a handler, whose label is newer, came in between
 	machine_local_replace(&s->label_ns, before_ns, label_ns);
 	return true;
 }
 
 // ---- epochs and stamps
 
-/** The epoch that an event of this thread belongs to now. Another thread's epoch is ended. */
+/** The epoch that an event of this thread belongs to now. Ends another thread's epoch. */
 static uint64_t see_epoch(const struct thread_state *s) {
 	_Atomic uint64_t *at = &segment.common->epoch;
 	uint64_t epoch = atomic_load_explicit(at, memory_order_relaxed);
 	for (;;) {
 		uint32_t owner = wire_epoch_owner(epoch);
-		// In a tree, it may be of another cell
+		// In a tree, the owner may be in another cell
 		uint32_t slot = owner - 1 - segment.header->first_owner;
 		if (owner == 0 || (slot < segment.n_slots && thread_state_of(segment_slot(slot)) == s)) {
 			return epoch;
@@ -57,7 +57,7 @@ static uint64_t see_epoch(const struct thread_state *s) {
 	}
 }
 
-/** The entries of an event: its epoch and a whole stamp, where needed, and `n` more. */
+/** An event's entries: epoch and whole stamp, where needed, and `n` more. */
 struct place {
 	uint64_t at, epoch, stamp;
 	bool has_epoch, has_stamp;
@@ -72,7 +72,7 @@ static bool reserve_once(struct thread_state *s, uint32_t n, bool is_sure, struc
 	p->at = ring_reserve(r, n);
 	p->epoch = see_epoch(s);
 	p->stamp = wire_epoch_owner(p->epoch) == 0 ? hook_take_stamp() : 0;
-	// What handlers have put behind these entries is older, unless it is of an epoch without stamps
+	// What handlers put behind these entries is older, unless its epoch has no stamps
 	bool is_same = p->epoch == epoch;
 	bool is_first = ring_reserved(r) == p->at + n || (is_same && p->stamp == 0);
 	bool is_good = (is_sure || is_same) && is_first;
@@ -83,7 +83,7 @@ static bool reserve_once(struct thread_state *s, uint32_t n, bool is_sure, struc
 	return true;
 }
 
-/** Reserve `n` entries, and before them entries for epoch and stamp, which are published. */
+/** Reserve `n` entries, and before them publish epoch and stamp. */
 static uint64_t reserve(struct thread_state *s, uint32_t n, uint64_t *stamp) {
 	uint64_t before = s->epoch;
 	struct place p;
@@ -99,7 +99,7 @@ static uint64_t reserve(struct thread_state *s, uint32_t n, uint64_t *stamp) {
 	} else if (p.has_stamp) {
 		ring_publish_void(&s->ring, p.at++, 1);
 	}
-	// Handlers may rely on both from here on, unless one has come and stated its own behind them
+	// Handlers may rely on both from here on, unless one came and stated its own behind them
 	machine_local_replace(&s->epoch, before, p.epoch);
 	*stamp = p.stamp;
 	return p.at;
@@ -115,7 +115,7 @@ static bool put_odd(struct thread_state *s, struct ring_event *event) {
 	uint64_t at = reserve(s, n, &event->stamp);
 	uint64_t end = at + n;
 	if (has_label) {
-		// Read only now: a handler may have published a younger one before the entry was reserved
+		// Read only now: a handler may have published a newer one before the entry was reserved
 		ring_publish_value(r, at++, KIND_TIME, s->label_ns);
 	}
 	if (is_wide) {
@@ -137,7 +137,7 @@ bool hook_put_again(struct thread_state *s, uint64_t index, const struct ring_ev
 	struct ring_event again = *event;
 	if (event->stamp != 0 && ring_reserved(&s->ring) == index + 1) {
 		ring_publish_value(&s->ring, index, KIND_STAMP, event->stamp);
-	} else { // another epoch, or a handler has put older events behind it
+	} else { // another epoch, or a handler put older events behind it
 		ring_publish_void(&s->ring, index, 1);
 	}
 	return put_odd(s, &again) | ring_crossed_quarter(&s->ring, index, 1);

@@ -1,25 +1,23 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * Writes an event into the ring of its thread.
- *
- * Reserve an entry, read the epoch, take a stamp, write, publish.
- * hook_put does it for an event that fits one entry; event.c has the others.
+ * Writes an event into its thread's ring: reserve an entry, read the epoch, take a stamp, write,
+ * publish. hook_put does it for an event that fits one entry; event.c has the others.
  */
 
 #include "recorder/core/thread.h"
 
-/** Write an event for which a label may be due, or whose pointer or size does not fit an entry. */
+/** Write an event that may be due a label, or whose pointer or size does not fit an entry. */
 void hook_write_odd(struct thread_state *s, enum wire_kind kind, uint64_t ptr, uint64_t size,
 		uint32_t node);
 
-/** Write an event again: its epoch or stamp needs more entries, or a handler came between. */
+/** Write an event again: its epoch or stamp needs more entries, or a handler came in between. */
 bool hook_put_again(struct thread_state *s, uint64_t index, const struct ring_event *event);
 
 /** Wake the collector if it sleeps, and notice if it is gone. */
 void hook_tell_collector(void);
 
-/** The next stamp (wire/segment.h), for an entry that is reserved. */
+/** The next stamp (wire/segment.h), for a reserved entry. */
 static inline uint64_t hook_take_stamp(void) {
 	struct wire_common *c = segment.common;
 	return likely(atomic_load_explicit(&c->stamps, memory_order_relaxed) == STAMPS_CLOCK)
@@ -38,15 +36,14 @@ static inline bool hook_is_odd(const struct thread_state *s, uint64_t ptr, uint6
 /**
  * Write an event that is not odd. True: hook_tell_collector() is due.
  *
- * If the epoch is that of before the entry was reserved, no handler has put a younger one behind
- * it. What a handler puts behind it before it has a stamp has an older stamp; then it is written
- * again.
+ * If the epoch is that of before the entry was reserved, no handler has put a newer one behind it.
+ * What a handler puts behind it before it has a stamp has an older stamp; then it is written again.
  *
  * Pairs with order_complete_epochs() and take_horizon(): a thread that reads the old epoch or clock
  * has reserved its entry before, in program order. A fence that shows this to the collector at once
- * would cost each event as much as a stamp; the collector waits instead as long as stores and loads
- * may take (ORDER_SLACK). The counted stamp needs no time: the add is sequentially consistent, so
- * who sees it sees what was reserved.
+ * would cost each event as much as a stamp; instead, the collector waits as long as stores and
+ * loads may take (ORDER_SLACK). A counted stamp needs no time: the add is sequentially consistent,
+ * so who sees it sees what was reserved.
  */
 static inline bool hook_put(struct thread_state *s, enum wire_kind kind, uint64_t ptr,
 		uint64_t size, uint32_t node) {
@@ -69,7 +66,6 @@ static inline bool hook_put(struct thread_state *s, enum wire_kind kind, uint64_
 	return ring_crossed_quarter(&s->ring, index, 1);
 }
 
-/** Write any event. */
 static inline void hook_write(struct thread_slot *slot, enum wire_kind kind, uint64_t ptr,
 		uint64_t size, uint32_t node) {
 	struct thread_state *s = thread_state_of(slot);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * What every replaced function does around the real one, which is called a hook.
+ * What every replaced function does around the real one: a *hook*.
  *
  *      struct hook h;
  *      if (!hook_enter(&h, MACHINE_CALLER(), true)) {
@@ -11,18 +11,18 @@
  *      hook_allocated(&h, block, size);
  *      hook_leave(&h);
  *
- * Any thread, any signal handler; errno is unchanged. Only hook_enter may wait, for a bounded time:
- * it makes room for everything that the hook may write (one hook_free, or hook_resize and
- * hook_resized, or hook_allocated), so nothing waits between the real call and its event.
+ * Any thread, any signal handler; errno is unchanged. Only hook_enter may wait, for a bounded time,
+ * to make room for all that the hook may write (one hook_free, or hook_resize and hook_resized, or
+ * hook_allocated), so nothing waits between the real call and its event.
  *
- * Hooks can be in progress inside each other: in the real function a signal handler may allocate,
- * or the real function itself. hook_enter tells these apart (docs/wire.md, "Hooks within hooks").
+ * Hooks can be in progress inside each other: within the real function, a signal handler or that
+ * function itself may allocate. hook_enter tells which (docs/wire.md, "Hooks within hooks").
  *
  * A hook is *plain* if it is the outermost one of a thread that has a slot, with room in its ring.
- * Nearly all calls are malloc and free by a plain hook while everything is recorded. They have a
- * shorter form, the *fast path*, at the end of this header: the slot stays in a register, and three
- * tests after the real function show that nothing has changed. A call that turns out to be
- * different, even then, continues by the way above. Hooks that are not plain begin in enter.c.
+ * Nearly all calls are malloc and free by a plain hook while everything is recorded. They take the
+ * *fast path* at the end of this header: the slot stays in a register, and three tests after the
+ * real function show that nothing has changed. A call that turns out to be different even then
+ * continues as above. Hooks that are not plain begin in enter.c.
  */
 
 #include "recorder/core/hook/event.h"
@@ -30,40 +30,38 @@
 #include "recorder/core/switch.h"
 #include "recorder/core/unwind/modules.h"
 
-// A file whose hooks are rarely called defines it differently, to be small
+// A file whose hooks are rarely called defines it differently, for size
 #ifndef HOOK_INLINE
 #define HOOK_INLINE INLINE
 #endif
 
-/** hook_enter_as for everything but a plain hook. */
+/** hook_enter_as for all but plain hooks. */
 bool hook_enter_slowly(struct hook *h, const struct capture_regs *caller, bool wants_stack,
 		bool *is_inside);
 
-/** Count a stack that is not complete. True: there is a larger context now, try again. */
+/** Count an incomplete stack. True: there is a larger context now, try again. */
 bool hook_capture_again(struct thread_slot *slot, unsigned level);
 
-/**
- * Capture again if there was no context yet, or a larger one can be had; else `node` is the best.
- */
+/** Capture again if there was no context, or a larger one is to be had; else `node` is the best. */
 uint32_t hook_capture_more(struct thread_slot *slot, const struct capture_regs *caller,
 		uint32_t node);
 
-/** The ends of hooks that began on the fast path and cannot end on it. */
+/** The ends of hooks that began on the fast path and cannot end there. */
 void hook_end_allocation_slowly(struct hook *h, struct thread_slot *slot, const void *block,
 		uint64_t size, uint32_t node);
 void hook_end_free_slowly(struct hook *h, struct thread_slot *slot);
 
-/** Does the recording want the stacks of frees as well? */
+/** Does the recording want the stacks of frees, too? */
 static inline bool hook_wants_free_stacks(void) {
 	return (segment.options & SEGMENT_FREE_STACKS) != 0;
 }
 
-/** The address by which tables and events know a block. */
+/** The address of a block in tables and events. */
 static inline uint64_t hook_address(const void *block) {
 	return machine_untag((uint64_t)block);
 }
 
-/** The node that goes with the end of a block. */
+/** The node to record with a free. */
 static inline uint32_t hook_free_node(const struct hook *h) {
 	return hook_wants_free_stacks() ? h->node : 0;
 }
@@ -85,7 +83,7 @@ static inline struct capture_result hook_capture(struct thread_slot *slot, unsig
 	return result;
 }
 
-/** Store what the end of a plain hook needs to know. */
+/** Store what the end of a plain hook needs. */
 static inline void hook_keep_plain(struct hook *h, struct thread_slot *slot, uint32_t node) {
 	h->slot = slot;
 	h->level = 0;
@@ -109,10 +107,10 @@ HOOK_INLINE struct thread_slot *hook_begin_plain(const struct thread_words *self
 }
 
 /**
- * Begin a hook. False: the call is not to be recorded, or cannot be (which is counted). Then call
- * the real function and nothing else of this header. `self`: the calling thread's, thread_self.
- * `is_inside`: NULL, or the hook is recorded inside of another hook's real function as well, and
- * this, false before, says whether it is.
+ * Begin a hook. False: the call is not to be recorded, or cannot be (which is counted): call only
+ * the real function, and nothing else of this header. `self`: the calling thread's, thread_self.
+ * `is_inside`: NULL, or the hook is recorded also inside another hook's real function, and this,
+ * false before, says whether it is.
  */
 HOOK_INLINE bool hook_enter_as(const struct thread_words *self, struct hook *h,
 		struct capture_regs caller, bool wants_stack, bool *is_inside) {
@@ -128,7 +126,6 @@ HOOK_INLINE bool hook_enter(struct hook *h, struct capture_regs caller, bool wan
 	return hook_enter_as(&thread_self, h, caller, wants_stack, NULL);
 }
 
-/** End a hook. */
 static inline void hook_leave(struct hook *h) {
 	if (unlikely(!switch_is_still_on_or_paused())) {
 		return; // turned off, or we are a forked child by now: the slot is our parent's
@@ -141,7 +138,7 @@ static inline void hook_leave(struct hook *h) {
 	hook_forget(s, h->level);
 }
 
-/** An exception may, or can no longer, leave the real function: it then has found no memory. */
+/** An exception may, or can no longer, leave the real function: it then found no memory. */
 static inline void hook_set_may_throw(const struct hook *h, bool may_throw) {
 	atomic_store_explicit(&thread_state_of(h->slot)->hooks[h->level].may_throw, may_throw,
 			memory_order_relaxed);
@@ -165,14 +162,14 @@ static inline void hook_free(struct hook *h, const void *block) {
 }
 
 /**
- * The real function is about to resize `block` to `size` bytes. Of NULL that is an allocation, and
- * to 0 bytes a free; where an allocator gives out a block for it, that is an allocation.
+ * The real function is about to resize `block` to `size` bytes. With NULL that is an allocation,
+ * with 0 bytes a free; if an allocator returns a block for that, it is an allocation.
  */
 void hook_resize(struct hook *h, const void *block, uint64_t size);
 
 /**
- * It has: `now` takes the place of `block` (NULL: it failed). `is_late`: the recording ended
- * meanwhile, and a block that would have moved counts as unchanged.
+ * It has: `now` replaces `block` (NULL: it failed). `is_late`: the recording ended meanwhile, and a
+ * block that would have moved counts as unchanged.
  */
 void hook_resized(struct hook *h, const void *block, uint64_t size, const void *now, bool is_late);
 
@@ -181,7 +178,7 @@ uint64_t hook_label_now(const struct hook *h);
 
 // ---- the fast path
 
-/** Is there nothing to do at the end but to forget the hook? */
+/** Is there nothing left to do but forget the hook? */
 static inline bool hook_is_still_fast(struct thread_slot *slot) {
 	return switch_is_on() && hook_is_still_plain(slot);
 }
@@ -208,7 +205,7 @@ HOOK_INLINE struct thread_slot *hook_begin_allocation(struct hook *h,
 	return slot;
 }
 
-/** The real malloc returned `block` (NULL: it failed). `slot` and `node` as from the beginning. */
+/** The real malloc returned `block` (NULL: it failed). `slot` and `node` are from the beginning. */
 HOOK_INLINE void hook_end_allocation(struct hook *h, struct thread_slot *slot, const void *block,
 		uint64_t size, uint32_t node) {
 	struct thread_state *s = thread_state_of(slot);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * A range is recorded as released before the call that releases it, so that no other thread's
- * mapping of the same range overtakes it, and as mapped after the call. A call that fails after all
- * is answered by a mapping of what it had been said to release.
- *
- * Arguments that the kernel will refuse release nothing, and a smaller mapping only its end.
+ * mapping of the same range overtakes it, and as mapped after the call. If the call fails after
+ * all, a mapping of what it was said to release follows. Arguments that the kernel will refuse
+ * release nothing, and a smaller mapping only its end.
  */
 #include "recorder/core/hook/mapping.h"
 
@@ -25,7 +24,7 @@ static uint64_t whole_pages(uint64_t bytes) {
 	return (bytes + page - 1) & -page;
 }
 
-/** A range that the kernel will find nothing wrong with; else none. */
+/** A range that the kernel will accept; else none. */
 static struct range sure_range(uint64_t at, uint64_t bytes) {
 	bool is_sure = at % WIRE_PAGE_LEAST == 0 && bytes - 1 < SURE_END && at + bytes <= SURE_END;
 	return (struct range){at, is_sure ? bytes : 0};
@@ -68,7 +67,7 @@ static uint32_t sort_of(enum mapping_how how, const uint64_t *arguments) {
 	return wire_map_sort((uint32_t)arguments[2], is_shared, what);
 }
 
-/** What a call of mmap has mapped. Huge pages are of the size that the flags say, or of 2 MiB. */
+/** What a call of mmap mapped. Huge pages are of the size in the flags, or of 2 MiB. */
 static struct range mapped(uint64_t at, const uint64_t *arguments) {
 	uint64_t flags = arguments[3], log2 = flags >> MAP_HUGE_SHIFT & MAP_HUGE_MASK;
 	uint64_t page = (flags & MAP_HUGETLB) != 0 ? 1ull << (log2 != 0 ? log2 : 21) : 1;
@@ -80,7 +79,7 @@ static bool returns_address(enum resident_what does) {
 			does == RESIDENT_BREAKS;
 }
 
-/** What else than its protection a call changes. WIRE_CHANGE_PROTECTION: nothing that matters. */
+/** What a call changes other than protection. WIRE_CHANGE_PROTECTION: nothing that matters. */
 static enum wire_change change_of(enum resident_what does, const uint64_t *arguments) {
 	uint64_t advice = does == RESIDENT_ADVISES ? (uint32_t)arguments[2] : 0;
 	bool names = does == RESIDENT_CONFINES && (uint32_t)arguments[0] == PR_SET_VMA &&
@@ -95,7 +94,7 @@ static enum wire_change change_of(enum resident_what does, const uint64_t *argum
 			: WIRE_CHANGE_PROTECTION;
 }
 
-/** Of other changes than that of a protection: locked and named memory may begin anywhere. */
+/** Record a change other than of protection: locked and named memory may begin anywhere. */
 static void write_change(const struct hook *h, enum mapping_how how, enum wire_change change,
 		const uint64_t *arguments) {
 	uint64_t in_page = arguments[0] % WIRE_PAGE_LEAST, at = arguments[0] - in_page;
@@ -114,8 +113,8 @@ static void write(const struct hook *h, enum wire_kind kind, struct range range,
 }
 
 /**
- * Of huge pages there are whole ones, of which shmctl does not tell. mremap to the same place and
- * size changes nothing, and fails at an address within one (Linux 5.16).
+ * The huge page size, of which shmctl does not tell: mremap to the same place and size changes
+ * nothing, and fails at an address within a huge page (Linux 5.16).
  */
 static uint64_t huge_page_at(uint64_t at) {
 	uint64_t page = 1;
@@ -130,7 +129,7 @@ static uint64_t huge_page_at(uint64_t at) {
 	return page;
 }
 
-/** Whoever may attach shared memory may also ask how large it is. A sandbox may forbid that. */
+/** Whoever may attach shared memory may also ask for its size, unless a sandbox forbids it. */
 static void write_attached(struct hook *h, const uint64_t *arguments, uint64_t at) {
 	struct shmid_ds shm;
 	uint64_t flags = arguments[2];
@@ -144,7 +143,7 @@ static void write_attached(struct hook *h, const uint64_t *arguments, uint64_t a
 }
 
 /**
- * What brk has done shows only after the call: an end below the heap's beginning is no failure, and
+ * Only after the call can one see what brk did: an end below the heap's start is no failure, and
  * changes nothing. Nobody maps there meanwhile.
  */
 static void write_break(struct hook *h, enum mapping_how how, uint64_t before) {
@@ -160,10 +159,7 @@ static void write_break(struct hook *h, enum mapping_how how, uint64_t before) {
 	}
 }
 
-/**
- * What was found to be readable may not be so any more: once before the call, once more behind it
- * for what was found meanwhile.
- */
+/** Memory found readable may be so no longer: noted before the call, and again after it. */
 static void note_unmapping(enum resident_what does, const uint64_t *arguments) {
 	bool only_adds = does == RESIDENT_MAPS && (arguments[3] & MAP_FIXED) == 0;
 	bool may_unmap = does < RESIDENT_ADVISES && does != RESIDENT_CONFINES;
@@ -172,10 +168,7 @@ static void note_unmapping(enum resident_what does, const uint64_t *arguments) {
 	}
 }
 
-/**
- * A runtime may be about to free its functions. A collector that is behind reads them first, unless
- * that takes too long.
- */
+/** A runtime may be about to free its functions: wait a little for a collector that is behind. */
 static void await_units(void) {
 	enum { MOST_MS = 100, IN_ALL_NS = 1000000000, LATE_NS = 5000000 };
 	static _Atomic uint64_t waited_ns;

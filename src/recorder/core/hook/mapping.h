@@ -13,12 +13,11 @@
  *      }
  *
  * What a call does has the same name where functions are patched. The argument of BREAKS is
- * mapping_break() before; those of CONFINES may be about something else.
+ * mapping_break() from before; those of CONFINES may concern something else.
  *
- * An allocator's own calls are recorded like any: what maps inside a hooked allocation function is
- * another event than the block, and says so. Any thread, any signal handler; errno is unchanged.
- * Only mapping_enter may wait, as hook_enter. The order of the two events of a call and of the call
- * itself is that of wire/event.h.
+ * An allocator's own calls are recorded, too: a mapping made inside a hooked allocation function is
+ * an event besides the block, and says so. Any thread, any signal handler; errno is unchanged. Only
+ * mapping_enter may wait, like hook_enter. wire/event.h has the order of a call and its two events.
  */
 
 #include "recorder/core/hook/progress.h"
@@ -33,7 +32,7 @@ enum mapping_how {
 	MAPPING_INSIDE = 2, // of a hooked allocation function
 };
 
-/** What a system call of that number does; CALLS: nothing that is recorded. */
+/** What the system call with this number does; CALLS: nothing that is recorded. */
 static inline enum resident_what mapping_of_call(long number) {
 	switch (number) {
 	case __NR_mmap: return RESIDENT_MAPS;
@@ -53,7 +52,7 @@ static inline enum resident_what mapping_of_call(long number) {
 	}
 }
 
-/** Where the heap ends that brk moves; 0: not to be found out. */
+/** The end of the heap that brk moves; 0: unknown. */
 uint64_t mapping_break(void);
 
 /** Begin a hook, and record that a range is about to be released. */

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A hook is abandoned by siglongjmp out of a handler, by cancellation, or by an exception.
- *
- * Nobody tells the thread. Its next hook notices: it runs above the abandoned one on the same
- * stack, or the abandoned one's mark has been overwritten.
+ * A hook is abandoned by siglongjmp out of a handler, by cancellation, or by an exception, of which
+ * nobody tells the thread. Its next hook notices: it runs above the abandoned one on the same
+ * stack, or the abandoned one's mark is overwritten.
  */
 #include "recorder/core/hook/progress.h"
 
@@ -11,7 +10,7 @@
 
 #include <signal.h>
 
-/** True if this runs on the alternate signal stack. Then `low` and `high` are its bounds. */
+/** Does this run on the alternate signal stack? Then `low` and `high` are its bounds. */
 static bool is_on_signal_stack(uint64_t *low, uint64_t *high) {
 	stack_t stack;
 	if (sys_failed(syscall_2(__NR_sigaltstack, 0, (long)&stack)) ||
@@ -23,14 +22,14 @@ static bool is_on_signal_stack(uint64_t *low, uint64_t *high) {
 	return true;
 }
 
-/** Has a jump abandoned the hook `h`? `sp`: of the hook that begins now. */
+/** Has a jump abandoned the hook `h`? `sp`: that of the hook beginning now. */
 static bool is_abandoned(const struct hook *h, uint64_t sp) {
 	if (!segment_may_call_system()) {
 		return false;
 	}
 	if (sp >= (uint64_t)h) {
 		// We are above it on the same stack, so it was jumped over. But a handler on a stack of its
-		// own may lie above what it has interrupted
+		// own may be above what it interrupted
 		uint64_t low = 0;
 		uint64_t high = 0;
 		return !is_on_signal_stack(&low, &high) || ((uint64_t)h >= low && (uint64_t)h < high);
@@ -54,7 +53,7 @@ void hook_clean_up(struct thread_slot *slot, unsigned level) {
 			unanswered[n_unanswered++] = block;
 		}
 		if (s->captures[i] != NULL) {
-			capture_forget(s->captures[i]); // it may have been left half changed
+			capture_forget(s->captures[i]); // it may be half changed
 		}
 		bool has_thrown = atomic_exchange_explicit(&t->may_throw, false, memory_order_relaxed);
 		thread_count(has_thrown ? &slot->failed : &slot->abandoned, 1);

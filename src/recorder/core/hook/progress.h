@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * The hooks in progress on a thread, innermost last, and those that a jump has abandoned.
+ * The hooks in progress on a thread, innermost last, and those that a jump abandoned.
  *
  * A hook lies on its function's stack; one store of its address into the thread's state makes it
- * known. Signal handlers may come between any two instructions here.
+ * known. A signal handler may run between any two instructions here.
  */
 
 #include "recorder/core/thread.h"
 
-/** A hook in progress. It lies on the stack of the replaced function while the real one runs. */
+/** A hook in progress, on the stack of the replaced function while the real one runs. */
 struct hook {
-	uint64_t mark; // hook_mark() of it: a jump that leaves the hook lets this be overwritten
+	uint64_t mark; // hook_mark() of it, overwritten some time after a jump has left the hook
 	uint64_t sp;   // the caller's
 	struct thread_slot *slot;
 	uint32_t level; // hooks in progress on this thread when it began
@@ -25,7 +25,7 @@ static inline uint64_t hook_mark(const struct hook *h) {
 	return (uint64_t)h ^ 0x9E3779B97F4A7C15ull;
 }
 
-/** Make a hook known. Everything is in place before the one store that does so. */
+/** Make a hook known, by one store once everything is in place. */
 static inline void hook_begin(struct thread_hook *t, struct hook *h, uint64_t sp,
 		uint64_t n_reserved) {
 	h->mark = hook_mark(h);
@@ -51,7 +51,7 @@ static inline bool hook_is_plain(struct thread_state *s, uint64_t n_reserved) {
 			n_reserved + HOOK_ENTRIES + HOOK_ENTRIES_FOR_HANDLERS <= s->ring.limit;
 }
 
-/** Is a plain one still the thread's only one? A handler's may have been abandoned above it. */
+/** Is a plain hook still the thread's only one? A handler's may have been abandoned above it. */
 static inline bool hook_is_still_plain(struct thread_slot *slot) {
 	return hook_at(thread_state_of(slot), 1) == NULL;
 }
@@ -59,5 +59,5 @@ static inline bool hook_is_still_plain(struct thread_slot *slot) {
 /** Clean up the abandoned hooks from `level` on: void their entries, answer their reallocs. */
 void hook_clean_up(struct thread_slot *slot, unsigned level);
 
-/** The number of hooks in progress on this thread, after cleaning up the abandoned ones. */
+/** The number of hooks in progress on this thread, once abandoned ones are cleaned up. */
 unsigned hook_count(struct thread_slot *slot, uint64_t sp);

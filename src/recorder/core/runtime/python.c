@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * CPython keeps its frames in a chain, from the innermost one outwards, for each thread. A call
- * from Python to Python adds a frame and no C frame; a call from C enters the interpreter's loop
- * anew:
+ * CPython chains each thread's frames, from the innermost outwards. A call from Python to Python
+ * adds a frame and no C frame; a call from C enters the interpreter's loop again:
  *
  *    C stack                      Python's chain          pieces
  *    malloc                       d  is entry             d
@@ -11,11 +10,11 @@
  *    _PyEval_EvalFrameDefault     a                       a main
  *    main                         main  is entry
  *
- * Up to 3.11 the outermost frame of a piece says so itself. Since then one that is nobody's follows
- * it. Frames whose function has not begun are not Python's yet.
+ * Up to 3.11 the outermost frame of a piece says so itself; since then a frame that is nobody's
+ * follows it. A frame whose function has not begun does not count yet.
  *
- * A context remembers the frames by their depth, with all words that it has read for them. A frame
- * for which these words are the same is what it was; nothing else of it is looked at.
+ * A context remembers frames by depth, with all words that it read for them. While these words are
+ * the same, so is the frame; nothing else of it is looked at.
  */
 #include "recorder/core/runtime/chain.h"
 #include "recorder/core/runtime/units.h"
@@ -27,7 +26,7 @@ enum {
 	THREADS_YOUNG = 8,
 	INSTRUCTION_BYTES = 2,
 	LENGTH_MAX = 1 << 28,
-	FRAME_BYTES = 80, // of which fields are read
+	FRAME_BYTES = 80, // that contain all fields read
 };
 
 struct python {
@@ -62,8 +61,8 @@ static inline bool innermost_frame(const struct python *p, uint64_t thread, uint
 }
 
 /**
- * Among the first `n_most` threads of each interpreter, as which it may wait in others; 0: not
- * there. They may come and go meanwhile.
+ * This thread, among the first `n_most` of each interpreter, as one of which it may be waiting; 0:
+ * not found. Threads may come and go meanwhile.
  */
 static OUTLINE uint64_t find_thread(const struct python *p, unsigned n_most) {
 	uint64_t interpreter, thread, frame;
@@ -81,7 +80,7 @@ static OUTLINE uint64_t find_thread(const struct python *p, unsigned n_most) {
 	return 0;
 }
 
-/** Certainly not released: the main thread's is a part of the runtime's state. */
+/** Is it certainly not freed? The main thread's is part of the runtime's state. */
 static inline bool is_kept(const struct python *p, uint64_t thread) {
 	uint64_t current;
 	return thread - p->layout->state < p->layout->fields[PYTHON_STATE_BYTES] ||
@@ -89,7 +88,7 @@ static inline bool is_kept(const struct python *p, uint64_t thread) {
 					current == thread);
 }
 
-/** The last one may be gone: a thread of C's that calls Python has a new one each time. */
+/** The last one may be gone: a C thread that calls Python has a new one each time. */
 static inline bool renew_thread(const struct python *p, uint64_t *thread) {
 	if (likely(*thread != 0 && is_kept(p, *thread) && is_this_thread(p, *thread))) {
 		return true;
@@ -106,7 +105,7 @@ static inline bool renew_thread(const struct python *p, uint64_t *thread) {
 
 // ---- a frame that is known
 
-/** A word, or a part of one, of what is known to be readable. */
+/** A word, or part of one, that is known to be readable. */
 static inline uint64_t word(const struct python *p, uint64_t object, enum wire_python_field field) {
 	return walk_load(at(p, object, field));
 }
@@ -129,7 +128,7 @@ static inline uint64_t end_differs(uint64_t object, const struct known_end *end)
 			(walk_load(at + sizeof(uint64_t)) ^ end->words[1]);
 }
 
-/** In this order: what belongs to an object that lives may be read. */
+/** In this order: what belongs to a live object may be read. */
 INLINE bool is_same(const struct python *p, const struct known_frame *k, uint64_t frame) {
 	if (k->frame != frame || k->round != p->guard->round ||
 			((word(p, frame, PYTHON_CODE) ^ k->code) |
@@ -167,14 +166,14 @@ static bool read_end(const struct python *p, uint64_t object, uint32_t head,
 }
 
 static uint64_t mix_end(uint64_t mixed, const struct known_end *end) {
-	uint64_t behind = end->bytes % 8; // of the last word; then comes anything
+	uint64_t behind = end->bytes % 8; // of the last word; then anything
 	mixed = path_step(mixed ^ end->bytes, end->words[0]);
 	return path_step(mixed, end->words[1] & ((1ull << behind * 8) - 1));
 }
 
 /**
- * What is compiled again and again (exec, templates) lies at the addresses of what was compiled
- * before, all of its objects do: their contents tell them apart.
+ * Code that is compiled again and again (exec, templates) comes to lie at the same addresses, with
+ * all of its objects: their contents tell one from the other.
  */
 static bool read_code(const struct python *p, struct known_frame *k) {
 	uint64_t code = code_of(k), names = at(p, code, PYTHON_FILE);
@@ -207,7 +206,7 @@ static bool read_code(const struct python *p, struct known_frame *k) {
 	return unit != 0;
 }
 
-/** False: it makes no sense. Then nothing is known. */
+/** False: it makes no sense, and nothing is known. */
 static OUTLINE bool read_frame(const struct python *p, struct known_frame *k, uint64_t frame) {
 	k->frame = 0; // a handler may jump out of this
 	atomic_signal_fence(memory_order_seq_cst);
@@ -234,7 +233,7 @@ static OUTLINE bool read_frame(const struct python *p, struct known_frame *k, ui
 
 // ---- the chain
 
-/** How deep its stack is. 0: that makes no sense. */
+/** The depth of its stack; 0: it makes no sense. */
 static OUTLINE uint32_t count_frames(const struct python *p, uint64_t frame) {
 	uint32_t n = 0;
 	for (; frame != 0 && n < FRAMES_MAX && guard_covers(p->guard, frame, FRAME_BYTES); n++) {
@@ -243,7 +242,7 @@ static OUTLINE uint32_t count_frames(const struct python *p, uint64_t frame) {
 	return frame == 0 ? n : 0;
 }
 
-/** How deep it was when it was seen, if the stack was about as deep the last time; else 0. */
+/** Its depth when it was seen, if the stack was about as deep the last time; else 0. */
 static inline uint32_t known_depth(const struct known_python *known, uint64_t frame) {
 	enum { NEAR = 3 };
 	const uint32_t last = known->n < known->n_max ? known->n : known->n_max;
@@ -260,7 +259,7 @@ static inline uint32_t known_depth(const struct known_python *known, uint64_t fr
 	return 0;
 }
 
-/** As long as all is the same: how many are left of `n` frames from `*frame` on. */
+/** Skip frames that are unchanged: returns how many are left of `n` from `*frame` on. */
 static OUTLINE uint32_t walk_same(const struct python *p, const struct known_frame *frames,
 		uint32_t n, uint64_t *frame, uint64_t *path) {
 	uint64_t f = *frame, mixed = *path;
@@ -273,10 +272,7 @@ static OUTLINE uint32_t walk_same(const struct python *p, const struct known_fra
 	return n;
 }
 
-/**
- * From `frame`, at a depth of `n`, outwards. False: it is not so deep, which `is_counted` tells
- * from a depth that was guessed, or it makes no sense.
- */
+/** From `frame`, at depth `n`, outwards. False: it makes no sense, or a guessed `n` was wrong. */
 static bool walk(const struct python *p, struct known_frame *frames, uint64_t frame, uint32_t n,
 		bool is_counted, uint64_t *path) {
 	uint64_t mixed = *path;

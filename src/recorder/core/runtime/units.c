@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A private hash table of unit numbers. What a unit is stands in the segment, whole before its
- * number is in the table. The loser of a race leaves a unit that no frame names.
+ * A private hash table of unit numbers. The unit itself is in the segment, whole before its number
+ * is in the table. The loser of a race leaves a unit that no frame names.
  */
 #include "recorder/core/runtime/units.h"
 
@@ -9,7 +9,7 @@ enum { PROBES = 32, TABLE_BITS = SEGMENT_UNIT_HASH_BITS };
 
 // ---- excerpts
 
-/** Copy a piece, as far as it can be read, behind its size. Returns the bytes that it takes. */
+/** Copy a piece, as far as it is readable, behind its size. Returns the bytes it takes. */
 static uint32_t put_piece(unsigned char *to, struct guard *g, uint64_t from, uint64_t bytes) {
 	uint32_t head[2] = {0, ((uint32_t)bytes + 7) & ~7u};
 	unsigned char *copy = to + sizeof head;
@@ -22,7 +22,7 @@ static uint32_t put_piece(unsigned char *to, struct guard *g, uint64_t from, uin
 	return (uint32_t)sizeof head + head[1];
 }
 
-/** A text's or some bytes' object, of which a code object has the address. */
+/** Copy the object of a text, or of bytes, whose address a code object has at `where`. */
 static uint32_t put_counted(unsigned char *to, struct guard *g, uint64_t where, uint32_t head,
 		uint32_t unit, uint64_t most) {
 	uint64_t object, n;
@@ -32,7 +32,7 @@ static uint32_t put_counted(unsigned char *to, struct guard *g, uint64_t where, 
 	return put_piece(to, g, object, bytes < most ? bytes : most);
 }
 
-/** Of Python's code object. `to` has room for the largest. Returns its bytes. */
+/** Copy a Python code object; `to` has room for the largest. Returns the excerpt's bytes. */
 static uint32_t excerpt(unsigned char *to, const uint32_t *fields, struct guard *g, uint64_t code) {
 	enum { CODE_MOST = 512, NAME_MOST = 1 << 10, FILE_MOST = 2 << 10, LINES_MOST = 4 << 10 };
 	enum { CHARACTER_MOST = 4, HEADS = 4 * 2 * sizeof(uint32_t) };
@@ -57,7 +57,7 @@ static void take_excerpt(struct wire_unit *u, const struct wire_layout *l, struc
 	if (end <= segment.excerpts_open) {
 		u->excerpt_at = at;
 		u->excerpt_bytes = excerpt(segment.excerpts + at, l->fields, g, u->object);
-		// What is left over is the next one's, unless that has begun
+		// What is left over goes to the next one, unless that has begun
 		(void)atomic_compare_exchange_strong(&segment.header->excerpt_used, &end,
 				at + u->excerpt_bytes);
 	}
@@ -82,7 +82,7 @@ static uint32_t make(const struct runtime *r, struct guard *g, const struct unit
 	u->module = r->module;
 	take_excerpt(u, r->layout, g);
 	atomic_store_explicit(&u->is_whole, 1, memory_order_release);
-	segment_ring_bell(); // what is not in its excerpt may move
+	segment_ring_bell(); // what its excerpt lacks may move
 	return id;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The kind of a frame is that of the code it goes on in. Its slots may hold what older frames, or
- * the interpreter before its function was compiled in mid-loop, have left there.
+ * A frame's kind is that of the code it goes on in. Its slots may hold leftovers of older frames,
+ * or of the interpreter before its function was compiled in mid-loop.
  *
  *   the interpreter, or a copy of its code   bytecode: function and offset
  *   other code of V8's image                 a function of V8's own, unless it has a source: then
@@ -9,8 +9,8 @@
  *   code in no module                        compiled: function, address, and the call there, since
  *                                            other code may come to lie at the address
  *
- * Objects move, and their old copies keep all words but the first. So what identifies a function
- * are numbers. docs/recorder.md has more.
+ * Objects move, and their old copies keep all words but the first, so functions are identified by
+ * numbers. docs/recorder.md has more.
  */
 #include "recorder/core/runtime/v8.h"
 
@@ -18,12 +18,12 @@
 
 enum { CODE_WORD = 8, NUMBER_SHIFT = 32 };
 
-/** A frame whose words are looked at, and noted. */
+/** A frame whose words are read and noted. */
 struct looked_at {
 	const struct v8_reader *reader;
 	uint64_t pc, frame;
 	struct v8_memo *memo;
-	uint32_t n; // words that are noted
+	uint32_t n; // words noted
 };
 
 static uint64_t field(const struct looked_at *l, enum wire_v8_field f) {
@@ -34,7 +34,7 @@ static bool is_object(uint64_t word) {
 	return (word & 3) == 1;
 }
 
-/** The word at `at`, if that is known to be readable. */
+/** The word at `at`, if `is_readable`. */
 static bool note(struct looked_at *l, uint64_t at, bool is_readable, uint64_t *out) {
 	bool ok = is_readable && l->n < V8_WORDS;
 	*out = ok ? walk_load(at) : 0;
@@ -45,7 +45,7 @@ static bool note(struct looked_at *l, uint64_t at, bool is_readable, uint64_t *o
 	return ok;
 }
 
-/** A field of an object: from there on, what the word that it lies in still has. */
+/** A field of an object: what the word that it lies in has from there on. */
 static bool load(struct looked_at *l, uint64_t object, enum wire_v8_field f, uint64_t *out) {
 	uint64_t at = object - 1 + field(l, f), whole = at & ~7ull;
 	bool ok = note(l, whole, is_object(object) && guard_has(l->reader->guard, whole), out);
@@ -53,13 +53,13 @@ static bool load(struct looked_at *l, uint64_t object, enum wire_v8_field f, uin
 	return ok;
 }
 
-/** A slot of the frame, on the thread's own stack, as all frames of V8's are. */
+/** A slot of the frame, on the thread's own stack, as all of V8's frames are. */
 static bool slot(struct looked_at *l, enum wire_v8_field f, uint64_t *out) {
 	uint64_t at = l->frame + field(l, f);
 	return note(l, at, at % 8 == 0 && window_has(l->reader->stack, at), out);
 }
 
-/** Is it the interpreter's code that goes on at `pc`, wherever that lies? */
+/** Does the interpreter's code, or a copy of it, go on at `pc`? */
 static bool is_interpreter(const struct wire_layout *l, uint64_t pc) {
 	for (unsigned i = 0; i < 2; i++) {
 		uint64_t original = l->returns[i];
@@ -71,7 +71,7 @@ static bool is_interpreter(const struct wire_layout *l, uint64_t pc) {
 	return false;
 }
 
-/** Numbers that identify a function. False: it has none. */
+/** The numbers that identify a function. False: it has none. */
 static bool identify(struct looked_at *l, uint64_t shared, uint64_t *number) {
 	bool is_unique = l->reader->runtime->layout->fields[V8_UNIQUE_ID] != WIRE_NO_FIELD;
 	uint64_t id, script, script_id = 0;
@@ -83,14 +83,13 @@ static bool identify(struct looked_at *l, uint64_t shared, uint64_t *number) {
 	return ok;
 }
 
-/** What identifies the frame's function, and the place in it. False: it stands for its code alone.
- */
+/** The frame's function, and the place in it. False: it stands only for its code. */
 static bool look(struct looked_at *l, struct unit_key *key, uint64_t *position) {
 	const struct wire_layout *layout = l->reader->runtime->layout;
 	const struct wire_code_range *own = &layout->ranges[0];
 	uint64_t function, offset, code, literal, array = l->frame + field(l, V8_ARRAY);
 	*position = 0;
-	// By frame pointers, a walk may come to what only looks like a frame
+	// A walk by frame pointers may come to what only looks like a frame
 	if (!guard_covers(l->reader->guard, (l->pc - CODE_WORD) & ~7ull, 3 * CODE_WORD) ||
 			!machine_ends_with_call(walk_load(l->pc - CODE_WORD)) ||
 			!slot(l, V8_FUNCTION, &function) || !load(l, function, V8_SHARED, &key->object)) {
@@ -121,7 +120,7 @@ uint64_t v8_find_where(const struct v8_reader *r, uint64_t pc, uint64_t frame, s
 	m->frame = 0; // while it is being filled in
 	atomic_signal_fence(memory_order_seq_cst);
 	m->where = 0;
-	// A number there says that the frame has no function
+	// A number there means that the frame has no function
 	bool has_function = slot(&l, V8_CONTEXT, &context) && is_object(context);
 	l.n -= has_function; // the same code always has one
 	if (has_function && look(&l, &key, &position)) {

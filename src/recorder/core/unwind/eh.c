@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * wire/image.h reads records; here one is searched for, and its program run. .eh_frame_hdr is a
- * sorted table (function start, FDE) for binary search.
+ * Finds a record (wire/image.h reads them) and runs its program. .eh_frame_hdr is a sorted table
+ * (function start, FDE) for binary search.
  */
 #include "recorder/core/unwind/eh.h"
 
@@ -65,7 +65,7 @@ bool eh_find(const struct eh_tables *t, uint64_t pc, struct eh_fde *fde) {
 bool eh_range(const uint8_t *frame, uint64_t *low, uint64_t *high) {
 	struct eh_cursor c;
 	struct eh_fde fde;
-	const uint8_t *limit = (const uint8_t *)INT64_MAX; // ends by a record of length 0
+	const uint8_t *limit = (const uint8_t *)INT64_MAX; // a record of length 0 ends it
 	*low = UINT64_MAX;
 	*high = 0;
 	for (const uint8_t *at = frame; eh_record_open(&c, at, limit); at = c.end) {
@@ -79,7 +79,7 @@ bool eh_range(const uint8_t *frame, uint64_t *low, uint64_t *high) {
 
 // ---- programs
 
-enum { REMEMBER_MAX = 4 }; // compilers nest one deep
+enum { REMEMBER_MAX = 4 }; // compilers nest them one deep
 
 struct program {
 	struct eh_cursor c;
@@ -93,7 +93,7 @@ struct program {
 
 static void set(struct program *p, uint64_t reg, enum eh_how how, int64_t value) {
 	if (reg >= REG_N) {
-		return; // vector registers: nobody asks
+		return; // vector registers, which nobody needs
 	}
 	p->c.failed = p->c.failed || value != (int32_t)value;
 	p->row->how[reg] = (uint8_t)how;
@@ -114,7 +114,7 @@ static void restore(struct program *p, uint64_t reg) {
 	}
 }
 
-/** The place of an expression, which is skipped. */
+/** Skips an expression and returns its place. */
 static int64_t expression_skip(struct program *p) {
 	int64_t place = p->c.at - p->fde->record;
 	uint64_t bytes = eh_uleb(&p->c);
@@ -142,8 +142,8 @@ static void recall(struct program *p) {
 	*p->row = p->remembered[--p->n_remembered];
 }
 
-// Operations on a register that is their first operand: how it is found, and the form of the second
-// operand, which is u(nsigned), s(igned) or n(egated) times the alignment, r(egister), e(xpression)
+// Operations on a register, their first operand: how it is found, and the form of the second
+// operand: u(nsigned), s(igned) or n(egated) times the alignment, r(egister), e(xpression)
 static const struct {
 	uint8_t how;
 	char operand;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * From a program counter to the row of the unwind tables that describes its caller.
- *
- * A row says how each register of the caller is found. Only the tables are read, never the stack.
- * Any thread, any signal handler; less than 1 KiB of stack.
+ * From a program counter to the row of the unwind tables that describes its caller: how each of the
+ * caller's registers is found. Only the tables are read, never the stack. Any thread, any signal
+ * handler; less than 1 KiB of stack.
  */
 
 #include "regs.h"
@@ -13,11 +12,11 @@
 /** The tables of one module, or (without `hdr`) a bare sequence of records. */
 struct eh_tables {
 	const uint8_t *hdr;   // .eh_frame_hdr, or NULL
-	const uint8_t *frame; // .eh_frame when there is no `hdr`
+	const uint8_t *frame; // .eh_frame if there is no `hdr`
 	uint64_t low, high;   // all that may be read lies in [low, high)
 };
 
-/** How a register of the caller is found. Zero: it is what it is in the callee. */
+/** How a register of the caller is found. Zero: unchanged from the callee. */
 enum eh_how {
 	EH_SAME,
 	EH_UNDEFINED,
@@ -41,13 +40,12 @@ struct eh_row {
 /** The record that covers `pc`. False: none does. */
 bool eh_find(const struct eh_tables *tables, uint64_t pc, struct eh_fde *fde);
 
-/** The row of `fde` at `pc`. False: instructions we do not know, or broken ones. */
+/** The row of `fde` at `pc`. False: unknown or broken instructions. */
 bool eh_row(const struct eh_fde *fde, uint64_t pc, struct eh_row *row);
 
 /** Lowest and highest program counter that a bare sequence of records covers. */
 bool eh_range(const uint8_t *frame, uint64_t *low, uint64_t *high);
 
-/** An expression of a row. */
 struct eh_expr {
 	const uint8_t *at, *end;
 };

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * DWARF's stack machine, as far as unwind tables use it.
- *
- * Evaluation always ends: every operation costs fuel, also a jump backwards.
- */
+/* DWARF's stack machine, as far as unwind tables use it. It always ends: operations cost fuel. */
 #include "recorder/core/unwind/eh.h"
 
 enum { STACK_MAX = 16, FUEL = 200 };

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * ELF images are read without the loader's help, from memory and from /proc/self/maps.
- *
- * The ELF header and the program headers lie at the image's start; all that they point to lies in
- * readable segments of the image.
+ * Reads ELF images without the loader's help, from memory and from /proc/self/maps. The ELF header
+ * and the program headers lie at the image's start; all that they point to lies in readable
+ * segments of the image.
  */
 #include "recorder/core/unwind/mapped_image.h"
 
@@ -34,7 +33,7 @@ bool image_read(struct image *image, uint64_t start) {
 	const Elf64_Phdr *segments = (const void *)(start + header->e_phoff);
 	uint64_t low = UINT64_MAX;
 	uint64_t high = 0;
-	uint64_t header_at = 0; // in the file's own addresses: the first segment may begin behind it
+	uint64_t header_at = 0; // in the file's own addresses: the first segment may begin after it
 	for (unsigned i = 0; i < header->e_phnum; i++) {
 		if (segments[i].p_type == PT_LOAD) {
 			uint64_t end = segments[i].p_vaddr + segments[i].p_memsz;
@@ -60,7 +59,7 @@ bool image_read(struct image *image, uint64_t start) {
 	return true;
 }
 
-// ---- what only sections tell of: they are in the file, not in memory
+// ---- what only sections say: they are in the file, not in memory
 
 static bool read_at(long fd, void *to, size_t bytes, uint64_t offset) {
 	return syscall_4(__NR_pread64, fd, (long)to, (long)bytes, (long)offset) == (long)bytes;
@@ -98,7 +97,7 @@ static bool find_frames(long fd, const Elf64_Ehdr *header, Elf64_Shdr *section) 
 	return false;
 }
 
-/** Is it in memory what it is in the file, as far as its beginning and its end tell? */
+/** Is it the same in memory as in the file, as far as its start and end tell? */
 static bool is_in_memory(long fd, const struct image *image, const Elf64_Shdr *section) {
 	uint64_t at = image->bias + section->sh_addr, size = section->sh_size;
 	uint64_t first[2], last;
@@ -151,7 +150,7 @@ static int next_byte(struct reader *r) {
 	return (unsigned char)r->bytes[r->at++];
 }
 
-/** A hexadecimal number and the byte behind it, which is dropped. */
+/** A hexadecimal number and the byte after it, which is dropped. */
 static uint64_t next_hex(struct reader *r, int *last) {
 	uint64_t value = 0;
 	for (;;) {
@@ -173,7 +172,7 @@ static void skip_field(struct reader *r, int *last) {
 	} while (*last != ' ' && *last != '\n' && *last >= 0);
 }
 
-/** "start-end perms offset dev inode   path", which is counted whole and cut. False: the end. */
+/** "start-end perms offset dev inode   path"; the path is counted whole and cut. False: the end. */
 static bool next_mapping(struct reader *r, struct address_range *range, bool *is_candidate,
 		char path[WIRE_MODULE_PATH], size_t *path_bytes) {
 	int last;

@@ -34,21 +34,21 @@ struct host_object {
 	uint64_t reserved[7];
 };
 
-/** Read the ELF header at `start`; fills in everything but the path. False: there is none. */
+/** Read the ELF header at `start`; fills in all but the path. False: there is none. */
 bool image_read(struct image *image, uint64_t start);
 
 /**
- * The section .eh_frame of an image that was linked without --eh-frame-hdr: the file at the image's
- * path says where it lies. NULL: there is none that ends with a record of length 0, or the file has
+ * The section .eh_frame of an image linked without --eh-frame-hdr, whose place is in the file at
+ * the image's path. NULL: there is none that ends with a record of length 0, or the file has
  * changed.
  */
 const uint8_t *image_frames(const struct image *image);
 
 /**
  * Call `visit` for each ELF image in /proc/self/maps, or in host_maps(); its path may be cut.
- * Returns the mapping that `pc` lies in; 0 bytes: in none.
+ * Returns the mapping that `pc` lies in; 0 bytes: none.
  */
 struct address_range images_visit(void (*visit)(const struct image *image), uint64_t pc);
 
-/** An entry of the auxiliary vector (AT_BASE...). 0: it has none, or cannot be read. */
+/** An entry of the auxiliary vector (AT_BASE...). 0: missing, or unreadable. */
 uint64_t image_auxiliary(uint64_t type);

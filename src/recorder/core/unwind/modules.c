@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Next to the segment's table of modules, a private list holds those met so far.
- *
- * It is small, and contains the generation in which each module was last seen unchanged. When
- * modules may have changed, the next question about each compares its build-id and path again; the
- * same file at the same place keeps its id. The list only grows; an entry is complete once its id
- * is written.
+ * Beside the segment's table of modules, a small private list holds those met so far, with the
+ * generation in which each was last seen unchanged. When modules may have changed, the next
+ * question about each compares its build-id and path again; the same file at the same place keeps
+ * its id. The list only grows; an entry is complete once its id is written.
  */
 #include "recorder/core/unwind/modules.h"
 
@@ -17,9 +15,9 @@ enum { MODULE_UNKNOWN = WIRE_MODULE_MAX + 1 };
 struct known {
 	_Atomic uint64_t start, end;
 	_Atomic(const uint8_t *) eh_frame_hdr;
-	_Atomic(const uint8_t *) eh_frame; // where there is neither `eh_frame_hdr` nor a finder
-	_Atomic uint32_t generation;       // in which it was last seen to be loaded
-	_Atomic uint32_t id;               // 0: not yet whole. Written last
+	_Atomic(const uint8_t *) eh_frame; // if there is neither `eh_frame_hdr` nor a finder
+	_Atomic uint32_t generation;       // in which it was last seen loaded
+	_Atomic uint32_t id;               // 0: not complete yet. Written last
 };
 
 static struct known *known;
@@ -27,25 +25,25 @@ static _Atomic uint32_t n_known;
 
 _Atomic uint32_t code_generation = 1; // a fresh context has 0
 
-// Raised, together with code_generation, when a module may be gone. Tables of generated code do not
-// make modules unknown
+// Raised, together with code_generation, when a module may be gone. Tables of generated code leave
+// modules known
 static _Atomic uint32_t modules_generation = 1;
 
 struct address_range module_loader;
 
-// What /proc/self/exe links to; the loader has no name for the program. 0 bytes: too long, unknown
+// Target of /proc/self/exe; the loader has no name for the program. 0 bytes: too long, or unknown
 static char program_path[WIRE_MODULE_PATH];
 static size_t program_path_bytes;
 
 // Without _dl_find_object: the generation in which the maps were last read; mappings of generated
-// code, and how many searches for them were in vain
+// code, and how many searches for them failed
 enum { GENERATED_MAX = 16 };
 static struct { _Atomic uint64_t start, end; } generated[GENERATED_MAX];
 static _Atomic uint32_t n_generated;
 static _Atomic uint32_t generation_visited;
 static _Atomic uint32_t n_misses, n_misses_allowed;
 
-/** glibc's loader. musl's is its libc, and never unloads: it is not looked for. */
+/** Find glibc's loader. musl's is its libc, and never unloads: it is not looked for. */
 static void find_loader(void) {
 	struct host_object object;
 	struct image image;
@@ -114,7 +112,7 @@ static void set_unloaded(uint32_t id, bool is_unloaded) {
 	__atomic_store_n(&segment.modules[id].is_unloaded, is_unloaded, __ATOMIC_RELAXED);
 }
 
-/** Its tables, as they are in this generation. */
+/** Note its tables in this generation. */
 static void note_tables(struct known *k, const struct image *image) {
 	const uint8_t *hdr = image->eh_frame_hdr;
 	bool is_hidden = hdr == NULL && !host_has_finder();
@@ -122,7 +120,7 @@ static void note_tables(struct known *k, const struct image *image) {
 	atomic_store(&k->eh_frame_hdr, hdr);
 }
 
-/** Among the first `n` known: the one that `image` is, refreshed. NULL: it is new. */
+/** Find `image` among the first `n` known, and refresh it. NULL: it is new. */
 static struct known *recognise(const struct image *image, uint32_t n, uint32_t generation) {
 	for (uint32_t i = n; i-- > 0;) {
 		struct known *k = &known[i];
@@ -161,7 +159,7 @@ static uint32_t remember(const struct image *image, uint32_t generation) {
 	if (place >= segment.n_modules) {
 		return id;
 	}
-	// Another thread may have been at the same: the earlier entry wins, ours stays unused
+	// Another thread may have done the same: the earlier entry wins, ours stays unused
 	struct known *earlier = recognise(image, place, generation);
 	k = &known[place];
 	atomic_store(&k->start, image->start);
@@ -179,13 +177,13 @@ static void module_fill(struct module *module, uint32_t id, uint64_t start, uint
 	module->id = id != 0 ? id : MODULE_UNKNOWN;
 	module->tables = (struct eh_tables){hdr, frame, start, end};
 	if (hdr != NULL && ((uint64_t)hdr < start || (uint64_t)hdr >= end)) {
-		// Of another segment, unknown to us
+		// In another segment, unknown to us
 		module->tables.low = 0;
 		module->tables.high = INT64_MAX;
 	}
 }
 
-/** Among those that are known to be loaded now. */
+/** Look among those known to be loaded now. */
 static bool known_find(uint64_t pc, struct module *module) {
 	uint32_t generation = atomic_load_explicit(&modules_generation, memory_order_acquire);
 	for (uint32_t i = known_count(); i-- > 0;) {
@@ -204,8 +202,8 @@ static bool known_find(uint64_t pc, struct module *module) {
 
 /**
  * What the loader says of an object, with its build-id. Of an object with holes between its
- * segments it names only the segment that was asked for: if that is the program, its ELF header
- * tells the rest.
+ * segments it names only the segment asked for: if that is the program, its ELF header tells the
+ * rest.
  */
 static void image_of_object(struct image *image, const struct host_object *object) {
 	image->build_id = NULL;
@@ -252,7 +250,7 @@ static void remember_visited(const struct image *image) {
 	(void)remember(image, atomic_load(&modules_generation));
 }
 
-/** The mapping that `pc` lies in; both 0: in none. */
+/** The mapping that `pc` lies in; both 0: none. */
 static struct address_range visit_maps(uint64_t pc) {
 	uint32_t generation = atomic_load(&modules_generation);
 	struct address_range around = images_visit(remember_visited, pc);
@@ -260,7 +258,7 @@ static struct address_range visit_maps(uint64_t pc) {
 	return around;
 }
 
-/** Does it lie where code was found before that is of no module? */
+/** Is it where code of no module was found before? */
 static bool is_generated(uint64_t pc) {
 	for (unsigned i = 0; i < GENERATED_MAX; i++) {
 		if (pc >= atomic_load(&generated[i].start) && pc < atomic_load(&generated[i].end)) {
@@ -271,9 +269,9 @@ static bool is_generated(uint64_t pc) {
 }
 
 /**
- * Read the maps again for an unknown program counter. Where generated code was found before, this
- * is done less and less often, but always when what was known has become invalid. Threads that come
- * at the same time each read for themselves, so none waits for another.
+ * Read the maps again for an unknown program counter: less and less often where generated code was
+ * found before, but always once what was known is invalid. Threads that come at the same time each
+ * read for themselves, so none waits for another.
  */
 static bool find_in_maps(uint64_t pc, struct module *module) {
 	enum { MISSES_MAX = 1024 };
@@ -303,7 +301,7 @@ bool modules_setup(void) {
 		return false;
 	}
 	find_loader();
-	if (segment_may_call_system()) { // later the process may exec, and the collector come too late
+	if (segment_may_call_system()) { // later the process may exec before the collector comes
 		size_t n = sys_read_link("/proc/self/exe", program_path, sizeof program_path);
 		program_path_bytes = n == sizeof program_path - 1 ? 0 : n;
 	}

@@ -4,9 +4,9 @@
  * Which module (executable, library, vdso) a program counter lies in, with its unwind tables.
  *
  * A module is announced in the segment when it is first asked for. Any thread, any signal handler,
- * no lock: the loader is asked by _dl_find_object (glibc 2.35). Without that function the table is
- * made from /proc/self/maps, or the host's copy of it, because dl_iterate_phdr would wait for a
- * dlopen on the same thread.
+ * no lock: the loader is asked by _dl_find_object (glibc 2.35). Without that the table is made from
+ * /proc/self/maps, or the host's copy, as dl_iterate_phdr would wait for a dlopen on the same
+ * thread.
  */
 
 #include "recorder/core/attr.h"
@@ -21,35 +21,35 @@ struct module {
 /** Prepare the tables. False: no memory. */
 bool modules_setup(void);
 
-/** Announce the virtual module of a runtime. Its id; 0: the table is full. */
+/** Announce a runtime's virtual module. Returns its id; 0: the table is full. */
 uint32_t modules_add_virtual(uint8_t kind, uint16_t layout);
 
 /** The module that `pc` lies in. False: in none that is known (now). */
 bool module_find(uint64_t pc, struct module *module);
 
-/** As module_find, but only says whether there is one: a few nanoseconds. */
+/** As module_find, but only whether there is one: a few nanoseconds. */
 bool module_covers(uint64_t pc);
 
-/** Find out which modules are gone. If one is, raise the generation. */
+/** Find out which modules are gone. If any is, raise the generation. */
 void modules_check(void);
 
 /**
- * Raised when what was learned of code may have become wrong: a module is gone, or tables of
- * generated code came or went. Rules and remembered stacks of an earlier generation are invalid.
+ * Raised when what was learned of code may be wrong: a module is gone, or tables of generated code
+ * came or went. Rules and remembered stacks of an earlier generation are invalid.
  */
 extern LOCAL _Atomic uint32_t code_generation;
 
 /** Where glibc's loader lies; 0 bytes: not known. Set once per image. */
 extern LOCAL struct address_range module_loader;
 
-/** True if `pc` lies in glibc's loader. A free() from there may belong to an unload. */
+/** Is `pc` in glibc's loader? A free() from there may belong to an unload. */
 static inline bool module_is_loader(uint64_t pc) {
 	return pc - module_loader.start < module_loader.bytes;
 }
 
 /**
- * Unwind tables of generated code, as __register_frame and __deregister_frame get them: a sequence
- * of records that ends with one of length 0. Code without tables is unwound by frame pointers.
+ * Unwind tables of generated code, as given to __register_frame and __deregister_frame: records,
+ * the last of length 0. Code without tables is unwound by frame pointers.
  */
 void registered_add(const void *eh_frame);
 void registered_remove(const void *eh_frame);

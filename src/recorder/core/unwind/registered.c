@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Unwind tables of generated code, in an array of places.
- *
- * Places are taken and given back by compare-and-swap on `frame`. Only tables that cover a program
- * counter on a stack are read: that code is still there, and so are its tables.
+ * Unwind tables of generated code, in an array of places. Places are taken and given back by
+ * compare-and-swap on `frame`. Only tables that cover a program counter on a stack are read: that
+ * code is still there, and so are its tables.
  */
 #include "recorder/core/segment.h"
 #include "recorder/core/unwind/modules.h"
@@ -16,7 +15,7 @@ struct frames {
 };
 
 static _Atomic(struct frames *) table;
-static _Atomic uint32_t n_frames; // places ever used
+static _Atomic uint32_t n_frames; // places used so far
 
 static struct frames *take(struct frames *t, const uint8_t *frame) {
 	for (uint32_t i = 0; i < FRAMES_MAX; i++) {

@@ -5,8 +5,8 @@
  * A slot is claimed by exchanging its key for SLOT_BUSY, filled in, and opened by storing the key.
  * A reader copies the rule and then checks that key and generation are unchanged. Rules of an
  * earlier generation may be overwritten. When all places of a key are taken, an empty table four
- * times as large replaces this one: rules are quickly made again, so nothing is moved. Old tables
- * stay mapped, for readers.
+ * times as large replaces this one: rules are quickly remade, so none are moved. Old tables stay
+ * mapped, for readers.
  */
 #include "recorder/core/unwind/rules.h"
 
@@ -56,8 +56,8 @@ bool rules_setup(void) {
 // ---- from a row to a rule
 
 /**
- * An expression that is a register plus a constant: evaluated twice, with the register at two
- * values, it moves along. `pc` is known. True: *offset.
+ * Is an expression a register plus a constant? Evaluated with the register at two values, it moves
+ * along. `pc` is known. True: *offset.
  */
 static bool is_register_plus(struct eh_expr expr, unsigned reg, uint64_t pc, int32_t *offset) {
 	const uint64_t probes[2] = {1ull << 40, (1ull << 40) + 0x12345678};
@@ -77,7 +77,7 @@ static bool is_register_plus(struct eh_expr expr, unsigned reg, uint64_t pc, int
 	return results[0] == results[1] && (uint64_t)(int64_t)*offset == results[0];
 }
 
-/** How the CFA is found, and in `*offset` the constant of that. */
+/** How the CFA is found; its constant goes to `*offset`. */
 static enum rule_kind cfa_kind(int32_t *offset, const struct eh_fde *fde, const struct eh_row *row,
 		uint64_t pc) {
 	*offset = row->cfa_value;
@@ -90,13 +90,13 @@ static enum rule_kind cfa_kind(int32_t *offset, const struct eh_fde *fde, const 
 	if (is_register_plus(expr, REG_SP, pc, offset)) { // entries of the PLT
 		return RULE_SP;
 	}
-	// It may end by loading from the address that its rest yields
+	// It may end by loading from the address that the rest of it yields
 	bool is_deref = expr.end - expr.at >= 3 && *--expr.end == DW_OP_deref &&
 			is_register_plus(expr, REG_BP, pc, offset);
 	return is_deref ? RULE_DEREF : RULE_SLOW;
 }
 
-/** How the caller's bp is found. False: in a way that only the slow path knows. */
+/** How the caller's bp is found. False: only the slow path can. */
 static bool find_bp(int32_t *bp, enum rule_kind kind, int32_t cfa, const struct eh_fde *fde,
 		const struct eh_row *row, uint64_t pc) {
 	*bp = RULE_BP_SAME;
@@ -132,7 +132,7 @@ static uint64_t step_of_row(const struct eh_fde *fde, const struct eh_row *row, 
 }
 
 /**
- * Compares the first and the last word. Both may be anything, so sanitizers do not check the loads.
+ * Compares the first and the last word. They may be anything, so sanitizers do not check the loads.
  */
 static bool is_signal_trampoline(uint64_t pc) {
 	const uint64_t code = (uint64_t)SIGNAL_TRAMPOLINE, last = SIGNAL_TRAMPOLINE_BYTES - 8;
@@ -195,7 +195,7 @@ static struct probe probe_of(uint32_t index, uint64_t key) {
 }
 
 static bool read_slot(struct slot *s, struct rule *r, uint64_t key, uint32_t generation) {
-	// The acquire pairs with write_slot(); all reads between stay before the second look
+	// The acquire pairs with write_slot(); all reads in between stay before the second look
 	if (atomic_load_explicit(&s->key, memory_order_acquire) != key ||
 			atomic_load_explicit(&s->generation, memory_order_acquire) != generation) {
 		return false;
@@ -210,7 +210,7 @@ static bool write_slot(struct slot *s, uint64_t seen, const struct rule *r, uint
 	if (seen == SLOT_BUSY || !atomic_compare_exchange_strong(&s->key, &seen, SLOT_BUSY)) {
 		return false;
 	}
-	// Releases: none of these may be seen before SLOT_BUSY is
+	// Releases: none of these may be seen before SLOT_BUSY
 	atomic_store_explicit(&s->generation, generation, memory_order_release);
 	atomic_store_explicit(&s->where, r->where, memory_order_release);
 	atomic_store_explicit(&s->step, r->step, memory_order_release);
@@ -259,7 +259,7 @@ void rule_get(struct rule *rule, uint64_t key, bool is_stale) {
 		(void)insert(probe_of(n, key), rule, generation);
 		return;
 	}
-	// As large as it gets: the newest matters more than what is in its place
+	// It cannot grow: the newest matters more than what is in its place
 	struct probe p = probe_of(n - 1, key);
 	struct slot *s = &p.slots[p.at];
 	(void)write_slot(s, atomic_load(&s->key), rule, generation);

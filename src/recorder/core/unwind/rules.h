@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * Rows of the unwind tables, reduced to the few forms that code really has.
- *
- * A rule is made when its program counter first occurs, and shared by all threads, without locks.
- * Any thread, any signal handler.
+ * Rows of the unwind tables, reduced to the few forms that code really has. A rule is made when its
+ * program counter first occurs, and shared by all threads, without locks. Any thread, any signal
+ * handler.
  */
 
 #include "recorder/core/attr.h"
@@ -23,22 +22,22 @@ enum rule_kind {
 	RULE_DEREF,  // CFA = the word at bp + cfa; the caller's bp at bp + bp (over-aligned frames)
 	RULE_SIGNAL, // the kernel's signal frame lies at sp
 	RULE_FRAME,  // no table covers this: frame pointers, if they make sense
-	RULE_JIT,    // likewise, and in no known module. May become known any time
+	RULE_JIT,    // the same, and in no known module. May become known any time
 	RULE_END,    // outermost frame
 	RULE_SLOW,   // another form: needs all registers (walk.c)
 };
 
-/** The caller's bp is ours. Else it lies at CFA + bp (but see RULE_DEREF). */
+/** The caller's bp is ours. Otherwise it lies at CFA + bp (but see RULE_DEREF). */
 #define RULE_BP_SAME INT32_MIN
 
 struct rule {
-	uint64_t where; // key and module, as a node has it. 0: no rule
-	uint64_t step;  // all there is to know of the step to the caller: rule_step()
+	uint64_t where; // key and module, as in a node. 0: no rule
+	uint64_t step;  // the whole step to the caller: rule_step()
 };
 _Static_assert(sizeof(struct rule) == 16, "four to a cache line");
 enum { RULE_CFA_MAX = (1 << 26) - 1 };
 
-/** Of a step: the frame is one of a runtime, and stands for frames of its own. */
+/** Of a step: the frame is a runtime's, and stands for frames of its own. */
 #define RULE_OF_RUNTIME (1ull << 32)
 
 static inline bool rule_is_of(const struct rule *r, uint64_t key) {
@@ -65,16 +64,16 @@ static inline int32_t step_bp(uint64_t step) {
 /** Prepare the shared table. False: no memory. */
 bool rules_setup(void);
 
-/** The rule of `key`. `is_stale`: what the table has is known to be out of date. */
+/** The rule of `key`. `is_stale`: the table's is known to be out of date. */
 COLD void rule_get(struct rule *rule, uint64_t key, bool is_stale);
 
-/** The program counter to look up: a return address lies behind its call. */
+/** The program counter to look up: a return address is just behind its call. */
 static inline uint64_t rule_lookup_pc(uint64_t key) {
 	return (key & WIRE_EXACT_PC) != 0 ? key & WIRE_PC_MASK : key - 1;
 }
 
 /**
  * The unwind record of `key`, and the program counter that selects its row. False: none.
- * `module_id` is set in any case; 0: in no known module.
+ * `module_id` is set in any case; 0: no known module.
  */
 bool rule_find_fde(uint64_t key, struct eh_fde *fde, uint64_t *lookup_pc, uint32_t *module_id);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Layouts are taken by whichever thread sees them first. Another one that comes meanwhile goes on
- * without them: rules that it makes are of the generation before.
+ * without them: its rules are of the previous generation.
  */
 #include "recorder/core/unwind/runtimes.h"
 
@@ -52,7 +52,7 @@ const struct runtime *runtimes_find(uint64_t where) {
 	for (uint32_t i = 0; i < atomic_load_explicit(&runtimes_n, memory_order_acquire); i++) {
 		const struct wire_layout *l = runtimes[i].layout;
 		if (atomic_load_explicit(&l->is_in_force, memory_order_relaxed) == 0) {
-			continue; // any more
+			continue; // no longer
 		}
 		if (l->kind == MODULE_V8 && wire_where_module(where) == 0) {
 			return &runtimes[i];

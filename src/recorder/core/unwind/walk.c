@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A step for each kind of rule. Each yields the caller's state, or notes what it has loaded in
- * vain. Windows grow page by page, and only after the kernel has been asked whether a page is
- * readable.
+ * A step for each kind of rule: yields the caller's state, or notes what it loaded in vain. Windows
+ * grow page by page, and only if the kernel says that a page is readable.
  */
 #include "recorder/core/unwind/walk.h"
 
@@ -64,7 +63,7 @@ static bool enter_window(struct walk *w, uint64_t sp) {
 	return walk_reach(w, sp & ~7ull);
 }
 
-/** The stack continues at `sp`, on another stack. False: not readable, or too many hops. */
+/** The stack continues at `sp`, on another stack. False: unreadable, or too many hops. */
 static bool hop(struct walk *w, uint64_t sp) {
 	w->is_odd = true;
 	return ++w->n_hops < HOPS_MAX && enter_window(w, sp);
@@ -79,7 +78,7 @@ bool walk_begin(struct walk *w, struct window *own, struct window *foreign) {
 	if (!enter_window(w, w->sp)) {
 		return false;
 	}
-	// A few pages below what is known of the thread's stack: most likely just deeper
+	// A few pages below the known part of the thread's stack: most likely just deeper
 	enum { NEAR = 16 * MACHINE_PAGE_LEAST };
 	if (w->is_foreign && w->sp < own->low && own->low - w->sp < NEAR) {
 		(void)walk_reach(w, own->low);
@@ -87,13 +86,13 @@ bool walk_begin(struct walk *w, struct window *own, struct window *foreign) {
 	return true;
 }
 
-// ---- steps that need registers which the state does not contain
+// ---- steps that need registers beyond the state
 
 /*
- * Such are ld.so's lazy binding (CFA in rbx), setjmp (rdi), hand-written cryptography (rax,
- * expressions). Callee-saved registers can be found, because our own frames, between here and the
- * hook's caller, have tables as well: unwind from this very function with all registers until the
- * state is reached, and then one step further.
+ * Such as ld.so's lazy binding (CFA in rbx), setjmp (rdi), hand-written cryptography (rax,
+ * expressions). Callee-saved registers can be found, as our own frames, up to the hook's caller,
+ * have tables, too: unwind from this very function with all registers to the state, and then one
+ * step further.
  */
 
 struct registers {
@@ -278,7 +277,7 @@ static enum walk_step caller_at(struct walk *w, uint64_t cfa, uint64_t bp) {
 	return WALK_CALLER;
 }
 
-/** The caller by a rule of the kind RULE_SP or RULE_BP. */
+/** The caller by a RULE_SP or RULE_BP. */
 static enum walk_step step_to(struct walk *w, uint64_t rule, uint64_t cfa) {
 	bool is_elsewhere = cfa <= w->sp || !walk_may_load(w, cfa - 8);
 	if (is_elsewhere && (step_kind(rule) == RULE_SP || !hop(w, cfa - 8))) {
@@ -344,13 +343,13 @@ static enum walk_step step_signal(struct walk *w) {
 	return WALK_CALLER;
 }
 
-/** Code without tables: its frame pointer, if that can be one. */
+/** Code without tables: by its frame pointer, if that can be one. */
 static enum walk_step step_frame(struct walk *w) {
 	if (w->bp == 0) {
 		return WALK_END;
 	}
 	if (w->is_foreign) {
-		// Nothing vouches for bp: look at each page anew
+		// Nothing vouches for bp: look at each page again
 		w->is_odd = true;
 		w->window.high = (w->sp & ~(MACHINE_PAGE_LEAST - 1ull)) +
 				(w->sp % MACHINE_PAGE_LEAST > 0 ? MACHINE_PAGE_LEAST : 0);

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * One step of unwinding, from a frame's state to its caller's.
- *
- * A step is a function of the state, of the rule and of the words that it loads, and of nothing
- * else: capture.c relies on that.
+ * One step of unwinding, from a frame's state to its caller's. It is a function of the state, of
+ * the rule and of the words that it loads, and of nothing else: capture.c relies on that.
  *
  * No load may fault, whatever a stack contains. A walk reads inside a *window*: memory around its
  * stack pointer that is known to be readable. On the thread's own stack that is everything from the
  * lowest stack pointer ever seen to its end. On another stack (coroutines, sigaltstack) it begins
- * as the page of the stack pointer and grows upwards, page by page, as far as the kernel says that
- * it is readable.
+ * as the stack pointer's page and grows upwards, page by page, as far as the kernel says it is
+ * readable.
  */
 
 #include "machine.h"
@@ -20,12 +18,11 @@ struct window {
 	uint64_t low, high;
 };
 
-/** True if the 8 bytes at `address` lie inside. */
+/** Are the 8 bytes at `address` inside? */
 static inline bool window_has(const struct window *w, uint64_t address) {
 	return address >= w->low && address < w->high && w->high - address >= 8;
 }
 
-/** An unwinding on its way from frame to frame. */
 struct walk {
 	uint64_t key, sp, bp; // the state: program counter (rules.h), stack and frame pointer
 	struct window window;
@@ -35,17 +32,17 @@ struct walk {
 	bool is_foreign;        // the window is not the thread's own stack
 	bool is_odd;            // some step depended on more than the state and loads in one window
 
-	// What a step that found no caller has loaded
+	// What a step that found no caller loaded
 	uint8_t n_tail;
 	uint64_t tail_at[3], tail_value[3];
 };
 
 /**
- * Begin at the state in `key`, `sp` and `bp`. False: not even the stack pointer's page is readable.
+ * Begin at the state in `key`, `sp` and `bp`. False: even the stack pointer's page is unreadable.
  */
 bool walk_begin(struct walk *w, struct window *own, struct window *foreign);
 
-/** Grow the window so that the 8 bytes at `address` lie inside. False: they may not be read. */
+/** Grow the window so that it contains the 8 bytes at `address`. False: they may not be read. */
 bool walk_reach(struct walk *w, uint64_t address);
 
 static inline bool walk_may_load(struct walk *w, uint64_t address) {
@@ -75,8 +72,8 @@ static inline bool walk_is_pc(uint64_t pc) {
 
 /**
  * The path of a frame: the `where`s of all frames from the root to it, hashed to 64 bits. It finds
- * the node of a stack at once; nodes of the frames in between are looked up only if the stack is
- * new. Two stacks of one leaf are confused if their paths are equal by chance: among a million such
+ * the node of a known stack at once; nodes in between are looked up only if the stack is new. Two
+ * stacks with one leaf are confused if their paths are equal by chance: among a million such
  * stacks, in one of 4 * 10^7 programs. `outer` is the caller's path, 0 at the root. The product
  * with the golden ratio separates values that differ little, the shift brings that to the low half.
  */

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The functions of heaptrack_api.h, and the others that KDE's recorder exports.
- *
- * Programs that were built with it continue to work.
+ * The functions of heaptrack_api.h, and the others of KDE's recorder, for programs built with it.
  */
 #include "recorder/core/awaiting.h"
 #include "recorder/core/hook/hook.h"
@@ -11,14 +9,14 @@
 
 #include <stdio.h>
 
-// heaptrack_api.h declares them as a program sees them, looked up when they are first called
+// heaptrack_api.h declares them as a program sees them, looked up when first called
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
 // ---- allocators of the program's own: a block exists, has moved, is gone
 
 /**
- * Such blocks often lie in those of another allocator, which is recorded as well: the first block
- * of a chunk may have the chunk's own address. A bit that no address has distinguishes the two.
+ * Such blocks often lie in those of another recorded allocator, and the first block of a chunk may
+ * have the chunk's own address. A bit that no address has distinguishes the two.
  */
 static inline void *nested(const void *ptr) {
 	return (void *)((uintptr_t)ptr ^ (uintptr_t)1 << MACHINE_SPARE_BIT);
@@ -75,7 +73,7 @@ static void end_block(void *user, uint64_t block) {
 
 EXPORT void heaptrack_pool_malloc(void *pool, void *ptr, size_t size) {
 	struct capture_regs caller = MACHINE_CALLER();
-	// Without room for it, it is a block like others: it ends when its own end is reported
+	// Without room it is a block like others: it ends when its own end is reported
 	if (pool != NULL && ptr != NULL && switch_is_on()) {
 		(void)pools_add((uint64_t)pool, (uint64_t)ptr);
 	}
@@ -102,7 +100,7 @@ EXPORT void heaptrack_pool_create(void *pool) __attribute__((alias("heaptrack_po
 
 // ---- names
 
-/** As much of a text as there is room for, and zeros behind it. */
+/** As much of a text as fits, and zeros behind it. */
 static void put_text(char *out, size_t bytes, const char *text) {
 	size_t n = 0;
 	for (; n + 1 < bytes && text[n] != '\0'; n++) {
@@ -111,7 +109,7 @@ static void put_text(char *out, size_t bytes, const char *text) {
 	sys_fill(out + n, 0, bytes - n);
 }
 
-/** The name of the thread in the recording, in place of the system's, which has 15 bytes. */
+/** The thread's name in the recording, in place of the system's, which has 15 bytes. */
 EXPORT void heaptrack_thread_label(const char *label) {
 	struct hook h;
 	if (label == NULL || !hook_enter(&h, MACHINE_CALLER(), false)) {
@@ -154,7 +152,7 @@ EXPORT void heaptrack_look(const char *name) {
 typedef void (*callback)(void);
 static callback stop_callback;
 
-/** Record from here on, unless this process is recorded, or has been. */
+/** Record from here on, unless this process is recorded, or was. */
 EXPORT void heaptrack_start(const char *file) {
 	(void)alone_start(file == NULL ? "heaptrack.$$" : file);
 }
@@ -182,7 +180,7 @@ EXPORT void heaptrack_stop(void) {
 	}
 }
 
-/** Allocations are not recorded from now on; frees still are, so nothing looks leaked for it. */
+/** Stop recording allocations; frees still are, so nothing looks leaked for it. */
 EXPORT void heaptrack_pause(void) {
 	switch_pause(true);
 }

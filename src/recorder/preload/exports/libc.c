@@ -10,9 +10,9 @@
 #undef HOOK
 
 /**
- * Redirect lookups in the C library itself to our functions. Libraries that are opened with
- * RTLD_DEEPBIND look there before they look where the program does. If another allocator is in
- * front of the C library's, nothing is changed: without us, such libraries use the C library's.
+ * Redirect lookups in the C library itself to our functions: libraries opened with RTLD_DEEPBIND
+ * look there first. If another allocator precedes the C library's, nothing is changed: without us,
+ * such libraries would use the C library's.
  */
 static void redirect(void) {
 	if (!real_find_allocator()) {
@@ -26,7 +26,7 @@ static void redirect(void) {
 #include "wire/allocators.def"
 }
 
-/** A runtime's layout is there before its first function is: some ms, if others let us run. */
+/** Wait for the layout of a runtime, before its first function: a few ms, if others let us run. */
 static void await_runtime(void) {
 	enum { MOST_MS = 2000 };
 	const void *own = lookup_function("_PyEval_EvalFrameDefault", (const void *)redirect)
@@ -41,7 +41,7 @@ static void await_runtime(void) {
 	}
 }
 
-/** Before the program runs, so that one that first allocates after a fork is known as well. */
+/** Before the program runs, so that one that first allocates after a fork is known, too. */
 __attribute__((constructor)) static void begin(void) {
 	if (switch_find_out()) {
 		redirect();

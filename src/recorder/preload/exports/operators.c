@@ -3,8 +3,8 @@
  * operator new and operator delete.
  *
  * Those of a C++ library call malloc and free, which are recorded: we jump to them, and stacks look
- * as they do without us. The operators of an allocator's library may allocate blocks directly.
- * Which case applies is determined at the first call of each operator:
+ * as without us. The operators of an allocator's library may allocate blocks directly. The first
+ * call of each operator determines which case applies:
  *
  *   the next definition in the global scope is in an object with a malloc   recorded here
  *   the next definition in the global scope is in another object            jumped to

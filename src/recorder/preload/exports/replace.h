@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * The bodies of the exported functions, by the words of the column "what it does".
- *
- * hooks.def and wire/allocators.def have that column. `call` is the call of the real function.
+ * The bodies of the exported functions, by the words of a row. Those are in the column "what it
+ * does" of hooks.def and wire/allocators.def. `call` is the call of the real function.
  */
 
 #include "recorder/core/awaiting.h"
@@ -135,7 +134,7 @@
 	}                                              \
 	REPLACE_MAPPING(call, CONFINES, option, value, __VA_ARGS__)
 
-// If that exceeds the limit of locked memory, the reserve is given back and the call made again
+// If that exceeds the limit of locked memory, give the reserve back and call again
 #define REPLACE_LOCKS_ALL(call, none) \
 	if (!switch_is_on_or_paused()) {  \
 		return call;                  \
@@ -176,7 +175,7 @@
 	}                                                                                          \
 	return result;
 
-// Asking where the heap ends is most calls of it
+// Most calls only ask where the heap ends
 #define REPLACE_BREAKS_BY(call, bytes) \
 	if (bytes == 0) {                  \
 		return call;                   \
@@ -193,10 +192,9 @@
 	}                                                                                 \
 	MAPPING_BODY(call, does, a, b, c, d, e)
 
-// ---- an exported function, of a row of the table
+// ---- an exported function, from a row of the table
 
-// "what" is a word and its operands: REPLACE_ is put before the word, the call first among the
-// operands
+// "what" is a word and its operands: REPLACE_ goes before the word, the call before the operands
 #define BODY_OF(call, word, ...) REPLACE_##word(call, __VA_ARGS__)
 #define BODY(call, ...)          BODY_OF(call, __VA_ARGS__)
 #define UNPACKED(...)            __VA_ARGS__
