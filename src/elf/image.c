@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Every offset, size, index and count of the file is checked where it is used: `part` cuts bytes
- * out of bytes or yields nothing, and `texts` makes a table of names end with a zero, so that any
- * place inside it is a C string.
+ * Checks every offset, size, index and count of the file where it is used: `part` cuts bytes out of
+ * bytes or yields nothing, and `texts` makes a table of names end in a zero, so that any offset in
+ * it is a C string.
  */
 #include "elf/image.h"
 
@@ -27,7 +27,7 @@ static const char *text_at(struct slice names, uint64_t offset) {
 	return offset < names.size ? (const char *)names.data + offset : "";
 }
 
-/** A count that does not fit the header is kept in the first section's header. */
+/** A count that does not fit the header is in the first section's header. */
 static void read_sections(struct elf_image *e, const Elf64_Ehdr *h) {
 	if (!h->e_shoff || h->e_shentsize != sizeof(Elf64_Shdr)) {
 		return;
@@ -171,7 +171,7 @@ struct slice elf_build_id(const struct elf_image *e) {
 	for (uint32_t i = 0; !id.size && elf_segment_next(e, PT_NOTE, &i, &p);) {
 		id = build_id_in(elf_segment_bytes(e, &p), p.align);
 	}
-	// A debug file has the headers of segments whose bytes it lacks: the sections decide then
+	// A debug file has segment headers without the bytes: then the sections decide
 	struct elf_section s;
 	for (uint32_t i = 1; !id.size && elf_section_at(e, i, &s); i++) {
 		id = s.type == SHT_NOTE ? build_id_in(s.bytes, 4) : id;
@@ -209,7 +209,7 @@ struct elf_symbols elf_symbols_of(const struct elf_image *e, uint32_t section_ty
 				table.type == section_type && elf_section_at(e, table.link, &names))) {
 		return (struct elf_symbols){0};
 	}
-	size_t n = table.bytes.size / sizeof(Elf64_Sym); // the first is nobody
+	size_t n = table.bytes.size / sizeof(Elf64_Sym); // the first is the null symbol
 	return (struct elf_symbols){table.bytes, texts(names.bytes), n > 1 ? n : 0, .next = 1};
 }
 
@@ -226,7 +226,7 @@ bool elf_symbols_next(struct elf_symbols *s, struct elf_symbol *out) {
 	if (s->next >= s->n) {
 		return false;
 	}
-	enum { AHEAD = 16 }; // names lie anywhere: that of a later symbol is fetched meanwhile
+	enum { AHEAD = 16 }; // names are scattered: fetch that of a later symbol meanwhile
 	Elf64_Sym symbol;
 	size_t later = s->next + AHEAD < s->n ? s->next + AHEAD : s->next;
 	memcpy(&symbol, s->table.data + later * sizeof symbol, sizeof symbol);
@@ -248,9 +248,9 @@ bool elf_symbols_find(struct elf_symbols *s, const char *name, struct elf_symbol
 			*out->name == *name && out->section != SHN_UNDEF && strcmp(out->name, name) == 0);
 }
 
-// ---- the text where the address is that a function returns
+// ---- the text at the address that a function returns
 
-/** Bytes of a segment with these flags that cannot be written to. */
+/** Bytes of a segment that has these flags and is not writable. */
 static struct slice bytes_from(const struct elf_image *e, uint64_t address, uint32_t flags) {
 	struct elf_segment s;
 	struct slice bytes = elf_bytes_from(e, address, &s);
@@ -282,7 +282,7 @@ static bool find_returned(const struct elf_image *e, uint32_t table, const char 
 		struct slice *out) {
 	struct elf_symbols symbols = elf_symbols_of(e, table);
 	struct elf_symbol s;
-	// Most files do not even have the name: to look for that is quicker than symbol by symbol
+	// Most files do not even contain the name: searching for that beats going symbol by symbol
 	return symbols.names.size > 0 &&
 			memmem(symbols.names.data, symbols.names.size, function, strlen(function) + 1) &&
 			SOME(elf_symbols_find(&symbols, function, &s), s.type == STT_FUNC) &&

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * Compilers move what a function rarely executes to a place far away (.cold), which has unwind
- * tables of its own, and no symbol in a stripped file. The two jump into each other's midst;
- * functions that go on in another one jump to where that begins.
+ * Compilers move what a function rarely executes far away (.cold), where it has unwind tables of
+ * its own but no symbol in a stripped file. The two parts jump into each other's middle, whereas
+ * tail calls jump to a function's start.
  */
 #include "elf/arch/code.h"
 
-/** By the table of .eh_frame_hdr: code's start, and its record, both from the header on. */
+/** From the table of .eh_frame_hdr: code's start, and its record, both relative to the header. */
 static bool code_at(const struct elf_image *e, uint64_t address, struct elf_code *out) {
 	enum { HEAD = 12, START_IN_RECORD = 8 };
-	static const uint8_t encodings[] = {1, 0x1b, 0x03, 0x3b}; // what all linkers write
+	static const uint8_t encodings[] = {1, 0x1b, 0x03, 0x3b}; // the ones that all linkers write
 	struct elf_segment s = elf_segment_of(e, PT_GNU_EH_FRAME);
 	struct slice table = elf_segment_bytes(e, &s);
 	int32_t row[2], found[2] = {0};
@@ -33,7 +33,7 @@ static bool code_at(const struct elf_image *e, uint64_t address, struct elf_code
 	return !c.failed && address - out->address < out->bytes.size;
 }
 
-/** To its midst, or, unless that is asked for, to its start. */
+/** Into its middle, or if that is not asked for, to its start, too. */
 static bool jumps_to(const struct elf_code *from, const struct elf_code *to, bool is_midst) {
 	uint64_t target;
 	size_t i = 0;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * What returns a constant, and where code jumps to, in x86-64's instructions.
+ * Functions that return a constant, and targets of jumps, in x86-64's instructions.
  *
- * Compilers write such a function as one load of an address between a prologue and its undoing:
+ * Compilers write such a function as one load of an address between prologue and epilogue:
  *
  *   [endbr64] [push %rbp; mov %rsp,%rbp] lea TEXT(%rip),%rax [pop %rbp | leave] ret
  *
- * without position-independent code as mov $TEXT. What differs by a byte is another function.
+ * or without position-independent code, mov $TEXT. What differs by a byte is another function.
  */
 #include "elf/arch/code.h"
 
@@ -31,14 +31,14 @@ static bool take_relative(struct slice *code, uint64_t at, uint64_t *address, bo
 			!take_number(code, &near, sizeof near)) {
 		return false;
 	}
-	// Counted from the end of the instruction
+	// Relative to the end of the instruction
 	*address = at + (uint64_t)(code->data - start) + (uint64_t)(int64_t)near;
 	bool loads_from = !*is_loaded && (take_prefix(code, "\x48\x8b") || take_prefix(code, "\x8b"));
 	*is_loaded |= loads_from;
 	return !loads_from || (take_number(code, &from, sizeof from) && from == 0); // (%rax)
 }
 
-/** The address itself. Only in programs that are never moved. */
+/** The address itself, only in programs that never move. */
 static bool take_absolute(struct slice *code, uint64_t *address) {
 	int32_t near = 0;
 	*address = 0;
@@ -57,7 +57,7 @@ bool elf_returned_address(struct slice code, uint64_t at, bool is_fixed, uint64_
 		bool *is_loaded) {
 	const uint8_t *start = code.data;
 	(void)take_prefix(&code, "\xf3\x0f\x1e\xfa"); // endbr64
-	bool has_frame = take_prefix(&code, "\x55"); // push %rbp, then mov %rsp,%rbp in one of two ways
+	bool has_frame = take_prefix(&code, "\x55"); // push %rbp, then mov %rsp,%rbp in either encoding
 	if (has_frame && !take_prefix(&code, "\x48\x89\xe5") && !take_prefix(&code, "\x48\x8b\xec")) {
 		return false;
 	}
