@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * Puts a recording into the bundle, the whole document with marks where something of the recording
- * belongs. What stands between two marks is copied.
+ * Puts a recording into the bundle: the whole document, with marks in place of the recording's
+ * parts. What is between marks is copied.
  */
 #include "web/page.h"
 
 #include "web/encode/columns.h"
 
-// What the build made of web/; empty if it was told to make nothing
+// The build's result for web/; empty if it was told to make none
 extern const char page_bundle[], page_bundle_end[];
 extern const char page_engine[], page_engine_end[]; // of the viewer: the engine and its worker
 
-// From VIEWER to END: of the viewer alone
+// VIEWER to END: only in the viewer
 #define MARKS(X) \
 	X(TITLE)     \
 	X(TEXT) X(PROFILE) X(REST) X(NONCE) X(BASE) X(BASE_NAME) X(CONNECT) X(VIEWER) X(END) X(ENGINE)
@@ -37,7 +37,7 @@ static bool need_bundle(struct err *err) {
 					"this heaptrack was built without the web page (meson -Dweb=enabled)");
 }
 
-/** Of what stands from MARK_VIEWER to MARK_END. */
+/** Bytes from MARK_VIEWER to MARK_END. */
 static size_t viewer_size(struct slice rest) {
 	const uint8_t *end = memmem(rest.data, rest.size, marks[MARK_END], strlen(marks[MARK_END]));
 	return end ? (size_t)(end - rest.data) : rest.size;
@@ -47,7 +47,7 @@ static struct slice engine(void) {
 	return slice_of(page_engine, (size_t)(page_engine_end - page_engine));
 }
 
-/** If a mark begins here, what stands for it is written; the number of bytes to step over. */
+/** If a mark begins here, write what it stands for. Returns the bytes to skip. */
 static size_t put_mark(struct page *p, struct slice rest) {
 	__auto_type mark = FIND(m, marks, N_MARKS, starts_with(rest, *m));
 	const size_t which = mark ? (size_t)(mark - marks) : N_MARKS;
@@ -84,7 +84,7 @@ static void put_page(struct page *p) {
 	}
 }
 
-/** What is put into the page: of the recording, and of what it is compared with. */
+/** The page's data: of the recording, and of what it is compared with. */
 struct blobs {
 	struct buffer profile, base;
 };
@@ -110,7 +110,7 @@ static void write_both(struct blobs *out, const struct recording *r, const struc
 	}
 }
 
-/** Blobs that fit. What is small goes first, ever more of it, until they do. */
+/** Blobs that fit the limit: ever larger stacks are merged until they do. */
 static bool write_blobs(struct blobs *out, const struct recording *r, const struct names *n,
 		const struct page_options *options, struct err *err) {
 	uint64_t least_bytes = r->summary.peak_bytes / 1000000 + 1;
@@ -160,7 +160,7 @@ bool page_viewer(struct buffer *out, struct err *err) {
 	if (!need_bundle(err)) {
 		return false;
 	}
-	if (!memmem(engine().data, engine().size, "id=", 3)) { // nothing, or an empty line
+	if (!memmem(engine().data, engine().size, "id=", 3)) { // absent, or an empty line
 		return err_set(err, ERR_UNSUPPORTED,
 				"this heaptrack was built without the engine for browsers (meson "
 				"-Dviewer=enabled); its archive and its npm package have it");
