@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Lets in only who opened the page: checks token, cookie, Host and Origin. */
+/* Lets in only whoever opened the page: checks token, cookie, Host and Origin. */
 #include "server/http.h"
 
 #include <errno.h>
@@ -44,14 +44,14 @@ static bool is_port(struct slice s) {
 					ALL(i, s.size - 1, is_digit(s.data[i + 1])));
 }
 
-/** Any port: through `ssh -L` it is that of the other end. */
+/** Any port: with `ssh -L` it is that of the other end. */
 static bool is_own_host(struct slice host) {
 	static const char *const names[] = {"127.0.0.1", "localhost", "[::1]"};
 	struct slice port;
 	return ANY(i, N_OF(names), (port = host, take_prefix(&port, names[i])) && is_port(port));
 }
 
-/** No other page asks: it says nothing of where it comes from, or that it is the page itself. */
+/** No other page is asking: the request names no origin, or the page itself. */
 static bool is_own_origin(struct slice origin, struct slice host) {
 	return origin.size == 0 || (take_prefix(&origin, "http://") && slice_equal(origin, host));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* HTTP by libmicrohttpd: answers to requests, and connections that are kept open. */
+/* HTTP by libmicrohttpd: answers requests, and keeps connections open. */
 #include "server/http.h"
 
 #include "base/parallel.h"
@@ -14,7 +14,7 @@ enum {
 	STREAM_BLOCK = 64,
 };
 
-/** A connection that is kept open: it sleeps in the library until a sign of life is due. */
+/** An open connection: it sleeps in the library until a sign of life is due. */
 struct stream {
 	struct http *http;
 	struct MHD_Connection *connection;
@@ -150,14 +150,14 @@ static enum MHD_Result answer(void *user, struct MHD_Connection *connection, con
 	struct http_answer a = {.status = MHD_HTTP_NOT_FOUND};
 	h->handler(h->user, &q, &a);
 	struct MHD_Response *r = new_response(h, connection, &a) ?: memory_lacks();
-	// Queued at the first call, before any body: the library then reads none
+	// Queued at the first call, before any body, so that the library reads none
 	enum MHD_Result result = add_headers(r, &a) ? mhd.queue_response(connection, a.status, r)
 												: MHD_NO;
 	mhd.destroy_response(r);
 	return result;
 }
 
-/** Our addresses need no escapes: what has some is another address. */
+/** Our addresses need no escapes: one that has some is another. */
 static size_t keep_escapes(void *user, struct MHD_Connection *connection, char *text) {
 	(void)user;
 	(void)connection;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The library of a program that is linked statically (packaging/), which can load nothing. */
+/* The library in a statically linked program (packaging/), which cannot load any. */
 #include "server/http.h"
 
 bool library_load(struct library *library, struct err *err) {

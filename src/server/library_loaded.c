@@ -4,7 +4,7 @@
 
 #include <dlfcn.h>
 
-// The number of its interface, the same since 2016
+// Its ABI version, the same since 2016
 #define LIBRARY_NAME "libmicrohttpd.so.12"
 
 bool library_load(struct library *library, struct err *err) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Answers each address, and ends when no tab is open any more. */
+/* Answers each address, and ends once no tab is open any more. */
 #include "server/server.h"
 
 #include "server/http.h"
@@ -27,7 +27,7 @@ static void refuse(struct http_answer *a, unsigned status, const char *text) {
 	a->bytes = slice_of_text(text);
 }
 
-/** What `out` holds becomes the answer's if it was made, else it goes. */
+/** What `out` holds becomes the answer if it was made, else it is freed. */
 static void give(struct http_answer *a, struct buffer *out, bool is_made, const char *type,
 		unsigned else_status, const char *else_text) {
 	if (!is_made) {
@@ -129,7 +129,7 @@ const char *server_entrance(const struct server *s) {
 	return s->entrance;
 }
 
-/** Somebody was here, and for some time nobody is. */
+/** Was somebody here, and for some time nobody? */
 static bool is_deserted(struct server *s) {
 	if (http_streams(s->http) > 0) {
 		atomic_store(&s->last_request_ns, clock_now_ns());
