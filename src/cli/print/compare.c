@@ -5,7 +5,7 @@
 #include "cli/print/options.h"
 #include "sys/unpack.h"
 
-enum { SITES_COMPARED = 12 }; // per list, so that all of it fits a screen or two
+enum { SITES_COMPARED = 12 }; // per list, so that all fits a screen or two
 
 bool compare_take_base(const struct option_given *g) {
 	struct compare_options *o = option_field(g);
@@ -36,8 +36,8 @@ struct side {
 	struct lens *lenses;
 	struct diff_input *runs;
 	uint32_t n;
-	uint32_t shown;           // the run that is
-	struct recording counted; // what a view counts of it
+	uint32_t shown;           // the run shown
+	struct recording counted; // what a view counts of that run
 	struct lens counted_by;
 };
 
@@ -59,7 +59,7 @@ static bool open_side(struct comparing *c, struct side *s, const char *const *fi
 			return false;
 		}
 		s->n++;
-		if (i == 0) { // the others lie beside it most of the time
+		if (i == 0) { // the others are usually beside it, with the same complaints
 			(void)say_text(stderr, buffer_view(&session->complaints));
 		}
 		s->lenses[i] = lens_whole();
@@ -87,9 +87,7 @@ static struct gate_runs runs_of(const struct side *s) {
 	return (struct gate_runs){s->runs, s->n};
 }
 
-/**
- * Of repeated runs the one in the middle is shown: by what the first gate is about, or the peak.
- */
+/** Of repeated runs show the median one: by the first gate's number, or the peak. */
 static bool choose_run(struct comparing *c, struct side *s) {
 	const struct compare_options *o = &c->o->compare;
 	enum gate_number number = o->n_gates ? o->gates[0].number : GATE_PEAK;
@@ -123,7 +121,7 @@ static bool write_all(struct comparing *c, const struct compare_request *request
 			(!o->compare.junit || write_junit(o->compare.junit, request, c->err));
 }
 
-/** What a view counts of the runs that are shown, in their place. */
+/** Replace the runs shown by what a view counts of them. */
 static bool find_counted(struct comparing *c, struct diff_input runs[N_DIFF_SIDES]) {
 	struct side *const sides[N_DIFF_SIDES] = {&c->ours, &c->base};
 	for (int i = 0; i < N_DIFF_SIDES; i++) {
@@ -143,7 +141,7 @@ static bool find_counted(struct comparing *c, struct diff_input runs[N_DIFF_SIDE
 					"both sides are the same look", c->err);
 }
 
-/** How a side is called: if two parts are compared, with the part. */
+/** The name of a side, with its part if two parts are compared. */
 static const char *title(struct comparing *c, const struct side *s, const char *lens) {
 	const char *name = session_title(&s->sessions[s->shown]);
 	return !c->o->compare.base_lens

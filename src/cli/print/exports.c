@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Collects the exports that were asked for, and writes them. Refuses outputs that would overwrite
- * an input or each other.
- */
+/* Collects and writes the exports asked for, none over an input or another output. */
 #include "cli/print/options.h"
 #include "sys/unpack.h"
 
@@ -119,7 +116,7 @@ bool outputs_add(struct outputs *o, const char *path, struct err *err) {
 	if (!path) {
 		return true;
 	}
-	bool is_device = strncmp(path, "/dev/", strlen("/dev/")) == 0; // takes what several write
+	bool is_device = strncmp(path, "/dev/", strlen("/dev/")) == 0; // several may write to it
 	EACH_NUMBER(i, o->n, strcmp(o->paths[i], path) == 0 && !is_device) {
 		return err_set(err, ERR_USAGE, "%s is named as output more than once",
 				strcmp(path, "-") == 0 ? "standard output" : path);

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: MIT
-/*
- * The options of heaptrack_print.
- *
- * A new option is a row of options.def and a field in the header.
- */
+/* The options of heaptrack_print. A new one is a row of options.def and a field in the header. */
 #include "cli/print/options.h"
 
 enum { SITES_IN_JSON = 100 };
 
 // ---- taking values
 
-/** --html, --full, ...: a view, or a section of the classic layout, chooses the layout as well. */
+/** A view, or a section of the classic layout, also chooses the layout. */
 static bool take_view(const struct option_given *g) {
 	struct print_options *o = g->options;
 	o->layout = LAYOUT_VIEW;
@@ -40,7 +36,7 @@ static bool take_fold(const struct option_given *g) {
 	return true;
 }
 
-/** A list of functions gathered in some way, or of parts. */
+/** A list of functions grouped in some way, or of parts. */
 static bool take_by(const struct option_given *g) {
 	struct print_options *o = g->options;
 	o->layout = LAYOUT_VIEW;
@@ -60,7 +56,7 @@ static bool take_by(const struct option_given *g) {
 			g->row->words);
 }
 
-/** --unreachable, --classes: row->arg, the metric. */
+/** --unreachable, --classes: row->arg is the metric. */
 static bool take_parts(const struct option_given *g) {
 	struct print_options *o = g->options;
 	o->layout = LAYOUT_VIEW;
@@ -114,10 +110,10 @@ const struct option_table print_option_table = {
 		.shows_page = true,
 };
 
-/** The recording, and with something to compare further ones. */
+/** The recording, and further ones if there is something to compare. */
 static bool find_files(int n, char **words, struct print_options *o, struct err *err) {
 	if (o->file) {
-		*--words = (char *)o->file; // -f took that place
+		*--words = (char *)o->file; // -f took its place
 		n++;
 	}
 	o->files = (const char *const *)words;
@@ -147,7 +143,7 @@ static bool gather_outputs(struct print_options *o, struct err *err) {
 			outputs_add(&o->outputs, o->compare.junit, err);
 }
 
-/** Two recordings have totals, sites and calls to compare; the other views are of one. */
+/** Two recordings have totals, sites and calls to compare; the other views are of one only. */
 static bool check_comparison(const struct print_options *o, struct err *err) {
 	if (o->compare.junit && o->compare.n_gates == 0) {
 		return err_set(err, ERR_USAGE, "--junit writes the results of gates; add --fail-if GATE");
@@ -190,7 +186,7 @@ bool print_options_parse(struct print_options *o, int argc, char **argv, struct 
 	char **words = argv + operands;
 	const char *file = o->file ? o->file : n_words ? words[0] : NULL;
 	if (o->compare.base_lens && o->compare.n_bases == 0 && file) {
-		o->compare.bases[o->compare.n_bases++] = file; // another part of the same
+		o->compare.bases[o->compare.n_bases++] = file; // another part of the same recording
 	}
 	bool ok = true;
 	if (compare_is_asked(&o->compare)) {
@@ -201,6 +197,6 @@ bool print_options_parse(struct print_options *o, int argc, char **argv, struct 
 		o->view = o->is_json ? VIEW_TOTALS : VIEW_TREE;
 	}
 	ok = ok && gather_outputs(o, err) && find_files(n_words, words, o, err);
-	o->session.is_shown = !o->is_json && o->outputs.n == 0; // files of others get names as they are
+	o->session.is_shown = !o->is_json && o->outputs.n == 0; // exports get names as they are
 	return ok;
 }

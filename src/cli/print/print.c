@@ -14,7 +14,7 @@ static bool read_source(void *user, uint32_t file, struct buffer *out) {
 	EACH(row, rows)               \
 	(strings)[row->exe] = path_base((strings)[row->exe])
 
-/** Without arguments, and of the programs that sentences name only the last part of their paths. */
+/** Drops arguments, and the folders of programs that sentences name. */
 static void redact(struct recording *r, struct arena *arena) {
 	struct slice *strings = arena_new(arena, struct slice, (size_t)r->strings.n + 1);
 	if (r->strings.n > 0) {
@@ -33,7 +33,8 @@ static bool make_page(const struct session *s, const struct session *before,
 	SCOPED(buffer) text = {0};
 	SCOPED(arena) arena = {0};
 	struct report_options report = {.file = options->is_redacted ? NULL : session_title(s)};
-	struct recording shown = s->recording, shown_base = before->recording; // share their tables
+	struct recording shown = s->recording,
+					 shown_base = before->recording; // share the sessions' tables
 	if (options->is_redacted) {
 		redact(&shown, &arena);
 		redact(&shown_base, &arena);
@@ -45,15 +46,15 @@ static bool make_page(const struct session *s, const struct session *before,
 			.is_redacted = options->is_redacted,
 			.limit_bytes = options->html_limit,
 			.source = options->with_source ? read_source : NULL,
-			.user = (void *)(uintptr_t)s, // given back to read_source, which does not change it
+			.user = (void *)(uintptr_t)s, // goes back to read_source, which does not change it
 			.base = before->path ? &base : NULL,
 	};
 	return page_whole(page, &shown, s->names, &o, err);
 }
 
 /**
- * Write it to options->html, to be compared with the first of options->compare.bases if there is
- * one. False: `err` says why; a file begun is not left behind.
+ * Write the page to options->html, compared with the first of options->compare.bases if there is
+ * one. False: `err` says why; no file is left half written.
  */
 static bool print_html(const struct session *s, const struct print_options *options,
 		struct err *err) {
@@ -74,8 +75,8 @@ static bool print_viewer(const char *path, struct err *err) {
 // ---- reports
 
 /**
- * Write it all to stdout: JSON as it is, text so that a terminal obeys nothing of it. A reader that
- * went away (a closed pipe) is no failure of ours. `user`: the print_options.
+ * Write it all to stdout: JSON as it is, text without what a terminal would obey. That a reader
+ * went away (a closed pipe) is no failure. `user`: the print_options.
  */
 static bool put_out(void *user, struct buffer *out, struct err *err) {
 	bool is_json = ((const struct print_options *)user)->is_json;
@@ -146,7 +147,7 @@ static bool print_page(const struct print_options *o, struct err *err) {
 	return session_open(&s, o->file, &o->session, err) && print_html(&s, o, err);
 }
 
-/** Recordings compared or judged: *is_broken, a gate failed. */
+/** Compare or judge recordings. *is_broken: a gate failed. */
 static bool print_comparison(const struct print_options *o, bool *is_broken, struct err *err) {
 	SCOPED(buffer) out = {0};
 	return compare_run(o, &out, is_broken, err) && (!o->html || print_page(o, err)) &&
