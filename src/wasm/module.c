@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Opens files in a browser: bytes go in, a profile as the page reads it comes out (web/page.h).
- * The page calls, in this order: module_room, module_open, then module_blob or module_said.
+ * Opens files in a browser: bytes go in, the page's profile comes out (web/page.h). The page calls,
+ * in this order: module_room, module_open, then module_blob or module_said.
  */
 #include "wasm/module.h"
 
 #include "session/session.h"
 #include "web/page.h"
 
-// Of a file of another tool: its tables, for a module has 4 GiB in all; and what it unpacks to
+// For another tool's file: its tables, as a module has 4 GiB in all; and what it unpacks to
 #define MEMORY_MAX   (3ull << 30)
 #define UNPACKED_MAX (16ull << 30)
 
@@ -17,7 +17,7 @@
 struct module_file module_file;
 
 static struct {
-	char *name; // and behind its end the bytes
+	char *name; // followed by the file's bytes
 	struct session session;
 	struct buffer blob, said; // said: what is wrong
 } m;

@@ -4,7 +4,7 @@
 
 #include "base/base.h"
 
-/** The file that was handed over, as it is. */
+/** The file as it was handed over. */
 struct module_file {
 	const char *name;
 	struct slice bytes;

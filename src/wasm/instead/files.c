@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The one file that there is: the recording, in the module's memory. Nothing else can be opened. */
+/* Opens only the recording, which is in the module's memory: there is no other file. */
 #include "base/attr.h"
 #include "session/import.h"
 #include "session/open/parts.h"
@@ -36,7 +36,7 @@ bool file_read_at(int fd, uint64_t offset, void *out, size_t n, size_t *got, str
 
 void file_close(int fd) {}
 
-/** No rules of the user: they are in files. */
+/** The user's rules are in files, so there are none. */
 bool file_read_found(const char *path, const char *beside, struct buffer *out, size_t max_bytes,
 		struct err *err) {
 	return true;
@@ -50,16 +50,16 @@ int64_t clock_wall_offset_s(uint64_t wall_ns) {
 	return host_clock_offset_s((double)(wall_ns / 1000000000u));
 }
 
-/** The binaries are on another machine: what has no name keeps its address. */
+/** The binaries are on another machine: unnamed frames keep their addresses. */
 void resolve_names(struct recording *r, const struct symbols_options *options) {}
 
-// ---- unpacked outside of the module, part by part
+// ---- unpacked outside the module, part by part
 
 enum { PART_BYTES = 256 << 10 };
 
 struct unpack {
 	uint64_t max_bytes, bytes_out;
-	size_t n_peeked; // in `part`, and not given yet
+	size_t n_peeked; // in `part`, not given yet
 	uint8_t part[PART_BYTES];
 };
 
@@ -73,7 +73,7 @@ void unpack_close(struct unpack *u) {
 	free(u);
 }
 
-/** More behind the `at` bytes that are there; how many. */
+/** Append more to the `at` bytes that are there. Returns how many. */
 static size_t more(struct unpack *u, size_t at) {
 	size_t n = host_next(u->part + at, PART_BYTES - at);
 	u->bytes_out += n;

@@ -7,12 +7,12 @@
 #undef qsort
 #undef regexec
 
-// ---- sorting: by qsort, where equal items are ordered by their places
+// ---- sorting: by qsort, with equal items ordered by their places
 
 static struct {
 	int (*compare)(const void *a, const void *b, void *user);
 	void *user;
-} order; // of the one sort that runs
+} order; // of the one sort in progress
 
 static int by_order_and_place(const void *a, const void *b) {
 	const uint8_t *const *x = a, *const *y = b;
@@ -26,7 +26,7 @@ void stable_sort(void *items, size_t n, size_t item_bytes,
 	}
 	const uint8_t **places = malloc(n * (sizeof *places + item_bytes));
 	if (!places) {
-		abort(); // the caller of qsort_r is told of nothing: the module ends, and the page says so
+		abort(); // qsort_r cannot tell its caller: the module ends, and the page says so
 	}
 	uint8_t *sorted = (uint8_t *)(places + n);
 	for (size_t i = 0; i < n; i++) {
@@ -66,7 +66,7 @@ int regexec_within(const regex_t *regex, const char *text, size_t n, regmatch_t 
 	return result;
 }
 
-/** Of Linux on every processor that heaptrack records on. */
+/** Names as in Linux on every processor that heaptrack records on. */
 const char *sigabbrev_np(int signal) {
 	static const char *const names[] = {NULL, "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS",
 			"FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE", "ALRM", "TERM", "STKFLT", "CHLD", "CONT",

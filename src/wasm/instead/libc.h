@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** The order of equal items stays, as in glibc: the same answers in the page and in a terminal. */
+/** Keeps the order of equal items, as in glibc: the same answers in the page and in a terminal. */
 void stable_sort(void *items, size_t n, size_t item_bytes,
 		int (*compare)(const void *a, const void *b, void *user), void *user);
 void stable_sort_plain(void *items, size_t n, size_t item_bytes,
@@ -16,12 +16,12 @@ void stable_sort_plain(void *items, size_t n, size_t item_bytes,
 
 const char *sigabbrev_np(int signal);
 
-/** From range->rm_so to range->rm_eo alone. */
+/** Only from range->rm_so to range->rm_eo. */
 #define REG_STARTEND 4
 int regexec_within(const regex_t *regex, const char *text, size_t n, regmatch_t *range, int flags);
 #define regexec regexec_within
 
-/** The one of POSIX is what wasi-libc has. */
+/** wasi-libc has the POSIX one. */
 static inline const char *strerror_text(int errnum, char *text, size_t n) {
 	return strerror_r(errnum, text, n) == 0 ? text : "unknown error";
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* base/large_pages, base/parallel and sys/pages, where there are neither pages nor threads. */
+/* base/large_pages, base/parallel and sys/pages, without pages and threads. */
 #include "base/arena.h"
 #include "base/parallel.h"
 #include "base/vec.h"
@@ -23,7 +23,7 @@ void parallel_run(unsigned n_parts, void (*work)(void *user, unsigned part), voi
 
 void large_pages_prefer(void *memory, size_t bytes) {}
 
-/** A page reads one file and goes: what is as large as this is never given back, nor cleared. */
+/** A page reads one file and goes: blocks of this size are fresh memory, never given back. */
 enum { WASM_PAGE = 65536, LARGE_BYTES = 32 << 20 };
 
 void *pages_take(size_t bytes) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Packs nothing (deflate's stored blocks): the profile goes no further. The page unpacks. */
+/* Packs nothing (deflate's stored blocks), as the profile goes no further. The page unpacks. */
 #include "trace/file/scan.h"
 #include "wasm/module.h"
 #include "web/encode/columns.h"

@@ -1,2 +1,2 @@
 // SPDX-License-Identifier: MIT
-/** Stands for what glibc's elf.h includes without need. */
+/** Replaces what glibc's elf.h includes without need. */
