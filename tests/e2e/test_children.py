@@ -19,6 +19,8 @@ from pathlib import Path
 
 import pytest
 
+import foreign
+
 FIELDS = ("pid", "ppid", "allocations", "allocated_bytes", "never_freed_bytes", "never_freed_blocks", "peak_bytes",
           "inherited_bytes", "inherited_blocks", "inherited_freed_blocks")
 COMPARED = FIELDS[2:]
@@ -243,6 +245,66 @@ def test_a_compiler_and_its_parts(tools, tmp_path):
     for p in known["processes"]:
         by_command[p["command"]] = by_command.get(p["command"], 0) + p["allocations"]
     assert parts == {name: n for name, n in by_command.items() if n}
+    whole = recording.report()
+    assert re.search(r"  commands    cc1 \(largest peak \d+\.\d MB\), .*gcc", whole), whole
+
+
+def test_which_processes_held_the_peak(tools):
+    program = tools.victim("tree")
+    known = record(tools, "sh", "-c", f"{program} f{{a4000000b3}}f{{a3000000b3}}a90000b3w").json()
+    found = next(f for f in known["findings"] if f["id"] == "processes-at-peak")
+    pids = {p["peak_bytes"]: p["pid"] for p in known["processes"]}
+    shell_bytes = known["summary"]["peak_bytes"] - 7090000
+    assert found["text"].startswith(
+        f"at the peak, 3 tree processes held 7.1 MB (99 %), the largest 4.0 MB (pid {pids[4000000]})"), found
+    assert found["numbers"] == {"largest_bytes": 4000000, "bytes": 7090000, "processes": 3 + (shell_bytes > 0)}
+    assert found["lens"] == "process=tree"
+
+
+def many_are_told_apart(tools, program):
+    """However soon a copy of the shell allocates after it has become another program."""
+    recording = record(tools, "sh", "-c", f"for i in $(seq 60); do {program} a1000 & done; wait", name="many")
+    cost = json.loads(recording.report("--by", "command", "--json", "--lens", "m=bytes&process=tree"))
+    assert cost["totals"]["bytes"] == 60 * 1000, cost
+    return True
+
+
+def test_the_lens_selects_processes(tools, tmp_path):
+    program = tools.victim("tree")
+    recording = record(tools, "sh", "-c", f"{program} a100a200 & {program} a300; cat /dev/null; wait")
+    known = recording.json()
+    made = {p["id"]: p["allocated_bytes"] for p in known["processes"]}
+    assert len(made) == 4
+
+    def selected(term):
+        return json.loads(recording.report("--tree", "--json", "--lens", f"m=bytes&process={term}"))["totals"]["bytes"]
+    for place, p in enumerate(known["processes"], 1):
+        assert selected(p["pid"]) == made[p["id"]], p
+        assert selected(f"%23{place}") == selected(f"#{place}") == made[p["id"]], p
+    # By what was executed at that moment: the shell's copies allocate before they become another program
+    by_command = json.loads(recording.report("--by", "command", "--json", "--lens", "m=bytes"))["parts"]
+    made_by = {part["label"]: part["bytes"] for part in by_command}
+    shell = known["processes"][0]["command"]
+    assert set(made_by) == {shell, "tree", "cat"} and made_by["tree"] == 600
+    assert {name: selected(name) for name in made_by} == made_by
+    assert selected(f"tree,cat,{shell}") == known["summary"]["allocated_bytes"]
+    first = next(p for p in known["processes"] if p["command"] == "tree")
+    assert selected(f"cat,{first['pid']}") == made_by["cat"] + made[first["id"]]
+    assert many_are_told_apart(tools, program)
+
+    for term, why in (("tre", "no such process; --processes lists them"), ("999999999", "no such process")):
+        assert why in tools.print(recording.file, "--tree", "--lens", f"process={term}", status=1).stderr
+    alone = tools.record(program, "a100", name="alone")
+    assert "use heaptrack --children" in tools.print(alone.file, "--tree", "--lens", "process=tree", status=1).stderr
+
+    # Exports: of one command, and all with the command as a label
+    path = tmp_path / "out.pprof"
+    recording.report("--export", f"pprof={path}")
+    by_label = foreign.pprof_by_label(path, "command")
+    assert {name: values["alloc_space"] for name, values in by_label.items()} == {
+        name: selected(name) for name in (shell, "tree", "cat")}
+    recording.report("--export", f"pprof={path}", "--lens", "process=tree")
+    assert set(foreign.pprof_by_label(path, "command")) == {"tree"}
 
 
 POOL = """

@@ -129,7 +129,8 @@ static void fill_event(const struct reader *r, struct entry *out, uint64_t head,
 			.ptr = ptr,
 			.size = size,
 			.time_ns = r->label_ns,
-			.node = tries_node(r->source->tries, wire_body_node(body)),
+			// A copied node belongs to the command that runs; an event held back is another's
+			.node = r->is_held ? 0 : tries_node(r->source->tries, wire_body_node(body)),
 			.thread = r->thread & TRACE_THREAD_MAX,
 			.kind = kind & 0xf,
 	};

@@ -200,6 +200,14 @@ bool cells_take(struct cells *c, struct arrival *out) {
 	return has_one;
 }
 
+uint32_t cells_exe(struct cells *c, const struct cell *cell, uint32_t image, struct texts *texts) {
+	(void)pthread_mutex_lock(&c->lock);
+	const struct arrival *a = FIND_IN(it, c->arrivals, it->cell == cell && it->image == image);
+	const uint32_t exe = texts_id_of(texts, a && a->exe ? a->exe : "");
+	(void)pthread_mutex_unlock(&c->lock);
+	return exe;
+}
+
 void cells_close(struct cells *c) {
 	atomic_store(&c->is_closed, true);
 	EACH_OF_THAT(cell, c->items, CELLS_MAX, *cell) {

@@ -59,6 +59,9 @@ bool cells_serve(struct cells *c, int connection, const struct ucred *who);
 /** The next arrival. False: there is none. */
 bool cells_take(struct cells *c, struct arrival *out);
 
+/** What an image of that process is, before its arrival is taken. 0: not known, or taken. */
+uint32_t cells_exe(struct cells *c, const struct cell *cell, uint32_t image, struct texts *texts);
+
 /** That process has ended: its segment is closed, finished and freed with the cell. */
 void cells_give_back(struct cells *c, struct cell *cell);
 

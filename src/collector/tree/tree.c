@@ -76,7 +76,10 @@ void run_tree_image(struct member *m, uint32_t image, struct rec_image *row) {
 		p->fork = 0;
 	}
 	const struct program *program = FIND_IN(it, m->programs, it->image == image);
-	row->exe = program && program->exe ? program->exe : row->exe;
+	// Its first events may come before its arrival is taken
+	const uint32_t exe = program ? program->exe
+								 : cells_exe(run->cells, m->cell, image, &run->texts);
+	row->exe = exe ?: row->exe;
 	row->process = m->process;
 	run->meta.exe = m == &run->first ? row->exe : run->meta.exe;
 	m->tries.command = command_of(run, row->exe);
