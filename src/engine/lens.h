@@ -19,6 +19,8 @@
  *   hide=NAME         frames of this function are left out; their costs go to their callers
  *   fold=0            library frames are shown one by one (1, the default: a run of them is one)
  *   threads=NAME,...  only blocks allocated by threads of these names
+ *   process=4711,cc1plus,...  of a tree of processes: only blocks allocated by the process with
+ *                     this pid (#3: the third that joined), or while executing this command
  *   grade=unreachable,cycle  only blocks of these grades (heaptrack --leaks), of m=graded, which it
  *                     stands for alone, or of m=unreachable
  *   group=package     frames are gathered: function (default) package module file
@@ -79,9 +81,14 @@ struct lens {
 	uint32_t grades; // a bit each, 0: all; under metrics that have them
 	const struct lens_text *texts;
 	uint32_t n_texts;
-	const struct slice *focus, *hide, *threads; // names
-	uint32_t n_focus, n_hide, n_threads;
+	const struct slice *focus, *hide, *threads, *processes; // as written
+	uint32_t n_focus, n_hide, n_threads, n_processes;
 };
+
+/** Does it leave out stacks? */
+static inline bool lens_selects(const struct lens *l) {
+	return l->n_texts || l->n_focus || l->n_threads || l->n_processes;
+}
 
 /** The moment of an edge of a lens: of LENS_START 0, of edges.n the end of the recording. */
 static inline uint64_t lens_edge_ns(const struct recording *r, int32_t edge) {
@@ -96,6 +103,9 @@ struct lens lens_whole(void);
 /** The textual form. False: `err` says which word is wrong and how it is written. */
 bool lens_parse(struct lens *l, struct slice text, const struct recording *r, struct arena *arena,
 		struct err *err);
+
+/** Does the name after `process=` stand for any process of the tree? */
+bool lens_has_process(const struct recording *r, struct slice name);
 
 /** Find the range that `l->time` is by the edges of another recording. */
 bool lens_time_of(struct lens *l, const struct recording *r, struct arena *arena, struct err *err);
@@ -171,7 +181,7 @@ struct lens_result {
 	struct lens_costs *stacks; // one per rec_stack; zero where the lens leaves it out
 	struct lens_costs total;   // of them
 	uint64_t moment_ns;        // of LENS_PEAK: when; else the end of the range
-	uint8_t *is_left_out;      // per stack: by texts, focus or threads; NULL: none is
+	uint8_t *is_left_out;      // per stack: by texts, focus, threads or process; NULL: none is
 };
 
 static inline bool lens_leaves_out(const struct lens_result *result, uint32_t stack) {

@@ -44,10 +44,10 @@ bool exporter_write(const struct exporter *e, const struct export_request *reque
 bool export_massif_pages(const struct export_request *request, const struct export_sink *sink,
 		struct err *err) {
 	const struct lens *lens = request->lens;
-	if (lens->has_range || lens->n_threads || request->base) {
+	if (lens->has_range || lens->n_threads || lens->n_processes || request->base) {
 		return err_set(err, ERR_UNSUPPORTED,
-				"the massif-pages format holds a whole recording, not a range, a thread or a "
-				"comparison");
+				"the massif-pages format holds a whole recording, not a range, threads, processes "
+				"or a comparison");
 	}
 	SCOPED(arena) arena = {0};
 	struct session pages = *request->session;

@@ -201,8 +201,12 @@ static void make_samples(struct making *k, const struct answers *a) {
 			continue;
 		}
 		uint32_t site = site_of(k, stack->node);
-		struct profile_sample *s = profile_maker_sample(k->m, k->node_of[stack->node],
-				only_size(k, stack), k->is_base);
+		const uint32_t command = k->r->commands.n && !k->is_plain
+				? text_of(k, k->r->commands.items[stack->command].name)
+				: 0;
+		struct profile_sample *s = profile_maker_sample(k->m,
+				&(struct profile_sample){k->node_of[stack->node], .command = command,
+						.size = only_size(k, stack), .is_base = k->is_base});
 		if (!s) {
 			return;
 		}

@@ -70,13 +70,14 @@ uint32_t profile_maker_node(struct profile_maker *m, uint32_t parent, uint32_t f
 			(struct profile_node){parent, frame});
 }
 
-struct profile_sample *profile_maker_sample(struct profile_maker *m, uint32_t node, uint64_t size,
-		bool is_base) {
-	uint32_t hash = hash_pair(node * 2 + is_base,
-			hash_pair((uint32_t)size, (uint32_t)(size >> 32)));
+struct profile_sample *profile_maker_sample(struct profile_maker *m,
+		const struct profile_sample *key) {
+	uint32_t hash = hash_pair(key->node * 2 + key->is_base,
+			hash_pair((uint32_t)key->size + key->command, (uint32_t)(key->size >> 32)));
 	uint32_t id = ID_OF(m, samples, sample_ids, hash, it,
-			it->node == node && it->size == size && it->is_base == is_base,
-			(struct profile_sample){.node = node, .is_base = is_base, .size = size});
+			it->node == key->node && it->size == key->size && it->is_base == key->is_base &&
+					it->command == key->command,
+			*key);
 	return m->failed ? NULL : &m->samples.items[id];
 }
 

@@ -49,12 +49,14 @@ struct profile_node {
 	uint32_t frame;
 };
 
-/** The numbers of the stack that ends in `node`. At most one sample per (node, size, is_base). */
+/** The numbers of the stack that ends in `node`. At most one sample per (node,
+ * command, size, is_base). */
 struct profile_sample {
 	uint32_t node;
-	uint32_t site; // frame that the stack is named after; 0: unknown
-	bool is_base;  // of the base of a comparison
-	uint64_t size; // of each block, if a format knows it; 0: varies or unknown
+	uint32_t site;    // frame that the stack is named after; 0: unknown
+	uint32_t command; // string: what its process executed, in a tree of processes; else 0
+	bool is_base;     // of the base of a comparison
+	uint64_t size;    // of each block, if a format knows it; 0: varies or unknown
 	uint64_t values[N_PROFILE_VALUES];
 };
 
@@ -200,9 +202,10 @@ uint32_t profile_maker_mapping(struct profile_maker *m, const struct profile_map
 uint32_t profile_maker_frame(struct profile_maker *m, const struct profile_frame *frame);
 uint32_t profile_maker_node(struct profile_maker *m, uint32_t parent, uint32_t frame);
 
-/** The sample of a stack, created with zeros. Valid until the next call. NULL: failed. */
-struct profile_sample *profile_maker_sample(struct profile_maker *m, uint32_t node, uint64_t size,
-		bool is_base);
+/** The sample with the node, command, size and side of `key`, which becomes one if there is none.
+ * Valid until the next call. NULL: failed. */
+struct profile_sample *profile_maker_sample(struct profile_maker *m,
+		const struct profile_sample *key);
 
 /** Add a row to a table without ids. */
 #define PROFILE_MAKER_ADD(m, table, ...) \

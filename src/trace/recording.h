@@ -629,6 +629,12 @@ static inline void rec_lifetimes_add(struct rec_lifetimes *a, const struct rec_l
 	}
 }
 
+/** Row of processes; 0: there are none, or it stands for threads of several. */
+static inline uint32_t rec_thread_process(const struct recording *r, uint32_t thread) {
+	const uint32_t image = r->threads.items[thread].image - 1u;
+	return image < r->images.n ? r->images.items[image].process : 0;
+}
+
 static inline struct rec_interval rec_interval_of(const struct rec_interval_row *row,
 		const struct rec_wide *wide) {
 	struct rec_interval v = {

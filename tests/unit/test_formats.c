@@ -76,7 +76,7 @@ static struct profile random_profile(struct arena *arena, struct random *r, uint
 		for (uint32_t d = 0; d < depth; d++) {
 			node = profile_maker_node(&m, node, random_frame(&m, r, &place, d > 0));
 		}
-		struct profile_sample *s = profile_maker_sample(&m, node, 0, false);
+		struct profile_sample *s = profile_maker_sample(&m, &(struct profile_sample){.node = node});
 		for (int v = 0; v < N_PROFILE_VALUES; v++) {
 			s->values[v] += known >> v & 1 ? 1 + next(r, 100000) : 0;
 		}
@@ -282,7 +282,8 @@ static void callgrind_counts_recursion_once(void **state) {
 	for (int i = 0; i < 3; i++) {
 		node = profile_maker_node(&m, node, profile_maker_frame(&m, &f));
 	}
-	profile_maker_sample(&m, node, 0, false)->values[PROFILE_LIVE_BYTES] = 100;
+	profile_maker_sample(&m, &(struct profile_sample){.node = node})
+			->values[PROFILE_LIVE_BYTES] = 100;
 	assert_true(profile_maker_take(&m, &p, NULL));
 	struct buffer out = {0};
 	assert_true(callgrind_encode(&out, &p, &live, NULL));
@@ -307,8 +308,10 @@ static void a_comparison_has_two_sides(void **state) {
 	m.head.is_diff = true;
 	struct profile_frame f = {.function = profile_maker_string(&m, slice_of_text("f"))};
 	uint32_t node = profile_maker_node(&m, 0, profile_maker_frame(&m, &f));
-	profile_maker_sample(&m, node, 0, false)->values[PROFILE_PEAK_BYTES] = 30;
-	profile_maker_sample(&m, node, 0, true)->values[PROFILE_PEAK_BYTES] = 12;
+	profile_maker_sample(&m, &(struct profile_sample){.node = node})
+			->values[PROFILE_PEAK_BYTES] = 30;
+	profile_maker_sample(&m, &(struct profile_sample){.node = node, .is_base = true})
+			->values[PROFILE_PEAK_BYTES] = 12;
 	assert_true(profile_maker_take(&m, &p, NULL));
 	struct buffer out = {0};
 	assert_true(folded_encode(&out, &p, &peak, NULL));

@@ -71,16 +71,46 @@ static void leave_out_by_threads(const struct lens *l, const struct recording *r
 	}
 }
 
+/** Does a lens name this process, or this command, of which one may be 0? */
+static bool is_process(const struct recording *r, uint32_t process, uint32_t command,
+		struct slice name) {
+	struct slice digits = name;
+	uint64_t number;
+	const bool is_row = take_prefix(&digits, "#");
+	if (process > 0 && take_decimal(&digits, &number) && digits.size == 0 &&
+			number == (is_row ? process : r->processes.items[process].pid)) {
+		return true;
+	}
+	return command > 0 && slice_equal(name, r->strings.items[r->commands.items[command].name]);
+}
+
+bool lens_has_process(const struct recording *r, struct slice name) {
+	return ANY(i, r->processes.n, is_process(r, i, 0, name)) ||
+			ANY(i, r->commands.n, is_process(r, 0, i, name));
+}
+
+static void leave_out_by_processes(const struct lens *l, const struct recording *r,
+		uint8_t *is_out) {
+	for (uint32_t i = 0; i < r->stacks.n; i++) {
+		const struct rec_stack *s = &r->stacks.items[i];
+		const uint32_t process = rec_thread_process(r, s->thread);
+		is_out[i] |= !ANY(k, l->n_processes, is_process(r, process, s->command, l->processes[k]));
+	}
+}
+
 /** Per stack, whether the lens leaves it out; NULL: none is. */
 static uint8_t *find_left_out(const struct lens *l, const struct recording *r,
 		const struct names *n, struct arena *arena, struct arena *scratch) {
 	bool has_names = l->n_texts || l->n_focus;
-	uint8_t *is_out = has_names || l->n_threads ? arena_new(arena, uint8_t, r->stacks.n) : NULL;
+	uint8_t *is_out = lens_selects(l) ? arena_new(arena, uint8_t, r->stacks.n) : NULL;
 	if (has_names) {
 		leave_out_by_names(l, r, n, scratch, is_out);
 	}
 	if (l->n_threads) {
 		leave_out_by_threads(l, r, scratch, is_out);
+	}
+	if (l->n_processes) {
+		leave_out_by_processes(l, r, is_out);
 	}
 	return is_out;
 }

@@ -22,7 +22,7 @@ struct reader {
 	struct err *err;
 	// Capacity: one per word at most
 	struct lens_text *texts;
-	struct slice *focus, *hide, *threads;
+	struct slice *focus, *hide, *threads, *processes;
 };
 
 /** The value without its percent signs, in the arena. */
@@ -99,16 +99,32 @@ static bool read_name(struct reader *rd, struct slice value, struct slice *names
 			(names[(*n)++].size > 0 || err_set(rd->err, ERR_USAGE, "a function's name"));
 }
 
-static bool read_threads(struct reader *rd, struct slice value) {
+static bool read_list(struct reader *rd, struct slice value, struct slice *names, uint32_t *n) {
 	for (bool is_last = false; !is_last;) {
 		const struct slice name = before_first(value, ',');
 		is_last = name.size == value.size;
-		if (!decode(rd, name, &rd->threads[rd->lens->n_threads++])) {
+		if (!decode(rd, name, &names[(*n)++])) {
 			return false;
 		}
 		value = slice_from(value, name.size + !is_last);
 	}
 	return true;
+}
+
+static bool read_processes(struct reader *rd, struct slice value) {
+	struct lens *l = rd->lens;
+	const uint32_t first = l->n_processes;
+	const struct recording *r = rd->recording;
+	if (r->processes.n == 0) {
+		return err_set(rd->err, ERR_USAGE,
+				"one process was recorded; to record all that it "
+				"starts, use heaptrack --children");
+	}
+	if (!read_list(rd, value, rd->processes, &l->n_processes)) {
+		return false;
+	}
+	return ALL(k, l->n_processes - first, lens_has_process(r, rd->processes[first + k])) ||
+			err_set(rd->err, ERR_USAGE, "no such process; --processes lists them");
 }
 
 static bool read_grades(struct reader *rd, struct slice value) {
@@ -141,10 +157,12 @@ static bool read_word(struct reader *rd, struct slice key, struct slice value) {
 			: IS("focus") ? read_name(rd, value, rd->focus, &l->n_focus)
 			: IS("hide")  ? read_name(rd, value, rd->hide, &l->n_hide)
 			: IS("grade") ? read_grades(rd, value)
+			: IS("process") ? read_processes(rd, value)
 			: IS("threads")
-			? read_threads(rd, value)
+			? read_list(rd, value, rd->threads, &l->n_threads)
 			: err_set(rd->err, ERR_USAGE,
-					  "unknown term; use m, t, q, focus, hide, fold, threads, grade or group");
+					  "unknown term; use m, t, q, focus, hide, fold, threads, process, grade or "
+					  "group");
 }
 
 static size_t count(struct slice s, uint8_t c) {
@@ -157,6 +175,7 @@ static void reader_init(struct reader *rd, struct slice text) {
 	rd->focus = arena_new(rd->arena, struct slice, words);
 	rd->hide = arena_new(rd->arena, struct slice, words);
 	rd->threads = arena_new(rd->arena, struct slice, words + count(text, ','));
+	rd->processes = arena_new(rd->arena, struct slice, words + count(text, ','));
 }
 
 static bool read_words(struct reader *rd, struct slice text) {
@@ -181,7 +200,7 @@ bool lens_parse(struct lens *l, struct slice text, const struct recording *r, st
 	*l = lens_whole();
 	struct reader rd = {.lens = l, .recording = r, .arena = arena, .err = err};
 	reader_init(&rd, text);
-	COPY_FIELDS(l, &rd, texts, focus, hide, threads);
+	COPY_FIELDS(l, &rd, texts, focus, hide, threads, processes);
 	if (!read_words(&rd, text)) {
 		return false;
 	}
@@ -246,6 +265,13 @@ static void put_names(struct buffer *out, const char *key, const struct slice *n
 	}
 }
 
+static void put_list(struct buffer *out, const char *key, const struct slice *names, uint32_t n) {
+	for (uint32_t i = 0; i < n; i++) {
+		put_next(out, key, i > 0);
+		put_encoded(out, names[i]);
+	}
+}
+
 struct slice lens_text(const struct lens *l, const struct recording *r, struct arena *arena) {
 	SCOPED(buffer) out = {0};
 	if (l->metric != LENS_PEAK) {
@@ -268,10 +294,8 @@ struct slice lens_text(const struct lens *l, const struct recording *r, struct a
 		put_key(&out, "fold");
 		buffer_text(&out, "0");
 	}
-	for (uint32_t i = 0; i < l->n_threads; i++) {
-		put_next(&out, "threads", i > 0);
-		put_encoded(&out, l->threads[i]);
-	}
+	put_list(&out, "threads", l->threads, l->n_threads);
+	put_list(&out, "process", l->processes, l->n_processes);
 	EACH_NUMBER(i, REC_GRADES, l->grades & 1u << i) {
 		put_next(&out, "grade", l->grades & ((1u << i) - 1));
 		buffer_text(&out, lens_grade_names[i]);

@@ -173,8 +173,7 @@ static void take_processes(struct taker *t) {
 	FREED uint32_t *part_of = memory_new(r->processes.n + r->commands.n, sizeof *part_of);
 	EACH_STACK_THAT_COSTS(i, t) {
 		const struct rec_stack *s = &r->stacks.items[i];
-		const uint32_t image = r->threads.items[s->thread].image - 1u; // 0: of none
-		const uint32_t process = image < r->images.n ? r->images.items[image].process : 0;
+		const uint32_t process = rec_thread_process(r, s->thread);
 		const uint32_t number = is_by_command ? s->command : process;
 		if (number == 0) {
 			add_stack(t, &t->rest, i);

@@ -242,7 +242,7 @@ static void put_end(struct kde_out *o) {
 
 static bool can_be_written(const struct export_request *request, struct err *err) {
 	const struct lens *l = request->lens;
-	if (l->has_range || l->n_texts || l->n_focus || l->n_hide || l->n_threads) {
+	if (l->has_range || lens_selects(l) || l->n_hide) {
 		return err_set(err, ERR_USAGE,
 				"the heaptrack format holds a whole recording; leave out --lens");
 	}

@@ -97,7 +97,8 @@ static void take_point(struct reading *r) {
 			json_skip(&r->j);
 		}
 	}
-	struct profile_sample *s = profile_maker_sample(r->m, node_of_stack(r), 0, false);
+	struct profile_sample *s = profile_maker_sample(r->m,
+			&(struct profile_sample){.node = node_of_stack(r)});
 	for (int v = 0; s && v < N_PROFILE_VALUES; v++) {
 		s->values[v] += values[v];
 	}

@@ -57,7 +57,7 @@ static void scale(const struct dump *d, uint64_t *blocks, uint64_t *bytes) {
 static void add_record(struct dump *d, uint32_t node, struct record r) {
 	scale(d, &r.blocks, &r.bytes);
 	scale(d, &r.all_blocks, &r.all_bytes);
-	struct profile_sample *s = profile_maker_sample(d->m, node, 0, false);
+	struct profile_sample *s = profile_maker_sample(d->m, &(struct profile_sample){.node = node});
 	if (!s) {
 		return;
 	}

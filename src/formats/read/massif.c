@@ -52,7 +52,7 @@ static void add_stack(struct reading *r) {
 	for (size_t i = r->levels.n; i-- > 1 && !r->m->failed;) { // the deepest place is outermost
 		node = place_add(r->m, node, r->levels.items[i].frame, &outer);
 	}
-	struct profile_sample *s = profile_maker_sample(r->m, node, 0, false);
+	struct profile_sample *s = profile_maker_sample(r->m, &(struct profile_sample){.node = node});
 	if (s) {
 		s->values[r->value] += bytes;
 	}

@@ -201,7 +201,8 @@ static uint64_t size_of_label(struct reading *r, struct slice label) {
 }
 
 static bool take_values(struct reading *r, uint32_t node, uint64_t size, struct err *err) {
-	struct profile_sample *s = profile_maker_sample(r->m, node, size, false);
+	struct profile_sample *s = profile_maker_sample(r->m,
+			&(struct profile_sample){.node = node, .size = size});
 	size_t most = N_OF(r->value_of);
 	EACH_NUMBER(i, most, s && i < r->numbers.n && i < r->types.n && r->value_of[i] >= 0) {
 		uint64_t *to = &s->values[r->value_of[i]];

@@ -52,7 +52,9 @@ static void take_node(struct reading *r, uint32_t parent, bool is_root) {
 			has_frame = true;
 		} else if (json_key_is(j, "selfSize") && has_frame) {
 			uint64_t bytes = json_take_number(j);
-			struct profile_sample *s = bytes ? profile_maker_sample(r->m, node, 0, false) : NULL;
+			struct profile_sample *s = bytes
+					? profile_maker_sample(r->m, &(struct profile_sample){.node = node})
+					: NULL;
 			if (s) {
 				s->values[PROFILE_LIVE_BYTES] += bytes;
 			}

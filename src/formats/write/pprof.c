@@ -67,10 +67,10 @@ static void put_types(struct writer *w) {
 	}
 }
 
-static void put_label(struct writer *w, const char *key, const char *text, uint64_t number,
+static void put_label(struct writer *w, const char *key, uint32_t text, uint64_t number,
 		const char *unit) {
 	proto_varint(&w->part, 1, text_id(w, key));
-	proto_varint(&w->part, 2, text ? text_id(w, text) : 0);
+	proto_varint(&w->part, 2, text);
 	proto_varint(&w->part, 3, number);
 	proto_varint(&w->part, 4, unit ? text_id(w, unit) : 0);
 	end_part(w, 3);
@@ -102,13 +102,16 @@ static void put_sample(struct writer *w, const struct profile_sample *s, const c
 		return;
 	}
 	if (s->size) {
-		put_label(w, "bytes", NULL, s->size, "bytes");
+		put_label(w, "bytes", 0, s->size, "bytes");
+	}
+	if (s->command) {
+		put_label(w, "command", s->command, 0, NULL);
 	}
 	if (grade) {
-		put_label(w, "grade", grade, 0, NULL);
+		put_label(w, "grade", text_id(w, grade), 0, NULL);
 	}
 	if (s->is_base) {
-		put_label(w, "pprof::base", "true", 0, NULL);
+		put_label(w, "pprof::base", text_id(w, "true"), 0, NULL);
 	}
 	end_message(w, PROFILE_SAMPLE);
 }
@@ -117,7 +120,7 @@ static void put_sample(struct writer *w, const struct profile_sample *s, const c
 static void put_samples(struct writer *w, struct profile_sample *rest) {
 	EACH(g, w->p->grades) {
 		struct profile_sample *s = &rest[g->sample];
-		const struct profile_sample graded = {FIELDS_OF(s, node, size),
+		const struct profile_sample graded = {FIELDS_OF(s, node, size, command),
 				.values = {[PROFILE_LIVE_OBJECTS] = g->blocks, [PROFILE_LIVE_BYTES] = g->bytes}};
 		s->values[PROFILE_LIVE_OBJECTS] -= g->blocks;
 		s->values[PROFILE_LIVE_BYTES] -= g->bytes;

@@ -183,6 +183,36 @@ static void put_hooked(struct page *p) {
 	}
 }
 
+/** What a tree of processes executed, with the largest peak of one process. */
+static void put_commands(struct page *p) {
+	enum { COMMANDS = 4 };
+	const struct recording *r = p->r;
+	const uint32_t n = r->commands.n;
+	struct rank *ranks = arena_new(&p->arena, struct rank, n + 1ul);
+	SCOPED(buffer) text = {0};
+	for (uint32_t i = 0; i < n; i++) {
+		ranks[i].index = i;
+	}
+	EACH(process, r->processes) {
+		RAISE_TO(ranks[process->command].weight, process->peak_bytes);
+	}
+	qsort(ranks, n, sizeof *ranks, rank_heaviest_first);
+	EACH_NUMBER(i, n < COMMANDS ? n : COMMANDS, ranks[i].index > 0 && ranks[i].weight > 0) {
+		const struct rec_command *c = &r->commands.items[ranks[i].index];
+		buffer_text(&text, i > 0 ? ", " : "");
+		if (c->n_processes > 1) {
+			buffer_printf(&text, "%s × ", HUMAN_COUNT(c->n_processes));
+		}
+		buffer_printf(&text, i > 0 ? "%.*s (%s)" : "%.*s (largest peak %s)",
+				SLICE_ARG(r->strings.items[c->name]), HUMAN_BYTES(ranks[i].weight));
+	}
+	if (text.size > 0) {
+		buffer_text(&text, n > COMMANDS + 1 ? "; all: --by command" : "");
+		visible_wrap(p->out, "  commands    ", 14, arena_text(&p->arena, buffer_view(&text)),
+				p->width);
+	}
+}
+
 static void put_totals(struct page *p) {
 	const struct recording *r = p->r;
 	const struct rec_summary *s = &r->summary;
@@ -202,6 +232,7 @@ static void put_totals(struct page *p) {
 	put_pair(p, "allocations", known(p, REC_ALLOCATIONS, HUMAN_COUNT(s->allocations)), pace,
 			knows_lives ? "short-lived" : "temporary", known(p, REC_TEMPORARY, HUMAN_COUNT(brief)),
 			r->missing & (REC_ALLOCATIONS | REC_TEMPORARY) ? "" : share);
+	put_commands(p);
 }
 
 static void put_finding(struct page *p, const struct finding *f) {

@@ -41,8 +41,7 @@ void viewer_lacks(struct viewer *v, const char *what, const struct buffer *candi
 
 /** What shares are of: what a lens leaves over, if it leaves anything out. */
 static const char *share_of(const struct lens *l) {
-	bool is_all = !l->n_texts && !l->n_focus && !l->n_threads;
-	return is_all ? lens_metrics[l->metric].share : "lens";
+	return lens_selects(l) ? "lens" : lens_metrics[l->metric].share;
 }
 
 /** As wide as the column's head and a gap before it. */

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+/* Says which commands and processes of a tree held its peak. */
+#include "engine/breakdown.h"
+#include "engine/findings/parts.h"
+
+/** What was live at the peak, of one command or of all. */
+static struct breakdown peak_by(struct finder *f, enum breakdown_by by, const struct lens *l) {
+	struct lens_result result;
+	check(lens_apply(l, f->r, f->names, &f->scratch, &result, NULL));
+	return breakdown_make(by, l, f->r, f->names, &result, &f->scratch);
+}
+
+/** How many processes; 0: some of it is of unknown ones. */
+static uint32_t count_processes(const struct breakdown *b) {
+	return b->n > 0 && b->parts[b->n - 1].is_rest ? 0 : b->n;
+}
+
+void find_processes_at_peak(struct finder *f) {
+	const uint64_t peak = f->r->summary.peak_bytes;
+	struct lens l = lens_whole();
+	if (f->r->processes.n <= 2 || peak == 0) {
+		return;
+	}
+	const struct breakdown commands = peak_by(f, BY_COMMAND, &l), all = peak_by(f, BY_PROCESS, &l);
+	const struct part *most = commands.parts;
+	l.processes = &most->label;
+	l.n_processes = 1;
+	const struct breakdown its = peak_by(f, BY_PROCESS, &l);
+	const uint32_t n = count_processes(&its), n_all = count_processes(&all);
+	if (most->is_rest || most->costs.bytes < peak / 10) {
+		return;
+	}
+	if (n > 1) {
+		SAY(f, "at the peak, %" PRIu32 " %.*s processes", n, SLICE_ARG(most->label));
+	} else {
+		SAY(f, "at the peak, %.*s", SLICE_ARG(most->label));
+	}
+	if (n == 1) {
+		SAY(f, " (pid %" PRIu32 ")", its.parts->tid);
+	}
+	SAY(f, " held %s (%s)", HUMAN_BYTES(most->costs.bytes), HUMAN_PERCENT(most->costs.bytes, peak));
+	if (n > 1) {
+		SAY(f, ", the largest %s (pid %" PRIu32 ")", HUMAN_BYTES(its.parts->costs.bytes),
+				its.parts->tid);
+		finder_put(f, "largest_bytes", its.parts->costs.bytes);
+	}
+	if (n > 0 && n_all > n) {
+		SAY(f, "; %" PRIu32 " other%s held the rest", n_all - n, n_all - n == 1 ? "" : "s");
+	}
+	finder_put(f, "bytes", most->costs.bytes);
+	finder_put(f, "processes", n_all);
+	f->draft.lens = (const char *)lens_text(&l, f->r, f->arena).data;
+	finder_say(f, FINDING_EXPLAINS, millionths(most->costs.bytes, peak));
+}
