@@ -333,6 +333,51 @@ def test_pools_of_python(tools, tmp_path, way):
         assert all(p["inherited_bytes"] > 100000 for p in workers)
 
 
+AFTER_THE_FORK = """
+import os, sys
+def keep(n):
+    kept.append(bytearray(n))
+def before():
+    keep(1000000)
+def first_seen_in_a_copy():
+    exec("def made_there():\\n    keep(3000000)", globals())
+    made_there()
+def copy(depth):
+    if os.fork():
+        os.wait()
+        return
+    before()
+    first_seen_in_a_copy()
+    if depth:
+        copy(depth - 1)
+    os._exit(0)
+kept = []
+before()
+for i in range(4):
+    copy(3)
+if os.fork():
+    os._exit(0)
+before()
+"""
+
+
+def test_functions_of_python_have_their_names_in_copies(tools, tmp_path):
+    """What the parent had called, what only a copy calls, and copies of copies."""
+    script = tmp_path / "copies.py"
+    script.write_text(AFTER_THE_FORK)
+    recording = record(tools, os.path.realpath(sys.executable), "-S", "-E", script)
+    assert len(recording.json()["processes"]) >= 17
+    stacks = json.loads(recording.report("--tree", "--json", "--lens", "m=bytes&fold=0&q=/keep/"))["tree"]
+    names = {row["function"] for row in stacks}
+    assert {"before", "first_seen_in_a_copy", "made_there", "keep", "copy", "<module>"} <= names, names
+
+    def bytes_below(name):
+        tree = json.loads(recording.report("--tree", "--json", "--lens", f"m=bytes&focus={name}&q=keep"))
+        return tree["totals"]["bytes"]
+    assert bytes_below("before") // 1000000 in (17, 18)  # the last copy may outlive the recording
+    assert bytes_below("made_there") // 3000000 == 16
+
+
 def test_what_executes_another_program_stays_one_process(tools):
     program = tools.victim("tree")
     recording = record(tools, "sh", "-c", f"{program} a100 & exec {program} a200t300s500")

@@ -282,7 +282,7 @@ static void test_stacks_of_several_processes_are_one_set(void **state) {
 	tries_init(&own[0], &s);
 	tries_init(&own[1], &other);
 	for (unsigned i = 0; i < 2; i++) {
-		tries_join(&own[i], &whole);
+		tries_join(&own[i], &whole, NULL, NULL);
 		own[i].command = 1;
 	}
 	// The same two modules, at other addresses and by other numbers

@@ -155,6 +155,8 @@ struct units {
 	VEC(struct unit_name) names;  // by number - 1
 	VEC(uint32_t) unread;         // numbers that may be read another time
 	VEC(uint32_t) waiting;        // locations
+	bool is_of_tree;              // `names` are those of all processes, from units_share()
+	struct index by_code;         // of a tree, numbers of units
 	uint32_t n_seen;              // locations looked at
 	struct nim_types nim;
 	const char *why;  // why it is not in force. NULL: it is, or there is none
@@ -181,6 +183,16 @@ void units_meet(struct units *u, int fd, const char *path, const struct wire_mod
 
 /** The same of what a program has mapped that runs already, before the recorder is in it. */
 void units_expect(struct units *u, const struct smaps *maps);
+
+/** Python's layout, if that module is its interpreter. */
+bool units_find_python(int fd, const char *path, const struct wire_module *module,
+		struct wire_layout *out);
+
+/**
+ * Of a tree: the number in `names` of the function that is unit `id` of a process's segment. 0: it
+ * is not whole yet, or of no function. Functions of the same name, file and lines are one.
+ */
+uint32_t units_share(struct units *u, const struct segment *s, uint32_t id);
 
 /** Prove what can be proved, and name new locations or give them to `names` or the JIT's. */
 void units_step(struct units *u, struct tries *t, struct namer *names, uint64_t now_ns);

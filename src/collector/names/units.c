@@ -27,6 +27,7 @@ void units_init(struct units *u, struct segment *segment, struct modules *module
 
 void units_finish(struct units *u) {
 	CALL_FOR(vec_finish, u, names, unread, waiting, nim);
+	index_finish(&u->by_code);
 	arena_finish(&u->arena);
 	v8_heap_finish(&u->v8);
 }
@@ -76,6 +77,21 @@ void units_meet(struct units *u, int fd, const char *path, const struct wire_mod
 		nim_find_types(&image, bias, &u->arena, &u->nim);
 	}
 	file_unmap(bytes);
+}
+
+bool units_find_python(int fd, const char *path, const struct wire_module *module,
+		struct wire_layout *out) {
+	struct elf_image image;
+	bool may_be = module->path[0] == '\0' || !strstr(path, ".so") || // a program
+			starts_with(slice_of_text(path_base_name(path)), "libpython");
+	if (!may_be || fd < 0) {
+		return false;
+	}
+	struct slice bytes = file_map(fd);
+	bool ok = elf_image_init(&image, bytes) &&
+			python_find(&image, image.type == ET_EXEC ? 0 : module->bias, out);
+	file_unmap(bytes);
+	return ok;
 }
 
 static void prove(struct units *u, uint64_t now_ns) {
@@ -211,19 +227,50 @@ static void read_v8(struct units *u, const struct wire_unit *unit, struct unit_n
 // ---- names
 
 /** What the target says of a function of Python's, checked and copied. */
-static void read_python(struct units *u, const struct wire_unit *unit, struct unit_name *name) {
-	name->is_read = true;
-	if (unit->layout >= u->segment->n_layouts || unit->excerpt_bytes > WIRE_EXCERPT_MAX ||
+static bool decode_python(const struct segment *s, const struct wire_unit *unit,
+		struct python_code *out, struct arena *arena) {
+	if (unit->layout >= s->n_layouts || unit->excerpt_bytes > WIRE_EXCERPT_MAX ||
 			unit->excerpt_at > WIRE_EXCERPTS_BYTES - unit->excerpt_bytes) {
-		return;
+		return false;
 	}
-	const void *excerpt = arena_copy(&u->arena, u->segment->excerpts + unit->excerpt_at,
-			unit->excerpt_bytes, 1);
+	const void *excerpt = arena_copy(arena, s->excerpts + unit->excerpt_at, unit->excerpt_bytes, 1);
+	return python_decode(slice_of(excerpt, unit->excerpt_bytes), &s->layouts[unit->layout], out,
+			arena);
+}
+
+static void read_python(struct units *u, const struct wire_unit *unit, struct unit_name *name) {
 	struct python_code code;
-	if (python_decode(slice_of(excerpt, unit->excerpt_bytes), &u->segment->layouts[unit->layout],
-				&code, &u->arena)) {
+	name->is_read = true;
+	if (decode_python(u->segment, unit, &code, &u->arena)) {
 		name->python = code;
 	}
+}
+
+static bool is_same_code(const struct python_code *a, const struct python_code *b) {
+	return slice_equal(a->name, b->name) && slice_equal(a->file, b->file) &&
+			slice_equal(a->line_table, b->line_table) && a->first_line == b->first_line;
+}
+
+uint32_t units_share(struct units *u, const struct segment *s, uint32_t id) {
+	SCOPED(arena) scratch = {0};
+	struct wire_unit unit;
+	struct python_code code;
+	if (!segment_unit(s, id, &unit) || unit.kind != MODULE_PYTHON ||
+			!decode_python(s, &unit, &code, &scratch)) {
+		return 0;
+	}
+	const uint32_t hash = (uint32_t)slice_hash(slice_hash(SLICE_HASH, code.name), code.line_table);
+	const uint32_t next = (uint32_t)u->names.n;
+	const uint32_t at = next + 1 < WIRE_N_UNITS
+			? INDEX_FIND_OR_ADD(&u->by_code, hash, i,
+					  is_same_code(&u->names.items[i].python, &code), next)
+			: INDEX_FIND(&u->by_code, hash, i, is_same_code(&u->names.items[i].python, &code));
+	if (at == next) {
+		struct unit_name *name = vec_push(&u->names);
+		name->is_read = true;
+		(void)decode_python(s, &unit, &name->python, &u->arena);
+	}
+	return at == INDEX_NONE ? 0 : at + 1;
 }
 
 /** False: it may be read another time. */
@@ -315,10 +362,12 @@ static bool take_location(struct units *u, struct tries *t, uint32_t id, struct 
 }
 
 void units_step(struct units *u, struct tries *t, struct namer *names, uint64_t now_ns) {
-	prove(u, now_ns);
-	answer(u);
 	bool is_judged = u->n_met >= V8_TO_PROVE;
-	read_units(u);
+	if (!u->is_of_tree) {
+		prove(u, now_ns);
+		answer(u);
+		read_units(u);
+	}
 	if (!is_judged && u->n_met >= V8_TO_PROVE && u->n_proofs < V8_PROOFS_LEAST) {
 		withdraw(u, t);
 	}

@@ -98,7 +98,7 @@ bool segment_init(struct segment *s, const struct segment_params *params, struct
 			.module_capacity = params->module_capacity ?: WIRE_MODULE_MAX + 1,
 			.page_bytes = params->page_bytes ?: (uint32_t)sysconf(_SC_PAGESIZE),
 			.start_ns = params->start_ns,
-			.has_runtimes = !params->common,
+			.has_runtimes = true,
 			FIELDS_OF(params, process, first_owner),
 	};
 	check(s->page_bytes >= WIRE_PAGE_LEAST && s->page_bytes <= WIRE_PAGE_MOST);

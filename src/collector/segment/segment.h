@@ -150,8 +150,10 @@ struct tries {
 
 	// Of a segment of a tree: nodes and modules are those of `whole`, in which it has no others
 	struct tries *whole;
-	uint32_t command; // that the nodes to come are of
-	uint32_t *shared; // by module id: that in `whole`; 0: not met
+	uint32_t command;                                  // that the nodes to come are of
+	uint32_t *shared;                                  // by module id: that in `whole`; 0: not met
+	uint32_t (*share_unit)(void *user, uint32_t unit); // the same of units
+	void *user;
 
 	// Of `whole`
 	struct index by_child, by_module;
@@ -173,7 +175,8 @@ void tries_pass_by(struct tries *t, uint64_t at, uint64_t bytes);
  * a process has its modules. Those must be polled, and the announcement call tries_share, before
  * a node that names them is asked for. `whole` is of the first segment, and not asked itself.
  */
-void tries_join(struct tries *t, struct tries *whole);
+void tries_join(struct tries *t, struct tries *whole,
+		uint32_t (*share_unit)(void *user, uint32_t unit), void *user);
 
 /**
  * The id in t->whole of a module that is met: that of an equal one, or a new one, of which it has a

@@ -85,6 +85,12 @@ static uint64_t where_in_whole(struct tries *t, uint64_t where) {
 		return where & (WIRE_PC_MASK | WIRE_EXACT_PC);
 	}
 	const struct wire_module *own = t->modules[id], *there = t->whole->modules[t->shared[id]];
+	if (own && own->kind == MODULE_PYTHON) {
+		const uint32_t unit = wire_where_unit(where);
+		return wire_where_of_unit(t->shared[id], unit ? t->share_unit(t->user, unit) : 0,
+					   wire_where_position(where)) |
+				(where & WIRE_EXACT_PC);
+	}
 	uint64_t moved = own && there ? there->bias - own->bias : 0;
 	return (uint64_t)t->shared[id] << WIRE_MODULE_SHIFT | (where & WIRE_EXACT_PC) |
 			((wire_where_pc(where) + moved) & WIRE_PC_MASK);
@@ -207,7 +213,10 @@ const struct wire_module *tries_module(const struct tries *t, uint32_t id) {
 
 // ---- several segments
 
-void tries_join(struct tries *t, struct tries *whole) {
+void tries_join(struct tries *t, struct tries *whole,
+		uint32_t (*share_unit)(void *user, uint32_t unit), void *user) {
+	t->share_unit = share_unit;
+	t->user = user;
 	t->shared = memory_new(t->segment->module_capacity, sizeof *t->shared);
 	t->whole = whole;
 	whole->module_capacity = WIRE_MODULE_MAX + 1;

@@ -31,7 +31,7 @@ struct cells *cells_create(struct segment_params *params, struct err *err) {
 		return NULL;
 	}
 	(void)pthread_mutex_init(&c->lock, NULL);
-	params->options |= SEGMENT_TREE | SEGMENT_NO_MAPPINGS;
+	params->options |= SEGMENT_TREE;
 	params->n_slots = CELL_SLOTS;
 	params->node_capacity = CELL_NODES;
 	params->module_capacity = CELL_MODULES;

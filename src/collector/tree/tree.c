@@ -29,13 +29,22 @@ struct tree_process {
 	bool has_executed;     // so what it was a copy of is gone
 	bool is_unrecorded;    // what it executed last has not got the recorder
 	struct member *member; // NULL: it has ended, or was never there
+	VEC(uint32_t) units;   // functions of Python's, by its numbers: those of all; 0: not known
+};
+
+/** A module that is Python's interpreter, where it was first met. */
+struct tree_python {
+	uint32_t module; // of all
+	uint64_t bias;
+	struct wire_layout layout;
 };
 
 struct tree {
-	VEC(struct tree_process) processes;     // row 0 is none
-	VEC(struct rec_command) commands;       // row 0 is none
-	VEC(uint32_t) process_of;               // by thread
-	VEC(uint32_t) unused;                   // regions
+	VEC(struct tree_process) processes; // row 0 is none
+	VEC(struct rec_command) commands;   // row 0 is none
+	VEC(uint32_t) process_of;           // by thread
+	VEC(uint32_t) unused;               // regions
+	VEC(struct tree_python) pythons;
 	struct map forked_bytes, forked_blocks; // 1 + what was live, by process << 32 | fork
 	struct trace_event batch[FEED_BATCH];
 	uint64_t lost_events; // of processes that have ended
@@ -203,6 +212,93 @@ void run_tree_thread(const struct member *m, uint32_t thread) {
 	t->process_of.items[thread] = m->process;
 }
 
+// ---- functions of Python's
+
+static uint32_t unit_of(struct run *run, uint32_t process, uint32_t id) {
+	struct tree_process *p = process_at(run->tree, process);
+	if (id < p->units.n && p->units.items[id] > 0) {
+		return p->units.items[id];
+	}
+	uint32_t unit = p->member ? units_share(&run->units, p->member->segment, id) : 0;
+	if (unit == 0 && p->fork) { // it has been its parent's already
+		unit = unit_of(run, p->row.parent, id);
+	}
+	if (unit > 0) {
+		(void)EVERY(p->units.n <= id, vec_push(&p->units));
+		p->units.items[id] = unit;
+	}
+	return unit;
+}
+
+static uint32_t share_unit(void *user, uint32_t id) {
+	const struct member *m = user;
+	return id < WIRE_N_UNITS ? unit_of(m->run, m->process, id) : 0;
+}
+
+static void note_python(struct run *run, uint32_t there, const struct wire_module *module) {
+	struct tree_python found = {there, module->bias, {0}};
+	const struct module_file *file = &run->modules.files.items[there];
+	if (units_find_python(file->fd, file->path, module, &found.layout)) {
+		(void)vec_add(&run->tree->pythons, found);
+	}
+}
+
+/** Its layout is that of another process, elsewhere in memory; a copy has that of its parent. */
+static void expect_python(struct member *m, uint32_t there, const struct wire_module *module) {
+	struct segment *s = m->segment;
+	const struct tree_python *known = FIND_IN(p, m->run->tree->pythons, p->module == there);
+	while (s->n_layouts < WIRE_N_LAYOUTS && atomic_load(&s->layouts[s->n_layouts].is_in_force)) {
+		s->n_layouts++;
+	}
+	if (!known || FIND(l, s->layouts, s->n_layouts, l->image == module->image)) {
+		return;
+	}
+	struct wire_layout *l = m->python = m->python ?: memory_new(1, sizeof *l);
+	const uint64_t moved = module->bias - known->bias;
+	*l = known->layout;
+	l->image = module->image;
+	l->state += moved;
+	l->code_type += moved;
+	for (uint32_t i = 0; i < l->n_ranges && i < WIRE_N_RANGES; i++) {
+		l->ranges[i].start += moved;
+		l->ranges[i].end += moved;
+	}
+	m->prove_ns = 0;
+}
+
+static void prove_python(struct member *m) {
+	enum { GAP_NS = 2000000 };
+	if (!m->python || m->run->now_ns < m->prove_ns) {
+		return;
+	}
+	const char *why = python_prove(m->python,
+			&(struct program_memory){modules_read, &(struct modules){.pid = m->pid}});
+	m->prove_ns = m->run->now_ns + GAP_NS;
+	if (!why || why == python_not_begun) {
+		segment_add_layout(m->segment, m->python);
+		free(m->python);
+		m->python = NULL;
+	}
+}
+
+/** Before its excerpts go with it; the program waits for some of this. */
+static void look_at_python(struct member *m) {
+	struct segment_header *h = m->segment->header;
+	const uint32_t awaited = atomic_load(&h->module_awaited);
+	prove_python(m);
+	if (awaited != 0 && awaited <= m->tries.n_modules) {
+		atomic_store(&h->module_awaited, 0);
+		futex_wake(&h->module_awaited, INT32_MAX);
+	}
+	const uint32_t n = m->segment->has_runtimes ? atomic_load(&h->n_units) : 0;
+	for (; m->n_units < n && m->n_units + 1 < WIRE_N_UNITS; m->n_units++) {
+		(void)unit_of(m->run, m->process, m->n_units + 1);
+	}
+	if (n > 0 && atomic_exchange(&h->n_units_read, n) != n) {
+		futex_wake(&h->n_units_read, INT32_MAX);
+	}
+}
+
 // ---- joining
 
 static void meet_module(void *user, uint32_t id, const struct wire_module *module) {
@@ -215,7 +311,9 @@ static void meet_module(void *user, uint32_t id, const struct wire_module *modul
 		modules->exe = m->process == 1 ? program : NULL;
 		modules_add(modules, there, tries_module(&m->run->tries, there));
 		modules->exe = program;
+		note_python(m->run, there, module);
 	}
+	expect_python(m, there, module);
 }
 
 static void drop_member(struct member *m) {
@@ -223,6 +321,7 @@ static void drop_member(struct member *m) {
 	tries_finish(&m->tries);
 	map_finish(&m->regions);
 	vec_finish(&m->programs);
+	free(m->python);
 	if (m != &run->first) {
 		cells_give_back(run->cells, m->cell);
 		free(m);
@@ -235,7 +334,7 @@ static void add_member(struct member *m) {
 	struct tree *t = run->tree;
 	m->process = m->segment->process;
 	tries_init(&m->tries, m->segment);
-	tries_join(&m->tries, &run->tries);
+	tries_join(&m->tries, &run->tries, share_unit, m);
 	(void)vec_add(&run->members, m);
 	m->cell->member = m;
 	(void)EVERY(t->processes.n <= m->process, vec_push(&t->processes));
@@ -268,6 +367,7 @@ void run_tree_find(void *user) {
 	}
 	EACH(m, run->members) {
 		tries_poll_modules(&(*m)->tries, meet_module, *m);
+		look_at_python(*m);
 		(*m)->segment->is_lived_in = run->first.has_ended && !(*m)->has_ended;
 	}
 }
@@ -292,6 +392,7 @@ static void end_member(struct member *m) {
 	struct tree_process *p = process_at(run->tree, m->process);
 	const struct segment_header *h = m->segment->header;
 	note_exec(m);
+	look_at_python(m);
 	inherit(run->tree, p);
 	end_blocks(m, !p->is_unrecorded);
 	p->row.end_ns = p->row.end_ns ?: run->now_ns;
@@ -375,6 +476,7 @@ void run_tree_put(struct run *run, struct recording *r) {
 void run_tree_create(struct run *run) {
 	struct tree *t = run->tree = memory_new(1, sizeof *t);
 	struct member *m = &run->first;
+	run->units.is_of_tree = true;
 	m->cell = cells_begin(run->cells, m->segment, m->pid);
 	(void)vec_push(&t->commands);
 	add_member(m);
@@ -390,7 +492,10 @@ void run_tree_destroy(struct run *run) {
 	EACH(at, run->members) {
 		drop_member(*at);
 	}
-	CALL_FOR(vec_finish, t, processes, commands, process_of, unused);
+	EACH(p, t->processes) {
+		vec_finish(&p->units);
+	}
+	CALL_FOR(vec_finish, t, processes, commands, process_of, unused, pythons);
 	CALL_FOR(map_finish, t, forked_bytes, forked_blocks);
 	free(t);
 	run->tree = NULL;

@@ -315,9 +315,8 @@ static bool map_program(int fd, struct segment_header *h, int common_fd) {
 	};
 	if (is_cell) {
 		header->program_pid = (uint32_t)syscall_0(__NR_getpid);
-	} else {
-		map_runtimes(fd, h, allowance / 4);
 	}
+	map_runtimes(fd, h, allowance / 4);
 	say_what_is_mapped(header);
 	atomic_store(&header->exec_ns, 0); // what the program became has been seen
 	return true;
@@ -400,8 +399,38 @@ static void copy_known(struct segment_header *to, struct wire_node *nodes) {
 	atomic_store(&to->n_modules, n_modules - 1);
 	atomic_store(&to->n_images, atomic_load(&from->n_images));
 	atomic_store(&to->hash_bytes, atomic_load(&from->hash_bytes));
+	// The parent's units keep their numbers, and stay where they are: ours come behind them
+	atomic_store(&to->n_units, atomic_load(&from->n_units));
+	atomic_store(&to->n_units_read, atomic_load(&from->n_units));
+	atomic_store(&to->runtime_generation, atomic_load(&from->runtime_generation));
 	sys_copy(to->own, from->own, sizeof to->own);
 	to->program_pid = (uint32_t)syscall_0(__NR_getpid);
+}
+
+/** What map_runtimes has mapped, of another segment. */
+struct runtime_tables {
+	struct wire_layout *layouts;
+	void *units;
+	uint64_t units_bytes;
+};
+
+static struct runtime_tables map_own_runtimes(int fd) {
+	const struct wire_table *tables = segment.header->tables, *last = &tables[TABLE_EXCERPTS];
+	const uint64_t at = tables[TABLE_UNITS].at;
+	return (struct runtime_tables){
+			map_piece(fd, tables[TABLE_LAYOUTS].at, tables[TABLE_LAYOUTS].bytes,
+					PROT_READ | PROT_WRITE),
+			map_piece(fd, at, last->at + last->bytes - at, PROT_NONE),
+			last->at + last->bytes - at,
+	};
+}
+
+static bool move_runtimes(const struct runtime_tables *own) {
+	const uint64_t bytes = segment.header->tables[TABLE_LAYOUTS].bytes;
+	void *layouts = (void *)(uintptr_t)segment.layouts;
+	return move_over(own->layouts, layouts, bytes) && sys_mprotect(layouts, bytes, PROT_READ) &&
+			move_over(own->units, segment.units, own->units_bytes) &&
+			(segment.n_units_open == 0 || segment_open_units(true));
 }
 
 bool segment_join(uint32_t fork) {
@@ -418,20 +447,31 @@ bool segment_join(uint32_t fork) {
 	struct wire_node *nodes = map_piece(fd, h->tables[TABLE_NODES].at, nodes_bytes(segment.n_nodes),
 			PROT_READ | PROT_WRITE);
 	void *slots = map_piece(fd, h->tables[TABLE_SLOTS].at, slots_bytes, PROT_NONE);
+	struct runtime_tables runtimes = {0};
+	if (segment.layouts != NULL) {
+		runtimes = map_own_runtimes(fd);
+	}
 	(void)syscall_1(__NR_close, fd);
 	bool ok = base != NULL && nodes != NULL && slots != NULL &&
+			(segment.layouts == NULL || (runtimes.layouts != NULL && runtimes.units != NULL)) &&
 			sys_equal(base->tables, h->tables, sizeof h->tables);
 	if (ok) {
+		if (segment.n_units_open > 0) { // before the modules that tell the collector of a runtime
+			sys_copy(runtimes.layouts, segment.layouts, h->tables[TABLE_LAYOUTS].bytes);
+		}
 		copy_known(base, nodes);
 		atomic_store(&n_open_slots, 0);
 		ok = move_over(slots, segment.slots, slots_bytes) &&
 				move_over(nodes, segment.nodes, nodes_bytes(segment.n_nodes)) &&
-				move_over(base, h, base_bytes);
+				move_over(base, h, base_bytes) &&
+				(segment.layouts == NULL || move_runtimes(&runtimes));
 	}
 	if (!ok) {
 		sys_munmap(base, base_bytes);
 		sys_munmap(nodes, nodes_bytes(segment.n_nodes));
 		sys_munmap(slots, slots_bytes);
+		sys_munmap(runtimes.layouts, h->tables[TABLE_LAYOUTS].bytes);
+		sys_munmap(runtimes.units, runtimes.units_bytes);
 	}
 	return ok;
 }

@@ -64,7 +64,7 @@ void runtime_say_flag(struct finder *f) {
 	const char *language;
 	bool is_told = has_script_names(f) ||
 			!runtime_naming_flag(f->r->strings.items[f->r->meta.exe], &language, flag);
-	if (f->r->processes.n > 0) {
+	if (!is_told && f->r->processes.n > 0 && strcmp(language, "Python") != 0) {
 		(void)format_text(flag, sizeof flag, "record it without --children");
 	}
 	EACH(out, f->found) {

@@ -200,7 +200,7 @@ enum mapping_how mapping_enter(const struct thread_words *self, struct hook *h,
 	if (!hook_enter_as(self, h, caller, wants_stack, &is_inside)) {
 		return MAPPING_PASSES;
 	}
-	if (unlikely((segment.options & SEGMENT_NO_MAPPINGS) != 0)) {
+	if (unlikely((segment.options & (SEGMENT_NO_MAPPINGS | SEGMENT_TREE)) != 0)) {
 		hook_leave(h);
 		return MAPPING_PASSES;
 	}
