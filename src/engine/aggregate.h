@@ -40,6 +40,7 @@ struct aggregate_limits {
 
 struct aggregate_limits aggregate_default_limits(void);
 
+/** NULL: the default limits. */
 struct aggregate *aggregate_create(const struct aggregate_limits *limits);
 void aggregate_destroy(struct aggregate *a);
 

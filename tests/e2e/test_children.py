@@ -333,6 +333,40 @@ def test_pools_of_python(tools, tmp_path, way):
         assert all(p["inherited_bytes"] > 100000 for p in workers)
 
 
+WRITES = """
+import os, sys, time
+part, n = int(sys.argv[1]) << 20, 2
+kept = bytearray(64 << 20)  # written to: it is in memory
+kept[::4096] = b"x" * len(kept[::4096])
+for i in range(n):
+    if os.fork() == 0:
+        own = bytearray(40 << 20)  # its own, which is no copy
+        own[::4096] = b"x" * len(own[::4096])
+        time.sleep(2.2)
+        kept[:part:4096] = b"y" * len(kept[:part:4096])
+        time.sleep(2.8)
+        os._exit(0)
+for i in range(n):
+    os.wait()
+"""
+
+
+@pytest.mark.parametrize("megabytes", [0, 32])
+def test_what_copies_no_longer_share(tools, tmp_path, megabytes):
+    script = tmp_path / "writes.py"
+    script.write_text(WRITES)
+    known = record(tools, os.path.realpath(sys.executable), "-S", "-E", script, str(megabytes)).json()
+    dirtied = [p["dirtied_bytes"] for p in known["processes"] if p["parent"] is not None]
+    found = [f for f in known["findings"] if f["id"] == "copied-after-fork"]
+    assert len(dirtied) == 2
+    if megabytes == 0:
+        assert all(n is None or n < 2 << 20 for n in dirtied) and not found, (dirtied, found)
+        return
+    assert all(32 << 20 <= n < 34 << 20 for n in dirtied), dirtied
+    assert found[0]["numbers"] == {"bytes": sum(dirtied), "processes": 2, "largest_bytes": max(dirtied)}
+    assert found[0]["text"].startswith("of the memory that 2 copies (fork) of python3"), found
+
+
 AFTER_THE_FORK = """
 import os, sys
 def keep(n):

@@ -48,12 +48,15 @@ struct member {
 	uint32_t process;   // row
 	uint32_t image_row; // of that image
 	VEC(struct program) programs;
-	struct map regions;         // of its addresses: theirs
-	struct wire_layout *python; // NULL: it has none, or has it in force
-	uint64_t prove_ns;          // when to try that again
-	uint32_t n_units;           // looked at
-	uint64_t last, last_to;     // the region asked for last; last_to 0: there is none
-	bool is_seen;               // has_ended, and the order has taken what was there then
+	struct map regions;                   // of its addresses: theirs
+	struct wire_layout *python;           // NULL: it has none, or has it in force
+	uint64_t prove_ns;                    // when to try that again
+	uint32_t n_units;                     // looked at
+	uint64_t last, last_to;               // the region asked for last; last_to 0: there is none
+	bool is_seen;                         // has_ended, and the order has taken what was there then
+	uint64_t look_ns;                     // of a copy: when to look at its pages again; 0: not yet
+	uint64_t shared_bytes, private_bytes; // at the first look
+	uint32_t parent_image;                // likewise
 };
 
 /** A thread whose name is still looked at. */

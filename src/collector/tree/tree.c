@@ -212,6 +212,46 @@ void run_tree_thread(const struct member *m, uint32_t thread) {
 	t->process_of.items[thread] = m->process;
 }
 
+// ---- what is no longer shared
+
+/** Pages that it shared at first and has for itself now: no more than either change. */
+static void look_at_copy(struct member *m, struct tree_process *p) {
+	enum { INHERITED_LEAST = 8000000 };
+	const uint64_t second_ns = 1000000000, age_ns = m->run->now_ns - p->row.start_ns;
+	const struct member *parent = process_at(m->run->tree, p->row.parent)->member;
+	char text[4096] = "";
+	inherit(m->run->tree, p);
+	if (p->row.inherited_bytes < INHERITED_LEAST || !parent || parent->has_ended ||
+			(m->look_ns > 0 && parent->image != m->parent_image) ||
+			process_read(m->pid, "smaps_rollup", text, sizeof text) <= 0) {
+		return;
+	}
+	const uint64_t shared = process_status_number(text, "Shared_Dirty", 10) * 1024;
+	const uint64_t private = process_status_number(text, "Private_Dirty", 10) * 1024;
+	if (m->look_ns == 0) {
+		m->shared_bytes = shared;
+		m->private_bytes = private;
+		m->parent_image = parent->image;
+	} else if (shared<m->shared_bytes &&private> m->private_bytes) {
+		const uint64_t gone = m->shared_bytes - shared, come = private - m->private_bytes;
+		RAISE_TO(p->row.dirtied_bytes, gone < come ? gone : come);
+	}
+	m->look_ns = m->run->now_ns +
+			(age_ns < second_ns                       ? second_ns
+							: age_ns > 10 * second_ns ? 10 * second_ns
+													  : age_ns);
+}
+
+static void look_at_copies(struct run *run) {
+	EACH(at, run->members) {
+		struct member *m = *at;
+		struct tree_process *p = process_at(run->tree, m->process);
+		if (p->fork && !m->has_ended && run->now_ns >= m->look_ns) {
+			look_at_copy(m, p);
+		}
+	}
+}
+
 // ---- functions of Python's
 
 static uint32_t unit_of(struct run *run, uint32_t process, uint32_t id) {
@@ -418,6 +458,7 @@ void run_tree_see_ends(struct run *run) {
 			end_member(m);
 		}
 	}
+	look_at_copies(run);
 }
 
 void run_tree_end(struct run *run) {

@@ -214,6 +214,7 @@ void processes_put_json(struct json *j, const struct recording *r) {
 		json_number(j, "never_freed_blocks", p->live_blocks);
 		JSON_FIELDS(j, p, inherited_bytes, inherited_blocks);
 		json_number(j, "inherited_freed_blocks", p->inherited_freed);
+		json_number_if(j, "dirtied_bytes", p->dirtied_bytes > 0, p->dirtied_bytes);
 	}
 }
 

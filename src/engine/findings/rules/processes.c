@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Says which commands and processes of a tree held its peak. */
+/* Says which processes of a tree held its peak, and what its copies no longer share. */
 #include "engine/breakdown.h"
 #include "engine/findings/parts.h"
 
@@ -51,4 +51,35 @@ void find_processes_at_peak(struct finder *f) {
 	finder_put(f, "processes", n_all);
 	f->draft.lens = (const char *)lens_text(&l, f->r, f->arena).data;
 	finder_say(f, FINDING_EXPLAINS, millionths(most->costs.bytes, peak));
+}
+
+void find_copied(struct finder *f) {
+	enum { LEAST = 16000000 };
+	const struct recording *r = f->r;
+	uint64_t *sums = FINDER_NEW(f, uint64_t, r->commands.n);
+	EACH(p, r->processes) {
+		sums[p->command] += p->dirtied_bytes;
+	}
+	const uint64_t *most = MOST_OF(sum, sums, r->commands.n, *sum);
+	if (!most || *most < LEAST || *most < r->summary.peak_bytes / 10) {
+		return;
+	}
+	const uint32_t command = (uint32_t)(most - sums);
+	const struct rec_process *largest = MOST(p, r->processes,
+			p->command == command ? p->dirtied_bytes : 0);
+	const uint64_t n = SUM(i, r->processes.n,
+			r->processes.items[i].command == command && r->processes.items[i].dirtied_bytes > 0);
+	SAY(f, "of the memory that %s of %.*s shared with %s at first, %s is no longer shared",
+			n == 1 ? "a copy (fork)" : FORMAT(64, "%s copies (fork)", HUMAN_COUNT(n)),
+			SLICE_ARG(r->strings.items[r->commands.items[command].name]),
+			n == 1 ? "its parent" : "their parents", HUMAN_BYTES(*most));
+	if (n > 1) {
+		SAY(f, ", at most %s in one (pid %" PRIu32 ")", HUMAN_BYTES(largest->dirtied_bytes),
+				largest->pid);
+	}
+	SAY(f, "; a page is copied when either writes to it");
+	finder_put(f, "bytes", *most);
+	finder_put(f, "processes", n);
+	finder_put(f, "largest_bytes", largest->dirtied_bytes);
+	finder_say(f, FINDING_EXPLAINS, millionths(*most, r->summary.peak_bytes));
 }
