@@ -198,7 +198,7 @@ static void prints_json_with_the_named_fields(void **state) {
 	struct report_options o = {0};
 	assert_true(report_json(&out, &r, names, &o, NULL));
 	static const char *const parts[] = {
-			"{\"version\":1,\"schema\":10,\"program\":{\"command\":[\"--fast\"]",
+			"{\"version\":1,\"schema\":11,\"program\":{\"command\":[\"--fast\"]",
 			"\"exit_status\":0", "\"summary\":{\"duration_ns\":1000000000,\"allocations\":1553,",
 			"\"never_freed_blocks\":1001,\"never_freed_bytes\":101100,", "\"findings\":[{\"id\":\"",
 			"\"sites\":{\"peak\":[{\"bytes\":16000000,\"blocks\":1,\"allocations\":2,\"temporary\":0,"
