@@ -92,6 +92,21 @@ static void make_recording(struct recording *r) {
 	r->meta.duration_ns = 10;
 }
 
+/** Two processes of a command each made its stacks by turns. */
+static void make_tree(struct recording *r) {
+	struct arena *a = &r->arena;
+	r->processes.items = arena_new(a, struct rec_process, 3);
+	r->commands.items = arena_new(a, struct rec_command, 3);
+	r->processes.n = r->commands.n = 3;
+	for (uint32_t i = 1; i < 3; i++) {
+		r->processes.items[i] = (struct rec_process){.pid = 4711, .command = i};
+		r->commands.items[i] = (struct rec_command){.name = i, .exe = 30 + i, .n_processes = 1};
+	}
+	for (uint32_t i = 0; i < r->stacks.n; i++) {
+		r->stacks.items[i].command = 1 + i % 2;
+	}
+}
+
 /** The frames of a stack, innermost first, as text: slow and obvious. */
 static void stack_by_walk(const struct recording *r, const struct names *n, uint32_t node,
 		struct buffer *out) {
@@ -255,6 +270,7 @@ static void redacted_blob_names_no_folder(void **state) {
 	(void)state;
 	struct recording r = {0};
 	make_recording(&r);
+	make_tree(&r);
 	struct names *n = names_create(&r, NULL);
 	struct buffer blob = {0};
 	struct blob_options options = {.is_redacted = true};

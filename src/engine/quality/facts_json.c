@@ -185,14 +185,14 @@ static void put_children(const struct facts *f) {
 	}
 }
 
-static void put_commands(struct json *j, const struct recording *r) {
-	JSON_LIST(j, "commands");
-	for (uint32_t i = 1; i < r->commands.n; i++) {
-		const struct rec_command *c = &r->commands.items[i];
-		JSON_OBJECT(j, NULL);
-		json_string(j, "name", r->strings.items[c->name]);
-		json_string(j, "executable", r->strings.items[c->exe]);
-		json_number(j, "processes", c->n_processes);
+static void put_commands(const struct facts *f) {
+	JSON_LIST(f->j, "commands");
+	for (uint32_t i = 1; i < f->r->commands.n; i++) {
+		const struct rec_command *c = &f->r->commands.items[i];
+		JSON_OBJECT(f->j, NULL);
+		json_string(f->j, "name", f->r->strings.items[c->name]);
+		json_string(f->j, "executable", shown_path(f, c->exe));
+		json_number(f->j, "processes", c->n_processes);
 	}
 }
 
@@ -231,6 +231,6 @@ void facts_put_last(const struct facts *f) {
 	put_children(f);
 	if (f->r->processes.n > 0) {
 		processes_put_json(f->j, f->r);
-		put_commands(f->j, f->r);
+		put_commands(f);
 	}
 }
