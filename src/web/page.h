@@ -14,7 +14,7 @@
 #define BLOB_MAGIC "heappage"
 
 enum {
-	BLOB_VERSION = 5,
+	BLOB_VERSION = 6,
 	BLOB_HEAD_BYTES = 12, // magic, version (u32)
 	BLOB_PART_BYTES = 16, // before each part: its size unpacked and packed (u64 each)
 };

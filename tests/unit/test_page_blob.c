@@ -213,7 +213,7 @@ static uint64_t sum_of_stacks(struct slice body, unsigned column, uint64_t *n) {
 	return sum;
 }
 
-enum { COLUMN_ALLOCATIONS = 6, COLUMN_PEAK_BYTES = 12 };
+enum { COLUMN_ALLOCATIONS = 6, COLUMN_PEAK_BYTES = 12, COLUMN_COMMAND = 34 };
 
 /** However much is merged, no sum changes. */
 static void blob_keeps_every_sum(void **state) {
@@ -239,6 +239,26 @@ static void blob_keeps_every_sum(void **state) {
 		buffer_finish(&blob);
 	}
 	assert_int_equal(before, 1);
+	names_destroy(n);
+	recording_finish(&r);
+}
+
+/** However much is merged, no stack stands for two commands. */
+static void commands_stay_apart(void **state) {
+	(void)state;
+	struct recording r = {0};
+	make_recording(&r);
+	make_tree(&r);
+	struct names *n = names_create(&r, NULL);
+	struct buffer blob = {0};
+	struct blob_options options = {.least_bytes = 2 * r.summary.peak_bytes};
+	blob_write(&blob, &r, n, &options);
+	struct buffer body = inflated(buffer_view(&blob));
+	uint64_t n_stacks;
+	assert_int_equal(sum_of_stacks(buffer_view(&body), COLUMN_COMMAND, &n_stacks), 1 + 2);
+	assert_int_equal(n_stacks, 2);
+	buffer_finish(&body);
+	buffer_finish(&blob);
 	names_destroy(n);
 	recording_finish(&r);
 }
@@ -300,6 +320,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(frames_hold_every_stack),
 			cmocka_unit_test(blob_keeps_every_sum),
+			cmocka_unit_test(commands_stay_apart),
 			cmocka_unit_test(blob_is_the_same_in_each_packing),
 			cmocka_unit_test(redacted_blob_names_no_folder),
 			cmocka_unit_test(base64_as_in_the_rfc),

@@ -71,7 +71,7 @@ def ask(build):
 
     Words of an address that are not the lens's are left out.
     """
-    words_of_lens = ("m", "t", "q", "focus", "hide", "fold", "threads", "group")
+    words_of_lens = ("m", "t", "q", "focus", "hide", "fold", "threads", "process", "group")
 
     def run(recording, lens=None):
         about = []

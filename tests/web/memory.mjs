@@ -17,7 +17,7 @@ const looks = [];
 await show('v=memory');
 const pills = page.getByRole('group', { name: 'Look' }).getByRole('button');
 const list = page.getByRole('combobox', { name: 'Look' }); // instead, where there are many
-const shown = await page.locator('#memory-title').innerText();
+const shown = await page.getByRole('heading', { name: /^RSS was/ }).innerText();
 const isList = (await list.count()) > 0;
 const n = isList ? await list.locator('option').count() : await pills.count();
 for (let i = 0; i < Math.max(n, 1); i++) {
@@ -30,20 +30,20 @@ for (let i = 0; i < Math.max(n, 1); i++) {
 	const parts = page.locator('table.waterfall tbody').getByRole('button');
 	for (let k = 0; k < (await parts.count()); k++) {
 		await parts.nth(k).click();
-		owners[await parts.nth(k).innerText()] = await cells(page.locator('section[aria-labelledby=owners-title] table'));
+		owners[await parts.nth(k).innerText()] = await cells(page.getByRole('region', { name: 'Who owns' }).locator('table'));
 	}
-	const strips = page.locator('section[aria-labelledby=arenas-title] table');
-	const untouched = page.locator('section[aria-labelledby=untouched-title] table');
+	const strips = page.getByRole('region', { name: "How full the heap's pages are" }).locator('table');
+	const untouched = page.getByRole('region', { name: 'Live blocks that are not in memory' }).locator('table');
 	looks.push({
-		title: await page.locator('#memory-title').innerText(),
+		title: await page.getByRole('heading', { name: /^RSS was/ }).innerText(),
 		parts: await cells(page.locator('table.waterfall')),
-		remarks: (await page.locator('section[aria-labelledby=memory-title] p.dim').allInnerTexts()).join(' '),
+		remarks: (await page.getByRole('region', { name: /^RSS was/ }).locator('p.dim').allInnerTexts()).join(' '),
 		owners,
 		arenas: (await strips.count()) ? await cells(strips) : [],
 		untouched: (await untouched.count()) ? await cells(untouched) : [],
 	});
 }
-const history = page.locator('section[aria-labelledby=memory-history]');
+const history = page.getByRole('region', { name: 'RSS over time' }).first();
 const picked = [];
 let hovered = '';
 const hasHistory = (await history.count()) > 0;
@@ -69,7 +69,7 @@ if (hasHistory) {
 	for (const x of [1, width - 1]) {
 		await plot.click({ position: { x, y: height - 2 } });
 		await settle(page);
-		picked.push(await page.locator('#memory-title').innerText());
+		picked.push(await page.getByRole('heading', { name: /^RSS was/ }).innerText());
 	}
 	hovered = await plot.innerText();
 }

@@ -127,6 +127,12 @@ JAVASCRIPT = "let a = []; for (let i = 0; i < 50000; i++) a.push({i, s: String(i
 
 PYTHON = "import ast, json; ast.parse(open(ast.__file__).read())"
 
+# Programs at the same time and one after the other, a compiler's driver, a pool of copies
+TREE = "{program} more & {program} & gcc -O1 -c {folder}/program.c -o {folder}/program.o; wait; " \
+    "/usr/bin/python3 -c '{pool}'; exit 3"
+POOL = "import json, multiprocessing; " \
+    "multiprocessing.Pool(2).map(json.dumps, [list(range(2000))] * 40)"
+
 INCLUDE = Path(__file__).resolve().parents[2] / "include"
 
 EIGHT = ["demo", "clang++", "node", "python3", "kde", "killed", "empty", "stripped"]
@@ -204,6 +210,8 @@ class Recordings:
             "classes": lambda: ["--leaks", self.build / "tests/victims/classes", "3"],
             "events": lambda: ["--events", self.build / "tests/victims/many_threads", "exchange", "500"],
             "forked": lambda: [self.compiled("forking", FORKING, "-g")],
+            "tree": lambda: ["--children", "sh", "-c", TREE.format(
+                program=self.compiled("program", PROGRAM, "-g"), folder=self.folder, pool=POOL)],
             "cc1plus": lambda: [self.cc1plus(), "-quiet", "-O2", self.source("real.cpp", CPP), "-o",
                                 self.folder / "real.s"],
         }

@@ -15,8 +15,10 @@ const tables = await page.evaluate(() => {
 		),
 		below: [...table.querySelectorAll('p')].map((p) => p.innerText).join(' '),
 	});
+	// "Never freed, by your functions", "Temporary allocations"
+	const metricOf = (title) => title.toLowerCase().replace(/,.*| allocations$/, '').replace(' ', '-');
 	const all = [...document.querySelectorAll('section.top')];
-	return Object.fromEntries(all.map((table) => [table.querySelector('h2').id.replace('top-', ''), read(table)]));
+	return Object.fromEntries(all.map((table) => [metricOf(table.querySelector('h2').innerText), read(table)]));
 });
 await page.evaluate(() => (location.hash = 'v=never-freed&m=never-freed'));
 const list = page.locator('table.growth tbody tr');

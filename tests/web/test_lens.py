@@ -57,6 +57,10 @@ def words_of(program, names, random_):
         words.append("fold=0")
     if random_.random() < 0.15:
         words.append("threads=" + program["program"]["command"][0].rsplit("/", 1)[-1])
+    if program.get("processes") and random_.random() < 0.6:
+        known = [word for p in program["processes"] for word in (str(p["pid"]), f"#{p['id']}", p["command"])]
+        chosen = random_.sample(known, random_.choice([1, 1, 2, 3])) + ["none"] * (random_.random() < 0.1)
+        words.append("process=" + ",".join(map(quote, chosen)))
     if random_.random() < 0.25:
         words.append("group=" + random_.choice(["package", "module", "file"]))
     return "&".join(words)
@@ -124,7 +128,7 @@ def ask_page(modules, lenses, *pages, script="engine.mjs"):
 
 
 @pytest.mark.timeout(7200)
-@pytest.mark.parametrize("name", EIGHT + ["threads"])
+@pytest.mark.parametrize("name", EIGHT + ["threads", "tree"])
 def test_page_and_program_agree(name, build, pages, modules, ask, is_long):
     recording, page = pages.recording(name), pages.page(name)
     random_ = random.Random(f"lenses {name}")

@@ -322,7 +322,7 @@ def told(page):
             *LINKAGE.findall(body)}
 
 
-@pytest.mark.parametrize("name", ["demo", "argued", "started", "forked", "attached", "marked", "python3", "cc1plus"])
+@pytest.mark.parametrize("name", ["demo", "argued", "started", "forked", "attached", "marked", "python3", "cc1plus", "tree"])
 def test_redacted_page_tells_nothing_of_where_it_was_made(pages, name):
     assert told(pages.page(name)), "nothing to leave out"
     assert told(pages.page(name, "--redact")) == set()

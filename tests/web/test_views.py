@@ -12,8 +12,8 @@ MORE_LOOKS = [("dark", 1440, 900), ("light", 1024, 700), ("light", 720, 450),  #
 def pytest_generate_tests(metafunc):
     """The demo in light and dark, other recordings once; with --long all in all sizes."""
     is_long = metafunc.config.getoption("--long")
-    once = [(LOOKS[0], "python3"), (LOOKS[2], "looks")]
-    chosen = [(name, look) for name in ("demo", "python3", "looks", "clang++") for look in LOOKS + MORE_LOOKS
+    once = [(LOOKS[0], "python3"), (LOOKS[2], "looks"), (LOOKS[1], "tree"), (LOOKS[2], "tree")]
+    chosen = [(name, look) for name in ("demo", "python3", "looks", "clang++", "tree") for look in LOOKS + MORE_LOOKS
               if is_long or (look in LOOKS and name == "demo") or (look, name) in once]
     metafunc.parametrize("name,look", chosen, ids=lambda v: v if isinstance(v, str) else f"{v[0]}-{v[1]}")
 

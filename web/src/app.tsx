@@ -6,7 +6,7 @@ import { Chips } from './ui/chips.tsx';
 import { Help } from './ui/help.tsx';
 import { PaletteDialog } from './ui/palette.tsx';
 import { Strip } from './ui/strip.tsx';
-import { useValue } from './ui/signals.ts';
+import { useRead, useValue } from './ui/signals.ts';
 import { Reading } from './ui/loading.tsx';
 import { Notices } from './ui/notices.tsx';
 import {
@@ -21,15 +21,15 @@ import {
 import { Empty } from './views/empty.tsx';
 
 export function App() {
-	const view = useValue(() => shownView.value);
-	const p = useValue(() => profile.value);
-	const said = useValue(() => announcement.value);
-	const hasDetails = useValue(() => isDetailsOpen.value && selected.value !== null);
-	const width = useValue(() => detailsWidth.value);
-	const canAnswer = useValue(() => isAnswerable.value);
+	const view = useValue(shownView);
+	const p = profile.value;
+	const said = useValue(announcement);
+	const hasDetails = useRead(() => isDetailsOpen.value && selected.value !== null);
+	const width = useValue(detailsWidth);
+	const canAnswer = useValue(isAnswerable);
 	const isEmpty = p.facts.summary.allocations === 0;
-	const hasStrip = useValue(() => shownView.value.hasStrip?.() && p.edges.n > 0);
-	const mayHaveDetails = useValue(() => shownView.value.hasDetails?.() ?? false);
+	const hasStrip = useRead(() => shownView.value.hasStrip?.() && p.edges.n > 0);
+	const mayHaveDetails = useRead(() => shownView.value.hasDetails?.() ?? false);
 	const isSplit = !isEmpty && canAnswer && hasDetails && mayHaveDetails;
 	return (
 		<>

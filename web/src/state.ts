@@ -113,7 +113,7 @@ let lastTexts = '';
 let lastKept: { profile: Profile; kept: Uint8Array | null } | null = null;
 const keptStacks = computed(() => {
 	const l = lens.value;
-	const text = JSON.stringify([l.texts, l.focus, l.threads]);
+	const text = JSON.stringify([l.texts, l.focus, l.threads, l.processes]);
 	if (text !== lastTexts || lastKept?.profile !== profile.value) {
 		lastTexts = text;
 		lastKept = { profile: profile.value, kept: stacksUnder(profile.value, l) };

@@ -58,6 +58,9 @@ void columns_stacks(struct columns *c, struct buffer *out) {
 	for (size_t k = 0; k < REC_LIFETIMES; k++) {
 		STACK_COLUMN(row->lifetimes.blocks[k])
 	}
+	if (c->r->processes.n) {
+		STACK_COLUMN(row->command)
+	}
 	buffer_finish(&column);
 }
 
@@ -235,6 +238,9 @@ void columns_threads(struct columns *c, struct buffer *out) {
 	COLUMN(out, c->r->threads, row->last_ns - row->first_ns)
 	COLUMNS(out, c->r->threads, allocations, allocated_bytes, frees, temporary, live_bytes,
 			peak_bytes, foreign_frees)
+	for (uint32_t i = 0; c->r->processes.n && i < c->r->threads.n; i++) {
+		buffer_varint(out, rec_thread_process(c->r, i));
+	}
 }
 
 /** How many, the length of each, then all of them without a gap. */

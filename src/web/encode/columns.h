@@ -17,10 +17,10 @@ struct page_site {
 	uint32_t word; // of the module; known once the words are written
 };
 
-/** What the page shows as one stack: all of a thread's that end in the same node. */
+/** What the page shows as one stack: all of a thread's and command's that end in the same node. */
 struct page_stack {
 	uint32_t node;
-	uint32_t thread;               // 0: not told apart
+	uint32_t thread, command;      // 0: not told apart
 	struct page_site site, keeper; // names_site, names_keeper
 	struct rec_stack sum;
 	struct rec_lifetimes lifetimes;

@@ -107,7 +107,7 @@ static void put_page(struct writer *w, const struct findings *findings) {
 	JSON_OBJECT(j, "page");
 	json_text(j, "heaptrack_version", HEAPTRACK_VERSION);
 	JSON_FIELDS(j, &r->meta, ended, source, time_unit);
-	JSON_FIELDS(j, &r->summary, peak_rss_time_ns);
+	JSON_FIELDS(j, &r->summary, peak_rss_time_ns, left_bytes, left_blocks);
 	JSON_FIELDS(j, findings, noise_bytes, noise_blocks);
 	json_number(j, "merged_stacks", w->c->stacks.n_merged);
 	json_number(j, "merged_below_bytes", w->c->options->least_bytes);

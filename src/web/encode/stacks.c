@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Chooses the stacks that the page shows. Stacks of one thread that end in the same node of the
- * frames are one. Those that are too small to matter, if a limit asks for it, end at the nearest
- * caller that stays: so each number stays in the sum of everything above it.
+ * Chooses the stacks that the page shows. Stacks of one thread and command that end in the same
+ * node of the frames are one. Those that are too small to matter, if a limit asks for it, end at
+ * the nearest caller that stays: so each number stays in the sum of everything above it.
  */
 #include "web/encode/columns.h"
 
@@ -64,12 +64,17 @@ static uint32_t end_of(const struct columns *c, const uint64_t *weights, uint32_
 /** A stack of a recording, and what it is in the page. */
 struct place {
 	uint32_t stack;
-	uint32_t node, thread;
+	uint32_t node, thread, command;
 	uint32_t metric; // of c->others; LENS_PEAK: of the recording itself
 };
 
 ORDER_OF(compare_places, struct place,
-		LOWEST(node) ?: LOWEST(thread) ?: LOWEST(metric) ?: LOWEST(stack));
+		LOWEST(node) ?: LOWEST(thread) ?: LOWEST(command) ?: LOWEST(metric) ?: LOWEST(stack));
+
+/** They are one stack of the page. */
+static bool is_same(const struct place *a, const struct place *b) {
+	return a->node == b->node && a->thread == b->thread && a->command == b->command;
+}
 
 /** What is not of blocks; adds up how many stacks there are. */
 static void find_others(struct columns *c, size_t *n) {
@@ -94,7 +99,8 @@ static struct place *find_places(struct columns *c, size_t *n) {
 		const struct recording *r = recording_of(c, m);
 		for (uint32_t i = 0; r && i < r->stacks.n; i++) {
 			const struct rec_stack *s = &r->stacks.items[i];
-			places[(*n)++] = (struct place){i, end_of(c, weights, s->node), s->thread, m};
+			const uint32_t end = end_of(c, weights, s->node);
+			places[(*n)++] = (struct place){i, end, s->thread, s->command, m};
 		}
 	}
 	qsort(places, *n, sizeof *places, compare_places);
@@ -128,8 +134,10 @@ void columns_find_stacks(struct columns *c) {
 	for (size_t i = 0; i < n; i++) {
 		const struct place *at = &places[i];
 		const struct rec_stack *s = &recording_of(c, at->metric)->stacks.items[at->stack];
-		if (i == 0 || at->node != places[i - 1].node || at->thread != places[i - 1].thread) {
-			p->items[p->n++] = (struct page_stack){.node = at->node, .thread = at->thread};
+		if (i == 0 || !is_same(at, at - 1)) {
+			p->items[p->n++] = (struct page_stack){.node = at->node,
+					.thread = at->thread,
+					.command = at->command};
 		}
 		struct page_stack *stack = &p->items[p->n - 1];
 		if (at->node != c->frames->node_of[s->node]) {

@@ -18,11 +18,11 @@ export interface Side {
 	answer: Answer;
 }
 
-/** Both sides under one lens: the base's has the same words. */
+/** Both sides under one lens: the base's has the same words, also of processes that it lacks. */
 export function sidesOf(before: Profile, now: Profile, lens: Lens): [Side, Side] {
 	const { lens: same } = parseLens(before, lensText(now, lens));
 	return [
-		{ profile: before, answer: ask(before, same) },
+		{ profile: before, answer: ask(before, { ...same, processes: lens.processes }) },
 		{ profile: now, answer: ask(now, lens) },
 	];
 }

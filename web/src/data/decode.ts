@@ -4,7 +4,7 @@ import type { Profile } from './profile.ts';
 import { readFirst, readRest } from './tables.ts';
 
 const MAGIC = 'heappage';
-const VERSION = 5;
+const VERSION = 6;
 const HEAD_BYTES = 12;
 const PART_BYTES = 16;
 const CHUNK = 1 << 20;

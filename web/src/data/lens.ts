@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { isMetric, type Metric } from './metrics.ts';
+import { isProcess } from './processes.ts';
+import { firstWhere } from './search.ts';
 import type { Edges, Profile } from './profile.ts';
 
 /**
@@ -33,6 +35,7 @@ export interface Lens {
 	focus: readonly string[];
 	hide: readonly string[];
 	threads: readonly string[];
+	processes: readonly string[]; // pids, #rows and names of commands
 }
 
 export const WHOLE: Lens = {
@@ -44,36 +47,23 @@ export const WHOLE: Lens = {
 	focus: [],
 	hide: [],
 	threads: [],
+	processes: [],
 };
+
+/** Whether it leaves out no stack. */
+export const keepsAll = ({ texts, focus, threads, processes }: Lens) =>
+	![texts, focus, threads, processes].some((rules) => rules.length);
 
 const NS = 1e9;
 
 /** The first edge at or after a moment; edges.n: behind the last. */
 export function edgeAtOrAfter(edges: Edges, ns: number): number {
-	let low = 0;
-	let high = edges.n;
-	while (low < high) {
-		const middle = (low + high) >> 1;
-		if (edges.timeNs[middle]! < ns) {
-			low = middle + 1;
-		} else {
-			high = middle;
-		}
-	}
-	return low;
+	return firstWhere(0, edges.n, (edge) => edges.timeNs[edge]! >= ns);
 }
 
 /** The last edge at or before a moment; START: there is none. */
 function edgeAtOrBefore(edges: Edges, ns: number): number {
-	const after = edgeAtOrAfter(edges, ns);
-	return after < edges.n && edges.timeNs[after] === ns ? lastOfEquals(edges, after) : after - 1;
-}
-
-function lastOfEquals(edges: Edges, edge: number): number {
-	while (edge + 1 < edges.n && edges.timeNs[edge + 1] === edges.timeNs[edge]) {
-		edge++;
-	}
-	return edge;
+	return firstWhere(0, edges.n, (edge) => edges.timeNs[edge]! > ns) - 1;
 }
 
 /** A range of two moments: snapped outwards, never empty. */
@@ -121,40 +111,28 @@ function seconds(ns: number, digits: number): string {
 	return (ns / NS).toFixed(digits);
 }
 
-function fromText(edges: Edges, edge: number): string {
-	if (edge < 0) {
-		return 'start';
-	}
-	const ns = edges.timeNs[edge]!;
-	const next = edge + 1 < edges.n ? edges.timeNs[edge + 1]! : Infinity;
+/** The shortest text of a moment, as it is rounded, that still stands for its edge. */
+function shortest(
+	ns: number,
+	round: (n: number) => number,
+	isSame: (ns: number) => boolean,
+): string {
 	for (let digits = 0; digits < 9; digits++) {
 		const unit = 10 ** (9 - digits);
-		const rounded = Math.ceil(ns / unit) * unit;
-		if (rounded < next) {
+		const rounded = round(ns / unit) * unit;
+		if (isSame(rounded)) {
 			return seconds(rounded, digits);
 		}
 	}
 	return seconds(ns, 9);
 }
 
-function toText(edges: Edges, edge: number): string {
-	if (edge >= edges.n) {
-		return 'end';
-	}
-	const ns = edges.timeNs[edge]!;
-	const before = edge > 0 ? edges.timeNs[edge - 1]! : -1;
-	for (let digits = 0; digits < 9; digits++) {
-		const unit = 10 ** (9 - digits);
-		const rounded = Math.floor(ns / unit) * unit;
-		if (rounded > before) {
-			return seconds(rounded, digits);
-		}
-	}
-	return seconds(ns, 9);
-}
-
-export function rangeText(edges: Edges, range: Range): string {
-	return `${fromText(edges, range.from)}-${toText(edges, range.to)}`;
+export function rangeText({ n, timeNs }: Edges, { from, to }: Range): string {
+	const before = timeNs[to - 1] ?? -1;
+	const next = timeNs[from + 1] ?? Infinity;
+	const first = from < 0 ? 'start' : shortest(timeNs[from]!, Math.ceil, (ns) => ns < next);
+	const last = to < n ? shortest(timeNs[to]!, Math.floor, (ns) => ns > before) : 'end';
+	return `${first}-${last}`;
 }
 
 /** A moment in ns. null: the text is none. */
@@ -278,8 +256,13 @@ export function lensWords(p: Profile, l: Lens): string[] {
 	if (l.isUnfolded) {
 		words.push('fold=0');
 	}
-	if (l.threads.length) {
-		words.push(`threads=${l.threads.map((n) => encodeURIComponent(n)).join(',')}`);
+	for (const [key, names] of [
+		['threads', l.threads],
+		['process', l.processes],
+	] as const) {
+		if (names.length) {
+			words.push(`${key}=${names.map(encodeURIComponent).join(',')}`);
+		}
 	}
 	if (l.group !== 'function') {
 		words.push(`group=${l.group}`);
@@ -292,7 +275,9 @@ export function lensText(p: Profile, l: Lens): string {
 }
 
 /** Takes in one word. False: it is none of the lens's, or its value makes no sense. */
-function addWord(p: Profile, l: Lens, key: string, value: string): boolean {
+function addWord(p: Profile, l: Lens, key: string, written: string): boolean {
+	const value = decode(written);
+	const names = written.split(',').map(decode); // one may have a comma in it
 	switch (key) {
 		case 'm':
 			l.metric = isMetric(value) ? value : l.metric;
@@ -319,7 +304,13 @@ function addWord(p: Profile, l: Lens, key: string, value: string): boolean {
 			l.isUnfolded = value === '0';
 			return value === '0' || value === '1';
 		case 'threads':
-			l.threads = value.split(',').filter(Boolean);
+			l.threads = [...l.threads, ...names.filter(Boolean)];
+			return true;
+		case 'process':
+			if (!names.every((name) => isProcess(p, name))) {
+				return false;
+			}
+			l.processes = [...l.processes, ...names];
 			return true;
 		case 'group':
 			l.group = GROUPS.find((g) => g === value) ?? l.group;
@@ -336,9 +327,9 @@ export function parseLens(p: Profile, text: string): { lens: Lens; rest: [string
 	for (const word of text.split('&').filter(Boolean)) {
 		const at = word.indexOf('=');
 		const key = at < 0 ? word : word.slice(0, at);
-		const value = at < 0 ? '' : decode(word.slice(at + 1));
+		const value = at < 0 ? '' : word.slice(at + 1);
 		if (!addWord(p, lens, key, value)) {
-			rest.push([key, value]);
+			rest.push([key, decode(value)]);
 		}
 	}
 	return { lens, rest };

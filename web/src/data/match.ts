@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-import type { Lens } from './lens.ts';
+import { keepsAll, type Lens } from './lens.ts';
+import { namedProcesses, processOfStacks } from './processes.ts';
 import type { Profile } from './profile.ts';
 
 /** What is looked for. */
@@ -122,8 +123,8 @@ export function symbolsNamed(p: Profile, names: readonly string[]): Uint8Array |
 
 /** For each stack: 1 if all rules hold for it. null: no rule says anything. */
 export function stacksUnder(p: Profile, lens: Lens): Uint8Array | null {
-	const { texts: rules, focus, threads } = lens;
-	if (!rules.length && !focus.length && !threads.length) {
+	const { texts: rules, focus, threads, processes } = lens;
+	if (keepsAll(lens)) {
 		return null;
 	}
 	const out = new Uint8Array(p.stacks.n).fill(1);
@@ -137,6 +138,13 @@ export function stacksUnder(p: Profile, lens: Lens): Uint8Array | null {
 		const isAsked = p.threads.map((t) => t.id > 0 && threads.includes(t.name));
 		for (let s = 0; s < out.length; s++) {
 			out[s]! &= +isAsked[p.stacks.thread[s]!]!;
+		}
+	}
+	if (processes.length) {
+		const asked = namedProcesses(p, processes);
+		const own = processOfStacks(p);
+		for (let s = 0; s < out.length; s++) {
+			out[s]! &= +(asked.processes[own[s]!]! || asked.commands[p.stacks.command[s]!]!);
 		}
 	}
 	return out;

@@ -39,7 +39,7 @@ export interface Facts {
 		never_freed_bytes: number;
 		suppressed_blocks: number;
 		suppressed_bytes: number;
-		peak_rss_bytes: number;
+		peak_rss_bytes: number | null; // not known
 	};
 	quality: {
 		verdict: string; // of the recording; '': a file of another program does not say
@@ -49,6 +49,8 @@ export interface Facts {
 	marks: { name: string; time_ns: number }[]; // moments that the program named
 	allocators: Allocator[]; // where the recorder was put in; none: it was preloaded
 	children: { pid: number; name: string | null; peak_rss_bytes: number }[];
+	processes: Process[]; // of a tree of them, by their rows from 1 on; else none
+	commands: { name: string; processes: number }[]; // that they executed
 	looks: Look[]; // at resident memory, in order of time
 	leaks: Leaks;
 	metrics: MetricRow[];
@@ -58,6 +60,8 @@ export interface Facts {
 		source: number;
 		time_unit: number; // ui/format.ts
 		peak_rss_time_ns: number;
+		left_bytes: number; // never freed, by processes that ended before the recording
+		left_blocks: number;
 		noise_bytes: number; // never freed by the runtime itself
 		noise_blocks: number;
 		parts: Record<string, string>; // of resident memory, by their ids: what people call them
@@ -65,6 +69,21 @@ export interface Facts {
 		merged_below_bytes: number;
 		redacted: boolean;
 	};
+}
+
+/** A process of a tree. */
+export interface Process {
+	id: number; // its row
+	pid: number;
+	parent: number | null; // its row
+	command: string; // that it executed last
+	started_ns: number;
+	ended_ns: number | null; // it was still running
+	exit_status: number | null;
+	allocations: number;
+	peak_bytes: number; // of its own blocks
+	never_freed_bytes: number;
+	inherited_bytes: number; // live in its parent when it was forked
 }
 
 /** What pointed to live blocks, by the looks that asked, the newest first (none: nobody did). */
@@ -203,6 +222,7 @@ export interface Stacks {
 	keeper: Uint32Array; // the same of what is never freed, which a runtime may keep
 	keeperName: string[];
 	thread: Uint32Array; // 0: not told apart
+	command: Uint32Array; // row of facts.commands; 0: there are none
 	allocations: Float64Array;
 	allocatedBytes: Float64Array;
 	temporary: Float64Array;
@@ -272,6 +292,7 @@ export interface Thread {
 	liveBytes: number;
 	peakBytes: number;
 	foreignFrees: number;
+	process: number; // row of facts.processes; 0: there are none, or of several
 }
 
 export interface Handover {

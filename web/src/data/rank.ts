@@ -1,18 +1,9 @@
 // SPDX-License-Identifier: MIT
+import { firstWhere } from './search.ts';
 
 /** Where a weight belongs among others, the heaviest first: behind those that weigh as much. */
 function placeOf(top: number[], weights: Float64Array, weight: number): number {
-	let low = 0;
-	let high = top.length;
-	while (low < high) {
-		const middle = (low + high) >> 1;
-		if (weights[top[middle]!]! >= weight) {
-			low = middle + 1;
-		} else {
-			high = middle;
-		}
-	}
-	return low;
+	return firstWhere(0, top.length, (place) => weights[top[place]!]! < weight);
 }
 
 export interface Top {

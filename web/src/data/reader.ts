@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { pause } from './pause.ts';
 
-type Column = Uint16Array | Uint32Array | Float64Array;
+type Column = Uint8Array | Uint16Array | Uint32Array | Float64Array;
 
 const PIECE = 100_000; // numbers: some ms
 

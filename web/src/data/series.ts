@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import type { Range } from './lens.ts';
+import type { Lens, Range } from './lens.ts';
 import type { Metric } from './metrics.ts';
 import type { Edges, Profile } from './profile.ts';
 import { listedUnder } from './query.ts';
@@ -12,6 +12,7 @@ import { heaviestOf } from './rank.ts';
 export interface Series {
 	label: string;
 	symbol: number; // 0: several
+	only?: Partial<Lens>; // that shows it alone, if it is no function
 	values: Float64Array; // at each edge, and at the end
 }
 
@@ -33,8 +34,16 @@ export function heapValues(p: Profile, e: Edges): Float64Array {
 	const values = new Float64Array(e.n + 1);
 	values.set(e.bytes);
 	const isOurs = p.facts.quality.verdict !== ''; // others may not say what was left
-	values[e.n] = isOurs ? p.facts.summary.never_freed_bytes : (e.bytes[e.n - 1] ?? 0);
+	values[e.n] = isOurs ? endOf(p).bytes : (e.bytes[e.n - 1] ?? 0);
 	return values;
+}
+
+/** The heap at the end: what a process never freed went with it. */
+export function endOf({ facts: { summary, page } }: Profile): { bytes: number; blocks: number } {
+	return {
+		bytes: Math.max(0, summary.never_freed_bytes - page.left_bytes),
+		blocks: Math.max(0, summary.never_freed_blocks - page.left_blocks),
+	};
 }
 
 /** What stacks are listed under: functions, or the modules of runtimes. */
@@ -96,11 +105,15 @@ export function sumsBySite(
 	return out;
 }
 
-/** What is alive at each edge and at the end, of groups of stacks with a key: one scan. */
+/**
+ * What is alive at each edge and at the end, of groups of stacks with a key: one scan. `counts`:
+ * of which intervals.
+ */
 export function curvesOfGroups(
 	p: Profile,
 	keys: ArrayLike<number>,
 	wanted: number[],
+	counts: ((interval: number) => boolean) | null = null,
 ): Float64Array[] {
 	const { first, from, until, bytes } = p.intervals;
 	const { n } = p.edges;
@@ -108,6 +121,9 @@ export function curvesOfGroups(
 	for (let s = 0; s < p.stacks.n; s++) {
 		const row = rows.get(keys[s]!);
 		for (let i = row ? first[s]! : first[s + 1]!; i < first[s + 1]!; i++) {
+			if (counts && !counts(i)) {
+				continue;
+			}
 			row![from[i]!]! += bytes[i]!;
 			if (until[i]! <= n) {
 				row![until[i]!]! -= bytes[i]!;
@@ -121,15 +137,14 @@ export function curvesOfGroups(
 }
 
 const CANDIDATES = 400;
+const [OTHERS, NOBODY] = [-1, -2]; // among the keys of groups
 
-/**
- * Groups that may be seen: large at the peak, or large in what they ever asked for. -1: the others.
- */
+/** Groups that may be seen: large at the peak, or large in what they ever asked for. */
 function candidates(
 	p: Profile,
 	keys: ArrayLike<number>,
 	kept: Uint8Array | null,
-): { rows: Int32Array; found: number[] } {
+): number[] {
 	let n = 0;
 	for (let s = 0; s < p.stacks.n; s++) {
 		n = Math.max(n, keys[s]! + 1);
@@ -141,12 +156,7 @@ function candidates(
 			ever[keys[s]!]! += p.stacks.allocatedBytes[s]!;
 		}
 	}
-	const found = [
-		...new Set([peak, ever].flatMap((sums) => heaviestOf(null, sums, CANDIDATES).ids)),
-	];
-	const rows = new Int32Array(n).fill(-1);
-	found.forEach((key, row) => (rows[key] = row));
-	return { rows, found };
+	return [...new Set([peak, ever].flatMap((sums) => heaviestOf(null, sums, CANDIDATES).ids))];
 }
 
 /**
@@ -156,7 +166,7 @@ function candidates(
 export function stackedSeries(
 	p: Profile,
 	keys: ArrayLike<number>,
-	nameOf: (key: number) => { label: string; symbol: number },
+	nameOf: (key: number) => Omit<Series, 'values'>,
 	most: number,
 	kept: Uint8Array | null,
 	range: Range | null = null,
@@ -171,28 +181,14 @@ export function stackedSeries(
 			},
 		];
 	}
-	const { rows, found } = candidates(p, keys, kept);
-	const n = p.edges.n;
-	const width = n + 1;
-	const change = new Float64Array((found.length + 1) * width); // the last row: all others
-	const { first, from, until, bytes } = p.intervals;
-	for (let s = 0; s < p.stacks.n; s++) {
-		const row = rows[keys[s]!]!;
-		const at = (row < 0 ? found.length : row) * width;
-		const end = first[s + 1]!;
-		for (let i = !kept || kept[s] ? first[s]! : end; i < end; i++) {
-			change[at + from[i]!]! += bytes[i]!;
-			if (until[i]! <= n) {
-				change[at + until[i]!]! -= bytes[i]!;
-			}
-		}
-	}
-	const curve = (row: number) => {
-		let sum = 0;
-		return change.subarray(row * width, (row + 1) * width).map((c) => (sum += c));
-	};
-	const curves = found.map((key, row) => {
-		const values = curve(row);
+	const found = candidates(p, keys, kept);
+	const isFound = new Set(found);
+	const groups = Int32Array.from({ length: p.stacks.n }, (_, s) =>
+		kept && !kept[s] ? NOBODY : isFound.has(keys[s]!) ? keys[s]! : OTHERS,
+	);
+	const [rest, ...all] = curvesOfGroups(p, groups, [OTHERS, ...found]);
+	const curves = found.map((key, i) => {
+		const values = all[i]!;
 		const asked = range ? values.subarray(Math.max(0, range.from), range.to + 1) : values;
 		return { key, values, top: asked.reduce((a, b) => Math.max(a, b), 0) };
 	});
@@ -201,12 +197,11 @@ export function stackedSeries(
 		.slice(0, most)
 		.filter((c) => c.top > 0)
 		.map((c) => ({ ...nameOf(c.key), values: c.values }));
-	const rest = curve(found.length);
 	for (const c of curves.slice(most)) {
-		c.values.forEach((v, k) => (rest[k]! += v));
+		c.values.forEach((v, k) => (rest![k]! += v));
 	}
-	if (rest.some((v) => v > 0)) {
-		out.push({ label: 'other', symbol: 0, values: rest });
+	if (rest!.some((v) => v > 0)) {
+		out.push({ label: 'other', symbol: 0, values: rest! });
 	}
 	return out;
 }

@@ -142,10 +142,12 @@ function stacks(r: Reader, texts: string[]): Omit<Stacks, 'others'> {
 	};
 	const lived = column();
 	const lifetimes = Array.from({ length: 16 }, column32);
+	const command = r.isDone ? () => new Uint32Array(n) : column32();
 	const out: Omit<Stacks, 'others'> = lazily({
 		...fields,
 		lastNs: () => lived().map((ns, i) => out.firstNs[i]! + ns),
 		lifetimes: () => lifetimes.map((read) => read()),
+		command,
 	});
 	return out;
 }
@@ -167,14 +169,9 @@ function edges(r: Reader): Edges {
 	};
 }
 
-/** Counts per stack, as where each stack's rows begin. */
-function starts(r: Reader, nStacks: number): Uint32Array {
-	const out = new Uint32Array(nStacks + 1);
-	const counts = r.column32(nStacks);
-	for (let i = 0; i < nStacks; i++) {
-		out[i + 1] = out[i]! + counts[i]!;
-	}
-	return out;
+/** Where each stack's rows begin, of which it is written how many there are. */
+function readStarts(r: Reader, first: Uint32Array): void {
+	r.column32(first.length - 1).forEach((n, i) => (first[i + 1] = first[i]! + n));
 }
 
 const STACKS_AT_ONCE = 4096;
@@ -189,14 +186,23 @@ async function eachSlowly(nStacks: number, run: (stack: number) => void): Promis
 	}
 }
 
+const noIntervals = (nStacks: number, n = 0): Intervals => ({
+	n,
+	first: new Uint32Array(nStacks + 1),
+	from: new Uint16Array(n),
+	until: new Uint16Array(n),
+	count: new Uint32Array(n),
+	temporary: new Uint32Array(n),
+	bytes: new Float64Array(n),
+});
+
 async function intervals(r: Reader, stacks: Stacks): Promise<Intervals> {
-	const n = r.varint();
-	const first = starts(r, stacks.n);
-	const from = await r.fillSlowly(new Uint16Array(n));
-	const until = await r.fillSlowly(new Uint16Array(n));
-	const count = await r.fillSlowly(new Uint32Array(n));
-	const temporary = await r.fillSlowly(new Uint32Array(n));
-	const bytes = await r.fillSlowly(new Float64Array(n));
+	const out = noIntervals(stacks.n, r.varint());
+	const { first, from, until, count, temporary, bytes } = out;
+	readStarts(r, first);
+	for (const column of [from, until, count, temporary, bytes]) {
+		await r.fillSlowly(column);
+	}
 	await eachSlowly(stacks.n, (s) => {
 		const [total, calls] = [stacks.allocatedBytes[s]!, stacks.allocations[s]!];
 		const mean = calls ? (total - (total % calls)) / calls : 0;
@@ -208,52 +214,33 @@ async function intervals(r: Reader, stacks: Stacks): Promise<Intervals> {
 			bytes[i] = (off & 1 ? -(off + 1) / 2 : off / 2) + count[i]! * mean;
 		}
 	});
-	return { n, first, from, until, count, temporary, bytes };
+	return out;
 }
 
-function noIntervals(nStacks: number): Intervals {
-	const none = new Uint32Array();
-	return {
-		n: 0,
-		first: new Uint32Array(nStacks + 1),
-		from: new Uint16Array(),
-		until: new Uint16Array(),
-		count: none,
-		temporary: none,
-		bytes: new Float64Array(),
-	};
-}
+const noSizes = (nStacks: number, n = 0): Sizes => ({
+	n,
+	first: new Uint32Array(nStacks + 1),
+	isClass: new Uint8Array(n),
+	size: new Float64Array(n),
+	count: new Float64Array(n),
+	bytes: new Float64Array(n),
+	live: new Float64Array(n),
+});
 
 async function sizes(r: Reader, nStacks: number): Promise<Sizes> {
-	const n = r.varint();
-	const column = () => r.fillSlowly(new Float64Array(n));
-	return {
-		n,
-		first: starts(r, nStacks),
-		isClass: new Uint8Array(await r.fillSlowly(new Uint32Array(n))),
-		size: await column(),
-		count: await column(),
-		bytes: await column(),
-		live: await column(),
-	};
-}
-
-function noSizes(nStacks: number): Sizes {
-	const none = new Float64Array();
-	return {
-		n: 0,
-		first: new Uint32Array(nStacks + 1),
-		isClass: new Uint8Array(),
-		size: none,
-		count: none,
-		bytes: none,
-		live: none,
-	};
+	const out = noSizes(nStacks, r.varint());
+	readStarts(r, out.first);
+	for (const column of [out.isClass, out.size, out.count, out.bytes, out.live]) {
+		await r.fillSlowly(column);
+	}
+	return out;
 }
 
 function threads(r: Reader, texts: string[]): Thread[] {
 	const n = r.varint();
-	const columns = Array.from({ length: 12 }, () => r.column(n));
+	const columns = Array.from({ length: 13 }, () =>
+		r.isDone ? new Float64Array(n) : r.column(n),
+	);
 	return Array.from({ length: n }, (_, i) => {
 		const c = columns.map((column) => column[i]!);
 		return {
@@ -270,6 +257,7 @@ function threads(r: Reader, texts: string[]): Thread[] {
 			liveBytes: c[9]!,
 			peakBytes: c[10]!,
 			foreignFrees: c[11]!,
+			process: c[12]!,
 		};
 	});
 }
@@ -337,6 +325,8 @@ function factsOf(text: string): Facts {
 	summary.frees += summary.suppressed_blocks;
 	summary.never_freed_blocks -= summary.suppressed_blocks;
 	summary.never_freed_bytes -= summary.suppressed_bytes;
+	facts.processes ??= [];
+	facts.commands ??= [];
 	return facts;
 }
 
@@ -364,7 +354,7 @@ export function readFirst(part: Uint8Array): Profile {
 		threads: threads(section(Section.Threads), texts),
 		handovers: handovers(section(Section.Handovers)),
 		samples: withPeak(samples(section(Section.Samples)), {
-			rssBytes: facts.summary.peak_rss_bytes,
+			rssBytes: facts.summary.peak_rss_bytes ?? 0,
 			rssKnownNs: facts.page.peak_rss_time_ns,
 			heapBytes: facts.summary.peak_bytes,
 			heapNs: facts.summary.peak_time_ns,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-import type { RefObject } from 'preact';
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Boxes } from '../data/forest.ts';
 import { measured } from '../measure.ts';
 import { useValue } from '../ui/signals.ts';
+import { useSize } from '../ui/size.ts';
 import { pictures } from '../ui/svg.ts';
 import { themeTurn } from '../ui/theme.ts';
 import { depthAt, draw, isEmptied, palette, ROW, rowTop, sidesOf, type Scene } from './draw.ts';
@@ -29,19 +29,6 @@ export interface FlameProps {
 }
 
 const CONTENT_MAX = 15 * ROW;
-
-function useSize(of: RefObject<HTMLElement | null>): { width: number; height: number } {
-	const [size, setSize] = useState({ width: 0, height: 0 });
-	useLayoutEffect(() => {
-		const measure = () =>
-			setSize({ width: of.current!.clientWidth, height: of.current!.clientHeight });
-		const watch = new ResizeObserver(measure);
-		watch.observe(of.current!);
-		measure(); // at once: the first picture need not wait
-		return () => watch.disconnect();
-	}, []);
-	return size;
-}
 
 /**
  * The canvas as large as its place, in the screen's own pixels; null: its place is not known yet.
@@ -151,7 +138,7 @@ export function Flame(props: FlameProps) {
 		() => (props.selectedBase ? nodeOfBase(f, props.selectedBase) : 0),
 		[f, props.selectedBase],
 	);
-	const turn = useValue(() => themeTurn.value);
+	const turn = useValue(themeTurn);
 	const scene: Scene = {
 		forest: f,
 		layout,

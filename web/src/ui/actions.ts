@@ -14,8 +14,7 @@ import { ruleText } from '../data/lens.ts';
 
 /** What a key or the palette does; the help is made of these, too. */
 export interface Action {
-	id: string;
-	keys: string[];
+	key: string; // '': none
 	text: string;
 	run: () => void;
 }
@@ -99,18 +98,23 @@ function inTree(mode: state.TreeMode): () => void {
 		});
 }
 
+export function goToPeak(): void {
+	batch(() => {
+		state.change({ metric: 'peak', range: null });
+		state.view.value = 'flame';
+	});
+}
+
 const others: Action[] = [
 	{
-		id: 'search',
-		keys: ['/'],
+		key: '/',
 		text: 'Filter functions, files, modules',
 		run: () => document.getElementById('search')?.focus(),
 	},
-	{ id: 'next', keys: ['n'], text: 'Next match', run: () => stepSearch(1) },
-	{ id: 'previous', keys: ['N'], text: 'Previous match', run: () => stepSearch(-1) },
+	{ key: 'n', text: 'Next match', run: () => stepSearch(1) },
+	{ key: 'N', text: 'Previous match', run: () => stepSearch(-1) },
 	{
-		id: 'focus',
-		keys: ['f'],
+		key: 'f',
 		text: 'Show only the selected function and its callees',
 		run: () => {
 			const name = selectedName();
@@ -120,14 +124,12 @@ const others: Action[] = [
 		},
 	},
 	{
-		id: 'focus-stack',
-		keys: ['F'],
+		key: 'F',
 		text: 'Show only stacks like the selected one',
 		run: focusStack,
 	},
 	{
-		id: 'hide',
-		keys: ['x'],
+		key: 'x',
 		text: 'Hide the selected function',
 		run: () => {
 			const name = selectedName();
@@ -137,87 +139,70 @@ const others: Action[] = [
 		},
 	},
 	{
-		id: 'fold',
-		keys: ['l'],
+		key: 'l',
 		text: 'Fold or show library frames',
 		run: () => state.change({ isUnfolded: !state.lens.value.isUnfolded }),
 	},
 	{
-		id: 'recursion',
-		keys: ['r'],
+		key: 'r',
 		text: 'Fold or show recursion',
 		run: () => (state.foldsRecursion.value = !state.foldsRecursion.value),
 	},
 	{
-		id: 'flip',
-		keys: ['o'],
+		key: 'o',
 		text: 'Flip the flame graph',
 		run: () => (state.isFlipped.value = !state.isFlipped.value),
 	},
 	{
-		id: 'group',
-		keys: ['G'],
+		key: 'G',
 		text: 'Group by function, package, module or file',
 		run: cycleGroup,
 	},
-	{ id: 'top-down', keys: ['t'], text: 'Top-down', run: inTree('top-down') },
-	{ id: 'bottom-up', keys: ['b'], text: 'Bottom-up', run: inTree('bottom-up') },
-	{ id: 'callers', keys: ['c'], text: 'Callers and callees', run: inTree('functions') },
+	{ key: 't', text: 'Top-down', run: inTree('top-down') },
+	{ key: 'b', text: 'Bottom-up', run: inTree('bottom-up') },
+	{ key: 'c', text: 'Callers and callees', run: inTree('functions') },
 	{
-		id: 'from-left',
-		keys: ['['],
+		key: '[',
 		text: 'Move the start of the range back',
 		run: () => moveRange('from', -1),
 	},
 	{
-		id: 'to-right',
-		keys: [']'],
+		key: ']',
 		text: 'Move the end of the range forward',
 		run: () => moveRange('to', 1),
 	},
 	{
-		id: 'from-right',
-		keys: ['{'],
+		key: '{',
 		text: 'Move the start of the range forward by 10',
 		run: () => moveRange('from', 10),
 	},
 	{
-		id: 'to-left',
-		keys: ['}'],
+		key: '}',
 		text: 'Move the end of the range back by 10',
 		run: () => moveRange('to', -10),
 	},
 	{
-		id: 'peak-range',
-		keys: ['p'],
+		key: 'p',
 		text: 'Select the range of the peak',
 		run: () => state.setRange(peakRange(state.profile.value.edges)),
 	},
 	{
-		id: 'peak-view',
-		keys: [],
+		key: '',
 		text: 'Go to the peak (g p)',
-		run: () =>
-			batch(() => {
-				state.change({ metric: 'peak', range: null });
-				state.view.value = 'flame';
-			}),
+		run: goToPeak,
 	},
 	{
-		id: 'mark',
-		keys: ['M'],
+		key: 'M',
 		text: 'Set a mark at the cursor or the end of the range',
 		run: setMark,
 	},
 	{
-		id: 'details',
-		keys: ['d'],
+		key: 'd',
 		text: 'Show or hide details',
 		run: () => (state.isDetailsOpen.value = !state.isDetailsOpen.value),
 	},
 	{
-		id: 'source',
-		keys: ['s'],
+		key: 's',
 		text: 'Source of the selected function',
 		run: () => {
 			state.isDetailsOpen.value = true;
@@ -227,8 +212,7 @@ const others: Action[] = [
 		},
 	},
 	{
-		id: 'copy-stack',
-		keys: ['y'],
+		key: 'y',
 		text: 'Copy the stack as text',
 		run: () => {
 			const s = state.selected.value;
@@ -239,14 +223,12 @@ const others: Action[] = [
 		},
 	},
 	{
-		id: 'copy-link',
-		keys: ['Y'],
+		key: 'Y',
 		text: 'Copy a link to this view, or save it as one file',
 		run: () => (canSave() ? savePage(address()) : void copyText(currentLink())),
 	},
 	{
-		id: 'copy-command',
-		keys: [],
+		key: '',
 		text: 'Copy the command that prints the same: heaptrack_print --lens',
 		run: () => {
 			const words = lensText(state.profile.value, state.lens.value).replace(/'/g, "'\\''");
@@ -254,44 +236,37 @@ const others: Action[] = [
 		},
 	},
 	{
-		id: 'copy-csv',
-		keys: [],
+		key: '',
 		text: 'Copy tables as CSV',
 		run: () => void copyText(shownTables(false)),
 	},
 	{
-		id: 'copy-markdown',
-		keys: [],
+		key: '',
 		text: 'Copy tables as Markdown',
 		run: () => void copyText(shownTables(true)),
 	},
 	{
-		id: 'save-png',
-		keys: [],
+		key: '',
 		text: 'Save the pictures of this view as PNG',
 		run: () => void savePng(),
 	},
 	{
-		id: 'save-svg',
-		keys: [],
+		key: '',
 		text: 'Save the pictures of this view as SVG',
 		run: saveSvg,
 	},
 	{
-		id: 'copy-svg',
-		keys: [],
+		key: '',
 		text: 'Copy the pictures of this view as SVG',
 		run: () => void copySvg(shownView()),
 	},
 	{
-		id: 'copy-png',
-		keys: [],
+		key: '',
 		text: 'Copy the pictures of this view as PNG',
 		run: () => void copyPng(shownView()),
 	},
 	{
-		id: 'river',
-		keys: [],
+		key: '',
 		text: 'River: the heap over time in bands, each a link to its function',
 		run: () =>
 			batch(() => {
@@ -300,20 +275,18 @@ const others: Action[] = [
 			}),
 	},
 	{
-		id: 'clock',
-		keys: ['w'],
+		key: 'w',
 		text: 'Time of day or seconds on the axes',
 		run: () => (state.isClock.value = !state.isClock.value),
 	},
-	{ id: 'units', keys: ['i'], text: 'Units of 1000 or 1024', run: () => state.toggleUnits() },
-	{ id: 'theme', keys: [], text: 'Light, dark or the system’s colours', run: cycleTheme },
+	{ key: 'i', text: 'Units of 1000 or 1024', run: () => state.toggleUnits() },
+	{ key: '', text: 'Light, dark or the system’s colours', run: cycleTheme },
 	{
-		id: 'escape',
-		keys: ['Escape'],
+		key: 'Escape',
 		text: 'Clear the selection; twice: reset the lens',
 		run: escape,
 	},
-	{ id: 'help', keys: ['?'], text: 'Keys and terms', run: () => (isHelpOpen.value = true) },
+	{ key: '?', text: 'Keys and terms', run: () => (isHelpOpen.value = true) },
 ];
 
 /** The keys go to what the view is about: a graph or tree that takes arrows, or to all of it. */
@@ -328,8 +301,7 @@ function focusView(): void {
 
 export function actions(): Action[] {
 	const goTo = state.views.value.map(({ id, name }, i) => ({
-		id: `view-${id}`,
-		keys: [String(i + 1)],
+		key: String(i + 1),
 		text: `Go to ${name}`,
 		run: () => {
 			state.view.value = id;
@@ -337,10 +309,4 @@ export function actions(): Action[] {
 		},
 	}));
 	return [...goTo, ...others];
-}
-
-export function run(id: string): boolean {
-	const action = actions().find((a) => a.id === id);
-	action?.run();
-	return action !== undefined;
 }

@@ -16,7 +16,9 @@ function words(): string {
 	const { metric, range } = l;
 	const { total } = answer.value;
 	const where = range ? `Range ${rangeWords(profile.value, range)}` : 'All time';
-	const rules = [...l.focus, ...l.texts.map(ruleText)].map((rule) => `, ${rule}`).join('');
+	const rules = [...l.focus, ...l.texts.map(ruleText), ...l.threads, ...l.processes]
+		.map((rule) => `, ${rule}`)
+		.join('');
 	const amount = weight(metric, isCounted(metric) ? total.blocks : total.bytes);
 	const cost = `${metricName(metric)} ${amount}`;
 	return `${where}${rules}: ${plural(total.allocations, 'allocation')}, ${cost}`;

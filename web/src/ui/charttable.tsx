@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-import type { Profile } from '../data/profile.ts';
 import type { Series } from '../data/series.ts';
+import { profile } from '../state.ts';
 import { CopyAs } from './copyas.tsx';
 import { bytes, moment } from './format.ts';
 import { valueAt, type Line } from './plot.ts';
-import { Table } from './table.tsx';
+import { Table, type Column } from './table.tsx';
 
 const ROWS = 24;
 
@@ -27,23 +27,31 @@ export function FoldedTable({ label, columns, rows, when, unit = bytes }: Folded
 					<Table
 						id={label.replace(/\W+/g, '-')}
 						class="data matrix"
-						heads={[['time'], ...columns]}
 						rows={rows}
-						values={(row) => row}
-					>
-						{([ns, ...values]) => (
-							<tr key={ns}>
-								<th scope="row" class="nowrap">
-									{when(ns!)}
-								</th>
-								{values.map((value, i) => (
-									<td key={columns[i]} class="num" data-by={columns[i]}>
-										{unit(value)}
-									</td>
-								))}
-							</tr>
-						)}
-					</Table>
+						columns={[
+							[
+								'time',
+								([ns]) => ns,
+								(ns) => (
+									<th scope="row" class="nowrap">
+										{when(ns)}
+									</th>
+								),
+								'',
+							],
+							...columns.map(
+								(name, i): Column<number[]> => [
+									name,
+									(row) => row[i + 1],
+									(value) => (
+										<td class="num" data-by={name}>
+											{unit(value)}
+										</td>
+									),
+								],
+							),
+						]}
+					/>
 				</div>
 			</details>
 		</>
@@ -51,7 +59,8 @@ export function FoldedTable({ label, columns, rows, when, unit = bytes }: Folded
 }
 
 /** The heap at the moments of its largest, evenly chosen. */
-export function ChartTable({ profile: p, series }: { profile: Profile; series: Series[] }) {
+export function ChartTable({ series }: { series: Series[] }) {
+	const p = profile.value;
 	const step = Math.max(1, Math.floor(p.edges.n / ROWS));
 	const rows = Array.from({ length: Math.ceil(p.edges.n / step) }, (_, i) => {
 		const k = i * step;
@@ -68,15 +77,14 @@ export function ChartTable({ profile: p, series }: { profile: Profile; series: S
 }
 
 interface RateTableProps {
-	profile: Profile;
 	label: string;
 	line: Line;
 	unit: (value: number) => string;
 }
 
 /** A rate in stretches of one length, as its largest in each; or how far something has come. */
-export function RateTable({ profile: p, label, line, unit }: RateTableProps) {
-	const { duration_ns } = p.facts.summary;
+export function RateTable({ label, line, unit }: RateTableProps) {
+	const { duration_ns } = profile.value.facts.summary;
 	const rows = Array.from({ length: ROWS }, (_, i) => {
 		const [from, to] = [i, i + 1].map((k) => (k * duration_ns) / ROWS) as [number, number];
 		let most = valueAt(line, from);

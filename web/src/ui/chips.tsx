@@ -2,12 +2,14 @@
 import { ruleText, type Lens } from '../data/lens.ts';
 import { lacksMetric } from '../data/missing.ts';
 import { metricOf, metrics } from '../data/metrics.ts';
+import { processName, processWord } from '../data/processes.ts';
 import type { Profile } from '../data/profile.ts';
 import { isOfLook, lookAt } from '../data/query.ts';
 import { change, lens, profile, resetLens, setMetric } from '../state.ts';
 import { metricName } from './labels.ts';
 import { moment, shortName } from './format.ts';
-import { useValue } from './signals.ts';
+import { Pills } from './pill.tsx';
+import { useRead, useValue } from './signals.ts';
 import { rangeWords } from './timechart.tsx';
 
 interface ChipProps {
@@ -34,6 +36,8 @@ function without<T>(list: readonly T[], item: T): T[] {
 /** The words of the lens that a person can take away again. */
 function chipsOf(p: Profile, l: Lens): ChipProps[] {
 	const chips: ChipProps[] = [];
+	const add = (what: string, text: string, without: Partial<Lens>) =>
+		chips.push({ what, text, onRemove: () => change(without) });
 	if (l.range) {
 		const look = lookAt(p, l.metric, l.range);
 		const of = isOfLook(l.metric)
@@ -42,50 +46,47 @@ function chipsOf(p: Profile, l: Lens): ChipProps[] {
 				: 'no look until then'
 			: `${metricOf(l.metric).title}: of the whole recording`;
 		const range = rangeWords(p, l.range);
-		const text = metricOf(l.metric).of_blocks ? range : `${range} (${of})`;
-		chips.push({ what: 'time', text, onRemove: () => change({ range: null }) });
+		add('time', metricOf(l.metric).of_blocks ? range : `${range} (${of})`, { range: null });
 	}
 	for (const name of l.focus) {
-		const onRemove = () => change({ focus: without(l.focus, name) });
-		chips.push({ what: 'under', text: shortName(name), onRemove });
+		add('under', shortName(name), { focus: without(l.focus, name) });
 	}
 	for (const rule of l.texts) {
-		const onRemove = () => change({ texts: without(l.texts, rule) });
 		const text = ruleText({ ...rule, isNegated: false });
-		chips.push({ what: rule.isNegated ? 'not' : 'with', text, onRemove });
+		add(rule.isNegated ? 'not' : 'with', text, { texts: without(l.texts, rule) });
 	}
 	for (const name of l.hide) {
-		const onRemove = () => change({ hide: without(l.hide, name) });
-		chips.push({ what: 'hidden', text: shortName(name), onRemove });
+		add('hidden', shortName(name), { hide: without(l.hide, name) });
 	}
 	if (l.threads.length) {
-		chips.push({
-			what: 'threads',
-			text: l.threads.join(', '),
-			onRemove: () => change({ threads: [] }),
-		});
+		add('threads', l.threads.join(', '), { threads: [] });
+	}
+	if (l.processes.length) {
+		const nameOf = (word: string) => {
+			const own = p.facts.processes.find((each) => processWord(p, each) === word);
+			return own ? processName(own) : word;
+		};
+		add('process', l.processes.map(nameOf).join(', '), { processes: [] });
 	}
 	if (l.group !== 'function') {
-		chips.push({ what: 'by', text: l.group, onRemove: () => change({ group: 'function' }) });
+		add('by', l.group, { group: 'function' });
 	}
 	if (l.isUnfolded) {
-		chips.push({
-			what: 'library frames',
-			text: 'shown',
-			onRemove: () => change({ isUnfolded: false }),
-		});
+		add('library frames', 'shown', { isUnfolded: false });
 	}
 	return chips;
 }
 
 /** The cost that is looked at. Some make sense only in a range. */
 export function Metrics() {
-	const now = useValue(() => lens.value.metric);
-	const hasRange = useValue(() => lens.value.range !== null);
-	const p = useValue(() => profile.value);
+	const now = useRead(() => lens.value.metric);
+	const hasRange = useRead(() => lens.value.range !== null);
+	const p = profile.value;
 	return (
-		<div class="metrics" role="group" aria-label="Cost">
-			{metrics()
+		<Pills
+			label="Cost"
+			class="metrics"
+			of={metrics()
 				.filter(
 					({ name, of_ranges, of_blocks }) =>
 						name === now ||
@@ -93,25 +94,17 @@ export function Metrics() {
 							? hasRange
 							: !lacksMetric(p, name) && (of_blocks || !hasRange || isOfLook(name))),
 				)
-				.map(({ name, help }) => (
-					<button
-						key={name}
-						class={`pill${name === now ? ' on' : ''}`}
-						aria-pressed={name === now}
-						title={help}
-						onClick={() => setMetric(name)}
-					>
-						{metricName(name)}
-					</button>
-				))}
-		</div>
+				.map(({ name, help }) => [name, metricName(name), help])}
+			now={now}
+			onChoose={setMetric}
+		/>
 	);
 }
 
 /** The lens, as things that can be taken away. */
 export function Chips() {
-	const l = useValue(() => lens.value);
-	const p = useValue(() => profile.value);
+	const l = useValue(lens);
+	const p = profile.value;
 	const chips = chipsOf(p, l);
 	if (!chips.length) {
 		return null;

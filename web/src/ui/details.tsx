@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
+import { keepsAll } from '../data/lens.ts';
 import { aliveOverTime, stacksWhere, sum, sumOf, type Answer } from '../data/query.ts';
 import { nodesBelow } from '../data/match.ts';
 import type { Profile } from '../data/profile.ts';
@@ -105,8 +106,7 @@ function costRows(p: Profile, stacks: Uint32Array, a: Answer): [string, string, 
 		const part = sumOf(column, stacks);
 		return [name, words(part), percent(part, all)];
 	};
-	const isAll =
-		!a.lens.range && !a.lens.texts.length && !a.lens.focus.length && !a.lens.threads.length;
+	const isAll = !a.lens.range && keepsAll(a.lens);
 	const { metric } = a.lens;
 	const ofLens = () =>
 		row(`${metricName(metric)} under the lens`, a.weights, sum(a.weights), (n) =>
@@ -173,12 +173,12 @@ function Times({ p, stacks }: Part) {
 
 /** All that is known of one function. */
 export function Details() {
-	const p = useValue(() => profile.value);
-	const s = useResting(() => selected.value)!; // who walks from box to box need not wait for it
-	const filter = useValue(() => kept.value);
-	const a = useResting(() => answer.value);
+	const p = profile.value;
+	const s = useResting(selected)!; // who walks from box to box need not wait for it
+	const filter = useValue(kept);
+	const a = useResting(answer);
 	const stacks = useMemo(() => stacksOf(p, s, filter), [p, s.symbol, filter]);
-	const hasAll = useValue(() => isWhole.value);
+	const hasAll = useValue(isWhole);
 	const of = useMemo<Selected>(() => ({ p, s, stacks, answer: a }), [stacks, s, a, hasAll]);
 	const hasBlocks = lacks(p, ALLOCATIONS) || sumOf(p.stacks.allocations, stacks) > 0;
 	const name = p.symbols.name[s.symbol]!;

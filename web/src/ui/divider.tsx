@@ -13,7 +13,7 @@ function setWidth(px: number): void {
 
 /** Between a view and its details: dragged, or moved by the arrow keys. */
 export function Divider() {
-	const width = useValue(() => detailsWidth.value);
+	const width = useValue(detailsWidth);
 	const own = (event: Event) =>
 		(event.currentTarget as HTMLElement).nextElementSibling!.clientWidth;
 	const onKey = (event: KeyboardEvent) => {

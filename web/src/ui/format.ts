@@ -98,6 +98,8 @@ export function percent(part: number, whole: number): string {
 		`${count(share > 0 && share < 100 ? Math.min(99, near) : near)}\u00a0%`;
 }
 
+const two = (n: number) => String(n).padStart(2, '0');
+
 /** From a millisecond on as the report writes it. */
 export function duration(ns: number): string {
 	if (timeUnit) {
@@ -117,7 +119,6 @@ export function duration(ns: number): string {
 		return `${rounded(ns / 1e9, 2)}\u00a0s`;
 	}
 	const s = Math.floor(ns / 1e9);
-	const two = (n: number) => String(n).padStart(2, '0');
 	if (s < 3600) {
 		return `${Math.floor(s / 60)}\u00a0min\u00a0${two(s % 60)}\u00a0s`;
 	}
@@ -153,13 +154,11 @@ export const unbroken = (text: string) =>
 
 export function clock(startedNs: number, ns: number): string {
 	const at = new Date((startedNs + ns) / 1e6);
-	const two = (n: number) => String(n).padStart(2, '0');
 	return `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
 }
 
 export function date(ns: number): string {
 	const at = new Date(ns / 1e6);
-	const two = (n: number) => String(n).padStart(2, '0');
 	const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
 	return `${day} ${two(at.getHours())}:${two(at.getMinutes())}`;
 }

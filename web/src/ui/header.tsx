@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: MIT
-import { useRef, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { change, isServed, isWhole, lens, profile, searched, view, views } from '../state.ts';
+import { GROUPS } from '../data/lens.ts';
 import { ALLOCATIONS, lacks, TIME } from '../data/missing.ts';
+import { isTree } from '../data/processes.ts';
 import { saveAddress } from '../load.ts';
 import { count, date, duration } from './format.ts';
 import { copyText } from './copy.ts';
 import { canSave, savePage } from '../save.ts';
 import { address, currentLink } from '../url.ts';
 import { isHelpOpen } from './help.tsx';
-import { useValue } from './signals.ts';
+import { Pill, Select } from './pill.tsx';
+import { useRead, useValue } from './signals.ts';
 import { cycleTheme, theme } from './theme.ts';
 import { commitSearch, prepareSearch, searchInfo, stepSearch } from './search.ts';
 
 function Title() {
-	const p = useValue(() => profile.value);
-	const { program, summary } = p.facts;
+	const p = profile.value;
+	const { program, summary, processes, commands } = p.facts;
 	const { verdict } = p.facts.quality;
 	const command = program.command.join(' ');
 	const { name, called } = program;
@@ -28,9 +31,17 @@ function Title() {
 				</span>
 			)}
 			<span class="dim facts" title={command}>
+				{isTree(p) && (
+					<span>
+						<button class="link" onClick={() => (view.value = 'threads')}>
+							{count(processes.length)} processes
+						</button>
+					</span>
+				)}
 				{!lacks(p, TIME) && <span>{duration(summary.duration_ns)}</span>}
 				{!lacks(p, ALLOCATIONS) && <span>{count(summary.allocations)} allocations</span>}
 				{program.started_ns > 0 && <span>recorded {date(program.started_ns)}</span>}
+				{isTree(p) && <span>of {commands.map((own) => own.name).join(', ')}</span>}
 				{command && command !== name && <span>{command}</span>}
 			</span>
 		</div>
@@ -38,14 +49,12 @@ function Title() {
 }
 
 function Search() {
-	const text = useValue(() => searched.value);
-	const info = useValue(() => searchInfo.value);
-	const input = useRef<HTMLInputElement>(null);
+	const text = useValue(searched);
+	const info = useValue(searchInfo);
 	return (
 		<div class="search" role="search">
 			<input
 				id="search"
-				ref={input}
 				type="search"
 				placeholder="Filter functions…  ( / )"
 				aria-label="Filter functions, files and modules"
@@ -84,37 +93,31 @@ function Search() {
 }
 
 export function Header() {
-	const now = useValue(() => view.value);
-	const isUnfolded = useValue(() => lens.value.isUnfolded);
-	const group = useValue(() => lens.value.group);
-	const served = useValue(() => isServed.value);
-	const shade = useValue(() => theme.value);
-	const isRead = useValue(() => isWhole.value);
+	const now = useValue(view);
+	const isUnfolded = useRead(() => lens.value.isUnfolded);
+	const group = useRead(() => lens.value.group);
+	const served = useValue(isServed);
+	const shade = useValue(theme);
+	const isRead = useValue(isWhole);
 	const [hasCopied, setCopied] = useState(false);
 	return (
 		<header>
 			<div class="top-bar">
 				<Title />
 				<Search />
-				<select
-					class="pill"
-					aria-label="Group frames"
-					value={group}
-					onChange={(e) => change({ group: e.currentTarget.value as typeof group })}
-				>
-					<option value="function">by function</option>
-					<option value="package">by package</option>
-					<option value="module">by module</option>
-					<option value="file">by file</option>
-				</select>
-				<button
-					class={`pill${isUnfolded ? '' : ' on'}`}
-					aria-pressed={!isUnfolded}
+				<Select
+					label="Group frames"
+					of={GROUPS.map((name) => [name, `by ${name}`])}
+					now={group}
+					onChoose={(group) => change({ group })}
+				/>
+				<Pill
+					isOn={!isUnfolded}
 					title="Fold consecutive library frames into one box (l)"
 					onClick={() => change({ isUnfolded: !isUnfolded })}
 				>
 					Library frames {isUnfolded ? 'shown' : 'folded'}
-				</button>
+				</Pill>
 				{location.protocol === 'file:' || canSave() ? (
 					isRead &&
 					canSave() && (

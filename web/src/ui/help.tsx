@@ -33,7 +33,7 @@ const MOUSE: [string, string][] = [
 ];
 
 export function Help() {
-	const isOpen = useValue(() => isHelpOpen.value);
+	const isOpen = useValue(isHelpOpen);
 	if (!isOpen) {
 		return null;
 	}
@@ -50,11 +50,11 @@ export function Help() {
 				<table>
 					<tbody>
 						{actions()
-							.filter((a) => a.keys.length)
+							.filter((a) => a.key)
 							.map((a) => (
-								<tr key={a.id}>
+								<tr key={a.text}>
 									<td>
-										<kbd>{a.keys.join(' ')}</kbd>
+										<kbd>{a.key}</kbd>
 									</td>
 									<td>{a.text}</td>
 								</tr>

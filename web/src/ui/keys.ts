@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { metrics } from '../data/metrics.ts';
-import { actions, run } from './actions.ts';
+import { actions, goToPeak } from './actions.ts';
 import { isHelpOpen } from './help.tsx';
 import { isPaletteOpen } from './palette.tsx';
 import { setMetric } from '../state.ts';
@@ -24,14 +24,18 @@ function take(event: KeyboardEvent): boolean {
 	}
 	if (pending === 'g') {
 		pending = '';
-		return key === 'p' && run('peak-view');
+		if (key === 'p') {
+			goToPeak();
+		}
+		return key === 'p';
 	}
 	if (key === 'm' || key === 'g') {
 		pending = key;
 		return true;
 	}
-	const action = actions().find((a) => a.keys.includes(key));
-	return action !== undefined && run(action.id);
+	const action = actions().find((a) => a.key === key);
+	action?.run();
+	return action !== undefined;
 }
 
 export function bindKeys(): void {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 import type { Boxes } from '../data/forest.ts';
-import type { Group, Lens } from '../data/lens.ts';
+import { keepsAll, type Group, type Lens } from '../data/lens.ts';
 import { isCounted, metricOf, type Metric } from '../data/metrics.ts';
+import { isTree } from '../data/processes.ts';
 import type { Profile } from '../data/profile.ts';
 import { groupName } from '../data/tree.ts';
 import { baseName, bytes, count, shortCount, shortName } from './format.ts';
@@ -26,8 +27,7 @@ export function metricUnit(metric: Metric): string {
 
 /** "% of peak": the head of a column of shares, of what the lens shows. */
 export function shareTitle(l: Lens): string {
-	const isAll = !l.texts.length && !l.focus.length && !l.threads.length;
-	return `% of ${isAll ? metricOf(l.metric).share : 'lens'}`;
+	return `% of ${keepsAll(l) ? metricOf(l.metric).share : 'lens'}`;
 }
 
 /** A weight with its unit: 38.5 MB, or a number of calls. */
@@ -54,12 +54,18 @@ export function symbolName(p: Profile, symbol: number, group: Group = 'function'
 	return group === 'function' ? shortName(name) : group === 'package' ? name : baseName(name);
 }
 
+/** All that was recorded. */
+export function rootName(p: Profile): string {
+	const { called } = p.facts.program;
+	return isTree(p) ? `tree of ${called}` : called || 'program';
+}
+
 export function nodeName(p: Profile, f: Boxes, node: number): string {
 	if (f.isRest[node]) {
 		return `${count(f.more[node]!)} smaller`;
 	}
 	if (f.symbol[node] === 0) {
-		return p.facts.program.called || 'program';
+		return rootName(p);
 	}
 	const name = symbolName(p, f.symbol[node]!, f.tree.group);
 	return f.isRun[node] && f.more[node]! > 0 ? `${name} +${f.more[node]}` : name;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import type { ComponentChildren } from 'preact';
-import type { Profile } from '../data/profile.ts';
+import { profile } from '../state.ts';
 import { residentMeans } from './labels.ts';
 
 /** What a colour stands for begins with it. */
@@ -18,7 +18,6 @@ export const colourOf = (label: string, i: number) =>
 	label === 'other' ? 'series-5' : COLOURS[i % COLOURS.length]!;
 
 interface LegendProps {
-	profile: Profile;
 	series: readonly { label: string }[];
 	off?: number; // bits of those that are switched off
 	onSwitch?: (off: number) => void; // they can be
@@ -26,7 +25,7 @@ interface LegendProps {
 }
 
 /** The colours of a chart that is stacked by series, and of the line of what was resident. */
-export function Legend({ profile, series, off = 0, onSwitch, hasRss = true }: LegendProps) {
+export function Legend({ series, off = 0, onSwitch, hasRss = true }: LegendProps) {
 	const item = (bit: number, what: ComponentChildren) =>
 		onSwitch ? (
 			<button
@@ -51,7 +50,7 @@ export function Legend({ profile, series, off = 0, onSwitch, hasRss = true }: Le
 					)}
 				</li>
 			))}
-			{hasRss && profile.samples.n > 0 && (
+			{hasRss && profile.value.samples.n > 0 && (
 				<li title={residentMeans}>
 					{item(
 						RSS_OFF,

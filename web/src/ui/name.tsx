@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { ownFrom } from './format.ts';
+import { ownFrom, shortName } from './format.ts';
 
 /** A function's name. Where there is no room for all of it, its scope is cut, not itself. */
 export function Name({ text }: { text: string }) {
@@ -9,5 +9,14 @@ export function Name({ text }: { text: string }) {
 			{from > 0 && <span class="scope">{text.slice(0, from)}</span>}
 			{text.slice(from)}
 		</code>
+	);
+}
+
+/** The same, which leads to where there is more of it. */
+export function NameLink({ name, onClick }: { name: string; onClick: () => void }) {
+	return (
+		<button class="link name" title={name} onClick={onClick}>
+			<Name text={shortName(name)} />
+		</button>
 	);
 }

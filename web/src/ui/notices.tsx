@@ -4,7 +4,7 @@ import { ENDED, type Allocator } from '../data/profile.ts';
 import { isServerGone, refused, profile, view } from '../state.ts';
 import { baseName, bytes, count, duration, plural, unbroken } from './format.ts';
 import { sentence } from './labels.ts';
-import { useValue } from './signals.ts';
+import { useRead, useValue } from './signals.ts';
 import { Table } from './table.tsx';
 
 /** "8 functions of libc.so.6, 12 of server". */
@@ -28,20 +28,29 @@ function Hooked({ allocators }: { allocators: Allocator[] }) {
 			<div class="scroll" tabIndex={0} role="region" aria-label="Allocators">
 				<Table
 					id="allocators"
-					heads={['module', 'allocates and frees with', 'recorded']}
 					rows={allocators}
-					values={(a) => [baseName(a.module), a.functions.join(), String(a.hooked)]}
-				>
-					{(a) => (
-						<tr>
-							<td title={a.module}>{baseName(a.module)}</td>
-							<td>
-								<code>{a.functions.join(', ')}</code>
-							</td>
-							<td>{a.hooked ? 'yes' : `no: ${a.why}`}</td>
-						</tr>
-					)}
-				</Table>
+					columns={[
+						[
+							'module',
+							(a) => baseName(a.module),
+							(name, a) => <td title={a.module}>{name}</td>,
+						],
+						[
+							'allocates and frees with',
+							(a) => a.functions.join(', '),
+							(names) => (
+								<td>
+									<code>{names}</code>
+								</td>
+							),
+						],
+						[
+							'recorded',
+							(a) => String(a.hooked),
+							(_, a) => <td>{a.hooked ? 'yes' : `no: ${a.why}`}</td>,
+						],
+					]}
+				/>
 			</div>
 		</details>
 	);
@@ -49,10 +58,10 @@ function Hooked({ allocators }: { allocators: Allocator[] }) {
 
 /** Notes on the figures stands above them. */
 export function Notices() {
-	const p = useValue(() => profile.value);
-	const wrongFile = useValue(() => refused.value);
-	const isGone = useValue(() => isServerGone.value);
-	const isFirst = useValue(() => view.value === 'overview');
+	const p = profile.value;
+	const wrongFile = useValue(refused);
+	const isGone = useValue(isServerGone);
+	const isFirst = useRead(() => view.value === 'overview');
 	const { page, summary, allocators } = p.facts;
 	const { sentences } = p.facts.quality;
 	const lines = sentences.map(({ text }) => unbroken(sentence(p, text)));

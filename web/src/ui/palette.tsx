@@ -10,7 +10,6 @@ import { useValue } from './signals.ts';
 export const isPaletteOpen = signal(false);
 
 interface Entry {
-	id: string;
 	text: string;
 	hint: string;
 	run: () => void;
@@ -34,7 +33,6 @@ function functions(): Entry[] {
 		.sort((a, b) => total[b]! - total[a]!)
 		.slice(0, FUNCTIONS)
 		.map((i) => ({
-			id: `function-${i}`,
 			text: shortName(profile.value.symbols.name[t.symbol[i]!]!),
 			hint: percent(total[i]!, totalWeight.value),
 			run: () => {
@@ -47,14 +45,14 @@ function functions(): Entry[] {
 }
 
 export function PaletteDialog() {
-	return useValue(() => isPaletteOpen.value) ? <OpenPalette /> : null;
+	return useValue(isPaletteOpen) ? <OpenPalette /> : null;
 }
 
 function OpenPalette() {
 	const [text, setText] = useState('');
 	const [at, setAt] = useState(0);
 	const all = useMemo<Entry[]>(
-		() => [...actions().map((a) => ({ ...a, hint: a.keys.join(' ') })), ...functions()],
+		() => [...actions().map((a) => ({ ...a, hint: a.key })), ...functions()],
 		[],
 	);
 	const words = text.toLowerCase().split(/\s+/).filter(Boolean);
@@ -98,7 +96,7 @@ function OpenPalette() {
 			<ul id="palette-list" class="palette" role="listbox" aria-label="Actions">
 				{found.map((entry, i) => (
 					<li
-						key={entry.id}
+						key={entry.text}
 						id={`palette-${i}`}
 						role="option"
 						aria-selected={i === at}

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+import { firstWhere } from '../data/search.ts';
 import { pictures, type Pen } from './svg.ts';
 
 /** Curves over the run of a program, drawn on a canvas: areas, lines, and what is beside them. */
@@ -212,15 +213,6 @@ export function drawPlot(
 
 /** What holds at a moment of a line. */
 export function valueAt(line: Line, ns: number): number {
-	let low = 0;
-	let high = line.times.length;
-	while (low < high) {
-		const middle = (low + high) >> 1;
-		if (line.times[middle]! <= ns) {
-			low = middle + 1;
-		} else {
-			high = middle;
-		}
-	}
-	return line.values[Math.max(0, low - 1)] ?? 0;
+	const next = firstWhere(0, line.times.length, (k) => line.times[k]! > ns);
+	return line.values[Math.max(0, next - 1)] ?? 0;
 }

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { parseRange, rangeText, type Range } from '../data/lens.ts';
 import type { Profile } from '../data/profile.ts';
 import { announcement, lens, profile, setRange } from '../state.ts';
-import { useValue } from './signals.ts';
+import { useRead } from './signals.ts';
 
 const NUMBER = /\d[\d.]*(?![\d.]*%)/g;
 
@@ -35,8 +35,8 @@ function shownRange(p: Profile, range: Range): string {
 
 /** The range of time as text, which can be typed. Enter takes it; nothing is the whole run. */
 export function RangeField() {
-	const p = useValue(() => profile.value);
-	const range = useValue(() => lens.value.range);
+	const p = profile.value;
+	const range = useRead(() => lens.value.range);
 	const example = p.facts.page.time_unit ? '0 - 1000' : '1.2 s - 3 s';
 	const [refused, refuse] = useState<{ text: string; range: Range | null } | null>(null);
 	const typed = refused?.range === range ? refused!.text : null;

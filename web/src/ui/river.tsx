@@ -1,27 +1,25 @@
 // SPDX-License-Identifier: MIT
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Lens, Range } from '../data/lens.ts';
-import type { Profile } from '../data/profile.ts';
 import type { Series } from '../data/series.ts';
-import { isBinary, lens } from '../state.ts';
+import { isBinary, isClock, lens, profile } from '../state.ts';
 import { address } from '../url.ts';
 import { bytes, moment, percent } from './format.ts';
 import { stacked } from './lines.ts';
 import { drawPlot, frameOf, valueAt, xOf, yOf, type Frame, type Line } from './plot.ts';
 import { useValue } from './signals.ts';
+import { useSize } from './size.ts';
+import { themeTurn } from './theme.ts';
 import { lookOf } from './timechart.tsx';
 
 const HEIGHT = 320;
 const [LETTER, LINE] = [7.5, 16]; // px
 
 interface RiverProps {
-	profile: Profile;
 	series: Series[];
 	off: number; // bits of those that are switched off
 	range: Range | null; // it fills the width
 	lensOf: (series: Series) => Lens | null; // that shows only this one
-	isClock: boolean;
-	theme: string;
 }
 
 /** One of the curves, with what is drawn below it. */
@@ -104,11 +102,14 @@ function labelPlace(f: Frame, band: Band): Place | null {
 
 /** The heap over time as bands; each names itself, and is a link to a lens of its own. */
 export function River(props: RiverProps) {
-	const { profile: p, series, off, range, isClock } = props;
+	const { series, off, range } = props;
+	const p = profile.value;
+	const hasClock = useValue(isClock);
+	const turn = useValue(themeTurn);
 	const canvas = useRef<HTMLCanvasElement>(null);
-	const [width, setWidth] = useState(0);
+	const { width } = useSize(canvas);
 	const [at, setAt] = useState<{ label: string; ns: number } | null>(null);
-	const hasBinary = useValue(() => isBinary.value);
+	const hasBinary = useValue(isBinary);
 	const { duration_ns } = p.facts.summary;
 	const startNs = range && range.from >= 0 ? p.edges.timeNs[range.from]! : 0;
 	const endNs = range && range.to < p.edges.n ? p.edges.timeNs[range.to]! : duration_ns;
@@ -123,17 +124,10 @@ export function River(props: RiverProps) {
 	);
 	const title = `Heap over time by band, ${moment(startNs)} to ${moment(endNs)}`;
 	useLayoutEffect(() => {
-		const watch = new ResizeObserver(([entry]) =>
-			setWidth(Math.floor(entry!.contentRect.width)),
-		);
-		watch.observe(canvas.current!);
-		return () => watch.disconnect();
-	}, []);
-	useLayoutEffect(() => {
 		if (width > 0) {
-			drawPlot(canvas.current!, frame, lines, lookOf(props, hasBinary), title);
+			drawPlot(canvas.current!, frame, lines, lookOf({}, hasBinary), title);
 		}
-	}, [frame, props.theme, isClock, hasBinary]);
+	}, [frame, turn, hasClock, hasBinary]);
 	const shapes = useMemo(
 		() => bands.map((band) => ({ path: pathOf(frame, band), at: labelPlace(frame, band) })),
 		[frame],
@@ -155,7 +149,7 @@ export function River(props: RiverProps) {
 						{bytes(size)} ({percent(size, all)}) at {moment(at!.ns, duration_ns)}
 					</>
 				) : (
-					'A band is a link: only its function is shown then'
+					'A band is a link to a lens that shows it alone'
 				)}
 			</p>
 			<canvas ref={canvas} aria-hidden="true" style={{ height: `${HEIGHT}px` }} />

@@ -24,8 +24,10 @@ function whenLeftAlone(run: () => void, ms = 0): () => void {
 	return () => clearTimeout(timer);
 }
 
+type Signal<T> = { readonly value: T };
+
 /** What a function of signals gives; the component is drawn again when it gives another. */
-export function useValue<T>(read: () => T): T {
+export function useRead<T>(read: () => T): T {
 	const [, redraw] = useState(0);
 	const value = read();
 	useEffect(() => {
@@ -41,16 +43,18 @@ export function useValue<T>(read: () => T): T {
 	return value;
 }
 
+export const useValue = <T>(of: Signal<T>): T => useRead(() => of.value);
+
 /**
  * The same, once it has been the same for a moment: while a range is dragged or rows are walked
  * through, what takes longer than a picture waits, and is not looked at.
  */
-export function useResting<T>(read: () => T): T {
-	const [resting, setResting] = useState(read);
+export function useResting<T>(of: Signal<T>): T {
+	const [resting, setResting] = useState(of.value);
 	useEffect(() => {
 		let stop = () => {};
 		const end = effect(() => {
-			const now = read();
+			const now = of.value;
 			stop();
 			stop = whenLeftAlone(() => setResting(() => now), REST_MS);
 		});

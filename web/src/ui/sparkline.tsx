@@ -53,8 +53,8 @@ function pathOf(values: Float64Array): string {
 }
 
 /** What is alive over the run, very small. */
-export function Sparkline({ values }: { values: Float64Array }) {
-	return (
+export function Sparkline({ values }: { values: Float64Array | undefined }) {
+	return values ? (
 		<svg
 			class="spark"
 			width={WIDTH}
@@ -65,7 +65,7 @@ export function Sparkline({ values }: { values: Float64Array }) {
 		>
 			<path d={`M0 ${HEIGHT}${pathOf(values)}L${WIDTH} ${HEIGHT}Z`} />
 		</svg>
-	);
+	) : null;
 }
 
 function y(value: number, most: number): string {

@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: MIT
 import { useMemo } from 'preact/hooks';
-import { isWhole, kept, lens, marks, profile, setRange } from '../state.ts';
+import { isWhole, kept, profile } from '../state.ts';
 import { bytes, moment } from './format.ts';
 import { capital } from './labels.ts';
 import { heapLine, keptLine } from './lines.ts';
 import { RangeField } from './rangefield.tsx';
-import { useValue } from './signals.ts';
-import { themeTurn } from './theme.ts';
+import { useRead } from './signals.ts';
 import { TimeChart } from './timechart.tsx';
 
 /** The heap over time in one line, on every tab: drag to choose a range. */
 export function Strip() {
-	const p = useValue(() => profile.value);
-	const range = useValue(() => lens.value.range);
-	const marked = useValue(() => marks.value);
-	const turn = useValue(() => themeTurn.value);
-	const stacks = useValue(() => (isWhole.value ? kept.value : null));
+	const p = profile.value;
+	const stacks = useRead(() => (isWhole.value ? kept.value : null));
 	const { peak_bytes, peak_time_ns, duration_ns } = p.facts.summary;
 	const { lines, top, ns, what } = useMemo(() => {
 		const whole = heapLine(p);
@@ -29,15 +25,10 @@ export function Strip() {
 	return (
 		<div class="strip">
 			<TimeChart
-				profile={p}
 				lines={lines}
 				height={52}
-				range={range}
-				onRange={setRange}
 				isBare
 				flag={{ ns, text: '' }}
-				marks={marked}
-				theme={String(turn)}
 				label={
 					`${capital(what)}, largest ${bytes(top)} at ${moment(ns)}. ` +
 					`Keys [ and ] move the range`

@@ -2,14 +2,14 @@
 import type { ComponentChildren, VNode } from 'preact';
 import { useEffect, useMemo } from 'preact/hooks';
 import { orders } from '../state.ts';
-import { useValue } from './signals.ts';
+import { useRead } from './signals.ts';
 
 /** What rows are ordered by; null: it says nothing, and stands last. undefined: no row does. */
 export type Value = string | number | null | undefined;
 
 /** A column's number, from 1; below 0: the smallest first. 0: as the rows come. */
 export function useOrder(table: string): number {
-	return useValue(() => orders.value.get(table) ?? 0);
+	return useRead(() => orders.value.get(table) ?? 0);
 }
 
 /** Names begin with A, numbers with the largest; then the other way; then as they came. */
@@ -98,52 +98,66 @@ export function shownTables(isMarkdown: boolean): string {
 	return all.join('\n\n');
 }
 
+/**
+ * What a column is called, what its rows are ordered by (null: by nothing), and what stands in a
+ * cell: a figure, or a cell of its own. With a class where it is neither a name's nor a number's.
+ */
+export type Column<T> = readonly [
+	head: ComponentChildren,
+	value: ((row: T) => Value) | null,
+	cell: (value: any, row: T) => ComponentChildren,
+	name?: string,
+];
+
 interface TableProps<T> {
 	id: string; // of all tables, in the address
 	class?: string;
-	// With a class where it is neither a name's nor a number's
-	heads: readonly (string | readonly [text: ComponentChildren, name?: string])[];
+	columns: readonly (Column<T> | false)[];
 	rows: readonly T[];
-	values: (row: T) => readonly Value[];
 	most?: number; // rows that are shown
-	children: (row: T) => VNode;
+	classOf?: (row: T) => string | false;
 }
 
+const isCell = (said: ComponentChildren) => /^t[dh]$/.test(String((said as VNode)?.type));
+
 /** A table that is ordered by a click on a column's head. */
-export function Table<T>(props: TableProps<T>) {
-	const { id, rows, values, most } = props;
+export function Table<T>({ id, class: name, columns: given, rows, most, classOf }: TableProps<T>) {
+	const columns = given.filter(Boolean) as Column<T>[];
+	const values = (row: T) => columns.map(([, value]) => value?.(row));
 	const order = useOrder(id);
-	const sorted = useMemo(() => inOrder(rows, order, values), [rows, order]);
-	useSheet(id, () => [
-		props.heads.map((head) => (typeof head === 'string' ? head : String(head[0]))),
-		...sorted.slice(0, most).map(values),
-	]);
-	const example = rows.length ? values(rows[0]!) : [];
+	const sorted = useMemo(
+		() => inOrder(rows, order, values).slice(0, most),
+		[rows, order, columns.length],
+	);
+	useSheet(id, () => [columns.map(([head]) => String(head)), ...sorted.map(values)]);
 	return (
-		<table class={props.class ?? 'data'}>
+		<table class={name ?? 'data'}>
 			<thead>
 				<tr>
-					{props.heads.map((head, i) => {
-						const isText = rows.some((row) => typeof values(row)[i] === 'string');
-						const isNumber = rows.some((row) => typeof values(row)[i] === 'number');
-						const own = isNumber ? 'num' : '';
-						const [text, name = ''] = typeof head === 'string' ? [head, own] : head;
-						return example[i] === undefined ? (
-							<th class={name}>{text}</th>
-						) : (
-							<Head
-								table={id}
-								column={i + 1}
-								class={name}
-								isText={isText}
-							>
-								{text}
+					{columns.map(([head, value, , own], i) => {
+						const is = (type: string) =>
+							rows.some((row) => typeof value?.(row) === type);
+						const name = own ?? (is('number') ? 'num' : '');
+						return value && rows.length ? (
+							<Head table={id} column={i + 1} class={name} isText={is('string')}>
+								{head}
 							</Head>
+						) : (
+							<th class={name}>{head}</th>
 						);
 					})}
 				</tr>
 			</thead>
-			<tbody>{sorted.slice(0, most).map(props.children)}</tbody>
+			<tbody>
+				{sorted.map((row) => (
+					<tr class={classOf?.(row) || ''}>
+						{columns.map(([, value, cell]) => {
+							const said = cell(value?.(row), row);
+							return isCell(said) ? said : <td class="num">{said}</td>;
+						})}
+					</tr>
+				))}
+			</tbody>
 		</table>
 	);
 }

@@ -1,60 +1,56 @@
 // SPDX-License-Identifier: MIT
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { rangeOf, type Range } from '../data/lens.ts';
 import type { Profile } from '../data/profile.ts';
-import { isBinary } from '../state.ts';
+import { isBinary, isClock, lens, marks, profile, setRange } from '../state.ts';
 import { bytes, clock, duration, moment } from './format.ts';
 import { markLabel } from './marks.ts';
+import { themeTurn } from './theme.ts';
 import { drawPlot, frameOf, valueAt, type Frame, type Line, type Look } from './plot.ts';
-import { useValue } from './signals.ts';
+import { useRead, useValue } from './signals.ts';
+import { useSize } from './size.ts';
 
 export type { Line } from './plot.ts';
 
 export interface TimeChartProps {
-	profile: Profile;
 	lines: Line[]; // areas are drawn from the first to the last: the highest first
 	height: number;
 	unit?: (value: number) => string;
-	range: Range | null;
-	onRange: (range: Range | null) => void;
 	flag?: { ns: number; text: string } | null;
-	marks?: readonly number[]; // edges
 	cursor?: number | null;
 	onCursor?: (ns: number | null) => void;
 	onPick?: (ns: number) => void; // by a click
 	band?: readonly [from: number, to: number]; // of values, within the range
 	onBand?: (from: number, to: number) => void; // a drag has these, too; a click has one
 	isBare?: boolean; // without axes: the strip
-	isClock?: boolean;
 	label: string;
-	theme: string;
 }
 
 const LETTER = 7.2; // px, of a flag's label
 
 export function lookOf(
-	props: Pick<TimeChartProps, 'profile' | 'unit' | 'isClock' | 'isBare'>,
+	{ unit, isBare = false }: Pick<TimeChartProps, 'unit' | 'isBare'>,
 	hasBinary: boolean,
 ): Look {
+	const { program, summary, page } = profile.value.facts;
 	const style = getComputedStyle(document.documentElement);
 	const colour = (token: string) => style.getPropertyValue(`--${token}`).trim();
-	const started = props.profile.facts.program.started_ns;
-	const isShort = props.profile.facts.summary.duration_ns < 1e9;
+	const isShort = summary.duration_ns < 1e9;
 	return {
 		line: colour('line'),
 		dim: colour('dim'),
 		colour,
 		time: (ns) =>
-			props.isClock && started
-				? clock(started, ns)
-				: props.profile.facts.page.time_unit
+			isClock.value && program.started_ns
+				? clock(program.started_ns, ns)
+				: page.time_unit
 					? moment(ns)
 					: isShort
 						? `${+(ns / 1e6).toFixed(6)} ms`
 						: `${+(ns / 1e9).toFixed(6)} s`,
-		value: props.unit ?? bytes,
-		isBinary: hasBinary && !props.unit,
-		isBare: props.isBare ?? false,
+		value: unit ?? bytes,
+		isBinary: hasBinary && !unit,
+		isBare,
 	};
 }
 
@@ -63,34 +59,70 @@ export function TimeChart(props: TimeChartProps) {
 	const canvas = useRef<HTMLCanvasElement>(null);
 	const plot = useRef<HTMLDivElement>(null);
 	const overlay = useRef<HTMLDivElement>(null);
-	const [width, setWidth] = useState(0);
+	const { width } = useSize(canvas);
 	const [hover, setHover] = useState<Spot | null>(null);
-	const hasBinary = useValue(() => isBinary.value);
-	const endNs = props.profile.facts.summary.duration_ns;
+	const hasBinary = useValue(isBinary);
+	const range = useRead(() => lens.value.range);
+	const marked = useValue(marks);
+	const turn = useValue(themeTurn);
+	const hasClock = useValue(isClock);
+	const p = profile.value;
+	const endNs = p.facts.summary.duration_ns;
 	const frame = useMemo(
 		() => frameOf(props.lines, width, props.height, endNs, props.isBare ?? false),
 		[props.lines, width, props.height, endNs],
 	);
-	const latest = useRef({ props, frame });
-	latest.current = { props, frame };
+	const drag = useRef<(Spot & { x: number }) | null>(null);
+	const request = useRef(0);
+	const spotOf = (event: PointerEvent): Spot => {
+		const r = plot.current!.getBoundingClientRect();
+		const share = Math.min(Math.max(0, event.clientX - r.left), r.width) / r.width;
+		const value = ((r.bottom - event.clientY) / r.height) * frame.most;
+		return { ns: share * frame.endNs, value };
+	};
+	const point = (spot: Spot | null) => {
+		setHover(spot);
+		props.onCursor?.(spot?.ns ?? null);
+	};
+	const onDown = (event: PointerEvent) => {
+		if (event.button === 0) {
+			drag.current = { ...spotOf(event), x: event.clientX };
+			plot.current!.setPointerCapture(event.pointerId);
+			event.preventDefault();
+		}
+	};
+	/** A drag becomes a range while it lasts. */
+	const onMove = (event: PointerEvent) => {
+		const [from, here] = [drag.current, spotOf(event)];
+		point(here);
+		if (from) {
+			const { min, max } = Math;
+			cancelAnimationFrame(request.current);
+			request.current = requestAnimationFrame(() => {
+				setRange(rangeOf(p.edges, min(from.ns, here.ns), max(from.ns, here.ns)));
+				props.onBand?.(max(0, min(from.value, here.value)), max(from.value, here.value));
+			});
+		}
+	};
+	const onUp = (event: PointerEvent) => {
+		if (drag.current && Math.abs(drag.current.x - event.clientX) < 3) {
+			cancelAnimationFrame(request.current);
+			setRange(null);
+			props.onPick?.(drag.current.ns);
+			props.onBand?.(0, 0);
+		}
+		drag.current = null;
+	};
 
-	useLayoutEffect(() => {
-		const watch = new ResizeObserver(([entry]) =>
-			setWidth(Math.floor(entry!.contentRect.width)),
-		);
-		watch.observe(canvas.current!);
-		return () => watch.disconnect();
-	}, []);
-	useEffect(() => listen(plot.current!, latest, setHover), []);
 	useLayoutEffect(() => {
 		if (width > 0) {
 			drawPlot(canvas.current!, frame, props.lines, lookOf(props, hasBinary), props.label);
 		}
-	}, [props.lines, width, props.height, props.theme, props.isClock, props.unit, hasBinary]);
+	}, [props.lines, width, props.height, turn, hasClock, props.unit, hasBinary]);
 	const cursor = props.cursor ?? hover?.ns ?? null;
 	useLayoutEffect(() => {
 		place(overlay.current!, props, frame, cursor, hover?.value ?? Infinity);
-	}, [props.range, props.band, props.flag, props.marks, props.lines, cursor, hover, width]);
+	}, [range, props.band, props.flag, marked, props.lines, cursor, hover, width]);
 
 	return (
 		<div
@@ -103,6 +135,10 @@ export function TimeChart(props: TimeChartProps) {
 			<div
 				class="plot"
 				ref={plot}
+				onPointerDown={onDown}
+				onPointerMove={onMove}
+				onPointerUp={onUp}
+				onPointerLeave={() => point(null)}
 				style={{
 					left: `${frame.left}px`,
 					top: `${frame.top}px`,
@@ -134,12 +170,13 @@ function bandAt(areas: Line[], ns: number, value: number, unit: (n: number) => s
 
 /** What is read off where the pointer is: when, how much there was, and of what. */
 function reading(props: TimeChartProps, ns: number, value: number): string {
-	const { profile: p, lines, unit = bytes } = props;
+	const { lines, unit = bytes } = props;
+	const p = profile.value;
 	const areas = lines.filter((line) => line.kind === 'area');
 	const top = areas[0];
 	const started = p.facts.program.started_ns;
-	const isClock = props.isClock && started;
-	const when = isClock ? clock(started, ns) : moment(ns, p.facts.summary.duration_ns);
+	const when =
+		isClock.value && started ? clock(started, ns) : moment(ns, p.facts.summary.duration_ns);
 	if (lines[0]?.weights && value < Infinity) {
 		return `${when} · ${unit(Math.max(0, value))}`;
 	}
@@ -154,7 +191,9 @@ function place(
 	cursor: number | null,
 	value: number,
 ): void {
-	const e = props.profile.edges;
+	const p = profile.value;
+	const e = p.edges;
+	const { range } = lens.value;
 	const x = (ns: number) => (ns / frame.endNs) * frame.width;
 	const at = (edge: number) => (edge < 0 ? 0 : edge < e.n ? e.timeNs[edge]! : frame.endNs);
 	const parts: HTMLElement[] = [];
@@ -178,9 +217,9 @@ function place(
 		}
 		parts.push(part);
 	};
-	if (props.range) {
-		const left = x(at(props.range.from));
-		add('range', left, Math.max(1, x(at(props.range.to)) - left));
+	if (range) {
+		const left = x(at(range.from));
+		add('range', left, Math.max(1, x(at(range.to)) - left));
 		const y = (value: number) => `${100 * Math.max(0, 1 - value / frame.most)}%`;
 		const [from, to] = props.band ?? [0, Infinity];
 		Object.assign(parts[0]!.style, { top: y(to), bottom: `calc(100% - ${y(from)})` });
@@ -190,9 +229,9 @@ function place(
 	}
 	let right = -Infinity; // where the label before ends
 	let isLower = false;
-	props.marks?.forEach((mark, i) => {
+	marks.value.forEach((mark, i) => {
 		const left = x(at(mark));
-		const text = markLabel(props.profile, i);
+		const text = markLabel(p, i);
 		isLower = left < right && !isLower;
 		right = left + 14 + 8 * text.length;
 		add('mark', left, undefined, text, isLower);
@@ -201,68 +240,6 @@ function place(
 		add('cursor', x(cursor), undefined, props.isBare ? '' : reading(props, cursor, value));
 	}
 	overlay.replaceChildren(...parts);
-}
-
-/** Drags become ranges while they last. Gives what ends the listening. */
-function listen(
-	plot: HTMLDivElement,
-	latest: { current: { props: TimeChartProps; frame: Frame } },
-	setHover: (spot: Spot | null) => void,
-): () => void {
-	let start: { ns: number; x: number; value: number } | null = null;
-	let request = 0;
-	const at = (event: PointerEvent) => {
-		const r = plot.getBoundingClientRect();
-		const share = Math.min(Math.max(0, event.clientX - r.left), r.width) / r.width;
-		return share * latest.current.frame.endNs;
-	};
-	const valueOf = (event: PointerEvent) => {
-		const r = plot.getBoundingClientRect();
-		return ((r.bottom - event.clientY) / r.height) * latest.current.frame.most;
-	};
-	const point = (spot: Spot | null) => {
-		setHover(spot);
-		latest.current.props.onCursor?.(spot?.ns ?? null);
-	};
-	const down = (event: PointerEvent) => {
-		if (event.button === 0) {
-			start = { ns: at(event), x: event.clientX, value: valueOf(event) };
-			plot.setPointerCapture(event.pointerId);
-			event.preventDefault();
-		}
-	};
-	const move = (event: PointerEvent) => {
-		const here = at(event);
-		const value = valueOf(event);
-		point({ ns: here, value });
-		if (start) {
-			const [from, to] = start.ns < here ? [start.ns, here] : [here, start.ns];
-			const { profile, onRange, onBand } = latest.current.props;
-			const ends = [start.value, value].sort((a, b) => a - b) as [number, number];
-			cancelAnimationFrame(request);
-			request = requestAnimationFrame(() => {
-				onRange(rangeOf(profile.edges, from, to));
-				onBand?.(Math.max(0, ends[0]), ends[1]);
-			});
-		}
-	};
-	const up = (event: PointerEvent) => {
-		if (start && Math.abs(start.x - event.clientX) < 3) {
-			cancelAnimationFrame(request);
-			latest.current.props.onRange(null);
-			latest.current.props.onPick?.(start.ns);
-			latest.current.props.onBand?.(0, 0);
-		}
-		start = null;
-	};
-	const leave = () => point(null);
-	const listeners = { pointerdown: down, pointermove: move, pointerup: up, pointerleave: leave };
-	const all = Object.entries(listeners) as [
-		keyof typeof listeners,
-		(event: PointerEvent) => void,
-	][];
-	all.forEach(([name, run]) => plot.addEventListener(name, run));
-	return () => all.forEach(([name, run]) => plot.removeEventListener(name, run));
 }
 
 /** What a range is, in words. */

@@ -7,7 +7,6 @@ import { batch } from '../signal.ts';
 import { profile, selected } from '../state.ts';
 import { bytes, count, percent, plural, shortName, span, unbroken } from '../ui/format.ts';
 import { sentence } from '../ui/labels.ts';
-import { useValue } from '../ui/signals.ts';
 import { follow } from '../url.ts';
 
 /**
@@ -281,7 +280,7 @@ function belongs(kind: CardKind, f: Finding): boolean {
 
 /** The findings, each where a person looks for it; what belongs on no card stands below them. */
 export function Cards() {
-	const p = useValue(() => profile.value);
+	const p = profile.value;
 	const left = ownFindings(p.facts);
 	// The heap's growth is said where it is the most
 	const ofHeap = (f: Finding) => Number(f.id === 'no-growth');

@@ -23,14 +23,15 @@ import {
 	TIME,
 } from '../data/missing.ts';
 import type { Facts, Profile } from '../data/profile.ts';
-import { sitesOf, type Sites } from '../data/series.ts';
+import { endOf, sitesOf, type Sites } from '../data/series.ts';
 import * as state from '../state.ts';
 import { Metrics } from '../ui/chips.tsx';
 import { compareWith } from '../ui/drop.ts';
 import { baseName, bytes, count, duration, percent, shortName } from '../ui/format.ts';
 import { metricName, signed, signedWeight, weight } from '../ui/labels.ts';
 import { markName } from '../ui/marks.ts';
-import { Name } from '../ui/name.tsx';
+import { Name, NameLink } from '../ui/name.tsx';
+import { Panel } from '../ui/panel.tsx';
 import { useValue } from '../ui/signals.ts';
 import { Table } from '../ui/table.tsx';
 import { rangeWords } from '../ui/timechart.tsx';
@@ -39,7 +40,7 @@ import { DiffFlame } from './diffflame.tsx';
 /** Pairs of marks, each as a button. */
 function ChooseMarks() {
 	const p = state.profile.value;
-	const marks = useValue(() => state.marks.value);
+	const marks = useValue(state.marks);
 	const ends = [...marks, p.edges.n];
 	if (!marks.length) {
 		return (
@@ -67,11 +68,10 @@ function ChooseMarks() {
 }
 
 function Choose() {
-	const missing = useValue(() => state.missing.value);
-	const base = useValue(() => state.base.value);
+	const missing = useValue(state.missing);
+	const base = useValue(state.base);
 	return (
-		<section class="panel empty" aria-labelledby="compare-title">
-			<h2 id="compare-title">Compare with another recording</h2>
+		<Panel title="Compare with another recording" class="empty">
 			{base && (
 				<p>
 					<button
@@ -104,7 +104,7 @@ function Choose() {
 				}}
 			/>
 			<ChooseMarks />
-		</section>
+		</Panel>
 	);
 }
 
@@ -137,6 +137,7 @@ function totalsOfFiles(before: Profile, now: Profile): Total[] {
 function totalsOfMarks(p: Profile, from: number, to: number): Total[] {
 	const { edges: e, facts } = p;
 	const s = facts.summary;
+	const end = endOf(p);
 	const row = (
 		name: string,
 		column: Float64Array,
@@ -149,48 +150,46 @@ function totalsOfMarks(p: Profile, from: number, to: number): Total[] {
 		text,
 	});
 	return [
-		row('alive', e.bytes, s.never_freed_bytes, bytes),
-		row('blocks', e.blocks, s.never_freed_blocks, count),
+		row('alive', e.bytes, end.bytes, bytes),
+		row('blocks', e.blocks, end.blocks, count),
 		row('allocations so far', e.allocations, s.allocations, count),
 		row('temporary so far', e.temporary, s.temporary, count),
 		row('time', e.timeNs, s.duration_ns, duration),
 	];
 }
 
+/** Of a total; null: not in the file. */
+const known = (n: number) => (isFinite(n) ? n : null);
+
+const figure = (n: number | null, { text }: Total) => (n === null ? NOT_IN_FILE : text(n));
+
 function Totals({ rows }: { rows: Total[] }) {
 	return (
 		<Table
 			id="totals"
 			class="data lines totals"
-			heads={['total', 'before', 'now', 'difference', '% of before']}
 			rows={rows}
-			values={({ name, before, now }) => [
-				name,
-				...[before, now, now - before, now / before].map((n) => (isFinite(n) ? n : null)),
+			columns={[
+				['total', (row) => row.name, (name) => <th scope="row">{name}</th>],
+				['before', (row) => known(row.before), figure],
+				['now', (row) => known(row.now), figure],
+				[
+					'difference',
+					(row) => known(row.now - row.before),
+					(gain, { text }) => gain !== null && signed(text(Math.abs(gain)), gain),
+				],
+				[
+					'% of before',
+					(row) => known(row.now / row.before),
+					(ratio, { before, now }) =>
+						!before || !(now - before)
+							? ''
+							: ratio < 100
+								? signed(percent(Math.abs(now - before), before), now - before)
+								: `× ${count(ratio)}`,
+				],
 			]}
-		>
-			{({ name, before, now, text }) => {
-				const gain = now - before;
-				return (
-					<tr key={name}>
-						<th scope="row">{name}</th>
-						{[before, now].map((n) => (
-							<td class="num">{isNaN(n) ? NOT_IN_FILE : text(n)}</td>
-						))}
-						<td class="num">
-							{!isNaN(gain) && signed(text(Math.abs(gain)), gain)}
-						</td>
-						<td class="num">
-							{!gain || !before
-								? ''
-								: now < 100 * before
-									? signed(percent(Math.abs(gain), before), gain)
-									: `× ${count(now / before)}`}
-						</td>
-					</tr>
-				);
-			}}
-		</Table>
+		/>
 	);
 }
 
@@ -227,58 +226,44 @@ function ChangedSites({ all, metric, hasBlocks }: ChangedProps) {
 	const most = Math.max(1, ...changed.map((d) => Math.abs(d.now - d.before)));
 	const of = (kind: Change) => count(all.filter((d) => changeOf(d) === kind).length);
 	return (
-		<section class="panel" aria-labelledby="changed-title">
-			<div class="panel-head">
-				<h2 id="changed-title">Functions that changed</h2>
-				<span class="dim hint">
-					{of('new')} new, {of('gone')} gone, {of('changed')} changed
-				</span>
-			</div>
+		<Panel
+			title="Functions that changed"
+			hint={`${of('new')} new, ${of('gone')} gone, ${of('changed')} changed`}
+		>
 			<Table
 				id="changed"
 				class="data lines compare"
-				heads={[
-					'function',
-					'change',
-					'before',
-					'now',
-					`difference in ${metricName(metric).toLowerCase()}`,
-					[<span class="sr">as a bar</span>],
-					...(hasBlocks ? ['blocks'] : []),
-				]}
 				rows={changed}
-				values={(d) => [
-					shortName(d.name),
-					changeOf(d),
-					d.before,
-					d.now,
-					d.now - d.before,
-					undefined,
-					...(hasBlocks ? [d.blocksNow - d.blocksBefore] : []),
-				]}
-				most={ROWS}
-			>
-				{(d) => {
-					const blocks = d.blocksNow - d.blocksBefore;
-					return (
-						<tr key={d.label}>
+				columns={[
+					[
+						'function',
+						(d) => shortName(d.name),
+						(name, d) => (
 							<td title={d.name}>
 								{keys.has(d.label) ? (
-									<button
-										class="link name"
+									<NameLink
+										name={d.name}
 										onClick={() => openSite(sites, keys.get(d.label)!)}
-									>
-										<Name text={shortName(d.name)} />
-									</button>
+									/>
 								) : (
-									<Name text={shortName(d.name)} />
+									<Name text={name} />
 								)}{' '}
 								<span class="dim place">{baseName(d.file)}</span>
 							</td>
-							<td class={`kind ${changeOf(d)}`}>{changeOf(d)}</td>
-							<td class="num">{weight(metric, d.before)}</td>
-							<td class="num">{weight(metric, d.now)}</td>
-							<td class="num">{signedWeight(metric, d.now - d.before)}</td>
+						),
+					],
+					['change', changeOf, (kind) => <td class={`kind ${kind}`}>{kind}</td>],
+					['before', (d) => d.before, (n) => weight(metric, n)],
+					['now', (d) => d.now, (n) => weight(metric, n)],
+					[
+						`difference in ${metricName(metric).toLowerCase()}`,
+						(d) => d.now - d.before,
+						(n) => signedWeight(metric, n),
+					],
+					[
+						<span class="sr">as a bar</span>,
+						null,
+						(_, d) => (
 							<td class="delta">
 								<i
 									class={d.now > d.before ? 'more' : 'less'}
@@ -287,24 +272,27 @@ function ChangedSites({ all, metric, hasBlocks }: ChangedProps) {
 									}}
 								/>
 							</td>
-							{hasBlocks && (
-								<td class="num">{signed(count(Math.abs(blocks)), blocks)}</td>
-							)}
-						</tr>
-					);
-				}}
-			</Table>
+						),
+					],
+					hasBlocks && [
+						'blocks',
+						(d) => d.blocksNow - d.blocksBefore,
+						(n) => signed(count(Math.abs(n)), n),
+					],
+				]}
+				most={ROWS}
+			/>
 			{changed.length === 0 && <p class="dim">No function costs more or less than before.</p>}
 			{changed.length > ROWS && (
 				<p class="dim">{count(changed.length - ROWS)} more with smaller differences.</p>
 			)}
-		</section>
+		</Panel>
 	);
 }
 
 function Compared({ other }: { other: NonNullable<typeof state.compared.value> }) {
-	const p = useValue(() => state.profile.value);
-	const lens = useValue(() => state.lens.value);
+	const p = state.profile.value;
+	const lens = useValue(state.lens);
 	const isFile = 'profile' in other;
 	const sides = useMemo<[Side, Side]>(
 		() => (isFile ? sidesOf(other.profile, p, lens) : sidesAt(p, lens, other.from, other.to)),
@@ -318,18 +306,17 @@ function Compared({ other }: { other: NonNullable<typeof state.compared.value> }
 		: [markName(p, other.from), markName(p, other.to)];
 	return (
 		<>
-			<section class="panel" aria-labelledby="totals-title">
-				<div class="panel-head">
-					<h2 id="totals-title">
-						Before ({names[0]}) and now ({names[1]})
-					</h2>
+			<Panel
+				title={`Before (${names[0]}) and now (${names[1]})`}
+				head={
 					<button
 						class="link"
 						onClick={() => (state.compared.value = null)}
 					>
 						choose another
 					</button>
-				</div>
+				}
+			>
 				<Totals
 					rows={
 						isFile
@@ -337,7 +324,7 @@ function Compared({ other }: { other: NonNullable<typeof state.compared.value> }
 							: totalsOfMarks(p, other.from, other.to)
 					}
 				/>
-			</section>
+			</Panel>
 			<div class="toolbar flush">
 				<Metrics />
 				{isFile && lens.range && (
@@ -371,6 +358,6 @@ function Compared({ other }: { other: NonNullable<typeof state.compared.value> }
 }
 
 export function CompareView() {
-	const other = useValue(() => state.compared.value);
+	const other = useValue(state.compared);
 	return other ? <Compared other={other} /> : <Choose />;
 }

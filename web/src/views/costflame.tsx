@@ -5,7 +5,7 @@ import { Flame, type FlameProps } from '../flame/flame.tsx';
 import { costSkin, type Skin } from '../flame/skin.tsx';
 import * as state from '../state.ts';
 import { matched } from '../ui/search.ts';
-import { useTurn, useValue } from '../ui/signals.ts';
+import { useRead, useTurn, useValue } from '../ui/signals.ts';
 import { Sparkline } from '../ui/sparkline.tsx';
 import { curveOf, medianLife } from './curves.ts';
 import { hideNode, openRun, selectNode } from './nodes.ts';
@@ -19,7 +19,7 @@ const IDLE_MS = 200;
 /** When a box's blocks were alive, and for how long. */
 function Life({ forest: f, node }: { forest: Forest; node: number }) {
 	const p = state.profile.value;
-	const isWhole = useValue(() => state.isWhole.value);
+	const isWhole = useValue(state.isWhole);
 	if (!isWhole || f.kind !== 'down' || f.tree.parent !== f.parent) {
 		return null; // its stacks are not known
 	}
@@ -34,12 +34,12 @@ function Life({ forest: f, node }: { forest: Forest; node: number }) {
 
 /** A flame graph of this recording under the lens: what is clicked is selected. */
 export function CostFlame({ forest, onZoom, ...rest }: Props) {
-	const picked = useValue(() => state.selected.value);
-	const marked = useValue(() => matched.value);
-	const colouring = useValue(() => state.colouring.value);
-	const metric = useValue(() => state.lens.value.metric);
-	const hasBinary = useValue(() => state.isBinary.value);
-	const isWhole = useValue(() => state.isWhole.value);
+	const picked = useValue(state.selected);
+	const marked = useValue(matched);
+	const colouring = useValue(state.colouring);
+	const metric = useRead(() => state.lens.value.metric);
+	const hasBinary = useValue(state.isBinary);
+	const isWhole = useValue(state.isWhole);
 	const idle = useTurn(isWhole ? forest : null, IDLE_MS);
 	useEffect(() => void (idle && [idle.allocations, idle.temporary]), [idle]); // for the first tip
 	const skin = useMemo<Skin>(

@@ -10,6 +10,8 @@ import { CopyAs } from '../ui/copyas.tsx';
 import { percent } from '../ui/format.ts';
 import { nodeName, signedWeight, weight } from '../ui/labels.ts';
 import { Swatch } from '../ui/legend.tsx';
+import { Panel } from '../ui/panel.tsx';
+import { Select } from '../ui/pill.tsx';
 import { matchedIn } from '../ui/search.ts';
 import { useValue } from '../ui/signals.ts';
 
@@ -95,11 +97,16 @@ function Legend() {
 	);
 }
 
+const WIDTHS: [Width, string][] = [
+	['change', 'as wide as the change'],
+	['size', 'as wide as the cost'],
+];
+
 /** The call trees of both sides as one flame graph, in colours of change. */
 export function DiffFlame({ sides, metric }: { sides: [Side, Side]; metric: Metric }) {
-	const shape = useValue(() => state.stableShape.value);
-	const searched = useValue(() => state.searched.value);
-	const hasBinary = useValue(() => state.isBinary.value);
+	const shape = useValue(state.stableShape);
+	const searched = useValue(state.searched);
+	const hasBinary = useValue(state.isBinary);
 	const [width, setWidth] = useState<Width>('change');
 	const [zoom, setZoom] = useState(0);
 	const forest = useMemo(() => {
@@ -112,25 +119,20 @@ export function DiffFlame({ sides, metric }: { sides: [Side, Side]; metric: Metr
 		return marked ? (node: number) => marked.has(forest.symbol[node]!) : null;
 	}, [forest, searched]);
 	return (
-		<section class="panel" aria-labelledby="diff-flame-title">
-			<div class="panel-head">
-				<h2 id="diff-flame-title">What changed, by call tree</h2>
-				<select
-					class="pill"
-					aria-label="Width of boxes"
-					value={width}
-					onChange={(e) => setWidth(e.currentTarget.value as Width)}
-				>
-					<option value="change">as wide as the change</option>
-					<option value="size">as wide as the cost</option>
-				</select>
-				{zoom > 0 && (
-					<button class="pill" onClick={() => setZoom(0)}>
-						Zoom out
-					</button>
-				)}
-				<Legend />
-			</div>
+		<Panel
+			title="What changed, by call tree"
+			head={
+				<>
+					<Select label="Width of boxes" of={WIDTHS} now={width} onChoose={setWidth} />
+					{zoom > 0 && (
+						<button class="pill" onClick={() => setZoom(0)}>
+							Zoom out
+						</button>
+					)}
+					<Legend />
+				</>
+			}
+		>
 			{forest.total[0] === 0 ? (
 				<p class="dim">
 					{width === 'change'
@@ -151,6 +153,6 @@ export function DiffFlame({ sides, metric }: { sides: [Side, Side]; metric: Metr
 					<CopyAs />
 				</>
 			)}
-		</section>
+		</Panel>
 	);
 }

@@ -4,19 +4,19 @@ import { ownFindings } from '../data/profile.ts';
 import { change, lens, profile, resetLens } from '../state.ts';
 import { unbroken } from '../ui/format.ts';
 import { metricName } from '../ui/labels.ts';
+import { Panel } from '../ui/panel.tsx';
 import { rangeWords } from '../ui/timechart.tsx';
 import { useValue } from '../ui/signals.ts';
 import { MemoryView } from './memory.tsx';
 
 /** A recording without an allocation, and what is known of the program's memory all the same. */
 export function Empty() {
-	const { facts } = useValue(() => profile.value);
+	const { facts } = profile.value;
 	const { looks } = facts;
 	const hasLooks = looks.some((look) => look.parts.some((part) => part.id === 'mapped'));
 	return (
 		<>
-			<section class="panel empty">
-				<h2>The recorder saw no allocation</h2>
+			<Panel title="The recorder saw no allocation" class="empty">
 				<p>
 					The program ended before its first, or it maps memory itself, as Go and some
 					runtimes do; or it left the work to programs that it executed or started.
@@ -27,7 +27,7 @@ export function Empty() {
 							<strong>{f.title}</strong> {unbroken(f.text)}
 						</p>
 					))}
-			</section>
+			</Panel>
 			{looks.length > 0 && <MemoryView />}
 		</>
 	);
@@ -36,19 +36,18 @@ export function Empty() {
 /** Stands for a part of a view whose numbers the file does not have. */
 export function Absent({ title }: { title: string }) {
 	return (
-		<section class="panel">
-			<h2>{title}</h2>
+		<Panel title={title}>
 			<p class="dim">{NOT_IN_FILE}</p>
-		</section>
+		</Panel>
 	);
 }
 
 /** A lens under which nothing is left. */
 export function Nothing() {
-	const l = useValue(() => lens.value);
+	const l = useValue(lens);
 	const p = profile.value;
 	const where = l.range ? ` in ${rangeWords(p, l.range)}` : '';
-	const rules = [...l.texts.map((t) => t.text), ...l.focus];
+	const rules = [...l.texts.map((t) => t.text), ...l.focus, ...l.threads, ...l.processes];
 	return (
 		<p class="nothing">
 			Nothing under {metricName(l.metric)}
@@ -60,7 +59,10 @@ export function Nothing() {
 				</button>
 			)}{' '}
 			{rules.length > 0 && (
-				<button class="link" onClick={() => change({ texts: [], focus: [] })}>
+				<button
+					class="link"
+					onClick={() => change({ texts: [], focus: [], threads: [], processes: [] })}
+				>
 					reset filter
 				</button>
 			)}{' '}

@@ -5,9 +5,10 @@ import { groupName } from '../data/tree.ts';
 import * as state from '../state.ts';
 import { CopyAs } from '../ui/copyas.tsx';
 import { percent } from '../ui/format.ts';
-import { metricName, nodeName } from '../ui/labels.ts';
+import { metricName, nodeName, rootName } from '../ui/labels.ts';
 import { spanOf } from '../flame/layout.ts';
 import { Metrics } from '../ui/chips.tsx';
+import { Pills, Select, Switch } from '../ui/pill.tsx';
 import { useValue } from '../ui/signals.ts';
 import { CostFlame } from './costflame.tsx';
 import { FoldHint } from './foldhint.tsx';
@@ -26,7 +27,7 @@ function zoomTo(f: Forest, node: number): void {
 
 /** The node that fills the width; 0: all, or what filled it is not there under this lens. */
 function useZoom(f: Forest): number {
-	const wanted = useValue(() => state.zoomed.value);
+	const wanted = useValue(state.zoomed);
 	return useMemo(() => {
 		const node = wanted ? nodeAt(f, wanted.path) : 0;
 		return node && boxName(f, node) === wanted!.name ? node : 0;
@@ -40,58 +41,40 @@ const DIRECTIONS: [state.Direction, string][] = [
 	['map', 'Treemap'],
 ];
 
+const COLOURINGS = [
+	['owner', 'colour by owner'],
+	['module', 'colour by module'],
+] as const;
+
 /** One that can be zoomed into. */
 const isGraph = (direction: state.Direction) => direction !== 'around' && direction !== 'map';
 
 function Toolbar({ forest, zoom }: { forest: Forest; zoom: number }) {
-	const direction = useValue(() => state.direction.value);
-	const recursion = useValue(() => state.foldsRecursion.value);
-	const flipped = useValue(() => state.isFlipped.value);
-	const colouring = useValue(() => state.colouring.value);
+	const direction = useValue(state.direction);
+	const colouring = useValue(state.colouring);
 	return (
 		<div class="toolbar">
 			<Metrics />
-			<div role="group" aria-label="Direction">
-				{DIRECTIONS.map(([id, name]) => (
-					<button
-						key={id}
-						class={`pill${direction === id ? ' on' : ''}`}
-						aria-pressed={direction === id}
-						onClick={() => (state.direction.value = id)}
-					>
-						{name}
-					</button>
-				))}
-			</div>
+			<Pills
+				label="Direction"
+				of={DIRECTIONS}
+				now={direction}
+				onChoose={(id) => (state.direction.value = id)}
+			/>
 			{direction !== 'map' && (
 				<>
-					<button
-						class={`pill${recursion ? ' on' : ''}`}
-						aria-pressed={recursion}
-						title="Fold recursive calls into one box (r)"
-						onClick={() => (state.foldsRecursion.value = !recursion)}
-					>
+					<Switch of={state.foldsRecursion} title="Fold recursive calls into one box (r)">
 						Fold recursion
-					</button>
-					<button
-						class={`pill${flipped ? ' on' : ''}`}
-						aria-pressed={flipped}
-						title="The root at the bottom (o)"
-						onClick={() => (state.isFlipped.value = !flipped)}
-					>
+					</Switch>
+					<Switch of={state.isFlipped} title="The root at the bottom (o)">
 						Flip
-					</button>
-					<select
-						class="pill"
-						aria-label="Colours"
-						value={colouring}
-						onChange={(e) =>
-							(state.colouring.value = e.currentTarget.value as 'owner' | 'module')
-						}
-					>
-						<option value="owner">colour by owner</option>
-						<option value="module">colour by module</option>
-					</select>
+					</Switch>
+					<Select
+						label="Colours"
+						of={COLOURINGS}
+						now={colouring}
+						onChoose={(by) => (state.colouring.value = by)}
+					/>
 					<FoldHint forest={forest} />
 				</>
 			)}
@@ -117,9 +100,10 @@ function Around() {
 	if (!callers.total[0]) {
 		return (
 			<p class="nothing">
-				<code>{name}</code> is in no box here{' '}
+				No box shows <code>{name}</code>: it is folded into one of library frames, or not
+				under this lens.{' '}
 				<button class="link" onClick={() => state.change({ isUnfolded: true })}>
-					show the library's (l)
+					Show library frames (l)
 				</button>
 			</p>
 		);
@@ -155,7 +139,7 @@ function Minimap({ forest, zoom }: { forest: Forest; zoom: number }) {
 				<i style={{ left: `${100 * from}%`, width: `${100 * (to - from)}%` }} />
 			</div>
 			<button class="link" onClick={() => zoomTo(forest, 0)}>
-				{p.facts.program.called}
+				{rootName(p)}
 			</button>
 			{path.map((node) => (
 				<span key={node}>
@@ -170,10 +154,10 @@ function Minimap({ forest, zoom }: { forest: Forest; zoom: number }) {
 }
 
 export function FlameView() {
-	const t = useValue(() => state.tree.value);
-	const a = useValue(() => state.answer.value);
-	const direction = useValue(() => state.direction.value);
-	const flipped = useValue(() => state.isFlipped.value);
+	const t = useValue(state.tree);
+	const a = useValue(state.answer);
+	const direction = useValue(state.direction);
+	const flipped = useValue(state.isFlipped);
 	const forest = useMemo(
 		() => (direction === 'bottom-up' ? bottomUp(t, a) : topDown(t, a)),
 		[t, a, direction],

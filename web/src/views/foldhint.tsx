@@ -25,8 +25,8 @@ function belowYours(p: Profile, f: Tree): Uint8Array {
 /** Where nearly all of it is library code, its frames are what there is to see. */
 export function FoldHint({ forest }: { forest: Forest }) {
 	const p = state.profile.value;
-	const t = useValue(() => state.tree.value);
-	const self = useValue(() => state.treeSelf.value);
+	const t = useValue(state.tree);
+	const self = useValue(state.treeSelf);
 	const share = useMemo(() => {
 		const below = belowYours(p, t);
 		let sum = 0;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useMemo, useRef, useState } from 'preact/hooks';
 import { functionsOf, type FunctionCosts } from '../data/functions.ts';
 import * as state from '../state.ts';
 import { percent } from '../ui/format.ts';
 import { metricName, shareTitle, symbolName, weight } from '../ui/labels.ts';
 import { Name } from '../ui/name.tsx';
 import { matched } from '../ui/search.ts';
+import { useSize } from '../ui/size.ts';
 import { useSheet } from '../ui/table.tsx';
 import { useValue } from '../ui/signals.ts';
 import { barOf } from './nodes.ts';
@@ -16,21 +17,16 @@ type Order = 'total' | 'self';
 /** All functions, to choose one from; the others of its kind stand where they were. */
 export function FunctionTable() {
 	const p = state.profile.value;
-	const t = useValue(() => state.tree.value);
-	const a = useValue(() => state.answer.value);
-	const picked = useValue(() => state.selected.value);
-	const marked = useValue(() => matched.value);
+	const t = useValue(state.tree);
+	const a = useValue(state.answer);
+	const picked = useValue(state.selected);
+	const marked = useValue(matched);
 	const [asked, setOrder] = useState<Order | null>(null);
 	const order = asked ?? (t.group === 'function' ? 'total' : 'self');
 	const second = order === 'total' ? 'self' : 'total';
 	const [top, setTop] = useState(0);
-	const [height, setHeight] = useState(400);
 	const box = useRef<HTMLDivElement>(null);
-	useLayoutEffect(() => {
-		const watch = new ResizeObserver(([entry]) => setHeight(entry!.contentRect.height));
-		watch.observe(box.current!);
-		return () => watch.disconnect();
-	}, []);
+	const { height } = useSize(box);
 	const all = useMemo(() => functionsOf(t, a), [t, a]);
 	const rows = useMemo(() => {
 		const kept = marked ? all.filter((f) => marked.has(f.symbol)) : all;

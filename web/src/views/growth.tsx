@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 import { useMemo } from 'preact/hooks';
-import type { Range } from '../data/lens.ts';
 import { lacks, lacksCurves, LIVE, NOT_IN_FILE } from '../data/missing.ts';
+import { isTree } from '../data/processes.ts';
 import type { Finding, Profile } from '../data/profile.ts';
 import { NEVER } from '../data/profile.ts';
 import { ask, type Answer } from '../data/query.ts';
-import { isRuntime, sitesOf as namesOf } from '../data/series.ts';
+import { curvesOfGroups, isRuntime, sitesOf as namesOf } from '../data/series.ts';
 import * as state from '../state.ts';
 import { copyText } from '../ui/copy.ts';
 import { bytes, count, moment, percent, shortName } from '../ui/format.ts';
 import { placeOf } from '../ui/labels.ts';
-import { Name } from '../ui/name.tsx';
+import { NameLink } from '../ui/name.tsx';
+import { Panel } from '../ui/panel.tsx';
 import { useValue } from '../ui/signals.ts';
 import { Sparkline } from '../ui/sparkline.tsx';
 import { Table } from '../ui/table.tsx';
@@ -89,54 +90,35 @@ function sitesOf(p: Profile, kept: Uint8Array | null, a: Answer): Site[] {
 		.sort((a, b) => b.bytes - a.bytes);
 }
 
-/** Over the run, what of the never freed was there already; and what is alive. */
-function curves(
-	p: Profile,
-	sites: Site[],
-	keys: Uint32Array,
-	range: Range | null,
-): Map<number, Float64Array> {
-	const n = p.edges.n;
-	const [after, last] = range ? [range.from, range.to] : [-1, n];
-	const out = new Map(sites.map((site) => [site.key, new Float64Array(n + 1)]));
-	const { first, from, until, bytes: size } = p.intervals;
-	for (let s = 0; s < p.stacks.n; s++) {
-		const curve = out.get(keys[s]!);
-		for (let i = curve ? first[s]! : first[s + 1]!; i < first[s + 1]!; i++) {
-			if (until[i] === NEVER && from[i]! > after && from[i]! <= last) {
-				curve![from[i]!]! += size[i]!;
-			}
-		}
-	}
-	for (const [key, curve] of out) {
-		let sum = 0;
-		out.set(key, curve.map((v) => (sum += v)));
-	}
-	return out;
-}
-
 function suppression(name: string): string {
 	return `leak:${name.replace(/\(.*$/, '').replace(/<.*>/g, '*')}`;
 }
 
-const CURVES: [string, string][] = [
-	['never freed over time', 'nowrap'],
-	['first, last allocation', 'nowrap roomy'],
-];
+const MOST = 200;
 
 export function GrowthView() {
-	const p = useValue(() => state.profile.value);
-	const kept = useValue(() => state.kept.value);
-	const hidden = useValue(() => state.suppressed.value);
+	const p = state.profile.value;
+	const kept = useValue(state.kept);
+	const hidden = useValue(state.suppressed);
 	const sites = namesOf(p, 'never-freed');
-	const lens = useValue(() => state.lens.value);
+	const lens = useValue(state.lens);
 	const { range } = lens;
 	const isGraded = !range && !!p.stacks.others.unreachable; // which is of the whole run
 	const all = useMemo(
 		() => sitesOf(p, kept, ask(p, { ...lens, metric: 'never-freed' }, kept)),
 		[p, kept, range],
 	);
-	const lines = useMemo(() => curves(p, all.slice(0, 200), sites.keys, range), [all]);
+	// Which blocks processes left when they ended is not told
+	const hasEnded = isTree(p);
+	const lines = useMemo(() => {
+		const top = all.slice(0, MOST).map(({ key }) => key);
+		const keys = Int32Array.from(sites.keys, (key, s) => (!kept || kept[s] ? key : -1));
+		const { from, until } = p.intervals;
+		const [after, last] = range ? [range.from, range.to] : [-1, p.edges.n];
+		const isLeft = (i: number) => until[i] === NEVER && from[i]! > after && from[i]! <= last;
+		const found = curvesOfGroups(p, keys, top, hasEnded ? null : isLeft);
+		return new Map(top.map((key, i) => [key, found[i]!]));
+	}, [all]);
 	const shown = useMemo(
 		() => all.filter((site) => !hidden.includes(site.name)),
 		[all, hidden],
@@ -161,110 +143,107 @@ export function GrowthView() {
 		state.isDetailsOpen.value = true;
 	};
 	return (
-		<section class="panel measures" aria-labelledby="never-title">
-			<div class="panel-head">
-				<h2 id="never-title">
-					Never freed (leaks and what is still in use), by your functions
-				</h2>
-				<span class="dim hint">
-					{range
-						? `allocated in ${rangeWords(p, range)} and never freed; what was ` +
-							'measured, first and last allocation are of the whole run'
-						: !p.stacks.others.unreachable &&
-							'heaptrack --leaks records what nothing points to'}
-				</span>
-			</div>
+		<Panel
+			title="Never freed (leaks and what is still in use), by your functions"
+			class="measures"
+			hint={
+				range
+					? `allocated in ${rangeWords(p, range)} and never freed; what was ` +
+						'measured, first and last allocation are of the whole run' +
+						(hasEnded ? '; what ended with its process is not in it' : '')
+					: !p.stacks.others.unreachable &&
+						'heaptrack --leaks records what nothing points to'
+			}
+		>
 			<Table
 				id="never-freed"
 				class="data growth"
-				heads={[
-					'function',
-					'bytes',
-					'% of never freed',
-					'blocks never freed',
-					...(isGraded ? ['unreachable'] : []),
-					...(hasCurves ? CURVES : []),
-					'what was measured',
-					[<span class="sr">suppress</span>],
-				]}
 				rows={shown}
-				values={(site) => [
-					shortName(site.name),
-					site.bytes,
-					site.bytes,
-					site.blocks,
-					...(isGraded ? [site.unreachable] : []),
-					...(hasCurves ? [undefined, site.first] : []),
-					site.findings[0]?.text ?? null,
-				]}
-				most={200}
-			>
-				{(site) => (
-					<tr key={site.key}>
-						<td>
-							<button
-								class="link name"
-								title={site.name}
-								onClick={() => select(site)}
-							>
-								<Name text={shortName(site.name)} />
-							</button>{' '}
-							<span class="dim place">
-								{site.symbol > 0
-									? placeOf(
-											p,
-											site.symbol,
-											p.nodes.line[sites.node[site.stack]!]!,
-										)
-									: isRuntime(sites, site.key) && 'the runtime itself'}
-							</span>
-						</td>
-						<td class="num">{bytes(site.bytes)}</td>
-						<td class="num">{percent(site.bytes, total)}</td>
-						<td class="num">
-							{count(site.blocks)} of {count(site.allocations)}
-						</td>
-						{isGraded && (
-							<td
-								class="num graded"
-								style={`--share:${(100 * site.unreachable) / site.bytes}%`}
-							>
-								{bytes(site.unreachable)}
+				columns={[
+					[
+						'function',
+						(site) => shortName(site.name),
+						(_, site) => (
+							<td>
+								<NameLink name={site.name} onClick={() => select(site)} />{' '}
+								<span class="dim place">
+									{site.symbol > 0
+										? placeOf(
+												p,
+												site.symbol,
+												p.nodes.line[sites.node[site.stack]!]!,
+											)
+										: isRuntime(sites, site.key) && 'the runtime itself'}
+								</span>
 							</td>
-						)}
-						{hasCurves && (
-							<>
-								<td>
-									{lines.has(site.key) && (
-										<Sparkline values={lines.get(site.key)!} />
-									)}
-								</td>
-								<td class="dim nowrap roomy">
-									{site.first <= site.last &&
-										`${moment(site.first)}, ${moment(site.last)}`}
-								</td>
-							</>
-						)}
-						<td class="sentence">
-							{site.findings[0] && (
-								<Sentence text={site.findings[0].text} name={site.name} />
-							)}
-						</td>
-						<td>
-							<button
-								class="link"
-								title="Hide it here, and copy the line for a suppressions file"
-								onClick={() => {
-									state.suppressed.value = [...hidden, site.name];
-									void copyText(suppression(site.name));
-								}}
-							>
-								Suppress…
-							</button>
-						</td>
-					</tr>
-				)}
-			</Table>
+						),
+					],
+					['bytes', (site) => site.bytes, bytes],
+					['% of never freed', (site) => site.bytes, (n) => percent(n, total)],
+					[
+						'blocks never freed',
+						(site) => site.blocks,
+						(n, site) => `${count(n)} of ${count(site.allocations)}`,
+					],
+					isGraded && [
+						'unreachable',
+						(site) => site.unreachable,
+						(n, site) => (
+							<td class="num graded" style={`--share:${(100 * n) / site.bytes}%`}>
+								{bytes(n)}
+							</td>
+						),
+					],
+					hasCurves && [
+						`${hasEnded ? 'alive' : 'never freed'} over time`,
+						null,
+						(_, site) => (
+							<td>
+								<Sparkline values={lines.get(site.key)} />
+							</td>
+						),
+						'nowrap',
+					],
+					hasCurves && [
+						'first, last allocation',
+						(site) => site.first,
+						(first, site) => (
+							<td class="dim nowrap roomy">
+								{first <= site.last && `${moment(first)}, ${moment(site.last)}`}
+							</td>
+						),
+						'nowrap roomy',
+					],
+					[
+						'what was measured',
+						(site) => site.findings[0]?.text ?? null,
+						(text, site) => (
+							<td class="sentence">
+								{text && <Sentence text={text} name={site.name} />}
+							</td>
+						),
+					],
+					[
+						<span class="sr">suppress</span>,
+						null,
+						(_, site) => (
+							<td>
+								<button
+									class="link"
+									title="Hide it here, and copy the line for a suppressions file"
+									onClick={() => {
+										state.suppressed.value = [...hidden, site.name];
+										void copyText(suppression(site.name));
+									}}
+								>
+									Suppress…
+								</button>
+							</td>
+						),
+					],
+				]}
+				most={MOST}
+			/>
 			{suppressed.length > 0 && (
 				<div class="suppressed">
 					<h3>Suppressed here</h3>
@@ -281,6 +260,6 @@ export function GrowthView() {
 					</p>
 				</div>
 			)}
-		</section>
+		</Panel>
 	);
 }

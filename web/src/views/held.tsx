@@ -4,7 +4,9 @@ import type { Leaks } from '../data/profile.ts';
 import * as state from '../state.ts';
 import { bytes, count, moment, percent } from '../ui/format.ts';
 import { signed } from '../ui/labels.ts';
-import { Table } from '../ui/table.tsx';
+import { Panel } from '../ui/panel.tsx';
+import { Select } from '../ui/pill.tsx';
+import { Table, type Column } from '../ui/table.tsx';
 
 const GRADES: Record<string, string> = {
 	held: 'held',
@@ -35,6 +37,12 @@ interface TallyProps {
 	onName?: ((name: string) => void) | false;
 }
 
+interface Found {
+	name: string;
+	now: number[]; // by column
+	gains: number[]; // of the first two
+}
+
 /** What a look found, by name, and how much more of it than another one. */
 function Tally({ id, title, head, share, columns, rows, look, base, onName }: TallyProps) {
 	const keys = Object.keys(columns);
@@ -49,55 +57,55 @@ function Tally({ id, title, head, share, columns, rows, look, base, onName }: Ta
 			all.set(name, sides);
 		}
 	}
-	const found = [...all].map(([name, [now, before]]) => ({
+	const found = [...all].map(([name, [now, before]]): Found => ({
 		name,
 		now: now!,
 		gains: base ? [0, 1].map((i) => now![i]! - before![i]!) : [],
 	}));
 	const total = found.reduce((sum, row) => sum + row.now[0]!, 0);
-	const withShare = <T,>([first, ...others]: T[], own: T) =>
-		share ? [first!, own, ...others] : [first!, ...others];
-	const since = base && `since ${moment(base.time_ns)}`;
+	const ofKey = (i: number): Column<Found> => [
+		columns[keys[i]!]!,
+		(row) => row.now[i]!,
+		(n) => figure(n, i),
+	];
 	return (
-		<section class="panel" aria-labelledby={`${id}-title`}>
-			<h2 id={`${id}-title`}>{title}</h2>
+		<Panel title={title}>
 			<Table
 				id={id}
 				class="data lines tally"
-				heads={[
-					head,
-					...withShare(Object.values(columns), share!),
-					...(since ? [since, 'blocks since then'] : []),
-				]}
 				rows={found
 					.filter((row) => [...row.now, ...row.gains].some(Boolean))
 					.sort((a, b) => b.now[0]! - a.now[0]!)}
-				values={(row) => [row.name, ...withShare(row.now, row.now[0]!), ...row.gains]}
+				columns={[
+					[
+						head,
+						(row) => row.name,
+						(name) => (
+							<th scope="row">
+								{onName ? (
+									<button class="link" onClick={() => onName(name)}>
+										{name}
+									</button>
+								) : (
+									name
+								)}
+							</th>
+						),
+					],
+					ofKey(0),
+					!!share && [share, (row) => row.now[0]!, (n) => percent(n, total)],
+					...keys.slice(1).map((_, i) => ofKey(i + 1)),
+					...(base ? [`since ${moment(base.time_ns)}`, 'blocks since then'] : []).map(
+						(head, i): Column<Found> => [
+							head,
+							(row) => row.gains[i]!,
+							(n) => signed(figure(Math.abs(n), i), n),
+						],
+					),
+				]}
 				most={200}
-			>
-				{(row) => (
-					<tr>
-						<th scope="row">
-							{onName ? (
-								<button class="link" onClick={() => onName(row.name)}>
-									{row.name}
-								</button>
-							) : (
-								row.name
-							)}
-						</th>
-						{[
-							...withShare(row.now.map(figure), percent(row.now[0]!, total)),
-							...row.gains.map((n, i) => signed(figure(Math.abs(n), i), n)),
-						].map((text, i) => (
-							<td key={i} class="num">
-								{text}
-							</td>
-						))}
-					</tr>
-				)}
-			</Table>
-		</section>
+			/>
+		</Panel>
 	);
 }
 
@@ -114,26 +122,17 @@ export function Held({ leaks }: { leaks: Leaks }) {
 			{looks.length > 1 && (
 				<p>
 					{['The look at', 'compared with that at'].map((label, side) => (
-						<label key={side}>
+						<span key={side}>
 							{label}{' '}
-							<select
-								class="pill"
-								value={chosen[side]}
-								onChange={(e) =>
-									choose(
-										chosen.map((old, i) =>
-											i === side ? Number(e.currentTarget.value) : old,
-										),
-									)
+							<Select
+								label={label}
+								of={looks.map((each, i) => [i, moment(each.time_ns)])}
+								now={chosen[side]!}
+								onChoose={(to) =>
+									choose(chosen.map((old, i) => (i === side ? to : old)))
 								}
-							>
-								{looks.map((each, i) => (
-									<option key={i} value={i}>
-										{moment(each.time_ns)}
-									</option>
-								))}
-							</select>{' '}
-						</label>
+							/>{' '}
+						</span>
 					))}
 				</p>
 			)}

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 import { useMemo, useState } from 'preact/hooks';
 import { cellsOf, sharesIn } from '../data/lifetimes.ts';
+import { isTree } from '../data/processes.ts';
 import type { Sites } from '../data/series.ts';
 import * as state from '../state.ts';
 import { CopyAs } from '../ui/copyas.tsx';
 import { duration, moment } from '../ui/format.ts';
 import { Swatch } from '../ui/legend.tsx';
-import { useValue } from '../ui/signals.ts';
-import { themeTurn } from '../ui/theme.ts';
+import { Panel } from '../ui/panel.tsx';
+import { useRead, useValue } from '../ui/signals.ts';
 import { TimeChart, type Line } from '../ui/timechart.tsx';
 import { Shares } from './shares.tsx';
 
@@ -17,10 +18,8 @@ const FOCUS_MOST = 10;
 /** When blocks were allocated, and how long they lived: what is drawn around becomes the lens. */
 export function LifetimesOverTime({ sites }: { sites: Sites }) {
 	const p = state.profile.value;
-	const kept = useValue(() => state.kept.value);
-	const range = useValue(() => state.lens.value.range);
-	const turn = useValue(() => themeTurn.value);
-	const clock = useValue(() => state.isClock.value);
+	const kept = useValue(state.kept);
+	const range = useRead(() => state.lens.value.range);
 	const [drawn, setDrawn] = useState({ range, band: ALL });
 	const band = drawn.range === range ? drawn.band : ALL;
 	const lines = useMemo(() => {
@@ -42,52 +41,41 @@ export function LifetimesOverTime({ sites }: { sites: Sites }) {
 		band === ALL ? '' : ` that lived ${duration(band[0])} to ${duration(band[1])}`;
 	return (
 		<>
-			<section class="panel" aria-labelledby="life-title">
-				<div class="panel-head">
-					<h2 id="life-title">Lifetime by time of allocation</h2>
+			<Panel
+				title="Lifetime by time of allocation"
+				head={
 					<span class="legend">
 						<span>
 							<Swatch of="series-2" /> freed
+							{isTree(p) && ', or gone with their process'}
 						</span>
 						<span>
 							<Swatch of="never" /> never freed, up to the end
 						</span>
 					</span>
-					<span class="dim hint">
-						stronger: more bytes; drag around some to see who allocated them
-					</span>
-				</div>
+				}
+				hint="stronger: more bytes; drag around some to see who allocated them"
+			>
 				<TimeChart
-					profile={p}
 					lines={lines}
 					height={220}
 					unit={(ns) => moment(ns, p.facts.summary.duration_ns)}
-					range={range}
 					band={band}
-					onRange={state.setRange}
 					onBand={(from, to) =>
 						setDrawn({
 							range: state.lens.value.range,
 							band: to > from ? [from, to] : ALL,
 						})
 					}
-					isClock={clock}
-					theme={String(turn)}
 					label="Lifetime of blocks by the time of their allocation"
 				/>
 				<CopyAs />
-			</section>
+			</Panel>
 			{shares.length > 0 && (
 				<Shares
 					title={`Who allocated the blocks of the range${lived}`}
 					shares={shares}
-					names={sites.name}
-					onPick={(key) => {
-						const symbol = sites.symbol[key]!;
-						if (symbol) {
-							state.selected.value = { symbol, base: 0 };
-						}
-					}}
+					sites={sites}
 				>
 					{names.length > 0 && (
 						<button

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 import { useState } from 'preact/hooks';
+import { isTree } from '../data/processes.ts';
 import type { Arena, Look, MemoryPart, MemoryRow, Profile } from '../data/profile.ts';
 import * as state from '../state.ts';
 import { baseName, bytes, count, moment, percent, shortName, unbroken } from '../ui/format.ts';
 import { Name } from '../ui/name.tsx';
-import { useValue } from '../ui/signals.ts';
+import { Panel } from '../ui/panel.tsx';
+import { Pills, Select } from '../ui/pill.tsx';
+import { useRead } from '../ui/signals.ts';
 import { Table } from '../ui/table.tsx';
 import { Held } from './held.tsx';
 import { layerOf, MemoryChart } from './memorychart.tsx';
@@ -91,44 +94,47 @@ function Waterfall({
 		<Table
 			id="parts"
 			class="bars waterfall"
-			heads={[
-				'part',
-				[<span class="sr">bytes as a bar that begins where the last one ended</span>],
-				'bytes',
-				'% of RSS',
-			]}
 			rows={rows}
-			values={({ part }) => [wordsOf(part), undefined, part.bytes, part.bytes]}
-		>
-			{({ part, before }) => (
-				<tr key={part.id} class={part.id === chosen ? 'at' : ''}>
-					<th scope="row">
-						{hasOwners(part) ? (
-							<button
-								class="link"
-								aria-pressed={part.id === chosen}
-								onClick={() => onChoose(part.id)}
-							>
-								{wordsOf(part)}
-							</button>
-						) : (
-							wordsOf(part)
-						)}
-					</th>
-					<td>
-						<i
-							style={{
-								marginLeft: `${(100 * before) / look.rss_bytes}%`,
-								width: `${(100 * part.bytes) / look.rss_bytes}%`,
-								background: `var(--series-${layerOf(part)})`,
-							}}
-						/>
-					</td>
-					<td class="num">{bytes(part.bytes)}</td>
-					<td class="num">{percent(part.bytes, look.rss_bytes)}</td>
-				</tr>
-			)}
-		</Table>
+			classOf={({ part }) => part.id === chosen && 'at'}
+			columns={[
+				[
+					'part',
+					({ part }) => wordsOf(part),
+					(words, { part }) => (
+						<th scope="row">
+							{hasOwners(part) ? (
+								<button
+									class="link"
+									aria-pressed={part.id === chosen}
+									onClick={() => onChoose(part.id)}
+								>
+									{words}
+								</button>
+							) : (
+								words
+							)}
+						</th>
+					),
+				],
+				[
+					<span class="sr">bytes as a bar that begins where the last one ended</span>,
+					null,
+					(_, { part, before }) => (
+						<td>
+							<i
+								style={{
+									marginLeft: `${(100 * before) / look.rss_bytes}%`,
+									width: `${(100 * part.bytes) / look.rss_bytes}%`,
+									background: `var(--series-${layerOf(part)})`,
+								}}
+							/>
+						</td>
+					),
+				],
+				['bytes', ({ part }) => part.bytes, bytes],
+				['% of RSS', ({ part }) => part.bytes, (n) => percent(n, look.rss_bytes)],
+			]}
+		/>
 	);
 }
 
@@ -160,31 +166,26 @@ function Remarks({ look }: { look: Look }) {
 function Rows({ part, look }: { part: MemoryPart; look: Look }) {
 	const hasPlaces = part.rows.some((row) => row.file);
 	return (
-		<section class="panel" aria-labelledby="owners-title">
-			<h2 id="owners-title">Who owns: {wordsOf(part)}</h2>
+		<Panel title={`Who owns: ${wordsOf(part)}`}>
 			<Table
 				id="owners"
-				heads={['owner', ...(hasPlaces ? ['place'] : []), 'bytes', '% of RSS']}
 				rows={part.rows}
-				values={(row) => [
-					row.name ?? row.function!,
-					...(hasPlaces ? [placeOf(row)] : []),
-					row.bytes,
-					row.bytes,
+				columns={[
+					[
+						'owner',
+						(row) => row.name ?? row.function!,
+						(_, row) => (
+							<th scope="row">
+								<Owner row={row} />
+							</th>
+						),
+					],
+					hasPlaces && ['place', placeOf, (place) => <td class="dim">{place}</td>],
+					['bytes', (row) => row.bytes, bytes],
+					['% of RSS', (row) => row.bytes, (n) => percent(n, look.rss_bytes)],
 				]}
-			>
-				{(row) => (
-					<tr>
-						<th scope="row">
-							<Owner row={row} />
-						</th>
-						{hasPlaces && <td class="dim">{placeOf(row)}</td>}
-						<td class="num">{bytes(row.bytes)}</td>
-						<td class="num">{percent(row.bytes, look.rss_bytes)}</td>
-					</tr>
-				)}
-			</Table>
-		</section>
+			/>
+		</Panel>
 	);
 }
 
@@ -196,35 +197,36 @@ function sizeOf(arena: Arena): number {
 function Arenas({ look }: { look: Look }) {
 	const most = Math.max(...look.arenas.map(sizeOf));
 	return (
-		<section class="panel" aria-labelledby="arenas-title">
-			<h2 id="arenas-title">How full the heap's pages are</h2>
+		<Panel title="How full the heap's pages are">
 			<Table
 				id="arenas"
 				class="bars arenas"
-				heads={['arena', ['empty to full', 'wide'], 'bytes', 'live']}
 				rows={look.arenas}
-				values={(arena) => [arena.name, undefined, sizeOf(arena), arena.live_bytes]}
-			>
-				{(arena) => (
-					<tr>
-						<th scope="row">{arena.name}</th>
-						<td class="fullness">
-							{arena.bytes_by_fullness.map((n, tenths) => (
-								<i
-									style={{
-										width: `${(100 * n) / most}%`,
-										opacity: 0.1 + 0.09 * tenths,
-									}}
-									title={`${bytes(n)}, up to ${10 * tenths} % live`}
-								/>
-							))}
-						</td>
-						<td class="num">{bytes(sizeOf(arena))}</td>
-						<td class="num">{percent(arena.live_bytes, sizeOf(arena))}</td>
-					</tr>
-				)}
-			</Table>
-		</section>
+				columns={[
+					['arena', (arena) => arena.name, (name) => <th scope="row">{name}</th>],
+					[
+						'empty to full',
+						null,
+						(_, arena) => (
+							<td class="fullness">
+								{arena.bytes_by_fullness.map((n, tenths) => (
+									<i
+										style={{
+											width: `${(100 * n) / most}%`,
+											opacity: 0.1 + 0.09 * tenths,
+										}}
+										title={`${bytes(n)}, up to ${10 * tenths} % live`}
+									/>
+								))}
+							</td>
+						),
+						'wide',
+					],
+					['bytes', sizeOf, bytes],
+					['live', (arena) => arena.live_bytes, (n, arena) => percent(n, sizeOf(arena))],
+				]}
+			/>
+		</Panel>
 	);
 }
 
@@ -242,44 +244,30 @@ function absentOf(look: Look): Site[] {
 
 function Untouched({ sites }: { sites: Site[] }) {
 	return (
-		<section class="panel" aria-labelledby="untouched-title">
-			<h2 id="untouched-title">Live blocks that are not in memory</h2>
+		<Panel title="Live blocks that are not in memory">
 			<Table
 				id="untouched"
 				class="data lines untouched"
-				heads={[
-					'function',
-					'place',
-					'blocks',
-					'asked for',
-					'in memory',
-					'not in memory',
-				]}
 				rows={sites}
-				values={(site) => [
-					shortName(site.function),
-					placeOf(site),
-					site.blocks,
-					site.asked_bytes,
-					site.resident_bytes,
-					site.asked_bytes - site.resident_bytes,
+				columns={[
+					[
+						'function',
+						(site) => shortName(site.function),
+						(name) => (
+							<th scope="row">
+								<Name text={name} />
+							</th>
+						),
+					],
+					['place', placeOf, (place) => <td class="dim">{place}</td>],
+					['blocks', (site) => site.blocks, count],
+					['asked for', (site) => site.asked_bytes, bytes],
+					['in memory', (site) => site.resident_bytes, bytes],
+					['not in memory', (site) => site.asked_bytes - site.resident_bytes, bytes],
 				]}
 				most={UNTOUCHED_MOST}
-			>
-				{(site) => (
-					<tr>
-						<th scope="row">
-							<Name text={shortName(site.function)} />
-						</th>
-						<td class="dim">{placeOf(site)}</td>
-						<td class="num">{count(site.blocks)}</td>
-						<td class="num">{bytes(site.asked_bytes)}</td>
-						<td class="num">{bytes(site.resident_bytes)}</td>
-						<td class="num">{bytes(site.asked_bytes - site.resident_bytes)}</td>
-					</tr>
-				)}
-			</Table>
-		</section>
+			/>
+		</Panel>
 	);
 }
 
@@ -294,41 +282,20 @@ function LookChoice({
 	look: Look;
 	onChoose: (look: Look) => void;
 }) {
-	if (looks.length > PILLS_MOST) {
-		return (
-			<select
-				class="pill"
-				aria-label="Look"
-				value={looks.indexOf(look)}
-				onChange={(e) => onChoose(looks[Number(e.currentTarget.value)]!)}
-			>
-				{looks.map((each, i) => (
-					<option key={i} value={i}>
-						{nameOf(each)}
-					</option>
-				))}
-			</select>
-		);
-	}
+	const Choice = looks.length > PILLS_MOST ? Select<number> : Pills<number>;
 	return (
-		<div role="group" aria-label="Look">
-			{looks.map((each, i) => (
-				<button
-					key={i}
-					class={`pill${each === look ? ' on' : ''}`}
-					aria-pressed={each === look}
-					onClick={() => onChoose(each)}
-				>
-					{nameOf(each)}
-				</button>
-			))}
-		</div>
+		<Choice
+			label="Look"
+			of={looks.map((each, i) => [i, nameOf(each)])}
+			now={looks.indexOf(look)}
+			onChoose={(i) => onChoose(looks[i]!)}
+		/>
 	);
 }
 
 export function MemoryView() {
-	const p = useValue(() => state.profile.value);
-	const range = useValue(() => state.lens.value.range);
+	const p = state.profile.value;
+	const range = useRead(() => state.lens.value.range);
 	const looks = looksOf(p, range);
 	const [picked, setPicked] = useState<Look | null>(null);
 	const [part, setPart] = useState<string | null>(null);
@@ -340,15 +307,16 @@ export function MemoryView() {
 		return (
 			<>
 				{history}
-				<section class="panel empty">
-					<h2>No look at the program's memory</h2>
+				<Panel title="No look at the program's memory" class="empty">
 					<p>
 						{p.facts.looks.length
 							? 'None was taken in the selected range of time.'
-							: 'This recording was made without (--no-memory), by another ' +
-								'program, or it ended before the first one.'}
+							: isTree(p)
+								? 'heaptrack --children looks at no memory.'
+								: 'This recording was made without (--no-memory), by another ' +
+									'program, or it ended before the first one.'}
 					</p>
-				</section>
+				</Panel>
 			</>
 		);
 	}
@@ -361,18 +329,17 @@ export function MemoryView() {
 	return (
 		<>
 			{history}
-			<section class="panel" aria-labelledby="memory-title">
-				<div class="panel-head">
-					<h2 id="memory-title">
-						RSS was {bytes(look.rss_bytes)} at {nameOf(look)}
-					</h2>
-					{looks.length > 1 && (
+			<Panel
+				title={`RSS was ${bytes(look.rss_bytes)} at ${nameOf(look)}`}
+				head={
+					looks.length > 1 && (
 						<LookChoice looks={looks} look={look} onChoose={setPicked} />
-					)}
-				</div>
+					)
+				}
+			>
 				<Waterfall look={look} chosen={shown?.id ?? ''} onChoose={setPart} />
 				<Remarks look={look} />
-			</section>
+			</Panel>
 			{shown && <Rows part={shown} look={look} />}
 			{look.arenas.length > 0 && <Arenas look={look} />}
 			{absent.length > 0 && <Untouched sites={absent} />}

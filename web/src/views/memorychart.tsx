@@ -6,8 +6,7 @@ import { FoldedTable } from '../ui/charttable.tsx';
 import { moment } from '../ui/format.ts';
 import { Legend, RSS_OFF } from '../ui/legend.tsx';
 import { rssLine } from '../ui/lines.ts';
-import { useValue } from '../ui/signals.ts';
-import { themeTurn } from '../ui/theme.ts';
+import { Panel } from '../ui/panel.tsx';
 import { TimeChart, type Line } from '../ui/timechart.tsx';
 
 /** What is heap, what is mapped, and what every program has: a colour each. */
@@ -95,33 +94,25 @@ export function MemoryChart({
 	chosen?: Look | undefined;
 	onChoose: (look: Look) => void;
 }) {
-	const p = useValue(() => state.profile.value);
-	const range = useValue(() => state.lens.value.range);
-	const clock = useValue(() => state.isClock.value);
-	const turn = useValue(() => themeTurn.value);
+	const p = state.profile.value;
 	const { looks, summary } = p.facts;
 	const layers = useMemo(() => looks.map(layersOf), [p]);
 	const [off, setOff] = useState(0);
 	const lines = useMemo(() => linesOf(p, layers, off), [layers, off]);
 	return (
-		<section class="panel" aria-labelledby="memory-history">
-			<div class="panel-head">
-				<h2 id="memory-history">RSS over time</h2>
+		<Panel
+			title="RSS over time"
+			head={
 				<Legend
-					profile={p}
 					series={LAYERS.map((label) => ({ label }))}
 					off={off}
 					onSwitch={setOff}
 				/>
-			</div>
+			}
+		>
 			<TimeChart
-				profile={p}
 				lines={lines}
 				height={220}
-				range={range}
-				onRange={state.setRange}
-				isClock={clock}
-				theme={String(turn)}
 				flag={
 					chosen
 						? { ns: chosen.time_ns, text: `shown below: ${moment(chosen.time_ns)}` }
@@ -142,6 +133,6 @@ export function MemoryChart({
 				rows={looks.map((look, i) => [look.time_ns, look.rss_bytes, ...layers[i]!])}
 				when={(ns) => moment(ns, summary.duration_ns)}
 			/>
-		</section>
+		</Panel>
 	);
 }

@@ -57,9 +57,9 @@ interface Around {
 /** The selected function between those who call it and those it calls; null: none is selected. */
 export function useAround(): Around | null {
 	const p = state.profile.value;
-	const t = useValue(() => state.tree.value);
-	const a = useValue(() => state.answer.value);
-	const picked = useValue(() => state.selected.value);
+	const t = useValue(state.tree);
+	const a = useValue(state.answer);
+	const picked = useValue(state.selected);
 	const symbol = picked?.symbol ?? 0;
 	const key = picked ? keyOfSymbol(symbol) : -1;
 	return useMemo(() => {

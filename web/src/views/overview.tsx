@@ -1,26 +1,23 @@
 // SPDX-License-Identifier: MIT
 import { useMemo, useState } from 'preact/hooks';
 import { topDown } from '../data/forest.ts';
+import { isTree } from '../data/processes.ts';
 import { metricOf } from '../data/metrics.ts';
 import {
-	lens,
 	profile,
-	setRange,
 	tree,
 	answer,
 	isWhole,
 	kept,
-	marks,
-	isClock,
 	view,
 } from '../state.ts';
 import { sitesOf, stackedSeries } from '../data/series.ts';
 import { bytes, moment, shortName } from '../ui/format.ts';
 import { Metrics } from '../ui/chips.tsx';
 import { CopyAs } from '../ui/copyas.tsx';
+import { Panel } from '../ui/panel.tsx';
 import { RangeField } from '../ui/rangefield.tsx';
 import { useResting, useValue } from '../ui/signals.ts';
-import { themeTurn } from '../ui/theme.ts';
 import { heapAndRss, offAtFirst } from '../ui/lines.ts';
 import { TimeChart } from '../ui/timechart.tsx';
 import { metricName } from '../ui/labels.ts';
@@ -33,13 +30,9 @@ import { TopTables } from './toptables.tsx';
 import { ChartTable } from '../ui/charttable.tsx';
 
 function HeapChart() {
-	const p = useValue(() => profile.value);
-	const range = useValue(() => lens.value.range);
-	const stacks = useValue(() => kept.value);
-	const turn = useValue(() => themeTurn.value);
-	const clock = useValue(() => isClock.value);
-	const marked = useValue(() => marks.value);
-	const whole = useValue(() => isWhole.value);
+	const p = profile.value;
+	const stacks = useValue(kept);
+	const whole = useValue(isWhole);
 	const series = useMemo(() => {
 		const sites = sitesOf(p);
 		const name = (key: number) => ({
@@ -55,71 +48,62 @@ function HeapChart() {
 	);
 	const { peak_bytes, peak_time_ns } = p.facts.summary;
 	return (
-		<section class="panel" aria-labelledby="heap-title">
-			<div class="panel-head">
-				<h2 id="heap-title">Heap over time</h2>
-				<Legend
-					profile={p}
-					series={series}
-					off={off}
-					onSwitch={setOff}
-				/>
-				<span class="dim hint">
-					{whole ? (
-						<>
-							drag to select, or type <RangeField />
-						</>
-					) : (
-						'reading what each function held…'
-					)}
-				</span>
-			</div>
+		<Panel
+			title="Heap over time"
+			head={<Legend series={series} off={off} onSwitch={setOff} />}
+			hint={
+				whole ? (
+					<>
+						drag to select, or type <RangeField />
+					</>
+				) : (
+					'reading what each function held…'
+				)
+			}
+		>
 			<TimeChart
-				profile={p}
 				lines={lines}
 				height={230}
-				range={range}
-				onRange={setRange}
 				flag={{
 					ns: peak_time_ns,
 					text: `peak ${bytes(peak_bytes)} · ${moment(peak_time_ns)}`,
 				}}
-				marks={marked}
-				isClock={clock}
-				theme={String(turn)}
 				label={
 					`Heap over time by function: ` +
 					`largest ${bytes(peak_bytes)} at ${moment(peak_time_ns)}`
 				}
 			/>
-			<ChartTable profile={p} series={series} />
-		</section>
+			<ChartTable series={series} />
+		</Panel>
 	);
 }
 
 function HeapFlame() {
-	const t = useValue(() => tree.value);
-	const a = useValue(() => answer.value);
+	const t = useValue(tree);
+	const a = useValue(answer);
 	const forest = useMemo(() => topDown(t, a), [t, a]);
 	const metric = a.lens.metric;
 	return (
-		<section class="panel" aria-labelledby="flame-title">
-			<div class="panel-head">
-				<h2 id="flame-title">{metricOf(metric).heading}</h2>
-				<Metrics />
-				<FoldHint forest={forest} />
-				<ul class="legend right">
-					<li>
-						<Swatch of="yours-a" /> your code
-					</li>
-					<li>
-						<Swatch of="library" /> library{a.lens.isUnfolded ? '' : ' (folded)'}
-					</li>
-					<li>
-						<Swatch of="root" /> program
-					</li>
-				</ul>
-			</div>
+		<Panel
+			title={metricOf(metric).heading}
+			head={
+				<>
+					<Metrics />
+					<FoldHint forest={forest} />
+					<ul class="legend right">
+						<li>
+							<Swatch of="yours-a" /> your code
+						</li>
+						<li>
+							<Swatch of="library" /> library{a.lens.isUnfolded ? '' : ' (folded)'}
+						</li>
+						<li>
+							<Swatch of="root" /> {isTree(profile.value) ? 'processes' : 'program'}
+						</li>
+					</ul>
+				</>
+			}
+		>
 			{forest.total[0] === 0 ? (
 				<p class="nothing">Nothing matches this lens.</p>
 			) : (
@@ -133,13 +117,13 @@ function HeapFlame() {
 					<CopyAs />
 				</>
 			)}
-		</section>
+		</Panel>
 	);
 }
 
 export function Overview() {
-	const whole = useResting(() => isWhole.value); // after the chart
-	const hasMoments = useValue(() => profile.value.edges.n > 0);
+	const whole = useResting(isWhole); // after the chart
+	const hasMoments = profile.value.edges.n > 0;
 	return (
 		<>
 			<Cards />

@@ -1,60 +1,61 @@
 // SPDX-License-Identifier: MIT
 import type { ComponentChildren } from 'preact';
 import type { Share } from '../data/lifetimes.ts';
+import type { Sites } from '../data/series.ts';
+import { selected } from '../state.ts';
 import { bytes, count, shortName } from '../ui/format.ts';
-import { Name } from '../ui/name.tsx';
-import { Table } from '../ui/table.tsx';
+import { NameLink } from '../ui/name.tsx';
+import { Panel } from '../ui/panel.tsx';
+import { Table, type Column } from '../ui/table.tsx';
 
 const MOST = 12;
+
+/** Of rows with a site: its name, which selects the function that it is. */
+export const siteColumn = ({ name, symbol }: Sites): Column<{ key: number }> => [
+	'function',
+	({ key }) => shortName(name[key]!),
+	(_, { key }) => (
+		<td>
+			<NameLink
+				name={name[key]!}
+				onClick={() => {
+					if (symbol[key]) {
+						selected.value = { symbol: symbol[key], base: 0 };
+					}
+				}}
+			/>
+		</td>
+	),
+];
 
 /** Functions with their share in something; one is selected by a click. */
 export function Shares({
 	title,
 	shares,
-	names,
-	onPick,
+	sites,
 	children,
 }: {
 	title: string;
 	shares: Share[];
-	names: string[];
-	onPick: (key: number) => void;
+	sites: Sites;
 	children?: ComponentChildren;
 }) {
 	return (
-		<section class="panel" aria-label={title}>
-			<div class="panel-head">
-				<h2>{title}</h2>
-				{children}
-			</div>
+		<Panel
+			title={title}
+			head={children}
+		>
 			<Table
 				id="shares"
-				heads={[
-					'function',
-					'allocations',
-					'total',
-					'average',
-				]}
 				rows={shares}
-				values={(s) => [shortName(names[s.key]!), s.count, s.bytes, s.bytes / s.count]}
+				columns={[
+					siteColumn(sites),
+					['allocations', (s) => s.count, count],
+					['total', (s) => s.bytes, bytes],
+					['average', (s) => s.bytes / s.count, bytes],
+				]}
 				most={MOST}
-			>
-				{(share) => (
-					<tr key={share.key}>
-						<td>
-							<button
-								class="link name"
-								onClick={() => onPick(share.key)}
-							>
-								<Name text={shortName(names[share.key]!)} />
-							</button>
-						</td>
-						<td class="num">{count(share.count)}</td>
-						<td class="num">{bytes(share.bytes)}</td>
-						<td class="num">{bytes(share.bytes / share.count)}</td>
-					</tr>
-				)}
-			</Table>
-		</section>
+			/>
+		</Panel>
 	);
 }

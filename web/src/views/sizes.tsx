@@ -2,18 +2,20 @@
 import { useMemo, useState } from 'preact/hooks';
 import type { Share } from '../data/lifetimes.ts';
 import { ALLOCATIONS, lacks, lacksCurves, NOT_IN_FILE } from '../data/missing.ts';
+import { isTree } from '../data/processes.ts';
 import type { Profile } from '../data/profile.ts';
 import { sitesOf } from '../data/series.ts';
 import { classesOf, classOf } from '../data/sizes.ts';
 import * as state from '../state.ts';
-import { bytes, count, inBinary, percent, shortName } from '../ui/format.ts';
+import { bytes, count, inBinary, percent } from '../ui/format.ts';
 import { Heat } from '../ui/heat.tsx';
 import { LIFETIMES } from '../ui/mix.tsx';
-import { Name } from '../ui/name.tsx';
-import { useValue } from '../ui/signals.ts';
+import { Panel } from '../ui/panel.tsx';
+import { Pills } from '../ui/pill.tsx';
+import { useRead, useValue } from '../ui/signals.ts';
 import { Table } from '../ui/table.tsx';
 import { LifetimesOverTime } from './lifetimes.tsx';
-import { Shares } from './shares.tsx';
+import { Shares, siteColumn } from './shares.tsx';
 
 function classLabel(power: number): string {
 	const [from, to] = [2 ** (power - 1), 2 ** power];
@@ -128,9 +130,9 @@ function poolsOf(p: Profile, keys: Uint32Array, kept: Uint8Array | null): Pool[]
 }
 
 export function SizesView() {
-	const p = useValue(() => state.profile.value);
-	const kept = useValue(() => state.kept.value);
-	const range = useValue(() => state.lens.value.range);
+	const p = state.profile.value;
+	const kept = useValue(state.kept);
+	const range = useRead(() => state.lens.value.range);
 	const [byBytes, setByBytes] = useState(false);
 	const [chosen, setChosen] = useState<number | null>(null);
 	const [cell, setCell] = useState<Cell | null>(null);
@@ -141,12 +143,6 @@ export function SizesView() {
 	const most = Math.max(1, ...classes.map(value));
 	const total = classes.reduce((sum, c) => sum + value(c), 0);
 	const own = classes.find((c) => c.power === chosen);
-	const pick = (key: number) => {
-		const symbol = sites.symbol[key]!;
-		if (symbol) {
-			state.selected.value = { symbol, base: 0 };
-		}
-	};
 	const inClass = own
 		? [...own.bySite].map(([key, [n, sum]]) => ({ key, count: n, bytes: sum }))
 		: [];
@@ -156,89 +152,71 @@ export function SizesView() {
 	}
 	return (
 		<>
-			<section class="panel" aria-labelledby="sizes-title">
-				<div class="panel-head">
-					<h2 id="sizes-title">Sizes of allocations</h2>
-					<div role="group" aria-label="Weighed by">
-						<button
-							class={`pill${byBytes ? '' : ' on'}`}
-							aria-pressed={!byBytes}
-							onClick={() => setByBytes(false)}
-						>
-							Calls
-						</button>
-						<button
-							class={`pill${byBytes ? ' on' : ''}`}
-							aria-pressed={byBytes}
-							onClick={() => setByBytes(true)}
-						>
-							Bytes
-						</button>
-					</div>
-					{range && (
-						<span class="dim hint">of the whole run: sizes are not kept by time</span>
-					)}
-				</div>
+			<Panel
+				title="Sizes of allocations"
+				head={
+					<Pills
+						label="Weighed by"
+						of={[
+							[false, 'Calls'],
+							[true, 'Bytes'],
+						]}
+						now={byBytes}
+						onChoose={setByBytes}
+					/>
+				}
+				hint={range && 'of the whole run: sizes are not kept by time'}
+			>
 				<Table
 					id="sizes"
 					class="bars histogram"
-					heads={[
-						['size'],
-						[<span class="sr">{byBytes ? 'bytes' : 'calls'} as a bar</span>],
-						'calls',
-						'total',
-						'average',
-						`% of ${byBytes ? 'bytes' : 'calls'}`,
-						'never freed',
-					]}
 					rows={classes}
-					values={(c) => [
-						c.power,
-						undefined,
-						c.count,
-						c.bytes,
-						c.bytes / c.count,
-						value(c),
-						c.live,
+					classOf={(c) => c.power === chosen && 'at'}
+					columns={[
+						[
+							'size',
+							(c) => c.power,
+							(power) => (
+								<th scope="row">
+									<button
+										class="link"
+										aria-pressed={power === chosen}
+										onClick={() => setChosen(power === chosen ? null : power)}
+									>
+										{classLabel(power)}
+									</button>
+								</th>
+							),
+							'',
+						],
+						[
+							<span class="sr">{byBytes ? 'bytes' : 'calls'} as a bar</span>,
+							null,
+							(_, c) => (
+								<td>
+									<i style={{ width: `${(100 * value(c)) / most}%` }} />
+								</td>
+							),
+							'',
+						],
+						['calls', (c) => c.count, count],
+						['total', (c) => c.bytes, bytes],
+						['average', (c) => c.bytes / c.count, bytes],
+						[`% of ${byBytes ? 'bytes' : 'calls'}`, value, (n) => percent(n, total)],
+						!isTree(p) && ['never freed', (c) => c.live, count],
 					]}
-				>
-					{(c) => (
-						<tr key={c.power} class={c.power === chosen ? 'at' : ''}>
-							<th scope="row">
-								<button
-									class="link"
-									aria-pressed={c.power === chosen}
-									onClick={() =>
-										setChosen(c.power === chosen ? null : c.power)
-									}
-								>
-									{classLabel(c.power)}
-								</button>
-							</th>
-							<td>
-								<i style={{ width: `${(100 * value(c)) / most}%` }} />
-							</td>
-							<td class="num">{count(c.count)}</td>
-							<td class="num">{bytes(c.bytes)}</td>
-							<td class="num">{bytes(c.bytes / c.count)}</td>
-							<td class="num">{percent(value(c), total)}</td>
-							<td class="num">{count(c.live)}</td>
-						</tr>
-					)}
-				</Table>
-			</section>
+				/>
+			</Panel>
 			{own && (
 				<Shares
 					title={`Who allocates ${classLabel(own.power)}`}
 					shares={inClass}
-					names={sites.name}
-					onPick={pick}
+					sites={sites}
 				/>
 			)}
-			<section class="panel" aria-labelledby="heat-title">
-				<h2 id="heat-title">Freed blocks by size and lifetime</h2>
+			<Panel title="Freed blocks by size and lifetime">
 				<SizesByLifetime p={p} kept={kept} chosen={cell} onChoose={setCell} />
-			</section>
+			</Panel>
 			{cell && (
 				<Shares
 					title={
@@ -246,52 +224,24 @@ export function SizesView() {
 						`that lived ${LIFETIMES[cell.life]}`
 					}
 					shares={sitesOfCell(p, kept, sites.keys, cell)}
-					names={sites.name}
-					onPick={pick}
+					sites={sites}
 				/>
 			)}
 			{!lacksCurves(p) && <LifetimesOverTime sites={sites} />}
 			{pools.length > 0 && (
-				<section class="panel" aria-labelledby="pool-title">
-					<h2 id="pool-title">
-						Same stack, same size, more than {count(POOL_CALLS)} times
-					</h2>
+				<Panel title={`Same stack, same size, more than ${count(POOL_CALLS)} times`}>
 					<Table
 						id="pools"
-						heads={[
-							'function',
-							'size',
-							'stacks',
-							'allocations',
-							'total',
-						]}
 						rows={pools}
-						values={(pool) => [
-							shortName(sites.name[pool.key]!),
-							pool.size,
-							pool.stacks,
-							pool.count,
-							pool.bytes,
+						columns={[
+							siteColumn(sites),
+							['size', (pool) => pool.size, bytes],
+							['stacks', (pool) => pool.stacks, count],
+							['allocations', (pool) => pool.count, count],
+							['total', (pool) => pool.bytes, bytes],
 						]}
-					>
-						{(pool) => (
-							<tr key={`${pool.key} ${pool.size}`}>
-								<td>
-									<button
-										class="link name"
-										onClick={() => pick(pool.key)}
-									>
-										<Name text={shortName(sites.name[pool.key]!)} />
-									</button>
-								</td>
-								<td class="num">{bytes(pool.size)}</td>
-								<td class="num">{count(pool.stacks)}</td>
-								<td class="num">{count(pool.count)}</td>
-								<td class="num">{bytes(pool.bytes)}</td>
-							</tr>
-						)}
-					</Table>
-				</section>
+					/>
+				</Panel>
 			)}
 		</>
 	);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-import { isRiver, treeMode, type View } from '../state.ts';
+import { isTree } from '../data/processes.ts';
+import { isRiver, profile, treeMode, type View } from '../state.ts';
 import { CompareView } from './compare.tsx';
 import { FlameView } from './flame.tsx';
 import { GrowthView } from './growth.tsx';
@@ -66,7 +67,9 @@ export const VIEWS: readonly View[] = [
 	},
 	{
 		id: 'threads',
-		name: 'Threads',
+		get name() {
+			return isTree(profile.value) ? 'Processes & threads' : 'Threads';
+		},
 		hint: 'Who allocates, who frees',
 		Part: ThreadsView,
 		hasStrip: always,

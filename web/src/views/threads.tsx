@@ -1,47 +1,35 @@
 // SPDX-License-Identifier: MIT
 import { useMemo } from 'preact/hooks';
-import type { Lens } from '../data/lens.ts';
+import { keepsAll, type Lens } from '../data/lens.ts';
 import { stacksUnder } from '../data/match.ts';
 import { lacksCurves, NOT_IN_FILE } from '../data/missing.ts';
 import type { Profile, Thread } from '../data/profile.ts';
-import { ask } from '../data/query.ts';
+import { isTree, processName } from '../data/processes.ts';
 import { curvesOfGroups } from '../data/series.ts';
-import { change, lens, profile } from '../state.ts';
+import { sumsUnder } from '../data/sums.ts';
+import { lens, profile } from '../state.ts';
 import { bytes, count, moment, percent, plural } from '../ui/format.ts';
 import { Heat } from '../ui/heat.tsx';
+import { LensLink } from '../ui/lenslink.tsx';
+import { Panel } from '../ui/panel.tsx';
 import { useValue } from '../ui/signals.ts';
 import { Sparkline } from '../ui/sparkline.tsx';
 import { Table } from '../ui/table.tsx';
+import { Processes } from './processes.tsx';
 
+/** "worker (4712)"; of a tree also of which process, but of the thread that it begins with. */
 function nameOf(t: Thread): string {
 	const name = t.name || (t.id ? 'thread' : 'not told apart');
-	return t.merged > 0
-		? `${name} (${count(t.merged)} threads)`
-		: t.tid
-			? `${name} (${t.tid})`
-			: name;
-}
-
-/** A thread's name: a click puts it into the lens, or takes it out; several may be in it. */
-function ThreadName({ t }: { t: Thread }) {
-	const chosen = useValue(() => lens.value.threads);
-	if (!t.name) {
-		return <>{nameOf(t)}</>;
-	}
-	const isOn = chosen.includes(t.name);
-	const next = isOn ? chosen.filter((name) => name !== t.name) : [...chosen, t.name];
+	const own = profile.value.facts.processes[t.process - 1];
+	const number = t.merged ? `${count(t.merged)} threads` : t.tid;
 	return (
-		<button
-			class="link"
-			aria-pressed={isOn}
-			title="Show only threads of this name, in every view that follows the lens"
-			onClick={() => change({ threads: next })}
-		>
-			{nameOf(t)}
-		</button>
+		name +
+		(number ? ` (${number})` : '') +
+		(own && own.pid !== number ? ` of ${processName(own)}` : '')
 	);
 }
 
+const MOST = 500;
 const MATRIX_MAX = 12;
 
 /** Who frees what another thread allocated, among those that do it most. */
@@ -86,130 +74,107 @@ function Matrix({ p }: { p: Profile }) {
 
 /** What each thread has under a lens. Who frees is not known by stack. */
 function threadsUnder(p: Profile, l: Lens): Thread[] {
-	const kept = stacksUnder(p, l);
-	const peak = ask(p, { ...l, metric: 'peak' }, kept);
-	const left = ask(p, { ...l, metric: 'never-freed' }, kept);
-	const none = { allocations: 0, allocatedBytes: 0, temporary: 0, peakBytes: 0, liveBytes: 0 };
-	const rows = p.threads.map((t) => ({ ...t, ...none, frees: 0 }));
-	for (let s = 0; s < p.stacks.n; s++) {
-		const row = rows[p.stacks.thread[s]!]!;
-		row.allocations += peak.allocations[s]!;
-		row.allocatedBytes += peak.allocatedBytes[s]!;
-		row.temporary += peak.temporary[s]!;
-		row.peakBytes += peak.bytes[s]!;
-		row.liveBytes += left.bytes[s]!;
-	}
-	return rows.filter((t) => t.allocations || t.peakBytes);
+	const sums = sumsUnder(p, l, p.stacks.thread, p.threads.length);
+	return p.threads
+		.map((t, i) => ({ ...t, ...sums[i]! }))
+		.filter((t) => t.allocations || t.peakBytes);
 }
 
-const FREES = [
-	'frees',
-	'freed by others',
-] as const;
-
 export function ThreadsView() {
-	const p = useValue(() => profile.value);
-	const l = useValue(() => lens.value);
-	const { range, texts, focus } = l;
-	const isWhole = !range && !texts.length && !focus.length;
+	const p = profile.value;
+	const l = useValue(lens);
+	const { range, texts, focus, processes } = l;
+	const under = { ...l, threads: [] }; // those that are not chosen can be
+	const isWhole = !range && keepsAll(under);
 	const threads = useMemo(
 		() =>
-			(isWhole
+			(isWhole && !isTree(p) // of which threads are told what was left when they ended
 				? p.threads.filter((t) => t.id > 0 && (t.allocations > 0 || t.frees > 0))
-				: threadsUnder(p, { ...l, threads: [] }) // those that are not chosen can be
+				: threadsUnder(p, under)
 			).sort((a, b) => b.allocatedBytes - a.allocatedBytes),
-		[p, range, texts, focus],
+		[p, range, texts, focus, processes],
 	);
 	const curves = useMemo(() => {
-		const kept = stacksUnder(p, { ...l, threads: [] });
+		const kept = stacksUnder(p, under);
 		const keys = Int32Array.from(p.stacks.thread, (id, s) => (!kept || kept[s] ? id : -1));
-		const all = curvesOfGroups(p, keys, threads.map((t) => t.id));
-		return new Map(threads.map((t, i) => [t, all[i]!]));
+		const top = threads.slice(0, MOST);
+		const all = curvesOfGroups(p, keys, top.map((t) => t.id));
+		return new Map(top.map((t, i) => [t, all[i]!]));
 	}, [threads]);
 	if (!p.threads.some((t) => t.id > 0 && t.allocations + t.frees > 0)) {
 		return (
-			<section class="panel">
-				<h2>Threads</h2>
+			<Panel title="Threads">
 				<p class="dim">Which thread did what is {NOT_IN_FILE}.</p>
-			</section>
+			</Panel>
 		);
 	}
 	const hasCurves = !lacksCurves(p);
 	const total = threads.reduce((sum, t) => sum + t.allocatedBytes, 0);
 	return (
 		<>
-			<section class="panel" aria-labelledby="threads-title">
-				<div class="panel-head">
-					<h2 id="threads-title">Threads</h2>
-					<span class="dim hint">
-						{isWhole
-							? 'of the whole run'
-							: 'under the lens; who frees is known of the whole run only'}
-					</span>
-				</div>
+			{isTree(p) && <Processes />}
+			<Panel
+				title="Threads"
+				hint={
+					isWhole
+						? 'of the whole run'
+						: 'under the lens; who frees is known of the whole run only'
+				}
+			>
 				<Table
 					id="threads"
 					class="data lines"
-					heads={[
-						'thread',
-						'allocated',
-						'% of allocated',
-						'allocations',
-						'temporary',
-						'at the peak',
-						'never freed',
-						'from – to',
-						...(hasCurves ? [['alive over time'] as [string]] : []),
-						...(isWhole ? FREES : []),
-					]}
 					rows={threads}
-					values={(t) => [
-						nameOf(t),
-						t.allocatedBytes,
-						t.allocatedBytes,
-						t.allocations,
-						t.temporary,
-						t.peakBytes,
-						t.liveBytes,
-						t.firstNs,
-						...(hasCurves ? [undefined] : []),
-						t.frees,
-						t.foreignFrees,
-					]}
-					most={500}
-				>
-					{(t) => (
-						<tr key={t.id}>
-							<th scope="row">
-								<ThreadName t={t} />
-							</th>
-							<td class="num">{bytes(t.allocatedBytes)}</td>
-							<td class="num">{percent(t.allocatedBytes, total)}</td>
-							<td class="num">{count(t.allocations)}</td>
-							<td class="num">{count(t.temporary)}</td>
-							<td class="num">{bytes(t.peakBytes)}</td>
-							<td class="num">{bytes(t.liveBytes)}</td>
-							<td class="num dim">
-								{moment(t.firstNs)} – {moment(t.lastNs)}
-							</td>
-							{hasCurves && (
-								<td>
-									<Sparkline values={curves.get(t)!} />
+					columns={[
+						[
+							'thread',
+							nameOf,
+							(name, t) => (
+								<th scope="row">
+									{t.name ? (
+										<LensLink of="threads" word={t.name} text={name} />
+									) : (
+										name
+									)}
+								</th>
+							),
+						],
+						['allocated', (t) => t.allocatedBytes, bytes],
+						['% of allocated', (t) => t.allocatedBytes, (n) => percent(n, total)],
+						['allocations', (t) => t.allocations, count],
+						['temporary', (t) => t.temporary, count],
+						['at the peak', (t) => t.peakBytes, bytes],
+						['never freed', (t) => t.liveBytes, bytes],
+						[
+							'from – to',
+							(t) => t.firstNs,
+							(from, t) => (
+								<td class="num dim">
+									{moment(from)} – {moment(t.lastNs)}
 								</td>
-							)}
-							{isWhole && <td class="num">{count(t.frees)}</td>}
-							{isWhole && <td class="num">{count(t.foreignFrees)}</td>}
-						</tr>
-					)}
-				</Table>
-			</section>
-			<section class="panel" aria-labelledby="matrix-title">
-				<div class="panel-head">
-					<h2 id="matrix-title">Allocated by one thread, freed by another</h2>
-					{!isWhole && <span class="dim hint">of the whole run</span>}
-				</div>
+							),
+						],
+						hasCurves && [
+							'alive over time',
+							null,
+							(_, t) => (
+								<td>
+									<Sparkline values={curves.get(t)} />
+								</td>
+							),
+						],
+						isWhole && ['frees', (t) => t.frees, count],
+						isWhole && ['freed by others', (t) => t.foreignFrees, count],
+					]}
+					most={MOST}
+				/>
+			</Panel>
+			<Panel
+				title="Allocated by one thread, freed by another"
+				hint={!isWhole && 'of the whole run'}
+			>
 				<Matrix p={p} />
-			</section>
+			</Panel>
 		</>
 	);
 }

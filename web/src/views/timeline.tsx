@@ -11,25 +11,36 @@ import {
 	TEMPORARY,
 	TIME,
 } from '../data/missing.ts';
+import { isTree, processName, processOfStacks, processWord } from '../data/processes.ts';
 import type { Profile } from '../data/profile.ts';
 import { ask, madeOverTime } from '../data/query.ts';
 import { heaviestOf } from '../data/rank.ts';
-import { sitesOf, stackedSeries, sumsBySite, type Series } from '../data/series.ts';
+import { endOf, sitesOf, stackedSeries, sumsBySite, type Series } from '../data/series.ts';
 import * as state from '../state.ts';
 import { ChartTable, RateTable } from '../ui/charttable.tsx';
 import { baseName, bytes, count, duration, moment, shortCount, shortName } from '../ui/format.ts';
 import { Legend, RSS_OFF } from '../ui/legend.tsx';
 import { heapAndRss, keptLine, offAtFirst } from '../ui/lines.ts';
 import { markLabel } from '../ui/marks.ts';
+import { Panel } from '../ui/panel.tsx';
+import { Pill, Select, Switch } from '../ui/pill.tsx';
 import { RangeField } from '../ui/rangefield.tsx';
 import { River } from '../ui/river.tsx';
 import { Table } from '../ui/table.tsx';
-import { useValue } from '../ui/signals.ts';
-import { themeTurn } from '../ui/theme.ts';
+import { useRead, useValue } from '../ui/signals.ts';
 import { TimeChart, type Line, type TimeChartProps } from '../ui/timechart.tsx';
 import { Absent } from './empty.tsx';
 
-type Stacking = 'site' | 'module' | 'thread' | 'size';
+type Stacking = 'site' | 'module' | 'thread' | 'process' | 'command' | 'size';
+
+const STACKINGS: [Stacking, string][] = [
+	['site', 'by function'],
+	['module', 'by module'],
+	['thread', 'by thread'],
+	['size', 'by size'],
+	['process', 'by process'],
+	['command', 'by command'],
+];
 
 /** Powers of two of the usual size: what a stack asks for on average. */
 function sizeClassOf(p: Profile, s: number): number {
@@ -37,10 +48,28 @@ function sizeClassOf(p: Profile, s: number): number {
 	return n ? Math.max(0, Math.ceil(Math.log2(p.stacks.allocatedBytes[s]! / n || 1))) : 0;
 }
 
+/** Stacks by a text of each. */
+function byText(p: Profile, textOf: (stack: number) => string) {
+	const texts: string[] = [];
+	const ids = new Map<string, number>();
+	const keys = Int32Array.from({ length: p.stacks.n }, (_, s) => {
+		const text = textOf(s);
+		const id = ids.get(text) ?? texts.push(text) - 1;
+		ids.set(text, id);
+		return id;
+	});
+	return { keys, texts };
+}
+
+const NONE = { label: 'not told apart', symbol: 0 };
+
+/** What is no function, and the lens that shows it alone. */
+const alone = (label: string, only: Partial<Lens>) => (label ? { label, symbol: 0, only } : NONE);
+
 function grouping(
 	p: Profile,
 	by: Stacking,
-): { keys: ArrayLike<number>; name: (key: number) => { label: string; symbol: number } } {
+): { keys: ArrayLike<number>; name: (key: number) => Omit<Series, 'values'> } {
 	const sites = sitesOf(p);
 	if (by === 'site') {
 		return {
@@ -49,12 +78,28 @@ function grouping(
 		};
 	}
 	if (by === 'thread') {
+		const { keys, texts } = byText(p, (s) => p.threads[p.stacks.thread[s]!]!.name);
 		return {
-			keys: p.stacks.thread,
-			name: (key) => ({
-				label: (key && p.threads[key]?.name) || 'not told apart',
-				symbol: 0,
-			}),
+			keys,
+			name: (key) => alone(texts[key]!, { threads: [texts[key]!] }),
+		};
+	}
+	if (by === 'process') {
+		return {
+			keys: processOfStacks(p),
+			name: (key) => {
+				const own = p.facts.processes[key - 1];
+				return own ? alone(processName(own), { processes: [processWord(p, own)] }) : NONE;
+			},
+		};
+	}
+	if (by === 'command') {
+		return {
+			keys: p.stacks.command,
+			name: (key) => {
+				const { name = '' } = p.facts.commands[key - 1] ?? {};
+				return alone(name, { processes: [name] });
+			},
 		};
 	}
 	if (by === 'size') {
@@ -63,14 +108,11 @@ function grouping(
 			name: (key) => ({ label: `up to ${bytes(2 ** key)}`, symbol: 0 }),
 		};
 	}
-	const modules: string[] = [];
-	const keys = Int32Array.from({ length: p.stacks.n }, (_, s) => {
+	const { keys, texts } = byText(p, (s) => {
 		const symbol = p.nodes.symbol[p.stacks.site[s]! || p.stacks.node[s]!]!;
-		const module = baseName(p.symbols.module[symbol]!);
-		const at = modules.indexOf(module);
-		return at >= 0 ? at : modules.push(module) - 1;
+		return baseName(p.symbols.module[symbol]!);
 	});
-	return { keys, name: (key) => ({ label: modules[key] || '(unknown)', symbol: 0 }) };
+	return { keys, name: (key) => ({ label: texts[key] || '(unknown)', symbol: 0 }) };
 }
 
 const BINS = 240;
@@ -136,7 +178,7 @@ function between(p: Profile, range: Range, name: string): Between {
 		state.kept.value,
 	);
 	const { edges, facts } = p;
-	const { duration_ns, never_freed_bytes } = facts.summary;
+	const { duration_ns } = facts.summary;
 	const at = (edge: number, column: Float64Array, end: number) =>
 		edge < 0 ? 0 : (column[edge] ?? end);
 	const gain = (column: Float64Array, end: number) =>
@@ -152,7 +194,7 @@ function between(p: Profile, range: Range, name: string): Between {
 		range,
 		ns: lacks(p, TIME) ? null : gain(edges.timeNs, duration_ns),
 		growth:
-			range.to < edges.n || !lacks(p, LIVE) ? gain(edges.bytes, never_freed_bytes) : null,
+			range.to < edges.n || !lacks(p, LIVE) ? gain(edges.bytes, endOf(p).bytes) : null,
 		kept: ofBlocks(total.bytes),
 		freed: ofBlocks(total.allocatedBytes - total.bytes),
 		allocations: ofBlocks(total.allocations),
@@ -161,10 +203,11 @@ function between(p: Profile, range: Range, name: string): Between {
 }
 
 /** What came and stayed between the marks: generations of a finished recording. */
-function Generations({ p }: { p: Profile }) {
-	const marks = useValue(() => state.marks.value);
-	const a = useValue(() => state.answer.value);
-	const hasBinary = useValue(() => state.isBinary.value);
+function Generations() {
+	const p = state.profile.value;
+	const marks = useValue(state.marks);
+	const a = useValue(state.answer);
+	const hasBinary = useValue(state.isBinary);
 	const ends = [-1, ...marks, p.edges.n];
 	const name = (i: number) =>
 		i === 0 ? 'start' : i > marks.length ? 'end' : markLabel(p, i - 1);
@@ -175,64 +218,56 @@ function Generations({ p }: { p: Profile }) {
 				.map((to, i) => between(p, { from: ends[i]!, to }, `${name(i)} – ${name(i + 1)}`)),
 		[p, a, marks, hasBinary],
 	);
-	const figure = (n: number | null, text: (n: number) => string) => (
-		<td class="num">{n === null ? NOT_IN_FILE : text(n)}</td>
-	);
+	const figure = (text: (n: number) => string) => (n: number | null) =>
+		n === null ? NOT_IN_FILE : text(n);
 	return (
-		<section class="panel" aria-labelledby="marks-title">
-			<div class="panel-head">
-				<h2 id="marks-title">Between marks</h2>
-				<span class="dim hint">
-					M sets a mark at the pointer, or at the end of the range
-				</span>
-				{marks.length > 0 && (
+		<Panel
+			title="Between marks"
+			head={
+				marks.length > 0 && (
 					<button class="link" onClick={() => (state.marks.value = [])}>
 						remove all
 					</button>
-				)}
-			</div>
+				)
+			}
+			hint="M sets a mark at the pointer, or at the end of the range"
+		>
 			<Table
 				id="marks"
 				class="data lines"
-				heads={[
-					['from – to', 'nowrap'],
-					'time',
-					'growth',
-					'kept',
-					'made and freed',
-					'allocations',
-					[<span class="sr">compare</span>],
-					['who keeps most'],
-				]}
 				rows={rows}
-				values={(row) => [
-					rows.indexOf(row),
-					row.ns,
-					row.growth,
-					row.kept,
-					row.freed,
-					row.allocations,
-					undefined,
-					row.top,
-				]}
-			>
-				{(row) => (
-					<tr key={row.name}>
-						<th scope="row" class="nowrap">
-							<button
-								class="link"
-								onClick={() => state.change({ range: row.range, metric: 'kept' })}
-							>
-								{row.name}
-							</button>
-						</th>
-						{figure(row.ns, duration)}
-						{figure(row.growth, (n) => `${n > 0 ? '+' : ''}${bytes(n)}`)}
-						{figure(row.kept, bytes)}
-						{figure(row.freed, bytes)}
-						{figure(row.allocations, count)}
-						<td class="num">
-							{row.range.from >= 0 && (
+				columns={[
+					[
+						'from – to',
+						(row) => rows.indexOf(row),
+						(_, row) => (
+							<th scope="row" class="nowrap">
+								<button
+									class="link"
+									onClick={() =>
+									state.change({ range: row.range, metric: 'kept' })
+								}
+								>
+									{row.name}
+								</button>
+							</th>
+						),
+						'nowrap',
+					],
+					['time', (row) => row.ns, figure(duration)],
+					[
+						'growth',
+						(row) => row.growth,
+						figure((n) => `${n > 0 ? '+' : ''}${bytes(n)}`),
+					],
+					['kept', (row) => row.kept, figure(bytes)],
+					[`made and ${isTree(p) ? 'gone' : 'freed'}`, (row) => row.freed, figure(bytes)],
+					['allocations', (row) => row.allocations, figure(count)],
+					[
+						<span class="sr">compare</span>,
+						null,
+						(_, row) =>
+							row.range.from >= 0 && (
 								<button
 									class="link"
 									title="Flame graph and functions of the difference"
@@ -240,23 +275,23 @@ function Generations({ p }: { p: Profile }) {
 								>
 									compare
 								</button>
-							)}
-						</td>
-						<td>{row.top}</td>
-					</tr>
-				)}
-			</Table>
-		</section>
+							),
+					],
+					['who keeps most', (row) => row.top, (top) => <td>{top}</td>],
+				]}
+			/>
+		</Panel>
 	);
 }
 
 /** The lens that shows only what a series stands for; null: there is none. */
-function lensOf({ label, symbol }: Series, by: Stacking): Lens | null {
+function lensOf({ symbol, only }: Series): Lens | null {
 	const p = state.profile.value;
 	const lens = state.lens.value;
 	const name = p.symbols.name[symbol]!;
-	if (by === 'thread' && p.threads.some((t) => t.id > 0 && t.name === label)) {
-		return lens.threads.includes(label) ? null : { ...lens, threads: [label] };
+	if (only) {
+		const is = { ...lens, ...only };
+		return JSON.stringify(is) === JSON.stringify(lens) ? null : is;
 	}
 	return symbol && !lens.focus.includes(name) ? { ...lens, focus: [name] } : null;
 }
@@ -274,19 +309,21 @@ interface RateProps {
 
 /** How many there were, by time or up to each moment. */
 function Rate({ name, bit, line, chart, unit, children }: RateProps) {
-	const { profile: p } = chart;
+	const p = state.profile.value;
 	const pace = paceOf(p);
-	const id = name.toLowerCase().replace(' ', '-');
 	const title = `${name} ${unit === shortCount ? 'so far' : `per ${pace.name}`}`;
 	if (isMissing(p, bit)) {
 		return <Absent title={title} />;
 	}
 	return (
-		<section class="panel" aria-labelledby={id}>
-			<div class="panel-head">
-				<h2 id={id}>{title}</h2>
-				{children}
-			</div>
+		<Panel
+			title={title}
+			head={
+				<>
+					{children}
+				</>
+			}
+		>
 			<TimeChart
 				{...chart}
 				lines={line}
@@ -294,19 +331,16 @@ function Rate({ name, bit, line, chart, unit, children }: RateProps) {
 				unit={unit}
 				label={`${name} per ${pace.name}`}
 			/>
-			<RateTable profile={p} label={name} line={line[0]!} unit={unit} />
-		</section>
+			<RateTable label={name} line={line[0]!} unit={unit} />
+		</Panel>
 	);
 }
 
 export function TimelineView() {
-	const p = useValue(() => state.profile.value);
-	const range = useValue(() => state.lens.value.range);
-	const kept = useValue(() => state.kept.value);
-	const marks = useValue(() => state.marks.value);
-	const clock = useValue(() => state.isClock.value);
-	const turn = useValue(() => themeTurn.value);
-	const river = useValue(() => state.isRiver.value);
+	const p = state.profile.value;
+	const range = useRead(() => state.lens.value.range);
+	const kept = useValue(state.kept);
+	const river = useValue(state.isRiver);
 	const [by, setBy] = useState<Stacking>('site');
 	const [isCumulative, setCumulative] = useState(false);
 	const [off, setOff] = useState(() => offAtFirst(p));
@@ -327,13 +361,7 @@ export function TimelineView() {
 	const made = useMemo(() => line('count', 'series-2'), [p, kept, isCumulative]);
 	const short = useMemo(() => line('temporary', 'temporary'), [p, kept, isCumulative]);
 	const common = {
-		profile: p,
-		range,
-		onRange: state.setRange,
-		marks,
-		isClock: clock,
 		cursor,
-		theme: String(turn),
 		onCursor: (ns: number | null) => {
 			setCursor(ns);
 			state.cursorEdge.value = ns === null ? -1 : edgeAtOrAfter(p.edges, ns);
@@ -350,58 +378,45 @@ export function TimelineView() {
 			{p.edges.n === 0 ? (
 				<Absent title="Consumed" />
 			) : (
-				<section class="panel" aria-labelledby="consumed">
-					<div class="panel-head">
-						<h2 id="consumed">Consumed</h2>
-						<Legend
-							profile={p}
-							series={series}
-							off={off}
-							onSwitch={setOff}
-							hasRss={!river}
-						/>
-						<div class="controls">
-							{!river && <RangeField />}
-							<select
-								class="pill"
-								aria-label="Stacked by"
-								value={by}
-								onChange={(e) => setBy(e.currentTarget.value as Stacking)}
-							>
-								<option value="site">by function</option>
-								<option value="module">by module</option>
-								<option value="thread">by thread</option>
-								<option value="size">by size</option>
-							</select>
-							<button
-								class={`pill${river ? ' on' : ''}`}
-								aria-pressed={river}
-								title="More bands, each a link, over the range alone"
-								onClick={() => (state.isRiver.value = !river)}
-							>
-								River
-							</button>
-							{p.facts.program.started_ns > 0 && (
-								<button
-									class={`pill${clock ? ' on' : ''}`}
-									aria-pressed={clock}
-									title="Time of day (w)"
-									onClick={() => (state.isClock.value = !clock)}
+				<Panel
+					title="Consumed"
+					head={
+						<>
+							<Legend
+								series={series}
+								off={off}
+								onSwitch={setOff}
+								hasRss={!river}
+							/>
+							<div class="controls">
+								{!river && <RangeField />}
+								<Select
+									label="Stacked by"
+									of={isTree(p) ? STACKINGS : STACKINGS.slice(0, 4)}
+									now={by}
+									onChoose={setBy}
+								/>
+								<Switch
+									of={state.isRiver}
+									title="More bands, each a link, over the range alone"
 								>
-									Time of day
-								</button>
-							)}
-						</div>
-					</div>
+									River
+								</Switch>
+								{p.facts.program.started_ns > 0 && (
+									<Switch of={state.isClock} title="Time of day (w)">
+										Time of day
+									</Switch>
+								)}
+							</div>
+						</>
+					}
+				>
 					{river ? (
 						<River
-							profile={p}
 							series={series}
 							off={off}
 							range={range}
-							lensOf={(one) => lensOf(one, by)}
-							isClock={clock}
-							theme={String(turn)}
+							lensOf={lensOf}
 						/>
 					) : (
 						<TimeChart
@@ -415,8 +430,8 @@ export function TimelineView() {
 							label={`Heap over time: largest ${bytes(top)} at ${moment(ns)}`}
 						/>
 					)}
-					<ChartTable profile={p} series={series} />
-				</section>
+					<ChartTable series={series} />
+				</Panel>
 			)}
 			<Rate
 				name="Allocations"
@@ -425,13 +440,9 @@ export function TimelineView() {
 				chart={common}
 				unit={unit}
 			>
-				<button
-					class={`pill${isCumulative ? ' on' : ''}`}
-					aria-pressed={isCumulative}
-					onClick={() => setCumulative(!isCumulative)}
-				>
+				<Pill isOn={isCumulative} onClick={() => setCumulative(!isCumulative)}>
 					Cumulative
-				</button>
+				</Pill>
 			</Rate>
 			<Rate
 				name="Temporary allocations"
@@ -440,7 +451,7 @@ export function TimelineView() {
 				chart={common}
 				unit={unit}
 			/>
-			<Generations p={p} />
+			<Generations />
 		</>
 	);
 }

@@ -11,6 +11,7 @@ import {
 	TIME,
 } from '../data/missing.ts';
 import { metrics, type MetricRow } from '../data/metrics.ts';
+import { isTree } from '../data/processes.ts';
 import type { Profile } from '../data/profile.ts';
 import { sum, wholeRanked } from '../data/query.ts';
 import { heaviestOf } from '../data/rank.ts';
@@ -18,9 +19,9 @@ import { curvesOfGroups, isRuntime, sitesOf, sumsBySite, type Sites } from '../d
 import { change, profile, selected, view } from '../state.ts';
 import { bytes, count, duration, percent, shortName } from '../ui/format.ts';
 import { placeOf, weight } from '../ui/labels.ts';
-import { Name } from '../ui/name.tsx';
+import { NameLink } from '../ui/name.tsx';
+import { Panel } from '../ui/panel.tsx';
 import { Sparkline } from '../ui/sparkline.tsx';
-import { useValue } from '../ui/signals.ts';
 import { Table } from '../ui/table.tsx';
 
 const ROWS = 10;
@@ -78,7 +79,8 @@ function rankSites(
 }
 
 /** What ranks, and the other of bytes and blocks beside it. */
-function TopTable({ profile: p, kind }: { profile: Profile; kind: MetricRow }) {
+function TopTable({ kind }: { kind: MetricRow }) {
+	const p = profile.value;
 	const { counted, share } = kind;
 	const hasCurves = !lacksCurves(p);
 	const whole = wholeRanked(p, kind.name);
@@ -100,73 +102,70 @@ function TopTable({ profile: p, kind }: { profile: Profile; kind: MetricRow }) {
 		view.value = 'tree';
 	};
 	return (
-		<section class="panel top" aria-labelledby={`top-${kind.name}`}>
-			<h2 id={`top-${kind.name}`}>{kind.table}</h2>
+		<Panel
+			title={kind.table!}
+			class="top"
+		>
 			{lacksMetric(p, kind.name) || (rows.length === 0 && !runtime) ? (
 				<p class="dim">{lacksMetric(p, kind.name) ? NOT_IN_FILE : 'None.'}</p>
 			) : (
 				<Table
 					id={`top-${kind.name}`}
 					class="data lines"
-					heads={[
-						'function',
-						counted ? 'calls' : 'bytes',
-						`% of ${share}`,
-						counted ? 'bytes' : 'blocks',
-						...(hasCurves ? [['alive over time'] as [string]] : []),
-					]}
 					rows={listed}
-					values={(site) => [
-						site === runtime ? null : shortName(site.name),
-						site.weight,
-						site.weight,
-						site.blocks,
-					]}
-				>
-					{(site) => (
-						<tr key={site.key}>
-							<td>
-								{site === runtime ? (
-									<span class="dim">({site.name})</span>
-								) : (
-									<button
-										class="link name"
-										title={site.name}
-										onClick={() => select(site)}
-									>
-										<Name text={shortName(site.name)} />
-									</button>
-								)}{' '}
-								<span class="dim place">
-									{site.symbol > 0 &&
-										placeOf(
-											p,
-											site.symbol,
-											p.nodes.line[sites.node[site.stack]!]!,
-										)}
-								</span>
-							</td>
-							<td class="num">{weight(kind.name, site.weight)}</td>
-							<td class="num">{percent(site.weight, total)}</td>
-							<td class="num">
-								{lacksMetric(p, kind.name, counted ? 'bytes' : 'blocks')
+					columns={[
+						[
+							'function',
+							(site) => (site === runtime ? null : shortName(site.name)),
+							(_, site) => (
+								<td>
+									{site === runtime ? (
+										<span class="dim">({site.name})</span>
+									) : (
+										<NameLink name={site.name} onClick={() => select(site)} />
+									)}{' '}
+									<span class="dim place">
+										{site.symbol > 0 &&
+											placeOf(
+												p,
+												site.symbol,
+												p.nodes.line[sites.node[site.stack]!]!,
+											)}
+									</span>
+								</td>
+							),
+						],
+						[
+							counted ? 'calls' : 'bytes',
+							(site) => site.weight,
+							(n) => weight(kind.name, n),
+						],
+						[`% of ${share}`, (site) => site.weight, (n) => percent(n, total)],
+						[
+							counted ? 'bytes' : 'blocks',
+							(site) => site.blocks,
+							(n) =>
+								lacksMetric(p, kind.name, counted ? 'bytes' : 'blocks')
 									? NOT_IN_FILE
 									: counted
-										? bytes(site.blocks)
-										: count(site.blocks)}
-							</td>
-							{hasCurves && (
+										? bytes(n)
+										: count(n),
+						],
+						hasCurves && [
+							'alive over time',
+							null,
+							(_, site) => (
 								<td>
 									<Sparkline
-										values={
-											curves.at(site === runtime ? -1 : rows.indexOf(site))!
-										}
+										values={curves.at(
+											site === runtime ? -1 : rows.indexOf(site),
+										)}
 									/>
 								</td>
-							)}
-						</tr>
-					)}
-				</Table>
+							),
+						],
+					]}
+				/>
 			)}
 			{n > ROWS && (
 				<p class="dim">
@@ -175,29 +174,30 @@ function TopTable({ profile: p, kind }: { profile: Profile; kind: MetricRow }) {
 					{share})
 				</p>
 			)}
-		</section>
+		</Panel>
 	);
 }
 
-function RunFacts({ profile: p }: { profile: Profile }) {
-	const { summary: s, program, children } = p.facts;
+function RunFacts() {
+	const p = profile.value;
+	const { summary: s, program, children, commands } = p.facts;
 	const rate =
 		s.duration_ns >= 1e9 ? ` (${count(s.allocations / (s.duration_ns / 1e9))} per second)` : '';
-	const facts: [string, string][] = [
-		['runtime', lacks(p, TIME) ? NOT_IN_FILE : duration(s.duration_ns)],
-		['allocations', lacks(p, ALLOCATIONS) ? NOT_IN_FILE : count(s.allocations) + rate],
-		['allocated', lacks(p, ALLOCATED) ? NOT_IN_FILE : bytes(s.allocated_bytes)],
-		['frees', lacks(p, ALLOCATIONS) ? NOT_IN_FILE : count(s.frees)],
-		['reallocations', isImported(p) ? NOT_IN_FILE : count(s.reallocations)],
-		['peak RSS', s.peak_rss_bytes ? bytes(s.peak_rss_bytes) : NOT_IN_FILE],
-		[
-			'process',
-			program.pid
-				? `${program.pid}${program.host ? ` on ${program.host}` : ''}`
-				: NOT_IN_FILE,
-		],
-		['executable', program.executable || NOT_IN_FILE],
+	const host = program.host ? ` on ${program.host}` : '';
+	const facts = [
+		['runtime', !lacks(p, TIME) && duration(s.duration_ns)],
+		['allocations', !lacks(p, ALLOCATIONS) && count(s.allocations) + rate],
+		['allocated', !lacks(p, ALLOCATED) && bytes(s.allocated_bytes)],
+		['frees', !lacks(p, ALLOCATIONS) && count(s.frees)],
+		['reallocations', !isImported(p) && count(s.reallocations)],
+		['peak RSS', s.peak_rss_bytes && bytes(s.peak_rss_bytes)],
+		[isTree(p) ? 'first process' : 'process', program.pid && program.pid + host],
+		['executable', program.executable],
 	];
+	if (isTree(p)) {
+		const of = commands.map((own) => `${count(own.processes)} ${own.name}`);
+		facts.push(['processes', of.join(', ')]);
+	}
 	if (s.failed) {
 		facts.push(['failed calls', count(s.failed)]);
 	}
@@ -205,23 +205,21 @@ function RunFacts({ profile: p }: { profile: Profile }) {
 		facts.push(['not recorded', children.map((c) => `${c.name ?? ''} (${c.pid})`).join(', ')]);
 	}
 	return (
-		<section class="panel" aria-labelledby="run-title">
-			<h2 id="run-title">The run</h2>
+		<Panel title="The run">
 			<dl class="facts-list">
 				{facts.map(([name, value]) => (
 					<div key={name}>
 						<dt>{name}</dt>
-						<dd>{value}</dd>
+						<dd>{value || NOT_IN_FILE}</dd>
 					</div>
 				))}
 			</dl>
-		</section>
+		</Panel>
 	);
 }
 
 /** Below the fold: the ten largest of each cost, and what the run was. */
 export function TopTables() {
-	const p = useValue(() => profile.value);
 	return (
 		<>
 			<div class="tops">
@@ -229,10 +227,10 @@ export function TopTables() {
 					.filter((m) => m.place)
 					.sort((a, b) => a.place - b.place)
 					.map((kind) => (
-						<TopTable key={kind.name} profile={p} kind={kind} />
+						<TopTable key={kind.name} kind={kind} />
 					))}
 			</div>
-			<RunFacts profile={p} />
+			<RunFacts />
 		</>
 	);
 }

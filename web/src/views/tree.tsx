@@ -5,6 +5,7 @@ import * as state from '../state.ts';
 import { Metrics } from '../ui/chips.tsx';
 import { CopyAs } from '../ui/copyas.tsx';
 import { metricName } from '../ui/labels.ts';
+import { Pills } from '../ui/pill.tsx';
 import { useValue } from '../ui/signals.ts';
 import { CostFlame } from './costflame.tsx';
 import { Nothing } from './empty.tsx';
@@ -73,9 +74,9 @@ function Sandwich() {
 }
 
 export function TreeView() {
-	const t = useValue(() => state.tree.value);
-	const a = useValue(() => state.answer.value);
-	const mode = useValue(() => state.treeMode.value);
+	const t = useValue(state.tree);
+	const a = useValue(state.answer);
+	const mode = useValue(state.treeMode);
 	const forest = useMemo(
 		() => (mode === 'bottom-up' ? bottomUp(t, a) : topDown(t, a)),
 		[t, a, mode],
@@ -84,18 +85,12 @@ export function TreeView() {
 		<section class="panel tree-panel" aria-label="Tree">
 			<div class="toolbar">
 				<Metrics />
-				<div role="group" aria-label="Tree">
-					{MODES.map(([id, name]) => (
-						<button
-							key={id}
-							class={`pill${mode === id ? ' on' : ''}`}
-							aria-pressed={mode === id}
-							onClick={() => (state.treeMode.value = id)}
-						>
-							{name}
-						</button>
-					))}
-				</div>
+				<Pills
+					label="Tree"
+					of={MODES}
+					now={mode}
+					onChoose={(id) => (state.treeMode.value = id)}
+				/>
 			</div>
 			{forest.total[0] === 0 ? (
 				<Nothing />

@@ -9,7 +9,7 @@ import { ownerOf } from '../data/tree.ts';
 import { count, elide, percent } from '../ui/format.ts';
 import { metricName, nodeName, placeOf, weight } from '../ui/labels.ts';
 import { matched } from '../ui/search.ts';
-import { REST_MS, useTurn, useValue } from '../ui/signals.ts';
+import { REST_MS, useRead, useTurn, useValue } from '../ui/signals.ts';
 import { Sparkline } from '../ui/sparkline.tsx';
 import { inOrder, useHead, useOrder, useSheet, type Value } from '../ui/table.tsx';
 import { areKnown, curveOf, medianLife } from './curves.ts';
@@ -147,9 +147,9 @@ export interface TreeGridProps {
 
 /** A tree as a table; only the rows on the screen are there. */
 export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGridProps) {
-	const metric = useValue(() => state.lens.value.metric);
-	const marked = useValue(() => matched.value);
-	const picked = useValue(() => state.selected.value);
+	const metric = useRead(() => state.lens.value.metric);
+	const marked = useValue(matched);
+	const picked = useValue(state.selected);
 	const forest = useMemo(() => {
 		if (rootSymbol !== undefined) {
 			given.symbol[0] = rootSymbol;
@@ -187,7 +187,7 @@ export function TreeGrid({ forest: given, label, rootSymbol, isNarrow }: TreeGri
 	}, []);
 
 	const size = sizeOf(isNarrow ? Math.min(width, 829) : width);
-	const hasBinary = useValue(() => state.isBinary.value);
+	const hasBinary = useValue(state.isBinary);
 	const names = extraColumns(size, metric, forest).join('\n');
 	const extra = useMemo(() => names.split('\n').filter(Boolean), [names]);
 	const rested = useTurn(top, REST_MS);

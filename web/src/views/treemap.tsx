@@ -10,6 +10,7 @@ import { baseName, count, elide, ownFrom, percent } from '../ui/format.ts';
 import { metricName, shortWeight, symbolName } from '../ui/labels.ts';
 import { matched } from '../ui/search.ts';
 import { useValue } from '../ui/signals.ts';
+import { useSize } from '../ui/size.ts';
 import { pictures, type Pen } from '../ui/svg.ts';
 
 /** A function with a weight, or what several are in. */
@@ -144,23 +145,15 @@ const [LETTER, LINE] = [7.5, 17]; // px
 
 /** Packages, their files, and the functions that are responsible, as large as they weigh. */
 export function Treemap() {
-	const a = useValue(() => state.answer.value);
-	useValue(() => state.isBinary.value);
-	const picked = useValue(() => state.selected.value);
-	const marked = useValue(() => matched.value);
+	const a = useValue(state.answer);
+	useValue(state.isBinary);
+	const picked = useValue(state.selected);
+	const marked = useValue(matched);
 	const box = useRef<HTMLDivElement>(null);
-	const [size, setSize] = useState({ width: 0, height: 0 });
+	const size = useSize(box);
 	const [focused, setFocused] = useState(0);
 	const p = state.profile.value;
 	const { metric } = a.lens;
-	useLayoutEffect(() => {
-		const watch = new ResizeObserver(([entry]) => {
-			const { width, height } = entry!.contentRect;
-			setSize({ width, height });
-		});
-		watch.observe(box.current!);
-		return () => watch.disconnect();
-	}, []);
 	const groups = useMemo(() => groupsOf(a), [a]);
 	const laid = useMemo(
 		() => (size.width ? layOut(groups, { x: 0, y: 0, ...size }) : []),

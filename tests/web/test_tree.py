@@ -1,0 +1,141 @@
+"""A recording of several processes (heaptrack --children): who they were, and each of them alone."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests/referee"))
+
+from figures import in_bytes
+
+
+
+@pytest.fixture(scope="module")
+def known(ask, pages):
+    return ask(pages.recording("tree"))
+
+
+@pytest.fixture(scope="module")
+def seen(pages, browse):
+    seen = browse("tree.mjs", pages.page("tree").as_uri(), "program")
+    assert not seen["wrong"], seen["wrong"]
+    return seen
+
+
+@pytest.fixture(scope="module")
+def first(known):
+    """The one that is clicked: the first of its command in the tree."""
+    return next(p for p in known["processes"] if p["command"] == "program")
+
+
+def number(text):
+    return int(text.replace(",", ""))
+
+
+def breakdown(build, pages, by, lens):
+    said = subprocess.run([build / "heaptrack_print", "--json", "--limit", "0", "--by", by, "--lens", lens,
+                           pages.recording("tree")], capture_output=True, timeout=300, check=True).stdout
+    return json.loads(said)["parts"]
+
+
+def test_the_page_says_what_it_is(seen, known):
+    n = len(known["processes"])
+    names = ", ".join(c["name"] for c in known["commands"])
+    assert f"{n} processes" in seen["header"] and f"of {names}" in seen["header"], seen["header"]
+    assert seen["view"] == "v=threads"
+    listed = ", ".join(f"{c['processes']} {c['name']}" for c in known["commands"])
+    assert listed in seen["overview"].replace("\n", " "), seen["overview"]
+    assert seen["chosen"]["flame"].startswith("tree of sh,"), seen["chosen"]["flame"]
+    assert re.search(r"peak RSS\nnot in this file", seen["overview"]), seen["overview"]
+    assert "heaptrack --children looks at no memory." in seen["memory"]
+
+
+def test_each_process_has_its_figures(seen, known, build, pages):
+    rows = seen["processes"]
+    assert len(rows) == len(known["processes"]) > 6
+    peak = {part["label"] + f" ({part['tid']})": part["bytes"] for part in breakdown(build, pages, "process", "")
+            if not part["is_rest"]}
+    by_name = {f"{p['command']} ({p['pid']})": p for p in known["processes"]}
+    ids = {p["id"]: p for p in known["processes"]}
+    above = {}
+    for row in rows:
+        p = by_name[row["process"]]
+        status = "still running" if p["ended_ns"] is None else str(p["exit_status"])
+        assert row["exit status"] == status, (row, p)
+        assert number(row["allocations"]) == p["allocations"]
+        for head, key in (("own peak", "peak_bytes"), ("never freed", "never_freed_bytes"), ("inherited", "inherited_bytes")):
+            assert row[head] == in_bytes(p[key]), (head, row, p)
+        assert row["at the peak"] == in_bytes(peak.get(row["process"], 0)), row
+        above[row["indent"]] = row["process"]
+        if p["parent"] is not None:  # it stands below its parent
+            parent = ids[p["parent"]]
+            outer = max(indent for indent in above if indent < row["indent"])
+            assert above[outer] == f"{parent['command']} ({parent['pid']})", (row, above)
+    assert any(p["exit_status"] == 3 for p in known["processes"]) and any(p["inherited_bytes"] for p in known["processes"])
+
+
+def test_each_command_has_its_figures(seen, known, build, pages):
+    counts = {c["name"]: c["processes"] for c in known["commands"]}
+    for metric, head in (("peak", "at the peak"), ("never-freed", "never freed"), ("bytes", "allocated")):
+        parts = {part["label"]: part["bytes"] for part in breakdown(build, pages, "command", f"m={metric}")}
+        for row in seen["commands"]:
+            assert row[head] == in_bytes(parts.get(row["command"], 0)), (metric, row)
+            assert number(row["processes"]) == counts[row["command"]]
+    assert sum(number(row["allocations"]) for row in seen["commands"]) == known["summary"]["allocations"]
+
+
+def test_threads_say_whose_they_are(seen, known):
+    """Those that are called alike in several processes; and what they left when those ended."""
+    pids = {p["pid"] for p in known["processes"]}
+    for row in seen["threads"]:
+        tid = int(re.search(r"\((\d+)\)", row["thread"])[1])
+        assert tid in pids or re.search(r" of \S+ \(\d+\)$", row["thread"]), row
+    assert any(" of python" in row["thread"] for row in seen["threads"]), seen["threads"]
+    assert any(row["never freed"] != "0 B" for row in seen["threads"])
+
+
+def test_a_click_shows_one_process_in_every_view(seen, ask, pages, first, build):
+    chosen = seen["chosen"]
+    lens = f"process={first['pid']}"
+    assert lens in chosen["hash"] and chosen["isPressed"] == "true"
+    assert re.match(rf"process\s+program \({first['pid']}\)", chosen["chip"][0]), chosen["chip"]
+    assert {int(re.search(r"\((\d+)\)", row["thread"])[1]) for row in chosen["threads"]} == {first["pid"]}
+    peak = ask(pages.recording("tree"), lens)["totals"]
+    assert in_bytes(peak["bytes"]) in chosen["flame"], (peak, chosen["flame"])
+    never = ask(pages.recording("tree"), f"m=never-freed&{lens}")["totals"]
+    rows = chosen["neverFreed"]
+    assert sum(number(row["blocks never freed"].split(" of ")[0]) for row in rows) == never["blocks"] > 0
+    assert "alive over time" in rows[0] and "never freed over time" not in rows[0]
+    assert re.search(rf"largest {re.escape(in_bytes(first['peak_bytes']))} at", chosen["charts"][0]), chosen["charts"]
+    assert f"--lens '{lens}'" in chosen["copied"], chosen["copied"]
+    assert "process=" not in seen["removed"] and lens in seen["back"]
+    assert f"{lens},program" in seen["both"]["hash"], seen["both"]
+
+
+def test_bands_are_links_to_processes_and_commands(seen, known):
+    names = {f"{p['command']} ({p['pid']})" for p in known["processes"]}
+    labels = {re.match(r"Only (.*), at most", label)[1] for label in seen["bands"]["process"]["labels"]}
+    assert labels <= names and len(labels) > 3, labels
+    assert re.search(r"process=\d+", seen["bands"]["process"]["hash"]), seen["bands"]
+    commands = {re.match(r"Only (.*), at most", label)[1] for label in seen["bands"]["command"]["labels"]}
+    assert commands <= {c["name"] for c in known["commands"]} and len(commands) > 2
+    assert re.search(r"process=\w", seen["bands"]["command"]["hash"]), seen["bands"]
+    threads = seen["bands"]["thread"]["labels"]
+    assert len(threads) == len(set(threads)), "threads that are called alike are one band"
+
+
+def test_no_such_process_is_no_lens(seen):
+    assert seen["unknown"] == []
+
+
+def test_a_phone_shows_it_whole(seen):
+    assert max(seen["overflow"]) <= 1, seen["overflow"]
+
+
+def test_one_process_is_not_called_a_tree(pages, browse):
+    views = browse("under_lens.mjs", pages.page("threads").as_uri(), "threads:")["views"]
+    assert [name for name, _ in views[0]["tables"]] == ["Threads"], views
