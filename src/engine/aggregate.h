@@ -3,8 +3,7 @@
 /**
  * Aggregates events while recording: exact figures in bounded memory. Pairs frees with allocations
  * and keeps the figures of each stack, the composition of the peak, and the intervals between edges
- * of the time axis, so that no event needs to be stored. Single-threaded; uses no files, clocks or
- * processes.
+ * of the time axis, storing no events. Single-threaded; uses no files, clocks or processes.
  *
  * Definitions:
  *  - A realloc is one free and one allocation at the moment of its MOVED event; both sizes never
@@ -55,8 +54,7 @@ void aggregate_follow_kde(struct aggregate *a, bool is_told);
 
 /**
  * Call before the first event: the caller pairs frees with allocations itself. An event's ptr is
- * then its block's number, from 1: that of a freed block, or the lowest one never used. There are
- * no reallocs.
+ * then its block's number, from 1: a freed block's, or the lowest never used. No reallocs.
  */
 void aggregate_expect_numbers(struct aggregate *a);
 
@@ -130,7 +128,6 @@ void aggregate_live(const struct aggregate *a,
 /** The stack of a node, created if no event had it. */
 uint32_t aggregate_stack(struct aggregate *a, uint32_t node);
 
-/** The node of a known stack. */
 uint32_t aggregate_node(const struct aggregate *a, uint32_t stack);
 
 /** Is there such a live block? */

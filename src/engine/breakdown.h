@@ -38,9 +38,8 @@ enum breakdown_by {
 };
 
 /**
- * "site", "class" (as seen in the blocks, else where the stack proves it), "grade", "thread" (by
- * name), "tid" (each separately), "process" and "command" (of a tree of processes), "size",
- * "lifetime".
+ * "site", "class" (as seen in blocks, else where the stack proves it), "grade", "thread" (by name),
+ * "tid" (each separately), "process" and "command" (of a tree), "size", "lifetime".
  */
 extern const char *const breakdown_names[N_BREAKDOWNS];
 
@@ -87,9 +86,8 @@ struct timeline_point {
 };
 
 /**
- * One point per edge of the range, and one for the end of the recording if the range includes it.
- * The allocations of all points add up to the total of `result`; for LENS_PEAK the largest point
- * equals it.
+ * A point per edge of the range, and one for the recording's end if that is included. All points'
+ * allocations add up to the total of `result`; for LENS_PEAK the largest equals it.
  */
 struct timeline {
 	struct timeline_point *points;

@@ -5,10 +5,8 @@
  * function from one caller are one node whatever their lines, hidden frames are omitted, a run of
  * library frames is one box, and with `group` nodes are packages, modules or files. The shape
  * depends only on the lens's focus, hide, fold and group; the costs depend on range, text, thread
- * and metric.
- *
- * Nodes are in pre-order: the subtree of i is i .. end - 1, and parents come before children. Node
- * 0 is the root.
+ * and metric. Nodes are in pre-order: the subtree of i is i .. end - 1, and parents come before
+ * children. Node 0 is the root.
  */
 
 #include "engine/diff.h"

@@ -40,10 +40,7 @@ static inline bool feed_is_full(const struct feed *f) {
 	return f->n == FEED_BATCH;
 }
 
-/**
- * Hand the batch to the thread, which the first call starts; waits for room. On one core, or
- * without a thread, the same as feed_drain.
- */
+/** Hand the batch to the thread (the first call starts it); wait for room. Else as feed_drain. */
 void feed_pass(struct feed *f);
 
 /** Wait until all events are applied; the caller applies the last batch. */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * Makes findings, the sentences about a recording. They are computed once, here, for the report,
- * the page, the terminal and JSON. A finding states what was measured, its figures, the function it
- * is about and the lens that shows it. A rule that is not sure says nothing. docs/findings.md
- * describes each rule.
+ * Makes findings, the sentences about a recording. They are made once, here, for the report, the
+ * page, the terminal and JSON. A finding states what was measured, its figures, the function it is
+ * about and the lens that shows it. An unsure rule says nothing. docs/findings.md describes each
+ * rule.
  */
 
 #include "engine/names.h"
@@ -69,10 +69,7 @@ enum { QUALITY_VERDICT_MAX = 96 };
 const char *quality_verdict(const struct recording *r, char out[QUALITY_VERDICT_MAX]);
 #define QUALITY_VERDICT(r) quality_verdict((r), (char[QUALITY_VERDICT_MAX]){0})
 
-/**
- * Why a process or image was not recorded (enum rec_why): an id for scripts, and text to follow
- * "which" ("is linked statically"). NULL: not known.
- */
+/** An id of enum rec_why, or words after "which" ("is linked statically"). NULL: not known. */
 const char *quality_why_id(uint32_t why);
 const char *quality_why(uint32_t why);
 

@@ -2,8 +2,7 @@
 #pragma once
 /**
  * Grades the live blocks of a process by whether anything points to them: `enum rec_grade_id` of
- * trace/recording.h. The process is stopped while its memory is read. Uses no files, clocks or
- * processes.
+ * trace/recording.h. It is stopped while its memory is read. Uses no files, clocks or processes.
  *
  * A word points to a block if it is its address, an address inside it, or one past its end; words
  * at multiples of 8 are examined. Blocks to which no pointer leads are searched for once more, at

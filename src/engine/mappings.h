@@ -28,10 +28,7 @@
 struct mappings *mappings_create(uint64_t page_bytes);
 void mappings_destroy(struct mappings *m);
 
-/**
- * Process a call that maps: `kind` is KIND_MAP, KIND_UNMAP or KIND_CHANGED of wire/event.h; the low
- * bits of `ptr` are its wire_map_sort().
- */
+/** Process a KIND_MAP, KIND_UNMAP or KIND_CHANGED; low bits of `ptr` are its wire_map_sort(). */
 void mappings_event(struct mappings *m, const struct trace_event *event);
 
 /** exec replaced the process image: everything is unmapped. */
@@ -58,7 +55,6 @@ void mappings_until(struct mappings *m, uint64_t now_ns);
 
 /**
  * Write the state as of `now_ns` into `out`: mappings (with `node`), mapping_edges,
- * mapping_intervals, ranges, changes, and their part of the summary. Arrays go to out->arena. `m`
- * is unchanged.
+ * mapping_intervals, ranges, changes, and their part of the summary. Arrays go to out->arena.
  */
 void mappings_snapshot(const struct mappings *m, uint64_t now_ns, struct recording *out);

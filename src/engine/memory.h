@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * Where resident memory went, from the looks of a recording. The report, JSON, gates and findings
- * choose looks and sum up their parts here, so that they cannot disagree.
+ * Where resident memory went, by a recording's looks, for report, JSON, gates and findings alike.
  */
 
 #include "engine/lens.h"

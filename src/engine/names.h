@@ -53,7 +53,6 @@ uint32_t names_n_functions(const struct names *n);
 uint32_t names_n_frames(const struct names *n);
 uint32_t names_number(const struct names *n, const struct name *frame);
 
-/** Is the program written in Nim? */
 bool names_is_of_nim(const struct names *n);
 
 /**
@@ -120,8 +119,7 @@ struct slice names_program(const struct recording *r);
 /**
  * A function's name, shortened for tables: template arguments become <>, parameters (); return type
  * and ABI tags go. "void f<int>(char, int)" gives "f<>()"; "buildMatrix(int)" gives
- * "buildMatrix()"; names of C, Rust, Nim and module+0xoffset lose only generic arguments.
- * NUL-terminated.
+ * "buildMatrix()"; C, Rust, Nim and module+0xoffset lose only generic arguments. NUL-terminated.
  */
 char *function_short(struct slice name, struct arena *arena);
 

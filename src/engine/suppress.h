@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * Suppresses never freed blocks by the user's rules. These have LeakSanitizer's syntax, one per
- * line:
+ * Suppresses never freed blocks by the user's rules, one per line in LeakSanitizer's syntax:
  *
  *   leak:PATTERN    # and what follows a '#' at a line's start is a comment
  *

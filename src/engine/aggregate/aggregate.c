@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Runs events through pair.c, a batch at a time, and ends periods between batches. Memory for a
- * batch is reserved before it, except what depends on the event.
- */
+/* Runs events through pair.c in batches, with memory reserved before; ends periods in between. */
 #include "engine/aggregate.h"
 
 #include "engine/aggregate/state.h"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A bounded ring of batches. Waking costs as much as a thousand events, so a waiter is woken for
- * several batches: the thread when a quarter of the ring is full, the caller when half of it is
- * free.
+ * A bounded ring of batches. Waking costs as much as a thousand events, so waiters are woken for
+ * several batches: the thread when a quarter of the ring is full, the caller when half is free.
  */
 #include "engine/feed.h"
 

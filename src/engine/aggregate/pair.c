@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * Pairs frees with allocations, and follows what depends on the order of events: addresses, blocks,
- * threads, stacks, the total with its peak and the running edge.
- *
- * Nearly all events are plain: on the same thread as the previous one, a new block at a free
- * address from a known stack, or the end of one of the thread's own blocks. These are handled
- * inline, all others by a function that knows every case. Both apply the same rules.
+ * threads, stacks, the total with its peak and the running edge. Nearly all events are plain: on
+ * the same thread as the previous one, a new block at a free address from a known stack, or the end
+ * of one of the thread's own blocks. These are handled inline, all others by a function that knows
+ * every case. Both apply the same rules.
  */
 #include "engine/aggregate/apply.h"
 #include "engine/aggregate/tally.h"
@@ -208,7 +207,6 @@ static ATTR_INLINE void look_at_total(struct tally *t) {
 	}
 }
 
-/** Handle any event. */
 static ATTR_NOINLINE void digest(struct aggregate *a, struct tally *t, const struct trace_event *e,
 		uint64_t moment) {
 	if (t->is_rising) {
@@ -278,10 +276,7 @@ static ATTR_INLINE bool plain_alloc(struct aggregate *a, struct tally *t,
 	return true;
 }
 
-/**
- * An allocation, below the point's maximum, that the next event frees. These are common and leave
- * only counts: they need no number and no place.
- */
+/** An allocation below the point's maximum that the next event frees: leaves only counts. */
 static ATTR_INLINE bool plain_passing(struct aggregate *a, struct tally *t,
 		const struct trace_event *e, uint64_t moment) {
 	uint32_t stack = stacks_known(&a->stacks, e->node, t->thread);

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Writes the aggregate's state as the tables of a recording. The aggregate is unchanged: the log of
- * the running period and the live blocks are merged in a copy.
- */
+/* Writes the aggregate's state as a recording's tables. The running period is merged in a copy. */
 #include "engine/aggregate/state.h"
 
 static void put_summary(const struct aggregate *a, struct recording *out) {

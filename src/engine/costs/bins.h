@@ -77,7 +77,6 @@ void bins_init(struct bins *b, uint32_t min_bins, uint32_t max_intervals);
 void bins_finish(struct bins *b);
 uint64_t bins_bytes(const struct bins *b);
 
-/** Room for `more` deaths in the log. */
 void bins_reserve(struct bins *b, size_t more);
 
 /** The first edge at or after a past moment. */

@@ -124,7 +124,6 @@ static inline unsigned lifetime_class(uint64_t life_ns) {
 	return n < STACK_LIFETIMES ? n : STACK_LIFETIMES - 1;
 }
 
-/** Make room to count `more` deaths. */
 void stacks_reserve_lives(struct stacks *s, uint32_t more);
 
 /** The slow path of stacks_count_life. */
@@ -163,7 +162,6 @@ struct sizes {
 	struct index index;
 };
 
-/** Make room for `more` new sizes. */
 void sizes_reserve(struct sizes *z, uint32_t more);
 
 /** Is this size one that is not counted here? */

@@ -3,9 +3,8 @@
 /**
  * Counts what each thread allocated and freed. Each thread that ever existed has an id, with what
  * later frees of its blocks need, and a record of totals. A program can run a hundred thousand
- * short threads, so records are shared: when there are many, ended threads are merged by name,
- * except those that allocated most. Blocks store only the id. Frees by other threads are counted
- * per pair of records.
+ * threads, so records are shared: ended threads, if many, are merged by name, except those that
+ * allocated most. Blocks store only the id. Frees by other threads are counted per pair of records.
  */
 
 #include "trace/recording.h"
@@ -72,7 +71,6 @@ static inline uint64_t thread_peak_bytes(const struct thread_record *r, uint32_t
 /** Restart epochs because their number no longer fits: `epoch` becomes 1. */
 void threads_restart_epochs(struct threads *t, uint32_t epoch);
 
-/** Make room for `more` new pairs. */
 void handovers_reserve(struct threads *t, uint32_t more);
 
 /** Count a free of a block of thread `from` by another thread. Requires handovers_reserve. */

@@ -176,8 +176,7 @@ void finder_gather(struct finder *f) {
 	}
 	f->n_points = r->edges.n + 1;
 	uint64_t last = r->edges.n ? f->times_ns[r->edges.n - 1] : 0, run = r->meta.duration_ns;
-	// A server that idles before it is stopped has not stopped growing: a short idle end does not
-	// count. A program that only computes after its start does.
+	// A short idle end does not count: a server that idles before its stop has not stopped growing
 	run = run > last && run - last <= run / 4 ? last + 1 : run;
 	f->times_ns[r->edges.n] = run > last ? run : last;
 	for (uint32_t i = 0; i < r->edges.n && r->edges.items[i].bytes == 0; i++) {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-/**
- * What the rules share. That is: sites with their exact sums, the curves of those that matter, and
- * drafts, whose sentence grows while figures are added.
- */
+/** What the rules share: sites with exact sums, the curves of some, and drafts of sentences. */
 
 #include "engine/findings.h"
 #include "engine/memory.h"

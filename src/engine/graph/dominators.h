@@ -2,9 +2,8 @@
 #pragma once
 /**
  * The dominators of a graph: vertices that are on every path from the start to another vertex,
- * which would not be reached without them.
- *
- * Georgiadis: Linear-Time Algorithms for Dominators and Related Problems (2005), Semi-NCA.
+ * which would not be reached without them. Georgiadis: Linear-Time Algorithms for Dominators and
+ * Related Problems (2005), Semi-NCA.
  */
 
 #include "base/base.h"

@@ -147,10 +147,7 @@ static bool is_called(const struct holding *h, size_t number) {
 
 // ---- stacks
 
-/**
- * By node, a hash sum over its places, each counted once. Walks from caller to callee and back
- * without recursion, as stacks may be as deep as there are nodes.
- */
+/** By node, a hash sum over its distinct places. Not recursive, as stacks may be very deep. */
 static uint64_t *find_places(const struct graph_input *in) {
 	const struct rec_node *nodes = in->nodes;
 	uint32_t last = 0;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the memory that holds blocks without being one: what the process has written, except the
- * allocator's memory and heaptrack's. Pages of files count once copied, since they may then contain
- * a block's address.
+ * Finds memory that holds blocks without being one: what the process wrote, except the allocator's
+ * memory and heaptrack's. File pages count once copied, as they may then hold a block's address.
  */
 #include "engine/graph/parts.h"
 

@@ -27,7 +27,6 @@ struct block_pool {
 	uint32_t n_unused; // numbers
 };
 
-/** Make room for `more` further blocks. */
 void block_pool_reserve(struct block_pool *b, uint32_t more);
 
 /** A number for a new block. Requires block_pool_reserve. */
@@ -48,7 +47,6 @@ static inline void block_pool_give(struct block_pool *b, uint32_t number, bool i
 	}
 }
 
-/** Does a block have this number? */
 static inline bool block_pool_has(const struct block_pool *b, uint64_t number) {
 	return number < b->n && b->items[number].stack != BLOCK_UNUSED;
 }

@@ -38,10 +38,7 @@ bool owner_is_in_prefix_of(struct slice exe, struct slice path);
 /** Does it run other people's programs (node, python3.11, java, ruby, perl, ...)? */
 bool owner_is_runtime(struct slice exe);
 
-/**
- * Does it only return memory, by its name: malloc, operator new, g_malloc, xmalloc, programs' own
- * wrappers? Its frames are never sites.
- */
+/** Does its name say that it only returns memory (malloc, g_malloc, wrappers)? Never a site. */
 bool owner_is_allocation_function(struct slice function);
 
 /** Could a project's own allocation function have this name? wrappers.c requires more. */
@@ -56,7 +53,6 @@ struct slice owner_crate_of(struct slice function);
 /** By a crate's name: the runtime's (std, core, alloc and their dependencies), or unsure. */
 enum code owner_of_crate(struct slice crate);
 
-/** Is it mangled by a Rust compiler? */
 bool owner_is_rust_symbol(struct slice symbol);
 
 /** The crate, npm, Nim or Python package, or vendored project of a source file; or empty. */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Shortens demangled names. They are read once from left to right. Brackets nest, except in
- * operators. The name proper ends where the parameter list begins: at the last top-level "(" other
- * than "(anonymous namespace)" or "operator()". A return type ends at the last top-level space
- * before it.
+ * Shortens demangled names. They are read once, left to right. Brackets nest, except in operators.
+ * The name proper ends where the parameter list begins: at the last top-level "(" except
+ * "(anonymous namespace)" and "operator()". A return type ends at the last top-level space before
+ * it.
  */
 #include "engine/names.h"
 

@@ -127,8 +127,7 @@ static void name_modules(struct names *n, struct arena *scratch) {
 /*
  * What one function of a library calls back does work of its own (a callback of libevent). What
  * four functions of libraries call, directly or through others that call nothing else, only hands
- * out memory (the functions given to xmlMemSetup() of libxml2): the library's function did the
- * work.
+ * out memory (given to libxml2's xmlMemSetup()): the library's function did the work.
  */
 
 enum { CALLERS_ENOUGH = 4 };

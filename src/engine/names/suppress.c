@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Parses suppression rules, and applies them to a recording: once per string, then per location,
- * then per node, whose callers come first. Numbers of rules are + 1; 0 is none.
- */
+/* Parses suppression rules, applies them by string, location and node. Rule numbers are + 1. */
 #include "engine/suppress.h"
 
 static const char built_in[] =

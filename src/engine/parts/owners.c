@@ -141,9 +141,8 @@ static uint64_t bss_end(const struct parts_input *in, const struct smaps_area *a
 }
 
 /**
- * The part of a line that is a thread's: a stack ends with the page of its thread area; if that is
- * elsewhere, as the main thread's, that page and two before it are its variables. Other mappings
- * may share the line.
+ * A thread's part of a line: a stack ends with the page of its thread area; if that is elsewhere,
+ * as the main thread's, that page and two before it are its variables. Others may share the line.
  */
 static void claim_stack(struct finding *f, const struct parts_thread *t, uint64_t of) {
 	const struct smaps_area *a = smaps_at(f->in->areas, of);

@@ -33,7 +33,6 @@ struct joining {
 
 // ---- rows
 
-/** The index of an owner's row. */
 static uint32_t row_of(struct joining *j, uint8_t part, uint32_t mapping, const char *name) {
 	uint64_t hash = hash_u64((uint64_t)mapping << 8 | part);
 	for (const char *c = name; c && *c; c++) {

@@ -25,7 +25,6 @@ struct maker {
 	bool is_by_frame; // keys are per frame, else per function
 };
 
-/** Where a stack ended in the tree. */
 struct end {
 	uint32_t node;    // NODE_NONE: no frame of the focus yet
 	uint32_t n_boxed; // frames of the box so far; 0: not a box
@@ -50,7 +49,6 @@ static uint32_t key_of(const struct maker *m, const struct name *frame) {
 	return m->keys ? *label_at(m, frame) : frame->function_id;
 }
 
-/** Follow one frame inwards. */
 static void follow(struct maker *m, struct end *end, const struct name *frame) {
 	unsigned is = lens_frame_of(&m->match, frame);
 	if (end->node == NODE_NONE) {

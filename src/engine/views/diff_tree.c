@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Weighs the nodes of the merged call tree of two recordings. What grew and what shrank is told
- * apart by the stacks that end in a node, and summed up like the weights.
- */
+/* Weighs the nodes of the merged call tree: growth and shrinkage by stack, summed like weights. */
 #include "engine/call_tree.h"
 
 /** Costs are not in tree order, so nodes are prefetched. */

@@ -61,7 +61,6 @@ static void put_look(const struct recording *r, const struct memory_look *m, str
 	}
 }
 
-/** Does a look know what is counted? */
 static bool knows(const struct memory_look *m, uint8_t of) {
 	bool has_pages = m->look && m->look->has & REC_HAS_PAGES;
 	return has_pages && (of == METRIC_OF_RESIDENT || memory_knows_untouched(m));

@@ -3,8 +3,7 @@
  * What proves a block's type: debug data at the call, else a table of functions. A frame proves a
  * type only if everything it requests is of this type; a constructor inlined into it requests
  * something else. So most rows are functions that construct nothing; others need debug data, which
- * name what was inlined. Old Rust names have a type parameter ("T") where debug data do not tell
- * the type.
+ * name what was inlined. Old Rust names have a type parameter ("T") if debug data do not tell.
  */
 #include "engine/views/types.h"
 

@@ -21,8 +21,5 @@ enum type_proof type_of_frame(const struct name *frame, struct slice *type);
 const struct name *type_of_stack(const struct recording *r, const struct names *n, uint32_t node,
 		struct slice *type);
 
-/**
- * A type for display: "app::Point", "node of std::list<int>", "app::Point and its reference
- * counts"; without inline namespaces and default allocators.
- */
+/** A type for display: "node of std::list<int>"; no inline namespaces, no default allocators. */
 const char *type_shown(struct slice type, struct arena *arena);

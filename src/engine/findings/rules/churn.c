@@ -56,10 +56,7 @@ static struct slice class_of(struct finder *f, const struct place *p) {
 	return is_public ? class : (struct slice) { 0 };
 }
 
-/**
- * The most common size of a place's short-lived blocks. Sizes are counted per stack, so only stacks
- * whose blocks are nearly all short-lived count.
- */
+/** The commonest size of a place's short-lived blocks, from stacks where nearly all are such. */
 struct usual_size {
 	uint64_t size, count;
 	uint64_t n;        // blocks of those stacks

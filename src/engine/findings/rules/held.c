@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Says what each site holds over time. A site is mentioned once: for what it never freed if that is
- * a good part of it, else for the shape of what it held.
- */
+/* Says once per site what it never freed, if much of it, else the shape of what it held. */
 #include "engine/findings/parts.h"
 #include "engine/lens/parts.h"
 
@@ -348,7 +345,7 @@ static bool is_much_kept(const struct finder *f, const struct place *p,
 
 /**
  * If blocks are constantly freed and reallocated, those the recording never saw freed accumulate
- * towards its end. That is not growth if the site held as much before, or if they are the last of
+ * towards its end. That is no growth if the site held as much before, or they are the last of
  * waves.
  */
 static bool is_renewed(const struct finder *f, const struct place *p, const struct curve *live,

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Says what of resident memory is not in live blocks, and what of live blocks is not in memory,
- * from looks at the program's pages. Says nothing without a look.
- */
+/* What of RSS is in no live block, and what of live blocks is not in memory, by looks at pages. */
 #include "engine/memory.h"
 
 #include "engine/findings/parts.h"
@@ -173,7 +170,6 @@ static void put_maker(struct finder *f, const struct memory_row *row) {
 	}
 }
 
-/** Is this much enough for a finding? */
 static bool is_much(const struct memory_look *m, uint64_t bytes) {
 	return bytes >= MAPPED_BYTES && bytes >= own_rss(m) / 10;
 }

@@ -91,7 +91,6 @@ int64_t *growth_of_places(struct finder *f, const int64_t *of_stacks) {
 	return grown;
 }
 
-/** Had the place held as much before? */
 static bool held_before(struct finder *f, uint32_t place, const struct window *w) {
 	uint32_t n = f->r->edges.n;
 	int64_t *held = FINDER_NEW(f, int64_t, n);

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Says what a runtime holds for the scripts that it runs: how much, in which module, requested by
- * which of its functions; and how the scripts' functions get names.
- */
+/* What a runtime holds for scripts, where, by which functions, and how theirs get names. */
 #include "engine/findings/parts.h"
 
 /** ", 25.8 MB of it in libjvm.so, 9.0 MB asked for by Arena::grow()". */
@@ -35,7 +32,6 @@ void find_runtime(struct finder *f) {
 	finder_say(f, FINDING_FACT, millionths(bytes, r->summary.peak_bytes));
 }
 
-/** Does any script function have a name? */
 static bool has_script_names(const struct finder *f) {
 	const struct recording *r = f->r;
 	return ANY(i, r->locations.n,

@@ -2,8 +2,8 @@
 /*
  * Corrects the places of functions in Nim programs. Nim writes C with #line directives, and those
  * of code expanded in place (copies, iterators, templates) name the file of the expanded code: a
- * line of the user's function may seem to be in Nim's library. The linked name, "parse__app_12",
- * has the real module.
+ * line of the user's may seem to be in Nim's library. The linked name, "parse__app_12", has the
+ * real module.
  */
 #include "engine/names/parts.h"
 
@@ -14,8 +14,7 @@ bool names_nim_is_program(const struct recording *r) {
 
 /**
  * Functions that the compiler calls by name have no module in it: memory, sequences and strings of
- * `system`, and what visits or initialises a module's globals. Old library procs carry a module
- * prefix.
+ * `system`, and what visits or initialises a module's globals. Old procs have a module prefix.
  */
 static bool is_of_compiler(struct slice s) {
 	static const char known[] =
