@@ -3,11 +3,10 @@
 /**
  * A recording in memory: the tables of a trace file, which the engine's aggregate fills while
  * recording and from which every answer is computed. Plain columns and ids, no behaviour.
- * docs/trace-format.md has the layout of each table in a file.
- *
- * All memory belongs to `arena`; recording_finish frees it. Ids are indices into the tables. Id 0
- * of strings, locations, nodes, threads and modules means "none" (for nodes: the empty stack) and
- * always exists. Times are ns since the start of the recording.
+ * docs/trace-format.md has the layout of each table in a file. All memory belongs to `arena`;
+ * recording_finish frees it. Ids are indices into the tables. Id 0 of strings, locations, nodes,
+ * threads and modules means "none" (for nodes: the empty stack) and always exists. Times are ns
+ * since the start of the recording.
  */
 
 #include "base/base.h"
@@ -109,8 +108,7 @@ struct rec_summary {
 	uint64_t user_cpu_ns, system_cpu_ns; // of the program, as far as known
 	uint64_t old_blocks, old_bytes; // found at the attach: usable sizes, not in any figure above
 	uint64_t old_freed_blocks, old_freed_bytes;   // of them, freed since
-	uint64_t suppressed_blocks, suppressed_bytes; // engine/suppress.h: counted as freed. Never in a
-												  // file
+	uint64_t suppressed_blocks, suppressed_bytes; // engine/suppress.h: counted as freed; in no file
 };
 
 /** What the numbers above lack. All zero: nothing. */
@@ -199,9 +197,8 @@ struct rec_lifetimes {
 };
 
 /**
- * An edge of the time axis: the moment of the largest heap of its period, with exact values at
- * time_ns. Periods are contiguous; edge k's ends at end_ns. A block lives at edge k if from <= k <
- * until.
+ * An edge of the time axis: the moment of its period's largest heap, with exact values at time_ns.
+ * Periods are contiguous; edge k's ends at end_ns. A block lives at edge k if from <= k < until.
  */
 struct rec_edge {
 	uint64_t time_ns, end_ns;
@@ -225,10 +222,7 @@ struct rec_interval {
 	uint64_t bytes;
 };
 
-/**
- * An interval as stored: there are more of them than of anything else, and nearly all have small
- * numbers. Use recording_interval and recording_set_interval.
- */
+/** A compact interval. Use recording_interval and recording_set_interval. */
 struct rec_interval_row {
 	uint32_t stack;
 	uint16_t from, until;
@@ -367,8 +361,7 @@ enum rec_grade_id {
 	REC_DISGUISED = 2,   // with other bits set, at an odd address, or the kernel's
 	REC_UNREACHABLE = 3, // nothing
 	REC_OWNED = 4,       // only unreachable blocks
-	REC_CYCLE = 5,       // what it leads to itself; represents the whole cycle, whose other blocks
-						 // are REC_OWNED
+	REC_CYCLE = 5,       // leads to itself; stands for its cycle, whose others are REC_OWNED
 	REC_GRADES,
 };
 

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * The recording file, from bytes to struct recording and back.
- *
- * The caller provides source and sink of the bytes: this module uses no file descriptors.
- * docs/trace-format.md is the specification.
- *
- * A file is a row of zstd frames, skippable ones included, so `zstd -t` accepts it. While it grows:
- * a head, an append-only log (strings, nodes, names; events on request) and slots for checkpoints
- * of everything that changes. Finished: the same log, compact, and the state at the end. A reader
+ * The recording file, from bytes to struct recording and back. The caller provides source and sink
+ * of the bytes: this module uses no file descriptors. docs/trace-format.md is the specification. A
+ * file is a row of zstd frames, skippable ones included, so `zstd -t` accepts it. While it grows: a
+ * head, an append-only log (strings, nodes, names; events on request) and slots for checkpoints of
+ * everything that changes. Finished: the same log, compact, and the state at the end. A reader
  * takes the newest whole state whose log is there.
  */
 

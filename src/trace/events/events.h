@@ -58,7 +58,6 @@ struct events_encoder {
 	struct buffer columns[N_EVENTS_COLUMNS + 1]; // by enum events_column, with room for a block
 };
 
-/** Add an event to the block under construction. */
 void events_add(struct events_encoder *e, const struct trace_event *event);
 
 /** The payload of the block under construction, and of infos that it needs first (empty: none). */

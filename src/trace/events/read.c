@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Reads all events of a file in the order of their blocks: first all infos, then the blocks by
- * sequence (a growing file may have them in any order), each independently.
- */
+/* Reads a file's events by block: first all infos, then blocks by sequence, each independently. */
 #include "trace/events/events.h"
 #include "trace/file/scan.h"
 

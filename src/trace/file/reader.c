@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the newest readable state in a file, and decodes it.
- *
- * A file offers states: the state block of a finished file, else the slots of a growing one. They
- * are tried from the newest on; the first that decodes, is valid and whose log is there wins. While
- * a file grows, slots change during reading: if none was whole, look again.
+ * Finds the newest readable state in a file, and decodes it. A file offers states: the state block
+ * of a finished file, else the slots of a growing one. They are tried from the newest on; the first
+ * that decodes, is valid and whose log is there wins. While a file grows, slots change during
+ * reading: if none was whole, look again.
  */
 #include "trace/file/scan.h"
 

@@ -140,10 +140,7 @@ static bool reaches(struct window *w, uint64_t end, struct err *err) {
 	return end <= w->src->size || (look(w, end - 1, 1, &last, err) && last.size == 1);
 }
 
-/*
- * A frame that claims to be a block, but whose header is torn or does not match its size, is only
- * skipped. So is a slot that is empty or being written.
- */
+/* Skips frames with a torn header or a wrong size, and slots that are empty or being written. */
 static bool look_header(struct window *w, struct frame *f, uint32_t kind, uint64_t payload_bytes,
 		struct err *err) {
 	struct slice payload;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Places blocks in padding, so that the file is valid after every write. To write into a padding
- * frame:
+ * Places blocks in padding; the file is valid after every write. To write into a padding frame:
  *
  *      [tag|...............................]      padding
  *      [tag|rest of the block ][tag|......]      1. all but the first tag: still padding

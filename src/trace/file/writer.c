@@ -11,9 +11,8 @@
  * So there is always a whole one that is one checkpoint old, and one for readers that take longer
  * than that: copying a slot over a slow line.
  *
- * The finished file has head, note, log, infos, events and state, and nothing between. The head
- * says how long the file is, and is written last: until then the file counts as growing, and has
- * no slots.
+ * The finished file has head, note, log, infos, events and state, and nothing between. The head,
+ * written last, says how long the file is: until then it counts as growing, and has no slots.
  */
 #include "trace/events/events.h"
 #include "trace/file/scan.h"

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Checks every claim that recording.h makes, table by table. Later code indexes and adds without
- * checks: no valid recording can make it leave a table or overflow.
- */
+/* Checks all that recording.h claims, so that later code may index and add without checks. */
 #include "trace/recording.h"
 #include "wire/event.h"
 

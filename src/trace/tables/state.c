@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Encodes and decodes the state, all tables that are not in the log. One row, which says how much
- * of the log belongs to them, precedes the tables, which are adjacent. state_tables lists where
- * each is in memory.
+ * Encodes and decodes the state, all tables not in the log. One row, which says how much of the log
+ * is theirs, precedes the adjacent tables. state_tables lists where each is in memory.
  */
 #include "trace/tables/tables.h"
 
