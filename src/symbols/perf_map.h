@@ -32,10 +32,7 @@ enum { PERF_MAP_NAME_MAX = 4096, PERF_MAP_ENTRIES_MAX = 1 << 21 };
 void perf_map_add(struct perf_map *m, uint64_t start, uint64_t size, uint64_t name_at,
 		size_t name_bytes);
 
-/**
- * Add the complete lines of `bytes`, at offset `at` of the file, to `fresh`. Returns their size;
- * pass the rest again with what follows.
- */
+/** Add whole lines of `bytes` at `offset` to `fresh`. Returns their size; pass the rest again. */
 size_t perf_map_feed(struct perf_map *m, struct slice bytes, uint64_t at);
 
 /** Sort `fresh`, and drop what later lines of it replaced. */

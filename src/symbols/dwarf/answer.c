@@ -86,7 +86,6 @@ static const char *full_path(struct asking *a, Dwarf_Files *files, const char *p
 	return name_pool_get(a->question->pool, joined, NAMES_PATH).function;
 }
 
-/** Set the file with this number, if any. */
 static void set_file(struct asking *a, struct symbols_frame *frame, Dwarf_Files *files, size_t i) {
 	const char *path = dwarf_filesrc(files, i, NULL, NULL);
 	frame->file = path ? full_path(a, files, path) : NULL;

@@ -138,7 +138,6 @@ bool die_child_towards(Dwarf_Die *parent, Dwarf_Off target, Dwarf_Die *out) {
 
 enum { FUNCTIONS_MAX = 8 }; // nested functions: damaged data could form a circle
 
-/** Append a scope to `scopes`. */
 static const char *add_scope(const char *scopes, const struct unit *unit, Dwarf_Die *die,
 		const char *plain, struct arena *scratch, int n_functions) {
 	const char *scope;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the other half of a split unit, and makes it readable for elfutils.
- *
- * elfutils finds a .dwo only where the compiler wrote it, and no .dwp. So we find the unit, put its
- * sections and the program's address table into an image of its own (compose.h), and read that. Two
- * kinds of data refer to the program's file in ways that elfutils then cannot follow, and are read
- * here: strings (kept out of the image, since a package has all of them in one section) and range
- * lists, whose base is the skeleton's.
+ * Finds the other half of a split unit, and makes it readable for elfutils. elfutils finds a .dwo
+ * only where the compiler wrote it, and no .dwp. So we find the unit, put its sections and the
+ * program's address table into an image of its own (compose.h), and read that. Two kinds of data
+ * refer to the program's file in ways that elfutils then cannot follow, and are read here: strings
+ * (kept out of the image, since a package has all of them in one section) and range lists, whose
+ * base is the skeleton's.
  */
 #include "symbols/dwarf/unit.h"
 
@@ -62,7 +61,6 @@ static uint64_t little_endian(const uint8_t *data, unsigned n) {
 
 #define NO_ENTRY UINT64_MAX
 
-/** Entry `index` of a table of `n`-byte numbers. */
 static uint64_t entry_at(struct slice table, uint64_t index, unsigned n) {
 	struct slice entry = index < SIZE_MAX / 8 ? part_of(table, index * n, n) : (struct slice){0};
 	return entry.size == n ? little_endian(entry.data, n) : NO_ENTRY;

@@ -16,9 +16,8 @@
 #define AHEAD_NONE UINT64_MAX
 
 /**
- * units[i]: the offset in .debug_info of the first unit that holds pcs[i] according to
- * .debug_aranges; AHEAD_NONE: not in that table, which may be incomplete. `pcs` are sorted. False:
- * ranges overlap excessively.
+ * units[i]: offset in .debug_info of the first unit with pcs[i] by .debug_aranges; AHEAD_NONE: that
+ * table, maybe incomplete, lacks it. `pcs` are sorted. False: excessive overlaps.
  */
 bool ahead_units(struct slice aranges, const uint64_t *pcs, size_t n, uint64_t *units);
 

@@ -10,9 +10,8 @@
  *           call             kept if it says what it allocates
  *
  * The first unit whose subprogram holds a pc owns it: linkers leave debug data of discarded copies
- * that point to the kept one, so that a pc may be in dozens of units. The walk is depth first,
- * outer before inner; each new link goes in front, so that a pc's chain begins with the innermost
- * call.
+ * that point to the kept one, so a pc may be in dozens of units. The walk is depth first, outer
+ * before inner; new links go in front, so a pc's chain begins with the innermost call.
  */
 #include "symbols/dwarf/unit.h"
 

@@ -10,8 +10,7 @@
 #define ELFCOMPRESS_ZSTD 2
 #endif
 
-// The image: header, sections (aligned to 8, so that reading needs no further copy), their names,
-// the table of section headers
+// The image: header, sections (aligned to 8 to be read in place), names, section headers
 
 enum { ALIGN = 8 };
 

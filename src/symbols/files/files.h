@@ -83,10 +83,7 @@ static inline struct compose_section compose_plain(const char *name, struct slic
 	return (struct compose_section){name, bytes, bytes.size, 0};
 }
 
-/**
- * An ELF image in `arena` with these sections, decompressed (zlib, zstd). Damaged ones become
- * zeros. Empty: no memory, or excessive sizes.
- */
+/** An ELF image in `arena` of these sections, decompressed; zeros if damaged. Empty: too large. */
 struct slice compose_image(const struct compose_section *sections, size_t n, struct arena *arena);
 
 /** Are debug sections compressed, so that elfutils needs help? */

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Maps a file, and checks its build-id.
- *
- * A build may overwrite a library in place. So that this process survives when a mapped file is
- * truncated, SIGBUS in a mapped range is answered with pages of zeros; our readers are safe for any
- * bytes. The first range installs the process's handler; a SIGBUS elsewhere does what it did
- * before.
- *
- * The handler may run in any thread at any time, so the ranges are a fixed table of atomics: `end`
- * is written last when a range is added and cleared first when it goes, and the handler reads it
- * first (release in add, acquire in the handler).
+ * Maps a file, and checks its build-id. A build may overwrite a library in place. So that this
+ * process survives when a mapped file is truncated, SIGBUS in a mapped range is answered with pages
+ * of zeros; our readers are safe for any bytes. The first range installs the process's handler; a
+ * SIGBUS elsewhere does what it did before. The handler may run in any thread at any time, so the
+ * ranges are a fixed table of atomics: `end` is written last when a range is added and cleared
+ * first when it goes, and the handler reads it first (release in add, acquire in the handler).
  */
 #include "base/parallel.h"
 #include "symbols/files/files.h"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * The names and paths of an answer. Each distinct name is demangled once, each distinct path
- * normalized once; results live in the answer's arena.
+ * Names and paths of an answer: each distinct one is demangled or normalized once, in its arena.
  */
 
 #include "elf/image.h"
@@ -19,9 +18,8 @@ enum names_scheme {
 struct slice names_without_suffixes(const char *linkage_name);
 
 /**
- * A display name from a linkage name: C++ (Itanium), Rust (legacy and v0, without hash and
- * disambiguators), D, Nim; without `.llvm.N`, `.part.N`, `.constprop.N`, `.isra.N`, `.cold`. Plain
- * C names are unchanged.
+ * Demangle C++ (Itanium), Rust (legacy and v0, without hash and disambiguators), D and Nim for
+ * display, without `.llvm.N`, `.part.N`, `.constprop.N`, `.isra.N`, `.cold`. C names stay.
  */
 const char *names_demangle(const char *linkage_name, enum names_scheme scheme, struct arena *arena);
 
@@ -66,7 +64,6 @@ void symbol_table_add(struct symbol_table *t, const struct elf_image *image, uin
 void symbol_table_sort(struct symbol_table *t);
 
 /**
- * The innermost function at an address: a sized one, else an unsized one that extends to the next.
- * NULL: none; a gap between functions does not belong to the one before.
+ * The innermost function at an address, a sized one, else an unsized one up to the next, or NULL.
  */
 const struct symbol_entry *symbol_table_find(const struct symbol_table *t, uint64_t address);
