@@ -61,7 +61,6 @@ static inline bool read_number(const uint8_t **at, const uint8_t *end, uint64_t 
 	return true;
 }
 
-/** Read the rest of the line into `numbers`. */
 static bool read_numbers(struct heaptrack_reader *r, const uint8_t *at, const uint8_t *end) {
 	r->numbers.n = 0;
 	while (at < end) {
@@ -95,7 +94,6 @@ static struct slice read_word(const uint8_t **at, const uint8_t *end) {
 	return slice_of(p, size);
 }
 
-/** Set format and program from the first line. */
 static bool take_version(struct heaptrack_reader *r) {
 	enum { BEFORE_1_2_0 = 0x10200 }; // its version before the release, without a format
 	enum { OURS = 0xffff };          // docs/trace-format.md: the note
@@ -179,8 +177,7 @@ static bool read_rest(struct heaptrack_reader *r, struct slice bytes, size_t *us
 	return ok;
 }
 
-// Nearly all lines are "+ number" or "- number". They are parsed without searching their end first,
-// and passed on in batches
+// Nearly all lines, "+ number" or "- number", are parsed as they come and passed on in batches
 
 enum { EVENTS_MOST = 512, DIGITS_AT = 2, DIGITS_MOST = 16 };
 

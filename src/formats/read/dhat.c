@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads the JSON of DHAT, from valgrind and from Rust's dhat crate (see write/dhat.c). The frames
- * follow the program points that use them, so the file is read twice.
+ * Reads DHAT's JSON, valgrind's or Rust's, twice, as frames follow the program points using them.
  */
 #include "formats/formats.h"
 #include "formats/read/place.h"

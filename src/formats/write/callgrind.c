@@ -2,8 +2,7 @@
 /*
  * Writes a profile in valgrind's callgrind format: functions with own costs per line, and calls
  * between functions with inclusive costs. A stack adds to the own cost of its innermost function,
- * and once to each different call on it, whatever recursion repeats. The base of a comparison has
- * its own events.
+ * and once to each distinct call on it, despite recursion. A comparison's base has its own events.
  */
 #include "formats/write/text.h"
 

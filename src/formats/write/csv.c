@@ -2,11 +2,9 @@
 /*
  * Writes CSV. A line is a stack: its site, the numbers, and its frames from the root to the leaf,
  * joined by ';'. Unknown numbers are empty fields. RFC 4180: CRLF, quotes doubled. Columns of a
- * comparison's base begin with "base_".
- *
- * Lines repeat what stacks share: deep recursion made 168 MB from a recording of 0.6 MB. If all of
- * them would take more than STACKS_MAX_BYTES, each is cut to as many innermost frames as fit, and
- * says how many are left out. Numbers are always complete.
+ * comparison's base begin with "base_". Lines repeat what stacks share: deep recursion made 168 MB
+ * from a recording of 0.6 MB. If all of them would take more than STACKS_MAX_BYTES, each is cut to
+ * as many innermost frames as fit, and says how many are left out. Numbers are always complete.
  */
 #include "formats/write/text.h"
 

@@ -4,9 +4,8 @@
  * and a table of native allocations. If the profile knows lives, each group of blocks that came and
  * went together is an allocation and a later deallocation of one address, so that the profiler can
  * show what a selected range retained. Otherwise every stack is one allocation of what it held. A
- * comparison has a second thread for the base.
- *
- * Times are ms. Libraries, functions and native symbols are columns of ids, -1 or null for none.
+ * comparison has a second thread for the base. Times are ms. Libraries, functions and native
+ * symbols are columns of ids, -1 or null for none.
  */
 #include "formats/write/text.h"
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Writes the whole profile as JSON, version 1. docs/exports.md describes the fields. Unknown
- * numbers are null in the totals and absent in the stacks.
- */
+/* Writes the whole profile as JSON, version 1 (docs/exports.md). Unknown totals are null. */
 #include "base/json.h"
 
 #include "formats/write/text.h"

@@ -35,8 +35,7 @@ struct writer {
 };
 
 static uint32_t text_id(struct writer *w, const char *text) {
-	return w->p->strings.n + texts_id_of(&w->texts, text) - 1; // the first of `texts` is empty:
-															   // unwritten
+	return w->p->strings.n + texts_id_of(&w->texts, text) - 1; // the first text is empty, unwritten
 }
 
 static void end_message(struct writer *w, unsigned field) {
@@ -44,7 +43,6 @@ static void end_message(struct writer *w, unsigned field) {
 	buffer_clear(&w->message);
 }
 
-/** End a nested message. */
 static void end_part(struct writer *w, unsigned field) {
 	proto_bytes(&w->message, field, buffer_view(&w->part));
 	buffer_clear(&w->part);
