@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-/**
- * All exports of an opened recording, as files for other tools. An exporter queries the engine,
- * fills a format of formats/ and passes on its bytes; it opens no file.
- */
+/** Exports of an opened recording to other tools' formats (formats/), as bytes: opens no file. */
 
 #include "engine/lens.h"
 #include "formats/formats.h"
@@ -28,9 +25,8 @@ typedef bool export_fn(const struct export_request *request, const struct export
 		struct err *err);
 
 /**
- * All exports, in the order of lists. OWN(ID, name of the format, usual suffix, what it is and who
- * reads it) reads the recording itself, in export_ID(); WRITERs take a profile of it
- * (formats/formats.h).
+ * All exports, as listed. OWN(ID, name of the format, usual suffix, what it is and who reads it)
+ * reads the recording itself, in export_ID(); WRITERs take a profile of it (formats/formats.h).
  */
 #define EXPORTS(OWN, WRITER)                                                                     \
 	OWN(heaptrack, "heaptrack", ".heaptrack", "for KDE's heaptrack_print and heaptrack_gui")     \

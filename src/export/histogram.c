@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Writes how many blocks of each size were allocated: "size TAB count", ascending. Blocks of a
- * stack with many sizes count at the mean size of their class, so counts are exact and bytes nearly
- * so. Excludes stacks that the lens leaves out. Sizes have no time, so a lens with a range is
- * refused.
+ * stack with many sizes count at the mean size of their class, so counts are exact, bytes nearly.
+ * Stacks outside the lens are excluded. Sizes have no time: a lens with a range is refused.
  */
 #include "export/export.h"
 

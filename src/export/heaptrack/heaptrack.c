@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Writes a file of KDE's heaptrack, format 3. docs/kde.md says how, and which figures agree. An
- * interpreted file has names; a raw one has modules and addresses, to which heaptrack_interpret
- * adds the names.
+ * interpreted file has names; a raw one has modules and addresses, which heaptrack_interpret names.
  */
 #include "formats/heaptrack.h"
 
@@ -150,7 +149,6 @@ static bool each(void *user, const struct trace_event *events, size_t n) {
 	return !p->o->failed;
 }
 
-/** The recording's events. */
 static void kde_out_events(struct kde_out *o, const struct trace_source *source) {
 	struct replay p = {.o = o};
 	o->failed |= !trace_read_events(source, o->r, each, &p, &o->err);
