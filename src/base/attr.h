@@ -28,7 +28,6 @@ static inline void free_at(void *pointer) {
 	free(*(void **)pointer);
 }
 
-/** The number of items of an array. */
 #define N_OF(array) (sizeof(array) / sizeof *(array))
 
 // ---- queries as expressions
@@ -58,7 +57,6 @@ static inline void free_at(void *pointer) {
 	})
 #define EVERY(next, is_so) (!SOME((next), !(is_so)))
 
-/** Raise or lower x to a bound. */
 #define RAISE_TO(x, least) ((x) = (x) < (least) ? (least) : (x))
 #define LOWER_TO(x, most)  ((x) = (x) > (most) ? (most) : (x))
 

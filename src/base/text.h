@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-/**
- * Parsing texts from their front, with numbers, paths and mistyped words in them. Functions named
- * take_ remove what they read from the slice, if they return true.
- */
+/** Texts, numbers and paths. Functions named take_ remove what they read if they return true. */
 
 #include "base/arena.h"
 
