@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-/**
- * The control group, of either version, that accounts for a process's memory or limits its CPU
- * time. Groups may vanish at any time: then they have no limit and count nothing.
- */
+/** The control group (v1, v2) of a process's memory or CPU time. A vanished one limits nothing. */
 
 #include <stdbool.h>
 #include <stdint.h>

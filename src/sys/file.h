@@ -19,8 +19,7 @@ long file_read_small(const char *path, char *out, size_t size);
 ssize_t file_read_all(int fd, void *out, size_t size);
 
 /**
- * Append what is still to be read of a file; `out` holds at most `max_bytes` then. False: `err`
- * says what is wrong with which file.
+ * Append the rest of a file, until `out` holds `max_bytes` at most. False: `err` names the file.
  */
 bool file_read_rest(int fd, const char *path, struct buffer *out, size_t max_bytes,
 		struct err *err);
@@ -94,10 +93,7 @@ bool file_is_same(int fd, const char *path);
 /** True if both are the same existing file; devices and pipes are not files. */
 bool file_is_one(const char *a, const char *b);
 
-/**
- * Lock an open file and copies of the descriptor (flock). False: another holds it.  True if
- * unsupported.
- */
+/** Lock an open file, also for copies of `fd` (flock). False: it is locked. True if unsupported. */
 bool file_lock(int fd);
 
 /** The path that the symbolic link at `path` leads to, one step; NULL: it is none. In `arena`. */

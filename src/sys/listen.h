@@ -15,9 +15,8 @@ enum { UNIX_NAME_BYTES = 108 };
 int listen_on_loopback(uint16_t port, uint16_t *got, struct err *err);
 
 /**
- * Listen on a unix socket to which only its owner can connect (created with mode 0600). Replaces a
- * socket file on which nobody listens, but nothing else. -1: see `err`. The caller removes the file
- * afterwards.
+ * Listen on a unix socket to which only its owner can connect (mode 0600). Replaces a socket file
+ * on which nobody listens, but nothing else. -1: see `err`. The caller removes the file afterwards.
  */
 int listen_on_unix(const char *path, struct err *err);
 

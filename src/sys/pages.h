@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-/**
- * Large tables in their own pages: zeroed, allocated by the system only when touched, and grown
- * without a copy. So a table can be reserved much larger than its contents.
- */
+/** Large zeroed tables, which take memory only when touched and grow without a copy. */
 
 #include "base/base.h"
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-/**
- * Another process, examined through /proc. Every function can fail at any time because the process
- * may have ended: it then returns false and leaves its result zeroed.
- */
+/** Another process, through /proc. Once it ends, functions return false and zero their result. */
 
 #include "base/base.h"
 

@@ -38,8 +38,7 @@ int signals_open(struct err *err) {
 		(void)sigaddset(&set, taken[i]);
 	}
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
-	// Blocked first: an ignored signal that is not blocked would be dropped, and with SIGCHLD
-	// ignored no child can be waited for
+	// Blocked first: ignored ones would be dropped; with SIGCHLD ignored no child can be awaited
 	for (size_t i = 0; i < N_OF(taken); i++) {
 		(void)signal(taken[i], SIG_DFL);
 	}

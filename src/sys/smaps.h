@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * What a process has mapped, and which of its pages are resident.
- *
- * For /proc/PID/smaps the kernel walks every page of the process: some 14 ms for 1 GB in 1,000
- * mappings, 35 ms for 10,000 mappings. The process is not stopped, but its calls that map wait
- * meanwhile.
+ * What a process has mapped, and which of its pages are resident. For /proc/PID/smaps the kernel
+ * walks every page of the process: some 14 ms for 1 GB in 1,000 mappings, 35 ms for 10,000
+ * mappings. The process is not stopped, but its calls that map wait meanwhile.
  */
 
 #include "base/base.h"

@@ -2,8 +2,7 @@
 #pragma once
 /**
  * The vocabulary for Linux: clocks, files, processes and what they wait for, with the C library's
- * headers that go with them. Headers of collector, injector and cli include it; their sources get
- * it from them.
+ * headers for them. Headers of collector, injector and cli include it; sources get it from them.
  */
 
 #include "sys/clock.h"

@@ -14,8 +14,7 @@ unsigned terminal_columns_behind(int fd, unsigned most);
 unsigned terminal_lines(int fd);
 
 /**
- * Does this process have a controlling terminal (so that job control is possible)? `in_foreground`:
- * and is it in the foreground process group?
+ * Does a terminal control this process, and if `in_foreground`, have it in the foreground group?
  */
 bool terminal_controls_us(bool in_foreground);
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * zlib's gzFile decompresses gzip and passes on any other file. If that is zstd's, it is
- * decompressed here, frame by frame. Compressed bytes are in `in`, from in_at to in_end; the output
- * is in `out`.
+ * zlib's gzFile decompresses gzip and passes on other files. zstd's are decompressed here, frame by
+ * frame. Compressed bytes are in `in`, from in_at to in_end; output is in `out`.
  */
 #include "sys/unpack.h"
 
