@@ -7,10 +7,9 @@
  * and a big one, to which it moves for good once the small one is full. The collector drains the
  * small ring before it reads the big one.
  *
- * An entry is 16 bytes. Its `head` is written last, with release, and contains a phase bit that
- * flips with every lap and alone says that the entry is published. Entries may thus be published
- * out of order: a signal handler that interrupts a hook takes the next entries and publishes them
- * first.
+ * An entry is 16 bytes. Its `head`, written last with release, has a phase bit that flips with
+ * every lap and alone says that the entry is published. Entries may thus be published out of order:
+ * a handler that interrupts a hook takes the next entries and publishes them first.
  *
  *      taken            blocked entry       published by a handler      reserved
  *        v                    v                  v     v                    v
@@ -40,8 +39,7 @@ enum wire_kind {
 	KIND_UNMAP = 10,   // A range is about to be released
 	KIND_CHANGED = 11, // The range has changed as stated
 
-	// In a tree. ptr: 16 times the number of the coming fork (segment_header.fork_number); 0: the
-	// process is about to end
+	// In a tree. ptr: 16 * the coming fork's number (fork_number); 0: the process is about to end
 	KIND_FORK = 12,
 
 	KIND_STAMP = 13, // body: a whole stamp, for what follows

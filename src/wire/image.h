@@ -2,12 +2,10 @@
 #pragma once
 /**
  * What the recorder reads of ELF images in memory, and heaptrack of their files: unwind tables and
- * build-ids.
- *
- * .eh_frame is a sequence of records, each a CIE or an FDE. A CIE holds what functions of one kind
- * share; an FDE is one function and refers to its CIE. Each contains a small program that, run up
- * to a program counter, yields its row. Nothing outside the given bounds is read. Any thread, any
- * signal handler; no libc function.
+ * build-ids. .eh_frame is a sequence of records, each a CIE or an FDE. A CIE holds what functions
+ * of one kind share; an FDE is one function and refers to its CIE. Each contains a small program
+ * that, run up to a program counter, yields its row. Nothing outside the given bounds is read. Any
+ * thread, any signal handler; no libc function.
  */
 
 #include <dwarf.h>

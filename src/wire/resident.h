@@ -3,8 +3,7 @@
 /**
  * The one mapping that heaptrack leaves in a process to which it attaches, the *resident*.
  *
- * It begins with this struct; a stack for errands and the recorder's code and data follow
- * (docs/attach.md).
+ * It begins with this struct; a stack for errands and the recorder follow (docs/attach.md).
  *
  *   0                       guard page, inaccessible: so a mapping begins here
  *   RESIDENT_AT             struct resident
@@ -119,7 +118,6 @@ enum {
 	RESIDENT_TEXT = 0xfd,       // no register: the returned text, its zero included
 };
 
-/** One patched function. */
 struct resident_hook {
 	uint64_t moved;   // its first instructions and a jump to the rest: the real function
 	uint64_t address; // of the patch, in the process

@@ -177,8 +177,7 @@ enum {
 };
 
 /**
- * What the cells of a tree share, on a page of its own: one futex, one robust entry, one tick, one
- * order of events. Without a tree it is in the segment's own header.
+ * What the cells of a tree share, on a page of its own; without a tree, in the segment's header.
  */
 struct wire_common {
 	// ---- written by C while recording (one line)
@@ -304,9 +303,8 @@ _Static_assert(sizeof(struct wire_mark) == 128, "layout");
 
 /**
  * A mapped object (executable, library, vdso), announced by the target when it first sees a program
- * counter inside. Its id is its index; entry 0 is never used. An id is never re-used for other
- * contents: the same file loaded again at the same place may take the old id, anything else takes a
- * new one.
+ * counter inside. Its id is its index; entry 0 is never used. Ids are never re-used for other
+ * contents: the same file at the same place may take its old id, anything else takes a new one.
  */
 enum { WIRE_MODULE_PATH = 424 };
 
