@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-/**
- * Where CPython keeps its threads, frames and functions, and what its functions are called. Works
- * on bytes and on memory read through a function, and trusts neither. Any thread.
- */
+/** CPython's threads, frames, functions and their names, from untrusted bytes. Any thread. */
 
 #include "elf/image.h"
 #include "wire/runtime.h"

@@ -2,9 +2,8 @@
 /*
  * The type of a block, from its first words. An object has a reference count and its type; before
  * these, as the type's flags say, two words of the garbage collector and two for attributes. The
- * table of a dict is no object, but gives its size.
- *
- * A type is what has `type` for its type, or a metaclass: a type whose instances are types.
+ * table of a dict is no object, but gives its size. A type is what has `type` for its type, or a
+ * metaclass: a type whose instances are types.
  */
 #include "runtimes/python.h"
 

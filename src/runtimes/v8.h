@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * Names functions of JavaScript in the memory of a program that embeds V8, such as node.
- *
- * Needs no V8, runs nothing in the program, and trusts nothing. One struct v8_heap per program,
- * used by one thread at a time.
+ * Names functions of JavaScript in a program that embeds V8, such as node. Needs no V8, runs
+ * nothing in the program, and trusts nothing. One struct v8_heap per program, for one thread at a
+ * time.
  */
 
 #include "elf/image.h"
@@ -35,8 +34,7 @@ struct v8_layout {
 bool v8_layout_of_image(const struct elf_image *e, struct v8_layout *out, struct err *err);
 
 /**
- * Find the builtins in the program, where the image is loaded at `bias`, and in them the
- * interpreter. `out` receives what the recorder must know of it.
+ * Find builtins and interpreter of the image loaded at `bias`. `out` is what the recorder needs.
  */
 bool v8_layout_place(struct v8_layout *l, const struct elf_image *e, uint64_t bias,
 		const struct program_memory *memory, struct wire_layout *out, struct err *err);

@@ -162,15 +162,12 @@ static int32_t baseline_position(struct v8_heap *h, const struct v8_code *c, uin
 // ---- deoptimization exits
 
 /*
- * The frames that a call in optimized code stands for, as V8 itself finds them to print a stack.
- *
- * A table of safepoints follows the code. One with an exit holds, in 1 to 4 bytes each: the return
+ * The frames that a call in optimized code stands for, as V8 itself finds them to print a stack. A
+ * table of safepoints follows the code. One with an exit holds, in 1 to 4 bytes each: the return
  * address, the exit's index + 1, the exit's code address + 1. The last is in the exit as well, so
- * the three prove each other wherever they are.
- *
- * An exit names a translation: one-byte operations with numbers, from BEGIN to the next BEGIN:
- * frames and what they hold, outermost first. Operations that repeat those of an earlier
- * translation are only counted.
+ * the three prove each other wherever they are. An exit names a translation: one-byte operations
+ * with numbers, from BEGIN to the next BEGIN: frames and what they hold, outermost first.
+ * Operations that repeat those of an earlier translation are only counted.
  */
 enum {
 	MAX_METADATA = 1 << 20,

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The layout of a build of V8. Symbols win over constants; of the constants the newest that is not
- * newer than the build. A newer version is refused only if something contradicts: the proof is in
- * the program.
+ * The layout of a build of V8. Symbols win over constants; of these the newest not newer than the
+ * build. A newer version is refused only if something contradicts: the proof is in the program.
  */
 #include "runtimes/v8_parts.h"
 #include "v8_machine.h"

@@ -2,7 +2,6 @@
 #pragma once
 /**
  * What V8's files share: words, objects and strings of its heap, code, functions and scripts.
- *
  * Nothing that is read is trusted: it may have moved, or never have been what it seems. All readers
  * are bounded and give up rather than run in circles: a heap spends at most `steps` reads.
  */
