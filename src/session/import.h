@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * Reads a file of another program into a recording, and names what a recording left unnamed.
- * Compressed files (gzip, zstd) are decompressed.
+ * Reads another program's file, compressed (gzip, zstd) or not, and names what was left unnamed.
  */
 
 #include "formats/profile.h"

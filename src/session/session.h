@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * An opened recording: found by the name that the user typed, read, and with display names.
- *
- * It is heaptrack's own, or a file of another program (import.h). All of it lives until
- * session_close. Not to be copied.
+ * An opened recording, found by the name that the user typed, read, and with display names:
+ * heaptrack's own, or another program's file (import.h). It lives until session_close. Not to be
+ * copied.
  */
 
 #include "engine/names.h"
@@ -41,8 +40,7 @@ struct session_options {
 /**
  * Open what `name` means: the file itself, the recording that a name without its suffix stands for
  * ("lodestar.heapdump" opens lodestar.heapdump.zst), or with "-" standard input. NULL options: the
- * defaults. False: `err` says what is wrong with which file, and if none has that name, names
- * recordings nearby.
+ * defaults. False: `err` says what is wrong with which file, and names similar recordings.
  */
 bool session_open(struct session *s, const char *name, const struct session_options *options,
 		struct err *err);

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * One kind of file of another program: how to recognize and read it.
- *
- * importers.c has a row for each kind; the first to recognize the start of a file reads it. A
- * format that holds totals per stack decodes it into a neutral profile (formats/profile.h), from
- * which profile/ makes the recording. Any other fills in what recording.h requires, so that
- * recording_is_valid holds: it sets meta.source to REC_IMPORTED (or REC_FROM_KDE) and leaves zero
- * what the format does not contain.
+ * One kind of file of another program: how to recognize and read it. importers.c has a row for each
+ * kind; the first to recognize the start of a file reads it. A format that holds totals per stack
+ * decodes it into a neutral profile (formats/profile.h), from which profile/ makes the recording.
+ * Any other fills in what recording.h requires, so that recording_is_valid holds: it sets
+ * meta.source to REC_IMPORTED (or REC_FROM_KDE) and leaves zero what the format does not contain.
  */
 
 #include "formats/formats.h"
@@ -37,10 +35,9 @@ struct importer {
 const struct importer *importer_for(struct slice head);
 
 /**
- * Files of KDE's heaptrack, interpreted (format 0 to 3) or raw.
- *
- * They contain single events, which go through the engine's aggregate: the result supports the same
- * queries as heaptrack's own recordings. Raw files are symbolized with this machine's binaries.
+ * Files of KDE's heaptrack, interpreted (format 0 to 3) or raw. They contain single events, which
+ * go through the engine's aggregate: the result supports the same queries as heaptrack's own
+ * recordings. Raw files are symbolized with this machine's binaries.
  */
 bool import_heaptrack(struct import *import, struct err *err);
 

@@ -108,7 +108,6 @@ static bool add_module(struct kde_import *k, const struct heaptrack_record *r) {
 	return true;
 }
 
-/** The location of a raw address. */
 static uint32_t location_of(struct kde_import *k, uint64_t ip) {
 	const struct kde_range *loaded = FIND_IN(r, k->ranges, ip >= r->start && ip < r->end);
 	uint32_t module = loaded ? loaded->module : 0;

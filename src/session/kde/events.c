@@ -120,8 +120,7 @@ static void thin_samples(struct kde_import *k) {
 }
 
 /**
- * R: resident pages. Before 1.2.0 a decimal number was read as hexadecimal, so these are too many;
- * KDE's tools show them as they are, and so do we.
+ * R: resident pages. Before 1.2.0 too many, as decimal was read as hexadecimal; shown as by KDE.
  */
 static void on_resident(struct kde_import *k, uint64_t pages) {
 	uint64_t bytes = pages * k->out->meta.page_bytes;

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Takes bytes from the file's unpacker and records from formats/heaptrack.h. Records of code go to
- * code.c, those of events to events.c.
- */
+/* Reads a file of KDE's heaptrack: records of code go to code.c, those of events to events.c. */
 #include "session/kde/parts.h"
 
 static bool take_text(struct kde_import *k, struct slice text, struct slice *out, struct err *err) {

@@ -29,8 +29,7 @@ struct kde_import {
 	bool is_raw;
 	bool has_events;
 
-	// Tables of the recording while they grow. The file's ordinals are the ids: its first string,
-	// ip and trace are number 1 here, too
+	// Growing tables of the recording. Ids are the file's ordinals (strings, ips, traces), from 1
 	VEC(struct slice) strings;
 	VEC(struct rec_module) modules;
 	VEC(struct rec_location) locations;
@@ -44,8 +43,7 @@ struct kde_import {
 	VEC(struct kde_range) ranges; // of the modules loaded now
 	struct index location_index;  // by address and module
 
-	// Events. Interpreted files name no addresses: each block gets one, and of several blocks of
-	// one info the newest is freed first
+	// Events. In interpreted files each block gets an address; an info's newest one is freed first
 	VEC(struct kde_info) infos;
 	struct index info_index;  // by size and stack
 	uint64_t last_ptr;        // format 0: address of the last event, if it was a `+`; else 0

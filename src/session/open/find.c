@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds recordings: the one that a name means, all in a folder, or standard input.
- *
- * A name is tried with each suffix before it is taken as it is: `-o NAME` writes NAME.zst, often
- * beside the program NAME.
+ * Finds recordings: by name, in a folder, or on standard input. A name is tried with each suffix
+ * before it is taken as it is: `-o NAME` writes NAME.zst, often beside the program NAME.
  */
 #include "session/import/importer.h"
 #include "session/open/parts.h"

@@ -5,9 +5,9 @@
 #include "base/base.h"
 
 /**
- * The path of the recording that `name` means (the caller frees it): `name` itself if it exists,
- * else name.zst, else name.gz. NULL: ERR_NOT_FOUND, and the message lists recordings in that folder
- * with similar names.
+ * The path of the recording that `name` means (the caller frees it): name.zst or name.gz, unless
+ * `name` itself is a recording, else `name`. NULL: ERR_NOT_FOUND, and the message lists similar
+ * names in that folder.
  */
 char *find_recording(const char *name, struct err *err);
 

@@ -94,8 +94,7 @@ static void add_file(struct reading *rd, const char *folder, const char *name, c
 /**
  * Add the user's rules about whose code a frame is (engine/naming_rules.h): --fold, then
  * .heaptrackrc in the recording's folder, then heaptrackrc in $XDG_CONFIG_HOME, then .heaptrackrc
- * in the home folder. The first rule that matches decides. Their author may not be the one who
- * reads the recording.
+ * in the home folder. The first rule that matches decides. They may be someone else's.
  */
 static void add_rules(struct reading *rd, const struct session *s,
 		const struct session_options *o) {
