@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * A recording compared with a base, and the verdicts of the gates, as text, GitHub's markdown,
- * JUnit's XML and JSON. Without a base only the totals and the gates are shown. Every function
- * appends to `out`.
+ * A recording compared with a base, and the gates' verdicts, as text, GitHub's markdown, JUnit's
+ * XML and JSON. Without a base only totals and gates are shown. Every function appends to `out`.
  */
 
 #include "engine/diff.h"
@@ -44,7 +43,6 @@ struct gate {
 /** False: `err` shows how gates are written. */
 bool gate_parse(struct gate *g, const char *text, struct err *err);
 
-/** Runs of one side. */
 struct gate_runs {
 	const struct diff_input *runs;
 	uint32_t n;

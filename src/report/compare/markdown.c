@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * A comparison as GitHub's markdown, for a comment on a pull request or a job summary. Names are in
- * code spans; what would end a table's cell is escaped.
- */
+/* A comparison as GitHub's markdown: names are in code spans, what would end a cell is escaped. */
 #include "report/compare/parts.h"
 
 static void put_code(struct buffer *out, struct slice text) {

@@ -14,7 +14,6 @@ void put_right(struct buffer *out, const char *text, size_t width);
 
 void put_spaces(struct buffer *out, size_t n);
 
-/** Drop trailing spaces. */
 void trim_spaces(struct buffer *out);
 
 /** As put_left, but cut at the end: for text whose start matters. */

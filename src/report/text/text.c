@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The default report, from top to bottom: title, quality lines, the four totals, findings, where
- * resident memory went, four tables, ways to go on, the six classic lines. The tables get the lines
- * that are left.
+ * The default report: title, quality lines, the four totals, findings, where resident memory went,
+ * four tables, ways to go on, the six classic lines. Tables get the lines that are left.
  */
 #include "report/text/page.h"
 
@@ -109,8 +108,7 @@ static const char *known(const struct page *p, uint32_t number, const char *text
 }
 
 /**
- * What grows and how fast: the heap if a finding says how much it grew, else as the first finding
- * about growth says. Returns the title.
+ * What grows, and how fast: by the heap's finding, or the first about growth. Returns the title.
  */
 static const char *growth_words(struct page *p, char number[HUMAN_MAX + 2], struct buffer *remark) {
 	bool has_time = !(p->r->missing & (REC_TIME | REC_LIVE_BYTES));

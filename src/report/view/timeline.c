@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * The heap over time, as bars: each row is a stretch of time, its bar the largest heap in it. Below
- * are rows of marks, each with what lies between it and the next.
- */
+/* The heap over time: per stretch of time a bar of its largest heap; then a row per mark. */
 #include "report/view/viewer.h"
 
 enum { ROWS = 40, BAR = 40, MARKS_SHOWN = 20, MARK_NAME = 34 };
