@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * memcpy and memset, which clang calls to copy and clear structs whatever it is told. The recorder
- * calls no function of the C library that the program could have replaced. Linked only if clang
- * builds it; hidden.
+ * calls no C library function that the program could have replaced. Linked only with clang; hidden.
  */
 #include "recorder/core/sys.h"
 

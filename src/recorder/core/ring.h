@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * The owner's side of a ring (wire/event.h). Called by the thread that owns the slot and by signal
- * handlers that interrupt it anywhere, even inside these functions. Nothing here waits or makes a
- * system call.
+ * The owner's side of a ring (wire/event.h). Called by the slot's thread and by signal handlers
+ * that interrupt it anywhere, even in here. Nothing waits or makes a system call.
  */
 
 #include "machine.h"
@@ -94,7 +93,6 @@ static inline void ring_publish_value(struct ring *r, uint64_t index, enum wire_
 	ring_publish(r, index, wire_head(0, kind, 0, 0), value);
 }
 
-/** Publish `n` void entries. */
 static inline void ring_publish_void(struct ring *r, uint64_t index, uint32_t n) {
 	for (uint32_t i = 0; i < n; i++) {
 		ring_publish(r, index + i, wire_head(0, KIND_VOID, 0, 0), 0);

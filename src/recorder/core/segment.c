@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * The segment is mapped in pieces: [header, marks, modules], the nodes, the slots, and last
- * [layouts, units, excerpts].
- *
- * In a tree, a copy of a recorded process (fork) maps its own cell over its parent's: all that it
- * knows by address or number, in private memory as well, stays valid. All but the first piece are
- * reserved first and made accessible later, slots one by one. The descriptor comes from /proc or
- * from the collector's socket.
+ * [layouts, units, excerpts]. In a tree, a copy of a recorded process (fork) maps its own cell over
+ * its parent's: all that it knows by address or number, in private memory as well, stays valid. All
+ * but the first piece are reserved first and made accessible later, slots one by one. The
+ * descriptor comes from /proc or from the collector's socket.
  */
 #include "recorder/core/segment.h"
 
@@ -537,8 +535,7 @@ void segment_close_unused(bool closes) {
 
 void segment_ring_bell(void) {
 	_Atomic uint32_t *bell = &segment.common->bell;
-	// Pairs with segment_arm(): either it sees in the rings what was published before, or we see
-	// its 0
+	// Pairs with segment_arm(): either it sees in the rings what we published, or we see its 0
 	atomic_thread_fence(memory_order_seq_cst);
 	// Looking first keeps the line shared while the collector is awake
 	if (atomic_load_explicit(bell, memory_order_relaxed) == 0 && segment_may_call_system() &&

@@ -81,7 +81,6 @@ bool segment_open_units(bool opens);
 /** How many slots may be touched: they are opened one by one. */
 uint32_t segment_open_slots(void);
 
-/** Open the next slot, if there is one. */
 bool segment_open_more_slots(void);
 
 /**

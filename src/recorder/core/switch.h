@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * Whether this process is recorded, in a word that every hook tests first. It is turned on by the
- * first hook of a recorded program, or when the program itself asks, and turned off for good. Any
- * thread, any signal handler.
+ * Whether this process is recorded: a word that each hook tests first. Turned on by a recorded
+ * program's first hook, or at its own request, and off for good. Any thread, any signal handler.
  */
 
 #include "machine.h"

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * The recorder's own tiny libc, for memory from the kernel, bytes and text.
- *
- * The core calls nothing else, because functions of libc may be interposed, allocate, take locks,
- * set errno, or not be there at all (in a static target). Any thread, any signal handler. The
- * build's include path selects `syscall.h` and `regs.h` (arch/<machine>) and `host.h` (preload or
- * inject).
+ * The recorder's own tiny libc, for memory from the kernel, bytes and text. The core calls nothing
+ * else, because functions of libc may be interposed, allocate, take locks, set errno, or not be
+ * there at all (in a static target). Any thread, any signal handler. The build's include path
+ * selects `syscall.h` and `regs.h` (arch/<machine>) and `host.h` (preload or inject).
  */
 
 #include "host.h"
@@ -106,8 +104,7 @@ static inline bool sys_is_readable(uint64_t address) {
 			syscall_4(__NR_rt_sigprocmask, NO_SUCH_OPERATION, (long)address, 0, 8) != FAULT;
 }
 
-// The core is built so that these loops are not compiled into calls of memcpy (-fno-builtin,
-// -fno-tree-loop-distribute-patterns)
+// -fno-builtin -fno-tree-loop-distribute-patterns keep these loops from becoming calls of memcpy
 
 static inline void sys_copy(void *to, const void *from, size_t bytes) {
 	unsigned char *t = to;

@@ -2,11 +2,10 @@
 #pragma once
 /**
  * The state of a thread in the private part of its slot, with its hooks in progress. Used by the
- * thread itself and by its signal handlers.
- *
- * A hook in progress is an element of `hooks`; its data lie on its function's stack. One store of
- * their address makes them known, so handlers find them complete or not at all. The outermost hook
- * is hooks[0]; a handler that interrupts it and allocates uses hooks[1].
+ * thread itself and by its signal handlers. A hook in progress is an element of `hooks`; its data
+ * lie on its function's stack. One store of their address makes them known, so handlers find them
+ * complete or not at all. The outermost hook is hooks[0]; a handler that interrupts it and
+ * allocates uses hooks[1].
  */
 
 #include "host.h"

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * A recorded process becomes another program. The collector, which can refuse, is asked to trace
- * the new program from its start. It is not asked for a file that gives rights (set-uid): the
- * kernel would withhold them from a traced program, which would then run differently without
- * heaptrack.
+ * that from its start. It is not asked for a file that gives rights (set-uid): the kernel would
+ * withhold them from a traced program, which would run differently without heaptrack.
  */
 #include "recorder/preload/exports/replace.h"
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * How the core reaches its thread's data and the loader in the preloaded recorder. preload/host.h
- * and inject/host.h define the same names; the build's include path picks one. Any thread, any
- * signal handler.
+ * How the core reaches its thread's data and the loader in the preloaded recorder. inject/host.h
+ * defines the same names; the build's include path picks one. Any thread, any signal handler.
  */
 
 #include "machine.h"

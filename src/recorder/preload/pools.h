@@ -3,10 +3,9 @@
 /**
  * Which blocks lie in which of the program's pools, and therefore end with them. Pools and blocks
  * are known by address; a pool begins with its first block. Any thread, any signal handler, no
- * locks. As in any allocator, a pool must not be ended while in use.
- *
- * The table has 4 million places, which take memory only when used: one per address of a pool,
- * until the pool ends, however often the address is allocated.
+ * locks. As in any allocator, a pool must not be ended while in use. The table has 4 million
+ * places, which take memory only when used: one per address of a pool, until the pool ends, however
+ * often the address is allocated.
  */
 
 #include <stdbool.h>

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * The real functions behind the hooks: those that the program would have called without us. Each is
- * looked up at its first call; until then its place in the table holds a function that does so. Any
- * thread, any signal handler.
+ * The real functions, which the program would have called without us. Each is looked up at its
+ * first call, by what its place in the table holds until then. Any thread, any signal handler.
  */
 
 #include <errno.h>
@@ -76,7 +75,6 @@ void real_find_early(void);
 /** Find the functions of the C library's allocator. False: another allocator precedes it. */
 bool real_find_allocator(void);
 
-/** Is `function` in the C library? */
 bool real_is_libcs(const void *function);
 
 /** n * size, or SIZE_MAX if it overflows: no allocator has that much. */

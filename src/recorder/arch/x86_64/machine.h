@@ -6,10 +6,9 @@
 
 /**
  * Add to a word that only this thread and its signal handlers write; returns the old value. One
- * instruction, so a signal comes before or after it; unlocked, so it costs a plain add.
- *
- * Releases, as all stores do here. Pairs with the loads of `reserved` in the collector's
- * order/rings.c: a thread that has reserved in the big ring no longer writes to the small one.
+ * instruction, so a signal comes before or after it; unlocked, so it costs a plain add. Releases,
+ * as all stores do here. Pairs with the loads of `reserved` in the collector's order/rings.c: a
+ * thread that has reserved in the big ring no longer writes to the small one.
  */
 static inline uint64_t machine_local_add(_Atomic uint64_t *word, uint64_t n) {
 	__asm__ volatile("xaddq %0, %1" : "+r"(n), "+m"(*word) : : "memory");
@@ -84,7 +83,6 @@ static inline void machine_relax(void) {
 	__builtin_ia32_pause();
 }
 
-/** The line of `at` will be written soon. */
 static inline void machine_prefetch_to_write(const void *at) {
 	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)at));
 }

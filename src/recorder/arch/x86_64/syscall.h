@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-/**
- * System calls without libc: they leave errno alone, cannot be interposed and take no lock. The
- * result is the kernel's own: -1 to -4095 is a negated error number.
- */
+/** Raw system calls: no errno, lock or interposition. -1 to -4095 is a negated error number. */
 
 #include <asm/unistd.h>
 

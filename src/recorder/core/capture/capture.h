@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * From a thread's registers to the node of its stack in the shared trie.
- *
- * Incremental and exact: what the last capture of the context found is checked against memory and
- * reused (capture.c explains why that gives the same result as a full unwinding). No libc, no lock,
- * errno unchanged. Any thread, any signal handler; one capture at a time uses a context, so a
- * signal handler that interrupts a capture uses another.
+ * From a thread's registers to the node of its stack in the shared trie. Incremental and exact:
+ * what the last capture of the context found is checked against memory and reused (capture.c
+ * explains why that gives the same result as a full unwinding). No libc, no lock, errno unchanged.
+ * Any thread, any signal handler; one capture at a time uses a context, so a signal handler that
+ * interrupts a capture uses another.
  */
 
 #include "wire/segment.h"

@@ -138,10 +138,7 @@ static inline uint64_t differences(const uint64_t *at, const uint64_t *value) {
 			(walk_load(at[2]) ^ value[2]) | (walk_load(at[3]) ^ value[3]);
 }
 
-/**
- * Do the first `n` checks hold? They are compared eight at a time, without a remainder, as a
- * processor mispredicts how often a loop runs.
- */
+/** Do the first `n` checks hold? Compared in eights without a remainder: loop counts mispredict. */
 INLINE bool all_hold(const uint64_t *at, const uint64_t *value, uint32_t n) {
 	for (int64_t i = (int64_t)n - CHECKS_AT_ONCE; i > -CHECKS_AT_ONCE; i -= CHECKS_AT_ONCE) {
 		if ((differences(at + i, value + i) | differences(at + i + 4, value + i + 4)) != 0) {

@@ -2,11 +2,9 @@
 /*
  * The capture that handles all cases: other stacks, signal frames, code without tables, the end of
  * the stack, no room. It unwinds step by step, collects new frames, and then remembers them from
- * the outside in.
- *
- * On the thread's own stack all of [sp, end) is readable, so checks may be compared in bulk. On
- * another stack they are compared from the leaf outwards and only while they agree, which reads no
- * word that unwinding itself would not read.
+ * the outside in. On the thread's own stack all of [sp, end) is readable, so checks may be compared
+ * in bulk. On another stack they are compared from the leaf outwards and only while they agree,
+ * which reads no word that unwinding itself would not read.
  */
 #include "recorder/core/capture/context.h"
 

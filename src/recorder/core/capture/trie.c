@@ -192,7 +192,6 @@ static uint64_t tag_of(uint64_t where) {
 	return where << 32; // the low half of the program counter
 }
 
-/** The piece that a node's link is in. */
 static unsigned piece_of(uint32_t id) {
 	return 31u - (unsigned)__builtin_clz(id / (uint32_t)FIRST_LINKS + 1);
 }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Events that take more than one entry, for an epoch, a stamp, a label or a large size.
- *
- * Their entries are reserved at once. If a signal handler puts its own events behind them before
- * they have epoch and stamp, they would be newer than what follows: they are voided and reserved
- * again, and then state epoch and stamp in any case.
+ * Events that take more than one entry, for an epoch, a stamp, a label or a large size. Their
+ * entries are reserved at once. If a signal handler puts its own events behind them before they
+ * have epoch and stamp, they would be newer than what follows: they are voided and reserved again,
+ * and then state epoch and stamp in any case.
  */
 #include "recorder/core/hook/event.h"
 

@@ -61,7 +61,6 @@ static inline uint64_t hook_address(const void *block) {
 	return machine_untag((uint64_t)block);
 }
 
-/** The node to record with a free. */
 static inline uint32_t hook_free_node(const struct hook *h) {
 	return hook_wants_free_stacks() ? h->node : 0;
 }
@@ -234,7 +233,6 @@ HOOK_INLINE struct thread_slot *hook_begin_free(struct hook *h, const struct cap
 	return slot;
 }
 
-/** The real free has returned. */
 HOOK_INLINE void hook_end_free(struct hook *h, struct thread_slot *slot) {
 	if (unlikely(!hook_is_still_fast(slot))) {
 		hook_end_free_slowly(h, slot);

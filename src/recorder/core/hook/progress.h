@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * The hooks in progress on a thread, innermost last, and those that a jump abandoned.
- *
- * A hook lies on its function's stack; one store of its address into the thread's state makes it
- * known. A signal handler may run between any two instructions here.
+ * The hooks in progress on a thread, innermost last, and those that a jump abandoned. A hook lies
+ * on its function's stack; one store of its address into the thread's state makes it known. A
+ * signal handler may run between any two instructions here.
  */
 
 #include "recorder/core/thread.h"

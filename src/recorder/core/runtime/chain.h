@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * The frames that Python itself keeps for this thread; a native frame of the interpreter's loop
- * stands for a piece of them. Any thread, any signal handler; only the thread itself changes its
- * frames.
+ * The frames Python itself keeps for this thread; a native frame of the interpreter's loop stands
+ * for a piece of them. Any thread, any signal handler; only the thread itself changes them.
  */
 
 #include "recorder/core/runtime/guard.h"
@@ -39,9 +38,6 @@ struct known_python {
 	uint64_t thread; // Python's data of the thread; 0: not known
 };
 
-/**
- * Find the `known->n` frames that there are now, and extend `*path`, a hash of them. False: they
- * make no sense, or are more than `n_max`.
- */
+/** Find the current frames, and extend the hash `*path`. False: invalid, or more than `n_max`. */
 bool chain_of_python(struct known_python *known, const struct runtime *runtime, struct guard *guard,
 		uint64_t *path);

@@ -2,11 +2,9 @@
 #pragma once
 /**
  * Loads from a runtime's memory only what the kernel says is readable: a wrong layout, or a frame
- * that only looks like one, may point anywhere.
- *
- * Pages stay known until the program makes a call that may take memory away (unmap_epoch). What
- * libc unmaps inside free() is no such call: nothing in use lies there, and what may no longer be
- * in use is checked again (guard_renew).
+ * that only looks like one, may point anywhere. Pages stay known until the program makes a call
+ * that may take memory away (unmap_epoch). What libc unmaps inside free() is no such call: nothing
+ * in use lies there, and what may no longer be in use is checked again (guard_renew).
  */
 
 #include "recorder/core/segment.h"

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Finds a record (wire/image.h reads them) and runs its program. .eh_frame_hdr is a sorted table
- * (function start, FDE) for binary search.
- */
+/* Finds a record by .eh_frame_hdr, a sorted table (function start, FDE), and runs its program. */
 #include "recorder/core/unwind/eh.h"
 
 #include "recorder/core/sys.h"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads ELF images without the loader's help, from memory and from /proc/self/maps. The ELF header
- * and the program headers lie at the image's start; all that they point to lies in readable
- * segments of the image.
+ * Reads ELF images without the loader's help, from memory and from /proc/self/maps. ELF header and
+ * program headers are at the image's start; all that they point to is in its readable segments.
  */
 #include "recorder/core/unwind/mapped_image.h"
 

@@ -38,9 +38,8 @@ struct host_object {
 bool image_read(struct image *image, uint64_t start);
 
 /**
- * The section .eh_frame of an image linked without --eh-frame-hdr, whose place is in the file at
- * the image's path. NULL: there is none that ends with a record of length 0, or the file has
- * changed.
+ * The section .eh_frame of an image linked without --eh-frame-hdr, by the file at the image's path.
+ * NULL: there is none that ends with a record of length 0, or the file has changed.
  */
 const uint8_t *image_frames(const struct image *image);
 

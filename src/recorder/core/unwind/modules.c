@@ -25,8 +25,7 @@ static _Atomic uint32_t n_known;
 
 _Atomic uint32_t code_generation = 1; // a fresh context has 0
 
-// Raised, together with code_generation, when a module may be gone. Tables of generated code leave
-// modules known
+// Raised with code_generation when a module may be gone, but not for generated code's tables
 static _Atomic uint32_t modules_generation = 1;
 
 struct address_range module_loader;
@@ -112,7 +111,6 @@ static void set_unloaded(uint32_t id, bool is_unloaded) {
 	__atomic_store_n(&segment.modules[id].is_unloaded, is_unloaded, __ATOMIC_RELAXED);
 }
 
-/** Note its tables in this generation. */
 static void note_tables(struct known *k, const struct image *image) {
 	const uint8_t *hdr = image->eh_frame_hdr;
 	bool is_hidden = hdr == NULL && !host_has_finder();
@@ -201,9 +199,8 @@ static bool known_find(uint64_t pc, struct module *module) {
 }
 
 /**
- * What the loader says of an object, with its build-id. Of an object with holes between its
- * segments it names only the segment asked for: if that is the program, its ELF header tells the
- * rest.
+ * What the loader says of an object, with its build-id. Of one with holes between segments it names
+ * only the segment asked for: if that is the program, its ELF header tells the rest.
  */
 static void image_of_object(struct image *image, const struct host_object *object) {
 	image->build_id = NULL;

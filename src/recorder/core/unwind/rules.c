@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The shared table of rules uses open addressing.
- *
- * A slot is claimed by exchanging its key for SLOT_BUSY, filled in, and opened by storing the key.
- * A reader copies the rule and then checks that key and generation are unchanged. Rules of an
- * earlier generation may be overwritten. When all places of a key are taken, an empty table four
- * times as large replaces this one: rules are quickly remade, so none are moved. Old tables stay
- * mapped, for readers.
+ * The shared table of rules uses open addressing. A slot is claimed by exchanging its key for
+ * SLOT_BUSY, filled in, and opened by storing the key. A reader copies the rule and then checks
+ * that key and generation are unchanged. Rules of an earlier generation may be overwritten. When
+ * all places of a key are taken, an empty table four times as large replaces this one: rules are
+ * quickly remade, so none are moved. Old tables stay mapped, for readers.
  */
 #include "recorder/core/unwind/rules.h"
 
@@ -55,10 +53,7 @@ bool rules_setup(void) {
 
 // ---- from a row to a rule
 
-/**
- * Is an expression a register plus a constant? Evaluated with the register at two values, it moves
- * along. `pc` is known. True: *offset.
- */
+/** Is an expression register + constant? Evaluated at two values, it moves along. True: *offset. */
 static bool is_register_plus(struct eh_expr expr, unsigned reg, uint64_t pc, int32_t *offset) {
 	const uint64_t probes[2] = {1ull << 40, (1ull << 40) + 0x12345678};
 	uint64_t regs[REG_N];

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * Rows of the unwind tables, reduced to the few forms that code really has. A rule is made when its
- * program counter first occurs, and shared by all threads, without locks. Any thread, any signal
- * handler.
+ * Rows of the unwind tables, reduced to the few forms in use. A rule is made when its program
+ * counter first occurs; all threads share it, lock-free. Any thread, any signal handler.
  */
 
 #include "recorder/core/attr.h"

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Layouts are taken by whichever thread sees them first. Another one that comes meanwhile goes on
- * without them: its rules are of the previous generation.
- */
+/* The first thread to see a layout takes it; others meanwhile make rules of the old generation. */
 #include "recorder/core/unwind/runtimes.h"
 
 #include "recorder/core/unwind/modules.h"

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * A step for each kind of rule: yields the caller's state, or notes what it loaded in vain. Windows
- * grow page by page, and only if the kernel says that a page is readable.
- */
+/* A step for each kind of rule. Windows grow page by page, where the kernel says it is readable. */
 #include "recorder/core/unwind/walk.h"
 
 #include "recorder/core/segment.h"
@@ -91,8 +88,7 @@ bool walk_begin(struct walk *w, struct window *own, struct window *foreign) {
 /*
  * Such as ld.so's lazy binding (CFA in rbx), setjmp (rdi), hand-written cryptography (rax,
  * expressions). Callee-saved registers can be found, as our own frames, up to the hook's caller,
- * have tables, too: unwind from this very function with all registers to the state, and then one
- * step further.
+ * have tables, too: unwind with all registers from right here to the state, and one step further.
  */
 
 struct registers {

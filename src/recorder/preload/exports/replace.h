@@ -126,8 +126,7 @@
 	}                                                                     \
 	return call;
 
-// After that, reading the time stamp counter kills the program; seccomp's strict mode forbids it,
-// too
+// After that, reading the time stamp counter kills the program, as it does in seccomp's strict mode
 #define REPLACE_CONFINES(call, option, value, ...) \
 	if (switch_is_on_or_paused()) {                \
 		segment_note_prctl(option, value);         \
