@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Checks every offset, size, index and count of the file where it is used: `part` cuts bytes out of
- * bytes or yields nothing, and `texts` makes a table of names end in a zero, so that any offset in
- * it is a C string.
+ * Checks each offset, size, index and count where it is used: `part` cuts bytes out of bytes or
+ * yields nothing, `texts` ends a table of names in a zero, making any offset a C string.
  */
 #include "elf/image.h"
 

@@ -2,7 +2,6 @@
 #pragma once
 /**
  * An ELF file as bytes: sections, segments, symbols, build-id, and where its debug data are.
- *
  * Nothing is copied or owned: all results point into the bytes given to elf_image_init, and live as
  * long as they do. Any bytes are safe to read. 64-bit little-endian files only. Any thread; an
  * image does not change after its init.
@@ -58,8 +57,7 @@ bool elf_segment_next(const struct elf_image *e, uint32_t type, uint32_t *next,
 struct slice elf_segment_bytes(const struct elf_image *e, const struct elf_segment *segment);
 
 /**
- * The file's bytes from `address` to the end of the loaded segment, which `segment` receives unless
- * it is NULL. Empty: there are none.
+ * Bytes from `address` to the end of its loaded segment (to `segment` unless NULL); may be empty.
  */
 struct slice elf_bytes_from(const struct elf_image *e, uint64_t address,
 		struct elf_segment *segment);
