@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Puts a recording into the bundle: the whole document, with marks in place of the recording's
- * parts. What is between marks is copied.
+ * Puts a recording into the bundle, whose marks stand for the recording's parts; copies the rest.
  */
 #include "web/page.h"
 

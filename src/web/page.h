@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-/**
- * The page that shows a recording: one HTML document with its styles and scripts. Its sources are
- * in web/; the build bundles them into this library.
- */
+/** The page for a recording: one HTML document with styles and scripts, bundled from web/. */
 
 #include "engine/names.h"
 
@@ -38,7 +35,6 @@ struct blob_options {
 	void *user;
 };
 
-/** Append the blob to `out`. */
 void blob_write(struct buffer *out, const struct recording *r, const struct names *n,
 		const struct blob_options *options);
 
