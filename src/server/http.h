@@ -2,7 +2,6 @@
 #pragma once
 /**
  * As much of HTTP as one page for one person needs. Only http.c knows which library implements it.
- *
  * A separate thread serves all connections; the handler runs there and must not block for long.
  * Limits: 256 simultaneous connections, 16 KiB for a request's header, 20 s without progress.
  * Request bodies are never read.

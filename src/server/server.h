@@ -2,8 +2,7 @@
 #pragma once
 /**
  * Serves one recording's page to the person who opened it, until the last tab is closed. The caller
- * supplies the content; this module defines addresses, access control (server/http.h), and when to
- * end.
+ * supplies the content; this module defines addresses, access (server/http.h) and when to end.
  *
  *   /                 the page
  *   /profile.bin      what the page reads
