@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * The four commands.
- *
- * Each takes its own name and arguments, prints its result on stdout and what is wrong on stderr,
- * and returns the exit status. Only this folder prints.
+ * The four commands. Each takes its own name and arguments, prints its result on stdout and what is
+ * wrong on stderr, and returns the exit status. Only this folder prints.
  */
 
 #include "session/session.h"

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * Command lines as tables of options.
- *
- * Each option is a row, from which everything else is generated: the parser (based on getopt_long,
- * so names can be abbreviated), the help, shell completions, and the list of options in the manual
- * page (tools/manual/options.c, which has longer texts for some in options.def).
+ * Command lines as tables of options. Each option is a row, from which everything else is
+ * generated: the parser (based on getopt_long, so names can be abbreviated), the help, shell
+ * completions, and the list of options in the manual page (tools/manual/options.c, which has longer
+ * texts for some in options.def).
  */
 
 #include "cli/cli.h"

@@ -35,10 +35,7 @@ bool export_all(const struct export_options *o, struct export_request *request, 
 
 enum { OUTPUTS_MAX = EXPORTS_MAX + 2 };
 
-/**
- * All files that a call of heaptrack_print writes. None may be an input file, so that a recording
- * is never overwritten, and no two may be the same.
- */
+/** All files that heaptrack_print writes: none of them twice, and none of its inputs. */
 struct outputs {
 	const char *paths[OUTPUTS_MAX]; // borrowed; "-" is stdout
 	uint32_t n;
