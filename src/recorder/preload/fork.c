@@ -18,28 +18,11 @@
 static _Thread_local uint32_t fork_number __attribute__((tls_model("initial-exec")));
 
 static void before(void) {
-	struct hook h;
-	fork_number = 0;
-	if (!hook_enter(&h, MACHINE_CALLER(), false)) {
-		return;
-	}
-	if (h.level == 0) {
-		fork_number = atomic_fetch_add(&segment.header->fork_number, 1) + 1;
-		hook_write(h.slot, KIND_FORK, (uint64_t)fork_number << 4, 0, 0);
-	}
-	hook_leave(&h);
+	fork_number = hook_note_fork(MACHINE_CALLER());
 }
 
 void fork_note_end(void) {
-	struct hook h;
-	// A child that borrows our memory (vfork) ends alone
-	if (switch_is_on_or_paused() && (segment.options & SEGMENT_TREE) != 0 &&
-			segment_may_call_system() &&
-			syscall_0(__NR_getpid) == (long)segment.header->program_pid &&
-			hook_enter(&h, MACHINE_CALLER(), false)) {
-		hook_write(h.slot, KIND_FORK, 0, 0, 0);
-		hook_leave(&h);
-	}
+	hook_note_end(MACHINE_CALLER());
 }
 
 static void in_child(void) {

@@ -155,6 +155,38 @@ bool hook_enter_slowly(struct hook *h, const struct capture_regs *caller, bool w
 	return true;
 }
 
+// ---- what a tree of processes is told
+
+/** A child that borrows our memory (vfork) copies itself, or ends, alone. */
+static bool enter_in_tree(struct hook *h, const struct capture_regs *caller) {
+	return switch_is_on_or_paused() && (segment.options & SEGMENT_TREE) != 0 &&
+			segment_may_call_system() &&
+			syscall_0(__NR_getpid) == (long)segment.header->program_pid &&
+			hook_enter(h, *caller, false);
+}
+
+COLD uint32_t hook_note_fork(struct capture_regs caller) {
+	struct hook h;
+	uint32_t number = 0;
+	if (!enter_in_tree(&h, &caller)) {
+		return 0;
+	}
+	if (h.level == 0) {
+		number = atomic_fetch_add(&segment.header->fork_number, 1) + 1;
+		hook_write(h.slot, KIND_FORK, (uint64_t)number << 4, 0, 0);
+	}
+	hook_leave(&h);
+	return number;
+}
+
+COLD void hook_note_end(struct capture_regs caller) {
+	struct hook h;
+	if (enter_in_tree(&h, &caller)) {
+		hook_write(h.slot, KIND_FORK, 0, 0, 0);
+		hook_leave(&h);
+	}
+}
+
 // ---- hooks that leave the fast path
 
 COLD uint32_t hook_capture_more(struct thread_slot *slot, const struct capture_regs *caller,

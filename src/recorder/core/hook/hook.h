@@ -175,6 +175,14 @@ void hook_resized(struct hook *h, const void *block, uint64_t size, const void *
 /** The time now, as a label for what this thread records next. */
 uint64_t hook_label_now(const struct hook *h);
 
+// ---- what a tree of processes is told
+
+/** The process is about to copy itself: by the fork of this number (switch_join). 0: not told. */
+uint32_t hook_note_fork(struct capture_regs caller);
+
+/** The process is about to end, and has nothing more to free. */
+void hook_note_end(struct capture_regs caller);
+
 // ---- the fast path
 
 /** Is there nothing left to do but forget the hook? */
