@@ -69,10 +69,11 @@ void injector_leave(pid_t pid);
 
 /**
  * `recorder`: path of libheaptrack_inject.so. NULL: refused; `err` says why and what helps, and a
- * caught process goes on unrecorded. Otherwise it is held until injector_let_go.
+ * caught process goes on unrecorded. Otherwise it is held until injector_let_go. `token`: by which
+ * its recorder will ask for memory, in a tree of processes (wire/segment.h); else "".
  */
 struct injector *injector_create(pid_t pid, enum injector_start start, const char *recorder,
-		struct err *err);
+		const char *token, struct err *err);
 
 /** What an attach would meet. */
 struct injector_check {
@@ -94,10 +95,8 @@ bool injector_check_machine(bool is_running, struct err *err);
 void injector_let_go(struct injector *in);
 void injector_destroy(struct injector *in);
 
-/**
- * Open an empty memfd in the process, or the file `path`. Returns our descriptor of it; -1: failed.
- */
-int injector_memory(struct injector *in, const char *path, struct err *err);
+/** Open an empty memfd in the process, or the file `path`. `*fd`: ours of it; -1: in a tree. */
+bool injector_memory(struct injector *in, const char *path, int *fd, struct err *err);
 
 /**
  * `max_pause_ns`: how long all threads of a running process may be stopped to copy its memory. If
@@ -114,8 +113,11 @@ void injector_rescan(struct injector *in);
 /** Undo. True as well if the process is gone. */
 bool injector_detach(struct injector *in, struct err *err);
 
-/** Undo the hooks that a killed heaptrack has left. `*was_attached`: there were some. */
-bool injector_repair(pid_t pid, bool *was_attached, struct err *err);
+/**
+ * Undo the hooks that a killed heaptrack has left, or those of the tree with that token, if it is
+ * not NULL. `*was_attached`: there were some.
+ */
+bool injector_repair(pid_t pid, const char *token, bool *was_attached, struct err *err);
 
 // ---- a process that stands still, to be read
 

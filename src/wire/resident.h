@@ -63,7 +63,7 @@ _Static_assert(sizeof(struct errand) <= ERRAND_FRAME_AT, "fits");
 // ---- the one mapping that heaptrack leaves in a process to which it attaches, the *resident*
 
 #define RESIDENT_MAGIC   0x3153455250414548ull // "HEAPRES1", little endian
-#define RESIDENT_VERSION 9u
+#define RESIDENT_VERSION 10u
 
 enum {
 	RESIDENT_GUARD_BYTES = 4096,
@@ -77,6 +77,7 @@ enum {
 	RESIDENT_PATCH_MAX = 16,
 	RESIDENT_MAPPINGS = 64,
 	RESIDENT_ISLANDS = 64,
+	RESIDENT_TOKEN = 40,
 	RESIDENT_TABLES = 8,
 	RESIDENT_THREAD_CACHES = 2,
 	RESIDENT_MAPS_BYTES = 4 * 4096,
@@ -111,6 +112,7 @@ enum resident_what {
 	RESIDENT_CALLS = 21,
 	RESIDENT_EXECS = 22, // the program becomes another one, unless the call fails
 	RESIDENT_ENDS = 23,  // the program ends
+	RESIDENT_FORKS = 24, // it returns twice, 0 in the copy
 };
 enum {
 	RESIDENT_NO_REGISTER = 0xff,
@@ -195,6 +197,11 @@ struct resident {
 	struct resident_range thread_caches[RESIDENT_THREAD_CACHES];
 	uint32_t n_hooks; // entries of `hooks` in use; those of earlier attaches stay
 	uint32_t n_islands;
+	// Who attached, until it is clean: heaptrack's helper, when that began, heaptrack. 0: nobody
+	int32_t guardian, collector;
+	uint64_t guardian_ticks;
+	// In a tree of processes, the token by which the recorder asks for its segment; or ""
+	char token[RESIDENT_TOKEN];
 	// For a process without /proc: the lines of /proc/PID/maps where a file begins, ended by a 0
 	char maps[RESIDENT_MAPS_BYTES];
 	struct resident_hook hooks[RESIDENT_HOOKS];

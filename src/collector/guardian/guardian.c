@@ -9,7 +9,7 @@
 
 #include "collector/launch/parts.h"
 #include "sys/listen.h"
-#include "wire/segment.h"
+#include "wire/resident.h"
 
 #include <sys/signalfd.h>
 
@@ -24,6 +24,8 @@ enum order {
 	ORDER_CREATE,
 	ORDER_FOLLOW,
 	ORDER_MEMORY,
+	ORDER_TOKEN,
+	ORDER_ADOPT,
 	ORDER_ATTACH,
 	ORDER_LET_GO,
 	ORDER_DETACH,
@@ -35,11 +37,12 @@ enum order {
 
 struct request {
 	enum order order;
-	pid_t target;              // but for those that need an injector
-	enum injector_start start; // of ORDER_CREATE
-	int fd;                    // of ORDER_MEMORY: heaptrack's, which it is to be; -1: any
-	uint64_t max_pause_ns;     // of ORDER_ATTACH
-	struct injector_room room; // of ORDER_COPY
+	pid_t target;               // but for those that need an injector
+	enum injector_start start;  // of ORDER_CREATE
+	int fd;                     // of ORDER_MEMORY: heaptrack's, which it is to be; -1: any
+	char token[RESIDENT_TOKEN]; // of ORDER_TOKEN
+	uint64_t max_pause_ns;      // of ORDER_ATTACH
+	struct injector_room room;  // of ORDER_COPY
 };
 
 struct answer {
@@ -58,7 +61,32 @@ struct work {
 	_Atomic uint32_t *exec;
 	struct injector *injector;
 	struct tracee *hold;
+	VEC(pid_t) tree;            // processes to be left at the end, injector's or not,
+	char token[RESIDENT_TOKEN]; // with that; or ""
 };
+
+static bool adopt(struct work *w, pid_t pid) {
+	return FIND_IN(known, w->tree, *known == pid) || vec_add(&w->tree, pid);
+}
+
+/** And what they have started since, which may be copies of them. */
+static bool leave_tree(struct work *w, struct err *err) {
+	enum { KIDS_MAX = 256 };
+	const size_t n_known = w->tree.n;
+	bool ok = true;
+	for (size_t i = 0; i < w->tree.n; i++) {
+		pid_t pid = w->tree.items[i], kids[KIDS_MAX];
+		bool was_attached;
+		struct process_memory m;
+		for (size_t n = process_children(pid, kids, KIDS_MAX); n > 0; n--) {
+			(void)adopt(w, kids[n - 1]);
+		}
+		ok &= injector_repair(pid, w->token, &was_attached, err) || i >= n_known ||
+				!process_memory(pid, &m);
+	}
+	w->tree.n = 0;
+	return ok;
+}
 
 /** Orders that need an injector. */
 static void step(struct work *w, const struct request *r, struct answer *a, int *fd) {
@@ -66,9 +94,8 @@ static void step(struct work *w, const struct request *r, struct answer *a, int 
 	a->ok = true;
 	switch (r->order) {
 	case ORDER_MEMORY:
-		*fd = injector_memory(w->injector,
-				r->fd < 0 ? NULL : PROCESS_PATH(w->heaptrack, "fd/%d", r->fd), &a->err);
-		a->ok = *fd >= 0;
+		a->ok = injector_memory(w->injector,
+				r->fd < 0 ? NULL : PROCESS_PATH(w->heaptrack, "fd/%d", r->fd), fd, &a->err);
 		break;
 	case ORDER_ATTACH: a->ok = injector_attach(w->injector, r->max_pause_ns, &a->err); break;
 	case ORDER_DETACH: a->ok = injector_detach(w->injector, &a->err); break;
@@ -83,7 +110,7 @@ static void step(struct work *w, const struct request *r, struct answer *a, int 
 
 static void create(struct work *w, pid_t target, enum injector_start start, struct answer *a) {
 	injector_destroy(w->injector); // that of an earlier program
-	w->injector = injector_create(target, start, w->recorder, &a->err);
+	w->injector = injector_create(target, start, w->recorder, w->token, &a->err);
 	a->ok = w->injector != NULL;
 	if (a->ok) {
 		a->report = injector_report(w->injector);
@@ -143,10 +170,20 @@ static bool obey(struct work *w, const struct request *r, struct answer *a) {
 	*a = (struct answer){0};
 	if (r->order == ORDER_CATCH) {
 		a->ok = injector_catch(r->target, &a->err);
-	} else if (r->order == ORDER_CREATE) {
+	} else if (r->order == ORDER_CREATE || r->order == ORDER_TOKEN) {
 		if (r->start == INJECTOR_RUNNING || injector_await_exec(r->target, NULL, NULL, &a->err)) {
+			memcpy(w->token, r->token, sizeof w->token);
 			create(w, r->target, r->start, a);
 		}
+		if (a->ok && r->order == ORDER_TOKEN) {
+			a->ok = injector_memory(w->injector, NULL, &fd, &a->err) && adopt(w, r->target);
+		}
+	} else if (r->order == ORDER_DETACH && w->tree.n > 0) {
+		injector_destroy(w->injector);
+		w->injector = NULL;
+		a->ok = leave_tree(w, &a->err);
+	} else if (r->order == ORDER_ADOPT) {
+		a->ok = adopt(w, r->target);
 	} else if (r->order == ORDER_FOLLOW) {
 		follow(w, r->target, a);
 	} else if (r->order == ORDER_HOLD) {
@@ -223,6 +260,7 @@ static _Noreturn void guard(struct work *w) {
 	if (w->injector) {
 		(void)injector_detach(w->injector, NULL);
 	}
+	(void)leave_tree(w, NULL);
 	_exit(0); // the kernel releases what is still traced
 }
 
@@ -362,6 +400,17 @@ bool guardian_attach(struct guardian *g, uint64_t max_pause_ns, void (*work)(voi
 
 bool guardian_detach(struct guardian *g, void (*work)(void *user), void *user, struct err *err) {
 	return ask_and_work(g, &(struct request){.order = ORDER_DETACH}, work, user, err);
+}
+
+bool guardian_token(struct guardian *g, pid_t target, const char *token, void (*work)(void *user),
+		void *user, struct err *err) {
+	struct request r = {.order = ORDER_TOKEN, .target = target, .start = INJECTOR_RUNNING};
+	(void)snprintf(r.token, sizeof r.token, "%s", token);
+	return ask_and_work(g, &r, work, user, err);
+}
+
+void guardian_adopt(struct guardian *g, pid_t target) {
+	(void)ask(g, &(struct request){.order = ORDER_ADOPT, .target = target}, NULL, NULL, NULL);
 }
 
 pid_t guardian_copy(struct guardian *g, const struct injector_room *room, uint64_t *pause_ns,

@@ -32,6 +32,11 @@ bool guardian_awaited(struct guardian *g, pid_t *pid_inside, struct err *err);
 void guardian_let_go(struct guardian *g);
 /** `fd`: a descriptor of ours that is to be the memory; -1: it is made. -1: `err` says why not. */
 int guardian_memory(struct guardian *g, int fd, struct err *err);
+/** Both for one of a tree; guardian_attach comes next, and guardian_detach is for all. */
+bool guardian_token(struct guardian *g, pid_t target, const char *token, void (*work)(void *user),
+		void *user, struct err *err);
+/** A copy of such a process is left like it. */
+void guardian_adopt(struct guardian *g, pid_t target);
 
 /**
  * After guardian_catch: see what the process becomes. True: it is held, as by guardian_awaited,

@@ -168,7 +168,7 @@ bool attach_repair(pid_t pid, bool *was_attached, struct err *err) {
 	sigset_t all, before;
 	(void)sigfillset(&all); // an interrupted repair would be worse than none
 	(void)sigprocmask(SIG_BLOCK, &all, &before);
-	bool ok = injector_repair(pid, was_attached, err);
+	bool ok = injector_repair(pid, NULL, was_attached, err);
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
 	return ok;
 }

@@ -89,10 +89,11 @@ static const struct known_function plain[] = {
 static const struct known_function beside[] = {
 		ROW(prctl, CONFINES, 0, 1, NONE),
 		ROW(execve, EXECS, NONE, NONE, NONE), // execv and execvp call it
-		ROW(execveat, EXECS, NONE, NONE, NONE),
-		ROW(fexecve, EXECS, NONE, NONE, NONE),
+		ROW(execveat, EXECS, NONE, NONE, NONE), ROW(fexecve, EXECS, NONE, NONE, NONE),
 		ROW(_exit, ENDS, NONE, NONE, NONE), // exit() calls it
 		ROW(_Exit, ENDS, NONE, NONE, NONE),
+		ROW(_Fork, FORKS, NONE, NONE, NONE), // fork() calls it, behind its handlers; before glibc
+		ROW(fork, FORKS, NONE, NONE, NONE),  // 2.34 there is only this
 #include "wire/mappings.def"
 };
 

@@ -32,7 +32,7 @@ static bool ask_filters(struct injector *in, struct err *err) {
 	if (!injector_stop(in, true, err)) {
 		return false;
 	}
-	bool ok = sandbox_lets_us(&in->tracee, err);
+	bool ok = sandbox_lets_us(&in->tracee, in->token[0], err);
 	injector_resume(in);
 	return ok;
 }
@@ -49,11 +49,22 @@ static bool open_tracee(struct injector *in, enum injector_start start, struct e
 
 /** One that an earlier attach has left is used again, or cleaned up and left alone. */
 static bool deal_with_resident(struct injector *in, struct err *err) {
-	bool is_clean = false;
-	if (in->resident_at == 0 || resident_is_free(in)) {
+	enum { LOOKS = 400, LOOK_MS = 50 }; // a helper may have many processes to leave
+	bool is_clean = false, is_leaving, is_kept = in->resident_at != 0;
+	for (unsigned n = 0; is_kept && n < LOOKS; n++) {
+		is_kept = resident_is_kept(in, &is_leaving);
+		if (in->only_looks || (is_kept && !is_leaving && in->resident.state == RESIDENT_ATTACHED)) {
+			break;
+		}
+		clock_sleep_ns(is_kept ? LOOK_MS * 1000000ull : 0);
+		if (!resident_find(in, err)) { // as it was left in the end
+			return false;
+		}
+	}
+	if (!is_kept && (in->resident_at == 0 || resident_is_free(in))) {
 		return true;
 	}
-	if (in->resident.state == RESIDENT_ATTACHED && resident_is_in_use(in)) {
+	if (is_kept || (in->resident.state == RESIDENT_ATTACHED && resident_is_in_use(in))) {
 		return err_set(err, ERR_UNSUPPORTED,
 				"process %d is already being recorded by another heaptrack; stop that one first",
 				(int)in->pid);
@@ -95,13 +106,14 @@ static bool look_when_loaded(struct injector *in, enum injector_start start, str
 }
 
 static struct injector *create(pid_t pid, enum injector_start start, const char *recorder,
-		bool only_looks, struct err *err) {
+		const char *token, bool only_looks, struct err *err) {
 	struct injector *in = calloc(1, sizeof *in);
 	if (!in) {
 		return err_memory_null(err);
 	}
 	in->pid = pid;
 	in->only_looks = only_looks;
+	(void)format_text(in->token, sizeof in->token, "%s", token);
 	in->tracee.memory = -1;
 	(void)process_exe(pid, &in->exe);
 	if (!open_tracee(in, start, err) || !blob_open(&in->blob, recorder, err) ||
@@ -115,13 +127,13 @@ static struct injector *create(pid_t pid, enum injector_start start, const char 
 }
 
 struct injector *injector_create(pid_t pid, enum injector_start start, const char *recorder,
-		struct err *err) {
-	return create(pid, start, recorder, false, err);
+		const char *token, struct err *err) {
+	return create(pid, start, recorder, token, false, err);
 }
 
 bool injector_check(pid_t pid, const char *recorder, uint64_t max_pause_ns,
 		struct injector_check *out, struct err *err) {
-	struct injector *in = create(pid, INJECTOR_RUNNING, recorder, true, err);
+	struct injector *in = create(pid, INJECTOR_RUNNING, recorder, "", true, err);
 	bool ok = in && injector_find_vdso(in, err) && plan_make(in, err);
 	if (ok) {
 		for (size_t i = 0; i < in->plan.hooks.n; i++) {
@@ -153,10 +165,9 @@ static bool explain(const struct injector *in, struct err *err) {
 	return !injector_runs_what_we_saw(in) && injector_say_it_is_another(in, err);
 }
 
-int injector_memory(struct injector *in, const char *path, struct err *err) {
-	int fd = injector_find_vdso(in, err) ? resident_make_memory(in, in->clock, path, err) : -1;
-	(void)(fd < 0 && explain(in, err));
-	return fd;
+bool injector_memory(struct injector *in, const char *path, int *fd, struct err *err) {
+	return (injector_find_vdso(in, err) && resident_make_memory(in, in->clock, path, fd, err)) ||
+			explain(in, err);
 }
 
 bool injector_attach(struct injector *in, uint64_t max_pause_ns, struct err *err) {
@@ -167,9 +178,10 @@ bool injector_attach(struct injector *in, uint64_t max_pause_ns, struct err *err
 	bool ok = resident_write_head(in, err) && patch_prepare(in, begin, &is_open, err);
 	if (ok && is_open != 1) {
 		ok = err_set(err, ERR_SYSTEM,
-				"the recorder could not map its memory in process %d; is its address space limited "
-				"(ulimit -v)?",
-				(int)in->pid);
+				"the recorder could not %smap its memory in process %d; is its address space "
+				"limited (ulimit -v)%s?",
+				in->token[0] ? "reach heaptrack or " : "", (int)in->pid,
+				in->token[0] ? ", or its network another one" : "");
 	}
 	in->resident.fd = -1;
 	in->is_attached = ok && patch_all(in, err);
@@ -229,16 +241,17 @@ bool injector_detach(struct injector *in, struct err *err) {
 	return resident_retire(in, &is_clean, err) || !injector_has_what_we_know(in);
 }
 
-bool injector_repair(pid_t pid, bool *was_attached, struct err *err) {
+bool injector_repair(pid_t pid, const char *token, bool *was_attached, struct err *err) {
 	struct injector in = {.pid = pid};
-	bool is_clean;
+	bool is_clean, is_leaving;
 	in.tracee.memory = -1;
 	*was_attached = false;
 	bool ok = open_tracee(&in, INJECTOR_RUNNING, err) && injector_look(&in, err) &&
 			resident_await_errands(&in, err) && resident_find(&in, err);
-	if (ok && in.resident_at != 0 && in.resident.state == RESIDENT_ATTACHED) {
+	if (ok && in.resident_at != 0 && in.resident.state == RESIDENT_ATTACHED &&
+			(!token || strcmp(in.resident.token, token) == 0)) {
 		*was_attached = true;
-		ok = !resident_is_in_use(&in) ||
+		ok = token || (!resident_is_kept(&in, &is_leaving) && !resident_is_in_use(&in)) ||
 				err_set(err, ERR_UNSUPPORTED,
 						"process %d is being recorded; stop that heaptrack instead", (int)pid);
 		ok = ok && injector_find_vdso(&in, err) && resident_retire(&in, &is_clean, err);

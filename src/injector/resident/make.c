@@ -71,6 +71,10 @@ static void describe(struct injector *in, uint64_t at, uint64_t clock) {
 	r->pointer_at = image + in->blob.resident_at;
 	r->frames_at = image + in->blob.frames_at;
 	describe_tables(r, &in->modules);
+	memcpy(r->token, in->token, sizeof r->token);
+	r->guardian = getpid();
+	r->collector = getppid();
+	r->guardian_ticks = process_start_ticks(r->guardian);
 	r->header_at = 0;
 	r->pid = in->pid_inside;
 	r->fd = -1;
@@ -133,7 +137,9 @@ static bool make(struct injector *in, struct errand *e, const char *path, int64_
 	if (in->is_fresh) {
 		protect_parts(in, e);
 	}
-	if (path) {
+	if (in->token[0]) {
+		(void)errand_add(e, SYS_getpid, 0, 0, 0); // the recorder asks for memory
+	} else if (path) {
 		(void)errand_add(e, SYS_openat, (uint64_t)AT_FDCWD, at + RESIDENT_STACK_AT,
 				O_RDWR | O_CLOEXEC);
 	} else {
@@ -153,7 +159,8 @@ static bool make(struct injector *in, struct errand *e, const char *path, int64_
 	return true;
 }
 
-int resident_make_memory(struct injector *in, uint64_t clock, const char *path, struct err *err) {
+bool resident_make_memory(struct injector *in, uint64_t clock, const char *path, int *ours,
+		struct err *err) {
 	struct errand e = {0};
 	int64_t fd = -1;
 	in->is_fresh = in->resident_at == 0;
@@ -164,10 +171,12 @@ int resident_make_memory(struct injector *in, uint64_t clock, const char *path, 
 		describe(in, in->resident.at, clock);
 	}
 	if (!injector_stop(in, false, err)) {
-		return -1;
+		return false;
 	}
 	bool ok = (!in->is_fresh || map_resident(in, clock, err)) && make(in, &e, path, &fd, err);
 	injector_resume(in);
-	in->resident.fd = (int32_t)fd;
-	return ok && resident_write_head(in, err) ? take_descriptor(in->pid, fd, err) : -1;
+	in->resident.fd = in->token[0] ? -1 : (int32_t)fd;
+	ok = ok && resident_write_head(in, err);
+	*ours = ok && !in->token[0] ? take_descriptor(in->pid, fd, err) : -1;
+	return ok && (in->token[0] || *ours >= 0);
 }

@@ -124,6 +124,17 @@ bool resident_await_errands(struct injector *in, struct err *err) {
 			(int)in->pid);
 }
 
+bool resident_is_kept(const struct injector *in, bool *is_leaving) {
+	const struct resident *r = &in->resident;
+	struct process_usage helper;
+	bool is_copy = r->pid != in->pid_inside && !r->token[0]; // by which nobody records
+	bool is_kept = r->guardian != 0 && r->guardian != getpid() && !is_copy &&
+			process_usage(r->guardian, &helper) && helper.state != 'Z' &&
+			helper.start_ticks == r->guardian_ticks;
+	*is_leaving = is_kept && helper.parent != r->collector;
+	return is_kept;
+}
+
 bool resident_is_in_use(const struct injector *in) {
 	enum { LOOKS = 40, LOOK_MS = 50, OWNER_DIED = 0x40000000 };
 	struct segment_header first, now;
@@ -328,6 +339,7 @@ static bool clean(struct injector *in) {
 		return false;
 	}
 	r->header_at = 0;
+	r->guardian = 0;
 	r->state = is_ours ? RESIDENT_EMPTY : RESIDENT_USED;
 	return resident_write_head(in, NULL);
 }

@@ -14,6 +14,9 @@ bool resident_find(struct injector *in, struct err *err);
 /** May it be used as it is? Not if a thread may still be on its last errand. */
 bool resident_is_free(const struct injector *in);
 
+/** Is it another heaptrack's, who must be left alone, or (`*is_leaving`) waited for? */
+bool resident_is_kept(const struct injector *in, bool *is_leaving);
+
 /** Is somebody recording by it now? Takes up to two seconds. */
 bool resident_is_in_use(const struct injector *in);
 
@@ -37,9 +40,10 @@ bool resident_restore(struct injector *in, struct err *err);
 
 /**
  * Put a new one with the recorder in it into the process, or prepare the one that is there; and
- * open a memfd, or the file `path`, there. Returns our descriptor of that, or -1.
+ * open a memfd, or the file `path`, there, of which `*fd` is our descriptor; not in a tree.
  */
-int resident_make_memory(struct injector *in, uint64_t clock, const char *path, struct err *err);
+bool resident_make_memory(struct injector *in, uint64_t clock, const char *path, int *fd,
+		struct err *err);
 
 /** Restore and clean, with some tries until all threads are outside. `*is_clean`: they were. */
 bool resident_retire(struct injector *in, bool *is_clean, struct err *err);

@@ -56,7 +56,7 @@ static bool may_copy(struct tracee *t, struct err *err) {
 		return err_set(err, ERR_UNSUPPORTED, "the program has just begun, or has no recorder");
 	}
 	return (injector_asks_filters(t->pid, &has_filter, NULL) &&
-				   (!has_filter || sandbox_lets_us(t, NULL))) ||
+				   (!has_filter || sandbox_lets_us(t, false, NULL))) ||
 			err_set(err, ERR_UNSUPPORTED,
 					"it is in a sandbox (seccomp) that may end it if it is copied");
 }

@@ -34,7 +34,8 @@ struct plan {
 
 struct injector {
 	pid_t pid, pid_inside;
-	struct process_exe exe; // what it ran when we looked; all 0: not known yet
+	char token[RESIDENT_TOKEN]; // of a tree of processes; or ""
+	struct process_exe exe;     // what it ran when we looked; all 0: not known yet
 	struct tracee tracee;
 	struct blob blob;
 	struct process_space space;

@@ -8,6 +8,8 @@
 #include "machine.h"
 #include "regs.h"
 
+#include <sys/socket.h>
+
 enum { INSTRUCTIONS_MAX = 4096, FILTERS_MAX = 64 };
 
 // ---- running a filter
@@ -120,11 +122,18 @@ static const struct {
 		{"rt_sigprocmask", SYS_rt_sigprocmask, {0, 4096, 4096, 8}},
 		{"sigaltstack", SYS_sigaltstack, {0, 4096}},
 		{"prlimit64", SYS_prlimit64, {0, 9, 0, 4096}},
+		// By the recorder in a tree of processes
+		{"socket", SYS_socket, {AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0}},
+		{"setsockopt", SYS_setsockopt, {3, SOL_SOCKET, SO_RCVTIMEO, 4096, 16}},
+		{"connect", SYS_connect, {3, 4096, 45}},
+		{"sendto", SYS_sendto, {3, 4096, 12, MSG_NOSIGNAL, 0, 0}},
+		{"recvmsg", SYS_recvmsg, {3, 4096, MSG_CMSG_CLOEXEC}},
 };
+enum { CALLS_IN_TREE = 5 }; // the last
 
 /** The first call that the filter does not let pass; NULL: all pass. */
-static const char *stops_us(const struct sock_filter *code, size_t n, uint64_t pc) {
-	for (size_t i = 0; i < N_OF(calls); i++) {
+static const char *stops_us(const struct sock_filter *code, size_t n, uint64_t pc, bool asks_us) {
+	for (size_t i = 0; i < N_OF(calls) - (asks_us ? 0 : CALLS_IN_TREE); i++) {
 		struct seccomp_data call = {.nr = calls[i].number,
 				.arch = MACHINE_AUDIT,
 				.instruction_pointer = pc};
@@ -146,7 +155,7 @@ static bool has_filter(const struct tracee_thread *thread) {
 }
 
 static bool thread_is_let(const struct tracee *t, const struct tracee_thread *thread,
-		struct sock_filter *code, struct err *err) {
+		struct sock_filter *code, bool asks_us, struct err *err) {
 	for (unsigned i = 0; i < FILTERS_MAX && has_filter(thread); i++) {
 		long n = ptrace(PTRACE_SECCOMP_GET_FILTER, thread->tid, (void *)(uintptr_t)i, NULL);
 		if (n < 0 && errno == ENOENT) {
@@ -160,7 +169,7 @@ static bool thread_is_let(const struct tracee *t, const struct tracee_thread *th
 					"sandbox",
 					(int)t->pid, n < 0 ? strerror(errno) : "it is too long");
 		}
-		const char *name = stops_us(code, (size_t)n, regs_pc(&thread->regs));
+		const char *name = stops_us(code, (size_t)n, regs_pc(&thread->regs), asks_us);
 		if (name) {
 			return err_set(err, ERR_UNSUPPORTED,
 					"process %d is in a sandbox (seccomp) whose filter does not allow %s, which "
@@ -172,8 +181,8 @@ static bool thread_is_let(const struct tracee *t, const struct tracee_thread *th
 			err_set(err, ERR_UNSUPPORTED, "process %d has too many seccomp filters", (int)t->pid);
 }
 
-bool sandbox_lets_us(const struct tracee *t, struct err *err) {
+bool sandbox_lets_us(const struct tracee *t, bool asks_us, struct err *err) {
 	FREED struct sock_filter *code = calloc(INSTRUCTIONS_MAX, sizeof *code);
 	bool ok = code || err_memory(err);
-	return ok && ALL(i, t->threads.n, thread_is_let(t, &t->threads.items[i], code, err));
+	return ok && ALL(i, t->threads.n, thread_is_let(t, &t->threads.items[i], code, asks_us, err));
 }

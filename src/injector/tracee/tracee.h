@@ -199,5 +199,6 @@ uint32_t sandbox_answer(const struct sock_filter *code, size_t n, const struct s
 /**
  * All threads are stopped: run the filters of each on every call that recording may make in it.
  * True: each is allowed, or refused with an error, which is harmless. Needs CAP_SYS_ADMIN.
+ * `asks_us`: also those by which it asks heaptrack for memory, in a tree of processes.
  */
-bool sandbox_lets_us(const struct tracee *t, struct err *err);
+bool sandbox_lets_us(const struct tracee *t, bool asks_us, struct err *err);

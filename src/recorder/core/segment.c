@@ -349,24 +349,29 @@ static enum segment_role open_behind(int fd, const char *token, int32_t program_
 	return role;
 }
 
+enum segment_role segment_ask(const char *token) {
+	int common = -1;
+	int fd = open_by_socket(token, &(struct wire_join){0}, &common);
+	enum segment_role role = fd < 0
+			? SEGMENT_ROLE_NONE
+			: open_behind(fd, token, (int32_t)syscall_0(__NR_getpid), common);
+	if (common >= 0) {
+		(void)syscall_1(__NR_close, common);
+	}
+	return role;
+}
+
 enum segment_role segment_open(char **environment) {
 	struct address address;
 	if (!find_address(&address, environment)) {
 		return SEGMENT_ROLE_NONE;
 	}
 	const bool is_tree = address.program_pid == 0;
-	int common = -1;
-	int fd = is_tree ? open_by_socket(address.token, &(struct wire_join){0}, &common) : -1;
-	if (fd >= 0) {
-		address.program_pid = (int32_t)syscall_0(__NR_getpid);
-	} else {
-		fd = open_by_proc(&address);
+	enum segment_role role = is_tree ? segment_ask(address.token) : SEGMENT_ROLE_NONE;
+	if (role == SEGMENT_ROLE_NONE) {
+		int fd = open_by_proc(&address);
 		fd = fd >= 0 || is_tree ? fd : open_by_socket(address.token, NULL, NULL); // bounded in time
-	}
-	enum segment_role role = fd < 0 ? SEGMENT_ROLE_NONE
-									: open_behind(fd, address.token, address.program_pid, common);
-	if (common >= 0) {
-		(void)syscall_1(__NR_close, common);
+		role = fd < 0 ? role : open_behind(fd, address.token, address.program_pid, -1);
 	}
 	return role;
 }
@@ -402,6 +407,7 @@ static void copy_known(struct segment_header *to, struct wire_node *nodes) {
 	atomic_store(&to->n_units_read, atomic_load(&from->n_units));
 	atomic_store(&to->runtime_generation, atomic_load(&from->runtime_generation));
 	sys_copy(to->own, from->own, sizeof to->own);
+	atomic_store(&to->errand_code, atomic_load(&from->errand_code));
 	to->program_pid = (uint32_t)syscall_0(__NR_getpid);
 }
 

@@ -53,6 +53,9 @@ enum segment_role segment_open(char **environment);
  */
 bool segment_join(uint32_t fork);
 
+/** In a tree: ask the collector for this process's own, as it is found by that token. Once. */
+enum segment_role segment_ask(const char *token);
+
 /** Map the segment behind `fd`, which the injector put there, and close `fd`. Once. */
 enum segment_role segment_adopt(int fd);
 

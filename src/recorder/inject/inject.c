@@ -166,6 +166,7 @@ static void note_exec(struct thread_words *self, bool has_failed) {
  * threads are stopped and it is 0 in each, the data may be made anew.
  */
 void inject_enter(struct inject_frame *f) {
+	f->size = 0;
 	if (inject_resident == NULL || switch_is_off()) {
 		f->self = NULL;
 		return;
@@ -177,9 +178,15 @@ void inject_enter(struct inject_frame *f) {
 		return;
 	}
 	machine_local_bump(&self->inside, 1);
-	if (f->what->what == RESIDENT_ENDS) {
+	const struct capture_regs caller = {.pc = f->pc, .sp = (uint64_t)(f + 1), .bp = f->bp};
+	if (f->what->what == RESIDENT_ENDS || f->what->what == RESIDENT_FORKS) {
 		f->self = NULL;
-		awaiting_look(SEGMENT_ENDING);
+		if (f->what->what == RESIDENT_ENDS) {
+			awaiting_look(SEGMENT_ENDING);
+			hook_note_end(caller);
+		} else {
+			f->size = hook_note_fork(caller);
+		}
 		machine_local_bump(&self->inside, UINT64_MAX);
 		return;
 	}
@@ -259,6 +266,9 @@ bool inject_leave(struct inject_frame *f) {
 		machine_local_bump(&f->self->inside, UINT64_MAX);
 	} else if (is_exec(f)) {
 		note_exec(inject_thread(), true);
+	} else if (f->what->what == RESIDENT_FORKS && f->rax == 0 && f->size != 0 &&
+			!inject_is_late(f)) {
+		switch_join((uint32_t)f->size);
 	}
 	bool may_throw = f->what->what == RESIDENT_ALLOCATES_OR_THROWS ||
 			f->what->what == RESIDENT_REALLOCATES_OR_THROWS;

@@ -7,7 +7,8 @@ struct resident *inject_resident;
 
 enum segment_role host_open_segment(void) {
 	own_begin(OWN_LENT, inject_resident->mappings, RESIDENT_MAPPINGS);
-	return segment_adopt(inject_resident->fd);
+	return inject_resident->token[0] != '\0' ? segment_ask(inject_resident->token)
+											 : segment_adopt(inject_resident->fd);
 }
 
 uint64_t host_clock_ns(void) {
