@@ -55,6 +55,7 @@ enum rec_old {
 	REC_OLD_OFF,       // or is not allowed at all,
 	REC_OLD_REFUSED,   // or the kernel refused it;
 	REC_OLD_NOT_FOUND, // the copy has no heap of glibc's malloc
+	REC_OLD_TREE,      // nobody looks for those of a tree of processes
 };
 
 /** Who and when. Strings are ids into `strings`. */
@@ -475,6 +476,7 @@ enum rec_why {
 	REC_WHY_PRELOAD = 8,     // LD_PRELOAD was replaced
 	REC_WHY_VALGRIND = 9,    // it runs under valgrind
 	REC_WHY_PARENT = 10,     // its parent has an injected recorder, which is not inherited
+	REC_WHY_REFUSED = 11,    // heaptrack could not attach to it
 	REC_WHYS,
 };
 

@@ -124,7 +124,8 @@ compares the two.
 ## Outcomes
 
 {names_of(OUTCOMES)}
-Forked children are not recorded in any cell. The report counts them and says so.
+Forked children are not recorded in any cell, as `--children` is not given. The report counts them and
+says so.
 """]
     for way, shape in itertools.product(WAYS, SHAPES):
         parts.append(f"\n## {way.capitalize()} ({WAYS[way]}): {SHAPES[shape]}\n\n")

@@ -497,12 +497,12 @@ def test_a_process_of_which_nothing_is_seen_is_named(tools, tmp_path):
 
 # ---- what it is not combined with, and what stays as it was
 
-@pytest.mark.parametrize("other", [("--leaks",), ("--leaks-every", "1s"), ("--events",), ("--raw",), ("-p", "1"),
+@pytest.mark.parametrize("other", [("--leaks",), ("--leaks-every", "1s"), ("--events",), ("--raw",), ("-p", "1", "--max-pause", "5ms"),
                                    ("--look", "1")])
 def test_what_it_is_not_combined_with_is_refused(tools, other):
     finished = tools.run(tools.heaptrack, "--children", *other, "true")
     assert finished.status == 1
-    assert "--children is for a program to start, without --leaks, --events and --raw" in finished.stderr
+    assert "--children is for a program to start or -p PID, without --leaks, --events, --raw and --max-pause" in finished.stderr
 
 
 def test_a_program_that_cannot_load_the_recorder_is_refused(tools):

@@ -8,6 +8,7 @@
  *   f{...}  a child by fork does what is in braces; x{...}  one by fork and exec
  *   w       waits for all children                    sN  sleeps for N ms
  *   bN      waits until N processes have come here (not beyond an exec)
+ *   gN      waits until the first process has got SIGUSR1 N times (not beyond an exec)
  *   k       kills itself                              qN  ends with that status
  *
  * Before it ends, each process writes a line of numbers: its pid, its parent's, its allocations, their
@@ -32,7 +33,7 @@ static struct {
 static int n_held;
 static size_t allocations, allocated, own, own_blocks, most, inherited, inherited_blocks,
 		inherited_freed;
-static _Atomic int *arrived;
+static _Atomic int *arrived; // and how often to go on
 static const char *program;
 
 static void say_and_end(int status, int is_killed) {
@@ -149,11 +150,21 @@ static void run(const char *at, const char *end) {
 				usleep(100);
 			}
 			break;
+		case 'g':
+			while (atomic_load(&arrived[1]) < (int)n) {
+				usleep(1000);
+			}
+			break;
 		case 'k': say_and_end(0, 1); break;
 		case 'q': say_and_end((int)n, 0); break;
 		default: abort();
 		}
 	}
+}
+
+static void go_on(int signal) {
+	(void)signal;
+	atomic_fetch_add(&arrived[1], 1);
 }
 
 int main(int argc, char **argv) {
@@ -162,6 +173,7 @@ int main(int argc, char **argv) {
 	if (argc != 2 || arrived == MAP_FAILED) {
 		return 2;
 	}
+	(void)signal(SIGUSR1, go_on);
 	run(argv[1], argv[1] + strlen(argv[1]));
 	say_and_end(0, 0);
 }

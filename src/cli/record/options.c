@@ -130,9 +130,11 @@ bool heaptrack_options_parse(struct heaptrack_options *o, int argc, char **argv,
 	}
 	o->run.leaks |= o->run.leaks_every_ns > 0;
 	if (o->run.children &&
-			(o->what != ASKED_RECORD || o->run.leaks || o->run.events_bytes > 0 || o->is_raw)) {
+			((o->what != ASKED_RECORD && o->what != ASKED_ATTACH) || o->has_max_pause ||
+					o->run.leaks || o->run.events_bytes > 0 || o->is_raw)) {
 		return err_set(err, ERR_USAGE,
-				"--children is for a program to start, without --leaks, --events and --raw");
+				"--children is for a program to start or -p PID, without --leaks, --events, --raw "
+				"and --max-pause");
 	}
 	if (o->run.leaks_before_exit && o->what != ASKED_RECORD) {
 		return err_set(err, ERR_USAGE, "--leaks=before-exit is for programs that heaptrack starts");

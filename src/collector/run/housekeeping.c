@@ -156,7 +156,11 @@ enum rec_look_at run_housekeep(struct run *run, bool is_idle) {
 	for (pid_t pid; (pid = watch_take_visitor(run->watch)) != 0;) {
 		children_note(&run->children, pid);
 	}
-	children_take(&run->children, run->segment.header, !run->exec_watch.is_told, run->now_ns);
+	children_take(&run->children, run->segment.header, !run->exec_watch.is_told && !run->join,
+			run->now_ns);
+	if (run->join) {
+		run->join(run);
+	}
 	units_step(&run->units, &run->tries, run->names, run->now_ns);
 	namer_step(run->names, &run->tries, run->now_ns, false);
 	jit_step(&run->jit, &run->tries, run->names, run->now_ns, false);

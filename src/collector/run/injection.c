@@ -44,7 +44,10 @@ static void note_hooks(struct run *run, char *line, bool says_so) {
 	for (const char *at = functions; (at = strstr(at, ", ")); at++) {
 		a->n_functions++;
 	}
-	if (says_so) {
+	if (FIND(known, run->allocators.items, run->allocators.n - 1,
+				memcmp(known, a, sizeof *a) == 0)) {
+		run->allocators.n--; // of another process of the tree
+	} else if (says_so) {
 		say_hooks(run, a);
 	}
 }
@@ -57,19 +60,19 @@ bool run_note_hooks(struct run *run, bool says_so, struct injector_report *repor
 	}
 	tries_pass_by(&run->tries, r.code_at, r.code_bytes);
 	// Without its functions that map, a program would seem to map nothing
-	run->records_mappings = r.maps_are_hooked && !run->options->no_memory;
-	if (says_so && !r.maps_are_hooked && !run->options->no_memory) {
+	run->records_mappings = r.maps_are_hooked && !run->options->no_memory && !run->cells;
+	if (says_so && !r.maps_are_hooked && !run->options->no_memory && !run->cells) {
 		run_say(run, "mmap, munmap or mremap cannot be hooked: what is mapped is not recorded");
 	}
 	if (report) {
 		*report = r;
 	}
-	run->allocators.n = 0;
+	run->allocators.n = run->cells ? run->allocators.n : 0;
 	for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
 		*end = '\0';
 		note_hooks(run, line, says_so);
 	}
-	EACH_OF(collector, run->collectors, run->n_collectors) {
+	EACH_OF(collector, run->collectors, run->cells ? 0 : run->n_collectors) {
 		(void)vec_add(&run->allocators, *collector);
 	}
 	return true;

@@ -66,7 +66,7 @@ static bool has_ended(struct run *run) {
 	bool is_over = run->only_looks
 			? run->old_heap.snapshot == 0
 			: run->ends_when_closed && segment_state(&run->segment) == SEGMENT_CLOSED;
-	if (!is_over) {
+	if (!is_over && (run->ends_ns == 0 || clock_now_ns() < run->ends_ns)) {
 		return false;
 	}
 	run->end = (struct watch_end){.is_detached = true, .time_ns = clock_now_ns()};
@@ -93,7 +93,8 @@ static void rest(struct run *run, uint64_t *sleep_ns) {
 	bool is_waiting = most_ns < NAP_NS;
 	segment_wait(&run->segment, is_waiting ? most_ns : *sleep_ns);
 	uint64_t max_ns = run->jit.fd >= 0 ? JIT_SLEEP_MAX_NS : SLEEP_MAX_NS;
-	bool is_watched = run->ending.is_close || run->scanner.pid > 0 || run->members.n > 1;
+	bool is_watched = run->ending.is_close || run->scanner.pid > 0 || run->members.n > 1 ||
+			run->join;
 	max_ns = is_watched ? LIMIT_SLEEP_MAX_NS : max_ns;
 	max_ns = run->children.n_living > 0 && max_ns > CHILDREN_SLEEP_MAX_NS ? CHILDREN_SLEEP_MAX_NS
 																		  : max_ns;

@@ -53,6 +53,7 @@ struct member {
 	uint64_t prove_ns;                    // when to try that again
 	uint32_t n_units;                     // looked at
 	uint64_t last, last_to;               // the region asked for last; last_to 0: there is none
+	bool is_told;                         // to the guardian
 	bool is_seen;                         // has_ended, and the order has taken what was there then
 	uint64_t look_ns;                     // of a copy: when to look at its pages again; 0: not yet
 	uint64_t shared_bytes, private_bytes; // at the first look
@@ -148,6 +149,13 @@ struct run {
 	// If attached: undoes the program's side of it, between the end of the recording and the last
 	// look at the rings
 	void (*leave)(struct run *run);
+	// If attached to a tree: attaches to what has come to it, between rounds
+	void (*join)(struct run *run);
+	uint64_t ends_ns;   // and then it ends, by CLOCK_MONOTONIC. 0: not by itself
+	struct map tried;   // what was attached to, or refused: what it ran then, by pid
+	uint32_t n_joined;  // processes but the first, and programs that they have executed since
+	uint32_t n_refused; // the same
+	uint64_t longest_pause_ns; // of one of them
 	struct guardian guardian;
 	VEC(struct rec_allocator) allocators; // that the guardian has hooked, or seen
 	struct own_heaps own_heaps;

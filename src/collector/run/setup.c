@@ -231,7 +231,7 @@ void run_destroy(struct run *run, bool keep_file) {
 	modules_finish(&run->modules);
 	texts_finish(&run->texts);
 	CALL_FOR(vec_finish, run, samples, children, threads, images, allocators, members);
-	map_finish(&run->old_stacks);
+	CALL_FOR(map_finish, run, old_stacks, tried);
 	vec_finish(&run->own_heaps.seen);
 	looks_finish(&run->looks);
 	unseen_finish(&run->unseen);

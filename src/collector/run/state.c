@@ -72,7 +72,7 @@ static void put_quality(struct rec_quality *q, const struct run *run) {
 	q->skipped_numbers = counts.unpublished;
 	struct children_counts children = children_counts(&run->children, h);
 	q->children_forked = children.forked;
-	q->children_executed = children.executed;
+	q->children_executed += children.executed;
 	uint32_t n_marks = atomic_load(&h->n_marks);
 	q->marks_dropped = n_marks > WIRE_N_MARKS ? n_marks - WIRE_N_MARKS : 0;
 	q->looks_refused = run->looks.items.n == 0 ? run->looks_refused : 0;

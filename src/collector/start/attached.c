@@ -19,9 +19,16 @@ static bool prepare(struct run *run, struct err *err) {
 	if (!recorder || !guardian_start(&run->guardian, recorder, NULL, err)) {
 		return false;
 	}
-	guardian_await(&run->guardian, run->program, INJECTOR_RUNNING);
-	if (!guardian_awaited(&run->guardian, &run->program_inside, err) ||
-			!run_make_injected_segment(run, err) || !running_prepare(run, err)) {
+	const bool is_tree = run->options->children;
+	if (!is_tree) {
+		guardian_await(&run->guardian, run->program, INJECTOR_RUNNING);
+	}
+	if (!(is_tree ? run_make_segment(run, 0, -1, err) &&
+								guardian_token(&run->guardian, run->program, run->segment.token,
+										NULL, NULL, err)
+				  : guardian_awaited(&run->guardian, &run->program_inside, err) &&
+								run_make_injected_segment(run, err)) ||
+			!running_prepare(run, err)) {
 		return false;
 	}
 	run->meta.source = REC_ATTACHED;
@@ -31,10 +38,99 @@ static bool prepare(struct run *run, struct err *err) {
 	return true;
 }
 
+// ---- what descends from the program
+
+/** What the process runs now, as a number. 0: it is gone. */
+static uint64_t what_runs(pid_t pid) {
+	struct process_exe exe;
+	return process_exe(pid, &exe) ? (exe.stack ^ exe.inode << 20 ^ exe.device << 40) | 1 : 0;
+}
+
+/** It goes on, and is named among the children. What it has executed a program for is gone. */
+static void note_refused(struct run *run, pid_t pid, const struct err *why) {
+	struct child *child = FIND_IN(c, run->children, (pid_t)c->pid == pid && !c->is_gone);
+	struct member **member = FIND_IN(m, run->members, (*m)->pid == pid);
+	if (child && (child->why == REC_WHY_PARENT || child->why == REC_WHY_RIGHTS)) {
+		child->why = REC_WHY_REFUSED;
+	}
+	if (member) {
+		run_tree_exec(*member);
+	}
+	run->n_refused++;
+	run_say(run, "process %d (%s) is not recorded: %s", (int)pid, child ? child->name : "?",
+			why->text);
+}
+
+/** Once for each program that it executes. */
+static void join(struct run *run, pid_t pid) {
+	const uint64_t now = what_runs(pid);
+	struct err err = {0};
+	if (now == 0 || map_get(&run->tried, (uint64_t)pid) == now || cells_has(run->cells, pid) ||
+			run->end.time_ns > 0 || watch_has_ended(run->watch, NULL)) {
+		return;
+	}
+	(void)map_put(&run->tried, (uint64_t)pid, now);
+	if (guardian_token(&run->guardian, pid, run->segment.token, run_drain, run, &err) &&
+			guardian_attach(&run->guardian, 0, run_drain, run, &err)) {
+		struct injector_report r = {0};
+		(void)run_note_hooks(run, false, &r);
+		RAISE_TO(run->longest_pause_ns, r.longest_pause_ns);
+		run->n_joined++;
+	} else if (what_runs(pid) == now) {
+		note_refused(run, pid, &err);
+	}
+}
+
+/** A copy of a process that is recorded asks for its cell itself, soon. */
+static bool is_on_its_way(const struct run *run, const struct child *child) {
+	enum { SOON_NS = 300000000 };
+	return child->is_fork && child->start_ticks >= process_start_ticks(run->guardian.pid) &&
+			clock_wall_ns() < process_start_wall_ns((pid_t)child->pid) + SOON_NS;
+}
+
+static void join_tree(struct run *run) {
+	const bool is_new = run->children.last_ns == run->now_ns;
+	for (size_t i = 0; i < run->members.n; i++) { // some may come meanwhile
+		struct member *m = run->members.items[i];
+		if (m->cell->fork && !m->is_told) {
+			guardian_adopt(&run->guardian, m->pid);
+			m->is_told = true;
+		}
+		join(run, m->pid); // if it has executed a program
+	}
+	for (size_t i = 0; is_new && i < run->children.n; i++) {
+		const struct child *child = &run->children.items[i];
+		if (child->pid != 0 && !child->is_gone && !is_on_its_way(run, child)) {
+			join(run, (pid_t)child->pid);
+		}
+	}
+}
+
+/** Until nothing new comes up. */
+static void join_descendants(struct run *run) {
+	uint32_t n;
+	do {
+		n = run->n_joined + run->n_refused;
+		run->now_ns = clock_now_ns() - run->segment.start_ns;
+		run->children.next_ns = 0;
+		children_take(&run->children, run->segment.header, false, run->now_ns);
+		join_tree(run);
+	} while (run->n_joined + run->n_refused > n);
+}
+
 static bool start(struct run *run, const struct attach_options *attach, struct err *err) {
 	struct watch_params params;
 	if (!running_watch(run, &params, err)) {
 		return false;
+	}
+	if (run->cells) { // whose recorders ask at the door
+		run->join = join_tree;
+		run->meta.old_unknown = REC_OLD_TREE;
+		run_open_door(run);
+		return run_start_watch(run, params, err) &&
+				(guardian_attach(&run->guardian, 0, run_drain, run, err) ||
+						(watch_has_ended(run->watch, NULL) &&
+								err_set(err, ERR_UNSUPPORTED, "interrupted")));
 	}
 	aggregate_expect_old_blocks(run_aggregate(run));
 	(void)smaps_read(&run->before, run->program, "maps");
@@ -85,9 +181,28 @@ static bool foretell(struct run *run, struct err *err) {
 	return run_has_room(run, &now, err);
 }
 
+static void say_attached_to_tree(struct run *run, const struct injector_report *first) {
+	char text[QUALITY_OLD_MAX];
+	run->longest_pause_ns = first->longest_pause_ns;
+	join_descendants(run);
+	run_say(run, "%s", quality_why_old(&run->meta, text));
+	run_say(run,
+			"attached to process %d, %u functions hooked, and to %u of its descendants, not to %u; "
+			"each was stopped for %.2f ms at most; Ctrl+C detaches and leaves them running",
+			(int)run->program, first->n_functions, run->n_joined, run->n_refused,
+			(double)run->longest_pause_ns / 1e6);
+	run_say(run,
+			"programs that they execute from now on are recorded from a moment after their start "
+			"on, those that end sooner not at all");
+}
+
 static void say_attached(struct run *run, uint64_t max_pause_ns) {
 	struct injector_report r;
 	if (!run_note_hooks(run, !run->only_looks, &r)) {
+		return;
+	}
+	if (run->cells) {
+		say_attached_to_tree(run, &r);
 		return;
 	}
 	note_no_copy(run, r.no_copy, max_pause_ns);
@@ -119,9 +234,27 @@ static void say_detached(struct run *run) {
 	}
 }
 
+/** Of processes that have ended meanwhile nothing is left. */
+static void leave_tree(struct run *run) {
+	struct err err = {0};
+	run_drain(run);
+	join_tree(run); // adopts the last copies, and attaches to nothing more
+	if (!guardian_detach(&run->guardian, run_drain, run, &err)) {
+		run_say(run, "%s", err.text);
+	}
+	run->end.time_ns = run->end.is_detached ? clock_now_ns() : run->end.time_ns;
+	run_tree_see_ends(run);
+	const size_t n = SUM(i, run->members.n, !run->members.items[i]->has_ended);
+	run_say(run, "detached; processes that go on: %zu", n);
+}
+
 /** From here on, only threads that are still inside the recorder produce events. */
 static void leave(struct run *run) {
 	struct err err = {0};
+	if (run->cells) {
+		leave_tree(run);
+		return;
+	}
 	(void)run_note_hooks(run, false, NULL); // includes libraries that were loaded later
 	if (run->end.is_detached) {
 		if (!guardian_detach(&run->guardian, run_drain, run, &err)) {
@@ -145,6 +278,7 @@ bool attach_program(const struct run_options *options, const struct attach_optio
 			start(run, attach, err);
 	if (ok) {
 		say_attached(run, attach->max_pause_ns);
+		run->ends_ns = run->join && attach->duration_ns ? clock_now_ns() + attach->duration_ns : 0;
 		run_loop(run);
 		result->exit_status = 0;
 		run_close(run, result);

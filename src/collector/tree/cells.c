@@ -20,6 +20,7 @@ struct cells {
 	uint32_t n_processes;
 	_Atomic uint64_t n_refused;
 	_Atomic bool is_closed; // none is given out any more
+	bool is_secret;         // who knows the token is one of them, or a copy
 };
 
 struct cells *cells_create(struct segment_params *params, struct err *err) {
@@ -42,7 +43,8 @@ struct cells *cells_create(struct segment_params *params, struct err *err) {
 	return c;
 }
 
-struct cell *cells_begin(struct cells *c, struct segment *first, pid_t program) {
+struct cell *cells_begin(struct cells *c, struct segment *first, pid_t program, bool is_secret) {
+	c->is_secret = is_secret;
 	c->program = (struct cell){first, .pid = program, .fd = -1, .time_ns = first->start_ns};
 	c->params.first = first;
 	return c->items[0] = &c->program;
@@ -153,6 +155,7 @@ static const struct cell *make_or_find(struct cells *c, const struct wire_join *
 		return NULL;
 	}
 	char path[PATH_MAX];
+	(void)process_exe(pid, &cell->exe);
 	const uint32_t next = atomic_load(&cell->segment->header->n_images) + 1;
 	(void)vec_add(&c->arrivals,
 			(struct arrival){
@@ -171,11 +174,12 @@ bool cells_serve(struct cells *c, int connection, const struct ucred *who) {
 		return false;
 	}
 	(void)pthread_mutex_lock(&c->lock);
-	bool may = (who->uid == geteuid() || geteuid() == 0) &&
-			(find(c, who->pid) || descends(c, who->pid, &parent));
+	bool may = who->uid == geteuid() || geteuid() == 0;
+	bool is_known = may && (find(c, who->pid) || descends(c, who->pid, &parent));
 	(void)pthread_mutex_unlock(&c->lock);
-	if (!may || poll(&said, 1, JOIN_PATIENCE_MS) != 1 ||
-			recv(connection, &join, sizeof join, MSG_DONTWAIT) != (ssize_t)sizeof join) {
+	if (!(is_known || (may && c->is_secret)) || poll(&said, 1, JOIN_PATIENCE_MS) != 1 ||
+			recv(connection, &join, sizeof join, MSG_DONTWAIT) != (ssize_t)sizeof join ||
+			!(is_known || join.fork)) { // it is a daemon: its parent has ended
 		return false;
 	}
 	(void)pthread_mutex_lock(&c->lock);
@@ -187,6 +191,18 @@ bool cells_serve(struct cells *c, int connection, const struct ucred *who) {
 }
 
 // ---- the recording's side
+
+bool cells_has(struct cells *c, pid_t pid) {
+	struct process_exe now;
+	(void)pthread_mutex_lock(&c->lock);
+	const struct cell *cell = find(c, pid);
+	// What it runs is not known for a moment in an exec, which may yet fail
+	bool has_one = cell &&
+			(atomic_load(&cell->segment->header->exec_ns) == 0 || !process_exe(pid, &now) ||
+					now.stack == 0 || memcmp(&now, &cell->exe, sizeof now) == 0);
+	(void)pthread_mutex_unlock(&c->lock);
+	return has_one;
+}
 
 bool cells_take(struct cells *c, struct arrival *out) {
 	(void)pthread_mutex_lock(&c->lock);

@@ -28,11 +28,12 @@ struct cell {
 	struct segment *segment; // `own`, but for the program's
 	struct segment own;
 	pid_t pid;
-	int fd;                // a pidfd; -1: the program's, whose end ends the recording
-	uint32_t parent;       // process number; 0: unknown
-	uint32_t fork;         // of the parent; 0: it has executed a program
-	uint64_t time_ns;      // CLOCK_MONOTONIC
-	struct member *member; // the recording's: NULL until it takes the arrival
+	int fd;                 // a pidfd; -1: the program's, whose end ends the recording
+	uint32_t parent;        // process number; 0: unknown
+	uint32_t fork;          // of the parent; 0: it has executed a program
+	uint64_t time_ns;       // CLOCK_MONOTONIC
+	struct process_exe exe; // what it ran when it asked last
+	struct member *member;  // the recording's: NULL until it takes the arrival
 };
 
 /** A process got a cell, or has executed a program since. */
@@ -50,11 +51,14 @@ struct cells *cells_create(struct segment_params *params, struct err *err);
 /** All segments with those params, but for the program's, end here. */
 void cells_destroy(struct cells *c);
 
-/** Before any is served: the program, whose segment that is. */
-struct cell *cells_begin(struct cells *c, struct segment *first, pid_t program);
+/** Before any is served: the program. `is_secret`: its token is in no environment. */
+struct cell *cells_begin(struct cells *c, struct segment *first, pid_t program, bool is_secret);
 
 /** Answer a process at the door. False: it gets none. */
 bool cells_serve(struct cells *c, int connection, const struct ucred *who);
+
+/** Has this process a cell, and not executed a program since it asked for it? */
+bool cells_has(struct cells *c, pid_t pid);
 
 /** The next arrival. False: there is none. */
 bool cells_take(struct cells *c, struct arrival *out);

@@ -388,6 +388,17 @@ static void add_member(struct member *m) {
 	};
 }
 
+/** Where the recorder was put into it, which is no module. */
+static void pass_by_recorder(struct member *m) {
+	struct segment_header *h = m->segment->header;
+	const uint64_t code = atomic_load(&h->errand_code);
+	if (m->run->join && code - m->tries.own_at >= m->tries.own_bytes) {
+		EACH_OF_THAT(own, h->own, WIRE_N_OWN, code - own->at < own->bytes) {
+			tries_pass_by(&m->tries, own->at, own->bytes);
+		}
+	}
+}
+
 void run_tree_find(void *user) {
 	struct run *run = ((const struct member *)user)->run;
 	for (struct arrival a; cells_take(run->cells, &a); free(a.exe)) {
@@ -408,7 +419,8 @@ void run_tree_find(void *user) {
 	EACH(m, run->members) {
 		tries_poll_modules(&(*m)->tries, meet_module, *m);
 		look_at_python(*m);
-		(*m)->segment->is_lived_in = run->first.has_ended && !(*m)->has_ended;
+		(*m)->segment->is_lived_in = run->end.time_ns > 0 && !(*m)->has_ended;
+		pass_by_recorder(*m);
 	}
 }
 
@@ -464,12 +476,14 @@ void run_tree_see_ends(struct run *run) {
 void run_tree_end(struct run *run) {
 	struct tree *t = run->tree;
 	struct rec_process *program = &process_at(t, 1)->row;
-	program->end_ns = run->now_ns;
-	program->exit_status = run->end.is_signaled ? 128 + run->end.status : run->end.status;
+	if (!run->end.is_detached) {
+		program->end_ns = run->now_ns;
+		program->exit_status = run->end.is_signaled ? 128 + run->end.status : run->end.status;
+	}
 	cells_close(run->cells);
 	run_tree_see_ends(run);
 	run_tree_see_ends(run); // of which there was nothing new
-	if (run->members.n > 1) {
+	if (run->members.n > 1 && !run->join) {
 		run_say(run, "the program has ended; what it started goes on, unrecorded: %zu of %zu",
 				run->members.n - 1, run->tree->processes.n - 2);
 	}
@@ -501,6 +515,8 @@ void run_tree_put(struct run *run, struct recording *r) {
 		*row = p->row;
 		r->commands.items[row->command].n_processes++;
 		r->quality.unknown_frees -= row->inherited_freed;
+		r->quality.children_executed += run->join && p->is_unrecorded && // and nobody saw it
+				!FIND_IN(child, run->children, child->pid == row->pid);
 		if (p->has_executed) {
 			row->inherited_bytes = row->inherited_blocks = row->inherited_freed = 0;
 		}
@@ -518,7 +534,7 @@ void run_tree_create(struct run *run) {
 	struct tree *t = run->tree = memory_new(1, sizeof *t);
 	struct member *m = &run->first;
 	run->units.is_of_tree = true;
-	m->cell = cells_begin(run->cells, m->segment, m->pid);
+	m->cell = cells_begin(run->cells, m->segment, m->pid, run->guardian.pid > 0);
 	(void)vec_push(&t->commands);
 	add_member(m);
 	process_at(t, m->process)->row.command = command_of(run, run->meta.exe);

@@ -193,7 +193,9 @@ static void walk_descendants(struct children *c, bool is_recorded) {
 		pid_t kids[KIDS_MAX];
 		size_t n_kids = process_children(all[i].pid, kids, KIDS_MAX);
 		for (size_t k = 0; k < n_kids && n < WALK_MAX; k++) {
-			all[n++] = meet(c, &all[i], kids[k]);
+			if (kids[k] != getpid()) { // heaptrack may descend from what it is attached to
+				all[n++] = meet(c, &all[i], kids[k]);
+			}
 		}
 	}
 }

@@ -31,6 +31,7 @@ static const struct reason {
 				"was started by a program into which the recorder had been injected, and children "
 				"do not inherit it",
 				ADVICE_BY_ITSELF},
+		[REC_WHY_REFUSED] = {"refused", "could not be attached to", ADVICE_NONE},
 };
 
 const char *quality_why_id(uint32_t why) {
@@ -174,7 +175,7 @@ static void say_silent(struct quality_writer *w) {
 			p->allocations + p->inherited_blocks == 0 && p->end_ns > p->start_ns + 100000000u
 					? p->end_ns - p->start_ns
 					: 0);
-	if (longest) {
+	if (longest && r->meta.source != REC_ATTACHED) { // whose allocators are hooked
 		quality_say(w, "silent-process", longest->pid,
 				"%.*s (pid %u) made no allocation that was recorded: if it has an allocator of its "
 				"own, that is missing; heaptrack records it by itself, without --children",
