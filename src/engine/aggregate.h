@@ -24,7 +24,7 @@
  *    its own, in ns: the label, or the first number after the previous moment, skipping multiples
  *    of 2^17 (the shortest period). All times in the recording are moments.
  *  - A block ended by an exec is neither freed nor live (summary.gone_at_exec). One that a process
- *    of a tree left behind at its end counts as live (aggregate_end_region).
+ *    of a tree left behind at its end counts as live (aggregate_end_range).
  * docs/engine.md describes the algorithms and their cost.
  */
 
@@ -81,11 +81,12 @@ void aggregate_thread_ended(struct aggregate *a, uint32_t thread, uint64_t now_n
 void aggregate_exec(struct aggregate *a, uint64_t now_ns);
 
 /**
- * End the blocks in the 4 MiB region at `start` (a multiple of 4 MiB) as an exec would. `is_left`:
- * their process has ended, so they were never freed: live in the recording and in
- * summary.left_blocks, but in no total from now on.
+ * End the blocks at addresses from `start` to below `end` (multiples of 16 within one region of
+ * 4 MiB) as an exec would. `is_left`: their process has ended, so they were never freed: live in
+ * the recording and in summary.left_blocks, but in no total from now on.
  */
-void aggregate_end_region(struct aggregate *a, uint64_t start, uint64_t now_ns, bool is_left);
+void aggregate_end_range(struct aggregate *a, uint64_t start, uint64_t end, uint64_t now_ns,
+		bool is_left);
 
 /**
  * Track the highest total of live bytes from now on: the next call returns it, or `above_bytes` if

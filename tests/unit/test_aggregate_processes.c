@@ -53,8 +53,9 @@ static void end_process(struct aggregate *a, struct world *w, struct model *m, u
 	struct process *p = &m->processes[process];
 	bool is_left = below(w, 2);
 	uint64_t start = (2 * process + 1) * REGION;
-	aggregate_end_region(a, start, w->now, is_left);
-	aggregate_end_region(a, start + REGION, w->now, is_left);
+	aggregate_end_range(a, start, start + REGION, w->now, is_left);
+	aggregate_end_range(a, start + REGION, start + REGION + 640, w->now, is_left);
+	aggregate_end_range(a, start + REGION + 640, start + REGION + N_SLOTS * 64, w->now, is_left);
 	for (unsigned i = 0; i < N_SLOTS; i++) {
 		m->left_blocks += is_left && p->sizes[i] != UINT64_MAX;
 		p->sizes[i] = UINT64_MAX;

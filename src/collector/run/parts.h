@@ -48,11 +48,11 @@ struct member {
 	uint32_t process;   // row
 	uint32_t image_row; // of that image
 	VEC(struct program) programs;
-	struct map regions;                   // of its addresses: theirs
+	struct map regions;                   // of its addresses: union region of tree.c
 	struct wire_layout *python;           // NULL: it has none, or has it in force
 	uint64_t prove_ns;                    // when to try that again
 	uint32_t n_units;                     // looked at
-	uint64_t last, last_to;               // the region asked for last; last_to 0: there is none
+	uint64_t last, last_packed;           // the region asked for last; last_packed 0: there is none
 	bool is_told;                         // to the guardian
 	bool is_seen;                         // has_ended, and the order has taken what was there then
 	uint64_t look_ns;                     // of a copy: when to look at its pages again; 0: not yet

@@ -61,7 +61,8 @@ struct segment {
 	struct shared_memory memory; // memory.fd is what the target maps
 	uint64_t last_tick_ns;
 	bool is_held;
-	bool is_lived_in; // the recording ends before the program: its threads may be inside slots
+	bool is_lived_in; // its threads may be inside slots when the recording ends, or it has ended:
+					  // no slot is offered again
 };
 
 /** An open, empty segment. False: `err` says why, nothing is left behind. */

@@ -19,7 +19,17 @@
 
 enum {
 	REGION_SHIFT = 22,
+	REGION_PAGE_SHIFT = 12,
 	REGIONS_MAX = 1 << (47 - REGION_SHIFT),
+};
+
+/** Of the addresses of a process. As a number, 0: there is none. */
+union region {
+	struct {
+		uint32_t to;             // its number among those of all
+		uint16_t first, n_pages; // where blocks were
+	};
+	uint64_t packed;
 };
 
 /** What is known of a process for good. */
@@ -100,20 +110,29 @@ void run_tree_image(struct member *m, uint32_t image, struct rec_image *row) {
 
 /** Where an address of a process is among those of all. False: there is no place left. */
 static bool move_address(struct tree *t, struct member *m, uint64_t *ptr, bool is_new) {
-	const uint64_t region = *ptr >> REGION_SHIFT;
-	if (region != m->last || m->last_to == 0) {
-		uint64_t to = map_get(&m->regions, region);
-		if (to == 0 && is_new) {
-			if (t->unused.n == 0 && t->n_regions + 1 == REGIONS_MAX) {
-				return false;
-			}
-			to = t->unused.n > 0 ? t->unused.items[--t->unused.n] : ++t->n_regions;
-			(void)map_put(&m->regions, region, to);
-		}
-		m->last = region;
-		m->last_to = to; // without one, no block is there: region 0 is nobody's
+	const uint64_t number = *ptr >> REGION_SHIFT;
+	const uint32_t at = (uint32_t)*ptr & ((1u << REGION_SHIFT) - 1);
+	const uint16_t page = (uint16_t)(at >> REGION_PAGE_SHIFT);
+	union region r = {.packed = m->last_packed};
+	if (number != m->last || r.to == 0) {
+		r.packed = map_get(&m->regions, number);
 	}
-	*ptr = m->last_to << REGION_SHIFT | (*ptr & ((1u << REGION_SHIFT) - 1));
+	if (r.to == 0 && is_new) {
+		if (t->unused.n == 0 && t->n_regions + 1 == REGIONS_MAX) {
+			return false;
+		}
+		r.to = t->unused.n > 0 ? t->unused.items[--t->unused.n] : ++t->n_regions;
+		r.first = page;
+	}
+	if (is_new && (uint16_t)(page - r.first) >= r.n_pages) {
+		const uint16_t first = page < r.first ? page : r.first, end = r.first + r.n_pages;
+		r.n_pages = (uint16_t)((page < end ? end : page + 1) - first);
+		r.first = first;
+		(void)map_put(&m->regions, number, r.packed);
+	}
+	m->last = number;
+	m->last_packed = r.packed;
+	*ptr = (uint64_t)r.to << REGION_SHIFT | at; // without one, no block is there
 	return true;
 }
 
@@ -167,11 +186,15 @@ static void end_blocks(struct member *m, bool is_left) {
 	struct run *run = m->run;
 	struct tree_process *p = process_at(run->tree, m->process);
 	EACH_OF_THAT(e, m->regions.entries, m->regions.capacity, e->value != 0) {
-		aggregate_end_region(run_aggregate(run), e->value << REGION_SHIFT, run->now_ns, is_left);
-		(void)vec_add(&run->tree->unused, (uint32_t)e->value);
+		const union region r = {.packed = e->value};
+		const uint64_t start = (uint64_t)r.to << REGION_SHIFT |
+				(uint64_t)r.first << REGION_PAGE_SHIFT;
+		aggregate_end_range(run_aggregate(run), start,
+				start + ((uint64_t)r.n_pages << REGION_PAGE_SHIFT), run->now_ns, is_left);
+		(void)vec_add(&run->tree->unused, r.to);
 	}
 	map_clear(&m->regions);
-	m->last_to = 0;
+	m->last_packed = 0;
 	if (!is_left) {
 		p->row.live_bytes = p->row.live_blocks = 0;
 	}
@@ -419,7 +442,7 @@ void run_tree_find(void *user) {
 	EACH(m, run->members) {
 		tries_poll_modules(&(*m)->tries, meet_module, *m);
 		look_at_python(*m);
-		(*m)->segment->is_lived_in = run->end.time_ns > 0 && !(*m)->has_ended;
+		(*m)->segment->is_lived_in = run->end.time_ns > 0 || (*m)->has_ended;
 		pass_by_recorder(*m);
 	}
 }

@@ -158,9 +158,9 @@ void aggregate_exec(struct aggregate *a, uint64_t now_ns) {
 }
 
 /** The leaf may be freed with its last block. */
-static void end_leaf(struct ending *e, uint64_t start) {
+static void end_leaf(struct ending *e, uint64_t start, uint64_t end) {
 	struct shadow *s = &e->a->shadow;
-	for (uint64_t at = start; at < start + (1ull << SHADOW_LEAF_SHIFT); at += 16) {
+	for (uint64_t at = start; at < end; at += 16) {
 		struct shadow_leaf *leaf = shadow_leaf_of(s, start);
 		if (!leaf || leaf->n == 0) {
 			break;
@@ -173,11 +173,11 @@ static void end_leaf(struct ending *e, uint64_t start) {
 	}
 }
 
-static void end_odd(struct ending *e, uint64_t start) {
+static void end_odd(struct ending *e, uint64_t start, uint64_t end) {
 	struct map *odd = &e->a->shadow.odd;
 	for (size_t i = 0; i < odd->capacity;) {
 		const struct map_entry at = odd->entries[i];
-		if (at.value == BLOCK_NONE || at.key >> SHADOW_LEAF_SHIFT != start >> SHADOW_LEAF_SHIFT) {
+		if (at.value == BLOCK_NONE || at.key < start || at.key >= end) {
 			i++;
 			continue;
 		}
@@ -186,7 +186,8 @@ static void end_odd(struct ending *e, uint64_t start) {
 	}
 }
 
-void aggregate_end_region(struct aggregate *a, uint64_t start, uint64_t now_ns, bool is_left) {
+void aggregate_end_range(struct aggregate *a, uint64_t start, uint64_t end, uint64_t now_ns,
+		bool is_left) {
 	uint64_t moment = next_moment(a->moment, now_ns);
 	struct ending e = {.a = a, .is_left = is_left};
 	while (is_left && a->left.n < a->stacks.n) {
@@ -194,8 +195,8 @@ void aggregate_end_region(struct aggregate *a, uint64_t start, uint64_t now_ns, 
 	}
 	reach(a, moment);
 	pair_exec(a, now_ns, moment);
-	end_leaf(&e, start);
-	end_odd(&e, start);
+	end_leaf(&e, start, end);
+	end_odd(&e, start, end);
 }
 
 uint64_t aggregate_watch(struct aggregate *a, uint64_t above_bytes) {
