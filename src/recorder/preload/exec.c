@@ -72,8 +72,10 @@ static bool may_ask(void) {
 		return false;
 	}
 	segment_note_exec(host_clock_ns());
+	uint32_t word = atomic_load(&segment.header->exec);
 	long pid = syscall_0(__NR_getpid);
-	return pid == (long)segment.header->program_pid && syscall_0(__NR_gettid) == pid;
+	return (word == EXEC_READY || word == EXEC_FAILED) &&
+			pid == (long)segment.header->program_pid && syscall_0(__NR_gettid) == pid;
 }
 
 static bool ask(void) {

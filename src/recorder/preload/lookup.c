@@ -217,13 +217,22 @@ static void set_value(const ElfW(Sym) * symbol, uint64_t value) {
 	__atomic_store_n((uint64_t *)(uintptr_t)&symbol->st_value, value, __ATOMIC_RELAXED);
 }
 
-void lookup_redirect(const char *name, const void *from, const void *to) {
-	const struct search s = search(WITHIN, UINT32_MAX, name, from);
-	if (s.symbol != NULL && address_of(&s.info, s.symbol) == from &&
-			protect(&s.info, s.symbol, 1, true)) {
-		set_value(s.symbol, (uint64_t)to - s.info.dlpi_addr);
-		(void)protect(&s.info, s.symbol, 1, false);
+void lookup_redirect(const struct redirection *all, size_t n) {
+	const struct dl_phdr_info info = search(WITHIN, UINT32_MAX, "", all->from).info;
+	struct tables t;
+	// Linkers put the names behind the symbols. Each change of a protection costs 2 us
+	if (!read_tables(&t, &info) || t.names < (const char *)t.symbols) {
+		return;
 	}
+	uint32_t n_symbols = (uint32_t)((const ElfW(Sym) *)(const void *)t.names - t.symbols);
+	bool is_open = protect(&info, t.symbols, n_symbols, true);
+	for (size_t i = 0; is_open && i < n; i++) {
+		const ElfW(Sym) *s = find_by_tables(&t, all[i].name, gnu_hash_of(all[i].name));
+		if (address_of(&info, s) == all[i].from) {
+			set_value(s, (uint64_t)all[i].to - info.dlpi_addr);
+		}
+	}
+	(void)(is_open && protect(&info, t.symbols, n_symbols, false));
 }
 
 // ---- hiding

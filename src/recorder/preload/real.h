@@ -31,10 +31,14 @@ const char *lookup_path(const void *ours);
 bool lookup_is_beside(const void *function, const char *name);
 
 /**
- * Make the symbol `name` of the object of `from` refer to `to`, so that lookups that would find
- * `from` find `to` from now on. What is already bound stays.
+ * Make symbols of the object of the first `from` refer to `to`, so that lookups by `name` that
+ * would find `from` find `to` from now on. What is already bound stays.
  */
-void lookup_redirect(const char *name, const void *from, const void *to);
+struct redirection {
+	const char *name;
+	const void *from, *to;
+};
+void lookup_redirect(const struct redirection *all, size_t n);
 
 /**
  * Hide from lookups the functions of the object of `ours` that no other object loaded at the

@@ -18,12 +18,12 @@ static void redirect(void) {
 	if (!real_find_allocator()) {
 		return;
 	}
+	const struct redirection all[] = {
 #define LIBRARY_HOOK(...)
-#define HOOK(result, name, ...)                                                 \
-	if (real_is_libcs((const void *)REAL(name))) {                              \
-		lookup_redirect(#name, (const void *)REAL(name), (const void *)(name)); \
-	}
+#define HOOK(result, name, ...) {#name, (const void *)REAL(name), (const void *)(name)},
 #include "wire/allocators.def"
+	};
+	lookup_redirect(all, sizeof all / sizeof *all);
 }
 
 /** Wait for the layout of a runtime, before its first function: a few ms, if others let us run. */
