@@ -43,7 +43,8 @@ int main(int argc, char **argv) {
 		(void)memset(block, 1, bytes);
 		__asm__ volatile("" : : "r"(block) : "memory");
 	}
-	double *child_us = mmap(NULL, sizeof *child_us, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	double *child_us = mmap(NULL, sizeof *child_us, PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	(void)printf("ready\n");
 	(void)fflush(stdout);
 	(void)getchar();

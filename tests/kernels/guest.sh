@@ -122,6 +122,14 @@ limited() {
 	done
 }
 
+# A shell, what it executes, and copies of both
+children() {
+	timeout 60 heaptrack -f --children -o children /v/dash -c \
+		'/v/tree "a100f{a200t50q3}x{a300f{a400f{dda500}w}w}wa5"; /v/tree a600t700b1; (:); exit 7' \
+		>/results/children.out 2>/results/children.err
+	done_with children $?
+}
+
 memory_limit() {
 	case $(cat /proc/cmdline) in
 	*cgroup=v1*)
@@ -148,6 +156,7 @@ for program in combinations combinations_static combinations_musl combinations_m
 done
 launch exec /v/processes exec /v/combinations threads
 launch peak /v/guest peak
+children
 for way in kept pinned cache zeros lazy stacks file memfd reserve untouched vast; do
 	resident $way
 done

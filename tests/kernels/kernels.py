@@ -112,8 +112,9 @@ def make_image(build, folder):
     programs = [build / "tests/attach" / name for name in PROGRAMS]
     for program in filter(Path.exists, programs):
         shutil.copy(program, root / "v")
-    for victim in ("processes", "resident"):
+    for victim in ("processes", "resident", "tree"):
         shutil.copy(build / "tests/victims" / victim, root / "v")
+    shutil.copy("/bin/dash", root / "v")  # busybox is static
     musl = [path for path in (Path("/lib/ld-musl-x86_64.so.1"),) if path.exists()]
     for path in [*loaded_by(root / "bin/busybox", *(root / "v").iterdir()), *musl]:
         (root / path.relative_to("/")).parent.mkdir(parents=True, exist_ok=True)

@@ -67,6 +67,25 @@ def problems_of_peak(results):
             yield f"{changes}"
 
 
+def problems_of_children(results):
+    """As tests/victims/tree.c counts itself, without its parent's pid."""
+    known = results.json("children")
+    if known is None or results.status("children") != 7:
+        yield "no recording"
+        return
+    keys = ("allocations", "allocated_bytes", "never_freed_bytes", "never_freed_blocks", "peak_bytes",
+            "inherited_bytes", "inherited_blocks", "inherited_freed_blocks")
+    said = {numbers[0]: numbers[2:] for numbers in (list(map(int, line.split()))
+                                                    for line in results.text("children", "out").splitlines())}
+    found = {p["pid"]: [p[key] for key in keys] for p in known["processes"] if p["command"] == "tree"}
+    if len(said) != 6 or found != said:
+        yield f"counted {said}, recorded {found}"
+    if len(known["processes"]) != len(said) + 2:  # the shell, and a copy of it that ends
+        yield f"{known['processes']}"
+    if known["quality"]["verdict"] != "recording whole" or known["children"]:
+        yield f"{known['quality']}"
+
+
 def problems_of_memory(results):
     known = results.json("memory")
     if known is None or results.status("memory") != 128 + 9:
@@ -171,6 +190,7 @@ def problems(results):
         if name not in names:
             yield name, "was not run"
     yield from (("peak", what) for what in problems_of_peak(results))
+    yield from (("children", what) for what in problems_of_children(results))
     yield from (("memory", what) for what in problems_of_memory(results))
     for name in (name for name in names if name.startswith("resident")):
         yield from ((name, what) for what in problems_of_way(results, name))
