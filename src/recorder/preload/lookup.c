@@ -217,22 +217,37 @@ static void set_value(const ElfW(Sym) * symbol, uint64_t value) {
 	__atomic_store_n((uint64_t *)(uintptr_t)&symbol->st_value, value, __ATOMIC_RELAXED);
 }
 
+/** The symbol by which that function is found in its object; NULL: it is not in this one. */
+static const ElfW(Sym) *
+		symbol_of(const struct redirection *r, const struct tables *t,
+				const struct dl_phdr_info *info) {
+	const ElfW(Sym) *s = find_by_tables(t, r->name, gnu_hash_of(r->name));
+	return s != NULL && address_of(info, s) == r->from ? s : NULL;
+}
+
 void lookup_redirect(const struct redirection *all, size_t n) {
 	const struct dl_phdr_info info = search(WITHIN, UINT32_MAX, "", all->from).info;
+	const ElfW(Sym) *first = NULL, *last = NULL;
 	struct tables t;
-	// Linkers put the names behind the symbols. Each change of a protection costs 2 us
-	if (!read_tables(&t, &info) || t.names < (const char *)t.symbols) {
+	if (!read_tables(&t, &info)) {
 		return;
 	}
-	uint32_t n_symbols = (uint32_t)((const ElfW(Sym) *)(const void *)t.names - t.symbols);
-	bool is_open = protect(&info, t.symbols, n_symbols, true);
-	for (size_t i = 0; is_open && i < n; i++) {
-		const ElfW(Sym) *s = find_by_tables(&t, all[i].name, gnu_hash_of(all[i].name));
-		if (address_of(&info, s) == all[i].from) {
+	for (size_t i = 0; i < n; i++) {
+		const ElfW(Sym) *s = symbol_of(&all[i], &t, &info);
+		first = s != NULL && (first == NULL || s < first) ? s : first;
+		last = s > last ? s : last;
+	}
+	// Together: each change of a protection costs 2 us
+	if (first == NULL || !protect(&info, first, (uint32_t)(last - first) + 1, true)) {
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		const ElfW(Sym) *s = symbol_of(&all[i], &t, &info);
+		if (s != NULL) {
 			set_value(s, (uint64_t)all[i].to - info.dlpi_addr);
 		}
 	}
-	(void)(is_open && protect(&info, t.symbols, n_symbols, false));
+	(void)protect(&info, first, (uint32_t)(last - first) + 1, false);
 }
 
 // ---- hiding
