@@ -11,8 +11,7 @@
  *
  * A free of a block that a copy (fork) has not allocated is of one that it has inherited.
  */
-#include "collector/run/parts.h"
-#include "collector/tree/cells.h"
+#include "collector/tree/parts.h"
 
 #include <poll.h>
 #include <sys/prctl.h>
@@ -31,40 +30,6 @@ union region {
 	};
 	uint64_t packed;
 };
-
-/** What is known of a process for good. */
-struct tree_process {
-	struct rec_process row;
-	uint32_t fork;         // of its parent, as long as it is its copy
-	bool has_executed;     // so what it was a copy of is gone
-	bool is_unrecorded;    // what it executed last has not got the recorder
-	struct member *member; // NULL: it has ended, or was never there
-	VEC(uint32_t) units;   // functions of Python's, by its numbers: those of all; 0: not known
-};
-
-/** A module that is Python's interpreter, where it was first met. */
-struct tree_python {
-	uint32_t module; // of all
-	uint64_t bias;
-	struct wire_layout layout;
-};
-
-struct tree {
-	VEC(struct tree_process) processes; // row 0 is none
-	VEC(struct rec_command) commands;   // row 0 is none
-	VEC(uint32_t) process_of;           // by thread
-	VEC(uint32_t) unused;               // regions
-	VEC(struct tree_python) pythons;
-	struct map forked_bytes, forked_blocks; // 1 + what was live, by process << 32 | fork
-	struct trace_event batch[FEED_BATCH];
-	uint64_t lost_events; // of processes that have ended
-	uint64_t late_frees;  // of blocks that had ended with their process
-	uint32_t n_regions;
-};
-
-static struct tree_process *process_at(struct tree *t, uint32_t process) {
-	return &t->processes.items[process];
-}
 
 static struct tree_process *process_of(struct tree *t, uint32_t thread) {
 	return process_at(t, thread < t->process_of.n ? t->process_of.items[thread] : 0);
@@ -200,21 +165,12 @@ static void end_blocks(struct member *m, bool is_left) {
 	}
 }
 
-/** What a copy has got from its parent, once that is known. */
-static void inherit(struct tree *t, struct tree_process *p) {
-	const uint64_t key = (uint64_t)p->row.parent << 32 | p->fork;
-	if (p->fork) {
-		p->row.inherited_bytes = (map_get(&t->forked_bytes, key) ?: 1) - 1;
-		p->row.inherited_blocks = (map_get(&t->forked_blocks, key) ?: 1) - 1;
-	}
-}
-
 void run_tree_fork(struct run *run, const struct trace_event *event) {
 	struct tree *t = run->tree;
 	struct tree_process *p = process_of(t, event->thread);
 	if (event->ptr != 0) {
 		uint64_t key = (uint64_t)(p - t->processes.items) << 32 | (event->ptr >> 4 & UINT32_MAX);
-		inherit(t, p);
+		tree_inherit(t, p);
 		(void)map_put(&t->forked_bytes, key, p->row.live_bytes + p->row.inherited_bytes + 1);
 		(void)map_put(&t->forked_blocks, key, p->row.live_blocks + p->row.inherited_blocks + 1);
 		return;
@@ -235,148 +191,21 @@ void run_tree_thread(const struct member *m, uint32_t thread) {
 	t->process_of.items[thread] = m->process;
 }
 
-// ---- what is no longer shared
-
-/** Pages that it shared at first and has for itself now: no more than either change. */
-static void look_at_copy(struct member *m, struct tree_process *p) {
-	enum { INHERITED_LEAST = 8000000 };
-	const uint64_t second_ns = 1000000000, age_ns = m->run->now_ns - p->row.start_ns;
-	const struct member *parent = process_at(m->run->tree, p->row.parent)->member;
-	char text[4096] = "";
-	inherit(m->run->tree, p);
-	if (p->row.inherited_bytes < INHERITED_LEAST || !parent || parent->has_ended ||
-			(m->look_ns > 0 && parent->image != m->parent_image) ||
-			process_read(m->pid, "smaps_rollup", text, sizeof text) <= 0) {
-		return;
-	}
-	const uint64_t shared = process_status_number(text, "Shared_Dirty", 10) * 1024;
-	const uint64_t private = process_status_number(text, "Private_Dirty", 10) * 1024;
-	if (m->look_ns == 0) {
-		m->shared_bytes = shared;
-		m->private_bytes = private;
-		m->parent_image = parent->image;
-	} else if (shared<m->shared_bytes &&private> m->private_bytes) {
-		const uint64_t gone = m->shared_bytes - shared, come = private - m->private_bytes;
-		RAISE_TO(p->row.dirtied_bytes, gone < come ? gone : come);
-	}
-	m->look_ns = m->run->now_ns +
-			(age_ns < second_ns                       ? second_ns
-							: age_ns > 10 * second_ns ? 10 * second_ns
-													  : age_ns);
-}
-
-static void look_at_copies(struct run *run) {
-	EACH(at, run->members) {
-		struct member *m = *at;
-		struct tree_process *p = process_at(run->tree, m->process);
-		if (p->fork && !m->has_ended && run->now_ns >= m->look_ns) {
-			look_at_copy(m, p);
-		}
-	}
-}
-
-// ---- functions of Python's
-
-static uint32_t unit_of(struct run *run, uint32_t process, uint32_t id) {
-	struct tree_process *p = process_at(run->tree, process);
-	if (id < p->units.n && p->units.items[id] > 0) {
-		return p->units.items[id];
-	}
-	uint32_t unit = p->member ? units_share(&run->units, p->member->segment, id) : 0;
-	if (unit == 0 && p->fork) { // it has been its parent's already
-		unit = unit_of(run, p->row.parent, id);
-	}
-	if (unit > 0) {
-		(void)EVERY(p->units.n <= id, vec_push(&p->units));
-		p->units.items[id] = unit;
-	}
-	return unit;
-}
-
-static uint32_t share_unit(void *user, uint32_t id) {
-	const struct member *m = user;
-	return id < WIRE_N_UNITS ? unit_of(m->run, m->process, id) : 0;
-}
-
-static void note_python(struct run *run, uint32_t there, const struct wire_module *module) {
-	struct tree_python found = {there, module->bias, {0}};
-	const struct module_file *file = &run->modules.files.items[there];
-	if (units_find_python(file->fd, file->path, module, &found.layout)) {
-		(void)vec_add(&run->tree->pythons, found);
-	}
-}
-
-/** Its layout is that of another process, elsewhere in memory; a copy has that of its parent. */
-static void expect_python(struct member *m, uint32_t there, const struct wire_module *module) {
-	struct segment *s = m->segment;
-	const struct tree_python *known = FIND_IN(p, m->run->tree->pythons, p->module == there);
-	while (s->n_layouts < WIRE_N_LAYOUTS && atomic_load(&s->layouts[s->n_layouts].is_in_force)) {
-		s->n_layouts++;
-	}
-	if (!known || FIND(l, s->layouts, s->n_layouts, l->image == module->image)) {
-		return;
-	}
-	struct wire_layout *l = m->python = m->python ?: memory_new(1, sizeof *l);
-	const uint64_t moved = module->bias - known->bias;
-	*l = known->layout;
-	l->image = module->image;
-	l->state += moved;
-	l->code_type += moved;
-	for (uint32_t i = 0; i < l->n_ranges && i < WIRE_N_RANGES; i++) {
-		l->ranges[i].start += moved;
-		l->ranges[i].end += moved;
-	}
-	m->prove_ns = 0;
-}
-
-static void prove_python(struct member *m) {
-	enum { GAP_NS = 2000000 };
-	if (!m->python || m->run->now_ns < m->prove_ns) {
-		return;
-	}
-	const char *why = python_prove(m->python,
-			&(struct program_memory){modules_read, &(struct modules){.pid = m->pid}});
-	m->prove_ns = m->run->now_ns + GAP_NS;
-	if (!why || why == python_not_begun) {
-		segment_add_layout(m->segment, m->python);
-		free(m->python);
-		m->python = NULL;
-	}
-}
-
-/** Before its excerpts go with it; the program waits for some of this. */
-static void look_at_python(struct member *m) {
-	struct segment_header *h = m->segment->header;
-	const uint32_t awaited = atomic_load(&h->module_awaited);
-	prove_python(m);
-	if (awaited != 0 && awaited <= m->tries.n_modules) {
-		atomic_store(&h->module_awaited, 0);
-		futex_wake(&h->module_awaited, INT32_MAX);
-	}
-	const uint32_t n = m->segment->has_runtimes ? atomic_load(&h->n_units) : 0;
-	for (; m->n_units < n && m->n_units + 1 < WIRE_N_UNITS; m->n_units++) {
-		(void)unit_of(m->run, m->process, m->n_units + 1);
-	}
-	if (n > 0 && atomic_exchange(&h->n_units_read, n) != n) {
-		futex_wake(&h->n_units_read, INT32_MAX);
-	}
-}
-
 // ---- joining
 
 static void meet_module(void *user, uint32_t id, const struct wire_module *module) {
 	struct member *m = user;
 	struct modules *modules = &m->run->modules;
 	uint32_t there = tries_share(&m->tries, id, module);
-	if (there >= modules->records.n) {
+	const bool is_new = there >= modules->records.n;
+	if (is_new) {
 		const char *program = modules->exe;
 		modules->pid = m->pid;
 		modules->exe = m->process == 1 ? program : NULL;
 		modules_add(modules, there, tries_module(&m->run->tries, there));
 		modules->exe = program;
-		note_python(m->run, there, module);
 	}
-	expect_python(m, there, module);
+	tree_meet_python(m, there, module, is_new);
 }
 
 static void drop_member(struct member *m) {
@@ -397,7 +226,7 @@ static void add_member(struct member *m) {
 	struct tree *t = run->tree;
 	m->process = m->segment->process;
 	tries_init(&m->tries, m->segment);
-	tries_join(&m->tries, &run->tries, share_unit, m);
+	tries_join(&m->tries, &run->tries, tree_share_unit, m);
 	(void)vec_add(&run->members, m);
 	m->cell->member = m;
 	(void)EVERY(t->processes.n <= m->process, vec_push(&t->processes));
@@ -441,7 +270,7 @@ void run_tree_find(void *user) {
 	}
 	EACH(m, run->members) {
 		tries_poll_modules(&(*m)->tries, meet_module, *m);
-		look_at_python(*m);
+		tree_look_at_python(*m);
 		(*m)->segment->is_lived_in = run->end.time_ns > 0 || (*m)->has_ended;
 		pass_by_recorder(*m);
 	}
@@ -467,8 +296,8 @@ static void end_member(struct member *m) {
 	struct tree_process *p = process_at(run->tree, m->process);
 	const struct segment_header *h = m->segment->header;
 	note_exec(m);
-	look_at_python(m);
-	inherit(run->tree, p);
+	tree_look_at_python(m);
+	tree_inherit(run->tree, p);
 	end_blocks(m, !p->is_unrecorded);
 	p->row.end_ns = p->row.end_ns ?: run->now_ns;
 	p->row.exit_status = status_of(m);
@@ -493,7 +322,7 @@ void run_tree_see_ends(struct run *run) {
 			end_member(m);
 		}
 	}
-	look_at_copies(run);
+	tree_look_at_copies(run);
 }
 
 void run_tree_end(struct run *run) {
@@ -534,7 +363,7 @@ void run_tree_put(struct run *run, struct recording *r) {
 	for (uint32_t i = 1; i < r->processes.n; i++) {
 		const struct tree_process *p = process_at(t, i);
 		struct rec_process *row = &r->processes.items[i];
-		inherit(t, process_at(t, i));
+		tree_inherit(t, process_at(t, i));
 		*row = p->row;
 		r->commands.items[row->command].n_processes++;
 		r->quality.unknown_frees -= row->inherited_freed;

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+/** What is known of the processes of a tree, as the files of tree/ share it. */
+
+#include "collector/run/parts.h"
+#include "collector/tree/cells.h"
+
+/** What is known of a process for good. */
+struct tree_process {
+	struct rec_process row;
+	uint32_t fork;         // of its parent, as long as it is its copy
+	bool has_executed;     // so what it was a copy of is gone
+	bool is_unrecorded;    // what it executed last has not got the recorder
+	struct member *member; // NULL: it has ended, or was never there
+	VEC(uint32_t) units;   // functions of Python's, by its numbers: those of all; 0: not known
+};
+
+/** A module that is Python's interpreter, where it was first met. */
+struct tree_python {
+	uint32_t module; // of all
+	uint64_t bias;
+	struct wire_layout layout;
+};
+
+struct tree {
+	VEC(struct tree_process) processes; // row 0 is none
+	VEC(struct rec_command) commands;   // row 0 is none
+	VEC(uint32_t) process_of;           // by thread
+	VEC(uint32_t) unused;               // regions
+	VEC(struct tree_python) pythons;
+	struct map forked_bytes, forked_blocks; // 1 + what was live, by process << 32 | fork
+	struct trace_event batch[FEED_BATCH];
+	uint64_t lost_events; // of processes that have ended
+	uint64_t late_frees;  // of blocks that had ended with their process
+	uint32_t n_regions;
+};
+
+static inline struct tree_process *process_at(struct tree *t, uint32_t process) {
+	return &t->processes.items[process];
+}
+
+/** Find out what a copy has inherited, once its parent's fork has come up in the order. */
+void tree_inherit(struct tree *t, struct tree_process *p);
+
+/** See which of the pages that copies shared with their parents are no longer shared. */
+void tree_look_at_copies(struct run *run);
+
+/** A process has a module, which is number `there` of all; `is_new`: as the first of them. */
+void tree_meet_python(struct member *m, uint32_t there, const struct wire_module *module,
+		bool is_new);
+
+/** Prove its Python's layout and take over what it has met, before that goes with its cell. */
+void tree_look_at_python(struct member *m);
+
+/** For tries_join, with the member as `user`: the number among those of all of a unit, or 0. */
+uint32_t tree_share_unit(void *user, uint32_t id);
