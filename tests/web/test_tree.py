@@ -70,6 +70,8 @@ def test_each_process_has_its_figures(seen, known, build, pages):
         for head, key in (("own peak", "peak_bytes"), ("never freed", "never_freed_bytes"), ("inherited", "inherited_bytes")):
             assert row[head] == in_bytes(p[key]), (head, row, p)
         assert row["at the peak"] == in_bytes(peak.get(row["process"], 0)), row
+        has_dirtied = any(other["dirtied_bytes"] for other in known["processes"])
+        assert row.get("no longer shared") == (in_bytes(p["dirtied_bytes"]) if p["dirtied_bytes"] else "" if has_dirtied else None)
         above[row["indent"]] = row["process"]
         if p["parent"] is not None:  # it stands below its parent
             parent = ids[p["parent"]]
@@ -114,6 +116,24 @@ def test_a_click_shows_one_process_in_every_view(seen, ask, pages, first, build)
     assert f"--lens '{lens}'" in chosen["copied"], chosen["copied"]
     assert "process=" not in seen["removed"] and lens in seen["back"]
     assert f"{lens},program" in seen["both"]["hash"], seen["both"]
+
+
+def test_the_one_that_is_chosen_is_seen(seen):
+    colours = seen["chosen"]["colours"]
+    assert [pressed for pressed, _ in colours].count("true") == 1
+    assert len({colour for _, colour in colours}) == 2 and len(set(map(tuple, colours))) == 2, colours
+
+
+def test_a_range_of_time(seen, build, pages):
+    """What ended processes left is not told apart by time."""
+    made = {f"{part['label']} ({part['tid']})": part["blocks"]
+            for part in breakdown(build, pages, "process", "m=allocations&t=start-peak") if not part["is_rest"]}
+    for row in seen["ranged"]["processes"]:
+        assert number(row["allocations"]) == made.get(row["process"], 0), row
+        assert not {"never freed", "own peak", "inherited"} & set(row), row
+    made = {part["label"]: part["bytes"] for part in breakdown(build, pages, "command", "m=bytes&t=start-peak")}
+    for row in seen["ranged"]["commands"]:
+        assert row["allocated"] == in_bytes(made.get(row["command"], 0)) and "never freed" not in row, row
 
 
 def test_bands_are_links_to_processes_and_commands(seen, known):

@@ -43,6 +43,9 @@ const process_ = () => region(/^\d+ processes$/).getByRole('button', { name: `${
 await click(process_());
 seen.chosen = { hash: await hash(), chip: await chip(), isPressed: await process_().getAttribute('aria-pressed') };
 seen.chosen.threads = await table('Threads');
+await page.mouse.move(0, 0);
+seen.chosen.colours = await region(/^\d+ processes$/).locator('tbody tr').evaluateAll((rows) =>
+	rows.map((row) => [row.querySelector('button').ariaPressed, getComputedStyle(row).backgroundColor]));
 await tab('Flame graph');
 seen.chosen.flame = await page.locator('[role=treeitem]').last().textContent();
 await tab('Never freed');
@@ -63,7 +66,14 @@ await page.goBack();
 await settle(page);
 seen.back = await hash();
 
+// In a range
+await page.evaluate(() => (location.hash = 'v=threads&t=start-peak'));
+await settle(page);
+seen.ranged = { processes: await table(/^\d+ processes$/), commands: await table('Commands') };
+
 // A command beside it
+await page.evaluate((words) => (location.hash = words), seen.chosen.hash);
+await settle(page);
 await tab('Processes');
 await click(region('Commands').getByRole('button', { name: command, exact: true }));
 seen.both = { hash: await hash(), chip: await chip() };

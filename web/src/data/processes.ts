@@ -41,15 +41,19 @@ export function processOfStacks({ stacks, threads }: Profile): Uint32Array {
 	return stacks.thread.map((thread) => threads[thread]!.process);
 }
 
+const DEEPEST = 12; // that is shown
+
 /** All of them, each below its parent, and how deep. */
 export function processTree(p: Profile): (Process & { depth: number })[] {
 	const inside = new Map<number | null, Process[]>();
 	for (const own of p.facts.processes) {
-		inside.set(own.parent, [...(inside.get(own.parent) ?? []), own]);
+		const list = inside.get(own.parent) ?? [];
+		list.push(own);
+		inside.set(own.parent, list);
 	}
 	const below = (parent: number | null, depth: number): (Process & { depth: number })[] =>
 		(inside.get(parent) ?? []).flatMap((own) => [
-			{ ...own, depth },
+			{ ...own, depth: Math.min(depth, DEEPEST) },
 			...below(own.id, depth + 1),
 		]);
 	return below(null, 0);

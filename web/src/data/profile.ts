@@ -84,6 +84,7 @@ export interface Process {
 	peak_bytes: number; // of its own blocks
 	never_freed_bytes: number;
 	inherited_bytes: number; // live in its parent when it was forked
+	dirtied_bytes: number | null; // of pages that it shared with that at first; null: none seen
 }
 
 /** What pointed to live blocks, by the looks that asked, the newest first (none: nobody did). */

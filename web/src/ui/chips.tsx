@@ -2,7 +2,7 @@
 import { ruleText, type Lens } from '../data/lens.ts';
 import { lacksMetric } from '../data/missing.ts';
 import { metricOf, metrics } from '../data/metrics.ts';
-import { processName, processWord } from '../data/processes.ts';
+import { processName } from '../data/processes.ts';
 import type { Profile } from '../data/profile.ts';
 import { isOfLook, lookAt } from '../data/query.ts';
 import { change, lens, profile, resetLens, setMetric } from '../state.ts';
@@ -63,7 +63,9 @@ function chipsOf(p: Profile, l: Lens): ChipProps[] {
 	}
 	if (l.processes.length) {
 		const nameOf = (word: string) => {
-			const own = p.facts.processes.find((each) => processWord(p, each) === word);
+			const own = p.facts.processes.find(
+				({ id, pid }) => word === `#${id}` || word === String(pid),
+			);
 			return own ? processName(own) : word;
 		};
 		add('process', l.processes.map(nameOf).join(', '), { processes: [] });

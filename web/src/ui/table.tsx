@@ -115,13 +115,12 @@ interface TableProps<T> {
 	columns: readonly (Column<T> | false)[];
 	rows: readonly T[];
 	most?: number; // rows that are shown
-	classOf?: (row: T) => string | false;
 }
 
 const isCell = (said: ComponentChildren) => /^t[dh]$/.test(String((said as VNode)?.type));
 
 /** A table that is ordered by a click on a column's head. */
-export function Table<T>({ id, class: name, columns: given, rows, most, classOf }: TableProps<T>) {
+export function Table<T>({ id, class: name, columns: given, rows, most }: TableProps<T>) {
 	const columns = given.filter(Boolean) as Column<T>[];
 	const values = (row: T) => columns.map(([, value]) => value?.(row));
 	const order = useOrder(id);
@@ -150,7 +149,7 @@ export function Table<T>({ id, class: name, columns: given, rows, most, classOf 
 			</thead>
 			<tbody>
 				{sorted.map((row) => (
-					<tr class={classOf?.(row) || ''}>
+					<tr>
 						{columns.map(([, value, cell]) => {
 							const said = cell(value?.(row), row);
 							return isCell(said) ? said : <td class="num">{said}</td>;

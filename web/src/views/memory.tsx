@@ -95,7 +95,6 @@ function Waterfall({
 			id="parts"
 			class="bars waterfall"
 			rows={rows}
-			classOf={({ part }) => part.id === chosen && 'at'}
 			columns={[
 				[
 					'part',

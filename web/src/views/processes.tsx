@@ -69,7 +69,7 @@ export function Processes() {
 						['allocations', (c) => c.allocations, count],
 						['allocated', (c) => c.allocatedBytes, bytes],
 						['at the peak', (c) => c.peakBytes, bytes],
-						['never freed', (c) => c.liveBytes, bytes],
+						!range && ['never freed', (c) => c.liveBytes, bytes],
 					]}
 				/>
 			</Panel>
@@ -79,7 +79,7 @@ export function Processes() {
 					hint +
 					(rows.length > MOST ? `; ${MOST} are listed` : '') +
 					(!isWhole && shared
-						? `; ${count(shared)} allocations are of threads that stand for several`
+						? `; in no row: ${count(shared)} allocations, by threads of several`
 						: '')
 				}
 			>
@@ -94,7 +94,7 @@ export function Processes() {
 							(name, { depth, ...own }) => (
 								<th
 									scope="row"
-									style={{ paddingLeft: `${isOrdered ? 6 : 6 + 14 * depth}px` }}
+									style={{ paddingLeft: `${6 + (isOrdered ? 0 : 14 * depth)}px` }}
 								>
 									<LensLink
 										of="processes"
@@ -114,9 +114,15 @@ export function Processes() {
 						],
 						['allocations', (own) => own.allocations, count],
 						['at the peak', (own) => own.peakBytes, bytes],
-						['never freed', (own) => own.liveBytes, bytes],
+						!range && ['never freed', (own) => own.liveBytes, bytes],
 						isWhole && ['own peak', (own) => own.peak_bytes, bytes],
 						isWhole && ['inherited', (own) => own.inherited_bytes, bytes],
+						isWhole &&
+							rows.some((own) => own.dirtied_bytes) && [
+								'no longer shared',
+								(own) => own.dirtied_bytes,
+								(n) => n && bytes(n),
+							],
 					]}
 					most={MOST}
 				/>

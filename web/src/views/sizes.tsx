@@ -171,7 +171,6 @@ export function SizesView() {
 					id="sizes"
 					class="bars histogram"
 					rows={classes}
-					classOf={(c) => c.power === chosen && 'at'}
 					columns={[
 						[
 							'size',

@@ -144,7 +144,8 @@ export function ThreadsView() {
 						['allocations', (t) => t.allocations, count],
 						['temporary', (t) => t.temporary, count],
 						['at the peak', (t) => t.peakBytes, bytes],
-						['never freed', (t) => t.liveBytes, bytes],
+						// Of what processes left when they ended, not when it was allocated is told
+						!(range && isTree(p)) && ['never freed', (t) => t.liveBytes, bytes],
 						[
 							'from – to',
 							(t) => t.firstNs,
