@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Functions of Python in a tree of processes. Each process numbers those that it meets; functions of
- * the same name, file and lines are one, whichever process met them. A copy continues the numbers of
- * its parent, and its own segment has only what it met itself.
+ * Functions of Python in a tree of processes. Each process numbers those that it meets; functions
+ * of the same name, file and lines are one, whichever process met them. A copy continues its
+ * parent's numbers, and its own segment has only what it met itself.
  */
 #include "collector/tree/parts.h"
 

@@ -69,7 +69,7 @@ void find_copied(struct finder *f) {
 			p->command == command ? p->dirtied_bytes : 0);
 	const uint64_t n = SUM(i, r->processes.n,
 			r->processes.items[i].command == command && r->processes.items[i].dirtied_bytes > 0);
-	SAY(f, "of the memory that %s of %.*s shared with %s at first, %s is no longer shared",
+	SAY(f, "of the memory that %s of %.*s shared with %s at first, at least %s is no longer shared",
 			n == 1 ? "a copy (fork)" : FORMAT(64, "%s copies (fork)", HUMAN_COUNT(n)),
 			SLICE_ARG(r->strings.items[r->commands.items[command].name]),
 			n == 1 ? "its parent" : "their parents", HUMAN_BYTES(*most));
