@@ -197,8 +197,8 @@ struct resident {
 	struct resident_range thread_caches[RESIDENT_THREAD_CACHES];
 	uint32_t n_hooks; // entries of `hooks` in use; those of earlier attaches stay
 	uint32_t n_islands;
-	// Who attached, until it is clean: heaptrack's helper, when that began, heaptrack. 0: nobody
-	int32_t guardian, collector;
+	// Who attached, until it is clean: heaptrack's helper, and when that began. 0: nobody
+	int64_t guardian;
 	uint64_t guardian_ticks;
 	// In a tree of processes, the token by which the recorder asks for its segment; or ""
 	char token[RESIDENT_TOKEN];

@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -386,7 +387,7 @@ void _start(void) {
 def test_those_that_cannot_be_recorded_are_named(build, grow, listen, tmp_path):
     (tmp_path / "lone.c").write_text(LONE)
     subprocess.run(["gcc", "-nostdlib", "-static", "-o", tmp_path / "lone", tmp_path / "lone.c"], check=True)
-    tree = grow(["bash", "-c", f"{tmp_path}/lone & {build}/tests/victims/tree s1500a10 & sleep 2; kill %1; wait"], 3)
+    tree = grow(["bash", "-c", f"{tmp_path}/lone & {build}/tests/victims/tree s8000a10 & sleep 9; kill %1; wait"], 3)
     process = listen(tree.pid)
     assert "and to 2 of its descendants, not to 1" in process.said, process.said
     assert re.search(r"process \d+ \(lone\) is not recorded: no allocation functions found", process.said), process.said
@@ -426,15 +427,12 @@ POSTGRES = Path("/usr/lib/postgresql/15/bin")
 AS_NOBODY = ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups"]
 
 
-def test_postgres_and_its_backends(build, grow, listen, tmp_path):
+def test_postgres_and_its_backends(build, grow, listen, tmp_path, request):
     """Equal backends have equal figures, whether they lived already or came later."""
     if os.getuid() != 0 or not (POSTGRES / "initdb").exists():
         pytest.skip("no postgres, or not root, who makes its folder")
-    for folder in (tmp_path, *tmp_path.parents):
-        if folder.stat().st_mode & 0o055 != 0o055 and folder.stat().st_uid == os.getuid():
-            folder.chmod(0o755)
-    home = tmp_path / "home"
-    home.mkdir()
+    home = Path(tempfile.mkdtemp(prefix="heaptrack-"))  # where nobody may look
+    request.addfinalizer(lambda: shutil.rmtree(home, ignore_errors=True))
     shutil.chown(home, "nobody")
     subprocess.run([*AS_NOBODY, POSTGRES / "initdb", "-D", home / "data", "-A", "trust", "-N"], check=True, timeout=120,
                    cwd=home, stdout=subprocess.DEVNULL)

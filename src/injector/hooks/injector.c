@@ -49,18 +49,7 @@ static bool open_tracee(struct injector *in, enum injector_start start, struct e
 
 /** One that an earlier attach has left is used again, or cleaned up and left alone. */
 static bool deal_with_resident(struct injector *in, struct err *err) {
-	enum { LOOKS = 400, LOOK_MS = 50 }; // a helper may have many processes to leave
-	bool is_clean = false, is_leaving, is_kept = in->resident_at != 0;
-	for (unsigned n = 0; is_kept && n < LOOKS; n++) {
-		is_kept = resident_is_kept(in, &is_leaving);
-		if (in->only_looks || (is_kept && !is_leaving && in->resident.state == RESIDENT_ATTACHED)) {
-			break;
-		}
-		clock_sleep_ns(is_kept ? LOOK_MS * 1000000ull : 0);
-		if (!resident_find(in, err)) { // as it was left in the end
-			return false;
-		}
-	}
+	bool is_clean = false, is_kept = in->resident_at != 0 && resident_is_kept(in);
 	if (!is_kept && (in->resident_at == 0 || resident_is_free(in))) {
 		return true;
 	}
@@ -105,11 +94,39 @@ static bool look_when_loaded(struct injector *in, enum injector_start start, str
 	return false;
 }
 
+/** Is it the helper of a killed heaptrack, which undoes its work? It blocks all signals. */
+static bool is_orphan(pid_t pid) {
+	char text[4096];
+	struct process_usage u;
+	return pid != getpid() && process_thread_name(pid, pid, text, sizeof text) &&
+			strcmp(text, "heaptrack") == 0 && process_usage(pid, &u) && u.state != 'Z' &&
+			process_read(pid, "status", text, sizeof text) > 0 &&
+			(process_status_number(text, "SigBlk", 16) >> (SIGSEGV - 1) & 1) != 0 &&
+			(!process_thread_name(u.parent, u.parent, text, sizeof text) ||
+					strcmp(text, "heaptrack") != 0);
+}
+
+/** It may be at work on any process, and has written nowhere yet on which. */
+static void await_orphans(void) {
+	enum { PIDS = 8192, LOOKS = 100, LOOK_MS = 50 };
+	static pid_t pids[PIDS];
+	static bool is_done; // what comes later is told by residents
+	for (unsigned i = 0; i < LOOKS && !is_done; i++) {
+		const size_t n = process_all(0, pids, PIDS);
+		is_done = !ANY(k, n, is_orphan(pids[k]));
+		clock_sleep_ns(is_done ? 0 : LOOK_MS * 1000000ull);
+	}
+	is_done = true;
+}
+
 static struct injector *create(pid_t pid, enum injector_start start, const char *recorder,
 		const char *token, bool only_looks, struct err *err) {
 	struct injector *in = calloc(1, sizeof *in);
 	if (!in) {
 		return err_memory_null(err);
+	}
+	if (start == INJECTOR_RUNNING && !only_looks) {
+		await_orphans();
 	}
 	in->pid = pid;
 	in->only_looks = only_looks;
@@ -243,7 +260,7 @@ bool injector_detach(struct injector *in, struct err *err) {
 
 bool injector_repair(pid_t pid, const char *token, bool *was_attached, struct err *err) {
 	struct injector in = {.pid = pid};
-	bool is_clean, is_leaving;
+	bool is_clean;
 	in.tracee.memory = -1;
 	*was_attached = false;
 	bool ok = open_tracee(&in, INJECTOR_RUNNING, err) && injector_look(&in, err) &&
@@ -251,7 +268,7 @@ bool injector_repair(pid_t pid, const char *token, bool *was_attached, struct er
 	if (ok && in.resident_at != 0 && in.resident.state == RESIDENT_ATTACHED &&
 			(!token || strcmp(in.resident.token, token) == 0)) {
 		*was_attached = true;
-		ok = token || (!resident_is_kept(&in, &is_leaving) && !resident_is_in_use(&in)) ||
+		ok = token || (!resident_is_kept(&in) && !resident_is_in_use(&in)) ||
 				err_set(err, ERR_UNSUPPORTED,
 						"process %d is being recorded; stop that heaptrack instead", (int)pid);
 		ok = ok && injector_find_vdso(&in, err) && resident_retire(&in, &is_clean, err);

@@ -73,8 +73,7 @@ static void describe(struct injector *in, uint64_t at, uint64_t clock) {
 	describe_tables(r, &in->modules);
 	memcpy(r->token, in->token, sizeof r->token);
 	r->guardian = getpid();
-	r->collector = getppid();
-	r->guardian_ticks = process_start_ticks(r->guardian);
+	r->guardian_ticks = process_start_ticks(getpid());
 	r->header_at = 0;
 	r->pid = in->pid_inside;
 	r->fd = -1;
@@ -174,9 +173,9 @@ bool resident_make_memory(struct injector *in, uint64_t clock, const char *path,
 		return false;
 	}
 	bool ok = (!in->is_fresh || map_resident(in, clock, err)) && make(in, &e, path, &fd, err);
-	injector_resume(in);
 	in->resident.fd = in->token[0] ? -1 : (int32_t)fd;
 	ok = ok && resident_write_head(in, err);
+	injector_resume(in);
 	*ours = ok && !in->token[0] ? take_descriptor(in->pid, fd, err) : -1;
 	return ok && (in->token[0] || *ours >= 0);
 }

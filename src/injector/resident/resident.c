@@ -124,15 +124,13 @@ bool resident_await_errands(struct injector *in, struct err *err) {
 			(int)in->pid);
 }
 
-bool resident_is_kept(const struct injector *in, bool *is_leaving) {
+bool resident_is_kept(const struct injector *in) {
 	const struct resident *r = &in->resident;
 	struct process_usage helper;
 	bool is_copy = r->pid != in->pid_inside && !r->token[0]; // by which nobody records
-	bool is_kept = r->guardian != 0 && r->guardian != getpid() && !is_copy &&
-			process_usage(r->guardian, &helper) && helper.state != 'Z' &&
+	return r->guardian != 0 && r->guardian != getpid() && !is_copy &&
+			process_usage((pid_t)r->guardian, &helper) && helper.state != 'Z' &&
 			helper.start_ticks == r->guardian_ticks;
-	*is_leaving = is_kept && helper.parent != r->collector;
-	return is_kept;
 }
 
 bool resident_is_in_use(const struct injector *in) {

@@ -14,8 +14,8 @@ bool resident_find(struct injector *in, struct err *err);
 /** May it be used as it is? Not if a thread may still be on its last errand. */
 bool resident_is_free(const struct injector *in);
 
-/** Is it another heaptrack's, who must be left alone, or (`*is_leaving`) waited for? */
-bool resident_is_kept(const struct injector *in, bool *is_leaving);
+/** Is it another heaptrack's, whose helper lives? */
+bool resident_is_kept(const struct injector *in);
 
 /** Is somebody recording by it now? Takes up to two seconds. */
 bool resident_is_in_use(const struct injector *in);

@@ -21,7 +21,9 @@ static const uint64_t CALL_PATIENCE_NS = 10000000000;
 
 /** The thread that works for us. NULL: it is gone. */
 static struct tracee_thread *work_begin(struct tracee *t, struct err *err) {
-	check(t->threads.n > 0);
+	if (t->threads.n == 0) {
+		return err_set(err, ERR_NOT_FOUND, "process %d has ended", (int)t->pid), NULL;
+	}
 	struct tracee_thread *w = &t->threads.items[0];
 	bool ok = ptrace(PTRACE_GETSIGMASK, w->tid, SIGNALS_BYTES, &w->mask) == 0 ||
 			err_system(err, errno, "thread %d is gone", (int)w->tid);
