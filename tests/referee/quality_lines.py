@@ -34,7 +34,7 @@ QUALITY = {
     "before-attach-unknown": rf"blocks allocated before the attach are not known: (?:copying the program's memory takes "
                              rf"longer than (?P<bound>{TIME}) \(--max-pause allows more\)|the program's memory was not "
                              rf"copied \(--max-pause 0\)|the kernel refused to copy the program's memory|no heap of "
-                             r"glibc's malloc was found|in a tree of processes nobody looks for them)",
+                             r"glibc's malloc was found|they are not looked for with --children)",
     "unknown-frees": rf"(?P<n>{COUNT}) (?:frees were of(?: other)? blocks|free was of (?:another|a) block) from before the attach, "
                      r"of which nothing is known",
     "missed-allocations": rf"(?P<n>{COUNT}) frees were of blocks whose allocation was not seen: .+",

@@ -187,13 +187,14 @@ static void say_attached_to_tree(struct run *run, const struct injector_report *
 	join_descendants(run);
 	run_say(run, "%s", quality_why_old(&run->meta, text));
 	run_say(run,
-			"attached to process %d, %u functions hooked, and to %u of its descendants, not to %u; "
-			"each was stopped for %.2f ms at most; Ctrl+C detaches and leaves them running",
-			(int)run->program, first->n_functions, run->n_joined, run->n_refused,
+			"attached to process %d, %u functions hooked, and to %u of its descendants%s; each was "
+			"stopped for at most %.2f ms; Ctrl+C detaches and leaves them running",
+			(int)run->program, first->n_functions, run->n_joined,
+			run->n_refused > 0 ? FORMAT(32, ", but not to %u", run->n_refused) : "",
 			(double)run->longest_pause_ns / 1e6);
 	run_say(run,
-			"programs that they execute from now on are recorded from a moment after their start "
-			"on, those that end sooner not at all");
+			"programs that they execute from now on are recorded from shortly after their start; "
+			"those that end sooner are not recorded");
 }
 
 static void say_attached(struct run *run, uint64_t max_pause_ns) {
@@ -245,7 +246,7 @@ static void leave_tree(struct run *run) {
 	run->end.time_ns = run->end.is_detached ? clock_now_ns() : run->end.time_ns;
 	run_tree_see_ends(run);
 	const size_t n = SUM(i, run->members.n, !run->members.items[i]->has_ended);
-	run_say(run, "detached; processes that go on: %zu", n);
+	run_say(run, "detached; %zu process%s on", n, n == 1 ? " goes" : "es go");
 }
 
 /** From here on, only threads that are still inside the recorder produce events. */

@@ -112,7 +112,7 @@ const char *quality_why_old(const struct rec_meta *m, char out[QUALITY_OLD_MAX])
 					  "copying the program's memory takes longer than %s (--max-pause allows more)",
 					  HUMAN_DURATION(m->max_pause_ns))
 			: m->old_unknown == REC_OLD_OFF  ? "the program's memory was not copied (--max-pause 0)"
-			: m->old_unknown == REC_OLD_TREE ? "in a tree of processes nobody looks for them"
+			: m->old_unknown == REC_OLD_TREE ? "they are not looked for with --children"
 			: m->old_unknown == REC_OLD_NOT_FOUND
 			? "no heap of glibc's malloc was found"
 			: "the kernel refused to copy the program's memory";
