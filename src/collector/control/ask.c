@@ -4,8 +4,8 @@
 
 enum {
 	RETRY_NS = 20000000,
-	LOOK_MS = 100,       // after so much silence, check whether the other end is stopped
-	BORN_NS = 100000000, // a socket has its name shortly before somebody listens
+	LOOK_MS = 100,       // after that much silence, check whether the other end is stopped
+	BORN_NS = 100000000, // a socket gets its name shortly before somebody listens
 	CHUNK_BYTES = 4096,
 };
 enum { PATIENCE_S = 10, LOOK_PATIENCE_S = 40 };
@@ -23,7 +23,7 @@ static bool say_late(const struct call *c, struct err *err) {
 	return err_set(err, ERR_LIMIT, "no answer within %u s", c->patience_s);
 }
 
-/** Check the process at the other end once. False: it will not answer. */
+/** Is the process at the other end able to answer? Checked once. */
 static bool is_awake(const struct call *c, struct err *err) {
 	if (c->who.pid > 0 && process_is_stopped(c->who.pid)) {
 		return err_set(err, ERR_LIMIT,
@@ -33,7 +33,7 @@ static bool is_awake(const struct call *c, struct err *err) {
 	return clock_now_ns() < c->until_ns || say_late(c, err);
 }
 
-/** A collector removes its socket when it ends: whoever listened on this one was killed. */
+/** A collector removes its socket when it ends: if nobody listens, it was killed. */
 static bool say_gone(const struct control_found *at, int why, struct err *err) {
 	if (why == ENOENT || !at->is_own) {
 		return err_set(err, ERR_NOT_FOUND, "nothing listens on %s", at->place.name);
@@ -70,7 +70,7 @@ static bool reach(struct call *c, struct err *err) {
 					c->at->place.name, (unsigned)c->who.uid);
 }
 
-/** Send all, or what the other end takes: its answer says why it took no more. */
+/** Send all, or as much as the other end takes: its answer says why it took no more. */
 static void send_all(const struct call *c, struct slice text) {
 	while (text.size > 0) {
 		struct pollfd p = {.fd = c->fd, .events = POLLOUT};
@@ -82,7 +82,6 @@ static void send_all(const struct call *c, struct slice text) {
 	}
 }
 
-/** Read to the end. */
 static bool receive(struct call *c, struct err *err) {
 	for (;;) {
 		struct pollfd p = {.fd = c->fd, .events = POLLIN};
@@ -104,9 +103,7 @@ static bool receive(struct call *c, struct err *err) {
 	}
 }
 
-/**
- * Check the version in the first line. *rest: what follows; nothing if the other end lost patience.
- */
+/** Check the version in the first line. *rest: what follows; nothing if the other end gave up. */
 static bool take_first(const struct call *c, struct slice *rest, struct err *err) {
 	const uint8_t *end = c->in.size ? memchr(c->in.data, '\n', c->in.size) : NULL;
 	uint64_t version = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Where control sockets are: from the most private place on; the abstract name always works. */
+/* Where control sockets are, the most private place first; the abstract name always works. */
 #include "collector/control/serve.h"
 
 // ---- where a socket may be
@@ -34,14 +34,14 @@ static void abstract(struct control_place *place, uid_t uid, pid_t pid) {
 			(int)pid);
 }
 
-/** A folder of this user, where nobody else may write. `look`: lstat, or stat if a link will do. */
+/** A folder of this user, writable for nobody else. `look`: lstat, or stat to allow a link. */
 static bool is_own(const char *folder, uid_t uid, int (*look)(const char *, struct stat *)) {
 	struct stat st;
 	return look(folder, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == uid &&
 			(st.st_mode & WRITABLE_BY_OTHERS) == 0;
 }
 
-/** The runtime folder may be reached by a link, but nobody else may replace what is in it. */
+/** The runtime folder may be a link, but nobody else may replace what is in it. */
 static bool make_folder(const struct control_place *folder, uid_t uid) {
 	struct control_place parent = *folder;
 	*strrchr(parent.name, '/') = '\0';

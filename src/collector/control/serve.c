@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The serving side of the control socket: one connection at a time, in phases.
- *
- * A connection passes through the phases in their order; each waits for one descriptor:
+ * The serving side of the control socket: one connection at a time, in phases, each of which waits
+ * for one descriptor:
  *
  *   WAITING  the listener, for a connection
  *   READING  the connection, for the line of the request
@@ -18,13 +17,13 @@
 
 enum {
 	PATIENCE_NS = 500000000, // for a line; for the answer; until it has been taken
-	// Times as long for a look, which takes some 50 ms for each GB, and with --leaks a second
+	// Times longer for a look: it takes some 50 ms per GB, and a second with --leaks
 	LOOK_PATIENCE = 64,
-	BACKLOG = 8, // beyond so many that wait, the kernel refuses connections
+	BACKLOG = 8, // beyond that, the kernel refuses connections
 };
 
 enum phase { WAITING, READING, ASKING, WRITING, RESTING };
-enum turn { TURN_WATCH, TURN_ASKED, TURN_ANSWERED }; // ASKED: the recording's thread's
+enum turn { TURN_WATCH, TURN_ASKED, TURN_ANSWERED }; // ASKED: the recording's thread's turn
 
 struct control {
 	struct control_place place;
@@ -34,9 +33,9 @@ struct control {
 	struct buffer in, out;
 	size_t sent;
 	_Atomic uint32_t *bell;
-	// Each thread stores one and then loads the other, so one of them sees that both have happened
+	// Each thread stores one and then loads the other, so one of them sees both
 	_Atomic int turn;             // whose the answer is
-	enum control_command command; // to be answered; stays while it is the other thread's turn
+	enum control_command command; // to be answered; constant during the other thread's turn
 	_Atomic bool is_settled;      // then `last` is the watching thread's
 	struct buffer answer, last;
 };
@@ -68,7 +67,7 @@ static void answer_error(struct control *c, const char *text) {
 	json_text(&j, "error", text);
 }
 
-/** The first line of every answer. It fits into a new socket, so this never waits. */
+/** The first line of every answer. It fits into a new socket's buffer: never waits. */
 static bool greet(struct control *c) {
 	buffer_clear(&c->out);
 	struct json j = json_init(&c->out);
@@ -95,7 +94,7 @@ static void let_in(struct control *c) {
 }
 
 static void ask(struct control *c, enum control_command command) {
-	bool is_asked = atomic_load(&c->turn) == TURN_ASKED; // by one who has not waited for it
+	bool is_asked = atomic_load(&c->turn) == TURN_ASKED; // by one who did not wait for it
 	if (!is_asked) {
 		uint64_t n;
 		(void)!read(c->answered, &n, sizeof n); // of an answer that came too late
@@ -244,7 +243,7 @@ void control_settle(struct control *c, void (*put)(void *user, struct buffer *ou
 	}
 	put(user, &c->last);
 	atomic_store(&c->is_settled, true);
-	enum control_command asked = control_asked(c); // before that could be seen
+	enum control_command asked = control_asked(c); // before it could see that
 	if (asked != CONTROL_COMMANDS) {
 		control_answer(c, asked == CONTROL_STATUS ? put : put_too_late, user);
 	}

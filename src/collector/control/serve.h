@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * The control socket of a recording, where one line is answered with lines of JSON.
+ * The control socket of a recording: one line gets lines of JSON (docs/control.md).
  *
- * The watching thread listens, reads and writes, and never waits for anybody. What a command
- * reports or does is up to the thread that records, which is woken for it. One connection is served
- * at a time. As long as nobody asks, all of it is a descriptor in a poll (docs/control.md).
+ * The watching thread listens, reads and writes, and never blocks; the recording's thread, which is
+ * woken for it, answers a command. One connection is served at a time. While nobody asks, all of it
+ * is a descriptor in a poll.
  */
 
 #include "collector/control.h"
@@ -15,36 +15,34 @@ struct control;
 /** `bell` is set to 1 and woken for the recording's thread. NULL: no place for a socket. */
 struct control *control_open(pid_t program, _Atomic uint32_t *bell);
 
-/** When the watching thread has ended; removes the socket. NULL is allowed. */
+/** After the watching thread's end; removes the socket. NULL is allowed. */
 void control_close(struct control *c);
 
-// ---- the watching thread. NULL is allowed: nothing is awaited
+// ---- the watching thread (NULL is allowed: nothing is awaited)
 
-/** What to wait for next. */
 struct pollfd control_awaited(const struct control *c);
 
-/** How long to wait, `most_ms` at most. */
+/** How long to wait, at most `most_ms`. */
 int control_patience_ms(const struct control *c, int most_ms);
 
 /** After the wait; `revents`: of the descriptor above, 0 if the time is up. */
 void control_step(struct control *c, short revents);
 
-// ---- the recording's thread. NULL is allowed: nobody asks
+// ---- the recording's thread (NULL is allowed: nobody asks)
 
-/** The command whose answer somebody waits for; CONTROL_COMMANDS: nobody waits. */
+/** The command that somebody waits for; CONTROL_COMMANDS: none. */
 enum control_command control_asked(const struct control *c);
 
 /** The answer: put() appends it, as one line. */
 void control_answer(struct control *c, void (*put)(void *user, struct buffer *out), void *user);
 
-/** The last status, given to all who ask from now on: the recording's thread answers no more. */
+/** The last status, for all who ask from now on: the recording's thread answers no more. */
 void control_settle(struct control *c, void (*put)(void *user, struct buffer *out), void *user);
 
-// ---- what both ends of the control socket of a recording agree on, and where it is
-//
-// PID.sock in the folder "heaptrack" of the user's runtime folder, which only that user can change;
-// else the abstract name heaptrack-ctl-UID-PID, where the credentials of whoever connects are
-// checked. PID is that of the recorded program.
+// ---- what both ends of the control socket agree on, and where it is
+// PID.sock (the recorded program's PID) in "heaptrack" in the user's runtime folder, which only
+// that user can change; else the abstract name heaptrack-ctl-UID-PID, where the credentials of
+// whoever connects are checked.
 
 enum {
 	CONTROL_PROTOCOL = 1,             // the version, in the first line of every answer
@@ -59,15 +57,15 @@ enum {
 #define CONTROL_TOO_LATE "{\"error\":\"the recording is being completed\"}"
 
 /**
- * The folders to try, for a user as `root` (a prefix; "" is ours) has them. `runtime`:
- * $XDG_RUNTIME_DIR, or NULL. Returns how many there are.
+ * The folders to try, for a user as seen from `root` (a prefix; "": our own). `runtime`:
+ * $XDG_RUNTIME_DIR, or NULL. Returns their number.
  */
 enum { CONTROL_FOLDERS = 3 };
 size_t control_folders(struct control_place out[CONTROL_FOLDERS], uid_t uid, const char *runtime,
 		const char *root);
 
-/** False: the name would be too long. */
+/** False: the name is too long. */
 bool control_in_folder(struct control_place *place, const struct control_place *folder, pid_t pid);
 
-/** Listen at the first place where that is possible, creating the folder. -1: nowhere. */
+/** Listen at the first place that works, creating the folder. -1: nowhere. */
 int control_listen(struct control_place *place, pid_t pid);

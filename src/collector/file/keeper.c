@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Keeps the file up to date: each state is written by a thread of its own. */
+/* Keeps the file up to date: a thread of its own writes each state. */
 #include "base/parallel.h"
 #include "collector/file/output.h"
 
-enum { STATE_GROWTH = 4 }; // the next state may be so many times larger, and still find its memory
+enum { STATE_GROWTH = 4 }; // how much larger the next state may be and still find its memory
 
 struct keeper {
 	struct output *output;
@@ -14,9 +14,9 @@ struct keeper {
 	pthread_t thread; // writes `state`, or has
 	bool has_thread;
 
-	// What follows is the thread's as long as it writes
+	// The rest is the thread's while it writes
 	_Atomic bool is_writing;
-	struct recording *state; // or NULL; written, its memory is used again
+	struct recording *state; // or NULL; once written, its memory is reused
 	struct keeper_cost cost;
 	struct err failure;
 	uint64_t detail_ends_ns; // 0: the last state is in the file with all its detail

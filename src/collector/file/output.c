@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * Names, locks and space of the output file.
- *
- * Whoever records to a file, or moves or removes one, holds its lock. So if several heaptracks want
- * one name at once, each gets a file of its own, and a file that is still written is not taken
- * away.
+ * Names, locks and space of the output file. Whoever records to, moves or removes a file holds its
+ * lock: several heaptracks that want one name get a file each, and no file that is still written is
+ * taken away.
  */
 #include "collector/file/output.h"
 
 enum {
 	RESERVE_MAX = 1 << 30, // kept free: 1 GB or 5 % of the free space, whichever is smaller
 	RESERVE_PERCENT = 5,
-	TRIES_MAX = 1000, // to get a name that others take each time
+	TRIES_MAX = 1000, // attempts at a name that others take each time
 	HEAD_BYTES = 64,
 };
 
@@ -71,7 +69,7 @@ static void give_to_caller(int fd) {
 	}
 }
 
-// ---- a file that has the name already
+// ---- a file that already has the name
 
 enum existing { EXISTS_NOT, EXISTS_EMPTY, EXISTS_RECORDING, EXISTS_IN_USE, EXISTS_OTHER };
 
@@ -82,7 +80,7 @@ static enum existing kind_of(int fd, const char *path) {
 	if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode)) {
 		return EXISTS_OTHER;
 	}
-	if (!file_lock(fd) || !file_is_same(fd, path)) { // or another has just taken it away
+	if (!file_lock(fd) || !file_is_same(fd, path)) { // or another just took it away
 		return EXISTS_IN_USE;
 	}
 	return !file_read_at(fd, 0, head, sizeof head, &got, NULL) ? EXISTS_OTHER
@@ -91,7 +89,7 @@ static enum existing kind_of(int fd, const char *path) {
 															   : EXISTS_OTHER;
 }
 
-/** *fd, which is -1: the file, locked, if it can be opened. */
+/** *fd (-1 before): the file, locked, if it can be opened. */
 static bool look_at_existing(const char *path, enum existing *what, int *fd, struct err *err) {
 	struct stat s;
 	*what = EXISTS_NOT;
@@ -156,7 +154,7 @@ static bool create_new(struct output *o, const char *path, bool *is_taken, struc
 	return err_set(err, ERR_SYSTEM, "cannot write to \"%s\": another process writes to it", path);
 }
 
-/** The first number whose name is free. */
+/** With the first number whose name is free. */
 static bool create_numbered(struct output *o, struct err *err) {
 	char path[PATH_MAX];
 	for (int i = 1; i <= FILE_NUMBERS; i++) {
@@ -259,7 +257,7 @@ void output_close(struct output *o, bool keep) {
 
 // ---- bytes
 
-// Others write to the disk as well, so its free space is read each time
+// Others write to the disk, too: its free space is read each time
 static bool may_grow(const struct output *o, uint64_t growth, struct err *err) {
 	uint64_t free_bytes = file_free_bytes(o->fd);
 	return (free_bytes >= o->reserve_bytes && free_bytes - o->reserve_bytes >= growth) ||
@@ -295,8 +293,8 @@ struct trace_source output_source(struct output *o) {
 }
 
 /**
- * The growing file is not where it was. If it was moved, the finished one takes its place there; if
- * it was removed, or its place is unknown, the finished one gets a name of its own.
+ * The growing file is not in its place. If it was moved, the finished one takes its new place; if
+ * it was removed, or the place is unknown, the finished one gets a name of its own.
  */
 static void find_moved(struct output *o) {
 	char now[sizeof o->path];
@@ -306,7 +304,7 @@ static void find_moved(struct output *o) {
 	}
 }
 
-/** Give the finished file a name when the growing one no longer has its own. */
+/** Name the finished file when the growing one lost its name. */
 static bool place_anew(struct output *o, const char *finished, struct err *err) {
 	char path[PATH_MAX];
 	if (!file_move(finished, o->path, 0, path, err)) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Both ends of the socket between heaptrack and its guardian, and the guardian's main loop.
- *
- * The guardian carries out one order at a time; in between it checks for new libraries, and when
- * the socket is closed, it detaches and exits.
+ * Both ends of the socket between heaptrack and its guardian, and the guardian's main loop. The
+ * guardian carries out one order at a time, checks for new libraries in between, and detaches and
+ * exits when the socket is closed.
  */
 #include "collector/guardian/guardian.h"
 
@@ -37,9 +36,9 @@ enum order {
 
 struct request {
 	enum order order;
-	pid_t target;               // but for those that need an injector
+	pid_t target;               // unless the injector's
 	enum injector_start start;  // of ORDER_CREATE
-	int fd;                     // of ORDER_MEMORY: heaptrack's, which it is to be; -1: any
+	int fd;                     // of ORDER_MEMORY: heaptrack's, to be the memory; -1: new memory
 	char token[RESIDENT_TOKEN]; // of ORDER_TOKEN
 	uint64_t max_pause_ns;      // of ORDER_ATTACH
 	struct injector_room room;  // of ORDER_COPY
@@ -61,7 +60,7 @@ struct work {
 	_Atomic uint32_t *exec;
 	struct injector *injector;
 	struct tracee *hold;
-	VEC(pid_t) tree;            // processes to be left at the end, injector's or not,
+	VEC(pid_t) tree;            // processes to be left at the end, the injector's or not,
 	char token[RESIDENT_TOKEN]; // with that; or ""
 };
 
@@ -69,7 +68,7 @@ static bool adopt(struct work *w, pid_t pid) {
 	return FIND_IN(known, w->tree, *known == pid) || vec_add(&w->tree, pid);
 }
 
-/** And what they have started since, which may be copies of them. */
+/** Also what they have started since, which may be copies of them. */
 static bool leave_tree(struct work *w, struct err *err) {
 	enum { KIDS_MAX = 256 };
 	const size_t n_known = w->tree.n;
@@ -109,7 +108,7 @@ static void step(struct work *w, const struct request *r, struct answer *a, int 
 }
 
 static void create(struct work *w, pid_t target, enum injector_start start, struct answer *a) {
-	injector_destroy(w->injector); // that of an earlier program
+	injector_destroy(w->injector); // of an earlier program
 	w->injector = injector_create(target, start, w->recorder, w->token, &a->err);
 	a->ok = w->injector != NULL;
 	if (a->ok) {
@@ -129,7 +128,7 @@ static void follow(struct work *w, pid_t target, struct answer *a) {
 	if (!a->is_left) {
 		create(w, target, start, a);
 	}
-	if (!a->ok) { // the program may ask again, and is told before it is left: it may be quick
+	if (!a->ok) { // the program may ask again, and is told before it goes on: it may be quick
 		atomic_store(w->exec, EXEC_READY);
 		futex_wake(w->exec, INT_MAX);
 	}
@@ -138,7 +137,7 @@ static void follow(struct work *w, pid_t target, struct answer *a) {
 	}
 }
 
-/** What stands still goes on; all copies end. */
+/** Stopped threads go on; all copies end. */
 static void release(struct work *w) {
 	injector_release(w->hold);
 	w->hold = NULL;
@@ -210,7 +209,7 @@ static void serve(struct work *w) {
 		if (n == 0 && w->injector) {
 			injector_rescan(w->injector);
 		}
-		// The guardian has heaptrack's arguments, so that a kill by name may hit it instead
+		// The guardian has heaptrack's arguments: a kill by name may hit it instead
 		struct signalfd_siginfo info;
 		if (n > 0 && fds[1].revents &&
 				read(w->signals_fd, &info, sizeof info) == (ssize_t)sizeof info &&
@@ -270,10 +269,7 @@ static bool send_request(const struct guardian *g, const struct request *r) {
 	return send(g->socket, r, sizeof *r, MSG_NOSIGNAL) == (ssize_t)sizeof *r;
 }
 
-/**
- * `a` may be NULL. `*fd` is set to the descriptor sent with the answer, if there is one; else it
- * may be NULL.
- */
+/** `a` may be NULL. `*fd`: the descriptor sent with the answer, if any; else `fd` may be NULL. */
 static bool take_answer(const struct guardian *g, struct answer *a, int *fd, struct err *err) {
 	struct answer own;
 	a = a ?: &own;
@@ -359,7 +355,7 @@ void guardian_let_go(struct guardian *g) {
 bool guardian_follow(struct guardian *g, pid_t target, pid_t *pid_inside, bool *is_left,
 		struct err *err) {
 	struct answer a;
-	a.is_left = false; // as it stays if there is no answer
+	a.is_left = false; // and stays so without an answer
 	bool ok = ask(g, &(struct request){.order = ORDER_FOLLOW, .target = target}, &a, NULL, err);
 	*is_left = !ok && a.is_left;
 	*pid_inside = ok ? a.report.pid_inside : *pid_inside;

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * The process that runs the injector for heaptrack and undoes its work if heaptrack dies.
+ * The process that runs the injector for heaptrack, and undoes its work if heaptrack dies.
  *
- * It is a child of heaptrack, with the same name, in its own session, with all signals blocked.
- * When heaptrack dies for whatever reason, the guardian finishes its current step, removes the
- * hooks and exits. Therefore only a SIGKILL of the guardian itself, during the millisecond of a
- * change, can harm a process that is attached to.
- *
- * Otherwise it checks once a second for libraries that the process has loaded.
- *
- * One thread; guardian_start is called before there are others.
+ * It is a child of heaptrack with the same name, in its own session, all signals blocked. When
+ * heaptrack dies for whatever reason, the guardian finishes its current step, removes the hooks and
+ * exits: only a SIGKILL of the guardian itself, during the millisecond of a change, can harm an
+ * attached process. Once a second it checks for newly loaded libraries. One thread; guardian_start
+ * comes before there are others.
  */
 
 #include "injector/injector.h"
@@ -20,7 +17,7 @@ struct guardian {
 	int socket; // to it
 };
 
-/** `exec` is the segment's word, if the program may have to be followed; else NULL. */
+/** `exec`: the segment's word, if the program may have to be followed; else NULL. */
 bool guardian_start(struct guardian *g, const char *recorder, _Atomic uint32_t *exec,
 		struct err *err);
 
@@ -30,9 +27,9 @@ bool guardian_catch(struct guardian *g, pid_t target, struct err *err);
 void guardian_await(struct guardian *g, pid_t target, enum injector_start start);
 bool guardian_awaited(struct guardian *g, pid_t *pid_inside, struct err *err);
 void guardian_let_go(struct guardian *g);
-/** `fd`: a descriptor of ours that is to be the memory; -1: it is made. -1: `err` says why not. */
+/** `fd`: our descriptor that is to be the memory; -1: make one. -1: `err` says why not. */
 int guardian_memory(struct guardian *g, int fd, struct err *err);
-/** Both for one of a tree; guardian_attach comes next, and guardian_detach is for all. */
+/** Both for a process of a tree; guardian_attach comes next, and guardian_detach is for all. */
 bool guardian_token(struct guardian *g, pid_t target, const char *token, void (*work)(void *user),
 		void *user, struct err *err);
 /** A copy of such a process is left like it. */
@@ -40,36 +37,36 @@ void guardian_adopt(struct guardian *g, pid_t target);
 
 /**
  * After guardian_catch: see what the process becomes. True: it is held, as by guardian_awaited,
- * because the recorder cannot be preloaded into that program. False with `*is_left`: holding it was
- * not necessary, and it runs.
+ * because the recorder cannot be preloaded into it. False with `*is_left`: it need not be held, and
+ * runs.
  */
 bool guardian_follow(struct guardian *g, pid_t target, pid_t *pid_inside, bool *is_left,
 		struct err *err);
 
 /**
- * Attach, with `max_pause_ns` as in injector_attach, or detach. Threads of the process may be
- * recorded before the attach is complete, and may wait for room in their rings until the detach is:
- * meanwhile `work`, which takes at most some ms and may be NULL, is called repeatedly.
+ * Attach, with `max_pause_ns` as in injector_attach, or detach. Threads may be recorded before an
+ * attach is complete, and may wait for room in their rings until a detach is: meanwhile `work`,
+ * which takes at most some ms and may be NULL, is called repeatedly.
  */
 bool guardian_attach(struct guardian *g, uint64_t max_pause_ns, void (*work)(void *user),
 		void *user, struct err *err);
 bool guardian_detach(struct guardian *g, void (*work)(void *user), void *user, struct err *err);
 
-/** Stop all threads of the process, and get a file of struct graph_thread, one for each. */
+/** Stop all threads of the process, and get a file of a struct graph_thread for each. */
 int guardian_hold(struct guardian *g, pid_t target, struct err *err);
 
 /**
- * If they are stopped: copy the process, whose threads go on in any case; `*pause_ns`: that they
- * stood for. 0: there is no copy.
+ * If they are stopped: copy the process. Its threads go on in any case; `*pause_ns`: how long they
+ * stood. 0: no copy.
  */
 pid_t guardian_copy(struct guardian *g, const struct injector_room *room, uint64_t *pause_ns,
 		struct err *err);
 
-/** What stands still goes on, and all copies of the process's memory end. */
+/** Let stopped threads go on, and end all copies of the process's memory. */
 void guardian_release(struct guardian *g);
 
-/** What attaching cost, and what is hooked (in `text`, as injector_describe says). */
+/** What attaching cost, and what is hooked (`text`: as injector_describe says). */
 bool guardian_report(struct guardian *g, struct injector_report *report, char *text, size_t size);
 
-/** Detach, if that was not done, and end the process. A zeroed guardian is allowed. */
+/** Detach, if not yet done, and end the process. A zeroed guardian is allowed. */
 void guardian_stop(struct guardian *g);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What an executable's headers and names say; nothing in the file is trusted.
- *
- * Programs are large and little of them is needed, so the file is mapped, not read.
+ * What an executable's headers and names say; nothing in the file is trusted. Little of a large
+ * program is needed, so it is mapped, not read.
  */
 #include "collector/launch/parts.h"
 #include "injector/space.h"
@@ -12,7 +11,7 @@ static bool has_name(struct slice names, const char *name) {
 	return memmem(names.data, names.size, name, strlen(name) + 1) != NULL;
 }
 
-// An instrumented program calls its runtime's init function, be that linked in or a library
+// An instrumented program calls its runtime's init function, linked in or in a library
 static const char *find_sanitizer(struct slice names) {
 	static const struct {
 		const char *function, *name;
@@ -21,7 +20,7 @@ static const char *find_sanitizer(struct slice names) {
 			{"__tsan_init", "ThreadSanitizer"},
 			{"__msan_init", "MemorySanitizer"},
 	};
-	// Some programs have megabytes of names, and hardly any has one of these
+	// Some programs have megabytes of names, and few have one of these
 	if (names.size == 0 || !has_name(names, "san_init")) {
 		return NULL;
 	}
@@ -44,7 +43,7 @@ static void look_inside(struct launch_elf *out, const struct elf_image *e, int f
 		memcpy(out->loader, path.data, path.size);
 	}
 	out->is_loader = !out->has_loader && e->type == ET_DYN && is_loader_name(fd);
-	// What the loader is told has the names of needed libraries
+	// The dynamic symbols' strings also name the needed libraries
 	out->sanitizer = find_sanitizer(elf_symbols_of(e, SHT_DYNSYM).names);
 	out->has_allocator = find_defines_allocator(e, out->has_loader);
 	out->is_go = !out->has_loader && !out->has_allocator &&
@@ -93,7 +92,7 @@ const char *launch_machine_name(unsigned machine) {
 
 // ---- a program that a process has just executed
 
-/** Does its environment bring the preloaded recorder, and tell it where to write? */
+/** Does its environment preload the recorder, and tell it where to write? */
 static bool is_preloaded(pid_t pid) {
 	size_t n;
 	FREED char *block = process_environment(pid, &n);
@@ -105,7 +104,7 @@ static bool is_preloaded(pid_t pid) {
 bool launch_exec_is_ours(pid_t pid, enum injector_start *start) {
 	struct launch_elf elf;
 	CLOSED int fd = open(PROCESS_PATH(pid, "exe"), O_RDONLY | O_CLOEXEC);
-	launch_elf_read(&elf, fd); // nothing, if it is gone
+	launch_elf_read(&elf, fd); // nothing, if the file is gone
 	if (!elf.is_ours || elf.is_torn || elf.is_loader || elf.sanitizer) {
 		return false;
 	}

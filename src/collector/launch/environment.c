@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* What a program is executed with: environment and arguments; and where the recorder is. */
+/* The environment and arguments to execute a program with, and where the recorder is. */
 #include "collector/launch/parts.h"
 
-// Without this, AddressSanitizer's runtime ends a program in which a library was loaded before it.
-// Programs without that runtime ignore it
+// Else AddressSanitizer's runtime ends a program into which a library was loaded before it
 #define RUNTIME_MAY_COME_LATER "verify_asan_link_order=0"
 
 static size_t count(char *const *list) {
@@ -15,7 +14,7 @@ static size_t count(char *const *list) {
 }
 
 char **launch_environment(const char *recorder, char *const *environment, struct arena *arena) {
-	struct slice preload = {0}, options = {0}; // theirs, which are lists
+	struct slice preload = {0}, options = {0}; // the user's, as lists
 	const size_t n = count(environment);
 	char **out = arena_new(arena, char *, n + 4);
 	size_t at = 1;
@@ -48,7 +47,7 @@ char **launch_arguments(const struct launch *launch, char *const *argv, struct a
 	return out;
 }
 
-// ---- the recorder, beside this executable as it really is
+// ---- the recorder, beside the real path of this executable
 
 const char *launch_find(const char *name, struct arena *arena, struct err *err) {
 	static const char *const places[] = {"", "../lib/heaptrack/", "../lib64/heaptrack/",

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Judges a program before it is started, from what its file says.
- *
- * A script is judged by its interpreter, which may be a script again. What is executed first
- * decides whether the recorder can be injected; what env(1) then executes must preload it.
+ * Judges a program before it is started, by its file. A script is judged by its interpreter, maybe
+ * a script again. What is executed first decides whether to inject the recorder; what env(1) then
+ * executes must preload it.
  */
 #include "collector/launch/parts.h"
 
 #include <sys/xattr.h>
 
-enum { MAX_SCRIPTS = 5 }; // as the kernel: a script of a script of ...
+enum { MAX_SCRIPTS = 5 }; // the kernel's limit: a script of a script of ...
 
 ATTR_PRINTF(4, 5)
 static enum launch_verdict say(struct launch *l, enum launch_verdict verdict, int status,
@@ -22,7 +21,7 @@ static enum launch_verdict say(struct launch *l, enum launch_verdict verdict, in
 	return verdict;
 }
 
-// The first folder of PATH that has an executable of this name; else the first with any file
+// The first executable of this name in PATH's folders; else the first file
 static bool find_in_path(const char *name, char *out) {
 	const char *path = getenv("PATH");
 	char candidate[PATH_MAX];
@@ -49,7 +48,8 @@ static bool find_in_path(const char *name, char *out) {
 
 static bool gains_rights(int fd, const struct stat *s, const char **how) {
 	char capabilities[64];
-	bool is_set_uid = (s->st_mode & S_ISUID) && s->st_uid != getuid(); // root gains none of root's
+	bool is_set_uid = (s->st_mode & S_ISUID) &&
+			s->st_uid != getuid(); // root gains nothing by its own
 	bool is_set_gid = (s->st_mode & S_ISGID) && (s->st_mode & S_IXGRP) && s->st_gid != getgid();
 	bool is_given_more = geteuid() != 0 &&
 			fgetxattr(fd, "security.capability", capabilities, sizeof capabilities) > 0;
@@ -129,7 +129,7 @@ static enum launch_verdict judge_named(struct launch *l, const char *name, const
 	return judge_file(l, path, depth);
 }
 
-// Not the first program that is executed: it must load the recorder itself
+// Not the first program to be executed: it must load the recorder itself
 static enum launch_verdict judge_second(struct launch *l, const char *name, const char *user,
 		int depth) {
 	if (judge_named(l, name, user, depth) == LAUNCH_INJECTED && !l->has_loader) {
@@ -139,7 +139,7 @@ static enum launch_verdict judge_second(struct launch *l, const char *name, cons
 	return l->verdict = l->verdict == LAUNCH_INJECTED ? LAUNCH_RECORDED : l->verdict;
 }
 
-// "#! /usr/bin/env node": what is loaded first is env, what counts in the end is node
+// "#! /usr/bin/env node": env is loaded first, but node is what counts
 static enum launch_verdict judge_script(struct launch *l, const char *path, char *line, int depth) {
 	if (depth >= MAX_SCRIPTS) {
 		return say(l, LAUNCH_REFUSED, 126, "\"%s\": too many nested script interpreters", path);
@@ -162,7 +162,7 @@ static enum launch_verdict judge_script(struct launch *l, const char *path, char
 	}
 	char *name = strsep(&rest, " \t");
 	if (!*name || *name == '-' || strchr(name, '=')) {
-		return l->verdict; // more than a name: env is what is judged
+		return l->verdict; // more than a name: env is judged
 	}
 	return judge_second(l, name, path, depth + 1);
 }
@@ -213,7 +213,7 @@ static enum launch_verdict judge_file(struct launch *l, const char *path, int de
 	}
 	CLOSED int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
-		return l->verdict = LAUNCH_RECORDED; // it may be executed but not read: assume the best
+		return l->verdict = LAUNCH_RECORDED; // executable but unreadable: assume the best
 	}
 	return judge_open_file(l, path, fd, depth);
 }

@@ -5,13 +5,13 @@
 #include "collector/run.h"
 
 /**
- * `environ` as the program is to see it: entry 0 is left free for the segment's variable;
- * LD_PRELOAD has the recorder first, then what the user had; ASAN_OPTIONS permits that, for the
- * program and all that it starts.
+ * `environ` for the program: entry 0 is free for the segment's variable; LD_PRELOAD has the
+ * recorder before the user's entries; ASAN_OPTIONS permits that, for the program and its
+ * descendants.
  */
 char **launch_environment(const char *recorder, char *const *environment, struct arena *arena);
 
-/** `argv` itself, or /bin/sh before it for a launch that needs a shell. */
+/** `argv` itself, or with /bin/sh before it if the launch needs a shell. */
 char **launch_arguments(const struct launch *launch, char *const *argv, struct arena *arena);
 
 #define RECORDER_PRELOADED "libheaptrack_preload.so"
@@ -19,33 +19,33 @@ char **launch_arguments(const struct launch *launch, char *const *argv, struct a
 
 /**
  * The recorder of that name: beside the real path of this executable, or in ../lib/heaptrack from
- * there. NULL: `err` says where it was looked for.
+ * there. NULL: `err` says where it was searched.
  */
 const char *launch_find(const char *name, struct arena *arena, struct err *err);
 
 /**
- * Of a process that has just executed a program. True: the recorder cannot be preloaded into it, or
- * not into all of it, but it can be injected, at the moment `*start`.
+ * For a process that just execed. True: the recorder cannot be preloaded, or not for all of the
+ * program, but can be injected at `*start`.
  */
 bool launch_exec_is_ours(pid_t pid, enum injector_start *start);
 
-// ---- how an executable will be loaded, according to its ELF file
+// ---- how an executable will be loaded, by its ELF file
 
 struct launch_elf {
 	bool is_elf;
-	bool is_torn; // cut short: not even its header is complete
+	bool is_torn; // not even its header is complete
 	bool is_64_bit;
 	unsigned machine;      // EM_*
 	bool is_ours;          // of the machine and width that we record
-	bool has_loader;       // names an interpreter (PT_INTERP): dynamically linked
-	bool is_loader;        // is one itself, run as a program
+	bool has_loader;       // has an interpreter (PT_INTERP): dynamically linked
+	bool is_loader;        // is an interpreter itself, run as a program
 	char loader[256];      // that interpreter
 	bool has_allocator;    // defines functions that allocate (and free, if dynamic)
 	bool is_go;            // static, of Go alone: nothing in it calls malloc
-	const char *sanitizer; // one that cannot be combined with the recorder; NULL: none of these
+	const char *sanitizer; // one that cannot be combined with the recorder; NULL: none
 };
 
-/** Look at an open file. Nothing is trusted; a file that is not ELF is is_elf == false. */
+/** Look at an open file; nothing in it is trusted. */
 void launch_elf_read(struct launch_elf *out, int fd);
 
 const char *launch_machine_name(unsigned machine);

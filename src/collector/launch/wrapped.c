@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * Commands that run another program as their child and pass its exit status on.
- *
- * Those that become it, such as env, nice or stdbuf, are not in the table: exec is followed.
+ * Commands that run another program as their child and pass on its exit status. Those that become
+ * it (env, nice, stdbuf) are not in the table: exec is followed.
  */
 #include "collector/run.h"
 
 struct wrapper {
 	const char *name;
 	const char *letters;      // options of one letter that take a value
-	const char *long_options; // long options that take one: a list (base/text.h)
+	const char *long_options; // long options that take one, as a list (base/text.h)
 	int n_words;              // words before the program's name
-	const char *stops;        // options of one letter with which no program is named
-	bool has_variables;       // NAME=VALUE may stand before the program's name
+	const char *stops;        // options of one letter with which no program is run
+	bool has_variables;       // NAME=VALUE may precede the program's name
 };
 
 static const struct wrapper wrappers[] = {
@@ -30,7 +29,7 @@ static const struct wrapper wrappers[] = {
 				.n_words = 1},
 };
 
-// True if the value of this option is the next word
+// Is the next word this option's value?
 static bool takes_next_word(const struct wrapper *w, const char *option) {
 	if (option[1] == '-') {
 		return is_any(slice_of_text(option), w->long_options);
@@ -39,7 +38,7 @@ static bool takes_next_word(const struct wrapper *w, const char *option) {
 	return *letter && !letter[1];
 }
 
-/** A shell, an editor or a list is asked for. */
+/** Does it ask for a shell, an editor or a list? */
 static bool names_no_program(const struct wrapper *w, const char *option) {
 	if (option[1] == '-') {
 		return w->stops && (strcmp(option, "--login") == 0 || strcmp(option, "--shell") == 0);

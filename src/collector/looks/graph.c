@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Grades what lives in a process that stands still, or in a copy of one.
- *
- * A child of ours reads and marks: a fault there costs the answer and not the recording, its memory
- * is gone when it ends, and what it has of ours stays as it was when it began. It answers in a
- * file: how it went, which is written last, and rows.
+ * Grades the live blocks of a process that is stopped, or of a copy. A child of ours reads and
+ * marks them: a fault there costs the answer but not the recording, its memory is gone at its end,
+ * and its view of ours stays as of its start. It answers in a file: rows, and how it went, written
+ * last.
  */
 
 #include "collector/looks/looks.h"
@@ -18,7 +17,7 @@
 
 enum { NICE = 10 }; // beside a program that goes on
 
-/** How it went, in front of grades, classes, holders and texts. */
+/** How it went; before grades, classes, holders and texts. */
 struct verdict {
 	uint64_t n_rows, n_classes, n_holders, n_text_bytes;
 	bool ok;
@@ -39,7 +38,7 @@ void kept_find(struct kept *k, pid_t pid) {
 	}
 }
 
-/** "tfd: 5 events: 19 data: 55d0f3a6b2c0 ...", a line for each that is waited for. */
+/** "tfd: 5 events: 19 data: 55d0f3a6b2c0 ...", a line per awaited file. */
 void kept_read(struct kept *k, pid_t pid) {
 	char line[512];
 	EACH(fd, k->files) {
@@ -54,8 +53,8 @@ void kept_read(struct kept *k, pid_t pid) {
 // ---- the child
 
 /**
- * A copy has no page of a file or of shared memory until it is asked for: modules are where the
- * process has them, and shared pages are its own.
+ * A copy has no pages of files or shared memory until they are touched: its modules are read where
+ * the process has them, and shared pages are the process's.
  */
 static void add_shared(struct view *v, const struct view *running) {
 	size_t n = v->modules.n = 0;
@@ -174,7 +173,7 @@ static _Noreturn void scan_and_answer(const struct scan *scan, int answer) {
 	struct verdict v = {0};
 	memory_must_or(answer_that_memory_lacks, &answer);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	(void)prctl(PR_SET_DUMPABLE, 0); // no core with what it has read
+	(void)prctl(PR_SET_DUMPABLE, 0); // no core dump with what it read
 	(void)setpriority(PRIO_PROCESS, 0, scan->running ? NICE : 0);
 	if (grade(scan, &graph, &texts, &v.err)) {
 		v.ok = answer_with(answer, &graph, &texts, &v) || err_memory(&v.err);
@@ -242,7 +241,7 @@ static bool take_answer(int answer, struct graded *out, struct texts *texts, str
 	return ok || err_set(err, ERR_SYSTEM, "the process that read it has died");
 }
 
-/** The thread that watches the program may reap it. */
+/** The watching thread may have reaped it. */
 bool scanner_finish(struct scanner *s, struct graded *out, struct texts *texts, struct err *err) {
 	bool has_ended = scanner_has_ended(s, 0);
 	if (!has_ended) {

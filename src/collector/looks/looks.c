@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: MIT
-/* Reads the process, turns that into rows of the recording, and decides which looks are kept. */
+/* Reads the process, makes rows of the recording from it, and decides which looks to keep. */
 #include "collector/looks/looks.h"
 
 #include "sys/sys.h"
 
 enum {
-	LEAST_BYTES = 4 << 20,   // by so much RSS has grown
+	LEAST_BYTES = 4 << 20,   // RSS must grow by this,
 	GROWTH = 20,             // and by a 20th
 	FREE_COST_NS = 20000000, // CPU time that looks may take, and
 	COST = 100,              // a 100th of the time that the program has run
-	SHRINKING = 50,          // by such a part of RSS while it is looked at
-	MOVED = 50,              // or RSS has moved by such a part, and by LEAST_BYTES,
-	GAP_NS = 1000000000,     // within no less than this
-	OLD = 16,                // or the last look is so many such gaps old
-	PAST_MOST = 64,          // looks of the past; each thinning doubles the gap
-	OWNERS = 5,              // that one of them names in each part
+	SHRINKING = 50,          // RSS may shrink by that part while it is looked at
+	MOVED = 50,              // or RSS has moved by that part, and by LEAST_BYTES,
+	GAP_NS = 1000000000,     // in no less than this
+	OLD = 16,                // or the last look is that many gaps old
+	PAST_MOST = 64,          // past looks; each thinning doubles the gap
+	OWNERS = 5,              // that a past look names in each part
 };
 
-// ---- what is read of the process
+// ---- what is read from the process
 
 enum { HEADER_BYTES = 4096, BSS_MOST_BYTES = 1 << 20 };
 
-/** The segment, and the recorder with its memory, by the names that they have. */
+/** The segment, and the recorder with its memory, by name. */
 static bool is_named_ours(const char *name) {
 	const char *base = strrchr(name, '/');
 	return strncmp(name, "/memfd:" SEGMENT_MAPPING_NAME, 7 + strlen(SEGMENT_MAPPING_NAME)) == 0 ||
@@ -43,7 +43,7 @@ static void find_ours(struct view *v) {
 	}
 }
 
-/** Called before find_ours; it is the program's memory: ranges may be anything. */
+/** Called before find_ours. It is the program's memory: ranges may be anything. */
 static void take_own(struct view *v, const struct wire_range own[WIRE_N_OWN]) {
 	for (unsigned i = 0; i < WIRE_N_OWN; i++) {
 		uint64_t at = atomic_load(&own[i].at), bytes = atomic_load(&own[i].bytes);
@@ -95,7 +95,7 @@ bool view_read(struct view *v, pid_t pid, int memory, const struct cgroup *group
 	errno = 0;
 	bool ok = smaps_read(&v->areas, pid, "smaps");
 	v->is_refused = !ok && (errno == EACCES || errno == EPERM);
-	(void)(group && cgroup_memory(group, &v->group)); // as near to what smaps says as can be
+	(void)(group && cgroup_memory(group, &v->group)); // as close in time to smaps as possible
 	ok = ok && pagemap_look(&v->pages, pid, &v->areas, true);
 	v->rss_after_bytes = ok ? rss_of(pid) : 0;
 	take_own(v, own);
@@ -136,13 +136,13 @@ static void drop(struct looks *l, size_t i) {
 	memmove(&l->items.items[i], &l->items.items[i + 1], (l->items.n - i) * sizeof *l->items.items);
 }
 
-/** What it tells from now on is how RSS moved: the largest owners of each part, and no blocks. */
+/** Keep what tells how RSS moved: the largest owners of each part, and no blocks. */
 static void make_past(struct look *look) {
 	size_t kept = 0, n_owners = 0;
 	EACH(p, look->parts) {
 		struct rec_part *last = kept > 0 ? &look->parts.items[kept - 1] : NULL;
 		n_owners = last && last->part == p->part ? n_owners + 1 : 0;
-		if (n_owners <= OWNERS) { // the last of these rows is that of the others
+		if (n_owners <= OWNERS) { // the last row is that of all others
 			look->parts.items[kept++] = *p;
 		} else {
 			last->mapping = last->name = 0;
@@ -169,7 +169,7 @@ static void thin_out_past(struct looks *l) {
 	l->n_thinned++;
 }
 
-/** Those that another one of the same sort replaces. */
+/** Drop looks that a new one of the same sort replaces. */
 static void drop_older(struct looks *l, enum rec_look_at at) {
 	size_t most = at == REC_AT_REQUEST ? LOOKS_REQUESTED - 1 : 0, n = 0;
 	for (size_t i = l->items.n; i-- > 0;) {
@@ -186,7 +186,7 @@ static void drop_older(struct looks *l, enum rec_look_at at) {
 	thin_out_past(l);
 }
 
-/** Does glibc's malloc give the blocks? Allocators that are linked into a program are not seen. */
+/** Does glibc's malloc provide the blocks? Allocators linked into a program are not seen. */
 static bool is_glibcs(const struct smaps *areas) {
 	static const char others[] = "|ld-musl|libc.musl|libjemalloc|libtcmalloc|libmimalloc";
 	return !ANY(i, areas->n,
@@ -194,12 +194,12 @@ static bool is_glibcs(const struct smaps *areas) {
 }
 
 /**
- * What is given back meanwhile has no owner any more: another look will do better. Of a program
- * that ends meanwhile only the looks from before are of use.
+ * Memory released during the look has lost its owner: another look will do better. Of a program
+ * that ends meanwhile, only earlier looks are of use.
  */
 static bool is_too_late(const struct view *v, enum rec_look_at at) {
 	uint64_t before = v->rss_before_bytes, after = v->rss_after_bytes;
-	if (after == 0) { // gone, or not to be read
+	if (after == 0) { // gone or unreadable
 		return at == REC_AT_REQUEST || at == REC_AT_TRIGGER;
 	}
 	bool is_automatic = at == REC_AT_RSS_PEAK || at == REC_AT_TIMER || at == REC_AT_TRIGGER;
@@ -326,7 +326,7 @@ void looks_put(const struct looks *l, struct recording *r) {
 		PUT_ROWS(*look, parts);
 		PUT_ROWS(*look, fullness);
 		PUT_ROWS(*look, untouched);
-		// Rows were counted in this look alone
+		// Rows were counted for this look alone
 		PUT_ROWS(look->graded, grades);
 		for (size_t k = r->grades.n - look->graded.grades.n; k < r->grades.n; k++) {
 			r->grades.items[k].class += r->grades.items[k].class ? (uint32_t)r->classes.n : 0;

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Names for memory that holds blocks: variables by the symbols of their modules, threads by what
- * the kernel calls them, mappings by their line in smaps; and for classes. It is done in the child
- * that reads the graph: a file that breaks symbols costs no recording, and their memory goes with
- * it.
+ * Names what holds blocks: variables by their module's symbols, threads by the kernel's names,
+ * mappings by their line in smaps; and names classes. It runs in the child that reads the graph: a
+ * file that breaks symbols costs no recording, and their memory goes with the child.
  */
 #include "collector/looks/looks.h"
 #include "sys/sys.h"
 
-/** One that was on no call stack. 0: it is none. */
+/** Add a module that was on no call stack. 0: it is none. */
 static uint32_t add_module(struct root_names *n, const struct smaps_area *first) {
 	struct wire_module *m = arena_new(&n->arena, struct wire_module, 1);
 	const uint32_t id = n->modules->records.n > 0 ? (uint32_t)n->modules->records.n : 1;
@@ -21,7 +20,7 @@ static uint32_t add_module(struct root_names *n, const struct smaps_area *first)
 	return id;
 }
 
-/** The record of the module that an area is of, for the bias of its addresses. 0: none is known. */
+/** The record of an area's module, for the bias of its addresses. 0: none. */
 static uint32_t module_of(struct root_names *n, uint32_t area, uint64_t at) {
 	const struct smaps_area *all = n->areas->items, *first = &all[area];
 	uint64_t best = 0;
@@ -40,7 +39,7 @@ static uint32_t module_of(struct root_names *n, uint32_t area, uint64_t at) {
 	return id ?: add_module(n, first);
 }
 
-/** Have its module lent; `at` becomes an address in its file. False: it is not known. */
+/** Borrow its module; `at` becomes an address in the file. False: unknown. */
 static bool lend(struct root_names *n, uint32_t area, uint64_t *at) {
 	if (n->area != area) {
 		n->area = area;
@@ -67,20 +66,20 @@ uint64_t root_names_variable(void *user, uint32_t area, uint64_t at) {
 	return find_variable(n, area, at, &v) ? v.start + n->modules->records.items[n->module].bias : 0;
 }
 
-// ---- classes, by the tables of functions that their objects begin with
+// ---- classes, by the vtables that their objects begin with
 
-/** What a demangler says of a symbol, behind what it begins with. NULL: not that. */
+/** A demangled symbol without its prefix `first`. NULL: it has another. */
 static const char *behind(const char *symbol, const char *first, struct arena *arena) {
 	const char *text = symbols_for_people(symbol, arena);
 	return strncmp(text, first, strlen(first)) == 0 ? text + strlen(first) : NULL;
 }
 
-/** The table's head: how far inside of its object it is pointed to, and the type's address. */
+/** The vtable's head: the offset to the object's top, and the type's address. */
 static bool read_head(const struct root_names *n, uint64_t table, uint64_t head[static 2]) {
 	return pread(n->memory, head, 16, (off_t)(table - 16)) == 16 && head[0] == 0;
 }
 
-/** Itanium C++ ABI, 2.9.5: a type begins with a table of its own class, and points to its name. */
+/** Itanium C++ ABI, 2.9.5: a type begins with its own class's vtable, and points to its name. */
 static bool read_type_name(const struct root_names *n, uint64_t type, uint64_t *table,
 		char name[static 1024]) {
 	uint64_t words[2];
@@ -93,7 +92,7 @@ static bool read_type_name(const struct root_names *n, uint64_t type, uint64_t *
 	return got > 0 && memchr(name, '\0', (size_t)got);
 }
 
-/** A type's table is one of these, which a program without symbols has as well. */
+/** A type's vtable is one of these, which a program without symbols has, too. */
 static const char *class_by_type(const struct root_names *n, uint64_t type, struct arena *arena) {
 	char name[1024], of[1024], symbol[1024 + 4];
 	uint64_t table, head[2], none;
@@ -119,11 +118,10 @@ uint32_t root_names_class(void *user, uint64_t word) {
 }
 
 // ---- frames
-//
-// A word on a stack is of the frame that it lies in, unless a function has saved a register there
-// for its callers: then it is, as that register was, of the outermost of them that had the value.
+// A word on a stack belongs to its frame, unless a function saved a register there for its callers:
+// then to the outermost of them that had that value, as the register did.
 
-/** Of the frames from number `first` on; it was not found out whose is what comes behind them. */
+/** For frames from `first` on; the owner of what follows them is unknown. */
 static void put_owners(struct root_names *n, size_t first, size_t thread,
 		const struct graph_thread *t) {
 	uint64_t owners[SYMBOLS_REGISTERS] = {0};
@@ -202,9 +200,9 @@ uint32_t root_names_frame(void *user, uint64_t at) {
 	return named->function ? f->outermost : 0;
 }
 
-// ---- texts of an answer, each behind a zero byte
+// ---- texts of an answer, each after a zero byte
 
-/** The thread that a root is of. It may have ended while its copy was searched. */
+/** A root's thread, which may have ended while its copy was searched. */
 static const char *thread_of(const struct root_names *n, const struct graph_root *r,
 		char room[static 64]) {
 	char name[32];
@@ -214,7 +212,6 @@ static const char *thread_of(const struct root_names *n, const struct graph_root
 	return room;
 }
 
-/** Begin the next text. */
 static uint32_t place_of(struct buffer *texts) {
 	buffer_u8(texts, 0);
 	return (uint32_t)texts->size;
@@ -228,7 +225,7 @@ static void put_place(const struct symbols_frame *f, struct rec_holder *row, str
 	}
 }
 
-/** What its symbol says, if that tells scopes, else what debug data does. */
+/** By its symbol, if that tells scopes, else by debug data. */
 static void put_variable(struct root_names *n, const struct symbols_variable *v, const char *area,
 		struct rec_holder *row, struct buffer *out) {
 	SCOPED(arena) arena = {0};
@@ -273,7 +270,7 @@ static void put_label(struct root_names *n, const struct graph_root *r, struct r
 	}
 }
 
-/** The roots that lead to most of what several do; those of one name are said once. */
+/** The roots that lead to most of what several hold; equal names are listed once. */
 static void put_sharers(struct root_names *n, const struct graph *graph, struct buffer *out) {
 	SCOPED(texts) names = {0};
 	for (unsigned i = 0; i < graph->n_sharers; i++) {

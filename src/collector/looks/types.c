@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Blocks are chosen by their bytes: some block of each of 2,000 equal parts of the heap, so all
- * large ones.
- */
+/* Chooses blocks by bytes: one from each of 2,000 equal parts of the heap, so all large ones. */
 #include "collector/looks/looks.h"
 #include "sys/sys.h"
 
@@ -11,7 +8,7 @@ enum { TAKEN_MOST = 1 << 11 };
 struct taking {
 	struct types *types;
 	uint32_t kind;
-	uint64_t step, left; // bytes from one that is taken to the next, about; that are left of these
+	uint64_t step, left; // bytes between chosen ones, about; and those left until the next
 };
 
 static void take_block(void *user, uint64_t ptr, uint64_t bytes, uint32_t stack) {

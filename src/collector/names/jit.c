@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: MIT
 /*
- * Symbolizes generated code. Places are the locations of generated code, sorted by address; entries
- * of the map name them.
- *
- * What the file says since the last step is compared with the places first: where other code was
- * named before, the location is retired. Then places without a name are looked up in the whole map.
+ * Symbolizes generated code. Places are its locations, sorted by address; entries of the map name
+ * them. Entries read since the last step are compared with the places first: a location whose
+ * address they give another name is retired. Then places without a name are looked up in the whole
+ * map.
  */
 #include "collector/names/namer.h"
 
 enum {
 	OPEN_GAP_NS = 100000000, // between two searches for a map,
-	DUMP_GAPS = 10,          // of which every tenth is for a dump, too
+	DUMP_GAPS = 10,          // every tenth of which is for a dump, too
 	OLDER_NS = 1000000000,   // by which the kernel's clocks may differ
 	BUFFER_BYTES = 1 << 20,
-	STEP_BUFFERS = 8, // read in one step, so that the rings are not kept waiting
+	STEP_BUFFERS = 8, // read per step, so that the rings need not wait
 };
 
 static const uint64_t MAP_MAX_BYTES = 1ull << 30;
 
-// ---- which file it is
+// ---- which file
 
-/** False for the file of an earlier process with that number, or of another user. */
+/** False for the file of an earlier process of that number, or of another user. */
 static bool is_of_program(pid_t program, int fd) {
 	struct stat file, process;
 	if (fstat(fd, &file) != 0 || !S_ISREG(file.st_mode) ||
@@ -41,7 +40,7 @@ static int open_if_of_program(pid_t program, const char *path) {
 static int open_map(pid_t program, pid_t inside) {
 	const char *path = FORMAT(64, "/tmp/perf-%d.map", (int)inside);
 	int fd = open_if_of_program(program, FORMAT(96, "/proc/%d/root%s", (int)program, path));
-	// The root of a process that has ended is gone: then ours is the best guess
+	// An ended process has no root: ours is the best guess
 	return fd < 0 && program == inside ? open_if_of_program(program, path) : fd;
 }
 
@@ -69,7 +68,7 @@ static int open_mapped_dump(pid_t program, pid_t inside) {
 
 // ---- the file
 
-/** Read on. False: there is no more, at least not yet. */
+/** Read on. False: there is no more yet. */
 static bool read_on(struct jit *j) {
 	struct stat st;
 	size_t got;
@@ -77,7 +76,7 @@ static bool read_on(struct jit *j) {
 		return false;
 	}
 	if ((uint64_t)st.st_size < j->n_read) {
-		// The file was begun anew, and so is the map. Names that were given stay.
+		// The file was rewritten, and so is the map. Given names stay
 		perf_map_finish(&j->map);
 		j->map = (struct perf_map){0};
 		j->n_read = 0;
@@ -114,7 +113,7 @@ void jit_add(struct jit *j, const struct rec_location *l, uint32_t id) {
 	j->n_waiting++;
 }
 
-/** Where code of another name is now, the next stack gets another location. */
+/** Where code of another name is now, the next stack gets a new location. */
 static void retire(struct jit *j, struct tries *t, struct namer *names) {
 	VEC(uint32_t) gone = {0};
 	EACH(entry, j->map.fresh) {

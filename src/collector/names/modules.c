@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Keeps the files of the program's code open. A module's file is tried under every name it may
- * have, until one has the right build-id.
- *
- * First as the process sees it, then what is mapped at its addresses, then below the root that the
- * process had, then as heaptrack sees it.
+ * have, until one has the right build-id: as the process sees it, by what is mapped at its
+ * addresses, below the root that the process had, and as heaptrack sees it.
  */
 #include "collector/names/namer.h"
 
@@ -28,20 +26,20 @@ void modules_finish(struct modules *m) {
 	for (size_t i = 0; i < m->files.n; i++) {
 		give_up(m, &m->files.items[i]);
 	}
-	if (m->texts && m->root_fd >= 0) { // `texts`: was it ever initialized?
+	if (m->texts && m->root_fd >= 0) { // `texts`: was it initialized?
 		(void)close(m->root_fd);
 	}
 	CALL_FOR(vec_finish, m, files, records);
 }
 
-// ---- which file it is
+// ---- which file
 
 static struct slice build_id_of(const struct wire_module *module) {
 	size_t n = module->build_id_bytes;
 	return slice_of(module->build_id, n < sizeof module->build_id ? n : sizeof module->build_id);
 }
 
-// True unless both have a build-id and they differ (ours may be cut)
+// True unless both have a build-id and they differ (ours may be cut short)
 static bool is_right_file(int fd, const struct wire_module *module) {
 	struct slice wanted = build_id_of(module), found = {0};
 	FREED uint8_t *head = memory_new(HEAD_BYTES, 1);
@@ -56,12 +54,12 @@ static bool is_right_file(int fd, const struct wire_module *module) {
 }
 
 static int open_if_right(const char *path, const struct wire_module *module) {
-	// Not blocking: the name may be that of a fifo by now
+	// Non-blocking: the name may be a fifo's by now
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	return file_keep(fd, is_right_file(fd, module));
 }
 
-// What is mapped in that range, even if it was deleted or replaced since. Needs root's rights
+// What is mapped in that range, even if deleted or replaced since. Needs root's rights
 static int open_mapped(pid_t pid, const struct wire_module *module) {
 	CLOSED_FOLDER *folder = opendir(PROCESS_PATH(pid, "map_files"));
 	int fd = -1;
@@ -85,7 +83,7 @@ static int open_module(const struct modules *m, const struct wire_module *module
 	}
 	bool is_program = !name[0] ||
 			(process_link(pid, "exe", path, sizeof path) && strcmp(path, name) == 0);
-	name = is_program ? "" : name; // the link leads to the file even if it is deleted
+	name = is_program ? "" : name; // the link leads to the file even if it was deleted
 	(void)snprintf(path, sizeof path, "/proc/%d/%s%s", (int)pid,
 			is_program               ? "exe"
 					: name[0] == '/' ? "root"
@@ -104,7 +102,7 @@ static int open_module(const struct modules *m, const struct wire_module *module
 
 // ---- the tables
 
-/** Another may have to be closed for it. Any will do: it is unknown which will be needed again. */
+/** Another may have to be closed. Any will do: it is unknown which will be needed again. */
 static void open_file(struct modules *m, struct module_file *file) {
 	EACH_WHILE(other, m->files, m->n_open >= m->max_open) {
 		if (!other->is_lent) {

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * One batch of addresses of one module is under way at a time.
- *
- * Its memory goes back and forth between the two threads: `turn` says whose it is.
+ * One batch of addresses of one module is in progress at a time; `turn` says which of the two
+ * threads owns its memory.
  */
 #include "collector/names/namer.h"
 
 enum {
 	NICE = 10,
-	FIRST_WAIT_NS = 200000000,  // in which a new module gathers addresses
+	FIRST_WAIT_NS = 200000000,  // for which a new module gathers addresses
 	BATCH_WAIT_NS = 1000000000, // between two batches of a module,
-	COST_FACTOR = 10,           // or so many times the cost of the last one
+	COST_FACTOR = 10,           // or that many times the cost of the last one
 };
 
 struct waiting {
@@ -22,7 +21,7 @@ struct waiting {
 struct batch {
 	uint32_t module;
 	struct symbols_module file;
-	struct symbols_wanted *wanted; // what is asked for, ascending
+	struct symbols_wanted *wanted; // ascending
 	size_t n;
 	struct symbols_answer *answers;
 	struct symbols_facts facts;
@@ -46,7 +45,7 @@ struct namer {
 	struct packages *packages; // likewise
 	bool is_of_system;         // the program is where packages install: else it is of none
 	pthread_t worker;
-	_Atomic uint32_t turn; // a futex: whose the batch is
+	_Atomic uint32_t turn; // a futex: who owns the batch
 };
 
 enum { TURN_CALLER, TURN_WORKER, TURN_END };
@@ -147,7 +146,7 @@ void namer_add(struct namer *n, const struct rec_location *location, uint32_t id
 
 ORDER_OF(compare_wanted, struct symbols_wanted, LOWEST(address) ?: LOWEST(is_exact));
 
-// All that wait, except the second of two that differ in is_exact alone: that waits on
+// All that wait; the second of two that differ only in is_exact keeps waiting
 static void fill_batch(struct waiting *from, struct batch *b) {
 	qsort(from->items, from->n, sizeof *from->items, compare_wanted);
 	struct waiting rest = {.due_ns = from->due_ns, .had_batch = true};
@@ -177,7 +176,7 @@ void namer_step(struct namer *n, struct tries *t, uint64_t now_ns, bool is_last)
 	if (n->is_under_way && !take_result(n, t, now_ns)) {
 		return;
 	}
-	// The one that has waited longest; towards the end the largest first
+	// The one that waited longest; towards the end the largest
 	struct waiting *best = NULL;
 	EACH(w, n->waiting) {
 		if (w->n > 0 && (is_last || w->due_ns <= now_ns) &&

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * Symbolizes the locations of stacks, and reads suppressions, while the program runs.
- *
- * A low-priority thread does this module by module, in batches that grow with the cost of a module;
- * the caller's thread distributes the work and puts the results into the tables. A file
- * that is copied during a recording therefore contains symbols, and little is left to do at the
- * end.
- *
- * All functions: one thread, that of the caller.
+ * Symbolizes the locations of stacks, and reads suppressions, while the program runs. A
+ * low-priority thread does so module by module, in batches that grow with a module's cost; the
+ * caller's thread distributes work and puts results into the tables. So a file copied during a
+ * recording has symbols, and little is left to do at the end. One thread, the caller's.
  */
 
 #include "collector/segment/segment.h"
@@ -19,10 +15,9 @@
 #include "sys/smaps.h"
 
 // ---- the files behind the program's code, held open
-//
-// Each is opened as soon as the target announces it, because later it may be unloaded, replaced or
-// deleted, or the process gone with its view of the file system. One thread; a descriptor may be
-// lent to another.
+// Each is opened once the target announces it: later it may be unloaded, replaced or deleted, or
+// the process gone with its view of the file system. One thread; a descriptor may be lent to
+// another.
 
 struct module_file {
 	int fd;       // -1: none
@@ -32,17 +27,17 @@ struct module_file {
 };
 
 struct modules {
-	VEC(struct rec_module) records; // by module id, 0 unused; facts are filled in by namer.c
+	VEC(struct rec_module) records; // by module id, 0 unused; namer.c fills in facts
 	VEC(struct module_file) files;
 	struct texts *texts;
 	pid_t pid;
-	int root_fd;     // O_PATH: what the process sees as its root, also when it is gone; -1: unknown
-	const char *exe; // of the first image, should the process be gone before it was asked
+	int root_fd;               // O_PATH: the process's root, usable after its end; -1: unknown
+	const char *exe;           // of the first image, should the process end before it is asked
 	uint32_t n_open, max_open; // descriptors
 };
 
 /**
- * `exe` (borrowed, or NULL) is what the program was started from; `max_open` descriptors are kept.
+ * `exe` (borrowed, or NULL): what the program was started from. Keeps `max_open` descriptors open.
  */
 void modules_init(struct modules *m, struct texts *texts, pid_t pid, const char *exe,
 		uint32_t max_open);
@@ -51,13 +46,13 @@ void modules_finish(struct modules *m);
 /** A module appeared. `announced` stays valid. */
 void modules_add(struct modules *m, uint32_t id, const struct wire_module *announced);
 
-/** Read memory of the program, whose modules `user` is. False: it is not there. */
+/** Read memory of the program of `user`, a struct modules. False: it is not there. */
 bool modules_read(void *user, uint64_t address, void *out, size_t bytes);
 
-/** What the symbols need; opens the file again by its path if its descriptor was given up. */
+/** For the symbols; reopens the file by its path if its descriptor was given up. */
 struct symbols_module modules_lend(struct modules *m, uint32_t id);
 
-// ---- symbolizes the locations of stacks, and reads suppressions, while the program runs
+// ---- symbolizing stacks, and reading suppressions, while the program runs
 
 struct namer;
 
@@ -67,48 +62,45 @@ void namer_destroy(struct namer *n);
 /** Frames that locations point into. The array moves when it grows. */
 const struct symbols_rows *namer_frames(const struct namer *n);
 
-/** A new location in a file, whose module was announced. */
+/** A new location in a file whose module was announced. */
 void namer_add(struct namer *n, const struct rec_location *location, uint32_t id, uint64_t now_ns);
 
 /**
- * Put the results into `t`'s locations, and start more work. Never waits. `is_last`: nothing more
- * will be added, so do not limit the work any longer.
+ * Put results into `t`'s locations and start more work. Never waits. `is_last`: nothing more will
+ * be added, so work is no longer limited.
  */
 void namer_step(struct namer *n, struct tries *t, uint64_t now_ns, bool is_last);
 
 /**
- * Name a location of generated code or of a runtime, whose texts are ids, from namer_text: called
- * once for each of its frames, the innermost first, and for no other location meanwhile.
+ * Name a location of generated code or of a runtime; texts are ids from namer_text. Called once per
+ * frame, innermost first, and for no other location meanwhile.
  */
 void namer_put(struct namer *n, struct rec_location *location, struct rec_frame frame);
 uint32_t namer_text(struct namer *n, struct slice text);
 
-/** Locations that still wait for their names. */
+/** Locations still without their names. */
 size_t namer_pending(const struct namer *n);
 
 /** Sleep until there is something to take, at most `timeout_ns`. */
 void namer_wait(struct namer *n, uint64_t timeout_ns);
 
 // ---- generated code, symbolized with the map that a JIT compiler writes for perf
-//
-// That is /tmp/perf-PID.map, as the program sees it, or else its jitdump. The file is read as it
-// grows, because code moves: an address gets the name of the code that was there at its first
-// stack, and becomes another location when other code takes its place (tries_retire). Nothing is
-// opened unless generated code is on a stack. Code that is not in the file has no name; nothing
-// here fails.
-//
-// One thread, that of the tries.
+// That is /tmp/perf-PID.map, as the program sees it, or else its jitdump. It is read as it grows,
+// because code moves: an address gets the name of the code there at its first stack, and becomes
+// another location when other code takes its place (tries_retire). Nothing is opened unless
+// generated code is on a stack. Code missing in the file has no name; nothing here fails. One
+// thread, that of the tries.
 
 /** A location of generated code. */
 struct jit_place {
 	uint64_t pc;       // within the instruction that is meant
 	uint32_t location; // of the tries
-	uint32_t name;     // text; 0: waits for it
+	uint32_t name;     // text; 0: not yet known
 };
 
 struct jit {
-	pid_t program, program_inside; // as we call it, and as it calls itself
-	int fd;                        // of the file; -1: there is none, or none yet
+	pid_t program, program_inside; // as we and as it calls itself
+	int fd;                        // of the file; -1: none, or none yet
 	bool is_dump;    // a jitdump, jit-PID.dump, which the program has mapped; else a map
 	uint64_t n_read; // bytes of it
 	uint64_t next_open_ns;
@@ -120,30 +112,27 @@ struct jit {
 	char *buffer;
 };
 
-/** `program_inside`: 0 if it is the same. */
+/** `program_inside`: 0 if the same. */
 void jit_init(struct jit *j, pid_t program, pid_t program_inside);
 void jit_finish(struct jit *j);
 
-/** A new location of generated code. */
 void jit_add(struct jit *j, const struct rec_location *l, uint32_t id);
 
 /**
- * See what code is new. `is_last`: read all that is left, however much. Call it after the events
- * that are there were taken: they are of the code that was there before.
+ * See what code is new; after all events there were taken, which are of the code before. `is_last`:
+ * read all that is left.
  */
 void jit_step(struct jit *j, struct tries *t, struct namer *names, uint64_t now_ns, bool is_last);
 
-// ---- functions of runtimes (wire/runtime.h)
-//
-// Tells the recorder where a runtime keeps its frames, once that is proved in the program, and
-// names the functions that the recorder finds there. One thread, that of the tries.
+// ---- functions of runtimes (wire/runtime.h): tells the recorder where a runtime keeps its frames,
+// once proved in the program, and names the functions found there. One thread, that of the tries
 
-/** What a unit is called. Objects of V8's move and die later, so what was read of them is kept. */
+/** A unit's name. V8's objects move and die, so what was read of them is kept. */
 struct unit_name {
 	struct python_code python;
 	struct v8_unit v8;
-	uint64_t object;  // of V8's: where it was last
-	uint32_t n_tries; // to read it there
+	uint64_t object;  // V8's: where it was last
+	uint32_t n_tries; // attempts to read it there
 	bool is_read;
 };
 
@@ -151,9 +140,9 @@ struct units {
 	struct segment *segment;
 	struct modules *modules;
 	struct jit *jit;
-	struct wire_layout candidate; // of the runtime that was met last; without ranges if not known
+	struct wire_layout candidate; // of the last runtime met; without ranges if unknown
 	VEC(struct unit_name) names;  // by number - 1
-	VEC(uint32_t) unread;         // numbers that may be read another time
+	VEC(uint32_t) unread;         // numbers that may be read again later
 	VEC(uint32_t) waiting;        // locations
 	bool is_of_tree;              // `names` are those of all processes, from units_share()
 	struct index by_code;         // of a tree, numbers of units
@@ -161,13 +150,13 @@ struct units {
 	struct nim_types nim;
 	const char *why;  // why it is not in force. NULL: it is, or there is none
 	uint64_t next_ns; // to prove it
-	bool is_last;     // set: nothing is read another time
+	bool is_last;     // nothing is read again later
 	struct arena arena;
 
-	// V8, of which there is one in a program
+	// V8, of which a program has one
 	struct v8_layout v8_layout; // major 0: none was seen
 	struct v8_heap v8;
-	struct err v8_why;  // it is not known, or not as it seemed
+	struct err v8_why;  // unknown, or not as it seemed
 	uint32_t v8_row;    // of the table of layouts
 	uint32_t v8_thread; // whose isolate's copies of builtins are known
 	uint32_t n_looks;   // for copies of its code
@@ -178,10 +167,10 @@ struct units {
 void units_init(struct units *u, struct segment *segment, struct modules *modules, struct jit *jit);
 void units_finish(struct units *u);
 
-/** A module was announced, whose file is open, or, -1, not. */
+/** A module was announced; its file is open as `fd`, or -1. */
 void units_meet(struct units *u, int fd, const char *path, const struct wire_module *module);
 
-/** The same of what a program has mapped that runs already, before the recorder is in it. */
+/** The same for mappings of a running program, before the recorder is in it. */
 void units_expect(struct units *u, const struct smaps *maps);
 
 /** Python's layout, if that module is its interpreter. */
@@ -189,10 +178,10 @@ bool units_find_python(int fd, const char *path, const struct wire_module *modul
 		struct wire_layout *out);
 
 /**
- * Of a tree: the number in `names` of the function that is unit `id` of a process's segment. 0: it
- * is not whole yet, or of no function. Functions of the same name, file and lines are one.
+ * Of a tree: the number in `names` of the function of a segment's unit `id`. 0: it is not whole
+ * yet, or of no function. Functions of the same name, file and lines are one.
  */
 uint32_t units_share(struct units *u, const struct segment *s, uint32_t id);
 
-/** Prove what can be proved, and name new locations or give them to `names` or the JIT's. */
+/** Prove what can be proved; name new locations, or give them to `names` or the JIT's. */
 void units_step(struct units *u, struct tries *t, struct namer *names, uint64_t now_ns);

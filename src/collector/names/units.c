@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * A runtime is found by its symbols when its module is announced.
- *
- * If it has not begun, its layout is in force before its first function: the recorder compares each
- * frame with the native ones, and there is nothing else yet to prove it by. Else it is proved again
- * and again until the interpreter is so far; V8's, by the first functions that are read with it.
+ * A runtime is found by its symbols when its module is announced. If it has not begun, its layout
+ * is in force from its first function on: the recorder compares each frame with the native ones,
+ * and nothing else could prove it yet. Else it is tried repeatedly until the interpreter is ready;
+ * V8's is proved by the first functions read with it.
  */
 #include "collector/names/namer.h"
 
 enum {
 	GAP_NS = 2000000, // between two proofs
-	V8_TO_PROVE = 64, // of so many units, or all before
+	V8_TO_PROVE = 64, // of that many units, or all if fewer
 	V8_PROOFS_LEAST = 16,
 	V8_TRIES = 64,         // rounds in which a unit is read at one place, ever more rarely,
-	V8_TRIES_TO_PROVE = 8, // after so many, what it said is a proof, or none
+	V8_TRIES_TO_PROVE = 8, // after which its answer is a proof, or none
 };
 
 void units_init(struct units *u, struct segment *segment, struct modules *modules,
@@ -121,7 +120,7 @@ void units_expect(struct units *u, const struct smaps *maps) {
 
 // ---- V8's functions
 
-/** Each isolate may have a copy of the builtins' code: it begins with the same page. */
+/** Each isolate may have a copy of the builtins' code, with the same first page. */
 static void find_copies(struct units *u) {
 	enum { PAGE_BYTES = 4096 };
 	uint8_t original[PAGE_BYTES], copy[PAGE_BYTES];
@@ -139,7 +138,7 @@ static void find_copies(struct units *u) {
 	}
 }
 
-/** Copies of V8's own code have the names of the original, which is a module's. */
+/** Copies of V8's own code have the original's names, which are a module's. */
 static void put_in_image(struct units *u, const struct tries *t, struct rec_location *l) {
 	enum { LOOKS_MOST = 16 };
 	const struct v8_layout *v8 = &u->v8_layout;
@@ -162,8 +161,8 @@ static bool is_of_kind(const struct tries *t, const struct rec_location *l, uint
 }
 
 /**
- * Of the first functions hardly one is where the layout says. Frames stay native from now on, and
- * those that did not have no names: they may be wrong.
+ * Few of the first functions are where the layout says. Frames stay native from now on, and earlier
+ * ones get no names: they may be wrong.
  */
 static void withdraw(struct units *u, struct tries *t) {
 	struct v8_layout *l = &u->v8_layout;
@@ -172,7 +171,7 @@ static void withdraw(struct units *u, struct tries *t) {
 	(void)err_set(&u->v8_why, ERR_UNSUPPORTED,
 			"V8 %d.%d does not have its functions where %d.%d has them", l->major, l->minor,
 			l->of_major, l->of_minor);
-	l->major = 0; // nothing is read any more
+	l->major = 0; // nothing is read from here on
 	EACH_OF(name, u->names.items, u->names.n) {
 		name->v8.n = 0;
 	}
@@ -181,7 +180,7 @@ static void withdraw(struct units *u, struct tries *t) {
 	}
 }
 
-/** The function alone, as it was read of another place of it: without a line. */
+/** The function alone, without a line, as read at another of its places. */
 static void take_function(const struct units *u, const struct wire_unit *unit,
 		struct unit_name *name) {
 	struct wire_unit other;
@@ -189,14 +188,14 @@ static void take_function(const struct units *u, const struct wire_unit *unit,
 		const struct v8_unit *known = &u->names.items[id - 1].v8;
 		if (known->n > 0 && segment_unit(u->segment, id, &other) && other.kind == MODULE_V8 &&
 				other.thread == unit->thread && other.identity[0] == unit->identity[0]) {
-			name->v8.frames = &known->frames[known->n - 1]; // the others are inlined in it there
+			name->v8.frames = &known->frames[known->n - 1]; // the others are inlined into it there
 			name->v8.n = 1;
 			name->v8.is_vague = true;
 		}
 	}
 }
 
-/** Read it where the recorder has just seen it. */
+/** Read it where the recorder just saw it. */
 static void read_v8(struct units *u, const struct wire_unit *unit, struct unit_name *name) {
 	bool has_moved = name->object != unit->object;
 	if (u->v8_layout.major == 0 || (!has_moved && name->n_tries == V8_TRIES)) {
@@ -226,7 +225,7 @@ static void read_v8(struct units *u, const struct wire_unit *unit, struct unit_n
 
 // ---- names
 
-/** What the target says of a function of Python's, checked and copied. */
+/** What the target says of a Python function, checked and copied. */
 static bool decode_python(const struct segment *s, const struct wire_unit *unit,
 		struct python_code *out, struct arena *arena) {
 	if (unit->layout >= s->n_layouts || unit->excerpt_bytes > WIRE_EXCERPT_MAX ||
@@ -273,7 +272,7 @@ uint32_t units_share(struct units *u, const struct segment *s, uint32_t id) {
 	return at == INDEX_NONE ? 0 : at + 1;
 }
 
-/** False: it may be read another time. */
+/** False: read it again later. */
 static bool read_unit(struct units *u, uint32_t id) {
 	struct unit_name *name = &u->names.items[id - 1];
 	struct wire_unit unit;
@@ -283,7 +282,7 @@ static bool read_unit(struct units *u, uint32_t id) {
 	return name->is_read;
 }
 
-/** Read what may have moved, and what the recorder has met since. */
+/** Read what may have moved, and what the recorder met since. */
 static void read_units(struct units *u) {
 	uint32_t n = u->segment->has_runtimes ? atomic_load(&u->segment->header->n_units) : 0;
 	while (u->names.n < n && u->names.n + 1 < WIRE_N_UNITS) {
@@ -312,7 +311,7 @@ static struct rec_frame v8_frame(const struct units *u, const struct v8_unit *un
 										   : f->line};
 }
 
-/** False: it is not known yet. */
+/** False: not yet known. */
 static bool name_location(const struct units *u, struct rec_location *l, struct namer *names) {
 	uint32_t id = wire_where_unit(l->pc), position = wire_where_position(l->pc);
 	const struct unit_name *name = id > 0 && id <= u->names.n ? &u->names.items[id - 1] : NULL;
@@ -331,7 +330,7 @@ static bool name_location(const struct units *u, struct rec_location *l, struct 
 	return true;
 }
 
-/** The program waits until its runtime has been looked at, whatever came of it. */
+/** Tell the waiting program that its runtime was looked at, whatever came of it. */
 static void answer(struct units *u) {
 	struct segment_header *h = u->segment->header;
 	uint32_t awaited = atomic_load(&h->module_awaited);
@@ -341,7 +340,7 @@ static void answer(struct units *u) {
 	}
 }
 
-/** Name it, or give it to what will. False: its module is not announced yet. */
+/** Name it, or pass it on. False: its module is not announced yet. */
 static bool take_location(struct units *u, struct tries *t, uint32_t id, struct namer *names,
 		uint64_t now_ns) {
 	struct rec_location *l = &t->locations[id];

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * The rings of one thread: how far they are reserved and taken, and their events in order, which
- * leave in batches.
- *
- * The big ring is read once the thread has moved on to it and the small one is drained. Of what is
- * in an entry nothing is trusted.
+ * The rings of one thread: how far they are reserved and taken, and their events, in order and in
+ * batches. The big ring is read once the thread has moved to it and the small one is drained.
+ * Nothing in an entry is trusted.
  */
 #include "collector/order/parts.h"
 
-// ---- how far they are reserved, and how far the owner knows that they are taken
+// ---- how far rings are reserved, and how far the owner knows them to be taken
 
 /** Entries reserved in a ring: never less than taken, never more than it holds. */
 static uint64_t reserved(const struct reader *r, unsigned ring) {
@@ -30,7 +28,7 @@ void order_look(struct order *o, struct reader *r) {
 	if (!r->is_gone) {
 		see_ends(r);
 	}
-	// The small ring may still fill: with the event of a hook that the moving one interrupted
+	// The small ring may still fill, with the event of a hook that the moving one interrupted
 	if (r->end[RING_SMALL] != r->at[RING_SMALL]) {
 		r->ring = RING_SMALL;
 	}
@@ -52,7 +50,7 @@ void order_tell_taken(struct reader *r) {
 			continue;
 		}
 		r->told[ring] = taken;
-		// Pairs with wait_for_room(): the owner says that it waits, then checks `taken` once more
+		// Pairs with wait_for_room(): the owner says that it waits, then checks `taken` again
 		atomic_store(&shared->taken, taken);
 		if (atomic_load(&shared->owner_waits)) {
 			atomic_fetch_add(&shared->room, 1);
@@ -95,13 +93,13 @@ static inline struct wire_event *entry_at(const struct reader *r, unsigned ring,
 
 enum entry_is {
 	ENTRY_UNPUBLISHED,
-	ENTRY_NOTHING, // void, or a time, a stamp or an epoch: the reader has taken it
+	ENTRY_NOTHING, // void, or a time, stamp or epoch, which the reader took
 	ENTRY_BAD,     // makes no sense
 	ENTRY_EVENT,
 };
 
 struct entry {
-	uint32_t n;    // how many entries it takes
+	uint32_t n;    // entries that it takes
 	order_key key; // of an event
 	struct trace_event event;
 };
@@ -129,7 +127,7 @@ static void fill_event(const struct reader *r, struct entry *out, uint64_t head,
 			.ptr = ptr,
 			.size = size,
 			.time_ns = r->label_ns,
-			// A copied node belongs to the command that runs; an event held back is another's
+			// A copied node is of the running command; an event held back is another's
 			.node = r->is_held ? 0 : tries_node(r->source->tries, wire_body_node(body)),
 			.thread = r->thread & TRACE_THREAD_MAX,
 			.kind = kind & 0xf,
@@ -140,20 +138,19 @@ static inline bool is_event(uint32_t kind) {
 	return kind <= KIND_STAYED || order_is_mapping(kind);
 }
 
-/** The address of an event; of a mapping, its page, and what is said of it in the low bits. */
+/** An event's address; for a mapping its page, with what is said of it in the low bits. */
 static inline uint64_t address_of(uint64_t head, uint64_t ptr) {
 	return order_is_mapping(wire_head_kind(head)) && wire_head_kind(head) != KIND_FORK
 			? (ptr & -(uint64_t)WIRE_PAGE_LEAST) | wire_map_sort_of(wire_head_ptr(head))
 			: ptr;
 }
 
-/** A prefix and the event it belongs to. */
 static enum entry_is read_wide(const struct reader *r, unsigned ring, uint64_t index,
 		uint64_t wide_head, uint64_t wide_body, struct entry *out) {
 	struct wire_event *e = entry_at(r, ring, index + 1);
 	uint64_t head = atomic_load_explicit(&e->head, memory_order_acquire);
 	if (!is_published(head, ring, index + 1) || (r->is_gone && index + 1 >= r->end[ring])) {
-		// A prefix means nothing if its thread died before it published the event
+		// A prefix means nothing if its thread died before publishing the event
 		return r->is_gone ? ENTRY_NOTHING : ENTRY_UNPUBLISHED;
 	}
 	enum wire_kind kind = wire_head_kind(head);
@@ -204,7 +201,7 @@ static enum entry_is read_entry(struct order *o, struct reader *r, unsigned ring
 	default: break;
 	}
 	if (!is_event(kind) || wire_body_size(body) == WIRE_SIZE_WIDE) {
-		return ENTRY_BAD; // of no known kind, or without its prefix
+		return ENTRY_BAD; // unknown kind, or without its prefix
 	}
 	fill_event(r, out, head, body, address_of(head, wire_head_ptr(head)), wire_body_size(body));
 	return ENTRY_EVENT;
@@ -212,9 +209,9 @@ static enum entry_is read_entry(struct order *o, struct reader *r, unsigned ring
 
 // ---- in order
 
-enum { AHEAD_NODE = 12 }; // an entry's node is prefetched so many entries before its turn
+enum { AHEAD_NODE = 12 }; // how many entries before its turn an entry's node is prefetched
 
-/** Past an entry, but never past what is reserved, even if the entry was overwritten. */
+/** Past an entry, but never past what is reserved, even if it was overwritten. */
 static void step(struct reader *r, unsigned ring, uint32_t n) {
 	r->at[ring] = r->at[ring] + n < r->end[ring] ? r->at[ring] + n : r->end[ring];
 }
@@ -249,7 +246,7 @@ enum order_next order_peek(struct order *o, struct reader *r) {
 	return find(o, r, &entry);
 }
 
-/** Prefetch the node of a later entry, if that is published: before, its body may be written. */
+/** Prefetch the node of a later entry, if published: before, its body may be being written. */
 static ATTR_INLINE void fetch_node(const struct tries *tries, const struct wire_event *e,
 		const struct wire_event *end, uint64_t phase) {
 	const struct wire_event *later = e + AHEAD_NODE;
@@ -266,13 +263,13 @@ static bool reaches(const struct reader *r, order_key key, uint64_t *stamp) {
 }
 
 /**
- * The fast path: plain events of one epoch up to a stamp. Nearly all events are plain. Locals hold
- * what the loop needs, since its stores might alias anything. True: the next event is younger.
+ * The fast path: plain events (nearly all) of one epoch, up to a stamp. The loop works on locals,
+ * since its stores might alias anything. True: the next event is newer.
  */
 static ATTR_INLINE bool drain_plain(struct order *o, struct reader *r, uint64_t limit) {
 	const unsigned ring = r->ring;
 	const uint64_t at = r->at[ring];
-	const uint64_t lap_end = (at | (wire_ring_entries(ring) - 1)) + 1; // so far the phase stays
+	const uint64_t lap_end = (at | (wire_ring_entries(ring) - 1)) + 1; // until then the phase stays
 	const uint64_t n = (lap_end < r->end[ring] ? lap_end : r->end[ring]) - at;
 	const struct wire_event *const begin = entry_at(r, ring, at);
 	const struct wire_event *const end = begin + n;
@@ -286,7 +283,7 @@ static ATTR_INLINE bool drain_plain(struct order *o, struct reader *r, uint64_t 
 	uint64_t last = 0, stamp = 0;
 	while (e < end) {
 		uint64_t head = atomic_load_explicit(&e->head, memory_order_acquire);
-		unsigned kind = (unsigned)((head ^ phase) >> WIRE_KIND_SHIFT); // over 15: not published
+		unsigned kind = (unsigned)((head ^ phase) >> WIRE_KIND_SHIFT); // over 15: unpublished
 		if (kind - 1u > KIND_STAYED - 1u) {
 			break;
 		}
@@ -349,13 +346,13 @@ enum order_next order_drain(struct order *o, struct reader *r, order_key limit) 
 	}
 }
 
-// ---- from behind an entry that is not published
+// ---- events after an unpublished entry
 
 /*
- * An entry that is reserved and not published holds its ring up: its thread is between the two
- * steps, or a signal handler has interrupted it there. What the handler publishes is behind it.
- * Once the other threads no longer wait for the entry, the events behind it are taken, and
- * overwritten as void: published entries are the collector's.
+ * A reserved, unpublished entry holds its ring up: its thread is between the two steps, or was
+ * interrupted there by a signal handler, whose events follow it. Once the other threads no longer
+ * wait for the entry, the events after it are taken and overwritten as void: published entries are
+ * the collector's.
  */
 
 static void make_void(const struct reader *r, unsigned ring, uint64_t index, uint32_t n) {
@@ -366,7 +363,7 @@ static void make_void(const struct reader *r, unsigned ring, uint64_t index, uin
 	}
 }
 
-/** What is no event may be the second half of one that is being published. */
+/** What is no event may be the second half of one being published. */
 static void look_through(struct order *o, struct reader *r, unsigned ring) {
 	struct entry entry;
 	for (uint64_t i = r->at[ring]; i < r->end[ring]; i += entry.n) {

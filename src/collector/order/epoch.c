@@ -15,13 +15,13 @@
  */
 #include "collector/order/parts.h"
 
-static const uint64_t slack_ns = 50 * 1000; // where there is no clock of all processors
+static const uint64_t slack_ns = 50 * 1000; // where no clock is common to all processors
 static const uint64_t alone_ns = 1000 * 1000;
 static const uint64_t counted_pause_ns = 1000 * 1000; // until nobody reads the clock any more
 enum { ALONE_EVENTS = 256 };
 
 static bool is_seen_by_all(struct order *o, uint64_t stamp) {
-	// The first round that began when it had been seen
+	// The first round that began after it was seen
 	if (o->next.later_round_ns == 0 && o->now_ns > o->next.round_ns) {
 		o->next.later_round_ns = o->now_ns;
 	}
@@ -29,7 +29,7 @@ static bool is_seen_by_all(struct order *o, uint64_t stamp) {
 			(o->next.later_round_ns != 0 && o->now_ns - o->next.later_round_ns >= slack_ns);
 }
 
-/** A clock that went back, as over a suspension, cannot order events. */
+/** A clock that went back, as over a suspend, cannot order events. */
 static void give_up_clock_that_went_back(struct order *o) {
 	if (!o->is_last && o->counted_ns == 0 && atomic_load(&o->common->stamps) == STAMPS_CLOCK &&
 			clock_stamp() < o->settled) {
@@ -64,7 +64,7 @@ uint64_t order_take_horizon(struct order *o) {
 	return newest;
 }
 
-/** The epoch in the header. A value that cannot be there was overwritten, and is corrected. */
+/** The epoch in the header. An impossible value was overwritten, and is corrected. */
 static uint64_t look(struct order *o) {
 	_Atomic uint64_t *at = &o->common->epoch;
 	uint64_t epoch = atomic_load(at);

@@ -23,7 +23,7 @@
 
 #include "collector/order/parts.h"
 
-enum { SPINS = 16 }; // a thread that runs publishes what it has reserved in some ns
+enum { SPINS = 16 }; // a running thread publishes what it reserved in some ns
 
 // ---- whose turn it is
 
@@ -55,9 +55,9 @@ static order_key next_key(const struct order *o) {
 	return a < b ? a : b;
 }
 
-// ---- who holds the others up
+// ---- who holds up the others
 
-/** True if it holds the others up for too long: they need room, or it does not run. */
+/** Does it hold up the others too long? They need room, or it does not run. */
 static bool is_out_of_patience(struct order *o, const struct reader *r) {
 	uint64_t held_ns = o->now_ns - r->held_since_ns;
 	return held_ns > o->limits.force_ns ||
@@ -73,7 +73,7 @@ static void hold_up(struct order *o, struct reader *r) {
 		o->counts.forced++;
 	}
 	if (!r->is_passed) {
-		order_key until = order_key_of(r->epoch, 0); // it has named this one
+		order_key until = order_key_of(r->epoch, 0); // it has named this epoch
 		until = r->key > until ? r->key : until;
 		until = r->through > until ? r->through : until;
 		o->limit = until < o->limit ? until : o->limit;
@@ -81,7 +81,7 @@ static void hold_up(struct order *o, struct reader *r) {
 	o->n_held++;
 }
 
-/** What to do with a reader that has come this far. */
+/** Decide on a reader that came this far. */
 static void come_to(struct order *o, struct reader *r, enum order_next next) {
 	for (unsigned i = 0; next == NEXT_HELD && i < SPINS; i++) {
 		__builtin_ia32_pause();
@@ -104,7 +104,7 @@ static void come_to(struct order *o, struct reader *r, enum order_next next) {
 
 // ---- the steps of a round
 
-/** A key found in an earlier round cannot lie in the future: memory was overwritten. */
+/** A key found in an earlier round cannot be in the future: memory was overwritten. */
 static void check_key(struct order *o, struct reader *r, uint64_t newest) {
 	if (r->has_event && r->epoch > o->newest_epoch) {
 		o->counts.bad_entries++;
@@ -116,7 +116,7 @@ static void check_key(struct order *o, struct reader *r, uint64_t newest) {
 	}
 }
 
-/** An image that has not begun: what other processes do after its first event has to wait. */
+/** An image that has not begun: what other processes do after its first event must wait. */
 static void await_image(struct order *o, struct reader *r) {
 	struct source *s = r->source;
 	s->held_since_ns = s->held_since_ns ? s->held_since_ns : o->now_ns;
@@ -128,7 +128,7 @@ static void await_image(struct order *o, struct reader *r) {
 	}
 }
 
-/** What is there, and who holds the others up. `newest` is what order_take_horizon returned. */
+/** See what is there, and who holds up the others. `newest`: from order_take_horizon. */
 static void look_at_all(struct order *o, uint64_t newest) {
 	o->n_turns = 0;
 	o->n_held = 0;
@@ -150,10 +150,7 @@ static void look_at_all(struct order *o, uint64_t newest) {
 	}
 }
 
-/**
- * An event that comes too late for its place, since the others no longer waited for its thread, is
- * handed over alone.
- */
+/** An event too late for its place, since the others no longer waited, is handed over alone. */
 static order_key limit_of_late(struct order *o, order_key key, order_key limit) {
 	bool is_late = key < o->reached;
 	order_set_late(o, is_late);
@@ -187,8 +184,8 @@ static void merge(struct order *o) {
 }
 
 /**
- * Note how far each reader has come, and tell the threads of the room in their rings. All events
- * before the horizon are taken, except those that an unpublished entry holds up.
+ * Note how far each reader came, and tell the threads about room in their rings. All events before
+ * the horizon are taken, except those that an unpublished entry holds up.
  */
 static void note_through(struct order *o) {
 	o->n_left = o->n_turns;
@@ -272,7 +269,7 @@ struct order *order_create(struct segment *segment, struct tries *tries,
 	o->sink = *sink;
 	o->limits = limits ? *limits : (struct order_limits){0};
 	o->limits.patience_ns = o->limits.patience_ns ? o->limits.patience_ns : 100000000u;
-	o->epoch_most = 2; // its first thread's, and what the second makes of it
+	o->epoch_most = 2; // its first thread's, and the one the second thread makes of it
 	o->limits.force_ns = o->limits.force_ns ? o->limits.force_ns : 10000000000u;
 	order_add(o, segment, tries, sink->user);
 	return o;

@@ -34,26 +34,26 @@ struct order_thread {
 
 struct order_sink {
 	void *user;
-	/** The next events, nodes and threads by our ids. */
+	/** The next events, with our ids of nodes and threads. */
 	void (*events)(void *user, const struct trace_event *events, size_t n);
-	/** The same for events that come after younger ones have been handed over. */
+	/** The same for events that come after newer ones were handed over. */
 	void (*late_events)(void *user, const struct trace_event *events, size_t n);
 	/**
-	 * A call that maps, in its place among the events: KIND_MAP, KIND_UNMAP or KIND_CHANGED. Low
-	 * bits of its address are the wire_map_sort(). Or a KIND_FORK.
+	 * A call that maps, in order: KIND_MAP, KIND_UNMAP or KIND_CHANGED, with the wire_map_sort() in
+	 * the low bits of its address. Or a KIND_FORK.
 	 */
 	void (*mapping)(void *user, const struct trace_event *event);
-	/** A thread appeared: its id (below 2^28) for its events. 0 is allowed: "no thread". */
+	/** A thread appeared. Returns its id (below 2^28) for events; 0 is allowed: "no thread". */
 	uint32_t (*thread)(void *user, const struct order_thread *thread);
-	/** All its events have been handed over. */
+	/** All its events were handed over. */
 	void (*thread_ended)(void *user, uint32_t thread);
 	/** The process runs another program from here on. */
 	void (*image)(void *user, uint32_t image);
-	/** False once no thread `tid` of the program can write to the segment any more. */
+	/** False once no thread `tid` of the program can write to the segment. */
 	bool (*is_thread_alive)(void *user, uint32_t pid, uint32_t tid);
-	/** True if it runs, or would if there were a processor for it. */
+	/** True if it runs, or would if it got a processor. */
 	bool (*is_thread_running)(void *user, uint32_t pid, uint32_t tid);
-	/** NULL, or: add the segments of all processes that may have had an event before now. */
+	/** NULL, or: add the segments of all processes that may have had an event by now. */
 	void (*find_segments)(void *user);
 };
 
@@ -62,18 +62,17 @@ struct order_limits {
 	uint64_t force_ns;    // 0: 10 s
 };
 
-/** Exact sums since the start. */
 struct order_counts {
 	uint64_t events;                             // handed over
 	uint64_t failed, lost, truncated, abandoned; // as the threads counted (wire/event.h)
 	uint64_t unpublished;                        // entries that dead threads left half written
-	uint64_t late;          // events that came after younger ones had been handed over
-	uint64_t forced;        // times that the others went on without a thread
-	uint64_t bad_entries;   // that made no sense
-	uint64_t mappings;      // of calls that map, handed over
-	uint64_t looked_behind; // events taken from behind an unpublished one
-	uint32_t n_threads;     // ever seen
-	uint32_t n_live;        // slots in use
+	uint64_t late;                               // events that came after newer ones
+	uint64_t forced;                             // times that the others went on without a thread
+	uint64_t bad_entries;                        // that made no sense
+	uint64_t mappings;                           // of calls that map, handed over
+	uint64_t looked_behind;                      // events taken from after an unpublished one
+	uint32_t n_threads;                          // ever seen
+	uint32_t n_live;                             // slots in use
 };
 
 /** `segment` and `tries` must outlive it. */
@@ -82,21 +81,21 @@ struct order *order_create(struct segment *segment, struct tries *tries,
 void order_destroy(struct order *o);
 
 /**
- * The same for one more segment. The sink is asked about its threads and images, and told of them,
- * with that `user`; its events go to the sink's own.
+ * Add another segment. For its threads and images the sink is called with that `user`, for its
+ * events with its own.
  */
 void order_add(struct order *o, struct segment *segment, struct tries *tries, void *user);
 
-/** All threads that it ever had have ended. The segment may go. False: not yet. */
+/** Have all its threads ended, so that the segment may go? */
 bool order_remove(struct order *o, const struct segment *segment);
 
-/** Take what is there, and hand it over. `now_ns` is CLOCK_MONOTONIC. Returns how many events. */
+/** Take and hand over what is there. `now_ns` is CLOCK_MONOTONIC. Returns the number of events. */
 size_t order_round(struct order *o, uint64_t now_ns);
 
 /** Is there anything that the last round could not hand over yet? */
 bool order_is_behind(const struct order *o);
 
-/** How long the caller may sleep if a round brought nothing and the bell does not ring. */
+/** How long to sleep if a round brought nothing and the bell does not ring. */
 uint64_t order_rest_ns(const struct order *o);
 
 /** The process is gone: take all that is left, and end all threads. */

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which threads there are and which are gone, from slots to readers.
+ * Which threads exist and which are gone, from slots to readers. Slots are claimed from low to high
+ * (wire/segment.h: slot_hint), so the used ones are a prefix; the rest is never touched, as reading
+ * costs memory. Slots are searched when another was claimed, and now and then.
  *
- * Slots are claimed from low to high (wire/segment.h: slot_hint), so those that were ever in use
- * are a prefix of all. What lies beyond is never touched: reading it would cost memory. Slots are
- * looked through when another was claimed, and now and then.
- *
- * A slot is given back when its thread is gone (the sink says so, another thread has its tid, or
+ * A slot is freed once its thread is gone (as the sink says, or another thread has its tid, or
  * another program runs in its process) and its rings are drained.
  */
 #include "collector/order/parts.h"
@@ -86,7 +84,7 @@ static void begin_image(struct order *o, struct source *s) {
 
 static void find_threads_of(struct order *o, struct source *s) {
 	const struct segment_header *h = s->segment->header;
-	// In this order: a thread with an event before the horizon has counted itself before
+	// In this order: a thread with an event before the horizon counted itself before that
 	uint32_t n_claims = atomic_load_explicit(&h->n_claims, memory_order_acquire);
 	if (n_claims == s->seen_claims && o->now_ns - s->searched_ns < search_pause_ns && !o->is_last) {
 		return;
@@ -162,7 +160,7 @@ static void end_thread(struct order *o, struct reader *r) {
 	free(r);
 }
 
-/** In turn through all of them, so that those not asked about for long come first. */
+/** Round-robin, so that those not asked for long come first. */
 static void ask_some(struct order *o, bool all) {
 	if (!all && o->now_ns - o->asked_ns < ask_pause_ns) {
 		return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What is done between two rounds of events, from samples to checkpoints. */
+/* The work between two rounds of events, from samples to checkpoints. */
 #include "collector/run/parts.h"
 
 enum {
@@ -7,8 +7,8 @@ enum {
 	CHECKPOINT_GAP_MIN_NS = 300000000,
 	AGE_MAX_NS = 1900000000,       // figures in the file are at most 2 s old,
 	LARGE_AGE_MAX_NS = 4500000000, // or 5 s
-	LARGE_NODES = 500000,          // above so many nodes
-	CHECKPOINT_COST = 100,         // a checkpoint takes a 100th of the time, if that is soon enough
+	LARGE_NODES = 500000,          // above that many nodes
+	CHECKPOINT_COST = 100,         // checkpoints take a 100th of the time, if that is soon enough
 	CLOCK_GAP_NS = 1000000000,
 	END_WAIT_BYTES = 20
 			<< 20,           // for so much RSS the program's end waits a ms more for the last look,
@@ -32,9 +32,9 @@ void run_take_modules(struct run *run) {
 }
 
 /**
- * From the start of a checkpoint to that of the next. Its figures are the newest until the next one
- * is written, which takes about as long again; twice the wall time leaves a reserve. How rare they
- * are depends on their CPU time: on a busy machine, the rest of the wall time is waiting.
+ * From one checkpoint's start to the next's. Its figures are the newest until the next is written,
+ * which takes about as long again; twice the wall time leaves a reserve. Their CPU time decides how
+ * rare they are: on a busy machine, the rest of the wall time is waiting.
  */
 static uint64_t checkpoint_gap_ns(struct keeper_cost cost, uint32_t n_nodes) {
 	uint64_t age_ns = n_nodes > LARGE_NODES ? LARGE_AGE_MAX_NS : AGE_MAX_NS;
@@ -90,7 +90,7 @@ void run_note_own_heap(void *user, const char *module, const char *functions, ui
 	};
 	(void)vec_add(&run->allocators, a);
 	if (run->n_collectors < (unsigned)run->own_heaps.has_collector + run->own_heaps.has_go) {
-		run->collectors[run->n_collectors++] = a; // it has just been met
+		run->collectors[run->n_collectors++] = a; // just met
 	}
 }
 
@@ -101,7 +101,7 @@ static void look_for_own_heaps(struct run *run) {
 			run->now_ns);
 }
 
-/** Returns which look is due; REC_ATS: none. */
+/** Which look is due; REC_ATS: none. */
 static enum rec_look_at look_at_rss(struct run *run) {
 	if (!run->records_mappings || run->samples.n == 0) {
 		return REC_ATS;
@@ -133,7 +133,7 @@ enum rec_look_at run_housekeep(struct run *run, bool is_idle) {
 				aggregate_now(run_aggregate(run)).live_bytes, &run->segment);
 		ending_look(&run->ending, run->program, run->now_ns);
 		if (run->exec_why == REC_WHY_NONE && atomic_load(&run->segment.header->n_images) == 0) {
-			// No image has announced itself, and that may stay so
+			// No image has announced itself, and maybe none will
 			(void)reason_presence(&run->children.reason, run->program, &run->exec_why);
 		}
 		look_for_own_heaps(run);

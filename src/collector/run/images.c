@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * The programs that the process executes, one after the other, as seen from outside; and the names
- * of its threads, which may change at any time.
- *
- * A name that the program gave a thread through heaptrack_api.h counts most, then what the kernel
- * shows now, then what the recorder or the watching thread noted before the thread or the program
- * ended.
+ * The programs that the process executes, as seen from outside; and the names of its threads, which
+ * may change at any time: the one given through heaptrack_api.h, else the one the kernel shows now,
+ * else what the recorder or the watching thread noted before the thread or program ended.
  */
 #include "collector/run/parts.h"
 
 /**
- * The link beside the executable by which it was started: redis-server of redis-check-rdb. 0: none,
- * or the executable's name begins with it (python3 of python3.11), and tells more.
+ * The link beside the executable that it was started by: redis-server for redis-check-rdb. 0: none,
+ * or the executable's name begins with it (python3 of python3.11) and tells more.
  */
 static uint32_t link_to(struct run *run, const char *exe) {
 	char name[32], link[4096 + sizeof name];
@@ -36,7 +33,7 @@ void run_note_image(struct run *run) {
 	(void)vec_add(&run->images, (struct rec_image){.exe = run->meta.exe, .time_ns = run->now_ns});
 }
 
-/** The process became a program without the recorder: what was live before is gone. */
+/** The process execed a program without the recorder: what was live before is gone. */
 static void run_note_unrecorded(struct run *run) {
 	(run->tree ? run_tree_exec : run_begin_program)(&run->first);
 	struct rec_image *entry = vec_push(&run->images);
@@ -77,10 +74,10 @@ void run_look_at_program(struct run *run) {
 	uint64_t since_ns = w->since_ns;
 	enum exec_news news = exec_watch_look(w, run->program, n_images, run->now_ns);
 	if (w->since_ns != since_ns) {
-		// Its exec may be later than now_ns, when the round began, but not than the look
+		// Its exec may be later than now_ns, the round's start, but not than the look
 		w->since_ns = clock_now_ns() - run->segment.start_ns;
 	}
-	// Is the recorder in what the process became? Asked until that is known
+	// Is the recorder in the new program? Asked until known
 	if (w->since_ns != 0 && w->presence == REASON_UNKNOWN && w->looked_ns == run->now_ns) {
 		w->presence = reason_presence(&run->children.reason, run->program, &run->exec_why);
 	}
@@ -88,7 +85,7 @@ void run_look_at_program(struct run *run) {
 		run_note_unrecorded(run);
 	} else if (news == EXEC_RECORDED && run->images.n > 0 &&
 			run->images.items[run->images.n - 1].is_unrecorded) {
-		run->images.n--; // it took long to load; its own entry is about to come
+		run->images.n--; // it loaded slowly; its own entry is about to come
 	}
 }
 
@@ -96,7 +93,7 @@ void run_note_last_program(struct run *run) {
 	const struct segment_header *h = run->segment.header;
 	struct exec_watch *w = &run->exec_watch;
 	uint64_t exec_ns = atomic_load(&h->exec_ns);
-	// It ended, or we do, before anybody looked; or as somebody did, and it has no file any more
+	// It ended, or we do, before anybody looked; or its file was gone at the look
 	bool is_unseen = w->since_ns < exec_ns || (exec_ns > 0 && !w->path[0]);
 	if (is_unseen) {
 		const char *name = run->end.name[0] ? run->end.name : "another program";
@@ -121,9 +118,9 @@ void run_note_sandbox(struct run *run) {
 
 // ---- threads
 
-enum { THREAD_LOOKS = 64 }; // names of threads looked up per round, at most
+enum { THREAD_LOOKS = 64 }; // names looked up per round, at most
 
-/** The name that the program gave its thread. False: none, or it is being written now. */
+/** The name that the program gave its thread. False: none, or it is being written. */
 static bool thread_label(const struct live_thread *thread, char label[WIRE_LABEL]) {
 	const struct thread_slot *slot = segment_slot(thread->member->segment, thread->slot);
 	uint32_t version = atomic_load(&slot->label_version);
@@ -141,7 +138,7 @@ void run_take_label(struct run *run, const struct live_thread *thread) {
 	}
 }
 
-/** The name before its first event, all that is known of a thread that has ended since. */
+/** The name before its first event: all that is known of a thread that has ended. */
 static bool first_name(const struct live_thread *thread, char name[WIRE_LABEL]) {
 	const struct thread_slot *slot = segment_slot(thread->member->segment, thread->slot);
 	memcpy(name, slot->name, WIRE_THREAD_NAME);
@@ -149,7 +146,7 @@ static bool first_name(const struct live_thread *thread, char name[WIRE_LABEL]) 
 	return thread->n_looks == 0 && slot->tid == thread->tid && name[0];
 }
 
-/** The main thread's name when the program ended before it was looked at. */
+/** The main thread's name if the program ended before a look. */
 static bool last_name(const struct run *run, const struct live_thread *thread,
 		char name[WIRE_LABEL]) {
 	pid_t main_thread = run->program_inside ? run->program_inside : run->program;

@@ -26,7 +26,7 @@ static void say_hooks(struct run *run, const struct rec_allocator *a) {
 	}
 }
 
-/** One line of injector_describe; changes it. */
+/** One line of injector_describe, which is modified. */
 static void note_hooks(struct run *run, char *line, bool says_so) {
 	char *functions = strchr(line, '\t');
 	char *why = functions ? strchr(functions + 1, '\t') : NULL;
@@ -121,7 +121,7 @@ void run_follow_exec(struct run *run) {
 	uint32_t asked = EXEC_ASKED;
 	if (!atomic_compare_exchange_strong(word, &asked, is_caught ? EXEC_SEIZED : EXEC_NONE) &&
 			is_caught) {
-		atomic_store(word, EXEC_FAILED); // it has gone on by itself
+		atomic_store(word, EXEC_FAILED); // it went on by itself
 	}
 	futex_wake(word, INT_MAX);
 	if (!is_caught) {

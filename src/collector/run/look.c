@@ -16,20 +16,20 @@ enum {
 };
 
 static const uint64_t scan_most_ns = (RUN_LEAKS_WAIT_MS - RUN_LEAKS_WAIT_MS / 30) * 1000000ull;
-static const uint64_t last_scan_ns = RUN_LEAKS_WAIT_MS / 3 * 1000000ull; // that the end waits for
+static const uint64_t last_scan_ns = RUN_LEAKS_WAIT_MS / 3 * 1000000ull; // for which the end waits
 
 static bool is_attached(const struct run *run) {
 	return run->meta.source == REC_ATTACHED;
 }
 
-/** The heap walk knows glibc's blocks alone. */
+/** The heap walk only knows glibc's blocks. */
 static bool has_unknown(const struct run *run, const struct rec_allocator *it) {
 	const char *module = (const char *)run->texts.items[it->module].data;
 	bool is_other = it > run->allocators.items || !find_is_libc(module);
 	return it->why || (is_attached(run) && run->allocators.n > 1 && is_other);
 }
 
-/** Are all blocks known that live? False: `err` says why not. */
+/** Are all live blocks known? False: `err` says why not. */
 static bool has_all_blocks(const struct run *run, struct err *err) {
 	char old[QUALITY_OLD_MAX];
 	const struct rec_allocator *other = FIND_IN(it, run->allocators, has_unknown(run, it));
@@ -44,7 +44,7 @@ static bool has_all_blocks(const struct run *run, struct err *err) {
 			err_set(err, ERR_UNSUPPORTED, "not all blocks that live are known");
 }
 
-/** Where the stacks of threads are that have allocated. Their slots are the program's memory. */
+/** The stacks of the threads that allocated. Their slots are the program's memory. */
 static struct parts_thread *find_stacks(const struct run *run) {
 	struct parts_thread *threads = memory_new(run->threads.n + 1, sizeof *threads);
 	for (size_t i = 0; i < run->threads.n; i++) {
@@ -108,7 +108,7 @@ static bool read_view(struct run *run, struct view *view) {
 	return ok;
 }
 
-// ---- a program that stands still
+// ---- a stopped program
 
 /** Its threads, and what the kernel keeps for it. */
 struct held {
@@ -117,9 +117,9 @@ struct held {
 };
 
 /**
- * Is all known that the stopped program has done? Else a thread has not written it down yet, or
- * resizes a block, which has no address then. Others may be inside of an allocation function: a
- * block that nobody has been told of holds nothing yet.
+ * Is everything known that the stopped program did? Not if a thread has yet to write it down, or is
+ * resizing a block, which has no address then. Others may be inside an allocation function: a block
+ * that was not returned yet holds nothing.
  */
 static bool is_settled(struct run *run) {
 	enum { WITHIN_NS = 1000000000, IDLE = 10 };
@@ -131,8 +131,8 @@ static bool is_settled(struct run *run) {
 }
 
 /**
- * Stop the program at such a moment. A thread that is stopped may have the lock that another waits
- * for, so that all go on before the next try.
+ * Stop the program at such a moment. A stopped thread may hold the lock that another waits for, so
+ * all go on before the next try.
  */
 static int stop_settled(struct run *run, struct err *err) {
 	enum { TRIES = 200, PAUSE_NS = 500000 };
@@ -166,7 +166,7 @@ static bool hold(struct run *run, struct held *held, struct err *err) {
 
 // ---- its copy
 
-/** What the program's control group may still take. */
+/** How much the program's control group can still take. */
 static uint64_t left_bytes(const struct run *run) {
 	uint64_t limit = run->ending.limit_bytes;
 	uint64_t used = limit > 0 ? cgroup_memory_used(&run->ending.group, 0) : 0;
@@ -183,7 +183,7 @@ bool run_has_room(const struct run *run, const struct smaps *areas, struct err *
 					HUMAN_BYTES(bytes + bytes / 5), HUMAN_BYTES(left), HUMAN_BYTES(limit));
 }
 
-/** `held` as by hold(). 0: `err` says why there is none. */
+/** `held` as from hold(). 0: `err` says why there is no copy. */
 static pid_t copy(struct run *run, const struct view *view, struct held *held, struct err *err) {
 	const struct segment_header *h = run->segment.header;
 	const struct injector_room room = {atomic_load(&h->errand_at), atomic_load(&h->errand_code),
@@ -204,12 +204,12 @@ void run_say_ungraded(struct run *run, const char *why) {
 	}
 }
 
-/** Let `pid` be read: the program, or its copy, beside how that was (`running`) just before. */
+/** Let `pid` be read: the program, or its copy, with the program as just before (`running`). */
 static bool scan(struct run *run, const struct held *held, pid_t pid, const struct view *running,
 		struct err *err) {
 	run_take_modules(run);
 	struct looks_known known = known_of(run, NULL, true);
-	if (!has_all_blocks(run, err)) { // by what came before it stood still
+	if (!has_all_blocks(run, err)) { // by what came before it stopped
 		return false;
 	}
 	known.has_old = is_attached(run);
@@ -228,7 +228,7 @@ static bool scan(struct run *run, const struct held *held, pid_t pid, const stru
 	return scanner_start(&run->scanner, &scan, err);
 }
 
-/** Of this moment. `running`: as it was just before, to be copied; NULL: the program waits. */
+/** Scan this moment. `running`: as just before, to be copied; NULL: the program waits. */
 static void begin_scan(struct run *run, const struct view *running) {
 	struct held held = {.threads = -1};
 	struct err err = {0};
@@ -245,14 +245,13 @@ static void begin_scan(struct run *run, const struct view *running) {
 	CALL_FOR(vec_finish, &held.kept, files, words);
 }
 
-/** Has it ended, or is its time up? */
 static bool is_over(const struct run *run, bool waits) {
 	uint64_t now_ns = clock_now_ns();
 	uint64_t left_ns = run->scan_until_ns > now_ns ? run->scan_until_ns - now_ns : 0;
 	return scanner_has_ended(&run->scanner, waits ? left_ns : 0) || left_ns == 0;
 }
 
-/** Of blocks from before an attach, the scanner knows sizes alone. */
+/** Of blocks from before an attach, the scanner only knows sizes. */
 static void name_old(struct run *run, struct graded *graded) {
 	EACH_THAT(row, graded->grades, row->stack == GRAPH_OLD) {
 		const uint64_t bytes = memory_is_unreachable(row->grade) ? row->bytes / row->blocks : 0;
@@ -264,7 +263,7 @@ static void name_old(struct run *run, struct graded *graded) {
 }
 
 void run_take_grades(struct run *run, bool waits) {
-	enum { SMALL = 10 }; // part of its group's limit that is left: the copy's end comes too late
+	enum { SMALL = 10 }; // part of the group's limit that is left: the copy's end comes too late
 	struct graded graded = {0};
 	struct err err;
 	bool is_full = run->scanner.pid != 0 && left_bytes(run) < run->ending.limit_bytes / SMALL;
@@ -295,7 +294,7 @@ bool run_look(struct run *run, enum rec_look_at at) {
 	SCOPED(view) view = {0};
 	bool is_asked = at == REC_AT_REQUEST || at == REC_AT_DETACH;
 	bool ok = run->records_mappings && read_view(run, &view);
-	if (ok) { // else nobody has mapped what came just before
+	if (ok) { // else nobody mapped what came just before
 		(void)run_drain_all(run, LAST_ROUNDS_NS, LOOK_ROUNDS);
 	}
 	if (ok && is_asked && run->options->leaks && run->scanner.pid == 0) {
@@ -308,13 +307,13 @@ bool run_look(struct run *run, enum rec_look_at at) {
 		run->asked_look_ns = is_asked ? run->now_ns : run->asked_look_ns;
 	}
 	if (at == REC_AT_REQUEST || at == REC_AT_TRIGGER) {
-		run->last_events = 0; // it shall be in the file soon, also if nothing else happens
+		run->last_events = 0; // it shall be in the file soon, even if nothing else happens
 		run->next_checkpoint_ns = 0;
 	}
 	return ok;
 }
 
-/** The program waits for the scanner, which is no time of its own. */
+/** The program waits for the scanner: that is not its own time. */
 static void wait_at_end(struct run *run) {
 	uint64_t start_ns = clock_now_ns();
 	if (run->scanner.pid > 0) {
@@ -323,7 +322,7 @@ static void wait_at_end(struct run *run) {
 	}
 }
 
-/** The program, which waits in that state, may go on. False: it has done so already. */
+/** The program, waiting in that state, may go on. False: it already did. */
 static bool let_go_on(struct run *run, uint32_t waiting) {
 	_Atomic uint32_t *state = &run->segment.header->state;
 	segment_tick(&run->segment, clock_now_ns()); // what it still does is later than the look
@@ -334,7 +333,7 @@ static bool let_go_on(struct run *run, uint32_t waiting) {
 
 void run_answer_look(struct run *run) {
 	bool is_for_program = segment_state(&run->segment) == SEGMENT_LOOKING ||
-			control_asked(run->control) != CONTROL_LOOK; // it has just given up
+			control_asked(run->control) != CONTROL_LOOK; // it just gave up
 	bool ok = run_look(run, REC_AT_REQUEST);
 	run->is_scan_asked = ok && !is_for_program && run->scanner.pid > 0;
 	if (is_for_program) {
@@ -344,10 +343,7 @@ void run_answer_look(struct run *run) {
 	}
 }
 
-/**
- * The program waits at its end, no longer than until it has been read: what was read is joined
- * later.
- */
+/** The program waits at its end only until it was read: joining comes later. */
 void run_look_at_end(struct run *run) {
 	SCOPED(view) view = {0};
 	LOWER_TO(run->scan_until_ns, clock_now_ns() + last_scan_ns);

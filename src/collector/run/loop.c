@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * The main loop of a recording: rounds of events, housekeeping, and how long to sleep in between;
- * then the missing names are looked up, the last state is written and the file is finished.
+ * The main loop of a recording: rounds of events, housekeeping, and sleep in between; at the end it
+ * looks up missing names, writes the last state and finishes the file.
  *
- * One thread does all that must keep its order: rings -> order -> aggregate. The last step may be
- * another's (outgoing.c). Three more mostly sleep: watch (signals, the program's end), namer
+ * One thread does all that must keep its order: rings -> order -> aggregate (the last step may be
+ * another's: outgoing.c). Three more mostly sleep: watch (signals, the program's end), namer
  * (symbols), keeper (the file).
  *
- * How long the loop sleeps between two rounds follows from what the last ones brought: not at all
- * while rings fill fast, 1 ms while events come, then twice as long each time, up to a second. The
- * target rings when a quarter of a ring is full, so a long sleep only costs freshness. While events
- * come steadily and fast it need not ring, which would cost a system call: the nap then ends before
- * half a ring can be full.
+ * The sleep between two rounds follows from the last ones: none while rings fill fast, 1 ms while
+ * events come, then twice as long each time, up to a second. The target rings when a quarter of a
+ * ring is full, so a long sleep only costs freshness. While events come steadily and fast it need
+ * not ring, which costs a system call: the nap ends before half a ring can be full.
  */
 #include "collector/run/parts.h"
 
@@ -20,18 +19,18 @@ enum {
 	NAP_NS = 1000000,
 	NAP_MIN_NS = 50000,
 	STEADY_EVENTS = 2048, // since the last nap: they come fast
-	NAPS = 20,            // rounds without events before the sleep gets longer
+	NAPS = 20,            // rounds without events before the sleep grows
 	SLEEP_MAX_NS = 1000000000,
-	CHILDREN_SLEEP_MAX_NS = 250000000, // so that the last size of children is seen
+	CHILDREN_SLEEP_MAX_NS = 250000000, // to see the last size of children
 	LIMIT_SLEEP_MAX_NS = 20000000, // so that the program is looked at before it is killed, and that
 								   // what a scanner has found is taken
-	JIT_SLEEP_MAX_NS = 50000000,   // so that events of code that moves get the name it had then
-	FINISH_PATIENCE_NS = 50000000, // for names that are missing at the end, at a time
+	JIT_SLEEP_MAX_NS = 50000000,   // so that events of moving code get its name at the time
+	FINISH_PATIENCE_NS = 50000000, // at a time, for names missing at the end
 };
 
 // ---- how long to sleep
 
-/** How fast events come: so many since the last nap began. */
+/** How fast events come: the number since the last nap began. */
 struct pace {
 	uint64_t n_events, since_ns;
 };
@@ -46,7 +45,7 @@ static uint64_t quiet_nap_ns(const struct pace *pace, uint64_t now_ns) {
 	return ns < NAP_MIN_NS ? 0 : ns < NAP_NS ? ns : NAP_NS;
 }
 
-// Sleep, but keep the time label, from which the target takes the time
+// Sleep, but keep the time label current, from which the target takes the time
 static void nap(struct run *run, struct pace *pace) {
 	uint64_t now_ns = clock_now_ns();
 	uint64_t quiet_ns = quiet_nap_ns(pace, now_ns);
@@ -74,7 +73,7 @@ static bool has_ended(struct run *run) {
 	return true;
 }
 
-/** Somebody waits for a look, and one is possible. */
+/** Does somebody wait for a look that is possible? */
 static bool must_look(const struct run *run) {
 	return run_may_scan(run) &&
 			(control_asked(run->control) == CONTROL_LOOK ||
@@ -83,7 +82,7 @@ static bool must_look(const struct run *run) {
 
 static void rest(struct run *run, uint64_t *sleep_ns) {
 	segment_arm(&run->segment);
-	// A ring from before the bell was armed does not end the wait: check everything once more
+	// A ring from before the bell was armed does not end the wait: check everything again
 	if (has_ended(run) || run_exec_is_announced(run) ||
 			segment_state(&run->segment) == SEGMENT_ENDING ||
 			control_asked(run->control) == CONTROL_STATUS || must_look(run) || run_round(run) > 0) {
@@ -101,7 +100,7 @@ static void rest(struct run *run, uint64_t *sleep_ns) {
 	*sleep_ns = *sleep_ns * 2 > max_ns ? max_ns : *sleep_ns * 2;
 }
 
-/** The program found no room in its rings for so long that it gave us up (docs/wire.md). */
+/** The program found no room in its rings for so long that it gave up on us (docs/wire.md). */
 static void note_given_up(struct run *run) {
 	if (!run->stopped_early) {
 		run_say(run,
@@ -112,7 +111,7 @@ static void note_given_up(struct run *run) {
 	run->stopped_early = true;
 }
 
-/** A round and what follows it; how many events it brought. */
+/** A round and what follows it. Returns the number of its events. */
 static size_t take_turn(struct run *run) {
 	segment_tick(&run->segment, clock_now_ns());
 	size_t n = run_round(run);
@@ -157,7 +156,7 @@ void run_loop(struct run *run) {
 	}
 	if (run->leave) {
 		while (run->end.is_detached && run->options->leaks && run->old_heap.snapshot != 0) {
-			run_drain(run); // the program goes on, until the blocks that it had are known
+			run_drain(run); // the program goes on, until its old blocks are known
 			clock_sleep_ns(NAP_NS);
 			run_take_old_blocks(run, false);
 		}
@@ -191,7 +190,7 @@ void run_loop(struct run *run) {
 
 // ---- the finished file
 
-/** Of a Python that has run for a while. */
+/** Of a Python that had run for a while. */
 static void tell_runtimes(struct run *run) {
 	const struct units *u = &run->units;
 	if (u->v8_why.code) {
@@ -226,11 +225,11 @@ static bool end(struct run *run, struct run_result *result, struct err *err) {
 	}
 	keeper_wait(run->keeper); // two states at a time would take twice the memory
 	FREED struct recording *r = run_state(run, true);
-	// The last state is a copy of these; the memory that writing it takes is not added to theirs
+	// The last state is a copy of these: free them before writing it takes more memory
 	feed_finish(&run->feed);
 	mappings_destroy(run->mappings);
 	run->mappings = NULL;
-	if (namer_pending(run->names) == 0) { // else its thread may still read the modules in them
+	if (namer_pending(run->names) == 0) { // else its thread may still read their modules
 		tries_finish(&run->tries);
 	}
 	result->file_is_whole = keeper_finish(run->keeper, r, err);
@@ -252,7 +251,7 @@ void run_close(struct run *run, struct run_result *result) {
 			run_say(run, "%s", why.text);
 		}
 		run_tell_notes(run);
-		result->texts = run->texts.arena; // what the recording's texts point into
+		result->texts = run->texts.arena; // the recording's texts point into it
 		run->texts.arena = (struct arena){0};
 	}
 	(void)snprintf(result->path, sizeof result->path, "%s", run->output.path);

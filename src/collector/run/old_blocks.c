@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The blocks that existed before the attach, found in a copy of the program's memory.
- *
- * A thread walks the copy's heap (injector/space.h) while events are already recorded. It has
- * normal priority: ending the recording waits for it, and as long as the copy exists, the program
- * pays for each page that it writes to.
+ * The blocks that existed before the attach, found in a copy of the program's memory. A thread
+ * walks the copy's heap (injector/space.h) while events are already recorded. It has normal
+ * priority: ending the recording waits for it, and while the copy exists, the program pays for each
+ * page it writes to.
  */
 #include "collector/run/parts.h"
 
@@ -19,7 +18,7 @@ static void *work(void *user) {
 	return NULL;
 }
 
-/** The stack of blocks that are called so, at a place that no code has. */
+/** The stack of blocks called `name`, at a place that no code has. */
 static uint32_t find_stack(struct run *run, uint64_t place, uint32_t above, const char *name) {
 	const uint64_t known = map_get(&run->old_stacks, place);
 	if (known) {
@@ -36,7 +35,7 @@ static uint32_t find_stack(struct run *run, uint64_t place, uint32_t above, cons
 }
 
 uint32_t run_old_stack(struct run *run, uint64_t bytes, bool is_range) {
-	enum { ANY_SIZE = 2, EXACT = ANY_SIZE + 65 }; // program counters; those of ranges lie between
+	enum { ANY_SIZE = 2, EXACT = ANY_SIZE + 65 }; // program counters; those of ranges are between
 	const uint32_t bits = GRAPH_BITS_OF(bytes);
 	const uint64_t least = 1ull << (bits - 1);
 	const char *name = is_range

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Messages to the user, and events on their way to the aggregate and the file.
- *
- * Events are applied to the aggregate by the loop's thread, or, while rings fill up and there is a
- * core for it, by the feed's. All else that is done with the aggregate is done by the loop's, after
- * run_aggregate, which leaves nothing to be applied.
+ * Messages to the user, and events on their way to the aggregate and the file. Events are applied
+ * to the aggregate by the loop's thread or, while rings fill up and a core is free, by the feed's.
+ * All other work on the aggregate is the loop's, after run_aggregate, which leaves nothing to
+ * apply.
  */
 #include "base/parallel.h"
 #include "collector/run/parts.h"
@@ -34,7 +33,7 @@ void run_begin_program(struct member *m) {
 // ---- who applies events
 
 enum {
-	PRESSURE_MOST = 64, // then the feed's thread does, until there is no pressure
+	PRESSURE_MOST = 64, // then the feed's thread applies them, until there is none
 	PRESSURE_STEP = 8,  // of a round with half a ring's events: so many came while the last one ran
 	STAGES_CORES = 3,   // one is the program's
 };

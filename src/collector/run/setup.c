@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Sets up the parts of a recording, each with those before it, and destroys them. */
+/* Sets up the parts of a recording in order, and destroys them. */
 #include "collector/run/parts.h"
 #include "collector/tree/cells.h"
 
 enum { MODULES_OPEN_MAX = 4096 };
 
-/** No memory: the recording is what the file has of it, the program goes on. Any thread. */
+/** Out of memory: the recording is what the file has of it, the program goes on. Any thread. */
 static void end_without_memory(void *user) {
 	struct run *run = user;
 	siginfo_t now;
@@ -45,7 +45,7 @@ struct run *run_create(const struct run_options *options, struct run_result *res
 	return run;
 }
 
-/** Nodes, which are charged to the program's control group, may take that part of its limit. */
+/** Nodes, charged to the program's control group, may take that part of its limit. */
 static uint32_t node_capacity(pid_t program) {
 	enum { PART = 16, LEAST = 1 << 16 };
 	struct cgroup group;
@@ -69,8 +69,8 @@ bool run_make_segment(struct run *run, uint32_t options, int memory_fd, struct e
 	};
 	run->records_mappings = !o->no_memory && !o->children;
 	struct rlimit before;
-	// The limit on the size of files (ulimit -f) applies to shared memory, and the mapping takes
-	// address space (ulimit -v). The program keeps its limits
+	// The limit on file sizes (ulimit -f) applies to shared memory, and the mapping takes address
+	// space (ulimit -v). The program keeps its limits
 	bool has_limit = getrlimit(RLIMIT_FSIZE, &before) == 0;
 	rlim_t limit = own_limit_raise(RLIMIT_FSIZE, RLIM_INFINITY);
 	(void)own_limit_raise(RLIMIT_AS, RLIM_INFINITY);
@@ -115,7 +115,7 @@ bool run_open_output(struct run *run, struct err *err) {
 	return true;
 }
 
-/** The program has been forked before: it keeps the limits that heaptrack was started with. */
+/** The program was forked before: it keeps heaptrack's original limits. */
 static uint32_t raise_file_limits(void) {
 	(void)own_limit_raise(RLIMIT_FSIZE, RLIM_INFINITY);
 	rlim_t half = own_limit_raise(RLIMIT_NOFILE, RLIM_INFINITY) / 2;
@@ -168,7 +168,7 @@ bool run_create_parts(struct run *run, const char *image, struct err *err) {
 	children_init(&run->children, run->program, (struct reason_context){0});
 	run->own_heaps.tell = run_note_own_heap;
 	run->own_heaps.user = run;
-	// Generated code of several processes may lie at the same addresses: none has names
+	// Generated code of several processes may have the same addresses: none is named
 	jit_init(&run->jit, run->options->children ? 0 : run->program, run->program_inside);
 	units_init(&run->units, &run->segment, &run->modules, &run->jit);
 	run->meta.exe = texts_id_of(&run->texts, image);

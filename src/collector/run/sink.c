@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Passes what the order delivers on to the aggregate and the file. */
+/* Passes what the order delivers to the aggregate and the file. */
 #include "collector/run/parts.h"
 
 static void take_events(void *user, const struct trace_event *events, size_t n) {
@@ -18,8 +18,8 @@ static void take_events(void *user, const struct trace_event *events, size_t n) 
 	run_keep_events(run, events, n);
 }
 
-// What they add to the heap, or remove, was missing since their place in the order: in between, the
-// sum was too low, or too high, by that much
+// What they add to or remove from the heap was missing since their place in the order: meanwhile,
+// the sum was too low or too high by that much
 static void take_late_events(void *user, const struct trace_event *events, size_t n) {
 	struct run *run = ((const struct member *)user)->run;
 	for (size_t i = 0; i < n; i++) {
@@ -41,7 +41,7 @@ static void take_mapping(void *user, const struct trace_event *event) {
 	}
 }
 
-/** All up to this one: an image that allocated nothing before its exec has no thread. */
+/** All up to this one: an image that execed before its first allocation has no thread. */
 static void note_images(struct member *m, uint32_t image) {
 	struct run *run = m->run;
 	if (run->tree && image != m->image) {
@@ -105,7 +105,7 @@ static bool is_thread_alive(void *user, uint32_t pid, uint32_t tid) {
 
 static bool is_thread_running(void *user, uint32_t pid, uint32_t tid) {
 	const struct member *m = user;
-	// Inside a namespace of its own, the thread's id there is all that is known
+	// In a pid namespace, the thread's id inside is all that is known
 	return (pid_t)pid != m->pid || process_thread_is_running(m->pid, (pid_t)tid);
 }
 

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The recording as of now, as a snapshot.
- *
- * Every table is copied, so that the keeper's thread can encode it while the run's thread goes on.
- * The copies cost a few ms for 800,000 nodes.
+ * The recording as of now, as a snapshot: every table is copied, a few ms for 800,000 nodes, so
+ * that the keeper's thread can encode it while the run's thread goes on.
  */
 #include "collector/run/parts.h"
 
-enum { ON_THEIR_WAY_NS = 1000000000 }; // events younger than that may come yet
+enum { ON_THEIR_WAY_NS = 1000000000 }; // newer events may still come
 
 static void copy_tables(struct recording *r, const struct run *run) {
 	const struct symbols_rows *frames = namer_frames(run->names);
@@ -81,9 +79,9 @@ static void put_quality(struct rec_quality *q, const struct run *run) {
 	q->stopped_ns = run->stopped_early ? run->last_event_ns : 0;
 }
 
-// Sampled high-water marks may miss the end of a run, and all of a short one. The kernel's account
-// survives exec, so it includes the copy of heaptrack that the program was forked as: it is the
-// program's if it is higher than that. All these counts lag behind the pages themselves
+// Sampled high-water marks may miss a run's end, and a short one. The kernel's account survives
+// exec, so it includes the fork of heaptrack before: it is the program's only if higher. All these
+// counts lag behind the pages themselves
 static void put_peak_rss(struct rec_summary *summary, const struct run *run) {
 	uint64_t account = run->end.max_rss_bytes;
 	COPY_FIELDS(summary, &run->samples, peak_rss_bytes, peak_rss_time_ns);
@@ -97,7 +95,7 @@ static void put_peak_rss(struct rec_summary *summary, const struct run *run) {
 	}
 }
 
-/** How far the peak may be off, because events that came late were missing before. */
+/** How far off the peak may be, because late events were missing before. */
 static void put_peak_range(struct rec_summary *summary, const struct run *run) {
 	if (run->late_allocated_bytes > 0 || run->late_freed_bytes > 0) {
 		uint64_t peak = summary->peak_bytes;
@@ -110,7 +108,7 @@ static void put_peak_range(struct rec_summary *summary, const struct run *run) {
 static void put_process(struct rec_summary *summary, const struct run *run) {
 	summary->failed = order_counts(run->order).failed;
 	if (run->tree) {
-		return; // of one process, all else would say nothing of the others
+		return; // of one process: it would say nothing of the others
 	}
 	put_peak_rss(summary, run);
 	struct process_usage usage = run->end.usage;
@@ -154,9 +152,9 @@ struct recording *run_state(struct run *run, bool is_last) {
 	}
 	put_children(r, run);
 	put_marks(r, run);
-	copy_tables(r, run); // behind those two, whose names may be new texts
+	copy_tables(r, run); // after those two, whose names may be new texts
 	looks_put(&run->looks, r);
-	// A module may be announced before the first event of its image is taken.
+	// A module may be announced before the first event of its image is taken
 	EACH(m, r->modules) {
 		m->image = m->image < r->images.n ? m->image : r->images.n;
 	}

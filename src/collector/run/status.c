@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The answers on the control socket: from what is known already, and what a look saw. */
+/* The answers on the control socket: what is known already, and what a look saw. */
 #include "collector/run/parts.h"
 #include "engine/memory.h"
 
@@ -16,7 +16,7 @@ static void put_command(struct json *j, char *const *argv) {
 	json_bool(j, "command_is_cut", *argv != NULL);
 }
 
-/** Of the recording, from any folder. */
+/** The recording's path, absolute. */
 static void put_file(struct json *j, const struct output *o) {
 	char folder[4096];
 	SCOPED(buffer) path = {0};
@@ -38,7 +38,7 @@ static void put_figures(struct json *j, struct run *run) {
 			run->samples.n > 0 ? run->samples.items[run->samples.n - 1].rss_bytes : 0);
 }
 
-/** What points to live blocks, if that was asked; else why it is not known. */
+/** What points to live blocks, if asked for; else why it is unknown. */
 static void put_grades(struct json *j, const struct run *run, const struct look *look) {
 	struct memory_grades m = {0};
 	if (!run->options->leaks) {

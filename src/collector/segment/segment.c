@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Lays the segment out, smaller if the address space is limited, and frees slots.
- *
- * Under a limit there are first fewer slots, down to LEAST_SLOTS; then everything shrinks.
+ * Lays the segment out, smaller if the address space is limited (first fewer slots, down to
+ * LEAST_SLOTS, then less of everything), and frees slots.
  */
 #include "collector/segment/segment.h"
 
 #include <sys/random.h>
 
 enum {
-	OWN_BYTES = 600 << 20, // heaptrack's own; the engine's table of addresses is half of it
+	OWN_BYTES = 600 << 20, // heaptrack's own; half of it is the engine's table of addresses
 	LEAST_SLOTS = 64,
 	LEAST_OF_ALL_SLOTS = 8,
 	LEAST_SLOT_BYTES = 1 << 20,
@@ -17,10 +16,9 @@ enum {
 	LEAST_MODULES = 1 << 12,
 	DEFAULT_SLOT_BYTES = 32 << 20,
 	SLOTS_ALIGN = 2 << 20, // of huge pages, if the system uses them for shared memory
-	TICK_NS = 50 * 1000,   // each store takes the cache line from all cores of the target
+	TICK_NS = 50 * 1000,   // each store takes the cache line from all of the target's cores
 };
 
-/** What lies where. */
 struct plan {
 	struct wire_table tables[WIRE_N_TABLES];
 	uint64_t bytes; // of all
@@ -46,7 +44,7 @@ static void lay_out(const struct segment *s, struct plan *p) {
 
 #define HALVE(x, least) ((x) / 2 >= (least) ? (x) /= 2 : 0)
 
-/** Halve what there is most of. False: everything is as small as it can be. */
+/** Halve what takes the most. False: everything is as small as it can be. */
 static bool shrink(struct segment *s) {
 	bool had_runtimes = s->has_runtimes;
 	s->has_runtimes = false;
@@ -78,7 +76,7 @@ static bool map(struct segment *s, const struct segment_params *params, struct p
 					(uint64_t)limit_bytes / 1000000);
 		} else {
 			int fd = params->has_memory
-					? fcntl(params->memory_fd, F_DUPFD_CLOEXEC, 3) // that one is the caller's
+					? fcntl(params->memory_fd, F_DUPFD_CLOEXEC, 3) // the original is the caller's
 					: memfd_create(SEGMENT_MAPPING_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 			if (shared_memory_init(&s->memory, fd, plan->bytes, err)) {
 				return true;
@@ -208,7 +206,7 @@ void segment_free_slot(struct segment *s, uint32_t index) {
 	uint64_t at = s->slots_at + index * s->slot_bytes;
 	uint32_t generation = slot->generation + 1;
 
-	// The first page stays: its `state` keeps others away while the rest becomes zero
+	// The first page stays: its `state` keeps others away while the rest is zeroed
 	atomic_store_explicit(&slot->state, SLOT_CLAIMED, memory_order_relaxed);
 	if (s->is_lived_in) {
 		return; // finished, but its thread may still look into it
@@ -221,7 +219,7 @@ void segment_free_slot(struct segment *s, uint32_t index) {
 	slot->generation = generation;
 	atomic_store_explicit(&slot->state, SLOT_FREE, memory_order_release);
 
-	// Low slots first: what was never used stays without memory
+	// Low slots first: slots never used take no memory
 	uint32_t hint = atomic_load_explicit(&s->header->slot_hint, memory_order_relaxed);
 	if (index < hint) {
 		atomic_store_explicit(&s->header->slot_hint, index, memory_order_relaxed);

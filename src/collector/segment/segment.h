@@ -26,29 +26,29 @@ struct segment_params {
 	uint32_t n_slots;         // 0: WIRE_MAX_SLOTS. These four are halved until all fits
 	uint64_t slot_bytes;      // 0: 32 MiB; a multiple of WIRE_PAGE_MOST, > SLOT_PRIVATE_AT
 	uint32_t node_capacity;   // 0: WIRE_MAX_NODES, 512 MiB
-	uint32_t module_capacity; // 0: WIRE_MODULE_MAX + 1, as many as an id can say
-	uint32_t page_bytes;      // 0: the machine's; larger ones do as well
+	uint32_t module_capacity; // 0: WIRE_MODULE_MAX + 1, as many as ids can name
+	uint32_t page_bytes;      // 0: the machine's; larger ones work as well
 	uint32_t options;         // SEGMENT_FREE_STACKS ...
 	uint64_t start_ns;        // CLOCK_MONOTONIC: zero of all times
 	bool has_stamps;          // clock_has_stamps()
-	bool has_memory;          // `memory_fd` is an empty memfd to be used, else one is made
+	bool has_memory;          // `memory_fd` is an empty memfd to use; else one is made
 	int memory_fd;
 
-	// Of a cell of a tree
-	struct wire_common *common;    // that it shares. NULL: it is none, and has one of its own
-	const struct segment *first;   // the first cell, whose token it has. NULL: it is the first
+	// For a cell of a tree
+	struct wire_common *common;    // shared by all. NULL: not a cell, has one of its own
+	const struct segment *first;   // the first cell, whose token it uses. NULL: it is the first
 	uint32_t process, first_owner; // as in segment_header
 };
 
 struct segment {
 	struct segment_header *header;
-	struct wire_common *common; // the header's own, or (a cell) what all share
+	struct wire_common *common; // the header's own, or (in a cell) the shared one
 	struct wire_mark *marks;
 	struct wire_module *modules;
 	struct wire_node *nodes;
 	uint8_t *slots;
 	uint32_t n_layouts; // in force
-	bool has_runtimes;  // else the address space is too small for these
+	bool has_runtimes;  // else the address space is too small for them
 	struct wire_layout *layouts;
 	struct wire_unit *units;
 	const uint8_t *excerpts;
@@ -61,8 +61,7 @@ struct segment {
 	struct shared_memory memory; // memory.fd is what the target maps
 	uint64_t last_tick_ns;
 	bool is_held;
-	bool is_lived_in; // its threads may be inside slots when the recording ends, or it has ended:
-					  // no slot is offered again
+	bool is_lived_in; // its threads may be inside slots when the recording ends: no slot is reused
 };
 
 /** An open, empty segment. False: `err` says why, nothing is left behind. */
@@ -70,18 +69,17 @@ bool segment_init(struct segment *s, const struct segment_params *params, struct
 void segment_finish(struct segment *s);
 
 /**
- * Tie the segment to the calling thread: when it dies, header.owner says so to the target. Call
- * it from the process's first thread, once, in the process that stays.
+ * Tie the segment to the calling thread: when it dies, header.owner tells the target. Call it once,
+ * from the first thread of the process that stays.
  */
 bool segment_hold(struct segment *s, struct err *err);
 
-/** Room for the text below. */
 enum { SEGMENT_ENV_BYTES = 128 };
 
 /**
- * Name the program that will be recorded, as its own getpid() will, and write the environment entry
- * "HEAPTRACK_SEGMENT=..." for it (0: each process of the tree asks for a cell). `collector_pid` as
- * the program will find it in /proc.
+ * Set the pid of the program to record, as its getpid() returns it, and write its environment entry
+ * "HEAPTRACK_SEGMENT=..." (0: each process of the tree asks for a cell). `collector_pid`: as the
+ * program sees it in /proc.
  */
 void segment_address(struct segment *s, uint32_t program_pid, uint32_t collector_pid,
 		char out[SEGMENT_ENV_BYTES]);
@@ -89,16 +87,16 @@ void segment_address(struct segment *s, uint32_t program_pid, uint32_t collector
 /** Publish the time; `now_ns` is CLOCK_MONOTONIC. Cheap: writes at most every 50 us. */
 void segment_tick(struct segment *s, uint64_t now_ns);
 
-/** Stop the ticks and let the target ring. Look at all rings after this and before the wait. */
+/** Stop the ticks and let the target ring. Look at all rings between this and the wait. */
 void segment_arm(struct segment *s);
 
-/** Sleep until the bell rings, a signal comes, or the timeout. Silences the bell again. */
+/** Sleep until the bell rings, a signal comes, or the timeout. Disarms the bell. */
 void segment_wait(struct segment *s, uint64_t timeout_ns);
 
 /** Tell the target that nobody reads any more. */
 void segment_close(struct segment *s);
 
-/** SEGMENT_CLOSED: the target closed the recording itself; SEGMENT_ENDING: it waits for a look. */
+/** SEGMENT_CLOSED: the target closed the recording; SEGMENT_ENDING: it waits for a look. */
 static inline uint32_t segment_state(const struct segment *s) {
 	return atomic_load(&s->header->state);
 }
@@ -114,46 +112,43 @@ static inline struct thread_slot *segment_slot(const struct segment *s, uint32_t
 }
 
 /**
- * Clear a slot whose thread is gone (or close it, if is_lived_in) and offer it to others; its pages
- * go back to the system.
+ * Clear a slot whose thread is gone (or close it, if is_lived_in), offer it to others, and give its
+ * pages back to the system.
  */
 void segment_free_slot(struct segment *s, uint32_t index);
 
-// ---- the stacks and modules that the target has announced, copied from the segment and checked
-//
+// ---- the target's stacks and modules, copied from the segment and checked
 // They have the form that struct recording requires: dense ids, parents before children, one
-// location for all nodes that share a program counter. One thread.
-//
-// Nodes are copied when an event names them first, with their callers; nodes that no event names
-// are never looked at. Module ids are the target's.
+// location for all nodes with the same program counter. Nodes are copied, with their callers, when
+// an event first names them; others are never looked at. Module ids are the target's. One thread.
 
 struct tries {
-	// For readers. Valid until the next call of a function below; entries only ever come
+	// For readers. Valid until the next call of a function below; entries are only added
 	struct rec_node *nodes;         // 0: the empty stack
-	struct rec_location *locations; // 0: none. n_frames and first_frame are the caller's to fill
+	struct rec_location *locations; // 0: none. The caller fills in n_frames and first_frame
 	uint32_t n_nodes, n_locations;
-	uint32_t n_modules; // ids 1 .. n_modules may be asked for
+	uint32_t n_modules; // ids 1 .. n_modules may be queried
 
-	uint64_t bad_nodes; // ids that the target cannot have meant: their stacks end there
+	uint64_t bad_nodes; // impossible ids from the target: their stacks end there
 
 	// private
 	const struct segment *segment;
-	uint32_t module_capacity; // ids are below that
+	uint32_t module_capacity; // above all ids
 	uint64_t own_at, own_bytes;
 	uint32_t *dense;  // by the target's id
 	uint32_t n_dense; // ids from here on were never asked for
 	size_t node_room, location_room, where_room;
 	uint64_t *wheres;             // by location id; 0: retired
-	struct index by_where;        // ids of locations, those of retired ones too
+	struct index by_where;        // ids of locations, retired ones included
 	struct wire_module **modules; // by id; NULL: not whole yet
-	uint32_t first_unseen;        // all modules below have been announced
+	uint32_t first_unseen;        // all modules below were announced
 	VEC(uint32_t) path;
 
-	// Of a segment of a tree: nodes and modules are those of `whole`, in which it has no others
+	// For a segment of a tree: nodes and modules are those of `whole`, and only there
 	struct tries *whole;
-	uint32_t command;                                  // that the nodes to come are of
-	uint32_t *shared;                                  // by module id: that in `whole`; 0: not met
-	uint32_t (*share_unit)(void *user, uint32_t unit); // the same of units
+	uint32_t command; // of the nodes to come
+	uint32_t *shared; // by module id: its id in `whole`; 0: not met
+	uint32_t (*share_unit)(void *user, uint32_t unit); // the same for units
 	void *user;
 
 	// Of `whole`
@@ -166,34 +161,35 @@ void tries_init(struct tries *t, const struct segment *segment);
 void tries_finish(struct tries *t);
 
 /**
- * Frames of code without a module in this range do not belong to the program: from now on they are
- * removed from stacks.
+ * From now on, remove frames of code without a module in this range from stacks: they are not the
+ * program's.
  */
 void tries_pass_by(struct tries *t, uint64_t at, uint64_t bytes);
 
 /**
- * From now on, stacks become nodes of `whole`: equal ones of a command the same, wherever in memory
- * a process has its modules. Those must be polled, and the announcement call tries_share, before
- * a node that names them is asked for. `whole` is of the first segment, and not asked itself.
+ * From now on, stacks become nodes of `whole`: equal stacks of a command become the same one,
+ * wherever a process has its modules. Poll those, calling tries_share for each announced one,
+ * before asking for a node that names them. `whole` is of the first segment, and is not asked
+ * itself.
  */
 void tries_join(struct tries *t, struct tries *whole,
 		uint32_t (*share_unit)(void *user, uint32_t unit), void *user);
 
 /**
- * The id in t->whole of a module that is met: that of an equal one, or a new one, of which it has a
- * copy. 0: there is no room.
+ * The id in t->whole of a module that is met: an equal one's, or a new one's, which has a copy. 0:
+ * no room.
  */
 uint32_t tries_share(struct tries *t, uint32_t id, const struct wire_module *module);
 
-/** Slow half of tries_node. */
+/** The slow path of tries_node. */
 uint32_t tries_copy(struct tries *t, uint32_t id);
 
-/** A new node, of no event, at the location that `where` is. */
+/** A new node, of no event, at the location of `where`. */
 uint32_t tries_add(struct tries *t, uint32_t parent, uint64_t where);
 
 /**
- * The dense id of a node of the target, copied now if it is new. What cannot be right becomes the
- * empty stack, or ends in it, and is counted.
+ * The dense id of the target's node, copied now if new. What cannot be right becomes the empty
+ * stack, or ends in it, and is counted.
  */
 static inline uint32_t tries_node(struct tries *t, uint32_t id) {
 	if (id < t->segment->node_capacity && (t->dense[id] || id == 0)) {
@@ -202,7 +198,7 @@ static inline uint32_t tries_node(struct tries *t, uint32_t id) {
 	return tries_copy(t, id);
 }
 
-/** Prefetch for a tries_node to come. Inline, or gcc drops it. */
+/** Prefetch for a later tries_node. Inline, or gcc drops it. */
 static ATTR_INLINE void tries_fetch(const struct tries *t, uint32_t id) {
 	if (id < t->segment->node_capacity) {
 		__builtin_prefetch(&t->dense[id]);
@@ -210,18 +206,18 @@ static ATTR_INLINE void tries_fetch(const struct tries *t, uint32_t id) {
 }
 
 /**
- * Announce each module that became whole since the last call, once: `module` is our own copy,
- * terminated path and sane lengths, valid until tries_finish. Costs next to nothing if there is
- * none; call it often, so that its file is opened while it is there.
+ * Announce each module that became whole since the last call, once: `module` is our copy with
+ * terminated path and sane lengths, valid until tries_finish. Nearly free if there is none: call it
+ * often, so that files are opened while they exist.
  */
 void tries_poll_modules(struct tries *t,
 		void (*announce)(void *user, uint32_t id, const struct wire_module *module), void *user);
 
-/** The copy of a module that was announced, or NULL. */
+/** The copy of an announced module, or NULL. */
 const struct wire_module *tries_module(const struct tries *t, uint32_t id);
 
 /**
- * From now on there is other code at these locations: existing nodes stay as they are, and the next
- * event with such an address gets a new location and new nodes from there on.
+ * From now on there is other code at these locations: existing nodes stay, and the next event with
+ * such an address gets a new location, and new nodes from there on.
  */
 void tries_retire(struct tries *t, const uint32_t *locations, size_t n);

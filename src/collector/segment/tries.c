@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Copies nodes from the target's numbering to dense ids.
- *
- * `dense` holds the id of each of the target's nodes: 0 if it is not copied yet, ON_PATH while its
- * callers are looked up. An event's node is copied by walking up to the first caller that is known,
- * and down again. Overwritten memory can make the way up a circle, which ON_PATH ends.
+ * Copies nodes from the target's numbering to dense ids. `dense` holds the id of each node of the
+ * target: 0 if not yet copied, ON_PATH while its callers are looked up. An event's node is copied
+ * by walking up to the first known caller, and down again. Overwritten memory can make the way up a
+ * cycle, which ON_PATH ends.
  */
 #include "collector/segment/segment.h"
 
@@ -31,7 +30,7 @@ static struct rec_location read_where(const struct tries *t, uint64_t where) {
 	};
 }
 
-/** Id of the location, a new one if needed. */
+/** The location's id, new if needed. */
 static uint32_t location_of(struct tries *t, uint64_t where) {
 	const uint32_t hash = hash_pair((uint32_t)(where >> 32), (uint32_t)where);
 	uint32_t id = INDEX_FIND(&t->by_where, hash, i, t->wheres[i] == where);
@@ -58,7 +57,7 @@ static uint64_t where_of(const struct tries *t, uint32_t id) {
 	return atomic_load_explicit(&t->segment->nodes[id].where, memory_order_acquire);
 }
 
-/** Push ids from `id` upwards that are not known yet; returns the dense id that they hang from. */
+/** Push unknown ids from `id` upwards; returns the dense id that they hang from. */
 static uint32_t walk_up(struct tries *t, uint32_t id) {
 	for (;;) {
 		if (id == 0) {
@@ -78,7 +77,7 @@ static uint32_t walk_up(struct tries *t, uint32_t id) {
 	}
 }
 
-/** As it is in `whole`: where that has the module. */
+/** The same place in `whole`, by where that has the module. */
 static uint64_t where_in_whole(struct tries *t, uint64_t where) {
 	uint32_t id = wire_where_module(where);
 	if (id == 0 || id >= t->segment->module_capacity) {
@@ -222,7 +221,7 @@ void tries_join(struct tries *t, struct tries *whole,
 	whole->module_capacity = WIRE_MODULE_MAX + 1;
 }
 
-/** The same file, as far as that can be told: without a build-id, by its name and size. */
+/** Is it the same file, as far as known? Without a build-id: by name and size. */
 static bool is_same_module(const struct wire_module *a, const struct wire_module *b) {
 	return a->end - a->start == b->end - b->start && a->kind == b->kind &&
 			a->build_id_bytes == b->build_id_bytes &&

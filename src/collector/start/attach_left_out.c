@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * In the place of everything that attaches, in a build without it (meson -Dattach=false).
- *
- * What needs it is refused with that sentence; nothing here ever looks into another process.
+ * Replaces everything that attaches in a build without it (meson -Dattach=false). What needs it is
+ * refused with that reason; nothing here looks into another process.
  */
 #include "collector/run.h"
 #include "collector/run/parts.h"

@@ -38,15 +38,15 @@ static bool prepare(struct run *run, struct err *err) {
 	return true;
 }
 
-// ---- what descends from the program
+// ---- the program's descendants
 
-/** What the process runs now, as a number. 0: it is gone. */
+/** The program that the process runs now, as a number. 0: it is gone. */
 static uint64_t what_runs(pid_t pid) {
 	struct process_exe exe;
 	return process_exe(pid, &exe) ? (exe.stack ^ exe.inode << 20 ^ exe.device << 40) | 1 : 0;
 }
 
-/** It goes on, and is named among the children. What it has executed a program for is gone. */
+/** It goes on, listed among the children. An earlier program that it execed from is gone. */
 static void note_refused(struct run *run, pid_t pid, const struct err *why) {
 	struct child *child = FIND_IN(c, run->children, (pid_t)c->pid == pid && !c->is_gone);
 	struct member **member = FIND_IN(m, run->members, (*m)->pid == pid);
@@ -81,7 +81,7 @@ static void join(struct run *run, pid_t pid) {
 	}
 }
 
-/** A copy of a process that is recorded asks for its cell itself, soon. */
+/** A copy of a recorded process will soon ask for its cell itself. */
 static bool is_on_its_way(const struct run *run, const struct child *child) {
 	enum { SOON_NS = 300000000 };
 	return child->is_fork && child->start_ticks >= process_start_ticks(run->guardian.pid) &&
@@ -96,7 +96,7 @@ static void join_tree(struct run *run) {
 			guardian_adopt(&run->guardian, m->pid);
 			m->is_told = true;
 		}
-		join(run, m->pid); // if it has executed a program
+		join(run, m->pid); // if it execed
 	}
 	for (size_t i = 0; is_new && i < run->children.n; i++) {
 		const struct child *child = &run->children.items[i];
@@ -106,7 +106,6 @@ static void join_tree(struct run *run) {
 	}
 }
 
-/** Until nothing new comes up. */
 static void join_descendants(struct run *run) {
 	uint32_t n;
 	do {
@@ -123,7 +122,7 @@ static bool start(struct run *run, const struct attach_options *attach, struct e
 	if (!running_watch(run, &params, err)) {
 		return false;
 	}
-	if (run->cells) { // whose recorders ask at the door
+	if (run->cells) { // their recorders ask at the door
 		run->join = join_tree;
 		run->meta.old_unknown = REC_OLD_TREE;
 		run_open_door(run);
@@ -144,7 +143,7 @@ static bool start(struct run *run, const struct attach_options *attach, struct e
 
 // ---- what the user is told
 
-/** Why existing blocks are unknown, if they are: for the file, and for the user. */
+/** Note why existing blocks are unknown, if they are: for the file and the user. */
 static void note_no_copy(struct run *run, enum injector_no_copy why, uint64_t max_pause_ns) {
 	static const uint8_t whys[] = {[INJECTOR_COPIED] = REC_OLD_KNOWN,
 			[INJECTOR_COPY_LATE] = REC_OLD_LATE,
@@ -159,8 +158,8 @@ static void note_no_copy(struct run *run, enum injector_no_copy why, uint64_t ma
 }
 
 /**
- * Say what it takes to copy the program, once for the blocks that it has and once for what points
- * to them: by its pages, as docs/leaks.md has measured it. False: there is no room.
+ * Say what copying the program will take, for its existing blocks and for what points to them: by
+ * its pages, as measured for docs/leaks.md. False: no room.
  */
 static bool foretell(struct run *run, struct err *err) {
 	enum { LEAST_US = 2000, PER_GB_US = 28000, HUGE_PER_GB_US = 1200, GB = 1000000000 };
@@ -235,7 +234,7 @@ static void say_detached(struct run *run) {
 	}
 }
 
-/** Of processes that have ended meanwhile nothing is left. */
+/** Nothing is left of processes that ended meanwhile. */
 static void leave_tree(struct run *run) {
 	struct err err = {0};
 	run_drain(run);
@@ -249,14 +248,14 @@ static void leave_tree(struct run *run) {
 	run_say(run, "detached; %zu process%s on", n, n == 1 ? " goes" : "es go");
 }
 
-/** From here on, only threads that are still inside the recorder produce events. */
+/** From here on, only threads still inside the recorder produce events. */
 static void leave(struct run *run) {
 	struct err err = {0};
 	if (run->cells) {
 		leave_tree(run);
 		return;
 	}
-	(void)run_note_hooks(run, false, NULL); // includes libraries that were loaded later
+	(void)run_note_hooks(run, false, NULL); // with libraries loaded later
 	if (run->end.is_detached) {
 		if (!guardian_detach(&run->guardian, run_drain, run, &err)) {
 			run_say(run, "%s", err.text);

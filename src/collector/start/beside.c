@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* Records a program that waits, in its recorder's initialization, for the segment's address. */
+/* Records a program that waits for the segment's address while its recorder initializes. */
 #include "collector/start/steps.h"
 
-// ---- the steps that attached.c shares
+// ---- the steps shared with attached.c
 
 enum { ARGUMENTS_MAX = 64 << 10 };
 
 /**
- * Where the arguments end. A program that set its title wrote over them: "redis-server *:6379",
- * then zero bytes or spaces.
+ * Where the arguments end. A program that set its title overwrote them: "redis-server *:6379", then
+ * zero bytes or spaces.
  */
 static long end_of_title(char *text, long n) {
 	long end = (long)strlen(text), i = end;
@@ -24,7 +24,6 @@ static long end_of_title(char *text, long n) {
 	return end + 1;
 }
 
-/** The arguments of the process, as an argv. */
 static char **arguments_of(pid_t pid, struct arena *arena) {
 	char *text = arena_new(arena, char, ARGUMENTS_MAX);
 	long n = process_read(pid, "cmdline", text, ARGUMENTS_MAX);
@@ -69,7 +68,7 @@ bool running_watch(const struct run *run, struct watch_params *out, struct err *
 	return out->program_fd >= 0 || err_system(err, errno, "process %d", (int)run->program);
 }
 
-// ---- those of its own
+// ---- its own steps
 
 /** Tell the waiting program where the segment is: it goes on. */
 static bool tell_program(struct run *run, int fd, struct err *err) {

@@ -14,7 +14,7 @@
  */
 #include "collector/start/steps.h"
 
-/** A process that waits to exec, and that the guardian has caught. */
+/** Prepare a process that waits to exec, caught by the guardian. */
 static bool prepare(struct run *run, const struct launch *launch, struct run_result *result,
 		struct err *err) {
 	const char *recorder = launch_find(RECORDER_INJECTED, &run->arena, err);
@@ -30,7 +30,7 @@ static void say_unrecorded(struct run *run, struct err *why) {
 	run_say(run, "%s", why->text);
 }
 
-/** If this fails, the program runs without the recorder, in a recording of nothing. */
+/** If this fails, the program runs without the recorder, in an empty recording. */
 static bool get_in_or_say_why(struct run *run, struct err *err) {
 	struct err why = {0};
 	if (guardian_awaited(&run->guardian, &run->program_inside, &why) &&
@@ -59,7 +59,7 @@ static bool record(struct run *run, const struct launch *launch, struct err *err
 	return true;
 }
 
-/** The program has begun. False: it was killed, since nobody would see its end. */
+/** Start the program. False: it was killed, since nobody would see its end. */
 static bool start(struct run *run, const struct launch *launch, int *exit_status, struct err *err) {
 	run->program_inside = run->program;
 	// Before the exec: a child that cannot exec ends, and its tracer must notice

@@ -2,7 +2,7 @@
 /* Launches a program with the recorder preloaded. */
 #include "collector/start/steps.h"
 
-// ---- the steps that injected.c shares
+// ---- the steps shared with injected.c
 
 bool child_fork(struct run *run, const struct launch *launch, char **environment, struct err *err) {
 	struct spawn_program *program = arena_new(&run->arena, struct spawn_program, 1);
@@ -39,7 +39,7 @@ bool child_exec(struct run *run, const char *variable, int *exit_status, struct 
 	return true;
 }
 
-/** Instead: end it, and be as before. */
+/** Instead: end it, and undo everything. */
 static void cancel(struct run *run) {
 	spawn_cancel(&run->spawn);
 	witness_stop(&run->witness);
@@ -77,15 +77,15 @@ bool child_check(child_prepare *prepare, struct err *err) {
 	if (run->spawn.pid > 0) {
 		(void)kill(run->spawn.pid, SIGKILL); // it has a copy of the guardian's socket
 	}
-	guardian_stop(&run->guardian); // which is told of the child's end before us
+	guardian_stop(&run->guardian); // which hears of the child's end before us
 	cancel(run);
 	run_destroy(run, false);
 	return ok;
 }
 
-// ---- those of its own
+// ---- its own steps
 
-enum { FILES_LEAST = 32 }; // what a recording has open at once, modules aside
+enum { FILES_LEAST = 32 }; // descriptors that a recording has open, modules aside
 
 static bool has_enough_files(struct err *err) {
 	struct rlimit limit;
@@ -96,7 +96,7 @@ static bool has_enough_files(struct err *err) {
 }
 
 /**
- * For an exec of a program that cannot preload the recorder; without a guardian it is unrecorded.
+ * For an exec of a program that cannot preload the recorder; without a guardian it goes unrecorded.
  */
 static void start_guardian(struct run *run) {
 	const char *recorder = launch_find(RECORDER_INJECTED, &run->arena, NULL);
@@ -131,7 +131,7 @@ static bool prepare(struct run *run, const struct launch *launch, struct run_res
 		return false;
 	}
 	bool has_file = run_open_output(run, err);
-	result->is_untouched = has_file; // else the user has to choose another name
+	result->is_untouched = has_file; // else the user must choose another name
 	if (!has_file || !run_create_parts(run, launch->image, err)) {
 		return false;
 	}

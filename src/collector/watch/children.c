@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the processes that the program started, and that are not recorded. Three sources: the
- * segment's table, the descendants of the program, and all processes.
- *
- * A process is identified by its pid and its start time. Daemons have left the family, so they are
- * recognized by the environment that they were started with.
+ * Finds the processes that the program started and that are not recorded, in the segment's table,
+ * among its descendants, and among all processes. A process is identified by pid and start time.
+ * Daemons left the family: their environment tells.
  */
 #include "collector/watch/watch.h"
 
@@ -16,9 +14,9 @@ enum {
 	COST_PART = 20,         // checks take at most a 20th of the time
 	KIDS_MAX = 256,         // of one process, in one look
 	WALK_MAX = 1024,        // processes in one look
-	SEARCH_NS = 1000000000, // until the first search for daemons; the gap doubles each time
+	SEARCH_NS = 1000000000, // until the first search for daemons; doubles each time
 	SEARCH_MAX = 8192,
-	NEW_NS = 100000000, // 32,768 processes and threads are not begun within that
+	NEW_NS = 100000000, // in which no 32,768 processes and threads are started
 };
 
 void children_init(struct children *c, pid_t program, struct reason_context reason) {
@@ -35,7 +33,7 @@ static struct child *add(struct children *c) {
 	return c->n < CHILDREN_MAX ? vec_push(c) : NULL;
 }
 
-// Programs that start themselves again by /proc/self/exe are called "exe" by the kernel
+// The kernel calls programs that start themselves again by /proc/self/exe "exe"
 static void choose_name(struct child *child) {
 	if (strcmp(child->name, "exe") == 0 && child->exe[0]) {
 		(void)snprintf(child->name, sizeof child->name, "%.*s", (int)sizeof child->name - 1,
@@ -43,7 +41,7 @@ static void choose_name(struct child *child) {
 	}
 }
 
-/** A program of several names (busybox) does what it is called by: then that is its path. */
+/** A program of several names (busybox) acts by the one it is called by: take it as the path. */
 static void take_other_name(struct child *child) {
 	char called[sizeof child->exe] = {0};
 	if (process_read((pid_t)child->pid, "cmdline", called, sizeof called - 1) > 0 &&
@@ -53,7 +51,7 @@ static void take_other_name(struct child *child) {
 	}
 }
 
-/** What the process is now, as seen from outside. What cannot be read stays as announced. */
+/** What the process is now, from outside. What is unreadable stays as announced. */
 static void look_closer(struct child *child) {
 	char name[sizeof child->name], exe[sizeof child->exe];
 	pid_t pid = (pid_t)child->pid;
@@ -70,7 +68,7 @@ static void look_closer(struct child *child) {
 
 // ---- those that announce themselves
 
-/** A process by its pid in another namespace. 0: it is gone. */
+/** Find a process by its pid in another namespace. 0: it is gone. */
 static uint32_t find_outside(const struct wire_child *entry) {
 	pid_t pids[SEARCH_MAX];
 	size_t n = process_all(0, pids, SEARCH_MAX);
@@ -82,7 +80,7 @@ static uint32_t find_outside(const struct wire_child *entry) {
 }
 
 static struct child *find_announced(struct children *c, const struct wire_child *entry) {
-	// The same pid at the same time is that of another process in another namespace. 0: unknown
+	// In another namespace the same pid and time is another process. 0: unknown
 	return FIND_IN(child, *c,
 			child->pid_inside == entry->pid && child->start_ticks == entry->start_ticks &&
 					(child->pid_space == entry->pid_space || child->pid_space == 0 ||
@@ -113,7 +111,7 @@ static void take_entry(struct children *c, const struct wire_child *entry) {
 	child->file = (struct process_exe){0};
 	if (child->pid != 0 && process_start_ticks((pid_t)child->pid) == child->start_ticks) {
 		look_closer(child);
-		// If it is another file, it may have executed since: look_at_living finds out
+		// If the file is another, it may have execed since: look_at_living finds out
 		bool is_it = memcmp(child->exe, entry->exe, strnlen(entry->exe, sizeof child->exe - 1)) ==
 				0;
 		child->file.inode = is_it ? child->file.inode : 1;
@@ -131,7 +129,7 @@ static void read_table(struct children *c, struct segment_header *header) {
 		memcpy(&copy, entry, sizeof copy);
 		atomic_thread_fence(memory_order_acquire);
 		if (atomic_load_explicit(&entry->pid, memory_order_relaxed) != pid) {
-			continue; // it is being replaced
+			continue; // being replaced
 		}
 		copy.pid = pid;
 		take_entry(c, &copy);
@@ -164,7 +162,7 @@ struct relative {
 	struct process_exe file;
 };
 
-/** A child of `parent`: note it, unless it will announce itself. */
+/** Note a child of `parent`, unless it will announce itself. */
 static struct relative meet(struct children *c, const struct relative *parent, pid_t pid) {
 	struct relative r = {.pid = pid};
 	uint64_t start_ticks = process_start_ticks(pid);
@@ -193,7 +191,7 @@ static void walk_descendants(struct children *c, bool is_recorded) {
 		pid_t kids[KIDS_MAX];
 		size_t n_kids = process_children(all[i].pid, kids, KIDS_MAX);
 		for (size_t k = 0; k < n_kids && n < WALK_MAX; k++) {
-			if (kids[k] != getpid()) { // heaptrack may descend from what it is attached to
+			if (kids[k] != getpid()) { // heaptrack may descend from the program it is attached to
 				all[n++] = meet(c, &all[i], kids[k]);
 			}
 		}
@@ -223,7 +221,7 @@ void children_note(struct children *c, pid_t pid) {
 		return;
 	}
 	struct child *known = find(c, (uint32_t)pid, start_ticks);
-	if (known) { // from before it executed this program
+	if (known) { // from before it execed this program
 		known->is_fork = false;
 		look_closer(known);
 	} else {
@@ -254,7 +252,7 @@ static void look_at_living(struct children *c) {
 		if (process_exe(pid, &file) && child->file.inode != 0 &&
 				!process_is_same_file(&file, &child->file) &&
 				reason_presence(&c->reason, pid, &why) == REASON_ABSENT) {
-			// It executed a program that does not announce itself
+			// It execed a program that does not announce itself
 			child->is_fork = false;
 			child->why = why;
 			child->peak_rss_bytes = 0;
@@ -264,7 +262,7 @@ static void look_at_living(struct children *c) {
 	}
 }
 
-/** One has announced itself since the last look. */
+/** Did one announce itself since the last look? */
 static bool has_news(struct children *c, const struct segment_header *header) {
 	uint64_t n = SUM(i, wire_children_in_use(header), header->children[i].n_announced);
 	bool is_new = n != c->n_seen;

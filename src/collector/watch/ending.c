@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: MIT
-/*
- * Why the program ended. A kill is counted at once; then the process takes some time to give its
- * memory back.
- */
+/* Why the program ended. A kill is counted at once; freeing the process's memory takes longer. */
 #include "collector/watch/watch.h"
 
 static const uint64_t kill_to_end_ns = 3000000000u;
 
 enum {
-	CLOSE = 2,               // a half of the limit: from there on it is looked at often
+	CLOSE = 2,               // a half of the limit: from there on it is checked often
 	NEAR_PERCENT = 90,       // of the limit
-	STEP = 1000,             // by such a part of the limit it must have risen
+	STEP = 1000,             // by that part of the limit it must have risen
 	USE_GAP_NS = 250000000,  // between two looks at what is used,
 	CLOSE_GAP_NS = 20000000, // close to the limit,
 	NEAR_GAP_NS = 100000000, // and after it was said that it is near
@@ -30,7 +27,7 @@ void ending_look(struct ending *e, pid_t program, uint64_t now_ns) {
 		return;
 	}
 	if (strcmp(group.path, e->group.path) != 0) {
-		// A process that ends is put into another group, but gives its memory back before that
+		// An ending process moves to another group, but frees its memory before
 		struct process_memory memory;
 		if (!process_memory(program, &memory)) {
 			return;
@@ -38,7 +35,7 @@ void ending_look(struct ending *e, pid_t program, uint64_t now_ns) {
 		bool has_moved = e->group.path[0] != 0;
 		*e = (struct ending){.group = group, .limit_bytes = cgroup_memory_limit(&group)};
 		e->counts_kills = cgroup_memory_kills(&group, &e->kills);
-		// The program moved here since the last look, so a kill counted here may be its own
+		// The program moved here since the last look: a kill counted here may be its own
 		e->rose_ns = has_moved && e->limit_bytes > 0 && e->kills > 0 ? now_ns : 0;
 	} else {
 		count_kills(e, now_ns);
@@ -66,7 +63,7 @@ static bool was_killed_for_memory(struct ending *e, uint64_t end_ns) {
 /** The limit that ended the program; 0: none. */
 static uint64_t limit_reached(const struct watch_end *end, uint64_t n_failed) {
 	const struct watch_limits *l = &end->limits;
-	// On a virtual machine, CPU time counted in ticks is less than what the limit counts
+	// On a virtual machine, CPU time counted in ticks falls short of what the limit counts
 	uint64_t cpu_ns = (end->usage.user_ns + end->usage.system_ns) / 4 * 5;
 	if (end->is_signaled && end->status == SIGXFSZ) {
 		return l->file_bytes;

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Notices another program. Checks become rarer with its age: it is replaced early in its life or
- * hardly ever.
- */
+/* Notices another program. Checks get rarer with its age: it is replaced early or hardly ever. */
 #include "collector/watch/watch.h"
 
 static const uint64_t look_gap_ns = 1000000, look_gap_max_ns = 20000000;
@@ -19,7 +16,7 @@ void exec_watch_init(struct exec_watch *w, const char *path, pid_t pid, bool is_
 	(void)snprintf(w->path, sizeof w->path, "%s", path);
 	w->n_programs = 1;
 	(void)process_exe_file(path, &w->exe);
-	// In another root, the file of that path is another one
+	// In another root, that path is another file
 	if (process_exe(pid, &now) && (is_running || is_same(&now, &w->exe))) {
 		w->exe = now;
 	}
@@ -39,8 +36,8 @@ static void begin(struct exec_watch *w, pid_t pid, const struct process_exe *exe
 }
 
 /**
- * If no image was announced since the previous program was last seen, this one is not recorded. If
- * one was, and is the last, it may have been the previous program, announcing itself late.
+ * If no image was announced since the previous program was last seen, this one is not recorded. An
+ * image announced since, as the last, may be the previous program's, late.
  */
 static bool is_unrecorded(const struct exec_watch *w, uint32_t n_images) {
 	if (n_images <= w->n_announced) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds allocators that are not recorded, by what libraries define and hide and the recorder does
- * not (injector/space.h).
+ * Finds unrecorded allocators, by what libraries define and hide and the recorder does not
+ * (injector/space.h).
  */
 #include "collector/watch/watch.h"
 
 enum { LOOK_COST = 100 }; // checks take at most 1 % of a CPU
 
-/** A second C library is the same code of the same file mapped at two places. */
+/** A second C library is the same code of the same file, mapped twice. */
 static void look_for_second_libc(struct own_heaps *o, const struct process_space *space) {
 	const struct smaps_area *first = space->mappings.items;
 	EACH_WHILE(a, space->mappings, !o->has_second_libc) {
@@ -31,7 +31,7 @@ void own_heaps_meet(struct own_heaps *o, const char *path, bool is_collector) {
 	}
 }
 
-/** The recorder's symbol table as it is in the program: the symbols that it hides are 0 there. */
+/** The recorder's symbol table in the program, where the symbols that it hides are 0. */
 static struct elf_symbols symbols_of_recorder(const struct modules_code *modules, pid_t program,
 		void **memory) {
 	EACH(m, *modules) {
@@ -59,7 +59,7 @@ static bool is_hidden(const void *recorder, const char *name) {
 	return elf_symbols_find(&s, name, &symbol) && symbol.address == 0;
 }
 
-/** What a module that was not seen before hides. `recorder` is empty if none is preloaded. */
+/** What a newly seen module hides. `recorder` is empty if none is preloaded. */
 static void look_at(struct own_heaps *o, const struct module_code *m,
 		const struct elf_symbols *recorder) {
 	char names[512];
@@ -102,7 +102,7 @@ void own_heaps_look(struct own_heaps *o, pid_t program, bool is_preloaded, uint6
 		return;
 	}
 	SCOPED(process_space) space;
-	uint64_t start_ns = clock_thread_cpu_ns(); // a wait for a CPU costs nobody anything
+	uint64_t start_ns = clock_thread_cpu_ns(); // waiting for a CPU costs nobody anything
 	if (!process_space_read(&space, program, NULL)) {
 		return;
 	}

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
-/*
- * Why a process is not recorded, by its mappings, its file, the kernel's auxiliary vector and its
- * environment.
- */
+/* Why a process is not recorded: by its mappings, file, auxiliary vector and environment. */
 #include "collector/watch/watch.h"
 
-/** The file that the process runs. NULL: it is gone, or (errno is EACCES) of another user. */
+/** The file that the process runs. NULL: it is gone, or (errno is EACCES) another user's. */
 static const struct launch_elf *read_elf(struct reason_context *c, pid_t pid) {
 	struct process_exe file;
 	if (process_exe(pid, &file) && process_is_same_file(&c->file, &file)) {
@@ -20,7 +17,7 @@ static const struct launch_elf *read_elf(struct reason_context *c, pid_t pid) {
 	return &c->elf;
 }
 
-/** True if the kernel told the loader to ignore the environment. */
+/** Did the kernel tell the loader to ignore the environment? */
 static bool gained_rights(pid_t pid) {
 	Elf64_auxv_t entries[64];
 	long n = process_read(pid, "auxv", (char *)entries, sizeof entries);
@@ -80,7 +77,7 @@ static enum rec_why reason_of_process(struct reason_context *c, pid_t pid) {
 	return c->recorder && c->segment ? look_at_environment(c, pid) : REC_WHY_PARENT;
 }
 
-// The loader maps what is preloaded before the C library: once that is mapped, preloading is done
+// The loader maps preloaded libraries before the C library: once that is mapped, they are there
 static enum reason_presence find_recorder(struct reason_context *c, pid_t pid) {
 	CLOSED_FILE *maps = fopen(PROCESS_PATH(pid, "maps"), "re");
 	if (!maps) {

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Samples resident memory. The gap between samples grows with the run; of too many the higher ones
- * stay.
- */
+/* Samples resident memory, with gaps that grow with the run; of too many, the higher ones stay. */
 #include "collector/watch/watch.h"
 
 enum {
@@ -35,7 +32,7 @@ static uint64_t segment_bytes(const struct segment *s) {
 	return fstat(s->memory.fd, &st) == 0 ? (uint64_t)st.st_blocks * 512 : 0;
 }
 
-/** Private memory by which the recorder finds nodes. The rest of it is small, and never grows. */
+/** Private memory of the recorder's node index. Its other memory is small and never grows. */
 static uint64_t trie_bytes(const struct segment *s) {
 	return atomic_load(&s->header->hash_bytes) +
 			(uint64_t)WIRE_LINK_BYTES * atomic_load(&s->header->n_nodes);

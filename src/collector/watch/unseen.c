@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * Keeps the kernel's records of mappings (perf_event_open, MMAP2). They have no stack. Nothing
- * tells that a mapping is gone, but another one in its place does. Each thread has a ring of its
- * own: new ones could inherit an event for each processor, which takes 3.5 us for each.
+ * Keeps the kernel's records of mappings (perf_event_open, MMAP2), which have no stack. Unmapping
+ * is not recorded, but another mapping in that place is. Each thread has its own ring: new ones
+ * could inherit an event per processor, at 3.5 us each.
  *
- * Where code lies that makes such calls, a tracepoint tells at each call's end. It makes all system
- * calls of the machine slower, so it is asked only after a look has found such memory.
+ * Which code makes such calls is told by a tracepoint at each call's end. It slows all system calls
+ * of the machine, so it is only used once a look has found such memory.
  */
 #include "collector/watch/watch.h"
 
 #include <linux/perf_event.h>
 
 enum { MOST = 1024, LEAST_BYTES = 1 << 20, THREADS_MOST = 64 };
-// Being watched costs a thread 600 ns of each turn on a processor and 500 ns of each mapping
+// Watching costs a thread 600 ns per turn on a processor and 500 ns per mapping
 enum { FEW = 100, NS_PER_TURN = 1000000, NS_PER_MAP = 100000 };
 enum { RING_BYTES = 8192, AT_START = 16, AT_BYTES = 24, AT_NAME = 72, TIME_FROM_END = 8 };
 enum { AT_CODE = 8, AT_RESULT = 44 }; // of a sample, if it has IP, TIME and RAW
@@ -21,7 +21,7 @@ static size_t all_bytes(void) {
 	return (size_t)sysconf(_SC_PAGESIZE) + RING_BYTES;
 }
 
-/** NULL: refused. `call_ends`: 0, or the tracepoint that also tells of the end of each mmap. */
+/** NULL: refused. `call_ends`: 0, or the tracepoint that also reports the end of each mmap. */
 static struct perf_event_mmap_page *open_ring(pid_t tid, uint64_t call_ends) {
 	struct perf_event_attr attr = {
 			.type = call_ends ? PERF_TYPE_TRACEPOINT : PERF_TYPE_SOFTWARE,
@@ -39,7 +39,7 @@ static struct perf_event_mmap_page *open_ring(pid_t tid, uint64_t call_ends) {
 	};
 	CLOSED int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	void *ring = mmap(NULL, all_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	return ring == MAP_FAILED ? NULL : ring; // it keeps the event
+	return ring == MAP_FAILED ? NULL : ring; // it keeps the event open
 }
 
 static void close_ring(struct perf_event_mmap_page *ring) {
@@ -48,12 +48,12 @@ static void close_ring(struct perf_event_mmap_page *ring) {
 	}
 }
 
-/** Records are whole words, but may go across the ring's end. */
+/** Records are whole words, but may wrap around the ring's end. */
 static uint64_t word_at(const struct perf_event_mmap_page *ring, uint64_t at) {
 	return ((const uint64_t *)((const char *)ring + ring->data_offset))[at % RING_BYTES / 8];
 }
 
-/** Something else lies there since: of what was there before, the larger rest is kept. */
+/** Something else is there now: of what was there before, the larger rest is kept. */
 static void cut(struct unseen *u, const struct parts_seen *seen) {
 	EACH(s, *u) {
 		if (s->start < seen->end && seen->start < s->end && s->time_ns <= seen->time_ns) {
@@ -76,7 +76,7 @@ static void keep(struct unseen *u, struct unseen_thread *t, struct parts_seen se
 			t->tid, (int)strcspn(t->name, "/"), t->name);
 }
 
-/** A call has returned: what it returned lies in what has just been mapped, or it failed. */
+/** A call returned: its result is in the mapping just made, or it failed. */
 static void take_end(struct unseen *u, struct unseen_thread *t, uint64_t at) {
 	uint64_t low = word_at(t->ring, at + AT_RESULT - 4);
 	uint64_t result = low >> 32 | word_at(t->ring, at + AT_RESULT + 4) << 32;
@@ -86,7 +86,7 @@ static void take_end(struct unseen *u, struct unseen_thread *t, uint64_t at) {
 	}
 }
 
-/** What was anonymous and private memory. */
+/** What was anonymous, private memory. */
 static void take(struct unseen *u, struct unseen_thread *t) {
 	struct perf_event_mmap_page *ring = t->ring;
 	uint64_t end = ring ? __atomic_load_n(&ring->data_head, __ATOMIC_ACQUIRE) : 0, bytes;
@@ -145,7 +145,7 @@ void unseen_watch(struct unseen *u, pid_t tid, bool is_old) {
 		*before = now;
 	} else if (is_old && u->threads.n < THREADS_MOST) {
 		now.ring = open_ring(tid, u->call_ends) ?: open_ring(tid, 0);
-		*now.name = 0; // it may be about to execute the program
+		*now.name = 0; // it may be about to exec the program
 		(void)vec_add(&u->threads, now);
 	}
 }

@@ -8,13 +8,13 @@
 
 enum {
 	VISITORS = 64,
-	BEAT_MS = 1250, // below 2 s even if the main loop's wake-up, once a second, comes in between
+	BEAT_MS = 1250, // below 2 s, even if the main loop's wake-up, once a second, comes in between
 	ECHO_NS = 20000000,
 	GUARDIAN_ECHO_NS = 1000000000, // it has a low priority
 	AWAIT_NS = 10000000,
 };
 
-/** The last one of a number that was taken. */
+/** The last signal of a number that was taken. */
 struct last_signal {
 	bool is_guardians, is_shared; // forwarded by the guardian; sent to the program, too
 	uint64_t taken_ns;
@@ -25,12 +25,12 @@ struct watch {
 	pthread_t thread;
 	int stop_fd;
 	struct pollfd fds[5];
-	bool program_is_stopped;       // used by the watching thread only
+	bool program_is_stopped;       // only used by the watching thread
 	struct last_signal last[NSIG]; // the same
 	struct watch_end end;          // complete once has_ended is set
 	_Atomic bool has_ended;        // release; pairs with the acquire in watch_has_ended
 	_Atomic bool is_hurried;
-	_Atomic pid_t visitors[VISITORS]; // 0: free. The watching thread adds, the recording one takes
+	_Atomic pid_t visitors[VISITORS]; // 0: free. The watching thread adds, the recording's takes
 };
 
 static bool is_alive(const struct watch *w) {
@@ -48,7 +48,7 @@ static void tell_end(struct watch *w) {
 	futex_wake(w->params.bell, 1);
 }
 
-/** 0: no limit, or not known. */
+/** 0: no limit, or unknown. */
 static uint64_t limit_of(pid_t pid, int which) {
 	struct rlimit limit;
 	return prlimit(pid, (enum __rlimit_resource)which, NULL, &limit) != 0 ||
@@ -82,8 +82,8 @@ static void note_end(struct watch *w, const siginfo_t *info) {
 	tell_end(w);
 }
 
-// Stop as well, so that the shell sees a stopped job, but only if it can be continued: a SIGSTOP
-// sent to a program in the background stops that program only
+// Stop as well, so that the shell sees a stopped job; but only if it can be continued: a SIGSTOP to
+// a program in the background stops only that
 static void stop_with_program(struct watch *w, int signal) {
 	w->program_is_stopped = true;
 	bool by_terminal = signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
@@ -104,7 +104,7 @@ static void reap(struct watch *w) {
 		bool is_end = info.si_code == CLD_EXITED || info.si_code == CLD_KILLED ||
 				info.si_code == CLD_DUMPED;
 		if (is_program && is_end) {
-			note_end(w, &info); // before reaping, after which the pid may be reused
+			note_end(w, &info); // before reaping frees the pid for reuse
 		}
 		siginfo_t same = {0};
 		(void)waitid(P_PID, (id_t)info.si_pid, &same,
@@ -120,8 +120,8 @@ static void reap(struct watch *w) {
 // ---- signals
 
 /**
- * The same signal once more: `timeout` sends it to heaptrack and then to its group; `pkill` and a
- * service manager send it to the guardian, too, which forwards it.
+ * The same signal again: `timeout` sends it to heaptrack and its group, `pkill` and service
+ * managers to the guardian, too, which forwards it.
  */
 static bool is_echo(struct watch *w, const struct signals_arrived *arrived, bool is_shared) {
 	struct last_signal *last = &w->last[arrived->signal % NSIG];
@@ -138,7 +138,7 @@ static bool is_echo(struct watch *w, const struct signals_arrived *arrived, bool
 }
 
 static void pass_on(struct watch *w, const struct signals_arrived *arrived) {
-	// One to heaptrack alone also ends the recording of a running program only once
+	// Sent to heaptrack alone, it also ends the recording of a running program, only once
 	bool is_own = !is_alive(w) || w->params.is_attached;
 	bool is_shared = is_own ||
 			(arrived->is_sent && witness_saw(w->params.witness, arrived->signal));
@@ -167,14 +167,14 @@ static void take_signals(struct watch *w) {
 		}
 	}
 	reap(w);
-	// By fg or bg, which also continue the program, or by a signal to heaptrack only
+	// By fg or bg, which also continue the program, or by a signal to heaptrack alone
 	if (is_continued && w->program_is_stopped && is_alive(w) &&
 			process_is_stopped(w->params.program)) {
 		(void)kill(w->params.program, SIGCONT);
 	}
 }
 
-/** Its user may differ: the socket is for programs that have dropped their rights. */
+/** Its user may differ: the socket is for programs that dropped their rights. */
 static void serve(void *user, int connection, const struct ucred *who) {
 	struct watch *w = user;
 	bool is_served;
@@ -194,7 +194,7 @@ static void serve(void *user, int connection, const struct ucred *who) {
 	}
 }
 
-/** poll's timeout: until the next heartbeat, or until the recording ends if that is sooner. */
+/** poll's timeout: to the next heartbeat, or the recording's end if sooner. */
 static int patience_ms(const struct watch *w) {
 	if (w->params.ends_ns == 0 || !is_alive(w)) {
 		return BEAT_MS;
@@ -222,7 +222,7 @@ static void look_at_attached(struct watch *w, bool has_program_ended) {
 	}
 }
 
-/** Wait for something, and take it. False: stopped. */
+/** Wait for something, and handle it. False: stopped. */
 static bool take_next(struct watch *w) {
 	struct pollfd *fds = w->fds;
 	struct control *control = w->params.control;
