@@ -26,13 +26,13 @@ struct injector;
 
 /** Why there is no copy of the process's memory. */
 enum injector_no_copy {
-	INJECTOR_COPIED = 0, // or nobody asked for it: the process has only begun
-	INJECTOR_COPY_LATE,  // it does not fit into the pause allowed
+	INJECTOR_COPIED = 0, // or none was asked for: the process has just begun
+	INJECTOR_COPY_LATE,  // it would exceed the allowed pause
 	INJECTOR_COPY_OFF,   // none is allowed
 	INJECTOR_COPY_FAILED,
 };
 
-/** What it cost and covers. */
+/** What the attach cost and covers. */
 struct injector_report {
 	pid_t pid_inside;     // the pid in the process's own pid namespace
 	uint32_t n_functions; // patched
@@ -40,20 +40,19 @@ struct injector_report {
 	bool maps_are_hooked; // those functions of wire/mappings.def that the program has
 	uint32_t n_threads;   // at the last stop of all
 	uint32_t n_stops;
-	uint64_t longest_pause_ns; // of all threads
-	uint64_t all_pause_ns;     // of all threads, in sum
-	uint64_t one_pause_ns;     // of the one thread that worked for heaptrack, in sum
-	uint64_t snapshot_ns;      // of all threads besides, to copy the process's memory
-	pid_t snapshot;            // the process that is this copy (injector/space.h); 0: there is none
+	uint64_t longest_pause_ns;     // of all threads
+	uint64_t all_pause_ns;         // of all threads, in sum
+	uint64_t one_pause_ns;         // of the one thread that works for heaptrack, in sum
+	uint64_t snapshot_ns;          // of all threads in addition, to copy the process's memory
+	pid_t snapshot;                // the process that is this copy (injector/space.h); 0: none
 	enum injector_no_copy no_copy; // why there is none
 	uint64_t code_at, code_bytes;  // of the recorder there
 };
 
-/** What the process is doing. */
 enum injector_start {
 	INJECTOR_RUNNING,
-	INJECTOR_AT_EXEC, // it was caught and has execed: it is held before its first instruction
-	INJECTOR_AT_LOAD, // likewise, but glibc's loader starts it: held when its libraries are mapped
+	INJECTOR_AT_EXEC, // caught, and has execed: held before its first instruction
+	INJECTOR_AT_LOAD, // likewise, but glibc's loader starts it: held once its libraries are mapped
 };
 
 /** Catch a process that is about to exec. From the same thread as all that follows. */
@@ -61,25 +60,24 @@ bool injector_catch(pid_t pid, struct err *err);
 
 /**
  * Wait until a caught process has execed; injector_create or injector_leave comes next. `expects`,
- * which may be NULL, is asked now and then whether there will be an exec. False: there will be
- * none, or the process ended, or did not exec within a minute.
+ * may be NULL, is asked now and then whether an exec will come. False: it will not, or the process
+ * ended or did not exec within a minute.
  */
 bool injector_await_exec(pid_t pid, bool (*expects)(void *user), void *user, struct err *err);
 void injector_leave(pid_t pid);
 
 /**
  * `recorder`: path of libheaptrack_inject.so. NULL: refused; `err` says why and what helps, and a
- * caught process goes on unrecorded. Otherwise it is held until injector_let_go. `token`: by which
- * its recorder will ask for memory, in a tree of processes (wire/segment.h); else "".
+ * caught process goes on unrecorded. Else it is held until injector_let_go. `token`: by which its
+ * recorder asks for memory in a tree of processes (wire/segment.h); else "".
  */
 struct injector *injector_create(pid_t pid, enum injector_start start, const char *recorder,
 		const char *token, struct err *err);
 
-/** What an attach would meet. */
 struct injector_check {
-	struct injector_report report; // what would be hooked; snapshot_ns at most, if it was estimated
-	bool has_filter; // of a sandbox: whether it lets us is seen only when the process is stopped
-	struct buffer hooked; // as by injector_describe; to be finished
+	struct injector_report report; // what would be hooked; snapshot_ns at most, if estimated
+	bool has_filter;               // of a sandbox: whether it lets us shows only once it is stopped
+	struct buffer hooked;          // as by injector_describe; to be finished
 };
 
 /**
@@ -89,67 +87,68 @@ struct injector_check {
 bool injector_check(pid_t pid, const char *recorder, uint64_t max_pause_ns,
 		struct injector_check *out, struct err *err);
 
-/** What this machine forbids for all processes, those that run or those that are started. */
+/** Does this machine forbid attaching in general, to running or to starting processes? */
 bool injector_check_machine(bool is_running, struct err *err);
 
 void injector_let_go(struct injector *in);
 void injector_destroy(struct injector *in);
 
-/** Open an empty memfd in the process, or the file `path`. `*fd`: ours of it; -1: in a tree. */
+/**
+ * Open an empty memfd in the process, or the file `path`. `*fd`: our descriptor of it; -1: in a
+ * tree.
+ */
 bool injector_memory(struct injector *in, const char *path, int *fd, struct err *err);
 
 /**
  * `max_pause_ns`: how long all threads of a running process may be stopped to copy its memory. If
- * it takes longer there is no copy, and the threads go on. 0: none is made.
+ * it takes longer there is no copy, and the threads go on. 0: no copy.
  */
 bool injector_attach(struct injector *in, uint64_t max_pause_ns, struct err *err);
 
-/** The copy of its memory is needed no longer. */
 void injector_drop_snapshot(struct injector *in);
 
 /** Also patch what was loaded since; cheap if nothing was. */
 void injector_rescan(struct injector *in);
 
-/** Undo. True as well if the process is gone. */
+/** Undo. Also true if the process is gone. */
 bool injector_detach(struct injector *in, struct err *err);
 
 /**
- * Undo the hooks that a killed heaptrack has left, or those of the tree with that token, if it is
- * not NULL. `*was_attached`: there were some.
+ * Undo the hooks of a killed heaptrack, or only those of the tree with `token`, unless NULL.
+ * `*was_attached`: there were some.
  */
 bool injector_repair(pid_t pid, const char *token, bool *was_attached, struct err *err);
 
-// ---- a process that stands still, to be read
+// ---- a stopped process, to be read
 
 struct tracee;
 
 /** Stop all its threads. NULL: one does not stop, or it may not be traced. */
 struct tracee *injector_hold(pid_t pid, struct err *err);
 
-/** Thread `i`, which is there for 0. Returns how many there are. */
+/** Thread `i`; thread 0 always exists. Returns the number of threads. */
 size_t injector_held(const struct tracee *t, size_t i, struct graph_thread *out);
 
-/** Where the recorder says that threads can be sent: wire/segment.h's errand_at and errand_code. */
+/** Where the recorder allows errands: errand_at and errand_code of wire/segment.h. */
 struct injector_room {
 	uint64_t errand, code;
 	bool has_left_out; // the process keeps some of its memory out of copies (MADV_DONTFORK)
 };
 
 /**
- * Copy the process, which may have to be in the same moment of which other things are known: a
- * process that never runs. The threads go on; `*pause_ns`: that they stood for. 0: there is none;
- * `err` says why.
+ * Copy the process at this moment: the copy never runs. The threads go on; `*pause_ns`: how long
+ * they stood. 0: no copy; `err` says why.
  */
 pid_t injector_copy(struct tracee *t, const struct injector_room *room, uint64_t *pause_ns,
 		struct err *err);
 
-/** They go on, and the copy ends. NULL is allowed. */
+/** Let the threads go on, and end the copy. NULL is allowed. */
 void injector_release(struct tracee *t);
 
 struct injector_report injector_report(const struct injector *in);
 
 /**
- * What was found to allocate, in lines: a module's path, names with ", " between them, and why they
- * are not hooked (nothing: they are), with tabs between the three.
+ * What was found to allocate, in lines of three tab-separated fields: a module's path, names
+ * separated by ", ", and why they are not hooked (empty: they are).
  */
 void injector_describe(struct injector *in, struct buffer *out);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * The address space of another process, with the ELF files behind its mappings.
- *
- * Files are opened through the process itself (/proc/PID/map_files, /proc/PID/root), so it may live
- * in other namespaces, and its files may be deleted.
+ * The address space of another process, with the ELF files behind its mappings. Files are opened
+ * through the process (/proc/PID/map_files, /proc/PID/root): it may be in other namespaces, and its
+ * files deleted.
  */
 
 #include "elf/image.h"
@@ -12,12 +11,12 @@
 #include "sys/sys.h"
 
 struct process_space {
-	struct smaps mappings; // what is mapped alone
+	struct smaps mappings; // what is mapped, without figures
 	uint64_t brk_start;    // where the heap begins, or will; 0: unknown
 	uint64_t stack_start;
 };
 
-/** Read it. If the process runs, it may be out of date at once. */
+/** Of a running process, it may be out of date at once. */
 bool process_space_read(struct process_space *s, pid_t pid, struct err *err);
 void process_space_finish(struct process_space *s);
 
@@ -34,22 +33,20 @@ struct modules_code {
 	VEC(struct module_code);
 };
 
-/** Open all of `space`. What cannot be opened, or is no ELF file, is left out. */
+/** Open all of `space`, without what cannot be opened or is not ELF. */
 bool modules_code_open(struct modules_code *m, const struct process_space *space, pid_t pid,
 		struct err *err);
 void modules_code_close(struct modules_code *m);
 
-/** The bytes of the file for `n` bytes at `address`, as the file counts; fewer if they end. */
+/** The file's bytes for `n` bytes at `address`, as the file counts; fewer at its end. */
 struct slice module_code_bytes(const struct module_code *module, uint64_t address, size_t n);
 
-// ---- which files and modules have an allocator of their own, by the names of their functions
-//
-// Also there in a build without attaching, which tells of such allocators although it cannot hook
-// them. Any thread.
+// ---- which files and modules have their own allocator, by the names of functions (any thread).
+// Also in a build without attaching, which tells of such allocators but cannot hook them
 
 /**
- * Does a program define functions that allocate and, if it `must_free`, that free, be it for itself
- * alone? A static program need not free.
+ * Does a program define functions, even local ones, that allocate and, if it `must_free`, that
+ * free? A static program need not free.
  */
 bool find_defines_allocator(const struct elf_image *image, bool must_free);
 
@@ -60,30 +57,26 @@ bool find_is_libc(const char *path);
 bool find_is_collector(const struct module_code *m);
 
 /**
- * The functions of an allocator that `m` keeps to itself: local ones, and exported ones of which
- * `is_hidden` says that no other module's are called in their place. `names` receives their names
- * with ", " between them, as far as they fit. Returns how many those are; 0: it does not both
- * allocate and free.
+ * The functions of an allocator that `m` keeps to itself: local ones, and exported ones that
+ * `is_hidden` says no other module's replace. `names` receives as many as fit, separated by ", ".
+ * Returns their number; 0: not an allocator that both allocates and frees.
  */
 uint32_t find_own_allocator(const struct module_code *m,
 		bool (*is_hidden)(const void *user, const char *name), const void *user, char *names,
 		size_t size);
 
-// ---- the blocks that glibc's malloc has handed out in another process, found from outside
-//
-// Nothing is called there, and neither symbols nor the version are needed: structures are
-// recognized by what must hold in them (glibc 2.27 to 2.41, 64 bits). What does not hold is left
-// out and counted. docs/attach.md tells what is looked at.
-//
-// The memory must not change meanwhile: that of a snapshot (injector/tracee/tracee.h) or of a
-// process whose threads are all stopped.
+// ---- the blocks that glibc's malloc handed out in another process, found from outside
+// Nothing is called there. Structures are recognized without symbols or version by what must hold
+// in them (glibc 2.27 to 2.41, 64 bits); what does not hold is left out and counted. See
+// docs/attach.md. The memory must not change meanwhile: a snapshot's (injector/tracee/tracee.h) or
+// that of a process whose threads are all stopped.
 
 struct heap_walk {
-	VEC(struct extent) blocks; // ascending, with usable bytes: what was asked for is not known
+	VEC(struct extent) blocks; // ascending, with usable sizes: requested ones are unknown
 	uint64_t bytes;            // of all
 	uint32_t n_unsure;         // heaps not walked to their end, or whose free blocks are unsure
 };
 
-/** False: no heap of glibc was found, it cannot be read, or no memory. */
+/** False: no heap of glibc found, it is unreadable, or no memory. */
 bool heap_walk(struct heap_walk *out, pid_t pid);
 void heap_walk_finish(struct heap_walk *w);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-/** What the instructions of a function do. Bytes in, answers out: nothing is run or written. */
+/** What the instructions of a function do: bytes in, answers out. Nothing is run or written. */
 
 #include "base/base.h"
 
@@ -14,15 +14,15 @@ struct function_code {
 /** Does it read its second argument before it calls another function? */
 bool code_reads_second(struct function_code f);
 
-/** Where it calls or jumps to outside of itself, as far as instructions say; at most `max`. */
+/** Places outside of it that it calls or jumps to, as far as instructions tell; at most `max`. */
 size_t code_ways_out(struct function_code f, uint64_t *out, size_t max);
 
 /** Does it call or jump to `address` or, unless only that counts, make a pointer to it? */
 bool code_refers(struct function_code f, uint64_t address, bool is_call_only);
 
 /**
- * The next offset in `code`, which lies at `code_at`, from `at` on, where bytes stand that could be
- * a reference to `address`. SIZE_MAX: none. Quick; code_refers tells whether it is one.
+ * The next offset in `code` (at `code_at`), from `at` on, with bytes that could refer to `address`,
+ * as code_refers can tell; SIZE_MAX: none. Quick.
  */
 size_t code_next_candidate(struct slice code, uint64_t code_at, size_t at, uint64_t address);
 
@@ -32,34 +32,34 @@ bool code_multiplies(struct function_code f);
 /** Does one of its first instructions compare its first argument with `value`? */
 bool code_compares_first(struct function_code f, int64_t value);
 
-/** Does it begin with a system call of that number? */
+/** Does it begin with system call `number`? */
 bool code_begins_with_call(struct function_code f, uint32_t number);
 
-/** Is it an entry of the PLT, at `address`? Then `*slot` is the word of the GOT it jumps by. */
+/** Is it a PLT entry at `address`? Then `*slot` is the word of the GOT that it jumps through. */
 bool code_plt_slot(struct slice code, uint64_t address, uint64_t *slot);
 
 // ---- what one instruction does to its function's frame, and where it leads
 
 /**
- * What is known of a frame before an instruction. Distances are in words, from the CFA downwards:
- * the caller's stack pointer at the call.
+ * What is known of a frame before an instruction. Distances are in words, down from the CFA (the
+ * caller's stack pointer at the call).
  */
 struct frame_row {
 	uint16_t sp;     // to the stack pointer; 0: unknown
 	uint16_t bp;     // to where the frame pointer points; 0: it is none
 	uint16_t bp_at;  // to the caller's frame pointer; 0: it is in the register
-	uint8_t is_end;  // nobody has called
+	uint8_t is_end;  // nobody called it: the outermost frame
 	uint8_t n_bytes; // of the instruction; 0: not reached
 };
 
 #define STEP_NO_PLACE UINT64_MAX
 
-enum { STEP_WORD = 8, STEP_ENTRY_SP = 1 }; // at a function's beginning the return address is pushed
+enum { STEP_WORD = 8, STEP_ENTRY_SP = 1 }; // at its beginning: the return address is pushed
 
-/** What a jump by a table needs of the instructions before it. Begins zeroed with each walk. */
+/** What a jump through a table needs from the instructions before it. Zeroed for each walk. */
 struct step_hints {
 	uint64_t table; // the last place that a pointer was made to
-	uint64_t n;     // what was compared with last, and 1: so many ways
+	uint64_t n;     // the number last compared with, plus 1: how many ways
 };
 
 enum step_way {
@@ -75,33 +75,30 @@ struct step {
 	uint8_t n_bytes;
 	enum step_way way;
 	uint64_t to;      // or STEP_NO_PLACE: unknown
-	uint64_t pointer; // it makes a pointer to that place; or STEP_NO_PLACE
-	// Of STEP_SWITCH: where the table is and how many entries it has, each an address, or
-	// a distance from the table
+	uint64_t pointer; // the place it makes a pointer to; or STEP_NO_PLACE
+	// STEP_SWITCH: where the table is and how many entries it has: addresses, or distances from it
 	uint64_t table, n_ways;
 	bool has_addresses;
 };
 
-/** The instruction at `bytes`, which lies at `at`. False: it cannot be decoded. */
+/** The instruction in `bytes`, at address `at`. False: it cannot be decoded. */
 bool step_over(struct step *out, struct frame_row *row, struct step_hints *hints,
 		const uint8_t *bytes, size_t n_bytes, uint64_t at);
 
-// ---- moving the beginning of a function elsewhere, so that a jump can stand in its place
-//
-// Pure: bytes in, bytes out.
+// ---- moving the beginning of a function to make room for a jump (pure: bytes in, bytes out)
 
 enum {
-	RELOCATE_CODE_MAX = 96, // bytes that a moved beginning becomes, with the jump to the rest
+	RELOCATE_CODE_MAX = 96, // bytes of a moved beginning, with the jump to the rest
 	RELOCATE_RELAY_BYTES = 32,
 	RELOCATE_STEPS_MAX = 8,
 };
 
 struct relocated {
-	uint64_t patch_at; // behind an instruction that marks the target of indirect jumps
+	uint64_t patch_at; // after an instruction that marks the target of indirect jumps
 	uint8_t n_taken;   // bytes from there on that were moved
 	uint8_t n_code;
 	uint8_t code[RELOCATE_CODE_MAX];
-	// Where each moved instruction was and is, as offsets: for threads that stand on one
+	// Offsets of each moved instruction, before and after: for threads that stand at one
 	uint8_t n_steps;
 	uint8_t from[RELOCATE_STEPS_MAX], to[RELOCATE_STEPS_MAX];
 };
@@ -109,8 +106,10 @@ struct relocated {
 /** Move the beginning of `f` to `target`. NULL, or why that cannot be done safely. */
 const char *relocate(struct relocated *out, const struct function_code *f, uint64_t target);
 
-/** The jump from a function's beginning at `from`, as long as what was moved. Returns its bytes. */
+/**
+ * The jump from a function's beginning at `from`, as long as what was moved. Returns its length.
+ */
 uint8_t relocate_put_jump(uint8_t *out, uint64_t from, uint64_t to);
 
-/** What the jump leads to: it calls the recorder's `stub` about the hook at `what`. */
+/** What that jump leads to: a call of the recorder's `stub` for the hook at `what`. */
 void relocate_put_relay(uint8_t out[RELOCATE_RELAY_BYTES], uint64_t what, uint64_t stub);

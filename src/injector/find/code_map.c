@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Bounds the functions of a file without symbols. Every byte of the code is first looked at as if a
- * distance or an address stood there, which is quick. What fits is then decoded from the beginning
- * of its function on: only an instruction counts.
+ * Bounds the functions of a file without symbols. Each byte of code is quickly tried as a distance
+ * or an address; what fits is decoded from its function's beginning: only instructions count.
  */
 #include "injector/find/functions.h"
 #include "wire/image.h"
 
 // ---- functions
 
-/** Those that the file has all bytes of. */
+/** The functions of which the file has all bytes. */
 static bool add_functions(struct code_map *m, const struct elf_section *section) {
 	struct slice all = section->bytes;
 	const uint8_t *end = all.data + all.size;
@@ -21,7 +20,7 @@ static bool add_functions(struct code_map *m, const struct elf_section *section)
 				!eh_fde_read(&f, at, (uint64_t)all.data, (uint64_t)end)) {
 			continue;
 		}
-		uint8_t relation = f.pc_encoding & EH_PE_RELATION; // to itself, if to anything that we know
+		uint8_t relation = f.pc_encoding & EH_PE_RELATION; // pc-relative, absolute, or unknown
 		uint64_t place = relation == DW_EH_PE_pcrel ? section->address - (uint64_t)all.data : 0;
 		uint64_t address = f.start + place, size = f.end - f.start;
 		ok = relation > DW_EH_PE_pcrel || size == 0 ||
@@ -79,7 +78,7 @@ static void add_user(const struct code_map *m, uint32_t function, uint64_t addre
 	out->items[out->n++] = function;
 }
 
-/** Until there is one more than `max`. */
+/** Stops at one more than `max`. */
 static void add_users(const struct code_map *m, uint64_t address, bool is_call_only, size_t max,
 		struct code_users *out) {
 	struct elf_segment s;

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Each module's symbols are looked up among the known names first. What was found is then judged
- * together: a short name, a function of Nim's or a C++ operator counts only beside certain others.
+ * Looks up the symbols of each module among the known names, then judges the found ones together: a
+ * short name, a function of Nim or a C++ operator counts only beside certain others.
  */
 #include "injector/find/functions.h"
 
-// ---- C++'s operators
-//
-// An operator's instructions are read from the module's file, for what it calls or jumps to: a
-// function, or an entry of the PLT, which jumps by a word of the GOT that a relocation names.
+// ---- C++ operators
+// An operator's code is read from the module's file, for what it calls or jumps to: a function, or
+// a PLT entry, which jumps through a word of the GOT that a relocation names.
 //
 //   libstdc++       _Znwm:   call malloc@plt       left alone
 //   jemalloc        _Znwm:   its fast path         hooked
@@ -56,12 +55,12 @@ static const char *name_of_word(const struct module_code *module, uint64_t word)
 
 // ---- judging
 
-/** Where a way goes, if it is to one that allocates or frees; NULL otherwise. */
+/** Where a way goes, if to a function that allocates or frees; else NULL. */
 static const struct known_function *known_way(const struct module_code *module,
 		const struct found_functions *all, size_t first, uint64_t way) {
 	const struct found_function *found = FIND(known, all->items + first, all->n - first,
 			known->address == way);
-	const uint64_t at = way - module->bias; // perhaps of an entry of the PLT
+	const uint64_t at = way - module->bias; // maybe a PLT entry
 	uint64_t slot;
 	bool is_entry = !found &&
 			code_plt_slot(module_code_bytes(module, at, PLT_ENTRY_BYTES), at, &slot);
@@ -69,23 +68,23 @@ static const struct known_function *known_way(const struct module_code *module,
 	return found ? found->known : name ? known_function_of(name) : NULL;
 }
 
-/** Does it allocate by another that is known, and, if that is asked, may throw? */
+/** Does it allocate by another known function that, if `must_throw`, may throw? */
 static bool allocates_by_other(const struct module_code *module, const struct found_functions *all,
 		size_t first, const struct found_function *f, bool must_throw) {
 	uint64_t ways[WAYS_MAX];
 	size_t n = ways_out(module, f, ways);
 	const struct known_function *k;
-	return n == WAYS_MAX || // too much to know
+	return n == WAYS_MAX || // too many to follow
 			ANY(i, n,
 					(k = known_way(module, all, first, ways[i])) &&
 							(must_throw ? k->quiet != NULL : k->what != RESIDENT_FREES));
 }
 
-/** True: it stays among those found, to be hooked or to be told of. */
+/** True: it stays found, to be hooked or reported. */
 static bool stays(const struct module_code *module, const struct found_functions *all, size_t first,
 		struct found_function *f) {
 	uint64_t ways[WAYS_MAX];
-	if (f->what == RESIDENT_FREES) { // is it nothing but a way to another?
+	if (f->what == RESIDENT_FREES) { // does it do nothing but call another?
 		return f->size > WAY_BYTES_MAX || ways_out(module, f, ways) != 1 ||
 				!known_way(module, all, first, ways[0]);
 	}
@@ -110,13 +109,13 @@ static bool stays(const struct module_code *module, const struct found_functions
 
 /**
  * Of those found in `module`, from `first` on, drop C++ operators that are not to be hooked. Those
- * of jemalloc, tcmalloc and mimalloc allocate by themselves. Others, as those of a C++ library,
- * call functions that are hooked, and are left alone.
+ * of jemalloc, tcmalloc and mimalloc allocate by themselves; others, such as a C++ library's, call
+ * functions that are hooked.
  */
 static void operators_judge(struct found_functions *out, size_t first,
 		const struct module_code *module) {
 	bool has_allocator = ANY(i, out->n - first, !out->items[first + i].known->is_operator);
-	// Each is judged by all, so nothing is dropped before the last is judged
+	// Each is judged by all: nothing is dropped before the last is judged
 	EACH_OF(f, out->items + first, out->n - first) {
 		f->is_dropped = f->known->is_operator && !(has_allocator && stays(module, out, first, f));
 	}
@@ -125,11 +124,11 @@ static void operators_judge(struct found_functions *out, size_t first,
 
 // ---- all functions
 
-// Before an object of Nim's lies a head: its count; with orc also a place among the roots; with
-// refc its type, and then blocks of `alloc` have as much
+// Nim's objects have a header: a count; with orc also an index of the root; with refc the type, and
+// then blocks of `alloc` have a header of that size, too
 enum { NIM_HEAD_ARC = 8, NIM_HEAD_ORC = 16, NIM_HEAD_REFC = 16 };
 
-/** Is it there already, by another name? The name without a prefix is the one to show. */
+/** Was it found by another name? The name without a prefix is shown. */
 static bool is_found(struct found_functions *out, uint64_t address, const char *name) {
 	struct found_function *found = FIND_IN(f, *out, f->address == address);
 	if (found && found->name[0] == '_' && name[0] != '_') {
@@ -168,7 +167,7 @@ static bool has_name(const struct module_code *module, const char *beginning) {
 			find_is_code(&symbol) && strncmp(symbol.name, beginning, strlen(beginning)) == 0);
 }
 
-/** How many bytes before what it gives, or is given, the block begins. */
+/** How many bytes before the returned or passed pointer the block begins. */
 static uint8_t nim_head(enum known_nim nim, bool is_orc, bool is_refc) {
 	switch (nim) {
 	case KNOWN_NIM_BLOCK: return is_refc ? NIM_HEAD_REFC : 0;
@@ -180,7 +179,7 @@ static uint8_t nim_head(enum known_nim nim, bool is_orc, bool is_refc) {
 
 /**
  * Of the last module's functions, from `first` on, drop what is not Nim's after all. Nim is known
- * by its allocator, orc by its cycles, and refc, or mark and sweep, by how it makes objects.
+ * by its allocator, orc by its cycles, refc (or mark and sweep) by how it makes objects.
  */
 static void judge_nim(struct found_functions *out, size_t first, const struct module_code *module) {
 	bool has_any = false, is_refc = false;
@@ -196,14 +195,14 @@ static void judge_nim(struct found_functions *out, size_t first, const struct mo
 	vec_keep(out, first, f, f->known->nim == KNOWN_NOT_NIM || is_nim);
 }
 
-/** Likewise, drop functions with a short name whose allocator's `free` is not there. */
+/** Likewise, drop short names whose allocator's `free` is missing. */
 static void judge_families(struct found_functions *out, size_t first,
 		const struct module_code *module) {
 	const char *family;
 	vec_keep(out, first, f, !(family = known_family(f->known)) || find_has_free_of(module, family));
 }
 
-/** What is hooked in a module because it has an allocator. False: out of memory. */
+/** Add what is hooked in a module only because it has an allocator. False: out of memory. */
 static bool add_beside(struct found_functions *out, const struct module_code *module) {
 	struct elf_symbols symbols = elf_symbols_all(&module->image);
 	struct elf_symbol s;
@@ -216,12 +215,11 @@ static bool add_beside(struct found_functions *out, const struct module_code *mo
 
 bool find_is_stripped_static(const struct module_code *module) {
 	const struct elf_image *e = &module->image;
-	// The dynamic table of a static-pie has only its first entry, which means nothing
+	// A static-pie's dynamic table has only its first entry, which means nothing
 	return elf_segment_of(e, PT_INTERP).type == PT_NULL && elf_symbols_of(e, SHT_DYNSYM).n == 0 &&
 			elf_symbols_of(e, SHT_SYMTAB).n == 0;
 }
 
-/** Add the functions of one module. False: out of memory. */
 static bool look_at(struct found_functions *out, const struct module_code *module) {
 	size_t first = out->n;
 	if (!look_through(out, module) ||

@@ -1,56 +1,51 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * Which functions of a process allocate and free memory.
- *
- * They are found by their names in the symbol tables of its modules, dynamic and static, with the
- * prefixes that allocators are built with; in a static program without symbols by what glibc's look
- * like (stripped.h).
+ * Which functions of a process allocate and free memory. They are found by name in the symbol
+ * tables of its modules, dynamic and static, with the prefixes that allocators are built with; in a
+ * static program without symbols, by what glibc's code looks like (stripped.c).
  */
 
 #include "injector/arch/code.h"
 #include "injector/space.h"
 #include "wire/resident.h"
 
-// ---- the names of functions that allocate and free: those of wire/allocators.def, and Nim's
-//
-// Any thread.
+// ---- the names of functions that allocate and free: wire/allocators.def and Nim's; any thread
 
-/** Functions of Nim that its allocator's may be inlined into: they count only beside it. */
+/** Functions of Nim that its allocator may be inlined into: they count only beside it. */
 enum known_nim {
 	KNOWN_NOT_NIM = 0,
-	KNOWN_NIM_BLOCK,    // takes or gives a block, which in programs with refc has a head before it
-	KNOWN_NIM_DISPOSES, // frees objects of arc or orc, whose heads differ
-	KNOWN_NIM_OBJECT,   // makes objects of refc, which have a head
+	KNOWN_NIM_BLOCK,    // takes or returns a block, which with refc has a header before it
+	KNOWN_NIM_DISPOSES, // frees objects of arc or orc, whose headers differ
+	KNOWN_NIM_OBJECT,   // makes objects of refc, which have a header
 };
 
 struct known_function {
-	const char *name;               // of Nim's, what stands before "__system"
+	const char *name;               // Nim: the part before "__system"
 	uint8_t what, ptr, size, times; // as struct resident_hook has them
 	enum known_nim nim;
 	bool is_operator;   // of C++: counts only where it reaches blocks by itself
 	const char *shown;  // for people, where the name is not; else NULL
-	const char *quiet;  // of one that throws: the same, but it returns NULL
+	const char *quiet;  // of one that throws: its twin that returns NULL
 	const char *family; // as known_family says, where the name does not; else NULL
 };
 
-/** NULL: none of them. */
 const struct known_function *known_function_of(const char *name);
 
 /**
- * The prefix of an allocator whose names are so short that others use them, too: they count only
- * where that allocator's `free` is. NULL: the name is unmistakable.
+ * The prefix of an allocator with names so short that others use them, too: they count only where
+ * its `free` exists. NULL: the name is unmistakable.
  */
 const char *known_family(const struct known_function *f);
 
 /**
  * A function that allocates nothing, but is hooked where an allocator is: those of
- * wire/mappings.def, and prctl, which may forbid the program the clock that the recorder reads.
- * NULL: none of them.
+ * wire/mappings.def, and prctl, which may forbid the clock that the recorder reads. NULL: none of
+ * them.
  */
 const struct known_function *known_beside(const char *name);
 
-// ---- what names in symbol tables tell; no instruction is looked at
+// ---- what the names in symbol tables tell, without a look at instructions
 
 /** Is it a function, and defined here? */
 bool find_is_code(const struct elf_symbol *symbol);
@@ -61,16 +56,16 @@ const struct known_function *find_known(const struct elf_symbol *symbol);
 /** The function of that name, exported or not. */
 bool find_code(const struct module_code *module, const char *name, struct elf_symbol *out);
 
-/** The address of an exported name; 0: none. `module`: how its file's name begins, or NULL. */
+/** The address of an exported name; 0: none. `module`: the start of its file's name, or NULL. */
 uint64_t find_symbol(const struct modules_code *modules, const char *module, const char *name);
 
-/** Has it the `free` of an allocator whose other names begin like that? */
+/** Does it have the `free` of the allocator whose other names begin with `family`? */
 bool find_has_free_of(const struct module_code *module, const char *family);
 
-/** Is it the loader, whose own small allocator serves itself before there is another? */
+/** Is it the loader, whose small allocator serves only itself until there is another? */
 bool find_is_loader(const struct module_code *module);
 
-/** Does it only stand in for the allocator behind it, which is the one that counts? */
+/** Does it only wrap the allocator behind it, which is the one that counts? */
 bool find_is_of_tool(const struct module_code *module);
 
 // ---- which functions of a process allocate and free memory
@@ -81,10 +76,10 @@ struct found_function {
 	uint64_t address, size;
 	uint64_t module_start, module_end;
 	uint8_t what, ptr, size_register, times, behind; // as struct resident_hook has them
-	uint64_t quiet_at; // of one that throws: the function that returns NULL instead
+	uint64_t quiet_at; // of one that throws: its twin that returns NULL
 	const struct known_function *known;
-	const char *why_not; // not NULL: it was found, but cannot be hooked
-	bool is_dropped;     // while functions are judged together
+	const char *why_not; // not NULL: why it cannot be hooked
+	bool is_dropped;     // while functions are judged
 };
 
 /** One entry per address. */
@@ -97,7 +92,7 @@ static inline bool found_is_beside(const struct found_function *f) {
 	return f->what >= RESIDENT_CONFINES;
 }
 
-/** Add a module's function at `address`, as `known` has it, which outlives it. NULL: no memory. */
+/** Add a module's function at `address`; `known` outlives it. NULL: out of memory. */
 static inline struct found_function *found_add(struct found_functions *out,
 		const struct module_code *module, const struct known_function *known, uint64_t address,
 		uint64_t size) {
@@ -121,32 +116,31 @@ static inline struct found_function *found_add(struct found_functions *out,
 bool find_functions(struct found_functions *out, const struct modules_code *modules,
 		struct err *err);
 
-/** Has it no symbols, and no loader that would bring others? */
+/** Has it neither symbols nor a loader that would bring in others? */
 bool find_is_stripped_static(const struct module_code *module);
 
-// ---- parts of it, in files of their own
+// ---- parts with files of their own
 
 /**
- * Add glibc's allocation functions in a static program without symbols, if malloc, free, calloc
- * and realloc are all recognized beyond doubt, and nothing otherwise. memalign is added as well, or
- * with the reason why it cannot be hooked. False: out of memory.
+ * Add glibc's allocation functions in a static program without symbols, if malloc, free, calloc and
+ * realloc are all recognized beyond doubt; else nothing. memalign is added, too, or the reason why
+ * it cannot be hooked. False: out of memory.
  */
 bool stripped_find(struct found_functions *out, const struct module_code *module);
 
 /**
- * Which code of glibc frees a thread's cached blocks when the thread ends, in each C library; 0
- * bytes: none was found.
+ * The code of glibc that frees a thread's cached blocks when the thread ends, in each C library; 0
+ * bytes: none found.
  *
- * glibc keeps blocks that a thread has freed in a list of that thread (tcache). When the thread
- * ends it frees them once more, and the list itself. The program freed the ones long ago and has
- * never seen the other, so the recorder leaves out frees that come from there.
+ * glibc keeps freed blocks in a list of the thread (tcache), and frees them again, and the list,
+ * when the thread ends. The program freed the blocks before and never saw the list, so the recorder
+ * skips frees from there.
  */
 void thread_cache_find(const struct modules_code *modules,
 		struct resident_range caches[RESIDENT_THREAD_CACHES]);
 
-// ---- the functions of a file without symbols, bounded by unwind tables, and who refers to whom
-//
-// Addresses are as the file counts. The file's bytes are borrowed.
+// ---- the functions of a file without symbols, bounded by unwind tables, and who refers to whom;
+// addresses are the file's, its bytes are borrowed
 
 struct code_function {
 	uint64_t address, size;
@@ -161,36 +155,35 @@ struct code_map {
 
 enum { CODE_USERS_MAX = 64 };
 
-/** Functions of a map, by their indexes, each once. */
+/** Indexes of functions of a map, each once. */
 struct code_users {
 	uint32_t items[CODE_USERS_MAX];
 	size_t n;
 	bool is_whole; // false: there were more
 };
 
-/** False: there are no unwind tables that can be read, or no memory. */
+/** False: no readable unwind tables, or no memory. */
 bool code_map_init(struct code_map *m, const struct elf_image *image);
 void code_map_finish(struct code_map *m);
 
-/** The index of the function that `address` lies in, or CODE_NO_FUNCTION. */
+/** The index of the function at `address`, or CODE_NO_FUNCTION. */
 uint32_t code_map_function_at(const struct code_map *m, uint64_t address);
 
-/** Its instructions. */
 struct function_code code_map_code(const struct code_map *m, uint32_t function);
 
 /**
- * Who refers to a function: calls it or jumps there, or makes a pointer to it (relative to the
- * instruction, or as a constant). CODE_NO_FUNCTION: nobody, and not whole.
+ * Who refers to a function: calls it, jumps there, or makes a pointer to it (relative to the
+ * instruction, or a constant). CODE_NO_FUNCTION: nobody, and not whole.
  */
 struct code_users code_map_users(const struct code_map *m, uint32_t function);
 
-/** Who refers to a text in read-only data, its terminating 0 included. */
+/** Who refers to a text in read-only data, terminating 0 included. */
 struct code_users code_map_users_of_text(const struct code_map *m, const char *text);
 
 bool code_users_have(const struct code_users *users, uint32_t function);
 
-/** Does another function call it, or jump to it? */
+/** Does another function call it or jump to it? */
 bool code_map_is_called(const struct code_map *m, uint32_t function);
 
-/** Does a function call, jump to or name the beginning of another? */
+/** Does a function call, jump to or point to the beginning of another? */
 bool code_map_refers(const struct code_map *m, uint32_t user, uint32_t used);

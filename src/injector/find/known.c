@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * Knows the names of functions that allocate and free: the rows of wire/allocators.def, with a
- * call's registers in place of its parameters, and some functions that only count in programs of
- * their own.
+ * Knows the names of functions that allocate and free: the rows of wire/allocators.def, with
+ * registers in place of parameters, and functions that count only in programs of their own kind.
  */
 #include "injector/find/functions.h"
 
 enum { NONE = RESIDENT_NO_REGISTER };
 
-// ---- the table of allocators, as the registers of a call have it
+// ---- the table of allocators, by the registers of a call
 
-// A parameter's place among the others is the offset of its byte in a struct named for the function
+// A parameter's index is the offset of its byte in a struct named for the function
 #define UNPACKED(...) __VA_ARGS__
 #define HOOK(result, name, parameters, arguments, what, without) \
 	struct at_##name {                                           \
@@ -36,8 +35,8 @@ enum { NONE = RESIDENT_NO_REGISTER };
 #define ROW_REALLOCATES_AT(f, at, n, size) ROW(f, REALLOCATES_AT, AT(f, at), AT(f, size), AT(f, n))
 #define ROW_FREES(f, ptr)                  ROW(f, FREES, AT(f, ptr), NONE, NONE)
 
-// Like C++'s operators. One that throws must not be called from the recorder's frame, which no
-// exception passes: its twin is, which returns NULL instead, and only then the function itself
+// Like C++ operators. One that throws must not be called from the recorder's frame, which no
+// exception passes: its twin is, which returns NULL, and only then the function itself
 #define OPERATOR(...) ROW(__VA_ARGS__, .is_operator = true)
 #define ROW_NEW(f, size, twin) \
 	OPERATOR(f, ALLOCATES_OR_THROWS, NONE, AT(f, size), NONE, .quiet = #twin)
@@ -59,15 +58,14 @@ enum { NONE = RESIDENT_NO_REGISTER };
 #define OPERATOR_DELETE(f, its_name, ...) \
 	ROW(f, FREES, 0, NONE, NONE, .is_operator = true, .shown = its_name),
 
-// Release builds of Nim inline rawAlloc and rawDealloc into these. They inline them into others as
-// well, which run destructors and so free more than one block: those are not listed
+// Release builds of Nim inline rawAlloc and rawDealloc into these. Others that they are inlined
+// into run destructors, and so free more than one block: those are not listed
 #define NIM_ALLOCATES(name, size, which) ROW(name, ALLOCATES_WITHIN, NONE, size, NONE, .nim = which)
 #define NIM_FREES(name, ptr, which)      ROW(name, FREES, ptr, NONE, NONE, .nim = which)
 
 static const struct known_function plain[] = {
 #include "wire/allocators.def"
-		// Only Firefox's own, which do not call its malloc; those of others do, and are no
-		// allocator's
+		// Firefox's own, which do not call its malloc; those of others do
 		ROW(strdup, ALLOCATES, NONE, RESIDENT_TEXT, NONE, .family = "moz_arena_"),
 		ROW(strndup, ALLOCATES, NONE, RESIDENT_TEXT, NONE, .family = "moz_arena_"),
 		NIM_FREES(dealloc, 0, KNOWN_NIM_BLOCK),
@@ -97,7 +95,6 @@ static const struct known_function beside[] = {
 #include "wire/mappings.def"
 };
 
-/** The row of that name in a table, or NULL. */
 #define NAMED(its_name, table)     \
 	FIND(item, table, N_OF(table), \
 			*(its_name) == *item->name && strcmp((its_name), item->name) == 0)
@@ -108,7 +105,7 @@ const struct known_function *known_beside(const char *name) {
 
 // ---- by name
 
-/** NAME__system_N of Nim's. */
+/** NAME__system_N of Nim. */
 static const struct known_function nim_numbered[] = {
 		ROW(rawAlloc, ALLOCATES, NONE, 1, NONE), // (region, size)
 		ROW(rawDealloc, FREES, 1, NONE, NONE),
@@ -130,7 +127,7 @@ static const struct known_function nim_numbered[] = {
 };
 
 /**
- * NAME__system_N. A clone by the compiler (.constprop) takes other arguments, and counts only where
+ * NAME__system_N. A compiler's clone (.constprop) takes other arguments, and counts only where
  * functions.c can tell which.
  */
 static const struct known_function *look_up_nim(const char *name) {
@@ -150,7 +147,7 @@ static const struct known_function *look_up_nim(const char *name) {
 	return is_it ? found : NULL;
 }
 
-// By their first letters, which hardly any other function's name has
+// By their first letters, which few other function names share
 static bool has_beginning[1 << 12];
 
 static bool *beginning_of(const char *name) {
@@ -162,7 +159,7 @@ static bool *beginning_of(const char *name) {
 	return &has_beginning[hash % N_OF(has_beginning)];
 }
 
-/** Before main, when there are no threads yet. */
+/** Before main, so without other threads. */
 __attribute__((constructor)) static void note_beginnings(void) {
 	EACH_OF(f, plain, N_OF(plain)) {
 		*beginning_of(f->name) = true;
@@ -182,10 +179,10 @@ const char *known_family(const struct known_function *f) {
 											  : f->family;
 }
 
-// ---- symbol tables, read by linear searches: a few times for each attach
+// ---- symbol tables, searched linearly: only a few times per attach
 
 bool find_is_code(const struct elf_symbol *symbol) {
-	// The value of STT_GNU_IFUNC is not the function but what chooses it
+	// STT_GNU_IFUNC is not the function but the code that chooses it
 	return symbol->type == STT_FUNC && symbol->section != SHN_UNDEF && symbol->address != 0;
 }
 
@@ -198,7 +195,6 @@ bool find_code(const struct module_code *module, const char *name, struct elf_sy
 	return SOME(elf_symbols_find(&symbols, name, out), find_is_code(out));
 }
 
-/** The address of an exported name; 0: it is not there. */
 static uint64_t exported(const struct module_code *module, const char *name) {
 	struct elf_symbols symbols = elf_symbols_of(&module->image, SHT_DYNSYM);
 	struct elf_symbol symbol;
@@ -225,7 +221,7 @@ bool find_is_of_tool(const struct module_code *module) {
 	return strstr(module->name, "libheaptrack_") != NULL;
 }
 
-/** Of no language's runtime, which has another allocator behind it. */
+/** Not a language runtime's, which has another allocator behind it. */
 static const struct known_function *known_plain(const struct elf_symbol *symbol) {
 	const struct known_function *known = find_known(symbol);
 	return known && !known->is_operator && known->nim == KNOWN_NOT_NIM ? known : NULL;
@@ -244,7 +240,7 @@ bool find_defines_allocator(const struct elf_image *image, bool must_free) {
 }
 
 bool find_is_collector(const struct module_code *m) {
-	static const char variable[] = "GC_INITIAL_HEAP_SIZE"; // it reads this one when it starts
+	static const char variable[] = "GC_INITIAL_HEAP_SIZE"; // which the collector reads at its start
 	struct elf_symbol symbol;
 	if (find_code(m, "GC_gcollect", &symbol)) {
 		return find_code(m, "GC_malloc", &symbol);
@@ -256,7 +252,7 @@ bool find_is_collector(const struct module_code *m) {
 			memmem(texts.data, texts.size, variable, sizeof variable);
 }
 
-/** Is an exported function of that name, or at that address, replaced by another module's? */
+/** Is an exported function of that name or address replaced by another module's? */
 static bool is_stood_in_for(const struct module_code *m, const struct elf_symbol *local,
 		bool (*is_hidden)(const void *user, const char *name), const void *user) {
 	struct elf_symbols symbols = elf_symbols_of(&m->image, SHT_DYNSYM);

@@ -22,7 +22,7 @@
 
 enum { MALLOC_ALIGNMENT = 16 };
 
-/** What is known of a program; indexes of functions. */
+/** What is known of a program, as indexes of functions. */
 struct malloc_parts {
 	uint32_t int_free, munmap_chunk, int_malloc, int_realloc, int_memalign;
 	uint32_t malloc, free, calloc, realloc, memalign;
@@ -53,7 +53,7 @@ static void keep_common(struct code_users *users, const struct code_users *other
 	users->is_whole &= others->is_whole;
 }
 
-/** Twins that check more are known by their addresses only. */
+/** Twins that check more are only called through pointers. */
 static void keep_called(const struct code_map *m, struct code_users *users) {
 	vec_keep(users, 0, id, code_map_is_called(m, *id));
 }
@@ -77,7 +77,7 @@ static uint32_t find_realloc(const struct code_map *m, const struct malloc_parts
 	return only_one(&users);
 }
 
-/** It frees both kinds of blocks, and realloc to nothing calls it. */
+/** It frees both kinds of blocks, and realloc to size 0 calls it. */
 static uint32_t find_free(const struct code_map *m, const struct malloc_parts *p) {
 	struct code_users users = code_map_users(m, p->int_free);
 	const struct code_users others = code_map_users(m, p->munmap_chunk);
@@ -88,7 +88,7 @@ static uint32_t find_free(const struct code_map *m, const struct malloc_parts *p
 	return only_one(&users);
 }
 
-/** What realloc of nothing calls; what makes a thread's cache is called by that in turn. */
+/** realloc of NULL calls it; it calls the function that makes a thread's cache. */
 static uint32_t find_malloc(const struct code_map *m, const struct malloc_parts *p) {
 	struct code_users users = code_map_users(m, p->int_malloc);
 	drop(&users, p->int_malloc);
@@ -110,7 +110,7 @@ static uint32_t find_calloc(const struct code_map *m, const struct malloc_parts 
 	return only_one(&users);
 }
 
-/** What all of its kind go through, (alignment, size), unless the compiler has inlined it. */
+/** What all of its kind go through, (alignment, size), unless it was inlined. */
 static uint32_t find_memalign(const struct code_map *m, const struct malloc_parts *p) {
 	struct code_users users = code_map_users(m, p->int_memalign);
 	drop(&users, p->int_memalign);
@@ -193,7 +193,7 @@ bool stripped_find(struct found_functions *out, const struct module_code *module
 
 // ---- the code that frees the cache of an ending thread
 
-/** By a message that no other function has, and that it has had since glibc 2.32. */
+/** By a message of its own, which it has since glibc 2.32. */
 static struct resident_range cache_by_sentence(const struct module_code *module) {
 	SCOPED(code_map) map;
 	struct resident_range found = {0};

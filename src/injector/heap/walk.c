@@ -54,7 +54,7 @@ struct heap_arena {
 	struct arena_image image;
 };
 
-/** The part of malloc_par that counts: four numbers, two sizes, and where the heap begins. */
+/** The part of malloc_par that counts: four numbers, two sizes, and the start of the heap. */
 struct heap_parameters {
 	int32_t n_mapped, max_mapped, top_mapped, is_fixed;
 	uint64_t mapped_bytes, top_mapped_bytes, heap_begin;
@@ -64,7 +64,7 @@ struct heap_walker {
 	struct heap_walk *out;
 	const struct process_space *space;
 	int memory;      // of /proc/PID/mem
-	uint8_t *window; // of what is read in order, `n` bytes from `at` on
+	uint8_t *window; // of what is read in order: `n` bytes from `at` on
 	uint64_t at;
 	size_t n;
 	VEC(struct heap_arena) arenas; // the first is main's
@@ -76,24 +76,23 @@ struct heap_walker {
 
 // ---- memory
 
-/** False: not all of it is readable. */
 static bool heap_read(const struct heap_walker *w, uint64_t at, void *to, size_t bytes) {
 	return pread(w->memory, to, bytes, (off_t)at) == (ssize_t)bytes;
 }
 
 /** Add a block. False: no memory. */
 static bool heap_add(struct heap_walker *w, uint64_t chunk, uint64_t size) {
-	// The last word of a chunk in use is the first of the chunk behind it, but for a mapped one
+	// A chunk in use extends into the first word of the next, but a mapped one does not
 	bool ok = vec_add(&w->out->blocks, (struct extent){chunk + CHUNK_HEAD, size - 8});
 	w->has_failed |= !ok;
 	return ok;
 }
 
-/** Eight bytes, by the window. False: not readable. */
+/** Eight bytes, through the window. False: unreadable. */
 static inline bool read_word(struct heap_walker *w, uint64_t at, uint64_t *out) {
-	uint64_t into = at - w->at; // huge if it lies before the window
+	uint64_t into = at - w->at; // huge if it is before the window
 	if (into > w->n || w->n - into < sizeof *out) {
-		// Not by process_vm_readv: it pins pages, for which the kernel gives the copy its own
+		// Not by process_vm_readv: it pins pages, and the kernel gives the copy its own for that
 		ssize_t n = pread(w->memory, w->window, WINDOW, (off_t)at);
 		w->at = at;
 		w->n = n > 0 ? (size_t)n : 0;
@@ -110,7 +109,7 @@ static uint64_t bin_address(uint64_t arena, unsigned bin) {
 	return arena + offsetof(struct arena_image, bins) + 16ull * bin - CHUNK_HEAD;
 }
 
-/** Empty bins alone do not tell where the arena begins: each points to itself at any distance. */
+/** Empty bins alone do not tell where the arena begins: each points to itself at any offset. */
 static bool looks_like_arena(const struct arena_image *a, uint64_t at, uint64_t main) {
 	unsigned n_empty = 0;
 	for (unsigned i = 0; i < N_BINS; i++) {
@@ -121,7 +120,7 @@ static bool looks_like_arena(const struct arena_image *a, uint64_t at, uint64_t 
 		}
 	}
 	bool is_unused = a->top == bin_address(at, 0);
-	// The next of the ring is `main` itself, or one that lies where a heap begins
+	// The next in the ring is `main` itself, or lies at a heap's beginning
 	uint64_t into = a->next & (HEAP_MAX_BYTES - 1);
 	bool is_ring = a->next == main || into == HEAP_INFO || into == HEAP_INFO_OLD;
 	return n_empty >= EMPTY_BINS_MIN && a->mutex >= 0 && a->mutex <= 2 && a->top % 16 == 0 &&
@@ -135,7 +134,7 @@ static bool find_main(struct heap_walker *w, const struct smaps_area *m) {
 	uint8_t *data = bytes <= DATA_MAX ? malloc(bytes) : NULL;
 	ssize_t got = data ? pread(w->memory, data, bytes, (off_t)m->start) : -1;
 	for (size_t i = 0; got > 0 && i + sizeof(struct arena_image) <= (size_t)got; i += 16) {
-		// The bin of the largest chunks first: it is the rarest to have any
+		// The bin of the largest chunks first: it is the least likely to have any
 		uint64_t last;
 		memcpy(&last, data + i + offsetof(struct arena_image, bins) + 16 * (N_BINS - 1),
 				sizeof last);
@@ -154,7 +153,7 @@ static bool find_main(struct heap_walker *w, const struct smaps_area *m) {
 	return false;
 }
 
-/** The ring of arenas, from main's. A broken one ends there, and is told. */
+/** Follow the ring of arenas from main's. A broken one ends there, and is counted. */
 static void follow_arenas(struct heap_walker *w) {
 	uint64_t main_at = w->arenas.items[0].at;
 	for (uint64_t at = w->arenas.items[0].image.next; at != main_at;) {
@@ -170,7 +169,7 @@ static void follow_arenas(struct heap_walker *w) {
 
 // ---- malloc's parameters
 
-/** How far writable memory without a file extends from there; [heap] whatever its pages allow. */
+/** Where writable memory without a file ends, from there on; [heap] whatever its protection. */
 static uint64_t run_end(const struct heap_walker *w, uint64_t at) {
 	uint64_t end = at;
 	EACH(m, w->space->mappings) {
@@ -181,7 +180,7 @@ static uint64_t run_end(const struct heap_walker *w, uint64_t at) {
 	return end;
 }
 
-/** Since 2.35 a fifth number stands before the four, and so there is a padding of 4 bytes. */
+/** Since 2.35 a fifth number stands before the four, followed by 4 bytes of padding. */
 static bool read_parameters(const uint8_t *at, unsigned padding, struct heap_parameters *out) {
 	memcpy(out, at, 16);
 	memcpy(&out->mapped_bytes, at + 16 + padding, 24);
@@ -191,8 +190,8 @@ static bool read_parameters(const uint8_t *at, unsigned padding, struct heap_par
 }
 
 /**
- * malloc's parameters, in the data in which main's arena was found. They are recognized by the
- * beginning of the heap, which is one of them. False: they are not there.
+ * Find malloc's parameters in the data where main's arena was found, by the beginning of the heap,
+ * which is one of them. False: they are not there.
  */
 static bool find_parameters(struct heap_walker *w) {
 	struct heap_parameters *out = &w->parameters;
@@ -201,7 +200,7 @@ static bool find_parameters(struct heap_walker *w) {
 	for (size_t i = 40; !is_found && i + 8 <= w->data_bytes; i += 8) {
 		uint64_t begin;
 		memcpy(&begin, w->data + i, sizeof begin);
-		// The heap begins at the break, or a little behind it in static programs
+		// The heap begins at the break, or a little after it in static programs
 		is_found = begin >= w->space->brk_start && begin < w->space->brk_start + 64 * PAGE &&
 				begin <= w->arenas.items[0].image.top &&
 				(read_parameters(w->data + i - BEFORE, 4, out) ||
@@ -215,7 +214,7 @@ static bool find_parameters(struct heap_walker *w) {
 
 /**
  * Chunks from `at` on, to the top chunk or, where a heap ended before the next began, to the two
- * chunks that glibc ends it with: one of 16 bytes and one of none.
+ * chunks that glibc ends it with: of 16 bytes and of none.
  */
 static bool walk_chunks(struct heap_walker *w, uint64_t at, uint64_t top, uint64_t end) {
 	uint64_t size, next = 0;
@@ -237,7 +236,7 @@ static bool walk_chunks(struct heap_walker *w, uint64_t at, uint64_t top, uint64
 			return false;
 		}
 		if (at < top && at + bytes > top) {
-			return at + bytes + CHUNK_MIN > end; // the top a moment ago: a block is being cut off
+			return at + bytes + CHUNK_MIN > end; // the top a moment ago: a block is being split off
 		}
 		if (!read_word(w, at + bytes + 8, &next) ||
 				((next & IN_USE_BEFORE) && !heap_add(w, at, bytes))) {
@@ -262,20 +261,20 @@ static void walk_main(struct heap_walker *w) {
 	if (a->image.top == bin_address(a->at, 0)) {
 		return; // nothing was ever allocated
 	}
-	// Not from the top chunk's own header: a thread may be about to write it
+	// Not from the top chunk's header: a thread may be about to write it
 	uint64_t begin = find_parameters(w) ? w->parameters.heap_begin : 0;
 	uint64_t end = begin + a->image.system_bytes;
 	if (begin == 0 || a->image.top < begin || a->image.top >= end || run_end(w, begin) < end) {
-		w->out->n_unsure++; // in pieces: somebody else moved the break
+		w->out->n_unsure++; // in pieces: something else moved the break
 		return;
 	}
 	walk_heap(w, begin, a->image.top, end);
 }
 
-/** Its heaps, the newest first, which has the top. Each begins with what heap_info says. */
+/** Its heaps, newest first, which has the top. Each begins with a heap_info. */
 static void walk_other(struct heap_walker *w, const struct heap_arena *a) {
 	uint64_t mask = HEAP_MAX_BYTES - 1;
-	uint64_t info_bytes = a->at & mask; // the arena lies behind the first heap's
+	uint64_t info_bytes = a->at & mask; // the arena follows the first heap's heap_info
 	uint64_t heap = a->image.top & ~mask;
 	for (unsigned i = 0; heap != 0 && i < HEAPS_MAX; i++) {
 		struct {
@@ -297,13 +296,12 @@ static void walk_other(struct heap_walker *w, const struct heap_arena *a) {
 // ---- large blocks, each with a mapping of its own
 
 /*
- * A chunk's header is at the beginning of its mapping. If the block had to be aligned, the chunk's
- * header lies further on and says how far. From outside, neighbouring mappings look like one. Any
- * page could look like such a chunk by chance, so the chunks count only if there are as many as
- * malloc itself counts.
+ * A chunk's header is at the beginning of its mapping or, for an aligned block, further on, where
+ * it says how far. From outside, neighbouring mappings look like one, and any page could look like
+ * such a chunk by chance: they count only if there are as many as malloc itself counts.
  */
 
-/** The size of a chunk at `at`, `lead` bytes into its mapping, that ends before `end`; 0: none. */
+/** The size of a chunk at `at`, `lead` bytes into its mapping, ending before `end`; 0: none. */
 static uint64_t mapped_chunk(const struct heap_walker *w, uint64_t at, uint64_t lead,
 		uint64_t end) {
 	uint64_t head[2]; // the lead and the size
@@ -316,7 +314,7 @@ static uint64_t mapped_chunk(const struct heap_walker *w, uint64_t at, uint64_t 
 	return ok ? bytes : 0;
 }
 
-/** Add the chunk whose mapping begins at `at`. Returns its bytes, lead included; 0: none. */
+/** Add the chunk whose mapping begins at `at`. Returns its bytes, with the lead; 0: none. */
 static uint64_t take_at(struct heap_walker *w, uint64_t at, uint64_t end) {
 	uint64_t all = mapped_chunk(w, at, 0, end), chunk = at;
 	for (unsigned log2 = 5; all && chunk == at && log2 <= ALIGN_MAX_LOG2; log2++) {
@@ -333,12 +331,12 @@ static uint64_t take_at(struct heap_walker *w, uint64_t at, uint64_t end) {
 	return all;
 }
 
-/** Add chunks with a mapping of their own, if they are as many as malloc counts. */
+/** Add chunks with a mapping of their own, if as many as malloc counts. */
 static void add_mapped(struct heap_walker *w) {
 	size_t n_wanted = (size_t)w->parameters.n_mapped, n_before = w->out->blocks.n;
 	uint64_t at = 0;
 	EACH_WHILE(m, w->space->mappings, n_wanted > 0) {
-		RAISE_TO(at, m->start); // the last chunk may reach into further mappings
+		RAISE_TO(at, m->start); // the last chunk may extend into further mappings
 		bool may_be = m->is_writable && m->is_readable && !m->is_shared && m->name[0] == '\0';
 		uint64_t end_of_all = may_be ? run_end(w, at) : 0;
 		while (may_be && at < m->end && !w->has_failed) {
@@ -354,9 +352,9 @@ static void add_mapped(struct heap_walker *w) {
 // ---- free chunks whose headers say that they are in use
 
 /*
- * Those are the chunks of an arena's fast bins, and those that threads keep to themselves (tcache).
- * A thread's lists lie in a block of their own, which its size tells, in the heap of its arena.
- * Since 2.32 a link is stored xored with the address of its place.
+ * The chunks in an arena's fast bins, and those that threads keep to themselves (tcache). A
+ * thread's lists are in a block of their own, known by its size, in the heap of its arena. Since
+ * 2.32 a link is stored xored with its own address.
  */
 enum {
 	CACHE_BINS = 64,
@@ -365,7 +363,6 @@ enum {
 	LIST_MAX = 1 << 20,
 };
 
-/** The block that begins there, or NULL. */
 static struct extent *find_block(const struct heap_walker *w, uint64_t address) {
 	size_t n = w->out->blocks.n;
 	struct extent *items = w->out->blocks.items;
@@ -373,15 +370,15 @@ static struct extent *find_block(const struct heap_walker *w, uint64_t address) 
 	return i < n && items[i].address == address ? &items[i] : NULL;
 }
 
-/** A list of free chunks, of one size. */
+/** A list of free chunks of one size. */
 struct list {
-	uint64_t first;       // where its first link lies
+	uint64_t first;       // where its first link is
 	uint64_t bytes;       // of each block
 	unsigned link_offset; // a link leads to a chunk's beginning, or to its block
-	unsigned n;           // how many there are, give or take one in a change; 0: unknown
+	unsigned n;           // their number, give or take one during a change; 0: unknown
 };
 
-/** False: it is not a list of free chunks. `takes`: mark its blocks, by an odd size. */
+/** False: not a list of free chunks. `takes`: mark its blocks by an odd size. */
 static bool follow(struct heap_walker *w, const struct list *l, bool is_hidden, bool takes) {
 	unsigned n = 0;
 	for (uint64_t link = l->first; link != 0; n++) {
@@ -402,7 +399,7 @@ static bool take_list(struct heap_walker *w, const struct list *l) {
 	return (is_hidden || follow(w, l, false, false)) && follow(w, l, is_hidden, true);
 }
 
-/** Take the lists of a thread's block: each is empty, or as long as its count says. */
+/** Take the lists of a thread's block: each is empty, or as long as its count. */
 static bool take_cache(struct heap_walker *w, uint64_t block, bool has_wide_counts) {
 	struct {
 		uint16_t counts[CACHE_BINS];
@@ -426,7 +423,7 @@ static bool take_cache(struct heap_walker *w, uint64_t block, bool has_wide_coun
 	return has_any;
 }
 
-/** Remove what lies in lists of free chunks. The blocks are in order. */
+/** Remove what is in lists of free chunks. The blocks are in order. */
 static void take_out_free(struct heap_walker *w) {
 	EACH(a, w->arenas) {
 		for (unsigned i = 0; i < N_FASTBINS; i++) {
@@ -447,7 +444,7 @@ static void take_out_free(struct heap_walker *w) {
 
 static void sort_blocks(struct heap_walk *out) {
 	const struct extent *items = out->blocks.items;
-	// Heaps are walked one after the other, most often upwards
+	// Heaps are walked one by one, mostly upwards
 	if (ANY(i, out->blocks.n, i > 0 && items[i - 1].address >= items[i].address)) {
 		vec_sort(&out->blocks, by_number);
 	}
@@ -458,7 +455,7 @@ bool heap_walk(struct heap_walk *out, pid_t pid) {
 	SCOPED(process_space) space = {0};
 	struct heap_walker w = {.out = out, .space = &space};
 	w.memory = open(PROCESS_PATH(pid, "mem"), O_RDONLY | O_CLOEXEC);
-	// Copying to 16 bytes off a page takes twice the time
+	// Copying to 16 bytes past a page boundary takes twice the time
 	w.window = aligned_alloc(PAGE, WINDOW);
 	bool is_found = w.memory >= 0 && w.window && process_space_read(&space, pid, NULL) &&
 			FIND_IN(m, space.mappings,

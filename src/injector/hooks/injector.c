@@ -27,7 +27,7 @@ void injector_let_go(struct injector *in) {
 	tracee_let_go(&in->tracee);
 }
 
-/** No system call of a recording may harm a process that is in a sandbox. */
+/** Check that no system call of a recording can harm a process in a sandbox. */
 static bool ask_filters(struct injector *in, struct err *err) {
 	if (!injector_stop(in, true, err)) {
 		return false;
@@ -39,7 +39,7 @@ static bool ask_filters(struct injector *in, struct err *err) {
 
 static bool open_tracee(struct injector *in, enum injector_start start, struct err *err) {
 	bool is_running = start == INJECTOR_RUNNING;
-	// A process that starts cannot be looked at before its exec is done
+	// A starting process cannot be examined before its exec is done
 	bool ok = is_running ||
 			tracee_open_at_start(&in->tracee, in->pid, start == INJECTOR_AT_LOAD, err);
 	return ok && injector_may_attach(in, is_running, err) &&
@@ -47,7 +47,7 @@ static bool open_tracee(struct injector *in, enum injector_start start, struct e
 			(!in->has_filter || in->only_looks || ask_filters(in, err));
 }
 
-/** One that an earlier attach has left is used again, or cleaned up and left alone. */
+/** Reuse the resident of an earlier attach, or clean it up and leave it. */
 static bool deal_with_resident(struct injector *in, struct err *err) {
 	bool is_clean = false, is_kept = in->resident_at != 0 && resident_is_kept(in);
 	if (!is_kept && (in->resident_at == 0 || resident_is_free(in))) {
@@ -69,17 +69,17 @@ static bool deal_with_resident(struct injector *in, struct err *err) {
 	return true;
 }
 
-/** Its loader has mapped none of its libraries yet. */
+/** The loader has not mapped any of its libraries yet. */
 static bool has_only_its_loader(const struct injector *in) {
 	return in->modules.n <= 2 &&
 			ANY(i, in->modules.n,
 					elf_segment_of(&in->modules.items[i].image, PT_INTERP).type == PT_INTERP);
 }
 
-/** Look; a process that is still being loaded gets a moment until it has its functions. */
+/** Look; a process that is still loading gets some time to have its functions. */
 static bool look_when_loaded(struct injector *in, enum injector_start start, struct err *err) {
 	enum { MOMENT_MS = 20, LOADER_MS = 2000, PAUSE_MS = 2 }; // a loader may wait for a busy machine
-	const struct process_exe opened = in->exe;               // of which program the memory is
+	const struct process_exe opened = in->exe;               // the program that the memory is of
 	for (int ms = 0; injector_look(in, err); ms += PAUSE_MS) {
 		if (start == INJECTOR_RUNNING && memcmp(&opened, &in->exe, sizeof opened) != 0) {
 			return injector_say_it_is_another(in, err);
@@ -154,7 +154,7 @@ bool injector_check(pid_t pid, const char *recorder, uint64_t max_pause_ns,
 	bool ok = in && injector_find_vdso(in, err) && plan_make(in, err);
 	if (ok) {
 		for (size_t i = 0; i < in->plan.hooks.n; i++) {
-			injector_hook_of(in, &in->plan.hooks.items[i])->is_patched = 1; // in our copy alone
+			injector_hook_of(in, &in->plan.hooks.items[i])->is_patched = 1; // only in our copy
 		}
 		count(in);
 		in->max_pause_ns = max_pause_ns;
@@ -177,7 +177,7 @@ void injector_destroy(struct injector *in) {
 	free(in);
 }
 
-/** Say why a step failed, if the program is another one, or gone. False, always. */
+/** Say why a step failed, if the program was replaced or ended. Always false. */
 static bool explain(const struct injector *in, struct err *err) {
 	return !injector_runs_what_we_saw(in) && injector_say_it_is_another(in, err);
 }
@@ -191,7 +191,7 @@ bool injector_attach(struct injector *in, uint64_t max_pause_ns, struct err *err
 	int64_t is_open = 0;
 	in->max_pause_ns = max_pause_ns;
 	uint64_t begin = in->resident.at + RESIDENT_IMAGE_AT + in->blob.begin_at;
-	in->resident.state = RESIDENT_USED; // to be cleaned from here on, patched or not
+	in->resident.state = RESIDENT_USED; // to be cleaned up from here on, patched or not
 	bool ok = resident_write_head(in, err) && patch_prepare(in, begin, &is_open, err);
 	if (ok && is_open != 1) {
 		ok = err_set(err, ERR_SYSTEM,
@@ -238,7 +238,7 @@ void injector_rescan(struct injector *in) {
 	}
 	bool has_new = in->plan.islands.n > 0 ||
 			FIND_IN(planned, in->plan.hooks, !injector_hook_of(in, planned)->is_patched);
-	if (has_new) { // perhaps in a second C library, whose code the recorder must know before
+	if (has_new) { // maybe in a second C library, whose code the recorder must know first
 		struct resident_range *caches = in->resident.thread_caches;
 		uint64_t at = in->resident.at + RESIDENT_IMAGE_AT + in->blob.thread_caches_at;
 		thread_cache_find(&in->modules, caches);
@@ -254,7 +254,7 @@ bool injector_detach(struct injector *in, struct err *err) {
 		return true;
 	}
 	in->is_attached = false;
-	// A program that has ended, or is another one by now, has nothing to undo
+	// A program that ended or was replaced has nothing to undo
 	return resident_retire(in, &is_clean, err) || !injector_has_what_we_know(in);
 }
 

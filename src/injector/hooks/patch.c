@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Islands are mapped with one thread stopped, functions are patched with all of them stopped. */
+/* Maps islands with one thread stopped, and patches functions with all of them stopped. */
 #include "injector/hooks/patch.h"
 
 #include "injector/resident/resident.h"
@@ -26,10 +26,10 @@ static void add_islands(const struct injector *in, struct errand *e) {
 	}
 }
 
-/** Nothing is written to an island before it is known to be there, and ours. */
+/** Writes to an island only once it is known to be there, and ours. */
 static bool fill_islands(struct injector *in, const struct errand *e, struct err *err) {
 	struct resident *r = &in->resident;
-	if (!tracee_read(&in->tracee, INJECTOR_FIELD(in, header_at))) { // the recorder has written it
+	if (!tracee_read(&in->tracee, INJECTOR_FIELD(in, header_at))) { // the recorder wrote it
 		return err_set(err, ERR_NOT_FOUND, "process %d has ended", (int)in->pid);
 	}
 	for (uint32_t i = 0; i < e->n_calls; i++) {
@@ -43,7 +43,7 @@ static bool fill_islands(struct injector *in, const struct errand *e, struct err
 	return resident_write_head(in, err);
 }
 
-/** Are all islands where they were planned? If not (old kernels ignore the flag), unmap them. */
+/** Are all islands where planned? If not (old kernels ignore the flag), unmap them. */
 static bool are_in_place(struct injector *in, const struct errand *e, bool *is_taken,
 		struct err *err) {
 	struct errand undo = {0};
@@ -105,7 +105,7 @@ static void move_thread(struct injector *in, struct tracee_thread *thread) {
 	}
 }
 
-/** May the beginnings be written over? Nobody stands in one, nobody returns into one. */
+/** May the beginnings be overwritten? No thread stands in one or returns into one. */
 static bool is_safe(struct injector *in) {
 	struct resident_range ranges[RESIDENT_HOOKS];
 	size_t n = 0;
@@ -126,7 +126,7 @@ static bool patch_hook(struct injector *in, uint32_t index, struct err *err) {
 	uint8_t now[RESIDENT_PATCH_MAX];
 	if (hook->is_patched || !tracee_read(&in->tracee, hook->address, now, hook->n_bytes) ||
 			memcmp(now, hook->original, hook->n_bytes) != 0) {
-		return true; // it is patched already, or the module has gone since
+		return true; // it is patched already, or its module is gone
 	}
 	hook->is_patched = 1;
 	return tracee_write(&in->tracee, injector_hook_at(in, index), hook, sizeof *hook, err) &&
@@ -168,8 +168,8 @@ bool patch_may_copy_memory(struct injector *in) {
 }
 
 /**
- * Copy the memory before the first block is recorded. The other threads go on as soon as there is a
- * copy, or will be none. Its cost is reported apart from that of the stop.
+ * Copy the memory before the first block is recorded. The other threads go on once there is a copy,
+ * or will be none. The report states its cost apart from the stop's.
  */
 static void copy_memory(struct injector *in) {
 	uint64_t start_ns = clock_now_ns();

@@ -8,13 +8,13 @@
 bool plan_make(struct injector *in, struct err *err);
 
 /**
- * Plan, and map what is planned: all or nothing. `function`, of the recorder, is called with the
- * resident then; 0: none.
+ * Plan, and map what is planned: all or nothing. `function` of the recorder is then called with the
+ * resident; 0: none.
  */
 bool patch_prepare(struct injector *in, uint64_t function, int64_t *result, struct err *err);
 
-/** Shall its memory be copied? Asked before all are stopped; the report says why not. */
+/** Shall its memory be copied? Asked before all are stopped; if not, the report says why. */
 bool patch_may_copy_memory(struct injector *in);
 
-/** Write the planned patches, at a moment when no thread is in their way. */
+/** Write the planned patches, once no thread is in their way. */
 bool patch_all(struct injector *in, struct err *err);

@@ -24,8 +24,8 @@ enum {
 // ---- gaps
 
 /**
- * A place of `bytes`, a multiple of the page, such that a jump reaches it from all of [low, high).
- * Not where the heap or a stack would grow into. 0: there is none.
+ * A gap of `bytes`, a multiple of the page, that a jump reaches from all of [low, high), and that
+ * neither the heap nor a stack would grow into. 0: none.
  */
 static uint64_t gap_near(const struct process_space *s, uint64_t low, uint64_t high,
 		uint64_t bytes) {
@@ -34,7 +34,7 @@ static uint64_t gap_near(const struct process_space *s, uint64_t low, uint64_t h
 	for (size_t i = 0; i <= s->mappings.n; i++) {
 		uint64_t gap_high = i < s->mappings.n ? s->mappings.items[i].start : MACHINE_ADDRESS_END;
 		bool is_usable = gap_high > gap_low && gap_high - gap_low >= bytes + 2 * GAP_MARGIN;
-		// From its low end the heap grows, or will; down from its high end a stack
+		// The heap grows, or will, from the gap's low end; a stack down from its high end
 		bool has_heap = i > 0 &&
 				(strcmp(s->mappings.items[i - 1].name, "[heap]") == 0 ||
 						(s->brk_start >= gap_low && s->brk_start <= gap_high));
@@ -60,12 +60,12 @@ static uint64_t gap_near(const struct process_space *s, uint64_t low, uint64_t h
 static void note_refusal(struct plan *p, const struct found_function *f, const char *why) {
 	if (found_is_beside(f)) {
 		p->has_refused_maps |= f->what >= RESIDENT_MAPS && f->what <= RESIDENT_DETACHES;
-		return; // no block is missing without it
+		return; // without it no block is missed
 	}
 	buffer_printf(&p->refused, "%s\t%s\t%s\n", f->module, f->name, why);
 }
 
-/** A hook of an earlier attach at the same place. */
+/** The hook of an earlier attach at the same place. */
 static struct resident_hook *known_hook(struct injector *in, const struct found_function *f) {
 	uint32_t n = in->resident.n_hooks;
 	uint8_t now[RESIDENT_PATCH_MAX];
@@ -77,7 +77,7 @@ static struct resident_hook *known_hook(struct injector *in, const struct found_
 							(hook->is_patched && memcmp(now, hook->patch, hook->n_bytes) == 0)));
 }
 
-/** The function's bytes, and some behind it. NULL: not readable. */
+/** The function's bytes, and some after it. NULL: unreadable. */
 static uint8_t *read_function(const struct injector *in, const struct found_function *f,
 		struct function_code *code) {
 	const size_t behind = 32;
@@ -91,7 +91,7 @@ static uint8_t *read_function(const struct injector *in, const struct found_func
 	return bytes;
 }
 
-/** Which of the recorder's stubs takes such calls: those that nearly all are have shorter ones. */
+/** Which stub of the recorder takes such calls: the common kinds have shorter ones. */
 static uint64_t stub_for(const struct injector *in, const struct resident_hook *hook) {
 	bool allocates = hook->what == RESIDENT_ALLOCATES && hook->size == 0 &&
 			hook->times == RESIDENT_NO_REGISTER;
@@ -151,7 +151,7 @@ static bool is_of_module(const struct found_function *f, const struct found_func
 	return f->module_start == of->module_start;
 }
 
-/** An island for the functions of `of`'s module. NULL: none needs it, or no memory (*ok). */
+/** An island for the functions of `of`'s module. NULL: none needed, or no memory (*ok). */
 static struct island *add_island(struct injector *in, const struct found_function *of, bool *ok) {
 	const struct found_function *f = in->functions.items;
 	uint64_t n_new = SUM(i, in->functions.n,
@@ -168,7 +168,7 @@ static struct island *add_island(struct injector *in, const struct found_functio
 	return island;
 }
 
-/** All functions of the module that `functions[first]`, the first of them, lies in. */
+/** Plan all functions of the module of `functions[first]`, its first. */
 static bool plan_module(struct injector *in, size_t first, struct err *err) {
 	const struct found_function *of = &in->functions.items[first];
 	bool ok;
@@ -195,7 +195,7 @@ static bool plan_module(struct injector *in, size_t first, struct err *err) {
 	return ok || err_memory(err);
 }
 
-/** Of one that throws, its quiet twin is called, by its moved beginning if it is hooked. */
+/** For one that throws, call its quiet twin: by its moved beginning, if hooked. */
 static void call_quiet_ones(struct injector *in) {
 	EACH(planned, in->plan.hooks) {
 		uint64_t at = planned->function->quiet_at;

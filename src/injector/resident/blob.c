@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What ld.so would do with libheaptrack_inject.so, without a process to do it in. */
+/* Does ld.so's work for libheaptrack_inject.so, without a process to do it in. */
 #include "injector/resident/blob.h"
 
 #include "machine.h"

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * The recorder's file (libheaptrack_inject.so), made ready to lie at some address.
- *
- * It has no undefined names, so that placing it only takes adding the address to some words.
+ * The recorder's file (libheaptrack_inject.so), ready to be placed at any address. It has no
+ * undefined names, so that placing it only adds the address to some words.
  */
 
 #include "injector/find/functions.h"
@@ -32,21 +31,19 @@ struct blob {
 bool blob_open(struct blob *b, const char *path, struct err *err);
 
 /**
- * Turn the image into one that lies at `address`. False: a relocation does more than add that, so
- * there is something to link; not of one that blob_open has placed.
+ * Make the image one for address `at`. False: a relocation does more than add an address, so there
+ * is something to link; never for a blob that blob_open placed.
  */
 bool blob_place(struct blob *b, uint64_t address);
 
 void blob_close(struct blob *b);
 
-// ---- unwind tables for code that has none, such as musl's and the hand-written start of a program
-//
-// They are made from the code itself, so that the recorder can follow stacks through it.
+// ---- unwind tables for code without, such as musl's and hand-written startup code, made from the
+// code itself, so that the recorder can follow stacks through it
 
 /**
- * Add records like those of a section .eh_frame, for modules whose allocation functions, or whose
- * beginning of the program, are not covered by tables. They end with a record of length 0. Where
- * there is no such code, nothing is added.
+ * Add records as of .eh_frame, for modules whose allocation functions or whose startup code no
+ * table covers, ended by a record of length 0. Without such code nothing is added.
  */
 void frames_make(struct buffer *out, const struct modules_code *modules,
 		const struct found_functions *functions);

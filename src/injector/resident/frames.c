@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * Makes unwind tables for code that has none. From the beginning of each function all ways through
- * it are followed, and what is known of the frame is noted at each instruction. Functions begin
- * where a symbol says so, where a call goes, and where a pointer to code is made; a jump by a table
- * goes to what the table says.
+ * Makes unwind tables for code that has none. All ways through each function are followed from its
+ * beginning, and what is known of the frame is noted at each instruction. Functions begin at
+ * symbols, at the targets of calls, and where a pointer to code leads; a jump through a table goes
+ * where the table says.
  *
- * Functions that do not return are recognized by their names. After a call of one that is not
- * recognized, the code behind the call is followed by mistake; therefore the beginning of a
- * function overrides what was noted there. Otherwise each instruction is decoded once.
+ * Functions that do not return are recognized by name. After a call of one that is not recognized,
+ * the code after the call is followed by mistake; so a function's beginning overrides what was
+ * noted there. Otherwise each instruction is decoded once.
  *
- * What was noted becomes DWARF's call frame instructions: only what differs from the row before is
- * written, and a record ends at the first gap.
+ * The notes become DWARF call frame instructions: only differences to the row before are written,
+ * and a record ends at the first gap.
  */
 #include "injector/resident/blob.h"
 #include "machine.h"
@@ -19,15 +19,15 @@
 
 enum {
 	PAGE = 4096,
-	FUNCTION_MAX = 1 << 16, // how far the ways of a switch can be from it
+	FUNCTION_MAX = 1 << 16, // the farthest that a switch's ways can be from it
 	TEXT_MAX = 64 << 20,
 };
 
 /** Of places. */
 enum {
 	IS_BEGIN = 1,  // a function begins there
-	IS_COLD = 2,   // the seldom used part of a function, which is jumped to
-	NO_RETURN = 4, // what begins there never comes back
+	IS_COLD = 2,   // the cold part of a function, which is jumped to
+	NO_RETURN = 4, // what begins there never returns
 };
 
 struct place {
@@ -36,7 +36,7 @@ struct place {
 	bool is_forced; // what was noted there is wrong
 };
 
-/** One segment of code, with what is known before each of its instructions. */
+/** A segment of code, with what is known before each of its instructions. */
 struct flow {
 	const struct module_code *module;
 	struct code_map tables; // functions that have unwind tables
@@ -44,8 +44,8 @@ struct flow {
 	const uint8_t *code;
 	struct frame_row *rows; // one per byte
 	uint8_t *marks;         // likewise: IS_BEGIN...
-	uint8_t *pages;         // is anything noted in that page of code?
-	uint64_t patience;      // instructions that may still be looked at
+	uint8_t *pages;         // is anything noted in that page?
+	uint64_t patience;      // instructions left to look at
 	VEC(struct place) begins, places;
 };
 
@@ -61,7 +61,7 @@ static bool is_same(const struct frame_row *a, const struct frame_row *b) {
 
 // ---- records
 
-/** The length of the record that begins at `at`, and zeros up to a multiple of 8. */
+/** Set the length of the record that begins at `at`, and pad it to a multiple of 8. */
 static void end_record(struct buffer *out, size_t at) {
 	while (!out->failed && (out->size - at) % STEP_WORD != 4) {
 		buffer_u8(out, 0);
@@ -72,7 +72,7 @@ static void end_record(struct buffer *out, size_t at) {
 	}
 }
 
-/** At a function's beginning the return address lies one word below the CFA. */
+/** At a function's beginning the return address is one word below the CFA. */
 static void put_common(struct buffer *out) {
 	const uint8_t common[] = {1, 'z', 'R', 0, // version, augmentation
 			1, 0x78, MACHINE_DWARF_RA,        // code by 1, data by -8
@@ -114,7 +114,7 @@ static void put_row(struct buffer *out, const struct frame_row *before,
 	}
 }
 
-/** Of what was noted from `at` on, as far as it goes without a hole. Where it ends. */
+/** A record of the notes from `at` up to the first gap. Returns where it ends. */
 static uint64_t put_record(struct buffer *out, const struct flow *f, uint64_t at) {
 	size_t begin = out->size;
 	struct frame_row before = entry_row;
@@ -147,7 +147,7 @@ static uint64_t put_record(struct buffer *out, const struct flow *f, uint64_t at
 	return at;
 }
 
-/** Add what was noted, behind a common record if `out` is empty. */
+/** Add what was noted, after a common record if `out` is empty. */
 static void put_records(struct buffer *out, const struct flow *f) {
 	if (out->size == 0) {
 		put_common(out);
@@ -155,7 +155,7 @@ static void put_records(struct buffer *out, const struct flow *f) {
 	for (uint64_t at = f->start; at < f->end;) {
 		uint64_t into = at - f->start;
 		if (!f->pages[into / PAGE]) {
-			at += PAGE - into % PAGE; // of a large program next to nothing is looked at
+			at += PAGE - into % PAGE; // almost nothing of a large program is looked at
 		} else {
 			at = f->rows[into].n_bytes != 0 ? put_record(out, f, at) : at + 1;
 		}
@@ -210,7 +210,7 @@ static void add_ways(struct flow *f, const struct step *s, uint64_t at, const st
 	}
 }
 
-/** Note where an instruction leads besides the next. Is that the next one of its way? */
+/** Note where an instruction leads besides the next. Is that next one part of its way? */
 static bool goes_on(struct flow *f, const struct step *s, uint64_t at, const struct frame_row *row,
 		bool is_forced) {
 	switch (s->way) {
@@ -221,7 +221,7 @@ static bool goes_on(struct flow *f, const struct step *s, uint64_t at, const str
 	case STEP_BRANCH: add_place(f, s->to, row, is_forced); return true;
 	case STEP_JUMP:
 		if (row->sp == STEP_ENTRY_SP && row->bp_at == 0 && !row->is_end) {
-			add_begin(f, s->to); // a call at the very end, or the same as one
+			add_begin(f, s->to); // a call at the very end, or a tail call
 		} else {
 			add_place(f, s->to, row, is_forced);
 		}
@@ -231,7 +231,7 @@ static bool goes_on(struct flow *f, const struct step *s, uint64_t at, const str
 	}
 }
 
-/** One way, until it ends, is known already, or comes to another function's beginning. */
+/** Follow one way until it ends, is known, or comes to another function's beginning. */
 static void walk(struct flow *f, const struct place *from) {
 	struct frame_row row = from->row;
 	struct step_hints hints = {0};
@@ -299,7 +299,7 @@ static void add_symbols(struct flow *f) {
 	}
 }
 
-/** Is there an allocation function of that module, or its beginning, that no table covers? */
+/** Is there an allocation function of that module, or its startup code, that no table covers? */
 static bool needs_frames(const struct flow *f, const struct found_functions *functions,
 		bool is_program) {
 	const struct module_code *m = f->module;

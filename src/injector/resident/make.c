@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Makes a resident, a mapping with the recorder in it, and the memfd that it will share. */
+/* Makes a resident, a mapping with the recorder in it, and the memfd to share. */
 #include "injector/resident/resident.h"
 
-/** Where a module's unwind tables lie, if only its sections say so, as in many static programs. */
+/** A module's unwind tables, if only its sections tell where, as in many static programs. */
 static uint64_t hidden_tables(const struct module_code *module) {
 	struct elf_section frames = elf_section_named(&module->image, ".eh_frame");
 	uint32_t end;
@@ -29,7 +29,7 @@ static void describe_tables(struct resident *r, const struct modules_code *modul
 	}
 }
 
-/** Mappings with unwind tables, for a recorder without `find_object`. As many as fit. */
+/** Mappings with unwind tables, as many as fit, for a recorder without `find_object`. */
 static void describe_maps(struct resident *r, const struct process_space *space) {
 	size_t n = 0;
 	EACH_WHILE(m, space->mappings, r->find_object == 0) {
@@ -48,7 +48,7 @@ static void describe_maps(struct resident *r, const struct process_space *space)
 	r->maps[n] = 0;
 }
 
-/** Note what the recorder must know, in our copy of the resident at `at`. */
+/** Put what the recorder must know into our copy of the resident at `at`. */
 static void describe(struct injector *in, uint64_t at, uint64_t clock) {
 	struct resident *r = &in->resident;
 	uint64_t image = at + RESIDENT_IMAGE_AT;
@@ -96,7 +96,7 @@ static int take_descriptor(pid_t pid, int64_t fd, struct err *err) {
 	return ours;
 }
 
-/** Give each part its protection: all of it was mapped as code. */
+/** Give each part its protection; all was mapped as code. */
 static void protect_parts(const struct injector *in, struct errand *e) {
 	uint64_t at = in->resident.at;
 	(void)errand_add(e, SYS_mprotect, at, RESIDENT_GUARD_BYTES, PROT_NONE);
@@ -114,7 +114,7 @@ static bool map_resident(struct injector *in, uint64_t clock, struct err *err) {
 		return false;
 	}
 	describe(in, at, clock);
-	// Whoever finds the resident must see that its first errand, still to be run, is not over
+	// Whoever finds the resident must see that its first errand, still to come, is not over
 	const uint32_t begun = ERRAND_BEGUN;
 	return resident_write_image(in, PROT_NONE, err) &&
 			tracee_write(&in->tracee, at + RESIDENT_IMAGE_AT + in->blob.n_bytes, in->frames.data,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * A resident is recognized by its magic number at the beginning of a private mapping.
+ * A resident is recognized by the magic number at the beginning of a private mapping.
  *
- * The hooks are taken out and the rest is cleaned in two steps. With all threads stopped the
- * original bytes are put back and, if nobody is inside the recorder, its pointer to the resident is
- * cleared. Calls that are still in progress then bypass the recorder, so the rest is done with one
- * thread stopped: what the recorder mapped is unmapped, and its data are reset.
+ * Hooks are removed and the rest cleaned in two steps. With all threads stopped, the original bytes
+ * are restored and, if no thread is inside the recorder, its pointer to the resident is cleared.
+ * Calls in progress then bypass the recorder, so the rest needs only one stopped thread: what the
+ * recorder mapped is unmapped, and its data are reset.
  */
 #include "injector/resident/resident.h"
 
@@ -18,7 +18,7 @@ enum {
 
 // ---- finding
 
-/** How far the last errand of a resident has come. */
+/** How far a resident's last errand has come. */
 static uint32_t errand_state(const struct injector *in, uint64_t at) {
 	uint32_t state = ERRAND_NONE;
 	(void)tracee_read(&in->tracee, at + RESIDENT_ERRAND_AT + offsetof(struct errand, state), &state,
@@ -37,7 +37,7 @@ void resident_use_for_errands(struct injector *in) {
 	in->tracee.errands.stack_top = r->at + RESIDENT_STACK_AT + RESIDENT_STACK_BYTES;
 }
 
-/** An attached one comes first, since it must be retired; then one that can be used at once. */
+/** An attached one first, since it must be retired; then one that can be used at once. */
 static int rank(const struct injector *in, const struct resident *r) {
 	bool is_ours = memcmp(r->image_id, in->blob.id, sizeof r->image_id) == 0;
 	return r->state == RESIDENT_ATTACHED ? 3 : !is_ours ? 0 : r->state == RESIDENT_EMPTY ? 2 : 1;
@@ -77,8 +77,8 @@ bool resident_find(struct injector *in, struct err *err) {
 // ---- errands of a heaptrack that was killed
 
 /**
- * Does a resident with an errand that is not over lie at `head`, its first word behind the guard
- * page? `has_thread`: and is a thread there? Not if heaptrack was killed before it sent one, or in
+ * Is there a resident with an unfinished errand at `head`, its first word after the guard page?
+ * `has_thread`: and a thread on it? There is none if heaptrack was killed before it sent one, or in
  * a forked child.
  */
 static bool is_pending(const struct injector *in, uint64_t head, bool has_thread) {
@@ -103,7 +103,7 @@ static bool has_pending(const struct injector *in, bool has_thread) {
 }
 
 bool resident_await_errands(struct injector *in, struct err *err) {
-	enum { LOOKS = 80, LOOK_MS = 100 }; // more than ERRAND_PATIENCE_S in all
+	enum { LOOKS = 80, LOOK_MS = 100 }; // together more than ERRAND_PATIENCE_S
 	for (unsigned i = 0; i < LOOKS; i++) {
 		if (!has_pending(in, false)) {
 			return true;
@@ -159,7 +159,7 @@ bool resident_is_in_use(const struct injector *in) {
 // ---- writing
 
 bool resident_write_head(struct injector *in, struct err *err) {
-	// The recorder writes `mappings`, which lies behind the hooks
+	// The recorder writes `mappings`, which comes after the hooks
 	return tracee_write(&in->tracee, in->resident_at, &in->resident,
 			offsetof(struct resident, mappings), err);
 }
@@ -204,7 +204,7 @@ bool resident_restore(struct injector *in, struct err *err) {
 	return tracee_write(&in->tracee, INJECTOR_FIELD(in, state), err);
 }
 
-// ---- where threads stand, and return to
+// ---- where threads stand and return to
 
 static bool is_in(uint64_t word, const struct resident_range *ranges, size_t n) {
 	return ANY(i, n, word - ranges[i].at < ranges[i].bytes);
@@ -243,9 +243,9 @@ bool threads_touch(struct injector *in, const struct resident_range *ranges, siz
 
 // ---- is anybody inside?
 
-/** A forked child has its parent's notes of threads that it lacks itself. */
+/** A forked child has its parent's notes of threads that it lacks. */
 static bool is_inside(const struct injector *in, const struct resident_thread *thread) {
-	// Ids are those of the process's namespace: they can be looked up only if it is ours as well
+	// Ids are of the process's pid namespace: they can be looked up only if it is ours as well
 	return thread->inside != 0 &&
 			(in->pid != in->pid_inside ||
 					access(PROCESS_PATH(in->pid, "task/%u", thread->tid), F_OK) == 0);
@@ -269,11 +269,10 @@ static bool that_is_inside(const struct injector *in, uint64_t key) {
 }
 
 /**
- * Does any thread depend on the recorder's data? One that has begun a call and not ended it has
- * noted so itself. One between that and the process's own code stands in the recorder's code, or is
- * in a handler of a signal that came just there, which needs only the code and finds the pointer
- * cleared. A thread that waits for a child of vfork is not among those that are stopped: it stands
- * in the kernel.
+ * Does any thread depend on the recorder's data? One in the middle of a call has noted so itself.
+ * One between that note and the process's own code stands in the recorder's code, or in the handler
+ * of a signal that came just there: it needs only the code and finds the pointer cleared. A thread
+ * that waits for a child of vfork is not stopped: it stands in the kernel.
  */
 static bool is_lived_in(const struct injector *in) {
 	const struct resident *r = &in->resident;
@@ -296,7 +295,7 @@ static bool is_lived_in(const struct injector *in) {
 
 // ---- cleaning
 
-/** The descriptor of the segment, if an attach was broken off before the recorder closed it. */
+/** Close the segment's descriptor, if an attach broke off before the recorder did. */
 static void add_descriptor(struct injector *in, struct errand *e) {
 	static const char ours[] = "/memfd:" SEGMENT_MAPPING_NAME;
 	char target[64];
@@ -310,7 +309,7 @@ static void add_descriptor(struct injector *in, struct errand *e) {
 	in->resident.fd = -1;
 }
 
-/** The list is emptied first: at a second attempt other mappings could be in the same places. */
+/** The list is emptied first: at a second attempt other mappings could be in those places. */
 static bool add_mappings(struct injector *in, struct errand *e) {
 	struct resident *r = &in->resident;
 	EACH_OF_THAT(m, r->mappings, RESIDENT_MAPPINGS, m->bytes != 0) {
@@ -323,7 +322,7 @@ static bool add_mappings(struct injector *in, struct errand *e) {
 static bool clean(struct injector *in) {
 	struct resident *r = &in->resident;
 	struct errand e = {0};
-	// Another version's data cannot be made anew, and nobody will use it again
+	// Another version's data cannot be reset, and nobody will use them again
 	bool is_ours = memcmp(r->image_id, in->blob.id, sizeof r->image_id) == 0;
 	add_descriptor(in, &e);
 	if (!add_mappings(in, &e)) {
@@ -342,7 +341,7 @@ static bool clean(struct injector *in) {
 	return resident_write_head(in, NULL);
 }
 
-/** If all threads are outside, their calls pass by from then on. */
+/** If all threads are outside, their calls bypass the recorder from then on. */
 static bool restore(struct injector *in, bool *is_outside, struct err *err) {
 	const uint64_t none = 0;
 	struct resident *r = &in->resident;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Stops all threads of a process, takes what their registers hold, and copies it by an errand in
- * the room that its recorder offers.
+ * Stops all threads of a process, reads their registers, and copies it by an errand in the room
+ * that its recorder offers.
  */
 #include "injector/target/target.h"
 #include "regs.h"
@@ -29,7 +29,7 @@ size_t injector_held(const struct tracee *in, size_t i, struct graph_thread *out
 	return in->threads.n;
 }
 
-/** Is there room for errands? The process may have begun another program since. */
+/** Is there room for errands? The process may have execed since. */
 static bool has_room(const struct tracee *t) {
 	uint64_t magic, at = t->errands.code - sizeof magic;
 	return t->errands.code != 0 && tracee_read(t, at, &magic, sizeof magic) &&
@@ -62,8 +62,8 @@ static bool may_copy(struct tracee *t, struct err *err) {
 }
 
 /**
- * V8 keeps its heap out of forked children: let it be copied (MADV_DOFORK), or not any longer. As
- * of all that stands still. False: the process refuses.
+ * V8 keeps its heap out of forked children: let it be copied (MADV_DOFORK), or no longer. All is
+ * stopped. False: the process refuses.
  */
 static bool advise(struct tracee *t, const struct smaps *areas, int advice) {
 	struct errand e = {0};

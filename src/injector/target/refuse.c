@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* May a process be attached to? Every reason against it has its message, with what helps. */
+/* May a process be attached to? Each reason against it has a message that says what helps. */
 #include "injector/target/target.h"
 #include "machine.h"
 
@@ -33,13 +33,13 @@ static bool is_a_process(pid_t pid, const char *s, struct err *err) {
 }
 
 /**
- * A killed heaptrack is the tracer until the kernel is done with it, which takes some time on a
- * busy machine and is waited for.
+ * A killed heaptrack stays the tracer until the kernel is done with it; on a busy machine that
+ * takes time, and is waited for.
  */
 static bool is_not_traced(pid_t pid, char *s, struct err *err) {
 	enum { NAP_US = 20000, NAPS = 100 };
 	for (unsigned n_naps = 0;; n_naps++) {
-		char name[32] = "?"; // there is none any more
+		char name[32] = "?"; // it is gone
 		unsigned long tracer = number(s, "TracerPid");
 		if (tracer == 0 || tracer == (unsigned long)getpid()) {
 			return true;
@@ -55,7 +55,7 @@ static bool is_not_traced(pid_t pid, char *s, struct err *err) {
 	}
 }
 
-/** What its filters allow can only be seen when it is stopped. */
+/** What its filters allow shows only once it is stopped. */
 bool injector_asks_filters(pid_t pid, bool *has_filter, struct err *err) {
 	enum { STRICT = 1 };
 	char s[STATUS_BYTES] = "";
@@ -75,7 +75,7 @@ bool injector_asks_filters(pid_t pid, bool *has_filter, struct err *err) {
 
 // ---- rights
 
-/** `pid` 0: whatever process of this user. */
+/** `pid` 0: any process of this user. */
 static bool explain_yama(pid_t pid, struct err *err) {
 	char text[16] = "0";
 	(void)file_read_small("/proc/sys/kernel/yama/ptrace_scope", text, sizeof text);
@@ -102,7 +102,7 @@ bool injector_check_machine(bool is_running, struct err *err) {
 						   : !is_running || explain_yama(0, err);
 }
 
-/** One that starts is traced by us already, as yama lets a parent do. */
+/** A starting process is traced by us already, as yama allows a parent. */
 static bool is_allowed(pid_t pid, const char *s, bool is_running, struct err *err) {
 	unsigned long uid = number(s, "Uid");
 	bool is_mighty = process_may_trace_all();

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the process is made of, read from outside: mappings, files, functions, the vdso.
- *
- * It may have begun another program, or ended, whenever it ran: so each stop asks first whether it
- * is still what was looked at.
+ * What the process is made of, read from outside: mappings, files, functions, the vdso. It may exec
+ * or end whenever it runs, so each stop first asks whether it is still the same.
  */
 #include "injector/target/target.h"
 
@@ -32,7 +30,7 @@ void injector_forget(struct injector *in) {
 
 bool injector_look(struct injector *in, struct err *err) {
 	injector_forget(in);
-	(void)process_exe(in->pid, &in->exe); // first: it must be no older than what is read
+	(void)process_exe(in->pid, &in->exe); // first: it must be no newer than what is read
 	if (!process_space_read(&in->space, in->pid, err) ||
 			!modules_code_open(&in->modules, &in->space, in->pid, err) ||
 			!find_functions(&in->functions, &in->modules, err)) {

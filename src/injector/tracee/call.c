@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
  * System calls and errands of a stopped thread: its registers are changed, it makes a call or runs
- * an errand, and gets its registers back. Meanwhile signals are blocked, except those that a fault
- * in heaptrack's code would raise.
+ * an errand, and its registers are restored. Meanwhile signals are blocked, except those that a
+ * fault in heaptrack's code would raise. Registers are restored in a PTRACE_EVENT_STOP, as they
+ * were taken: there the kernel can still continue the system call that the thread was found in.
  *
- * The registers are given back in a PTRACE_EVENT_STOP, as they were taken: there the kernel still
- * knows how to continue the system call that the thread was found in.
- *
- * A single system call runs at an instruction of the vdso, and the thread is stopped three times
- * for it. It is only used to map the resident. All other work is an errand (wire/resident.h): two
- * stops for any number of calls, by code that finds its way back if heaptrack is killed.
+ * A single system call runs at an instruction of the vdso, with three stops. It is only used to map
+ * the resident; all else is an errand (wire/resident.h): two stops for any number of calls, by code
+ * that finds its way back if heaptrack is killed.
  */
 #include "injector/tracee/tracee.h"
 #include "regs.h"
 
 enum { SIGNALS_BYTES = 8 };
 
-// A call that takes longer will not end: a busy machine may not run the thread for long
+// A longer call will not end: a busy machine may not run the thread for long
 static const uint64_t CALL_PATIENCE_NS = 10000000000;
 
 /** The thread that works for us. NULL: it is gone. */
@@ -50,8 +48,8 @@ static bool fetch(pid_t tid, bool is_stopped) {
 }
 
 /**
- * Give the thread its signal mask and registers back, the mask first: if heaptrack is killed in
- * between, it finds its way back from the errand. With its registers first it would keep our mask.
+ * Restore the thread's signal mask, then its registers: if heaptrack is killed in between, the
+ * thread finds its way back from the errand. In the other order it would keep our mask.
  */
 static bool give_back(const struct tracee_thread *w) {
 	return block_signals(w, w->mask) && regs_set(w->tid, &w->regs);
@@ -68,7 +66,7 @@ static bool give_up(const struct tracee_thread *w, bool is_stopped, int fault, s
 
 // ---- one system call
 
-/** Run on to the next stop at a system call. False: gone, late, or a fault (`*fault`). */
+/** Run to the next stop at a system call. False: gone, late, or a fault (`*fault`). */
 static bool run_to_system_call(pid_t tid, int *fault) {
 	return ptrace(PTRACE_SYSCALL, tid, 0, 0) == 0 &&
 			tracee_run_to(tid, TRACEE_CALL, PTRACE_SYSCALL, clock_now_ns() + CALL_PATIENCE_NS,
@@ -154,7 +152,7 @@ static bool send(struct tracee *t, const struct tracee_thread *w, const struct e
 			ptrace(PTRACE_CONT, w->tid, 0, 0) == 0;
 }
 
-/** Bring the thread back, unless it has gone back by itself because heaptrack was too slow. */
+/** Bring the thread back, unless it went back by itself because heaptrack was slow. */
 static bool come_back(const struct tracee *t, const struct tracee_thread *w) {
 	if (!fetch(w->tid, false)) {
 		return false;

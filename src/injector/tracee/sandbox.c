@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Asks the filters of a sandbox. A filter is a small program of classic BPF, which the kernel hands
- * out to a tracer. It reads the call's number, machine and arguments, and returns an action. Of
- * several filters the strictest counts, so each of them must agree.
+ * Asks the filters of a sandbox: small programs of classic BPF, which the kernel gives to a tracer.
+ * A filter reads a call's number, machine and arguments, and returns an action. The strictest
+ * answer counts, so every filter must agree.
  */
 #include "injector/tracee/tracee.h"
 #include "machine.h"
@@ -53,7 +53,7 @@ static uint32_t compute(struct run *m, const struct sock_filter *i) {
 	}
 }
 
-/** How many instructions are skipped. */
+/** The number of instructions to skip. */
 static uint32_t jump(struct run *m, const struct sock_filter *i) {
 	uint32_t with = BPF_SRC(i->code) == BPF_X ? m->x : i->k;
 	switch (BPF_OP(i->code)) {
@@ -147,7 +147,7 @@ static const char *stops_us(const struct sock_filter *code, size_t n, uint64_t p
 	return NULL;
 }
 
-/** Some threads may have no filter. A kernel that hands out none gives the same error. */
+/** Threads may have no filter. A kernel that gives out none returns the same error. */
 static bool has_filter(const struct tracee_thread *thread) {
 	char text[4096];
 	return !task_read(thread, "status", text, sizeof text) ||

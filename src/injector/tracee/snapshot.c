@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Makes a copy of a process that never runs. The thread that makes the copy returns only when the
- * kernel has copied the page tables, and every other thread that writes meanwhile waits for that.
- * So it is estimated first, from a copy of some pages of our own, and all but that thread are let
- * go when the time is up.
+ * Makes a copy of a process that never runs. The thread that makes it returns only once the kernel
+ * has copied the page tables, and other threads that write meanwhile wait for that. So its time is
+ * estimated first, from a copy of some of our own pages, and all other threads are released when
+ * the time is up.
  */
 #include "injector/tracee/tracee.h"
 
 static const uint64_t BIRTH_PATIENCE_NS = 2000000000;
-static const uint64_t PATIENCE_NS = 600000000000; // one thread alone has to wait
+static const uint64_t PATIENCE_NS = 600000000000; // only one thread has to wait
 
 // ---- how long will it take?
 
@@ -20,7 +20,7 @@ enum {
 	SAMPLE_BYTES = 16 << 20, // copied to see
 };
 
-/** How long a fork of heaptrack itself takes, without the end of the child. */
+/** How long a fork of heaptrack itself takes, without the child's end. */
 static uint64_t copy_of_ours_ns(void) {
 	uint64_t best_ns = UINT64_MAX;
 	for (unsigned i = 0; i < 3; i++) {
@@ -93,8 +93,8 @@ static pid_t wait_for_birth(const struct tracee *t) {
 
 /**
  * Wait until there is a copy, or none because the kernel refuses: the thread stops at the birth,
- * waits at the end of its errand, or is gone. The process's memory is neither read nor written,
- * which would have to wait for the copy.
+ * waits at its errand's end, or is gone. The process's memory is not accessed: that would wait for
+ * the copy.
  */
 static bool is_made(const struct tracee_thread *thread, uint64_t until_ns) {
 	for (unsigned n = 0;; n++) {

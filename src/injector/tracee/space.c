@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Mappings from /proc/PID/maps; each file with code is opened once for each place it is at. */
+/* Mappings from /proc/PID/maps; each file with code is opened once per place it is mapped at. */
 #include "injector/space.h"
 
 // ---- mappings
@@ -9,7 +9,7 @@ bool process_space_read(struct process_space *s, pid_t pid, struct err *err) {
 	*s = (struct process_space){0};
 	errno = 0;
 	if (!smaps_read(&s->mappings, pid, "maps")) {
-		int why = errno != 0 ? errno : ESRCH; // a process that has ended has none
+		int why = errno != 0 ? errno : ESRCH; // an ended process has none
 		process_space_finish(s);
 		return err_system(err, why, "cannot read the mappings of process %d", (int)pid);
 	}
@@ -30,14 +30,14 @@ static int open_as_mapped(const struct smaps_area *m, pid_t pid) {
 	struct stat st;
 	const char *path = PROCESS_PATH(pid, "map_files/%" PRIx64 "-%" PRIx64, m->start, m->end);
 	int fd = open(path, HOW);
-	if (fd < 0) { // that needs root's rights; the name will do if it is the same file
+	if (fd < 0) { // it needs root's rights; the name will do if it is the same file
 		fd = open(FORMAT(4352, "/proc/%d/root%s", (int)pid, m->name), HOW);
 		fd = file_keep(fd, fstat(fd, &st) == 0 && st.st_ino == m->inode);
 	}
 	return fd;
 }
 
-/** Is the mapping a segment of the file with the bias `wanted` (NULL: any)? `*bias`: its own. */
+/** Is the mapping a segment of the file with bias `wanted` (NULL: any)? `*bias`: its own. */
 static bool is_segment(const struct elf_image *image, const struct smaps_area *m, bool is_code,
 		const uint64_t *wanted, uint64_t *bias) {
 	struct elf_segment segment;
@@ -79,7 +79,7 @@ static bool is_known(const struct modules_code *m, const struct smaps_area *mapp
 							is_segment(&module->image, mapping, true, &module->bias, &bias)));
 }
 
-/** From the first to the last mapping of its file, without those of the same file elsewhere. */
+/** From the first to the last mapping of its file, without those of its other loads. */
 static void set_bounds(struct module_code *module, const struct process_space *space) {
 	EACH(m, space->mappings) {
 		uint64_t bias;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Catching a process at its start: it is seized before it execs, and held when its new program is
- * there: at the exec itself or, where glibc's loader comes first, when that has mapped all
- * libraries. The loader's next system call tells (arch/x86_64/regs.h). Nothing has been relocated
- * by then, and no code of the program or of a library has run.
+ * Catches a process at its start. It is seized before it execs, and held at the exec or, where
+ * glibc's loader comes first, once that has mapped all libraries, as its next system call shows
+ * (arch/x86_64/regs.h). Nothing is relocated by then, and no code of the program or a library has
+ * run.
  */
 #include "injector/tracee/tracee.h"
 #include "regs.h"

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Stops and resumes a process. All threads are seized before the first is asked to stop, and the
- * list of threads is read again until it has none that is not held: threads that are stopped can
- * make no more. A thread that waits for a child of vfork is left out, and the child stopped in its
- * place.
+ * list of threads is read again until all in it are held: stopped threads make no more. For a
+ * thread that waits for a child of vfork, the child is stopped instead.
  */
 #include "injector/tracee/tracee.h"
 #include "regs.h"
@@ -15,9 +14,9 @@ enum { STOP_TRIES = 50 };
 static const uint64_t TRY_AGAIN_NS = 2000000;
 static const uint64_t PATIENCE_NS = 1000000000;
 static const uint64_t BUSY_PATIENCE_NS = 10000000000; // a busy machine runs a thread that late
-static const uint64_t VFORK_PATIENCE_NS = 2000000; // until it is seen whether it waits for a child
+static const uint64_t VFORK_PATIENCE_NS = 2000000;    // until we see whether it waits for a child
 
-/** Wait for the stop that was asked for; signals that come before it are delivered. */
+/** Wait for the stop that was asked for; signals before it are delivered. */
 static enum tracee_wait wait_for_stop(struct tracee_thread *thread, uint64_t until_ns) {
 	enum tracee_wait wait = tracee_run_to(thread->tid, PTRACE_EVENT_STOP, PTRACE_CONT, until_ns,
 			NULL);
@@ -29,13 +28,13 @@ static enum tracee_wait wait_for_stop(struct tracee_thread *thread, uint64_t unt
 		return WAIT_GONE;
 	}
 	if (regs_is_interrupted(&thread->regs) && !task_has_signal(thread)) {
-		regs_repeat_call(&thread->regs); // the program must not notice that it was stopped
+		regs_repeat_call(&thread->regs); // the program must not notice the stop
 		thread->is_changed = true;
 	}
 	return WAIT_STOPPED;
 }
 
-/** Ask seized threads, from the `first` on, to stop. One that is gone is noticed later. */
+/** Ask seized threads, from `first` on, to stop. One that is gone is noticed later. */
 static void interrupt(struct tracee *t, size_t first) {
 	t->since_ns = first == 0 ? clock_now_ns() : t->since_ns;
 	for (size_t i = first; i < t->threads.n; i++) {
@@ -43,7 +42,7 @@ static void interrupt(struct tracee *t, size_t first) {
 	}
 }
 
-/** Wait for one: longer if it only waits for its turn, shorter if it waits for a child. */
+/** Wait for one: longer if it is only not scheduled, shorter if it waits for a child. */
 static enum tracee_wait wait_for_one(const struct tracee *t, struct tracee_thread *thread,
 		uint64_t until_ns, bool *is_in_vfork) {
 	uint64_t first_ns = clock_now_ns() + VFORK_PATIENCE_NS;
@@ -81,7 +80,7 @@ static bool wait_for_all(struct tracee *t, uint64_t until_ns, bool *is_in_vfork,
 	return true;
 }
 
-/** Seize a thread. False: out of memory. One that is gone, or cannot be stopped, is left out. */
+/** Seize a thread. False: out of memory. One that is gone or cannot be stopped is left out. */
 static bool ask(struct tracee *t, pid_t pid, pid_t tid, bool *is_refused) {
 	struct tracee_thread thread = {.tid = tid, .pid = pid};
 	if (ptrace(PTRACE_SEIZE, thread.tid, 0, PTRACE_O_TRACESYSGOOD) != 0) {
@@ -91,7 +90,7 @@ static bool ask(struct tracee *t, pid_t pid, pid_t tid, bool *is_refused) {
 	return vec_add(&t->threads, thread);
 }
 
-/** A thread, or the child that it waits for, which vfork made. */
+/** A thread, or the child of vfork that it waits for. */
 static bool ask_family(struct tracee *t, pid_t pid, pid_t tid, bool *is_refused) {
 	const struct tracee_thread thread = {.tid = tid, .pid = pid};
 	char text[1024] = "", *children = text;
@@ -119,7 +118,6 @@ static DIR *open_threads(const struct tracee *t, struct err *err) {
 	return folder;
 }
 
-/** Seize all that are not held yet. */
 static bool ask_all(struct tracee *t, bool *is_refused, struct err *err) {
 	CLOSED_FOLDER *folder = open_threads(t, err);
 	if (!folder) {
@@ -133,8 +131,8 @@ static bool ask_all(struct tracee *t, bool *is_refused, struct err *err) {
 }
 
 /**
- * Stop threads until the list has none that is not held. `*is_passing`: what was in the way will
- * soon be over: a thread that ends or execs, or that waits for one that does.
+ * Stop threads until all in the list are held. `*is_passing`: what prevented it will soon be over:
+ * a thread that ends or execs, or waits for one that does.
  */
 static bool try_to_stop_all(struct tracee *t, bool *is_passing, struct err *err) {
 	uint64_t until_ns = clock_now_ns() + PATIENCE_NS;
@@ -156,7 +154,7 @@ static bool try_to_stop_all(struct tracee *t, bool *is_passing, struct err *err)
 			err_set(err, ERR_NOT_FOUND, "process %d has ended, or waits for a child", (int)t->pid);
 }
 
-/** The first that can be. */
+/** Stop the first that can be. */
 static bool try_to_stop_one(struct tracee *t, bool *is_passing, struct err *err) {
 	CLOSED_FOLDER *folder = open_threads(t, err);
 	bool is_refused = false, ok = folder != NULL;
@@ -171,7 +169,7 @@ static bool try_to_stop_one(struct tracee *t, bool *is_passing, struct err *err)
 		ok = ok && wait_for_all(t, clock_now_ns() + PATIENCE_NS, &is_in_vfork, err);
 		if (!ok) {
 			tracee_resume(t);
-			ok = is_in_vfork; // the next, then
+			ok = is_in_vfork; // then the next
 		}
 	}
 	*is_passing = ok && t->threads.n == 0;
@@ -213,9 +211,9 @@ static void resume_one(const struct tracee *t, const struct tracee_thread *threa
 }
 
 /**
- * The kernel drops a signal without a handler (SIGCHLD) at once, unless the thread that it chose is
- * traced. Then, if that thread is stopped, the signal wakes another one. So threads whose calls
- * would return EINTR go on last, and last of all the first thread, which often waits for events.
+ * The kernel drops a signal without a handler (SIGCHLD) at once, unless the thread it chose is
+ * traced; then, if that thread is stopped, the signal wakes another. So threads whose calls would
+ * return EINTR go on last, and the first thread, which often waits for events, at the very end.
  */
 void tracee_resume_from(struct tracee *t, size_t first) {
 	for (unsigned is_changed = 0; is_changed < 2; is_changed++) {
@@ -226,7 +224,7 @@ void tracee_resume_from(struct tracee *t, size_t first) {
 			}
 		}
 	}
-	// Whatever does not stop now is let go of when this process ends
+	// Whatever does not stop now is released when this process ends
 	for (size_t i = first; i < t->threads.n; i++) {
 		struct tracee_thread *thread = &t->threads.items[i];
 		if (!thread->is_stopped &&

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads the memory of a process and what its threads are doing, and waits for them to stop. Memory
- * is that of /proc/PID/mem: also what the process itself cannot write to. What a thread is doing is
- * read from /proc/PID/task/TID. Waiting is polling: waitpid has no time limit, and a signal to
- * break it off could be lost.
+ * Reads a process's memory and its threads' states, and waits for threads to stop. Memory is read
+ * from /proc/PID/mem, which has also what the process itself cannot write. Waiting is polling:
+ * waitpid has no timeout, and a signal to interrupt it could be lost.
  */
 #include "injector/tracee/tracee.h"
 #include "machine.h"

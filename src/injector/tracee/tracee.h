@@ -26,10 +26,9 @@
 #include <sys/ptrace.h>
 #include <sys/user.h>
 
-/** In a mask of signals. */
 #define SIGNAL_BIT(signal) (1ull << ((signal)-1))
 
-/** Those that a fault raises. */
+/** Signals that a fault raises. */
 #define TRACEE_FAULTS                                                                     \
 	(SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS) | SIGNAL_BIT(SIGILL) | SIGNAL_BIT(SIGFPE) | \
 			SIGNAL_BIT(SIGTRAP))
@@ -40,14 +39,14 @@ struct tracee_thread {
 	bool is_stopped;
 	bool is_changed; // regs are to be written back
 	struct user_regs_struct regs;
-	uint64_t mask; // of signals, as it had it when it began to work for us
+	uint64_t mask; // of signals, from when it began to work for us
 };
 
 /** See below. */
 struct snapshot {
 	pid_t pid;        // 0: there is none
 	pid_t pid_inside; // as the process calls it
-	uint64_t cost_ns; // that all threads were stopped for it
+	uint64_t cost_ns; // how long all threads were stopped for it
 };
 
 struct tracee {
@@ -67,10 +66,10 @@ struct tracee {
 bool tracee_open(struct tracee *t, pid_t pid, struct err *err);
 
 /**
- * tracee_open for a process that stands behind its exec. It is held there or, if glibc's loader
- * starts it (`has_loader`), when that has mapped the libraries and nothing else; until
- * tracee_let_go what stops or resumes it does nothing. False: it ended, or was not there within a
- * minute; the end of this thread lets go of it.
+ * tracee_open for a process just after its exec. It is held there or, if glibc's loader starts it
+ * (`has_loader`), once that has mapped the libraries and nothing else; until tracee_let_go,
+ * stopping and resuming it does nothing. False: it ended, or did not get there within a minute; the
+ * end of this thread lets go of it.
  */
 bool tracee_open_at_start(struct tracee *t, pid_t pid, bool has_loader, struct err *err);
 void tracee_let_go(struct tracee *t);
@@ -84,35 +83,35 @@ void tracee_close(struct tracee *t);
  */
 bool tracee_stop(struct tracee *t, bool all, struct err *err);
 
-/** Resume and let go of what is stopped; or of all of it from a thread on. */
+/** Resume and release what is stopped, all of it or from thread `first` on. */
 void tracee_resume(struct tracee *t);
 void tracee_resume_from(struct tracee *t, size_t first);
 
 /** Map memory for code, by a system call of the first stopped thread, which has no errand yet. */
 bool tracee_map(struct tracee *t, uint64_t bytes, uint64_t *address, struct err *err);
 
-/** One more call of an errand. NULL: there are too many. */
+/** Add a call to an errand. NULL: too many. */
 struct errand_call *errand_add(struct errand *e, long number, uint64_t a, uint64_t b, uint64_t c);
 
 /**
- * Send the first stopped thread on an errand (wire/resident.h). `first`, which may be NULL, is
- * called before anything is written in the process; if it fails, that is a fault. False: it could
- * not be sent, or did not come back. The results of calls are in `errand`.
+ * Send the first stopped thread on an errand (wire/resident.h). `first`, may be NULL, is called
+ * before anything is written in the process; if it fails, that is a fault. False: not sent, or it
+ * did not come back. `errand` receives the results of the calls.
  */
 bool tracee_errand(struct tracee *t, const struct errand_call *first, struct errand *errand,
 		struct err *err);
 
-/** The same in two steps: the thread is on its way, and its end is waited for. */
+/** The same in two steps: send the thread, and wait for the errand's end. */
 bool tracee_errand_begin(struct tracee *t, const struct errand_call *first, struct errand *errand,
 		struct err *err);
 bool tracee_errand_end(struct tracee *t, struct errand *errand, struct err *err);
 
-/** Memory; false if not all of it could be read or written. Stopped or not. */
+/** Memory, stopped or not. False: not all of it could be read or written. */
 bool tracee_read(const struct tracee *t, uint64_t at, void *out, size_t bytes);
 bool tracee_write(const struct tracee *t, uint64_t at, const void *from, size_t bytes,
 		struct err *err);
 
-/** Is it one of the threads that are stopped? */
+/** Is it one of the stopped threads? */
 static inline bool tracee_holds(const struct tracee *t, pid_t tid) {
 	return ANY(i, t->threads.n, t->threads.items[i].tid == tid);
 }
@@ -122,16 +121,16 @@ static inline bool tracee_holds(const struct tracee *t, pid_t tid) {
 /** Does it wait for a child that runs in its memory? Then it can neither be stopped nor let go. */
 bool task_waits_for_vfork(const struct tracee *t, const struct tracee_thread *thread);
 
-/** A file of /proc/PID/task/TID, as text. False: it is empty, or the thread is gone. */
+/** Read a file of /proc/PID/task/TID as text. False: it is empty, or the thread is gone. */
 bool task_read(const struct tracee_thread *thread, const char *name, char *out, size_t size);
 
-/** As /proc has it: R, S, D ...; '?': it is gone. */
+/** As in /proc: R, S, D ...; '?': it is gone. */
 char task_state(const struct tracee_thread *thread);
 
 /** Is a signal pending that it would take now, and notice? */
 bool task_has_signal(const struct tracee_thread *thread);
 
-/** Say of a thread why it does not stop. False, always. */
+/** Say why a thread does not stop. Always false. */
 bool task_complain(const struct tracee_thread *thread, struct err *err);
 
 enum tracee_wait {
@@ -142,63 +141,60 @@ enum tracee_wait {
 
 enum { TRACEE_CALL = 1 << 16, TRACEE_FAULT = 2 << 16 };
 
-/** What a stop is for: PTRACE_EVENT_..., TRACEE_CALL, or a `*signal`: TRACEE_FAULT, or 0. */
+/** What a stop is for: PTRACE_EVENT_..., TRACEE_CALL, or with a `*signal` TRACEE_FAULT or 0. */
 int tracee_stop_kind(int status, int *signal);
 
 /**
- * As waitpid with WNOHANG, but a signal that is about to be delivered stays with the thread: if we
- * are killed before it goes on, the kernel delivers it.
+ * Like waitpid with WNOHANG, but a signal about to be delivered stays with the thread: if we are
+ * killed before it goes on, the kernel delivers it.
  */
 pid_t tracee_wait_now(pid_t tid, int *status);
 
 /**
  * Wait for a stop of that kind, until `until_ns` of the monotonic clock. From others the thread
- * goes on by `request`, with its signal; but `fault`, unless it is NULL, receives that of a
- * TRACEE_FAULT, which ends the wait as well.
+ * goes on by `request`, with its signal; but a TRACEE_FAULT's goes to `fault`, unless that is NULL,
+ * and ends the wait as well.
  */
 enum tracee_wait tracee_run_to(pid_t tid, int kind, unsigned request, uint64_t until_ns,
 		int *fault);
 
-/** Pause between two looks at what is about to change; longer from some `n`, their count, on. */
+/** Pause between two looks at what is about to change; longer once `n`, their count, is large. */
 void tracee_pause(unsigned n);
 
-// ---- a copy of a process that never runs: its memory at one moment, to be read while the process
-// goes on
-//
-// It is a child of the process, made by a system call of a stopped thread and traced from its
-// birth. It shares the table of open files, so that it keeps none open, and its end raises no
-// signal. The kernel copies only page tables, some 30 ms for each GB. It ends with the tracer at
-// the latest.
+// ---- a copy of a process that never runs: its memory at one moment, read while the process goes
+// on
+// It is a child of the process, made by a system call of a stopped thread and traced from birth. It
+// shares the table of open files, so it keeps none open, and its end raises no signal. The kernel
+// copies only page tables, some 30 ms per GB. It ends with the tracer at the latest.
 
 /**
- * Is a copy likely to be made within that time? Asked while the process runs. `*takes_ns`: what it
- * takes at most, as far as had to be found out for the answer.
+ * Can a copy be made within that time? Asked while the process runs. `*takes_ns`: the most it
+ * takes, as far as the answer needed that.
  */
 bool snapshot_fits(pid_t pid, uint64_t within_ns, uint64_t *takes_ns);
 
 /**
- * Make `t->copy`. All threads are stopped; all but the first are let go when it is there
- * (`lets_go`), or when the time is up: LATE. FAILED: the kernel refused, for lack of memory or of
+ * Make `t->copy`. All threads are stopped; all but the first are released once it is there
+ * (`lets_go`), or when the time is up: LATE. FAILED: the kernel refused, for lack of memory or
  * processes.
  */
 enum injector_no_copy snapshot_take(struct tracee *t, uint64_t within_ns, bool lets_go);
 
-/** End it, if there is one, which takes as long as it took to make: nothing need be stopped. */
+/** End it, if any, which takes as long as making it did: nothing need be stopped. */
 void snapshot_end(const struct tracee *t);
 
 /** And forget it. A thread must be stopped, to reap it for the process, if that lives. */
 void snapshot_drop(struct tracee *t);
 
-// ---- whether the filters of a sandbox (seccomp) let a process make the calls that recording needs
-//
-// A filter may answer a call by killing the process, which must not happen.
+// ---- whether a sandbox's filters (seccomp) let a process make the calls that recording needs; a
+// filter may answer a call by killing the process, which must not happen
 
-/** What a filter answers to a call; one that cannot be understood: that it kills. */
+/** A filter's answer to a call; one that cannot be understood: that it kills. */
 uint32_t sandbox_answer(const struct sock_filter *code, size_t n, const struct seccomp_data *call);
 
 /**
- * All threads are stopped: run the filters of each on every call that recording may make in it.
+ * All threads are stopped: run each one's filters on every call that recording may make in it.
  * True: each is allowed, or refused with an error, which is harmless. Needs CAP_SYS_ADMIN.
- * `asks_us`: also those by which it asks heaptrack for memory, in a tree of processes.
+ * `asks_us`: also the calls that ask heaptrack for memory, in a tree of processes.
  */
 bool sandbox_lets_us(const struct tracee *t, bool asks_us, struct err *err);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A function is decoded from its beginning on: only so is it known where an instruction begins. */
+/* Functions are decoded from their beginning, to know where each instruction begins. */
 #include "injector/arch/code.h"
 
 #include "injector/arch/x86_64/decode.h"
@@ -18,7 +18,7 @@ size_t code_ways_out(struct function_code f, uint64_t *out, size_t max) {
 	return n;
 }
 
-/** Where an instruction goes to, or what it makes a pointer to; 0: neither. */
+/** Where an instruction jumps, or what it makes a pointer to; 0: neither. */
 static uint64_t place_meant(const struct instructions *d, bool is_call_only) {
 	for (unsigned k = 0; k < d->i.operand_count_visible; k++) {
 		const ZydisDecodedOperand *o = &d->operands[k];
@@ -45,7 +45,7 @@ bool code_refers(struct function_code f, uint64_t address, bool is_call_only) {
 	return SOME(instructions_next(&d), place_meant(&d, is_call_only) == address);
 }
 
-/** Four bytes: a distance from what is behind them, or an address. */
+/** Four bytes: a distance from the byte after them, or an address. */
 size_t code_next_candidate(struct slice code, uint64_t code_at, size_t at, uint64_t address) {
 	for (; at + 4 <= code.size; at++) {
 		uint32_t word;
@@ -78,7 +78,6 @@ static bool is_rsi(ZydisRegister r) {
 	return ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, r) == ZYDIS_REGISTER_RSI;
 }
 
-/** What an instruction does with the second argument. */
 static enum use use_of_second(const struct instructions *d) {
 	const ZydisDecodedOperand *o = d->operands;
 	bool is_zeroing = d->i.mnemonic == ZYDIS_MNEMONIC_XOR &&

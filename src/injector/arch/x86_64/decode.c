@@ -4,7 +4,7 @@
 
 enum { EVEX = 0x62, EVEX_BYTES = 4, MAP_0F = 1, MAP_0F3A = 3 };
 
-/** Of a ModR/M byte, and what it says that follows. */
+/** The length of a ModR/M byte with the SIB and displacement that it announces. */
 static size_t operand_bytes(const uint8_t *modrm, size_t n) {
 	unsigned mod = modrm[0] >> 6, rm = modrm[0] & 7;
 	bool has_sib = mod != 3 && rm == 4;

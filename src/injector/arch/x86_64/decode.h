@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * Instructions of a function one after the other, by Zydis. Packages have it without AVX-512, whose
- * tables are 11 kB of a download: of such an instruction the length is known. It neither branches
- * nor changes the stack pointer.
+ * The instructions of a function in order, by Zydis. Distributions build it without AVX-512 (its
+ * tables are 11 kB): of those instructions only the length is known; they neither branch nor change
+ * the stack pointer.
  */
 
 #include "injector/arch/code.h"
@@ -19,7 +19,6 @@ struct instructions {
 	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 };
 
-/** From an offset in a function on. */
 static inline struct instructions instructions_from(const struct function_code *f, size_t at) {
 	struct instructions d;
 	d.f = f;
@@ -28,10 +27,10 @@ static inline struct instructions instructions_from(const struct function_code *
 	return d;
 }
 
-/** The length of an instruction that begins with an EVEX prefix; 0: there is none, or not all. */
+/** The length of an instruction with an EVEX prefix; 0: it has none, or is cut off. */
 size_t evex_bytes(const uint8_t *bytes, size_t n);
 
-/** Is nothing known of it but its length? */
+/** Is only its length known? */
 static inline bool is_opaque(const ZydisDecodedInstruction *i) {
 	return i->mnemonic == ZYDIS_MNEMONIC_INVALID;
 }
@@ -43,7 +42,7 @@ static inline bool decode_opaque(ZydisDecodedInstruction *i, const uint8_t *byte
 	return length != 0;
 }
 
-/** False: it cannot be decoded. The function's end is the caller's to see. */
+/** False: it cannot be decoded. The caller checks for the function's end. */
 static inline bool instructions_read(struct instructions *d) {
 	const uint8_t *bytes = d->f->bytes + d->at;
 	size_t n = d->f->n_bytes - d->at;
@@ -57,12 +56,12 @@ static inline bool instructions_read(struct instructions *d) {
 	return true;
 }
 
-/** The next of the function's own. */
+/** The same, within the function. */
 static inline bool instructions_next(struct instructions *d) {
 	return d->at < d->f->size && instructions_read(d);
 }
 
-/** Does it jump or call to a place that is given relative to its own? Then `*target` is that. */
+/** Does it jump or call relative to its own place? Then `*target` is the target. */
 static inline bool is_branch(const struct instructions *d, uint64_t *target) {
 	const ZydisDecodedOperand *first = &d->operands[0];
 	if (d->i.operand_count_visible == 0 || first->type != ZYDIS_OPERAND_TYPE_IMMEDIATE ||
@@ -73,12 +72,12 @@ static inline bool is_branch(const struct instructions *d, uint64_t *target) {
 	return true;
 }
 
-/** Does nothing follow it? */
+/** Does the code end with it? */
 static inline bool is_last(const struct instructions *d) {
 	return d->i.mnemonic == ZYDIS_MNEMONIC_JMP || d->i.mnemonic == ZYDIS_MNEMONIC_RET;
 }
 
-/** The bytes of an endbr64 at the beginning; 0: there is none. */
+/** The length of an endbr64 at the beginning; 0: there is none. */
 static inline size_t endbr64_bytes(const uint8_t *bytes, size_t n) {
 	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
 	return n >= sizeof endbr64 && memcmp(bytes, endbr64, sizeof endbr64) == 0 ? sizeof endbr64 : 0;

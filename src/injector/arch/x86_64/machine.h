@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * Numbers and names of 64-bit x86.
- *
- * Each folder arch/<machine>/ defines the same names; the build picks one. No file there includes
- * anything of the injector but headers of arch/.
+ * Numbers and names of 64-bit x86. Each folder arch/<machine>/ defines the same names, the build
+ * picks one. Files there include no header of the injector outside arch/.
  */
 
 #include <elf.h>
@@ -27,7 +25,7 @@ enum {
 };
 
 static const uint32_t MACHINE_AUDIT = AUDIT_ARCH_X86_64;    // as seccomp filters see it
-static const uint64_t MACHINE_ADDRESS_END = 0x7ffffffff000; // of what a process can map
+static const uint64_t MACHINE_ADDRESS_END = 0x7ffffffff000; // end of what a process can map
 static const uint64_t MACHINE_REACH = 0x78000000;           // of a jump, with room to spare
 static const uint8_t MACHINE_SYSTEM_CALL[] = {0x0f, 0x05};  // the instruction
 

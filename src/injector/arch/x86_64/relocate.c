@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Moves the beginning of an x86-64 function. Instructions are copied until there is room for a jump
- * of five bytes. Jumps, calls and operands that are relative to their place get new distances; what
- * cannot have one is refused.
+ * Moves the beginning of an x86-64 function: copies instructions until a jump of five bytes fits.
+ * Jumps, calls and operands that are relative to their place get new distances, or are refused.
  */
 #include "injector/arch/code.h"
 #include "injector/arch/x86_64/decode.h"
@@ -23,7 +22,7 @@ static bool put_distance(struct relocated *out, uint64_t from, uint64_t to) {
 	return short_distance == distance;
 }
 
-/** A jump, conditional or not, or a call, with a distance of 4 bytes. */
+/** A jump, conditional or not, or a call, with a 4-byte distance. */
 static bool put_branch(struct relocated *out, const ZydisDecodedInstruction *i, uint64_t target,
 		uint64_t to) {
 	uint8_t opcode = i->opcode;
@@ -56,7 +55,7 @@ static bool put_instruction(struct relocated *out, const struct instructions *d,
 	if ((d->i.attributes & ZYDIS_ATTRIB_IS_RELATIVE) == 0) {
 		return true;
 	}
-	// Addressed by its own place: the distance changes, the length does not
+	// rip-relative: the distance changes, the length does not
 	if (d->i.raw.disp.size != 32) {
 		return false;
 	}
@@ -91,7 +90,7 @@ void relocate_put_relay(uint8_t out[RELOCATE_RELAY_BYTES], uint64_t what, uint64
 
 #define TOO_SHORT "it is too short for a jump"
 
-/** Are the first `n` bytes instructions that do nothing? Those behind them may be read, too. */
+/** Are the first `n` bytes instructions that do nothing? Those after them may be read, too. */
 static bool is_padding(const uint8_t *bytes, size_t n) {
 	const struct function_code f = {bytes, n + INSTRUCTION_MAX, n, 0};
 	struct instructions d = instructions_from(&f, 0);
@@ -100,7 +99,7 @@ static bool is_padding(const uint8_t *bytes, size_t n) {
 					(d.i.mnemonic == ZYDIS_MNEMONIC_NOP || d.i.mnemonic == ZYDIS_MNEMONIC_INT3));
 }
 
-/** Does the rest of the function jump into what is moved? */
+/** Does the rest of the function jump into the part to be moved? */
 static bool is_jumped_into(const struct function_code *f, size_t from, size_t to) {
 	uint64_t low = f->address + from, high = f->address + to;
 	struct instructions d = instructions_from(f, 0);
@@ -141,7 +140,7 @@ const char *relocate(struct relocated *out, const struct function_code *f, uint6
 		return why_not;
 	}
 	size_t taken = d.at - start;
-	if (taken < JUMP_BYTES) { // it ends there: what follows must be nobody's
+	if (taken < JUMP_BYTES) { // the function ends there: what follows must be padding
 		size_t missing = JUMP_BYTES - taken;
 		if (d.at + missing + INSTRUCTION_MAX > f->n_bytes ||
 				!is_padding(f->bytes + d.at, missing)) {

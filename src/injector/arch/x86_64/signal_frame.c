@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The frame that the kernel makes for a signal handler. rt_sigreturn takes all registers from it,
- * so a thread on an errand finds its way back even if its tracer has been killed.
+ * The frame that the kernel makes for a signal handler. rt_sigreturn restores all registers from
+ * it, so a thread on an errand finds its way back even if its tracer was killed.
  */
 #include "regs.h"
 
@@ -9,7 +9,7 @@
 #include <sys/ucontext.h>
 #include <sys/uio.h>
 
-// What the kernel does with a system call that was interrupted (linux/errno.h)
+// What the kernel does with an interrupted system call (linux/errno.h)
 enum {
 	RESTART_SYS = 512,
 	RESTART_NO_INTERRUPT = 513,
@@ -17,7 +17,7 @@ enum {
 	RESTART_BLOCK = 516,
 };
 
-/** Behind the registers, on a boundary of 64 bytes: the vector registers (asm/sigcontext.h). */
+/** After the registers, 64-byte aligned: the vector registers (asm/sigcontext.h). */
 enum {
 	VECTORS_AT = 1024,
 	VECTORS_MAX = ERRAND_BYTES - ERRAND_FRAME_AT - VECTORS_AT - 64, // the rest, and the last magic
@@ -31,7 +31,7 @@ struct software {
 	uint32_t bytes;
 };
 
-/** As the kernel does on the way to user mode. A call that cannot be restarted returns EINTR. */
+/** As the kernel does before it returns to user mode. A call that cannot restart returns EINTR. */
 static void restart(struct user_regs_struct *regs) {
 	if ((int64_t)regs->orig_rax < 0) {
 		return;
@@ -72,7 +72,7 @@ bool regs_put_frame(struct signal_frame *out, pid_t tid, const struct user_regs_
 			.extended_bytes = (uint32_t)part.iov_len + 4,
 			.bytes = (uint32_t)part.iov_len};
 	const uint32_t last = MAGIC_LAST;
-	memcpy(&s.features, vectors + SOFTWARE_AT, sizeof s.features); // as ptrace tells them
+	memcpy(&s.features, vectors + SOFTWARE_AT, sizeof s.features); // as ptrace gives them
 	memcpy(vectors + SOFTWARE_AT, &s, sizeof s);
 	memcpy(vectors + part.iov_len, &last, sizeof last);
 	out->n_bytes = VECTORS_AT + part.iov_len + sizeof last;

@@ -56,7 +56,6 @@ static void leave(struct frame_row *row) {
 	row->bp = row->bp_at = 0;
 }
 
-/** add or sub, of a number or of what is unknown. */
 static void add(struct frame_row *row, const ZydisDecodedInstruction *i) {
 	bool has_number = i->opcode == 0x83 || i->opcode == 0x81;
 	int64_t n = i->raw.imm[0].value.s;
@@ -79,7 +78,7 @@ static void load(struct frame_row *row, const ZydisDecodedInstruction *i) {
 	}
 }
 
-/** mov %rsp, %rbp begins a frame pointer's use, mov %rbp, %rsp ends a frame. */
+/** mov %rsp, %rbp sets up a frame pointer, mov %rbp, %rsp ends a frame. */
 static void copy(struct frame_row *row, const ZydisDecodedInstruction *i) {
 	bool is_mov = i->opcode == 0x89 || i->opcode == 0x8b;
 	bool is_copy = is_mov && i->raw.modrm.mod == 3 && !i->raw.rex.B && !i->raw.rex.R;
@@ -94,7 +93,7 @@ static void copy(struct frame_row *row, const ZydisDecodedInstruction *i) {
 	}
 }
 
-/** xor %rbp, %rbp of what nobody keeps: the ABI's mark of the outermost frame. */
+/** xor %rbp, %rbp without a frame pointer: the ABI's mark of the outermost frame. */
 static void clear(struct frame_row *row, const ZydisDecodedInstruction *i) {
 	row->is_end |= (i->opcode == 0x31 || i->opcode == 0x33) && is_register(i, RBP) &&
 			i->raw.modrm.reg == RBP && !i->raw.rex.R && row->bp_at == 0;
@@ -129,7 +128,7 @@ static void take_hint(struct step *s, struct step_hints *h, const ZydisDecodedIn
 	}
 }
 
-/** jmp *%rax, of a table of distances from itself, or jmp *table(,%rax,8), of addresses. */
+/** jmp *%rax, from a table of distances from itself, or jmp *table(,%rax,8), of addresses. */
 static void find_table(struct step *s, const struct step_hints *h,
 		const ZydisDecodedInstruction *i) {
 	s->has_addresses = i->raw.modrm.mod == 0 && i->raw.modrm.rm == RSP && i->raw.sib.base == RBP;
