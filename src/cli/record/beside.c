@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Records for the recorder library, and turns the recording into the raw stream.
- *
- * The recording is made beside the file that was asked for, as one of ours, so that what a kill of
- * everything leaves is a recording. In the end it becomes the raw stream.
+ * Records for the recorder library, and turns the recording into the raw stream. It is made beside
+ * the requested file in heaptrack's format, so that whatever is killed, a recording is left.
  */
 #include "cli/cli.h"
 #include "cli/record/options.h"
@@ -18,7 +16,7 @@ struct beside_target {
 	bool has_failed;
 };
 
-/** "$$" is the program's pid, as it always was. */
+/** "$$" is the program's pid, as always. */
 static void put_path(struct buffer *out, const char *name, int pid) {
 	for (const char *at = name; *at; at++) {
 		if (at[0] == '$' && at[1] == '$') {
@@ -35,9 +33,7 @@ static bool is_stream(const char *name) {
 	return strcmp(name, "-") == 0 || strcmp(name, "stdout") == 0 || strcmp(name, "stderr") == 0;
 }
 
-/**
- * Where the recording stands until it is the stream: beside a file, else where temporary files do.
- */
+/** Where the recording is until it becomes the stream: beside a file, else in TMPDIR. */
 static void put_recording(struct buffer *out, const char *path, int pid) {
 	struct stat s;
 	const char *folder = getenv("TMPDIR");
@@ -70,7 +66,7 @@ static bool choose(struct beside_target *target, int pid, struct err *err) {
 	return true;
 }
 
-/** A pipe with a name has a reader, or gets one soon. */
+/** A named pipe has a reader, or gets one soon. */
 static bool has_reader(const char *path) {
 	struct stat s;
 	if (stat(path, &s) != 0 || !S_ISFIFO(s.st_mode)) {
@@ -113,7 +109,7 @@ static void tell(void *user, const char *text) {
 	say_problem("heaptrack", "%s", text);
 }
 
-/** The program's descriptors are not ours: whoever waits for their end shall not wait for us. */
+/** The program's descriptors are not ours: nobody who waits for their end shall wait for us. */
 static void let_go(int fd) {
 	int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (nothing >= 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The command heaptrack --check: facts, then answers, one line each; or one JSON object. */
+/* The command heaptrack --check: facts, then answers, a line each; or one JSON object. */
 #include "cli/cli.h"
 #include "collector/run.h"
 #include "engine/findings.h"
@@ -12,7 +12,7 @@ enum { LIBC_BYTES_MAX = 64 << 20, OLDEST_MINOR = 28 }; // glibc 2.28
 
 enum check_libc { CHECK_GLIBC, CHECK_MUSL, CHECK_OTHER_LIBC, CHECK_UNKNOWN_LIBC };
 
-/** The file of the C library that is mapped in the process. False: `out` is "": there is none. */
+/** The C library's file, as mapped in the process. False: there is none; `out` is "". */
 static bool find_libc(pid_t pid, char out[PATH_MAX], bool *is_readable) {
 	SCOPED(smaps) maps = {0};
 	*is_readable = smaps_read(&maps, pid, "maps");
@@ -23,7 +23,7 @@ static bool find_libc(pid_t pid, char out[PATH_MAX], bool *is_readable) {
 	return libc != NULL;
 }
 
-/** glibc's own words for its version; else "". */
+/** glibc's statement of its version; else "". */
 static void version_in(struct slice file, char out[16]) {
 	static const char words[] = " release version ";
 	const char *at = memmem(file.data, file.size, words, strlen(words));
@@ -51,14 +51,14 @@ static enum check_libc judge_shared(struct slice file, char *text, size_t size) 
 }
 
 static enum check_libc judge_static(struct slice file, char *text, size_t size) {
-	static const char tunables[] = "GLIBC_TUNABLES"; // glibc reads it at the start
+	static const char tunables[] = "GLIBC_TUNABLES"; // glibc reads it at its start
 	bool is_glibc = memmem(file.data, file.size, tunables, strlen(tunables)) != NULL;
 	(void)snprintf(text, size, "static%s: the recorder is injected, not preloaded",
 			is_glibc ? " (glibc)" : " (not glibc's)");
 	return is_glibc ? CHECK_GLIBC : CHECK_OTHER_LIBC;
 }
 
-/** Which C library a process has, and in `text` what follows from it. Reads its files. */
+/** Which C library a process has, and in `text` what follows from that. Reads its files. */
 static enum check_libc check_libc(pid_t pid, char *text, size_t size) {
 	char name[PATH_MAX];
 	bool is_readable;
@@ -78,7 +78,7 @@ static enum check_libc check_libc(pid_t pid, char *text, size_t size) {
 	return kind;
 }
 
-/** May we trace processes of others? In words. */
+/** May we trace other users' processes? In words. */
 static void put_capabilities(char *text, size_t size) {
 	char map[128];
 	bool may_trace = process_may_trace_all();
@@ -95,15 +95,15 @@ static void put_capabilities(char *text, size_t size) {
 
 struct check {
 	bool is_json;
-	struct json j; // is written in any case
+	struct json j; // written in any case
 };
 
-/** Measured: docs/attach.md says of which programs. */
+/** As measured for docs/attach.md, which names the programs. */
 #define PAUSES       "stopped about 1 ms to attach and to detach, 5 ms on a busy machine"
 #define OUR_MEMORY   "heaptrack itself takes 11 to 190 MB, by the number of stacks"
 #define THEIR_MEMORY "about 1 to 12 MB in the program, by the number of its threads"
 
-/** `said`: yes, no, perhaps, unknown, or NULL for a fact. */
+/**  `said`: yes, no, perhaps, unknown, or NULL for a fact. */
 static void row(struct check *c, const char *what, const char *said, const char *text) {
 	if (!c->is_json) {
 		say(stdout, said ? "  %-12s %-8s %s\n" : "  %-12s %s%s\n", what, said ? said : "", text);
@@ -129,7 +129,7 @@ static void fact(struct check *c, const char *what, const char *text) {
 	row(c, what, NULL, text);
 }
 
-/** The first line, of which the JSON object has the parts. */
+/** The first line, whose parts the JSON object has. */
 #define head(c, ...) ((c)->is_json ? (void)0 : say(stdout, __VA_ARGS__))
 
 // ---- the machine
@@ -202,7 +202,7 @@ static void put_process(struct check *c, int pid, const char *exe) {
 		return;
 	}
 	(void)process_thread_name(pid, pid, name, sizeof name);
-	uint32_t space = process_pid_space(pid); // 0: not ours to read
+	uint32_t space = process_pid_space(pid); // 0: not readable for us
 	bool is_elsewhere = space != 0 && space != process_pid_space(0);
 	json_number(&c->j, "pid", (uint64_t)pid);
 	json_text(&c->j, "name", name);
@@ -226,7 +226,7 @@ static void put_launch(struct check *c, const char *exe) {
 		row(c, "start", "unknown", "which program it runs cannot be read");
 		return;
 	}
-	memory_must("heaptrack", EXIT_FAILURE); // nothing stands still
+	memory_must("heaptrack", EXIT_FAILURE); // no process is stopped
 	launch_inspect(&launch, exe, &arena);
 	bool ok = launch.verdict == LAUNCH_RECORDED || launch.verdict == LAUNCH_INJECTED;
 	row(c, "start", ok ? "yes" : "no",
@@ -235,7 +235,7 @@ static void put_launch(struct check *c, const char *exe) {
 														: "the recorder is preloaded");
 }
 
-/** How many would be hooked, and the first file that they are in. */
+/** How many would be hooked, and the first file with one. */
 static void put_allocators(struct check *out, const struct injector_check *c) {
 	const char *text = (const char *)c->hooked.data;
 	const struct injector_report *r = &c->report;
@@ -273,7 +273,7 @@ static int check_process(struct check *out, int pid, uint64_t max_pause_ns) {
 	char exe[4096] = "", libc[160];
 	const char *link = PROCESS_PATH(pid, "exe");
 	if (process_link(pid, "exe", exe, sizeof exe) && !file_is_one(exe, link)) {
-		(void)snprintf(exe, sizeof exe, "%s", link); // it was deleted, or lies in another root
+		(void)snprintf(exe, sizeof exe, "%s", link); // it was deleted, or is in another root
 	}
 	put_process(out, pid, exe);
 	bool ok = attach_check(&options, &c, &err);

@@ -9,7 +9,7 @@
 
 struct asked {
 	const char *line;
-	const char *file; // only of the recording into this; NULL: of all
+	const char *file; // only of the recording to this file; NULL: of all
 	bool is_json;
 	unsigned n_shown, n_failed;
 };
@@ -36,9 +36,9 @@ struct status {
 	uint64_t pid, live_bytes, live_blocks, events, lost_events, rss_bytes, file_bytes, duration_ns;
 	struct buffer command, file, state, error; // file ends with a zero byte
 	uint64_t time_ns, pause_ns;                // of a look
-	uint64_t parts[REC_PARTS + 1];             // behind the others, one that is not known here
+	uint64_t parts[REC_PARTS + 1];             // after the others, one unknown here
 	uint64_t lost_bytes, lost_blocks;          // nothing pointed to them
-	struct buffer ungraded;                    // or why that is not known
+	struct buffer ungraded;                    // or why that is unknown
 	bool is_look;
 };
 
@@ -104,7 +104,7 @@ static void read_status(struct status *s, struct slice answer) {
 
 static void put_status(const struct status *s) {
 	SCOPED(buffer) command = {0};
-	visible_put(&command, buffer_view(&s->command)); // one line, whatever is in it
+	visible_put(&command, buffer_view(&s->command)); // one line, whatever it contains
 	say(stdout,
 			"%7u  %.*s for %s, heap %s in %s blocks, RSS %s, %s events, %s lost, file %s \"%s\": "
 			"%.*s\n",
@@ -159,7 +159,6 @@ static void show(struct asked *a, struct slice answer) {
 	CALL_FOR(buffer_finish, &s, command, file, state, error, ungraded);
 }
 
-/** False: nobody listens there. */
 static bool ask_one(struct asked *a, const struct control_found *at, struct err *err) {
 	SCOPED(buffer) answer = {0};
 	bool ok = control_ask(at, a->line, &answer, err);
@@ -183,7 +182,7 @@ static void ask_all(struct asked *a) {
 
 static bool ask_process(struct asked *a, pid_t pid, struct err *err) {
 	SCOPED_BY(vec_release) struct control_list list = {0};
-	struct err why = {0}; // that nobody listens at a name that was only guessed says nothing
+	struct err why = {0}; // nobody listening at a guessed name says nothing
 	control_find(&list, pid);
 	EACH_WHILE(at, list, a->n_shown + a->n_failed == 0) {
 		struct err now = {0};
@@ -200,7 +199,7 @@ static bool ask_process(struct asked *a, pid_t pid, struct err *err) {
 
 // ---- the words
 
-/** All words but the first, which may be the recording, are one line. */
+/** All words but the first, if that names the recording, are one line. */
 static bool take_words(struct asked *a, pid_t *pid, int n, char **words, struct buffer *line,
 		struct err *err) {
 	enum control_command command;

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Symbolizes recordings: heaptrack_interpret, which is a filter, and heaptrack -i.
- *
- * Both open the recording as a session, which puts in the names, and write it by the export of that
- * name.
+ * Symbolizes recordings: heaptrack_interpret, which is a filter, and heaptrack -i. Both open the
+ * recording as a session, which adds names, and write it by an export.
  */
 #include "cli/print/options.h"
 #include "cli/record/options.h"
@@ -94,7 +92,7 @@ const char *interpret_name(char out[PATH_MAX], const char *path, const char *end
 	return out;
 }
 
-/** What has this name gets another: "x.zst" becomes "x.1.zst", or the next number that is free. */
+/** Rename an existing file: "x.zst" to "x.1.zst", or the next free number. */
 static bool move_aside(const char *path, struct err *err) {
 	struct stat s;
 	char aside[PATH_MAX];
@@ -116,7 +114,7 @@ static uint64_t count_names(const struct recording *r) {
 	return SUM(i, r->locations.n, r->locations.items[i].n_frames > 0);
 }
 
-/** A recording of ours, with the names that could be found, beside itself and then in its place. */
+/** Write heaptrack's own recording, with the names found, beside itself, then replace it. */
 static bool name_ours(struct session *s, const struct symbols_options *symbols, const char *path,
 		struct err *err) {
 	uint64_t before = count_names(&s->recording);
@@ -183,7 +181,7 @@ static bool interpret_file(const struct interpret_options *o, const char *file, 
 	return ok;
 }
 
-/** All that the two commands have in common. */
+/** What the two commands share. */
 static int interpret(int argc, char **argv, const char *who,
 		bool (*run)(const struct interpret_options *o, struct err *err)) {
 	struct interpret_options o;
@@ -225,7 +223,7 @@ static bool filter(const struct interpret_options *o, struct err *err) {
 	return ok;
 }
 
-// Words that are no options have always been passed over
+// Words that are not options have always been ignored
 int cli_interpret(int argc, char **argv) {
 	return interpret(argc, argv, "heaptrack_interpret", filter);
 }

@@ -36,7 +36,7 @@ static bool take_max_pause(const struct option_given *g) {
 	return strcmp(g->value, "0") == 0 || option_take_time(g);
 }
 
-/** -p, --detach: row->arg, and of which process. */
+/** -p, --detach: row->arg, and the process. */
 static bool take_pid(const struct option_given *g) {
 	struct heaptrack_options *o = g->options;
 	uint64_t pid;
@@ -72,7 +72,7 @@ static bool take_beside(const struct option_given *g) {
 			err_set(g->err, ERR_USAGE, "--beside is used by the recorder library only");
 }
 
-/** What is the case anyway. */
+/** Ignored: it is always so. */
 static bool take_nothing(const struct option_given *g) {
 	(void)g;
 	return true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-/** What the user asked heaptrack for. Used by record.c alone. */
+/** What the user asked heaptrack for. Only record.c uses it. */
 
 #include "collector/run.h"
 
@@ -30,23 +30,23 @@ struct heaptrack_options {
 	int n_rest;
 };
 
-/** False: `err` says what is wrong, with the word that is. */
+/** False: `err` says what is wrong, and with which word. */
 bool heaptrack_options_parse(struct heaptrack_options *o, int argc, char **argv, struct err *err);
 
 // ---- recordings made elsewhere, symbolized here
 
 /**
  * `heaptrack -i FILE [--sysroot D] [--debug-paths D...] [--extra-paths D...] [-o OUT]`: symbolizes
- * a recording made elsewhere with the binaries on this machine. A raw file of KDE's becomes an
- * interpreted one (x.raw.zst: x.zst); heaptrack's own recording is replaced by a symbolized one,
- * and the original is renamed. argv[0] is ignored. Returns the exit status.
+ * a recording made elsewhere with this machine's binaries. KDE's raw file becomes an interpreted
+ * one (x.raw.zst: x.zst); heaptrack's own recording is replaced by a symbolized one, and the
+ * original renamed. argv[0] is ignored. Returns the exit status.
  */
 int cli_interpret_files(int argc, char **argv);
 
 /** The name of a recording in another form: "x.zst", "x.raw.gz" and the like become "xEND". */
 const char *interpret_name(char out[PATH_MAX], const char *path, const char *end);
 
-/** Bytes of single events to be kept for the raw stream: all of them. */
+/** The budget of single events for the raw stream: all of them. */
 #define RECORD_ALL_EVENTS ((uint64_t)1 << 60)
 
 /**

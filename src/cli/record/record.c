@@ -9,13 +9,13 @@
 
 #define complain(...) say_problem("heaptrack", __VA_ARGS__)
 
-// ---- what the collector tells
+// ---- what the collector reports
 
 struct screen {
 	bool is_quiet;
 	bool is_raw;
-	bool is_silent;    // not even the collector's words
-	bool has_progress; // a line without an end stands on the terminal
+	bool is_silent;    // not even the collector's messages
+	bool has_progress; // the terminal shows an unfinished line
 };
 
 static void end_progress(struct screen *screen) {
@@ -55,7 +55,7 @@ static void tell_progress(void *user, size_t n_left, size_t n_all) {
 
 // ---- afterwards
 
-/** What a report on the file would say first. */
+/** The first lines of a report on the file. */
 static void put_figures(struct run_result *result) {
 	SCOPED(buffer) out = {0};
 	SCOPED_BY(session_close) struct session s;
@@ -109,7 +109,7 @@ static void put_nothing_recorded(const char *program, const struct run_result *r
 
 // ---- record
 
-// The program takes this process's place: its status, terminal and signals are its own
+// The program replaces this process: its status, terminal and signals are its own
 static int become(const struct launch *launch, char **argv) {
 	own_limits_restore();
 	(void)execv(launch->path, argv);
@@ -136,7 +136,7 @@ static struct run_options options_of(const struct heaptrack_options *o, struct s
 	return options;
 }
 
-/** Where the recorder cannot be put into it, it can perhaps be loaded by it. */
+/** A program that the recorder cannot be injected into can perhaps preload it. */
 static bool run_in_some_way(const struct run_options *options, const struct launch *launch,
 		struct run_result *result, struct err *err) {
 	if (launch->verdict == LAUNCH_INJECTED && options->children && !launch->has_loader) {
@@ -154,7 +154,7 @@ static bool run_in_some_way(const struct run_options *options, const struct laun
 	return run_program(options, launch, result, err);
 }
 
-/** What a look has seen, and with `leaks` what points to blocks. Gives the exit status. */
+/** What a look saw, and with `leaks` what points to blocks. Returns the exit status. */
 static int print_look(struct run_result *result, bool leaks) {
 	static const char *const views[] = {"--memory", "--by=grade", "--unreachable", "--holders"};
 	const bool is_graded = result->recording.grades.n > 0;
@@ -168,7 +168,7 @@ static int print_look(struct run_result *result, bool leaks) {
 	return status;
 }
 
-/** `launch` NULL: attach to the program that runs. */
+/** `launch` NULL: attach to the running program. */
 static int record(const struct heaptrack_options *o, const struct launch *launch) {
 	bool looks_only = o->what == ASKED_LOOK && !o->run.leaks;
 	struct screen screen = {.is_quiet = o->run.is_quiet,
@@ -223,7 +223,7 @@ static int detach(int pid) {
 	return 0;
 }
 
-// What `timeout 5 PROGRAM` means is PROGRAM: heaptrack goes in between, as timeout's child
+// In `timeout 5 PROGRAM`, PROGRAM is meant: heaptrack runs in between, as timeout's child
 static int record_wrapped(const struct heaptrack_options *o, char *const *own, int n_own, int at) {
 	SCOPED(arena) arena = {0};
 	struct launch launch;
@@ -260,7 +260,7 @@ static int inspect_and_record(const struct heaptrack_options *o) {
 
 // ---- the other forms
 
-// `heaptrack FILE` opens a recording, as it always did
+// `heaptrack FILE` opens a recording, as always
 static bool is_recording(const char *name) {
 	return access(name, F_OK) == 0 && access(name, X_OK) != 0 &&
 			(strstr(path_base_name(name), "heaptrack.") || session_knows(name));
@@ -274,7 +274,7 @@ int cli_heaptrack(int argc, char **argv) {
 		complain("%s", err.text);
 		return 1;
 	}
-	if (o.what != ASKED_DETACH && o.what != ASKED_CHECK) { // by which a process may stand still
+	if (o.what != ASKED_DETACH && o.what != ASKED_CHECK) { // by which a process may be stopped
 		memory_must("heaptrack", EXIT_FAILURE);
 	}
 	switch (o.what) {
