@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* What a child says of itself is read from /proc/self. */
+/* What a child reports about itself, read from /proc/self. */
 #include "recorder/core/family.h"
 
 #include "recorder/core/sys.h"
 
-/** When this process was started, in ticks since boot: identifies it, with its pid. 0: unknown. */
+/** When this process was started, in ticks since boot; with the pid, its identity. 0: unknown. */
 static uint64_t read_start(void) {
 	enum { FIELD_NAME = 2, FIELD_START = 22 };
 	char text[512];
@@ -19,7 +19,7 @@ static uint64_t read_start(void) {
 	return n > 0 ? sys_take_number(&at) : 0;
 }
 
-/** Take a free entry (`pid` 0), or the one that this process made before an exec. NULL: none. */
+/** Take a free entry (`pid` 0), or this process's from before an exec. NULL: none. */
 static struct wire_child *take(struct segment_header *header, uint32_t pid, uint32_t space,
 		uint64_t start) {
 	uint32_t n = wire_children_in_use(header);
@@ -38,7 +38,7 @@ static struct wire_child *take(struct segment_header *header, uint32_t pid, uint
 void family_announce(struct segment_header *header, bool is_fork) {
 	uint32_t pid = (uint32_t)syscall_0(__NR_getpid);
 	uint64_t start = read_start();
-	char link[32]; // to the namespace of our pid, by its inode: pid:[4026531836]
+	char link[32]; // the inode of our pid namespace: pid:[4026531836]
 	(void)sys_read_link("/proc/self/ns/pid", link, sizeof link);
 	const char *digits = sys_after(link, "pid:[");
 	uint32_t space = digits != NULL ? (uint32_t)sys_take_number(&digits) : 0;
@@ -64,7 +64,7 @@ void family_announce(struct segment_header *header, bool is_fork) {
 	(void)sys_read_link("/proc/self/exe", child->exe, sizeof child->exe);
 	atomic_store_explicit(&child->pid, pid, memory_order_release);
 	_Atomic uint32_t *bell = &header->common.bell;
-	if (atomic_exchange(bell, 1) == 0) { // it may be gone before the collector wakes by itself
+	if (atomic_exchange(bell, 1) == 0) { // it may end before the collector wakes by itself
 		(void)syscall_3(__NR_futex, (long)bell, FUTEX_WAKE, 1);
 	}
 }

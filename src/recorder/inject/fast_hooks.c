@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * The fast path of malloc and free, as in core/hook/hook.h.
- *
- * All other calls continue in inject.c, even after the real function, because everything needed is
- * in the frame. A function here calls others only at its very end, or to find the stack, so
- * registers need not be saved twice.
+ * The fast path of malloc and free, as in core/hook/hook.h. All other calls continue in inject.c,
+ * even after the real function: the frame has all that is needed. Functions here call others only
+ * at their very end, or to find the stack, so registers need not be saved twice.
  */
 #include "recorder/inject/inject.h"
 
-/** The slot of a thread, if everything is recorded. NULL: there is more to find out. */
+/** A thread's slot, if everything is recorded. NULL: more to find out. */
 static inline struct thread_slot *open_slot(const struct thread_words *self) {
 	bool is_open = switch_is_on() && self != NULL && self->slot != NULL;
 	return likely(is_open) ? self->slot : NULL;
@@ -55,7 +53,7 @@ static COLD uint64_t leave_allocation(uint64_t block, struct inject_frame *f) {
 	return block;
 }
 
-/** The end of a call after which the collector is to be woken: the thread is still inside. */
+/** The end of a call that wakes the collector: the thread is still inside. */
 static COLD uint64_t tell_collector(uint64_t block, struct inject_frame *f) {
 	hook_tell_collector();
 	machine_local_bump(&f->self->inside, UINT64_MAX);

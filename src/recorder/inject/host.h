@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * How the core reaches its thread's data and the loader in the injected recorder.
- *
- * It defines the names of preload/host.h for a recorder that was put into a running or static
- * process, where it has no thread-local storage and nothing to link with. A thread is known by its
- * FS base, or by its id.
+ * How the core reaches its thread's data and the loader in the injected recorder. Defines the names
+ * of preload/host.h for a recorder put into a running or static process, without thread-local
+ * storage and nothing to link with. A thread is known by its FS base or its id.
  */
 
 #include "machine.h"
@@ -18,19 +16,18 @@
 extern struct thread_words inject_threads[1 << RESIDENT_THREADS_LOG2]
 		__attribute__((visibility("default"), aligned(64)));
 
-/** Not 0 if some threads are known by their ids. */
+/** Not 0 if some threads are known by ids. */
 extern uint32_t inject_has_tids __attribute__((visibility("default")));
 
-/** What the injector has written down for us. */
+/** What the injector wrote down for us. */
 extern struct resident *inject_resident __attribute__((visibility("default")));
 
 struct thread_words *inject_find_thread(uint64_t fs_base);
 
 /**
- * The calling thread, if it is at its first place in the table. NULL: inject_thread() finds it.
- *
- * FS bases are used again when a thread has ended. The thread's id, which the C library stores near
- * its FS base, shows without a system call whether it is the same thread.
+ * The calling thread, if it is at its first place in the table. NULL: inject_thread() finds it. FS
+ * bases are reused after a thread's end; the thread id that the C library stores near the FS base
+ * tells without a system call whether it is the same thread.
  */
 static inline struct thread_words *inject_known_thread(void) {
 	uint64_t fs_base = machine_fs_base();
@@ -54,7 +51,7 @@ static inline uint64_t host_stack_end(void) {
 	return machine_fs_base();
 }
 
-/** Call a function of the process that may use vector registers, and leave them as they are. */
+/** Call a function of the process that may use vector registers, preserving them. */
 long inject_call(uint64_t function, uint64_t a, uint64_t b);
 
 static inline bool host_has_finder(void) {
@@ -69,7 +66,7 @@ static inline uint64_t host_in_loader(void) {
 	return inject_resident->in_loader;
 }
 
-/** What /proc/self/maps would say of the files that were mapped when we came. */
+/** What /proc/self/maps said of mapped files when we came. */
 static inline const char *host_maps(void) {
 	return inject_resident->maps;
 }

@@ -29,7 +29,7 @@ __attribute__((visibility("default"))) long inject_begin(struct resident *reside
 		own_note(OWN_TOLD, (const void *)resident->at, resident->bytes);
 		registered_add((const void *)resident->frames_at);
 		for (unsigned i = 0; i < RESIDENT_TABLES; i++) {
-			registered_add((const void *)resident->tables[i]); // passes 0 by
+			registered_add((const void *)resident->tables[i]); // ignores 0
 		}
 		resident->header_at = (uint64_t)segment.header;
 		errand_offer((const void *)(resident->at + RESIDENT_ERRAND_AT));
@@ -57,7 +57,7 @@ _Static_assert(offsetof(struct inject_frame, arguments) == INJECT_RDI &&
 				sizeof(struct inject_frame) % 16 == 0,
 		"as layout.h has it; the real function finds the stack aligned as its caller aligned it");
 
-/** Inlined into the function of each kind of call, so that the frequent ones save few registers. */
+/** Inlined into the function of each kind of call, so that frequent ones save few registers. */
 INLINE bool begin(struct inject_frame *f, const struct thread_words *self, enum inject_kind kind,
 		bool wants_stack) {
 	const struct capture_regs caller = {.pc = f->pc, .sp = (uint64_t)(f + 1), .bp = f->bp};
@@ -89,7 +89,7 @@ static void enter_free(struct inject_frame *f, struct thread_words *self) {
 	}
 }
 
-/** Begins no hook: what the function calls is recorded as if the function were not hooked. */
+/** Begins no hook: what the function calls is recorded as if it were not hooked. */
 static void enter_allocation_within(struct inject_frame *f, struct thread_words *self) {
 	f->size = f->what->size == RESIDENT_NIM_STRING ? 0 : size_of(f, f->what);
 	f->kind = INJECT_ALLOCATES_WITHIN;
@@ -116,7 +116,7 @@ struct mapping_arguments {
 	uint64_t values[MAPPING_ARGUMENTS];
 };
 
-/** `size` is rdx, which after the call is the real function's; `ptr` where the heap ended. */
+/** `size` is rdx, after the call the real function's; `ptr`: where the heap ended. */
 static struct mapping_arguments mapping_arguments(const struct inject_frame *f) {
 	const uint64_t *a = f->arguments;
 	return f->what->what == RESIDENT_CALLS
@@ -135,7 +135,7 @@ static void enter_mapping(struct inject_frame *f, const struct thread_words *sel
 	f->kind = f->how == MAPPING_PASSES ? INJECT_PASSES : INJECT_MAPS;
 }
 
-/** If it is late, a range that would be moved counts as unchanged. */
+/** If it is late, a range that would have moved counts as unchanged. */
 static void leave_mapping(struct inject_frame *f) {
 	bool is_late = inject_is_late(f);
 	enum resident_what does = mapping_does(f);
@@ -162,8 +162,8 @@ static void note_exec(struct thread_words *self, bool has_failed) {
 }
 
 /**
- * `inside` is not 0 from the first line that depends on the recorder's data to the last. If all
- * threads are stopped and it is 0 in each, the data may be made anew.
+ * `inside` is not 0 from the first line that depends on the recorder's data to the last. If it is 0
+ * in all threads, all of them stopped, the data may be reset.
  */
 void inject_enter(struct inject_frame *f) {
 	f->size = 0;
@@ -205,7 +205,7 @@ void inject_enter(struct inject_frame *f) {
 	}
 }
 
-/** The block that a call has returned, or stored where an argument says. NULL: it failed. */
+/** The block that a call returned, or stored where an argument says. NULL: it failed. */
 static const void *block_of(const struct inject_frame *f) {
 	bool is_stored = f->what->what == RESIDENT_ALLOCATES_AT ||
 			f->what->what == RESIDENT_REALLOCATES_AT;
@@ -214,7 +214,7 @@ static const void *block_of(const struct inject_frame *f) {
 							   : NULL;
 }
 
-/** The hook begins only now, since parts of the call have been recorded already. */
+/** The hook begins only now, since parts of the call were recorded. */
 static void record_within(struct inject_frame *f) {
 	uint64_t block = f->rax - f->what->behind;
 	if (f->rax == 0 || f->self->last_block == block || inject_is_late(f)) {

@@ -6,7 +6,7 @@
 #include "recorder/inject/layout.h"
 #include "wire/resident.h"
 
-/** What the hook of a call has to do when the call returns. */
+/** What a call's hook has to do when the call returns. */
 enum inject_kind {
 	INJECT_PASSES,
 	INJECT_ALLOCATES,
@@ -17,7 +17,7 @@ enum inject_kind {
 	INJECT_MAPS
 };
 
-/** A call of a patched function. The caller's stack continues behind it. */
+/** A call of a patched function. The caller's stack continues after it. */
 struct inject_frame {
 	uint32_t kind, how; // enum inject_kind; enum mapping_how
 	uint64_t ptr, size; // arguments
@@ -34,27 +34,27 @@ struct inject_frame {
 };
 
 /**
- * Has the patch been removed while the real function ran? Then the recording is over: since then
- * blocks may have been freed unseen, and the block of this call may be one of them.
+ * Was the patch removed while the real function ran? Then the recording is over: blocks may have
+ * been freed unseen since, even this call's.
  */
 static inline bool inject_is_late(const struct inject_frame *f) {
 	// Written from outside, all threads stopped
 	return __atomic_load_n(&f->what->is_patched, __ATOMIC_RELAXED) == 0;
 }
 
-/** Calls of patched functions arrive here, through an island that has pushed `bp` and `what`. */
+/** Calls of patched functions arrive here, from an island that pushed `bp` and `what`. */
 void inject_stub(void);
-/** The same for functions that return a block of as many bytes as their first argument says. */
+/** The same for functions that return a block of the size in their first argument. */
 void inject_stub_allocates(void);
 /**
  * The same for `syscall`. A call that maps nothing is passed on without a frame of ours: it may
  * begin a thread on a new stack, or be a vfork.
  */
 void inject_stub_calls(void);
-/** The same for functions that free the block to which their first argument points. */
+/** The same for functions that free the block in their first argument. */
 void inject_stub_frees(void);
 
-/** Code that frees the cache of an ending thread: blocks that the program has freed before. */
+/** Code that frees the cache of an ending thread: blocks that the program freed before. */
 extern struct resident_range inject_thread_caches[RESIDENT_THREAD_CACHES]
 		__attribute__((visibility("default")));
 
@@ -65,15 +65,14 @@ static inline bool inject_is_thread_cache(uint64_t pc) {
 }
 
 void inject_enter(struct inject_frame *f);
-/** True: there was no memory. Jump to the real function, at `goes_on_at`, which throws. */
+/** True: no memory. Jump to the real function, at `goes_on_at`, which throws. */
 bool inject_leave(struct inject_frame *f);
 
-// The same for the other two stubs (fast_hooks.c). Their first argument is that of the hooked call
+// For the other two stubs (fast_hooks.c). The first argument is the hooked call's
 void inject_enter_allocation(uint64_t size, struct inject_frame *f);
-/** Returns the block. */
 uint64_t inject_leave_allocation(uint64_t block, struct inject_frame *f);
 void inject_enter_free(uint64_t block, struct inject_frame *f);
 void inject_leave_free(struct inject_frame *f);
 
-/** Begin the recording. Called once, from outside, before anything is patched. 1: it has begun. */
+/** Begin the recording. Called once from outside, before anything is patched. 1: it has begun. */
 long inject_begin(struct resident *resident);

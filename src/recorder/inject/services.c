@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the core needs of the process into which the recorder was put, and its table of threads. */
+/* What the core needs from the process that the recorder was put into, and its table of threads. */
 #include "host.h"
 #include "recorder/core/switch.h"
 
@@ -30,12 +30,10 @@ uint64_t host_main_stack_end(void) {
 struct thread_words inject_threads[1 << RESIDENT_THREADS_LOG2];
 uint32_t inject_has_tids;
 
-/**
- * For threads without a place in the table: it never gets a slot, so their events count as lost.
- */
+/** For threads without a place in the table: never gets a slot, so their events count as lost. */
 static struct thread_words nobody = {.n_until_search = UINT32_MAX};
 
-/** Where the C library stores the thread's id (glibc, musl). 0: in neither place. */
+/** The offset of the thread's id in the C library's data (glibc, musl). 0: at neither place. */
 static uint32_t place_of_tid(uint64_t fs_base, uint32_t tid) {
 	static const uint16_t places[] = {0x2d0, 0x30};
 	for (unsigned i = 0; fs_base != 0 && i < sizeof places / sizeof *places; i++) {
@@ -47,7 +45,7 @@ static uint32_t place_of_tid(uint64_t fs_base, uint32_t tid) {
 	return 0;
 }
 
-/** The place of `key`, taken now if it is new. NULL: there is none. */
+/** The place of `key`, taken now if it is new. NULL: none. */
 static struct thread_words *place_of(uint64_t key) {
 	for (unsigned i = 0; i < RESIDENT_THREAD_PROBES; i++) {
 		unsigned at = (resident_thread_place(key) + i) & ((1u << RESIDENT_THREADS_LOG2) - 1);
@@ -67,7 +65,7 @@ struct thread_words *inject_find_thread(uint64_t fs_base) {
 	}
 	uint32_t tid = (uint32_t)syscall_0(__NR_gettid);
 	uint32_t tid_at = place_of_tid(fs_base, tid);
-	// A child of vfork runs with its parent's FS base, where its parent's id stands
+	// A child of vfork has its parent's FS base, with its parent's id
 	inject_has_tids |= tid_at == 0;
 	struct thread_words *t = place_of(tid_at != 0 ? fs_base : RESIDENT_KEY_IS_TID | tid);
 	if (t == NULL) {
