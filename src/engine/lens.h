@@ -44,13 +44,13 @@
 #include "engine/names.h"
 
 /*
- * In a range: LENS_PEAK is what was live at its largest edge (the first of equals; the end of the
- * recording, if no edge is in it), also if it was allocated before. The bytes of LENS_TEMPORARY are
- * exact for the whole recording; within a range they are those of the interval if all of its blocks
- * were temporary, else their share by number: bytes * temporary / count, rounded down.
- * t=peak goes from the valley (the last edge before the peak with at most half of its bytes, and
- * from there back while the edge before has less; else the start) to the first edge after the peak
- * with at most the valley's bytes and a tenth of the rise (else the end).
+ * In a range, LENS_PEAK is what was live at its largest edge (the first of equals; the end of the
+ * recording, if it has no edge), even if allocated before. The bytes of LENS_TEMPORARY are exact
+ * for the whole recording; in a range they are the interval's if all its blocks were temporary,
+ * else their share by number: bytes * temporary / count, rounded down. t=peak goes from the valley
+ * (the last edge before the peak with at most half of its bytes, then back while the edge before
+ * has less; else the start) to the first edge after the peak with at most the valley's bytes plus a
+ * tenth of the rise (else the end).
  */
 
 enum lens_group {
@@ -62,7 +62,7 @@ enum lens_group {
 };
 
 enum {
-	LENS_START = -1, // before the first edge: nothing was allocated yet
+	LENS_START = -1, // before the first edge: nothing is allocated yet
 };
 
 struct lens_text { // one `q`
@@ -75,42 +75,42 @@ struct lens {
 	enum lens_group group;
 	bool has_range;              // false: the whole recording, exact to its very end
 	int32_t from, to;            // edges, LENS_START <= from < to <= edges.n (edges.n: the end)
-	struct slice time;           // the same as it is written, borrowed; empty: it is not
+	struct slice time;           // as written, borrowed; empty: it is not written
 	uint64_t since_ns, until_ns; // as written: looks at what points to blocks have no edges
 	bool is_unfolded;
-	uint32_t grades; // a bit each, 0: all; under metrics that have them
+	uint32_t grades; // a bit each, 0: all; for metrics that have them
 	const struct lens_text *texts;
 	uint32_t n_texts;
 	const struct slice *focus, *hide, *threads, *processes; // as written
 	uint32_t n_focus, n_hide, n_threads, n_processes;
 };
 
-/** Does it leave out stacks? */
+/** Does it leave out any stacks? */
 static inline bool lens_selects(const struct lens *l) {
 	return l->n_texts || l->n_focus || l->n_threads || l->n_processes;
 }
 
-/** The moment of an edge of a lens: of LENS_START 0, of edges.n the end of the recording. */
+/** The moment of a lens's edge: 0 for LENS_START, the recording's end for edges.n. */
 static inline uint64_t lens_edge_ns(const struct recording *r, int32_t edge) {
 	return edge < 0                      ? 0
 			: edge < (int32_t)r->edges.n ? r->edges.items[edge].time_ns
 										 : r->meta.duration_ns;
 }
 
-/** Everything of the recording, by what was live at the peak. */
+/** The whole recording, by what was live at the peak. */
 struct lens lens_whole(void);
 
-/** The textual form. False: `err` says which word is wrong and how it is written. */
+/** The textual form. False: `err` says which word is wrong, and how to write it. */
 bool lens_parse(struct lens *l, struct slice text, const struct recording *r, struct arena *arena,
 		struct err *err);
 
-/** Does the name after `process=` stand for any process of the tree? */
+/** Is there a process of the tree that `process=NAME` selects? */
 bool lens_has_process(const struct recording *r, struct slice name);
 
-/** Find the range that `l->time` is by the edges of another recording. */
+/** Find the range of `l->time` among the edges of another recording. */
 bool lens_time_of(struct lens *l, const struct recording *r, struct arena *arena, struct err *err);
 
-/** The range between two marks, snapped as marks are; `to_ns` may be the end. There are edges. */
+/** The range between two marks, snapped like marks; `to_ns` may be the end. There are edges. */
 void lens_between(struct lens *l, const struct recording *r, uint64_t from_ns, uint64_t to_ns);
 
 extern const char *const lens_group_names[N_LENS_GROUPS];
@@ -118,20 +118,19 @@ extern const char *const lens_group_names[N_LENS_GROUPS];
 /** "held", "held_inside" ... of enum rec_grade_id. */
 extern const char *const lens_grade_names[REC_GRADES];
 
-/** The shortest text that lens_parse understands as the same lens; "" for lens_whole(). */
+/** The shortest text that lens_parse reads as the same lens; "" for lens_whole(). */
 struct slice lens_text(const struct lens *l, const struct recording *r, struct arena *arena);
 
-/** A name in it, as in a URL: letters, digits and `plain` as they are. */
+/** Append a name as in a URL: letters, digits and `plain` as they are. */
 void lens_put_encoded(struct buffer *out, struct slice s, const char *plain);
 
-/** What a stack, a frame or a group costs under a lens. */
 struct lens_costs {
 	uint64_t bytes, blocks;                // by the metric
 	uint64_t allocations, allocated_bytes; // made in the range
 	uint64_t temporary;                    // of these
 };
 
-/** Is there any block or allocation among them, or of `resident` a mapping? */
+/** Is there any block or allocation, or for `resident` a mapping? */
 static inline bool lens_costs_any(const struct lens_costs *c) {
 	return c->blocks || c->allocations || c->bytes;
 }
@@ -140,7 +139,6 @@ static inline void lens_costs_add(struct lens_costs *to, const struct lens_costs
 	ADD_FIELDS(to, c, bytes, blocks, allocations, allocated_bytes, temporary);
 }
 
-/** What one sum has more than a smaller one. */
 static inline struct lens_costs lens_costs_between(const struct lens_costs *smaller,
 		const struct lens_costs *larger) {
 	return (struct lens_costs){
@@ -152,10 +150,10 @@ static inline struct lens_costs lens_costs_between(const struct lens_costs *smal
 	};
 }
 
-/** What a stack costs over the whole recording: its exact values. */
+/** What a stack costs over the whole recording, exactly. */
 struct lens_costs lens_stack_costs(enum lens_metric metric, const struct rec_stack *s);
 
-/** The number that ranks: bytes, or blocks for the metrics weighed by number. */
+/** The number to rank by: bytes, or blocks for metrics that count. */
 static inline uint64_t lens_metric_weight(enum lens_metric metric, const struct lens_costs *c) {
 	return lens_metrics[metric].is_counted ? c->blocks : c->bytes;
 }
@@ -164,13 +162,13 @@ static inline uint64_t lens_weight(const struct lens *l, const struct lens_costs
 	return lens_metric_weight(l->metric, c);
 }
 
-/** For qsort_r with a lens: what weighs most, of equal ones the lowest `then`. */
+/** For qsort_r with a lens: heaviest first, then the lowest `then`. */
 #define HEAVIEST_FIRST(name, type, then)                                            \
 	ORDER_BY(name, type,                                                            \
 			compare_u64(lens_weight(user, &b->costs), lens_weight(user, &a->costs)) \
 					?: LOWEST(then))
 
-/** Whom a stack is listed under: by what was never freed, who keeps it. */
+/** Whom a stack is listed under; for what was never freed: who keeps it. */
 static inline const struct name *lens_site(const struct lens *l, const struct names *n,
 		uint32_t node) {
 	bool is_kept = lens_metrics[l->metric].rule == METRIC_NEVER_FREED;
@@ -180,8 +178,8 @@ static inline const struct name *lens_site(const struct lens *l, const struct na
 struct lens_result {
 	struct lens_costs *stacks; // one per rec_stack; zero where the lens leaves it out
 	struct lens_costs total;   // of them
-	uint64_t moment_ns;        // of LENS_PEAK: when; else the end of the range
-	uint8_t *is_left_out;      // per stack: by texts, focus, threads or process; NULL: none is
+	uint64_t moment_ns;        // for LENS_PEAK: when; else the end of the range
+	uint8_t *is_left_out;      // per stack: by texts, focus, threads or process; NULL: none
 };
 
 static inline bool lens_leaves_out(const struct lens_result *result, uint32_t stack) {
@@ -189,16 +187,14 @@ static inline bool lens_leaves_out(const struct lens_result *result, uint32_t st
 }
 
 /**
- * Costs of every stack under the lens: one scan over the intervals. False: its metric is not of
- * what the recording's stacks count, and `err` says which views show it.
+ * Costs of every stack under the lens, in one scan over the intervals. False: its metric is not of
+ * what the recording's stacks count; `err` says which views show it.
  */
 bool lens_apply(const struct lens *l, const struct recording *r, const struct names *n,
 		struct arena *arena, struct lens_result *out, struct err *err);
 
-// ---- names, matched against a lens
-//
-// The result says which frames it selects, focuses on or hides. Each function and each module is
-// matched once per text.
+// ---- names matched against a lens: which frames it selects, focuses on or hides. Each function
+// and module is matched once per text
 
 enum { LENS_TEXTS_MAX = 30 };
 
@@ -208,21 +204,19 @@ enum lens_frame {
 };
 
 struct lens_match {
-	uint32_t *locations; // per location: bit i: one of its frames holds texts[i]; or NULL: no texts
-	uint8_t *functions;  // per name.function_id: enum lens_frame; or NULL: no focus, nothing hidden
+	uint32_t *locations; // per location: bit i: a frame holds texts[i]; NULL: no texts
+	uint8_t *functions;  // per name.function_id: enum lens_frame; NULL: no focus, nothing hidden
 };
 
-/** All in the arena. */
 struct lens_match lens_match_names(const struct lens *l, const struct recording *r,
 		const struct names *n, struct arena *arena);
 
-/** An extended regular expression that compiles? False: `err` says what is wrong with it. */
+/** Does this extended regular expression compile? False: `err` says what is wrong. */
 bool lens_pattern_is_valid(struct slice pattern, struct err *err);
 
-/** enum lens_frame of a frame. */
 static inline unsigned lens_frame_of(const struct lens_match *m, const struct name *frame) {
 	return m->functions ? m->functions[frame->function_id] : 0;
 }
 
-/** Does this function go by that name? See lens.h. */
+/** Does this function go by that name, as described above? */
 bool lens_is_named(struct slice function, struct slice name);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Decides which stacks a lens leaves in, and what each of them costs. Over the whole recording
- * these are the stacks' own numbers, over a range what lens/scan.c finds.
+ * Decides which stacks a lens keeps, and what each costs: for the whole recording the stacks' own
+ * numbers, for a range what lens/scan.c finds.
  */
 #include "engine/lens.h"
 
@@ -40,7 +40,7 @@ static uint32_t *find_held(const struct lens *l, const struct recording *r, cons
 	return held;
 }
 
-/** What a stack must hold of all that can be held. */
+/** Which bits are asked for, and which of them a stack must have. */
 static void find_wanted(const struct lens *l, uint32_t *asked, uint32_t *wanted) {
 	*asked = *wanted = l->n_focus ? HAS_FOCUS : 0;
 	for (uint32_t i = 0; i < l->n_texts; i++) {
@@ -71,7 +71,7 @@ static void leave_out_by_threads(const struct lens *l, const struct recording *r
 	}
 }
 
-/** Does a lens name this process, or this command, of which one may be 0? */
+/** Does a lens name this process or this command, one of which may be 0? */
 static bool is_process(const struct recording *r, uint32_t process, uint32_t command,
 		struct slice name) {
 	struct slice digits = name;
@@ -98,7 +98,7 @@ static void leave_out_by_processes(const struct lens *l, const struct recording 
 	}
 }
 
-/** Per stack, whether the lens leaves it out; NULL: none is. */
+/** Per stack: does the lens leave it out? NULL: none. */
 static uint8_t *find_left_out(const struct lens *l, const struct recording *r,
 		const struct names *n, struct arena *arena, struct arena *scratch) {
 	bool has_names = l->n_texts || l->n_focus;
@@ -138,7 +138,7 @@ static void whole_costs(const struct lens *l, const struct recording *r, struct 
 	}
 }
 
-/** Of intervals that hold some: their bytes have no column of their own. */
+/** Only of intervals that have some: their bytes have no column of their own. */
 static void temporary_costs(const struct lens *l, const struct recording *r,
 		struct lens_result *out) {
 	for (uint32_t i = 0; i < r->stacks.n; i++) {
@@ -158,7 +158,7 @@ static void temporary_costs(const struct lens *l, const struct recording *r,
 	}
 }
 
-/** What a look has counted is of one moment, which the range has chosen. */
+/** What a look counted is of one moment, chosen by the range. */
 static bool has_range(const struct lens *l, const struct recording *r) {
 	return l->has_range && r->of < METRIC_OF_RESIDENT;
 }

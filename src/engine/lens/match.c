@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Compares functions and modules with the texts of a lens. */
+/* Matches functions and modules against the texts of a lens. */
 #include "engine/lens.h"
 
 #include <regex.h>
 
-/** A text to look for. Plain texts are compared without regard to case. */
+/** A text to look for. Plain texts ignore case. */
 struct pattern {
 	struct slice text; // plain: in lower case
 	bool is_regex;
@@ -15,11 +15,11 @@ static uint8_t lower(uint8_t c) {
 	return c >= 'A' && c <= 'Z' ? (uint8_t)(c | 0x20) : c;
 }
 
-// The C library writes a repetition out: "((a{1,100}){1,100}){1,100}" took 11 GB, what is below
-// takes a few MB
+// The C library expands repetitions: "((a{1,100}){1,100}){1,100}" took 11 GB; these limits keep it
+// at a few MB
 enum { EXPANDED_MAX = 1000, GROUPS_MAX = 32 };
 
-/** Behind a '[': what follows the ']' that ends it. */
+/** After a '[': the offset after its ']'. */
 static size_t skip_bracket(struct slice p, size_t i) {
 	i += i < p.size && p.data[i] == '^';
 	i += i < p.size && p.data[i] == ']';
@@ -45,10 +45,11 @@ static uint64_t read_bound(struct slice p, size_t *i) {
 	return most;
 }
 
-/** How many single characters an expression has once its repetitions are written out; any above
- * EXPANDED_MAX is as good as another. */
+/**
+ * An expression's length in characters with repetitions expanded; any above EXPANDED_MAX will do.
+ */
 static uint64_t expanded_size(struct slice p) {
-	uint64_t total[GROUPS_MAX] = {0}, last = 0; // of the groups that are open; the newest part's
+	uint64_t total[GROUPS_MAX] = {0}, last = 0; // of the open groups; of the newest part
 	unsigned depth = 0;
 	for (size_t i = 0; i < p.size && total[depth] <= EXPANDED_MAX;) {
 		uint8_t c = p.data[i++];
@@ -63,7 +64,7 @@ static uint64_t expanded_size(struct slice p) {
 		if (c == ')' && depth > 0) {
 			last = total[depth--];
 		} else if (c == '{' || c == '+') {
-			last *= c == '+' ? 2 : read_bound(p, &i); // x+ is written out as xx*
+			last *= c == '+' ? 2 : read_bound(p, &i); // x+ is expanded to xx*
 			total[depth] += last - before;
 			continue;
 		} else {
@@ -105,7 +106,7 @@ bool lens_pattern_is_valid(struct slice pattern, struct err *err) {
 	return true;
 }
 
-/** lens_pattern_is_valid has been asked. */
+/** lens_pattern_is_valid was asked. */
 static void pattern_init(struct pattern *p, const struct lens_text *text, struct arena *arena) {
 	*p = (struct pattern){.is_regex = text->is_regex, .text = text->text};
 	if (p->is_regex && !compile(text->text, &p->regex, NULL)) {
@@ -134,7 +135,7 @@ static bool holds(const struct pattern *p, struct slice s) {
 	return regexec(&p->regex, text, 1, &range, REG_STARTEND) == 0;
 }
 
-/** What was found so far, by function and by module. */
+/** The results so far, by function and by module. */
 struct found {
 	uint8_t *functions, *modules; // 0: not asked yet, 1: no, 2: yes
 };
@@ -189,7 +190,6 @@ static bool is_one_of(struct slice function, const struct slice *names, uint32_t
 	return ANY(i, n, lens_is_named(function, names[i]));
 }
 
-/** By function, once each: equal functions have equal ids. */
 static void match_functions(const struct lens *l, const struct recording *r, const struct names *n,
 		uint8_t *functions) {
 	enum { IS_KNOWN = 0x80 };

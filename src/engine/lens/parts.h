@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * What the files of the lens share: the range of time as text, and the sums over it; and the time
- * of day of a moment, which sentences say, too.
+ * What the files of the lens share: the range of time as text, and the sums over it; and a moment's
+ * time of day.
  */
 
 #include "engine/lens.h"
 
-/** The largest edge after l->from up to l->to; edges.n, the end, if none is between. */
+/** The largest edge after l->from up to l->to; edges.n, the end, if there is none. */
 uint32_t lens_largest_edge(const struct lens *l, const struct recording *r);
 
 /**
- * The expensive half of lens_apply: add up out->stacks (zeroed; is_left_out is made already) and
- * out->total over the range of l.
+ * The expensive half of lens_apply: sum up out->stacks (zeroed; is_left_out is set) and out->total
+ * over the range of l.
  */
 void lens_scan(const struct lens *l, const struct recording *r, struct lens_result *out);
 
 /** Set the range of `l` from the value of a lens's `t`. False: `err` says what is wrong. */
 bool lens_time_parse(struct lens *l, struct slice text, const struct recording *r, struct err *err);
 
-/** The shortest text that stands for the range. */
+/** The shortest text for the range. */
 void lens_time_put(struct buffer *out, const struct lens *l, const struct recording *r);
 
 enum { CLOCK_TIME_MAX = 16 };
 
-/** "12:03:07" in the reader's time zone; "?" if nothing says when it began. */
+/** "12:03:07" in the reader's time zone; "?" if the start is unknown. */
 const char *clock_time_text(char out[CLOCK_TIME_MAX], const struct rec_meta *m, uint64_t moment_ns);
 #define CLOCK_TIME(m, moment_ns) clock_time_text((char[CLOCK_TIME_MAX]){0}, (m), (moment_ns))

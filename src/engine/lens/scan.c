@@ -24,7 +24,7 @@ uint32_t lens_largest_edge(const struct lens *l, const struct recording *r) {
 	return best;
 }
 
-/** Blocks that begin within `first` .. `first + span` and end behind `behind`. */
+/** Blocks that begin within `first` .. `first + span` and end after `behind`. */
 struct question {
 	uint32_t first, span;
 	int32_t behind;
@@ -63,7 +63,7 @@ static uint64_t all_if(bool is_so) {
 	return -(uint64_t)is_so;
 }
 
-/** The intervals of a stack stand together, as a rule: they are added up without a branch. */
+/** A stack's intervals are mostly adjacent: they are summed up without a branch. */
 static uint32_t add_up_stack(const struct question *q, const struct question *made,
 		const struct recording *r, uint32_t i, struct lens_costs *sum) {
 	const uint32_t stack = r->intervals.items[i].stack;

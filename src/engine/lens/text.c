@@ -25,7 +25,7 @@ struct reader {
 	struct slice *focus, *hide, *threads, *processes;
 };
 
-/** The value without its percent signs, in the arena. */
+/** Decode the value, into the arena. */
 static bool decode(struct reader *rd, struct slice value, struct slice *out) {
 	uint8_t *text = arena_new(rd->arena, uint8_t, value.size + 1);
 	size_t n = 0;
@@ -60,7 +60,7 @@ static bool read_choice(struct slice value, const char *const *names, unsigned n
 	return err_set(err, ERR_USAGE, "use one of: %.*s", SLICE_ARG(buffer_view(&list)));
 }
 
-/** Its percent signs are those of shares, but where a mark is named. */
+/** Percent signs mean shares, except in the name of a mark. */
 static bool read_time(struct reader *rd, struct slice value) {
 	static const char mark[] = "mark:";
 	struct slice text = value;
@@ -235,7 +235,6 @@ static void put_key(struct buffer *out, const char *key) {
 	buffer_printf(out, "%s%s=", out->size ? "&" : "", key);
 }
 
-/** A value of a list. */
 static void put_next(struct buffer *out, const char *key, bool is_further) {
 	if (is_further) {
 		buffer_u8(out, ',');
@@ -249,7 +248,7 @@ static void put_text(struct buffer *out, const struct lens_text *t) {
 	struct slice s = t->text;
 	put_key(out, "q");
 	buffer_printf(out, "%s%s", t->is_negated ? "!" : "", slash);
-	// A plain text may look like an expression, or like a negation
+	// A plain text may look like an expression or a negation
 	if (!t->is_regex && s.size && (s.data[0] == '/' || s.data[0] == '!')) {
 		buffer_printf(out, "%%%02X", s.data[0]);
 		s = slice_from(s, 1);

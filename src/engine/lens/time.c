@@ -21,14 +21,12 @@ static int32_t edge_before(const struct recording *r, uint64_t moment) {
 	return after - 1;
 }
 
-/** A mark's own moment is the first of what follows it. */
+/** A mark's own moment belongs to what follows it. */
 static int32_t mark_edge(const struct recording *r, uint64_t moment) {
 	return edge_after(r, moment) - 1;
 }
 
-/**
- * From the valley before the peak until what came with it is gone: lens.h says how they are found.
- */
+/** From the valley before the peak until what came with it is gone: see lens.h. */
 static void find_peak(struct lens *l, const struct recording *r) {
 	const struct rec_edge *e = r->edges.items;
 	const struct lens all = {.from = LENS_START, .to = (int32_t)r->edges.n};
@@ -54,7 +52,7 @@ static void set_range(struct lens *l, const struct recording *r, int32_t from, i
 	int32_t last = (int32_t)r->edges.n - 1;
 	l->from = from < last ? from : last;
 	l->to = to > l->from ? to : l->from + 1;
-	// The whole recording has exact figures, which do not depend on edges
+	// The whole recording has exact figures, independent of edges
 	l->has_range = l->from != LENS_START || l->to != (int32_t)r->edges.n;
 }
 
@@ -81,12 +79,12 @@ const char *clock_time_text(char out[CLOCK_TIME_MAX], const struct rec_meta *m,
 
 // ---- reading
 
-/** Fewer seconds than three hundred years have, without spaces before. */
+/** Less than 300 years in seconds, without leading spaces. */
 static bool take_digits(struct slice *s, uint64_t *out) {
 	return s->size && is_digit(*s->data) && take_decimal(s, out) && *out < 10 * second_ns;
 }
 
-/** "1", "1.66": in thousand-millionths. Digits beyond the ninth are dropped. */
+/** "1", "1.66", in ns. Digits beyond the ninth are dropped. */
 static bool take_seconds(struct slice *s, uint64_t *nanos) {
 	uint64_t whole;
 	if (!take_digits(s, &whole)) {
@@ -104,7 +102,7 @@ static bool take_seconds(struct slice *s, uint64_t *nanos) {
 	return true;
 }
 
-/** The first moment of the recording at a time of the day. */
+/** The first moment of the recording at a time of day. */
 static bool by_wall_clock(const struct rec_meta *m, uint64_t hours, uint64_t minutes,
 		uint64_t nanos, uint64_t *moment) {
 	const uint64_t day_ns = DAY_SECONDS * second_ns;
@@ -118,11 +116,11 @@ static bool by_wall_clock(const struct rec_meta *m, uint64_t hours, uint64_t min
 
 struct end {
 	bool is_start, is_end;
-	bool lacks_mark; // a mark was named that is not there
+	bool lacks_mark; // the named mark does not exist
 	uint64_t moment, mark_ns;
 };
 
-/** The longest name of a mark that stands there, whole. NULL: none does. */
+/** The longest mark name that `s` begins with, as a whole word. NULL: none. */
 static const struct rec_mark *find_mark(struct slice s, const struct recording *r) {
 	const struct slice *name;
 	return MOST(m, r->marks,
@@ -132,7 +130,7 @@ static const struct rec_mark *find_mark(struct slice s, const struct recording *
 					: 0);
 }
 
-/** What follows "mark:". Marks of one name are counted from 1. */
+/** What follows "mark:". Marks of the same name are counted from 1. */
 static bool take_mark(struct slice *s, const struct recording *r, struct end *out) {
 	const struct rec_mark *m = find_mark(*s, r);
 	out->lacks_mark = true;
@@ -184,7 +182,7 @@ static bool take_end(struct slice *s, const struct recording *r, struct end *out
 		return take_digits(s, &minutes) && take_prefix(s, ":") && take_seconds(s, &nanos) &&
 				by_wall_clock(&r->meta, hours, minutes, nanos, &out->moment);
 	}
-	if (take_prefix(s, "%25") || take_prefix(s, "%")) { // also as a URL has it
+	if (take_prefix(s, "%25") || take_prefix(s, "%")) { // also as in a URL
 		unsigned __int128 part = (unsigned __int128)r->meta.duration_ns * nanos;
 		out->moment = (uint64_t)(part / 100 / second_ns);
 		return true;
@@ -239,7 +237,7 @@ static uint64_t unit_of(int digits) {
 	return unit;
 }
 
-/** With as few digits as snap to the edge: beginnings from above, ends from below. */
+/** As few digits as snap to the edge: beginnings from above, ends from below. */
 static void put_end(struct buffer *out, int32_t edge, bool is_begin, const struct recording *r) {
 	if (edge == LENS_START || edge == (int32_t)r->edges.n) {
 		buffer_text(out, edge == LENS_START ? "start" : "end");

@@ -36,9 +36,9 @@ static void add_stack(const struct taker *t, struct part *part, uint32_t stack) 
 	lens_costs_add(&part->costs, c);
 }
 
-// ---- by what a stack is: its site, its thread
+// ---- by a stack's site or thread
 
-/** The part whose number + 1 is at `which`; 0: a fresh one. */
+/** The part with number *which - 1; if that is 0, a fresh one. */
 static struct part *add_to_part(struct taker *t, uint32_t *which, uint32_t stack,
 		struct part fresh) {
 	if (!*which) {
@@ -50,7 +50,6 @@ static struct part *add_to_part(struct taker *t, uint32_t *which, uint32_t stack
 	return part;
 }
 
-/** Each stack that costs anything. */
 #define EACH_STACK_THAT_COSTS(i, t) \
 	EACH_NUMBER(i, (t)->recording->stacks.n, lens_costs_any(&(t)->result->stacks[i]))
 
@@ -68,7 +67,7 @@ static void take_sites(struct taker *t) {
 	}
 }
 
-/** The part of a type that was seen before under another function; else a new one. */
+/** The part of a type already seen under another function; else a new one. */
 static struct part *part_of_type(struct taker *t, struct index *known, struct slice type) {
 	struct slice text = slice_of_text(type_shown(type, t->arena));
 	uint64_t h = slice_hash(SLICE_HASH, text);
@@ -77,13 +76,13 @@ static struct part *part_of_type(struct taker *t, struct index *known, struct sl
 	return &t->parts.items[id];
 }
 
-/** What blocks of a stack were seen to be, in all looks: above 0 if all but 1 in 100 are it. */
+/** What type a stack's blocks had in all looks: votes > 0 if all but 1 in 100 agree. */
 struct seen {
 	uint32_t name; // string: of a type
 	int64_t votes;
 };
 
-/** By node. */
+/** Per node. */
 static struct seen *types_seen(const struct recording *r) {
 	struct seen *seen = memory_new(r->nodes.n + 1ul, sizeof *seen);
 	EACH(c, r->classes) {
@@ -91,11 +90,11 @@ static struct seen *types_seen(const struct recording *r) {
 		s->name = s->name ?: c->name;
 		s->votes += c->name && c->name == s->name ? c->blocks : c->blocks * -100ll;
 	}
-	seen[0] = (struct seen){0}; // of no stack, or of several
+	seen[0] = (struct seen){0}; // of no stack, or several
 	return seen;
 }
 
-/** Of the blocks that count, where each was looked at (memory_as_recording). NULL: not known. */
+/** For the blocks that count, where each was looked at (memory_as_recording). NULL: unknown. */
 static const struct rec_grade *grade_of(const struct recording *r, uint32_t stack) {
 	bool has_grades = r->of == METRIC_OF_GRADED || r->of == METRIC_OF_UNREACHABLE;
 	return has_grades ? &r->grades.items[stack] : NULL;
@@ -138,7 +137,7 @@ static void take_grades(struct taker *t) {
 	t->rest.label = slice_of_text("(grades not told apart)");
 }
 
-/** By name, as the lens knows them, or each apart. */
+/** By name, as in the lens, or each apart. */
 static void take_threads(struct taker *t) {
 	const struct recording *r = t->recording;
 	uint32_t n = t->by == BY_TID ? r->threads.n : r->strings.n;
@@ -166,7 +165,7 @@ static void take_threads(struct taker *t) {
 	t->rest.label = slice_of_text("(threads not told apart)");
 }
 
-/** Of a tree: by the process of its threads, or what that executed. */
+/** In a tree: by the process of a stack's threads, or the command that it executed. */
 static void take_processes(struct taker *t) {
 	const struct recording *r = t->recording;
 	const bool is_by_command = t->by == BY_COMMAND;
@@ -196,7 +195,7 @@ static unsigned size_class(uint64_t size) {
 	return size ? 64 - (unsigned)__builtin_clzll(size) : 0;
 }
 
-/** What a size of a stack costs under a lens without range, as far as it is known. */
+/** What a size of a stack costs under a lens without range, as far as known. */
 static struct lens_costs size_costs(const struct rec_size *z, const struct lens *l) {
 	struct lens_costs c = {.allocations = z->count, .allocated_bytes = z->bytes};
 	enum metric_rule rule = lens_metrics[l->metric].rule;
@@ -210,7 +209,7 @@ static struct lens_costs size_costs(const struct rec_size *z, const struct lens 
 	return c;
 }
 
-/** A stack that made only one class of sizes: all its costs belong there. Else part by part. */
+/** If a stack made only one class of sizes, all its costs go there; else each size's. */
 static void add_sizes(struct taker *t, struct part *classes, uint32_t stack,
 		const struct rec_size *sizes, uint32_t n) {
 	if (n > 0 && ALL(i, n, size_class(sizes[i].size) == size_class(sizes[0].size))) {
@@ -261,9 +260,7 @@ static const char *lifetime_words(unsigned class, struct arena *arena) {
 			: arena_printf(arena, "%s %s", is_last ? "from" : "below", HUMAN_DURATION(ns));
 }
 
-/**
- * How many blocks of each life a stack made; what lives, or what a range asks about, is the rest.
- */
+/** How many blocks of each lifetime a stack made; the rest are live, or what a range asks for. */
 static void take_lifetimes(struct taker *t) {
 	const struct recording *r = t->recording;
 	uint64_t blocks[REC_LIFETIMES] = {0};
@@ -286,7 +283,7 @@ static void take_lifetimes(struct taker *t) {
 	t->rest.label = slice_of_text("(never freed, or lifetimes not told apart)");
 }
 
-// ---- all
+// ---- all breakdowns
 
 HEAVIEST_FIRST(heaviest_first, struct part, heaviest);
 
