@@ -255,6 +255,18 @@ def test_a_compiler_and_its_parts(tools, tmp_path):
     assert re.search(r"  commands    cc1 \(largest peak \d+\.\d MB\), .*gcc", whole), whole
 
 
+def test_commands_are_compared(tools):
+    program = tools.victim("tree")
+    base, this = (record(tools, "sh", "-c", f"{program} a{n}; cat /dev/null", name=f"c{n}") for n in (1000, 5000))
+    nodes = json.loads(tools.print(this.file, "-d", base.file, "--by", "command", "--json", "--lens", "m=bytes").stdout)["nodes"]
+    row = next(node for node in nodes if node["label"] == "tree")
+    assert (row["base"], row["this"]) == (1000, 5000), nodes
+    assert {node["label"] for node in nodes[1:]} >= {"tree", "cat"}
+    gate = ("--fail-if", "allocated>2k", "--lens", "process=tree")
+    assert "FAIL  allocated>2k: allocated are 5.0 kB" in tools.print(this.file, *gate, status=3).stdout
+    tools.print(base.file, *gate)
+
+
 def test_which_processes_held_the_peak(tools):
     program = tools.victim("tree")
     known = record(tools, "sh", "-c", f"{program} f{{a4000000b3}}f{{a3000000b3}}a90000b3w").json()
