@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-/**
- * Records a program, started by heaptrack or already running: reads its events, keeps the file,
- * returns the result.
- */
+/** Records a program, started by heaptrack or already running: events, the file, the result. */
 
 #include "injector/injector.h"
 
@@ -31,10 +28,7 @@ struct launch {
 /** Find `program` as execvp would (in PATH, without a slash) and judge it. */
 void launch_inspect(struct launch *out, const char *program, struct arena *arena);
 
-/**
- * The index in `argv` of the program to record instead, if argv[0] is a command that runs another
- * as a child (timeout, time, sudo). 0: argv[0] is recorded.
- */
+/** The index in `argv` of a program that argv[0] (timeout, sudo) runs, to be recorded; else 0. */
 int launch_wrapped(char *const *argv);
 
 // ---- a program that heaptrack starts
@@ -101,8 +95,10 @@ bool run_check_injected(struct err *err);
 
 void run_result_finish(struct run_result *result);
 
-// ---- a running program that is not a child of this process. An attach (docs/attach.md) lasts
-// until the program ends, heaptrack gets a signal, or the time is up; the program goes on as before
+// ---- a running program that is not a child of this process
+//
+// An attach (docs/attach.md) lasts until the program ends, heaptrack gets a signal, or the time is
+// up. The program goes on as before.
 
 struct attach_options {
 	pid_t pid;

@@ -40,6 +40,7 @@ void control_answer(struct control *c, void (*put)(void *user, struct buffer *ou
 void control_settle(struct control *c, void (*put)(void *user, struct buffer *out), void *user);
 
 // ---- what both ends of the control socket agree on, and where it is
+//
 // PID.sock (the recorded program's PID) in "heaptrack" in the user's runtime folder, which only
 // that user can change; else the abstract name heaptrack-ctl-UID-PID, where the credentials of
 // whoever connects are checked.
@@ -56,10 +57,7 @@ enum {
 /** The program has ended, or heaptrack has detached: there is nothing to look at. */
 #define CONTROL_TOO_LATE "{\"error\":\"the recording is being completed\"}"
 
-/**
- * The folders to try, for a user as seen from `root` (a prefix; "": our own). `runtime`:
- * $XDG_RUNTIME_DIR, or NULL. Returns their number.
- */
+/** The folders to try, as seen from `root` (a prefix). `runtime`: $XDG_RUNTIME_DIR, or NULL. */
 enum { CONTROL_FOLDERS = 3 };
 size_t control_folders(struct control_place out[CONTROL_FOLDERS], uid_t uid, const char *runtime,
 		const char *root);

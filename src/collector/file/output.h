@@ -60,6 +60,7 @@ void output_suffix(char *out, size_t size, const char *name, bool *was_replaced)
 void output_expand(char *out, size_t size, const char *name, pid_t pid);
 
 // ---- threads that keep the file up to date
+//
 // So neither encoding nor a slow disk delays the program. The caller builds a state (struct
 // recording, with its own memory) and hands it over; the caller's thread finishes the file. A
 // failed write is reported once and retried with the next state: recording continues. On a full
@@ -83,10 +84,7 @@ struct keeper_cost {
 };
 struct keeper_cost keeper_cost(const struct keeper *k);
 
-/**
- * An empty recording for the next state, with the memory of the last written one; the caller's
- * until given.
- */
+/** An empty recording for the next state, in the last one's memory; the caller's until given. */
 struct recording *keeper_take(struct keeper *k);
 
 /** Write this state, from keeper_take. Only when the keeper is ready. */

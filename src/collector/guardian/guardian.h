@@ -36,9 +36,8 @@ bool guardian_token(struct guardian *g, pid_t target, const char *token, void (*
 void guardian_adopt(struct guardian *g, pid_t target);
 
 /**
- * After guardian_catch: see what the process becomes. True: it is held, as by guardian_awaited,
- * because the recorder cannot be preloaded into it. False with `*is_left`: it need not be held, and
- * runs.
+ * After guardian_catch. True: it is held, as by guardian_awaited, because the recorder cannot be
+ * preloaded. False with `*is_left`: it need not be held, and runs.
  */
 bool guardian_follow(struct guardian *g, pid_t target, pid_t *pid_inside, bool *is_left,
 		struct err *err);
@@ -56,8 +55,7 @@ bool guardian_detach(struct guardian *g, void (*work)(void *user), void *user, s
 int guardian_hold(struct guardian *g, pid_t target, struct err *err);
 
 /**
- * If they are stopped: copy the process. Its threads go on in any case; `*pause_ns`: how long they
- * stood. 0: no copy.
+ * Copy the stopped process; its threads go on in any case. `*pause_ns`: their pause. 0: no copy.
  */
 pid_t guardian_copy(struct guardian *g, const struct injector_room *room, uint64_t *pause_ns,
 		struct err *err);

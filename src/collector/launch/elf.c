@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * What an executable's headers and names say; nothing in the file is trusted. Little of a large
- * program is needed, so it is mapped, not read.
- */
+/* What a file's headers and names say, nothing trusted; mapped, since little of it is needed. */
 #include "collector/launch/parts.h"
 #include "injector/space.h"
 #include "wire/segment.h"

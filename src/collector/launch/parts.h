@@ -5,9 +5,8 @@
 #include "collector/run.h"
 
 /**
- * `environ` for the program: entry 0 is free for the segment's variable; LD_PRELOAD has the
- * recorder before the user's entries; ASAN_OPTIONS permits that, for the program and its
- * descendants.
+ * `environ` for the program: entry 0 is for the segment's variable, LD_PRELOAD begins with the
+ * recorder, and ASAN_OPTIONS permits that, for the program and its descendants.
  */
 char **launch_environment(const char *recorder, char *const *environment, struct arena *arena);
 
@@ -17,14 +16,11 @@ char **launch_arguments(const struct launch *launch, char *const *argv, struct a
 #define RECORDER_PRELOADED "libheaptrack_preload.so"
 #define RECORDER_INJECTED  "libheaptrack_inject.so"
 
-/**
- * The recorder of that name: beside the real path of this executable, or in ../lib/heaptrack from
- * there. NULL: `err` says where it was searched.
- */
+/** Find it beside this executable's real path, or in ../lib/heaptrack. NULL: `err` says where. */
 const char *launch_find(const char *name, struct arena *arena, struct err *err);
 
 /**
- * For a process that just execed. True: the recorder cannot be preloaded, or not for all of the
+ * For a process that just execed. True: the recorder is not preloaded, or not into all of the
  * program, but can be injected at `*start`.
  */
 bool launch_exec_is_ours(pid_t pid, enum injector_start *start);

@@ -52,10 +52,7 @@ void kept_read(struct kept *k, pid_t pid) {
 
 // ---- the child
 
-/**
- * A copy has no pages of files or shared memory until they are touched: its modules are read where
- * the process has them, and shared pages are the process's.
- */
+/** A copy lacks untouched pages of files and shared memory: take those of the running process. */
 static void add_shared(struct view *v, const struct view *running) {
 	size_t n = v->modules.n = 0;
 	EACH(range, running->modules) {

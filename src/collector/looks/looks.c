@@ -194,8 +194,8 @@ static bool is_glibcs(const struct smaps *areas) {
 }
 
 /**
- * Memory released during the look has lost its owner: another look will do better. Of a program
- * that ends meanwhile, only earlier looks are of use.
+ * Was memory released during the look? It has no owner now: another look will do better. Of a
+ * program that ended meanwhile, only earlier looks are of use.
  */
 static bool is_too_late(const struct view *v, enum rec_look_at at) {
 	uint64_t before = v->rss_before_bytes, after = v->rss_after_bytes;

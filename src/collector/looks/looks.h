@@ -57,15 +57,12 @@ bool view_read(struct view *v, pid_t pid, int memory, const struct cgroup *group
 bool view_module(int memory, const struct smaps_area *a, uint64_t *bias, uint64_t *end);
 
 /**
- * The types of some 2,000 live blocks, all large ones among them. 2 us each, and 8 ns for every
- * live block. `types`: zeroed but for what to read.
+ * Types of some 2,000 live blocks, all large ones among them: 2 us each, and 8 ns per live block.
+ * `types`: zeroed but for what to read.
  */
 void types_read(struct view *v, const struct aggregate *blocks, struct python_types *types);
 
-/**
- * Sum up the blocks read that are still live, by stack and type; for stacks with a type, also the
- * untyped rest.
- */
+/** Sum up read blocks that are still live, by stack and type; untyped ones of typed stacks, too. */
 void types_sum_up(struct types *t, const struct aggregate *blocks);
 
 /** Read RSS again, after everything else was read. */
@@ -110,8 +107,8 @@ struct looks_known {
 struct parts_input view_as_input(const struct view *v, const struct looks_known *known);
 
 /**
- * What the program gave the kernel (epoll) to get back with an event. Files are found while it
- * runs, words read while it is stopped. Zeroed: nothing.
+ * What the program gave the kernel (epoll), to get it back with an event: `files` are found while
+ * it runs, `words` read while it is stopped.
  */
 struct kept {
 	VEC(int) files;
@@ -138,9 +135,8 @@ struct scanner {
 };
 
 /**
- * Start with what is known now, which may change afterwards. Takes about a second per GB, and, in
- * its own process, memory that grows with the blocks and pointers. False: `err` says why nothing
- * will be known.
+ * Start with what is known now, which may change afterwards. Takes about a second per GB and, in
+ * its own process, memory for blocks and pointers. False: `err` says why nothing will be known.
  */
 bool scanner_start(struct scanner *s, const struct scan *scan, struct err *err);
 
@@ -177,10 +173,7 @@ struct root_names {
 	struct arena arena;
 };
 
-/**
- * Find the frames of the thread with that number, as far as its modules tell; of a very deep stack
- * not all. After threads with lower stacks.
- */
+/** Find a thread's frames, not all of a very deep stack. Call it for lower stacks first. */
 void root_names_find_frames(struct root_names *n, size_t thread, const struct graph_thread *t);
 
 /** As graph_input.read, .variable, .frame and .class_of; `user`: struct root_names. */

@@ -118,6 +118,7 @@ uint32_t root_names_class(void *user, uint64_t word) {
 }
 
 // ---- frames
+//
 // A word on a stack belongs to its frame, unless a function saved a register there for its callers:
 // then to the outermost of them that had that value, as the register did.
 

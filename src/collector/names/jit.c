@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Symbolizes generated code. Places are its locations, sorted by address; entries of the map name
- * them. Entries read since the last step are compared with the places first: a location whose
- * address they give another name is retired. Then places without a name are looked up in the whole
- * map.
+ * them. New entries are compared with the places first: a location that gets another name is
+ * retired. Then places without a name are looked up in the whole map.
  */
 #include "collector/names/namer.h"
 

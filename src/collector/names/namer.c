@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * One batch of addresses of one module is in progress at a time; `turn` says which of the two
- * threads owns its memory.
- */
+/* One batch of a module's addresses at a time; `turn` says which of two threads owns its memory. */
 #include "collector/names/namer.h"
 
 enum {

@@ -15,6 +15,7 @@
 #include "sys/smaps.h"
 
 // ---- the files behind the program's code, held open
+//
 // Each is opened once the target announces it: later it may be unloaded, replaced or deleted, or
 // the process gone with its view of the file system. One thread; a descriptor may be lent to
 // another.
@@ -66,8 +67,7 @@ const struct symbols_rows *namer_frames(const struct namer *n);
 void namer_add(struct namer *n, const struct rec_location *location, uint32_t id, uint64_t now_ns);
 
 /**
- * Put results into `t`'s locations and start more work. Never waits. `is_last`: nothing more will
- * be added, so work is no longer limited.
+ * Put results into `t`'s locations, start more work, never wait. `is_last`: do not limit the work.
  */
 void namer_step(struct namer *n, struct tries *t, uint64_t now_ns, bool is_last);
 
@@ -85,6 +85,7 @@ size_t namer_pending(const struct namer *n);
 void namer_wait(struct namer *n, uint64_t timeout_ns);
 
 // ---- generated code, symbolized with the map that a JIT compiler writes for perf
+//
 // That is /tmp/perf-PID.map, as the program sees it, or else its jitdump. It is read as it grows,
 // because code moves: an address gets the name of the code there at its first stack, and becomes
 // another location when other code takes its place (tries_retire). Nothing is opened unless
@@ -118,14 +119,13 @@ void jit_finish(struct jit *j);
 
 void jit_add(struct jit *j, const struct rec_location *l, uint32_t id);
 
-/**
- * See what code is new; after all events there were taken, which are of the code before. `is_last`:
- * read all that is left.
- */
+/** See what code is new, after all earlier events were taken. `is_last`: read all that is left. */
 void jit_step(struct jit *j, struct tries *t, struct namer *names, uint64_t now_ns, bool is_last);
 
-// ---- functions of runtimes (wire/runtime.h): tells the recorder where a runtime keeps its frames,
-// once proved in the program, and names the functions found there. One thread, that of the tries
+// ---- functions of runtimes (wire/runtime.h)
+//
+// Tells the recorder where a runtime keeps its frames, once proved in the program, and names the
+// functions found there. One thread, that of the tries.
 
 /** A unit's name. V8's objects move and die, so what was read of them is kept. */
 struct unit_name {

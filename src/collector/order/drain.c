@@ -349,10 +349,9 @@ enum order_next order_drain(struct order *o, struct reader *r, order_key limit) 
 // ---- events after an unpublished entry
 
 /*
- * A reserved, unpublished entry holds its ring up: its thread is between the two steps, or was
- * interrupted there by a signal handler, whose events follow it. Once the other threads no longer
- * wait for the entry, the events after it are taken and overwritten as void: published entries are
- * the collector's.
+ * A reserved, unpublished entry holds its ring up: its thread is between the two steps, or a signal
+ * handler, whose events follow, interrupted it there. Once other threads no longer wait for it, the
+ * events after it are taken, and voided: published entries are the collector's.
  */
 
 static void make_void(const struct reader *r, unsigned ring, uint64_t index, uint32_t n) {

@@ -38,10 +38,7 @@ struct order_sink {
 	void (*events)(void *user, const struct trace_event *events, size_t n);
 	/** The same for events that come after newer ones were handed over. */
 	void (*late_events)(void *user, const struct trace_event *events, size_t n);
-	/**
-	 * A call that maps, in order: KIND_MAP, KIND_UNMAP or KIND_CHANGED, with the wire_map_sort() in
-	 * the low bits of its address. Or a KIND_FORK.
-	 */
+	/** A KIND_FORK, or KIND_MAP, _UNMAP, _CHANGED: the address's low bits are wire_map_sort(). */
 	void (*mapping)(void *user, const struct trace_event *event);
 	/** A thread appeared. Returns its id (below 2^28) for events; 0 is allowed: "no thread". */
 	uint32_t (*thread)(void *user, const struct order_thread *thread);
@@ -80,13 +77,10 @@ struct order *order_create(struct segment *segment, struct tries *tries,
 		const struct order_sink *sink, const struct order_limits *limits);
 void order_destroy(struct order *o);
 
-/**
- * Add another segment. For its threads and images the sink is called with that `user`, for its
- * events with its own.
- */
+/** Add a segment. The sink gets `user` for its threads and images, its own for its events. */
 void order_add(struct order *o, struct segment *segment, struct tries *tries, void *user);
 
-/** Have all its threads ended, so that the segment may go? */
+/** Remove a segment, which may go then. False: not all of its threads have ended yet. */
 bool order_remove(struct order *o, const struct segment *segment);
 
 /** Take and hand over what is there. `now_ns` is CLOCK_MONOTONIC. Returns the number of events. */

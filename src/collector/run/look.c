@@ -130,10 +130,7 @@ static bool is_settled(struct run *run) {
 	return ALL(i, run->threads.n, !aggregate_has_pending(blocks, run->threads.items[i].id));
 }
 
-/**
- * Stop the program at such a moment. A stopped thread may hold the lock that another waits for, so
- * all go on before the next try.
- */
+/** Stop it at such a moment. All go on before a new try: a stopped thread may hold a lock. */
 static int stop_settled(struct run *run, struct err *err) {
 	enum { TRIES = 200, PAUSE_NS = 500000 };
 	for (unsigned i = 0; i < TRIES; i++) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The blocks that existed before the attach, found in a copy of the program's memory. A thread
- * walks the copy's heap (injector/space.h) while events are already recorded. It has normal
- * priority: ending the recording waits for it, and while the copy exists, the program pays for each
- * page it writes to.
+ * The blocks from before the attach, found in a copy of the program's memory. A thread walks the
+ * copy's heap (injector/space.h) while events are already recorded. It has normal priority: the end
+ * waits for it, and while the copy exists, the program pays for each page it writes to.
  */
 #include "collector/run/parts.h"
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Messages to the user, and events on their way to the aggregate and the file. Events are applied
- * to the aggregate by the loop's thread or, while rings fill up and a core is free, by the feed's.
- * All other work on the aggregate is the loop's, after run_aggregate, which leaves nothing to
- * apply.
+ * Messages to the user, and events on their way to the aggregate and the file. The loop's thread
+ * applies events to the aggregate or, while rings fill up and a core is free, the feed's. Only the
+ * loop's thread uses the aggregate otherwise, after run_aggregate, which leaves nothing to apply.
  */
 #include "base/parallel.h"
 #include "collector/run/parts.h"

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Lays the segment out, smaller if the address space is limited (first fewer slots, down to
- * LEAST_SLOTS, then less of everything), and frees slots.
- */
+/* Lays the segment out, smaller if the address space is limited (slots first), and frees slots. */
 #include "collector/segment/segment.h"
 
 #include <sys/random.h>

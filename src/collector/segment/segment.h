@@ -61,7 +61,7 @@ struct segment {
 	struct shared_memory memory; // memory.fd is what the target maps
 	uint64_t last_tick_ns;
 	bool is_held;
-	bool is_lived_in; // its threads may be inside slots when the recording ends: no slot is reused
+	bool is_lived_in; // at the end, when threads may be inside slots: none is reused
 };
 
 /** An open, empty segment. False: `err` says why, nothing is left behind. */
@@ -111,13 +111,11 @@ static inline struct thread_slot *segment_slot(const struct segment *s, uint32_t
 	return (struct thread_slot *)(void *)(s->slots + (uint64_t)index * s->slot_bytes);
 }
 
-/**
- * Clear a slot whose thread is gone (or close it, if is_lived_in), offer it to others, and give its
- * pages back to the system.
- */
+/** Clear a slot whose thread is gone (or close it, if is_lived_in), offer it, free its pages. */
 void segment_free_slot(struct segment *s, uint32_t index);
 
 // ---- the target's stacks and modules, copied from the segment and checked
+//
 // They have the form that struct recording requires: dense ids, parents before children, one
 // location for all nodes with the same program counter. Nodes are copied, with their callers, when
 // an event first names them; others are never looked at. Module ids are the target's. One thread.
@@ -160,25 +158,18 @@ struct tries {
 void tries_init(struct tries *t, const struct segment *segment);
 void tries_finish(struct tries *t);
 
-/**
- * From now on, remove frames of code without a module in this range from stacks: they are not the
- * program's.
- */
+/** From now on, remove frames of code in this range without a module: not the program's. */
 void tries_pass_by(struct tries *t, uint64_t at, uint64_t bytes);
 
 /**
- * From now on, stacks become nodes of `whole`: equal stacks of a command become the same one,
- * wherever a process has its modules. Poll those, calling tries_share for each announced one,
- * before asking for a node that names them. `whole` is of the first segment, and is not asked
- * itself.
+ * From now on, stacks become nodes of `whole`: equal stacks of a command are one, wherever a
+ * process has its modules. Poll those, calling tries_share for each announced one, before a node
+ * names them. `whole` is of the first segment, and is not asked itself.
  */
 void tries_join(struct tries *t, struct tries *whole,
 		uint32_t (*share_unit)(void *user, uint32_t unit), void *user);
 
-/**
- * The id in t->whole of a module that is met: an equal one's, or a new one's, which has a copy. 0:
- * no room.
- */
+/** The id in t->whole of a module that is met: an equal one's, or a new copy's. 0: no room. */
 uint32_t tries_share(struct tries *t, uint32_t id, const struct wire_module *module);
 
 /** The slow path of tries_node. */

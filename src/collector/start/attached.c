@@ -46,7 +46,7 @@ static uint64_t what_runs(pid_t pid) {
 	return process_exe(pid, &exe) ? (exe.stack ^ exe.inode << 20 ^ exe.device << 40) | 1 : 0;
 }
 
-/** It goes on, listed among the children. An earlier program that it execed from is gone. */
+/** It goes on unrecorded, listed as a child. What it was recorded as before an exec is gone. */
 static void note_refused(struct run *run, pid_t pid, const struct err *why) {
 	struct child *child = FIND_IN(c, run->children, (pid_t)c->pid == pid && !c->is_gone);
 	struct member **member = FIND_IN(m, run->members, (*m)->pid == pid);
@@ -157,10 +157,7 @@ static void note_no_copy(struct run *run, enum injector_no_copy why, uint64_t ma
 	}
 }
 
-/**
- * Say what copying the program will take, for its existing blocks and for what points to them: by
- * its pages, as measured for docs/leaks.md. False: no room.
- */
+/** Say how long copies will stop the program, by its pages (docs/leaks.md). False: no room. */
 static bool foretell(struct run *run, struct err *err) {
 	enum { LEAST_US = 2000, PER_GB_US = 28000, HUGE_PER_GB_US = 1200, GB = 1000000000 };
 	SCOPED(smaps) now = {0};

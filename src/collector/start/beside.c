@@ -6,10 +6,7 @@
 
 enum { ARGUMENTS_MAX = 64 << 10 };
 
-/**
- * Where the arguments end. A program that set its title overwrote them: "redis-server *:6379", then
- * zero bytes or spaces.
- */
+/** Where the arguments end; a title may overwrite them: "redis-server *:6379", zeros or spaces. */
 static long end_of_title(char *text, long n) {
 	long end = (long)strlen(text), i = end;
 	while (i < n && text[i] == '\0') {

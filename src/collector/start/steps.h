@@ -6,16 +6,10 @@
 
 // ---- launched.c: a child of heaptrack, from fork to its end
 
-/**
- * Take over the signals, and fork the process that will exec the launch's program with
- * `environment`.
- */
+/** Take over the signals, and fork the process that will exec the program with `environment`. */
 bool child_fork(struct run *run, const struct launch *launch, char **environment, struct err *err);
 
-/**
- * Let it exec, with `variable` (may be NULL) as the first entry of its environment. False: it could
- * not; `*exit_status` is what shells return then.
- */
+/** Let it exec, `variable` (or NULL) first in environ. False: `*exit_status` is as shells'. */
 bool child_exec(struct run *run, const char *variable, int *exit_status, struct err *err);
 
 /** Make a process that waits to exec. While result->is_untouched, it can run without us. */

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Finds unrecorded allocators, by what libraries define and hide and the recorder does not
- * (injector/space.h).
- */
+/* Finds unrecorded allocators, by what libraries define and hide and the recorder does not. */
 #include "collector/watch/watch.h"
 
 enum { LOOK_COST = 100 }; // checks take at most 1 % of a CPU

@@ -65,7 +65,7 @@ static void cut(struct unseen *u, const struct parts_seen *seen) {
 	}
 }
 
-/** All of a thread is one row. Of a name that looks like a path, the end would be shown. */
+/** A thread's mappings share a name, up to a '/': of a path, only the end would be shown. */
 static void keep(struct unseen *u, struct unseen_thread *t, struct parts_seen seen) {
 	struct parts_seen *place = FIND_IN(s, *u, s->start == s->end);
 	place = place ?: u->n < MOST ? vec_push(u) : &u->items[u->next++ % MOST];

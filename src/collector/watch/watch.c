@@ -119,10 +119,7 @@ static void reap(struct watch *w) {
 
 // ---- signals
 
-/**
- * The same signal again: `timeout` sends it to heaptrack and its group, `pkill` and service
- * managers to the guardian, too, which forwards it.
- */
+/** The same signal again: `timeout` also sends it to its group, `pkill` to the guardian. */
 static bool is_echo(struct watch *w, const struct signals_arrived *arrived, bool is_shared) {
 	struct last_signal *last = &w->last[arrived->signal % NSIG];
 	struct last_signal now = {.is_guardians = w->params.guardian != 0 &&

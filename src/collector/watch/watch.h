@@ -75,8 +75,8 @@ void watch_await(struct watch *w, struct watch_end *out);
 bool watch_is_hurried(const struct watch *w);
 
 /**
- * The recording's thread only. A process other than the program that asked for the segment, each
- * once; 0: none. When many ask at once, some are dropped.
+ * The recording's thread only. Another process that asked for the segment, once; 0: none. When many
+ * ask at once, some are dropped.
  */
 pid_t watch_take_visitor(struct watch *w);
 
@@ -142,9 +142,10 @@ void unseen_ask_for_code(struct unseen *u);
 void unseen_name(struct unseen *u, const struct smaps *areas);
 void unseen_finish(struct unseen *u);
 
-// ---- why the program ended, beyond its status: the kernel killed it for lack of memory, or it
-// reached a limit (ulimit). A parent is told neither, but control groups count kills, and limits
-// can be read until the process is reaped
+// ---- why the program ended, beyond its status
+//
+// The kernel killed it for lack of memory, or it reached a limit (ulimit). A parent is told
+// neither, but control groups count kills, and limits can be read until the process is reaped.
 
 struct ending {
 	struct cgroup group;
@@ -159,10 +160,7 @@ struct ending {
 /** Look at the program's control group; call it from time to time while it runs. */
 void ending_look(struct ending *e, pid_t program, uint64_t now_ns);
 
-/**
- * Nearly all of the limit is used, more than ever: the kernel may kill the program soon. Call it
- * often, and act on it.
- */
+/** Is the limit nearly used up, more than ever, so that the kernel may kill soon? Call it often. */
 bool ending_is_near(struct ending *e, uint64_t now_ns);
 
 /** The program ended, and `n_failed` of its allocations had failed: fill in meta's end. */
@@ -170,6 +168,7 @@ void ending_judge(struct ending *e, const struct watch_end *end, uint64_t end_ns
 		struct rec_meta *meta);
 
 // ---- which program the process runs, found from outside
+//
 // After an exec, a recorder loaded into the new program announces it; without one (emptied
 // environment, static program), the process's file differs from the last announced one. Missed are
 // a program that lives for less than the interval between two checks (the last recorder noted the
@@ -216,6 +215,7 @@ enum exec_news exec_watch_look(struct exec_watch *w, pid_t pid, uint32_t n_image
 bool exec_watch_end(const struct exec_watch *w, uint32_t n_images);
 
 // ---- processes that the program started and that are not recorded
+//
 // Those with the recorder announce themselves in the segment's table (docs/wire.md). Others are
 // searched for among the program's descendants and, for daemons, among all processes with its
 // variable in their environment; their size and execs are read from outside. A process without the
@@ -272,9 +272,10 @@ struct children_counts {
 struct children_counts children_counts(const struct children *c,
 		const struct segment_header *header);
 
-// ---- samples of resident memory, faults and threads of the process, from outside: frequent at
-// first, every 250 ms later, every 2 s when idle; in a long run older ones are thinned out, except
-// the highest
+// ---- samples of resident memory, faults and threads of the process, from outside
+//
+// Frequent at first, every 250 ms later, every 2 s when idle. In a long run older ones are thinned
+// out, except the highest.
 
 struct samples {
 	VEC(struct rec_sample);
@@ -289,10 +290,11 @@ struct samples {
 void samples_take(struct samples *s, pid_t pid, uint64_t now_ns, bool is_idle, uint64_t heap_bytes,
 		const struct segment *segment);
 
-// ---- allocators that are not recorded (docs/recorder.md): Boehm's garbage collector, Go's and, if
-// the recorder is preloaded, a second C library (dlmopen) and a library's own allocator. Found by
-// checking the program's mappings from time to time; an injected recorder hooks all but the first
-// two
+// ---- allocators that are not recorded (docs/recorder.md)
+//
+// Boehm's garbage collector, Go's and, if the recorder is preloaded, a second C library (dlmopen)
+// and a library's own allocator. Found by checking the program's mappings from time to time; an
+// injected recorder hooks all but the first two.
 
 struct own_heaps {
 	uint64_t code_bytes; // executable mappings of the program at the last check
@@ -304,10 +306,7 @@ struct own_heaps {
 	void *user;
 };
 
-/**
- * `code_bytes`: size of the program's executable mappings. While it stays the same, nothing is
- * checked.
- */
+/** `code_bytes`: of the program's executable mappings. If it is unchanged, nothing is checked. */
 void own_heaps_look(struct own_heaps *o, pid_t program, bool is_preloaded, uint64_t code_bytes,
 		uint64_t now_ns);
 
