@@ -80,10 +80,7 @@ struct injector_check {
 	struct buffer hooked;          // as by injector_describe; to be finished
 };
 
-/**
- * Take the steps of an attach up to the first that would stop or change the process. False: it
- * would be refused; `err` says why and what helps.
- */
+/** Take an attach's steps up to the first stop. False: refused; `err` says why and what helps. */
 bool injector_check(pid_t pid, const char *recorder, uint64_t max_pause_ns,
 		struct injector_check *out, struct err *err);
 
@@ -93,10 +90,7 @@ bool injector_check_machine(bool is_running, struct err *err);
 void injector_let_go(struct injector *in);
 void injector_destroy(struct injector *in);
 
-/**
- * Open an empty memfd in the process, or the file `path`. `*fd`: our descriptor of it; -1: in a
- * tree.
- */
+/** Open an empty memfd in the process, or `path`. `*fd`: our descriptor of it; -1: in a tree. */
 bool injector_memory(struct injector *in, const char *path, int *fd, struct err *err);
 
 /**
@@ -113,10 +107,7 @@ void injector_rescan(struct injector *in);
 /** Undo. Also true if the process is gone. */
 bool injector_detach(struct injector *in, struct err *err);
 
-/**
- * Undo the hooks of a killed heaptrack, or only those of the tree with `token`, unless NULL.
- * `*was_attached`: there were some.
- */
+/** Undo a killed heaptrack's hooks, or only those of the tree with `token` (NULL: all). */
 bool injector_repair(pid_t pid, const char *token, bool *was_attached, struct err *err);
 
 // ---- a stopped process, to be read
@@ -135,10 +126,7 @@ struct injector_room {
 	bool has_left_out; // the process keeps some of its memory out of copies (MADV_DONTFORK)
 };
 
-/**
- * Copy the process at this moment: the copy never runs. The threads go on; `*pause_ns`: how long
- * they stood. 0: no copy; `err` says why.
- */
+/** Make a copy that never runs. The threads go on after `*pause_ns`. 0: none; `err` says why. */
 pid_t injector_copy(struct tracee *t, const struct injector_room *room, uint64_t *pause_ns,
 		struct err *err);
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * The address space of another process, with the ELF files behind its mappings. Files are opened
- * through the process (/proc/PID/map_files, /proc/PID/root): it may be in other namespaces, and its
- * files deleted.
+ * The address space of another process, with the ELF files behind its mappings. Files are opened by
+ * /proc/PID/map_files and root: they may be deleted, or in another namespace.
  */
 
 #include "elf/image.h"
@@ -41,13 +40,12 @@ void modules_code_close(struct modules_code *m);
 /** The file's bytes for `n` bytes at `address`, as the file counts; fewer at its end. */
 struct slice module_code_bytes(const struct module_code *module, uint64_t address, size_t n);
 
-// ---- which files and modules have their own allocator, by the names of functions (any thread).
-// Also in a build without attaching, which tells of such allocators but cannot hook them
+// ---- which files and modules have their own allocator, by the names of functions
+//
+// Also in a build without attaching, which tells of such allocators but cannot hook them. Any
+// thread.
 
-/**
- * Does a program define functions, even local ones, that allocate and, if it `must_free`, that
- * free? A static program need not free.
- */
+/** Does it define functions, even local ones, that allocate and, if `must_free`, that free? */
 bool find_defines_allocator(const struct elf_image *image, bool must_free);
 
 /** Is a file of that name glibc? */
@@ -66,6 +64,7 @@ uint32_t find_own_allocator(const struct module_code *m,
 		size_t size);
 
 // ---- the blocks that glibc's malloc handed out in another process, found from outside
+//
 // Nothing is called there. Structures are recognized without symbols or version by what must hold
 // in them (glibc 2.27 to 2.41, 64 bits); what does not hold is left out and counted. See
 // docs/attach.md. The memory must not change meanwhile: a snapshot's (injector/tracee/tracee.h) or

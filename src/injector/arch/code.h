@@ -20,10 +20,7 @@ size_t code_ways_out(struct function_code f, uint64_t *out, size_t max);
 /** Does it call or jump to `address` or, unless only that counts, make a pointer to it? */
 bool code_refers(struct function_code f, uint64_t address, bool is_call_only);
 
-/**
- * The next offset in `code` (at `code_at`), from `at` on, with bytes that could refer to `address`,
- * as code_refers can tell; SIZE_MAX: none. Quick.
- */
+/** The next offset from `at` on where `code` (at `code_at`) may refer to `address`, or SIZE_MAX. */
 size_t code_next_candidate(struct slice code, uint64_t code_at, size_t at, uint64_t address);
 
 /** Does it multiply two numbers that are not constants? */
@@ -40,10 +37,7 @@ bool code_plt_slot(struct slice code, uint64_t address, uint64_t *slot);
 
 // ---- what one instruction does to its function's frame, and where it leads
 
-/**
- * What is known of a frame before an instruction. Distances are in words, down from the CFA (the
- * caller's stack pointer at the call).
- */
+/** A frame before an instruction. Distances are in words, down from the CFA (sp at the call). */
 struct frame_row {
 	uint16_t sp;     // to the stack pointer; 0: unknown
 	uint16_t bp;     // to where the frame pointer points; 0: it is none

@@ -6,6 +6,7 @@
 #include "injector/find/functions.h"
 
 // ---- C++ operators
+//
 // An operator's code is read from the module's file, for what it calls or jumps to: a function, or
 // a PLT entry, which jumps through a word of the GOT that a relocation names.
 //

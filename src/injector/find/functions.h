@@ -32,16 +32,12 @@ struct known_function {
 
 const struct known_function *known_function_of(const char *name);
 
-/**
- * The prefix of an allocator with names so short that others use them, too: they count only where
- * its `free` exists. NULL: the name is unmistakable.
- */
+/** An allocator's prefix, if others use its names: they count only beside its `free`. Or NULL. */
 const char *known_family(const struct known_function *f);
 
 /**
- * A function that allocates nothing, but is hooked where an allocator is: those of
- * wire/mappings.def, and prctl, which may forbid the clock that the recorder reads. NULL: none of
- * them.
+ * A function hooked where an allocator is, though it allocates nothing: those of wire/mappings.def,
+ * and prctl, which may forbid the clock that the recorder reads. NULL: none of them.
  */
 const struct known_function *known_beside(const char *name);
 
@@ -139,8 +135,9 @@ bool stripped_find(struct found_functions *out, const struct module_code *module
 void thread_cache_find(const struct modules_code *modules,
 		struct resident_range caches[RESIDENT_THREAD_CACHES]);
 
-// ---- the functions of a file without symbols, bounded by unwind tables, and who refers to whom;
-// addresses are the file's, its bytes are borrowed
+// ---- functions of a file without symbols, bounded by unwind tables, and who refers to whom
+//
+// Addresses are the file's, its bytes are borrowed.
 
 struct code_function {
 	uint64_t address, size;

@@ -126,10 +126,7 @@ static const struct known_function nim_numbered[] = {
 		NIM_FREES(deallocSharedImpl, 0, KNOWN_NIM_BLOCK),
 };
 
-/**
- * NAME__system_N. A compiler's clone (.constprop) takes other arguments, and counts only where
- * functions.c can tell which.
- */
+/** NAME__system_N. A clone (.constprop) takes other arguments, and counts if functions.c knows. */
 static const struct known_function *look_up_nim(const char *name) {
 	static const char middle[] = "__system_", clone[] = ".constprop.";
 	const char *at = strstr(name, middle);

@@ -189,10 +189,7 @@ static bool read_parameters(const uint8_t *at, unsigned padding, struct heap_par
 			(out->is_fixed & ~1) == 0;
 }
 
-/**
- * Find malloc's parameters in the data where main's arena was found, by the beginning of the heap,
- * which is one of them. False: they are not there.
- */
+/** Find malloc's parameters, of which the heap's beginning is one, in main's arena's data. */
 static bool find_parameters(struct heap_walker *w) {
 	struct heap_parameters *out = &w->parameters;
 	enum { BEFORE = 36 }; // bytes of them before heap_begin, padding included
@@ -213,8 +210,8 @@ static bool find_parameters(struct heap_walker *w) {
 // ---- heaps
 
 /**
- * Chunks from `at` on, to the top chunk or, where a heap ended before the next began, to the two
- * chunks that glibc ends it with: of 16 bytes and of none.
+ * Chunks from `at` to the top chunk or, where a heap ended before the next, to the two chunks that
+ * glibc ends it with: of 16 bytes and of none.
  */
 static bool walk_chunks(struct heap_walker *w, uint64_t at, uint64_t top, uint64_t end) {
 	uint64_t size, next = 0;

@@ -7,10 +7,7 @@
 /** Decide which functions become which hooks, in which islands. */
 bool plan_make(struct injector *in, struct err *err);
 
-/**
- * Plan, and map what is planned: all or nothing. `function` of the recorder is then called with the
- * resident; 0: none.
- */
+/** Plan and map, all or nothing; then call `function` of the recorder (0: none) there. */
 bool patch_prepare(struct injector *in, uint64_t function, int64_t *result, struct err *err);
 
 /** Shall its memory be copied? Asked before all are stopped; if not, the report says why. */

@@ -23,10 +23,7 @@ enum {
 
 // ---- gaps
 
-/**
- * A gap of `bytes`, a multiple of the page, that a jump reaches from all of [low, high), and that
- * neither the heap nor a stack would grow into. 0: none.
- */
+/** A gap in reach of a jump from all of [low, high), out of the way of heap and stacks. 0: none. */
 static uint64_t gap_near(const struct process_space *s, uint64_t low, uint64_t high,
 		uint64_t bytes) {
 	uint64_t best = 0, best_distance = UINT64_MAX;

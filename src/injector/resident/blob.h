@@ -38,8 +38,7 @@ bool blob_place(struct blob *b, uint64_t address);
 
 void blob_close(struct blob *b);
 
-// ---- unwind tables for code without, such as musl's and hand-written startup code, made from the
-// code itself, so that the recorder can follow stacks through it
+// ---- unwind tables, made from code that has none, such as musl's and hand-written startup code
 
 /**
  * Add records as of .eh_frame, for modules whose allocation functions or whose startup code no

@@ -78,8 +78,7 @@ bool resident_find(struct injector *in, struct err *err) {
 
 /**
  * Is there a resident with an unfinished errand at `head`, its first word after the guard page?
- * `has_thread`: and a thread on it? There is none if heaptrack was killed before it sent one, or in
- * a forked child.
+ * `has_thread`: with a thread on it; not in a forked child, or if heaptrack was killed too early.
  */
 static bool is_pending(const struct injector *in, uint64_t head, bool has_thread) {
 	enum { BYTES = RESIDENT_ERRAND_AT + ERRAND_BYTES - RESIDENT_STACK_AT };

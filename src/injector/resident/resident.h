@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * The memory that stays in a process: made, found again, restored and cleaned. wire/resident.h has
- * its layout, docs/attach.md its states.
+ * The memory that stays in a process (wire/resident.h, docs/attach.md), from making to cleaning.
  */
 
 #include "injector/target/target.h"

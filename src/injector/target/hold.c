@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Stops all threads of a process, reads their registers, and copies it by an errand in the room
- * that its recorder offers.
- */
+/* Stops all threads of a process, reads their registers, and copies it by an errand. */
 #include "injector/target/target.h"
 #include "regs.h"
 
@@ -61,10 +58,7 @@ static bool may_copy(struct tracee *t, struct err *err) {
 					"it is in a sandbox (seccomp) that may end it if it is copied");
 }
 
-/**
- * V8 keeps its heap out of forked children: let it be copied (MADV_DOFORK), or no longer. All is
- * stopped. False: the process refuses.
- */
+/** Let V8's heap be copied (MADV_DOFORK), or no longer. All is stopped. False: it refuses. */
 static bool advise(struct tracee *t, const struct smaps *areas, int advice) {
 	struct errand e = {0};
 	bool ok = true;

@@ -32,10 +32,7 @@ static bool is_a_process(pid_t pid, const char *s, struct err *err) {
 	return strstr(s, "\nVmSize:") || refuse(err, "%d is a kernel thread", (int)pid);
 }
 
-/**
- * A killed heaptrack stays the tracer until the kernel is done with it; on a busy machine that
- * takes time, and is waited for.
- */
+/** A killed heaptrack stays the tracer until the kernel is done with it: wait for that. */
 static bool is_not_traced(pid_t pid, char *s, struct err *err) {
 	enum { NAP_US = 20000, NAPS = 100 };
 	for (unsigned n_naps = 0;; n_naps++) {

@@ -55,10 +55,7 @@ struct injector {
 	struct injector_report report;
 };
 
-/**
- * May the process be attached to? Then pid_inside and has_filter are set. False: `err` says why not
- * and what helps. Touches nothing.
- */
+/** May it be attached to? Sets pid_inside and has_filter. False: `err` says why and what helps. */
 bool injector_may_attach(struct injector *in, bool is_running, struct err *err);
 
 /** Must its sandbox be asked (tracee/tracee.h)? False: any call would kill it. */

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Makes a copy of a process that never runs. The thread that makes it returns only once the kernel
- * has copied the page tables, and other threads that write meanwhile wait for that. So its time is
- * estimated first, from a copy of some of our own pages, and all other threads are released when
- * the time is up.
+ * Makes a copy of a process that never runs. The thread that makes it returns once the kernel has
+ * copied the page tables, and others that write meanwhile wait for that. So the time is first
+ * estimated by a copy of some pages of ours, and other threads are released when it is up.
  */
 #include "injector/tracee/tracee.h"
 
@@ -93,8 +92,7 @@ static pid_t wait_for_birth(const struct tracee *t) {
 
 /**
  * Wait until there is a copy, or none because the kernel refuses: the thread stops at the birth,
- * waits at its errand's end, or is gone. The process's memory is not accessed: that would wait for
- * the copy.
+ * waits at its errand's end, or is gone. Memory is not accessed: that would wait for the copy.
  */
 static bool is_made(const struct tracee_thread *thread, uint64_t until_ns) {
 	for (unsigned n = 0;; n++) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Catches a process at its start. It is seized before it execs, and held at the exec or, where
- * glibc's loader comes first, once that has mapped all libraries, as its next system call shows
- * (arch/x86_64/regs.h). Nothing is relocated by then, and no code of the program or a library has
- * run.
+ * Catches a process at its start. Seized before it execs, it is held at the exec or, where glibc's
+ * loader comes first, once that has mapped all libraries, as its next system call shows. Nothing is
+ * relocated by then, and no code of the program or a library has run.
  */
 #include "injector/tracee/tracee.h"
 #include "regs.h"

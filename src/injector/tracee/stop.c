@@ -130,10 +130,7 @@ static bool ask_all(struct tracee *t, bool *is_refused, struct err *err) {
 	return ok || err_memory(err);
 }
 
-/**
- * Stop threads until all in the list are held. `*is_passing`: what prevented it will soon be over:
- * a thread that ends or execs, or waits for one that does.
- */
+/** Stop threads until all listed are held. `*is_passing`: an exec or end prevented it. */
 static bool try_to_stop_all(struct tracee *t, bool *is_passing, struct err *err) {
 	uint64_t until_ns = clock_now_ns() + PATIENCE_NS;
 	*is_passing = false;

@@ -15,7 +15,7 @@
  * ptrace belongs to a thread: all calls come from one. When that thread ends, the kernel resumes
  * what is stopped. In the middle of tracee_map that would be fatal to the process (a thread
  * on an errand finds its way back), so the caller lives in a process of its own that only SIGKILL
- * can end (collector/guardian.h).
+ * can end (collector/guardian/guardian.h).
  */
 
 #include "injector/injector.h"
@@ -42,7 +42,7 @@ struct tracee_thread {
 	uint64_t mask; // of signals, from when it began to work for us
 };
 
-/** See below. */
+/** A copy of a process: snapshot_take below. */
 struct snapshot {
 	pid_t pid;        // 0: there is none
 	pid_t pid_inside; // as the process calls it
@@ -77,10 +77,7 @@ void tracee_let_go(struct tracee *t);
 /** Resumes what is stopped. */
 void tracee_close(struct tracee *t);
 
-/**
- * Stop all threads, or one, to make system calls by it. False: one does not stop within a second,
- * or the process is gone.
- */
+/** Stop all threads, or one to make system calls. False: gone, or one did not stop within 1 s. */
 bool tracee_stop(struct tracee *t, bool all, struct err *err);
 
 /** Resume and release what is stopped, all of it or from thread `first` on. */
@@ -144,10 +141,7 @@ enum { TRACEE_CALL = 1 << 16, TRACEE_FAULT = 2 << 16 };
 /** What a stop is for: PTRACE_EVENT_..., TRACEE_CALL, or with a `*signal` TRACEE_FAULT or 0. */
 int tracee_stop_kind(int status, int *signal);
 
-/**
- * Like waitpid with WNOHANG, but a signal about to be delivered stays with the thread: if we are
- * killed before it goes on, the kernel delivers it.
- */
+/** waitpid with WNOHANG, but a signal to be delivered stays with the thread: we may be killed. */
 pid_t tracee_wait_now(pid_t tid, int *status);
 
 /**
@@ -161,16 +155,14 @@ enum tracee_wait tracee_run_to(pid_t tid, int kind, unsigned request, uint64_t u
 /** Pause between two looks at what is about to change; longer once `n`, their count, is large. */
 void tracee_pause(unsigned n);
 
-// ---- a copy of a process that never runs: its memory at one moment, read while the process goes
-// on
-// It is a child of the process, made by a system call of a stopped thread and traced from birth. It
-// shares the table of open files, so it keeps none open, and its end raises no signal. The kernel
-// copies only page tables, some 30 ms per GB. It ends with the tracer at the latest.
+// ---- a copy of a process that never runs, to be read while the process goes on
+//
+// A copy has the memory of one moment. It is a child of the process, made by a system call of a
+// stopped thread and traced from birth. It shares the table of open files, so it keeps none open,
+// and its end raises no signal. The kernel copies only page tables, some 30 ms per GB. It ends with
+// the tracer at the latest.
 
-/**
- * Can a copy be made within that time? Asked while the process runs. `*takes_ns`: the most it
- * takes, as far as the answer needed that.
- */
+/** Can a copy be made within that time? The process runs. `*takes_ns`: at most, if estimated. */
 bool snapshot_fits(pid_t pid, uint64_t within_ns, uint64_t *takes_ns);
 
 /**
@@ -186,8 +178,9 @@ void snapshot_end(const struct tracee *t);
 /** And forget it. A thread must be stopped, to reap it for the process, if that lives. */
 void snapshot_drop(struct tracee *t);
 
-// ---- whether a sandbox's filters (seccomp) let a process make the calls that recording needs; a
-// filter may answer a call by killing the process, which must not happen
+// ---- do a sandbox's filters (seccomp) allow the calls that recording needs?
+//
+// A filter may answer a call by killing the process, which must not happen.
 
 /** A filter's answer to a call; one that cannot be understood: that it kills. */
 uint32_t sandbox_answer(const struct sock_filter *code, size_t n, const struct seccomp_data *call);

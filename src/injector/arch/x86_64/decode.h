@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 /**
- * The instructions of a function in order, by Zydis. Distributions build it without AVX-512 (its
- * tables are 11 kB): of those instructions only the length is known; they neither branch nor change
- * the stack pointer.
+ * The instructions of a function in order, by Zydis. Without AVX-512 (11 kB of tables): of those
+ * only the length is known; they neither branch nor change the stack pointer.
  */
 
 #include "injector/arch/code.h"

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-/**
- * The registers of a stopped thread of 64-bit x86. A system call's number and result are in rax;
- * orig_rax is the number during the call.
- */
+/** The registers of a stopped thread of 64-bit x86. orig_rax is a call's number during the call. */
 
 #include "base/base.h"
 #include "wire/resident.h"
@@ -100,8 +97,8 @@ static inline void regs_repeat_call(struct user_regs_struct *regs) {
 }
 
 /**
- * At a call's end: has glibc's loader just mapped all libraries? Its next call after that sets the
- * main thread's FS base; nothing is relocated by then.
+ * At a call's end: has glibc's loader mapped all libraries? Then it sets the FS base; nothing is
+ * relocated before.
  */
 static inline bool regs_has_mapped_libraries(const struct user_regs_struct *regs) {
 	enum { SET_FS = 0x1002 }; // asm/prctl.h: ARCH_SET_FS
