@@ -103,7 +103,7 @@ struct check {
 #define OUR_MEMORY   "heaptrack itself takes 11 to 190 MB, by the number of stacks"
 #define THEIR_MEMORY "about 1 to 12 MB in the program, by the number of its threads"
 
-/**  `said`: yes, no, perhaps, unknown, or NULL for a fact. */
+/** `said`: yes, no, perhaps, unknown, or NULL for a fact. */
 static void row(struct check *c, const char *what, const char *said, const char *text) {
 	if (!c->is_json) {
 		say(stdout, said ? "  %-12s %-8s %s\n" : "  %-12s %s%s\n", what, said ? said : "", text);

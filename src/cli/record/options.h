@@ -49,8 +49,5 @@ const char *interpret_name(char out[PATH_MAX], const char *path, const char *end
 /** The budget of single events for the raw stream: all of them. */
 #define RECORD_ALL_EVENTS ((uint64_t)1 << 60)
 
-/**
- * `heaptrack --raw`: the recording at `path`, made with single events, becomes KDE's raw stream in
- * `raw_path`, and is removed. False: it stays.
- */
+/** `heaptrack --raw`: turn `path`, with its single events, into `raw_path`. False: `path` stays. */
 bool interpret_to_raw(const char *path, const char *raw_path, struct err *err);
