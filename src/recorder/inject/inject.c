@@ -162,8 +162,8 @@ static void note_exec(struct thread_words *self, bool has_failed) {
 }
 
 /**
- * `inside` is not 0 from the first line that depends on the recorder's data to the last. If it is 0
- * in all threads, all of them stopped, the data may be reset.
+ * `inside` is not 0 from the first line that depends on the recorder's data to the last. If all
+ * threads are stopped and it is 0 in each, the data may be reset.
  */
 void inject_enter(struct inject_frame *f) {
 	f->size = 0;

@@ -33,10 +33,7 @@ struct inject_frame {
 	uint64_t bp, pc; // the caller's frame pointer, and the return address
 };
 
-/**
- * Was the patch removed while the real function ran? Then the recording is over: blocks may have
- * been freed unseen since, even this call's.
- */
+/** Was the patch removed during the call? Then frees, even of its block, may have gone unseen. */
 static inline bool inject_is_late(const struct inject_frame *f) {
 	// Written from outside, all threads stopped
 	return __atomic_load_n(&f->what->is_patched, __ATOMIC_RELAXED) == 0;
@@ -46,10 +43,7 @@ static inline bool inject_is_late(const struct inject_frame *f) {
 void inject_stub(void);
 /** The same for functions that return a block of the size in their first argument. */
 void inject_stub_allocates(void);
-/**
- * The same for `syscall`. A call that maps nothing is passed on without a frame of ours: it may
- * begin a thread on a new stack, or be a vfork.
- */
+/** For `syscall`. A call that maps nothing has no frame of ours: it may clone or vfork. */
 void inject_stub_calls(void);
 /** The same for functions that free the block in their first argument. */
 void inject_stub_frees(void);
