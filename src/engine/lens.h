@@ -193,8 +193,7 @@ static inline bool lens_leaves_out(const struct lens_result *result, uint32_t st
 bool lens_apply(const struct lens *l, const struct recording *r, const struct names *n,
 		struct arena *arena, struct lens_result *out, struct err *err);
 
-// ---- names matched against a lens: which frames it selects, focuses on or hides. Each function
-// and module is matched once per text
+// ---- names matched against a lens: which frames it selects, focuses on or hides
 
 enum { LENS_TEXTS_MAX = 30 };
 

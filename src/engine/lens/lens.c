@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Decides which stacks a lens keeps, and what each costs: for the whole recording the stacks' own
- * numbers, for a range what lens/scan.c finds.
- */
+/* Decides which stacks a lens keeps, and what each costs, in the whole recording or in a range. */
 #include "engine/lens.h"
 
 #include "engine/lens/parts.h"

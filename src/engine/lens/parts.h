@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-/**
- * What the files of the lens share: the range of time as text, and the sums over it; and a moment's
- * time of day.
- */
+/** What the files of the lens share: a time range as text, the sums over it, and times of day. */
 
 #include "engine/lens.h"
 
@@ -11,8 +8,7 @@
 uint32_t lens_largest_edge(const struct lens *l, const struct recording *r);
 
 /**
- * The expensive half of lens_apply: sum up out->stacks (zeroed; is_left_out is set) and out->total
- * over the range of l.
+ * Sum up out->stacks (zeroed; is_left_out is set) and out->total over the range of l. Expensive.
  */
 void lens_scan(const struct lens *l, const struct recording *r, struct lens_result *out);
 
