@@ -107,7 +107,10 @@ void injector_rescan(struct injector *in);
 /** Undo. Also true if the process is gone. */
 bool injector_detach(struct injector *in, struct err *err);
 
-/** Undo a killed heaptrack's hooks, or only those of the tree with `token` (NULL: all). */
+/**
+ * Undo a killed heaptrack's hooks, or only those of the tree with `token` (NULL: all).
+ * `*was_attached`: there were some.
+ */
 bool injector_repair(pid_t pid, const char *token, bool *was_attached, struct err *err);
 
 // ---- a stopped process, to be read

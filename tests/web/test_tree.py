@@ -51,7 +51,7 @@ def test_the_page_says_what_it_is(seen, known):
     assert listed in seen["overview"].replace("\n", " "), seen["overview"]
     assert seen["chosen"]["flame"].startswith("tree of sh,"), seen["chosen"]["flame"]
     assert re.search(r"peak RSS\nnot in this file", seen["overview"]), seen["overview"]
-    assert "heaptrack --children looks at no memory." in seen["memory"]
+    assert "heaptrack --children does not look at resident memory." in seen["memory"]
 
 
 def test_each_process_has_its_figures(seen, known, build, pages):

@@ -57,7 +57,10 @@ enum {
 /** The program has ended, or heaptrack has detached: there is nothing to look at. */
 #define CONTROL_TOO_LATE "{\"error\":\"the recording is being completed\"}"
 
-/** The folders to try, as seen from `root` (a prefix). `runtime`: $XDG_RUNTIME_DIR, or NULL. */
+/**
+ * The folders to try, as seen from `root` (a prefix; "" is ours). `runtime`: $XDG_RUNTIME_DIR, or
+ * NULL. Returns how many there are.
+ */
 enum { CONTROL_FOLDERS = 3 };
 size_t control_folders(struct control_place out[CONTROL_FOLDERS], uid_t uid, const char *runtime,
 		const char *root);

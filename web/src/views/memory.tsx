@@ -311,7 +311,7 @@ export function MemoryView() {
 						{p.facts.looks.length
 							? 'None was taken in the selected range of time.'
 							: isTree(p)
-								? 'heaptrack --children looks at no memory.'
+								? 'heaptrack --children does not look at resident memory.'
 								: 'This recording was made without (--no-memory), by another ' +
 									'program, or it ended before the first one.'}
 					</p>

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-/** The registers of a stopped thread of 64-bit x86. orig_rax is a call's number during the call. */
+/**
+ * The registers of a stopped thread of 64-bit x86. A system call's number and result are in rax;
+ * during the call, its number is in orig_rax.
+ */
 
 #include "base/base.h"
 #include "wire/resident.h"
