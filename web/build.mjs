@@ -25,11 +25,11 @@ const SMALLER = { ecma: 2020, compress: { passes: 2, pure_getters: false } };
 const OWN = new RegExp(
 	'^(?!on[A-Z])[a-z]+[A-Z]\\w*$|' +
 	'^on(Band|Choose|Close|Cursor|Go|Hide|Name|OpenRun|Pick|Range|Remove|Select|Switch|Zoom)$|' +
-	'^(answer|bands|base|boxes|chart|chosen|colour|column|column32|current|curves|edges|' +
+	'^(answer|bands|boxes|chart|chosen|colour|column|column32|current|curves|edges|' +
 	'extra|facts|faded|fills|forest|found|gains|handovers|heads|ids|intervals|keeper|kept|' +
-	'layout|letter|levels|lifetimes|linkage|lives|lowered|many|merged|metric|nodes|' +
+	'layout|letter|levels|lifetimes|linkage|lives|lowered|many|merged|' +
 	'others|power|props|readers|rising|room|runs|samples|scene|seen|series|shown|siblings|' +
-	'sites|sized|skin|symbol|tell|texts|thread|times|tree|until|varint|vnode|walkers|' +
+	'sized|skin|tell|texts|times|until|varint|vnode|walkers|' +
 	'weights|within|work|written)$',
 );
 const FROM_OUTSIDE = [

@@ -17,7 +17,7 @@ function answer(text) {
 	const f = m.diffForest(before, after, { ...lens, foldsRecursion: false, opened: new Set() }, 'change');
 	const nodes = Array.from({ length: f.n }, (_, i) => ({
 		parent: i ? f.parent[i] : null,
-		function: i ? m.labelOf(f.profile.symbols, f.symbol[i]) : null,
+		function: i ? m.labelOf(f.profile.symbolTable, f.symbol[i]) : null,
 		base: f.before[i],
 		this: f.now[i],
 		width: f.total[i],

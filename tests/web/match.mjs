@@ -5,7 +5,7 @@
 const { marksOf } = await import(process.argv[2]);
 const name = ['', 'app::Company::run', 'compose(comp)', 'COMPOST', 'cocompose', 'tempo', 'x', 'x$y'];
 const file = name.map((_, i) => (i === 6 ? '/src/compose.cpp' : '/src/a.cpp'));
-const profile = { symbols: { n: name.length, name, file, module: name.map(() => 'app') } };
+const profile = { symbolTable: { n: name.length, name, file, module: name.map(() => 'app') } };
 
 const TYPED = ['c', 'co', 'com', 'comp', 'compo', 'compos', 'compose', 'comp', 'Comp', 'Compo', 'mpo', 'mp', 'a', 'app:', 'app::c'];
 const rules = [

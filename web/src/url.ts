@@ -57,7 +57,7 @@ export function address(lens = state.lens.value): string {
 	const selected = state.selected.value;
 	if (selected) {
 		const path = selected.base ? `@${selected.base}` : '';
-		words.push(`sel=${encodeURIComponent(p.symbols.name[selected.symbol]! + path)}`);
+		words.push(`sel=${encodeURIComponent(p.symbolTable.name[selected.symbol]! + path)}`);
 	}
 	if (String(state.marks.value) !== String(programMarks(p))) {
 		const seconds = state.marks.value.map((edge) => (p.edges.timeNs[edge] ?? 0) / 1e9);
@@ -82,9 +82,9 @@ function select(text: string): void {
 	const p = state.profile.value;
 	const parts = /^(.*?)(?:@(\d+))?$/s.exec(text)!;
 	const base = Number(parts[2] ?? 0);
-	const symbol = p.symbols.name.findIndex((name) => name !== '' && isNamed(name, parts[1]!));
+	const symbol = p.symbolTable.name.findIndex((name) => name !== '' && isNamed(name, parts[1]!));
 	if (symbol > 0) {
-		const is = p.symbols.name[p.nodes.symbol[base] ?? 0] === parts[1];
+		const is = p.symbolTable.name[p.nodes.symbol[base] ?? 0] === parts[1];
 		state.selected.value = {
 			symbol: is && base ? p.nodes.symbol[base]! : symbol,
 			base: is ? base : 0,

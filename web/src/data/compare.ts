@@ -70,7 +70,7 @@ function addSites(found: Map<string, Difference>, side: Side, isNow: boolean): v
 	const { profile: p, answer: a } = side;
 	const sites = sitesOf(p, a.lens.metric);
 	const labels = sites.symbol.map((symbol, key) =>
-		symbol ? labelOf(p.symbols, symbol) : sites.name[key]!,
+		symbol ? labelOf(p.symbolTable, symbol) : sites.name[key]!,
 	);
 	for (let s = 0; s < p.stacks.n; s++) {
 		const [weight, blocks] = [a.weights[s]!, a.blocks[s]!];
@@ -81,7 +81,7 @@ function addSites(found: Map<string, Difference>, side: Side, isNow: boolean): v
 		const label = labels[key]!;
 		let d = found.get(label);
 		if (!d) {
-			const file = p.symbols.file[sites.symbol[key]!] ?? '';
+			const file = p.symbolTable.file[sites.symbol[key]!] ?? '';
 			d = {
 				name: sites.name[key]!,
 				label,
@@ -173,7 +173,7 @@ function join(before: Profile, now: Profile): Profile {
 	const nodes = {
 		n: a.n + b.n - 1,
 		parent: moved(a.parent, b.parent, shift),
-		symbol: moved(a.symbol, b.symbol, now.symbols.n - 1),
+		symbol: moved(a.symbol, b.symbol, now.symbolTable.n - 1),
 		line: moved(a.line, b.line, 0),
 	};
 	const node = new Uint32Array(now.stacks.n + before.stacks.n);
@@ -182,7 +182,7 @@ function join(before: Profile, now: Profile): Profile {
 	const joined = {
 		...now,
 		nodes,
-		symbols: joinedSymbols(now.symbols, before.symbols),
+		symbolTable: joinedSymbols(now.symbolTable, before.symbolTable),
 		stacks: { ...now.stacks, n: node.length, node },
 	};
 	joinedBefore.set(before, { now, joined });

@@ -41,7 +41,7 @@ export function marksOf(p: Profile, rule: Sought, before: Marks | null = null): 
 		return at < 0 ? -1 : at + 1;
 	};
 	const holds = (i: number) => (found[i] ||= find(i)) > 0;
-	const known = new Uint8Array(p.symbols.n); // 0: not looked for yet, 1: not marked, 2: marked
+	const known = new Uint8Array(p.symbolTable.n); // 0: not looked for yet, 1: not marked, 2: marked
 	const isMarked = (symbol: number) =>
 		symbol > 0 && (holds(name[symbol]!) || holds(file[symbol]!) || holds(module[symbol]!));
 	const has = (symbol: number) => (known[symbol] ||= 1 + +isMarked(symbol)) > 1;
@@ -50,7 +50,7 @@ export function marksOf(p: Profile, rule: Sought, before: Marks | null = null): 
 		rule,
 		found,
 		has,
-		all: () => (all ??= Uint8Array.from(p.symbols.name, (_, i) => +has(i))),
+		all: () => (all ??= Uint8Array.from(p.symbolTable.name, (_, i) => +has(i))),
 	};
 }
 
@@ -80,7 +80,7 @@ export function textsOf(p: Profile): Texts {
 			return id;
 		};
 		const column = (texts: string[]) => Uint32Array.from(texts, idOf);
-		const s = p.symbols;
+		const s = p.symbolTable;
 		const columns = { name: column(s.name), file: column(s.file), module: column(s.module) };
 		const texts = [...ids.keys()];
 		found = { texts, lowered: texts.map(lower), ...columns };
@@ -114,9 +114,9 @@ export function symbolsNamed(p: Profile, names: readonly string[]): Uint8Array |
 	if (!names.length) {
 		return null;
 	}
-	const out = new Uint8Array(p.symbols.n);
-	for (let i = 1; i < p.symbols.n; i++) {
-		out[i] = +names.some((name) => isNamed(p.symbols.name[i]!, name));
+	const out = new Uint8Array(p.symbolTable.n);
+	for (let i = 1; i < p.symbolTable.n; i++) {
+		out[i] = +names.some((name) => isNamed(p.symbolTable.name[i]!, name));
 	}
 	return out;
 }

@@ -320,7 +320,7 @@ export interface SourceExcerpt {
 
 export interface Profile {
 	facts: Facts;
-	symbols: Symbols;
+	symbolTable: Symbols;
 	nodes: Nodes;
 	stacks: Stacks;
 	edges: Edges;

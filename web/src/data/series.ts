@@ -77,10 +77,10 @@ function findSites(p: Profile, under: { node: Uint32Array; name: string[] }): Si
 	for (let s = 0; s < p.stacks.n; s++) {
 		const text = under.name[s]!;
 		const symbol = p.nodes.symbol[node[s]!]!;
-		const own = p.symbols.function[symbol]!;
+		const own = p.symbolTable.function[symbol]!;
 		let key = text ? ofText.get(text) : ofFunction.get(own);
 		if (key === undefined) {
-			key = text ? add(text, 0) : add(p.symbols.name[symbol] || NO_STACK, symbol);
+			key = text ? add(text, 0) : add(p.symbolTable.name[symbol] || NO_STACK, symbol);
 			void (text ? ofText.set(text, key) : ofFunction.set(own, key));
 		}
 		sites.keys[s] = key;

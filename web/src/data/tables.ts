@@ -344,7 +344,7 @@ export function readFirst(part: Uint8Array): Profile {
 	learnMetrics(facts.metrics);
 	return {
 		facts,
-		symbols: symbols(section(Section.Symbols), texts),
+		symbolTable: symbols(section(Section.Symbols), texts),
 		nodes: nodes(section(Section.Nodes)),
 		stacks: Object.assign(ends, {
 			others: othersOf(section(Section.Others), ends.n, facts.metrics),

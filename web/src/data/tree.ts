@@ -41,7 +41,7 @@ export interface Shape {
 
 /** What a group of frames is called; code without a source file is of its program or library. */
 export function groupName(p: Profile, symbol: number, group: Group): string {
-	const s = p.symbols;
+	const s = p.symbolTable;
 	switch (group) {
 		case 'function':
 			return s.name[symbol]!;
@@ -57,10 +57,10 @@ export function groupName(p: Profile, symbol: number, group: Group): string {
 /** What frames are gathered under: a number per symbol, equal for those that belong together. */
 function keysOf(p: Profile, group: Group): Int32Array {
 	if (group === 'function') {
-		return Int32Array.from(p.symbols.function);
+		return Int32Array.from(p.symbolTable.function);
 	}
 	const known = new Map<string, number>();
-	return Int32Array.from({ length: p.symbols.n }, (_, i) => {
+	return Int32Array.from({ length: p.symbolTable.n }, (_, i) => {
 		const text = groupName(p, i, group);
 		let id = known.get(text);
 		if (id === undefined) {
@@ -191,7 +191,7 @@ function findAbove(b: Builder, node: number, key: number): number {
 
 export function buildTree(p: Profile, shape: Shape): Tree {
 	const { n, parent, symbol, line } = p.nodes;
-	const flags = p.symbols.flags;
+	const flags = p.symbolTable.flags;
 	const keys = keysOf(p, shape.group);
 	const hidden = symbolsNamed(p, shape.hide);
 	const focus = symbolsNamed(p, shape.focus);
@@ -348,6 +348,6 @@ export function stacksBelow(
 export type Owner = 'yours' | 'library' | 'unknown';
 
 export function ownerOf(p: Profile, symbol: number): Owner {
-	const flags = p.symbols.flags[symbol]!;
+	const flags = p.symbolTable.flags[symbol]!;
 	return flags & FLAG_YOURS ? 'yours' : flags & FLAG_LIBRARY ? 'library' : 'unknown';
 }

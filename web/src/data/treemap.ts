@@ -13,7 +13,7 @@ const SCRIPT = /^(node:|<frozen )|\.([cm]?[jt]sx?|pyw?)$/; // files
 const SAYS_NOTHING = /alloc|strn?dup|^(\S+ )?std::|\+0x/i; // functions that only hand memory out
 
 /** For each symbol: 1 for a function of a script, 2 for one that says nothing. */
-function kindsOf({ symbols }: Profile): Uint8Array {
+function kindsOf({ symbolTable: symbols }: Profile): Uint8Array {
 	return Uint8Array.from(symbols.name, (name, i) =>
 		SCRIPT.test(symbols.file[i]!) ? 1 : SAYS_NOTHING.test(name) ? 2 : 0,
 	);
@@ -51,7 +51,7 @@ function findOpened(p: Profile, sites: Sites): Opened {
 		return at;
 	};
 	const nativeAt = (from: number) => {
-		const { module } = p.symbols;
+		const { module } = p.symbolTable;
 		let at = from;
 		while (kinds[symbol[at]!] === 2 && module[symbol[at]!] === module[symbol[from]!]) {
 			at = parent[at]!;
@@ -65,7 +65,7 @@ function findOpened(p: Profile, sites: Sites): Opened {
 		}
 		const script = scriptAt(p.stacks.node[s]!);
 		const own = symbol[script || nativeAt(sites.node[s]!)]!;
-		const text = `${key} ${p.symbols.function[own]!}`;
+		const text = `${key} ${p.symbolTable.function[own]!}`;
 		let row = known.get(text);
 		if (row === undefined) {
 			row = out.symbol.push(own) - 1;

@@ -76,7 +76,7 @@ export function costSkin(p: Profile, f: Forest, metric: Metric, byModule = false
 				return f.isRest[node] ? Colour.Unknown : Colour.Root;
 			}
 			return byModule
-				? moduleColour(p.symbols.module[symbol]!)
+				? moduleColour(p.symbolTable.module[symbol]!)
 				: ownerColour(p, f, symbol, node);
 		},
 		label: (node) => {

@@ -45,7 +45,7 @@ export function Tip({ skin, forest: f, node, small, x, y }: TipProps) {
 		<div class="tip" role="tooltip" style={style}>
 			<strong>
 				{symbol && f.tree.group === 'function'
-					? p.symbols.name[symbol]
+					? p.symbolTable.name[symbol]
 					: nodeName(p, f, node)}
 			</strong>
 			{symbol > 0 && (

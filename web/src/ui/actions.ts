@@ -21,7 +21,7 @@ export interface Action {
 
 function selectedName(): string | null {
 	const s = state.selected.value;
-	return s ? state.profile.value.symbols.name[s.symbol]! : null;
+	return s ? state.profile.value.symbolTable.name[s.symbol]! : null;
 }
 
 /** Moves an end of the range; without a range the whole run is one. */
@@ -69,7 +69,7 @@ function focusStack(): void {
 		const p = state.profile.value;
 		const names = new Set<string>();
 		for (let at = s.base; at > 0; at = p.nodes.parent[at]!) {
-			names.add(p.symbols.name[p.nodes.symbol[at]!]!);
+			names.add(p.symbolTable.name[p.nodes.symbol[at]!]!);
 		}
 		const texts = [...names]
 			.slice(0, 12)

@@ -38,10 +38,10 @@ import { WhatIf } from './whatif.tsx';
 
 /** Stacks that have a function in them, of those that are kept. */
 export function stacksOf(p: Profile, s: Selection, filter: Uint8Array | null): Uint32Array {
-	const marked = new Uint8Array(p.symbols.n);
-	const wanted = p.symbols.function[s.symbol]!;
-	for (let i = 1; i < p.symbols.n; i++) {
-		marked[i] = +(p.symbols.function[i] === wanted);
+	const marked = new Uint8Array(p.symbolTable.n);
+	const wanted = p.symbolTable.function[s.symbol]!;
+	for (let i = 1; i < p.symbolTable.n; i++) {
+		marked[i] = +(p.symbolTable.function[i] === wanted);
 	}
 	const below = nodesBelow(p, marked);
 	return stacksWhere(p, (i) => below[p.stacks.node[i]!] === 1 && (!filter || filter[i] === 1));
@@ -60,7 +60,7 @@ export function stackText(p: Profile, node: number): string {
 	return framesOf(p, node)
 		.map((at) => {
 			const symbol = p.nodes.symbol[at]!;
-			return `${p.symbols.name[symbol]} ${placeOf(p, symbol, p.nodes.line[at]!)}`.trimEnd();
+			return `${p.symbolTable.name[symbol]} ${placeOf(p, symbol, p.nodes.line[at]!)}`.trimEnd();
 		})
 		.join('\n');
 }
@@ -181,7 +181,7 @@ export function Details() {
 	const hasAll = useValue(isWhole);
 	const of = useMemo<Selected>(() => ({ p, s, stacks, answer: a }), [stacks, s, a, hasAll]);
 	const hasBlocks = lacks(p, ALLOCATIONS) || sumOf(p.stacks.allocations, stacks) > 0;
-	const name = p.symbols.name[s.symbol]!;
+	const name = p.symbolTable.name[s.symbol]!;
 	const line = s.base ? p.nodes.line[s.base]! : 0;
 	const hasTime = !lacksCurves(p);
 	return (
@@ -205,7 +205,7 @@ export function Details() {
 			</div>
 			{shortName(name) !== name && <p class="full dim">{name}</p>}
 			<p class="dim">
-				{[...new Set([placeOf(p, s.symbol, line), p.symbols.package[s.symbol]])]
+				{[...new Set([placeOf(p, s.symbol, line), p.symbolTable.package[s.symbol]])]
 					.filter(Boolean)
 					.join(' · ')}
 			</p>

@@ -73,11 +73,11 @@ export function nodeName(p: Profile, f: Boxes, node: number): string {
 
 /** "demo.cpp:37", or the module where no file is known. */
 export function placeOf(p: Profile, symbol: number, line: number): string {
-	const file = p.symbols.file[symbol];
+	const file = p.symbolTable.file[symbol];
 	if (file) {
 		return line ? `${baseName(file)}:${line}` : baseName(file);
 	}
-	return baseName(p.symbols.module[symbol] ?? '');
+	return baseName(p.symbolTable.module[symbol] ?? '');
 }
 
 /** What the dashed line is. */

@@ -33,7 +33,7 @@ function functions(): Entry[] {
 		.sort((a, b) => total[b]! - total[a]!)
 		.slice(0, FUNCTIONS)
 		.map((i) => ({
-			text: shortName(profile.value.symbols.name[t.symbol[i]!]!),
+			text: shortName(profile.value.symbolTable.name[t.symbol[i]!]!),
 			hint: percent(total[i]!, totalWeight.value),
 			run: () => {
 				selected.value = { symbol: t.symbol[i]!, base: t.base[i]! };

@@ -49,7 +49,7 @@ function frameTotals(p: Profile, weights: Float64Array): Float64Array {
 function costsOfLines(p: Profile, source: number, weights: Float64Array): Map<number, number> {
 	const totals = frameTotals(p, weights);
 	const { symbol, line, parent } = p.nodes;
-	const isThere = p.symbols.source.map((id) => +(id === source));
+	const isThere = p.symbolTable.source.map((id) => +(id === source));
 	const out = new Map<number, number>();
 	for (let i = 1; i < p.nodes.n; i++) {
 		if (!isThere[symbol[i]!] || totals[i]! <= 0) {
@@ -184,8 +184,8 @@ export function Source({
 	answer: Answer;
 }) {
 	const p = profile.value;
-	const id = p.symbols.source[symbol]!;
-	const file = p.symbols.file[symbol]!;
+	const id = p.symbolTable.source[symbol]!;
+	const file = p.symbolTable.file[symbol]!;
 	const isWanted = !line || isServed.value || p.sources.some((s) => s.source === id);
 	const costs = useMemo(
 		() => (isWanted ? costsOfLines(p, id, a.weights) : new Map<number, number>()),

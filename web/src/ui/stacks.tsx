@@ -62,7 +62,7 @@ function newFinder(p: Profile, folds: boolean): (node: number) => number {
 			const symbol = p.nodes.symbol[node]!;
 			const isInRun = folds && ownerOf(p, symbol) === 'library';
 			const { before, n } = isInRun && above.n ? above : { before: above.id, n: 0 };
-			const name = shortName(p.symbols.name[symbol]!);
+			const name = shortName(p.symbolTable.name[symbol]!);
 			const text = n ? above.text : `${name}\t${placeOf(p, symbol, p.nodes.line[node]!)}`;
 			const id = idOf(`${before}\t${n + 1}\t${text}`);
 			look = { id, before, text, n: isInRun ? n + 1 : 0 };
@@ -104,7 +104,7 @@ function rowsOf(p: Profile, node: number, folds: boolean): Row[] {
 	const flush = () => {
 		const last = run[run.length - 1];
 		if (last !== undefined) {
-			const name = shortName(p.symbols.name[p.nodes.symbol[last]!]!);
+			const name = shortName(p.symbolTable.name[p.nodes.symbol[last]!]!);
 			const text = run.length > 1 ? `${name} +${run.length - 1}` : name;
 			rows.push({
 				node: 0,
@@ -125,7 +125,7 @@ function rowsOf(p: Profile, node: number, folds: boolean): Row[] {
 		flush();
 		rows.push({
 			node: at,
-			text: shortName(p.symbols.name[symbol]!),
+			text: shortName(p.symbolTable.name[symbol]!),
 			place: placeOf(p, symbol, p.nodes.line[at]!),
 			isLibrary,
 		});

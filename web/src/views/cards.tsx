@@ -201,7 +201,7 @@ function Said({ finding }: { finding: Finding }) {
 function showPeak(lens: string): void {
 	const p = profile.value;
 	const [name] = parseLens(p, lens).lens.focus;
-	const isIts = p.symbols.name.map((each) => name !== undefined && isNamed(each, name));
+	const isIts = p.symbolTable.name.map((each) => name !== undefined && isNamed(each, name));
 	const sums = new Map<number, number>(); // by outermost box of the function
 	for (let s = 0; s < p.stacks.n; s++) {
 		let box = 0;

@@ -218,7 +218,7 @@ function ChangedSites({ all, metric, hasBlocks }: ChangedProps) {
 		() =>
 			new Map(
 				sites.symbol.flatMap((symbol, key) =>
-					symbol ? [[labelOf(p.symbols, symbol), key]] : [],
+					symbol ? [[labelOf(p.symbolTable, symbol), key]] : [],
 				),
 			),
 		[sites],

@@ -38,7 +38,7 @@ export function FunctionTable() {
 		...rows.map((f) => [symbolName(p, f.symbol, t.group), f.total, f.self]),
 	]);
 	const total = state.totalWeight.value;
-	const key = picked ? p.symbols.function[picked.symbol] : -1;
+	const key = picked ? p.symbolTable.function[picked.symbol] : -1;
 	const at = rows.findIndex((f) =>
 		t.group === 'function' ? f.key === key : f.symbol === picked?.symbol,
 	);
@@ -105,7 +105,7 @@ export function FunctionTable() {
 						<span
 							role="gridcell"
 							class={`name ${t.isRun[f.node] ? 'run library' : ''}`}
-							title={p.symbols.name[f.symbol]}
+							title={p.symbolTable.name[f.symbol]}
 						>
 							<Name text={symbolName(p, f.symbol, t.group)} />
 						</span>

@@ -33,7 +33,7 @@ export function openRun(f: Boxes, node: number): void {
 }
 
 export function hideNode(f: Boxes, node: number): void {
-	state.hide(state.profile.value.symbols.name[f.symbol[node]!]!);
+	state.hide(state.profile.value.symbolTable.name[f.symbol[node]!]!);
 }
 
 /** The key that the tree has for a function, whatever it is gathered under. */
@@ -41,7 +41,7 @@ function keyOfSymbol(symbol: number): number {
 	const t = state.tree.value;
 	const p = state.profile.value;
 	if (t.group === 'function') {
-		return p.symbols.function[symbol]!;
+		return p.symbolTable.function[symbol]!;
 	}
 	const at = t.symbol.indexOf(symbol);
 	return at > 0 ? t.key[at]! : -1;

@@ -110,7 +110,7 @@ function grouping(
 	}
 	const { keys, texts } = byText(p, (s) => {
 		const symbol = p.nodes.symbol[p.stacks.site[s]! || p.stacks.node[s]!]!;
-		return baseName(p.symbols.module[symbol]!);
+		return baseName(p.symbolTable.module[symbol]!);
 	});
 	return { keys, name: (key) => ({ label: texts[key] || '(unknown)', symbol: 0 }) };
 }
@@ -288,7 +288,7 @@ function Generations() {
 function lensOf({ symbol, only }: Series): Lens | null {
 	const p = state.profile.value;
 	const lens = state.lens.value;
-	const name = p.symbols.name[symbol]!;
+	const name = p.symbolTable.name[symbol]!;
 	if (only) {
 		const is = { ...lens, ...only };
 		return JSON.stringify(is) === JSON.stringify(lens) ? null : is;

@@ -550,7 +550,7 @@ class Line {
 		const isOdd = short.length > room || !EVEN.test(short);
 		write(name, 'class', `name ${owner}${f.isRun[node] ? ' run' : ''}${cut(isOdd)}`);
 		write(name, 'padding-left', `${indent}px`);
-		write(name, 'title', symbol ? p.symbols.name[symbol] : '');
+		write(name, 'title', symbol ? p.symbolTable.name[symbol] : '');
 
 		const isPlace = symbol > 0 && f.tree.group === 'function';
 		const place = isPlace ? placeOf(p, symbol, f.line[node]!) : '';

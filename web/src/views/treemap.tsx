@@ -26,7 +26,7 @@ const HEAD = 18; // px
 
 /** What a function is in: as the lens gathers, else its package, or its file. */
 function placeOf(symbol: number): string {
-	const { symbols } = state.profile.value;
+	const { symbolTable: symbols } = state.profile.value;
 	const { group } = state.lens.value;
 	return (
 		(group === 'function'
@@ -39,7 +39,7 @@ function placeOf(symbol: number): string {
 
 /** What it is in within that. */
 function fileOf(symbol: number): string {
-	return baseName(state.profile.value.symbols.file[symbol]!) || 'native code';
+	return baseName(state.profile.value.symbolTable.file[symbol]!) || 'native code';
 }
 
 /** Parts gathered by a name each. */
