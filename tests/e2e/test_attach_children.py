@@ -197,7 +197,7 @@ def test_blocks_from_before_are_never_counted_wrongly(build, grow, listen, tmp_p
 def test_programs_that_are_executed_later(build, grow, listen, tmp_path):
     """They are recorded from a moment after their start on; what ends before is counted."""
     program = build / "tests/victims/tree"
-    tree = grow(["bash", "-c", f"read -t 1.5 < /dev/zero; read -t 0.5 <> <(:); {program} s1000a12345 & /bin/true; {program} s1000a777; "
+    tree = grow(["bash", "-c", f"read -t 1.5 < /dev/zero; read -t 2 <> <(:); {program} s1000a12345 & /bin/true; {program} s1000a777; "
                  f"wait; exec {program} s1000a4000"])
     process = listen(tree.pid)
     end(process)

@@ -49,6 +49,9 @@ void tree_look_at_copies(struct run *run);
 void tree_meet_python(struct member *m, uint32_t there, const struct wire_module *module,
 		bool is_new);
 
+/** The same before the first stack, in a process that was attached to while it ran. */
+void tree_expect_python(struct member *m, uint32_t image);
+
 /** Prove its Python's layout and take over what it has met, before that goes with its cell. */
 void tree_look_at_python(struct member *m);
 

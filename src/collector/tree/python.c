@@ -66,6 +66,23 @@ void tree_meet_python(struct member *m, uint32_t there, const struct wire_module
 	expect_python(m, there, module);
 }
 
+void tree_expect_python(struct member *m, uint32_t image) {
+	SCOPED(smaps) maps = {0};
+	struct wire_layout found;
+	bool ok = smaps_read(&maps, m->pid, "maps");
+	EACH_WHILE(area, maps, ok && !m->python) {
+		const struct wire_module module = {.bias = area->start, .path = "/"};
+		bool may_be = area->kind == SMAPS_FILE && area->offset == 0 && strstr(area->name, "python");
+		const char *path = FORMAT(PATH_MAX, "/proc/%d/root%s", (int)m->pid, area->name);
+		CLOSED int fd = may_be ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
+		if (units_find_python(fd, area->name, &module, &found)) {
+			found.image = image;
+			m->python = memory_new(1, sizeof found);
+			*m->python = found;
+		}
+	}
+}
+
 static void prove_python(struct member *m) {
 	enum { GAP_NS = 2000000 };
 	if (!m->python || m->run->now_ns < m->prove_ns) {

@@ -267,6 +267,9 @@ void run_tree_find(void *user) {
 		p->has_executed = is_known;
 		p->row.command = command_of(run, program.exe);
 		(void)vec_add(&m->programs, program);
+		if (run->join && m->cell->fork == 0) {
+			tree_expect_python(m, a.image);
+		}
 	}
 	EACH(m, run->members) {
 		tries_poll_modules(&(*m)->tries, meet_module, *m);
@@ -390,6 +393,9 @@ void run_tree_create(struct run *run) {
 	(void)vec_push(&t->commands);
 	add_member(m);
 	process_at(t, m->process)->row.command = command_of(run, run->meta.exe);
+	if (run->guardian.pid > 0) {
+		tree_expect_python(m, 1);
+	}
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1); // daemons stay descendants
 }
 
