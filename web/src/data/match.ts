@@ -41,7 +41,8 @@ export function marksOf(p: Profile, rule: Sought, before: Marks | null = null): 
 		return at < 0 ? -1 : at + 1;
 	};
 	const holds = (i: number) => (found[i] ||= find(i)) > 0;
-	const known = new Uint8Array(p.symbolTable.n); // 0: not looked for yet, 1: not marked, 2: marked
+	// 0: not looked for yet, 1: not marked, 2: marked
+	const known = new Uint8Array(p.symbolTable.n);
 	const isMarked = (symbol: number) =>
 		symbol > 0 && (holds(name[symbol]!) || holds(file[symbol]!) || holds(module[symbol]!));
 	const has = (symbol: number) => (known[symbol] ||= 1 + +isMarked(symbol)) > 1;

@@ -60,7 +60,8 @@ export function stackText(p: Profile, node: number): string {
 	return framesOf(p, node)
 		.map((at) => {
 			const symbol = p.nodes.symbol[at]!;
-			return `${p.symbolTable.name[symbol]} ${placeOf(p, symbol, p.nodes.line[at]!)}`.trimEnd();
+			const name = p.symbolTable.name[symbol];
+			return `${name} ${placeOf(p, symbol, p.nodes.line[at]!)}`.trimEnd();
 		})
 		.join('\n');
 }
