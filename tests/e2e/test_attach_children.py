@@ -233,10 +233,12 @@ def test_a_daemon_is_recorded_and_left(build, grow, listen, tmp_path):
     time.sleep(1.5)
     daemon = next(int(p.name) for p in Path("/proc").iterdir() if p.name.isdigit() and int(p.name) not in family(tree.pid)
                   and (p / "cmdline").read_bytes().split(b"\0")[-2:-1] == [DAEMON.encode()])
-    assert not is_as_before(daemon)
-    finish(process)
-    assert is_as_before(daemon)
-    os.kill(daemon, signal.SIGKILL)
+    try:
+        assert not is_as_before(daemon)
+        finish(process)
+        assert is_as_before(daemon)
+    finally:
+        os.kill(daemon, signal.SIGKILL)
     held = {p["pid"]: p["never_freed_bytes"] for p in known(build, tmp_path / "tree.zst")["processes"]}
     assert 1234567 < held[daemon] < 1300000, held
 

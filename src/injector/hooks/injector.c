@@ -49,7 +49,13 @@ static bool open_tracee(struct injector *in, enum injector_start start, struct e
 
 /** Reuse the resident of an earlier attach, or clean it up and leave it. */
 static bool deal_with_resident(struct injector *in, struct err *err) {
+	enum { LOOKS = 20, LOOK_NS = 50000000 };
 	bool is_clean = false, is_kept = in->resident_at != 0 && resident_is_kept(in);
+	const bool may_wait = !in->only_looks && !in->resident.token[0]; // of one process alone
+	for (unsigned n = 0; is_kept && may_wait && n < LOOKS; n++) {
+		clock_sleep_ns(LOOK_NS); // a killed helper takes a moment to be gone
+		is_kept = resident_is_kept(in);
+	}
 	if (!is_kept && (in->resident_at == 0 || resident_is_free(in))) {
 		return true;
 	}
