@@ -10,9 +10,12 @@ static struct breakdown peak_by(struct finder *f, enum breakdown_by by, const st
 	return breakdown_make(by, l, f->r, f->names, &result, &f->scratch);
 }
 
-/** How many processes; 0: some of it is of unknown ones. */
+/** How many processes had live blocks then; 0: some of these are of unknown ones. */
 static uint32_t count_processes(const struct breakdown *b) {
-	return b->n > 0 && b->parts[b->n - 1].is_rest ? 0 : b->n;
+	if (b->n > 0 && b->parts[b->n - 1].is_rest && b->parts[b->n - 1].costs.blocks > 0) {
+		return 0;
+	}
+	return (uint32_t)SUM(i, b->n, b->parts[i].costs.blocks > 0); // others allocated before or after
 }
 
 void find_processes_at_peak(struct finder *f) {
