@@ -77,8 +77,10 @@ void find_copied(struct finder *f) {
 			SLICE_ARG(r->strings.items[r->commands.items[command].name]),
 			n == 1 ? "its parent" : "their parents", HUMAN_BYTES(*most));
 	if (n > 1) {
-		SAY(f, ", at most %s in one (pid %" PRIu32 ")", HUMAN_BYTES(largest->dirtied_bytes),
-				largest->pid);
+		SAY(f,
+				" (added up, also of copies that did not run at the same time; most in pid %" PRIu32
+				": %s)",
+				largest->pid, HUMAN_BYTES(largest->dirtied_bytes));
 	}
 	SAY(f, "; a page is copied when either writes to it");
 	finder_put(f, "bytes", *most);
