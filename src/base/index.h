@@ -89,6 +89,7 @@ static inline bool index_reserve(struct index *ix, uint32_t more) {
 	if (size > (uint64_t)1 << 32 || !(grown.slots = calloc(size, sizeof *grown.slots))) {
 		return memory_lacks() != NULL;
 	}
+	large_pages_prefer(grown.slots, size * sizeof *grown.slots);
 	for (uint64_t i = 0; ix->slots && i <= ix->mask; i++) {
 		if (ix->slots[i]) {
 			index_put(&grown, ix->slots[i] >> 32, (uint32_t)ix->slots[i] - 1);

@@ -101,7 +101,7 @@ static uint32_t add_to_whole(struct tries *t, uint32_t parent, uint64_t where) {
 	const uint32_t hash = hash_pair(parent, location) + t->command;
 	uint32_t id = INDEX_FIND_OR_ADD(&w->by_child, hash, i,
 			w->nodes[i].parent == parent && w->nodes[i].location == location &&
-					w->commands.items[i] == t->command,
+					(parent != 0 || w->commands.items[i] == t->command),
 			w->n_nodes);
 	if (id == w->n_nodes) {
 		make_room_for_node(w);
