@@ -636,6 +636,29 @@ def test_a_process_of_which_nothing_is_seen_is_named(tools, tmp_path):
     assert "silent-process" not in str(record(tools, "sh", "-c", "sleep 0.05; exit 5", name="brief").json()["quality"])
 
 
+MAPS_WITHOUT_UNWIND_TABLES = """
+#include <stdlib.h>
+#include <sys/mman.h>
+__attribute__((noinline)) static long maps(int n) {
+	volatile char room[4000];
+	room[n] = 1;
+	char *p = mmap(0, 4096, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return (n ? maps(n - 1) : 0) + p[0] + room[n];
+}
+int main(void) { return malloc(100) == 0 || maps(300) != 301; }
+"""
+
+
+def test_calls_that_map_are_not_counted_where_they_are_not_recorded(tools, tmp_path):
+    """Their stacks were said to have found no room."""
+    source, program = tmp_path / "maps.c", tmp_path / "maps"
+    source.write_text(MAPS_WITHOUT_UNWIND_TABLES)
+    subprocess.run(["gcc", "-O1", "-fomit-frame-pointer", "-fno-asynchronous-unwind-tables", "-o", program, source], check=True)
+    known = record(tools, program).json()
+    assert known["summary"]["allocations"] >= 1
+    assert "folded-stacks" not in str(known["quality"]), known["quality"]
+
+
 # ---- what it is not combined with, and what stays as it was
 
 @pytest.mark.parametrize("other", [("--leaks",), ("--leaks-every", "1s"), ("--events",), ("--raw",), ("-p", "1", "--max-pause", "5ms"),

@@ -185,6 +185,11 @@ static void await_units(void) {
 	}
 }
 
+/** In a tree, and where nobody wants them, the calls are not recorded. */
+static bool is_recorded(void) {
+	return likely((segment.options & (SEGMENT_NO_MAPPINGS | SEGMENT_TREE)) == 0);
+}
+
 enum mapping_how mapping_enter(const struct thread_words *self, struct hook *h,
 		struct capture_regs caller, enum resident_what does,
 		const uint64_t arguments[MAPPING_ARGUMENTS]) {
@@ -196,11 +201,11 @@ enum mapping_how mapping_enter(const struct thread_words *self, struct hook *h,
 	if (does == RESIDENT_UNMAPS && !switch_is_off()) {
 		await_units();
 	}
-	bool wants_stack = returns_address(does) || changes, is_inside = false;
+	bool wants_stack = is_recorded() && (returns_address(does) || changes), is_inside = false;
 	if (!hook_enter_as(self, h, caller, wants_stack, &is_inside)) {
 		return MAPPING_PASSES;
 	}
-	if (unlikely((segment.options & (SEGMENT_NO_MAPPINGS | SEGMENT_TREE)) != 0)) {
+	if (!is_recorded()) {
 		hook_leave(h);
 		return MAPPING_PASSES;
 	}
