@@ -636,6 +636,47 @@ def test_a_process_of_which_nothing_is_seen_is_named(tools, tmp_path):
     assert "silent-process" not in str(record(tools, "sh", "-c", "sleep 0.05; exit 5", name="brief").json()["quality"])
 
 
+IN_A_SANDBOX = """
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+	struct sock_filter all[] = {
+			BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+			BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 1),
+			BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | 13),
+			BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {4, all};
+	if (argc == 1) {
+		return malloc(1000) == 0 || usleep(300000);
+	}
+	if (fork() == 0) {
+		return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) ||
+				execl(argv[0], "sandboxed", NULL);
+	}
+	int status;
+	wait(&status);
+	return status != 0;
+}
+"""
+
+
+def test_one_whose_sandbox_forbids_to_ask_for_memory_is_named(tools, tmp_path):
+    source, program = tmp_path / "sandbox.c", tmp_path / "sandbox"
+    source.write_text(IN_A_SANDBOX)
+    subprocess.run(["gcc", "-o", program, source], check=True)
+    recording = record(tools, program, "and-start")
+    assert [child["executable"] for child in recording.json()["children"]] == [str(program)]
+    said = " ".join(tools.run(tools.heaptrack_print, recording.file).stdout.split())
+    assert "got no memory from heaptrack to be recorded into (a sandbox may forbid to ask for it)" in said, said
+
+
 MAPS_WITHOUT_UNWIND_TABLES = """
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -104,7 +104,12 @@ static void put_largest(struct buffer *out, const struct recording *r, const str
 	}
 	buffer_text(out, ")");
 	const char *comma = is_only ? "" : ",";
-	const char *clause = c->is_fork && c->why == REC_WHY_NONE ? "is a fork" : reason->predicate;
+	static const char no_memory[] =
+			"got no memory from heaptrack to be recorded into (a sandbox may forbid to ask for it)";
+	const char *clause = c->why != REC_WHY_NONE ? reason->predicate
+			: c->is_fork                        ? "is a fork"
+			: r->processes.n > 0                ? no_memory
+												: NULL;
 	if (clause) {
 		buffer_printf(out, "%s %s", comma, clause);
 	}
@@ -113,8 +118,7 @@ static void put_largest(struct buffer *out, const struct recording *r, const str
 				may_join ? "with: heaptrack --children"
 						 : "without heaptrack and attach: heaptrack -p PID");
 	} else if (advice == ADVICE_BY_ITSELF) {
-		buffer_printf(out, "%s is recorded by: heaptrack ",
-				reason->predicate ? "; by itself it" : comma);
+		buffer_printf(out, "%s is recorded by: heaptrack ", clause ? "; by itself it" : comma);
 		put_word(out, exe);
 		buffer_text(out, may_join ? " ..., and perhaps all by: heaptrack --children" : " ...");
 	}
