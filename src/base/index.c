@@ -34,10 +34,8 @@ bool map_reserve(struct map *m, size_t more) {
 	if (!bigger.entries) {
 		return memory_lacks() != NULL;
 	}
-	for (size_t i = 0; i < m->capacity; i++) {
-		if (m->entries[i].value) {
-			bigger.entries[find(&bigger, m->entries[i].key)] = m->entries[i];
-		}
+	EACH_OF_THAT(e, m->entries, m->capacity, e->value) {
+		bigger.entries[find(&bigger, e->key)] = *e;
 	}
 	free(m->entries);
 	*m = bigger;

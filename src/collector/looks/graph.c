@@ -80,10 +80,8 @@ static bool read_view(struct view *v, const struct scan *scan, struct err *err) 
 	if (v->pages.how == PAGEMAP_REFUSED || v->pages.skipped_bytes > 0) {
 		return err_set(err, ERR_UNSUPPORTED, "the kernel does not tell which pages are in memory");
 	}
-	if (ANY(i, v->areas.n, v->areas.items[i].swap_bytes > 0)) {
-		return err_set(err, ERR_UNSUPPORTED, "some of its memory is swapped out");
-	}
-	return true;
+	return !ANY(i, v->areas.n, v->areas.items[i].swap_bytes > 0) ||
+			err_set(err, ERR_UNSUPPORTED, "some of its memory is swapped out");
 }
 
 /** `texts`: names of roots. */

@@ -98,11 +98,9 @@ static uint32_t name_of(const struct jit *j, struct namer *names,
 		const struct perf_map_entry *entry) {
 	char text[PERF_MAP_NAME_MAX];
 	size_t got;
-	if (!file_read_at(j->fd, entry->name_at, text, entry->name_bytes, &got, NULL) ||
-			got < entry->name_bytes) {
-		return 0;
-	}
-	return namer_text(names, slice_of(text, got));
+	bool ok = file_read_at(j->fd, entry->name_at, text, entry->name_bytes, &got, NULL) &&
+			got == entry->name_bytes;
+	return ok ? namer_text(names, slice_of(text, got)) : 0;
 }
 
 // ---- places

@@ -175,11 +175,9 @@ void namer_step(struct namer *n, struct tries *t, uint64_t now_ns, bool is_last)
 	}
 	// The one that waited longest; towards the end the largest
 	struct waiting *best = NULL;
-	EACH(w, n->waiting) {
-		if (w->n > 0 && (is_last || w->due_ns <= now_ns) &&
-				(!best || (is_last ? w->n > best->n : w->due_ns < best->due_ns))) {
-			best = w;
-		}
+	EACH_THAT(w, n->waiting, w->n > 0 && (is_last || w->due_ns <= now_ns)) {
+		bool is_better = !best || (is_last ? w->n > best->n : w->due_ns < best->due_ns);
+		best = is_better ? w : best;
 	}
 	if (best) {
 		hand_out(n, (uint32_t)(best - n->waiting.items));

@@ -75,10 +75,8 @@ static void begin_image(struct order *o, struct source *s) {
 	}
 	s->image = next;
 	s->held_since_ns = 0;
-	for (size_t i = 0; i < o->readers.n; i++) {
-		if (o->readers.items[i]->source == s && o->readers.items[i]->image == next) {
-			introduce(o, o->readers.items[i]);
-		}
+	EACH_THAT(r, o->readers, (*r)->source == s && (*r)->image == next) {
+		introduce(o, *r);
 	}
 }
 
@@ -187,10 +185,8 @@ void order_end_threads(struct order *o) {
 			end_thread(o, r);
 		}
 	}
-	EACH(s, o->sources) {
-		if ((*s)->has_ended) {
-			(*s)->has_ended = false;
-			begin_image(o, *s);
-		}
+	EACH_THAT(s, o->sources, (*s)->has_ended) {
+		(*s)->has_ended = false;
+		begin_image(o, *s);
 	}
 }

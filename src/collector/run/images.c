@@ -177,10 +177,8 @@ void run_look_at_thread(struct run *run, struct live_thread *thread) {
 
 void run_look_at_threads(struct run *run) {
 	unsigned left = THREAD_LOOKS;
-	for (size_t i = 0; i < run->threads.n && left > 0; i++) {
-		if (run->threads.items[i].look_ns <= run->now_ns) {
-			run_look_at_thread(run, &run->threads.items[i]);
-			left--;
-		}
+	EACH_THAT(thread, run->threads, left > 0 && thread->look_ns <= run->now_ns) {
+		run_look_at_thread(run, thread);
+		left--;
 	}
 }

@@ -68,8 +68,8 @@ void run_put_look(void *user, struct buffer *out) {
 	const struct look *look = asked ? asked : &l->items.items[l->items.n - 1];
 	uint64_t bytes[REC_PARTS] = {0};
 	struct json j = json_init(out);
-	for (size_t i = 0; i < look->parts.n; i++) {
-		bytes[look->parts.items[i].part] += look->parts.items[i].resident_bytes;
+	EACH(p, look->parts) {
+		bytes[p->part] += p->resident_bytes;
 	}
 	JSON_DOCUMENT(&j);
 	json_number(&j, "pid", look->row.pid);
@@ -78,12 +78,10 @@ void run_put_look(void *user, struct buffer *out) {
 	JSON_FIELDS(&j, &look->row, time_ns, rss_bytes, swap_bytes, cost_ns);
 	put_grades(&j, run, look);
 	JSON_LIST(&j, "parts");
-	for (size_t i = 0; i < REC_PARTS; i++) {
-		if (bytes[i] > 0) {
-			JSON_OBJECT(&j, NULL);
-			json_text(&j, "id", memory_part_texts[i].id);
-			json_number(&j, "bytes", bytes[i]);
-		}
+	EACH_NUMBER(i, REC_PARTS, bytes[i] > 0) {
+		JSON_OBJECT(&j, NULL);
+		json_text(&j, "id", memory_part_texts[i].id);
+		json_number(&j, "bytes", bytes[i]);
 	}
 }
 

@@ -55,13 +55,11 @@ static uint64_t word_at(const struct perf_event_mmap_page *ring, uint64_t at) {
 
 /** Something else is there now: of what was there before, the larger rest is kept. */
 static void cut(struct unseen *u, const struct parts_seen *seen) {
-	EACH(s, *u) {
-		if (s->start < seen->end && seen->start < s->end && s->time_ns <= seen->time_ns) {
-			uint64_t below = seen->start > s->start ? seen->start - s->start : 0;
-			uint64_t above = s->end > seen->end ? s->end - seen->end : 0;
-			s->end = below >= above ? s->start + below : s->end;
-			s->start = below >= above ? s->start : s->end - above;
-		}
+	EACH_THAT(s, *u, s->start < seen->end && seen->start < s->end && s->time_ns <= seen->time_ns) {
+		uint64_t below = seen->start > s->start ? seen->start - s->start : 0;
+		uint64_t above = s->end > seen->end ? s->end - seen->end : 0;
+		s->end = below >= above ? s->start + below : s->end;
+		s->start = below >= above ? s->start : s->end - above;
 	}
 }
 

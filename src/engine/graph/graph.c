@@ -27,15 +27,18 @@ static void mark(struct marking *m, uint32_t block, uint8_t grade) {
 	}
 }
 
+static void mark_edges(struct marking *m, size_t source, uint8_t grade) {
+	EACH_EDGE(e, m, source) {
+		if (e->inside == 0 || grade != REC_HELD) {
+			mark(m, e->block, grade);
+		}
+	}
+}
+
 /** Mark all that marked blocks lead to. */
 static void follow(struct marking *m, uint8_t grade) {
-	while (m->at < m->n_queued) {
-		EACH_EDGE(e, m, m->roots.n + m->queue[m->at]) {
-			if (e->inside == 0 || grade != REC_HELD) {
-				mark(m, e->block, grade);
-			}
-		}
-		m->at++;
+	for (; m->at < m->n_queued; m->at++) {
+		mark_edges(m, m->roots.n + m->queue[m->at], grade);
 	}
 }
 
@@ -56,11 +59,7 @@ static void mark_words(struct marking *m, const uint64_t *words, size_t n, uint8
 /** Mark what roots point to (later also marked blocks), and all that leads to. */
 static void mark_from(struct marking *m, uint8_t grade) {
 	EACH_NUMBER(i, n_sources(m), holds(m, i) && (grade != REC_HELD || i < m->roots.n)) {
-		EACH_EDGE(e, m, i) {
-			if (grade != REC_HELD || e->inside == 0) {
-				mark(m, e->block, grade);
-			}
-		}
+		mark_edges(m, i, grade);
 	}
 	for (size_t i = 0; i < m->in->n_threads; i++) {
 		mark_words(m, m->in->threads[i].words, GRAPH_WORDS, grade);

@@ -297,10 +297,8 @@ static void take_edges(struct holding *h, uint32_t vertex) {
 			take_edge(h, vertex, vertex + 1, true);
 		}
 	} else {
-		for (uint32_t i = 1; i < first_block; i++) {
-			if (!is_called(h, i)) {
-				take_edge(h, 0, i, object_of(h, i)->kind >= REC_HOLDER_STACK);
-			}
+		EACH_NUMBER(i, first_block, i > 0 && !is_called(h, i)) {
+			take_edge(h, 0, i, object_of(h, i)->kind >= REC_HOLDER_STACK);
 		}
 	}
 }

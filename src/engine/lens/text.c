@@ -120,11 +120,9 @@ static bool read_processes(struct reader *rd, struct slice value) {
 				"one process was recorded; to record all that it "
 				"starts, use heaptrack --children");
 	}
-	if (!read_list(rd, value, rd->processes, &l->n_processes)) {
-		return false;
-	}
-	return ALL(k, l->n_processes - first, lens_has_process(r, rd->processes[first + k])) ||
-			err_set(rd->err, ERR_USAGE, "no such process; --processes lists them");
+	return read_list(rd, value, rd->processes, &l->n_processes) &&
+			(ALL(k, l->n_processes - first, lens_has_process(r, rd->processes[first + k])) ||
+					err_set(rd->err, ERR_USAGE, "no such process; --processes lists them"));
 }
 
 static bool read_grades(struct reader *rd, struct slice value) {

@@ -245,11 +245,9 @@ static bool can_be_written(const struct export_request *request, struct err *err
 				"the heaptrack format holds a whole recording; leave out --lens");
 	}
 	const struct recording *r = &request->session->recording;
-	if (r->intervals.n == 0 && r->summary.allocations > 0 && r->meta.source == REC_IMPORTED) {
-		return err_set(err, ERR_UNSUPPORTED,
-				"the heaptrack format holds events, but the input has only totals");
-	}
-	return true;
+	return r->intervals.n > 0 || r->summary.allocations == 0 || r->meta.source != REC_IMPORTED ||
+			err_set(err, ERR_UNSUPPORTED,
+					"the heaptrack format holds events, but the input has only totals");
 }
 
 /** The recording's own events, those of the KDE file it was made from, or made-up ones. */

@@ -204,12 +204,11 @@ static void call_quiet_ones(struct injector *in) {
 }
 
 bool plan_make(struct injector *in, struct err *err) {
-	for (size_t i = 0; i < in->functions.n; i++) {
-		if (!ANY(k, i, is_of_module(&in->functions.items[k], &in->functions.items[i])) &&
-				!plan_module(in, i, err)) {
-			return false;
-		}
+	const struct found_function *all = in->functions.items;
+	bool ok = ALL(i, in->functions.n,
+			ANY(k, i, is_of_module(&all[k], &all[i])) || plan_module(in, i, err));
+	if (ok) {
+		call_quiet_ones(in);
 	}
-	call_quiet_ones(in);
-	return true;
+	return ok;
 }

@@ -307,12 +307,10 @@ static void put_changes(struct writer *w) {
 void view_put_memory(struct viewer *v) {
 	struct writer w = {v->out, v->r, v->names, &v->arena, v->width, {0}};
 	uint32_t n = 0;
-	for (uint32_t i = 0; i < v->r->looks.n; i++) {
-		if (memory_has_look(v->lens, v->r, i)) {
-			buffer_text(v->out, n++ ? "\n" : "");
-			w.m = memory_look(v->r, i);
-			put_in_full(&w);
-		}
+	EACH_NUMBER(i, v->r->looks.n, memory_has_look(v->lens, v->r, i)) {
+		buffer_text(v->out, n++ ? "\n" : "");
+		w.m = memory_look(v->r, i);
+		put_in_full(&w);
 	}
 	if (n == 0) {
 		buffer_text(v->out, "No look at the program's memory is in this part of the recording.\n");

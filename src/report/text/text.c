@@ -167,11 +167,9 @@ static void put_hooked(struct page *p) {
 	const struct recording *r = p->r;
 	enum { MODULES = 4 };
 	uint32_t n = 0;
-	EACH(a, r->allocators) {
-		if (a->why == 0 && n++ < MODULES) {
-			buffer_printf(p->out, n > 1 ? ", %u of %.*s" : "  hooked      %u functions of %.*s",
-					a->n_functions, SLICE_ARG(path_base(r->strings.items[a->module])));
-		}
+	EACH_THAT(a, r->allocators, a->why == 0 && n++ < MODULES) {
+		buffer_printf(p->out, n > 1 ? ", %u of %.*s" : "  hooked      %u functions of %.*s",
+				a->n_functions, SLICE_ARG(path_base(r->strings.items[a->module])));
 	}
 	if (n > MODULES) {
 		buffer_printf(p->out, " and more of %u others", n - MODULES);

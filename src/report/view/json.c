@@ -232,10 +232,9 @@ static void put_stacks(struct writer *w) {
 	struct lens_costs total;
 	const struct rank *stacks = view_find_stacks(w->v, &n, &total);
 	json_open(&w->j, "stacks", '[');
-	for (uint32_t i = 0; i < n && !w->v->is_broken; i++) {
-		if (!is_left_out(w, i, &w->v->result.stacks[stacks[i].index])) {
-			put_stack(w, stacks[i].index);
-		}
+	EACH_NUMBER(i, n,
+			!w->v->is_broken && !is_left_out(w, i, &w->v->result.stacks[stacks[i].index])) {
+		put_stack(w, stacks[i].index);
 	}
 	end_list(w);
 }

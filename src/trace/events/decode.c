@@ -162,11 +162,9 @@ static bool decode_table(const struct table_raw *raw, struct decoder *d, trace_e
 		*is_stopped = !each(user, batch, n);
 		left -= n;
 	}
-	if (!*is_stopped &&
-			(d->run != 0 || ANY(i, N_EVENTS_COLUMNS, cursor_left(&d->columns[i + 1])))) {
-		return err_set(err, ERR_FORMAT, "there is more of some column than of events");
-	}
-	return true;
+	return *is_stopped ||
+			(d->run == 0 && !ANY(i, N_EVENTS_COLUMNS, cursor_left(&d->columns[i + 1]))) ||
+			err_set(err, ERR_FORMAT, "there is more of some column than of events");
 }
 
 bool events_decode(struct slice payload, const struct info_table *infos, trace_each_events *each,

@@ -35,12 +35,10 @@ static bool check_nodes(void *user, const struct trace_event *events, size_t n) 
 // A finished file has all its blocks; a copy of a growing one may lack some
 static bool is_whole(const struct scan *scan, struct err *err) {
 	uint64_t finished_bytes = scan->head.finished_bytes;
-	if (finished_bytes && (scan->end != finished_bytes || scan->damaged_bytes)) {
-		return err_set(err, ERR_FORMAT,
-				"the file is damaged or cut: %" PRIu64 " of %" PRIu64 " bytes are whole",
-				scan->end - scan->damaged_bytes, finished_bytes);
-	}
-	return true;
+	return !finished_bytes || (scan->end == finished_bytes && !scan->damaged_bytes) ||
+			err_set(err, ERR_FORMAT,
+					"the file is damaged or cut: %" PRIu64 " of %" PRIu64 " bytes are whole",
+					scan->end - scan->damaged_bytes, finished_bytes);
 }
 
 static bool read_infos(struct reading *reading, const struct scan *scan, struct err *err) {

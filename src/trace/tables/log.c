@@ -120,10 +120,8 @@ static bool decode_strings(struct log_reader *l, const struct table_raw *raw, st
 	for (uint64_t i = 0; i < raw->n; i++) {
 		rows[i] = cursor_bytes(&bytes, cursor_varint(&lengths));
 	}
-	if (lengths.failed || cursor_left(&lengths) || bytes.failed || cursor_left(&bytes)) {
-		return err_set(err, ERR_FORMAT, "table strings: lengths and bytes disagree");
-	}
-	return true;
+	return (!lengths.failed && !cursor_left(&lengths) && !bytes.failed && !cursor_left(&bytes)) ||
+			err_set(err, ERR_FORMAT, "table strings: lengths and bytes disagree");
 }
 
 // Names are not kept as a table: their rows go to the locations

@@ -55,10 +55,9 @@ static const struct name *find_symbol(const struct names *n, const struct index 
 
 void names_nim_correct_places(struct names *n) {
 	SCOPED(index) known = {0};
-	EACH_OF(f, n->frames, n->n_frames) {
-		if (f->owner == OWNER_YOURS && is_of_user(f) && !find_symbol(n, &known, f->symbol)) {
-			(void)index_add(&known, slice_hash(SLICE_HASH, f->symbol), (uint32_t)(f - n->frames));
-		}
+	EACH_OF_THAT(f, n->frames, n->n_frames,
+			f->owner == OWNER_YOURS && is_of_user(f) && !find_symbol(n, &known, f->symbol)) {
+		(void)index_add(&known, slice_hash(SLICE_HASH, f->symbol), (uint32_t)(f - n->frames));
 	}
 	EACH_OF(f, n->frames, n->n_frames) {
 		const struct name *own = f->is_runtime && is_of_user(f) && f->file.size > 0
