@@ -29,8 +29,7 @@ uint8_t cursor_u8(struct cursor *c) {
 	return *c->at++;
 }
 
-static uint64_t little_endian(struct cursor *c, size_t n) {
-	struct slice s = cursor_bytes(c, n);
+uint64_t little_endian(struct slice s) {
 	uint64_t v = 0;
 	for (size_t i = s.size; i-- > 0;) {
 		v = v << 8 | s.data[i];
@@ -39,11 +38,11 @@ static uint64_t little_endian(struct cursor *c, size_t n) {
 }
 
 uint32_t cursor_u32(struct cursor *c) {
-	return (uint32_t)little_endian(c, 4);
+	return (uint32_t)little_endian(cursor_bytes(c, 4));
 }
 
 uint64_t cursor_u64(struct cursor *c) {
-	return little_endian(c, 8);
+	return little_endian(cursor_bytes(c, 8));
 }
 
 uint64_t cursor_varint(struct cursor *c) {

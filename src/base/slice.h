@@ -96,7 +96,8 @@ struct slice cursor_bytes(struct cursor *c, uint64_t n);
 
 struct slice cursor_rest(struct cursor *c);
 
-/** Little endian. */
+/** Little endian; the first: of all bytes of a slice. */
+uint64_t little_endian(struct slice s);
 uint8_t cursor_u8(struct cursor *c);
 uint32_t cursor_u32(struct cursor *c);
 uint64_t cursor_u64(struct cursor *c);

@@ -51,19 +51,11 @@ void split_source_finish(struct split_source *s) {
 	arena_finish(&s->arena);
 }
 
-static uint64_t little_endian(const uint8_t *data, unsigned n) {
-	uint64_t v = 0;
-	while (n-- > 0) {
-		v = v << 8 | data[n];
-	}
-	return v;
-}
-
 #define NO_ENTRY UINT64_MAX
 
 static uint64_t entry_at(struct slice table, uint64_t index, unsigned n) {
 	struct slice entry = index < SIZE_MAX / 8 ? part_of(table, index * n, n) : (struct slice){0};
-	return entry.size == n ? little_endian(entry.data, n) : NO_ENTRY;
+	return entry.size == n ? little_endian(entry) : NO_ENTRY;
 }
 
 /** A unit's row in a package's index, from 1; 0: none. */
@@ -224,7 +216,7 @@ static bool string_index(Dwarf_Attribute *attribute, uint64_t *index) {
 	case DW_FORM_strx2:
 	case DW_FORM_strx3:
 	case DW_FORM_strx4:
-		*index = little_endian(attribute->valp, attribute->form - DW_FORM_strx1 + 1u);
+		*index = little_endian(slice_of(attribute->valp, attribute->form - DW_FORM_strx1 + 1u));
 		return true;
 	default: return false;
 	}
@@ -245,7 +237,7 @@ static uint64_t list_offset(const struct split *s, Dwarf_Attribute *attribute) {
 	enum { HEADER_BYTES = 12 }; // length, version, sizes, number of offsets
 	if (dwarf_whatform(attribute) != DW_FORM_rnglistx) {
 		// elfutils would require the section
-		return little_endian(attribute->valp, 4);
+		return little_endian(slice_of(attribute->valp, 4));
 	}
 	struct cursor c = cursor_init(slice_of(attribute->valp, 10));
 	uint64_t index = cursor_varint(&c);
