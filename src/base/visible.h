@@ -50,13 +50,8 @@ static inline size_t utf8_length(struct slice s) {
 			: (a & 0xf0) == 0xe0    ? 3
 			: a >= 0xf0 && a < 0xf5 ? 4
 									: 0;
-	if (n == 0 || n > s.size) {
+	if (n == 0 || n > s.size || ANY(i, n - 1, !utf8_continues(s.data[i + 1]))) {
 		return 0;
-	}
-	for (size_t i = 1; i < n; i++) {
-		if (!utf8_continues(s.data[i])) {
-			return 0;
-		}
 	}
 	uint8_t b = n > 1 ? s.data[1] : 0;
 	bool is_overlong = (a == 0xe0 && b < 0xa0) || (a == 0xf0 && b < 0x90);

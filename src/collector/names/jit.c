@@ -56,11 +56,9 @@ static int open_mapped_dump(pid_t program, pid_t inside) {
 	SCOPED(smaps) maps = {0};
 	int fd = -1;
 	(void)smaps_read(&maps, program, "maps");
-	EACH_WHILE(area, maps, fd < 0) {
-		if (ends_with(slice_of_text(area->name), name)) {
-			fd = open_if_dump(program, inside,
-					FORMAT(PATH_MAX + 64, "/proc/%d/root%s", (int)program, area->name));
-		}
+	EACH_THAT(area, maps, fd < 0 && ends_with(slice_of_text(area->name), name)) {
+		fd = open_if_dump(program, inside,
+				FORMAT(PATH_MAX + 64, "/proc/%d/root%s", (int)program, area->name));
 	}
 	return fd;
 }

@@ -104,10 +104,8 @@ static int open_module(const struct modules *m, const struct wire_module *module
 
 /** Another may have to be closed. Any will do: it is unknown which will be needed again. */
 static void open_file(struct modules *m, struct module_file *file) {
-	EACH_WHILE(other, m->files, m->n_open >= m->max_open) {
-		if (!other->is_lent) {
-			give_up(m, other);
-		}
+	EACH_THAT(other, m->files, m->n_open >= m->max_open && !other->is_lent) {
+		give_up(m, other);
 	}
 	file->fd = open_module(m, file->announced);
 	m->n_open += file->fd >= 0;

@@ -129,12 +129,11 @@ static void find_copies(struct units *u) {
 	bool ok = modules_read(u->modules, builtins, original, sizeof original) &&
 			smaps_read(&maps, u->modules->pid, "maps");
 	u->v8.copies.n = 0;
-	EACH_WHILE(a, maps, ok) {
-		if (a->is_executable && a->start != builtins &&
-				modules_read(u->modules, a->start, copy, sizeof copy) &&
-				memcmp(copy, original, sizeof copy) == 0) {
-			(void)vec_add(&u->v8.copies, a->start);
-		}
+	EACH_THAT(a, maps,
+			ok && a->is_executable && a->start != builtins &&
+					modules_read(u->modules, a->start, copy, sizeof copy) &&
+					memcmp(copy, original, sizeof copy) == 0) {
+		(void)vec_add(&u->v8.copies, a->start);
 	}
 }
 

@@ -86,10 +86,10 @@ static void look_at_modules(struct own_heaps *o, const struct process_space *spa
 	if (is_preloaded) {
 		recorder = symbols_of_recorder(&modules, program, &memory);
 	}
-	EACH_WHILE(m, modules, recorder.n > 0 || !is_preloaded) {
-		if (!ANY(k, o->seen.n, o->seen.items[k] == m->inode) && vec_add(&o->seen, m->inode)) {
-			look_at(o, m, &recorder);
-		}
+	EACH_THAT(m, modules,
+			(recorder.n > 0 || !is_preloaded) && !FIND_IN(seen, o->seen, *seen == m->inode) &&
+					vec_add(&o->seen, m->inode)) {
+		look_at(o, m, &recorder);
 	}
 }
 

@@ -10,11 +10,7 @@ static int keep_attribute(Dwarf_Attribute *attribute, void *arg) {
 	case DW_AT_high_pc: f->high = *attribute; break;
 	case DW_AT_ranges: f->ranges = *attribute; break;
 	case DW_AT_abstract_origin: f->origin = *attribute; break;
-	case DW_AT_specification:
-		if (!f->origin.form) {
-			f->origin = *attribute;
-		}
-		break;
+	case DW_AT_specification: f->origin = f->origin.form ? f->origin : *attribute; break;
 	case DW_AT_linkage_name:
 	case DW_AT_MIPS_linkage_name: f->linkage_name = *attribute; break;
 	case DW_AT_name: f->name = *attribute; break;

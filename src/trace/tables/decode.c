@@ -34,12 +34,8 @@ struct slice table_column(const struct table_raw *raw, uint32_t wanted) {
 	struct cursor columns = cursor_init(raw->columns);
 	uint64_t id;
 	struct slice bytes;
-	while (next_column(&columns, &id, &bytes)) {
-		if (id == wanted) {
-			return bytes;
-		}
-	}
-	return (struct slice){raw->columns.data, 0};
+	bool is_there = SOME(next_column(&columns, &id, &bytes), id == wanted);
+	return is_there ? bytes : slice_of(raw->columns.data, 0);
 }
 
 bool table_count_is_possible(const struct table_raw *raw) {
