@@ -107,13 +107,6 @@ static void take_registers(struct holding *h) {
 	}
 }
 
-/** Nothing is known of where the kernel's words, and those found in disguise, are. */
-static void take_disguised(struct holding *h) {
-	EACH_NUMBER(i, (uint32_t)h->m->blocks.n, h->m->grades[i] == REC_DISGUISED) {
-		(void)vec_add(&h->words, (struct root_word){{.kind = REC_HOLDER_DISGUISE}, i});
-	}
-}
-
 static bool find_objects(struct holding *h) {
 	struct marking *m = h->m;
 	struct part *p = &m->parts[0];
@@ -123,7 +116,10 @@ static bool find_objects(struct holding *h) {
 		edges_read_source(m, p, root, false, take_words);
 	}
 	take_registers(h);
-	take_disguised(h);
+	// Nothing is known of where the kernel's words, and those found in disguise, are
+	EACH_NUMBER(i, (uint32_t)m->blocks.n, m->grades[i] == REC_DISGUISED) {
+		(void)vec_add(&h->words, (struct root_word){{.kind = REC_HOLDER_DISGUISE}, i});
+	}
 	vec_sort(&h->words, by_object);
 	EACH_NUMBER(i, h->words.n,
 			i == 0 || by_object(&h->words.items[i - 1], &h->words.items[i]) != 0) {

@@ -64,12 +64,9 @@ bool tracee_open_at_start(struct tracee *t, pid_t pid, bool has_loader, struct e
 							(come_to_rest(pid, until_ns) && run_to_libraries(pid, until_ns))) &&
 			come_to_rest(pid, until_ns) && regs_get(pid, &thread.regs);
 	// Only after the exec, which replaces the memory
-	if (!tracee_open(t, pid, err)) {
-		return false;
-	}
-	if (!is_there) {
-		return err_set(err, ERR_SYSTEM, "process %d has ended while it was being loaded", (int)pid);
-	}
-	t->is_held = vec_add(&t->threads, thread);
-	return t->is_held || err_memory(err);
+	bool ok = tracee_open(t, pid, err) &&
+			(is_there ||
+					err_set(err, ERR_SYSTEM, "process %d has ended while it was being loaded",
+							(int)pid));
+	return t->is_held = ok && (vec_add(&t->threads, thread) || err_memory(err));
 }

@@ -22,11 +22,8 @@ static size_t rows_of(const struct page *p, struct slice line) {
 
 size_t page_lines(const struct page *p) {
 	size_t n = 0;
-	for (size_t i = 0, start = 0; i < p->out->size; i++) {
-		if (p->out->data[i] == '\n') {
-			n += rows_of(p, slice_of(p->out->data + start, i - start));
-			start = i + 1;
-		}
+	for (struct slice rest = buffer_view(p->out), line; next_line(&rest, &line);) {
+		n += rows_of(p, line);
 	}
 	return n;
 }

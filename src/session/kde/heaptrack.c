@@ -77,17 +77,12 @@ static void finish(struct kde_import *k) {
 	free(k);
 }
 
-/** Row 0 of each table is "none". */
-static void start(struct kde_import *k) {
-	feed_init(&k->feed, kde_aggregate());
-	CALL_FOR(vec_push, k, strings, modules, locations, nodes, next_block);
-}
-
 bool import_heaptrack(struct import *import, struct err *err) {
 	struct kde_import *k = memory_new(1, sizeof *k);
 	k->import = import;
 	k->out = import->out;
-	start(k);
+	feed_init(&k->feed, kde_aggregate());
+	CALL_FOR(vec_push, k, strings, modules, locations, nodes, next_block); // row 0 is "none"
 	bool ok = read_all(k, err) && kde_put_code(k, err);
 	if (ok) {
 		k->out->arena.max_bytes = 0; // the limit was for what the file asks for

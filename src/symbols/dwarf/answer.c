@@ -12,8 +12,7 @@ enum names_scheme answer_scheme(struct unit *unit) {
 		return NAMES_MARKED;
 	}
 	const char *name = die_own_name(unit, &unit->tree_die);
-	size_t n = name ? strlen(name) : 0;
-	return n > 6 && strcmp(name + n - 6, ".nim.c") == 0 ? NAMES_NIM : NAMES_C;
+	return name && ends_with(slice_of_text(name), ".nim.c") ? NAMES_NIM : NAMES_C;
 }
 
 static void set_name(struct symbols_frame *frame, struct name_pool *pool, const char *linkage,

@@ -47,12 +47,6 @@ static void add_link(struct walk *w, uint32_t *head, const Dwarf_Die *die, uint3
 	*head = (uint32_t)w->links.n;
 }
 
-static void claim(struct walk *w, size_t i, const Dwarf_Die *die, uint32_t owner) {
-	(void)vec_add(&w->claimed, (uint32_t)i);
-	w->found[i].owner = owner;
-	add_link(w, &w->found[i].head, die, 0);
-}
-
 /**
  * Enter a subprogram with a free pc, or a call with a pc of `owner`; the owner, or 0: not entered.
  */
@@ -69,7 +63,9 @@ static uint32_t enter(struct walk *w, const struct unit *unit, Dwarf_Die *die, u
 				continue;
 			}
 			if (!owner) {
-				claim(w, i, die, own);
+				(void)vec_add(&w->claimed, (uint32_t)i);
+				w->found[i].owner = own;
+				add_link(w, &w->found[i].head, die, 0);
 				holds = true;
 			} else if (w->links.items[w->found[i].head - 1].depth < depth) {
 				// Of two adjacent calls that claim a pc the first gets it
