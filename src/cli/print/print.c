@@ -180,14 +180,10 @@ int cli_print(int argc, char **argv) {
 	struct print_options o;
 	struct err err = {0};
 	bool is_broken = false;
-	bool ok = print_options_parse(&o, argc, argv, &err);
-	if (ok && o.viewer) {
-		ok = print_viewer(o.viewer, &err);
-	} else if (ok && compare_is_asked(&o.compare)) {
-		ok = print_comparison(&o, &is_broken, &err);
-	} else {
-		ok = ok && print(&o, &err);
-	}
+	bool ok = print_options_parse(&o, argc, argv, &err) &&
+			(o.viewer                                      ? print_viewer(o.viewer, &err)
+							: compare_is_asked(&o.compare) ? print_comparison(&o, &is_broken, &err)
+														   : print(&o, &err));
 	if (!ok) {
 		say_problem("heaptrack_print", "%s", err.text);
 		return EXIT_FAILURE;

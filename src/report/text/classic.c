@@ -170,12 +170,10 @@ ORDER_BY(largest_first, struct entry,
 static void put_rest(struct classic *c, const struct entry *e, uint32_t shown) {
 	const uint32_t *stacks = &c->order[e->first + shown];
 	uint64_t rest = SUM(i, e->n - shown, of_nth(c, stacks[i]));
-	if (c->what == CALLS || c->what == TEMPORARY) {
-		buffer_printf(c->out, "  and %" PRIu64, rest);
-	} else {
-		buffer_printf(c->out, "  and %s", HUMAN_CLASSIC(rest));
-	}
-	buffer_printf(c->out, " from %" PRIu32 " other places\n", e->n - c->options->sub_peak_limit);
+	bool is_number = c->what == CALLS || c->what == TEMPORARY;
+	buffer_printf(c->out, "  and %s from %" PRIu32 " other places\n",
+			is_number ? FORMAT(32, "%" PRIu64, rest) : HUMAN_CLASSIC(rest),
+			e->n - c->options->sub_peak_limit);
 }
 
 static void put_entry(struct classic *c, const struct entry *e) {
