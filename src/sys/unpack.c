@@ -118,11 +118,9 @@ static bool step_zstd(struct unpack *u, struct err *err) {
 /** Get more bytes into `out`, or the end. */
 static bool advance(struct unpack *u, struct err *err) {
 	size_t out_before = u->out_end;
-	if (!u->has_begun && !begin(u, err)) {
-		return false;
-	}
-	if (!EVERY(u->out_end == out_before && !u->has_ended,
-				(u->zstd ? step_zstd : step_plain)(u, err))) {
+	if ((!u->has_begun && !begin(u, err)) ||
+			!EVERY(u->out_end == out_before && !u->has_ended,
+					(u->zstd ? step_zstd : step_plain)(u, err))) {
 		return false;
 	}
 	u->bytes_out += u->out_end - out_before;

@@ -58,18 +58,13 @@ bool elf_returned_address(struct slice code, uint64_t at, bool is_fixed, uint64_
 	const uint8_t *start = code.data;
 	(void)take_prefix(&code, "\xf3\x0f\x1e\xfa"); // endbr64
 	bool has_frame = take_prefix(&code, "\x55"); // push %rbp, then mov %rsp,%rbp in either encoding
-	if (has_frame && !take_prefix(&code, "\x48\x89\xe5") && !take_prefix(&code, "\x48\x8b\xec")) {
-		return false;
-	}
-	if (!take_relative(&code, at + (uint64_t)(code.data - start), address, is_loaded) &&
-			(!is_fixed || !take_absolute(&code, address))) {
-		return false;
-	}
-	if (has_frame && !take_prefix(&code, "\x5d") &&
-			!take_prefix(&code, "\xc9")) { // pop %rbp, leave
-		return false;
-	}
-	return take_prefix(&code, "\xc3") || take_prefix(&code, "\xf3\xc3"); // ret
+	return (!has_frame || take_prefix(&code, "\x48\x89\xe5") ||
+				   take_prefix(&code, "\x48\x8b\xec")) &&
+			(take_relative(&code, at + (uint64_t)(code.data - start), address, is_loaded) ||
+					(is_fixed && take_absolute(&code, address))) &&
+			(!has_frame || take_prefix(&code, "\x5d") ||
+					take_prefix(&code, "\xc9")) &&                          // pop, leave
+			(take_prefix(&code, "\xc3") || take_prefix(&code, "\xf3\xc3")); // ret
 }
 
 bool elf_next_jump(const struct elf_code *code, size_t *i, uint64_t *target) {
