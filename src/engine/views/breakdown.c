@@ -120,7 +120,6 @@ static void take_classes(struct taker *t) {
 		}
 		add_stack(t, *which ? &t->parts.items[*which - 1] : &t->rest, i);
 	}
-	t->rest.label = slice_of_text("(type not known)");
 }
 
 static void take_grades(struct taker *t) {
@@ -134,7 +133,6 @@ static void take_grades(struct taker *t) {
 			(void)add_to_part(t, &part_of[row->grade], i, fresh);
 		}
 	}
-	t->rest.label = slice_of_text("(grades not told apart)");
 }
 
 /** By name, as in the lens, or each apart. */
@@ -162,7 +160,6 @@ static void take_threads(struct taker *t) {
 			part->n_threads += who->n_merged ? who->n_merged : 1;
 		}
 	}
-	t->rest.label = slice_of_text("(threads not told apart)");
 }
 
 /** In a tree: by the process of a stack's threads, or the command that it executed. */
@@ -184,7 +181,6 @@ static void take_processes(struct taker *t) {
 		fresh.tid = p->pid;
 		(void)add_to_part(t, &part_of[number], i, fresh);
 	}
-	t->rest.label = slice_of_text("(processes not told apart)");
 }
 
 // ---- by class: sizes and lifetimes
@@ -245,7 +241,6 @@ static void take_sizes(struct taker *t) {
 				HUMAN_BYTES(least), HUMAN_BYTES(least * 2 - 1)));
 		(void)vec_add(&t->parts, classes[i]);
 	}
-	t->rest.label = slice_of_text("(sizes not told apart)");
 }
 
 static uint64_t lifetime_least_ns(unsigned class) {
@@ -280,7 +275,6 @@ static void take_lifetimes(struct taker *t) {
 		(void)vec_add(&t->parts, part);
 		t->rest.costs = lens_costs_between(&part.costs, &t->rest.costs);
 	}
-	t->rest.label = slice_of_text("(never freed, or lifetimes not told apart)");
 }
 
 // ---- all breakdowns
@@ -294,19 +288,23 @@ bool breakdown_is_ranked(enum breakdown_by by) {
 struct breakdown breakdown_make(enum breakdown_by by, const struct lens *l,
 		const struct recording *r, const struct names *n, const struct lens_result *result,
 		struct arena *arena) {
-	static void (*const take[N_BREAKDOWNS])(struct taker * t) = {
-			[BY_SITE] = take_sites,
-			[BY_CLASS] = take_classes,
-			[BY_GRADE] = take_grades,
-			[BY_THREAD] = take_threads,
-			[BY_TID] = take_threads,
-			[BY_PROCESS] = take_processes,
-			[BY_COMMAND] = take_processes,
-			[BY_SIZE] = take_sizes,
-			[BY_LIFETIME] = take_lifetimes,
+	static const struct {
+		void (*take)(struct taker *t);
+		const char *rest;
+	} ways[N_BREAKDOWNS] = {
+			[BY_SITE] = {take_sites, ""},
+			[BY_CLASS] = {take_classes, "(type not known)"},
+			[BY_GRADE] = {take_grades, "(grades not told apart)"},
+			[BY_THREAD] = {take_threads, "(threads not told apart)"},
+			[BY_TID] = {take_threads, "(threads not told apart)"},
+			[BY_PROCESS] = {take_processes, "(processes not told apart)"},
+			[BY_COMMAND] = {take_processes, "(processes not told apart)"},
+			[BY_SIZE] = {take_sizes, "(sizes not told apart)"},
+			[BY_LIFETIME] = {take_lifetimes, "(never freed, or lifetimes not told apart)"},
 	};
 	struct taker t = {by, l, r, n, result, arena, {0}, {.is_rest = true}};
-	take[by](&t);
+	t.rest.label = slice_of_text(ways[by].rest);
+	ways[by].take(&t);
 	if (breakdown_is_ranked(by) && t.parts.n) {
 		qsort_r(t.parts.items, t.parts.n, sizeof *t.parts.items, heaviest_first, (void *)l);
 	}
