@@ -183,11 +183,10 @@ static uint8_t nim_head(enum known_nim nim, bool is_orc, bool is_refc) {
  * by its allocator, orc by its cycles, refc (or mark and sweep) by how it makes objects.
  */
 static void judge_nim(struct found_functions *out, size_t first, const struct module_code *module) {
-	bool has_any = false, is_refc = false;
-	for (size_t i = first; i < out->n; i++) {
-		has_any |= out->items[i].known->nim != KNOWN_NOT_NIM;
-		is_refc |= out->items[i].known->nim == KNOWN_NIM_OBJECT;
-	}
+	const struct found_function *own = out->items + first;
+	const size_t n = out->n - first;
+	bool has_any = ANY(i, n, own[i].known->nim != KNOWN_NOT_NIM);
+	bool is_refc = ANY(i, n, own[i].known->nim == KNOWN_NIM_OBJECT);
 	bool is_nim = has_any && has_name(module, "rawAlloc__system_");
 	bool is_orc = is_nim && !is_refc && has_name(module, "collectCycles");
 	for (size_t i = first; i < out->n; i++) {

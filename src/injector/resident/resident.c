@@ -215,10 +215,8 @@ static bool stack_touches(const struct injector *in, uint64_t from, uint64_t to,
 	uint64_t words[CHUNK / 8];
 	for (uint64_t at = from & ~7ull; at < to; at += CHUNK) {
 		size_t bytes = to - at < CHUNK ? to - at : CHUNK;
-		if (!tracee_read(&in->tracee, at, words, bytes)) {
-			return true; // unknown
-		}
-		if (ANY(i, bytes / 8, is_in(words[i], ranges, n))) {
+		if (!tracee_read(&in->tracee, at, words, bytes) || // unknown
+				ANY(i, bytes / 8, is_in(words[i], ranges, n))) {
 			return true;
 		}
 	}

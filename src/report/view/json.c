@@ -93,14 +93,12 @@ static void put_tree(struct writer *w) {
 static void put_level(struct writer *w, const struct up_nodes *level, enum view_way way,
 		uint32_t parent, uint32_t depth) {
 	EACH_WHILE(node, *level, !w->v->is_broken) {
-		struct up_nodes below = {0};
 		uint32_t id = open_item(w, parent);
 		put_label(w, node->node);
 		put_costs(&w->j, &node->costs);
 		bool is_opened = depth > 1;
-		if (is_opened) {
-			below = view_open_node(w->v, node, way);
-		}
+		struct up_nodes below = {0};
+		below = is_opened ? view_open_node(w->v, node, way) : below;
 		json_bool(&w->j, "opened", is_opened);
 		json_number(&w->j, "own_bytes", below.outermost.bytes);
 		json_number(&w->j, "own_blocks", below.outermost.blocks);
@@ -254,13 +252,11 @@ static void put_timeline(struct writer *w) {
 static void put_memory(struct writer *w) {
 	const struct looks_writer looks = {&w->j, w->v->r, put_frames, w, NULL};
 	JSON_LIST(&w->j, "looks");
-	for (uint32_t i = 0; i < w->v->r->looks.n && !w->v->is_broken; i++) {
-		if (memory_has_look(w->v->lens, w->v->r, i)) {
-			const struct memory_look m = memory_look(w->v->r, i);
-			json_open(&w->j, NULL, '{');
-			look_put_json(&looks, &m);
-			end_item(w);
-		}
+	EACH_NUMBER(i, w->v->r->looks.n, !w->v->is_broken && memory_has_look(w->v->lens, w->v->r, i)) {
+		const struct memory_look m = memory_look(w->v->r, i);
+		json_open(&w->j, NULL, '{');
+		look_put_json(&looks, &m);
+		end_item(w);
 	}
 }
 
