@@ -126,13 +126,11 @@ static bool prepare(struct show *show, struct err *err) {
 	struct report_options report = {.file = session_title(s)};
 	report_text(&show->text, &s->recording, s->names, &report);
 	blob_write(&show->profile, &s->recording, s->names, &blob);
-	if (base_file && !session_open(&show->base, base_file, NULL, err)) {
-		return false;
-	}
-	if (base_file) {
+	bool ok = !base_file || session_open(&show->base, base_file, NULL, err);
+	if (base_file && ok) {
 		blob_write(&show->before, &base->recording, base->names, &blob);
 	}
-	return true;
+	return ok;
 }
 
 bool show(const struct gui_options *o, struct err *err) {

@@ -224,13 +224,11 @@ static bool read_head(struct scan *s, struct window *w, struct err *err) {
 	if (s->head.crc != checksum(&s->head, sizeof s->head, offsetof(struct frame_head, crc))) {
 		return err_set(err, ERR_FORMAT, "the head is damaged");
 	}
-	if (s->head.reader > TRACE_READER_VERSION) {
-		return err_set(err, ERR_UNSUPPORTED,
-				"written by a newer heaptrack: to read it takes one that reads version %u of the "
-				"format, and this one reads up to %u; please update heaptrack",
-				s->head.reader, TRACE_READER_VERSION);
-	}
-	return true;
+	return s->head.reader <= TRACE_READER_VERSION ||
+			err_set(err, ERR_UNSUPPORTED,
+					"written by a newer heaptrack: to read it takes one that reads version %u of "
+					"the format, and this one reads up to %u; please update heaptrack",
+					s->head.reader, TRACE_READER_VERSION);
 }
 
 // List all frames after the head; skips anything else. s->end is the end of the last frame
