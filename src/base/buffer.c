@@ -71,10 +71,7 @@ void buffer_u64(struct buffer *b, uint64_t v) {
 
 void buffer_varint(struct buffer *b, uint64_t v) {
 	uint8_t *at = buffer_room(b, VARINT_MAX);
-	if (!at) {
-		return;
-	}
-	b->size = (size_t)(put_varint(at, v) - b->data);
+	b->size = at ? (size_t)(put_varint(at, v) - b->data) : b->size;
 }
 
 void buffer_signed(struct buffer *b, int64_t v) {

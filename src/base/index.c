@@ -112,14 +112,8 @@ uint32_t texts_id(struct texts *s, struct slice text) {
 		return 0;
 	}
 	const uint32_t hash = (uint32_t)slice_hash(SLICE_HASH, text);
-	uint32_t id = INDEX_FIND(&s->ids, hash, i, slice_equal(s->items[i], text));
-	if (id != INDEX_NONE) {
-		return id;
-	}
-	const void *kept = s->borrows ? text.data : (const void *)arena_text(&s->arena, text);
-	(void)index_add(&s->ids, hash, (uint32_t)s->n);
-	(void)vec_add(s, slice_of(kept, text.size));
-	return (uint32_t)s->n - 1;
+	return VEC_FIND_OR_ADD(&s->ids, s, hash, it, slice_equal(*it, text),
+			s->borrows ? text : slice_of(arena_text(&s->arena, text), text.size));
 }
 
 uint32_t texts_id_of(struct texts *s, const char *text) {

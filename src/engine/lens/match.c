@@ -99,11 +99,11 @@ bool lens_pattern_is_valid(struct slice pattern, struct err *err) {
 		return err_set(err, ERR_LIMIT, "longer than %d characters with its repetitions expanded",
 				EXPANDED_MAX);
 	}
-	if (!compile(pattern, &regex, err)) {
-		return false;
+	bool ok = compile(pattern, &regex, err);
+	if (ok) {
+		regfree(&regex);
 	}
-	regfree(&regex);
-	return true;
+	return ok;
 }
 
 /** lens_pattern_is_valid was asked. */

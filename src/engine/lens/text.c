@@ -255,16 +255,11 @@ static void put_text(struct buffer *out, const struct lens_text *t) {
 	buffer_text(out, slash);
 }
 
-static void put_names(struct buffer *out, const char *key, const struct slice *names, uint32_t n) {
+/** Behind one key, or behind one each. */
+static void put_names(struct buffer *out, const char *key, const struct slice *names, uint32_t n,
+		bool is_list) {
 	for (uint32_t i = 0; i < n; i++) {
-		put_key(out, key);
-		put_encoded(out, names[i]);
-	}
-}
-
-static void put_list(struct buffer *out, const char *key, const struct slice *names, uint32_t n) {
-	for (uint32_t i = 0; i < n; i++) {
-		put_next(out, key, i > 0);
+		put_next(out, key, is_list && i > 0);
 		put_encoded(out, names[i]);
 	}
 }
@@ -285,14 +280,14 @@ struct slice lens_text(const struct lens *l, const struct recording *r, struct a
 	for (uint32_t i = 0; i < l->n_texts; i++) {
 		put_text(&out, &l->texts[i]);
 	}
-	put_names(&out, "focus", l->focus, l->n_focus);
-	put_names(&out, "hide", l->hide, l->n_hide);
+	put_names(&out, "focus", l->focus, l->n_focus, false);
+	put_names(&out, "hide", l->hide, l->n_hide, false);
 	if (l->is_unfolded) {
 		put_key(&out, "fold");
 		buffer_text(&out, "0");
 	}
-	put_list(&out, "threads", l->threads, l->n_threads);
-	put_list(&out, "process", l->processes, l->n_processes);
+	put_names(&out, "threads", l->threads, l->n_threads, true);
+	put_names(&out, "process", l->processes, l->n_processes, true);
 	EACH_NUMBER(i, REC_GRADES, l->grades & 1u << i) {
 		put_next(&out, "grade", l->grades & ((1u << i) - 1));
 		buffer_text(&out, lens_grade_names[i]);

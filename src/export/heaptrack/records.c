@@ -140,16 +140,15 @@ uint32_t kde_out_find(const struct kde_out *o, uint32_t node, uint64_t size, boo
 }
 
 uint32_t kde_out_info(struct kde_out *o, uint32_t node, uint64_t size, bool is_twin) {
-	uint32_t found = kde_out_find(o, node, size, is_twin);
-	if (found != KDE_OUT_NO_INFO) {
-		return found;
+	const uint64_t hash = hash_info(node, size, is_twin);
+	const uint32_t next = (uint32_t)o->infos.n;
+	const uint32_t id = VEC_FIND_OR_ADD(&o->info_index, &o->infos, hash, i,
+			i->size == size && i->node == node && i->is_twin == is_twin,
+			(struct kde_out_info){size, node, is_twin});
+	if (id == next) {
+		uint64_t numbers[2] = {size, kde_out_trace(o, node)};
+		kde_out_numbers(o, 'a', numbers, 2);
 	}
-	uint64_t hash = hash_info(node, size, is_twin);
-	uint64_t numbers[2] = {size, kde_out_trace(o, node)};
-	uint32_t id = (uint32_t)o->infos.n;
-	(void)vec_add(&o->infos, (struct kde_out_info){size, node, is_twin});
-	(void)index_add(&o->info_index, hash, id);
-	kde_out_numbers(o, 'a', numbers, 2);
 	return id;
 }
 
