@@ -255,6 +255,17 @@ def test_a_compiler_and_its_parts(tools, tmp_path):
     assert re.search(r"  commands    cc1 \(largest peak \d+\.\d MB\), .*gcc", whole), whole
 
 
+def test_threads_have_the_names_of_what_they_ran(tools):
+    """Of a shell's short copies, each of which is another program a moment later, and gone soon."""
+    recording = record(tools, "bash", "-c", "for ((i = 0; i < 40; i++)); do (: | sort /etc/passwd; :) > /dev/null; done")
+    def parts(lens, by):
+        return json.loads(recording.report("--by", by, "--lens", lens, "--json"))["parts"]
+    by_command = {p["label"]: p["allocations"] for p in parts("m=allocations", "command")}
+    by_thread = {p["label"]: (p["allocations"], p.get("threads")) for p in parts("m=allocations", "thread")}
+    assert by_thread["sort"] == (by_command["sort"], 40), (by_thread, by_command)
+    assert set(by_thread) == set(by_command), (by_thread, by_command)
+
+
 def test_commands_are_compared(tools):
     program = tools.victim("tree")
     base, this = (record(tools, "sh", "-c", f"{program} a{n}; cat /dev/null", name=f"c{n}") for n in (1000, 5000))

@@ -160,11 +160,30 @@ static bool last_name(const struct run *run, const struct live_thread *thread,
 	return name[0];
 }
 
+/**
+ * In a tree, the main thread's. By now the process may execute another program, which has a name of
+ * its own, or be gone.
+ */
+static bool name_of_program(const struct run *run, const struct live_thread *thread,
+		char name[WIRE_LABEL]) {
+	const pid_t pid = thread->member->pid;
+	const char *exe = (const char *)run->texts.items[thread->exe].data;
+	char now[4096];
+	if (process_thread_name(pid, pid, name, WIRE_LABEL) &&
+			process_link(pid, "exe", now, sizeof now) && strcmp(now, exe) == 0) {
+		return true;
+	}
+	(void)snprintf(name, WIRE_THREAD_NAME, "%s", path_base_name(exe));
+	return thread->n_looks == 0;
+}
+
 void run_look_at_thread(struct run *run, struct live_thread *thread) {
 	static const uint64_t gaps_ns[] = {20000000, 200000000, 2000000000, 20000000000};
 	char name[WIRE_LABEL];
 	if (thread_label(thread, name) ||
-			process_thread_name(thread->member->pid, (pid_t)thread->tid, name, sizeof name) ||
+			(thread->exe ? name_of_program(run, thread, name)
+						 : process_thread_name(thread->member->pid, (pid_t)thread->tid, name,
+								   sizeof name)) ||
 			first_name(thread, name) || last_name(run, thread, name)) {
 		aggregate_thread_name(run_aggregate(run), thread->id, texts_id_of(&run->texts, name));
 	}

@@ -65,6 +65,7 @@ struct live_thread {
 	const struct member *member;
 	uint32_t id, tid; // id: of the aggregate
 	uint32_t slot;
+	uint32_t exe;     // of a tree's main threads: the file of their program; else 0
 	uint64_t look_ns; // when to look at its name again
 	uint32_t n_looks;
 };

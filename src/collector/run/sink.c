@@ -71,6 +71,9 @@ static uint32_t take_thread(void *user, const struct order_thread *thread) {
 	if (id) {
 		struct live_thread *live = vec_push(&run->threads);
 		*live = (struct live_thread){m, .id = id, .tid = thread->tid, .slot = thread->slot};
+		if (run->tree && thread->tid == (uint32_t)m->pid) {
+			live->exe = run->images.items[m->image_row - 1].exe;
+		}
 		run_look_at_thread(run, live);
 	}
 	return id;
