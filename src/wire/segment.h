@@ -28,7 +28,7 @@
 #include <stdint.h>
 
 #define SEGMENT_MAGIC   0x3147455350414548ull // "HEAPSEG1", little endian
-#define SEGMENT_VERSION 19u                   // bump on any change of layout or meaning
+#define SEGMENT_VERSION 20u                   // bump on any change of layout or meaning
 
 /**
  * The target finds the segment by an environment variable (docs/wire.md):
@@ -141,6 +141,9 @@ struct wire_child {
 };
 _Static_assert(sizeof(struct wire_child) == 512, "layout");
 #define WIRE_CHILD_CLAIMED UINT32_MAX
+
+enum { WIRE_N_SPAWNED = 4096 };
+#define SPAWN_FAILED (1u << 31)
 
 // struct segment_header.exec: a program about to execute another one, which the preloaded recorder
 // may not get into, waits for C to follow it
@@ -272,6 +275,11 @@ struct segment_header {
 
 	// ---- written by T: what of its memory does not belong to the program
 	_Alignas(64) struct wire_range own[WIRE_N_OWN];
+
+	// ---- written by T, in a tree: pids of children that have called exec in our memory (vfork),
+	// as they call themselves, and whether that has failed; of the last WIRE_N_SPAWNED of n_spawned
+	_Alignas(64) _Atomic uint32_t n_spawned;
+	_Atomic uint32_t spawned[WIRE_N_SPAWNED];
 };
 _Static_assert(offsetof(struct segment_header, tables) == 128, "layout");
 _Static_assert(offsetof(struct segment_header, common) == 384, "layout");

@@ -212,6 +212,91 @@ def test_programs_that_are_executed_later(build, grow, listen, tmp_path):
     assert document["summary"]["never_freed_bytes"] >= 777 + 4000 + 12345
 
 
+SHORT = """
+import os, subprocess, time
+def copies(path, seconds=0):
+    for k in range(20):
+        if os.fork() == 0:
+            time.sleep(k * seconds / 20)
+            os.execl(path, path)
+    [os.wait() for _ in range(20)]
+def spawns(path):
+    [os.waitpid(os.posix_spawnp(path, [path], {}), 0) for _ in range(20)]
+def run(path):
+    try:
+        subprocess.run([path], close_fds=False)
+    except OSError:
+        pass
+time.sleep(WAIT)
+[run('/no/such/program') for _ in range(20)]
+DOES
+time.sleep(0.5)
+"""
+WAYS = {"fork": "copies('FILE')", "fork-and-wait": "copies('FILE', 0.6)", "vfork": "[run('FILE') for _ in range(20)]",
+        "posix_spawn": "spawns('FILE')", "posix_spawnp": "spawns(os.path.basename('FILE'))"}
+
+
+def short(way, file, wait):
+    """A program that executes another one twenty times, which ends at once, after as many failures to."""
+    return [os.path.realpath(sys.executable), "-S", "-E", "-c",
+            SHORT.replace("DOES", WAYS[way]).replace("FILE", str(file)).replace("WAIT", str(wait))]
+
+
+def count_short(build, tmp_path):
+    document = known(build, tmp_path / "tree.zst")
+    n = sum(p["command"] in ("true", "short") for p in document["processes"])  # seen in time
+    quality = document["quality"]
+    assert quality["children_executed"] + n == 20 and quality["children_forked"] == 0, (quality, document["processes"])
+    assert not any(c["forked"] for c in document["children"]), document["children"]
+    assert n == 20 or any(s["id"] == "children" for s in quality["sentences"])
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_programs_that_end_at_once_are_counted(build, grow, listen, tmp_path, way):
+    tree = grow(short(way, "/bin/true", 0.8))
+    end(listen(tree.pid))
+    count_short(build, tmp_path)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_so_are_static_ones_of_a_program_that_is_started(build, tmp_path, way):
+    (tmp_path / "short.c").write_text("int main(void) { return 0; }")
+    subprocess.run(["gcc", "-static", "-o", tmp_path / "short", tmp_path / "short.c"], check=True)
+    process = subprocess.run([build / "heaptrack", "--children", "-f", "-o", tmp_path / "tree", *short(way, tmp_path / "short", 0)],
+                             env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}, stdout=subprocess.DEVNULL,
+                             stderr=subprocess.PIPE)
+    assert process.returncode == 0, process.stderr
+    count_short(build, tmp_path)
+
+
+ALONE = """
+import ctypes, os, time
+time.sleep(0.8)
+if os.fork() == 0:
+    if ctypes.CDLL(None).unshare(0x10000000 | 0x40000000) != 0:
+        os._exit(9)
+    for _ in range(20):
+        if os.fork() == 0:
+            os._exit(0)
+    [os.wait() for _ in range(20)]
+    os._exit(0)
+how = os.waitstatus_to_exitcode(os.wait()[1])
+time.sleep(0.3)
+os._exit(how)
+"""
+
+
+def test_copies_that_cannot_join_are_counted(build, grow, listen, tmp_path):
+    """Their parent has left the network of heaptrack's socket. They end at once."""
+    tree = grow([os.path.realpath(sys.executable), "-S", "-E", "-c", ALONE])
+    process = listen(tree.pid)
+    end(process)
+    if tree.wait() == 9:
+        pytest.skip("may not make namespaces")
+    document = known(build, tmp_path / "tree.zst")
+    assert len(document["processes"]) == 2 and document["quality"]["children_forked"] == 20, document["quality"]
+
+
 DAEMON = """
 import os, sys, time
 time.sleep(0.7)

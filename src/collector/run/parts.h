@@ -53,6 +53,7 @@ struct member {
 	uint64_t prove_ns;                    // when to try that again
 	uint32_t n_units;                     // looked at
 	uint64_t last, last_packed;           // the region asked for last; last_packed 0: there is none
+	uint32_t n_spawned;                   // taken
 	bool is_told;                         // to the guardian
 	bool is_seen;                         // has_ended, and the order has taken what was there then
 	uint64_t look_ns;                     // of a copy: when to look at its pages again; 0: not yet

@@ -69,7 +69,7 @@ static void put_quality(struct rec_quality *q, const struct run *run) {
 	q->runtime_mismatches = atomic_load(&run->segment.header->runtime_mismatches);
 	q->skipped_numbers = counts.unpublished;
 	struct children_counts children = children_counts(&run->children, h);
-	q->children_forked = children.forked;
+	q->children_forked += children.forked;
 	q->children_executed += children.executed;
 	uint32_t n_marks = atomic_load(&h->n_marks);
 	q->marks_dropped = n_marks > WIRE_N_MARKS ? n_marks - WIRE_N_MARKS : 0;

@@ -29,6 +29,9 @@ struct tree {
 	VEC(uint32_t) unused;               // regions
 	VEC(struct tree_python) pythons;
 	struct map forked_bytes, forked_blocks; // 1 + what was live, by process << 32 | fork
+	VEC(uint32_t) spawned;                  // entries of segment_header.spawned, of all processes
+	struct map seen;                        // 1, by such a pid of a process that is recorded
+	uint64_t forked, executed; // and not recorded, as processes that have ended had counted them
 	struct trace_event batch[FEED_BATCH];
 	uint64_t lost_events; // of processes that have ended
 	uint64_t late_frees;  // of blocks that had ended with their process

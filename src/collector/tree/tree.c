@@ -293,12 +293,33 @@ static void note_exec(const struct member *m) {
 	process_at(m->run->tree, m->process)->is_unrecorded = atomic_load(&h->exec_ns) != 0;
 }
 
+/** Take what has executed a program after a vfork, but for so many, which may still fail to. */
+static void take_spawned(struct member *m, uint32_t n_left) {
+	enum { MOST = 1 << 20 };
+	struct tree *t = m->run->tree;
+	struct segment_header *h = m->segment->header;
+	const uint32_t n = atomic_load(&h->n_spawned);
+	m->n_spawned = n - m->n_spawned > WIRE_N_SPAWNED ? n - WIRE_N_SPAWNED : m->n_spawned;
+	for (; n - m->n_spawned > n_left && t->spawned.n < MOST; m->n_spawned++) {
+		(void)vec_add(&t->spawned, atomic_load(&h->spawned[m->n_spawned % WIRE_N_SPAWNED]));
+	}
+	if (m->cell->fork == 0) {
+		(void)map_put(&t->seen, h->program_pid, 1);
+	}
+	if (m != &m->run->first) {
+		children_read(&m->run->children, h);
+	}
+}
+
 /** It has ended, and nothing of it is left in the order. */
 static void end_member(struct member *m) {
 	struct run *run = m->run;
 	struct tree_process *p = process_at(run->tree, m->process);
 	const struct segment_header *h = m->segment->header;
 	note_exec(m);
+	take_spawned(m, 0);
+	run->tree->forked += atomic_load(&h->n_children_forked);
+	run->tree->executed += atomic_load(&h->n_children_executed);
 	tree_look_at_python(m);
 	tree_inherit(run->tree, p);
 	end_blocks(m, !p->is_unrecorded);
@@ -318,6 +339,7 @@ void run_tree_see_ends(struct run *run) {
 	(void)poll(fds, n, 0);
 	for (nfds_t i = n; i-- > 1;) {
 		struct member *m = run->members.items[i];
+		take_spawned(m, WIRE_N_SPAWNED / 2);
 		m->is_seen = m->has_ended;
 		m->has_ended = fds[i].revents != 0;
 		if (m->is_seen && order_remove(run->order, m->segment)) {
@@ -353,14 +375,39 @@ void run_tree_end(struct run *run) {
 
 // ---- for the file
 
+/** Add up what is not recorded and, but for the listed ones, perhaps not known by name. */
+static void count_unrecorded(struct run *run, struct rec_quality *q) {
+	struct tree *t = run->tree;
+	q->children_forked = t->forked;
+	q->children_executed = t->executed;
+	for (size_t i = 0; i < run->members.n; i++) {
+		struct member *m = run->members.items[i];
+		const struct segment_header *h = m->segment->header;
+		const bool is_first = m == &run->first; // whose are counted with the listed ones
+		note_exec(m);
+		take_spawned(m, run->end.time_ns > 0 ? 0 : WIRE_N_SPAWNED / 2);
+		q->children_forked += is_first ? 0 : atomic_load(&h->n_children_forked);
+		q->children_executed += is_first ? 0 : atomic_load(&h->n_children_executed);
+	}
+	EACH_WHILE(pid, t->spawned, run->end.time_ns > 0) { // else some may still be seen
+		struct child *child = FIND_IN(c, run->children, c->pid_inside == (*pid & ~SPAWN_FAILED));
+		q->children_executed += !child && (*pid & SPAWN_FAILED) == 0 && !map_get(&t->seen, *pid);
+		if (child && (*pid & SPAWN_FAILED) == 0) {
+			child->is_fork = false; // as which it was seen before
+		}
+	}
+	// It may have been seen as a copy, on its way into a program that has no recorder yet, or
+	// before its exec failed, until when it was its parent
+	vec_keep(&run->children, 0, child,
+			!FIND_IN(p, t->processes,
+					p->row.pid == child->pid && (!p->is_unrecorded || child->is_fork)) &&
+					!(child->is_fork &&
+							FIND_IN(s, t->spawned, *s == (child->pid_inside | SPAWN_FAILED))));
+}
+
 void run_tree_put(struct run *run, struct recording *r) {
 	struct tree *t = run->tree;
-	EACH(m, run->members) {
-		note_exec(*m);
-	}
-	// It may have been seen on its way into a program, when the recorder was not there yet
-	vec_keep(&run->children, 0, child,
-			!FIND_IN(p, t->processes, p->row.pid == child->pid && !p->is_unrecorded));
+	count_unrecorded(run, &r->quality);
 	(void)RECORDING_ROOM(r, processes, t->processes.n);
 	(void)RECORDING_PUT(r, commands, t->commands.items, t->commands.n);
 	for (uint32_t i = 1; i < r->processes.n; i++) {
@@ -370,7 +417,7 @@ void run_tree_put(struct run *run, struct recording *r) {
 		*row = p->row;
 		r->commands.items[row->command].n_processes++;
 		r->quality.unknown_frees -= row->inherited_freed;
-		r->quality.children_executed += run->join && p->is_unrecorded && // and nobody saw it
+		r->quality.children_executed += i > 1 && p->is_unrecorded && // and nobody saw it
 				!FIND_IN(child, run->children, child->pid == row->pid);
 		if (p->has_executed) {
 			row->inherited_bytes = row->inherited_blocks = row->inherited_freed = 0;
@@ -410,8 +457,8 @@ void run_tree_destroy(struct run *run) {
 	EACH(p, t->processes) {
 		vec_finish(&p->units);
 	}
-	CALL_FOR(vec_finish, t, processes, commands, process_of, unused, pythons);
-	CALL_FOR(map_finish, t, forked_bytes, forked_blocks);
+	CALL_FOR(vec_finish, t, processes, commands, process_of, unused, pythons, spawned);
+	CALL_FOR(map_finish, t, forked_bytes, forked_blocks, seen);
 	free(t);
 	run->tree = NULL;
 }

@@ -118,7 +118,7 @@ static void take_entry(struct children *c, const struct wire_child *entry) {
 	}
 }
 
-static void read_table(struct children *c, struct segment_header *header) {
+void children_read(struct children *c, struct segment_header *header) {
 	uint32_t n = wire_children_in_use(header);
 	for (uint32_t i = 0; i < n; i++) {
 		struct wire_child *entry = &header->children[i], copy;
@@ -283,7 +283,7 @@ void children_take(struct children *c, struct segment_header *header, bool is_re
 		return;
 	}
 	uint64_t start_ns = clock_thread_cpu_ns();
-	read_table(c, header);
+	children_read(c, header);
 	walk_descendants(c, is_recorded);
 	look_at_living(c);
 	c->last_ns = now_ns;

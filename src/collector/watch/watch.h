@@ -263,6 +263,9 @@ void children_take(struct children *c, struct segment_header *header, bool is_re
 /** The same at the end, at once, with a last search for daemons. */
 void children_take_last(struct children *c, struct segment_header *header, uint64_t now_ns);
 
+/** What has announced itself in another segment's table. */
+void children_read(struct children *c, struct segment_header *header);
+
 /** A process with the recorder wanted to announce itself but could not reach the segment. */
 void children_note(struct children *c, pid_t pid);
 

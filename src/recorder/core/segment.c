@@ -248,9 +248,30 @@ void segment_note_prctl(int option, uint64_t value) {
 	}
 }
 
+/** Another attempt, as of a search in PATH, takes the same entry. */
+void segment_note_spawned(uint32_t pid, bool has_failed) {
+	enum { LOOKED_AT = 64 }; // more are not on their way at a time
+	struct segment_header *h = segment.header;
+	if ((segment.options & SEGMENT_TREE) == 0) {
+		return;
+	}
+	const uint32_t n = atomic_load(&h->n_spawned), entry = pid | (has_failed ? SPAWN_FAILED : 0);
+	for (uint32_t i = n; i-- > 0 && n - i <= LOOKED_AT;) {
+		_Atomic uint32_t *known = &h->spawned[i % WIRE_N_SPAWNED];
+		if ((atomic_load(known) & ~SPAWN_FAILED) == pid) {
+			atomic_store(known, entry);
+			return;
+		}
+	}
+	atomic_store(&h->spawned[atomic_fetch_add(&h->n_spawned, 1) % WIRE_N_SPAWNED], entry);
+}
+
 void segment_note_exec(uint64_t now_ns) {
-	if (segment_may_call_system() && syscall_0(__NR_getpid) == (long)segment.header->program_pid) {
+	const long pid = segment_may_call_system() ? syscall_0(__NR_getpid) : 0;
+	if (pid == (long)segment.header->program_pid) {
 		atomic_store(&segment.header->exec_ns, now_ns ? now_ns - segment.header->start_ns : 0);
+	} else if (pid > 0) {
+		segment_note_spawned((uint32_t)pid, now_ns == 0);
 	}
 }
 

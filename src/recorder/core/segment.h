@@ -103,9 +103,12 @@ static inline bool segment_is_exec(long number) {
 
 /**
  * The program is about to become another one, which may end before anybody sees it; 0: it has not.
- * Ignores a child's calls, which may be made in our memory (vfork).
+ * A child's calls, made in our memory (vfork), are only noted in a tree.
  */
 void segment_note_exec(uint64_t now_ns);
+
+/** In a tree: that child becomes another program, or has failed to. */
+void segment_note_spawned(uint32_t pid, bool has_failed);
 
 /** Close unused nodes, or reopen them, so that mlockall in between does not fill them. */
 void segment_close_unused(bool closes);

@@ -155,7 +155,7 @@ static bool is_exec(const struct inject_frame *f) {
 
 static void note_exec(struct thread_words *self, bool has_failed) {
 	machine_local_bump(&self->inside, 1);
-	if (switch_is_on_or_paused()) {
+	if (switch_find_out()) { // a copy made by a bare system call announces itself
 		segment_note_exec(has_failed ? 0 : host_clock_ns());
 	}
 	machine_local_bump(&self->inside, UINT64_MAX);

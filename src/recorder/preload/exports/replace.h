@@ -162,6 +162,13 @@
 #define REPLACE_EXECS(call, path, search) EXEC(call, exec_begin(path, search))
 #define REPLACE_EXECS_FILE(call, fd)      EXEC(call, exec_begin_file(fd))
 
+#define REPLACE_SPAWNS(call, pid)                                  \
+	const int failure = call;                                      \
+	if (failure == 0 && pid != NULL && switch_is_on_or_paused()) { \
+		segment_note_spawned((uint32_t)*pid, false);               \
+	}                                                              \
+	return failure;
+
 #define REPLACE_MAPPING(call, word, ...) MAPPING_BODY(call, RESIDENT_##word, __VA_ARGS__)
 #define MAPPING_BODY(call, does, at, bytes, third, fourth, fifth)                              \
 	const uint64_t registers[MAPPING_ARGUMENTS] = {(uint64_t)(at), (uint64_t)(bytes),          \
