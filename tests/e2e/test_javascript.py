@@ -8,13 +8,14 @@ import os
 import re
 import shutil
 import subprocess
+import time
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
 from attaching import attach, known, target  # noqa: F401
-from conftest import through
+from conftest import through, wait_until
 from test_v8_frames import OFFICIAL, official, version_of  # noqa: F401
 
 RUNTIMES = Path(__file__).resolve().parents[1] / "runtimes"
@@ -73,8 +74,9 @@ def test_judge_finds_functions_that_were_not_there():
     assert not is_part_inside([inside[0], top], truth, set())
 
 
-def check_truth(tools, node, script, whole):
-    recording = tools.record(node, RUNTIMES / script, env={"ALLOCATE": str(BASE)})
+def check_truth(tools, node, script, whole, parent=None):
+    words = [parent, RUNTIMES / script] if parent else [RUNTIMES / script]
+    recording = tools.record(node, *words, env={"ALLOCATE": str(BASE)}, options=["--children"] if parent else [])
     assert recording.status == 0, recording
     truth = defaultdict(lambda: [0, 0])
     for stop in map(json.loads, re.findall(r"^{.*", recording.stdout, re.MULTILINE)):
@@ -116,6 +118,64 @@ SCRIPTS = ["frames.js", "module.mjs", "workers.js"]
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_stacks_are_those_of_errors_stack(tools, node, script):
     check_truth(tools, node, script, 0.9)
+
+
+PARENT = f"""\
+const {{ fork }} = require('child_process');
+function parentKeeps() {{ return Buffer.allocUnsafeSlow({BASE // 2}); }}
+const kept = parentKeeps();
+fork(process.argv[2], process.argv.slice(3)).on('exit', (status) => process.exit(status));
+"""
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_stacks_in_a_tree_are_those_of_errors_stack(tools, tmp_path, node, script):
+    (tmp_path / "parent.js").write_text(PARENT)
+    check_truth(tools, node, script, 0.9, tmp_path / "parent.js")
+
+
+CLUSTER = f"""\
+const cluster = require('cluster');
+const kept = [];
+function serve(n) {{ for (let i = 0; i < n; i++) kept.push(Buffer.allocUnsafeSlow({BASE})); }}
+function begin() {{ for (let i = 0; i < 3; i++) cluster.fork(); }}
+if (cluster.isPrimary) {{ serve(1); begin(); if (process.argv[2]) setTimeout(begin, 2000); }}
+else setTimeout(() => {{ serve(5); process.exit(0); }}, Number(process.argv[2] || 0));
+"""
+
+
+def served(tools, file, path):
+    """How often functions of each chain allocated, as far as they are in the file."""
+    chains = defaultdict(int)
+    for frames, n, _ in stacks_of(tools, file, BASE):
+        chains[tuple((f[0], f[2]) for f in frames if f[1] == path)] += n
+    return dict(chains)
+
+
+def test_workers_of_a_cluster_have_names(tools, tmp_path, node):
+    (tmp_path / "cluster.js").write_text(CLUSTER)
+    (tmp_path / "package.json").write_text('{"name": "served", "version": "1.0.0", "scripts": {"serve": "node cluster.js"}}')
+    truth = {(("serve", 3), ("(top level)", 5)): 1, (("serve", 3), ("(anonymous, in setTimeout)", 6)): 15}
+    recording = tools.record(node, tmp_path / "cluster.js", options=["--children"])
+    assert served(tools, recording.file, str(tmp_path / "cluster.js")) == truth
+    if shutil.which("npm"):
+        recording = tools.record("npm", "run", "serve", "--prefix", tmp_path, options=["--children"], cwd=tmp_path)
+        assert served(tools, recording.file, str(tmp_path / "cluster.js")) == truth
+
+
+@pytest.mark.attach
+def test_workers_have_names_that_live_and_that_come_later(tools, build, tmp_path, node):
+    if not (build / "libheaptrack_inject.so").exists():
+        pytest.skip("built without attaching (-Dattach=false)")
+    (tmp_path / "cluster.js").write_text(CLUSTER)
+    with subprocess.Popen([node, tmp_path / "cluster.js", "2500"]) as program:
+        children = Path(f"/proc/{program.pid}/task/{program.pid}/children")
+        wait_until(lambda: len(children.read_text().split()) == 3, what="its workers")
+        time.sleep(0.3)
+        subprocess.run([build / "heaptrack", "--children", "-f", "-o", tmp_path / "tree", "-p", str(program.pid)], check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    found = served(tools, tmp_path / "tree.zst", str(tmp_path / "cluster.js"))
+    assert found == {(("serve", 3), ("(anonymous, in setTimeout)", 6)): 30}, found
 
 
 @pytest.mark.long

@@ -134,6 +134,8 @@ struct unit_name {
 	uint64_t object;  // V8's: where it was last
 	uint32_t n_tries; // attempts to read it there
 	bool is_read;
+	struct units *of; // of a tree, V8's: the process's that has met it,
+	uint32_t id;      // as this number
 };
 
 struct units {
@@ -179,9 +181,13 @@ bool units_find_python(int fd, const char *path, const struct wire_module *modul
 
 /**
  * Of a tree: the number in `names` of the function of a segment's unit `id`. 0: it is not whole
- * yet, or of no function. Functions of the same name, file and lines are one.
+ * yet, or of no function. Functions of Python's of the same name, file and lines are one. `of`:
+ * what reads V8's of that process, or NULL.
  */
-uint32_t units_share(struct units *u, const struct segment *s, uint32_t id);
+uint32_t units_share(struct units *u, struct units *of, const struct segment *s, uint32_t id);
+
+/** Read a process's functions, which have their places in `t` by their numbers in `all`. */
+void units_read(struct units *u, const struct units *all, struct tries *t);
 
 /** Prove what can be proved; name new locations, or give them to `names` or the JIT's. */
 void units_step(struct units *u, struct tries *t, struct namer *names, uint64_t now_ns);

@@ -45,9 +45,9 @@ static void meet_v8(struct units *u, const struct elf_image *image, uint64_t bia
 	}
 	u->v8_layout = layout;
 	u->v8.layout = &u->v8_layout;
-	u->v8_row = u->segment->n_layouts;
 	wire.image = number;
 	segment_add_layout(u->segment, &wire);
+	u->v8_row = u->segment->n_layouts - 1;
 }
 
 void units_meet(struct units *u, int fd, const char *path, const struct wire_module *module) {
@@ -163,7 +163,7 @@ static bool is_of_kind(const struct tries *t, const struct rec_location *l, uint
  * Few of the first functions are where the layout says. Frames stay native from now on, and earlier
  * ones get no names: they may be wrong.
  */
-static void withdraw(struct units *u, struct tries *t) {
+static void withdraw(struct units *u, const struct units *all, struct tries *t) {
 	struct v8_layout *l = &u->v8_layout;
 	atomic_store(&u->segment->layouts[u->v8_row].is_in_force, 0);
 	atomic_fetch_add(&u->segment->header->runtime_generation, 1);
@@ -174,8 +174,11 @@ static void withdraw(struct units *u, struct tries *t) {
 	EACH_OF(name, u->names.items, u->names.n) {
 		name->v8.n = 0;
 	}
-	EACH_OF(location, t->locations, u->n_seen) {
-		location->n_frames = is_of_kind(t, location, MODULE_V8) ? 0 : location->n_frames;
+	EACH_OF_THAT(at, t->locations, all->n_seen, is_of_kind(t, at, MODULE_V8)) {
+		const uint32_t id = wire_where_unit(at->pc);
+		const bool is_ours = all == u ||
+				(id > 0 && id <= all->names.n && all->names.items[id - 1].of == u);
+		at->n_frames = is_ours ? 0 : at->n_frames;
 	}
 }
 
@@ -227,7 +230,7 @@ static void read_v8(struct units *u, const struct wire_unit *unit, struct unit_n
 /** What the target says of a Python function, checked and copied. */
 static bool decode_python(const struct segment *s, const struct wire_unit *unit,
 		struct python_code *out, struct arena *arena) {
-	if (unit->layout >= s->n_layouts || unit->excerpt_bytes > WIRE_EXCERPT_MAX ||
+	if (unit->layout >= WIRE_N_LAYOUTS || unit->excerpt_bytes > WIRE_EXCERPT_MAX ||
 			unit->excerpt_at > WIRE_EXCERPTS_BYTES - unit->excerpt_bytes) {
 		return false;
 	}
@@ -249,17 +252,21 @@ static bool is_same_code(const struct python_code *a, const struct python_code *
 			slice_equal(a->line_table, b->line_table) && a->first_line == b->first_line;
 }
 
-uint32_t units_share(struct units *u, const struct segment *s, uint32_t id) {
+uint32_t units_share(struct units *u, struct units *of, const struct segment *s, uint32_t id) {
 	SCOPED(arena) scratch = {0};
 	struct wire_unit unit;
 	struct python_code code;
-	if (!segment_unit(s, id, &unit) || unit.kind != MODULE_PYTHON ||
-			!decode_python(s, &unit, &code, &scratch)) {
+	const uint32_t next = (uint32_t)u->names.n;
+	bool has_room = next + 1 < WIRE_N_UNITS, is_there = segment_unit(s, id, &unit);
+	if (is_there && unit.kind == MODULE_V8 && of && has_room) {
+		(void)vec_add(&u->names, (struct unit_name){.of = of, .id = id});
+		return next + 1;
+	}
+	if (!is_there || unit.kind != MODULE_PYTHON || !decode_python(s, &unit, &code, &scratch)) {
 		return 0;
 	}
 	const uint32_t hash = (uint32_t)slice_hash(slice_hash(SLICE_HASH, code.name), code.line_table);
-	const uint32_t next = (uint32_t)u->names.n;
-	const uint32_t at = next + 1 < WIRE_N_UNITS
+	const uint32_t at = has_room
 			? INDEX_FIND_OR_ADD(&u->by_code, hash, i,
 					  is_same_code(&u->names.items[i].python, &code), next)
 			: INDEX_FIND(&u->by_code, hash, i, is_same_code(&u->names.items[i].python, &code));
@@ -314,6 +321,10 @@ static struct rec_frame v8_frame(const struct units *u, const struct v8_unit *un
 static bool name_location(const struct units *u, struct rec_location *l, struct namer *names) {
 	uint32_t id = wire_where_unit(l->pc), position = wire_where_position(l->pc);
 	const struct unit_name *name = id > 0 && id <= u->names.n ? &u->names.items[id - 1] : NULL;
+	if (name && name->of) {
+		u = name->of;
+		name = name->id <= u->names.n ? &u->names.items[name->id - 1] : NULL;
+	}
 	if (!name || !name->is_read) {
 		return id == 0;
 	}
@@ -359,15 +370,19 @@ static bool take_location(struct units *u, struct tries *t, uint32_t id, struct 
 	return true;
 }
 
-void units_step(struct units *u, struct tries *t, struct namer *names, uint64_t now_ns) {
+void units_read(struct units *u, const struct units *all, struct tries *t) {
 	bool is_judged = u->n_met >= V8_TO_PROVE;
+	read_units(u);
+	if (!is_judged && u->n_met >= V8_TO_PROVE && u->n_proofs < V8_PROOFS_LEAST) {
+		withdraw(u, all, t);
+	}
+}
+
+void units_step(struct units *u, struct tries *t, struct namer *names, uint64_t now_ns) {
 	if (!u->is_of_tree) {
 		prove(u, now_ns);
 		answer(u);
-		read_units(u);
-	}
-	if (!is_judged && u->n_met >= V8_TO_PROVE && u->n_proofs < V8_PROOFS_LEAST) {
-		withdraw(u, t);
+		units_read(u, u, t);
 	}
 	vec_keep(&u->waiting, 0, id, !name_location(u, &t->locations[*id], names));
 	while (u->n_seen < t->n_locations && take_location(u, t, u->n_seen, names, now_ns)) {

@@ -319,22 +319,13 @@ static void wait_at_end(struct run *run) {
 	}
 }
 
-/** The program, waiting in that state, may go on. False: it already did. */
-static bool let_go_on(struct run *run, uint32_t waiting) {
-	_Atomic uint32_t *state = &run->segment.header->state;
-	segment_tick(&run->segment, clock_now_ns()); // what it still does is later than the look
-	bool has_waited = atomic_compare_exchange_strong(state, &waiting, SEGMENT_OPEN);
-	futex_wake(state, INT32_MAX);
-	return has_waited;
-}
-
 void run_answer_look(struct run *run) {
 	bool is_for_program = segment_state(&run->segment) == SEGMENT_LOOKING ||
 			control_asked(run->control) != CONTROL_LOOK; // it just gave up
 	bool ok = run_look(run, REC_AT_REQUEST);
 	run->is_scan_asked = ok && !is_for_program && run->scanner.pid > 0;
 	if (is_for_program) {
-		(void)let_go_on(run, SEGMENT_LOOKING);
+		(void)segment_let_go_on(&run->segment, SEGMENT_LOOKING);
 	} else if (!run->is_scan_asked) {
 		control_answer(run->control, ok ? run_put_look : run_put_no_look, run);
 	}
@@ -360,7 +351,7 @@ void run_look_at_end(struct run *run) {
 		guardian_release(&run->guardian);
 	}
 	atomic_store(&run->segment.header->end_wait_ms, 0); // it is looked at once
-	if (let_go_on(run, SEGMENT_ENDING) && is_read) {
+	if (segment_let_go_on(&run->segment, SEGMENT_ENDING) && is_read) {
 		(void)keep_look(run, &view, run->options->leaks_before_exit ? REC_AT_REQUEST : REC_AT_END,
 				has_all);
 	}

@@ -115,7 +115,7 @@ static void note_given_up(struct run *run) {
 static size_t take_turn(struct run *run) {
 	segment_tick(&run->segment, clock_now_ns());
 	size_t n = run_round(run);
-	if (segment_state(&run->segment) == SEGMENT_ENDING) {
+	if (!run->tree && segment_state(&run->segment) == SEGMENT_ENDING) {
 		run_look_at_end(run);
 	}
 	enum rec_look_at due = run_housekeep(run, n == 0);

@@ -52,6 +52,8 @@ struct member {
 	struct wire_layout *python;           // NULL: it has none, or has it in force
 	uint64_t prove_ns;                    // when to try that again
 	uint32_t n_units;                     // looked at
+	struct units *v8;                     // NULL: it has none
+	uint32_t v8_image;                    // of the last one
 	uint64_t last, last_packed;           // the region asked for last; last_packed 0: there is none
 	uint32_t n_spawned;                   // taken
 	bool is_told;                         // to the guardian

@@ -224,12 +224,23 @@ void segment_free_slot(struct segment *s, uint32_t index) {
 }
 
 void segment_add_layout(struct segment *s, const struct wire_layout *layout) {
+	while (s->n_layouts < WIRE_N_LAYOUTS && atomic_load(&s->layouts[s->n_layouts].is_in_force)) {
+		s->n_layouts++; // of a copy's parent
+	}
 	if (s->n_layouts < WIRE_N_LAYOUTS) {
 		struct wire_layout *to = &s->layouts[s->n_layouts++];
 		memcpy(to, layout, sizeof *to);
 		atomic_store_explicit(&to->is_in_force, 1, memory_order_release);
 		atomic_fetch_add(&s->header->runtime_generation, 1);
 	}
+}
+
+bool segment_let_go_on(struct segment *s, uint32_t waiting) {
+	_Atomic uint32_t *state = &s->header->state;
+	segment_tick(s, clock_now_ns()); // what it still does is later than the look
+	bool has_waited = atomic_compare_exchange_strong(state, &waiting, SEGMENT_OPEN);
+	futex_wake(state, INT32_MAX);
+	return has_waited;
 }
 
 bool segment_unit(const struct segment *s, uint32_t id, struct wire_unit *out) {

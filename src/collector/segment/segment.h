@@ -101,6 +101,9 @@ static inline uint32_t segment_state(const struct segment *s) {
 	return atomic_load(&s->header->state);
 }
 
+/** The target, waiting in that state, may go on. False: it already did. */
+bool segment_let_go_on(struct segment *s, uint32_t waiting);
+
 /** Put a runtime's layout in force, if there is room. */
 void segment_add_layout(struct segment *s, const struct wire_layout *layout);
 

@@ -84,7 +84,7 @@ static uint64_t where_in_whole(struct tries *t, uint64_t where) {
 		return where & (WIRE_PC_MASK | WIRE_EXACT_PC);
 	}
 	const struct wire_module *own = t->modules[id], *there = t->whole->modules[t->shared[id]];
-	if (own && own->kind == MODULE_PYTHON) {
+	if (own && (own->kind == MODULE_PYTHON || own->kind == MODULE_V8)) {
 		const uint32_t unit = wire_where_unit(where);
 		return wire_where_of_unit(t->shared[id], unit ? t->share_unit(t->user, unit) : 0,
 					   wire_where_position(where)) |

@@ -58,5 +58,14 @@ void tree_expect_python(struct member *m, uint32_t image);
 /** Prove its Python's layout and take over what it has met, before that goes with its cell. */
 void tree_look_at_python(struct member *m);
 
+/** A process has that module, of the file `path` as it sees it, in which V8 may be. */
+void tree_meet_v8(struct member *m, const char *path, const struct wire_module *module);
+
+/** Read what it has met of it, also if it waits for that at its end. */
+void tree_look_at_v8(struct member *m);
+
+/** That, its process or the recording ends: read it for the last time. */
+void tree_end_v8(struct member *m, bool names_it);
+
 /** For tries_join, with the member as `user`: the number among those of all of a unit, or 0. */
 uint32_t tree_share_unit(void *user, uint32_t id);

@@ -11,7 +11,7 @@ static uint32_t unit_of(struct run *run, uint32_t process, uint32_t id) {
 	if (id < p->units.n && p->units.items[id] > 0) {
 		return p->units.items[id];
 	}
-	uint32_t unit = p->member ? units_share(&run->units, p->member->segment, id) : 0;
+	uint32_t unit = p->member ? units_share(&run->units, p->member->v8, p->member->segment, id) : 0;
 	if (unit == 0 && p->fork) { // it has been its parent's already
 		unit = unit_of(run, p->row.parent, id);
 	}
@@ -37,12 +37,11 @@ static void note_python(struct run *run, uint32_t there, const struct wire_modul
 
 /** Its layout is that of another process, elsewhere in memory; a copy has that of its parent. */
 static void expect_python(struct member *m, uint32_t there, const struct wire_module *module) {
-	struct segment *s = m->segment;
+	const struct segment *s = m->segment;
 	const struct tree_python *known = FIND_IN(p, m->run->tree->pythons, p->module == there);
-	while (s->n_layouts < WIRE_N_LAYOUTS && atomic_load(&s->layouts[s->n_layouts].is_in_force)) {
-		s->n_layouts++;
-	}
-	if (!known || FIND(l, s->layouts, s->n_layouts, l->image == module->image)) {
+	if (!known ||
+			FIND(l, s->layouts, WIRE_N_LAYOUTS,
+					atomic_load(&l->is_in_force) && l->image == module->image)) {
 		return;
 	}
 	struct wire_layout *l = m->python = m->python ?: memory_new(1, sizeof *l);
@@ -64,6 +63,9 @@ void tree_meet_python(struct member *m, uint32_t there, const struct wire_module
 		note_python(m->run, there, module);
 	}
 	expect_python(m, there, module);
+	if (module->kind == MODULE_FILE && there > 0) {
+		tree_meet_v8(m, m->run->modules.files.items[there].path, module);
+	}
 }
 
 void tree_expect_python(struct member *m, uint32_t image) {
@@ -71,8 +73,12 @@ void tree_expect_python(struct member *m, uint32_t image) {
 	struct wire_layout found;
 	bool ok = smaps_read(&maps, m->pid, "maps");
 	EACH_WHILE(area, maps, ok && !m->python) {
-		const struct wire_module module = {.bias = area->start, .path = "/"};
-		bool may_be = area->kind == SMAPS_FILE && area->offset == 0 && strstr(area->name, "python");
+		const struct wire_module module = {.bias = area->start, .image = image, .path = "/"};
+		bool may_be = area->kind == SMAPS_FILE && area->offset == 0;
+		if (may_be) {
+			tree_meet_v8(m, area->name, &module);
+		}
+		may_be = may_be && strstr(area->name, "python");
 		const char *path = FORMAT(PATH_MAX, "/proc/%d/root%s", (int)m->pid, area->name);
 		CLOSED int fd = may_be ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
 		if (units_find_python(fd, area->name, &module, &found)) {
@@ -107,6 +113,7 @@ void tree_look_at_python(struct member *m) {
 		futex_wake(&h->module_awaited, INT32_MAX);
 	}
 	const uint32_t n = m->segment->has_runtimes ? atomic_load(&h->n_units) : 0;
+	tree_look_at_v8(m);
 	for (; m->n_units < n && m->n_units + 1 < WIRE_N_UNITS; m->n_units++) {
 		(void)unit_of(m->run, m->process, m->n_units + 1);
 	}

@@ -210,6 +210,7 @@ static void meet_module(void *user, uint32_t id, const struct wire_module *modul
 
 static void drop_member(struct member *m) {
 	struct run *run = m->run;
+	tree_end_v8(m, false);
 	tries_finish(&m->tries);
 	map_finish(&m->regions);
 	vec_finish(&m->programs);
@@ -267,7 +268,7 @@ void run_tree_find(void *user) {
 		p->has_executed = is_known;
 		p->row.command = command_of(run, program.exe);
 		(void)vec_add(&m->programs, program);
-		if (run->join && m->cell->fork == 0) {
+		if (run->join && (is_known || m->cell->fork == 0)) { // else it is as its parent was
 			tree_expect_python(m, a.image);
 		}
 	}
@@ -321,6 +322,7 @@ static void end_member(struct member *m) {
 	run->tree->forked += atomic_load(&h->n_children_forked);
 	run->tree->executed += atomic_load(&h->n_children_executed);
 	tree_look_at_python(m);
+	tree_end_v8(m, true);
 	tree_inherit(run->tree, p);
 	end_blocks(m, !p->is_unrecorded);
 	p->row.end_ns = p->row.end_ns ?: run->now_ns;
@@ -356,6 +358,9 @@ void run_tree_end(struct run *run) {
 	if (!run->end.is_detached) {
 		program->end_ns = run->now_ns;
 		program->exit_status = run->end.is_signaled ? 128 + run->end.status : run->end.status;
+	}
+	EACH(m, run->members) {
+		tree_end_v8(*m, true);
 	}
 	cells_close(run->cells);
 	run_tree_see_ends(run);
