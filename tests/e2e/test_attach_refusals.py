@@ -44,6 +44,29 @@ def test_refusals_say_why(build, target, tmp_path):
     ended.wait()
 
 
+@pytest.mark.parametrize("options", [(), ("--children",)], ids=["one", "tree"])
+def test_of_two_attaches_at_once_one_is_refused(build, target, tmp_path, options):
+    """Thirty times, five at a time. The other is interrupted or killed, and nothing is left of it for the next two."""
+    victims = [target([build / "tests/attach/pattern", "1"]) for _ in range(5)]
+    command = [str(word) for word in (build / "heaptrack", *options, "-f", "-o")]
+    for turn in range(6):
+        pairs = [[subprocess.Popen([*command, tmp_path / f"{victim.pid}.{k}", "-p", str(victim.pid)], text=True,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for k in range(2)] for victim in victims]
+        for victim, pair in zip(victims, pairs):
+            wait_until(lambda pair=pair: pair[0].poll() is not None or pair[1].poll() is not None, what="a refusal")
+            second, first = pair if pair[0].poll() is not None else pair[::-1]
+            said = second.communicate()[1]
+            assert second.returncode == 1, said
+            assert re.search("is already being recorded by another heaptrack; stop that one first|is already traced by process", said), said
+            while "attached to process" not in first.stderr.readline():
+                assert first.poll() is None
+            first.send_signal(signal.SIGKILL if turn % 3 == 2 else signal.SIGINT)
+            first.communicate(timeout=60)
+            assert first.returncode in (0, -signal.SIGKILL)
+            wait_until(lambda pid=victim.pid: not changed_code(pid), what="the helper's leaving")
+    assert all(victim.is_alive() and victim.end() == 0 for victim in victims)
+
+
 def test_a_second_attach_is_refused(build, target, tmp_path):
     victim = target([build / "tests/attach/pattern", "2"])
     process = start_listening(build, victim.pid, tmp_path / "first")

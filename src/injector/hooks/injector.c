@@ -37,32 +37,50 @@ static bool ask_filters(struct injector *in, struct err *err) {
 	return ok;
 }
 
-static bool open_tracee(struct injector *in, enum injector_start start, struct err *err) {
+enum { KILLED_LOOKS = 20, LOOK_NS = 50000000 }; // a killed helper takes a moment to be gone
+
+static bool say_recorded(const struct injector *in, struct err *err) {
+	return err_set(err, ERR_UNSUPPORTED,
+			"process %d is already being recorded by another heaptrack; stop that one first",
+			(int)in->pid);
+}
+
+/** One heaptrack at a time: the kernel undoes the lock when its helper ends, in whatever way. */
+static bool claim(const struct injector *in, struct err *err) {
+	struct flock all = {.l_type = F_WRLCK};
+	unsigned n = 0;
+	while (fcntl(in->tracee.memory, F_OFD_SETLK, &all) != 0 && n++ < KILLED_LOOKS) {
+		clock_sleep_ns(LOOK_NS);
+	}
+	return n <= KILLED_LOOKS || say_recorded(in, err);
+}
+
+/** `claims`: unless it only looks, or undoes what another has left. */
+static bool open_tracee(struct injector *in, enum injector_start start, bool claims,
+		struct err *err) {
 	bool is_running = start == INJECTOR_RUNNING;
 	// A starting process cannot be examined before its exec is done
 	bool ok = is_running ||
 			tracee_open_at_start(&in->tracee, in->pid, start == INJECTOR_AT_LOAD, err);
 	return ok && injector_may_attach(in, is_running, err) &&
 			(!is_running || tracee_open(&in->tracee, in->pid, err)) &&
+			(!is_running || !claims || claim(in, err)) &&
 			(!in->has_filter || in->only_looks || ask_filters(in, err));
 }
 
 /** Reuse the resident of an earlier attach, or clean it up and leave it. */
 static bool deal_with_resident(struct injector *in, struct err *err) {
-	enum { LOOKS = 20, LOOK_NS = 50000000 };
 	bool is_clean = false, is_kept = in->resident_at != 0 && resident_is_kept(in);
 	const bool may_wait = !in->only_looks && !in->resident.token[0]; // of one process alone
-	for (unsigned n = 0; is_kept && may_wait && n < LOOKS; n++) {
-		clock_sleep_ns(LOOK_NS); // a killed helper takes a moment to be gone
+	for (unsigned n = 0; is_kept && may_wait && n < KILLED_LOOKS; n++) {
+		clock_sleep_ns(LOOK_NS);
 		is_kept = resident_is_kept(in);
 	}
 	if (!is_kept && (in->resident_at == 0 || resident_is_free(in))) {
 		return true;
 	}
 	if (is_kept || (in->resident.state == RESIDENT_ATTACHED && resident_is_in_use(in))) {
-		return err_set(err, ERR_UNSUPPORTED,
-				"process %d is already being recorded by another heaptrack; stop that one first",
-				(int)in->pid);
+		return say_recorded(in, err);
 	}
 	if (in->only_looks) {
 		return true;
@@ -139,7 +157,7 @@ static struct injector *create(pid_t pid, enum injector_start start, const char 
 	(void)format_text(in->token, sizeof in->token, "%s", token);
 	in->tracee.memory = -1;
 	(void)process_exe(pid, &in->exe);
-	if (!open_tracee(in, start, err) || !blob_open(&in->blob, recorder, err) ||
+	if (!open_tracee(in, start, !only_looks, err) || !blob_open(&in->blob, recorder, err) ||
 			!look_when_loaded(in, start, err) || !injector_has_allocator(in, err) ||
 			(!only_looks && !resident_await_errands(in, err)) || !resident_find(in, err) ||
 			!deal_with_resident(in, err)) {
@@ -269,7 +287,7 @@ bool injector_repair(pid_t pid, const char *token, bool *was_attached, struct er
 	bool is_clean;
 	in.tracee.memory = -1;
 	*was_attached = false;
-	bool ok = open_tracee(&in, INJECTOR_RUNNING, err) && injector_look(&in, err) &&
+	bool ok = open_tracee(&in, INJECTOR_RUNNING, false, err) && injector_look(&in, err) &&
 			resident_await_errands(&in, err) && resident_find(&in, err);
 	if (ok && in.resident_at != 0 && in.resident.state == RESIDENT_ATTACHED &&
 			(!token || strcmp(in.resident.token, token) == 0)) {
